@@ -1,0 +1,88 @@
+#ifndef VRAMSPAN_TOOLS_SIMCUDA_HANDLE_TABLE_H_
+#define VRAMSPAN_TOOLS_SIMCUDA_HANDLE_TABLE_H_
+
+// Handles of one kind (streams, events, ...) to the objects behind them. A handle value is never
+// given out twice, so a destroyed handle is recognised for ever: Find returns null for it and counts
+// a stale use. Thread-safe. Tables are never destroyed (callers keep them in leaked singletons).
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tools/simcuda/mutex.h"
+
+namespace simcuda {
+
+// Uses of handles that do not name a live object, all kinds together.
+std::atomic<uint64_t>& StaleHandleUses();
+
+// A value that no handle of any kind has had before. Never 0, 1 or 2 (the special streams), never a
+// mapped address, and a multiple of 64.
+uint64_t NewHandleValue();
+
+template <typename Handle, typename T>
+class HandleTable {
+ public:
+  Handle Insert(std::shared_ptr<T> object) {
+    Handle handle = FromValue(NewHandleValue());
+    InsertAs(handle, std::move(object));
+    return handle;
+  }
+
+  // For objects that must know their own handle, or come back under the one they had.
+  void InsertAs(Handle handle, std::shared_ptr<T> object) {
+    WriterLock lock(mutex_);
+    objects_[Value(handle)] = std::move(object);
+  }
+
+  // Null, and counted as stale, where the handle names nothing.
+  std::shared_ptr<T> Find(Handle handle) const {
+    std::shared_ptr<T> found = FindQuietly(handle);
+    if (!found) StaleHandleUses().fetch_add(1, std::memory_order_relaxed);
+    return found;
+  }
+
+  // As Find, uncounted: for handles that may rightly be of another kind.
+  std::shared_ptr<T> FindQuietly(Handle handle) const {
+    ReaderLock lock(mutex_);
+    auto it = objects_.find(Value(handle));
+    return it == objects_.end() ? nullptr : it->second;
+  }
+
+  // Forgets the handle; null, and counted as stale, where there was none.
+  std::shared_ptr<T> Remove(Handle handle) {
+    std::shared_ptr<T> removed;
+    {
+      WriterLock lock(mutex_);
+      auto it = objects_.find(Value(handle));
+      if (it != objects_.end()) {
+        removed = std::move(it->second);
+        objects_.erase(it);
+      }
+    }
+    if (!removed) StaleHandleUses().fetch_add(1, std::memory_order_relaxed);
+    return removed;
+  }
+
+  std::vector<std::pair<Handle, std::shared_ptr<T>>> All() const {
+    std::vector<std::pair<Handle, std::shared_ptr<T>>> all;
+    ReaderLock lock(mutex_);
+    all.reserve(objects_.size());
+    for (const auto& [value, object] : objects_) all.emplace_back(FromValue(value), object);
+    return all;
+  }
+
+ private:
+  static uint64_t Value(Handle handle) { return (uint64_t)handle; }
+  static Handle FromValue(uint64_t value) { return (Handle)value; }
+
+  mutable SharedMutex mutex_;
+  std::unordered_map<uint64_t, std::shared_ptr<T>> objects_ SIMCUDA_GUARDED_BY(mutex_);
+};
+
+}  // namespace simcuda
+
+#endif  // VRAMSPAN_TOOLS_SIMCUDA_HANDLE_TABLE_H_
