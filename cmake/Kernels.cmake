@@ -1,0 +1,92 @@
+# vramspan_add_kernels(NAME <name> SOURCE <file.cu> [INCLUDES <dir>...])
+#
+# Compiles one CUDA source twice and embeds both results in the static library <name>:
+#   - with nvcc, where VRAMSPAN_NVCC names one, as a fatbin (SASS for VRAMSPAN_CUDA_ARCHS and PTX for
+#     the oldest of them);
+#   - with the C++ compiler, as a shared object for tools/simcuda's driver. It takes the compile and
+#     link options of the directory it is called from, sanitizers included.
+# A program that links <name> reaches them through <name>_images() (tools/simcuda/kernel_images.h).
+# The host image alone is the file <binary dir>/kernels/<name>.so, the fatbin <name>.fatbin.
+
+include_guard(GLOBAL)
+
+find_program(VRAMSPAN_NVCC nvcc
+  HINTS ENV CUDAToolkit_ROOT ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda
+  PATH_SUFFIXES bin
+  DOC "CUDA compiler for the GPU images of kernels; without it they are built for simcuda only")
+set(VRAMSPAN_CUDA_ARCHS "80;90" CACHE STRING
+  "GPU architectures that kernels are compiled for, oldest first")
+
+set(_VRAMSPAN_KERNELS_CMAKE_DIR ${CMAKE_CURRENT_LIST_DIR})
+
+function(vramspan_add_kernels)
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "" "NAME;SOURCE" "INCLUDES")
+  if(NOT ARG_NAME OR NOT ARG_SOURCE OR ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "vramspan_add_kernels(NAME <name> SOURCE <file.cu> [INCLUDES <dir>...])")
+  endif()
+  get_filename_component(root ${_VRAMSPAN_KERNELS_CMAKE_DIR} DIRECTORY)
+  get_filename_component(source ${ARG_SOURCE} ABSOLUTE)
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/kernels)
+  file(MAKE_DIRECTORY ${out})
+  set(prelude ${root}/tools/simcuda/kernel.h)
+  set(prelude_parts ${prelude} ${root}/tools/simcuda/kernel_abi.h
+    ${root}/tools/simcuda/kernel_builtins.h ${root}/tools/simcuda/kernel_tsan.h)
+
+  # The host image. A copy of the source's path with a .cc ending would lose the file name in
+  # messages, so the language is forced instead.
+  set(HOST_IMAGE ${out}/${ARG_NAME}.so)
+  add_library(${ARG_NAME}_host MODULE ${source})
+  set_source_files_properties(${source} PROPERTIES LANGUAGE CXX OBJECT_DEPENDS "${prelude_parts}")
+  target_include_directories(${ARG_NAME}_host PRIVATE ${root} ${ARG_INCLUDES})
+  target_compile_features(${ARG_NAME}_host PRIVATE cxx_std_20)
+  target_compile_options(${ARG_NAME}_host PRIVATE -include ${prelude} -x c++ -O2
+    -fno-exceptions -fno-rtti -ffp-contract=off)
+  set(flags "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${CMAKE_BUILD_TYPE}}")
+  get_directory_property(directory_flags COMPILE_OPTIONS)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${ARG_NAME}_host PRIVATE -fno-gnu-unique)
+    if("${flags} ${directory_flags}" MATCHES "-fsanitize=[a-z,]*thread")
+      target_compile_options(${ARG_NAME}_host PRIVATE "SHELL:--param tsan-distinguish-volatile=1")
+    endif()
+  endif()
+  target_link_options(${ARG_NAME}_host PRIVATE -Wl,-Bsymbolic -Wl,--build-id=none)
+  set_target_properties(${ARG_NAME}_host PROPERTIES
+    PREFIX "" OUTPUT_NAME ${ARG_NAME} SUFFIX ".so" LIBRARY_OUTPUT_DIRECTORY ${out}
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    INTERPROCEDURAL_OPTIMIZATION OFF)
+
+  # The GPU image.
+  set(images ${HOST_IMAGE})
+  set(FATBIN_LINE "")
+  if(VRAMSPAN_NVCC)
+    set(fatbin ${out}/${ARG_NAME}.fatbin)
+    list(GET VRAMSPAN_CUDA_ARCHS 0 oldest)
+    set(archs -gencode arch=compute_${oldest},code=compute_${oldest})
+    foreach(arch IN LISTS VRAMSPAN_CUDA_ARCHS)
+      list(APPEND archs -gencode arch=compute_${arch},code=sm_${arch})
+    endforeach()
+    set(includes -I${root})
+    foreach(dir IN LISTS ARG_INCLUDES)
+      list(APPEND includes -I${dir})
+    endforeach()
+    # Contraction off on both sides, so that a result can be compared bit by bit.
+    add_custom_command(OUTPUT ${fatbin}
+      COMMAND ${VRAMSPAN_NVCC} -fatbin -std=c++20 -O3 --fmad=false ${archs} ${includes}
+        -include ${prelude} -MD -MF ${fatbin}.d -MT ${fatbin} ${source} -o ${fatbin}
+      DEPENDS ${source} ${prelude} DEPFILE ${fatbin}.d
+      COMMENT "Compiling ${ARG_NAME} for the GPU" VERBATIM)
+    list(APPEND images ${fatbin})
+    set(FATBIN_LINE ".incbin \\\"${fatbin}\\\"\\n")
+  endif()
+
+  configure_file(${_VRAMSPAN_KERNELS_CMAKE_DIR}/kernel_images.cc.in ${out}/${ARG_NAME}_images.cc
+    @ONLY)
+  set_source_files_properties(${out}/${ARG_NAME}_images.cc PROPERTIES OBJECT_DEPENDS "${images}")
+  add_library(${ARG_NAME} STATIC ${out}/${ARG_NAME}_images.cc)
+  add_dependencies(${ARG_NAME} ${ARG_NAME}_host)
+  find_package(CUDAToolkit REQUIRED)
+  target_include_directories(${ARG_NAME} PUBLIC ${root})
+  target_include_directories(${ARG_NAME} SYSTEM PUBLIC ${CUDAToolkit_INCLUDE_DIRS})
+  target_compile_features(${ARG_NAME} PUBLIC cxx_std_20)
+  set_target_properties(${ARG_NAME} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+endfunction()

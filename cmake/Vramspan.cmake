@@ -1,0 +1,96 @@
+# How this project's own targets are made.
+#
+#   vramspan_add_subdirectory(FOLDER)                add_subdirectory, where the folder is a target folder
+#   vramspan_add_library(NAME [SOURCES...] [DEPS...])
+#                                                    static, position independent; INTERFACE without sources
+#   vramspan_add_executable(NAME SOURCES... [DEPS...])
+#   vramspan_add_test(NAME SOURCES... [DEPS...] [LABELS...] [ENVIRONMENT VAR=VALUE...] [TIMEOUT seconds])
+#                                                    a GoogleTest program with gmock's main
+#   vramspan_target(NAME)                            this project's flags, for targets made otherwise
+
+# What compiles without a warning here compiles without one under both compilers.
+add_library(vramspan_flags INTERFACE)
+target_compile_options(vramspan_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers
+  $<$<BOOL:${VRAMSPAN_WERROR}>:-Werror>
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+target_compile_definitions(vramspan_flags INTERFACE
+  $<$<BOOL:${VRAMSPAN_DCHECK}>:VRAMSPAN_DCHECK=1>)
+
+function(vramspan_add_subdirectory folder)
+  if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/CMakeLists.txt")
+    add_subdirectory(${folder})
+  endif()
+endfunction()
+
+function(vramspan_target name)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE $<BUILD_INTERFACE:vramspan_flags>)
+endfunction()
+
+function(vramspan_add_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  vramspan_reject_unparsed(${name} "${arg_UNPARSED_ARGUMENTS}")
+  if(arg_SOURCES)
+    add_library(${name} STATIC ${arg_SOURCES})
+    vramspan_target(${name})
+    target_include_directories(${name} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>")
+    target_link_libraries(${name} PUBLIC ${arg_DEPS} Threads::Threads)
+  else()
+    add_library(${name} INTERFACE)
+    target_include_directories(${name} INTERFACE "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>")
+    target_link_libraries(${name} INTERFACE ${arg_DEPS} Threads::Threads)
+  endif()
+endfunction()
+
+function(vramspan_add_executable name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  vramspan_reject_unparsed(${name} "${arg_UNPARSED_ARGUMENTS}")
+  add_executable(${name} ${arg_SOURCES})
+  vramspan_target(${name})
+  target_link_libraries(${name} PRIVATE ${arg_DEPS} Threads::Threads ${CMAKE_DL_LIBS})
+endfunction()
+
+# Every test runs on the simulated driver unless the caller's ENVIRONMENT names another. In the sanitizer
+# builds tools/test.sh leaves out the labels `slow` and `noasan` or `notsan`.
+function(vramspan_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT")
+  vramspan_reject_unparsed(${name} "${arg_UNPARSED_ARGUMENTS}")
+  if(NOT VRAMSPAN_BUILD_TESTS)
+    return()
+  endif()
+  vramspan_add_executable(${name} SOURCES ${arg_SOURCES} DEPS ${arg_DEPS} GTest::gmock_main)
+  if(TARGET simcuda)
+    add_dependencies(${name} simcuda)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  set(environment
+    "VRAMSPAN_DRIVER=${PROJECT_BINARY_DIR}/lib/simcuda/libcuda.so.1"
+    "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1"
+    "UBSAN_OPTIONS=print_stacktrace=1"
+    "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1"
+    ${arg_ENVIRONMENT})
+  if(VRAMSPAN_TEST_WRAPPER)
+    set_target_properties(${name} PROPERTIES CROSSCOMPILING_EMULATOR "${VRAMSPAN_TEST_WRAPPER}")
+  endif()
+  # Lists inside a property list need their separators kept through two more evaluations.
+  string(REPLACE ";" "\\;" environment "${environment}")
+  string(REPLACE ";" "\\;" labels "${arg_LABELS}")
+  gtest_discover_tests(${name}
+    TEST_PREFIX "${name}:"
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${labels}" ENVIRONMENT "${environment}")
+endfunction()
+
+function(vramspan_reject_unparsed name unparsed)
+  if(unparsed)
+    message(FATAL_ERROR "${name}: not understood: ${unparsed}")
+  endif()
+endfunction()
+
+if(VRAMSPAN_BUILD_TESTS)
+  include(GoogleTest)
+endif()

@@ -1,0 +1,49 @@
+#!/bin/bash
+# Checks that every #include in runtime/ and include/ keeps the order of the layers (runtime/README.md).
+#
+# Usage: cmake/check_layers.sh [REPOSITORY]
+set -euo pipefail
+cd "${1:-$(dirname "$0")/..}"
+
+# `file:line:included path` of every include, whatever the spaces in it.
+grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.inc' \
+  '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]' runtime include 2>/dev/null |
+  sed -E 's/^([^:]+):([0-9]+):[[:space:]]*#[[:space:]]*include[[:space:]]*["<]([^">]+)[">].*/\1:\2:\3/' |
+  awk -F: '
+    BEGIN {
+      count = split("base driver space backing placement mover trace preload api", order, " ")
+      for (i = 1; i <= count; i++) rank[order[i]] = i
+      barred["placement", "driver"] = barred["placement", "space"] = barred["placement", "backing"] = 1
+    }
+    function wrong(why) { printf "%s:%s: includes \"%s\": %s\n", $1, $2, $3, why; bad++ }
+    {
+      files++
+      split($1, from, "/"); n = split($3, to, "/")
+      if (from[1] == "include") {
+        if (to[1] ~ /^(runtime|absl|tools|tests|bench|cupti_tracer)$/)
+          wrong("public headers stand on the standard library and CUDA alone")
+        next
+      }
+      if (!(from[2] in rank)) { wrong("its folder runtime/" from[2] " is not in the list of layers"); next }
+      if (to[1] ~ /^(tools|tests|bench|examples|cupti_tracer)$/) {
+        wrong("the runtime includes nothing outside runtime/ and include/"); next
+      }
+      if ((to[1] == "vramspan" || to[1] == "include") && rank[from[2]] < rank["preload"]) {
+        wrong("the public headers are the business of preload and api"); next
+      }
+      if (to[1] != "runtime") {
+        # A path without its root would slip past the checks above.
+        if (n == 1 && $3 ~ /\.(h|hpp|inc)$/ && system("test -e \"$(dirname " $1 ")/" $3 "\"") == 0)
+          wrong("write the path from the repository root")
+        next
+      }
+      if (!(to[2] in rank)) wrong("runtime/" to[2] " is not in the list of layers")
+      else if (rank[to[2]] > rank[from[2]]) wrong(to[2] " comes after " from[2])
+      else if ((from[2], to[2]) in barred) wrong("placement is pure: no driver, no space, no backing")
+      else if (from[2] == "mover" && to[2] == "placement" && to[3] == "policies")
+        wrong("the mover knows plans, no policy")
+    }
+    END {
+      if (bad) { printf "%d includes break the order of the layers (runtime/README.md)\n", bad; exit 1 }
+      printf "%d includes keep the order of the layers\n", files
+    }'
