@@ -79,6 +79,10 @@ fi
 unpacked=$(find "$work/src" -mindepth 1 -maxdepth 1 -type d | head -n 1)
 [[ -n $unpacked && -f $unpacked/absl/base/config.h ]] ||
   die "the source package 'abseil' does not hold absl/base/config.h"
+# Debian pins abseil's own string_view and friends, for the sake of its shared libraries; built in here, abseil
+# follows the language instead: absl::string_view is std::string_view.
+sed -i -E 's/(define ABSL_OPTION_USE_STD_(ANY|OPTIONAL|STRING_VIEW|VARIANT)) 0/\1 2/' \
+  "$unpacked/absl/base/options.h"
 rm -rf "$target"
 mv "$unpacked" "$target"
 echo "fetch-abseil: $(basename "$unpacked") is in $target"

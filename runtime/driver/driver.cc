@@ -1,0 +1,84 @@
+#include "runtime/driver/driver.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+namespace vramspan {
+namespace {
+
+// cuCtxCreate_v4 is the newest entry point of the table.
+constexpr int kOldestVersion = 12050;
+
+std::string VersionText(int version) {
+  return absl::StrCat(version / 1000, ".", version % 1000 / 10);
+}
+
+}  // namespace
+
+StatusOr<std::shared_ptr<const Driver>> Driver::Load(const std::string& path) {
+  std::string name = path;
+  if (name.empty()) {
+    const char* env = std::getenv("VRAMSPAN_DRIVER");
+    name = env != nullptr && *env != '\0' ? env : "libcuda.so.1";
+  }
+  std::shared_ptr<Driver> driver(new Driver());
+  driver->path_ = name;
+  driver->library_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (driver->library_ == nullptr) {
+    const char* why = dlerror();
+    return absl::NotFoundError(absl::StrCat("no CUDA driver: opening ", name, " failed (",
+                                            why != nullptr ? why : "unknown reason",
+                                            "); install the NVIDIA driver, or use the simulated "
+                                            "one (--simulate, or VRAMSPAN_DRIVER=)"));
+  }
+  const auto get_version =
+      reinterpret_cast<decltype(&cuDriverGetVersion)>(driver->Symbol("cuDriverGetVersion"));
+  if (get_version == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, " is not a CUDA driver: it has no cuDriverGetVersion"));
+  }
+  VS_RETURN_IF_ERROR(Check(get_version(&driver->version_), "cuDriverGetVersion", name));
+  if (driver->version_ < kOldestVersion) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the CUDA driver ", name, " is version ", VersionText(driver->version_),
+        "; vramspan needs ", VersionText(kOldestVersion), " or newer: update the NVIDIA driver"));
+  }
+#define VS_X(field, symbol)                                                            \
+  driver->api_.field = reinterpret_cast<decltype(&::symbol)>(driver->Symbol(#symbol)); \
+  if (driver->api_.field == nullptr) {                                                 \
+    return absl::FailedPreconditionError(                                              \
+        absl::StrCat("the CUDA driver ", name, " (", VersionText(driver->version_),    \
+                     ") has no " #symbol ": update the NVIDIA driver"));               \
+  }
+  VRAMSPAN_DRIVER_CALLS(VS_X)
+#undef VS_X
+  VS_RETURN_IF_ERROR(Check(driver->api_.Init(0), "cuInit", "0"));
+  return std::shared_ptr<const Driver>(std::move(driver));
+}
+
+void* Driver::Symbol(const char* name) const { return dlsym(library_, name); }
+
+std::string RangeText(DevicePtr ptr, Bytes size) {
+  return absl::StrFormat("0x%x+%d", ptr.value, size.value);
+}
+
+ScopedContext::ScopedContext(const Driver& driver, CUcontext context) : driver_(driver) {
+  status_ = Check(driver_->CtxPushCurrent(context), "cuCtxPushCurrent");
+  if (!status_.ok()) return;
+  pushed_ = true;
+  status_ = Check(driver_->ThreadExchangeStreamCaptureMode(&mode_),
+                  "cuThreadExchangeStreamCaptureMode", "relaxed");
+}
+
+ScopedContext::~ScopedContext() {
+  if (!pushed_) return;
+  CUcontext popped = nullptr;
+  // Neither can fail on a context that was pushed above, short of a dead driver.
+  if (status_.ok()) driver_->ThreadExchangeStreamCaptureMode(&mode_);
+  driver_->CtxPopCurrent(&popped);
+}
+
+}  // namespace vramspan

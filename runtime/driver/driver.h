@@ -1,0 +1,109 @@
+// THE seam: everything the runtime asks of CUDA goes through a Driver, a table of functions
+// resolved once from the machine's libcuda.so.1 or from the simulated one. Nothing above this
+// folder knows which it is.
+//
+// Rules for every call of the table:
+//  - It is the driver's own function: same arguments, same meaning, a CUresult back.
+//  - A failure becomes a Status with Check(), which names the call and what it was done to.
+//  - A context must be current where the driver wants one; ScopedContext makes it so.
+//  - Threads: as the driver, any thread at any time.
+#ifndef VRAMSPAN_RUNTIME_DRIVER_DRIVER_H_
+#define VRAMSPAN_RUNTIME_DRIVER_DRIVER_H_
+
+#include <cuda.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/status.h"
+#include "runtime/base/units.h"
+#include "runtime/driver/calls.h"
+
+namespace vramspan {
+
+struct DriverApi {
+#define VS_X(field, symbol) decltype(&::symbol) field = nullptr;
+  VRAMSPAN_DRIVER_CALLS(VS_X)
+#undef VS_X
+};
+
+// A loaded driver. Never unloaded: the real one does not survive it.
+class Driver {
+ public:
+  // Loads `path`; empty means the environment's VRAMSPAN_DRIVER, else "libcuda.so.1". Calls cuInit.
+  // Errors say which library or function is missing, or that the driver is too old and which
+  // version is needed.
+  static StatusOr<std::shared_ptr<const Driver>> Load(const std::string& path = {});
+
+  const DriverApi& api() const { return api_; }
+  const DriverApi* operator->() const { return &api_; }
+  const std::string& path() const { return path_; }  // What was opened.
+  int version() const { return version_; }           // 13000 for CUDA 13.0.
+
+  // For calls outside the table (tests, tools): the address of an exported symbol, or null.
+  void* Symbol(const char* name) const;
+
+ private:
+  Driver() = default;
+
+  DriverApi api_;
+  void* library_ = nullptr;
+  std::string path_;
+  int version_ = 0;
+};
+
+// OK for CUDA_SUCCESS, else an error that names `call` and `detail`.
+inline Status Check(CUresult result, std::string_view call, std::string_view detail = {}) {
+  if (result == CUDA_SUCCESS) [[likely]]
+    return absl::OkStatus();
+  return DriverError(result, call, detail);
+}
+
+// "0x7f12_34000000+2097152", the detail for calls on a range.
+std::string RangeText(DevicePtr ptr, Bytes size);
+
+// Makes a context current for a scope, and the calling thread's capture mode relaxed, so that what
+// is done inside cannot ruin a capture elsewhere in the process (measured: global-mode captures
+// fail on calls of other threads unless those are relaxed).
+class ScopedContext {
+ public:
+  ScopedContext(const Driver& driver, CUcontext context);
+  ~ScopedContext();
+  ScopedContext(const ScopedContext&) = delete;
+  ScopedContext& operator=(const ScopedContext&) = delete;
+
+  const Status& status() const { return status_; }
+
+ private:
+  const Driver& driver_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+  bool pushed_ = false;
+  Status status_;
+};
+
+// What a device can do, as data: read once, never #ifdef'd above.
+struct Capabilities {
+  int ordinal = 0;
+  std::string name;
+  std::string uuid;  // "GPU-xxxxxxxx-...", as nvidia-smi writes it.
+  int compute_major = 0, compute_minor = 0;
+  Bytes total_memory;
+  bool vmm = false;                // cuMemCreate and friends
+  bool host_numa_vmm = false;      // host-backed VMM, by NUMA node
+  int host_numa_id = -1;           // the node next to the device
+  bool stream_wait_value = false;  // stream waits on a 32-bit value
+  bool posix_fd = false;
+  bool gpu_direct_rdma = false;
+  int async_engines = 0;
+  Bytes device_granularity;
+  Bytes host_granularity;
+};
+StatusOr<Capabilities> ReadCapabilities(const Driver& driver, int ordinal);
+
+// OK where vramspan can work; else one sentence saying what is missing and what would help.
+Status CanWork(const Driver& driver, const Capabilities& device);
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_DRIVER_DRIVER_H_
