@@ -44,6 +44,9 @@ class Context : public std::enable_shared_from_this<Context> {
   StreamPtr per_thread_stream();  // of the calling thread
   StreamPtr CreateStream(StreamKind kind, int priority);
 
+  // What must finish for the stream to have drained; see Stream::PendingTickets.
+  std::vector<Ticket> PendingTickets(Stream& stream);
+
   // Waits until everything that was submitted before the call has finished, in every stream, those
   // destroyed since too. (Lazy module loading does this inside a first launch.)
   void WaitIdle();
@@ -58,8 +61,10 @@ class Context : public std::enable_shared_from_this<Context> {
   Context(Device& device, unsigned flags, bool primary);
 
   // Numbers the op, works out what it must wait for, and queues it.
-  void Enqueue(Stream& stream, OpPtr op, Ticket* ticket);
+  CUresult Enqueue(Stream& stream, OpPtr op, Ticket* ticket);
+  // What a legacy op submitted at this moment waits for. Forgets drained streams that are gone.
   std::vector<Ticket> BlockingTickets() SIMCUDA_REQUIRES(submit_mutex_);
+  StreamPtr MakeStream(StreamKind kind, int priority) SIMCUDA_REQUIRES(submit_mutex_);
   HardwareQueue* NextQueue() SIMCUDA_REQUIRES(submit_mutex_);
 
   Device& device_;
@@ -68,7 +73,6 @@ class Context : public std::enable_shared_from_this<Context> {
   CUcontext handle_ = nullptr;  // constant after creation
   std::atomic<unsigned> flags_;
   std::atomic<int> error_{CUDA_SUCCESS};
-  std::atomic<bool> destroyed_{false};
 
   // Orders submissions of the whole context, so that legacy ordering is the order of the calls.
   Mutex submit_mutex_;
@@ -76,8 +80,9 @@ class Context : public std::enable_shared_from_this<Context> {
   size_t next_queue_ SIMCUDA_GUARDED_BY(submit_mutex_) = 0;
   StreamPtr legacy_ SIMCUDA_GUARDED_BY(submit_mutex_);
   std::unordered_map<uint64_t, StreamPtr> per_thread_ SIMCUDA_GUARDED_BY(submit_mutex_);
-  // Blocking streams with work that may be unfinished: what a legacy op waits for.
-  std::vector<Ticket> blocking_work_ SIMCUDA_GUARDED_BY(submit_mutex_);
+  // Of every blocking stream, those destroyed with unfinished work too.
+  std::vector<ProgressPtr> blocking_ SIMCUDA_GUARDED_BY(submit_mutex_);
+  bool destroyed_ SIMCUDA_GUARDED_BY(submit_mutex_) = false;
 };
 
 }  // namespace simcuda

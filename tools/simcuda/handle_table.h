@@ -54,16 +54,18 @@ class HandleTable {
 
   // Forgets the handle; null, and counted as stale, where there was none.
   std::shared_ptr<T> Remove(Handle handle) {
-    std::shared_ptr<T> removed;
-    {
-      WriterLock lock(mutex_);
-      auto it = objects_.find(Value(handle));
-      if (it != objects_.end()) {
-        removed = std::move(it->second);
-        objects_.erase(it);
-      }
-    }
+    std::shared_ptr<T> removed = RemoveQuietly(handle);
     if (!removed) StaleHandleUses().fetch_add(1, std::memory_order_relaxed);
+    return removed;
+  }
+
+  // As Remove, uncounted.
+  std::shared_ptr<T> RemoveQuietly(Handle handle) {
+    WriterLock lock(mutex_);
+    auto it = objects_.find(Value(handle));
+    if (it == objects_.end()) return nullptr;
+    std::shared_ptr<T> removed = std::move(it->second);
+    objects_.erase(it);
     return removed;
   }
 

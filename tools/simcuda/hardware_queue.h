@@ -30,14 +30,15 @@ class HardwareQueue {
 
   explicit HardwareQueue(Context& context) : context_(context) {}
 
-  // Blocks while the queue is full. Every slot is followed by one Push.
+  // Blocks while the queue is full. Every slot is followed by one Push or ReleaseSlot.
   void AcquireSlot();
+  void ReleaseSlot();
   void Push(QueuedOp op);
 
   // The queue's state as a ticket: done when all that was pushed so far has finished.
   Ticket Pushed();
 
-  // Ends the worker when the queue is empty, and waits for it.
+  // Ends the worker when the queue is empty, and waits for it. No Push may follow.
   void Stop();
 
  private:
@@ -48,13 +49,14 @@ class HardwareQueue {
   Context& context_;
   const ProgressPtr progress_ = std::make_shared<Progress>();
 
+  std::atomic<int> slots_taken_{0};
+  std::atomic<int> slot_waiters_{0};
+
   Mutex mutex_;
   CondVar not_empty_;
   CondVar not_full_;
   CondVar stopped_;
   std::deque<QueuedOp> ops_ SIMCUDA_GUARDED_BY(mutex_);
-  uint64_t pushed_ SIMCUDA_GUARDED_BY(mutex_) = 0;
-  int slots_taken_ SIMCUDA_GUARDED_BY(mutex_) = 0;
   bool worker_started_ SIMCUDA_GUARDED_BY(mutex_) = false;
   bool worker_idle_ SIMCUDA_GUARDED_BY(mutex_) = false;
   bool worker_ended_ SIMCUDA_GUARDED_BY(mutex_) = false;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace simcuda {
@@ -51,16 +52,13 @@ class Op {
 
   OpKind kind() const { return kind_; }
 
-  // Blocks until the op may run, or exec.Abandoned(). Not called for ops of a dead context.
-  virtual void AwaitReady(const Exec& /*exec*/) const {}
-
-  // Does the work, on the worker. A memory fault in it is caught and kills the context with
-  // CUDA_ERROR_ILLEGAL_ADDRESS (destructors of its frames do not run then); any result but
-  // CUDA_SUCCESS kills the context with that result.
+  // Does the work, on the worker; may block there, as long as exec.Abandoned() is false. A memory
+  // fault in it is caught and kills the context with CUDA_ERROR_ILLEGAL_ADDRESS (destructors of its
+  // frames do not run then); any result but CUDA_SUCCESS kills the context with that result.
   virtual CUresult Run(const Exec& exec) const = 0;
 
-  // Called in place of AwaitReady and Run where the context is dead: for what must happen all the
-  // same (an event must complete, a callback must hear of the error).
+  // Called in place of Run where the context is dead: for what must happen all the same (a callback
+  // hears of the error, freed memory goes back).
   virtual void Skip(CUresult /*error*/) const {}
 
  private:
@@ -138,9 +136,6 @@ class MemOpsOp : public Op {
  private:
   const std::vector<CUstreamBatchMemOpParams> params_;
 };
-
-// Runs an op on the calling worker as part of another one (a graph's nodes): AwaitReady, then Run.
-CUresult RunNested(const Op& op, const Exec& exec);
 
 }  // namespace simcuda
 

@@ -15,6 +15,10 @@ namespace simcuda {
 
 class Progress {
  public:
+  // The number of the next step. Callers hold whatever lock orders the steps.
+  uint64_t AddStep() { return submitted_.fetch_add(1, std::memory_order_acq_rel) + 1; }
+  uint64_t submitted() const { return submitted_.load(std::memory_order_acquire); }
+
   uint64_t completed() const { return completed_.load(std::memory_order_acquire); }
   bool Done(uint64_t step) const { return completed() >= step; }
 
@@ -27,6 +31,7 @@ class Progress {
   bool WaitFor(uint64_t step, std::chrono::microseconds timeout) const;
 
  private:
+  std::atomic<uint64_t> submitted_{0};
   std::atomic<uint64_t> completed_{0};
   mutable std::atomic<int> waiters_{0};
   mutable Mutex mutex_;
@@ -38,6 +43,9 @@ using ProgressPtr = std::shared_ptr<Progress>;
 struct Ticket {
   ProgressPtr progress;
   uint64_t step = 0;
+
+  // All that was submitted so far.
+  static Ticket Latest(const ProgressPtr& progress) { return {progress, progress->submitted()}; }
 
   bool Done() const { return !progress || progress->Done(step); }
   void Wait() const {

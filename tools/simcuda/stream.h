@@ -75,9 +75,6 @@ class Stream : public std::enable_shared_from_this<Stream> {
   const ProgressPtr progress_ = std::make_shared<Progress>();
   CUstream handle_ = nullptr;  // constant after creation
 
-  // Written under the context's submit lock, read without.
-  std::atomic<uint64_t> submitted_{0};
-
   std::atomic<bool> capturing_{false};
   mutable Mutex capture_mutex_;
   std::shared_ptr<capture::Session> capture_session_ SIMCUDA_GUARDED_BY(capture_mutex_);
