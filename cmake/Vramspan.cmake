@@ -75,14 +75,21 @@ function(vramspan_add_test name)
   if(VRAMSPAN_TEST_WRAPPER)
     set_target_properties(${name} PROPERTIES CROSSCOMPILING_EMULATOR "${VRAMSPAN_TEST_WRAPPER}")
   endif()
-  # Lists inside a property list need their separators kept through two more evaluations.
-  string(REPLACE ";" "\\;" environment "${environment}")
-  string(REPLACE ";" "\\;" labels "${arg_LABELS}")
   gtest_discover_tests(${name}
     TEST_PREFIX "${name}:"
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${labels}" ENVIRONMENT "${environment}")
+    PROPERTIES TIMEOUT ${arg_TIMEOUT})
+
+  # gtest_discover_tests flattens lists in its PROPERTIES, so properties that are lists are set by a script
+  # which ctest reads after the discovery.
+  set(script "${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake")
+  file(CONFIGURE OUTPUT "${script}" @ONLY CONTENT [==[
+foreach(test IN LISTS @name@_TESTS)
+  set_tests_properties("${test}" PROPERTIES LABELS [=[@arg_LABELS@]=] ENVIRONMENT [=[@environment@]=])
+endforeach()
+]==])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
 endfunction()
 
 function(vramspan_reject_unparsed name unparsed)

@@ -6,8 +6,10 @@ set -euo pipefail
 cd "${1:-$(dirname "$0")/..}"
 
 # `file:line:included path` of every include, whatever the spaces in it.
+folders=(runtime)
+[[ -d include ]] && folders+=(include)
 grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.inc' \
-  '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]' runtime include 2>/dev/null |
+  '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]' "${folders[@]}" |
   sed -E 's/^([^:]+):([0-9]+):[[:space:]]*#[[:space:]]*include[[:space:]]*["<]([^">]+)[">].*/\1:\2:\3/' |
   awk -F: '
     BEGIN {
