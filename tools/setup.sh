@@ -1,0 +1,75 @@
+#!/bin/bash
+# Installs what building and testing vramspan needs, where it is missing (Debian 12), and checks that there
+# is a CUDA Toolkit. Quiet when there is nothing to do. Writes to stderr alone, so that callers' output stays
+# clean.
+#
+# Usage: tools/setup.sh
+set -euo pipefail
+exec 1>&2
+
+packages=(
+  g++ cmake ninja-build ccache binutils pkg-config util-linux
+  dpkg-dev                       # unpacks abseil's source package (cmake/fetch-abseil.sh)
+  libzstd-dev libcli11-dev nlohmann-json3-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
+  clang clang-format             # clang builds check the lock annotations
+)
+
+die() {
+  echo "setup: $*"
+  exit 1
+}
+
+case ${1:-} in
+  "") ;;
+  -h | --help) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  *) die "unknown argument '$1' (see --help)" ;;
+esac
+
+installed() {
+  [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
+}
+
+install_missing() {
+  local missing=() name
+  for name in "${packages[@]}"; do
+    installed "$name" || missing+=("$name")
+  done
+  [[ ${#missing[@]} -eq 0 ]] && return
+
+  local as_root=()
+  if [[ $(id -u) -ne 0 ]]; then
+    command -v sudo >/dev/null ||
+      die "these packages are missing and there is no sudo; install them as root: ${missing[*]}"
+    as_root=(sudo)
+  fi
+  echo "setup: installing ${missing[*]}"
+  # A failing update is not the end: the lists that are there may do.
+  "${as_root[@]}" apt-get -qq update || echo "setup: apt-get update failed, going on with the lists there are"
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null ||
+    die "apt-get could not install: ${missing[*]}"
+}
+
+# The same places, in the same order, as cmake/Cuda.cmake.
+check_cuda() {
+  local nvcc root
+  nvcc=$(command -v nvcc || true)
+  for root in "${CUDA_HOME:-}" "${CUDA_PATH:-}" \
+    "${nvcc:+$(dirname "$(dirname "$(readlink -f "$nvcc")")")}" /usr/local/cuda; do
+    [[ -n $root ]] || continue
+    if [[ -f $root/include/cuda.h || -f $root/targets/x86_64-linux/include/cuda.h ]]; then
+      return
+    fi
+  done
+  die "no CUDA Toolkit found: no cuda.h under CUDA_HOME, beside nvcc, or in /usr/local/cuda." \
+    "Install NVIDIA's CUDA Toolkit 13.0 or later (its package is cuda-toolkit-13-0; a GPU and its driver" \
+    "are not needed to build), then set CUDA_HOME to its folder and run this again."
+}
+
+if command -v dpkg-query >/dev/null; then
+  install_missing
+else
+  echo "setup: no dpkg here, so nothing was installed; needed are (Debian's names): ${packages[*]}"
+fi
+check_cuda

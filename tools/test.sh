@@ -1,0 +1,63 @@
+#!/bin/bash
+# Builds vramspan and runs its tests, all of them on the simulated driver: no GPU is needed.
+#
+# Usage: tools/test.sh [--quick | --only STAGE] [-j JOBS]
+#   --quick        the release build and its tests alone
+#   --only STAGE   one stage: release, clang, asan or tsan
+#   -j JOBS        programs at once, in building and in testing (default: the number of processors)
+#
+# Stages, in order; the first failure ends the run:
+#   release  everything, optimised, all tests
+#   clang    everything compiled with clang++ and -Wthread-safety -Werror, nothing run
+#   asan     AddressSanitizer and UndefinedBehaviorSanitizer, all tests but those labelled slow or noasan
+#   tsan     ThreadSanitizer, all tests but those labelled slow or notsan
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+die() {
+  echo "test: $*" >&2
+  exit 2
+}
+
+stages=(release clang asan tsan)
+jobs=$(nproc)
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --quick) stages=(release) ;;
+    --only)
+      [[ ${2:-} =~ ^(release|clang|asan|tsan)$ ]] ||
+        die "--only takes release, clang, asan or tsan, not '${2:-}'"
+      stages=("$2")
+      shift
+      ;;
+    -j)
+      [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "-j takes a number of 1 or more, not '${2:-}'"
+      jobs=$2
+      shift
+      ;;
+    -h | --help) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    *) die "unknown argument '$1' (see --help)" ;;
+  esac
+  shift
+done
+
+tools/setup.sh
+
+stage=setup
+trap 'rc=$?; [[ $rc -eq 0 ]] || echo "test: stage $stage failed" >&2' EXIT
+for stage in "${stages[@]}"; do
+  started=$SECONDS
+  echo "== $stage: build"
+  cmake --preset "$stage" >"/dev/null"
+  # Progress lines are for a person at a terminal; a log wants what went wrong.
+  if [[ -t 1 ]]; then
+    cmake --build --preset "$stage" -j "$jobs"
+  else
+    cmake --build --preset "$stage" -j "$jobs" -- --quiet
+  fi
+  if [[ $stage != clang ]]; then
+    echo "== $stage: tests"
+    ctest --preset "$stage" -j "$jobs"
+  fi
+  echo "== $stage: done in $((SECONDS - started)) s"
+done
