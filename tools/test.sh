@@ -44,11 +44,15 @@ done
 tools/setup.sh
 
 stage=setup
-trap 'rc=$?; [[ $rc -eq 0 ]] || echo "test: stage $stage failed" >&2' EXIT
+report() {
+  local rc=$?
+  [[ $rc -eq 0 ]] || echo "test: stage $stage failed" >&2
+}
+trap report EXIT
 for stage in "${stages[@]}"; do
   started=$SECONDS
   echo "== $stage: build"
-  cmake --preset "$stage" >"/dev/null"
+  cmake --preset "$stage" >/dev/null
   # Progress lines are for a person at a terminal; a log wants what went wrong.
   if [[ -t 1 ]]; then
     cmake --build --preset "$stage" -j "$jobs"
