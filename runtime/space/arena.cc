@@ -1,0 +1,97 @@
+#include "runtime/space/arena.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "runtime/base/log.h"
+
+namespace vramspan {
+namespace {
+
+bool IsGranular(uint64_t value) { return value % kGranularity.value == 0; }
+
+// Refusals that a smaller reservation may get around; anything else is no matter of size.
+bool MayBeTooLarge(CUresult result) {
+  return result == CUDA_ERROR_OUT_OF_MEMORY || result == CUDA_ERROR_INVALID_VALUE;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Arena>> Arena::Create(std::shared_ptr<const Driver> driver, Bytes size) {
+  constexpr Bytes kUnit = ChunkBytes(kMaxChunkLog2);
+  if (size.value == 0 || size.value % kUnit.value != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("arena of %d bytes: the size must be a multiple of %d (64 MiB), not zero",
+                        size.value, kUnit.value));
+  }
+  for (Bytes tried = size;;) {
+    CUdeviceptr base = 0;
+    // Only the granularity's alignment is asked for: ranges are aligned when they are taken.
+    const CUresult result = (*driver)->MemAddressReserve(&base, tried.value, 0, 0, 0);
+    if (result == CUDA_SUCCESS) {
+      if (IsGranular(base)) {
+        return std::unique_ptr<Arena>(new Arena(std::move(driver), DevicePtr(base), tried));
+      }
+      VS_RETURN_IF_ERROR(Check((*driver)->MemAddressFree(base, tried.value), "cuMemAddressFree",
+                               RangeText(DevicePtr(base), tried)));
+      return absl::InternalError(
+          absl::StrFormat("cuMemAddressReserve(%d bytes) gave 0x%x, which is no multiple of 2 MiB",
+                          tried.value, base));
+    }
+    if (tried <= kSmallest || !MayBeTooLarge(result)) {
+      std::string detail = absl::StrCat(size.value, " bytes");
+      if (tried != size) absl::StrAppend(&detail, ", then halves of it down to ", tried.value);
+      return DriverError(result, "cuMemAddressReserve", detail);
+    }
+    tried = std::max(kSmallest, Bytes(tried.value / 2 / kUnit.value * kUnit.value));
+  }
+}
+
+std::unique_ptr<Arena> Arena::Over(DevicePtr base, Bytes size) {
+  return std::unique_ptr<Arena>(new Arena(nullptr, base, size));
+}
+
+Arena::Arena(std::shared_ptr<const Driver> driver, DevicePtr base, Bytes size)
+    : driver_(std::move(driver)), base_(base), size_(size) {
+  VS_CHECK(size.value != 0 && IsGranular(base.value) && IsGranular(size.value));
+  holes_.Give(base_, size_);
+}
+
+Arena::~Arena() {
+  if (driver_ == nullptr) return;
+  const Status status = Check((*driver_)->MemAddressFree(base_.value, size_.value),
+                              "cuMemAddressFree", RangeText(base_, size_));
+  if (!status.ok()) {
+    Log(LogLevel::kError, absl::StrCat("the addresses of a device stay reserved until the process "
+                                       "ends: ",
+                                       status.message()));
+  }
+}
+
+StatusOr<DevicePtr> Arena::Take(Bytes size, Bytes alignment) {
+  if (size.value == 0 || !IsGranular(size.value) || !IsGranular(alignment.value) ||
+      !std::has_single_bit(alignment.value)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "address range of %d bytes aligned to %d: both must be multiples of 2 MiB, not zero, and "
+        "the alignment a power of two",
+        size.value, alignment.value));
+  }
+  if (const std::optional<DevicePtr> p = holes_.Take(size, alignment); p.has_value()) return *p;
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "no room for %d bytes aligned to %d among the %d bytes of addresses at 0x%x: %d are free, "
+      "the largest hole has %d",
+      size.value, alignment.value, size_.value, base_.value, holes_.total().value,
+      holes_.largest().value));
+}
+
+void Arena::Give(DevicePtr p, Bytes size) {
+  const uint64_t offset = p.value - base_.value;
+  VS_CHECK(offset < size_.value && size.value <= size_.value - offset);
+  VS_CHECK(IsGranular(p.value) && IsGranular(size.value));
+  holes_.Give(p, size);
+}
+
+}  // namespace vramspan

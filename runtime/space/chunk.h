@@ -1,0 +1,66 @@
+// A chunk: the unit that moves. One physical handle backs it, device or host, always at the same
+// address. docs/chunk-states.md lists the states and who may make which transition; this header is
+// the code form of that page, and Transition() asserts it in debug builds.
+#ifndef VRAMSPAN_RUNTIME_SPACE_CHUNK_H_
+#define VRAMSPAN_RUNTIME_SPACE_CHUNK_H_
+
+#include <cstdint>
+
+#include "runtime/base/log.h"
+#include "runtime/base/units.h"
+
+namespace vramspan {
+
+enum class ChunkState : uint8_t {
+  kNone = 0,  // Not in use; the table entry is free.
+  kFresh,     // Placed, never used by GPU work: its contents are undefined, moving copies nothing.
+  kDevice,    // Backed by device memory.
+  kHost,      // Backed by host memory.
+  kDeviceTwin,  // Backed by device memory; the host copy is kept and equal to it.
+  kMoving,      // The mover is at work on it; work that uses it is held.
+  kPinned,      // Backed by device memory for good.
+};
+const char* ChunkStateName(ChunkState state);
+bool IsLegalTransition(ChunkState from, ChunkState to);
+// Whether a chunk that is mapped to device (or host) memory may be in `state`.
+bool StateFitsMemory(ChunkState state, bool on_device);
+
+// What the program said of an allocation (vramspanMemAdvise).
+enum class Advice : uint8_t { kNone = 0, kKeepOnDevice, kPreferHost, kStreamedOnce };
+
+// Indexes the pools of runtime/backing; kNoSlot is none.
+inline constexpr uint32_t kNoSlot = 0xffffffffu;
+
+// 32 bytes; with a device and a host slot of 16 bytes each a chunk's metadata stays within 64.
+// Guarded by the lock of the runtime that owns it.
+struct Chunk {
+  DevicePtr base;
+  uint32_t device_slot = kNoSlot;  // The device handle mapped at `base`, or being filled.
+  uint32_t host_slot = kNoSlot;    // The host handle: mapped at `base`, or the twin.
+  uint32_t allocation = 0;         // The allocation it belongs to; 0: a chunk of packed objects.
+  uint32_t last_use = 0;           // Tick of the last work that used it (wraps).
+  uint16_t in_flight = 0;          // Released work that has not finished and may touch it.
+  uint16_t queued = 0;             // Held work that will touch it.
+  ChunkState state = ChunkState::kNone;
+  uint8_t log2_size = 0;
+  Advice advice = Advice::kNone;
+  bool on_device : 1 = false;  // Which memory backs it, also while the state is kFresh or kMoving.
+  bool movable : 1 = false;    // Work that declared it has finished: all its users are known.
+  bool read_mostly : 1 = false;  // Keep the host copy as a twin when it is fetched.
+  bool dying : 1 = false;        // Freed; waits for work in flight.
+  bool tracked : 1 = false;      // Allocated since work is recorded: no older work can touch it.
+
+  Bytes size() const { return ChunkBytes(log2_size); }
+
+  // REQUIRES: a legal transition, and `on_device` already says what `to` wants.
+  void Transition(ChunkState to) {
+    VS_DCHECK(IsLegalTransition(state, to));
+    VS_DCHECK(StateFitsMemory(to, on_device));
+    state = to;
+  }
+};
+static_assert(sizeof(Chunk) <= 32);
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_SPACE_CHUNK_H_

@@ -1,0 +1,45 @@
+// The chunks of one device by index. Entries never move, so a reference stays good while the chunk
+// lives; freed entries are used again. Index 0 is never given out.
+//
+// Threads: not safe; the caller holds the space lock.
+#ifndef VRAMSPAN_RUNTIME_SPACE_CHUNK_TABLE_H_
+#define VRAMSPAN_RUNTIME_SPACE_CHUNK_TABLE_H_
+
+#include <memory>
+
+#include "runtime/base/status.h"
+#include "runtime/space/chunk.h"
+
+namespace vramspan {
+
+class ChunkTable {
+ public:
+  // Room for `capacity` chunks; memory is touched as they come.
+  static StatusOr<std::unique_ptr<ChunkTable>> Create(uint32_t capacity);
+  ~ChunkTable();
+
+  // A default Chunk in state kNone. ResourceExhausted names the capacity.
+  StatusOr<ChunkIndex> Add();
+  // REQUIRES: a live chunk that is not kMoving.
+  void Remove(ChunkIndex chunk);
+
+  Chunk& operator[](ChunkIndex chunk) { return chunks_[chunk.value]; }
+  const Chunk& operator[](ChunkIndex chunk) const { return chunks_[chunk.value]; }
+
+  // One past the highest index ever given out; entries in state kNone among them are free.
+  uint32_t end() const { return end_; }
+  uint32_t live() const { return live_; }
+
+ private:
+  ChunkTable(Chunk* chunks, uint32_t capacity) : chunks_(chunks), capacity_(capacity) {}
+
+  Chunk* const chunks_;
+  const uint32_t capacity_;
+  uint32_t end_ = 1;
+  uint32_t live_ = 0;
+  uint32_t first_free_ = 0;  // Free entries are chained through their device_slot.
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_SPACE_CHUNK_TABLE_H_
