@@ -1,0 +1,51 @@
+#include "runtime/backing/device_pool.h"
+
+#include <utility>
+
+#include "runtime/backing/slot_pool.h"
+
+namespace vramspan {
+
+class DevicePool::Impl {
+ public:
+  explicit Impl(std::unique_ptr<SlotPool> pool) : slots(std::move(pool)) {}
+  const std::unique_ptr<SlotPool> slots;
+};
+
+StatusOr<std::unique_ptr<DevicePool>> DevicePool::Create(std::shared_ptr<const Driver> driver,
+                                                         const DevicePoolOptions& options) {
+  SlotPoolOptions o;
+  o.memory = "device";
+  o.budget_hint = "raise the device budget or free memory";
+  o.shortage_hint =
+      "the device has less left than its budget says, because other processes or the driver's own "
+      "needs took it; lower the device budget";
+  o.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  o.location.id = options.ordinal;
+  if (options.exportable) o.handle_types = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  o.ordinal = options.ordinal;
+  o.context = options.context;
+  o.budget = options.budget;
+  o.alias_space = options.alias_space;
+  VS_ASSIGN_OR_RETURN(std::unique_ptr<SlotPool> slots,
+                      SlotPool::Create(std::move(driver), std::move(o)));
+  return std::unique_ptr<DevicePool>(new DevicePool(std::make_unique<Impl>(std::move(slots))));
+}
+
+DevicePool::DevicePool(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+DevicePool::~DevicePool() = default;
+
+StatusOr<uint32_t> DevicePool::Acquire(int log2) { return impl_->slots->Acquire(log2); }
+void DevicePool::Release(uint32_t slot) { impl_->slots->Release(slot); }
+StatusOr<DevicePtr> DevicePool::Alias(uint32_t slot) { return impl_->slots->Alias(slot); }
+CUmemGenericAllocationHandle DevicePool::handle(uint32_t slot) const {
+  return impl_->slots->handle(slot);
+}
+Bytes DevicePool::used() const { return impl_->slots->used(); }
+Bytes DevicePool::cached() const { return impl_->slots->cached(); }
+Bytes DevicePool::budget() const { return impl_->slots->budget(); }
+Bytes DevicePool::available() const { return impl_->slots->available(); }
+void DevicePool::SetBudget(Bytes budget) { impl_->slots->SetBudget(budget); }
+void DevicePool::Trim(Bytes keep) { impl_->slots->Trim(keep); }
+
+}  // namespace vramspan

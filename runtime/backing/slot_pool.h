@@ -1,0 +1,127 @@
+// What the device pool and the host pool have in common: slots of the six chunk sizes, each a
+// physical handle and its staging alias, cached when a chunk lets go of them, within a budget.
+//
+// A slot's id is its index among the slots of its size, shifted left by three, with the size in the
+// low bits, so that a slot needs no word for its size (and no id is ever kNoSlot).
+//
+// A failing driver call leaves every slot whole: what could not be undone stays a cached slot, with
+// or without its alias, and is used or destroyed later. Only an alias that can be neither given
+// access nor unmapped is lost, and then its addresses are, not its memory.
+//
+// Threads: all calls are safe. The lock is never held over a driver call.
+#ifndef VRAMSPAN_RUNTIME_BACKING_SLOT_POOL_H_
+#define VRAMSPAN_RUNTIME_BACKING_SLOT_POOL_H_
+
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/backing/slot.h"
+#include "runtime/base/mutex.h"
+#include "runtime/base/status.h"
+#include "runtime/base/units.h"
+#include "runtime/driver/driver.h"
+#include "runtime/space/arena.h"
+#include "runtime/space/chunk.h"
+
+namespace vramspan {
+
+struct SlotPoolOptions {
+  std::string memory;         // "device" or "host", for messages.
+  std::string budget_hint;    // What to do when the budget is full.
+  std::string shortage_hint;  // What it means that the driver is out of memory, and what to do.
+  CUmemLocation location{};
+  CUmemAllocationHandleType handle_types = CU_MEM_HANDLE_TYPE_NONE;
+  int ordinal = 0;  // The device that gets access to the aliases.
+  CUcontext context = nullptr;
+  Bytes budget;
+  Bytes alias_space;
+};
+
+class SlotPool {
+ public:
+  static StatusOr<std::unique_ptr<SlotPool>> Create(std::shared_ptr<const Driver> driver,
+                                                    SlotPoolOptions options);
+  // Unmaps every alias and releases every handle, those of held slots too.
+  ~SlotPool();
+
+  // A cached slot of 2^log2 bytes, held from then on. kNoSlot when there is none, or when the pool
+  // holds its whole budget already. `with_alias`: only one that has its alias.
+  uint32_t TakeCached(int log2, bool with_alias);
+  // A cached slot, else a created one. Cached slots of other sizes are destroyed where the budget
+  // needs it, and all of them when the driver is out of memory.
+  StatusOr<uint32_t> Acquire(int log2);
+  // Creates a slot and its alias into the cache; nothing is destroyed for it.
+  Status CreateCached(int log2);
+  // Gives a held slot back. REQUIRES: it is mapped nowhere but at its alias, and no GPU work that
+  // uses it there is unfinished.
+  void Release(uint32_t slot);
+
+  // The alias of a held slot; made on the first call.
+  StatusOr<DevicePtr> Alias(uint32_t slot);
+  // 0 when not made yet.
+  DevicePtr alias_or_none(uint32_t slot) const;
+  CUmemGenericAllocationHandle handle(uint32_t slot) const;
+
+  Bytes used() const;  // In held slots and slots being made.
+  Bytes cached() const;
+  Bytes cached(int log2) const;
+  Bytes budget() const;
+  Bytes available() const;  // budget - used, or 0.
+  void SetBudget(Bytes budget);
+  // Destroys cached slots until at most `keep` bytes of them are left.
+  void Trim(Bytes keep);
+
+ private:
+  struct Sizes {
+    std::vector<Slot> slots;
+    std::vector<bool> held;
+    std::vector<uint32_t> cached;  // Indices, the latest used last.
+    std::vector<uint32_t> empty;   // Indices without a handle.
+  };
+  struct Detached {
+    int log2;
+    Slot slot;
+  };
+
+  SlotPool(std::shared_ptr<const Driver> driver, SlotPoolOptions options,
+           std::unique_ptr<Arena> aliases);
+
+  Status Full(int log2) const VS_REQUIRES(mutex_);
+  uint32_t Hold(int log2, size_t place) VS_REQUIRES(mutex_);
+  uint32_t Insert(int log2, const Slot& slot) VS_REQUIRES(mutex_);
+  const Slot& At(uint32_t slot) const VS_REQUIRES(mutex_);
+  // Takes cached slots out of the table until they make up `need` bytes or there are no more. Their
+  // bytes count as releasing_ until DestroyAll.
+  std::vector<Detached> Detach(Bytes need) VS_REQUIRES(mutex_);
+  Bytes Excess() const VS_REQUIRES(mutex_);  // What is beyond the budget, of any kind.
+
+  // Those that the driver refuses to destroy go back into the cache; the first error is returned.
+  Status DestroyAll(std::vector<Detached> slots) VS_EXCLUDES(mutex_);
+  Status Destroy(const Detached& detached, Slot* left) VS_EXCLUDES(mutex_);
+  // For callers that have no way to return it.
+  void DestroyOrLog(std::vector<Detached> slots) VS_EXCLUDES(mutex_);
+  // Waits for other threads' releases and destroys cached slots until nothing exceeds the budget.
+  Status MakeRoom() VS_EXCLUDES(mutex_);
+  StatusOr<CUmemGenericAllocationHandle> CreateHandle(int log2) VS_EXCLUDES(mutex_);
+  StatusOr<DevicePtr> MapAlias(CUmemGenericAllocationHandle handle, int log2) VS_EXCLUDES(mutex_);
+  Status UnmapAlias(DevicePtr alias, int log2) VS_EXCLUDES(mutex_);
+
+  const std::shared_ptr<const Driver> driver_;
+  const SlotPoolOptions options_;
+  mutable Mutex mutex_;
+  CondVar released_;
+  const std::unique_ptr<Arena> aliases_ VS_PT_GUARDED_BY(mutex_);
+  std::array<Sizes, kChunkSizeCount> sizes_ VS_GUARDED_BY(mutex_);
+  Bytes budget_ VS_GUARDED_BY(mutex_);
+  Bytes held_ VS_GUARDED_BY(mutex_);
+  Bytes cached_ VS_GUARDED_BY(mutex_);
+  Bytes creating_ VS_GUARDED_BY(mutex_);
+  Bytes releasing_ VS_GUARDED_BY(mutex_);
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_BACKING_SLOT_POOL_H_
