@@ -34,9 +34,7 @@ class Context : public std::enable_shared_from_this<Context> {
   void set_flags(unsigned flags) { flags_.store(flags, std::memory_order_relaxed); }
 
   // CUDA_SUCCESS, or what killed the context: every later call returns it.
-  CUresult error() const {
-    return static_cast<CUresult>(error_.load(std::memory_order_acquire));
-  }
+  CUresult error() const { return static_cast<CUresult>(error_.load(std::memory_order_acquire)); }
   // The first error stays. Pending work is skipped, waits end.
   void Kill(CUresult error);
 

@@ -15,8 +15,8 @@
 
 namespace simcuda {
 
-// Bytes in use against a limit. Charging fails when the limit would be passed; a lowered limit takes
-// nothing back.
+// Bytes in use against a limit. Charging fails when the limit would be passed; a lowered limit
+// takes nothing back.
 class MemoryAccount {
  public:
   explicit MemoryAccount(size_t limit) : limit_(limit) {}

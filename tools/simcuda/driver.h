@@ -1,8 +1,8 @@
 #ifndef VRAMSPAN_TOOLS_SIMCUDA_DRIVER_H_
 #define VRAMSPAN_TOOLS_SIMCUDA_DRIVER_H_
 
-// The process's one driver: configuration, devices, and the tables of handles. Made at first use and
-// never destroyed, so that threads which outlive main() find it.
+// The process's one driver: configuration, devices, and the tables of handles. Made at first use
+// and never destroyed, so that threads which outlive main() find it.
 
 #include <cuda.h>
 

@@ -9,7 +9,8 @@
 // base      the name cuGetProcAddress is asked for (cuMemAlloc)
 // version   the first CUDA version with this ABI (3020), from cudaTypedefs.h
 // symbol    the exported name with its ABI suffix (cuMemAlloc_v2)
-// suffix    ptsz or ptds: a second symbol with that suffix runs the same function with the per-thread
+// suffix    ptsz or ptds: a second symbol with that suffix runs the same function with the
+// per-thread
 //           default stream
 // needs     what a call must find, see Needs
 // function  the C++ function in namespace simcuda::calls that does it, declared in a calls_*.h

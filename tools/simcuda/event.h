@@ -41,7 +41,8 @@ class Event {
   std::shared_ptr<capture::EventMark> capture_mark() const;
   void set_capture_mark(std::shared_ptr<capture::EventMark> mark);
 
-  // Puts a record into the stream, past capture: used by cuEventRecord and by graph nodes that record.
+  // Puts a record into the stream, past capture: used by cuEventRecord and by graph nodes that
+  // record.
   CUresult SubmitRecord(Stream& stream);
   // Makes the stream wait for the latest record, past capture. Nothing recorded: no wait.
   CUresult SubmitWait(Stream& stream);

@@ -2,8 +2,9 @@
 #define VRAMSPAN_TOOLS_SIMCUDA_HANDLE_TABLE_H_
 
 // Handles of one kind (streams, events, ...) to the objects behind them. A handle value is never
-// given out twice, so a destroyed handle is recognised for ever: Find returns null for it and counts
-// a stale use. Thread-safe. Tables are never destroyed (callers keep them in leaked singletons).
+// given out twice, so a destroyed handle is recognised for ever: Find returns null for it and
+// counts a stale use. Thread-safe. Tables are never destroyed (callers keep them in leaked
+// singletons).
 
 #include <atomic>
 #include <cstdint>

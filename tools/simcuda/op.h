@@ -1,9 +1,10 @@
 #ifndef VRAMSPAN_TOOLS_SIMCUDA_OP_H_
 #define VRAMSPAN_TOOLS_SIMCUDA_OP_H_
 
-// One piece of stream work. An op does not change after it was made, so that one op may be submitted
-// many times (a graph node keeps its op and each launch of the graph runs it again). It runs on the
-// worker thread of a hardware queue; whatever blocks there holds back everything behind it.
+// One piece of stream work. An op does not change after it was made, so that one op may be
+// submitted many times (a graph node keeps its op and each launch of the graph runs it again). It
+// runs on the worker thread of a hardware queue; whatever blocks there holds back everything behind
+// it.
 
 #include <cuda.h>
 
@@ -22,7 +23,8 @@ enum class OpKind {
   kKernel,       // KernelOp (kernel_op.h)
   kMemcpy,       // MemcpyOp
   kMemset,       // MemsetOp
-  kHostFunc,     // HostFuncOp, and callbacks of cuStreamAddCallback
+  kHostFunc,     // HostFuncOp
+  kCallback,     // cuStreamAddCallback; cannot be captured
   kMemOps,       // MemOpsOp: wait and write values
   kEventRecord,  // made per submission; capture sees OnEventRecord instead
   kEventWait,    // made per submission; capture sees OnEventWait instead
@@ -114,8 +116,8 @@ class MemsetOp : public Op {
 
 class HostFuncOp : public Op {
  public:
-  HostFuncOp(CUhostFn fn, void* user_data)
-      : Op(OpKind::kHostFunc), fn_(fn), user_data_(user_data) {}
+  HostFuncOp(CUhostFn function, void* data)
+      : Op(OpKind::kHostFunc), fn_(function), user_data_(data) {}
   CUhostFn fn() const { return fn_; }
   void* user_data() const { return user_data_; }
   CUresult Run(const Exec& exec) const override;

@@ -43,9 +43,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   CUstream handle() const { return handle_; }
   void set_handle(CUstream handle) { handle_ = handle; }
 
-  // THE door for work: while the stream captures, the op goes into the capture (capture::Divert) and
-  // nothing runs; otherwise it is queued. May block while the hardware queue is full. `ticket`, if
-  // given, names the op's completion (empty when captured). Errors: the context's sticky one,
+  // THE door for work: while the stream captures, the op goes into the capture (capture::Divert)
+  // and nothing runs; otherwise it is queued. May block while the hardware queue is full. `ticket`,
+  // if given, names the op's completion (empty when captured). Errors: the context's sticky one,
   // capture's, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT for legacy work beside a capture.
   CUresult Submit(OpPtr op, Ticket* ticket = nullptr);
 
@@ -58,8 +58,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   const ProgressPtr& progress() const { return progress_; }
 
-  // The capture that the stream takes part in, null when none. Set by capture.cc only; the pointer is
-  // guarded by a lock of its own, `capturing` is its cheap shadow.
+  // The capture that the stream takes part in, null when none. Set by capture.cc only; the pointer
+  // is guarded by a lock of its own, `capturing` is its cheap shadow.
   bool capturing() const { return capturing_.load(std::memory_order_acquire); }
   std::shared_ptr<capture::Session> capture_session() const;
   void set_capture_session(std::shared_ptr<capture::Session> session);

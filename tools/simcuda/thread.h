@@ -28,8 +28,9 @@ struct Thread {
 ContextPtr CurrentContext();
 
 // A stream argument: 0 is the legacy or the per-thread stream of the current context, by the entry
-// point that was called; CU_STREAM_LEGACY and CU_STREAM_PER_THREAD likewise. CUDA_ERROR_INVALID_HANDLE
-// (counted as stale) for destroyed streams, CUDA_ERROR_INVALID_CONTEXT without a current context.
+// point that was called; CU_STREAM_LEGACY and CU_STREAM_PER_THREAD likewise.
+// CUDA_ERROR_INVALID_HANDLE (counted as stale) for destroyed streams, CUDA_ERROR_INVALID_CONTEXT
+// without a current context.
 CUresult FindStream(CUstream handle, StreamPtr* stream);
 
 CUresult FindEvent(CUevent handle, EventPtr* event);

@@ -1,0 +1,208 @@
+#include "tools/simcuda/copy.h"
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "tools/simcuda/context.h"
+#include "tools/simcuda/memory/address_map.h"
+
+namespace simcuda {
+namespace {
+
+using memory::AddressMap;
+using memory::RangePtr;
+
+// Pageable sources up to this size are read before the call returns, as the real driver does.
+constexpr size_t kStagedBytes = size_t{64} << 10;
+
+CUdeviceptr Address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+
+// From the first to the last byte of one side.
+size_t Extent(const CopyShape& shape, size_t pitch, size_t slice) {
+  return (shape.depth - 1) * slice + (shape.height - 1) * pitch + shape.width;
+}
+size_t SrcExtent(const CopyShape& s) { return Extent(s, s.src_pitch, s.src_slice); }
+size_t DstExtent(const CopyShape& s) { return Extent(s, s.dst_pitch, s.dst_slice); }
+
+bool Empty(const CopyShape& shape) {
+  return shape.width == 0 || shape.height == 0 || shape.depth == 0;
+}
+
+CUresult CheckSide(const void* address, size_t extent, Side side) {
+  const RangePtr range = AddressMap::Get().Find(Address(address));
+  if (!range) return side == Side::kAny ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return range->Contains(Address(address), extent) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+std::vector<char> Stage(const CopyShape& shape, CopyShape* packed) {
+  std::vector<char> bytes(shape.width * shape.height * shape.depth);
+  char* out = bytes.data();
+  for (size_t z = 0; z < shape.depth; ++z) {
+    for (size_t y = 0; y < shape.height; ++y, out += shape.width) {
+      memcpy(out, static_cast<const char*>(shape.src) + z * shape.src_slice + y * shape.src_pitch,
+             shape.width);
+    }
+  }
+  *packed = shape;
+  packed->src = nullptr;
+  packed->src_pitch = shape.width;
+  packed->src_slice = shape.width * shape.height;
+  return bytes;
+}
+
+// One side of a 2D or 3D copy: the address of its first byte, and what may stand there.
+struct SideParams {
+  CUmemorytype type;
+  const void* host;
+  CUdeviceptr device;
+  size_t x, y, z;
+  size_t pitch, height;
+};
+
+CUresult PlaceSide(const SideParams& params, const CopyShape& shape, const char** first, Side* side,
+                   size_t* pitch, size_t* slice) {
+  const char* base;
+  switch (params.type) {
+    case CU_MEMORYTYPE_HOST:
+      base = static_cast<const char*>(params.host);
+      *side = Side::kAny;
+      break;
+    case CU_MEMORYTYPE_DEVICE:
+      base = reinterpret_cast<const char*>(params.device);
+      *side = Side::kKnown;
+      break;
+    case CU_MEMORYTYPE_UNIFIED:
+      base = reinterpret_cast<const char*>(params.device);
+      *side = Side::kAny;
+      break;
+    default:
+      return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  *pitch = params.pitch != 0 ? params.pitch : params.x + shape.width;
+  const size_t rows = params.height != 0 ? params.height : params.y + shape.height;
+  if (*pitch < params.x + shape.width || rows < params.y + shape.height) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *slice = *pitch * rows;
+  *first = base + params.z * *slice + params.y * *pitch + params.x;
+  return CUDA_SUCCESS;
+}
+
+CUresult PlaceCopy(const SideParams& src, const SideParams& dst, Copy* copy) {
+  const char* src_first;
+  const char* dst_first;
+  CopyShape& shape = copy->shape;
+  if (Empty(shape)) return CUDA_SUCCESS;
+  CUresult r = PlaceSide(src, shape, &src_first, &copy->src, &shape.src_pitch, &shape.src_slice);
+  if (r != CUDA_SUCCESS) return r;
+  r = PlaceSide(dst, shape, &dst_first, &copy->dst, &shape.dst_pitch, &shape.dst_slice);
+  if (r != CUDA_SUCCESS) return r;
+  shape.src = src_first;
+  shape.dst = const_cast<char*>(dst_first);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+Copy LinearCopy(const void* src, Side src_side, void* dst, Side dst_side, size_t bytes) {
+  Copy copy;
+  copy.shape.src = src;
+  copy.shape.dst = dst;
+  copy.shape.width = bytes;
+  copy.src = src_side;
+  copy.dst = dst_side;
+  return copy;
+}
+
+CUresult CopyFrom2D(const CUDA_MEMCPY2D& p, Copy* copy) {
+  *copy = {};
+  copy->shape.width = p.WidthInBytes;
+  copy->shape.height = p.Height;
+  return PlaceCopy(
+      {p.srcMemoryType, p.srcHost, p.srcDevice, p.srcXInBytes, p.srcY, 0, p.srcPitch, 0},
+      {p.dstMemoryType, p.dstHost, p.dstDevice, p.dstXInBytes, p.dstY, 0, p.dstPitch, 0}, copy);
+}
+
+CUresult CopyFrom3D(const CUDA_MEMCPY3D& p, Copy* copy) {
+  *copy = {};
+  copy->shape.width = p.WidthInBytes;
+  copy->shape.height = p.Height;
+  copy->shape.depth = p.Depth;
+  return PlaceCopy({p.srcMemoryType, p.srcHost, p.srcDevice, p.srcXInBytes, p.srcY, p.srcZ,
+                    p.srcPitch, p.srcHeight},
+                   {p.dstMemoryType, p.dstHost, p.dstDevice, p.dstXInBytes, p.dstY, p.dstZ,
+                    p.dstPitch, p.dstHeight},
+                   copy);
+}
+
+CUresult CopyFrom3DPeer(const CUDA_MEMCPY3D_PEER& p, Copy* copy) {
+  *copy = {};
+  copy->shape.width = p.WidthInBytes;
+  copy->shape.height = p.Height;
+  copy->shape.depth = p.Depth;
+  return PlaceCopy({p.srcMemoryType, p.srcHost, p.srcDevice, p.srcXInBytes, p.srcY, p.srcZ,
+                    p.srcPitch, p.srcHeight},
+                   {p.dstMemoryType, p.dstHost, p.dstDevice, p.dstXInBytes, p.dstY, p.dstZ,
+                    p.dstPitch, p.dstHeight},
+                   copy);
+}
+
+CUresult CheckCopy(const Copy& copy) {
+  const CopyShape& shape = copy.shape;
+  if (Empty(shape)) return CUDA_SUCCESS;
+  if (shape.src == nullptr || shape.dst == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult r = CheckSide(shape.src, SrcExtent(shape), copy.src);
+  return r != CUDA_SUCCESS ? r : CheckSide(shape.dst, DstExtent(shape), copy.dst);
+}
+
+CUresult CheckFill(const FillShape& shape) {
+  if (shape.width == 0 || shape.height == 0) return CUDA_SUCCESS;
+  const size_t row = shape.width * shape.element_size;
+  const CUdeviceptr address = Address(shape.dst);
+  if (address % shape.element_size != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (shape.height > 1 && (shape.pitch < row || shape.pitch % shape.element_size != 0)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CheckSide(shape.dst, (shape.height - 1) * shape.pitch + row, Side::kKnown);
+}
+
+CUresult SubmitCopy(Stream& stream, const Copy& copy, bool synchronous) {
+  if (const CUresult r = CheckCopy(copy); r != CUDA_SUCCESS) return r;
+  const CopyShape& shape = copy.shape;
+  if (Empty(shape)) return CUDA_SUCCESS;
+  if (stream.capturing()) return stream.Submit(std::make_shared<MemcpyOp>(shape));
+
+  const RangePtr src = AddressMap::Get().Find(Address(shape.src));
+  const RangePtr dst = AddressMap::Get().Find(Address(shape.dst));
+  const bool stage = !src && dst && shape.width * shape.height * shape.depth <= kStagedBytes;
+  OpPtr op;
+  if (stage) {
+    CopyShape packed;
+    std::vector<char> bytes = Stage(shape, &packed);
+    op = std::make_shared<MemcpyOp>(packed, std::move(bytes));
+  } else {
+    op = std::make_shared<MemcpyOp>(shape);
+  }
+  const bool pageable = (!src && !stage) || !dst;
+  const bool page_locked = (src && src->host()) || (dst && dst->host());
+  Ticket ticket;
+  const CUresult r = stream.Submit(std::move(op), &ticket);
+  if (r != CUDA_SUCCESS || !(pageable || (synchronous && page_locked))) return r;
+  ticket.Wait();
+  return stream.context()->error();
+}
+
+CUresult SubmitFill(Stream& stream, const FillShape& shape, bool synchronous) {
+  if (const CUresult r = CheckFill(shape); r != CUDA_SUCCESS) return r;
+  if (shape.width == 0 || shape.height == 0) return CUDA_SUCCESS;
+  Ticket ticket;
+  const CUresult r = stream.Submit(std::make_shared<MemsetOp>(shape), &ticket);
+  // Only fills of page-locked memory are synchronous with the host.
+  const RangePtr range = AddressMap::Get().Find(Address(shape.dst));
+  if (r != CUDA_SUCCESS || !synchronous || !range || !range->host()) return r;
+  ticket.Wait();
+  return stream.context()->error();
+}
+
+}  // namespace simcuda

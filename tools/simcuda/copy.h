@@ -1,0 +1,50 @@
+#ifndef VRAMSPAN_TOOLS_SIMCUDA_COPY_H_
+#define VRAMSPAN_TOOLS_SIMCUDA_COPY_H_
+
+// Copies and fills as the calls see them: arguments to shapes, checks, and the real driver's rules
+// on when the caller waits. Thread-safe.
+
+#include <cuda.h>
+
+#include <cstddef>
+
+#include "tools/simcuda/op.h"
+#include "tools/simcuda/stream.h"
+
+namespace simcuda {
+
+// What an address of a copy must be.
+enum class Side {
+  kAny,    // device, page-locked or pageable
+  kKnown,  // an address that the driver knows (CUDA_ERROR_INVALID_VALUE otherwise)
+};
+
+struct Copy {
+  CopyShape shape;
+  Side src = Side::kAny;
+  Side dst = Side::kAny;
+};
+
+Copy LinearCopy(const void* src, Side src_side, void* dst, Side dst_side, size_t bytes);
+
+// CUDA_ERROR_INVALID_VALUE for contradicting extents and pitches, CUDA_ERROR_NOT_SUPPORTED for
+// arrays.
+CUresult CopyFrom2D(const CUDA_MEMCPY2D& params, Copy* copy);
+CUresult CopyFrom3D(const CUDA_MEMCPY3D& params, Copy* copy);
+CUresult CopyFrom3DPeer(const CUDA_MEMCPY3D_PEER& params, Copy* copy);
+
+// Whether both sides are what they must be, over their whole extent.
+CUresult CheckCopy(const Copy& copy);
+// Alignment, pitch, and that the target is known.
+CUresult CheckFill(const FillShape& shape);
+
+// Checks, and submits to the stream. `synchronous` is for the calls without Async: they wait unless
+// both sides are device memory or a small pageable source was staged. Async calls wait as well
+// where pageable memory would have to stay as it is (to pageable memory, or from more than 64 KiB
+// of it). In a capturing stream nothing is staged or waited for. An empty copy does nothing.
+CUresult SubmitCopy(Stream& stream, const Copy& copy, bool synchronous);
+CUresult SubmitFill(Stream& stream, const FillShape& shape, bool synchronous);
+
+}  // namespace simcuda
+
+#endif  // VRAMSPAN_TOOLS_SIMCUDA_COPY_H_

@@ -1,0 +1,73 @@
+#ifndef VRAMSPAN_TOOLS_SIMCUDA_MEMORY_ADDRESS_MAP_H_
+#define VRAMSPAN_TOOLS_SIMCUDA_MEMORY_ADDRESS_MAP_H_
+
+// Every address range that the driver knows: what cudaMalloc and its kin gave out, registered host
+// memory, and reservations of address space. An address outside is pageable host memory to the
+// driver. Thread-safe.
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "tools/simcuda/device.h"
+#include "tools/simcuda/mutex.h"
+
+namespace simcuda::memory {
+
+class MemPool;
+
+enum class RangeKind {
+  kDevice,       // cuMemAlloc
+  kPool,         // cuMemAllocAsync
+  kManaged,      // cuMemAllocManaged
+  kHost,         // cuMemAllocHost, cuMemHostAlloc
+  kRegistered,   // cuMemHostRegister
+  kReservation,  // cuMemAddressReserve
+  kModule,       // a variable of a loaded module: device memory that the module owns
+};
+
+struct Range {
+  char* base = nullptr;
+  size_t size = 0;
+  RangeKind kind = RangeKind::kDevice;
+  Device* device = nullptr;  // null for host memory and reservations
+  uint64_t context_id = 0;   // 0: belongs to no context
+  CUcontext context = nullptr;
+  unsigned flags = 0;  // of the call that made it
+  std::shared_ptr<MemPool> pool;
+  uint64_t buffer_id = 0;  // set by Insert
+
+  bool Contains(CUdeviceptr address, size_t bytes) const {
+    const auto start = reinterpret_cast<CUdeviceptr>(base);
+    return address >= start && bytes <= size && address - start <= size - bytes;
+  }
+  bool host() const { return kind == RangeKind::kHost || kind == RangeKind::kRegistered; }
+};
+using RangePtr = std::shared_ptr<const Range>;
+
+class AddressMap {
+ public:
+  static AddressMap& Get();
+
+  // False when it overlaps a known range.
+  bool Insert(Range range);
+  // The range that holds the address; null when there is none.
+  RangePtr Find(CUdeviceptr address) const;
+  // Forgets the range of that kind which starts at the address; null when there is none.
+  RangePtr Remove(CUdeviceptr base, RangeKind kind);
+  // Forgets and returns all that belongs to a context.
+  std::vector<RangePtr> RemoveOfContext(uint64_t context_id);
+
+ private:
+  mutable SharedMutex mutex_;
+  std::map<CUdeviceptr, RangePtr> ranges_ SIMCUDA_GUARDED_BY(mutex_);
+  uint64_t next_buffer_id_ SIMCUDA_GUARDED_BY(mutex_) = 1;
+};
+
+}  // namespace simcuda::memory
+
+#endif  // VRAMSPAN_TOOLS_SIMCUDA_MEMORY_ADDRESS_MAP_H_

@@ -1,0 +1,97 @@
+#include "tools/simcuda/memory/physical.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "tools/simcuda/driver.h"
+#include "tools/simcuda/memory/file_space.h"
+#include "tools/simcuda/memory/pages.h"
+
+namespace simcuda::memory {
+namespace {
+
+// Shows as /memfd:simcuda-shared-TYPE-ID in /proc/self/fd; an importing process reads it back
+// there.
+constexpr char kSharedLabel[] = "simcuda-shared-%d-%d";
+
+FileSpace& SpaceOf(const CUmemLocation& location) {
+  struct Spaces {
+    FileSpace host{"simcuda-host"};
+    std::vector<std::unique_ptr<FileSpace>> devices;
+  };
+  static auto* const spaces = [] {
+    auto* made = new Spaces();
+    for (int i = 0; i < Driver::Get().device_count(); ++i) {
+      made->devices.push_back(std::make_unique<FileSpace>("simcuda-device-" + std::to_string(i)));
+    }
+    return made;
+  }();
+  if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) return spaces->host;
+  return *spaces->devices[static_cast<size_t>(location.id)];
+}
+
+MemoryAccount& AccountOf(const CUmemLocation& location) {
+  Driver& driver = Driver::Get();
+  if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) return driver.host_memory();
+  return driver.device(location.id)->memory();
+}
+
+}  // namespace
+
+PhysicalPtr Physical::Create(size_t size, const CUmemAllocationProp& prop) {
+  MemoryAccount& account = AccountOf(prop.location);
+  if (!account.Charge(size)) return nullptr;
+  std::shared_ptr<Physical> made(new Physical());
+  made->size_ = size;
+  made->prop_ = prop;
+  made->account_ = &account;
+  if (prop.requestedHandleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+    std::array<char, 64> label;
+    snprintf(label.data(), label.size(), kSharedLabel, static_cast<int>(prop.location.type),
+             prop.location.id);
+    made->fd_ = CreateMemoryFile(label.data());
+    if (made->fd_ < 0 || !GrowFile(made->fd_, size)) return nullptr;
+  } else {
+    FileSpace& space = SpaceOf(prop.location);
+    if (!space.Allocate(size, &made->fd_, &made->offset_)) return nullptr;
+    made->space_ = &space;
+  }
+  return made;
+}
+
+PhysicalPtr Physical::Import(int fd) {
+  std::array<char, 128> target{};
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  if (readlink(link.c_str(), target.data(), target.size() - 1) < 0) return nullptr;
+  int type = 0;
+  int id = 0;
+  if (sscanf(target.data(), "/memfd:simcuda-shared-%d-%d", &type, &id) != 2) return nullptr;
+  struct stat status;
+  if (fstat(fd, &status) != 0) return nullptr;
+  const int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (own < 0) return nullptr;
+  std::shared_ptr<Physical> made(new Physical());
+  made->size_ = static_cast<size_t>(status.st_size);
+  made->prop_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  made->prop_.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  made->prop_.location = {static_cast<CUmemLocationType>(type), id};
+  made->fd_ = own;
+  return made;
+}
+
+Physical::~Physical() {
+  if (space_ != nullptr) {
+    space_->Free(offset_, size_);
+  } else if (fd_ >= 0) {
+    close(fd_);
+  }
+  if (account_ != nullptr) account_->Release(size_);
+}
+
+}  // namespace simcuda::memory
