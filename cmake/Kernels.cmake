@@ -10,10 +10,6 @@
 
 include_guard(GLOBAL)
 
-find_program(VRAMSPAN_NVCC nvcc
-  HINTS ENV CUDAToolkit_ROOT ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda
-  PATH_SUFFIXES bin
-  DOC "CUDA compiler for the GPU images of kernels; without it they are built for simcuda only")
 set(VRAMSPAN_CUDA_ARCHS "80;90" CACHE STRING
   "GPU architectures that kernels are compiled for, oldest first")
 
@@ -32,20 +28,17 @@ function(vramspan_add_kernels)
   set(prelude_parts ${prelude} ${root}/tools/simcuda/kernel_abi.h
     ${root}/tools/simcuda/kernel_builtins.h ${root}/tools/simcuda/kernel_tsan.h)
 
-  # The host image. A copy of the source's path with a .cc ending would lose the file name in
-  # messages, so the language is forced instead.
+  # The host image.
   set(HOST_IMAGE ${out}/${ARG_NAME}.so)
   add_library(${ARG_NAME}_host MODULE ${source})
   set_source_files_properties(${source} PROPERTIES LANGUAGE CXX OBJECT_DEPENDS "${prelude_parts}")
   target_include_directories(${ARG_NAME}_host PRIVATE ${root} ${ARG_INCLUDES})
-  target_compile_features(${ARG_NAME}_host PRIVATE cxx_std_20)
-  target_compile_options(${ARG_NAME}_host PRIVATE -include ${prelude} -x c++ -O2
-    -fno-exceptions -fno-rtti -ffp-contract=off)
-  set(flags "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${CMAKE_BUILD_TYPE}}")
-  get_directory_property(directory_flags COMPILE_OPTIONS)
+  target_link_libraries(${ARG_NAME}_host PRIVATE $<BUILD_INTERFACE:vramspan_flags>)
+  target_compile_options(${ARG_NAME}_host PRIVATE -include ${prelude} -O2 -fno-exceptions
+    -ffp-contract=off)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${ARG_NAME}_host PRIVATE -fno-gnu-unique)
-    if("${flags} ${directory_flags}" MATCHES "-fsanitize=[a-z,]*thread")
+    if(VRAMSPAN_SANITIZE STREQUAL "thread")
       target_compile_options(${ARG_NAME}_host PRIVATE "SHELL:--param tsan-distinguish-volatile=1")
     endif()
   endif()
@@ -84,9 +77,7 @@ function(vramspan_add_kernels)
   set_source_files_properties(${out}/${ARG_NAME}_images.cc PROPERTIES OBJECT_DEPENDS "${images}")
   add_library(${ARG_NAME} STATIC ${out}/${ARG_NAME}_images.cc)
   add_dependencies(${ARG_NAME} ${ARG_NAME}_host)
-  find_package(CUDAToolkit REQUIRED)
   target_include_directories(${ARG_NAME} PUBLIC ${root})
-  target_include_directories(${ARG_NAME} SYSTEM PUBLIC ${CUDAToolkit_INCLUDE_DIRS})
-  target_compile_features(${ARG_NAME} PUBLIC cxx_std_20)
+  target_link_libraries(${ARG_NAME} PUBLIC vramspan_cuda_headers)
   set_target_properties(${ARG_NAME} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()

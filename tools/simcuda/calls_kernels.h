@@ -3,8 +3,9 @@
 
 // The functions behind the rows of entries_kernels.inc.
 
-#include <cuda.h>
-
-namespace simcuda::calls {}  // namespace simcuda::calls
+#include "tools/simcuda/calls_capture.h"
+#include "tools/simcuda/calls_graph.h"
+#include "tools/simcuda/calls_launch.h"
+#include "tools/simcuda/calls_module.h"
 
 #endif  // VRAMSPAN_TOOLS_SIMCUDA_CALLS_KERNELS_H_

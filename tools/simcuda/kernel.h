@@ -45,8 +45,10 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __grid_constant__
-#define __shared__ \
-  _Pragma("GCC error \"simcuda: __shared__ memory is not supported in kernels built for the host\"")
+#define __shared__                                                                        \
+  _Pragma(                                                                                \
+      "GCC error \"simcuda: __shared__ memory is not supported in kernels built for the " \
+      "host\"")
 
 #ifdef __SANITIZE_THREAD__
 #include "tools/simcuda/kernel_tsan.h"
@@ -61,8 +63,8 @@ asm(".pushsection .note.simcuda, \"a\", @note\n"
     ".popsection\n");
 
 extern "C" {
-__attribute__((visibility("default"), weak)) simcuda::abi::Image simcuda_image = {
-    simcuda::abi::kAbiVersion, 0, nullptr, nullptr};
+__attribute__((visibility("default"), weak))
+simcuda::abi::Image simcuda_image = {simcuda::abi::kAbiVersion, 0, nullptr, nullptr};
 }
 
 namespace simcuda::device {
@@ -175,13 +177,14 @@ constexpr abi::Kernel DescribeKernel(const char* name) {
 
 }  // namespace simcuda::device
 
-#define SIMCUDA_EXPORT(kernel)                                      \
+#define SIMCUDA_EXPORT(kernel)                                       \
   static const simcuda::device::KernelEntry simcuda_kernel_##kernel( \
       simcuda::device::DescribeKernel<&kernel>(#kernel))
 
-#define SIMCUDA_EXPORT_GLOBAL(variable)                                 \
-  static const simcuda::device::GlobalEntry simcuda_global_##variable({ \
-      #variable, const_cast<void*>(static_cast<const volatile void*>(&variable)), sizeof(variable), nullptr})
+#define SIMCUDA_EXPORT_GLOBAL(variable)                                            \
+  static const simcuda::device::GlobalEntry simcuda_global_##variable(             \
+      {#variable, const_cast<void*>(static_cast<const volatile void*>(&variable)), \
+       sizeof(variable), nullptr})
 
 #endif  // __CUDACC__
 

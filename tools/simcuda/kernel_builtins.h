@@ -19,17 +19,17 @@
 // CUDA puts these in the global namespace, and so does this file.
 // NOLINTBEGIN(readability-identifier-naming)
 
-#define SIMCUDA_VECTOR(type, name)   \
-  struct alignas(2 * sizeof(type)) name##2 { \
-    type x, y;                       \
-  };                                 \
-  struct name##3 {                   \
-    type x, y, z;                    \
-  };                                 \
-  struct alignas(sizeof(type) == 8 ? 16 : 4 * sizeof(type)) name##4 { \
-    type x, y, z, w;                 \
-  };                                 \
-  static inline name##2 make_##name##2(type x, type y) { return {x, y}; } \
+#define SIMCUDA_VECTOR(type, name)                                                   \
+  struct alignas(2 * sizeof(type)) name##2 {                                         \
+    type x, y;                                                                       \
+  };                                                                                 \
+  struct name##3 {                                                                   \
+    type x, y, z;                                                                    \
+  };                                                                                 \
+  struct alignas(sizeof(type) == 8 ? 16 : 4 * sizeof(type)) name##4 {                \
+    type x, y, z, w;                                                                 \
+  };                                                                                 \
+  static inline name##2 make_##name##2(type x, type y) { return {x, y}; }            \
   static inline name##3 make_##name##3(type x, type y, type z) { return {x, y, z}; } \
   static inline name##4 make_##name##4(type x, type y, type z, type w) { return {x, y, z, w}; }
 
@@ -92,20 +92,20 @@ inline T CompareAndSwap(T* address, T compare, T value) {
 }  // namespace simcuda::device
 
 // One atomic in its three scopes.
-#define SIMCUDA_ATOMIC(type, name, expression)                                              \
-  static inline type name(type* address, type value) { return expression; }                 \
-  static inline type name##_system(type* address, type value) { return expression; }        \
+#define SIMCUDA_ATOMIC(type, name, expression)                                       \
+  static inline type name(type* address, type value) { return expression; }          \
+  static inline type name##_system(type* address, type value) { return expression; } \
   static inline type name##_block(type* address, type value) { return expression; }
 
-#define SIMCUDA_INTEGER_ATOMICS(type)                                                             \
-  SIMCUDA_ATOMIC(type, atomicMin, simcuda::device::FetchUpdate(address, [=](type seen) {          \
-                   return value < seen ? value : seen;                                            \
-                 }))                                                                              \
-  SIMCUDA_ATOMIC(type, atomicMax, simcuda::device::FetchUpdate(address, [=](type seen) {          \
-                   return seen < value ? value : seen;                                            \
-                 }))                                                                              \
-  SIMCUDA_ATOMIC(type, atomicAnd, __atomic_fetch_and(address, value, __ATOMIC_SEQ_CST))           \
-  SIMCUDA_ATOMIC(type, atomicOr, __atomic_fetch_or(address, value, __ATOMIC_SEQ_CST))             \
+#define SIMCUDA_INTEGER_ATOMICS(type)                                                    \
+  SIMCUDA_ATOMIC(type, atomicMin, simcuda::device::FetchUpdate(address, [=](type seen) { \
+                   return value < seen ? value : seen;                                   \
+                 }))                                                                     \
+  SIMCUDA_ATOMIC(type, atomicMax, simcuda::device::FetchUpdate(address, [=](type seen) { \
+                   return seen < value ? value : seen;                                   \
+                 }))                                                                     \
+  SIMCUDA_ATOMIC(type, atomicAnd, __atomic_fetch_and(address, value, __ATOMIC_SEQ_CST))  \
+  SIMCUDA_ATOMIC(type, atomicOr, __atomic_fetch_or(address, value, __ATOMIC_SEQ_CST))    \
   SIMCUDA_ATOMIC(type, atomicXor, __atomic_fetch_xor(address, value, __ATOMIC_SEQ_CST))
 
 SIMCUDA_INTEGER_ATOMICS(int)
@@ -113,8 +113,7 @@ SIMCUDA_INTEGER_ATOMICS(unsigned int)
 SIMCUDA_INTEGER_ATOMICS(unsigned long long)
 SIMCUDA_ATOMIC(int, atomicAdd, __atomic_fetch_add(address, value, __ATOMIC_SEQ_CST))
 SIMCUDA_ATOMIC(unsigned int, atomicAdd, __atomic_fetch_add(address, value, __ATOMIC_SEQ_CST))
-SIMCUDA_ATOMIC(unsigned long long, atomicAdd,
-               __atomic_fetch_add(address, value, __ATOMIC_SEQ_CST))
+SIMCUDA_ATOMIC(unsigned long long, atomicAdd, __atomic_fetch_add(address, value, __ATOMIC_SEQ_CST))
 SIMCUDA_ATOMIC(float, atomicAdd, simcuda::device::FetchAddFloat(address, value))
 SIMCUDA_ATOMIC(double, atomicAdd, simcuda::device::FetchAddFloat(address, value))
 SIMCUDA_ATOMIC(int, atomicSub, __atomic_fetch_sub(address, value, __ATOMIC_SEQ_CST))
@@ -126,12 +125,12 @@ SIMCUDA_ATOMIC(unsigned long long, atomicExch,
 #undef SIMCUDA_INTEGER_ATOMICS
 #undef SIMCUDA_ATOMIC
 
-#define SIMCUDA_CAS(type)                                                                   \
-  static inline type atomicCAS(type* address, type compare, type value) {                   \
-    return simcuda::device::CompareAndSwap(address, compare, value);                        \
-  }                                                                                         \
-  static inline type atomicCAS_system(type* address, type compare, type value) {            \
-    return simcuda::device::CompareAndSwap(address, compare, value);                        \
+#define SIMCUDA_CAS(type)                                                        \
+  static inline type atomicCAS(type* address, type compare, type value) {        \
+    return simcuda::device::CompareAndSwap(address, compare, value);             \
+  }                                                                              \
+  static inline type atomicCAS_system(type* address, type compare, type value) { \
+    return simcuda::device::CompareAndSwap(address, compare, value);             \
   }
 SIMCUDA_CAS(unsigned short)
 SIMCUDA_CAS(int)
@@ -161,11 +160,11 @@ inline T __ldg(const T* address) {
   return *address;
 }
 
-#define SIMCUDA_BIT_CAST(to, from, name)     \
-  static inline to name(from value) {        \
-    to result;                               \
+#define SIMCUDA_BIT_CAST(to, from, name)      \
+  static inline to name(from value) {         \
+    to result;                                \
     std::memcpy(&result, &value, sizeof(to)); \
-    return result;                           \
+    return result;                            \
   }
 SIMCUDA_BIT_CAST(float, int, __int_as_float)
 SIMCUDA_BIT_CAST(float, unsigned int, __uint_as_float)
@@ -176,9 +175,10 @@ SIMCUDA_BIT_CAST(long long, double, __double_as_longlong)
 #undef SIMCUDA_BIT_CAST
 
 // Kernels run a block's threads one after another, so nothing can wait for its neighbours.
-#define SIMCUDA_NO_BARRIER                                                                     \
-  __attribute__((unavailable("simcuda runs the threads of a block one after another: "         \
-                             "__syncthreads, __syncwarp and __shared__ are not supported")))
+#define SIMCUDA_NO_BARRIER                                                  \
+  __attribute__((                                                           \
+      unavailable("simcuda runs the threads of a block one after another: " \
+                  "__syncthreads, __syncwarp and __shared__ are not supported")))
 SIMCUDA_NO_BARRIER void __syncthreads();
 SIMCUDA_NO_BARRIER void __syncwarp(unsigned int mask = 0xffffffffu);
 #undef SIMCUDA_NO_BARRIER

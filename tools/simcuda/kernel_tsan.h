@@ -9,14 +9,14 @@
 
 #include <sanitizer/tsan_interface.h>
 
-#define SIMCUDA_TSAN_VOLATILE(size)                                                            \
-  extern "C" __attribute__((weak, visibility("hidden"), no_sanitize_thread)) void              \
-      __tsan_volatile_read##size(void* address) {                                              \
-    __tsan_acquire(address);                                                                   \
-  }                                                                                            \
-  extern "C" __attribute__((weak, visibility("hidden"), no_sanitize_thread)) void              \
-      __tsan_volatile_write##size(void* address) {                                             \
-    __tsan_release(address);                                                                   \
+#define SIMCUDA_TSAN_VOLATILE(size)                                                                \
+  extern "C" __attribute__((weak, visibility("hidden"),                                            \
+                            no_sanitize_thread)) void __tsan_volatile_read##size(void* address) {  \
+    __tsan_acquire(address);                                                                       \
+  }                                                                                                \
+  extern "C" __attribute__((weak, visibility("hidden"),                                            \
+                            no_sanitize_thread)) void __tsan_volatile_write##size(void* address) { \
+    __tsan_release(address);                                                                       \
   }
 SIMCUDA_TSAN_VOLATILE(1)
 SIMCUDA_TSAN_VOLATILE(2)
