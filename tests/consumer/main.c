@@ -1,0 +1,30 @@
+/* A C program on the installed package: creates a runtime, allocates, asks, frees. */
+#include <stdio.h>
+#include <vramspan/vramspan.h>
+
+static int Failed(const char* call, CUresult result) {
+  if (result == CUDA_SUCCESS) return 0;
+  fprintf(stderr, "consumer_c: %s: error %d: %s\n", call, (int)result, vramspanLastErrorMessage());
+  return 1;
+}
+
+int main(void) {
+  vramspanConfig config = {.struct_size = sizeof(config), .device_memory = "8MiB"};
+  vramspanRuntime runtime;
+  CUdeviceptr ptr, base;
+  size_t size;
+  if (Failed("vramspanCreate", vramspanCreate(&runtime, &config))) return 1;
+  if (Failed("vramspanMemAlloc", vramspanMemAlloc(runtime, &ptr, 1000))) return 1;
+  if (Failed("vramspanMemGetAddressRange",
+             vramspanMemGetAddressRange(runtime, &base, &size, ptr + 999))) {
+    return 1;
+  }
+  if (base != ptr || size != 1000) {
+    fprintf(stderr, "consumer_c: the allocation is not where it was made\n");
+    return 1;
+  }
+  if (Failed("vramspanMemFree", vramspanMemFree(runtime, ptr))) return 1;
+  if (Failed("vramspanDestroy", vramspanDestroy(runtime))) return 1;
+  printf("consumer_c: right, with vramspan %s\n", vramspanVersion());
+  return 0;
+}
