@@ -8,12 +8,11 @@
 // cuda::mr changed its names: CCCL 3.0 asks for allocate/allocate_async, 3.3 and later ask for
 // allocate_sync/allocate(stream, ...). MemoryResource has both sets, so one class satisfies both.
 //
-// Freeing. The functions that take a stream keep the promise of stream order: the memory is used
-// again only when what the stream holds at that moment has finished. They wait for nothing: the
-// stream's work is declared as work with unknown memory, so until it has run the runtime moves
-// nothing. Inside a declared scope of the calling thread the scope stands for that work. The
-// functions without a stream free at once, and what used the memory must have finished or have been
-// declared.
+// Freeing. Work that was not declared is unknown to the runtime, and Thrust frees its scratch while
+// the kernels that use it may still run. So the functions that take a stream wait until the stream
+// has done what it holds, inside a declared scope too; they fail, and keep the memory, while the
+// stream is captured. The functions without a stream wait for nothing: what used the memory must
+// have finished or have been declared.
 //
 // With CCCL before 3.3, include this header before other CCCL headers, or define
 // LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE for the whole program.
@@ -99,14 +98,13 @@ class MemoryResource {
   void deallocate(cuda::stream_ref stream, void* ptr, std::size_t bytes,
                   std::size_t alignment = kAlignment) noexcept {
     if (ptr == nullptr) return;
-    // An empty scope ends when what the stream holds has run, and vramspanMemFree waits for scopes.
-    CUresult result = vramspanWorkBegin(runtime_.get(), stream.get(), nullptr, 0);
-    if (result == CUDA_SUCCESS) {
-      result = vramspanWorkEnd(runtime_.get(), stream.get());
-    } else if (result == CUDA_ERROR_ILLEGAL_STATE) {
-      result = CUDA_SUCCESS;  // The thread has a scope open already.
+    if (const cudaError_t result = cudaStreamSynchronize(stream.get()); result != cudaSuccess) {
+      std::fprintf(stderr,
+                   "vramspan: deallocate(%p): it stays allocated, because its stream could not be "
+                   "waited for: CUDA error %d\n",
+                   ptr, static_cast<int>(result));
+      return;
     }
-    if (result != CUDA_SUCCESS) cudaStreamSynchronize(stream.get());
     deallocate_sync(ptr, bytes, alignment);
   }
 
