@@ -1,0 +1,129 @@
+// The C++ headers on the real runtime, over the driver that VRAMSPAN_DRIVER names.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "examples/driver.h"
+#include "vramspan/vramspan.hpp"
+
+namespace {
+
+using testing::HasSubstr;
+using vramspan::Buffer;
+using vramspan::Runtime;
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+class HppRuntimeTest : public testing::Test {
+ protected:
+  std::vector<uint32_t> Pattern(size_t count, uint32_t seed) {
+    std::vector<uint32_t> out(count);
+    std::iota(out.begin(), out.end(), seed * 2654435761u);
+    return out;
+  }
+  void Wait() { driver_.Check(driver_.StreamSynchronize(stream_), "cuStreamSynchronize"); }
+
+  const examples::Driver driver_;
+  const examples::Context context_{driver_};
+  const CUstream stream_ = context_.stream;
+};
+
+TEST_F(HppRuntimeTest, TwiceTheBudgetKeepsItsContents) {
+  const Runtime runtime({.device_memory = "16MiB", .chunk = "2MiB", .quiet = true});
+  constexpr size_t kCount = 4 * kMiB / sizeof(uint32_t);
+  std::vector<Buffer<uint32_t>> buffers;
+  std::vector<std::vector<uint32_t>> host;
+  for (uint32_t b = 0; b < 8; ++b) {
+    buffers.push_back(runtime.alloc<uint32_t>(kCount));
+    host.push_back(Pattern(kCount, b));
+    runtime.upload(stream_, buffers[b], host[b], driver_.MemcpyHtoDAsync);
+  }
+  for (int round = 0; round < 3; ++round) {
+    for (size_t b = 0; b < buffers.size(); ++b) {
+      const CUdeviceptr before = buffers[b].ptr();
+      std::vector<uint32_t> back(kCount);
+      runtime.download(stream_, back, buffers[b], driver_.MemcpyDtoHAsync);
+      Wait();
+      EXPECT_EQ(back, host[b]) << "buffer " << b << ", round " << round;
+      EXPECT_EQ(buffers[b].ptr(), before);
+    }
+  }
+  runtime.synchronize();
+  const vramspan::Statistics s = runtime.statistics();
+  EXPECT_GT(s.bytes_in, 0u);
+  EXPECT_LE(s.device_used, s.device_budget);
+  EXPECT_EQ(s.allocations, 8u);
+}
+
+TEST_F(HppRuntimeTest, ALaunchThatThrowsLeavesNoScopeOpen) {
+  const Runtime runtime({.device_memory = "16MiB", .quiet = true});
+  const Buffer<uint32_t> a = runtime.alloc<uint32_t>(1024);
+  EXPECT_THROW(runtime.submit(stream_, {write(a)}, [] { throw 1; }), int);
+  EXPECT_NO_THROW(runtime.submit(stream_, {write(a)}, [] {}));
+  runtime.synchronize();
+}
+
+TEST_F(HppRuntimeTest, ScopesDoNotNest) {
+  const Runtime runtime({.device_memory = "16MiB", .quiet = true});
+  runtime.submit(stream_, vramspan::unknown, [&] {
+    EXPECT_THROW(runtime.submit(stream_, vramspan::unknown, [] { FAIL() << "launched"; }),
+                 vramspan::Error);
+  });
+}
+
+TEST_F(HppRuntimeTest, ErrorsNameTheValue) {
+  try {
+    const Runtime runtime({.device_memory = "8Gib"});
+    FAIL() << "no exception";
+  } catch (const vramspan::Error& error) {
+    EXPECT_EQ(error.code(), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_THAT(error.what(), HasSubstr("8Gib"));
+  }
+  EXPECT_THROW(Runtime({.policy = "best"}), vramspan::Error);
+  const Runtime runtime({.device_memory = "16MiB", .no_host = true});
+  try {
+    (void)runtime.alloc<char>(64 * kMiB);
+    FAIL() << "no exception";
+  } catch (const vramspan::Error& error) {
+    EXPECT_EQ(error.code(), CUDA_ERROR_OUT_OF_MEMORY);
+  }
+}
+
+TEST_F(HppRuntimeTest, PrefetchAndPinMoveWhatTheyAreGiven) {
+  const Runtime runtime({.device_memory = "32MiB", .chunk = "2MiB", .quiet = true});
+  const auto a = runtime.alloc<uint32_t>(8 * kMiB / sizeof(uint32_t));
+  runtime.upload(stream_, a, Pattern(a.size(), 1), driver_.MemcpyHtoDAsync);
+  Wait();
+  runtime.prefetch(a, vramspan::Location::host, stream_);
+  runtime.synchronize();
+  EXPECT_EQ(runtime.residency(a).host_bytes, a.size_bytes());
+  runtime.prefetch(a.region(0, a.size() / 2), vramspan::Location::device, stream_);
+  runtime.synchronize();
+  EXPECT_EQ(runtime.residency(a).device_bytes, a.size_bytes() / 2);
+  {
+    const vramspan::Pin pin = runtime.pin(a);
+    EXPECT_EQ(runtime.residency(a).pinned_bytes, a.size_bytes());
+  }
+  EXPECT_EQ(runtime.residency(a).pinned_bytes, 0u);
+  std::vector<uint32_t> back(a.size());
+  runtime.download(stream_, back, a, driver_.MemcpyDtoHAsync);
+  Wait();
+  EXPECT_EQ(back, Pattern(a.size(), 1));
+}
+
+TEST_F(HppRuntimeTest, BuffersOutliveTheirRuntime) {
+  Buffer<uint32_t> a;
+  {
+    const Runtime runtime({.device_memory = "16MiB", .quiet = true});
+    a = runtime.alloc<uint32_t>(1024);
+  }
+  driver_.Check(driver_.MemsetD8Async(a.ptr(), 7, a.size_bytes(), stream_), "cuMemsetD8Async");
+  Wait();
+  a.reset();
+}
+
+}  // namespace
