@@ -94,10 +94,15 @@ TEST_F(HppRuntimeTest, ErrorsNameTheValue) {
 }
 
 TEST_F(HppRuntimeTest, PrefetchAndPinMoveWhatTheyAreGiven) {
-  const Runtime runtime({.device_memory = "32MiB", .chunk = "2MiB", .quiet = true});
+  const Runtime runtime({.device_memory = "16MiB", .chunk = "2MiB", .quiet = true});
   const auto a = runtime.alloc<uint32_t>(8 * kMiB / sizeof(uint32_t));
-  runtime.upload(stream_, a, Pattern(a.size(), 1), driver_.MemcpyHtoDAsync);
-  Wait();
+  // Memory must have run short once: before, nothing is known of the work on `a`.
+  const auto b = runtime.alloc<uint32_t>(16 * kMiB / sizeof(uint32_t));
+  for (const auto* buffer : {&a, &b}) {
+    runtime.upload(stream_, *buffer, Pattern(buffer->size(), 1), driver_.MemcpyHtoDAsync);
+    Wait();
+  }
+  runtime.synchronize();
   runtime.prefetch(a, vramspan::Location::host, stream_);
   runtime.synchronize();
   EXPECT_EQ(runtime.residency(a).host_bytes, a.size_bytes());

@@ -9,17 +9,18 @@ static int Failed(const char* call, CUresult result) {
 }
 
 int main(void) {
+  const size_t wanted = (3 << 20) + 1;
   vramspanConfig config = {.struct_size = sizeof(config), .device_memory = "8MiB"};
   vramspanRuntime runtime;
   CUdeviceptr ptr, base;
   size_t size;
   if (Failed("vramspanCreate", vramspanCreate(&runtime, &config))) return 1;
-  if (Failed("vramspanMemAlloc", vramspanMemAlloc(runtime, &ptr, 1000))) return 1;
+  if (Failed("vramspanMemAlloc", vramspanMemAlloc(runtime, &ptr, wanted))) return 1;
   if (Failed("vramspanMemGetAddressRange",
-             vramspanMemGetAddressRange(runtime, &base, &size, ptr + 999))) {
+             vramspanMemGetAddressRange(runtime, &base, &size, ptr + wanted - 1))) {
     return 1;
   }
-  if (base != ptr || size != 1000) {
+  if (base != ptr || size != wanted) {
     fprintf(stderr, "consumer_c: the allocation is not where it was made\n");
     return 1;
   }
