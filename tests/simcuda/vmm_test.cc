@@ -131,9 +131,10 @@ TEST_F(VmmTest, RemapChangesWhatIsBehindAnAddress) {
   SIM_OK(cuMemUnmap(chunk.address, kGranularity));
   SIM_OK(cuMemMap(chunk.address, kGranularity, 0, other, 0));
   SIM_OK(cuMemSetAccess(chunk.address, kGranularity, &access, 1));
+  SIM_OK(cuMemsetD8(chunk.address, 8, kGranularity));
   unsigned char byte = 1;
   SIM_OK(cuMemcpyDtoH(&byte, chunk.address + 99, 1));
-  EXPECT_EQ(byte, 0);
+  EXPECT_EQ(byte, 8);
   SIM_OK(cuMemUnmap(chunk.address, kGranularity));
   SIM_OK(cuMemMap(chunk.address, kGranularity, 0, chunk.handle, 0));
   SIM_OK(cuMemSetAccess(chunk.address, kGranularity, &access, 1));

@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "tools/simcuda/fault.h"
+#include "tools/simcuda/memory/pages.h"
 #include "tools/simcuda/op.h"
 #include "tools/simcuda/thread.h"
 #include "tools/simcuda/value_wait.h"
@@ -23,6 +24,10 @@ void FillRows(const FillShape& shape) {
 CUresult MemcpyOp::Run(const Exec& /*exec*/) const {
   const char* src_plane = staged_.empty() ? static_cast<const char*>(shape_.src) : staged_.data();
   char* dst_plane = static_cast<char*>(shape_.dst);
+  if (shape_.height == 1 && shape_.depth == 1) {
+    memory::Prefault(src_plane, shape_.width, /*write=*/false);
+    memory::Prefault(dst_plane, shape_.width, /*write=*/true);
+  }
   for (size_t z = 0; z < shape_.depth; ++z) {
     const char* src = src_plane;
     char* dst = dst_plane;
@@ -38,6 +43,9 @@ CUresult MemcpyOp::Run(const Exec& /*exec*/) const {
 }
 
 CUresult MemsetOp::Run(const Exec& /*exec*/) const {
+  if (shape_.height == 1) {
+    memory::Prefault(shape_.dst, shape_.width * shape_.element_size, /*write=*/true);
+  }
   switch (shape_.element_size) {
     case 1:
       for (size_t y = 0; y < shape_.height; ++y) {

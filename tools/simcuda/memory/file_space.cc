@@ -6,19 +6,44 @@
 
 namespace simcuda::memory {
 
+bool FileSpace::TakeFrom(Holes& holes, size_t size, size_t* offset) {
+  for (auto hole = holes.begin(); hole != holes.end(); ++hole) {
+    if (hole->second < size) continue;
+    *offset = hole->first;
+    const size_t left = hole->second - size;
+    holes.erase(hole);
+    if (left > 0) holes.emplace(*offset + size, left);
+    return true;
+  }
+  return false;
+}
+
+void FileSpace::AddTo(Holes& holes, size_t offset, size_t size) {
+  auto next = holes.lower_bound(offset);
+  if (next != holes.end() && next->first == offset + size) {
+    size += next->second;
+    next = holes.erase(next);
+  }
+  if (next != holes.begin()) {
+    const auto before = std::prev(next);
+    if (before->first + before->second == offset) {
+      before->second += size;
+      return;
+    }
+  }
+  holes.emplace(offset, size);
+}
+
 bool FileSpace::Allocate(size_t size, int* fd, size_t* offset) {
   MutexLock lock(mutex_);
   if (fd_ < 0) fd_ = CreateMemoryFile(label_);
   if (fd_ < 0) return false;
   *fd = fd_;
-  for (auto hole = holes_.begin(); hole != holes_.end(); ++hole) {
-    if (hole->second < size) continue;
-    *offset = hole->first;
-    const size_t left = hole->second - size;
-    holes_.erase(hole);
-    if (left > 0) holes_.emplace(*offset + size, left);
+  if (TakeFrom(kept_, size, offset)) {
+    kept_bytes_ -= size;
     return true;
   }
+  if (TakeFrom(empty_, size, offset)) return true;
   if (!GrowFile(fd_, end_ + size)) return false;
   *offset = end_;
   end_ += size;
@@ -27,20 +52,13 @@ bool FileSpace::Allocate(size_t size, int* fd, size_t* offset) {
 
 void FileSpace::Free(size_t offset, size_t size) {
   MutexLock lock(mutex_);
-  PunchHole(fd_, offset, size);
-  auto next = holes_.lower_bound(offset);
-  if (next != holes_.end() && next->first == offset + size) {
-    size += next->second;
-    next = holes_.erase(next);
+  if (kept_bytes_ + size <= kKeptBytes) {
+    kept_bytes_ += size;
+    AddTo(kept_, offset, size);
+  } else {
+    PunchHole(fd_, offset, size);
+    AddTo(empty_, offset, size);
   }
-  if (next != holes_.begin()) {
-    auto before = std::prev(next);
-    if (before->first + before->second == offset) {
-      before->second += size;
-      return;
-    }
-  }
-  holes_.emplace(offset, size);
 }
 
 }  // namespace simcuda::memory

@@ -2,12 +2,14 @@
 #define VRAMSPAN_TOOLS_SIMCUDA_MEMORY_FILE_SPACE_H_
 
 // The physical memory of one device, or of the host: one sparse file in memory, given out in
-// extents. First fit, neighbours merge. Memory goes back to the system when an extent is freed, so
-// a fresh extent reads as zeros. Thread-safe.
+// extents. What an extent holds at first is not defined: some freed extents keep their pages, as
+// getting pages from the system is by far the slowest part of a new allocation; beyond kKeptBytes
+// memory goes back when it is freed. Thread-safe.
 
 #include <cstddef>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "tools/simcuda/mutex.h"
 
@@ -15,6 +17,8 @@ namespace simcuda::memory {
 
 class FileSpace {
  public:
+  static constexpr size_t kKeptBytes = size_t{256} << 20;
+
   explicit FileSpace(std::string label) : label_(std::move(label)) {}
 
   // False when the system has no file to give. Sizes are multiples of the granularity.
@@ -22,11 +26,18 @@ class FileSpace {
   void Free(size_t offset, size_t size);
 
  private:
+  using Holes = std::map<size_t, size_t>;  // offset to size; neighbours are merged
+
+  static bool TakeFrom(Holes& holes, size_t size, size_t* offset);
+  static void AddTo(Holes& holes, size_t offset, size_t size);
+
   const std::string label_;
   Mutex mutex_;
   int fd_ SIMCUDA_GUARDED_BY(mutex_) = -1;
-  size_t end_ SIMCUDA_GUARDED_BY(mutex_) = 0;
-  std::map<size_t, size_t> holes_ SIMCUDA_GUARDED_BY(mutex_);  // offset to size, below end_
+  size_t end_ SIMCUDA_GUARDED_BY(mutex_) = 0;  // of the file; all holes lie below
+  Holes kept_ SIMCUDA_GUARDED_BY(mutex_);      // free, with pages
+  Holes empty_ SIMCUDA_GUARDED_BY(mutex_);     // free, without
+  size_t kept_bytes_ SIMCUDA_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace simcuda::memory

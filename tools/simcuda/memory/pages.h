@@ -20,6 +20,11 @@ constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to
 char* ReserveAddresses(size_t size, size_t alignment, char* wanted);
 void ReleaseAddresses(char* base, size_t size);
 
+// Maps the pages of a range in one go rather than by one page fault each, which is what a large
+// copy would otherwise spend its time on. Only a hint: where the range may not be touched, nothing
+// happens.
+void Prefault(const void* at, size_t size, bool write);
+
 // Zeroed private memory, readable and writable; freed with ReleaseAddresses.
 char* AllocatePages(size_t size, size_t alignment);
 
