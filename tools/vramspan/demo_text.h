@@ -1,0 +1,25 @@
+// Numbers as the demo prints them.
+#ifndef VRAMSPAN_TOOLS_VRAMSPAN_DEMO_TEXT_H_
+#define VRAMSPAN_TOOLS_VRAMSPAN_DEMO_TEXT_H_
+
+#include <absl/strings/str_format.h>
+
+#include <string>
+
+#include "runtime/base/units.h"
+
+namespace vramspan::demo {
+
+// "8.00 GiB", "256 MiB", "1.5 MiB".
+inline std::string SizeText(Bytes bytes) {
+  if (bytes >= GiB(1)) {
+    return absl::StrFormat("%.2f GiB", static_cast<double>(bytes.value) / (uint64_t{1} << 30));
+  }
+  const double mib = static_cast<double>(bytes.value) / (1 << 20);
+  return absl::StrFormat(bytes >= MiB(10) || bytes.value % (1 << 20) == 0 ? "%.0f MiB" : "%.1f MiB",
+                         mib);
+}
+
+}  // namespace vramspan::demo
+
+#endif  // VRAMSPAN_TOOLS_VRAMSPAN_DEMO_TEXT_H_
