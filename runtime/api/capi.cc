@@ -1,0 +1,201 @@
+// The C functions: arguments checked, statuses turned into CUresults, the sentence kept for the
+// thread. No exception crosses this edge.
+#include <absl/strings/str_cat.h>
+
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "runtime/api/runtime.h"
+
+struct vramspanRuntime_st {
+  std::unique_ptr<vramspan::Runtime> runtime;
+};
+
+namespace vramspan {
+namespace {
+
+// Leaked on purpose: a program may ask from another thread_local's destructor.
+std::string& LastError() {
+  thread_local std::string* text = new std::string();
+  return *text;
+}
+
+CUresult Report(const Status& status) {
+  if (status.ok()) return CUDA_SUCCESS;
+  LastError() = std::string(status.message());
+  return ToCuResult(status);
+}
+
+Status NullError(const char* what) {
+  return absl::InvalidArgumentError(absl::StrCat(what, " is NULL"));
+}
+
+// Runs `body` (Runtime& -> Status) on a runtime that is there, and lets no exception out.
+template <typename Body>
+CUresult With(vramspanRuntime handle, Body body) {
+  if (handle == nullptr || handle->runtime == nullptr) return Report(NullError("the runtime"));
+  try {
+    return Report(body(*handle->runtime));
+  } catch (const std::bad_alloc&) {
+    return Report(absl::ResourceExhaustedError("the process is out of memory"));
+  } catch (const std::exception& e) {
+    return Report(absl::InternalError(e.what()));
+  }
+}
+
+}  // namespace
+}  // namespace vramspan
+
+using namespace vramspan;  // NOLINT: this file is the edge between the two worlds.
+
+extern "C" {
+
+CUresult vramspanCreate(vramspanRuntime* out, const vramspanConfig* config) {
+  if (out == nullptr) return Report(NullError("the out-parameter"));
+  try {
+    StatusOr<std::unique_ptr<Runtime>> runtime = Runtime::Create(config);
+    if (!runtime.ok()) return Report(runtime.status());
+    *out = new vramspanRuntime_st{*std::move(runtime)};
+    return CUDA_SUCCESS;
+  } catch (const std::exception& e) {
+    return Report(absl::InternalError(e.what()));
+  }
+}
+
+CUresult vramspanDestroy(vramspanRuntime runtime) {
+  return With(runtime, [&](Runtime&) {
+    delete runtime;
+    return absl::OkStatus();
+  });
+}
+
+CUresult vramspanMemAlloc(vramspanRuntime runtime, CUdeviceptr* ptr, size_t size) {
+  return With(runtime, [&](Runtime& r) -> Status {
+    if (ptr == nullptr) return NullError("the out-parameter");
+    VS_ASSIGN_OR_RETURN(const DevicePtr p, r.Allocate(Bytes(size)));
+    *ptr = p.value;
+    return absl::OkStatus();
+  });
+}
+
+CUresult vramspanMemFree(vramspanRuntime runtime, CUdeviceptr ptr) {
+  return With(runtime, [&](Runtime& r) { return r.Free(DevicePtr(ptr)); });
+}
+
+CUresult vramspanWorkBegin(vramspanRuntime runtime, CUstream stream, const vramspanRange* ranges,
+                           size_t count) {
+  return With(runtime, [&](Runtime& r) -> Status {
+    if (ranges == nullptr && count != 0) return NullError("the list of ranges");
+    // Most work names a handful of ranges; the launch path does not allocate for those.
+    WorkRange few[16];
+    std::vector<WorkRange> many;
+    WorkRange* own = few;
+    if (count > std::size(few)) {
+      many.resize(count);
+      own = many.data();
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if ((ranges[i].access & ~(VRAMSPAN_READ | VRAMSPAN_WRITE)) != 0 || ranges[i].access == 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("range ", i, ": access is ", ranges[i].access,
+                         "; use VRAMSPAN_READ, VRAMSPAN_WRITE or both"));
+      }
+      own[i] = {DevicePtr(ranges[i].ptr), Bytes(ranges[i].size),
+                (ranges[i].access & VRAMSPAN_WRITE) != 0};
+    }
+    return r.mover().Begin(stream, absl::MakeConstSpan(own, count), ranges == nullptr);
+  });
+}
+
+CUresult vramspanWorkEnd(vramspanRuntime runtime, CUstream stream) {
+  return With(runtime, [&](Runtime& r) { return r.mover().End(stream); });
+}
+
+CUresult vramspanStreamForget(vramspanRuntime runtime, CUstream stream) {
+  return With(runtime, [&](Runtime& r) { return r.mover().Forget(stream); });
+}
+
+CUresult vramspanMemAdvise(vramspanRuntime runtime, CUdeviceptr ptr, size_t size,
+                           vramspanAdvice advice) {
+  return With(runtime, [&](Runtime& r) -> Status {
+    if (advice < VRAMSPAN_ADVISE_NONE || advice > VRAMSPAN_ADVISE_STREAMED_ONCE) {
+      return absl::InvalidArgumentError(absl::StrCat("unknown advice ", static_cast<int>(advice)));
+    }
+    return r.Advise(DevicePtr(ptr), Bytes(size), advice);
+  });
+}
+
+CUresult vramspanMemPrefetchAsync(vramspanRuntime runtime, CUdeviceptr ptr, size_t size,
+                                  vramspanLocation to, CUstream stream) {
+  return With(runtime, [&](Runtime& r) -> Status {
+    if (to != VRAMSPAN_LOCATION_DEVICE && to != VRAMSPAN_LOCATION_HOST) {
+      return absl::InvalidArgumentError(absl::StrCat("unknown location ", static_cast<int>(to)));
+    }
+    VS_RETURN_IF_ERROR(r.memory().Find(DevicePtr(ptr)).status());
+    return r.mover().Prefetch(DevicePtr(ptr), Bytes(size), to == VRAMSPAN_LOCATION_DEVICE, stream);
+  });
+}
+
+CUresult vramspanMemPin(vramspanRuntime runtime, CUdeviceptr ptr, size_t size) {
+  return With(runtime, [&](Runtime& r) { return r.mover().Pin(DevicePtr(ptr), Bytes(size)); });
+}
+
+CUresult vramspanMemUnpin(vramspanRuntime runtime, CUdeviceptr ptr, size_t size) {
+  return With(runtime, [&](Runtime& r) { return r.mover().Unpin(DevicePtr(ptr), Bytes(size)); });
+}
+
+CUresult vramspanSetDeviceBudget(vramspanRuntime runtime, size_t bytes) {
+  return With(runtime, [&](Runtime& r) { return r.SetDeviceBudget(Bytes(bytes)); });
+}
+
+CUresult vramspanSetHostBudget(vramspanRuntime runtime, size_t bytes) {
+  return With(runtime, [&](Runtime& r) { return r.SetHostBudget(Bytes(bytes)); });
+}
+
+CUresult vramspanSynchronize(vramspanRuntime runtime) {
+  return With(runtime, [&](Runtime& r) { return r.mover().Synchronize(); });
+}
+
+CUresult vramspanTakeBackgroundError(vramspanRuntime runtime) {
+  return With(runtime, [&](Runtime& r) { return r.mover().TakeError(); });
+}
+
+CUresult vramspanMemResidency(vramspanRuntime runtime, CUdeviceptr ptr, size_t size,
+                              vramspanResidency* residency) {
+  return With(runtime, [&](Runtime& r) -> Status {
+    if (residency == nullptr) return NullError("the out-parameter");
+    VS_ASSIGN_OR_RETURN(*residency, r.Residency(DevicePtr(ptr), Bytes(size)));
+    return absl::OkStatus();
+  });
+}
+
+CUresult vramspanMemGetAddressRange(vramspanRuntime runtime, CUdeviceptr* base, size_t* size,
+                                    CUdeviceptr ptr) {
+  return With(runtime, [&](Runtime& r) -> Status {
+    VS_ASSIGN_OR_RETURN(const Allocation a, r.memory().Find(DevicePtr(ptr)));
+    if (base != nullptr) *base = a.base.value;
+    if (size != nullptr) *size = a.requested.value;
+    return absl::OkStatus();
+  });
+}
+
+CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanStatistics* out) {
+  return With(runtime, [&](Runtime& r) -> Status {
+    if (out == nullptr) return NullError("the out-parameter");
+    if (out->struct_size != sizeof(vramspanStatistics)) {
+      return absl::InvalidArgumentError(absl::StrCat("vramspanStatistics.struct_size is ",
+                                                     out->struct_size, ": set it to sizeof, ",
+                                                     sizeof(vramspanStatistics)));
+    }
+    *out = r.Statistics();
+    return absl::OkStatus();
+  });
+}
+
+const char* vramspanLastErrorMessage(void) { return LastError().c_str(); }
+
+const char* vramspanVersion(void) { return "0.1.0"; }
+
+}  // extern "C"

@@ -1,0 +1,267 @@
+#include "runtime/api/runtime.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+
+#include <bit>
+#include <cstdlib>
+#include <string>
+
+#include "runtime/backing/budget.h"
+#include "runtime/backing/host_limits.h"
+
+namespace vramspan {
+namespace {
+
+// A setting as the program gave it, else as the environment has it, else "".
+struct Setting {
+  const char* name;
+  std::string text;
+
+  Setting(const char* field, const char* environment) : name(environment) {
+    const char* value = field != nullptr ? field : std::getenv(environment);
+    if (value != nullptr) text = value;
+  }
+  // Puts the setting's name before what was wrong with its value.
+  Status Error(const Status& status) const {
+    return Status(status.code(), absl::StrCat(name, ": ", status.message()));
+  }
+};
+
+StatusOr<int> ParseChunk(const Setting& setting) {
+  if (setting.text.empty() || setting.text == "auto") return 0;
+  const StatusOr<Bytes> size = ParseSize(setting.text);
+  if (!size.ok() || !std::has_single_bit(size->value) || *size < ChunkBytes(kMinChunkLog2) ||
+      *size > ChunkBytes(kMaxChunkLog2)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(setting.name, ": \"", setting.text,
+                     "\" is not a chunk size: use auto, 2MiB, 4MiB, 8MiB, 16MiB, 32MiB or 64MiB"));
+  }
+  return std::countr_zero(size->value);
+}
+
+StatusOr<Bytes> DeviceBudget(const Setting& setting, Bytes total, Bytes free) {
+  if (setting.text.empty()) return DefaultDeviceBudget(total, free);
+  StatusOr<Bytes> budget = ParseBudget(setting.text, total);
+  if (!budget.ok()) return setting.Error(budget.status());
+  if (*budget > total) {
+    return absl::InvalidArgumentError(absl::StrCat(setting.name, ": \"", setting.text,
+                                                   "\" is more than the device's ",
+                                                   total.value >> 20, " MiB"));
+  }
+  if (*budget < kGranularity) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        setting.name, ": \"", setting.text, "\" is less than one chunk; give at least 2MiB"));
+  }
+  return *budget;
+}
+
+StatusOr<Bytes> HostBudget(const Setting& setting) {
+  VS_ASSIGN_OR_RETURN(const HostLimits limits, ReadHostLimits());
+  if (setting.text.empty()) return DefaultHostBudget(limits);
+  StatusOr<Bytes> budget = ParseBudget(setting.text, limits.total);
+  if (!budget.ok()) return setting.Error(budget.status());
+  return *budget;
+}
+
+}  // namespace
+
+Status Runtime::TakeContext(int device) {
+  VS_RETURN_IF_ERROR(Check((*driver_)->CtxGetCurrent(&context_), "cuCtxGetCurrent"));
+  if (context_ != nullptr) {
+    return Check((*driver_)->CtxGetDevice(&device_), "cuCtxGetDevice");
+  }
+  int count = 0;
+  VS_RETURN_IF_ERROR(Check((*driver_)->DeviceGetCount(&count), "cuDeviceGetCount"));
+  if (device < 0 || device >= count) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "there is no device ", device, ": this machine has ", count, " (numbered from 0)"));
+  }
+  VS_RETURN_IF_ERROR(Check((*driver_)->DeviceGet(&device_, device), "cuDeviceGet"));
+  VS_RETURN_IF_ERROR(
+      Check((*driver_)->DevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain"));
+  retained_ = true;
+  return absl::OkStatus();
+}
+
+StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) {
+  vramspanConfig config{};
+  if (given != nullptr) {
+    if (given->struct_size != sizeof(vramspanConfig)) {
+      return absl::InvalidArgumentError(absl::StrCat("vramspanConfig.struct_size is ",
+                                                     given->struct_size, ": set it to sizeof, ",
+                                                     sizeof(vramspanConfig)));
+    }
+    config = *given;
+  }
+  constexpr uint32_t kFlags =
+      VRAMSPAN_CONFIG_QUIET | VRAMSPAN_CONFIG_NO_HOST | VRAMSPAN_CONFIG_SHARE_CONTEXT;
+  if ((config.flags & ~kFlags) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("vramspanConfig.flags has unknown bits: 0x%x", config.flags & ~kFlags));
+  }
+  const Setting device_memory(config.device_memory, "VRAMSPAN_DEVICE_MEMORY");
+  const Setting host_memory(config.host_memory, "VRAMSPAN_HOST_MEMORY");
+  const Setting chunk(config.chunk, "VRAMSPAN_CHUNK");
+  const Setting policy_name(config.policy, "VRAMSPAN_POLICY");
+  const Setting arena(config.arena, "VRAMSPAN_ARENA");
+
+  std::unique_ptr<Runtime> r(new Runtime());
+  MemoryOptions memory;
+  VS_ASSIGN_OR_RETURN(memory.chunk_log2, ParseChunk(chunk));
+  if (!arena.text.empty()) {
+    StatusOr<Bytes> size = ParseSize(arena.text);
+    if (!size.ok()) return arena.Error(size.status());
+    memory.arena = RoundUp(*size, ChunkBytes(kMaxChunkLog2));
+  }
+  StatusOr<std::unique_ptr<EvictionPolicy>> policy =
+      MakePolicy(policy_name.text.empty() ? "lru" : policy_name.text);
+  if (!policy.ok()) return policy_name.Error(policy.status());
+
+  VS_ASSIGN_OR_RETURN(r->driver_,
+                      Driver::Load(config.driver != nullptr ? config.driver : std::string()));
+  VS_RETURN_IF_ERROR(r->TakeContext(config.device));
+  VS_ASSIGN_OR_RETURN(const Capabilities device, ReadCapabilities(*r->driver_, r->device_));
+  VS_RETURN_IF_ERROR(CanWork(*r->driver_, device));
+  {
+    ScopedContext current(*r->driver_, r->context_);
+    VS_RETURN_IF_ERROR(current.status());
+    size_t free = 0, total = 0;
+    VS_RETURN_IF_ERROR(Check((*r->driver_)->MemGetInfo(&free, &total), "cuMemGetInfo"));
+    VS_ASSIGN_OR_RETURN(memory.device_budget,
+                        DeviceBudget(device_memory, Bytes(total), Bytes(free)));
+  }
+  VS_ASSIGN_OR_RETURN(memory.host_budget, HostBudget(host_memory));
+  memory.ordinal = device.ordinal;
+  memory.numa_node = device.host_numa_id;
+  memory.context = r->context_;
+  memory.use_host = (config.flags & VRAMSPAN_CONFIG_NO_HOST) == 0;
+  memory.announce = (config.flags & VRAMSPAN_CONFIG_QUIET) == 0;
+  VS_ASSIGN_OR_RETURN(r->memory_, Memory::Create(r->driver_, memory, *std::move(policy)));
+  MoverOptions mover;
+  mover.own_context = (config.flags & VRAMSPAN_CONFIG_SHARE_CONTEXT) == 0;
+  if (config.deadline_us != 0) mover.deadline = std::chrono::microseconds(config.deadline_us);
+  r->mover_ = std::make_unique<Mover>(r->memory_.get(), mover);
+  return r;
+}
+
+Runtime::~Runtime() {
+  mover_.reset();
+  // What may still run without having been declared must not lose its memory under way.
+  if (memory_ != nullptr) memory_->Drain().IgnoreError();
+  memory_.reset();
+  // Fails only when the driver is shutting down already.
+  if (retained_) (*driver_)->DevicePrimaryCtxRelease(device_);
+}
+
+StatusOr<DevicePtr> Runtime::Allocate(Bytes size) {
+  StatusOr<DevicePtr> p = memory_->Allocate(size);
+  if (size > SmallObjects::kMaxSmall && memory_->filling()) {
+    memory_->PrepareHost();
+    mover_->Wake();
+  }
+  return p;
+}
+
+Status Runtime::Free(DevicePtr ptr) {
+  const Status status = memory_->Free(ptr);
+  if (memory_->has_dying()) mover_->Wake();
+  return status;
+}
+
+Status Runtime::Advise(DevicePtr ptr, Bytes size, vramspanAdvice advice) {
+  MutexLock lock(memory_->mu);
+  const bool found = memory_->ForEachChunk(ptr, size, [&](ChunkIndex, Chunk& c) {
+    c.read_mostly = advice == VRAMSPAN_ADVISE_READ_MOSTLY;
+    switch (advice) {
+      case VRAMSPAN_ADVISE_KEEP_ON_DEVICE:
+        c.advice = Advice::kKeepOnDevice;
+        break;
+      case VRAMSPAN_ADVISE_PREFER_HOST:
+        c.advice = Advice::kPreferHost;
+        break;
+      case VRAMSPAN_ADVISE_STREAMED_ONCE:
+        c.advice = Advice::kStreamedOnce;
+        break;
+      case VRAMSPAN_ADVISE_NONE:
+      case VRAMSPAN_ADVISE_READ_MOSTLY:
+        c.advice = Advice::kNone;
+        break;
+    }
+  });
+  if (found) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "cannot advise: 0x%x does not lie in a live allocation of this runtime", ptr.value));
+}
+
+Status Runtime::SetDeviceBudget(Bytes budget) {
+  const Bytes usable(budget.value & ~(kGranularity.value - 1));
+  if (usable.value == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a device budget of ", budget.value, " bytes is less than one chunk; give at least 2 MiB"));
+  }
+  memory_->device_pool().SetBudget(usable);
+  if (memory_->filling()) memory_->PrepareHost();
+  mover_->Wake();
+  return absl::OkStatus();
+}
+
+Status Runtime::SetHostBudget(Bytes budget) {
+  memory_->host_pool().SetBudget(budget);
+  return absl::OkStatus();
+}
+
+StatusOr<vramspanResidency> Runtime::Residency(DevicePtr ptr, Bytes size) {
+  vramspanResidency r{};
+  MutexLock lock(memory_->mu);
+  const uint64_t end = ptr.value + size.value;
+  const bool found = memory_->ForEachChunk(ptr, size, [&](ChunkIndex, Chunk& c) {
+    const uint64_t from = std::max(ptr.value, c.base.value);
+    const uint64_t to = std::min(end, (c.base + c.size()).value);
+    const uint64_t bytes = to > from ? to - from : 0;
+    (c.on_device ? r.device_bytes : r.host_bytes) += bytes;
+    if (c.state == ChunkState::kPinned) r.pinned_bytes += bytes;
+    if (c.state == ChunkState::kDeviceTwin) r.twin_bytes += bytes;
+  });
+  if (found) return r;
+  return absl::InvalidArgumentError(
+      absl::StrFormat("0x%x does not lie in a live allocation of this runtime", ptr.value));
+}
+
+vramspanStatistics Runtime::Statistics() {
+  vramspanStatistics s{};
+  s.struct_size = sizeof(s);
+  const DevicePool& device = memory_->device_pool();
+  const HostPool& host = memory_->host_pool();
+  s.device_budget = device.budget().value;
+  s.device_used = device.used().value;
+  s.device_cached = device.cached().value;
+  s.host_budget = host.budget().value;
+  s.host_used = host.used().value;
+  s.host_cached = host.cached().value;
+  const Memory::Counts counts = memory_->counts();
+  s.allocations = counts.allocations;
+  s.allocated_bytes = counts.allocated.value;
+  s.peak_allocated_bytes = counts.peak_allocated.value;
+  s.chunks = counts.chunks;
+  const MoverStatistics m = mover_->statistics();
+  s.works = m.works;
+  s.works_held = m.works_held;
+  s.works_in_place = m.works_in_place;
+  s.deadlines = m.deadlines;
+  s.bytes_in = m.bytes_in.value;
+  s.bytes_out = m.bytes_out.value;
+  s.bytes_out_clean = m.bytes_out_clean.value;
+  s.fetches = m.fetches;
+  s.evictions = m.evictions;
+  s.remaps = m.remaps;
+  s.moves_failed = m.moves_failed;
+  s.hold_ns = m.hold_ns;
+  s.copy_in_ns = m.copy_in_ns;
+  s.copy_out_ns = m.copy_out_ns;
+  s.vmm_ns = m.vmm_ns;
+  s.unsettled_streams = m.unsettled_streams;
+  return s;
+}
+
+}  // namespace vramspan

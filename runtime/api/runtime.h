@@ -1,0 +1,45 @@
+// One runtime: a driver, a context, the memory of one device and the mover, put together from the
+// configuration. The C functions of capi.cc are thin over this.
+#ifndef VRAMSPAN_RUNTIME_API_RUNTIME_H_
+#define VRAMSPAN_RUNTIME_API_RUNTIME_H_
+
+#include <memory>
+
+#include "include/vramspan/vramspan.h"
+#include "runtime/mover/mover.h"
+
+namespace vramspan {
+
+class Runtime {
+ public:
+  // Fields of `config` that are NULL come from the environment, else from the defaults. Errors name
+  // the field, its value and what is allowed, or what the machine lacks.
+  static StatusOr<std::unique_ptr<Runtime>> Create(const vramspanConfig* config);
+  ~Runtime();
+
+  Memory& memory() { return *memory_; }
+  Mover& mover() { return *mover_; }
+
+  StatusOr<DevicePtr> Allocate(Bytes size);
+  Status Free(DevicePtr ptr);
+  Status Advise(DevicePtr ptr, Bytes size, vramspanAdvice advice);
+  Status SetDeviceBudget(Bytes budget);
+  Status SetHostBudget(Bytes budget);
+  StatusOr<vramspanResidency> Residency(DevicePtr ptr, Bytes size);
+  vramspanStatistics Statistics();
+
+ private:
+  Runtime() = default;
+  Status TakeContext(int device);
+
+  std::shared_ptr<const Driver> driver_;
+  CUcontext context_ = nullptr;
+  CUdevice device_ = 0;
+  bool retained_ = false;  // The primary context was retained by us.
+  std::unique_ptr<Memory> memory_;
+  std::unique_ptr<Mover> mover_;
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_API_RUNTIME_H_

@@ -1,0 +1,241 @@
+#include "runtime/mover/copy_engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <thread>
+#include <vector>
+
+#include "runtime/base/mutex.h"
+
+namespace vramspan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Large enough to run at link speed, small enough that a page table update beside it waits a third
+// of a millisecond at most.
+constexpr Bytes kOutPiece = MiB(16);
+
+// Time during which at least one copy was under way.
+class BusyTime {
+ public:
+  void Begin() {
+    if (running_++ == 0) since_ = Clock::now();
+  }
+  void End() {
+    if (--running_ == 0) {
+      total_.fetch_add(static_cast<uint64_t>((Clock::now() - since_).count()),
+                       std::memory_order_relaxed);
+    }
+  }
+  uint64_t nanoseconds() const { return total_.load(std::memory_order_relaxed); }
+
+ private:
+  int running_ = 0;
+  Clock::time_point since_;
+  std::atomic<uint64_t> total_{0};
+};
+
+class CopyEngineImpl final : public CopyEngine {
+ public:
+  CopyEngineImpl(std::shared_ptr<const Driver> driver, CUcontext context, bool owned)
+      : driver_(std::move(driver)), context_(context), owned_(owned) {}
+
+  Status Start() {
+    ScopedContext current(*driver_, context_);
+    VS_RETURN_IF_ERROR(current.status());
+    for (CUstream* stream : {&in_stream_, &out_stream_}) {
+      VS_RETURN_IF_ERROR(Check((*driver_)->StreamCreate(stream, CU_STREAM_NON_BLOCKING),
+                               "cuStreamCreate", "for moves"));
+    }
+    out_thread_ = std::thread([this] { OutLoop(); });
+    return absl::OkStatus();
+  }
+
+  ~CopyEngineImpl() override {
+    if (out_thread_.joinable()) {
+      {
+        MutexLock lock(mu_);
+        stop_ = true;
+        wake_.NotifyOne();
+      }
+      out_thread_.join();
+    }
+    if (ScopedContext current(*driver_, context_); current.status().ok()) {
+      // Teardown: there is nobody left to tell, and what fails here fails on a dead context.
+      if (in_stream_ != nullptr) {
+        (*driver_)->StreamSynchronize(in_stream_);
+        (*driver_)->StreamDestroy(in_stream_);
+      }
+      if (out_stream_ != nullptr) (*driver_)->StreamDestroy(out_stream_);
+      for (const In& in : in_flight_) (*driver_)->EventDestroy(in.event);
+      for (CUevent event : spare_events_) (*driver_)->EventDestroy(event);
+    }
+    if (owned_) (*driver_)->CtxDestroy(context_);
+  }
+
+  void StartIn(DevicePtr to, DevicePtr from, Bytes size, Copy* copy) override {
+    ScopedContext current(*driver_, context_);
+    Status status = current.status();
+    CUevent event = nullptr;
+    if (status.ok()) status = TakeEvent(&event);
+    if (status.ok()) {
+      status = Check((*driver_)->MemcpyDtoDAsync(to.value, from.value, size.value, in_stream_),
+                     "cuMemcpyDtoDAsync", RangeText(from, size));
+    }
+    if (status.ok()) {
+      status =
+          Check((*driver_)->EventRecord(event, in_stream_), "cuEventRecord", "after a copy in");
+      if (!status.ok()) {
+        // The copy may be running, so its memory may not be let go before it has ended.
+        (*driver_)->StreamSynchronize(in_stream_);
+      }
+    }
+    if (!status.ok()) {
+      if (event != nullptr) spare_events_.push_back(event);
+      Finish(copy, std::move(status));
+      return;
+    }
+    in_time_.Begin();
+    in_flight_.push_back({event, copy});
+  }
+
+  void StartOut(DevicePtr to, DevicePtr from, Bytes size, Copy* copy) override {
+    MutexLock lock(mu_);
+    out_queue_.push_back({to, from, size, copy});
+    wake_.NotifyOne();
+  }
+
+  void Poll() override {
+    while (!in_flight_.empty()) {
+      const In in = in_flight_.front();
+      const CUresult result = (*driver_)->EventQuery(in.event);
+      if (result == CUDA_ERROR_NOT_READY) return;
+      in_flight_.pop_front();
+      spare_events_.push_back(in.event);
+      in_time_.End();
+      if (result != CUDA_SUCCESS) {
+        // Whether the copy has ended is not known; wait for it, since its memory is used again.
+        (*driver_)->StreamSynchronize(in_stream_);
+      }
+      Finish(in.copy, Check(result, "cuEventQuery", "of a copy in"));
+    }
+  }
+
+  uint64_t in_nanoseconds() const override { return in_time_.nanoseconds(); }
+  uint64_t out_nanoseconds() const override { return out_time_.nanoseconds(); }
+
+ private:
+  struct In {
+    CUevent event;
+    Copy* copy;
+  };
+  struct Out {
+    DevicePtr to, from;
+    Bytes size;
+    Copy* copy;
+  };
+
+  static void Finish(Copy* copy, Status status) {
+    copy->status = std::move(status);
+    copy->done.store(true, std::memory_order_release);
+  }
+
+  Status TakeEvent(CUevent* event) {
+    if (!spare_events_.empty()) {
+      *event = spare_events_.back();
+      spare_events_.pop_back();
+      return absl::OkStatus();
+    }
+    return Check((*driver_)->EventCreate(event, CU_EVENT_DISABLE_TIMING), "cuEventCreate",
+                 "for a copy in");
+  }
+
+  void OutLoop() {
+    ScopedContext current(*driver_, context_);
+    for (;;) {
+      Out out;
+      {
+        MutexLock lock(mu_);
+        while (out_queue_.empty() && !stop_) wake_.Wait(mu_);
+        if (out_queue_.empty()) return;
+        out = out_queue_.front();
+        out_queue_.pop_front();
+      }
+      out_time_.Begin();
+      Status status = current.status().ok() ? CopyOut(out) : current.status();
+      out_time_.End();
+      Finish(out.copy, std::move(status));
+    }
+  }
+
+  Status CopyOut(const Out& out) {
+    for (Bytes at(0); at < out.size; at += kOutPiece) {
+      const Bytes piece = std::min(kOutPiece, out.size - at);
+      VS_RETURN_IF_ERROR(
+          Check((*driver_)->MemcpyDtoDAsync((out.to + at).value, (out.from + at).value, piece.value,
+                                            out_stream_),
+                "cuMemcpyDtoDAsync", RangeText(out.from + at, piece)));
+      VS_RETURN_IF_ERROR(WaitOut(piece));
+    }
+    return absl::OkStatus();
+  }
+
+  // Sleeps for most of the piece's time on the link and polls for the rest: a blocking wait would
+  // add its wake-up to every piece.
+  Status WaitOut(Bytes piece) {
+    for (int polls = 0;; ++polls) {
+      const CUresult result = (*driver_)->StreamQuery(out_stream_);
+      if (result == CUDA_SUCCESS) return absl::OkStatus();
+      if (result != CUDA_ERROR_NOT_READY) {
+        return DriverError(result, "cuStreamQuery", "of a copy out");
+      }
+      if (polls == 0 && piece >= MiB(8)) {
+        std::this_thread::sleep_for(std::chrono::nanoseconds(piece.value / 80));
+      } else {
+        std::this_thread::yield();
+      }
+    }
+  }
+
+  const std::shared_ptr<const Driver> driver_;
+  const CUcontext context_;
+  const bool owned_;
+  CUstream in_stream_ = nullptr;
+  CUstream out_stream_ = nullptr;
+
+  // The mover's thread only.
+  std::deque<In> in_flight_;
+  std::vector<CUevent> spare_events_;
+  BusyTime in_time_;
+
+  BusyTime out_time_;  // The out thread only (its total may be read by any).
+  Mutex mu_;
+  CondVar wake_;
+  std::deque<Out> out_queue_ VS_GUARDED_BY(mu_);
+  bool stop_ VS_GUARDED_BY(mu_) = false;
+  std::thread out_thread_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<CopyEngine>> CopyEngine::Create(std::shared_ptr<const Driver> driver,
+                                                         CUcontext context, int ordinal,
+                                                         bool own_context) {
+  CUcontext mine = context;
+  if (own_context) {
+    CUdevice device = 0;
+    VS_RETURN_IF_ERROR(Check((*driver)->DeviceGet(&device, ordinal), "cuDeviceGet"));
+    CUctxCreateParams params{};
+    VS_RETURN_IF_ERROR(
+        Check((*driver)->CtxCreate(&mine, &params, 0, device), "cuCtxCreate", "for the mover"));
+    CUcontext popped = nullptr;
+    VS_RETURN_IF_ERROR(Check((*driver)->CtxPopCurrent(&popped), "cuCtxPopCurrent"));
+  }
+  auto engine = std::make_unique<CopyEngineImpl>(driver, mine, own_context);
+  VS_RETURN_IF_ERROR(engine->Start());
+  return engine;
+}
+
+}  // namespace vramspan

@@ -1,0 +1,164 @@
+// The memory of one device: addresses, chunks, and the pools that back them, under one lock. It
+// places new allocations and takes freed ones apart; it never moves anything.
+//
+// Freed memory is taken apart only when no GPU work can touch it any more. Where all work is
+// recorded (see Tracking) that is known chunk by chunk; before, it waits in a quarantine until the
+// context has been drained once for many frees, the way cuMemFree itself waits.
+//
+// Threads: every function may be called from any thread; those that need `mu` say so.
+#ifndef VRAMSPAN_RUNTIME_MOVER_MEMORY_H_
+#define VRAMSPAN_RUNTIME_MOVER_MEMORY_H_
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+#include <absl/functional/function_ref.h>
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "runtime/backing/device_pool.h"
+#include "runtime/backing/host_pool.h"
+#include "runtime/base/mutex.h"
+#include "runtime/driver/driver.h"
+#include "runtime/placement/policy.h"
+#include "runtime/space/allocations.h"
+#include "runtime/space/arena.h"
+#include "runtime/space/chunk_table.h"
+#include "runtime/space/page_map.h"
+#include "runtime/space/small_objects.h"
+
+namespace vramspan {
+
+struct MemoryOptions {
+  int ordinal = 0;
+  int numa_node = 0;
+  CUcontext context = nullptr;
+  Bytes device_budget;
+  Bytes host_budget;
+  Bytes arena = GiB(4096);
+  int chunk_log2 = 0;    // 0: chosen per allocation.
+  bool use_host = true;  // False: an allocation that does not fit on the device fails.
+  bool announce = true;  // One line on stderr when data first go to host memory.
+};
+
+class Memory {
+ public:
+  static StatusOr<std::unique_ptr<Memory>> Create(std::shared_ptr<const Driver> driver,
+                                                  const MemoryOptions& options,
+                                                  std::unique_ptr<EvictionPolicy> policy);
+  // Takes everything apart. REQUIRES: no GPU work uses it, nothing is moving.
+  ~Memory();
+
+  StatusOr<DevicePtr> Allocate(Bytes size) VS_EXCLUDES(mu);
+  Status Free(DevicePtr base) VS_EXCLUDES(mu);
+
+  // The live allocation that holds `p`.
+  StatusOr<Allocation> Find(DevicePtr p) VS_EXCLUDES(mu);
+
+  // Calls `visit` for each chunk that [p, p + size) touches, clipped to the allocation in which it
+  // starts. Returns false, without a call, when `p` is not in a live allocation of ours.
+  bool ForEachChunk(DevicePtr p, Bytes size, absl::FunctionRef<void(ChunkIndex, Chunk&)> visit)
+      VS_REQUIRES(mu);
+
+  // What is known of the program's work: nothing, everything since arming, everything.
+  enum class Tracking { kNone, kSinceArmed, kAll };
+  void SetTracking(Tracking tracking) { tracking_.store(tracking, std::memory_order_release); }
+  Tracking tracking() const { return tracking_.load(std::memory_order_acquire); }
+  // True when every work that may touch the chunk is counted in it.
+  bool UsersKnown(const Chunk& c) const {
+    return tracking() == Tracking::kAll || (c.tracked && tracking() == Tracking::kSinceArmed);
+  }
+
+  // Takes apart freed memory whose work has finished. Returns true if anything was.
+  bool Reclaim() VS_EXCLUDES(mu);
+  // Waits for all of the context's work, as cuMemFree does.
+  Status Drain() VS_EXCLUDES(mu);
+  // Drains if anything is quarantined, and takes that apart.
+  Status DrainAndReclaim() VS_EXCLUDES(mu);
+  bool has_dying() const { return dying_count_.load(std::memory_order_relaxed) != 0; }
+
+  // Says once that data went to host memory, and starts making more of it.
+  void NoteHostUse();
+  // Makes host memory ready in the background once the device is filling up.
+  void PrepareHost();
+
+  // True once the device budget is 80 % used or host memory backs anything: from then on the
+  // program's work is worth recording.
+  bool filling() const;
+
+  struct Counts {
+    uint64_t allocations = 0;
+    Bytes allocated, peak_allocated;
+    uint64_t chunks = 0;
+  };
+  Counts counts() VS_EXCLUDES(mu);
+
+  const Driver& driver() const { return *driver_; }
+  const std::shared_ptr<const Driver>& shared_driver() const { return driver_; }
+  const MemoryOptions& options() const { return options_; }
+  DevicePool& device_pool() { return *device_pool_; }
+  HostPool& host_pool() { return *host_pool_; }
+  const PageMap& page_map() const { return *page_map_; }
+
+  // Guards chunks, allocations and the policy, here and in the mover.
+  Mutex mu;
+  absl::flat_hash_map<uint32_t, uint32_t> pins VS_GUARDED_BY(mu);  // Pin counts by chunk.
+  ChunkTable& chunks() VS_REQUIRES(mu) { return *chunks_; }
+  EvictionPolicy& policy() VS_REQUIRES(mu) { return *policy_; }
+
+ private:
+  struct Range {  // A piece of address space with its chunks, as it is taken or given back.
+    DevicePtr base;
+    Bytes size;
+    std::vector<ChunkIndex> chunks;
+  };
+
+  Memory(std::shared_ptr<const Driver> driver, const MemoryOptions& options,
+         std::unique_ptr<EvictionPolicy> policy);
+
+  StatusOr<DevicePtr> AllocateOnce(Bytes size) VS_EXCLUDES(mu);
+  // Addresses and backing for chunks of these sizes; `allocation` describes them, none for chunks
+  // of packed objects.
+  StatusOr<DevicePtr> Place(const std::vector<int>& log2_sizes, const Allocation* allocation)
+      VS_EXCLUDES(mu);
+  struct Backing {
+    uint32_t slot = kNoSlot;
+    bool on_device = false;
+  };
+  StatusOr<Backing> Back(int log2);
+  void Unback(Backing backing);
+  Status FreeSmall(DevicePtr p, const Chunk& copy) VS_EXCLUDES(mu);
+  // Unmaps and gives everything back, or keeps the range in the dying list when it is busy.
+  Status TakeApart(Range range) VS_EXCLUDES(mu);
+
+  const std::shared_ptr<const Driver> driver_;
+  const MemoryOptions options_;
+  std::atomic<Tracking> tracking_{Tracking::kNone};
+  std::atomic<bool> host_used_{false};
+  std::atomic<uint32_t> dying_count_{0};
+  CUdeviceptr drain_keeper_ = 0;  // Keeps the driver's small-object page alive: drains stay cheap.
+
+  // These synchronise themselves.
+  std::unique_ptr<DevicePool> device_pool_;
+  std::unique_ptr<HostPool> host_pool_;
+
+  std::unique_ptr<Arena> arena_ VS_PT_GUARDED_BY(mu);
+  std::unique_ptr<PageMap> page_map_;  // Writers hold mu.
+  std::unique_ptr<ChunkTable> chunks_ VS_PT_GUARDED_BY(mu);
+  std::unique_ptr<EvictionPolicy> policy_ VS_PT_GUARDED_BY(mu);
+  Allocations allocations_ VS_GUARDED_BY(mu);
+  Counts counts_ VS_GUARDED_BY(mu);
+  std::vector<Range> quarantine_ VS_GUARDED_BY(mu);  // Until the context is drained.
+  Bytes quarantined_ VS_GUARDED_BY(mu);
+  std::vector<Range> dying_ VS_GUARDED_BY(mu);  // Until their chunks are idle.
+
+  // Taken before mu, never after it.
+  Mutex small_mu_;
+  std::unique_ptr<SmallObjects> small_ VS_PT_GUARDED_BY(small_mu_);
+  absl::flat_hash_set<uint64_t> small_quarantine_ VS_GUARDED_BY(small_mu_);
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_MOVER_MEMORY_H_

@@ -1,0 +1,311 @@
+// The mover's thread: polls what has finished, lets go what is ready, and keeps the promise that
+// nothing waits for ever.
+#include "runtime/mover/mover.h"
+
+#include <algorithm>
+
+#include "runtime/base/log.h"
+#include "runtime/mover/mover_move.h"
+
+namespace vramspan {
+namespace {
+
+// How long a closing gate waits for threads that are inside it; see Gate.
+constexpr std::chrono::milliseconds kGateDeadline{1};
+// Polling without a pause for this long after the last progress, then with short sleeps.
+constexpr std::chrono::microseconds kSpin{200};
+constexpr std::chrono::microseconds kShortSleep{20};
+constexpr std::chrono::milliseconds kLongSleep{1};
+constexpr size_t kArrivalScan = 256;
+
+uint64_t NextNotes() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Mover::Mover(Memory* memory, const MoverOptions& options)
+    : memory_(*memory),
+      driver_(memory->shared_driver()),
+      options_(options),
+      notes_(NextNotes()),
+      streams_(driver_),
+      planner_(&memory->policy()),
+      last_progress_(Clock::now()) {
+  thread_ = std::thread([this] { Loop(); });
+}
+
+Mover::~Mover() {
+  {
+    MutexLock lock(memory_.mu);
+    WakeThread();
+    while (!Idle()) done_.Wait(memory_.mu);
+    stop_ = true;
+    WakeThread();
+  }
+  thread_.join();
+  ScopedContext current(*driver_, memory_.options().context);
+  copy_.reset();
+  MutexLock lock(memory_.mu);
+  for (CUevent event : settling_) streams_.GiveEvent(event);
+}
+
+void Mover::Loop() {
+  // Relaxed capture mode for the thread's whole life: its queries must not ruin a capture.
+  ScopedContext current(*driver_, memory_.options().context);
+  if (!current.status().ok()) {
+    MutexLock lock(memory_.mu);
+    RecordError(current.status());
+  }
+  for (;;) {
+    if (Round()) {
+      last_progress_ = Clock::now();
+      continue;
+    }
+    {
+      MutexLock lock(memory_.mu);
+      if (stop_) return;
+      CheckDeadline();
+    }
+    Pause();
+  }
+}
+
+bool Mover::Round() {
+  {
+    MutexLock lock(memory_.mu);
+    look_again_ = false;
+  }
+  bool progress = TryArm();
+  if (!armed_.load(std::memory_order_relaxed)) return progress;
+  {
+    MutexLock lock(memory_.mu);
+    progress |= PollFinished();
+    progress |= PollArrivals();
+    progress |= ReleaseReady();
+  }
+  progress |= StartMoves();
+  if (FinishMoves()) {
+    progress = true;
+    MutexLock lock(memory_.mu);
+    ReleaseReady();
+  }
+  if (memory_.has_dying()) progress |= memory_.Reclaim();
+  return progress;
+}
+
+void Mover::Pause() {
+  const auto quiet = Clock::now() - last_progress_;
+  MutexLock lock(memory_.mu);
+  if (look_again_ || stop_) return;
+  done_.NotifyAll();
+  const bool active = !queue_.empty() || !moves_.empty();
+  if (active && quiet < kSpin) {
+    memory_.mu.Unlock();
+    std::this_thread::yield();
+    memory_.mu.Lock();
+    return;
+  }
+  sleeping_ = true;
+  if (active) {
+    wake_.WaitFor(memory_.mu, kShortSleep);
+  } else if (open_works_ != 0 || !settling_.empty() || memory_.has_dying() ||
+             want_arm_.load(std::memory_order_relaxed) || OverBudget().value != 0) {
+    wake_.WaitFor(memory_.mu, kLongSleep);
+    // What happened on the device meanwhile tells nobody.
+    look_again_ = look_again_ || open_works_ != 0 || !settling_.empty();
+  } else {
+    wake_.Wait(memory_.mu);
+  }
+  sleeping_ = false;
+}
+
+bool Mover::TryArm() {
+  if (armed_.load(std::memory_order_relaxed) || !want_arm_.load(std::memory_order_acquire)) {
+    return false;
+  }
+  const MemoryOptions& memory = memory_.options();
+  if (copy_ == nullptr) {
+    bool own = options_.own_context;
+    StatusOr<std::unique_ptr<CopyEngine>> engine =
+        CopyEngine::Create(driver_, memory.context, memory.ordinal, own);
+    if (!engine.ok() && own) {
+      Log(LogLevel::kInfo, "no context of its own for the mover (" +
+                               std::string(engine.status().message()) +
+                               "): threads that launch will wait for moves");
+      own = false;
+      engine = CopyEngine::Create(driver_, memory.context, memory.ordinal, own);
+    }
+    if (!engine.ok()) {
+      MutexLock lock(memory_.mu);
+      RecordError(engine.status());
+      want_arm_.store(false, std::memory_order_release);
+      return false;
+    }
+    copy_ = *std::move(engine);
+    synchronous_.store(!own, std::memory_order_relaxed);
+  }
+  if (!gate_.Close(kGateDeadline)) return false;
+  armed_.store(true, std::memory_order_release);
+  {
+    MutexLock lock(memory_.mu);
+    UpdateTracking();
+  }
+  gate_.Open();
+  want_arm_.store(false, std::memory_order_release);
+  return true;
+}
+
+bool Mover::PollFinished() {
+  bool any = false;
+  for (const auto& state : streams_.all()) {
+    while (!state->in_flight.empty()) {
+      Work* work = state->in_flight.front();
+      if (!work->ended) break;
+      if (work->end != nullptr) {
+        const CUresult result = (*driver_)->EventQuery(work->end);
+        if (result == CUDA_ERROR_NOT_READY) break;
+        // Any other error means a dead context, in which nothing runs any more.
+        if (result != CUDA_SUCCESS) {
+          RecordError(DriverError(result, "cuEventQuery", "of declared work"));
+        }
+      }
+      state->in_flight.pop_front();
+      Finish(work);
+      any = true;
+    }
+  }
+  const size_t settling = settling_.size();
+  std::erase_if(settling_, [&](CUevent event) VS_NO_THREAD_SAFETY_ANALYSIS {
+    if ((*driver_)->EventQuery(event) == CUDA_ERROR_NOT_READY) return false;
+    streams_.GiveEvent(event);
+    return true;
+  });
+  if (settling != settling_.size()) {
+    UpdateTracking();
+    any = true;
+  }
+  if (any) streams_.Sweep();
+  return any;
+}
+
+bool Mover::PollArrivals() {
+  bool any = false;
+  const size_t n = std::min(queue_.size(), kArrivalScan);
+  for (size_t i = 0; i < n; ++i) {
+    Work* work = queue_[i];
+    if (work->arrival == nullptr) continue;
+    if ((*driver_)->EventQuery(work->arrival) == CUDA_ERROR_NOT_READY) continue;
+    streams_.GiveEvent(work->arrival);
+    work->arrival = nullptr;
+    work->needs_arrival = false;
+    for (const ChunkIndex index : work->chunks) memory_.chunks()[index].movable = true;
+    any = true;
+  }
+  return any;
+}
+
+void Mover::Finish(Work* work) {
+  if (work->kind != Work::Kind::kEvict) {
+    for (const ChunkIndex index : work->chunks) {
+      Chunk& c = memory_.chunks()[index];
+      VS_CHECK(c.in_flight != 0);
+      --c.in_flight;
+      c.movable = true;
+    }
+  }
+  if (work->unknown) --unknown_in_flight_;
+  if (work->stream->unrecorded) {
+    work->stream->unrecorded = false;
+    UpdateTracking();
+  }
+  --open_works_;
+  Recycle(work);
+}
+
+bool Mover::Ready(const Work& work) {
+  if (work.unknown) return moves_under_way_.load(std::memory_order_relaxed) == 0;
+  if (work.needs_arrival && !work.gave_up) return false;
+  for (const ChunkIndex index : work.chunks) {
+    const Chunk& c = memory_.chunks()[index];
+    if (c.state == ChunkState::kMoving) return false;
+    if (work.gave_up || c.state == ChunkState::kPinned) continue;
+    if (work.kind == Work::Kind::kEvict) {
+      if (c.on_device && Movable(c)) return false;
+    } else if (!c.on_device && Movable(c) && !ServedInPlace(c)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Mover::ReleaseReady() {
+  // Strictly in order. Work let go ahead of the head could be stuck behind it all the same (by a
+  // shared hardware queue, an event, the legacy stream) while the head waits for its memory.
+  size_t released = 0;
+  while (released < queue_.size() && Ready(*queue_[released])) Release(queue_[released++]);
+  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(released));
+  return released != 0;
+}
+
+void Mover::Release(Work* work) {
+  if (work->kind != Work::Kind::kEvict) {
+    for (const ChunkIndex index : work->chunks) --memory_.chunks()[index].queued;
+  }
+  stats_.hold_ns += static_cast<uint64_t>((Clock::now() - work->begun).count());
+  MarkReleased(work);
+  if (work->stream != nullptr) {
+    work->stream->held.pop_front();
+    Streams::Raise(work->stream, work->hold);
+    if (synchronous_.load(std::memory_order_relaxed)) done_.NotifyAll();
+    return;
+  }
+  // A pin: nothing runs, so it is over at once.
+  work->pinned = true;
+  for (const ChunkIndex index : work->chunks) {
+    const Chunk& c = memory_.chunks()[index];
+    work->pinned = work->pinned && c.on_device;
+  }
+  for (const ChunkIndex index : work->chunks) {
+    Chunk& c = memory_.chunks()[index];
+    --c.in_flight;
+    if (!work->pinned) continue;
+    if (memory_.pins[index.value]++ != 0) continue;
+    DropTwin(c);
+    c.Transition(ChunkState::kPinned);
+  }
+  done_.NotifyAll();
+}
+
+void Mover::CheckDeadline() {
+  // Moves under way always end, and what they are for waits for them anyhow.
+  if (queue_.empty() || !moves_.empty()) return;
+  const auto now = Clock::now();
+  const auto begun = queue_.front()->begun;
+  const bool stuck = now - std::max(last_progress_, begun) > options_.deadline;
+  // Others may make progress for ever while the head gets none.
+  const bool starved = now - begun > options_.deadline * 10;
+  if (!stuck && !starved) return;
+  for (Work* work : queue_) {
+    if (work->gave_up || work->unknown) continue;
+    work->gave_up = true;
+    ++stats_.deadlines;
+    look_again_ = true;
+    if (!stuck) break;
+  }
+}
+
+bool Mover::Idle() {
+  return queue_.empty() && open_works_ == 0 && settling_.empty() && !look_again_ &&
+         moves_under_way_.load(std::memory_order_relaxed) == 0 && !memory_.has_dying();
+}
+
+void Mover::RecordError(const Status& status) {
+  if (error_.ok()) {
+    error_ = status;
+    Log(LogLevel::kError, std::string(status.message()));
+  }
+}
+
+}  // namespace vramspan

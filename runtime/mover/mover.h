@@ -1,0 +1,183 @@
+// The mover: takes declared work in, holds what needs its memory moved, and on a thread of its own
+// plans over the queue of held work, copies, remaps and lets work go. docs/life-of-a-launch.md
+// follows one launch through it.
+//
+// Why nothing here can hang a program or lose its data:
+//  - The launching thread never waits (a stream wait holds the GPU side instead), and the mover
+//    never needs a thread that may be inside the driver: opening a hold is one store.
+//  - A chunk is remapped only while no released work that has not finished has it in its set; new
+//    work that names it is held. Every remap may be given up: the chunk then stays where it is.
+//  - What cannot be served within the deadline, because work in flight does not end, is let go with
+//    its memory in place.
+//
+// Threads: all functions may be called from any thread. The memory lock guards the queue and the
+// chunks; it is never held over a driver call that may wait.
+#ifndef VRAMSPAN_RUNTIME_MOVER_MOVER_H_
+#define VRAMSPAN_RUNTIME_MOVER_MOVER_H_
+
+#include <absl/types/span.h>
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "runtime/mover/copy_engine.h"
+#include "runtime/mover/gate.h"
+#include "runtime/mover/memory.h"
+#include "runtime/mover/streams.h"
+#include "runtime/placement/planner.h"
+
+namespace vramspan {
+
+struct MoverOptions {
+  bool own_context = true;
+  std::chrono::microseconds deadline{20000};
+};
+
+// A piece of memory that work will touch.
+struct WorkRange {
+  DevicePtr ptr;
+  Bytes size;
+  bool write = true;
+};
+
+struct MoverStatistics {
+  uint64_t works = 0, works_held = 0, works_in_place = 0, deadlines = 0;
+  Bytes bytes_in, bytes_out, bytes_out_clean;
+  uint64_t fetches = 0, evictions = 0, remaps = 0, moves_failed = 0;
+  uint64_t hold_ns = 0, vmm_ns = 0, copy_in_ns = 0, copy_out_ns = 0;
+  uint64_t unsettled_streams = 0;
+};
+
+class Mover {
+ public:
+  // `memory` outlives the mover.
+  Mover(Memory* memory, const MoverOptions& options) VS_NO_THREAD_SAFETY_ANALYSIS;
+  // Waits for declared work and moves under way, then ends the thread.
+  ~Mover();
+  Mover(const Mover&) = delete;
+  Mover& operator=(const Mover&) = delete;
+
+  // The calling thread is about to submit work to `stream`. On success End must follow on the same
+  // thread; on failure nothing is open. `unknown` declares work whose memory nobody knows.
+  Status Begin(CUstream stream, absl::Span<const WorkRange> ranges, bool unknown);
+  Status End(CUstream stream);
+  Status Forget(CUstream stream);
+
+  // Moves by request, ordered in `stream` as work is.
+  Status Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream stream);
+  // Fetches the range, waits for that, and pins its chunks; all or nothing.
+  Status Pin(DevicePtr ptr, Bytes size);
+  Status Unpin(DevicePtr ptr, Bytes size);
+
+  // The budget was lowered or memory was allocated on the host: look again.
+  void Wake();
+  // Waits until no declared work is queued or in flight and no move is wanted or under way.
+  Status Synchronize();
+  // Returns and forgets the first failure of a background move.
+  Status TakeError();
+  MoverStatistics statistics();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Move;
+  class View;
+
+  // --- taking work in (mover_submit.cc) ---
+  Status BeginFast(CUstream stream);
+  StatusOr<Work*> BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges, bool unknown);
+  // Takes `work` in for `stream` (none: the host waits) and puts the hold into the stream.
+  Status Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ranges);
+  Status HoldStream(Work* work, StreamState* state, bool needs_arrival);
+  Status EndWork(Work* work, CUstream stream);
+  // Whether it may run as memory lies, without a look at anybody else.
+  bool RunsAsItIs(const Work& work) VS_REQUIRES(memory_.mu);
+  void CollectChunks(absl::Span<const WorkRange> ranges, Work* work) VS_REQUIRES(memory_.mu);
+  void MarkReleased(Work* work) VS_REQUIRES(memory_.mu);
+  void DropTwin(Chunk& c) VS_REQUIRES(memory_.mu);  // If it has one.
+  void Cancel(Work* work);
+  Work* NewWork() VS_REQUIRES(memory_.mu);
+  void Recycle(Work* work) VS_REQUIRES(memory_.mu);
+  void WakeThread() VS_REQUIRES(memory_.mu);
+  Status WaitArmed();
+  void UpdateTracking() VS_REQUIRES(memory_.mu);
+
+  // --- the thread (mover.cc) ---
+  void Loop();
+  bool Round();
+  void Pause();
+  bool TryArm();
+  bool PollFinished() VS_REQUIRES(memory_.mu);
+  bool PollArrivals() VS_REQUIRES(memory_.mu);
+  void Finish(Work* work) VS_REQUIRES(memory_.mu);
+  bool ReleaseReady() VS_REQUIRES(memory_.mu);
+  bool Ready(const Work& work) VS_REQUIRES(memory_.mu);
+  void Release(Work* work) VS_REQUIRES(memory_.mu);
+  void CheckDeadline() VS_REQUIRES(memory_.mu);
+  bool Idle() VS_REQUIRES(memory_.mu);
+
+  // --- moves (mover_moves.cc) ---
+  // May be moved at all: its users are known, and nothing keeps it where it is.
+  bool Movable(const Chunk& c) const;
+  bool ServedInPlace(const Chunk& c) const;
+  bool StartMoves();
+  bool PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch)
+      VS_REQUIRES(memory_.mu);
+  bool StartEvict(ChunkIndex index);
+  bool StartFetch(ChunkIndex index);
+  StatusOr<uint32_t> HostSlotFor(int log2);
+  bool FinishMoves();
+  void FinishMove(Move* move);
+  bool Remount(Move* move);
+  void Settle(Move* move, bool changed);
+  void Abandon(Move* move, const Status& why);
+  Bytes OverBudget();
+  Bytes PipelineBytes();
+  void RecordError(const Status& status) VS_REQUIRES(memory_.mu);
+
+  Memory& memory_;
+  const std::shared_ptr<const Driver> driver_;
+  const MoverOptions options_;
+  std::atomic<uint64_t> notes_;  // Changes when what threads remember of their streams is stale.
+  Gate gate_;
+  std::atomic<bool> armed_{false};  // Work is recorded. Changes under the closed gate only.
+  std::atomic<bool> want_arm_{false};
+  std::atomic<bool> synchronous_{false};  // No context of our own: launching threads wait instead.
+
+  Streams streams_ VS_GUARDED_BY(memory_.mu);
+  std::deque<Work*> queue_ VS_GUARDED_BY(memory_.mu);  // Held work, in order.
+  std::vector<std::unique_ptr<Work>> works_ VS_GUARDED_BY(memory_.mu);
+  std::vector<Work*> spare_works_ VS_GUARDED_BY(memory_.mu);
+  std::vector<CUevent> settling_ VS_GUARDED_BY(memory_.mu);  // Of forgotten, unrecorded streams.
+  uint64_t next_work_ VS_GUARDED_BY(memory_.mu) = 1;
+  uint32_t open_works_ VS_GUARDED_BY(memory_.mu) = 0;  // Begun, not finished.
+  uint32_t unknown_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;
+  bool any_twins_ VS_GUARDED_BY(memory_.mu) = false;  // False: no chunk has one.
+  uint32_t tick_ VS_GUARDED_BY(memory_.mu) = 0;
+  std::vector<uint32_t> marks_ VS_GUARDED_BY(memory_.mu);  // Scratch: position by chunk.
+  uint32_t mark_base_ VS_GUARDED_BY(memory_.mu) = 1;
+  MoverStatistics stats_ VS_GUARDED_BY(memory_.mu);
+  Status error_ VS_GUARDED_BY(memory_.mu);
+  Planner planner_ VS_GUARDED_BY(memory_.mu);
+  bool stop_ VS_GUARDED_BY(memory_.mu) = false;
+  bool look_again_ VS_GUARDED_BY(memory_.mu) = false;
+  bool sleeping_ VS_GUARDED_BY(memory_.mu) = false;
+  CondVar wake_;  // For the thread.
+  CondVar done_;  // For those who wait for work or moves.
+
+  // The mover's thread only.
+  std::unique_ptr<CopyEngine> copy_;
+  std::deque<std::unique_ptr<Move>> moves_;
+  Bytes moving_in_, moving_out_;
+  Clock::time_point last_progress_;
+  Clock::time_point no_moves_before_;  // After a failure.
+  std::atomic<uint32_t> moves_under_way_{0};
+  std::thread thread_;
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_MOVER_MOVER_H_

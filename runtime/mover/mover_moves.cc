@@ -1,0 +1,399 @@
+// Moves: from a plan to copies, from finished copies to remaps, and back where a step fails.
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <nvtx3/nvtx3.hpp>
+
+#include "runtime/base/log.h"
+#include "runtime/mover/mover_move.h"
+#include "runtime/mover/remap.h"
+
+namespace vramspan {
+namespace {
+
+struct NvtxDomain {
+  static constexpr char const* name{"vramspan"};
+};
+using NvtxRange = nvtx3::scoped_range_in<NvtxDomain>;
+
+// Copies under way and waiting, each way: enough that the link never waits for the thread, little
+// enough that a plan does not go stale. At most an eighth of the budget, at least two chunks.
+constexpr Bytes kPipeline = MiB(256);
+constexpr uint64_t kPipelineShare = 8;
+constexpr uint32_t kMovesAtOnce = 32;
+// Of the released work, the planner sees the latest this many.
+constexpr size_t kReleasedSeen = 256;
+// After a failed move nothing is tried for this long: what failed will most likely fail again.
+constexpr std::chrono::milliseconds kAfterFailure{5};
+// Remaps in one round, so that work whose memory is in place is let go soon.
+constexpr std::chrono::microseconds kRemapTime{150};
+
+}  // namespace
+
+// The planner's look at the chunks. Made and used under the memory lock.
+class Mover::View final : public ResidencyView {
+ public:
+  View(Mover& mover, bool over_budget) : mover_(mover), over_budget_(over_budget) {}
+
+  ChunkView Get(ChunkIndex index) const override VS_NO_THREAD_SAFETY_ANALYSIS {
+    const Chunk& c = mover_.memory_.chunks()[index];
+    ChunkView v;
+    v.size = c.size();
+    v.on_device = c.on_device;
+    v.busy = c.in_flight != 0 || c.state == ChunkState::kMoving;
+    v.movable =
+        mover_.Movable(c) && !(c.on_device && c.advice == Advice::kKeepOnDevice && !over_budget_);
+    v.prefer_host = mover_.ServedInPlace(c);
+    return v;
+  }
+
+ private:
+  Mover& mover_;
+  const bool over_budget_;
+};
+
+bool Mover::Movable(const Chunk& c) const {
+  return c.movable && !c.dying && c.state != ChunkState::kPinned && c.state != ChunkState::kNone &&
+         memory_.UsersKnown(c);
+}
+
+bool Mover::ServedInPlace(const Chunk& c) const {
+  return c.advice == Advice::kPreferHost || c.advice == Advice::kStreamedOnce;
+}
+
+Bytes Mover::OverBudget() {
+  const Bytes used = memory_.device_pool().used();
+  const Bytes budget = memory_.device_pool().budget();
+  return used > budget ? used - budget : Bytes(0);
+}
+
+Bytes Mover::PipelineBytes() {
+  const Bytes share(memory_.device_pool().budget().value / kPipelineShare);
+  return std::min(kPipeline, std::max(share, ChunkBytes(kMinChunkLog2) * 2));
+}
+
+bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
+  if (unknown_in_flight_ != 0) return false;
+  const Bytes over = OverBudget();
+  Bytes coming;
+  for (const auto& move : moves_) {
+    if (!move->in) coming += move->size();
+  }
+  const bool may_fetch = moving_in_ < PipelineBytes();
+  const bool may_evict = moving_out_ < PipelineBytes();
+
+  // Released work first, in the order in which it was submitted: it says how far off the rest is.
+  std::vector<Work*> planned;
+  for (const auto& state : streams_.all()) {
+    for (Work* work : state->in_flight) {
+      if (work->kind == Work::Kind::kScope) planned.push_back(work);
+    }
+  }
+  std::sort(planned.begin(), planned.end(),
+            [](const Work* a, const Work* b) { return a->id < b->id; });
+  if (planned.size() > kReleasedSeen) {
+    planned.erase(planned.begin(), planned.end() - kReleasedSeen);
+  }
+  const size_t released = planned.size();
+  for (Work* work : queue_) {
+    // What comes after work that may touch anything is not looked at before it has run.
+    if (work->unknown) break;
+    if (work->kind == Work::Kind::kEvict) {
+      if (!may_evict || work->needs_arrival || work->gave_up) continue;
+      for (const ChunkIndex index : work->chunks) {
+        const Chunk& c = memory_.chunks()[index];
+        if (c.on_device && Movable(c) && c.in_flight == 0 && c.state != ChunkState::kMoving) {
+          evict->push_back(index);
+        }
+      }
+      continue;
+    }
+    if (work->gave_up) continue;
+    planned.push_back(work);
+  }
+  if (planned.size() == released && over.value == 0) return !evict->empty();
+  std::vector<QueuedWork> works;
+  works.reserve(planned.size());
+  for (const Work* work : planned) works.push_back({work->id, work->chunks});
+
+  PlanRequest request;
+  request.released = static_cast<uint32_t>(released);
+  request.ahead = PipelineBytes();
+  request.queue = works;
+  request.room = memory_.device_pool().available();
+  request.room_coming = coming;
+  request.horizon = memory_.device_pool().budget() * 2;
+  request.must_free = over > coming ? over - coming : Bytes(0);
+  request.max_fetches = may_fetch ? kMovesAtOnce : 0;
+  request.max_evictions = may_evict ? kMovesAtOnce : 0;
+  const Plan plan = planner_.Make(request, View(*this, over.value != 0));
+  for (const uint32_t i : plan.in_place) {
+    planned[i]->gave_up = true;
+    look_again_ = true;
+  }
+  evict->insert(evict->end(), plan.evict.begin(), plan.evict.end());
+  fetch->insert(fetch->end(), plan.fetch.begin(), plan.fetch.end());
+  return !evict->empty() || !fetch->empty() || !plan.in_place.empty();
+}
+
+bool Mover::StartMoves() {
+  if (Clock::now() < no_moves_before_) return false;
+  std::vector<ChunkIndex> evict, fetch;
+  bool any = false;
+  {
+    MutexLock lock(memory_.mu);
+    if (queue_.empty() && OverBudget().value == 0) return false;
+    const bool planned = PlanMoves(&evict, &fetch);
+    any = planned && evict.empty() && fetch.empty();
+  }
+  const Bytes pipeline = PipelineBytes();
+  for (const ChunkIndex index : evict) {
+    if (moving_out_ >= pipeline) break;
+    any |= StartEvict(index);
+  }
+  for (const ChunkIndex index : fetch) {
+    if (moving_in_ >= pipeline || !StartFetch(index)) break;
+    any = true;
+  }
+  return any;
+}
+
+bool Mover::StartEvict(ChunkIndex index) {
+  auto move = std::make_unique<Move>();
+  {
+    MutexLock lock(memory_.mu);
+    Chunk& c = memory_.chunks()[index];
+    if (!c.on_device || c.in_flight != 0 || c.state == ChunkState::kMoving || !Movable(c) ||
+        unknown_in_flight_ != 0) {
+      return false;
+    }
+    move->chunk = index;
+    move->va = c.base;
+    move->log2 = c.log2_size;
+    move->origin = c.state;
+    move->device_slot = c.device_slot;
+    move->host_slot = c.host_slot;
+    move->clean = c.state == ChunkState::kDeviceTwin || c.state == ChunkState::kFresh;
+    c.Transition(ChunkState::kMoving);
+    moves_under_way_.fetch_add(1, std::memory_order_relaxed);
+  }
+  moving_out_ += move->size();
+  if (move->host_slot == kNoSlot) {
+    const StatusOr<uint32_t> slot = HostSlotFor(move->log2);
+    if (!slot.ok()) {
+      Abandon(move.get(), slot.status());
+      return false;
+    }
+    move->host_slot = *slot;
+    memory_.NoteHostUse();
+  }
+  if (move->clean) {
+    move->copy.done.store(true, std::memory_order_relaxed);
+  } else {
+    copy_->StartOut(memory_.host_pool().alias(move->host_slot), move->va, move->size(),
+                    &move->copy);
+  }
+  moves_.push_back(std::move(move));
+  return true;
+}
+
+StatusOr<uint32_t> Mover::HostSlotFor(int log2) {
+  StatusOr<uint32_t> slot = memory_.host_pool().Acquire(log2);
+  if (slot.ok() || !absl::IsResourceExhausted(slot.status())) return slot;
+  // A twin is only a saving; the chunk that has to leave needs the memory more.
+  MutexLock lock(memory_.mu);
+  for (uint32_t i = 1; i < memory_.chunks().end(); ++i) {
+    Chunk& c = memory_.chunks()[ChunkIndex(i)];
+    if (c.state != ChunkState::kDeviceTwin || c.log2_size != log2) continue;
+    c.Transition(ChunkState::kDevice);
+    const uint32_t taken = c.host_slot;
+    c.host_slot = kNoSlot;
+    return taken;
+  }
+  return slot;
+}
+
+bool Mover::StartFetch(ChunkIndex index) {
+  auto move = std::make_unique<Move>();
+  move->in = true;
+  {
+    MutexLock lock(memory_.mu);
+    Chunk& c = memory_.chunks()[index];
+    if (c.on_device || c.in_flight != 0 || c.state == ChunkState::kMoving || !Movable(c) ||
+        unknown_in_flight_ != 0) {
+      return false;
+    }
+    move->chunk = index;
+    move->va = c.base;
+    move->log2 = c.log2_size;
+    move->origin = c.state;
+    move->host_slot = c.host_slot;
+    move->clean = c.state == ChunkState::kFresh;
+    c.Transition(ChunkState::kMoving);
+    moves_under_way_.fetch_add(1, std::memory_order_relaxed);
+  }
+  moving_in_ += move->size();
+  const StatusOr<uint32_t> slot = memory_.device_pool().Acquire(move->log2);
+  if (!slot.ok()) {
+    // The budget's room went to an allocation meanwhile: the next plan knows.
+    Abandon(move.get(),
+            absl::IsResourceExhausted(slot.status()) ? absl::OkStatus() : slot.status());
+    return false;
+  }
+  move->device_slot = *slot;
+  const StatusOr<DevicePtr> alias = memory_.device_pool().Alias(*slot);
+  if (!alias.ok()) {
+    Abandon(move.get(), alias.status());
+    return false;
+  }
+  if (move->clean) {
+    move->copy.done.store(true, std::memory_order_relaxed);
+  } else {
+    copy_->StartIn(*alias, move->va, move->size(), &move->copy);
+  }
+  moves_.push_back(std::move(move));
+  return true;
+}
+
+bool Mover::FinishMoves() {
+  if (copy_ == nullptr || moves_.empty()) return false;
+  copy_->Poll();
+  const auto until = Clock::now() + kRemapTime;
+  bool any = false;
+  for (size_t i = 0; i < moves_.size();) {
+    Move* move = moves_[i].get();
+    if (!move->copy.done.load(std::memory_order_acquire)) {
+      ++i;
+      continue;
+    }
+    if (move->unmapped ? !Remount(move) : (FinishMove(move), move->unmapped)) {
+      ++i;
+      continue;
+    }
+    any = true;
+    moves_.erase(moves_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (Clock::now() > until) break;
+    copy_->Poll();
+  }
+  if (any) {
+    MutexLock lock(memory_.mu);
+    stats_.copy_in_ns = copy_->in_nanoseconds();
+    stats_.copy_out_ns = copy_->out_nanoseconds();
+  }
+  return any;
+}
+
+void Mover::FinishMove(Move* move) {
+  if (!move->copy.status.ok()) {
+    Abandon(move, move->copy.status);
+    return;
+  }
+  NvtxRange range(move->in ? "fetch: remap" : "evict: remap");
+  const CUmemGenericAllocationHandle device = memory_.device_pool().handle(move->device_slot);
+  const CUmemGenericAllocationHandle host = memory_.host_pool().handle(move->host_slot);
+  const auto begin = Clock::now();
+  const RemapResult result = Remap(*driver_, memory_.options().ordinal, move->va, move->size(),
+                                   move->in ? host : device, move->in ? device : host);
+  {
+    MutexLock lock(memory_.mu);
+    stats_.vmm_ns += static_cast<uint64_t>((Clock::now() - begin).count());
+    ++stats_.remaps;
+    if (!result.mapped) {
+      move->unmapped = true;
+      ++stats_.moves_failed;
+      RecordError(result.status);
+    }
+  }
+  if (move->unmapped) {
+    no_moves_before_ = Clock::now() + kAfterFailure;
+  } else if (result.changed) {
+    Settle(move, true);
+  } else {
+    Abandon(move, result.status);
+  }
+}
+
+bool Mover::Remount(Move* move) {
+  if (Clock::now() < no_moves_before_) return false;
+  const CUmemGenericAllocationHandle device = memory_.device_pool().handle(move->device_slot);
+  const CUmemGenericAllocationHandle host = memory_.host_pool().handle(move->host_slot);
+  // Both hold the chunk's contents; where it was going comes first.
+  for (const bool to : {move->in, !move->in}) {
+    if (MapAt(*driver_, memory_.options().ordinal, move->va, move->size(), to ? device : host)
+            .ok()) {
+      Settle(move, to == move->in);
+      return true;
+    }
+  }
+  no_moves_before_ = Clock::now() + kAfterFailure;
+  return false;
+}
+
+void Mover::Settle(Move* move, bool changed) {
+  if (!changed) {
+    Abandon(move, absl::OkStatus());
+    return;
+  }
+  uint32_t free_device = kNoSlot;
+  uint32_t free_host = kNoSlot;
+  HostPool& host = memory_.host_pool();
+  const bool host_has_room = (host.used() + host.cached()).value < host.budget().value / 4 * 3;
+  {
+    MutexLock lock(memory_.mu);
+    Chunk& c = memory_.chunks()[move->chunk];
+    c.on_device = move->in;
+    if (move->in) {
+      c.device_slot = move->device_slot;
+      const bool twin = !move->clean && (c.read_mostly || host_has_room);
+      c.Transition(twin ? ChunkState::kDeviceTwin : ChunkState::kDevice);
+      any_twins_ = any_twins_ || twin;
+      if (!twin) {
+        free_host = c.host_slot;
+        c.host_slot = kNoSlot;
+      }
+      memory_.policy().OnInsert(move->chunk);
+      ++stats_.fetches;
+      if (!move->clean) stats_.bytes_in += move->size();
+    } else {
+      c.host_slot = move->host_slot;
+      c.device_slot = kNoSlot;
+      free_device = move->device_slot;
+      c.Transition(ChunkState::kHost);
+      memory_.policy().OnRemove(move->chunk);
+      ++stats_.evictions;
+      (move->clean ? stats_.bytes_out_clean : stats_.bytes_out) += move->size();
+    }
+    moves_under_way_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  (move->in ? moving_in_ : moving_out_) -= move->size();
+  if (free_device != kNoSlot) memory_.device_pool().Release(free_device);
+  if (free_host != kNoSlot) host.Release(free_host);
+}
+
+void Mover::Abandon(Move* move, const Status& why) {
+  (move->in ? moving_in_ : moving_out_) -= move->size();
+  uint32_t free_device = kNoSlot;
+  uint32_t free_host = kNoSlot;
+  {
+    MutexLock lock(memory_.mu);
+    Chunk& c = memory_.chunks()[move->chunk];
+    c.Transition(move->origin);
+    if (move->in) {
+      free_device = move->device_slot;
+    } else if (c.host_slot != move->host_slot) {
+      free_host = move->host_slot;
+    }
+    moves_under_way_.fetch_sub(1, std::memory_order_relaxed);
+    if (!why.ok()) {
+      ++stats_.moves_failed;
+      RecordError(why);
+      // What waits is served where its memory is: a remap is never required.
+      for (Work* work : queue_) work->gave_up = true;
+    }
+  }
+  if (!why.ok()) no_moves_before_ = Clock::now() + kAfterFailure;
+  if (free_device != kNoSlot) memory_.device_pool().Release(free_device);
+  if (free_host != kNoSlot) memory_.host_pool().Release(free_host);
+}
+
+}  // namespace vramspan

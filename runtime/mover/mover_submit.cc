@@ -1,0 +1,504 @@
+// Taking work in: what the program's threads do. The fast path, while memory suffices, is a pass
+// through the gate and a look at what the thread remembers of the stream.
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+#include "runtime/mover/mover.h"
+
+namespace vramspan {
+namespace {
+
+// The scope that the thread has open, in whichever runtime.
+struct Scope {
+  Mover* mover = nullptr;
+  CUstream stream = nullptr;
+  Work* work = nullptr;  // None: not recorded (memory suffices, or the stream captures).
+};
+thread_local Scope scope;
+
+// Streams that this thread has told a mover of, so that it need not tell again.
+struct Noted {
+  uint64_t notes = 0;
+  CUstream stream = nullptr;
+};
+thread_local Noted noted[4];
+thread_local unsigned next_noted = 0;
+
+// Beyond this many finished events nobody has looked at, the mover is asked to look.
+constexpr size_t kUnpolled = 64;
+
+bool Counts(const Work& work) { return work.kind != Work::Kind::kEvict; }
+
+}  // namespace
+
+Status Mover::Begin(CUstream stream, absl::Span<const WorkRange> ranges, bool unknown) {
+  if (scope.mover != nullptr) {
+    return absl::FailedPreconditionError(
+        "this thread has a work scope open already: scopes do not nest, end it first");
+  }
+  gate_.Enter();
+  Work* work = nullptr;
+  Status status;
+  if (!armed_.load(std::memory_order_acquire)) [[likely]] {
+    status = BeginFast(stream);
+  } else {
+    StatusOr<Work*> begun = BeginArmed(stream, ranges, unknown);
+    status = begun.status();
+    if (begun.ok()) work = *begun;
+  }
+  if (!status.ok()) {
+    gate_.Exit();
+    return status;
+  }
+  scope = {this, stream, work};
+  return absl::OkStatus();
+}
+
+Status Mover::BeginFast(CUstream stream) {
+  const uint64_t notes = notes_.load(std::memory_order_acquire);
+  for (const Noted& n : noted) {
+    if (n.notes == notes && n.stream == stream) [[likely]]
+      return absl::OkStatus();
+  }
+  ScopedContext current(*driver_, memory_.options().context);
+  VS_RETURN_IF_ERROR(current.status());
+  MutexLock lock(memory_.mu);
+  VS_ASSIGN_OR_RETURN(StreamState * state, streams_.Get(stream));
+  state->unrecorded = true;
+  noted[next_noted++ % std::size(noted)] = {notes, stream};
+  return absl::OkStatus();
+}
+
+StatusOr<Work*> Mover::BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges,
+                                  bool unknown) {
+  CUcontext current = nullptr;
+  VS_RETURN_IF_ERROR(Check((*driver_)->CtxGetCurrent(&current), "cuCtxGetCurrent"));
+  if (current != memory_.options().context) {
+    return absl::FailedPreconditionError(
+        "work was declared in another context than the runtime's: make the context current in "
+        "which the runtime was created");
+  }
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult result = (*driver_)->StreamIsCapturing(stream, &capture);
+  // The legacy stream beside a capturing one: what is submitted there fails by itself.
+  if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return nullptr;
+  VS_RETURN_IF_ERROR(Check(result, "cuStreamIsCapturing"));
+  if (capture != CU_STREAM_CAPTURE_STATUS_NONE) return nullptr;
+
+  Work* work;
+  {
+    MutexLock lock(memory_.mu);
+    work = NewWork();
+    work->unknown = unknown;
+  }
+  VS_RETURN_IF_ERROR(Submit(work, stream, ranges));
+  return work;
+}
+
+Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ranges) {
+  StreamState* state = nullptr;
+  bool needs_arrival = false;
+  {
+    MutexLock lock(memory_.mu);
+    StatusOr<StreamState*> found = streams_.Get(stream);
+    if (!found.ok()) {
+      Recycle(work);
+      return found.status();
+    }
+    state = *found;
+    work->stream = state;
+    work->begun = Clock::now();
+    CollectChunks(ranges, work);
+    ++open_works_;
+    ++stats_.works;
+    if (work->kind == Work::Kind::kScope && queue_.empty() && RunsAsItIs(*work)) {
+      MarkReleased(work);
+      if (state->in_flight.size() > kUnpolled) WakeThread();
+      return absl::OkStatus();
+    }
+    ++stats_.works_held;
+    work->held = true;
+    work->hold = ++state->holds;
+    for (const ChunkIndex index : work->chunks) {
+      Chunk& c = memory_.chunks()[index];
+      if (Counts(*work)) ++c.queued;
+      needs_arrival = needs_arrival || !c.movable;
+    }
+    work->needs_arrival = needs_arrival;
+    queue_.push_back(work);
+    state->held.push_back(work);
+    if (synchronous_.load(std::memory_order_relaxed)) {
+      // The host is what holds the launch here, so the stream has arrived when it is idle enough:
+      // nothing tells, and the chunks stay until work that declared them has finished.
+      work->needs_arrival = false;
+      WakeThread();
+      while (!work->released) done_.Wait(memory_.mu);
+      return absl::OkStatus();
+    }
+    if (!needs_arrival) WakeThread();
+  }
+  const Status status = HoldStream(work, state, needs_arrival);
+  if (!status.ok()) Cancel(work);
+  return status;
+}
+
+Status Mover::HoldStream(Work* work, StreamState* state, bool needs_arrival) {
+  if (needs_arrival) {
+    CUevent event = nullptr;
+    {
+      MutexLock lock(memory_.mu);
+      VS_ASSIGN_OR_RETURN(event, streams_.TakeEvent());
+    }
+    const Status recorded =
+        Check((*driver_)->EventRecord(event, state->stream), "cuEventRecord", "before a hold");
+    MutexLock lock(memory_.mu);
+    if (!recorded.ok()) {
+      streams_.GiveEvent(event);
+      return recorded;
+    }
+    work->arrival = event;
+    WakeThread();
+  }
+  return Check((*driver_)->StreamWaitValue32(state->stream, state->flag_address, work->hold,
+                                             CU_STREAM_WAIT_VALUE_GEQ),
+               "cuStreamWaitValue32", "to hold a launch");
+}
+
+Status Mover::End(CUstream stream) {
+  if (scope.mover != this) {
+    return absl::FailedPreconditionError(
+        scope.mover == nullptr ? "no work scope is open on this thread"
+                               : "the work scope open on this thread is another runtime's");
+  }
+  const Scope mine = scope;
+  scope = {};
+  Status status;
+  if (mine.work != nullptr) status = EndWork(mine.work, mine.stream);
+  gate_.Exit();
+  if (status.ok() && stream != mine.stream) {
+    return absl::InvalidArgumentError(
+        "the work scope was opened on another stream than it is ended on; it was ended on its own");
+  }
+  return status;
+}
+
+Status Mover::EndWork(Work* work, CUstream stream) {
+  CUevent event = nullptr;
+  Status status;
+  {
+    MutexLock lock(memory_.mu);
+    StatusOr<CUevent> taken = streams_.TakeEvent();
+    status = taken.status();
+    if (taken.ok()) event = *taken;
+  }
+  if (status.ok()) {
+    status = Check((*driver_)->EventRecord(event, stream), "cuEventRecord", "after declared work");
+  }
+  // Nothing will tell when the work is done, so wait for it here. That this fails as well means a
+  // dead context, in which nothing runs any more.
+  if (!status.ok()) (*driver_)->StreamSynchronize(stream);
+  MutexLock lock(memory_.mu);
+  if (!status.ok()) {
+    streams_.GiveEvent(event);
+    event = nullptr;
+  }
+  work->end = event;
+  work->ended = true;
+  if (!status.ok()) WakeThread();
+  return status;
+}
+
+Status Mover::Forget(CUstream stream) {
+  ScopedContext current(*driver_, memory_.options().context);
+  VS_RETURN_IF_ERROR(current.status());
+  MutexLock lock(memory_.mu);
+  StreamState* state = streams_.Find(stream);
+  if (state == nullptr) return absl::OkStatus();
+  Status status;
+  if (state->unrecorded) {
+    StatusOr<CUevent> event = streams_.TakeEvent();
+    status = event.status();
+    if (status.ok()) {
+      status =
+          Check((*driver_)->EventRecord(*event, stream), "cuEventRecord", "to forget a stream");
+      if (status.ok()) {
+        settling_.push_back(*event);
+        state->unrecorded = false;
+      } else {
+        streams_.GiveEvent(*event);
+      }
+    }
+  }
+  static std::atomic<uint64_t> next{uint64_t{1} << 32};
+  notes_.store(next.fetch_add(1, std::memory_order_relaxed), std::memory_order_release);
+  streams_.Forget(state);
+  streams_.Sweep();
+  UpdateTracking();
+  WakeThread();
+  return status;
+}
+
+Status Mover::WaitArmed() {
+  if (armed_.load(std::memory_order_acquire)) return absl::OkStatus();
+  if (scope.mover == this) {
+    return absl::FailedPreconditionError(
+        "memory cannot be moved by hand from inside a work scope: end the scope first");
+  }
+  want_arm_.store(true, std::memory_order_release);
+  MutexLock lock(memory_.mu);
+  WakeThread();
+  const auto until = Clock::now() + std::chrono::seconds(10);
+  while (!armed_.load(std::memory_order_acquire)) {
+    if (!want_arm_.load(std::memory_order_acquire)) {
+      return error_.ok() ? absl::InternalError("the mover could not start") : error_;
+    }
+    if (Clock::now() > until) {
+      return absl::DeadlineExceededError(
+          "a thread has been submitting work for 10 s without returning from the driver, so moves "
+          "cannot start; try again when it has returned");
+    }
+    done_.WaitFor(memory_.mu, std::chrono::milliseconds(10));
+  }
+  return absl::OkStatus();
+}
+
+Status Mover::Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream stream) {
+  VS_RETURN_IF_ERROR(WaitArmed());
+  gate_.Enter();
+  Work* work;
+  {
+    MutexLock lock(memory_.mu);
+    work = NewWork();
+    work->kind = to_device ? Work::Kind::kFetch : Work::Kind::kEvict;
+  }
+  const WorkRange range{ptr, size, false};
+  Status status = Submit(work, stream, {&range, 1});
+  if (status.ok()) status = EndWork(work, stream);
+  gate_.Exit();
+  return status;
+}
+
+Status Mover::Pin(DevicePtr ptr, Bytes size) {
+  VS_RETURN_IF_ERROR(WaitArmed());
+  bool unknown_users = false;
+  {
+    MutexLock lock(memory_.mu);
+    if (!memory_.ForEachChunk(ptr, size, [&](ChunkIndex, Chunk& c) {
+          unknown_users = unknown_users || (!c.on_device && !c.movable);
+        })) {
+      return absl::InvalidArgumentError("cannot pin: not in a live allocation of this runtime");
+    }
+  }
+  if (unknown_users) VS_RETURN_IF_ERROR(memory_.Drain());
+  MutexLock lock(memory_.mu);
+  Work* work = NewWork();
+  work->kind = Work::Kind::kPin;
+  work->begun = Clock::now();
+  work->ended = true;
+  const WorkRange range{ptr, size, false};
+  CollectChunks({&range, 1}, work);
+  for (const ChunkIndex index : work->chunks) {
+    Chunk& c = memory_.chunks()[index];
+    ++c.queued;
+    if (unknown_users) c.movable = true;
+  }
+  ++open_works_;
+  ++stats_.works_held;
+  work->held = true;
+  queue_.push_back(work);
+  WakeThread();
+  while (!work->released) done_.Wait(memory_.mu);
+  const bool pinned = work->pinned;
+  --open_works_;
+  Recycle(work);
+  if (pinned) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("cannot pin ", size.value, " bytes: the device budget of ",
+                   memory_.device_pool().budget().value,
+                   " has no room for them beside what is "
+                   "pinned or in use; raise the budget or unpin something"));
+}
+
+Status Mover::Unpin(DevicePtr ptr, Bytes size) {
+  MutexLock lock(memory_.mu);
+  bool all = true;
+  std::vector<ChunkIndex> chunks;
+  const bool found = memory_.ForEachChunk(ptr, size, [&](ChunkIndex index, Chunk& c) {
+    all = all && c.state == ChunkState::kPinned;
+    chunks.push_back(index);
+  });
+  if (!found || !all) {
+    return absl::InvalidArgumentError(
+        found ? "cannot unpin: part of the range is not pinned"
+              : "cannot unpin: not in a live allocation of this runtime");
+  }
+  for (const ChunkIndex index : chunks) {
+    if (--memory_.pins[index.value] != 0) continue;
+    memory_.pins.erase(index.value);
+    memory_.chunks()[index].Transition(ChunkState::kDevice);
+  }
+  WakeThread();
+  return absl::OkStatus();
+}
+
+bool Mover::RunsAsItIs(const Work& work) {
+  if (work.unknown) return moves_under_way_.load(std::memory_order_relaxed) == 0;
+  for (const ChunkIndex index : work.chunks) {
+    const Chunk& c = memory_.chunks()[index];
+    if (c.state == ChunkState::kMoving) return false;
+    if (!c.on_device && !ServedInPlace(c)) return false;
+  }
+  return true;
+}
+
+void Mover::CollectChunks(absl::Span<const WorkRange> ranges, Work* work) {
+  // marks_[chunk] - mark_base_ is the chunk's position in this work; below the base: not yet in it.
+  if (mark_base_ > 0xf0000000u) {
+    std::fill(marks_.begin(), marks_.end(), 0);
+    mark_base_ = 1;
+  }
+  std::vector<uint32_t>& marks = marks_;
+  const uint32_t base = mark_base_;
+  for (const WorkRange& range : ranges) {
+    // The analysis does not see the lock from inside a lambda.
+    const auto add = [&](ChunkIndex index, Chunk&) VS_NO_THREAD_SAFETY_ANALYSIS {
+      if (index.value >= marks.size()) marks.resize(index.value * 2 + 64, 0);
+      uint32_t& mark = marks[index.value];
+      if (mark < base) {
+        mark = base + static_cast<uint32_t>(work->chunks.size());
+        work->chunks.push_back(index);
+        work->writes.push_back(range.write);
+      } else if (range.write) {
+        work->writes[mark - base] = true;
+      }
+    };
+    memory_.ForEachChunk(range.ptr, range.size, add);
+  }
+  mark_base_ += static_cast<uint32_t>(work->chunks.size());
+}
+
+void Mover::MarkReleased(Work* work) {
+  work->released = true;
+  work->held = false;
+  ++tick_;
+  bool in_place = false;
+  if (Counts(*work)) {
+    for (size_t i = 0; i < work->chunks.size(); ++i) {
+      Chunk& c = memory_.chunks()[work->chunks[i]];
+      VS_CHECK(c.in_flight != 0xffff);
+      ++c.in_flight;
+      c.last_use = tick_;
+      in_place = in_place || !c.on_device;
+      if (c.on_device) memory_.policy().OnUse(work->chunks[i]);
+      if (work->writes[i]) DropTwin(c);
+    }
+  }
+  if (in_place && work->kind == Work::Kind::kScope) ++stats_.works_in_place;
+  if (work->unknown) {
+    ++unknown_in_flight_;
+    // It may write anywhere, so no host copy can be trusted to stay equal.
+    for (uint32_t i = 1; any_twins_ && i < memory_.chunks().end(); ++i) {
+      DropTwin(memory_.chunks()[ChunkIndex(i)]);
+    }
+    any_twins_ = false;
+  }
+  if (work->stream != nullptr) work->stream->in_flight.push_back(work);
+}
+
+void Mover::DropTwin(Chunk& c) {
+  if (c.state != ChunkState::kDeviceTwin) return;
+  c.Transition(ChunkState::kDevice);
+  memory_.host_pool().Release(c.host_slot);
+  c.host_slot = kNoSlot;
+}
+
+void Mover::Cancel(Work* work) {
+  MutexLock lock(memory_.mu);
+  for (const ChunkIndex index : work->chunks) {
+    Chunk& c = memory_.chunks()[index];
+    if (!Counts(*work)) continue;
+    if (work->released) {
+      --c.in_flight;
+    } else {
+      --c.queued;
+    }
+  }
+  if (work->released && work->unknown) --unknown_in_flight_;
+  std::erase(queue_, work);
+  std::erase(work->stream->held, work);
+  std::erase(work->stream->in_flight, work);
+  --open_works_;
+  Recycle(work);
+  WakeThread();
+}
+
+Work* Mover::NewWork() {
+  if (spare_works_.empty()) {
+    works_.push_back(std::make_unique<Work>());
+    spare_works_.push_back(works_.back().get());
+  }
+  Work* work = spare_works_.back();
+  spare_works_.pop_back();
+  work->Reset();
+  work->id = next_work_++;
+  return work;
+}
+
+void Mover::Recycle(Work* work) {
+  streams_.GiveEvent(work->arrival);
+  streams_.GiveEvent(work->end);
+  work->arrival = work->end = nullptr;
+  spare_works_.push_back(work);
+}
+
+void Mover::WakeThread() {
+  look_again_ = true;
+  if (sleeping_) wake_.NotifyOne();
+}
+
+void Mover::UpdateTracking() {
+  if (!armed_.load(std::memory_order_relaxed)) return;
+  uint64_t unsettled = settling_.size();
+  for (const auto& s : streams_.all()) unsettled += s->unrecorded;
+  stats_.unsettled_streams = unsettled;
+  memory_.SetTracking(unsettled == 0 ? Memory::Tracking::kAll : Memory::Tracking::kSinceArmed);
+}
+
+void Mover::Wake() {
+  if (!armed_.load(std::memory_order_acquire) && memory_.filling()) {
+    want_arm_.store(true, std::memory_order_release);
+  }
+  MutexLock lock(memory_.mu);
+  WakeThread();
+}
+
+Status Mover::Synchronize() {
+  if (scope.mover == this) {
+    return absl::FailedPreconditionError(
+        "cannot wait for all work from inside a work scope: it would wait for itself");
+  }
+  if (armed_.load(std::memory_order_acquire)) {
+    MutexLock lock(memory_.mu);
+    WakeThread();
+    while (!Idle()) done_.Wait(memory_.mu);
+  } else {
+    VS_RETURN_IF_ERROR(memory_.Drain());
+  }
+  VS_RETURN_IF_ERROR(memory_.DrainAndReclaim());
+  return TakeError();
+}
+
+Status Mover::TakeError() {
+  MutexLock lock(memory_.mu);
+  Status status = std::move(error_);
+  error_ = absl::OkStatus();
+  return status;
+}
+
+MoverStatistics Mover::statistics() {
+  MutexLock lock(memory_.mu);
+  return stats_;
+}
+
+}  // namespace vramspan

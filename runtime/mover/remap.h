@@ -1,0 +1,33 @@
+// Changing what lies behind an address: one unmap, one map, one set-access, and the way back when a
+// step fails. Copies are somebody else's; here nothing is ever read or written.
+#ifndef VRAMSPAN_RUNTIME_MOVER_REMAP_H_
+#define VRAMSPAN_RUNTIME_MOVER_REMAP_H_
+
+#include "runtime/base/status.h"
+#include "runtime/base/units.h"
+#include "runtime/driver/driver.h"
+
+namespace vramspan {
+
+struct RemapResult {
+  Status status;         // The first failure, naming its call.
+  bool mapped = true;    // False: `va` is left without any mapping; only MapAt can mend that.
+  bool changed = false;  // True: `va` now shows the new handle. False with `mapped`: the old one.
+};
+
+// Replaces the mapping of [va, va + size), which shows `from`, by `to`, accessible to `device`.
+// A failure after the unmap puts `from` back. REQUIRES: nothing that runs or will run before this
+// returns touches the range.
+RemapResult Remap(const Driver& driver, int device, DevicePtr va, Bytes size,
+                  CUmemGenericAllocationHandle from, CUmemGenericAllocationHandle to);
+
+// Maps `handle` at an unmapped `va` with access for `device`; on failure nothing stays mapped.
+Status MapAt(const Driver& driver, int device, DevicePtr va, Bytes size,
+             CUmemGenericAllocationHandle handle);
+
+// Read and write access for `device` over mappings that exist.
+Status SetDeviceAccess(const Driver& driver, int device, DevicePtr va, Bytes size);
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_MOVER_REMAP_H_

@@ -1,0 +1,532 @@
+#include "tests/torture/torture.h"
+
+#include <cuda.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "include/vramspan/vramspan.h"
+#include "runtime/driver/driver.h"
+#include "tests/kernels/test_kernels.h"
+
+namespace vramspan_test {
+namespace {
+
+using vramspan::Driver;
+using Word = unsigned long long;
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kCellWords = 512;
+constexpr size_t kCellBytes = kCellWords * sizeof(Word);
+constexpr int kStreamsPerThread = 3;  // Two of its own and the per-thread default stream.
+constexpr size_t kMostCells = 16;     // That one operation touches.
+
+struct Failure {
+  std::string text;
+};
+
+// What a cell holds: word i is HashWord(first + i, seed) + add, or `add` everywhere (plain).
+struct Cell {
+  Word seed = 0;
+  Word first = 0;
+  Word add = 0;
+  bool plain = false;
+  bool written = false;
+
+  Word At(size_t i) const { return (plain ? 0 : HashWord(first + i, seed)) + add; }
+};
+
+struct Array {
+  CUdeviceptr ptr = 0;
+  size_t cells = 0;
+  int stream = 0;
+  bool pinned = false;
+  std::vector<Cell> content;
+  CUgraphExec graph = nullptr;  // Adds graph_add to cells [graph_at, graph_at + graph_cells).
+  CUgraph graph_source = nullptr;
+  size_t graph_at = 0, graph_cells = 0;
+  Word graph_add = 0;
+
+  CUdeviceptr CellAt(size_t i) const { return ptr + i * kCellBytes; }
+};
+
+// Functions beyond the runtime's own table, by name.
+struct MoreApi {
+  decltype(&cuGraphCreate) GraphCreate;
+  decltype(&cuGraphAddKernelNode_v2) GraphAddKernelNode;
+  decltype(&cuGraphInstantiateWithFlags) GraphInstantiate;
+  decltype(&cuGraphLaunch) GraphLaunch;
+  decltype(&cuGraphExecDestroy) GraphExecDestroy;
+  decltype(&cuGraphDestroy) GraphDestroy;
+  decltype(&cuMemcpyDtoH_v2) MemcpyDtoH;
+};
+
+template <typename F>
+void Resolve(const Driver& driver, const char* name, F* f) {
+  *f = reinterpret_cast<F>(driver.Symbol(name));
+  if (*f == nullptr) throw Failure{std::string("the driver has no ") + name};
+}
+
+struct Shared {
+  const TortureOptions* options;
+  std::shared_ptr<const Driver> driver;
+  MoreApi more;
+  CUcontext context = nullptr;
+  vramspanRuntime runtime = nullptr;
+  CUfunction fill_hash = nullptr, add_constant = nullptr, copy = nullptr;
+  size_t budget = 0;
+  std::atomic<uint64_t> operations{0};
+  std::atomic<uint64_t> checked{0};
+  std::atomic<bool> stop{false};
+  Clock::time_point begin;
+  std::mutex mu;
+  std::string failure;
+};
+
+class Worker {
+ public:
+  Worker(Shared& shared, int index)
+      : s_(shared), d_(shared.driver->api()), random_(shared.options->seed * 1000003 + index) {}
+
+  void Run() {
+    try {
+      Check(d_.CtxSetCurrent(s_.context), "cuCtxSetCurrent");
+      for (int i = 0; i < kStreamsPerThread - 1; ++i) {
+        Check(d_.StreamCreate(&streams_[i], i == 0 ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT),
+              "cuStreamCreate");
+      }
+      streams_[kStreamsPerThread - 1] = CU_STREAM_PER_THREAD;
+      Check(d_.EventCreate(&event_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+      const TortureOptions& o = *s_.options;
+      const uint64_t mine = o.operations / static_cast<uint64_t>(o.threads);
+      for (uint64_t i = 0; !s_.stop && (o.operations == 0 || i < mine); ++i) {
+        Step();
+        const uint64_t n = s_.operations.fetch_add(1, std::memory_order_relaxed) + 1;
+        if (o.operations == 0 && n % 64 == 0 &&
+            std::chrono::duration<double>(Clock::now() - s_.begin).count() > o.seconds) {
+          break;
+        }
+      }
+      for (Array& a : arrays_) CheckCells(a, 0, a.cells);
+      while (!arrays_.empty()) FreeArray(arrays_.size() - 1);
+      for (int i = 0; i < kStreamsPerThread - 1; ++i) {
+        Check(d_.StreamSynchronize(streams_[i]), "cuStreamSynchronize");
+        Span(vramspanStreamForget(s_.runtime, streams_[i]), "vramspanStreamForget");
+        Check(d_.StreamDestroy(streams_[i]), "cuStreamDestroy");
+      }
+      Check(d_.EventDestroy(event_), "cuEventDestroy");
+    } catch (const Failure& failure) {
+      s_.stop = true;
+      const std::lock_guard<std::mutex> lock(s_.mu);
+      if (s_.failure.empty()) s_.failure = failure.text;
+    }
+  }
+
+ private:
+  uint64_t Pick(uint64_t n) { return random_() % n; }
+
+  void Check(CUresult result, const char* what) {
+    if (result == CUDA_SUCCESS) return;
+    throw Failure{std::string(what) + ": " + vramspan::CuResultName(result)};
+  }
+  void Span(CUresult result, const char* what) {
+    if (result == CUDA_SUCCESS) return;
+    throw Failure{std::string(what) + ": " + vramspanLastErrorMessage()};
+  }
+
+  size_t MyBytes() const {
+    size_t bytes = 0;
+    for (const Array& a : arrays_) bytes += a.cells * kCellBytes;
+    return bytes;
+  }
+
+  // Mostly a few arrays in use, now and then any: a working set that drifts.
+  Array& Some() {
+    if (Pick(300) == 0) hot_ = Pick(arrays_.size());
+    const size_t i = Pick(40) == 0 ? Pick(arrays_.size()) : hot_ + Pick(3);
+    return arrays_[i % arrays_.size()];
+  }
+
+  struct Slice {
+    size_t at, n;
+  };
+  Slice SomeCells(const Array& a) {
+    const size_t n = 1 + Pick(std::min(a.cells, kMostCells));
+    return {Pick(a.cells - n + 1), n};
+  }
+
+  void Begin(int stream, std::initializer_list<vramspanRange> ranges) {
+    // One in fifty declares nothing but that it is work.
+    if (Pick(50) == 0) {
+      Span(vramspanWorkBegin(s_.runtime, streams_[stream], nullptr, 0), "vramspanWorkBegin");
+    } else {
+      Span(vramspanWorkBegin(s_.runtime, streams_[stream], ranges.begin(), ranges.size()),
+           "vramspanWorkBegin");
+    }
+  }
+  void End(int stream) { Span(vramspanWorkEnd(s_.runtime, streams_[stream]), "vramspanWorkEnd"); }
+  vramspanRange RangeOf(const Array& a, Slice c, uint32_t access) {
+    return {a.CellAt(c.at), c.n * kCellBytes, access, 0};
+  }
+
+  void Launch(CUfunction f, void** params, size_t words, int stream) {
+    const unsigned blocks = static_cast<unsigned>((words + 255) / 256);
+    Check(d_.LaunchKernel(f, blocks, 1, 1, 256, 1, 1, 0, streams_[stream], params, nullptr),
+          "cuLaunchKernel");
+  }
+
+  void Step() {
+    const size_t target = s_.options->data_bytes / static_cast<size_t>(s_.options->threads);
+    if (arrays_.size() < 4 || (MyBytes() < target && Pick(20) == 0)) return Allocate();
+    if (Pick(400) == 0 && arrays_.size() > 4) return FreeArray(Pick(arrays_.size()));
+    Array& a = Some();
+    const uint64_t what = Pick(1000);
+    if (what < 250) return Fill(a);
+    if (what < 600) return Add(a);
+    if (what < 720) return CopyFrom(a, Some());
+    if (what < 800) return Set(a);
+    if (what < 860) return Graph(a);
+    if (what < 930) return CheckSome(a);
+    if (what < 960) return Upload(a);
+    if (what < 975) return Advise(a);
+    if (what < 985) return Prefetch(a);
+    if (what < 990) return SwitchStream(a);
+    if (what < 992) return Pin(a);
+    if (what < 994) return Budget();
+    Small();
+  }
+
+  void Allocate() {
+    static constexpr size_t kSizes[] = {1, 3, 16, 100, 256, 512, 700, 1024, 1600, 2500};
+    Array a;
+    a.cells = kSizes[Pick(std::size(kSizes))];
+    // Odd sizes too: the bytes past the last whole cell are never touched.
+    const size_t extra = Pick(2) * Pick(kCellBytes);
+    Span(vramspanMemAlloc(s_.runtime, &a.ptr, a.cells * kCellBytes + extra), "vramspanMemAlloc");
+    if (a.ptr % 256 != 0) throw Failure{"vramspanMemAlloc: not aligned to 256 bytes"};
+    a.content.resize(a.cells);
+    a.stream = static_cast<int>(Pick(kStreamsPerThread));
+    arrays_.push_back(std::move(a));
+  }
+
+  void FreeArray(size_t i) {
+    Array& a = arrays_[i];
+    if (Pick(3) == 0) CheckCells(a, 0, std::min<size_t>(a.cells, 64));
+    if (a.graph != nullptr) {
+      Check(s_.more.GraphExecDestroy(a.graph), "cuGraphExecDestroy");
+      Check(s_.more.GraphDestroy(a.graph_source), "cuGraphDestroy");
+    }
+    Span(vramspanMemFree(s_.runtime, a.ptr), "vramspanMemFree");
+    // With several threads the address may already be somebody else's.
+    if (s_.options->threads == 1 && vramspanMemFree(s_.runtime, a.ptr) == CUDA_SUCCESS) {
+      throw Failure{"a double free was accepted"};
+    }
+    if (i != arrays_.size() - 1) std::swap(arrays_[i], arrays_.back());
+    arrays_.pop_back();
+  }
+  void Fill(Array& a) {
+    const Slice c = SomeCells(a);
+    const Word seed = random_();
+    CUdeviceptr words = a.CellAt(c.at);
+    size_t count = c.n * kCellWords;
+    Word seed_param = seed;
+    void* params[] = {&words, &count, &seed_param};
+    Begin(a.stream, {RangeOf(a, c, VRAMSPAN_WRITE)});
+    Launch(s_.fill_hash, params, count, a.stream);
+    End(a.stream);
+    for (size_t i = 0; i < c.n; ++i) a.content[c.at + i] = {seed, i * kCellWords, 0, false, true};
+  }
+
+  void Add(Array& a) {
+    const Slice c = SomeCells(a);
+    CUdeviceptr words = a.CellAt(c.at);
+    size_t count = c.n * kCellWords;
+    Word value = Pick(1000) + 1;
+    void* params[] = {&words, &count, &value};
+    Begin(a.stream, {RangeOf(a, c, VRAMSPAN_READ | VRAMSPAN_WRITE)});
+    Launch(s_.add_constant, params, count, a.stream);
+    End(a.stream);
+    for (size_t i = 0; i < c.n; ++i) a.content[c.at + i].add += value;
+  }
+
+  // `to`'s stream waits for `from`'s, and the other way round afterwards.
+  void Order(int before, int after) {
+    if (before == after) return;
+    Check(d_.EventRecord(event_, streams_[before]), "cuEventRecord");
+    Check(d_.StreamWaitEvent(streams_[after], event_, 0), "cuStreamWaitEvent");
+  }
+
+  void CopyFrom(Array& to, const Array& from) {
+    if (&to == &from) return;
+    const size_t n = 1 + Pick(std::min({to.cells, from.cells, kMostCells}));
+    const Slice t{Pick(to.cells - n + 1), n}, f{Pick(from.cells - n + 1), n};
+    Order(from.stream, to.stream);
+    Begin(to.stream, {RangeOf(to, t, VRAMSPAN_WRITE), RangeOf(from, f, VRAMSPAN_READ)});
+    if (Pick(2) == 0) {
+      CUdeviceptr dst = to.CellAt(t.at), src = from.CellAt(f.at);
+      size_t count = n * kCellWords;
+      void* params[] = {&dst, &src, &count};
+      Launch(s_.copy, params, count, to.stream);
+    } else {
+      Check(d_.MemcpyDtoDAsync(to.CellAt(t.at), from.CellAt(f.at), n * kCellBytes,
+                               streams_[to.stream]),
+            "cuMemcpyDtoDAsync");
+    }
+    End(to.stream);
+    Order(to.stream, from.stream);
+    for (size_t i = 0; i < n; ++i) to.content[t.at + i] = from.content[f.at + i];
+  }
+
+  void Set(Array& a) {
+    const Slice c = SomeCells(a);
+    const unsigned byte = static_cast<unsigned>(Pick(256));
+    Begin(a.stream, {RangeOf(a, c, VRAMSPAN_WRITE)});
+    Check(d_.MemsetD8Async(a.CellAt(c.at), static_cast<unsigned char>(byte), c.n * kCellBytes,
+                           streams_[a.stream]),
+          "cuMemsetD8Async");
+    End(a.stream);
+    for (size_t i = 0; i < c.n; ++i) {
+      a.content[c.at + i] = {0, 0, byte * 0x0101010101010101ull, true, true};
+    }
+  }
+
+  void Graph(Array& a) {
+    if (a.graph == nullptr) {
+      const Slice c = SomeCells(a);
+      a.graph_at = c.at;
+      a.graph_cells = c.n;
+      a.graph_add = Pick(1000) + 1;
+      CUdeviceptr words = a.CellAt(c.at);
+      size_t count = c.n * kCellWords;
+      void* params[] = {&words, &count, &a.graph_add};
+      CUDA_KERNEL_NODE_PARAMS node{};
+      node.func = s_.add_constant;
+      node.gridDimX = static_cast<unsigned>((count + 255) / 256);
+      node.gridDimY = node.gridDimZ = 1;
+      node.blockDimX = 256;
+      node.blockDimY = node.blockDimZ = 1;
+      node.kernelParams = params;
+      CUgraphNode added = nullptr;
+      Check(s_.more.GraphCreate(&a.graph_source, 0), "cuGraphCreate");
+      Check(s_.more.GraphAddKernelNode(&added, a.graph_source, nullptr, 0, &node),
+            "cuGraphAddKernelNode");
+      Check(s_.more.GraphInstantiate(&a.graph, a.graph_source, 0), "cuGraphInstantiate");
+    }
+    const Slice c{a.graph_at, a.graph_cells};
+    Begin(a.stream, {RangeOf(a, c, VRAMSPAN_READ | VRAMSPAN_WRITE)});
+    Check(s_.more.GraphLaunch(a.graph, streams_[a.stream]), "cuGraphLaunch");
+    End(a.stream);
+    for (size_t i = 0; i < c.n; ++i) a.content[c.at + i].add += a.graph_add;
+  }
+
+  void Upload(Array& a) {
+    const Slice c = SomeCells(a);
+    const Word seed = random_();
+    host_.resize(c.n * kCellWords);
+    for (size_t i = 0; i < host_.size(); ++i) host_[i] = HashWord(i, seed);
+    Begin(a.stream, {RangeOf(a, c, VRAMSPAN_WRITE)});
+    Check(d_.MemcpyHtoDAsync(a.CellAt(c.at), host_.data(), c.n * kCellBytes, streams_[a.stream]),
+          "cuMemcpyHtoDAsync");
+    End(a.stream);
+    // The source is used again by the next upload or check.
+    Check(d_.StreamSynchronize(streams_[a.stream]), "cuStreamSynchronize");
+    for (size_t i = 0; i < c.n; ++i) a.content[c.at + i] = {seed, i * kCellWords, 0, false, true};
+  }
+
+  void CheckSome(Array& a) {
+    const Slice c = SomeCells(a);
+    CheckCells(a, c.at, c.n);
+  }
+
+  void CheckCells(Array& a, size_t at, size_t n) {
+    host_.resize(n * kCellWords);
+    const Slice c{at, n};
+    if (a.stream == 0 && Pick(8) == 0) {
+      // The legacy stream does not wait for a non-blocking one.
+      Check(d_.StreamSynchronize(streams_[0]), "cuStreamSynchronize");
+      const vramspanRange range = RangeOf(a, c, VRAMSPAN_READ);
+      Span(vramspanWorkBegin(s_.runtime, nullptr, &range, 1), "vramspanWorkBegin");
+      Check(s_.more.MemcpyDtoH(host_.data(), a.CellAt(at), n * kCellBytes), "cuMemcpyDtoH");
+      Span(vramspanWorkEnd(s_.runtime, nullptr), "vramspanWorkEnd");
+    } else {
+      Begin(a.stream, {RangeOf(a, c, VRAMSPAN_READ)});
+      Check(d_.MemcpyDtoHAsync(host_.data(), a.CellAt(at), n * kCellBytes, streams_[a.stream]),
+            "cuMemcpyDtoHAsync");
+      End(a.stream);
+      Check(d_.StreamSynchronize(streams_[a.stream]), "cuStreamSynchronize");
+    }
+    for (size_t cell = 0; cell < n; ++cell) {
+      const Cell& expected = a.content[at + cell];
+      if (!expected.written) continue;
+      for (size_t i = 0; i < kCellWords; ++i) {
+        if (host_[cell * kCellWords + i] == expected.At(i)) continue;
+        char text[256];
+        std::snprintf(text, sizeof(text),
+                      "wrong word: array 0x%llx of %zu cells, cell %zu word %zu: %llx, not %llx "
+                      "(stream %d, operation %llu)",
+                      static_cast<unsigned long long>(a.ptr), a.cells, at + cell, i,
+                      host_[cell * kCellWords + i], expected.At(i), a.stream,
+                      static_cast<unsigned long long>(s_.operations.load()));
+        throw Failure{text};
+      }
+    }
+    s_.checked.fetch_add(n, std::memory_order_relaxed);
+  }
+
+  void Advise(Array& a) {
+    const auto advice = static_cast<vramspanAdvice>(Pick(5));
+    Span(vramspanMemAdvise(s_.runtime, a.ptr, a.cells * kCellBytes, advice), "vramspanMemAdvise");
+  }
+
+  void Prefetch(Array& a) {
+    const Slice c = SomeCells(a);
+    Span(vramspanMemPrefetchAsync(s_.runtime, a.CellAt(c.at), c.n * kCellBytes,
+                                  Pick(2) == 0 ? VRAMSPAN_LOCATION_DEVICE : VRAMSPAN_LOCATION_HOST,
+                                  streams_[a.stream]),
+         "vramspanMemPrefetchAsync");
+  }
+
+  void SwitchStream(Array& a) {
+    const int next = static_cast<int>(Pick(kStreamsPerThread));
+    Order(a.stream, next);
+    a.stream = next;
+  }
+
+  void Pin(Array& a) {
+    const Slice c = SomeCells(a);
+    const CUresult r = vramspanMemPin(s_.runtime, a.CellAt(c.at), c.n * kCellBytes);
+    if (r == CUDA_ERROR_OUT_OF_MEMORY) return;  // Others fill the budget.
+    Span(r, "vramspanMemPin");
+    vramspanResidency where{};
+    Span(vramspanMemResidency(s_.runtime, a.CellAt(c.at), c.n * kCellBytes, &where),
+         "vramspanMemResidency");
+    if (where.pinned_bytes != c.n * kCellBytes) throw Failure{"a pinned range is not pinned"};
+    Span(vramspanMemUnpin(s_.runtime, a.CellAt(c.at), c.n * kCellBytes), "vramspanMemUnpin");
+  }
+
+  void Budget() {
+    const size_t budget = s_.budget / 2 + Pick(s_.budget);
+    Span(vramspanSetDeviceBudget(s_.runtime, budget), "vramspanSetDeviceBudget");
+  }
+
+  void Small() {
+    CUdeviceptr p[8];
+    for (CUdeviceptr& q : p) Span(vramspanMemAlloc(s_.runtime, &q, 1 + Pick(5000)), "alloc");
+    for (CUdeviceptr q : p) Span(vramspanMemFree(s_.runtime, q), "free");
+  }
+
+  Shared& s_;
+  const vramspan::DriverApi& d_;
+  std::mt19937_64 random_;
+  CUstream streams_[kStreamsPerThread] = {};
+  CUevent event_ = nullptr;
+  std::vector<Array> arrays_;
+  size_t hot_ = 0;
+  std::vector<Word> host_;
+};
+
+void Prepare(Shared& s) {
+  const auto check = [](CUresult r, const char* what) {
+    if (r != CUDA_SUCCESS) {
+      throw Failure{std::string(what) + ": " + vramspan::CuResultName(r)};
+    }
+  };
+  auto driver = Driver::Load();
+  if (!driver.ok()) throw Failure{std::string(driver.status().message())};
+  s.driver = *driver;
+  const vramspan::DriverApi& d = s.driver->api();
+  Resolve(*s.driver, "cuGraphCreate", &s.more.GraphCreate);
+  Resolve(*s.driver, "cuGraphAddKernelNode_v2", &s.more.GraphAddKernelNode);
+  Resolve(*s.driver, "cuGraphInstantiateWithFlags", &s.more.GraphInstantiate);
+  Resolve(*s.driver, "cuGraphLaunch", &s.more.GraphLaunch);
+  Resolve(*s.driver, "cuGraphExecDestroy", &s.more.GraphExecDestroy);
+  Resolve(*s.driver, "cuGraphDestroy", &s.more.GraphDestroy);
+  Resolve(*s.driver, "cuMemcpyDtoH_v2", &s.more.MemcpyDtoH);
+  CUdevice device = 0;
+  check(d.DeviceGet(&device, 0), "cuDeviceGet");
+  check(d.DevicePrimaryCtxRetain(&s.context, device), "cuDevicePrimaryCtxRetain");
+  check(d.CtxSetCurrent(s.context), "cuCtxSetCurrent");
+  CUmodule module = nullptr;
+  check(simcuda::LoadKernels(test_kernels_images(), d.ModuleLoadData, &module), "cuModuleLoadData");
+  check(d.ModuleGetFunction(&s.fill_hash, module, "fill_hash"), "cuModuleGetFunction");
+  check(d.ModuleGetFunction(&s.add_constant, module, "add_constant"), "cuModuleGetFunction");
+  check(d.ModuleGetFunction(&s.copy, module, "copy"), "cuModuleGetFunction");
+  vramspanConfig config{};
+  config.struct_size = sizeof(config);
+  config.device_memory = s.options->device_memory.c_str();
+  config.policy = s.options->policy.c_str();
+  config.chunk = s.options->chunk.c_str();
+  config.flags = s.options->flags | VRAMSPAN_CONFIG_QUIET;
+  config.arena = "256GiB";
+  if (vramspanCreate(&s.runtime, &config) != CUDA_SUCCESS) {
+    throw Failure{std::string("vramspanCreate: ") + vramspanLastErrorMessage()};
+  }
+}
+
+void Conclude(Shared& s, TortureResult* result) {
+  const CUresult r = vramspanSynchronize(s.runtime);
+  if (r != CUDA_SUCCESS && s.failure.empty()) {
+    s.failure = std::string("vramspanSynchronize: ") + vramspanLastErrorMessage();
+  }
+  vramspanStatistics stats{};
+  stats.struct_size = sizeof(stats);
+  vramspanGetStatistics(s.runtime, &stats);
+  result->fetches = stats.fetches;
+  result->evictions = stats.evictions;
+  result->deadlines = stats.deadlines;
+  result->works = stats.works;
+  result->works_held = stats.works_held;
+  if (s.failure.empty() && stats.allocations != 0) {
+    s.failure = "allocations are left after everything was freed";
+  }
+  // One empty chunk of packed objects may be kept, with its host twin.
+  constexpr uint64_t kKept = uint64_t{2} << 20;
+  if (s.failure.empty() && (stats.device_used > kKept || stats.host_used > kKept)) {
+    s.failure =
+        "memory is left in use after everything was freed: " + std::to_string(stats.device_used) +
+        " on the device, " + std::to_string(stats.host_used) + " on the host";
+  }
+  vramspanDestroy(s.runtime);
+}
+
+}  // namespace
+
+TortureResult RunTorture(const TortureOptions& options) {
+  TortureResult result;
+  Shared s;
+  s.options = &options;
+  try {
+    Prepare(s);
+  } catch (const Failure& failure) {
+    result.failure = failure.text;
+    return result;
+  }
+  vramspanStatistics stats{};
+  stats.struct_size = sizeof(stats);
+  vramspanGetStatistics(s.runtime, &stats);
+  s.budget = stats.device_budget;
+  s.begin = Clock::now();
+  std::vector<std::unique_ptr<Worker>> workers;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < options.threads; ++i) {
+    workers.push_back(std::make_unique<Worker>(s, i));
+    threads.emplace_back([w = workers.back().get()] { w->Run(); });
+  }
+  for (std::thread& t : threads) t.join();
+  Conclude(s, &result);
+  CUdevice device = 0;
+  (*s.driver)->DeviceGet(&device, 0);
+  (*s.driver)->DevicePrimaryCtxRelease(device);
+  result.operations = s.operations;
+  result.checked_cells = s.checked;
+  result.failure = s.failure;
+  return result;
+}
+
+}  // namespace vramspan_test
