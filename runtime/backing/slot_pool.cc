@@ -123,8 +123,9 @@ StatusOr<uint32_t> SlotPool::Acquire(int log2) {
     if (held_ + creating_ + size > budget_) return Full(log2);
     creating_ += size;
   }
-  StatusOr<CUmemGenericAllocationHandle> handle = MakeRoom();
-  if (handle.status().ok()) handle = CreateHandle(log2);
+  const Status room = MakeRoom();
+  StatusOr<CUmemGenericAllocationHandle> handle =
+      room.ok() ? CreateHandle(log2) : StatusOr<CUmemGenericAllocationHandle>(room);
   // The budget may promise more than the driver has left; what is cached here helps then.
   while (absl::IsResourceExhausted(handle.status())) {
     std::vector<Detached> cached;
@@ -226,7 +227,7 @@ CUmemGenericAllocationHandle SlotPool::handle(uint32_t slot) const {
 
 Bytes SlotPool::used() const {
   MutexLock lock(mutex_);
-  return held_ + creating_;
+  return held_;
 }
 
 Bytes SlotPool::cached() const {

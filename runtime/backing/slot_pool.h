@@ -65,11 +65,11 @@ class SlotPool {
   DevicePtr alias_or_none(uint32_t slot) const;
   CUmemGenericAllocationHandle handle(uint32_t slot) const;
 
-  Bytes used() const;  // In held slots and slots being made.
+  Bytes used() const;  // In held slots.
   Bytes cached() const;
   Bytes cached(int log2) const;
   Bytes budget() const;
-  Bytes available() const;  // budget - used, or 0.
+  Bytes available() const;  // What is neither held nor being made, or 0.
   void SetBudget(Bytes budget);
   // Destroys cached slots until at most `keep` bytes of them are left.
   void Trim(Bytes keep);
