@@ -1,0 +1,89 @@
+// The queue as a list of needs: every chunk it names within the horizon, once, at its first use.
+// Dense vectors indexed by chunk, stamped with the number of the scan, stand in for a hash map.
+//
+// Threads: not safe. Indices and references hold until the next Scan.
+#ifndef VRAMSPAN_RUNTIME_PLACEMENT_LOOKAHEAD_H_
+#define VRAMSPAN_RUNTIME_PLACEMENT_LOOKAHEAD_H_
+
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/placement/types.h"
+
+namespace vramspan {
+
+// A chunk that the queue names.
+struct Need {
+  enum class Place : uint8_t {
+    kIdle,       // On the device; may leave.
+    kBusy,       // On the device; may leave once its users have finished.
+    kMissing,    // In host memory; to be fetched.
+    kUnsettled,  // In host memory; to be fetched once its users have finished or its move has
+                 // ended.
+    kFixed,      // Stays where it is.
+  };
+  ChunkIndex chunk;
+  Place place;
+  bool taken = false;  // Already in the plan, as an eviction.
+  uint64_t size;
+};
+
+class Lookahead {
+ public:
+  // The first `released` works run already. They and the one after are looked at whatever the
+  // horizon.
+  void Scan(absl::Span<const QueuedWork> queue, uint32_t released, Bytes horizon,
+            const ResidencyView& residency);
+
+  // The number of works looked at.
+  uint32_t works() const { return static_cast<uint32_t>(works_.size()) - 1; }
+  bool Names(ChunkIndex chunk) const {
+    return chunk.value < seen_.size() && seen_[chunk.value].scan == scan_;
+  }
+  // REQUIRES: Names(chunk).
+  const Need& Find(ChunkIndex chunk) const { return needs_[seen_[chunk.value].need]; }
+  // What is first needed by `work`, in its own order.
+  absl::Span<Need> FirstNeededBy(uint32_t work) {
+    return absl::MakeSpan(needs_).subspan(works_[work].first_need,
+                                          works_[work + 1].first_need - works_[work].first_need);
+  }
+  // The sum of the durations before `work`; of all for works().
+  uint64_t Start(uint32_t work) const { return works_[work].start; }
+
+  // Bytes that are first needed before `work` and missing, or idle, or on their way, as far as can
+  // be told: busy though no released work needs them.
+  uint64_t MissingBefore(uint32_t work) const { return works_[work].missing_before; }
+  uint64_t IdleBefore(uint32_t work) const { return works_[work].idle_before; }
+  uint64_t OnTheWayBefore(uint32_t work) const { return works_[work].on_the_way_before; }
+  // Bytes on the device that are busy.
+  uint64_t busy() const { return busy_; }
+  // The most bytes that are missing at their first use by one work.
+  uint64_t most_missing() const { return most_missing_; }
+
+ private:
+  // What lies before a work. The last entry is the end, so that differences give a work's own.
+  struct Work {
+    uint32_t first_need = 0;
+    uint64_t start = 0;
+    uint64_t missing_before = 0;
+    uint64_t idle_before = 0;
+    uint64_t on_the_way_before = 0;
+  };
+
+  std::vector<Need> needs_;  // In the order of first need.
+  std::vector<Work> works_{Work{}};
+  uint64_t busy_ = 0;
+  uint64_t most_missing_ = 0;
+  struct Seen {
+    uint32_t scan = 0;  // The last that named the chunk.
+    uint32_t need = 0;  // What it became there, an index into needs_.
+  };
+  std::vector<Seen> seen_;  // By chunk.
+  uint32_t scan_ = 0;
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_PLACEMENT_LOOKAHEAD_H_

@@ -1,0 +1,150 @@
+#include "runtime/placement/planner.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "runtime/placement/lookahead.h"
+#include "runtime/placement/pace.h"
+#include "runtime/placement/victims.h"
+
+namespace vramspan {
+namespace {
+
+constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
+
+}  // namespace
+
+struct Planner::Scratch {
+  explicit Scratch(EvictionPolicy* policy) : victims(policy, &ahead), pace(&ahead) {}
+
+  // What became of the fetches for one work.
+  enum class Outcome {
+    kAll,    // None is left that could be planned.
+    kShort,  // No room can be made for some of it.
+    kLimit,  // The plan is as long as was asked for.
+    kEarly,  // They are not due yet.
+  };
+
+  void Start(const PlanRequest& request, const ResidencyView& residency);
+  void FreeOverBudget(uint64_t bytes, Plan* plan);
+  Outcome FetchFor(uint32_t work, Plan* plan);
+  Outcome MakeRoom(uint32_t work, uint64_t size, Plan* plan);
+  void SettleHead(const QueuedWork& work, Outcome outcome, Plan* plan);
+
+  Lookahead ahead;
+  Victims victims;
+  Pace pace;
+  uint32_t head = 0;
+  uint32_t max_fetches = 0;
+  int64_t room = 0;         // Bytes; negative while more is over budget than may leave.
+  uint64_t planned = 0;     // Bytes of the fetches planned.
+  uint64_t too_large = 0;   // Room cannot be made for this many bytes or more.
+  uint64_t head_lacks = 0;  // The smallest chunk that the head lacks and the plan leaves out.
+};
+
+Planner::Planner(EvictionPolicy* policy) : scratch_(std::make_unique<Scratch>(policy)) {}
+Planner::~Planner() = default;
+
+Plan Planner::Make(const PlanRequest& request, const ResidencyView& residency) {
+  Plan plan;
+  Scratch& s = *scratch_;
+  s.Start(request, residency);
+  s.FreeOverBudget(request.must_free.value, &plan);
+  for (uint32_t work = s.head; work < s.ahead.works(); ++work) {
+    const Scratch::Outcome outcome = s.FetchFor(work, &plan);
+    if (work == s.head) s.SettleHead(request.queue[work], outcome, &plan);
+    // What comes later must not take the room that this work waits for.
+    if (outcome != Scratch::Outcome::kAll) break;
+  }
+  return plan;
+}
+
+void Planner::Scratch::Start(const PlanRequest& request, const ResidencyView& residency) {
+  head = request.released;
+  ahead.Scan(request.queue, head, request.horizon, residency);
+  const uint64_t missing = ahead.MissingBefore(ahead.works());
+  victims.Start(residency, missing + request.must_free.value, request.max_evictions);
+  if (ahead.works() != 0) pace.Start(request.ahead.value, head > 0);
+  max_fetches = request.max_fetches;
+  room = static_cast<int64_t>((request.room + request.room_coming).value);
+  planned = 0;
+  too_large = head_lacks = kNone;
+}
+
+void Planner::Scratch::FreeOverBudget(uint64_t bytes, Plan* plan) {
+  if (bytes == 0) return;
+  uint64_t freed = 0;
+  victims.TakeUpTo(bytes, &plan->evict, &freed);
+  room += static_cast<int64_t>(freed) - static_cast<int64_t>(bytes);
+}
+
+Planner::Scratch::Outcome Planner::Scratch::FetchFor(uint32_t work, Plan* plan) {
+  Outcome outcome = Outcome::kAll;
+  for (const Need& need : ahead.FirstNeededBy(work)) {
+    if (need.place != Need::Place::kMissing) continue;
+    if (plan->fetch.size() >= max_fetches) return Outcome::kLimit;
+    const Outcome made = MakeRoom(work, need.size, plan);
+    if (made == Outcome::kShort && work == head) {
+      // A smaller chunk of the head may still fit, and as much of it as fits is wanted.
+      head_lacks = std::min(head_lacks, need.size);
+      outcome = made;
+      continue;
+    }
+    if (made != Outcome::kAll) return made;
+    room -= static_cast<int64_t>(need.size);
+    planned += need.size;
+    plan->fetch.push_back(need.chunk);
+  }
+  return outcome;
+}
+
+Planner::Scratch::Outcome Planner::Scratch::MakeRoom(uint32_t work, uint64_t size, Plan* plan) {
+  const int64_t lacking = static_cast<int64_t>(size) - room;
+  if (lacking <= 0) return Outcome::kAll;
+  if (size >= too_large) return Outcome::kShort;
+  if (work > 0) {
+    const uint32_t needed_by = victims.NextVictimNeededBy(work);
+    if (needed_by <= work) {
+      too_large = size;
+      return Outcome::kShort;
+    }
+    if (!pace.Due(work, needed_by, planned)) return Outcome::kEarly;
+  }
+  uint64_t freed = 0;
+  switch (victims.Take(static_cast<uint64_t>(lacking), work, &plan->evict, &freed)) {
+    case Victims::Outcome::kTooLittle:
+      too_large = size;
+      return Outcome::kShort;
+    case Victims::Outcome::kTooMany:
+      return Outcome::kLimit;
+    case Victims::Outcome::kDone:
+      break;
+  }
+  room += static_cast<int64_t>(freed);
+  return Outcome::kAll;
+}
+
+void Planner::Scratch::SettleHead(const QueuedWork& work, Outcome outcome, Plan* plan) {
+  if (outcome == Outcome::kLimit || outcome == Outcome::kEarly) {
+    plan->wait = true;
+    return;
+  }
+  uint64_t own_busy = 0;
+  for (const ChunkIndex chunk : work.chunks) {
+    if (!chunk) continue;
+    const Need& need = ahead.Find(chunk);
+    if (need.place == Need::Place::kUnsettled) head_lacks = std::min(head_lacks, need.size);
+    if (need.place == Need::Place::kBusy) own_busy += need.size;
+  }
+  if (head_lacks == kNone) return;
+  const int64_t potential =
+      room + static_cast<int64_t>(victims.IdleLeft(head) + victims.Busy() - own_busy);
+  if (static_cast<int64_t>(head_lacks) <= potential) {
+    plan->wait = true;
+  } else if (plan->fetch.empty()) {
+    plan->in_place.push_back(head);
+  }
+}
+
+}  // namespace vramspan

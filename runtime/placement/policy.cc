@@ -1,0 +1,49 @@
+#include "runtime/placement/policy.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+
+#include "runtime/placement/policies/clock.h"
+#include "runtime/placement/policies/fifo.h"
+#include "runtime/placement/policies/lru.h"
+#include "runtime/placement/policies/random.h"
+
+namespace vramspan {
+namespace {
+
+struct Entry {
+  std::string_view name;
+  std::unique_ptr<EvictionPolicy> (*make)(uint64_t seed);
+};
+
+constexpr Entry kPolicies[] = {
+    {"clock",
+     [](uint64_t) -> std::unique_ptr<EvictionPolicy> { return std::make_unique<ClockPolicy>(); }},
+    {"fifo",
+     [](uint64_t) -> std::unique_ptr<EvictionPolicy> { return std::make_unique<FifoPolicy>(); }},
+    {"lru",
+     [](uint64_t) -> std::unique_ptr<EvictionPolicy> { return std::make_unique<LruPolicy>(); }},
+    {"random",
+     [](uint64_t seed) -> std::unique_ptr<EvictionPolicy> {
+       return std::make_unique<RandomPolicy>(seed);
+     }},
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<EvictionPolicy>> MakePolicy(std::string_view name, uint64_t seed) {
+  for (const Entry& entry : kPolicies) {
+    if (entry.name == name) return entry.make(seed);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no eviction policy '", name,
+                   "'; choose one of: ", absl::StrJoin(PolicyNames(), ", ")));
+}
+
+std::vector<std::string_view> PolicyNames() {
+  std::vector<std::string_view> names;
+  for (const Entry& entry : kPolicies) names.push_back(entry.name);
+  return names;
+}
+
+}  // namespace vramspan

@@ -1,0 +1,43 @@
+// Which chunk leaves when the queue has nothing to say about it: the order beyond the look-ahead.
+// One file per policy under policies/. Deterministic: `random` draws from its seed.
+//
+// Threads: not safe; the caller holds the lock of what it places. A policy follows what is on the
+// device: every chunk there was announced by OnInsert, and none that was removed is offered. A
+// second OnInsert, and OnUse or OnRemove of a chunk that is not on the device, change nothing.
+#ifndef VRAMSPAN_RUNTIME_PLACEMENT_POLICY_H_
+#define VRAMSPAN_RUNTIME_PLACEMENT_POLICY_H_
+
+#include <absl/functional/function_ref.h>
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/base/units.h"
+
+namespace vramspan {
+
+class EvictionPolicy {
+ public:
+  virtual ~EvictionPolicy() = default;
+  virtual std::string_view name() const = 0;
+
+  virtual void OnInsert(ChunkIndex chunk) = 0;  // Came to the device.
+  virtual void OnUse(ChunkIndex chunk) = 0;     // Work that touches it was released.
+  virtual void OnRemove(ChunkIndex chunk) = 0;  // Left the device, or was freed.
+
+  // Offers chunks in the order in which they should leave until `take` returns true for one or all
+  // have been offered. Offering does not remove: OnRemove follows when the chunk really leaves.
+  // `take` must not call the policy.
+  virtual void OfferVictims(absl::FunctionRef<bool(ChunkIndex)> take) = 0;
+};
+
+// By name. InvalidArgument names the text and lists the policies there are.
+StatusOr<std::unique_ptr<EvictionPolicy>> MakePolicy(std::string_view name, uint64_t seed = 1);
+std::vector<std::string_view> PolicyNames();
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_PLACEMENT_POLICY_H_

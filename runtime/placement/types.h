@@ -1,0 +1,84 @@
+// What the planner sees and what it answers. Pure values: no driver, no clock, no lock; the runtime
+// and the replay tool fill the same structures and so get the same decisions.
+#ifndef VRAMSPAN_RUNTIME_PLACEMENT_TYPES_H_
+#define VRAMSPAN_RUNTIME_PLACEMENT_TYPES_H_
+
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/base/units.h"
+
+namespace vramspan {
+
+// A chunk as the planner sees it.
+struct ChunkView {
+  Bytes size;
+  bool on_device = false;  // Lies there, or best said of one that is on its way there as well: then
+                           // its room is taken already and it lacks nothing.
+  bool busy = false;       // Being moved, or released work that has not finished may touch it: it
+                           // can be neither evicted nor fetched yet.
+  bool movable = true;     // May be moved at all (not pinned, not advised to stay, users known).
+  bool prefer_host = false;  // Serve in place: do not fetch for work.
+};
+
+// Looks chunks up for the planner. Must answer the same for the length of one Make call.
+class ResidencyView {
+ public:
+  virtual ~ResidencyView() = default;
+  virtual ChunkView Get(ChunkIndex chunk) const = 0;
+};
+
+// One queued piece of work: the chunks it will touch, each once.
+struct QueuedWork {
+  uint64_t id = 0;
+  absl::Span<const ChunkIndex> chunks;
+  // Expected run time in any unit that the whole queue shares; 1 for all where it is not known.
+  uint64_t duration = 1;
+};
+
+struct PlanRequest {
+  // Work in the order in which it runs: first what is released and has not finished, then what is
+  // held, whose first is called the head. Look-ahead ends with the work whose chunks take the
+  // distinct bytes seen beyond `horizon`, the head at the earliest.
+  absl::Span<const QueuedWork> queue;
+  // How many works of the queue are released. They say how far off the held work is: without them
+  // a head that lacks something is fetched for at once, however much runs before it, and a chunk
+  // that the queue needs soon may leave too early. Their chunks are expected to be busy.
+  uint32_t released = 0;
+  // Device bytes that may be filled right away.
+  Bytes room;
+  // Device bytes that moves in progress will set free; counted for fetches that may wait.
+  Bytes room_coming;
+  Bytes horizon;
+  // Bytes over budget that must go whoever needs them (a budget that was lowered), beyond those
+  // that moves in progress will set free.
+  Bytes must_free;
+  // Bytes that may be fetched ahead of need at the cost of chunks that the queue needs later; at
+  // least what one work lacks. More keeps a link busy whose fetches are small, and costs fetches.
+  Bytes ahead;
+  // At most this many moves are wanted now, each way; more would be stale before they start.
+  uint32_t max_fetches = 0;
+  uint32_t max_evictions = 0;
+};
+
+struct Plan {
+  // In the order in which to start them. An eviction is only planned for a fetch that follows, or
+  // for must_free. The first n fetches fit into the room, the room that is coming, and the
+  // evictions, less must_free.
+  std::vector<ChunkIndex> evict;
+  std::vector<ChunkIndex> fetch;
+  // Indices into the queue of work for which no more can be done: what it lacks must be served in
+  // place, because its set exceeds the device and nothing that runs would help (`wait` false), and
+  // so it should be released as it is, once moves of its chunks in progress have ended. Only ever
+  // the head: what follows is decided when its turn comes.
+  std::vector<uint32_t> in_place;
+  // True when the head lacks something that is not in `fetch` and could be once work or moves in
+  // flight have finished: do not give up on it yet.
+  bool wait = false;
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_PLACEMENT_TYPES_H_

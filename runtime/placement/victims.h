@@ -1,0 +1,88 @@
+// Who leaves, and in which order: first what the queue does not name, in the policy's order, then
+// what it needs last. Where several have an equal claim to stay, the one that leaves the fewest
+// bytes unused goes.
+//
+// Threads: not safe. One Start for each plan; the look-ahead and the policy do not change
+// meanwhile.
+#ifndef VRAMSPAN_RUNTIME_PLACEMENT_VICTIMS_H_
+#define VRAMSPAN_RUNTIME_PLACEMENT_VICTIMS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/placement/lookahead.h"
+#include "runtime/placement/policy.h"
+
+namespace vramspan {
+
+class Victims {
+ public:
+  // For whom room is made: victims are needed later than this work, or for kForAll anyhow.
+  static constexpr int64_t kForAll = -1;
+  enum class Outcome { kDone, kTooLittle, kTooMany };
+
+  explicit Victims(EvictionPolicy* policy, Lookahead* ahead) : policy_(policy), ahead_(ahead) {}
+
+  // `want` bounds what all calls of Take of this plan will ask for, `max` the victims in all.
+  void Start(const ResidencyView& residency, uint64_t want, uint32_t max);
+
+  // Appends victims of `need` bytes or a little more to `evict` and their bytes to `freed`. Takes
+  // none if they do not suffice (kTooLittle) or would be more than the maximum (kTooMany).
+  Outcome Take(uint64_t need, int64_t after, std::vector<ChunkIndex>* evict, uint64_t* freed);
+  // The same, but takes what there is where that does not suffice.
+  void TakeUpTo(uint64_t need, std::vector<ChunkIndex>* evict, uint64_t* freed);
+
+  // The work that needs the next victim, or works() where the queue does not name it, or `after`
+  // when there is none that is needed later than that.
+  uint32_t NextVictimNeededBy(uint32_t after);
+
+  // Bytes that could be set free for `after`.
+  uint64_t IdleLeft(int64_t after);
+  // Bytes on the device that may leave once their users have finished, whoever needs them.
+  uint64_t Busy();
+
+ private:
+  struct Candidate {
+    ChunkIndex chunk;
+    uint64_t size;
+    bool taken = false;
+  };
+  struct Chosen {
+    ChunkIndex chunk;
+    uint64_t size;
+    int64_t needed_by;  // The work that first needs it; negative when the queue does not name it.
+    bool* taken;
+  };
+
+  // Draws on the policy once, when the first victim is wanted.
+  void Gather();
+  Outcome Choose(uint64_t need, int64_t after, uint64_t* total);
+  void GiveBack(const Chosen& chosen);
+  void Prune(uint64_t need, uint64_t* total);
+  void Commit(std::vector<ChunkIndex>* evict);
+  bool ChooseUnnamed(uint64_t need);
+  bool ChooseNamed(uint64_t need, int64_t after);
+  // Moves `farthest_` down to the last work that first needs a chunk which may still leave.
+  void SkipEmpty(int64_t after);
+
+  EvictionPolicy* const policy_;
+  Lookahead* const ahead_;
+  const ResidencyView* residency_ = nullptr;
+  uint64_t want_ = 0;
+  uint32_t left_ = 0;  // Victims that may still be taken.
+
+  bool gathered_ = false;
+  bool cut_ = false;                // The policy had more to offer than may be taken.
+  std::vector<Candidate> unnamed_;  // In the policy's order.
+  size_t first_untaken_ = 0;        // In unnamed_.
+  uint64_t unnamed_idle_ = 0;       // Untaken bytes in unnamed_.
+  uint64_t unnamed_busy_ = 0;       // Complete if the policy was drawn on to its end.
+
+  int64_t farthest_ = 0;      // No named chunk needed by a later work may still leave.
+  uint64_t named_taken_ = 0;  // Bytes.
+  std::vector<Chosen> chosen_;
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_PLACEMENT_VICTIMS_H_

@@ -1,0 +1,254 @@
+#include "runtime/placement/policy.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <functional>
+#include <list>
+#include <random>
+#include <set>
+
+namespace vramspan {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Ids = std::vector<uint32_t>;
+
+Ids Offered(EvictionPolicy& policy, size_t most = SIZE_MAX) {
+  Ids ids;
+  policy.OfferVictims([&](ChunkIndex c) {
+    ids.push_back(c.value);
+    return ids.size() >= most;
+  });
+  return ids;
+}
+
+// Runs references through a cache of `room` chunks; returns what was evicted, in order.
+Ids Evicted(EvictionPolicy& policy, size_t room, const Ids& references) {
+  std::set<uint32_t> present;
+  Ids evicted;
+  for (const uint32_t id : references) {
+    if (!present.contains(id)) {
+      if (present.size() == room) {
+        const uint32_t victim = Offered(policy, 1).at(0);
+        EXPECT_TRUE(present.contains(victim));
+        policy.OnRemove(ChunkIndex(victim));
+        present.erase(victim);
+        evicted.push_back(victim);
+      }
+      policy.OnInsert(ChunkIndex(id));
+      present.insert(id);
+    }
+    policy.OnUse(ChunkIndex(id));
+  }
+  return evicted;
+}
+
+std::unique_ptr<EvictionPolicy> Make(std::string_view name, uint64_t seed = 1) {
+  return MakePolicy(name, seed).value();
+}
+
+TEST(PolicyRegistry, KnowsItsPoliciesByName) {
+  EXPECT_THAT(PolicyNames(), ElementsAre("clock", "fifo", "lru", "random"));
+  for (const std::string_view name : PolicyNames()) EXPECT_EQ(Make(name)->name(), name);
+}
+
+TEST(PolicyRegistry, NamesWhatItDoesNotKnow) {
+  for (const std::string_view name : {"", "LRU", "lru ", "belady"}) {
+    const auto policy = MakePolicy(name);
+    ASSERT_EQ(policy.status().code(), absl::StatusCode::kInvalidArgument) << name;
+    EXPECT_THAT(
+        std::string(policy.status().message()),
+        AllOf(HasSubstr("'" + std::string(name) + "'"), HasSubstr("clock, fifo, lru, random")));
+  }
+}
+
+// The string with which Belady, Nelson and Shedler showed that fifo can miss more with more room.
+const Ids kAnomaly = {1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5};
+
+TEST(FifoPolicy, EvictsInTheOrderOfArrival) {
+  EXPECT_THAT(Evicted(*Make("fifo"), 3, kAnomaly), ElementsAre(1, 2, 3, 4, 1, 2));
+}
+
+TEST(FifoPolicy, ShowsBeladysAnomaly) {
+  // Misses are evictions and what filled the room: 9 with three, 10 with four.
+  EXPECT_EQ(Evicted(*Make("fifo"), 3, kAnomaly).size() + 3, 9u);
+  EXPECT_EQ(Evicted(*Make("fifo"), 4, kAnomaly).size() + 4, 10u);
+}
+
+TEST(LruPolicy, EvictsInTheOrderOfLastUse) {
+  EXPECT_THAT(Evicted(*Make("lru"), 3, kAnomaly), ElementsAre(1, 2, 3, 4, 5, 1, 2));
+  EXPECT_EQ(Evicted(*Make("lru"), 4, kAnomaly).size() + 4, 8u);
+}
+
+TEST(LruPolicy, MoreRoomNeverMeansMoreMisses) {
+  std::mt19937 rng(7);
+  Ids references(2000);
+  for (uint32_t& id : references) id = 1 + std::min(rng() % 40, rng() % 40);
+  const size_t distinct = std::set<uint32_t>(references.begin(), references.end()).size();
+  size_t before = SIZE_MAX;
+  for (size_t room = 1; room <= 40; ++room) {
+    const size_t misses = Evicted(*Make("lru"), room, references).size() + std::min(room, distinct);
+    EXPECT_LE(misses, before) << room;
+    before = misses;
+  }
+}
+
+TEST(ClockPolicy, PassesTheUsedAndClearsThem) {
+  auto clock = Make("clock");
+  for (uint32_t id = 1; id <= 4; ++id) clock->OnInsert(ChunkIndex(id));
+  clock->OnUse(ChunkIndex(1));
+  clock->OnUse(ChunkIndex(3));
+  EXPECT_THAT(Offered(*clock), ElementsAre(2, 4, 1, 3));
+  EXPECT_THAT(Offered(*clock), ElementsAre(2, 4, 1, 3)) << "offering must not age anything";
+  clock->OnRemove(ChunkIndex(2));  // The hand passed 1 and stands at 3.
+  EXPECT_THAT(Offered(*clock), ElementsAre(4, 1, 3));
+  clock->OnRemove(ChunkIndex(4));  // It passed 3 as well.
+  EXPECT_THAT(Offered(*clock), ElementsAre(1, 3));
+}
+
+TEST(ClockPolicy, ComesRoundWhenAllAreUsed) {
+  // All bits set: the hand clears the whole clock and takes the first; then the others go in turn.
+  EXPECT_THAT(Evicted(*Make("clock"), 3, {1, 2, 3, 4, 2, 5, 2, 6}), ElementsAre(1, 3, 4));
+}
+
+TEST(ClockPolicy, AFreedChunkDoesNotMoveTheHandPastTheUnused) {
+  auto clock = Make("clock");
+  for (uint32_t id = 1; id <= 4; ++id) clock->OnInsert(ChunkIndex(id));
+  clock->OnUse(ChunkIndex(2));
+  clock->OnRemove(ChunkIndex(4));
+  EXPECT_THAT(Offered(*clock), ElementsAre(1, 3, 2));
+}
+
+TEST(RandomPolicy, TheSeedDecides) {
+  const auto draw = [](uint64_t seed) {
+    auto random = Make("random", seed);
+    for (uint32_t id = 1; id <= 50; ++id) random->OnInsert(ChunkIndex(id));
+    Ids all = Offered(*random);
+    for (const uint32_t id : Offered(*random)) all.push_back(id);
+    return all;
+  };
+  EXPECT_EQ(draw(1), draw(1));
+  EXPECT_NE(draw(1), draw(2));
+}
+
+TEST(RandomPolicy, IsFair) {
+  auto random = Make("random", 3);
+  constexpr uint32_t kChunks = 10;
+  constexpr int kDraws = 20000;
+  for (uint32_t id = 1; id <= kChunks; ++id) random->OnInsert(ChunkIndex(id));
+  std::vector<int> first(kChunks + 1);
+  for (int i = 0; i < kDraws; ++i) ++first[Offered(*random, 1).at(0)];
+  // Chi squared with 9 degrees of freedom: 27.9 is passed once in a thousand seeds.
+  double chi = 0;
+  for (uint32_t id = 1; id <= kChunks; ++id) {
+    const double expected = kDraws / double{kChunks};
+    chi += (first[id] - expected) * (first[id] - expected) / expected;
+  }
+  EXPECT_LT(chi, 27.9);
+}
+
+// What every policy owes, against a set of what is present.
+class AnyPolicy : public ::testing::TestWithParam<std::string_view> {};
+
+TEST_P(AnyPolicy, OffersWhatIsThereOnceAndNothingElse) {
+  auto policy = Make(GetParam());
+  std::set<uint32_t> present;
+  std::mt19937 rng(11);
+  for (int step = 0; step < 3000; ++step) {
+    const uint32_t id = 1 + rng() % 60;
+    switch (rng() % 4) {
+      case 0:
+        policy->OnInsert(ChunkIndex(id));
+        present.insert(id);
+        break;
+      case 1:
+        policy->OnRemove(ChunkIndex(id));  // Of what is not there too.
+        present.erase(id);
+        break;
+      default:
+        policy->OnUse(ChunkIndex(id));
+    }
+    if (step % 10 != 0) continue;
+    Ids offered = Offered(*policy);
+    std::sort(offered.begin(), offered.end());
+    ASSERT_EQ(offered, Ids(present.begin(), present.end())) << "step " << step;
+  }
+}
+
+TEST_P(AnyPolicy, StopsWhenOneIsTaken) {
+  auto policy = Make(GetParam());
+  EXPECT_THAT(Offered(*policy), IsEmpty());
+  for (uint32_t id = 1; id <= 9; ++id) policy->OnInsert(ChunkIndex(id));
+  policy->OnUse(ChunkIndex(2));
+  EXPECT_EQ(Offered(*policy, 1).size(), 1u);
+  EXPECT_EQ(Offered(*policy, 4).size(), 4u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, AnyPolicy, ::testing::ValuesIn(PolicyNames()),
+                         [](const auto& i) { return std::string(i.param); });
+
+// The textbook's own words, slow and plain.
+Ids ModelFifoOrLru(size_t room, const Ids& references, bool lru) {
+  std::list<uint32_t> order;
+  Ids evicted;
+  for (const uint32_t id : references) {
+    const auto at = std::find(order.begin(), order.end(), id);
+    if (at != order.end()) {
+      if (lru) order.splice(order.end(), order, at);
+      continue;
+    }
+    if (order.size() == room) {
+      evicted.push_back(order.front());
+      order.pop_front();
+    }
+    order.push_back(id);
+  }
+  return evicted;
+}
+
+Ids ModelClock(size_t room, const Ids& references) {
+  struct Frame {
+    uint32_t id;
+    bool used;
+  };
+  std::vector<Frame> frames;
+  size_t hand = 0;
+  Ids evicted;
+  for (const uint32_t id : references) {
+    const auto at = std::find_if(frames.begin(), frames.end(), [&](auto& f) { return f.id == id; });
+    if (at != frames.end()) {
+      at->used = true;
+    } else if (frames.size() < room) {
+      frames.push_back({id, true});
+    } else {
+      while (frames[hand].used) {
+        frames[hand].used = false;
+        hand = (hand + 1) % room;
+      }
+      evicted.push_back(frames[hand].id);
+      frames[hand] = {id, true};
+      hand = (hand + 1) % room;
+    }
+  }
+  return evicted;
+}
+
+TEST(PolicyModels, AgreeOnRandomReferences) {
+  for (uint32_t seed = 1; seed <= 30; ++seed) {
+    std::mt19937 rng(seed);
+    const size_t room = 2 + rng() % 20;
+    Ids references(1500);
+    for (uint32_t& id : references) id = 1 + std::min(rng() % 50, rng() % 50);
+    ASSERT_EQ(Evicted(*Make("fifo"), room, references), ModelFifoOrLru(room, references, false));
+    ASSERT_EQ(Evicted(*Make("lru"), room, references), ModelFifoOrLru(room, references, true));
+    ASSERT_EQ(Evicted(*Make("clock"), room, references), ModelClock(room, references)) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace vramspan
