@@ -14,7 +14,7 @@ namespace vramspan {
 using absl::Status;
 using absl::StatusOr;
 
-// "cuMemMap(0x7f.., 2097152): CUDA_ERROR_OUT_OF_MEMORY (2): out of memory". `call` names the
+// "cuMemMap(0x7f..+2097152): CUDA_ERROR_OUT_OF_MEMORY". `call` names the
 // function; `detail` says to what, and may be empty. REQUIRES: result != CUDA_SUCCESS.
 Status DriverError(CUresult result, std::string_view call, std::string_view detail = {});
 

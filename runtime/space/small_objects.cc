@@ -282,6 +282,14 @@ class SmallObjects::Impl {
 void SmallObjects::Impl::CheckInvariants() const {
   size_t live = 0;
   size_t empty_chunks = 0;
+  std::array<int, kClassCount> with_room{};  // Slabs found less slabs listed.
+  for (int c = 0; c < kClassCount; ++c) {
+    for (const Block* slab = with_room_[c].front(); slab != nullptr; slab = slab->next) {
+      VS_CHECK(slab->kind == Block::kSlab && slab->size_class == c);
+      VS_CHECK(slab->live < SlabSlots(c));
+      --with_room[c];
+    }
+  }
   for (const auto& [key, chunk] : chunks_) {
     VS_CHECK(chunk->listed == chunk->buddy.LargestOrder());
     empty_chunks += chunk->buddy.empty() ? 1 : 0;
@@ -304,11 +312,13 @@ void SmallObjects::Impl::CheckInvariants() const {
         }
         VS_CHECK(taken == block.live && taken != 0);
         live += block.live;
+        if (taken < SlabSlots(block.size_class)) ++with_room[block.size_class];
       }
       i += 1 << block.order;
     }
   }
   VS_CHECK(live == live_);
+  for (const int unlisted : with_room) VS_CHECK(unlisted == 0);
   VS_CHECK(empty_chunks <= 1);
 }
 

@@ -80,6 +80,21 @@ TEST(SmallObjects, ObjectsHaveRoomAndAreFoundFromAnyByte) {
   }
 }
 
+TEST(SmallObjects, AFullSlabIsUsedAgainWhenItHasRoom) {
+  FakeMemory memory;
+  memory.set_limit(1);
+  SmallObjects objects(memory.source());
+  std::vector<DevicePtr> all;
+  for (auto p = objects.Allocate(Bytes(256)); p.ok(); p = objects.Allocate(Bytes(256))) {
+    all.push_back(*p);
+  }
+  EXPECT_EQ(all.size(), kGranularity / Bytes(256));
+  for (const size_t i : {0, 255, 256, 5'000, 8'191}) {
+    ASSERT_TRUE(objects.Free(all[i]).ok());
+    EXPECT_EQ(objects.Allocate(Bytes(256)).value(), all[i]);
+  }
+}
+
 TEST(SmallObjects, EmptyChunksGoBackButOne) {
   FakeMemory memory;
   SmallObjects objects(memory.source());
