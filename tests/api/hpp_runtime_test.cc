@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <numeric>
 #include <thread>
@@ -17,6 +18,8 @@ using vramspan::Buffer;
 using vramspan::Runtime;
 
 constexpr size_t kMiB = size_t{1} << 20;
+// A deadline that a busy machine does not miss: work that misses it finds its memory where it was.
+constexpr std::chrono::seconds kPatient{30};
 
 class HppRuntimeTest : public testing::Test {
  protected:
@@ -24,6 +27,12 @@ class HppRuntimeTest : public testing::Test {
     std::vector<uint32_t> out(count);
     std::iota(out.begin(), out.end(), seed * 2654435761u);
     return out;
+  }
+  // Until memory runs short, or is first moved by hand, a runtime records no work, so it knows no
+  // users of the memory and moves none of it. Afterwards it does, on the fixture's stream.
+  void RecordWork(const Runtime& runtime, const Buffer<uint32_t>& any) {
+    runtime.prefetch(any, vramspan::Location::device, stream_);
+    runtime.synchronize();
   }
   void Wait() { driver_.Check(driver_.StreamSynchronize(stream_), "cuStreamSynchronize"); }
 
@@ -33,7 +42,8 @@ class HppRuntimeTest : public testing::Test {
 };
 
 TEST_F(HppRuntimeTest, TwiceTheBudgetKeepsItsContents) {
-  const Runtime runtime({.device_memory = "16MiB", .chunk = "2MiB", .quiet = true});
+  const Runtime runtime(
+      {.device_memory = "16MiB", .chunk = "2MiB", .deadline = kPatient, .quiet = true});
   constexpr size_t kCount = 4 * kMiB / sizeof(uint32_t);
   std::vector<Buffer<uint32_t>> buffers;
   std::vector<std::vector<uint32_t>> host;
@@ -42,6 +52,7 @@ TEST_F(HppRuntimeTest, TwiceTheBudgetKeepsItsContents) {
     host.push_back(Pattern(kCount, b));
     runtime.upload(stream_, buffers[b], host[b], driver_.MemcpyHtoDAsync);
   }
+  RecordWork(runtime, buffers[0]);
   for (int round = 0; round < 3; ++round) {
     for (size_t b = 0; b < buffers.size(); ++b) {
       const CUdeviceptr before = buffers[b].ptr();
@@ -94,15 +105,14 @@ TEST_F(HppRuntimeTest, ErrorsNameTheValue) {
 }
 
 TEST_F(HppRuntimeTest, PrefetchAndPinMoveWhatTheyAreGiven) {
-  const Runtime runtime({.device_memory = "16MiB", .chunk = "2MiB", .quiet = true});
+  // A deadline that a busy machine does not miss: a prefetch that misses it leaves memory where it
+  // is.
+  const Runtime runtime(
+      {.device_memory = "16MiB", .chunk = "2MiB", .deadline = kPatient, .quiet = true});
   const auto a = runtime.alloc<uint32_t>(8 * kMiB / sizeof(uint32_t));
-  // Memory must have run short once: before, nothing is known of the work on `a`.
-  const auto b = runtime.alloc<uint32_t>(16 * kMiB / sizeof(uint32_t));
-  for (const auto* buffer : {&a, &b}) {
-    runtime.upload(stream_, *buffer, Pattern(buffer->size(), 1), driver_.MemcpyHtoDAsync);
-    Wait();
-  }
-  runtime.synchronize();
+  const std::vector<uint32_t> pattern = Pattern(a.size(), 1);
+  runtime.upload(stream_, a, pattern, driver_.MemcpyHtoDAsync);
+  RecordWork(runtime, a);
   runtime.prefetch(a, vramspan::Location::host, stream_);
   runtime.synchronize();
   EXPECT_EQ(runtime.residency(a).host_bytes, a.size_bytes());
@@ -117,7 +127,7 @@ TEST_F(HppRuntimeTest, PrefetchAndPinMoveWhatTheyAreGiven) {
   std::vector<uint32_t> back(a.size());
   runtime.download(stream_, back, a, driver_.MemcpyDtoHAsync);
   Wait();
-  EXPECT_EQ(back, Pattern(a.size(), 1));
+  EXPECT_EQ(back, pattern);
 }
 
 TEST_F(HppRuntimeTest, BuffersOutliveTheirRuntime) {
