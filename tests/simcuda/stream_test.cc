@@ -140,10 +140,10 @@ TEST_F(StreamTest, AParkedStreamHoldsBackTheStreamsOfItsQueue) {
   std::vector<CUstream> streams;
   for (int i = 0; i < 9; ++i) streams.push_back(NewStream());
   CUdeviceptr memory = 0;
-  SIM_OK(cuMemAlloc(&memory, 64));
+  SIM_OK(cuMemAlloc(&memory, 9 * 64));
   Gate gate;
   gate.Park(streams[0]);
-  for (size_t i = 1; i < 9; ++i) SIM_OK(cuMemsetD8Async(memory, 1, 64, streams[i]));
+  for (size_t i = 1; i < 9; ++i) SIM_OK(cuMemsetD8Async(memory + i * 64, 1, 64, streams[i]));
   for (size_t i = 1; i < 8; ++i) SIM_OK(cuStreamSynchronize(streams[i]));
   LetWorkersRun();
   EXPECT_EQ(cuStreamQuery(streams[8]), CUDA_ERROR_NOT_READY);
