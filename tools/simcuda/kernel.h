@@ -45,10 +45,9 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __grid_constant__
-#define __shared__                                                                        \
-  _Pragma(                                                                                \
-      "GCC error \"simcuda: __shared__ memory is not supported in kernels built for the " \
-      "host\"")
+// clang-format off: the pragma's text must be one literal.
+#define __shared__ _Pragma("GCC error \"simcuda: __shared__ is not supported in host kernels\"")
+// clang-format on
 
 #ifdef __SANITIZE_THREAD__
 #include "tools/simcuda/kernel_tsan.h"
