@@ -1,0 +1,29 @@
+#include "tools/vramspan/command.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace vramspan {
+namespace {
+
+std::vector<std::unique_ptr<Command>>& Registry() {
+  static auto* const registry = new std::vector<std::unique_ptr<Command>>();
+  return *registry;
+}
+
+}  // namespace
+
+std::vector<Command*> Commands() {
+  std::vector<Command*> commands;
+  for (const auto& command : Registry()) commands.push_back(command.get());
+  std::sort(commands.begin(), commands.end(),
+            [](const Command* a, const Command* b) { return a->name() < b->name(); });
+  return commands;
+}
+
+bool RegisterCommand(std::unique_ptr<Command> command) {
+  Registry().push_back(std::move(command));
+  return true;
+}
+
+}  // namespace vramspan
