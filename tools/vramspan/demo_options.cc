@@ -100,8 +100,8 @@ StatusOr<Plan> MakePlan(const Options& options, bool simulated, Bytes total, Byt
     }
     if (plan.device_memory < Bytes(Shape::kMinData / 2)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "--device-memory: \"", options.device_memory, "\" is ", SizeText(plan.device_memory),
-          "; use at least ", SizeText(Bytes(Shape::kMinData / 2))));
+          "--device-memory: \"", options.device_memory, "\" is ", SizeText(*budget),
+          ", too little to run in; use at least ", SizeText(Bytes(Shape::kMinData / 2))));
     }
     if (!data.has_value()) data = plan.device_memory * 2;
   }

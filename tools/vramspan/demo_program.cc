@@ -20,9 +20,11 @@ constexpr size_t kSweeps = 1;
 
 Shape Shape::For(Bytes data) {
   Shape shape;
-  shape.blocks = std::min<size_t>(kMaxBlockCount, data.value / kGranule / 4 * 4);
   const size_t granules = (data.value + kGranule - 1) / kGranule;
-  shape.block_bytes = (granules + shape.blocks - 1) / shape.blocks * kGranule;
+  const size_t granules_a_block = (granules + kMaxBlockCount - 1) / kMaxBlockCount;
+  const size_t blocks = (granules + granules_a_block - 1) / granules_a_block;
+  shape.blocks = (blocks + 3) / 4 * 4;
+  shape.block_bytes = granules_a_block * kGranule;
   return shape;
 }
 

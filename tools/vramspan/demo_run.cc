@@ -14,6 +14,7 @@
 #include "tools/vramspan/demo_progress.h"
 #include "tools/vramspan/demo_report.h"
 #include "tools/vramspan/demo_text.h"
+#include "tools/vramspan/open_driver.h"
 
 namespace vramspan::demo {
 namespace {
@@ -44,16 +45,11 @@ Status Works(const Driver& driver, int ordinal) {
   return CanWork(driver, capabilities);
 }
 
-bool IsSimulated(const Driver& driver) {
-  return driver.Symbol("simcudaSetDeviceMemory") != nullptr;
-}
-
-StatusOr<Chosen> ChooseDriver(const Options& options,
-                              const std::function<StatusOr<std::string>()>& simulated_driver) {
+StatusOr<Chosen> ChooseDriver(const Options& options) {
   Chosen chosen;
   const char* named = std::getenv("VRAMSPAN_DRIVER");
   if (!options.simulate) {
-    StatusOr<std::shared_ptr<const Driver>> real = Driver::Load();
+    StatusOr<std::shared_ptr<const Driver>> real = OpenDriver(false);
     const Status works = real.ok() ? Works(**real, options.device) : real.status();
     if (works.ok()) {
       chosen.driver = *real;
@@ -64,8 +60,7 @@ StatusOr<Chosen> ChooseDriver(const Options& options,
     if ((named != nullptr && *named != '\0') || absl::IsInvalidArgument(works)) return works;
     chosen.why_simulated = std::string(works.message());
   }
-  VS_ASSIGN_OR_RETURN(const std::string path, simulated_driver());
-  VS_ASSIGN_OR_RETURN(chosen.driver, Driver::Load(path));
+  VS_ASSIGN_OR_RETURN(chosen.driver, OpenDriver(true));
   VS_RETURN_IF_ERROR(Works(*chosen.driver, options.device));
   chosen.simulated = true;
   return chosen;
@@ -223,11 +218,10 @@ StatusOr<Report> MakeReport(const Options& options, const Chosen& chosen, Progre
 
 }  // namespace
 
-StatusOr<bool> RunDemo(const Options& options,
-                       const std::function<StatusOr<std::string>()>& simulated_driver) {
+StatusOr<bool> RunDemo(const Options& options) {
   VS_RETURN_IF_ERROR(CheckOptions(options));
   const bool json = options.format == "json";
-  VS_ASSIGN_OR_RETURN(const Chosen chosen, ChooseDriver(options, simulated_driver));
+  VS_ASSIGN_OR_RETURN(const Chosen chosen, ChooseDriver(options));
   if (chosen.simulated) VS_RETURN_IF_ERROR(MakeRoom(options, *chosen.driver));
   StatusOr<Report> report = absl::InternalError("the demo did not run");
   {

@@ -3,19 +3,14 @@
 #ifndef VRAMSPAN_TOOLS_VRAMSPAN_DEMO_RUN_H_
 #define VRAMSPAN_TOOLS_VRAMSPAN_DEMO_RUN_H_
 
-#include <functional>
-#include <string>
-
 #include "runtime/base/status.h"
 #include "tools/vramspan/demo_options.h"
 
 namespace vramspan::demo {
 
 // Prints the report on stdout and progress on stderr. Returns whether all results are identical.
-// InvalidArgument for options that ask for what is not there. `simulated_driver` finds the
-// library of the simulated driver; it is asked where there is no GPU, or on request.
-StatusOr<bool> RunDemo(const Options& options,
-                       const std::function<StatusOr<std::string>()>& simulated_driver);
+// InvalidArgument for options that ask for what is not there.
+StatusOr<bool> RunDemo(const Options& options);
 
 }  // namespace vramspan::demo
 
