@@ -10,7 +10,8 @@
  * then on every piece of GPU work that touches the allocation must be declared, or run inside a
  * scope declared with unknown ranges, or run while nothing declared is queued or running and no
  * prefetch or budget change is pending (so: a plain cuMemcpyDtoH after vramspanSynchronize is
- * fine). Memory that no work ever declared stays where it was placed when it was allocated.
+ * fine). Memory that no work ever declared stays where it was placed when it was allocated, and so
+ * do allocations of at most 1 MiB: they share chunks with others.
  *
  * Conventions.
  *  - Sizes are bytes. Pointers are plain CUdeviceptr, 256-byte aligned, usable in every CUDA call.
@@ -176,7 +177,8 @@ typedef struct vramspanResidency {
 VRAMSPAN_API CUresult vramspanMemResidency(vramspanRuntime runtime, CUdeviceptr ptr, size_t size,
                                            vramspanResidency* residency);
 
-/* The start and requested size of the live allocation that holds `ptr`. CUDA_ERROR_NOT_FOUND. */
+/* The start and size of the live allocation that holds `ptr`: the size asked for, or for allocations
+ * of at most 1 MiB what was set aside for it. CUDA_ERROR_NOT_FOUND. */
 VRAMSPAN_API CUresult vramspanMemGetAddressRange(vramspanRuntime runtime, CUdeviceptr* base,
                                                  size_t* size, CUdeviceptr ptr);
 

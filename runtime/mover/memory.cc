@@ -18,10 +18,6 @@ constexpr uint64_t kFillingPercent = 80;
 
 std::string AddressText(DevicePtr p) { return absl::StrFormat("0x%x", p.value); }
 
-bool Busy(const Chunk& c) {
-  return c.in_flight != 0 || c.queued != 0 || c.state == ChunkState::kMoving;
-}
-
 }  // namespace
 
 Memory::Memory(std::shared_ptr<const Driver> driver, const MemoryOptions& options,
@@ -96,6 +92,11 @@ Memory::~Memory() {
   if (drain_keeper_ != 0 && current.status().ok()) (*driver_)->MemFree(drain_keeper_);
   device_pool_.reset();
   host_pool_.reset();
+}
+
+bool Memory::Busy(const Chunk& c) const {
+  return c.in_flight != 0 || c.queued != 0 || c.state == ChunkState::kMoving ||
+         unknown_work.load(std::memory_order_relaxed) != 0;
 }
 
 StatusOr<DevicePtr> Memory::Allocate(Bytes size) {
@@ -337,8 +338,13 @@ Status Memory::TakeApart(Range range) {
     for (const ChunkIndex index : range.chunks) {
       Chunk& c = (*chunks_)[index];
       if (c.on_device) policy_->OnRemove(index);
-      if (c.device_slot != kNoSlot) backing.push_back({c.device_slot, true});
-      if (c.host_slot != kNoSlot) backing.push_back({c.host_slot, false});
+      if (c.state == ChunkState::kDeviceTwin) {
+        // Gone at once: until the chunk leaves the table, others may look for twins to drop.
+        c.Transition(ChunkState::kDevice);
+        host_pool_->Release(c.host_slot);
+        c.host_slot = kNoSlot;
+      }
+      backing.push_back(c.on_device ? Backing{c.device_slot, true} : Backing{c.host_slot, false});
     }
   }
   ScopedContext current(*driver_, options_.context);

@@ -70,6 +70,10 @@ class Memory {
     return tracking() == Tracking::kAll || (c.tracked && tracking() == Tracking::kSinceArmed);
   }
 
+  // Declared work of unknown ranges that has not finished: while there is any, nothing that is
+  // freed is known to be out of use.
+  std::atomic<uint32_t> unknown_work{0};
+
   // Takes apart freed memory whose work has finished. Returns true if anything was.
   bool Reclaim() VS_EXCLUDES(mu);
   // Waits for all of the context's work, as cuMemFree does.
@@ -129,6 +133,7 @@ class Memory {
   StatusOr<Backing> Back(int log2);
   void Unback(Backing backing);
   Status FreeSmall(DevicePtr p, const Chunk& copy) VS_EXCLUDES(mu);
+  bool Busy(const Chunk& c) const;
   // Unmaps and gives everything back, or keeps the range in the dying list when it is busy.
   Status TakeApart(Range range) VS_EXCLUDES(mu);
 

@@ -200,7 +200,11 @@ bool Mover::PollArrivals() {
     streams_.GiveEvent(work->arrival);
     work->arrival = nullptr;
     work->needs_arrival = false;
-    for (const ChunkIndex index : work->chunks) memory_.chunks()[index].movable = true;
+    for (const ChunkIndex index : work->chunks) DeclareUsers(memory_.chunks()[index]);
+    if (work->stream->unrecorded) {
+      work->stream->unrecorded = false;
+      UpdateTracking();
+    }
     any = true;
   }
   return any;
@@ -212,16 +216,24 @@ void Mover::Finish(Work* work) {
       Chunk& c = memory_.chunks()[index];
       VS_CHECK(c.in_flight != 0);
       --c.in_flight;
-      c.movable = true;
+      DeclareUsers(c);
     }
   }
-  if (work->unknown) --unknown_in_flight_;
+  if (work->unknown) {
+    --unknown_in_flight_;
+    memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
+  }
   if (work->stream->unrecorded) {
     work->stream->unrecorded = false;
     UpdateTracking();
   }
   --open_works_;
   Recycle(work);
+}
+
+void Mover::DeclareUsers(Chunk& c) {
+  // Packed objects share a chunk with others that may never be declared: those chunks stay.
+  if (c.allocation != 0) c.movable = true;
 }
 
 bool Mover::Ready(const Work& work) {

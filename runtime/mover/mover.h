@@ -113,6 +113,8 @@ class Mover {
   bool PollFinished() VS_REQUIRES(memory_.mu);
   bool PollArrivals() VS_REQUIRES(memory_.mu);
   void Finish(Work* work) VS_REQUIRES(memory_.mu);
+  // Work that declared the chunk has been reached or has finished.
+  static void DeclareUsers(Chunk& c);
   bool ReleaseReady() VS_REQUIRES(memory_.mu);
   bool Ready(const Work& work) VS_REQUIRES(memory_.mu);
   void Release(Work* work) VS_REQUIRES(memory_.mu);

@@ -112,6 +112,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
     CollectChunks(ranges, work);
     ++open_works_;
     ++stats_.works;
+    if (work->unknown) memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
     if (work->kind == Work::Kind::kScope && queue_.empty() && RunsAsItIs(*work)) {
       MarkReleased(work);
       if (state->in_flight.size() > kUnpolled) WakeThread();
@@ -123,8 +124,10 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
     for (const ChunkIndex index : work->chunks) {
       Chunk& c = memory_.chunks()[index];
       if (Counts(*work)) ++c.queued;
-      needs_arrival = needs_arrival || !c.movable;
+      needs_arrival = needs_arrival || (!c.movable && c.allocation != 0);
     }
+    // Having come this far also says that what the stream carried before arming is done.
+    needs_arrival = needs_arrival || state->unrecorded;
     work->needs_arrival = needs_arrival;
     queue_.push_back(work);
     state->held.push_back(work);
@@ -301,7 +304,7 @@ Status Mover::Pin(DevicePtr ptr, Bytes size) {
   for (const ChunkIndex index : work->chunks) {
     Chunk& c = memory_.chunks()[index];
     ++c.queued;
-    if (unknown_users) c.movable = true;
+    if (unknown_users) DeclareUsers(c);
   }
   ++open_works_;
   ++stats_.works_held;
@@ -347,7 +350,7 @@ bool Mover::RunsAsItIs(const Work& work) {
   for (const ChunkIndex index : work.chunks) {
     const Chunk& c = memory_.chunks()[index];
     if (c.state == ChunkState::kMoving) return false;
-    if (!c.on_device && !ServedInPlace(c)) return false;
+    if (!c.on_device && c.allocation != 0 && !ServedInPlace(c)) return false;
   }
   return true;
 }
@@ -425,6 +428,7 @@ void Mover::Cancel(Work* work) {
     }
   }
   if (work->released && work->unknown) --unknown_in_flight_;
+  if (work->unknown) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
   std::erase(queue_, work);
   std::erase(work->stream->held, work);
   std::erase(work->stream->in_flight, work);

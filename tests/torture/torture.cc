@@ -203,7 +203,7 @@ class Worker {
   }
 
   void Allocate() {
-    static constexpr size_t kSizes[] = {1, 3, 16, 100, 256, 512, 700, 1024, 1600, 2500};
+    static constexpr size_t kSizes[] = {1, 16, 100, 257, 300, 512, 700, 1024, 1600, 2500};
     Array a;
     a.cells = kSizes[Pick(std::size(kSizes))];
     // Odd sizes too: the bytes past the last whole cell are never touched.
