@@ -174,19 +174,25 @@ Digest Program::Finish() {
   std::fill(digest.begin(), digest.end(), 0);
   runtime_.upload(stream, sums_, digest, cu.MemcpyHtoDAsync);
   unsigned long long* sums = sums_.data();
-  for (const std::vector<Words>* group : {&weights_, &state_, &activations_}) {
-    for (const Words& block : *group) {
-      runtime_.submit(stream, {read(block), readwrite(sums_)}, [&] {
-        uint32_t* data = block.data();
-        size_t count = block.size();
-        device_.Launch(Device::kDigest, stream, count, {&data, &count, &sums});
-      });
-      sums += 2;
-    }
+  for (const Region& region : memory()) {
+    runtime_.submit(stream, {read(region), readwrite(sums_)}, [&] {
+      CUdeviceptr data = region.ptr;
+      size_t count = region.bytes / sizeof(uint32_t);
+      device_.Launch(Device::kDigest, stream, count, {&data, &count, &sums});
+    });
+    sums += 2;
   }
   runtime_.download(stream, digest, sums_, cu.MemcpyDtoHAsync);
   device_.Check(cu.StreamSynchronize(stream), "cuStreamSynchronize");
   return digest;
+}
+
+std::vector<Region> Program::memory() const {
+  std::vector<Region> regions;
+  for (const std::vector<Words>* group : {&weights_, &state_, &activations_}) {
+    regions.insert(regions.end(), group->begin(), group->end());
+  }
+  return regions;
 }
 
 }  // namespace vramspan::demo

@@ -48,7 +48,11 @@ class Program {
   // Runs all rounds to their end. At most two are queued ahead; `progress` hears of each that has
   // ended, as a count.
   void Run(const std::function<void(int)>& progress);
+  // Waits for nothing but the stream it runs on: Run has returned.
   Digest Finish();
+
+  // Every buffer that the digest covers, in its order.
+  std::vector<Region> memory() const;
 
  private:
   using Words = Buffer<uint32_t>;
