@@ -1,0 +1,218 @@
+// `vramspan info` as a user runs it. The environment of these tests names the simulated driver in
+// VRAMSPAN_DRIVER; where that matters a test says otherwise.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/run_binary.h"
+
+namespace vramspan {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Json = nlohmann::json;
+
+class InfoTest : public ::testing::Test {
+ protected:
+  // A small device, so that there is less to copy.
+  Output Info(const std::string& arguments, const std::string& environment = "") {
+    return RunBinary(
+        "XDG_CACHE_HOME='" + cache_.path() + "' SIMCUDA_DEVICE_MEMORY=96MiB " + environment,
+        "info " + arguments);
+  }
+
+  static Json Parse(const Output& output) {
+    Json json = Json::parse(output.out, nullptr, false);
+    EXPECT_FALSE(json.is_discarded()) << output.out;
+    return json;
+  }
+
+  std::filesystem::path CacheFile() {
+    for (const auto& entry : std::filesystem::directory_iterator(cache_.path() + "/vramspan")) {
+      return entry.path();
+    }
+    return {};
+  }
+
+  TemporaryFolder cache_;
+};
+
+TEST_F(InfoTest, TheTableSaysThatItWorksAndWhatThingsCost) {
+  const Output info = Info("");
+  EXPECT_EQ(info.code, 0) << info.err;
+  EXPECT_THAT(info.err, IsEmpty());
+  EXPECT_THAT(info.out,
+              AllOf(HasSubstr("CUDA 13.0"), HasSubstr("device 0: simcuda"), HasSubstr("works here"),
+                    HasSubstr("readable, writable, atomic for kernels"),
+                    HasSubstr("device 2 MiB, host 2 MiB"), HasSubstr("\n  64 MiB "),
+                    HasSubstr("to device "), HasSubstr("kernel on host"), HasSubstr("held launch"),
+                    HasSubstr("just measured")));
+}
+
+TEST_F(InfoTest, JsonHasAVersionAndEveryFigure) {
+  const Output info = Info("--format json");
+  ASSERT_EQ(info.code, 0) << info.err;
+  EXPECT_THAT(info.err, IsEmpty());
+  const Json json = Parse(info);
+  EXPECT_EQ(json.at("schema"), "vramspan.info");
+  EXPECT_EQ(json.at("schema_version"), 1);
+  EXPECT_EQ(json.at("driver").at("version"), 13000);
+  EXPECT_EQ(json.at("driver").at("simulated"), true);
+  ASSERT_EQ(json.at("devices").size(), 1u);
+  const Json& device = json.at("devices")[0];
+  EXPECT_EQ(device.at("works"), true);
+  EXPECT_TRUE(device.at("missing").is_null());
+  EXPECT_EQ(device.at("memory_bytes").at("total"), 96u << 20);
+  EXPECT_EQ(device.at("granularity_bytes").at("host"), 2u << 20);
+  for (const char* what : {"readable", "writable", "atomic"}) {
+    EXPECT_EQ(device.at("host_memory_probed").at(what), true) << what;
+  }
+  EXPECT_GT(device.at("default_budget_bytes").at("device"), 0);
+  const Json& costs = device.at("costs");
+  ASSERT_EQ(costs.at("handle_us").size(), 6u);
+  for (size_t i = 0; i < 6; ++i) {
+    const Json& chunk = costs.at("handle_us")[i];
+    EXPECT_EQ(chunk.at("bytes"), (2u << 20) << i);
+    for (const char* memory : {"device", "host"}) {
+      for (const char* call : {"create", "map", "access", "unmap", "release"}) {
+        EXPECT_GT(chunk.at(memory).at(call), 0) << memory << " " << call;
+      }
+    }
+  }
+  for (const char* way : {"to_device", "to_host", "both"}) {
+    EXPECT_GT(costs.at("copy_gb_per_s").at(way), 0) << way;
+  }
+  EXPECT_GT(costs.at("kernel_on_host_gb_per_s").at("read"), 0);
+  EXPECT_GT(costs.at("kernel_on_host_gb_per_s").at("write"), 0);
+  EXPECT_GT(costs.at("hold_us").at("call"), 0);
+  EXPECT_GT(costs.at("hold_us").at("release"), 0);
+}
+
+TEST_F(InfoTest, CostsAreMeasuredOncePerDeviceUnlessAskedAgain) {
+  const Json first = Parse(Info("--format json")).at("devices")[0];
+  EXPECT_EQ(first.at("costs_cached"), false);
+  EXPECT_EQ(CacheFile().filename().string(), first.at("uuid").get<std::string>() + ".json");
+  const Json second = Parse(Info("--format json")).at("devices")[0];
+  EXPECT_EQ(second.at("costs_cached"), true);
+  EXPECT_EQ(second.at("costs"), first.at("costs"));
+  const Json third = Parse(Info("--format json --measure")).at("devices")[0];
+  EXPECT_EQ(third.at("costs_cached"), false);
+  EXPECT_NE(third.at("costs"), first.at("costs"));
+  EXPECT_EQ(Parse(Info("--format json")).at("devices")[0].at("costs"), third.at("costs"));
+}
+
+TEST_F(InfoTest, ADamagedCacheIsMeasuredAgainAndSaidSo) {
+  ASSERT_EQ(Info("").code, 0);
+  const std::string good = ReadText(CacheFile().string());
+  std::ofstream(CacheFile()) << good.substr(0, good.size() / 2);
+  const Output info = Info("");
+  EXPECT_EQ(info.code, 0);
+  EXPECT_THAT(info.err, AllOf(HasSubstr("measuring again"), HasSubstr(CacheFile().string())));
+  EXPECT_THAT(Info("").err, IsEmpty()) << "it was replaced";
+}
+
+TEST_F(InfoTest, FiguresOfAnotherDriverAreNotUsed) {
+  ASSERT_EQ(Info("").code, 0);
+  const Output info = Info("", "SIMCUDA_DRIVER_VERSION=13010");
+  EXPECT_EQ(info.code, 0) << info.err;
+  EXPECT_THAT(info.err, HasSubstr("measured with another driver"));
+}
+
+TEST_F(InfoTest, ACacheThatCannotBeWrittenIsAWarning) {
+  const Output info = Info("", "XDG_CACHE_HOME=/dev/null/nowhere");
+  EXPECT_EQ(info.code, 0);
+  EXPECT_THAT(info.out, HasSubstr("just measured, not kept"));
+  EXPECT_THAT(info.err, AllOf(HasSubstr("not kept"), HasSubstr("/dev/null/nowhere")));
+}
+
+TEST_F(InfoTest, WithoutADriverASentenceSaysWhatIsMissing) {
+  const Output info = Info("", "VRAMSPAN_DRIVER=/nowhere/libcuda.so.1");
+  EXPECT_EQ(info.code, 1);
+  EXPECT_THAT(info.out, IsEmpty());
+  EXPECT_THAT(info.err, AllOf(HasSubstr("no CUDA driver"), HasSubstr("/nowhere/libcuda.so.1"),
+                              HasSubstr("--simulate")));
+}
+
+TEST_F(InfoTest, SimulateNeedsNothingButTheBinary) {
+  const Output info = Info("--simulate", "LD_LIBRARY_PATH= VRAMSPAN_DRIVER=/nowhere");
+  EXPECT_EQ(info.code, 0) << info.err;
+  EXPECT_THAT(info.out, HasSubstr("simulated driver /"));
+}
+
+TEST_F(InfoTest, AnOldDriverIsNamedWithWhatIsNeeded) {
+  const Output info = Info("", "SIMCUDA_DRIVER_VERSION=12020");
+  EXPECT_EQ(info.code, 1);
+  EXPECT_THAT(info.err, AllOf(HasSubstr("version 12.2"), HasSubstr("update the NVIDIA driver")));
+}
+
+TEST_F(InfoTest, WithoutHostBackedMemoryItCannotWork) {
+  const Output info = Info("--format json", "SIMCUDA_HOST_VMM=0");
+  EXPECT_EQ(info.code, 1);
+  EXPECT_THAT(info.err, AllOf(HasSubstr("HOST_NUMA"), HasSubstr("cannot map host memory")));
+  const Json device = Parse(info).at("devices")[0];
+  EXPECT_EQ(device.at("works"), false);
+  EXPECT_THAT(device.at("missing").get<std::string>(), HasSubstr("HOST_NUMA"));
+  EXPECT_TRUE(device.at("host_memory_probed").is_null());
+  EXPECT_TRUE(device.at("costs").is_null());
+}
+
+TEST_F(InfoTest, OneDeviceOfSeveralCanBePicked) {
+  const Output all = Info("--format json", "SIMCUDA_DEVICES=2");
+  ASSERT_EQ(all.code, 0) << all.err;
+  EXPECT_EQ(Parse(all).at("devices").size(), 2u);
+  const Json one = Parse(Info("--format json --device 1", "SIMCUDA_DEVICES=2"));
+  ASSERT_EQ(one.at("devices").size(), 1u);
+  EXPECT_EQ(one.at("devices")[0].at("ordinal"), 1);
+  EXPECT_NE(one.at("devices")[0].at("uuid"), Parse(all).at("devices")[0].at("uuid"));
+  const Output none = Info("--device 2", "SIMCUDA_DEVICES=2");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("no device 2; allowed is 0 to 1"));
+}
+
+TEST_F(InfoTest, OnASmallDeviceTheLargestChunksAreLeftOut) {
+  const Output info = Info("--format json", "SIMCUDA_DEVICE_MEMORY=72MiB");
+  ASSERT_EQ(info.code, 0) << info.err;
+  const Json costs = Parse(info).at("devices")[0].at("costs");
+  EXPECT_TRUE(costs.at("handle_us")[5].at("device").is_null());
+  EXPECT_FALSE(costs.at("handle_us")[5].at("host").is_null());
+  EXPECT_FALSE(costs.at("handle_us")[2].at("device").is_null());
+  EXPECT_GT(costs.at("copy_gb_per_s").at("to_host"), 0);
+  EXPECT_THAT(Info("", "SIMCUDA_DEVICE_MEMORY=72MiB").out, HasSubstr("\n  64 MiB         -"));
+}
+
+TEST_F(InfoTest, OutputThatCannotBeWrittenIsAnError) {
+  EXPECT_EQ(Info(">/dev/full; exit $? #").code, 1);
+}
+
+TEST(Usage, MistakesExitWithTwoAndNameWhatWasWrong) {
+  const struct {
+    const char* arguments;
+    const char* words;
+  } cases[] = {
+      {"", "subcommand is required"},    {"inof", "no command 'inof'"},
+      {"info --nonsense", "--nonsense"}, {"info --format xml", "xml not in {table,json}"},
+      {"info --device -1", "--device"},  {"info --device x", "--device"},
+      {"info extra", "extra"},
+  };
+  for (const auto& c : cases) {
+    const Output output = RunBinary("", c.arguments);
+    EXPECT_EQ(output.code, 2) << c.arguments;
+    EXPECT_THAT(output.err, HasSubstr(c.words)) << c.arguments;
+    EXPECT_THAT(output.out, IsEmpty()) << c.arguments;
+  }
+}
+
+TEST(Usage, HelpTeachesWithAnExample) {
+  const Output top = RunBinary("", "--help");
+  EXPECT_EQ(top.code, 0);
+  EXPECT_THAT(top.out, AllOf(HasSubstr("info"), HasSubstr("vramspan info --simulate")));
+  const Output info = RunBinary("", "info --help");
+  EXPECT_EQ(info.code, 0);
+  EXPECT_THAT(info.out, AllOf(HasSubstr("Example"), HasSubstr("Exit code 0")));
+  EXPECT_THAT(RunBinary("", "--version").out, HasSubstr("vramspan 0."));
+}
+
+}  // namespace
+}  // namespace vramspan
