@@ -1,7 +1,9 @@
 #include "tests/simcuda/sim_fixture.h"
 
 #include <cstdlib>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 namespace simcuda {
 namespace {
@@ -14,6 +16,11 @@ const bool settings_made = [] {
   setenv("SIMCUDA_CONTEXT_MEMORY", "16MiB", 0);
   return true;
 }();
+
+// What LaunchFunction was given, until the test ends: work that its context's end cancels never
+// runs.
+std::mutex functions_mutex;
+std::vector<std::unique_ptr<std::function<void()>>> functions;
 
 }  // namespace
 
@@ -32,6 +39,10 @@ void SimTest::TearDown() {
   }
   SIM_EXPECT_OK(cuDevicePrimaryCtxReset(0));
   SIM_EXPECT_OK(cuDevicePrimaryCtxRelease(0));
+  {
+    const std::lock_guard<std::mutex> lock(functions_mutex);
+    functions.clear();
+  }
   EXPECT_EQ(simcudaMemoryUsed(0), 0);
   EXPECT_EQ(simcudaMemoryUsed(-1), 0);
 }
@@ -51,17 +62,14 @@ void Gate::Park(CUstream stream) {
 void Gate::Open() { __atomic_store_n(word_, 1u, __ATOMIC_RELEASE); }
 
 CUresult LaunchFunction(CUstream stream, std::function<void()> function) {
-  auto* held = new std::function<void()>(std::move(function));
-  const CUresult result = cuLaunchHostFunc(
-      stream,
-      [](void* data) {
-        const std::unique_ptr<std::function<void()>> owned(
-            static_cast<std::function<void()>*>(data));
-        (*owned)();
-      },
-      held);
-  if (result != CUDA_SUCCESS) delete held;
-  return result;
+  auto owned = std::make_unique<std::function<void()>>(std::move(function));
+  std::function<void()>* const raw = owned.get();
+  {
+    const std::lock_guard<std::mutex> lock(functions_mutex);
+    functions.push_back(std::move(owned));
+  }
+  return cuLaunchHostFunc(
+      stream, [](void* data) { (*static_cast<std::function<void()>*>(data))(); }, raw);
 }
 
 CUmemAllocationProp DeviceProp(int device) {

@@ -1,6 +1,7 @@
 #include "tools/simcuda/calls_stream.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -43,10 +44,17 @@ CUresult Submit(CUstream handle, OpPtr op) {
   return stream->Submit(std::move(op));
 }
 
+// Read as a number: the caller may have put anything there.
+int Operation(const CUstreamBatchMemOpParams& param) {
+  int operation = 0;
+  memcpy(&operation, &param.operation, sizeof(operation));
+  return operation;
+}
+
 CUresult CheckMemOp(const CUstreamBatchMemOpParams& param) {
   CUdeviceptr address = 0;
   size_t size = 0;
-  switch (param.operation) {
+  switch (Operation(param)) {
     case CU_STREAM_MEM_OP_WAIT_VALUE_32:
     case CU_STREAM_MEM_OP_WAIT_VALUE_64:
       size = param.operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ? 4 : 8;
