@@ -30,6 +30,7 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
       driver_(memory->shared_driver()),
       options_(options),
       notes_(NextNotes()),
+      events_(driver_),
       streams_(driver_),
       planner_(&memory->policy()),
       last_progress_(Clock::now()) {
@@ -48,7 +49,7 @@ Mover::~Mover() {
   ScopedContext current(*driver_, memory_.options().context);
   copy_.reset();
   MutexLock lock(memory_.mu);
-  for (CUevent event : settling_) streams_.GiveEvent(event);
+  for (CUevent event : settling_) events_.Give(event);
 }
 
 void Mover::Loop() {
@@ -179,7 +180,7 @@ bool Mover::PollFinished() {
   const size_t settling = settling_.size();
   std::erase_if(settling_, [&](CUevent event) VS_NO_THREAD_SAFETY_ANALYSIS {
     if ((*driver_)->EventQuery(event) == CUDA_ERROR_NOT_READY) return false;
-    streams_.GiveEvent(event);
+    events_.Give(event);
     return true;
   });
   if (settling != settling_.size()) {
@@ -197,7 +198,7 @@ bool Mover::PollArrivals() {
     Work* work = queue_[i];
     if (work->arrival == nullptr) continue;
     if ((*driver_)->EventQuery(work->arrival) == CUDA_ERROR_NOT_READY) continue;
-    streams_.GiveEvent(work->arrival);
+    events_.Give(work->arrival);
     work->arrival = nullptr;
     work->needs_arrival = false;
     for (const ChunkIndex index : work->chunks) DeclareUsers(memory_.chunks()[index]);

@@ -91,6 +91,8 @@ class Mover {
   StatusOr<Work*> BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges, bool unknown);
   // Takes `work` in for `stream` (none: the host waits) and puts the hold into the stream.
   Status Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ranges);
+  // There is a flag for a stream not seen before.
+  Status EnsureFlags(CUstream stream) VS_EXCLUDES(memory_.mu);
   Status HoldStream(Work* work, StreamState* state, bool needs_arrival);
   Status EndWork(Work* work, CUstream stream);
   // Whether it may run as memory lies, without a look at anybody else.
@@ -149,6 +151,7 @@ class Mover {
   std::atomic<bool> want_arm_{false};
   std::atomic<bool> synchronous_{false};  // No context of our own: launching threads wait instead.
 
+  EventPool events_;
   Streams streams_ VS_GUARDED_BY(memory_.mu);
   std::deque<Work*> queue_ VS_GUARDED_BY(memory_.mu);  // Held work, in order.
   std::vector<std::unique_ptr<Work>> works_ VS_GUARDED_BY(memory_.mu);

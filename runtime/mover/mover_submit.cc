@@ -61,12 +61,29 @@ Status Mover::BeginFast(CUstream stream) {
     if (n.notes == notes && n.stream == stream) [[likely]]
       return absl::OkStatus();
   }
-  ScopedContext current(*driver_, memory_.options().context);
-  VS_RETURN_IF_ERROR(current.status());
+  {
+    ScopedContext current(*driver_, memory_.options().context);
+    VS_RETURN_IF_ERROR(current.status());
+    VS_RETURN_IF_ERROR(EnsureFlags(stream));
+  }
   MutexLock lock(memory_.mu);
-  VS_ASSIGN_OR_RETURN(StreamState * state, streams_.Get(stream));
+  StreamState* state = streams_.Get(stream);
+  // Only if others forgot this stream and took the page's flags between the two.
+  if (state == nullptr) return absl::UnavailableError("too many streams at once; try again");
   state->unrecorded = true;
   noted[next_noted++ % std::size(noted)] = {notes, stream};
+  return absl::OkStatus();
+}
+
+Status Mover::EnsureFlags(CUstream stream) {
+  {
+    MutexLock lock(memory_.mu);
+    if (streams_.Get(stream) != nullptr) return absl::OkStatus();
+  }
+  VS_ASSIGN_OR_RETURN(const FlagPage page, Streams::MakePage(*driver_));
+  MutexLock lock(memory_.mu);
+  streams_.Add(page);
+  streams_.Get(stream);
   return absl::OkStatus();
 }
 
@@ -99,14 +116,18 @@ StatusOr<Work*> Mover::BeginArmed(CUstream stream, absl::Span<const WorkRange> r
 Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ranges) {
   StreamState* state = nullptr;
   bool needs_arrival = false;
+  if (Status flags = EnsureFlags(stream); !flags.ok()) {
+    MutexLock lock(memory_.mu);
+    Recycle(work);
+    return flags;
+  }
   {
     MutexLock lock(memory_.mu);
-    StatusOr<StreamState*> found = streams_.Get(stream);
-    if (!found.ok()) {
+    state = streams_.Get(stream);
+    if (state == nullptr) {
       Recycle(work);
-      return found.status();
+      return absl::UnavailableError("too many streams at once; try again");
     }
-    state = *found;
     work->stream = state;
     work->begun = Clock::now();
     CollectChunks(ranges, work);
@@ -148,18 +169,14 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
 
 Status Mover::HoldStream(Work* work, StreamState* state, bool needs_arrival) {
   if (needs_arrival) {
-    CUevent event = nullptr;
-    {
-      MutexLock lock(memory_.mu);
-      VS_ASSIGN_OR_RETURN(event, streams_.TakeEvent());
-    }
+    VS_ASSIGN_OR_RETURN(const CUevent event, events_.Take());
     const Status recorded =
         Check((*driver_)->EventRecord(event, state->stream), "cuEventRecord", "before a hold");
-    MutexLock lock(memory_.mu);
     if (!recorded.ok()) {
-      streams_.GiveEvent(event);
+      events_.Give(event);
       return recorded;
     }
+    MutexLock lock(memory_.mu);
     work->arrival = event;
     WakeThread();
   }
@@ -187,25 +204,20 @@ Status Mover::End(CUstream stream) {
 }
 
 Status Mover::EndWork(Work* work, CUstream stream) {
-  CUevent event = nullptr;
-  Status status;
-  {
-    MutexLock lock(memory_.mu);
-    StatusOr<CUevent> taken = streams_.TakeEvent();
-    status = taken.status();
-    if (taken.ok()) event = *taken;
-  }
+  const StatusOr<CUevent> taken = events_.Take();
+  CUevent event = taken.ok() ? *taken : nullptr;
+  Status status = taken.status();
   if (status.ok()) {
     status = Check((*driver_)->EventRecord(event, stream), "cuEventRecord", "after declared work");
   }
   // Nothing will tell when the work is done, so wait for it here. That this fails as well means a
   // dead context, in which nothing runs any more.
   if (!status.ok()) (*driver_)->StreamSynchronize(stream);
-  MutexLock lock(memory_.mu);
   if (!status.ok()) {
-    streams_.GiveEvent(event);
+    events_.Give(event);
     event = nullptr;
   }
+  MutexLock lock(memory_.mu);
   work->end = event;
   work->ended = true;
   if (!status.ok()) WakeThread();
@@ -213,27 +225,36 @@ Status Mover::EndWork(Work* work, CUstream stream) {
 }
 
 Status Mover::Forget(CUstream stream) {
-  ScopedContext current(*driver_, memory_.options().context);
-  VS_RETURN_IF_ERROR(current.status());
-  MutexLock lock(memory_.mu);
-  StreamState* state = streams_.Find(stream);
-  if (state == nullptr) return absl::OkStatus();
+  bool unrecorded;
+  {
+    MutexLock lock(memory_.mu);
+    const StreamState* state = streams_.Find(stream);
+    if (state == nullptr) return absl::OkStatus();
+    unrecorded = state->unrecorded;
+  }
+  CUevent event = nullptr;
   Status status;
-  if (state->unrecorded) {
-    StatusOr<CUevent> event = streams_.TakeEvent();
-    status = event.status();
-    if (status.ok()) {
-      status =
-          Check((*driver_)->EventRecord(*event, stream), "cuEventRecord", "to forget a stream");
-      if (status.ok()) {
-        settling_.push_back(*event);
-        state->unrecorded = false;
-      } else {
-        streams_.GiveEvent(*event);
-      }
+  if (unrecorded) {
+    ScopedContext current(*driver_, memory_.options().context);
+    VS_RETURN_IF_ERROR(current.status());
+    VS_ASSIGN_OR_RETURN(event, events_.Take());
+    status = Check((*driver_)->EventRecord(event, stream), "cuEventRecord", "to forget a stream");
+    if (!status.ok()) {
+      events_.Give(event);
+      event = nullptr;
     }
   }
   static std::atomic<uint64_t> next{uint64_t{1} << 32};
+  MutexLock lock(memory_.mu);
+  StreamState* state = streams_.Find(stream);
+  if (state == nullptr) {  // Forgotten by two threads at once.
+    events_.Give(event);
+    return status;
+  }
+  if (event != nullptr) {
+    settling_.push_back(event);
+    state->unrecorded = false;
+  }
   notes_.store(next.fetch_add(1, std::memory_order_relaxed), std::memory_order_release);
   streams_.Forget(state);
   streams_.Sweep();
@@ -450,8 +471,8 @@ Work* Mover::NewWork() {
 }
 
 void Mover::Recycle(Work* work) {
-  streams_.GiveEvent(work->arrival);
-  streams_.GiveEvent(work->end);
+  events_.Give(work->arrival);
+  events_.Give(work->end);
   work->arrival = work->end = nullptr;
   spare_works_.push_back(work);
 }

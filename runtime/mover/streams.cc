@@ -13,7 +13,6 @@ constexpr size_t kFlagStride = 64;  // A cache line each: the GPU polls them.
 
 Streams::~Streams() {
   // Teardown: what fails here fails on a dead context.
-  for (CUevent event : free_events_) (*driver_)->EventDestroy(event);
   for (void* page : pages_) (*driver_)->MemFreeHost(page);
 }
 
@@ -24,31 +23,33 @@ Streams::Key Streams::KeyOf(CUstream stream) {
   return key;
 }
 
-Status Streams::MakeFlags() {
-  void* page = nullptr;
+StatusOr<FlagPage> Streams::MakePage(const Driver& driver) {
+  FlagPage page;
   VS_RETURN_IF_ERROR(
-      Check((*driver_)->MemHostAlloc(&page, kPageBytes,
-                                     CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE),
+      Check(driver->MemHostAlloc(&page.host, kPageBytes,
+                                 CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE),
             "cuMemHostAlloc", "for hold flags"));
-  CUdeviceptr address = 0;
-  const CUresult result = (*driver_)->MemHostGetDevicePointer(&address, page, 0);
+  const CUresult result = driver->MemHostGetDevicePointer(&page.address, page.host, 0);
   if (result != CUDA_SUCCESS) {
-    (*driver_)->MemFreeHost(page);
+    driver->MemFreeHost(page.host);
     return DriverError(result, "cuMemHostGetDevicePointer", "for hold flags");
   }
-  std::memset(page, 0, kPageBytes);
-  pages_.push_back(page);
-  for (size_t at = 0; at < kPageBytes; at += kFlagStride) {
-    auto* word = reinterpret_cast<std::atomic<uint32_t>*>(static_cast<char*>(page) + at);
-    free_flags_.push_back({word, address + at, 0});
-  }
-  return absl::OkStatus();
+  std::memset(page.host, 0, kPageBytes);
+  return page;
 }
 
-StatusOr<StreamState*> Streams::Get(CUstream stream) {
+void Streams::Add(const FlagPage& page) {
+  pages_.push_back(page.host);
+  for (size_t at = 0; at < kPageBytes; at += kFlagStride) {
+    auto* word = reinterpret_cast<std::atomic<uint32_t>*>(static_cast<char*>(page.host) + at);
+    free_flags_.push_back({word, page.address + at, 0});
+  }
+}
+
+StreamState* Streams::Get(CUstream stream) {
   const Key key = KeyOf(stream);
   if (const auto it = by_key_.find(key); it != by_key_.end()) return it->second;
-  if (free_flags_.empty()) VS_RETURN_IF_ERROR(MakeFlags());
+  if (free_flags_.empty()) return nullptr;
   const Flag flag = free_flags_.back();
   free_flags_.pop_back();
   auto state = std::make_unique<StreamState>();
@@ -84,11 +85,19 @@ void Streams::Sweep() {
   });
 }
 
-StatusOr<CUevent> Streams::TakeEvent() {
-  if (!free_events_.empty()) {
-    const CUevent event = free_events_.back();
-    free_events_.pop_back();
-    return event;
+EventPool::~EventPool() {
+  // Teardown: what fails here fails on a dead context.
+  for (CUevent event : free_) (*driver_)->EventDestroy(event);
+}
+
+StatusOr<CUevent> EventPool::Take() {
+  {
+    MutexLock lock(mu_);
+    if (!free_.empty()) {
+      const CUevent event = free_.back();
+      free_.pop_back();
+      return event;
+    }
   }
   CUevent event = nullptr;
   VS_RETURN_IF_ERROR(Check((*driver_)->EventCreate(&event, CU_EVENT_DISABLE_TIMING),
@@ -96,8 +105,10 @@ StatusOr<CUevent> Streams::TakeEvent() {
   return event;
 }
 
-void Streams::GiveEvent(CUevent event) {
-  if (event != nullptr) free_events_.push_back(event);
+void EventPool::Give(CUevent event) {
+  if (event == nullptr) return;
+  MutexLock lock(mu_);
+  free_.push_back(event);
 }
 
 }  // namespace vramspan

@@ -2,7 +2,10 @@
 // work is held or in flight. A program's stream is touched only from inside a call that was given
 // it: a handle may be destroyed at any other time, and the driver crashes on such a handle.
 //
-// Threads: not safe; the caller holds the memory lock, except for Raise and the pools' words.
+// Threads: not safe; the caller holds the memory lock, except where a function says otherwise. No
+// driver call is made under that lock: another thread may sit inside the driver behind held work,
+// with the context's own lock, and the mover needs the memory lock to let that work go (seen: a
+// copy from pageable memory behind a hold, and cuEventCreate beside it).
 #ifndef VRAMSPAN_RUNTIME_MOVER_STREAMS_H_
 #define VRAMSPAN_RUNTIME_MOVER_STREAMS_H_
 
@@ -14,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/base/mutex.h"
 #include "runtime/base/status.h"
 #include "runtime/driver/driver.h"
 #include "runtime/mover/work.h"
@@ -31,24 +35,45 @@ struct StreamState {
   bool forgotten = false;   // The program gave the handle up; goes when nothing is left.
 };
 
+// Events without timing, kept for use again. Threads: safe; makes its driver calls without a lock.
+class EventPool {
+ public:
+  explicit EventPool(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {}
+  ~EventPool();
+
+  // REQUIRES: the runtime's context is current.
+  StatusOr<CUevent> Take();
+  void Give(CUevent event);  // Null is fine.
+
+ private:
+  const std::shared_ptr<const Driver> driver_;
+  Mutex mu_;
+  std::vector<CUevent> free_ VS_GUARDED_BY(mu_);
+};
+
+// A page of hold flags.
+struct FlagPage {
+  void* host = nullptr;
+  CUdeviceptr address = 0;
+};
+
 class Streams {
  public:
   explicit Streams(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {}
   ~Streams();
 
-  // The state for a handle; made on first sight. A per-thread default stream is the calling
-  // thread's. REQUIRES: the runtime's context is current (a page of flags may be made).
-  StatusOr<StreamState*> Get(CUstream stream);
+  // The state for a handle; made on first sight. Null when no flag is left: then make a page, add
+  // it, and ask again. A per-thread default stream is the calling thread's.
+  StreamState* Get(CUstream stream);
+  // REQUIRES: the runtime's context is current, the memory lock is not held.
+  static StatusOr<FlagPage> MakePage(const Driver& driver);
+  void Add(const FlagPage& page);
   StreamState* Find(CUstream stream);  // Null when never seen.
   void Forget(StreamState* state);     // The next Get of the handle makes a new state.
   // Takes apart forgotten states with nothing left in them.
   void Sweep();
 
   const std::vector<std::unique_ptr<StreamState>>& all() const { return states_; }
-
-  // Events without timing. REQUIRES as Get.
-  StatusOr<CUevent> TakeEvent();
-  void GiveEvent(CUevent event);
 
   // Lets held work go: the stream passes every hold up to `value`. Any thread.
   static void Raise(StreamState* state, uint32_t value) {
@@ -66,7 +91,6 @@ class Streams {
     }
   };
   static Key KeyOf(CUstream stream);
-  Status MakeFlags();
 
   struct Flag {
     std::atomic<uint32_t>* word;
@@ -79,7 +103,6 @@ class Streams {
   std::vector<std::unique_ptr<StreamState>> states_;
   std::vector<void*> pages_;
   std::vector<Flag> free_flags_;
-  std::vector<CUevent> free_events_;
 };
 
 }  // namespace vramspan
