@@ -14,6 +14,12 @@ namespace {
 __device__ size_t Thread() { return size_t{blockIdx.x} * blockDim.x + threadIdx.x; }
 __device__ size_t Threads() { return size_t{gridDim.x} * blockDim.x; }
 
+// Reads what others may be writing.
+template <typename T>
+__device__ T Peek(const T* address) {
+  return *const_cast<const volatile T*>(address);
+}
+
 }  // namespace
 
 extern "C" __global__ void fill(Word* words, size_t count, Word value) {
@@ -64,6 +70,21 @@ extern "C" __global__ void spin_until(const volatile unsigned* flag, unsigned va
   __threadfence_system();
 }
 SIMCUDA_EXPORT(spin_until);
+
+// Adds 1 to every word, again and again, until *flag is at least `value`. Every thread counts its
+// rounds in rounds[its number], which shows that it runs, and goes through one at least.
+extern "C" __global__ void add_until(Word* words, size_t count, const volatile unsigned* flag,
+                                     unsigned value, volatile Word* rounds) {
+  Word done = 0;
+  do {
+    for (size_t i = Thread(); i < count; i += Threads()) words[i] += 1;
+    __threadfence();
+    rounds[Thread()] = ++done;
+    __nanosleep(2000);
+  } while (*flag < value);
+  __threadfence_system();
+}
+SIMCUDA_EXPORT(add_until);
 
 extern "C" __global__ void set_flag(volatile unsigned* flag, unsigned value) {
   __threadfence_system();
@@ -122,17 +143,17 @@ extern "C" __global__ void atomics(AtomicCells* cells) {
   atomicAdd_system(&cells->system_u64, 1ull);
   atomicMax(&cells->max_u32, thread);
 
-  unsigned seen = cells->cas_u32;
+  unsigned seen = Peek(&cells->cas_u32);
   for (unsigned expected = ~seen; expected != seen;) {
     expected = seen;
     seen = atomicCAS(&cells->cas_u32, expected, expected + 1);
   }
-  Word seen_wide = cells->cas_u64;
+  Word seen_wide = Peek(&cells->cas_u64);
   for (Word expected = ~seen_wide; expected != seen_wide;) {
     expected = seen_wide;
     seen_wide = atomicCAS(&cells->cas_u64, expected, expected + 1);
   }
-  unsigned short seen_short = cells->cas_u16;
+  unsigned short seen_short = Peek(&cells->cas_u16);
   for (unsigned short expected = static_cast<unsigned short>(~seen_short);
        expected != seen_short;) {
     expected = seen_short;

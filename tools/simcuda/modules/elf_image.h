@@ -5,7 +5,8 @@
 // sees them. The program passes a bare pointer, so the size follows from the headers, and neither
 // they nor the memory behind the pointer are trusted: bytes are read by the kernel (an unreadable
 // page is an error, not a fault), every offset is checked against what was read, and only an object
-// that says it is a kernel image of this version gets through. Code in the image is not judged.
+// that says it is a kernel image of this version gets through. Code in the image is not judged: one
+// whose constructors were damaged can still crash the program, as any code of its own can.
 
 #include <cuda.h>
 

@@ -55,7 +55,13 @@ class Validator {
           load.p_vaddr % load.p_align != load.p_offset % load.p_align) {
         return false;
       }
-      if ((load.p_flags & PF_W) != 0 && (load.p_flags & PF_X) != 0) return false;
+      const uint32_t access = load.p_flags & (PF_R | PF_W | PF_X);
+      if (access != PF_R && access != (PF_R | PF_W) && access != (PF_R | PF_X)) return false;
+      // As GNU ld lays images out: what is not written lies in memory as it lies in the file.
+      if ((access & PF_W) == 0 &&
+          (load.p_offset != load.p_vaddr || load.p_filesz != load.p_memsz)) {
+        return false;
+      }
       if (loads_.empty() && (load.p_offset != 0 || load.p_filesz < headers_end_)) return false;
       // Segments share no page: the next one starts behind the last page of this one.
       end = (load.p_vaddr + load.p_memsz + kPage - 1) / kPage * kPage;
@@ -87,12 +93,14 @@ class Validator {
 
   bool CheckOthers() {
     bool marked = false;
+    bool plain_stack = false;  // without the header, loading would make the stack executable
     for (const Elf64_Phdr& header : headers_) {
       switch (header.p_type) {
         case PT_INTERP:
           return false;
         case PT_GNU_STACK:
           if ((header.p_flags & PF_X) != 0) return false;
+          plain_stack = true;
           break;
         case PT_DYNAMIC:
           if (dynamic_.p_type == PT_DYNAMIC) return false;
@@ -118,11 +126,15 @@ class Validator {
         case PT_PHDR:
           if (header.p_offset >= headers_end_ || header.p_vaddr != header.p_offset) return false;
           break;
-        default:
+        case PT_LOAD:
+        case PT_GNU_EH_FRAME:
+        case PT_GNU_PROPERTY:
           break;
+        default:
+          return false;
       }
     }
-    return marked && dynamic_.p_type == PT_DYNAMIC;
+    return marked && plain_stack && dynamic_.p_type == PT_DYNAMIC;
   }
 
   static bool HasMark(const char* notes, uint64_t size) {
@@ -198,8 +210,8 @@ class Validator {
            (!given[DT_JMPREL] ||
             (values[DT_PLTREL] == DT_RELA &&
              CheckRelocations(values[DT_JMPREL], values[DT_PLTRELSZ], sizeof(Elf64_Rela)))) &&
-           CheckFunctions(values[DT_INIT_ARRAY], values[DT_INIT_ARRAYSZ]) &&
-           CheckFunctions(values[DT_FINI_ARRAY], values[DT_FINI_ARRAYSZ]) &&
+           CheckFunctions(values, values[DT_INIT_ARRAY], values[DT_INIT_ARRAYSZ]) &&
+           CheckFunctions(values, values[DT_FINI_ARRAY], values[DT_FINI_ARRAYSZ]) &&
            (!given[DT_INIT] || InMemory(values[DT_INIT], 1, PF_X)) &&
            (!given[DT_FINI] || InMemory(values[DT_FINI], 1, PF_X));
   }
@@ -314,8 +326,23 @@ class Validator {
     return true;
   }
 
-  bool CheckFunctions(uint64_t address, uint64_t bytes) const {
-    return bytes == 0 || (bytes % 8 == 0 && InMemory(address, bytes, 0));
+  // Every pointer of the array must be one that a relocation makes, into code.
+  bool CheckFunctions(const uint64_t* values, uint64_t address, uint64_t bytes) const {
+    if (bytes == 0) return true;
+    if (bytes % 8 != 0 || address % 8 != 0 || !InMemory(address, bytes, PF_W)) return false;
+    uint64_t made = 0;
+    const char* table = At(values[DT_RELA], values[DT_RELASZ]);
+    for (uint64_t at = 0; at < values[DT_RELASZ]; at += sizeof(Elf64_Rela)) {
+      Elf64_Rela rela;
+      memcpy(&rela, table + at, sizeof(rela));
+      if (rela.r_offset < address || rela.r_offset - address >= bytes) continue;
+      if (ELF64_R_TYPE(rela.r_info) != R_X86_64_RELATIVE ||
+          !InMemory(static_cast<uint64_t>(rela.r_addend), 1, PF_X)) {
+        return false;
+      }
+      ++made;
+    }
+    return made == bytes / 8;
   }
 
   const char* const bytes_;
