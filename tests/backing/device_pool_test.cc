@@ -60,7 +60,8 @@ TEST_F(DevicePoolTest, TheAliasReachesTheHandlesMemory) {
   ASSERT_EQ((*driver_)->MemAddressReserve(&other, MiB(4).value, 0, 0, 0), CUDA_SUCCESS);
   ASSERT_EQ((*driver_)->MemMap(other, MiB(4).value, 0, pool->handle(slot), 0), CUDA_SUCCESS);
   CUmemAccessDesc access{};
-  access.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.location.id = 0;
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   ASSERT_EQ((*driver_)->MemSetAccess(other, MiB(4).value, &access, 1), CUDA_SUCCESS);
   ExpectSame(alias, DevicePtr(other), MiB(4), 0x5a);

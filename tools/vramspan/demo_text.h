@@ -16,8 +16,8 @@ inline std::string SizeText(Bytes bytes) {
     return absl::StrFormat("%.2f GiB", static_cast<double>(bytes.value) / (uint64_t{1} << 30));
   }
   const double mib = static_cast<double>(bytes.value) / (1 << 20);
-  return absl::StrFormat(bytes >= MiB(10) || bytes.value % (1 << 20) == 0 ? "%.0f MiB" : "%.1f MiB",
-                         mib);
+  const int places = bytes >= MiB(10) || bytes.value % (1 << 20) == 0 ? 0 : 1;
+  return absl::StrFormat("%.*f MiB", places, mib);
 }
 
 }  // namespace vramspan::demo
