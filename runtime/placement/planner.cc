@@ -75,7 +75,7 @@ void Planner::Scratch::Start(const PlanRequest& request, const ResidencyView& re
 void Planner::Scratch::FreeOverBudget(uint64_t bytes, Plan* plan) {
   if (bytes == 0) return;
   uint64_t freed = 0;
-  victims.TakeUpTo(bytes, &plan->evict, &freed);
+  victims.TakeUpTo(bytes, Victims::kForAll, &plan->evict, &freed);
   room += static_cast<int64_t>(freed) - static_cast<int64_t>(bytes);
 }
 
@@ -117,6 +117,11 @@ Planner::Scratch::Outcome Planner::Scratch::MakeRoom(uint32_t work, uint64_t siz
       too_large = size;
       return Outcome::kShort;
     case Victims::Outcome::kTooMany:
+      // A large chunk may take the place of more small ones than may leave at once: for the head,
+      // begin, or it would wait for ever.
+      if (work == head) {
+        victims.TakeUpTo(static_cast<uint64_t>(lacking), work, &plan->evict, &freed);
+      }
       return Outcome::kLimit;
     case Victims::Outcome::kDone:
       break;

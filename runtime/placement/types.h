@@ -64,9 +64,9 @@ struct PlanRequest {
 };
 
 struct Plan {
-  // In the order in which to start them. An eviction is only planned for a fetch that follows, or
-  // for must_free. The first n fetches fit into the room, the room that is coming, and the
-  // evictions, less must_free.
+  // In the order in which to start them. An eviction is only planned for a fetch that follows, for
+  // must_free, or for a chunk of the head that takes the place of more than may be evicted now. The
+  // first n fetches fit into the room, the room that is coming, and the evictions, less must_free.
   std::vector<ChunkIndex> evict;
   std::vector<ChunkIndex> fetch;
   // Indices into the queue of work for which no more can be done: what it lacks must be served in

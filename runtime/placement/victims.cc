@@ -27,12 +27,12 @@ void Victims::Start(const ResidencyView& residency, uint64_t want, uint32_t max)
   residency_ = &residency;
   want_ = want;
   left_ = max;
-  gathered_ = cut_ = false;
+  gathered_ = false;
   unnamed_.clear();
   first_untaken_ = 0;
   unnamed_idle_ = unnamed_busy_ = 0;
   farthest_ = static_cast<int64_t>(ahead_->works()) - 1;
-  named_taken_ = 0;
+  named_taken_.clear();
 }
 
 void Victims::Gather() {
@@ -47,36 +47,35 @@ void Victims::Gather() {
       unnamed_busy_ += view.size.value;
       return false;
     }
-    unnamed_.push_back({.chunk = chunk, .size = view.size.value});
+    // More than may be taken is only counted.
+    if (unnamed_.size() < most) unnamed_.push_back({.chunk = chunk, .size = view.size.value});
     unnamed_idle_ += view.size.value;
-    cut_ = unnamed_.size() >= most;
-    return cut_ || (unnamed_.size() >= kEqualClaim && unnamed_idle_ >= want_);
+    return unnamed_.size() >= kEqualClaim && unnamed_idle_ >= want_;
   });
 }
 
 Victims::Outcome Victims::Take(uint64_t need, int64_t after, std::vector<ChunkIndex>* evict,
                                uint64_t* freed) {
   Gather();
-  if (IdleLeft(after) < need) return cut_ ? Outcome::kTooMany : Outcome::kTooLittle;
   uint64_t total = 0;
-  const int64_t farthest = farthest_;
-  const Outcome outcome = Choose(need, after, &total);
-  if (outcome != Outcome::kDone) {
-    for (const Chosen& chosen : chosen_) GiveBack(chosen);
-    chosen_.clear();
-    farthest_ = farthest;
+  Outcome outcome = Choose(need, after, &total);
+  if (outcome == Outcome::kDone) {
+    Prune(need, &total);
+    Commit(evict);
+    *freed += total;
     return outcome;
   }
-  Prune(need, &total);
-  Commit(evict);
-  *freed += total;
+  for (const Chosen& chosen : chosen_) GiveBack(chosen);
+  chosen_.clear();
+  if (IdleLeft(after) < need) outcome = Outcome::kTooLittle;
   return outcome;
 }
 
-void Victims::TakeUpTo(uint64_t need, std::vector<ChunkIndex>* evict, uint64_t* freed) {
+void Victims::TakeUpTo(uint64_t need, int64_t after, std::vector<ChunkIndex>* evict,
+                       uint64_t* freed) {
   Gather();
   uint64_t total = 0;
-  if (Choose(need, kForAll, &total) == Outcome::kDone) Prune(need, &total);
+  if (Choose(need, after, &total) == Outcome::kDone) Prune(need, &total);
   Commit(evict);
   *freed += total;
 }
@@ -90,11 +89,11 @@ uint32_t Victims::NextVictimNeededBy(uint32_t after) {
 
 uint64_t Victims::IdleLeft(int64_t after) {
   Gather();
-  const auto first = static_cast<uint32_t>(after + 1);
-  // What was taken was needed by `farthest_` or later, and of what is later nothing is left.
-  const uint64_t named = after < farthest_ ? ahead_->IdleBefore(ahead_->works()) -
-                                                 ahead_->IdleBefore(first) - named_taken_
-                                           : 0;
+  uint64_t named =
+      ahead_->IdleBefore(ahead_->works()) - ahead_->IdleBefore(static_cast<uint32_t>(after + 1));
+  for (const Chosen& taken : named_taken_) {
+    if (taken.needed_by > after) named -= taken.size;
+  }
   return unnamed_idle_ + named;
 }
 
@@ -149,7 +148,6 @@ bool Victims::ChooseNamed(uint64_t need, int64_t after) {
     if (best->size == need) break;
   }
   best->taken = true;
-  named_taken_ += best->size;
   chosen_.push_back(
       {.chunk = best->chunk, .size = best->size, .needed_by = farthest_, .taken = &best->taken});
   return true;
@@ -159,16 +157,17 @@ void Victims::GiveBack(const Chosen& chosen) {
   *chosen.taken = false;
   if (chosen.needed_by == kUnnamed) {
     unnamed_idle_ += chosen.size;
+    first_untaken_ = 0;
   } else {
-    named_taken_ -= chosen.size;
+    farthest_ = std::max(farthest_, chosen.needed_by);
   }
 }
 
 void Victims::Prune(uint64_t need, uint64_t* total) {
-  // The last choice may have covered what smaller ones before it were taken for. What is needed
-  // later than by `farthest_` is not given back: nothing is left there, says IdleLeft.
+  // The last choice may have covered what smaller ones before it were taken for. The strongest
+  // claim to stay is heard first.
   for (size_t i = chosen_.size(); i-- > 0;) {
-    if (*total - chosen_[i].size < need || chosen_[i].needed_by > farthest_) continue;
+    if (*total - chosen_[i].size < need) continue;
     *total -= chosen_[i].size;
     GiveBack(chosen_[i]);
     chosen_[i].chunk = ChunkIndex();
@@ -180,10 +179,9 @@ void Victims::Commit(std::vector<ChunkIndex>* evict) {
     if (!chosen.chunk) continue;
     evict->push_back(chosen.chunk);
     --left_;
+    if (chosen.needed_by != kUnnamed) named_taken_.push_back(chosen);
   }
   chosen_.clear();
-  // What was given back may be anywhere before.
-  first_untaken_ = 0;
 }
 
 }  // namespace vramspan

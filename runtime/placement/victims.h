@@ -29,8 +29,8 @@ class Victims {
   // Appends victims of `need` bytes or a little more to `evict` and their bytes to `freed`. Takes
   // none if they do not suffice (kTooLittle) or would be more than the maximum (kTooMany).
   Outcome Take(uint64_t need, int64_t after, std::vector<ChunkIndex>* evict, uint64_t* freed);
-  // The same, but takes what there is where that does not suffice.
-  void TakeUpTo(uint64_t need, std::vector<ChunkIndex>* evict, uint64_t* freed);
+  // The same, but takes as many as it may where they do not suffice.
+  void TakeUpTo(uint64_t need, int64_t after, std::vector<ChunkIndex>* evict, uint64_t* freed);
 
   // The work that needs the next victim, or works() where the queue does not name it, or `after`
   // when there is none that is needed later than that.
@@ -72,15 +72,14 @@ class Victims {
   uint32_t left_ = 0;  // Victims that may still be taken.
 
   bool gathered_ = false;
-  bool cut_ = false;                // The policy had more to offer than may be taken.
   std::vector<Candidate> unnamed_;  // In the policy's order.
   size_t first_untaken_ = 0;        // In unnamed_.
-  uint64_t unnamed_idle_ = 0;       // Untaken bytes in unnamed_.
+  uint64_t unnamed_idle_ = 0;       // Bytes idle, untaken and not named; beyond want_ not all.
   uint64_t unnamed_busy_ = 0;       // Complete if the policy was drawn on to its end.
 
-  int64_t farthest_ = 0;      // No named chunk needed by a later work may still leave.
-  uint64_t named_taken_ = 0;  // Bytes.
-  std::vector<Chosen> chosen_;
+  int64_t farthest_ = 0;  // No named chunk that is needed by a later work may still leave.
+  std::vector<Chosen> named_taken_;
+  std::vector<Chosen> chosen_;  // By the call in progress; not in the plan yet.
 };
 
 }  // namespace vramspan
