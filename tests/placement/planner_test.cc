@@ -1,0 +1,425 @@
+#include "runtime/placement/planner.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/placement/world.h"
+
+namespace vramspan {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+using ::testing::IsEmpty;
+
+auto Are(std::initializer_list<uint32_t> ids) { return ElementsAreArray(Ids(ids)); }
+
+TEST(Planner, AnEmptyQueueNeedsNothing) {
+  World w;
+  w.Device(1);
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.evict, IsEmpty());
+  EXPECT_THAT(plan.fetch, IsEmpty());
+  EXPECT_THAT(plan.in_place, IsEmpty());
+  EXPECT_FALSE(plan.wait);
+}
+
+TEST(Planner, FillsFreeRoomInTheOrderOfNeed) {
+  World w;
+  for (uint32_t id = 1; id <= 5; ++id) w.Host(id);
+  w.Queue(Ids({3, 1}));
+  w.Queue(Ids({1, 5}));
+  w.Queue(Ids({2, 4}));
+  w.request.room = MiB(2 * 4);
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.fetch, Are({3, 1, 5, 2}));
+  EXPECT_THAT(plan.evict, IsEmpty());
+  EXPECT_FALSE(plan.wait);
+}
+
+TEST(Planner, EvictsWhatTheQueueDoesNotNameFirstInThePolicysOrder) {
+  World w;
+  for (uint32_t id = 1; id <= 5; ++id) w.Device(id);
+  w.policy().OnUse(ChunkIndex(2));
+  w.Host(6);
+  w.Host(7);
+  w.Host(8);
+  w.Queue(Ids({6, 7, 8}));
+  w.Queue(Ids({1}));
+  w.Queue(Ids({5}));
+  EXPECT_THAT(w.Make().evict, Are({3, 4, 2}));
+}
+
+TEST(Planner, ThenWhatTheQueueNeedsLast) {
+  World w;
+  for (uint32_t id = 1; id <= 4; ++id) w.Device(id);
+  w.Host(6);
+  w.Host(7);
+  w.Queue(Ids({1, 6, 7}));
+  w.Queue(Ids({2}));
+  w.Queue(Ids({4}));
+  w.Queue(Ids({3, 2}));
+  EXPECT_THAT(w.Make().evict, Are({3, 4}));
+}
+
+TEST(Planner, TheWorksOwnChunksStay) {
+  World w;
+  w.Device(1);
+  w.Host(2);
+  w.Host(3);
+  w.Queue(Ids({1, 2}));
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.evict, IsEmpty());
+  EXPECT_THAT(plan.fetch, IsEmpty());
+  EXPECT_THAT(plan.in_place, ElementsAre(0));
+  EXPECT_FALSE(plan.wait);
+}
+
+TEST(Planner, WhatIsNeededSoonerIsNotEvictedForWhatIsNeededLater) {
+  World w;
+  w.Device(1);
+  w.Device(2);
+  w.Host(3);
+  w.Queue(Ids({1}));
+  w.Queue(Ids({2}));
+  w.Queue(Ids({3}));
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.evict, IsEmpty());
+  EXPECT_THAT(plan.fetch, IsEmpty());
+  EXPECT_THAT(plan.in_place, IsEmpty());
+}
+
+TEST(Planner, WaitsWhereABusyChunkCouldMakeRoom) {
+  World w;
+  w.Device(1).busy = true;
+  w.Host(2);
+  w.Queue(Ids({2}));
+  Plan plan = w.Make();
+  EXPECT_TRUE(plan.wait);
+  EXPECT_THAT(plan.in_place, IsEmpty());
+  EXPECT_THAT(plan.evict, IsEmpty());
+
+  w.Device(1).movable = false;
+  plan = w.Make();
+  EXPECT_FALSE(plan.wait);
+  EXPECT_THAT(plan.in_place, ElementsAre(0));
+}
+
+TEST(Planner, WaitsForABusyChunkThatTheQueueNeedsLater) {
+  World w;
+  w.Device(1).busy = true;
+  w.Host(2);
+  w.Queue(Ids({2}));
+  w.Queue(Ids({1}));
+  EXPECT_TRUE(w.Make().wait);
+}
+
+TEST(Planner, TheHeadsOwnBusyChunksPromiseNoRoom) {
+  World w;
+  w.Device(1).busy = true;
+  w.Host(2);
+  w.Queue(Ids({1, 2}));
+  EXPECT_THAT(w.Make().in_place, ElementsAre(0));
+}
+
+TEST(Planner, AHostChunkInUseIsFetchedLater) {
+  World w;
+  w.Host(1).busy = true;
+  w.Queue(Ids({1}));
+  w.request.room = MiB(2);
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.fetch, IsEmpty());
+  EXPECT_TRUE(plan.wait);
+}
+
+TEST(Planner, AHostChunkInUseIsNotWaitedForWhereNoRoomWillBe) {
+  // The same oversized work again and again: nothing changes when the last run of it ends.
+  World w;
+  w.Device(1).busy = true;
+  w.Host(2).busy = true;
+  w.Queue(Ids({1, 2}));
+  EXPECT_THAT(w.Make().in_place, ElementsAre(0));
+  w.Queue(Ids({1, 2}));
+  w.request.released = 1;
+  EXPECT_THAT(w.Make().in_place, ElementsAre(1));
+}
+
+TEST(Planner, RoomThatIsComingIsUsedBeforeMoreIsEvicted) {
+  World w;
+  w.Device(1);
+  w.Host(2);
+  w.Host(3);
+  w.Queue(Ids({2, 3}));
+  w.request.room_coming = MiB(2);
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.fetch, Are({2, 3}));
+  EXPECT_THAT(plan.evict, Are({1}));
+}
+
+TEST(Planner, ServesInPlaceWhatItIsToldTo) {
+  World w;
+  w.Host(1).prefer_host = true;
+  w.Host(2).movable = false;
+  w.Host(3);
+  w.Queue(Ids({1, 2, 3}));
+  w.request.room = MiB(64);
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.fetch, Are({3}));
+  EXPECT_FALSE(plan.wait);
+  EXPECT_THAT(plan.in_place, IsEmpty());
+}
+
+TEST(Planner, ASetLargerThanTheDeviceIsFetchedInPartAndThenLeftAlone) {
+  World w;
+  for (uint32_t id = 1; id <= 4; ++id) w.Device(id);
+  for (uint32_t id = 5; id <= 10; ++id) w.Host(id);
+  // 4 is the work's own, 1 to 3 are not: three of the five that it lacks fit.
+  w.Queue(Ids({5, 4, 6, 7, 8, 9}));
+  Plan plan = w.Make();
+  EXPECT_THAT(plan.evict, Are({1, 2, 3}));
+  EXPECT_THAT(plan.fetch, Are({5, 6, 7}));
+  EXPECT_THAT(plan.in_place, IsEmpty()) << "more is being done";
+  EXPECT_FALSE(plan.wait);
+
+  World after;
+  for (uint32_t id = 4; id <= 7; ++id) after.Device(id);
+  for (uint32_t id = 8; id <= 9; ++id) after.Host(id);
+  after.Queue(Ids({5, 4, 6, 7, 8, 9}));
+  after.Queue(Ids({5, 4, 6, 7, 8, 9}));
+  plan = after.Make();
+  EXPECT_THAT(plan.evict, IsEmpty()) << "churns";
+  EXPECT_THAT(plan.in_place, ElementsAre(0));
+}
+
+TEST(Planner, ASmallerChunkOfTheHeadMayFitWhereALargeOneDoesNot) {
+  World w;
+  w.Host(1, MiB(64));
+  w.Host(2, MiB(2));
+  w.Queue(Ids({1, 2}));
+  w.request.room = MiB(4);
+  EXPECT_THAT(w.Make().fetch, Are({2}));
+}
+
+TEST(Planner, LaterWorkDoesNotTakeTheRoomThatTheHeadWaitsFor) {
+  World w;
+  w.Device(1).busy = true;
+  w.Host(2, MiB(4));
+  w.Host(3, MiB(2));
+  w.Queue(Ids({2}));
+  w.Queue(Ids({3}));
+  w.request.room = MiB(2);
+  w.request.room_coming = MiB(0);
+  const Plan plan = w.Make();
+  EXPECT_TRUE(plan.wait);
+  EXPECT_THAT(plan.fetch, IsEmpty());
+}
+
+TEST(Planner, PrefersAVictimThatFits) {
+  World w;
+  w.Device(1, MiB(64));
+  w.Device(2, MiB(16));
+  w.Device(3, MiB(2));
+  w.Host(4, MiB(2));
+  w.Queue(Ids({4}));
+  EXPECT_THAT(w.Make().evict, Are({3}));
+  w.Queue(Ids({1, 2, 3}));  // All needed by the same work: an equal claim.
+  EXPECT_THAT(w.Make().evict, Are({3}));
+}
+
+TEST(Planner, GivesBackVictimsThatALargerOneMakesNeedless) {
+  World w;
+  w.Device(1, MiB(2));
+  w.Device(2, MiB(64));
+  w.Host(3, MiB(64));
+  w.Queue(Ids({3}));
+  w.Queue(Ids({2}));
+  EXPECT_THAT(w.Make().evict, Are({2})) << "chunk 1 alone is not enough, and 2 is without it";
+}
+
+TEST(Planner, EvictsNothingInVain) {
+  World w;
+  w.Device(1, MiB(2));
+  w.Host(3, MiB(64));
+  w.Queue(Ids({3}));
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.evict, IsEmpty());
+  EXPECT_THAT(plan.in_place, ElementsAre(0));
+}
+
+TEST(Planner, KeepsToTheNumberOfMovesWanted) {
+  World w;
+  for (uint32_t id = 1; id <= 20; ++id) w.Device(id);
+  for (uint32_t id = 21; id <= 40; ++id) w.Host(id);
+  Chunks all;
+  for (uint32_t id = 21; id <= 40; ++id) all.push_back(ChunkIndex(id));
+  w.Queue(all);
+  w.request.max_fetches = 5;
+  Plan plan = w.Make();
+  EXPECT_EQ(plan.fetch.size(), 5u);
+  EXPECT_EQ(plan.evict.size(), 5u);
+  EXPECT_TRUE(plan.wait);
+
+  w.request.max_fetches = 100;
+  w.request.max_evictions = 3;
+  plan = w.Make();
+  EXPECT_EQ(plan.fetch.size(), 3u);
+  EXPECT_EQ(plan.evict.size(), 3u);
+  EXPECT_TRUE(plan.wait);
+
+  w.request.max_fetches = w.request.max_evictions = 0;
+  plan = w.Make();
+  EXPECT_THAT(plan.fetch, IsEmpty());
+  EXPECT_TRUE(plan.wait) << "what is not wanted at present can be done later";
+}
+
+TEST(Planner, TooManySmallVictimsAreWaitedForNotGivenUpOn) {
+  World w;
+  for (uint32_t id = 1; id <= 64; ++id) w.Device(id, MiB(2));
+  w.Host(70, MiB(64));
+  w.Queue(Ids({70}));
+  w.request.max_evictions = 4;
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.in_place, IsEmpty());
+  EXPECT_TRUE(plan.wait);
+  EXPECT_THAT(plan.evict, Are({1, 2, 3, 4})) << "a beginning";
+  w.request.max_evictions = 32;
+  EXPECT_THAT(w.Make().fetch, Are({70}));
+}
+
+TEST(Planner, LooksNoFurtherThanTheHorizon) {
+  World w;
+  for (uint32_t id = 1; id <= 6; ++id) w.Host(id);
+  for (uint32_t id = 1; id <= 6; ++id) w.Queue(Ids({id}));
+  w.request.room = MiB(64);
+  w.request.horizon = MiB(4);
+  EXPECT_THAT(w.Make().fetch, Are({1, 2, 3})) << "the third takes it beyond";
+  w.request.horizon = MiB(0);
+  EXPECT_THAT(w.Make().fetch, Are({1}));
+  w.request.released = 2;
+  EXPECT_THAT(w.Make().fetch, Are({3})) << "the head is always seen";
+}
+
+TEST(Planner, ReleasedWorkIsNotFetchedFor) {
+  World w;
+  w.Host(1);
+  w.Host(2);
+  w.Queue(Ids({1}));
+  w.request.room = MiB(64);
+  w.request.released = 1;
+  EXPECT_THAT(w.Make().fetch, IsEmpty());
+  w.Queue(Ids({2}));
+  EXPECT_THAT(w.Make().fetch, Are({2}));
+}
+
+TEST(Planner, AHeadFarBehindReleasedWorkIsNotFetchedForTooEarly) {
+  World w;
+  constexpr uint32_t kCycle = 16, kRoom = 12;
+  for (uint32_t id = 1; id <= kRoom; ++id) w.Device(id);
+  for (uint32_t id = kRoom + 1; id <= kCycle; ++id) w.Host(id);
+  // 1 has just run; 2 to 12 are released and running or about to.
+  for (uint32_t pass = 0; pass < 2; ++pass) {
+    for (uint32_t id = 1; id <= kCycle; ++id) {
+      if (pass > 0 || id > 1) w.Queue(Ids({id}));
+    }
+  }
+  for (uint32_t id = 2; id <= kRoom; ++id) w.Device(id).busy = true;
+  w.request.released = kRoom - 1;
+  Plan plan = w.Make();
+  EXPECT_THAT(plan.evict, IsEmpty());
+  EXPECT_TRUE(plan.wait) << "there is time";
+
+  World hidden;
+  for (uint32_t id = 1; id <= kRoom; ++id) hidden.Device(id).busy = id > 1;
+  for (uint32_t id = kRoom + 1; id <= kCycle; ++id) hidden.Host(id);
+  for (size_t i = kRoom - 1; i < w.works().size(); ++i) hidden.Queue(w.works()[i]);
+  plan = hidden.Make();
+  EXPECT_THAT(plan.evict, Are({1})) << "nothing is known to run before it";
+  EXPECT_THAT(plan.fetch, Are({13}));
+}
+
+TEST(Planner, LongWorkGivesTime) {
+  World w;
+  w.Device(1);
+  w.Device(2);
+  w.Host(3);
+  w.Host(4);
+  w.Queue(Ids({2}), 100);
+  w.Queue(Ids({3}), 1);
+  w.Queue(Ids({4}), 1);
+  for (int i = 0; i < 20; ++i) w.Queue(Ids({2}), 1);
+  w.Queue(Ids({1}), 1);
+  EXPECT_THAT(w.Make().fetch, IsEmpty()) << "not due within the first tenth of the way";
+  World quick;
+  quick.Device(1);
+  quick.Device(2);
+  quick.Host(3);
+  quick.Host(4);
+  quick.Queue(Ids({2}), 1);
+  quick.Queue(Ids({3}), 1);
+  quick.Queue(Ids({4}), 1);
+  for (int i = 0; i < 20; ++i) quick.Queue(Ids({2}), 1);
+  quick.Queue(Ids({1}), 1);
+  EXPECT_THAT(quick.Make().fetch, Are({3}));
+  EXPECT_THAT(quick.Make().evict, Are({1}));
+}
+
+TEST(Planner, MustFreeNeedsNoQueue) {
+  World w;
+  for (uint32_t id = 1; id <= 4; ++id) w.Device(id);
+  w.Device(2).busy = true;
+  w.request.must_free = MiB(4);
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.evict, Are({1, 3}));
+  EXPECT_THAT(plan.fetch, IsEmpty());
+}
+
+TEST(Planner, MustFreeTakesTheLeastNeededAndTheHeadsLast) {
+  World w;
+  for (uint32_t id = 1; id <= 4; ++id) w.Device(id);
+  w.Queue(Ids({1}));
+  w.Queue(Ids({3}));
+  w.Queue(Ids({2}));
+  w.request.must_free = MiB(6);
+  EXPECT_THAT(w.Make().evict, Are({4, 2, 3}));
+  w.request.must_free = MiB(64);
+  EXPECT_THAT(w.Make().evict, Are({4, 2, 3, 1})) << "as much as there is";
+}
+
+TEST(Planner, MustFreeComesBesideWhatFetchesNeed) {
+  World w;
+  for (uint32_t id = 1; id <= 4; ++id) w.Device(id);
+  w.Host(5);
+  w.Queue(Ids({5}));
+  w.request.must_free = MiB(2);
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.evict, Are({1, 2}));
+  EXPECT_THAT(plan.fetch, Are({5}));
+}
+
+TEST(Planner, WhatMustFreeLeavesOverIsRoom) {
+  World w;
+  w.Device(1, MiB(64));
+  w.Host(2, MiB(16));
+  w.Queue(Ids({2}));
+  w.request.must_free = MiB(2);
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.evict, Are({1}));
+  EXPECT_THAT(plan.fetch, Are({2}));
+}
+
+TEST(Planner, ManyPlansLeaveNoTrace) {
+  World w;
+  for (uint32_t id = 1; id <= 4; ++id) w.Device(id);
+  for (uint32_t id = 5; id <= 8; ++id) w.Host(id);
+  w.Queue(Ids({1, 5}));
+  w.Queue(Ids({2, 6}));
+  w.Queue(Ids({3, 7}));
+  const Plan first = w.Make();
+  for (int i = 0; i < 100; ++i) {
+    const Plan again = w.Make();
+    ASSERT_EQ(again.evict, first.evict);
+    ASSERT_EQ(again.fetch, first.fetch);
+  }
+}
+
+}  // namespace
+}  // namespace vramspan
