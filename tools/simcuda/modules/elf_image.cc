@@ -73,7 +73,8 @@ size_t SegmentsEnd(const std::vector<Elf64_Phdr>& headers) {
   return end <= kMaxImageBytes ? end : 0;
 }
 
-// Checks a complete file and cuts the section table off, which was not taken along.
+// Checks a complete file. Cuts the section table off, which was not taken along, and the order to
+// protect part of the data after relocation, which could name data that must stay writable.
 CUresult Seal(ImageFile* file) {
   void* bytes = mmap(nullptr, file->size, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd.get(), 0);
   if (bytes == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -82,6 +83,12 @@ CUresult Seal(ImageFile* file) {
   header->e_shnum = 0;
   header->e_shstrndx = SHN_UNDEF;
   const CUresult result = ValidateImage(static_cast<const char*>(bytes), file->size);
+  if (result == CUDA_SUCCESS) {
+    auto* segments = reinterpret_cast<Elf64_Phdr*>(static_cast<char*>(bytes) + header->e_phoff);
+    for (int i = 0; i < header->e_phnum; ++i) {
+      if (segments[i].p_type == PT_GNU_RELRO) segments[i].p_type = PT_NULL;
+    }
+  }
   munmap(bytes, file->size);
   return result;
 }
