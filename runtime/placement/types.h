@@ -51,6 +51,8 @@ struct PlanRequest {
   Bytes room;
   // Device bytes that moves in progress will set free; counted for fetches that may wait.
   Bytes room_coming;
+  // A cycle is recognised only where the look-ahead spans it: what was just used is needed last,
+  // and beyond the horizon nobody knows. Cut it short only for the planner's own time.
   Bytes horizon;
   // Bytes over budget that must go whoever needs them (a budget that was lowered), beyond those
   // that moves in progress will set free.
