@@ -188,6 +188,12 @@ TEST_F(CaptureTest, HarmlessBesideAGlobalCapture) {
     EXPECT_EQ(cuStreamQuery(other_), CUDA_SUCCESS);
   });
   UnmapChunk(chunk);
+  // The capturing thread itself may as well, while it is relaxed.
+  CUstreamCaptureMode mode = kRelaxed;
+  SIM_OK(cuThreadExchangeStreamCaptureMode(&mode));
+  SIM_EXPECT_OK(cuStreamSynchronize(other_));
+  SIM_OK(cuThreadExchangeStreamCaptureMode(&mode));
+  EXPECT_EQ(mode, kRelaxed);
   ExpectGood(stream_);
 }
 
