@@ -18,7 +18,8 @@ using memory::RangePtr;
 constexpr size_t kPitchAlignment = 512;
 
 // Frees what starts at the address, if it is of one of the kinds; afterwards nothing finds it any
-// more. Waits for all work of its context first, as cuMemFree and cuMemFreeHost do.
+// more. Waits for all work of its context first and holds up its submissions meanwhile, as
+// cuMemFree and cuMemFreeHost do.
 CUresult FreeRangeAt(CUdeviceptr address, std::initializer_list<RangeKind> kinds) {
   RangePtr range;
   for (const RangeKind kind : kinds) {
@@ -26,7 +27,7 @@ CUresult FreeRangeAt(CUdeviceptr address, std::initializer_list<RangeKind> kinds
   }
   if (!range) return CUDA_ERROR_INVALID_VALUE;
   const ContextPtr context = Driver::Get().contexts().FindQuietly(range->context);
-  if (context) context->WaitIdle();
+  if (context) context->WaitIdleAlone();
   memory::FreeRange(*range);
   return context ? context->error() : CUDA_SUCCESS;
 }

@@ -95,6 +95,7 @@ CUresult Context::Enqueue(Stream& stream, OpPtr op, Ticket* ticket) {
   // Waits for room before the lock: a full queue must not hold up the other streams' calls.
   stream.queue_->AcquireSlot();
   MutexLock lock(submit_mutex_);
+  while (waiting_alone_ > 0) nobody_alone_.Wait(submit_mutex_);
   if (destroyed_) {
     stream.queue_->ReleaseSlot();
     return CUDA_ERROR_CONTEXT_IS_DESTROYED;
@@ -132,6 +133,16 @@ void Context::WaitIdle() {
     for (const auto& queue : queues_) tickets.push_back(queue->Pushed());
   }
   for (const Ticket& ticket : tickets) ticket.Wait();
+}
+
+void Context::WaitIdleAlone() {
+  {
+    MutexLock lock(submit_mutex_);
+    ++waiting_alone_;
+  }
+  WaitIdle();
+  MutexLock lock(submit_mutex_);
+  if (--waiting_alone_ == 0) nobody_alone_.NotifyAll();
 }
 
 void Context::Destroy() {

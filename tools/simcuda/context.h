@@ -48,6 +48,8 @@ class Context : public std::enable_shared_from_this<Context> {
   // Waits until everything that was submitted before the call has finished, in every stream, those
   // destroyed since too. (Lazy module loading does this inside a first launch.)
   void WaitIdle();
+  // The same, and until it returns no other thread's submission does, as beside a cuMemFree.
+  void WaitIdleAlone();
 
   // Ends all work, waits for the workers, returns the memory. Calls afterwards get
   // CUDA_ERROR_CONTEXT_IS_DESTROYED. Not on a worker.
@@ -81,6 +83,8 @@ class Context : public std::enable_shared_from_this<Context> {
   // Of every blocking stream, those destroyed with unfinished work too.
   std::vector<ProgressPtr> blocking_ SIMCUDA_GUARDED_BY(submit_mutex_);
   bool destroyed_ SIMCUDA_GUARDED_BY(submit_mutex_) = false;
+  int waiting_alone_ SIMCUDA_GUARDED_BY(submit_mutex_) = 0;
+  CondVar nobody_alone_;
 };
 
 }  // namespace simcuda
