@@ -16,11 +16,22 @@ CUresult CopyAsync(const Copy& copy, CUstream handle) {
   return SubmitCopy(*stream, copy, /*synchronous=*/false);
 }
 
+// What captures forbid a call that waits. Work of the legacy stream would be part of a capture in a
+// blocking one, and that is the answer that comes first.
+CUresult CheckCaptures(const Stream& stream) {
+  CUresult result = CUDA_SUCCESS;
+  if (stream.kind() == StreamKind::kLegacy) {
+    result = capture::CheckLegacyCall(*stream.context(), /*synchronous=*/false);
+  }
+  if (result != CUDA_SUCCESS) return result;
+  return capture::CheckLegacyCall(*stream.context(), /*synchronous=*/true);
+}
+
 // In the legacy stream, or the per-thread one of a _ptds entry point.
 CUresult CopyNow(const Copy& copy) {
   StreamPtr stream;
   if (const CUresult r = FindStream(nullptr, &stream); r != CUDA_SUCCESS) return r;
-  const CUresult r = capture::CheckLegacyCall(*stream->context(), /*synchronous=*/true);
+  const CUresult r = CheckCaptures(*stream);
   return r != CUDA_SUCCESS ? r : SubmitCopy(*stream, copy, /*synchronous=*/true);
 }
 
@@ -33,7 +44,7 @@ CUresult FillAsync(const FillShape& shape, CUstream handle) {
 CUresult FillNow(const FillShape& shape) {
   StreamPtr stream;
   if (const CUresult r = FindStream(nullptr, &stream); r != CUDA_SUCCESS) return r;
-  const CUresult r = capture::CheckLegacyCall(*stream->context(), /*synchronous=*/true);
+  const CUresult r = CheckCaptures(*stream);
   return r != CUDA_SUCCESS ? r : SubmitFill(*stream, shape, /*synchronous=*/true);
 }
 
