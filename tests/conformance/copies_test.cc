@@ -1,0 +1,126 @@
+// Copies and fills that span handles and cross from device to host chunks and back. The synchronous
+// calls may return before the device has done all of its part, so other streams wait for the
+// context.
+#include <cstring>
+#include <vector>
+
+#include "tests/conformance/fixture.h"
+
+namespace vramspan::conformance {
+namespace {
+
+using Word = unsigned long long;
+
+class Copies : public Conformance {
+ protected:
+  Copies() : chunks_({Where::kDevice, Where::kHostNuma, Where::kDevice, Where::kHostNuma}) {}
+
+  // Every byte.
+  std::vector<unsigned char> Contents() {
+    std::vector<unsigned char> bytes(chunks_.bytes());
+    Must(world_.MemcpyDtoH(bytes.data(), chunks_.at(0), bytes.size()), "cuMemcpyDtoH");
+    return bytes;
+  }
+
+  const Chunks chunks_;
+};
+
+TEST_F(Copies, FromAndToPageableMemory) {
+  const std::vector<Word> words = HashWords(chunks_.bytes(), 1);
+  CU_OK(world_.MemcpyHtoD(chunks_.at(0), words.data(), chunks_.bytes()));
+  CU_OK(cu_.CtxSynchronize());
+  EXPECT_TRUE(KernelSeesHash(chunks_.at(0), chunks_.bytes(), 1));
+  std::vector<Word> back(words.size());
+  CU_OK(world_.MemcpyDtoH(back.data(), chunks_.at(0), chunks_.bytes()));
+  EXPECT_EQ(back, words);
+}
+
+TEST_F(Copies, FromAndToPinnedMemory) {
+  const Pinned pinned(chunks_.bytes());
+  const std::vector<Word> words = HashWords(chunks_.bytes(), 2);
+  memcpy(pinned.as<void>(), words.data(), chunks_.bytes());
+  CU_OK(world_.MemcpyHtoD(chunks_.at(0), pinned.as<void>(), chunks_.bytes()));
+  CU_OK(cu_.CtxSynchronize());
+  EXPECT_TRUE(KernelSeesHash(chunks_.at(0), chunks_.bytes(), 2));
+  memset(pinned.as<void>(), 0, chunks_.bytes());
+  CU_OK(world_.MemcpyDtoH(pinned.as<void>(), chunks_.at(0), chunks_.bytes()));
+  EXPECT_EQ(memcmp(pinned.as<void>(), words.data(), chunks_.bytes()), 0);
+}
+
+TEST_F(Copies, AsyncBothWays) {
+  const Stream stream;
+  const Pinned pinned(chunks_.bytes());
+  const std::vector<Word> words = HashWords(chunks_.bytes(), 3);
+  memcpy(pinned.as<void>(), words.data(), chunks_.bytes());
+  CU_OK(cu_.MemcpyHtoDAsync(chunks_.at(0), pinned.as<void>(), chunks_.bytes(), stream.get()));
+  CU_OK(cu_.StreamSynchronize(stream.get()));
+  memset(pinned.as<void>(), 0, chunks_.bytes());
+  CU_OK(cu_.MemcpyDtoHAsync(pinned.as<void>(), chunks_.at(0), chunks_.bytes(), stream.get()));
+  CU_OK(cu_.StreamSynchronize(stream.get()));
+  EXPECT_EQ(memcmp(pinned.as<void>(), words.data(), chunks_.bytes()), 0);
+}
+
+// From device and host to device and host, across a border on each side.
+TEST_F(Copies, DeviceToDevice) {
+  const Chunks to({Where::kHostNuma, Where::kDevice, Where::kHostNuma, Where::kDevice});
+  const size_t from = kChunk / 2;
+  const size_t bytes = 3 * kChunk;
+  FillHash(chunks_.at(0) + from, bytes, 4);
+  CU_OK(world_.MemcpyDtoD(to.at(0) + from / 2, chunks_.at(0) + from, bytes));
+  CU_OK(cu_.CtxSynchronize());
+  EXPECT_TRUE(KernelSeesHash(to.at(0) + from / 2, bytes, 4));
+  const Stream stream;
+  FillHash(chunks_.at(0) + from, bytes, 5);
+  CU_OK(cu_.MemcpyDtoDAsync(to.at(0) + from, chunks_.at(0) + from, bytes, stream.get()));
+  CU_OK(cu_.StreamSynchronize(stream.get()));
+  EXPECT_TRUE(KernelSeesHash(to.at(0) + from, bytes, 5));
+}
+
+TEST_F(Copies, OfTheKindThatThePointersSay) {
+  const Chunks to({Where::kHostNuma, Where::kDevice, Where::kHostNuma, Where::kDevice});
+  FillHash(chunks_.at(0), chunks_.bytes(), 6);
+  CU_OK(world_.Memcpy(to.at(0), chunks_.at(0), chunks_.bytes()));
+  CU_OK(cu_.CtxSynchronize());
+  EXPECT_TRUE(KernelSeesHash(to.at(0), chunks_.bytes(), 6));
+  const Stream stream;
+  FillHash(chunks_.at(0), chunks_.bytes(), 7);
+  CU_OK(cu_.MemcpyAsync(to.at(0), chunks_.at(0), chunks_.bytes(), stream.get()));
+  CU_OK(cu_.StreamSynchronize(stream.get()));
+  EXPECT_TRUE(KernelSeesHash(to.at(0), chunks_.bytes(), 7));
+}
+
+// A program that believes it holds device memory names the direction.
+TEST_F(Copies, HostChunkAsDeviceMemory) {
+  const std::vector<Word> words = HashWords(kChunk, 8);
+  CU_OK(world_.MemcpyHtoD(chunks_.at(1), words.data(), kChunk));
+  std::vector<Word> back(words.size());
+  CU_OK(world_.MemcpyDtoH(back.data(), chunks_.at(1), kChunk));
+  EXPECT_EQ(back, words);
+}
+
+TEST_F(Copies, LinearFills) {
+  CU_OK(world_.MemsetD8(chunks_.at(0), 0xa5, chunks_.bytes()));
+  EXPECT_EQ(Contents(), std::vector<unsigned char>(chunks_.bytes(), 0xa5));
+  CU_OK(world_.MemsetD32(chunks_.at(0), 0x5a5a5a5a, chunks_.bytes() / 4));
+  EXPECT_EQ(Contents(), std::vector<unsigned char>(chunks_.bytes(), 0x5a));
+  const Stream stream;
+  CU_OK(cu_.MemsetD8Async(chunks_.at(0), 0x11, chunks_.bytes(), stream.get()));
+  CU_OK(cu_.StreamSynchronize(stream.get()));
+  EXPECT_EQ(Contents(), std::vector<unsigned char>(chunks_.bytes(), 0x11));
+}
+
+TEST_F(Copies, TwoDimensionalFills) {
+  constexpr size_t kPitch = 4096;
+  constexpr size_t kWidth = 1000;
+  CU_OK(world_.MemsetD8(chunks_.at(0), 1, chunks_.bytes()));
+  CU_OK(world_.MemsetD2D8(chunks_.at(0), kPitch, 2, kWidth, chunks_.bytes() / kPitch));
+  const std::vector<unsigned char> contents = Contents();
+  size_t wrong = 0;
+  for (size_t i = 0; i < contents.size(); ++i) {
+    wrong += contents[i] != (i % kPitch < kWidth ? 2 : 1) ? 1 : 0;
+  }
+  EXPECT_EQ(wrong, 0u);
+}
+
+}  // namespace
+}  // namespace vramspan::conformance

@@ -1,0 +1,15 @@
+// Rules that the simulated driver cannot have: instructions of one GPU generation, and CUPTI. They
+// are tests of the program only where they can be tried.
+#ifndef VRAMSPAN_TESTS_CONFORMANCE_GPU_ONLY_H_
+#define VRAMSPAN_TESTS_CONFORMANCE_GPU_ONLY_H_
+
+namespace vramspan::conformance {
+
+// On a real device of compute capability 9.0 or more, if this program carries kernels for it.
+void RegisterHopperTests();
+// On a real device, where libcupti can be opened.
+void RegisterCuptiTests();
+
+}  // namespace vramspan::conformance
+
+#endif  // VRAMSPAN_TESTS_CONFORMANCE_GPU_ONLY_H_

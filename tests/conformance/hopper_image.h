@@ -1,0 +1,11 @@
+#ifndef VRAMSPAN_TESTS_CONFORMANCE_HOPPER_IMAGE_H_
+#define VRAMSPAN_TESTS_CONFORMANCE_HOPPER_IMAGE_H_
+
+namespace vramspan::conformance {
+
+// What cuModuleLoadData takes, or null. Lasts for the life of the program.
+const void* HopperImage();
+
+}  // namespace vramspan::conformance
+
+#endif  // VRAMSPAN_TESTS_CONFORMANCE_HOPPER_IMAGE_H_
