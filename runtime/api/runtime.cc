@@ -158,7 +158,7 @@ StatusOr<DevicePtr> Runtime::Allocate(Bytes size) {
   StatusOr<DevicePtr> p = memory_->Allocate(size);
   if (size > SmallObjects::kMaxSmall && memory_->filling()) {
     memory_->PrepareHost();
-    mover_->Wake();
+    mover_->WakeAndArm();
   }
   return p;
 }

@@ -51,6 +51,7 @@
   X(StreamIsCapturing, cuStreamIsCapturing)                             \
   X(StreamWaitEvent, cuStreamWaitEvent)                                 \
   X(StreamWaitValue32, cuStreamWaitValue32_v2)                          \
+  X(StreamWriteValue32, cuStreamWriteValue32_v2)                        \
   X(EventCreate, cuEventCreate)                                         \
   X(EventDestroy, cuEventDestroy_v2)                                    \
   X(EventRecord, cuEventRecord)                                         \

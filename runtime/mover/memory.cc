@@ -16,6 +16,14 @@ constexpr size_t kSmallQuarantine = 4096;
 constexpr uint64_t kQuarantineShare = 16;
 constexpr uint64_t kFillingPercent = 80;
 
+constexpr uint64_t kLeastChunksOfBudget = 32;
+
+int LargestChunk(Bytes budget) {
+  int log2 = kMaxChunkLog2;
+  while (log2 > kMinChunkLog2 && ChunkBytes(log2) * kLeastChunksOfBudget > budget) --log2;
+  return log2;
+}
+
 std::string AddressText(DevicePtr p) { return absl::StrFormat("0x%x", p.value); }
 
 }  // namespace
@@ -135,7 +143,12 @@ StatusOr<DevicePtr> Memory::AllocateOnce(Bytes size) {
     Allocation allocation;
     allocation.requested = size;
     allocation.reserved = RoundUp(size, kGranularity);
-    const std::vector<int> sizes = ChunkSizesFor(size, options_.chunk_log2);
+    std::vector<int> sizes = ChunkSizesFor(size, options_.chunk_log2);
+    // Chosen sizes leave a small budget enough chunks to choose among.
+    if (const int most = LargestChunk(device_pool_->budget());
+        options_.chunk_log2 == 0 && sizes.front() > most) {
+      sizes = ChunkSizesFor(size, most);
+    }
     allocation.first_chunk_log2 = static_cast<uint32_t>(sizes.front());
     VS_ASSIGN_OR_RETURN(p, Place(sizes, &allocation));
   }

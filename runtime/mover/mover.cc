@@ -11,12 +11,13 @@ namespace vramspan {
 namespace {
 
 // How long a closing gate waits for threads that are inside it; see Gate.
-constexpr std::chrono::milliseconds kGateDeadline{1};
+constexpr std::chrono::milliseconds kGateDeadline{20};
 // Polling without a pause for this long after the last progress, then with short sleeps.
 constexpr std::chrono::microseconds kSpin{200};
 constexpr std::chrono::microseconds kShortSleep{20};
 constexpr std::chrono::milliseconds kLongSleep{1};
 constexpr size_t kArrivalScan = 256;
+constexpr std::chrono::milliseconds kHealthPeriod{100};
 
 uint64_t NextNotes() {
   static std::atomic<uint64_t> next{1};
@@ -30,7 +31,6 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
       driver_(memory->shared_driver()),
       options_(options),
       notes_(NextNotes()),
-      events_(driver_),
       streams_(driver_),
       planner_(&memory->policy()),
       last_progress_(Clock::now()) {
@@ -41,15 +41,15 @@ Mover::~Mover() {
   {
     MutexLock lock(memory_.mu);
     WakeThread();
-    while (!Idle()) done_.Wait(memory_.mu);
+    WaitUntil([this]() VS_NO_THREAD_SAFETY_ANALYSIS { return Idle(); });
     stop_ = true;
     WakeThread();
   }
   thread_.join();
   ScopedContext current(*driver_, memory_.options().context);
   copy_.reset();
-  MutexLock lock(memory_.mu);
-  for (CUevent event : settling_) events_.Give(event);
+  // Fails only in a dead context.
+  if (health_ != nullptr) (*driver_)->StreamDestroy(health_);
 }
 
 void Mover::Loop() {
@@ -79,7 +79,11 @@ bool Mover::Round() {
     look_again_ = false;
   }
   bool progress = TryArm();
-  if (!armed_.load(std::memory_order_relaxed)) return progress;
+  if (!armed_.load(std::memory_order_relaxed)) {
+    // Nothing is recorded yet, but streams may have been forgotten.
+    MutexLock lock(memory_.mu);
+    return PollFinished() || progress;
+  }
   {
     MutexLock lock(memory_.mu);
     progress |= PollFinished();
@@ -111,11 +115,11 @@ void Mover::Pause() {
   sleeping_ = true;
   if (active) {
     wake_.WaitFor(memory_.mu, kShortSleep);
-  } else if (open_works_ != 0 || !settling_.empty() || memory_.has_dying() ||
+  } else if (open_works_ != 0 || settling_ != 0 || memory_.has_dying() ||
              want_arm_.load(std::memory_order_relaxed) || OverBudget().value != 0) {
     wake_.WaitFor(memory_.mu, kLongSleep);
     // What happened on the device meanwhile tells nobody.
-    look_again_ = look_again_ || open_works_ != 0 || !settling_.empty();
+    look_again_ = look_again_ || open_works_ != 0 || settling_ != 0;
   } else {
     wake_.Wait(memory_.mu);
   }
@@ -147,6 +151,16 @@ bool Mover::TryArm() {
     copy_ = *std::move(engine);
     synchronous_.store(!own, std::memory_order_relaxed);
   }
+  if (health_ == nullptr) {
+    const CUresult result = (*driver_)->StreamCreate(&health_, CU_STREAM_NON_BLOCKING);
+    if (result != CUDA_SUCCESS) {
+      MutexLock lock(memory_.mu);
+      health_ = nullptr;
+      RecordError(DriverError(result, "cuStreamCreate", "to watch the context"));
+      want_arm_.store(false, std::memory_order_release);
+      return false;
+    }
+  }
   if (!gate_.Close(kGateDeadline)) return false;
   armed_.store(true, std::memory_order_release);
   {
@@ -164,28 +178,17 @@ bool Mover::PollFinished() {
     while (!state->in_flight.empty()) {
       Work* work = state->in_flight.front();
       if (!work->ended) break;
-      if (work->end != nullptr) {
-        const CUresult result = (*driver_)->EventQuery(work->end);
-        if (result == CUDA_ERROR_NOT_READY) break;
-        // Any other error means a dead context, in which nothing runs any more.
-        if (result != CUDA_SUCCESS) {
-          RecordError(DriverError(result, "cuEventQuery", "of declared work"));
-        }
-      }
+      if (work->end.has_value() && !state->Reached(*work->end) && !dead_) break;
       state->in_flight.pop_front();
       Finish(work);
       any = true;
     }
-  }
-  const size_t settling = settling_.size();
-  std::erase_if(settling_, [&](CUevent event) VS_NO_THREAD_SAFETY_ANALYSIS {
-    if ((*driver_)->EventQuery(event) == CUDA_ERROR_NOT_READY) return false;
-    events_.Give(event);
-    return true;
-  });
-  if (settling != settling_.size()) {
-    UpdateTracking();
-    any = true;
+    if (state->settles_at.has_value() && (dead_ || state->Reached(*state->settles_at))) {
+      state->settles_at.reset();
+      --settling_;
+      UpdateTracking();
+      any = true;
+    }
   }
   if (any) streams_.Sweep();
   return any;
@@ -196,10 +199,8 @@ bool Mover::PollArrivals() {
   const size_t n = std::min(queue_.size(), kArrivalScan);
   for (size_t i = 0; i < n; ++i) {
     Work* work = queue_[i];
-    if (work->arrival == nullptr) continue;
-    if ((*driver_)->EventQuery(work->arrival) == CUDA_ERROR_NOT_READY) continue;
-    events_.Give(work->arrival);
-    work->arrival = nullptr;
+    if (!work->arrival.has_value() || !work->stream->Reached(*work->arrival)) continue;
+    work->arrival.reset();
     work->needs_arrival = false;
     for (const ChunkIndex index : work->chunks) DeclareUsers(memory_.chunks()[index]);
     if (work->stream->unrecorded) {
@@ -294,6 +295,10 @@ void Mover::Release(Work* work) {
 void Mover::CheckDeadline() {
   // Moves under way always end, and what they are for waits for them anyhow.
   if (queue_.empty() || !moves_.empty()) return;
+  if (dead_) {
+    for (Work* work : queue_) work->gave_up = look_again_ = true;
+    return;
+  }
   const auto now = Clock::now();
   const auto begun = queue_.front()->begun;
   const bool stuck = now - std::max(last_progress_, begun) > options_.deadline;
@@ -309,8 +314,21 @@ void Mover::CheckDeadline() {
   }
 }
 
+void Mover::WaitUntil(absl::FunctionRef<bool()> condition) {
+  while (!condition()) {
+    if (done_.WaitFor(memory_.mu, kHealthPeriod) || health_ == nullptr || dead_) continue;
+    memory_.mu.Unlock();
+    const CUresult result = (*driver_)->StreamQuery(health_);
+    memory_.mu.Lock();
+    if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) continue;
+    dead_ = true;
+    RecordError(DriverError(result, "cuStreamQuery", "of the program's context, which is dead"));
+    WakeThread();
+  }
+}
+
 bool Mover::Idle() {
-  return queue_.empty() && open_works_ == 0 && settling_.empty() && !look_again_ &&
+  return queue_.empty() && open_works_ == 0 && settling_ == 0 && !look_again_ &&
          moves_under_way_.load(std::memory_order_relaxed) == 0 && !memory_.has_dying();
 }
 

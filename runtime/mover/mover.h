@@ -15,6 +15,7 @@
 #ifndef VRAMSPAN_RUNTIME_MOVER_MOVER_H_
 #define VRAMSPAN_RUNTIME_MOVER_MOVER_H_
 
+#include <absl/functional/function_ref.h>
 #include <absl/types/span.h>
 
 #include <atomic>
@@ -75,6 +76,9 @@ class Mover {
 
   // The budget was lowered or memory was allocated on the host: look again.
   void Wake();
+  // Wake, and where memory has become short wait until work is recorded (at most a second or so):
+  // so that the work that follows is seen. Does not wait inside a scope.
+  void WakeAndArm();
   // Waits until no declared work is queued or in flight and no move is wanted or under way.
   Status Synchronize();
   // Returns and forgets the first failure of a background move.
@@ -94,7 +98,7 @@ class Mover {
   // There is a flag for a stream not seen before.
   Status EnsureFlags(CUstream stream) VS_EXCLUDES(memory_.mu);
   Status HoldStream(Work* work, StreamState* state, bool needs_arrival);
-  Status EndWork(Work* work, CUstream stream);
+  Status EndWork(Work* work);
   // Whether it may run as memory lies, without a look at anybody else.
   bool RunsAsItIs(const Work& work) VS_REQUIRES(memory_.mu);
   void CollectChunks(absl::Span<const WorkRange> ranges, Work* work) VS_REQUIRES(memory_.mu);
@@ -121,6 +125,9 @@ class Mover {
   bool Ready(const Work& work) VS_REQUIRES(memory_.mu);
   void Release(Work* work) VS_REQUIRES(memory_.mu);
   void CheckDeadline() VS_REQUIRES(memory_.mu);
+  // Waits on done_ until `condition` holds, and looks now and then whether the context still lives:
+  // in a dead one no mark is reached any more.
+  void WaitUntil(absl::FunctionRef<bool()> condition) VS_REQUIRES(memory_.mu);
   bool Idle() VS_REQUIRES(memory_.mu);
 
   // --- moves (mover_moves.cc) ---
@@ -151,12 +158,11 @@ class Mover {
   std::atomic<bool> want_arm_{false};
   std::atomic<bool> synchronous_{false};  // No context of our own: launching threads wait instead.
 
-  EventPool events_;
   Streams streams_ VS_GUARDED_BY(memory_.mu);
   std::deque<Work*> queue_ VS_GUARDED_BY(memory_.mu);  // Held work, in order.
   std::vector<std::unique_ptr<Work>> works_ VS_GUARDED_BY(memory_.mu);
   std::vector<Work*> spare_works_ VS_GUARDED_BY(memory_.mu);
-  std::vector<CUevent> settling_ VS_GUARDED_BY(memory_.mu);  // Of forgotten, unrecorded streams.
+  uint32_t settling_ VS_GUARDED_BY(memory_.mu) = 0;  // Forgotten streams that have yet to settle.
   uint64_t next_work_ VS_GUARDED_BY(memory_.mu) = 1;
   uint32_t open_works_ VS_GUARDED_BY(memory_.mu) = 0;  // Begun, not finished.
   uint32_t unknown_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;
@@ -168,6 +174,8 @@ class Mover {
   Status error_ VS_GUARDED_BY(memory_.mu);
   Planner planner_ VS_GUARDED_BY(memory_.mu);
   bool stop_ VS_GUARDED_BY(memory_.mu) = false;
+  bool dead_ VS_GUARDED_BY(memory_.mu) = false;  // A kernel has killed the context.
+  CUstream health_ = nullptr;  // Of the program's context, never used: to ask whether that lives.
   bool look_again_ VS_GUARDED_BY(memory_.mu) = false;
   bool sleeping_ VS_GUARDED_BY(memory_.mu) = false;
   CondVar wake_;  // For the thread.

@@ -20,6 +20,8 @@ using NvtxRange = nvtx3::scoped_range_in<NvtxDomain>;
 // enough that a plan does not go stale. At most an eighth of the budget, at least two chunks.
 constexpr Bytes kPipeline = MiB(256);
 constexpr uint64_t kPipelineShare = 8;
+// Fetched ahead at the cost of what the queue needs later: two large chunks, eight middling ones.
+constexpr Bytes kAhead = MiB(128);
 constexpr uint32_t kMovesAtOnce = 32;
 // Of the released work, the planner sees the latest this many.
 constexpr size_t kReleasedSeen = 256;
@@ -39,7 +41,8 @@ class Mover::View final : public ResidencyView {
     const Chunk& c = mover_.memory_.chunks()[index];
     ChunkView v;
     v.size = c.size();
-    v.on_device = c.on_device;
+    // A chunk on its way in counts as there: nothing more is to be done for it.
+    v.on_device = c.on_device || (c.state == ChunkState::kMoving && c.device_slot != kNoSlot);
     v.busy = c.in_flight != 0 || c.state == ChunkState::kMoving;
     v.movable =
         mover_.Movable(c) && !(c.on_device && c.advice == Advice::kKeepOnDevice && !over_budget_);
@@ -94,7 +97,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   if (planned.size() > kReleasedSeen) {
     planned.erase(planned.begin(), planned.end() - kReleasedSeen);
   }
-  const size_t released = planned.size();
+  size_t released = planned.size();
   for (Work* work : queue_) {
     // What comes after work that may touch anything is not looked at before it has run.
     if (work->unknown) break;
@@ -108,8 +111,9 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
       }
       continue;
     }
-    if (work->gave_up) continue;
-    planned.push_back(work);
+    // What is let go as it is runs next, but nothing more is fetched for it.
+    if (work->gave_up && planned.size() == released) ++released;
+    if (!work->gave_up || planned.size() < released) planned.push_back(work);
   }
   if (planned.size() == released && over.value == 0) return !evict->empty();
   std::vector<QueuedWork> works;
@@ -118,11 +122,12 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
 
   PlanRequest request;
   request.released = static_cast<uint32_t>(released);
-  request.ahead = PipelineBytes();
+  request.ahead = std::min(PipelineBytes(), kAhead);
   request.queue = works;
   request.room = memory_.device_pool().available();
   request.room_coming = coming;
-  request.horizon = memory_.device_pool().budget() * 2;
+  // All of it: a cycle may be many times the budget, and what it needs must not look unneeded.
+  request.horizon = Bytes(UINT64_MAX);
   request.must_free = over > coming ? over - coming : Bytes(0);
   request.max_fetches = may_fetch ? kMovesAtOnce : 0;
   request.max_evictions = may_evict ? kMovesAtOnce : 0;
@@ -241,6 +246,10 @@ bool Mover::StartFetch(ChunkIndex index) {
     return false;
   }
   move->device_slot = *slot;
+  {
+    MutexLock lock(memory_.mu);
+    memory_.chunks()[index].device_slot = *slot;
+  }
   const StatusOr<DevicePtr> alias = memory_.device_pool().Alias(*slot);
   if (!alias.ok()) {
     Abandon(move.get(), alias.status());
@@ -379,6 +388,7 @@ void Mover::Abandon(Move* move, const Status& why) {
     Chunk& c = memory_.chunks()[move->chunk];
     c.Transition(move->origin);
     if (move->in) {
+      c.device_slot = kNoSlot;
       free_device = move->device_slot;
     } else if (c.host_slot != move->host_slot) {
       free_host = move->host_slot;

@@ -25,7 +25,11 @@ struct Noted {
 thread_local Noted noted[4];
 thread_local unsigned next_noted = 0;
 
-// Beyond this many finished events nobody has looked at, the mover is asked to look.
+// Arming takes a tenth of a second, most of it for a context, unless some thread stays inside the
+// driver: then work that follows goes unseen for a while.
+constexpr std::chrono::seconds kArmPatience{1};
+
+// Beyond this many finished works nobody has looked at, the mover is asked to look.
 constexpr size_t kUnpolled = 64;
 
 bool Counts(const Work& work) { return work.kind != Work::Kind::kEvict; }
@@ -157,7 +161,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
       // nothing tells, and the chunks stay until work that declared them has finished.
       work->needs_arrival = false;
       WakeThread();
-      while (!work->released) done_.Wait(memory_.mu);
+      WaitUntil([work] { return work->released; });
       return absl::OkStatus();
     }
     if (!needs_arrival) WakeThread();
@@ -169,18 +173,12 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
 
 Status Mover::HoldStream(Work* work, StreamState* state, bool needs_arrival) {
   if (needs_arrival) {
-    VS_ASSIGN_OR_RETURN(const CUevent event, events_.Take());
-    const Status recorded =
-        Check((*driver_)->EventRecord(event, state->stream), "cuEventRecord", "before a hold");
-    if (!recorded.ok()) {
-      events_.Give(event);
-      return recorded;
-    }
+    VS_ASSIGN_OR_RETURN(const uint32_t mark, Streams::Mark(*driver_, state));
     MutexLock lock(memory_.mu);
-    work->arrival = event;
+    work->arrival = mark;
     WakeThread();
   }
-  return Check((*driver_)->StreamWaitValue32(state->stream, state->flag_address, work->hold,
+  return Check((*driver_)->StreamWaitValue32(state->stream, state->hold_address, work->hold,
                                              CU_STREAM_WAIT_VALUE_GEQ),
                "cuStreamWaitValue32", "to hold a launch");
 }
@@ -194,7 +192,7 @@ Status Mover::End(CUstream stream) {
   const Scope mine = scope;
   scope = {};
   Status status;
-  if (mine.work != nullptr) status = EndWork(mine.work, mine.stream);
+  if (mine.work != nullptr) status = EndWork(mine.work);
   gate_.Exit();
   if (status.ok() && stream != mine.stream) {
     return absl::InvalidArgumentError(
@@ -203,64 +201,46 @@ Status Mover::End(CUstream stream) {
   return status;
 }
 
-Status Mover::EndWork(Work* work, CUstream stream) {
-  const StatusOr<CUevent> taken = events_.Take();
-  CUevent event = taken.ok() ? *taken : nullptr;
-  Status status = taken.status();
-  if (status.ok()) {
-    status = Check((*driver_)->EventRecord(event, stream), "cuEventRecord", "after declared work");
-  }
+Status Mover::EndWork(Work* work) {
+  const StatusOr<uint32_t> mark = Streams::Mark(*driver_, work->stream);
   // Nothing will tell when the work is done, so wait for it here. That this fails as well means a
   // dead context, in which nothing runs any more.
-  if (!status.ok()) (*driver_)->StreamSynchronize(stream);
-  if (!status.ok()) {
-    events_.Give(event);
-    event = nullptr;
-  }
+  if (!mark.ok()) (*driver_)->StreamSynchronize(work->stream->stream);
   MutexLock lock(memory_.mu);
-  work->end = event;
+  if (mark.ok()) work->end = *mark;
   work->ended = true;
-  if (!status.ok()) WakeThread();
-  return status;
+  if (!mark.ok()) WakeThread();
+  return mark.status();
 }
 
 Status Mover::Forget(CUstream stream) {
+  StreamState* state;
   bool unrecorded;
   {
     MutexLock lock(memory_.mu);
-    const StreamState* state = streams_.Find(stream);
+    state = streams_.Find(stream);
     if (state == nullptr) return absl::OkStatus();
+    static std::atomic<uint64_t> next{uint64_t{1} << 32};
+    notes_.store(next.fetch_add(1, std::memory_order_relaxed), std::memory_order_release);
+    streams_.Forget(state);
     unrecorded = state->unrecorded;
   }
-  CUevent event = nullptr;
-  Status status;
+  StatusOr<uint32_t> mark = 0;
   if (unrecorded) {
     ScopedContext current(*driver_, memory_.options().context);
-    VS_RETURN_IF_ERROR(current.status());
-    VS_ASSIGN_OR_RETURN(event, events_.Take());
-    status = Check((*driver_)->EventRecord(event, stream), "cuEventRecord", "to forget a stream");
-    if (!status.ok()) {
-      events_.Give(event);
-      event = nullptr;
-    }
+    mark = current.status().ok() ? Streams::Mark(*driver_, state) : current.status();
   }
-  static std::atomic<uint64_t> next{uint64_t{1} << 32};
   MutexLock lock(memory_.mu);
-  StreamState* state = streams_.Find(stream);
-  if (state == nullptr) {  // Forgotten by two threads at once.
-    events_.Give(event);
-    return status;
-  }
-  if (event != nullptr) {
-    settling_.push_back(event);
+  // Where its end cannot be told, the state stays, unrecorded for good.
+  if (unrecorded && mark.ok()) {
+    state->settles_at = *mark;
     state->unrecorded = false;
+    ++settling_;
   }
-  notes_.store(next.fetch_add(1, std::memory_order_relaxed), std::memory_order_release);
-  streams_.Forget(state);
   streams_.Sweep();
   UpdateTracking();
   WakeThread();
-  return status;
+  return mark.status();
 }
 
 Status Mover::WaitArmed() {
@@ -298,7 +278,7 @@ Status Mover::Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream strea
   }
   const WorkRange range{ptr, size, false};
   Status status = Submit(work, stream, {&range, 1});
-  if (status.ok()) status = EndWork(work, stream);
+  if (status.ok()) status = EndWork(work);
   gate_.Exit();
   return status;
 }
@@ -332,7 +312,7 @@ Status Mover::Pin(DevicePtr ptr, Bytes size) {
   work->held = true;
   queue_.push_back(work);
   WakeThread();
-  while (!work->released) done_.Wait(memory_.mu);
+  WaitUntil([work] { return work->released; });
   const bool pinned = work->pinned;
   --open_works_;
   Recycle(work);
@@ -470,12 +450,7 @@ Work* Mover::NewWork() {
   return work;
 }
 
-void Mover::Recycle(Work* work) {
-  events_.Give(work->arrival);
-  events_.Give(work->end);
-  work->arrival = work->end = nullptr;
-  spare_works_.push_back(work);
-}
+void Mover::Recycle(Work* work) { spare_works_.push_back(work); }
 
 void Mover::WakeThread() {
   look_again_ = true;
@@ -484,7 +459,7 @@ void Mover::WakeThread() {
 
 void Mover::UpdateTracking() {
   if (!armed_.load(std::memory_order_relaxed)) return;
-  uint64_t unsettled = settling_.size();
+  uint64_t unsettled = settling_;
   for (const auto& s : streams_.all()) unsettled += s->unrecorded;
   stats_.unsettled_streams = unsettled;
   memory_.SetTracking(unsettled == 0 ? Memory::Tracking::kAll : Memory::Tracking::kSinceArmed);
@@ -498,6 +473,17 @@ void Mover::Wake() {
   WakeThread();
 }
 
+void Mover::WakeAndArm() {
+  Wake();
+  if (armed_.load(std::memory_order_acquire) || scope.mover != nullptr) return;
+  const auto until = Clock::now() + kArmPatience;
+  MutexLock lock(memory_.mu);
+  while (!armed_.load(std::memory_order_acquire) && want_arm_.load(std::memory_order_acquire) &&
+         Clock::now() < until) {
+    done_.WaitFor(memory_.mu, std::chrono::milliseconds(5));
+  }
+}
+
 Status Mover::Synchronize() {
   if (scope.mover == this) {
     return absl::FailedPreconditionError(
@@ -506,7 +492,7 @@ Status Mover::Synchronize() {
   if (armed_.load(std::memory_order_acquire)) {
     MutexLock lock(memory_.mu);
     WakeThread();
-    while (!Idle()) done_.Wait(memory_.mu);
+    WaitUntil([this]() VS_NO_THREAD_SAFETY_ANALYSIS { return Idle(); });
   } else {
     VS_RETURN_IF_ERROR(memory_.Drain());
   }

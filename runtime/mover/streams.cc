@@ -7,7 +7,7 @@ namespace vramspan {
 namespace {
 
 constexpr size_t kPageBytes = 64 << 10;
-constexpr size_t kFlagStride = 64;  // A cache line each: the GPU polls them.
+constexpr size_t kFlagStride = 64;  // A cache line each.
 
 }  // namespace
 
@@ -41,9 +41,19 @@ StatusOr<FlagPage> Streams::MakePage(const Driver& driver) {
 void Streams::Add(const FlagPage& page) {
   pages_.push_back(page.host);
   for (size_t at = 0; at < kPageBytes; at += kFlagStride) {
-    auto* word = reinterpret_cast<std::atomic<uint32_t>*>(static_cast<char*>(page.host) + at);
-    free_flags_.push_back({word, page.address + at, 0});
+    auto* words = reinterpret_cast<std::atomic<uint32_t>*>(static_cast<char*>(page.host) + at);
+    free_flags_.push_back({words, page.address + at, 0, 0});
   }
+}
+
+StatusOr<uint32_t> Streams::Mark(const Driver& driver, StreamState* state) {
+  MutexLock lock(state->mark_mu);
+  const uint32_t mark = state->marks + 1;
+  VS_RETURN_IF_ERROR(Check(driver->StreamWriteValue32(state->stream, state->reached_address, mark,
+                                                      CU_STREAM_WRITE_VALUE_DEFAULT),
+                           "cuStreamWriteValue32", "to mark a stream"));
+  state->marks = mark;
+  return mark;
 }
 
 StreamState* Streams::Get(CUstream stream) {
@@ -54,9 +64,15 @@ StreamState* Streams::Get(CUstream stream) {
   free_flags_.pop_back();
   auto state = std::make_unique<StreamState>();
   state->stream = stream;
-  state->flag = flag.word;
-  state->flag_address = flag.address;
-  state->holds = flag.value;
+  state->hold = flag.words;
+  state->reached = flag.words + 1;
+  state->hold_address = flag.address;
+  state->reached_address = flag.address + sizeof(uint32_t);
+  state->holds = flag.holds;
+  {
+    MutexLock lock(state->mark_mu);
+    state->marks = flag.marks;
+  }
   by_key_[key] = state.get();
   states_.push_back(std::move(state));
   return states_.back().get();
@@ -79,36 +95,14 @@ void Streams::Forget(StreamState* state) {
 
 void Streams::Sweep() {
   std::erase_if(states_, [&](const std::unique_ptr<StreamState>& s) {
-    if (!s->forgotten || !s->held.empty() || !s->in_flight.empty()) return false;
-    free_flags_.push_back({s->flag, s->flag_address, s->holds});
+    if (!s->forgotten || s->unrecorded || s->settles_at.has_value() || !s->held.empty() ||
+        !s->in_flight.empty()) {
+      return false;
+    }
+    MutexLock lock(s->mark_mu);
+    free_flags_.push_back({s->hold, s->hold_address, s->holds, s->marks});
     return true;
   });
-}
-
-EventPool::~EventPool() {
-  // Teardown: what fails here fails on a dead context.
-  for (CUevent event : free_) (*driver_)->EventDestroy(event);
-}
-
-StatusOr<CUevent> EventPool::Take() {
-  {
-    MutexLock lock(mu_);
-    if (!free_.empty()) {
-      const CUevent event = free_.back();
-      free_.pop_back();
-      return event;
-    }
-  }
-  CUevent event = nullptr;
-  VS_RETURN_IF_ERROR(Check((*driver_)->EventCreate(&event, CU_EVENT_DISABLE_TIMING),
-                           "cuEventCreate", "for declared work"));
-  return event;
-}
-
-void EventPool::Give(CUevent event) {
-  if (event == nullptr) return;
-  MutexLock lock(mu_);
-  free_.push_back(event);
 }
 
 }  // namespace vramspan

@@ -1,6 +1,7 @@
-// The program's streams as far as they carried declared work: their hold flags, and what of their
-// work is held or in flight. A program's stream is touched only from inside a call that was given
-// it: a handle may be destroyed at any other time, and the driver crashes on such a handle.
+// The program's streams as far as they carried declared work: their words in host memory, and what
+// of their work is held or in flight. A program's stream is touched only from inside a call that
+// was given it: a handle may be destroyed at any other time, and the driver crashes on such a
+// handle.
 //
 // Threads: not safe; the caller holds the memory lock, except where a function says otherwise. No
 // driver call is made under that lock: another thread may sit inside the driver behind held work,
@@ -14,6 +15,7 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -26,32 +28,30 @@ namespace vramspan {
 
 struct StreamState {
   CUstream stream = nullptr;
-  std::atomic<uint32_t>* flag = nullptr;  // In pinned host memory; the stream waits on it.
-  CUdeviceptr flag_address = 0;           // The same word as the device sees it.
-  uint32_t holds = 0;                     // The last hold's value.
-  std::deque<Work*> held;                 // In the order of submission.
-  std::deque<Work*> in_flight;            // Released, not known to have finished.
+  // Words in pinned host memory, and their addresses on the device. The stream waits on `hold`, and
+  // writes into `reached` what Mark told it to, in order: so that the mover learns by a load how
+  // far it has come. (Not by events: querying one may need a lock that a thread inside the driver
+  // holds for as long as its work is held.)
+  std::atomic<uint32_t>* hold = nullptr;
+  std::atomic<uint32_t>* reached = nullptr;
+  CUdeviceptr hold_address = 0;
+  CUdeviceptr reached_address = 0;
+  uint32_t holds = 0;           // The last hold's value.
+  std::deque<Work*> held;       // In the order of submission.
+  std::deque<Work*> in_flight;  // Released, not known to have finished.
   bool unrecorded = false;  // Carried work before arming and none since: when that ends is unknown.
   bool forgotten = false;   // The program gave the handle up; goes when nothing is left.
+  std::optional<uint32_t> settles_at;  // Forgotten while unrecorded: the mark that ends it.
+
+  Mutex mark_mu;  // Marks reach the stream in their own order. Held over that one driver call.
+  uint32_t marks VS_GUARDED_BY(mark_mu) = 0;  // The last mark's value.
+
+  bool Reached(uint32_t mark) const {
+    return static_cast<int32_t>(reached->load(std::memory_order_acquire) - mark) >= 0;
+  }
 };
 
-// Events without timing, kept for use again. Threads: safe; makes its driver calls without a lock.
-class EventPool {
- public:
-  explicit EventPool(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {}
-  ~EventPool();
-
-  // REQUIRES: the runtime's context is current.
-  StatusOr<CUevent> Take();
-  void Give(CUevent event);  // Null is fine.
-
- private:
-  const std::shared_ptr<const Driver> driver_;
-  Mutex mu_;
-  std::vector<CUevent> free_ VS_GUARDED_BY(mu_);
-};
-
-// A page of hold flags.
+// A page of the streams' words.
 struct FlagPage {
   void* host = nullptr;
   CUdeviceptr address = 0;
@@ -77,8 +77,11 @@ class Streams {
 
   // Lets held work go: the stream passes every hold up to `value`. Any thread.
   static void Raise(StreamState* state, uint32_t value) {
-    state->flag->store(value, std::memory_order_release);
+    state->hold->store(value, std::memory_order_release);
   }
+  // Puts a mark into the stream: it is reached when all that was submitted before is done. Any
+  // thread that was given the stream; the memory lock is not held.
+  static StatusOr<uint32_t> Mark(const Driver& driver, StreamState* state);
 
  private:
   struct Key {
@@ -93,9 +96,9 @@ class Streams {
   static Key KeyOf(CUstream stream);
 
   struct Flag {
-    std::atomic<uint32_t>* word;
+    std::atomic<uint32_t>* words;
     CUdeviceptr address;
-    uint32_t value;  // What the word holds: a later stream counts on from there.
+    uint32_t holds, marks;  // What the words hold: a later stream counts on from there.
   };
 
   const std::shared_ptr<const Driver> driver_;

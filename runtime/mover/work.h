@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "runtime/base/units.h"
@@ -34,10 +35,10 @@ struct Work {
   bool needs_arrival = false;     // Some chunk's earlier users are not known; see `arrival`.
   StreamState* stream = nullptr;  // None for work that the host waits for.
   uint32_t hold = 0;              // The value its stream's flag must reach.
-  // Recorded before the hold where some chunk's earlier users are not known: once the stream has
-  // come this far, whatever the program did to the memory before is done.
-  CUevent arrival = nullptr;
-  CUevent end = nullptr;
+  // Marks in its stream. Before the hold, where some chunk's earlier users are not known: once the
+  // stream has come this far, whatever the program did to the memory before is done. And behind it.
+  std::optional<uint32_t> arrival;
+  std::optional<uint32_t> end;
   Clock::time_point begun;
   std::vector<ChunkIndex> chunks;  // Each once.
   std::vector<bool> writes;        // By position in chunks.
@@ -47,7 +48,8 @@ struct Work {
     unknown = gave_up = held = released = ended = pinned = needs_arrival = false;
     stream = nullptr;
     hold = 0;
-    arrival = end = nullptr;
+    arrival.reset();
+    end.reset();
     chunks.clear();
     writes.clear();
   }

@@ -9,7 +9,7 @@ namespace {
 
 int ChosenLog2(Bytes size) {
   if (size < MiB(32)) return kMinChunkLog2;
-  if (size < MiB(256)) return 24;
+  if (size < MiB(128)) return 24;
   return kMaxChunkLog2;
 }
 

@@ -31,8 +31,9 @@ TEST(ChunkSizesFor, FollowsTheRequest) {
   EXPECT_EQ(ChunkSizesFor(MiB(32) - Bytes(1), 0), std::vector<int>(16, 21));
   EXPECT_THAT(ChunkSizesFor(MiB(32), 0), ElementsAre(24, 24));
   EXPECT_THAT(ChunkSizesFor(MiB(46), 0), ElementsAre(24, 24, 23, 22, 21));
-  EXPECT_THAT(ChunkSizesFor(MiB(256) - MiB(2), 0),
-              ElementsAre(24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 23, 22, 21));
+  EXPECT_THAT(ChunkSizesFor(MiB(128) - MiB(2), 0),
+              ElementsAre(24, 24, 24, 24, 24, 24, 24, 23, 22, 21));
+  EXPECT_THAT(ChunkSizesFor(MiB(128), 0), ElementsAre(26, 26));
   EXPECT_THAT(ChunkSizesFor(MiB(256), 0), ElementsAre(26, 26, 26, 26));
   EXPECT_THAT(ChunkSizesFor(MiB(300), 0), ElementsAre(26, 26, 26, 26, 25, 23, 22));
 }
