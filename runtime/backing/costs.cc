@@ -176,19 +176,21 @@ class TransferMeter {
   Status Measure(DeviceCosts* costs) {
     const auto in = [&](size_t i) { return Copy(device_[i], host_[i], in_); };
     const auto out = [&](size_t i) { return Copy(host_[i], device_[i], out_); };
-    VS_ASSIGN_OR_RETURN(costs->copy_to_device, Rate(1, in));
-    VS_ASSIGN_OR_RETURN(costs->copy_to_host, Rate(1, out));
-    // Different chunks, so that neither way waits for the other.
-    VS_ASSIGN_OR_RETURN(costs->copy_both, Rate(2, [&](size_t i) {
+    const size_t all = host_.size(), half = all / 2;
+    VS_ASSIGN_OR_RETURN(costs->copy_to_device, Rate(all, 1, in));
+    VS_ASSIGN_OR_RETURN(costs->copy_to_host, Rate(all, 1, out));
+    // Half of the chunks each way, so that no chunk is read and written at once.
+    VS_ASSIGN_OR_RETURN(costs->copy_both, Rate(half, 2, [&](size_t i) {
                           VS_RETURN_IF_ERROR(in(i));
-                          return out((i + 1) % host_.size());
+                          return out(half + i);
                         }));
     if (kernels_ == nullptr) return absl::OkStatus();
-    VS_ASSIGN_OR_RETURN(costs->kernel_read, Rate(1, [&](size_t i) {
+    VS_ASSIGN_OR_RETURN(costs->kernel_read, Rate(all, 1, [&](size_t i) {
                           return Launch(kernels_->sum, host_[i], device_[0].value);
                         }));
-    VS_ASSIGN_OR_RETURN(costs->kernel_write,
-                        Rate(1, [&](size_t i) { return Launch(kernels_->fill, host_[i], 0); }));
+    VS_ASSIGN_OR_RETURN(costs->kernel_write, Rate(all, 1, [&](size_t i) {
+                          return Launch(kernels_->fill, host_[i], 0);
+                        }));
     return absl::OkStatus();
   }
 
@@ -209,19 +211,19 @@ class TransferMeter {
         "cuLaunchKernel");
   }
 
-  // GB/s of rounds over all chunks; each step submits `ways` chunks' worth of bytes.
-  StatusOr<double> Rate(int ways, const std::function<Status(size_t)>& submit) {
+  // GB/s of rounds of `steps` steps, each of which submits `chunks` chunks' worth of bytes.
+  StatusOr<double> Rate(size_t steps, size_t chunks, const std::function<Status(size_t)>& submit) {
     constexpr int kRounds = 3;
     std::vector<double> rates;
     for (int round = 0; round <= kRounds; ++round) {
       const auto start = Clock::now();
-      for (size_t i = 0; i < host_.size(); ++i) VS_RETURN_IF_ERROR(submit(i));
+      for (size_t i = 0; i < steps; ++i) VS_RETURN_IF_ERROR(submit(i));
       for (const Stream* stream : {&in_, &out_}) {
         VS_RETURN_IF_ERROR(Check(driver_->StreamSynchronize(stream->get()), "cuStreamSynchronize"));
       }
       const double us = std::max(Microseconds(Clock::now() - start), 1e-3);
       if (round == 0) continue;  // Loads the kernel and wakes the link up.
-      rates.push_back(static_cast<double>(size_.value * host_.size()) * ways / us / 1000);
+      rates.push_back(static_cast<double>(size_.value * steps * chunks) / us / 1000);
     }
     return Median(rates);
   }

@@ -19,7 +19,7 @@ class InfoTest : public ::testing::Test {
   // A small device, so that there is less to copy.
   Output Info(const std::string& arguments, const std::string& environment = "") {
     return RunBinary(
-        "XDG_CACHE_HOME='" + cache_.path() + "' SIMCUDA_DEVICE_MEMORY=96MiB " + environment,
+        "XDG_CACHE_HOME='" + cache_.path() + "' SIMCUDA_DEVICE_MEMORY=40MiB " + environment,
         "info " + arguments);
   }
 
@@ -52,7 +52,7 @@ TEST_F(InfoTest, TheTableSaysThatItWorksAndWhatThingsCost) {
 }
 
 TEST_F(InfoTest, JsonHasAVersionAndEveryFigure) {
-  const Output info = Info("--format json");
+  const Output info = Info("--format json", "SIMCUDA_DEVICE_MEMORY=96MiB");
   ASSERT_EQ(info.code, 0) << info.err;
   EXPECT_THAT(info.err, IsEmpty());
   const Json json = Parse(info);
@@ -172,14 +172,14 @@ TEST_F(InfoTest, OneDeviceOfSeveralCanBePicked) {
 }
 
 TEST_F(InfoTest, OnASmallDeviceTheLargestChunksAreLeftOut) {
-  const Output info = Info("--format json", "SIMCUDA_DEVICE_MEMORY=72MiB");
+  const Output info = Info("--format json", "SIMCUDA_DEVICE_MEMORY=48MiB");
   ASSERT_EQ(info.code, 0) << info.err;
   const Json costs = Parse(info).at("devices")[0].at("costs");
   EXPECT_TRUE(costs.at("handle_us")[5].at("device").is_null());
   EXPECT_FALSE(costs.at("handle_us")[5].at("host").is_null());
   EXPECT_FALSE(costs.at("handle_us")[2].at("device").is_null());
   EXPECT_GT(costs.at("copy_gb_per_s").at("to_host"), 0);
-  EXPECT_THAT(Info("", "SIMCUDA_DEVICE_MEMORY=72MiB").out, HasSubstr("\n  64 MiB         -"));
+  EXPECT_THAT(Info("", "SIMCUDA_DEVICE_MEMORY=48MiB").out, HasSubstr("\n  64 MiB         -"));
 }
 
 TEST_F(InfoTest, OutputThatCannotBeWrittenIsAnError) {
