@@ -30,7 +30,15 @@ namespace vramspan {
 
 class VS_CAPABILITY("mutex") Mutex {
  public:
-  void Lock() VS_ACQUIRE() { mu_.lock(); }
+  // Spins a little before it sleeps: what is done under these locks takes about a microsecond, and
+  // a sleep costs the launching thread ten.
+  void Lock() VS_ACQUIRE() {
+    for (int i = 0; i < 200; ++i) {
+      if (mu_.try_lock()) return;
+      __builtin_ia32_pause();
+    }
+    mu_.lock();
+  }
   void Unlock() VS_RELEASE() { mu_.unlock(); }
   bool TryLock() VS_TRY_ACQUIRE(true) { return mu_.try_lock(); }
 

@@ -18,6 +18,10 @@ constexpr std::chrono::microseconds kShortSleep{20};
 constexpr std::chrono::milliseconds kLongSleep{1};
 constexpr size_t kArrivalScan = 256;
 constexpr std::chrono::milliseconds kHealthPeriod{100};
+// However long work has been seen to run.
+constexpr std::chrono::milliseconds kMostPatience{500};
+// Between two looks while there is something to wait for: the lock is free for others meanwhile.
+constexpr std::chrono::microseconds kBetweenLooks{3};
 
 uint64_t NextNotes() {
   static std::atomic<uint64_t> next{1};
@@ -109,6 +113,8 @@ void Mover::Pause() {
   if (active && quiet < kSpin) {
     memory_.mu.Unlock();
     std::this_thread::yield();
+    for (const auto until = Clock::now() + kBetweenLooks; Clock::now() < until;) {
+    }
     memory_.mu.Lock();
     return;
   }
@@ -174,7 +180,9 @@ bool Mover::TryArm() {
 
 bool Mover::PollFinished() {
   bool any = false;
+  bool in_flight = false;
   for (const auto& state : streams_.all()) {
+    in_flight = in_flight || !state->in_flight.empty();
     while (!state->in_flight.empty()) {
       Work* work = state->in_flight.front();
       if (!work->ended) break;
@@ -191,6 +199,13 @@ bool Mover::PollFinished() {
     }
   }
   if (any) streams_.Sweep();
+  if (any || !in_flight) {
+    const auto now = Clock::now();
+    // What the deadline set free says nothing of how long work runs.
+    if (in_flight && !deadline_passed_) longest_ = std::max(longest_, now - last_finish_);
+    last_finish_ = now;
+    deadline_passed_ = false;
+  }
   return any;
 }
 
@@ -300,14 +315,20 @@ void Mover::CheckDeadline() {
     return;
   }
   const auto now = Clock::now();
-  const auto begun = queue_.front()->begun;
-  const bool stuck = now - std::max(last_progress_, begun) > options_.deadline;
+  if (queue_.front()->id != head_) {
+    head_ = queue_.front()->id;
+    head_since_ = now;
+  }
+  const Clock::duration patience = std::max<Clock::duration>(
+      options_.deadline, std::min<Clock::duration>(longest_ * 2, kMostPatience));
+  const bool stuck = now - std::max(last_progress_, head_since_) > patience;
   // Others may make progress for ever while the head gets none.
-  const bool starved = now - begun > options_.deadline * 10;
+  const bool starved = now - head_since_ > patience * 10;
   if (!stuck && !starved) return;
   for (Work* work : queue_) {
     if (work->gave_up || work->unknown) continue;
     work->gave_up = true;
+    deadline_passed_ = true;
     ++stats_.deadlines;
     look_again_ = true;
     if (!stuck) break;

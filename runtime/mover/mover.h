@@ -95,8 +95,8 @@ class Mover {
   StatusOr<Work*> BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges, bool unknown);
   // Takes `work` in for `stream` (none: the host waits) and puts the hold into the stream.
   Status Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ranges);
-  // There is a flag for a stream not seen before.
-  Status EnsureFlags(CUstream stream) VS_EXCLUDES(memory_.mu);
+  // The state of the calling thread's stream; without a lock where the thread remembers it.
+  StatusOr<StreamState*> StateOf(CUstream stream) VS_EXCLUDES(memory_.mu);
   Status HoldStream(Work* work, StreamState* state, bool needs_arrival);
   Status EndWork(Work* work);
   // Whether it may run as memory lies, without a look at anybody else.
@@ -186,6 +186,11 @@ class Mover {
   std::deque<std::unique_ptr<Move>> moves_;
   Bytes moving_in_, moving_out_;
   Clock::time_point last_progress_;
+  Clock::time_point last_finish_;  // Of declared work, or when some was first in flight again.
+  Clock::duration longest_{0};    // Work has been seen to run this long: longer than that is stuck.
+  bool deadline_passed_ = false;  // Since work last finished.
+  uint64_t head_ = 0;             // The queue's head, and since when it is that.
+  Clock::time_point head_since_;
   Clock::time_point no_moves_before_;  // After a failure.
   std::atomic<uint32_t> moves_under_way_{0};
   std::thread thread_;

@@ -17,10 +17,11 @@ struct Scope {
 };
 thread_local Scope scope;
 
-// Streams that this thread has told a mover of, so that it need not tell again.
+// Streams that this thread has told a mover of, so that it need not ask again.
 struct Noted {
   uint64_t notes = 0;
   CUstream stream = nullptr;
+  StreamState* state = nullptr;
 };
 thread_local Noted noted[4];
 thread_local unsigned next_noted = 0;
@@ -65,30 +66,32 @@ Status Mover::BeginFast(CUstream stream) {
     if (n.notes == notes && n.stream == stream) [[likely]]
       return absl::OkStatus();
   }
-  {
-    ScopedContext current(*driver_, memory_.options().context);
-    VS_RETURN_IF_ERROR(current.status());
-    VS_RETURN_IF_ERROR(EnsureFlags(stream));
-  }
+  VS_ASSIGN_OR_RETURN(StreamState * state, StateOf(stream));
   MutexLock lock(memory_.mu);
-  StreamState* state = streams_.Get(stream);
-  // Only if others forgot this stream and took the page's flags between the two.
-  if (state == nullptr) return absl::UnavailableError("too many streams at once; try again");
   state->unrecorded = true;
-  noted[next_noted++ % std::size(noted)] = {notes, stream};
   return absl::OkStatus();
 }
 
-Status Mover::EnsureFlags(CUstream stream) {
+StatusOr<StreamState*> Mover::StateOf(CUstream stream) {
+  const uint64_t notes = notes_.load(std::memory_order_acquire);
+  for (const Noted& n : noted) {
+    if (n.notes == notes && n.stream == stream) return n.state;
+  }
+  StreamState* state;
   {
     MutexLock lock(memory_.mu);
-    if (streams_.Get(stream) != nullptr) return absl::OkStatus();
+    state = streams_.Get(stream);
   }
-  VS_ASSIGN_OR_RETURN(const FlagPage page, Streams::MakePage(*driver_));
-  MutexLock lock(memory_.mu);
-  streams_.Add(page);
-  streams_.Get(stream);
-  return absl::OkStatus();
+  if (state == nullptr) {
+    ScopedContext current(*driver_, memory_.options().context);
+    VS_RETURN_IF_ERROR(current.status());
+    VS_ASSIGN_OR_RETURN(const FlagPage page, Streams::MakePage(*driver_));
+    MutexLock lock(memory_.mu);
+    streams_.Add(page);
+    state = streams_.Get(stream);
+  }
+  noted[next_noted++ % std::size(noted)] = {notes, stream, state};
+  return state;
 }
 
 StatusOr<Work*> Mover::BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges,
@@ -120,18 +123,17 @@ StatusOr<Work*> Mover::BeginArmed(CUstream stream, absl::Span<const WorkRange> r
 Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ranges) {
   StreamState* state = nullptr;
   bool needs_arrival = false;
-  if (Status flags = EnsureFlags(stream); !flags.ok()) {
-    MutexLock lock(memory_.mu);
-    Recycle(work);
-    return flags;
+  {
+    StatusOr<StreamState*> found = StateOf(stream);
+    if (!found.ok()) {
+      MutexLock lock(memory_.mu);
+      Recycle(work);
+      return found.status();
+    }
+    state = *found;
   }
   {
     MutexLock lock(memory_.mu);
-    state = streams_.Get(stream);
-    if (state == nullptr) {
-      Recycle(work);
-      return absl::UnavailableError("too many streams at once; try again");
-    }
     work->stream = state;
     work->begun = Clock::now();
     CollectChunks(ranges, work);

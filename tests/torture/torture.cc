@@ -123,6 +123,9 @@ class Worker {
       Check(d_.EventDestroy(event_), "cuEventDestroy");
     } catch (const Failure& failure) {
       s_.stop = true;
+      // An open scope would keep everybody waiting for its end.
+      if (open_ >= 0) vramspanWorkEnd(s_.runtime, streams_[open_]);
+      std::fprintf(stderr, "torture: %s\n", failure.text.c_str());
       const std::lock_guard<std::mutex> lock(s_.mu);
       if (s_.failure.empty()) s_.failure = failure.text;
     }
@@ -426,6 +429,7 @@ class Worker {
   std::mt19937_64 random_;
   CUstream streams_[kStreamsPerThread] = {};
   CUevent event_ = nullptr;
+  int open_ = -1;  // The stream of the open scope.
   std::vector<Array> arrays_;
   size_t hot_ = 0;
   std::vector<Word> host_;
