@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "tools/vramspan/demo_program.h"
 
@@ -58,11 +59,18 @@ TEST_F(DemoProgram, ComputesTheSameUnderEveryBudget) {
 }
 
 TEST_F(DemoProgram, TheDigestCoversEveryBuffer) {
-  shape_.rounds = 0;
-  const Digest right = Result("256MiB");
-  const size_t buffers = right.size() / 2;
-  ASSERT_EQ(buffers, shape_.blocks + 2);
-  for (size_t i = 0; i < buffers; ++i) EXPECT_NE(Result("256MiB", i), right) << i;
+  const Runtime runtime({.device_memory = "256MiB", .quiet = true});
+  Program program(*device_, runtime, shape_);
+  program.Fill();
+  const Digest right = program.Finish();
+  const std::vector<Region> memory = program.memory();
+  ASSERT_EQ(memory.size(), shape_.blocks + 2);
+  for (size_t i = 0; i < memory.size(); ++i) {
+    Flip(memory[i]);
+    EXPECT_NE(program.Finish(), right) << i;
+    Flip(memory[i]);
+  }
+  EXPECT_EQ(program.Finish(), right);
 }
 
 // So that what a move loses in one round shows in what later rounds compute, too.
