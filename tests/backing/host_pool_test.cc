@@ -67,6 +67,16 @@ TEST_F(HostPoolTest, OnlyCachedSlotsAreTakenWithoutMakingOne) {
   EXPECT_EQ(call_count_("cuMemCreate"), 1);
 }
 
+TEST_F(HostPoolTest, ASlotWithoutAnAliasIsNotHandedOutUntilItHasOne) {
+  const auto pool = Make(MiB(64));
+  fail_("cuMemSetAccess", 1, 1, CUDA_ERROR_UNKNOWN);
+  EXPECT_FALSE(pool->Acquire(22).ok());
+  EXPECT_EQ(pool->cached(), MiB(4)) << "the memory is kept";
+  EXPECT_EQ(pool->TryAcquireCached(22), kNoSlot);
+  EXPECT_NE(pool->alias(MustAcquire(*pool, 22)).value, 0u);
+  EXPECT_EQ(call_count_("cuMemCreate"), 1);
+}
+
 TEST_F(HostPoolTest, AFullBudgetNamesItAndWhatToDo) {
   const auto pool = Make(MiB(10));
   MustAcquire(*pool, 23);
