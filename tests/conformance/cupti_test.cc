@@ -103,7 +103,7 @@ int RemapInCallback() {
   std::vector<Word> words(count);
   Must(world.MemcpyDtoH(words.data(), flipper.chunk.at(0), kChunk), "cuMemcpyDtoH");
   fprintf(stderr, "flips %d, deepest %d, first error %s, first word %llu\n", flipper.flips,
-          flipper.deepest, CuResultName(flipper.error).c_str(), words[0]);
+          flipper.deepest, Name(flipper.error).c_str(), words[0]);
   const bool right = flipper.flips == kLaunches && flipper.deepest == 1 &&
                      flipper.error == CUDA_SUCCESS && words == std::vector<Word>(count, kLaunches);
   return right ? 0 : 1;

@@ -1,3 +1,4 @@
+// What only a GPU of compute capability 9.0 or more can do to a chunk.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

@@ -22,10 +22,11 @@ class Parked : public Conformance {
       streams_.emplace_back(i % 2 == 0 ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING);
     }
     // Every stream has done a kernel and a copy: only then do they take hardware queues.
+    CUdeviceptr to = scratch_.at(0);
     for (const Stream& stream : streams_) {
       Must(Launch(world_.Kernel("nothing"), 1, 1, stream.get()), "cuLaunchKernel");
-      Must(cu_.MemcpyHtoDAsync(scratch_.at(0), pinned_.as<void>(), 4096, stream.get()),
-           "cuMemcpyHtoDAsync");
+      Must(cu_.MemcpyHtoDAsync(to, pinned_.as<void>(), 4096, stream.get()), "cuMemcpyHtoDAsync");
+      to += 4096;
     }
     Must(cu_.CtxSynchronize(), "cuCtxSynchronize");
   }

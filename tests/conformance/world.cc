@@ -5,7 +5,7 @@
 #include "runtime/base/status.h"
 #include "tests/kernels/test_kernels.h"
 
-void PrintTo(CUresult result, std::ostream* out) { *out << vramspan::CuResultName(result); }
+void PrintTo(CUresult result, std::ostream* out) { *out << vramspan::conformance::Name(result); }
 
 namespace vramspan::conformance {
 namespace {
@@ -17,6 +17,12 @@ constexpr const char* kKernels[] = {"fill",    "fill_hash", "add_constant", "che
                                     "atomics", "add_until", "set_flag"};
 
 }  // namespace
+
+std::string Name(CUresult result) {
+  const char* name = nullptr;
+  const CUresult known = World::Get().GetErrorName(result, &name);
+  return known == CUDA_SUCCESS ? name : CuResultName(result);
+}
 
 void Must(CUresult result, std::string_view call) {
   if (result == CUDA_SUCCESS) return;

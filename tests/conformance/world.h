@@ -21,6 +21,9 @@ void PrintTo(CUresult result, std::ostream* out);
 
 namespace vramspan::conformance {
 
+// As the driver calls it.
+std::string Name(CUresult result);
+
 // Throws std::runtime_error that names the call, which fails the running test: for the calls that
 // lead up to what a test is about.
 void Must(CUresult result, std::string_view call);
