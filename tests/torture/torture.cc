@@ -172,6 +172,7 @@ class Worker {
       Span(vramspanWorkBegin(s_.runtime, streams_[stream], ranges.begin(), ranges.size()),
            "vramspanWorkBegin");
     }
+    open_ = stream;
   }
   void End(int stream) { Span(vramspanWorkEnd(s_.runtime, streams_[stream]), "vramspanWorkEnd"); }
   vramspanRange RangeOf(const Array& a, Slice c, uint32_t access) {
@@ -222,6 +223,8 @@ class Worker {
     Array& a = arrays_[i];
     if (Pick(3) == 0) CheckCells(a, 0, std::min<size_t>(a.cells, 64));
     if (a.graph != nullptr) {
+      // A launch of it may still be held, and the graph must outlive that.
+      Check(d_.StreamSynchronize(streams_[a.stream]), "cuStreamSynchronize");
       Check(s_.more.GraphExecDestroy(a.graph), "cuGraphExecDestroy");
       Check(s_.more.GraphDestroy(a.graph_source), "cuGraphDestroy");
     }
