@@ -1,8 +1,8 @@
 #!/bin/bash
 # Builds vramspan and runs its tests, all of them on the simulated driver: no GPU is needed.
 #
-# Usage: tools/test.sh [--quick | --only STAGE] [-j JOBS]
-#   --quick        the release build and its tests alone
+# Usage: tools/test.sh [--all | --only STAGE] [-j JOBS]
+#   --all          the four stages below; without it the first alone, which has every test
 #   --only STAGE   one stage: release, clang, asan or tsan
 #   -j JOBS        programs at once, in building and in testing (default: the number of processors)
 #
@@ -19,11 +19,12 @@ die() {
   exit 2
 }
 
-stages=(release clang asan tsan)
+stages=(release)
 jobs=$(nproc)
 while [[ $# -gt 0 ]]; do
   case $1 in
     --quick) stages=(release) ;;
+    --all) stages=(release clang asan tsan) ;;
     --only)
       [[ ${2:-} =~ ^(release|clang|asan|tsan)$ ]] ||
         die "--only takes release, clang, asan or tsan, not '${2:-}'"
