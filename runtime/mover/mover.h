@@ -108,7 +108,6 @@ class Mover {
   Work* NewWork() VS_REQUIRES(memory_.mu);
   void Recycle(Work* work) VS_REQUIRES(memory_.mu);
   void WakeThread() VS_REQUIRES(memory_.mu);
-  void OpenScope(Work* work) VS_REQUIRES(memory_.mu);
   Status WaitArmed();
   void UpdateTracking() VS_REQUIRES(memory_.mu);
 
@@ -142,9 +141,6 @@ class Mover {
   bool StartFetch(ChunkIndex index);
   StatusOr<uint32_t> HostSlotFor(int log2);
   bool FinishMoves();
-  // Whether a thread may be handing the chunk's address to the driver.
-  bool NamedByOpenScope(ChunkIndex index) VS_REQUIRES(memory_.mu);
-  bool MayRemap(Move* move) VS_EXCLUDES(memory_.mu);
   void FinishMove(Move* move);
   bool Remount(Move* move);
   void Settle(Move* move, bool changed);
@@ -167,12 +163,6 @@ class Mover {
   std::vector<std::unique_ptr<Work>> works_ VS_GUARDED_BY(memory_.mu);
   std::vector<Work*> spare_works_ VS_GUARDED_BY(memory_.mu);
   uint32_t settling_ VS_GUARDED_BY(memory_.mu) = 0;  // Forgotten streams that have yet to settle.
-  // Scopes that are open: their threads may be about to hand an address to the driver, which looks
-  // copies and fills up when they are submitted and refuses (or worse) what is not mapped just
-  // then. So no chunk is remapped while an open scope names it, and no scope opens that names the
-  // chunk which is being remapped.
-  std::vector<Work*> open_scopes_ VS_GUARDED_BY(memory_.mu);
-  ChunkIndex remapping_ VS_GUARDED_BY(memory_.mu);
   uint64_t next_work_ VS_GUARDED_BY(memory_.mu) = 1;
   uint32_t open_works_ VS_GUARDED_BY(memory_.mu) = 0;  // Begun, not finished.
   uint32_t unknown_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;

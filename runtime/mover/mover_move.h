@@ -17,7 +17,6 @@ struct Mover::Move {
   uint32_t device_slot = kNoSlot;
   uint32_t host_slot = kNoSlot;
   CopyEngine::Copy copy;
-  Clock::time_point refused;  // When an open scope first stood in the way of the remap.
 
   Bytes size() const { return ChunkBytes(log2); }
 };

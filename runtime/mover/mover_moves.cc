@@ -27,8 +27,6 @@ constexpr uint32_t kMovesAtOnce = 32;
 constexpr size_t kReleasedSeen = 256;
 // After a failed move nothing is tried for this long: what failed will most likely fail again.
 constexpr std::chrono::milliseconds kAfterFailure{5};
-// A move gives way to a scope that stays open for longer.
-constexpr std::chrono::microseconds kScopePatience{100};
 // Remaps in one round, so that work whose memory is in place is let go soon.
 constexpr std::chrono::microseconds kRemapTime{150};
 
@@ -45,8 +43,7 @@ class Mover::View final : public ResidencyView {
     v.size = c.size();
     // A chunk on its way in counts as there: nothing more is to be done for it.
     v.on_device = c.on_device || (c.state == ChunkState::kMoving && c.device_slot != kNoSlot);
-    v.busy = c.in_flight != 0 || c.state == ChunkState::kMoving ||
-             (c.on_device && mover_.NamedByOpenScope(index));
+    v.busy = c.in_flight != 0 || c.state == ChunkState::kMoving;
     v.movable =
         mover_.Movable(c) && !(c.on_device && c.advice == Advice::kKeepOnDevice && !over_budget_);
     v.prefer_host = mover_.ServedInPlace(c);
@@ -172,7 +169,7 @@ bool Mover::StartEvict(ChunkIndex index) {
     MutexLock lock(memory_.mu);
     Chunk& c = memory_.chunks()[index];
     if (!c.on_device || c.in_flight != 0 || c.state == ChunkState::kMoving || !Movable(c) ||
-        unknown_in_flight_ != 0 || NamedByOpenScope(index)) {
+        unknown_in_flight_ != 0) {
       return false;
     }
     move->chunk = index;
@@ -278,10 +275,6 @@ bool Mover::FinishMoves() {
       ++i;
       continue;
     }
-    if (!MayRemap(move)) {
-      ++i;
-      continue;
-    }
     if (move->unmapped ? !Remount(move) : (FinishMove(move), move->unmapped)) {
       ++i;
       continue;
@@ -299,38 +292,9 @@ bool Mover::FinishMoves() {
   return any;
 }
 
-bool Mover::NamedByOpenScope(ChunkIndex index) {
-  return std::any_of(open_scopes_.begin(), open_scopes_.end(), [&](const Work* work) {
-    return work->unknown ||
-           std::find(work->chunks.begin(), work->chunks.end(), index) != work->chunks.end();
-  });
-}
-
-bool Mover::MayRemap(Move* move) {
-  if (move->unmapped || !move->copy.status.ok()) return true;
-  const auto now = Clock::now();
-  {
-    MutexLock lock(memory_.mu);
-    if (!NamedByOpenScope(move->chunk)) {
-      remapping_ = move->chunk;
-      return true;
-    }
-    if (move->refused == Clock::time_point()) move->refused = now;
-    if (now - move->refused < kScopePatience) return false;
-    // Its thread is inside the driver, most likely behind this very move (a synchronous copy).
-    for (Work* work : queue_) {
-      if (std::find(work->chunks.begin(), work->chunks.end(), move->chunk) != work->chunks.end()) {
-        work->gave_up = true;
-      }
-    }
-  }
-  move->copy.status = absl::CancelledError("a scope stays open");
-  return true;
-}
-
 void Mover::FinishMove(Move* move) {
   if (!move->copy.status.ok()) {
-    Abandon(move, absl::IsCancelled(move->copy.status) ? absl::OkStatus() : move->copy.status);
+    Abandon(move, move->copy.status);
     return;
   }
   NvtxRange range(move->in ? "fetch: remap" : "evict: remap");
@@ -343,8 +307,6 @@ void Mover::FinishMove(Move* move) {
     MutexLock lock(memory_.mu);
     stats_.vmm_ns += static_cast<uint64_t>((Clock::now() - begin).count());
     ++stats_.remaps;
-    remapping_ = ChunkIndex();
-    done_.NotifyAll();
     if (!result.mapped) {
       move->unmapped = true;
       ++stats_.moves_failed;

@@ -137,7 +137,6 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
     work->stream = state;
     work->begun = Clock::now();
     CollectChunks(ranges, work);
-    OpenScope(work);
     ++open_works_;
     ++stats_.works;
     if (work->unknown) memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
@@ -164,10 +163,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
       // nothing tells, and the chunks stay until work that declared them has finished.
       work->needs_arrival = false;
       WakeThread();
-      // Nothing is handed to the driver before then.
-      std::erase(open_scopes_, work);
       WaitUntil([work] { return work->released; });
-      OpenScope(work);
       return absl::OkStatus();
     }
     if (!needs_arrival) WakeThread();
@@ -213,7 +209,6 @@ Status Mover::EndWork(Work* work) {
   // dead context, in which nothing runs any more.
   if (!mark.ok()) (*driver_)->StreamSynchronize(work->stream->stream);
   MutexLock lock(memory_.mu);
-  std::erase(open_scopes_, work);
   if (mark.ok()) work->end = *mark;
   work->ended = true;
   if (!mark.ok()) WakeThread();
@@ -437,7 +432,6 @@ void Mover::Cancel(Work* work) {
   }
   if (work->released && work->unknown) --unknown_in_flight_;
   if (work->unknown) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
-  std::erase(open_scopes_, work);
   std::erase(queue_, work);
   std::erase(work->stream->held, work);
   std::erase(work->stream->in_flight, work);
@@ -459,17 +453,6 @@ Work* Mover::NewWork() {
 }
 
 void Mover::Recycle(Work* work) { spare_works_.push_back(work); }
-
-void Mover::OpenScope(Work* work) {
-  const auto named = [&]() VS_NO_THREAD_SAFETY_ANALYSIS {
-    if (!remapping_) return false;
-    return work->unknown ||
-           std::find(work->chunks.begin(), work->chunks.end(), remapping_) != work->chunks.end();
-  };
-  // A remap takes tens of microseconds, a millisecond at the worst, and needs nobody.
-  while (named()) done_.Wait(memory_.mu);
-  open_scopes_.push_back(work);
-}
 
 void Mover::WakeThread() {
   look_again_ = true;
