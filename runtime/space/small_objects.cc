@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <deque>
 #include <utility>
 
 #include "runtime/base/log.h"
@@ -31,40 +32,51 @@ constexpr int SlabSlots(int size_class) {
 
 struct Chunk2M;
 
-// What a 64 KiB block is; of several taken as one, the first says it for all.
-struct Block {
-  enum Kind : uint8_t { kFree, kSlab, kWhole };
+// The objects of one class in some blocks of a chunk.
+struct Slab {
   static constexpr int kMaxSlots = kUnitsPerBlock;
 
-  // A slab's slots that are taken. Bits past its last slot are set, so that they are never found.
+  // The slots that are taken. Bits past the last slot are set, so that they are never found.
   std::array<uint64_t, kMaxSlots / 64> taken;
-  Block* prev = nullptr;  // In the list of its class's slabs that have room.
-  Block* next = nullptr;
+  Slab* prev = nullptr;  // In the list of its class's slabs that have room, or of unused ones.
+  Slab* next = nullptr;
   Chunk2M* chunk = nullptr;
-  uint16_t live = 0;  // Objects in the slab.
-  Kind kind = kFree;
-  uint8_t order = 0;
+  uint32_t index = 0;  // In the table of slabs.
+  uint16_t live = 0;   // Objects in it.
+  uint8_t first = 0;   // Its first block.
   uint8_t size_class = 0;
-  uint8_t head = 0;  // The first block of those taken as one; good in each of them.
 
   bool IsTaken(int slot) const { return (taken[slot / 64] >> (slot % 64) & 1) != 0; }
 };
-static_assert(sizeof(Block) == 64);
-static_assert(SlabSlots(0) == Block::kMaxSlots);
+static_assert(sizeof(Slab) == 64);
+static_assert(SlabSlots(0) == Slab::kMaxSlots);
+
+// What a 64 KiB block is. Of several taken as one, the first says it and the others name the first.
+struct Block {
+  enum Kind : uint32_t {
+    kFree,
+    kSlab,   // `value`: the slab's index.
+    kWhole,  // `value`: the order of an object of its own.
+    kRest,   // `value`: the first block.
+  };
+  Kind kind : 3 = kFree;
+  uint32_t value : 29 = 0;
+};
+static_assert(sizeof(Block) == 4);
 
 struct Chunk2M {
   std::array<Block, Buddy::kBlocks> blocks;
   Buddy buddy;
-  int8_t listed = -1;  // In the list of chunks with this largest free order; -1: full, in none.
   DevicePtr base;
   Chunk2M* prev = nullptr;
   Chunk2M* next = nullptr;
+  int8_t listed = -1;  // In the list of chunks with this largest free order; -1: full, in none.
 
-  int IndexOf(const Block* block) const { return static_cast<int>(block - blocks.data()); }
-  DevicePtr BaseOf(const Block* block) const {
-    return base + Bytes(uint64_t(IndexOf(block)) << Buddy::kBlockLog2);
+  DevicePtr BlockBase(int block) const {
+    return base + Bytes(uint64_t(block) << Buddy::kBlockLog2);
   }
 };
+static_assert(sizeof(Chunk2M) <= 184);
 
 std::string PtrText(DevicePtr p) { return absl::StrFormat("0x%x", p.value); }
 
@@ -80,37 +92,40 @@ class SmallObjects::Impl {
   StatusOr<DevicePtr> Allocate(Bytes size) {
     VS_CHECK(size.value != 0 && size <= kMaxSmall);
     if (size > kMaxClassBytes) {
-      VS_ASSIGN_OR_RETURN(Block * block, TakeBlocks(Buddy::OrderFor(size), Block::kWhole));
+      const int order = Buddy::OrderFor(size);
+      VS_ASSIGN_OR_RETURN(const Blocks blocks,
+                          TakeBlocks(order, {Block::kWhole, static_cast<uint32_t>(order)}));
       ++live_;
-      return block->chunk->BaseOf(block);
+      return blocks.chunk->BlockBase(blocks.first);
     }
     const int size_class = ClassFor(size);
-    Block* slab = with_room_[size_class].front();
+    Slab* slab = with_room_[size_class].front();
     if (slab == nullptr) {
       VS_ASSIGN_OR_RETURN(slab, NewSlab(size_class));
     }
     const int slot = TakeSlot(slab);
     ++live_;
-    return slab->chunk->BaseOf(slab) + ClassBytes(size_class) * uint64_t(slot);
+    return slab->chunk->BlockBase(slab->first) + ClassBytes(size_class) * uint64_t(slot);
   }
 
   Status Free(DevicePtr p) {
     const Place place = Locate(p);
-    if (place.block == nullptr || place.object.base != p) [[unlikely]]
+    if (place.chunk == nullptr || place.object.base != p) [[unlikely]]
       return NotAnObject(p, place);
     --live_;
     recently_freed_.Add(p);
-    if (place.block->kind == Block::kWhole) {
-      GiveBlocks(place.block);
+    if (place.slab == nullptr) {
+      GiveBlocks({place.chunk, place.first},
+                 static_cast<int>(place.chunk->blocks[place.first].value));
     } else {
-      GiveSlot(place.block, place.slot);
+      GiveSlot(&slabs_[place.slab->index], place.slot);
     }
     return absl::OkStatus();
   }
 
   StatusOr<Object> Find(DevicePtr p) const {
     const Place place = Locate(p);
-    if (place.block != nullptr) return place.object;
+    if (place.chunk != nullptr) return place.object;
     return absl::NotFoundError(absl::StrFormat("no live small allocation holds 0x%x", p.value));
   }
 
@@ -123,18 +138,24 @@ class SmallObjects::Impl {
   size_t metadata_bytes() const {
     using Entry = decltype(chunks_)::value_type;
     // A control byte beside each entry.
-    return sizeof(*this) + chunks_.size() * sizeof(Chunk2M) +
+    return sizeof(*this) + chunks_.size() * sizeof(Chunk2M) + slabs_.size() * sizeof(Slab) +
            chunks_.capacity() * (sizeof(Entry) + 1);
   }
 
   void CheckInvariants() const;
 
  private:
-  // Where an address lies: its object and what holds it; a null block for no live object.
+  // Where an address lies: its object and what holds it; a null chunk for no live object.
   struct Place {
-    Block* block = nullptr;
+    Chunk2M* chunk = nullptr;
+    int first = 0;               // The object's first block, or its slab's.
+    const Slab* slab = nullptr;  // Null for an object of its own.
     int slot = 0;
     Object object;
+  };
+  struct Blocks {
+    Chunk2M* chunk;
+    int first;
   };
 
   Chunk2M* ChunkOf(DevicePtr p) const {
@@ -145,22 +166,27 @@ class SmallObjects::Impl {
   Place Locate(DevicePtr p) const {
     Chunk2M* chunk = ChunkOf(p);
     if (chunk == nullptr) return {};
-    Block* block = &chunk->blocks[(p - chunk->base).value >> Buddy::kBlockLog2];
-    if (block->kind == Block::kFree) return {};
-    block = &chunk->blocks[block->head];
-    const DevicePtr start = chunk->BaseOf(block);
-    if (block->kind == Block::kWhole) {
-      return {block, 0, {start, Bytes(uint64_t{1} << (Buddy::kBlockLog2 + block->order))}};
+    int first = static_cast<int>((p - chunk->base).value >> Buddy::kBlockLog2);
+    if (chunk->blocks[first].kind == Block::kRest) {
+      first = static_cast<int>(chunk->blocks[first].value);
     }
+    const Block block = chunk->blocks[first];
+    if (block.kind == Block::kFree) return {};
+    const DevicePtr start = chunk->BlockBase(first);
+    if (block.kind == Block::kWhole) {
+      const Bytes size(uint64_t{1} << (Buddy::kBlockLog2 + block.value));
+      return {.chunk = chunk, .first = first, .object = {start, size}};
+    }
+    const Slab* slab = &slabs_[block.value];
     const uint32_t units = static_cast<uint32_t>((p - start).value >> kUnitLog2);
-    const int slot = static_cast<int>(units / kClassUnits[block->size_class]);
-    if (slot >= SlabSlots(block->size_class) || !block->IsTaken(slot)) return {};
-    const Bytes size = ClassBytes(block->size_class);
-    return {block, slot, {start + size * uint64_t(slot), size}};
+    const int slot = static_cast<int>(units / kClassUnits[slab->size_class]);
+    if (slot >= SlabSlots(slab->size_class) || !slab->IsTaken(slot)) return {};
+    const Bytes size = ClassBytes(slab->size_class);
+    return {chunk, first, slab, slot, {start + size * uint64_t(slot), size}};
   }
 
   Status NotAnObject(DevicePtr p, const Place& place) const {
-    if (place.block != nullptr) {
+    if (place.chunk != nullptr) {
       return absl::InvalidArgumentError(absl::StrFormat(
           "0x%x is not the start of an allocation: it lies %d bytes into the one at 0x%x", p.value,
           (p - place.object.base).value, place.object.base.value));
@@ -172,8 +198,8 @@ class SmallObjects::Impl {
         PtrText(p) + " is not allocated: it was never given out, or freed long ago");
   }
 
-  // The first of 2^order blocks, marked as `kind`.
-  StatusOr<Block*> TakeBlocks(int order, Block::Kind kind) {
+  // 2^order blocks, the first marked as `mark`.
+  StatusOr<Blocks> TakeBlocks(int order, Block mark) {
     Chunk2M* chunk = nullptr;
     // The fullest chunk that has room, so that others get empty.
     for (int k = order; k < Buddy::kOrders && chunk == nullptr; ++k) chunk = by_order_[k].front();
@@ -182,20 +208,17 @@ class SmallObjects::Impl {
     }
     const int first = chunk->buddy.Take(order);
     Relist(chunk);
-    for (int i = first; i < first + (1 << order); ++i) {
-      chunk->blocks[i].kind = kind;
-      chunk->blocks[i].head = static_cast<uint8_t>(first);
+    chunk->blocks[first] = mark;
+    for (int i = first + 1; i < first + (1 << order); ++i) {
+      chunk->blocks[i] = {Block::kRest, static_cast<uint32_t>(first)};
     }
-    Block* block = &chunk->blocks[first];
-    block->order = static_cast<uint8_t>(order);
-    return block;
+    return Blocks{chunk, first};
   }
 
-  void GiveBlocks(Block* block) {
-    Chunk2M* chunk = block->chunk;
-    const int first = chunk->IndexOf(block);
-    for (int i = first; i < first + (1 << block->order); ++i) chunk->blocks[i].kind = Block::kFree;
-    chunk->buddy.Give(first, block->order);
+  void GiveBlocks(Blocks blocks, int order) {
+    Chunk2M* chunk = blocks.chunk;
+    for (int i = blocks.first; i < blocks.first + (1 << order); ++i) chunk->blocks[i] = {};
+    chunk->buddy.Give(blocks.first, order);
     if (chunk->buddy.empty() && EmptyChunk() != nullptr) {
       Retire(chunk);
     } else {
@@ -203,8 +226,19 @@ class SmallObjects::Impl {
     }
   }
 
-  StatusOr<Block*> NewSlab(int size_class) {
-    VS_ASSIGN_OR_RETURN(Block * slab, TakeBlocks(SlabOrder(size_class), Block::kSlab));
+  StatusOr<Slab*> NewSlab(int size_class) {
+    Slab* slab = unused_.front();
+    const uint32_t index = slab != nullptr ? slab->index : static_cast<uint32_t>(slabs_.size());
+    VS_ASSIGN_OR_RETURN(const Blocks blocks,
+                        TakeBlocks(SlabOrder(size_class), {Block::kSlab, index}));
+    if (slab != nullptr) {
+      unused_.Remove(slab);
+    } else {
+      slab = &slabs_.emplace_back();
+      slab->index = index;
+    }
+    slab->chunk = blocks.chunk;
+    slab->first = static_cast<uint8_t>(blocks.first);
     slab->size_class = static_cast<uint8_t>(size_class);
     slab->live = 0;
     const int slots = SlabSlots(size_class);
@@ -216,7 +250,7 @@ class SmallObjects::Impl {
     return slab;
   }
 
-  int TakeSlot(Block* slab) {
+  int TakeSlot(Slab* slab) {
     size_t word = 0;
     while (slab->taken[word] == ~uint64_t{0}) ++word;
     const int bit = std::countr_one(slab->taken[word]);
@@ -225,13 +259,14 @@ class SmallObjects::Impl {
     return static_cast<int>(word) * 64 + bit;
   }
 
-  void GiveSlot(Block* slab, int slot) {
+  void GiveSlot(Slab* slab, int slot) {
     slab->taken[slot / 64] &= ~(uint64_t{1} << (slot % 64));
-    IntrusiveList<Block>& list = with_room_[slab->size_class];
+    IntrusiveList<Slab>& list = with_room_[slab->size_class];
     if (slab->live-- == SlabSlots(slab->size_class)) list.PushFront(slab);
     if (slab->live == 0) {
       list.Remove(slab);
-      GiveBlocks(slab);
+      GiveBlocks({slab->chunk, slab->first}, SlabOrder(slab->size_class));
+      unused_.PushFront(slab);
     }
   }
 
@@ -241,7 +276,6 @@ class SmallObjects::Impl {
     auto owned = std::make_unique<Chunk2M>();
     Chunk2M* chunk = owned.get();
     chunk->base = base;
-    for (Block& block : chunk->blocks) block.chunk = chunk;
     const bool inserted = chunks_.emplace(base.value >> kMinChunkLog2, std::move(owned)).second;
     VS_CHECK(inserted);
     Relist(chunk);
@@ -274,7 +308,9 @@ class SmallObjects::Impl {
   const Source source_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<Chunk2M>> chunks_;  // By base >> kMinChunkLog2.
   std::array<IntrusiveList<Chunk2M>, Buddy::kOrders> by_order_;     // By largest free order.
-  std::array<IntrusiveList<Block>, kClassCount> with_room_;         // Slabs, by class.
+  std::deque<Slab> slabs_;                                          // They never move.
+  IntrusiveList<Slab> unused_;
+  std::array<IntrusiveList<Slab>, kClassCount> with_room_;  // By class.
   size_t live_ = 0;
   RecentlyFreed recently_freed_;
 };
@@ -284,39 +320,49 @@ void SmallObjects::Impl::CheckInvariants() const {
   size_t empty_chunks = 0;
   std::array<int, kClassCount> with_room{};  // Slabs found less slabs listed.
   for (int c = 0; c < kClassCount; ++c) {
-    for (const Block* slab = with_room_[c].front(); slab != nullptr; slab = slab->next) {
-      VS_CHECK(slab->kind == Block::kSlab && slab->size_class == c);
-      VS_CHECK(slab->live < SlabSlots(c));
+    for (const Slab* slab = with_room_[c].front(); slab != nullptr; slab = slab->next) {
+      VS_CHECK(slab->size_class == c && slab->live < SlabSlots(c));
       --with_room[c];
     }
   }
+  size_t slabs = 0;
+  for (const Slab* slab = unused_.front(); slab != nullptr; slab = slab->next) ++slabs;
   for (const auto& [key, chunk] : chunks_) {
     VS_CHECK(chunk->listed == chunk->buddy.LargestOrder());
     empty_chunks += chunk->buddy.empty() ? 1 : 0;
     for (int i = 0; i < Buddy::kBlocks;) {
       const Block& block = chunk->blocks[i];
-      VS_CHECK(block.chunk == chunk.get());
+      VS_CHECK(block.kind != Block::kRest);
       if (block.kind == Block::kFree) {
         ++i;
         continue;
       }
-      VS_CHECK(block.head == i);
+      int order = static_cast<int>(block.value);
       if (block.kind == Block::kWhole) {
         ++live;
       } else {
+        ++slabs;
+        const Slab& slab = slabs_[block.value];
+        VS_CHECK(slab.index == block.value && slab.chunk == chunk.get() && slab.first == i);
+        order = SlabOrder(slab.size_class);
         int taken = 0;
-        for (int slot = 0; slot < Block::kMaxSlots; ++slot) {
-          const bool past_end = slot >= SlabSlots(block.size_class);
-          VS_CHECK(!past_end || block.IsTaken(slot));
-          taken += !past_end && block.IsTaken(slot) ? 1 : 0;
+        for (int slot = 0; slot < Slab::kMaxSlots; ++slot) {
+          const bool past_end = slot >= SlabSlots(slab.size_class);
+          VS_CHECK(!past_end || slab.IsTaken(slot));
+          taken += !past_end && slab.IsTaken(slot) ? 1 : 0;
         }
-        VS_CHECK(taken == block.live && taken != 0);
-        live += block.live;
-        if (taken < SlabSlots(block.size_class)) ++with_room[block.size_class];
+        VS_CHECK(taken == slab.live && taken != 0);
+        live += slab.live;
+        if (taken < SlabSlots(slab.size_class)) ++with_room[slab.size_class];
       }
-      i += 1 << block.order;
+      for (int k = i + 1; k < i + (1 << order); ++k) {
+        VS_CHECK(chunk->blocks[k].kind == Block::kRest);
+        VS_CHECK(chunk->blocks[k].value == static_cast<uint32_t>(i));
+      }
+      i += 1 << order;
     }
   }
+  VS_CHECK(slabs == slabs_.size());
   VS_CHECK(live == live_);
   for (const int unlisted : with_room) VS_CHECK(unlisted == 0);
   VS_CHECK(empty_chunks <= 1);

@@ -6,8 +6,9 @@
 //   up to 32 KiB      a slot of a slab: 64 to 256 KiB of one size class (size_classes.h), a bitmap
 //   up to kMaxSmall   blocks of its own: the next power of two of 64 KiB
 //
-// Metadata: about 2 KiB a chunk, so a few bits for a 256-byte object and 64 bytes for one of 64
-// KiB. Threads: not safe; the caller holds the space lock.
+// Metadata: some 220 bytes a chunk and 64 a slab, so at most 128 an object where chunks are full: 2
+// bits for one of 256 bytes, 110 bytes for one of 1 MiB. Threads: not safe; the caller holds the
+// space lock.
 #ifndef VRAMSPAN_RUNTIME_SPACE_SMALL_OBJECTS_H_
 #define VRAMSPAN_RUNTIME_SPACE_SMALL_OBJECTS_H_
 
