@@ -27,6 +27,7 @@ StatusOr<std::unique_ptr<DevicePool>> DevicePool::Create(std::shared_ptr<const D
   o.context = options.context;
   o.budget = options.budget;
   o.alias_space = options.alias_space;
+  o.reclaim = options.reclaim;
   VS_ASSIGN_OR_RETURN(std::unique_ptr<SlotPool> slots,
                       SlotPool::Create(std::move(driver), std::move(o)));
   return std::unique_ptr<DevicePool>(new DevicePool(std::make_unique<Impl>(std::move(slots))));
@@ -37,6 +38,8 @@ DevicePool::~DevicePool() = default;
 
 StatusOr<uint32_t> DevicePool::Acquire(int log2) { return impl_->slots->Acquire(log2); }
 void DevicePool::Release(uint32_t slot) { impl_->slots->Release(slot); }
+void DevicePool::Park(absl::Span<const uint32_t> slots) { impl_->slots->Park(slots); }
+bool DevicePool::Unpark(absl::Span<const uint32_t> slots) { return impl_->slots->Unpark(slots); }
 StatusOr<DevicePtr> DevicePool::Alias(uint32_t slot) { return impl_->slots->Alias(slot); }
 CUmemGenericAllocationHandle DevicePool::handle(uint32_t slot) const {
   return impl_->slots->handle(slot);

@@ -8,6 +8,9 @@
 #ifndef VRAMSPAN_RUNTIME_BACKING_DEVICE_POOL_H_
 #define VRAMSPAN_RUNTIME_BACKING_DEVICE_POOL_H_
 
+#include <absl/types/span.h>
+
+#include <functional>
 #include <memory>
 
 #include "runtime/backing/slot.h"
@@ -23,6 +26,10 @@ struct DevicePoolOptions {
   Bytes budget;
   Bytes alias_space = GiB(256);  // Addresses for staging aliases; only as many as slots are used.
   bool exportable = false;       // Handles carry CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.
+  // For whoever parks slots: unmaps and releases some of them, one of 2^log2 bytes among them where
+  // log2 is not 0. False when there are none. Called without a lock of the pool, in Acquire,
+  // SetBudget and Trim.
+  std::function<StatusOr<bool>(int log2)> reclaim;
 };
 
 class DevicePool {
@@ -34,15 +41,22 @@ class DevicePool {
   // A slot of 2^log2 bytes. ResourceExhausted, naming budget and use, when the budget has no room
   // (cached slots of other sizes are released first); the driver's own error otherwise.
   StatusOr<uint32_t> Acquire(int log2);
-  // Back into the cache, or to the driver when the pool is above its budget. REQUIRES: the slot is
+  // Back into the cache, or to the driver when the pool is above its budget; parked slots too.
+  // REQUIRES: the slot is
   // mapped nowhere but at its alias, and no GPU work that uses it there is unfinished.
   void Release(uint32_t slot);
+
+  // A parked slot counts as cached, but is still mapped where a chunk was: the next chunk there
+  // needs no driver call. REQUIRES: no GPU work that uses it is unfinished; `reclaim` finds it.
+  void Park(absl::Span<const uint32_t> slots);
+  // Held again, all of them or, where the budget has no room, none.
+  bool Unpark(absl::Span<const uint32_t> slots);
 
   // Where the slot is mapped for copies; made on the first call.
   StatusOr<DevicePtr> Alias(uint32_t slot);
   CUmemGenericAllocationHandle handle(uint32_t slot) const;
 
-  // Bytes in slots that chunks hold; bytes cached; what may still be acquired.
+  // Bytes in slots that chunks hold; bytes cached or parked; what may still be acquired.
   Bytes used() const;
   Bytes cached() const;
   Bytes budget() const;
@@ -50,7 +64,7 @@ class DevicePool {
   Bytes available() const;
   void SetBudget(Bytes budget);
 
-  // Releases cached handles until at most `keep` bytes are cached.
+  // Releases cached and parked handles until at most `keep` bytes are.
   void Trim(Bytes keep);
 
  private:

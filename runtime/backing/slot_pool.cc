@@ -39,16 +39,20 @@ SlotPool::SlotPool(std::shared_ptr<const Driver> driver, SlotPoolOptions options
     : driver_(std::move(driver)),
       options_(std::move(options)),
       aliases_(std::move(aliases)),
-      budget_(options_.budget) {}
+      budget_(options_.budget) {
+  // No alias lies below the first address.
+  for (SlotTable& table : tables_) table = SlotTable(aliases_->base() - kGranularity);
+}
 
 SlotPool::~SlotPool() {
   // The program may have destroyed its context by now; the calls below do not insist on one.
   const ScopedContext context(*driver_, options_.context);
   for (int log2 = kMinChunkLog2; log2 <= kMaxChunkLog2; ++log2) {
-    for (const Slot& slot : sizes_[SizeIndex(log2)].slots) {
-      if (slot.handle == 0) continue;
+    const SlotTable& table = tables_[SizeIndex(log2)];
+    for (uint32_t index = 0; index < table.end(); ++index) {
+      if (table.StateOf(index) == SlotTable::State::kEmpty) continue;
       Slot left;
-      const Status status = Destroy({log2, slot}, &left);
+      const Status status = Destroy({log2, table.Get(index)}, &left);
       if (!status.ok()) {
         Log(LogLevel::kWarning, absl::StrCat(MiBText(ChunkBytes(log2)), " of ", options_.memory,
                                              " memory stay in use: ", status.message()));
@@ -57,12 +61,16 @@ SlotPool::~SlotPool() {
   }
 }
 
-const Slot& SlotPool::At(uint32_t slot) const {
+Slot SlotPool::At(uint32_t slot) const {
   const size_t size = slot & kSizeMask;
-  VS_CHECK(size < sizes_.size() && SlotIndex(slot) < sizes_[size].slots.size());
-  const Slot& found = sizes_[size].slots[SlotIndex(slot)];
-  VS_CHECK(found.handle != 0);
-  return found;
+  VS_CHECK(size < tables_.size());
+  return tables_[size].Get(SlotIndex(slot));
+}
+
+SlotTable& SlotPool::TableOf(uint32_t slot) {
+  const size_t size = slot & kSizeMask;
+  VS_CHECK(size < tables_.size());
+  return tables_[size];
 }
 
 Status SlotPool::Full(int log2) const {
@@ -71,44 +79,24 @@ Status SlotPool::Full(int log2) const {
       MiBText(budget_), ": ", MiBText(held_ + creating_), " are in use; ", options_.budget_hint));
 }
 
-uint32_t SlotPool::Hold(int log2, size_t place) {
-  Sizes& sizes = sizes_[SizeIndex(log2)];
-  const uint32_t index = sizes.cached[place];
-  sizes.cached.erase(sizes.cached.begin() + static_cast<std::ptrdiff_t>(place));
-  sizes.held[index] = true;
+uint32_t SlotPool::Hold(int log2, bool with_alias) {
+  const uint32_t index = tables_[SizeIndex(log2)].HoldLatest(with_alias);
+  if (index == SlotTable::kNone) return kNoSlot;
   cached_ -= ChunkBytes(log2);
   held_ += ChunkBytes(log2);
   return SlotId(log2, index);
 }
 
-uint32_t SlotPool::Insert(int log2, const Slot& slot) {
-  Sizes& sizes = sizes_[SizeIndex(log2)];
-  uint32_t index = 0;
-  if (!sizes.empty.empty()) {
-    index = sizes.empty.back();
-    sizes.empty.pop_back();
-    sizes.slots[index] = slot;
-  } else {
-    index = static_cast<uint32_t>(sizes.slots.size());
-    sizes.slots.push_back(slot);
-    sizes.held.push_back(false);
-  }
-  sizes.cached.push_back(index);
+void SlotPool::Insert(int log2, const Slot& slot) {
+  tables_[SizeIndex(log2)].Insert(slot);
   cached_ += ChunkBytes(log2);
-  return SlotId(log2, index);
 }
 
 uint32_t SlotPool::TakeCached(int log2, bool with_alias) {
   if (log2 < kMinChunkLog2 || log2 > kMaxChunkLog2) return kNoSlot;
   MutexLock lock(mutex_);
   if (held_ + creating_ + ChunkBytes(log2) > budget_) return kNoSlot;
-  const Sizes& sizes = sizes_[SizeIndex(log2)];
-  // The latest used first: the oldest are the first to be destroyed when room is short.
-  for (size_t place = sizes.cached.size(); place-- > 0;) {
-    if (with_alias && sizes.slots[sizes.cached[place]].alias.value == 0) continue;
-    return Hold(log2, place);
-  }
-  return kNoSlot;
+  return Hold(log2, with_alias);
 }
 
 StatusOr<uint32_t> SlotPool::Acquire(int log2) {
@@ -118,6 +106,16 @@ StatusOr<uint32_t> SlotPool::Acquire(int log2) {
   }
   if (const uint32_t slot = TakeCached(log2, /*with_alias=*/false); slot != kNoSlot) return slot;
   const Bytes size = ChunkBytes(log2);
+  bool parked;
+  {
+    MutexLock lock(mutex_);
+    if (held_ + creating_ + size > budget_) return Full(log2);
+    parked = tables_[SizeIndex(log2)].parked() != 0;
+  }
+  if (parked) {
+    VS_RETURN_IF_ERROR(Reclaim(log2).status());
+    if (const uint32_t slot = TakeCached(log2, /*with_alias=*/false); slot != kNoSlot) return slot;
+  }
   {
     MutexLock lock(mutex_);
     if (held_ + creating_ + size > budget_) return Full(log2);
@@ -133,7 +131,12 @@ StatusOr<uint32_t> SlotPool::Acquire(int log2) {
       MutexLock lock(mutex_);
       cached = Detach(size);
     }
-    if (cached.empty()) break;
+    if (cached.empty()) {
+      const StatusOr<bool> reclaimed = Reclaim(0);
+      if (!reclaimed.ok()) handle = reclaimed.status();
+      if (!reclaimed.ok() || !*reclaimed) break;
+      continue;
+    }
     if (const Status status = DestroyAll(std::move(cached)); !status.ok()) {
       handle = status;
       break;
@@ -144,14 +147,14 @@ StatusOr<uint32_t> SlotPool::Acquire(int log2) {
   creating_ -= size;
   if (!handle.ok()) return handle.status();
   Insert(log2, {*handle, DevicePtr()});
-  return Hold(log2, sizes_[SizeIndex(log2)].cached.size() - 1);
+  return Hold(log2, /*with_alias=*/false);
 }
 
 Status SlotPool::CreateCached(int log2) {
   const Bytes size = ChunkBytes(log2);
   {
     MutexLock lock(mutex_);
-    if (held_ + cached_ + creating_ + releasing_ + size > budget_) return Full(log2);
+    if (Total() + releasing_ + size > budget_) return Full(log2);
     creating_ += size;
   }
   Status status;
@@ -176,17 +179,39 @@ void SlotPool::Release(uint32_t slot) {
   std::vector<Detached> beyond;
   {
     MutexLock lock(mutex_);
-    static_cast<void>(At(slot));
-    const int log2 = SlotLog2(slot);
-    Sizes& sizes = sizes_[SizeIndex(log2)];
-    VS_CHECK(sizes.held[SlotIndex(slot)]);
-    sizes.held[SlotIndex(slot)] = false;
-    sizes.cached.push_back(SlotIndex(slot));
-    held_ -= ChunkBytes(log2);
-    cached_ += ChunkBytes(log2);
+    const Bytes size = ChunkBytes(SlotLog2(slot));
+    SlotTable& table = TableOf(slot);
+    (table.StateOf(SlotIndex(slot)) == SlotTable::State::kParked ? parked_ : held_) -= size;
+    table.Release(SlotIndex(slot));
+    cached_ += size;
     beyond = Detach(Excess());
   }
   DestroyOrLog(std::move(beyond));
+}
+
+void SlotPool::Park(absl::Span<const uint32_t> slots) {
+  MutexLock lock(mutex_);
+  for (const uint32_t slot : slots) {
+    TableOf(slot).Park(SlotIndex(slot));
+    held_ -= ChunkBytes(SlotLog2(slot));
+    parked_ += ChunkBytes(SlotLog2(slot));
+  }
+}
+
+bool SlotPool::Unpark(absl::Span<const uint32_t> slots) {
+  Bytes size;
+  for (const uint32_t slot : slots) size += ChunkBytes(SlotLog2(slot));
+  MutexLock lock(mutex_);
+  if (held_ + creating_ + size > budget_) return false;
+  for (const uint32_t slot : slots) TableOf(slot).Unpark(SlotIndex(slot));
+  parked_ -= size;
+  held_ += size;
+  return true;
+}
+
+StatusOr<bool> SlotPool::Reclaim(int log2) {
+  if (options_.reclaim == nullptr) return false;
+  return options_.reclaim(log2);
 }
 
 StatusOr<DevicePtr> SlotPool::Alias(uint32_t slot) {
@@ -194,7 +219,7 @@ StatusOr<DevicePtr> SlotPool::Alias(uint32_t slot) {
   CUmemGenericAllocationHandle handle = 0;
   {
     MutexLock lock(mutex_);
-    const Slot& at = At(slot);
+    const Slot at = At(slot);
     if (at.alias.value != 0) return at.alias;
     handle = at.handle;
   }
@@ -204,7 +229,7 @@ StatusOr<DevicePtr> SlotPool::Alias(uint32_t slot) {
     MutexLock lock(mutex_);
     other = At(slot).alias;
     if (other.value == 0) {
-      sizes_[SizeIndex(log2)].slots[SlotIndex(slot)].alias = made;
+      TableOf(slot).SetAlias(SlotIndex(slot), made);
       return made;
     }
   }
@@ -232,12 +257,12 @@ Bytes SlotPool::used() const {
 
 Bytes SlotPool::cached() const {
   MutexLock lock(mutex_);
-  return cached_;
+  return cached_ + parked_;
 }
 
 Bytes SlotPool::cached(int log2) const {
   MutexLock lock(mutex_);
-  return ChunkBytes(log2) * sizes_[SizeIndex(log2)].cached.size();
+  return ChunkBytes(log2) * tables_[SizeIndex(log2)].cached();
 }
 
 Bytes SlotPool::budget() const {
@@ -252,26 +277,36 @@ Bytes SlotPool::available() const {
 }
 
 void SlotPool::SetBudget(Bytes budget) {
-  std::vector<Detached> beyond;
+  Bytes keep;
   {
     MutexLock lock(mutex_);
     budget_ = budget;
-    beyond = Detach(Excess());
+    const Bytes needed = held_ + creating_;
+    keep = budget > needed ? budget - needed : Bytes(0);
   }
-  DestroyOrLog(std::move(beyond));
+  Trim(keep);
 }
 
 void SlotPool::Trim(Bytes keep) {
-  std::vector<Detached> beyond;
-  {
-    MutexLock lock(mutex_);
-    if (cached_ > keep) beyond = Detach(cached_ - keep);
+  while (true) {
+    std::vector<Detached> beyond;
+    bool parked = false;
+    {
+      MutexLock lock(mutex_);
+      if (cached_ + parked_ <= keep) return;
+      beyond = Detach(cached_ + parked_ - keep);
+      parked = parked_ != Bytes(0) && cached_ + parked_ > keep;
+    }
+    DestroyOrLog(std::move(beyond));
+    if (!parked) return;
+    const StatusOr<bool> reclaimed = Reclaim(0);
+    if (!reclaimed.ok()) LogKept(reclaimed.status());
+    if (!reclaimed.ok() || !*reclaimed) return;
   }
-  DestroyOrLog(std::move(beyond));
 }
 
 Bytes SlotPool::Excess() const {
-  const Bytes total = held_ + cached_ + creating_;
+  const Bytes total = Total();
   return total > budget_ ? total - budget_ : Bytes(0);
 }
 
@@ -282,15 +317,11 @@ std::vector<SlotPool::Detached> SlotPool::Detach(Bytes need) {
     // The smallest that is enough alone, else the largest: few driver calls, little lost.
     int pick = 0;
     for (int log2 = kMinChunkLog2; log2 <= kMaxChunkLog2; ++log2) {
-      if (sizes_[SizeIndex(log2)].cached.empty()) continue;
+      if (tables_[SizeIndex(log2)].cached() == 0) continue;
       pick = log2;
       if (got + ChunkBytes(log2) >= need) break;
     }
-    Sizes& sizes = sizes_[SizeIndex(pick)];
-    const uint32_t index = sizes.cached.front();
-    sizes.cached.erase(sizes.cached.begin());
-    sizes.empty.push_back(index);
-    detached.push_back({pick, std::exchange(sizes.slots[index], Slot())});
+    detached.push_back({pick, tables_[SizeIndex(pick)].RemoveOldest()});
     got += ChunkBytes(pick);
     cached_ -= ChunkBytes(pick);
     releasing_ += ChunkBytes(pick);
@@ -301,26 +332,33 @@ std::vector<SlotPool::Detached> SlotPool::Detach(Bytes need) {
 Status SlotPool::MakeRoom() {
   while (true) {
     std::vector<Detached> victims;
+    bool parked = false;
     {
       MutexLock lock(mutex_);
       victims = Detach(Excess());
-      if (victims.empty()) {
+      parked = victims.empty() && Excess() != Bytes(0) && parked_ != Bytes(0);
+      if (victims.empty() && !parked) {
         // Other threads' releases count until the driver has the memory back.
-        if (releasing_ == Bytes(0) || held_ + cached_ + creating_ + releasing_ <= budget_) {
-          return absl::OkStatus();
-        }
+        if (releasing_ == Bytes(0) || Total() + releasing_ <= budget_) return absl::OkStatus();
         released_.Wait(mutex_);
       }
+    }
+    if (parked) {
+      VS_ASSIGN_OR_RETURN(const bool reclaimed, Reclaim(0));
+      // What another thread parks or takes meanwhile is for that thread to fit in.
+      if (!reclaimed) return absl::OkStatus();
     }
     VS_RETURN_IF_ERROR(DestroyAll(std::move(victims)));
   }
 }
 
 void SlotPool::DestroyOrLog(std::vector<Detached> slots) {
-  if (const Status status = DestroyAll(std::move(slots)); !status.ok()) {
-    Log(LogLevel::kWarning, absl::StrCat("cached ", options_.memory,
-                                         " memory could not be given back: ", status.message()));
-  }
+  if (const Status status = DestroyAll(std::move(slots)); !status.ok()) LogKept(status);
+}
+
+void SlotPool::LogKept(const Status& why) const {
+  Log(LogLevel::kWarning,
+      absl::StrCat("cached ", options_.memory, " memory could not be given back: ", why.message()));
 }
 
 Status SlotPool::DestroyAll(std::vector<Detached> slots) {

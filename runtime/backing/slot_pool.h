@@ -4,6 +4,10 @@
 // A slot's id is its index among the slots of its size, shifted left by three, with the size in the
 // low bits, so that a slot needs no word for its size (and no id is ever kNoSlot).
 //
+// A slot may be parked: nobody's, but still mapped where a chunk was, so that the next chunk there
+// needs no driver call. Who parked it takes it apart when the pool asks (`reclaim`): before memory
+// is made that could come from there, and when there is no room.
+//
 // A failing driver call leaves every slot whole: what could not be undone stays a cached slot, with
 // or without its alias, and is used or destroyed later. Only an alias that can be neither given
 // access nor unmapped is lost, and then its addresses are, not its memory.
@@ -12,13 +16,17 @@
 #ifndef VRAMSPAN_RUNTIME_BACKING_SLOT_POOL_H_
 #define VRAMSPAN_RUNTIME_BACKING_SLOT_POOL_H_
 
+#include <absl/types/span.h>
+
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/backing/slot.h"
+#include "runtime/backing/slot_table.h"
 #include "runtime/base/mutex.h"
 #include "runtime/base/status.h"
 #include "runtime/base/units.h"
@@ -38,6 +46,9 @@ struct SlotPoolOptions {
   CUcontext context = nullptr;
   Bytes budget;
   Bytes alias_space;
+  // Unmaps and releases some parked slots, one of 2^log2 bytes among them where log2 is not 0.
+  // False when there are none. Called without the pool's lock.
+  std::function<StatusOr<bool>(int log2)> reclaim;
 };
 
 class SlotPool {
@@ -55,9 +66,15 @@ class SlotPool {
   StatusOr<uint32_t> Acquire(int log2);
   // Creates a slot and its alias into the cache; nothing is destroyed for it.
   Status CreateCached(int log2);
-  // Gives a held slot back. REQUIRES: it is mapped nowhere but at its alias, and no GPU work that
-  // uses it there is unfinished.
+  // Gives a held or parked slot back. REQUIRES: it is mapped nowhere but at its alias, and no GPU
+  // work that uses it there is unfinished.
   void Release(uint32_t slot);
+
+  // Held slots become parked, and the other way round. REQUIRES: no GPU work that uses them is
+  // unfinished, and `reclaim` can find them.
+  void Park(absl::Span<const uint32_t> slots);
+  // All of them or, where the budget has no room, none.
+  bool Unpark(absl::Span<const uint32_t> slots);
 
   // The alias of a held slot; made on the first call.
   StatusOr<DevicePtr> Alias(uint32_t slot);
@@ -65,22 +82,16 @@ class SlotPool {
   DevicePtr alias_or_none(uint32_t slot) const;
   CUmemGenericAllocationHandle handle(uint32_t slot) const;
 
-  Bytes used() const;  // In held slots.
-  Bytes cached() const;
+  Bytes used() const;    // In held slots.
+  Bytes cached() const;  // And parked.
   Bytes cached(int log2) const;
   Bytes budget() const;
   Bytes available() const;  // What is neither held nor being made, or 0.
   void SetBudget(Bytes budget);
-  // Destroys cached slots until at most `keep` bytes of them are left.
+  // Destroys cached and parked slots until at most `keep` bytes of them are left.
   void Trim(Bytes keep);
 
  private:
-  struct Sizes {
-    std::vector<Slot> slots;
-    std::vector<bool> held;
-    std::vector<uint32_t> cached;  // Indices, the latest used last.
-    std::vector<uint32_t> empty;   // Indices without a handle.
-  };
   struct Detached {
     int log2;
     Slot slot;
@@ -90,9 +101,11 @@ class SlotPool {
            std::unique_ptr<Arena> aliases);
 
   Status Full(int log2) const VS_REQUIRES(mutex_);
-  uint32_t Hold(int log2, size_t place) VS_REQUIRES(mutex_);
-  uint32_t Insert(int log2, const Slot& slot) VS_REQUIRES(mutex_);
-  const Slot& At(uint32_t slot) const VS_REQUIRES(mutex_);
+  uint32_t Hold(int log2, bool with_alias) VS_REQUIRES(mutex_);
+  void Insert(int log2, const Slot& slot) VS_REQUIRES(mutex_);
+  Slot At(uint32_t slot) const VS_REQUIRES(mutex_);
+  SlotTable& TableOf(uint32_t slot) VS_REQUIRES(mutex_);
+  Bytes Total() const VS_REQUIRES(mutex_) { return held_ + cached_ + parked_ + creating_; }
   // Takes cached slots out of the table until they make up `need` bytes or there are no more. Their
   // bytes count as releasing_ until DestroyAll.
   std::vector<Detached> Detach(Bytes need) VS_REQUIRES(mutex_);
@@ -103,8 +116,11 @@ class SlotPool {
   Status Destroy(const Detached& detached, Slot* left) VS_EXCLUDES(mutex_);
   // For callers that have no way to return it.
   void DestroyOrLog(std::vector<Detached> slots) VS_EXCLUDES(mutex_);
-  // Waits for other threads' releases and destroys cached slots until nothing exceeds the budget.
+  void LogKept(const Status& why) const;
+  // Waits for other threads' releases and destroys cached and parked slots until nothing exceeds
+  // the budget.
   Status MakeRoom() VS_EXCLUDES(mutex_);
+  StatusOr<bool> Reclaim(int log2) VS_EXCLUDES(mutex_);
   StatusOr<CUmemGenericAllocationHandle> CreateHandle(int log2) VS_EXCLUDES(mutex_);
   StatusOr<DevicePtr> MapAlias(CUmemGenericAllocationHandle handle, int log2) VS_EXCLUDES(mutex_);
   Status UnmapAlias(DevicePtr alias, int log2) VS_EXCLUDES(mutex_);
@@ -114,10 +130,11 @@ class SlotPool {
   mutable Mutex mutex_;
   CondVar released_;
   const std::unique_ptr<Arena> aliases_ VS_PT_GUARDED_BY(mutex_);
-  std::array<Sizes, kChunkSizeCount> sizes_ VS_GUARDED_BY(mutex_);
+  std::array<SlotTable, kChunkSizeCount> tables_ VS_GUARDED_BY(mutex_);
   Bytes budget_ VS_GUARDED_BY(mutex_);
   Bytes held_ VS_GUARDED_BY(mutex_);
   Bytes cached_ VS_GUARDED_BY(mutex_);
+  Bytes parked_ VS_GUARDED_BY(mutex_);
   Bytes creating_ VS_GUARDED_BY(mutex_);
   Bytes releasing_ VS_GUARDED_BY(mutex_);
 };

@@ -152,6 +152,112 @@ TEST_F(DevicePoolTest, WhereTheDeviceHasLessThanTheBudgetSaysWhatIsCachedHelps) 
   EXPECT_EQ(pool->cached(), Bytes(0));
 }
 
+// Parks slots and releases them one at a time when the pool asks.
+class DevicePoolParkTest : public DevicePoolTest {
+ protected:
+  void SetUp() override {
+    DevicePoolOptions options;
+    options.context = context_;
+    options.budget = MiB(64);
+    options.alias_space = GiB(64);
+    options.reclaim = [this](int log2) -> StatusOr<bool> {
+      if (!failure_.ok()) return failure_;
+      for (size_t i = 0; i < parked_.size(); ++i) {
+        if (log2 != 0 && log2 != parked_[i].log2) continue;
+        pool_->Release(parked_[i].slot);
+        parked_.erase(parked_.begin() + static_cast<std::ptrdiff_t>(i));
+        return true;
+      }
+      return false;
+    };
+    pool_ = *DevicePool::Create(driver_, options);
+  }
+  uint32_t AcquireAndPark(int log2) {
+    const uint32_t slot = MustAcquire(*pool_, log2);
+    parked_.push_back({slot, log2});
+    pool_->Park({slot});
+    return slot;
+  }
+  // Four of 16 MiB: the whole budget.
+  void FillAndPark() {
+    for (int i = 0; i < 4; ++i) parked_.push_back({MustAcquire(*pool_, 24), 24});
+    for (const Parked& p : parked_) pool_->Park({p.slot});
+  }
+
+  struct Parked {
+    uint32_t slot;
+    int log2;
+  };
+  Status failure_;
+  std::vector<Parked> parked_;
+  std::unique_ptr<DevicePool> pool_;
+};
+
+TEST_F(DevicePoolParkTest, CountsAsCachedAndComesBackAllOrNone) {
+  const uint32_t a = AcquireAndPark(25);
+  const uint32_t b = MustAcquire(*pool_, 24);
+  pool_->Park({b});
+  EXPECT_EQ(pool_->used(), Bytes(0));
+  EXPECT_EQ(pool_->cached(), MiB(48));
+  EXPECT_EQ(pool_->available(), MiB(64));
+  EXPECT_TRUE(pool_->Unpark({a, b}));
+  EXPECT_EQ(pool_->used(), MiB(48));
+  EXPECT_EQ(pool_->cached(), Bytes(0));
+  pool_->Park({a, b});
+  const uint32_t c = MustAcquire(*pool_, 23);
+  failure_ = absl::UnknownError("stays parked");
+  pool_->SetBudget(MiB(40));
+  EXPECT_FALSE(pool_->Unpark({a, b}));
+  EXPECT_EQ(pool_->used(), MiB(8));
+  EXPECT_TRUE(pool_->Unpark({a}));
+  for (const uint32_t slot : {a, b, c}) pool_->Release(slot);
+  EXPECT_EQ(pool_->used(), Bytes(0));
+  EXPECT_EQ(pool_->cached(), DeviceUsed());
+}
+
+TEST_F(DevicePoolParkTest, ASlotOfTheSizeIsAskedForBeforeOneIsMade) {
+  const uint32_t other = AcquireAndPark(24);
+  const uint32_t slot = AcquireAndPark(22);
+  EXPECT_EQ(call_count_("cuMemCreate"), 2);
+  EXPECT_EQ(MustAcquire(*pool_, 22), slot);
+  EXPECT_EQ(call_count_("cuMemCreate"), 2);
+  ASSERT_EQ(parked_.size(), 1u);
+  EXPECT_EQ(parked_[0].slot, other);
+}
+
+TEST_F(DevicePoolParkTest, AnySlotIsAskedForWhereRoomIsShort) {
+  FillAndPark();
+  MustAcquire(*pool_, 25);
+  EXPECT_EQ(parked_.size(), 2u);
+  EXPECT_EQ(DeviceUsed(), MiB(64));
+  pool_->Trim(MiB(16));
+  EXPECT_EQ(parked_.size(), 1u);
+  EXPECT_EQ(DeviceUsed(), MiB(48));
+  pool_->SetBudget(MiB(40));
+  EXPECT_EQ(parked_.size(), 0u);
+  EXPECT_EQ(DeviceUsed(), MiB(32));
+}
+
+TEST_F(DevicePoolParkTest, AnySlotIsAskedForWhereTheDeviceHasLess) {
+  AcquireAndPark(24);
+  set_device_memory_(0, static_cast<unsigned long long>(memory_used_(0)));
+  MustAcquire(*pool_, 22);
+  EXPECT_EQ(parked_.size(), 0u);
+}
+
+TEST_F(DevicePoolParkTest, AFailureToTakeOneApartIsTheCallersToKnow) {
+  FillAndPark();
+  failure_ = absl::UnknownError("cuMemUnmap of a parked chunk");
+  for (const int log2 : {24, 25}) {
+    const auto slot = pool_->Acquire(log2);
+    ASSERT_FALSE(slot.ok());
+    EXPECT_THAT(std::string(slot.status().message()), HasSubstr("cuMemUnmap of a parked chunk"));
+  }
+  failure_ = absl::OkStatus();
+  MustAcquire(*pool_, 25);
+  EXPECT_EQ(DeviceUsed(), MiB(64));
+}
+
 TEST_F(DevicePoolTest, ExportableHandlesCanBeExportedAndOthersCannot) {
   using Export = decltype(&cuMemExportToShareableHandle);
   const auto function = reinterpret_cast<Export>(driver_->Symbol("cuMemExportToShareableHandle"));
