@@ -2,13 +2,19 @@
 
 #include <algorithm>
 
+#include "runtime/base/grow.h"
+
 namespace vramspan {
 namespace {
 
 Need::Place PlaceOf(const ChunkView& view) {
   if (!view.movable) return Need::Place::kFixed;
-  if (view.on_device) return view.busy ? Need::Place::kBusy : Need::Place::kIdle;
-  if (view.prefer_host) return Need::Place::kFixed;
+  if (view.on_device && view.claim == Claim::kKeep) return Need::Place::kFixed;
+  if (view.on_device && view.busy) return Need::Place::kBusy;
+  if (view.on_device) {
+    return view.claim == Claim::kNone ? Need::Place::kUnclaimed : Need::Place::kIdle;
+  }
+  if (view.prefer_host || view.claim == Claim::kNone) return Need::Place::kFixed;
   return view.busy ? Need::Place::kUnsettled : Need::Place::kMissing;
 }
 
@@ -16,11 +22,8 @@ Need::Place PlaceOf(const ChunkView& view) {
 
 void Lookahead::Scan(absl::Span<const QueuedWork> queue, uint32_t released, Bytes horizon,
                      const ResidencyView& residency) {
-  if (++scan_ == 0) {  // The stamps of 2^32 scans ago would be taken for ours.
-    std::fill(seen_.begin(), seen_.end(), Seen{});
-    scan_ = 1;
-  }
   needs_.clear();
+  unclaimed_.clear();
   works_.assign(1, Work{});
   most_missing_ = busy_ = 0;
   uint64_t seen_bytes = 0;
@@ -28,12 +31,15 @@ void Lookahead::Scan(absl::Span<const QueuedWork> queue, uint32_t released, Byte
     Work end = works_.back();
     for (const ChunkIndex chunk : queued.chunks) {
       if (!chunk || Names(chunk)) continue;
-      if (chunk.value >= seen_.size()) seen_.resize(chunk.value + 1);
-      seen_[chunk.value] = {.scan = scan_, .need = static_cast<uint32_t>(needs_.size())};
+      if (chunk.value >= place_.size()) GrowTo(place_, size_t{chunk.value} + 1);
+      place_[chunk.value] = static_cast<uint32_t>(needs_.size());
       const ChunkView view = residency.Get(chunk);
       const uint64_t size = view.size.value;
       const Need::Place place = PlaceOf(view);
-      needs_.push_back({.chunk = chunk, .place = place, .size = size});
+      if (place == Need::Place::kUnclaimed) {
+        unclaimed_.push_back(static_cast<uint32_t>(needs_.size()));
+      }
+      needs_.push_back({.chunk = chunk, .place = place, .claim = view.claim, .size = size});
       seen_bytes += size;
       if (place == Need::Place::kMissing) end.missing_before += size;
       if (place == Need::Place::kIdle) end.idle_before += size;

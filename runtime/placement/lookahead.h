@@ -1,7 +1,9 @@
 // The queue as a list of needs: every chunk it names within the horizon, once, at its first use.
-// Dense vectors indexed by chunk, stamped with the number of the scan, stand in for a hash map.
+// A sparse set stands in for a hash map: a dense vector says where in the list a chunk would be,
+// and the list whether it is (P. Briggs, L. Torczon, "An efficient representation for sparse sets",
+// ACM LOPLAS 2(1-4), 1993), so that nothing is cleared between scans.
 //
-// Threads: not safe. Indices and references hold until the next Scan.
+// Metadata: 4 bytes a chunk. Threads: not safe. Indices and references hold until the next Scan.
 #ifndef VRAMSPAN_RUNTIME_PLACEMENT_LOOKAHEAD_H_
 #define VRAMSPAN_RUNTIME_PLACEMENT_LOOKAHEAD_H_
 
@@ -18,6 +20,7 @@ namespace vramspan {
 struct Need {
   enum class Place : uint8_t {
     kIdle,       // On the device; may leave.
+    kUnclaimed,  // On the device; may leave whoever needs it.
     kBusy,       // On the device; may leave once its users have finished.
     kMissing,    // In host memory; to be fetched.
     kUnsettled,  // In host memory; to be fetched once its users have finished or its move has
@@ -26,6 +29,7 @@ struct Need {
   };
   ChunkIndex chunk;
   Place place;
+  Claim claim = Claim::kOrdinary;
   bool taken = false;  // Already in the plan, as an eviction.
   uint64_t size;
 };
@@ -40,15 +44,21 @@ class Lookahead {
   // The number of works looked at.
   uint32_t works() const { return static_cast<uint32_t>(works_.size()) - 1; }
   bool Names(ChunkIndex chunk) const {
-    return chunk.value < seen_.size() && seen_[chunk.value].scan == scan_;
+    if (chunk.value >= place_.size()) return false;
+    const uint32_t place = place_[chunk.value];
+    return place < needs_.size() && needs_[place].chunk == chunk;
   }
   // REQUIRES: Names(chunk).
-  const Need& Find(ChunkIndex chunk) const { return needs_[seen_[chunk.value].need]; }
+  const Need& Find(ChunkIndex chunk) const { return needs_[place_[chunk.value]]; }
   // What is first needed by `work`, in its own order.
   absl::Span<Need> FirstNeededBy(uint32_t work) {
     return absl::MakeSpan(needs_).subspan(works_[work].first_need,
                                           works_[work + 1].first_need - works_[work].first_need);
   }
+  // Indices of the needs that are kUnclaimed, in the order of first need.
+  absl::Span<const uint32_t> unclaimed() const { return unclaimed_; }
+  const Need& need(uint32_t index) const { return needs_[index]; }
+
   // The sum of the durations before `work`; of all for works().
   uint64_t Start(uint32_t work) const { return works_[work].start; }
 
@@ -76,12 +86,8 @@ class Lookahead {
   std::vector<Work> works_{Work{}};
   uint64_t busy_ = 0;
   uint64_t most_missing_ = 0;
-  struct Seen {
-    uint32_t scan = 0;  // The last that named the chunk.
-    uint32_t need = 0;  // What it became there, an index into needs_.
-  };
-  std::vector<Seen> seen_;  // By chunk.
-  uint32_t scan_ = 0;
+  std::vector<uint32_t> unclaimed_;
+  std::vector<uint32_t> place_;  // By chunk: its index in needs_, if it is there.
 };
 
 }  // namespace vramspan

@@ -64,7 +64,8 @@ void Planner::Scratch::Start(const PlanRequest& request, const ResidencyView& re
   head = request.released;
   ahead.Scan(request.queue, head, request.horizon, residency);
   const uint64_t missing = ahead.MissingBefore(ahead.works());
-  victims.Start(residency, missing + request.must_free.value, request.max_evictions);
+  victims.Start(residency, missing + request.must_free.value, request.max_evictions,
+                request.must_free != Bytes(0));
   if (ahead.works() != 0) pace.Start(request.ahead.value, head > 0);
   max_fetches = request.max_fetches;
   room = static_cast<int64_t>((request.room + request.room_coming).value);
@@ -140,7 +141,8 @@ void Planner::Scratch::SettleHead(const QueuedWork& work, Outcome outcome, Plan*
     if (!chunk) continue;
     const Need& need = ahead.Find(chunk);
     if (need.place == Need::Place::kUnsettled) head_lacks = std::min(head_lacks, need.size);
-    if (need.place == Need::Place::kBusy) own_busy += need.size;
+    // What has no claim makes room even for work that names it.
+    if (need.place == Need::Place::kBusy && need.claim != Claim::kNone) own_busy += need.size;
   }
   if (head_lacks == kNone) return;
   const int64_t potential =

@@ -5,6 +5,7 @@
 
 #include "runtime/placement/policies/clock.h"
 #include "runtime/placement/policies/fifo.h"
+#include "runtime/placement/policies/first_out.h"
 #include "runtime/placement/policies/lru.h"
 #include "runtime/placement/policies/random.h"
 
@@ -33,7 +34,7 @@ constexpr Entry kPolicies[] = {
 
 StatusOr<std::unique_ptr<EvictionPolicy>> MakePolicy(std::string_view name, uint64_t seed) {
   for (const Entry& entry : kPolicies) {
-    if (entry.name == name) return entry.make(seed);
+    if (entry.name == name) return std::make_unique<FirstOutPolicy>(entry.make(seed));
   }
   return absl::InvalidArgumentError(
       absl::StrCat("there is no eviction policy '", name,

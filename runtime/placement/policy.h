@@ -28,6 +28,11 @@ class EvictionPolicy {
   virtual void OnUse(ChunkIndex chunk) = 0;     // Work that touches it was released.
   virtual void OnRemove(ChunkIndex chunk) = 0;  // Left the device, or was freed.
 
+  // The program said that the chunk should leave before all others, or took that back. It holds
+  // wherever the chunk lies, until taken back, so it is taken back when the chunk is freed.
+  // `on_device`: where it lies now. The policies that MakePolicy makes all heed it.
+  virtual void Advise(ChunkIndex, bool /*leaves_first*/, bool /*on_device*/) {}
+
   // Offers chunks in the order in which they should leave until `take` returns true for one or all
   // have been offered. Offering does not remove: OnRemove follows when the chunk really leaves.
   // `take` must not call the policy.

@@ -12,6 +12,13 @@
 
 namespace vramspan {
 
+// What a chunk's place on the device is worth, by the program's advice.
+enum class Claim : uint8_t {
+  kNone,      // Leaves first, whoever names it, and is never fetched: it is served in place.
+  kOrdinary,  // As the queue and the policy have it.
+  kKeep,      // Leaves only for PlanRequest::must_free, after all others.
+};
+
 // A chunk as the planner sees it.
 struct ChunkView {
   Bytes size;
@@ -19,8 +26,9 @@ struct ChunkView {
                            // its room is taken already and it lacks nothing.
   bool busy = false;       // Being moved, or released work that has not finished may touch it: it
                            // can be neither evicted nor fetched yet.
-  bool movable = true;     // May be moved at all (not pinned, not advised to stay, users known).
+  bool movable = true;     // May be moved at all (not pinned, users known).
   bool prefer_host = false;  // Serve in place: do not fetch for work.
+  Claim claim = Claim::kOrdinary;
 };
 
 // Looks chunks up for the planner. Must answer the same for the length of one Make call.

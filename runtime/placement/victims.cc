@@ -10,9 +10,6 @@ namespace {
 // not taken for their size.
 constexpr size_t kEqualClaim = 8;
 
-// In Chosen::needed_by.
-constexpr int64_t kUnnamed = -1;
-
 // Whether a victim of `size` suits the need better than one of `best` (0: none yet): the smallest
 // that covers it, else the largest.
 bool Suits(uint64_t size, uint64_t best, uint64_t need) {
@@ -23,14 +20,27 @@ bool Suits(uint64_t size, uint64_t best, uint64_t need) {
 
 }  // namespace
 
-void Victims::Start(const ResidencyView& residency, uint64_t want, uint32_t max) {
+void Victims::Line::Clear() {
+  chunks.clear();
+  first_untaken = 0;
+  idle = 0;
+}
+
+void Victims::Line::Add(ChunkIndex chunk, uint64_t size) {
+  chunks.push_back({.chunk = chunk, .size = size});
+  idle += size;
+}
+
+void Victims::Start(const ResidencyView& residency, uint64_t want, uint32_t max, bool for_all) {
   residency_ = &residency;
   want_ = want;
   left_ = max;
+  for_all_ = for_all;
   gathered_ = false;
-  unnamed_.clear();
-  first_untaken_ = 0;
-  unnamed_idle_ = unnamed_busy_ = 0;
+  unclaimed_.Clear();
+  unnamed_.Clear();
+  kept_.Clear();
+  unnamed_busy_ = 0;
   farthest_ = static_cast<int64_t>(ahead_->works()) - 1;
   named_taken_.clear();
 }
@@ -40,18 +50,34 @@ void Victims::Gather() {
   gathered_ = true;
   const size_t most = size_t{left_} + kEqualClaim;
   policy_->OfferVictims([&](ChunkIndex chunk) {
-    if (ahead_->Names(chunk)) return false;
+    const bool named = ahead_->Names(chunk);
+    if (named && !for_all_) return false;
     const ChunkView view = residency_->Get(chunk);
     if (!view.movable || !view.on_device) return false;
-    if (view.busy) {
-      unnamed_busy_ += view.size.value;
+    const uint64_t size = view.size.value;
+    if (view.claim == Claim::kKeep) {
+      if (for_all_ && !view.busy && kept_.chunks.size() < most) kept_.Add(chunk, size);
       return false;
     }
+    if (named) return false;
+    if (view.busy) {
+      unnamed_busy_ += size;
+      return false;
+    }
+    Line& line = view.claim == Claim::kNone ? unclaimed_ : unnamed_;
     // More than may be taken is only counted.
-    if (unnamed_.size() < most) unnamed_.push_back({.chunk = chunk, .size = view.size.value});
-    unnamed_idle_ += view.size.value;
-    return unnamed_.size() >= kEqualClaim && unnamed_idle_ >= want_;
+    if (line.chunks.size() < most) {
+      line.Add(chunk, size);
+    } else {
+      line.idle += size;
+    }
+    return unclaimed_.chunks.size() + unnamed_.chunks.size() >= kEqualClaim &&
+           unclaimed_.idle + unnamed_.idle >= want_;
   });
+  const absl::Span<const uint32_t> named = ahead_->unclaimed();
+  for (size_t i = named.size(); i-- > 0;) {
+    unclaimed_.Add(ahead_->need(named[i]).chunk, ahead_->need(named[i]).size);
+  }
 }
 
 Victims::Outcome Victims::Take(uint64_t need, int64_t after, std::vector<ChunkIndex>* evict,
@@ -82,7 +108,7 @@ void Victims::TakeUpTo(uint64_t need, int64_t after, std::vector<ChunkIndex>* ev
 
 uint32_t Victims::NextVictimNeededBy(uint32_t after) {
   Gather();
-  if (unnamed_idle_ != 0) return ahead_->works();
+  if (unclaimed_.idle + unnamed_.idle != 0) return ahead_->works();
   SkipEmpty(after);
   return static_cast<uint32_t>(std::max<int64_t>(farthest_, after));
 }
@@ -94,7 +120,7 @@ uint64_t Victims::IdleLeft(int64_t after) {
   for (const Chosen& taken : named_taken_) {
     if (taken.needed_by > after) named -= taken.size;
   }
-  return unnamed_idle_ + named;
+  return unclaimed_.idle + unnamed_.idle + named;
 }
 
 uint64_t Victims::Busy() {
@@ -105,7 +131,9 @@ uint64_t Victims::Busy() {
 Victims::Outcome Victims::Choose(uint64_t need, int64_t after, uint64_t* total) {
   while (*total < need) {
     if (chosen_.size() == left_) return Outcome::kTooMany;
-    if (!ChooseUnnamed(need - *total) && !ChooseNamed(need - *total, after)) {
+    const uint64_t left = need - *total;
+    if (!ChooseFrom(&unclaimed_, left) && !ChooseFrom(&unnamed_, left) &&
+        !ChooseNamed(left, after) && (after != kForAll || !ChooseFrom(&kept_, left))) {
       return Outcome::kTooLittle;
     }
     *total += chosen_.back().size;
@@ -113,20 +141,24 @@ Victims::Outcome Victims::Choose(uint64_t need, int64_t after, uint64_t* total) 
   return Outcome::kDone;
 }
 
-bool Victims::ChooseUnnamed(uint64_t need) {
-  while (first_untaken_ < unnamed_.size() && unnamed_[first_untaken_].taken) ++first_untaken_;
-  if (first_untaken_ == unnamed_.size()) return false;
-  // Where none covers the need, the policy's first goes: sizes do not matter to many.
-  size_t best = first_untaken_;
-  const size_t end = std::min(unnamed_.size(), first_untaken_ + kEqualClaim);
-  for (size_t i = best + 1; i < end; ++i) {
-    const Candidate& c = unnamed_[i];
-    if (!c.taken && c.size >= need && Suits(c.size, unnamed_[best].size, need)) best = i;
+bool Victims::ChooseFrom(Line* line, uint64_t need) {
+  std::vector<Candidate>& chunks = line->chunks;
+  while (line->first_untaken < chunks.size() && chunks[line->first_untaken].taken) {
+    ++line->first_untaken;
   }
-  Candidate& c = unnamed_[best];
+  if (line->first_untaken == chunks.size()) return false;
+  // Where none covers the need, the first in line goes: sizes do not matter to many.
+  size_t best = line->first_untaken;
+  const size_t end = std::min(chunks.size(), best + kEqualClaim);
+  for (size_t i = best + 1; i < end; ++i) {
+    const Candidate& c = chunks[i];
+    if (!c.taken && c.size >= need && Suits(c.size, chunks[best].size, need)) best = i;
+  }
+  Candidate& c = chunks[best];
   c.taken = true;
-  unnamed_idle_ -= c.size;
-  chosen_.push_back({.chunk = c.chunk, .size = c.size, .needed_by = kUnnamed, .taken = &c.taken});
+  line->idle -= c.size;
+  chosen_.push_back(
+      {.chunk = c.chunk, .size = c.size, .taken = &c.taken, .line = line, .needed_by = 0});
   return true;
 }
 
@@ -148,16 +180,19 @@ bool Victims::ChooseNamed(uint64_t need, int64_t after) {
     if (best->size == need) break;
   }
   best->taken = true;
-  chosen_.push_back(
-      {.chunk = best->chunk, .size = best->size, .needed_by = farthest_, .taken = &best->taken});
+  chosen_.push_back({.chunk = best->chunk,
+                     .size = best->size,
+                     .taken = &best->taken,
+                     .line = nullptr,
+                     .needed_by = farthest_});
   return true;
 }
 
 void Victims::GiveBack(const Chosen& chosen) {
   *chosen.taken = false;
-  if (chosen.needed_by == kUnnamed) {
-    unnamed_idle_ += chosen.size;
-    first_untaken_ = 0;
+  if (chosen.line != nullptr) {
+    chosen.line->idle += chosen.size;
+    chosen.line->first_untaken = 0;
   } else {
     farthest_ = std::max(farthest_, chosen.needed_by);
   }
@@ -179,7 +214,7 @@ void Victims::Commit(std::vector<ChunkIndex>* evict) {
     if (!chosen.chunk) continue;
     evict->push_back(chosen.chunk);
     --left_;
-    if (chosen.needed_by != kUnnamed) named_taken_.push_back(chosen);
+    if (chosen.line == nullptr) named_taken_.push_back(chosen);
   }
   chosen_.clear();
 }

@@ -1,6 +1,6 @@
-// Who leaves, and in which order: first what the queue does not name, in the policy's order, then
-// what it needs last. Where several have an equal claim to stay, the one that leaves the fewest
-// bytes unused goes.
+// Who leaves, and in which order: first what has no claim by advice, then what the queue does not
+// name, in the policy's order, then what it needs last, and where it must be, what is to be kept.
+// Where several have an equal claim to stay, the one that leaves the fewest bytes unused goes.
 //
 // Threads: not safe. One Start for each plan; the look-ahead and the policy do not change
 // meanwhile.
@@ -24,7 +24,8 @@ class Victims {
   explicit Victims(EvictionPolicy* policy, Lookahead* ahead) : policy_(policy), ahead_(ahead) {}
 
   // `want` bounds what all calls of Take of this plan will ask for, `max` the victims in all.
-  void Start(const ResidencyView& residency, uint64_t want, uint32_t max);
+  // `for_all`: some of it will be asked for with kForAll.
+  void Start(const ResidencyView& residency, uint64_t want, uint32_t max, bool for_all);
 
   // Appends victims of `need` bytes or a little more to `evict` and their bytes to `freed`. Takes
   // none if they do not suffice (kTooLittle) or would be more than the maximum (kTooMany).
@@ -47,11 +48,21 @@ class Victims {
     uint64_t size;
     bool taken = false;
   };
+  // Chunks whose order is not the queue's, the weakest claim first.
+  struct Line {
+    std::vector<Candidate> chunks;
+    size_t first_untaken = 0;
+    uint64_t idle = 0;  // Bytes of those that are not taken.
+
+    void Clear();
+    void Add(ChunkIndex chunk, uint64_t size);
+  };
   struct Chosen {
     ChunkIndex chunk;
     uint64_t size;
-    int64_t needed_by;  // The work that first needs it; negative when the queue does not name it.
     bool* taken;
+    Line* line;         // Null for one that is chosen by the queue's order.
+    int64_t needed_by;  // Then the work that first needs it.
   };
 
   // Draws on the policy once, when the first victim is wanted.
@@ -60,7 +71,7 @@ class Victims {
   void GiveBack(const Chosen& chosen);
   void Prune(uint64_t need, uint64_t* total);
   void Commit(std::vector<ChunkIndex>* evict);
-  bool ChooseUnnamed(uint64_t need);
+  bool ChooseFrom(Line* line, uint64_t need);
   bool ChooseNamed(uint64_t need, int64_t after);
   // Moves `farthest_` down to the last work that first needs a chunk which may still leave.
   void SkipEmpty(int64_t after);
@@ -70,12 +81,13 @@ class Victims {
   const ResidencyView* residency_ = nullptr;
   uint64_t want_ = 0;
   uint32_t left_ = 0;  // Victims that may still be taken.
+  bool for_all_ = false;
 
   bool gathered_ = false;
-  std::vector<Candidate> unnamed_;  // In the policy's order.
-  size_t first_untaken_ = 0;        // In unnamed_.
-  uint64_t unnamed_idle_ = 0;       // Bytes idle, untaken and not named; beyond want_ not all.
-  uint64_t unnamed_busy_ = 0;       // Complete if the policy was drawn on to its end.
+  Line unclaimed_;             // Not named, in the policy's order, then named, needed last first.
+  Line unnamed_;               // In the policy's order; beyond want_ not all.
+  Line kept_;                  // In the policy's order, named or not; only where for_all_.
+  uint64_t unnamed_busy_ = 0;  // Complete if the policy was drawn on to its end.
 
   int64_t farthest_ = 0;  // No named chunk that is needed by a later work may still leave.
   std::vector<Chosen> named_taken_;

@@ -33,6 +33,12 @@ std::unique_ptr<World> RandomWorld(std::mt19937& rng, const Shape& shape, std::s
     if (shape.mixed_advice) {
       view.movable = !chance(8);
       view.prefer_host = chance(8);
+      if (chance(8)) view.claim = Claim::kKeep;
+      if (chance(8)) {
+        view.prefer_host = true;
+        view.claim = Claim::kNone;
+        world->policy().Advise(ChunkIndex(id), true, view.on_device);
+      }
     }
   }
   for (int i = 0; i < 20; ++i) world->policy().OnUse(ChunkIndex(1 + rng() % chunks));
@@ -99,6 +105,10 @@ class Checker {
     const ChunkView v = View(c);
     return v.on_device && v.movable && !v.busy;
   }
+  // The lesser leaves later: by advice, then by need.
+  std::pair<int, uint32_t> Order(ChunkIndex c) const {
+    return {-static_cast<int>(View(c).claim), FirstUse(c)};
+  }
 
   void CheckMoves() {
     EXPECT_EQ(fetched_.size(), plan_.fetch.size()) << "a chunk is fetched twice";
@@ -162,14 +172,19 @@ class Checker {
 
   void CheckVictim(size_t index, int64_t for_work) {
     const ChunkIndex victim = plan_.evict[index];
-    const uint32_t use = FirstUse(victim);
-    EXPECT_GT(int64_t{use}, for_work) << "chunk " << victim.value << " is needed sooner";
+    if (View(victim).claim != Claim::kNone) {
+      EXPECT_GT(int64_t{FirstUse(victim)}, for_work) << victim.value << " is needed sooner";
+    }
+    if (for_work >= 0) {
+      EXPECT_NE(View(victim).claim, Claim::kKeep) << victim.value << " is to be kept";
+    }
     // Nothing that is needed later, or not at all, was passed over; smaller and larger ones may be.
     for (uint32_t id = 1; id < world_.chunk_count(); ++id) {
       const ChunkIndex other(id);
       if (!MayEvict(other) || View(other).size != View(victim).size) continue;
       if (evicted_.contains(id)) continue;
-      EXPECT_LE(FirstUse(other), use) << "chunk " << id << " should leave before " << victim.value;
+      EXPECT_LE(Order(other), Order(victim))
+          << "chunk " << id << " should leave before " << victim.value;
     }
   }
 
@@ -210,7 +225,8 @@ class Checker {
                    static_cast<int64_t>(request_.must_free.value);
     for (uint32_t id = 1; id < world_.chunk_count(); ++id) {
       const ChunkView v = View(ChunkIndex(id));
-      if (!v.on_device || !v.movable || own.contains(id)) continue;
+      if (!v.on_device || !v.movable || v.claim == Claim::kKeep) continue;
+      if (own.contains(id) && v.claim != Claim::kNone) continue;
       // Idle chunks of released work cannot be: they are left out on both sides.
       if (!v.busy && FirstUse(ChunkIndex(id)) < head) continue;
       most += static_cast<int64_t>(v.size.value);

@@ -406,6 +406,113 @@ TEST(Planner, WhatMustFreeLeavesOverIsRoom) {
   EXPECT_THAT(plan.fetch, Are({2}));
 }
 
+// A chunk that the program would rather have on the host.
+ChunkView& Unclaimed(World& w, ChunkView& view, uint32_t id) {
+  view.prefer_host = true;
+  view.claim = Claim::kNone;
+  w.policy().Advise(ChunkIndex(id), true, view.on_device);
+  return view;
+}
+
+TEST(Planner, WhatHasNoClaimLeavesFirst) {
+  World w;
+  for (uint32_t id = 1; id <= 4; ++id) w.Device(id);
+  Unclaimed(w, w.Device(5), 5);
+  w.Host(6);
+  w.Host(7);
+  w.Queue(Ids({6, 7}));
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.fetch, Are({6, 7}));
+  EXPECT_THAT(plan.evict, Are({5, 1})) << "though it came last";
+}
+
+TEST(Planner, WhatHasNoClaimIsFoundBehindAnyNumberOfOthers) {
+  for (const std::string_view policy : PolicyNames()) {
+    World w(policy);
+    for (uint32_t id = 1; id <= 1000; ++id) w.Device(id);
+    Unclaimed(w, w.At(ChunkIndex(777)), 777);
+    w.Host(1001);
+    w.Queue(Ids({1001}));
+    EXPECT_THAT(w.Make().evict, Are({777})) << policy;
+  }
+}
+
+TEST(Planner, WhatHasNoClaimLeavesEvenForWorkThatNamesIt) {
+  World w;
+  w.Device(1);
+  Unclaimed(w, w.Device(2), 2);
+  Unclaimed(w, w.Device(3), 3);
+  w.Host(4);
+  w.Queue(Ids({4, 2}));
+  w.Queue(Ids({3, 1}));
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.fetch, Are({4}));
+  EXPECT_THAT(plan.evict, Are({3})) << "needed last";
+  w.At(ChunkIndex(3)).busy = true;
+  EXPECT_THAT(w.Make().evict, Are({2}));
+  w.At(ChunkIndex(2)).busy = true;
+  EXPECT_THAT(w.Make().evict, Are({1}));
+}
+
+TEST(Planner, WhatHasNoClaimIsWaitedForWhileItIsInUse) {
+  World w;
+  Unclaimed(w, w.Device(1), 1).busy = true;
+  w.Host(2);
+  w.Queue(Ids({1, 2}));
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.evict, IsEmpty());
+  EXPECT_TRUE(plan.wait);
+}
+
+TEST(Planner, WhatHasNoClaimIsNotFetched) {
+  World w;
+  Unclaimed(w, w.Host(1), 1);
+  w.Queue(Ids({1}));
+  w.request.room = MiB(64);
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.fetch, IsEmpty());
+  EXPECT_FALSE(plan.wait);
+}
+
+TEST(Planner, WhatIsToBeKeptLeavesForNoFetch) {
+  World w;
+  w.Device(1).claim = Claim::kKeep;
+  w.Device(2);
+  w.Device(3).claim = Claim::kKeep;
+  w.Host(4, MiB(4));
+  w.Queue(Ids({4}));
+  w.Queue(Ids({3}));
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.evict, IsEmpty());
+  EXPECT_THAT(plan.in_place, ElementsAre(0u));
+}
+
+TEST(Planner, WhatIsToBeKeptIsFetchedWhenWorkNeedsIt) {
+  World w;
+  w.Device(1);
+  w.Host(2).claim = Claim::kKeep;
+  w.Queue(Ids({2}));
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.fetch, Are({2}));
+  EXPECT_THAT(plan.evict, Are({1}));
+}
+
+TEST(Planner, WhatIsToBeKeptLeavesLastWhereTheBudgetIsLowered) {
+  World w;
+  w.Device(1).claim = Claim::kKeep;
+  for (uint32_t id = 2; id <= 4; ++id) w.Device(id);
+  Unclaimed(w, w.Device(5), 5);
+  w.Device(6).claim = Claim::kKeep;
+  w.Queue(Ids({3}));
+  w.Queue(Ids({6}));
+  w.request.must_free = MiB(8);
+  EXPECT_THAT(w.Make().evict, Are({5, 2, 4, 3}));
+  w.request.must_free = MiB(10);
+  EXPECT_THAT(w.Make().evict, Are({5, 2, 4, 3, 1}));
+  w.request.must_free = MiB(64);
+  EXPECT_THAT(w.Make().evict, Are({5, 2, 4, 3, 1, 6}));
+}
+
 TEST(Planner, ManyPlansLeaveNoTrace) {
   World w;
   for (uint32_t id = 1; id <= 4; ++id) w.Device(id);

@@ -192,6 +192,46 @@ TEST_P(AnyPolicy, StopsWhenOneIsTaken) {
 INSTANTIATE_TEST_SUITE_P(All, AnyPolicy, ::testing::ValuesIn(PolicyNames()),
                          [](const auto& i) { return std::string(i.param); });
 
+class AdviceTest : public ::testing::TestWithParam<std::string_view> {};
+
+TEST_P(AdviceTest, WhatIsAdvisedToLeaveIsOfferedFirstAndOnce) {
+  const auto policy = Make(GetParam());
+  for (uint32_t id = 1; id <= 6; ++id) policy->OnInsert(ChunkIndex(id));
+  policy->Advise(ChunkIndex(5), true, true);
+  policy->Advise(ChunkIndex(2), true, true);
+  policy->Advise(ChunkIndex(9), true, false);
+  Ids all = Offered(*policy);
+  EXPECT_EQ(Ids(all.begin(), all.begin() + 2), Ids({5, 2}));
+  policy->OnUse(ChunkIndex(5));
+  EXPECT_EQ(Offered(*policy, 2), Ids({2, 5})) << "the least recently used first";
+  EXPECT_EQ(Offered(*policy, 1), Ids({2}));
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(all, Ids({1, 2, 3, 4, 5, 6}));
+}
+
+TEST_P(AdviceTest, HoldsUntilTakenBackWhereverTheChunkLies) {
+  const auto policy = Make(GetParam());
+  for (uint32_t id = 1; id <= 3; ++id) policy->OnInsert(ChunkIndex(id));
+  policy->Advise(ChunkIndex(3), true, true);
+  policy->OnRemove(ChunkIndex(3));
+  EXPECT_EQ(Offered(*policy).size(), 2u);
+  policy->OnInsert(ChunkIndex(3));
+  EXPECT_EQ(Offered(*policy, 1), Ids({3}));
+  policy->OnRemove(ChunkIndex(3));
+  policy->Advise(ChunkIndex(3), false, false);
+  policy->OnInsert(ChunkIndex(3));
+  policy->OnInsert(ChunkIndex(4));
+  policy->Advise(ChunkIndex(4), true, true);
+  EXPECT_EQ(Offered(*policy, 1), Ids({4}));
+  policy->Advise(ChunkIndex(4), false, true);
+  policy->Advise(ChunkIndex(1), true, true);
+  EXPECT_EQ(Offered(*policy, 1), Ids({1}));
+  EXPECT_EQ(Offered(*policy).size(), 4u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, AdviceTest, ::testing::ValuesIn(PolicyNames()),
+                         [](const auto& i) { return std::string(i.param); });
+
 // The textbook's own words, slow and plain.
 Ids ModelFifoOrLru(size_t room, const Ids& references, bool lru) {
   std::list<uint32_t> order;

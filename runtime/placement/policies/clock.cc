@@ -1,11 +1,13 @@
 #include "runtime/placement/policies/clock.h"
 
+#include "runtime/base/grow.h"
+
 namespace vramspan {
 
 void ClockPolicy::OnInsert(ChunkIndex chunk) {
   if (order_.Contains(chunk)) return;
   order_.PushBack(chunk);
-  if (chunk.value >= used_.size()) used_.resize(chunk.value + 1);
+  if (chunk.value >= used_.size()) GrowTo(used_, size_t{chunk.value} + 1);
   used_[chunk.value] = 0;
   ++present_;
 }

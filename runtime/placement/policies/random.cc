@@ -2,12 +2,14 @@
 
 #include <utility>
 
+#include "runtime/base/grow.h"
+
 namespace vramspan {
 
 void RandomPolicy::OnInsert(ChunkIndex chunk) {
-  if (chunk.value >= place_.size()) place_.resize(chunk.value + 1);
+  if (chunk.value >= place_.size()) GrowTo(place_, size_t{chunk.value} + 1);
   if (place_[chunk.value] != 0) return;
-  present_.push_back(chunk);
+  GrowTo(present_, present_.size() + 1, chunk);
   place_[chunk.value] = static_cast<uint32_t>(present_.size());
 }
 
