@@ -117,7 +117,8 @@ class HostPool::Impl {
       if (status.ok()) status = slots_->CreateCached(log2);
       if (status.ok()) continue;
       // A full budget or machine, or a driver that refuses: the same call would fail again at once.
-      // Whoever acquires gets the error; the next wish or budget is another try.
+      // Being full is the business of whoever acquires; the next wish or budget is another try.
+      if (!absl::IsResourceExhausted(status)) slots_->driver().Note(status);
       MutexLock lock(mutex_);
       failed_wish_ = wish;
     }

@@ -47,16 +47,13 @@ SlotPool::SlotPool(std::shared_ptr<const Driver> driver, SlotPoolOptions options
 SlotPool::~SlotPool() {
   // The program may have destroyed its context by now; the calls below do not insist on one.
   const ScopedContext context(*driver_, options_.context);
+  driver_->Note(context.status());
   for (int log2 = kMinChunkLog2; log2 <= kMaxChunkLog2; ++log2) {
     const SlotTable& table = tables_[SizeIndex(log2)];
     for (uint32_t index = 0; index < table.end(); ++index) {
       if (table.StateOf(index) == SlotTable::State::kEmpty) continue;
       Slot left;
-      const Status status = Destroy({log2, table.Get(index)}, &left);
-      if (!status.ok()) {
-        Log(LogLevel::kWarning, absl::StrCat(MiBText(ChunkBytes(log2)), " of ", options_.memory,
-                                             " memory stay in use: ", status.message()));
-      }
+      driver_->Note(Destroy({log2, table.Get(index)}, &left));
     }
   }
 }
@@ -186,7 +183,7 @@ void SlotPool::Release(uint32_t slot) {
     cached_ += size;
     beyond = Detach(Excess());
   }
-  DestroyOrLog(std::move(beyond));
+  DestroyOrNote(std::move(beyond));
 }
 
 void SlotPool::Park(absl::Span<const uint32_t> slots) {
@@ -234,9 +231,7 @@ StatusOr<DevicePtr> SlotPool::Alias(uint32_t slot) {
     }
   }
   // Another thread was faster. Its alias serves, whether or not ours can be taken down again.
-  if (const Status status = UnmapAlias(made, log2); !status.ok()) {
-    Log(LogLevel::kWarning, status.message());
-  }
+  driver_->Note(UnmapAlias(made, log2));
   return other;
 }
 
@@ -297,10 +292,10 @@ void SlotPool::Trim(Bytes keep) {
       beyond = Detach(cached_ + parked_ - keep);
       parked = parked_ != Bytes(0) && cached_ + parked_ > keep;
     }
-    DestroyOrLog(std::move(beyond));
+    DestroyOrNote(std::move(beyond));
     if (!parked) return;
     const StatusOr<bool> reclaimed = Reclaim(0);
-    if (!reclaimed.ok()) LogKept(reclaimed.status());
+    driver_->Note(reclaimed.status());
     if (!reclaimed.ok() || !*reclaimed) return;
   }
 }
@@ -352,13 +347,8 @@ Status SlotPool::MakeRoom() {
   }
 }
 
-void SlotPool::DestroyOrLog(std::vector<Detached> slots) {
-  if (const Status status = DestroyAll(std::move(slots)); !status.ok()) LogKept(status);
-}
-
-void SlotPool::LogKept(const Status& why) const {
-  Log(LogLevel::kWarning,
-      absl::StrCat("cached ", options_.memory, " memory could not be given back: ", why.message()));
+void SlotPool::DestroyOrNote(std::vector<Detached> slots) {
+  driver_->Note(DestroyAll(std::move(slots)));
 }
 
 Status SlotPool::DestroyAll(std::vector<Detached> slots) {
@@ -434,9 +424,7 @@ StatusOr<DevicePtr> SlotPool::MapAlias(CUmemGenericAllocationHandle handle, int 
   status = Check((*driver_)->MemSetAccess(alias.value, size.value, &access, 1), "cuMemSetAccess",
                  RangeText(alias, size));
   if (status.ok()) return alias;
-  if (const Status undo = UnmapAlias(alias, log2); !undo.ok()) {
-    Log(LogLevel::kWarning, absl::StrCat("an alias stays mapped: ", undo.message()));
-  }
+  driver_->Note(UnmapAlias(alias, log2));
   return status;
 }
 

@@ -82,6 +82,7 @@ class SlotPool {
   DevicePtr alias_or_none(uint32_t slot) const;
   CUmemGenericAllocationHandle handle(uint32_t slot) const;
 
+  const Driver& driver() const { return *driver_; }
   Bytes used() const;    // In held slots.
   Bytes cached() const;  // And parked.
   Bytes cached(int log2) const;
@@ -115,8 +116,7 @@ class SlotPool {
   Status DestroyAll(std::vector<Detached> slots) VS_EXCLUDES(mutex_);
   Status Destroy(const Detached& detached, Slot* left) VS_EXCLUDES(mutex_);
   // For callers that have no way to return it.
-  void DestroyOrLog(std::vector<Detached> slots) VS_EXCLUDES(mutex_);
-  void LogKept(const Status& why) const;
+  void DestroyOrNote(std::vector<Detached> slots) VS_EXCLUDES(mutex_);
   // Waits for other threads' releases and destroys cached and parked slots until nothing exceeds
   // the budget.
   Status MakeRoom() VS_EXCLUDES(mutex_);

@@ -5,6 +5,9 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <utility>
+
+#include "runtime/base/log.h"
 
 namespace vramspan {
 namespace {
@@ -61,6 +64,18 @@ StatusOr<std::shared_ptr<const Driver>> Driver::Load(const std::string& path) {
 
 void* Driver::Symbol(const char* name) const { return dlsym(library_, name); }
 
+void Driver::Note(const Status& status) const {
+  if (status.ok()) return;
+  Log(LogLevel::kWarning, status.message());
+  MutexLock lock(noted_mu_);
+  noted_.Update(status);
+}
+
+Status Driver::TakeNoted() const {
+  MutexLock lock(noted_mu_);
+  return std::exchange(noted_, absl::OkStatus());
+}
+
 std::string RangeText(DevicePtr ptr, Bytes size) {
   return absl::StrFormat("0x%x+%d", ptr.value, size.value);
 }
@@ -76,9 +91,11 @@ ScopedContext::ScopedContext(const Driver& driver, CUcontext context) : driver_(
 ScopedContext::~ScopedContext() {
   if (!pushed_) return;
   CUcontext popped = nullptr;
-  // Neither can fail on a context that was pushed above, short of a dead driver.
-  if (status_.ok()) driver_->ThreadExchangeStreamCaptureMode(&mode_);
-  driver_->CtxPopCurrent(&popped);
+  if (status_.ok()) {
+    driver_.Note(Check(driver_->ThreadExchangeStreamCaptureMode(&mode_),
+                       "cuThreadExchangeStreamCaptureMode", "back"));
+  }
+  driver_.Note(Check(driver_->CtxPopCurrent(&popped), "cuCtxPopCurrent"));
 }
 
 }  // namespace vramspan

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/mutex.h"
 #include "runtime/base/status.h"
 #include "runtime/base/units.h"
 #include "runtime/driver/calls.h"
@@ -44,6 +45,11 @@ class Driver {
   // For calls outside the table (tests, tools): the address of an exported symbol, or null.
   void* Symbol(const char* name) const;
 
+  // A failure that nobody waits for (of a clean-up, or of work ahead of need) is logged, and the
+  // first one kept until somebody can be told. Does nothing for OK.
+  void Note(const Status& status) const VS_EXCLUDES(noted_mu_);
+  Status TakeNoted() const VS_EXCLUDES(noted_mu_);  // OK when there is none.
+
  private:
   Driver() = default;
 
@@ -51,6 +57,8 @@ class Driver {
   void* library_ = nullptr;
   std::string path_;
   int version_ = 0;
+  mutable Mutex noted_mu_;
+  mutable Status noted_ VS_GUARDED_BY(noted_mu_);
 };
 
 // OK for CUDA_SUCCESS, else an error that names `call` and `detail`.

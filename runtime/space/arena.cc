@@ -62,13 +62,10 @@ Arena::Arena(std::shared_ptr<const Driver> driver, DevicePtr base, Bytes size)
 
 Arena::~Arena() {
   if (driver_ == nullptr) return;
-  const Status status = Check((*driver_)->MemAddressFree(base_.value, size_.value),
-                              "cuMemAddressFree", RangeText(base_, size_));
-  if (!status.ok()) {
-    Log(LogLevel::kError, absl::StrCat("the addresses of a device stay reserved until the process "
-                                       "ends: ",
-                                       status.message()));
-  }
+  driver_->Note(Check((*driver_)->MemAddressFree(base_.value, size_.value), "cuMemAddressFree",
+                      absl::StrCat(RangeText(base_, size_),
+                                   ", which stays reserved until the "
+                                   "process ends")));
 }
 
 StatusOr<DevicePtr> Arena::Take(Bytes size, Bytes alignment) {
