@@ -71,6 +71,21 @@ extern "C" __global__ void spin_until(const volatile unsigned* flag, unsigned va
 }
 SIMCUDA_EXPORT(spin_until);
 
+// spin_until for tests of what must not hang: gives up after `cycles` of the processor's clock, so
+// that a failure leaves no kernel behind, and says so in *gave_up.
+extern "C" __global__ void spin_until_or_give_up(const volatile unsigned* flag, unsigned value,
+                                                 long long cycles, volatile unsigned* gave_up) {
+  for (const long long begin = clock64(); *flag < value;) {
+    if (clock64() - begin > cycles) {
+      *gave_up = 1;
+      break;
+    }
+    __nanosleep(2000);
+  }
+  __threadfence_system();
+}
+SIMCUDA_EXPORT(spin_until_or_give_up);
+
 // Adds 1 to every word, again and again, until *flag is at least `value`. Every thread counts its
 // rounds in rounds[its number], which shows that it runs, and goes through one at least.
 extern "C" __global__ void add_until(Word* words, size_t count, const volatile unsigned* flag,
