@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include "runtime/backing/budget.h"
@@ -13,14 +14,19 @@
 namespace vramspan {
 namespace {
 
-// A setting as the program gave it, else as the environment has it, else "".
+// A setting as the program gave it, else as the environment has it. An empty variable is as good as
+// none; an empty field of the program's is a mistake.
 struct Setting {
   const char* name;
-  std::string text;
+  std::optional<std::string> text;
 
   Setting(const char* field, const char* environment) : name(environment) {
-    const char* value = field != nullptr ? field : std::getenv(environment);
-    if (value != nullptr) text = value;
+    const char* variable = std::getenv(environment);
+    if (field != nullptr) {
+      text = field;
+    } else if (variable != nullptr && *variable != '\0') {
+      text = variable;
+    }
   }
   // Puts the setting's name before what was wrong with its value.
   Status Error(const Status& status) const {
@@ -29,37 +35,37 @@ struct Setting {
 };
 
 StatusOr<int> ParseChunk(const Setting& setting) {
-  if (setting.text.empty() || setting.text == "auto") return 0;
-  const StatusOr<Bytes> size = ParseSize(setting.text);
+  if (!setting.text.has_value() || setting.text == "auto") return 0;
+  const StatusOr<Bytes> size = ParseSize(*setting.text);
   if (!size.ok() || !std::has_single_bit(size->value) || *size < ChunkBytes(kMinChunkLog2) ||
       *size > ChunkBytes(kMaxChunkLog2)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(setting.name, ": \"", setting.text,
+        absl::StrCat(setting.name, ": \"", *setting.text,
                      "\" is not a chunk size: use auto, 2MiB, 4MiB, 8MiB, 16MiB, 32MiB or 64MiB"));
   }
   return std::countr_zero(size->value);
 }
 
 StatusOr<Bytes> DeviceBudget(const Setting& setting, Bytes total, Bytes free) {
-  if (setting.text.empty()) return DefaultDeviceBudget(total, free);
-  StatusOr<Bytes> budget = ParseBudget(setting.text, total);
+  if (!setting.text.has_value()) return DefaultDeviceBudget(total, free);
+  StatusOr<Bytes> budget = ParseBudget(*setting.text, total);
   if (!budget.ok()) return setting.Error(budget.status());
   if (*budget > total) {
-    return absl::InvalidArgumentError(absl::StrCat(setting.name, ": \"", setting.text,
+    return absl::InvalidArgumentError(absl::StrCat(setting.name, ": \"", *setting.text,
                                                    "\" is more than the device's ",
                                                    total.value >> 20, " MiB"));
   }
   if (*budget < kGranularity) {
     return absl::InvalidArgumentError(absl::StrCat(
-        setting.name, ": \"", setting.text, "\" is less than one chunk; give at least 2MiB"));
+        setting.name, ": \"", *setting.text, "\" is less than one chunk; give at least 2MiB"));
   }
   return *budget;
 }
 
 StatusOr<Bytes> HostBudget(const Setting& setting) {
   VS_ASSIGN_OR_RETURN(const HostLimits limits, ReadHostLimits());
-  if (setting.text.empty()) return DefaultHostBudget(limits);
-  StatusOr<Bytes> budget = ParseBudget(setting.text, limits.total);
+  if (!setting.text.has_value()) return DefaultHostBudget(limits);
+  StatusOr<Bytes> budget = ParseBudget(*setting.text, limits.total);
   if (!budget.ok()) return setting.Error(budget.status());
   return *budget;
 }
@@ -109,13 +115,12 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   std::unique_ptr<Runtime> r(new Runtime());
   MemoryOptions memory;
   VS_ASSIGN_OR_RETURN(memory.chunk_log2, ParseChunk(chunk));
-  if (!arena.text.empty()) {
-    StatusOr<Bytes> size = ParseSize(arena.text);
+  if (arena.text.has_value()) {
+    StatusOr<Bytes> size = ParseSize(*arena.text);
     if (!size.ok()) return arena.Error(size.status());
     memory.arena = RoundUp(*size, ChunkBytes(kMaxChunkLog2));
   }
-  StatusOr<std::unique_ptr<EvictionPolicy>> policy =
-      MakePolicy(policy_name.text.empty() ? "lru" : policy_name.text);
+  StatusOr<std::unique_ptr<EvictionPolicy>> policy = MakePolicy(policy_name.text.value_or("lru"));
   if (!policy.ok()) return policy_name.Error(policy.status());
 
   VS_ASSIGN_OR_RETURN(r->driver_,
@@ -148,10 +153,11 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
 Runtime::~Runtime() {
   mover_.reset();
   // What may still run without having been declared must not lose its memory under way.
-  if (memory_ != nullptr) memory_->Drain().IgnoreError();
+  if (memory_ != nullptr) driver_->Note(memory_->Drain());
   memory_.reset();
-  // Fails only when the driver is shutting down already.
-  if (retained_) (*driver_)->DevicePrimaryCtxRelease(device_);
+  if (retained_) {
+    driver_->Note(Check((*driver_)->DevicePrimaryCtxRelease(device_), "cuDevicePrimaryCtxRelease"));
+  }
 }
 
 StatusOr<DevicePtr> Runtime::Allocate(Bytes size) {

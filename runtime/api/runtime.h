@@ -17,6 +17,7 @@ class Runtime {
   static StatusOr<std::unique_ptr<Runtime>> Create(const vramspanConfig* config);
   ~Runtime();
 
+  const std::shared_ptr<const Driver>& driver() const { return driver_; }
   Memory& memory() { return *memory_; }
   Mover& mover() { return *mover_; }
 
