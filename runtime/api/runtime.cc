@@ -62,11 +62,20 @@ StatusOr<Bytes> DeviceBudget(const Setting& setting, Bytes total, Bytes free) {
   return *budget;
 }
 
+Status CheckHostBudget(Bytes budget, const HostLimits& limits) {
+  if (budget <= limits.total) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("a host budget of ", budget.value,
+                                                 " bytes is more than the machine's ",
+                                                 limits.total.value >> 20, " MiB"));
+}
+
 StatusOr<Bytes> HostBudget(const Setting& setting) {
   VS_ASSIGN_OR_RETURN(const HostLimits limits, ReadHostLimits());
   if (!setting.text.has_value()) return DefaultHostBudget(limits);
   StatusOr<Bytes> budget = ParseBudget(*setting.text, limits.total);
   if (!budget.ok()) return setting.Error(budget.status());
+  const Status fits = CheckHostBudget(*budget, limits);
+  if (!fits.ok()) return setting.Error(fits);
   return *budget;
 }
 
@@ -133,6 +142,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
     VS_RETURN_IF_ERROR(current.status());
     size_t free = 0, total = 0;
     VS_RETURN_IF_ERROR(Check((*r->driver_)->MemGetInfo(&free, &total), "cuMemGetInfo"));
+    r->total_ = Bytes(total);
     VS_ASSIGN_OR_RETURN(memory.device_budget,
                         DeviceBudget(device_memory, Bytes(total), Bytes(free)));
   }
@@ -206,6 +216,11 @@ Status Runtime::SetDeviceBudget(Bytes budget) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a device budget of ", budget.value, " bytes is less than one chunk; give at least 2 MiB"));
   }
+  if (budget > total_) {
+    return absl::InvalidArgumentError(absl::StrCat("a device budget of ", budget.value,
+                                                   " bytes is more than the device's ",
+                                                   total_.value >> 20, " MiB"));
+  }
   memory_->device_pool().SetBudget(usable);
   if (memory_->filling()) memory_->PrepareHost();
   mover_->Wake();
@@ -213,6 +228,8 @@ Status Runtime::SetDeviceBudget(Bytes budget) {
 }
 
 Status Runtime::SetHostBudget(Bytes budget) {
+  VS_ASSIGN_OR_RETURN(const HostLimits limits, ReadHostLimits());
+  VS_RETURN_IF_ERROR(CheckHostBudget(budget, limits));
   memory_->host_pool().SetBudget(budget);
   return absl::OkStatus();
 }
