@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -63,16 +64,18 @@ class CopyEngineImpl final : public CopyEngine {
       out_thread_.join();
     }
     if (ScopedContext current(*driver_, context_); current.status().ok()) {
-      // Teardown: there is nobody left to tell, and what fails here fails on a dead context.
-      if (in_stream_ != nullptr) {
-        (*driver_)->StreamSynchronize(in_stream_);
-        (*driver_)->StreamDestroy(in_stream_);
+      if (in_stream_ != nullptr)
+        Cleanup((*driver_)->StreamSynchronize(in_stream_), "cuStreamSynchronize");
+      for (CUstream stream : {in_stream_, out_stream_}) {
+        if (stream != nullptr) Cleanup((*driver_)->StreamDestroy(stream), "cuStreamDestroy");
       }
-      if (out_stream_ != nullptr) (*driver_)->StreamDestroy(out_stream_);
-      for (const In& in : in_flight_) (*driver_)->EventDestroy(in.event);
-      for (CUevent event : spare_events_) (*driver_)->EventDestroy(event);
+      for (const In& in : in_flight_) spare_events_.push_back(in.event);
+      for (CUevent event : spare_events_)
+        Cleanup((*driver_)->EventDestroy(event), "cuEventDestroy");
+    } else {
+      driver_->Note(current.status());
     }
-    if (owned_) (*driver_)->CtxDestroy(context_);
+    if (owned_) Cleanup((*driver_)->CtxDestroy(context_), "cuCtxDestroy");
   }
 
   void StartIn(DevicePtr to, DevicePtr from, Bytes size, Copy* copy) override {
@@ -89,7 +92,7 @@ class CopyEngineImpl final : public CopyEngine {
           Check((*driver_)->EventRecord(event, in_stream_), "cuEventRecord", "after a copy in");
       if (!status.ok()) {
         // The copy may be running, so its memory may not be let go before it has ended.
-        (*driver_)->StreamSynchronize(in_stream_);
+        Cleanup((*driver_)->StreamSynchronize(in_stream_), "cuStreamSynchronize");
       }
     }
     if (!status.ok()) {
@@ -117,7 +120,7 @@ class CopyEngineImpl final : public CopyEngine {
       in_time_.End();
       if (result != CUDA_SUCCESS) {
         // Whether the copy has ended is not known; wait for it, since its memory is used again.
-        (*driver_)->StreamSynchronize(in_stream_);
+        Cleanup((*driver_)->StreamSynchronize(in_stream_), "cuStreamSynchronize");
       }
       Finish(in.copy, Check(result, "cuEventQuery", "of a copy in"));
     }
@@ -137,6 +140,10 @@ class CopyEngineImpl final : public CopyEngine {
     Copy* copy;
   };
 
+  void Cleanup(CUresult result, const char* call) {
+    driver_->Note(Check(result, call, "of the mover"));
+  }
+
   static void Finish(Copy* copy, Status status) {
     copy->status = std::move(status);
     copy->done.store(true, std::memory_order_release);
@@ -153,7 +160,7 @@ class CopyEngineImpl final : public CopyEngine {
   }
 
   void OutLoop() {
-    ScopedContext current(*driver_, context_);
+    std::optional<ScopedContext> current;
     for (;;) {
       Out out;
       {
@@ -163,8 +170,10 @@ class CopyEngineImpl final : public CopyEngine {
         out = out_queue_.front();
         out_queue_.pop_front();
       }
+      // Once for all copies, unless it fails.
+      if (!current.has_value() || !current->status().ok()) current.emplace(*driver_, context_);
       out_time_.Begin();
-      Status status = current.status().ok() ? CopyOut(out) : current.status();
+      Status status = current->status().ok() ? CopyOut(out) : current->status();
       out_time_.End();
       Finish(out.copy, std::move(status));
     }
@@ -231,7 +240,11 @@ StatusOr<std::unique_ptr<CopyEngine>> CopyEngine::Create(std::shared_ptr<const D
     VS_RETURN_IF_ERROR(
         Check((*driver)->CtxCreate(&mine, &params, 0, device), "cuCtxCreate", "for the mover"));
     CUcontext popped = nullptr;
-    VS_RETURN_IF_ERROR(Check((*driver)->CtxPopCurrent(&popped), "cuCtxPopCurrent"));
+    const Status status = Check((*driver)->CtxPopCurrent(&popped), "cuCtxPopCurrent");
+    if (!status.ok()) {
+      driver->Note(Check((*driver)->CtxDestroy(mine), "cuCtxDestroy", "of the mover"));
+      return status;
+    }
   }
   auto engine = std::make_unique<CopyEngineImpl>(driver, mine, own_context);
   VS_RETURN_IF_ERROR(engine->Start());

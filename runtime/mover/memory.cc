@@ -4,6 +4,7 @@
 #include <absl/strings/str_format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/log.h"
 #include "runtime/mover/remap.h"
@@ -72,8 +73,7 @@ StatusOr<std::unique_ptr<Memory>> Memory::Create(std::shared_ptr<const Driver> d
       (*raw->chunks_)[c].dying = true;
       range.chunks.push_back(c);
     }
-    // A failure keeps the range in the dying list and is reported by whoever reclaims it.
-    raw->TakeApart(std::move(range)).IgnoreError();
+    raw->driver_->Note(raw->TakeApart(std::move(range)));
   };
   m->small_ = std::make_unique<SmallObjects>(std::move(source));
   return m;
@@ -86,18 +86,23 @@ Memory::~Memory() {
   }
   if (page_map_ == nullptr) return;  // Creation failed half-way.
   ScopedContext current(*driver_, options_.context);
+  driver_->Note(current.status());
   MutexLock lock(mu);
   if (chunks_ != nullptr && current.status().ok()) {
     for (uint32_t i = 1; i < chunks_->end(); ++i) {
       Chunk& c = (*chunks_)[ChunkIndex(i)];
       if (c.state == ChunkState::kNone) continue;
-      // What fails here fails on a dead context; the pools try what is left to try.
-      (*driver_)->MemUnmap(c.base.value, c.size().value);
+      driver_->Note(Check((*driver_)->MemUnmap(c.base.value, c.size().value), "cuMemUnmap",
+                          RangeText(c.base, c.size())));
       if (c.device_slot != kNoSlot) device_pool_->Release(c.device_slot);
       if (c.host_slot != kNoSlot) host_pool_->Release(c.host_slot);
     }
   }
-  if (drain_keeper_ != 0 && current.status().ok()) (*driver_)->MemFree(drain_keeper_);
+  if (drain_keeper_ != 0) drains_left_.push_back(drain_keeper_);
+  for (const CUdeviceptr p : drains_left_) {
+    if (!current.status().ok()) break;
+    driver_->Note(Check((*driver_)->MemFree(p), "cuMemFree", "of what keeps drains cheap"));
+  }
   device_pool_.reset();
   host_pool_.reset();
 }
@@ -117,7 +122,7 @@ StatusOr<DevicePtr> Memory::Allocate(Bytes size) {
     bool waiting;
     {
       MutexLock lock(mu);
-      waiting = !quarantine_.empty();
+      waiting = !quarantine_.empty() || !stuck_.empty();
     }
     if (waiting) {
       VS_RETURN_IF_ERROR(DrainAndReclaim());
@@ -233,11 +238,15 @@ StatusOr<DevicePtr> Memory::Place(const std::vector<int>& log2_sizes,
   }
   if (!status.ok()) {
     for (const ChunkIndex c : added) chunks_->Remove(c);
-    bool unmapped = true;
-    if (at > base) unmapped = (*driver_)->MemUnmap(base.value, (at - base).value) == CUDA_SUCCESS;
+    Status unmapped;
+    if (at > base) {
+      unmapped = Check((*driver_)->MemUnmap(base.value, (at - base).value), "cuMemUnmap",
+                       RangeText(base, at - base));
+      driver_->Note(unmapped);
+    }
     for (const Backing& b : backing) Unback(b);
     // A range that could not be unmapped must not be handed out again: it stays taken.
-    if (unmapped) arena_->Give(base, total);
+    if (unmapped.ok()) arena_->Give(base, total);
     return status;
   }
   uint32_t id = 0;
@@ -313,7 +322,12 @@ Status Memory::FreeSmall(DevicePtr p, const Chunk& copy) {
   bool drain = false;
   {
     MutexLock small_lock(small_mu_);
-    VS_ASSIGN_OR_RETURN(const SmallObjects::Object object, small_->Find(p));
+    const StatusOr<SmallObjects::Object> found = small_->Find(p);
+    if (!found.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "cannot free ", AddressText(p), ": it is not allocated, or was freed already"));
+    }
+    const SmallObjects::Object object = *found;
     if (object.base != p) {
       return absl::InvalidArgumentError(
           absl::StrCat("cannot free ", AddressText(p), ": it lies inside the allocation at ",
@@ -368,7 +382,7 @@ Status Memory::TakeApart(Range range) {
   }
   MutexLock lock(mu);
   if (!status.ok()) {
-    // Still mapped: keep it together and try again at the next reclaim.
+    // Still mapped: keep it together and try again later.
     DevicePtr at = range.base;
     for (const ChunkIndex index : range.chunks) {
       Chunk& c = (*chunks_)[index];
@@ -376,8 +390,7 @@ Status Memory::TakeApart(Range range) {
       page_map_->Set(at, c.size(), index);
       at = at + c.size();
     }
-    dying_.push_back(std::move(range));
-    dying_count_.fetch_add(1, std::memory_order_relaxed);
+    stuck_.push_back(std::move(range));
     return status;
   }
   for (const ChunkIndex index : range.chunks) {
@@ -411,7 +424,11 @@ bool Memory::Reclaim() {
     }
   }
   bool any = false;
-  for (Range& range : ready) any |= TakeApart(std::move(range)).ok();
+  for (Range& range : ready) {
+    const Status status = TakeApart(std::move(range));
+    driver_->Note(status);
+    any |= status.ok();
+  }
   return any;
 }
 
@@ -422,7 +439,12 @@ Status Memory::Drain() {
   // capture elsewhere survives (in relaxed mode; measured). cuCtxSynchronize would ruin it.
   CUdeviceptr p = 0;
   VS_RETURN_IF_ERROR(Check((*driver_)->MemAlloc(&p, 256), "cuMemAlloc", "256, to drain"));
-  return Check((*driver_)->MemFree(p), "cuMemFree", "to drain");
+  const Status status = Check((*driver_)->MemFree(p), "cuMemFree", "to drain");
+  if (!status.ok()) {
+    MutexLock lock(mu);
+    drains_left_.push_back(p);
+  }
+  return status;
 }
 
 Status Memory::DrainAndReclaim() {
@@ -454,6 +476,10 @@ Status Memory::DrainAndReclaim() {
       const Status freed = small_->Free(DevicePtr(p));
       if (status.ok()) status = freed;
     }
+  }
+  {
+    MutexLock lock(mu);
+    for (Range& range : std::exchange(stuck_, {})) ranges.push_back(std::move(range));
   }
   for (Range& range : ranges) {
     const Status apart = TakeApart(std::move(range));

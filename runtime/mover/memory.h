@@ -78,7 +78,7 @@ class Memory {
   bool Reclaim() VS_EXCLUDES(mu);
   // Waits for all of the context's work, as cuMemFree does.
   Status Drain() VS_EXCLUDES(mu);
-  // Drains if anything is quarantined, and takes that apart.
+  // Drains if anything is quarantined, and takes that apart, and what the driver refused before.
   Status DrainAndReclaim() VS_EXCLUDES(mu);
   bool has_dying() const { return dying_count_.load(std::memory_order_relaxed) != 0; }
 
@@ -134,7 +134,7 @@ class Memory {
   void Unback(Backing backing);
   Status FreeSmall(DevicePtr p, const Chunk& copy) VS_EXCLUDES(mu);
   bool Busy(const Chunk& c) const;
-  // Unmaps and gives everything back, or keeps the range in the dying list when it is busy.
+  // Unmaps and gives everything back; keeps the range when it is busy or the driver refuses.
   Status TakeApart(Range range) VS_EXCLUDES(mu);
 
   const std::shared_ptr<const Driver> driver_;
@@ -142,6 +142,8 @@ class Memory {
   std::atomic<Tracking> tracking_{Tracking::kNone};
   std::atomic<bool> host_used_{false};
   std::atomic<uint32_t> dying_count_{0};
+  // Allocated to drain, and not freed for a failure.
+  std::vector<CUdeviceptr> drains_left_ VS_GUARDED_BY(mu);
   CUdeviceptr drain_keeper_ = 0;  // Keeps the driver's small-object page alive: drains stay cheap.
 
   // These synchronise themselves.
@@ -157,6 +159,7 @@ class Memory {
   std::vector<Range> quarantine_ VS_GUARDED_BY(mu);  // Until the context is drained.
   Bytes quarantined_ VS_GUARDED_BY(mu);
   std::vector<Range> dying_ VS_GUARDED_BY(mu);  // Until their chunks are idle.
+  std::vector<Range> stuck_ VS_GUARDED_BY(mu);  // The driver did not unmap them: tried again later.
 
   // Taken before mu, never after it.
   Mutex small_mu_;

@@ -21,7 +21,7 @@ Status MapAt(const Driver& driver, int device, DevicePtr va, Bytes size,
   if (!status.ok()) {
     // The first failure is the one to tell; an unmap that fails as well leaves a mapping without
     // access, which the next MapAt reports.
-    driver->MemUnmap(va.value, size.value);
+    driver.Note(Check(driver->MemUnmap(va.value, size.value), "cuMemUnmap", RangeText(va, size)));
   }
   return status;
 }

@@ -12,8 +12,9 @@ constexpr size_t kFlagStride = 64;  // A cache line each.
 }  // namespace
 
 Streams::~Streams() {
-  // Teardown: what fails here fails on a dead context.
-  for (void* page : pages_) (*driver_)->MemFreeHost(page);
+  for (void* page : pages_) {
+    driver_->Note(Check((*driver_)->MemFreeHost(page), "cuMemFreeHost", "of hold flags"));
+  }
 }
 
 Streams::Key Streams::KeyOf(CUstream stream) {
@@ -31,7 +32,7 @@ StatusOr<FlagPage> Streams::MakePage(const Driver& driver) {
             "cuMemHostAlloc", "for hold flags"));
   const CUresult result = driver->MemHostGetDevicePointer(&page.address, page.host, 0);
   if (result != CUDA_SUCCESS) {
-    driver->MemFreeHost(page.host);
+    driver.Note(Check(driver->MemFreeHost(page.host), "cuMemFreeHost", "of hold flags"));
     return DriverError(result, "cuMemHostGetDevicePointer", "for hold flags");
   }
   std::memset(page.host, 0, kPageBytes);
