@@ -128,8 +128,8 @@ TEST_F(Hangs, KernelOfUnknownRangesSpinsUntilAKernelHasRunWhichNeedsAMove) {
 }
 
 // Two streams hand a flag to and fro, and every kernel needs memory that was moved out for the one
-// before. In the order in which they run, and all of one stream's first: then what was submitted
-// last must run first.
+// before. The processor sets it first, when all is submitted: in the order in which they run, or
+// all of one stream's before the other's, so that what was submitted last must run first.
 class TurnsOfTwoStreams : public Hangs, public testing::WithParamInterface<bool> {};
 
 TEST_P(TurnsOfTwoStreams, EachKernelNeedsMovesAndWaitsForTheOther) {
@@ -143,9 +143,9 @@ TEST_P(TurnsOfTwoStreams, EachKernelNeedsMovesAndWaitsForTheOther) {
     const CUstream stream = streams[turn % 2];
     const size_t block = turn % 8;
     ASSERT_SPAN(Begin(stream, {block}));
-    flag.SpinIn(stream, turn);
+    flag.SpinIn(stream, turn + 1);
     LaunchAdd(stream, block);
-    flag.SetIn(stream, turn + 1);
+    flag.SetIn(stream, turn + 2);
     EXPECT_SPAN(End(stream));
   };
   if (GetParam()) {
@@ -154,9 +154,10 @@ TEST_P(TurnsOfTwoStreams, EachKernelNeedsMovesAndWaitsForTheOther) {
     for (unsigned turn = 1; turn < kTurns; turn += 2) submit(turn);
     for (unsigned turn = 0; turn < kTurns; turn += 2) submit(turn);
   }
+  flag.Set(1);
   Await("the last turn");
   for (const CUstream stream : streams) EXPECT_CU(cu_.StreamSynchronize(stream));
-  EXPECT_EQ(flag.Get(), kTurns);
+  EXPECT_EQ(flag.Get(), kTurns + 1);
   Finish();
   EXPECT_GT(Stats().works_held, before.works_held);
 }
