@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <optional>
@@ -235,6 +236,13 @@ Status Runtime::SetHostBudget(Bytes budget) {
 }
 
 StatusOr<vramspanResidency> Runtime::Residency(DevicePtr ptr, Bytes size) {
+  const auto not_ours = [ptr] {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("0x%x does not lie in a live allocation of this runtime", ptr.value));
+  };
+  const StatusOr<Allocation> a = memory_->Find(ptr);
+  if (!a.ok()) return not_ours();
+  size = std::min(size, a->requested - (ptr - a->base));
   vramspanResidency r{};
   MutexLock lock(memory_->mu);
   const uint64_t end = ptr.value + size.value;
@@ -247,8 +255,7 @@ StatusOr<vramspanResidency> Runtime::Residency(DevicePtr ptr, Bytes size) {
     if (c.state == ChunkState::kDeviceTwin) r.twin_bytes += bytes;
   });
   if (found) return r;
-  return absl::InvalidArgumentError(
-      absl::StrFormat("0x%x does not lie in a live allocation of this runtime", ptr.value));
+  return not_ours();
 }
 
 vramspanStatistics Runtime::Statistics() {
