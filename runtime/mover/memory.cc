@@ -117,19 +117,25 @@ StatusOr<DevicePtr> Memory::Allocate(Bytes size) {
     return absl::InvalidArgumentError("cannot allocate 0 bytes: ask for at least 1");
   }
   StatusOr<DevicePtr> p = AllocateOnce(size);
-  if (!p.ok() && absl::IsResourceExhausted(p.status())) {
-    // Freed memory may still be waiting in the quarantine.
-    bool waiting;
-    {
-      MutexLock lock(mu);
-      waiting = !quarantine_.empty() || !stuck_.empty();
-    }
-    if (waiting) {
-      VS_RETURN_IF_ERROR(DrainAndReclaim());
-      p = AllocateOnce(size);
-    }
+  if (p.ok() || !absl::IsResourceExhausted(p.status())) return p;
+  // Freed memory may still wait for a drain, and packed objects keep an empty chunk.
+  bool more;
+  {
+    MutexLock small_lock(small_mu_);
+    more = !small_quarantine_.empty();
   }
-  return p;
+  {
+    MutexLock lock(mu);
+    more = more || !quarantine_.empty() || !stuck_.empty();
+  }
+  if (more) VS_RETURN_IF_ERROR(DrainAndReclaim());
+  {
+    MutexLock small_lock(small_mu_);
+    const size_t chunks = small_->chunks();
+    small_->Trim();
+    more = more || small_->chunks() != chunks;
+  }
+  return more ? AllocateOnce(size) : p;
 }
 
 StatusOr<DevicePtr> Memory::AllocateOnce(Bytes size) {
