@@ -179,13 +179,28 @@ StatusOr<Memory::Backing> Memory::Back(int log2) {
     // Room that is only waiting for a drain is better than host memory.
     if (!quarantine_.empty()) return device.status();
   }
-  const StatusOr<uint32_t> host = host_pool_->Acquire(log2);
+  // Beyond a budget that was lowered nothing is taken over either: what is there is to become less.
+  const bool over = host_pool_->used() > host_pool_->budget();
+  const StatusOr<uint32_t> host = over ? host_pool_->Acquire(log2) : AcquireHost(log2);
   if (!host.ok()) {
     return Status(host.status().code(),
                   absl::StrCat(device.status().message(), "; and ", host.status().message()));
   }
   NoteHostUse();
   return Backing{*host, false};
+}
+
+StatusOr<uint32_t> Memory::AcquireHost(int log2) {
+  StatusOr<uint32_t> slot = host_pool_->Acquire(log2);
+  if (slot.ok() || !absl::IsResourceExhausted(slot.status())) return slot;
+  MutexLock lock(mu);
+  for (uint32_t i = 1; i < chunks_->end(); ++i) {
+    Chunk& c = (*chunks_)[ChunkIndex(i)];
+    if (c.state != ChunkState::kDeviceTwin || c.log2_size != log2) continue;
+    c.Transition(ChunkState::kDevice);
+    return std::exchange(c.host_slot, kNoSlot);
+  }
+  return slot;
 }
 
 void Memory::Unback(Backing backing) {

@@ -82,6 +82,10 @@ class Memory {
   Status DrainAndReclaim() VS_EXCLUDES(mu);
   bool has_dying() const { return dying_count_.load(std::memory_order_relaxed) != 0; }
 
+  // A slot of host memory; where there is no room, that of some chunk's twin: a twin is only a
+  // saving, and who asks needs the memory more.
+  StatusOr<uint32_t> AcquireHost(int log2) VS_EXCLUDES(mu);
+
   // Says once that data went to host memory, and starts making more of it.
   void NoteHostUse();
   // Makes host memory ready in the background once the device is filling up.
