@@ -12,9 +12,6 @@
 namespace vramspan {
 namespace {
 
-// One drain for this many small frees, or for this share of the budget.
-constexpr size_t kSmallQuarantine = 4096;
-constexpr uint64_t kQuarantineShare = 16;
 constexpr uint64_t kFillingPercent = 80;
 
 constexpr uint64_t kLeastChunksOfBudget = 32;
@@ -49,6 +46,7 @@ StatusOr<std::unique_ptr<Memory>> Memory::Create(std::shared_ptr<const Driver> d
   device.context = options.context;
   device.budget = options.device_budget;
   device.alias_space = std::min(device.alias_space, m->arena_->size());
+  device.reclaim = [raw = m.get()](int log2) { return raw->GiveUpKept(log2); };
   VS_ASSIGN_OR_RETURN(m->device_pool_, DevicePool::Create(driver, device));
   HostPoolOptions host;
   host.ordinal = options.ordinal;
@@ -98,6 +96,13 @@ Memory::~Memory() {
       if (c.host_slot != kNoSlot) host_pool_->Release(c.host_slot);
     }
   }
+  if (current.status().ok()) {
+    while (const std::optional<KeptRange> range = kept_.TakeOldest(0)) {
+      driver_->Note(Check((*driver_)->MemUnmap(range->base.value, range->size.value), "cuMemUnmap",
+                          RangeText(range->base, range->size)));
+      for (const uint32_t slot : range->slots) device_pool_->Release(slot);
+    }
+  }
   if (drain_keeper_ != 0) drains_left_.push_back(drain_keeper_);
   for (const CUdeviceptr p : drains_left_) {
     if (!current.status().ok()) break;
@@ -105,11 +110,6 @@ Memory::~Memory() {
   }
   device_pool_.reset();
   host_pool_.reset();
-}
-
-bool Memory::Busy(const Chunk& c) const {
-  return c.in_flight != 0 || c.queued != 0 || c.state == ChunkState::kMoving ||
-         unknown_work.load(std::memory_order_relaxed) != 0;
 }
 
 StatusOr<DevicePtr> Memory::Allocate(Bytes size) {
@@ -216,18 +216,42 @@ StatusOr<DevicePtr> Memory::Place(const std::vector<int>& log2_sizes,
                                   const Allocation* allocation) {
   Bytes total;
   for (const int log2 : log2_sizes) total += ChunkBytes(log2);
+  std::optional<Mapped> mapped = TakeKept(total, log2_sizes.front());
+  if (!mapped) {
+    VS_ASSIGN_OR_RETURN(mapped, MapNew(total, log2_sizes));
+  }
+  const Status status = Register(*mapped, log2_sizes, allocation);
+  if (!status.ok()) {
+    Unmap(*mapped);
+    return status;
+  }
+  return mapped->base;
+}
+
+std::optional<Memory::Mapped> Memory::TakeKept(Bytes size, int first_log2) {
+  MutexLock lock(mu);
+  std::optional<KeptRange> kept = kept_.Take(size, first_log2);
+  if (!kept) return std::nullopt;
+  if (!device_pool_->Unpark(kept->slots)) {
+    kept_.Add(*std::move(kept));
+    return std::nullopt;
+  }
+  Mapped mapped{kept->base, size, size, {}};
+  for (const uint32_t slot : kept->slots) mapped.backing.push_back({slot, true});
+  return mapped;
+}
+
+StatusOr<Memory::Mapped> Memory::MapNew(Bytes total, const std::vector<int>& log2_sizes) {
   ScopedContext current(*driver_, options_.context);
   VS_RETURN_IF_ERROR(current.status());
-
-  DevicePtr base;
+  Mapped mapped;
+  mapped.size = total;
   {
     MutexLock lock(mu);
-    VS_ASSIGN_OR_RETURN(base, arena_->Take(total, kGranularity));
+    VS_ASSIGN_OR_RETURN(mapped.base, arena_->Take(total, kGranularity));
   }
-  std::vector<Backing> backing;
-  backing.reserve(log2_sizes.size());
+  mapped.backing.reserve(log2_sizes.size());
   Status status;
-  DevicePtr at = base;
   for (const int log2 : log2_sizes) {
     StatusOr<Backing> b = Back(log2);
     if (!b.ok()) {
@@ -236,56 +260,71 @@ StatusOr<DevicePtr> Memory::Place(const std::vector<int>& log2_sizes,
     }
     const CUmemGenericAllocationHandle handle =
         b->on_device ? device_pool_->handle(b->slot) : host_pool_->handle(b->slot);
+    const DevicePtr at = mapped.base + mapped.mapped;
     const CUresult r = (*driver_)->MemMap(at.value, ChunkBytes(log2).value, 0, handle, 0);
     if (r != CUDA_SUCCESS) {
       Unback(*b);
       status = DriverError(r, "cuMemMap", RangeText(at, ChunkBytes(log2)));
       break;
     }
-    backing.push_back(*b);
-    at = at + ChunkBytes(log2);
+    mapped.backing.push_back(*b);
+    mapped.mapped += ChunkBytes(log2);
   }
-  if (status.ok()) status = SetDeviceAccess(*driver_, options_.ordinal, base, total);
+  if (status.ok()) status = SetDeviceAccess(*driver_, options_.ordinal, mapped.base, total);
+  if (status.ok()) return mapped;
+  Unmap(mapped);
+  return status;
+}
 
+void Memory::Unmap(const Mapped& mapped) {
+  Status status;
+  if (mapped.mapped != Bytes(0)) {
+    // The context is current in MapNew; a kept range comes without.
+    ScopedContext current(*driver_, options_.context);
+    status = current.status();
+    if (status.ok()) {
+      status = Check((*driver_)->MemUnmap(mapped.base.value, mapped.mapped.value), "cuMemUnmap",
+                     RangeText(mapped.base, mapped.mapped));
+    }
+  }
+  for (const Backing& b : mapped.backing) Unback(b);
+  driver_->Note(status);
+  // A range that could not be unmapped must not be handed out again: it stays taken.
+  if (!status.ok()) return;
+  MutexLock lock(mu);
+  arena_->Give(mapped.base, mapped.size);
+}
+
+Status Memory::Register(const Mapped& mapped, const std::vector<int>& log2_sizes,
+                        const Allocation* allocation) {
   MutexLock lock(mu);
   std::vector<ChunkIndex> added;
-  for (size_t i = 0; status.ok() && i < backing.size(); ++i) {
+  added.reserve(log2_sizes.size());
+  for (size_t i = 0; i < log2_sizes.size(); ++i) {
     StatusOr<ChunkIndex> c = chunks_->Add();
-    if (c.ok()) {
-      added.push_back(*c);
-    } else {
-      status = c.status();
+    if (!c.ok()) {
+      for (const ChunkIndex other : added) chunks_->Remove(other);
+      return c.status();
     }
-  }
-  if (!status.ok()) {
-    for (const ChunkIndex c : added) chunks_->Remove(c);
-    Status unmapped;
-    if (at > base) {
-      unmapped = Check((*driver_)->MemUnmap(base.value, (at - base).value), "cuMemUnmap",
-                       RangeText(base, at - base));
-      driver_->Note(unmapped);
-    }
-    for (const Backing& b : backing) Unback(b);
-    // A range that could not be unmapped must not be handed out again: it stays taken.
-    if (unmapped.ok()) arena_->Give(base, total);
-    return status;
+    added.push_back(*c);
   }
   uint32_t id = 0;
   if (allocation != nullptr) {
     Allocation a = *allocation;
-    a.base = base;
-    a.reserved = total;
+    a.base = mapped.base;
+    a.reserved = mapped.size;
     id = allocations_.Add(a);
   }
   const bool tracked = tracking() != Tracking::kNone;
-  at = base;
-  for (size_t i = 0; i < backing.size(); ++i) {
+  DevicePtr at = mapped.base;
+  for (size_t i = 0; i < added.size(); ++i) {
     Chunk& c = (*chunks_)[added[i]];
+    const Backing& b = mapped.backing[i];
     c.base = at;
     c.log2_size = static_cast<uint8_t>(log2_sizes[i]);
     c.allocation = id;
-    c.on_device = backing[i].on_device;
-    (c.on_device ? c.device_slot : c.host_slot) = backing[i].slot;
+    c.on_device = b.on_device;
+    (c.on_device ? c.device_slot : c.host_slot) = b.slot;
     c.tracked = tracked;
     c.Transition(ChunkState::kFresh);
     // A linked program may write from here on without our seeing it, so fresh ends at once.
@@ -294,220 +333,8 @@ StatusOr<DevicePtr> Memory::Place(const std::vector<int>& log2_sizes,
     page_map_->Set(at, c.size(), added[i]);
     at = at + c.size();
   }
-  counts_.chunks += backing.size();
-  return base;
-}
-
-Status Memory::Free(DevicePtr base) {
-  if (base.value == 0) return absl::OkStatus();
-  Chunk copy;
-  Range range;
-  bool drain = false;
-  {
-    MutexLock lock(mu);
-    const ChunkIndex first = page_map_->Find(base);
-    if (!first) {
-      // Not ours, or freed: the allocation table knows the difference.
-      return allocations_.Remove(base, 0).status();
-    }
-    copy = (*chunks_)[first];
-    if (copy.allocation != 0) {
-      VS_ASSIGN_OR_RETURN(const Allocation a, allocations_.Remove(base, copy.allocation));
-      --counts_.allocations;
-      counts_.allocated -= a.requested;
-      range.base = a.base;
-      range.size = a.reserved;
-      bool known = true;
-      for (DevicePtr at = a.base; at < a.base + a.reserved;) {
-        const ChunkIndex index = page_map_->Find(at);
-        Chunk& c = (*chunks_)[index];
-        c.dying = true;
-        known = known && UsersKnown(c);
-        range.chunks.push_back(index);
-        at = at + c.size();
-      }
-      if (!known) {
-        quarantined_ += range.size;
-        drain = quarantined_.value > device_pool_->budget().value / kQuarantineShare;
-        quarantine_.push_back(std::move(range));
-        range.size = Bytes(0);
-      }
-    }
-  }
-  if (copy.allocation == 0) return FreeSmall(base, copy);
-  if (range.size.value != 0) return TakeApart(std::move(range));
-  return drain ? DrainAndReclaim() : absl::OkStatus();
-}
-
-Status Memory::FreeSmall(DevicePtr p, const Chunk& copy) {
-  bool drain = false;
-  {
-    MutexLock small_lock(small_mu_);
-    const StatusOr<SmallObjects::Object> found = small_->Find(p);
-    if (!found.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "cannot free ", AddressText(p), ": it is not allocated, or was freed already"));
-    }
-    const SmallObjects::Object object = *found;
-    if (object.base != p) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("cannot free ", AddressText(p), ": it lies inside the allocation at ",
-                       AddressText(object.base), "; free that address"));
-    }
-    if (small_quarantine_.contains(p.value)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("cannot free ", AddressText(p), ": it was freed already"));
-    }
-    if (UsersKnown(copy) && !Busy(copy)) {
-      VS_RETURN_IF_ERROR(small_->Free(p));
-    } else {
-      small_quarantine_.insert(p.value);
-      drain = small_quarantine_.size() >= kSmallQuarantine;
-    }
-    MutexLock lock(mu);
-    --counts_.allocations;
-    counts_.allocated -= object.size;
-  }
-  return drain ? DrainAndReclaim() : absl::OkStatus();
-}
-
-Status Memory::TakeApart(Range range) {
-  std::vector<Backing> backing;
-  {
-    MutexLock lock(mu);
-    for (const ChunkIndex index : range.chunks) {
-      if (Busy((*chunks_)[index])) {
-        dying_.push_back(std::move(range));
-        dying_count_.fetch_add(1, std::memory_order_relaxed);
-        return absl::OkStatus();
-      }
-    }
-    page_map_->Set(range.base, range.size, ChunkIndex());
-    for (const ChunkIndex index : range.chunks) {
-      Chunk& c = (*chunks_)[index];
-      if (c.on_device) policy_->OnRemove(index);
-      if (c.state == ChunkState::kDeviceTwin) {
-        // Gone at once: until the chunk leaves the table, others may look for twins to drop.
-        c.Transition(ChunkState::kDevice);
-        host_pool_->Release(c.host_slot);
-        c.host_slot = kNoSlot;
-      }
-      backing.push_back(c.on_device ? Backing{c.device_slot, true} : Backing{c.host_slot, false});
-    }
-  }
-  ScopedContext current(*driver_, options_.context);
-  Status status = current.status();
-  if (status.ok()) {
-    status = Check((*driver_)->MemUnmap(range.base.value, range.size.value), "cuMemUnmap",
-                   RangeText(range.base, range.size));
-  }
-  MutexLock lock(mu);
-  if (!status.ok()) {
-    // Still mapped: keep it together and try again later.
-    DevicePtr at = range.base;
-    for (const ChunkIndex index : range.chunks) {
-      Chunk& c = (*chunks_)[index];
-      if (c.on_device) policy_->OnInsert(index);
-      page_map_->Set(at, c.size(), index);
-      at = at + c.size();
-    }
-    stuck_.push_back(std::move(range));
-    return status;
-  }
-  for (const ChunkIndex index : range.chunks) {
-    pins.erase(index.value);
-    chunks_->Remove(index);
-  }
-  counts_.chunks -= range.chunks.size();
-  arena_->Give(range.base, range.size);
-  for (const Backing& b : backing) Unback(b);
+  counts_.chunks += added.size();
   return absl::OkStatus();
-}
-
-bool Memory::Reclaim() {
-  std::vector<Range> ready;
-  {
-    MutexLock lock(mu);
-    const auto idle = [&](const Range& range) {
-      return std::none_of(range.chunks.begin(), range.chunks.end(),
-                          [&](ChunkIndex c)
-                              VS_NO_THREAD_SAFETY_ANALYSIS { return Busy((*chunks_)[c]); });
-    };
-    for (size_t i = 0; i < dying_.size();) {
-      if (!idle(dying_[i])) {
-        ++i;
-        continue;
-      }
-      ready.push_back(std::move(dying_[i]));
-      dying_[i] = std::move(dying_.back());
-      dying_.pop_back();
-      dying_count_.fetch_sub(1, std::memory_order_relaxed);
-    }
-  }
-  bool any = false;
-  for (Range& range : ready) {
-    const Status status = TakeApart(std::move(range));
-    driver_->Note(status);
-    any |= status.ok();
-  }
-  return any;
-}
-
-Status Memory::Drain() {
-  ScopedContext current(*driver_, options_.context);
-  VS_RETURN_IF_ERROR(current.status());
-  // The one call that waits for all of a context's work, streams unknown to us included, and that a
-  // capture elsewhere survives (in relaxed mode; measured). cuCtxSynchronize would ruin it.
-  CUdeviceptr p = 0;
-  VS_RETURN_IF_ERROR(Check((*driver_)->MemAlloc(&p, 256), "cuMemAlloc", "256, to drain"));
-  const Status status = Check((*driver_)->MemFree(p), "cuMemFree", "to drain");
-  if (!status.ok()) {
-    MutexLock lock(mu);
-    drains_left_.push_back(p);
-  }
-  return status;
-}
-
-Status Memory::DrainAndReclaim() {
-  std::vector<Range> ranges;
-  std::vector<uint64_t> small;
-  {
-    MutexLock small_lock(small_mu_);
-    small.assign(small_quarantine_.begin(), small_quarantine_.end());
-  }
-  {
-    MutexLock lock(mu);
-    ranges.swap(quarantine_);
-    quarantined_ = Bytes(0);
-  }
-  Status status = ranges.empty() && small.empty() ? absl::OkStatus() : Drain();
-  if (!status.ok()) {
-    MutexLock lock(mu);
-    for (Range& range : ranges) {
-      quarantined_ += range.size;
-      quarantine_.push_back(std::move(range));
-    }
-    return status;
-  }
-  {
-    MutexLock small_lock(small_mu_);
-    for (const uint64_t p : small) {
-      // Two drains at once may both have seen it; only one frees.
-      if (small_quarantine_.erase(p) == 0) continue;
-      const Status freed = small_->Free(DevicePtr(p));
-      if (status.ok()) status = freed;
-    }
-  }
-  {
-    MutexLock lock(mu);
-    for (Range& range : std::exchange(stuck_, {})) ranges.push_back(std::move(range));
-  }
-  for (Range& range : ranges) {
-    const Status apart = TakeApart(std::move(range));
-    if (status.ok()) status = apart;
-  }
-  Reclaim();
-  return status;
 }
 
 StatusOr<Allocation> Memory::Find(DevicePtr p) {

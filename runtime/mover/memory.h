@@ -3,7 +3,9 @@
 //
 // Freed memory is taken apart only when no GPU work can touch it any more. Where all work is
 // recorded (see Tracking) that is known chunk by chunk; before, it waits in a quarantine until the
-// context has been drained once for many frees, the way cuMemFree itself waits.
+// context has been drained once for many frees, the way cuMemFree itself waits. What lies on the
+// device then stays mapped until an allocation of the same size takes it over or its memory is
+// needed (kept_ranges.h).
 //
 // Threads: every function may be called from any thread; those that need `mu` say so.
 #ifndef VRAMSPAN_RUNTIME_MOVER_MEMORY_H_
@@ -15,12 +17,14 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "runtime/backing/device_pool.h"
 #include "runtime/backing/host_pool.h"
 #include "runtime/base/mutex.h"
 #include "runtime/driver/driver.h"
+#include "runtime/mover/kept_ranges.h"
 #include "runtime/placement/policy.h"
 #include "runtime/space/allocations.h"
 #include "runtime/space/arena.h"
@@ -136,10 +140,29 @@ class Memory {
   };
   StatusOr<Backing> Back(int log2);
   void Unback(Backing backing);
+  struct Mapped {  // A range with what backs it, not known to the page map yet.
+    DevicePtr base;
+    Bytes size;
+    Bytes mapped;  // From the base; less than the size where something failed.
+    std::vector<Backing> backing;
+  };
+  std::optional<Mapped> TakeKept(Bytes size, int first_log2) VS_EXCLUDES(mu);
+  StatusOr<Mapped> MapNew(Bytes total, const std::vector<int>& log2_sizes) VS_EXCLUDES(mu);
+  // Makes its chunks. An error changes nothing.
+  Status Register(const Mapped& mapped, const std::vector<int>& log2_sizes,
+                  const Allocation* allocation) VS_EXCLUDES(mu);
+  void Unmap(const Mapped& mapped) VS_EXCLUDES(mu);
   Status FreeSmall(DevicePtr p, const Chunk& copy) VS_EXCLUDES(mu);
   bool Busy(const Chunk& c) const;
-  // Unmaps and gives everything back; keeps the range when it is busy or the driver refuses.
+  // Keeps the range mapped for the next of its size, or unmaps it and gives everything back; keeps
+  // it as it is when it is busy or the driver refuses.
   Status TakeApart(Range range) VS_EXCLUDES(mu);
+  // REQUIRES: nothing finds the chunks any more.
+  void Forget(const std::vector<ChunkIndex>& chunks) VS_REQUIRES(mu);
+  void Keep(const Range& range) VS_REQUIRES(mu);
+  // Unmaps a kept range and releases its slots, one of 2^log2 bytes among them where log2 is not 0;
+  // false when there is none.
+  StatusOr<bool> GiveUpKept(int log2) VS_EXCLUDES(mu);
 
   const std::shared_ptr<const Driver> driver_;
   const MemoryOptions options_;
@@ -164,6 +187,9 @@ class Memory {
   Bytes quarantined_ VS_GUARDED_BY(mu);
   std::vector<Range> dying_ VS_GUARDED_BY(mu);  // Until their chunks are idle.
   std::vector<Range> stuck_ VS_GUARDED_BY(mu);  // The driver did not unmap them: tried again later.
+  KeptRanges kept_ VS_GUARDED_BY(mu);
+
+  Mutex give_up_mu_;  // Taken after small_mu_, before mu.
 
   // Taken before mu, never after it.
   Mutex small_mu_;
