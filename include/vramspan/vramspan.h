@@ -95,11 +95,17 @@ VRAMSPAN_API CUresult vramspanMemFree(vramspanRuntime runtime, CUdeviceptr ptr);
 #define VRAMSPAN_READ 0x1u
 #define VRAMSPAN_WRITE 0x2u /* Without READ: may still be read; a hint that old contents do not matter
                                is not given by it. */
+#define VRAMSPAN_KERNELS_ONLY 0x4u /* Only kernels touch it in this scope (also through libraries and
+                               graphs): no copy, fill or query names it. Then it may be remapped
+                               while the scope is still open. Matters for scopes that stay open for
+                               long, or whose thread blocks in the driver. */
+#define VRAMSPAN_ONCE 0x8u  /* Each byte is touched at most once: served where it lies, never fetched
+                               for this work. Right for copies to and from the program's memory. */
 
 typedef struct vramspanRange {
   CUdeviceptr ptr; /* Anywhere in an allocation of the runtime. Foreign ranges are ignored. */
   size_t size;     /* Clipped to the allocation. */
-  uint32_t access; /* VRAMSPAN_READ | VRAMSPAN_WRITE */
+  uint32_t access; /* VRAMSPAN_READ | VRAMSPAN_WRITE, and what is known beside */
   uint32_t reserved;
 } vramspanRange;
 

@@ -106,6 +106,18 @@ inline vramspanRange readwrite(const Region& region) {
   return {region.ptr, region.bytes, VRAMSPAN_READ | VRAMSPAN_WRITE, 0};
 }
 
+// Of one of these ranges: each byte is touched at most once, so it is served where it lies.
+inline vramspanRange once(vramspanRange range) {
+  range.access |= VRAMSPAN_ONCE;
+  return range;
+}
+// Only kernels touch it, and no copy, fill or query names it while the scope is open. Worth saying
+// for scopes that stay open for long.
+inline vramspanRange kernels_only(vramspanRange range) {
+  range.access |= VRAMSPAN_KERNELS_ONLY;
+  return range;
+}
+
 // In place of the ranges: the memory of the work is not known. Nothing moves while it runs.
 struct Unknown {
   explicit constexpr Unknown() = default;
@@ -332,7 +344,7 @@ class Runtime {
   void upload(CUstream stream, const Buffer<T>& to, std::span<const std::type_identity_t<T>> from,
               Copy&& copy, std::size_t first = 0) const {
     const Region region = to.region(first, from.size());
-    submit(stream, {write(region)}, [&] {
+    submit(stream, {once(write(region))}, [&] {
       detail::check_copy("upload", copy(region.ptr, from.data(), region.bytes, stream));
     });
   }
@@ -340,7 +352,7 @@ class Runtime {
   void download(CUstream stream, std::span<std::type_identity_t<T>> to, const Buffer<T>& from,
                 Copy&& copy, std::size_t first = 0) const {
     const Region region = from.region(first, to.size());
-    submit(stream, {read(region)}, [&] {
+    submit(stream, {once(read(region))}, [&] {
       detail::check_copy("download", copy(to.data(), region.ptr, region.bytes, stream));
     });
   }

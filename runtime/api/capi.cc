@@ -97,13 +97,20 @@ CUresult vramspanWorkBegin(vramspanRuntime runtime, CUstream stream, const vrams
       own = many.data();
     }
     for (size_t i = 0; i < count; ++i) {
-      if ((ranges[i].access & ~(VRAMSPAN_READ | VRAMSPAN_WRITE)) != 0 || ranges[i].access == 0) {
+      constexpr uint32_t kReadWrite = VRAMSPAN_READ | VRAMSPAN_WRITE;
+      const uint32_t access = ranges[i].access;
+      if ((access & ~(kReadWrite | VRAMSPAN_KERNELS_ONLY | VRAMSPAN_ONCE)) != 0 ||
+          (access & kReadWrite) == 0) {
         return absl::InvalidArgumentError(
-            absl::StrCat("range ", i, ": access is ", ranges[i].access,
-                         "; use VRAMSPAN_READ, VRAMSPAN_WRITE or both"));
+            absl::StrCat("range ", i, ": access is ", access,
+                         "; use VRAMSPAN_READ, VRAMSPAN_WRITE or both, and beside them "
+                         "VRAMSPAN_KERNELS_ONLY and VRAMSPAN_ONCE where they are true"));
       }
-      own[i] = {DevicePtr(ranges[i].ptr), Bytes(ranges[i].size),
-                (ranges[i].access & VRAMSPAN_WRITE) != 0};
+      own[i] = {DevicePtr(ranges[i].ptr),
+                Bytes(ranges[i].size),
+                {.write = (access & VRAMSPAN_WRITE) != 0,
+                 .kernels_only = (access & VRAMSPAN_KERNELS_ONLY) != 0,
+                 .once = (access & VRAMSPAN_ONCE) != 0}};
     }
     return r.mover().Begin(stream, absl::MakeConstSpan(own, count), ranges == nullptr);
   });

@@ -2,6 +2,8 @@
 // nothing waits for ever.
 #include "runtime/mover/mover.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 
 #include "runtime/base/log.h"
@@ -20,6 +22,8 @@ constexpr size_t kArrivalScan = 256;
 constexpr std::chrono::milliseconds kHealthPeriod{100};
 // However long work has been seen to run.
 constexpr std::chrono::milliseconds kMostPatience{500};
+// While threads are blocked the deadline is shorter by this.
+constexpr int kBlockedShare = 8;
 // Between two looks while there is something to wait for: the lock is free for others meanwhile.
 constexpr std::chrono::microseconds kBetweenLooks{3};
 
@@ -201,10 +205,11 @@ bool Mover::PollFinished() {
   if (any) streams_.Sweep();
   if (any || !in_flight) {
     const auto now = Clock::now();
-    // What the deadline set free says nothing of how long work runs.
-    if (in_flight && !deadline_passed_) longest_ = std::max(longest_, now - last_finish_);
+    // What the deadline set free says nothing of how long work runs, nor does what ran while a
+    // thread was blocked.
+    if (in_flight && !disturbed_) longest_ = std::max(longest_, now - last_finish_);
     last_finish_ = now;
-    deadline_passed_ = false;
+    disturbed_ = false;
   }
   return any;
 }
@@ -256,10 +261,10 @@ void Mover::DeclareUsers(Chunk& c) {
 bool Mover::Ready(const Work& work) {
   if (work.unknown) return moves_under_way_.load(std::memory_order_relaxed) == 0;
   if (work.needs_arrival && !work.gave_up) return false;
-  for (const ChunkIndex index : work.chunks) {
-    const Chunk& c = memory_.chunks()[index];
+  for (size_t i = 0; i < work.chunks.size(); ++i) {
+    const Chunk& c = memory_.chunks()[work.chunks[i]];
     if (c.state == ChunkState::kMoving) return false;
-    if (work.gave_up || c.state == ChunkState::kPinned) continue;
+    if (work.gave_up || c.state == ChunkState::kPinned || i >= work.wanted) continue;
     if (work.kind == Work::Kind::kEvict) {
       if (c.on_device && Movable(c)) return false;
     } else if (!c.on_device && Movable(c) && !ServedInPlace(c)) {
@@ -319,8 +324,16 @@ void Mover::CheckDeadline() {
     head_ = queue_.front()->id;
     head_since_ = now;
   }
-  const Clock::duration patience = std::max<Clock::duration>(
-      options_.deadline, std::min<Clock::duration>(longest_ * 2, kMostPatience));
+  // A thread that is blocked inside the driver may hold up all others that enter it, and with them
+  // what the head waits for.
+  const bool blocked = absl::c_any_of(queue_, [&](const Work* work) {
+    return work->open && now - work->begun > options_.deadline / kBlockedShare;
+  });
+  disturbed_ = disturbed_ || blocked;
+  const Clock::duration patience =
+      blocked ? options_.deadline / kBlockedShare
+              : std::max<Clock::duration>(options_.deadline,
+                                          std::min<Clock::duration>(longest_ * 2, kMostPatience));
   const bool stuck = now - std::max(last_progress_, head_since_) > patience;
   // Others may make progress for ever while the head gets none.
   const bool starved = now - head_since_ > patience * 10;
@@ -328,7 +341,7 @@ void Mover::CheckDeadline() {
   for (Work* work : queue_) {
     if (work->gave_up || work->unknown) continue;
     work->gave_up = true;
-    deadline_passed_ = true;
+    disturbed_ = true;
     ++stats_.deadlines;
     look_again_ = true;
     if (!stuck) break;

@@ -42,7 +42,7 @@ struct MoverOptions {
 struct WorkRange {
   DevicePtr ptr;
   Bytes size;
-  bool write = true;
+  Use use;
 };
 
 struct MoverStatistics {
@@ -107,6 +107,10 @@ class Mover {
   void Cancel(Work* work);
   Work* NewWork() VS_REQUIRES(memory_.mu);
   void Recycle(Work* work) VS_REQUIRES(memory_.mu);
+  // Held work whose thread is inside its scope, or no longer.
+  void SetOpen(Work* work, bool open) VS_REQUIRES(memory_.mu);
+  // Waits while an address that the work may hand to the driver is being remapped.
+  Status WaitReachable(const Work& work) VS_REQUIRES(memory_.mu);
   void WakeThread() VS_REQUIRES(memory_.mu);
   Status WaitArmed();
   void UpdateTracking() VS_REQUIRES(memory_.mu);
@@ -137,10 +141,18 @@ class Mover {
   bool StartMoves();
   bool PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch)
       VS_REQUIRES(memory_.mu);
+  // Where a thread is blocked in a scope that may name any chunk, nothing can be remapped before it
+  // comes back: what is ahead of its work is served where its memory is. True: there is one.
+  bool GiveWayToUnknown() VS_REQUIRES(memory_.mu);
+  // What scopes name that have been open for so long that their threads must be blocked.
+  std::vector<ChunkIndex> StuckChunks() VS_REQUIRES(memory_.mu);
   bool StartEvict(ChunkIndex index);
   bool StartFetch(ChunkIndex index);
   StatusOr<uint32_t> HostSlotFor(int log2);
   bool FinishMoves();
+  // Whether no thread can be handing the chunk's address to the driver; see unreachable_.
+  bool MayRemap(Move* move) VS_EXCLUDES(memory_.mu);
+  void Reachable(const Move& move) VS_REQUIRES(memory_.mu);
   void FinishMove(Move* move);
   bool Remount(Move* move);
   void Settle(Move* move, bool changed);
@@ -163,6 +175,13 @@ class Mover {
   std::vector<std::unique_ptr<Work>> works_ VS_GUARDED_BY(memory_.mu);
   std::vector<Work*> spare_works_ VS_GUARDED_BY(memory_.mu);
   uint32_t settling_ VS_GUARDED_BY(memory_.mu) = 0;  // Forgotten streams that have yet to settle.
+  // The driver looks up what copies and fills name when they are submitted, and refuses (or worse)
+  // what is not mapped just then. So no chunk is remapped while a scope is open whose held work may
+  // hand it to the driver, and no such scope opens while one of its chunks is listed here: it is
+  // being remapped, waits for open scopes to end, or has lost its mapping. Released work needs no
+  // such care, for its chunks stay.
+  std::vector<ChunkIndex> unreachable_ VS_GUARDED_BY(memory_.mu);
+  int open_unknown_ VS_GUARDED_BY(memory_.mu) = 0;  // Open scopes that may name any chunk.
   uint64_t next_work_ VS_GUARDED_BY(memory_.mu) = 1;
   uint32_t open_works_ VS_GUARDED_BY(memory_.mu) = 0;  // Begun, not finished.
   uint32_t unknown_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;
@@ -187,9 +206,9 @@ class Mover {
   Bytes moving_in_, moving_out_;
   Clock::time_point last_progress_;
   Clock::time_point last_finish_;  // Of declared work, or when some was first in flight again.
-  Clock::duration longest_{0};    // Work has been seen to run this long: longer than that is stuck.
-  bool deadline_passed_ = false;  // Since work last finished.
-  uint64_t head_ = 0;             // The queue's head, and since when it is that.
+  Clock::duration longest_{0};  // Work has been seen to run this long: longer than that is stuck.
+  bool disturbed_ = false;      // Since work last finished: it took its time for other reasons.
+  uint64_t head_ = 0;           // The queue's head, and since when it is that.
   Clock::time_point head_since_;
   Clock::time_point no_moves_before_;  // After a failure.
   std::atomic<uint32_t> moves_under_way_{0};

@@ -17,6 +17,7 @@ struct Mover::Move {
   uint32_t device_slot = kNoSlot;
   uint32_t host_slot = kNoSlot;
   CopyEngine::Copy copy;
+  std::chrono::steady_clock::time_point due;  // When it was first to be remapped.
 
   Bytes size() const { return ChunkBytes(log2); }
 };

@@ -1,4 +1,5 @@
 // Moves: from a plan to copies, from finished copies to remaps, and back where a step fails.
+#include <absl/algorithm/container.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -27,6 +28,8 @@ constexpr uint32_t kMovesAtOnce = 32;
 constexpr size_t kReleasedSeen = 256;
 // After a failed move nothing is tried for this long: what failed will most likely fail again.
 constexpr std::chrono::milliseconds kAfterFailure{5};
+// A move gives way to a scope that stays open for longer.
+constexpr std::chrono::microseconds kScopePatience{200};
 // Remaps in one round, so that work whose memory is in place is let go soon.
 constexpr std::chrono::microseconds kRemapTime{150};
 
@@ -35,7 +38,9 @@ constexpr std::chrono::microseconds kRemapTime{150};
 // The planner's look at the chunks. Made and used under the memory lock.
 class Mover::View final : public ResidencyView {
  public:
-  View(Mover& mover, bool over_budget) : mover_(mover), over_budget_(over_budget) {}
+  // `stuck`, sorted: chunks that will not come free by themselves.
+  View(Mover& mover, bool over_budget, std::vector<ChunkIndex> stuck)
+      : mover_(mover), over_budget_(over_budget), stuck_(std::move(stuck)) {}
 
   ChunkView Get(ChunkIndex index) const override VS_NO_THREAD_SAFETY_ANALYSIS {
     const Chunk& c = mover_.memory_.chunks()[index];
@@ -43,9 +48,10 @@ class Mover::View final : public ResidencyView {
     v.size = c.size();
     // A chunk on its way in counts as there: nothing more is to be done for it.
     v.on_device = c.on_device || (c.state == ChunkState::kMoving && c.device_slot != kNoSlot);
-    v.busy = c.in_flight != 0 || c.state == ChunkState::kMoving;
-    v.movable =
-        mover_.Movable(c) && !(c.on_device && c.advice == Advice::kKeepOnDevice && !over_budget_);
+    v.busy = c.in_flight != 0 || (c.on_device && c.open != 0) || c.state == ChunkState::kMoving;
+    v.movable = mover_.Movable(c) &&
+                !(c.on_device && c.advice == Advice::kKeepOnDevice && !over_budget_) &&
+                !(c.on_device && c.open != 0 && absl::c_binary_search(stuck_, index));
     v.prefer_host = mover_.ServedInPlace(c);
     return v;
   }
@@ -53,6 +59,7 @@ class Mover::View final : public ResidencyView {
  private:
   Mover& mover_;
   const bool over_budget_;
+  const std::vector<ChunkIndex> stuck_;
 };
 
 bool Mover::Movable(const Chunk& c) const {
@@ -75,8 +82,35 @@ Bytes Mover::PipelineBytes() {
   return std::min(kPipeline, std::max(share, ChunkBytes(kMinChunkLog2) * 2));
 }
 
+std::vector<ChunkIndex> Mover::StuckChunks() {
+  std::vector<ChunkIndex> stuck;
+  const auto now = Clock::now();
+  for (const Work* work : queue_) {
+    if (!work->open || now - work->begun < kScopePatience) continue;
+    stuck.insert(stuck.end(), work->chunks.begin(), work->chunks.end());
+  }
+  absl::c_sort(stuck);
+  return stuck;
+}
+
+bool Mover::GiveWayToUnknown() {
+  if (open_unknown_ == 0) return false;
+  const auto now = Clock::now();
+  const auto stuck = absl::c_find_if(queue_, [&](const Work* work) {
+    return work->open && work->unknown && now - work->begun > kScopePatience;
+  });
+  if (stuck == queue_.end()) return false;
+  for (auto it = queue_.begin(); it != stuck; ++it) {
+    look_again_ = look_again_ || !(*it)->gave_up;
+    (*it)->gave_up = true;
+  }
+  return true;
+}
+
 bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
-  if (unknown_in_flight_ != 0) return false;
+  // Work that may touch anything: it waits until nothing moves, so nothing more begins to.
+  if (unknown_in_flight_ != 0 || (!queue_.empty() && queue_.front()->unknown)) return false;
+  if (GiveWayToUnknown()) return false;
   const Bytes over = OverBudget();
   Bytes coming;
   for (const auto& move : moves_) {
@@ -118,7 +152,9 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   if (planned.size() == released && over.value == 0) return !evict->empty();
   std::vector<QueuedWork> works;
   works.reserve(planned.size());
-  for (const Work* work : planned) works.push_back({work->id, work->chunks});
+  for (const Work* work : planned) {
+    works.push_back({work->id, absl::MakeConstSpan(work->chunks).first(work->wanted)});
+  }
 
   PlanRequest request;
   request.released = static_cast<uint32_t>(released);
@@ -131,7 +167,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   request.must_free = over > coming ? over - coming : Bytes(0);
   request.max_fetches = may_fetch ? kMovesAtOnce : 0;
   request.max_evictions = may_evict ? kMovesAtOnce : 0;
-  const Plan plan = planner_.Make(request, View(*this, over.value != 0));
+  const Plan plan = planner_.Make(request, View(*this, over.value != 0, StuckChunks()));
   for (const uint32_t i : plan.in_place) {
     planned[i]->gave_up = true;
     look_again_ = true;
@@ -275,6 +311,10 @@ bool Mover::FinishMoves() {
       ++i;
       continue;
     }
+    if (!MayRemap(move)) {
+      ++i;
+      continue;
+    }
     if (move->unmapped ? !Remount(move) : (FinishMove(move), move->unmapped)) {
       ++i;
       continue;
@@ -292,9 +332,34 @@ bool Mover::FinishMoves() {
   return any;
 }
 
+bool Mover::MayRemap(Move* move) {
+  if (move->unmapped || !move->copy.status.ok()) return true;
+  const auto now = Clock::now();
+  MutexLock lock(memory_.mu);
+  if (move->due == Clock::time_point()) {
+    move->due = now;
+    unreachable_.push_back(move->chunk);
+  }
+  const Chunk& c = memory_.chunks()[move->chunk];
+  if (c.open == 0 && open_unknown_ == 0) return true;
+  if (now - move->due < kScopePatience) return false;
+  // The thread is inside the driver, most likely behind the very work that waits for this move (a
+  // copy that returns when it is done): that is served where its memory is.
+  for (Work* work : queue_) {
+    work->gave_up = work->gave_up || absl::c_linear_search(work->chunks, move->chunk);
+  }
+  move->copy.status = absl::CancelledError("a scope stays open");
+  return true;
+}
+
+void Mover::Reachable(const Move& move) {
+  std::erase(unreachable_, move.chunk);
+  done_.NotifyAll();
+}
+
 void Mover::FinishMove(Move* move) {
   if (!move->copy.status.ok()) {
-    Abandon(move, move->copy.status);
+    Abandon(move, absl::IsCancelled(move->copy.status) ? absl::OkStatus() : move->copy.status);
     return;
   }
   NvtxRange range(move->in ? "fetch: remap" : "evict: remap");
@@ -350,6 +415,7 @@ void Mover::Settle(Move* move, bool changed) {
   {
     MutexLock lock(memory_.mu);
     Chunk& c = memory_.chunks()[move->chunk];
+    Reachable(*move);
     c.on_device = move->in;
     if (move->in) {
       c.device_slot = move->device_slot;
@@ -386,6 +452,7 @@ void Mover::Abandon(Move* move, const Status& why) {
   {
     MutexLock lock(memory_.mu);
     Chunk& c = memory_.chunks()[move->chunk];
+    Reachable(*move);
     c.Transition(move->origin);
     if (move->in) {
       c.device_slot = kNoSlot;

@@ -1,5 +1,6 @@
 // Taking work in: what the program's threads do. The fast path, while memory suffices, is a pass
 // through the gate and a look at what the thread remembers of the stream.
+#include <absl/algorithm/container.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -30,8 +31,15 @@ thread_local unsigned next_noted = 0;
 // driver: then work that follows goes unseen for a while.
 constexpr std::chrono::seconds kArmPatience{1};
 
+// A remap takes some tens of microseconds, a millisecond at the worst; one that failed is tried
+// again for this long while work that names the memory waits.
+constexpr std::chrono::seconds kRemapPatience{1};
+
 // Beyond this many finished works nobody has looked at, the mover is asked to look.
 constexpr size_t kUnpolled = 64;
+
+// Of work that is nothing but a move.
+constexpr Use kNoUse{.write = false, .kernels_only = true};
 
 bool Counts(const Work& work) { return work.kind != Work::Kind::kEvict; }
 
@@ -137,6 +145,11 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
     work->stream = state;
     work->begun = Clock::now();
     CollectChunks(ranges, work);
+    const Status reachable = WaitReachable(*work);
+    if (!reachable.ok()) {
+      Recycle(work);
+      return reachable;
+    }
     ++open_works_;
     ++stats_.works;
     if (work->unknown) memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
@@ -166,6 +179,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
       WaitUntil([work] { return work->released; });
       return absl::OkStatus();
     }
+    SetOpen(work, true);
     if (!needs_arrival) WakeThread();
   }
   const Status status = HoldStream(work, state, needs_arrival);
@@ -209,6 +223,7 @@ Status Mover::EndWork(Work* work) {
   // dead context, in which nothing runs any more.
   if (!mark.ok()) (*driver_)->StreamSynchronize(work->stream->stream);
   MutexLock lock(memory_.mu);
+  SetOpen(work, false);
   if (mark.ok()) work->end = *mark;
   work->ended = true;
   if (!mark.ok()) WakeThread();
@@ -278,7 +293,7 @@ Status Mover::Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream strea
     work = NewWork();
     work->kind = to_device ? Work::Kind::kFetch : Work::Kind::kEvict;
   }
-  const WorkRange range{ptr, size, false};
+  const WorkRange range{ptr, size, kNoUse};
   Status status = Submit(work, stream, {&range, 1});
   if (status.ok()) status = EndWork(work);
   gate_.Exit();
@@ -302,7 +317,7 @@ Status Mover::Pin(DevicePtr ptr, Bytes size) {
   work->kind = Work::Kind::kPin;
   work->begun = Clock::now();
   work->ended = true;
-  const WorkRange range{ptr, size, false};
+  const WorkRange range{ptr, size, kNoUse};
   CollectChunks({&range, 1}, work);
   for (const ChunkIndex index : work->chunks) {
     Chunk& c = memory_.chunks()[index];
@@ -350,10 +365,10 @@ Status Mover::Unpin(DevicePtr ptr, Bytes size) {
 
 bool Mover::RunsAsItIs(const Work& work) {
   if (work.unknown) return moves_under_way_.load(std::memory_order_relaxed) == 0;
-  for (const ChunkIndex index : work.chunks) {
-    const Chunk& c = memory_.chunks()[index];
+  for (size_t i = 0; i < work.chunks.size(); ++i) {
+    const Chunk& c = memory_.chunks()[work.chunks[i]];
     if (c.state == ChunkState::kMoving) return false;
-    if (!c.on_device && c.allocation != 0 && !ServedInPlace(c)) return false;
+    if (i < work.wanted && !c.on_device && c.allocation != 0 && !ServedInPlace(c)) return false;
   }
   return true;
 }
@@ -374,14 +389,19 @@ void Mover::CollectChunks(absl::Span<const WorkRange> ranges, Work* work) {
       if (mark < base) {
         mark = base + static_cast<uint32_t>(work->chunks.size());
         work->chunks.push_back(index);
-        work->writes.push_back(range.write);
-      } else if (range.write) {
-        work->writes[mark - base] = true;
+        work->uses.push_back(range.use);
+      } else {
+        work->uses[mark - base].Add(range.use);
       }
     };
     memory_.ForEachChunk(range.ptr, range.size, add);
   }
   mark_base_ += static_cast<uint32_t>(work->chunks.size());
+  for (size_t i = 0; i < work->chunks.size(); ++i) {
+    if (work->uses[i].once) continue;
+    std::swap(work->chunks[i], work->chunks[work->wanted]);
+    std::swap(work->uses[i], work->uses[work->wanted++]);
+  }
 }
 
 void Mover::MarkReleased(Work* work) {
@@ -397,7 +417,7 @@ void Mover::MarkReleased(Work* work) {
       c.last_use = tick_;
       in_place = in_place || !c.on_device;
       if (c.on_device) memory_.policy().OnUse(work->chunks[i]);
-      if (work->writes[i]) DropTwin(c);
+      if (work->uses[i].write) DropTwin(c);
     }
   }
   if (in_place && work->kind == Work::Kind::kScope) ++stats_.works_in_place;
@@ -430,6 +450,7 @@ void Mover::Cancel(Work* work) {
       --c.queued;
     }
   }
+  SetOpen(work, false);
   if (work->released && work->unknown) --unknown_in_flight_;
   if (work->unknown) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
   std::erase(queue_, work);
@@ -453,6 +474,42 @@ Work* Mover::NewWork() {
 }
 
 void Mover::Recycle(Work* work) { spare_works_.push_back(work); }
+
+void Mover::SetOpen(Work* work, bool open) {
+  if (work->open == open) return;
+  work->open = open;
+  if (work->unknown) open_unknown_ += open ? 1 : -1;
+  for (size_t i = 0; i < work->chunks.size(); ++i) {
+    if (work->uses[i].kernels_only) continue;
+    Chunk& c = memory_.chunks()[work->chunks[i]];
+    open ? ++c.open : --c.open;
+  }
+}
+
+Status Mover::WaitReachable(const Work& work) {
+  const auto named = [&]() VS_NO_THREAD_SAFETY_ANALYSIS {
+    if (unreachable_.empty() || synchronous_.load(std::memory_order_relaxed)) return false;
+    if (work.unknown) return true;
+    for (size_t i = 0; i < work.chunks.size(); ++i) {
+      if (!work.uses[i].kernels_only && absl::c_linear_search(unreachable_, work.chunks[i])) {
+        return true;
+      }
+    }
+    return false;
+  };
+  if (!named()) return absl::OkStatus();
+  const auto until = Clock::now() + kRemapPatience;
+  while (named()) {
+    if (Clock::now() > until) {
+      return absl::UnavailableError(
+          absl::StrCat("memory of this work has lost its mapping and could not be mapped again",
+                       error_.ok() ? "" : ": ", error_.message(),
+                       "; synchronize, free what can be freed, and try again"));
+    }
+    done_.WaitFor(memory_.mu, std::chrono::milliseconds(5));
+  }
+  return absl::OkStatus();
+}
 
 void Mover::WakeThread() {
   look_again_ = true;

@@ -15,6 +15,22 @@ namespace vramspan {
 
 struct StreamState;
 
+// What work does with a piece of memory.
+struct Use {
+  bool write = true;
+  // Only kernels touch it. The driver looks up what copies and fills name when they are submitted,
+  // and refuses what is not mapped just then; a kernel's arguments it never looks at.
+  bool kernels_only = false;
+  bool once = false;  // Each byte at most once: served where it lies, never fetched for this work.
+
+  // For memory that is named twice.
+  void Add(const Use& other) {
+    write |= other.write;
+    kernels_only &= other.kernels_only;
+    once &= other.once;
+  }
+};
+
 struct Work {
   enum class Kind : uint8_t {
     kScope,  // GPU work of the program.
@@ -29,6 +45,7 @@ struct Work {
   bool unknown = false;  // Touches memory that nobody declared: nothing may move while it runs.
   bool gave_up = false;  // Is released with its memory wherever it is.
   bool held = false;     // Waits in the queue.
+  bool open = false;     // Held, and its thread is between Begin and End.
   bool released = false;
   bool ended = false;             // End was called; `end` tells when the GPU is done (none: it is).
   bool pinned = false;            // What came of a kPin.
@@ -40,18 +57,20 @@ struct Work {
   std::optional<uint32_t> arrival;
   std::optional<uint32_t> end;
   Clock::time_point begun;
-  std::vector<ChunkIndex> chunks;  // Each once.
-  std::vector<bool> writes;        // By position in chunks.
+  std::vector<ChunkIndex> chunks;  // Each once; those that are to be on the device come first.
+  size_t wanted = 0;               // How many these are.
+  std::vector<Use> uses;           // By position in chunks.
 
   void Reset() {
     kind = Kind::kScope;
-    unknown = gave_up = held = released = ended = pinned = needs_arrival = false;
+    unknown = gave_up = held = open = released = ended = pinned = needs_arrival = false;
     stream = nullptr;
     hold = 0;
     arrival.reset();
     end.reset();
     chunks.clear();
-    writes.clear();
+    wanted = 0;
+    uses.clear();
   }
 };
 

@@ -41,9 +41,10 @@ struct Chunk {
   uint32_t last_use = 0;           // Tick of the last work that used it (wraps).
   uint16_t in_flight = 0;          // Released work that has not finished and may touch it.
   uint16_t queued = 0;             // Held work that will touch it.
-  ChunkState state = ChunkState::kNone;
-  uint8_t log2_size = 0;
-  Advice advice = Advice::kNone;
+  uint16_t open = 0;               // Open scopes whose held work may hand it to the driver.
+  ChunkState state : 3 = ChunkState::kNone;
+  uint8_t log2_size : 5 = 0;
+  Advice advice : 2 = Advice::kNone;
   bool on_device : 1 = false;  // Which memory backs it, also while the state is kFresh or kMoving.
   bool movable : 1 = false;    // Work that declared it has finished: all its users are known.
   bool read_mostly : 1 = false;  // Keep the host copy as a twin when it is fetched.

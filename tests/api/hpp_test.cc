@@ -222,7 +222,7 @@ TEST_F(HppTest, CopiesAreDeclaredAndChecked) {
   runtime().upload(stream_, a, host, up, 5);
   EXPECT_EQ(to, a.ptr() + 20);
   EXPECT_EQ(bytes, 12u);
-  EXPECT_EQ(state().ranges[0].access, VRAMSPAN_WRITE);
+  EXPECT_EQ(state().ranges[0].access, VRAMSPAN_WRITE | VRAMSPAN_ONCE);
   EXPECT_EQ(state().ranges[0].size, 12u);
   EXPECT_THAT(state().calls, ElementsAre("WorkBegin 1", "WorkEnd"));
   EXPECT_THROW(runtime().upload(stream_, a, host, up, 6), std::out_of_range);
@@ -235,7 +235,7 @@ TEST_F(HppTest, CopiesAreDeclaredAndChecked) {
     EXPECT_EQ(error.code(), CUDA_ERROR_ILLEGAL_ADDRESS);
     EXPECT_THAT(error.what(), HasSubstr("download"));
   }
-  EXPECT_EQ(state().ranges[0].access, VRAMSPAN_READ);
+  EXPECT_EQ(state().ranges[0].access, VRAMSPAN_READ | VRAMSPAN_ONCE);
   EXPECT_FALSE(state().open);
 }
 

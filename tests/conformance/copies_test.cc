@@ -122,5 +122,51 @@ TEST_F(Copies, TwoDimensionalFills) {
   EXPECT_EQ(wrong, 0u);
 }
 
+// What a copy or fill names is looked up when it is submitted. Kernels and graph launches are not
+// asked (held_test, graph_test).
+class SubmittedCopies : public Conformance {
+ protected:
+  SubmittedCopies() : span_(3), device_(Where::kDevice), bare_(Where::kDevice), pinned_(kBytes) {
+    span_.Map(0, device_);
+    span_.MapOnly(1, bare_);
+  }
+
+  void ExpectRefused(CUdeviceptr at) {
+    const CUdeviceptr good = span_.at(0);
+    void* const host = pinned_.as<void>();
+    const CUstream s = stream_.get();
+    EXPECT_EQ(cu_.MemsetD8Async(at, 1, kBytes, s), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cu_.MemcpyHtoDAsync(at, host, kBytes, s), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cu_.MemcpyDtoHAsync(host, at, kBytes, s), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cu_.MemcpyDtoDAsync(at, good, kBytes, s), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cu_.MemcpyDtoDAsync(good, at, kBytes, s), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(world_.MemcpyDtoH(host, at, kBytes), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cu_.StreamSynchronize(s), CUDA_SUCCESS);
+  }
+
+  static constexpr size_t kBytes = 4096;
+  Span span_;
+  const Handle device_, bare_;
+  const Pinned pinned_;
+  const Stream stream_;
+};
+
+TEST_F(SubmittedCopies, OfUnmappedMemoryAreRefused) { ExpectRefused(span_.at(2)); }
+
+TEST_F(SubmittedCopies, OfMemoryMappedWithoutAccessAreRefused) { ExpectRefused(span_.at(1)); }
+
+TEST_F(SubmittedCopies, OfAStretchThatEndsUnmappedAreRefused) {
+  ExpectRefused(span_.at(1) - kBytes / 2);
+}
+
+TEST_F(SubmittedCopies, AreRefusedBehindAHoldToo) {
+  span_.Unmap(1);
+  Gate gate;
+  gate.Park(stream_.get());
+  EXPECT_EQ(cu_.MemsetD8Async(span_.at(1), 1, kBytes, stream_.get()), CUDA_ERROR_INVALID_VALUE);
+  gate.OpenAll();
+  CU_OK(cu_.StreamSynchronize(stream_.get()));
+}
+
 }  // namespace
 }  // namespace vramspan::conformance

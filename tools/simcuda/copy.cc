@@ -6,12 +6,15 @@
 
 #include "tools/simcuda/context.h"
 #include "tools/simcuda/memory/address_map.h"
+#include "tools/simcuda/memory/vmm.h"
 
 namespace simcuda {
 namespace {
 
 using memory::AddressMap;
+using memory::RangeKind;
 using memory::RangePtr;
+using memory::Vmm;
 
 // Pageable sources up to this size are read before the call returns, as the real driver does.
 constexpr size_t kStagedBytes = size_t{64} << 10;
@@ -33,6 +36,15 @@ CUresult CheckSide(const void* address, size_t extent, Side side) {
   const RangePtr range = AddressMap::Get().Find(Address(address));
   if (!range) return side == Side::kAny ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   return range->Contains(Address(address), extent) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+// Reserved addresses are looked up when the call is made: what is not mapped with access just then
+// is refused, whatever would be there when the copy ran. (Where the call does not say that the
+// address is the device's, the real driver takes it for the host's, and crashes.)
+CUresult CheckMapped(const void* address, size_t extent) {
+  const RangePtr range = AddressMap::Get().Find(Address(address));
+  if (!range || range->kind != RangeKind::kReservation) return CUDA_SUCCESS;
+  return Vmm::Get().Accessible(Address(address), extent) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 std::vector<char> Stage(const CopyShape& shape, CopyShape* packed) {
@@ -152,8 +164,10 @@ CUresult CheckCopy(const Copy& copy) {
   const CopyShape& shape = copy.shape;
   if (Empty(shape)) return CUDA_SUCCESS;
   if (shape.src == nullptr || shape.dst == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult r = CheckSide(shape.src, SrcExtent(shape), copy.src);
-  return r != CUDA_SUCCESS ? r : CheckSide(shape.dst, DstExtent(shape), copy.dst);
+  CUresult r = CheckSide(shape.src, SrcExtent(shape), copy.src);
+  if (r == CUDA_SUCCESS) r = CheckSide(shape.dst, DstExtent(shape), copy.dst);
+  if (r == CUDA_SUCCESS) r = CheckMapped(shape.src, SrcExtent(shape));
+  return r != CUDA_SUCCESS ? r : CheckMapped(shape.dst, DstExtent(shape));
 }
 
 CUresult CheckFill(const FillShape& shape) {
@@ -196,6 +210,10 @@ CUresult SubmitCopy(Stream& stream, const Copy& copy, bool synchronous) {
 CUresult SubmitFill(Stream& stream, const FillShape& shape, bool synchronous) {
   if (const CUresult r = CheckFill(shape); r != CUDA_SUCCESS) return r;
   if (shape.width == 0 || shape.height == 0) return CUDA_SUCCESS;
+  if (!stream.capturing()) {
+    const size_t extent = (shape.height - 1) * shape.pitch + shape.width * shape.element_size;
+    if (const CUresult r = CheckMapped(shape.dst, extent); r != CUDA_SUCCESS) return r;
+  }
   Ticket ticket;
   const CUresult r = stream.Submit(std::make_shared<MemsetOp>(shape), &ticket);
   // Only fills of page-locked memory are synchronous with the host.

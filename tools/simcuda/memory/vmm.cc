@@ -276,6 +276,18 @@ CUresult Vmm::GetAccess(CUdeviceptr at, const CUmemLocation& location, unsigned 
   return CUDA_SUCCESS;
 }
 
+bool Vmm::Accessible(CUdeviceptr at, size_t size) {
+  MutexLock lock(mutex_);
+  for (const CUdeviceptr end = at + size; at < end;) {
+    const auto it = MappingOf(at);
+    if (it == mappings_.end() || it->second.protection == CU_MEM_ACCESS_FLAGS_PROT_NONE) {
+      return false;
+    }
+    at = it->first + it->second.size;
+  }
+  return true;
+}
+
 bool Vmm::Find(CUdeviceptr address, Mapped* mapped) {
   MutexLock lock(mutex_);
   const auto it = MappingOf(address);

@@ -48,6 +48,8 @@ class Vmm {
     bool exportable;
   };
   bool Find(CUdeviceptr address, Mapped* mapped);
+  // Whether all of the range is mapped, with some access.
+  bool Accessible(CUdeviceptr at, size_t size);
 
  private:
   struct Handle {
