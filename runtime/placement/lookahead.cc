@@ -7,14 +7,15 @@
 namespace vramspan {
 namespace {
 
-Need::Place PlaceOf(const ChunkView& view) {
+Need::Place PlaceOf(ChunkView view, bool by_hand) {
+  if (by_hand && view.claim == Claim::kNone) view.claim = Claim::kOrdinary;
   if (!view.movable) return Need::Place::kFixed;
   if (view.on_device && view.claim == Claim::kKeep) return Need::Place::kFixed;
   if (view.on_device && view.busy) return Need::Place::kBusy;
   if (view.on_device) {
     return view.claim == Claim::kNone ? Need::Place::kUnclaimed : Need::Place::kIdle;
   }
-  if (view.prefer_host || view.claim == Claim::kNone) return Need::Place::kFixed;
+  if (!by_hand && (view.prefer_host || view.claim == Claim::kNone)) return Need::Place::kInPlace;
   return view.busy ? Need::Place::kUnsettled : Need::Place::kMissing;
 }
 
@@ -30,12 +31,17 @@ void Lookahead::Scan(absl::Span<const QueuedWork> queue, uint32_t released, Byte
   for (const QueuedWork& queued : queue) {
     Work end = works_.back();
     for (const ChunkIndex chunk : queued.chunks) {
-      if (!chunk || Names(chunk)) continue;
+      if (!chunk) continue;
+      if (Names(chunk)) {
+        const Need::Place before = Find(chunk).place;
+        const bool unclaimed = before == Need::Place::kInPlace || before == Need::Place::kUnclaimed;
+        if (!queued.by_hand || !unclaimed) continue;
+      }
       if (chunk.value >= place_.size()) GrowTo(place_, size_t{chunk.value} + 1);
       place_[chunk.value] = static_cast<uint32_t>(needs_.size());
       const ChunkView view = residency.Get(chunk);
       const uint64_t size = view.size.value;
-      const Need::Place place = PlaceOf(view);
+      const Need::Place place = PlaceOf(view, queued.by_hand);
       if (place == Need::Place::kUnclaimed) {
         unclaimed_.push_back(static_cast<uint32_t>(needs_.size()));
       }

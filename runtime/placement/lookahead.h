@@ -25,6 +25,7 @@ struct Need {
     kMissing,    // In host memory; to be fetched.
     kUnsettled,  // In host memory; to be fetched once its users have finished or its move has
                  // ended.
+    kInPlace,    // In host memory; served there.
     kFixed,      // Stays where it is.
   };
   ChunkIndex chunk;
@@ -50,7 +51,7 @@ class Lookahead {
   }
   // REQUIRES: Names(chunk).
   const Need& Find(ChunkIndex chunk) const { return needs_[place_[chunk.value]]; }
-  // What is first needed by `work`, in its own order.
+  // What is first needed by `work`, in its own order, and what it is the first to ask for by hand.
   absl::Span<Need> FirstNeededBy(uint32_t work) {
     return absl::MakeSpan(needs_).subspan(works_[work].first_need,
                                           works_[work + 1].first_need - works_[work].first_need);
@@ -58,6 +59,8 @@ class Lookahead {
   // Indices of the needs that are kUnclaimed, in the order of first need.
   absl::Span<const uint32_t> unclaimed() const { return unclaimed_; }
   const Need& need(uint32_t index) const { return needs_[index]; }
+  // False where later work by hand has claimed its chunk: the need that counts is another.
+  bool Counts(uint32_t index) const { return place_[needs_[index].chunk.value] == index; }
 
   // The sum of the durations before `work`; of all for works().
   uint64_t Start(uint32_t work) const { return works_[work].start; }

@@ -44,6 +44,9 @@ struct QueuedWork {
   absl::Span<const ChunkIndex> chunks;
   // Expected run time in any unit that the whole queue shares; 1 for all where it is not known.
   uint64_t duration = 1;
+  // The program asked for its chunks to be on the device: that is more than any advice, and they
+  // are fetched, and claimed, as if there were none.
+  bool by_hand = false;
 };
 
 struct PlanRequest {

@@ -76,6 +76,7 @@ void Victims::Gather() {
   });
   const absl::Span<const uint32_t> named = ahead_->unclaimed();
   for (size_t i = named.size(); i-- > 0;) {
+    if (!ahead_->Counts(named[i])) continue;
     unclaimed_.Add(ahead_->need(named[i]).chunk, ahead_->need(named[i]).size);
   }
 }

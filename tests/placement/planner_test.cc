@@ -474,6 +474,21 @@ TEST(Planner, WhatHasNoClaimIsNotFetched) {
   EXPECT_FALSE(plan.wait);
 }
 
+TEST(Planner, ARequestIsMoreThanAdvice) {
+  World w;
+  Unclaimed(w, w.Device(1), 1);
+  Unclaimed(w, w.Host(2), 2);
+  w.Host(3).prefer_host = true;
+  w.Device(4);
+  w.Queue(Ids({1, 2, 3}));
+  w.request.released = 1;
+  w.Queue(Ids({2, 1, 3}), 1, /*by_hand=*/true);
+  w.request.room = MiB(2);
+  const Plan plan = w.Make();
+  EXPECT_THAT(plan.fetch, Are({2, 3}));
+  EXPECT_THAT(plan.evict, Are({4})) << "1 is asked for too";
+}
+
 TEST(Planner, WhatIsToBeKeptLeavesForNoFetch) {
   World w;
   w.Device(1).claim = Claim::kKeep;
