@@ -76,7 +76,8 @@ typedef struct vramspanConfig {
 VRAMSPAN_API CUresult vramspanCreate(vramspanRuntime* runtime, const vramspanConfig* config);
 
 /* Waits for declared work and moves in progress, then releases everything, live allocations
- * included. No other call on the runtime may be running or follow. */
+ * included. No other call on the runtime may be running or follow. An error says what the driver
+ * did not take back; the runtime is gone all the same. */
 VRAMSPAN_API CUresult vramspanDestroy(vramspanRuntime runtime);
 
 /* Allocates `size` bytes, 256-byte aligned; on the device while the budget has room, else in host
@@ -125,7 +126,7 @@ VRAMSPAN_API CUresult vramspanWorkEnd(vramspanRuntime runtime, CUstream stream);
 
 /* Call before destroying a stream that carried declared work while memory sufficed: then nothing
  * was recorded that says when its work ends. Otherwise memory allocated before memory ran short may
- * stay where it is. Never waits. */
+ * stay where it is. Never waits. After an error nothing is forgotten: try again. */
 VRAMSPAN_API CUresult vramspanStreamForget(vramspanRuntime runtime, CUstream stream);
 
 /* --- Placement by hand --------------------------------------------------------------------- */

@@ -65,9 +65,11 @@ CUresult vramspanCreate(vramspanRuntime* out, const vramspanConfig* config) {
 }
 
 CUresult vramspanDestroy(vramspanRuntime runtime) {
-  return With(runtime, [&](Runtime&) {
+  return With(runtime, [&](Runtime& r) {
+    const std::shared_ptr<const Driver> driver = r.driver();
+    driver->TakeNoted().IgnoreError();  // Of the time before, which nobody asked for.
     delete runtime;
-    return absl::OkStatus();
+    return driver->TakeNoted();
   });
 }
 

@@ -5,6 +5,7 @@
 #include <absl/algorithm/container.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "runtime/base/log.h"
 #include "runtime/mover/mover_move.h"
@@ -26,6 +27,29 @@ constexpr std::chrono::milliseconds kMostPatience{500};
 constexpr int kBlockedShare = 8;
 // Between two looks while there is something to wait for: the lock is free for others meanwhile.
 constexpr std::chrono::microseconds kBetweenLooks{3};
+
+// What a context that cannot go on answers to everything.
+bool IsFatal(CUresult result) {
+  switch (result) {
+    case CUDA_ERROR_DEINITIALIZED:
+    case CUDA_ERROR_INVALID_CONTEXT:
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+      return true;
+    default:
+      return false;
+  }
+}
 
 uint64_t NextNotes() {
   static std::atomic<uint64_t> next{1};
@@ -55,19 +79,22 @@ Mover::~Mover() {
   }
   thread_.join();
   ScopedContext current(*driver_, memory_.options().context);
+  driver_->Note(current.status());
   copy_.reset();
-  // Fails only in a dead context.
-  if (health_ != nullptr) (*driver_)->StreamDestroy(health_);
+  if (health_ != nullptr) {
+    driver_->Note(Check((*driver_)->StreamDestroy(health_), "cuStreamDestroy", "of the mover"));
+  }
 }
 
 void Mover::Loop() {
-  // Relaxed capture mode for the thread's whole life: its queries must not ruin a capture.
-  ScopedContext current(*driver_, memory_.options().context);
-  if (!current.status().ok()) {
-    MutexLock lock(memory_.mu);
-    RecordError(current.status());
-  }
+  // For the thread's whole life: its queries must not ruin a capture, hence the relaxed mode.
+  std::optional<ScopedContext> current;
   for (;;) {
+    if (!current.has_value() || !current->status().ok()) {
+      current.emplace(*driver_, memory_.options().context);
+      MutexLock lock(memory_.mu);
+      RecordError(current->status());
+    }
     if (Round()) {
       last_progress_ = Clock::now();
       continue;
@@ -149,6 +176,7 @@ bool Mover::TryArm() {
       Log(LogLevel::kInfo, "no context of its own for the mover (" +
                                std::string(engine.status().message()) +
                                "): threads that launch will wait for moves");
+      if (!absl::IsResourceExhausted(engine.status())) driver_->Note(engine.status());
       own = false;
       engine = CopyEngine::Create(driver_, memory.context, memory.ordinal, own);
     }
@@ -267,7 +295,8 @@ bool Mover::Ready(const Work& work) {
     if (work.gave_up || c.state == ChunkState::kPinned || i >= work.wanted) continue;
     if (work.kind == Work::Kind::kEvict) {
       if (c.on_device && Movable(c)) return false;
-    } else if (!c.on_device && Movable(c) && !ServedInPlace(c)) {
+    } else if (!c.on_device && Movable(c) &&
+               (work.kind != Work::Kind::kScope || !ServedInPlace(c))) {
       return false;
     }
   }
@@ -349,14 +378,20 @@ void Mover::CheckDeadline() {
 }
 
 void Mover::WaitUntil(absl::FunctionRef<bool()> condition) {
+  auto looked = Clock::now();
   while (!condition()) {
-    if (done_.WaitFor(memory_.mu, kHealthPeriod) || health_ == nullptr || dead_) continue;
+    done_.WaitFor(memory_.mu, kHealthPeriod);
+    // The thread notifies often, so the clock counts and not whether it did.
+    if (health_ == nullptr || dead_ || Clock::now() - looked < kHealthPeriod) continue;
+    looked = Clock::now();
     memory_.mu.Unlock();
     const CUresult result = (*driver_)->StreamQuery(health_);
     memory_.mu.Lock();
     if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) continue;
+    // What kills a context stays: an error that comes and goes says nothing of the work in it.
+    RecordError(DriverError(result, "cuStreamQuery", "of the program's context"));
+    if (!IsFatal(result)) continue;
     dead_ = true;
-    RecordError(DriverError(result, "cuStreamQuery", "of the program's context, which is dead"));
     WakeThread();
   }
 }
@@ -367,7 +402,7 @@ bool Mover::Idle() {
 }
 
 void Mover::RecordError(const Status& status) {
-  if (error_.ok()) {
+  if (error_.ok() && !status.ok()) {
     error_ = status;
     Log(LogLevel::kError, std::string(status.message()));
   }

@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/mover/mover.h"
 
@@ -221,7 +222,10 @@ Status Mover::EndWork(Work* work) {
   const StatusOr<uint32_t> mark = Streams::Mark(*driver_, work->stream);
   // Nothing will tell when the work is done, so wait for it here. That this fails as well means a
   // dead context, in which nothing runs any more.
-  if (!mark.ok()) (*driver_)->StreamSynchronize(work->stream->stream);
+  if (!mark.ok()) {
+    driver_->Note(Check((*driver_)->StreamSynchronize(work->stream->stream), "cuStreamSynchronize",
+                        "for work without a mark"));
+  }
   MutexLock lock(memory_.mu);
   SetOpen(work, false);
   if (mark.ok()) work->end = *mark;
@@ -237,19 +241,20 @@ Status Mover::Forget(CUstream stream) {
     MutexLock lock(memory_.mu);
     state = streams_.Find(stream);
     if (state == nullptr) return absl::OkStatus();
-    static std::atomic<uint64_t> next{uint64_t{1} << 32};
-    notes_.store(next.fetch_add(1, std::memory_order_relaxed), std::memory_order_release);
-    streams_.Forget(state);
     unrecorded = state->unrecorded;
   }
   StatusOr<uint32_t> mark = 0;
   if (unrecorded) {
     ScopedContext current(*driver_, memory_.options().context);
     mark = current.status().ok() ? Streams::Mark(*driver_, state) : current.status();
+    // Where its end cannot be told nothing is forgotten, and the program may try again.
+    if (!mark.ok()) return mark.status();
   }
   MutexLock lock(memory_.mu);
-  // Where its end cannot be told, the state stays, unrecorded for good.
-  if (unrecorded && mark.ok()) {
+  static std::atomic<uint64_t> next{uint64_t{1} << 32};
+  notes_.store(next.fetch_add(1, std::memory_order_relaxed), std::memory_order_release);
+  streams_.Forget(state);
+  if (unrecorded) {
     state->settles_at = *mark;
     state->unrecorded = false;
     ++settling_;
@@ -257,7 +262,7 @@ Status Mover::Forget(CUstream stream) {
   streams_.Sweep();
   UpdateTracking();
   WakeThread();
-  return mark.status();
+  return absl::OkStatus();
 }
 
 Status Mover::WaitArmed() {
@@ -554,6 +559,8 @@ Status Mover::Synchronize() {
     WaitUntil([this]() VS_NO_THREAD_SAFETY_ANALYSIS { return Idle(); });
   } else {
     VS_RETURN_IF_ERROR(memory_.Drain());
+    // Recording may have failed to start before.
+    if (memory_.filling()) WakeAndArm();
   }
   VS_RETURN_IF_ERROR(memory_.DrainAndReclaim());
   return TakeError();
@@ -561,9 +568,8 @@ Status Mover::Synchronize() {
 
 Status Mover::TakeError() {
   MutexLock lock(memory_.mu);
-  Status status = std::move(error_);
-  error_ = absl::OkStatus();
-  return status;
+  if (error_.ok()) return driver_->TakeNoted();
+  return std::exchange(error_, absl::OkStatus());
 }
 
 MoverStatistics Mover::statistics() {
