@@ -148,7 +148,6 @@ class Mover {
   std::vector<ChunkIndex> StuckChunks() VS_REQUIRES(memory_.mu);
   bool StartEvict(ChunkIndex index);
   bool StartFetch(ChunkIndex index);
-  StatusOr<uint32_t> HostSlotFor(int log2);
   bool FinishMoves();
   // Whether no thread can be handing the chunk's address to the driver; see unreachable_.
   bool MayRemap(Move* move) VS_EXCLUDES(memory_.mu);
