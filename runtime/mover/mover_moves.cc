@@ -1,6 +1,5 @@
 // Moves: from a plan to copies, from finished copies to remaps, and back where a step fails.
 #include <absl/algorithm/container.h>
-#include <absl/container/flat_hash_set.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -39,11 +38,9 @@ constexpr std::chrono::microseconds kRemapTime{150};
 // The planner's look at the chunks. Made and used under the memory lock.
 class Mover::View final : public ResidencyView {
  public:
-  // `asked`: chunks that the program has asked for by hand, which is more than advice.
   // `stuck`, sorted: chunks that will not come free by themselves.
-  View(Mover& mover, bool over_budget, const absl::flat_hash_set<uint32_t>& asked,
-       std::vector<ChunkIndex> stuck)
-      : mover_(mover), asked_(asked), over_budget_(over_budget), stuck_(std::move(stuck)) {}
+  View(Mover& mover, bool over_budget, std::vector<ChunkIndex> stuck)
+      : mover_(mover), over_budget_(over_budget), stuck_(std::move(stuck)) {}
 
   ChunkView Get(ChunkIndex index) const override VS_NO_THREAD_SAFETY_ANALYSIS {
     const Chunk& c = mover_.memory_.chunks()[index];
@@ -55,7 +52,7 @@ class Mover::View final : public ResidencyView {
     v.movable = mover_.Movable(c) &&
                 !(c.on_device && c.advice == Advice::kKeepOnDevice && !over_budget_) &&
                 !(c.on_device && c.open != 0 && absl::c_binary_search(stuck_, index));
-    v.prefer_host = mover_.ServedInPlace(c) && !asked_.contains(index.value);
+    v.prefer_host = mover_.ServedInPlace(c);
     if (v.prefer_host) v.claim = Claim::kNone;
     if (c.advice == Advice::kKeepOnDevice) v.claim = Claim::kKeep;
     return v;
@@ -63,7 +60,6 @@ class Mover::View final : public ResidencyView {
 
  private:
   Mover& mover_;
-  const absl::flat_hash_set<uint32_t>& asked_;
   const bool over_budget_;
   const std::vector<ChunkIndex> stuck_;
 };
@@ -138,7 +134,6 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
     planned.erase(planned.begin(), planned.end() - kReleasedSeen);
   }
   size_t released = planned.size();
-  absl::flat_hash_set<uint32_t> asked;
   for (Work* work : queue_) {
     // What comes after work that may touch anything is not looked at before it has run.
     if (work->unknown) break;
@@ -152,9 +147,6 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
       }
       continue;
     }
-    if (work->kind != Work::Kind::kScope) {
-      for (const ChunkIndex index : work->chunks) asked.insert(index.value);
-    }
     // What is let go as it is runs next, but nothing more is fetched for it.
     if (work->gave_up && planned.size() == released) ++released;
     if (!work->gave_up || planned.size() < released) planned.push_back(work);
@@ -163,7 +155,9 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   std::vector<QueuedWork> works;
   works.reserve(planned.size());
   for (const Work* work : planned) {
-    works.push_back({work->id, absl::MakeConstSpan(work->chunks).first(work->wanted)});
+    works.push_back({.id = work->id,
+                     .chunks = absl::MakeConstSpan(work->chunks).first(work->wanted),
+                     .by_hand = work->kind != Work::Kind::kScope});
   }
 
   PlanRequest request;
@@ -177,7 +171,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   request.must_free = over > coming ? over - coming : Bytes(0);
   request.max_fetches = may_fetch ? kMovesAtOnce : 0;
   request.max_evictions = may_evict ? kMovesAtOnce : 0;
-  const Plan plan = planner_.Make(request, View(*this, over.value != 0, asked, StuckChunks()));
+  const Plan plan = planner_.Make(request, View(*this, over.value != 0, StuckChunks()));
   for (const uint32_t i : plan.in_place) {
     planned[i]->gave_up = true;
     look_again_ = true;

@@ -251,6 +251,7 @@ Status Mover::Forget(CUstream stream) {
     if (!mark.ok()) return mark.status();
   }
   MutexLock lock(memory_.mu);
+  if (streams_.Find(stream) != state) return absl::OkStatus();  // Another thread was faster.
   static std::atomic<uint64_t> next{uint64_t{1} << 32};
   notes_.store(next.fetch_add(1, std::memory_order_relaxed), std::memory_order_release);
   streams_.Forget(state);
