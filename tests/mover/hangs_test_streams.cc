@@ -101,10 +101,23 @@ TEST_F(HangsManyStreams, ParkedByTheProgramWhileAChunkMustMoveInASharedContext) 
   Flag flag;
   ParkAll(flag);
   const vramspanStatistics before = Stats();
+  CUdeviceptr seen = 0;
+  ASSERT_CU(cu_.MemAlloc(&seen, kChunk));
+  size_t words = kWords;
   Await("work beside parked streams to be submitted, in a shared context");
-  Add(ours, {4, 5});
+  // Only read: what a copy has begun that was given up may still read as well.
+  ASSERT_SPAN(Begin(ours, {4, 5}, VRAMSPAN_READ));
+  for (const size_t i : {4, 5}) {
+    EXPECT_CU(world_.Launch(world_.Kernel("copy"), ours, {&seen, &blocks_[i].ptr, &words}, 8));
+  }
+  EXPECT_SPAN(End(ours));
   flag.Set(1);
   Finish();
+  std::vector<Word> read(kWords), right(kWords);
+  ASSERT_CU(world_.MemcpyDtoH(read.data(), seen, kChunk));
+  ASSERT_CU(world_.MemcpyDtoH(right.data(), blocks_[5].ptr, kChunk));
+  EXPECT_EQ(read, right);
+  EXPECT_CU(cu_.MemFree(seen));
   EXPECT_GT(Stats().works_held, before.works_held);
 }
 
