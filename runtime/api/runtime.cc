@@ -188,8 +188,11 @@ Status Runtime::Free(DevicePtr ptr) {
 
 Status Runtime::Advise(DevicePtr ptr, Bytes size, vramspanAdvice advice) {
   MutexLock lock(memory_->mu);
-  const bool found = memory_->ForEachChunk(ptr, size, [&](ChunkIndex, Chunk& c) {
+  const bool found = memory_->ForEachChunk(ptr, size, [&](ChunkIndex index, Chunk& c) {
     c.read_mostly = advice == VRAMSPAN_ADVISE_READ_MOSTLY;
+    const bool in_place =
+        advice == VRAMSPAN_ADVISE_PREFER_HOST || advice == VRAMSPAN_ADVISE_STREAMED_ONCE;
+    memory_->policy().Advise(index, /*leaves_first=*/in_place, c.on_device);
     switch (advice) {
       case VRAMSPAN_ADVISE_KEEP_ON_DEVICE:
         c.advice = Advice::kKeepOnDevice;
