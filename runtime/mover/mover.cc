@@ -23,6 +23,8 @@ constexpr size_t kArrivalScan = 256;
 constexpr std::chrono::milliseconds kHealthPeriod{100};
 // However long work has been seen to run.
 constexpr std::chrono::milliseconds kMostPatience{500};
+// Bytes a nanosecond: the head is not starved while its memory may be on its way at this rate.
+constexpr uint64_t kSlowestLink = 1;
 // While threads are blocked the deadline is shorter by this.
 constexpr int kBlockedShare = 8;
 // Between two looks while there is something to wait for: the lock is free for others meanwhile.
@@ -95,16 +97,14 @@ void Mover::Loop() {
       MutexLock lock(memory_.mu);
       RecordError(current->status());
     }
-    if (Round()) {
-      last_progress_ = Clock::now();
-      continue;
-    }
+    const bool progress = Round();
+    if (progress) last_progress_ = Clock::now();
     {
       MutexLock lock(memory_.mu);
-      if (stop_) return;
+      if (stop_ && !progress) return;
       CheckDeadline();
     }
-    Pause();
+    if (!progress) Pause();
   }
 }
 
@@ -342,8 +342,7 @@ void Mover::Release(Work* work) {
 }
 
 void Mover::CheckDeadline() {
-  // Moves under way always end, and what they are for waits for them anyhow.
-  if (queue_.empty() || !moves_.empty()) return;
+  if (queue_.empty()) return;
   if (dead_) {
     for (Work* work : queue_) work->gave_up = look_again_ = true;
     return;
@@ -363,10 +362,15 @@ void Mover::CheckDeadline() {
       blocked ? options_.deadline / kBlockedShare
               : std::max<Clock::duration>(options_.deadline,
                                           std::min<Clock::duration>(longest_ * 2, kMostPatience));
-  const bool stuck = now - std::max(last_progress_, head_since_) > patience;
+  // Moves under way always end, and what they are for waits for them anyhow.
+  const bool stuck = moves_.empty() && now - std::max(last_progress_, head_since_) > patience;
   // Others may make progress for ever while the head gets none.
-  const bool starved = now - head_since_ > patience * 10;
+  Bytes wanted;
+  for (const ChunkIndex index : queue_.front()->chunks) wanted += memory_.chunks()[index].size();
+  const bool starved =
+      now - head_since_ > patience * 10 + std::chrono::nanoseconds(wanted.value / kSlowestLink);
   if (!stuck && !starved) return;
+  if (starved) starved_ = head_;
   for (Work* work : queue_) {
     if (work->gave_up || work->unknown) continue;
     work->gave_up = true;

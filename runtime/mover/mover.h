@@ -147,6 +147,9 @@ class Mover {
   // What scopes name that have been open for so long that their threads must be blocked.
   std::vector<ChunkIndex> StuckChunks() VS_REQUIRES(memory_.mu);
   bool StartEvict(ChunkIndex index);
+  // The chunk is leaving, as work at the head of the queue may have asked: once is enough, or work
+  // that wants it back would never be done with.
+  void ServeEvictions(ChunkIndex index) VS_REQUIRES(memory_.mu);
   bool StartFetch(ChunkIndex index);
   bool FinishMoves();
   // Whether no thread can be handing the chunk's address to the driver; see unreachable_.
@@ -209,6 +212,7 @@ class Mover {
   bool disturbed_ = false;      // Since work last finished: it took its time for other reasons.
   uint64_t head_ = 0;           // The queue's head, and since when it is that.
   Clock::time_point head_since_;
+  uint64_t starved_ = 0;  // A head that got nothing for too long: nothing moves before it has gone.
   Clock::time_point no_moves_before_;  // After a failure.
   std::atomic<uint32_t> moves_under_way_{0};
   std::thread thread_;

@@ -112,6 +112,7 @@ bool Mover::GiveWayToUnknown() {
 bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
   // Work that may touch anything: it waits until nothing moves, so nothing more begins to.
   if (unknown_in_flight_ != 0 || (!queue_.empty() && queue_.front()->unknown)) return false;
+  if (!queue_.empty() && queue_.front()->id == starved_) return false;
   if (GiveWayToUnknown()) return false;
   const Bytes over = OverBudget();
   Bytes coming;
@@ -134,12 +135,17 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
     planned.erase(planned.begin(), planned.end() - kReleasedSeen);
   }
   size_t released = planned.size();
+  bool first = true;
   for (Work* work : queue_) {
     // What comes after work that may touch anything is not looked at before it has run.
     if (work->unknown) break;
+    const bool leads = first;
+    first = first && work->kind == Work::Kind::kEvict;
     if (work->kind == Work::Kind::kEvict) {
-      if (!may_evict || work->needs_arrival || work->gave_up) continue;
-      for (const ChunkIndex index : work->chunks) {
+      // Not before what was queued earlier has gone: that may want the same memory on the device.
+      if (!leads || !may_evict || work->needs_arrival || work->gave_up) continue;
+      for (size_t i = 0; i < work->wanted; ++i) {
+        const ChunkIndex index = work->chunks[i];
         const Chunk& c = memory_.chunks()[index];
         if (c.on_device && Movable(c) && c.in_flight == 0 && c.state != ChunkState::kMoving) {
           evict->push_back(index);
@@ -194,13 +200,26 @@ bool Mover::StartMoves() {
   const Bytes pipeline = PipelineBytes();
   for (const ChunkIndex index : evict) {
     if (moving_out_ >= pipeline) break;
-    any |= StartEvict(index);
+    if (!StartEvict(index)) continue;
+    any = true;
+    MutexLock lock(memory_.mu);
+    ServeEvictions(index);
   }
   for (const ChunkIndex index : fetch) {
     if (moving_in_ >= pipeline || !StartFetch(index)) break;
     any = true;
   }
   return any;
+}
+
+void Mover::ServeEvictions(ChunkIndex index) {
+  for (Work* work : queue_) {
+    if (work->kind != Work::Kind::kEvict) return;
+    const auto end = work->chunks.begin() + static_cast<std::ptrdiff_t>(work->wanted);
+    const auto it = std::find(work->chunks.begin(), end, index);
+    if (it != end)
+      std::iter_swap(it, work->chunks.begin() + static_cast<std::ptrdiff_t>(--work->wanted));
+  }
 }
 
 bool Mover::StartEvict(ChunkIndex index) {
