@@ -140,7 +140,7 @@ void Mover::Pause() {
   MutexLock lock(memory_.mu);
   if (look_again_ || stop_) return;
   done_.NotifyAll();
-  const bool active = !queue_.empty() || !moves_.empty();
+  const bool active = !queue_.empty() || !moves_.empty() || !forsaken_.empty();
   if (active && quiet < kSpin) {
     memory_.mu.Unlock();
     std::this_thread::yield();
@@ -362,8 +362,11 @@ void Mover::CheckDeadline() {
       blocked ? options_.deadline / kBlockedShare
               : std::max<Clock::duration>(options_.deadline,
                                           std::min<Clock::duration>(longest_ * 2, kMostPatience));
-  // Moves under way always end, and what they are for waits for them anyhow.
-  const bool stuck = moves_.empty() && now - std::max(last_progress_, head_since_) > patience;
+  // Moves under way always end, and what they are for waits for them anyhow: but in a context that
+  // is shared with the program their copies may be stuck behind what that has parked.
+  const bool late = now - std::max(last_progress_, head_since_) > patience;
+  if (late && synchronous_.load(std::memory_order_relaxed)) ForsakeMoves();
+  const bool stuck = moves_.empty() && late;
   // Others may make progress for ever while the head gets none.
   Bytes wanted;
   for (const ChunkIndex index : queue_.front()->chunks) wanted += memory_.chunks()[index].size();

@@ -152,6 +152,9 @@ class Mover {
   void ServeEvictions(ChunkIndex index) VS_REQUIRES(memory_.mu);
   bool StartFetch(ChunkIndex index);
   bool FinishMoves();
+  // Gives up moves whose copies do not end: their chunks stay where they are, in use by the copy.
+  void ForsakeMoves() VS_REQUIRES(memory_.mu);
+  void BuryForsaken() VS_EXCLUDES(memory_.mu);
   // Whether no thread can be handing the chunk's address to the driver; see unreachable_.
   bool MayRemap(Move* move) VS_EXCLUDES(memory_.mu);
   void Reachable(const Move& move) VS_REQUIRES(memory_.mu);
@@ -205,6 +208,7 @@ class Mover {
   // The mover's thread only.
   std::unique_ptr<CopyEngine> copy_;
   std::deque<std::unique_ptr<Move>> moves_;
+  std::deque<std::unique_ptr<Move>> forsaken_;
   Bytes moving_in_, moving_out_;
   Clock::time_point last_progress_;
   Clock::time_point last_finish_;  // Of declared work, or when some was first in flight again.

@@ -307,9 +307,42 @@ bool Mover::StartFetch(ChunkIndex index) {
   return true;
 }
 
+void Mover::ForsakeMoves() {
+  for (auto& move : moves_) {
+    if (move->copy.done.load(std::memory_order_acquire) || move->unmapped) continue;
+    Chunk& c = memory_.chunks()[move->chunk];
+    Reachable(*move);
+    c.Transition(move->origin);
+    ++c.in_flight;  // The copy still reads it.
+    if (move->in) c.device_slot = kNoSlot;
+    (move->in ? moving_in_ : moving_out_) -= move->size();
+    moves_under_way_.fetch_sub(1, std::memory_order_relaxed);
+    forsaken_.push_back(std::move(move));
+  }
+  std::erase(moves_, nullptr);
+}
+
+void Mover::BuryForsaken() {
+  while (!forsaken_.empty() && forsaken_.front()->copy.done.load(std::memory_order_acquire)) {
+    const Move& move = *forsaken_.front();
+    {
+      MutexLock lock(memory_.mu);
+      --memory_.chunks()[move.chunk].in_flight;
+      if (!move.copy.status.ok()) RecordError(move.copy.status);
+    }
+    if (move.in) {
+      memory_.device_pool().Release(move.device_slot);
+    } else {
+      memory_.host_pool().Release(move.host_slot);
+    }
+    forsaken_.pop_front();
+  }
+}
+
 bool Mover::FinishMoves() {
-  if (copy_ == nullptr || moves_.empty()) return false;
+  if (copy_ == nullptr || (moves_.empty() && forsaken_.empty())) return false;
   copy_->Poll();
+  BuryForsaken();
   const auto until = Clock::now() + kRemapTime;
   bool any = false;
   for (size_t i = 0; i < moves_.size();) {
