@@ -198,6 +198,8 @@ class CopyEngineImpl final : public CopyEngine {
       const CUresult result = (*driver_)->StreamQuery(out_stream_);
       if (result == CUDA_SUCCESS) return absl::OkStatus();
       if (result != CUDA_ERROR_NOT_READY) {
+        // Whether the copy has ended is not known; wait for it, since its memory is used again.
+        Cleanup((*driver_)->StreamSynchronize(out_stream_), "cuStreamSynchronize");
         return DriverError(result, "cuStreamQuery", "of a copy out");
       }
       if (polls == 0 && piece >= MiB(8)) {
