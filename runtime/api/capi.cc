@@ -2,6 +2,7 @@
 // thread. No exception crosses this edge.
 #include <absl/strings/str_cat.h>
 
+#include <bit>
 #include <exception>
 #include <new>
 #include <string>
@@ -16,20 +17,36 @@ struct vramspanRuntime_st {
 namespace vramspan {
 namespace {
 
-// Leaked on purpose: a program may ask from another thread_local's destructor.
-std::string& LastError() {
-  thread_local std::string* text = new std::string();
-  return *text;
+// A program may call from another thread_local's destructor, when the thread's message is gone.
+thread_local bool message_is_gone = false;
+struct Message {
+  std::string text;
+  ~Message() { message_is_gone = true; }
+};
+
+// Null when it is gone.
+std::string* LastError() {
+  thread_local Message message;
+  return message_is_gone ? nullptr : &message.text;
 }
 
 CUresult Report(const Status& status) {
   if (status.ok()) return CUDA_SUCCESS;
-  LastError() = std::string(status.message());
+  if (std::string* text = LastError(); text != nullptr) *text = std::string(status.message());
   return ToCuResult(status);
 }
 
 Status NullError(const char* what) {
   return absl::InvalidArgumentError(absl::StrCat(what, " is NULL"));
+}
+
+// The caller may pass any number for an enum, also one that C++ does not know how to load as such.
+template <typename Enum>
+Status CheckEnum(const Enum& value, Enum last, const char* what) {
+  const int number = std::bit_cast<int>(value);
+  if (number >= 0 && number <= static_cast<int>(last)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown ", what, " ", number, ": use 0 to ", static_cast<int>(last)));
 }
 
 // Runs `body` (Runtime& -> Status) on a runtime that is there, and lets no exception out.
@@ -129,9 +146,7 @@ CUresult vramspanStreamForget(vramspanRuntime runtime, CUstream stream) {
 CUresult vramspanMemAdvise(vramspanRuntime runtime, CUdeviceptr ptr, size_t size,
                            vramspanAdvice advice) {
   return With(runtime, [&](Runtime& r) -> Status {
-    if (advice < VRAMSPAN_ADVISE_NONE || advice > VRAMSPAN_ADVISE_STREAMED_ONCE) {
-      return absl::InvalidArgumentError(absl::StrCat("unknown advice ", static_cast<int>(advice)));
-    }
+    VS_RETURN_IF_ERROR(CheckEnum(advice, VRAMSPAN_ADVISE_STREAMED_ONCE, "advice"));
     return r.Advise(DevicePtr(ptr), Bytes(size), advice);
   });
 }
@@ -139,9 +154,7 @@ CUresult vramspanMemAdvise(vramspanRuntime runtime, CUdeviceptr ptr, size_t size
 CUresult vramspanMemPrefetchAsync(vramspanRuntime runtime, CUdeviceptr ptr, size_t size,
                                   vramspanLocation to, CUstream stream) {
   return With(runtime, [&](Runtime& r) -> Status {
-    if (to != VRAMSPAN_LOCATION_DEVICE && to != VRAMSPAN_LOCATION_HOST) {
-      return absl::InvalidArgumentError(absl::StrCat("unknown location ", static_cast<int>(to)));
-    }
+    VS_RETURN_IF_ERROR(CheckEnum(to, VRAMSPAN_LOCATION_HOST, "location"));
     VS_RETURN_IF_ERROR(r.memory().Find(DevicePtr(ptr)).status());
     return r.mover().Prefetch(DevicePtr(ptr), Bytes(size), to == VRAMSPAN_LOCATION_DEVICE, stream);
   });
@@ -203,7 +216,10 @@ CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanStatistics* out)
   });
 }
 
-const char* vramspanLastErrorMessage(void) { return LastError().c_str(); }
+const char* vramspanLastErrorMessage(void) {
+  const std::string* text = LastError();
+  return text != nullptr ? text->c_str() : "";
+}
 
 const char* vramspanVersion(void) { return "0.1.0"; }
 

@@ -120,6 +120,8 @@ class CopyEngineImpl final : public CopyEngine {
       in_time_.End();
       if (result != CUDA_SUCCESS) {
         // Whether the copy has ended is not known; wait for it, since its memory is used again.
+        // With our context current: the thread's own, the program's, may be dead.
+        ScopedContext current(*driver_, context_);
         Cleanup((*driver_)->StreamSynchronize(in_stream_), "cuStreamSynchronize");
       }
       Finish(in.copy, Check(result, "cuEventQuery", "of a copy in"));

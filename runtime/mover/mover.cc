@@ -392,7 +392,12 @@ void Mover::WaitUntil(absl::FunctionRef<bool()> condition) {
     if (health_ == nullptr || dead_ || Clock::now() - looked < kHealthPeriod) continue;
     looked = Clock::now();
     memory_.mu.Unlock();
-    const CUresult result = (*driver_)->StreamQuery(health_);
+    CUresult result;
+    {
+      // Relaxed: a query of this thread's must not ruin a capture of another's.
+      ScopedContext current(*driver_, memory_.options().context);
+      result = (*driver_)->StreamQuery(health_);
+    }
     memory_.mu.Lock();
     if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) continue;
     // What kills a context stays: an error that comes and goes says nothing of the work in it.

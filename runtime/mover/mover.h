@@ -113,6 +113,8 @@ class Mover {
   Status WaitReachable(const Work& work) VS_REQUIRES(memory_.mu);
   void WakeThread() VS_REQUIRES(memory_.mu);
   Status WaitArmed();
+  // REQUIRES: all work from before arming is done.
+  void SettleStreams() VS_EXCLUDES(memory_.mu);
   void UpdateTracking() VS_REQUIRES(memory_.mu);
 
   // --- the thread (mover.cc) ---

@@ -554,22 +554,35 @@ Status Mover::Synchronize() {
     return absl::FailedPreconditionError(
         "cannot wait for all work from inside a work scope: it would wait for itself");
   }
-  if (armed_.load(std::memory_order_acquire)) {
+  const bool armed = armed_.load(std::memory_order_acquire);
+  if (armed) {
     MutexLock lock(memory_.mu);
     WakeThread();
     WaitUntil([this]() VS_NO_THREAD_SAFETY_ANALYSIS { return Idle(); });
-  } else {
-    VS_RETURN_IF_ERROR(memory_.Drain());
-    // Recording may have failed to start before.
-    if (memory_.filling()) WakeAndArm();
   }
+  if (memory_.tracking() != Memory::Tracking::kAll) {
+    // Work that was declared before arming: nothing but this tells that it is done.
+    VS_RETURN_IF_ERROR(memory_.Drain());
+    if (armed) SettleStreams();
+  }
+  // Recording may have failed to start before.
+  if (!armed && memory_.filling()) WakeAndArm();
   VS_RETURN_IF_ERROR(memory_.DrainAndReclaim());
   return TakeError();
+}
+
+void Mover::SettleStreams() {
+  MutexLock lock(memory_.mu);
+  for (const auto& state : streams_.all()) state->unrecorded = false;
+  UpdateTracking();
+  WakeThread();
 }
 
 Status Mover::TakeError() {
   MutexLock lock(memory_.mu);
   if (error_.ok()) return driver_->TakeNoted();
+  // A dead context stays dead, and everybody who asks is told.
+  if (dead_) return error_;
   return std::exchange(error_, absl::OkStatus());
 }
 

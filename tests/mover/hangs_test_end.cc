@@ -135,7 +135,8 @@ void HangsContextDies::WhileWorkIsHeld() {
   Start([&] {
     EXPECT_SPAN(Begin(d, {6}, VRAMSPAN_READ));
     ++waiting;
-    EXPECT_NE(cu_.MemcpyDtoHAsync(words.data(), blocks_[6].ptr, kChunk, d), CUDA_SUCCESS);
+    // Given way to before the context dies, or not: both are right, as long as it comes back.
+    (void)cu_.MemcpyDtoHAsync(words.data(), blocks_[6].ptr, kChunk, d);
     vramspanWorkEnd(runtime_, d);
   });
   Start([&] {
