@@ -2,7 +2,7 @@
 // thread. No exception crosses this edge.
 #include <absl/strings/str_cat.h>
 
-#include <bit>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <string>
@@ -43,7 +43,9 @@ Status NullError(const char* what) {
 // The caller may pass any number for an enum, also one that C++ does not know how to load as such.
 template <typename Enum>
 Status CheckEnum(const Enum& value, Enum last, const char* what) {
-  const int number = std::bit_cast<int>(value);
+  int number = 0;
+  static_assert(sizeof(number) == sizeof(value));
+  std::memcpy(&number, &value, sizeof(number));
   if (number >= 0 && number <= static_cast<int>(last)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("unknown ", what, " ", number, ": use 0 to ", static_cast<int>(last)));

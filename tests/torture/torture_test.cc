@@ -43,7 +43,7 @@ uint64_t Seed(uint64_t fallback) {
 TEST(Torture, FourThreads) {
   TortureOptions options;
   options.seed = Seed(1);
-  options.operations = 200000 / kShare;
+  options.operations = 1000000 / kShare;
   if (const char* seconds = std::getenv("VRAMSPAN_TORTURE_SECONDS")) {
     options.operations = 0;
     options.seconds = std::atof(seconds);
