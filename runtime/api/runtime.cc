@@ -188,7 +188,8 @@ Status Runtime::Free(DevicePtr ptr) {
 
 Status Runtime::Advise(DevicePtr ptr, Bytes size, vramspanAdvice advice) {
   MutexLock lock(memory_->mu);
-  const bool found = memory_->ForEachChunk(ptr, size, [&](ChunkIndex index, Chunk& c) {
+  // The analysis does not see the lock from inside a lambda.
+  const auto advise = [&](ChunkIndex index, Chunk& c) VS_NO_THREAD_SAFETY_ANALYSIS {
     c.read_mostly = advice == VRAMSPAN_ADVISE_READ_MOSTLY;
     const bool in_place =
         advice == VRAMSPAN_ADVISE_PREFER_HOST || advice == VRAMSPAN_ADVISE_STREAMED_ONCE;
@@ -208,8 +209,8 @@ Status Runtime::Advise(DevicePtr ptr, Bytes size, vramspanAdvice advice) {
         c.advice = Advice::kNone;
         break;
     }
-  });
-  if (found) return absl::OkStatus();
+  };
+  if (memory_->ForEachChunk(ptr, size, advise)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
       "cannot advise: 0x%x does not lie in a live allocation of this runtime", ptr.value));
 }
