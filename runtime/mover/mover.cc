@@ -309,6 +309,7 @@ bool Mover::ReleaseReady() {
   size_t released = 0;
   while (released < queue_.size() && Ready(*queue_[released])) Release(queue_[released++]);
   queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(released));
+  if (released != 0) done_.NotifyAll();
   return released != 0;
 }
 
@@ -353,8 +354,11 @@ void Mover::CheckDeadline() {
     head_since_ = now;
   }
   // A thread that is blocked inside the driver may hold up all others that enter it, and with them
-  // what the head waits for.
-  const bool blocked = absl::c_any_of(queue_, [&](const Work* work) {
+  // what the head waits for; unless that is work which the device is known to have.
+  const bool runs = absl::c_any_of(streams_.all(), [](const auto& state) {
+    return !state->in_flight.empty() && state->in_flight.front()->ended;
+  });
+  const bool blocked = !runs && absl::c_any_of(queue_, [&](const Work* work) {
     return work->open && now - work->begun > options_.deadline / kBlockedShare;
   });
   disturbed_ = disturbed_ || blocked;

@@ -36,6 +36,11 @@ constexpr std::chrono::seconds kArmPatience{1};
 // again for this long while work that names the memory waits.
 constexpr std::chrono::seconds kRemapPatience{1};
 
+// So much work is held at most. Beyond about a thousand launches behind a closed wait the driver
+// blocks the thread, inside its scope, and nothing that the scope names can be remapped before it
+// comes back; so it waits here instead. Work of kernels only has no such trouble.
+constexpr size_t kMostHeld = 128;
+
 // Beyond this many finished works nobody has looked at, the mover is asked to look.
 constexpr size_t kUnpolled = 64;
 
@@ -143,6 +148,11 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
   }
   {
     MutexLock lock(memory_.mu);
+    if (queue_.size() >= kMostHeld && !synchronous_.load(std::memory_order_relaxed) &&
+        (work->unknown ||
+         absl::c_any_of(ranges, [](const auto& r) { return !r.use.kernels_only; }))) {
+      WaitUntil([this]() VS_NO_THREAD_SAFETY_ANALYSIS { return queue_.size() < kMostHeld; });
+    }
     work->stream = state;
     work->begun = Clock::now();
     CollectChunks(ranges, work);

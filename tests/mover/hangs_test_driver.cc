@@ -259,5 +259,27 @@ TEST_F(HangsInDriver, ThreadStaysInItsScopeWhileMemoryRunsShort) {
   EXPECT_GT(Stats().fetches, 0u);
 }
 
+// Not a hang, but the next best thing: the driver blocks the thread when some thousand entries are
+// queued, in whatever scope it is then. That is how a program that runs ahead looks, and nothing may
+// be served in place for it.
+TEST_F(HangsInDriver, ProgramRunsFarAheadOfABusyDevice) {
+  ASSERT_NO_FATAL_FAILURE(Prepare(8, 6, {.budget = 6}));
+  const CUstream a = NewStream();
+  Flag flag;
+  const vramspanStatistics before = Stats();
+  for (int pass = 0; pass < 90; ++pass) {
+    for (size_t i = 0; i < 8; ++i) {
+      Await("work to be submitted far ahead");
+      ASSERT_SPAN(Begin(a, {i}));
+      flag.BusyIn(a, 8'000'000);
+      LaunchAdd(a, i);
+      EXPECT_SPAN(End(a));
+    }
+  }
+  Finish();
+  EXPECT_GE(Stats().works_held, before.works_held + 500);
+  EXPECT_EQ(Stats().works_in_place, before.works_in_place);
+}
+
 }  // namespace
 }  // namespace vramspan_test

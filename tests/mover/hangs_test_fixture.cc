@@ -165,6 +165,15 @@ void Flag::SpinIn(CUstream stream, unsigned value) {
   EXPECT_CU(world.api().LaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, params, nullptr));
 }
 
+void Flag::BusyIn(CUstream stream, long long cycles) {
+  const HangsWorld& world = HangsWorld::Get();
+  unsigned never = 0x7fffffff;
+  CUdeviceptr flag = Address(0), gave_up = Address(2);
+  const CUfunction kernel = world.Kernel("spin_until_or_give_up");
+  void* params[] = {&flag, &never, &cycles, &gave_up};
+  EXPECT_CU(world.api().LaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, params, nullptr));
+}
+
 void Flag::ParkIn(CUstream stream, unsigned value) {
   EXPECT_CU(HangsWorld::Get().api().StreamWaitValue32(stream, Address(0), value,
                                                       CU_STREAM_WAIT_VALUE_GEQ));

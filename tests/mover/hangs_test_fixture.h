@@ -108,6 +108,8 @@ class Flag {
   // Makes the stream wait until the flag is at least `value`: in a kernel, or by a stream wait.
   void SpinIn(CUstream stream, unsigned value);
   void ParkIn(CUstream stream, unsigned value);
+  // A kernel that takes so many cycles of the processor's clock, whatever the flag does.
+  void BusyIn(CUstream stream, long long cycles);
   void SetIn(CUstream stream, unsigned value);  // A kernel that sets it.
 
  private:
