@@ -7,7 +7,26 @@
 namespace simcuda {
 namespace {
 
-class FaultTest : public SimTest {};
+class FaultTest : public SimTest {
+ protected:
+  // A fill that nothing looks up when it is submitted, as that of a graph is.
+  static void Touch(CUdeviceptr at, CUstream stream = nullptr) {
+    CUDA_MEMSET_NODE_PARAMS_v1 fill{};
+    fill.dst = at;
+    fill.elementSize = 1;
+    fill.width = 16;
+    fill.height = 1;
+    CUcontext context = nullptr;
+    CUgraph graph = nullptr;
+    CUgraphNode node = nullptr;
+    CUgraphExec exec = nullptr;
+    SIM_OK(cuCtxGetCurrent(&context));
+    SIM_OK(cuGraphCreate(&graph, 0));
+    SIM_OK(cuGraphAddMemsetNode(&node, graph, nullptr, 0, &fill, context));
+    SIM_OK(cuGraphInstantiate(&exec, graph, 0));
+    SIM_OK(cuGraphLaunch(exec, stream));
+  }
+};
 
 void ExpectDead(CUcontext context) {
   EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -23,7 +42,7 @@ void ExpectDead(CUcontext context) {
 TEST_F(FaultTest, UnmappedMemoryIsASickyError) {
   CUdeviceptr address = 0;
   SIM_OK(cuMemAddressReserve(&address, kGranularity, 0, 0, 0));
-  SIM_OK(cuMemsetD8Async(address, 1, 16, nullptr));
+  Touch(address);
   ExpectDead(context_);
   SIM_EXPECT_OK(cuMemAddressFree(address, kGranularity));
 }
@@ -35,8 +54,7 @@ TEST_F(FaultTest, AMappingWithoutAccessIsNotEnough) {
   SIM_OK(cuMemAddressReserve(&address, kGranularity, 0, 0, 0));
   SIM_OK(cuMemCreate(&handle, kGranularity, &prop, 0));
   SIM_OK(cuMemMap(address, kGranularity, 0, handle, 0));
-  char byte = 0;
-  EXPECT_EQ(cuMemcpyDtoH(&byte, address, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+  Touch(address);
   ExpectDead(context_);
   SIM_EXPECT_OK(cuMemUnmap(address, kGranularity));
   SIM_EXPECT_OK(cuMemRelease(handle));
@@ -91,7 +109,7 @@ TEST_F(FaultTest, PendingWorkIsSkipped) {
   {
     Gate gate;
     gate.Park(stream);
-    SIM_OK(cuMemsetD8Async(bad, 1, 1, stream));
+    Touch(bad, stream);
     SIM_OK(LaunchFunction(stream, [&ran] { ran = true; }));
     SIM_OK(cuStreamAddCallback(
         stream,
@@ -113,7 +131,7 @@ TEST_F(FaultTest, OtherContextsLiveOn) {
   SIM_OK(cuCtxCreate(&second, nullptr, 0, 0));
   CUdeviceptr bad = 0;
   SIM_OK(cuMemAddressReserve(&bad, kGranularity, 0, 0, 0));
-  SIM_OK(cuMemsetD8(bad, 1, 1));
+  Touch(bad);
   EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
   SIM_OK(cuCtxPopCurrent(nullptr));
   SIM_EXPECT_OK(cuCtxSynchronize());
@@ -129,7 +147,7 @@ TEST_F(FaultTest, OtherContextsLiveOn) {
 TEST_F(FaultTest, AResetGivesASoundContext) {
   CUdeviceptr bad = 0;
   SIM_OK(cuMemAddressReserve(&bad, kGranularity, 0, 0, 0));
-  SIM_OK(cuMemsetD8(bad, 1, 1));
+  Touch(bad);
   EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
   SIM_OK(cuDevicePrimaryCtxReset(0));
   CUcontext again = nullptr;
