@@ -2,6 +2,9 @@
 #ifndef VRAMSPAN_RUNTIME_MOVER_MOVER_MOVE_H_
 #define VRAMSPAN_RUNTIME_MOVER_MOVER_MOVE_H_
 
+#include <nvtx3/nvtx3.hpp>
+#include <optional>
+
 #include "runtime/mover/mover.h"
 
 namespace vramspan {
@@ -17,6 +20,22 @@ struct Mover::Move {
   uint32_t device_slot = kNoSlot;
   uint32_t host_slot = kNoSlot;
   CopyEngine::Copy copy;
+  // Shown by profilers from its start to its end.
+  struct NvtxDomain {
+    static constexpr char const* name{"vramspan"};
+  };
+  class Shown {
+   public:
+    ~Shown() { End(); }
+    void Begin(const char* what) { range_ = nvtx3::start_range_in<NvtxDomain>(what); }
+    void End() {
+      if (range_.has_value()) nvtx3::end_range_in<NvtxDomain>(*range_);
+      range_.reset();
+    }
+
+   private:
+    std::optional<nvtx3::range_handle> range_;
+  } shown;
   std::chrono::steady_clock::time_point due;  // When it was first to be remapped.
 
   Bytes size() const { return ChunkBytes(log2); }

@@ -3,7 +3,6 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
-#include <nvtx3/nvtx3.hpp>
 
 #include "runtime/base/log.h"
 #include "runtime/mover/mover_move.h"
@@ -11,11 +10,6 @@
 
 namespace vramspan {
 namespace {
-
-struct NvtxDomain {
-  static constexpr char const* name{"vramspan"};
-};
-using NvtxRange = nvtx3::scoped_range_in<NvtxDomain>;
 
 // Copies under way and waiting, each way: enough that the link never waits for the thread, little
 // enough that a plan does not go stale. At most an eighth of the budget, at least two chunks.
@@ -242,6 +236,7 @@ bool Mover::StartEvict(ChunkIndex index) {
     moves_under_way_.fetch_add(1, std::memory_order_relaxed);
   }
   moving_out_ += move->size();
+  move->shown.Begin("evict");
   if (move->host_slot == kNoSlot) {
     const StatusOr<uint32_t> slot = memory_.AcquireHost(move->log2);
     if (!slot.ok()) {
@@ -281,6 +276,7 @@ bool Mover::StartFetch(ChunkIndex index) {
     moves_under_way_.fetch_add(1, std::memory_order_relaxed);
   }
   moving_in_ += move->size();
+  move->shown.Begin("fetch");
   const StatusOr<uint32_t> slot = memory_.device_pool().Acquire(move->log2);
   if (!slot.ok()) {
     // The budget's room went to an allocation meanwhile: the next plan knows.
@@ -402,7 +398,7 @@ void Mover::FinishMove(Move* move) {
     Abandon(move, absl::IsCancelled(move->copy.status) ? absl::OkStatus() : move->copy.status);
     return;
   }
-  NvtxRange range(move->in ? "fetch: remap" : "evict: remap");
+  nvtx3::scoped_range_in<Move::NvtxDomain> range(move->in ? "fetch: remap" : "evict: remap");
   const CUmemGenericAllocationHandle device = memory_.device_pool().handle(move->device_slot);
   const CUmemGenericAllocationHandle host = memory_.host_pool().handle(move->host_slot);
   const auto begin = Clock::now();
