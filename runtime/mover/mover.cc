@@ -190,11 +190,17 @@ bool Mover::TryArm() {
     synchronous_.store(!own, std::memory_order_relaxed);
   }
   if (health_ == nullptr) {
-    const CUresult result = (*driver_)->StreamCreate(&health_, CU_STREAM_NON_BLOCKING);
-    if (result != CUDA_SUCCESS) {
+    // Pushed again: one that could not be popped may cover the thread's own.
+    ScopedContext current(*driver_, memory_.options().context);
+    Status status = current.status();
+    if (status.ok()) {
+      status = Check((*driver_)->StreamCreate(&health_, CU_STREAM_NON_BLOCKING), "cuStreamCreate",
+                     "to watch the context");
+    }
+    if (!status.ok()) {
       MutexLock lock(memory_.mu);
       health_ = nullptr;
-      RecordError(DriverError(result, "cuStreamCreate", "to watch the context"));
+      RecordError(status);
       want_arm_.store(false, std::memory_order_release);
       return false;
     }
@@ -396,17 +402,21 @@ void Mover::WaitUntil(absl::FunctionRef<bool()> condition) {
     if (health_ == nullptr || dead_ || Clock::now() - looked < kHealthPeriod) continue;
     looked = Clock::now();
     memory_.mu.Unlock();
-    CUresult result;
+    Status alive;
     {
       // Relaxed: a query of this thread's must not ruin a capture of another's.
       ScopedContext current(*driver_, memory_.options().context);
-      result = (*driver_)->StreamQuery(health_);
+      alive = current.status();
+      if (alive.ok()) {
+        alive =
+            Check((*driver_)->StreamQuery(health_), "cuStreamQuery", "of the program's context");
+      }
     }
     memory_.mu.Lock();
-    if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) continue;
+    if (alive.ok() || ToCuResult(alive) == CUDA_ERROR_NOT_READY) continue;
     // What kills a context stays: an error that comes and goes says nothing of the work in it.
-    RecordError(DriverError(result, "cuStreamQuery", "of the program's context"));
-    if (!IsFatal(result)) continue;
+    RecordError(alive);
+    if (!IsFatal(ToCuResult(alive))) continue;
     dead_ = true;
     WakeThread();
   }
