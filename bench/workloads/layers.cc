@@ -90,7 +90,8 @@ void MeasureBudget(Machine& machine, Model& model, const Options& options, doubl
     row.before = runtime.statistics();
     row.budget = model.Run(
         weights, row.columns, options.passes, [&](int layer, const std::function<void()>& work) {
-          runtime.submit(model.stream(), {read(layers[static_cast<size_t>(layer)])}, work);
+          runtime.submit(model.stream(),
+                         {vramspan::kernels_only(read(layers[static_cast<size_t>(layer)]))}, work);
         });
     runtime.synchronize();
     row.after = runtime.statistics();
