@@ -374,9 +374,9 @@ void Mover::CheckDeadline() {
                                           std::min<Clock::duration>(longest_ * 2, kMostPatience));
   // Moves under way always end, and what they are for waits for them anyhow: but in a context that
   // is shared with the program their copies may be stuck behind what that has parked.
-  const bool late = now - std::max(last_progress_, head_since_) > patience;
-  if (late && synchronous_.load(std::memory_order_relaxed)) ForsakeMoves();
-  const bool stuck = moves_.empty() && late;
+  const Clock::duration waited = now - std::max(last_progress_, head_since_);
+  if (waited > patience * 10 && synchronous_.load(std::memory_order_relaxed)) ForsakeMoves();
+  const bool stuck = moves_.empty() && waited > patience;
   // Others may make progress for ever while the head gets none.
   Bytes wanted;
   for (const ChunkIndex index : queue_.front()->chunks) wanted += memory_.chunks()[index].size();
