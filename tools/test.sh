@@ -23,7 +23,6 @@ stages=(release)
 jobs=$(nproc)
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --quick) stages=(release) ;;
     --all) stages=(release clang asan tsan) ;;
     --only)
       [[ ${2:-} =~ ^(release|clang|asan|tsan)$ ]] ||

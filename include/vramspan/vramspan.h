@@ -67,10 +67,13 @@ typedef struct vramspanConfig {
   uint32_t reserved[7];
 } vramspanConfig;
 
-#define VRAMSPAN_CONFIG_QUIET 0x1u          /* No line on stderr when data first go to the host. */
-#define VRAMSPAN_CONFIG_NO_HOST 0x2u        /* Never use host memory: out of memory instead. */
-#define VRAMSPAN_CONFIG_SHARE_CONTEXT 0x4u  /* The mover copies in the program's context, not in one
-                                               of its own (saves its memory: 524 MiB on an H100). */
+/* No line on stderr when data first go to the host. */
+#define VRAMSPAN_CONFIG_QUIET 0x1u
+/* Never use host memory: out of memory instead. */
+#define VRAMSPAN_CONFIG_NO_HOST 0x2u
+/* The mover copies in the program's context, not in one of its own (saves its memory: 524 MiB on an
+ * H100). */
+#define VRAMSPAN_CONFIG_SHARE_CONTEXT 0x4u
 
 /* Creates a runtime. `config` may be NULL. */
 VRAMSPAN_API CUresult vramspanCreate(vramspanRuntime* runtime, const vramspanConfig* config);
@@ -94,14 +97,15 @@ VRAMSPAN_API CUresult vramspanMemFree(vramspanRuntime runtime, CUdeviceptr ptr);
 /* --- Declared work ------------------------------------------------------------------------- */
 
 #define VRAMSPAN_READ 0x1u
-#define VRAMSPAN_WRITE 0x2u /* Without READ: may still be read; a hint that old contents do not matter
-                               is not given by it. */
-#define VRAMSPAN_KERNELS_ONLY 0x4u /* Only kernels touch it in this scope (also through libraries and
-                               graphs): no copy, fill or query names it. Then it may be remapped
-                               while the scope is still open. Matters for scopes that stay open for
-                               long, or whose thread blocks in the driver. */
-#define VRAMSPAN_ONCE 0x8u  /* Each byte is touched at most once: served where it lies, never fetched
-                               for this work. Right for copies to and from the program's memory. */
+/* Without READ: may still be read; a hint that old contents do not matter is not given by it. */
+#define VRAMSPAN_WRITE 0x2u
+/* Only kernels touch it in this scope (also through libraries and graphs): no copy, fill or query
+ * names it. Then it may be remapped while the scope is still open. Matters for scopes that stay
+ * open for long, or whose thread blocks in the driver. */
+#define VRAMSPAN_KERNELS_ONLY 0x4u
+/* Each byte is touched at most once: served where it lies, never fetched for this work. Right for
+ * copies to and from the program's memory. */
+#define VRAMSPAN_ONCE 0x8u
 
 typedef struct vramspanRange {
   CUdeviceptr ptr; /* Anywhere in an allocation of the runtime. Foreign ranges are ignored. */
@@ -118,8 +122,8 @@ typedef struct vramspanRange {
  * with the memory where it is). Begin itself waits only where one of its ranges is being remapped
  * just then (some 0.1 ms; an error after a second), and while 128 pieces of work are held, unless
  * all its ranges are VRAMSPAN_KERNELS_ONLY. What a scope names is not remapped before its End; a
- * thread that blocks inside its scope finds its memory served where it is. Scopes of one thread do not nest. In a capturing stream a scope does
- * nothing: declare the graph's launch instead.
+ * thread that blocks inside its scope finds its memory served where it is. Scopes of one thread do
+ * not nest. In a capturing stream a scope does nothing: declare the graph's launch instead.
  *
  * `ranges` NULL with count 0 declares work whose memory is unknown: no memory is moved while it
  * runs. Errors (a bad stream, a scope already open) leave no scope open. */
@@ -135,11 +139,16 @@ VRAMSPAN_API CUresult vramspanStreamForget(vramspanRuntime runtime, CUstream str
 /* --- Placement by hand --------------------------------------------------------------------- */
 
 typedef enum vramspanAdvice {
-  VRAMSPAN_ADVISE_NONE = 0,           /* Takes back any of the others. */
-  VRAMSPAN_ADVISE_KEEP_ON_DEVICE = 1, /* Fetched when next used, then stays while the budget allows. */
-  VRAMSPAN_ADVISE_PREFER_HOST = 2,    /* Leaves first; served in place, never fetched for work. */
-  VRAMSPAN_ADVISE_READ_MOSTLY = 3,    /* The host copy is kept, so that leaving costs no copy. */
-  VRAMSPAN_ADVISE_STREAMED_ONCE = 4   /* Each byte is read once: served in place. */
+  /* Takes back any of the others. */
+  VRAMSPAN_ADVISE_NONE = 0,
+  /* Fetched when next used, then stays while the budget allows. */
+  VRAMSPAN_ADVISE_KEEP_ON_DEVICE = 1,
+  /* Leaves first; served in place, never fetched for work. */
+  VRAMSPAN_ADVISE_PREFER_HOST = 2,
+  /* The host copy is kept, so that leaving costs no copy. */
+  VRAMSPAN_ADVISE_READ_MOSTLY = 3,
+  /* Each byte is read once: served in place. */
+  VRAMSPAN_ADVISE_STREAMED_ONCE = 4
 } vramspanAdvice;
 
 /* Applies to every chunk that the range touches. As cuMemAdvise: a hint, never a condition. */
@@ -187,8 +196,8 @@ typedef struct vramspanResidency {
 VRAMSPAN_API CUresult vramspanMemResidency(vramspanRuntime runtime, CUdeviceptr ptr, size_t size,
                                            vramspanResidency* residency);
 
-/* The start and size of the live allocation that holds `ptr`: the size asked for, or for allocations
- * of at most 1 MiB what was set aside for it. CUDA_ERROR_NOT_FOUND. */
+/* The start and size of the live allocation that holds `ptr`: the size asked for, or for
+ * allocations of at most 1 MiB what was set aside for it. CUDA_ERROR_NOT_FOUND. */
 VRAMSPAN_API CUresult vramspanMemGetAddressRange(vramspanRuntime runtime, CUdeviceptr* base,
                                                  size_t* size, CUdeviceptr ptr);
 
@@ -197,20 +206,20 @@ typedef struct vramspanStatistics {
   size_t struct_size;
   uint64_t device_budget, device_used, device_cached;
   uint64_t host_budget, host_used, host_cached;
-  uint64_t allocations, allocated_bytes;   /* live */
+  uint64_t allocations, allocated_bytes; /* live */
   uint64_t peak_allocated_bytes;
-  uint64_t chunks;                         /* live */
-  uint64_t works, works_held;              /* declared; of these held by a wait */
-  uint64_t works_in_place;                 /* released with some memory left on the host */
-  uint64_t deadlines;                      /* holds let go by the deadline */
-  uint64_t bytes_in, bytes_out;            /* copied to the device, to the host */
-  uint64_t bytes_out_clean;                /* evicted without a copy: twin or fresh */
-  uint64_t fetches, evictions, remaps;     /* chunks; remaps of addresses */
-  uint64_t moves_failed;                   /* given up after a driver call failed */
-  uint64_t hold_ns;                        /* summed over held work: from Begin to release */
-  uint64_t copy_in_ns, copy_out_ns;        /* time with a copy of that direction under way */
-  uint64_t vmm_ns;                         /* time inside VMM calls of the mover */
-  uint64_t unsettled_streams;              /* see vramspanStreamForget */
+  uint64_t chunks;                     /* live */
+  uint64_t works, works_held;          /* declared; of these held by a wait */
+  uint64_t works_in_place;             /* released with some memory left on the host */
+  uint64_t deadlines;                  /* holds let go by the deadline */
+  uint64_t bytes_in, bytes_out;        /* copied to the device, to the host */
+  uint64_t bytes_out_clean;            /* evicted without a copy: twin or fresh */
+  uint64_t fetches, evictions, remaps; /* chunks; remaps of addresses */
+  uint64_t moves_failed;               /* given up after a driver call failed */
+  uint64_t hold_ns;                    /* summed over held work: from Begin to release */
+  uint64_t copy_in_ns, copy_out_ns;    /* time with a copy of that direction under way */
+  uint64_t vmm_ns;                     /* time inside VMM calls of the mover */
+  uint64_t unsettled_streams;          /* see vramspanStreamForget */
 } vramspanStatistics;
 VRAMSPAN_API CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanStatistics* out);
 

@@ -36,7 +36,7 @@ class Runtime {
   std::shared_ptr<const Driver> driver_;
   CUcontext context_ = nullptr;
   CUdevice device_ = 0;
-  Bytes total_;  // The device's memory.
+  Bytes total_;            // The device's memory.
   bool retained_ = false;  // The primary context was retained by us.
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Mover> mover_;

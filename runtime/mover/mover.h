@@ -192,8 +192,7 @@ class Mover {
   uint64_t next_work_ VS_GUARDED_BY(memory_.mu) = 1;
   uint32_t open_works_ VS_GUARDED_BY(memory_.mu) = 0;  // Begun, not finished.
   uint32_t unknown_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;
-  bool any_twins_ VS_GUARDED_BY(memory_.mu) = false;  // False: no chunk has one.
-  uint32_t tick_ VS_GUARDED_BY(memory_.mu) = 0;
+  bool any_twins_ VS_GUARDED_BY(memory_.mu) = false;       // False: no chunk has one.
   std::vector<uint32_t> marks_ VS_GUARDED_BY(memory_.mu);  // Scratch: position by chunk.
   uint32_t mark_base_ VS_GUARDED_BY(memory_.mu) = 1;
   MoverStatistics stats_ VS_GUARDED_BY(memory_.mu);

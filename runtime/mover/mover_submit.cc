@@ -44,9 +44,6 @@ constexpr size_t kMostHeld = 128;
 // Beyond this many finished works nobody has looked at, the mover is asked to look.
 constexpr size_t kUnpolled = 64;
 
-// Of work that is nothing but a move.
-constexpr Use kNoUse{.write = false, .kernels_only = true};
-
 bool Counts(const Work& work) { return work.kind != Work::Kind::kEvict; }
 
 }  // namespace
@@ -300,85 +297,6 @@ Status Mover::WaitArmed() {
   return absl::OkStatus();
 }
 
-Status Mover::Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream stream) {
-  VS_RETURN_IF_ERROR(WaitArmed());
-  gate_.Enter();
-  Work* work;
-  {
-    MutexLock lock(memory_.mu);
-    work = NewWork();
-    work->kind = to_device ? Work::Kind::kFetch : Work::Kind::kEvict;
-  }
-  const WorkRange range{ptr, size, kNoUse};
-  Status status = Submit(work, stream, {&range, 1});
-  if (status.ok()) status = EndWork(work);
-  gate_.Exit();
-  return status;
-}
-
-Status Mover::Pin(DevicePtr ptr, Bytes size) {
-  VS_RETURN_IF_ERROR(WaitArmed());
-  bool unknown_users = false;
-  {
-    MutexLock lock(memory_.mu);
-    if (!memory_.ForEachChunk(ptr, size, [&](ChunkIndex, Chunk& c) {
-          unknown_users = unknown_users || (!c.on_device && !c.movable);
-        })) {
-      return absl::InvalidArgumentError("cannot pin: not in a live allocation of this runtime");
-    }
-  }
-  if (unknown_users) VS_RETURN_IF_ERROR(memory_.Drain());
-  MutexLock lock(memory_.mu);
-  Work* work = NewWork();
-  work->kind = Work::Kind::kPin;
-  work->begun = Clock::now();
-  work->ended = true;
-  const WorkRange range{ptr, size, kNoUse};
-  CollectChunks({&range, 1}, work);
-  for (const ChunkIndex index : work->chunks) {
-    Chunk& c = memory_.chunks()[index];
-    ++c.queued;
-    if (unknown_users) DeclareUsers(c);
-  }
-  ++open_works_;
-  ++stats_.works_held;
-  work->held = true;
-  queue_.push_back(work);
-  WakeThread();
-  WaitUntil([work] { return work->released; });
-  const bool pinned = work->pinned;
-  --open_works_;
-  Recycle(work);
-  if (pinned) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("cannot pin ", size.value, " bytes: the device budget of ",
-                   memory_.device_pool().budget().value,
-                   " has no room for them beside what is "
-                   "pinned or in use; raise the budget or unpin something"));
-}
-
-Status Mover::Unpin(DevicePtr ptr, Bytes size) {
-  MutexLock lock(memory_.mu);
-  bool all = true;
-  std::vector<ChunkIndex> chunks;
-  const bool found = memory_.ForEachChunk(ptr, size, [&](ChunkIndex index, Chunk& c) {
-    all = all && c.state == ChunkState::kPinned;
-    chunks.push_back(index);
-  });
-  if (!found || !all) {
-    return absl::InvalidArgumentError(
-        found ? "cannot unpin: part of the range is not pinned"
-              : "cannot unpin: not in a live allocation of this runtime");
-  }
-  for (const ChunkIndex index : chunks) {
-    if (--memory_.pins[index.value] != 0) continue;
-    memory_.pins.erase(index.value);
-    memory_.chunks()[index].Transition(ChunkState::kDevice);
-  }
-  WakeThread();
-  return absl::OkStatus();
-}
-
 bool Mover::RunsAsItIs(const Work& work) {
   if (work.unknown) return moves_under_way_.load(std::memory_order_relaxed) == 0;
   for (size_t i = 0; i < work.chunks.size(); ++i) {
@@ -423,14 +341,12 @@ void Mover::CollectChunks(absl::Span<const WorkRange> ranges, Work* work) {
 void Mover::MarkReleased(Work* work) {
   work->released = true;
   work->held = false;
-  ++tick_;
   bool in_place = false;
   if (Counts(*work)) {
     for (size_t i = 0; i < work->chunks.size(); ++i) {
       Chunk& c = memory_.chunks()[work->chunks[i]];
       VS_CHECK(c.in_flight != 0xffff);
       ++c.in_flight;
-      c.last_use = tick_;
       in_place = in_place || !c.on_device;
       if (c.on_device) memory_.policy().OnUse(work->chunks[i]);
       if (work->uses[i].write) DropTwin(c);

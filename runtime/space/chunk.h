@@ -38,7 +38,6 @@ struct Chunk {
   uint32_t device_slot = kNoSlot;  // The device handle mapped at `base`, or being filled.
   uint32_t host_slot = kNoSlot;    // The host handle: mapped at `base`, or the twin.
   uint32_t allocation = 0;         // The allocation it belongs to; 0: a chunk of packed objects.
-  uint32_t last_use = 0;           // Tick of the last work that used it (wraps).
   uint16_t in_flight = 0;          // Released work that has not finished and may touch it.
   uint16_t queued = 0;             // Held work that will touch it.
   uint16_t open = 0;               // Open scopes whose held work may hand it to the driver.

@@ -260,8 +260,8 @@ TEST_F(HangsInDriver, ThreadStaysInItsScopeWhileMemoryRunsShort) {
 }
 
 // Not a hang, but the next best thing: the driver blocks the thread when some thousand entries are
-// queued, in whatever scope it is then. That is how a program that runs ahead looks, and nothing may
-// be served in place for it.
+// queued, in whatever scope it is then. That is how a program that runs ahead looks, and nothing
+// may be served in place for it.
 TEST_F(HangsInDriver, ProgramRunsFarAheadOfABusyDevice) {
   ASSERT_NO_FATAL_FAILURE(Prepare(8, 6, {.budget = 6}));
   const CUstream a = NewStream();

@@ -62,12 +62,12 @@ TEST(ChunkTable, ReferencesStayGoodWhileOthersComeAndGo) {
   const auto table = ChunkTable::Create(1 << 20).value();
   const ChunkIndex kept = table->Add().value();
   Chunk& chunk = (*table)[kept];
-  chunk.last_use = 42;
+  chunk.host_slot = 42;
   std::vector<ChunkIndex> others;
   for (int i = 0; i < 100'000; ++i) others.push_back(table->Add().value());
   for (const ChunkIndex other : others) table->Remove(other);
   EXPECT_EQ(&chunk, &(*table)[kept]);
-  EXPECT_EQ(chunk.last_use, 42u);
+  EXPECT_EQ(chunk.host_slot, 42u);
   EXPECT_EQ(table->live(), 1u);
   EXPECT_EQ(table->end(), 100'002u);
 }
