@@ -106,12 +106,18 @@ int RunAlone(const char* test) {
 
 class HangsContextDies : public Hangs {
  protected:
-  // An address that is the driver's, with nothing there.
-  void Die(CUstream stream) {
+  // Submits, behind the flag, a kernel that kills the context: an address that is the driver's, with
+  // nothing there. Ahead of all else, since a thread that is blocked inside the driver may keep
+  // others from submitting anything (seen on the H200: a copy from pageable memory behind a hold).
+  void Doom(Flag* flag, CUstream stream) {
     CUdeviceptr nowhere = 0;
     ASSERT_CU(cu_.MemAddressReserve(&nowhere, kChunk, 0, 0, 0));
+    flag->ParkIn(stream, 1);
     EXPECT_CU(world_.Launch(world_.Kernel("touch"), stream, {&nowhere}, 1));
+  }
+  void Die(Flag* flag, CUstream stream) {
     Await("the context to die");
+    flag->Set(1);
     EXPECT_TRUE(Within(std::chrono::seconds(20),
                        [&] { return cu_.StreamQuery(stream) == CUDA_ERROR_ILLEGAL_ADDRESS; }));
   }
@@ -122,7 +128,8 @@ class HangsContextDies : public Hangs {
 void HangsContextDies::WhileWorkIsHeld() {
   ASSERT_NO_FATAL_FAILURE(Prepare(8, 4, {.deadline_us = kLongDeadlineUs}));
   const CUstream a = NewStream(), b = NewStream(), c = NewStream(), d = NewStream();
-  Flag flag;
+  Flag flag, doom;
+  ASSERT_NO_FATAL_FAILURE(Doom(&doom, c));
   flag.ParkIn(a, 1);
   const vramspanStatistics before = Stats();
   Await("work to be submitted behind a closed wait, and work that needs its room");
@@ -146,7 +153,7 @@ void HangsContextDies::WhileWorkIsHeld() {
   Await("two threads to wait for held work");
   EXPECT_TRUE(Within(std::chrono::seconds(10), [&] { return waiting == 2; }));
   context_dead_ = true;
-  ASSERT_NO_FATAL_FAILURE(Die(c));
+  Die(&doom, c);
   Await("vramspanSynchronize in a dead context");
   EXPECT_NE(vramspanSynchronize(runtime_), CUDA_SUCCESS);
   Await("work in a dead context");
