@@ -13,7 +13,7 @@ grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.inc' \
   sed -E 's/^([^:]+):([0-9]+):[[:space:]]*#[[:space:]]*include[[:space:]]*["<]([^">]+)[">].*/\1:\2:\3/' |
   awk -F: '
     BEGIN {
-      count = split("base driver space backing placement mover trace preload api", order, " ")
+      count = split("base driver space backing placement observe mover trace preload api", order, " ")
       for (i = 1; i <= count; i++) rank[order[i]] = i
       barred["placement", "driver"] = barred["placement", "space"] = barred["placement", "backing"] = 1
     }

@@ -61,6 +61,15 @@
   X(ModuleLoadData, cuModuleLoadData)                                   \
   X(ModuleUnload, cuModuleUnload)                                       \
   X(ModuleGetFunction, cuModuleGetFunction)                             \
+  X(KernelGetParamInfo, cuKernelGetParamInfo)                           \
+  X(FuncGetParamInfo, cuFuncGetParamInfo)                               \
+  X(GraphGetNodes, cuGraphGetNodes)                                     \
+  X(GraphNodeGetType, cuGraphNodeGetType)                               \
+  X(GraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v2)            \
+  X(GraphMemcpyNodeGetParams, cuGraphMemcpyNodeGetParams)               \
+  X(GraphMemsetNodeGetParams, cuGraphMemsetNodeGetParams)               \
+  X(GraphBatchMemOpNodeGetParams, cuGraphBatchMemOpNodeGetParams)       \
+  X(GraphChildGraphNodeGetGraph, cuGraphChildGraphNodeGetGraph)         \
   X(LaunchKernel, cuLaunchKernel)
 
 #endif  // VRAMSPAN_RUNTIME_DRIVER_CALLS_H_

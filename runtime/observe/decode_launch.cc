@@ -1,0 +1,76 @@
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/observe/knowledge.h"
+
+namespace vramspan {
+namespace {
+
+constexpr size_t kSlot = sizeof(uint64_t);
+
+// Tests `count` slots from `from`, of which the first is number `slot` of the parameter block.
+void ScanSlots(const ArenaSet& arenas, const char* from, size_t count, size_t slot,
+               Submission* out) {
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t value = 0;
+    std::memcpy(&value, from + i * kSlot, kSlot);
+    if (!arenas.Has(value)) continue;
+    out->touches.push_back(
+        {.ptr = DevicePtr(value), .linear = false, .slot = static_cast<uint16_t>(slot + i)});
+  }
+}
+
+void ScanParameters(const Knowledge& known, const Layout& layout, void* const* parameters,
+                    Submission* out) {
+  const ArenaSet& arenas = known.arenas.set();
+  for (const Layout::Run& run : layout.runs) {
+    const auto* const parameter = static_cast<const char*>(parameters[run.parameter]);
+    if (parameter == nullptr) continue;
+    ScanSlots(arenas, parameter + run.skip, run.count, run.slot, out);
+  }
+}
+
+// The buffer of parameters that `extra` names; empty where it names none.
+struct Buffer {
+  const char* data = nullptr;
+  size_t size = 0;
+};
+Buffer FindBuffer(void* const* extra) {
+  Buffer buffer;
+  const size_t* size = nullptr;
+  for (size_t i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+      buffer.data = static_cast<const char*>(extra[i + 1]);
+    } else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+      size = static_cast<const size_t*>(extra[i + 1]);
+    } else {
+      return {};  // The driver will refuse it.
+    }
+  }
+  if (buffer.data == nullptr || size == nullptr) return {};
+  buffer.size = std::min(*size, kMostParameterBytes);
+  return buffer;
+}
+
+}  // namespace
+
+void DecodeKernel(Knowledge& known, const void* kernel, void* const* parameters, void* const* extra,
+                  Submission* out) {
+  out->kind = Submission::Kind::kKernel;
+  out->code = kernel;
+  if (kernel == nullptr || (parameters != nullptr && extra != nullptr)) return;  // Refused.
+  if (extra != nullptr) {
+    const Buffer buffer = FindBuffer(extra);
+    ScanSlots(known.arenas.set(), buffer.data, buffer.size / kSlot, 0, out);
+  } else if (parameters != nullptr) {
+    const Layout& layout = known.layouts.Of(kernel);
+    if (!layout.known) [[unlikely]] {
+      out->kind = Submission::Kind::kUnknown;
+      out->incomplete = true;
+      return;
+    }
+    ScanParameters(known, layout, parameters, out);
+  }
+}
+
+}  // namespace vramspan

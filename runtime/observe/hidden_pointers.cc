@@ -1,0 +1,1 @@
+#include "runtime/observe/hidden_pointers.h"

@@ -1,0 +1,45 @@
+// What decoding works with, and the parts of it by kind of work. Inside this folder only; the
+// driver's structs of parameters are taken apart in call_table.cc.
+#ifndef VRAMSPAN_RUNTIME_OBSERVE_KNOWLEDGE_H_
+#define VRAMSPAN_RUNTIME_OBSERVE_KNOWLEDGE_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "runtime/driver/driver.h"
+#include "runtime/observe/arenas.h"
+#include "runtime/observe/layouts.h"
+#include "runtime/observe/submission.h"
+
+namespace vramspan {
+
+struct Knowledge {
+  explicit Knowledge(std::shared_ptr<const Driver> d) : driver(std::move(d)), layouts(*driver) {}
+
+  const std::shared_ptr<const Driver> driver;
+  Arenas arenas;
+  Layouts layouts;
+};
+
+// decode_launch.cc: a kernel with its parameters. Where they cannot be read the submission becomes
+// kUnknown; else it is a kKernel.
+void DecodeKernel(Knowledge& known, const void* kernel, void* const* parameters, void* const* extra,
+                  Submission* out);
+
+// decode_copy.cc. Addresses of host memory are given like any other: the driver takes a device
+// pointer for one, so all are tested.
+void AddRange(const Knowledge& known, uint64_t base, uint64_t size, bool write, bool linear,
+              Submission* out);
+// `rows` pieces of `width` bytes, `pitch` apart; 0 is no distance.
+void AddRows(const Knowledge& known, uint64_t base, uint64_t pitch, uint64_t width, uint64_t rows,
+             bool write, Submission* out);
+enum class Source : uint8_t { kDevice, kMaybeHost };
+void AddCopy(const Knowledge& known, uint64_t target, uint64_t source, uint64_t size, Source from,
+             Submission* out);
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_OBSERVE_KNOWLEDGE_H_

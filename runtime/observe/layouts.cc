@@ -1,0 +1,83 @@
+#include "runtime/observe/layouts.h"
+
+#include <algorithm>
+
+namespace vramspan {
+namespace {
+
+constexpr size_t kSlot = sizeof(uint64_t);
+constexpr size_t kMapBytes = sizeof(CUtensorMap);
+constexpr size_t kMapAlignment = 64;
+
+size_t Up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
+
+Layout MakeLayout(const std::vector<std::pair<size_t, size_t>>& places) {
+  Layout layout;
+  layout.known = true;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const auto [offset, size] = places[i];
+    const size_t end = std::min(offset + size, Up(kMostParameterBytes, kSlot));
+    const size_t first = Up(offset, kSlot);
+    if (first + kSlot <= end) {
+      layout.runs.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(first / kSlot),
+                             static_cast<uint16_t>((end - first) / kSlot),
+                             static_cast<uint16_t>(first - offset)});
+    }
+    for (size_t at = Up(offset, kMapAlignment); at + kMapBytes <= end; at += kMapAlignment) {
+      layout.maps.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(at - offset)});
+    }
+  }
+  return layout;
+}
+
+// Reads all parameters with one of the two queries; its result for the first parameter.
+template <typename Handle>
+CUresult AskWith(CUresult (*query)(Handle, size_t, size_t*, size_t*), const void* kernel,
+                 std::vector<std::pair<size_t, size_t>>* places) {
+  const auto handle = static_cast<Handle>(const_cast<void*>(kernel));
+  CUresult first = CUDA_SUCCESS;
+  for (size_t i = 0; i <= kMostParameterBytes; ++i) {
+    size_t offset = 0, size = 0;
+    const CUresult result = query(handle, i, &offset, &size);
+    if (i == 0) first = result;
+    if (result != CUDA_SUCCESS) break;
+    places->push_back({offset, size});
+  }
+  return first;
+}
+
+}  // namespace
+
+// Each query refuses the other's handles with CUDA_ERROR_INVALID_HANDLE, and an index past the last
+// parameter with CUDA_ERROR_INVALID_VALUE.
+bool Layouts::Ask(const void* kernel, Places* places) const {
+  const CUresult as_kernel = AskWith(driver_->KernelGetParamInfo, kernel, places);
+  if (as_kernel == CUDA_SUCCESS) return true;
+  const CUresult as_function = AskWith(driver_->FuncGetParamInfo, kernel, places);
+  return as_function == CUDA_SUCCESS || as_function == CUDA_ERROR_INVALID_VALUE ||
+         as_kernel == CUDA_ERROR_INVALID_VALUE;
+}
+
+const Layout& Layouts::Learn(const void* kernel) {
+  uint64_t drops = 0;
+  {
+    MutexLock lock(mu_);
+    drops = drops_;
+  }
+  Places places;
+  // What was not told is asked again: it may have been a driver that is not up yet.
+  if (kernel == nullptr || !Ask(kernel, &places)) return unknown_;
+  MutexLock lock(mu_);
+  auto [it, made] = layouts_.try_emplace(std::move(places));
+  if (made) it->second = std::make_unique<const Layout>(MakeLayout(it->first));
+  if (drops == drops_) table_.Put(reinterpret_cast<uintptr_t>(kernel), it->second.get());
+  return *it->second;
+}
+
+void Layouts::Drop() {
+  MutexLock lock(mu_);
+  ++drops_;
+  table_.Clear();
+}
+
+}  // namespace vramspan

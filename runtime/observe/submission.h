@@ -1,0 +1,65 @@
+// What one call of the program submits to the GPU, as far as the call itself says: the stream, and
+// the memory it names. Knows nothing of chunks.
+//
+// Pure values. A Submission is filled again and again: Clear keeps its memory, so that a thread
+// that has submitted once allocates no more.
+#ifndef VRAMSPAN_RUNTIME_OBSERVE_SUBMISSION_H_
+#define VRAMSPAN_RUNTIME_OBSERVE_SUBMISSION_H_
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/base/units.h"
+
+namespace vramspan {
+
+// A piece of memory that a submission names.
+struct Touch {
+  DevicePtr ptr;
+  Bytes size;          // 0: a pointer of a kernel, of which only the start is known.
+  bool write = true;   // False only where the call itself says so.
+  bool linear = true;  // Size is given: every byte is touched, once. False: a piece may be skipped.
+  uint16_t slot = 0;   // Of a kernel: which 8 bytes of the parameters held it; else 0.
+};
+
+// Host memory that is copied to the device, and may hold pointers.
+struct HostCopy {
+  const void* source = nullptr;
+  DevicePtr target;
+  Bytes size;
+};
+
+struct Submission {
+  enum class Kind : uint8_t {
+    kKernel,
+    kCopy,  // Also fills, and what streams write and wait for.
+    kGraph,
+    kUnknown,  // Submits work whose memory nobody can tell.
+  };
+
+  Kind kind = Kind::kUnknown;
+  // As the call has it, but a per-thread variant's null stream is CU_STREAM_PER_THREAD, and
+  // CU_STREAM_LEGACY is null.
+  CUstream stream = nullptr;
+  // What is launched: the CUkernel, CUfunction or CUgraphExec; the same for every launch of it.
+  const void* code = nullptr;
+  // Not all of its memory can be told: a graph with nodes of unknown contents, a device-side launch.
+  bool incomplete = false;
+  std::vector<Touch> touches;
+  std::vector<HostCopy> host_copies;
+
+  void Clear() {
+    kind = Kind::kUnknown;
+    stream = nullptr;
+    code = nullptr;
+    incomplete = false;
+    touches.clear();
+    host_copies.clear();
+  }
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_OBSERVE_SUBMISSION_H_
