@@ -28,19 +28,6 @@ class CallGuard {
   CUresult result_;
 };
 
-// The exported symbol jumps here.
-template <size_t kId, Needs kNeeds, bool kPerThread, auto kFunction>
-struct EntryPoint;
-template <size_t kId, Needs kNeeds, bool kPerThread, typename... Args,
-          CUresult (*kFunction)(Args...)>
-struct EntryPoint<kId, kNeeds, kPerThread, kFunction> {
-  static CUresult Call(Args... args) {
-    const CallGuard guard(kId, kNeeds, kPerThread);
-    if (guard.result() != CUDA_SUCCESS) return guard.result();
-    return kFunction(args...);
-  }
-};
-
 }  // namespace simcuda
 
 #endif  // VRAMSPAN_TOOLS_SIMCUDA_CALL_GUARD_H_

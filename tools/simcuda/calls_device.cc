@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tools/simcuda/driver.h"
+#include "tools/simcuda/injection.h"
 
 namespace simcuda::calls {
 namespace {
@@ -115,7 +116,10 @@ int AttributeValue(const Device& device, CUdevice_attribute attribute) {
 }  // namespace
 
 CUresult Init(unsigned flags) {
-  return flags == 0 ? Driver::Get().Initialize() : CUDA_ERROR_INVALID_VALUE;
+  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = Driver::Get().Initialize();
+  if (result == CUDA_SUCCESS) InjectOnce();
+  return result;
 }
 
 CUresult DriverGetVersion(int* version) {

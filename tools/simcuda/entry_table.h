@@ -16,7 +16,7 @@
 // function  the C++ function in namespace simcuda::calls that does it, declared in a calls_*.h
 //
 // Everything else follows from the row: the exported symbol, the checks in front of the function
-// (call_guard.h), call counting, failure switches, and cuGetProcAddress.
+// (call_guard.h), call counting, failure switches, callbacks (callbacks.h), and cuGetProcAddress.
 
 #include <cstddef>
 #include <string_view>

@@ -4,7 +4,8 @@
 // name that a macro rewrites, and its parameter list would have to be repeated. So each is a stub
 // of one jump through a slot that holds the C++ entry point.
 
-#include "tools/simcuda/call_guard.h"
+#include <cupti.h>
+
 #include "tools/simcuda/calls_context.h"
 #include "tools/simcuda/calls_copy.h"
 #include "tools/simcuda/calls_device.h"
@@ -13,6 +14,7 @@
 #include "tools/simcuda/calls_pool.h"
 #include "tools/simcuda/calls_stream.h"
 #include "tools/simcuda/calls_vmm.h"
+#include "tools/simcuda/entry_point.h"
 #include "tools/simcuda/entry_table.h"
 #include "tools/simcuda/undo_cuda_names.inc"
 
@@ -30,6 +32,15 @@ enum EntryId : size_t {
   kEntryCount
 };
 
+template <size_t kId, uint32_t kCallbackId, typename Params>
+struct TraceOf : Trace<kCallbackId, kId, Params> {};
+// The resolver's name for WithFlags since CUDA 12, so that is what is traced; the id and the struct
+// of the plain name are of CUDA 10's function.
+template <uint32_t kCallbackId, typename Params>
+struct TraceOf<kId_cuGraphInstantiate, kCallbackId, Params>
+    : Trace<CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, kId_cuGraphInstantiateWithFlags,
+            cuGraphInstantiateWithFlags_params> {};
+
 }  // namespace
 }  // namespace simcuda
 
@@ -45,14 +56,15 @@ enum EntryId : size_t {
 #endif
 
 // The slot is plain data with C linkage, hidden; the stub is the exported function.
-#define SIMCUDA_SYMBOL(symbol, needs, per_thread, function)                               \
-  extern "C" {                                                                            \
-  constinit auto simcuda_slot_##symbol =                                                  \
-      &simcuda::EntryPoint<simcuda::kId_##symbol, simcuda::Needs::needs, per_thread,      \
-                           &simcuda::calls::function>::Call;                              \
-  void simcuda_stub_##symbol() __asm__(#symbol);                                          \
-  }                                                                                       \
-  __asm__(".text\n.p2align 4\n.globl " #symbol "\n.type " #symbol ", %function\n" #symbol \
+#define SIMCUDA_SYMBOL(symbol, needs, per_thread, function)                                \
+  extern "C" {                                                                             \
+  constinit auto simcuda_slot_##symbol = &simcuda::EntryPoint<                             \
+      simcuda::kId_##symbol, simcuda::Needs::needs, per_thread, &simcuda::calls::function, \
+      simcuda::TraceOf<simcuda::kId_##symbol, CUPTI_DRIVER_TRACE_CBID_##symbol,            \
+                       struct symbol##_params_st>>::Call;                                  \
+  void simcuda_stub_##symbol() __asm__(#symbol);                                           \
+  }                                                                                        \
+  __asm__(".text\n.p2align 4\n.globl " #symbol "\n.type " #symbol ", %function\n" #symbol  \
           ":\n" SIMCUDA_JUMP(symbol) ".size " #symbol ", .-" #symbol "\n");
 #define SIMCUDA_ENTRY(base, version, symbol, needs, function) \
   SIMCUDA_SYMBOL(symbol, needs, false, function)
