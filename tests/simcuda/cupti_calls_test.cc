@@ -64,18 +64,20 @@ TEST_F(CuptiCallsTest, Launches) {
 }
 
 TEST_F(CuptiCallsTest, CopiesAndFills) {
+  // In step with the synchronous copies of the same words.
+  CUstream stream = nullptr;
+  SIM_OK(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
   Word host[8] = {};
   const CUdeviceptr to = words_ + 64;
   EXPECT_DELIVERED(cuMemcpy, cuMemcpy(to, words_, 8));
   EXPECT_DELIVERED(cuMemcpyHtoD_v2, cuMemcpyHtoD(words_, host, 8));
   EXPECT_DELIVERED(cuMemcpyDtoH_v2, cuMemcpyDtoH(host, words_, 8));
   EXPECT_DELIVERED(cuMemcpyDtoD_v2, cuMemcpyDtoD(to, words_, 8));
-  EXPECT_DELIVERED(cuMemcpyAsync, cuMemcpyAsync(to, words_, 8, stream_));
-  EXPECT_DELIVERED(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync(words_, host, 8, stream_));
-  EXPECT_DELIVERED(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync(host, words_, 8, stream_));
-  EXPECT_DELIVERED(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync(to, words_, 8, stream_));
-  EXPECT_DELIVERED(cuMemcpyPeerAsync,
-                   cuMemcpyPeerAsync(to, context_, words_, context_, 8, stream_));
+  EXPECT_DELIVERED(cuMemcpyAsync, cuMemcpyAsync(to, words_, 8, stream));
+  EXPECT_DELIVERED(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync(words_, host, 8, stream));
+  EXPECT_DELIVERED(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync(host, words_, 8, stream));
+  EXPECT_DELIVERED(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync(to, words_, 8, stream));
+  EXPECT_DELIVERED(cuMemcpyPeerAsync, cuMemcpyPeerAsync(to, context_, words_, context_, 8, stream));
   CUDA_MEMCPY2D plane = {};
   plane.srcMemoryType = plane.dstMemoryType = CU_MEMORYTYPE_DEVICE;
   plane.srcDevice = words_;
@@ -83,17 +85,18 @@ TEST_F(CuptiCallsTest, CopiesAndFills) {
   plane.WidthInBytes = plane.srcPitch = plane.dstPitch = 8;
   plane.Height = 2;
   EXPECT_DELIVERED(cuMemcpy2D_v2, cuMemcpy2D(&plane));
-  EXPECT_DELIVERED(cuMemcpy2DAsync_v2, cuMemcpy2DAsync(&plane, stream_));
+  EXPECT_DELIVERED(cuMemcpy2DAsync_v2, cuMemcpy2DAsync(&plane, stream));
   CUDA_MEMCPY3D space = {};
   space.srcMemoryType = space.dstMemoryType = CU_MEMORYTYPE_DEVICE;
   space.srcDevice = words_;
   space.dstDevice = to;
   space.WidthInBytes = space.Height = space.Depth = 1;
   EXPECT_DELIVERED(cuMemcpy3D_v2, cuMemcpy3D(&space));
-  EXPECT_DELIVERED(cuMemcpy3DAsync_v2, cuMemcpy3DAsync(&space, stream_));
+  EXPECT_DELIVERED(cuMemcpy3DAsync_v2, cuMemcpy3DAsync(&space, stream));
   EXPECT_DELIVERED(cuMemsetD8_v2, cuMemsetD8(words_, 0, 8));
-  EXPECT_DELIVERED(cuMemsetD32Async, cuMemsetD32Async(words_, 0, 2, stream_));
-  EXPECT_DELIVERED(cuMemsetD2D16Async, cuMemsetD2D16Async(words_, 16, 0, 2, 2, stream_));
+  EXPECT_DELIVERED(cuMemsetD32Async, cuMemsetD32Async(words_, 0, 2, stream));
+  EXPECT_DELIVERED(cuMemsetD2D16Async, cuMemsetD2D16Async(words_, 16, 0, 2, 2, stream));
+  SIM_OK(cuStreamSynchronize(stream));
 }
 
 TEST_F(CuptiCallsTest, WordsInMemory) {

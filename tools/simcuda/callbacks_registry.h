@@ -10,6 +10,7 @@
 #include <atomic>
 #include <deque>
 #include <string>
+#include <utility>
 
 #include "tools/simcuda/callbacks.h"
 #include "tools/simcuda/mutex.h"
@@ -18,6 +19,9 @@ namespace simcuda::callbacks {
 
 // Never freed, so its address is a handle that is not used again.
 struct Subscription {
+  Subscription(CUpti_CallbackFunc its_function, void* its_userdata, std::string its_name)
+      : function(its_function), userdata(its_userdata), name(std::move(its_name)) {}
+
   const CUpti_CallbackFunc function;
   void* const userdata;
   const std::string name;
