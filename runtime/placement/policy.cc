@@ -3,11 +3,15 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 
+#include "runtime/placement/policies/arc.h"
 #include "runtime/placement/policies/clock.h"
 #include "runtime/placement/policies/fifo.h"
 #include "runtime/placement/policies/first_out.h"
+#include "runtime/placement/policies/lfu.h"
 #include "runtime/placement/policies/lru.h"
 #include "runtime/placement/policies/random.h"
+#include "runtime/placement/policies/s3fifo.h"
+#include "runtime/placement/policies/sieve.h"
 
 namespace vramspan {
 namespace {
@@ -17,17 +21,23 @@ struct Entry {
   std::unique_ptr<EvictionPolicy> (*make)(uint64_t seed);
 };
 
+template <typename Policy>
+std::unique_ptr<EvictionPolicy> Plain(uint64_t) {
+  return std::make_unique<Policy>();
+}
+
 constexpr Entry kPolicies[] = {
-    {"clock",
-     [](uint64_t) -> std::unique_ptr<EvictionPolicy> { return std::make_unique<ClockPolicy>(); }},
-    {"fifo",
-     [](uint64_t) -> std::unique_ptr<EvictionPolicy> { return std::make_unique<FifoPolicy>(); }},
-    {"lru",
-     [](uint64_t) -> std::unique_ptr<EvictionPolicy> { return std::make_unique<LruPolicy>(); }},
+    {"arc", Plain<ArcPolicy>},
+    {"clock", Plain<ClockPolicy>},
+    {"fifo", Plain<FifoPolicy>},
+    {"lfu", Plain<LfuPolicy>},
+    {"lru", Plain<LruPolicy>},
     {"random",
      [](uint64_t seed) -> std::unique_ptr<EvictionPolicy> {
        return std::make_unique<RandomPolicy>(seed);
      }},
+    {"s3fifo", Plain<S3FifoPolicy>},
+    {"sieve", Plain<SievePolicy>},
 };
 
 }  // namespace

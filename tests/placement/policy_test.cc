@@ -1,12 +1,14 @@
 #include "runtime/placement/policy.h"
 
+#include <absl/strings/str_join.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <functional>
 #include <list>
 #include <random>
 #include <set>
+
+#include "tests/placement/policy_run.h"
 
 namespace vramspan {
 namespace {
@@ -16,44 +18,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-using Ids = std::vector<uint32_t>;
-
-Ids Offered(EvictionPolicy& policy, size_t most = SIZE_MAX) {
-  Ids ids;
-  policy.OfferVictims([&](ChunkIndex c) {
-    ids.push_back(c.value);
-    return ids.size() >= most;
-  });
-  return ids;
-}
-
-// Runs references through a cache of `room` chunks; returns what was evicted, in order.
-Ids Evicted(EvictionPolicy& policy, size_t room, const Ids& references) {
-  std::set<uint32_t> present;
-  Ids evicted;
-  for (const uint32_t id : references) {
-    if (!present.contains(id)) {
-      if (present.size() == room) {
-        const uint32_t victim = Offered(policy, 1).at(0);
-        EXPECT_TRUE(present.contains(victim));
-        policy.OnRemove(ChunkIndex(victim));
-        present.erase(victim);
-        evicted.push_back(victim);
-      }
-      policy.OnInsert(ChunkIndex(id));
-      present.insert(id);
-    }
-    policy.OnUse(ChunkIndex(id));
-  }
-  return evicted;
-}
-
-std::unique_ptr<EvictionPolicy> Make(std::string_view name, uint64_t seed = 1) {
-  return MakePolicy(name, seed).value();
-}
+constexpr char kNames[] = "arc, clock, fifo, lfu, lru, random, s3fifo, sieve";
 
 TEST(PolicyRegistry, KnowsItsPoliciesByName) {
-  EXPECT_THAT(PolicyNames(), ElementsAre("clock", "fifo", "lru", "random"));
+  EXPECT_EQ(absl::StrJoin(PolicyNames(), ", "), kNames);
   for (const std::string_view name : PolicyNames()) EXPECT_EQ(Make(name)->name(), name);
 }
 
@@ -61,9 +29,8 @@ TEST(PolicyRegistry, NamesWhatItDoesNotKnow) {
   for (const std::string_view name : {"", "LRU", "lru ", "belady"}) {
     const auto policy = MakePolicy(name);
     ASSERT_EQ(policy.status().code(), absl::StatusCode::kInvalidArgument) << name;
-    EXPECT_THAT(
-        std::string(policy.status().message()),
-        AllOf(HasSubstr("'" + std::string(name) + "'"), HasSubstr("clock, fifo, lru, random")));
+    EXPECT_THAT(std::string(policy.status().message()),
+                AllOf(HasSubstr("'" + std::string(name) + "'"), HasSubstr(kNames)));
   }
 }
 
