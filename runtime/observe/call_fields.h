@@ -76,20 +76,25 @@ uint64_t SourceOf(const P& p) {
   }
 }
 
+// Its source may be host memory, and its target keep pointers.
 template <typename P>
-inline constexpr bool kMaySourceHost = (
-                                           requires(P p) { p.srcHost; } ||
-                                           requires(P p) { p.src; }) &&
-                                       !requires(P p) {
-  p.dstArray;
-};
+constexpr bool MaySourceHost() {
+  const auto has = [](auto... fields) { return (fields || ...); };
+  if constexpr (requires(P p) { p.dstArray; }) {
+    return false;
+  } else {
+    return has(
+        requires(P p) { p.srcHost; }, requires(P p) { p.src; }, requires(P p) { p.srcs; },
+        requires(P p) { p.pCopy; }, requires(P p) { p.opList; });
+  }
+}
 
 template <typename P>
 void Copy(Knowledge& known, const void* params, Submission* out) {
   const P& p = As<P>(params);
   out->kind = Submission::Kind::kCopy;
   AddCopy(known, Target(p), SourceOf(p), p.ByteCount,
-          kMaySourceHost<P> ? Source::kMaybeHost : Source::kDevice, out);
+          MaySourceHost<P>() ? Source::kMaybeHost : Source::kDevice, out);
 }
 
 template <typename P>
@@ -105,6 +110,47 @@ void Fill(Knowledge& known, const void* params, Submission* out) {
     AddRows(known, p.dstDevice, p.dstPitch, p.Width * element, p.Height, /*write=*/true, out);
   }
 }
+
+template <typename P>
+void Rows(Knowledge& known, const void* params, Submission* out) {
+  const P& p = As<P>(params);
+  out->kind = Submission::Kind::kCopy;
+  if (p.pCopy != nullptr) AddPitchedCopy(known, MakePitchedCopy(*p.pCopy), out);
+}
+
+template <typename P>
+void Batch(Knowledge& known, const void* params, Submission* out) {
+  const P& p = As<P>(params);
+  out->kind = Submission::Kind::kCopy;
+  if constexpr (requires { p.opList; }) {
+    AddCopyBatch(known, p.opList, p.numOps, out);
+  } else if constexpr (requires { p.paramsArray; }) {
+    AddDecompression(known, p.paramsArray, p.count, out);
+  } else {
+    AddCopyBatch(known, p.dsts, p.srcs, p.sizes, p.count, out);
+  }
+}
+
+template <typename P>
+void WaitValue(Knowledge& known, const void* params, Submission* out) {
+  const P& p = As<P>(params);
+  out->kind = Submission::Kind::kCopy;
+  AddRange(known, p.addr, sizeof(p.value), /*write=*/false, /*linear=*/true, out);
+}
+template <typename P>
+void WriteValue(Knowledge& known, const void* params, Submission* out) {
+  const P& p = As<P>(params);
+  out->kind = Submission::Kind::kCopy;
+  AddRange(known, p.addr, sizeof(p.value), /*write=*/true, /*linear=*/true, out);
+}
+template <typename P>
+void StreamOps(Knowledge& known, const void* params, Submission* out) {
+  const P& p = As<P>(params);
+  out->kind = Submission::Kind::kCopy;
+  AddStreamOps(known, p.paramArray, p.count, out);
+}
+
+inline void DropLayouts(Knowledge& known, const void* /*params*/) { known.layouts.Drop(); }
 
 }  // namespace vramspan::fields
 

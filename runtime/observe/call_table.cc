@@ -5,6 +5,7 @@
 
 #include "runtime/observe/call_fields.h"
 #include "runtime/observe/call_params.h"
+#include "runtime/observe/graph_fields.h"
 
 namespace vramspan {
 namespace {
@@ -17,7 +18,7 @@ constexpr Call Submits(std::string_view name,
   Call call;
   call.call_class = CallClass::kSubmits;
   call.per_thread = name.ends_with("_ptsz") || name.ends_with("_ptds");
-  call.copies_from_host = fields::kMaySourceHost<P>;
+  call.copies_from_host = fields::MaySourceHost<P>();
   call.stream = &fields::Stream<P>;
   call.decode = decode;
   return call;
@@ -32,15 +33,15 @@ constexpr Call Defines(void (*before)(Knowledge&, const void*),
   return call;
 }
 
-void DropLayouts(Knowledge& known, const void* /*params*/) { known.layouts.Drop(); }
-
 // cuda.h defines many of these names as those of newer variants, so that they must not pass through
 // another macro.
 #define VS_SUBMITS(name, decode)          \
   table[CUPTI_DRIVER_TRACE_CBID_##name] = \
       Submits<name##_params>(#name, &fields::decode<name##_params>)
-#define VS_DEFINES(name, before, learn) \
-  table[CUPTI_DRIVER_TRACE_CBID_##name] = Defines(before, learn)
+#define VS_LEARNS(name, learn) \
+  table[CUPTI_DRIVER_TRACE_CBID_##name] = Defines(nullptr, &fields::learn<name##_params>)
+#define VS_FORGETS(name, forget) \
+  table[CUPTI_DRIVER_TRACE_CBID_##name] = Defines(&fields::forget, nullptr)
 
 constexpr Table MakeTable() {
   Table table;
@@ -118,15 +119,84 @@ constexpr Table MakeTable() {
   VS_SUBMITS(cuMemsetD2D32Async, Fill);
   VS_SUBMITS(cuMemsetD2D32Async_ptsz, Fill);
 
+  // Copies of rows.
+  VS_SUBMITS(cuMemcpy2D_v2, Rows);
+  VS_SUBMITS(cuMemcpy2D_v2_ptds, Rows);
+  VS_SUBMITS(cuMemcpy2DUnaligned_v2, Rows);
+  VS_SUBMITS(cuMemcpy2DUnaligned_v2_ptds, Rows);
+  VS_SUBMITS(cuMemcpy3D_v2, Rows);
+  VS_SUBMITS(cuMemcpy3D_v2_ptds, Rows);
+  VS_SUBMITS(cuMemcpy3DPeer, Rows);
+  VS_SUBMITS(cuMemcpy3DPeer_ptds, Rows);
+  VS_SUBMITS(cuMemcpy2DAsync_v2, Rows);
+  VS_SUBMITS(cuMemcpy2DAsync_v2_ptsz, Rows);
+  VS_SUBMITS(cuMemcpy3DAsync_v2, Rows);
+  VS_SUBMITS(cuMemcpy3DAsync_v2_ptsz, Rows);
+  VS_SUBMITS(cuMemcpy3DPeerAsync, Rows);
+  VS_SUBMITS(cuMemcpy3DPeerAsync_ptsz, Rows);
+
+  // Batches.
+  VS_SUBMITS(cuMemcpyBatchAsync, Batch);
+  VS_SUBMITS(cuMemcpyBatchAsync_ptsz, Batch);
+  VS_SUBMITS(cuMemcpyBatchAsync_v2, Batch);
+  VS_SUBMITS(cuMemcpyBatchAsync_v2_ptsz, Batch);
+  VS_SUBMITS(cuMemcpy3DBatchAsync, Batch);
+  VS_SUBMITS(cuMemcpy3DBatchAsync_ptsz, Batch);
+  VS_SUBMITS(cuMemcpy3DBatchAsync_v2, Batch);
+  VS_SUBMITS(cuMemcpy3DBatchAsync_v2_ptsz, Batch);
+  VS_SUBMITS(cuMemBatchDecompressAsync, Batch);
+  VS_SUBMITS(cuMemBatchDecompressAsync_ptsz, Batch);
+
+  // What streams wait for and write.
+  VS_SUBMITS(cuStreamWaitValue32, WaitValue);
+  VS_SUBMITS(cuStreamWaitValue32_ptsz, WaitValue);
+  VS_SUBMITS(cuStreamWriteValue32, WriteValue);
+  VS_SUBMITS(cuStreamWriteValue32_ptsz, WriteValue);
+  VS_SUBMITS(cuStreamWaitValue32_v2, WaitValue);
+  VS_SUBMITS(cuStreamWaitValue32_v2_ptsz, WaitValue);
+  VS_SUBMITS(cuStreamWriteValue32_v2, WriteValue);
+  VS_SUBMITS(cuStreamWriteValue32_v2_ptsz, WriteValue);
+  VS_SUBMITS(cuStreamWaitValue64, WaitValue);
+  VS_SUBMITS(cuStreamWaitValue64_ptsz, WaitValue);
+  VS_SUBMITS(cuStreamWriteValue64, WriteValue);
+  VS_SUBMITS(cuStreamWriteValue64_ptsz, WriteValue);
+  VS_SUBMITS(cuStreamWaitValue64_v2, WaitValue);
+  VS_SUBMITS(cuStreamWaitValue64_v2_ptsz, WaitValue);
+  VS_SUBMITS(cuStreamWriteValue64_v2, WriteValue);
+  VS_SUBMITS(cuStreamWriteValue64_v2_ptsz, WriteValue);
+  VS_SUBMITS(cuStreamBatchMemOp, StreamOps);
+  VS_SUBMITS(cuStreamBatchMemOp_ptsz, StreamOps);
+  VS_SUBMITS(cuStreamBatchMemOp_v2, StreamOps);
+  VS_SUBMITS(cuStreamBatchMemOp_v2_ptsz, StreamOps);
+
+  // Graphs.
+  VS_SUBMITS(cuGraphLaunch, LaunchGraph);
+  VS_SUBMITS(cuGraphLaunch_ptsz, LaunchGraph);
+  VS_LEARNS(cuGraphInstantiate, Instantiated);
+  VS_LEARNS(cuGraphInstantiate_v2, Instantiated);
+  VS_LEARNS(cuGraphInstantiateWithFlags, Instantiated);
+  VS_LEARNS(cuGraphInstantiateWithParams, Instantiated);
+  VS_LEARNS(cuGraphInstantiateWithParams_ptsz, Instantiated);
+  VS_LEARNS(cuGraphExecUpdate, Updated);
+  VS_LEARNS(cuGraphExecUpdate_v2, Updated);
+  VS_LEARNS(cuGraphExecKernelNodeSetParams, SetNode);
+  VS_LEARNS(cuGraphExecKernelNodeSetParams_v2, SetNode);
+  VS_LEARNS(cuGraphExecMemcpyNodeSetParams, SetNode);
+  VS_LEARNS(cuGraphExecMemsetNodeSetParams, SetNode);
+  VS_LEARNS(cuGraphExecBatchMemOpNodeSetParams, SetNode);
+  VS_LEARNS(cuGraphExecChildGraphNodeSetParams, SetNode);
+  VS_LEARNS(cuGraphExecNodeSetParams, SetNode);
+  VS_FORGETS(cuGraphExecDestroy, ForgetGraph<cuGraphExecDestroy_params>);
+
   // The ends of modules, and so of the kernels' handles.
-  VS_DEFINES(cuModuleUnload, DropLayouts, nullptr);
-  VS_DEFINES(cuLibraryUnload, DropLayouts, nullptr);
-  VS_DEFINES(cuCtxDestroy, DropLayouts, nullptr);
-  VS_DEFINES(cuCtxDestroy_v2, DropLayouts, nullptr);
-  VS_DEFINES(cuDevicePrimaryCtxRelease, DropLayouts, nullptr);
-  VS_DEFINES(cuDevicePrimaryCtxRelease_v2, DropLayouts, nullptr);
-  VS_DEFINES(cuDevicePrimaryCtxReset, DropLayouts, nullptr);
-  VS_DEFINES(cuDevicePrimaryCtxReset_v2, DropLayouts, nullptr);
+  VS_FORGETS(cuModuleUnload, DropLayouts);
+  VS_FORGETS(cuLibraryUnload, DropLayouts);
+  VS_FORGETS(cuCtxDestroy, DropLayouts);
+  VS_FORGETS(cuCtxDestroy_v2, DropLayouts);
+  VS_FORGETS(cuDevicePrimaryCtxRelease, DropLayouts);
+  VS_FORGETS(cuDevicePrimaryCtxRelease_v2, DropLayouts);
+  VS_FORGETS(cuDevicePrimaryCtxReset, DropLayouts);
+  VS_FORGETS(cuDevicePrimaryCtxReset_v2, DropLayouts);
   return table;
 }
 

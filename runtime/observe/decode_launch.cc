@@ -58,6 +58,8 @@ void DecodeKernel(Knowledge& known, const void* kernel, void* const* parameters,
                   Submission* out) {
   out->kind = Submission::Kind::kKernel;
   out->code = kernel;
+  if (known.graphs.any_device_launch()) [[unlikely]]
+    out->incomplete = true;
   if (kernel == nullptr || (parameters != nullptr && extra != nullptr)) return;  // Refused.
   if (extra != nullptr) {
     const Buffer buffer = FindBuffer(extra);

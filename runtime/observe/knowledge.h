@@ -11,7 +11,9 @@
 
 #include "runtime/driver/driver.h"
 #include "runtime/observe/arenas.h"
+#include "runtime/observe/graphs.h"
 #include "runtime/observe/layouts.h"
+#include "runtime/observe/pitched_copy.h"
 #include "runtime/observe/submission.h"
 
 namespace vramspan {
@@ -22,6 +24,7 @@ struct Knowledge {
   const std::shared_ptr<const Driver> driver;
   Arenas arenas;
   Layouts layouts;
+  Graphs graphs;
 };
 
 // decode_launch.cc: a kernel with its parameters. Where they cannot be read the submission becomes
@@ -39,6 +42,29 @@ void AddRows(const Knowledge& known, uint64_t base, uint64_t pitch, uint64_t wid
 enum class Source : uint8_t { kDevice, kMaybeHost };
 void AddCopy(const Knowledge& known, uint64_t target, uint64_t source, uint64_t size, Source from,
              Submission* out);
+
+// decode_pitched.cc.
+void AddPitchedCopy(const Knowledge& known, const PitchedCopy& copy, Submission* out);
+
+// decode_batch.cc.
+void AddCopyBatch(const Knowledge& known, const CUdeviceptr* targets, const CUdeviceptr* sources,
+                  const size_t* sizes, size_t count, Submission* out);
+void AddCopyBatch(const Knowledge& known, const CUDA_MEMCPY3D_BATCH_OP* ops, size_t count,
+                  Submission* out);
+void AddDecompression(const Knowledge& known, const CUmemDecompressParams* ops, size_t count,
+                      Submission* out);
+
+// decode_stream_ops.cc.
+void AddStreamOps(const Knowledge& known, const CUstreamBatchMemOpParams* ops, size_t count,
+                  Submission* out);
+
+// decode_graph.cc: what a node of these parameters does.
+NodeWork DecodeNode(Knowledge& known, const CUDA_KERNEL_NODE_PARAMS& params);
+NodeWork DecodeNode(Knowledge& known, const CUDA_KERNEL_NODE_PARAMS_v1& params);
+NodeWork DecodeNode(Knowledge& known, const CUDA_MEMCPY3D& params);
+NodeWork DecodeNode(Knowledge& known, const CUDA_MEMSET_NODE_PARAMS& params);
+NodeWork DecodeNode(Knowledge& known, const CUDA_BATCH_MEM_OP_NODE_PARAMS& params);
+NodeWork DecodeNode(Knowledge& known, const CUgraphNodeParams& params);
 
 }  // namespace vramspan
 

@@ -93,13 +93,13 @@ TEST_F(CopyTest, LargeCopiesHoldNoPointersWorthReading) {
 }
 
 TEST_F(CopyTest, RangesAreClippedToTheArena) {
-  EXPECT_THAT(TouchesOf(CALL(cuMemsetD8_v2), cuMemsetD8_v2_params{At(kArenaSize - 8), 0, 64}),
-              ElementsAre(Writes(kArenaSize - 8, 8)));
-  EXPECT_THAT(TouchesOf(CALL(cuMemsetD8_v2), cuMemsetD8_v2_params{kArena - 8, 0, 64}),
+  EXPECT_THAT(TouchesOf(CALL(cuMemsetD8_v2), cuMemsetD8_v2_params{At(arena_size_ - 8), 0, 64}),
+              ElementsAre(Writes(arena_size_ - 8, 8)));
+  EXPECT_THAT(TouchesOf(CALL(cuMemsetD8_v2), cuMemsetD8_v2_params{arena_ - 8, 0, 64}),
               ElementsAre(Writes(0, 56)));
   EXPECT_THAT(TouchesOf(CALL(cuMemsetD8_v2), cuMemsetD8_v2_params{At(8), 0, ~size_t{0}}),
-              ElementsAre(Writes(8, kArenaSize - 8)));
-  EXPECT_THAT(TouchesOf(CALL(cuMemsetD8_v2), cuMemsetD8_v2_params{kArena - 64, 0, 64}), IsEmpty());
+              ElementsAre(Writes(8, arena_size_ - 8)));
+  EXPECT_THAT(TouchesOf(CALL(cuMemsetD8_v2), cuMemsetD8_v2_params{arena_ - 64, 0, 64}), IsEmpty());
 }
 
 TEST_F(CopyTest, Arrays) {

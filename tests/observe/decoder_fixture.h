@@ -1,8 +1,8 @@
 #ifndef VRAMSPAN_TESTS_OBSERVE_DECODER_FIXTURE_H_
 #define VRAMSPAN_TESTS_OBSERVE_DECODER_FIXTURE_H_
 
-// A decoder on the simulated driver with an arena that no memory stands behind: what is decoded is
-// not carried out.
+// A decoder on the simulated driver with an arena that, unless a test makes it, no memory stands
+// behind: what is decoded is not carried out.
 
 #include <gmock/gmock.h>
 
@@ -39,29 +39,31 @@ class DecoderTest : public simcuda::KernelTest {
   using Kind = Submission::Kind;
   using Word = simcuda::Word;
 
-  static constexpr uint64_t kArena = uint64_t{1} << 46;
-  static constexpr uint64_t kArenaSize = uint64_t{1} << 40;
   // An address in the arena.
-  static constexpr uint64_t At(uint64_t offset) { return kArena + offset; }
-  static void* PointerAt(uint64_t offset) { return reinterpret_cast<void*>(At(offset)); }
+  uint64_t At(uint64_t offset) const { return arena_ + offset; }
+  void* PointerAt(uint64_t offset) const { return reinterpret_cast<void*>(At(offset)); }
 
-  static Touch Slot(uint64_t offset, int slot) {
+  Touch Slot(uint64_t offset, int slot) const {
     return {.ptr = DevicePtr(At(offset)), .linear = false, .slot = static_cast<uint16_t>(slot)};
   }
-  static Touch Reads(uint64_t offset, uint64_t size, bool linear = true) {
+  Touch Reads(uint64_t offset, uint64_t size, bool linear = true) const {
     return {.ptr = DevicePtr(At(offset)), .size = Bytes(size), .write = false, .linear = linear};
   }
-  static Touch Writes(uint64_t offset, uint64_t size, bool linear = true) {
+  Touch Writes(uint64_t offset, uint64_t size, bool linear = true) const {
     return {.ptr = DevicePtr(At(offset)), .size = Bytes(size), .linear = linear};
   }
 
+  // Sets arena_ and arena_size_, where the driver looks at what stands behind.
+  virtual void MakeArena() {}
+
   void SetUp() override {
     KernelTest::SetUp();
+    MakeArena();
     SIM_OK(simcuda::LoadKernels(observe_kernels_images(), cuModuleLoadData, &observe_module_));
     auto driver = Driver::Load();
     ASSERT_TRUE(driver.ok()) << driver.status();
     decoder_ = std::make_unique<Decoder>(*driver);
-    decoder_->AddArena(DevicePtr(kArena), Bytes(kArenaSize));
+    decoder_->AddArena(DevicePtr(arena_), Bytes(arena_size_));
   }
 
   CUfunction Observed(const std::string& name) {
@@ -100,6 +102,8 @@ class DecoderTest : public simcuda::KernelTest {
     decoder_->Before(call, &params);
   }
 
+  uint64_t arena_ = uint64_t{1} << 46;
+  uint64_t arena_size_ = uint64_t{1} << 40;
   CUmodule observe_module_ = nullptr;
   std::unique_ptr<Decoder> decoder_;
 };

@@ -21,7 +21,7 @@ class LaunchTest : public DecoderTest {
 TEST_F(LaunchTest, PointersInParameters) {
   CUdeviceptr words = At(4096);
   size_t count = 16;
-  Word value = At(kArenaSize);  // The first address beyond.
+  Word value = At(arena_size_);  // The first address beyond.
   void* parameters[] = {&words, &count, &value};
   const CUfunction fill = Function("fill");
   const Submission s = Decode(CALL(cuLaunchKernel), Launch(fill, parameters, nullptr, stream_));
@@ -31,11 +31,11 @@ TEST_F(LaunchTest, PointersInParameters) {
   EXPECT_FALSE(s.incomplete);
   EXPECT_THAT(s.touches, ElementsAre(Slot(4096, 0)));
 
-  value = At(kArenaSize - 1);
-  words = kArena;
+  value = At(arena_size_ - 1);
+  words = arena_;
   EXPECT_THAT(TouchesOf(CALL(cuLaunchKernel), Launch(fill, parameters)),
-              ElementsAre(Slot(0, 0), Slot(kArenaSize - 1, 2)));
-  words = kArena - 1;
+              ElementsAre(Slot(0, 0), Slot(arena_size_ - 1, 2)));
+  words = arena_ - 1;
   EXPECT_THAT(TouchesOf(CALL(cuLaunchKernel), Launch(fill, parameters)), SizeIs(1));
 }
 

@@ -1,0 +1,96 @@
+#include "runtime/observe/graphs.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace vramspan {
+namespace {
+
+auto PlaceOf(const Touch& t) { return std::tuple(t.ptr, t.size, t.linear); }
+
+// Each place once, written where anybody writes it. Slots mean nothing in a union.
+void Unite(std::vector<Touch>* touches) {
+  for (Touch& touch : *touches) touch.slot = 0;
+  // Those that write come first of their place.
+  std::sort(touches->begin(), touches->end(), [](const Touch& a, const Touch& b) {
+    return std::tuple(PlaceOf(a), !a.write) < std::tuple(PlaceOf(b), !b.write);
+  });
+  touches->erase(
+      std::unique(touches->begin(), touches->end(),
+                  [](const Touch& a, const Touch& b) { return PlaceOf(a) == PlaceOf(b); }),
+      touches->end());
+}
+
+}  // namespace
+
+void Graphs::Set(CUgraphExec exec, NodeWorks works, bool device_launch) {
+  auto made = std::make_shared<Exec>(device_launch);
+  {
+    MutexLock lock(made->mu);
+    made->works = std::move(works);
+  }
+  std::shared_ptr<Exec> before;
+  MutexLock lock(mu_);
+  before = std::exchange(execs_[exec], std::move(made));
+  if (before != nullptr && before->device_launch) device_launches_.fetch_sub(1);
+  if (device_launch) device_launches_.fetch_add(1);
+}
+
+void Graphs::Update(CUgraphExec exec, NodeWorks works) {
+  const std::shared_ptr<Exec> found = Find(exec);
+  if (found == nullptr) return;
+  MutexLock lock(found->mu);
+  found->works = std::move(works);
+  found->merged = false;
+}
+
+void Graphs::SetNode(CUgraphExec exec, CUgraphNode node, NodeWork work) {
+  const std::shared_ptr<Exec> found = Find(exec);
+  if (found == nullptr) return;
+  MutexLock lock(found->mu);
+  found->works[node] = std::move(work);
+  found->merged = false;
+}
+
+void Graphs::Forget(CUgraphExec exec) {
+  std::shared_ptr<Exec> gone;
+  MutexLock lock(mu_);
+  const auto it = execs_.find(exec);
+  if (it == execs_.end()) return;
+  gone = std::move(it->second);
+  execs_.erase(it);
+  if (gone->device_launch) device_launches_.fetch_sub(1);
+}
+
+bool Graphs::Launch(CUgraphExec exec, Submission* out) {
+  const std::shared_ptr<Exec> found = Find(exec);
+  if (found == nullptr) return false;
+  MutexLock lock(found->mu);
+  if (!found->merged) Merge(*found);
+  const NodeWork& all = found->all;
+  out->touches.insert(out->touches.end(), all.touches.begin(), all.touches.end());
+  out->host_copies.insert(out->host_copies.end(), all.host_copies.begin(), all.host_copies.end());
+  if (all.incomplete) out->incomplete = true;
+  return true;
+}
+
+std::shared_ptr<Graphs::Exec> Graphs::Find(CUgraphExec exec) {
+  MutexLock lock(mu_);
+  const auto it = execs_.find(exec);
+  return it != execs_.end() ? it->second : nullptr;
+}
+
+void Graphs::Merge(Exec& exec) {
+  NodeWork all;
+  for (const auto& [node, work] : exec.works) {
+    all.touches.insert(all.touches.end(), work.touches.begin(), work.touches.end());
+    all.host_copies.insert(all.host_copies.end(), work.host_copies.begin(), work.host_copies.end());
+    all.incomplete |= work.incomplete;
+  }
+  Unite(&all.touches);
+  exec.all = std::move(all);
+  exec.merged = true;
+}
+
+}  // namespace vramspan
