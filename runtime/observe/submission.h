@@ -15,16 +15,27 @@
 
 namespace vramspan {
 
-// A piece of memory that a submission names.
+// How a submission comes to a piece of memory.
+enum class Via : uint8_t {
+  kCall,    // The call names it.
+  kTable,   // A pointer in memory that the call names leads to it.
+  kGlobal,  // A pointer in memory that every kernel can reach leads to it: whether this one goes
+            // there is not known.
+};
+
+// A piece of memory that a submission names, or leads to.
 struct Touch {
   DevicePtr ptr;
   Bytes size;          // 0: a pointer of a kernel, of which only the start is known.
   bool write = true;   // False only where the call itself says so.
   bool linear = true;  // Size is given: every byte is touched, once. False: a piece may be skipped.
   uint16_t slot = 0;   // Of a kernel: which 8 bytes of the parameters held it; else 0.
+  Via via = Via::kCall;
 };
 
-// Host memory that is copied to the device, and may hold pointers.
+// Memory that is copied to the device, and may hold pointers. Whose memory it is the call does not
+// always say: what cannot be read by the CPU, the driver copies all the same. Read it only in a way
+// that survives that.
 struct HostCopy {
   const void* source = nullptr;
   DevicePtr target;
@@ -45,7 +56,8 @@ struct Submission {
   CUstream stream = nullptr;
   // What is launched: the CUkernel, CUfunction or CUgraphExec; the same for every launch of it.
   const void* code = nullptr;
-  // Not all of its memory can be told: a graph with nodes of unknown contents, a device-side launch.
+  // Not all of its memory can be told: a graph with nodes of unknown contents, a device-side
+  // launch.
   bool incomplete = false;
   std::vector<Touch> touches;
   std::vector<HostCopy> host_copies;

@@ -24,7 +24,7 @@ namespace vramspan {
 
 inline bool operator==(const Touch& a, const Touch& b) {
   const auto all = [](const Touch& t) {
-    return std::tuple(t.ptr, t.size, t.write, t.linear, t.slot);
+    return std::tuple(t.ptr, t.size, t.write, t.linear, t.slot, t.via);
   };
   return all(a) == all(b);
 }
