@@ -1,5 +1,8 @@
 // Who may subscribe, and when callbacks end.
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -119,6 +122,32 @@ TEST_F(CuptiSubscribeTest, UnsubscribingWaitsForARunningCallback) {
   EXPECT_TRUE(Eventually([&] { return entered.load(); }));
   Unsubscribe();
   unsubscribed.store(true);
+  caller.join();
+}
+
+// The callback goes on in the parent only.
+TEST_F(CuptiSubscribeTest, AForkedChildDoesNotWaitForCallbacksOfItsParent) {
+  std::atomic<bool> entered{false};
+  std::atomic<bool> leave{false};
+  Enable(kQuery);
+  handler_ = [&](const Delivered&, const CUpti_CallbackData&) {
+    entered.store(true);
+    EXPECT_TRUE(Eventually([&] { return leave.load(); }));
+  };
+  std::thread caller([this] {
+    SIM_EXPECT_OK(cuCtxSetCurrent(context_));
+    SIM_EXPECT_OK(cuStreamQuery(stream_));
+  });
+  EXPECT_TRUE(Eventually([&] { return entered.load(); }));
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    _exit(cupti_.unsubscribe(subscriber_) == CUPTI_SUCCESS ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  leave.store(true);
   caller.join();
 }
 
