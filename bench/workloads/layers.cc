@@ -2,6 +2,7 @@
 // half GEMMs each, the working set of every layer declared, several passes queued ahead.
 //
 //   layers_bench [--layers-fit 16,12,8] [--m 16384,8192,2048] [--chunk auto] [--passes 7]
+//   layers_bench --overlap off,safe,all    nothing declared: launches are traced
 //   layers_bench --check           right results at twice the budget, nothing else
 //
 // For each room and m: the time of a pass where plain device memory holds all ("resident"), the
@@ -27,6 +28,7 @@ struct Options {
   std::vector<int> columns = {16384, 8192, 2048};
   std::string chunk = "auto";
   std::string policy;
+  std::vector<std::string> overlaps = {"declared"};
   int passes = 7;
   bool stand_in = false;
   bool check = false;
@@ -35,6 +37,7 @@ struct Options {
 
 struct Row {
   int fit = 0;
+  std::string overlap;
   int columns = 0;
   PassResult resident, budget;
   double fewest_layers = 0;  // Fetched a pass by MIN.
@@ -69,29 +72,37 @@ std::vector<PassResult> MeasureResident(Machine& machine, Model& model, const Op
 }
 
 void MeasureBudget(Machine& machine, Model& model, const Options& options, double link_rate,
-                   int fit, const std::vector<PassResult>& resident, std::vector<Row>* rows) {
+                   int fit, const std::string& overlap, const std::vector<PassResult>& resident,
+                   std::vector<Row>* rows) {
   const ModelShape& shape = options.shape;
+  const bool declared = overlap == "declared";
   const Runtime runtime = MakeRuntime(machine, static_cast<size_t>(fit) * shape.layer_bytes(),
-                                      options.chunk, options.policy);
+                                      options.chunk, options.policy, declared ? "" : overlap);
+  const auto submit = [&](const vramspanRange& range, const std::function<void()>& work) {
+    if (declared) {
+      runtime.submit(model.stream(), {range}, work);
+    } else {
+      work();
+    }
+  };
   std::vector<Buffer<uint16_t>> layers;
   std::vector<CUdeviceptr> weights;
   for (int layer = 0; layer < shape.layers; ++layer) {
     layers.push_back(runtime.alloc<uint16_t>(shape.layer_bytes() / sizeof(uint16_t)));
     weights.push_back(layers.back().ptr());
-    runtime.submit(model.stream(), {write(layers.back())},
-                   [&] { model.FillLayer(layer, weights.back()); });
+    submit(write(layers.back()), [&] { model.FillLayer(layer, weights.back()); });
   }
   runtime.synchronize();
   for (size_t i = 0; i < options.columns.size(); ++i) {
     Row row;
     row.fit = fit;
+    row.overlap = overlap;
     row.columns = options.columns[i];
     row.resident = resident[i];
     row.before = runtime.statistics();
     row.budget = model.Run(
         weights, row.columns, options.passes, [&](int layer, const std::function<void()>& work) {
-          runtime.submit(model.stream(),
-                         {vramspan::kernels_only(read(layers[static_cast<size_t>(layer)]))}, work);
+          submit(vramspan::kernels_only(read(layers[static_cast<size_t>(layer)])), work);
         });
     runtime.synchronize();
     row.after = runtime.statistics();
@@ -117,14 +128,14 @@ void PrintTable(const Machine& machine, const Model& model, const Options& optio
               model.gemm().c_str());
   std::printf("times in ms a pass, medians of %d (mean); fewest: layers a pass by MIN\n\n",
               options.passes);
-  std::printf("%5s %6s %9s %7s %5s %9s %9s %9s %6s %7s %7s %7s %6s %6s  %s\n", "fits", "m",
-              "resident", "fewest", "N-C", "link", "budget", "(mean)", "ratio", "in", "out", "VMM",
-              "held", "place", "outputs");
+  std::printf("%5s %-8s %6s %9s %7s %5s %9s %9s %9s %6s %7s %7s %7s %6s %6s  %s\n", "fits",
+              "overlap", "m", "resident", "fewest", "N-C", "link", "budget", "(mean)", "ratio",
+              "in", "out", "VMM", "held", "place", "outputs");
   for (const Row& r : rows) {
     const double layer = static_cast<double>(options.shape.layer_bytes());
     std::printf(
-        "%5d %6d %9.2f %7.2f %5d %9.2f %9.2f %9.2f %6.2f %7.2f %7.2f %7.2f %6llu %6llu  %s\n",
-        r.fit, r.columns, 1e3 * r.resident.median_seconds, r.fewest_layers,
+        "%5d %-8s %6d %9.2f %7.2f %5d %9.2f %9.2f %9.2f %6.2f %7.2f %7.2f %7.2f %6llu %6llu  %s\n",
+        r.fit, r.overlap.c_str(), r.columns, 1e3 * r.resident.median_seconds, r.fewest_layers,
         std::max(0, options.shape.layers - r.fit), 1e3 * r.link_seconds,
         1e3 * r.budget.median_seconds, 1e3 * r.budget.mean_seconds, r.ratio(), r.bytes_in / layer,
         r.bytes_out / layer, 1e3 * r.vmm_seconds,
@@ -154,6 +165,7 @@ void PrintJson(const Machine& machine, const Model& model, const Options& option
                {"rows", Json::array()}};
   for (const Row& r : rows) {
     json["rows"].push_back({{"fits", r.fit},
+                            {"overlap", r.overlap},
                             {"m", r.columns},
                             {"resident_ms", 1e3 * r.resident.median_seconds},
                             {"fewest_layers", r.fewest_layers},
@@ -183,7 +195,9 @@ int Measure(const Options& options) {
   const std::vector<PassResult> resident = MeasureResident(machine, model, options);
   std::vector<Row> rows;
   for (const int fit : options.fits) {
-    MeasureBudget(machine, model, options, link_rate, fit, resident, &rows);
+    for (const std::string& overlap : options.overlaps) {
+      MeasureBudget(machine, model, options, link_rate, fit, overlap, resident, &rows);
+    }
   }
   const bool identical =
       std::all_of(rows.begin(), rows.end(), [](const Row& r) { return r.identical; });
@@ -221,6 +235,10 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--chunk", options.chunk)->capture_default_str();
   app.add_option("--policy", options.policy);
+  app.add_option("--overlap", options.overlaps, "Working sets declared, or traced and trusted so")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"declared", "off", "safe", "all"}))
+      ->capture_default_str();
   app.add_option("--passes", options.passes, "Passes that are measured")
       ->check(CLI::Range(1, 200))
       ->capture_default_str();

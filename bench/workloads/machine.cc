@@ -147,12 +147,14 @@ LinkRates MeasureLink(Machine& machine, size_t bytes, int repetitions) {
 }
 
 Runtime MakeRuntime(const Machine& machine, size_t device_memory, const std::string& chunk,
-                    const std::string& policy) {
+                    const std::string& policy, const std::string& overlap) {
   return Runtime(
       {.driver = machine.driver()->path(),
        .device_memory = device_memory == 0 ? std::string() : std::to_string(device_memory),
        .chunk = chunk,
        .policy = policy,
+       .tracer = overlap.empty() ? "off" : "cupti",
+       .overlap = overlap,
        .quiet = true});
 }
 

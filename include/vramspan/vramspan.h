@@ -5,7 +5,10 @@
  * is always mapped and reachable by the GPU, so a kernel may use any pointer at any time; where a
  * byte lies decides only how fast it is.
  *
- * What moves, and when. A runtime never moves memory that it knows no users of. Memory becomes
+ * What moves, and when. A runtime never moves memory that it knows no users of. Where launches are
+ * traced (vramspanConfig.tracer) it sees them all: nothing need be declared, and a scope only says
+ * better what a launch touches. The rest of this paragraph is for work that is not traced: of other
+ * contexts than the runtime's, or where the tracer is off. Memory becomes
  * movable once work that *declared* it (vramspanWorkBegin ... vramspanWorkEnd) has finished; from
  * then on every piece of GPU work that touches the allocation must be declared, or run inside a
  * scope declared with unknown ranges, or run while nothing declared is queued or running and no
@@ -62,8 +65,12 @@ typedef struct vramspanConfig {
   const char* chunk;         /* "auto", or "2MiB" ... "64MiB", a power of two. VRAMSPAN_CHUNK. */
   const char* policy;        /* "lru" (default), "fifo", "clock", "random". VRAMSPAN_POLICY. */
   const char* arena;         /* Addresses to reserve. VRAMSPAN_ARENA. Default "4TiB". */
-  uint32_t deadline_us;      /* Held work is let go, with its memory where it is, when it could not
-                                be served for this long because of work in flight. 0: 20,000. */
+  const char* tracer;   /* Where launches are seen: "auto" (default: CUPTI where it can be had),
+                           "cupti" (an error where not), "off". VRAMSPAN_TRACER. */
+  const char* overlap;  /* What may move beside traced work: "off" (default), "safe", "all";
+                           docs/overlap.md. VRAMSPAN_OVERLAP. */
+  uint32_t deadline_us; /* Held work is let go, with its memory where it is, when it could not
+                           be served for this long because of work in flight. 0: 20,000. */
   uint32_t reserved[7];
 } vramspanConfig;
 
@@ -220,6 +227,16 @@ typedef struct vramspanStatistics {
   uint64_t copy_in_ns, copy_out_ns;    /* time with a copy of that direction under way */
   uint64_t vmm_ns;                     /* time inside VMM calls of the mover */
   uint64_t unsettled_streams;          /* see vramspanStreamForget */
+  /* Of traced work, since memory first ran short. */
+  uint64_t launches, copies; /* kernels and graphs; copies and fills */
+  uint64_t launches_unknown; /* launches of which no memory could be told */
+  uint64_t touches;          /* pointers and ranges of our memory that they named */
+  uint64_t bytes_in_place;   /* served from host memory to launches, at most once each */
+  uint64_t trials;           /* chunks left on the host once, to see what that costs */
+  uint64_t returned;         /* chunks that came back when there was room */
+  uint64_t stall_drain_ns;   /* the first held work waited: for running work to end, */
+  uint64_t stall_copy_ns;    /* for copies, */
+  uint64_t stall_vmm_ns;     /* for remaps */
 } vramspanStatistics;
 VRAMSPAN_API CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanStatistics* out);
 

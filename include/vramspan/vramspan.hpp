@@ -69,6 +69,8 @@ struct Config {
   std::string chunk = {};
   std::string policy = {};
   std::string arena = {};
+  std::string tracer = {};
+  std::string overlap = {};
   std::chrono::microseconds deadline{0};  // 0: the default
   bool quiet = false;
   bool no_host = false;
@@ -163,6 +165,8 @@ inline Handle create(const Config& config) {
   c.host_memory = c_string(config.host_memory);
   c.chunk = c_string(config.chunk);
   c.policy = c_string(config.policy);
+  c.tracer = c_string(config.tracer);
+  c.overlap = c_string(config.overlap);
   c.arena = c_string(config.arena);
   c.deadline_us = static_cast<std::uint32_t>(deadline);
   vramspanRuntime runtime = nullptr;

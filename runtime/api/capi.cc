@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/api/runtime.h"
+#include "runtime/base/own_calls.h"
 
 struct vramspanRuntime_st {
   std::unique_ptr<vramspan::Runtime> runtime;
@@ -55,6 +56,7 @@ Status CheckEnum(const Enum& value, Enum last, const char* what) {
 template <typename Body>
 CUresult With(vramspanRuntime handle, Body body) {
   if (handle == nullptr || handle->runtime == nullptr) return Report(NullError("the runtime"));
+  const OwnCalls own;
   try {
     return Report(body(*handle->runtime));
   } catch (const std::bad_alloc&) {
@@ -73,6 +75,7 @@ extern "C" {
 
 CUresult vramspanCreate(vramspanRuntime* out, const vramspanConfig* config) {
   if (out == nullptr) return Report(NullError("the out-parameter"));
+  const OwnCalls own;
   try {
     StatusOr<std::unique_ptr<Runtime>> runtime = Runtime::Create(config);
     if (!runtime.ok()) return Report(runtime.status());
@@ -133,7 +136,8 @@ CUresult vramspanWorkBegin(vramspanRuntime runtime, CUstream stream, const vrams
                  .kernels_only = (access & VRAMSPAN_KERNELS_ONLY) != 0,
                  .once = (access & VRAMSPAN_ONCE) != 0}};
     }
-    return r.mover().Begin(stream, absl::MakeConstSpan(own, count), ranges == nullptr);
+    return r.mover().Begin(stream, absl::MakeConstSpan(own, count),
+                           ranges == nullptr ? Known::kNothing : Known::kAll);
   });
 }
 

@@ -9,8 +9,10 @@
 #include <optional>
 #include <string>
 
+#include "runtime/api/tracing.h"
 #include "runtime/backing/budget.h"
 #include "runtime/backing/host_limits.h"
+#include "runtime/base/log.h"
 
 namespace vramspan {
 namespace {
@@ -121,6 +123,8 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   const Setting chunk(config.chunk, "VRAMSPAN_CHUNK");
   const Setting policy_name(config.policy, "VRAMSPAN_POLICY");
   const Setting arena(config.arena, "VRAMSPAN_ARENA");
+  const Setting tracer(config.tracer, "VRAMSPAN_TRACER");
+  const Setting overlap_name(config.overlap, "VRAMSPAN_OVERLAP");
 
   std::unique_ptr<Runtime> r(new Runtime());
   MemoryOptions memory;
@@ -132,6 +136,10 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   }
   StatusOr<std::unique_ptr<EvictionPolicy>> policy = MakePolicy(policy_name.text.value_or("lru"));
   if (!policy.ok()) return policy_name.Error(policy.status());
+  const StatusOr<LaunchSource> source = ParseLaunchSource(tracer.text.value_or("auto"));
+  if (!source.ok()) return tracer.Error(source.status());
+  const StatusOr<Overlap> overlap = ParseOverlap(overlap_name.text.value_or("off"));
+  if (!overlap.ok()) return overlap_name.Error(overlap.status());
 
   VS_ASSIGN_OR_RETURN(r->driver_,
                       Driver::Load(config.driver != nullptr ? config.driver : std::string()));
@@ -153,15 +161,39 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   memory.context = r->context_;
   memory.use_host = (config.flags & VRAMSPAN_CONFIG_NO_HOST) == 0;
   memory.announce = (config.flags & VRAMSPAN_CONFIG_QUIET) == 0;
+  bool traced = false;
+  if (*source != LaunchSource::kOff) {
+    const Status started = Tracing::Get().Start(r->driver_);
+    traced = started.ok() && Tracing::Get().sees();
+    if (!traced && *source == LaunchSource::kCupti) return tracer.Error(started);
+    if (!traced) {
+      Log(LogLevel::kInfo,
+          absl::StrCat("launches are not traced, so only declared work has its memory moved: ",
+                       started.message()));
+    }
+  }
+  memory.traced = traced;
   VS_ASSIGN_OR_RETURN(r->memory_, Memory::Create(r->driver_, memory, *std::move(policy)));
   MoverOptions mover;
   mover.own_context = (config.flags & VRAMSPAN_CONFIG_SHARE_CONTEXT) == 0;
   if (config.deadline_us != 0) mover.deadline = std::chrono::microseconds(config.deadline_us);
+  mover.traced = traced;
   r->mover_ = std::make_unique<Mover>(r->memory_.get(), mover);
+  if (traced) VS_RETURN_IF_ERROR(r->StartTracer(*overlap));
   return r;
 }
 
+Status Runtime::StartTracer(Overlap overlap) {
+  Tracing& tracing = Tracing::Get();
+  tracer_ = std::make_unique<Tracer>(tracing.decoder(), memory_.get(), mover_.get(), overlap);
+  const PageMap& map = memory_->page_map();
+  const Status added = tracing.Add(context_, tracer_.get(), map.base(), map.size());
+  if (!added.ok()) tracer_.reset();
+  return added;
+}
+
 Runtime::~Runtime() {
+  if (tracer_ != nullptr) Tracing::Get().Remove(tracer_.get(), memory_->page_map().base());
   mover_.reset();
   // What may still run without having been declared must not lose its memory under way.
   if (memory_ != nullptr) driver_->Note(memory_->Drain());
@@ -181,8 +213,12 @@ StatusOr<DevicePtr> Runtime::Allocate(Bytes size) {
 }
 
 Status Runtime::Free(DevicePtr ptr) {
+  if (tracer_ != nullptr) {
+    const StatusOr<Allocation> a = memory_->Find(ptr);
+    if (a.ok() && a->base == ptr) tracer_->Freed(ptr, a->requested);
+  }
   const Status status = memory_->Free(ptr);
-  if (memory_->has_dying()) mover_->Wake();
+  if (memory_->has_dying() || (tracer_ != nullptr && mover_->armed())) mover_->Wake();
   return status;
 }
 
@@ -295,6 +331,19 @@ vramspanStatistics Runtime::Statistics() {
   s.copy_out_ns = m.copy_out_ns;
   s.vmm_ns = m.vmm_ns;
   s.unsettled_streams = m.unsettled_streams;
+  if (tracer_ != nullptr) {
+    const TracerStatistics t = tracer_->statistics();
+    s.launches = t.launches;
+    s.copies = t.copies;
+    s.launches_unknown = t.launches_unknown;
+    s.touches = t.touches;
+  }
+  s.bytes_in_place = m.bytes_in_place.value;
+  s.trials = m.trials;
+  s.returned = m.returned;
+  s.stall_drain_ns = m.stall_drain_ns;
+  s.stall_copy_ns = m.stall_copy_ns;
+  s.stall_vmm_ns = m.stall_vmm_ns;
   return s;
 }
 

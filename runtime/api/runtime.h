@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "include/vramspan/vramspan.h"
+#include "runtime/api/tracer.h"
 #include "runtime/mover/mover.h"
 
 namespace vramspan {
@@ -32,6 +33,8 @@ class Runtime {
  private:
   Runtime() = default;
   Status TakeContext(int device);
+  // Lets the launch source tell this runtime of the program's work.
+  Status StartTracer(Overlap overlap);
 
   std::shared_ptr<const Driver> driver_;
   CUcontext context_ = nullptr;
@@ -40,6 +43,7 @@ class Runtime {
   bool retained_ = false;  // The primary context was retained by us.
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Mover> mover_;
+  std::unique_ptr<Tracer> tracer_;  // None: only what is declared is known.
 };
 
 }  // namespace vramspan

@@ -8,6 +8,7 @@
 #include "runtime/backing/host_room.h"
 #include "runtime/backing/slot_pool.h"
 #include "runtime/base/mutex.h"
+#include "runtime/base/own_calls.h"
 
 namespace vramspan {
 
@@ -104,6 +105,7 @@ class HostPool::Impl {
   }
 
   void MakeAhead() {
+    const OwnCalls own;
     while (true) {
       int log2 = 0;
       uint64_t wish = 0;

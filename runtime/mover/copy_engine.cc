@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
+#include "runtime/base/own_calls.h"
 
 namespace vramspan {
 namespace {
@@ -162,6 +163,7 @@ class CopyEngineImpl final : public CopyEngine {
   }
 
   void OutLoop() {
+    const OwnCalls own;
     std::optional<ScopedContext> current;
     for (;;) {
       Out out;

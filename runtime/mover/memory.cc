@@ -326,6 +326,7 @@ Status Memory::Register(const Mapped& mapped, const std::vector<int>& log2_sizes
     c.on_device = b.on_device;
     (c.on_device ? c.device_slot : c.host_slot) = b.slot;
     c.tracked = tracked;
+    c.movable = options_.traced && id != 0;
     c.Transition(ChunkState::kFresh);
     // A linked program may write from here on without our seeing it, so fresh ends at once.
     c.Transition(c.on_device ? ChunkState::kDevice : ChunkState::kHost);

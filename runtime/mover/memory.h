@@ -43,6 +43,7 @@ struct MemoryOptions {
   Bytes arena = GiB(4096);
   int chunk_log2 = 0;    // 0: chosen per allocation.
   bool use_host = true;  // False: an allocation that does not fit on the device fails.
+  bool traced = false;   // Every use of its memory is seen, from the start.
   bool announce = true;  // One line on stderr when data first go to host memory.
 };
 
@@ -68,7 +69,12 @@ class Memory {
   // What is known of the program's work: nothing, everything since arming, everything.
   enum class Tracking { kNone, kSinceArmed, kAll };
   void SetTracking(Tracking tracking) { tracking_.store(tracking, std::memory_order_release); }
-  Tracking tracking() const { return tracking_.load(std::memory_order_acquire); }
+  Tracking tracking() const {
+    if (blind_.load(std::memory_order_acquire)) return Tracking::kNone;
+    return tracking_.load(std::memory_order_acquire);
+  }
+  // Work is not seen any more: from here on nothing is known of anybody's users.
+  void GoBlind() { blind_.store(true, std::memory_order_release); }
   // True when every work that may touch the chunk is counted in it.
   bool UsersKnown(const Chunk& c) const {
     return tracking() == Tracking::kAll || (c.tracked && tracking() == Tracking::kSinceArmed);
@@ -167,6 +173,7 @@ class Memory {
   const std::shared_ptr<const Driver> driver_;
   const MemoryOptions options_;
   std::atomic<Tracking> tracking_{Tracking::kNone};
+  std::atomic<bool> blind_{false};
   std::atomic<bool> host_used_{false};
   std::atomic<uint32_t> dying_count_{0};
   // Allocated to drain, and not freed for a failure.

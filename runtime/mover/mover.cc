@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "runtime/base/log.h"
+#include "runtime/base/own_calls.h"
 #include "runtime/mover/mover_move.h"
 
 namespace vramspan {
@@ -66,6 +67,8 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
       options_(options),
       notes_(NextNotes()),
       streams_(driver_),
+      history_(Prices{}),
+      heat_(memory->device_pool().budget()),
       planner_(&memory->policy()),
       last_progress_(Clock::now()) {
   thread_ = std::thread([this] { Loop(); });
@@ -89,6 +92,7 @@ Mover::~Mover() {
 }
 
 void Mover::Loop() {
+  const OwnCalls own;
   // For the thread's whole life: its queries must not ruin a capture, hence the relaxed mode.
   std::optional<ScopedContext> current;
   for (;;) {
@@ -98,6 +102,7 @@ void Mover::Loop() {
       RecordError(current->status());
     }
     const bool progress = Round();
+    AccountStall();
     if (progress) last_progress_ = Clock::now();
     {
       MutexLock lock(memory_.mu);
@@ -106,6 +111,19 @@ void Mover::Loop() {
     }
     if (!progress) Pause();
   }
+}
+
+void Mover::AccountStall() {
+  const auto now = Clock::now();
+  MutexLock lock(memory_.mu);
+  if (!queue_.empty() && stall_since_ != Clock::time_point()) {
+    const auto since = static_cast<uint64_t>((now - stall_since_).count());
+    const uint64_t vmm = std::min(since, stats_.vmm_ns - stall_vmm_);
+    stats_.stall_vmm_ns += vmm;
+    (moves_.empty() ? stats_.stall_drain_ns : stats_.stall_copy_ns) += since - vmm;
+  }
+  stall_since_ = queue_.empty() ? Clock::time_point() : now;
+  stall_vmm_ = stats_.vmm_ns;
 }
 
 bool Mover::Round() {
@@ -153,7 +171,8 @@ void Mover::Pause() {
   if (active) {
     wake_.WaitFor(memory_.mu, kShortSleep);
   } else if (open_works_ != 0 || settling_ != 0 || memory_.has_dying() ||
-             want_arm_.load(std::memory_order_relaxed) || OverBudget().value != 0) {
+             want_arm_.load(std::memory_order_relaxed) || OverBudget().value != 0 ||
+             (options_.traced && may_return_)) {
     wake_.WaitFor(memory_.mu, kLongSleep);
     // What happened on the device meanwhile tells nobody.
     look_again_ = look_again_ || open_works_ != 0 || settling_ != 0;
@@ -211,13 +230,43 @@ bool Mover::TryArm() {
     MutexLock lock(memory_.mu);
     UpdateTracking();
   }
+  if (options_.traced) MarkUnrecorded();
   gate_.Open();
   want_arm_.store(false, std::memory_order_release);
   return true;
 }
 
+void Mover::MarkUnrecorded() {
+  std::vector<StreamState*> states;
+  {
+    MutexLock lock(memory_.mu);
+    for (const auto& state : streams_.all()) {
+      // A thread's own default stream is that thread's to mark, when it submits again.
+      if (state->unrecorded && !state->forgotten && state->stream != CU_STREAM_PER_THREAD) {
+        states.push_back(state.get());
+      }
+    }
+  }
+  for (StreamState* state : states) {
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    const CUresult result = (*driver_)->StreamIsCapturing(state->stream, &capture);
+    // Left unsettled until it carries work again.
+    if (result != CUDA_SUCCESS || capture != CU_STREAM_CAPTURE_STATUS_NONE) continue;
+    const StatusOr<uint32_t> mark = Streams::Mark(*driver_, state);
+    if (!mark.ok()) {
+      driver_->Note(mark.status());
+      continue;
+    }
+    MutexLock lock(memory_.mu);
+    state->settles_at = *mark;
+    state->unrecorded = false;
+    ++settling_;
+  }
+}
+
 bool Mover::PollFinished() {
   bool any = false;
+  const auto polled = Clock::now();
   bool in_flight = false;
   for (const auto& state : streams_.all()) {
     in_flight = in_flight || !state->in_flight.empty();
@@ -226,6 +275,8 @@ bool Mover::PollFinished() {
       if (!work->ended) break;
       if (work->end.has_value() && !state->Reached(*work->end) && !dead_) break;
       state->in_flight.pop_front();
+      if (work->kernel != 0) NoteFinish(*work, polled);
+      state->last_finish = polled;
       Finish(work);
       any = true;
     }
@@ -236,6 +287,8 @@ bool Mover::PollFinished() {
       any = true;
     }
   }
+  last_poll_ = polled;
+  may_return_ = may_return_ || any;
   if (any) streams_.Sweep();
   if (any || !in_flight) {
     const auto now = Clock::now();
@@ -275,8 +328,8 @@ void Mover::Finish(Work* work) {
       DeclareUsers(c);
     }
   }
-  if (work->unknown) {
-    --unknown_in_flight_;
+  if (work->quiet()) {
+    --quiet_in_flight_;
     memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
   }
   if (work->stream->unrecorded) {
@@ -293,12 +346,18 @@ void Mover::DeclareUsers(Chunk& c) {
 }
 
 bool Mover::Ready(const Work& work) {
-  if (work.unknown) return moves_under_way_.load(std::memory_order_relaxed) == 0;
+  if (work.quiet() && moves_under_way_.load(std::memory_order_relaxed) != 0) return false;
+  return HasItsMemory(work);
+}
+
+bool Mover::HasItsMemory(const Work& work) {
   if (work.needs_arrival && !work.gave_up) return false;
   for (size_t i = 0; i < work.chunks.size(); ++i) {
     const Chunk& c = memory_.chunks()[work.chunks[i]];
     if (c.state == ChunkState::kMoving) return false;
     if (work.gave_up || c.state == ChunkState::kPinned || i >= work.wanted) continue;
+    // Work from before arming ends soon, and then its users are known.
+    if (settling_ != 0 && options_.traced && c.movable && !memory_.UsersKnown(c)) return false;
     if (work.kind == Work::Kind::kEvict) {
       if (c.on_device && Movable(c)) return false;
     } else if (!c.on_device && Movable(c) &&
@@ -385,7 +444,7 @@ void Mover::CheckDeadline() {
   if (!stuck && !starved) return;
   if (starved) starved_ = head_;
   for (Work* work : queue_) {
-    if (work->gave_up || work->unknown) continue;
+    if (work->gave_up || work->known == Known::kNothing) continue;
     work->gave_up = true;
     disturbed_ = true;
     ++stats_.deadlines;

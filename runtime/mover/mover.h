@@ -29,6 +29,8 @@
 #include "runtime/mover/gate.h"
 #include "runtime/mover/memory.h"
 #include "runtime/mover/streams.h"
+#include "runtime/placement/heat.h"
+#include "runtime/placement/kernel_history.h"
 #include "runtime/placement/planner.h"
 
 namespace vramspan {
@@ -36,6 +38,8 @@ namespace vramspan {
 struct MoverOptions {
   bool own_context = true;
   std::chrono::microseconds deadline{20000};
+  // Every call that submits work or destroys a stream passes through here.
+  bool traced = false;
 };
 
 // A piece of memory that work will touch.
@@ -51,6 +55,10 @@ struct MoverStatistics {
   uint64_t fetches = 0, evictions = 0, remaps = 0, moves_failed = 0;
   uint64_t hold_ns = 0, vmm_ns = 0, copy_in_ns = 0, copy_out_ns = 0;
   uint64_t unsettled_streams = 0;
+  Bytes bytes_in_place;   // Served from host memory to kernels.
+  uint64_t returned = 0;  // Chunks that came back though nothing asked for them.
+  uint64_t stall_drain_ns = 0, stall_copy_ns = 0, stall_vmm_ns = 0;
+  uint64_t trials = 0;  // Chunks left on the host to see what that costs.
 };
 
 class Mover {
@@ -63,10 +71,16 @@ class Mover {
   Mover& operator=(const Mover&) = delete;
 
   // The calling thread is about to submit work to `stream`. On success End must follow on the same
-  // thread; on failure nothing is open. `unknown` declares work whose memory nobody knows.
-  Status Begin(CUstream stream, absl::Span<const WorkRange> ranges, bool unknown);
+  // thread; on failure nothing is open.
+  // `kernel` stands for what is launched, where that is known: equal where the work is the same.
+  Status Begin(CUstream stream, absl::Span<const WorkRange> ranges, Known known = Known::kAll,
+               uint64_t kernel = 0);
   Status End(CUstream stream);
   Status Forget(CUstream stream);
+  // The calling thread is between Begin and End, of whichever mover.
+  static bool InScope();
+  // Work is recorded: ranges count from here on.
+  bool armed() const { return armed_.load(std::memory_order_acquire); }
 
   // Moves by request, ordered in `stream` as work is.
   Status Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream stream);
@@ -92,7 +106,8 @@ class Mover {
 
   // --- taking work in (mover_submit.cc) ---
   Status BeginFast(CUstream stream);
-  StatusOr<Work*> BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges, bool unknown);
+  StatusOr<Work*> BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges, Known known,
+                             uint64_t kernel);
   // Takes `work` in for `stream` (none: the host waits) and puts the hold into the stream.
   Status Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ranges);
   // The state of the calling thread's stream; without a lock where the thread remembers it.
@@ -102,6 +117,17 @@ class Mover {
   // Whether it may run as memory lies, without a look at anybody else.
   bool RunsAsItIs(const Work& work) VS_REQUIRES(memory_.mu);
   void CollectChunks(absl::Span<const WorkRange> ranges, Work* work) VS_REQUIRES(memory_.mu);
+  // Of what the work wants and lies on the host, leaves there what is as cheap there
+  // (mover_price.cc).
+  void Price(Work* work) VS_REQUIRES(memory_.mu);
+  // Whether a chunk that is served in place has been so often enough to take another's place.
+  bool WorthItsPlace(ChunkIndex index, const Chunk& c, Bytes* room, std::optional<double>* coldest)
+      VS_REQUIRES(memory_.mu);
+  // Notes what a released kernel finds where, and what came of it when it has finished.
+  void NoteRelease(Work* work) VS_REQUIRES(memory_.mu);
+  void NoteFinish(const Work& work, Clock::time_point now) VS_REQUIRES(memory_.mu);
+  // Hot host chunks for which there is room, while nothing else is to be done.
+  void Return(std::vector<ChunkIndex>* fetch) VS_REQUIRES(memory_.mu);
   void MarkReleased(Work* work) VS_REQUIRES(memory_.mu);
   void DropTwin(Chunk& c) VS_REQUIRES(memory_.mu);  // If it has one.
   void Cancel(Work* work);
@@ -115,10 +141,15 @@ class Mover {
   Status WaitArmed();
   // REQUIRES: all work from before arming is done.
   void SettleStreams() VS_EXCLUDES(memory_.mu);
+  // Marks the streams that carried work before arming, so that it is known when that is done.
+  // REQUIRES: the gate is closed, and no stream is destroyed without passing it.
+  void MarkUnrecorded() VS_EXCLUDES(memory_.mu);
   void UpdateTracking() VS_REQUIRES(memory_.mu);
 
   // --- the thread (mover.cc) ---
   void Loop();
+  // Puts the time since the last look on the account of what the head waits for.
+  void AccountStall() VS_EXCLUDES(memory_.mu);
   bool Round();
   void Pause();
   bool TryArm();
@@ -129,6 +160,8 @@ class Mover {
   static void DeclareUsers(Chunk& c);
   bool ReleaseReady() VS_REQUIRES(memory_.mu);
   bool Ready(const Work& work) VS_REQUIRES(memory_.mu);
+  // Ready, but for what moves beside it.
+  bool HasItsMemory(const Work& work) VS_REQUIRES(memory_.mu);
   void Release(Work* work) VS_REQUIRES(memory_.mu);
   void CheckDeadline() VS_REQUIRES(memory_.mu);
   // Waits on done_ until `condition` holds, and looks now and then whether the context still lives:
@@ -191,11 +224,17 @@ class Mover {
   int open_unknown_ VS_GUARDED_BY(memory_.mu) = 0;  // Open scopes that may name any chunk.
   uint64_t next_work_ VS_GUARDED_BY(memory_.mu) = 1;
   uint32_t open_works_ VS_GUARDED_BY(memory_.mu) = 0;  // Begun, not finished.
-  uint32_t unknown_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;
+  uint32_t quiet_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;
   bool any_twins_ VS_GUARDED_BY(memory_.mu) = false;       // False: no chunk has one.
   std::vector<uint32_t> marks_ VS_GUARDED_BY(memory_.mu);  // Scratch: position by chunk.
   uint32_t mark_base_ VS_GUARDED_BY(memory_.mu) = 1;
   MoverStatistics stats_ VS_GUARDED_BY(memory_.mu);
+  KernelHistory history_ VS_GUARDED_BY(memory_.mu);
+  Heat heat_ VS_GUARDED_BY(memory_.mu);
+  Clock::time_point last_poll_ VS_GUARDED_BY(memory_.mu);
+  Clock::time_point no_return_before_ VS_GUARDED_BY(memory_.mu);
+  bool may_return_ VS_GUARDED_BY(memory_.mu) =
+      false;  // Memory or work has gone since Return looked.
   Status error_ VS_GUARDED_BY(memory_.mu);
   Planner planner_ VS_GUARDED_BY(memory_.mu);
   bool stop_ VS_GUARDED_BY(memory_.mu) = false;
@@ -212,6 +251,9 @@ class Mover {
   std::deque<std::unique_ptr<Move>> forsaken_;
   Bytes moving_in_, moving_out_;
   Clock::time_point last_progress_;
+  Clock::time_point
+      stall_since_;         // The last look at what the head waits for; none: there was none.
+  uint64_t stall_vmm_ = 0;  // Time in VMM calls by then.
   Clock::time_point last_finish_;  // Of declared work, or when some was first in flight again.
   Clock::duration longest_{0};  // Work has been seen to run this long: longer than that is stuck.
   bool disturbed_ = false;      // Since work last finished: it took its time for other reasons.

@@ -93,7 +93,7 @@ bool Mover::GiveWayToUnknown() {
   if (open_unknown_ == 0) return false;
   const auto now = Clock::now();
   const auto stuck = absl::c_find_if(queue_, [&](const Work* work) {
-    return work->open && work->unknown && now - work->begun > kScopePatience;
+    return work->open && work->known == Known::kNothing && now - work->begun > kScopePatience;
   });
   if (stuck == queue_.end()) return false;
   for (auto it = queue_.begin(); it != stuck; ++it) {
@@ -105,7 +105,11 @@ bool Mover::GiveWayToUnknown() {
 
 bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
   // Work that may touch anything: it waits until nothing moves, so nothing more begins to.
-  if (unknown_in_flight_ != 0 || (!queue_.empty() && queue_.front()->unknown)) return false;
+  if (quiet_in_flight_ != 0) return false;
+  // Soon more memory may be moved, and nothing is to be given up before.
+  if (options_.traced && settling_ != 0) return false;
+  // More moves would only keep such work waiting.
+  if (!queue_.empty() && queue_.front()->quiet() && HasItsMemory(*queue_.front())) return false;
   if (!queue_.empty() && queue_.front()->id == starved_) return false;
   if (GiveWayToUnknown()) return false;
   const Bytes over = OverBudget();
@@ -132,7 +136,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   bool first = true;
   for (Work* work : queue_) {
     // What comes after work that may touch anything is not looked at before it has run.
-    if (work->unknown) break;
+    if (work->known == Known::kNothing) break;
     const bool leads = first;
     first = first && work->kind == Work::Kind::kEvict;
     if (work->kind == Work::Kind::kEvict) {
@@ -187,8 +191,11 @@ bool Mover::StartMoves() {
   bool any = false;
   {
     MutexLock lock(memory_.mu);
-    if (queue_.empty() && OverBudget().value == 0) return false;
-    const bool planned = PlanMoves(&evict, &fetch);
+    if (queue_.empty() && OverBudget().value == 0) {
+      if (!options_.traced) return false;
+      Return(&fetch);
+    }
+    const bool planned = fetch.empty() && PlanMoves(&evict, &fetch);
     any = planned && evict.empty() && fetch.empty();
   }
   const Bytes pipeline = PipelineBytes();
@@ -211,8 +218,9 @@ void Mover::ServeEvictions(ChunkIndex index) {
     if (work->kind != Work::Kind::kEvict) return;
     const auto end = work->chunks.begin() + static_cast<std::ptrdiff_t>(work->wanted);
     const auto it = std::find(work->chunks.begin(), end, index);
-    if (it != end)
-      std::iter_swap(it, work->chunks.begin() + static_cast<std::ptrdiff_t>(--work->wanted));
+    if (it == end) continue;
+    heat_.Reset(index);  // It is to stay there until it is used again.
+    std::iter_swap(it, work->chunks.begin() + static_cast<std::ptrdiff_t>(--work->wanted));
   }
 }
 
@@ -222,7 +230,7 @@ bool Mover::StartEvict(ChunkIndex index) {
     MutexLock lock(memory_.mu);
     Chunk& c = memory_.chunks()[index];
     if (!c.on_device || c.in_flight != 0 || c.state == ChunkState::kMoving || !Movable(c) ||
-        unknown_in_flight_ != 0) {
+        quiet_in_flight_ != 0) {
       return false;
     }
     move->chunk = index;
@@ -263,7 +271,7 @@ bool Mover::StartFetch(ChunkIndex index) {
     MutexLock lock(memory_.mu);
     Chunk& c = memory_.chunks()[index];
     if (c.on_device || c.in_flight != 0 || c.state == ChunkState::kMoving || !Movable(c) ||
-        unknown_in_flight_ != 0) {
+        quiet_in_flight_ != 0) {
       return false;
     }
     move->chunk = index;
@@ -455,7 +463,9 @@ void Mover::Settle(Move* move, bool changed) {
     c.on_device = move->in;
     if (move->in) {
       c.device_slot = move->device_slot;
-      const bool twin = !move->clean && (c.read_mostly || host_has_room);
+      // Work that may write anywhere takes all twins away.
+      const bool quiet = absl::c_any_of(queue_, [](const Work* work) { return work->quiet(); });
+      const bool twin = !move->clean && !quiet && (c.read_mostly || host_has_room);
       c.Transition(twin ? ChunkState::kDeviceTwin : ChunkState::kDevice);
       any_twins_ = any_twins_ || twin;
       if (!twin) {

@@ -48,7 +48,10 @@ bool Counts(const Work& work) { return work.kind != Work::Kind::kEvict; }
 
 }  // namespace
 
-Status Mover::Begin(CUstream stream, absl::Span<const WorkRange> ranges, bool unknown) {
+bool Mover::InScope() { return scope.mover != nullptr; }
+
+Status Mover::Begin(CUstream stream, absl::Span<const WorkRange> ranges, Known known,
+                    uint64_t kernel) {
   if (scope.mover != nullptr) {
     return absl::FailedPreconditionError(
         "this thread has a work scope open already: scopes do not nest, end it first");
@@ -59,7 +62,7 @@ Status Mover::Begin(CUstream stream, absl::Span<const WorkRange> ranges, bool un
   if (!armed_.load(std::memory_order_acquire)) [[likely]] {
     status = BeginFast(stream);
   } else {
-    StatusOr<Work*> begun = BeginArmed(stream, ranges, unknown);
+    StatusOr<Work*> begun = BeginArmed(stream, ranges, known, kernel);
     status = begun.status();
     if (begun.ok()) work = *begun;
   }
@@ -105,8 +108,8 @@ StatusOr<StreamState*> Mover::StateOf(CUstream stream) {
   return state;
 }
 
-StatusOr<Work*> Mover::BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges,
-                                  bool unknown) {
+StatusOr<Work*> Mover::BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges, Known known,
+                                  uint64_t kernel) {
   CUcontext current = nullptr;
   VS_RETURN_IF_ERROR(Check((*driver_)->CtxGetCurrent(&current), "cuCtxGetCurrent"));
   if (current != memory_.options().context) {
@@ -125,7 +128,8 @@ StatusOr<Work*> Mover::BeginArmed(CUstream stream, absl::Span<const WorkRange> r
   {
     MutexLock lock(memory_.mu);
     work = NewWork();
-    work->unknown = unknown;
+    work->known = known;
+    work->kernel = kernel;
   }
   VS_RETURN_IF_ERROR(Submit(work, stream, ranges));
   return work;
@@ -146,7 +150,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
   {
     MutexLock lock(memory_.mu);
     if (queue_.size() >= kMostHeld && !synchronous_.load(std::memory_order_relaxed) &&
-        (work->unknown ||
+        (work->known == Known::kNothing ||
          absl::c_any_of(ranges, [](const auto& r) { return !r.use.kernels_only; }))) {
       WaitUntil([this]() VS_NO_THREAD_SAFETY_ANALYSIS { return queue_.size() < kMostHeld; });
     }
@@ -160,7 +164,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
     }
     ++open_works_;
     ++stats_.works;
-    if (work->unknown) memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
+    if (work->quiet()) memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
     if (work->kind == Work::Kind::kScope && queue_.empty() && RunsAsItIs(*work)) {
       MarkReleased(work);
       if (state->in_flight.size() > kUnpolled) WakeThread();
@@ -298,7 +302,7 @@ Status Mover::WaitArmed() {
 }
 
 bool Mover::RunsAsItIs(const Work& work) {
-  if (work.unknown) return moves_under_way_.load(std::memory_order_relaxed) == 0;
+  if (work.quiet() && moves_under_way_.load(std::memory_order_relaxed) != 0) return false;
   for (size_t i = 0; i < work.chunks.size(); ++i) {
     const Chunk& c = memory_.chunks()[work.chunks[i]];
     if (c.state == ChunkState::kMoving) return false;
@@ -331,6 +335,7 @@ void Mover::CollectChunks(absl::Span<const WorkRange> ranges, Work* work) {
     memory_.ForEachChunk(range.ptr, range.size, add);
   }
   mark_base_ += static_cast<uint32_t>(work->chunks.size());
+  if (work->kernel != 0) Price(work);
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     if (work->uses[i].once) continue;
     std::swap(work->chunks[i], work->chunks[work->wanted]);
@@ -347,14 +352,15 @@ void Mover::MarkReleased(Work* work) {
       Chunk& c = memory_.chunks()[work->chunks[i]];
       VS_CHECK(c.in_flight != 0xffff);
       ++c.in_flight;
-      in_place = in_place || !c.on_device;
+      in_place = in_place || (!c.on_device && !work->uses[i].maybe);
       if (c.on_device) memory_.policy().OnUse(work->chunks[i]);
       if (work->uses[i].write) DropTwin(c);
     }
   }
   if (in_place && work->kind == Work::Kind::kScope) ++stats_.works_in_place;
-  if (work->unknown) {
-    ++unknown_in_flight_;
+  if (work->kernel != 0) NoteRelease(work);
+  if (work->quiet()) {
+    ++quiet_in_flight_;
     // It may write anywhere, so no host copy can be trusted to stay equal.
     for (uint32_t i = 1; any_twins_ && i < memory_.chunks().end(); ++i) {
       DropTwin(memory_.chunks()[ChunkIndex(i)]);
@@ -383,8 +389,8 @@ void Mover::Cancel(Work* work) {
     }
   }
   SetOpen(work, false);
-  if (work->released && work->unknown) --unknown_in_flight_;
-  if (work->unknown) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
+  if (work->released && work->quiet()) --quiet_in_flight_;
+  if (work->quiet()) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
   std::erase(queue_, work);
   std::erase(work->stream->held, work);
   std::erase(work->stream->in_flight, work);
@@ -410,7 +416,7 @@ void Mover::Recycle(Work* work) { spare_works_.push_back(work); }
 void Mover::SetOpen(Work* work, bool open) {
   if (work->open == open) return;
   work->open = open;
-  if (work->unknown) open_unknown_ += open ? 1 : -1;
+  if (work->known == Known::kNothing) open_unknown_ += open ? 1 : -1;
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     if (work->uses[i].kernels_only) continue;
     Chunk& c = memory_.chunks()[work->chunks[i]];
@@ -421,7 +427,7 @@ void Mover::SetOpen(Work* work, bool open) {
 Status Mover::WaitReachable(const Work& work) {
   const auto named = [&]() VS_NO_THREAD_SAFETY_ANALYSIS {
     if (unreachable_.empty() || synchronous_.load(std::memory_order_relaxed)) return false;
-    if (work.unknown) return true;
+    if (work.known == Known::kNothing) return true;
     for (size_t i = 0; i < work.chunks.size(); ++i) {
       if (!work.uses[i].kernels_only && absl::c_linear_search(unreachable_, work.chunks[i])) {
         return true;
@@ -461,6 +467,7 @@ void Mover::Wake() {
     want_arm_.store(true, std::memory_order_release);
   }
   MutexLock lock(memory_.mu);
+  may_return_ = true;
   WakeThread();
 }
 

@@ -36,9 +36,10 @@ struct StreamState {
   std::atomic<uint32_t>* reached = nullptr;
   CUdeviceptr hold_address = 0;
   CUdeviceptr reached_address = 0;
-  uint32_t holds = 0;           // The last hold's value.
-  std::deque<Work*> held;       // In the order of submission.
-  std::deque<Work*> in_flight;  // Released, not known to have finished.
+  uint32_t holds = 0;                                 // The last hold's value.
+  std::deque<Work*> held;                             // In the order of submission.
+  std::deque<Work*> in_flight;                        // Released, not known to have finished.
+  std::chrono::steady_clock::time_point last_finish;  // Seen; of its last finished work.
   bool unrecorded = false;  // Carried work before arming and none since: when that ends is unknown.
   bool forgotten = false;   // The program gave the handle up; goes when nothing is left.
   std::optional<uint32_t> settles_at;  // Forgotten while unrecorded: the mark that ends it.

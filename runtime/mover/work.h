@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/base/units.h"
+#include "runtime/placement/kernel_history.h"
 
 namespace vramspan {
 
@@ -21,14 +22,26 @@ struct Use {
   // Only kernels touch it. The driver looks up what copies and fills name when they are submitted,
   // and refuses what is not mapped just then; a kernel's arguments it never looks at.
   bool kernels_only = false;
-  bool once = false;  // Each byte at most once: served where it lies, never fetched for this work.
+  bool once = false;   // Each byte at most once: served where it lies, never fetched for this work.
+  bool maybe = false;  // May be touched, but most likely is not. With `once`.
+  uint16_t slot = LaunchSample::kSeveral;  // The argument of a kernel that names it.
 
   // For memory that is named twice.
   void Add(const Use& other) {
     write |= other.write;
     kernels_only &= other.kernels_only;
     once &= other.once;
+    if (maybe) slot = other.slot;
+    if (!other.maybe && slot != other.slot) slot = LaunchSample::kSeveral;
+    maybe &= other.maybe;
   }
+};
+
+// What is known of the memory that work touches.
+enum class Known : uint8_t {
+  kAll,   // Its ranges and no other: what they do not name may move while it runs.
+  kSome,  // Its ranges, and who knows what else: they are fetched, and nothing moves while it runs.
+  kNothing,  // It waits until nothing moves, and nothing moves while it runs.
 };
 
 struct Work {
@@ -42,7 +55,8 @@ struct Work {
 
   uint64_t id = 0;
   Kind kind = Kind::kScope;
-  bool unknown = false;  // Touches memory that nobody declared: nothing may move while it runs.
+  Known known = Known::kAll;
+  uint64_t kernel = 0;   // What the history knows it by; 0: not a kernel that was seen.
   bool gave_up = false;  // Is released with its memory wherever it is.
   bool held = false;     // Waits in the queue.
   bool open = false;     // Held, and its thread is between Begin and End.
@@ -56,14 +70,21 @@ struct Work {
   // stream has come this far, whatever the program did to the memory before is done. And behind it.
   std::optional<uint32_t> arrival;
   std::optional<uint32_t> end;
-  Clock::time_point begun;
+  Clock::time_point begun, released_at;
+  LaunchSample sample;             // What was served in place when it was released.
   std::vector<ChunkIndex> chunks;  // Each once; those that are to be on the device come first.
   size_t wanted = 0;               // How many these are.
   std::vector<Use> uses;           // By position in chunks.
 
+  // Nothing may move while it runs: it may touch any memory.
+  bool quiet() const { return known != Known::kAll; }
+
   void Reset() {
     kind = Kind::kScope;
-    unknown = gave_up = held = open = released = ended = pinned = needs_arrival = false;
+    known = Known::kAll;
+    kernel = 0;
+    sample = {};
+    gave_up = held = open = released = ended = pinned = needs_arrival = false;
     stream = nullptr;
     hold = 0;
     arrival.reset();

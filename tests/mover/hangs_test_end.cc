@@ -106,9 +106,10 @@ int RunAlone(const char* test) {
 
 class HangsContextDies : public Hangs {
  protected:
-  // Submits, behind the flag, a kernel that kills the context: an address that is the driver's, with
-  // nothing there. Ahead of all else, since a thread that is blocked inside the driver may keep
-  // others from submitting anything (seen on the H200: a copy from pageable memory behind a hold).
+  // Submits, behind the flag, a kernel that kills the context: an address that is the driver's,
+  // with nothing there. Ahead of all else, since a thread that is blocked inside the driver may
+  // keep others from submitting anything (seen on the H200: a copy from pageable memory behind a
+  // hold).
   void Doom(Flag* flag, CUstream stream) {
     CUdeviceptr nowhere = 0;
     ASSERT_CU(cu_.MemAddressReserve(&nowhere, kChunk, 0, 0, 0));

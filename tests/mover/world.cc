@@ -127,6 +127,8 @@ vramspanConfig Config(const RuntimeOptions& options) {
   config.host_memory = options.host_memory.c_str();
   config.chunk = "2MiB";
   config.policy = options.policy;
+  config.tracer = options.tracer;
+  config.overlap = options.overlap;
   config.arena = "16GiB";
   config.flags = options.flags | VRAMSPAN_CONFIG_QUIET;
   config.deadline_us = options.deadline_us;

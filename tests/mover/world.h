@@ -111,6 +111,8 @@ struct RuntimeOptions {
   uint32_t flags = 0;
   uint32_t deadline_us = 0;
   const char* policy = nullptr;
+  const char* tracer = "off";
+  const char* overlap = nullptr;
 };
 vramspanConfig Config(const RuntimeOptions& options);  // Points into `options`.
 

@@ -165,6 +165,7 @@ class Worker {
   }
 
   void Begin(int stream, std::initializer_list<vramspanRange> ranges) {
+    if (!s_.options->traced.empty()) return;
     // One in fifty declares nothing but that it is work.
     if (Pick(50) == 0) {
       Span(vramspanWorkBegin(s_.runtime, streams_[stream], nullptr, 0), "vramspanWorkBegin");
@@ -174,7 +175,11 @@ class Worker {
     }
     open_ = stream;
   }
-  void End(int stream) { Span(vramspanWorkEnd(s_.runtime, streams_[stream]), "vramspanWorkEnd"); }
+  void End(int stream) {
+    open_ = -1;
+    if (!s_.options->traced.empty()) return;
+    Span(vramspanWorkEnd(s_.runtime, streams_[stream]), "vramspanWorkEnd");
+  }
   vramspanRange RangeOf(const Array& a, Slice c, uint32_t access) {
     return {a.CellAt(c.at), c.n * kCellBytes, access, 0};
   }
@@ -357,9 +362,12 @@ class Worker {
       // The legacy stream does not wait for a non-blocking one.
       Check(d_.StreamSynchronize(streams_[0]), "cuStreamSynchronize");
       const vramspanRange range = RangeOf(a, c, VRAMSPAN_READ);
-      Span(vramspanWorkBegin(s_.runtime, nullptr, &range, 1), "vramspanWorkBegin");
+      const bool declare = s_.options->traced.empty();
+      if (declare) {
+        Span(vramspanWorkBegin(s_.runtime, nullptr, &range, 1), "vramspanWorkBegin");
+      }
       Check(s_.more.MemcpyDtoH(host_.data(), a.CellAt(at), n * kCellBytes), "cuMemcpyDtoH");
-      Span(vramspanWorkEnd(s_.runtime, nullptr), "vramspanWorkEnd");
+      if (declare) Span(vramspanWorkEnd(s_.runtime, nullptr), "vramspanWorkEnd");
     } else {
       Begin(a.stream, {RangeOf(a, c, VRAMSPAN_READ)});
       Check(d_.MemcpyDtoHAsync(host_.data(), a.CellAt(at), n * kCellBytes, streams_[a.stream]),
@@ -468,6 +476,8 @@ void Prepare(Shared& s) {
   config.struct_size = sizeof(config);
   config.device_memory = s.options->device_memory.c_str();
   config.policy = s.options->policy.c_str();
+  config.tracer = s.options->traced.empty() ? "off" : "cupti";
+  if (!s.options->traced.empty()) config.overlap = s.options->traced.c_str();
   config.chunk = s.options->chunk.c_str();
   config.flags = s.options->flags | VRAMSPAN_CONFIG_QUIET;
   config.arena = "256GiB";

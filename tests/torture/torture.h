@@ -22,6 +22,9 @@ struct TortureOptions {
   std::string policy = "lru";
   std::string chunk = "auto";
   uint32_t flags = 0;
+  // With "off" or "safe" nothing is declared: launches are traced, and overlap so. Pointers go into
+  // the middle of arrays at random, so what "all" trusts in does not hold.
+  std::string traced = {};
   bool progress = false;
 };
 

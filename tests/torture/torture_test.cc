@@ -70,6 +70,24 @@ TEST(Torture, SharedContext) {
   Expect(options);
 }
 
+// Nothing declared: what the launch tracer infers is all that the runtime knows.
+class TortureTraced : public testing::TestWithParam<const char*> {};
+
+TEST_P(TortureTraced, Runs) {
+  TortureOptions options;
+  options.seed = Seed(5);
+  options.operations = 60000 / kShare;
+  if (const char* seconds = std::getenv("VRAMSPAN_TORTURE_SECONDS")) {
+    options.operations = 0;
+    options.seconds = std::atof(seconds);
+  }
+  options.traced = GetParam();
+  Expect(options);
+}
+
+INSTANTIATE_TEST_SUITE_P(Overlap, TortureTraced, testing::Values("off", "safe"),
+                         [](const auto& each) { return std::string(each.param); });
+
 class TorturePolicy : public testing::TestWithParam<const char*> {};
 
 TEST_P(TorturePolicy, Runs) {

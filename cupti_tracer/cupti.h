@@ -1,0 +1,28 @@
+// The few functions of CUPTI that the tracer calls, looked up at run time: a machine without CUPTI
+// can load the tracer and is told what is missing.
+#ifndef VRAMSPAN_CUPTI_TRACER_CUPTI_H_
+#define VRAMSPAN_CUPTI_TRACER_CUPTI_H_
+
+#include <cupti.h>
+
+#include <string>
+
+namespace vramspan {
+
+struct Cupti {
+  decltype(&cuptiSubscribe) Subscribe = nullptr;
+  decltype(&cuptiUnsubscribe) Unsubscribe = nullptr;
+  decltype(&cuptiEnableCallback) EnableCallback = nullptr;
+  decltype(&cuptiGetResultString) GetResultString = nullptr;
+
+  std::string Text(CUptiResult result) const;
+};
+
+// Null, with a sentence in `error`, where there is none. Looks at what the process has loaded
+// already, VRAMSPAN_CUPTI, `preferred` (may be null), the loader's paths and the toolkit's usual
+// folders, in this order. Never closed.
+const Cupti* OpenCupti(const char* preferred, std::string* error);
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_CUPTI_TRACER_CUPTI_H_

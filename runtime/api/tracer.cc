@@ -1,0 +1,122 @@
+#include "runtime/api/tracer.h"
+
+#include <absl/hash/hash.h>
+#include <absl/strings/str_cat.h>
+
+#include <vector>
+
+#include "runtime/base/own_calls.h"
+
+namespace vramspan {
+namespace {
+
+// Filled by one call after the other of the thread; their memory is kept.
+struct Scratch {
+  Submission submission;
+  std::vector<InferredRange> inferred;
+  std::vector<WorkRange> ranges;
+};
+Scratch& MyScratch() {
+  thread_local Scratch scratch;
+  return scratch;
+}
+
+}  // namespace
+
+StatusOr<Overlap> ParseOverlap(std::string_view text) {
+  if (text == "off") return Overlap::kOff;
+  if (text == "safe") return Overlap::kSafe;
+  if (text == "all") return Overlap::kAll;
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text, "\" is no way to overlap: use off, safe or all"));
+}
+
+Tracer::Tracer(Decoder* decoder, Memory* memory, Mover* mover, Overlap overlap)
+    : decoder_(*decoder),
+      memory_(*memory),
+      mover_(*mover),
+      overlap_(overlap),
+      hidden_(memory->page_map().base(), memory->page_map().size()) {}
+
+bool Tracer::Enter(uint32_t call, const void* params) {
+  if (!mover_.armed()) [[likely]] {
+    if (Decoder::CopiesFromHost(call)) {
+      Submission& s = MyScratch().submission;
+      decoder_.Decode(call, params, &s);
+      for (const HostCopy& copy : s.host_copies) hidden_.Copied(copy);
+    }
+    return mover_.Begin(StreamOf(call, params), {}, Known::kSome).ok();
+  }
+  return EnterArmed(call, params);
+}
+
+bool Tracer::EnterArmed(uint32_t call, const void* params) {
+  Scratch& scratch = MyScratch();
+  Submission& s = scratch.submission;
+  decoder_.Decode(call, params, &s);
+  for (const HostCopy& copy : s.host_copies) hidden_.Copied(copy);
+  const bool launch = s.kind == Submission::Kind::kKernel || s.kind == Submission::Kind::kGraph;
+  (launch ? launches_ : copies_).fetch_add(1, std::memory_order_relaxed);
+  const auto allocation = [this](DevicePtr p) -> Extent {
+    const StatusOr<Allocation> a = memory_.Find(p);
+    return a.ok() ? Extent{a->base, a->reserved.value != 0 ? a->reserved : a->requested} : Extent{};
+  };
+  if (launch && !hidden_.empty()) {
+    const HiddenPointers::Extent extent = [](void* context, DevicePtr p) {
+      const Extent e = (*static_cast<decltype(allocation)*>(context))(p);
+      return e.base + e.size;
+    };
+    hidden_.Follow(&s, extent, const_cast<void*>(static_cast<const void*>(&allocation)));
+  }
+  sets_.Infer(s, overlap_ == Overlap::kSafe, allocation, &scratch.inferred);
+  touches_.fetch_add(s.touches.size(), std::memory_order_relaxed);
+
+  Known known = launch && overlap_ == Overlap::kOff ? Known::kSome : Known::kAll;
+  if (s.incomplete) known = Known::kSome;
+  if (s.kind == Submission::Kind::kUnknown) known = Known::kNothing;
+  if (launch && known != Known::kAll && scratch.inferred.empty()) {
+    launches_unknown_.fetch_add(1, std::memory_order_relaxed);
+  }
+  // What touches none of our memory is none of our business.
+  if (known == Known::kAll && scratch.inferred.empty()) return false;
+
+  scratch.ranges.clear();
+  // The same code over as much memory is taken for the same work.
+  uint64_t kernel = 0;
+  if (launch && s.code != nullptr) {
+    uint64_t bytes = 0;
+    for (const InferredRange& r : scratch.inferred) bytes += r.likely ? r.size.value : 0;
+    kernel = absl::HashOf(s.code, bytes) | 1;
+  }
+  for (const InferredRange& r : scratch.inferred) {
+    scratch.ranges.push_back({r.ptr,
+                              r.size,
+                              {.write = r.write,
+                               .kernels_only = launch,
+                               // Nothing is fetched for a copy, nor for what is merely possible.
+                               .once = !r.likely || (r.exact && !launch),
+                               .maybe = !r.likely,
+                               .slot = r.slot}});
+  }
+  const Status status = mover_.Begin(s.stream, scratch.ranges, known, kernel);
+  // The call is made all the same; nobody is there to be told but who asks for background errors.
+  if (!status.ok()) memory_.driver().Note(status);
+  return status.ok();
+}
+
+void Tracer::Exit(CUstream stream) { memory_.driver().Note(mover_.End(stream)); }
+
+void Tracer::StreamGoes(CUstream stream) { memory_.driver().Note(mover_.Forget(stream)); }
+
+void Tracer::Freed(DevicePtr base, Bytes size) {
+  sets_.Forget(base);
+  hidden_.Forget(base, size);
+}
+
+TracerStatistics Tracer::statistics() const {
+  return {launches_.load(std::memory_order_relaxed), copies_.load(std::memory_order_relaxed),
+          launches_unknown_.load(std::memory_order_relaxed),
+          touches_.load(std::memory_order_relaxed)};
+}
+
+}  // namespace vramspan

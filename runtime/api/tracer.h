@@ -1,0 +1,70 @@
+// A runtime's eyes: what the program submits becomes work that the mover knows, as if the program
+// had declared it.
+//
+// How far the inference is trusted (Overlap) says what may be remapped beside running work:
+//  - kOff: nothing. The inferred chunks are fetched, and everything else waits until the device is
+//    quiet, so that a kernel may reach any memory by ways nobody saw.
+//  - kSafe: what no running work's parameters point into, whole allocations at a time, pointers
+//  that
+//    were seen on their way to device memory included.
+//  - kAll: what no running work is likely to touch. A kernel that goes beyond that may fault.
+//
+// Threads: any.
+#ifndef VRAMSPAN_RUNTIME_API_TRACER_H_
+#define VRAMSPAN_RUNTIME_API_TRACER_H_
+
+#include <atomic>
+#include <string_view>
+
+#include "runtime/mover/mover.h"
+#include "runtime/observe/decoder.h"
+#include "runtime/observe/hidden_pointers.h"
+#include "runtime/observe/working_sets.h"
+
+namespace vramspan {
+
+enum class Overlap : uint8_t { kOff, kSafe, kAll };
+// InvalidArgument names the text and lists what there is.
+StatusOr<Overlap> ParseOverlap(std::string_view text);
+
+struct TracerStatistics {
+  uint64_t launches = 0;          // Seen while work was recorded: kernels and graphs.
+  uint64_t copies = 0;            // The same: copies and fills.
+  uint64_t launches_unknown = 0;  // Of the launches: memory that could not be told.
+  uint64_t touches = 0;           // Pointers and ranges into our memory that they named.
+};
+
+class Tracer {
+ public:
+  // All outlive the tracer.
+  Tracer(Decoder* decoder, Memory* memory, Mover* mover, Overlap overlap);
+
+  // The calling thread is about to make a call that submits work. True: Exit must follow.
+  bool Enter(uint32_t call, const void* params);
+  void Exit(CUstream stream);
+  // The stream is about to be destroyed.
+  void StreamGoes(CUstream stream);
+  void Freed(DevicePtr base, Bytes size);
+  void GoBlind() { memory_.GoBlind(); }
+
+  // The stream of the call that Enter returned true for.
+  static CUstream StreamOf(uint32_t call, const void* params) {
+    return Decoder::StreamOf(call, params);
+  }
+  TracerStatistics statistics() const;
+
+ private:
+  bool EnterArmed(uint32_t call, const void* params);
+
+  Decoder& decoder_;
+  Memory& memory_;
+  Mover& mover_;
+  const Overlap overlap_;
+  WorkingSets sets_;
+  HiddenPointers hidden_;
+  std::atomic<uint64_t> launches_{0}, copies_{0}, launches_unknown_{0}, touches_{0};
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_API_TRACER_H_

@@ -1,0 +1,222 @@
+#include "runtime/api/tracing.h"
+
+#include <absl/strings/str_cat.h>
+#include <cupti_driver_cbid.h>
+#include <dlfcn.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <vector>
+
+#include "runtime/base/log.h"
+#include "runtime/base/own_calls.h"
+#include "runtime/observe/launch_source.h"
+
+namespace vramspan {
+namespace {
+
+constexpr const char* kTracerLibrary = "libvramspan_cupti_tracer.so";
+
+struct Entry {
+  std::atomic<CUcontext> context{nullptr};
+  std::atomic<Tracer*> tracer{nullptr};
+};
+
+struct State {
+  Mutex mu;
+  std::shared_ptr<const Driver> driver VS_GUARDED_BY(mu);
+  Status started VS_GUARDED_BY(mu) = absl::UnavailableError("not started");
+  std::vector<uint32_t> calls;
+  vramspanLaunchSink sink{};
+  std::atomic<Decoder*> decoder{nullptr};  // Never taken apart: calls may be under way.
+  std::array<Entry, Tracing::kMost> entries;
+  std::atomic<bool> sees{false};
+};
+
+State& TheState() {
+  static State* state = new State;  // Calls may come until the process is gone.
+  return *state;
+}
+
+Tracer* TracerOf(CUcontext context) {
+  for (Entry& e : TheState().entries) {
+    if (e.context.load(std::memory_order_acquire) == context) {
+      return e.tracer.load(std::memory_order_acquire);
+    }
+  }
+  return nullptr;
+}
+
+bool DestroysStream(uint32_t call) {
+  return call == CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy ||
+         call == CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2;
+}
+
+void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token) {
+  if (OwnCalls::Now()) return;
+  const CallClass call_class = Decoder::ClassOf(call);
+  if (call_class == CallClass::kSubmits) {
+    if (context == nullptr || Mover::InScope()) return;
+    Tracer* const tracer = TracerOf(context);
+    if (tracer == nullptr) return;
+    const OwnCalls own;
+    if (tracer->Enter(call, params)) *token = reinterpret_cast<uintptr_t>(tracer);
+    return;
+  }
+  const OwnCalls own;
+  if (DestroysStream(call)) {
+    if (Tracer* const tracer = TracerOf(context); tracer != nullptr) {
+      tracer->StreamGoes(*static_cast<const CUstream*>(params));  // The one parameter there is.
+    }
+  } else if (call_class == CallClass::kDefines) {
+    TheState().decoder.load(std::memory_order_acquire)->Before(call, params);
+  }
+}
+
+void Exit(uint32_t call, const void* params, CUresult result, uint64_t token) {
+  if (token != 0) {
+    const OwnCalls own;
+    reinterpret_cast<Tracer*>(static_cast<uintptr_t>(token))->Exit(Tracer::StreamOf(call, params));
+    return;
+  }
+  if (OwnCalls::Now() || Decoder::ClassOf(call) != CallClass::kDefines) return;
+  const OwnCalls own;
+  TheState().decoder.load(std::memory_order_acquire)->Learn(call, params, result);
+}
+
+void Lost(const char* why) {
+  State& state = TheState();
+  state.sees.store(false, std::memory_order_release);
+  {
+    MutexLock lock(state.mu);
+    for (Entry& e : state.entries) {
+      if (Tracer* const tracer = e.tracer.load(std::memory_order_relaxed)) tracer->GoBlind();
+    }
+  }
+  Log(LogLevel::kWarning,
+      absl::StrCat("launches are not seen any more (", why, "): memory stays where it is"));
+}
+
+// The folder of the file that this code is in.
+std::string OwnFolder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&OwnFolder), &info) == 0 || info.dli_fname == nullptr) {
+    return {};
+  }
+  const std::string path = info.dli_fname;
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
+}
+
+StatusOr<vramspanLaunchSourceStart_t> OpenTracer() {
+  std::vector<std::string> paths;
+  if (const char* path = std::getenv("VRAMSPAN_CUPTI_TRACER"); path != nullptr && *path != '\0') {
+    paths = {path};
+  } else {
+    const std::string own = OwnFolder();
+    // Beside a shared libvramspan, beside the library folder of a program that carries us, else
+    // wherever the loader looks.
+    paths = {own + kTracerLibrary, own + "../lib/" + kTracerLibrary, kTracerLibrary};
+  }
+  std::string errors;
+  for (const std::string& path : paths) {
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      const char* error = dlerror();
+      absl::StrAppend(&errors, errors.empty() ? "" : "; ", error != nullptr ? error : path);
+      continue;
+    }
+    void* start = dlsym(library, VRAMSPAN_LAUNCH_SOURCE_START);
+    if (start != nullptr) return reinterpret_cast<vramspanLaunchSourceStart_t>(start);
+    absl::StrAppend(&errors, errors.empty() ? "" : "; ", path, " is no launch tracer");
+  }
+  return absl::UnavailableError(absl::StrCat("the launch tracer cannot be opened (", errors,
+                                             "): set VRAMSPAN_CUPTI_TRACER to the path of ",
+                                             kTracerLibrary));
+}
+
+}  // namespace
+
+StatusOr<LaunchSource> ParseLaunchSource(std::string_view text) {
+  if (text == "auto") return LaunchSource::kAuto;
+  if (text == "cupti") return LaunchSource::kCupti;
+  if (text == "off") return LaunchSource::kOff;
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text, "\" is no launch source: use auto, cupti or off"));
+}
+
+Tracing& Tracing::Get() {
+  static Tracing tracing;
+  return tracing;
+}
+
+Decoder* Tracing::decoder() { return TheState().decoder.load(std::memory_order_acquire); }
+
+bool Tracing::sees() const { return TheState().sees.load(std::memory_order_acquire); }
+
+Status Tracing::Start(const std::shared_ptr<const Driver>& driver) {
+  State& state = TheState();
+  MutexLock lock(state.mu);
+  if (state.driver != nullptr && state.driver->path() != driver->path()) {
+    return absl::FailedPreconditionError(absl::StrCat("launches of ", state.driver->path(),
+                                                      " are traced in this process already, so ",
+                                                      driver->path(), " cannot be"));
+  }
+  if (state.started.ok()) return state.started;
+  if (state.driver == nullptr) {
+    state.driver = driver;
+    state.decoder.store(new Decoder(driver), std::memory_order_release);
+    for (const CallClass c : {CallClass::kSubmits, CallClass::kDefines}) {
+      for (const uint32_t call : Decoder::CallsOf(c)) state.calls.push_back(call);
+    }
+    state.calls.push_back(CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy);
+    state.calls.push_back(CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2);
+    state.sink = {.version = VRAMSPAN_LAUNCH_SOURCE_VERSION,
+                  .count = static_cast<uint32_t>(state.calls.size()),
+                  .calls = state.calls.data(),
+                  .enter = &Enter,
+                  .exit = &Exit,
+                  .lost = &Lost};
+  }
+  const StatusOr<vramspanLaunchSourceStart_t> start = OpenTracer();
+  if (!start.ok()) return state.started = start.status();
+  // A driver that was given by its path has its CUPTI beside it.
+  std::string cupti;
+  if (const size_t slash = driver->path().rfind('/'); slash != std::string::npos) {
+    cupti = driver->path().substr(0, slash + 1) + "libcupti.so.13";
+  }
+  char error[512] = "";
+  if ((*start)(&state.sink, cupti.empty() ? nullptr : cupti.c_str(), error, sizeof(error)) != 0) {
+    return state.started = absl::UnavailableError(error);
+  }
+  state.sees.store(true, std::memory_order_release);
+  return state.started = absl::OkStatus();
+}
+
+Status Tracing::Add(CUcontext context, Tracer* tracer, DevicePtr arena, Bytes size) {
+  State& state = TheState();
+  MutexLock lock(state.mu);
+  for (Entry& e : state.entries) {
+    if (e.tracer.load(std::memory_order_relaxed) != nullptr) continue;
+    decoder()->AddArena(arena, size);
+    e.tracer.store(tracer, std::memory_order_release);
+    e.context.store(context, std::memory_order_release);
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("launches are traced for ", kMost, " runtimes already, and no more"));
+}
+
+void Tracing::Remove(Tracer* tracer, DevicePtr arena) {
+  State& state = TheState();
+  MutexLock lock(state.mu);
+  for (Entry& e : state.entries) {
+    if (e.tracer.load(std::memory_order_relaxed) != tracer) continue;
+    e.context.store(nullptr, std::memory_order_release);
+    e.tracer.store(nullptr, std::memory_order_release);
+    decoder()->RemoveArena(arena);
+  }
+}
+
+}  // namespace vramspan

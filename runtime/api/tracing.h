@@ -1,0 +1,51 @@
+// The process's one launch source, and which runtime a call belongs to: the one whose context is
+// current in it.
+//
+// A source is started when the first runtime asks for it and stays for as long as the process
+// lives. Calls of our own (OwnCalls), of threads inside a declared scope, and of contexts without a
+// runtime pass by.
+//
+// Threads: any. A runtime is taken out before it is destroyed, when no call of its context is under
+// way (as vramspanDestroy demands).
+#ifndef VRAMSPAN_RUNTIME_API_TRACING_H_
+#define VRAMSPAN_RUNTIME_API_TRACING_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/api/tracer.h"
+
+namespace vramspan {
+
+enum class LaunchSource : uint8_t {
+  kAuto,   // cupti where it works, else none
+  kCupti,  // an error where it does not work
+  kOff,
+};
+// InvalidArgument names the text and lists what there is.
+StatusOr<LaunchSource> ParseLaunchSource(std::string_view text);
+
+class Tracing {
+ public:
+  static Tracing& Get();
+
+  // Starts the source for a driver, if it is not running. An error says why it cannot.
+  Status Start(const std::shared_ptr<const Driver>& driver);
+  // Null before Start.
+  Decoder* decoder();
+
+  // At most kMost runtimes are traced. ResourceExhausted beyond that.
+  static constexpr size_t kMost = 16;
+  Status Add(CUcontext context, Tracer* tracer, DevicePtr arena, Bytes size);
+  void Remove(Tracer* tracer, DevicePtr arena);
+  // False when the source was lost to another tool.
+  bool sees() const;
+
+ private:
+  Tracing() = default;
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_API_TRACING_H_

@@ -1,0 +1,155 @@
+// What traced kernels teach: where each finds its memory when it is let go, how long it then runs,
+// and so what the next launch of it should have moved (placement/kernel_history.h). And the way
+// back: what is hot and on the host, when there is room.
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "runtime/mover/mover.h"
+
+namespace vramspan {
+namespace {
+
+// A duration is believed when the looks at the stream's mark were so much closer together.
+constexpr int kResolution = 8;
+// Served in place so often, decayed, before it is worth a move: a move costs about as much as being
+// served once, and the place must be earned twice over, or equals would take turns.
+constexpr double kEarned = 2;
+// Between two searches for chunks that might come back, and the heat they must have.
+constexpr std::chrono::milliseconds kReturnPeriod{5};
+constexpr double kWarm = 0.125;
+constexpr size_t kReturnedAtOnce = 32;
+
+}  // namespace
+
+void Mover::Price(Work* work) {
+  struct Argument {
+    uint16_t slot;
+    Bytes remote;
+    KernelHistory::Verdict verdict;
+  };
+  Argument arguments[KernelHistory::kArguments];
+  size_t count = 0;
+  const auto find = [&](uint16_t slot) {
+    const auto end = std::begin(arguments) + count;
+    const auto it =
+        std::find_if(std::begin(arguments), end, [&](const Argument& a) { return a.slot == slot; });
+    return it == end ? nullptr : &*it;
+  };
+  work->sample.kernel = work->kernel;
+  for (size_t i = 0; i < work->chunks.size(); ++i) {
+    const Use& use = work->uses[i];
+    const Chunk& c = memory_.chunks()[work->chunks[i]];
+    if (use.once || c.on_device || !Movable(c) || use.slot == LaunchSample::kSeveral) continue;
+    Argument* argument = find(use.slot);
+    if (argument == nullptr) {
+      if (count == std::size(arguments)) continue;
+      argument = &arguments[count++];
+      *argument = {use.slot, Bytes(0), KernelHistory::Verdict::kMove};
+    }
+    argument->remote += c.size();
+  }
+  if (count == 0) return;
+  for (size_t i = 0; i < count; ++i) {
+    arguments[i].verdict = history_.For(work->kernel, arguments[i].slot, arguments[i].remote);
+  }
+  Bytes room = memory_.device_pool().available();
+  std::optional<double> coldest;
+  bool tried = false;
+  for (size_t i = work->chunks.size(); i-- > 0;) {
+    Use& use = work->uses[i];
+    const ChunkIndex index = work->chunks[i];
+    const Chunk& c = memory_.chunks()[index];
+    if (use.once || c.on_device || !Movable(c)) continue;
+    const Argument* argument = find(use.slot);
+    if (argument == nullptr) continue;
+    if (argument->verdict == KernelHistory::Verdict::kServe) {
+      use.once = !WorthItsPlace(index, c, &room, &coldest);
+    } else if (argument->verdict == KernelHistory::Verdict::kTry && !tried && count == 1) {
+      // One argument, one chunk: what that adds is the trial's doing.
+      use.once = tried = true;
+      ++stats_.trials;
+    }
+  }
+}
+
+bool Mover::WorthItsPlace(ChunkIndex index, const Chunk& c, Bytes* room,
+                          std::optional<double>* coldest) {
+  if (c.size() <= *room) {
+    *room -= c.size();
+    return true;
+  }
+  const double heat = heat_.Of(index);
+  if (heat < kEarned) return false;
+  if (!coldest->has_value()) {
+    // The heat of the chunk that would leave.
+    memory_.policy().OfferVictims([&](ChunkIndex victim) VS_NO_THREAD_SAFETY_ANALYSIS {
+      const Chunk& v = memory_.chunks()[victim];
+      if (!Movable(v) || !v.on_device) return false;
+      *coldest = heat_.Of(victim);
+      return true;
+    });
+    if (!coldest->has_value()) *coldest = heat;
+  }
+  return heat > Heat::kClearly * **coldest + kEarned;
+}
+
+void Mover::NoteRelease(Work* work) {
+  LaunchSample& sample = work->sample;
+  bool first = true;
+  for (size_t i = 0; i < work->chunks.size(); ++i) {
+    const Use& use = work->uses[i];
+    if (use.maybe) continue;
+    const Chunk& c = memory_.chunks()[work->chunks[i]];
+    heat_.Use(work->chunks[i], c.size());
+    sample.touched += c.size();
+    if (c.on_device) continue;
+    sample.remote += c.size();
+    sample.slot = first || sample.slot == use.slot ? use.slot : LaunchSample::kSeveral;
+    first = false;
+  }
+  stats_.bytes_in_place += sample.remote;
+  work->released_at = Clock::now();
+}
+
+void Mover::NoteFinish(const Work& work, Clock::time_point now) {
+  const auto began = std::max(work.released_at, work.stream->last_finish);
+  const auto took = now - began;
+  if (took <= Clock::duration::zero() || (now - last_poll_) * kResolution > took) return;
+  LaunchSample sample = work.sample;
+  sample.kernel = work.kernel;
+  sample.nanoseconds = static_cast<uint64_t>(took.count());
+  history_.Record(sample);
+}
+
+void Mover::Return(std::vector<ChunkIndex>* fetch) {
+  const auto now = Clock::now();
+  if (!may_return_ || now < no_return_before_ || quiet_in_flight_ != 0 || !moves_.empty()) return;
+  no_return_before_ = now + kReturnPeriod;
+  may_return_ = false;
+  Bytes room = memory_.device_pool().available();
+  if (room < ChunkBytes(kMinChunkLog2)) return;
+  std::vector<std::pair<double, ChunkIndex>> warm;
+  for (uint32_t i = 1; i < memory_.chunks().end(); ++i) {
+    const ChunkIndex index(i);
+    const Chunk& c = memory_.chunks()[index];
+    if (c.state != ChunkState::kHost || c.in_flight != 0 || !Movable(c) || ServedInPlace(c))
+      continue;
+    const double heat = heat_.Of(index);
+    if (heat >= kWarm) warm.emplace_back(heat, index);
+  }
+  std::sort(warm.begin(), warm.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second.value < b.second.value;
+  });
+  for (const auto& [heat, index] : warm) {
+    const Bytes size = memory_.chunks()[index].size();
+    if (fetch->size() == kReturnedAtOnce) break;
+    if (size > room) continue;
+    room -= size;
+    fetch->push_back(index);
+  }
+  may_return_ = fetch->size() == kReturnedAtOnce;
+  stats_.returned += fetch->size();
+}
+
+}  // namespace vramspan

@@ -1,0 +1,89 @@
+#include "runtime/placement/kernel_history.h"
+
+#include <algorithm>
+
+namespace vramspan {
+namespace {
+
+// A sample's weight against those before it.
+constexpr double kNew = 0.25;
+// Below this the remote part is lost in the noise of the kernel's own time.
+constexpr double kVisible = 0.02;
+// Resident launches seen before a trial is made: the first ones load and warm up.
+constexpr uint32_t kSettled = 3;
+
+size_t Width(Bytes remote) { return remote > KernelHistory::kWide ? 1 : 0; }
+
+}  // namespace
+
+KernelHistory::Kernel& KernelHistory::Find(uint64_t kernel) {
+  if (const auto it = kernels_.find(kernel); it != kernels_.end()) {
+    by_age_.splice(by_age_.end(), by_age_, it->second.age);
+    return it->second;
+  }
+  if (kernels_.size() == kMost) {
+    kernels_.erase(by_age_.front());
+    by_age_.pop_front();
+  }
+  Kernel& made = kernels_[kernel];
+  made.age = by_age_.insert(by_age_.end(), kernel);
+  return made;
+}
+
+KernelHistory::Argument& KernelHistory::ArgumentOf(Kernel& kernel, uint16_t slot) {
+  for (Argument& a : kernel.arguments) {
+    if (!a.used) {
+      a.used = true;
+      a.slot = slot;
+    }
+    if (a.slot == slot) return a;
+  }
+  return kernel.arguments.back();
+}
+
+void KernelHistory::Record(const LaunchSample& sample) {
+  Kernel& kernel = Find(sample.kernel);
+  const auto time = static_cast<double>(sample.nanoseconds);
+  if (sample.remote.value == 0) {
+    // Slower than before for a while, because of what ran beside it: the fast ones tell the truth.
+    const double weight = time < kernel.resident ? 2 * kNew : kNew / 4;
+    kernel.resident =
+        kernel.resident_samples == 0 ? time : kernel.resident + weight * (time - kernel.resident);
+    ++kernel.resident_samples;
+    return;
+  }
+  if (sample.slot == LaunchSample::kSeveral) return;
+  // A kernel whose memory never fits has no resident time; no kernel is faster than its memory.
+  const double resident =
+      kernel.resident_samples != 0
+          ? kernel.resident
+          : static_cast<double>((sample.touched - sample.remote).value) / prices_.device_gb_per_s;
+  const double once = prices_.ServeNanoseconds(sample.remote);
+  Argument& argument = ArgumentOf(kernel, sample.slot);
+  const size_t width = Width(sample.remote);
+  double passes = std::max(0.0, time - resident) / once;
+  // Too small a part to be seen: what it costs does not matter either.
+  if (once < kVisible * resident) passes = std::min(passes, 1.0);
+  argument.passes[width] = argument.trials[width] == 0
+                               ? passes
+                               : argument.passes[width] + kNew * (passes - argument.passes[width]);
+  if (argument.trials[width] < 0xff) ++argument.trials[width];
+}
+
+KernelHistory::Verdict KernelHistory::For(uint64_t id, uint16_t slot, Bytes remote) {
+  Kernel& kernel = Find(id);
+  const Argument& argument = ArgumentOf(kernel, slot);
+  size_t width = Width(remote);
+  if (argument.trials[width] < kTrials && argument.trials[0] >= kTrials) {
+    // Wide access can only be dearer than narrow access is.
+    if (argument.passes[0] > prices_.MostPasses()) return Verdict::kMove;
+    // The first launch that serves so much shows what it costs.
+    return Verdict::kServe;
+  }
+  if (argument.trials[width] < kTrials) {
+    return kernel.resident_samples >= kSettled ? Verdict::kTry : Verdict::kMove;
+  }
+  return argument.passes[width] <= prices_.MostPasses() ? Verdict::kServe : Verdict::kMove;
+}
+
+}  // namespace vramspan

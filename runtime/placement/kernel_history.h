@@ -1,0 +1,83 @@
+// What earlier launches of a kernel proved: how long it runs with its memory on the device, and how
+// often each byte of an argument crosses the bus when it is served in place. From that, whether the
+// next launch should have the argument moved first.
+//
+// The measure is `passes`: the time that the remote part added, over the time of streaming it once.
+// About 1 for a kernel that reads each byte once (or less, where other work hides it), 79 for a
+// GEMM that re-reads its weights (measured), tens for random access beyond what the GPU's TLB
+// reaches, which begins at about 1 GiB: more remote memory than that is a case of its own.
+//
+// An unknown kernel's memory is moved: that costs at most about twice what serving it would, and
+// serving the wrong kernel in place costs up to 79 times. Once its resident time is known, one
+// chunk of an argument is served in place as a trial, again and again until a few trials agree;
+// what cannot be told from those (too small beside the kernel's time) counts as cheap.
+//
+// Bounded: kMost kernels; the least recently launched goes. Pure and deterministic. Threads: not
+// safe.
+#ifndef VRAMSPAN_RUNTIME_PLACEMENT_KERNEL_HISTORY_H_
+#define VRAMSPAN_RUNTIME_PLACEMENT_KERNEL_HISTORY_H_
+
+#include <array>
+#include <cstdint>
+#include <list>
+#include <unordered_map>
+
+#include "runtime/placement/prices.h"
+
+namespace vramspan {
+
+// One finished launch.
+struct LaunchSample {
+  static constexpr uint16_t kSeveral = 0xffff;
+
+  uint64_t kernel = 0;       // Code and shape of the launch: equal where the work is the same.
+  uint16_t slot = kSeveral;  // The argument that was partly remote, if it was the only one.
+  Bytes touched;             // All of its likely memory.
+  Bytes remote;              // Of that, served in place.
+  uint64_t nanoseconds = 0;
+};
+
+class KernelHistory {
+ public:
+  enum class Verdict : uint8_t {
+    kMove,   // Worth moving, or not known yet.
+    kTry,    // Serve one chunk in place and see.
+    kServe,  // As cheap where it lies.
+  };
+  static constexpr size_t kMost = 4096;
+  static constexpr size_t kArguments = 8;  // Told apart in one kernel; the others share the last.
+  static constexpr Bytes kWide = GiB(1);   // Remote memory beyond this is a case of its own.
+  static constexpr int kTrials = 3;        // That must agree.
+
+  explicit KernelHistory(const Prices& prices) : prices_(prices) {}
+
+  void Record(const LaunchSample& sample);
+  // For a launch of which `remote` bytes of the argument would be served in place.
+  Verdict For(uint64_t kernel, uint16_t slot, Bytes remote);
+  size_t size() const { return kernels_.size(); }
+
+ private:
+  struct Argument {
+    uint16_t slot = 0;
+    bool used = false;
+    std::array<double, 2> passes{};  // Smoothed; narrow and wide.
+    std::array<uint8_t, 2> trials{};
+  };
+  struct Kernel {
+    double resident = 0;  // Nanoseconds, smoothed; 0: never seen with all its memory there.
+    uint32_t resident_samples = 0;
+    std::array<Argument, kArguments> arguments;
+    std::list<uint64_t>::iterator age;
+  };
+
+  Kernel& Find(uint64_t kernel);
+  static Argument& ArgumentOf(Kernel& kernel, uint16_t slot);
+
+  const Prices prices_;
+  std::unordered_map<uint64_t, Kernel> kernels_;
+  std::list<uint64_t> by_age_;  // The least recently launched first.
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_PLACEMENT_KERNEL_HISTORY_H_

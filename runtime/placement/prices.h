@@ -1,0 +1,29 @@
+// What it costs to touch a byte where it lies, and to move it first: the figures that decisions are
+// made with. Per device; the defaults were measured on an H100 over PCIe 5 (docs/measurements.md).
+#ifndef VRAMSPAN_RUNTIME_PLACEMENT_PRICES_H_
+#define VRAMSPAN_RUNTIME_PLACEMENT_PRICES_H_
+
+#include "runtime/base/units.h"
+
+namespace vramspan {
+
+struct Prices {
+  double serve_gb_per_s = 51;  // A kernel that streams through host memory.
+  // Moved in, while as much is moved out: what a kernel's memory pays for its place, since what
+  // leaves for it was most likely written.
+  double move_gb_per_s = 37;
+  double device_gb_per_s = 3000;  // A kernel that streams through device memory.
+
+  double ServeNanoseconds(Bytes bytes) const {
+    return static_cast<double>(bytes.value) / serve_gb_per_s;
+  }
+  double MoveNanoseconds(Bytes bytes) const {
+    return static_cast<double>(bytes.value) / move_gb_per_s;
+  }
+  // A byte that crosses the bus more often than this in one launch had better be moved.
+  double MostPasses() const { return serve_gb_per_s / move_gb_per_s; }
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_PLACEMENT_PRICES_H_
