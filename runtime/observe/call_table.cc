@@ -6,6 +6,7 @@
 #include "runtime/observe/call_fields.h"
 #include "runtime/observe/call_params.h"
 #include "runtime/observe/graph_fields.h"
+#include "runtime/observe/object_fields.h"
 
 namespace vramspan {
 namespace {
@@ -187,6 +188,17 @@ constexpr Table MakeTable() {
   VS_LEARNS(cuGraphExecChildGraphNodeSetParams, SetNode);
   VS_LEARNS(cuGraphExecNodeSetParams, SetNode);
   VS_FORGETS(cuGraphExecDestroy, ForgetGraph<cuGraphExecDestroy_params>);
+
+  // Objects that stand for memory.
+  VS_LEARNS(cuTexObjectCreate, MakeTexture);
+  VS_FORGETS(cuTexObjectDestroy, ForgetTexture<cuTexObjectDestroy_params>);
+  VS_LEARNS(cuTexRefSetAddress_v2, BindTexture);
+  VS_LEARNS(cuTexRefSetAddress2D_v2, BindTexture);
+  VS_LEARNS(cuTexRefSetAddress2D_v3, BindTexture);
+  VS_LEARNS(cuTensorMapEncodeTiled, EncodeTensorMap);
+  VS_LEARNS(cuTensorMapEncodeIm2col, EncodeTensorMap);
+  VS_LEARNS(cuTensorMapEncodeIm2colWide, EncodeTensorMap);
+  VS_LEARNS(cuTensorMapReplaceAddress, EncodeTensorMap);
 
   // The ends of modules, and so of the kernels' handles.
   VS_FORGETS(cuModuleUnload, DropLayouts);

@@ -7,6 +7,16 @@ namespace vramspan {
 namespace {
 
 constexpr size_t kSlot = sizeof(uint64_t);
+constexpr size_t kMapBytes = sizeof(CUtensorMap);
+
+void AddObject(const Objects::Memory& memory, bool write, size_t slot, Submission* out) {
+  if (memory.ptr.value == 0) return;
+  out->touches.push_back({.ptr = memory.ptr,
+                          .size = memory.size,
+                          .write = write,
+                          .linear = false,
+                          .slot = static_cast<uint16_t>(slot)});
+}
 
 // Tests `count` slots from `from`, of which the first is number `slot` of the parameter block.
 void ScanSlots(const ArenaSet& arenas, const char* from, size_t count, size_t slot,
@@ -20,13 +30,42 @@ void ScanSlots(const ArenaSet& arenas, const char* from, size_t count, size_t sl
   }
 }
 
+// As ScanSlots, for handles of textures, which kernels only read.
+void ScanTextures(const Objects& textures, const char* from, size_t count, size_t slot,
+                  Submission* out) {
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t value = 0;
+    std::memcpy(&value, from + i * kSlot, kSlot);
+    AddObject(textures.Find(value), /*write=*/false, slot + i, out);
+  }
+}
+
 void ScanParameters(const Knowledge& known, const Layout& layout, void* const* parameters,
                     Submission* out) {
   const ArenaSet& arenas = known.arenas.set();
+  const bool any_textures = !known.textures.empty();
   for (const Layout::Run& run : layout.runs) {
     const auto* const parameter = static_cast<const char*>(parameters[run.parameter]);
     if (parameter == nullptr) continue;
     ScanSlots(arenas, parameter + run.skip, run.count, run.slot, out);
+    if (any_textures) [[unlikely]]
+      ScanTextures(known.textures, parameter + run.skip, run.count, run.slot, out);
+  }
+  if (known.tensor_maps.empty()) return;
+  for (const Layout::MapPlace& place : layout.maps) {
+    const auto* const parameter = static_cast<const char*>(parameters[place.parameter]);
+    if (parameter == nullptr) continue;
+    AddObject(known.tensor_maps.Find(HashTensorMap(parameter + place.skip)), /*write=*/true,
+              place.slot, out);
+  }
+}
+
+void ScanBuffer(const Knowledge& known, const char* data, size_t size, Submission* out) {
+  ScanSlots(known.arenas.set(), data, size / kSlot, 0, out);
+  if (!known.textures.empty()) ScanTextures(known.textures, data, size / kSlot, 0, out);
+  if (known.tensor_maps.empty()) return;
+  for (size_t at = 0; at + kMapBytes <= size; at += kMapAlignment) {
+    AddObject(known.tensor_maps.Find(HashTensorMap(data + at)), /*write=*/true, at / kSlot, out);
   }
 }
 
@@ -58,12 +97,12 @@ void DecodeKernel(Knowledge& known, const void* kernel, void* const* parameters,
                   Submission* out) {
   out->kind = Submission::Kind::kKernel;
   out->code = kernel;
-  if (known.graphs.any_device_launch()) [[unlikely]]
+  if (known.any_may_be_reached()) [[unlikely]]
     out->incomplete = true;
   if (kernel == nullptr || (parameters != nullptr && extra != nullptr)) return;  // Refused.
   if (extra != nullptr) {
     const Buffer buffer = FindBuffer(extra);
-    ScanSlots(known.arenas.set(), buffer.data, buffer.size / kSlot, 0, out);
+    ScanBuffer(known, buffer.data, buffer.size, out);
   } else if (parameters != nullptr) {
     const Layout& layout = known.layouts.Of(kernel);
     if (!layout.known) [[unlikely]] {

@@ -25,7 +25,7 @@ void LaunchGraph(Knowledge& known, const void* params, Submission* out) {
   const CUgraphExec exec = ExecOf(As<P>(params));
   out->kind = Submission::Kind::kGraph;
   out->code = exec;
-  out->incomplete = known.graphs.any_device_launch();
+  out->incomplete = known.any_may_be_reached();
   if (known.graphs.Launch(exec, out)) return;
   out->kind = Submission::Kind::kUnknown;
   out->incomplete = true;

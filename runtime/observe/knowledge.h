@@ -5,6 +5,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "runtime/observe/arenas.h"
 #include "runtime/observe/graphs.h"
 #include "runtime/observe/layouts.h"
+#include "runtime/observe/objects.h"
 #include "runtime/observe/pitched_copy.h"
 #include "runtime/observe/submission.h"
 
@@ -25,6 +27,14 @@ struct Knowledge {
   Arenas arenas;
   Layouts layouts;
   Graphs graphs;
+  Objects textures;
+  Objects tensor_maps;
+  std::atomic<bool> bound_textures{false};  // A texture reference was bound to memory of an arena.
+
+  // Kernels may reach what no launch of them names.
+  bool any_may_be_reached() const {
+    return graphs.any_device_launch() || bound_textures.load(std::memory_order_relaxed);
+  }
 };
 
 // decode_launch.cc: a kernel with its parameters. Where they cannot be read the submission becomes

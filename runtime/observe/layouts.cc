@@ -7,7 +7,6 @@ namespace {
 
 constexpr size_t kSlot = sizeof(uint64_t);
 constexpr size_t kMapBytes = sizeof(CUtensorMap);
-constexpr size_t kMapAlignment = 64;
 
 size_t Up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -24,7 +23,8 @@ Layout MakeLayout(const std::vector<std::pair<size_t, size_t>>& places) {
                              static_cast<uint16_t>(first - offset)});
     }
     for (size_t at = Up(offset, kMapAlignment); at + kMapBytes <= end; at += kMapAlignment) {
-      layout.maps.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(at - offset)});
+      layout.maps.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(at / kSlot),
+                             static_cast<uint16_t>(at - offset)});
     }
   }
   return layout;
@@ -70,7 +70,10 @@ const Layout& Layouts::Learn(const void* kernel) {
   MutexLock lock(mu_);
   auto [it, made] = layouts_.try_emplace(std::move(places));
   if (made) it->second = std::make_unique<const Layout>(MakeLayout(it->first));
-  if (drops == drops_) table_.Put(reinterpret_cast<uintptr_t>(kernel), it->second.get());
+  if (drops == drops_) {
+    table_.Put(reinterpret_cast<uintptr_t>(kernel),
+               {reinterpret_cast<uintptr_t>(it->second.get())});
+  }
   return *it->second;
 }
 

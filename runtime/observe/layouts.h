@@ -22,6 +22,8 @@ namespace vramspan {
 
 // The driver takes 4 KB of parameters, since CUDA 12.1 up to 32,764 bytes.
 inline constexpr size_t kMostParameterBytes = 32764;
+// What a CUtensorMap is aligned to at least.
+inline constexpr size_t kMapAlignment = 64;
 
 struct Layout {
   // 8-byte slots of the parameter block, one after the other, that lie in one parameter.
@@ -31,10 +33,11 @@ struct Layout {
     uint16_t count;
     uint16_t skip;  // From the start of the parameter to the first slot, in bytes.
   };
-  // Where a tensor map may lie: 128 bytes of one parameter, aligned to 64 in the block.
+  // Where a tensor map may lie: 128 bytes of one parameter, aligned in the block.
   struct MapPlace {
     uint16_t parameter;
-    uint16_t offset;
+    uint16_t slot;
+    uint16_t skip;
   };
 
   bool known = false;  // False: the driver did not tell.
@@ -47,8 +50,8 @@ class Layouts {
   explicit Layouts(const Driver& driver) : driver_(driver) {}
 
   const Layout& Of(const void* kernel) {
-    const Layout* layout = table_.Find(reinterpret_cast<uintptr_t>(kernel));
-    return layout != nullptr ? *layout : Learn(kernel);
+    const LookupTable::Value found = table_.Find(reinterpret_cast<uintptr_t>(kernel));
+    return found ? *reinterpret_cast<const Layout*>(found.first) : Learn(kernel);
   }
   void Drop() VS_EXCLUDES(mu_);
 
@@ -59,7 +62,7 @@ class Layouts {
   bool Ask(const void* kernel, Places* places) const;
 
   const Driver& driver_;
-  LookupTable<Layout> table_;  // Written under mu_.
+  LookupTable table_;  // Of addresses of layouts; written under mu_.
   Mutex mu_;
   uint64_t drops_ VS_GUARDED_BY(mu_) = 0;
   std::map<Places, std::unique_ptr<const Layout>> layouts_ VS_GUARDED_BY(mu_);

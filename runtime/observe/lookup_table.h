@@ -1,10 +1,9 @@
-// A map from 64-bit keys to pointers that is read without a lock, for what every launch asks.
+// A map from 64-bit keys to pairs of words that is read without a lock, for what every launch asks.
 //
 // Writers hold a lock of their own; a reader that meets one at work tries again, which takes as
-// long as the write: some stores, or a sweep of the table where it is cleared. The values belong to
-// the caller, who keeps them as long as the table. A key that is taken out keeps its slot until the
-// table fills up. Tables that were outgrown are kept, since a reader may still hold one: together
-// they are no larger than the last. 0 is no key.
+// long as the write: some stores, or a sweep of the table where it is cleared. A key that is taken
+// out keeps its slot until the table fills up. Tables that were outgrown are kept, since a reader
+// may still look at one: together they are no larger than the last. 0 is no key.
 #ifndef VRAMSPAN_RUNTIME_OBSERVE_LOOKUP_TABLE_H_
 #define VRAMSPAN_RUNTIME_OBSERVE_LOOKUP_TABLE_H_
 
@@ -18,22 +17,29 @@
 
 namespace vramspan {
 
-template <typename V>
 class LookupTable {
  public:
+  // All zeros are no value.
+  struct Value {
+    uint64_t first = 0, second = 0;
+
+    explicit operator bool() const { return (first | second) != 0; }
+    bool operator==(const Value&) const = default;
+  };
+
   LookupTable() { Grow(kFirstSlots); }
 
-  // Null where there is none.
-  const V* Find(uint64_t key) const {
+  // Without a value where there is none.
+  Value Find(uint64_t key) const {
     for (;;) {
       const uint64_t before = writes_.load(std::memory_order_acquire);
       const Slots& slots = *slots_.load(std::memory_order_acquire);
       if ((before & 1) == 0) [[likely]] {
-        const V* value = nullptr;
+        Value value;
         for (size_t i = slots.First(key);; i = slots.Next(i)) {
           // Acquire, so that the load of writes_ below comes after all of these.
           const uint64_t at = slots.slot[i].key.load(std::memory_order_acquire);
-          if (at == key) value = slots.slot[i].value.load(std::memory_order_acquire);
+          if (at == key) value = slots.slot[i].Load();
           if (at == key || at == 0) break;
         }
         if (writes_.load(std::memory_order_relaxed) == before) [[likely]]
@@ -43,8 +49,8 @@ class LookupTable {
     }
   }
 
-  // One writer at a time may call the rest. A null value takes the key out.
-  void Put(uint64_t key, const V* value) {
+  // One writer at a time may call the rest. No value takes the key out.
+  void Put(uint64_t key, Value value) {
     if (used_ * 2 >= slots_.load(std::memory_order_relaxed)->count) Rehash();
     Slots& slots = *slots_.load(std::memory_order_relaxed);
     const Write write(writes_);
@@ -53,7 +59,7 @@ class LookupTable {
   void Clear() {
     Slots& slots = *slots_.load(std::memory_order_relaxed);
     const Write write(writes_);
-    for (size_t i = 0; i < slots.count; ++i) slots.Set(i, 0, nullptr);
+    for (size_t i = 0; i < slots.count; ++i) slots.slot[i].Store(0, {});
     used_ = 0;
   }
   size_t slots() const { return slots_.load(std::memory_order_relaxed)->count; }
@@ -63,18 +69,24 @@ class LookupTable {
 
   struct Slot {
     std::atomic<uint64_t> key{0};
-    std::atomic<const V*> value{nullptr};
+    std::atomic<uint64_t> first{0}, second{0};
+
+    // Acquire and release: a reader that sees any of a write's stores sees then that `writes_` was
+    // odd.
+    Value Load() const {
+      return {first.load(std::memory_order_acquire), second.load(std::memory_order_acquire)};
+    }
+    void Store(uint64_t k, Value value) {
+      first.store(value.first, std::memory_order_release);
+      second.store(value.second, std::memory_order_release);
+      key.store(k, std::memory_order_release);
+    }
   };
   struct Slots {
     explicit Slots(size_t n)
         : count(n), shift(64 - std::countr_zero(n)), slot(std::make_unique<Slot[]>(n)) {}
     size_t First(uint64_t key) const { return (key * 0x9e3779b97f4a7c15ull) >> shift; }
     size_t Next(size_t i) const { return (i + 1) & (count - 1); }
-    // Release, so that none of these is seen before the load of an even `writes_` fails.
-    void Set(size_t i, uint64_t key, const V* value) {
-      slot[i].value.store(value, std::memory_order_release);
-      slot[i].key.store(key, std::memory_order_release);
-    }
     const size_t count;
     const int shift;
     const std::unique_ptr<Slot[]> slot;
@@ -96,27 +108,26 @@ class LookupTable {
     std::atomic<uint64_t>& writes_;
   };
 
-  void Store(Slots& slots, uint64_t key, const V* value) {
+  void Store(Slots& slots, uint64_t key, Value value) {
     size_t i = slots.First(key);
     for (;; i = slots.Next(i)) {
       const uint64_t at = slots.slot[i].key.load(std::memory_order_relaxed);
       if (at == key) break;
       if (at != 0) continue;
-      if (value == nullptr) return;
+      if (!value) return;
       ++used_;
       break;
     }
-    slots.Set(i, key, value);
+    slots.slot[i].Store(key, value);
   }
 
   // Makes room: drops keys that were taken out, and doubles where those that are left need it.
   void Rehash() {
     Slots& old = *slots_.load(std::memory_order_relaxed);
-    std::vector<std::pair<uint64_t, const V*>> kept;
+    std::vector<std::pair<uint64_t, Value>> kept;
     for (size_t i = 0; i < old.count; ++i) {
-      const V* const value = old.slot[i].value.load(std::memory_order_relaxed);
-      if (value != nullptr)
-        kept.push_back({old.slot[i].key.load(std::memory_order_relaxed), value});
+      const Value value = old.slot[i].Load();
+      if (value) kept.push_back({old.slot[i].key.load(std::memory_order_relaxed), value});
     }
     const bool grows = kept.size() * 4 >= old.count;
     const Write write(writes_);
@@ -124,7 +135,7 @@ class LookupTable {
     if (grows) {
       Grow(old.count * 2);
     } else {
-      for (size_t i = 0; i < old.count; ++i) old.Set(i, 0, nullptr);
+      for (size_t i = 0; i < old.count; ++i) old.slot[i].Store(0, {});
     }
     for (const auto& [key, value] : kept) {
       Store(*slots_.load(std::memory_order_relaxed), key, value);

@@ -1,0 +1,122 @@
+// Likely and possible ranges from pointers, over made-up allocations.
+#include "runtime/observe/working_sets.h"
+
+#include <gtest/gtest.h>
+
+namespace vramspan {
+namespace {
+
+constexpr uint64_t kSlab = 0x7000'0000'0000;
+constexpr Bytes kSlabSize = MiB(64);
+constexpr uint64_t kOther = 0x7000'1000'0000;
+
+Extent Find(DevicePtr p) {
+  for (const uint64_t base : {kSlab, kOther}) {
+    if (p.value >= base && p.value < base + kSlabSize.value) return {DevicePtr(base), kSlabSize};
+  }
+  return {};
+}
+
+class WorkingSetsTest : public testing::Test {
+ protected:
+  std::vector<InferredRange> Launch(std::initializer_list<uint64_t> pointers,
+                                    bool possible = false) {
+    Submission s;
+    s.kind = Submission::Kind::kKernel;
+    for (const uint64_t p : pointers) s.touches.push_back({.ptr = DevicePtr(p)});
+    std::vector<InferredRange> out;
+    sets_.Infer(s, possible, Find, &out);
+    return out;
+  }
+
+  WorkingSets sets_;
+};
+
+TEST_F(WorkingSetsTest, LonePointerNamesTheRestOfItsAllocation) {
+  const auto r = Launch({kSlab + MiB(4).value});
+  ASSERT_EQ(r.size(), 1u);
+  EXPECT_EQ(r[0].ptr, DevicePtr(kSlab + MiB(4).value));
+  EXPECT_EQ(r[0].size, MiB(60));
+  EXPECT_TRUE(r[0].likely);
+  EXPECT_FALSE(r[0].exact);
+}
+
+TEST_F(WorkingSetsTest, NextPointerSeenEndsTheLikelyRange) {
+  Launch({kSlab + MiB(8).value});
+  auto r = Launch({kSlab});
+  ASSERT_EQ(r.size(), 1u);
+  EXPECT_EQ(r[0].size, MiB(8));
+  // Of the same launch as well, whatever their order.
+  r = Launch({kSlab, kSlab + MiB(2).value});
+  ASSERT_EQ(r.size(), 2u);
+  EXPECT_EQ(r[0].size, MiB(2));
+  EXPECT_EQ(r[1].size, MiB(6));
+}
+
+TEST_F(WorkingSetsTest, OtherAllocationsPointersEndNothing) {
+  Launch({kOther});
+  const auto r = Launch({kSlab});
+  ASSERT_EQ(r.size(), 1u);
+  EXPECT_EQ(r[0].size, kSlabSize);
+}
+
+TEST_F(WorkingSetsTest, PointersWithinAnArrayEndNothing) {
+  Launch({kSlab + 128});
+  const auto r = Launch({kSlab});
+  ASSERT_EQ(r.size(), 1u);
+  EXPECT_EQ(r[0].size, kSlabSize);
+}
+
+TEST_F(WorkingSetsTest, PossibleRangeIsTheWholeAllocation) {
+  Launch({kSlab + MiB(8).value});
+  const auto r = Launch({kSlab}, /*possible=*/true);
+  ASSERT_EQ(r.size(), 2u);
+  EXPECT_FALSE(r[1].likely);
+  EXPECT_EQ(r[1].ptr, DevicePtr(kSlab));
+  EXPECT_EQ(r[1].size, kSlabSize);
+  EXPECT_TRUE(r[1].write);
+  // Where the likely one is all of it there is nothing to add.
+  EXPECT_EQ(Launch({kOther}, true).size(), 1u);
+}
+
+TEST_F(WorkingSetsTest, BoundariesAge) {
+  Launch({kSlab + MiB(8).value});
+  for (uint64_t i = 0; i < WorkingSets::kAge; ++i) Launch({kSlab});
+  EXPECT_EQ(Launch({kSlab})[0].size, kSlabSize);
+  // And hold again once they are named again.
+  Launch({kSlab + MiB(8).value});
+  EXPECT_EQ(Launch({kSlab})[0].size, MiB(8));
+}
+
+TEST_F(WorkingSetsTest, BoundariesAreForgottenWithTheirAllocation) {
+  Launch({kSlab + MiB(8).value});
+  sets_.Forget(DevicePtr(kSlab));
+  EXPECT_EQ(Launch({kSlab})[0].size, kSlabSize);
+}
+
+TEST_F(WorkingSetsTest, ForeignPointersNameNothing) { EXPECT_TRUE(Launch({0x1234'5600}).empty()); }
+
+TEST_F(WorkingSetsTest, CopiesAreExactAndBoundNothing) {
+  Submission s;
+  s.kind = Submission::Kind::kCopy;
+  s.touches.push_back({.ptr = DevicePtr(kSlab + MiB(1).value), .size = KiB(4), .write = false});
+  std::vector<InferredRange> out;
+  sets_.Infer(s, /*possible=*/true, Find, &out);
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_TRUE(out[0].exact);
+  EXPECT_FALSE(out[0].write);
+  EXPECT_EQ(out[0].size, KiB(4));
+  EXPECT_EQ(Launch({kSlab})[0].size, kSlabSize);
+}
+
+TEST_F(WorkingSetsTest, FullOfBoundariesItStillAnswers) {
+  for (size_t i = 0; i <= WorkingSets::kMostBoundaries; ++i) {
+    Launch({kSlab + i * WorkingSets::kAlignment.value % kSlabSize.value});
+  }
+  const auto r = Launch({kSlab});
+  ASSERT_EQ(r.size(), 1u);
+  EXPECT_EQ(r[0].size, WorkingSets::kAlignment);
+}
+
+}  // namespace
+}  // namespace vramspan
