@@ -1,0 +1,151 @@
+// What launches teach, and what is hot: decisions from made-up launches.
+#include "runtime/placement/kernel_history.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/placement/heat.h"
+
+namespace vramspan {
+namespace {
+
+using Verdict = KernelHistory::Verdict;
+
+constexpr uint64_t kKernel = 17;
+constexpr uint16_t kSlot = 8;
+const Bytes kTouched = MiB(256);
+const Bytes kChunk = MiB(16);
+
+class History : public testing::Test {
+ protected:
+  // A launch that takes `resident` and reads each remote byte `passes` times.
+  void Launch(double resident, Bytes remote, double passes, uint64_t kernel = kKernel,
+              uint16_t slot = kSlot) {
+    history_.Record({.kernel = kernel,
+                     .slot = slot,
+                     .touched = kTouched,
+                     .remote = remote,
+                     .nanoseconds = static_cast<uint64_t>(
+                         resident + passes * prices_.ServeNanoseconds(remote))});
+  }
+  Verdict For(Bytes remote, uint64_t kernel = kKernel) {
+    return history_.For(kernel, kSlot, remote);
+  }
+
+  const Prices prices_;
+  KernelHistory history_{prices_};
+};
+
+TEST_F(History, UnknownKernelsHaveTheirMemoryMoved) {
+  EXPECT_EQ(For(kChunk), Verdict::kMove);
+  Launch(1e6, Bytes(0), 0);
+  EXPECT_EQ(For(kChunk), Verdict::kMove);
+}
+
+TEST_F(History, TriesOnceTheResidentTimeIsKnown) {
+  for (int i = 0; i < 3; ++i) Launch(1e6, Bytes(0), 0);
+  EXPECT_EQ(For(kChunk), Verdict::kTry);
+}
+
+TEST_F(History, StreamingIsServedInPlace) {
+  for (int i = 0; i < 3; ++i) Launch(1e6, Bytes(0), 0);
+  for (int i = 0; i < KernelHistory::kTrials; ++i) {
+    EXPECT_EQ(For(kChunk), Verdict::kTry);
+    Launch(1e6, kChunk, 1.0);
+  }
+  EXPECT_EQ(For(kChunk), Verdict::kServe);
+  EXPECT_EQ(For(kTouched), Verdict::kServe);
+}
+
+TEST_F(History, ReReadingIsMoved) {
+  for (int i = 0; i < 3; ++i) Launch(6e6, Bytes(0), 0);
+  for (int i = 0; i < KernelHistory::kTrials; ++i) Launch(6e6, kChunk, 79);
+  EXPECT_EQ(For(kChunk), Verdict::kMove);
+  EXPECT_EQ(For(GiB(2)), Verdict::kMove);
+}
+
+TEST_F(History, WideAccessIsJudgedByItself) {
+  for (int i = 0; i < 3; ++i) Launch(1e6, Bytes(0), 0);
+  for (int i = 0; i < KernelHistory::kTrials; ++i) Launch(1e6, kChunk, 1.0);
+  EXPECT_EQ(For(GiB(2)), Verdict::kServe);  // To see what it costs.
+  for (int i = 0; i < KernelHistory::kTrials; ++i) Launch(1e6, GiB(2), 30);
+  EXPECT_EQ(For(GiB(2)), Verdict::kMove);
+  EXPECT_EQ(For(kChunk), Verdict::kServe);
+}
+
+// Memory that never fits as a whole: no resident time, but no kernel is faster than its memory.
+TEST_F(History, NeverResidentKernelsAreJudgedByTheDevicesRate) {
+  const double device = static_cast<double>((kTouched - kChunk).value) / prices_.device_gb_per_s;
+  for (int i = 0; i < KernelHistory::kTrials; ++i) Launch(device, kChunk, 1.0);
+  EXPECT_EQ(For(kChunk), Verdict::kServe);
+}
+
+// What is lost in the kernel's own time is not told from its noise.
+TEST_F(History, PartsTooSmallToSeeAreCheap) {
+  for (int i = 0; i < 3; ++i) Launch(1e9, Bytes(0), 0);
+  for (int i = 0; i < KernelHistory::kTrials; ++i) Launch(1.005e9, kChunk, 1.0);
+  EXPECT_EQ(For(kChunk), Verdict::kServe);
+}
+
+TEST_F(History, SlowResidentLaunchesDoNotRaiseTheResidentTimeAtOnce) {
+  for (int i = 0; i < 5; ++i) Launch(1e6, Bytes(0), 0);
+  Launch(50e6, Bytes(0), 0);  // Something ran beside it.
+  for (int i = 0; i < KernelHistory::kTrials; ++i) Launch(1e6, MiB(128), 10);
+  EXPECT_EQ(For(MiB(128)), Verdict::kMove);
+}
+
+TEST_F(History, SeveralRemoteArgumentsTeachNothing) {
+  for (int i = 0; i < 3; ++i) Launch(1e6, Bytes(0), 0);
+  for (int i = 0; i < 9; ++i) Launch(1e6, kChunk, 79, kKernel, LaunchSample::kSeveral);
+  EXPECT_EQ(For(kChunk), Verdict::kTry);
+}
+
+TEST_F(History, IsBoundedAndForgetsTheLeastRecentlyLaunched) {
+  for (uint64_t kernel = 1; kernel <= KernelHistory::kMost; ++kernel) {
+    for (int i = 0; i < 3; ++i) Launch(1e6, Bytes(0), 0, kernel);
+  }
+  EXPECT_EQ(For(kChunk, 1), Verdict::kTry);  // Used: it is the youngest again.
+  Launch(1e6, Bytes(0), 0, 1'000'000);
+  EXPECT_EQ(history_.size(), KernelHistory::kMost);
+  EXPECT_EQ(For(kChunk, 1), Verdict::kTry);
+  EXPECT_EQ(For(kChunk, 2), Verdict::kMove);
+}
+
+TEST_F(History, ManyArgumentsShareTheLastPlace) {
+  for (int i = 0; i < 3; ++i) Launch(1e6, Bytes(0), 0);
+  for (uint16_t slot = 0; slot < 40; ++slot) Launch(1e6, kChunk, 1, kKernel, slot);
+  EXPECT_EQ(history_.size(), 1u);
+}
+
+TEST(HeatTest, CountsUsesAndForgetsThem) {
+  Heat heat(MiB(64));
+  const ChunkIndex a(1), b(2);
+  for (int i = 0; i < 4; ++i) heat.Use(a, Bytes(0));
+  EXPECT_DOUBLE_EQ(heat.Of(a), 4);
+  EXPECT_EQ(heat.Of(b), 0);
+  // One half-life.
+  for (int i = 0; i < 4; ++i) heat.Use(b, MiB(64));
+  EXPECT_NEAR(heat.Of(a), 2, 1e-3);
+  heat.Reset(b);
+  EXPECT_EQ(heat.Of(b), 0);
+}
+
+// A cycle over twice the budget: at no point is one chunk clearly hotter than another.
+TEST(HeatTest, CyclesAreEvenlyHot) {
+  constexpr uint32_t kChunks = 64;
+  Heat heat(MiB(2) * (kChunks / 2));
+  for (int pass = 0; pass < 200; ++pass) {
+    for (uint32_t i = 1; i <= kChunks; ++i) heat.Use(ChunkIndex(i), MiB(2));
+  }
+  const double newest = heat.Of(ChunkIndex(kChunks)), oldest = heat.Of(ChunkIndex(1));
+  EXPECT_GT(newest, oldest);
+  EXPECT_LT(newest, Heat::kClearly * oldest);
+}
+
+TEST(HeatTest, LastsThroughManyHalfLives) {
+  Heat heat(MiB(1));
+  for (int i = 0; i < 100'000; ++i) heat.Use(ChunkIndex(1), MiB(1));
+  EXPECT_NEAR(heat.Of(ChunkIndex(1)), 1 / (std::exp2(0.25) - 1), 0.1);
+}
+
+}  // namespace
+}  // namespace vramspan
