@@ -5,6 +5,8 @@
 
 #include "runtime/placement/policies/arc.h"
 #include "runtime/placement/policies/clock.h"
+#include "runtime/placement/policies/cost.h"
+#include "runtime/placement/policies/cycle.h"
 #include "runtime/placement/policies/fifo.h"
 #include "runtime/placement/policies/first_out.h"
 #include "runtime/placement/policies/lfu.h"
@@ -29,6 +31,8 @@ std::unique_ptr<EvictionPolicy> Plain(uint64_t) {
 constexpr Entry kPolicies[] = {
     {"arc", Plain<ArcPolicy>},
     {"clock", Plain<ClockPolicy>},
+    {"cost", Plain<CostPolicy>},
+    {"cycle", Plain<CyclePolicy>},
     {"fifo", Plain<FifoPolicy>},
     {"lfu", Plain<LfuPolicy>},
     {"lru", Plain<LruPolicy>},

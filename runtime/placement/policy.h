@@ -28,6 +28,11 @@ class EvictionPolicy {
   virtual void OnUse(ChunkIndex chunk) = 0;     // Work that touches it was released.
   virtual void OnRemove(ChunkIndex chunk) = 0;  // Left the device, or was freed.
 
+  // What each use of the chunk saves while it is on the device, as its history has it, wherever it
+  // lies; until the next. A policy that goes by price takes it per byte, and as equal for all where
+  // it was never called; a chunk that is on the device stands as one just used where it changes.
+  virtual void OnPrice(ChunkIndex, uint32_t /*nanoseconds_saved_per_use*/, Bytes /*size*/) {}
+
   // The program said that the chunk should leave before all others, or took that back. It holds
   // wherever the chunk lies, until taken back, so it is taken back when the chunk is freed.
   // `on_device`: where it lies now. The policies that MakePolicy makes all heed it.

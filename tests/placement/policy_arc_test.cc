@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <list>
 
-#include "runtime/placement/policies/arc.h"
 #include "tests/placement/policy_run.h"
 
 namespace vramspan {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/placement/policies/lfu.h"
 #include "tests/placement/policy_run.h"
 
 namespace vramspan {

@@ -75,13 +75,15 @@ PolicyRun RunPolicy(EvictionPolicy& policy, size_t room, const Ids& references) 
 }
 
 void ExpectAgrees(std::string_view name,
-                  const std::function<std::unique_ptr<PolicyModel>(size_t room)>& make_model) {
+                  const std::function<std::unique_ptr<PolicyModel>(size_t room)>& make_model,
+                  const std::function<void(EvictionPolicy&)>& prepare) {
   for (uint32_t seed = 1; seed <= 2000; ++seed) {
     const size_t room = 1 + seed % 40;
     const auto policy = Make(name);
+    prepare(*policy);
     Cache cache(*policy, room);
     const auto model = make_model(room);
-    const Ids trace = RandomTrace(seed, 400);
+    const Ids trace = RandomTrace(seed, seed % 50 == 0 ? 8000 : 400);
     for (size_t i = 0; i < trace.size(); ++i) {
       uint32_t left = 0;
       uint32_t to_leave = 0;
@@ -97,10 +99,12 @@ Ids RandomTrace(uint32_t seed, size_t length) {
   std::mt19937 rng(seed);
   Ids trace;
   while (trace.size() < length) {
-    const uint32_t ids = 2 + rng() % 60;
+    const bool large = rng() % 8 == 0;
+    const uint32_t ids = 2 + rng() % (large ? 300 : 60);
     const uint32_t first = rng() % 3 == 0 ? rng() % 60 : 0;
     const uint32_t kind = rng() % 4;
-    const size_t end = trace.size() + 20 + rng() % 200;
+    const size_t end = trace.size() + 20 + rng() % (large ? 2000 : 200);
+    const bool groups = rng() % 3 == 0;
     const uint32_t repeats = rng() % 4 == 0 ? 3 : 1;
     for (uint32_t i = 0; trace.size() < end; ++i) {
       uint32_t id = 0;
@@ -109,7 +113,8 @@ Ids RandomTrace(uint32_t seed, size_t length) {
           id = first + Zipf(rng, ids);
           break;
         case 1:
-          id = first + 1 + i % ids;
+          // In groups of four, three times each, or not.
+          id = first + 1 + (groups ? i / 12 * 4 + i % 4 : i) % ids;
           break;
         default:
           id = 200 + seed % 7 + static_cast<uint32_t>(trace.size());

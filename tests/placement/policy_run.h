@@ -44,9 +44,11 @@ class PolicyModel {
 };
 
 // Runs random traces through the policy and a model of the same room: hits and victims must be the
-// same, step by step.
-void ExpectAgrees(std::string_view name,
-                  const std::function<std::unique_ptr<PolicyModel>(size_t room)>& make_model);
+// same, step by step. `prepare` is called with the policy before each.
+void ExpectAgrees(
+    std::string_view name,
+    const std::function<std::unique_ptr<PolicyModel>(size_t room)>& make_model,
+    const std::function<void(EvictionPolicy&)>& prepare = [](EvictionPolicy&) {});
 
 // Parts that are Zipf, loops, scans and all of that mixed; some references several times in a row.
 Ids RandomTrace(uint32_t seed, size_t length);

@@ -21,6 +21,9 @@ class FirstOutPolicy final : public EvictionPolicy {
   void OnInsert(ChunkIndex chunk) override;
   void OnUse(ChunkIndex chunk) override;
   void OnRemove(ChunkIndex chunk) override;
+  void OnPrice(ChunkIndex chunk, uint32_t nanoseconds_saved_per_use, Bytes size) override {
+    rest_->OnPrice(chunk, nanoseconds_saved_per_use, size);
+  }
   void Advise(ChunkIndex chunk, bool leaves_first, bool on_device) override;
   void OfferVictims(absl::FunctionRef<bool(ChunkIndex)> take) override;
 

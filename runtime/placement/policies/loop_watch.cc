@@ -1,0 +1,50 @@
+#include "runtime/placement/policies/loop_watch.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace vramspan {
+namespace {
+
+constexpr uint32_t kAtLeast = 4;
+constexpr uint32_t kDisagrees = 4;
+constexpr uint32_t kSame = 3;
+constexpr uint32_t kMostSame = 32;
+
+bool Agree(uint32_t interval, uint32_t period) {
+  const uint32_t difference = interval < period ? period - interval : interval - period;
+  return difference <= period / 64 + 1;
+}
+
+uint32_t Less(uint32_t value, uint32_t by) { return value - std::min(value, by); }
+
+}  // namespace
+
+void LoopWatch::CountUse(ChunkIndex chunk, bool same) {
+  if (chunk == last_used_) return;
+  last_used_ = chunk;
+  same_ = same ? std::min(same_ + kSame, kMostSame) : Less(same_, 1);
+}
+
+void LoopWatch::CountReturn(uint32_t interval, uint32_t present) {
+  const uint32_t enough = std::max(present / 4, std::min(present, kAtLeast));
+  if (Agree(interval, period_)) {
+    agreed_ = std::min(agreed_ + 1, enough * 2);
+  } else {
+    agreed_ = Less(agreed_, kDisagrees);
+    if (agreed_ == 0) {
+      period_ = interval;
+      longest_stay_ = std::min(interval + interval / 8 + 1, kForgotten - 1);
+    }
+  }
+  looping_ = looping_ ? agreed_ * 4 >= enough : agreed_ >= enough;
+}
+
+bool LoopWatch::CountVisit(uint32_t present) {
+  if (++visits_ < std::bit_floor(std::max(present / 16, 1u))) return false;
+  visits_ = 0;
+  ++epoch_;
+  return true;
+}
+
+}  // namespace vramspan
