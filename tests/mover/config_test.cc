@@ -98,9 +98,9 @@ TEST_F(ConfigTest, ChunkSizesThatAreNone) {
 TEST_F(ConfigTest, PoliciesThatAreNone) {
   for (const char* text : {"", "LRU", "lru ", "belady", "most-recently-used"}) {
     SCOPED_TRACE(std::string("'") + text + "'");
-    ExpectSays(
-        Refusal([&](vramspanConfig& c) { c.policy = text; }),
-        {"VRAMSPAN_POLICY", std::string("'") + text + "'", "clock", "fifo", "lru", "random"});
+    ExpectSays(Refusal([&](vramspanConfig& c) { c.policy = text; }),
+               {"VRAMSPAN_POLICY", std::string("'") + text + "'",
+                "arc, clock, cost, cycle, fifo, lfu, lru, random, s3fifo, sieve"});
   }
 }
 

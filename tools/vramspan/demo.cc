@@ -23,7 +23,8 @@ class DemoCommand final : public Command {
                    "GPU, 256MiB simulated)");
     app.add_option("--chunk", options_.chunk, "The unit that moves: auto, or 2MiB to 64MiB");
     app.add_option("--policy", options_.policy,
-                   "Who leaves when the queue does not tell: lru, fifo, clock or random");
+                   "Who leaves when the queue does not tell: arc, clock, cost, cycle, fifo, lfu, "
+                   "lru, random, s3fifo or sieve");
     app.add_option("--format", options_.format, "table or json")->capture_default_str();
     app.add_option("--device", options_.device, "Which GPU")->capture_default_str();
     app.add_flag("--simulate", options_.simulate,
