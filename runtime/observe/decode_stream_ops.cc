@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "runtime/observe/knowledge.h"
 
 namespace vramspan {
@@ -8,17 +10,19 @@ void AddStreamOps(const Knowledge& known, const CUstreamBatchMemOpParams* ops, s
   if (ops == nullptr) return;
   for (size_t i = 0; i < count; ++i) {
     const CUstreamBatchMemOpParams& op = ops[i];
-    switch (op.operation) {
+    int operation = 0;  // A newer driver may know more of them than the enumeration.
+    std::memcpy(&operation, &op, sizeof(operation));
+    switch (operation) {
       case CU_STREAM_MEM_OP_WAIT_VALUE_32:
       case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-        AddRange(known, op.waitValue.address,
-                 op.operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ? 4 : 8, /*write=*/false,
+        AddRange(known, op.waitValue.address, operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ? 4 : 8,
+                 /*write=*/false,
                  /*linear=*/true, out);
         break;
       case CU_STREAM_MEM_OP_WRITE_VALUE_32:
       case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-        AddRange(known, op.writeValue.address,
-                 op.operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ? 4 : 8, /*write=*/true,
+        AddRange(known, op.writeValue.address, operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ? 4 : 8,
+                 /*write=*/true,
                  /*linear=*/true, out);
         break;
       case CU_STREAM_MEM_OP_BARRIER:

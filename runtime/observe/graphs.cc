@@ -66,9 +66,10 @@ void Graphs::Forget(CUgraphExec exec) {
 bool Graphs::Launch(CUgraphExec exec, Submission* out) {
   const std::shared_ptr<Exec> found = Find(exec);
   if (found == nullptr) return false;
-  MutexLock lock(found->mu);
-  if (!found->merged) Merge(*found);
-  const NodeWork& all = found->all;
+  Exec& known = *found;
+  MutexLock lock(known.mu);
+  if (!known.merged) Merge(known);
+  const NodeWork& all = known.all;
   out->touches.insert(out->touches.end(), all.touches.begin(), all.touches.end());
   out->host_copies.insert(out->host_copies.end(), all.host_copies.begin(), all.host_copies.end());
   if (all.incomplete) out->incomplete = true;

@@ -7,7 +7,7 @@
 // not known here) make the graph incomplete.
 //
 // A graph that the GPU may launch by itself makes every launch incomplete while it lives: any
-// kernel may start it.
+// kernel may start it. What a kernel sets in nodes that the GPU may update is not seen.
 //
 // Threads: any. The driver is asked outside of all locks, and only for what it tells in a capture
 // as well.

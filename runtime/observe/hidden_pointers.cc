@@ -57,18 +57,17 @@ std::vector<Seen> HiddenPointers::State::Scan(const HostCopy& copy, uint64_t* en
   const auto* const source = static_cast<const char*>(copy.source);
   const uint64_t target = copy.target.value;
   // Pointers are aligned where they end up.
-  uint64_t at = std::min((kPointer - target % kPointer) % kPointer, copy.size.value);
+  const uint64_t at = std::min((kPointer - target % kPointer) % kPointer, copy.size.value);
   *end = target + at;
-  for (uint64_t buffer[512]; at + kPointer <= copy.size.value;) {
-    const size_t wanted = std::min<uint64_t>(copy.size.value - at, sizeof(buffer));
-    const size_t got = ReadIfMapped(source + at, buffer, wanted);
-    for (size_t i = 0; i < got / kPointer; ++i) {
-      if (Has(buffer[i])) seen.push_back({target + at + i * kPointer, buffer[i]});
-    }
-    *end = target + at + got;
-    if (got < wanted) break;
-    at += got;
+  if (at + kPointer > copy.size.value) return seen;
+  thread_local std::vector<uint64_t> buffer;  // Allocated once: most copies are small.
+  const size_t wanted = copy.size.value - at;
+  buffer.resize(std::max(buffer.size(), (wanted + kPointer - 1) / kPointer));
+  const size_t got = ReadIfMapped(source + at, buffer.data(), wanted);
+  for (size_t i = 0; i < got / kPointer; ++i) {
+    if (Has(buffer[i])) seen.push_back({target + at + i * kPointer, buffer[i]});
   }
+  *end = target + at + got;
   return seen;
 }
 
@@ -127,13 +126,14 @@ void HiddenPointers::Follow(Submission* submission, Extent extent, void* context
   for (const Touch& touch : touches) starts.insert(touch.ptr.value);
 
   MutexLock lock(state.mu);
+  const auto& held = state.held;
   const auto end_of = [&](const Touch& touch) {
     if (touch.size.value != 0) return touch.ptr.value + touch.size.value;
     return extent(context, touch.ptr).value;
   };
   // Adds what lies in [from, to). False: there is more than may be added.
   const auto add = [&](uint64_t from, uint64_t to, Via via) {
-    for (auto it = state.held.lower_bound(from); it != state.held.end() && it->first < to; ++it) {
+    for (auto it = held.lower_bound(from); it != held.end() && it->first < to; ++it) {
       if (!starts.insert(it->second.value).second) continue;
       if (touches.size() - named == kMostFollowed) return false;
       touches.push_back({.ptr = DevicePtr(it->second.value), .linear = false, .via = via});
@@ -147,8 +147,8 @@ void HiddenPointers::Follow(Submission* submission, Extent extent, void* context
     const size_t end = touches.size();
     for (; all && next < end; ++next) {
       const Touch touch = touches[next];
-      const auto first = state.held.lower_bound(touch.ptr.value);
-      if (first == state.held.end()) continue;
+      const auto first = held.lower_bound(touch.ptr.value);
+      if (first == held.end()) continue;
       all = add(first->first, end_of(touch), touch.via == Via::kCall ? Via::kTable : touch.via);
     }
     if (level != 0 || !all) continue;

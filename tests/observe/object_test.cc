@@ -106,7 +106,7 @@ TEST_F(ObjectTest, TensorMaps) {
   EXPECT_THAT(Launched(copy, 0).touches, ElementsAre(At(Writes(1 << 22, 0, false), 8)));
 
   // In a buffer of parameters.
-  struct alignas(64) {
+  struct {
     uint64_t before[8];
     CUtensorMap map;
   } packed{{}, map};

@@ -1,5 +1,7 @@
 // Copies of rows, batches of copies, and what streams wait for and write.
 
+#include <cstring>
+
 #include "tests/observe/decoder_fixture.h"
 
 namespace vramspan {
@@ -189,7 +191,8 @@ TEST_F(PitchedTest, StreamValues) {
   const Submission s = Decode(CALL(cuStreamBatchMemOp_v2), batch);
   EXPECT_THAT(s.touches, ElementsAre(Writes(16, 4), Reads(24, 8)));
   EXPECT_FALSE(s.incomplete);
-  ops[1].operation = static_cast<CUstreamBatchMemOpType>(99);
+  const int newer = 8;
+  std::memcpy(&ops[1], &newer, sizeof(newer));
   EXPECT_TRUE(Decode(CALL(cuStreamBatchMemOp), batch).incomplete);
 }
 
