@@ -42,7 +42,7 @@ void Graphs::Update(CUgraphExec exec, NodeWorks works) {
   if (found == nullptr) return;
   MutexLock lock(found->mu);
   found->works = std::move(works);
-  found->merged = false;
+  found->all = nullptr;
 }
 
 void Graphs::SetNode(CUgraphExec exec, CUgraphNode node, NodeWork work) {
@@ -50,7 +50,7 @@ void Graphs::SetNode(CUgraphExec exec, CUgraphNode node, NodeWork work) {
   if (found == nullptr) return;
   MutexLock lock(found->mu);
   found->works[node] = std::move(work);
-  found->merged = false;
+  found->all = nullptr;
 }
 
 void Graphs::Forget(CUgraphExec exec) {
@@ -66,13 +66,10 @@ void Graphs::Forget(CUgraphExec exec) {
 bool Graphs::Launch(CUgraphExec exec, Submission* out) {
   const std::shared_ptr<Exec> found = Find(exec);
   if (found == nullptr) return false;
-  Exec& known = *found;
-  MutexLock lock(known.mu);
-  if (!known.merged) Merge(known);
-  const NodeWork& all = known.all;
-  out->touches.insert(out->touches.end(), all.touches.begin(), all.touches.end());
-  out->host_copies.insert(out->host_copies.end(), all.host_copies.begin(), all.host_copies.end());
-  if (all.incomplete) out->incomplete = true;
+  const std::shared_ptr<const NodeWork> all = AllOf(*found);
+  out->touches.insert(out->touches.end(), all->touches.begin(), all->touches.end());
+  out->host_copies.insert(out->host_copies.end(), all->host_copies.begin(), all->host_copies.end());
+  if (all->incomplete) out->incomplete = true;
   return true;
 }
 
@@ -82,7 +79,9 @@ std::shared_ptr<Graphs::Exec> Graphs::Find(CUgraphExec exec) {
   return it != execs_.end() ? it->second : nullptr;
 }
 
-void Graphs::Merge(Exec& exec) {
+std::shared_ptr<const NodeWork> Graphs::AllOf(Exec& exec) {
+  MutexLock lock(exec.mu);
+  if (exec.all != nullptr) return exec.all;
   NodeWork all;
   for (const auto& [node, work] : exec.works) {
     all.touches.insert(all.touches.end(), work.touches.begin(), work.touches.end());
@@ -90,8 +89,8 @@ void Graphs::Merge(Exec& exec) {
     all.incomplete |= work.incomplete;
   }
   Unite(&all.touches);
-  exec.all = std::move(all);
-  exec.merged = true;
+  exec.all = std::make_shared<const NodeWork>(std::move(all));
+  return exec.all;
 }
 
 }  // namespace vramspan

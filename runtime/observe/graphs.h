@@ -62,12 +62,11 @@ class Graphs {
     const bool device_launch;
     Mutex mu;
     NodeWorks works VS_GUARDED_BY(mu);
-    bool merged VS_GUARDED_BY(mu) = false;  // `all` says what `works` say.
-    NodeWork all VS_GUARDED_BY(mu);
+    std::shared_ptr<const NodeWork> all VS_GUARDED_BY(mu);  // Of `works`; null: out of date.
   };
 
   std::shared_ptr<Exec> Find(CUgraphExec exec) VS_EXCLUDES(mu_);
-  static void Merge(Exec& exec) VS_REQUIRES(exec.mu);
+  static std::shared_ptr<const NodeWork> AllOf(Exec& exec) VS_EXCLUDES(exec.mu);
 
   Mutex mu_;
   absl::flat_hash_map<CUgraphExec, std::shared_ptr<Exec>> execs_ VS_GUARDED_BY(mu_);

@@ -38,6 +38,9 @@ struct HiddenPointers::State {
   std::vector<Seen> Scan(const HostCopy& copy, uint64_t* end) const;
   void Erase(uint64_t from, uint64_t to) VS_REQUIRES(mu);
   void Bound() VS_REQUIRES(mu);
+  bool AddHeld(uint64_t from, uint64_t to, Via via, size_t most,
+               absl::flat_hash_set<uint64_t>* starts, std::vector<Touch>* touches) const
+      VS_REQUIRES(mu);
 
   const uint64_t arena, size;
   const size_t most_targets;
@@ -117,44 +120,45 @@ void HiddenPointers::State::Bound() {
   std::erase_if(order, [&](const Copy& copy) { return !live.contains(copy.number); });
 }
 
+// Adds the pointers held in [from, to), each start once. False: there is more than may be added.
+bool HiddenPointers::State::AddHeld(uint64_t from, uint64_t to, Via via, size_t most,
+                                    absl::flat_hash_set<uint64_t>* starts,
+                                    std::vector<Touch>* touches) const {
+  for (auto it = held.lower_bound(from); it != held.end() && it->first < to; ++it) {
+    if (!starts->insert(it->second.value).second) continue;
+    if (touches->size() == most) return false;
+    touches->push_back({.ptr = DevicePtr(it->second.value), .linear = false, .via = via});
+  }
+  return true;
+}
+
 void HiddenPointers::Follow(Submission* submission, Extent extent, void* context) const {
   if (empty()) return;
   const State& state = *state_;
   std::vector<Touch>& touches = submission->touches;
-  const size_t named = touches.size();
+  const size_t most = touches.size() + kMostFollowed;
   absl::flat_hash_set<uint64_t> starts;
   for (const Touch& touch : touches) starts.insert(touch.ptr.value);
 
   MutexLock lock(state.mu);
-  const auto& held = state.held;
-  const auto end_of = [&](const Touch& touch) {
-    if (touch.size.value != 0) return touch.ptr.value + touch.size.value;
-    return extent(context, touch.ptr).value;
-  };
-  // Adds what lies in [from, to). False: there is more than may be added.
-  const auto add = [&](uint64_t from, uint64_t to, Via via) {
-    for (auto it = held.lower_bound(from); it != held.end() && it->first < to; ++it) {
-      if (!starts.insert(it->second.value).second) continue;
-      if (touches.size() - named == kMostFollowed) return false;
-      touches.push_back({.ptr = DevicePtr(it->second.value), .linear = false, .via = via});
-    }
-    return true;
-  };
-
   bool all = true;
   size_t next = 0;
   for (int level = 0; all && level < kMostLevels; ++level) {
     const size_t end = touches.size();
     for (; all && next < end; ++next) {
       const Touch touch = touches[next];
-      const auto first = held.lower_bound(touch.ptr.value);
-      if (first == held.end()) continue;
-      all = add(first->first, end_of(touch), touch.via == Via::kCall ? Via::kTable : touch.via);
+      const uint64_t from = touch.ptr.value;
+      if (state.held.lower_bound(from) == state.held.end()) continue;  // Spares asking.
+      const uint64_t to =
+          touch.size.value != 0 ? from + touch.size.value : extent(context, touch.ptr).value;
+      const Via via = touch.via == Via::kCall ? Via::kTable : touch.via;
+      all = state.AddHeld(from, to, via, most, &starts, &touches);
     }
     if (level != 0 || !all) continue;
     // At the level of what the call names: what every kernel can name.
-    all = add(0, state.arena, Via::kGlobal) &&
-          add(state.arena + state.size, ~uint64_t{0}, Via::kGlobal);
+    all = state.AddHeld(0, state.arena, Via::kGlobal, most, &starts, &touches) &&
+          state.AddHeld(state.arena + state.size, ~uint64_t{0}, Via::kGlobal, most, &starts,
+                        &touches);
   }
   // Whether anything is behind the last level was not looked at.
   if (!all || next < touches.size()) submission->incomplete = true;
