@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "runtime/placement/forecast.h"
 #include "runtime/placement/planner.h"
 
 namespace vramspan {
@@ -83,10 +84,67 @@ void BM_PolicyUse(benchmark::State& state, std::string_view name) {
     id = id * 1664525 % kChunks + 1;
   }
 }
+BENCHMARK_CAPTURE(BM_PolicyUse, arc, "arc");
 BENCHMARK_CAPTURE(BM_PolicyUse, clock, "clock");
+BENCHMARK_CAPTURE(BM_PolicyUse, cost, "cost");
+BENCHMARK_CAPTURE(BM_PolicyUse, cycle, "cycle");
 BENCHMARK_CAPTURE(BM_PolicyUse, fifo, "fifo");
+BENCHMARK_CAPTURE(BM_PolicyUse, lfu, "lfu");
 BENCHMARK_CAPTURE(BM_PolicyUse, lru, "lru");
 BENCHMARK_CAPTURE(BM_PolicyUse, random, "random");
+BENCHMARK_CAPTURE(BM_PolicyUse, s3fifo, "s3fifo");
+BENCHMARK_CAPTURE(BM_PolicyUse, sieve, "sieve");
+
+// A loop over a quarter more than fits: offer 64, remove one of them, insert another.
+void BM_PolicyMiss(benchmark::State& state, std::string_view name) {
+  auto policy = MakePolicy(name).value();
+  constexpr uint32_t kRoom = 4096;
+  constexpr uint32_t kPeriod = kRoom + kRoom / 4;
+  std::vector<bool> present(kPeriod + 1);
+  uint32_t count = 0;
+  uint32_t id = 0;
+  for (auto _ : state) {
+    do {
+      id = id % kPeriod + 1;
+      if (present[id]) policy->OnUse(ChunkIndex(id));
+    } while (present[id]);
+    if (count == kRoom) {
+      ChunkIndex victim;
+      uint32_t offered = 0;
+      policy->OfferVictims([&](ChunkIndex c) {
+        if (!victim) victim = c;
+        return ++offered == 64;
+      });
+      policy->OnRemove(victim);
+      present[victim.value] = false;
+      --count;
+    }
+    policy->OnInsert(ChunkIndex(id));
+    policy->OnUse(ChunkIndex(id));
+    present[id] = true;
+    ++count;
+  }
+}
+BENCHMARK_CAPTURE(BM_PolicyMiss, arc, "arc");
+BENCHMARK_CAPTURE(BM_PolicyMiss, clock, "clock");
+BENCHMARK_CAPTURE(BM_PolicyMiss, cost, "cost");
+BENCHMARK_CAPTURE(BM_PolicyMiss, cycle, "cycle");
+BENCHMARK_CAPTURE(BM_PolicyMiss, fifo, "fifo");
+BENCHMARK_CAPTURE(BM_PolicyMiss, lfu, "lfu");
+BENCHMARK_CAPTURE(BM_PolicyMiss, lru, "lru");
+BENCHMARK_CAPTURE(BM_PolicyMiss, random, "random");
+BENCHMARK_CAPTURE(BM_PolicyMiss, s3fifo, "s3fifo");
+BENCHMARK_CAPTURE(BM_PolicyMiss, sieve, "sieve");
+
+void BM_ForecastSaw(benchmark::State& state) {
+  Forecast forecast;
+  const auto period = static_cast<uint64_t>(state.range(0));
+  uint64_t i = 0;
+  for (auto _ : state) forecast.Saw(period == 0 ? i * 0x9e3779b97f4a7c15 : i % period), ++i;
+  benchmark::DoNotOptimize(forecast.hits());
+}
+// A loop of 1,000 launches, and nothing that repeats.
+BENCHMARK(BM_ForecastSaw)->Arg(1000)->Arg(0);
 
 }  // namespace
 }  // namespace vramspan

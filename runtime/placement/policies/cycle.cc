@@ -14,15 +14,25 @@ void CyclePolicy::OnInsert(ChunkIndex chunk) {
 
 void CyclePolicy::OnUse(ChunkIndex chunk) {
   if (!order_.Contains(chunk)) return;
-  order_.MoveToBack(0, chunk);
+  TakeOut(chunk);
+  order_.PushBack(0, chunk);
   loops_.OnUse(entries_, chunk, present_);
+  if (!Returned(chunk)) return;
+  last_returned_ = chunk;
+  ++returned_;
 }
 
 void CyclePolicy::OnRemove(ChunkIndex chunk) {
   if (!order_.Contains(chunk)) return;
-  order_.Remove(chunk);
+  TakeOut(chunk);
   LoopWatch::OnRemove(entries_[chunk.value]);
   --present_;
+}
+
+void CyclePolicy::TakeOut(ChunkIndex chunk) {
+  if (chunk == last_returned_) last_returned_ = order_.Prev(chunk);
+  order_.Remove(chunk);
+  returned_ -= Returned(chunk);
 }
 
 void CyclePolicy::OfferVictims(absl::FunctionRef<bool(ChunkIndex)> take) {
@@ -33,22 +43,28 @@ void CyclePolicy::OfferVictims(absl::FunctionRef<bool(ChunkIndex)> take) {
     }
     return;
   }
+  uint32_t returned = returned_;
   for (; c && loops_.DroppedOut(entries_[c.value]); c = order_.Next(c)) {
+    returned -= Returned(c);
     if (take(c)) return;
   }
   const ChunkIndex first = c;
-  if (!first) return;
-  const auto returned = [&](ChunkIndex chunk) { return entries_[chunk.value].returned; };
   const auto in_use = [&](ChunkIndex chunk) { return loops_.InUse(entries_[chunk.value]); };
-  for (c = order_.Back(0);; c = order_.Prev(c)) {
-    if (returned(c) && !in_use(c) && take(c)) return;
-    if (c == first) break;
+  if (returned > 0) {
+    while (!Returned(last_returned_)) last_returned_ = order_.Prev(last_returned_);
+    c = last_returned_;
+    for (uint32_t left = returned; left > 0; c = order_.Prev(c)) {
+      left -= Returned(c);
+      if (Returned(c) && !in_use(c) && take(c)) return;
+    }
   }
   for (c = first; c; c = order_.Next(c)) {
-    if (!returned(c) && take(c)) return;
+    if (!Returned(c) && take(c)) return;
   }
-  for (c = first; c; c = order_.Next(c)) {
-    if (returned(c) && in_use(c) && take(c)) return;
+  c = first;
+  for (uint32_t left = returned; left > 0; c = order_.Next(c)) {
+    left -= Returned(c);
+    if (Returned(c) && in_use(c) && take(c)) return;
   }
 }
 

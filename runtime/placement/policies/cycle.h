@@ -40,7 +40,13 @@ class CyclePolicy final : public EvictionPolicy {
     uint16_t returned : 1 = 0;
   };
 
-  ChunkLists order_{1};  // Least recently used first.
+  void TakeOut(ChunkIndex chunk);
+  // Whether the last visit was a return.
+  bool Returned(ChunkIndex chunk) const { return entries_[chunk.value].returned; }
+
+  ChunkLists order_{1};       // Least recently used first.
+  uint32_t returned_ = 0;     // Chunks present that returned.
+  ChunkIndex last_returned_;  // None of them is behind it.
   std::vector<Entry> entries_;
   uint32_t present_ = 0;
   LoopWatch loops_;
