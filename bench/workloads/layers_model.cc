@@ -13,7 +13,6 @@ namespace {
 
 constexpr int kWarmUp = 2;
 constexpr int kTail = 1;
-constexpr int kMostPasses = 256;
 constexpr size_t kBlocks = 1024;
 constexpr unsigned kThreads = 256;
 
@@ -50,6 +49,39 @@ void Model::Multiply(int columns, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) c
   machine_.Launch(stand_in_, kBlocks, kThreads, stream_, {&k, &m, &a, &b, &c});
 }
 
+void Model::ClearDigests() const {
+  machine_.Check(
+      machine_.api().MemsetD8Async(sums_, 0, kMostPasses * 2 * sizeof(unsigned long long), stream_),
+      "cuMemsetD8Async");
+}
+
+void Model::BeginPass(int columns) const {
+  CUdeviceptr data = activations_[0];
+  size_t count = static_cast<size_t>(shape_.k) * static_cast<size_t>(columns);
+  uint32_t seed = 1;
+  machine_.Launch(fill_, kBlocks, kThreads, stream_, {&data, &count, &seed});
+}
+
+void Model::Apply(int matrix, CUdeviceptr weights, int columns) const {
+  Multiply(columns, weights, activations_[matrix % 2], activations_[1 - matrix % 2]);
+}
+
+void Model::EndPass(int columns, int pass) const {
+  CUdeviceptr data = activations_[0];
+  size_t pairs = static_cast<size_t>(shape_.k) * static_cast<size_t>(columns) / 2;
+  CUdeviceptr sums = sums_ + static_cast<size_t>(pass) * 2 * sizeof(unsigned long long);
+  machine_.Launch(digest_, kBlocks, kThreads, stream_, {&data, &pairs, &sums});
+}
+
+std::vector<unsigned long long> Model::Digests(int passes) const {
+  std::vector<unsigned long long> sums(static_cast<size_t>(passes) * 2);
+  machine_.Check(
+      machine_.api().MemcpyDtoHAsync(sums.data(), sums_, sums.size() * sizeof(sums[0]), stream_),
+      "cuMemcpyDtoHAsync");
+  machine_.Synchronize(stream_);
+  return sums;
+}
+
 PassResult Model::Run(const std::vector<CUdeviceptr>& weights, int columns, int measured,
                       const Declare& declare) {
   const DriverApi& cu = machine_.api();
@@ -58,27 +90,22 @@ PassResult Model::Run(const std::vector<CUdeviceptr>& weights, int columns, int 
   while (ended_.size() < static_cast<size_t>(result.passes)) {
     ended_.push_back(machine_.MakeEvent(true));
   }
-  size_t count = static_cast<size_t>(shape_.k) * static_cast<size_t>(columns);
-  size_t pairs = count / 2;
-  uint32_t seed = 1;
-  machine_.Check(cu.MemsetD8Async(sums_, 0, kMostPasses * 2 * sizeof(unsigned long long), stream_),
-                 "cuMemsetD8Async");
+  ClearDigests();
   // The first launch of a kernel may load it: outside of what is measured.
-  Multiply(columns, weights[0], activations_[0], activations_[1]);
+  Apply(0, weights[0], columns);
   machine_.Synchronize(stream_);
 
   const auto start = std::chrono::steady_clock::now();
   for (int pass = 0; pass < result.passes; ++pass) {
-    machine_.Launch(fill_, kBlocks, kThreads, stream_, {&activations_[0], &count, &seed});
+    BeginPass(columns);
     for (int layer = 0; layer < shape_.layers; ++layer) {
       declare(layer, [&] {
         const CUdeviceptr w = weights[static_cast<size_t>(layer)];
-        Multiply(columns, w, activations_[0], activations_[1]);
-        Multiply(columns, w + shape_.matrix_bytes(), activations_[1], activations_[0]);
+        Apply(2 * layer, w, columns);
+        Apply(2 * layer + 1, w + shape_.matrix_bytes(), columns);
       });
     }
-    CUdeviceptr sums = sums_ + static_cast<size_t>(pass) * 2 * sizeof(unsigned long long);
-    machine_.Launch(digest_, kBlocks, kThreads, stream_, {&activations_[0], &pairs, &sums});
+    EndPass(columns, pass);
     machine_.Check(cu.EventRecord(ended_[static_cast<size_t>(pass)], stream_), "cuEventRecord");
   }
   result.submit_seconds =
@@ -94,10 +121,7 @@ PassResult Model::Run(const std::vector<CUdeviceptr>& weights, int columns, int 
   result.mean_seconds =
       std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
 
-  std::vector<unsigned long long> sums(static_cast<size_t>(result.passes) * 2);
-  machine_.Check(cu.MemcpyDtoHAsync(sums.data(), sums_, sums.size() * sizeof(sums[0]), stream_),
-                 "cuMemcpyDtoHAsync");
-  machine_.Synchronize(stream_);
+  const std::vector<unsigned long long> sums = Digests(result.passes);
   result.digest = {sums[0], sums[1]};
   for (size_t i = 0; i < sums.size(); ++i) result.same &= sums[i] == result.digest[i % 2];
   return result;

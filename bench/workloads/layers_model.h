@@ -50,6 +50,17 @@ class Model {
   PassResult Run(const std::vector<CUdeviceptr>& weights, int columns, int measured,
                  const Declare& declare);
 
+  // The parts of a pass, for programs with a loop of their own. All queue, on the model's stream;
+  // `pass` is below kMostPasses.
+  static constexpr int kMostPasses = 256;
+  void ClearDigests() const;
+  void BeginPass(int columns) const;
+  // Matrices 2l and 2l + 1 are those of layer l; in this order, every pass all of them.
+  void Apply(int matrix, CUdeviceptr weights, int columns) const;
+  void EndPass(int columns, int pass) const;
+  // Two sums over what came out, for each of the first `passes`. Waits.
+  std::vector<unsigned long long> Digests(int passes) const;
+
   CUstream stream() const { return stream_; }
   std::string gemm() const { return cublas_ ? cublas_->path() : "stand-in"; }
 

@@ -2,7 +2,7 @@
 // device memory, in mapped host memory, with a part of its data on the device for good, and with
 // double buffering written by hand, all in one process.
 //
-//   traced_bench [--workload launch,sweep,hotcold] [--overlap off,safe,all]
+//   traced_bench [--workload launch,chain,sweep,hotcold] [--overlap off,safe,all]
 //                [--budget 4GiB] [--format table|json]
 //   traced_bench --check --workload sweep    right results, nothing else
 //
@@ -30,6 +30,7 @@ struct Workload {
 // In the order in which they must run.
 constexpr Workload kWorkloads[] = {
     {"launch", &MeasureLaunches},
+    {"chain", &MeasureChains},
     {"sweep", &MeasureSweeps},
     {"hotcold", &MeasureHotAndCold},
 };
@@ -46,8 +47,13 @@ int Measure(const Options& options) {
   Machine machine;
   Settings settings = options.settings;
   settings.small |= machine.capabilities().total_memory < GiB(8);
+  settings.stand_in |= settings.small;
   settings.budget = settings.small ? size_t{16} << 20 : size_t{4} << 30;
   if (settings.small || options.check) settings.passes = std::min(settings.passes, 5);
+  if (settings.columns.empty()) {
+    settings.columns =
+        settings.small ? std::vector<int>{4, 1} : std::vector<int>{16384, 4096, 64, 1};
+  }
   if (!options.budget.empty()) {
     const StatusOr<Bytes> budget = ParseSize(options.budget);
     if (!budget.ok()) {
@@ -106,6 +112,9 @@ int Main(int argc, char** argv) {
   app.add_option("--budget", options.budget, "Device memory of the runtimes (4GiB; small: 16MiB)");
   app.add_option("--chunk", options.settings.chunk)->capture_default_str();
   app.add_option("--policy", options.settings.policy);
+  app.add_option("--m", options.settings.columns, "Columns of the chain's activation")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 16));
   app.add_option("--passes", options.settings.passes, "Passes of a sweep that are measured")
       ->check(CLI::Range(2, 40))
       ->capture_default_str();
@@ -116,6 +125,7 @@ int Main(int argc, char** argv) {
   app.add_option("--format", options.format)
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
+  app.add_flag("--stand-in", options.settings.stand_in, "A plain kernel in place of cuBLAS");
   app.add_flag("--small", options.settings.small, "Tiny sizes, as on a small device");
   app.add_flag("--check", options.check, "Only results");
   CLI11_PARSE(app, argc, argv);

@@ -88,7 +88,7 @@ class HotAndCold {
     row.right =
         sums.size() <= truth_.size() && std::equal(sums.begin(), sums.end(), truth_.begin());
     row.bound = bench_.Bound(resident_, fewest_bytes_);
-    bench_.report.rows.push_back(std::move(row));
+    bench_.report.Add(std::move(row));
   }
 
   Row NewRow(const std::string& way) const {
@@ -110,8 +110,8 @@ class HotAndCold {
     for (const Piece& piece : slices) bench_.reader.Fill(piece);
     Row row = NewRow(overlap);
     bench_.reader.Clear();
-    bench_.RunTraced(
-        runtime, plan_, [&](int pass) { ReadPass(slices, pass); }, &row);
+    Bench::RunTraced(
+        runtime, bench_.passes, plan_, [&](int pass) { ReadPass(slices, pass); }, &row);
     Finish(std::move(row));
   }
 

@@ -29,7 +29,8 @@ struct Timing {
 
 class Passes {
  public:
-  explicit Passes(Machine& machine) : machine_(machine), stream_(machine.MakeStream()) {}
+  explicit Passes(Machine& machine) : Passes(machine, machine.MakeStream()) {}
+  Passes(Machine& machine, CUstream stream) : machine_(machine), stream_(stream) {}
 
   CUstream stream() const { return stream_; }
 

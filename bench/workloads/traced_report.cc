@@ -25,6 +25,13 @@ std::string TracedText(const Row& r) {
 
 }  // namespace
 
+void Report::Add(Row row) {
+  const auto last = std::find_if(rows.rbegin(), rows.rend(), [&](const Row& r) {
+    return r.workload == row.workload && r.what == row.what;
+  });
+  rows.insert(last == rows.rend() ? rows.end() : last.base(), std::move(row));
+}
+
 const Row* Report::Find(const Row& like, const std::string& way) const {
   const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row& r) {
     return r.workload == like.workload && r.what == like.what && r.way == way;

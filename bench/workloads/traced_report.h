@@ -48,6 +48,8 @@ struct Report {
   std::vector<LaunchRow> launches;
   std::vector<Row> rows;
 
+  // Behind the rows of the same case.
+  void Add(Row row);
   // Null where the case was not run in this way.
   const Row* Find(const Row& like, const std::string& way) const;
   // Seconds of the row over those of the same case in another way; 0 where there is none.

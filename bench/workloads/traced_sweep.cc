@@ -43,7 +43,7 @@ class Sweep {
     }
     row.right = std::all_of(sums.begin(), sums.end(), [&](uint64_t s) { return s == truth_; });
     row.bound = bench_.Bound(resident_, static_cast<double>(bytes_ - bench_.settings.budget));
-    bench_.report.rows.push_back(row);
+    bench_.report.Add(row);
     return row;
   }
 
@@ -97,8 +97,8 @@ class Sweep {
     for (const Piece& piece : pieces) bench_.reader.Fill(piece);
     Row row = NewRow(overlap);
     bench_.reader.Clear();
-    bench_.RunTraced(
-        runtime, plan, [&](int pass) { ReadAll(pieces, pass); }, &row);
+    Bench::RunTraced(
+        runtime, bench_.passes, plan, [&](int pass) { ReadAll(pieces, pass); }, &row);
     Finish(std::move(row));
   }
 

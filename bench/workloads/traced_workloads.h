@@ -21,9 +21,11 @@ struct Settings {
   std::vector<std::string> overlaps;
   std::string chunk = "auto";
   std::string policy;
-  int passes = 20;     // Of the sweep; others have fewer.
-  double limit = 5;    // Seconds for each measurement.
-  bool small = false;  // Everything tiny, and no cuBLAS.
+  std::vector<int> columns;  // Of the chain's activation.
+  int passes = 20;           // Of the sweep; others have fewer.
+  double limit = 5;          // Seconds for each measurement.
+  bool small = false;        // Everything tiny, and no cuBLAS.
+  bool stand_in = false;     // A plain kernel in its place.
 };
 
 struct Bench {
@@ -43,8 +45,8 @@ struct Bench {
   }
 
   // Runs the passes under `runtime` with its counters around them.
-  void RunTraced(const Runtime& runtime, const PassPlan& plan,
-                 const std::function<void(int pass)>& submit, Row* row) {
+  static void RunTraced(const Runtime& runtime, Passes& passes, const PassPlan& plan,
+                        const std::function<void(int pass)>& submit, Row* row) {
     runtime.synchronize();
     row->traced = true;
     row->before = runtime.statistics();
@@ -64,6 +66,8 @@ struct Bench {
 // What a launch costs the thread that makes it. To be run before any other: CUPTI, once in a
 // process, stays.
 void MeasureLaunches(Bench& bench);
+// GEMMs one after the other over weights that fit, and over more than the budget.
+void MeasureChains(Bench& bench);
 // A buffer larger than the budget, read from one end to the other once a pass.
 void MeasureSweeps(Bench& bench);
 // Nine launches of ten go to a tenth of a buffer of twice the budget.
