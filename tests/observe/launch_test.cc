@@ -1,5 +1,6 @@
 // Kernel launches: where their pointers are found, and when the driver is asked.
 
+#include <cstring>
 #include <thread>
 
 #include "tests/observe/decoder_fixture.h"
@@ -53,6 +54,16 @@ TEST_F(LaunchTest, PointersInStructs) {
   void* several[] = {&first, &nested, &last};
   EXPECT_THAT(TouchesOf(CALL(cuLaunchKernel), Launch(Observed("nested"), several)),
               ElementsAre(Slot(640, 3), Slot(0, 4)));
+}
+
+TEST_F(LaunchTest, StructsThatStartBetweenSlots) {
+  const auto first = std::make_unique<int>(0);
+  const auto ints = std::make_unique<vramspan_test::Ints>();
+  void* parameters[] = {first.get(), ints.get()};
+  const uint64_t pointers[] = {At(8), At(16)};
+  std::memcpy(&ints->values[1], pointers, sizeof(pointers));
+  EXPECT_THAT(TouchesOf(CALL(cuLaunchKernel), Launch(Observed("ints"), parameters)),
+              ElementsAre(Slot(8, 1), Slot(16, 2)));
 }
 
 TEST_F(LaunchTest, NothingIsReadBeyondParameters) {

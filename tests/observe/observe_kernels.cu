@@ -4,6 +4,7 @@
 
 using vramspan_test::Block32K;
 using vramspan_test::Block4K;
+using vramspan_test::Ints;
 using vramspan_test::Map;
 using vramspan_test::Nested;
 
@@ -16,6 +17,11 @@ extern "C" __global__ void small_ones(int a, int b, short c, char d) {
   if (a + b + c + d == 1 << 30) __nanosleep(1);
 }
 SIMCUDA_EXPORT(small_ones);
+
+extern "C" __global__ void ints(int first, Ints ints) {
+  if (first + ints.values[5] == 1 << 30) __nanosleep(1);
+}
+SIMCUDA_EXPORT(ints);
 
 extern "C" __global__ void block_4k(long long first, Block4K block) {
   if (block.pointers[first] != nullptr) *static_cast<int*>(block.pointers[first]) = 1;

@@ -13,6 +13,11 @@ struct Nested {
   } inner;
 };
 
+// Starts in the middle of eight bytes where an int comes before it.
+struct Ints {
+  int values[6];
+};
+
 // As much as the driver has always taken, and (minus what surrounds it) takes since CUDA 12.1.
 struct Block4K {
   void* pointers[511];
