@@ -6,7 +6,8 @@
 //
 // What it remembers: parameter layouts by kernel handle, until the module or library goes; the
 // contents of executable graphs, from their instantiation and every update until they are
-// destroyed. Both are bounded by what the program keeps alive.
+// destroyed; the memory behind texture objects and tensor maps that lies in an arena. The first two
+// are bounded by what the program keeps alive, the third by number (objects.h).
 //
 // Threads: any. Decode of a kernel launch takes no lock that is held over a driver call.
 #ifndef VRAMSPAN_RUNTIME_OBSERVE_DECODER_H_
