@@ -2,7 +2,7 @@
 // device memory, in mapped host memory, with a part of its data on the device for good, and with
 // double buffering written by hand, all in one process.
 //
-//   traced_bench [--workload launch,chain,sweep,hotcold] [--overlap off,safe,all]
+//   traced_bench [--workload launch,chain,sweep,hotcold,bfs] [--overlap off,safe,all]
 //                [--budget 4GiB] [--format table|json]
 //   traced_bench --check --workload sweep    right results, nothing else
 //
@@ -29,10 +29,8 @@ struct Workload {
 
 // In the order in which they must run.
 constexpr Workload kWorkloads[] = {
-    {"launch", &MeasureLaunches},
-    {"chain", &MeasureChains},
-    {"sweep", &MeasureSweeps},
-    {"hotcold", &MeasureHotAndCold},
+    {"launch", &MeasureLaunches},    {"chain", &MeasureChains}, {"sweep", &MeasureSweeps},
+    {"hotcold", &MeasureHotAndCold}, {"bfs", &MeasureSearches},
 };
 
 struct Options {
@@ -49,6 +47,7 @@ int Measure(const Options& options) {
   settings.small |= machine.capabilities().total_memory < GiB(8);
   settings.stand_in |= settings.small;
   settings.budget = settings.small ? size_t{16} << 20 : size_t{4} << 30;
+  settings.graph_budget = settings.small ? settings.budget : settings.budget / 2;
   if (settings.small || options.check) settings.passes = std::min(settings.passes, 5);
   if (settings.columns.empty()) {
     settings.columns =
@@ -60,6 +59,7 @@ int Measure(const Options& options) {
       throw std::invalid_argument("--budget: " + std::string(budget.status().message()));
     }
     settings.budget = budget->value;
+    settings.graph_budget = budget->value;
   }
 
   Bench bench(machine, settings);
@@ -109,7 +109,8 @@ int Main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::IsMember({"off", "safe", "all"}))
       ->capture_default_str();
-  app.add_option("--budget", options.budget, "Device memory of the runtimes (4GiB; small: 16MiB)");
+  app.add_option("--budget", options.budget,
+                 "Device memory of the runtimes (4GiB, bfs 2GiB; small: 16MiB)");
   app.add_option("--chunk", options.settings.chunk)->capture_default_str();
   app.add_option("--policy", options.settings.policy);
   app.add_option("--m", options.settings.columns, "Columns of the chain's activation")

@@ -2,6 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "bench/workloads/traced_ids.h"
+
 namespace {
 
 __device__ inline size_t First() { return size_t{blockIdx.x} * blockDim.x + threadIdx.x; }
@@ -54,3 +56,59 @@ extern "C" __global__ void read_pairs(const ulonglong2* data, size_t count, size
   sums[First()] += sum;
 }
 SIMCUDA_EXPORT(read_pairs);
+
+// Targets of a power-law graph: every bit of a target's rank is 1 with a chance of a quarter.
+extern "C" __global__ void graph_targets(uint32_t* targets, size_t count, unsigned scale) {
+  for (size_t i = First(); i < count; i += Step()) {
+    const unsigned long long bits = Mix(i + 0x9e3779b97f4a7c15ull);
+    const uint32_t rank = static_cast<uint32_t>(bits) & static_cast<uint32_t>(bits >> 32);
+    targets[i] = vramspan::bench::VertexOfRank(rank & ((1u << scale) - 1), scale);
+  }
+}
+SIMCUDA_EXPORT(graph_targets);
+
+// By one thread. Levels are all ones for vertices that nobody has seen.
+extern "C" __global__ void search_start(uint32_t* levels, uint32_t* frontier, uint32_t source) {
+  levels[source] = 0;
+  frontier[0] = source;
+}
+SIMCUDA_EXPORT(search_start);
+
+// Sees the neighbours of `size` vertices, `lanes` threads to each, and puts those that are new into
+// the next frontier.
+extern "C" __global__ void search_level(const unsigned long long* offsets, const uint32_t* targets,
+                                        uint32_t* levels, const uint32_t* frontier, uint32_t size,
+                                        uint32_t* next, uint32_t* next_size, uint32_t level,
+                                        uint32_t lanes) {
+  constexpr uint32_t kUnseen = 0xffffffffu;
+  for (size_t i = First() / lanes; i < size; i += Step() / lanes) {
+    const uint32_t vertex = frontier[i];
+    const unsigned long long end = offsets[vertex + 1];
+    for (unsigned long long e = offsets[vertex] + First() % lanes; e < end; e += lanes) {
+      const uint32_t target = targets[e];
+      if (levels[target] != kUnseen) continue;
+      if (atomicCAS(&levels[target], kUnseen, level) == kUnseen) {
+        next[atomicAdd(next_size, 1u)] = target;
+      }
+    }
+  }
+}
+SIMCUDA_EXPORT(search_level);
+
+// Adds to sums: a digest of all levels, the vertices that were seen, the edges that leave them.
+extern "C" __global__ void search_digest(const unsigned long long* offsets, const uint32_t* levels,
+                                         size_t vertices, unsigned long long* sums) {
+  unsigned long long digest = 0;
+  unsigned long long seen = 0;
+  unsigned long long edges = 0;
+  for (size_t v = First(); v < vertices; v += Step()) {
+    digest += Mix(v * 64 + levels[v]);
+    if (levels[v] == 0xffffffffu) continue;
+    ++seen;
+    edges += offsets[v + 1] - offsets[v];
+  }
+  atomicAdd(&sums[0], digest);
+  atomicAdd(&sums[1], seen);
+  atomicAdd(&sums[2], edges);
+}
+SIMCUDA_EXPORT(search_digest);

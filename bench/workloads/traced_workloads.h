@@ -18,6 +18,7 @@ namespace vramspan::bench {
 
 struct Settings {
   size_t budget = 0;
+  size_t graph_budget = 0;  // The same for searches of a graph, which take long in host memory.
   std::vector<std::string> overlaps;
   std::string chunk = "auto";
   std::string policy;
@@ -72,6 +73,8 @@ void MeasureChains(Bench& bench);
 void MeasureSweeps(Bench& bench);
 // Nine launches of ten go to a tenth of a buffer of twice the budget.
 void MeasureHotAndCold(Bench& bench);
+// Breadth-first searches of a power-law graph of twice the budget.
+void MeasureSearches(Bench& bench);
 
 }  // namespace vramspan::bench
 
