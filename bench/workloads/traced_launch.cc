@@ -58,7 +58,7 @@ void MeasureLaunches(Bench& bench) {
     launches.Report("traced, " + overlap, launches.Measure(all.ptr()));
     // Memory is short, but what the kernel names is where it should be.
     const Buffer<uint8_t> more = runtime.alloc<uint8_t>(budget);
-    launches.Report("  memory short, " + overlap, launches.Measure(all.ptr()));
+    launches.Report("traced, " + overlap + ", memory short", launches.Measure(all.ptr()));
     runtime.synchronize();
   }
   launches.Report("CUPTI, no runtime", launches.Measure(bench.memory.Device(budget / 4)));

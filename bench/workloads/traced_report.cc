@@ -49,8 +49,9 @@ bool Report::right() const {
 }
 
 void Report::PrintTable() const {
-  std::printf("%s; link in %.1f GB/s; budget %.2f GB\n", machine.c_str(), link_rate / 1e9,
-              static_cast<double>(budget) / 1e9);
+  std::printf("%s; budget %.2f GB", machine.c_str(), static_cast<double>(budget) / 1e9);
+  if (link_rate != 0) std::printf("; link in %.1f GB/s", link_rate / 1e9);
+  std::printf("\n");
   if (!launches.empty()) {
     std::printf("\nempty launch, microseconds of the launching thread, medians\n");
     for (const LaunchRow& l : launches) {
@@ -102,9 +103,9 @@ void Report::PrintJson() const {
                 {"passes", r.timing.passes},
                 {"right", r.right},
                 {"estimated", r.estimated},
-                {"to_bound", r.timing.median / r.bound}};
+                {"to", {{"bound", r.timing.median / r.bound}}}};
     for (const char* way : {kResident, kHost, kSplit, kByHand}) {
-      if (Find(r, way) != nullptr) row[std::string("to ") + way] = Ratio(r, way);
+      if (Find(r, way) != nullptr) row["to"][way] = Ratio(r, way);
     }
     if (r.traced) {
       for (const auto& [name, counter] : {std::pair{"bytes_in", &Statistics::bytes_in},
