@@ -51,6 +51,21 @@ class CopyEngineImpl final : public CopyEngine {
       VS_RETURN_IF_ERROR(Check((*driver_)->StreamCreate(stream, CU_STREAM_NON_BLOCKING),
                                "cuStreamCreate", "for moves"));
     }
+    // In a context that is shared with the program a kernel of ours could get stuck behind a parked
+    // stream, as copies could, and nothing here must wait for it.
+    if (owned_) {
+      for (auto [stream, prints] :
+           {std::pair(in_stream_, &in_prints_), {out_stream_, &out_prints_}}) {
+        StatusOr<std::unique_ptr<Fingerprinter>> made = Fingerprinter::Create(driver_, stream);
+        // Without it every eviction copies, and that is all.
+        if (!made.ok()) {
+          if (!absl::IsUnavailable(made.status())) driver_->Note(made.status());
+          in_prints_.reset();
+          break;
+        }
+        *prints = *std::move(made);
+      }
+    }
     out_thread_ = std::thread([this] { OutLoop(); });
     return absl::OkStatus();
   }
@@ -67,6 +82,8 @@ class CopyEngineImpl final : public CopyEngine {
     if (ScopedContext current(*driver_, context_); current.status().ok()) {
       if (in_stream_ != nullptr)
         Cleanup((*driver_)->StreamSynchronize(in_stream_), "cuStreamSynchronize");
+      in_prints_.reset();
+      out_prints_.reset();
       for (CUstream stream : {in_stream_, out_stream_}) {
         if (stream != nullptr) Cleanup((*driver_)->StreamDestroy(stream), "cuStreamDestroy");
       }
@@ -79,7 +96,7 @@ class CopyEngineImpl final : public CopyEngine {
     if (owned_) Cleanup((*driver_)->CtxDestroy(context_), "cuCtxDestroy");
   }
 
-  void StartIn(DevicePtr to, DevicePtr from, Bytes size, Copy* copy) override {
+  void StartIn(DevicePtr to, DevicePtr from, Bytes size, bool print, Copy* copy) override {
     ScopedContext current(*driver_, context_);
     Status status = current.status();
     CUevent event = nullptr;
@@ -87,6 +104,10 @@ class CopyEngineImpl final : public CopyEngine {
     if (status.ok()) {
       status = Check((*driver_)->MemcpyDtoDAsync(to.value, from.value, size.value, in_stream_),
                      "cuMemcpyDtoDAsync", RangeText(from, size));
+    }
+    std::optional<uint32_t> slot;
+    if (status.ok() && print && in_prints_ != nullptr) {
+      slot = QueuePrint(*in_prints_, to, size);
     }
     if (status.ok()) {
       status =
@@ -102,12 +123,13 @@ class CopyEngineImpl final : public CopyEngine {
       return;
     }
     in_time_.Begin();
-    in_flight_.push_back({event, copy});
+    in_flight_.push_back({event, copy, slot});
   }
 
-  void StartOut(DevicePtr to, DevicePtr from, Bytes size, Copy* copy) override {
+  void StartOut(DevicePtr to, DevicePtr from, Bytes size,
+                const std::optional<Fingerprint>& expected, Copy* copy) override {
     MutexLock lock(mu_);
-    out_queue_.push_back({to, from, size, copy});
+    out_queue_.push_back({to, from, size, expected, copy});
     wake_.NotifyOne();
   }
 
@@ -125,6 +147,7 @@ class CopyEngineImpl final : public CopyEngine {
         ScopedContext current(*driver_, context_);
         Cleanup((*driver_)->StreamSynchronize(in_stream_), "cuStreamSynchronize");
       }
+      if (in.print.has_value()) in.copy->print = in_prints_->Take(*in.print);
       Finish(in.copy, Check(result, "cuEventQuery", "of a copy in"));
     }
   }
@@ -136,10 +159,12 @@ class CopyEngineImpl final : public CopyEngine {
   struct In {
     CUevent event;
     Copy* copy;
+    std::optional<uint32_t> print;
   };
   struct Out {
     DevicePtr to, from;
     Bytes size;
+    std::optional<Fingerprint> expected;
     Copy* copy;
   };
 
@@ -150,6 +175,14 @@ class CopyEngineImpl final : public CopyEngine {
   static void Finish(Copy* copy, Status status) {
     copy->status = std::move(status);
     copy->done.store(true, std::memory_order_release);
+  }
+
+  // None: the chunk is copied, which is always right.
+  std::optional<uint32_t> QueuePrint(Fingerprinter& prints, DevicePtr from, Bytes size) {
+    const StatusOr<std::optional<uint32_t>> slot = prints.Queue(from, size);
+    if (slot.ok()) return *slot;
+    driver_->Note(slot.status());
+    return std::nullopt;
   }
 
   Status TakeEvent(CUevent* event) {
@@ -184,6 +217,17 @@ class CopyEngineImpl final : public CopyEngine {
   }
 
   Status CopyOut(const Out& out) {
+    std::optional<uint32_t> slot;
+    if (out.expected.has_value() && out_prints_ != nullptr) {
+      slot = QueuePrint(*out_prints_, out.from, out.size);
+    }
+    if (slot.has_value()) {
+      const Status status = WaitOut(Bytes(0));
+      const Fingerprint found = out_prints_->Take(*slot);
+      VS_RETURN_IF_ERROR(status);
+      out.copy->equal = found == *out.expected;
+      if (out.copy->equal) return absl::OkStatus();
+    }
     for (Bytes at(0); at < out.size; at += kOutPiece) {
       const Bytes piece = std::min(kOutPiece, out.size - at);
       VS_RETURN_IF_ERROR(
@@ -219,6 +263,9 @@ class CopyEngineImpl final : public CopyEngine {
   const bool owned_;
   CUstream in_stream_ = nullptr;
   CUstream out_stream_ = nullptr;
+
+  // None where fingerprints cannot be taken. Each belongs to its stream's thread.
+  std::unique_ptr<Fingerprinter> in_prints_, out_prints_;
 
   // The mover's thread only.
   std::deque<In> in_flight_;

@@ -196,11 +196,22 @@ StatusOr<uint32_t> Memory::AcquireHost(int log2) {
   MutexLock lock(mu);
   for (uint32_t i = 1; i < chunks_->end(); ++i) {
     Chunk& c = (*chunks_)[ChunkIndex(i)];
-    if (c.state != ChunkState::kDeviceTwin || c.log2_size != log2) continue;
+    const bool copy = c.state == ChunkState::kDeviceTwin || c.state == ChunkState::kDeviceStale;
+    if (!copy || c.log2_size != log2) continue;
     c.Transition(ChunkState::kDevice);
+    prints.erase(i);
     return std::exchange(c.host_slot, kNoSlot);
   }
   return slot;
+}
+
+void Memory::DropHostCopy(ChunkIndex index) {
+  Chunk& c = (*chunks_)[index];
+  if (c.state != ChunkState::kDeviceTwin && c.state != ChunkState::kDeviceStale) return;
+  c.Transition(ChunkState::kDevice);
+  host_pool_->Release(c.host_slot);
+  c.host_slot = kNoSlot;
+  prints.erase(index.value);
 }
 
 void Memory::Unback(Backing backing) {

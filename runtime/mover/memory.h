@@ -24,6 +24,7 @@
 #include "runtime/backing/host_pool.h"
 #include "runtime/base/mutex.h"
 #include "runtime/driver/driver.h"
+#include "runtime/mover/fingerprint.h"
 #include "runtime/mover/kept_ranges.h"
 #include "runtime/placement/policy.h"
 #include "runtime/space/allocations.h"
@@ -122,6 +123,10 @@ class Memory {
   // Guards chunks, allocations and the policy, here and in the mover.
   Mutex mu;
   absl::flat_hash_map<uint32_t, uint32_t> pins VS_GUARDED_BY(mu);  // Pin counts by chunk.
+  // What the host copies of device chunks hold, where that is known; by chunk.
+  absl::flat_hash_map<uint32_t, Fingerprint> prints VS_GUARDED_BY(mu);
+  // Gives up the host copy of a chunk on the device, if there is one.
+  void DropHostCopy(ChunkIndex index) VS_REQUIRES(mu);
   ChunkTable& chunks() VS_REQUIRES(mu) { return *chunks_; }
   EvictionPolicy& policy() VS_REQUIRES(mu) { return *policy_; }
 

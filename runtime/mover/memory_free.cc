@@ -112,12 +112,8 @@ Status Memory::TakeApart(Range range) {
     for (const ChunkIndex index : range.chunks) {
       Chunk& c = (*chunks_)[index];
       if (c.on_device) policy_->OnRemove(index);
-      if (c.state == ChunkState::kDeviceTwin) {
-        // Gone at once: until the chunk leaves the table, others may look for twins to drop.
-        c.Transition(ChunkState::kDevice);
-        host_pool_->Release(c.host_slot);
-        c.host_slot = kNoSlot;
-      }
+      // Gone at once: until the chunk leaves the table, others may look for copies to drop.
+      DropHostCopy(index);
       on_device = on_device && c.on_device;
       backing.push_back(c.on_device ? Backing{c.device_slot, true} : Backing{c.host_slot, false});
     }

@@ -401,7 +401,7 @@ void Mover::Release(Work* work) {
     --c.in_flight;
     if (!work->pinned) continue;
     if (memory_.pins[index.value]++ != 0) continue;
-    DropTwin(c);
+    memory_.DropHostCopy(index);
     c.Transition(ChunkState::kPinned);
   }
   done_.NotifyAll();

@@ -129,7 +129,7 @@ class Mover {
   // Hot host chunks for which there is room, while nothing else is to be done.
   void Return(std::vector<ChunkIndex>* fetch) VS_REQUIRES(memory_.mu);
   void MarkReleased(Work* work) VS_REQUIRES(memory_.mu);
-  void DropTwin(Chunk& c) VS_REQUIRES(memory_.mu);  // If it has one.
+  void DoubtTwin(ChunkIndex index) VS_REQUIRES(memory_.mu);  // It may be written. If it has one.
   void Cancel(Work* work);
   Work* NewWork() VS_REQUIRES(memory_.mu);
   void Recycle(Work* work) VS_REQUIRES(memory_.mu);
@@ -197,6 +197,8 @@ class Mover {
   bool Remount(Move* move);
   void Settle(Move* move, bool changed);
   void Abandon(Move* move, const Status& why);
+  // No released work is running, as far as can be seen.
+  bool DeviceIdle() VS_REQUIRES(memory_.mu);
   Bytes OverBudget();
   Bytes PipelineBytes();
   void RecordError(const Status& status) VS_REQUIRES(memory_.mu);

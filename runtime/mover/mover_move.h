@@ -19,6 +19,7 @@ struct Mover::Move {
   ChunkState origin = ChunkState::kNone;
   uint32_t device_slot = kNoSlot;
   uint32_t host_slot = kNoSlot;
+  std::optional<Fingerprint> expected;  // Of what the host slot holds.
   CopyEngine::Copy copy;
   // Shown by profilers from its start to its end.
   struct NvtxDomain {

@@ -67,6 +67,14 @@ bool Mover::ServedInPlace(const Chunk& c) const {
   return c.advice == Advice::kPreferHost || c.advice == Advice::kStreamedOnce;
 }
 
+bool Mover::DeviceIdle() {
+  return absl::c_all_of(streams_.all(), [](const auto& state) {
+    return absl::c_all_of(state->in_flight, [&](const Work* work) {
+      return work->ended && (!work->end.has_value() || state->Reached(*work->end));
+    });
+  });
+}
+
 Bytes Mover::OverBudget() {
   const Bytes used = memory_.device_pool().used();
   const Bytes budget = memory_.device_pool().budget();
@@ -240,6 +248,9 @@ bool Mover::StartEvict(ChunkIndex index) {
     move->device_slot = c.device_slot;
     move->host_slot = c.host_slot;
     move->clean = c.state == ChunkState::kDeviceTwin || c.state == ChunkState::kFresh;
+    if (c.state == ChunkState::kDeviceStale && DeviceIdle()) {
+      move->expected = memory_.prints.at(index.value);
+    }
     c.Transition(ChunkState::kMoving);
     moves_under_way_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -258,7 +269,7 @@ bool Mover::StartEvict(ChunkIndex index) {
     move->copy.done.store(true, std::memory_order_relaxed);
   } else {
     copy_->StartOut(memory_.host_pool().alias(move->host_slot), move->va, move->size(),
-                    &move->copy);
+                    move->expected, &move->copy);
   }
   moves_.push_back(std::move(move));
   return true;
@@ -293,8 +304,10 @@ bool Mover::StartFetch(ChunkIndex index) {
     return false;
   }
   move->device_slot = *slot;
+  bool print;
   {
     MutexLock lock(memory_.mu);
+    print = DeviceIdle();
     memory_.chunks()[index].device_slot = *slot;
   }
   const StatusOr<DevicePtr> alias = memory_.device_pool().Alias(*slot);
@@ -305,7 +318,7 @@ bool Mover::StartFetch(ChunkIndex index) {
   if (move->clean) {
     move->copy.done.store(true, std::memory_order_relaxed);
   } else {
-    copy_->StartIn(*alias, move->va, move->size(), &move->copy);
+    copy_->StartIn(*alias, move->va, move->size(), print, &move->copy);
   }
   moves_.push_back(std::move(move));
   return true;
@@ -463,9 +476,13 @@ void Mover::Settle(Move* move, bool changed) {
     c.on_device = move->in;
     if (move->in) {
       c.device_slot = move->device_slot;
-      // Work that may write anywhere takes all twins away.
+      // Work that may write anywhere takes all twins away that have no fingerprint.
       const bool quiet = absl::c_any_of(queue_, [](const Work* work) { return work->quiet(); });
-      const bool twin = !move->clean && !quiet && (c.read_mostly || host_has_room);
+      const bool twin = !move->clean && (!quiet || move->copy.print.has_value()) &&
+                        (c.read_mostly || host_has_room);
+      if (twin && move->copy.print.has_value()) {
+        memory_.prints[move->chunk.value] = *move->copy.print;
+      }
       c.Transition(twin ? ChunkState::kDeviceTwin : ChunkState::kDevice);
       any_twins_ = any_twins_ || twin;
       if (!twin) {
@@ -480,9 +497,10 @@ void Mover::Settle(Move* move, bool changed) {
       c.device_slot = kNoSlot;
       free_device = move->device_slot;
       c.Transition(ChunkState::kHost);
+      memory_.prints.erase(move->chunk.value);
       memory_.policy().OnRemove(move->chunk);
       ++stats_.evictions;
-      (move->clean ? stats_.bytes_out_clean : stats_.bytes_out) += move->size();
+      (move->clean || move->copy.equal ? stats_.bytes_out_clean : stats_.bytes_out) += move->size();
     }
     moves_under_way_.fetch_sub(1, std::memory_order_relaxed);
   }
@@ -500,6 +518,11 @@ void Mover::Abandon(Move* move, const Status& why) {
     Chunk& c = memory_.chunks()[move->chunk];
     Reachable(*move);
     c.Transition(move->origin);
+    // The copy may have begun, so the host holds neither what it did nor what it should.
+    if (move->origin == ChunkState::kDeviceStale && !move->copy.equal) {
+      memory_.DropHostCopy(move->chunk);
+      move->host_slot = kNoSlot;
+    }
     if (move->in) {
       c.device_slot = kNoSlot;
       free_device = move->device_slot;

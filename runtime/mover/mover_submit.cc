@@ -354,7 +354,7 @@ void Mover::MarkReleased(Work* work) {
       ++c.in_flight;
       in_place = in_place || (!c.on_device && !work->uses[i].maybe);
       if (c.on_device) memory_.policy().OnUse(work->chunks[i]);
-      if (work->uses[i].write) DropTwin(c);
+      if (work->uses[i].write) DoubtTwin(work->chunks[i]);
     }
   }
   if (in_place && work->kind == Work::Kind::kScope) ++stats_.works_in_place;
@@ -363,18 +363,22 @@ void Mover::MarkReleased(Work* work) {
     ++quiet_in_flight_;
     // It may write anywhere, so no host copy can be trusted to stay equal.
     for (uint32_t i = 1; any_twins_ && i < memory_.chunks().end(); ++i) {
-      DropTwin(memory_.chunks()[ChunkIndex(i)]);
+      DoubtTwin(ChunkIndex(i));
     }
     any_twins_ = false;
   }
   if (work->stream != nullptr) work->stream->in_flight.push_back(work);
 }
 
-void Mover::DropTwin(Chunk& c) {
+void Mover::DoubtTwin(ChunkIndex index) {
+  Chunk& c = memory_.chunks()[index];
   if (c.state != ChunkState::kDeviceTwin) return;
-  c.Transition(ChunkState::kDevice);
-  memory_.host_pool().Release(c.host_slot);
-  c.host_slot = kNoSlot;
+  // Whether it was written can still be told when it leaves.
+  if (memory_.prints.contains(index.value)) {
+    c.Transition(ChunkState::kDeviceStale);
+  } else {
+    memory_.DropHostCopy(index);
+  }
 }
 
 void Mover::Cancel(Work* work) {

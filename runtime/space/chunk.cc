@@ -18,9 +18,11 @@ constexpr unsigned LegalFrom(ChunkState from) {
     case kHost:
       return Bit(kMoving) | Bit(kNone);
     case kDeviceTwin:
-      return Bit(kDevice) | Bit(kMoving) | Bit(kPinned) | Bit(kNone);
+      return Bit(kDevice) | Bit(kDeviceStale) | Bit(kMoving) | Bit(kPinned) | Bit(kNone);
+    case kDeviceStale:
+      return Bit(kDevice) | Bit(kMoving) | Bit(kNone);
     case kMoving:
-      return Bit(kFresh) | Bit(kDevice) | Bit(kHost) | Bit(kDeviceTwin);
+      return Bit(kFresh) | Bit(kDevice) | Bit(kHost) | Bit(kDeviceTwin) | Bit(kDeviceStale);
     case kPinned:
       return Bit(kDevice) | Bit(kNone);
   }
@@ -41,6 +43,8 @@ const char* ChunkStateName(ChunkState state) {
       return "host";
     case ChunkState::kDeviceTwin:
       return "device+twin";
+    case ChunkState::kDeviceStale:
+      return "device+stale";
     case ChunkState::kMoving:
       return "moving";
     case ChunkState::kPinned:
@@ -55,6 +59,7 @@ bool StateFitsMemory(ChunkState state, bool on_device) {
   switch (state) {
     case ChunkState::kDevice:
     case ChunkState::kDeviceTwin:
+    case ChunkState::kDeviceStale:
     case ChunkState::kPinned:
       return on_device;
     case ChunkState::kHost:

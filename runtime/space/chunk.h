@@ -16,9 +16,10 @@ enum class ChunkState : uint8_t {
   kFresh,     // Placed, never used by GPU work: its contents are undefined, moving copies nothing.
   kDevice,    // Backed by device memory.
   kHost,      // Backed by host memory.
-  kDeviceTwin,  // Backed by device memory; the host copy is kept and equal to it.
-  kMoving,      // The mover is at work on it; work that uses it is held.
-  kPinned,      // Backed by device memory for good.
+  kDeviceTwin,   // Backed by device memory; the host copy is kept and equal to it.
+  kDeviceStale,  // Backed by device memory; the host copy is kept, and may be equal to it still.
+  kMoving,       // The mover is at work on it; work that uses it is held.
+  kPinned,       // Backed by device memory for good.
 };
 const char* ChunkStateName(ChunkState state);
 bool IsLegalTransition(ChunkState from, ChunkState to);

@@ -194,9 +194,20 @@ TEST_F(PlacementTest, ReadMostlyLeavesWithoutACopy) {
                          EXPECT_SPAN(vramspanWorkBegin(get(), stream_, nullptr, 0));
                          EXPECT_SPAN(vramspanWorkEnd(get(), stream_));
                          runtime_->Synchronize();
+                         EXPECT_EQ(At(0).twin_bytes, 0u);
+                       }),
+            kChunk)
+      << "unknown work since it was fetched, which wrote nothing: its fingerprint tells";
+  EXPECT_EQ(round_trip(0,
+                       [&] {
+                         EXPECT_SPAN(vramspanWorkBegin(get(), stream_, nullptr, 0));
+                         EXPECT_CU(world_.LaunchAdd(buffers_[0], 1, stream_));
+                         EXPECT_SPAN(vramspanWorkEnd(get(), stream_));
+                         runtime_->Synchronize();
+                         buffers_[0].add += 1;
                        }),
             0u)
-      << "unknown work since it was fetched";
+      << "unknown work since it was fetched, which wrote";
   EXPECT_EQ(round_trip(1, [&] { Read(1); }), 0u) << "without the advice";
 }
 

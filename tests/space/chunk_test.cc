@@ -15,7 +15,8 @@ namespace {
 using enum ChunkState;
 using ::testing::HasSubstr;
 
-constexpr ChunkState kAll[] = {kNone, kFresh, kDevice, kHost, kDeviceTwin, kMoving, kPinned};
+constexpr ChunkState kAll[] = {kNone,       kFresh,       kDevice, kHost,
+                               kDeviceTwin, kDeviceStale, kMoving, kPinned};
 
 using Names = std::set<std::pair<std::string, std::string>>;
 
@@ -65,7 +66,7 @@ TEST(ChunkStates, AMoveMayGoBackToWhereItCameFrom) {
 }
 
 TEST(ChunkStates, HostAndDeviceAreJoinedByMovingOnly) {
-  for (const ChunkState device : {kDevice, kDeviceTwin, kPinned}) {
+  for (const ChunkState device : {kDevice, kDeviceTwin, kDeviceStale, kPinned}) {
     EXPECT_FALSE(IsLegalTransition(kHost, device)) << ChunkStateName(device);
     EXPECT_FALSE(IsLegalTransition(device, kHost)) << ChunkStateName(device);
   }
@@ -73,7 +74,7 @@ TEST(ChunkStates, HostAndDeviceAreJoinedByMovingOnly) {
 }
 
 TEST(ChunkStates, AgreeWithTheMemoryMapped) {
-  for (const ChunkState state : {kDevice, kDeviceTwin, kPinned}) {
+  for (const ChunkState state : {kDevice, kDeviceTwin, kDeviceStale, kPinned}) {
     EXPECT_TRUE(StateFitsMemory(state, true)) << ChunkStateName(state);
     EXPECT_FALSE(StateFitsMemory(state, false)) << ChunkStateName(state);
   }
