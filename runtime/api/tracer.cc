@@ -86,7 +86,7 @@ bool Tracer::EnterArmed(uint32_t call, const void* params) {
   if (launch && s.code != nullptr) {
     uint64_t bytes = 0;
     for (const InferredRange& r : scratch.inferred) bytes += r.likely ? r.size.value : 0;
-    kernel = absl::HashOf(s.code, bytes) | 1;
+    kernel = absl::HashOf(s.code, s.shape, bytes) | 1;
   }
   for (const InferredRange& r : scratch.inferred) {
     scratch.ranges.push_back({r.ptr,

@@ -28,6 +28,7 @@ constexpr std::chrono::milliseconds kMostPatience{500};
 constexpr uint64_t kSlowestLink = 1;
 // While threads are blocked the deadline is shorter by this.
 constexpr int kBlockedShare = 8;
+constexpr size_t kGiveUpGrowth = 4;
 // Between two looks while there is something to wait for: the lock is free for others meanwhile.
 constexpr std::chrono::microseconds kBetweenLooks{3};
 
@@ -294,9 +295,14 @@ bool Mover::PollFinished() {
     const auto now = Clock::now();
     // What the deadline set free says nothing of how long work runs, nor does what ran while a
     // thread was blocked.
-    if (in_flight && !disturbed_) longest_ = std::max(longest_, now - last_finish_);
+    // Where it went on for long after that, it had not waited for it.
+    if (in_flight && (!disturbed_ || now - disturbed_at_ > options_.deadline)) {
+      longest_ = std::max(longest_, now - last_finish_);
+    }
     last_finish_ = now;
     disturbed_ = false;
+    give_up_after_ = Clock::duration::zero();
+    give_up_next_ = 1;
   }
   return any;
 }
@@ -426,7 +432,10 @@ void Mover::CheckDeadline() {
   const bool blocked = !runs && absl::c_any_of(queue_, [&](const Work* work) {
     return work->open && now - work->begun > options_.deadline / kBlockedShare;
   });
-  disturbed_ = disturbed_ || blocked;
+  if (blocked) {
+    disturbed_ = true;
+    disturbed_at_ = now;
+  }
   const Clock::duration patience =
       blocked ? options_.deadline / kBlockedShare
               : std::max<Clock::duration>(options_.deadline,
@@ -435,7 +444,7 @@ void Mover::CheckDeadline() {
   // is shared with the program their copies may be stuck behind what that has parked.
   const Clock::duration waited = now - std::max(last_progress_, head_since_);
   if (waited > patience * 10 && synchronous_.load(std::memory_order_relaxed)) ForsakeMoves();
-  const bool stuck = moves_.empty() && waited > patience;
+  const bool stuck = moves_.empty() && waited > std::max(patience, give_up_after_);
   // Others may make progress for ever while the head gets none.
   Bytes wanted;
   for (const ChunkIndex index : queue_.front()->chunks) wanted += memory_.chunks()[index].size();
@@ -443,14 +452,21 @@ void Mover::CheckDeadline() {
       now - head_since_ > patience * 10 + std::chrono::nanoseconds(wanted.value / kSlowestLink);
   if (!stuck && !starved) return;
   if (starved) starved_ = head_;
+  // Ever more, and ever less often: what runs may wait for work far down the queue, or may just be
+  // long, and then all that is let go with its memory on the host is let go in vain.
+  size_t left = stuck ? give_up_next_ : 1;
   for (Work* work : queue_) {
     if (work->gave_up || work->known == Known::kNothing) continue;
     work->gave_up = true;
     disturbed_ = true;
+    disturbed_at_ = now;
     ++stats_.deadlines;
     look_again_ = true;
-    if (!stuck) break;
+    if (--left == 0) break;
   }
+  if (!stuck) return;
+  give_up_next_ *= kGiveUpGrowth;
+  give_up_after_ = std::max(patience, give_up_after_) * 2;
 }
 
 void Mover::WaitUntil(absl::FunctionRef<bool()> condition) {

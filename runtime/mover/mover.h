@@ -258,8 +258,11 @@ class Mover {
   uint64_t stall_vmm_ = 0;  // Time in VMM calls by then.
   Clock::time_point last_finish_;  // Of declared work, or when some was first in flight again.
   Clock::duration longest_{0};  // Work has been seen to run this long: longer than that is stuck.
-  bool disturbed_ = false;      // Since work last finished: it took its time for other reasons.
-  uint64_t head_ = 0;           // The queue's head, and since when it is that.
+  bool disturbed_ = false;      // Since work last finished: it took its time for other reasons,
+  Clock::time_point disturbed_at_;    // the last time then.
+  Clock::duration give_up_after_{0};  // Since then, for the next to be given up; 0: none was.
+  size_t give_up_next_ = 1;           // How many that will be.
+  uint64_t head_ = 0;                 // The queue's head, and since when it is that.
   Clock::time_point head_since_;
   uint64_t starved_ = 0;  // A head that got nothing for too long: nothing moves before it has gone.
   Clock::time_point no_moves_before_;  // After a failure.

@@ -34,12 +34,27 @@ CUstream Stream(const void* params) {
   }
 }
 
+template <typename Dims>
+uint64_t Shape(const Dims& d) {
+  uint64_t shape = 0;
+  for (const uint64_t size :
+       {d.gridDimX, d.gridDimY, d.gridDimZ, d.blockDimX, d.blockDimY, d.blockDimZ}) {
+    shape = (shape ^ size) * 0x9e3779b97f4a7c15ull;
+  }
+  return shape;
+}
+
 template <typename P>
 void Launch(Knowledge& known, const void* params, Submission* out) {
   const P& p = As<P>(params);
   void* const* extra = nullptr;
   if constexpr (requires { p.extra; }) extra = p.extra;
   DecodeKernel(known, p.f, p.kernelParams, extra, out);
+  if constexpr (requires { p.gridDimX; }) {
+    out->shape = Shape(p);
+  } else if constexpr (requires { p.config; }) {
+    if (p.config != nullptr) out->shape = Shape(*p.config);
+  }
 }
 
 // Submissions whose memory the call does not say: parameters set before it (cuParamSet), or kernels

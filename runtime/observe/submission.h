@@ -56,6 +56,7 @@ struct Submission {
   CUstream stream = nullptr;
   // What is launched: the CUkernel, CUfunction or CUgraphExec; the same for every launch of it.
   const void* code = nullptr;
+  uint64_t shape = 0;  // Of a kernel: a hash of its grid and blocks.
   // Not all of its memory can be told: a graph with nodes of unknown contents, a device-side
   // launch.
   bool incomplete = false;
@@ -66,6 +67,7 @@ struct Submission {
     kind = Kind::kUnknown;
     stream = nullptr;
     code = nullptr;
+    shape = 0;
     incomplete = false;
     touches.clear();
     host_copies.clear();

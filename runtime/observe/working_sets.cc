@@ -16,7 +16,7 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
   for (const Touch& touch : submission.touches) {
     const Extent extent = allocation(touch.ptr);
     extents_.push_back(extent);
-    if (extent.size.value == 0 || touch.size.value != 0) continue;
+    if (extent.size.value == 0 || touch.size.value != 0 || touch.via == Via::kGlobal) continue;
     Known& known = allocations_[extent.base.value];
     ++known.launches;
     See(known, (touch.ptr - extent.base).value);
@@ -25,6 +25,16 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
     const Touch& touch = submission.touches[i];
     const Extent& extent = extents_[i];
     if (extent.size.value == 0) continue;
+    if (touch.via == Via::kGlobal) {
+      // Every kernel could go there and hardly any does.
+      if (!possible) continue;
+      const bool sized = touch.size.value != 0;
+      out->push_back({.ptr = sized ? touch.ptr : extent.base,
+                      .size = sized ? touch.size : extent.size,
+                      .likely = false,
+                      .write = touch.write});
+      continue;
+    }
     InferredRange range{
         .ptr = touch.ptr, .size = touch.size, .write = touch.write, .slot = touch.slot};
     if (touch.size.value != 0) {

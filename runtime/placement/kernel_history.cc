@@ -80,6 +80,7 @@ KernelHistory::Verdict KernelHistory::For(uint64_t id, uint16_t slot, Bytes remo
     // The first launch that serves so much shows what it costs.
     return Verdict::kServe;
   }
+  if (argument.trials[width] != 0 && argument.passes[width] > kDear) return Verdict::kMove;
   if (argument.trials[width] < kTrials) {
     return kernel.resident_samples >= kSettled ? Verdict::kTry : Verdict::kMove;
   }

@@ -47,7 +47,8 @@ class KernelHistory {
   static constexpr size_t kMost = 4096;
   static constexpr size_t kArguments = 8;  // Told apart in one kernel; the others share the last.
   static constexpr Bytes kWide = GiB(1);   // Remote memory beyond this is a case of its own.
-  static constexpr int kTrials = 3;        // That must agree.
+  static constexpr int kTrials = 3;        // That must agree,
+  static constexpr double kDear = 4;       // unless one adds so many passes.
 
   explicit KernelHistory(const Prices& prices) : prices_(prices) {}
 

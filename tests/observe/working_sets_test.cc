@@ -96,6 +96,21 @@ TEST_F(WorkingSetsTest, BoundariesAreForgottenWithTheirAllocation) {
 
 TEST_F(WorkingSetsTest, ForeignPointersNameNothing) { EXPECT_TRUE(Launch({0x1234'5600}).empty()); }
 
+TEST_F(WorkingSetsTest, WhatEveryKernelCouldReachIsPossibleAtMost) {
+  Submission s;
+  s.kind = Submission::Kind::kKernel;
+  s.touches.push_back({.ptr = DevicePtr(kSlab + MiB(8).value), .via = Via::kGlobal});
+  std::vector<InferredRange> out;
+  sets_.Infer(s, /*possible=*/false, Find, &out);
+  EXPECT_TRUE(out.empty());
+  sets_.Infer(s, /*possible=*/true, Find, &out);
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_FALSE(out[0].likely);
+  EXPECT_EQ(out[0].ptr, DevicePtr(kSlab));
+  EXPECT_EQ(out[0].size, kSlabSize);
+  EXPECT_EQ(Launch({kSlab})[0].size, kSlabSize);
+}
+
 TEST_F(WorkingSetsTest, CopiesAreExactAndBoundNothing) {
   Submission s;
   s.kind = Submission::Kind::kCopy;

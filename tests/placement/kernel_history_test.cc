@@ -31,7 +31,7 @@ class History : public testing::Test {
     return history_.For(kernel, kSlot, remote);
   }
 
-  const Prices prices_;
+  const Prices prices_{};
   KernelHistory history_{prices_};
 };
 
@@ -61,6 +61,12 @@ TEST_F(History, ReReadingIsMoved) {
   for (int i = 0; i < KernelHistory::kTrials; ++i) Launch(6e6, kChunk, 79);
   EXPECT_EQ(For(kChunk), Verdict::kMove);
   EXPECT_EQ(For(GiB(2)), Verdict::kMove);
+}
+
+TEST_F(History, OneDearTrialIsEnough) {
+  for (int i = 0; i < 3; ++i) Launch(6e6, Bytes(0), 0);
+  Launch(6e6, kChunk, 79);
+  EXPECT_EQ(For(kChunk), Verdict::kMove);
 }
 
 TEST_F(History, WideAccessIsJudgedByItself) {
