@@ -413,6 +413,15 @@ void Mover::Release(Work* work) {
   done_.NotifyAll();
 }
 
+Mover::Clock::duration Mover::MayTake() {
+  uint64_t most = 0;
+  for (const auto& state : streams_.all()) {
+    if (state->in_flight.empty() || state->in_flight.front()->kernel == 0) continue;
+    most = std::max(most, history_.MayTake(state->in_flight.front()->sample));
+  }
+  return std::chrono::nanoseconds(most);
+}
+
 void Mover::CheckDeadline() {
   if (queue_.empty()) return;
   if (dead_) {
@@ -438,8 +447,9 @@ void Mover::CheckDeadline() {
   }
   const Clock::duration patience =
       blocked ? options_.deadline / kBlockedShare
-              : std::max<Clock::duration>(options_.deadline,
-                                          std::min<Clock::duration>(longest_ * 2, kMostPatience));
+              : std::max<Clock::duration>(
+                    {options_.deadline, std::min<Clock::duration>(longest_ * 2, kMostPatience),
+                     std::min<Clock::duration>(MayTake(), kMostPatience * 4)});
   // Moves under way always end, and what they are for waits for them anyhow: but in a context that
   // is shared with the program their copies may be stuck behind what that has parked.
   const Clock::duration waited = now - std::max(last_progress_, head_since_);

@@ -148,6 +148,8 @@ class Mover {
 
   // --- the thread (mover.cc) ---
   void Loop();
+  // How long what runs now may well take, by what is known of it.
+  Clock::duration MayTake() VS_REQUIRES(memory_.mu);
   // Puts the time since the last look on the account of what the head waits for.
   void AccountStall() VS_EXCLUDES(memory_.mu);
   bool Round();

@@ -10,8 +10,10 @@
 namespace vramspan {
 namespace {
 
-// A duration is believed when the looks at the stream's mark were so much closer together.
+// A duration is believed when the looks at the stream's mark were so much closer together, or closer
+// than what a chunk's way over the bus takes.
 constexpr int kResolution = 8;
+constexpr std::chrono::microseconds kFineEnough{50};
 // Served in place so often, decayed, before it is worth a move: a move costs about as much as being
 // served once, and the place must be earned twice over, or equals would take turns.
 constexpr double kEarned = 2;
@@ -96,6 +98,7 @@ bool Mover::WorthItsPlace(ChunkIndex index, const Chunk& c, Bytes* room,
 
 void Mover::NoteRelease(Work* work) {
   LaunchSample& sample = work->sample;
+  sample.kernel = work->kernel;
   bool first = true;
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     const Use& use = work->uses[i];
@@ -115,9 +118,10 @@ void Mover::NoteRelease(Work* work) {
 void Mover::NoteFinish(const Work& work, Clock::time_point now) {
   const auto began = std::max(work.released_at, work.stream->last_finish);
   const auto took = now - began;
-  if (took <= Clock::duration::zero() || (now - last_poll_) * kResolution > took) return;
+  const auto gap = now - last_poll_;
+  if (took <= Clock::duration::zero()) return;
+  if (gap > kFineEnough && gap * kResolution > took) return;
   LaunchSample sample = work.sample;
-  sample.kernel = work.kernel;
   sample.nanoseconds = static_cast<uint64_t>(took.count());
   history_.Record(sample);
 }

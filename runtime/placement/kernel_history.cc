@@ -11,6 +11,11 @@ constexpr double kNew = 0.25;
 constexpr double kVisible = 0.02;
 // Resident launches seen before a trial is made: the first ones load and warm up.
 constexpr uint32_t kSettled = 3;
+// Times the rate of the bus: a kernel that is slower than this does more with its memory than read
+// it once, and to try costs more than can be won.
+constexpr double kStreams = 10;
+// Passes that a kernel of unknown habits may make over what is remote.
+constexpr double kMayPass = 100;
 
 size_t Width(Bytes remote) { return remote > KernelHistory::kWide ? 1 : 0; }
 
@@ -50,6 +55,7 @@ void KernelHistory::Record(const LaunchSample& sample) {
     kernel.resident =
         kernel.resident_samples == 0 ? time : kernel.resident + weight * (time - kernel.resident);
     ++kernel.resident_samples;
+    kernel.touched = sample.touched;
     return;
   }
   if (sample.slot == LaunchSample::kSeveral) return;
@@ -70,6 +76,19 @@ void KernelHistory::Record(const LaunchSample& sample) {
   if (argument.trials[width] < 0xff) ++argument.trials[width];
 }
 
+uint64_t KernelHistory::MayTake(const LaunchSample& sample) const {
+  const auto it = kernels_.find(sample.kernel);
+  const double resident = it == kernels_.end() ? 0 : it->second.resident;
+  double passes = kMayPass;
+  if (it != kernels_.end()) {
+    for (const Argument& a : it->second.arguments) {
+      const size_t width = Width(sample.remote);
+      if (a.used && a.slot == sample.slot && a.trials[width] != 0) passes = a.passes[width];
+    }
+  }
+  return static_cast<uint64_t>(2 * (resident + passes * prices_.ServeNanoseconds(sample.remote)));
+}
+
 KernelHistory::Verdict KernelHistory::For(uint64_t id, uint16_t slot, Bytes remote) {
   Kernel& kernel = Find(id);
   const Argument& argument = ArgumentOf(kernel, slot);
@@ -82,7 +101,9 @@ KernelHistory::Verdict KernelHistory::For(uint64_t id, uint16_t slot, Bytes remo
   }
   if (argument.trials[width] != 0 && argument.passes[width] > kDear) return Verdict::kMove;
   if (argument.trials[width] < kTrials) {
-    return kernel.resident_samples >= kSettled ? Verdict::kTry : Verdict::kMove;
+    const bool streams = static_cast<double>(kernel.touched.value) >=
+                         kStreams * prices_.serve_gb_per_s * kernel.resident;
+    return kernel.resident_samples >= kSettled && streams ? Verdict::kTry : Verdict::kMove;
   }
   return argument.passes[width] <= prices_.MostPasses() ? Verdict::kServe : Verdict::kMove;
 }

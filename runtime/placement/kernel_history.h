@@ -8,8 +8,9 @@
 // reaches, which begins at about 1 GiB: more remote memory than that is a case of its own.
 //
 // An unknown kernel's memory is moved: that costs at most about twice what serving it would, and
-// serving the wrong kernel in place costs up to 79 times. Once its resident time is known, one
-// chunk of an argument is served in place as a trial, again and again until a few trials agree;
+// serving the wrong kernel in place costs up to 79 times. A kernel that gets through its memory at
+// a fair part of the memory's own rate most likely reads it once. Once its resident time is known,
+// one chunk of an argument is served in place as a trial, again and again until a few trials agree;
 // what cannot be told from those (too small beside the kernel's time) counts as cheap.
 //
 // Bounded: kMost kernels; the least recently launched goes. Pure and deterministic. Threads: not
@@ -55,6 +56,9 @@ class KernelHistory {
   void Record(const LaunchSample& sample);
   // For a launch of which `remote` bytes of the argument would be served in place.
   Verdict For(uint64_t kernel, uint16_t slot, Bytes remote);
+  // How long a launch may well take, in nanoseconds, where its memory lies as the sample says; 0
+  // where nothing is known. Generous.
+  uint64_t MayTake(const LaunchSample& sample) const;
   size_t size() const { return kernels_.size(); }
 
  private:
@@ -66,6 +70,7 @@ class KernelHistory {
   };
   struct Kernel {
     double resident = 0;  // Nanoseconds, smoothed; 0: never seen with all its memory there.
+    Bytes touched;        // Then.
     uint32_t resident_samples = 0;
     std::array<Argument, kArguments> arguments;
     std::list<uint64_t>::iterator age;

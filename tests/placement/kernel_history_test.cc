@@ -37,20 +37,37 @@ class History : public testing::Test {
 
 TEST_F(History, UnknownKernelsHaveTheirMemoryMoved) {
   EXPECT_EQ(For(kChunk), Verdict::kMove);
-  Launch(1e6, Bytes(0), 0);
+  Launch(1e5, Bytes(0), 0);
   EXPECT_EQ(For(kChunk), Verdict::kMove);
 }
 
 TEST_F(History, TriesOnceTheResidentTimeIsKnown) {
-  for (int i = 0; i < 3; ++i) Launch(1e6, Bytes(0), 0);
+  for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
   EXPECT_EQ(For(kChunk), Verdict::kTry);
 }
 
+// Slower than its memory by far: it does more than read it once.
+TEST_F(History, ComputeBoundKernelsAreNotTried) {
+  for (int i = 0; i < 3; ++i) Launch(3e6, Bytes(0), 0);
+  EXPECT_EQ(For(kChunk), Verdict::kMove);
+}
+
+TEST_F(History, SaysHowLongALaunchMayTake) {
+  LaunchSample sample{.kernel = kKernel, .slot = kSlot, .touched = kTouched};
+  EXPECT_EQ(history_.MayTake(sample), 0u);
+  for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
+  EXPECT_EQ(history_.MayTake(sample), 200'000u);
+  sample.remote = kChunk;
+  EXPECT_GT(history_.MayTake(sample), 100 * prices_.ServeNanoseconds(kChunk));
+  Launch(1e5, kChunk, 1);
+  EXPECT_LT(history_.MayTake(sample), 4 * prices_.ServeNanoseconds(kChunk));
+}
+
 TEST_F(History, StreamingIsServedInPlace) {
-  for (int i = 0; i < 3; ++i) Launch(1e6, Bytes(0), 0);
+  for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
   for (int i = 0; i < KernelHistory::kTrials; ++i) {
     EXPECT_EQ(For(kChunk), Verdict::kTry);
-    Launch(1e6, kChunk, 1.0);
+    Launch(1e5, kChunk, 1.0);
   }
   EXPECT_EQ(For(kChunk), Verdict::kServe);
   EXPECT_EQ(For(kTouched), Verdict::kServe);
@@ -70,10 +87,10 @@ TEST_F(History, OneDearTrialIsEnough) {
 }
 
 TEST_F(History, WideAccessIsJudgedByItself) {
-  for (int i = 0; i < 3; ++i) Launch(1e6, Bytes(0), 0);
-  for (int i = 0; i < KernelHistory::kTrials; ++i) Launch(1e6, kChunk, 1.0);
+  for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
+  for (int i = 0; i < KernelHistory::kTrials; ++i) Launch(1e5, kChunk, 1.0);
   EXPECT_EQ(For(GiB(2)), Verdict::kServe);  // To see what it costs.
-  for (int i = 0; i < KernelHistory::kTrials; ++i) Launch(1e6, GiB(2), 30);
+  for (int i = 0; i < KernelHistory::kTrials; ++i) Launch(1e5, GiB(2), 30);
   EXPECT_EQ(For(GiB(2)), Verdict::kMove);
   EXPECT_EQ(For(kChunk), Verdict::kServe);
 }
@@ -93,32 +110,32 @@ TEST_F(History, PartsTooSmallToSeeAreCheap) {
 }
 
 TEST_F(History, SlowResidentLaunchesDoNotRaiseTheResidentTimeAtOnce) {
-  for (int i = 0; i < 5; ++i) Launch(1e6, Bytes(0), 0);
+  for (int i = 0; i < 5; ++i) Launch(1e5, Bytes(0), 0);
   Launch(50e6, Bytes(0), 0);  // Something ran beside it.
-  for (int i = 0; i < KernelHistory::kTrials; ++i) Launch(1e6, MiB(128), 10);
+  for (int i = 0; i < KernelHistory::kTrials; ++i) Launch(1e5, MiB(128), 10);
   EXPECT_EQ(For(MiB(128)), Verdict::kMove);
 }
 
 TEST_F(History, SeveralRemoteArgumentsTeachNothing) {
-  for (int i = 0; i < 3; ++i) Launch(1e6, Bytes(0), 0);
-  for (int i = 0; i < 9; ++i) Launch(1e6, kChunk, 79, kKernel, LaunchSample::kSeveral);
+  for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
+  for (int i = 0; i < 9; ++i) Launch(1e5, kChunk, 79, kKernel, LaunchSample::kSeveral);
   EXPECT_EQ(For(kChunk), Verdict::kTry);
 }
 
 TEST_F(History, IsBoundedAndForgetsTheLeastRecentlyLaunched) {
   for (uint64_t kernel = 1; kernel <= KernelHistory::kMost; ++kernel) {
-    for (int i = 0; i < 3; ++i) Launch(1e6, Bytes(0), 0, kernel);
+    for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0, kernel);
   }
   EXPECT_EQ(For(kChunk, 1), Verdict::kTry);  // Used: it is the youngest again.
-  Launch(1e6, Bytes(0), 0, 1'000'000);
+  Launch(1e5, Bytes(0), 0, 1'000'000);
   EXPECT_EQ(history_.size(), KernelHistory::kMost);
   EXPECT_EQ(For(kChunk, 1), Verdict::kTry);
   EXPECT_EQ(For(kChunk, 2), Verdict::kMove);
 }
 
 TEST_F(History, ManyArgumentsShareTheLastPlace) {
-  for (int i = 0; i < 3; ++i) Launch(1e6, Bytes(0), 0);
-  for (uint16_t slot = 0; slot < 40; ++slot) Launch(1e6, kChunk, 1, kKernel, slot);
+  for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
+  for (uint16_t slot = 0; slot < 40; ++slot) Launch(1e5, kChunk, 1, kKernel, slot);
   EXPECT_EQ(history_.size(), 1u);
 }
 
