@@ -1,0 +1,291 @@
+// Copies, fills, and what streams wait for and write: work that names its bytes exactly. It keeps
+// them where they are while it runs, keeps nothing else, and has nothing fetched.
+#include <algorithm>
+
+#include "tests/mover/traced_fixture.h"
+
+namespace vramspan_test {
+namespace {
+
+constexpr size_t kRow = 4096;
+constexpr size_t kRows = kChunk / kRow;
+
+std::vector<Word> ContentsOf(const Buffer& b) {
+  std::vector<Word> words(b.words);
+  for (size_t i = 0; i < words.size(); ++i) words[i] = HashWord(i, b.seed) + b.add;
+  return words;
+}
+
+CUDA_MEMCPY2D Rows2D(CUdeviceptr to, CUdeviceptr from, size_t rows, size_t pitch) {
+  CUDA_MEMCPY2D copy{};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.srcDevice = from;
+  copy.dstDevice = to;
+  copy.srcPitch = copy.dstPitch = pitch;
+  copy.WidthInBytes = kRow;
+  copy.Height = rows;
+  return copy;
+}
+
+CUDA_MEMCPY3D Layers3D(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  CUDA_MEMCPY3D copy{};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+  copy.srcDevice = from;
+  copy.dstDevice = to;
+  copy.srcPitch = copy.dstPitch = kRow;
+  copy.srcHeight = copy.dstHeight = 4;
+  copy.WidthInBytes = kRow;
+  copy.Height = 4;
+  copy.Depth = bytes / kRow / 4;
+  return copy;
+}
+
+class TracedCopies : public TracedTest {
+ protected:
+  CUresult Batch(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+    CUdeviceptr tos[] = {to, to + bytes / 2}, froms[] = {from, from + bytes / 2};
+    size_t sizes[] = {bytes / 2, bytes / 2};
+    CUmemcpyAttributes attributes{};
+    attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+    size_t index = 0;
+    return DRIVER(cuMemcpyBatchAsync)(tos, froms, sizes, 2, &attributes, &index, 1, stream);
+  }
+
+  // Ways to make one buffer's contents those of another, with the number of calls it takes.
+  struct Way {
+    const char* name;
+    uint64_t calls;
+    std::function<void(CUdeviceptr to, const Buffer& from)> copy;
+  };
+  std::vector<Way> Ways();
+  std::vector<Word> host_;
+};
+INSTANTIATE_TRACED(TracedCopies);
+
+std::vector<TracedCopies::Way> TracedCopies::Ways() {
+  const auto from_host = [this](CUdeviceptr to, const Buffer& from) {
+    Wait(stream_);
+    host_ = ContentsOf(from);
+    EXPECT_CU(world_.api().MemcpyHtoDAsync(to, host_.data(), kChunk, stream_));
+  };
+  return {
+      {"DtoDAsync", 1,
+       [this](CUdeviceptr to, const Buffer& from) {
+         EXPECT_CU(world_.api().MemcpyDtoDAsync(to, from.ptr, kChunk, stream_));
+       }},
+      {"DtoD", 1,
+       [this](CUdeviceptr to, const Buffer& from) {
+         Wait(stream_);
+         EXPECT_CU(DRIVER(cuMemcpyDtoD)(to, from.ptr, kChunk));
+         Wait(nullptr);
+       }},
+      {"Async", 1,
+       [this](CUdeviceptr to, const Buffer& from) {
+         EXPECT_CU(DRIVER(cuMemcpyAsync)(to, from.ptr, kChunk, stream_));
+       }},
+      {"PeerAsync", 1,
+       [this](CUdeviceptr to, const Buffer& from) {
+         EXPECT_CU(DRIVER(cuMemcpyPeerAsync)(to, world_.context(), from.ptr, world_.context(),
+                                             kChunk, stream_));
+       }},
+      {"HtoDAsync", 1, from_host},
+      {"DtoHAsync and HtoD", 2,
+       [this](CUdeviceptr to, const Buffer& from) {
+         host_.assign(kChunkWords, 0);
+         EXPECT_CU(world_.api().MemcpyDtoHAsync(host_.data(), from.ptr, kChunk, stream_));
+         Wait(stream_);
+         EXPECT_CU(DRIVER(cuMemcpyHtoD)(to, host_.data(), kChunk));
+       }},
+      {"2D", 1,
+       [this](CUdeviceptr to, const Buffer& from) {
+         const CUDA_MEMCPY2D copy = Rows2D(to, from.ptr, kRows, kRow);
+         EXPECT_CU(DRIVER(cuMemcpy2DAsync)(&copy, stream_));
+       }},
+      {"2D, every other row", 2,
+       [this](CUdeviceptr to, const Buffer& from) {
+         for (const size_t first : {0, 1}) {
+           const CUDA_MEMCPY2D copy =
+               Rows2D(to + first * kRow, from.ptr + first * kRow, kRows / 2, 2 * kRow);
+           EXPECT_CU(DRIVER(cuMemcpy2DAsync)(&copy, stream_));
+         }
+       }},
+      {"3D", 1,
+       [this](CUdeviceptr to, const Buffer& from) {
+         const CUDA_MEMCPY3D copy = Layers3D(to, from.ptr, kChunk);
+         EXPECT_CU(DRIVER(cuMemcpy3DAsync)(&copy, stream_));
+       }},
+      {"a batch", 1,
+       [this](CUdeviceptr to, const Buffer& from) {
+         EXPECT_CU(Batch(to, from.ptr, kChunk, stream_));
+       }},
+  };
+}
+
+TEST_P(TracedCopies, ServedWhereTheirMemoryIs) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  size_t to = 0, from = 1;
+  for (const Way& way : Ways()) {
+    SCOPED_TRACE(way.name);
+    Add(from, 3, stream_);
+    ExpectServed({to, from}, way.calls, [&] { way.copy(buffers_[to].ptr, buffers_[from]); });
+    buffers_[to].seed = buffers_[from].seed;
+    buffers_[to].add = buffers_[from].add;
+    Wait(stream_);
+    EXPECT_EQ(world_.Wrong(buffers_[to]), "");
+    to = (to + 1) % buffers_.size();
+    from = (from + 3) % buffers_.size();
+    if (to == from) from = (from + 1) % buffers_.size();
+  }
+}
+
+TEST_P(TracedCopies, RightWhileMemoryMoves) {
+  ASSERT_NO_FATAL_FAILURE(Start(10));
+  Wait(stream_);
+  Pressure pressure(this, {0, 1, 2, 3, 4});
+  for (int round = 0; round < 3; ++round) {
+    size_t k = 0;
+    for (const Way& way : Ways()) {
+      SCOPED_TRACE(way.name);
+      const size_t to = 5 + k % 5, from = 5 + (k + 2) % 5;
+      ++k;
+      Add(from, 1, stream_);
+      way.copy(buffers_[to].ptr, buffers_[from]);
+      buffers_[to].seed = buffers_[from].seed;
+      buffers_[to].add = buffers_[from].add;
+      Add(to, 1, stream_);
+    }
+  }
+  Wait(stream_);
+}
+
+TEST_P(TracedCopies, Fills) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  const CUdeviceptr p = buffers_[5].ptr;
+  struct Fill {
+    const char* name;
+    Word word;
+    std::function<CUresult()> fill;
+  };
+  const Fill fills[] = {
+      {"D8", 0x2a2a2a2a2a2a2a2aull,
+       [&] { return world_.api().MemsetD8Async(p, 0x2a, kChunk, stream_); }},
+      {"D16", 0x1234123412341234ull,
+       [&] { return DRIVER(cuMemsetD16Async)(p, 0x1234, kChunk / 2, stream_); }},
+      {"D32", 0x8765432187654321ull,
+       [&] { return DRIVER(cuMemsetD32Async)(p, 0x87654321u, kChunk / 4, stream_); }},
+      {"D2D8", 0x0101010101010101ull,
+       [&] { return DRIVER(cuMemsetD2D8Async)(p, kRow, 1, kRow, kRows, stream_); }},
+      {"D2D32", 0x0000000700000007ull,
+       [&] { return DRIVER(cuMemsetD2D32Async)(p, kRow, 7, kRow / 4, kRows, stream_); }},
+      {"D32, not async", 0x0000000900000009ull,
+       [&] { return DRIVER(cuMemsetD32)(p, 9, kChunk / 4); }},
+  };
+  for (const Fill& fill : fills) {
+    SCOPED_TRACE(fill.name);
+    Wait(stream_);
+    ExpectServed({5}, 1, [&] { EXPECT_CU(fill.fill()); });
+    Wait(stream_);
+    Wait(nullptr);
+    std::vector<Word> words(kChunkWords);
+    EXPECT_CU(world_.api().MemcpyDtoHAsync(words.data(), p, kChunk, stream_));
+    Wait(stream_);
+    EXPECT_EQ(std::count(words.begin(), words.end(), fill.word),
+              static_cast<ptrdiff_t>(kChunkWords));
+  }
+  EXPECT_CU(world_.LaunchFill(buffers_[5], stream_));
+}
+
+// Of an allocation of two chunks, work that has not run yet names the first: that one stays, and
+// the second goes.
+TEST_P(TracedCopies, NameTheirBytesAndNoMore) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  Buffer& b = NewBuffer(2 * kChunk);
+  CUdeviceptr foreign = 0;
+  ASSERT_CU(world_.api().MemAlloc(&foreign, kChunk));
+  CUdeviceptr kept = 0;
+  ASSERT_CU(world_.api().MemAlloc(&kept, kChunk));
+  EXPECT_CU(world_.api().MemcpyDtoDAsync(kept, b.ptr, kChunk, stream_));
+  HostFlag flag(world_);
+  const CUstream parked = NewStream();
+  const CUdeviceptr p = b.ptr;
+  CUstreamBatchMemOpParams op{};
+  op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+  op.writeValue.address = p;
+  op.writeValue.value64 = HashWord(0, b.seed);
+  const std::pair<const char*, std::function<CUresult()>> calls[] = {
+      {"DtoD from it", [&] { return world_.api().MemcpyDtoDAsync(foreign, p, kChunk, parked); }},
+      {"DtoD to it", [&] { return world_.api().MemcpyDtoDAsync(p, kept, kChunk, parked); }},
+      {"2D",
+       [&] {
+         const CUDA_MEMCPY2D copy = Rows2D(foreign, p, kRows, kRow);
+         return DRIVER(cuMemcpy2DAsync)(&copy, parked);
+       }},
+      {"3D",
+       [&] {
+         const CUDA_MEMCPY3D copy = Layers3D(foreign, p, kChunk);
+         return DRIVER(cuMemcpy3DAsync)(&copy, parked);
+       }},
+      {"a batch", [&] { return Batch(foreign, p, kChunk, parked); }},
+      {"write of a value",
+       [&] { return DRIVER(cuStreamWriteValue64)(parked, p, HashWord(0, b.seed), 0); }},
+      {"wait for a value",
+       [&] {
+         return DRIVER(cuStreamWaitValue64)(parked, p, HashWord(0, b.seed),
+                                            CU_STREAM_WAIT_VALUE_EQ);
+       }},
+      {"batch of operations", [&] { return DRIVER(cuStreamBatchMemOp)(parked, 1, &op, 0); }},
+  };
+  unsigned turn = 0;
+  for (const auto& [name, call] : calls) {
+    SCOPED_TRACE(name);
+    EXPECT_SPAN(
+        vramspanMemPrefetchAsync(runtime_->get(), p, b.bytes(), VRAMSPAN_LOCATION_DEVICE, stream_));
+    runtime_->Synchronize();
+    ASSERT_EQ(runtime_->OnDevice(b), 2 * kChunk);
+    EXPECT_CU(flag.ParkIn(parked, ++turn));
+    EXPECT_CU(call());
+    EXPECT_SPAN(
+        vramspanMemPrefetchAsync(runtime_->get(), p, b.bytes(), VRAMSPAN_LOCATION_HOST, stream_));
+    EXPECT_TRUE(Eventually([&] { return runtime_->OnDevice(b) != 2 * kChunk; }));
+    vramspanResidency first{};
+    EXPECT_SPAN(vramspanMemResidency(runtime_->get(), p, kChunk, &first));
+    EXPECT_EQ(first.device_bytes, kChunk);
+    flag.Set(turn);
+    runtime_->Synchronize();
+    EXPECT_EQ(runtime_->OnDevice(b), 0u);
+  }
+  EXPECT_EQ(runtime_->stats().deadlines, 0u);
+  EXPECT_CU(world_.api().MemFree(foreign));
+  EXPECT_CU(world_.api().MemFree(kept));
+}
+
+// One stream waits for what another writes, in memory that is on the host, while other memory
+// moves.
+TEST_P(TracedCopies, StreamsWaitForWordsInIt) {
+  ASSERT_NO_FATAL_FAILURE(Start(10));
+  const CUstream writes = NewStream();
+  const auto set_first = [&](Word value, CUstream stream) {
+    EXPECT_CU(DRIVER(cuStreamWriteValue64)(stream, buffers_[8].ptr, value, 0));
+  };
+  const Word right = HashWord(0, buffers_[8].seed);
+  set_first(0, stream_);
+  Wait(stream_);
+  ASSERT_NO_FATAL_FAILURE(PlaceOnHost({8}));
+  const vramspanStatistics before = runtime_->stats();
+  {
+    Pressure pressure(this, {0, 1, 2, 3, 4, 5});
+    for (unsigned turn = 1; turn <= 10; ++turn) {
+      EXPECT_CU(
+          DRIVER(cuStreamWaitValue32)(stream_, buffers_[8].ptr, turn, CU_STREAM_WAIT_VALUE_GEQ));
+      Add(9, 1, stream_);
+      EXPECT_CU(DRIVER(cuStreamWriteValue32)(writes, buffers_[8].ptr, turn, 0));
+      Wait(stream_);
+    }
+  }
+  EXPECT_EQ(DeviceBytes(8), 0u);
+  EXPECT_EQ(runtime_->stats().copies, before.copies + 20);
+  set_first(right, stream_);
+}
+
+}  // namespace
+}  // namespace vramspan_test
