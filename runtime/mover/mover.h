@@ -120,6 +120,12 @@ class Mover {
   // Of what the work wants and lies on the host, leaves there what is as cheap there
   // (mover_price.cc).
   void Price(Work* work) VS_REQUIRES(memory_.mu);
+  // Puts what the work wants on the device first.
+  static void Partition(Work* work);
+  // Prices what is queued again, after something was learnt.
+  void PriceQueue() VS_REQUIRES(memory_.mu);
+  // The head lacks memory: where it is not known what that would cost, one chunk stays away.
+  void TryInPlace(Work* work) VS_REQUIRES(memory_.mu);
   // Whether a chunk that is served in place has been so often enough to take another's place.
   bool WorthItsPlace(ChunkIndex index, const Chunk& c, Bytes* room, std::optional<double>* coldest)
       VS_REQUIRES(memory_.mu);
@@ -234,6 +240,11 @@ class Mover {
   uint32_t mark_base_ VS_GUARDED_BY(memory_.mu) = 1;
   MoverStatistics stats_ VS_GUARDED_BY(memory_.mu);
   KernelHistory history_ VS_GUARDED_BY(memory_.mu);
+  uint64_t priced_at_ VS_GUARDED_BY(memory_.mu) =
+      0;  // KernelHistory::changes of the queue's prices.
+  // A chunk that stays away for the head, whoever else wants it, until that has been let go.
+  ChunkIndex trial_ VS_GUARDED_BY(memory_.mu);
+  uint64_t trial_for_ VS_GUARDED_BY(memory_.mu) = 0;
   Heat heat_ VS_GUARDED_BY(memory_.mu);
   Clock::time_point last_poll_ VS_GUARDED_BY(memory_.mu);
   Clock::time_point no_return_before_ VS_GUARDED_BY(memory_.mu);

@@ -45,7 +45,9 @@ class Mover::View final : public ResidencyView {
     v.busy = c.in_flight != 0 || (c.on_device && c.open != 0) || c.state == ChunkState::kMoving;
     v.movable = mover_.Movable(c) &&
                 !(c.on_device && c.advice == Advice::kKeepOnDevice && !over_budget_) &&
-                !(c.on_device && c.open != 0 && absl::c_binary_search(stuck_, index));
+                !(c.on_device && c.open != 0 && absl::c_binary_search(stuck_, index)) &&
+                !(index == mover_.trial_ && !mover_.queue_.empty() &&
+                  mover_.queue_.front()->id == mover_.trial_for_);
     v.prefer_host = mover_.ServedInPlace(c);
     if (v.prefer_host) v.claim = Claim::kNone;
     if (c.advice == Advice::kKeepOnDevice) v.claim = Claim::kKeep;
@@ -116,6 +118,10 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   if (quiet_in_flight_ != 0) return false;
   // Soon more memory may be moved, and nothing is to be given up before.
   if (options_.traced && settling_ != 0) return false;
+  if (priced_at_ != history_.changes()) PriceQueue();
+  if (!queue_.empty() && queue_.front()->kernel != 0 && !queue_.front()->tried) {
+    TryInPlace(queue_.front());
+  }
   // More moves would only keep such work waiting.
   if (!queue_.empty() && queue_.front()->quiet() && HasItsMemory(*queue_.front())) return false;
   if (!queue_.empty() && queue_.front()->id == starved_) return false;

@@ -4,14 +4,15 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <utility>
 
 #include "runtime/mover/mover.h"
 
 namespace vramspan {
 namespace {
 
-// A duration is believed when the looks at the stream's mark were so much closer together, or closer
-// than what a chunk's way over the bus takes.
+// A duration is believed when the looks at the stream's mark were so much closer together, or
+// closer than what a chunk's way over the bus takes.
 constexpr int kResolution = 8;
 constexpr std::chrono::microseconds kFineEnough{50};
 // Served in place so often, decayed, before it is worth a move: a move costs about as much as being
@@ -27,8 +28,8 @@ constexpr size_t kReturnedAtOnce = 32;
 void Mover::Price(Work* work) {
   struct Argument {
     uint16_t slot;
-    Bytes remote;
-    KernelHistory::Verdict verdict;
+    Bytes size, remote;
+    bool serve;
   };
   Argument arguments[KernelHistory::kArguments];
   size_t count = 0;
@@ -38,41 +39,70 @@ void Mover::Price(Work* work) {
         std::find_if(std::begin(arguments), end, [&](const Argument& a) { return a.slot == slot; });
     return it == end ? nullptr : &*it;
   };
-  work->sample.kernel = work->kernel;
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     const Use& use = work->uses[i];
-    const Chunk& c = memory_.chunks()[work->chunks[i]];
-    if (use.once || c.on_device || !Movable(c) || use.slot == LaunchSample::kSeveral) continue;
+    if (use.once || use.slot == LaunchSample::kSeveral) continue;
     Argument* argument = find(use.slot);
     if (argument == nullptr) {
       if (count == std::size(arguments)) continue;
       argument = &arguments[count++];
-      *argument = {use.slot, Bytes(0), KernelHistory::Verdict::kMove};
+      *argument = {use.slot, Bytes(0), Bytes(0), false};
     }
-    argument->remote += c.size();
+    const Chunk& c = memory_.chunks()[work->chunks[i]];
+    argument->size += c.size();
+    if (!c.on_device) argument->remote += c.size();
   }
-  if (count == 0) return;
   for (size_t i = 0; i < count; ++i) {
-    arguments[i].verdict = history_.For(work->kernel, arguments[i].slot, arguments[i].remote);
+    Argument& a = arguments[i];
+    a.serve = history_.For(work->kernel, a.slot, a.remote.value != 0 ? a.remote : a.size) ==
+              KernelHistory::Verdict::kServe;
   }
   Bytes room = memory_.device_pool().available();
   std::optional<double> coldest;
-  bool tried = false;
-  for (size_t i = work->chunks.size(); i-- > 0;) {
+  for (size_t i = 0; i < work->chunks.size(); ++i) {
     Use& use = work->uses[i];
-    const ChunkIndex index = work->chunks[i];
-    const Chunk& c = memory_.chunks()[index];
-    if (use.once || c.on_device || !Movable(c)) continue;
-    const Argument* argument = find(use.slot);
-    if (argument == nullptr) continue;
-    if (argument->verdict == KernelHistory::Verdict::kServe) {
-      use.once = !WorthItsPlace(index, c, &room, &coldest);
-    } else if (argument->verdict == KernelHistory::Verdict::kTry && !tried && count == 1) {
-      // One argument, one chunk: what that adds is the trial's doing.
-      use.once = tried = true;
-      ++stats_.trials;
-    }
+    const Argument* argument = use.once ? nullptr : find(use.slot);
+    if (argument == nullptr || !argument->serve) continue;
+    // What is on the device as yet may leave before the launch runs: it is not to come back for it.
+    const Chunk& c = memory_.chunks()[work->chunks[i]];
+    use.once = c.on_device || !Movable(c) || !WorthItsPlace(work->chunks[i], c, &room, &coldest);
   }
+}
+
+void Mover::PriceQueue() {
+  priced_at_ = history_.changes();
+  for (Work* work : queue_) {
+    if (work->kernel == 0 || work->gave_up) continue;
+    Price(work);
+    Partition(work);
+  }
+  look_again_ = true;
+}
+
+void Mover::TryInPlace(Work* work) {
+  work->tried = true;
+  // One argument, one chunk: what that adds is the trial's doing.
+  size_t chosen = work->wanted;
+  Bytes remote;
+  for (size_t i = 0; i < work->wanted; ++i) {
+    const Chunk& c = memory_.chunks()[work->chunks[i]];
+    if (c.on_device || c.state == ChunkState::kMoving || !Movable(c)) continue;
+    if (chosen != work->wanted && work->uses[i].slot != work->uses[chosen].slot) return;
+    chosen = i;
+    remote += c.size();
+  }
+  if (chosen == work->wanted) return;
+  Use& use = work->uses[chosen];
+  if (use.slot == LaunchSample::kSeveral ||
+      history_.For(work->kernel, use.slot, remote) != KernelHistory::Verdict::kTry) {
+    return;
+  }
+  use.once = true;
+  trial_ = work->chunks[chosen];
+  trial_for_ = work->id;
+  Partition(work);
+  ++stats_.trials;
+  look_again_ = true;
 }
 
 bool Mover::WorthItsPlace(ChunkIndex index, const Chunk& c, Bytes* room,

@@ -336,6 +336,11 @@ void Mover::CollectChunks(absl::Span<const WorkRange> ranges, Work* work) {
   }
   mark_base_ += static_cast<uint32_t>(work->chunks.size());
   if (work->kernel != 0) Price(work);
+  Partition(work);
+}
+
+void Mover::Partition(Work* work) {
+  work->wanted = 0;
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     if (work->uses[i].once) continue;
     std::swap(work->chunks[i], work->chunks[work->wanted]);

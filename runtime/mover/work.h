@@ -4,6 +4,7 @@
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -32,7 +33,8 @@ struct Use {
     kernels_only &= other.kernels_only;
     once &= other.once;
     if (maybe) slot = other.slot;
-    if (!other.maybe && slot != other.slot) slot = LaunchSample::kSeveral;
+    // Kernels often hold a pointer several times over.
+    if (!other.maybe) slot = std::min(slot, other.slot);
     maybe &= other.maybe;
   }
 };
@@ -57,6 +59,7 @@ struct Work {
   Kind kind = Kind::kScope;
   Known known = Known::kAll;
   uint64_t kernel = 0;   // What the history knows it by; 0: not a kernel that was seen.
+  bool tried = false;    // Looked at for a trial; see Mover::TryInPlace.
   bool gave_up = false;  // Is released with its memory wherever it is.
   bool held = false;     // Waits in the queue.
   bool open = false;     // Held, and its thread is between Begin and End.
@@ -84,7 +87,7 @@ struct Work {
     known = Known::kAll;
     kernel = 0;
     sample = {};
-    gave_up = held = open = released = ended = pinned = needs_arrival = false;
+    tried = gave_up = held = open = released = ended = pinned = needs_arrival = false;
     stream = nullptr;
     hold = 0;
     arrival.reset();

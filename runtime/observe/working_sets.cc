@@ -3,6 +3,7 @@
 #include <absl/algorithm/container.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace vramspan {
 
@@ -55,7 +56,6 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
 }
 
 void WorkingSets::See(Known& known, uint64_t offset) {
-  if (offset % kAlignment.value != 0) return;
   auto& list = known.boundaries;
   const auto it = absl::c_lower_bound(
       list, offset, [](const Boundary& b, uint64_t value) { return b.offset < value; });
@@ -63,6 +63,8 @@ void WorkingSets::See(Known& known, uint64_t offset) {
     it->seen = known.launches;
     return;
   }
+  const uint64_t before_it = it == list.begin() ? 0 : std::prev(it)->offset;
+  if (offset % kAlignment.value != 0 && offset - before_it < kApart.value) return;
   if (list.size() < kMostBoundaries) {
     list.insert(it, {offset, known.launches});
     return;

@@ -35,9 +35,10 @@ struct InferredRange {
 
 class WorkingSets {
  public:
-  // Pointers closer to their allocation's start than this, in its multiples, bound nothing:
-  // allocators of programs align what they hand out, and a pointer to within an array does not.
-  static constexpr Bytes kAlignment = Bytes(512);
+  // Allocators of programs align what they hand out. A pointer that is not aligned so most likely
+  // goes to within an array, and bounds nothing, unless it is this far from the boundary before it.
+  static constexpr Bytes kAlignment = Bytes(256);
+  static constexpr Bytes kApart = MiB(2);
   // A boundary holds for so many launches into its allocation.
   static constexpr uint64_t kAge = 1 << 14;
   // Boundaries remembered of one allocation; beyond that those of old age go first.

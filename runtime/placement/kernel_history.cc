@@ -67,6 +67,7 @@ void KernelHistory::Record(const LaunchSample& sample) {
   const double once = prices_.ServeNanoseconds(sample.remote);
   Argument& argument = ArgumentOf(kernel, sample.slot);
   const size_t width = Width(sample.remote);
+  const Verdict before = Judge(kernel, argument, width);
   double passes = std::max(0.0, time - resident) / once;
   // Too small a part to be seen: what it costs does not matter either.
   if (once < kVisible * resident) passes = std::min(passes, 1.0);
@@ -74,6 +75,7 @@ void KernelHistory::Record(const LaunchSample& sample) {
                                ? passes
                                : argument.passes[width] + kNew * (passes - argument.passes[width]);
   if (argument.trials[width] < 0xff) ++argument.trials[width];
+  if (Judge(kernel, argument, width) != before) ++changes_;
 }
 
 uint64_t KernelHistory::MayTake(const LaunchSample& sample) const {
@@ -91,8 +93,11 @@ uint64_t KernelHistory::MayTake(const LaunchSample& sample) const {
 
 KernelHistory::Verdict KernelHistory::For(uint64_t id, uint16_t slot, Bytes remote) {
   Kernel& kernel = Find(id);
-  const Argument& argument = ArgumentOf(kernel, slot);
-  size_t width = Width(remote);
+  return Judge(kernel, ArgumentOf(kernel, slot), Width(remote));
+}
+
+KernelHistory::Verdict KernelHistory::Judge(const Kernel& kernel, const Argument& argument,
+                                            size_t width) const {
   if (argument.trials[width] < kTrials && argument.trials[0] >= kTrials) {
     // Wide access can only be dearer than narrow access is.
     if (argument.passes[0] > prices_.MostPasses()) return Verdict::kMove;

@@ -56,6 +56,8 @@ class KernelHistory {
   void Record(const LaunchSample& sample);
   // For a launch of which `remote` bytes of the argument would be served in place.
   Verdict For(uint64_t kernel, uint16_t slot, Bytes remote);
+  // Grows whenever what For says of some argument has become another.
+  uint64_t changes() const { return changes_; }
   // How long a launch may well take, in nanoseconds, where its memory lies as the sample says; 0
   // where nothing is known. Generous.
   uint64_t MayTake(const LaunchSample& sample) const;
@@ -79,7 +81,10 @@ class KernelHistory {
   Kernel& Find(uint64_t kernel);
   static Argument& ArgumentOf(Kernel& kernel, uint16_t slot);
 
+  Verdict Judge(const Kernel& kernel, const Argument& argument, size_t width) const;
+
   const Prices prices_;
+  uint64_t changes_ = 0;
   std::unordered_map<uint64_t, Kernel> kernels_;
   std::list<uint64_t> by_age_;  // The least recently launched first.
 };

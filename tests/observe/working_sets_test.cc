@@ -67,6 +67,11 @@ TEST_F(WorkingSetsTest, PointersWithinAnArrayEndNothing) {
   EXPECT_EQ(r[0].size, kSlabSize);
 }
 
+TEST_F(WorkingSetsTest, PointersFarApartEndWhateverTheirAlignment) {
+  Launch({kSlab + MiB(2).value + 16});
+  EXPECT_EQ(Launch({kSlab})[0].size, MiB(2) + Bytes(16));
+}
+
 TEST_F(WorkingSetsTest, PossibleRangeIsTheWholeAllocation) {
   Launch({kSlab + MiB(8).value});
   const auto r = Launch({kSlab}, /*possible=*/true);
