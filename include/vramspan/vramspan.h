@@ -128,8 +128,8 @@ typedef struct vramspanRange {
  * End. Begin puts a wait into the stream where memory must be moved first, and returns at once; the
  * work starts when its memory is in place (or when that turns out to be impossible: then it runs
  * with the memory where it is). Begin itself waits only where one of its ranges is being remapped
- * just then (some 0.1 ms; an error after a second), and while 128 pieces of work are held, unless
- * all its ranges are VRAMSPAN_KERNELS_ONLY. What a scope names is not remapped before its End; a
+ * just then (some 0.1 ms; an error after a second), and while 128 pieces of work are held (160 where
+ * all its ranges are VRAMSPAN_KERNELS_ONLY). What a scope names is not remapped before its End; a
  * thread that blocks inside its scope finds its memory served where it is. Scopes of one thread do
  * not nest. In a capturing stream a scope does nothing: declare the graph's launch instead.
  *

@@ -38,8 +38,11 @@ constexpr std::chrono::seconds kRemapPatience{1};
 
 // So much work is held at most. Beyond about a thousand launches behind a closed wait the driver
 // blocks the thread, inside its scope, and nothing that the scope names can be remapped before it
-// comes back; so it waits here instead. Work of kernels only has no such trouble.
+// comes back; so it waits here instead. Work of kernels only has no such trouble, but a thread that
+// waits inside the driver makes the remaps of the mover take more than twice their time (measured),
+// so it does not get there either: a held launch is three entries.
 constexpr size_t kMostHeld = 128;
+constexpr size_t kMostHeldKernels = 160;
 
 // Beyond this many finished works nobody has looked at, the mover is asked to look.
 constexpr size_t kUnpolled = 64;
@@ -149,10 +152,11 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
   }
   {
     MutexLock lock(memory_.mu);
-    if (queue_.size() >= kMostHeld && !synchronous_.load(std::memory_order_relaxed) &&
-        (work->known == Known::kNothing ||
-         absl::c_any_of(ranges, [](const auto& r) { return !r.use.kernels_only; }))) {
-      WaitUntil([this]() VS_NO_THREAD_SAFETY_ANALYSIS { return queue_.size() < kMostHeld; });
+    if (queue_.size() >= kMostHeld && !synchronous_.load(std::memory_order_relaxed)) {
+      const bool kernels = work->known != Known::kNothing &&
+                           absl::c_all_of(ranges, [](const auto& r) { return r.use.kernels_only; });
+      const size_t most = kernels ? kMostHeldKernels : kMostHeld;
+      WaitUntil([&]() VS_NO_THREAD_SAFETY_ANALYSIS { return queue_.size() < most; });
     }
     work->stream = state;
     work->begun = Clock::now();

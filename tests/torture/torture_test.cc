@@ -98,7 +98,9 @@ TEST_P(TorturePolicy, Runs) {
   Expect(options);
 }
 
-INSTANTIATE_TEST_SUITE_P(Policies, TorturePolicy, testing::Values("random", "fifo", "lru", "clock"),
+INSTANTIATE_TEST_SUITE_P(Policies, TorturePolicy,
+                         testing::Values("random", "fifo", "lru", "clock", "lfu", "sieve", "s3fifo",
+                                         "arc", "cycle", "cost"),
                          [](const auto& each) { return std::string(each.param); });
 
 }  // namespace
