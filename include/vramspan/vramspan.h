@@ -128,10 +128,11 @@ typedef struct vramspanRange {
  * End. Begin puts a wait into the stream where memory must be moved first, and returns at once; the
  * work starts when its memory is in place (or when that turns out to be impossible: then it runs
  * with the memory where it is). Begin itself waits only where one of its ranges is being remapped
- * just then (some 0.1 ms; an error after a second), and while 128 pieces of work are held (160 where
- * all its ranges are VRAMSPAN_KERNELS_ONLY). What a scope names is not remapped before its End; a
- * thread that blocks inside its scope finds its memory served where it is. Scopes of one thread do
- * not nest. In a capturing stream a scope does nothing: declare the graph's launch instead.
+ * just then (some 0.1 ms; an error after a second), and while 128 pieces of work are held (160
+ * where all its ranges are VRAMSPAN_KERNELS_ONLY). What a scope names is not remapped before its
+ * End; a thread that blocks inside its scope finds its memory served where it is. Scopes of one
+ * thread do not nest. In a capturing stream a scope does nothing: declare the graph's launch
+ * instead.
  *
  * `ranges` NULL with count 0 declares work whose memory is unknown: no memory is moved while it
  * runs. Errors (a bad stream, a scope already open) leave no scope open. */
@@ -235,6 +236,8 @@ typedef struct vramspanStatistics {
   uint64_t bytes_in_place;   /* served from host memory to launches, at most once each */
   uint64_t trials;           /* chunks left on the host once, to see what that costs */
   uint64_t returned;         /* chunks that came back when there was room */
+  uint64_t forecast_hits;    /* launches that were foreseen from the sequence of those before, */
+  uint64_t forecast_misses;  /* and where something else came */
   uint64_t stall_drain_ns;   /* the first held work waited: for running work to end, */
   uint64_t stall_copy_ns;    /* for copies, */
   uint64_t stall_vmm_ns;     /* for remaps */

@@ -341,6 +341,8 @@ vramspanStatistics Runtime::Statistics() {
   s.bytes_in_place = m.bytes_in_place.value;
   s.trials = m.trials;
   s.returned = m.returned;
+  s.forecast_hits = m.forecast_hits;
+  s.forecast_misses = m.forecast_misses;
   s.stall_drain_ns = m.stall_drain_ns;
   s.stall_copy_ns = m.stall_copy_ns;
   s.stall_vmm_ns = m.stall_vmm_ns;

@@ -15,6 +15,7 @@
 #ifndef VRAMSPAN_RUNTIME_MOVER_MOVER_H_
 #define VRAMSPAN_RUNTIME_MOVER_MOVER_H_
 
+#include <absl/container/flat_hash_map.h>
 #include <absl/functional/function_ref.h>
 #include <absl/types/span.h>
 
@@ -29,6 +30,7 @@
 #include "runtime/mover/gate.h"
 #include "runtime/mover/memory.h"
 #include "runtime/mover/streams.h"
+#include "runtime/placement/forecast.h"
 #include "runtime/placement/heat.h"
 #include "runtime/placement/kernel_history.h"
 #include "runtime/placement/planner.h"
@@ -58,6 +60,7 @@ struct MoverStatistics {
   Bytes bytes_in_place;   // Served from host memory to kernels.
   uint64_t returned = 0;  // Chunks that came back though nothing asked for them.
   uint64_t stall_drain_ns = 0, stall_copy_ns = 0, stall_vmm_ns = 0;
+  uint64_t forecast_hits = 0, forecast_misses = 0;
   uint64_t trials = 0;  // Chunks left on the host to see what that costs.
 };
 
@@ -122,6 +125,10 @@ class Mover {
   void Price(Work* work) VS_REQUIRES(memory_.mu);
   // Puts what the work wants on the device first.
   static void Partition(Work* work);
+  // Traced work was submitted: what repeats is recognised by it.
+  void NoteSequence(const Work& work) VS_REQUIRES(memory_.mu);
+  // Appends the work that is expected behind the queue, as far as its memory is known.
+  void AddForecast(std::vector<QueuedWork>* works) VS_REQUIRES(memory_.mu);
   // Prices what is queued again, after something was learnt.
   void PriceQueue() VS_REQUIRES(memory_.mu);
   // The head lacks memory: where it is not known what that would cost, one chunk stays away.
@@ -246,6 +253,10 @@ class Mover {
   ChunkIndex trial_ VS_GUARDED_BY(memory_.mu);
   uint64_t trial_for_ VS_GUARDED_BY(memory_.mu) = 0;
   Heat heat_ VS_GUARDED_BY(memory_.mu);
+  Forecast forecast_ VS_GUARDED_BY(memory_.mu);
+  // The chunks that work of a signature wants; all forgotten when there are too many.
+  absl::flat_hash_map<uint64_t, std::vector<ChunkIndex>> sets_ VS_GUARDED_BY(memory_.mu);
+  size_t set_chunks_ VS_GUARDED_BY(memory_.mu) = 0;
   Clock::time_point last_poll_ VS_GUARDED_BY(memory_.mu);
   Clock::time_point no_return_before_ VS_GUARDED_BY(memory_.mu);
   bool may_return_ VS_GUARDED_BY(memory_.mu) =

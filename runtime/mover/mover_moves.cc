@@ -178,6 +178,8 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
                      .by_hand = work->kind != Work::Kind::kScope});
   }
 
+  AddForecast(&works);
+
   PlanRequest request;
   request.released = static_cast<uint32_t>(released);
   request.ahead = std::min(PipelineBytes(), kAhead);
@@ -191,6 +193,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   request.max_evictions = may_evict ? kMovesAtOnce : 0;
   const Plan plan = planner_.Make(request, View(*this, over.value != 0, StuckChunks()));
   for (const uint32_t i : plan.in_place) {
+    if (i >= planned.size()) continue;  // Not submitted yet.
     planned[i]->gave_up = true;
     look_again_ = true;
   }

@@ -1,6 +1,8 @@
 // What traced kernels teach: where each finds its memory when it is let go, how long it then runs,
 // and so what the next launch of it should have moved (placement/kernel_history.h). And the way
 // back: what is hot and on the host, when there is room.
+#include <absl/hash/hash.h>
+
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -22,6 +24,11 @@ constexpr double kEarned = 2;
 constexpr std::chrono::milliseconds kReturnPeriod{5};
 constexpr double kWarm = 0.125;
 constexpr size_t kReturnedAtOnce = 32;
+// Expected work that a plan looks at, where the program has not queued as much itself; and what is
+// remembered for it.
+constexpr size_t kForecast = 64;
+constexpr size_t kMostSets = 1 << 14;
+constexpr size_t kMostSetChunks = 1 << 20;
 
 }  // namespace
 
@@ -154,6 +161,35 @@ void Mover::NoteFinish(const Work& work, Clock::time_point now) {
   LaunchSample sample = work.sample;
   sample.nanoseconds = static_cast<uint64_t>(took.count());
   history_.Record(sample);
+}
+
+void Mover::NoteSequence(const Work& work) {
+  // What wants nothing moves nothing: a copy between two launches is no part of the sequence.
+  if (work.wanted == 0) return;
+  const auto wanted = absl::MakeConstSpan(work.chunks).first(work.wanted);
+  uint64_t signature = work.kernel;
+  for (const ChunkIndex index : wanted) signature = absl::HashOf(signature, index.value);
+  forecast_.Saw(signature);
+  if (sets_.contains(signature)) return;
+  if (sets_.size() == kMostSets || set_chunks_ + wanted.size() > kMostSetChunks) {
+    sets_.clear();
+    set_chunks_ = 0;
+    if (wanted.size() > kMostSetChunks) return;
+  }
+  set_chunks_ += wanted.size();
+  sets_.emplace(signature, std::vector<ChunkIndex>(wanted.begin(), wanted.end()));
+}
+
+void Mover::AddForecast(std::vector<QueuedWork>* works) {
+  if (!options_.traced || works->size() >= kForecast) return;
+  uint64_t next[kForecast];
+  const size_t count = forecast_.Next(absl::MakeSpan(next).first(kForecast - works->size()));
+  for (size_t i = 0; i < count; ++i) {
+    const auto set = sets_.find(next[i]);
+    if (set == sets_.end()) return;
+    // Chunks that were freed since are of no size and never move; those of others cost time only.
+    works->push_back({.chunks = set->second});
+  }
 }
 
 void Mover::Return(std::vector<ChunkIndex>* fetch) {

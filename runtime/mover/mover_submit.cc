@@ -166,6 +166,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
       Recycle(work);
       return reachable;
     }
+    if (options_.traced && work->kind == Work::Kind::kScope) NoteSequence(*work);
     ++open_works_;
     ++stats_.works;
     if (work->quiet()) memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
@@ -534,6 +535,8 @@ Status Mover::TakeError() {
 
 MoverStatistics Mover::statistics() {
   MutexLock lock(memory_.mu);
+  stats_.forecast_hits = forecast_.hits();
+  stats_.forecast_misses = forecast_.misses();
   return stats_;
 }
 

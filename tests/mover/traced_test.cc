@@ -147,6 +147,27 @@ TEST_P(Traced, StreamsFromBeforeSettleByThemselves) {
   EXPECT_CU(world_.api().StreamDestroy(idle));
 }
 
+// A program that waits for each launch queues nothing ahead: that it goes round in a loop larger
+// than the budget is seen from what came before, and part of the loop stays.
+TEST_P(Traced, LoopIsForeseen) {
+  ASSERT_NO_FATAL_FAILURE(Start(kBudget + 2));
+  runtime_->Synchronize();
+  constexpr uint64_t kRounds = 30;
+  uint64_t after_some = 0;
+  for (uint64_t round = 0; round < kRounds; ++round) {
+    if (round == kRounds / 3) after_some = runtime_->stats().fetches;
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      Add(i, 1, stream_);
+      EXPECT_CU(world_.api().StreamSynchronize(stream_));
+    }
+  }
+  const vramspanStatistics s = runtime_->stats();
+  const uint64_t launches = (kRounds - kRounds / 3) * buffers_.size();
+  EXPECT_GT(s.forecast_hits, launches / 2);
+  // Least recently used first, every launch would miss.
+  EXPECT_LT(s.fetches - after_some, launches * 8 / 10);
+}
+
 TEST_P(Traced, ThreadsAndStreams) {
   ASSERT_NO_FATAL_FAILURE(Start(2 * kBudget));
   EXPECT_CU(world_.api().StreamSynchronize(stream_));
