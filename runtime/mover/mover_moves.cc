@@ -206,13 +206,15 @@ bool Mover::StartMoves() {
   if (Clock::now() < no_moves_before_) return false;
   std::vector<ChunkIndex> evict, fetch;
   bool any = false;
+  bool returning = false;
   {
     MutexLock lock(memory_.mu);
     if (queue_.empty() && OverBudget().value == 0) {
       if (!options_.traced) return false;
       Return(&fetch);
+      returning = !fetch.empty();
     }
-    const bool planned = fetch.empty() && PlanMoves(&evict, &fetch);
+    const bool planned = !returning && PlanMoves(&evict, &fetch);
     any = planned && evict.empty() && fetch.empty();
   }
   const Bytes pipeline = PipelineBytes();
@@ -223,9 +225,16 @@ bool Mover::StartMoves() {
     MutexLock lock(memory_.mu);
     ServeEvictions(index);
   }
+  uint64_t fetched = 0;
   for (const ChunkIndex index : fetch) {
     if (moving_in_ >= pipeline || !StartFetch(index)) break;
     any = true;
+    ++fetched;
+  }
+  if (returning && fetched != 0) {
+    MutexLock lock(memory_.mu);
+    stats_.returned += fetched;
+    may_return_ = true;  // For what had no place in the pipeline.
   }
   return any;
 }

@@ -218,8 +218,6 @@ void Mover::Return(std::vector<ChunkIndex>* fetch) {
     room -= size;
     fetch->push_back(index);
   }
-  may_return_ = fetch->size() == kReturnedAtOnce;
-  stats_.returned += fetch->size();
 }
 
 }  // namespace vramspan
