@@ -52,6 +52,7 @@ class TracedTest : public MoverTest, public testing::WithParamInterface<const ch
 
   // Kernels of the module that is loaded beside the world's.
   CUfunction Traced(const char* name) const;
+  CUmodule module() const { return module_; }
   CUstream NewStream() { return streams_.emplace_back(world_.NewStream()); }
   void Wait(CUstream stream) const { EXPECT_CU(world_.api().StreamSynchronize(stream)); }
 
