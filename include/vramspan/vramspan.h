@@ -63,8 +63,8 @@ typedef struct vramspanConfig {
   const char* host_memory;   /* "64GiB" or "50%" of the machine's. VRAMSPAN_HOST_MEMORY. Default:
                                 what MemAvailable and the cgroup allow, less a margin. */
   const char* chunk;         /* "auto", or "2MiB" ... "64MiB", a power of two. VRAMSPAN_CHUNK. */
-  const char* policy;        /* "lru" (default), "arc", "clock", "cost", "cycle", "fifo", "lfu",
-                                "random", "s3fifo" or "sieve". VRAMSPAN_POLICY. */
+  const char* policy;        /* "cost" (default), "arc", "clock", "cycle", "fifo", "lfu",
+                                "lru", "random", "s3fifo" or "sieve". VRAMSPAN_POLICY. */
   const char* arena;         /* Addresses to reserve. VRAMSPAN_ARENA. Default "4TiB". */
   const char* tracer;   /* Where launches are seen: "auto" (default: CUPTI where it can be had),
                            "cupti" (an error where not), "off". VRAMSPAN_TRACER. */

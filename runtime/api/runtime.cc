@@ -134,7 +134,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
     if (!size.ok()) return arena.Error(size.status());
     memory.arena = RoundUp(*size, ChunkBytes(kMaxChunkLog2));
   }
-  StatusOr<std::unique_ptr<EvictionPolicy>> policy = MakePolicy(policy_name.text.value_or("lru"));
+  StatusOr<std::unique_ptr<EvictionPolicy>> policy = MakePolicy(policy_name.text.value_or("cost"));
   if (!policy.ok()) return policy_name.Error(policy.status());
   const StatusOr<LaunchSource> source = ParseLaunchSource(tracer.text.value_or("auto"));
   if (!source.ok()) return tracer.Error(source.status());

@@ -78,16 +78,20 @@ void KernelHistory::Record(const LaunchSample& sample) {
   if (Judge(kernel, argument, width) != before) ++changes_;
 }
 
+std::optional<double> KernelHistory::Passes(uint64_t kernel, uint16_t slot, Bytes remote) const {
+  const auto it = kernels_.find(kernel);
+  if (it == kernels_.end()) return std::nullopt;
+  const size_t width = Width(remote);
+  for (const Argument& a : it->second.arguments) {
+    if (a.used && a.slot == slot && a.trials[width] != 0) return a.passes[width];
+  }
+  return std::nullopt;
+}
+
 uint64_t KernelHistory::MayTake(const LaunchSample& sample) const {
   const auto it = kernels_.find(sample.kernel);
   const double resident = it == kernels_.end() ? 0 : it->second.resident;
-  double passes = kMayPass;
-  if (it != kernels_.end()) {
-    for (const Argument& a : it->second.arguments) {
-      const size_t width = Width(sample.remote);
-      if (a.used && a.slot == sample.slot && a.trials[width] != 0) passes = a.passes[width];
-    }
-  }
+  const double passes = Passes(sample.kernel, sample.slot, sample.remote).value_or(kMayPass);
   return static_cast<uint64_t>(2 * (resident + passes * prices_.ServeNanoseconds(sample.remote)));
 }
 

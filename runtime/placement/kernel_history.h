@@ -21,6 +21,7 @@
 #include <array>
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <unordered_map>
 
 #include "runtime/placement/prices.h"
@@ -56,6 +57,9 @@ class KernelHistory {
   void Record(const LaunchSample& sample);
   // For a launch of which `remote` bytes of the argument would be served in place.
   Verdict For(uint64_t kernel, uint16_t slot, Bytes remote);
+  // How often each byte of the argument crosses the bus in a launch that is served so much in
+  // place; nothing where that was never seen.
+  std::optional<double> Passes(uint64_t kernel, uint16_t slot, Bytes remote) const;
   // Grows whenever what For says of some argument has become another.
   uint64_t changes() const { return changes_; }
   // How long a launch may well take, in nanoseconds, where its memory lies as the sample says; 0

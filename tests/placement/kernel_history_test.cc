@@ -84,8 +84,10 @@ TEST_F(History, ReReadingIsMoved) {
 
 TEST_F(History, OneDearTrialIsEnough) {
   for (int i = 0; i < 3; ++i) Launch(6e6, Bytes(0), 0);
+  EXPECT_EQ(history_.Passes(kKernel, kSlot, kChunk), std::nullopt);
   Launch(6e6, kChunk, 79);
   EXPECT_EQ(For(kChunk), Verdict::kMove);
+  EXPECT_NEAR(history_.Passes(kKernel, kSlot, kChunk).value_or(0), 79, 0.1);
 }
 
 TEST_F(History, WideAccessIsJudgedByItself) {

@@ -187,7 +187,7 @@ StatusOr<Report> MakeReport(const Options& options, const Chosen& chosen, Progre
   report.driver_version = chosen.driver->version();
   report.why_simulated = chosen.why_simulated;
   report.chunk = OrDefault(options.chunk, "VRAMSPAN_CHUNK", "auto");
-  report.policy = OrDefault(options.policy, "VRAMSPAN_POLICY", "lru");
+  report.policy = OrDefault(options.policy, "VRAMSPAN_POLICY", "cost");
 
   VS_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
                       Device::Open(chosen.driver, options.device));
