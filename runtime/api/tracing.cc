@@ -3,10 +3,13 @@
 #include <absl/strings/str_cat.h>
 #include <cupti_driver_cbid.h>
 #include <dlfcn.h>
+#include <sys/auxv.h>
 
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "runtime/base/log.h"
@@ -100,11 +103,18 @@ void Lost(const char* why) {
 
 // The folder of the file that this code is in.
 std::string OwnFolder() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(&OwnFolder), &info) == 0 || info.dli_fname == nullptr) {
+  Dl_info own{}, program{};
+  if (dladdr(reinterpret_cast<void*>(&OwnFolder), &own) == 0 || own.dli_fname == nullptr) {
     return {};
   }
-  const std::string path = info.dli_fname;
+  std::string path = own.dli_fname;
+  // Of the program itself the loader knows only what it was called.
+  const auto headers = reinterpret_cast<void*>(getauxval(AT_PHDR));
+  if (dladdr(headers, &program) != 0 && program.dli_fbase == own.dli_fbase) {
+    std::error_code error;
+    const std::filesystem::path file = std::filesystem::read_symlink("/proc/self/exe", error);
+    if (!error) path = file.string();
+  }
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
 }
