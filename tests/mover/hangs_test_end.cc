@@ -1,15 +1,9 @@
 // What ends while work is held: memory that the work uses, and the context.
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <cstdlib>
-#include <cstring>
+#include <cstdio>
 
+#include "tests/mover/alone.h"
 #include "tests/mover/hangs_test_fixture.h"
-
-extern char** environ;
 
 namespace vramspan_test {
 namespace {
@@ -76,32 +70,6 @@ TEST_F(Hangs, DriversFreeBehindHeldWork) {
   }
   EXPECT_GT(Stats().works_held, before.works_held);
   EXPECT_GT(Stats().fetches, before.fetches);
-}
-
-// The error of a dead context stays for the life of the process, so this happens in one of its own:
-// this program again, with this test alone and kRole set.
-constexpr char kRole[] = "VRAMSPAN_HANGS_DIES";
-
-int RunAlone(const char* test) {
-  const std::string filter = std::string("--gtest_filter=") + test;
-  std::vector<char*> environment;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    // The parent's own report and its part of the tests are not the child's.
-    if (std::strncmp(*variable, "GTEST_", 6) != 0) environment.push_back(*variable);
-  }
-  std::string role = std::string(kRole) + "=1";
-  environment.push_back(role.data());
-  environment.push_back(nullptr);
-  std::string program = "mover_hangs_test", argument = filter;
-  char* const arguments[] = {program.data(), argument.data(), nullptr};
-  pid_t child = 0;
-  if (posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, arguments, environment.data()) != 0) {
-    return -1;
-  }
-  int status = -1;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
 }
 
 class HangsContextDies : public Hangs {
@@ -177,10 +145,10 @@ void HangsContextDies::WhileWorkIsHeld() {
 }
 
 TEST_F(HangsContextDies, WhileWorkIsHeld) {
-  if (std::getenv(kRole) == nullptr) {
+  // The error of a dead context stays for the life of the process.
+  if (!IsAlone()) {
     Await("a process of its own in which the context dies");
-    EXPECT_EQ(RunAlone("HangsContextDies.WhileWorkIsHeld"), 0);
-    return;
+    return ExpectPassesAlone();
   }
   WhileWorkIsHeld();
   std::fflush(nullptr);
