@@ -278,7 +278,8 @@ TEST_F(HangsInDriver, ProgramRunsFarAheadOfABusyDevice) {
   }
   Finish();
   EXPECT_GE(Stats().works_held, before.works_held + 500);
-  // The deadline of a busy machine may let a few go; a thread that is blocked in its scope nearly all.
+  // The deadline of a busy machine may let a few go; a thread that is blocked in its scope nearly
+  // all.
   EXPECT_LT(Stats().works_in_place, before.works_in_place + 50);
 }
 
