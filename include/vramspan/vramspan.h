@@ -210,7 +210,9 @@ VRAMSPAN_API CUresult vramspanMemResidency(vramspanRuntime runtime, CUdeviceptr 
 VRAMSPAN_API CUresult vramspanMemGetAddressRange(vramspanRuntime runtime, CUdeviceptr* base,
                                                  size_t* size, CUdeviceptr ptr);
 
-/* Counters since creation, and current sizes. Set struct_size first. */
+/* Counters since creation, and current sizes. Set struct_size first. With VRAMSPAN_STATS=- in the
+ * environment every runtime shows them at its end, on stderr; VRAMSPAN_STATS=FILE appends them to a
+ * file. */
 typedef struct vramspanStatistics {
   size_t struct_size;
   uint64_t device_budget, device_used, device_cached;
@@ -231,16 +233,17 @@ typedef struct vramspanStatistics {
   uint64_t unsettled_streams;          /* see vramspanStreamForget */
   /* Of traced work, since memory first ran short. */
   uint64_t launches, copies; /* kernels and graphs; copies and fills */
-  uint64_t launches_unknown; /* launches of which no memory could be told */
-  uint64_t touches;          /* pointers and ranges of our memory that they named */
-  uint64_t bytes_in_place;   /* served from host memory to launches, at most once each */
-  uint64_t trials;           /* chunks left on the host once, to see what that costs */
-  uint64_t returned;         /* chunks that came back when there was room */
-  uint64_t forecast_hits;    /* launches that were foreseen from the sequence of those before, */
-  uint64_t forecast_misses;  /* and where something else came */
-  uint64_t stall_drain_ns;   /* the first held work waited: for running work to end, */
-  uint64_t stall_copy_ns;    /* for copies, */
-  uint64_t stall_vmm_ns;     /* for remaps */
+  uint64_t
+      launches_unknown; /* launches that named no memory of ours, and may reach it all the same */
+  uint64_t touches;     /* pointers and ranges of our memory that they named */
+  uint64_t bytes_in_place;  /* served from host memory to launches, at most once each */
+  uint64_t trials;          /* chunks left on the host once, to see what that costs */
+  uint64_t returned;        /* chunks that came back when there was room */
+  uint64_t forecast_hits;   /* launches that were foreseen from the sequence of those before, */
+  uint64_t forecast_misses; /* and where something else came */
+  uint64_t stall_drain_ns;  /* the first held work waited: for running work to end, */
+  uint64_t stall_copy_ns;   /* for copies, */
+  uint64_t stall_vmm_ns;    /* for remaps */
 } vramspanStatistics;
 VRAMSPAN_API CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanStatistics* out);
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/api/statistics_text.h"
 #include "runtime/api/tracing.h"
 #include "runtime/backing/budget.h"
 #include "runtime/backing/host_limits.h"
@@ -193,6 +194,8 @@ Status Runtime::StartTracer(Overlap overlap) {
 }
 
 Runtime::~Runtime() {
+  // One that was never whole has nothing to tell.
+  if (mover_ != nullptr) driver_->Note(WriteStatistics(Statistics()));
   if (tracer_ != nullptr) Tracing::Get().Remove(tracer_.get(), memory_->page_map().base());
   mover_.reset();
   // What may still run without having been declared must not lose its memory under way.

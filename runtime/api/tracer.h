@@ -30,7 +30,7 @@ StatusOr<Overlap> ParseOverlap(std::string_view text);
 struct TracerStatistics {
   uint64_t launches = 0;          // Seen while work was recorded: kernels and graphs.
   uint64_t copies = 0;            // The same: copies and fills.
-  uint64_t launches_unknown = 0;  // Of the launches: memory that could not be told.
+  uint64_t launches_unknown = 0;  // Of the launches: named no memory of ours, and may reach it.
   uint64_t touches = 0;           // Pointers and ranges into our memory that they named.
 };
 

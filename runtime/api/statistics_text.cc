@@ -1,0 +1,85 @@
+#include "runtime/api/statistics_text.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace vramspan {
+namespace {
+
+std::string Size(uint64_t bytes) {
+  if (bytes >= uint64_t{10} << 30) return absl::StrFormat("%.1f GiB", bytes / 1073741824.0);
+  return absl::StrFormat("%.1f MiB", bytes / 1048576.0);
+}
+
+std::string Milliseconds(uint64_t ns) { return absl::StrFormat("%.1f ms", ns / 1e6); }
+
+double Rate(uint64_t bytes, uint64_t ns) {
+  return ns == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(ns);
+}
+
+}  // namespace
+
+std::string StatisticsText(const vramspanStatistics& s) {
+  std::string text = absl::StrCat("vramspan: process ", getpid(), "\n");
+  const auto line = [&](std::string_view what, std::string_view value) {
+    absl::StrAppendFormat(&text, "  %-26s %s\n", what, value);
+  };
+  line("allocated, at most",
+       absl::StrCat(Size(s.peak_allocated_bytes), " (device budget ", Size(s.device_budget), ")"));
+  line("host memory in use", Size(s.host_used));
+  line("work recorded",
+       absl::StrCat(s.works, ", held ", s.works_held, " for ", Milliseconds(s.hold_ns), " in sum"));
+  if (s.launches + s.copies != 0) {
+    line("traced",
+         absl::StrCat(s.launches, " launches (", s.launches_unknown, " named no memory of ours), ",
+                      s.copies, " copies, ", s.touches, " pointers"));
+  }
+  if (s.forecast_hits + s.forecast_misses != 0) {
+    line("foreseen", absl::StrCat(s.forecast_hits, " launches, wrongly ", s.forecast_misses));
+  }
+  line("moved in", absl::StrFormat("%s, %d chunks, %.1f GB/s", Size(s.bytes_in), s.fetches,
+                                   Rate(s.bytes_in, s.copy_in_ns)));
+  line("moved out",
+       absl::StrFormat("%s, and %s without a copy, %d chunks, %.1f GB/s", Size(s.bytes_out),
+                       Size(s.bytes_out_clean), s.evictions, Rate(s.bytes_out, s.copy_out_ns)));
+  if (s.bytes_in_place != 0 || s.works_in_place != 0) {
+    line("served in place", absl::StrCat(Size(s.bytes_in_place), " at most, ", s.works_in_place,
+                                         " pieces of work, ", s.trials, " trials"));
+  }
+  if (s.returned != 0) line("came back by itself", absl::StrCat(s.returned, " chunks"));
+  line("first in line waited for",
+       absl::StrCat("running work ", Milliseconds(s.stall_drain_ns), ", copies ",
+                    Milliseconds(s.stall_copy_ns), ", remaps ", Milliseconds(s.stall_vmm_ns)));
+  if (s.deadlines != 0) line("let go by the deadline", absl::StrCat(s.deadlines));
+  if (s.moves_failed != 0) line("moves failed", absl::StrCat(s.moves_failed));
+  return text;
+}
+
+Status WriteStatistics(const vramspanStatistics& s) {
+  const char* where = std::getenv("VRAMSPAN_STATS");
+  if (where == nullptr || *where == '\0') return absl::OkStatus();
+  const std::string text = StatisticsText(s);
+  if (std::strcmp(where, "-") == 0) {
+    std::fputs(text.c_str(), stderr);
+    return absl::OkStatus();
+  }
+  std::FILE* file = std::fopen(where, "a");
+  if (file == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("VRAMSPAN_STATS: cannot write to ", where, ": ", std::strerror(errno)));
+  }
+  const bool written = std::fputs(text.c_str(), file) >= 0;
+  if (std::fclose(file) != 0 || !written) {
+    return absl::InternalError(
+        absl::StrCat("VRAMSPAN_STATS: ", where, " was not written: ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace vramspan

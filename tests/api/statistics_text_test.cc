@@ -1,0 +1,96 @@
+// What a person is shown of a runtime, and where it goes.
+#include "runtime/api/statistics_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+namespace vramspan {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+vramspanStatistics Some() {
+  vramspanStatistics s{};
+  s.device_budget = uint64_t{1} << 30;
+  s.peak_allocated_bytes = uint64_t{20} << 30;
+  s.works = 12;
+  s.works_held = 7;
+  s.launches = 10;
+  s.copies = 2;
+  s.bytes_in = uint64_t{550} << 20;
+  s.copy_in_ns = 10'000'000;
+  s.fetches = 34;
+  s.stall_vmm_ns = 2'500'000;
+  return s;
+}
+
+std::string FileText(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST(StatisticsTextTest, SaysWhatMovedAndWhatWasWaitedFor) {
+  const std::string text = StatisticsText(Some());
+  EXPECT_THAT(text, HasSubstr("20.0 GiB (device budget 1024.0 MiB)"));
+  EXPECT_THAT(text, HasSubstr("12, held 7"));
+  EXPECT_THAT(text, HasSubstr("10 launches"));
+  EXPECT_THAT(text, HasSubstr("550.0 MiB, 34 chunks, 57.7 GB/s"));
+  EXPECT_THAT(text, HasSubstr("remaps 2.5 ms"));
+  // What never happened is not worth a line.
+  EXPECT_THAT(text, Not(HasSubstr("deadline")));
+  EXPECT_THAT(text, Not(HasSubstr("foreseen")));
+}
+
+TEST(StatisticsTextTest, GoesWhereTheVariableSays) {
+  const std::string path = testing::TempDir() + "/vramspan_stats.txt";
+  std::remove(path.c_str());
+  ASSERT_EQ(setenv("VRAMSPAN_STATS", path.c_str(), 1), 0);
+  EXPECT_TRUE(WriteStatistics(Some()).ok());
+  EXPECT_TRUE(WriteStatistics(Some()).ok());
+  EXPECT_EQ(FileText(path), StatisticsText(Some()) + StatisticsText(Some()));
+  std::remove(path.c_str());
+
+  ASSERT_EQ(setenv("VRAMSPAN_STATS", "-", 1), 0);
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(WriteStatistics(Some()).ok());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), StatisticsText(Some()));
+
+  ASSERT_EQ(setenv("VRAMSPAN_STATS", "/nowhere/at/all", 1), 0);
+  const Status status = WriteStatistics(Some());
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/nowhere/at/all"));
+
+  ASSERT_EQ(unsetenv("VRAMSPAN_STATS"), 0);
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(WriteStatistics(Some()).ok());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+// The last a runtime does.
+TEST(StatisticsTextTest, ARuntimeWritesItAtItsEnd) {
+  const std::string path = testing::TempDir() + "/vramspan_stats_end.txt";
+  std::remove(path.c_str());
+  ASSERT_EQ(setenv("VRAMSPAN_STATS", path.c_str(), 1), 0);
+  vramspanConfig config{};
+  config.struct_size = sizeof(config);
+  config.device_memory = "16MiB";
+  config.host_memory = "64MiB";
+  vramspanRuntime runtime = nullptr;
+  ASSERT_EQ(vramspanCreate(&runtime, &config), CUDA_SUCCESS) << vramspanLastErrorMessage();
+  CUdeviceptr p = 0;
+  EXPECT_EQ(vramspanMemAlloc(runtime, &p, size_t{4} << 20), CUDA_SUCCESS);
+  EXPECT_EQ(vramspanDestroy(runtime), CUDA_SUCCESS) << vramspanLastErrorMessage();
+  ASSERT_EQ(unsetenv("VRAMSPAN_STATS"), 0);
+  EXPECT_THAT(FileText(path), HasSubstr("4.0 MiB (device budget 16.0 MiB)"));
+  std::remove(path.c_str());
+}
+
+}  // namespace
+}  // namespace vramspan
