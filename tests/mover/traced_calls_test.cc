@@ -149,8 +149,7 @@ TEST_P(TracedCalls, Cooperative) {
   });
 }
 
-// Of a variant for per-thread streams the null stream is the thread's own: what is held there holds
-// nothing in the legacy stream.
+// Their null stream is the thread's own.
 TEST_P(TracedCalls, PerThreadVariants) {
   ASSERT_NO_FATAL_FAILURE(Start());
   const CUfunction kernel = world_.Kernel("add_constant");
@@ -183,6 +182,36 @@ TEST_P(TracedCalls, PerThreadVariants) {
     EXPECT_CU(cooperative(kernel, 4, 1, 1, 64, 1, 1, 0, nullptr,
                           Parameters(a.words, a.count, a.value).data()));
   });
+  Wait(CU_STREAM_PER_THREAD);
+}
+
+// What one thread has in its own stream is nothing to the others: nothing of it goes through the
+// legacy stream, which would hold them all.
+TEST_P(TracedCalls, PerThreadVariantsLeaveOtherThreadsAlone) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  const CUfunction kernel = world_.Kernel("add_constant");
+  EXPECT_CU(DRIVER(cuFuncLoad)(kernel));
+  const auto launch = PerThread<decltype(&cuLaunchKernel)>("cuLaunchKernel");
+  ASSERT_NO_FATAL_FAILURE(PlaceOnHost({6, 7}));  // So that 0 and 1 are on the device.
+  Wait(nullptr);
+  const auto add = [&](size_t i) {
+    AddArguments a = ArgumentsOf(i, 1);
+    EXPECT_CU(launch(kernel, 4, 1, 1, 64, 1, 1, 0, nullptr,
+                     Parameters(a.words, a.count, a.value).data(), nullptr));
+  };
+  HostFlag flag(world_);
+  EXPECT_CU(flag.ParkIn(CU_STREAM_PER_THREAD, 1));
+  add(0);
+  std::thread other([&] {
+    EXPECT_CU(world_.api().CtxSetCurrent(world_.context()));
+    add(1);
+    EXPECT_TRUE(
+        Eventually([&] { return world_.api().StreamQuery(CU_STREAM_PER_THREAD) == CUDA_SUCCESS; }));
+  });
+  other.join();
+  EXPECT_EQ(world_.api().StreamQuery(CU_STREAM_PER_THREAD), CUDA_ERROR_NOT_READY);
+  flag.Set(1);
+  runtime_->Synchronize();
   Wait(CU_STREAM_PER_THREAD);
 }
 

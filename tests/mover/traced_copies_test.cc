@@ -195,68 +195,75 @@ TEST_P(TracedCopies, Fills) {
   EXPECT_CU(world_.LaunchFill(buffers_[5], stream_));
 }
 
-// Of an allocation of two chunks, work that has not run yet names the first: that one stays, and
-// the second goes.
+// Of an allocation of three chunks, work that has not run yet names a part: what chunks that lies
+// in stay, and the others go.
 TEST_P(TracedCopies, NameTheirBytesAndNoMore) {
   ASSERT_NO_FATAL_FAILURE(Start());
-  Buffer& b = NewBuffer(2 * kChunk);
-  CUdeviceptr foreign = 0;
+  Buffer& b = NewBuffer(3 * kChunk);
+  // From the middle of the first chunk to that of the second.
+  const CUdeviceptr p = b.ptr, middle = b.ptr + kChunk / 2;
+  CUdeviceptr foreign = 0, same = 0;
   ASSERT_CU(world_.api().MemAlloc(&foreign, kChunk));
-  CUdeviceptr kept = 0;
-  ASSERT_CU(world_.api().MemAlloc(&kept, kChunk));
-  EXPECT_CU(world_.api().MemcpyDtoDAsync(kept, b.ptr, kChunk, stream_));
+  ASSERT_CU(world_.api().MemAlloc(&same, kChunk));
+  EXPECT_CU(world_.api().MemcpyDtoDAsync(same, middle, kChunk, stream_));
   HostFlag flag(world_);
   const CUstream parked = NewStream();
-  const CUdeviceptr p = b.ptr;
+  const Word first = HashWord(0, b.seed);
   CUstreamBatchMemOpParams op{};
   op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
   op.writeValue.address = p;
-  op.writeValue.value64 = HashWord(0, b.seed);
-  const std::pair<const char*, std::function<CUresult()>> calls[] = {
-      {"DtoD from it", [&] { return world_.api().MemcpyDtoDAsync(foreign, p, kChunk, parked); }},
-      {"DtoD to it", [&] { return world_.api().MemcpyDtoDAsync(p, kept, kChunk, parked); }},
-      {"2D",
+  op.writeValue.value64 = first;
+  struct Call {
+    const char* name;
+    size_t chunks;  // That it names, from the first on.
+    std::function<CUresult()> submit;
+  };
+  const Call calls[] = {
+      {"DtoD from it", 2,
+       [&] { return world_.api().MemcpyDtoDAsync(foreign, middle, kChunk, parked); }},
+      {"DtoD to it", 2, [&] { return world_.api().MemcpyDtoDAsync(middle, same, kChunk, parked); }},
+      {"2D", 2,
        [&] {
-         const CUDA_MEMCPY2D copy = Rows2D(foreign, p, kRows, kRow);
+         const CUDA_MEMCPY2D copy = Rows2D(foreign, middle, kRows / 2, 2 * kRow);
          return DRIVER(cuMemcpy2DAsync)(&copy, parked);
        }},
-      {"3D",
+      {"3D", 2,
        [&] {
-         const CUDA_MEMCPY3D copy = Layers3D(foreign, p, kChunk);
+         const CUDA_MEMCPY3D copy = Layers3D(foreign, middle, kChunk);
          return DRIVER(cuMemcpy3DAsync)(&copy, parked);
        }},
-      {"a batch", [&] { return Batch(foreign, p, kChunk, parked); }},
-      {"write of a value",
-       [&] { return DRIVER(cuStreamWriteValue64)(parked, p, HashWord(0, b.seed), 0); }},
-      {"wait for a value",
-       [&] {
-         return DRIVER(cuStreamWaitValue64)(parked, p, HashWord(0, b.seed),
-                                            CU_STREAM_WAIT_VALUE_EQ);
-       }},
-      {"batch of operations", [&] { return DRIVER(cuStreamBatchMemOp)(parked, 1, &op, 0); }},
+      {"a batch", 2, [&] { return Batch(foreign, middle, kChunk, parked); }},
+      {"write of a value", 1, [&] { return DRIVER(cuStreamWriteValue64)(parked, p, first, 0); }},
+      {"wait for a value", 1,
+       [&] { return DRIVER(cuStreamWaitValue64)(parked, p, first, CU_STREAM_WAIT_VALUE_EQ); }},
+      {"batch of operations", 1, [&] { return DRIVER(cuStreamBatchMemOp)(parked, 1, &op, 0); }},
+  };
+  const auto move = [&](vramspanLocation to) {
+    EXPECT_SPAN(vramspanMemPrefetchAsync(runtime_->get(), p, b.bytes(), to, stream_));
   };
   unsigned turn = 0;
-  for (const auto& [name, call] : calls) {
-    SCOPED_TRACE(name);
-    EXPECT_SPAN(
-        vramspanMemPrefetchAsync(runtime_->get(), p, b.bytes(), VRAMSPAN_LOCATION_DEVICE, stream_));
+  for (const Call& call : calls) {
+    SCOPED_TRACE(call.name);
+    move(VRAMSPAN_LOCATION_DEVICE);
     runtime_->Synchronize();
-    ASSERT_EQ(runtime_->OnDevice(b), 2 * kChunk);
+    ASSERT_EQ(runtime_->OnDevice(b), 3 * kChunk);
     EXPECT_CU(flag.ParkIn(parked, ++turn));
-    EXPECT_CU(call());
-    EXPECT_SPAN(
-        vramspanMemPrefetchAsync(runtime_->get(), p, b.bytes(), VRAMSPAN_LOCATION_HOST, stream_));
-    EXPECT_TRUE(Eventually([&] { return runtime_->OnDevice(b) != 2 * kChunk; }));
-    vramspanResidency first{};
-    EXPECT_SPAN(vramspanMemResidency(runtime_->get(), p, kChunk, &first));
-    EXPECT_EQ(first.device_bytes, kChunk);
+    EXPECT_CU(call.submit());
+    const uint64_t stalled = runtime_->stats().stall_drain_ns;
+    move(VRAMSPAN_LOCATION_HOST);
+    EXPECT_TRUE(Eventually([&] { return runtime_->OnDevice(b) == call.chunks * kChunk; }));
+    // The mover has looked at the rest again and again.
+    EXPECT_TRUE(Eventually([&] { return runtime_->stats().stall_drain_ns > stalled + 5'000'000; }));
+    vramspanResidency named{};
+    EXPECT_SPAN(vramspanMemResidency(runtime_->get(), p, call.chunks * kChunk, &named));
+    EXPECT_EQ(named.device_bytes, call.chunks * kChunk);
     flag.Set(turn);
     runtime_->Synchronize();
     EXPECT_EQ(runtime_->OnDevice(b), 0u);
   }
   EXPECT_EQ(runtime_->stats().deadlines, 0u);
   EXPECT_CU(world_.api().MemFree(foreign));
-  EXPECT_CU(world_.api().MemFree(kept));
+  EXPECT_CU(world_.api().MemFree(same));
 }
 
 // One stream waits for what another writes, in memory that is on the host, while other memory

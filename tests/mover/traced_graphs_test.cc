@@ -200,11 +200,11 @@ TEST_P(TracedGraphs, ByTurnsWithMoreThanFits) {
   const Indices sets[] = {{0, 1, 2}, {3, 4, 5}, {6, 7, 8}};
   CUgraphExec execs[3];
   for (int s = 0; s < 3; ++s) execs[s] = Instantiate(Capture(sets[s], 1));
-  for (int round = 0; round < 30; ++round) {
+  for (int round = 0; round < 10; ++round) {
     for (int s = 0; s < 3; ++s) {
       Launch(execs[s]);
       Added(sets[s], 1);
-      if (round % 10 == s) {
+      if (round % 4 == s) {
         CUgraphExecUpdateResultInfo info{};
         const Indices other = sets[(s + 1) % 3];
         EXPECT_CU(DRIVER(cuGraphExecUpdate)(execs[s], Capture(other, 1), &info));
@@ -263,7 +263,7 @@ TEST_P(TracedGraphs, CapturesWhileMemoryMoves) {
   Pressure pressure(this, {0, 1, 2, 3, 4, 5});
   const uint64_t moved = runtime_->stats().evictions;
   int captures = 0;
-  while (captures < 60 || runtime_->stats().evictions < moved + 20) {
+  while (captures < 21 || runtime_->stats().evictions < moved + 10) {
     const CUstreamCaptureMode modes[] = {CU_STREAM_CAPTURE_MODE_GLOBAL,
                                          CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
                                          CU_STREAM_CAPTURE_MODE_RELAXED};
