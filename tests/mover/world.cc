@@ -125,7 +125,7 @@ vramspanConfig Config(const RuntimeOptions& options) {
   config.struct_size = sizeof(config);
   config.device_memory = options.device_memory.c_str();
   config.host_memory = options.host_memory.c_str();
-  config.chunk = "2MiB";
+  config.chunk = options.chunk;
   config.policy = options.policy;
   config.tracer = options.tracer;
   config.overlap = options.overlap;

@@ -111,6 +111,7 @@ struct RuntimeOptions {
   uint32_t flags = 0;
   uint32_t deadline_us = 0;
   const char* policy = nullptr;
+  const char* chunk = "2MiB";
   const char* tracer = "off";
   const char* overlap = nullptr;
 };
