@@ -454,7 +454,8 @@ void Mover::CheckDeadline() {
   // is shared with the program their copies may be stuck behind what that has parked.
   const Clock::duration waited = now - std::max(last_progress_, head_since_);
   if (waited > patience * 10 && synchronous_.load(std::memory_order_relaxed)) ForsakeMoves();
-  const bool stuck = moves_.empty() && waited > std::max(patience, give_up_after_);
+  const bool stuck =
+      moves_.empty() && waited > (blocked ? patience : std::max(patience, give_up_after_));
   // Others may make progress for ever while the head gets none.
   Bytes wanted;
   for (const ChunkIndex index : queue_.front()->chunks) wanted += memory_.chunks()[index].size();
@@ -464,7 +465,8 @@ void Mover::CheckDeadline() {
   if (starved) starved_ = head_;
   // Ever more, and ever less often: what runs may wait for work far down the queue, or may just be
   // long, and then all that is let go with its memory on the host is let go in vain.
-  size_t left = stuck ? give_up_next_ : 1;
+  // Not so where threads are blocked: whatever they wait for is in the queue.
+  size_t left = !stuck ? 1 : blocked ? queue_.size() : give_up_next_;
   for (Work* work : queue_) {
     if (work->gave_up || work->known == Known::kNothing) continue;
     work->gave_up = true;
@@ -474,7 +476,7 @@ void Mover::CheckDeadline() {
     look_again_ = true;
     if (--left == 0) break;
   }
-  if (!stuck) return;
+  if (!stuck || blocked) return;
   give_up_next_ *= kGiveUpGrowth;
   give_up_after_ = std::max(patience, give_up_after_) * 2;
 }
