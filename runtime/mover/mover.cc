@@ -117,13 +117,16 @@ void Mover::Loop() {
 void Mover::AccountStall() {
   const auto now = Clock::now();
   MutexLock lock(memory_.mu);
-  if (!queue_.empty() && stall_since_ != Clock::time_point()) {
+  // The queue was not empty at the last look. It may be by now: what ends a stall counts as well.
+  if (stall_since_ != Clock::time_point()) {
     const auto since = static_cast<uint64_t>((now - stall_since_).count());
     const uint64_t vmm = std::min(since, stats_.vmm_ns - stall_vmm_);
+    const bool moved = stall_moves_ || !moves_.empty();
     stats_.stall_vmm_ns += vmm;
-    (moves_.empty() ? stats_.stall_drain_ns : stats_.stall_copy_ns) += since - vmm;
+    (moved ? stats_.stall_copy_ns : stats_.stall_drain_ns) += since - vmm;
   }
   stall_since_ = queue_.empty() ? Clock::time_point() : now;
+  stall_moves_ = !moves_.empty();
   stall_vmm_ = stats_.vmm_ns;
 }
 

@@ -278,8 +278,9 @@ class Mover {
   Bytes moving_in_, moving_out_;
   Clock::time_point last_progress_;
   Clock::time_point
-      stall_since_;         // The last look at what the head waits for; none: there was none.
-  uint64_t stall_vmm_ = 0;  // Time in VMM calls by then.
+      stall_since_;           // The last look at what the head waits for; none: there was none.
+  uint64_t stall_vmm_ = 0;    // Time in VMM calls by then.
+  bool stall_moves_ = false;  // Whether anything moved then.
   Clock::time_point last_finish_;  // Of declared work, or when some was first in flight again.
   Clock::duration longest_{0};  // Work has been seen to run this long: longer than that is stuck.
   bool disturbed_ = false;      // Since work last finished: it took its time for other reasons,
