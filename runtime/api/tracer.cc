@@ -57,7 +57,7 @@ bool Tracer::EnterArmed(uint32_t call, const void* params) {
   for (const HostCopy& copy : s.host_copies) hidden_.Copied(copy);
   const bool launch = s.kind == Submission::Kind::kKernel || s.kind == Submission::Kind::kGraph;
   (launch ? launches_ : copies_).fetch_add(1, std::memory_order_relaxed);
-  const auto allocation = [this](DevicePtr p) -> Extent {
+  auto allocation = [this](DevicePtr p) -> Extent {
     const StatusOr<Allocation> a = memory_.Find(p);
     return a.ok() ? Extent{a->base, a->reserved.value != 0 ? a->reserved : a->requested} : Extent{};
   };
@@ -66,7 +66,7 @@ bool Tracer::EnterArmed(uint32_t call, const void* params) {
       const Extent e = (*static_cast<decltype(allocation)*>(context))(p);
       return e.base + e.size;
     };
-    hidden_.Follow(&s, extent, const_cast<void*>(static_cast<const void*>(&allocation)));
+    hidden_.Follow(&s, extent, &allocation);
   }
   sets_.Infer(s, overlap_ == Overlap::kSafe, allocation, &scratch.inferred);
   touches_.fetch_add(s.touches.size(), std::memory_order_relaxed);

@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kMostPatience{500};
 constexpr uint64_t kSlowestLink = 1;
 // While threads are blocked the deadline is shorter by this.
 constexpr int kBlockedShare = 8;
-constexpr size_t kGiveUpGrowth = 4;
+constexpr size_t kGiveUpGrowth = 16;
 // Between two looks while there is something to wait for: the lock is free for others meanwhile.
 constexpr std::chrono::microseconds kBetweenLooks{3};
 
@@ -272,6 +272,8 @@ bool Mover::PollFinished() {
   bool any = false;
   const auto polled = Clock::now();
   bool in_flight = false;
+  // Something that was in flight already when the deadline first let work go has ended.
+  bool undisturbed = !disturbed_;
   for (const auto& state : streams_.all()) {
     in_flight = in_flight || !state->in_flight.empty();
     while (!state->in_flight.empty()) {
@@ -279,6 +281,7 @@ bool Mover::PollFinished() {
       if (!work->ended) break;
       if (work->end.has_value() && !state->Reached(*work->end) && !dead_) break;
       state->in_flight.pop_front();
+      undisturbed = undisturbed || work->id < disturbed_from_;
       if (work->kernel != 0) NoteFinish(*work, polled);
       state->last_finish = polled;
       Finish(work);
@@ -298,14 +301,13 @@ bool Mover::PollFinished() {
     const auto now = Clock::now();
     // What the deadline set free says nothing of how long work runs, nor does what ran while a
     // thread was blocked.
-    // Where it went on for long after that, it had not waited for it.
-    if (in_flight && (!disturbed_ || now - disturbed_at_ > options_.deadline)) {
-      longest_ = std::max(longest_, now - last_finish_);
-    }
+    if (in_flight && !disturbed_) longest_ = std::max(longest_, now - last_finish_);
     last_finish_ = now;
-    disturbed_ = false;
-    give_up_after_ = Clock::duration::zero();
-    give_up_next_ = 1;
+    // What was let go may end while what it was let go for still runs, or waits for more.
+    if (undisturbed || !in_flight) {
+      disturbed_ = false;
+      give_up_next_ = 1;
+    }
   }
   return any;
 }
@@ -425,6 +427,12 @@ Mover::Clock::duration Mover::MayTake() {
   return std::chrono::nanoseconds(most);
 }
 
+void Mover::Disturb(Clock::time_point now) {
+  if (!disturbed_) disturbed_from_ = queue_.front()->id;
+  disturbed_ = true;
+  disturbed_at_ = now;
+}
+
 void Mover::CheckDeadline() {
   if (queue_.empty()) return;
   if (dead_) {
@@ -444,10 +452,7 @@ void Mover::CheckDeadline() {
   const bool blocked = !runs && absl::c_any_of(queue_, [&](const Work* work) {
     return work->open && now - work->begun > options_.deadline / kBlockedShare;
   });
-  if (blocked) {
-    disturbed_ = true;
-    disturbed_at_ = now;
-  }
+  if (blocked) Disturb(now);
   const Clock::duration patience =
       blocked ? options_.deadline / kBlockedShare
               : std::max<Clock::duration>(
@@ -457,8 +462,7 @@ void Mover::CheckDeadline() {
   // is shared with the program their copies may be stuck behind what that has parked.
   const Clock::duration waited = now - std::max(last_progress_, head_since_);
   if (waited > patience * 10 && synchronous_.load(std::memory_order_relaxed)) ForsakeMoves();
-  const bool stuck =
-      moves_.empty() && waited > (blocked ? patience : std::max(patience, give_up_after_));
+  const bool stuck = moves_.empty() && waited > patience;
   // Others may make progress for ever while the head gets none.
   Bytes wanted;
   for (const ChunkIndex index : queue_.front()->chunks) wanted += memory_.chunks()[index].size();
@@ -466,22 +470,19 @@ void Mover::CheckDeadline() {
       now - head_since_ > patience * 10 + std::chrono::nanoseconds(wanted.value / kSlowestLink);
   if (!stuck && !starved) return;
   if (starved) starved_ = head_;
-  // Ever more, and ever less often: what runs may wait for work far down the queue, or may just be
+  // Ever more: what runs may wait for work far down the queue, or may just be
   // long, and then all that is let go with its memory on the host is let go in vain.
   // Not so where threads are blocked: whatever they wait for is in the queue.
   size_t left = !stuck ? 1 : blocked ? queue_.size() : give_up_next_;
   for (Work* work : queue_) {
     if (work->gave_up || work->known == Known::kNothing) continue;
     work->gave_up = true;
-    disturbed_ = true;
-    disturbed_at_ = now;
+    Disturb(now);
     ++stats_.deadlines;
     look_again_ = true;
     if (--left == 0) break;
   }
-  if (!stuck || blocked) return;
-  give_up_next_ *= kGiveUpGrowth;
-  give_up_after_ = std::max(patience, give_up_after_) * 2;
+  if (stuck && !blocked && give_up_next_ < queue_.size()) give_up_next_ *= kGiveUpGrowth;
 }
 
 void Mover::WaitUntil(absl::FunctionRef<bool()> condition) {

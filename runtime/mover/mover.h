@@ -179,6 +179,9 @@ class Mover {
   bool HasItsMemory(const Work& work) VS_REQUIRES(memory_.mu);
   void Release(Work* work) VS_REQUIRES(memory_.mu);
   void CheckDeadline() VS_REQUIRES(memory_.mu);
+  // What is in flight takes its time for other reasons than its own from here on.
+  // REQUIRES: something is queued.
+  void Disturb(Clock::time_point now) VS_REQUIRES(memory_.mu);
   // Waits on done_ until `condition` holds, and looks now and then whether the context still lives:
   // in a dead one no mark is reached any more.
   void WaitUntil(absl::FunctionRef<bool()> condition) VS_REQUIRES(memory_.mu);
@@ -283,11 +286,11 @@ class Mover {
   bool stall_moves_ = false;  // Whether anything moved then.
   Clock::time_point last_finish_;  // Of declared work, or when some was first in flight again.
   Clock::duration longest_{0};  // Work has been seen to run this long: longer than that is stuck.
-  bool disturbed_ = false;      // Since work last finished: it took its time for other reasons,
-  Clock::time_point disturbed_at_;    // the last time then.
-  Clock::duration give_up_after_{0};  // Since then, for the next to be given up; 0: none was.
-  size_t give_up_next_ = 1;           // How many that will be.
-  uint64_t head_ = 0;                 // The queue's head, and since when it is that.
+  bool disturbed_ = false;      // What is in flight takes its time for other reasons,
+  Clock::time_point disturbed_at_;  // the last time then;
+  uint64_t disturbed_from_ = 0;     // it is all work before this one.
+  size_t give_up_next_ = 1;         // How many that will be.
+  uint64_t head_ = 0;               // The queue's head, and since when it is that.
   Clock::time_point head_since_;
   uint64_t starved_ = 0;  // A head that got nothing for too long: nothing moves before it has gone.
   Clock::time_point no_moves_before_;  // After a failure.

@@ -214,12 +214,12 @@ bool Mover::StartMoves() {
   {
     MutexLock lock(memory_.mu);
     if (queue_.empty() && OverBudget().value == 0) {
-      if (!options_.traced) return false;
-      Return(&fetch);
-      returning = !fetch.empty();
+      if (options_.traced) Return(&fetch);
+      if (fetch.empty()) return false;
+      returning = true;
+    } else {
+      any = PlanMoves(&evict, &fetch) && evict.empty() && fetch.empty();
     }
-    const bool planned = !returning && PlanMoves(&evict, &fetch);
-    any = planned && evict.empty() && fetch.empty();
   }
   const Bytes pipeline = PipelineBytes();
   for (const ChunkIndex index : evict) {

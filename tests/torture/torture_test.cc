@@ -76,7 +76,7 @@ class TortureTraced : public testing::TestWithParam<const char*> {};
 TEST_P(TortureTraced, Runs) {
   TortureOptions options;
   options.seed = Seed(5);
-  options.operations = 40000 / kShare;
+  options.operations = 60000 / kShare;
   if (const char* seconds = std::getenv("VRAMSPAN_TORTURE_SECONDS")) {
     options.operations = 0;
     options.seconds = std::atof(seconds);
@@ -93,7 +93,7 @@ class TorturePolicy : public testing::TestWithParam<const char*> {};
 TEST_P(TorturePolicy, Runs) {
   TortureOptions options;
   options.seed = Seed(4);
-  options.operations = 15000 / std::min<uint64_t>(kShare, 3);
+  options.operations = 30000 / std::min<uint64_t>(kShare, 6);
   options.policy = GetParam();
   Expect(options);
 }
