@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/api/price_file.h"
 #include "runtime/api/statistics_text.h"
 #include "runtime/api/tracing.h"
 #include "runtime/backing/budget.h"
@@ -81,6 +82,18 @@ StatusOr<Bytes> HostBudget(const Setting& setting) {
   const Status fits = CheckHostBudget(*budget, limits);
   if (!fits.ok()) return setting.Error(fits);
   return *budget;
+}
+
+// What `vramspan info` measured of this device, where it has; else what is built in.
+Prices PricesFor(const Driver& driver, const Capabilities& device) {
+  const StatusOr<std::string> path = CacheFile(device.uuid, ".prices");
+  const StatusOr<Prices> prices =
+      path.ok() ? ReadPrices(*path, driver.version()) : StatusOr<Prices>(path.status());
+  if (prices.ok()) return *prices;
+  if (!absl::IsNotFound(prices.status())) {
+    Log(LogLevel::kInfo, absl::StrCat("decides by built-in costs: ", prices.status().message()));
+  }
+  return Prices{};
 }
 
 }  // namespace
@@ -179,6 +192,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   mover.own_context = (config.flags & VRAMSPAN_CONFIG_SHARE_CONTEXT) == 0;
   if (config.deadline_us != 0) mover.deadline = std::chrono::microseconds(config.deadline_us);
   mover.traced = traced;
+  mover.prices = PricesFor(*r->driver_, device);
   r->mover_ = std::make_unique<Mover>(r->memory_.get(), mover);
   if (traced) VS_RETURN_IF_ERROR(r->StartTracer(*overlap));
   return r;

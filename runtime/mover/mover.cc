@@ -68,7 +68,7 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
       options_(options),
       notes_(NextNotes()),
       streams_(driver_),
-      history_(Prices{}),
+      history_(options.prices),
       heat_(memory->device_pool().budget()),
       planner_(&memory->policy()),
       last_progress_(Clock::now()) {

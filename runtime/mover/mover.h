@@ -42,6 +42,7 @@ struct MoverOptions {
   std::chrono::microseconds deadline{20000};
   // Every call that submits work or destroys a stream passes through here.
   bool traced = false;
+  Prices prices;
 };
 
 // A piece of memory that work will touch.

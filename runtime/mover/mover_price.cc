@@ -24,7 +24,6 @@ constexpr double kEarned = 2;
 constexpr std::chrono::milliseconds kReturnPeriod{5};
 constexpr double kWarm = 0.125;
 constexpr size_t kReturnedAtOnce = 32;
-const Prices kPrices;
 // Expected work that a plan looks at, where the program has not queued as much itself; and what is
 // remembered for it.
 constexpr size_t kForecast = 64;
@@ -145,7 +144,7 @@ void Mover::NoteRelease(Work* work) {
     heat_.Use(work->chunks[i], c.size());
     // What its place saves, each time it is used.
     if (const auto passes = history_.Passes(work->kernel, use.slot, c.size())) {
-      const double saved = *passes * kPrices.ServeNanoseconds(c.size());
+      const double saved = *passes * options_.prices.ServeNanoseconds(c.size());
       memory_.policy().OnPrice(work->chunks[i], static_cast<uint32_t>(std::min(saved, 4e9)),
                                c.size());
     }

@@ -120,6 +120,17 @@ TEST_F(InfoTest, FiguresOfAnotherDriverAreNotUsed) {
   EXPECT_THAT(info.err, HasSubstr("measured with another driver"));
 }
 
+TEST_F(InfoTest, RuntimesAreLeftWhatTheyDecideBy) {
+  ASSERT_EQ(Info("").code, 0);
+  const std::filesystem::path prices = CacheFile().replace_extension(".prices");
+  const std::string written = ReadText(prices.string());
+  EXPECT_THAT(written, AllOf(HasSubstr("serve_gb_per_s"), HasSubstr("move_gb_per_s")));
+  // An older version left no such file beside its figures.
+  std::filesystem::remove(prices);
+  ASSERT_EQ(Info("").code, 0);
+  EXPECT_EQ(ReadText(prices.string()), written);
+}
+
 TEST_F(InfoTest, ACacheThatCannotBeWrittenIsAWarning) {
   const Output info = Info("", "XDG_CACHE_HOME=/dev/null/nowhere");
   EXPECT_EQ(info.code, 0);

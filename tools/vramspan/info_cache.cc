@@ -1,19 +1,19 @@
 #include "tools/vramspan/info_cache.h"
 
-#include <absl/strings/ascii.h>
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <optional>
 #include <system_error>
+
+#include "runtime/api/price_file.h"
 
 namespace vramspan::info {
 namespace {
@@ -137,6 +137,15 @@ Status WriteWhole(const std::string& path, const std::string& text) {
   return failed("write", error);
 }
 
+Status MakeFolderOf(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("cannot make the folder ", folder.string(), ": ", error.message()));
+}
+
 }  // namespace
 
 OrderedJson CostsToJson(const DeviceCosts& costs) {
@@ -188,24 +197,7 @@ StatusOr<DeviceCosts> CostsFromJson(const Json& json) {
   return costs;
 }
 
-StatusOr<std::string> CachePath(const std::string& uuid) {
-  const bool is_name =
-      !uuid.empty() && uuid.size() <= 64 && std::all_of(uuid.begin(), uuid.end(), [](char c) {
-        return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-';
-      });
-  if (!is_name) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the device's id '", uuid, "' cannot name a file"));
-  }
-  // The base directory specification: a relative path in the variable is to be ignored.
-  const char* xdg = std::getenv("XDG_CACHE_HOME");
-  if (xdg != nullptr && xdg[0] == '/') return absl::StrCat(xdg, "/vramspan/", uuid, ".json");
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && home[0] == '/') {
-    return absl::StrCat(home, "/.cache/vramspan/", uuid, ".json");
-  }
-  return absl::NotFoundError("neither XDG_CACHE_HOME nor HOME is set to an absolute path");
-}
+StatusOr<std::string> CachePath(const std::string& uuid) { return CacheFile(uuid, ".json"); }
 
 StatusOr<DeviceCosts> ReadCache(const std::string& path, const std::string& uuid, int driver) {
   VS_ASSIGN_OR_RETURN(const std::string text, ReadWhole(path));
@@ -234,19 +226,19 @@ StatusOr<DeviceCosts> ReadCache(const std::string& path, const std::string& uuid
 
 Status WriteCache(const std::string& path, const std::string& uuid, int driver,
                   const DeviceCosts& costs) {
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot make the folder ", folder.string(), ": ", error.message()));
-  }
+  VS_RETURN_IF_ERROR(MakeFolderOf(path));
   const OrderedJson json = {{"schema", kSchema},
                             {"schema_version", kSchemaVersion},
                             {"uuid", uuid},
                             {"driver", driver},
                             {"costs", CostsToJson(costs)}};
   return WriteWhole(path, json.dump(2) + "\n");
+}
+
+Status WritePrices(const std::string& uuid, int driver, const DeviceCosts& costs) {
+  VS_ASSIGN_OR_RETURN(const std::string path, CacheFile(uuid, ".prices"));
+  VS_RETURN_IF_ERROR(MakeFolderOf(path));
+  return WriteWhole(path, PricesText(PricesOf(costs), driver));
 }
 
 }  // namespace vramspan::info

@@ -28,6 +28,8 @@ StatusOr<std::string> CachePath(const std::string& uuid);
 StatusOr<DeviceCosts> ReadCache(const std::string& path, const std::string& uuid, int driver);
 Status WriteCache(const std::string& path, const std::string& uuid, int driver,
                   const DeviceCosts& costs);
+// What runtimes on this device are to decide by, beside the cache (runtime/api/price_file.h).
+Status WritePrices(const std::string& uuid, int driver, const DeviceCosts& costs);
 
 }  // namespace vramspan::info
 

@@ -108,6 +108,12 @@ StatusOr<DeviceCosts> Measure(const std::shared_ptr<const Driver>& driver,
   return MeasureCosts(driver, capabilities, context.get(), kernels.ok() ? &*kernels : nullptr);
 }
 
+void KeepPrices(const Driver& driver, const std::string& uuid, const DeviceCosts& costs) {
+  const Status kept = WritePrices(uuid, driver.version(), costs);
+  if (kept.ok()) return;
+  Log(LogLevel::kWarning, absl::StrCat("runtimes decide by built-in costs: ", kept.message()));
+}
+
 void FindCosts(const std::shared_ptr<const Driver>& driver, bool measure, DeviceReport* report) {
   const std::string& uuid = report->capabilities.uuid;
   const auto path = CachePath(uuid);
@@ -117,6 +123,7 @@ void FindCosts(const std::shared_ptr<const Driver>& driver, bool measure, Device
       report->costs = *std::move(cached);
       report->costs_cached = true;
       report->costs_note = absl::StrCat("from ", *path, "; --measure renews them");
+      KeepPrices(*driver, uuid, *report->costs);
       return;
     }
     if (!absl::IsNotFound(cached.status())) {
@@ -135,7 +142,9 @@ void FindCosts(const std::shared_ptr<const Driver>& driver, bool measure, Device
       written.ok() ? absl::StrCat("just measured, kept in ", *path) : "just measured, not kept";
   if (!written.ok()) {
     Log(LogLevel::kWarning, absl::StrCat("the costs are not kept: ", written.message()));
+    return;
   }
+  KeepPrices(*driver, uuid, *report->costs);
 }
 
 StatusOr<DeviceReport> ReportDevice(const std::shared_ptr<const Driver>& driver, int ordinal,
