@@ -234,8 +234,9 @@ typedef struct vramspanStatistics {
   /* Of traced work, since memory first ran short. */
   uint64_t launches, copies; /* kernels and graphs; copies and fills */
   uint64_t
-      launches_unknown; /* launches that named no memory of ours, and may reach it all the same */
-  uint64_t touches;     /* pointers and ranges of our memory that they named */
+      launches_unknown;   /* launches that named no memory of ours, and may reach it all the same */
+  uint64_t touches;       /* pointers and ranges of our memory that they named */
+  uint64_t bytes_scanned; /* of parameters and small host copies, for those pointers */
   uint64_t bytes_in_place;  /* served from host memory to launches, at most once each */
   uint64_t trials;          /* chunks left on the host once, to see what that costs */
   uint64_t returned;        /* chunks that came back when there was room */

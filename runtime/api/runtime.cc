@@ -354,6 +354,7 @@ vramspanStatistics Runtime::Statistics() {
     s.copies = t.copies;
     s.launches_unknown = t.launches_unknown;
     s.touches = t.touches;
+    s.bytes_scanned = t.scanned.value;
   }
   s.bytes_in_place = m.bytes_in_place.value;
   s.trials = m.trials;

@@ -36,9 +36,9 @@ std::string StatisticsText(const vramspanStatistics& s) {
   line("work recorded",
        absl::StrCat(s.works, ", held ", s.works_held, " for ", Milliseconds(s.hold_ns), " in sum"));
   if (s.launches + s.copies != 0) {
-    line("traced",
-         absl::StrCat(s.launches, " launches (", s.launches_unknown, " named no memory of ours), ",
-                      s.copies, " copies, ", s.touches, " pointers"));
+    line("traced", absl::StrCat(s.launches, " launches (", s.launches_unknown,
+                                " named no memory of ours), ", s.copies, " copies, ", s.touches,
+                                " pointers in ", Size(s.bytes_scanned), " scanned"));
   }
   if (s.forecast_hits + s.forecast_misses != 0) {
     line("foreseen", absl::StrCat(s.forecast_hits, " launches, wrongly ", s.forecast_misses));

@@ -43,18 +43,24 @@ bool Tracer::Enter(uint32_t call, const void* params) {
     if (Decoder::CopiesFromHost(call)) {
       Submission& s = MyScratch().submission;
       decoder_.Decode(call, params, &s);
-      for (const HostCopy& copy : s.host_copies) hidden_.Copied(copy);
+      NoteCopies(s);
     }
     return mover_.Begin(StreamOf(call, params), {}, Known::kSome).ok();
   }
   return EnterArmed(call, params);
 }
 
+void Tracer::NoteCopies(const Submission& s) {
+  Bytes scanned = s.scanned;
+  for (const HostCopy& copy : s.host_copies) scanned += hidden_.Copied(copy);
+  scanned_.fetch_add(scanned.value, std::memory_order_relaxed);
+}
+
 bool Tracer::EnterArmed(uint32_t call, const void* params) {
   Scratch& scratch = MyScratch();
   Submission& s = scratch.submission;
   decoder_.Decode(call, params, &s);
-  for (const HostCopy& copy : s.host_copies) hidden_.Copied(copy);
+  NoteCopies(s);
   const bool launch = s.kind == Submission::Kind::kKernel || s.kind == Submission::Kind::kGraph;
   (launch ? launches_ : copies_).fetch_add(1, std::memory_order_relaxed);
   auto allocation = [this](DevicePtr p) -> Extent {
@@ -116,7 +122,8 @@ void Tracer::Freed(DevicePtr base, Bytes size) {
 TracerStatistics Tracer::statistics() const {
   return {launches_.load(std::memory_order_relaxed), copies_.load(std::memory_order_relaxed),
           launches_unknown_.load(std::memory_order_relaxed),
-          touches_.load(std::memory_order_relaxed)};
+          touches_.load(std::memory_order_relaxed),
+          Bytes(scanned_.load(std::memory_order_relaxed))};
 }
 
 }  // namespace vramspan

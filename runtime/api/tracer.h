@@ -32,6 +32,7 @@ struct TracerStatistics {
   uint64_t copies = 0;            // The same: copies and fills.
   uint64_t launches_unknown = 0;  // Of the launches: named no memory of ours, and may reach it.
   uint64_t touches = 0;           // Pointers and ranges into our memory that they named.
+  Bytes scanned;                  // Looked through for them; of copies also before.
 };
 
 class Tracer {
@@ -55,6 +56,8 @@ class Tracer {
 
  private:
   bool EnterArmed(uint32_t call, const void* params);
+  // What the copies carry is remembered with their targets.
+  void NoteCopies(const Submission& s);
 
   Decoder& decoder_;
   Memory& memory_;
@@ -62,7 +65,7 @@ class Tracer {
   const Overlap overlap_;
   WorkingSets sets_;
   HiddenPointers hidden_;
-  std::atomic<uint64_t> launches_{0}, copies_{0}, launches_unknown_{0}, touches_{0};
+  std::atomic<uint64_t> launches_{0}, copies_{0}, launches_unknown_{0}, touches_{0}, scanned_{0};
 };
 
 }  // namespace vramspan

@@ -21,6 +21,7 @@ void AddObject(const Objects::Memory& memory, bool write, size_t slot, Submissio
 // Tests `count` slots from `from`, of which the first is number `slot` of the parameter block.
 void ScanSlots(const ArenaSet& arenas, const char* from, size_t count, size_t slot,
                Submission* out) {
+  out->scanned += Bytes(count * kSlot);
   for (size_t i = 0; i < count; ++i) {
     uint64_t value = 0;
     std::memcpy(&value, from + i * kSlot, kSlot);

@@ -74,11 +74,11 @@ std::vector<Seen> HiddenPointers::State::Scan(const HostCopy& copy, uint64_t* en
   return seen;
 }
 
-void HiddenPointers::Copied(const HostCopy& copy) {
-  if (copy.size > kMostScanned) return;
+Bytes HiddenPointers::Copied(const HostCopy& copy) {
+  if (copy.size > kMostScanned) return Bytes(0);
   uint64_t end = 0;
   const std::vector<Seen> seen = state_->Scan(copy, &end);
-  if (seen.empty() && empty()) return;
+  if (seen.empty() && empty()) return copy.size;
   State& state = *state_;
   MutexLock lock(state.mu);
   state.Erase(copy.target.value, end);
@@ -89,6 +89,7 @@ void HiddenPointers::Copied(const HostCopy& copy) {
     state.Bound();
   }
   count_.store(state.held.size(), std::memory_order_relaxed);
+  return copy.size;
 }
 
 void HiddenPointers::Forget(DevicePtr ptr, Bytes size) {

@@ -34,8 +34,8 @@ class HiddenPointers {
 
   // The copy is being submitted. Replaces what its target held before; an unscanned one (too large,
   // or of memory that the CPU cannot read) leaves what was there. The source is read at once; where
-  // it is written later, what it says then is not seen.
-  void Copied(const HostCopy& copy);
+  // it is written later, what it says then is not seen. Returns how much was scanned.
+  Bytes Copied(const HostCopy& copy);
   // Memory [ptr, ptr + size) was freed or overwritten as a whole.
   void Forget(DevicePtr ptr, Bytes size);
 

@@ -60,6 +60,7 @@ struct Submission {
   // Not all of its memory can be told: a graph with nodes of unknown contents, a device-side
   // launch.
   bool incomplete = false;
+  Bytes scanned;  // Of parameters and host memory, looked through for addresses.
   std::vector<Touch> touches;
   std::vector<HostCopy> host_copies;
 
@@ -69,6 +70,7 @@ struct Submission {
     code = nullptr;
     shape = 0;
     incomplete = false;
+    scanned = Bytes(0);
     touches.clear();
     host_copies.clear();
   }

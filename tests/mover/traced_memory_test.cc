@@ -167,10 +167,21 @@ TEST_P(TracedMemory, CountsOfLaunchesAndCopies) {
   EXPECT_EQ(after.copies, before.copies + 6);
   EXPECT_EQ(after.works, before.works + 2 * kBudget + 1 + 6);
   EXPECT_EQ(after.touches, before.touches + 2 * kBudget + 2 + 5 + 2);
+  EXPECT_GE(after.bytes_scanned, before.bytes_scanned + (2 * kBudget + 2) * sizeof(CUdeviceptr));
   EXPECT_EQ(after.launches_unknown, before.launches_unknown);
   EXPECT_GE(after.fetches, before.fetches + kBudget);
   EXPECT_GE(after.evictions, before.evictions + kBudget);
   EXPECT_EQ(after.deadlines, 0u);
+  std::vector<Word> words(kChunkWords);
+  EXPECT_CU(world_.api().MemcpyDtoHAsync(words.data(), buffers_[2].ptr, kChunk, stream_));
+  Wait(stream_);
+  const uint64_t scanned = runtime_->stats().bytes_scanned;
+  EXPECT_CU(world_.api().MemcpyHtoDAsync(buffers_[2].ptr, words.data(), 24, stream_));
+  EXPECT_EQ(runtime_->stats().bytes_scanned, scanned + 24);
+  EXPECT_CU(world_.api().MemcpyHtoDAsync(buffers_[2].ptr, words.data(), kChunk, stream_));
+  EXPECT_EQ(runtime_->stats().bytes_scanned, scanned + 24) << "too large to be of pointers";
+  Wait(stream_);
+  runtime_->Synchronize();
 }
 
 TEST_P(TracedMemory, BytesServedInPlace) {
