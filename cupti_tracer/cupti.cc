@@ -15,7 +15,9 @@ constexpr const char* kFolders[] = {
     "/opt/cuda/extras/CUPTI/lib64/",
 };
 
-void* Open(const char* preferred, std::string* error) {
+}  // namespace
+
+void* OpenCuptiLibrary(const char* preferred, std::string* error) {
   // Another copy beside the one that the program uses would be another subscriber.
   if (void* loaded = dlopen(kSoname, RTLD_NOW | RTLD_NOLOAD); loaded != nullptr) return loaded;
   std::vector<std::string> paths;
@@ -40,8 +42,6 @@ void* Open(const char* preferred, std::string* error) {
   return nullptr;
 }
 
-}  // namespace
-
 std::string Cupti::Text(CUptiResult result) const {
   const char* text = nullptr;
   if (GetResultString(result, &text) == CUPTI_SUCCESS && text != nullptr) return text;
@@ -51,7 +51,7 @@ std::string Cupti::Text(CUptiResult result) const {
 const Cupti* OpenCupti(const char* preferred, std::string* error) {
   static Cupti cupti;
   if (cupti.Subscribe != nullptr) return &cupti;
-  void* library = Open(preferred, error);
+  void* library = OpenCuptiLibrary(preferred, error);
   if (library == nullptr) return nullptr;
   error->clear();
   Cupti found;

@@ -18,9 +18,11 @@ struct Cupti {
   std::string Text(CUptiResult result) const;
 };
 
-// Null, with a sentence in `error`, where there is none. Looks at what the process has loaded
-// already, VRAMSPAN_CUPTI, `preferred` (may be null), the loader's paths and the toolkit's usual
-// folders, in this order. Never closed.
+// The library, for dlsym. Null, with a sentence in `error`, where there is none. Looks at what the
+// process has loaded already, VRAMSPAN_CUPTI, `preferred` (may be null), the loader's paths and the
+// toolkit's usual folders, in this order. Never closed.
+void* OpenCuptiLibrary(const char* preferred, std::string* error);
+// The functions that tracing needs, of that library.
 const Cupti* OpenCupti(const char* preferred, std::string* error);
 
 }  // namespace vramspan

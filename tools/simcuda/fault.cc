@@ -1,9 +1,12 @@
 #include "tools/simcuda/fault.h"
 
 #include <signal.h>
+#include <ucontext.h>
 
 #include <cstring>
 #include <mutex>
+
+#include "tools/simcuda/memory/touch_counter.h"
 
 namespace simcuda {
 namespace {
@@ -15,7 +18,18 @@ __attribute__((tls_model("initial-exec"))) thread_local sigjmp_buf* fault_target
 struct sigaction previous_segv;
 struct sigaction previous_bus;
 
+// Of the processor's page fault error code.
+constexpr greg_t kWriteAccess = 2;
+
+bool IsWrite(const void* ucontext) {
+  const auto* context = static_cast<const ucontext_t*>(ucontext);
+  return (context->uc_mcontext.gregs[REG_ERR] & kWriteAccess) != 0;
+}
+
 void HandleFault(int signal, siginfo_t* info, void* ucontext) {
+  if (signal == SIGSEGV && memory::TouchCounter::Get().Touched(info->si_addr, IsWrite(ucontext))) {
+    return;
+  }
   if (fault_target != nullptr) {
     sigjmp_buf* target = fault_target;
     fault_target = nullptr;
@@ -40,6 +54,7 @@ void HandleFault(int signal, siginfo_t* info, void* ucontext) {
 void InstallFaultHandler() {
   static std::once_flag once;
   std::call_once(once, [] {
+    memory::TouchCounter::Get();  // Not for the first time in the handler.
     struct sigaction action;
     memset(&action, 0, sizeof(action));
     action.sa_sigaction = HandleFault;

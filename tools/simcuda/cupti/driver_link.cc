@@ -20,7 +20,10 @@ bool Open(DriverLink* link) {
       Find(library, "simcudaCuptiFinalize", &link->finalize) &&
       Find(library, "simcudaCuptiEnableCallback", &link->enable_callback) &&
       Find(library, "simcudaCuptiEnableDomain", &link->enable_domain) &&
-      Find(library, "simcudaCuptiGetCallbackState", &link->get_callback_state)) {
+      Find(library, "simcudaCuptiGetCallbackState", &link->get_callback_state) &&
+      Find(library, "simcudaMayCount", &link->may_count) &&
+      Find(library, "simcudaCountBegin", &link->count_begin) &&
+      Find(library, "simcudaCountEnd", &link->count_end)) {
     return true;
   }
   fprintf(

@@ -201,6 +201,7 @@ CUresult Vmm::Unmap(CUdeviceptr at, size_t size) {
   Mappings::iterator first;
   Mappings::iterator last;
   if (!WholeMappings(at, size, &first, &last)) return CUDA_ERROR_INVALID_VALUE;
+  TouchCounter::Get().Forget(at, size);
   if (!UnmapFile(At(at), size)) return CUDA_ERROR_OPERATING_SYSTEM;
   for (auto it = first; it != last; ++it) ended.push_back(std::move(it->second.memory));
   mappings_.erase(first, last);
@@ -230,6 +231,7 @@ CUresult Vmm::SetAccess(CUdeviceptr at, size_t size, const CUmemAccessDesc* desc
       if (it->second.memory->on_device()) return CUDA_ERROR_INVALID_VALUE;
     }
   }
+  TouchCounter::Get().Forget(at, size);
   // Neighbours that end up with the same rights are protected in one go.
   CUdeviceptr run = at;
   CUmemAccess_flags run_protection = CU_MEM_ACCESS_FLAGS_PROT_NONE;
@@ -285,6 +287,25 @@ bool Vmm::Accessible(CUdeviceptr at, size_t size) {
     }
     at = it->first + it->second.size;
   }
+  return true;
+}
+
+bool Vmm::BeginCounting() {
+  MutexLock lock(mutex_);
+  if (TouchCounter::Get().active()) return false;
+  std::vector<TouchCounter::Piece> pieces;
+  for (const auto& [base, mapping] : mappings_) {
+    if (mapping.protection == CU_MEM_ACCESS_FLAGS_PROT_NONE) continue;
+    pieces.push_back({base, mapping.size, mapping.protection == CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+                      mapping.memory->on_device()});
+  }
+  return TouchCounter::Get().Begin(pieces);
+}
+
+bool Vmm::EndCounting(TouchCounter::Pages* pages) {
+  MutexLock lock(mutex_);
+  if (!TouchCounter::Get().active()) return false;
+  *pages = TouchCounter::Get().End();
   return true;
 }
 

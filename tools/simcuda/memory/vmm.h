@@ -15,6 +15,7 @@
 
 #include "tools/simcuda/memory/address_map.h"
 #include "tools/simcuda/memory/physical.h"
+#include "tools/simcuda/memory/touch_counter.h"
 #include "tools/simcuda/mutex.h"
 
 namespace simcuda::memory {
@@ -50,6 +51,11 @@ class Vmm {
   bool Find(CUdeviceptr address, Mapped* mapped);
   // Whether all of the range is mapped, with some access.
   bool Accessible(CUdeviceptr at, size_t size);
+
+  // Counts the pages of all mappings that are touched from here on. False when it is counting
+  // already (is not, for End) or the system refuses.
+  bool BeginCounting();
+  bool EndCounting(TouchCounter::Pages* pages);
 
  private:
   struct Handle {
