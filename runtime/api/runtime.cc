@@ -175,10 +175,17 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   memory.context = r->context_;
   memory.use_host = (config.flags & VRAMSPAN_CONFIG_NO_HOST) == 0;
   memory.announce = (config.flags & VRAMSPAN_CONFIG_QUIET) == 0;
+  const std::optional<std::string> audited = Audit::Folder();
+  if (audited.has_value() && *source == LaunchSource::kOff) {
+    return Audit::Refuse(*audited, tracer.Error(absl::FailedPreconditionError(
+                                       "an audit needs traced launches, and the program asks for "
+                                       "\"off\"")));
+  }
   bool traced = false;
   if (*source != LaunchSource::kOff) {
     const Status started = Tracing::Get().Start(r->driver_);
     traced = started.ok() && Tracing::Get().sees();
+    if (!traced && audited.has_value()) return Audit::Refuse(*audited, tracer.Error(started));
     if (!traced && *source == LaunchSource::kCupti) return tracer.Error(started);
     if (!traced) {
       Log(LogLevel::kInfo,
@@ -192,8 +199,13 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   mover.own_context = (config.flags & VRAMSPAN_CONFIG_SHARE_CONTEXT) == 0;
   if (config.deadline_us != 0) mover.deadline = std::chrono::microseconds(config.deadline_us);
   mover.traced = traced;
+  mover.returns = !audited.has_value();
   mover.prices = PricesFor(*r->driver_, device);
   r->mover_ = std::make_unique<Mover>(r->memory_.get(), mover);
+  if (audited.has_value()) {
+    VS_ASSIGN_OR_RETURN(r->audit_, Audit::Open(*audited, *r->driver_, r->device_, r->memory_.get(),
+                                               r->mover_.get()));
+  }
   if (traced) VS_RETURN_IF_ERROR(r->StartTracer(*overlap));
   return r;
 }
@@ -201,6 +213,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
 Status Runtime::StartTracer(Overlap overlap) {
   Tracing& tracing = Tracing::Get();
   tracer_ = std::make_unique<Tracer>(tracing.decoder(), memory_.get(), mover_.get(), overlap);
+  tracer_->SetAudit(audit_.get());
   const PageMap& map = memory_->page_map();
   const Status added = tracing.Add(context_, tracer_.get(), map.base(), map.size());
   if (!added.ok()) tracer_.reset();
@@ -211,6 +224,7 @@ Runtime::~Runtime() {
   // One that was never whole has nothing to tell.
   if (mover_ != nullptr) driver_->Note(WriteStatistics(Statistics()));
   if (tracer_ != nullptr) Tracing::Get().Remove(tracer_.get(), memory_->page_map().base());
+  audit_.reset();
   mover_.reset();
   // What may still run without having been declared must not lose its memory under way.
   if (memory_ != nullptr) driver_->Note(memory_->Drain());

@@ -43,6 +43,7 @@ class Runtime {
   bool retained_ = false;  // The primary context was retained by us.
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Mover> mover_;
+  std::unique_ptr<Audit> audit_;    // None: this is no audit. The tracer and the mover go after it.
   std::unique_ptr<Tracer> tracer_;  // None: only what is declared is known.
 };
 

@@ -39,7 +39,7 @@ Tracer::Tracer(Decoder* decoder, Memory* memory, Mover* mover, Overlap overlap)
       hidden_(memory->page_map().base(), memory->page_map().size()) {}
 
 bool Tracer::Enter(uint32_t call, const void* params) {
-  if (!mover_.armed()) [[likely]] {
+  if (!mover_.armed() && audit_ == nullptr) [[likely]] {
     if (Decoder::CopiesFromHost(call)) {
       Submission& s = MyScratch().submission;
       decoder_.Decode(call, params, &s);
@@ -77,6 +77,8 @@ bool Tracer::EnterArmed(uint32_t call, const void* params) {
   sets_.Infer(s, overlap_ == Overlap::kSafe, allocation, &scratch.inferred);
   touches_.fetch_add(s.touches.size(), std::memory_order_relaxed);
 
+  if (audit_ != nullptr) return audit_->Enter(s, scratch.inferred);
+
   Known known = launch && overlap_ == Overlap::kOff ? Known::kSome : Known::kAll;
   if (s.incomplete) known = Known::kSome;
   if (s.kind == Submission::Kind::kUnknown) known = Known::kNothing;
@@ -110,7 +112,10 @@ bool Tracer::EnterArmed(uint32_t call, const void* params) {
   return status.ok();
 }
 
-void Tracer::Exit(CUstream stream) { memory_.driver().Note(mover_.End(stream)); }
+void Tracer::Exit(CUstream stream) {
+  if (audit_ != nullptr) audit_->Exit(stream);
+  memory_.driver().Note(mover_.End(stream));
+}
 
 void Tracer::StreamGoes(CUstream stream) { memory_.driver().Note(mover_.Forget(stream)); }
 

@@ -16,6 +16,7 @@
 #include <atomic>
 #include <string_view>
 
+#include "runtime/api/audit.h"
 #include "runtime/mover/mover.h"
 #include "runtime/observe/decoder.h"
 #include "runtime/observe/hidden_pointers.h"
@@ -40,6 +41,10 @@ class Tracer {
   // All outlive the tracer.
   Tracer(Decoder* decoder, Memory* memory, Mover* mover, Overlap overlap);
 
+  // From here on every submission is audited. Before the first Enter; `audit` outlives the tracer's
+  // last call.
+  void SetAudit(Audit* audit) { audit_ = audit; }
+
   // The calling thread is about to make a call that submits work. True: Exit must follow.
   bool Enter(uint32_t call, const void* params);
   void Exit(CUstream stream);
@@ -63,6 +68,7 @@ class Tracer {
   Memory& memory_;
   Mover& mover_;
   const Overlap overlap_;
+  Audit* audit_ = nullptr;
   WorkingSets sets_;
   HiddenPointers hidden_;
   std::atomic<uint64_t> launches_{0}, copies_{0}, launches_unknown_{0}, touches_{0}, scanned_{0};

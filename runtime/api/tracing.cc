@@ -119,7 +119,8 @@ std::string OwnFolder() {
   return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
 }
 
-StatusOr<vramspanLaunchSourceStart_t> OpenTracer() {
+// A function of the tracer's library, which stays open.
+StatusOr<void*> OpenTracerFunction(const char* name) {
   std::vector<std::string> paths;
   if (const char* path = std::getenv("VRAMSPAN_CUPTI_TRACER"); path != nullptr && *path != '\0') {
     paths = {path};
@@ -137,13 +138,18 @@ StatusOr<vramspanLaunchSourceStart_t> OpenTracer() {
       absl::StrAppend(&errors, errors.empty() ? "" : "; ", error != nullptr ? error : path);
       continue;
     }
-    void* start = dlsym(library, VRAMSPAN_LAUNCH_SOURCE_START);
-    if (start != nullptr) return reinterpret_cast<vramspanLaunchSourceStart_t>(start);
-    absl::StrAppend(&errors, errors.empty() ? "" : "; ", path, " is no launch tracer");
+    if (void* function = dlsym(library, name); function != nullptr) return function;
+    absl::StrAppend(&errors, errors.empty() ? "" : "; ", path,
+                    " is no launch tracer, or an old one");
   }
   return absl::UnavailableError(absl::StrCat("the launch tracer cannot be opened (", errors,
                                              "): set VRAMSPAN_CUPTI_TRACER to the path of ",
                                              kTracerLibrary));
+}
+
+StatusOr<vramspanLaunchSourceStart_t> OpenTracer() {
+  VS_ASSIGN_OR_RETURN(void* const start, OpenTracerFunction(VRAMSPAN_LAUNCH_SOURCE_START));
+  return reinterpret_cast<vramspanLaunchSourceStart_t>(start);
 }
 
 }  // namespace
@@ -191,17 +197,27 @@ Status Tracing::Start(const std::shared_ptr<const Driver>& driver) {
   }
   const StatusOr<vramspanLaunchSourceStart_t> start = OpenTracer();
   if (!start.ok()) return state.started = start.status();
-  // A driver that was given by its path has its CUPTI beside it.
-  std::string cupti;
-  if (const size_t slash = driver->path().rfind('/'); slash != std::string::npos) {
-    cupti = driver->path().substr(0, slash + 1) + "libcupti.so.13";
-  }
+  const std::string cupti = CuptiBeside(*driver);
   char error[512] = "";
   if ((*start)(&state.sink, cupti.empty() ? nullptr : cupti.c_str(), error, sizeof(error)) != 0) {
     return state.started = absl::UnavailableError(error);
   }
   state.sees.store(true, std::memory_order_release);
   return state.started = absl::OkStatus();
+}
+
+StatusOr<const vramspanCountersTable*> Tracing::Counters() {
+  VS_ASSIGN_OR_RETURN(void* const get, OpenTracerFunction(VRAMSPAN_COUNTERS_GET));
+  const vramspanCountersTable* table = reinterpret_cast<vramspanCountersGet_t>(get)();
+  if (table->version == VRAMSPAN_COUNTERS_VERSION) return table;
+  return absl::UnavailableError(
+      "this launch tracer is of another version than the runtime: install them together");
+}
+
+std::string Tracing::CuptiBeside(const Driver& driver) {
+  const size_t slash = driver.path().rfind('/');
+  return slash == std::string::npos ? std::string()
+                                    : driver.path().substr(0, slash + 1) + "libcupti.so.13";
 }
 
 Status Tracing::Add(CUcontext context, Tracer* tracer, DevicePtr arena, Bytes size) {

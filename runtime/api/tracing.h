@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "runtime/api/tracer.h"
+#include "runtime/observe/hardware_counters.h"
 
 namespace vramspan {
 
@@ -34,6 +35,11 @@ class Tracing {
   Status Start(const std::shared_ptr<const Driver>& driver);
   // Null before Start.
   Decoder* decoder();
+
+  // What reads the GPU's counters, whichever the source, and where that is to look for CUPTI first:
+  // beside a driver that was given by its path, else empty.
+  static StatusOr<const vramspanCountersTable*> Counters();
+  static std::string CuptiBeside(const Driver& driver);
 
   // At most kMost runtimes are traced. ResourceExhausted beyond that.
   static constexpr size_t kMost = 16;

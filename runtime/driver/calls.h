@@ -61,6 +61,8 @@
   X(ModuleLoadData, cuModuleLoadData)                                   \
   X(ModuleUnload, cuModuleUnload)                                       \
   X(ModuleGetFunction, cuModuleGetFunction)                             \
+  X(KernelGetName, cuKernelGetName)                                     \
+  X(FuncGetName, cuFuncGetName)                                         \
   X(KernelGetParamInfo, cuKernelGetParamInfo)                           \
   X(FuncGetParamInfo, cuFuncGetParamInfo)                               \
   X(GraphGetNodes, cuGraphGetNodes)                                     \

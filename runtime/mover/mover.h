@@ -42,6 +42,8 @@ struct MoverOptions {
   std::chrono::microseconds deadline{20000};
   // Every call that submits work or destroys a stream passes through here.
   bool traced = false;
+  // What is hot comes back by itself while nothing else is to be done.
+  bool returns = true;
   Prices prices;
 };
 

@@ -214,7 +214,7 @@ bool Mover::StartMoves() {
   {
     MutexLock lock(memory_.mu);
     if (queue_.empty() && OverBudget().value == 0) {
-      if (options_.traced) Return(&fetch);
+      if (options_.traced && options_.returns) Return(&fetch);
       if (fetch.empty()) return false;
       returning = true;
     } else {

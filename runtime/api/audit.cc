@@ -1,0 +1,370 @@
+#include "runtime/api/audit.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <utility>
+
+#include "runtime/api/tracing.h"
+#include "runtime/base/own_calls.h"
+
+namespace vramspan {
+namespace {
+
+// How often memory is asked for before it is taken for not to be had. The runtime gives a move up
+// where work does not end, and that may be work from before recording began.
+constexpr int kAttempts = 20;
+constexpr int kPatientAttempts = 3;  // Of them, though nothing comes of it.
+constexpr std::chrono::microseconds kLook{20};
+// Beyond so many different names the rest share a row.
+constexpr size_t kMostRows = 4096;
+constexpr const char* kOthers = "(other kernels)";
+
+// Audits that have not ended, for the end of the process.
+struct Living {
+  Mutex mu;
+  std::vector<Audit*> all VS_GUARDED_BY(mu);
+};
+Living& TheLiving() {
+  static Living* living = new Living;
+  return *living;
+}
+
+std::string PathIn(const std::string& folder) {
+  static std::atomic<int> next{0};
+  return absl::StrCat(folder, "/", getpid(), "-", next.fetch_add(1), ".audit");
+}
+
+}  // namespace
+
+std::optional<std::string> Audit::Folder() {
+  const char* folder = std::getenv("VRAMSPAN_AUDIT");
+  if (folder == nullptr || *folder == '\0') return std::nullopt;
+  return folder;
+}
+
+Status Audit::Refuse(const std::string& folder, const Status& why) {
+  AuditResults results;
+  results.error = std::string(why.message());
+  VS_RETURN_IF_ERROR(WriteAudit(PathIn(folder), results));
+  return why;
+}
+
+Audit::Audit(std::string folder, const vramspanCountersTable* table, Memory* memory, Mover* mover)
+    : path_(PathIn(folder)), table_(table), memory_(*memory), mover_(*mover) {
+  results_.driver = memory_.driver().path();
+}
+
+StatusOr<std::unique_ptr<Audit>> Audit::Open(const std::string& folder, const Driver& driver,
+                                             CUdevice device, Memory* memory, Mover* mover) {
+  const StatusOr<const vramspanCountersTable*> table = Tracing::Counters();
+  if (!table.ok()) return Refuse(folder, table.status());
+  const ScopedContext current(driver, memory->options().context);
+  if (!current.status().ok()) return Refuse(folder, current.status());
+  std::unique_ptr<Audit> audit(new Audit(folder, *table, memory, mover));
+  const std::string cupti = Tracing::CuptiBeside(driver);
+  char error[512] = "";
+  int denied = 0;
+  if ((*table)->open(memory->options().context, device, cupti.empty() ? nullptr : cupti.c_str(),
+                     &Counted, audit.get(), &audit->counters_, &denied, error,
+                     sizeof(error)) != 0) {
+    audit->counters_ = nullptr;
+    audit->Stop(error);
+    return denied != 0 ? absl::PermissionDeniedError(error) : absl::UnavailableError(error);
+  }
+  VS_RETURN_IF_ERROR(WriteAudit(audit->path_, audit->results_));
+  Living& living = TheLiving();
+  MutexLock lock(living.mu);
+  static const int registered = std::atexit(&FinishAll);
+  static_cast<void>(registered);
+  living.all.push_back(audit.get());
+  return audit;
+}
+
+Audit::~Audit() {
+  {
+    Living& living = TheLiving();
+    MutexLock lock(living.mu);
+    std::erase(living.all, this);
+  }
+  Finish(/*complete=*/true);
+}
+
+// The process ends, and this runtime was never destroyed.
+void Audit::FinishAll() {
+  const OwnCalls own;
+  Living& living = TheLiving();
+  MutexLock lock(living.mu);
+  for (Audit* audit : std::exchange(living.all, {})) {
+    if (audit->TakeTurn()) audit->Finish(/*complete=*/true);
+  }
+}
+
+void Audit::Finish(bool complete) {
+  if (counters_ != nullptr) {
+    const ScopedContext current(memory_.driver(), memory_.options().context);
+    char error[512] = "";
+    // In a context that is gone there is nothing left to collect.
+    if (current.status().ok() && table_->close(counters_, error, sizeof(error)) != 0) Stop(error);
+    counters_ = nullptr;
+  }
+  results_.complete = complete;
+  memory_.driver().Note(WriteAudit(path_, results_));
+}
+
+bool Audit::TakeTurn() {
+  MutexLock lock(mu_);
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (turn_taken_) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    turn_free_.WaitFor(mu_, std::chrono::milliseconds(100));
+  }
+  turn_taken_ = true;
+  holder_ = std::this_thread::get_id();
+  return true;
+}
+
+void Audit::ReleaseTurn() {
+  MutexLock lock(mu_);
+  holder_ = {};
+  turn_taken_ = false;
+  turn_free_.NotifyAll();
+}
+
+void Audit::Stop(const std::string& why) {
+  if (results_.error.empty()) results_.error = why;
+}
+
+bool Audit::Captures(CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return memory_.driver()->StreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+std::string Audit::NameOf(const Submission& s) {
+  if (s.kind == Submission::Kind::kGraph) {
+    const size_t number = graphs_.try_emplace(s.code, graphs_.size() + 1).first->second;
+    return absl::StrCat("(graph ", number, ")");
+  }
+  const char* name = nullptr;
+  void* const code = const_cast<void*>(s.code);
+  if (code == nullptr) return "(a launch that cannot be read)";
+  const Driver& driver = memory_.driver();
+  if (driver->KernelGetName(&name, static_cast<CUkernel>(code)) == CUDA_SUCCESS ||
+      driver->FuncGetName(&name, static_cast<CUfunction>(code)) == CUDA_SUCCESS) {
+    return name;
+  }
+  return "(a kernel without a name)";
+}
+
+AuditRow& Audit::RowOf(const std::string& name) {
+  const auto known = index_.find(name);
+  if (known != index_.end()) return results_.rows[known->second];
+  if (index_.size() >= kMostRows && name != kOthers) return RowOf(kOthers);
+  index_.emplace(name, results_.rows.size());
+  AuditRow& row = results_.rows.emplace_back();
+  row.name = name;
+  return row;
+}
+
+void Audit::Counted(void* self, const vramspanCounted* range) {
+  Audit& audit = *static_cast<Audit*>(self);
+  const auto it = audit.pending_.find(range->tag);
+  if (it == audit.pending_.end()) return;
+  audit.delivered_ = true;
+  const Pending pending = std::move(it->second);
+  audit.pending_.erase(it);
+  if (pending.disturbed) return;
+  AuditRow& row = audit.RowOf(pending.name);
+  const uint64_t read = range->host_reads * VRAMSPAN_SECTOR_BYTES;
+  const uint64_t written = range->host_writes * VRAMSPAN_SECTOR_BYTES;
+  ++row.counted;
+  if (pending.over) {
+    ++row.over;
+    row.over_host += read + written;
+  } else {
+    row.read += read;
+    row.written += written;
+    row.touched += read + written + range->device * VRAMSPAN_SECTOR_BYTES;
+  }
+}
+
+Audit::Placed Audit::Look(absl::Span<const InferredRange> inferred,
+                          std::vector<std::pair<DevicePtr, Bytes>>* out,
+                          std::vector<std::pair<DevicePtr, Bytes>>* in) {
+  Placed placed;
+  out->clear();
+  in->clear();
+  MutexLock lock(memory_.mu);
+  const ChunkTable& chunks = memory_.chunks();
+  wanted_.assign(chunks.end(), 0);
+  for (const InferredRange& r : inferred) {
+    if (!r.likely) continue;
+    memory_.ForEachChunk(r.ptr, r.size,
+                         [&](ChunkIndex index, Chunk&) { wanted_[index.value] = 1; });
+  }
+  uint32_t last_allocation = 0;
+  const auto add = [&](std::vector<std::pair<DevicePtr, Bytes>>* list, const Chunk& c) {
+    // A request ends where its allocation does.
+    if (!list->empty() && last_allocation == c.allocation &&
+        list->back().first + list->back().second == c.base) {
+      list->back().second += c.size();
+    } else {
+      list->push_back({c.base, c.size()});
+    }
+    last_allocation = c.allocation;
+  };
+  for (uint32_t i = 1; i < chunks.end(); ++i) {
+    const Chunk& c = chunks[ChunkIndex(i)];
+    // Chunks of small objects stay where they are, for every launch.
+    const bool movable = c.state != ChunkState::kNone && c.state != ChunkState::kPinned &&
+                         !c.dying && c.allocation != 0;
+    if (!movable) continue;
+    if (wanted_[i] != 0 && !c.on_device) {
+      placed.missing += c.size();
+      add(in, c);
+    } else if (wanted_[i] == 0 && c.on_device) {
+      placed.remaining += c.size();
+      add(out, c);
+    }
+  }
+  return placed;
+}
+
+bool Audit::Moving() {
+  MutexLock lock(memory_.mu);
+  const ChunkTable& chunks = memory_.chunks();
+  for (uint32_t i = 1; i < chunks.end(); ++i) {
+    if (chunks[ChunkIndex(i)].state == ChunkState::kMoving) return true;
+  }
+  return false;
+}
+
+bool Audit::WaitFor(CUstream stream, bool moves) {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (memory_.driver()->StreamQuery(stream) == CUDA_ERROR_NOT_READY || (moves && Moving())) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(kLook);
+  }
+  return true;
+}
+
+Audit::Placed Audit::Place(CUstream stream, absl::Span<const InferredRange> inferred) {
+  std::vector<std::pair<DevicePtr, Bytes>> out, in;
+  Placed placed = Look(inferred, &out, &in);
+  Bytes before;
+  for (int attempt = 0; attempt < kAttempts && !(out.empty() && in.empty()); ++attempt) {
+    // Host memory may be full, and the inferred more than the device holds: then it stays so.
+    const Bytes wrong = placed.missing + placed.remaining;
+    if (attempt > kPatientAttempts && wrong == before) break;
+    before = wrong;
+    if (attempt != 0) std::this_thread::sleep_for(std::chrono::milliseconds(attempt));
+    for (const auto& [ptr, size] : out) {
+      memory_.driver().Note(mover_.Prefetch(ptr, size, /*to_device=*/false, stream));
+    }
+    if (!WaitFor(stream, /*moves=*/true)) break;
+    // What has no room would only drive out what was inferred as well.
+    Bytes room = memory_.device_pool().available();
+    for (const auto& [ptr, size] : in) {
+      if (size > room) continue;
+      room = room - size;
+      memory_.driver().Note(mover_.Prefetch(ptr, size, /*to_device=*/true, stream));
+    }
+    if (!WaitFor(stream, /*moves=*/true)) break;
+    placed = Look(inferred, &out, &in);
+  }
+  // The union of what was inferred: kernels hold a pointer several times over.
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;
+  for (const InferredRange& r : inferred) {
+    if (r.likely) ranges.push_back({r.ptr.value, r.ptr.value + r.size.value});
+  }
+  std::sort(ranges.begin(), ranges.end());
+  uint64_t end = 0;
+  for (const auto& [from, to] : ranges) {
+    if (to > end) placed.inferred += Bytes(to - std::max(from, end));
+    end = std::max(end, to);
+  }
+  return placed;
+}
+
+bool Audit::BeginWork(const Submission& s, absl::Span<const InferredRange> inferred) {
+  const bool launch = s.kind == Submission::Kind::kKernel || s.kind == Submission::Kind::kGraph;
+  std::vector<WorkRange> ranges;
+  for (const InferredRange& r : inferred) {
+    // Served where it lies: the audit has put it there.
+    ranges.push_back({r.ptr,
+                      r.size,
+                      {.write = r.write,
+                       .kernels_only = launch,
+                       .once = true,
+                       .maybe = !r.likely,
+                       .slot = r.slot}});
+  }
+  const Known known = launch ? Known::kSome : Known::kAll;
+  const Status status = mover_.Begin(
+      s.stream, ranges, s.kind == Submission::Kind::kUnknown ? Known::kNothing : known);
+  memory_.driver().Note(status);
+  return status.ok();
+}
+
+void Audit::BeginCount(const Submission& s, const Placed& placed) {
+  launched_ = NameOf(s);
+  AuditRow& row = RowOf(launched_);
+  ++row.launches;
+  row.inferred += placed.inferred.value;
+  row.remaining = std::max(row.remaining, placed.remaining.value);
+  if (counters_ == nullptr || !results_.error.empty()) return;
+  char error[512] = "";
+  if (table_->begin(counters_, next_tag_, error, sizeof(error)) != 0) return Stop(error);
+  tag_ = next_tag_++;
+  pending_[tag_] = {launched_, placed.missing.value != 0, false};
+  remaps_ = mover_.statistics().remaps;
+  counting_ = true;
+}
+
+bool Audit::Enter(const Submission& s, absl::Span<const InferredRange> inferred) {
+  if (Captures(s.stream) || !TakeTurn()) return BeginWork(s, inferred);
+  const bool launch = s.kind == Submission::Kind::kKernel || s.kind == Submission::Kind::kGraph;
+  Placed placed;
+  if (launch && results_.error.empty()) placed = Place(s.stream, inferred);
+  if (!BeginWork(s, inferred)) {
+    ReleaseTurn();
+    return false;
+  }
+  if (launch) BeginCount(s, placed);
+  return true;
+}
+
+void Audit::Exit(CUstream stream) {
+  {
+    MutexLock lock(mu_);
+    if (!turn_taken_ || holder_ != std::this_thread::get_id()) return;
+  }
+  const bool counting = std::exchange(counting_, false);
+  if (results_.error.empty() && !Captures(stream)) {
+    const ScopedContext relaxed(memory_.driver(), memory_.options().context);
+    if (!WaitFor(stream, /*moves=*/false)) {
+      Stop(absl::StrFormat(
+          "%s did not end within %d s of its submission: it waits for what the program does later, "
+          "and nothing was counted from there on",
+          counting ? launched_ : "a copy or fill", kPatience.count()));
+    } else if (counting) {
+      // Nothing is to move while a launch is counted, and it counts for nothing if something did.
+      pending_[tag_].disturbed = Moving() || mover_.statistics().remaps != remaps_;
+      char error[512] = "";
+      if (table_->end(counters_, error, sizeof(error)) != 0) Stop(error);
+    }
+  }
+  // A range that cannot be ended would take the context's end with it.
+  if (counting && !results_.error.empty()) counters_ = nullptr;
+  if (std::exchange(delivered_, false) || !results_.error.empty()) {
+    memory_.driver().Note(WriteAudit(path_, results_));
+  }
+  ReleaseTurn();
+}
+
+}  // namespace vramspan

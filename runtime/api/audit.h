@@ -1,0 +1,118 @@
+// The audit (docs/audit.md): before each traced launch exactly what was inferred for it is put on
+// the device and all else into host memory, and the GPU's counters tell what the launch takes from
+// host memory all the same. Launches run one at a time, each to its end before the call returns.
+//
+// Results go into a file of their own for each runtime, in the folder that VRAMSPAN_AUDIT names
+// (audit_results.h), after every batch of counters and at the end.
+//
+// Threads: any; a submission keeps its turn from Enter to Exit, and the others wait for theirs. A
+// submission that waits for another's thread would wait in vain, so after kPatience it goes ahead
+// uncounted, and where a launch does not end within that time nothing is counted any more.
+#ifndef VRAMSPAN_RUNTIME_API_AUDIT_H_
+#define VRAMSPAN_RUNTIME_API_AUDIT_H_
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/types/span.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/api/audit_results.h"
+#include "runtime/base/mutex.h"
+#include "runtime/mover/mover.h"
+#include "runtime/observe/hardware_counters.h"
+#include "runtime/observe/submission.h"
+#include "runtime/observe/working_sets.h"
+
+namespace vramspan {
+
+class Audit {
+ public:
+  static constexpr std::chrono::seconds kPatience{60};
+
+  // The folder of the results, where this process is audited.
+  static std::optional<std::string> Folder();
+  // Tells the folder why there is no audit of this runtime. Returns `why`.
+  static Status Refuse(const std::string& folder, const Status& why);
+
+  // Opens the counters. `memory` and `mover` outlive the audit. An error has been told to the
+  // folder.
+  static StatusOr<std::unique_ptr<Audit>> Open(const std::string& folder, const Driver& driver,
+                                               CUdevice device, Memory* memory, Mover* mover);
+  // Collects what is counted, and completes the results. REQUIRES: nothing is inside Enter or Exit.
+  ~Audit();
+  Audit(const Audit&) = delete;
+  Audit& operator=(const Audit&) = delete;
+
+  // The calling thread is about to submit this. True: the mover's scope is open, and Exit must
+  // follow on this thread before that is ended.
+  bool Enter(const Submission& s, absl::Span<const InferredRange> inferred);
+  void Exit(CUstream stream);
+
+ private:
+  // Where the memory of a launch lies, against where it should.
+  struct Placed {
+    Bytes inferred;
+    Bytes missing;    // Inferred, and not on the device.
+    Bytes remaining;  // Movable, not inferred, and on the device.
+  };
+
+  Audit(std::string folder, const vramspanCountersTable* table, Memory* memory, Mover* mover);
+
+  bool TakeTurn() VS_EXCLUDES(mu_);
+  void ReleaseTurn() VS_EXCLUDES(mu_);
+  bool BeginWork(const Submission& s, absl::Span<const InferredRange> inferred);
+  void BeginCount(const Submission& s, const Placed& placed);
+  Placed Place(CUstream stream, absl::Span<const InferredRange> inferred);
+  // Appends the ranges that lie wrong, merged where they adjoin.
+  Placed Look(absl::Span<const InferredRange> inferred,
+              std::vector<std::pair<DevicePtr, Bytes>>* out,
+              std::vector<std::pair<DevicePtr, Bytes>>* in);
+  bool Moving() VS_EXCLUDES(memory_.mu);
+  // True when all that the stream was given is done and, with `moves`, nothing is moving.
+  bool WaitFor(CUstream stream, bool moves);
+  bool Captures(CUstream stream);
+  std::string NameOf(const Submission& s);
+  AuditRow& RowOf(const std::string& name);
+  void Stop(const std::string& why);
+  void Finish(bool complete);
+  static void Counted(void* self, const vramspanCounted* range);
+  static void FinishAll();
+
+  const std::string path_;
+  const vramspanCountersTable* const table_;
+  vramspanCounters* counters_ = nullptr;
+  Memory& memory_;
+  Mover& mover_;
+
+  Mutex mu_;
+  CondVar turn_free_;
+  bool turn_taken_ VS_GUARDED_BY(mu_) = false;
+
+  // Of whoever has the turn.
+  std::thread::id holder_;
+  bool counting_ = false;
+  std::string launched_;  // The name of what is being counted.
+  bool delivered_ = false;
+  uint64_t next_tag_ = 1;
+  uint64_t tag_ = 0;     // Of what is being counted,
+  uint64_t remaps_ = 0;  // and what had been remapped by then.
+  struct Pending {
+    std::string name;
+    bool over = false;       // More was inferred than fits on the device.
+    bool disturbed = false;  // Something moved meanwhile: it is not counted.
+  };
+  absl::flat_hash_map<uint64_t, Pending> pending_;  // Counted, not delivered: a batch at most.
+  absl::flat_hash_map<std::string, size_t> index_;
+  absl::flat_hash_map<const void*, size_t> graphs_;  // Their numbers.
+  AuditResults results_;
+  std::vector<uint8_t> wanted_;  // Scratch, by chunk.
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_API_AUDIT_H_

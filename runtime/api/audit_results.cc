@@ -1,0 +1,97 @@
+#include "runtime/api/audit_results.h"
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
+#include <absl/strings/strip.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+namespace vramspan {
+namespace {
+
+constexpr std::string_view kHead = "vramspan-audit 1";
+
+// One line of text, whatever it holds.
+std::string OneLine(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  return text;
+}
+
+template <typename Row>
+auto Fields(Row& r) {
+  return std::to_array({&r.launches, &r.counted, &r.inferred, &r.touched, &r.read, &r.written,
+                        &r.over, &r.over_host, &r.remaining});
+}
+
+bool ParseRow(std::string_view line, AuditRow* row) {
+  for (uint64_t* field : Fields(*row)) {
+    const size_t space = line.find(' ');
+    if (space == std::string_view::npos || !absl::SimpleAtoi(line.substr(0, space), field)) {
+      return false;
+    }
+    line.remove_prefix(space + 1);
+  }
+  row->name = line;
+  return !line.empty();
+}
+
+}  // namespace
+
+std::string AuditText(const AuditResults& results) {
+  std::string text = absl::StrCat(kHead, "\n");
+  if (results.complete) absl::StrAppend(&text, "complete\n");
+  if (!results.error.empty()) absl::StrAppend(&text, "error ", OneLine(results.error), "\n");
+  absl::StrAppend(&text, "driver ", OneLine(results.driver), "\n");
+  for (const AuditRow& row : results.rows) {
+    absl::StrAppend(&text, "kernel");
+    for (const uint64_t* field : Fields(row)) absl::StrAppend(&text, " ", *field);
+    absl::StrAppend(&text, " ", OneLine(row.name), "\n");
+  }
+  return text;
+}
+
+StatusOr<AuditResults> ParseAudit(std::string_view text) {
+  AuditResults results;
+  const std::vector<std::string_view> lines = absl::StrSplit(text, '\n');
+  if (lines.front() != kHead) {
+    return absl::InvalidArgumentError(
+        "these are no results of an audit, or those of another version of vramspan");
+  }
+  for (size_t i = 1; i < lines.size(); ++i) {
+    std::string_view line = lines[i];
+    if (line.empty()) continue;
+    if (line == "complete") {
+      results.complete = true;
+    } else if (absl::ConsumePrefix(&line, "error ")) {
+      results.error = line;
+    } else if (absl::ConsumePrefix(&line, "driver ")) {
+      results.driver = line;
+    } else if (!absl::ConsumePrefix(&line, "kernel ") ||
+               !ParseRow(line, &results.rows.emplace_back())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("line ", i + 1, " of an audit's results is not understood: ", lines[i]));
+    }
+  }
+  return results;
+}
+
+Status WriteAudit(const std::string& path, const AuditResults& results) {
+  const std::string part = path + ".part";
+  std::ofstream file(part, std::ios::trunc);
+  file << AuditText(results);
+  file.close();
+  if (!file || std::rename(part.c_str(), path.c_str()) != 0) {
+    return absl::UnavailableError(absl::StrCat("the audit's results cannot be written to ", path,
+                                               ": ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace vramspan

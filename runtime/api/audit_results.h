@@ -1,0 +1,50 @@
+// What an audited process tells, one file for each of its runtimes: lines of text, the first
+// "vramspan-audit 1". `vramspan audit` reads them (docs/audit.md).
+//
+//   complete                       the runtime came to its end
+//   error TEXT                     nothing was counted, or no more from some point on
+//   driver TEXT
+//   kernel N N N N N N N N N NAME  the fields of AuditRow in order, the name to the line's end
+#ifndef VRAMSPAN_RUNTIME_API_AUDIT_RESULTS_H_
+#define VRAMSPAN_RUNTIME_API_AUDIT_RESULTS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/status.h"
+
+namespace vramspan {
+
+// Sums over the launches of one kernel. Launches of which more was inferred than fits on the device
+// are `over`, and what they took from host memory is no miss.
+struct AuditRow {
+  std::string name;  // As the driver has it: mangled, most often.
+  uint64_t launches = 0;
+  uint64_t counted = 0;   // Of them, `over` included.
+  uint64_t inferred = 0;  // Bytes.
+  uint64_t touched = 0;   // Bytes that the second-level cache was asked for, of either memory.
+  uint64_t read = 0;      // Of these, of host memory.
+  uint64_t written = 0;
+  uint64_t over = 0;
+  uint64_t over_host = 0;  // Bytes of host memory in those.
+  uint64_t remaining = 0;  // Most bytes not inferred that could not be put into host memory.
+};
+
+struct AuditResults {
+  bool complete = false;
+  std::string error;
+  std::string driver;
+  std::vector<AuditRow> rows;
+};
+
+std::string AuditText(const AuditResults& results);
+// InvalidArgument says which line is not understood.
+StatusOr<AuditResults> ParseAudit(std::string_view text);
+// All of the file or the one before: a reader never sees a half.
+Status WriteAudit(const std::string& path, const AuditResults& results);
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_API_AUDIT_RESULTS_H_

@@ -1,0 +1,212 @@
+// `vramspan audit` as a user runs it, on a program that knows what is right (audited.cc). On the
+// simulated driver a page counts whole, so the figures are exact.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/run_binary.h"
+#include "tools/vramspan/audit_report.h"
+
+namespace vramspan {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+using Json = nlohmann::json;
+
+constexpr uint64_t kBuffer = 4 << 20;  // Of the program's.
+
+Output Audit(const std::string& what, const std::string& options = "",
+             const std::string& environment = "") {
+  return RunBinary("SIMCUDA_DEVICE_MEMORY=256MiB VRAMSPAN_CUPTI_TRACER='" VRAMSPAN_TRACER_LIBRARY
+                   "' " +
+                       environment,
+                   "audit " + options + " -- '" VRAMSPAN_AUDITED "' " + what);
+}
+
+// Of an audit whose report is in a file.
+Json Report(const std::string& what, int code = 0, const std::string& environment = "") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/report";
+  const Output audit = Audit(what, "--format json --output '" + path + "'", environment);
+  EXPECT_EQ(audit.code, code) << audit.err;
+  Json json = Json::parse(ReadText(path), nullptr, false);
+  EXPECT_FALSE(json.is_discarded()) << ReadText(path);
+  return json;
+}
+
+Json Kernel(const Json& report, const std::string& name) {
+  for (const Json& kernel : report.at("kernels")) {
+    if (kernel.at("name") == name) return kernel;
+  }
+  ADD_FAILURE() << "no kernel " << name << " in " << report.dump(1);
+  return Json::object();
+}
+
+TEST(AuditTest, NothingIsMissedWhereTheParametersHoldAllPointers) {
+  const Json report = Report("visible");
+  EXPECT_EQ(report.at("schema"), "vramspan.audit");
+  EXPECT_EQ(report.at("schema_version"), 1);
+  EXPECT_EQ(report.at("exit_code"), 0);
+  EXPECT_EQ(report.at("incomplete_runtimes"), 0);
+  const Json& total = report.at("total");
+  EXPECT_EQ(total.at("launches"), 16);
+  EXPECT_EQ(total.at("counted"), 16);
+  EXPECT_EQ(total.at("missed_bytes"), 0) << report.dump(1);
+  EXPECT_EQ(total.at("inferred_bytes"), 16 * kBuffer);
+  EXPECT_EQ(total.at("remaining_on_device_bytes"), 0);
+  ASSERT_EQ(report.at("kernels").size(), 2u);
+  // What an instruction reads and writes at once counts as written.
+  EXPECT_EQ(Kernel(report, "add_constant").at("touched_bytes"), 12 * kBuffer);
+  EXPECT_EQ(Kernel(report, "fill").at("touched_bytes"), 4 * kBuffer);
+}
+
+TEST(AuditTest, WhatOnlyMemoryLeadsToIsMissedByThatKernelAlone) {
+  const Json report = Report("hidden");
+  const Json worst = report.at("kernels")[0];
+  EXPECT_EQ(worst.at("name"), "add_to_table");
+  EXPECT_EQ(worst.at("launches"), 1);
+  EXPECT_EQ(worst.at("inferred_bytes"), kBuffer);  // The table.
+  EXPECT_EQ(worst.at("host_read_bytes"), 0);       // Written in the same instruction.
+  EXPECT_EQ(worst.at("host_written_bytes"), 2 * kBuffer);
+  EXPECT_EQ(report.at("total").at("missed_bytes"), 2 * kBuffer) << report.dump(1);
+}
+
+TEST(AuditTest, AGraphIsOneLaunch) {
+  const Json report = Report("graph");
+  const Json graph = Kernel(report, "(graph 1)");
+  EXPECT_EQ(graph.at("launches"), 2);
+  EXPECT_EQ(graph.at("inferred_bytes"), 2 * 4 * kBuffer);
+  EXPECT_EQ(graph.at("touched_bytes"), 2 * 4 * kBuffer);
+  EXPECT_EQ(report.at("total").at("missed_bytes"), 0) << report.dump(1);
+  // What was captured did not run.
+  EXPECT_EQ(Kernel(report, "add_constant").at("launches"), 12);
+}
+
+TEST(AuditTest, ThreadsTakeTurns) {
+  const Json report = Report("threads");
+  EXPECT_EQ(report.at("total").at("counted"), 4 * 21);
+  EXPECT_EQ(report.at("total").at("missed_bytes"), 0) << report.dump(1);
+  EXPECT_EQ(report.at("total").at("touched_bytes"), 4 * 21 * kBuffer);
+}
+
+TEST(AuditTest, NoLaunchIsLostInMany) {
+  const Json report = Report("many");
+  EXPECT_EQ(report.at("total").at("launches"), 301);
+  EXPECT_EQ(report.at("total").at("counted"), 301);
+  EXPECT_EQ(report.at("total").at("touched_bytes"), 301 * kBuffer);
+}
+
+TEST(AuditTest, ALaunchThatDoesNotFitIsNoMiss) {
+  const Json report = Report("over");
+  const Json kernel = Kernel(report, "add_arrays");
+  EXPECT_EQ(kernel.at("inferred_bytes"), 3 * kBuffer);
+  EXPECT_EQ(kernel.at("over_budget").at("launches"), 1);
+  EXPECT_EQ(kernel.at("counted"), 1);
+  EXPECT_EQ(kernel.at("over_budget").at("host_bytes"), kBuffer) << report.dump(1);
+  EXPECT_EQ(kernel.at("missed_bytes"), 0);
+  EXPECT_EQ(report.at("total").at("missed_bytes"), 0);
+  EXPECT_THAT(Audit("over").out, HasSubstr("than fits on the device"));
+}
+
+TEST(AuditTest, ARuntimeThatIsNotDestroyedIsReported) {
+  const Json report = Report("leave");
+  EXPECT_EQ(report.at("total").at("counted"), 16);
+  EXPECT_EQ(report.at("incomplete_runtimes"), 0);
+}
+
+TEST(AuditTest, AProgramThatEndsAtOnceIsReportedAsFarAsItIsKnown) {
+  const Output audit = Audit("die");
+  EXPECT_EQ(audit.code, 6);
+  EXPECT_THAT(audit.err, HasSubstr("did not come to their end"));
+}
+
+TEST(AuditTest, TheTableIsForPeople) {
+  const Output audit = Audit("hidden", "--top 1");
+  EXPECT_EQ(audit.code, 0) << audit.err;
+  EXPECT_THAT(audit.err, IsEmpty());
+  EXPECT_THAT(audit.out, AllOf(StartsWith("all right\nkernel "), HasSubstr("\nadd_to_table"),
+                               Not(HasSubstr("store_pointer")), HasSubstr("\n3 more kernels"),
+                               EndsWith(" %)\n")));
+  EXPECT_THAT(audit.out, HasSubstr("\nlate or never inferred: 8388608 of "));
+}
+
+TEST(AuditTest, TheExitCodeIsTheProgramsOwn) {
+  const Output audit = Audit("exit");
+  EXPECT_EQ(audit.code, 7) << audit.err;
+  EXPECT_THAT(audit.out, HasSubstr("all right\n"));
+  EXPECT_THAT(audit.out, HasSubstr("late or never inferred: 0 of "));
+}
+
+TEST(AuditTest, WithoutPermissionOneLineSaysWhatToDo) {
+  const Output audit = Audit("visible", "", "SIMCUDA_COUNTERS=0");
+  EXPECT_EQ(audit.code, 1);
+  EXPECT_THAT(audit.out, IsEmpty());
+  EXPECT_THAT(audit.err, AllOf(HasSubstr("vramspan: audit: this user may not read"),
+                               HasSubstr("CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"),
+                               HasSubstr("NVreg_RestrictProfilingToAdminUsers=0")));
+}
+
+TEST(AuditTest, WithoutCuptiOneLineSaysWhatToDo) {
+  const Output audit = Audit("visible", "", "VRAMSPAN_CUPTI=/nowhere/libcupti.so.13");
+  EXPECT_EQ(audit.code, 1);
+  EXPECT_THAT(audit.out, IsEmpty());
+  EXPECT_THAT(audit.err, AllOf(HasSubstr("CUPTI cannot be opened"), HasSubstr("VRAMSPAN_CUPTI")));
+}
+
+TEST(AuditTest, AProgramWithoutARuntimeHasNothingToAudit) {
+  const Output audit = Audit("nothing");
+  EXPECT_EQ(audit.code, 1);
+  EXPECT_THAT(audit.err, AllOf(HasSubstr("no vramspan runtime"), HasSubstr("exit code was 9")));
+}
+
+TEST(AuditTest, BadUsage) {
+  EXPECT_EQ(RunBinary("", "audit").code, 2);
+  EXPECT_EQ(RunBinary("", "audit --format xml -- true").code, 2);
+  EXPECT_EQ(RunBinary("", "audit --top many -- true").code, 2);
+  const Output missing = RunBinary("", "audit -- /nowhere/program");
+  EXPECT_EQ(missing.code, 127);
+  EXPECT_THAT(missing.err, HasSubstr("cannot run /nowhere/program: No such file"));
+  EXPECT_EQ(RunBinary("", "audit -- /etc/passwd").code, 126);
+  EXPECT_EQ(Audit("visible", "--output /nowhere/report").code, 1);
+  const Output help = RunBinary("", "audit --help");
+  EXPECT_EQ(help.code, 0);
+  EXPECT_THAT(help.out, AllOf(HasSubstr("--output"), HasSubstr("Exit code"),
+                              HasSubstr("vramspan audit --top 10 -- ./train --steps 3")));
+}
+
+TEST(ShortNameTest, DropsWhatNobodyReads) {
+  EXPECT_EQ(audit::ShortName("fill", 20), "fill");
+  EXPECT_EQ(audit::ShortName("(graph 1)", 20), "(graph 1)");
+  EXPECT_EQ(audit::ShortName("i", 20), "i");
+  // void ns::kernel<float, 4>(float*, int)
+  EXPECT_EQ(audit::ShortName("_ZN2ns6kernelIfLi4EEEvPT_i", 20), "ns::kernel<>");
+  // (anonymous namespace)::sweep(int)
+  EXPECT_EQ(audit::ShortName("_ZN12_GLOBAL__N_15sweepEi", 20), "sweep");
+  EXPECT_EQ(audit::ShortName("a_name_that_is_much_too_long", 10), "a_name_...");
+}
+
+TEST(AuditResultsTest, SurviveTheFile) {
+  AuditResults results;
+  results.complete = true;
+  results.error = "two\nlines";
+  results.driver = "libcuda.so.1";
+  results.rows.push_back({"a name with (spaces)", 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  const auto read = ParseAudit(AuditText(results));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(read->complete);
+  EXPECT_EQ(read->error, "two lines");
+  ASSERT_EQ(read->rows.size(), 1u);
+  EXPECT_EQ(read->rows[0].name, "a name with (spaces)");
+  EXPECT_EQ(read->rows[0].launches, 1u);
+  EXPECT_EQ(read->rows[0].remaining, 9u);
+  EXPECT_FALSE(ParseAudit("vramspan-audit 1\nkernel 1 2 x\n").ok());
+  EXPECT_FALSE(ParseAudit("vramspan-audit 2\n").ok());
+}
+
+}  // namespace
+}  // namespace vramspan

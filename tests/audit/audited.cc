@@ -1,0 +1,215 @@
+// A program for audits: linked with vramspan, declares nothing, checks its results. The first
+// argument says what it does; its exit code is 0 where all is right, 3 where a result is wrong.
+#include <absl/strings/str_cat.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "runtime/driver/driver.h"
+#include "tests/kernels/test_kernels.h"
+#include "tests/mover/traced_test_kernels.h"
+#include "vramspan/vramspan.h"
+
+namespace {
+
+using vramspan::Driver;
+using Word = unsigned long long;
+
+constexpr size_t kBytes = 4 << 20;
+constexpr size_t kWords = kBytes / sizeof(Word);
+
+void Must(bool good, const char* what) {
+  if (good) return;
+  std::fprintf(stderr, "audited: %s\n", what);
+  std::exit(4);
+}
+void Must(CUresult result, const char* what) { Must(result == CUDA_SUCCESS, what); }
+
+class Program {
+ public:
+  explicit Program(const char* device_memory) : driver_(*Driver::Load()) {
+    const vramspan::DriverApi& cu = driver_->api();
+    CUdevice device = 0;
+    Must(cu.DeviceGet(&device, 0), "cuDeviceGet");
+    Must(cu.DevicePrimaryCtxRetain(&context_, device), "cuDevicePrimaryCtxRetain");
+    Must(cu.CtxSetCurrent(context_), "cuCtxSetCurrent");
+    Must(simcuda::LoadKernels(test_kernels_images(), cu.ModuleLoadData, &module_), "kernels");
+    Must(simcuda::LoadKernels(traced_test_kernels_images(), cu.ModuleLoadData, &traced_),
+         "traced kernels");
+    Must(cu.StreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    vramspanConfig config{};
+    config.struct_size = sizeof(config);
+    config.device_memory = device_memory;
+    config.chunk = "2MiB";
+    config.flags = VRAMSPAN_CONFIG_QUIET;
+    const CUresult created = vramspanCreate(&runtime_, &config);
+    if (created != CUDA_SUCCESS) {
+      std::fprintf(stderr, "audited: no runtime\n");
+      std::exit(5);
+    }
+  }
+
+  CUdeviceptr Allocate(size_t bytes = kBytes) {
+    CUdeviceptr p = 0;
+    Must(vramspanMemAlloc(runtime_, &p, bytes), "vramspanMemAlloc");
+    return p;
+  }
+  template <typename... Args>
+  void Launch(const char* name, Args... args) {
+    LaunchIn(stream_, name, args...);
+  }
+  template <typename... Args>
+  void LaunchIn(CUstream stream, const char* name, Args... args) {
+    CUfunction kernel = nullptr;
+    const vramspan::DriverApi& cu = driver_->api();
+    if (cu.ModuleGetFunction(&kernel, module_, name) != CUDA_SUCCESS) {
+      Must(cu.ModuleGetFunction(&kernel, traced_, name), name);
+    }
+    void* params[] = {&args..., nullptr};
+    Must(cu.LaunchKernel(kernel, 64, 1, 1, 128, 1, 1, 0, stream, params, nullptr), name);
+  }
+  void Expect(CUdeviceptr p, Word value) {
+    std::vector<Word> words(kWords);
+    const vramspan::DriverApi& cu = driver_->api();
+    Must(cu.MemcpyDtoHAsync(words.data(), p, kBytes, stream_), "cuMemcpyDtoHAsync");
+    Must(cu.StreamSynchronize(stream_), "cuStreamSynchronize");
+    for (const Word word : words) {
+      if (word == value) continue;
+      std::fprintf(stderr, "audited: %llu where %llu should be\n", word, value);
+      std::exit(3);
+    }
+  }
+  void Destroy() { Must(vramspanDestroy(runtime_), "vramspanDestroy"); }
+  CUstream NewStream() {
+    CUstream stream = nullptr;
+    Must(driver_->api().StreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    return stream;
+  }
+  template <typename Function>
+  Function Symbol(const char* name) {
+    return reinterpret_cast<Function>(driver_->Symbol(name));
+  }
+  CUstream stream() const { return stream_; }
+  CUcontext context() const { return context_; }
+  const vramspan::DriverApi& api() const { return driver_->api(); }
+
+ private:
+  const std::shared_ptr<const Driver> driver_;
+  CUcontext context_ = nullptr;
+  CUmodule module_ = nullptr, traced_ = nullptr;
+  CUstream stream_ = nullptr;
+  vramspanRuntime runtime_ = nullptr;
+};
+
+// Every pointer is a parameter.
+std::vector<CUdeviceptr> Visible(Program& p) {
+  std::vector<CUdeviceptr> buffers;
+  for (int i = 0; i < 4; ++i) {
+    buffers.push_back(p.Allocate());
+    p.Launch("fill", buffers[i], kWords, Word{1} + i);
+  }
+  for (int round = 0; round < 3; ++round) {
+    for (const CUdeviceptr b : buffers) p.Launch("add_constant", b, kWords, Word{10});
+  }
+  for (int i = 0; i < 4; ++i) p.Expect(buffers[i], 31 + i);
+  return buffers;
+}
+
+// The second kernel finds its memory by pointers that the first wrote.
+void Hidden(Program& p) {
+  const std::vector<CUdeviceptr> buffers = Visible(p);
+  const CUdeviceptr table = p.Allocate();
+  p.Launch("fill", table, kWords, Word{0});
+  for (size_t i = 0; i < 2; ++i) {
+    p.Launch("store_pointer", table, i, Word{buffers[i]} ^ vramspan_test::kPointerMask);
+  }
+  p.Launch("add_to_table", table, size_t{2}, kWords, Word{100});
+  p.Expect(buffers[0], 131);
+  p.Expect(buffers[1], 132);
+  p.Expect(buffers[2], 33);
+}
+
+void Graph(Program& p) {
+  const std::vector<CUdeviceptr> buffers = Visible(p);
+  const auto begin = p.Symbol<decltype(&cuStreamBeginCapture)>("cuStreamBeginCapture_v2");
+  const auto end = p.Symbol<decltype(&cuStreamEndCapture)>("cuStreamEndCapture");
+  const auto make = p.Symbol<decltype(&cuGraphInstantiateWithFlags)>("cuGraphInstantiateWithFlags");
+  const auto launch = p.Symbol<decltype(&cuGraphLaunch)>("cuGraphLaunch");
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  Must(begin(p.stream(), CU_STREAM_CAPTURE_MODE_GLOBAL), "cuStreamBeginCapture");
+  for (const CUdeviceptr b : buffers) p.Launch("add_constant", b, kWords, Word{1000});
+  Must(end(p.stream(), &graph), "cuStreamEndCapture");
+  Must(make(&exec, graph, 0), "cuGraphInstantiate");
+  for (int i = 0; i < 2; ++i) Must(launch(exec, p.stream()), "cuGraphLaunch");
+  for (size_t i = 0; i < buffers.size(); ++i) p.Expect(buffers[i], 2031 + i);
+}
+
+void Threads(Program& p) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&p, t] {
+      Must(p.api().CtxSetCurrent(p.context()), "cuCtxSetCurrent");
+      const CUstream stream = p.NewStream();
+      const CUdeviceptr b = p.Allocate();
+      p.LaunchIn(stream, "fill", b, kWords, Word(t));
+      for (int i = 0; i < 20; ++i) p.LaunchIn(stream, "add_constant", b, kWords, Word{1});
+      Must(p.api().StreamSynchronize(stream), "cuStreamSynchronize");
+      p.Expect(b, t + 20);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+}
+
+// More than the device holds in one launch.
+void Over(Program& p) {
+  vramspan_test::Arrays arrays{};
+  const CUdeviceptr out = p.Allocate(), left = p.Allocate(), right = p.Allocate();
+  p.Launch("fill", left, kWords, Word{3});
+  p.Launch("fill", right, kWords, Word{4});
+  arrays.out = reinterpret_cast<Word*>(out);
+  arrays.left = reinterpret_cast<Word*>(left);
+  arrays.right = reinterpret_cast<Word*>(right);
+  arrays.count = kWords;
+  p.Launch("add_arrays", arrays);
+  p.Expect(out, 7);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view what = argc > 1 ? argv[1] : "";
+  if (what == "nothing") return 9;
+  Program p(what == "over" ? "8MiB" : "64MiB");
+  if (what == "visible" || what == "exit") {
+    Visible(p);
+  } else if (what == "hidden") {
+    Hidden(p);
+  } else if (what == "graph") {
+    Graph(p);
+  } else if (what == "threads") {
+    Threads(p);
+  } else if (what == "over") {
+    Over(p);
+  } else if (what == "many") {
+    const CUdeviceptr b = p.Allocate();
+    p.Launch("fill", b, kWords, Word{0});
+    for (int i = 0; i < 300; ++i) p.Launch("add_constant", b, kWords, Word{1});
+    p.Expect(b, 300);
+  } else if (what == "leave") {
+    Visible(p);
+    return 0;  // Without vramspanDestroy.
+  } else if (what == "die") {
+    Visible(p);
+    _exit(6);
+  } else {
+    std::fprintf(stderr, "audited: what is \"%s\"?\n", argc > 1 ? argv[1] : "");
+    return 2;
+  }
+  std::printf("all right\n");
+  p.Destroy();
+  return what == "exit" ? 7 : 0;
+}

@@ -1,0 +1,158 @@
+// `vramspan audit`: what did the inference of working sets miss, by the GPU's own counters?
+#include <absl/strings/str_cat.h>
+#include <stdlib.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <system_error>
+
+#include "runtime/base/log.h"
+#include "tools/vramspan/audit_report.h"
+#include "tools/vramspan/command.h"
+#include "tools/vramspan/open_driver.h"
+#include "tools/vramspan/run_program.h"
+
+namespace vramspan {
+namespace {
+
+// A folder for the results, until it goes out of scope.
+class ResultsFolder {
+ public:
+  static StatusOr<std::unique_ptr<ResultsFolder>> Make() {
+    std::error_code error;
+    std::filesystem::path parent = std::filesystem::temp_directory_path(error);
+    if (error) parent = "/tmp";
+    std::string path = parent / "vramspan-audit-XXXXXX";
+    if (mkdtemp(path.data()) == nullptr) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot make a folder in ", parent.string(), ": ", std::strerror(errno)));
+    }
+    return std::unique_ptr<ResultsFolder>(new ResultsFolder(path));
+  }
+  ~ResultsFolder() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+    if (error) {
+      Log(LogLevel::kWarning, absl::StrCat(path_, " cannot be removed: ", error.message()));
+    }
+  }
+  ResultsFolder(const ResultsFolder&) = delete;
+  ResultsFolder& operator=(const ResultsFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit ResultsFolder(std::string path) : path_(std::move(path)) {}
+  const std::string path_;
+};
+
+class AuditCommand final : public Command {
+ public:
+  std::string name() const override { return "audit"; }
+  std::string summary() const override {
+    return "Run a program and count what its kernels touch beyond what was inferred for them";
+  }
+
+  void Define(CLI::App& app) override {
+    app.add_option("--format", format_, "table or json")
+        ->check(CLI::IsMember({"table", "json"}))
+        ->capture_default_str();
+    app.add_option("--output", output_, "Write the report to this file (default: stdout)");
+    app.add_option("--top", top_, "Show so many kernels, the worst ones; 0: all")
+        ->capture_default_str();
+    app.add_flag("--simulate", simulate_, "Run the program on the simulated driver");
+    app.add_option("program", program_, "The program, linked with vramspan, and its arguments")
+        ->required()
+        ->type_name("");
+    app.positionals_at_end();
+    app.footer(
+        "Before each launch exactly the memory that was inferred for it is put on the device, and "
+        "all\n"
+        "else into host memory; the GPU's counters then tell what the kernel took from host "
+        "memory.\n"
+        "The program runs much slower, one launch at a time, with the results it always has. "
+        "Reading\n"
+        "counters takes root, or a driver loaded with NVreg_RestrictProfilingToAdminUsers=0.\n"
+        "\n"
+        "Exit code: the program's own; 1: nothing could be audited, and a sentence on stderr says "
+        "why;\n"
+        "2: the command line was not understood; 126, 127: the program cannot be run, or is not "
+        "there.\n"
+        "\n"
+        "Example\n"
+        "  vramspan audit --top 10 -- ./train --steps 3");
+  }
+
+  int Run() override {
+    const auto failed = [](const Status& status) {
+      Log(LogLevel::kError, absl::StrCat("audit: ", status.message()));
+      return kExitFailure;
+    };
+    std::ofstream file;
+    if (!output_.empty()) {
+      file.open(output_, std::ios::trunc);
+      if (!file) {
+        return failed(absl::UnavailableError(
+            absl::StrCat("cannot write ", output_, ": ", std::strerror(errno))));
+      }
+    }
+    const auto folder = ResultsFolder::Make();
+    if (!folder.ok()) return failed(folder.status());
+    std::vector<std::pair<std::string, std::string>> environment = {
+        {"VRAMSPAN_AUDIT", (*folder)->path()}, {"VRAMSPAN_TRACER", "cupti"}};
+    if (simulate_) {
+      const StatusOr<std::string> driver = SimulatedDriver();
+      if (!driver.ok()) return failed(driver.status());
+      environment.push_back({"VRAMSPAN_DRIVER", *driver});
+    }
+    const StatusOr<int> code = RunProgram(program_, environment);
+    if (!code.ok()) {
+      failed(code.status());
+      return absl::IsNotFound(code.status())             ? kExitNotFound
+             : absl::IsFailedPrecondition(code.status()) ? kExitNotRunnable
+                                                         : kExitFailure;
+    }
+    StatusOr<audit::Report> report = audit::ReadReport((*folder)->path());
+    if (!report.ok()) return failed(report.status());
+    if (report->runtimes == 0) {
+      return failed(absl::FailedPreconditionError(
+          absl::StrCat(program_[0], " created no vramspan runtime (its exit code was ", *code,
+                       "), so there was nothing to audit")));
+    }
+    report->program = program_;
+    report->exit_code = *code;
+    const bool nothing = report->rows.empty() && !report->errors.empty();
+    if (!nothing) Show(*report, file);
+    for (const std::string& error : report->errors) failed(absl::UnavailableError(error));
+    if (report->incomplete != 0) {
+      Log(LogLevel::kWarning,
+          absl::StrCat("audit: ", report->incomplete, " of ", report->runtimes,
+                       " runtimes did not come to their end: their last launches are missing"));
+    }
+    if (!output_.empty() && (file.close(), !file)) {
+      return failed(absl::UnavailableError(absl::StrCat("cannot write ", output_)));
+    }
+    return report->errors.empty() ? *code : kExitFailure;
+  }
+
+ private:
+  void Show(const audit::Report& report, std::ofstream& file) const {
+    std::ostream& out = output_.empty() ? std::cout : file;
+    out << (format_ == "json" ? ToJson(report, top_) : ToTable(report, top_));
+  }
+
+  std::string format_ = "table";
+  std::string output_;
+  size_t top_ = 0;
+  bool simulate_ = false;
+  std::vector<std::string> program_;
+};
+
+VRAMSPAN_COMMAND(AuditCommand);
+
+}  // namespace
+}  // namespace vramspan

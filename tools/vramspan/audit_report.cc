@@ -1,0 +1,204 @@
+#include "tools/vramspan/audit_report.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+#include <absl/strings/strip.h>
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <system_error>
+
+namespace vramspan::audit {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr int kSchemaVersion = 1;
+constexpr size_t kNameWidth = 40;
+
+uint64_t Missed(const AuditRow& row) { return row.read + row.written; }
+
+double Percent(const AuditRow& row) {
+  return row.touched == 0
+             ? 0
+             : 100 * static_cast<double>(Missed(row)) / static_cast<double>(row.touched);
+}
+
+void Add(const AuditRow& from, AuditRow* to) {
+  to->launches += from.launches;
+  to->counted += from.counted;
+  to->inferred += from.inferred;
+  to->touched += from.touched;
+  to->read += from.read;
+  to->written += from.written;
+  to->over += from.over;
+  to->over_host += from.over_host;
+  to->remaining = std::max(to->remaining, from.remaining);
+}
+
+std::string SizeText(uint64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  if (bytes >= uint64_t{10} << 30) return absl::StrFormat("%.1f GiB", value / (1 << 30));
+  if (bytes >= uint64_t{10} << 20) return absl::StrFormat("%.1f MiB", value / (1 << 20));
+  if (bytes >= uint64_t{10} << 10) return absl::StrFormat("%.1f KiB", value / (1 << 10));
+  return absl::StrCat(bytes, " B");
+}
+
+std::string Demangled(const std::string& name) {
+  if (!absl::StartsWith(name, "_Z")) return name;
+  int status = 0;
+  char* const text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  std::string result = status == 0 && text != nullptr ? text : name;
+  std::free(text);
+  return result;
+}
+
+std::string ReadFile(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+void Notes(const AuditRow& row, std::string* out) {
+  if (row.over != 0) {
+    absl::StrAppendFormat(
+        out,
+        "    more was inferred for %d of them than fits on the device: %s of host "
+        "memory in these are no miss\n",
+        row.over, SizeText(row.over_host));
+  }
+  if (row.counted != row.launches) {
+    absl::StrAppendFormat(out, "    %d of them were not counted\n", row.launches - row.counted);
+  }
+  if (row.remaining != 0) {
+    absl::StrAppendFormat(out,
+                          "    up to %s beside what was inferred stayed on the device: what is "
+                          "missed there does not show\n",
+                          SizeText(row.remaining));
+  }
+}
+
+size_t Shown(const Report& report, size_t top) {
+  return top == 0 ? report.rows.size() : std::min(top, report.rows.size());
+}
+
+OrderedJson RowJson(const AuditRow& row) {
+  return {{"launches", row.launches},
+          {"counted", row.counted},
+          {"inferred_bytes", row.inferred},
+          {"touched_bytes", row.touched},
+          {"host_read_bytes", row.read},
+          {"host_written_bytes", row.written},
+          {"missed_bytes", Missed(row)},
+          {"missed_percent", Percent(row)},
+          {"over_budget", {{"launches", row.over}, {"host_bytes", row.over_host}}},
+          {"remaining_on_device_bytes", row.remaining}};
+}
+
+}  // namespace
+
+std::string ShortName(const std::string& name, size_t most) {
+  std::string text = Demangled(name);
+  if (absl::StartsWith(text, "void ")) text.erase(0, 5);
+  std::string shortened;
+  int depth = 0;
+  constexpr std::string_view kAnonymous = "(anonymous namespace)";
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (depth == 0 && text.compare(i, kAnonymous.size(), kAnonymous) == 0) {
+      i += kAnonymous.size() + 1;  // And its colons.
+      continue;
+    }
+    // The parameters of a demangled name; a name of our own is in parentheses whole.
+    if (depth == 0 && text[i] == '(' && i != 0) break;
+    if (text[i] == '<' && depth++ == 0) shortened += "<>";
+    if (depth == 0) shortened += text[i];
+    if (text[i] == '>') depth = std::max(depth - 1, 0);
+  }
+  if (shortened.empty()) shortened = text;
+  if (shortened.size() > most) shortened = shortened.substr(0, most - 3) + "...";
+  return shortened;
+}
+
+StatusOr<Report> ReadReport(const std::string& folder) {
+  Report report;
+  std::map<std::string, AuditRow> rows;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() != ".audit") continue;
+    VS_ASSIGN_OR_RETURN(const AuditResults results, ParseAudit(ReadFile(entry.path())));
+    ++report.runtimes;
+    if (!results.complete) ++report.incomplete;
+    if (!results.error.empty() && std::find(report.errors.begin(), report.errors.end(),
+                                            results.error) == report.errors.end()) {
+      report.errors.push_back(results.error);
+    }
+    for (const AuditRow& row : results.rows) {
+      Add(row, &rows[row.name]);
+      Add(row, &report.total);
+    }
+  }
+  if (error) {
+    return absl::UnavailableError(absl::StrCat("cannot read ", folder, ": ", error.message()));
+  }
+  for (auto& [name, row] : rows) {
+    row.name = name;
+    report.rows.push_back(std::move(row));
+  }
+  std::stable_sort(report.rows.begin(), report.rows.end(),
+                   [](const AuditRow& a, const AuditRow& b) {
+                     return Missed(a) != Missed(b) ? Missed(a) > Missed(b) : a.touched > b.touched;
+                   });
+  return report;
+}
+
+std::string ToTable(const Report& report, size_t top) {
+  std::string out;
+  absl::StrAppendFormat(&out, "%-*s %9s %11s %11s %11s %11s %9s\n", kNameWidth, "kernel",
+                        "launches", "inferred", "touched", "host reads", "host writes", "missed");
+  const size_t shown = Shown(report, top);
+  for (size_t i = 0; i < shown; ++i) {
+    const AuditRow& row = report.rows[i];
+    absl::StrAppendFormat(&out, "%-*s %9d %11s %11s %11s %11s %7.3f %%\n", kNameWidth,
+                          ShortName(row.name, kNameWidth), row.launches, SizeText(row.inferred),
+                          SizeText(row.touched), SizeText(row.read), SizeText(row.written),
+                          Percent(row));
+    Notes(row, &out);
+  }
+  if (shown < report.rows.size()) {
+    absl::StrAppendFormat(&out, "%d more kernels, in the total\n", report.rows.size() - shown);
+  }
+  absl::StrAppendFormat(&out, "late or never inferred: %d of %d bytes (%.4f %%)\n",
+                        Missed(report.total), report.total.touched, Percent(report.total));
+  return out;
+}
+
+std::string ToJson(const Report& report, size_t top) {
+  OrderedJson kernels = OrderedJson::array();
+  const size_t shown = Shown(report, top);
+  for (size_t i = 0; i < shown; ++i) {
+    OrderedJson kernel = {{"name", report.rows[i].name},
+                          {"readable_name", Demangled(report.rows[i].name)}};
+    kernel.update(RowJson(report.rows[i]));
+    kernels.push_back(std::move(kernel));
+  }
+  const OrderedJson json = {{"schema", "vramspan.audit"},
+                            {"schema_version", kSchemaVersion},
+                            {"vramspan_version", VRAMSPAN_VERSION_TEXT},
+                            {"program", report.program},
+                            {"exit_code", report.exit_code},
+                            {"runtimes", report.runtimes},
+                            {"incomplete_runtimes", report.incomplete},
+                            {"total", RowJson(report.total)},
+                            {"kernels", std::move(kernels)},
+                            {"kernels_left_out", report.rows.size() - shown}};
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+}  // namespace vramspan::audit

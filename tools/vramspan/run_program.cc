@@ -1,0 +1,71 @@
+#include "tools/vramspan/run_program.h"
+
+#include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace vramspan {
+namespace {
+
+// A signal is ignored while this lives; a child gets back what was set before.
+class Ignored {
+ public:
+  explicit Ignored(int signal) : signal_(signal) {
+    struct sigaction ignore = {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(signal, &ignore, &before_);
+  }
+  ~Ignored() { Restore(); }
+  Ignored(const Ignored&) = delete;
+  Ignored& operator=(const Ignored&) = delete;
+  void Restore() const { sigaction(signal_, &before_, nullptr); }
+
+ private:
+  const int signal_;
+  struct sigaction before_ = {};
+};
+
+}  // namespace
+
+StatusOr<int> RunProgram(const std::vector<std::string>& program,
+                         const std::vector<std::pair<std::string, std::string>>& environment) {
+  // Everything that allocates comes before the fork.
+  std::vector<char*> argv;
+  for (const std::string& argument : program) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  int failure[2];
+  if (pipe2(failure, O_CLOEXEC) != 0) {
+    return absl::UnavailableError(absl::StrCat("no pipe: ", std::strerror(errno)));
+  }
+  const Ignored interrupt(SIGINT), quit(SIGQUIT);
+  const pid_t child = fork();
+  if (child == 0) {
+    interrupt.Restore();
+    quit.Restore();
+    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+    execvp(argv[0], argv.data());
+    const int error = errno;
+    const ssize_t ignored = write(failure[1], &error, sizeof(error));
+    _exit(ignored == sizeof(error) ? kExitNotRunnable : kExitNotFound);
+  }
+  close(failure[1]);
+  int error = child < 0 ? errno : 0;
+  if (child > 0 && read(failure[0], &error, sizeof(error)) != sizeof(error)) error = 0;
+  close(failure[0]);
+  int status = 0;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (error != 0) {
+    const std::string text = absl::StrCat("cannot run ", program[0], ": ", std::strerror(error));
+    return error == ENOENT ? absl::NotFoundError(text) : absl::FailedPreconditionError(text);
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace vramspan
