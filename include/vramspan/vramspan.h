@@ -67,7 +67,8 @@ typedef struct vramspanConfig {
                                 "lru", "random", "s3fifo" or "sieve". VRAMSPAN_POLICY. */
   const char* arena;         /* Addresses to reserve. VRAMSPAN_ARENA. Default "4TiB". */
   const char* tracer;   /* Where launches are seen: "auto" (default: CUPTI where it can be had),
-                           "cupti" (an error where not), "off". VRAMSPAN_TRACER. */
+                           "cupti" (an error where not), "hooks" (in a program that `vramspan run`
+                           started, where it is the default), "off". VRAMSPAN_TRACER. */
   const char* overlap;  /* What may move beside traced work: "off" (default), "safe", "all";
                            docs/overlap.md. VRAMSPAN_OVERLAP. */
   uint32_t deadline_us; /* Held work is let go, with its memory where it is, when it could not

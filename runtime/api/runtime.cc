@@ -183,10 +183,10 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   }
   bool traced = false;
   if (*source != LaunchSource::kOff) {
-    const Status started = Tracing::Get().Start(r->driver_);
+    const Status started = Tracing::Get().Start(r->driver_, *source);
     traced = started.ok() && Tracing::Get().sees();
     if (!traced && audited.has_value()) return Audit::Refuse(*audited, tracer.Error(started));
-    if (!traced && *source == LaunchSource::kCupti) return tracer.Error(started);
+    if (!traced && *source != LaunchSource::kAuto) return tracer.Error(started);
     if (!traced) {
       Log(LogLevel::kInfo,
           absl::StrCat("launches are not traced, so only declared work has its memory moved: ",

@@ -35,6 +35,7 @@ struct State {
   std::atomic<Decoder*> decoder{nullptr};  // Never taken apart: calls may be under way.
   std::array<Entry, Tracing::kMost> entries;
   std::atomic<bool> sees{false};
+  std::atomic<vramspanLaunchSourceStart_t> hooks{nullptr};
 };
 
 State& TheState() {
@@ -157,9 +158,10 @@ StatusOr<vramspanLaunchSourceStart_t> OpenTracer() {
 StatusOr<LaunchSource> ParseLaunchSource(std::string_view text) {
   if (text == "auto") return LaunchSource::kAuto;
   if (text == "cupti") return LaunchSource::kCupti;
+  if (text == "hooks") return LaunchSource::kHooks;
   if (text == "off") return LaunchSource::kOff;
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\" is no launch source: use auto, cupti or off"));
+      absl::StrCat("\"", text, "\" is no launch source: use auto, cupti, hooks or off"));
 }
 
 Tracing& Tracing::Get() {
@@ -171,7 +173,11 @@ Decoder* Tracing::decoder() { return TheState().decoder.load(std::memory_order_a
 
 bool Tracing::sees() const { return TheState().sees.load(std::memory_order_acquire); }
 
-Status Tracing::Start(const std::shared_ptr<const Driver>& driver) {
+void Tracing::OfferHooks(vramspanLaunchSourceStart_t start) {
+  TheState().hooks.store(start, std::memory_order_release);
+}
+
+Status Tracing::Start(const std::shared_ptr<const Driver>& driver, LaunchSource source) {
   State& state = TheState();
   MutexLock lock(state.mu);
   if (state.driver != nullptr && state.driver->path() != driver->path()) {
@@ -195,7 +201,15 @@ Status Tracing::Start(const std::shared_ptr<const Driver>& driver) {
                   .exit = &Exit,
                   .lost = &Lost};
   }
-  const StatusOr<vramspanLaunchSourceStart_t> start = OpenTracer();
+  const vramspanLaunchSourceStart_t hooks = state.hooks.load(std::memory_order_acquire);
+  if (source == LaunchSource::kHooks && hooks == nullptr) {
+    return state.started = absl::UnavailableError(
+               "the program's calls pass through no hooks: start it with `vramspan run`");
+  }
+  // They leave CUPTI to the program's own tools, and cost less than its callbacks.
+  const bool take_hooks = hooks != nullptr && source != LaunchSource::kCupti;
+  const StatusOr<vramspanLaunchSourceStart_t> start =
+      take_hooks ? StatusOr<vramspanLaunchSourceStart_t>(hooks) : OpenTracer();
   if (!start.ok()) return state.started = start.status();
   const std::string cupti = CuptiBeside(*driver);
   char error[512] = "";

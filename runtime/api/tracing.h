@@ -16,12 +16,14 @@
 
 #include "runtime/api/tracer.h"
 #include "runtime/observe/hardware_counters.h"
+#include "runtime/observe/launch_source.h"
 
 namespace vramspan {
 
 enum class LaunchSource : uint8_t {
-  kAuto,   // cupti where it works, else none
+  kAuto,   // hooks where they are offered, else cupti where that works, else none
   kCupti,  // an error where it does not work
+  kHooks,  // an error where nobody offers them
   kOff,
 };
 // InvalidArgument names the text and lists what there is.
@@ -31,8 +33,12 @@ class Tracing {
  public:
   static Tracing& Get();
 
-  // Starts the source for a driver, if it is not running. An error says why it cannot.
-  Status Start(const std::shared_ptr<const Driver>& driver);
+  // Whoever stands between the program and the driver offers to be the source. Before Start.
+  static void OfferHooks(vramspanLaunchSourceStart_t start);
+
+  // Starts the source for a driver, if none is running. An error says why it cannot.
+  // REQUIRES: source != kOff.
+  Status Start(const std::shared_ptr<const Driver>& driver, LaunchSource source);
   // Null before Start.
   Decoder* decoder();
 

@@ -4,6 +4,7 @@
 #include <absl/strings/str_format.h>
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <utility>
 
@@ -14,6 +15,8 @@ namespace {
 
 // cuCtxCreate_v4 is the newest entry point of the table.
 constexpr int kOldestVersion = 12050;
+
+std::atomic<Driver::FindSymbol> find_symbol{nullptr};
 
 std::string VersionText(int version) {
   return absl::StrCat(version / 1000, ".", version % 1000 / 10);
@@ -62,7 +65,14 @@ StatusOr<std::shared_ptr<const Driver>> Driver::Load(const std::string& path) {
   return std::shared_ptr<const Driver>(std::move(driver));
 }
 
-void* Driver::Symbol(const char* name) const { return dlsym(library_, name); }
+void Driver::FindSymbolsWith(FindSymbol find) {
+  find_symbol.store(find, std::memory_order_relaxed);
+}
+
+void* Driver::Symbol(const char* name) const {
+  const FindSymbol find = find_symbol.load(std::memory_order_relaxed);
+  return find != nullptr ? find(library_, name) : dlsym(library_, name);
+}
 
 void Driver::Note(const Status& status) const {
   if (status.ok()) return;

@@ -37,6 +37,11 @@ class Driver {
   // version is needed.
   static StatusOr<std::shared_ptr<const Driver>> Load(const std::string& path = {});
 
+  // How exported symbols are found: dlsym, unless this names another before the first Load. For
+  // whoever stands in dlsym's place itself.
+  using FindSymbol = void* (*)(void* library, const char* name);
+  static void FindSymbolsWith(FindSymbol find);
+
   const DriverApi& api() const { return api_; }
   const DriverApi* operator->() const { return &api_; }
   const std::string& path() const { return path_; }  // What was opened.

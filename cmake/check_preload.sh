@@ -1,0 +1,52 @@
+#!/bin/bash
+# Checks what the preload shows of itself: it exports the hooked entry points (the rows of
+# runtime/preload/hooks*.inc) and the loader's look-up functions in the versions that programs are linked to,
+# nothing else; it needs nothing but the C library, and is never unloaded.
+#
+# Usage: cmake/check_preload.sh LIBRARY FOLDER
+set -euo pipefail
+if [[ $# -ne 2 ]]; then
+  echo "usage: $0 LIBRARY FOLDER" >&2
+  exit 2
+fi
+library=$1
+folder=$2
+bad=0
+complain() {
+  echo "$library: $*" >&2
+  bad=1
+}
+
+rows=$(sed -nE 's/^VS_(HOOK|WATCH)\([A-Za-z0-9_]+, [0-9]+, ([A-Za-z0-9_]+).*/\2/p' "$folder"/hooks*.inc | sort)
+exported=$(nm -D --defined-only "$library" | awk '$2 != "A" { print $3 }' | sort)
+case $(uname -m) in
+  x86_64) versions='GLIBC_2.2.5 GLIBC_2.34' ;;
+  *) versions='GLIBC_2.17 GLIBC_2.34' ;;
+esac
+wanted=$(
+  sed 's/$/@@VRAMSPAN_PRELOAD_1/' <<<"$rows"
+  for version in $versions; do
+    at=@
+    [[ $version != GLIBC_2.34 ]] || at=@@
+    printf '%s\n' "dlsym$at$version" "dlvsym$at$version"
+  done
+)
+[[ $(wc -l <<<"$rows") -gt 100 ]] || complain "no rows found in $folder"
+if ! difference=$(diff <(sort <<<"$wanted") <(echo "$exported")); then
+  complain "wanted (<) and exported (>) symbols differ:"
+  echo "$difference" >&2
+fi
+
+dynamic=$(readelf -dW "$library")
+needed=$(sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' <<<"$dynamic")
+for name in $needed; do
+  case $name in
+    libc.so.6 | libm.so.6 | libdl.so.2 | libpthread.so.0 | ld-linux-*.so.*) ;;
+    *) complain "needs $name" ;;
+  esac
+done
+grep -q 'FLAGS_1.*NODELETE' <<<"$dynamic" || complain "not linked with -z nodelete"
+grep -q 'SYMBOLIC' <<<"$dynamic" || complain "not linked with -Bsymbolic"
+
+[[ $bad -eq 0 ]] || exit 1
+echo "$(basename "$library"): $(wc -l <<<"$exported") symbols exported, needs $(echo $needed)"

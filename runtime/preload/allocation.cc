@@ -1,0 +1,97 @@
+#include "runtime/preload/allocation.h"
+
+#include <atomic>
+#include <exception>
+#include <limits>
+#include <new>
+
+#include "runtime/base/log.h"
+#include "runtime/base/own_calls.h"
+#include "runtime/preload/resolver.h"
+#include "runtime/preload/runtimes.h"
+
+namespace vramspan::preload {
+namespace {
+
+// What the driver aligns to, beyond the 256 bytes that it promises.
+constexpr Bytes kAlignment(512);
+
+CUresult Allocate(Runtime* runtime, CUdeviceptr* p, Bytes size) {
+  const OwnCalls own;
+  try {
+    // Packed objects are as large as their class anyhow.
+    if (size <= SmallObjects::kMaxSmall) size = RoundUp(size, kAlignment);
+    const StatusOr<DevicePtr> memory = runtime->Allocate(size);
+    if (!memory.ok()) {
+      Log(LogLevel::kInfo, memory.status().message());
+      return ToCuResult(memory.status());
+    }
+    *p = memory->value;
+    return CUDA_SUCCESS;
+  } catch (const std::exception& e) {
+    Log(LogLevel::kError, e.what());
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+}
+
+// The unit of the driver's pitches for elements of 4, 8 or 16 bytes, asked for once: that of one
+// row of one byte. 0 where the driver did not say.
+size_t PitchUnit(decltype(&::cuMemAllocPitch_v2) real, unsigned element) {
+  static constinit std::atomic<size_t> units[3] = {0, 0, 0};
+  std::atomic<size_t>& unit = units[element == 4 ? 0 : element == 8 ? 1 : 2];
+  if (const size_t known = unit.load(std::memory_order_relaxed); known != 0) return known;
+  const auto free = DriverFunction<decltype(&::cuMemFree_v2)>("cuMemFree_v2");
+  CUdeviceptr p = 0;
+  size_t pitch = 0;
+  if (free == nullptr || real(&p, &pitch, 1, 1, element) != CUDA_SUCCESS) return 0;
+  free(p);
+  unit.store(pitch, std::memory_order_relaxed);
+  return pitch;
+}
+
+}  // namespace
+
+CUresult MemAlloc(decltype(&::cuMemAlloc_v2) real, CUdeviceptr* p, size_t size) {
+  if (p == nullptr || size == 0) return real(p, size);
+  Runtime* const runtime = RuntimeForAllocation();
+  if (runtime == nullptr) return real(p, size);
+  return Allocate(runtime, p, Bytes(size));
+}
+
+CUresult MemAllocPitch(decltype(&::cuMemAllocPitch_v2) real, CUdeviceptr* p, size_t* pitch,
+                       size_t width, size_t height, unsigned element) {
+  const auto pass = [&] { return real(p, pitch, width, height, element); };
+  const bool valid = p != nullptr && pitch != nullptr && width != 0 && height != 0 &&
+                     (element == 4 || element == 8 || element == 16);
+  if (!valid) return pass();
+  Runtime* const runtime = RuntimeForAllocation();
+  if (runtime == nullptr) return pass();
+  const size_t unit = PitchUnit(real, element);
+  constexpr size_t kLargest = std::numeric_limits<int64_t>::max();
+  if (unit == 0 || width > kLargest - unit) return pass();
+  const size_t row = (width + unit - 1) / unit * unit;
+  if (height > kLargest / row) return pass();
+  const CUresult result = Allocate(runtime, p, Bytes(row * height));
+  if (result == CUDA_SUCCESS) *pitch = row;
+  return result;
+}
+
+CUresult MemFree(decltype(&::cuMemFree_v2) real, CUdeviceptr p) {
+  Runtime* const runtime = RuntimeOf(p);
+  if (runtime == nullptr) return real(p);
+  const OwnCalls own;
+  try {
+    Status status = runtime->memory().Drain();
+    if (status.ok()) status = runtime->Free(DevicePtr(p));
+    if (status.ok()) return CUDA_SUCCESS;
+    Log(LogLevel::kInfo, status.message());
+    const CUresult result = ToCuResult(status);
+    // Not an allocation, the driver says, is an invalid value.
+    return result == CUDA_ERROR_NOT_FOUND ? CUDA_ERROR_INVALID_VALUE : result;
+  } catch (const std::exception& e) {
+    Log(LogLevel::kError, e.what());
+    return CUDA_ERROR_UNKNOWN;
+  }
+}
+
+}  // namespace vramspan::preload

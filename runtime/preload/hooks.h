@@ -1,0 +1,11 @@
+// The functions that the rows of hooks.inc name.
+#ifndef VRAMSPAN_RUNTIME_PRELOAD_HOOKS_H_
+#define VRAMSPAN_RUNTIME_PRELOAD_HOOKS_H_
+
+#include "runtime/preload/allocation.h"
+#include "runtime/preload/context.h"
+#include "runtime/preload/launch.h"
+#include "runtime/preload/process.h"
+#include "runtime/preload/resolver.h"
+
+#endif  // VRAMSPAN_RUNTIME_PRELOAD_HOOKS_H_

@@ -1,0 +1,32 @@
+#include "runtime/preload/launch.h"
+
+#include "runtime/preload/resolver.h"
+
+namespace vramspan::preload {
+namespace {
+
+constinit std::atomic<decltype(&::cuCtxGetCurrent)> get_current{nullptr};
+
+}  // namespace
+
+constinit std::atomic<const vramspanLaunchSink*> launch_sink{nullptr};
+
+CUcontext CurrentContext() {
+  auto get = get_current.load(std::memory_order_acquire);
+  if (get == nullptr) [[unlikely]] {
+    get = DriverFunction<decltype(&::cuCtxGetCurrent)>("cuCtxGetCurrent");
+    if (get == nullptr) return nullptr;
+    get_current.store(get, std::memory_order_release);
+  }
+  CUcontext context = nullptr;
+  return get(&context) == CUDA_SUCCESS ? context : nullptr;
+}
+
+int StartWatching(const vramspanLaunchSink* sink, const char*, char*, size_t) {
+  launch_sink.store(sink, std::memory_order_release);
+  return 0;
+}
+
+void StopWatching() { launch_sink.store(nullptr, std::memory_order_release); }
+
+}  // namespace vramspan::preload

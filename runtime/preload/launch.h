@@ -1,0 +1,55 @@
+// The launch source that hooks are: every call that a sink wants to hear of has a row, and its hook
+// tells the sink of the call under CUPTI's number and in CUPTI's struct. While nobody listens, or
+// another source does, a hook costs a load and a branch.
+#ifndef VRAMSPAN_RUNTIME_PRELOAD_LAUNCH_H_
+#define VRAMSPAN_RUNTIME_PRELOAD_LAUNCH_H_
+
+#include <atomic>
+
+#include "runtime/observe/call_params.h"
+#include "runtime/observe/launch_source.h"
+#include "runtime/preload/cuda_api.h"
+
+namespace vramspan::preload {
+
+// Null while nobody listens.
+extern std::atomic<const vramspanLaunchSink*> launch_sink;
+
+CUcontext CurrentContext();
+
+// A vramspanLaunchSourceStart_t.
+int StartWatching(const vramspanLaunchSink* sink, const char* library, char* error, size_t size);
+void StopWatching();
+
+template <uint32_t kCall, typename Params, typename Function>
+struct Watched;
+
+template <uint32_t kCall, typename Params, typename... Args>
+struct Watched<kCall, Params, CUresult (*)(Args...)> {
+  using Function = CUresult (*)(Args...);
+
+  static CUresult Call(Function real, Args... args) {
+    const vramspanLaunchSink* sink = launch_sink.load(std::memory_order_acquire);
+    if (sink == nullptr) return real(args...);
+    return Tell(sink, real, args...);
+  }
+
+ private:
+  __attribute__((noinline)) static CUresult Tell(const vramspanLaunchSink* sink, Function real,
+                                                 Args... args) {
+    const Params params{args...};
+    uint64_t token = 0;
+    sink->enter(kCall, &params, CurrentContext(), &token);
+    const CUresult result = real(args...);
+    sink->exit(kCall, &params, result, token);
+    return result;
+  }
+};
+
+// The hook that tells of a call and does nothing else.
+#define VS_WATCHED(symbol) \
+  Watched<CUPTI_DRIVER_TRACE_CBID_##symbol, struct symbol##_params_st, decltype(&::symbol)>::Call
+
+}  // namespace vramspan::preload
+
+#endif  // VRAMSPAN_RUNTIME_PRELOAD_LAUNCH_H_

@@ -1,0 +1,65 @@
+#include "runtime/preload/process.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "runtime/base/log.h"
+#include "runtime/preload/launch.h"
+
+namespace vramspan::preload {
+namespace {
+
+constinit std::atomic<bool> ready{false};
+constinit std::atomic<bool> used{false};
+constinit std::atomic<bool> inherited{false};  // Used by a parent.
+
+bool IsSet(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text != nullptr && *text != '\0' && std::strcmp(text, "0") != 0;
+}
+
+void AfterForkInChild() {
+  StopWatching();
+  ready.store(false, std::memory_order_relaxed);
+  if (used.load(std::memory_order_relaxed)) inherited.store(true, std::memory_order_relaxed);
+}
+
+void WatchForks() {
+  static constinit std::atomic_flag done = ATOMIC_FLAG_INIT;
+  if (!done.test_and_set()) pthread_atfork(nullptr, nullptr, &AfterForkInChild);
+}
+
+}  // namespace
+
+bool Off() {
+  // Not a local with a guard: this may run before main, in a constructor under the loader's lock.
+  enum : int { kUnknown, kNo, kYes };
+  static constinit std::atomic<int> state{kUnknown};
+  int s = state.load(std::memory_order_relaxed);
+  if (s == kUnknown) {
+    s = IsSet("VRAMSPAN_OFF") ? kYes : kNo;
+    state.store(s, std::memory_order_relaxed);
+  }
+  return s == kYes;
+}
+
+bool Quiet() { return IsSet("VRAMSPAN_QUIET"); }
+
+bool Ready() { return ready.load(std::memory_order_acquire); }
+
+void NoteUsed() { used.store(true, std::memory_order_relaxed); }
+
+CUresult Init(decltype(&::cuInit) real, unsigned flags) {
+  const CUresult result = real(flags);
+  if (result == CUDA_SUCCESS && !Off() && !inherited.load(std::memory_order_relaxed)) {
+    WatchForks();
+    if (Quiet()) SetLogThreshold(LogLevel::kError);
+    ready.store(true, std::memory_order_release);
+  }
+  return result;
+}
+
+}  // namespace vramspan::preload

@@ -1,0 +1,277 @@
+#include "runtime/preload/resolver.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/preload/elf_symbols.h"
+#include "runtime/preload/hook.h"
+#include "runtime/preload/process.h"
+#include "runtime/preload/table.h"
+
+namespace vramspan::preload {
+namespace {
+
+using DlsymFunction = void* (*)(void*, const char*);
+using DlvsymFunction = void* (*)(void*, const char*, const char*);
+
+#if defined(__x86_64__)
+constexpr const char* kOldestGlibc = "GLIBC_2.2.5";
+#else
+constexpr const char* kOldestGlibc = "GLIBC_2.17";
+#endif
+
+// A function of the library that comes next, or of the C library itself.
+void* NextLoaderFunction(const char* name, const char* beside) {
+  for (const char* version : {"GLIBC_2.34", kOldestGlibc}) {
+    if (void* function = NextExport(name, version, beside)) return function;
+  }
+  return nullptr;
+}
+
+// The driver of this process, once it is loaded. Made as a whole and published at once.
+struct LoadedDriver {
+  void* library = nullptr;
+  std::vector<void*> real;                           // By hook.
+  std::vector<std::pair<void*, size_t>> by_address;  // Sorted.
+};
+constinit std::atomic<const LoadedDriver*> loaded_driver{nullptr};
+
+}  // namespace
+
+// Where the exported dlsym and dlvsym go on to.
+extern "C" {
+__attribute__((visibility("hidden"))) constinit std::atomic<DlsymFunction> vramspan_next_dlsym{
+    nullptr};
+__attribute__((visibility("hidden"))) constinit std::atomic<DlvsymFunction> vramspan_next_dlvsym{
+    nullptr};
+}
+
+namespace {
+
+// The dlsym that would be called without this library: another preload's, or the C library's.
+DlsymFunction NextDlsym() {
+  DlsymFunction next = vramspan_next_dlsym.load(std::memory_order_acquire);
+  if (next == nullptr) {
+    next = reinterpret_cast<DlsymFunction>(NextLoaderFunction("dlsym", nullptr));
+    vramspan_next_dlsym.store(next, std::memory_order_release);
+  }
+  return next;
+}
+
+DlvsymFunction NextDlvsym() {
+  DlvsymFunction next = vramspan_next_dlvsym.load(std::memory_order_acquire);
+  if (next == nullptr) {
+    next = reinterpret_cast<DlvsymFunction>(NextLoaderFunction("dlvsym", nullptr));
+    vramspan_next_dlvsym.store(next, std::memory_order_release);
+  }
+  return next;
+}
+
+const LoadedDriver* FindDriver() {
+  if (const LoadedDriver* d = loaded_driver.load(std::memory_order_acquire)) return d;
+  auto made = std::make_unique<LoadedDriver>();
+  made->library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (made->library == nullptr) return nullptr;
+  for (size_t id = 0; id < HookCount(); ++id) {
+    void* function = NextDlsym()(made->library, Hook(id).symbol);
+    made->real.push_back(function);
+    if (function != nullptr) made->by_address.emplace_back(function, id);
+  }
+  std::sort(made->by_address.begin(), made->by_address.end());
+  for (size_t id = 0; id < HookCount(); ++id) {
+    real_functions[id].asked.store(made->real[id], std::memory_order_relaxed);
+  }
+  const LoadedDriver* expected = nullptr;
+  if (!loaded_driver.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel)) {
+    return expected;  // Another thread was faster, and found the same.
+  }
+  return made.release();
+}
+
+// The hook of a function that cuGetProcAddress answered, or the function itself. Where the driver
+// exports one function under several names, the name that was asked for decides.
+void* Replace(const char* symbol, void* function, int version) {
+  const LoadedDriver* driver = FindDriver();
+  if (driver == nullptr || Off()) return function;
+  size_t best = kNoHook;
+  const auto fits = [&](size_t id) {
+    return std::strcmp(Hook(id).base, symbol) == 0 && Hook(id).version <= version;
+  };
+  auto it = std::lower_bound(driver->by_address.begin(), driver->by_address.end(),
+                             std::make_pair(function, size_t{0}));
+  for (; it != driver->by_address.end() && it->first == function; ++it) {
+    const size_t id = it->second;
+    if (best == kNoHook || (fits(id) && (!fits(best) || Hook(id).version > Hook(best).version))) {
+      best = id;
+    }
+  }
+  return best != kNoHook ? Hook(best).asked() : function;
+}
+
+// What dlsym or dlvsym is to answer. Not `decided`: what the next one says.
+struct Answer {
+  void* value;
+  size_t decided;
+};
+
+template <typename Lookup>
+Answer AnswerFor(void* handle, const char* name, Lookup lookup) {
+  constexpr Answer kPass{nullptr, 0};
+  if (name == nullptr || name[0] != 'c' || name[1] != 'u') return kPass;
+  // Who looks for the next one after itself is a preload as we are, and must not come back to us.
+  if (handle == RTLD_NEXT) return kPass;
+  const size_t id = FindHook(name);
+  if (id == kNoHook || Off()) return kPass;
+  // To the loader this library is the first that has the function; where no other has it, there is
+  // none.
+  const auto bound = [&]() -> Answer {
+    if (FindBound(id) != nullptr) return kPass;
+    LoaderSymbol(RTLD_NEXT, name);  // Leaves the error for dlerror.
+    return {nullptr, 1};
+  };
+  if (handle == RTLD_DEFAULT) return bound();
+  void* function = lookup();
+  if (function == nullptr) return kPass;
+  if (IsOwnCode(function)) return bound();
+  const LoadedDriver* driver = FindDriver();
+  const bool ours = driver != nullptr && driver->real[id] == function;
+  dlerror();  // What the search for the driver may have left.
+  return ours ? Answer{Hook(id).asked(), 1} : Answer{function, 1};
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("hidden"), used)) Answer vramspan_answer_dlsym(
+    void* handle, const char* name) {
+  const DlsymFunction next = NextDlsym();
+  return AnswerFor(handle, name, [&] { return next(handle, name); });
+}
+
+extern "C" __attribute__((visibility("hidden"), used)) Answer vramspan_answer_dlvsym(
+    void* handle, const char* name, const char* version) {
+  const DlvsymFunction next = NextDlvsym();
+  return AnswerFor(handle, name, [&] { return next(handle, name, version); });
+}
+
+void* FindBound(size_t id) {
+  void* function = LoaderSymbol(RTLD_NEXT, Hook(id).symbol);
+  if (function == nullptr) {
+    if (const LoadedDriver* driver = FindDriver()) function = driver->real[id];
+    dlerror();
+  }
+  if (function != nullptr) real_functions[id].bound.store(function, std::memory_order_relaxed);
+  return function;
+}
+
+std::string DriverPath() {
+  const LoadedDriver* driver = FindDriver();
+  link_map* map = nullptr;
+  if (driver == nullptr || dlinfo(driver->library, RTLD_DI_LINKMAP, &map) != 0) return {};
+  return map->l_name;
+}
+
+void* LoaderSymbol(void* library, const char* name) {
+  static constinit std::atomic<DlsymFunction> function{nullptr};
+  DlsymFunction dlsym_itself = function.load(std::memory_order_acquire);
+  if (dlsym_itself == nullptr) {
+    dlsym_itself =
+        reinterpret_cast<DlsymFunction>(NextLoaderFunction("dlsym", "__libc_start_main"));
+    // Before glibc 2.34 it is in a library of its own.
+    if (dlsym_itself == nullptr) dlsym_itself = NextDlsym();
+    function.store(dlsym_itself, std::memory_order_release);
+  }
+  return dlsym_itself(library, name);
+}
+
+void* DriverSymbol(const char* name) {
+  const LoadedDriver* driver = FindDriver();
+  return driver != nullptr ? LoaderSymbol(driver->library, name) : nullptr;
+}
+
+CUresult GetProcAddress(decltype(&::cuGetProcAddress) real, const char* symbol, void** function,
+                        int version, cuuint64_t flags) {
+  const CUresult result = real(symbol, function, version, flags);
+  if (result == CUDA_SUCCESS && *function != nullptr) {
+    *function = Replace(symbol, *function, version);
+  }
+  return result;
+}
+
+CUresult GetProcAddressV2(decltype(&::cuGetProcAddress_v2) real, const char* symbol,
+                          void** function, int version, cuuint64_t flags,
+                          CUdriverProcAddressQueryResult* status) {
+  const CUresult result = real(symbol, function, version, flags, status);
+  if (result == CUDA_SUCCESS && *function != nullptr) {
+    *function = Replace(symbol, *function, version);
+  }
+  return result;
+}
+
+}  // namespace vramspan::preload
+
+// The exported dlsym and dlvsym, in both versions that programs are linked to. They call the next
+// one by a jump: it tells by the return address who asks, for RTLD_NEXT and for the libraries that
+// only the caller sees.
+#if defined(__x86_64__)
+// clang-format off
+#define VS_DL_FUNCTION(name)                                                          \
+  __asm__(".text\n.p2align 4\n"                                                       \
+          ".globl vramspan_" #name "\n.type vramspan_" #name ", %function\n"          \
+          ".globl vramspan_old_" #name "\n.type vramspan_old_" #name ", %function\n"  \
+          "vramspan_" #name ":\nvramspan_old_" #name ":\n"                            \
+          ".cfi_startproc\n"                                                          \
+          "push %rdi\n.cfi_adjust_cfa_offset 8\n"                                     \
+          "push %rsi\n.cfi_adjust_cfa_offset 8\n"                                     \
+          "push %rdx\n.cfi_adjust_cfa_offset 8\n"                                     \
+          "call vramspan_answer_" #name "\n"                                          \
+          "mov %rdx, %rcx\n"                                                          \
+          "pop %rdx\n.cfi_adjust_cfa_offset -8\n"                                     \
+          "pop %rsi\n.cfi_adjust_cfa_offset -8\n"                                     \
+          "pop %rdi\n.cfi_adjust_cfa_offset -8\n"                                     \
+          "test %rcx, %rcx\n"                                                         \
+          "jz 1f\n"                                                                   \
+          "ret\n"                                                                     \
+          "1: jmp *vramspan_next_" #name "(%rip)\n"                                   \
+          ".cfi_endproc\n"                                                            \
+          ".size vramspan_" #name ", .-vramspan_" #name "\n"                          \
+          ".symver vramspan_" #name ", " #name "@@GLIBC_2.34\n"                       \
+          ".symver vramspan_old_" #name ", " #name "@GLIBC_2.2.5\n")
+#elif defined(__aarch64__)
+#define VS_DL_FUNCTION(name)                                                          \
+  __asm__(".text\n.p2align 4\n"                                                       \
+          ".globl vramspan_" #name "\n.type vramspan_" #name ", %function\n"          \
+          ".globl vramspan_old_" #name "\n.type vramspan_old_" #name ", %function\n"  \
+          "vramspan_" #name ":\nvramspan_old_" #name ":\n"                            \
+          ".cfi_startproc\n"                                                          \
+          "stp x29, x30, [sp, #-48]!\n.cfi_adjust_cfa_offset 48\n"                    \
+          ".cfi_offset 29, -48\n.cfi_offset 30, -40\n"                                \
+          "stp x0, x1, [sp, #16]\n"                                                   \
+          "str x2, [sp, #32]\n"                                                       \
+          "bl vramspan_answer_" #name "\n"                                            \
+          "mov x16, x0\nmov x17, x1\n"                                                \
+          "ldp x0, x1, [sp, #16]\n"                                                   \
+          "ldr x2, [sp, #32]\n"                                                       \
+          "ldp x29, x30, [sp], #48\n.cfi_adjust_cfa_offset -48\n"                     \
+          ".cfi_restore 29\n.cfi_restore 30\n"                                        \
+          "cbz x17, 1f\n"                                                             \
+          "mov x0, x16\n"                                                             \
+          "ret\n"                                                                     \
+          "1: adrp x16, vramspan_next_" #name "\n"                                    \
+          "ldr x16, [x16, #:lo12:vramspan_next_" #name "]\n"                          \
+          "br x16\n"                                                                  \
+          ".cfi_endproc\n"                                                            \
+          ".size vramspan_" #name ", .-vramspan_" #name "\n"                          \
+          ".symver vramspan_" #name ", " #name "@@GLIBC_2.34\n"                       \
+          ".symver vramspan_old_" #name ", " #name "@GLIBC_2.17\n")
+#endif
+// clang-format on
+
+VS_DL_FUNCTION(dlsym);
+VS_DL_FUNCTION(dlvsym);

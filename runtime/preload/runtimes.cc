@@ -1,0 +1,186 @@
+#include "runtime/preload/runtimes.h"
+
+#include <absl/strings/str_cat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "runtime/api/statistics_text.h"
+#include "runtime/api/tracing.h"
+#include "runtime/base/log.h"
+#include "runtime/base/own_calls.h"
+#include "runtime/preload/launch.h"
+#include "runtime/preload/process.h"
+#include "runtime/preload/resolver.h"
+
+namespace vramspan::preload {
+namespace {
+
+// As many as can be traced.
+constexpr size_t kMost = Tracing::kMost;
+
+// Read without the lock: the context and the range say whose it is, the runtime is set first.
+struct Entry {
+  std::atomic<CUcontext> context{nullptr};
+  std::atomic<uint64_t> begin{0}, end{0};
+  std::atomic<Runtime*> runtime{nullptr};
+  std::atomic<bool> taken{false};  // The device has had its try.
+};
+
+// By device. Never taken apart: calls may come until the process is gone.
+struct State {
+  Mutex mu;
+  std::array<Entry, kMost> entries;
+  std::atomic<size_t> count{0};  // Entries from here on were never used.
+  std::atomic<bool> exiting{false};
+  pid_t process = 0;
+};
+
+State& TheState() {
+  static State* const state = new State;
+  return *state;
+}
+
+void AtExit() {
+  State& state = TheState();
+  if (state.process != getpid()) return;
+  state.exiting.store(true, std::memory_order_release);
+  const OwnCalls own;
+  for (Entry& e : state.entries) {
+    Runtime* const runtime = e.runtime.load(std::memory_order_acquire);
+    if (runtime == nullptr) continue;
+    const Status written = WriteStatistics(runtime->Statistics());
+    if (!written.ok()) Log(LogLevel::kWarning, written.message());
+  }
+  // The driver goes next, and what the mover meets then is of no interest.
+  SetLogThreshold(LogLevel::kOff);
+}
+
+StatusOr<std::unique_ptr<Runtime>> MakeRuntime() {
+  const std::string driver = DriverPath();
+  if (driver.empty()) return absl::InternalError("the driver's library cannot be found");
+  Driver::FindSymbolsWith(&LoaderSymbol);
+  Tracing::OfferHooks(&StartWatching);
+  vramspanConfig config{};
+  config.struct_size = sizeof(config);
+  config.driver = driver.c_str();
+  if (Quiet()) config.flags |= VRAMSPAN_CONFIG_QUIET;
+  try {
+    return Runtime::Create(&config);
+  } catch (const std::exception& e) {
+    return absl::InternalError(e.what());
+  }
+}
+
+Runtime* Make(CUcontext context) {
+  State& state = TheState();
+  MutexLock lock(state.mu);
+  const auto get_device = DriverFunction<decltype(&::cuCtxGetDevice)>("cuCtxGetDevice");
+  CUdevice device = 0;
+  if (get_device == nullptr || get_device(&device) != CUDA_SUCCESS) return nullptr;
+  if (device < 0 || static_cast<size_t>(device) >= kMost) return nullptr;
+  Entry& e = state.entries[static_cast<size_t>(device)];
+  if (e.taken.load(std::memory_order_relaxed)) {
+    const bool same = e.context.load(std::memory_order_relaxed) == context;
+    return same ? e.runtime.load(std::memory_order_relaxed) : nullptr;
+  }
+  e.taken.store(true, std::memory_order_relaxed);
+  if (state.process == 0) {
+    state.process = getpid();
+    std::atexit(&AtExit);
+  }
+  NoteUsed();
+  StatusOr<std::unique_ptr<Runtime>> made = MakeRuntime();
+  if (!made.ok()) {
+    Log(LogLevel::kWarning, absl::StrCat("the program runs as without vramspan on device ", device,
+                                         ": ", made.status().message()));
+    return nullptr;
+  }
+  const PageMap& map = (*made)->memory().page_map();
+  Runtime* const runtime = made->release();
+  e.runtime.store(runtime, std::memory_order_release);
+  e.begin.store(map.base().value, std::memory_order_release);
+  e.end.store((map.base() + map.size()).value, std::memory_order_release);
+  e.context.store(context, std::memory_order_release);
+  if (static_cast<size_t>(device) >= state.count.load(std::memory_order_relaxed)) {
+    state.count.store(static_cast<size_t>(device) + 1, std::memory_order_release);
+  }
+  return runtime;
+}
+
+// The state's lock is held by the caller.
+void End(Entry* e) {
+  Runtime* const runtime = e->runtime.load(std::memory_order_relaxed);
+  e->context.store(nullptr, std::memory_order_release);
+  e->begin.store(0, std::memory_order_release);
+  e->end.store(0, std::memory_order_release);
+  e->runtime.store(nullptr, std::memory_order_release);
+  e->taken.store(false, std::memory_order_relaxed);
+  const OwnCalls own;
+  delete runtime;
+}
+
+}  // namespace
+
+Runtime* RuntimeForAllocation() {
+  if (!Ready()) return nullptr;
+  const OwnCalls own;
+  const CUcontext context = CurrentContext();
+  if (context == nullptr) return nullptr;
+  State& state = TheState();
+  const size_t count = state.count.load(std::memory_order_acquire);
+  for (size_t i = 0; i < count; ++i) {
+    const Entry& e = state.entries[i];
+    if (e.context.load(std::memory_order_acquire) == context) {
+      return e.runtime.load(std::memory_order_acquire);
+    }
+  }
+  return Make(context);
+}
+
+Runtime* RuntimeOf(CUdeviceptr p) {
+  if (!Ready()) return nullptr;
+  State& state = TheState();
+  const size_t count = state.count.load(std::memory_order_acquire);
+  for (size_t i = 0; i < count; ++i) {
+    const Entry& e = state.entries[i];
+    if (p >= e.begin.load(std::memory_order_acquire) && p < e.end.load(std::memory_order_acquire)) {
+      return e.runtime.load(std::memory_order_acquire);
+    }
+  }
+  return nullptr;
+}
+
+Runtime* RuntimeOfDevice(CUdevice device) {
+  if (!Ready() || device < 0 || static_cast<size_t>(device) >= kMost) return nullptr;
+  return TheState().entries[static_cast<size_t>(device)].runtime.load(std::memory_order_acquire);
+}
+
+void EndRuntime(CUcontext context) {
+  if (!Ready() || context == nullptr) return;
+  State& state = TheState();
+  if (state.exiting.load(std::memory_order_acquire)) return;
+  MutexLock lock(state.mu);
+  for (Entry& e : state.entries) {
+    if (e.context.load(std::memory_order_relaxed) == context) End(&e);
+  }
+}
+
+void EndRuntimeOfPrimary(CUdevice device) {
+  if (RuntimeOfDevice(device) == nullptr) return;
+  const auto retain =
+      DriverFunction<decltype(&::cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain");
+  const auto release =
+      DriverFunction<decltype(&::cuDevicePrimaryCtxRelease_v2)>("cuDevicePrimaryCtxRelease_v2");
+  CUcontext primary = nullptr;
+  if (retain == nullptr || release == nullptr || retain(&primary, device) != CUDA_SUCCESS) return;
+  EndRuntime(primary);
+  release(device);
+}
+
+}  // namespace vramspan::preload

@@ -1,0 +1,29 @@
+// The runtimes of this process: one for each device, made when memory is first allocated in a
+// context of it, for that context. Memory that is allocated in another context of the same device
+// stays the driver's: work there is not seen. A device on which vramspan cannot work has none, and
+// one line said why.
+//
+// Threads: any. A runtime ends with its context, which no thread may use then any more.
+#ifndef VRAMSPAN_RUNTIME_PRELOAD_RUNTIMES_H_
+#define VRAMSPAN_RUNTIME_PRELOAD_RUNTIMES_H_
+
+#include "runtime/api/runtime.h"
+#include "runtime/preload/cuda_api.h"
+
+namespace vramspan::preload {
+
+// The runtime for allocations in the current context; made where there is none. Null where memory
+// comes from the driver.
+Runtime* RuntimeForAllocation();
+// The runtime whose memory holds the address; null for memory of others.
+Runtime* RuntimeOf(CUdeviceptr p);
+// The runtime of a device; null where there is none. For those that want its memory back.
+Runtime* RuntimeOfDevice(CUdevice device);
+
+// Ends the runtime that belongs to the context, or to a device's primary context.
+void EndRuntime(CUcontext context);
+void EndRuntimeOfPrimary(CUdevice device);
+
+}  // namespace vramspan::preload
+
+#endif  // VRAMSPAN_RUNTIME_PRELOAD_RUNTIMES_H_

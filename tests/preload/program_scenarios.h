@@ -1,0 +1,42 @@
+// What the scenarios of the test program share.
+#ifndef VRAMSPAN_TESTS_PRELOAD_PROGRAM_SCENARIOS_H_
+#define VRAMSPAN_TESTS_PRELOAD_PROGRAM_SCENARIOS_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "tests/preload/program_api.h"
+
+[[noreturn]] void Fail(const std::string& what);
+
+#define CHECK_OK(call)                                                                    \
+  do {                                                                                    \
+    const CUresult check_result = (call);                                                 \
+    if (check_result != CUDA_SUCCESS) {                                                   \
+      Fail(std::string(#call) + " is " + std::to_string(static_cast<int>(check_result))); \
+    }                                                                                     \
+  } while (false)
+#define CHECK(condition)                                          \
+  do {                                                            \
+    if (!(condition)) Fail(std::string("not so: ") + #condition); \
+  } while (false)
+
+struct Program {
+  Api api;
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  CUmodule module = nullptr;
+  CUfunction fill_hash = nullptr, add_constant = nullptr;
+  CUstream stream = nullptr;
+
+  // REQUIRES: the context is current.
+  void LoadKernels();
+  void Launch(CUfunction kernel, CUdeviceptr words, size_t count, unsigned long long value);
+  // Fills the buffers with words of their own, adds to them in rounds, and checks every word.
+  void Work(const std::vector<CUdeviceptr>& buffers, size_t bytes, int rounds);
+};
+
+#endif  // VRAMSPAN_TESTS_PRELOAD_PROGRAM_SCENARIOS_H_
