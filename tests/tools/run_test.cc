@@ -1,0 +1,132 @@
+// `vramspan run` as a user runs it: what it refuses, and what of a program stays its own.
+#include <gmock/gmock.h>
+
+#include "tests/tools/run_binary.h"
+
+namespace vramspan {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// As a user's shell is: without what these tests are given.
+constexpr char kClean[] = "-u VRAMSPAN_DRIVER -u VRAMSPAN_TRACER ";
+
+Output Launch(const std::string& arguments, const std::string& environment = "") {
+  return RunBinary(kClean + environment, "run " + arguments);
+}
+
+TEST(Run, CodeSignalAndOutputAreTheProgramsOwn) {
+  const Output code = Launch("-- sh -c 'cat; echo out; echo err >&2; exit 7' </dev/null");
+  EXPECT_EQ(code.code, 7);
+  EXPECT_THAT(code.out, HasSubstr("out\n"));
+  EXPECT_EQ(code.err, "err\n");
+  const Output killed = Launch("-- sh -c 'kill -SEGV $$'");
+  EXPECT_EQ(killed.code, 128 + 11) << "by the shell that waits";
+}
+
+TEST(Run, AnsweredAsAShellWouldWhereTheProgramCannotBeRun) {
+  const Output missing = Launch("-- no-such-program");
+  EXPECT_EQ(missing.code, 127);
+  EXPECT_EQ(missing.err, "vramspan run: no-such-program: No such file or directory\n");
+  const Output folder = Launch("-- /tmp");
+  EXPECT_EQ(folder.code, 126);
+  EXPECT_EQ(folder.err, "vramspan run: /tmp: Permission denied\n");
+}
+
+TEST(Run, MistakesExitWithTwoAndNameWhatWasWrong) {
+  const struct {
+    const char* environment;
+    const char* arguments;
+    const char* words;
+  } cases[] = {
+      {"", "", "program is required"},
+      {"", "--nonsense -- true", "--nonsense"},
+      {"", "--device-memory 8Gib -- true", "--device-memory: '8Gib'"},
+      {"", "--device-memory 0 -- true", "--device-memory: '0'"},
+      {"", "--device-memory 101% -- true", "--device-memory: '101%'"},
+      {"", "--host-memory lots -- true", "--host-memory: 'lots'"},
+      {"", "--host-memory 9000TiB -- true", "--host-memory: '9000TiB' is more than the machine's"},
+      {"", "--chunk 3MiB -- true", "--chunk: '3MiB'"},
+      {"", "--chunk 128MiB -- true", "--chunk: '128MiB'"},
+      {"", "--policy best -- true", "--policy: there is no eviction policy 'best'"},
+      {"", "--tracer magic -- true", "--tracer: \"magic\""},
+      {"", "--overlap some -- true", "--overlap: \"some\""},
+      {"VRAMSPAN_DEVICE_MEMORY=8Gib", "-- true", "VRAMSPAN_DEVICE_MEMORY: '8Gib'"},
+      {"VRAMSPAN_OVERLAP=some", "-- true", "VRAMSPAN_OVERLAP: \"some\""},
+      {"SIMCUDA_DEVICE_MEMORY=64MiB", "--simulate --device-memory 65MiB -- true",
+       "--device-memory: '65MiB' is more than the device's 64 MiB"},
+      {"SIMCUDA_DEVICE_MEMORY=64MiB VRAMSPAN_SIMULATE=1", "--device-memory 65MiB -- true",
+       "is more than the device's 64 MiB"},
+  };
+  for (const auto& c : cases) {
+    const Output run = Launch(c.arguments, c.environment);
+    EXPECT_EQ(run.code, 2) << c.arguments;
+    EXPECT_THAT(run.err, HasSubstr(c.words)) << c.arguments;
+    EXPECT_THAT(run.out, IsEmpty()) << c.arguments;
+  }
+}
+
+TEST(Run, ABudgetIsComparedWithTheLargestGpu) {
+  const std::string nvml = std::string("LD_LIBRARY_PATH='") + FAKE_NVML_FOLDER + "'";
+  EXPECT_EQ(Launch("--device-memory 12GiB -- true", nvml).code, 0);
+  const Output more = Launch("--device-memory 13GiB -- true", nvml);
+  EXPECT_EQ(more.code, 2);
+  EXPECT_THAT(more.err, HasSubstr("--device-memory: '13GiB' is more than the device's 12288 MiB"));
+}
+
+TEST(Run, OptionsBecomeVariables) {
+  const Output env = Launch(
+      "--device-memory 8GiB --host-memory 50% --chunk 4MiB --policy lru --tracer hooks --overlap "
+      "safe --stats=/tmp/stats --quiet --off -- env",
+      "LD_PRELOAD=libm.so.6");
+  ASSERT_EQ(env.code, 0) << env.err;
+  for (const char* line : {"VRAMSPAN_DEVICE_MEMORY=8GiB", "VRAMSPAN_HOST_MEMORY=50%",
+                           "VRAMSPAN_CHUNK=4MiB", "VRAMSPAN_POLICY=lru", "VRAMSPAN_TRACER=hooks",
+                           "VRAMSPAN_OVERLAP=safe", "VRAMSPAN_STATS=/tmp/stats", "VRAMSPAN_QUIET=1",
+                           "VRAMSPAN_OFF=1", "/libvramspan_preload.so:libm.so.6"}) {
+    EXPECT_THAT(env.out, HasSubstr(std::string(line) + "\n"));
+  }
+  const Output bare = Launch("-- env");
+  EXPECT_THAT(bare.out, HasSubstr("/libvramspan_preload.so\n"));
+  EXPECT_THAT(bare.out, Not(HasSubstr("\nVRAMSPAN_")));
+  EXPECT_THAT(Launch("--stats -- env").out, HasSubstr("VRAMSPAN_STATS=-\n"));
+}
+
+TEST(Run, SimulateComesFirstOnTheLoadersPathAndIsLargeEnough) {
+  const Output plain = Launch("--simulate -- env", "LD_LIBRARY_PATH=/elsewhere");
+  EXPECT_THAT(plain.out, AllOf(HasSubstr("/lib/simcuda:/elsewhere\n"),
+                               HasSubstr("/lib/simcuda/libcuda.so.1\n"),
+                               Not(HasSubstr("SIMCUDA_DEVICE_MEMORY"))));
+  EXPECT_THAT(Launch("--simulate --device-memory 4GiB -- env").out,
+              HasSubstr("SIMCUDA_DEVICE_MEMORY=5121MiB\n"));
+}
+
+TEST(Run, AProgramThatIsNotCudaRunsUntouched) {
+  const Output hello = Launch("--stats -- sh -c 'echo hello'");
+  EXPECT_EQ(hello.code, 0);
+  EXPECT_EQ(hello.out, "hello\n");
+  EXPECT_THAT(hello.err, IsEmpty());
+}
+
+TEST(Run, APathThatTheLoaderCannotPreloadIsRefused) {
+  const TemporaryFolder folder;
+  const std::string bin = folder.path() + "/a b/bin", lib = folder.path() + "/a b/lib";
+  std::filesystem::create_directories(bin);
+  std::filesystem::create_directories(lib);
+  std::filesystem::copy(VRAMSPAN_BINARY, bin + "/vramspan");
+  std::ofstream(lib + "/libvramspan_preload.so") << "";
+  const std::string err = folder.path() + "/err";
+  const int status = std::system(("'" + bin + "/vramspan' run -- true 2>'" + err + "'").c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  EXPECT_THAT(ReadText(err), HasSubstr("a space or a colon"));
+  std::filesystem::remove(lib + "/libvramspan_preload.so");
+  EXPECT_EQ(
+      WEXITSTATUS(std::system(("'" + bin + "/vramspan' run -- true 2>'" + err + "'").c_str())), 1);
+  EXPECT_THAT(ReadText(err), HasSubstr("libvramspan_preload.so is neither at"));
+}
+
+}  // namespace
+}  // namespace vramspan

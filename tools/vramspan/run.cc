@@ -1,0 +1,122 @@
+// `vramspan run`: starts a program that knows nothing of vramspan with the preload in it.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "tools/vramspan/command.h"
+#include "tools/vramspan/open_driver.h"
+#include "tools/vramspan/run_plan.h"
+
+namespace vramspan {
+namespace {
+
+// What a shell answers for a program that is not there, or cannot be run.
+constexpr int kExitNotFound = 127;
+constexpr int kExitNotExecutable = 126;
+
+StatusOr<std::string> PreloadLibrary() {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  std::string looked = "/proc/self/exe";
+  if (!error) {
+    looked.clear();
+    for (const char* place : {"../lib/libvramspan_preload.so", VRAMSPAN_PRELOAD_INSTALLED}) {
+      const std::filesystem::path path = (self.parent_path() / place).lexically_normal();
+      if (std::filesystem::is_regular_file(path, error)) return path.string();
+      looked += (looked.empty() ? "" : " nor at ") + path.string();
+    }
+  }
+  return absl::NotFoundError("libvramspan_preload.so is neither at " + looked +
+                             ": build the target vramspan_preload, or install it");
+}
+
+class RunCommand final : public Command {
+ public:
+  std::string name() const override { return "run"; }
+  std::string summary() const override {
+    return "Start a CUDA program, unchanged, with more memory than the device has";
+  }
+
+  void Define(CLI::App& app) override {
+    app.add_option("program", command_, "The program and its arguments, after --")->required();
+    app.add_option("--device-memory", options_.device_memory,
+                   "Device memory for the program's data: 8GiB, or 50% of the device's (default: "
+                   "what is free, less head-room)");
+    app.add_option("--host-memory", options_.host_memory,
+                   "Host memory beside it: 64GiB, or 50% of the machine's");
+    app.add_option("--chunk", options_.chunk, "The unit that moves: auto, or 2MiB to 64MiB");
+    app.add_option("--policy", options_.policy,
+                   "Who leaves when the queue does not tell: arc, clock, cost, cycle, fifo, lfu, "
+                   "lru, random, s3fifo or sieve");
+    app.add_option("--tracer", options_.tracer,
+                   "How launches are seen: auto, cupti, hooks, or off (then nothing moves)");
+    app.add_option("--overlap", options_.overlap,
+                   "What may move beside running work: off, safe or all");
+    app.add_flag("--stats{-}", stats_,
+                 "A summary at the end, on stderr; --stats=FILE appends it to a file");
+    app.add_flag("--simulate", options_.simulate,
+                 "Run on the simulated driver (programs of the driver API)");
+    app.add_flag("--quiet", options_.quiet, "Announce nothing");
+    app.add_flag("--off", options_.off, "Pass everything through, as without vramspan");
+    app.footer(
+        "The program's exit code, signals and output are its own. Every option is also a "
+        "variable:\n"
+        "VRAMSPAN_DEVICE_MEMORY, VRAMSPAN_HOST_MEMORY, VRAMSPAN_CHUNK, VRAMSPAN_POLICY,\n"
+        "VRAMSPAN_TRACER, VRAMSPAN_OVERLAP, VRAMSPAN_STATS, VRAMSPAN_SIMULATE, VRAMSPAN_QUIET and\n"
+        "VRAMSPAN_OFF. Exit codes of its own: 2, the command line asks for what is not there; "
+        "126,\n"
+        "the program cannot be run; 127, there is no such program.\n"
+        "\n"
+        "Examples\n"
+        "  vramspan run -- python train.py\n"
+        "  vramspan run --device-memory 50% --stats -- ./program --its-own-option");
+  }
+
+  int Run() override {
+    if (!stats_.empty()) options_.stats = stats_;
+    run::World world;
+    world.variable = [](const char* name) -> const char* { return std::getenv(name); };
+    world.simulated_driver = &SimulatedDriver;
+    world.largest_device = &run::LargestDevice;
+    StatusOr<std::string> preload = PreloadLibrary();
+    if (!preload.ok()) return Refuse(preload.status());
+    world.preload = *std::move(preload);
+    const StatusOr<std::map<std::string, std::string>> plan = run::MakePlan(options_, world);
+    if (!plan.ok()) return Refuse(plan.status());
+    for (const auto& [variable, value] : *plan) {
+      if (setenv(variable.c_str(), value.c_str(), 1) != 0) {
+        return Refuse(absl::InternalError(variable + ": " + std::strerror(errno)));
+      }
+    }
+    std::vector<char*> arguments;
+    for (std::string& word : command_) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    execvp(arguments[0], arguments.data());
+    const int error = errno;
+    std::cerr << "vramspan run: " << command_[0] << ": " << std::strerror(error) << "\n";
+    return error == ENOENT ? kExitNotFound : kExitNotExecutable;
+  }
+
+ private:
+  static int Refuse(const Status& status) {
+    std::cerr << "vramspan run: " << status.message() << "\n";
+    return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
+  }
+
+  run::Options options_;
+  std::string stats_;
+  std::vector<std::string> command_;
+};
+
+VRAMSPAN_COMMAND(RunCommand);
+
+}  // namespace
+}  // namespace vramspan

@@ -1,0 +1,175 @@
+#include "tools/vramspan/run_plan.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+
+#include "runtime/api/tracer.h"
+#include "runtime/api/tracing.h"
+#include "runtime/backing/budget.h"
+#include "runtime/backing/host_limits.h"
+#include "runtime/placement/policy.h"
+#include "runtime/space/chunk.h"
+
+namespace vramspan::run {
+namespace {
+
+// simcuda's own default.
+constexpr Bytes kSimulatedMemory = GiB(1);
+
+struct Setting {
+  std::string name;  // As the user wrote it.
+  std::string text;
+};
+
+std::optional<std::string> Variable(const World& world, const char* name) {
+  const char* text = world.variable(name);
+  if (text == nullptr || *text == '\0') return std::nullopt;
+  return text;
+}
+
+bool IsSet(const World& world, const char* name) {
+  const std::optional<std::string> text = Variable(world, name);
+  return text.has_value() && *text != "0";
+}
+
+Status Named(const Setting& setting, const Status& status) {
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(absl::StrCat(setting.name, ": ", status.message()));
+}
+
+Status CheckChunk(const std::string& text) {
+  if (text == "auto") return absl::OkStatus();
+  const StatusOr<Bytes> size = ParseSize(text);
+  if (size.ok() && std::has_single_bit(size->value) && *size >= ChunkBytes(kMinChunkLog2) &&
+      *size <= ChunkBytes(kMaxChunkLog2)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", text,
+      "' is not a chunk size; allowed is auto, 2MiB, 4MiB, 8MiB, 16MiB, 32MiB or 64MiB"));
+}
+
+// A budget of a whole that is known, or of one that is not, which only percentages can exceed.
+StatusOr<Bytes> CheckBudget(const std::string& text, std::optional<Bytes> whole,
+                            std::string_view whose) {
+  VS_ASSIGN_OR_RETURN(const Bytes budget, ParseBudget(text, whole.value_or(GiB(1024))));
+  if (whole.has_value() && budget > *whole) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' is more than the ", whose, "'s ", whole->value >> 20, " MiB"));
+  }
+  return budget;
+}
+
+class Planner {
+ public:
+  Planner(const Options& options, const World& world) : options_(options), world_(world) {}
+
+  StatusOr<std::map<std::string, std::string>> Make() {
+    VS_RETURN_IF_ERROR(Preload());
+    VS_RETURN_IF_ERROR(Simulate());
+    VS_RETURN_IF_ERROR(DeviceMemory());
+    VS_RETURN_IF_ERROR(Check(options_.host_memory, "--host-memory", "VRAMSPAN_HOST_MEMORY",
+                             [](const std::string& text) -> Status {
+                               VS_ASSIGN_OR_RETURN(const HostLimits limits, ReadHostLimits());
+                               return CheckBudget(text, limits.total, "machine").status();
+                             }));
+    VS_RETURN_IF_ERROR(Check(options_.chunk, "--chunk", "VRAMSPAN_CHUNK", &CheckChunk));
+    VS_RETURN_IF_ERROR(Check(options_.policy, "--policy", "VRAMSPAN_POLICY",
+                             [](const std::string& text) { return MakePolicy(text).status(); }));
+    VS_RETURN_IF_ERROR(
+        Check(options_.tracer, "--tracer", "VRAMSPAN_TRACER",
+              [](const std::string& text) { return ParseLaunchSource(text).status(); }));
+    VS_RETURN_IF_ERROR(Check(options_.overlap, "--overlap", "VRAMSPAN_OVERLAP",
+                             [](const std::string& text) { return ParseOverlap(text).status(); }));
+    if (options_.stats.has_value()) plan_["VRAMSPAN_STATS"] = *options_.stats;
+    if (options_.quiet) plan_["VRAMSPAN_QUIET"] = "1";
+    if (options_.off) plan_["VRAMSPAN_OFF"] = "1";
+    return std::move(plan_);
+  }
+
+ private:
+  std::optional<Setting> Given(const std::optional<std::string>& option, const char* name,
+                               const char* variable) {
+    if (option.has_value()) {
+      plan_[variable] = *option;
+      return Setting{name, *option};
+    }
+    std::optional<std::string> text = Variable(world_, variable);
+    if (!text.has_value()) return std::nullopt;
+    return Setting{variable, *std::move(text)};
+  }
+
+  template <typename Checker>
+  Status Check(const std::optional<std::string>& option, const char* name, const char* variable,
+               Checker check) {
+    const std::optional<Setting> setting = Given(option, name, variable);
+    return setting.has_value() ? Named(*setting, check(setting->text)) : absl::OkStatus();
+  }
+
+  Status Preload() {
+    // The loader takes both for separators, and knows no way to quote them.
+    if (world_.preload.find_first_of(": ") != std::string::npos) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the loader cannot preload a library whose path has a space or a colon: ",
+                       world_.preload));
+    }
+    const std::optional<std::string> others = Variable(world_, "LD_PRELOAD");
+    plan_["LD_PRELOAD"] =
+        others.has_value() ? absl::StrCat(world_.preload, ":", *others) : world_.preload;
+    return absl::OkStatus();
+  }
+
+  Status Simulate() {
+    simulate_ = options_.simulate || IsSet(world_, "VRAMSPAN_SIMULATE");
+    if (!simulate_) return absl::OkStatus();
+    VS_ASSIGN_OR_RETURN(const std::string driver, world_.simulated_driver());
+    const std::string folder = driver.substr(0, driver.rfind('/'));
+    const std::optional<std::string> others = Variable(world_, "LD_LIBRARY_PATH");
+    plan_["LD_LIBRARY_PATH"] = others.has_value() ? absl::StrCat(folder, ":", *others) : folder;
+    plan_["VRAMSPAN_DRIVER"] = driver;
+    return absl::OkStatus();
+  }
+
+  Status DeviceMemory() {
+    const std::optional<Setting> setting =
+        Given(options_.device_memory, "--device-memory", "VRAMSPAN_DEVICE_MEMORY");
+    if (!setting.has_value()) return absl::OkStatus();
+    const bool relative = setting->text.back() == '%';
+    std::optional<Bytes> whole;
+    const std::optional<std::string> simulated = Variable(world_, "SIMCUDA_DEVICE_MEMORY");
+    if (simulate_ && simulated.has_value()) {
+      const StatusOr<Bytes> size = ParseSize(*simulated);
+      if (!size.ok()) return Named({"SIMCUDA_DEVICE_MEMORY", *simulated}, size.status());
+      whole = *size;
+    } else if (!simulate_ && !relative) {
+      whole = world_.largest_device();
+    }
+    const StatusOr<Bytes> budget = CheckBudget(setting->text, whole, "device");
+    if (!budget.ok()) return Named(*setting, budget.status());
+    // A simulated device is as large as it need be.
+    if (simulate_ && !simulated.has_value() && !relative) {
+      const Bytes need(budget->value / 4 * 5);
+      if (need > kSimulatedMemory) {
+        plan_["SIMCUDA_DEVICE_MEMORY"] = absl::StrCat((need.value >> 20) + 1, "MiB");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  const Options& options_;
+  const World& world_;
+  bool simulate_ = false;
+  std::map<std::string, std::string> plan_;
+};
+
+}  // namespace
+
+StatusOr<std::map<std::string, std::string>> MakePlan(const Options& options, const World& world) {
+  return Planner(options, world).Make();
+}
+
+}  // namespace vramspan::run

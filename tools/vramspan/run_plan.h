@@ -1,0 +1,37 @@
+// What `vramspan run` asks of the environment in which a program starts.
+#ifndef VRAMSPAN_TOOLS_VRAMSPAN_RUN_PLAN_H_
+#define VRAMSPAN_TOOLS_VRAMSPAN_RUN_PLAN_H_
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "runtime/base/status.h"
+#include "runtime/base/units.h"
+
+namespace vramspan::run {
+
+// None: not given on the command line, so that the variable of the same name counts.
+struct Options {
+  std::optional<std::string> device_memory, host_memory, chunk, policy, tracer, overlap, stats;
+  bool simulate = false, quiet = false, off = false;
+};
+
+// What the plan depends on beside the options.
+struct World {
+  std::function<const char*(const char* name)> variable;    // getenv.
+  std::string preload;                                      // The library's path.
+  std::function<StatusOr<std::string>()> simulated_driver;  // Its path.
+  std::function<std::optional<Bytes>()> largest_device;     // None where that is not known.
+};
+
+// The variables to set. InvalidArgument names what was asked for and cannot be.
+StatusOr<std::map<std::string, std::string>> MakePlan(const Options& options, const World& world);
+
+// The memory of the machine's largest GPU, as its management library says without starting CUDA.
+std::optional<Bytes> LargestDevice();
+
+}  // namespace vramspan::run
+
+#endif  // VRAMSPAN_TOOLS_VRAMSPAN_RUN_PLAN_H_
