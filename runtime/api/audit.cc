@@ -220,14 +220,13 @@ Audit::Placed Audit::Look(absl::Span<const InferredRange> inferred,
   };
   for (uint32_t i = 1; i < chunks.end(); ++i) {
     const Chunk& c = chunks[ChunkIndex(i)];
+    if (c.state == ChunkState::kNone || c.dying) continue;
     // Chunks of small objects stay where they are, for every launch.
-    const bool movable = c.state != ChunkState::kNone && c.state != ChunkState::kPinned &&
-                         !c.dying && c.allocation != 0;
-    if (!movable) continue;
+    const bool movable = c.state != ChunkState::kPinned && c.allocation != 0;
     if (wanted_[i] != 0 && !c.on_device) {
       placed.missing += c.size();
-      add(in, c);
-    } else if (wanted_[i] == 0 && c.on_device) {
+      if (movable) add(in, c);
+    } else if (wanted_[i] == 0 && c.on_device && movable) {
       placed.remaining += c.size();
       add(out, c);
     }

@@ -184,7 +184,7 @@ TEST(ShortNameTest, DropsWhatNobodyReads) {
   EXPECT_EQ(audit::ShortName("(graph 1)", 20), "(graph 1)");
   EXPECT_EQ(audit::ShortName("i", 20), "i");
   // void ns::kernel<float, 4>(float*, int)
-  EXPECT_EQ(audit::ShortName("_ZN2ns6kernelIfLi4EEEvPT_i", 20), "ns::kernel<>");
+  EXPECT_EQ(audit::ShortName("_ZN2ns6kernelIfLi4EEEvPT_i", 20), "kernel<>");
   // (anonymous namespace)::sweep(int)
   EXPECT_EQ(audit::ShortName("_ZN12_GLOBAL__N_15sweepEi", 20), "sweep");
   EXPECT_EQ(audit::ShortName("a_name_that_is_much_too_long", 10), "a_name_...");

@@ -122,6 +122,9 @@ std::string ShortName(const std::string& name, size_t most) {
     if (text[i] == '>') depth = std::max(depth - 1, 0);
   }
   if (shortened.empty()) shortened = text;
+  // Libraries' namespaces say little and take much.
+  const size_t colons = shortened.rfind("::");
+  if (colons != std::string::npos) shortened.erase(0, colons + 2);
   if (shortened.size() > most) shortened = shortened.substr(0, most - 3) + "...";
   return shortened;
 }

@@ -28,8 +28,8 @@ StatusOr<Report> ReadReport(const std::string& folder);
 std::string ToTable(const Report& report, size_t top);
 std::string ToJson(const Report& report, size_t top);
 
-// A kernel's name for people: demangled, without parameters and template arguments, and not longer
-// than `most`.
+// A kernel's name for people: demangled, without namespaces, parameters and template arguments, and
+// not longer than `most`.
 std::string ShortName(const std::string& name, size_t most);
 
 }  // namespace vramspan::audit
