@@ -11,10 +11,10 @@
  * contexts than the runtime's, or where the tracer is off. Memory becomes
  * movable once work that *declared* it (vramspanWorkBegin ... vramspanWorkEnd) has finished; from
  * then on every piece of GPU work that touches the allocation must be declared, or run inside a
- * scope declared with unknown ranges, or run while nothing declared is queued or running and no
- * prefetch or budget change is pending (so: a plain cuMemcpyDtoH after vramspanSynchronize is
- * fine). Memory that no work ever declared stays where it was placed when it was allocated, and so
- * do allocations of at most 1 MiB: they share chunks with others.
+ * scope declared with unknown ranges, or run after vramspanSynchronize and before anything else is
+ * declared (a plain cuMemcpyDtoH, say; without it, memory that was evicted may not be mapped, and
+ * the driver refuses the copy). Memory that no work ever declared stays where it was placed when it
+ * was allocated, and so do allocations of at most 1 MiB: they share chunks with others.
  *
  * Conventions.
  *  - Sizes are bytes. Pointers are plain CUdeviceptr, 256-byte aligned, usable in every CUDA call.

@@ -74,7 +74,7 @@ bool Tracer::EnterArmed(uint32_t call, const void* params) {
     };
     hidden_.Follow(&s, extent, &allocation);
   }
-  sets_.Infer(s, overlap_ == Overlap::kSafe, allocation, &scratch.inferred);
+  sets_.Infer(s, overlap_ != Overlap::kOff, allocation, &scratch.inferred);
   touches_.fetch_add(s.touches.size(), std::memory_order_relaxed);
 
   if (audit_ != nullptr) return audit_->Enter(s, scratch.inferred);
@@ -104,6 +104,7 @@ bool Tracer::EnterArmed(uint32_t call, const void* params) {
                                // Nothing is fetched for a copy, nor for what is merely possible.
                                .once = !r.likely || (r.exact && !launch),
                                .maybe = !r.likely,
+                               .loose = !r.likely && overlap_ == Overlap::kAll,
                                .slot = r.slot}});
   }
   const Status status = mover_.Begin(s.stream, scratch.ranges, known, kernel);

@@ -52,6 +52,8 @@ class Tracer {
   void StreamGoes(CUstream stream);
   void Freed(DevicePtr base, Bytes size);
   void GoBlind() { memory_.GoBlind(); }
+  // A call is about to look memory up that it does not submit work with.
+  void ShowAll() { mover_.ShowAll(); }
 
   // The stream of the call that Enter returned true for.
   static CUstream StreamOf(uint32_t call, const void* params) {

@@ -90,8 +90,10 @@ Memory::~Memory() {
     for (uint32_t i = 1; i < chunks_->end(); ++i) {
       Chunk& c = (*chunks_)[ChunkIndex(i)];
       if (c.state == ChunkState::kNone) continue;
-      driver_->Note(Check((*driver_)->MemUnmap(c.base.value, c.size().value), "cuMemUnmap",
-                          RangeText(c.base, c.size())));
+      if (!c.hidden) {
+        driver_->Note(Check((*driver_)->MemUnmap(c.base.value, c.size().value), "cuMemUnmap",
+                            RangeText(c.base, c.size())));
+      }
       if (c.device_slot != kNoSlot) device_pool_->Release(c.device_slot);
       if (c.host_slot != kNoSlot) host_pool_->Release(c.host_slot);
     }
@@ -203,6 +205,14 @@ StatusOr<uint32_t> Memory::AcquireHost(int log2) {
     return std::exchange(c.host_slot, kNoSlot);
   }
   return slot;
+}
+
+void Memory::SetHidden(ChunkIndex index, bool hidden) {
+  Chunk& c = (*chunks_)[index];
+  if (c.hidden == hidden) return;
+  c.hidden = hidden;
+  hidden ? hidden_.fetch_add(1, std::memory_order_release)
+         : hidden_.fetch_sub(1, std::memory_order_release);
 }
 
 void Memory::DropHostCopy(ChunkIndex index) {

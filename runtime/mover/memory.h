@@ -125,6 +125,11 @@ class Memory {
   absl::flat_hash_map<uint32_t, uint32_t> pins VS_GUARDED_BY(mu);  // Pin counts by chunk.
   // What the host copies of device chunks hold, where that is known; by chunk.
   absl::flat_hash_map<uint32_t, Fingerprint> prints VS_GUARDED_BY(mu);
+  // A host chunk that nobody is to touch soon need not be mapped: most of what a remap costs is the
+  // page table of host memory (docs/measurements.md). Who is to touch it has it shown first.
+  void SetHidden(ChunkIndex index, bool hidden) VS_REQUIRES(mu);
+  bool any_hidden() const { return hidden_.load(std::memory_order_acquire) != 0; }
+  uint32_t hidden() const { return hidden_.load(std::memory_order_acquire); }
   // Gives up the host copy of a chunk on the device, if there is one.
   void DropHostCopy(ChunkIndex index) VS_REQUIRES(mu);
   ChunkTable& chunks() VS_REQUIRES(mu) { return *chunks_; }
@@ -135,7 +140,10 @@ class Memory {
     DevicePtr base;
     Bytes size;
     std::vector<ChunkIndex> chunks;
+    std::vector<bool> gone = {};  // By position in chunks: nothing is mapped there.
   };
+  // Unmaps what is mapped of the range, and notes that in `gone`.
+  Status UnmapRange(Range* range) VS_EXCLUDES(mu);
 
   Memory(std::shared_ptr<const Driver> driver, const MemoryOptions& options,
          std::unique_ptr<EvictionPolicy> policy);
@@ -180,6 +188,7 @@ class Memory {
   std::atomic<Tracking> tracking_{Tracking::kNone};
   std::atomic<bool> blind_{false};
   std::atomic<bool> host_used_{false};
+  std::atomic<uint32_t> hidden_{0};
   std::atomic<uint32_t> dying_count_{0};
   // Allocated to drain, and not freed for a failure.
   std::vector<CUdeviceptr> drains_left_ VS_GUARDED_BY(mu);

@@ -19,7 +19,7 @@ std::string AddressText(DevicePtr p) { return absl::StrFormat("0x%x", p.value); 
 }  // namespace
 
 bool Memory::Busy(const Chunk& c) const {
-  return c.in_flight != 0 || c.queued != 0 || c.state == ChunkState::kMoving ||
+  return c.in_flight != 0 || c.queued != 0 || c.loose != 0 || c.state == ChunkState::kMoving ||
          unknown_work.load(std::memory_order_relaxed) != 0;
 }
 
@@ -109,9 +109,13 @@ Status Memory::TakeApart(Range range) {
     }
     page_map_->Set(range.base, range.size, ChunkIndex());
     bool on_device = true;
-    for (const ChunkIndex index : range.chunks) {
+    range.gone.resize(range.chunks.size());
+    for (size_t i = 0; i < range.chunks.size(); ++i) {
+      const ChunkIndex index = range.chunks[i];
       Chunk& c = (*chunks_)[index];
       if (c.on_device) policy_->OnRemove(index);
+      range.gone[i] = range.gone[i] || c.hidden;
+      SetHidden(index, false);  // Nobody is to show it any more.
       // Gone at once: until the chunk leaves the table, others may look for copies to drop.
       DropHostCopy(index);
       on_device = on_device && c.on_device;
@@ -124,14 +128,11 @@ Status Memory::TakeApart(Range range) {
   }
   ScopedContext current(*driver_, options_.context);
   Status status = current.status();
-  if (status.ok()) {
-    status = Check((*driver_)->MemUnmap(range.base.value, range.size.value), "cuMemUnmap",
-                   RangeText(range.base, range.size));
-  }
+  if (status.ok()) status = UnmapRange(&range);
   {
     MutexLock lock(mu);
     if (!status.ok()) {
-      // Still mapped: keep it together and try again later.
+      // Still mapped, some of it: keep it together and try again later.
       DevicePtr at = range.base;
       for (const ChunkIndex index : range.chunks) {
         Chunk& c = (*chunks_)[index];
@@ -146,6 +147,29 @@ Status Memory::TakeApart(Range range) {
     arena_->Give(range.base, range.size);
   }
   for (const Backing& b : backing) Unback(b);
+  return absl::OkStatus();
+}
+
+Status Memory::UnmapRange(Range* range) {
+  std::vector<Bytes> sizes;
+  {
+    MutexLock lock(mu);
+    for (const ChunkIndex index : range->chunks) sizes.push_back((*chunks_)[index].size());
+  }
+  DevicePtr at = range->base;
+  for (size_t i = 0; i < sizes.size();) {
+    if (range->gone[i]) {
+      at = at + sizes[i++];
+      continue;
+    }
+    // One call for all up to the next hole.
+    size_t end = i;
+    Bytes size;
+    while (end < sizes.size() && !range->gone[end]) size += sizes[end++];
+    VS_RETURN_IF_ERROR(
+        Check((*driver_)->MemUnmap(at.value, size.value), "cuMemUnmap", RangeText(at, size)));
+    for (at = at + size; i < end; ++i) range->gone[i] = true;
+  }
   return absl::OkStatus();
 }
 

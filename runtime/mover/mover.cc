@@ -134,6 +134,10 @@ bool Mover::Round() {
   {
     MutexLock lock(memory_.mu);
     look_again_ = false;
+    if (!memory_.any_hidden()) {
+      to_show_.clear();
+      show_all_ = false;
+    }
   }
   bool progress = TryArm();
   if (!armed_.load(std::memory_order_relaxed)) {
@@ -148,7 +152,9 @@ bool Mover::Round() {
     progress |= ReleaseReady();
   }
   progress |= StartMoves();
-  if (FinishMoves()) {
+  bool changed = FinishMoves();
+  changed |= ShowChunks();
+  if (changed) {
     progress = true;
     MutexLock lock(memory_.mu);
     ReleaseReady();
@@ -176,7 +182,7 @@ void Mover::Pause() {
     wake_.WaitFor(memory_.mu, kShortSleep);
   } else if (open_works_ != 0 || settling_ != 0 || memory_.has_dying() ||
              want_arm_.load(std::memory_order_relaxed) || OverBudget().value != 0 ||
-             (options_.traced && may_return_)) {
+             (options_.traced && may_return_) || memory_.any_hidden()) {
     wake_.WaitFor(memory_.mu, kLongSleep);
     // What happened on the device meanwhile tells nobody.
     look_again_ = look_again_ || open_works_ != 0 || settling_ != 0;
@@ -320,7 +326,9 @@ bool Mover::PollArrivals() {
     if (!work->arrival.has_value() || !work->stream->Reached(*work->arrival)) continue;
     work->arrival.reset();
     work->needs_arrival = false;
-    for (const ChunkIndex index : work->chunks) DeclareUsers(memory_.chunks()[index]);
+    for (size_t j = 0; j < work->chunks.size(); ++j) {
+      if (!work->uses[j].loose) DeclareUsers(memory_.chunks()[work->chunks[j]]);
+    }
     if (work->stream->unrecorded) {
       work->stream->unrecorded = false;
       UpdateTracking();
@@ -332,8 +340,12 @@ bool Mover::PollArrivals() {
 
 void Mover::Finish(Work* work) {
   if (work->kind != Work::Kind::kEvict) {
-    for (const ChunkIndex index : work->chunks) {
-      Chunk& c = memory_.chunks()[index];
+    for (size_t i = 0; i < work->chunks.size(); ++i) {
+      Chunk& c = memory_.chunks()[work->chunks[i]];
+      if (work->uses[i].loose) {
+        --c.loose;
+        continue;
+      }
       VS_CHECK(c.in_flight != 0);
       --c.in_flight;
       DeclareUsers(c);
@@ -358,14 +370,14 @@ void Mover::DeclareUsers(Chunk& c) {
 
 bool Mover::Ready(const Work& work) {
   if (work.quiet() && moves_under_way_.load(std::memory_order_relaxed) != 0) return false;
-  return HasItsMemory(work);
+  return HasItsMemory(work) && !WaitsForHidden(work);
 }
 
 bool Mover::HasItsMemory(const Work& work) {
   if (work.needs_arrival && !work.gave_up) return false;
   for (size_t i = 0; i < work.chunks.size(); ++i) {
     const Chunk& c = memory_.chunks()[work.chunks[i]];
-    if (c.state == ChunkState::kMoving) return false;
+    if (c.state == ChunkState::kMoving && !work.uses[i].loose) return false;
     if (work.gave_up || c.state == ChunkState::kPinned || i >= work.wanted) continue;
     // Work from before arming ends soon, and then its users are known.
     if (settling_ != 0 && options_.traced && c.movable && !memory_.UsersKnown(c)) return false;
@@ -391,7 +403,9 @@ bool Mover::ReleaseReady() {
 
 void Mover::Release(Work* work) {
   if (work->kind != Work::Kind::kEvict) {
-    for (const ChunkIndex index : work->chunks) --memory_.chunks()[index].queued;
+    for (size_t i = 0; i < work->chunks.size(); ++i) {
+      if (!work->uses[i].loose) --memory_.chunks()[work->chunks[i]].queued;
+    }
   }
   stats_.hold_ns += static_cast<uint64_t>((Clock::now() - work->begun).count());
   MarkReleased(work);

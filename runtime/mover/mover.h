@@ -99,6 +99,9 @@ class Mover {
   // Wake, and where memory has become short wait until work is recorded (at most a second or so):
   // so that the work that follows is seen. Does not wait inside a scope.
   void WakeAndArm();
+  // Before a call that looks memory up in the driver and is not submitted work: all that is hidden
+  // is mapped again, and nothing is hidden for a while. One load where nothing is.
+  void ShowAll();
   // Waits until no declared work is queued or in flight and no move is wanted or under way.
   Status Synchronize();
   // Returns and forgets the first failure of a background move.
@@ -204,10 +207,17 @@ class Mover {
   std::vector<ChunkIndex> StuckChunks() VS_REQUIRES(memory_.mu);
   bool StartEvict(ChunkIndex index);
   // The chunk is leaving, as work at the head of the queue may have asked: once is enough, or work
-  // that wants it back would never be done with.
-  void ServeEvictions(ChunkIndex index) VS_REQUIRES(memory_.mu);
+  // that wants it back would never be done with. True: some had.
+  bool ServeEvictions(ChunkIndex index) VS_REQUIRES(memory_.mu);
   bool StartFetch(ChunkIndex index);
   bool FinishMoves();
+  // What is evicted need not be mapped on the host: nobody is about to touch it, as far as work
+  // says what it touches (mover_hidden.cc).
+  bool MayHide(const Move& move) VS_REQUIRES(memory_.mu);
+  // Whether the work must wait for chunks to be mapped again; asks for them.
+  bool WaitsForHidden(const Work& work) VS_REQUIRES(memory_.mu);
+  bool ShowChunks();
+  bool Show(ChunkIndex index);
   // Gives up moves whose copies do not end: their chunks stay where they are, in use by the copy.
   void ForsakeMoves() VS_REQUIRES(memory_.mu);
   void BuryForsaken() VS_EXCLUDES(memory_.mu);
@@ -270,6 +280,11 @@ class Mover {
   Status error_ VS_GUARDED_BY(memory_.mu);
   Planner planner_ VS_GUARDED_BY(memory_.mu);
   bool stop_ VS_GUARDED_BY(memory_.mu) = false;
+  std::vector<ChunkIndex> to_show_ VS_GUARDED_BY(memory_.mu);  // Somebody waits for them.
+  bool show_all_ VS_GUARDED_BY(memory_.mu) = false;            // Until nothing is hidden.
+  // After work that may touch anything nothing is hidden for so long.
+  static constexpr std::chrono::seconds kNoHiding{1};
+  Clock::time_point no_hiding_before_ VS_GUARDED_BY(memory_.mu);
   bool dead_ VS_GUARDED_BY(memory_.mu) = false;  // A kernel has killed the context.
   CUstream health_ = nullptr;  // Of the program's context, never used: to ask whether that lives.
   bool look_again_ VS_GUARDED_BY(memory_.mu) = false;

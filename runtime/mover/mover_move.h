@@ -11,8 +11,9 @@ namespace vramspan {
 
 struct Mover::Move {
   ChunkIndex chunk;
-  bool in = false;     // To the device; else to the host.
-  bool clean = false;  // Nothing to copy: the other side holds the same, or there is nothing yet.
+  bool in = false;       // To the device; else to the host.
+  bool clean = false;    // Nothing to copy: the other side holds the same, or there is nothing yet.
+  bool by_hand = false;  // The program asked for it.
   bool unmapped = false;  // A remap failed both ways: the address shows nothing until mended.
   DevicePtr va;
   int log2 = 0;

@@ -227,7 +227,7 @@ bool Mover::StartMoves() {
     if (!StartEvict(index)) continue;
     any = true;
     MutexLock lock(memory_.mu);
-    ServeEvictions(index);
+    moves_.back()->by_hand = ServeEvictions(index);
   }
   uint64_t fetched = 0;
   for (const ChunkIndex index : fetch) {
@@ -243,15 +243,18 @@ bool Mover::StartMoves() {
   return any;
 }
 
-void Mover::ServeEvictions(ChunkIndex index) {
+bool Mover::ServeEvictions(ChunkIndex index) {
+  bool any = false;
   for (Work* work : queue_) {
-    if (work->kind != Work::Kind::kEvict) return;
+    if (work->kind != Work::Kind::kEvict) break;
     const auto end = work->chunks.begin() + static_cast<std::ptrdiff_t>(work->wanted);
     const auto it = std::find(work->chunks.begin(), end, index);
     if (it == end) continue;
     heat_.Reset(index);  // It is to stay there until it is used again.
     std::iter_swap(it, work->chunks.begin() + static_cast<std::ptrdiff_t>(--work->wanted));
+    any = true;
   }
+  return any;
 }
 
 bool Mover::StartEvict(ChunkIndex index) {
@@ -340,7 +343,9 @@ bool Mover::StartFetch(ChunkIndex index) {
   if (move->clean) {
     move->copy.done.store(true, std::memory_order_relaxed);
   } else {
-    copy_->StartIn(*alias, move->va, move->size(), print, &move->copy);
+    // Not by its address: that may show nothing.
+    copy_->StartIn(*alias, memory_.host_pool().alias(move->host_slot), move->size(), print,
+                   &move->copy);
   }
   moves_.push_back(std::move(move));
   return true;
@@ -444,11 +449,34 @@ void Mover::FinishMove(Move* move) {
   nvtx3::scoped_range_in<Move::NvtxDomain> range(move->in ? "fetch: remap" : "evict: remap");
   const CUmemGenericAllocationHandle device = memory_.device_pool().handle(move->device_slot);
   const CUmemGenericAllocationHandle host = memory_.host_pool().handle(move->host_slot);
-  const auto begin = Clock::now();
-  const RemapResult result = Remap(*driver_, memory_.options().ordinal, move->va, move->size(),
-                                   move->in ? host : device, move->in ? device : host);
+  bool hidden;
+  bool hide = false;
   {
     MutexLock lock(memory_.mu);
+    hidden = memory_.chunks()[move->chunk].hidden;
+    if (!move->in && MayHide(*move)) {
+      hide = true;
+      // Already: whoever is to touch it from here on waits until it is shown.
+      memory_.SetHidden(move->chunk, true);
+    }
+  }
+  const auto begin = Clock::now();
+  RemapResult result;
+  if (hide) {
+    result.status = Check((*driver_)->MemUnmap(move->va.value, move->size().value), "cuMemUnmap",
+                          RangeText(move->va, move->size()));
+    result.changed = result.status.ok();
+  } else if (hidden) {
+    result.status = MapAt(*driver_, memory_.options().ordinal, move->va, move->size(), device);
+    result.changed = result.status.ok();
+  } else {
+    result = Remap(*driver_, memory_.options().ordinal, move->va, move->size(),
+                   move->in ? host : device, move->in ? device : host);
+  }
+  {
+    MutexLock lock(memory_.mu);
+    if (hide && !result.changed) memory_.SetHidden(move->chunk, false);
+    if (hidden && result.changed) memory_.SetHidden(move->chunk, false);
     stats_.vmm_ns += static_cast<uint64_t>((Clock::now() - begin).count());
     ++stats_.remaps;
     if (!result.mapped) {

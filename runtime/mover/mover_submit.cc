@@ -125,7 +125,11 @@ StatusOr<Work*> Mover::BeginArmed(CUstream stream, absl::Span<const WorkRange> r
   // The legacy stream beside a capturing one: what is submitted there fails by itself.
   if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return nullptr;
   VS_RETURN_IF_ERROR(Check(result, "cuStreamIsCapturing"));
-  if (capture != CU_STREAM_CAPTURE_STATUS_NONE) return nullptr;
+  if (capture != CU_STREAM_CAPTURE_STATUS_NONE) {
+    // The driver looks captured copies up as it does others.
+    if (!absl::c_all_of(ranges, [](const auto& r) { return r.use.kernels_only; })) ShowAll();
+    return nullptr;
+  }
 
   Work* work;
   {
@@ -169,7 +173,14 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
     if (options_.traced && work->kind == Work::Kind::kScope) NoteSequence(*work);
     ++open_works_;
     ++stats_.works;
-    if (work->quiet()) memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
+    for (size_t i = 0; i < work->chunks.size(); ++i) {
+      if (work->uses[i].loose) ++memory_.chunks()[work->chunks[i]].loose;
+    }
+    if (work->quiet()) {
+      memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
+      // The next of the kind is most likely not far.
+      no_hiding_before_ = work->begun + kNoHiding;
+    }
     if (work->kind == Work::Kind::kScope && queue_.empty() && RunsAsItIs(*work)) {
       MarkReleased(work);
       if (state->in_flight.size() > kUnpolled) WakeThread();
@@ -178,8 +189,9 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
     ++stats_.works_held;
     work->held = true;
     work->hold = ++state->holds;
-    for (const ChunkIndex index : work->chunks) {
-      Chunk& c = memory_.chunks()[index];
+    for (size_t i = 0; i < work->chunks.size(); ++i) {
+      Chunk& c = memory_.chunks()[work->chunks[i]];
+      if (work->uses[i].loose) continue;
       if (Counts(*work)) ++c.queued;
       needs_arrival = needs_arrival || (!c.movable && c.allocation != 0);
     }
@@ -307,10 +319,13 @@ Status Mover::WaitArmed() {
 }
 
 bool Mover::RunsAsItIs(const Work& work) {
-  if (work.quiet() && moves_under_way_.load(std::memory_order_relaxed) != 0) return false;
+  if (work.quiet() &&
+      (moves_under_way_.load(std::memory_order_relaxed) != 0 || memory_.any_hidden())) {
+    return false;
+  }
   for (size_t i = 0; i < work.chunks.size(); ++i) {
     const Chunk& c = memory_.chunks()[work.chunks[i]];
-    if (c.state == ChunkState::kMoving) return false;
+    if ((c.state == ChunkState::kMoving && !work.uses[i].loose) || c.hidden) return false;
     if (i < work.wanted && !c.on_device && c.allocation != 0 && !ServedInPlace(c)) return false;
   }
   return true;
@@ -359,8 +374,10 @@ void Mover::MarkReleased(Work* work) {
   bool in_place = false;
   if (Counts(*work)) {
     for (size_t i = 0; i < work->chunks.size(); ++i) {
+      if (work->uses[i].loose) continue;
       Chunk& c = memory_.chunks()[work->chunks[i]];
       VS_CHECK(c.in_flight != 0xffff);
+      VS_DCHECK(!c.hidden || work->kind != Work::Kind::kScope);
       ++c.in_flight;
       in_place = in_place || (!c.on_device && !work->uses[i].maybe);
       if (c.on_device) memory_.policy().OnUse(work->chunks[i]);
@@ -393,10 +410,12 @@ void Mover::DoubtTwin(ChunkIndex index) {
 
 void Mover::Cancel(Work* work) {
   MutexLock lock(memory_.mu);
-  for (const ChunkIndex index : work->chunks) {
-    Chunk& c = memory_.chunks()[index];
+  for (size_t i = 0; i < work->chunks.size(); ++i) {
+    Chunk& c = memory_.chunks()[work->chunks[i]];
     if (!Counts(*work)) continue;
-    if (work->released) {
+    if (work->uses[i].loose) {
+      --c.loose;
+    } else if (work->released) {
       --c.in_flight;
     } else {
       --c.queued;
@@ -440,14 +459,22 @@ void Mover::SetOpen(Work* work, bool open) {
 
 Status Mover::WaitReachable(const Work& work) {
   const auto named = [&]() VS_NO_THREAD_SAFETY_ANALYSIS {
-    if (unreachable_.empty() || synchronous_.load(std::memory_order_relaxed)) return false;
-    if (work.known == Known::kNothing) return true;
-    for (size_t i = 0; i < work.chunks.size(); ++i) {
-      if (!work.uses[i].kernels_only && absl::c_linear_search(unreachable_, work.chunks[i])) {
-        return true;
-      }
+    const bool hidden = memory_.any_hidden();
+    if (!hidden && unreachable_.empty()) return false;
+    if (synchronous_.load(std::memory_order_relaxed)) return false;
+    if (work.known == Known::kNothing) {
+      show_all_ = hidden;
+      return true;
     }
-    return false;
+    bool any = false;
+    for (size_t i = 0; i < work.chunks.size(); ++i) {
+      if (work.uses[i].kernels_only) continue;
+      any = any || absl::c_linear_search(unreachable_, work.chunks[i]);
+      if (!memory_.chunks()[work.chunks[i]].hidden) continue;
+      to_show_.push_back(work.chunks[i]);
+      any = true;
+    }
+    return any;
   };
   if (!named()) return absl::OkStatus();
   const auto until = Clock::now() + kRemapPatience;
@@ -458,6 +485,7 @@ Status Mover::WaitReachable(const Work& work) {
                        error_.ok() ? "" : ": ", error_.message(),
                        "; synchronize, free what can be freed, and try again"));
     }
+    WakeThread();
     done_.WaitFor(memory_.mu, std::chrono::milliseconds(5));
   }
   return absl::OkStatus();
@@ -505,7 +533,13 @@ Status Mover::Synchronize() {
   if (armed) {
     MutexLock lock(memory_.mu);
     WakeThread();
-    WaitUntil([this]() VS_NO_THREAD_SAFETY_ANALYSIS { return Idle(); });
+    WaitUntil([this]() VS_NO_THREAD_SAFETY_ANALYSIS {
+      if (!Idle()) return false;
+      if (!memory_.any_hidden() || dead_) return true;
+      show_all_ = true;
+      WakeThread();
+      return false;
+    });
   }
   if (memory_.tracking() != Memory::Tracking::kAll) {
     // Work that was declared before arming: nothing but this tells that it is done.

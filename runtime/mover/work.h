@@ -25,6 +25,7 @@ struct Use {
   bool kernels_only = false;
   bool once = false;   // Each byte at most once: served where it lies, never fetched for this work.
   bool maybe = false;  // May be touched, but most likely is not. With `once`.
+  bool loose = false;  // And it may move all the same, but must be mapped. With `maybe`.
   uint16_t slot = LaunchSample::kSeveral;  // The argument of a kernel that names it.
 
   // For memory that is named twice.
@@ -36,6 +37,7 @@ struct Use {
     // Kernels often hold a pointer several times over.
     if (!other.maybe) slot = std::min(slot, other.slot);
     maybe &= other.maybe;
+    loose &= other.loose;
   }
 };
 

@@ -34,6 +34,34 @@ constexpr Call Defines(void (*before)(Knowledge&, const void*),
   return call;
 }
 
+constexpr Call DefinesLookedUp(void (*before)(Knowledge&, const void*),
+                               void (*learn)(Knowledge&, const void*)) {
+  Call call = Defines(before, learn);
+  call.looks_up = true;
+  return call;
+}
+
+constexpr Call LooksUp(uint64_t (*address)(const void*)) {
+  Call call;
+  call.call_class = CallClass::kLooksUp;
+  call.looks_up = true;
+  call.address = address;
+  return call;
+}
+
+// The address that a question is about, whatever its parameter is called.
+template <typename P>
+uint64_t Asked(const void* params) {
+  const P& p = *static_cast<const P*>(params);
+  if constexpr (requires { p.dptr; }) {
+    return static_cast<uint64_t>(p.dptr);
+  } else if constexpr (requires { p.addr; }) {
+    return reinterpret_cast<uintptr_t>(p.addr);
+  } else {
+    return static_cast<uint64_t>(p.ptr);
+  }
+}
+
 // cuda.h defines many of these names as those of newer variants, so that they must not pass through
 // another macro.
 #define VS_SUBMITS(name, decode)          \
@@ -43,6 +71,12 @@ constexpr Call Defines(void (*before)(Knowledge&, const void*),
   table[CUPTI_DRIVER_TRACE_CBID_##name] = Defines(nullptr, &fields::learn<name##_params>)
 #define VS_FORGETS(name, forget) \
   table[CUPTI_DRIVER_TRACE_CBID_##name] = Defines(&fields::forget, nullptr)
+
+#define VS_LOOKS_UP(name) table[CUPTI_DRIVER_TRACE_CBID_##name] = LooksUp(nullptr)
+#define VS_ASKS(name) table[CUPTI_DRIVER_TRACE_CBID_##name] = LooksUp(&Asked<name##_params>)
+// As VS_LEARNS; the driver looks up what the call names.
+#define VS_LEARNS_LOOKED_UP(name, learn) \
+  table[CUPTI_DRIVER_TRACE_CBID_##name] = DefinesLookedUp(nullptr, &fields::learn<name##_params>)
 
 constexpr Table MakeTable() {
   Table table;
@@ -178,27 +212,47 @@ constexpr Table MakeTable() {
   VS_LEARNS(cuGraphInstantiateWithFlags, Instantiated);
   VS_LEARNS(cuGraphInstantiateWithParams, Instantiated);
   VS_LEARNS(cuGraphInstantiateWithParams_ptsz, Instantiated);
-  VS_LEARNS(cuGraphExecUpdate, Updated);
-  VS_LEARNS(cuGraphExecUpdate_v2, Updated);
+  VS_LEARNS_LOOKED_UP(cuGraphExecUpdate, Updated);
+  VS_LEARNS_LOOKED_UP(cuGraphExecUpdate_v2, Updated);
   VS_LEARNS(cuGraphExecKernelNodeSetParams, SetNode);
   VS_LEARNS(cuGraphExecKernelNodeSetParams_v2, SetNode);
-  VS_LEARNS(cuGraphExecMemcpyNodeSetParams, SetNode);
-  VS_LEARNS(cuGraphExecMemsetNodeSetParams, SetNode);
-  VS_LEARNS(cuGraphExecBatchMemOpNodeSetParams, SetNode);
-  VS_LEARNS(cuGraphExecChildGraphNodeSetParams, SetNode);
-  VS_LEARNS(cuGraphExecNodeSetParams, SetNode);
+  VS_LEARNS_LOOKED_UP(cuGraphExecMemcpyNodeSetParams, SetNode);
+  VS_LEARNS_LOOKED_UP(cuGraphExecMemsetNodeSetParams, SetNode);
+  VS_LEARNS_LOOKED_UP(cuGraphExecBatchMemOpNodeSetParams, SetNode);
+  VS_LEARNS_LOOKED_UP(cuGraphExecChildGraphNodeSetParams, SetNode);
+  VS_LEARNS_LOOKED_UP(cuGraphExecNodeSetParams, SetNode);
   VS_FORGETS(cuGraphExecDestroy, ForgetGraph<cuGraphExecDestroy_params>);
 
   // Objects that stand for memory.
-  VS_LEARNS(cuTexObjectCreate, MakeTexture);
+  VS_LEARNS_LOOKED_UP(cuTexObjectCreate, MakeTexture);
   VS_FORGETS(cuTexObjectDestroy, ForgetTexture<cuTexObjectDestroy_params>);
-  VS_LEARNS(cuTexRefSetAddress_v2, BindTexture);
-  VS_LEARNS(cuTexRefSetAddress2D_v2, BindTexture);
-  VS_LEARNS(cuTexRefSetAddress2D_v3, BindTexture);
+  VS_LEARNS_LOOKED_UP(cuTexRefSetAddress_v2, BindTexture);
+  VS_LEARNS_LOOKED_UP(cuTexRefSetAddress2D_v2, BindTexture);
+  VS_LEARNS_LOOKED_UP(cuTexRefSetAddress2D_v3, BindTexture);
   VS_LEARNS(cuTensorMapEncodeTiled, EncodeTensorMap);
   VS_LEARNS(cuTensorMapEncodeIm2col, EncodeTensorMap);
   VS_LEARNS(cuTensorMapEncodeIm2colWide, EncodeTensorMap);
   VS_LEARNS(cuTensorMapReplaceAddress, EncodeTensorMap);
+
+  // Nodes with copies and fills: what they name is looked up when they are made.
+  VS_LOOKS_UP(cuGraphAddMemcpyNode);
+  VS_LOOKS_UP(cuGraphMemcpyNodeSetParams);
+  VS_LOOKS_UP(cuGraphAddMemsetNode);
+  VS_LOOKS_UP(cuGraphMemsetNodeSetParams);
+  VS_LOOKS_UP(cuGraphAddBatchMemOpNode);
+  VS_LOOKS_UP(cuGraphAddNode);
+  VS_LOOKS_UP(cuGraphAddNode_v2);
+  VS_LOOKS_UP(cuGraphNodeSetParams);
+
+  // Questions.
+  VS_ASKS(cuPointerGetAttribute);
+  VS_ASKS(cuPointerGetAttributes);
+  VS_ASKS(cuPointerSetAttribute);
+  VS_ASKS(cuMemGetAddressRange_v2);
+  VS_ASKS(cuMemGetHandleForAddressRange);
+  VS_ASKS(cuMemRetainAllocationHandle);
+  VS_ASKS(cuMemGetAccess);
+  VS_ASKS(cuIpcGetMemHandle);
 
   // The ends of modules, and so of the kernels' handles.
   VS_FORGETS(cuModuleUnload, DropLayouts);

@@ -43,16 +43,24 @@ CallClass Decoder::ClassOf(uint32_t call) {
 absl::Span<const uint32_t> Decoder::CallsOf(CallClass call_class) {
   static const std::vector<uint32_t> submits = FindCallsOf(CallClass::kSubmits);
   static const std::vector<uint32_t> defines = FindCallsOf(CallClass::kDefines);
+  static const std::vector<uint32_t> looks_up = FindCallsOf(CallClass::kLooksUp);
   static const std::vector<uint32_t> none = FindCallsOf(CallClass::kNone);
   switch (call_class) {
     case CallClass::kSubmits:
       return submits;
     case CallClass::kDefines:
       return defines;
+    case CallClass::kLooksUp:
+      return looks_up;
     case CallClass::kNone:
       break;
   }
   return none;
+}
+
+bool Decoder::LooksUp(uint32_t call, const void* params) const {
+  if (call >= CallCount() || !CallAt(call).looks_up) return false;
+  return CallAt(call).address == nullptr || state_->arenas.set().Has(CallAt(call).address(params));
 }
 
 bool Decoder::CopiesFromHost(uint32_t call) {

@@ -28,6 +28,7 @@ enum class CallClass : uint8_t {
   kNone,     // Of no interest.
   kSubmits,  // Submits work: Decode when it is entered, and Learn after it where it says so.
   kDefines,  // Makes, changes or ends what submissions name: Learn when it has returned.
+  kLooksUp,  // Asks the driver what lies at an address, and submits nothing.
 };
 
 class Decoder {
@@ -44,6 +45,9 @@ class Decoder {
   static absl::Span<const uint32_t> CallsOf(CallClass call_class);
   // True where the call copies from host memory, which may hold pointers.
   static bool CopiesFromHost(uint32_t call);
+  // True where the call has the driver look up memory of an arena though it submits no work: most
+  // of kLooksUp, and what names memory in graphs and textures.
+  bool LooksUp(uint32_t call, const void* params) const;
   // The stream that the call submits to, as Submission::stream; for callers that need no more.
   // REQUIRES: ClassOf(call) is kSubmits.
   static CUstream StreamOf(uint32_t call, const void* params);

@@ -42,6 +42,7 @@ struct Chunk {
   uint16_t in_flight = 0;          // Released work that has not finished and may touch it.
   uint16_t queued = 0;             // Held work that will touch it.
   uint16_t open = 0;               // Open scopes whose held work may hand it to the driver.
+  uint16_t loose = 0;              // Work, held or running, that must find it mapped, and no more.
   ChunkState state : 3 = ChunkState::kNone;
   uint8_t log2_size : 5 = 0;
   Advice advice : 2 = Advice::kNone;
@@ -50,6 +51,7 @@ struct Chunk {
   bool read_mostly : 1 = false;  // Keep the host copy as a twin when it is fetched.
   bool dying : 1 = false;        // Freed; waits for work in flight.
   bool tracked : 1 = false;      // Allocated since work is recorded: no older work can touch it.
+  bool hidden : 1 = false;       // On the host, and nothing is mapped at `base`.
 
   Bytes size() const { return ChunkBytes(log2_size); }
 

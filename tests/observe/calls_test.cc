@@ -13,7 +13,8 @@ TEST(Calls, ByClass) {
   const auto defines = Decoder::CallsOf(CallClass::kDefines);
   for (const uint32_t call : submits) EXPECT_EQ(Decoder::ClassOf(call), CallClass::kSubmits);
   for (const uint32_t call : defines) EXPECT_EQ(Decoder::ClassOf(call), CallClass::kDefines);
-  EXPECT_EQ(submits.size() + defines.size() + Decoder::CallsOf(CallClass::kNone).size(),
+  EXPECT_EQ(submits.size() + defines.size() + Decoder::CallsOf(CallClass::kLooksUp).size() +
+                Decoder::CallsOf(CallClass::kNone).size(),
             static_cast<size_t>(CUPTI_DRIVER_TRACE_CBID_SIZE));
   EXPECT_THAT(submits, Contains(CALL(cuLaunchKernel_ptsz)));
   EXPECT_THAT(defines, Contains(CALL(cuModuleUnload)));

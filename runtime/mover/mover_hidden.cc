@@ -1,0 +1,121 @@
+// Host chunks without a mapping. To map a chunk of host memory and unmap it again takes ten times
+// as long as the same with device memory (measured: docs/measurements.md), and a chunk that is
+// evicted to be fetched again needs neither: its address shows nothing meanwhile. That is the remap
+// window, made longer, so it is open only where work says what it touches:
+//  - Work that may touch more than it names waits until all is shown, and nothing is hidden before
+//    it has finished, or for a while after.
+//  - Work finds mapped whatever it may touch (Use::loose), not only what it is likely to.
+//  - Copies and fills, which the driver looks up when they are submitted, wait for what they name.
+//  - What nobody asked for is shown when the program has been idle for a while.
+#include <absl/algorithm/container.h>
+
+#include "runtime/mover/mover_move.h"
+#include "runtime/mover/remap.h"
+
+namespace vramspan {
+namespace {
+
+// So that work which may touch anything need not wait for more than some tenths of a second.
+constexpr uint32_t kMostHidden = 512;
+// Longer than a program thinks between two steps of what it does.
+constexpr std::chrono::milliseconds kIdle{100};
+// In one round, so that what waits for something else does not wait for this.
+constexpr std::chrono::milliseconds kShowTime{2};
+constexpr std::chrono::milliseconds kAfterFailure{5};
+constexpr std::chrono::seconds kShowPatience{1};
+
+}  // namespace
+
+bool Mover::MayHide(const Move& move) {
+  const Chunk& c = memory_.chunks()[move.chunk];
+  if (absl::c_any_of(queue_, [](const Work* work) { return work->quiet(); })) return false;
+  return Clock::now() >= no_hiding_before_ && quiet_in_flight_ == 0 && !show_all_ &&
+         !move.by_hand && c.loose == 0 && c.open == 0 && open_unknown_ == 0 && !ServedInPlace(c) &&
+         memory_.hidden() < kMostHidden && !synchronous_.load(std::memory_order_relaxed);
+}
+
+bool Mover::WaitsForHidden(const Work& work) {
+  if (!memory_.any_hidden() || work.kind != Work::Kind::kScope || dead_) return false;
+  if (work.quiet()) {
+    show_all_ = true;
+    return true;
+  }
+  bool waits = false;
+  for (const ChunkIndex index : work.chunks) {
+    if (!memory_.chunks()[index].hidden) continue;
+    waits = true;
+    to_show_.push_back(index);
+  }
+  return waits;
+}
+
+bool Mover::ShowChunks() {
+  const auto now = Clock::now();
+  if (!memory_.any_hidden() || now < no_moves_before_) return false;
+  std::vector<ChunkIndex> wanted;
+  {
+    MutexLock lock(memory_.mu);
+    if (queue_.empty() && open_works_ == 0 && now - last_progress_ > kIdle) show_all_ = true;
+    wanted.swap(to_show_);
+    if (show_all_) {
+      wanted.clear();
+      for (uint32_t i = 1; i < memory_.chunks().end(); ++i) {
+        if (memory_.chunks()[ChunkIndex(i)].hidden) wanted.push_back(ChunkIndex(i));
+      }
+    }
+  }
+  bool any = false;
+  for (const ChunkIndex index : wanted) {
+    any |= Show(index);
+    if (Clock::now() - now > kShowTime) break;
+  }
+  return any;
+}
+
+bool Mover::Show(ChunkIndex index) {
+  DevicePtr va;
+  Bytes size;
+  uint32_t slot;
+  {
+    MutexLock lock(memory_.mu);
+    Chunk& c = memory_.chunks()[index];
+    // What is on its way to the device is there soon.
+    if (!c.hidden || c.state != ChunkState::kHost) return false;
+    va = c.base;
+    size = c.size();
+    slot = c.host_slot;
+    c.Transition(ChunkState::kMoving);
+    moves_under_way_.fetch_add(1, std::memory_order_relaxed);
+  }
+  const auto begin = Clock::now();
+  const Status status =
+      MapAt(*driver_, memory_.options().ordinal, va, size, memory_.host_pool().handle(slot));
+  MutexLock lock(memory_.mu);
+  stats_.vmm_ns += static_cast<uint64_t>((Clock::now() - begin).count());
+  ++stats_.remaps;
+  memory_.chunks()[index].Transition(ChunkState::kHost);
+  moves_under_way_.fetch_sub(1, std::memory_order_relaxed);
+  if (status.ok()) {
+    memory_.SetHidden(index, false);
+  } else {
+    ++stats_.moves_failed;
+    RecordError(status);
+    no_moves_before_ = Clock::now() + kAfterFailure;
+  }
+  done_.NotifyAll();
+  return status.ok();
+}
+
+void Mover::ShowAll() {
+  if (!memory_.any_hidden()) return;
+  MutexLock lock(memory_.mu);
+  const auto now = Clock::now();
+  no_hiding_before_ = now + kNoHiding;
+  while (memory_.any_hidden() && !dead_ && Clock::now() < now + kShowPatience) {
+    show_all_ = true;
+    WakeThread();
+    done_.WaitFor(memory_.mu, std::chrono::milliseconds(5));
+  }
+}
+
+}  // namespace vramspan

@@ -1,0 +1,168 @@
+// Host chunks without a mapping (mover_hidden.cc): they come about where work says what it touches,
+// and are mapped again before anybody could notice.
+#include <chrono>
+#include <thread>
+
+#include "tests/mover/world.h"
+
+namespace vramspan_test {
+namespace {
+
+constexpr size_t kBudget = 4;  // Chunks; every buffer has one.
+constexpr uint32_t kUse = VRAMSPAN_READ | VRAMSPAN_WRITE | VRAMSPAN_KERNELS_ONLY;
+
+class HiddenTest : public MoverTest {
+ protected:
+  HiddenTest() : stream_(world_.NewStream()) {
+    RuntimeOptions options;
+    options.deadline_us = 5'000'000;
+    runtime_ = std::make_unique<TestRuntime>(world_, options);
+    buffers_ = runtime_->Filled(2 * kBudget, kChunk, stream_);
+  }
+  ~HiddenTest() override {
+    runtime_->Synchronize();
+    EXPECT_EQ(Hidden(), 0u) << "after Synchronize everything is there to be looked up";
+    for (const Buffer& b : buffers_) EXPECT_EQ(world_.Wrong(b), "");
+    EXPECT_SPAN(runtime_->Destroy());
+    EXPECT_CU(world_.api().StreamDestroy(stream_));
+  }
+
+  void Add(size_t i) {
+    runtime_->Begin(stream_, {buffers_[i].range(kUse)});
+    EXPECT_CU(world_.LaunchAdd(buffers_[i], 1, stream_));
+    runtime_->End(stream_);
+    buffers_[i].add += 1;
+  }
+  void Wait() { EXPECT_CU(world_.api().StreamSynchronize(stream_)); }
+  bool IsMapped(size_t i) const {
+    CUmemorytype type{};
+    return attribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, buffers_[i].ptr) == CUDA_SUCCESS;
+  }
+  size_t Hidden() const {
+    size_t hidden = 0;
+    for (size_t i = 0; i < buffers_.size(); ++i) hidden += !IsMapped(i);
+    return hidden;
+  }
+  // Rounds over all buffers, of which half fit: the others are evicted to come back.
+  void Cycle() {
+    for (int round = 0; round < 2; ++round) {
+      for (size_t i = 0; i < buffers_.size(); ++i) Add(i);
+    }
+    Wait();
+  }
+  size_t AHidden() const {
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      if (!IsMapped(i)) return i;
+    }
+    ADD_FAILURE() << "nothing is hidden";
+    return 0;
+  }
+
+  const Watchdog watchdog_{"a test of hidden chunks", 60};
+  const CUstream stream_;
+  std::unique_ptr<TestRuntime> runtime_;
+  std::vector<Buffer> buffers_;
+  const decltype(&cuPointerGetAttribute) attribute_ =
+      world_.Symbol<decltype(&cuPointerGetAttribute)>("cuPointerGetAttribute");
+};
+
+TEST_F(HiddenTest, WhatIsEvictedForDeclaredKernelsIsNotMapped) {
+  Cycle();
+  EXPECT_GE(Hidden(), kBudget - 2);
+  const vramspanStatistics before = runtime_->stats();
+  Cycle();
+  const vramspanStatistics after = runtime_->stats();
+  EXPECT_GE(after.fetches, before.fetches + kBudget);
+  EXPECT_EQ(after.moves_failed, 0u);
+}
+
+TEST_F(HiddenTest, ACopyFindsItsMemoryMapped) {
+  Cycle();
+  const size_t i = AHidden();
+  Word word = 0;
+  runtime_->Begin(stream_, {buffers_[i].range(VRAMSPAN_READ | VRAMSPAN_ONCE)});
+  EXPECT_CU(world_.api().MemcpyDtoHAsync(&word, buffers_[i].ptr, sizeof(word), stream_));
+  runtime_->End(stream_);
+  Wait();
+  EXPECT_EQ(word, HashWord(0, buffers_[i].seed) + buffers_[i].add);
+  EXPECT_TRUE(IsMapped(i));
+}
+
+TEST_F(HiddenTest, WorkThatMayTouchAnythingFindsEverythingMapped) {
+  Cycle();
+  const size_t i = AHidden();
+  EXPECT_SPAN(vramspanWorkBegin(runtime_->get(), stream_, nullptr, 0));
+  EXPECT_CU(world_.LaunchAdd(buffers_[i], 1, stream_));
+  EXPECT_SPAN(vramspanWorkEnd(runtime_->get(), stream_));
+  buffers_[i].add += 1;
+  Wait();
+  EXPECT_EQ(Hidden(), 0u);
+  // More of the kind is to be expected, so nothing is hidden for a while.
+  Cycle();
+  EXPECT_EQ(Hidden(), 0u);
+}
+
+TEST_F(HiddenTest, WorkThatIsServedInPlaceFindsItsMemoryMapped) {
+  Cycle();
+  const size_t i = AHidden();
+  runtime_->Begin(stream_, {buffers_[i].range(kUse | VRAMSPAN_ONCE)});
+  EXPECT_CU(world_.LaunchAdd(buffers_[i], 1, stream_));
+  runtime_->End(stream_);
+  buffers_[i].add += 1;
+  Wait();
+  EXPECT_EQ(runtime_->OnDevice(buffers_[i]), 0u);
+  EXPECT_TRUE(IsMapped(i));
+}
+
+TEST_F(HiddenTest, AnIdleProgramHasEverythingMapped) {
+  Cycle();
+  ASSERT_GT(Hidden(), 0u);
+  while (Hidden() != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+TEST_F(HiddenTest, FreedLikeAnyOther) {
+  Cycle();
+  const size_t i = AHidden();
+  runtime_->Free(buffers_[i]);
+  buffers_.erase(buffers_.begin() + static_cast<std::ptrdiff_t>(i));
+  Cycle();
+}
+
+// A hole in the middle of what is unmapped with one call.
+TEST_F(HiddenTest, FreedBesideWhatIsMapped) {
+  Buffer large = runtime_->Alloc(3 * kChunk);
+  runtime_->Fill(large, 9, stream_);
+  runtime_->Synchronize();
+  const auto part = [&](size_t chunk) {
+    return vramspanRange{large.ptr + chunk * kChunk, kChunk, kUse};
+  };
+  for (int round = 0; round < 3; ++round) {
+    for (size_t i = 0; i < buffers_.size(); ++i) Add(i);
+    runtime_->Begin(stream_, {part(0)});
+    runtime_->End(stream_);
+    runtime_->Begin(stream_, {part(2)});
+    runtime_->End(stream_);
+  }
+  Wait();
+  runtime_->Free(large);
+  Cycle();
+  EXPECT_EQ(runtime_->stats().moves_failed, 0u);
+}
+
+// Mapping it again fails for a while: work waits for it, and nothing is lost.
+TEST_F(HiddenTest, ShownWhenTheDriverIsAbleAgain) {
+  Cycle();
+  const size_t i = AHidden();
+  ASSERT_EQ(world_.fail("cuMemMap", 1, 3, CUDA_ERROR_UNKNOWN), 0);
+  Word word = 0;
+  runtime_->Begin(stream_, {buffers_[i].range(VRAMSPAN_READ | VRAMSPAN_ONCE)});
+  EXPECT_CU(world_.api().MemcpyDtoHAsync(&word, buffers_[i].ptr, sizeof(word), stream_));
+  runtime_->End(stream_);
+  Wait();
+  EXPECT_EQ(word, HashWord(0, buffers_[i].seed) + buffers_[i].add);
+  EXPECT_GE(runtime_->stats().moves_failed, 3u);
+  EXPECT_NE(vramspanSynchronize(runtime_->get()), CUDA_SUCCESS) << "the failure is told once";
+}
+
+}  // namespace
+}  // namespace vramspan_test
