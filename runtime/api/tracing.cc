@@ -73,8 +73,16 @@ void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token
     if (Tracer* const tracer = TracerOf(context); tracer != nullptr) {
       tracer->StreamGoes(*static_cast<const CUstream*>(params));  // The one parameter there is.
     }
-  } else if (call_class == CallClass::kDefines) {
-    TheState().decoder.load(std::memory_order_acquire)->Before(call, params);
+    return;
+  }
+  Decoder& decoder = *TheState().decoder.load(std::memory_order_acquire);
+  if (decoder.LooksUp(call, params)) {
+    for (const Entry& e : TheState().entries) {
+      if (Tracer* const t = e.tracer.load(std::memory_order_acquire)) t->ShowAll();
+    }
+  }
+  if (call_class == CallClass::kDefines) {
+    decoder.Before(call, params);
   }
 }
 
@@ -189,7 +197,7 @@ Status Tracing::Start(const std::shared_ptr<const Driver>& driver, LaunchSource 
   if (state.driver == nullptr) {
     state.driver = driver;
     state.decoder.store(new Decoder(driver), std::memory_order_release);
-    for (const CallClass c : {CallClass::kSubmits, CallClass::kDefines}) {
+    for (const CallClass c : {CallClass::kSubmits, CallClass::kDefines, CallClass::kLooksUp}) {
       for (const uint32_t call : Decoder::CallsOf(c)) state.calls.push_back(call);
     }
     state.calls.push_back(CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy);
