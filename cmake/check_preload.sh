@@ -17,7 +17,7 @@ complain() {
   bad=1
 }
 
-rows=$(sed -nE 's/^VS_(HOOK|WATCH)\([A-Za-z0-9_]+, [0-9]+, ([A-Za-z0-9_]+).*/\2/p' "$folder"/hooks*.inc | sort)
+rows=$(sed -nE 's/^VS_(HOOK|RESCUE|WATCH)\([A-Za-z0-9_]+, [0-9]+, ([A-Za-z0-9_]+).*/\2/p' "$folder"/hooks*.inc | sort)
 exported=$(nm -D --defined-only "$library" | awk '$2 != "A" { print $3 }' | sort)
 case $(uname -m) in
   x86_64) versions='GLIBC_2.2.5 GLIBC_2.34' ;;

@@ -25,7 +25,7 @@ double Rate(uint64_t bytes, uint64_t ns) {
 
 }  // namespace
 
-std::string StatisticsText(const vramspanStatistics& s) {
+std::string StatisticsText(const vramspanStatistics& s, absl::Span<const PassedMemory> passed) {
   std::string text = absl::StrCat("vramspan: process ", getpid(), "\n");
   const auto line = [&](std::string_view what, std::string_view value) {
     absl::StrAppendFormat(&text, "  %-26s %s\n", what, value);
@@ -58,13 +58,74 @@ std::string StatisticsText(const vramspanStatistics& s) {
                     Milliseconds(s.stall_copy_ns), ", remaps ", Milliseconds(s.stall_vmm_ns)));
   if (s.deadlines != 0) line("let go by the deadline", absl::StrCat(s.deadlines));
   if (s.moves_failed != 0) line("moves failed", absl::StrCat(s.moves_failed));
+  for (const PassedMemory& p : passed) {
+    if (p.allocations == 0) continue;
+    line(absl::StrCat("passed by: ", p.what),
+         absl::StrCat(p.allocations, " allocations, ", Size(p.bytes), " in all"));
+  }
   return text;
 }
 
-Status WriteStatistics(const vramspanStatistics& s) {
+std::string StatisticsJson(const vramspanStatistics& s, absl::Span<const PassedMemory> passed) {
+  std::string text =
+      absl::StrCat(R"({"schema":"vramspan.stats","schema_version":1,"process":)", getpid());
+#define VS_FIELD(name) absl::StrAppend(&text, ",\"" #name "\":", s.name)
+  VS_FIELD(device_budget);
+  VS_FIELD(device_used);
+  VS_FIELD(device_cached);
+  VS_FIELD(host_budget);
+  VS_FIELD(host_used);
+  VS_FIELD(host_cached);
+  VS_FIELD(allocations);
+  VS_FIELD(allocated_bytes);
+  VS_FIELD(peak_allocated_bytes);
+  VS_FIELD(chunks);
+  VS_FIELD(works);
+  VS_FIELD(works_held);
+  VS_FIELD(works_in_place);
+  VS_FIELD(deadlines);
+  VS_FIELD(bytes_in);
+  VS_FIELD(bytes_out);
+  VS_FIELD(bytes_out_clean);
+  VS_FIELD(fetches);
+  VS_FIELD(evictions);
+  VS_FIELD(remaps);
+  VS_FIELD(moves_failed);
+  VS_FIELD(hold_ns);
+  VS_FIELD(copy_in_ns);
+  VS_FIELD(copy_out_ns);
+  VS_FIELD(vmm_ns);
+  VS_FIELD(unsettled_streams);
+  VS_FIELD(launches);
+  VS_FIELD(copies);
+  VS_FIELD(launches_unknown);
+  VS_FIELD(touches);
+  VS_FIELD(bytes_scanned);
+  VS_FIELD(bytes_in_place);
+  VS_FIELD(trials);
+  VS_FIELD(returned);
+  VS_FIELD(forecast_hits);
+  VS_FIELD(forecast_misses);
+  VS_FIELD(stall_drain_ns);
+  VS_FIELD(stall_copy_ns);
+  VS_FIELD(stall_vmm_ns);
+#undef VS_FIELD
+  absl::StrAppend(&text, ",\"passed\":[");
+  const char* comma = "";
+  for (const PassedMemory& p : passed) {
+    absl::StrAppend(&text, comma, R"({"what":")", p.what, R"(","allocations":)", p.allocations,
+                    R"(,"bytes":)", p.bytes, "}");
+    comma = ",";
+  }
+  absl::StrAppend(&text, "]}\n");
+  return text;
+}
+
+Status WriteStatistics(const vramspanStatistics& s, absl::Span<const PassedMemory> passed) {
   const char* where = std::getenv("VRAMSPAN_STATS");
   if (where == nullptr || *where == '\0') return absl::OkStatus();
-  const std::string text = StatisticsText(s);
+  const bool json = std::string_view(where).ends_with(".json");
+  const std::string text = json ? StatisticsJson(s, passed) : StatisticsText(s, passed);
   if (std::strcmp(where, "-") == 0) {
     std::fputs(text.c_str(), stderr);
     return absl::OkStatus();

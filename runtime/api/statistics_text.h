@@ -3,6 +3,8 @@
 #ifndef VRAMSPAN_RUNTIME_API_STATISTICS_TEXT_H_
 #define VRAMSPAN_RUNTIME_API_STATISTICS_TEXT_H_
 
+#include <absl/types/span.h>
+
 #include <string>
 
 #include "include/vramspan/vramspan.h"
@@ -10,11 +12,20 @@
 
 namespace vramspan {
 
-std::string StatisticsText(const vramspanStatistics& s);
+// Memory of a kind that is not a runtime's and was only counted.
+struct PassedMemory {
+  const char* what;
+  uint64_t allocations, bytes;
+};
 
-// Writes the text to what VRAMSPAN_STATS names: "-" is stderr, else a file, which is appended to.
-// Does nothing where it names nothing. An error names the file.
-Status WriteStatistics(const vramspanStatistics& s);
+std::string StatisticsText(const vramspanStatistics& s, absl::Span<const PassedMemory> passed = {});
+// The same as one line of JSON: {"schema":"vramspan.stats","schema_version":1,"process":...}, every
+// field of the struct under its name, and "passed".
+std::string StatisticsJson(const vramspanStatistics& s, absl::Span<const PassedMemory> passed = {});
+
+// Writes the text to what VRAMSPAN_STATS names: "-" is stderr, else a file, which is appended to;
+// JSON where its name ends in .json. Does nothing where it names nothing. An error names the file.
+Status WriteStatistics(const vramspanStatistics& s, absl::Span<const PassedMemory> passed = {});
 
 }  // namespace vramspan
 

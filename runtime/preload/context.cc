@@ -10,7 +10,6 @@
 namespace vramspan::preload {
 namespace {
 
-constexpr size_t kMostDevices = 64;
 constinit std::array<std::atomic<int>, kMostDevices> retains{};
 
 std::atomic<int>* RetainsOf(CUdevice device) {

@@ -4,6 +4,7 @@
 
 #include "runtime/preload/allocation.h"
 #include "runtime/preload/context.h"
+#include "runtime/preload/foreign.h"
 #include "runtime/preload/launch.h"
 #include "runtime/preload/process.h"
 #include "runtime/preload/resolver.h"

@@ -38,8 +38,9 @@ void* NextLoaderFunction(const char* name, const char* beside) {
 // The driver of this process, once it is loaded. Made as a whole and published at once.
 struct LoadedDriver {
   void* library = nullptr;
-  std::vector<void*> real;                           // By hook.
-  std::vector<std::pair<void*, size_t>> by_address;  // Sorted.
+  // By hook: as dlsym answers them, be it with another preload's hook, and the driver's own.
+  std::vector<void*> real, own;
+  std::vector<std::pair<void*, size_t>> by_address;  // Sorted, of both.
 };
 constinit std::atomic<const LoadedDriver*> loaded_driver{nullptr};
 
@@ -80,9 +81,12 @@ const LoadedDriver* FindDriver() {
   made->library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (made->library == nullptr) return nullptr;
   for (size_t id = 0; id < HookCount(); ++id) {
-    void* function = NextDlsym()(made->library, Hook(id).symbol);
-    made->real.push_back(function);
-    if (function != nullptr) made->by_address.emplace_back(function, id);
+    void* const real = NextDlsym()(made->library, Hook(id).symbol);
+    void* const own = LoaderSymbol(made->library, Hook(id).symbol);
+    made->real.push_back(real);
+    made->own.push_back(own);
+    if (own != nullptr) made->by_address.emplace_back(own, id);
+    if (real != nullptr && real != own) made->by_address.emplace_back(real, id);
   }
   std::sort(made->by_address.begin(), made->by_address.end());
   for (size_t id = 0; id < HookCount(); ++id) {
@@ -141,7 +145,8 @@ Answer AnswerFor(void* handle, const char* name, Lookup lookup) {
   if (function == nullptr) return kPass;
   if (IsOwnCode(function)) return bound();
   const LoadedDriver* driver = FindDriver();
-  const bool ours = driver != nullptr && driver->real[id] == function;
+  const bool ours =
+      driver != nullptr && (driver->real[id] == function || driver->own[id] == function);
   dlerror();  // What the search for the driver may have left.
   return ours ? Answer{Hook(id).asked(), 1} : Answer{function, 1};
 }

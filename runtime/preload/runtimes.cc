@@ -11,18 +11,15 @@
 #include <string>
 
 #include "runtime/api/statistics_text.h"
-#include "runtime/api/tracing.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/preload/foreign.h"
 #include "runtime/preload/launch.h"
 #include "runtime/preload/process.h"
 #include "runtime/preload/resolver.h"
 
 namespace vramspan::preload {
 namespace {
-
-// As many as can be traced.
-constexpr size_t kMost = Tracing::kMost;
 
 // Read without the lock: the context and the range say whose it is, the runtime is set first.
 struct Entry {
@@ -35,7 +32,7 @@ struct Entry {
 // By device. Never taken apart: calls may come until the process is gone.
 struct State {
   Mutex mu;
-  std::array<Entry, kMost> entries;
+  std::array<Entry, kMostDevices> entries;
   std::atomic<size_t> count{0};  // Entries from here on were never used.
   std::atomic<bool> exiting{false};
   pid_t process = 0;
@@ -54,7 +51,7 @@ void AtExit() {
   for (Entry& e : state.entries) {
     Runtime* const runtime = e.runtime.load(std::memory_order_acquire);
     if (runtime == nullptr) continue;
-    const Status written = WriteStatistics(runtime->Statistics());
+    const Status written = WriteStatistics(runtime->Statistics(), CountedMemory());
     if (!written.ok()) Log(LogLevel::kWarning, written.message());
   }
   // The driver goes next, and what the mover meets then is of no interest.
@@ -83,7 +80,7 @@ Runtime* Make(CUcontext context) {
   const auto get_device = DriverFunction<decltype(&::cuCtxGetDevice)>("cuCtxGetDevice");
   CUdevice device = 0;
   if (get_device == nullptr || get_device(&device) != CUDA_SUCCESS) return nullptr;
-  if (device < 0 || static_cast<size_t>(device) >= kMost) return nullptr;
+  if (device < 0 || static_cast<size_t>(device) >= kMostDevices) return nullptr;
   Entry& e = state.entries[static_cast<size_t>(device)];
   if (e.taken.load(std::memory_order_relaxed)) {
     const bool same = e.context.load(std::memory_order_relaxed) == context;
@@ -157,7 +154,7 @@ Runtime* RuntimeOf(CUdeviceptr p) {
 }
 
 Runtime* RuntimeOfDevice(CUdevice device) {
-  if (!Ready() || device < 0 || static_cast<size_t>(device) >= kMost) return nullptr;
+  if (!Ready() || device < 0 || static_cast<size_t>(device) >= kMostDevices) return nullptr;
   return TheState().entries[static_cast<size_t>(device)].runtime.load(std::memory_order_acquire);
 }
 

@@ -8,9 +8,13 @@
 #define VRAMSPAN_RUNTIME_PRELOAD_RUNTIMES_H_
 
 #include "runtime/api/runtime.h"
+#include "runtime/api/tracing.h"
 #include "runtime/preload/cuda_api.h"
 
 namespace vramspan::preload {
+
+// Devices beyond these stay the driver's: no more than these can be traced.
+inline constexpr size_t kMostDevices = Tracing::kMost;
 
 // The runtime for allocations in the current context; made where there is none. Null where memory
 // comes from the driver.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -46,6 +47,34 @@ TEST(StatisticsTextTest, SaysWhatMovedAndWhatWasWaitedFor) {
   // What never happened is not worth a line.
   EXPECT_THAT(text, Not(HasSubstr("deadline")));
   EXPECT_THAT(text, Not(HasSubstr("foreseen")));
+}
+
+TEST(StatisticsTextTest, MemoryThatPassedByHasItsLines) {
+  const PassedMemory passed[] = {{"arrays", 3, 6 << 20}, {"managed", 0, 0}};
+  const std::string text = StatisticsText(Some(), passed);
+  EXPECT_THAT(text, HasSubstr("passed by: arrays          3 allocations, 6.0 MiB in all"));
+  EXPECT_THAT(text, Not(HasSubstr("managed")));
+}
+
+TEST(StatisticsTextTest, JsonIsOneLineWithEveryField) {
+  const PassedMemory passed[] = {{"arrays", 3, 6 << 20}, {"managed", 0, 0}};
+  const std::string text = StatisticsJson(Some(), passed);
+  EXPECT_EQ(text.find('\n'), text.size() - 1);
+  EXPECT_THAT(text, testing::StartsWith(R"({"schema":"vramspan.stats","schema_version":1,)"));
+  EXPECT_THAT(text, HasSubstr(R"("works":12,"works_held":7,)"));
+  EXPECT_THAT(text, HasSubstr(R"("stall_vmm_ns":2500000,)"));
+  EXPECT_THAT(text, HasSubstr(R"({"what":"arrays","allocations":3,"bytes":6291456})"));
+  // The struct is its size and fields of eight bytes.
+  const auto names = static_cast<size_t>(std::count(text.begin(), text.end(), ':'));
+  constexpr size_t kOthers = 4 + 2 * 3;  // schema, version, process, passed; what passed.
+  EXPECT_EQ(names - kOthers, sizeof(vramspanStatistics) / sizeof(uint64_t) - 1);
+
+  const std::string path = testing::TempDir() + "/vramspan_stats.json";
+  std::remove(path.c_str());
+  ASSERT_EQ(setenv("VRAMSPAN_STATS", path.c_str(), 1), 0);
+  EXPECT_TRUE(WriteStatistics(Some(), passed).ok());
+  EXPECT_EQ(FileText(path), text);
+  ASSERT_EQ(unsetenv("VRAMSPAN_STATS"), 0);
 }
 
 TEST(StatisticsTextTest, GoesWhereTheVariableSays) {

@@ -5,50 +5,245 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <functional>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "tests/kernels/test_kernels.h"
-#include "tests/preload/program_api.h"
 #include "tests/preload/program_scenarios.h"
 
 namespace {
 
-using vramspan_test::HashWord;
-
-void Start(Program* p) {
-  CHECK_OK(p->api.Init(0));
-  CHECK_OK(p->api.DeviceGet(&p->device, 0));
-  CHECK_OK(p->api.PrimaryRetain(&p->context, p->device));
-  CHECK_OK(p->api.CtxSetCurrent(p->context));
-  p->LoadKernels();
-}
+constexpr size_t kBytes = size_t{4} << 20;
 
 // Twice the device's memory, filled, worked on in rounds, and checked word by word.
 void Doubled(Program* p) {
+  p->Start();
+  p->WorkBeyondMemory(kBytes);
+}
+
+void BeforeInit(Program* p) {
+  CUdeviceptr memory = 7;
+  size_t pitch = 7;
+  CUcontext context = nullptr;
+  CHECK(p->api.MemAlloc(&memory, 64) == CUDA_ERROR_NOT_INITIALIZED);
+  CHECK(p->api.MemAllocPitch(&memory, &pitch, 64, 64, 4) == CUDA_ERROR_NOT_INITIALIZED);
+  CHECK(p->api.MemFree(memory) == CUDA_ERROR_NOT_INITIALIZED);
+  CHECK(p->api.PrimaryRetain(&context, 0) == CUDA_ERROR_NOT_INITIALIZED);
+  CHECK(p->api.MemcpyHtoD(memory, &pitch, sizeof(pitch)) == CUDA_ERROR_NOT_INITIALIZED);
+  CHECK(p->api.Init(1) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(p->api.MemAlloc(&memory, 64) == CUDA_ERROR_NOT_INITIALIZED);
+  CHECK(memory == 7 && pitch == 7);
+  Doubled(p);
+}
+
+int StatusOf(pid_t child) {
+  int status = 0;
+  CHECK(child > 0 && waitpid(child, &status, 0) == child);
+  return status;
+}
+
+// The child is the one that uses CUDA; then the parent does.
+void ForkBefore(Program* p) {
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    Doubled(p);
+    std::exit(0);
+  }
+  CHECK(StatusOf(child) == 0);
+  Doubled(p);
+}
+
+// CUDA does not survive this, but the child may end in peace and the parent goes on.
+void ForkAfter(Program* p, bool call_handlers) {
+  p->Start();
+  CUdeviceptr memory = 0;
+  CHECK_OK(p->api.MemAlloc(&memory, kBytes));
+  const pid_t child = fork();
+  if (child == 0) {
+    if (call_handlers) std::exit(0);
+    _exit(0);
+  }
+  CHECK(StatusOf(child) == 0);
+  CHECK_OK(p->api.MemFree(memory));
+  p->WorkBeyondMemory(kBytes);
+}
+
+void Exec(Program*) {
+  if (std::getenv("PROGRAM_AGAIN") != nullptr) Fail("executed once too often");
+  setenv("PROGRAM_AGAIN", "1", 1);
+  execl("/proc/self/exe", "program", "proc2", "doubled", nullptr);
+  Fail("cannot execute itself");
+}
+
+// Contexts come and go, and what was allocated in them goes too.
+void Contexts(Program* p) {
+  CHECK_OK(p->api.Init(0));
+  CHECK_OK(p->api.DeviceGet(&p->device, 0));
+  for (int round = 0; round < 3; ++round) {
+    CHECK_OK(p->api.CtxCreate(&p->context, nullptr, 0, p->device));
+    p->LoadKernels();
+    CUdeviceptr left = 0;
+    CHECK_OK(p->api.MemAlloc(&left, kBytes));
+    p->WorkBeyondMemory(kBytes);
+    CHECK_OK(p->api.CtxDestroy(p->context));
+  }
+  for (int round = 0; round < 2; ++round) {
+    CHECK_OK(p->api.PrimaryRetain(&p->context, p->device));
+    CHECK_OK(p->api.CtxSetCurrent(p->context));
+    p->LoadKernels();
+    CUdeviceptr left = 0;
+    CHECK_OK(p->api.MemAlloc(&left, kBytes));
+    p->WorkBeyondMemory(kBytes);
+    if (round == 0) CHECK_OK(p->api.PrimaryReset(p->device));
+    CHECK_OK(p->api.PrimaryRelease(p->device));
+  }
+}
+
+// Memory of the second context of a device is the driver's, and both are right.
+void TwoContexts(Program* p) {
+  p->Start();
+  CUdeviceptr first = 0, second = 0;
+  CHECK_OK(p->api.MemAlloc(&first, kBytes));
+  CUcontext other = nullptr;
+  CHECK_OK(p->api.CtxCreate(&other, nullptr, 0, p->device));
+  CHECK_OK(p->api.MemAlloc(&second, kBytes));
+  unsigned long long value = 42, back = 0;
+  CHECK_OK(p->api.MemcpyHtoD(second, &value, sizeof(value)));
+  CHECK_OK(p->api.MemcpyDtoH(&back, second, sizeof(back)));
+  CHECK(back == 42);
+  CHECK_OK(p->api.MemFree(second));
+  CHECK_OK(p->api.CtxDestroy(other));
+  CHECK_OK(p->api.CtxSetCurrent(p->context));
+  CHECK_OK(p->api.MemFree(first));
+  p->WorkBeyondMemory(kBytes);
+}
+
+void Threads(Program* p) {
+  p->Start();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([p] {
+      Program mine = *p;
+      CHECK_OK(mine.api.CtxSetCurrent(mine.context));
+      CHECK_OK(mine.api.StreamCreate(&mine.stream, CU_STREAM_NON_BLOCKING));
+      mine.WorkBeyondMemory(kBytes / 2);
+      CHECK_OK(mine.api.StreamDestroy(mine.stream));
+    });
+  }
+  for (std::thread& t : threads) t.join();
+}
+
+// cuMemFree waits for work that does not even touch what is freed.
+void FreeWaits(Program* p) {
+  p->Start();
+  constexpr size_t kWords = kBytes / sizeof(unsigned long long);
+  CUdeviceptr memory = 0, other = 0;
+  CHECK_OK(p->api.MemAlloc(&memory, kBytes));
+  CHECK_OK(p->api.MemAlloc(&other, kBytes));
+  void* host = nullptr;
+  CHECK_OK(p->api.MemHostAlloc(&host, kBytes, 0));
+  const auto* words = static_cast<const volatile unsigned long long*>(host);
+  for (unsigned long long round = 1; round <= 20; ++round) {
+    p->Launch(p->fill_hash, memory, kWords, round);
+    for (int i = 0; i < 20; ++i) p->Launch(p->add_constant, memory, kWords, 1);
+    CHECK_OK(p->api.MemcpyDtoHAsync(host, memory, kBytes, p->stream));
+    CHECK_OK(p->api.MemFree(other));
+    CHECK(words[kWords - 1] == Program::Word(kWords - 1, round) + 20);
+    CHECK_OK(p->api.MemAlloc(&other, kBytes));
+  }
+  CHECK_OK(p->api.MemFreeHost(host));
+}
+
+// Memory that is the program's own affair is asked for when the device is full of ours.
+void Rescue(Program* p) {
+  p->Start();
   size_t free = 0, total = 0;
   CHECK_OK(p->api.MemGetInfo(&free, &total));
-  constexpr size_t kBytes = size_t{8} << 20;
-  const size_t count = 2 * total / kBytes;
-  std::vector<CUdeviceptr> buffers(count);
+  std::vector<CUdeviceptr> buffers(2 * total / kBytes);
   for (CUdeviceptr& b : buffers) CHECK_OK(p->api.MemAlloc(&b, kBytes));
-  p->Work(buffers, kBytes, 3);
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, p->device};
+  const size_t large = total / 4 / kBytes * kBytes;
+  CUmemGenericAllocationHandle handle = 0;
+  CHECK_OK(p->api.MemCreate(&handle, large, &properties, 0));
+  CUcontext other = nullptr;  // Takes device memory as well.
+  CHECK_OK(p->api.CtxCreate(&other, nullptr, 0, p->device));
+  CHECK_OK(p->api.CtxSetCurrent(p->context));
+  p->Work(buffers, kBytes, 2);
+  // What cannot be had is refused all the same, and nothing is written.
+  CUmemGenericAllocationHandle none = 7;
+  CHECK(p->api.MemCreate(&none, 4 * total, &properties, 0) == CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK(none == 7);
+  p->Work(buffers, kBytes, 1);
+  CHECK_OK(p->api.MemRelease(handle));
   for (const CUdeviceptr b : buffers) CHECK_OK(p->api.MemFree(b));
 }
+
+// No driver in the process: its functions are not there.
+void Absent(Program*) {
+  for (const char* name : {"cuInit", "cuMemAlloc_v2", "cuGetProcAddress_v2"}) {
+    CHECK(!HasGlobal(name));
+  }
+}
+
+// Allocates and frees what others in the process allocated, who came to the driver otherwise.
+void TwoUsers(Program* p) {
+  p->Start();
+  Program other{OpenApi("proc1_pt")};
+  other.device = p->device;
+  other.context = p->context;
+  other.LoadKernels();
+  std::vector<CUdeviceptr> mine(8), others(8);
+  for (CUdeviceptr& b : mine) CHECK_OK(p->api.MemAlloc(&b, kBytes));
+  for (CUdeviceptr& b : others) CHECK_OK(other.api.MemAlloc(&b, kBytes));
+  other.Work(mine, kBytes, 1);
+  p->Work(others, kBytes, 1);
+  for (const CUdeviceptr b : mine) CHECK_OK(other.api.MemFree(b));
+  for (const CUdeviceptr b : others) CHECK_OK(p->api.MemFree(b));
+  p->WorkBeyondMemory(kBytes);
+}
+
+void WithinMemory(Program* p) {
+  p->Start();
+  std::vector<CUdeviceptr> buffers(4);
+  for (CUdeviceptr& b : buffers) CHECK_OK(p->api.MemAlloc(&b, kBytes));
+  p->Work(buffers, kBytes, 1);
+}
+
+const std::map<std::string, std::function<void(Program*)>> kScenarios = {
+    {"answers", &Answers},
+    {"before_init", &BeforeInit},
+    {"contexts", &Contexts},
+    {"doubled", &Doubled},
+    {"exec", &Exec},
+    {"fork_after", [](Program* p) { ForkAfter(p, false); }},
+    {"fork_after_exit", [](Program* p) { ForkAfter(p, true); }},
+    {"fork_before", &ForkBefore},
+    {"free_waits", &FreeWaits},
+    {"rescue", &Rescue},
+    {"table", &CheckTable},
+    {"threads", &Threads},
+    {"two_contexts", &TwoContexts},
+    {"two_users", &TwoUsers},
+    {"within", &WithinMemory},
+};
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 3) Fail("usage: program ROUTE SCENARIO");
-  const std::string scenario = argv[2];
-  Program p{OpenApi(argv[1])};
-  if (scenario == "doubled") {
-    Start(&p);
-    Doubled(&p);
+  const std::string name = argv[2];
+  if (name == "absent") {
+    Absent(nullptr);
   } else {
-    Fail("no scenario " + scenario);
+    const auto scenario = kScenarios.find(name);
+    if (scenario == kScenarios.end()) Fail("no scenario " + name);
+    Program p{OpenApi(argv[1])};
+    scenario->second(&p);
   }
   std::puts("ok");
   return 0;

@@ -1,5 +1,7 @@
 #include "tests/preload/program_scenarios.h"
 
+#include <dlfcn.h>
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -8,6 +10,34 @@
 void Fail(const std::string& what) {
   std::fprintf(stderr, "program: %s\n", what.c_str());
   std::exit(1);
+}
+
+bool HasGlobal(const char* name) {
+  dlerror();
+  const bool found = dlsym(RTLD_DEFAULT, name) != nullptr;
+  CHECK(found == (dlerror() == nullptr));
+  return found;
+}
+
+unsigned long long Program::Word(size_t index, unsigned long long seed) {
+  return vramspan_test::HashWord(index, seed);
+}
+
+void Program::Start() {
+  CHECK_OK(api.Init(0));
+  CHECK_OK(api.DeviceGet(&device, 0));
+  CHECK_OK(api.PrimaryRetain(&context, device));
+  CHECK_OK(api.CtxSetCurrent(context));
+  LoadKernels();
+}
+
+void Program::WorkBeyondMemory(size_t bytes) {
+  size_t free = 0, total = 0;
+  CHECK_OK(api.MemGetInfo(&free, &total));
+  std::vector<CUdeviceptr> buffers(2 * total / bytes);
+  for (CUdeviceptr& b : buffers) CHECK_OK(api.MemAlloc(&b, bytes));
+  Work(buffers, bytes, 2);
+  for (const CUdeviceptr b : buffers) CHECK_OK(api.MemFree(b));
 }
 
 void Program::LoadKernels() {
@@ -33,8 +63,7 @@ void Program::Work(const std::vector<CUdeviceptr>& buffers, size_t bytes, int ro
   for (size_t i = 0; i < buffers.size(); ++i) {
     CHECK_OK(api.MemcpyDtoH(back.data(), buffers[i], bytes));
     for (size_t w = 0; w < words; ++w) {
-      const unsigned long long wanted =
-          vramspan_test::HashWord(w, i) + static_cast<unsigned long long>(rounds);
+      const unsigned long long wanted = Word(w, i) + static_cast<unsigned long long>(rounds);
       if (back[w] != wanted) {
         Fail("word " + std::to_string(w) + " of buffer " + std::to_string(i) + " is wrong");
       }

@@ -32,11 +32,27 @@ struct Program {
   CUfunction fill_hash = nullptr, add_constant = nullptr;
   CUstream stream = nullptr;
 
+  // cuInit, and the primary context of device 0 made current.
+  void Start();
   // REQUIRES: the context is current.
   void LoadKernels();
   void Launch(CUfunction kernel, CUdeviceptr words, size_t count, unsigned long long value);
   // Fills the buffers with words of their own, adds to them in rounds, and checks every word.
   void Work(const std::vector<CUdeviceptr>& buffers, size_t bytes, int rounds);
+  // The same with buffers of twice the device's memory.
+  void WorkBeyondMemory(size_t bytes);
+  // What fill_hash writes.
+  static unsigned long long Word(size_t index, unsigned long long seed);
 };
+
+// Whether dlsym finds the name in the global scope; a null comes with an error for dlerror.
+bool HasGlobal(const char* name);
+
+// Prints what every hooked call of memory answers to arguments of all kinds, out-parameters
+// included (program_answers.cc).
+void Answers(Program* p);
+// Looks up everything that the simulated driver has and everything that is to be hooked
+// (program_table.cc).
+void CheckTable(Program* p);
 
 #endif  // VRAMSPAN_TESTS_PRELOAD_PROGRAM_SCENARIOS_H_

@@ -1,0 +1,186 @@
+#include "runtime/preload/foreign.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <thread>
+
+#include "runtime/base/log.h"
+#include "runtime/base/own_calls.h"
+#include "runtime/preload/launch.h"
+#include "runtime/preload/resolver.h"
+#include "runtime/preload/runtimes.h"
+
+namespace vramspan::preload {
+namespace {
+
+struct Counter {
+  std::atomic<uint64_t> calls{0}, bytes{0};
+};
+constinit std::array<Counter, static_cast<size_t>(Foreign::kCount)> counters{};
+
+// What is given up at least where nobody says how much is needed: a workspace of a library, say.
+constexpr Bytes kLeastStep = MiB(64);
+constexpr int kMostSteps = 16;
+// Chunks that running work holds cannot be taken from under it; then the driver's answer stands.
+constexpr std::chrono::seconds kPatience{2};
+
+Bytes Held(Runtime* runtime) {
+  const DevicePool& pool = runtime->memory().device_pool();
+  return pool.used() + pool.cached();
+}
+
+// Lowers the runtime's budget and waits until its memory fits it.
+Status Shrink(Runtime* runtime, Bytes by) {
+  const DevicePool& pool = runtime->memory().device_pool();
+  const Bytes used = std::min(pool.used(), pool.budget());
+  const Bytes budget = std::max(used > by ? used - by : Bytes(0), kGranularity);
+  VS_RETURN_IF_ERROR(runtime->SetDeviceBudget(budget));
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (pool.used() > budget && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return absl::OkStatus();
+}
+
+bool GiveBackOf(Runtime* runtime, Bytes bytes, int step) {
+  const Bytes before = Held(runtime);
+  DevicePool& pool = runtime->memory().device_pool();
+  pool.Trim(Bytes(0));
+  if (step == 0 && Held(runtime) < before) return true;
+  const Bytes by = std::max({RoundUp(bytes, kGranularity), kLeastStep, Bytes(before.value / 32)});
+  const Status status = Shrink(runtime, by);
+  if (!status.ok()) {
+    Log(LogLevel::kInfo, status.message());
+    return false;
+  }
+  pool.Trim(Bytes(0));
+  const Bytes after = Held(runtime);
+  if (after < before) {
+    Log(LogLevel::kInfo, absl::StrCat("gave ", (before - after).value >> 20,
+                                      " MiB of device memory back for the driver's own use"));
+  }
+  return after < before;
+}
+
+CUresult Counted(CUresult result, Foreign kind, size_t bytes) {
+  if (result == CUDA_SUCCESS) Count(kind, bytes);
+  return result;
+}
+
+size_t ElementBytes(CUarray_format format) {
+  switch (format) {
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+    case CU_AD_FORMAT_SIGNED_INT8:
+      return 1;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+    case CU_AD_FORMAT_SIGNED_INT16:
+    case CU_AD_FORMAT_HALF:
+      return 2;
+    default:
+      return 4;  // Of others, compressed ones for instance, a guess.
+  }
+}
+
+template <typename Descriptor>
+size_t ArrayBytes(const Descriptor* d) {
+  if (d == nullptr) return 0;
+  size_t cells = d->Width * std::max<size_t>(d->Height, 1);
+  if constexpr (requires { d->Depth; }) cells *= std::max<size_t>(d->Depth, 1);
+  return cells * std::max(d->NumChannels, 1u) * ElementBytes(d->Format);
+}
+
+}  // namespace
+
+void Count(Foreign kind, size_t bytes) {
+  Counter& c = counters[static_cast<size_t>(kind)];
+  c.calls.fetch_add(1, std::memory_order_relaxed);
+  c.bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+std::vector<PassedMemory> CountedMemory() {
+  constexpr std::array kNames = {"managed", "pinned host", "arrays", "its own VMM"};
+  static_assert(kNames.size() == counters.size());
+  std::vector<PassedMemory> counted;
+  for (size_t i = 0; i < counters.size(); ++i) {
+    counted.push_back({kNames[i], counters[i].calls.load(std::memory_order_relaxed),
+                       counters[i].bytes.load(std::memory_order_relaxed)});
+  }
+  return counted;
+}
+
+bool GiveBack(size_t bytes, int step) {
+  if (step >= kMostSteps) return false;
+  const OwnCalls own;
+  try {
+    CUdevice device = -1;
+    if (CurrentContext() != nullptr) {
+      const auto get = DriverFunction<decltype(&::cuCtxGetDevice)>("cuCtxGetDevice");
+      if (get == nullptr || get(&device) != CUDA_SUCCESS) return false;
+    }
+    bool any = false;
+    for (CUdevice d = 0; static_cast<size_t>(d) < kMostDevices; ++d) {
+      if (device >= 0 && d != device) continue;
+      Runtime* const runtime = RuntimeOfDevice(d);
+      if (runtime != nullptr) any |= GiveBackOf(runtime, Bytes(bytes), step);
+    }
+    return any;
+  } catch (const std::exception& e) {
+    Log(LogLevel::kError, e.what());
+    return false;
+  }
+}
+
+CUresult MemCreate(decltype(&::cuMemCreate) real, CUmemGenericAllocationHandle* handle, size_t size,
+                   const CUmemAllocationProp* properties, unsigned long long flags) {
+  const auto call = [&] { return real(handle, size, properties, flags); };
+  if (properties == nullptr || properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+    return call();
+  }
+  return Counted(WithRescue(size, call), Foreign::kHandle, size);
+}
+
+CUresult MemAllocManaged(decltype(&::cuMemAllocManaged) real, CUdeviceptr* p, size_t size,
+                         unsigned flags) {
+  return Counted(WithRescue(size, [&] { return real(p, size, flags); }), Foreign::kManaged, size);
+}
+
+CUresult MemAllocHost(decltype(&::cuMemAllocHost_v2) real, void** p, size_t size) {
+  return Counted(real(p, size), Foreign::kPinnedHost, size);
+}
+
+CUresult MemHostAlloc(decltype(&::cuMemHostAlloc) real, void** p, size_t size, unsigned flags) {
+  return Counted(real(p, size, flags), Foreign::kPinnedHost, size);
+}
+
+CUresult MemHostRegister(decltype(&::cuMemHostRegister_v2) real, void* p, size_t size,
+                         unsigned flags) {
+  return Counted(real(p, size, flags), Foreign::kPinnedHost, size);
+}
+
+CUresult ArrayCreate(decltype(&::cuArrayCreate_v2) real, CUarray* array,
+                     const CUDA_ARRAY_DESCRIPTOR* descriptor) {
+  const size_t bytes = ArrayBytes(descriptor);
+  return Counted(WithRescue(bytes, [&] { return real(array, descriptor); }), Foreign::kArray,
+                 bytes);
+}
+
+CUresult Array3DCreate(decltype(&::cuArray3DCreate_v2) real, CUarray* array,
+                       const CUDA_ARRAY3D_DESCRIPTOR* descriptor) {
+  const size_t bytes = ArrayBytes(descriptor);
+  return Counted(WithRescue(bytes, [&] { return real(array, descriptor); }), Foreign::kArray,
+                 bytes);
+}
+
+CUresult MipmappedArrayCreate(decltype(&::cuMipmappedArrayCreate) real, CUmipmappedArray* array,
+                              const CUDA_ARRAY3D_DESCRIPTOR* descriptor, unsigned levels) {
+  const size_t bytes = ArrayBytes(descriptor);
+  return Counted(WithRescue(bytes, [&] { return real(array, descriptor, levels); }),
+                 Foreign::kArray, bytes);
+}
+
+}  // namespace vramspan::preload

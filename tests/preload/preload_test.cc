@@ -1,0 +1,217 @@
+// Programs that know nothing of vramspan, with the preload in them.
+#include <gmock/gmock.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "tests/preload/run_program.h"
+
+namespace vramspan_test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr char kShort[] = "vramspan: device memory is short";
+
+void ExpectOk(const Output& output) {
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_EQ(output.out, "ok\n") << output.err;
+}
+
+class RouteTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(RouteTest, TwiceTheDevicesMemory) {
+  const Output without = RunPlain(GetParam(), "doubled");
+  EXPECT_EQ(without.code, 1);
+  EXPECT_THAT(without.err, HasSubstr("MemAlloc(&b, bytes) is 2")) << "out of memory";
+  const Output output = RunPreloaded(GetParam(), "doubled", "VRAMSPAN_STATS=-");
+  ExpectOk(output);
+  EXPECT_THAT(output.err, StartsWith(kShort));
+  // Launches are seen whichever way they come: 24 buffers, filled once and added to twice.
+  EXPECT_THAT(output.err, HasSubstr("72 launches (0 named no memory of ours), 24 copies"));
+}
+
+TEST_P(RouteTest, CallsBeforeInitGetTheDriversErrors) {
+  ExpectOk(RunPreloaded(GetParam(), "before_init"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Routes, RouteTest,
+                         ::testing::Values("linked", "linked_pt", "default", "default_pt", "dlsym",
+                                           "dlsym_pt", "proc1", "proc1_pt", "proc2", "proc2_pt"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(Preload, HooksAllOfTheTableAndNothingElse) {
+  ExpectOk(RunPreloaded("dlsym", "table"));
+  ExpectOk(RunPreloaded("linked", "table"));
+}
+
+// Results, untouched out-parameters, pitches and alignments.
+TEST(Preload, AnswersAsTheDriverDoes) {
+  const Output without = RunPlain("proc2", "answers");
+  const Output with = RunPreloaded("proc2", "answers", "VRAMSPAN_HOST_MEMORY=16MiB");
+  EXPECT_EQ(without.code, 0) << without.err;
+  EXPECT_EQ(with.code, 0) << with.err;
+  EXPECT_THAT(without.out, HasSubstr("alloc 257: 0 aligned"));
+  EXPECT_EQ(with.out, without.out);
+}
+
+TEST(Preload, AFreeWaitsForTheContextsWork) {
+  ExpectOk(RunPreloaded("dlsym", "free_waits"));
+  ExpectOk(RunPreloaded("linked_pt", "free_waits"));
+}
+
+TEST(Preload, AChildOfForkMayUseCudaItselfOrEndInPeace) {
+  const Output before = RunPreloaded("dlsym", "fork_before", "VRAMSPAN_STATS=-");
+  ExpectOk(before);
+  EXPECT_THAT(before.err, AllOf(HasSubstr(kShort), HasSubstr("vramspan: process")));
+  for (const char* scenario : {"fork_after", "fork_after_exit"}) {
+    const Output after = RunPreloaded("proc2", scenario, "VRAMSPAN_STATS=-");
+    ExpectOk(after);
+    const size_t first = after.err.find("vramspan: process");
+    EXPECT_NE(first, std::string::npos);
+    EXPECT_EQ(after.err.find("vramspan: process", first + 1), std::string::npos)
+        << "the child has nothing to tell: " << after.err;
+  }
+}
+
+TEST(Preload, WhatIsExecutedHasItToo) { ExpectOk(RunPreloaded("linked", "exec")); }
+
+TEST(Preload, ContextsComeAndGo) {
+  ExpectOk(RunPreloaded("dlsym", "contexts"));
+  ExpectOk(RunPreloaded("linked", "contexts"));
+  ExpectOk(RunPreloaded("dlsym", "two_contexts"));
+}
+
+TEST(Preload, ThreadsAllocateAndLaunchAtOnce) { ExpectOk(RunPreloaded("proc2_pt", "threads")); }
+
+TEST(Preload, TwoUsersOfTheDriverShareTheirMemory) {
+  ExpectOk(RunPreloaded("linked", "two_users"));
+  ExpectOk(RunPreloaded("dlsym", "two_users"));
+}
+
+TEST(Preload, GivesMemoryBackWhereTheDriverNeedsIt) {
+  const Output without = RunPlain("dlsym", "rescue");
+  EXPECT_EQ(without.code, 1);
+  const Output with = RunPreloaded("dlsym", "rescue", "VRAMSPAN_STATS=- VRAMSPAN_LOG=info");
+  ExpectOk(with);
+  EXPECT_THAT(with.err,
+              AllOf(HasSubstr("of device memory back"), HasSubstr("passed by: its own VMM")));
+}
+
+TEST(Preload, SourcesOfLaunches) {
+  const Output cupti = RunPreloaded("dlsym", "doubled", "VRAMSPAN_TRACER=cupti VRAMSPAN_STATS=-");
+  ExpectOk(cupti);
+  EXPECT_THAT(cupti.err, HasSubstr("72 launches (0 named no memory of ours), 24 copies"));
+  const Output hooks = RunPreloaded("dlsym", "doubled", "VRAMSPAN_TRACER=hooks VRAMSPAN_STATS=-");
+  ExpectOk(hooks);
+  EXPECT_THAT(hooks.err, HasSubstr("72 launches (0 named no memory of ours), 24 copies"));
+  const Output off = RunPreloaded("dlsym", "doubled", "VRAMSPAN_TRACER=off VRAMSPAN_STATS=-");
+  ExpectOk(off);
+  EXPECT_THAT(off.err, Not(HasSubstr("launches (")));
+}
+
+TEST(Preload, OffIsAsWithoutIt) {
+  const Output off = RunPreloaded("dlsym", "doubled", "VRAMSPAN_OFF=1");
+  EXPECT_EQ(off.code, 1);
+  EXPECT_THAT(off.err, HasSubstr("MemAlloc(&b, bytes) is 2"));
+  EXPECT_EQ(RunPreloaded("linked", "doubled", "VRAMSPAN_OFF=1").code, 1);
+  EXPECT_EQ(RunPreloaded("linked", "doubled", "VRAMSPAN_OFF=0").code, 0);
+}
+
+TEST(Preload, QuietSaysNothing) {
+  const Output quiet = RunPreloaded("dlsym", "doubled", "VRAMSPAN_QUIET=1");
+  ExpectOk(quiet);
+  EXPECT_THAT(quiet.err, IsEmpty());
+}
+
+// The program runs as without vramspan, and one line says why.
+TEST(Preload, WhereItCannotWorkTheProgramRunsAsWithoutIt) {
+  const struct {
+    const char* environment;
+    const char* words;
+  } cases[] = {
+      {"SIMCUDA_HOST_VMM=0", "HOST_NUMA"},
+      {"VRAMSPAN_DEVICE_MEMORY=1TiB", "is more than the device's"},
+      {"VRAMSPAN_DEVICE_MEMORY=8Gib", "8Gib"},
+      {"VRAMSPAN_HOST_MEMORY=9000TiB", "is more than the machine's"},
+      {"VRAMSPAN_TRACER=magic", "magic"},
+      {"VRAMSPAN_TRACER=cupti VRAMSPAN_CUPTI_TRACER=/nowhere.so", "/nowhere.so"},
+  };
+  for (const auto& c : cases) {
+    const Output output = RunPreloaded("dlsym", "within", c.environment);
+    ExpectOk(output);
+    EXPECT_THAT(output.err,
+                AllOf(StartsWith("vramspan: the program runs as without vramspan on device 0: "),
+                      HasSubstr(c.words)));
+    EXPECT_EQ(output.err.find('\n'), output.err.size() - 1) << "one line: " << output.err;
+    const Output quiet =
+        RunPreloaded("dlsym", "within", std::string("VRAMSPAN_QUIET=1 ") + c.environment);
+    ExpectOk(quiet);
+    EXPECT_THAT(quiet.err, IsEmpty());
+  }
+}
+
+TEST(Preload, AProcessWithoutADriverHasNone) {
+  ExpectOk(RunPlain("none", "absent"));
+  ExpectOk(RunPreloaded("none", "absent"));
+}
+
+std::string FileText(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST(Preload, StatisticsGoWhereTheyShould) {
+  const std::string path = ::testing::TempDir() + "/vramspan_preload_stats.json";
+  std::remove(path.c_str());
+  const Output json = RunPreloaded("dlsym", "doubled", "VRAMSPAN_STATS=" + path);
+  ExpectOk(json);
+  EXPECT_THAT(json.err, Not(HasSubstr("launches")));
+  EXPECT_THAT(FileText(path),
+              AllOf(StartsWith(R"({"schema":"vramspan.stats")"), HasSubstr(R"("launches":72)")));
+  std::remove(path.c_str());
+}
+
+// Another preload that wraps the same functions sees the calls, wherever it stands, and so do we.
+class ChainTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ChainTest, BothSeeWhatTheLoaderBinds) {
+  const std::string other = GetParam();
+  const Output alone = RunWith(other, "linked", "within");
+  ExpectOk(alone);
+  ASSERT_THAT(alone.err, HasSubstr("other: 4 allocations"));
+  for (const std::string& order : {"vramspan:" + other, other + ":vramspan"}) {
+    const Output both = RunWith(order, "linked", "doubled", "VRAMSPAN_STATS=-");
+    ExpectOk(both);
+    EXPECT_THAT(both.err, HasSubstr("72 launches")) << order;
+    // In front of us it sees the program's calls; behind us what we ask of the driver past it.
+    const bool first = order.starts_with(other);
+    EXPECT_THAT(both.err, HasSubstr(first ? "other: 24 allocations" : "other: 0 allocations"))
+        << order;
+    EXPECT_THAT(both.err, HasSubstr("other: 72 launches")) << order;
+  }
+}
+
+TEST_P(ChainTest, NothingBreaksForWhatIsLookedUp) {
+  const std::string other = GetParam();
+  for (const char* route : {"dlsym", "proc1", "proc2_pt"}) {
+    for (const std::string& order : {"vramspan:" + other, other + ":vramspan"}) {
+      const Output both = RunWith(order, route, "doubled", "VRAMSPAN_STATS=-");
+      ExpectOk(both);
+      EXPECT_THAT(both.err, HasSubstr("72 launches (0 named no memory of ours)")) << order;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Others, ChainTest,
+                         ::testing::Values(OTHER_PRELOAD_BOUND, OTHER_PRELOAD_DLSYM));
+
+}  // namespace
+}  // namespace vramspan_test

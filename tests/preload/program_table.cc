@@ -1,0 +1,93 @@
+#include <dlfcn.h>
+
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "tests/preload/program_scenarios.h"
+#include "tools/simcuda/control.h"
+
+namespace {
+
+struct Row {
+  const char* base;
+  int version;
+};
+
+const std::map<std::string, Row> kHooked = {
+// The rows' names are text here, not cuda.h's macros.
+#define X(base, version, symbol) {#symbol, {#base, version}},
+#include "tests/preload/hooked_symbols.inc"
+#undef X
+};
+
+std::string LibraryOf(void* function) {
+  Dl_info info{};
+  if (function == nullptr) return "none";
+  CHECK(dladdr(function, &info) != 0);
+  const char* slash = std::strrchr(info.dli_fname, '/');
+  return slash != nullptr ? slash + 1 : info.dli_fname;
+}
+
+void Expect(const std::string& what, const std::string& found, const std::string& wanted) {
+  if (found != wanted) Fail(what + " comes from " + found + ", not from " + wanted);
+}
+
+// Where the driver has a symbol, a hooked one is the preload's by every way, and any other the
+// driver's own.
+void CheckPresent(void* driver, const std::string& symbol) {
+  const auto hooked = kHooked.find(symbol);
+  const std::string wanted = hooked != kHooked.end() ? "libvramspan_preload.so" : "libcuda.so.1";
+  Expect("dlsym " + symbol, LibraryOf(dlsym(driver, symbol.c_str())), wanted);
+  CHECK(dlerror() == nullptr);
+  if (hooked == kHooked.end()) return;
+  using V1 = CUresult (*)(const char*, void**, int, cuuint64_t);
+  using V2 = CUresult (*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
+  const auto v1 = reinterpret_cast<V1>(dlsym(driver, "cuGetProcAddress"));
+  const auto v2 = reinterpret_cast<V2>(dlsym(driver, "cuGetProcAddress_v2"));
+  const bool per_thread = symbol.ends_with("_ptsz") || symbol.ends_with("_ptds");
+  const cuuint64_t flags = per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
+                                      : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
+  const auto [base, version] = hooked->second;
+  // The simulated driver offers CUDA 10's ABI under this name nowhere.
+  if (symbol == "cuGraphInstantiate") return;
+  for (const bool newer : {false, true}) {
+    void* function = nullptr;
+    CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    CHECK_OK(newer ? v2(base, &function, version, flags, &status)
+                   : v1(base, &function, version, flags));
+    Expect("cuGetProcAddress " + symbol, LibraryOf(function), wanted);
+    CHECK(!newer || status == CU_GET_PROC_ADDRESS_SUCCESS);
+    // A version and a variant are what they were: the same as by name.
+    if (function != dlsym(driver, symbol.c_str())) {
+      Fail("cuGetProcAddress answers another " + symbol + " than dlsym");
+    }
+  }
+}
+
+}  // namespace
+
+void CheckTable(Program*) {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  CHECK(driver != nullptr);
+  using EntrySymbol = const char* (*)(unsigned);
+  const auto entry = reinterpret_cast<EntrySymbol>(dlsym(driver, "simcudaEntrySymbol"));
+  CHECK(entry != nullptr);
+  std::map<std::string, bool> present;
+  for (unsigned i = 0; entry(i) != nullptr; ++i) {
+    present[entry(i)] = true;
+    CheckPresent(driver, entry(i));
+  }
+  CHECK(present.size() > 200);
+  // What this driver lacks is not there because the preload has a hook for it.
+  size_t lacking = 0;
+  for (const auto& [symbol, row] : kHooked) {
+    if (present.contains(symbol)) continue;
+    ++lacking;
+    Expect("dlsym " + symbol, LibraryOf(dlsym(driver, symbol.c_str())), "none");
+    CHECK(dlerror() != nullptr);
+    Expect("dlsym of all " + symbol, LibraryOf(dlsym(RTLD_DEFAULT, symbol.c_str())), "none");
+    CHECK(dlerror() != nullptr);
+  }
+  CHECK(lacking > 0);
+}
