@@ -1,23 +1,23 @@
 #!/bin/bash
-# Checks what the preload shows of itself: it exports the hooked entry points (the rows of
-# runtime/preload/hooks*.inc) and the loader's look-up functions in the versions that programs are linked to,
+# Checks what the preload shows of itself: it exports the entry points that are to be hooked (a list of
+# X(base, version, symbol)) and the loader's look-up functions in the versions that programs are linked to,
 # nothing else; it needs nothing but the C library, and is never unloaded.
 #
-# Usage: cmake/check_preload.sh LIBRARY FOLDER
+# Usage: cmake/check_preload.sh LIBRARY LIST
 set -euo pipefail
 if [[ $# -ne 2 ]]; then
-  echo "usage: $0 LIBRARY FOLDER" >&2
+  echo "usage: $0 LIBRARY LIST" >&2
   exit 2
 fi
 library=$1
-folder=$2
+list=$2
 bad=0
 complain() {
   echo "$library: $*" >&2
   bad=1
 }
 
-rows=$(sed -nE 's/^VS_(HOOK|RESCUE|WATCH)\([A-Za-z0-9_]+, [0-9]+, ([A-Za-z0-9_]+).*/\2/p' "$folder"/hooks*.inc | sort)
+rows=$(sed -nE 's/^X\([A-Za-z0-9_]+, [0-9]+, ([A-Za-z0-9_]+)\)$/\1/p' "$list" | sort)
 exported=$(nm -D --defined-only "$library" | awk '$2 != "A" { print $3 }' | sort)
 case $(uname -m) in
   x86_64) versions='GLIBC_2.2.5 GLIBC_2.34' ;;
@@ -31,7 +31,7 @@ wanted=$(
     printf '%s\n' "dlsym$at$version" "dlvsym$at$version"
   done
 )
-[[ $(wc -l <<<"$rows") -gt 100 ]] || complain "no rows found in $folder"
+[[ $(wc -l <<<"$rows") -gt 100 ]] || complain "no symbols found in $list"
 if ! difference=$(diff <(sort <<<"$wanted") <(echo "$exported")); then
   complain "wanted (<) and exported (>) symbols differ:"
   echo "$difference" >&2

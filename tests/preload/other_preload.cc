@@ -24,8 +24,12 @@ __attribute__((destructor)) void Say() {
 using Dlsym = void* (*)(void*, const char*);
 
 Dlsym NextDlsym() {
+#ifdef OTHER_HOOKS_DLSYM
   static const Dlsym next = reinterpret_cast<Dlsym>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
   return next;
+#else
+  return &dlsym;
+#endif
 }
 
 template <typename Function>

@@ -61,8 +61,13 @@ void ForkAfter(Program* p, bool call_handlers) {
   p->Start();
   CUdeviceptr memory = 0;
   CHECK_OK(p->api.MemAlloc(&memory, kBytes));
+  size_t free = 0, total = 0;
+  CHECK_OK(p->api.MemGetInfo(&free, &total));
   const pid_t child = fork();
   if (child == 0) {
+    // More than the driver itself has, whatever it says to a child.
+    CUdeviceptr more = 0;
+    if (p->api.MemAlloc(&more, 2 * total) == CUDA_SUCCESS) _exit(1);
     if (call_handlers) std::exit(0);
     _exit(0);
   }
@@ -140,9 +145,10 @@ void Threads(Program* p) {
 void FreeWaits(Program* p) {
   p->Start();
   constexpr size_t kWords = kBytes / sizeof(unsigned long long);
+  constexpr size_t kSmall = 4096;
   CUdeviceptr memory = 0, other = 0;
   CHECK_OK(p->api.MemAlloc(&memory, kBytes));
-  CHECK_OK(p->api.MemAlloc(&other, kBytes));
+  CHECK_OK(p->api.MemAlloc(&other, kSmall));
   void* host = nullptr;
   CHECK_OK(p->api.MemHostAlloc(&host, kBytes, 0));
   const auto* words = static_cast<const volatile unsigned long long*>(host);
@@ -152,7 +158,7 @@ void FreeWaits(Program* p) {
     CHECK_OK(p->api.MemcpyDtoHAsync(host, memory, kBytes, p->stream));
     CHECK_OK(p->api.MemFree(other));
     CHECK(words[kWords - 1] == Program::Word(kWords - 1, round) + 20);
-    CHECK_OK(p->api.MemAlloc(&other, kBytes));
+    CHECK_OK(p->api.MemAlloc(&other, kSmall));
   }
   CHECK_OK(p->api.MemFreeHost(host));
 }
