@@ -81,6 +81,14 @@ TEST(Preload, AChildOfForkMayUseCudaItselfOrEndInPeace) {
 
 TEST(Preload, WhatIsExecutedHasItToo) { ExpectOk(RunPreloaded("linked", "exec")); }
 
+TEST(Preload, AProgramMayEndInTheMiddleOfItsWork) {
+  for (const char* route : {"linked", "dlsym", "proc2"}) {
+    const Output output = RunPreloaded(route, "exit_busy", "VRAMSPAN_STATS=-");
+    ExpectOk(output);
+    EXPECT_THAT(output.err, HasSubstr("vramspan: process"));
+  }
+}
+
 TEST(Preload, ContextsComeAndGo) {
   ExpectOk(RunPreloaded("dlsym", "contexts"));
   ExpectOk(RunPreloaded("linked", "contexts"));

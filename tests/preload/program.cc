@@ -213,6 +213,18 @@ void TwoUsers(Program* p) {
   p->WorkBeyondMemory(kBytes);
 }
 
+// Ends while work is held and memory moves.
+void ExitBusy(Program* p) {
+  p->Start();
+  size_t free = 0, total = 0;
+  CHECK_OK(p->api.MemGetInfo(&free, &total));
+  std::vector<CUdeviceptr> buffers(2 * total / kBytes);
+  for (CUdeviceptr& b : buffers) CHECK_OK(p->api.MemAlloc(&b, kBytes));
+  for (int round = 0; round < 3; ++round) {
+    for (const CUdeviceptr b : buffers) p->Launch(p->fill_hash, b, kBytes / 8, 1);
+  }
+}
+
 void WithinMemory(Program* p) {
   p->Start();
   std::vector<CUdeviceptr> buffers(4);
@@ -226,6 +238,7 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"contexts", &Contexts},
     {"doubled", &Doubled},
     {"exec", &Exec},
+    {"exit_busy", &ExitBusy},
     {"fork_after", [](Program* p) { ForkAfter(p, false); }},
     {"fork_after_exit", [](Program* p) { ForkAfter(p, true); }},
     {"fork_before", &ForkBefore},
