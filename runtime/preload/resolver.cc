@@ -1,5 +1,6 @@
 #include "runtime/preload/resolver.h"
 
+#include <absl/strings/str_cat.h>
 #include <dlfcn.h>
 #include <link.h>
 
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/log.h"
 #include "runtime/preload/elf_symbols.h"
 #include "runtime/preload/hook.h"
 #include "runtime/preload/process.h"
@@ -116,7 +118,17 @@ void* Replace(const char* symbol, void* function, int version) {
       best = id;
     }
   }
-  return best != kNoHook ? Hook(best).asked() : function;
+  if (best != kNoHook) return Hook(best).asked();
+  if (LogThreshold() >= LogLevel::kInfo && !IsOwnCode(function)) {
+    for (size_t id = 0; id < HookCount(); ++id) {
+      if (!fits(id)) continue;
+      Log(LogLevel::kInfo, absl::StrCat("calls of ", symbol, " (CUDA ", version,
+                                        ") are not caught: the driver exports that function under "
+                                        "no name that is known here"));
+      break;
+    }
+  }
+  return function;
 }
 
 // What dlsym or dlvsym is to answer. Not `decided`: what the next one says.
