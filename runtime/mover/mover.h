@@ -149,6 +149,7 @@ class Mover {
   void Return(std::vector<ChunkIndex>* fetch) VS_REQUIRES(memory_.mu);
   void MarkReleased(Work* work) VS_REQUIRES(memory_.mu);
   void DoubtTwin(ChunkIndex index) VS_REQUIRES(memory_.mu);  // It may be written. If it has one.
+  void DoubtTwins(bool but_read_mostly) VS_REQUIRES(memory_.mu);
   void Cancel(Work* work);
   Work* NewWork() VS_REQUIRES(memory_.mu);
   void Recycle(Work* work) VS_REQUIRES(memory_.mu);

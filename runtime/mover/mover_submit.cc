@@ -173,9 +173,6 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
     if (options_.traced && work->kind == Work::Kind::kScope) NoteSequence(*work);
     ++open_works_;
     ++stats_.works;
-    for (size_t i = 0; i < work->chunks.size(); ++i) {
-      if (work->uses[i].loose) ++memory_.chunks()[work->chunks[i]].loose;
-    }
     if (work->quiet()) {
       memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
       // The next of the kind is most likely not far.
@@ -374,8 +371,12 @@ void Mover::MarkReleased(Work* work) {
   bool in_place = false;
   if (Counts(*work)) {
     for (size_t i = 0; i < work->chunks.size(); ++i) {
-      if (work->uses[i].loose) continue;
       Chunk& c = memory_.chunks()[work->chunks[i]];
+      if (work->uses[i].loose) {
+        VS_CHECK(c.loose != 0xffff);
+        ++c.loose;
+        continue;
+      }
       VS_CHECK(c.in_flight != 0xffff);
       VS_DCHECK(!c.hidden || work->kind != Work::Kind::kScope);
       ++c.in_flight;
@@ -388,11 +389,7 @@ void Mover::MarkReleased(Work* work) {
   if (work->kernel != 0) NoteRelease(work);
   if (work->quiet()) {
     ++quiet_in_flight_;
-    // It may write anywhere, so no host copy can be trusted to stay equal.
-    for (uint32_t i = 1; any_twins_ && i < memory_.chunks().end(); ++i) {
-      DoubtTwin(ChunkIndex(i));
-    }
-    any_twins_ = false;
+    DoubtTwins(/*but_read_mostly=*/false);  // It may write anywhere.
   }
   if (work->stream != nullptr) work->stream->in_flight.push_back(work);
 }
@@ -408,13 +405,27 @@ void Mover::DoubtTwin(ChunkIndex index) {
   }
 }
 
+void Mover::DoubtTwins(bool but_read_mostly) {
+  bool kept = false;
+  for (uint32_t i = 1; any_twins_ && i < memory_.chunks().end(); ++i) {
+    const Chunk& c = memory_.chunks()[ChunkIndex(i)];
+    if (c.state != ChunkState::kDeviceTwin) continue;
+    if (but_read_mostly && c.read_mostly) {
+      kept = true;
+    } else {
+      DoubtTwin(ChunkIndex(i));
+    }
+  }
+  any_twins_ = kept;
+}
+
 void Mover::Cancel(Work* work) {
   MutexLock lock(memory_.mu);
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     Chunk& c = memory_.chunks()[work->chunks[i]];
     if (!Counts(*work)) continue;
     if (work->uses[i].loose) {
-      --c.loose;
+      if (work->released) --c.loose;
     } else if (work->released) {
       --c.in_flight;
     } else {
@@ -545,6 +556,11 @@ Status Mover::Synchronize() {
     // Work that was declared before arming: nothing but this tells that it is done.
     VS_RETURN_IF_ERROR(memory_.Drain());
     if (armed) SettleStreams();
+  }
+  if (!options_.traced) {
+    // What comes now and is not declared may write anywhere, but for what is said to be read only.
+    MutexLock lock(memory_.mu);
+    DoubtTwins(/*but_read_mostly=*/true);
   }
   // Recording may have failed to start before.
   if (!armed && memory_.filling()) WakeAndArm();

@@ -44,6 +44,8 @@ const std::map<std::string, const char*>& Excepted() {
       {"cuEventSynchronize", "the measurements of backing/costs.cc"},
       {"cuEventElapsedTime_v2", "the measurements of backing/costs.cc"},
       {"cuLaunchKernel", "where it fails the program's launches do as well"},
+      {"cuKernelGetName", "the audit"},
+      {"cuFuncGetName", "the audit"},
       {"cuKernelGetParamInfo", "the decoder of observe/"},
       {"cuFuncGetParamInfo", "the decoder of observe/"},
       {"cuGraphGetNodes", "the decoder of observe/"},
