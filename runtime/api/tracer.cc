@@ -3,6 +3,8 @@
 #include <absl/hash/hash.h>
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "runtime/base/own_calls.h"
@@ -19,6 +21,13 @@ struct Scratch {
 Scratch& MyScratch() {
   thread_local Scratch scratch;
   return scratch;
+}
+
+// The two highest bits and where they are.
+uint64_t RoughSize(uint64_t bytes) {
+  const int width = static_cast<int>(std::bit_width(bytes));
+  const int shift = std::max(0, width - 2);
+  return bytes >> shift << shift;
 }
 
 }  // namespace
@@ -89,12 +98,13 @@ bool Tracer::EnterArmed(uint32_t call, const void* params) {
   if (known == Known::kAll && scratch.inferred.empty()) return false;
 
   scratch.ranges.clear();
-  // The same code over as much memory is taken for the same work.
+  // The same code over about as much memory is taken for the same work: where an array ends is a
+  // guess, and what follows it in its allocation differs from launch to launch.
   uint64_t kernel = 0;
   if (launch && s.code != nullptr) {
     uint64_t bytes = 0;
     for (const InferredRange& r : scratch.inferred) bytes += r.likely ? r.size.value : 0;
-    kernel = absl::HashOf(s.code, s.shape, bytes) | 1;
+    kernel = absl::HashOf(s.code, s.shape, RoughSize(bytes)) | 1;
   }
   for (const InferredRange& r : scratch.inferred) {
     scratch.ranges.push_back({r.ptr,
