@@ -2,23 +2,23 @@
 # Checks what a shared library shows of itself: it exports exactly the functions that a public header
 # declares with VRAMSPAN_API, needs nothing but the C library, and is never unloaded.
 #
-# Usage: cmake/check_library.sh LIBRARY HEADER
+# Usage: cmake/check_library.sh LIBRARY HEADER...
 set -euo pipefail
-if [[ $# -ne 2 ]]; then
-  echo "usage: $0 LIBRARY HEADER" >&2
+if [[ $# -lt 2 ]]; then
+  echo "usage: $0 LIBRARY HEADER..." >&2
   exit 2
 fi
 library=$1
-header=$2
+shift
 bad=0
 complain() {
   echo "$library: $*" >&2
   bad=1
 }
 
-declared=$(sed -nE 's/^VRAMSPAN_API .*[ *](vramspan[A-Za-z0-9]+)\(.*/\1/p' "$header" | sort)
+declared=$(sed -nE 's/^VRAMSPAN_API .*[ *](vramspan[A-Za-z0-9_]+)\(.*/\1/p' "$@" | sort)
 exported=$(nm -D --defined-only "$library" | awk '{ print $3 }' | sort)
-[[ -n $declared ]] || complain "no function found in $header"
+[[ -n $declared ]] || complain "no function found in $*"
 if ! difference=$(diff <(echo "$declared") <(echo "$exported")); then
   complain "declared (<) and exported (>) functions differ:"
   echo "$difference" >&2

@@ -1,0 +1,111 @@
+// The functions of include/vramspan/frameworks.h. No exception crosses this edge.
+#include "include/vramspan/frameworks.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <array>
+#include <exception>
+#include <memory>
+#include <optional>
+
+#include "runtime/api/runtime.h"
+#include "runtime/base/log.h"
+#include "runtime/base/mutex.h"
+#include "runtime/base/own_calls.h"
+
+namespace vramspan {
+namespace {
+
+constexpr int kMostDevices = 64;
+
+// Left alone at the end: a framework may free from its last destructors.
+struct Devices {
+  Mutex mu;
+  std::array<std::optional<StatusOr<std::unique_ptr<Runtime>>>, kMostDevices> runtimes
+      VS_GUARDED_BY(mu);
+};
+
+Devices& TheDevices() {
+  static Devices* const devices = new Devices;
+  return *devices;
+}
+
+StatusOr<std::unique_ptr<Runtime>> MakeRuntime(int device) {
+  VS_ASSIGN_OR_RETURN(const std::shared_ptr<const Driver> driver, Driver::Load());
+  CUdevice handle = 0;
+  VS_RETURN_IF_ERROR(
+      Check((*driver)->DeviceGet(&handle, device), "cuDeviceGet", absl::StrCat(device)));
+  CUcontext context = nullptr;
+  // Kept for the life of the process, as the runtime is.
+  VS_RETURN_IF_ERROR(Check((*driver)->DevicePrimaryCtxRetain(&context, handle),
+                           "cuDevicePrimaryCtxRetain", absl::StrCat("of device ", device)));
+  ScopedContext current(*driver, context);
+  VS_RETURN_IF_ERROR(current.status());
+  return Runtime::Create(nullptr);
+}
+
+// A device that has no runtime is not asked again, and is told of once.
+StatusOr<Runtime*> RuntimeOf(int device) {
+  if (device < 0 || device >= kMostDevices) {
+    return absl::InvalidArgumentError(absl::StrCat("there is no device ", device));
+  }
+  Devices& devices = TheDevices();
+  MutexLock lock(devices.mu);
+  auto& runtime = devices.runtimes[static_cast<size_t>(device)];
+  if (!runtime.has_value()) {
+    runtime.emplace(MakeRuntime(device));
+    if (!runtime->ok()) {
+      Log(LogLevel::kError, absl::StrCat("device ", device, " has no memory of vramspan: ",
+                                         runtime->status().message()));
+    }
+  }
+  if (!runtime->ok()) return runtime->status();
+  return (*runtime)->get();
+}
+
+void* Allocate(size_t size, int device) {
+  if (size == 0) return nullptr;
+  const OwnCalls own;
+  try {
+    const StatusOr<Runtime*> runtime = RuntimeOf(device);
+    if (!runtime.ok()) return nullptr;
+    const StatusOr<DevicePtr> p = (*runtime)->Allocate(Bytes(size));
+    if (p.ok()) return reinterpret_cast<void*>(p->value);
+    Log(LogLevel::kError, p.status().message());
+  } catch (const std::exception& e) {
+    Log(LogLevel::kError, e.what());
+  }
+  return nullptr;
+}
+
+void Free(void* ptr, int device) {
+  if (ptr == nullptr) return;
+  const OwnCalls own;
+  try {
+    const StatusOr<Runtime*> runtime = RuntimeOf(device);
+    if (!runtime.ok()) return;
+    const Status status = (*runtime)->Free(DevicePtr(reinterpret_cast<uintptr_t>(ptr)));
+    if (!status.ok()) Log(LogLevel::kError, status.message());
+  } catch (const std::exception& e) {
+    Log(LogLevel::kError, e.what());
+  }
+}
+
+}  // namespace
+}  // namespace vramspan
+
+extern "C" {
+
+void* vramspan_torch_malloc(ssize_t size, int device, void*) {
+  return size <= 0 ? nullptr : vramspan::Allocate(static_cast<size_t>(size), device);
+}
+
+void vramspan_torch_free(void* ptr, ssize_t, int device, void*) { vramspan::Free(ptr, device); }
+
+void* vramspan_cupy_malloc(void*, size_t size, int device) {
+  return vramspan::Allocate(size, device);
+}
+
+void vramspan_cupy_free(void*, void* ptr, int device) { vramspan::Free(ptr, device); }
+
+}  // extern "C"
