@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
       "Start with\n"
       "  vramspan info              what this machine's GPUs can do, and what moving costs\n"
       "  vramspan info --simulate   the same on a machine without a GPU\n"
+      "  vramspan run -- PROGRAM    a program as it is, with more memory than its GPU has\n"
       "\n"
       "Every command has its own --help. Exit codes: 0 as asked, 1 it could not be done, 2 the\n"
       "command line was not understood.");

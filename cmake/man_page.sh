@@ -1,0 +1,52 @@
+#!/bin/bash
+# Writes the manual page of the `vramspan` command from what its --help says, so that the two never differ.
+#
+# Usage: cmake/man_page.sh VRAMSPAN >vramspan.1
+#        cmake/man_page.sh --check VRAMSPAN     no output; fails unless every option of every command is in it
+set -euo pipefail
+if [[ $# -lt 1 || $# -gt 2 ]]; then
+  echo "usage: $0 [--check] VRAMSPAN" >&2
+  exit 2
+fi
+binary=${!#}
+
+# Text as it is: no line is a request, and hyphens can be copied.
+verbatim() {
+  printf '.nf\n'
+  sed -e 's/\\/\\e/g' -e 's/-/\\-/g' -e "s/^\\([.']\\)/\\\\\&\\1/"
+  printf '.fi\n'
+}
+
+commands=$("$binary" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+[[ -n $commands ]] || { echo "$0: $binary --help lists no commands" >&2; exit 1; }
+
+page() {
+  local version
+  version=$("$binary" --version)
+  printf '.TH VRAMSPAN 1 "" "%s" "User Commands"\n.SH NAME\n' "$version"
+  printf 'vramspan \\- more memory than the GPU has, behind addresses that never change\n'
+  printf '.SH SYNOPSIS\n.B vramspan\n.I command\n[options]\n.SH DESCRIPTION\n'
+  "$binary" --help | verbatim
+  printf '.SH COMMANDS\n'
+  for command in $commands; do
+    printf '.SS vramspan %s\n' "$command"
+    # Where the binary lies is of no interest to who reads the page.
+    "$binary" "$command" --help | sed "s|^Usage: [^ ]*|Usage: vramspan|" | verbatim
+  done
+}
+
+if [[ $1 != --check ]]; then
+  page
+  exit 0
+fi
+text=$(page)
+for command in $commands; do
+  for option in $("$binary" "$command" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
+    grep -qF -- "${option//-/\\-}" <<<"$text" || { echo "$option of $command is missing" >&2; exit 1; }
+  done
+done
+if grep -nE "^[.'][^A-Zn f]" <<<"$text"; then
+  echo "a line of text reads as a request" >&2
+  exit 1
+fi
+echo "a page of $(wc -l <<<"$text") lines for $(wc -w <<<"$commands") commands"
