@@ -1,14 +1,15 @@
 #!/bin/bash
 # Writes the manual page of the `vramspan` command from what its --help says, so that the two never differ.
 #
-# Usage: cmake/man_page.sh VRAMSPAN >vramspan.1
-#        cmake/man_page.sh --check VRAMSPAN     no output; fails unless every option of every command is in it
+# Usage: cmake/man_page.sh VRAMSPAN FILE
+#        cmake/man_page.sh --check VRAMSPAN     writes nothing; fails unless every option of every command is in it
 set -euo pipefail
-if [[ $# -lt 1 || $# -gt 2 ]]; then
-  echo "usage: $0 [--check] VRAMSPAN" >&2
+if [[ $# -ne 2 ]]; then
+  echo "usage: $0 VRAMSPAN FILE | --check VRAMSPAN" >&2
   exit 2
 fi
-binary=${!#}
+binary=$1
+[[ $1 != --check ]] || binary=$2
 
 # Text as it is: no line is a request, and hyphens can be copied.
 verbatim() {
@@ -36,7 +37,7 @@ page() {
 }
 
 if [[ $1 != --check ]]; then
-  page
+  page >"$2"
   exit 0
 fi
 text=$(page)
