@@ -69,9 +69,14 @@ void KernelHistory::Record(const LaunchSample& sample) {
   Argument& argument = ArgumentOf(kernel, sample.slot);
   const size_t width = Width(sample.remote);
   const Verdict before = Judge(kernel, argument, width);
-  double passes = std::max(0.0, time - resident) / once;
-  // Too small a part to be seen: what it costs does not matter either.
-  if (once < kVisible * resident) passes = std::min(passes, 1.0);
+  const double cost = std::max(0.0, time - resident);
+  double passes = cost / once;
+  if (once < kVisible * resident && cost < kVisible * resident) {
+    // Too small a part to be seen: what it costs does not matter. Nor does it say anything against
+    // what larger parts have cost.
+    if (argument.trials[width] != 0 && argument.passes[width] > 1) return;
+    passes = std::min(passes, 1.0);
+  }
   argument.passes[width] = argument.trials[width] == 0
                                ? passes
                                : argument.passes[width] + kNew * (passes - argument.passes[width]);

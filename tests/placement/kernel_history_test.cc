@@ -113,6 +113,16 @@ TEST_F(History, PartsTooSmallToSeeAreCheap) {
   EXPECT_EQ(For(kChunk), Verdict::kServe);
 }
 
+// A matrix product that re-reads a little of its memory so often that it shows.
+TEST_F(History, SmallPartsThatShowAreNot) {
+  for (int i = 0; i < 3; ++i) Launch(3e6, Bytes(0), 0);
+  for (int i = 0; i < 3; ++i) Launch(3e6, MiB(2), 79);
+  EXPECT_EQ(For(MiB(112)), Verdict::kMove);
+  // Parts that do not show teach nothing new.
+  for (int i = 0; i < 20; ++i) Launch(3e6, KiB(4), 79);
+  EXPECT_EQ(For(MiB(112)), Verdict::kMove);
+}
+
 TEST_F(History, SlowResidentLaunchesDoNotRaiseTheResidentTimeAtOnce) {
   for (int i = 0; i < 5; ++i) Launch(1e5, Bytes(0), 0);
   Launch(50e6, Bytes(0), 0);  // Something ran beside it.
