@@ -142,6 +142,7 @@ StatusOr<DevicePtr> Memory::Allocate(Bytes size) {
 
 StatusOr<DevicePtr> Memory::AllocateOnce(Bytes size) {
   DevicePtr p;
+  Bytes charged;
   if (size <= SmallObjects::kMaxSmall) {
     MutexLock small_lock(small_mu_);
     VS_ASSIGN_OR_RETURN(p, small_->Allocate(size));
@@ -164,10 +165,12 @@ StatusOr<DevicePtr> Memory::AllocateOnce(Bytes size) {
     }
     allocation.first_chunk_log2 = static_cast<uint32_t>(sizes.front());
     VS_ASSIGN_OR_RETURN(p, Place(sizes, &allocation));
+    charged = allocation.reserved;
   }
   MutexLock lock(mu);
   ++counts_.allocations;
   counts_.allocated += size;
+  counts_.charged += charged;
   counts_.peak_allocated = std::max(counts_.peak_allocated, counts_.allocated);
   return p;
 }
@@ -436,8 +439,15 @@ void Memory::PrepareHost() {
 }
 
 Memory::Counts Memory::counts() {
+  Bytes packed;
+  {
+    MutexLock small_lock(small_mu_);
+    packed = kGranularity * small_->chunks();
+  }
   MutexLock lock(mu);
-  return counts_;
+  Counts counts = counts_;
+  counts.charged += packed;
+  return counts;
 }
 
 }  // namespace vramspan

@@ -109,6 +109,7 @@ class Memory {
   struct Counts {
     uint64_t allocations = 0;
     Bytes allocated, peak_allocated;
+    Bytes charged;  // What the driver would take for it as plain device memory: whole granules.
     uint64_t chunks = 0;
   };
   Counts counts() VS_EXCLUDES(mu);
@@ -116,6 +117,8 @@ class Memory {
   const Driver& driver() const { return *driver_; }
   const std::shared_ptr<const Driver>& shared_driver() const { return driver_; }
   const MemoryOptions& options() const { return options_; }
+  // 256 bytes of the driver's own memory, allocated in the context as any program does it.
+  CUdeviceptr plain() const { return drain_keeper_; }
   DevicePool& device_pool() { return *device_pool_; }
   HostPool& host_pool() { return *host_pool_; }
   const PageMap& page_map() const { return *page_map_; }

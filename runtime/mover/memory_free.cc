@@ -40,6 +40,7 @@ Status Memory::Free(DevicePtr base) {
       VS_ASSIGN_OR_RETURN(const Allocation a, allocations_.Remove(base, copy.allocation));
       --counts_.allocations;
       counts_.allocated -= a.requested;
+      counts_.charged -= a.reserved;
       range.base = a.base;
       range.size = a.reserved;
       bool known = true;

@@ -192,6 +192,13 @@ void Mover::Pause() {
   sleeping_ = false;
 }
 
+Bytes Mover::FreeAndHeld() {
+  ScopedContext current(*driver_, memory_.options().context);
+  size_t free = 0, total = 0;
+  if (!current.status().ok() || (*driver_)->MemGetInfo(&free, &total) != CUDA_SUCCESS) return {};
+  return Bytes(free) + memory_.device_pool().used() + memory_.device_pool().cached();
+}
+
 bool Mover::TryArm() {
   if (armed_.load(std::memory_order_relaxed) || !want_arm_.load(std::memory_order_acquire)) {
     return false;
@@ -199,6 +206,7 @@ bool Mover::TryArm() {
   const MemoryOptions& memory = memory_.options();
   if (copy_ == nullptr) {
     bool own = options_.own_context;
+    const Bytes before = FreeAndHeld();
     StatusOr<std::unique_ptr<CopyEngine>> engine =
         CopyEngine::Create(driver_, memory.context, memory.ordinal, own);
     if (!engine.ok() && own) {
@@ -216,6 +224,8 @@ bool Mover::TryArm() {
       return false;
     }
     copy_ = *std::move(engine);
+    const Bytes after = FreeAndHeld();
+    if (after < before) overhead_.store(before - after, std::memory_order_release);
     synchronous_.store(!own, std::memory_order_relaxed);
   }
   if (health_ == nullptr) {

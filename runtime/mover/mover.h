@@ -87,6 +87,8 @@ class Mover {
   static bool InScope();
   // Work is recorded: ranges count from here on.
   bool armed() const { return armed_.load(std::memory_order_acquire); }
+  // Device memory that the context of the mover's own takes, once there is one.
+  Bytes overhead() const { return overhead_.load(std::memory_order_acquire); }
 
   // Moves by request, ordered in `stream` as work is.
   Status Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream stream);
@@ -175,6 +177,8 @@ class Mover {
   bool Round();
   void Pause();
   bool TryArm();
+  // Device memory that nobody but the pool has; what is left of it tells what a context took.
+  Bytes FreeAndHeld();
   bool PollFinished() VS_REQUIRES(memory_.mu);
   bool PollArrivals() VS_REQUIRES(memory_.mu);
   void Finish(Work* work) VS_REQUIRES(memory_.mu);
@@ -242,6 +246,7 @@ class Mover {
   Gate gate_;
   std::atomic<bool> armed_{false};  // Work is recorded. Changes under the closed gate only.
   std::atomic<bool> want_arm_{false};
+  std::atomic<Bytes> overhead_{};
   std::atomic<bool> synchronous_{false};  // No context of our own: launching threads wait instead.
 
   Streams streams_ VS_GUARDED_BY(memory_.mu);

@@ -4,9 +4,11 @@
 #include <exception>
 #include <limits>
 #include <new>
+#include <optional>
 
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/preload/allocated.h"
 #include "runtime/preload/resolver.h"
 #include "runtime/preload/runtimes.h"
 
@@ -19,13 +21,14 @@ constexpr Bytes kAlignment(512);
 CUresult Allocate(Runtime* runtime, CUdeviceptr* p, Bytes size) {
   const OwnCalls own;
   try {
+    const bool packed = size <= SmallObjects::kMaxSmall;
     // Packed objects are as large as their class anyhow.
-    if (size <= SmallObjects::kMaxSmall) size = RoundUp(size, kAlignment);
-    const StatusOr<DevicePtr> memory = runtime->Allocate(size);
+    const StatusOr<DevicePtr> memory = runtime->Allocate(packed ? RoundUp(size, kAlignment) : size);
     if (!memory.ok()) {
       Log(LogLevel::kInfo, memory.status().message());
       return ToCuResult(memory.status());
     }
+    AddAllocated(memory->value, size.value);
     *p = memory->value;
     return CUDA_SUCCESS;
   } catch (const std::exception& e) {
@@ -81,13 +84,14 @@ CUresult MemFree(decltype(&::cuMemFree_v2) real, CUdeviceptr p) {
   if (runtime == nullptr) return real(p);
   const OwnCalls own;
   try {
+    const std::optional<Allocated> memory = RemoveAllocated(p);
+    if (!memory.has_value()) return CUDA_ERROR_INVALID_VALUE;
     Status status = runtime->memory().Drain();
+    if (!status.ok()) RestoreAllocated(*memory);
     if (status.ok()) status = runtime->Free(DevicePtr(p));
     if (status.ok()) return CUDA_SUCCESS;
     Log(LogLevel::kInfo, status.message());
-    const CUresult result = ToCuResult(status);
-    // Not an allocation, the driver says, is an invalid value.
-    return result == CUDA_ERROR_NOT_FOUND ? CUDA_ERROR_INVALID_VALUE : result;
+    return ToCuResult(status);
   } catch (const std::exception& e) {
     Log(LogLevel::kError, e.what());
     return CUDA_ERROR_UNKNOWN;

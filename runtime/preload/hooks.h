@@ -7,6 +7,7 @@
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/launch.h"
 #include "runtime/preload/process.h"
+#include "runtime/preload/queries.h"
 #include "runtime/preload/resolver.h"
 
 #endif  // VRAMSPAN_RUNTIME_PRELOAD_HOOKS_H_

@@ -14,6 +14,7 @@
 #include "runtime/base/log.h"
 #include "runtime/preload/elf_symbols.h"
 #include "runtime/preload/hook.h"
+#include "runtime/preload/nvml.h"
 #include "runtime/preload/process.h"
 #include "runtime/preload/table.h"
 
@@ -138,9 +139,23 @@ struct Answer {
 };
 
 template <typename Lookup>
+Answer AnswerForNvml(void* handle, const char* name, Lookup lookup) {
+  constexpr Answer kPass{nullptr, 0};
+  if (handle == RTLD_NEXT || Off()) return kPass;
+  void* function = handle == RTLD_DEFAULT ? nullptr : lookup();
+  if (handle == RTLD_DEFAULT || (function != nullptr && IsOwnCode(function))) {
+    // Ours is the first that the loader sees: there is one only where another library has it.
+    return LoaderSymbol(RTLD_NEXT, name) != nullptr ? kPass : Answer{nullptr, 1};
+  }
+  return function != nullptr ? Answer{NvmlHook(name, function), 1} : kPass;
+}
+
+template <typename Lookup>
 Answer AnswerFor(void* handle, const char* name, Lookup lookup) {
   constexpr Answer kPass{nullptr, 0};
-  if (name == nullptr || name[0] != 'c' || name[1] != 'u') return kPass;
+  if (name == nullptr) return kPass;
+  if (name[0] == 'n' && IsNvmlHooked(name)) return AnswerForNvml(handle, name, lookup);
+  if (name[0] != 'c' || name[1] != 'u') return kPass;
   // Who looks for the next one after itself is a preload as we are, and must not come back to us.
   if (handle == RTLD_NEXT) return kPass;
   const size_t id = FindHook(name);

@@ -13,6 +13,7 @@
 #include "runtime/api/statistics_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/preload/allocated.h"
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/launch.h"
 #include "runtime/preload/process.h"
@@ -118,7 +119,10 @@ void End(Entry* e) {
   e->end.store(0, std::memory_order_release);
   e->runtime.store(nullptr, std::memory_order_release);
   e->taken.store(false, std::memory_order_relaxed);
+  if (runtime == nullptr) return;
   const OwnCalls own;
+  const PageMap& map = runtime->memory().page_map();
+  RemoveAllAllocated(map.base().value, map.size());
   delete runtime;
 }
 

@@ -51,6 +51,11 @@ bool HasGlobal(const char* name);
 // Prints what every hooked call of memory answers to arguments of all kinds, out-parameters
 // included (program_answers.cc).
 void Answers(Program* p);
+// What a program asks about pointers, and about how much memory there is (program_queries.cc).
+void AskQueries(Program* p);
+void AskCapacity(Program* p);
+void TakeWhatIsFree(Program* p);
+void AskNvml(Program* p);
 // Looks up everything that the simulated driver has and everything that is to be hooked
 // (program_table.cc).
 void CheckTable(Program* p);

@@ -1,0 +1,75 @@
+#include "runtime/preload/allocated.h"
+
+#include <absl/container/btree_map.h>
+
+#include "runtime/base/mutex.h"
+
+namespace vramspan::preload {
+namespace {
+
+// Never taken apart: calls may come until the process is gone.
+struct Book {
+  Mutex mu;
+  absl::btree_map<CUdeviceptr, Allocated> by_base VS_GUARDED_BY(mu);
+  uint64_t next_id VS_GUARDED_BY(mu) = uint64_t{1} << 48;
+
+  Allocated* Find(CUdeviceptr p) VS_REQUIRES(mu) {
+    auto it = by_base.upper_bound(p);
+    if (it == by_base.begin()) return nullptr;
+    --it;
+    return p - it->first < it->second.size ? &it->second : nullptr;
+  }
+};
+
+Book& TheBook() {
+  static Book* const book = new Book;
+  return *book;
+}
+
+}  // namespace
+
+void AddAllocated(CUdeviceptr base, size_t size, CUmemoryPool pool) {
+  Book& book = TheBook();
+  MutexLock lock(book.mu);
+  book.by_base[base] = {base, size, pool, book.next_id++, false};
+}
+
+void RestoreAllocated(const Allocated& allocated) {
+  Book& book = TheBook();
+  MutexLock lock(book.mu);
+  book.by_base[allocated.base] = allocated;
+}
+
+std::optional<Allocated> RemoveAllocated(CUdeviceptr base) {
+  Book& book = TheBook();
+  MutexLock lock(book.mu);
+  const auto it = book.by_base.find(base);
+  if (it == book.by_base.end()) return std::nullopt;
+  const Allocated removed = it->second;
+  book.by_base.erase(it);
+  return removed;
+}
+
+std::optional<Allocated> FindAllocated(CUdeviceptr p) {
+  Book& book = TheBook();
+  MutexLock lock(book.mu);
+  const Allocated* const found = book.Find(p);
+  return found != nullptr ? std::optional<Allocated>(*found) : std::nullopt;
+}
+
+bool SetSyncMemops(CUdeviceptr p, bool on) {
+  Book& book = TheBook();
+  MutexLock lock(book.mu);
+  Allocated* const found = book.Find(p);
+  if (found == nullptr) return false;
+  found->sync_memops = on;
+  return true;
+}
+
+void RemoveAllAllocated(CUdeviceptr begin, Bytes size) {
+  Book& book = TheBook();
+  MutexLock lock(book.mu);
+  book.by_base.erase(book.by_base.lower_bound(begin), book.by_base.lower_bound(begin + size.value));
+}
+
+}  // namespace vramspan::preload
