@@ -24,6 +24,11 @@ class Runtime {
 
   StatusOr<DevicePtr> Allocate(Bytes size);
   Status Free(DevicePtr ptr);
+  // As of Memory. Memory is shared out as for allocations.
+  StatusOr<Memory::Loose> MakeLoose(Bytes size);
+  // Waits, a few seconds at most, until no work that is recorded may use what is mapped at `at`;
+  // then DeadlineExceeded, and it may be tried again.
+  StatusOr<Memory::Loose> UnmapLoose(DevicePtr at, Bytes size);
   Status Advise(DevicePtr ptr, Bytes size, vramspanAdvice advice);
   Status SetDeviceBudget(Bytes budget);
   Status SetHostBudget(Bytes budget);

@@ -16,15 +16,15 @@ constexpr uint64_t kFillingPercent = 80;
 
 constexpr uint64_t kLeastChunksOfBudget = 32;
 
+std::string AddressText(DevicePtr p) { return absl::StrFormat("0x%x", p.value); }
+
+}  // namespace
+
 int LargestChunk(Bytes budget) {
   int log2 = kMaxChunkLog2;
   while (log2 > kMinChunkLog2 && ChunkBytes(log2) * kLeastChunksOfBudget > budget) --log2;
   return log2;
 }
-
-std::string AddressText(DevicePtr p) { return absl::StrFormat("0x%x", p.value); }
-
-}  // namespace
 
 Memory::Memory(std::shared_ptr<const Driver> driver, const MemoryOptions& options,
                std::unique_ptr<EvictionPolicy> policy)
@@ -322,16 +322,7 @@ void Memory::Unmap(const Mapped& mapped) {
 Status Memory::Register(const Mapped& mapped, const std::vector<int>& log2_sizes,
                         const Allocation* allocation) {
   MutexLock lock(mu);
-  std::vector<ChunkIndex> added;
-  added.reserve(log2_sizes.size());
-  for (size_t i = 0; i < log2_sizes.size(); ++i) {
-    StatusOr<ChunkIndex> c = chunks_->Add();
-    if (!c.ok()) {
-      for (const ChunkIndex other : added) chunks_->Remove(other);
-      return c.status();
-    }
-    added.push_back(*c);
-  }
+  VS_ASSIGN_OR_RETURN(const std::vector<ChunkIndex> added, AddChunks(log2_sizes.size()));
   uint32_t id = 0;
   if (allocation != nullptr) {
     Allocation a = *allocation;
@@ -339,18 +330,39 @@ Status Memory::Register(const Mapped& mapped, const std::vector<int>& log2_sizes
     a.reserved = mapped.size;
     id = allocations_.Add(a);
   }
+  FillChunks(added, mapped.base, mapped.backing, log2_sizes, id);
+  return absl::OkStatus();
+}
+
+StatusOr<std::vector<ChunkIndex>> Memory::AddChunks(size_t count) {
+  std::vector<ChunkIndex> added;
+  added.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    StatusOr<ChunkIndex> c = chunks_->Add();
+    if (!c.ok()) {
+      for (const ChunkIndex other : added) chunks_->Remove(other);
+      return c.status();
+    }
+    added.push_back(*c);
+  }
+  return added;
+}
+
+void Memory::FillChunks(const std::vector<ChunkIndex>& added, DevicePtr base,
+                        absl::Span<const Backing> backing, absl::Span<const int> log2_sizes,
+                        uint32_t allocation) {
   const bool tracked = tracking() != Tracking::kNone;
-  DevicePtr at = mapped.base;
+  DevicePtr at = base;
   for (size_t i = 0; i < added.size(); ++i) {
     Chunk& c = (*chunks_)[added[i]];
-    const Backing& b = mapped.backing[i];
+    const Backing& b = backing[i];
     c.base = at;
     c.log2_size = static_cast<uint8_t>(log2_sizes[i]);
-    c.allocation = id;
+    c.allocation = allocation;
     c.on_device = b.on_device;
     (c.on_device ? c.device_slot : c.host_slot) = b.slot;
     c.tracked = tracked;
-    c.movable = options_.traced && id != 0;
+    c.movable = options_.traced && allocation != 0;
     c.Transition(ChunkState::kFresh);
     // A linked program may write from here on without our seeing it, so fresh ends at once.
     c.Transition(c.on_device ? ChunkState::kDevice : ChunkState::kHost);
@@ -359,7 +371,6 @@ Status Memory::Register(const Mapped& mapped, const std::vector<int>& log2_sizes
     at = at + c.size();
   }
   counts_.chunks += added.size();
-  return absl::OkStatus();
 }
 
 StatusOr<Allocation> Memory::Find(DevicePtr p) {
@@ -367,6 +378,9 @@ StatusOr<Allocation> Memory::Find(DevicePtr p) {
   {
     MutexLock lock(mu);
     const ChunkIndex index = page_map_->Find(p);
+    if (!reservations_.empty()) {
+      if (const std::optional<Allocation> extent = ExtentOf(p)) return *extent;
+    }
     if (!index || (*chunks_)[index].dying) {
       return absl::NotFoundError(
           absl::StrCat(AddressText(p), " does not lie in a live allocation of this runtime"));
@@ -387,18 +401,28 @@ StatusOr<Allocation> Memory::Find(DevicePtr p) {
 
 bool Memory::ForEachChunk(DevicePtr p, Bytes size,
                           absl::FunctionRef<void(ChunkIndex, Chunk&)> visit) {
-  ChunkIndex index = page_map_->Find(p);
-  if (!index || (*chunks_)[index].dying) return false;
+  const auto find = [this](DevicePtr at) VS_NO_THREAD_SAFETY_ANALYSIS {
+    const ChunkIndex index = page_map_->Find(at);
+    return index || reservations_.empty() ? index : NextInReservation(at);
+  };
+  ChunkIndex index = find(p);
+  if (!index) return false;
   const uint32_t allocation = (*chunks_)[index].allocation;
   const uint64_t last = size.value == 0 ? p.value : p.value + (size.value - 1);
+  bool any = false;
   for (;;) {
     Chunk& c = (*chunks_)[index];
-    visit(index, c);
+    // The `last < p` case is an absurd size that wraps.
+    if (last >= p.value && c.base.value > last) return any;
+    if (!c.dying) {
+      visit(index, c);
+      any = true;
+    }
     const DevicePtr next = c.base + c.size();
-    // A packed object never leaves its chunk; the `last < p` case is an absurd size that wraps.
-    if (allocation == 0 || (last >= p.value && next.value > last)) return true;
-    index = page_map_->Find(next);
-    if (!index || (*chunks_)[index].allocation != allocation) return true;
+    // A packed object never leaves its chunk.
+    if (allocation == 0 || (last >= p.value && next.value > last)) return any;
+    index = find(next);
+    if (!index || (*chunks_)[index].allocation != allocation) return any;
   }
 }
 

@@ -14,8 +14,10 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 #include <absl/functional/function_ref.h>
+#include <absl/types/span.h>
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -48,7 +50,16 @@ struct MemoryOptions {
   bool announce = true;  // One line on stderr when data first go to host memory.
 };
 
+// The largest chunk that leaves a budget enough of them to choose among, as a log2.
+int LargestChunk(Bytes budget);
+
 class Memory {
+ private:
+  struct Backing {
+    uint32_t slot = kNoSlot;
+    bool on_device = false;
+  };
+
  public:
   static StatusOr<std::unique_ptr<Memory>> Create(std::shared_ptr<const Driver> driver,
                                                   const MemoryOptions& options,
@@ -62,8 +73,39 @@ class Memory {
   // The live allocation that holds `p`.
   StatusOr<Allocation> Find(DevicePtr p) VS_EXCLUDES(mu);
 
+  // Addresses and memory that come apart, for what programs do with the driver's VMM calls
+  // (memory_vmm.cc). A range that was reserved is one allocation with holes: chunks are where loose
+  // memory was mapped. Memory that is not mapped keeps its contents and its place, device or host.
+  class Loose {
+   public:
+    Bytes size() const { return size_; }
+
+   private:
+    friend class Memory;
+    Bytes size_;
+    std::vector<int> log2_sizes_;
+    std::vector<Backing> backing_;
+  };
+  // Errors of Loose memory: ResourceExhausted where neither device nor host has room; of ranges:
+  // InvalidArgument for what was not reserved, is mapped, or is not mapped.
+  StatusOr<DevicePtr> Reserve(Bytes size, Bytes alignment) VS_EXCLUDES(mu);
+  Status Unreserve(DevicePtr base, Bytes size) VS_EXCLUDES(mu);
+  // Whole granules.
+  StatusOr<Loose> MakeLoose(Bytes size) VS_EXCLUDES(mu);
+  // REQUIRES: not mapped.
+  void ReleaseLoose(Loose loose) VS_EXCLUDES(mu);
+  // An error changes nothing.
+  Status MapLoose(const Loose& loose, DevicePtr at) VS_EXCLUDES(mu);
+  // Takes out what MapLoose mapped at `at`, for the caller to map again or to release. Unavailable
+  // while work that is recorded may use it or the mover is at work on it: from then on nothing
+  // finds it, and the caller tries again until it gets it.
+  // REQUIRES: no GPU work uses it.
+  StatusOr<Loose> UnmapLoose(DevicePtr at) VS_EXCLUDES(mu);
+  // Copies its contents to [to, to + size). REQUIRES: not mapped.
+  Status CopyLoose(const Loose& loose, DevicePtr to) VS_EXCLUDES(mu);
+
   // Calls `visit` for each chunk that [p, p + size) touches, clipped to the allocation in which it
-  // starts. Returns false, without a call, when `p` is not in a live allocation of ours.
+  // starts. Returns false, without a call, when there is none in a live allocation of ours.
   bool ForEachChunk(DevicePtr p, Bytes size, absl::FunctionRef<void(ChunkIndex, Chunk&)> visit)
       VS_REQUIRES(mu);
 
@@ -156,10 +198,6 @@ class Memory {
   // of packed objects.
   StatusOr<DevicePtr> Place(const std::vector<int>& log2_sizes, const Allocation* allocation)
       VS_EXCLUDES(mu);
-  struct Backing {
-    uint32_t slot = kNoSlot;
-    bool on_device = false;
-  };
   StatusOr<Backing> Back(int log2);
   void Unback(Backing backing);
   struct Mapped {  // A range with what backs it, not known to the page map yet.
@@ -173,6 +211,11 @@ class Memory {
   // Makes its chunks. An error changes nothing.
   Status Register(const Mapped& mapped, const std::vector<int>& log2_sizes,
                   const Allocation* allocation) VS_EXCLUDES(mu);
+  // The entries of as many chunks, all or none; then what they are.
+  StatusOr<std::vector<ChunkIndex>> AddChunks(size_t count) VS_REQUIRES(mu);
+  void FillChunks(const std::vector<ChunkIndex>& added, DevicePtr base,
+                  absl::Span<const Backing> backing, absl::Span<const int> log2_sizes,
+                  uint32_t allocation) VS_REQUIRES(mu);
   void Unmap(const Mapped& mapped) VS_EXCLUDES(mu);
   Status FreeSmall(DevicePtr p, const Chunk& copy) VS_EXCLUDES(mu);
   bool Busy(const Chunk& c) const;
@@ -185,6 +228,22 @@ class Memory {
   // Unmaps a kept range and releases its slots, one of 2^log2 bytes among them where log2 is not 0;
   // false when there is none.
   StatusOr<bool> GiveUpKept(int log2) VS_EXCLUDES(mu);
+
+  // A range that was reserved, and where it has chunks: base and size of each mapping.
+  struct Reservation {
+    Bytes size;
+    uint32_t id = 0;  // Of its allocation.
+    std::map<uint64_t, Bytes> mapped = {};
+  };
+  using Reservations = std::map<uint64_t, Reservation>;
+  // The reservation that holds p, or the end.
+  Reservations::iterator ReservationOf(DevicePtr p) VS_REQUIRES(mu);
+  // The first chunk at or behind an address without one, in the reservation that holds it.
+  ChunkIndex NextInReservation(DevicePtr p) VS_REQUIRES(mu);
+  // Up to its last mapping; none while nothing is mapped.
+  std::optional<Allocation> ExtentOf(DevicePtr p) VS_REQUIRES(mu);
+  StatusOr<Loose> MakeLooseOnce(Bytes size, const std::vector<int>& log2_sizes) VS_EXCLUDES(mu);
+  Status MapSlots(const Loose& loose, DevicePtr at) VS_EXCLUDES(mu);
 
   const std::shared_ptr<const Driver> driver_;
   const MemoryOptions options_;
@@ -212,6 +271,7 @@ class Memory {
   std::vector<Range> dying_ VS_GUARDED_BY(mu);  // Until their chunks are idle.
   std::vector<Range> stuck_ VS_GUARDED_BY(mu);  // The driver did not unmap them: tried again later.
   KeptRanges kept_ VS_GUARDED_BY(mu);
+  Reservations reservations_ VS_GUARDED_BY(mu);
 
   Mutex give_up_mu_;  // Taken after small_mu_, before mu.
 

@@ -30,6 +30,10 @@ Status Memory::Free(DevicePtr base) {
   bool drain = false;
   {
     MutexLock lock(mu);
+    if (reservations_.contains(base.value)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "cannot free ", AddressText(base), ": it was reserved, and goes with cuMemAddressFree"));
+    }
     const ChunkIndex first = page_map_->Find(base);
     if (!first) {
       // Not ours, or freed: the allocation table knows the difference.

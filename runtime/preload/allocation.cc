@@ -11,6 +11,7 @@
 #include "runtime/preload/allocated.h"
 #include "runtime/preload/resolver.h"
 #include "runtime/preload/runtimes.h"
+#include "runtime/preload/vmm.h"
 
 namespace vramspan::preload {
 namespace {
@@ -82,6 +83,9 @@ CUresult MemAllocPitch(decltype(&::cuMemAllocPitch_v2) real, CUdeviceptr* p, siz
 CUresult MemFree(decltype(&::cuMemFree_v2) real, CUdeviceptr p) {
   Runtime* const runtime = RuntimeOf(p);
   if (runtime == nullptr) return real(p);
+  CUdeviceptr mapped = 0;
+  size_t size = 0;
+  if (FindVmmMapping(p, &mapped, &size)) return CUDA_ERROR_INVALID_VALUE;
   const OwnCalls own;
   try {
     const std::optional<Allocated> memory = RemoveAllocated(p);

@@ -9,5 +9,7 @@
 #include "runtime/preload/process.h"
 #include "runtime/preload/queries.h"
 #include "runtime/preload/resolver.h"
+#include "runtime/preload/sharing.h"
+#include "runtime/preload/vmm.h"
 
 #endif  // VRAMSPAN_RUNTIME_PRELOAD_HOOKS_H_

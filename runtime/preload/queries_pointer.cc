@@ -6,6 +6,7 @@
 #include "runtime/preload/launch.h"
 #include "runtime/preload/queries.h"
 #include "runtime/preload/runtimes.h"
+#include "runtime/preload/vmm.h"
 
 namespace vramspan::preload {
 namespace {
@@ -15,7 +16,7 @@ constexpr CUdeviceptr kNobodys = 1;
 
 // What a question about an address is about.
 struct Subject {
-  Runtime* runtime = nullptr;  // None: not ours, or mapped by the program's own VMM calls.
+  Runtime* runtime = nullptr;  // None: not ours, or the driver's own memory at addresses of ours.
   std::optional<Allocated> memory;
   // The driver's memory that is asked about in its place.
   CUdeviceptr stand_in = kNobodys;
@@ -28,8 +29,10 @@ Subject SubjectOf(CUdeviceptr p) {
   s.memory = FindAllocated(p);
   if (s.memory.has_value()) {
     s.stand_in = s.runtime->memory().plain();
-  } else if (s.runtime->memory().Find(DevicePtr(p)).ok()) {
-    s.runtime = nullptr;
+  } else {
+    CUdeviceptr base = 0;
+    size_t size = 0;
+    if (FindVmmMapping(p, &base, &size)) s.runtime = nullptr;
   }
   return s;
 }

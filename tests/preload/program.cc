@@ -173,6 +173,7 @@ void Rescue(Program* p) {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, p->device};
+  properties.allocFlags.usage = CU_MEM_CREATE_USAGE_TILE_POOL;
   const size_t large = total / 4 / kBytes * kBytes;
   CUmemGenericAllocationHandle handle = 0;
   CHECK_OK(p->api.MemCreate(&handle, large, &properties, 0));
@@ -240,6 +241,7 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"doubled", &Doubled},
     {"exec", &Exec},
     {"exit_busy", &ExitBusy},
+    {"expandable", &Expandable},
     {"fork_after", [](Program* p) { ForkAfter(p, false); }},
     {"fork_after_exit", [](Program* p) { ForkAfter(p, true); }},
     {"fork_before", &ForkBefore},
@@ -252,6 +254,8 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"threads", &Threads},
     {"two_contexts", &TwoContexts},
     {"two_users", &TwoUsers},
+    {"vmm_answers", &VmmAnswers},
+    {"vmm_shared", &VmmShared},
     {"within", &WithinMemory},
 };
 

@@ -56,6 +56,13 @@ void AskQueries(Program* p);
 void AskCapacity(Program* p);
 void TakeWhatIsFree(Program* p);
 void AskNvml(Program* p);
+// What a pool of a program does that grows by cuMemMap, in more memory than the device has
+// (program_vmm.cc).
+void Expandable(Program* p);
+// What the VMM calls answer to uses of all kinds, contents included.
+void VmmAnswers(Program* p);
+// Memory of its own VMM calls that is shared, mapped twice, or outlives what it came from.
+void VmmShared(Program* p);
 // Looks up everything that the simulated driver has and everything that is to be hooked
 // (program_table.cc).
 void CheckTable(Program* p);

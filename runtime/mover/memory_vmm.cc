@@ -1,0 +1,275 @@
+// Memory: addresses without backing and backing without addresses.
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "runtime/mover/memory.h"
+#include "runtime/mover/remap.h"
+
+namespace vramspan {
+namespace {
+
+// A pool of a program grows by such pieces, so they are cut into as few chunks as move well: 20 MiB
+// into 16 and 4.
+constexpr Bytes kLarge = MiB(128);
+constexpr int kChosenLog2 = 24;
+
+Status NotMapped(DevicePtr p) {
+  return absl::InvalidArgumentError(
+      absl::StrFormat("no memory of this runtime was mapped at 0x%x", p.value));
+}
+
+}  // namespace
+
+StatusOr<DevicePtr> Memory::Reserve(Bytes size, Bytes alignment) {
+  MutexLock lock(mu);
+  VS_ASSIGN_OR_RETURN(const DevicePtr base, arena_->Take(size, std::max(alignment, kGranularity)));
+  Allocation a;
+  a.base = base;
+  a.requested = a.reserved = size;
+  reservations_.emplace(base.value, Reservation{size, allocations_.Add(a)});
+  return base;
+}
+
+Status Memory::Unreserve(DevicePtr base, Bytes size) {
+  MutexLock lock(mu);
+  const auto it = reservations_.find(base.value);
+  if (it == reservations_.end() || it->second.size != size || !it->second.mapped.empty()) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "cannot give back %d bytes at 0x%x: they are not a reservation of that size, or something "
+        "is mapped there",
+        size.value, base.value));
+  }
+  VS_RETURN_IF_ERROR(allocations_.Remove(base, it->second.id).status());
+  reservations_.erase(it);
+  arena_->Give(base, size);
+  return absl::OkStatus();
+}
+
+Memory::Reservations::iterator Memory::ReservationOf(DevicePtr p) {
+  const auto after = reservations_.upper_bound(p.value);
+  if (after == reservations_.begin()) return reservations_.end();
+  const auto it = std::prev(after);
+  return p.value - it->first < it->second.size.value ? it : reservations_.end();
+}
+
+ChunkIndex Memory::NextInReservation(DevicePtr p) {
+  const auto r = ReservationOf(p);
+  if (r == reservations_.end()) return ChunkIndex();
+  const auto next = r->second.mapped.lower_bound(p.value);
+  return next == r->second.mapped.end() ? ChunkIndex() : page_map_->Find(DevicePtr(next->first));
+}
+
+std::optional<Allocation> Memory::ExtentOf(DevicePtr p) {
+  const auto r = ReservationOf(p);
+  if (r == reservations_.end() || r->second.mapped.empty()) return std::nullopt;
+  const auto& [last, size] = *r->second.mapped.rbegin();
+  Allocation a;
+  a.base = DevicePtr(r->first);
+  a.requested = a.reserved = Bytes(last - r->first) + size;
+  a.id = r->second.id;
+  if (p >= a.base + a.requested) return std::nullopt;
+  return a;
+}
+
+StatusOr<Memory::Loose> Memory::MakeLoose(Bytes size) {
+  const int chosen = options_.chunk_log2 != 0
+                         ? options_.chunk_log2
+                         : std::min(size < kLarge ? kChosenLog2 : kMaxChunkLog2,
+                                    LargestChunk(device_pool_->budget()));
+  if (size > page_map_->size()) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "cannot make ", size.value, " bytes of memory: more than there are addresses"));
+  }
+  const std::vector<int> sizes = ChunkSizesFor(size, chosen);
+  StatusOr<Loose> loose = MakeLooseOnce(size, sizes);
+  if (!loose.ok() && absl::IsResourceExhausted(loose.status())) {
+    // Freed memory may wait for a drain.
+    VS_RETURN_IF_ERROR(DrainAndReclaim());
+    loose = MakeLooseOnce(size, sizes);
+  }
+  if (!loose.ok()) return loose;
+  MutexLock lock(mu);
+  ++counts_.allocations;
+  counts_.allocated += size;
+  counts_.charged += size;
+  counts_.peak_allocated = std::max(counts_.peak_allocated, counts_.allocated);
+  return loose;
+}
+
+StatusOr<Memory::Loose> Memory::MakeLooseOnce(Bytes size, const std::vector<int>& log2_sizes) {
+  Loose loose;
+  loose.size_ = size;
+  loose.log2_sizes_ = log2_sizes;
+  for (const int log2 : log2_sizes) {
+    const StatusOr<Backing> b = Back(log2);
+    if (!b.ok()) {
+      for (const Backing& had : loose.backing_) Unback(had);
+      return b.status();
+    }
+    loose.backing_.push_back(*b);
+  }
+  return loose;
+}
+
+void Memory::ReleaseLoose(Loose loose) {
+  for (const Backing& b : loose.backing_) Unback(b);
+  MutexLock lock(mu);
+  --counts_.allocations;
+  counts_.allocated -= loose.size_;
+  counts_.charged -= loose.size_;
+}
+
+Status Memory::MapSlots(const Loose& loose, DevicePtr at) {
+  ScopedContext current(*driver_, options_.context);
+  VS_RETURN_IF_ERROR(current.status());
+  Bytes mapped;
+  Status status;
+  for (size_t i = 0; i < loose.backing_.size() && status.ok(); ++i) {
+    const Backing& b = loose.backing_[i];
+    const Bytes size = ChunkBytes(loose.log2_sizes_[i]);
+    const DevicePtr va = at + mapped;
+    status = Check((*driver_)->MemMap(
+                       va.value, size.value, 0,
+                       b.on_device ? device_pool_->handle(b.slot) : host_pool_->handle(b.slot), 0),
+                   "cuMemMap", RangeText(va, size));
+    if (status.ok()) mapped += size;
+  }
+  if (status.ok()) status = SetDeviceAccess(*driver_, options_.ordinal, at, mapped);
+  if (!status.ok() && mapped.value != 0) {
+    driver_->Note(
+        Check((*driver_)->MemUnmap(at.value, mapped.value), "cuMemUnmap", RangeText(at, mapped)));
+  }
+  return status;
+}
+
+Status Memory::MapLoose(const Loose& loose, DevicePtr at) {
+  const Bytes size = loose.size_;
+  uint32_t id = 0;
+  std::vector<ChunkIndex> added;
+  {
+    MutexLock lock(mu);
+    const auto r = ReservationOf(at);
+    bool taken = r == reservations_.end() || r->second.size - (at - DevicePtr(r->first)) < size;
+    for (DevicePtr p = at; !taken && p < at + size; p = p + kGranularity) {
+      taken = static_cast<bool>(page_map_->Find(p));
+    }
+    if (taken) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("cannot map %d bytes at 0x%x: not reserved, or something is mapped there",
+                          size.value, at.value));
+    }
+    id = r->second.id;
+    VS_ASSIGN_OR_RETURN(added, AddChunks(loose.backing_.size()));
+  }
+  const Status status = MapSlots(loose, at);
+  MutexLock lock(mu);
+  if (!status.ok()) {
+    for (const ChunkIndex index : added) chunks_->Remove(index);
+    return status;
+  }
+  FillChunks(added, at, loose.backing_, loose.log2_sizes_, id);
+  ReservationOf(at)->second.mapped.emplace(at.value, size);
+  return absl::OkStatus();
+}
+
+StatusOr<Memory::Loose> Memory::UnmapLoose(DevicePtr at) {
+  Loose loose;
+  Range range{at, Bytes(), {}};
+  {
+    MutexLock lock(mu);
+    const auto r = ReservationOf(at);
+    if (r == reservations_.end()) return NotMapped(at);
+    const auto it = r->second.mapped.find(at.value);
+    if (it == r->second.mapped.end()) return NotMapped(at);
+    range.size = loose.size_ = it->second;
+    bool busy = false;
+    for (DevicePtr p = at; p < at + range.size;) {
+      const ChunkIndex index = page_map_->Find(p);
+      Chunk& c = (*chunks_)[index];
+      c.dying = true;
+      // Unlike a free this need not mind work that said nothing of what it uses: no work uses it.
+      busy = busy || c.in_flight != 0 || c.queued != 0 || c.loose != 0 || c.open != 0 ||
+             c.state == ChunkState::kMoving;
+      range.chunks.push_back(index);
+      p = p + c.size();
+    }
+    if (busy) return absl::UnavailableError("work that may use it has not finished");
+    range.gone.resize(range.chunks.size());
+    page_map_->Set(at, range.size, ChunkIndex());
+    r->second.mapped.erase(it);
+    for (size_t i = 0; i < range.chunks.size(); ++i) {
+      const ChunkIndex index = range.chunks[i];
+      Chunk& c = (*chunks_)[index];
+      if (c.on_device) policy_->OnRemove(index);
+      range.gone[i] = c.hidden;
+      SetHidden(index, false);
+      DropHostCopy(index);
+      loose.log2_sizes_.push_back(c.log2_size);
+      loose.backing_.push_back(c.on_device ? Backing{c.device_slot, true}
+                                           : Backing{c.host_slot, false});
+    }
+  }
+  ScopedContext current(*driver_, options_.context);
+  Status status = current.status();
+  if (status.ok()) status = UnmapRange(&range);
+  if (status.ok()) {
+    MutexLock lock(mu);
+    Forget(range.chunks);
+    return loose;
+  }
+  // As it was: what the driver did unmap is mapped again.
+  DevicePtr va = at;
+  for (size_t i = 0; i < range.chunks.size(); ++i) {
+    const Bytes size = ChunkBytes(loose.log2_sizes_[i]);
+    const Backing& b = loose.backing_[i];
+    if (range.gone[i]) {
+      driver_->Note(MapAt(*driver_, options_.ordinal, va, size,
+                          b.on_device ? device_pool_->handle(b.slot) : host_pool_->handle(b.slot)));
+    }
+    va = va + size;
+  }
+  MutexLock lock(mu);
+  for (const ChunkIndex index : range.chunks) {
+    Chunk& c = (*chunks_)[index];
+    c.dying = false;
+    if (c.on_device) policy_->OnInsert(index);
+    page_map_->Set(c.base, c.size(), index);
+  }
+  ReservationOf(at)->second.mapped.emplace(at.value, range.size);
+  return status;
+}
+
+Status Memory::CopyLoose(const Loose& loose, DevicePtr to) {
+  ScopedContext current(*driver_, options_.context);
+  VS_RETURN_IF_ERROR(current.status());
+  CUstream stream = nullptr;
+  VS_RETURN_IF_ERROR(Check((*driver_)->StreamCreate(&stream, CU_STREAM_NON_BLOCKING),
+                           "cuStreamCreate", "to copy by"));
+  Status status;
+  for (size_t i = 0; i < loose.backing_.size() && status.ok(); ++i) {
+    const Backing& b = loose.backing_[i];
+    const Bytes size = ChunkBytes(loose.log2_sizes_[i]);
+    DevicePtr from;
+    if (b.on_device) {
+      const StatusOr<DevicePtr> alias = device_pool_->Alias(b.slot);
+      status = alias.status();
+      if (!status.ok()) break;
+      from = *alias;
+    } else {
+      from = host_pool_->alias(b.slot);
+    }
+    status = Check((*driver_)->MemcpyDtoDAsync(to.value, from.value, size.value, stream),
+                   "cuMemcpyDtoDAsync", RangeText(to, size));
+    to = to + size;
+  }
+  const Status done = Check((*driver_)->StreamSynchronize(stream), "cuStreamSynchronize");
+  if (status.ok()) status = done;
+  driver_->Note(Check((*driver_)->StreamDestroy(stream), "cuStreamDestroy"));
+  return status;
+}
+
+}  // namespace vramspan

@@ -1,0 +1,54 @@
+#include "runtime/preload/sharing.h"
+
+#include <atomic>
+#include <exception>
+
+#include "runtime/base/log.h"
+#include "runtime/base/own_calls.h"
+#include "runtime/preload/launch.h"
+#include "runtime/preload/process.h"
+#include "runtime/preload/runtimes.h"
+
+namespace vramspan::preload {
+
+CUresult IpcGetMemHandle(decltype(&::cuIpcGetMemHandle) real, CUipcMemHandle* handle,
+                         CUdeviceptr p) {
+  if (RuntimeOf(p) == nullptr) return VS_WATCHED(cuIpcGetMemHandle)(real, handle, p);
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  static constinit std::atomic<bool> told{false};
+  if (!told.exchange(true, std::memory_order_relaxed) && !Quiet()) {
+    Log(LogLevel::kWarning,
+        "the program shares device memory by legacy IPC handles, which vramspan cannot: the call "
+        "is answered CUDA_ERROR_NOT_SUPPORTED; run the program with VRAMSPAN_OFF=1");
+  }
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult MemGetHandleForAddressRange(decltype(&::cuMemGetHandleForAddressRange) real, void* handle,
+                                     CUdeviceptr p, size_t size, CUmemRangeHandleType type,
+                                     unsigned long long flags) {
+  Runtime* const runtime = handle != nullptr && size != 0 ? RuntimeOf(p) : nullptr;
+  if (runtime == nullptr) {
+    return VS_WATCHED(cuMemGetHandleForAddressRange)(real, handle, p, size, type, flags);
+  }
+  const OwnCalls own;
+  try {
+    const Status pinned = runtime->mover().Pin(DevicePtr(p), Bytes(size));
+    // What the program made real itself has no chunks and stays where it is anyhow.
+    if (!pinned.ok() && !absl::IsInvalidArgument(pinned)) {
+      Log(LogLevel::kInfo, pinned.message());
+      return ToCuResult(pinned);
+    }
+    const CUresult result = real(handle, p, size, type, flags);
+    if (result != CUDA_SUCCESS && pinned.ok()) {
+      const Status unpinned = runtime->mover().Unpin(DevicePtr(p), Bytes(size));
+      if (!unpinned.ok()) Log(LogLevel::kInfo, unpinned.message());
+    }
+    return result;
+  } catch (const std::exception& e) {
+    Log(LogLevel::kError, e.what());
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+}
+
+}  // namespace vramspan::preload

@@ -1,0 +1,229 @@
+#include "runtime/preload/vmm.h"
+
+#include <exception>
+#include <iterator>
+#include <utility>
+
+#include "runtime/base/log.h"
+#include "runtime/base/own_calls.h"
+#include "runtime/preload/allocated.h"
+#include "runtime/preload/foreign.h"
+#include "runtime/preload/launch.h"
+#include "runtime/preload/process.h"
+#include "runtime/preload/runtimes.h"
+#include "runtime/preload/vmm_table.h"
+
+namespace vramspan::preload {
+namespace {
+
+bool Granular(uint64_t value) { return value % kGranularity.value == 0; }
+
+CUresult Told(const Status& status) {
+  if (status.ok()) return CUDA_SUCCESS;
+  Log(LogLevel::kInfo, status.message());
+  return ToCuResult(status);
+}
+
+// What a hook does with tables and runtimes: as calls of our own, and no exception leaves it.
+template <typename Body>
+CUresult Guarded(Body body) {
+  const OwnCalls own;
+  try {
+    return body();
+  } catch (const std::exception& e) {
+    Log(LogLevel::kError, e.what());
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+}
+
+bool MayBeOurs(const CUmemAllocationProp& p) {
+  const bool plain_handle = p.requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE ||
+                            p.requestedHandleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  return p.type == CU_MEM_ALLOCATION_TYPE_PINNED &&
+         p.location.type == CU_MEM_LOCATION_TYPE_DEVICE && plain_handle &&
+         p.allocFlags.compressionType == CU_MEM_ALLOCATION_COMP_NONE && p.allocFlags.usage == 0;
+}
+
+// Work in other contexts of the device is not seen, so what is made there is the driver's.
+Runtime* RuntimeForMemoryOf(CUdevice device) {
+  Runtime* const current = RuntimeForAllocation();
+  if (current == nullptr && CurrentContext() != nullptr) return nullptr;
+  return RuntimeOfDevice(device);
+}
+
+// Whether something is mapped there, or the range leaves the reservation.
+bool IsTaken(const VmmReservation& r, CUdeviceptr base, CUdeviceptr p, size_t size) {
+  if (size > r.size - (p - base)) return true;
+  const auto next = r.mappings.lower_bound(p);
+  if (next != r.mappings.end() && next->first - p < size) return true;
+  if (next == r.mappings.begin()) return false;
+  const auto before = std::prev(next);
+  return p - before->first < before->second.size;
+}
+
+}  // namespace
+
+CUresult MemAddressReserve(decltype(&::cuMemAddressReserve) real, CUdeviceptr* p, size_t size,
+                           size_t alignment, CUdeviceptr wanted, unsigned long long flags) {
+  const bool ordinary = p != nullptr && size != 0 && Granular(size) && wanted == 0 && flags == 0 &&
+                        (alignment & (alignment - 1)) == 0;
+  Runtime* const runtime = ordinary ? RuntimeForAllocation() : nullptr;
+  if (runtime == nullptr) return real(p, size, alignment, wanted, flags);
+  CUdeviceptr base = 0;
+  const CUresult result = Guarded([&] {
+    VmmTable& table = VmmTable::Get();
+    MutexLock lock(table.mu);
+    const StatusOr<DevicePtr> taken = runtime->memory().Reserve(Bytes(size), Bytes(alignment));
+    if (!taken.ok()) return Told(taken.status());
+    base = taken->value;
+    // What is left of a runtime that has ended may have had the same addresses.
+    std::erase_if(table.reservations, [&](const auto& other) {
+      return other.first - base < size || base - other.first < other.second.size;
+    });
+    table.reservations.emplace(base, VmmReservation{runtime, size});
+    return CUDA_SUCCESS;
+  });
+  // The arena may be too small for it.
+  if (result != CUDA_SUCCESS) return real(p, size, alignment, wanted, flags);
+  *p = base;
+  return CUDA_SUCCESS;
+}
+
+CUresult MemAddressFree(decltype(&::cuMemAddressFree) real, CUdeviceptr p, size_t size) {
+  if (!Ready()) return real(p, size);
+  VmmTable& table = VmmTable::Get();
+  {
+    MutexLock lock(table.mu);
+    if (VmmReservation* const r = table.ReservationOf(p)) {
+      return Guarded([&]() VS_NO_THREAD_SAFETY_ANALYSIS {
+        if (!table.reservations.contains(p) || r->size != size || !r->mappings.empty()) {
+          return CUDA_ERROR_INVALID_VALUE;
+        }
+        const Status given = r->runtime != nullptr
+                                 ? r->runtime->memory().Unreserve(DevicePtr(p), Bytes(size))
+                                 : absl::OkStatus();
+        if (given.ok()) table.reservations.erase(p);
+        return Told(given);
+      });
+    }
+  }
+  return RuntimeOf(p) != nullptr ? CUDA_ERROR_INVALID_VALUE : real(p, size);
+}
+
+CUresult VmmCreate(decltype(&::cuMemCreate) real, CUmemGenericAllocationHandle* handle, size_t size,
+                   const CUmemAllocationProp* properties, unsigned long long flags) {
+  const bool ordinary = handle != nullptr && properties != nullptr && flags == 0 && size != 0 &&
+                        Granular(size) && MayBeOurs(*properties);
+  Runtime* const runtime = ordinary ? RuntimeForMemoryOf(properties->location.id) : nullptr;
+  if (runtime == nullptr) return MemCreate(real, handle, size, properties, flags);
+  return Guarded([&] {
+    StatusOr<Memory::Loose> loose = runtime->MakeLoose(Bytes(size));
+    if (!loose.ok()) return Told(loose.status());
+    VmmHandle made;
+    made.runtime = runtime;
+    made.properties = *properties;
+    made.size = size;
+    made.loose = *std::move(loose);
+    VmmTable& table = VmmTable::Get();
+    MutexLock lock(table.mu);
+    *handle = table.Add(std::move(made));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult MemRelease(decltype(&::cuMemRelease) real, CUmemGenericAllocationHandle handle) {
+  if (!VmmTable::IsOurs(handle)) return real(handle);
+  if (!Ready()) return CUDA_ERROR_NOT_INITIALIZED;
+  return Guarded([&] {
+    VmmTable& table = VmmTable::Get();
+    MutexLock lock(table.mu);
+    VmmHandle* const h = table.Find(handle);
+    if (h == nullptr || h->references == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (--h->references != 0) return CUDA_SUCCESS;
+    const CUresult result = h->real != 0 ? real(h->real) : CUDA_SUCCESS;
+    table.DropIfUnused(handle);
+    return result;
+  });
+}
+
+CUresult MemMap(decltype(&::cuMemMap) real, CUdeviceptr p, size_t size, size_t offset,
+                CUmemGenericAllocationHandle handle, unsigned long long flags) {
+  const bool ours = VmmTable::IsOurs(handle);
+  if (!Ready()) {
+    return ours ? CUDA_ERROR_NOT_INITIALIZED : real(p, size, offset, handle, flags);
+  }
+  return Guarded([&] {
+    VmmTable& table = VmmTable::Get();
+    MutexLock lock(table.mu);
+    VmmReservation* const r = table.ReservationOf(p);
+    VmmHandle* const h = ours ? table.Find(handle) : nullptr;
+    if (ours) {
+      const bool valid = h != nullptr && h->references != 0 && flags == 0 && size != 0 &&
+                         Granular(p) && Granular(size) && Granular(offset) && offset <= h->size &&
+                         size <= h->size - offset;
+      if (!valid) return CUDA_ERROR_INVALID_VALUE;
+      if (offset != 0 || size != h->size) return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    // Addresses of ours that the program did not reserve are none of its.
+    if (r == nullptr && RuntimeOf(p) != nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (r != nullptr) {
+      const CUdeviceptr base = std::prev(table.reservations.upper_bound(p))->first;
+      if (r->runtime == nullptr || IsTaken(*r, base, p, size)) return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (h != nullptr && h->real == 0) {
+      const bool shared = h->properties.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE &&
+                          r != nullptr && r->size == h->size;
+      const char* why = nullptr;
+      if (r == nullptr || r->runtime != h->runtime)
+        why = "it is mapped where vramspan cannot move it";
+      if (h->mapped != 0) why = "it is mapped twice";
+      if (shared) why = "it has a reservation of its own and may be exported";
+      if (why == nullptr) {
+        const Status mapped = h->runtime->memory().MapLoose(*h->loose, DevicePtr(p));
+        if (!mapped.ok()) return Told(mapped);
+        h->loose.reset();
+        h->used = true;
+        h->mapped = p;
+        AddAllocated(p, size);
+        r->mappings.emplace(p, VmmMapping{size, handle});
+        return CUDA_SUCCESS;
+      }
+      const CUresult result = table.Realise(handle, why);
+      if (result != CUDA_SUCCESS) return result;
+    }
+    const CUresult result = real(p, size, offset, h != nullptr ? h->real : handle, flags);
+    if (result == CUDA_SUCCESS && r != nullptr) r->mappings.emplace(p, VmmMapping{size, 0});
+    return result;
+  });
+}
+
+CUresult MemUnmap(decltype(&::cuMemUnmap) real, CUdeviceptr p, size_t size) {
+  if (!Ready()) return real(p, size);
+  return Guarded([&] {
+    VmmTable& table = VmmTable::Get();
+    MutexLock lock(table.mu);
+    VmmReservation* const r = table.ReservationOf(p);
+    if (r == nullptr) return RuntimeOf(p) != nullptr ? CUDA_ERROR_INVALID_VALUE : real(p, size);
+    if (!table.WholeMappings(p, size)) return CUDA_ERROR_INVALID_VALUE;
+    for (auto it = r->mappings.find(p); it != r->mappings.end() && it->first - p < size;) {
+      const VmmMapping mapping = it->second;
+      VmmHandle* const h = mapping.handle != 0 ? table.Find(mapping.handle) : nullptr;
+      if (h != nullptr && h->runtime != nullptr) {
+        StatusOr<Memory::Loose> loose =
+            h->runtime->UnmapLoose(DevicePtr(it->first), Bytes(mapping.size));
+        if (!loose.ok()) return Told(loose.status());
+        h->loose = *std::move(loose);
+        RemoveAllocated(it->first);
+      } else if (mapping.handle == 0 && r->runtime != nullptr) {
+        const CUresult result = real(it->first, mapping.size);
+        if (result != CUDA_SUCCESS) return result;
+      }
+      if (h != nullptr) h->mapped = 0;
+      it = r->mappings.erase(it);
+      table.DropIfUnused(mapping.handle);
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace vramspan::preload

@@ -1,0 +1,57 @@
+// Programs that make and map memory by the driver's VMM calls, with the preload in them.
+#include <gmock/gmock.h>
+
+#include "tests/preload/run_program.h"
+
+namespace vramspan_test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+void ExpectOk(const Output& output) {
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_EQ(output.out, "ok\n") << output.err;
+}
+
+TEST(PreloadVmm, APoolThatGrowsHasTwiceTheDevicesMemory) {
+  const Output without = RunPlain("proc2", "expandable");
+  EXPECT_EQ(without.code, 1);
+  EXPECT_THAT(without.err, HasSubstr("MemCreate(&handle, piece_, &properties, 0) is 2"));
+  for (const char* route : {"proc2_pt", "linked", "dlsym"}) {
+    const Output with = RunPreloaded(route, "expandable", "VRAMSPAN_STATS=- VRAMSPAN_LOG=info");
+    ExpectOk(with);
+    EXPECT_THAT(with.err, HasSubstr("(0 named no memory of ours)"));
+    EXPECT_THAT(with.err, Not(HasSubstr("its own VMM"))) << "all of it is ours";
+  }
+}
+
+TEST(PreloadVmm, WorkOverlapsWithMovesOfAPool) {
+  ExpectOk(RunPreloaded("proc2", "expandable", "VRAMSPAN_OVERLAP=safe"));
+  ExpectOk(RunPreloaded("proc2", "expandable", "VRAMSPAN_OVERLAP=all"));
+}
+
+TEST(PreloadVmm, AnswersAsTheDriverDoes) {
+  const Output without = RunPlain("proc2", "vmm_answers");
+  const Output with = RunPreloaded("proc2", "vmm_answers");
+  EXPECT_EQ(without.code, 0) << without.err;
+  EXPECT_EQ(with.code, 0) << with.err;
+  EXPECT_THAT(without.out, HasSubstr("map once more: 0"));
+  EXPECT_EQ(with.out, without.out);
+  const size_t told = with.err.find("legacy IPC handles");
+  EXPECT_NE(told, std::string::npos) << with.err;
+  EXPECT_EQ(with.err.find("legacy IPC handles", told + 1), std::string::npos) << "said once";
+}
+
+TEST(PreloadVmm, WhatIsSharedIsTheDriversAndKeepsItsContents) {
+  const Output without = RunPlain("proc2", "vmm_shared");
+  EXPECT_THAT(without.err, HasSubstr("MemAlloc(&b, bytes) is 2")) << "it comes to more memory";
+  const Output with = RunPreloaded("proc2", "vmm_shared", "VRAMSPAN_LOG=info");
+  ExpectOk(with);
+  for (const char* why : {"it is mapped twice", "it is exported", "a reservation of its own"}) {
+    EXPECT_THAT(with.err, HasSubstr(why));
+  }
+}
+
+}  // namespace
+}  // namespace vramspan_test
