@@ -11,6 +11,7 @@
 #include "runtime/preload/allocated.h"
 #include "runtime/preload/resolver.h"
 #include "runtime/preload/runtimes.h"
+#include "runtime/preload/stream_ordered.h"
 #include "runtime/preload/vmm.h"
 
 namespace vramspan::preload {
@@ -92,6 +93,7 @@ CUresult MemFree(decltype(&::cuMemFree_v2) real, CUdeviceptr p) {
     if (!memory.has_value()) return CUDA_ERROR_INVALID_VALUE;
     Status status = runtime->memory().Drain();
     if (!status.ok()) RestoreAllocated(*memory);
+    if (status.ok() && memory->pool != nullptr) StreamOrderedOf(runtime)->Forget(p);
     if (status.ok()) status = runtime->Free(DevicePtr(p));
     if (status.ok()) return CUDA_SUCCESS;
     Log(LogLevel::kInfo, status.message());

@@ -103,7 +103,7 @@ void Count(Foreign kind, size_t bytes) {
 }
 
 std::vector<PassedMemory> CountedMemory() {
-  constexpr std::array kNames = {"managed", "pinned host", "arrays", "its own VMM"};
+  constexpr std::array kNames = {"managed", "pinned host", "arrays", "its own VMM", "pools"};
   static_assert(kNames.size() == counters.size());
   std::vector<PassedMemory> counted;
   for (size_t i = 0; i < counters.size(); ++i) {

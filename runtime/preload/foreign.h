@@ -13,7 +13,7 @@
 namespace vramspan::preload {
 
 // What passes by, by kind. As `Count` takes it in.
-enum class Foreign { kManaged, kPinnedHost, kArray, kHandle, kCount };
+enum class Foreign { kManaged, kPinnedHost, kArray, kHandle, kPool, kCount };
 void Count(Foreign kind, size_t bytes);
 // What has been counted, for the statistics.
 std::vector<PassedMemory> CountedMemory();

@@ -6,6 +6,7 @@
 #include "runtime/preload/context.h"
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/launch.h"
+#include "runtime/preload/pools.h"
 #include "runtime/preload/process.h"
 #include "runtime/preload/queries.h"
 #include "runtime/preload/resolver.h"

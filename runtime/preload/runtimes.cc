@@ -18,6 +18,7 @@
 #include "runtime/preload/launch.h"
 #include "runtime/preload/process.h"
 #include "runtime/preload/resolver.h"
+#include "runtime/preload/stream_ordered.h"
 #include "runtime/preload/vmm_table.h"
 
 namespace vramspan::preload {
@@ -124,6 +125,7 @@ void End(Entry* e) {
   const OwnCalls own;
   const PageMap& map = runtime->memory().page_map();
   RemoveAllAllocated(map.base().value, map.size());
+  EndStreamOrdered(runtime);
   ForgetVmmOf(runtime);
   delete runtime;
 }

@@ -56,6 +56,10 @@ void AskQueries(Program* p);
 void AskCapacity(Program* p);
 void TakeWhatIsFree(Program* p);
 void AskNvml(Program* p);
+// Stream-ordered memory, by the calls for either kind of default stream (program_pools.cc).
+void AskPools(Program* p, bool per_thread);
+void ChurnPools(Program* p, bool per_thread);
+void PoolsKeepOrder(Program* p, bool per_thread);
 // What a pool of a program does that grows by cuMemMap, in more memory than the device has
 // (program_vmm.cc).
 void Expandable(Program* p);

@@ -1,0 +1,53 @@
+// Hooks of stream-ordered allocation. Pools stay the driver's own, handles and attributes; memory
+// of those that are plain device memory, a device's default pool among them, comes from the runtime
+// (stream_ordered.h). Pools whose memory can leave the process, has a limit, lies on the host or is
+// opened to other devices are left to the driver, and so is what is allocated inside a capture.
+#ifndef VRAMSPAN_RUNTIME_PRELOAD_POOLS_H_
+#define VRAMSPAN_RUNTIME_PRELOAD_POOLS_H_
+
+#include "runtime/base/own_calls.h"
+#include "runtime/preload/cuda_api.h"
+#include "runtime/preload/process.h"
+
+namespace vramspan::preload {
+
+// With kPerThread a null stream is the thread's own.
+template <bool kPerThread>
+CUresult MemAllocAsync(decltype(&::cuMemAllocAsync) real, CUdeviceptr* p, size_t size,
+                       CUstream stream);
+template <bool kPerThread>
+CUresult MemAllocFromPoolAsync(decltype(&::cuMemAllocFromPoolAsync) real, CUdeviceptr* p,
+                               size_t size, CUmemoryPool pool, CUstream stream);
+template <bool kPerThread>
+CUresult MemFreeAsync(decltype(&::cuMemFreeAsync) real, CUdeviceptr p, CUstream stream);
+
+CUresult MemPoolCreate(decltype(&::cuMemPoolCreate) real, CUmemoryPool* pool,
+                       const CUmemPoolProps* props);
+CUresult MemPoolDestroy(decltype(&::cuMemPoolDestroy) real, CUmemoryPool pool);
+CUresult MemPoolTrimTo(decltype(&::cuMemPoolTrimTo) real, CUmemoryPool pool, size_t keep);
+CUresult MemPoolSetAttribute(decltype(&::cuMemPoolSetAttribute) real, CUmemoryPool pool,
+                             CUmemPool_attribute attribute, void* value);
+CUresult MemPoolGetAttribute(decltype(&::cuMemPoolGetAttribute) real, CUmemoryPool pool,
+                             CUmemPool_attribute attribute, void* value);
+CUresult MemPoolSetAccess(decltype(&::cuMemPoolSetAccess) real, CUmemoryPool pool,
+                          const CUmemAccessDesc* access, size_t count);
+
+// Looks at what has been freed in stream order.
+void NoteSynchronised();
+
+// The hook of a call that waits for work.
+template <typename Function>
+struct Synchronising;
+template <typename... Args>
+struct Synchronising<CUresult (*)(Args...)> {
+  static CUresult Call(CUresult (*real)(Args...), Args... args) {
+    const CUresult result = real(args...);
+    if (result == CUDA_SUCCESS && Ready()) NoteSynchronised();
+    return result;
+  }
+};
+#define VS_SYNCHRONISING(symbol) Synchronising<decltype(&::symbol)>::Call
+
+}  // namespace vramspan::preload
+
+#endif  // VRAMSPAN_RUNTIME_PRELOAD_POOLS_H_

@@ -1,0 +1,335 @@
+#include "runtime/preload/stream_ordered.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <iterator>
+#include <thread>
+#include <utility>
+
+#include "runtime/base/log.h"
+#include "runtime/preload/resolver.h"
+
+namespace vramspan::preload {
+namespace {
+
+constexpr Bytes kAlignment(512);
+// How long an allocation that found no room anywhere waits for memory that is being freed. Work
+// may wait for what this thread does next, so not for ever.
+constexpr std::chrono::seconds kPatience{2};
+
+// What an allocation takes, so that frees and allocations of about one size fit each other.
+uint64_t CapacityFor(Bytes size) {
+  return RoundUp(size, size <= SmallObjects::kMaxSmall ? kAlignment : kGranularity).value;
+}
+uint64_t MostFor(uint64_t capacity) { return capacity + capacity / 8; }
+
+}  // namespace
+
+StreamOrdered::~StreamOrdered() {
+  MutexLock lock(mu_);
+  for (const Pending& p : pending_) spare_events_.push_back(p.event);
+  for (const CUevent event : spare_events_) (*runtime_.driver())->EventDestroy(event);
+}
+
+uint64_t StreamOrdered::IdOf(CUstream stream) const {
+  static const auto get = DriverFunction<decltype(&::cuStreamGetId)>("cuStreamGetId");
+  unsigned long long id = 0;
+  // A handle is no name: it may come again while work of the stream that had it is still running.
+  return get != nullptr && get(stream, &id) == CUDA_SUCCESS ? id + 1 : 0;
+}
+
+std::shared_ptr<StreamOrdered::Pool> StreamOrdered::PoolOf(CUmemoryPool handle) {
+  std::shared_ptr<Pool>& pool = pools_[handle];
+  if (pool == nullptr) {
+    pool = std::make_shared<Pool>();
+    pool->handle = handle;
+  }
+  return pool;
+}
+
+void StreamOrdered::Complete(const Pending& pending, Freed* freed) {
+  Pool* const pool = pending.block.pool.get();
+  if (pool != nullptr) pool->statistics.used -= pending.block.capacity;
+  if (pool == nullptr || pool->destroyed) {
+    freed->push_back(pending.base);
+  } else {
+    pool->idle.emplace(pending.block.capacity, pending.base);
+  }
+  spare_events_.push_back(pending.event);
+}
+
+void StreamOrdered::Poll(Freed* freed) {
+  std::vector<uint64_t> behind;  // Streams that have not got to their first free.
+  std::erase_if(pending_, [&](const Pending& p) VS_NO_THREAD_SAFETY_ANALYSIS {
+    if (std::find(behind.begin(), behind.end(), p.stream) != behind.end()) return false;
+    const CUresult result = (*runtime_.driver())->EventQuery(p.event);
+    if (result != CUDA_SUCCESS) {
+      if (p.stream != 0) behind.push_back(p.stream);
+      return false;
+    }
+    Complete(p, freed);
+    return true;
+  });
+}
+
+CUdeviceptr StreamOrdered::TakeOver(const std::shared_ptr<Pool>& pool, uint64_t capacity,
+                                    uint64_t stream) {
+  // Work that is submitted from here on comes after what used it.
+  const auto fits = [&](const Pending& p) {
+    return stream != 0 && p.stream == stream && p.block.pool == pool &&
+           p.block.capacity >= capacity && p.block.capacity <= MostFor(capacity);
+  };
+  CUdeviceptr p = 0;
+  if (const auto it = std::find_if(pending_.begin(), pending_.end(), fits); it != pending_.end()) {
+    p = it->base;
+    capacity = it->block.capacity;
+    pool->statistics.used -= capacity;
+    spare_events_.push_back(it->event);
+    pending_.erase(it);
+  } else {
+    const auto idle = pool->idle.lower_bound(capacity);
+    if (idle == pool->idle.end() || idle->first > MostFor(capacity)) return 0;
+    p = idle->second;
+    capacity = idle->first;
+    pool->idle.erase(idle);
+  }
+  HandOut(p, pool, capacity);
+  return p;
+}
+
+void StreamOrdered::HandOut(CUdeviceptr p, const std::shared_ptr<Pool>& pool, uint64_t capacity) {
+  live_[p] = {pool, capacity};
+  Statistics& s = pool->statistics;
+  s.used += capacity;
+  s.used_high = std::max(s.used_high, s.used);
+}
+
+StatusOr<CUdeviceptr> StreamOrdered::Allocate(CUmemoryPool handle, Bytes size, CUstream stream) {
+  ScopedContext current(*runtime_.driver(), runtime_.memory().options().context);
+  VS_RETURN_IF_ERROR(current.status());
+  const uint64_t capacity = CapacityFor(size);
+  const uint64_t id = IdOf(stream);
+  Freed freed;
+  std::shared_ptr<Pool> pool;
+  CUdeviceptr taken = 0;
+  {
+    MutexLock lock(mu_);
+    Poll(&freed);
+    pool = PoolOf(handle);
+    taken = TakeOver(pool, capacity, id);
+  }
+  GiveBack(freed);
+  if (taken != 0) return taken;
+  // What is not in use is better used than kept, as soon as it would cost others their place.
+  if (runtime_.memory().filling()) GiveUpIdle();
+  StatusOr<DevicePtr> p = runtime_.Allocate(Bytes(capacity));
+  if (!p.ok() && absl::IsResourceExhausted(p.status()) && WaitForPending()) {
+    p = runtime_.Allocate(Bytes(capacity));
+  }
+  if (!p.ok()) return p.status();
+  MutexLock lock(mu_);
+  Statistics& s = pool->statistics;
+  s.reserved += capacity;
+  s.reserved_high = std::max(s.reserved_high, s.reserved);
+  HandOut(p->value, pool, capacity);
+  return p->value;
+}
+
+CUresult StreamOrdered::Free(CUdeviceptr p, CUstream stream) {
+  ScopedContext current(*runtime_.driver(), runtime_.memory().options().context);
+  if (!current.status().ok()) return ToCuResult(current.status());
+  const DriverApi& driver = runtime_.driver()->api();
+  const uint64_t id = IdOf(stream);
+  Freed freed;
+  {
+    MutexLock lock(mu_);
+    Poll(&freed);
+    CUevent event = nullptr;
+    CUresult result = CUDA_SUCCESS;
+    if (spare_events_.empty()) {
+      result = driver.EventCreate(&event, CU_EVENT_DISABLE_TIMING);
+    } else {
+      event = spare_events_.back();
+      spare_events_.pop_back();
+    }
+    if (result == CUDA_SUCCESS) result = driver.EventRecord(event, stream);
+    if (result != CUDA_SUCCESS) {
+      if (event != nullptr) spare_events_.push_back(event);
+      return result;
+    }
+    Block block;
+    if (const auto it = live_.find(p); it != live_.end()) {
+      block = it->second;
+      live_.erase(it);
+    }
+    pending_.push_back({p, std::move(block), id, event});
+  }
+  GiveBack(freed);
+  return CUDA_SUCCESS;
+}
+
+void StreamOrdered::Forget(CUdeviceptr p) {
+  MutexLock lock(mu_);
+  const auto it = live_.find(p);
+  if (it == live_.end()) return;
+  it->second.pool->statistics.used -= it->second.capacity;
+  it->second.pool->statistics.reserved -= it->second.capacity;
+  live_.erase(it);
+}
+
+void StreamOrdered::Trim(Pool* pool, uint64_t keep, Freed* freed) {
+  while (!pool->idle.empty() && pool->statistics.reserved > keep) {
+    const auto largest = std::prev(pool->idle.end());
+    pool->statistics.reserved -= largest->first;
+    freed->push_back(largest->second);
+    pool->idle.erase(largest);
+  }
+}
+
+void StreamOrdered::GiveBack(const Freed& freed) {
+  for (const CUdeviceptr p : freed) {
+    const Status status = runtime_.Free(DevicePtr(p));
+    runtime_.memory().driver().Note(status);
+  }
+}
+
+void StreamOrdered::GiveUpIdle() {
+  Freed freed;
+  {
+    MutexLock lock(mu_);
+    for (auto& [handle, pool] : pools_) Trim(pool.get(), 0, &freed);
+  }
+  GiveBack(freed);
+}
+
+bool StreamOrdered::WaitForPending() {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  for (bool any = false;;) {
+    Freed freed;
+    bool more = false;
+    {
+      MutexLock lock(mu_);
+      const size_t before = pending_.size();
+      Poll(&freed);
+      any |= pending_.size() != before;
+      more = !pending_.empty();
+      for (auto& [handle, pool] : pools_) Trim(pool.get(), 0, &freed);
+    }
+    any |= !freed.empty();
+    GiveBack(freed);
+    if (!more || std::chrono::steady_clock::now() > end) return any;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
+void StreamOrdered::Synchronised() {
+  static const auto get =
+      DriverFunction<decltype(&::cuMemPoolGetAttribute)>("cuMemPoolGetAttribute");
+  Freed freed;
+  {
+    MutexLock lock(mu_);
+    Poll(&freed);
+    for (auto& [handle, pool] : pools_) {
+      if (pool->idle.empty()) continue;
+      cuuint64_t threshold = 0;
+      if (get == nullptr ||
+          get(handle, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold) != CUDA_SUCCESS) {
+        continue;
+      }
+      Trim(pool.get(), threshold, &freed);
+    }
+  }
+  GiveBack(freed);
+}
+
+void StreamOrdered::TrimTo(CUmemoryPool handle, size_t keep) {
+  Freed freed;
+  {
+    MutexLock lock(mu_);
+    Poll(&freed);
+    if (const auto it = pools_.find(handle); it != pools_.end()) {
+      Trim(it->second.get(), keep, &freed);
+    }
+  }
+  GiveBack(freed);
+}
+
+void StreamOrdered::Destroyed(CUmemoryPool handle) {
+  Freed freed;
+  {
+    MutexLock lock(mu_);
+    const auto it = pools_.find(handle);
+    if (it == pools_.end()) return;
+    it->second->destroyed = true;
+    Trim(it->second.get(), 0, &freed);
+    pools_.erase(it);
+  }
+  GiveBack(freed);
+}
+
+StreamOrdered::Statistics StreamOrdered::Of(CUmemoryPool handle) {
+  Freed freed;
+  Statistics s;
+  {
+    MutexLock lock(mu_);
+    Poll(&freed);
+    if (const auto it = pools_.find(handle); it != pools_.end()) s = it->second->statistics;
+  }
+  GiveBack(freed);
+  return s;
+}
+
+void StreamOrdered::ResetHighs(CUmemoryPool handle, bool used, bool reserved) {
+  MutexLock lock(mu_);
+  const auto it = pools_.find(handle);
+  if (it == pools_.end()) return;
+  Statistics& s = it->second->statistics;
+  if (used) s.used_high = s.used;
+  if (reserved) s.reserved_high = s.reserved;
+}
+
+namespace {
+
+struct Registry {
+  Mutex mu;
+  absl::flat_hash_map<Runtime*, std::shared_ptr<StreamOrdered>> by_runtime VS_GUARDED_BY(mu);
+  std::atomic<bool> any{false};
+};
+
+Registry& TheRegistry() {
+  static Registry* const registry = new Registry;
+  return *registry;
+}
+
+}  // namespace
+
+std::shared_ptr<StreamOrdered> StreamOrderedOf(Runtime* runtime) {
+  Registry& registry = TheRegistry();
+  MutexLock lock(registry.mu);
+  std::shared_ptr<StreamOrdered>& found = registry.by_runtime[runtime];
+  if (found == nullptr) {
+    found = std::make_shared<StreamOrdered>(runtime);
+    registry.any.store(true, std::memory_order_release);
+  }
+  return found;
+}
+
+void EndStreamOrdered(Runtime* runtime) {
+  Registry& registry = TheRegistry();
+  MutexLock lock(registry.mu);
+  registry.by_runtime.erase(runtime);
+}
+
+std::vector<std::shared_ptr<StreamOrdered>> AllStreamOrdered() {
+  Registry& registry = TheRegistry();
+  std::vector<std::shared_ptr<StreamOrdered>> all;
+  if (!registry.any.load(std::memory_order_acquire)) return all;
+  MutexLock lock(registry.mu);
+  for (const auto& [runtime, memory] : registry.by_runtime) all.push_back(memory);
+  return all;
+}
+
+}  // namespace vramspan::preload

@@ -1,0 +1,104 @@
+// Stream-ordered memory of one runtime: what cuMemAllocAsync hands out of it, and how it comes
+// back.
+//
+// A free takes effect when its stream gets there, told by an event that is looked at when memory is
+// allocated, freed or waited for. Until then the memory may be handed out again in the same stream;
+// from then on in any, and it stays with its pool until a synchronisation finds the pool above its
+// release threshold, the program trims it, or memory is short. Pools are the driver's own; what of
+// their memory is ours is counted here.
+//
+// Threads: any.
+#ifndef VRAMSPAN_RUNTIME_PRELOAD_STREAM_ORDERED_H_
+#define VRAMSPAN_RUNTIME_PRELOAD_STREAM_ORDERED_H_
+
+#include <absl/container/flat_hash_map.h>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "runtime/api/runtime.h"
+#include "runtime/base/mutex.h"
+#include "runtime/preload/cuda_api.h"
+
+namespace vramspan::preload {
+
+class StreamOrdered {
+ public:
+  explicit StreamOrdered(Runtime* runtime) : runtime_(*runtime) {}
+  ~StreamOrdered();
+  StreamOrdered(const StreamOrdered&) = delete;
+  StreamOrdered& operator=(const StreamOrdered&) = delete;
+
+  // Streams are explicit: no handle means another one by the kind of default stream.
+  StatusOr<CUdeviceptr> Allocate(CUmemoryPool pool, Bytes size, CUstream stream) VS_EXCLUDES(mu_);
+  // Also of memory that is no pool's. The driver's error leaves it allocated.
+  CUresult Free(CUdeviceptr p, CUstream stream) VS_EXCLUDES(mu_);
+  // The caller frees it at once, by the runtime.
+  void Forget(CUdeviceptr p) VS_EXCLUDES(mu_);
+  // The program has waited for something.
+  void Synchronised() VS_EXCLUDES(mu_);
+  void TrimTo(CUmemoryPool pool, size_t keep) VS_EXCLUDES(mu_);
+  // The pool is gone; what is allocated from it lives on.
+  void Destroyed(CUmemoryPool pool) VS_EXCLUDES(mu_);
+
+  struct Statistics {
+    uint64_t used = 0, used_high = 0, reserved = 0, reserved_high = 0;
+  };
+  Statistics Of(CUmemoryPool pool) VS_EXCLUDES(mu_);
+  void ResetHighs(CUmemoryPool pool, bool used, bool reserved) VS_EXCLUDES(mu_);
+
+ private:
+  struct Pool {
+    CUmemoryPool handle = nullptr;
+    bool destroyed = false;
+    Statistics statistics;
+    std::multimap<uint64_t, CUdeviceptr> idle;  // By capacity.
+  };
+  struct Block {
+    std::shared_ptr<Pool> pool;  // None: plain memory, freed in stream order.
+    uint64_t capacity = 0;
+  };
+  struct Pending {
+    CUdeviceptr base = 0;
+    Block block;
+    uint64_t stream = 0;  // The stream's id; 0: unknown.
+    CUevent event = nullptr;
+  };
+  using Freed = std::vector<CUdeviceptr>;
+
+  uint64_t IdOf(CUstream stream) const;
+  std::shared_ptr<Pool> PoolOf(CUmemoryPool handle) VS_REQUIRES(mu_);
+  // Takes in what streams have got to. Memory without a pool goes to `freed`.
+  void Poll(Freed* freed) VS_REQUIRES(mu_);
+  void Complete(const Pending& pending, Freed* freed) VS_REQUIRES(mu_);
+  CUdeviceptr TakeOver(const std::shared_ptr<Pool>& pool, uint64_t capacity, uint64_t stream)
+      VS_REQUIRES(mu_);
+  void HandOut(CUdeviceptr p, const std::shared_ptr<Pool>& pool, uint64_t capacity)
+      VS_REQUIRES(mu_);
+  // Idle memory beyond what is to be kept, largest first.
+  static void Trim(Pool* pool, uint64_t keep, Freed* freed);
+  // Gives it to the runtime. REQUIRES: no lock is held.
+  void GiveBack(const Freed& freed) VS_EXCLUDES(mu_);
+  void GiveUpIdle() VS_EXCLUDES(mu_);
+  bool WaitForPending() VS_EXCLUDES(mu_);
+
+  Runtime& runtime_;
+  Mutex mu_;
+  absl::flat_hash_map<CUmemoryPool, std::shared_ptr<Pool>> pools_ VS_GUARDED_BY(mu_);
+  absl::flat_hash_map<CUdeviceptr, Block> live_ VS_GUARDED_BY(mu_);
+  std::deque<Pending> pending_ VS_GUARDED_BY(mu_);  // In the order of the calls.
+  std::vector<CUevent> spare_events_ VS_GUARDED_BY(mu_);
+};
+
+// That of a runtime, made where there is none.
+std::shared_ptr<StreamOrdered> StreamOrderedOf(Runtime* runtime);
+// The runtime ends.
+void EndStreamOrdered(Runtime* runtime);
+// Those of all runtimes; empty, at the price of a load, while nobody has asked for any.
+std::vector<std::shared_ptr<StreamOrdered>> AllStreamOrdered();
+
+}  // namespace vramspan::preload
+
+#endif  // VRAMSPAN_RUNTIME_PRELOAD_STREAM_ORDERED_H_

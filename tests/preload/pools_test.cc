@@ -1,0 +1,45 @@
+// Stream-ordered memory.
+#include <gmock/gmock.h>
+
+#include "tests/preload/run_program.h"
+
+namespace vramspan_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+Output Ok(const Output& output) {
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("ok\n")) << output.err;
+  return output;
+}
+
+TEST(Pools, AnswerAsTheDriversDo) {
+  for (const char* scenario : {"pools", "pools_pt"}) {
+    const Output without = Ok(RunPlain("dlsym", scenario));
+    EXPECT_THAT(without.out, HasSubstr("two: used 10, at most 10; reserved 10\n"));
+    const Output with =
+        Ok(RunPreloaded("dlsym", scenario, "VRAMSPAN_HOST_MEMORY=16MiB VRAMSPAN_STATS=-"));
+    EXPECT_EQ(with.out, without.out);
+    EXPECT_THAT(with.err, HasSubstr("vramspan: process"));
+  }
+}
+
+TEST(Pools, HoldMoreThanTheDevice) {
+  for (const char* scenario : {"pools_churn", "pools_churn_pt"}) {
+    EXPECT_EQ(RunPlain("dlsym", scenario).code, 1);
+    const Output with = Ok(RunPreloaded("dlsym", scenario, "VRAMSPAN_STATS=-"));
+    EXPECT_THAT(with.err, HasSubstr("device memory is short"));
+  }
+}
+
+TEST(Pools, KeepTheOrderOfStreams) {
+  for (const char* scenario : {"pools_order", "pools_order_pt"}) {
+    Ok(RunPlain("dlsym", scenario));
+    Ok(RunPreloaded("dlsym", scenario));
+    Ok(RunPreloaded("dlsym", scenario, "VRAMSPAN_DEVICE_MEMORY=4MiB"));
+  }
+}
+
+}  // namespace
+}  // namespace vramspan_test
