@@ -192,10 +192,18 @@ void Mover::Pause() {
   sleeping_ = false;
 }
 
-Bytes Mover::FreeAndHeld() {
+std::optional<Bytes> Mover::FreeAndHeld() {
   ScopedContext current(*driver_, memory_.options().context);
   size_t free = 0, total = 0;
-  if (!current.status().ok() || (*driver_)->MemGetInfo(&free, &total) != CUDA_SUCCESS) return {};
+  Status status = current.status();
+  if (status.ok()) {
+    status =
+        Check((*driver_)->MemGetInfo(&free, &total), "cuMemGetInfo", "for what a context takes");
+  }
+  if (!status.ok()) {
+    driver_->Note(status);
+    return std::nullopt;
+  }
   return Bytes(free) + memory_.device_pool().used() + memory_.device_pool().cached();
 }
 
@@ -206,7 +214,7 @@ bool Mover::TryArm() {
   const MemoryOptions& memory = memory_.options();
   if (copy_ == nullptr) {
     bool own = options_.own_context;
-    const Bytes before = FreeAndHeld();
+    const std::optional<Bytes> before = FreeAndHeld();
     StatusOr<std::unique_ptr<CopyEngine>> engine =
         CopyEngine::Create(driver_, memory.context, memory.ordinal, own);
     if (!engine.ok() && own) {
@@ -224,8 +232,10 @@ bool Mover::TryArm() {
       return false;
     }
     copy_ = *std::move(engine);
-    const Bytes after = FreeAndHeld();
-    if (after < before) overhead_.store(before - after, std::memory_order_release);
+    const std::optional<Bytes> after = FreeAndHeld();
+    if (before.has_value() && after.has_value() && *after < *before) {
+      overhead_.store(*before - *after, std::memory_order_release);
+    }
     synchronous_.store(!own, std::memory_order_relaxed);
   }
   if (health_ == nullptr) {

@@ -23,6 +23,7 @@
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -178,7 +179,7 @@ class Mover {
   void Pause();
   bool TryArm();
   // Device memory that nobody but the pool has; what is left of it tells what a context took.
-  Bytes FreeAndHeld();
+  std::optional<Bytes> FreeAndHeld();
   bool PollFinished() VS_REQUIRES(memory_.mu);
   bool PollArrivals() VS_REQUIRES(memory_.mu);
   void Finish(Work* work) VS_REQUIRES(memory_.mu);
