@@ -5,14 +5,12 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_split.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <vector>
+
+#include "runtime/base/small_file.h"
 
 namespace vramspan {
 namespace {
@@ -104,27 +102,8 @@ StatusOr<Prices> ParsePrices(std::string_view text, int driver) {
 }
 
 StatusOr<Prices> ReadPrices(const std::string& path, int driver) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) {
-    const int error = errno;
-    const std::string why = absl::StrCat("cannot read ", path, ": ", std::strerror(error));
-    return error == ENOENT ? absl::NotFoundError(why) : absl::FailedPreconditionError(why);
-  }
-  char text[kMostPriceText + 1];
-  size_t have = 0;
-  ssize_t got = 1;
-  while (have < sizeof(text) && got != 0) {
-    got = read(fd, text + have, sizeof(text) - have);
-    if (got > 0) have += static_cast<size_t>(got);
-    if (got < 0 && errno != EINTR) break;
-  }
-  const int error = errno;
-  close(fd);
-  if (got < 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot read ", path, ": ", std::strerror(error)));
-  }
-  StatusOr<Prices> prices = ParsePrices(std::string_view(text, have), driver);
+  VS_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMostPriceText));
+  StatusOr<Prices> prices = ParsePrices(text, driver);
   if (prices.ok()) return prices;
   return Status(prices.status().code(), absl::StrCat(path, ": ", prices.status().message()));
 }

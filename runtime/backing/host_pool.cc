@@ -27,7 +27,10 @@ class HostPool::Impl {
   }
 
   StatusOr<uint32_t> Acquire(int log2) {
-    const StatusOr<uint32_t> slot = AcquireHandle(log2);
+    const uint64_t made = Made();
+    StatusOr<uint32_t> slot = AcquireHandle(log2);
+    // Room that a slot being made ahead takes is room for this one.
+    if (absl::IsResourceExhausted(slot.status()) && WaitForAhead(made)) slot = AcquireHandle(log2);
     Wake();
     if (!slot.ok()) return slot;
     // Made here for a slot just created, and for one whose alias failed earlier.
@@ -84,6 +87,18 @@ class HostPool::Impl {
     return slots_->Acquire(log2);
   }
 
+  uint64_t Made() {
+    MutexLock lock(mutex_);
+    return made_;
+  }
+
+  // False where nothing was being made since `made`.
+  bool WaitForAhead(uint64_t made) {
+    MutexLock lock(mutex_);
+    while (making_ && made_ == made) wake_.Wait(mutex_);
+    return made_ != made;
+  }
+
   // The thread looks again: a cached slot was taken.
   void Wake() {
     MutexLock lock(mutex_);
@@ -114,9 +129,16 @@ class HostPool::Impl {
         while (!stop_ && (failed_wish_ == wish_ || (log2 = MostWanted()) == 0)) wake_.Wait(mutex_);
         if (stop_) return;
         wish = wish_;
+        making_ = true;
       }
       Status status = room_.Take(ChunkBytes(log2));
       if (status.ok()) status = slots_->CreateCached(log2);
+      {
+        MutexLock lock(mutex_);
+        making_ = false;
+        ++made_;
+        wake_.NotifyAll();
+      }
       if (status.ok()) continue;
       // A full budget or machine, or a driver that refuses: the same call would fail again at once.
       // Being full is the business of whoever acquires; the next wish or budget is another try.
@@ -134,6 +156,8 @@ class HostPool::Impl {
   uint64_t wish_ VS_GUARDED_BY(mutex_) = 0;
   uint64_t failed_wish_ VS_GUARDED_BY(mutex_) = ~uint64_t{0};  // Not tried again.
   bool stop_ VS_GUARDED_BY(mutex_) = false;
+  bool making_ VS_GUARDED_BY(mutex_) = false;
+  uint64_t made_ VS_GUARDED_BY(mutex_) = 0;  // Tries that have ended.
   std::thread thread_ VS_GUARDED_BY(mutex_);  // Started under the lock, joined by the destructor.
 };
 

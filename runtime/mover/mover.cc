@@ -504,8 +504,8 @@ void Mover::CheckDeadline() {
       now - head_since_ > patience * 10 + std::chrono::nanoseconds(wanted.value / kSlowestLink);
   if (!stuck && !starved) return;
   if (starved) starved_ = head_;
-  // Ever more: what runs may wait for work far down the queue, or may just be
-  // long, and then all that is let go with its memory on the host is let go in vain.
+  // Ever more: what runs may wait for work far down the queue, or may just be long, and then all
+  // that is let go with its memory on the host is let go in vain.
   // Not so where threads are blocked: whatever they wait for is in the queue.
   size_t left = !stuck ? 1 : blocked ? queue_.size() : give_up_next_;
   for (Work* work : queue_) {

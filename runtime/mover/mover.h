@@ -318,6 +318,8 @@ class Mover {
   uint64_t head_ = 0;               // The queue's head, and since when it is that.
   Clock::time_point head_since_;
   uint64_t starved_ = 0;  // A head that got nothing for too long: nothing moves before it has gone.
+  // After a failed move nothing is tried for so long: what failed will most likely fail again.
+  static constexpr std::chrono::milliseconds kAfterFailure{5};
   Clock::time_point no_moves_before_;  // After a failure.
   std::atomic<uint32_t> moves_under_way_{0};
   std::thread thread_;

@@ -21,7 +21,6 @@ constexpr uint32_t kMostHidden = 512;
 constexpr std::chrono::milliseconds kIdle{100};
 // In one round, so that what waits for something else does not wait for this.
 constexpr std::chrono::milliseconds kShowTime{2};
-constexpr std::chrono::milliseconds kAfterFailure{5};
 constexpr std::chrono::seconds kShowPatience{1};
 
 }  // namespace

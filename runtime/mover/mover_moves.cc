@@ -20,8 +20,6 @@ constexpr Bytes kAhead = MiB(128);
 constexpr uint32_t kMovesAtOnce = 32;
 // Of the released work, the planner sees the latest this many.
 constexpr size_t kReleasedSeen = 256;
-// After a failed move nothing is tried for this long: what failed will most likely fail again.
-constexpr std::chrono::milliseconds kAfterFailure{5};
 // A fingerprint saves the copy of a chunk that was not written, and costs a launch on either way.
 // Two MiB are copied in 40 microseconds, and a runtime of such chunks was three times as fast
 // without.

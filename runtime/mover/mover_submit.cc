@@ -378,7 +378,8 @@ void Mover::MarkReleased(Work* work) {
         continue;
       }
       VS_CHECK(c.in_flight != 0xffff);
-      VS_DCHECK(!c.hidden || work->kind != Work::Kind::kScope);
+      // In a dead context nothing runs any more that could miss it.
+      VS_DCHECK(!c.hidden || work->kind != Work::Kind::kScope || dead_);
       ++c.in_flight;
       in_place = in_place || (!c.on_device && !work->uses[i].maybe);
       if (c.on_device) memory_.policy().OnUse(work->chunks[i]);

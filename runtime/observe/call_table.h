@@ -20,7 +20,7 @@ struct Call {
   CallClass call_class = CallClass::kNone;
   bool per_thread = false;  // Its null stream is the thread's own.
   bool copies_from_host = false;
-  bool looks_up = false;  // See Decoder::LooksUp.
+  bool looks_up = false;                              // See Decoder::LooksUp.
   uint64_t (*address)(const void* params) = nullptr;  // What it looks up, where it is one thing.
   // Of calls that submit. `stream` yields what the parameters hold; null where they hold none.
   CUstream (*stream)(const void* params) = nullptr;

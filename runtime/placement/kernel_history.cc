@@ -12,8 +12,8 @@ constexpr double kVisible = 0.02;
 // Resident launches seen before a trial is made: the first ones load and warm up.
 constexpr uint32_t kSettled = 3;
 // Times the rate of the bus: a kernel that is slower than this does more with its memory than read
-// it once, and to try costs more than can be won. A small matrix product of a language model comes
-// to ten times, with its memory counted in whole chunks, and re-reads its weights all the same.
+// it once, and to try costs more than can be won. A small matrix product of a language model is
+// reckoned at ten times, its memory counted in whole chunks, and re-reads its weights all the same.
 constexpr double kStreams = 25;
 // Passes that a kernel of unknown habits may make over what is remote.
 constexpr double kMayPass = 100;

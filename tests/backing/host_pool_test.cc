@@ -141,6 +141,20 @@ TEST_F(HostPoolTest, WishesStopAtTheBudget) {
   EXPECT_EQ(HostUsed(), MiB(16));
 }
 
+// What is made ahead takes the budget's last room before it can be had.
+TEST_F(HostPoolTest, RoomThatIsBeingMadeAheadCanBeHad) {
+  delay_("cuMemCreate", 1000);
+  for (int round = 0; round < 20; ++round) {
+    const auto pool = Make(MiB(2));
+    const long long calls = call_count_("cuMemCreate");
+    pool->KeepReady(Wish(21, MiB(2)));
+    ASSERT_TRUE(Eventually([&] { return call_count_("cuMemCreate") > calls; }));
+    const auto slot = pool->Acquire(21);
+    EXPECT_TRUE(slot.ok()) << slot.status();
+  }
+  delay_("cuMemCreate", 0);
+}
+
 TEST_F(HostPoolTest, WishesWaitForAMachineWithRoom) {
   root_.Memory(GiB(64), MiB(512));
   const auto pool = Make(GiB(1));

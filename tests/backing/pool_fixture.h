@@ -24,6 +24,7 @@ class PoolTest : public ::testing::Test {
     VS_CHECK(driver.ok());
     driver_ = *driver;
     fail_ = Control<decltype(&simcudaFail)>("simcudaFail");
+    delay_ = Control<decltype(&simcudaSetDelay)>("simcudaSetDelay");
     call_count_ = Control<decltype(&simcudaCallCount)>("simcudaCallCount");
     memory_used_ = Control<decltype(&simcudaMemoryUsed)>("simcudaMemoryUsed");
     set_device_memory_ = Control<decltype(&simcudaSetDeviceMemory)>("simcudaSetDeviceMemory");
@@ -79,6 +80,7 @@ class PoolTest : public ::testing::Test {
   std::shared_ptr<const Driver> driver_;
   CUcontext context_ = nullptr;
   decltype(&simcudaFail) fail_;
+  decltype(&simcudaSetDelay) delay_;
   decltype(&simcudaCallCount) call_count_;
   decltype(&simcudaMemoryUsed) memory_used_;
   decltype(&simcudaSetDeviceMemory) set_device_memory_;

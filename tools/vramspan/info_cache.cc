@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "runtime/api/price_file.h"
+#include "runtime/base/small_file.h"
 
 namespace vramspan::info {
 namespace {
@@ -82,35 +83,6 @@ class Reader {
  private:
   Status status_;
 };
-
-StatusOr<std::string> ReadWhole(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) {
-    const std::string why = absl::StrCat("cannot read ", path, ": ", std::strerror(errno));
-    return errno == ENOENT ? absl::NotFoundError(why) : absl::FailedPreconditionError(why);
-  }
-  std::string text(kMaxFile + 1, '\0');
-  size_t have = 0;
-  while (have < text.size()) {
-    const ssize_t got = read(fd, text.data() + have, text.size() - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      const int error = errno;
-      close(fd);
-      return absl::FailedPreconditionError(
-          absl::StrCat("cannot read ", path, ": ", std::strerror(error)));
-    }
-    if (got == 0) break;
-    have += static_cast<size_t>(got);
-  }
-  close(fd);
-  if (have > kMaxFile) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, " is larger than ", kMaxFile, " bytes, so it is not ours"));
-  }
-  text.resize(have);
-  return text;
-}
 
 Status WriteWhole(const std::string& path, const std::string& text) {
   const auto failed = [&](const char* what, int error) {
@@ -200,7 +172,7 @@ StatusOr<DeviceCosts> CostsFromJson(const Json& json) {
 StatusOr<std::string> CachePath(const std::string& uuid) { return CacheFile(uuid, ".json"); }
 
 StatusOr<DeviceCosts> ReadCache(const std::string& path, const std::string& uuid, int driver) {
-  VS_ASSIGN_OR_RETURN(const std::string text, ReadWhole(path));
+  VS_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxFile));
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) {
     return absl::InvalidArgumentError(absl::StrCat(path, " is not JSON"));

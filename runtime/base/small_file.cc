@@ -1,0 +1,42 @@
+#include "runtime/base/small_file.h"
+
+#include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace vramspan {
+
+StatusOr<std::string> ReadSmallFile(const std::string& path, size_t most) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) {
+    const int error = errno;
+    const std::string why = absl::StrCat("cannot read ", path, ": ", std::strerror(error));
+    return error == ENOENT ? absl::NotFoundError(why) : absl::FailedPreconditionError(why);
+  }
+  std::string text(most + 1, '\0');
+  size_t have = 0;
+  while (have < text.size()) {
+    const ssize_t got = read(fd, text.data() + have, text.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      const int error = errno;
+      close(fd);
+      return absl::FailedPreconditionError(
+          absl::StrCat("cannot read ", path, ": ", std::strerror(error)));
+    }
+    if (got == 0) break;
+    have += static_cast<size_t>(got);
+  }
+  close(fd);
+  if (have > most) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is larger than ", most, " bytes, so it is not ours"));
+  }
+  text.resize(have);
+  return text;
+}
+
+}  // namespace vramspan
