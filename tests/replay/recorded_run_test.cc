@@ -1,0 +1,85 @@
+#include <gmock/gmock.h>
+
+#include "tests/replay/random_run.h"
+#include "tools/replay/chunked_run.h"
+
+namespace vramspan::replay {
+namespace {
+
+TEST(RecordedRun, EqualSetsAreKeptOnce) {
+  const RecordedRun run = LoopRun(4, 100);
+  EXPECT_EQ(run.sets(), 4u);
+  EXPECT_EQ(run.works.size(), 400u);
+  EXPECT_TRUE(run.Check().ok()) << run.Check();
+  EXPECT_EQ(run.PeakBytes(), MiB(8));
+  EXPECT_EQ(run.Duration(), 400u * 100000);
+}
+
+TEST(RecordedRun, RandomRunsHoldTogether) {
+  for (uint64_t seed = 1; seed < 20; ++seed) {
+    const RecordedRun run = RandomRun(seed, {.varied = true, .streams = 3, .frees = true});
+    EXPECT_TRUE(run.Check().ok()) << run.Check();
+  }
+}
+
+TEST(RecordedRun, ContradictionsAreFound) {
+  RecordedRun run = LoopRun(2, 1);
+  run.steps.push_back({RecordedStep::Kind::kFree, 0});
+  EXPECT_TRUE(run.Check().ok());
+  run.steps.push_back({RecordedStep::Kind::kFree, 0});
+  EXPECT_FALSE(run.Check().ok());
+  run = LoopRun(2, 1);
+  run.AddSet({{.allocation = 1, .offset = MiB(1).value, .size = MiB(1).value + 1}});
+  EXPECT_FALSE(run.Check().ok());
+  run = LoopRun(2, 1);
+  run.works.emplace_back();
+  EXPECT_FALSE(run.Check().ok());
+}
+
+// Each range is looked up in all chunks, one by one.
+TEST(ChunkedRun, SetsNameTheChunksTheirRangesTouch) {
+  for (const int log2 : {0, 21, 23, 26}) {
+    RunBuilder builder;
+    const uint32_t small = builder.Allocate(MiB(1));
+    const uint32_t a = builder.Allocate(MiB(39));
+    const uint32_t b = builder.Allocate(MiB(300) + Bytes(5));
+    for (uint64_t at = 0; at < 39; ++at) {
+      builder.Work({{.allocation = a, .offset = MiB(at).value, .size = MiB(1).value + 1, .slot = 3},
+                    {.allocation = small, .offset = 0, .size = 7},
+                    {.allocation = b, .offset = MiB(7 * at).value, .size = MiB(27).value},
+                    {.allocation = a, .offset = 0, .size = 1, .write = false, .exact = true}},
+                   10, 0);
+    }
+    RecordedRun run = builder.Take();
+    // The last megabyte has nothing behind it.
+    const ChunkedRun chunked(&run, log2, GiB(80));
+    EXPECT_EQ(chunked.count(small), 0u);
+    for (const uint32_t whole : {a, b}) {
+      Bytes sum;
+      for (uint32_t i = 0; i < chunked.count(whole); ++i) {
+        const ChunkIndex c(chunked.first(whole).value + i);
+        EXPECT_EQ(chunked.offset(c), sum);
+        EXPECT_EQ(chunked.allocation(c), whole);
+        sum += chunked.size(c);
+      }
+      EXPECT_EQ(sum, RoundUp(run.allocations[whole].size, kGranularity));
+    }
+    for (uint32_t s = 0; s < run.sets(); ++s) {
+      std::vector<ChunkIndex> expected;
+      for (const RecordedRange& r : run.set(s)) {
+        for (uint32_t i = 0; i < chunked.count(r.allocation); ++i) {
+          const ChunkIndex c(chunked.first(r.allocation).value + i);
+          const bool touched = chunked.offset(c) < Bytes(r.offset + r.size) &&
+                               Bytes(r.offset) < chunked.offset(c) + chunked.size(c);
+          if (touched && std::find(expected.begin(), expected.end(), c) == expected.end()) {
+            expected.push_back(c);
+          }
+        }
+      }
+      EXPECT_THAT(chunked.chunks(s), ::testing::ElementsAreArray(expected));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vramspan::replay

@@ -1,0 +1,71 @@
+#include "tools/replay/chunked_run.h"
+
+#include <algorithm>
+
+#include "runtime/mover/memory.h"
+#include "runtime/space/allocations.h"
+
+namespace vramspan::replay {
+
+ChunkedRun::ChunkedRun(const RecordedRun* run, int chunk_log2, Bytes device_memory) : run_(run) {
+  log2_.push_back(0);  // Id 0 is no chunk.
+  allocation_.push_back(0);
+  first_.reserve(run->allocations.size() + 1);
+  for (uint32_t a = 0; a < run->allocations.size(); ++a) {
+    first_.push_back(static_cast<uint32_t>(log2_.size()));
+    const Bytes size = run->allocations[a].size;
+    if (Packed(size)) continue;
+    std::vector<int> sizes = ChunkSizesFor(size, chunk_log2);
+    if (const int most = LargestChunk(device_memory); chunk_log2 == 0 && sizes.front() > most) {
+      sizes = ChunkSizesFor(size, most);
+    }
+    for (const int log2 : sizes) log2_.push_back(static_cast<uint8_t>(log2));
+    allocation_.resize(log2_.size(), a);
+  }
+  first_.push_back(static_cast<uint32_t>(log2_.size()));
+
+  std::vector<size_t> place(log2_.size(), 0);  // In this set: 1 + its position in uses_.
+  set_first_.reserve(run->sets() + 1);
+  for (uint32_t s = 0; s < run->sets(); ++s) {
+    const size_t begin = uses_.size();
+    set_first_.push_back(begin);
+    for (const RecordedRange& r : run->set(s)) {
+      if (count(r.allocation) == 0 || r.size == 0) continue;
+      // Chunks of an allocation never grow, so the first one's size gets near.
+      uint32_t c = first_[r.allocation] +
+                   static_cast<uint32_t>(std::min<uint64_t>(r.offset >> log2_[first_[r.allocation]],
+                                                            count(r.allocation) - 1));
+      while (offset(ChunkIndex(c)) > Bytes(r.offset)) --c;
+      while (offset(ChunkIndex(c)) + size(ChunkIndex(c)) <= Bytes(r.offset)) ++c;
+      for (; c < first_[r.allocation + 1] && offset(ChunkIndex(c)) < Bytes(r.offset + r.size);
+           ++c) {
+        if (place[c] <= begin) {
+          uses_.push_back({ChunkIndex(c), r.slot, r.write, r.exact});
+          place[c] = uses_.size();
+          continue;
+        }
+        ChunkUse& use = uses_[place[c] - 1];
+        use.slot = std::min(use.slot, r.slot);
+        use.write |= r.write;
+        use.exact &= r.exact;
+      }
+    }
+  }
+  set_first_.push_back(uses_.size());
+  ids_.reserve(uses_.size());
+  for (const ChunkUse& use : uses_) ids_.push_back(use.chunk);
+}
+
+Bytes ChunkedRun::offset(ChunkIndex c) const {
+  // As many of the first size as there are, then smaller ones, each of another size.
+  const uint32_t first = first_[allocation_[c.value]];
+  uint32_t of_first = c.value - first;
+  Bytes rest;
+  while (of_first > 0 && log2_[first + of_first - 1] != log2_[first]) {
+    --of_first;
+    rest += ChunkBytes(log2_[first + of_first]);
+  }
+  return ChunkBytes(log2_[first]) * of_first + rest;
+}
+
+}  // namespace vramspan::replay

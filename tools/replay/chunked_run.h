@@ -1,0 +1,68 @@
+// A recorded run cut into chunks of one choice of sizes, as the runtime would cut it: what replay
+// and the curves walk over.
+//
+// Every allocation of more than 1 MiB gets chunks of its own, ids from 1 on, never used twice.
+// Smaller ones are packed by the runtime and stay on the device: they are counted (packed_bytes),
+// not cut.
+#ifndef VRAMSPAN_TOOLS_REPLAY_CHUNKED_RUN_H_
+#define VRAMSPAN_TOOLS_REPLAY_CHUNKED_RUN_H_
+
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/base/units.h"
+#include "tools/replay/recorded_run.h"
+
+namespace vramspan::replay {
+
+// A chunk that a set names, once, with all that its ranges say of it.
+struct ChunkUse {
+  ChunkIndex chunk;
+  uint16_t slot = 0;   // The lowest of the arguments that name it.
+  bool write = false;  // By any of them.
+  bool exact = true;   // By all of them.
+};
+
+class ChunkedRun {
+ public:
+  // `run` outlives this. `chunk_log2`: 21 to 26, or 0 for sizes chosen by request, then no larger
+  // than leaves `device_memory` 32 of them. The same whatever the budget where it is not 0.
+  ChunkedRun(const RecordedRun* run, int chunk_log2, Bytes device_memory);
+
+  const RecordedRun& run() const { return *run_; }
+  // One more than the highest id.
+  uint32_t end() const { return static_cast<uint32_t>(log2_.size()); }
+  Bytes size(ChunkIndex c) const { return ChunkBytes(log2_[c.value]); }
+  uint32_t allocation(ChunkIndex c) const { return allocation_[c.value]; }
+  // The chunk's start in its allocation.
+  Bytes offset(ChunkIndex c) const;
+  // The chunks of an allocation are first, first + 1, ...; none for a packed one.
+  ChunkIndex first(uint32_t allocation) const { return ChunkIndex(first_[allocation]); }
+  uint32_t count(uint32_t allocation) const { return first_[allocation + 1] - first_[allocation]; }
+  // In order of their first mention by the set's ranges.
+  absl::Span<const ChunkUse> uses(uint32_t set) const {
+    return absl::MakeConstSpan(uses_).subspan(set_first_[set],
+                                              set_first_[set + 1] - set_first_[set]);
+  }
+  // The same, of the ids alone.
+  absl::Span<const ChunkIndex> chunks(uint32_t set) const {
+    return absl::MakeConstSpan(ids_).subspan(set_first_[set],
+                                             set_first_[set + 1] - set_first_[set]);
+  }
+  static bool Packed(Bytes size) { return size <= MiB(1); }
+
+ private:
+  const RecordedRun* run_;
+  std::vector<uint8_t> log2_;         // By chunk.
+  std::vector<uint32_t> allocation_;  // By chunk.
+  std::vector<uint32_t> first_;       // By allocation, and one more.
+  std::vector<size_t> set_first_;     // By set, and one more.
+  std::vector<ChunkUse> uses_;
+  std::vector<ChunkIndex> ids_;
+};
+
+}  // namespace vramspan::replay
+
+#endif  // VRAMSPAN_TOOLS_REPLAY_CHUNKED_RUN_H_

@@ -1,0 +1,101 @@
+#include "tools/replay/recorded_run.h"
+
+#include <absl/hash/hash.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+namespace vramspan::replay {
+namespace {
+
+// What SmallObjects packs; see runtime/space/small_objects.h.
+constexpr Bytes kMostPacked = MiB(1);
+
+Bytes Charged(Bytes size) { return size <= kMostPacked ? size : RoundUp(size, kGranularity); }
+
+uint64_t Hash(absl::Span<const RecordedRange> ranges) {
+  uint64_t hash = ranges.size();
+  for (const RecordedRange& r : ranges) {
+    hash = absl::HashOf(hash, r.allocation, r.offset, r.size, r.slot, r.write, r.exact);
+  }
+  return hash;
+}
+
+}  // namespace
+
+uint32_t RecordedRun::AddSet(absl::Span<const RecordedRange> ranges) {
+  std::vector<uint32_t>& same = by_hash_[Hash(ranges)];
+  for (const uint32_t index : same) {
+    if (set(index) == ranges) return index;
+  }
+  const auto index = static_cast<uint32_t>(sets_.size());
+  sets_.push_back({ranges_.size(), static_cast<uint32_t>(ranges.size())});
+  ranges_.insert(ranges_.end(), ranges.begin(), ranges.end());
+  same.push_back(index);
+  return index;
+}
+
+Bytes RecordedRun::PeakBytes() const {
+  Bytes now, peak;
+  for (const RecordedStep& step : steps) {
+    if (step.kind == RecordedStep::Kind::kAllocate) {
+      now += Charged(allocations[step.index].size);
+      peak = std::max(peak, now);
+    } else if (step.kind == RecordedStep::Kind::kFree) {
+      now -= Charged(allocations[step.index].size);
+    }
+  }
+  return peak;
+}
+
+uint64_t RecordedRun::Duration() const {
+  uint64_t first = kNever, last = 0;
+  for (const RecordedWork& work : works) {
+    first = std::min(first, work.submitted);
+    last = std::max({last, work.submitted, work.end});
+  }
+  return works.empty() ? 0 : last - first;
+}
+
+Status RecordedRun::Check() const {
+  const auto bad = [](auto&&... parts) {
+    return absl::InternalError(absl::StrCat("a recorded run that contradicts itself: ", parts...));
+  };
+  for (uint32_t s = 0; s < sets(); ++s) {
+    for (const RecordedRange& r : set(s)) {
+      if (r.allocation >= allocations.size()) return bad("set ", s, " names no allocation");
+      const uint64_t size = allocations[r.allocation].size.value;
+      if (r.offset > size || r.size > size - r.offset) {
+        return bad("set ", s, " leaves allocation ", r.allocation);
+      }
+    }
+  }
+  enum : uint8_t { kUnborn, kLive, kDead };
+  std::vector<uint8_t> state(allocations.size(), kUnborn);
+  std::vector<bool> seen(works.size(), false);
+  for (const RecordedStep& step : steps) {
+    if (step.kind == RecordedStep::Kind::kWork) {
+      if (step.index >= works.size() || seen[step.index]) return bad("work ", step.index);
+      seen[step.index] = true;
+      const RecordedWork& w = works[step.index];
+      if (w.code >= codes.size() || w.set >= sets() || w.end < w.start) {
+        return bad("work ", step.index, " names no code or set, or ends before it starts");
+      }
+      for (const RecordedRange& r : set(w.set)) {
+        if (state[r.allocation] != kLive) return bad("work ", step.index, " touches freed memory");
+      }
+      continue;
+    }
+    const uint8_t before = step.kind == RecordedStep::Kind::kAllocate ? kUnborn : kLive;
+    if (step.index >= allocations.size() || state[step.index] != before) {
+      return bad("allocation ", step.index, " comes or goes twice");
+    }
+    state[step.index] = static_cast<uint8_t>(before + 1);
+  }
+  if (!std::all_of(seen.begin(), seen.end(), [](bool b) { return b; })) {
+    return bad("some work is in no step");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace vramspan::replay

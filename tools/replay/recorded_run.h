@@ -1,0 +1,140 @@
+// A recorded run of a program in memory: what it allocated, freed and submitted, in its order, and
+// what came of it. Made from a trace of ours (load_trace.h) or of others (the importers); replay,
+// curves, exports and reports read it. Pure values.
+//
+// Allocations are named by index, not by address, for addresses come again. Equal sets of ranges
+// are kept once: a loop of a million launches takes as many Works and a few sets.
+#ifndef VRAMSPAN_TOOLS_REPLAY_RECORDED_RUN_H_
+#define VRAMSPAN_TOOLS_REPLAY_RECORDED_RUN_H_
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/base/units.h"
+
+namespace vramspan::replay {
+
+// Times are nanoseconds since the run began.
+inline constexpr uint64_t kNever = ~uint64_t{0};
+
+struct RecordedAllocation {
+  DevicePtr base;
+  Bytes size;
+  uint64_t allocated = 0;
+  uint64_t freed = kNever;
+  std::string name;  // As whoever recorded it calls it; mostly empty.
+};
+
+// A piece of an allocation that work touches.
+struct RecordedRange {
+  uint32_t allocation = 0;
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  uint16_t slot = 0;   // Of a kernel: which 8 bytes of its parameters name it; else 0.
+  bool write = true;   // False only where it is known that it is only read.
+  bool exact = false;  // Every byte is touched, once (copies and fills). False: as inferred.
+
+  bool operator==(const RecordedRange&) const = default;
+};
+
+enum class WorkKind : uint8_t { kKernel = 0, kGraph = 1, kCopy = 2, kDeclared = 3, kUnknown = 4 };
+
+// What is launched: equal where the work is the same.
+struct RecordedCode {
+  std::string name;
+  uint64_t shape = 0;  // Of a kernel: a hash of its grid and blocks.
+};
+
+struct RecordedWork {
+  uint64_t submitted = 0;
+  uint64_t start = 0;  // On the device. Equal to `end` where it was not measured.
+  uint64_t end = 0;
+  uint64_t remote = 0;  // Bytes of its memory that lay on the host while it ran.
+  uint32_t stream = 0;  // Small numbers, by order of appearance.
+  uint32_t code = 0;    // Index into codes.
+  uint32_t set = 0;     // Index into sets.
+  WorkKind kind = WorkKind::kKernel;
+  bool complete = true;  // False: it may touch memory that nobody could tell.
+
+  bool timed() const { return end > start; }
+};
+
+// One call of the program, in the order of the calls.
+struct RecordedStep {
+  enum class Kind : uint8_t { kAllocate, kFree, kWork };
+  Kind kind;
+  uint32_t index;  // Into allocations or works.
+};
+
+// What the runtime did while it was recorded, for comparison.
+struct RecordedMove {
+  uint64_t time = 0;  // Of its end.
+  uint64_t duration = 0;
+  uint32_t allocation = 0;
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  bool in = false;     // To the device.
+  bool clean = false;  // Nothing was copied.
+};
+
+// The machine and the settings of the run. Zero or empty: not known.
+struct RecordedSetting {
+  std::string program;  // Its command line.
+  std::string device;   // Name of the GPU.
+  std::string device_uuid;
+  Bytes device_memory;  // Of the GPU.
+  Bytes device_budget;  // That the run was held to.
+  Bytes host_budget;
+  std::string policy, overlap;
+  int chunk_log2 = 0;  // 0: chosen by size.
+  double serve_gb_per_s = 0, move_gb_per_s = 0, device_gb_per_s = 0;
+  std::string source;            // "vramspan", "pytorch-et", "oracle-general".
+  bool estimated_times = false;  // Durations are guesses, not measurements.
+};
+
+class RecordedRun {
+ public:
+  RecordedSetting setting;
+  std::vector<RecordedAllocation> allocations;
+  std::vector<RecordedCode> codes;
+  std::vector<RecordedWork> works;
+  std::vector<RecordedStep> steps;
+  std::vector<RecordedMove> moves;
+  // What is wrong or missing, in sentences: a cut file, a free of what was never allocated.
+  std::vector<std::string> problems;
+
+  // The index of the set with these ranges, in this order; added where it is not there yet.
+  uint32_t AddSet(absl::Span<const RecordedRange> ranges);
+  absl::Span<const RecordedRange> set(uint32_t index) const {
+    return absl::MakeConstSpan(ranges_).subspan(sets_[index].first, sets_[index].count);
+  }
+  uint32_t sets() const { return static_cast<uint32_t>(sets_.size()); }
+
+  // The most bytes that were allocated at once, each allocation rounded up to 2 MiB (up to 1 MiB:
+  // as it is, since those are packed).
+  Bytes PeakBytes() const;
+  // From the first submission to the last end, as recorded.
+  uint64_t Duration() const;
+  // Indices and times hold together: every index is in range, no range leaves its allocation, every
+  // step's work, allocation and free occurs once. For tests and for what was read from outside.
+  Status Check() const;
+
+ private:
+  struct Set {
+    size_t first = 0;
+    uint32_t count = 0;
+  };
+  std::vector<RecordedRange> ranges_;
+  std::vector<Set> sets_;
+  absl::flat_hash_map<uint64_t, std::vector<uint32_t>> by_hash_;
+};
+
+}  // namespace vramspan::replay
+
+#endif  // VRAMSPAN_TOOLS_REPLAY_RECORDED_RUN_H_
