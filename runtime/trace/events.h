@@ -1,0 +1,125 @@
+// What a trace tells: one struct for each type of event. docs/trace-format.md is their grammar on
+// disk; the values of the enums stand there too, and never change.
+//
+// Times are nanoseconds since the trace began, on the clock of the process that was recorded.
+#ifndef VRAMSPAN_RUNTIME_TRACE_EVENTS_H_
+#define VRAMSPAN_RUNTIME_TRACE_EVENTS_H_
+
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "runtime/base/units.h"
+
+namespace vramspan::trace {
+
+enum class EventType : uint8_t {
+  kAllocate = 1,
+  kFree = 2,
+  kCode = 3,
+  kWork = 4,
+  kTimes = 5,
+  kMove = 6,
+  kBudget = 7,
+  kLost = 8,
+  kEnd = 9,
+};
+
+struct AllocateEvent {
+  uint64_t time = 0;
+  DevicePtr base;
+  Bytes size;
+};
+
+struct FreeEvent {
+  uint64_t time = 0;
+  DevicePtr base;
+};
+
+// What a number in WorkEvent::code stands for. May come in another block than its use, also a later
+// one.
+struct CodeEvent {
+  uint32_t code = 0;
+  uint64_t shape = 0;  // Of a kernel: a hash of its grid and blocks.
+  std::string name;    // As the driver has it (mangled); empty where it has none.
+};
+
+struct TracedRange {
+  DevicePtr ptr;
+  Bytes size;
+  uint16_t slot = 0;  // Of a kernel: which 8 bytes of its parameters held the pointer.
+  bool write = true;
+  bool exact = false;  // Every byte is touched, once. False: as inferred.
+
+  bool operator==(const TracedRange&) const = default;
+};
+
+struct WorkEvent {
+  enum class Kind : uint8_t { kKernel = 0, kGraph = 1, kCopy = 2, kDeclared = 3, kUnknown = 4 };
+
+  uint64_t time = 0;
+  uint64_t id = 0;  // Counts up through the whole trace; what TimesEvent refers to.
+  uint32_t stream = 0;
+  uint32_t code = 0;
+  Kind kind = Kind::kKernel;
+  bool complete = true;  // False: it may touch memory that nobody could tell.
+  std::vector<TracedRange> ranges;
+};
+
+// When work ran on the device. Work that has none was not measured.
+struct TimesEvent {
+  uint64_t id = 0;
+  uint64_t start = 0;
+  uint64_t duration = 0;
+  Bytes remote;  // Of its memory, on the host while it ran.
+};
+
+struct MoveEvent {
+  uint64_t time = 0;  // When it was done.
+  uint64_t duration = 0;
+  DevicePtr base;
+  Bytes size;
+  bool in = false;     // To the device.
+  bool clean = false;  // Nothing was copied.
+};
+
+struct BudgetEvent {
+  uint64_t time = 0;
+  Bytes device;
+};
+
+// So many events are missing here: the disk did not keep up, or memory ran short.
+struct LostEvent {
+  uint64_t count = 0;
+};
+
+// The trace was closed in order. Without it the program was killed, or the file cut.
+struct EndEvent {
+  uint64_t time = 0;
+};
+
+using Event = std::variant<AllocateEvent, FreeEvent, CodeEvent, WorkEvent, TimesEvent, MoveEvent,
+                           BudgetEvent, LostEvent, EndEvent>;
+
+// The beginning of a trace: who was recorded, where, and how. As text in the file, a line for each,
+// so that lines can be added.
+struct Header {
+  uint32_t version = 0;
+  uint64_t pid = 0;
+  uint64_t began_unix_ns = 0;
+  std::string program;  // The command line.
+  std::string device, device_uuid;
+  Bytes device_memory, device_budget, host_budget;
+  std::string policy, overlap, times;  // `times`: how work is measured; "none", "events", "given".
+  int chunk_log2 = 0;                  // 0: chosen by size.
+  double serve_gb_per_s = 0, move_gb_per_s = 0, device_gb_per_s = 0;
+  std::string source = "vramspan";
+};
+
+}  // namespace vramspan::trace
+
+#endif  // VRAMSPAN_RUNTIME_TRACE_EVENTS_H_

@@ -1,0 +1,140 @@
+#include "runtime/trace/reader.h"
+
+#include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "runtime/trace/decoder.h"
+
+namespace vramspan::trace {
+namespace {
+
+constexpr size_t kMostProblems = 20;
+
+}  // namespace
+
+bool Reader::LooksLikeTrace(std::string_view bytes) {
+  return bytes.size() >= 16 && std::memcmp(bytes.data() + 8, kFileMark, sizeof(kFileMark)) == 0;
+}
+
+StatusOr<std::unique_ptr<Reader>> Reader::Open(const std::string& path) {
+  const auto failed = [&](int error) {
+    const std::string why = absl::StrCat("cannot read ", path, ": ", std::strerror(error));
+    return error == ENOENT ? absl::NotFoundError(why) : absl::FailedPreconditionError(why);
+  };
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return failed(errno);
+  struct stat file {};
+  if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) {
+    const int error = S_ISREG(file.st_mode) ? errno : S_ISDIR(file.st_mode) ? EISDIR : EINVAL;
+    close(fd);
+    return failed(error);
+  }
+  const auto size = static_cast<size_t>(file.st_size);
+  void* mapped = nullptr;
+  if (size != 0) {
+    mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (mapped == MAP_FAILED) {
+      const int error = errno;
+      close(fd);
+      return failed(error);
+    }
+  }
+  close(fd);
+  StatusOr<std::unique_ptr<Reader>> reader =
+      OfBytes(std::string_view(static_cast<const char*>(mapped), size));
+  if (!reader.ok()) {
+    if (mapped != nullptr) munmap(mapped, size);
+    return Status(reader.status().code(), absl::StrCat(path, ": ", reader.status().message()));
+  }
+  (*reader)->mapped_ = mapped;
+  return reader;
+}
+
+StatusOr<std::unique_ptr<Reader>> Reader::OfBytes(std::string_view bytes) {
+  std::unique_ptr<Reader> r(new Reader());
+  r->bytes_ = bytes;
+  VS_ASSIGN_OR_RETURN(r->header_, UnpackHeader(bytes, &r->begin_));
+  return r;
+}
+
+Reader::~Reader() {
+  if (mapped_ != nullptr) munmap(mapped_, bytes_.size());
+}
+
+void Reader::Problem(size_t offset, std::string_view what) {
+  if (problems_.size() < kMostProblems) {
+    problems_.push_back(absl::StrCat("at byte ", offset, ": ", what));
+  } else {
+    ++more_problems_;
+  }
+}
+
+void Reader::ForEach(absl::FunctionRef<void(const Block&, const Event&)> take) {
+  problems_.clear();
+  more_problems_ = blocks_ = events_ = unknown_ = 0;
+  ended_ = false;
+  std::vector<uint8_t> raw;
+  Event event;
+  size_t at = begin_;
+  while (at < bytes_.size()) {
+    const StatusOr<BlockHeader> header = UnpackBlockHeader(bytes_.substr(at));
+    if (!header.ok()) {
+      const size_t next = FindBlock(bytes_, at + 1);
+      const size_t end = next == std::string_view::npos ? bytes_.size() : next;
+      Problem(at, absl::StrCat(header.status().message(), "; ", end - at, " bytes are left out"));
+      at = end;
+      continue;
+    }
+    const Block block{*header, at};
+    const size_t contents = at + kBlockFrontBytes;
+    if (bytes_.size() - contents < header->packed_bytes) {
+      Problem(at, absl::StrCat("the file ends in the middle of block ", header->number,
+                               "; what comes before it is used"));
+      // A later block may still be whole, where bytes were lost in this one.
+      const size_t next = FindBlock(bytes_, contents);
+      at = next == std::string_view::npos ? bytes_.size() : next;
+      continue;
+    }
+    const Status unpacked =
+        UnpackBlock(*header, bytes_.substr(contents, header->packed_bytes), &raw);
+    if (!unpacked.ok()) {
+      Problem(at, absl::StrCat("block ", header->number, ": ", unpacked.message()));
+      const size_t next = FindBlock(bytes_, contents);
+      at = next == std::string_view::npos ? bytes_.size() : next;
+      continue;
+    }
+    ++blocks_;
+    Decoder decoder(raw, header->first_time);
+    while (true) {
+      const StatusOr<bool> more = decoder.Next(&event);
+      if (!more.ok())
+        Problem(at, absl::StrCat("block ", header->number, ": ", more.status().message()));
+      if (!more.ok() || !*more) break;
+      ++events_;
+      ended_ = ended_ || std::holds_alternative<EndEvent>(event);
+      take(block, event);
+    }
+    unknown_ += decoder.unknown();
+    at = contents + header->packed_bytes;
+  }
+  if (more_problems_ != 0) problems_.push_back(absl::StrCat(more_problems_, " more of the kind"));
+  if (unknown_ != 0) {
+    problems_.push_back(
+        absl::StrCat(unknown_, " events are of types that this version does not know"));
+  }
+  if (!ended_) {
+    problems_.push_back(
+        "the trace has no end: the program was killed or the file was cut, and what came in the "
+        "last "
+        "quarter of a second may be missing");
+  }
+}
+
+}  // namespace vramspan::trace

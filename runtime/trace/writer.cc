@@ -1,0 +1,207 @@
+#include "runtime/trace/writer.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_replace.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "runtime/base/log.h"
+#include "runtime/base/own_calls.h"
+
+namespace vramspan::trace {
+namespace {
+
+// The buffers that this thread has, of the writers that it met last.
+struct Known {
+  uint64_t writer = 0;
+  void* buffer = nullptr;
+};
+thread_local Known known[2];
+thread_local unsigned next_known = 0;
+
+std::atomic<uint64_t> next_writer{1};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Writer>> Writer::Open(const WriterOptions& options, const Header& header) {
+  std::unique_ptr<Writer> w(new Writer());
+  w->path_ = absl::StrReplaceAll(options.path, {{"%p", absl::StrCat(getpid())}});
+  w->fd_ =
+      open(w->path_.c_str(),
+           O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (options.force ? O_TRUNC : O_EXCL), 0644);
+  if (w->fd_ < 0) {
+    const int error = errno;
+    if (error == EEXIST) {
+      return absl::AlreadyExistsError(
+          absl::StrCat(w->path_, " is there already, and is not written over"));
+    }
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot write the trace ", w->path_, ": ", std::strerror(error)));
+  }
+  w->id_ = next_writer.fetch_add(1, std::memory_order_relaxed);
+  w->most_waiting_ = options.most_waiting;
+  w->flush_ = options.flush;
+  w->began_ = Clock::now();
+  w->process_ = getpid();
+  VS_RETURN_IF_ERROR(w->WriteBytes(PackHeader(header)));
+  w->thread_ = std::thread([raw = w.get()] { raw->Loop(); });
+  return w;
+}
+
+Writer::~Writer() {
+  const Status closed = Close();
+  if (!closed.ok()) Log(LogLevel::kError, std::string(closed.message()));
+  if (fd_ >= 0) close(fd_);
+}
+
+Writer::Buffer* Writer::MyBuffer() {
+  if (closed_.load(std::memory_order_relaxed)) return nullptr;
+  for (const Known& k : known) {
+    if (k.writer == id_) return static_cast<Buffer*>(k.buffer);
+  }
+  // Of a child the parent's threads and locks are no more than bytes.
+  if (getpid() != process_) return nullptr;
+  auto buffer = std::make_unique<Buffer>();
+  Buffer* const raw = buffer.get();
+  {
+    MutexLock lock(mu_);
+    raw->thread = static_cast<uint32_t>(buffers_.size());
+    buffers_.push_back(std::move(buffer));
+  }
+  known[next_known++ % std::size(known)] = {id_, raw};
+  return raw;
+}
+
+void Writer::Begin(Buffer* buffer) {
+  buffer->encoder.Start(Now());
+  if (buffer->lost != 0) buffer->encoder.Add(LostEvent{std::exchange(buffer->lost, 0)});
+}
+
+void Writer::Hand(Buffer* buffer) {
+  Full full;
+  full.header.thread = buffer->thread;
+  full.header.events = buffer->encoder.events();
+  full.header.first_time = buffer->encoder.first_time();
+  full.bytes = buffer->encoder.Take();
+  MutexLock lock(mu_);
+  if (waiting_bytes_ + full.bytes.size() > most_waiting_) {
+    buffer->lost += full.header.events;
+    return;
+  }
+  waiting_bytes_ += full.bytes.size();
+  waiting_.push_back(std::move(full));
+  wake_.NotifyAll();
+}
+
+void Writer::Loop() {
+  const OwnCalls own;
+  auto due = Clock::now() + flush_;
+  while (true) {
+    uint64_t wanted;
+    bool stop, all;
+    {
+      MutexLock lock(mu_);
+      while (waiting_.empty() && wanted_ == flushed_ && !stop_ && Clock::now() < due) {
+        wake_.WaitFor(mu_, due - Clock::now());
+      }
+      wanted = wanted_;
+      stop = stop_;
+      all = stop || wanted != flushed_ || Clock::now() >= due;
+    }
+    if (all) {
+      TakeBuffers();
+      due = Clock::now() + flush_;
+    }
+    WriteFull();
+    MutexLock lock(mu_);
+    flushed_ = wanted;
+    done_.NotifyAll();
+    if (stop && waiting_.empty()) return;
+  }
+}
+
+void Writer::TakeBuffers() {
+  std::vector<Buffer*> buffers;
+  {
+    MutexLock lock(mu_);
+    for (const auto& buffer : buffers_) buffers.push_back(buffer.get());
+  }
+  for (Buffer* buffer : buffers) {
+    MutexLock lock(buffer->mu);
+    if (buffer->encoder.started()) Hand(buffer);
+  }
+}
+
+void Writer::WriteFull() {
+  std::vector<Full> full;
+  {
+    MutexLock lock(mu_);
+    full.swap(waiting_);
+  }
+  for (Full& f : full) {
+    const size_t bytes = f.bytes.size();
+    const Status status = WriteBlock(&f);
+    MutexLock lock(mu_);
+    waiting_bytes_ -= bytes;
+    if (status.ok() || !error_.ok()) continue;
+    // The first failure is told at once; the program goes on without its trace.
+    error_ = status;
+    closed_.store(true, std::memory_order_relaxed);
+    Log(LogLevel::kError, absl::StrCat("the recording ends here: ", status.message()));
+  }
+}
+
+Status Writer::WriteBlock(Full* full) {
+  {
+    MutexLock lock(mu_);
+    if (!error_.ok()) return error_;
+  }
+  full->header.number = blocks_;
+  VS_ASSIGN_OR_RETURN(const absl::Span<const char> frames, packer_.Pack(full->header, full->bytes));
+  VS_RETURN_IF_ERROR(WriteBytes(frames));
+  ++blocks_;
+  return absl::OkStatus();
+}
+
+Status Writer::WriteBytes(absl::Span<const char> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = write(fd_, bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot write the trace ", path_, ": ", std::strerror(errno)));
+    }
+    bytes.remove_prefix(static_cast<size_t>(wrote));
+  }
+  return absl::OkStatus();
+}
+
+Status Writer::Flush() {
+  if (getpid() != process_) return absl::OkStatus();
+  MutexLock lock(mu_);
+  if (stop_) return error_;
+  const uint64_t wanted = ++wanted_;
+  wake_.NotifyAll();
+  while (flushed_ < wanted) done_.Wait(mu_);
+  return error_;
+}
+
+Status Writer::Close() {
+  if (getpid() != process_ || !thread_.joinable()) return absl::OkStatus();
+  Add(EndEvent{Now()});
+  closed_.store(true, std::memory_order_relaxed);
+  {
+    MutexLock lock(mu_);
+    stop_ = true;
+    wake_.NotifyAll();
+  }
+  thread_.join();
+  MutexLock lock(mu_);
+  return error_;
+}
+
+}  // namespace vramspan::trace
