@@ -9,15 +9,12 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/placement/move_limits.h"
 
 namespace vramspan {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// Large enough to run at link speed, small enough that a page table update beside it waits a third
-// of a millisecond at most.
-constexpr Bytes kOutPiece = MiB(16);
 
 // Time during which at least one copy was under way.
 class BusyTime {

@@ -8,11 +8,10 @@
 
 #include "runtime/base/log.h"
 #include "runtime/mover/remap.h"
+#include "runtime/placement/move_limits.h"
 
 namespace vramspan {
 namespace {
-
-constexpr uint64_t kFillingPercent = 80;
 
 constexpr uint64_t kLeastChunksOfBudget = 32;
 

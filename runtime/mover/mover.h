@@ -142,9 +142,8 @@ class Mover {
   void PriceQueue() VS_REQUIRES(memory_.mu);
   // The head lacks memory: where it is not known what that would cost, one chunk stays away.
   void TryInPlace(Work* work) VS_REQUIRES(memory_.mu);
-  // Whether a chunk that is served in place has been so often enough to take another's place.
-  bool WorthItsPlace(ChunkIndex index, const Chunk& c, Bytes* room, std::optional<double>* coldest)
-      VS_REQUIRES(memory_.mu);
+  // The chunk that leaves next, if one does; null for none.
+  ChunkIndex NextVictim() VS_REQUIRES(memory_.mu);
   // Notes what a released kernel finds where, and what came of it when it has finished.
   void NoteRelease(Work* work) VS_REQUIRES(memory_.mu);
   void NoteFinish(const Work& work, Clock::time_point now) VS_REQUIRES(memory_.mu);

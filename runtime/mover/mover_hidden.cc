@@ -11,12 +11,11 @@
 
 #include "runtime/mover/mover_move.h"
 #include "runtime/mover/remap.h"
+#include "runtime/placement/move_limits.h"
 
 namespace vramspan {
 namespace {
 
-// So that work which may touch anything need not wait for more than some tenths of a second.
-constexpr uint32_t kMostHidden = 512;
 // Longer than a program thinks between two steps of what it does.
 constexpr std::chrono::milliseconds kIdle{100};
 // In one round, so that what waits for something else does not wait for this.

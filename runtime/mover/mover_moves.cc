@@ -7,23 +7,11 @@
 #include "runtime/base/log.h"
 #include "runtime/mover/mover_move.h"
 #include "runtime/mover/remap.h"
+#include "runtime/placement/move_limits.h"
 
 namespace vramspan {
 namespace {
 
-// Copies under way and waiting, each way: enough that the link never waits for the thread, little
-// enough that a plan does not go stale. At most an eighth of the budget, at least two chunks.
-constexpr Bytes kPipeline = MiB(256);
-constexpr uint64_t kPipelineShare = 8;
-// Fetched ahead at the cost of what the queue needs later: two large chunks, eight middling ones.
-constexpr Bytes kAhead = MiB(128);
-constexpr uint32_t kMovesAtOnce = 32;
-// Of the released work, the planner sees the latest this many.
-constexpr size_t kReleasedSeen = 256;
-// A fingerprint saves the copy of a chunk that was not written, and costs a launch on either way.
-// Two MiB are copied in 40 microseconds, and a runtime of such chunks was three times as fast
-// without.
-constexpr Bytes kWorthAPrint = MiB(8);
 // A move gives way to a scope that stays open for longer.
 constexpr std::chrono::microseconds kScopePatience{200};
 // Remaps in one round, so that work whose memory is in place is let go soon.
@@ -85,10 +73,7 @@ Bytes Mover::OverBudget() {
   return used > budget ? used - budget : Bytes(0);
 }
 
-Bytes Mover::PipelineBytes() {
-  const Bytes share(memory_.device_pool().budget().value / kPipelineShare);
-  return std::min(kPipeline, std::max(share, ChunkBytes(kMinChunkLog2) * 2));
-}
+Bytes Mover::PipelineBytes() { return vramspan::PipelineBytes(memory_.device_pool().budget()); }
 
 std::vector<ChunkIndex> Mover::StuckChunks() {
   std::vector<ChunkIndex> stuck;
@@ -184,7 +169,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
 
   PlanRequest request;
   request.released = static_cast<uint32_t>(released);
-  request.ahead = std::min(PipelineBytes(), kAhead);
+  request.ahead = std::min(PipelineBytes(), kFetchedAhead);
   request.queue = works;
   request.room = memory_.device_pool().available();
   request.room_coming = coming;

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "runtime/mover/mover.h"
+#include "runtime/placement/in_place.h"
+#include "runtime/placement/move_limits.h"
 
 namespace vramspan {
 namespace {
@@ -17,62 +19,26 @@ namespace {
 // closer than what a chunk's way over the bus takes.
 constexpr int kResolution = 8;
 constexpr std::chrono::microseconds kFineEnough{50};
-// Served in place so often, decayed, before it is worth a move: a move costs about as much as being
-// served once, and the place must be earned twice over, or equals would take turns.
-constexpr double kEarned = 2;
-// Between two searches for chunks that might come back, and the heat they must have.
-constexpr std::chrono::milliseconds kReturnPeriod{5};
-constexpr double kWarm = 0.125;
-constexpr size_t kReturnedAtOnce = 32;
-// Expected work that a plan looks at, where the program has not queued as much itself; and what is
-// remembered for it.
-constexpr size_t kForecast = 64;
-constexpr size_t kMostSets = 1 << 14;
-constexpr size_t kMostSetChunks = 1 << 20;
+constexpr std::chrono::nanoseconds kReturnPeriod{kReturnPeriodNs};
 
 }  // namespace
 
 void Mover::Price(Work* work) {
-  struct Argument {
-    uint16_t slot;
-    Bytes size, remote;
-    bool serve;
-  };
-  Argument arguments[KernelHistory::kArguments];
-  size_t count = 0;
-  const auto find = [&](uint16_t slot) {
-    const auto end = std::begin(arguments) + count;
-    const auto it =
-        std::find_if(std::begin(arguments), end, [&](const Argument& a) { return a.slot == slot; });
-    return it == end ? nullptr : &*it;
-  };
+  ServedArguments arguments;
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     const Use& use = work->uses[i];
-    if (use.once || use.slot == LaunchSample::kSeveral) continue;
-    Argument* argument = find(use.slot);
-    if (argument == nullptr) {
-      if (count == std::size(arguments)) continue;
-      argument = &arguments[count++];
-      *argument = {use.slot, Bytes(0), Bytes(0), false};
-    }
     const Chunk& c = memory_.chunks()[work->chunks[i]];
-    argument->size += c.size();
-    if (!c.on_device) argument->remote += c.size();
+    if (!use.once) arguments.Add(use.slot, c.size(), c.on_device);
   }
-  for (size_t i = 0; i < count; ++i) {
-    Argument& a = arguments[i];
-    a.serve = history_.For(work->kernel, a.slot, a.remote.value != 0 ? a.remote : a.size) ==
-              KernelHistory::Verdict::kServe;
-  }
-  Bytes room = memory_.device_pool().available();
-  std::optional<double> coldest;
+  arguments.Judge(work->kernel, &history_);
+  const auto next_victim = [&]() VS_NO_THREAD_SAFETY_ANALYSIS { return NextVictim(); };
+  PlaceMerit merit(heat_, memory_.device_pool().available(), next_victim);
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     Use& use = work->uses[i];
-    const Argument* argument = use.once ? nullptr : find(use.slot);
-    if (argument == nullptr || !argument->serve) continue;
+    if (use.once || !arguments.Serves(use.slot)) continue;
     // What is on the device as yet may leave before the launch runs: it is not to come back for it.
     const Chunk& c = memory_.chunks()[work->chunks[i]];
-    use.once = c.on_device || !Movable(c) || !WorthItsPlace(work->chunks[i], c, &room, &coldest);
+    use.once = c.on_device || !Movable(c) || !merit.Worth(work->chunks[i], c.size());
   }
 }
 
@@ -112,25 +78,15 @@ void Mover::TryInPlace(Work* work) {
   look_again_ = true;
 }
 
-bool Mover::WorthItsPlace(ChunkIndex index, const Chunk& c, Bytes* room,
-                          std::optional<double>* coldest) {
-  if (c.size() <= *room) {
-    *room -= c.size();
+ChunkIndex Mover::NextVictim() {
+  ChunkIndex next;
+  memory_.policy().OfferVictims([&](ChunkIndex victim) VS_NO_THREAD_SAFETY_ANALYSIS {
+    const Chunk& v = memory_.chunks()[victim];
+    if (!Movable(v) || !v.on_device) return false;
+    next = victim;
     return true;
-  }
-  const double heat = heat_.Of(index);
-  if (heat < kEarned) return false;
-  if (!coldest->has_value()) {
-    // The heat of the chunk that would leave.
-    memory_.policy().OfferVictims([&](ChunkIndex victim) VS_NO_THREAD_SAFETY_ANALYSIS {
-      const Chunk& v = memory_.chunks()[victim];
-      if (!Movable(v) || !v.on_device) return false;
-      *coldest = heat_.Of(victim);
-      return true;
-    });
-    if (!coldest->has_value()) *coldest = heat;
-  }
-  return heat > Heat::kClearly * **coldest + kEarned;
+  });
+  return next;
 }
 
 void Mover::NoteRelease(Work* work) {
@@ -190,9 +146,9 @@ void Mover::NoteSequence(const Work& work) {
 }
 
 void Mover::AddForecast(std::vector<QueuedWork>* works) {
-  if (!options_.traced || works->size() >= kForecast) return;
-  uint64_t next[kForecast];
-  const size_t count = forecast_.Next(absl::MakeSpan(next).first(kForecast - works->size()));
+  if (!options_.traced || works->size() >= kExpectedWorks) return;
+  uint64_t next[kExpectedWorks];
+  const size_t count = forecast_.Next(absl::MakeSpan(next).first(kExpectedWorks - works->size()));
   for (size_t i = 0; i < count; ++i) {
     const auto set = sets_.find(next[i]);
     if (set == sets_.end()) return;

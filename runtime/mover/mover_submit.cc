@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/mover/mover.h"
+#include "runtime/placement/move_limits.h"
 
 namespace vramspan {
 namespace {
@@ -35,14 +36,6 @@ constexpr std::chrono::seconds kArmPatience{1};
 // A remap takes some tens of microseconds, a millisecond at the worst; one that failed is tried
 // again for this long while work that names the memory waits.
 constexpr std::chrono::seconds kRemapPatience{1};
-
-// So much work is held at most. Beyond about a thousand launches behind a closed wait the driver
-// blocks the thread, inside its scope, and nothing that the scope names can be remapped before it
-// comes back; so it waits here instead. Work of kernels only has no such trouble, but a thread that
-// waits inside the driver makes the remaps of the mover take more than twice their time (measured),
-// so it does not get there either: a held launch is three entries.
-constexpr size_t kMostHeld = 128;
-constexpr size_t kMostHeldKernels = 160;
 
 // Beyond this many finished works nobody has looked at, the mover is asked to look.
 constexpr size_t kUnpolled = 64;

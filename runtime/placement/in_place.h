@@ -1,0 +1,69 @@
+// What of a launch's memory stays on the host for it: by argument, as the kernel's history has it,
+// and by chunk, for what is served so often that it should have a place.
+//
+// Threads: not safe.
+#ifndef VRAMSPAN_RUNTIME_PLACEMENT_IN_PLACE_H_
+#define VRAMSPAN_RUNTIME_PLACEMENT_IN_PLACE_H_
+
+#include <absl/functional/function_ref.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "runtime/placement/heat.h"
+#include "runtime/placement/kernel_history.h"
+
+namespace vramspan {
+
+// The arguments of one launch that are as cheap where they lie. At most KernelHistory::kArguments
+// are told apart; those beyond are moved.
+class ServedArguments {
+ public:
+  // A chunk that the argument names. None for LaunchSample::kSeveral.
+  void Add(uint16_t slot, Bytes size, bool on_device);
+  // Asks the history. After all Adds, before Serves.
+  void Judge(uint64_t kernel, KernelHistory* history);
+  bool Serves(uint16_t slot) const {
+    const Argument* argument = Find(slot);
+    return argument != nullptr && argument->serve;
+  }
+  bool ServesAny() const { return any_; }
+
+ private:
+  struct Argument {
+    uint16_t slot = 0;
+    bool serve = false;
+    Bytes size, remote;
+  };
+  const Argument* Find(uint16_t slot) const {
+    for (size_t i = 0; i < count_; ++i) {
+      if (arguments_[i].slot == slot) return &arguments_[i];
+    }
+    return nullptr;
+  }
+
+  std::array<Argument, KernelHistory::kArguments> arguments_;
+  size_t count_ = 0;
+  bool any_ = false;
+};
+
+// Whether chunks that are served in place have been so often enough to take another's place. One
+// for each launch that is priced.
+class PlaceMerit {
+ public:
+  // `next_victim`: the chunk that would leave; null for none.
+  PlaceMerit(const Heat& heat, Bytes room, absl::FunctionRef<ChunkIndex()> next_victim)
+      : heat_(heat), room_(room), next_victim_(next_victim) {}
+  bool Worth(ChunkIndex chunk, Bytes size);
+
+ private:
+  const Heat& heat_;
+  Bytes room_;
+  absl::FunctionRef<ChunkIndex()> next_victim_;
+  std::optional<double> coldest_;
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_PLACEMENT_IN_PLACE_H_

@@ -1,0 +1,62 @@
+// How much is moved, held, looked at and expected at once: the figures behind the mover's decisions
+// that are no device's. The runtime's mover and the replay tool's take them from here.
+#ifndef VRAMSPAN_RUNTIME_PLACEMENT_MOVE_LIMITS_H_
+#define VRAMSPAN_RUNTIME_PLACEMENT_MOVE_LIMITS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/base/units.h"
+
+namespace vramspan {
+
+// Copies under way and waiting, each way: enough that the link never waits for the thread, little
+// enough that a plan does not go stale. At most an eighth of the budget, at least two chunks.
+inline constexpr Bytes kPipeline = MiB(256);
+inline constexpr uint64_t kPipelineShare = 8;
+constexpr Bytes PipelineBytes(Bytes budget) {
+  return std::min(kPipeline,
+                  std::max(Bytes(budget.value / kPipelineShare), ChunkBytes(kMinChunkLog2) * 2));
+}
+// Fetched ahead at the cost of what the queue needs later: two large chunks, eight middling ones.
+inline constexpr Bytes kFetchedAhead = MiB(128);
+inline constexpr uint32_t kMovesAtOnce = 32;
+// Of the released work, the planner sees the latest this many.
+inline constexpr size_t kReleasedSeen = 256;
+
+// So much work is held at most. Beyond about a thousand launches behind a closed wait the driver
+// blocks the thread, inside its scope, and nothing that the scope names can be remapped before it
+// comes back; so it waits here instead. Work of kernels only has no such trouble, but a thread that
+// waits inside the driver makes the remaps of the mover take more than twice their time (measured),
+// so it does not get there either: a held launch is three entries.
+inline constexpr size_t kMostHeld = 128;
+inline constexpr size_t kMostHeldKernels = 160;
+
+// Expected work that a plan looks at, where the program has not queued as much itself; and what is
+// remembered for it.
+inline constexpr size_t kExpectedWorks = 64;
+inline constexpr size_t kMostSets = 1 << 14;
+inline constexpr size_t kMostSetChunks = 1 << 20;
+
+// Between two searches for chunks that might come back, the heat they must have, and how many do.
+inline constexpr uint64_t kReturnPeriodNs = 5'000'000;
+inline constexpr double kWarm = 0.125;
+inline constexpr size_t kReturnedAtOnce = 32;
+
+// A fingerprint saves the copy of a chunk that was not written, and costs a launch on either way.
+// Two MiB are copied in 40 microseconds, and a runtime of such chunks was three times as fast
+// without.
+inline constexpr Bytes kWorthAPrint = MiB(8);
+// A copy to the host goes in pieces: large enough to run at link speed, small enough that a page
+// table update beside it waits a third of a millisecond at most.
+inline constexpr Bytes kOutPiece = MiB(16);
+// Host chunks without a mapping, so that work which may touch anything need not wait for more than
+// some tenths of a second.
+inline constexpr uint32_t kMostHidden = 512;
+// Recording begins when so much of the device's budget is used.
+inline constexpr uint64_t kFillingPercent = 80;
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_PLACEMENT_MOVE_LIMITS_H_
