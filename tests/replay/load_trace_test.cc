@@ -1,0 +1,129 @@
+#include "tools/replay/load_trace.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/replay/random_run.h"
+#include "tests/trace/sample.h"
+
+namespace vramspan::replay {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using trace::AllocateEvent;
+using trace::FreeEvent;
+using trace::WorkEvent;
+
+class LoadTraceTest : public ::testing::Test {
+ protected:
+  // The run that these events make.
+  RecordedRun Load(const std::vector<trace::Event>& events) {
+    auto writer = trace::Writer::Open({.path = path_, .force = true}, trace::SampleHeader());
+    EXPECT_TRUE(writer.ok()) << writer.status();
+    for (const trace::Event& event : events) {
+      std::visit([&](const auto& e) { (*writer)->Add(e); }, event);
+    }
+    EXPECT_TRUE((*writer)->Close().ok());
+    StatusOr<RecordedRun> run = LoadTrace(path_);
+    EXPECT_TRUE(run.ok()) << run.status();
+    EXPECT_TRUE(run->Check().ok()) << run->Check();
+    return *std::move(run);
+  }
+  static WorkEvent Work(uint64_t time, uint64_t id, std::vector<trace::TracedRange> ranges) {
+    WorkEvent work;
+    work.time = time;
+    work.id = id;
+    work.ranges = std::move(ranges);
+    return work;
+  }
+
+  static constexpr DevicePtr kBase{0x100000000};
+  trace::TestFolder folder_;
+  const std::string path_ = folder_.File("t.vramspan");
+};
+
+TEST_F(LoadTraceTest, WhatIsSavedLoadsTheSame) {
+  for (uint64_t seed = 1; seed < 8; ++seed) {
+    const RecordedRun saved = RandomRun(seed, {.varied = true, .streams = 3, .frees = true});
+    ASSERT_TRUE(SaveTrace(saved, path_, true).ok());
+    const auto run = LoadTrace(path_);
+    ASSERT_TRUE(run.ok()) << run.status();
+    EXPECT_TRUE(run->Check().ok()) << run->Check();
+    EXPECT_THAT(run->problems, IsEmpty());
+    ASSERT_EQ(run->steps.size(), saved.steps.size());
+    ASSERT_EQ(run->works.size(), saved.works.size());
+    for (size_t i = 0; i < saved.steps.size(); ++i) {
+      const RecordedStep& step = run->steps[i];
+      ASSERT_EQ(step.kind, saved.steps[i].kind);
+      if (step.kind != RecordedStep::Kind::kWork) {
+        const RecordedAllocation& a = run->allocations[step.index];
+        const RecordedAllocation& b = saved.allocations[saved.steps[i].index];
+        EXPECT_EQ(a.base, b.base);
+        EXPECT_EQ(a.size, b.size);
+        EXPECT_EQ(a.freed, b.freed);
+        continue;
+      }
+      const RecordedWork& a = run->works[step.index];
+      const RecordedWork& b = saved.works[saved.steps[i].index];
+      EXPECT_EQ(a.start, b.start);
+      EXPECT_EQ(a.end, b.end);
+      EXPECT_EQ(a.stream, b.stream);
+      EXPECT_EQ(run->codes[a.code].name, saved.codes[b.code].name);
+      EXPECT_EQ(run->set(a.set), saved.set(b.set));
+    }
+  }
+  EXPECT_TRUE(absl::IsAlreadyExists(SaveTrace(RandomRun(1), path_, false)));
+}
+
+TEST_F(LoadTraceTest, PointersArePiecesOfWhatLivesThen) {
+  const RecordedRun run =
+      Load({AllocateEvent{1, kBase, MiB(4)},
+            Work(2, 0, {{kBase + MiB(1), MiB(2), 5}, {DevicePtr(77), MiB(1)}}), FreeEvent{3, kBase},
+            AllocateEvent{3, kBase, MiB(8)},
+            Work(4, 1, {{kBase + MiB(1), MiB(2), 5}, {DevicePtr(77), MiB(1)}}),
+            Work(5, 2, {{kBase + MiB(7), MiB(2)}}), trace::TimesEvent{1, 10, 7, MiB(2)},
+            trace::MoveEvent{6, 2, kBase + MiB(2), MiB(2), true, false}});
+  EXPECT_THAT(run.problems, IsEmpty());
+  const RecordedRange first{
+      .allocation = 0, .offset = MiB(1).value, .size = MiB(2).value, .slot = 5};
+  RecordedRange second = first;
+  second.allocation = 1;
+  EXPECT_THAT(run.set(run.works[0].set), ElementsAre(first));
+  EXPECT_THAT(run.set(run.works[1].set), ElementsAre(second));
+  // Clipped to the allocation.
+  EXPECT_EQ(run.set(run.works[2].set)[0].size, MiB(1).value);
+  EXPECT_EQ(run.works[1].end, 17u);
+  EXPECT_EQ(run.works[1].remote, MiB(2).value);
+  ASSERT_EQ(run.moves.size(), 1u);
+  EXPECT_EQ(run.moves[0].allocation, 1u);
+  EXPECT_EQ(run.moves[0].offset, MiB(2).value);
+}
+
+TEST_F(LoadTraceTest, ContradictionsAreSaidAndLeftOut) {
+  const RecordedRun run =
+      Load({FreeEvent{1, kBase}, AllocateEvent{2, kBase, MiB(4)},
+            AllocateEvent{3, kBase + MiB(2), MiB(4)}, Work(4, 0, {{kBase, MiB(1)}}),
+            Work(5, 0, {{kBase, MiB(9)}}), Work(6, 1, {}), Work(7, 0, {}),
+            AllocateEvent{8, kBase, Bytes(uint64_t{1} << 60)}, trace::LostEvent{12}});
+  EXPECT_THAT(run.problems, ElementsAre(HasSubstr("told twice"), HasSubstr("12 events were lost"),
+                                        HasSubstr("never allocated"), HasSubstr("lies over one"),
+                                        HasSubstr("no machine has that")));
+  EXPECT_EQ(run.works.size(), 2u);
+}
+
+TEST_F(LoadTraceTest, MoreMemoryThanAnyMachineHas) {
+  std::vector<trace::Event> events;
+  for (uint64_t i = 0; i < 100; ++i) {
+    events.emplace_back(AllocateEvent{i, DevicePtr(i << 44), GiB(16 << 10)});
+  }
+  auto writer = trace::Writer::Open({.path = path_, .force = true}, {});
+  for (const trace::Event& e : events) (*writer)->Add(std::get<AllocateEvent>(e));
+  ASSERT_TRUE((*writer)->Close().ok());
+  const auto run = LoadTrace(path_);
+  EXPECT_TRUE(absl::IsResourceExhausted(run.status()));
+  EXPECT_THAT(std::string(run.status().message()), HasSubstr(path_));
+}
+
+}  // namespace
+}  // namespace vramspan::replay

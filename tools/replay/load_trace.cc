@@ -1,0 +1,307 @@
+#include "tools/replay/load_trace.h"
+
+#include <absl/hash/hash.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "tools/replay/chunked_run.h"
+
+namespace vramspan::replay {
+namespace {
+
+using trace::TracedRange;
+
+// No machine has more, and replay keeps a few bytes for each chunk that ever was.
+constexpr Bytes kMostAllocation = GiB(16 << 10);
+constexpr uint64_t kMostChunks = uint64_t{1} << 28;
+constexpr size_t kMostProblems = 20;
+
+// A call of the program, before the threads' calls are put into one order.
+struct Call {
+  enum class Kind : uint8_t { kFree, kAllocate, kWork, kMove };
+
+  uint64_t time = 0;
+  Kind kind = Kind::kWork;
+  DevicePtr base;      // Of an allocation or a free,
+  Bytes size;          // and of the one its size.
+  uint32_t index = 0;  // Into RecordedRun::works, or of a move.
+};
+
+class Loader {
+ public:
+  void Take(const trace::Event& event) {
+    std::visit([this](const auto& e) { Take(e); }, event);
+  }
+
+  StatusOr<RecordedRun> Build(const trace::Header& header,
+                              const std::vector<std::string>& problems) {
+    const trace::Header& h = header;
+    run_.setting = {.program = h.program,
+                    .device = h.device,
+                    .device_uuid = h.device_uuid,
+                    .device_memory = h.device_memory,
+                    .device_budget = h.device_budget,
+                    .host_budget = h.host_budget,
+                    .policy = h.policy,
+                    .overlap = h.overlap,
+                    .chunk_log2 = h.chunk_log2,
+                    .serve_gb_per_s = h.serve_gb_per_s,
+                    .move_gb_per_s = h.move_gb_per_s,
+                    .device_gb_per_s = h.device_gb_per_s,
+                    .source = h.source,
+                    .estimated_times = h.times == "estimated"};
+    run_.problems.insert(run_.problems.begin(), problems.begin(), problems.end());
+    if (lost_ != 0) {
+      run_.problems.push_back(absl::StrCat(lost_, " events were lost while it was recorded"));
+    }
+    // What took memory is told after it was taken and what frees it before, so that of two threads
+    // that use an address the right one comes first.
+    std::stable_sort(calls_.begin(), calls_.end(),
+                     [](const Call& a, const Call& b) { return a.time < b.time; });
+    for (const Call& call : calls_) {
+      switch (call.kind) {
+        case Call::Kind::kAllocate:
+          VS_RETURN_IF_ERROR(Allocate(call));
+          break;
+        case Call::Kind::kFree:
+          Free(call);
+          break;
+        case Call::Kind::kWork:
+          Work(call);
+          break;
+        case Call::Kind::kMove:
+          Move(moves_[call.index]);
+          break;
+      }
+    }
+    PutTimes();
+    if (more_problems_ != 0)
+      run_.problems.push_back(absl::StrCat(more_problems_, " more of the kind"));
+    return std::move(run_);
+  }
+
+ private:
+  void Take(const trace::AllocateEvent& e) {
+    calls_.push_back(
+        {.time = e.time, .kind = Call::Kind::kAllocate, .base = e.base, .size = e.size});
+  }
+  void Take(const trace::FreeEvent& e) {
+    calls_.push_back({.time = e.time, .kind = Call::Kind::kFree, .base = e.base});
+  }
+  void Take(const trace::CodeEvent& e) {
+    RecordedCode& code = run_.codes[CodeIndex(e.code)];
+    if (!e.name.empty()) code.name = e.name;
+    code.shape = e.shape;
+  }
+  void Take(const trace::WorkEvent& e) {
+    if (!run_.works.empty() && e.id == last_id_ && ids_.contains(e.id)) {
+      // More ranges of the same work.
+      std::vector<TracedRange> all = raw_sets_[run_.works.back().set];
+      all.insert(all.end(), e.ranges.begin(), e.ranges.end());
+      run_.works.back().set = RawSet(all);
+      return;
+    }
+    last_id_ = e.id;
+    if (!ids_.emplace(e.id, static_cast<uint32_t>(run_.works.size())).second) {
+      Problem(absl::StrCat("work ", e.id, " is told twice; the second is left out"));
+      return;
+    }
+    calls_.push_back({.time = e.time, .index = static_cast<uint32_t>(run_.works.size())});
+    run_.works.push_back({.submitted = e.time,
+                          .stream = e.stream,
+                          .code = CodeIndex(e.code),
+                          .set = RawSet(e.ranges),
+                          .kind = static_cast<WorkKind>(e.kind),
+                          .complete = e.complete});
+  }
+  void Take(const trace::TimesEvent& e) { times_.push_back(e); }
+  void Take(const trace::MoveEvent& e) {
+    calls_.push_back(
+        {.time = e.time, .kind = Call::Kind::kMove, .index = static_cast<uint32_t>(moves_.size())});
+    moves_.push_back(e);
+  }
+  void Take(const trace::BudgetEvent&) {}
+  void Take(const trace::LostEvent& e) { lost_ += e.count; }
+  void Take(const trace::EndEvent&) {}
+
+  uint32_t CodeIndex(uint32_t code) {
+    const auto [it, added] = codes_.emplace(code, static_cast<uint32_t>(run_.codes.size()));
+    if (added) run_.codes.push_back({absl::StrCat("code ", code), 0});
+    return it->second;
+  }
+
+  uint32_t RawSet(const std::vector<TracedRange>& ranges) {
+    uint64_t hash = ranges.size();
+    for (const TracedRange& r : ranges) {
+      hash = absl::HashOf(hash, r.ptr.value, r.size.value, r.slot, r.write, r.exact);
+    }
+    std::vector<uint32_t>& same = raw_by_hash_[hash];
+    for (const uint32_t index : same) {
+      if (raw_sets_[index] == ranges) return index;
+    }
+    same.push_back(static_cast<uint32_t>(raw_sets_.size()));
+    raw_sets_.push_back(ranges);
+    return same.back();
+  }
+
+  void Problem(std::string what) {
+    if (run_.problems.size() < kMostProblems) {
+      run_.problems.push_back(std::move(what));
+    } else {
+      ++more_problems_;
+    }
+  }
+  static std::string Hex(DevicePtr p) { return absl::StrFormat("0x%x", p.value); }
+
+  Status Allocate(const Call& call) {
+    if (call.size.value == 0 || call.size > kMostAllocation ||
+        call.base.value + call.size.value < call.base.value) {
+      Problem(absl::StrCat("an allocation of ", call.size.value, " bytes at ", Hex(call.base),
+                           " is left out: no machine has that"));
+      return absl::OkStatus();
+    }
+    chunks_ += ChunkedRun::Packed(call.size) ? 0 : RoundUp(call.size, kGranularity) / kGranularity;
+    if (chunks_ > kMostChunks) {
+      return absl::ResourceExhaustedError(absl::StrCat("the trace's allocations come to more than ",
+                                                       kMostChunks >> 19,
+                                                       " TiB, which is more than can be replayed"));
+    }
+    // What still lives there and overlaps went unseen when it was freed.
+    auto next = live_.upper_bound(call.base);
+    if (next != live_.begin()) --next;
+    while (next != live_.end() && next->first < call.base + call.size) {
+      const RecordedAllocation& old = run_.allocations[next->second];
+      if (old.base + old.size <= call.base) {
+        ++next;
+        continue;
+      }
+      Problem(absl::StrCat("an allocation at ", Hex(call.base), " lies over one at ", Hex(old.base),
+                           " that was not freed; it is taken as freed"));
+      End(next->second, call.time);
+      next = live_.erase(next);
+    }
+    const auto index = static_cast<uint32_t>(run_.allocations.size());
+    run_.allocations.push_back(
+        {.base = call.base, .size = call.size, .allocated = call.time, .name = {}});
+    run_.steps.push_back({RecordedStep::Kind::kAllocate, index});
+    live_[call.base] = index;
+    return absl::OkStatus();
+  }
+
+  void End(uint32_t allocation, uint64_t time) {
+    run_.allocations[allocation].freed = time;
+    run_.steps.push_back({RecordedStep::Kind::kFree, allocation});
+    // What was known of sets holds for what lives now.
+    ++epoch_;
+  }
+
+  void Free(const Call& call) {
+    const auto it = live_.find(call.base);
+    if (it == live_.end()) {
+      Problem(
+          absl::StrCat("a free of ", Hex(call.base), ", which was never allocated, is left out"));
+      return;
+    }
+    End(it->second, call.time);
+    live_.erase(it);
+  }
+
+  void Work(const Call& call) {
+    RecordedWork& work = run_.works[call.index];
+    run_.steps.push_back({RecordedStep::Kind::kWork, call.index});
+    Placed& placed = placed_[work.set];
+    if (placed.allocations != run_.allocations.size() || placed.epoch != epoch_) {
+      ranges_.clear();
+      for (const TracedRange& r : raw_sets_[work.set]) Place(r);
+      placed = {run_.allocations.size(), epoch_, run_.AddSet(ranges_)};
+    }
+    work.set = placed.set;
+  }
+
+  // The piece of an allocation that the range is, if it is one.
+  void Place(const TracedRange& r) {
+    auto it = live_.upper_bound(r.ptr);
+    if (it == live_.begin()) return;
+    --it;
+    const RecordedAllocation& a = run_.allocations[it->second];
+    if (r.ptr >= a.base + a.size) return;
+    const uint64_t offset = (r.ptr - a.base).value;
+    ranges_.push_back({.allocation = it->second,
+                       .offset = offset,
+                       .size = std::min(r.size.value, a.size.value - offset),
+                       .slot = r.slot,
+                       .write = r.write,
+                       .exact = r.exact});
+  }
+
+  void Move(const trace::MoveEvent& e) {
+    const auto it = live_.upper_bound(e.base);
+    if (it == live_.begin()) return;
+    const uint32_t index = std::prev(it)->second;
+    const RecordedAllocation& a = run_.allocations[index];
+    // The end of the last chunk lies behind what was asked for.
+    if (e.base >= a.base + RoundUp(a.size, kGranularity)) return;
+    run_.moves.push_back({.time = e.time,
+                          .duration = e.duration,
+                          .allocation = index,
+                          .offset = (e.base - a.base).value,
+                          .size = e.size.value,
+                          .in = e.in,
+                          .clean = e.clean});
+  }
+
+  void PutTimes() {
+    for (const trace::TimesEvent& e : times_) {
+      const auto it = ids_.find(e.id);
+      if (it == ids_.end() || e.start + e.duration < e.start) continue;  // Its work was lost.
+      RecordedWork& work = run_.works[it->second];
+      work.start = e.start;
+      work.end = e.start + e.duration;
+      work.remote = e.remote.value;
+    }
+  }
+
+  struct Placed {
+    size_t allocations = 0;
+    uint64_t epoch = ~uint64_t{0};
+    uint32_t set = 0;
+  };
+
+  RecordedRun run_;
+  std::vector<Call> calls_;
+  std::vector<trace::TimesEvent> times_;
+  std::vector<trace::MoveEvent> moves_;
+  absl::flat_hash_map<uint32_t, uint32_t> codes_;  // Number to index.
+  absl::flat_hash_map<uint64_t, uint32_t> ids_;    // Of work, to index.
+  uint64_t last_id_ = 0;
+  std::vector<std::vector<TracedRange>> raw_sets_;
+  absl::flat_hash_map<uint64_t, std::vector<uint32_t>> raw_by_hash_;
+  uint64_t lost_ = 0, more_problems_ = 0;
+
+  std::map<DevicePtr, uint32_t> live_;
+  uint64_t chunks_ = 0;
+  uint64_t epoch_ = 0;                            // Counts frees.
+  absl::flat_hash_map<uint32_t, Placed> placed_;  // By raw set.
+  std::vector<RecordedRange> ranges_;
+};
+
+}  // namespace
+
+StatusOr<RecordedRun> LoadTrace(const std::string& path) {
+  VS_ASSIGN_OR_RETURN(const std::unique_ptr<trace::Reader> reader, trace::Reader::Open(path));
+  StatusOr<RecordedRun> run = LoadTrace(reader.get());
+  if (run.ok()) return run;
+  return Status(run.status().code(), absl::StrCat(path, ": ", run.status().message()));
+}
+
+StatusOr<RecordedRun> LoadTrace(trace::Reader* reader) {
+  Loader loader;
+  reader->ForEach([&](const trace::Reader::Block&, const trace::Event& e) { loader.Take(e); });
+  return loader.Build(reader->header(), reader->problems());
+}
+
+}  // namespace vramspan::replay

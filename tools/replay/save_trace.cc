@@ -1,0 +1,77 @@
+#include <unistd.h>
+
+#include "runtime/trace/writer.h"
+#include "tools/replay/load_trace.h"
+
+namespace vramspan::replay {
+namespace {
+
+trace::Header HeaderOf(const RecordedRun& run) {
+  const RecordedSetting& s = run.setting;
+  trace::Header h;
+  h.program = s.program;
+  h.device = s.device;
+  h.device_uuid = s.device_uuid;
+  h.device_memory = s.device_memory;
+  h.device_budget = s.device_budget;
+  h.host_budget = s.host_budget;
+  h.policy = s.policy;
+  h.overlap = s.overlap;
+  h.times = s.estimated_times ? "estimated" : "given";
+  h.chunk_log2 = s.chunk_log2;
+  h.serve_gb_per_s = s.serve_gb_per_s;
+  h.move_gb_per_s = s.move_gb_per_s;
+  h.device_gb_per_s = s.device_gb_per_s;
+  h.source = s.source;
+  return h;
+}
+
+}  // namespace
+
+Status SaveTrace(const RecordedRun& run, const std::string& path, bool force) {
+  // Only this thread writes, so nothing is dropped but for want of memory.
+  VS_ASSIGN_OR_RETURN(
+      const std::unique_ptr<trace::Writer> writer,
+      trace::Writer::Open({.path = path, .force = force, .most_waiting = SIZE_MAX}, HeaderOf(run)));
+  for (uint32_t i = 0; i < run.codes.size(); ++i) {
+    writer->Add(trace::CodeEvent{i, run.codes[i].shape, run.codes[i].name});
+  }
+  uint64_t last = 0;
+  for (const RecordedStep& step : run.steps) {
+    if (step.kind == RecordedStep::Kind::kAllocate) {
+      const RecordedAllocation& a = run.allocations[step.index];
+      last = a.allocated;
+      writer->Add(trace::AllocateEvent{a.allocated, a.base, a.size});
+      continue;
+    }
+    if (step.kind == RecordedStep::Kind::kFree) {
+      const RecordedAllocation& a = run.allocations[step.index];
+      last = a.freed;
+      writer->Add(trace::FreeEvent{a.freed, a.base});
+      continue;
+    }
+    const RecordedWork& w = run.works[step.index];
+    trace::WorkEvent event;
+    event.time = last = w.submitted;
+    event.id = step.index;
+    event.stream = w.stream;
+    event.code = w.code;
+    event.kind = static_cast<trace::WorkEvent::Kind>(w.kind);
+    event.complete = w.complete;
+    for (const RecordedRange& r : run.set(w.set)) {
+      event.ranges.push_back({run.allocations[r.allocation].base + Bytes(r.offset), Bytes(r.size),
+                              r.slot, r.write, r.exact});
+    }
+    writer->Add(event);
+    if (w.timed())
+      writer->Add(trace::TimesEvent{step.index, w.start, w.end - w.start, Bytes(w.remote)});
+  }
+  for (const RecordedMove& m : run.moves) {
+    writer->Add(trace::MoveEvent{m.time, m.duration,
+                                 run.allocations[m.allocation].base + Bytes(m.offset),
+                                 Bytes(m.size), m.in, m.clean});
+  }
+  return writer->Close();
+}
+
+}  // namespace vramspan::replay
