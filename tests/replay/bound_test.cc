@@ -104,7 +104,7 @@ TEST(MinFetches, IsTheLeastOfAllSchedulesWithEqualChunks) {
     const RecordedRun run = TinyRun(seed, 6, 1);
     ASSERT_TRUE(run.Check().ok()) << run.Check();
     const ChunkedRun chunked(&run, 21, GiB(1));
-    ASSERT_TRUE(MinFetchesIsExact(chunked));
+    ASSERT_TRUE(MinIsExact(chunked));
     // Budgets that are no whole number of chunks as well.
     const Bytes memory = MiB(seed % 9);
     const uint64_t least = LeastOfAll(chunked, memory);
@@ -122,7 +122,7 @@ TEST(MinFetches, IsNeverAboveTheLeastWithUnequalChunks) {
     const RecordedRun run = TinyRun(seed, 7, 7);
     ASSERT_TRUE(run.Check().ok()) << run.Check();
     const ChunkedRun chunked(&run, 23, GiB(1));
-    unequal += !MinFetchesIsExact(chunked);
+    unequal += !MinIsExact(chunked);
     const Bytes memory = MiB(seed % 24);
     const uint64_t least = LeastOfAll(chunked, memory);
     const uint64_t bound = MinFetches(chunked, memory);

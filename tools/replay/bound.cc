@@ -40,6 +40,8 @@ NextUses FindNextUses(const ChunkedRun& run) {
   return uses;
 }
 
+enum class Mode { kWorks, kAccesses, kAccessesAllComeIn };
+
 // One pass of MIN, in granules: chunks stay from one use to the next as far as there is room, and
 // where there is not, those that are needed last give way.
 //
@@ -50,11 +52,12 @@ NextUses FindNextUses(const ChunkedRun& run) {
 class Sweep {
  public:
   // Leaves out chunks larger than `largest`; the room is rounded down to whole `smallest`.
-  Sweep(const ChunkedRun& run, const NextUses& uses, Bytes device_memory, Bytes smallest,
+  Sweep(const ChunkedRun& run, const NextUses& uses, Bytes device_memory, Mode mode, Bytes smallest,
         Bytes largest)
       : run_(run),
         uses_(uses),
         device_memory_(device_memory),
+        mode_(mode),
         smallest_(smallest),
         largest_(largest),
         kept_(uses.next.size()),
@@ -66,17 +69,15 @@ class Sweep {
     for (const RecordedStep& step : run_.run().steps) {
       switch (step.kind) {
         case RecordedStep::Kind::kAllocate:
-          Allocate(step.index);
+          if (mode_ == Mode::kWorks) Allocate(step.index);
           break;
         case RecordedStep::Kind::kFree:
-          if (run_.count(step.index) == 0) packed_ -= run_.run().allocations[step.index].size;
-          SetRoom();
+          if (mode_ == Mode::kWorks) Free(step.index);
           break;
         case RecordedStep::Kind::kWork:
           Work(run_.chunks(run_.run().works[step.index].set).size());
           break;
       }
-      GiveWay();
     }
     return fetched_;
   }
@@ -105,25 +106,45 @@ class Sweep {
       const ChunkIndex c(run_.first(allocation).value + i);
       Keep(c, uses_.first[c.value]);
     }
+    GiveWay(room_);
+  }
+  void Free(uint32_t allocation) {
+    // Of what has chunks none has a place: nothing uses them any more.
+    if (run_.count(allocation) != 0) return;
+    packed_ -= run_.run().allocations[allocation].size;
+    SetRoom();
   }
   void Work(size_t count) {
     const size_t end = position_ + count;
-    for (size_t p = position_; p < end; ++p) {
-      const ChunkIndex c = uses_.chunk[p];
-      if (run_.size(c) > largest_) continue;
-      fetched_ += Granules(c);
-      if (!kept_.Contains(p)) continue;
-      fetched_ -= kept_granules_[c.value];
-      held_ -= kept_granules_[c.value];
-      kept_.Erase(p);
+    if (mode_ != Mode::kWorks) {
+      for (; position_ < end; ++position_) {
+        const ChunkIndex c = uses_.chunk[position_];
+        Use(position_);
+        if (mode_ == Mode::kAccessesAllComeIn && Granules(c) <= room_) GiveWay(room_ - Granules(c));
+        Keep(c, uses_.next[position_]);
+        GiveWay(room_);
+      }
+      return;
     }
+    for (size_t p = position_; p < end; ++p) Use(p);
     for (; position_ < end; ++position_) Keep(uses_.chunk[position_], uses_.next[position_]);
+    GiveWay(room_);
   }
-  void GiveWay() {
-    while (held_ > room_) {
+  void Use(size_t position) {
+    const ChunkIndex c = uses_.chunk[position];
+    if (run_.size(c) > largest_) return;
+    if (mode_ != Mode::kWorks && position == uses_.first[c.value]) return;
+    fetched_ += Granules(c);
+    if (!kept_.Contains(position)) return;
+    fetched_ -= kept_granules_[c.value];
+    held_ -= kept_granules_[c.value];
+    kept_.Erase(position);
+  }
+  void GiveWay(uint64_t room) {
+    while (held_ > room) {
       const size_t last = kept_.Greatest();
       uint8_t& kept = kept_granules_[uses_.chunk[last].value];
-      const uint64_t gone = std::min<uint64_t>(kept, held_ - room_);
+      const uint64_t gone = std::min<uint64_t>(kept, held_ - room);
       held_ -= gone;
       kept = static_cast<uint8_t>(kept - gone);
       if (kept == 0) kept_.Erase(last);
@@ -132,7 +153,9 @@ class Sweep {
 
   const ChunkedRun& run_;
   const NextUses& uses_;
-  const Bytes device_memory_, smallest_, largest_;
+  const Bytes device_memory_;
+  const Mode mode_;
+  const Bytes smallest_, largest_;
   PositionSet kept_;                    // The next uses of what keeps its place.
   std::vector<uint8_t> kept_granules_;  // By chunk.
   Bytes packed_;
@@ -153,11 +176,7 @@ std::vector<Bytes> SizesNamed(const ChunkedRun& run) {
   return sizes;
 }
 
-}  // namespace
-
-bool MinFetchesIsExact(const ChunkedRun& run) { return SizesNamed(run).size() <= 1; }
-
-uint64_t MinFetches(const ChunkedRun& run, Bytes device_memory) {
+uint64_t Least(const ChunkedRun& run, Bytes device_memory, Mode mode) {
   const NextUses uses = FindNextUses(run);
   const std::vector<Bytes> sizes = SizesNamed(run);
   // In fetches of the largest chunk's granules, of which every step of the price is a whole number.
@@ -166,9 +185,21 @@ uint64_t MinFetches(const ChunkedRun& run, Bytes device_memory) {
   for (size_t i = 0; i < sizes.size(); ++i) {
     const uint64_t here = kWhole / (sizes[i] / kGranularity);
     const uint64_t above = i + 1 < sizes.size() ? kWhole / (sizes[i + 1] / kGranularity) : 0;
-    sum += (here - above) * Sweep(run, uses, device_memory, sizes.front(), sizes[i]).Run();
+    sum += (here - above) * Sweep(run, uses, device_memory, mode, sizes.front(), sizes[i]).Run();
   }
   return (sum + kWhole - 1) / kWhole;
+}
+
+}  // namespace
+
+bool MinIsExact(const ChunkedRun& run) { return SizesNamed(run).size() <= 1; }
+
+uint64_t MinFetches(const ChunkedRun& run, Bytes device_memory) {
+  return Least(run, device_memory, Mode::kWorks);
+}
+
+uint64_t MinMisses(const ChunkedRun& run, Bytes room, bool bypass) {
+  return Least(run, room, bypass ? Mode::kAccesses : Mode::kAccessesAllComeIn);
 }
 
 }  // namespace vramspan::replay

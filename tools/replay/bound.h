@@ -36,8 +36,15 @@ namespace vramspan::replay {
 // a pass over them for each size that occurs. Dies where there are 2^32 accesses.
 uint64_t MinFetches(const ChunkedRun& run, Bytes device_memory);
 
-// Whether MinFetches is the least number itself, not a bound on it.
-bool MinFetchesIsExact(const ChunkedRun& run);
+// The least misses, first touches aside, of a plain cache of `room` bytes (cache_model.h), where
+// every access is by itself: what has a place fits after each access, not only after each work,
+// packed bytes take none and what was allocated has none before its first use. With `bypass` as
+// above; without it whatever is accessed comes in, which is MIN as it was published and as
+// libCacheSim's Belady counts it. Exact, or a lower bound, as MinFetches is.
+uint64_t MinMisses(const ChunkedRun& run, Bytes room, bool bypass);
+
+// Whether these are the least numbers themselves, not bounds on them.
+bool MinIsExact(const ChunkedRun& run);
 
 }  // namespace vramspan::replay
 
