@@ -71,9 +71,11 @@ typedef struct vramspanConfig {
                            started, where it is the default), "off". VRAMSPAN_TRACER. */
   const char* overlap;  /* What may move beside traced work: "off" (default), "safe", "all";
                            docs/overlap.md. VRAMSPAN_OVERLAP. */
+  const char* record;   /* Trace file to record the run in, for `vramspan replay`; "%p" stands for
+                           the process's number. None by default. VRAMSPAN_RECORD. */
   uint32_t deadline_us; /* Held work is let go, with its memory where it is, when it could not
                            be served for this long because of work in flight. 0: 20,000. */
-  uint32_t reserved[7];
+  uint32_t reserved[5];
 } vramspanConfig;
 
 /* No line on stderr when data first go to the host. */

@@ -136,13 +136,13 @@ CUresult vramspanWorkBegin(vramspanRuntime runtime, CUstream stream, const vrams
                  .kernels_only = (access & VRAMSPAN_KERNELS_ONLY) != 0,
                  .once = (access & VRAMSPAN_ONCE) != 0}};
     }
-    return r.mover().Begin(stream, absl::MakeConstSpan(own, count),
+    return r.BeginWork(stream, absl::MakeConstSpan(own, count),
                            ranges == nullptr ? Known::kNothing : Known::kAll);
   });
 }
 
 CUresult vramspanWorkEnd(vramspanRuntime runtime, CUstream stream) {
-  return With(runtime, [&](Runtime& r) { return r.mover().End(stream); });
+  return With(runtime, [&](Runtime& r) { return r.EndWork(stream); });
 }
 
 CUresult vramspanStreamForget(vramspanRuntime runtime, CUstream stream) {

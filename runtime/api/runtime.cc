@@ -139,6 +139,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   const Setting arena(config.arena, "VRAMSPAN_ARENA");
   const Setting tracer(config.tracer, "VRAMSPAN_TRACER");
   const Setting overlap_name(config.overlap, "VRAMSPAN_OVERLAP");
+  const Setting record(config.record, "VRAMSPAN_RECORD");
 
   std::unique_ptr<Runtime> r(new Runtime());
   MemoryOptions memory;
@@ -194,13 +195,33 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
     }
   }
   memory.traced = traced;
+  const Prices prices = PricesFor(*r->driver_, device);
+  if (record.text.has_value()) {
+    trace::Header header;
+    header.device = device.name;
+    header.device_uuid = device.uuid;
+    header.device_memory = r->total_;
+    header.device_budget = memory.device_budget;
+    header.host_budget = memory.use_host ? memory.host_budget : Bytes(0);
+    header.policy = policy_name.text.value_or("cost");
+    header.overlap = traced ? overlap_name.text.value_or("off") : "all";
+    header.chunk_log2 = memory.chunk_log2;
+    header.serve_gb_per_s = prices.serve_gb_per_s;
+    header.move_gb_per_s = prices.move_gb_per_s;
+    header.device_gb_per_s = prices.device_gb_per_s;
+    auto recorder = Recorder::Open(*record.text, r->driver_, r->context_, header);
+    if (!recorder.ok()) return record.Error(recorder.status());
+    r->recorder_ = *std::move(recorder);
+  }
+  memory.listener = r->recorder_.get();
   VS_ASSIGN_OR_RETURN(r->memory_, Memory::Create(r->driver_, memory, *std::move(policy)));
   MoverOptions mover;
+  mover.listener = r->recorder_.get();
   mover.own_context = (config.flags & VRAMSPAN_CONFIG_SHARE_CONTEXT) == 0;
   if (config.deadline_us != 0) mover.deadline = std::chrono::microseconds(config.deadline_us);
   mover.traced = traced;
   mover.returns = !audited.has_value();
-  mover.prices = PricesFor(*r->driver_, device);
+  mover.prices = prices;
   r->mover_ = std::make_unique<Mover>(r->memory_.get(), mover);
   if (audited.has_value()) {
     VS_ASSIGN_OR_RETURN(r->audit_, Audit::Open(*audited, *r->driver_, r->device_, r->memory_.get(),
@@ -214,6 +235,7 @@ Status Runtime::StartTracer(Overlap overlap) {
   Tracing& tracing = Tracing::Get();
   tracer_ = std::make_unique<Tracer>(tracing.decoder(), memory_.get(), mover_.get(), overlap);
   tracer_->SetAudit(audit_.get());
+  tracer_->SetRecorder(recorder_.get());
   const PageMap& map = memory_->page_map();
   const Status added = tracing.Add(context_, tracer_.get(), map.base(), map.size());
   if (!added.ok()) tracer_.reset();
@@ -229,6 +251,7 @@ Runtime::~Runtime() {
   // What may still run without having been declared must not lose its memory under way.
   if (memory_ != nullptr) driver_->Note(memory_->Drain());
   memory_.reset();
+  recorder_.reset();
   if (retained_) {
     driver_->Note(Check((*driver_)->DevicePrimaryCtxRelease(device_), "cuDevicePrimaryCtxRelease"));
   }
@@ -236,6 +259,7 @@ Runtime::~Runtime() {
 
 StatusOr<DevicePtr> Runtime::Allocate(Bytes size) {
   StatusOr<DevicePtr> p = memory_->Allocate(size);
+  if (recorder_ != nullptr && p.ok()) recorder_->Allocated(*p, size);
   if (size > SmallObjects::kMaxSmall && memory_->filling()) {
     memory_->PrepareHost();
     mover_->WakeAndArm();
@@ -248,9 +272,27 @@ Status Runtime::Free(DevicePtr ptr) {
     const StatusOr<Allocation> a = memory_->Find(ptr);
     if (a.ok() && a->base == ptr) tracer_->Freed(ptr, a->requested);
   }
+  if (recorder_ != nullptr) {
+    const StatusOr<Allocation> a = memory_->Find(ptr);
+    if (a.ok() && a->base == ptr) recorder_->Freeing(ptr);
+  }
   const Status status = memory_->Free(ptr);
   if (memory_->has_dying() || (tracer_ != nullptr && mover_->armed())) mover_->Wake();
   return status;
+}
+
+Status Runtime::BeginWork(CUstream stream, absl::Span<const WorkRange> ranges, Known known) {
+  if (recorder_ == nullptr) [[likely]]
+    return mover_->Begin(stream, ranges, known);
+  const uint64_t tag = recorder_->Declaring(stream, ranges, known);
+  VS_RETURN_IF_ERROR(mover_->Begin(stream, ranges, known, 0, tag));
+  if (tag != 0) recorder_->Starting();
+  return absl::OkStatus();
+}
+
+Status Runtime::EndWork(CUstream stream) {
+  if (recorder_ != nullptr) recorder_->Submitted();
+  return mover_->End(stream);
 }
 
 Status Runtime::Advise(DevicePtr ptr, Bytes size, vramspanAdvice advice) {
@@ -294,6 +336,7 @@ Status Runtime::SetDeviceBudget(Bytes budget) {
                                                    total_.value >> 20, " MiB"));
   }
   memory_->device_pool().SetBudget(usable);
+  if (recorder_ != nullptr) recorder_->BudgetIs(usable);
   if (memory_->filling()) memory_->PrepareHost();
   mover_->Wake();
   return absl::OkStatus();

@@ -30,6 +30,9 @@ class Runtime {
   // then DeadlineExceeded, and it may be tried again.
   StatusOr<Memory::Loose> UnmapLoose(DevicePtr at, Bytes size);
   Status Advise(DevicePtr ptr, Bytes size, vramspanAdvice advice);
+  // What the program declares, between vramspanWorkBegin and vramspanWorkEnd.
+  Status BeginWork(CUstream stream, absl::Span<const WorkRange> ranges, Known known);
+  Status EndWork(CUstream stream);
   Status SetDeviceBudget(Bytes budget);
   Status SetHostBudget(Bytes budget);
   StatusOr<vramspanResidency> Residency(DevicePtr ptr, Bytes size);
@@ -46,6 +49,7 @@ class Runtime {
   CUdevice device_ = 0;
   Bytes total_;            // The device's memory.
   bool retained_ = false;  // The primary context was retained by us.
+  std::unique_ptr<Recorder> recorder_;  // None: this is not recorded. The rest tells it things.
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Mover> mover_;
   std::unique_ptr<Audit> audit_;    // None: this is no audit. The tracer and the mover go after it.

@@ -48,7 +48,7 @@ Tracer::Tracer(Decoder* decoder, Memory* memory, Mover* mover, Overlap overlap)
       hidden_(memory->page_map().base(), memory->page_map().size()) {}
 
 bool Tracer::Enter(uint32_t call, const void* params) {
-  if (!mover_.armed() && audit_ == nullptr) [[likely]] {
+  if (!mover_.armed() && audit_ == nullptr && recorder_ == nullptr) [[likely]] {
     if (Decoder::CopiesFromHost(call)) {
       Submission& s = MyScratch().submission;
       decoder_.Decode(call, params, &s);
@@ -56,7 +56,7 @@ bool Tracer::Enter(uint32_t call, const void* params) {
     }
     return mover_.Begin(StreamOf(call, params), {}, Known::kSome).ok();
   }
-  return EnterArmed(call, params);
+  return EnterDecoded(call, params);
 }
 
 void Tracer::NoteCopies(const Submission& s) {
@@ -65,7 +65,7 @@ void Tracer::NoteCopies(const Submission& s) {
   scanned_.fetch_add(scanned.value, std::memory_order_relaxed);
 }
 
-bool Tracer::EnterArmed(uint32_t call, const void* params) {
+bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   Scratch& scratch = MyScratch();
   Submission& s = scratch.submission;
   decoder_.Decode(call, params, &s);
@@ -94,8 +94,16 @@ bool Tracer::EnterArmed(uint32_t call, const void* params) {
   if (launch && known != Known::kAll && scratch.inferred.empty()) {
     launches_unknown_.fetch_add(1, std::memory_order_relaxed);
   }
+  uint64_t tag = 0;
+  if (recorder_ != nullptr) {
+    const bool complete = !s.incomplete && s.kind != Submission::Kind::kUnknown;
+    tag = recorder_->Submitting(s, scratch.inferred, complete);
+  }
   // What touches none of our memory is none of our business.
-  if (known == Known::kAll && scratch.inferred.empty()) return false;
+  if (known == Known::kAll && scratch.inferred.empty()) {
+    if (tag != 0) recorder_->Starting();
+    return tag != 0;
+  }
 
   scratch.ranges.clear();
   // The same code over about as much memory is taken for the same work: where an array ends is a
@@ -117,14 +125,20 @@ bool Tracer::EnterArmed(uint32_t call, const void* params) {
                                .loose = !r.likely && overlap_ == Overlap::kAll,
                                .slot = r.slot}});
   }
-  const Status status = mover_.Begin(s.stream, scratch.ranges, known, kernel);
+  const Status status = mover_.Begin(s.stream, scratch.ranges, known, kernel, tag);
   // The call is made all the same; nobody is there to be told but who asks for background errors.
   if (!status.ok()) memory_.driver().Note(status);
-  return status.ok();
+  if (tag != 0) recorder_->Starting();
+  return status.ok() || tag != 0;
 }
 
 void Tracer::Exit(CUstream stream) {
   if (audit_ != nullptr) audit_->Exit(stream);
+  if (recorder_ != nullptr) {
+    recorder_->Submitted();
+    // Recorded, and no business of the mover's.
+    if (!Mover::InScope()) return;
+  }
   memory_.driver().Note(mover_.End(stream));
 }
 

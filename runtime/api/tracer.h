@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "runtime/api/audit.h"
+#include "runtime/api/recorder.h"
 #include "runtime/mover/mover.h"
 #include "runtime/observe/decoder.h"
 #include "runtime/observe/hidden_pointers.h"
@@ -45,6 +46,10 @@ class Tracer {
   // last call.
   void SetAudit(Audit* audit) { audit_ = audit; }
 
+  // From here on every submission is told to `recorder`. Before the first Enter, and it outlives the
+  // tracer's last call.
+  void SetRecorder(Recorder* recorder) { recorder_ = recorder; }
+
   // The calling thread is about to make a call that submits work. True: Exit must follow.
   bool Enter(uint32_t call, const void* params);
   void Exit(CUstream stream);
@@ -62,7 +67,8 @@ class Tracer {
   TracerStatistics statistics() const;
 
  private:
-  bool EnterArmed(uint32_t call, const void* params);
+  // While anybody wants to know what is submitted: memory is short, or this is an audit or recorded.
+  bool EnterDecoded(uint32_t call, const void* params);
   // What the copies carry is remembered with their targets.
   void NoteCopies(const Submission& s);
 
@@ -71,6 +77,7 @@ class Tracer {
   Mover& mover_;
   const Overlap overlap_;
   Audit* audit_ = nullptr;
+  Recorder* recorder_ = nullptr;
   WorkingSets sets_;
   HiddenPointers hidden_;
   std::atomic<uint64_t> launches_{0}, copies_{0}, launches_unknown_{0}, touches_{0}, scanned_{0};

@@ -28,6 +28,7 @@
 #include "runtime/driver/driver.h"
 #include "runtime/mover/fingerprint.h"
 #include "runtime/mover/kept_ranges.h"
+#include "runtime/mover/run_listener.h"
 #include "runtime/placement/policy.h"
 #include "runtime/space/allocations.h"
 #include "runtime/space/arena.h"
@@ -44,10 +45,11 @@ struct MemoryOptions {
   Bytes device_budget;
   Bytes host_budget;
   Bytes arena = GiB(4096);
-  int chunk_log2 = 0;    // 0: chosen per allocation.
-  bool use_host = true;  // False: an allocation that does not fit on the device fails.
-  bool traced = false;   // Every use of its memory is seen, from the start.
-  bool announce = true;  // One line on stderr when data first go to host memory.
+  int chunk_log2 = 0;               // 0: chosen per allocation.
+  bool use_host = true;             // False: an allocation that does not fit on the device fails.
+  bool traced = false;              // Every use of its memory is seen, from the start.
+  bool announce = true;             // One line on stderr when data first go to host memory.
+  RunListener* listener = nullptr;  // Outlives the memory.
 };
 
 // The largest chunk that leaves a budget enough of them to choose among, as a log2.

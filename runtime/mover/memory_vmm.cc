@@ -173,6 +173,7 @@ Status Memory::MapLoose(const Loose& loose, DevicePtr at) {
   }
   FillChunks(added, at, loose.backing_, loose.log2_sizes_, id);
   ReservationOf(at)->second.mapped.emplace(at.value, size);
+  if (options_.listener != nullptr) options_.listener->Mapped(at, size);
   return absl::OkStatus();
 }
 
@@ -198,6 +199,7 @@ StatusOr<Memory::Loose> Memory::UnmapLoose(DevicePtr at) {
       p = p + c.size();
     }
     if (busy) return absl::UnavailableError("work that may use it has not finished");
+    if (options_.listener != nullptr) options_.listener->Unmapped(at);
     range.gone.resize(range.chunks.size());
     page_map_->Set(at, range.size, ChunkIndex());
     r->second.mapped.erase(it);

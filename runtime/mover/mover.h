@@ -30,6 +30,7 @@
 #include "runtime/mover/copy_engine.h"
 #include "runtime/mover/gate.h"
 #include "runtime/mover/memory.h"
+#include "runtime/mover/run_listener.h"
 #include "runtime/mover/streams.h"
 #include "runtime/placement/forecast.h"
 #include "runtime/placement/heat.h"
@@ -46,6 +47,7 @@ struct MoverOptions {
   // What is hot comes back by itself while nothing else is to be done.
   bool returns = true;
   Prices prices;
+  RunListener* listener = nullptr;  // Outlives the mover.
 };
 
 // A piece of memory that work will touch.
@@ -80,8 +82,9 @@ class Mover {
   // The calling thread is about to submit work to `stream`. On success End must follow on the same
   // thread; on failure nothing is open.
   // `kernel` stands for what is launched, where that is known: equal where the work is the same.
+  // `tag`: what the listener knows the work by.
   Status Begin(CUstream stream, absl::Span<const WorkRange> ranges, Known known = Known::kAll,
-               uint64_t kernel = 0);
+               uint64_t kernel = 0, uint64_t tag = 0);
   Status End(CUstream stream);
   Status Forget(CUstream stream);
   // The calling thread is between Begin and End, of whichever mover.
@@ -119,7 +122,7 @@ class Mover {
   // --- taking work in (mover_submit.cc) ---
   Status BeginFast(CUstream stream);
   StatusOr<Work*> BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges, Known known,
-                             uint64_t kernel);
+                             uint64_t kernel, uint64_t tag);
   // Takes `work` in for `stream` (none: the host waits) and puts the hold into the stream.
   Status Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ranges);
   // The state of the calling thread's stream; without a lock where the thread remembers it.

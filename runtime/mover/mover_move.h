@@ -38,6 +38,7 @@ struct Mover::Move {
    private:
     std::optional<nvtx3::range_handle> range_;
   } shown;
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point due;  // When it was first to be remapped.
 
   Bytes size() const { return ChunkBytes(log2); }

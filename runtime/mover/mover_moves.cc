@@ -538,6 +538,10 @@ void Mover::Settle(Move* move, bool changed) {
     moves_under_way_.fetch_sub(1, std::memory_order_relaxed);
   }
   (move->in ? moving_in_ : moving_out_) -= move->size();
+  if (options_.listener != nullptr) {
+    options_.listener->Moved(move->va, move->size(), move->in, move->clean || move->copy.equal,
+                             move->began);
+  }
   if (free_device != kNoSlot) memory_.device_pool().Release(free_device);
   if (free_host != kNoSlot) host.Release(free_host);
 }

@@ -47,7 +47,7 @@ bool Counts(const Work& work) { return work.kind != Work::Kind::kEvict; }
 bool Mover::InScope() { return scope.mover != nullptr; }
 
 Status Mover::Begin(CUstream stream, absl::Span<const WorkRange> ranges, Known known,
-                    uint64_t kernel) {
+                    uint64_t kernel, uint64_t tag) {
   if (scope.mover != nullptr) {
     return absl::FailedPreconditionError(
         "this thread has a work scope open already: scopes do not nest, end it first");
@@ -58,7 +58,7 @@ Status Mover::Begin(CUstream stream, absl::Span<const WorkRange> ranges, Known k
   if (!armed_.load(std::memory_order_acquire)) [[likely]] {
     status = BeginFast(stream);
   } else {
-    StatusOr<Work*> begun = BeginArmed(stream, ranges, known, kernel);
+    StatusOr<Work*> begun = BeginArmed(stream, ranges, known, kernel, tag);
     status = begun.status();
     if (begun.ok()) work = *begun;
   }
@@ -105,7 +105,7 @@ StatusOr<StreamState*> Mover::StateOf(CUstream stream) {
 }
 
 StatusOr<Work*> Mover::BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges, Known known,
-                                  uint64_t kernel) {
+                                  uint64_t kernel, uint64_t tag) {
   CUcontext current = nullptr;
   VS_RETURN_IF_ERROR(Check((*driver_)->CtxGetCurrent(&current), "cuCtxGetCurrent"));
   if (current != memory_.options().context) {
@@ -130,6 +130,7 @@ StatusOr<Work*> Mover::BeginArmed(CUstream stream, absl::Span<const WorkRange> r
     work = NewWork();
     work->known = known;
     work->kernel = kernel;
+    work->tag = tag;
   }
   VS_RETURN_IF_ERROR(Submit(work, stream, ranges));
   return work;
@@ -362,6 +363,7 @@ void Mover::MarkReleased(Work* work) {
   work->released = true;
   work->held = false;
   bool in_place = false;
+  Bytes remote;
   if (Counts(*work)) {
     for (size_t i = 0; i < work->chunks.size(); ++i) {
       Chunk& c = memory_.chunks()[work->chunks[i]];
@@ -374,13 +376,19 @@ void Mover::MarkReleased(Work* work) {
       // In a dead context nothing runs any more that could miss it.
       VS_DCHECK(!c.hidden || work->kind != Work::Kind::kScope || dead_);
       ++c.in_flight;
-      in_place = in_place || (!c.on_device && !work->uses[i].maybe);
+      if (!c.on_device && !work->uses[i].maybe) {
+        in_place = true;
+        remote += c.size();
+      }
       if (c.on_device) memory_.policy().OnUse(work->chunks[i]);
       if (work->uses[i].write) DoubtTwin(work->chunks[i]);
     }
   }
   if (in_place && work->kind == Work::Kind::kScope) ++stats_.works_in_place;
   if (work->kernel != 0) NoteRelease(work);
+  if (work->tag != 0 && options_.listener != nullptr) {
+    options_.listener->Released(work->tag, remote);
+  }
   if (work->quiet()) {
     ++quiet_in_flight_;
     DoubtTwins(/*but_read_mostly=*/false);  // It may write anywhere.

@@ -60,6 +60,7 @@ struct Work {
   uint64_t id = 0;
   Kind kind = Kind::kScope;
   Known known = Known::kAll;
+  uint64_t tag = 0;      // What the listener knows it by; 0: nothing.
   uint64_t kernel = 0;   // What the history knows it by; 0: not a kernel that was seen.
   bool tried = false;    // Looked at for a trial; see Mover::TryInPlace.
   bool gave_up = false;  // Is released with its memory wherever it is.
@@ -87,7 +88,7 @@ struct Work {
   void Reset() {
     kind = Kind::kScope;
     known = Known::kAll;
-    kernel = 0;
+    tag = kernel = 0;
     sample = {};
     tried = gave_up = held = open = released = ended = pinned = needs_arrival = false;
     stream = nullptr;

@@ -222,20 +222,29 @@ class Loader {
     work.set = placed.set;
   }
 
-  // The piece of an allocation that the range is, if it is one.
+  // The pieces of allocations that the range is, if it is any.
   void Place(const TracedRange& r) {
     auto it = live_.upper_bound(r.ptr);
     if (it == live_.begin()) return;
     --it;
-    const RecordedAllocation& a = run_.allocations[it->second];
-    if (r.ptr >= a.base + a.size) return;
-    const uint64_t offset = (r.ptr - a.base).value;
-    ranges_.push_back({.allocation = it->second,
-                       .offset = offset,
-                       .size = std::min(r.size.value, a.size.value - offset),
-                       .slot = r.slot,
-                       .write = r.write,
-                       .exact = r.exact});
+    DevicePtr at = r.ptr;
+    uint64_t left = r.size.value;
+    // Memory that a program maps itself goes on from one piece to the next.
+    for (; it != live_.end(); ++it) {
+      const RecordedAllocation& a = run_.allocations[it->second];
+      if (at < a.base || at >= a.base + a.size) return;
+      const uint64_t offset = (at - a.base).value;
+      const uint64_t size = std::min(left, a.size.value - offset);
+      ranges_.push_back({.allocation = it->second,
+                         .offset = offset,
+                         .size = size,
+                         .slot = r.slot,
+                         .write = r.write,
+                         .exact = r.exact});
+      left -= size;
+      at = a.base + a.size;
+      if (left == 0) return;
+    }
   }
 
   void Move(const trace::MoveEvent& e) {

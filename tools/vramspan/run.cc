@@ -62,6 +62,10 @@ class RunCommand final : public Command {
                    "What may move beside running work: off, safe or all");
     app.add_flag("--stats{-}", stats_,
                  "A summary at the end, on stderr; --stats=FILE appends it to a file");
+    app.add_option("--record", record_,
+                   "Write a trace of the run to this file, for `vramspan replay` (%p: the "
+                   "process's number)");
+    app.add_flag("--force", options_.force, "Let --record write over a file that is there");
     app.add_flag("--simulate", options_.simulate,
                  "Run on the simulated driver (programs of the driver API)");
     app.add_flag("--quiet", options_.quiet, "Announce nothing");
@@ -70,14 +74,16 @@ class RunCommand final : public Command {
         "The program's exit code, signals and output are its own. Every option is also a "
         "variable:\n"
         "VRAMSPAN_DEVICE_MEMORY, VRAMSPAN_HOST_MEMORY, VRAMSPAN_CHUNK, VRAMSPAN_POLICY,\n"
-        "VRAMSPAN_TRACER, VRAMSPAN_OVERLAP, VRAMSPAN_STATS, VRAMSPAN_SIMULATE, VRAMSPAN_QUIET and\n"
-        "VRAMSPAN_OFF. Exit codes of its own: 2, the command line asks for what is not there; "
+        "VRAMSPAN_TRACER, VRAMSPAN_OVERLAP, VRAMSPAN_STATS, VRAMSPAN_RECORD, VRAMSPAN_SIMULATE,\n"
+        "VRAMSPAN_QUIET and VRAMSPAN_OFF. Exit codes of its own: 2, the command line asks for what "
+        "is not there; "
         "126,\n"
         "the program cannot be run; 127, there is no such program.\n"
         "\n"
         "Examples\n"
         "  vramspan run -- python train.py\n"
-        "  vramspan run --device-memory 50% --stats -- ./program --its-own-option");
+        "  vramspan run --device-memory 50% --stats -- ./program --its-own-option\n"
+        "  vramspan run --record out.vramspan -- python train.py && vramspan replay out.vramspan");
   }
 
   int Run() override {
@@ -86,6 +92,12 @@ class RunCommand final : public Command {
     world.variable = [](const char* name) -> const char* { return std::getenv(name); };
     world.simulated_driver = &SimulatedDriver;
     world.largest_device = &run::LargestDevice;
+    world.exists = [](const std::string& path) {
+      std::error_code error;
+      return std::filesystem::exists(path, error);
+    };
+    // The program may go elsewhere before it starts CUDA.
+    if (!record_.empty()) options_.record = std::filesystem::absolute(record_).string();
     StatusOr<std::string> preload = PreloadLibrary();
     if (!preload.ok()) return Refuse(preload.status());
     world.preload = *std::move(preload);
@@ -94,6 +106,13 @@ class RunCommand final : public Command {
     for (const auto& [variable, value] : *plan) {
       if (setenv(variable.c_str(), value.c_str(), 1) != 0) {
         return Refuse(absl::InternalError(variable + ": " + std::strerror(errno)));
+      }
+    }
+    if (options_.record.has_value() && options_.force) {
+      std::error_code error;
+      std::filesystem::remove(*options_.record, error);
+      if (error) {
+        return Refuse(absl::FailedPreconditionError(*options_.record + ": " + error.message()));
       }
     }
     std::vector<char*> arguments;
@@ -112,7 +131,7 @@ class RunCommand final : public Command {
   }
 
   run::Options options_;
-  std::string stats_;
+  std::string stats_, record_;
   std::vector<std::string> command_;
 };
 

@@ -86,6 +86,7 @@ class Planner {
     VS_RETURN_IF_ERROR(Check(options_.overlap, "--overlap", "VRAMSPAN_OVERLAP",
                              [](const std::string& text) { return ParseOverlap(text).status(); }));
     if (options_.stats.has_value()) plan_["VRAMSPAN_STATS"] = *options_.stats;
+    VS_RETURN_IF_ERROR(Record());
     if (options_.quiet) plan_["VRAMSPAN_QUIET"] = "1";
     if (options_.off) plan_["VRAMSPAN_OFF"] = "1";
     return std::move(plan_);
@@ -120,6 +121,16 @@ class Planner {
     const std::optional<std::string> others = Variable(world_, "LD_PRELOAD");
     plan_["LD_PRELOAD"] =
         others.has_value() ? absl::StrCat(world_.preload, ":", *others) : world_.preload;
+    return absl::OkStatus();
+  }
+
+  Status Record() {
+    if (!options_.record.has_value()) return absl::OkStatus();
+    if (!options_.force && world_.exists(*options_.record)) {
+      return absl::AlreadyExistsError(absl::StrCat("--record: ", *options_.record,
+                                                   " is there already; --force writes over it"));
+    }
+    plan_["VRAMSPAN_RECORD"] = *options_.record;
     return absl::OkStatus();
   }
 

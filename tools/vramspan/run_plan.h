@@ -15,6 +15,8 @@ namespace vramspan::run {
 // None: not given on the command line, so that the variable of the same name counts.
 struct Options {
   std::optional<std::string> device_memory, host_memory, chunk, policy, tracer, overlap, stats;
+  std::optional<std::string> record;  // An absolute path.
+  bool force = false;                 // `record` may be written over.
   bool simulate = false, quiet = false, off = false;
 };
 
@@ -24,6 +26,7 @@ struct World {
   std::string preload;                                      // The library's path.
   std::function<StatusOr<std::string>()> simulated_driver;  // Its path.
   std::function<std::optional<Bytes>()> largest_device;     // None where that is not known.
+  std::function<bool(const std::string& path)> exists;
 };
 
 // The variables to set. InvalidArgument names what was asked for and cannot be.

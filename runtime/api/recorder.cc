@@ -1,0 +1,272 @@
+#include "runtime/api/recorder.h"
+
+#include <absl/strings/str_cat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "runtime/base/log.h"
+#include "runtime/base/own_calls.h"
+
+namespace vramspan {
+namespace {
+
+// Beyond so many nothing new is told apart: a program that makes kernels without end.
+constexpr size_t kMostCodes = 1 << 16;
+constexpr size_t kMostStreams = 1 << 16;
+// Of work that was let go with memory on the host and never measured.
+constexpr size_t kMostRemote = 1 << 16;
+constexpr uint32_t kDeclared = 0;  // The code of what the program declares.
+
+// The work that the thread is about to submit, or submits.
+struct Current {
+  Recorder* recorder = nullptr;
+  uint64_t id = 0;
+  CUstream stream = nullptr;
+  CUevent start = nullptr;
+};
+thread_local Current current;
+thread_local trace::WorkEvent scratch;
+
+std::atomic<uint64_t> next_thread{1};
+uint64_t ThreadNumber() {
+  thread_local const uint64_t number = next_thread.fetch_add(1, std::memory_order_relaxed);
+  return number;
+}
+
+// Recordings that have not ended, for the end of the process.
+struct Living {
+  Mutex mu;
+  std::vector<Recorder*> all VS_GUARDED_BY(mu);
+};
+Living& TheLiving() {
+  static Living* living = new Living;
+  return *living;
+}
+
+std::string CommandLine() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  for (char& c : text) c = c == '\0' ? ' ' : c;
+  return text;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Recorder>> Recorder::Open(const std::string& path,
+                                                   std::shared_ptr<const Driver> driver,
+                                                   CUcontext context, trace::Header header) {
+  header.pid = static_cast<uint64_t>(getpid());
+  header.began_unix_ns = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch() /
+                                               std::chrono::nanoseconds(1));
+  header.program = CommandLine();
+  header.times = "events";
+  std::unique_ptr<Recorder> r(new Recorder(driver));
+  StatusOr<std::unique_ptr<trace::Writer>> writer = trace::Writer::Open({.path = path}, header);
+  for (int i = 0; i < 8 && absl::IsAlreadyExists(writer.status()); ++i) {
+    const std::string other = absl::StrCat(path, ".", getpid(), i == 0 ? "" : absl::StrCat(".", i));
+    writer = trace::Writer::Open({.path = other}, header);
+  }
+  VS_RETURN_IF_ERROR(writer.status());
+  r->writer_ = *std::move(writer);
+  r->writer_->Add(trace::CodeEvent{kDeclared, 0, "(declared work)"});
+  VS_ASSIGN_OR_RETURN(
+      r->timer_, WorkTimer::Start(driver, context,
+                                  [raw = r.get()](uint64_t id, WorkTimer::Clock::time_point start,
+                                                  WorkTimer::Clock::duration took) {
+                                    Bytes remote;
+                                    {
+                                      MutexLock lock(raw->mu_);
+                                      const auto it = raw->remote_.find(id);
+                                      if (it != raw->remote_.end()) {
+                                        remote = it->second;
+                                        raw->remote_.erase(it);
+                                      }
+                                    }
+                                    raw->writer_->Add(trace::TimesEvent{
+                                        id, raw->writer_->At(start),
+                                        static_cast<uint64_t>(took.count()), remote});
+                                  }));
+  Living& living = TheLiving();
+  MutexLock lock(living.mu);
+  static const int registered = std::atexit(&FinishAll);
+  static_cast<void>(registered);
+  living.all.push_back(r.get());
+  return r;
+}
+
+Recorder::~Recorder() {
+  {
+    Living& living = TheLiving();
+    MutexLock lock(living.mu);
+    std::erase(living.all, this);
+  }
+  Finish();
+}
+
+// The process ends, and the runtime was never destroyed.
+void Recorder::FinishAll() {
+  // On a thread of its own: what the driver keeps for this one may be gone by now.
+  std::thread([] {
+    const OwnCalls own;
+    Living& living = TheLiving();
+    MutexLock lock(living.mu);
+    for (Recorder* recorder : std::exchange(living.all, {})) recorder->Finish();
+  }).join();
+}
+
+void Recorder::Finish() {
+  {
+    MutexLock lock(mu_);
+    if (std::exchange(finished_, true)) return;
+  }
+  // Neither where it was never whole. Threads of the program may still be at it.
+  if (timer_ != nullptr) timer_->Stop();
+  if (writer_ == nullptr) return;
+  const Status closed = writer_->Close();
+  if (!closed.ok()) Log(LogLevel::kError, std::string(closed.message()));
+}
+
+void Recorder::Allocated(DevicePtr base, Bytes size) {
+  writer_->Add(trace::AllocateEvent{writer_->Now(), base, size});
+}
+
+void Recorder::Freeing(DevicePtr base) { writer_->Add(trace::FreeEvent{writer_->Now(), base}); }
+
+void Recorder::BudgetIs(Bytes device) { writer_->Add(trace::BudgetEvent{writer_->Now(), device}); }
+
+bool Recorder::Captures(CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return (*driver_)->StreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+uint32_t Recorder::StreamNumber(CUstream stream) {
+  const std::pair<CUstream, uint64_t> key(
+      stream, stream == CU_STREAM_PER_THREAD ? ThreadNumber() : uint64_t{0});
+  MutexLock lock(mu_);
+  const auto known = streams_.find(key);
+  if (known != streams_.end()) return known->second;
+  const auto number = static_cast<uint32_t>(streams_.size());
+  if (streams_.size() < kMostStreams) streams_.emplace(key, number);
+  return number;
+}
+
+std::string Recorder::NameOf(const void* code, Submission::Kind kind, uint32_t number) {
+  switch (kind) {
+    case Submission::Kind::kGraph:
+      return absl::StrCat("(graph ", number, ")");
+    case Submission::Kind::kCopy:
+      return "(copies and fills)";
+    case Submission::Kind::kUnknown:
+      return "(a call that cannot be read)";
+    case Submission::Kind::kKernel:
+      break;
+  }
+  const char* name = nullptr;
+  void* const handle = const_cast<void*>(code);
+  if (code != nullptr &&
+      ((*driver_)->KernelGetName(&name, static_cast<CUkernel>(handle)) == CUDA_SUCCESS ||
+       (*driver_)->FuncGetName(&name, static_cast<CUfunction>(handle)) == CUDA_SUCCESS)) {
+    return name;
+  }
+  return "(a kernel without a name)";
+}
+
+uint32_t Recorder::CodeNumber(const void* code, uint64_t shape, Submission::Kind kind) {
+  if (kind == Submission::Kind::kCopy || kind == Submission::Kind::kUnknown) {
+    // One for all of the kind; no kernel lies at such an address.
+    code = reinterpret_cast<const void*>(static_cast<uintptr_t>(kind) + 1);
+    shape = 0;
+  }
+  uint32_t number;
+  {
+    MutexLock lock(mu_);
+    const auto known = codes_.find({code, shape});
+    if (known != codes_.end()) return known->second;
+    if (codes_.size() == kMostCodes) return static_cast<uint32_t>(kMostCodes) + 1;
+    number = static_cast<uint32_t>(codes_.size()) + 1;
+    codes_.emplace(std::pair(code, shape), number);
+  }
+  writer_->Add(trace::CodeEvent{number, shape, NameOf(code, kind, number)});
+  return number;
+}
+
+uint64_t Recorder::Add(trace::WorkEvent* event, CUstream stream) {
+  event->id = next_.fetch_add(1, std::memory_order_relaxed);
+  event->stream = StreamNumber(stream);
+  event->time = writer_->Now();
+  writer_->Add(*event);
+  current = {this, event->id, stream, nullptr};
+  return event->id;
+}
+
+uint64_t Recorder::Submitting(const Submission& s, absl::Span<const InferredRange> ranges,
+                              bool complete) {
+  current = {};
+  if (Captures(s.stream)) return 0;
+  trace::WorkEvent& event = scratch;
+  switch (s.kind) {
+    case Submission::Kind::kKernel:
+      event.kind = trace::WorkEvent::Kind::kKernel;
+      break;
+    case Submission::Kind::kGraph:
+      event.kind = trace::WorkEvent::Kind::kGraph;
+      break;
+    case Submission::Kind::kCopy:
+      event.kind = trace::WorkEvent::Kind::kCopy;
+      break;
+    case Submission::Kind::kUnknown:
+      event.kind = trace::WorkEvent::Kind::kUnknown;
+      break;
+  }
+  event.complete = complete;
+  event.code = CodeNumber(s.code, s.shape, s.kind);
+  event.ranges.clear();
+  for (const InferredRange& r : ranges) {
+    if (r.likely) event.ranges.push_back({r.ptr, r.size, r.slot, r.write, r.exact});
+  }
+  return Add(&event, s.stream);
+}
+
+uint64_t Recorder::Declaring(CUstream stream, absl::Span<const WorkRange> ranges, Known known) {
+  current = {};
+  if (Captures(stream)) return 0;
+  trace::WorkEvent& event = scratch;
+  event.kind = trace::WorkEvent::Kind::kDeclared;
+  event.complete = known == Known::kAll;
+  event.code = kDeclared;
+  event.ranges.clear();
+  for (const WorkRange& r : ranges) {
+    event.ranges.push_back({r.ptr, r.size, 0, r.use.write, r.use.once});
+  }
+  return Add(&event, stream);
+}
+
+void Recorder::Starting() {
+  if (current.recorder == this) current.start = timer_->Before(current.stream);
+}
+
+void Recorder::Submitted() {
+  if (current.recorder != this) return;
+  if (current.start != nullptr) timer_->Behind(current.start, current.stream, current.id);
+  current = {};
+}
+
+void Recorder::Moved(DevicePtr base, Bytes size, bool in, bool clean,
+                     std::chrono::steady_clock::time_point began) {
+  const auto now = std::chrono::steady_clock::now();
+  writer_->Add(trace::MoveEvent{writer_->At(now), static_cast<uint64_t>((now - began).count()),
+                                base, size, in, clean});
+}
+
+void Recorder::Released(uint64_t tag, Bytes remote) {
+  if (remote.value == 0) return;
+  MutexLock lock(mu_);
+  if (remote_.size() < kMostRemote) remote_.emplace(tag, remote);
+}
+
+}  // namespace vramspan

@@ -1,0 +1,79 @@
+// Records a run: what the program allocates, frees and submits, when its work ran, and what was
+// moved, into a trace file (runtime/trace, docs/trace-format.md).
+//
+// Costs nothing where no recording was asked for, and changes no decision where it was. Threads:
+// any.
+#ifndef VRAMSPAN_RUNTIME_API_RECORDER_H_
+#define VRAMSPAN_RUNTIME_API_RECORDER_H_
+
+#include <absl/container/flat_hash_map.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "runtime/api/work_timer.h"
+#include "runtime/mover/mover.h"
+#include "runtime/mover/run_listener.h"
+#include "runtime/observe/submission.h"
+#include "runtime/observe/working_sets.h"
+#include "runtime/trace/writer.h"
+
+namespace vramspan {
+
+class Recorder final : public RunListener {
+ public:
+  // Where the file is there already, the process's number is added to its name: a program may be
+  // several processes. `context` outlives the recorder.
+  static StatusOr<std::unique_ptr<Recorder>> Open(const std::string& path,
+                                                  std::shared_ptr<const Driver> driver,
+                                                  CUcontext context, trace::Header header);
+  ~Recorder() override;
+
+  void Allocated(DevicePtr base, Bytes size);
+  void Freeing(DevicePtr base);  // Before it is.
+  void BudgetIs(Bytes device);
+
+  // The calling thread is about to make a call that submits work; Submitted must follow. What is
+  // likely of `ranges` is told. The tag for Mover::Begin; 0 where this is not recorded, since the
+  // stream captures.
+  uint64_t Submitting(const Submission& s, absl::Span<const InferredRange> ranges, bool complete);
+  // The same for a scope that the program declares.
+  uint64_t Declaring(CUstream stream, absl::Span<const WorkRange> ranges, Known known);
+  // The call's place in the stream: after the mover's hold, if there is one.
+  void Starting();
+  void Submitted();
+
+  // RunListener.
+  void Moved(DevicePtr base, Bytes size, bool in, bool clean,
+             std::chrono::steady_clock::time_point began) override;
+  void Released(uint64_t tag, Bytes remote) override;
+  void Mapped(DevicePtr base, Bytes size) override { Allocated(base, size); }
+  void Unmapped(DevicePtr base) override { Freeing(base); }
+
+ private:
+  Recorder(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {}
+  static void FinishAll();
+  void Finish();
+  bool Captures(CUstream stream);
+  uint32_t StreamNumber(CUstream stream);
+  uint32_t CodeNumber(const void* code, uint64_t shape, Submission::Kind kind);
+  std::string NameOf(const void* code, Submission::Kind kind, uint32_t number);
+  uint64_t Add(trace::WorkEvent* event, CUstream stream);
+
+  const std::shared_ptr<const Driver> driver_;
+  std::unique_ptr<trace::Writer> writer_;
+  std::unique_ptr<WorkTimer> timer_;
+  std::atomic<uint64_t> next_{1};
+  Mutex mu_;
+  bool finished_ VS_GUARDED_BY(mu_) = false;
+  // A per-thread stream is another one in each thread, which is told by its number.
+  absl::flat_hash_map<std::pair<CUstream, uint64_t>, uint32_t> streams_ VS_GUARDED_BY(mu_);
+  absl::flat_hash_map<std::pair<const void*, uint64_t>, uint32_t> codes_ VS_GUARDED_BY(mu_);
+  absl::flat_hash_map<uint64_t, Bytes> remote_ VS_GUARDED_BY(mu_);  // By tag, where there is some.
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_API_RECORDER_H_

@@ -1,0 +1,172 @@
+#include "runtime/api/work_timer.h"
+
+#include <utility>
+
+#include "runtime/base/own_calls.h"
+
+namespace vramspan {
+namespace {
+
+// More work under way than this goes unmeasured: a stream that waits for the host may hold as much.
+constexpr size_t kMostEvents = 1 << 14;
+constexpr std::chrono::milliseconds kPeriod{2};
+// An elapsed time is a float of milliseconds: after a second its last digit is a tenth of a
+// microsecond.
+constexpr double kNewBaseAfterMs = 1000;
+
+WorkTimer::Clock::duration FromMs(double ms) {
+  return std::chrono::duration_cast<WorkTimer::Clock::duration>(
+      std::chrono::duration<double, std::milli>(ms));
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<WorkTimer>> WorkTimer::Start(std::shared_ptr<const Driver> driver,
+                                                      CUcontext context, Result result) {
+  const ScopedContext current(*driver, context);
+  VS_RETURN_IF_ERROR(current.status());
+  std::unique_ptr<WorkTimer> t(new WorkTimer());
+  t->driver_ = driver;
+  t->context_ = context;
+  t->result_ = std::move(result);
+  const Driver& cu = *driver;
+  CUstream stream = nullptr;
+  VS_RETURN_IF_ERROR(Check(cu->StreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate"));
+  Status status = Check(cu->EventCreate(&t->base_, CU_EVENT_DEFAULT), "cuEventCreate");
+  if (status.ok()) status = Check(cu->EventRecord(t->base_, stream), "cuEventRecord");
+  if (status.ok()) status = Check(cu->EventSynchronize(t->base_), "cuEventSynchronize");
+  t->base_time_ = Clock::now();
+  cu.Note(Check(cu->StreamDestroy(stream), "cuStreamDestroy"));
+  VS_RETURN_IF_ERROR(status);
+  t->thread_ = std::thread([raw = t.get()] { raw->Loop(); });
+  return t;
+}
+
+void WorkTimer::Stop() {
+  {
+    MutexLock lock(mu_);
+    stop_ = true;
+    wake_.NotifyAll();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+WorkTimer::~WorkTimer() {
+  const OwnCalls own;
+  Stop();
+  // Events go with their context where that is gone.
+  const ScopedContext current(*driver_, context_);
+  if (!current.status().ok()) return;
+  MutexLock lock(mu_);
+  const auto destroy = [&](CUevent event) {
+    if (event != nullptr) {
+      driver_->Note(Check((*driver_)->EventDestroy(event), "cuEventDestroy", "of a recording"));
+    }
+  };
+  for (const CUevent event : spare_) destroy(event);
+  for (const Measured& m : under_way_) {
+    destroy(m.start);
+    destroy(m.end);
+  }
+  destroy(base_);
+}
+
+CUevent WorkTimer::TakeEvent() {
+  {
+    MutexLock lock(mu_);
+    if (!spare_.empty()) {
+      const CUevent event = spare_.back();
+      spare_.pop_back();
+      return event;
+    }
+    if (events_ == kMostEvents || stop_) return nullptr;
+    ++events_;
+  }
+  CUevent event = nullptr;
+  if ((*driver_)->EventCreate(&event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) return nullptr;
+  return event;
+}
+
+void WorkTimer::GiveBack(CUevent event) {
+  MutexLock lock(mu_);
+  spare_.push_back(event);
+}
+
+CUevent WorkTimer::Before(CUstream stream) {
+  const CUevent event = TakeEvent();
+  if (event == nullptr || (*driver_)->EventRecord(event, stream) == CUDA_SUCCESS) return event;
+  GiveBack(event);
+  return nullptr;
+}
+
+void WorkTimer::Behind(CUevent before, CUstream stream, uint64_t id) {
+  const CUevent event = TakeEvent();
+  if (event == nullptr || (*driver_)->EventRecord(event, stream) != CUDA_SUCCESS) {
+    if (event != nullptr) GiveBack(event);
+    GiveBack(before);
+    return;
+  }
+  MutexLock lock(mu_);
+  under_way_.push_back({id, before, event});
+}
+
+void WorkTimer::Loop() {
+  const OwnCalls own;
+  static_cast<void>((*driver_)->CtxSetCurrent(context_));
+  for (bool last = false; !last;) {
+    {
+      MutexLock lock(mu_);
+      if (!stop_) wake_.WaitFor(mu_, kPeriod);
+      last = stop_;
+    }
+    while (Look()) {
+    }
+  }
+}
+
+bool WorkTimer::Look() {
+  std::vector<Measured> all;
+  {
+    MutexLock lock(mu_);
+    all.assign(under_way_.begin(), under_way_.end());
+  }
+  std::vector<Measured> left;
+  for (const Measured& m : all) {
+    const CUresult result = (*driver_)->EventQuery(m.end);
+    if (result == CUDA_ERROR_NOT_READY) {
+      left.push_back(m);
+    } else if (result == CUDA_SUCCESS) {
+      Tell(m);
+    } else {
+      GiveBack(m.start);
+      GiveBack(m.end);
+    }
+  }
+  MutexLock lock(mu_);
+  // What came meanwhile is behind what was looked at.
+  under_way_.erase(under_way_.begin(),
+                   under_way_.begin() + static_cast<std::ptrdiff_t>(all.size()));
+  under_way_.insert(under_way_.begin(), left.begin(), left.end());
+  return left.size() != all.size();
+}
+
+void WorkTimer::Tell(const Measured& m) {
+  float before = 0, took = 0;
+  const bool known = (*driver_)->EventElapsedTime(&before, base_, m.start) == CUDA_SUCCESS &&
+                     (*driver_)->EventElapsedTime(&took, m.start, m.end) == CUDA_SUCCESS;
+  GiveBack(m.start);
+  if (!known) {
+    GiveBack(m.end);
+    return;
+  }
+  const auto start = base_time_ + FromMs(before);
+  result_(m.id, start, FromMs(took));
+  if (before < kNewBaseAfterMs) {
+    GiveBack(m.end);
+    return;
+  }
+  base_time_ = start + FromMs(took);
+  GiveBack(std::exchange(base_, m.end));
+}
+
+}  // namespace vramspan

@@ -1,0 +1,80 @@
+// How long work takes on the device: an event before it and one behind it, looked at by a thread of
+// its own once the work is done. Two events cost a launch about 3 microseconds of the calling
+// thread's time, and the device next to nothing.
+//
+// Threads: any, for Before and Behind; results come on the timer's thread.
+#ifndef VRAMSPAN_RUNTIME_API_WORK_TIMER_H_
+#define VRAMSPAN_RUNTIME_API_WORK_TIMER_H_
+
+#include <cuda.h>
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "runtime/base/mutex.h"
+#include "runtime/base/status.h"
+#include "runtime/driver/driver.h"
+
+namespace vramspan {
+
+class WorkTimer {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // When work ran, by the host's clock: the device's is tied to it when the timer starts, and
+  // carried on from event to event.
+  using Result = std::function<void(uint64_t id, Clock::time_point start, Clock::duration took)>;
+
+  // The context outlives the timer.
+  static StatusOr<std::unique_ptr<WorkTimer>> Start(std::shared_ptr<const Driver> driver,
+                                                    CUcontext context, Result result);
+  ~WorkTimer();
+  // Tells of what has ended by now; the rest, and what comes later, is not measured. Once.
+  void Stop();
+  WorkTimer(const WorkTimer&) = delete;
+  WorkTimer& operator=(const WorkTimer&) = delete;
+
+  // Puts the first event into the stream. Null: this work is not measured, since too much is under
+  // way or the driver refused.
+  CUevent Before(CUstream stream);
+  // And the second. REQUIRES: `before` came from Before(stream), and is given up.
+  void Behind(CUevent before, CUstream stream, uint64_t id);
+
+ private:
+  struct Measured {
+    uint64_t id = 0;
+    CUevent start = nullptr, end = nullptr;
+  };
+
+  WorkTimer() = default;
+  CUevent TakeEvent();
+  void GiveBack(CUevent event);
+  void Loop();
+  // True: something had ended.
+  bool Look();
+  void Tell(const Measured& m);
+
+  std::shared_ptr<const Driver> driver_;
+  CUcontext context_ = nullptr;
+  Result result_;
+
+  Mutex mu_;
+  CondVar wake_;
+  std::vector<CUevent> spare_ VS_GUARDED_BY(mu_);
+  std::deque<Measured> under_way_ VS_GUARDED_BY(mu_);
+  size_t events_ VS_GUARDED_BY(mu_) = 0;  // Made so far.
+  bool stop_ VS_GUARDED_BY(mu_) = false;
+
+  // The thread's: an event of which it is known when it was.
+  CUevent base_ = nullptr;
+  Clock::time_point base_time_;
+  double since_base_ms_ = 0;  // Of the last event that was told.
+  std::thread thread_;
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_API_WORK_TIMER_H_

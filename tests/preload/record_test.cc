@@ -1,0 +1,112 @@
+// Programs that are recorded: what the trace says of them, and that they do not mind.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "tests/preload/run_program.h"
+#include "tests/trace/sample.h"
+#include "tools/replay/load_trace.h"
+
+namespace vramspan_test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using namespace vramspan;          // NOLINT
+using namespace vramspan::replay;  // NOLINT
+
+class RecordTest : public ::testing::Test {
+ protected:
+  Output Record(const std::string& scenario, const std::string& environment = "") {
+    return RunPreloaded("default", scenario, "VRAMSPAN_RECORD=" + path_ + " " + environment);
+  }
+  RecordedRun Load() {
+    StatusOr<RecordedRun> run = LoadTrace(path_);
+    EXPECT_TRUE(run.ok()) << run.status();
+    if (!run.ok()) return {};
+    EXPECT_TRUE(run->Check().ok()) << run->Check();
+    return *std::move(run);
+  }
+
+  trace::TestFolder folder_;
+  const std::string path_ = folder_.File("t.vramspan");
+};
+
+// 24 buffers, filled once and added to twice, each copied back in the end.
+TEST_F(RecordTest, TwiceTheDevicesMemory) {
+  const Output output = Record("doubled", "VRAMSPAN_STATS=-");
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_EQ(output.out, "ok\n");
+  const RecordedRun run = Load();
+  EXPECT_THAT(run.problems, IsEmpty());
+  EXPECT_EQ(run.setting.policy, "cost");
+  EXPECT_THAT(run.setting.program, HasSubstr("doubled"));
+  EXPECT_EQ(run.allocations.size(), 24u);
+  std::map<std::string, int> by_name;
+  size_t measured = 0;
+  for (const RecordedWork& work : run.works) {
+    ++by_name[run.codes[work.code].name];
+    measured += work.timed() ? 1 : 0;
+    ASSERT_EQ(run.set(work.set).size(), 1u);
+    EXPECT_TRUE(work.complete);
+  }
+  EXPECT_EQ(by_name["fill_hash"], 24);
+  EXPECT_EQ(by_name["add_constant"], 48);
+  EXPECT_EQ(by_name["(copies and fills)"], 24);
+  EXPECT_EQ(measured, run.works.size());
+  // What the statistics say moved, moved.
+  uint64_t in = 0;
+  for (const RecordedMove& move : run.moves) in += move.in ? 1 : 0;
+  EXPECT_THAT(output.err, HasSubstr(", " + std::to_string(in) + " chunks"));
+  EXPECT_GT(run.moves.size(), 12u);
+}
+
+TEST_F(RecordTest, WhatFits) {
+  EXPECT_EQ(Record("within").code, 0);
+  const RecordedRun run = Load();
+  EXPECT_THAT(run.problems, IsEmpty());
+  EXPECT_THAT(run.moves, IsEmpty());
+  ASSERT_FALSE(run.works.empty());
+  for (const RecordedWork& work : run.works) EXPECT_EQ(work.remote, 0u);
+}
+
+// Memory that the program maps itself, and that of pools.
+TEST_F(RecordTest, MemoryOfOtherKinds) {
+  for (const char* scenario : {"expandable", "pools_churn", "pools_churn_pt", "threads"}) {
+    std::filesystem::remove(path_);
+    const Output output = Record(scenario);
+    EXPECT_EQ(output.code, 0) << scenario << output.err;
+    const RecordedRun run = Load();
+    EXPECT_THAT(run.problems, IsEmpty()) << scenario;
+    EXPECT_FALSE(run.works.empty()) << scenario;
+    size_t named = 0;
+    for (const RecordedWork& work : run.works) named += run.set(work.set).empty() ? 0 : 1;
+    EXPECT_GT(named * 10, run.works.size() * 9) << scenario;
+  }
+}
+
+// A program of several processes: each has a file.
+TEST_F(RecordTest, AFileThatIsThereIsLeftAlone) {
+  EXPECT_EQ(Record("within").code, 0);
+  const auto size = std::filesystem::file_size(path_);
+  EXPECT_EQ(Record("within").code, 0);
+  EXPECT_EQ(std::filesystem::file_size(path_), size);
+  int files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(path_).parent_path())) {
+    const auto run = LoadTrace(entry.path());
+    EXPECT_TRUE(run.ok()) << run.status();
+    ++files;
+  }
+  EXPECT_EQ(files, 2);
+}
+
+TEST_F(RecordTest, WhereNothingCanBeWrittenItIsSaid) {
+  const Output output =
+      RunPreloaded("default", "within", "VRAMSPAN_RECORD=/no/such/folder/t.vramspan");
+  EXPECT_THAT(output.err, HasSubstr("VRAMSPAN_RECORD"));
+  EXPECT_THAT(output.err, HasSubstr("/no/such/folder/t.vramspan: No such file or directory"));
+}
+
+}  // namespace
+}  // namespace vramspan_test
