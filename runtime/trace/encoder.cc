@@ -13,7 +13,6 @@ namespace {
 // Type, length (most records are shorter than 128 bytes, so one byte is left for it) and what a
 // longer length takes more.
 constexpr size_t kFrontBytes = 2;
-constexpr size_t kMostRange = 4 * kMostVarint;
 
 uint64_t RangeFlags(const TracedRange& r) {
   return static_cast<uint64_t>(r.write) | static_cast<uint64_t>(r.exact) << 1 |
@@ -22,12 +21,19 @@ uint64_t RangeFlags(const TracedRange& r) {
 
 }  // namespace
 
+void BlockBytes::Grow(size_t most) {
+  capacity_ = std::max({capacity_ * 2, size_ + most, size_t{4096}});
+  auto bytes = std::make_unique_for_overwrite<uint8_t[]>(capacity_);
+  if (size_ != 0) std::memcpy(bytes.get(), bytes_.get(), size_);
+  bytes_ = std::move(bytes);
+}
+
 void Encoder::Start(uint64_t first_time) {
   first_time_ = first_time;
   events_ = 0;
   ranges_ = 0;
-  bytes_.clear();
-  bytes_.reserve(reserve_);
+  bytes_.Clear();
+  bytes_.Room(reserve_);
   // The ranges' memory is kept: the next block has the same codes.
   last_.time = last_.end = first_time;
   last_.base = last_.id = last_.measured_id = 0;
@@ -35,29 +41,33 @@ void Encoder::Start(uint64_t first_time) {
   for (auto& [code, ranges] : last_.ranges) ranges.clear();
 }
 
-std::vector<uint8_t> Encoder::Take() {
+BlockBytes Encoder::Take() {
   events_ = 0;
   reserve_ = bytes_.size() + 1024;
   return std::exchange(bytes_, {});
 }
 
 uint8_t* Encoder::Open(EventType type, size_t most) {
-  const size_t at = bytes_.size();
-  bytes_.resize(at + kFrontBytes + most);
-  bytes_[at] = static_cast<uint8_t>(type);
-  body_ = at + kFrontBytes;
-  return bytes_.data() + body_;
+  // A length of more than a byte is put in later.
+  uint8_t* const at = bytes_.Room(kFrontBytes + most + kMostVarint);
+  *at = static_cast<uint8_t>(type);
+  body_ = bytes_.size() + kFrontBytes;
+  return at + kFrontBytes;
 }
 
 void Encoder::Close(uint8_t* end) {
-  const auto length = static_cast<size_t>(end - (bytes_.data() + body_));
-  uint8_t text[kMostVarint];
-  const auto width = static_cast<size_t>(PutVarint(text, length) - text);
-  bytes_.resize(body_ + length);
-  if (width > 1) {
-    bytes_.insert(bytes_.begin() + static_cast<std::ptrdiff_t>(body_), width - 1, 0);
+  uint8_t* const body = bytes_.data() + body_;
+  const auto length = static_cast<size_t>(end - body);
+  if (length < 0x80) [[likely]] {
+    body[-1] = static_cast<uint8_t>(length);
+  } else {
+    uint8_t text[kMostVarint];
+    const auto width = static_cast<size_t>(PutVarint(text, length) - text);
+    std::memmove(body + width - 1, body, length);
+    std::memcpy(body - 1, text, width);
+    end += width - 1;
   }
-  std::memcpy(bytes_.data() + body_ - 1, text, width);
+  bytes_.EndAt(end);
   ++events_;
 }
 

@@ -8,6 +8,7 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,28 @@ struct BlockState {
   absl::flat_hash_map<uint32_t, std::vector<TracedRange>> ranges;  // Of each code, the last.
 };
 
+// Bytes that are written at their end, without being filled with anything first.
+class BlockBytes {
+ public:
+  // Room for `most` bytes behind those there are.
+  uint8_t* Room(size_t most) {
+    if (capacity_ - size_ < most) Grow(most);
+    return bytes_.get() + size_;
+  }
+  void EndAt(const uint8_t* end) { size_ = static_cast<size_t>(end - bytes_.get()); }
+  void Clear() { size_ = 0; }
+  uint8_t* data() { return bytes_.get(); }
+  const uint8_t* data() const { return bytes_.get(); }
+  size_t size() const { return size_; }
+  operator absl::Span<const uint8_t>() const { return {bytes_.get(), size_}; }
+
+ private:
+  void Grow(size_t most);
+
+  std::unique_ptr<uint8_t[]> bytes_;
+  size_t size_ = 0, capacity_ = 0;
+};
+
 class Encoder {
  public:
   // The block that follows: empty, with times told from `first_time` on.
@@ -36,9 +59,8 @@ class Encoder {
   uint32_t events() const { return events_; }
   // Worth closing: it is large, or says much.
   bool full() const { return bytes_.size() >= kBlockBytes || ranges_ >= kBlockRanges; }
-  const std::vector<uint8_t>& bytes() const { return bytes_; }
   // The block's bytes, to be compressed; the encoder has none then.
-  std::vector<uint8_t> Take();
+  BlockBytes Take();
 
   void Add(const AllocateEvent& e);
   void Add(const FreeEvent& e);
@@ -64,7 +86,7 @@ class Encoder {
   uint32_t events_ = 0;
   size_t ranges_ = 0;
   size_t reserve_ = 0;  // The next block will be about as large as the last.
-  std::vector<uint8_t> bytes_;
+  BlockBytes bytes_;
   size_t body_ = 0;  // Where the open record's body begins.
   BlockState last_{0};
 };

@@ -81,14 +81,14 @@ void Writer::Begin(Buffer* buffer) {
   if (buffer->lost != 0) buffer->encoder.Add(LostEvent{std::exchange(buffer->lost, 0)});
 }
 
-void Writer::Hand(Buffer* buffer) {
+void Writer::Hand(Buffer* buffer, bool drop) {
   Full full;
   full.header.thread = buffer->thread;
   full.header.events = buffer->encoder.events();
   full.header.first_time = buffer->encoder.first_time();
   full.bytes = buffer->encoder.Take();
   MutexLock lock(mu_);
-  if (waiting_bytes_ + full.bytes.size() > most_waiting_) {
+  if (drop && waiting_bytes_ + full.bytes.size() > most_waiting_) {
     buffer->lost += full.header.events;
     return;
   }
@@ -132,7 +132,8 @@ void Writer::TakeBuffers() {
   }
   for (Buffer* buffer : buffers) {
     MutexLock lock(buffer->mu);
-    if (buffer->encoder.started()) Hand(buffer);
+    if (buffer->lost != 0) Prepare(buffer);
+    if (buffer->encoder.started()) Hand(buffer, /*drop=*/false);
   }
 }
 

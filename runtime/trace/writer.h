@@ -56,7 +56,7 @@ class Writer {
     MutexLock lock(buffer->mu);
     Prepare(buffer);
     buffer->encoder.Add(event);
-    if (buffer->encoder.full()) Hand(buffer);
+    if (buffer->encoder.full()) Hand(buffer, /*drop=*/true);
   }
   // Writes what there is, and waits for it.
   Status Flush();
@@ -73,7 +73,7 @@ class Writer {
   };
   struct Full {
     BlockHeader header;
-    std::vector<uint8_t> bytes;
+    BlockBytes bytes;
   };
 
   Writer() = default;
@@ -82,7 +82,8 @@ class Writer {
     if (!buffer->encoder.started()) Begin(buffer);
   }
   void Begin(Buffer* buffer) VS_REQUIRES(buffer->mu);
-  void Hand(Buffer* buffer) VS_REQUIRES(buffer->mu);
+  // To the writer's thread. `drop`: where too much waits for it, count and forget.
+  void Hand(Buffer* buffer, bool drop) VS_REQUIRES(buffer->mu);
   void Loop();
   void TakeBuffers();
   void WriteFull();

@@ -62,11 +62,15 @@ inline std::vector<Event> SampleEvents(uint64_t seed, size_t count) {
 }
 
 // What can be compared: the bytes that an event is written as.
+inline std::vector<uint8_t> Copy(const BlockBytes& bytes) {
+  return {bytes.data(), bytes.data() + bytes.size()};
+}
+
 inline std::vector<uint8_t> BytesOf(const Event& event) {
   Encoder encoder;
   encoder.Start(0);
   std::visit([&](const auto& e) { encoder.Add(e); }, event);
-  return encoder.Take();
+  return Copy(encoder.Take());
 }
 
 // A folder of the test's own, gone with it.

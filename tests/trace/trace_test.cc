@@ -50,7 +50,7 @@ TEST(Trace, BlocksKeepEveryEvent) {
     for (int round = 0; round < 2; ++round) {
       encoder.Start(77);
       for (const Event& event : events) std::visit([&](const auto& e) { encoder.Add(e); }, event);
-      const std::vector<uint8_t> bytes = encoder.Take();
+      const BlockBytes bytes = encoder.Take();
       Decoder decoder(bytes, 77);
       Event event;
       for (const Event& expected : events) {
@@ -72,7 +72,7 @@ TEST(Trace, MoreRangesThanARecordHoldsGoOnInTheNext) {
   Encoder encoder;
   encoder.Start(0);
   encoder.Add(work);
-  const std::vector<uint8_t> bytes = encoder.Take();
+  const BlockBytes bytes = encoder.Take();
   Decoder decoder(bytes, 0);
   Event event;
   std::vector<TracedRange> all;
