@@ -78,7 +78,8 @@ Writer::Buffer* Writer::MyBuffer() {
 
 void Writer::Begin(Buffer* buffer) {
   buffer->encoder.Start(Now());
-  if (buffer->lost != 0) buffer->encoder.Add(LostEvent{std::exchange(buffer->lost, 0)});
+  buffer->told = std::exchange(buffer->lost, 0);
+  if (buffer->told != 0) buffer->encoder.Add(LostEvent{buffer->told});
 }
 
 void Writer::Hand(Buffer* buffer, bool drop) {
@@ -90,6 +91,7 @@ void Writer::Hand(Buffer* buffer, bool drop) {
   MutexLock lock(mu_);
   if (drop && waiting_bytes_ + full.bytes.size() > most_waiting_) {
     buffer->lost += full.header.events;
+    if (buffer->told != 0) buffer->lost += buffer->told - 1;
     return;
   }
   waiting_bytes_ += full.bytes.size();

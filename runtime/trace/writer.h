@@ -68,7 +68,8 @@ class Writer {
   struct Buffer {
     Mutex mu;
     Encoder encoder VS_GUARDED_BY(mu);
-    uint64_t lost VS_GUARDED_BY(mu) = 0;
+    uint64_t lost VS_GUARDED_BY(mu) = 0;  // Not told of yet.
+    uint64_t told VS_GUARDED_BY(mu) = 0;  // In the block that is being filled.
     uint32_t thread = 0;
   };
   struct Full {
