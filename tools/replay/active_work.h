@@ -1,0 +1,62 @@
+// A recorded piece of work from its submission to the moment the mover knows of its end.
+#ifndef VRAMSPAN_TOOLS_REPLAY_ACTIVE_WORK_H_
+#define VRAMSPAN_TOOLS_REPLAY_ACTIVE_WORK_H_
+
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/placement/kernel_history.h"
+#include "tools/replay/chunked_run.h"
+#include "tools/replay/run_recorder.h"
+
+namespace vramspan::replay {
+
+// Time up to some moment by what the mover was doing while it held work.
+struct HeldTime {
+  uint64_t copy = 0, vmm = 0, drain = 0;
+};
+
+struct ActiveWork {
+  // As the runtime's Known: its ranges and no other; those and who knows what; anything.
+  enum class Known : uint8_t { kAll, kSome, kNothing };
+
+  uint32_t work = 0;
+  uint32_t set = 0;
+  uint32_t code = 0;
+  Known known = Known::kAll;
+  uint64_t kernel = 0;  // What the history knows it by; 0: nothing is learnt from it.
+  bool held = false, released = false, started = false;
+  bool tried = false, gave_up = false;
+  bool ready_known = false;
+  bool listed = false;    // The mover knows of it as released,
+  bool finished = false;  // and of its end.
+
+  absl::Span<const ChunkUse> uses;
+  // By position in uses: served where it lies. Empty: none is.
+  std::vector<uint8_t> served;
+  // What is to be on the device, in order: all of the set, or a part of it in `part`.
+  absl::Span<const ChunkIndex> wanted;
+  std::vector<ChunkIndex> part;
+  // What it may touch beside that.
+  absl::Span<const ChunkIndex> possible;
+
+  uint64_t submitted = 0;
+  uint64_t ready = 0;      // When it could have started, had it not been held.
+  uint64_t may_start = 0;  // Not before; once released.
+  uint64_t duration = 0;
+  uint64_t start = 0, end = 0;
+  HeldTime submitted_at, ready_at, released_at;
+  uint64_t released_time = 0;
+  LaunchSample sample;
+  RunRecorder::Launch launch;
+
+  // Nothing may move while it runs.
+  bool quiet() const { return known != Known::kAll; }
+  bool serves(size_t use) const { return !served.empty() && served[use] != 0; }
+};
+
+}  // namespace vramspan::replay
+
+#endif  // VRAMSPAN_TOOLS_REPLAY_ACTIVE_WORK_H_

@@ -1,0 +1,39 @@
+// What things cost on the device that a replay pretends to have. The defaults were measured on an
+// H100 over PCIe 5 (docs/measurements.md); `vramspan info` measures the same figures elsewhere.
+#ifndef VRAMSPAN_TOOLS_REPLAY_REPLAY_PRICES_H_
+#define VRAMSPAN_TOOLS_REPLAY_REPLAY_PRICES_H_
+
+#include <array>
+#include <cstdint>
+
+#include "runtime/base/units.h"
+#include "runtime/placement/prices.h"
+
+namespace vramspan::replay {
+
+// The calls on a mapping, in microseconds.
+struct MapCosts {
+  double map = 0, access = 0, unmap = 0;
+};
+
+struct ReplayPrices {
+  // GB/s (10^9 bytes); `copy_both` is the sum when both ways run at once.
+  double copy_in = 55.1, copy_out = 55.1, copy_both = 95;
+  // Decisions are made with these, and serving in place takes what they say.
+  Prices decisions;
+  // By log2 - kMinChunkLog2.
+  std::array<MapCosts, kChunkSizeCount> device{
+      {{0.6, 19, 14}, {0.6, 19, 13}, {0.6, 19, 14}, {0.6, 19, 14}, {0.6, 25, 17}, {0.6, 32, 21}}};
+  std::array<MapCosts, kChunkSizeCount> host{
+      {{1, 47, 28}, {2, 74, 33}, {2, 111, 44}, {3, 186, 70}, {4, 320, 110}, {6, 588, 165}}};
+  // Microseconds.
+  double hold_call = 1.76;    // One entry of a held launch, for the launching thread.
+  double hold_release = 8.1;  // From letting a launch go to its start.
+  double copy_start = 2.5;    // Of each copy in.
+  double piece_start = 30;    // Of each piece of a copy out: the next is started by a thread.
+  double per_move = 10;       // The mover's own time for a move.
+};
+
+}  // namespace vramspan::replay
+
+#endif  // VRAMSPAN_TOOLS_REPLAY_REPLAY_PRICES_H_

@@ -1,0 +1,85 @@
+// What a replay is asked and what it answers. Pure values.
+#ifndef VRAMSPAN_TOOLS_REPLAY_REPLAY_RESULT_H_
+#define VRAMSPAN_TOOLS_REPLAY_REPLAY_RESULT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/units.h"
+
+namespace vramspan::replay {
+
+// What may move beside running work (docs/overlap.md). kDeclared: every launch says what it
+// touches, as vramspanWorkBegin does, and nothing is learnt from how it runs.
+enum class ReplayOverlap : uint8_t { kOff, kSafe, kAll, kDeclared };
+
+// The name of the bound as a policy: Belady's, with bypass.
+inline constexpr char kMinPolicy[] = "min";
+
+struct ReplaySetting {
+  std::string policy = "cost";  // Of the runtime's, or kMinPolicy.
+  Bytes device_memory;
+  int chunk_log2 = 0;  // 0: by size, as the runtime chooses.
+  ReplayOverlap overlap = ReplayOverlap::kOff;
+  bool timeline = false;
+};
+
+// Nanoseconds that work waited though it could have started, by what it waited for.
+struct Stall {
+  uint64_t copy = 0;   // Its memory was on its way.
+  uint64_t vmm = 0;    // The mover's thread was at its calls, or the launch was just let go.
+  uint64_t drain = 0;  // Nothing moved: running work had to end first.
+
+  uint64_t total() const { return copy + vmm + drain; }
+  Stall& operator+=(const Stall& o) {
+    copy += o.copy;
+    vmm += o.vmm;
+    drain += o.drain;
+    return *this;
+  }
+};
+
+struct KernelResult {
+  uint32_t code = 0;  // Index into the run's codes.
+  uint64_t launches = 0;
+  uint64_t resident = 0;   // Nanoseconds with all its memory on the device,
+  uint64_t predicted = 0;  // and as it ran, with what it waited for.
+  Stall stall;
+  Bytes in_place;
+  uint64_t served = 0;   // Chunk accesses in place.
+  uint64_t fetches = 0;  // Chunks moved in that it was the first to use, and those served.
+  double passes = 0;     // The most that were reckoned with.
+};
+
+struct Timeline {
+  static constexpr uint32_t kBins = 200;
+  static constexpr size_t kMostAllocations = 40;
+
+  struct Row {
+    uint32_t allocation = 0;
+    std::vector<float> resident;  // Fraction of its bytes on the device, by bin.
+  };
+  uint64_t bin = 0;  // Nanoseconds.
+  std::vector<Row> rows;
+  std::vector<uint64_t> device_bytes, fetches, stall;  // By bin.
+};
+
+struct ReplayResult {
+  ReplaySetting setting;
+  uint64_t predicted = 0, resident = 0;  // Nanoseconds.
+  Stall stall;
+  uint64_t fetches = 0;
+  uint64_t bound_fetches = 0;
+  bool bound_exact = true;
+  uint64_t moves_in = 0, moves_out = 0, served_in_place = 0;
+  Bytes bytes_in, bytes_out, bytes_in_place;
+  uint64_t accesses = 0;              // Chunks that work named, each once a work.
+  std::vector<KernelResult> kernels;  // Dearest first.
+  std::optional<Timeline> timeline;
+};
+
+}  // namespace vramspan::replay
+
+#endif  // VRAMSPAN_TOOLS_REPLAY_REPLAY_RESULT_H_

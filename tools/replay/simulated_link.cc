@@ -1,0 +1,70 @@
+#include "tools/replay/simulated_link.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "runtime/placement/move_limits.h"
+
+namespace vramspan::replay {
+namespace {
+
+// Less than a byte is left: rounding.
+constexpr double kNothing = 0.5;
+
+uint64_t PiecesOf(Bytes size) { return std::max<uint64_t>(1, size / kOutPiece); }
+
+}  // namespace
+
+SimulatedLink::SimulatedLink(const ReplayPrices& prices) : prices_(prices) {
+  // Each direction's part of what goes both ways is as its own rate is.
+  const double part = std::min(1.0, prices.copy_both / (prices.copy_in + prices.copy_out));
+  engines_[1] = {{}, prices.copy_in, prices.copy_in * part};
+  engines_[0] = {{}, prices.copy_out, prices.copy_out * part};
+}
+
+void SimulatedLink::Start(bool in, Bytes size, uint64_t tag) {
+  const double bytes = static_cast<double>(size.value);
+  // A microsecond is so many bytes: GB/s are kilobytes a microsecond.
+  const double idle =
+      1e3 * (in ? prices_.copy_start * prices_.copy_in
+                : prices_.piece_start * prices_.copy_out * static_cast<double>(PiecesOf(size)));
+  engines_[in].copies.push_back({tag, bytes + idle});
+}
+
+uint64_t SimulatedLink::NextEnd() const {
+  uint64_t next = kNever;
+  for (size_t e = 0; e < engines_.size(); ++e) {
+    if (engines_[e].copies.empty()) continue;
+    const double time = std::ceil(std::max(0.0, engines_[e].copies.front().left) / Rate(e));
+    next = std::min(next, now_ + static_cast<uint64_t>(time));
+  }
+  return next;
+}
+
+void SimulatedLink::Advance(uint64_t now) {
+  if (now == now_) return;
+  const double passed = static_cast<double>(now - now_);
+  const double rates[] = {Rate(0), Rate(1)};
+  now_ = now;
+  for (size_t e = 0; e < engines_.size(); ++e) {
+    std::deque<Copy>& copies = engines_[e].copies;
+    if (copies.empty()) continue;
+    copies.front().left -= passed * rates[e];
+    if (copies.front().left > kNothing) continue;
+    done_.push_back(copies.front().tag);
+    copies.pop_front();
+  }
+}
+
+std::vector<uint64_t> SimulatedLink::TakeDone() { return std::exchange(done_, {}); }
+
+uint64_t SimulatedLink::PieceEnd() const {
+  if (out().copies.empty()) return now_;
+  const double piece =
+      static_cast<double>(kOutPiece.value) + 1e3 * prices_.piece_start * prices_.copy_out;
+  const double left = std::fmod(std::max(0.0, out().copies.front().left), piece);
+  return now_ + static_cast<uint64_t>(std::ceil(left / Rate(0)));
+}
+
+}  // namespace vramspan::replay

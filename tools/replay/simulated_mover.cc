@@ -1,0 +1,353 @@
+// The loop of events, the program's thread and the device's streams.
+#include "tools/replay/simulated_mover.h"
+
+#include <absl/algorithm/container.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/log.h"
+#include "runtime/placement/move_limits.h"
+#include "tools/replay/mix.h"
+#include "tools/replay/run_recorder.h"
+
+namespace vramspan::replay {
+namespace {
+
+// What a stream takes before a launch blocks: about a thousand entries behind a closed wait, and a
+// launch under pressure is three of them, else two.
+constexpr uint32_t kMostLaunched = 500;
+constexpr double kHeldEntries = 3;
+
+// The same code over about as much memory is the same work (runtime/api/tracer.cc).
+uint64_t RoughSize(uint64_t bytes) {
+  int shift = 0;
+  while (bytes >> shift > 3) ++shift;
+  return bytes >> shift << shift;
+}
+
+}  // namespace
+
+SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
+                               const ReplayPrices& prices, const ReplaySetting& setting,
+                               const MinSchedule* min)
+    : chunks_(chunks),
+      run_(chunks.run()),
+      timing_(timing),
+      prices_(prices),
+      setting_(setting),
+      min_(min),
+      traced_(setting.overlap != ReplayOverlap::kDeclared),
+      ends_(run_.works.size(), kNever),
+      chunk_(chunks.end()),
+      history_(prices.decisions),
+      heat_(setting.device_memory),
+      link_(prices),
+      there_at_(run_.sets()),
+      priced_(run_.sets()),
+      set_hash_(run_.sets()),
+      set_size_(run_.sets()),
+      recorder_(std::make_unique<RunRecorder>(&chunks, setting.timeline)) {
+  if (min == nullptr) {
+    policy_ = MakePolicy(setting.policy).value();
+    planner_ = std::make_unique<Planner>(policy_.get());
+  }
+  uint32_t streams = 0;
+  for (const RecordedWork& w : run_.works) streams = std::max(streams, w.stream + 1);
+  streams_.resize(streams);
+  for (uint32_t c = 1; c < chunks.end(); ++c) {
+    const Bytes size = chunks.size(ChunkIndex(c));
+    while (ChunkBytes(chunk_[c].log2_size) < size) ++chunk_[c].log2_size;
+  }
+  for (uint32_t s = 0; s < run_.sets(); ++s) {
+    for (const ChunkIndex c : chunks.chunks(s)) set_size_[s] += chunks.size(c);
+  }
+  if (setting.overlap == ReplayOverlap::kSafe || setting.overlap == ReplayOverlap::kAll) {
+    possible_.resize(run_.sets());
+    possible_known_.resize(run_.sets());
+  }
+  // An allocation that left without a copy each time was not written.
+  std::vector<uint8_t> left(run_.allocations.size());
+  constexpr uint8_t kClean = 1, kCopied = 2;
+  for (const RecordedMove& m : run_.moves) {
+    if (!m.in) left[m.allocation] |= m.clean ? kClean : kCopied;
+  }
+  for (uint32_t a = 0; a < left.size(); ++a) {
+    for (uint32_t i = 0; i < chunks.count(a); ++i) {
+      chunk_[chunks.first(a).value + i].unwritten = left[a] == kClean;
+    }
+  }
+  result_.setting = setting;
+}
+
+SimulatedMover::~SimulatedMover() = default;
+
+ReplayResult SimulatedMover::Run() {
+  for (;;) {
+    EndWorks();
+    // What has ended is known before the program goes on because of it.
+    if (armed_) Round();
+    Host();
+    while (armed_ && Round()) Host();
+    if (step_ == run_.steps.size() && active_ == 0) break;
+    const uint64_t next = NextEvent();
+    VS_CHECK(next != kNever);
+    Pass(std::max(next, now_));
+  }
+  const uint64_t first = run_.works.empty() ? 0 : first_submission_;
+  result_.predicted = std::max(last_end_, host_time_) - std::min(first, host_time_);
+  result_.fetches = result_.moves_in + result_.served_in_place;
+  recorder_->Finish(std::max(last_end_, host_time_), &result_);
+  return std::move(result_);
+}
+
+uint64_t SimulatedMover::NextEvent() const {
+  uint64_t next = link_.NextEnd();
+  if (!running_.empty()) next = std::min(next, running_.top().time);
+  if (host_timed_ && host_wait_ == HostWait::kNothing) next = std::min(next, host_next_);
+  if (call_ != Call::kNone) return std::min(next, call_end_);
+  if (!queue_.empty() && moves_.empty()) {
+    next = std::min(next, std::max(now_, std::max(last_progress_, head_since_) + Patience()));
+  }
+  const bool may_look = armed_ && traced_ && min_ == nullptr && used_ <= setting_.device_memory;
+  if (may_look && may_return_ && queue_.empty() && moves_.empty() && quiet_in_flight_ == 0) {
+    next = std::min(next, std::max(now_, no_return_before_));
+  }
+  return next;
+}
+
+void SimulatedMover::Pass(uint64_t to) {
+  const uint64_t passed = to - now_;
+  if (!queue_.empty()) {
+    (call_ != Call::kNone ? held_time_.vmm
+     : moves_.empty()     ? held_time_.drain
+                          : held_time_.copy) += passed;
+  }
+  now_ = to;
+  link_.Advance(now_);
+  if (link_.any_done()) {
+    for (const uint64_t tag : link_.TakeDone()) {
+      for (Move& move : moves_) {
+        if (move.tag == tag) move.copied = true;
+      }
+    }
+  }
+  if (call_ != Call::kNone && call_end_ <= now_) EndRemap();
+}
+
+void SimulatedMover::Host() {
+  for (; step_ < run_.steps.size(); ++step_) {
+    const RecordedStep& step = run_.steps[step_];
+    if (!host_timed_) {
+      const StepTiming& t = timing_.step(step_);
+      host_next_ = host_time_ + t.think;
+      if (t.after != kNoWork) {
+        host_wait_ = HostWait::kWork;
+        if (ends_[t.after] == kNever) return;
+        host_next_ = std::max(host_next_, ends_[t.after]);
+      }
+      host_next_ += t.rest;
+      host_timed_ = true;
+      host_wait_ = HostWait::kNothing;
+    }
+    if (host_next_ > now_) return;
+    if (step.kind == RecordedStep::Kind::kWork) {
+      if (!HostSubmits(step.index)) return;
+    } else if (step.kind == RecordedStep::Kind::kAllocate) {
+      Allocate(step.index);
+      host_time_ = now_;
+    } else {
+      Free(step.index);
+      host_time_ = now_;
+    }
+    host_wait_ = HostWait::kNothing;
+    host_timed_ = false;
+  }
+}
+
+bool SimulatedMover::HostSubmits(uint32_t work) {
+  if (active_ >= kMostLaunched) {
+    host_wait_ = HostWait::kStream;
+    return false;
+  }
+  const WorkKind kind = run_.works[work].kind;
+  const bool kernels = kind == WorkKind::kKernel || kind == WorkKind::kGraph;
+  if (queue_.size() >= (kernels ? kMostHeldKernels : kMostHeld)) {
+    host_wait_ = HostWait::kQueue;
+    return false;
+  }
+  if (work == 0) first_submission_ = now_;
+  host_time_ = now_;
+  ++submitted_;
+  ActiveWork* a = NewWork(work);
+  Submit(a);
+  if (a->held) host_time_ += static_cast<uint64_t>(1e3 * kHeldEntries * prices_.hold_call);
+  return true;
+}
+
+void SimulatedMover::Allocate(uint32_t allocation) {
+  if (chunks_.count(allocation) == 0) {
+    used_ += run_.allocations[allocation].size;
+    recorder_->Packed(now_, run_.allocations[allocation].size, /*came=*/true);
+  }
+  for (uint32_t i = 0; i < chunks_.count(allocation); ++i) {
+    const ChunkIndex index(chunks_.first(allocation).value + i);
+    SimulatedChunk& c = At(index);
+    c.live = true;
+    if (min_ != nullptr) {
+      c.keeps = min_->KeepsFirst(index);
+      if (!c.keeps) droppable_.push_back(index);
+    }
+    if (c.size() > Available()) {
+      armed_ = true;
+      continue;
+    }
+    c.on_device = true;
+    used_ += c.size();
+    if (policy_ != nullptr) policy_->OnInsert(index);
+    recorder_->Came(now_, index, /*fetched=*/false);
+  }
+  const uint64_t budget = setting_.device_memory.value;
+  if (used_.value > budget / 100 * kFillingPercent) armed_ = true;
+}
+
+void SimulatedMover::Free(uint32_t allocation) {
+  if (chunks_.count(allocation) == 0) {
+    used_ -= run_.allocations[allocation].size;
+    recorder_->Packed(now_, run_.allocations[allocation].size, /*came=*/false);
+  }
+  for (uint32_t i = 0; i < chunks_.count(allocation); ++i) {
+    const ChunkIndex index(chunks_.first(allocation).value + i);
+    At(index).dying = true;
+    Reclaim(index);
+  }
+  plan_again_ = may_return_ = true;
+}
+
+void SimulatedMover::Reclaim(ChunkIndex index) {
+  SimulatedChunk& c = At(index);
+  if (!c.live || !c.dying || c.in_flight != 0 || c.queued != 0 || c.loose != 0 || c.moving) {
+    return;
+  }
+  c.live = false;
+  if (c.hidden) --hidden_;
+  c.hidden = false;
+  if (!c.on_device) return;
+  c.on_device = false;
+  used_ -= c.size();
+  ++departures_;
+  if (policy_ != nullptr) policy_->OnRemove(index);
+  recorder_->Left(now_, index);
+  plan_again_ = may_return_ = true;
+}
+
+ActiveWork* SimulatedMover::NewWork(uint32_t work) {
+  if (spare_.empty()) {
+    works_.emplace_back();
+    spare_.push_back(&works_.back());
+  }
+  ActiveWork* a = spare_.back();
+  spare_.pop_back();
+  const RecordedWork& w = run_.works[work];
+  a->work = work;
+  a->set = w.set;
+  a->code = w.code;
+  a->held = a->released = a->started = a->tried = a->gave_up = a->ready_known = false;
+  a->listed = a->finished = false;
+  a->uses = chunks_.uses(w.set);
+  a->served.clear();
+  a->wanted = chunks_.chunks(w.set);
+  a->possible = {};
+  a->submitted = now_;
+  a->may_start = 0;
+  a->submitted_at = held_time_;
+  a->sample = {};
+  a->launch = {};
+  a->launch.code = w.code;
+
+  const bool declared = !traced_ || w.kind == WorkKind::kDeclared;
+  const bool launch = w.kind == WorkKind::kKernel || w.kind == WorkKind::kGraph;
+  a->known = w.kind == WorkKind::kUnknown                                     ? Known::kNothing
+             : !w.complete                                                    ? Known::kSome
+             : !declared && launch && setting_.overlap == ReplayOverlap::kOff ? Known::kSome
+                                                                              : Known::kAll;
+  a->kernel = 0;
+  if (!declared && launch) {
+    a->kernel = Mix(w.code + 1, RoughSize(timing_.bytes(w.set).value)) | 1;
+  }
+  if (!declared && !possible_.empty() && launch) a->possible = Possible(w.set);
+  ++active_;
+  return a;
+}
+
+void SimulatedMover::EndWorks() {
+  bool any = false;
+  while (!running_.empty() && running_.top().time <= now_) {
+    ActiveWork* a = running_.top().work;
+    running_.pop();
+    Stream& s = streams_[run_.works[a->work].stream];
+    s.works.pop_front();
+    s.last_end = now_;
+    s.last_end_at = held_time_;
+    last_end_ = now_;
+    ends_[a->work] = now_;
+    any = true;
+    if (a->listed) {
+      ended_.push_back(a);
+    } else {
+      Finish(a);
+      spare_.push_back(a);
+    }
+    TryStart(&s);
+  }
+  if (!any || waiting_streams_ == 0) return;
+  for (Stream& s : streams_) {
+    if (s.waits) TryStart(&s);
+  }
+}
+
+void SimulatedMover::TryStart(Stream* stream) {
+  if (stream->works.empty() || stream->works.front()->started) return;
+  ActiveWork* a = stream->works.front();
+  const WorkTiming& t = timing_.of(a->work);
+  if (!a->ready_known) {
+    if (t.after != kNoWork && ends_[t.after] == kNever) {
+      waiting_streams_ += stream->waits ? 0 : 1;
+      stream->waits = true;
+      return;
+    }
+    waiting_streams_ -= stream->waits ? 1 : 0;
+    stream->waits = false;
+    a->ready = std::max(a->submitted, stream->last_end);
+    a->ready_at = a->ready == a->submitted ? a->submitted_at : stream->last_end_at;
+    if (t.after != kNoWork && ends_[t.after] > a->ready) {
+      a->ready = ends_[t.after];
+      a->ready_at = held_time_;
+    }
+    a->ready_known = true;
+  }
+  if (!a->released) return;
+  const uint64_t unheld = a->ready + t.lag;
+  a->start = std::max(unheld, a->may_start);
+  a->end = a->start + a->duration;
+  a->started = true;
+  running_.push({a->end, end_order_++, a});
+
+  RunRecorder::Launch& launch = a->launch;
+  launch.start = a->start;
+  launch.took = a->duration;
+  if (const uint64_t stalled = a->start - unheld; stalled != 0) {
+    // What is neither a copy's time nor a drain's: calls, and the way from being let go to the
+    // start. Time before it was `unheld` does not count, in proportion.
+    const HeldTime& from = a->ready_at;
+    const HeldTime& to = a->released_at;
+    const uint64_t copy = to.copy - from.copy, drain = to.drain - from.drain;
+    const uint64_t all = std::max(stalled, a->start - a->ready);
+    launch.stall.copy = stalled * copy / all;
+    launch.stall.drain = stalled * drain / all;
+    launch.stall.vmm = stalled - launch.stall.copy - launch.stall.drain;
+  }
+  recorder_->Add(launch);
+}
+
+}  // namespace vramspan::replay

@@ -1,0 +1,250 @@
+// What the runtime's mover (runtime/mover) would have done with a recorded run, in virtual time:
+// the same decisions by the same code (runtime/placement), over a simulated program, device and
+// bus. The parts have the names they have there.
+//
+// What is modelled: streams, each first come first served; the program that runs ahead as it did
+// (timing.h), up to what a stream takes and the mover holds; copies both ways (simulated_link.h);
+// one thread that makes the calls on mappings, one after another, with what a call waits for beside
+// copies out; host chunks without a mapping; twins; trials, prices, forecast, heat and what comes
+// back by itself; the deadline. What is not: host memory has no end, recording costs nothing to
+// begin, the program's own allocations take no time, copies and kernels that both use the bus do
+// not slow each other, and memory that a kernel may write counts as written unless the record shows
+// an eviction of it that copied nothing.
+//
+// Deterministic. Threads: one object, one thread; what it is made from may be shared.
+#ifndef VRAMSPAN_TOOLS_REPLAY_SIMULATED_MOVER_H_
+#define VRAMSPAN_TOOLS_REPLAY_SIMULATED_MOVER_H_
+
+#include <absl/container/flat_hash_map.h>
+
+#include <deque>
+#include <memory>
+#include <queue>
+#include <vector>
+
+#include "runtime/placement/forecast.h"
+#include "runtime/placement/heat.h"
+#include "runtime/placement/planner.h"
+#include "tools/replay/active_work.h"
+#include "tools/replay/min_schedule.h"
+#include "tools/replay/replay_result.h"
+#include "tools/replay/run_recorder.h"
+#include "tools/replay/simulated_link.h"
+#include "tools/replay/timing.h"
+
+namespace vramspan::replay {
+
+class SimulatedMover {
+ public:
+  // All outlive it. `min`: where the policy is kMinPolicy, for the same budget.
+  // REQUIRES: the setting's policy is one, and works come in the order of the steps.
+  SimulatedMover(const ChunkedRun& chunks, const Timing& timing, const ReplayPrices& prices,
+                 const ReplaySetting& setting, const MinSchedule* min);
+  ~SimulatedMover();
+
+  // Once. Fills all of the result but `resident` and the bound.
+  ReplayResult Run();
+
+ private:
+  using Known = ActiveWork::Known;
+  class View;
+
+  struct SimulatedChunk {
+    enum class Copy : uint8_t { kNone, kTwin, kStale };  // What the host has of a device chunk.
+
+    uint16_t in_flight = 0;  // Released work that has not finished.
+    uint16_t queued = 0;     // Held work.
+    uint16_t loose = 0;      // Released work that must find it mapped, and no more.
+    uint8_t log2_size = 0;
+    Copy copy = Copy::kNone;
+    bool live = false, on_device = false, moving = false, coming = false;
+    bool dying = false;      // Freed; waits for its users.
+    bool hidden = false;     // On the host, and not mapped.
+    bool unused = false;     // Moved in, and nothing has used it since.
+    bool keeps = false;      // The bound's schedule has it stay.
+    bool printed = false;    // The twin's contents are known by their fingerprint.
+    bool unwritten = false;  // The record shows that kernels leave it as it is.
+
+    Bytes size() const { return ChunkBytes(log2_size); }
+  };
+  struct Stream {
+    std::deque<ActiveWork*> works;  // Not ended, in order.
+    uint64_t last_end = 0;
+    HeldTime last_end_at;
+    uint64_t last_finish = 0;  // As the mover saw it.
+    bool waits = false;        // Its first work waits for work of another stream.
+  };
+  struct Move {
+    ChunkIndex chunk;
+    bool in = false;
+    bool clean = false;
+    bool print = false;  // Its contents can be compared when it leaves.
+    bool copied = false;
+    uint64_t tag = 0;
+  };
+  struct End {
+    uint64_t time;
+    uint64_t order;
+    ActiveWork* work;
+    bool operator>(const End& o) const { return time != o.time ? time > o.time : order > o.order; }
+  };
+  enum class HostWait : uint8_t { kNothing, kWork, kQueue, kStream };
+
+  // --- the loop and the program (simulated_mover.cc) ---
+  uint64_t NextEvent() const;
+  void Pass(uint64_t to);
+  void Host();
+  // False: it waits.
+  bool HostSubmits(uint32_t work);
+  void Allocate(uint32_t allocation);
+  void Free(uint32_t allocation);
+  void Reclaim(ChunkIndex index);
+  void EndWorks();
+  void TryStart(Stream* stream);
+  ActiveWork* NewWork(uint32_t work);
+
+  // --- taking work in and letting it go (simulated_submit.cc) ---
+  void Submit(ActiveWork* a);
+  void Price(ActiveWork* a);
+  void Partition(ActiveWork* a);
+  void WantByMin(ActiveWork* a);
+  void PriceQueue();
+  void NoteSequence(const ActiveWork& a);
+  void TryInPlace(ActiveWork* a);
+  ChunkIndex NextVictim();
+  bool AllThere(uint32_t set);
+  bool RunsAsItIs(const ActiveWork& a);
+  bool Ready(const ActiveWork& a);
+  bool HasItsMemory(const ActiveWork& a) const;
+  bool WaitsForHidden(const ActiveWork& a);
+  bool ReleaseReady();
+  void MarkReleased(ActiveWork* a);
+  void DoubtTwin(SimulatedChunk* c);
+  Bytes TouchedIn(uint32_t set, ChunkIndex chunk) const;
+  void Finish(ActiveWork* a);
+  absl::Span<const ChunkIndex> Possible(uint32_t set);
+
+  // --- moves (simulated_moves.cc) ---
+  bool Round();
+  bool PollFinished();
+  bool StartMoves();
+  bool PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch);
+  void PlanByMin(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch);
+  void AddForecast(std::vector<QueuedWork>* works);
+  void Return(std::vector<ChunkIndex>* fetch);
+  bool StartEvict(ChunkIndex index);
+  bool StartFetch(ChunkIndex index);
+  bool BeginRemap();
+  void EndRemap();
+  void Settle(const Move& move);
+  bool MayHide(const Move& move) const;
+  uint64_t RemapTime(const Move& move, bool hide) const;
+  void CheckDeadline();
+  uint64_t Patience() const;
+  bool DeviceIdle() const { return in_flight_ == 0; }
+  Bytes Available() const {
+    return used_ < setting_.device_memory ? setting_.device_memory - used_ : Bytes(0);
+  }
+  Bytes Pipeline() const;
+
+  SimulatedChunk& At(ChunkIndex c) { return chunk_[c.value]; }
+  const SimulatedChunk& At(ChunkIndex c) const { return chunk_[c.value]; }
+
+  const ChunkedRun& chunks_;
+  const RecordedRun& run_;
+  const Timing& timing_;
+  const ReplayPrices prices_;
+  const ReplaySetting setting_;
+  const MinSchedule* const min_;
+  const bool traced_;
+
+  uint64_t now_ = 0;
+
+  // The program and the device.
+  size_t step_ = 0;         // The next.
+  uint64_t host_time_ = 0;  // When the last one was done.
+  uint64_t host_next_ = 0;  // When the next is, if it waits for nothing.
+  HostWait host_wait_ = HostWait::kNothing;
+  bool host_timed_ = false;  // host_next_ holds for the next step.
+  std::vector<Stream> streams_;
+  uint32_t waiting_streams_ = 0;
+  std::vector<uint64_t> ends_;  // By work; kNever while it has not ended.
+  std::priority_queue<End, std::vector<End>, std::greater<>> running_;
+  uint64_t end_order_ = 0;
+  std::deque<ActiveWork> works_;
+  std::vector<ActiveWork*> spare_;
+  uint32_t active_ = 0;
+  uint64_t last_end_ = 0;
+  uint64_t first_submission_ = 0;
+
+  // The mover.
+  bool armed_ = false;
+  std::vector<SimulatedChunk> chunk_;
+  Bytes used_;                        // Of the device.
+  std::deque<ActiveWork*> queue_;     // Held, in order.
+  std::deque<ActiveWork*> released_;  // In order; finished ones go when they come to the front.
+  uint32_t in_flight_ = 0;            // Of these, those not known to have finished.
+  std::deque<ActiveWork*> ended_;     // Of these, those whose end has not been looked at.
+  uint32_t quiet_in_flight_ = 0;
+  uint32_t quiet_queued_ = 0;
+  std::unique_ptr<EvictionPolicy> policy_;
+  std::unique_ptr<Planner> planner_;
+  KernelHistory history_;
+  uint64_t priced_at_ = 0;
+  Heat heat_;
+  Forecast forecast_;
+  absl::flat_hash_map<uint64_t, absl::Span<const ChunkIndex>> sets_;
+  std::deque<std::vector<ChunkIndex>> parts_;  // Of sets_, those that are no set's whole.
+  size_t set_chunks_ = 0;
+  ChunkIndex trial_;
+  uint32_t trial_for_ = kNoWork;
+  std::deque<Move> moves_;
+  uint64_t next_tag_ = 0;
+  Bytes moving_in_, moving_out_, coming_;
+  bool plan_again_ = false;
+  SimulatedLink link_;
+  // The call on a mapping that the thread is at.
+  enum class Call : uint8_t { kNone, kRemap, kShow } call_ = Call::kNone;
+  uint64_t call_end_ = 0;
+  Move call_move_;
+  bool call_hides_ = false;
+  ChunkIndex call_shows_;
+  uint32_t hidden_ = 0;
+  std::vector<ChunkIndex> to_show_;
+  static constexpr uint64_t kNoHiding = 1'000'000'000;  // After work that may touch anything.
+  uint64_t no_hiding_before_ = 0;
+  bool show_all_ = false;
+  uint64_t last_poll_ = 0;
+  bool may_return_ = false;
+  uint64_t no_return_before_ = 0;
+  HeldTime held_time_;
+  // The deadline.
+  uint64_t last_progress_ = 0, head_since_ = 0, longest_ = 0, last_finish_ = 0;
+  uint32_t head_ = kNoWork;
+  size_t give_up_next_ = 1;
+
+  // Kept between calls, so that work whose memory is there is let go at once.
+  uint64_t departures_ = 1;
+  std::vector<uint64_t> there_at_;  // By set: departures_ when all of it was there.
+  struct Priced {
+    uint64_t kernel = 0, changes = 0;
+  };
+  std::vector<Priced> priced_;                     // By set: no argument of the kernel is served.
+  std::vector<uint64_t> set_hash_;                 // By set; 0: not known yet.
+  std::vector<Bytes> set_size_;                    // By set: of its chunks.
+  std::vector<std::vector<ChunkIndex>> possible_;  // By set.
+  std::vector<bool> possible_known_;
+  // Of min.
+  uint32_t min_cursor_ = 0;                         // Work before it needs nothing that could come.
+  std::deque<ChunkIndex> droppable_;                // Chunks that do not keep their place.
+  std::vector<ChunkIndex> min_wanted_;              // Scratch.
+  uint32_t submitted_ = 0;                          // Works.
+  absl::flat_hash_map<uint64_t, bool> has_passes_;  // Kernels of which served launches are known.
+
+  std::unique_ptr<RunRecorder> recorder_;
+  ReplayResult result_;
+};
+
+}  // namespace vramspan::replay
+
+#endif  // VRAMSPAN_TOOLS_REPLAY_SIMULATED_MOVER_H_

@@ -1,0 +1,464 @@
+// Moves in virtual time: mover_moves.cc, mover_hidden.cc and the mover's thread.
+#include <absl/algorithm/container.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/log.h"
+#include "runtime/placement/move_limits.h"
+#include "tools/replay/simulated_mover.h"
+
+namespace vramspan::replay {
+namespace {
+
+constexpr uint64_t kDeadline = 20'000'000;
+constexpr uint64_t kMostPatience = 500'000'000;
+constexpr size_t kGiveUpGrowth = 16;
+// A duration is believed when the looks at what has ended were so close together.
+constexpr uint64_t kFineEnough = 50'000;
+constexpr uint64_t kResolution = 8;
+// The bound's schedule is followed so far ahead of the queue.
+constexpr uint32_t kMinAhead = 4096;
+
+}  // namespace
+
+class SimulatedMover::View final : public ResidencyView {
+ public:
+  explicit View(const SimulatedMover& mover)
+      : mover_(mover),
+        trial_(!mover.queue_.empty() && mover.queue_.front()->work == mover.trial_for_
+                   ? mover.trial_
+                   : ChunkIndex()) {}
+
+  ChunkView Get(ChunkIndex index) const override {
+    const SimulatedChunk& c = mover_.At(index);
+    ChunkView v;
+    v.size = c.size();
+    v.on_device = c.on_device || (c.moving && c.coming);
+    v.busy = c.in_flight != 0 || c.moving;
+    v.movable = c.live && !c.dying && (!trial_ || index != trial_);
+    return v;
+  }
+
+ private:
+  const SimulatedMover& mover_;
+  const ChunkIndex trial_;
+};
+
+Bytes SimulatedMover::Pipeline() const { return PipelineBytes(setting_.device_memory); }
+
+bool SimulatedMover::Round() {
+  if (call_ != Call::kNone) return false;
+  bool progress = PollFinished();
+  progress |= ReleaseReady();
+  progress |= StartMoves();
+  const bool begun = BeginRemap();
+  if (progress || begun) last_progress_ = now_;
+  CheckDeadline();
+  return progress && !begun;
+}
+
+bool SimulatedMover::PollFinished() {
+  bool any = false;
+  for (; !ended_.empty(); ended_.pop_front()) {
+    ActiveWork* a = ended_.front();
+    Stream& stream = streams_[run_.works[a->work].stream];
+    if (a->kernel != 0 && policy_ != nullptr) {
+      const uint64_t began = std::max(a->released_time, stream.last_finish);
+      const uint64_t took = now_ > began ? now_ - began : 0;
+      const uint64_t gap = now_ - last_poll_;
+      // The thread may have been at a call when it ended.
+      const bool seen = now_ == a->end || gap <= kFineEnough || gap * kResolution <= took;
+      if (took != 0 && seen) {
+        a->sample.nanoseconds = took;
+        history_.Record(a->sample);
+        if (a->sample.remote.value != 0 && a->sample.slot != LaunchSample::kSeveral) {
+          has_passes_[a->kernel] = true;
+        }
+      }
+    }
+    stream.last_finish = now_;
+    if (a->quiet()) --quiet_in_flight_;
+    a->finished = true;
+    --in_flight_;
+    Finish(a);
+    any = true;
+  }
+  while (!released_.empty() && released_.front()->finished) {
+    spare_.push_back(released_.front());
+    released_.pop_front();
+  }
+  last_poll_ = now_;
+  if (any) {
+    if (in_flight_ != 0) longest_ = std::max(longest_, now_ - last_finish_);
+    last_finish_ = now_;
+    give_up_next_ = 1;
+    may_return_ = true;
+    plan_again_ = true;
+  }
+  return any;
+}
+
+bool SimulatedMover::StartMoves() {
+  const bool over = used_ > setting_.device_memory;
+  std::vector<ChunkIndex> evict, fetch;
+  bool any = false;
+  if (min_ != nullptr) {
+    if (!plan_again_) return false;
+    plan_again_ = false;
+    PlanByMin(&evict, &fetch);
+  } else if (queue_.empty() && !over) {
+    if (!traced_) return false;
+    Return(&fetch);
+    if (fetch.empty()) return false;
+  } else {
+    if (!plan_again_) return false;
+    plan_again_ = false;
+    any = PlanMoves(&evict, &fetch) && evict.empty() && fetch.empty();
+  }
+  const Bytes pipeline = Pipeline();
+  for (const ChunkIndex index : evict) {
+    if (moving_out_ >= pipeline) break;
+    any |= StartEvict(index);
+  }
+  for (const ChunkIndex index : fetch) {
+    if (moving_in_ >= pipeline || !StartFetch(index)) break;
+    any = true;
+  }
+  // What was planned beyond the limits of one plan.
+  plan_again_ |= any;
+  return any;
+}
+
+bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
+  if (quiet_in_flight_ != 0) return false;
+  if (priced_at_ != history_.changes()) PriceQueue();
+  if (!queue_.empty() && queue_.front()->kernel != 0 && !queue_.front()->tried) {
+    TryInPlace(queue_.front());
+  }
+  if (!queue_.empty() && queue_.front()->quiet() && HasItsMemory(*queue_.front())) return false;
+  const Bytes over = used_ > setting_.device_memory ? used_ - setting_.device_memory : Bytes(0);
+  const bool may_fetch = moving_in_ < Pipeline();
+  const bool may_evict = moving_out_ < Pipeline();
+  // Then a plan has nothing to say.
+  if (!may_fetch && over == Bytes(0)) return false;
+
+  std::vector<QueuedWork> works;
+  size_t released = std::min<size_t>(in_flight_, kReleasedSeen);
+  size_t skip = in_flight_ - released;
+  works.reserve(released + queue_.size() + kExpectedWorks);
+  for (const ActiveWork* a : released_) {
+    if (a->finished || (skip != 0 && skip-- != 0)) continue;
+    works.push_back({.id = a->work, .chunks = a->wanted});
+  }
+  std::vector<ActiveWork*> held;
+  for (ActiveWork* a : queue_) {
+    if (a->known == Known::kNothing) break;
+    // What is let go as it is runs next, but nothing more is fetched for it.
+    if (a->gave_up && works.size() == released) {
+      ++released;
+    } else if (a->gave_up) {
+      continue;
+    }
+    works.push_back({.id = a->work, .chunks = a->wanted});
+    held.push_back(a);
+  }
+  if (works.size() == released && over == Bytes(0)) return false;
+  const size_t queued = works.size();
+  AddForecast(&works);
+
+  PlanRequest request;
+  request.released = static_cast<uint32_t>(released);
+  request.ahead = std::min(Pipeline(), kFetchedAhead);
+  request.queue = works;
+  request.room = Available();
+  request.room_coming = coming_;
+  request.horizon = Bytes(UINT64_MAX);
+  request.must_free = over > coming_ ? over - coming_ : Bytes(0);
+  request.max_fetches = may_fetch ? kMovesAtOnce : 0;
+  request.max_evictions = may_evict ? kMovesAtOnce : 0;
+  const Plan plan = planner_->Make(request, View(*this));
+  for (const uint32_t i : plan.in_place) {
+    if (i >= queued) continue;
+    held[i - (queued - held.size())]->gave_up = true;
+  }
+  *evict = plan.evict;
+  *fetch = plan.fetch;
+  return !evict->empty() || !fetch->empty() || !plan.in_place.empty();
+}
+
+void SimulatedMover::AddForecast(std::vector<QueuedWork>* works) {
+  if (!traced_ || works->size() >= kExpectedWorks) return;
+  uint64_t next[kExpectedWorks];
+  const size_t count = forecast_.Next(absl::MakeSpan(next).first(kExpectedWorks - works->size()));
+  for (size_t i = 0; i < count; ++i) {
+    const auto set = sets_.find(next[i]);
+    if (set == sets_.end()) return;
+    works->push_back({.chunks = set->second});
+  }
+}
+
+void SimulatedMover::PlanByMin(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
+  if (quiet_in_flight_ != 0) return;
+  ActiveWork* const head = queue_.empty() ? nullptr : queue_.front();
+  const bool quiet = traced_ && setting_.overlap == ReplayOverlap::kOff;
+  if (quiet && (head == nullptr || HasItsMemory(*head))) return;
+  const uint32_t first = head != nullptr ? head->work : submitted_;
+  min_cursor_ = std::max(min_cursor_, first);
+  Bytes room = Available() + coming_;
+  Bytes in = moving_in_, out = moving_out_;
+  // Room from what the schedule drops, as it is needed.
+  const auto make_room = [&](Bytes size) {
+    size_t left = droppable_.size();
+    while (room < size && left-- != 0 && out < Pipeline()) {
+      const ChunkIndex index = droppable_.front();
+      droppable_.pop_front();
+      const SimulatedChunk& c = At(index);
+      if (!c.live || c.dying || !c.on_device || c.moving || c.keeps) continue;
+      if (c.in_flight != 0) {
+        droppable_.push_back(index);
+        continue;
+      }
+      evict->push_back(index);
+      At(index).keeps = true;  // So that it is taken once.
+      room += c.size();
+      out += c.size();
+    }
+    return room >= size;
+  };
+  // False: no more can be brought.
+  const auto bring = [&](absl::Span<const ChunkIndex> wanted, bool* lacks) {
+    for (const ChunkIndex index : wanted) {
+      SimulatedChunk& c = At(index);
+      if (!c.live || c.dying || c.on_device || c.moving) continue;
+      if (lacks != nullptr) *lacks = true;
+      if (c.in_flight != 0 || absl::c_linear_search(*fetch, index)) continue;
+      if (in >= Pipeline() || !make_room(c.size())) return false;
+      room -= c.size();
+      in += c.size();
+      c.keeps = true;
+      fetch->push_back(index);
+    }
+    return true;
+  };
+  bool lacks = false;
+  const bool all = head == nullptr || head->gave_up || bring(head->wanted, &lacks);
+  if (head != nullptr && lacks && fetch->empty() && evict->empty() && moves_.empty() &&
+      in_flight_ == 0) {
+    head->gave_up = true;
+    plan_again_ = true;
+  }
+  if (!all) return;
+  for (; min_cursor_ < run_.works.size() && min_cursor_ < first + kMinAhead; ++min_cursor_) {
+    const absl::Span<const ChunkIndex> chunks = chunks_.chunks(run_.works[min_cursor_].set);
+    min_wanted_.clear();
+    for (size_t i = 0; i < chunks.size(); ++i) {
+      if (min_->Keeps(min_cursor_, i)) min_wanted_.push_back(chunks[i]);
+    }
+    if (!bring(min_wanted_, nullptr)) return;
+  }
+}
+
+void SimulatedMover::Return(std::vector<ChunkIndex>* fetch) {
+  if (!may_return_ || now_ < no_return_before_ || quiet_in_flight_ != 0 || !moves_.empty()) return;
+  no_return_before_ = now_ + kReturnPeriodNs;
+  may_return_ = false;
+  Bytes room = Available();
+  if (room < ChunkBytes(kMinChunkLog2)) return;
+  std::vector<std::pair<double, ChunkIndex>> warm;
+  for (uint32_t i = 1; i < chunk_.size(); ++i) {
+    const SimulatedChunk& c = chunk_[i];
+    if (!c.live || c.on_device || c.moving || c.in_flight != 0 || c.dying) continue;
+    const double heat = heat_.Of(ChunkIndex(i));
+    if (heat >= kWarm) warm.emplace_back(heat, ChunkIndex(i));
+  }
+  std::sort(warm.begin(), warm.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second.value < b.second.value;
+  });
+  for (const auto& [heat, index] : warm) {
+    if (fetch->size() == kReturnedAtOnce) break;
+    if (At(index).size() > room) continue;
+    room -= At(index).size();
+    fetch->push_back(index);
+  }
+  if (!fetch->empty()) may_return_ = true;
+}
+
+bool SimulatedMover::StartEvict(ChunkIndex index) {
+  SimulatedChunk& c = At(index);
+  if (!c.live || !c.on_device || c.in_flight != 0 || c.moving || c.dying || quiet_in_flight_ != 0) {
+    return false;
+  }
+  Move move{.chunk = index, .tag = next_tag_++};
+  move.clean = c.copy == SimulatedChunk::Copy::kTwin;
+  // What was not written is as its fingerprint says, and what was is not.
+  const bool equal = c.copy == SimulatedChunk::Copy::kStale && c.size() >= kWorthAPrint &&
+                     DeviceIdle() && c.unwritten;
+  c.moving = true;
+  c.coming = false;
+  ++departures_;
+  moving_out_ += c.size();
+  coming_ += c.size();
+  move.clean |= equal;
+  move.copied = move.clean;
+  if (!move.clean) link_.Start(/*in=*/false, c.size(), move.tag);
+  moves_.push_back(move);
+  return true;
+}
+
+bool SimulatedMover::StartFetch(ChunkIndex index) {
+  SimulatedChunk& c = At(index);
+  if (!c.live || c.on_device || c.in_flight != 0 || c.moving || c.dying || quiet_in_flight_ != 0 ||
+      c.size() > Available()) {
+    return false;
+  }
+  Move move{.chunk = index, .in = true, .tag = next_tag_++};
+  move.print = c.size() >= kWorthAPrint && DeviceIdle();
+  c.moving = true;
+  c.coming = true;
+  used_ += c.size();
+  moving_in_ += c.size();
+  link_.Start(/*in=*/true, c.size(), move.tag);
+  moves_.push_back(move);
+  return true;
+}
+
+bool SimulatedMover::BeginRemap() {
+  const auto copied = absl::c_find_if(moves_, [](const Move& m) { return m.copied; });
+  if (copied != moves_.end()) {
+    call_ = Call::kRemap;
+    call_move_ = *copied;
+    call_hides_ = !copied->in && MayHide(*copied);
+    call_end_ = now_ + RemapTime(*copied, call_hides_);
+    return true;
+  }
+  if (hidden_ == 0) {
+    to_show_.clear();
+    show_all_ = false;
+    return false;
+  }
+  while (!to_show_.empty() && (!At(to_show_.back()).hidden || At(to_show_.back()).moving)) {
+    to_show_.pop_back();
+  }
+  ChunkIndex show;
+  if (!to_show_.empty()) {
+    show = to_show_.back();
+    to_show_.pop_back();
+  } else if (show_all_) {
+    for (uint32_t i = 1; i < chunk_.size() && !show; ++i) {
+      if (chunk_[i].hidden && !chunk_[i].moving) show = ChunkIndex(i);
+    }
+  }
+  if (!show) return false;
+  At(show).moving = true;
+  At(show).coming = false;
+  call_ = Call::kShow;
+  call_shows_ = show;
+  const MapCosts& host = prices_.host[At(show).log2_size - kMinChunkLog2];
+  const auto time = static_cast<uint64_t>(1e3 * (host.map + host.access));
+  call_end_ = std::max(now_ + time, link_.PieceEnd());
+  return true;
+}
+
+uint64_t SimulatedMover::RemapTime(const Move& move, bool hide) const {
+  const SimulatedChunk& c = At(move.chunk);
+  const MapCosts& device = prices_.device[c.log2_size - kMinChunkLog2];
+  const MapCosts& host = prices_.host[c.log2_size - kMinChunkLog2];
+  const MapCosts& to = move.in ? device : host;
+  const double unmap = move.in ? (c.hidden ? 0 : host.unmap) : device.unmap;
+  const double before = 1e3 * (prices_.per_move + unmap + (hide ? 0 : to.map));
+  uint64_t end = now_ + static_cast<uint64_t>(before);
+  if (!hide) {
+    // To give access waits for the piece that is on its way out.
+    end += static_cast<uint64_t>(1e3 * to.access);
+    end = std::max(end, link_.PieceEnd());
+  }
+  return end - now_;
+}
+
+bool SimulatedMover::MayHide(const Move& move) const {
+  return quiet_queued_ == 0 && quiet_in_flight_ == 0 && now_ >= no_hiding_before_ && !show_all_ &&
+         At(move.chunk).loose == 0 && hidden_ < kMostHidden;
+}
+
+void SimulatedMover::EndRemap() {
+  const Call call = std::exchange(call_, Call::kNone);
+  if (call == Call::kShow) {
+    SimulatedChunk& c = At(call_shows_);
+    c.moving = c.hidden = false;
+    --hidden_;
+    Reclaim(call_shows_);
+    return;
+  }
+  const auto it =
+      absl::c_find_if(moves_, [this](const Move& m) { return m.tag == call_move_.tag; });
+  VS_CHECK(it != moves_.end());
+  moves_.erase(it);
+  Settle(call_move_);
+}
+
+void SimulatedMover::Settle(const Move& move) {
+  SimulatedChunk& c = At(move.chunk);
+  c.moving = c.coming = false;
+  c.on_device = move.in;
+  if (c.hidden) {
+    c.hidden = false;
+    --hidden_;
+  }
+  if (move.in) {
+    moving_in_ -= c.size();
+    // Work that may write anywhere takes all twins away that have no fingerprint.
+    const bool twin = quiet_queued_ == 0 || move.print;
+    c.copy = twin ? SimulatedChunk::Copy::kTwin : SimulatedChunk::Copy::kNone;
+    c.printed = twin && move.print;
+    c.unused = true;
+    if (policy_ != nullptr) policy_->OnInsert(move.chunk);
+    ++result_.moves_in;
+    result_.bytes_in += c.size();
+    recorder_->Came(now_, move.chunk, /*fetched=*/true);
+  } else {
+    moving_out_ -= c.size();
+    coming_ -= c.size();
+    used_ -= c.size();
+    c.copy = SimulatedChunk::Copy::kNone;
+    c.unused = c.keeps = false;
+    if (call_hides_) {
+      c.hidden = true;
+      ++hidden_;
+    }
+    if (policy_ != nullptr) policy_->OnRemove(move.chunk);
+    ++result_.moves_out;
+    if (!move.clean) result_.bytes_out += c.size();
+    recorder_->Left(now_, move.chunk);
+  }
+  plan_again_ = may_return_ = true;
+  Reclaim(move.chunk);
+}
+
+uint64_t SimulatedMover::Patience() const {
+  uint64_t known = 0;
+  for (const Stream& s : streams_) {
+    if (!s.works.empty() && s.works.front()->released && s.works.front()->kernel != 0) {
+      known = std::max(known, history_.MayTake(s.works.front()->sample));
+    }
+  }
+  return std::max(
+      {kDeadline, std::min(longest_ * 2, kMostPatience), std::min(known, kMostPatience * 4)});
+}
+
+void SimulatedMover::CheckDeadline() {
+  if (queue_.empty() || !moves_.empty() || call_ != Call::kNone) return;
+  if (now_ <= std::max(last_progress_, head_since_) + kDeadline) return;
+  if (now_ < std::max(last_progress_, head_since_) + Patience()) return;
+  size_t left = give_up_next_;
+  for (ActiveWork* a : queue_) {
+    if (a->gave_up || a->known == Known::kNothing) continue;
+    a->gave_up = true;
+    plan_again_ = true;
+    if (--left == 0) break;
+  }
+  last_progress_ = now_;  // The next look is as long after this.
+  if (give_up_next_ < queue_.size()) give_up_next_ *= kGiveUpGrowth;
+}
+
+}  // namespace vramspan::replay

@@ -1,0 +1,394 @@
+// Taking work in and letting it go: mover_submit.cc, mover_price.cc and the releasing part of
+// mover.cc in virtual time.
+#include <absl/algorithm/container.h>
+
+#include <algorithm>
+
+#include "runtime/base/log.h"
+#include "runtime/placement/in_place.h"
+#include "runtime/placement/move_limits.h"
+#include "tools/replay/mix.h"
+#include "tools/replay/simulated_mover.h"
+
+namespace vramspan::replay {
+
+void SimulatedMover::Submit(ActiveWork* a) {
+  streams_[run_.works[a->work].stream].works.push_back(a);
+  if (!armed_) {
+    MarkReleased(a);
+    return;
+  }
+  if (min_ != nullptr) {
+    WantByMin(a);
+  } else {
+    if (run_.works[a->work].kind == WorkKind::kCopy) {
+      // Nothing is fetched for a copy: it touches each byte once.
+      a->served.resize(a->uses.size());
+      for (size_t i = 0; i < a->uses.size(); ++i) a->served[i] = a->uses[i].exact;
+      Partition(a);
+    } else if (a->kernel != 0) {
+      Price(a);
+    }
+    if (traced_) NoteSequence(*a);
+  }
+  if (a->quiet()) no_hiding_before_ = now_ + kNoHiding;
+  if (queue_.empty() && RunsAsItIs(*a)) {
+    MarkReleased(a);
+    TryStart(&streams_[run_.works[a->work].stream]);
+    return;
+  }
+  a->held = true;
+  for (const ChunkUse& use : a->uses) ++At(use.chunk).queued;
+  if (setting_.overlap == ReplayOverlap::kSafe) {
+    for (const ChunkIndex c : a->possible) ++At(c).queued;
+  }
+  if (queue_.empty()) {
+    head_ = a->work;
+    head_since_ = now_;
+  }
+  queue_.push_back(a);
+  quiet_queued_ += a->quiet();
+  plan_again_ = true;
+  TryStart(&streams_[run_.works[a->work].stream]);
+}
+
+void SimulatedMover::Price(ActiveWork* a) {
+  const bool there = AllThere(a->set);
+  if (there && a->served.empty() && priced_[a->set].kernel == a->kernel &&
+      priced_[a->set].changes == history_.changes() + 1) {
+    return;
+  }
+  ServedArguments arguments;
+  for (size_t i = 0; i < a->uses.size(); ++i) {
+    const SimulatedChunk& c = At(a->uses[i].chunk);
+    if (!a->serves(i)) arguments.Add(a->uses[i].slot, c.size(), c.on_device);
+  }
+  arguments.Judge(a->kernel, &history_);
+  if (!arguments.ServesAny()) {
+    if (there) priced_[a->set] = {a->kernel, history_.changes() + 1};
+    return;
+  }
+  const auto next_victim = [this] { return NextVictim(); };
+  PlaceMerit merit(heat_, Available(), next_victim);
+  a->served.resize(a->uses.size());
+  for (size_t i = 0; i < a->uses.size(); ++i) {
+    const ChunkUse& use = a->uses[i];
+    if (a->served[i] || !arguments.Serves(use.slot)) continue;
+    const SimulatedChunk& c = At(use.chunk);
+    a->served[i] = c.on_device || c.dying || !merit.Worth(use.chunk, c.size());
+  }
+  Partition(a);
+}
+
+void SimulatedMover::Partition(ActiveWork* a) {
+  a->part.clear();
+  for (size_t i = 0; i < a->uses.size(); ++i) {
+    if (!a->served[i]) a->part.push_back(a->uses[i].chunk);
+  }
+  a->wanted = a->part;
+}
+
+void SimulatedMover::WantByMin(ActiveWork* a) {
+  const double passes = timing_.Passes(a->work);
+  a->served.resize(a->uses.size());
+  for (size_t i = 0; i < a->uses.size(); ++i) {
+    if (min_->Keeps(a->work, i)) continue;
+    // It gets no place for good: brought in and out again, or served where it lies.
+    const Bytes touched = TouchedIn(a->set, a->uses[i].chunk);
+    a->served[i] = passes * prices_.decisions.ServeNanoseconds(touched) <=
+                   prices_.decisions.MoveNanoseconds(At(a->uses[i].chunk).size());
+  }
+  Partition(a);
+}
+
+void SimulatedMover::PriceQueue() {
+  priced_at_ = history_.changes();
+  for (ActiveWork* a : queue_) {
+    if (a->kernel == 0 || a->gave_up) continue;
+    Price(a);
+  }
+}
+
+void SimulatedMover::NoteSequence(const ActiveWork& a) {
+  if (a.wanted.empty()) return;
+  const bool whole = a.wanted.data() == chunks_.chunks(a.set).data();
+  uint64_t hash = whole ? set_hash_[a.set] : 0;
+  if (hash == 0) {
+    for (const ChunkIndex c : a.wanted) hash = Mix(hash, c.value);
+    if (whole) set_hash_[a.set] = hash;
+  }
+  const uint64_t signature = Mix(hash, a.kernel);
+  forecast_.Saw(signature);
+  if (sets_.contains(signature)) return;
+  if (sets_.size() == kMostSets || set_chunks_ + a.wanted.size() > kMostSetChunks) {
+    sets_.clear();
+    parts_.clear();
+    set_chunks_ = 0;
+    if (a.wanted.size() > kMostSetChunks) return;
+  }
+  set_chunks_ += a.wanted.size();
+  if (whole) {
+    sets_.emplace(signature, a.wanted);
+  } else {
+    parts_.emplace_back(a.wanted.begin(), a.wanted.end());
+    sets_.emplace(signature, parts_.back());
+  }
+}
+
+void SimulatedMover::TryInPlace(ActiveWork* a) {
+  a->tried = true;
+  size_t chosen = a->uses.size();
+  Bytes remote;
+  for (size_t i = 0; i < a->uses.size(); ++i) {
+    const SimulatedChunk& c = At(a->uses[i].chunk);
+    if (a->serves(i) || c.on_device || c.moving || c.dying) continue;
+    if (chosen != a->uses.size() && a->uses[i].slot != a->uses[chosen].slot) return;
+    chosen = i;
+    remote += c.size();
+  }
+  if (chosen == a->uses.size()) return;
+  const uint16_t slot = a->uses[chosen].slot;
+  if (slot == LaunchSample::kSeveral ||
+      history_.For(a->kernel, slot, remote) != KernelHistory::Verdict::kTry) {
+    return;
+  }
+  a->served.resize(a->uses.size());
+  a->served[chosen] = 1;
+  trial_ = a->uses[chosen].chunk;
+  trial_for_ = a->work;
+  Partition(a);
+  plan_again_ = true;
+}
+
+ChunkIndex SimulatedMover::NextVictim() {
+  ChunkIndex next;
+  policy_->OfferVictims([&](ChunkIndex victim) {
+    const SimulatedChunk& v = At(victim);
+    if (v.dying || !v.on_device) return false;
+    next = victim;
+    return true;
+  });
+  return next;
+}
+
+bool SimulatedMover::AllThere(uint32_t set) {
+  if (there_at_[set] == departures_) return true;
+  for (const ChunkIndex index : chunks_.chunks(set)) {
+    const SimulatedChunk& c = At(index);
+    if (!c.on_device || c.moving) return false;
+  }
+  there_at_[set] = departures_;
+  return true;
+}
+
+bool SimulatedMover::RunsAsItIs(const ActiveWork& a) {
+  if (a.quiet() && (!moves_.empty() || hidden_ != 0 || call_ != Call::kNone)) return false;
+  if (!a.possible.empty()) {
+    const bool loose = setting_.overlap == ReplayOverlap::kAll;
+    if (moves_.size() + hidden_ != 0 || call_ != Call::kNone) {
+      for (const ChunkIndex index : a.possible) {
+        const SimulatedChunk& c = At(index);
+        if ((c.moving && !loose) || c.hidden) return false;
+      }
+    }
+  }
+  if (AllThere(a.set)) return true;
+  for (size_t i = 0; i < a.uses.size(); ++i) {
+    const SimulatedChunk& c = At(a.uses[i].chunk);
+    if (c.moving || c.hidden || (!c.on_device && !a.serves(i))) return false;
+  }
+  return true;
+}
+
+bool SimulatedMover::Ready(const ActiveWork& a) {
+  if (a.quiet() && (!moves_.empty() || call_ != Call::kNone)) return false;
+  return HasItsMemory(a) && !WaitsForHidden(a);
+}
+
+bool SimulatedMover::HasItsMemory(const ActiveWork& a) const {
+  for (size_t i = 0; i < a.uses.size(); ++i) {
+    const SimulatedChunk& c = At(a.uses[i].chunk);
+    if (c.moving) return false;
+    if (!c.on_device && !a.gave_up && !a.serves(i) && !c.dying) return false;
+  }
+  if (setting_.overlap == ReplayOverlap::kSafe) {
+    for (const ChunkIndex c : a.possible) {
+      if (At(c).moving) return false;
+    }
+  }
+  return true;
+}
+
+bool SimulatedMover::WaitsForHidden(const ActiveWork& a) {
+  if (hidden_ == 0) return false;
+  if (a.quiet()) {
+    show_all_ = true;
+    return true;
+  }
+  bool waits = false;
+  const auto ask = [&](ChunkIndex c) {
+    if (!At(c).hidden) return;
+    waits = true;
+    to_show_.push_back(c);
+  };
+  for (const ChunkUse& use : a.uses) ask(use.chunk);
+  for (const ChunkIndex c : a.possible) ask(c);
+  return waits;
+}
+
+bool SimulatedMover::ReleaseReady() {
+  bool any = false;
+  while (!queue_.empty() && Ready(*queue_.front())) {
+    ActiveWork* a = queue_.front();
+    queue_.pop_front();
+    quiet_queued_ -= a->quiet();
+    for (const ChunkUse& use : a->uses) --At(use.chunk).queued;
+    if (setting_.overlap == ReplayOverlap::kSafe) {
+      for (const ChunkIndex c : a->possible) --At(c).queued;
+    }
+    if (!queue_.empty()) head_ = queue_.front()->work;
+    head_since_ = now_;
+    a->may_start = now_ + static_cast<uint64_t>(1e3 * prices_.hold_release);
+    MarkReleased(a);
+    TryStart(&streams_[run_.works[a->work].stream]);
+    any = true;
+  }
+  if (any) plan_again_ = true;
+  return any;
+}
+
+Bytes SimulatedMover::TouchedIn(uint32_t set, ChunkIndex chunk) const {
+  const uint32_t allocation = chunks_.allocation(chunk);
+  const uint64_t begin = chunks_.offset(chunk).value, end = begin + chunks_.size(chunk).value;
+  uint64_t touched = 0;
+  for (const RecordedRange& r : run_.set(set)) {
+    if (r.allocation != allocation) continue;
+    const uint64_t from = std::max(r.offset, begin), to = std::min(r.offset + r.size, end);
+    if (from < to) touched += to - from;
+  }
+  return Bytes(std::min(touched, end - begin));
+}
+
+void SimulatedMover::MarkReleased(ActiveWork* a) {
+  a->released = true;
+  a->released_at = held_time_;
+  a->released_time = now_;
+  a->duration = timing_.of(a->work).duration;
+  a->launch.resident = a->duration;
+  result_.accesses += a->uses.size();
+  LaunchSample& sample = a->sample;
+  sample.kernel = a->kernel;
+  bool all_there = true;
+  double remote_time = 0;
+  const bool learns = armed_ && a->kernel != 0 && policy_ != nullptr;
+  const bool priced = learns && has_passes_.contains(a->kernel);
+  for (size_t i = 0; i < a->uses.size(); ++i) {
+    const ChunkUse& use = a->uses[i];
+    SimulatedChunk& c = At(use.chunk);
+    VS_CHECK(c.in_flight != 0xffff);
+    ++c.in_flight;
+    if (learns) {
+      heat_.Use(use.chunk, c.size());
+      if (priced) {
+        if (const auto passes = history_.Passes(a->kernel, use.slot, c.size())) {
+          const double saved = *passes * prices_.decisions.ServeNanoseconds(c.size());
+          policy_->OnPrice(use.chunk, static_cast<uint32_t>(std::min(saved, 4e9)), c.size());
+        }
+      }
+    }
+    if (c.on_device) {
+      if (armed_ && policy_ != nullptr) policy_->OnUse(use.chunk);
+      if (use.write && c.copy != SimulatedChunk::Copy::kNone) DoubtTwin(&c);
+      a->launch.fetches += c.unused;
+      c.unused = false;
+    } else {
+      const Bytes touched = TouchedIn(a->set, use.chunk);
+      remote_time += prices_.decisions.ServeNanoseconds(touched);
+      a->launch.in_place += touched;
+      ++a->launch.served;
+      sample.slot = all_there || sample.slot == use.slot ? use.slot : LaunchSample::kSeveral;
+      sample.remote += c.size();
+      all_there = false;
+    }
+    if (min_ != nullptr) {
+      c.keeps = min_->Keeps(a->work, i);
+      if (!c.keeps) droppable_.push_back(use.chunk);
+    }
+  }
+  sample.touched = set_size_[a->set];
+  if (!all_there) {
+    const double passes = timing_.Passes(a->work);
+    a->launch.passes = passes;
+    a->duration += static_cast<uint64_t>(passes * remote_time);
+    a->launch.fetches += a->launch.served;
+    result_.served_in_place += a->launch.served;
+    result_.bytes_in_place += a->launch.in_place;
+  }
+  if (setting_.overlap == ReplayOverlap::kSafe) {
+    const bool write = absl::c_any_of(a->uses, [](const ChunkUse& use) { return use.write; });
+    for (const ChunkIndex index : a->possible) {
+      SimulatedChunk& c = At(index);
+      ++c.in_flight;
+      if (!c.on_device) continue;
+      if (armed_ && policy_ != nullptr) policy_->OnUse(index);
+      if (write && c.copy != SimulatedChunk::Copy::kNone) DoubtTwin(&c);
+    }
+  }
+  if (setting_.overlap == ReplayOverlap::kAll) {
+    for (const ChunkIndex c : a->possible) ++At(c).loose;
+  }
+  if (!armed_) {
+    TryStart(&streams_[run_.works[a->work].stream]);
+    return;
+  }
+  if (a->quiet()) ++quiet_in_flight_;
+  a->listed = true;
+  released_.push_back(a);
+  ++in_flight_;
+}
+
+void SimulatedMover::DoubtTwin(SimulatedChunk* c) {
+  if (c->copy != SimulatedChunk::Copy::kTwin) return;
+  // Whether it was written can still be told when it leaves, where its fingerprint was taken.
+  c->copy = c->printed ? SimulatedChunk::Copy::kStale : SimulatedChunk::Copy::kNone;
+}
+
+void SimulatedMover::Finish(ActiveWork* a) {
+  const auto leave = [this](ChunkIndex index) {
+    SimulatedChunk& c = At(index);
+    --c.in_flight;
+    if (c.dying) Reclaim(index);
+  };
+  for (const ChunkUse& use : a->uses) leave(use.chunk);
+  if (setting_.overlap == ReplayOverlap::kSafe) {
+    for (const ChunkIndex c : a->possible) leave(c);
+  }
+  if (setting_.overlap == ReplayOverlap::kAll) {
+    for (const ChunkIndex c : a->possible) {
+      --At(c).loose;
+      if (At(c).dying) Reclaim(c);
+    }
+  }
+  --active_;
+}
+
+absl::Span<const ChunkIndex> SimulatedMover::Possible(uint32_t set) {
+  if (possible_known_[set]) return possible_[set];
+  possible_known_[set] = true;
+  const absl::Span<const ChunkIndex> named = chunks_.chunks(set);
+  std::vector<ChunkIndex> sorted(named.begin(), named.end());
+  absl::c_sort(sorted);
+  std::vector<uint32_t> allocations;
+  for (const RecordedRange& r : run_.set(set)) allocations.push_back(r.allocation);
+  absl::c_sort(allocations);
+  allocations.erase(std::unique(allocations.begin(), allocations.end()), allocations.end());
+  for (const uint32_t a : allocations) {
+    for (uint32_t i = 0; i < chunks_.count(a); ++i) {
+      const ChunkIndex c(chunks_.first(a).value + i);
+      if (!absl::c_binary_search(sorted, c)) possible_[set].push_back(c);
+    }
+  }
+  return possible_[set];
+}
+
+}  // namespace vramspan::replay

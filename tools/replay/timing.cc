@@ -1,0 +1,187 @@
+#include "tools/replay/timing.h"
+
+#include <absl/container/flat_hash_map.h>
+
+#include <algorithm>
+#include <bit>
+#include <queue>
+#include <utility>
+
+namespace vramspan::replay {
+namespace {
+
+constexpr uint64_t kUntimed = 5000;
+// A launch that finds its stream idle starts within this.
+constexpr uint64_t kUsualLag = 10000;
+// Two submissions that are further apart may have had a wait between them.
+constexpr uint64_t kUsualGap = 20000;
+constexpr double kMostPasses = 40;
+
+uint64_t Count(double nanoseconds) {
+  return nanoseconds > 0 ? static_cast<uint64_t>(nanoseconds) : 0;
+}
+
+// Sizes that share their highest bit and the next are about the same.
+uint64_t RoughSize(Bytes bytes) {
+  const int shift = std::max(0, static_cast<int>(std::bit_width(bytes.value)) - 2);
+  return bytes.value >> shift << shift;
+}
+
+}  // namespace
+
+Timing::Timing(const RecordedRun* run, const ReplayPrices& prices)
+    : run_(*run),
+      prices_(prices),
+      works_(run->works.size()),
+      steps_(run->steps.size()),
+      passes_(run->codes.size()) {
+  bytes_.reserve(run->sets());
+  exact_.reserve(run->sets());
+  for (uint32_t s = 0; s < run->sets(); ++s) {
+    Bytes sum;
+    bool exact = true;
+    for (const RecordedRange& r : run->set(s)) {
+      sum += Bytes(r.size);
+      exact &= r.exact;
+    }
+    bytes_.push_back(sum);
+    exact_.push_back(exact);
+  }
+  FindDurations();
+  FindPasses();
+  FindWaits();
+  FindSteps();
+}
+
+void Timing::FindDurations() {
+  // The least duration with nothing remote, by (code, set) and by (code, rough size).
+  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint64_t> same;
+  absl::flat_hash_map<std::pair<uint32_t, uint64_t>, uint64_t> like;
+  const auto least = [](auto& map, auto key, uint64_t duration) {
+    const auto [it, made] = map.try_emplace(key, duration);
+    if (!made) it->second = std::min(it->second, duration);
+  };
+  bool any_remote = false;
+  for (const RecordedWork& w : run_.works) any_remote |= w.timed() && w.remote != 0;
+  if (any_remote) {
+    for (const RecordedWork& w : run_.works) {
+      if (!w.timed() || w.remote != 0) continue;
+      least(same, std::pair(w.code, w.set), w.end - w.start);
+      least(like, std::pair(w.code, RoughSize(bytes_[w.set])), w.end - w.start);
+    }
+  }
+  for (size_t i = 0; i < works_.size(); ++i) {
+    const RecordedWork& w = run_.works[i];
+    if (!w.timed()) {
+      all_timed_ = false;
+      works_[i].duration = kUntimed + Count(static_cast<double>(bytes_[w.set].value) /
+                                            prices_.decisions.device_gb_per_s);
+      continue;
+    }
+    const uint64_t took = w.end - w.start;
+    if (w.remote == 0) {
+      works_[i].duration = took;
+    } else if (const auto s = same.find({w.code, w.set}); s != same.end()) {
+      works_[i].duration = std::min(took, s->second);
+    } else if (const auto l = like.find({w.code, RoughSize(bytes_[w.set])}); l != like.end()) {
+      works_[i].duration = std::min(took, l->second);
+    } else {
+      works_[i].duration =
+          Count(static_cast<double>(took) - prices_.decisions.ServeNanoseconds(Bytes(w.remote)));
+    }
+  }
+}
+
+void Timing::FindPasses() {
+  struct Sum {
+    double added = 0, once = 0;
+  };
+  std::vector<Sum> sums(run_.codes.size());
+  for (size_t i = 0; i < works_.size(); ++i) {
+    const RecordedWork& w = run_.works[i];
+    if (!w.timed() || w.remote == 0) continue;
+    // What is remote beyond what the work names is the rest of chunks that it does not touch.
+    const Bytes remote = std::min(Bytes(w.remote), bytes_[w.set]);
+    sums[w.code].added += static_cast<double>(w.end - w.start - works_[i].duration);
+    sums[w.code].once += prices_.decisions.ServeNanoseconds(remote);
+  }
+  for (size_t c = 0; c < sums.size(); ++c) {
+    if (sums[c].once > 0) passes_[c] = sums[c].added / sums[c].once;
+  }
+}
+
+double Timing::Passes(uint32_t work) const {
+  const RecordedWork& w = run_.works[work];
+  if (passes_[w.code].has_value()) return *passes_[w.code];
+  if (exact_[w.set] || bytes_[w.set] == Bytes(0)) return 1;
+  const double at_rate =
+      static_cast<double>(bytes_[w.set].value) / prices_.decisions.device_gb_per_s;
+  return std::clamp(static_cast<double>(works_[work].duration) / at_rate, 1.0, kMostPasses);
+}
+
+void Timing::FindWaits() {
+  std::vector<std::pair<uint64_t, uint32_t>> ends;  // Of timed work.
+  for (uint32_t i = 0; i < works_.size(); ++i) {
+    if (run_.works[i].timed()) ends.emplace_back(run_.works[i].end, i);
+  }
+  std::sort(ends.begin(), ends.end());
+  const bool moved = !run_.moves.empty();
+  std::vector<uint64_t> stream_end;
+  for (uint32_t i = 0; i < works_.size(); ++i) {
+    const RecordedWork& w = run_.works[i];
+    if (!w.timed()) continue;
+    if (w.stream >= stream_end.size()) stream_end.resize(w.stream + 1, 0);
+    uint64_t ready = std::max(stream_end[w.stream], w.submitted);
+    stream_end[w.stream] = w.end;
+    if (w.start > ready + kUsualLag) {
+      auto it = std::upper_bound(ends.begin(), ends.end(), std::pair(w.start, kNoWork));
+      // Work that was submitted later is let go later, so it cannot be what this waited for.
+      while (it != ends.begin() && (it - 1)->first > ready && (it - 1)->second >= i) --it;
+      if (it != ends.begin() && (it - 1)->first > ready) {
+        works_[i].after = (it - 1)->second;
+        ready = (it - 1)->first;
+      }
+    }
+    const uint64_t lag = w.start > ready ? w.start - ready : 0;
+    works_[i].lag = moved ? std::min(lag, kUsualLag) : lag;
+  }
+}
+
+void Timing::FindSteps() {
+  using Ended = std::pair<uint64_t, uint32_t>;
+  std::priority_queue<Ended, std::vector<Ended>, std::greater<>> pending;
+  Ended last{0, kNoWork};
+  uint64_t before = 0;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const RecordedStep& step = run_.steps[i];
+    const bool work = step.kind == RecordedStep::Kind::kWork;
+    uint64_t time;
+    if (work) {
+      time = run_.works[step.index].submitted;
+    } else {
+      const RecordedAllocation& a = run_.allocations[step.index];
+      time = step.kind == RecordedStep::Kind::kAllocate ? a.allocated : a.freed;
+      if (time == kNever) time = before;
+    }
+    if (i == 0) before = time;
+    const uint64_t now = std::max(time, before);
+    while (!pending.empty() && pending.top().first <= now) {
+      last = std::max(last, pending.top());
+      pending.pop();
+    }
+    StepTiming& t = steps_[i];
+    if (last.second != kNoWork && last.first > before && (!work || now - before > kUsualGap)) {
+      t.after = last.second;
+      t.think = last.first - before;
+      t.rest = now - last.first;
+    } else {
+      t.think = now - before;
+    }
+    before = now;
+    if (work && run_.works[step.index].timed()) {
+      pending.emplace(run_.works[step.index].end, step.index);
+    }
+  }
+}
+
+}  // namespace vramspan::replay
