@@ -21,7 +21,7 @@ struct NextUses {
 NextUses FindNextUses(const ChunkedRun& run) {
   size_t count = 0;
   for (const RecordedWork& work : run.run().works) count += run.chunks(work.set).size();
-  VS_CHECK(count < kNoUse);
+  VS_CHECK(count < kMostMinAccesses);
   NextUses uses{.chunk = std::vector<ChunkIndex>(count),
                 .next = std::vector<uint32_t>(count),
                 .first = std::vector<uint32_t>(run.end(), kNoUse)};

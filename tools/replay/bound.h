@@ -32,8 +32,11 @@
 
 namespace vramspan::replay {
 
-// REQUIRES: run.run().Check() is OK. Takes 8 bytes an access (one chunk that one work names), and
-// a pass over them for each size that occurs. Dies where there are 2^32 accesses.
+// Accesses (one chunk that one work names) are fewer than this.
+inline constexpr uint64_t kMostMinAccesses = UINT32_MAX;
+
+// REQUIRES: run.run().Check() is OK, and fewer than kMostMinAccesses accesses. Takes 8 bytes an
+// access, and a pass over them for each size that occurs.
 uint64_t MinFetches(const ChunkedRun& run, Bytes device_memory);
 
 // The least misses, first touches aside, of a plain cache of `room` bytes (cache_model.h), where

@@ -1,5 +1,7 @@
 #include "tools/replay/cache_model.h"
 
+#include <absl/strings/str_cat.h>
+
 #include "tools/replay/bound.h"
 
 namespace vramspan::replay {
@@ -66,7 +68,7 @@ class Cache {
   CacheCounts counts_;
 };
 
-CacheCounts RunMin(const ChunkedRun& run, Bytes room) {
+StatusOr<CacheCounts> RunMin(const ChunkedRun& run, Bytes room) {
   CacheCounts counts;
   std::vector<bool> seen(run.end(), false);
   for (const RecordedWork& work : run.run().works) {
@@ -75,6 +77,13 @@ CacheCounts RunMin(const ChunkedRun& run, Bytes room) {
       counts.first_touches += !seen[c.value];
       seen[c.value] = true;
     }
+  }
+  if (counts.accesses >= kMostMinAccesses) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("`min` looks into the future of at most ", kMostMinAccesses - 1,
+                     " chunk accesses, and these "
+                     "are ",
+                     counts.accesses, ": choose larger chunks or a shorter trace"));
   }
   counts.misses = MinMisses(run, room, /*bypass=*/true);
   return counts;

@@ -37,7 +37,7 @@ struct CacheCounts {
 };
 
 // Runs a policy by name, those of MakePolicy and `min`; its error for others. For unequal chunks
-// `min` is a lower bound (bound.h).
+// `min` is a lower bound (bound.h), and there is an end to its accesses: ResourceExhausted.
 StatusOr<CacheCounts> RunCache(const ChunkedRun& run, std::string_view policy, Bytes room,
                                uint64_t seed = 1);
 // The same with a policy that knows no chunk yet.
