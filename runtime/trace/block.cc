@@ -103,7 +103,7 @@ bool Parse(std::string_view text, Number* value) {
 }
 
 Status NoTrace(std::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("this is not a vramspan trace: ", why));
+  return absl::FailedPreconditionError(absl::StrCat("this is not a vramspan trace: ", why));
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ StatusOr<Header> UnpackHeader(std::string_view bytes, size_t* taken) {
   const auto order = Get<uint16_t>(bytes, kFixed - 2);
   const bool swapped = order == static_cast<uint16_t>(kByteOrder << 8 | kByteOrder >> 8);
   if (swapped || Get<uint32_t>(bytes, 0) != kHeaderFrame) {
-    return absl::InvalidArgumentError(
+    return absl::FailedPreconditionError(
         "this trace was written by a machine of the other byte order (at byte 18), which is not "
         "read "
         "here");
@@ -146,7 +146,7 @@ StatusOr<Header> UnpackHeader(std::string_view bytes, size_t* taken) {
   if (order != kByteOrder) return NoTrace("its byte order (at byte 18) is none");
   const auto version = Get<uint16_t>(bytes, kFixed - 4);
   if (version == 0 || version > kVersion) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return absl::FailedPreconditionError(absl::StrCat(
         "this trace is of version ", version, " (at byte 16) and this vramspan reads up to ",
         kVersion, ": use the vramspan that wrote it, or a newer one"));
   }

@@ -64,6 +64,7 @@ TEST_F(LoadTraceTest, WhatIsSavedLoadsTheSame) {
         EXPECT_EQ(a.freed, b.freed);
         continue;
       }
+      EXPECT_EQ(step.index, saved.steps[i].index) << "not in the order of the calls";
       const RecordedWork& a = run->works[step.index];
       const RecordedWork& b = saved.works[saved.steps[i].index];
       EXPECT_EQ(a.start, b.start);
@@ -98,6 +99,17 @@ TEST_F(LoadTraceTest, PointersArePiecesOfWhatLivesThen) {
   ASSERT_EQ(run.moves.size(), 1u);
   EXPECT_EQ(run.moves[0].allocation, 1u);
   EXPECT_EQ(run.moves[0].offset, MiB(2).value);
+}
+
+// Blocks come thread by thread.
+TEST_F(LoadTraceTest, WorkIsInTheOrderOfItsTime) {
+  const RecordedRun run =
+      Load({AllocateEvent{1, kBase, MiB(4)}, Work(9, 0, {{kBase, MiB(1)}}), Work(4, 1, {}),
+            Work(7, 2, {{kBase, MiB(2)}}), trace::TimesEvent{2, 10, 7, {}}});
+  ASSERT_EQ(run.works.size(), 3u);
+  EXPECT_EQ(run.works[0].submitted, 4u);
+  EXPECT_EQ(run.works[1].end, 17u);
+  EXPECT_EQ(run.set(run.works[2].set)[0].size, MiB(1).value);
 }
 
 TEST_F(LoadTraceTest, ContradictionsAreSaidAndLeftOut) {

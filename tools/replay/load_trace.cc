@@ -28,7 +28,7 @@ struct Call {
   Kind kind = Kind::kWork;
   DevicePtr base;      // Of an allocation or a free,
   Bytes size;          // and of the one its size.
-  uint32_t index = 0;  // Into RecordedRun::works, or of a move.
+  uint32_t index = 0;  // Of work, or of a move.
 };
 
 class Loader {
@@ -62,6 +62,8 @@ class Loader {
     // that use an address the right one comes first.
     std::stable_sort(calls_.begin(), calls_.end(),
                      [](const Call& a, const Call& b) { return a.time < b.time; });
+    run_.works.reserve(works_.size());
+    order_.resize(works_.size());
     for (const Call& call : calls_) {
       switch (call.kind) {
         case Call::Kind::kAllocate:
@@ -98,25 +100,25 @@ class Loader {
     code.shape = e.shape;
   }
   void Take(const trace::WorkEvent& e) {
-    if (!run_.works.empty() && e.id == last_id_ && ids_.contains(e.id)) {
+    if (!works_.empty() && e.id == last_id_ && ids_.contains(e.id)) {
       // More ranges of the same work.
-      std::vector<TracedRange> all = raw_sets_[run_.works.back().set];
+      std::vector<TracedRange> all = raw_sets_[works_.back().set];
       all.insert(all.end(), e.ranges.begin(), e.ranges.end());
-      run_.works.back().set = RawSet(all);
+      works_.back().set = RawSet(all);
       return;
     }
     last_id_ = e.id;
-    if (!ids_.emplace(e.id, static_cast<uint32_t>(run_.works.size())).second) {
+    if (!ids_.emplace(e.id, static_cast<uint32_t>(works_.size())).second) {
       Problem(absl::StrCat("work ", e.id, " is told twice; the second is left out"));
       return;
     }
-    calls_.push_back({.time = e.time, .index = static_cast<uint32_t>(run_.works.size())});
-    run_.works.push_back({.submitted = e.time,
-                          .stream = e.stream,
-                          .code = CodeIndex(e.code),
-                          .set = RawSet(e.ranges),
-                          .kind = static_cast<WorkKind>(e.kind),
-                          .complete = e.complete});
+    calls_.push_back({.time = e.time, .index = static_cast<uint32_t>(works_.size())});
+    works_.push_back({.submitted = e.time,
+                      .stream = e.stream,
+                      .code = CodeIndex(e.code),
+                      .set = RawSet(e.ranges),
+                      .kind = static_cast<WorkKind>(e.kind),
+                      .complete = e.complete});
   }
   void Take(const trace::TimesEvent& e) { times_.push_back(e); }
   void Take(const trace::MoveEvent& e) {
@@ -211,8 +213,7 @@ class Loader {
   }
 
   void Work(const Call& call) {
-    RecordedWork& work = run_.works[call.index];
-    run_.steps.push_back({RecordedStep::Kind::kWork, call.index});
+    RecordedWork work = works_[call.index];
     Placed& placed = placed_[work.set];
     if (placed.allocations != run_.allocations.size() || placed.epoch != epoch_) {
       ranges_.clear();
@@ -220,6 +221,10 @@ class Loader {
       placed = {run_.allocations.size(), epoch_, run_.AddSet(ranges_)};
     }
     work.set = placed.set;
+    const auto index = static_cast<uint32_t>(run_.works.size());
+    order_[call.index] = index;
+    run_.steps.push_back({RecordedStep::Kind::kWork, index});
+    run_.works.push_back(work);
   }
 
   // The pieces of allocations that the range is, if it is any.
@@ -267,7 +272,7 @@ class Loader {
     for (const trace::TimesEvent& e : times_) {
       const auto it = ids_.find(e.id);
       if (it == ids_.end() || e.start + e.duration < e.start) continue;  // Its work was lost.
-      RecordedWork& work = run_.works[it->second];
+      RecordedWork& work = run_.works[order_[it->second]];
       work.start = e.start;
       work.end = e.start + e.duration;
       work.remote = e.remote.value;
@@ -282,10 +287,12 @@ class Loader {
 
   RecordedRun run_;
   std::vector<Call> calls_;
+  std::vector<RecordedWork> works_;  // As the file has them; their sets are raw ones.
+  std::vector<uint32_t> order_;      // Of each, its index in the run.
   std::vector<trace::TimesEvent> times_;
   std::vector<trace::MoveEvent> moves_;
   absl::flat_hash_map<uint32_t, uint32_t> codes_;  // Number to index.
-  absl::flat_hash_map<uint64_t, uint32_t> ids_;    // Of work, to index.
+  absl::flat_hash_map<uint64_t, uint32_t> ids_;    // Of work, to its index in works_.
   uint64_t last_id_ = 0;
   std::vector<std::vector<TracedRange>> raw_sets_;
   absl::flat_hash_map<uint64_t, std::vector<uint32_t>> raw_by_hash_;

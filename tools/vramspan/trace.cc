@@ -1,0 +1,49 @@
+// `vramspan trace`: looks into recorded runs.
+#include <iostream>
+#include <map>
+#include <vector>
+
+#include "tools/vramspan/command.h"
+#include "tools/vramspan/trace_action.h"
+
+namespace vramspan {
+namespace {
+
+class TraceCommand final : public Command {
+ public:
+  std::string name() const override { return "trace"; }
+  std::string summary() const override { return "Look into a recorded run"; }
+
+  void Define(CLI::App& app) override {
+    app.require_subcommand(1);
+    app.footer(
+        "Examples\n"
+        "  vramspan trace info out.vramspan            who was recorded, where, and how much\n"
+        "  vramspan trace stats out.vramspan           what each kernel took and touched\n"
+        "  vramspan trace dump out.vramspan | less     every event, a line each");
+    for (auto make :
+         {&trace_command::MakeInfo, &trace_command::MakeStats, &trace_command::MakeDump}) {
+      actions_.push_back(make());
+      by_app_[actions_.back()->Define(app)] = actions_.back().get();
+    }
+    app_ = &app;
+  }
+
+  int Run() override {
+    const CLI::App* const chosen = app_->get_subcommands().front();
+    const Status status = by_app_.at(chosen)->Run();
+    if (status.ok()) return kExitOk;
+    std::cerr << "vramspan trace " << chosen->get_name() << ": " << status.message() << "\n";
+    return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
+  }
+
+ private:
+  CLI::App* app_ = nullptr;
+  std::vector<std::unique_ptr<trace_command::Action>> actions_;
+  std::map<const CLI::App*, trace_command::Action*> by_app_;
+};
+
+VRAMSPAN_COMMAND(TraceCommand);
+
+}  // namespace
+}  // namespace vramspan

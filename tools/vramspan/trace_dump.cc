@@ -1,0 +1,117 @@
+// `vramspan trace dump`: every event, a line each, in the file's order.
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "runtime/trace/reader.h"
+#include "tools/vramspan/trace_action.h"
+
+namespace vramspan::trace_command {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string Hex(DevicePtr p) { return absl::StrFormat("0x%x", p.value); }
+constexpr const char* kKinds[] = {"kernel", "graph", "copy", "declared", "unknown"};
+
+Json Fields(const trace::AllocateEvent& e) {
+  return {{"event", "allocate"}, {"time", e.time}, {"base", Hex(e.base)}, {"size", e.size.value}};
+}
+Json Fields(const trace::FreeEvent& e) {
+  return {{"event", "free"}, {"time", e.time}, {"base", Hex(e.base)}};
+}
+Json Fields(const trace::CodeEvent& e) {
+  return {{"event", "code"}, {"code", e.code}, {"shape", e.shape}, {"name", e.name}};
+}
+Json Fields(const trace::WorkEvent& e) {
+  Json ranges = Json::array();
+  for (const trace::TracedRange& r : e.ranges) {
+    ranges.push_back({{"ptr", Hex(r.ptr)},
+                      {"size", r.size.value},
+                      {"slot", r.slot},
+                      {"write", r.write},
+                      {"exact", r.exact}});
+  }
+  return {{"event", "work"},
+          {"time", e.time},
+          {"id", e.id},
+          {"kind", kKinds[static_cast<size_t>(e.kind)]},
+          {"stream", e.stream},
+          {"code", e.code},
+          {"complete", e.complete},
+          {"ranges", ranges}};
+}
+Json Fields(const trace::TimesEvent& e) {
+  return {{"event", "times"},
+          {"id", e.id},
+          {"start", e.start},
+          {"duration", e.duration},
+          {"remote", e.remote.value}};
+}
+Json Fields(const trace::MoveEvent& e) {
+  return {{"event", "move"},      {"time", e.time}, {"duration", e.duration}, {"base", Hex(e.base)},
+          {"size", e.size.value}, {"in", e.in},     {"clean", e.clean}};
+}
+Json Fields(const trace::BudgetEvent& e) {
+  return {{"event", "budget"}, {"time", e.time}, {"device", e.device.value}};
+}
+Json Fields(const trace::LostEvent& e) { return {{"event", "lost"}, {"count", e.count}}; }
+Json Fields(const trace::EndEvent& e) { return {{"event", "end"}, {"time", e.time}}; }
+
+// `key value` pairs, the event's name first.
+std::string Line(const Json& fields) {
+  std::string line;
+  for (const auto& [key, value] : fields.items()) {
+    const std::string text = value.is_string()
+                                 ? value.get<std::string>()
+                                 : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    line += key == "event" ? text : absl::StrCat("  ", key, " ", text);
+  }
+  return line;
+}
+
+class Dump final : public Action {
+ public:
+  CLI::App* Define(CLI::App& trace) override {
+    CLI::App* const app = trace.add_subcommand("dump", "Every event, a line each");
+    app->add_option("trace", path_, "A file of vramspan run --record")->required();
+    app->add_option("--format", format_, "text, or json: an object a line")
+        ->check(CLI::IsMember({"text", "json"}))
+        ->capture_default_str();
+    app->add_option("--limit", limit_, "No more events than this (0: all)")->capture_default_str();
+    app->footer(
+        "Times are nanoseconds since the trace began. In the file's order: between threads by\n"
+        "blocks, not by time. What is damaged is said on stderr.");
+    return app;
+  }
+
+  Status Run() override {
+    VS_ASSIGN_OR_RETURN(const std::unique_ptr<trace::Reader> reader, trace::Reader::Open(path_));
+    uint64_t shown = 0;
+    reader->ForEach([&](const trace::Reader::Block& block, const trace::Event& event) {
+      if (limit_ != 0 && shown >= limit_) return;
+      ++shown;
+      Json fields = std::visit([](const auto& e) { return Fields(e); }, event);
+      fields["thread"] = block.header.thread;
+      std::cout << (format_ == "json" ? fields.dump(-1, ' ', false, Json::error_handler_t::replace)
+                                      : Line(fields))
+                << "\n";
+    });
+    std::cout.flush();
+    for (const std::string& problem : reader->problems())
+      std::cerr << path_ << ": " << problem << "\n";
+    return absl::OkStatus();
+  }
+
+ private:
+  std::string path_, format_ = "text";
+  uint64_t limit_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Action> MakeDump() { return std::make_unique<Dump>(); }
+
+}  // namespace vramspan::trace_command

@@ -1,0 +1,112 @@
+// `vramspan trace info`: who was recorded, where, and how much there is of it.
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "runtime/trace/reader.h"
+#include "tools/replay/load_trace.h"
+#include "tools/vramspan/trace_action.h"
+#include "tools/vramspan/trace_text.h"
+
+namespace vramspan::trace_command {
+namespace {
+
+using replay::RecordedRun;
+using replay::RecordedWork;
+
+class Info final : public Action {
+ public:
+  CLI::App* Define(CLI::App& trace) override {
+    CLI::App* const app =
+        trace.add_subcommand("info", "Who was recorded, where, and how much there is of it");
+    app->add_option("trace", path_, "A file of vramspan run --record")->required();
+    app->add_option("--format", format_, "table or json")
+        ->check(CLI::IsMember({"table", "json"}))
+        ->capture_default_str();
+    app->footer("What is damaged or missing is said, and the rest is used: exit code 0.");
+    return app;
+  }
+
+  Status Run() override {
+    VS_ASSIGN_OR_RETURN(const std::unique_ptr<trace::Reader> reader, trace::Reader::Open(path_));
+    VS_ASSIGN_OR_RETURN(const RecordedRun run, replay::LoadTrace(reader.get()));
+    uint64_t measured = 0, device_time = 0, in = 0, out = 0, clean = 0;
+    for (const RecordedWork& work : run.works) {
+      measured += work.timed() ? 1 : 0;
+      device_time += work.end - work.start;
+    }
+    for (const replay::RecordedMove& move : run.moves) {
+      (move.clean ? clean : move.in ? in : out) += move.size;
+    }
+    const trace::Header& h = reader->header();
+    if (format_ == "json") {
+      const nlohmann::ordered_json json = {{"schema", "vramspan.trace-info"},
+                                           {"schema_version", 1},
+                                           {"file", path_},
+                                           {"file_bytes", reader->file_bytes()},
+                                           {"format_version", h.version},
+                                           {"source", h.source},
+                                           {"program", h.program},
+                                           {"pid", h.pid},
+                                           {"began_unix_ns", h.began_unix_ns},
+                                           {"device", h.device},
+                                           {"device_uuid", h.device_uuid},
+                                           {"device_memory_bytes", h.device_memory.value},
+                                           {"device_budget_bytes", h.device_budget.value},
+                                           {"host_budget_bytes", h.host_budget.value},
+                                           {"policy", h.policy},
+                                           {"overlap", h.overlap},
+                                           {"times", h.times},
+                                           {"chunk_log2", h.chunk_log2},
+                                           {"blocks", reader->blocks()},
+                                           {"events", reader->events()},
+                                           {"duration_ns", run.Duration()},
+                                           {"works", run.works.size()},
+                                           {"works_measured", measured},
+                                           {"device_time_ns", device_time},
+                                           {"codes", run.codes.size()},
+                                           {"allocations", run.allocations.size()},
+                                           {"peak_bytes", run.PeakBytes().value},
+                                           {"moves", run.moves.size()},
+                                           {"bytes_in", in},
+                                           {"bytes_out", out},
+                                           {"bytes_moved_without_a_copy", clean},
+                                           {"complete", reader->ended()},
+                                           {"problems", run.problems}};
+      std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+      return absl::OkStatus();
+    }
+    const auto line = [](const char* what, const std::string& value) {
+      std::cout << absl::StrFormat("%-14s %s\n", what, value);
+    };
+    line("program", h.program.empty() ? "(not said)" : h.program);
+    line("recorded by",
+         absl::StrCat(h.source, ", format ", h.version, ", ", SizeText(reader->file_bytes()), ", ",
+                      reader->events(), " events in ", reader->blocks(), " blocks"));
+    line("device",
+         absl::StrCat(h.device.empty() ? "(not said)" : h.device, ", ",
+                      SizeText(h.device_memory.value), ", budget ", SizeText(h.device_budget.value),
+                      ", host ", SizeText(h.host_budget.value)));
+    line("settings",
+         absl::StrCat("policy ", h.policy, ", overlap ", h.overlap, ", chunks ",
+                      h.chunk_log2 == 0 ? "by size" : SizeText(uint64_t{1} << h.chunk_log2)));
+    line("time", absl::StrCat(TimeText(run.Duration()), ", the device busy for ",
+                              TimeText(device_time), " of it (", h.times, ")"));
+    line("work", absl::StrCat(run.works.size(), " pieces, ", measured, " measured, of ",
+                              run.codes.size(), " kinds"));
+    line("memory", absl::StrCat(run.allocations.size(), " allocations, at most ",
+                                SizeText(run.PeakBytes().value), " at once"));
+    line("moved", absl::StrCat(run.moves.size(), " chunks: ", SizeText(in), " in, ", SizeText(out),
+                               " out, ", SizeText(clean), " without a copy"));
+    for (const std::string& problem : run.problems) line("problem", problem);
+    return absl::OkStatus();
+  }
+
+ private:
+  std::string path_, format_ = "table";
+};
+
+}  // namespace
+
+std::unique_ptr<Action> MakeInfo() { return std::make_unique<Info>(); }
+
+}  // namespace vramspan::trace_command
