@@ -16,8 +16,8 @@ namespace vramspan::trace {
 
 // The file's first frame.
 std::string PackHeader(const Header& header);
-// Reads the frame that `bytes` begin with, and how many of them it takes. InvalidArgument: this is
-// no trace, or one of another byte order or a newer version; the sentence says which.
+// Reads the frame that `bytes` begin with, and how many of them it takes. FailedPrecondition: this
+// is no trace, or one of another byte order or a newer version; the sentence says which.
 StatusOr<Header> UnpackHeader(std::string_view bytes, size_t* taken);
 
 // Compresses; one for each thread that does.

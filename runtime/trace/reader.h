@@ -21,8 +21,8 @@ class Reader {
  public:
   // Whether the bytes begin as a trace does, of whichever version and byte order.
   static bool LooksLikeTrace(std::string_view bytes);
-  // NotFound, FailedPrecondition (cannot be read) or InvalidArgument (no trace, or not of this
-  // version or byte order), all naming the file.
+  // NotFound, or FailedPrecondition where it cannot be read, is no trace, or is not of this version
+  // or byte order; all name the file.
   static StatusOr<std::unique_ptr<Reader>> Open(const std::string& path);
   // The same for bytes in memory, which outlive the reader.
   static StatusOr<std::unique_ptr<Reader>> OfBytes(std::string_view bytes);
