@@ -1,0 +1,101 @@
+// Puts the page together, and again when its width or the chosen trace changes.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+let shown = 0;
+let choices = {};
+
+function host(id) {
+  return document.querySelector(`#${id} .host`);
+}
+
+function tiles(one) {
+  const { trace } = one;
+  const focus = one.runs[one.focus];
+  const entries = [
+    ["most memory at once", trace.peak_bytes > 0 ? sizeText(trace.peak_bytes) : null],
+    ["with all of it on the device", focus ? timeText(focus.resident_ms) : null],
+    [focus ? `at ${budgetText(focus)}` : "", focus ? timeText(focus.predicted_ms) : null],
+    ["of that stalled", focus ? timeText(focus.stall_ms) : null],
+    ["pieces of work", trace.works > 0 ? countText(trace.works) : null],
+    ["allocations", trace.allocations > 0 ? countText(trace.allocations) : null],
+  ];
+  return entries.filter(([, value]) => value !== null)
+    .map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
+}
+
+function drawAnswer(one) {
+  document.getElementById("headline").textContent = one.headline;
+  document.getElementById("tiles").replaceChildren(...tiles(one));
+  const { trace } = one;
+  const parts = [trace.program, trace.device, trace.file, trace.estimated_times ? "times estimated" : ""];
+  document.getElementById("subtitle").textContent = parts.filter((part) => part !== "").join(" · ");
+}
+
+function drawAdvice(one) {
+  if (one.advice.length === 0) return host("advice").replaceChildren(absent("Nothing follows from this data."));
+  const rows = one.advice.flatMap((entry) => [el("dt", {}, entry.topic), el("dd", {}, entry.text)]);
+  host("advice").replaceChildren(el("dl", { class: "advice" }, rows));
+  if (one.command !== "") host("advice").append(el("code", { class: "command" }, one.command));
+}
+
+function draw() {
+  const one = data.cases[shown];
+  tip.hide();
+  drawAnswer(one);
+  drawAdvice(one);
+  drawSlowdown(host("slowdown"), one, choices);
+  drawHeat(host("heat"), one, choices);
+  drawCurves(host("curves"), one, choices);
+  drawTimeline(host("timeline"), one, choices);
+  drawKernels(host("kernels"), one, choices);
+  drawAssumptions(host("assumptions"), one, data.prices);
+  drawRuns(host("runs"), one);
+}
+
+function chooseCase() {
+  if (data.cases.length < 2) return;
+  const select = document.getElementById("case");
+  select.append(...data.cases.map((one, i) => el("option", { value: i }, one.trace.file || `trace ${i + 1}`)));
+  select.addEventListener("change", () => {
+    shown = Number(select.value);
+    choices = {};
+    draw();
+  });
+  document.getElementById("case-choice").hidden = false;
+}
+
+// Follows the system until the reader decides; paper is always light.
+function themes() {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const button = document.getElementById("theme");
+  let chosen = null;
+  const show = (theme) => {
+    document.documentElement.dataset.theme = theme;
+    button.textContent = theme === "dark" ? "☀ Light" : "☾ Dark";
+  };
+  const current = () => chosen ?? (system.matches ? "dark" : "light");
+  button.addEventListener("click", () => {
+    chosen = current() === "dark" ? "light" : "dark";
+    show(chosen);
+  });
+  system.addEventListener("change", () => show(current()));
+  addEventListener("beforeprint", () => show("light"));
+  addEventListener("afterprint", () => show(current()));
+  show(current());
+}
+
+function redrawOnResize() {
+  let width = innerWidth;
+  let timer = 0;
+  addEventListener("resize", () => {
+    if (innerWidth === width) return;
+    width = innerWidth;
+    clearTimeout(timer);
+    timer = setTimeout(draw, 120);
+  });
+}
+
+themes();
+chooseCase();
+draw();
+redrawOnResize();
