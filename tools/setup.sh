@@ -13,6 +13,7 @@ packages=(
   libzstd-dev libcli11-dev nlohmann-json3-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   clang clang-format             # clang builds check the lock annotations
+  chromium                       # opens the report's page in its test
 )
 
 die() {

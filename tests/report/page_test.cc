@@ -1,0 +1,480 @@
+// The page that `vramspan report` writes, opened in a browser: it has drawn what the data say,
+// reads well in dark and light, wide and narrow, says nothing on the console and reaches for
+// nothing.
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+#include <absl/strings/str_replace.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/report/browser.h"
+#include "tests/report/drawing.h"
+#include "tests/report/sample_replay.h"
+#include "tests/report/shell.h"
+
+namespace vramspan::replay {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr double kPixel = 0.75;
+// The headline's: the budget at half of the peak, and what is best there.
+constexpr double kFocusBudget = kSamplePeak / 2;
+constexpr double kFocusChunk = 16 * kSampleMiB;
+
+struct Page {
+  std::string html;
+  Seen seen;
+  json drawn;  // What the probe left in the document.
+};
+
+json ProbeOf(const std::string& dom) {
+  constexpr std::string_view kStart = "<script type=\"application/json\" id=\"probe\">";
+  const size_t start = dom.find(kStart);
+  if (start == std::string::npos) return nullptr;
+  const size_t begin = start + kStart.size();
+  return json::parse(dom.substr(begin, dom.find("</script>", begin) - begin));
+}
+
+// Writes the data, has the command make its page, and opens the page with the probe behind it.
+Page MakePage(const std::string& name, const json& replay, const View& view) {
+  const std::string base = absl::StrCat(TestFolder(), "/", name);
+  WriteWhole(base + ".json", replay.dump());
+  EXPECT_EQ(
+      Shell(absl::StrCat("'", VRAMSPAN_BINARY, "' report '", base, ".json' -o '", base, ".html'")),
+      0);
+  Page page{.html = ReadWhole(base + ".html"), .seen = {}, .drawn = nullptr};
+  const std::string probe =
+      absl::StrCat("<script nonce=\"report\">", ReadWhole(VRAMSPAN_PROBE), "</script></body>");
+  WriteWhole(base + ".probed.html", absl::StrReplaceAll(page.html, {{"</body>", probe}}));
+  page.seen = OpenInBrowser(base + ".probed.html", view, base);
+  page.drawn = ProbeOf(page.seen.dom);
+  EXPECT_FALSE(page.drawn.is_null()) << page.seen.log << page.seen.dom.substr(0, 2'000);
+  return page;
+}
+
+json WithoutExtras(json replay) {
+  replay.erase("curves");
+  replay.erase("prices");
+  for (json& run : replay["runs"]) run.erase("kernels");
+  for (json& run : replay["runs"]) run.erase("timeline");
+  return replay;
+}
+
+const Page& Light() {
+  static const Page page = MakePage("light", SampleReplay(), {});
+  return page;
+}
+const Page& DarkAndNarrow() {
+  static const Page page =
+      MakePage("dark", SampleReplay(), {.width = 560, .height = 3000, .dark = true});
+  return page;
+}
+const Page& Hostile() {
+  static const Page page = MakePage("hostile", HostileReplay(), {});
+  return page;
+}
+const Page& Bare() {
+  static const Page page = MakePage("bare", WithoutExtras(SmallReplay()), {});
+  return page;
+}
+
+// The run of the sample.
+const json& RunOf(const std::string& policy, double budget, double chunk) {
+  static const json sample = SampleReplay();
+  for (const json& run : sample["runs"]) {
+    if (run["policy"] == policy && run["device_memory_bytes"] == budget &&
+        run["chunk_bytes"] == chunk) {
+      return run;
+    }
+  }
+  ADD_FAILURE() << policy << " " << budget << " " << chunk;
+  return sample["runs"][0];
+}
+
+std::string TimesText(double factor) {
+  return absl::StrFormat(factor < 9.995 ? "%.2f×" : "%.1f×", factor);
+}
+
+double SlowdownOf(const std::string& policy, double budget, double chunk) {
+  return RunOf(policy, budget, chunk)["slowdown"];
+}
+
+std::vector<double> Budgets() {
+  std::vector<double> budgets;
+  for (const double percent : kSamplePercents) budgets.push_back(percent / 100 * kSamplePeak);
+  return budgets;
+}
+
+void ExpectAt(const Place& place, double x, double y, const std::string& what) {
+  EXPECT_NEAR(place[0], x, kPixel) << what;
+  EXPECT_NEAR(place[1], y, kPixel) << what;
+}
+
+// Every policy's line goes through its runs, at `slowdown(policy, budget)`.
+template <typename SlowdownAt>
+void ExpectSlowdownLines(const json& plot, SlowdownAt slowdown) {
+  const DrawnAxis x(plot.at("x")), y(plot.at("y"));
+  ASSERT_EQ(plot.at("series").size(), kSamplePolicies.size());
+  for (const std::string& policy : kSamplePolicies) {
+    const json& series = Named(plot.at("series"), "name", policy);
+    EXPECT_TRUE(series.at("visible")) << policy;
+    EXPECT_EQ(series.at("floor"), policy == "min") << policy;
+    const auto dots = series.at("dots").get<std::vector<Place>>();
+    const auto vertices = series.at("vertices").get<std::vector<Place>>();
+    ASSERT_EQ(dots.size(), Budgets().size()) << policy;
+    ASSERT_EQ(vertices.size(), Budgets().size()) << policy;
+    for (size_t i = 0; i < dots.size(); ++i) {
+      const double budget = Budgets()[i];
+      const double height = y.PlaceOf(slowdown(policy, budget));
+      ExpectAt(dots[i], x.PlaceOf(budget), height, absl::StrCat(policy, " dot ", i));
+      ExpectAt(vertices[i], x.PlaceOf(budget), height, absl::StrCat(policy, " line ", i));
+    }
+  }
+}
+
+// A policy's best chunk size; where choosing by size is as good to half a percent, that.
+double OverChunks(const std::string& policy, double budget) {
+  const double by_size = SlowdownOf(policy, budget, 0);
+  double least = by_size;
+  for (const double chunk : kSampleChunks) {
+    least = std::min(least, SlowdownOf(policy, budget, chunk));
+  }
+  return by_size <= least * 1.005 ? by_size : least;
+}
+
+TEST(ReportPage, DrawsSlowdownOfTheHeadlinesChunkSize) {
+  ExpectSlowdownLines(Light().drawn.at("slowdown"), [](const std::string& policy, double budget) {
+    return SlowdownOf(policy, budget, kFocusChunk);
+  });
+  ExpectSlowdownLines(DarkAndNarrow().drawn.at("slowdown"),
+                      [](const std::string& policy, double budget) {
+                        return SlowdownOf(policy, budget, kFocusChunk);
+                      });
+}
+
+TEST(ReportPage, DrawsSlowdownOfEachPolicysBestChunkSizeWhenAsked) {
+  ExpectSlowdownLines(Light().drawn.at("after").at("slowdown"), OverChunks);
+}
+
+TEST(ReportPage, TellsTheLinesApart) {
+  std::set<std::string> looks;
+  double widest = 0;
+  std::string strongest;
+  for (const json& series : Light().drawn.at("slowdown").at("series")) {
+    looks.insert(absl::StrCat(series.at("stroke").get<std::string>(), " ",
+                              series.at("dashes").get<std::string>()));
+    if (series.at("width") > widest) {
+      widest = series.at("width");
+      strongest = series.at("name");
+    }
+  }
+  EXPECT_EQ(looks.size(), kSamplePolicies.size());
+  EXPECT_EQ(strongest, "cost");
+}
+
+TEST(ReportPage, ListsThePoliciesByTheirSlowdownAtTheHeadlinesBudget) {
+  const json& legend = Light().drawn.at("slowdown").at("legend");
+  ASSERT_EQ(legend.size(), kSamplePolicies.size() + 1);  // And the line of 5 %.
+  for (const std::string& policy : kSamplePolicies) {
+    const std::string value = TimesText(SlowdownOf(policy, kFocusBudget, kFocusChunk));
+    EXPECT_TRUE(std::any_of(legend.begin(), legend.end(),
+                            [&](const json& row) {
+                              const std::string text = row;
+                              return absl::StartsWith(text, policy) && absl::EndsWith(text, value);
+                            }))
+        << policy << " " << value << " " << legend;
+  }
+  EXPECT_THAT(legend.front(), HasSubstr("fifo"));
+}
+
+TEST(ReportPage, DrawsMissRatioCurves) {
+  const json& plot = Light().drawn.at("curves");
+  const DrawnAxis x(plot.at("x")), y(plot.at("y"));
+  ASSERT_EQ(plot.at("series").size(), kSamplePolicies.size());
+  for (const json& curve : SampleReplay()["curves"]) {
+    if (curve["chunk_bytes"] != kFocusChunk) continue;
+    const std::string policy = curve["policy"];
+    const json& series = Named(plot.at("series"), "name", policy);
+    EXPECT_TRUE(series.at("visible")) << policy;
+    EXPECT_EQ(series.at("floor"), policy == "min") << policy;
+    EXPECT_EQ(series.at("band"), policy == "lru") << policy;
+    const auto vertices = series.at("vertices").get<std::vector<Place>>();
+    ASSERT_GE(vertices.size(), 50u);
+    ASSERT_LE(vertices.size(), 200u) << "not thinned";
+    for (const json& point : curve["points"]) {
+      const double at = x.PlaceOf(point["device_memory_bytes"]);
+      EXPECT_NEAR(HeightAt(vertices, at), y.PlaceOf(100 * point["miss_ratio"].get<double>()),
+                  kPixel)
+          << policy << " " << point;
+    }
+  }
+}
+
+// The best of a cell among all policies but the bound.
+double BestOf(double budget, double chunk) {
+  double best = SlowdownOf("cost", budget, chunk);
+  for (const std::string& policy : kSamplePolicies) {
+    if (policy != "min") best = std::min(best, SlowdownOf(policy, budget, chunk));
+  }
+  return best;
+}
+
+// One cell for each size and budget, at its labels, with its number, and the more colour the
+// slower.
+template <typename SlowdownAt>
+void ExpectHeat(const json& heat, SlowdownAt slowdown) {
+  const auto rows = heat.at("rows").get<std::vector<Place>>();
+  const auto columns = heat.at("columns").get<std::vector<Place>>();
+  ASSERT_EQ(rows.size(), kSampleChunks.size());
+  ASSERT_EQ(columns.size(), kSamplePercents.size());
+  ASSERT_EQ(heat.at("cells").size(), rows.size() * columns.size());
+  std::map<double, double> shares;
+  for (const auto& [chunk, height] : rows) {
+    for (const auto& [budget, across] : columns) {
+      const auto cell =
+          std::find_if(heat["cells"].begin(), heat["cells"].end(), [&](const json& one) {
+            const Place place = one.at("center");
+            return std::abs(place[0] - across) < 4 && std::abs(place[1] - height) < 6;
+          });
+      ASSERT_NE(cell, heat["cells"].end()) << chunk << " " << budget;
+      const double expected = slowdown(budget, chunk);
+      EXPECT_EQ(cell->at("text"), TimesText(expected)) << chunk << " " << budget;
+      shares[expected] = cell->at("share");
+    }
+  }
+  double last = 0;
+  for (const auto& [expected, share] : shares) {
+    EXPECT_GE(share, last) << expected;
+    last = share;
+  }
+  EXPECT_LT(shares.begin()->second, 0.1);
+  EXPECT_NEAR(last, 1, 1e-6);
+}
+
+TEST(ReportPage, DrawsTheBestOfEachChunkSizeAndBudget) {
+  const json& heat = Light().drawn.at("heat");
+  ExpectHeat(heat, BestOf);
+  size_t chosen = 0;
+  for (const json& cell : heat.at("cells")) {
+    if (!cell.at("chosen")) continue;
+    ++chosen;
+    EXPECT_EQ(cell.at("policy"), "cost");
+    EXPECT_EQ(cell.at("text"), TimesText(BestOf(kFocusBudget, kFocusChunk)));
+  }
+  EXPECT_EQ(chosen, 1u);
+}
+
+TEST(ReportPage, DrawsTheChosenPolicysChunkSizes) {
+  ExpectHeat(Light().drawn.at("after").at("heat"),
+             [](double budget, double chunk) { return SlowdownOf("lru", budget, chunk); });
+}
+
+TEST(ReportPage, WritesReadablyOnEveryCell) {
+  for (const Page* page : {&Light(), &DarkAndNarrow()}) {
+    const Colour paper = ParseColour(page->drawn.at("colours").at("page"));
+    for (const json& cell : page->drawn.at("heat").at("cells")) {
+      const Colour under = Blend(ParseColour(cell.at("fill")), cell.at("share"), paper);
+      EXPECT_GE(Contrast(ParseColour(cell.at("ink")), under), 3.5) << cell;
+    }
+  }
+}
+
+// The sample's timeline with two bins in one, as 300 become at most 200.
+constexpr size_t kJoined = 2;
+
+double Joined(const json& bins, size_t bin) {
+  double sum = 0;
+  for (size_t i = 0; i < kJoined; ++i) sum += bins.at(bin * kJoined + i).get<double>();
+  return sum;
+}
+
+TEST(ReportPage, DrawsAStripForEachAllocation) {
+  const json& timeline = RunOf("cost", kFocusBudget, kFocusChunk)["timeline"];
+  const json& strips = Light().drawn.at("timeline").at("strips");
+  ASSERT_EQ(strips.size(), 40u);
+  const size_t bins = timeline["bins"].get<size_t>() / kJoined;
+  for (size_t row = 0; row < strips.size(); ++row) {
+    const json& strip = strips[row];
+    const json& allocation = timeline["allocations"][row];
+    const std::string name = allocation["name"];
+    EXPECT_EQ(strip.at("label")[0], name.empty() ? "(no name)" : name);
+    const auto frame = strip.at("frame").get<std::array<double, 4>>();
+    for (size_t bin = 0; bin < bins; ++bin) {
+      const double x = frame[0] + (static_cast<double>(bin) + 0.5) / static_cast<double>(bins) *
+                                      (frame[1] - frame[0]);
+      double opacity = 0;
+      for (const json& rect : strip.at("rects")) {
+        const auto box = rect.at("box").get<std::array<double, 4>>();
+        EXPECT_NEAR(box[2], frame[2], kPixel);
+        if (box[0] <= x && x < box[1]) opacity = rect.at("opacity");
+      }
+      const double part = Joined(allocation["resident"], bin) / kJoined;
+      EXPECT_NEAR(opacity, part, 0.051) << name << " in bin " << bin;
+      EXPECT_EQ(opacity == 0, part < 0.0005) << name << " in bin " << bin;
+    }
+  }
+}
+
+void ExpectBars(const json& panel, const json& data) {
+  const auto ticks = panel.at("ticks").get<std::vector<Place>>();
+  ASSERT_EQ(ticks.size(), 2u);
+  const double bottom = ticks[0][1], top = ticks[1][1], high = ticks[1][0];
+  const size_t bins = data.size() / kJoined;
+  size_t bars = 0;
+  double highest = 0;
+  for (size_t bin = 0; bin < bins; ++bin) {
+    const double value = Joined(data, bin);
+    highest = std::max(highest, value);
+    if (value == 0) continue;
+    const auto bar = panel.at("bars").at(bars++).get<std::array<double, 4>>();
+    EXPECT_NEAR(bar[3], bottom, kPixel) << bin;
+    EXPECT_NEAR(bottom - bar[2], value / high * (bottom - top), kPixel) << bin;
+  }
+  EXPECT_EQ(panel.at("bars").size(), bars);
+  EXPECT_DOUBLE_EQ(high, highest);
+}
+
+TEST(ReportPage, DrawsMissesAndStallsOverTime) {
+  const json& timeline = RunOf("cost", kFocusBudget, kFocusChunk)["timeline"];
+  const json& panels = Light().drawn.at("timeline").at("panels");
+  ExpectBars(panels.at("fetches"), timeline["fetches"]);
+  ExpectBars(panels.at("stall"), timeline["stall_ms"]);
+  const json& device = panels.at("device");
+  const auto ticks = device.at("ticks").get<std::vector<Place>>();
+  EXPECT_EQ(ticks.at(1)[0], kFocusBudget);
+  const auto area = device.at("area").get<std::vector<Place>>();
+  const size_t bins = timeline["bins"].get<size_t>() / kJoined;
+  ASSERT_EQ(area.size(), 2 * bins + 2);
+  for (size_t bin = 0; bin < bins; ++bin) {
+    const double part = Joined(timeline["device_bytes"], bin) / kJoined / kFocusBudget;
+    EXPECT_NEAR(area[1 + 2 * bin][1], ticks[0][1] + part * (ticks[1][1] - ticks[0][1]), kPixel)
+        << bin;
+  }
+  // The whole predicted time lies between the ends of the strips.
+  const DrawnAxis time(Light().drawn.at("timeline").at("x"));
+  const auto frame = Light().drawn["timeline"]["strips"][0]["frame"].get<std::array<double, 4>>();
+  EXPECT_NEAR(time.PlaceOf(0), frame[0], kPixel);
+  EXPECT_NEAR(time.PlaceOf(RunOf("cost", kFocusBudget, kFocusChunk)["predicted_ms"]), frame[1],
+              kPixel);
+}
+
+TEST(ReportPage, TipsSayWhatIsUnderThePointer) {
+  const json& after = Light().drawn.at("after");
+  // The first series is drawn through all, so that any dot of the smallest budget will do.
+  EXPECT_THAT(after.at("slowdownTip"), HasSubstr("6 GiB (25 %)"));
+  for (const std::string& policy : kSamplePolicies) {
+    EXPECT_THAT(after.at("slowdownTip"), HasSubstr(policy));
+    EXPECT_THAT(after.at("slowdownTip"),
+                HasSubstr(TimesText(SlowdownOf(policy, kSamplePeak / 4, kFocusChunk))));
+  }
+  EXPECT_THAT(after.at("timelineTip"), HasSubstr("layer.0.weight"));
+  EXPECT_THAT(after.at("timelineTip"), HasSubstr("100 % of 1012 MiB"));
+  EXPECT_TRUE(after.at("tipGone"));
+}
+
+TEST(ReportPage, ListsTheDearestKernelsFirst) {
+  const json& rows = Light().drawn.at("kernels");
+  json kernels = RunOf("cost", kFocusBudget, kFocusChunk)["kernels"];
+  ASSERT_EQ(rows.size(), kernels.size());
+  for (size_t i = 0; i < rows.size(); ++i) {  // The sample has them in this order.
+    EXPECT_EQ(rows[i][0], kernels[i]["name"]);
+    EXPECT_EQ(rows[i].back(), kernels[i]["why"]);
+  }
+  EXPECT_EQ(rows[0][1], "1.49 s");
+}
+
+TEST(ReportPage, SaysTheAnswerAndWhatToChange) {
+  const json& texts = Light().drawn.at("texts");
+  EXPECT_EQ(
+      texts.at("headline"),
+      "At 12 GiB (50 %) this program takes 1.37 times as long as with all of its memory on the "
+      "device; cost with 16 MiB chunks is best, and the bound is 1.28 times.");
+  for (const char* part :
+       {"Only the largest budget", "fifo (3.52 times)", "5 of the 6 budgets", "16 MiB chunks (1.37",
+        "75 % wait for copies", "85 % of the added time", "'layer.7.weight'",
+        "vramspan run --device-memory 12GiB --policy cost --chunk 16MiB -- PROGRAM"}) {
+    EXPECT_THAT(texts.at("advice"), HasSubstr(part));
+  }
+  EXPECT_THAT(texts.at("assumptions"), HasSubstr("what follows is lost"));
+  EXPECT_THAT(texts.at("assumptions"), HasSubstr("51.2 GB/s"));
+  EXPECT_THAT(texts.at("runs"), HasSubstr("330 runs"));
+}
+
+TEST(ReportPage, ReadsWellInDarkAndLight) {
+  const json light = Light().drawn.at("colours"), dark = DarkAndNarrow().drawn.at("colours");
+  EXPECT_EQ(light.at("theme"), "light");
+  EXPECT_EQ(dark.at("theme"), "dark");
+  EXPECT_GT(Luminance(ParseColour(light.at("page"))), 0.8);
+  EXPECT_LT(Luminance(ParseColour(dark.at("page"))), 0.05);
+  for (const json& colours : {light, dark}) {
+    const Colour page = ParseColour(colours.at("page"));
+    EXPECT_GE(Contrast(ParseColour(colours.at("ink")), page), 7);
+    EXPECT_GE(Contrast(ParseColour(colours.at("soft")), page), 4.5);
+    EXPECT_GE(Contrast(ParseColour(colours.at("resident")), page), 3);
+    for (const std::string stroke : colours.at("lines")) {
+      EXPECT_GE(Contrast(ParseColour(stroke), page), 3) << stroke;
+    }
+  }
+  // The button turns one into the other.
+  EXPECT_EQ(Light().drawn["after"]["colours"]["page"], dark.at("page"));
+  EXPECT_EQ(DarkAndNarrow().drawn["after"]["colours"]["page"], light.at("page"));
+}
+
+TEST(ReportPage, NothingOverlapsOrSticksOut) {
+  for (const Page* page : {&Light(), &DarkAndNarrow()}) {
+    const json& layout = page->drawn.at("layout");
+    EXPECT_THAT(layout.at("overlaps"), IsEmpty()) << layout;
+    EXPECT_THAT(layout.at("outside"), IsEmpty()) << layout;
+    EXPECT_LE(layout.at("scroll"), layout.at("width"));
+  }
+}
+
+TEST(ReportPage, AbsentDataIsASentence) {
+  const json& drawn = Bare().drawn;
+  EXPECT_THAT(drawn.at("curves").at("absent"), HasSubstr("No miss-ratio curves"));
+  EXPECT_THAT(drawn.at("timeline").at("absent"), HasSubstr("--timeline"));
+  EXPECT_THAT(drawn.at("texts").at("kernels"), HasSubstr("No kernels are listed"));
+  EXPECT_THAT(drawn.at("texts").at("assumptions"), HasSubstr("not in the data"));
+  EXPECT_EQ(drawn.at("slowdown").at("series").size(), 3u);
+}
+
+TEST(ReportPage, HostileTextsStayTexts) {
+  const json& drawn = Hostile().drawn;
+  const json& texts = drawn.at("texts");
+  EXPECT_THAT(texts.at("subtitle"), HasSubstr("</script><script>document.title='broken'</script>"));
+  EXPECT_THAT(texts.at("whole"), HasSubstr("onerror=\"document.title='bad'\""));
+  EXPECT_EQ(texts.at("title"), texts.at("heading"));
+  EXPECT_THAT(texts.at("title"), HasSubstr("document.title='worse'"));  // The text of it.
+  EXPECT_GT(texts.at("title").get<std::string>().size(), 20u);
+  EXPECT_EQ(drawn.at("scripts"), 3);  // The data, the page's and the probe.
+  EXPECT_THAT(drawn.at("foreign"), IsEmpty());
+  EXPECT_THAT(drawn.at("timeline").at("strips"), testing::SizeIs(40));
+}
+
+TEST(ReportPage, IsQuietAndReachesForNothing) {
+  for (const Page* page : {&Light(), &DarkAndNarrow(), &Hostile(), &Bare()}) {
+    EXPECT_EQ(page->seen.exit, 0);
+    EXPECT_THAT(page->seen.console, IsEmpty());
+    EXPECT_THAT(page->drawn.at("foreign"), IsEmpty());
+    EXPECT_THAT(page->html, HasSubstr("default-src 'none'"));
+    // The names of namespaces alone.
+    const std::string rest = absl::StrReplaceAll(page->html, {{"http://www.w3.org/2000/svg", ""}});
+    for (const char* reach :
+         {"http:", "https:", "url(", "@import", "fetch(", "XMLHttp", "WebSocket"}) {
+      EXPECT_EQ(rest.find(reach), std::string::npos) << reach;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vramspan::replay
