@@ -51,6 +51,18 @@ TEST(ReportAdvice, TheHeadlineIsAboutHalfOfThePeak) {
             "vramspan run --device-memory 4608MiB --policy cycle --chunk 8MiB -- PROGRAM");
 }
 
+TEST(ReportAdvice, TheHeadlineComparesFetchesWhereTheBoundIsSlower) {
+  ReportCase one = Case({Ran("cost", 5, 8, 2), Ran("min", 5, 8, 9)});
+  one.runs[0].fetches = 300;
+  one.runs[1].fetches = 200;
+  EXPECT_THAT(
+      FindingsOf(one).headline,
+      HasSubstr("cost with 8 MiB chunks is best, and fetches 1.50 times as many chunks as the "
+                "fewest possible."));
+  one.runs.pop_back();
+  EXPECT_THAT(FindingsOf(one).headline, testing::EndsWith("cost with 8 MiB chunks is best."));
+}
+
 TEST(ReportAdvice, WithoutPercentTheBudgetIsComparedWithThePeakOrTheLargest) {
   ReportCase one = Case({Ran("lru", 3, 8, 4), Ran("lru", 5, 8, 2), Ran("lru", 8, 8, 1)});
   for (ReportRun& run : one.runs) run.percent.reset();

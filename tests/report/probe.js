@@ -44,7 +44,8 @@ function readLines(id) {
       dots: [...group.querySelectorAll(".dot")].filter(visible).map(center) };
   });
   const legend = [...document.querySelectorAll(`#${id} .legend li:not(.title)`)].map((row) => row.innerText.trim());
-  return { x: axisOf(drawing, "x"), y: axisOf(drawing, "y"), series, legend };
+  const note = document.querySelector(`#${id} .bound-note`)?.innerText ?? null;
+  return { x: axisOf(drawing, "x"), y: axisOf(drawing, "y"), series, legend, note };
 }
 
 function readHeat() {

@@ -167,8 +167,10 @@ json Prices() {
           {"copy_out_gb_per_s", 50.1},
           {"serve_gb_per_s", 48.8},
           {"device_gb_per_s", 1'820},
-          {"map_us", 14},
-          {"unmap_us", 9},
+          {"copy_gb_per_s", {{"both", 44.5}}},
+          {"remap_us",
+           {{{"bytes", 2'097'152}, {"device", {{"map", 14}, {"unmap", 9}}}},
+            {{"bytes", 67'108'864}, {"device", {{"map", 21}, {"unmap", 12}}}}}},
           {"drain_us", 25},
           {"source", "vramspan info, NVIDIA H100 PCIe"}};
 }

@@ -84,6 +84,12 @@ const ReportRun* BoundOf(const ReportCase& one, const ReportRun& run) {
   return runs.empty() ? nullptr : runs.front();
 }
 
+std::optional<double> FewestFetches(const ReportCase& one, const ReportRun& run) {
+  if (run.bound_fetches) return run.bound_fetches;
+  const ReportRun* bound = BoundOf(one, run);
+  return bound == nullptr ? std::nullopt : std::optional<double>(bound->fetches);
+}
+
 std::string Budget(const ReportRun& run) { return BudgetWords(run.budget, run.percent); }
 
 std::string Headline(const ReportCase& one, const ReportRun& focus) {
@@ -95,8 +101,13 @@ std::string Headline(const ReportCase& one, const ReportRun& focus) {
           : absl::StrCat("At ", Budget(focus), " this program takes ", TimesWords(focus.slowdown),
                          " as long as with all of its memory on the device");
   absl::StrAppend(&text, "; ", focus.policy, " with ", ChunkWords(focus.chunk), " is best");
-  if (const ReportRun* bound = BoundOf(one, focus)) {
+  const ReportRun* bound = BoundOf(one, focus);
+  // To fetch least is not always to be fastest: then its time is no bound.
+  if (bound != nullptr && bound->slowdown <= focus.slowdown * kEqual) {
     absl::StrAppend(&text, ", and the bound is ", TimesWords(bound->slowdown));
+  } else if (const std::optional<double> least = FewestFetches(one, focus); least && *least > 0) {
+    absl::StrAppend(&text, ", and fetches ", TimesWords(focus.fetches / *least),
+                    " as many chunks as the fewest possible");
   }
   return text + ".";
 }
@@ -180,22 +191,24 @@ std::optional<std::string> Policy(const ReportCase& one, const ReportRun& focus)
 }
 
 std::optional<std::string> Room(const ReportCase& one, const ReportRun& focus) {
-  std::optional<double> least = focus.bound_fetches;
-  const ReportRun* bound = BoundOf(one, focus);
-  if (!least && bound != nullptr) least = bound->fetches;
+  const std::optional<double> least = FewestFetches(one, focus);
   if (!least || focus.fetches == 0) return std::nullopt;
+  const char* fewest = focus.bound_exact ? "the fewest possible (min)"
+                                         : "about the fewest possible (min, which is not exact for "
+                                           "chunks of several sizes)";
   if (focus.fetches <= *least * kNearBound) {
     return absl::StrCat("Choosing better can gain little: ", focus.policy,
-                        " fetches within 10 % of the fewest chunks possible (min). What helps is "
-                        "more memory, a faster link, or a program that touches less at a time.");
+                        " fetches within 10 % of ", fewest,
+                        ". What helps is more memory, a faster "
+                        "link, or a program that touches less at a time.");
   }
   if (*least == 0) {
     return absl::StrFormat("%s fetches %.0f chunks where none need be fetched.", focus.policy,
                            focus.fetches);
   }
   return absl::StrCat(focus.policy, " fetches ", TimesWords(focus.fetches / *least),
-                      " as many chunks as the fewest possible (min), which knows the future: that "
-                      "much is what better choices could save at most.");
+                      " as many chunks as ", fewest,
+                      ", with the future known: what better choices could save at most.");
 }
 
 std::optional<std::string> Chunks(const ReportCase& one, const ReportRun& focus) {

@@ -1,12 +1,14 @@
 #include "tools/replay/report_data.h"
 
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_replace.h>
 
 #include <algorithm>
 #include <cmath>
 #include <string_view>
 
 #include "tools/replay/json_field.h"
+#include "tools/replay/report_text.h"
 
 namespace vramspan::replay {
 namespace {
@@ -92,6 +94,7 @@ ReportRun ReadRun(const JsonField& field) {
   run.stall_drain_ms = Ms(field, "stall_drain_ms");
   run.fetches = Count(field, "fetches");
   if (const auto bound = field.Find("bound_fetches")) run.bound_fetches = bound->Number(0, kCount);
+  if (const auto exact = field.Find("bound_exact")) run.bound_exact = exact->Flag();
   run.moves_in = Count(field, "moves_in");
   run.moves_out = Count(field, "moves_out");
   run.served_in_place = Count(field, "served_in_place");
@@ -144,7 +147,32 @@ ReportTrace ReadTrace(const JsonField& field) {
   return trace;
 }
 
-// Objects in objects are named with dots; lists are given as they are written.
+std::string PriceText(const nlohmann::json& value) {
+  if (value.is_string()) return CleanText(value.get_ref<const std::string&>(), kName);
+  return CleanText(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), kName);
+}
+
+// All that an object in a list says, in one text: "device map 4.2, host map 3".
+std::string PricesInWords(const nlohmann::json& object) {
+  std::string text;
+  const nlohmann::json flat = object.flatten();
+  for (const auto& [key, value] : flat.items()) {
+    if (key == "/bytes") continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ",
+                    absl::StrReplaceAll(key.empty() ? key : key.substr(1), {{"/", " "}}), " ",
+                    PriceText(value));
+  }
+  return CleanText(text, kName);
+}
+
+// "2 MiB" for what is about so many bytes, else which one of the list it is.
+std::string PriceIndex(const nlohmann::json& object, size_t index) {
+  const auto bytes = object.find("bytes");
+  if (bytes == object.end() || !bytes->is_number_unsigned()) return absl::StrCat(index);
+  return SizeWords(bytes->get<double>());
+}
+
+// Objects in objects are named with dots, and so is each object of a list.
 void ReadPrices(const JsonField& field, const nlohmann::json& object, const std::string& prefix,
                 ReportData* data) {
   for (const auto& [key, value] : object.items()) {
@@ -154,12 +182,16 @@ void ReadPrices(const JsonField& field, const nlohmann::json& object, const std:
     const std::string name = CleanText(absl::StrCat(prefix, prefix.empty() ? "" : ".", key), kName);
     if (value.is_object()) {
       ReadPrices(field, value, name, data);
-      continue;
+    } else if (value.is_array() && !value.empty() && value.front().is_object()) {
+      for (size_t i = 0; i < value.size() && i < kMostPrices; ++i) {
+        const bool is_object = value[i].is_object();
+        data->prices.emplace_back(
+            absl::StrCat(name, ".", is_object ? PriceIndex(value[i], i) : absl::StrCat(i)),
+            is_object ? PricesInWords(value[i]) : PriceText(value[i]));
+      }
+    } else {
+      data->prices.emplace_back(name, PriceText(value));
     }
-    const std::string text =
-        value.is_string() ? value.get<std::string>()
-                          : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    data->prices.emplace_back(name, CleanText(text, kName));
   }
 }
 

@@ -40,6 +40,7 @@ struct ReportRun {
   double stall_ms = 0, stall_copy_ms = 0, stall_vmm_ms = 0, stall_drain_ms = 0;
   double fetches = 0;
   std::optional<double> bound_fetches;
+  bool bound_exact = true;  // False: near to the fewest possible, but not proven.
   double moves_in = 0, moves_out = 0, served_in_place = 0;
   double bytes_in = 0, bytes_out = 0, bytes_in_place = 0;
   std::vector<ReportKernel> kernels;

@@ -28,7 +28,8 @@ function drawAnswer(one) {
   document.getElementById("tiles").replaceChildren(...tiles(one));
   const { trace } = one;
   const parts = [trace.program, trace.device, trace.file, trace.estimated_times ? "times estimated" : ""];
-  document.getElementById("subtitle").textContent = parts.filter((part) => part !== "").join(" · ");
+  const known = parts.filter((part, i) => part !== "" && part !== data.title && parts.indexOf(part) === i);
+  document.getElementById("subtitle").textContent = known.join(" · ");
 }
 
 function drawAdvice(one) {

@@ -73,14 +73,15 @@ function drawRuns(host, one) {
 
 const UNITS = { gb_per_s: "GB/s", us: "µs", ns: "ns", ms: "ms", s: "s", percent: "%", gb: "GB" };
 
-// "copy_in_gb_per_s", "51.2" is "copy in", "51.2 GB/s".
+// "copy_gb_per_s.in", "51.2" is "copy in", "51.2 GB/s".
 function priceText([name, value]) {
+  const words = (text) => text.replaceAll(/_|(?<!\d)\.|\.(?!\d)/g, " ");
   if (name.endsWith("_bytes") && Number.isFinite(Number(value))) {
-    return [name.slice(0, -6).replaceAll("_", " "), sizeText(Number(value))];
+    return [words(name.slice(0, -6)), sizeText(Number(value))];
   }
-  const unit = Object.keys(UNITS).find((suffix) => name.endsWith(`_${suffix}`));
-  if (unit === undefined) return [name.replaceAll("_", " "), value];
-  return [name.slice(0, -unit.length - 1).replaceAll("_", " "), `${value} ${UNITS[unit]}`];
+  const unit = Object.keys(UNITS).find((suffix) => name.endsWith(`_${suffix}`) || name.includes(`_${suffix}.`));
+  if (unit === undefined) return [words(name), value];
+  return [words(name.replace(new RegExp(`_${unit}(?=\\.|$)`), "")), `${value} ${UNITS[unit]}`];
 }
 
 function priceList(prices) {
