@@ -2,11 +2,12 @@
 # Builds vramspan and runs its tests, all of them on the simulated driver: no GPU is needed.
 #
 # Usage: tools/test.sh [--all | --only STAGE] [-j JOBS]
-#   --all          the four stages below; without it the first alone, which has every test
-#   --only STAGE   one stage: release, clang, asan or tsan
+#   --all          the five stages below; without it fuzz and release, which has every test
+#   --only STAGE   one stage: fuzz, release, clang, asan or tsan
 #   -j JOBS        programs at once, in building and in testing (default: the number of processors)
 #
 # Stages, in order; the first failure ends the run:
+#   fuzz     what reads files of others, against arbitrary bytes, a minute each (clang, libFuzzer)
 #   release  everything, optimised, all tests
 #   clang    everything compiled with clang++ and -Wthread-safety -Werror, nothing run
 #   asan     AddressSanitizer and UndefinedBehaviorSanitizer, all tests but those labelled slow or noasan
@@ -19,14 +20,14 @@ die() {
   exit 2
 }
 
-stages=(release)
+stages=(fuzz release)
 jobs=$(nproc)
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --all) stages=(release clang asan tsan) ;;
+    --all) stages=(fuzz release clang asan tsan) ;;
     --only)
-      [[ ${2:-} =~ ^(release|clang|asan|tsan)$ ]] ||
-        die "--only takes release, clang, asan or tsan, not '${2:-}'"
+      [[ ${2:-} =~ ^(fuzz|release|clang|asan|tsan)$ ]] ||
+        die "--only takes fuzz, release, clang, asan or tsan, not '${2:-}'"
       stages=("$2")
       shift
       ;;
@@ -35,7 +36,7 @@ while [[ $# -gt 0 ]]; do
       jobs=$2
       shift
       ;;
-    -h | --help) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) die "unknown argument '$1' (see --help)" ;;
   esac
   shift
