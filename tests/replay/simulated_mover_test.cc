@@ -18,7 +18,7 @@ ReplayResult Replay(const RecordedRun& run, const ReplaySetting& setting,
   const Timing timing(&run, prices);
   std::unique_ptr<MinSchedule> min;
   if (setting.policy == kMinPolicy) {
-    min = std::make_unique<MinSchedule>(chunks, setting.device_memory);
+    min = std::make_unique<MinSchedule>(chunks, SimulatedMover::KeptOf(setting.device_memory));
   }
   return SimulatedMover(chunks, timing, prices, setting, min.get()).Run();
 }

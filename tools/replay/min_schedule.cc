@@ -7,8 +7,6 @@
 namespace vramspan::replay {
 namespace {
 
-constexpr uint32_t kNotAgain = ~uint32_t{0};
-
 // A place that is kept for a chunk until work needs it.
 struct Kept {
   uint32_t needed_by;
@@ -31,11 +29,12 @@ MinSchedule::MinSchedule(const ChunkedRun& run, Bytes device_memory) : keeps_fir
     accesses += run.chunks(w.set).size();
   }
   keeps_.resize(accesses);
-  std::vector<uint32_t> next(accesses), needed(run.end(), kNotAgain);
+  next_.resize(accesses);
+  first_use_.resize(run.end(), kNotAgain);
   for (uint32_t w = static_cast<uint32_t>(recorded.works.size()); w-- > 0;) {
     const auto chunks = run.chunks(recorded.works[w].set);
     for (size_t i = 0; i < chunks.size(); ++i) {
-      next[first_[w] + i] = std::exchange(needed[chunks[i].value], w);
+      next_[first_[w] + i] = std::exchange(first_use_[chunks[i].value], w);
     }
   }
 
@@ -76,8 +75,8 @@ MinSchedule::MinSchedule(const ChunkedRun& run, Bytes device_memory) : keeps_fir
       for (size_t i = 0; i < chunks.size(); ++i) {
         const uint64_t access = first_[step.index] + i;
         if (!has_place[chunks[i].value]) ++fetches_;
-        keep(chunks[i], next[access], access);
-        set(access, chunks[i].value, next[access] != kNotAgain);
+        keep(chunks[i], next_[access], access);
+        set(access, chunks[i].value, next_[access] != kNotAgain);
       }
       continue;
     }
@@ -89,8 +88,8 @@ MinSchedule::MinSchedule(const ChunkedRun& run, Bytes device_memory) : keeps_fir
     }
     for (uint32_t i = 0; i < run.count(step.index); ++i) {
       const ChunkIndex c(run.first(step.index).value + i);
-      keep(c, comes ? needed[c.value] : kNotAgain, accesses + c.value);
-      if (comes) set(accesses + c.value, c.value, needed[c.value] != kNotAgain);
+      keep(c, comes ? first_use_[c.value] : kNotAgain, accesses + c.value);
+      if (comes) set(accesses + c.value, c.value, first_use_[c.value] != kNotAgain);
     }
   }
 }

@@ -24,6 +24,15 @@ struct ReplaySetting {
   int chunk_log2 = 0;  // 0: by size, as the runtime chooses.
   ReplayOverlap overlap = ReplayOverlap::kOff;
   bool timeline = false;
+  bool moves = false;  // ReplayResult::moves is wanted.
+};
+
+// A chunk that changed sides.
+struct ReplayedMove {
+  uint64_t time = 0;  // Of its end.
+  ChunkIndex chunk;
+  bool in = false;
+  bool clean = false;  // Nothing was copied.
 };
 
 // Nanoseconds that work waited though it could have started, by what it waited for.
@@ -70,6 +79,7 @@ struct ReplayResult {
   ReplaySetting setting;
   uint64_t predicted = 0, resident = 0;  // Nanoseconds.
   Stall stall;
+  uint64_t in_place_time = 0;  // That work took longer because memory was served in place.
   uint64_t fetches = 0;
   uint64_t bound_fetches = 0;
   bool bound_exact = true;
@@ -78,7 +88,12 @@ struct ReplayResult {
   uint64_t accesses = 0;              // Chunks that work named, each once a work.
   std::vector<KernelResult> kernels;  // Dearest first.
   std::optional<Timeline> timeline;
+  std::vector<ReplayedMove> moves;  // By time, where they were asked for.
 };
+
+inline double Slowdown(const ReplayResult& r) {
+  return r.resident == 0 ? 1 : static_cast<double>(r.predicted) / static_cast<double>(r.resident);
+}
 
 }  // namespace vramspan::replay
 

@@ -18,6 +18,8 @@ namespace {
 // launch under pressure is three of them, else two.
 constexpr uint32_t kMostLaunched = 500;
 constexpr double kHeldEntries = 3;
+// Events at one moment; far more than work can end, or be submitted, at once.
+constexpr uint64_t kMostStill = 1'000'000;
 
 // The same code over about as much memory is the same work (runtime/api/tracer.cc).
 uint64_t RoughSize(uint64_t bytes) {
@@ -83,6 +85,7 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
 SimulatedMover::~SimulatedMover() = default;
 
 ReplayResult SimulatedMover::Run() {
+  uint64_t still = 0;
   for (;;) {
     EndWorks();
     // What has ended is known before the program goes on because of it.
@@ -92,6 +95,9 @@ ReplayResult SimulatedMover::Run() {
     if (step_ == run_.steps.size() && active_ == 0) break;
     const uint64_t next = NextEvent();
     VS_CHECK(next != kNever);
+    // Something must come of it when time stands still.
+    still = next > now_ ? 0 : still + 1;
+    VS_CHECK(still < kMostStill);
     Pass(std::max(next, now_));
   }
   const uint64_t first = run_.works.empty() ? 0 : first_submission_;
@@ -196,6 +202,7 @@ void SimulatedMover::Allocate(uint32_t allocation) {
     c.live = true;
     if (min_ != nullptr) {
       c.keeps = min_->KeepsFirst(index);
+      c.next_use = min_->FirstUse(index);
       if (!c.keeps) droppable_.push_back(index);
     }
     if (c.size() > Available()) {

@@ -36,7 +36,10 @@ namespace vramspan::replay {
 
 class SimulatedMover {
  public:
-  // All outlive it. `min`: where the policy is kMinPolicy, for the same budget.
+  // What the bound's schedule may keep of a budget: the rest is for what is fetched ahead.
+  static Bytes KeptOf(Bytes budget);
+
+  // All outlive it. `min`: where the policy is kMinPolicy, for KeptOf of the budget.
   // REQUIRES: the setting's policy is one, and works come in the order of the steps.
   SimulatedMover(const ChunkedRun& chunks, const Timing& timing, const ReplayPrices& prices,
                  const ReplaySetting& setting, const MinSchedule* min);
@@ -57,6 +60,7 @@ class SimulatedMover {
     uint16_t loose = 0;      // Released work that must find it mapped, and no more.
     uint8_t log2_size = 0;
     Copy copy = Copy::kNone;
+    uint32_t next_use = 0;  // Of min: the work that needs it next.
     bool live = false, on_device = false, moving = false, coming = false;
     bool dying = false;      // Freed; waits for its users.
     bool hidden = false;     // On the host, and not mapped.
@@ -108,6 +112,8 @@ class SimulatedMover {
   void Price(ActiveWork* a);
   void Partition(ActiveWork* a);
   void WantByMin(ActiveWork* a);
+  // Whether a chunk that gets no place for good had better be served where it lies.
+  bool MinServes(uint32_t work, ChunkIndex chunk) const;
   void PriceQueue();
   void NoteSequence(const ActiveWork& a);
   void TryInPlace(ActiveWork* a);
@@ -130,6 +136,8 @@ class SimulatedMover {
   bool StartMoves();
   bool PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch);
   void PlanByMin(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch);
+  // The idle chunk that is needed last, and after `work`; null for none.
+  ChunkIndex NeededLast(uint32_t work, absl::Span<const ChunkIndex> but) const;
   void AddForecast(std::vector<QueuedWork>* works);
   void Return(std::vector<ChunkIndex>* fetch);
   bool StartEvict(ChunkIndex index);
@@ -235,9 +243,11 @@ class SimulatedMover {
   std::vector<std::vector<ChunkIndex>> possible_;  // By set.
   std::vector<bool> possible_known_;
   // Of min.
-  uint32_t min_cursor_ = 0;                         // Work before it needs nothing that could come.
-  std::deque<ChunkIndex> droppable_;                // Chunks that do not keep their place.
-  std::vector<ChunkIndex> min_wanted_;              // Scratch.
+  uint32_t min_cursor_ = 0;           // Work before it needs nothing that could come.
+  std::deque<ChunkIndex> droppable_;  // Chunks that do not keep their place.
+  // What the work at the cursor needs, and which work that was found for.
+  std::vector<ChunkIndex> min_wanted_;
+  uint32_t min_wanted_for_ = kNoWork;
   uint32_t submitted_ = 0;                          // Works.
   absl::flat_hash_map<uint64_t, bool> has_passes_;  // Kernels of which served launches are known.
 

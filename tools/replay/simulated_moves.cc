@@ -47,6 +47,10 @@ class SimulatedMover::View final : public ResidencyView {
 
 Bytes SimulatedMover::Pipeline() const { return PipelineBytes(setting_.device_memory); }
 
+Bytes SimulatedMover::KeptOf(Bytes budget) {
+  return budget - std::min(kFetchedAhead, Bytes(budget.value / kPipelineShare));
+}
+
 bool SimulatedMover::Round() {
   if (call_ != Call::kNone) return false;
   bool progress = PollFinished();
@@ -118,8 +122,11 @@ bool SimulatedMover::StartMoves() {
   }
   const Bytes pipeline = Pipeline();
   for (const ChunkIndex index : evict) {
-    if (moving_out_ >= pipeline) break;
-    any |= StartEvict(index);
+    if (moving_out_ < pipeline && StartEvict(index)) {
+      any = true;
+    } else if (min_ != nullptr) {
+      droppable_.push_back(index);
+    }
   }
   for (const ChunkIndex index : fetch) {
     if (moving_in_ >= pipeline || !StartFetch(index)) break;
@@ -208,21 +215,31 @@ void SimulatedMover::PlanByMin(std::vector<ChunkIndex>* evict, std::vector<Chunk
   Bytes room = Available() + coming_;
   Bytes in = moving_in_, out = moving_out_;
   // Room from what the schedule drops, as it is needed.
-  const auto make_room = [&](Bytes size) {
+  const auto make_room = [&](Bytes size, bool for_head) {
     size_t left = droppable_.size();
     while (room < size && left-- != 0 && out < Pipeline()) {
       const ChunkIndex index = droppable_.front();
       droppable_.pop_front();
       const SimulatedChunk& c = At(index);
-      if (!c.live || c.dying || !c.on_device || c.moving || c.keeps) continue;
+      if (!c.live || c.dying || !c.on_device || c.moving || c.keeps ||
+          absl::c_linear_search(*evict, index)) {
+        continue;
+      }
       if (c.in_flight != 0) {
         droppable_.push_back(index);
         continue;
       }
       evict->push_back(index);
-      At(index).keeps = true;  // So that it is taken once.
       room += c.size();
       out += c.size();
+    }
+    while (for_head && room < size && out < Pipeline()) {
+      const ChunkIndex index = NeededLast(first, *evict);
+      if (!index) break;
+      evict->push_back(index);
+      room += At(index).size();
+      out += At(index).size();
+      min_cursor_ = std::min(min_cursor_, At(index).next_use);
     }
     return room >= size;
   };
@@ -233,7 +250,7 @@ void SimulatedMover::PlanByMin(std::vector<ChunkIndex>* evict, std::vector<Chunk
       if (!c.live || c.dying || c.on_device || c.moving) continue;
       if (lacks != nullptr) *lacks = true;
       if (c.in_flight != 0 || absl::c_linear_search(*fetch, index)) continue;
-      if (in >= Pipeline() || !make_room(c.size())) return false;
+      if (in >= Pipeline() || !make_room(c.size(), lacks != nullptr)) return false;
       room -= c.size();
       in += c.size();
       c.keeps = true;
@@ -250,13 +267,29 @@ void SimulatedMover::PlanByMin(std::vector<ChunkIndex>* evict, std::vector<Chunk
   }
   if (!all) return;
   for (; min_cursor_ < run_.works.size() && min_cursor_ < first + kMinAhead; ++min_cursor_) {
-    const absl::Span<const ChunkIndex> chunks = chunks_.chunks(run_.works[min_cursor_].set);
-    min_wanted_.clear();
-    for (size_t i = 0; i < chunks.size(); ++i) {
-      if (min_->Keeps(min_cursor_, i)) min_wanted_.push_back(chunks[i]);
+    if (min_wanted_for_ != min_cursor_) {
+      const absl::Span<const ChunkIndex> chunks = chunks_.chunks(run_.works[min_cursor_].set);
+      min_wanted_for_ = min_cursor_;
+      min_wanted_.clear();
+      for (size_t i = 0; i < chunks.size(); ++i) {
+        if (min_->Keeps(min_cursor_, i) || !MinServes(min_cursor_, chunks[i])) {
+          min_wanted_.push_back(chunks[i]);
+        }
+      }
     }
     if (!bring(min_wanted_, nullptr)) return;
   }
+}
+
+ChunkIndex SimulatedMover::NeededLast(uint32_t work, absl::Span<const ChunkIndex> but) const {
+  ChunkIndex last;
+  for (uint32_t i = 1; i < chunk_.size(); ++i) {
+    const SimulatedChunk& c = chunk_[i];
+    if (!c.live || !c.on_device || c.moving || c.in_flight != 0 || c.dying) continue;
+    if (c.next_use <= work || (last && c.next_use <= At(last).next_use)) continue;
+    if (!absl::c_linear_search(but, ChunkIndex(i))) last = ChunkIndex(i);
+  }
+  return last;
 }
 
 void SimulatedMover::Return(std::vector<ChunkIndex>* fetch) {
@@ -401,6 +434,7 @@ void SimulatedMover::Settle(const Move& move) {
   SimulatedChunk& c = At(move.chunk);
   c.moving = c.coming = false;
   c.on_device = move.in;
+  if (setting_.moves) result_.moves.push_back({now_, move.chunk, move.in, move.clean});
   if (c.hidden) {
     c.hidden = false;
     --hidden_;
@@ -448,7 +482,7 @@ uint64_t SimulatedMover::Patience() const {
 
 void SimulatedMover::CheckDeadline() {
   if (queue_.empty() || !moves_.empty() || call_ != Call::kNone) return;
-  if (now_ <= std::max(last_progress_, head_since_) + kDeadline) return;
+  if (now_ < std::max(last_progress_, head_since_) + kDeadline) return;
   if (now_ < std::max(last_progress_, head_since_) + Patience()) return;
   size_t left = give_up_next_;
   for (ActiveWork* a : queue_) {

@@ -88,15 +88,16 @@ void SimulatedMover::Partition(ActiveWork* a) {
   a->wanted = a->part;
 }
 
+bool SimulatedMover::MinServes(uint32_t work, ChunkIndex chunk) const {
+  const Bytes touched = TouchedIn(run_.works[work].set, chunk);
+  return timing_.Passes(work) * prices_.decisions.ServeNanoseconds(touched) <=
+         prices_.decisions.MoveNanoseconds(At(chunk).size());
+}
+
 void SimulatedMover::WantByMin(ActiveWork* a) {
-  const double passes = timing_.Passes(a->work);
   a->served.resize(a->uses.size());
   for (size_t i = 0; i < a->uses.size(); ++i) {
-    if (min_->Keeps(a->work, i)) continue;
-    // It gets no place for good: brought in and out again, or served where it lies.
-    const Bytes touched = TouchedIn(a->set, a->uses[i].chunk);
-    a->served[i] = passes * prices_.decisions.ServeNanoseconds(touched) <=
-                   prices_.decisions.MoveNanoseconds(At(a->uses[i].chunk).size());
+    a->served[i] = !min_->Keeps(a->work, i) && MinServes(a->work, a->uses[i].chunk);
   }
   Partition(a);
 }
@@ -312,6 +313,7 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
     }
     if (min_ != nullptr) {
       c.keeps = min_->Keeps(a->work, i);
+      c.next_use = min_->NextUse(a->work, i);
       if (!c.keeps) droppable_.push_back(use.chunk);
     }
   }
@@ -320,6 +322,7 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
     const double passes = timing_.Passes(a->work);
     a->launch.passes = passes;
     a->duration += static_cast<uint64_t>(passes * remote_time);
+    result_.in_place_time += static_cast<uint64_t>(passes * remote_time);
     a->launch.fetches += a->launch.served;
     result_.served_in_place += a->launch.served;
     result_.bytes_in_place += a->launch.in_place;

@@ -1,0 +1,29 @@
+// Runs that nobody recorded, by a line of text: to try replay out, and for tests.
+//
+//   synthetic:loop,layers=24,passes=20,mib=64,us=3000
+//   synthetic:sweep,layers=24,passes=20,mib=64,us=3000
+//   synthetic:random,seed=1,allocations=32,works=2000,mib=32,us=500,streams=1
+//
+// loop: `layers` allocations of `mib` MiB, each used by one kernel of `us` microseconds, one after
+// another, `passes` times. sweep: the same forwards and backwards in turn, as training does.
+// random: `works` kernels on up to 3 of `allocations` of at most `mib` MiB each, some hotter than
+// others, some freed on the way. Every key has the default shown. `lead`: how many microseconds
+// apart the program submits its work (default 5; it runs far ahead of the device).
+#ifndef VRAMSPAN_TOOLS_REPLAY_SYNTHETIC_H_
+#define VRAMSPAN_TOOLS_REPLAY_SYNTHETIC_H_
+
+#include <string_view>
+
+#include "tools/replay/recorded_run.h"
+
+namespace vramspan::replay {
+
+bool IsSynthetic(std::string_view spec);
+
+// InvalidArgument names what is wrong and what is allowed. The same run for the same text.
+// REQUIRES: IsSynthetic(spec).
+StatusOr<RecordedRun> SyntheticRun(std::string_view spec);
+
+}  // namespace vramspan::replay
+
+#endif  // VRAMSPAN_TOOLS_REPLAY_SYNTHETIC_H_

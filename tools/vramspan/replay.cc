@@ -1,0 +1,192 @@
+// `vramspan replay`: what would a recorded run have cost with less memory, another policy, other
+// chunks, on another device? No GPU is needed.
+#include <absl/strings/str_format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/base/log.h"
+#include "tools/replay/load_run.h"
+#include "tools/replay/replay_all.h"
+#include "tools/vramspan/command.h"
+#include "tools/vramspan/replay_output.h"
+
+namespace vramspan {
+namespace {
+
+using replay::Budget;
+using replay::ReplayedTrace;
+using replay::ReplaySetting;
+
+// On a terminal all the time, else now and then.
+class Progress {
+ public:
+  Progress(std::string what, size_t all)
+      : what_(std::move(what)), all_(all), terminal_(isatty(STDERR_FILENO) != 0) {}
+  ~Progress() {
+    if (shown_ && terminal_) std::cerr << "\r\033[K" << std::flush;
+  }
+  void operator()(size_t done) {
+    const auto now = Clock::now();
+    if (now - last_ < (terminal_ ? kOnTerminal : kElsewhere)) return;
+    last_ = now;
+    shown_ = true;
+    const std::string text = absl::StrFormat("%s: %d of %d replays", what_, done, all_);
+    std::cerr << (terminal_ ? "\r\033[K" + text : text + "\n") << std::flush;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds kOnTerminal{200};
+  static constexpr std::chrono::milliseconds kElsewhere{10000};
+
+  const std::string what_;
+  const size_t all_;
+  const bool terminal_;
+  bool shown_ = false;
+  Clock::time_point last_ = Clock::now();
+};
+
+class ReplayCommand final : public Command {
+ public:
+  std::string name() const override { return "replay"; }
+  std::string summary() const override {
+    return "What a recorded run would have cost with less memory, another policy or other chunks";
+  }
+
+  void Define(CLI::App& app) override {
+    app.add_option("traces", files_, "Traces that `vramspan run --record` wrote, or synthetic:...")
+        ->required()
+        ->type_name("TRACE");
+    app.add_option("--device-memory", budgets_,
+                   "Device memory to try: a list of sizes (8GiB) and of parts of what the run had "
+                   "at most (50%)")
+        ->capture_default_str();
+    app.add_option("--policy", policies_,
+                   "Who leaves: all, or a list of arc, clock, cost, cycle, fifo, lfu, lru, random, "
+                   "s3fifo, sieve and min (the fewest fetches there can be, the future known)")
+        ->capture_default_str();
+    app.add_option("--chunk", chunks_, "The unit that moves: a list of auto and 2MiB to 64MiB")
+        ->capture_default_str();
+    app.add_option("--overlap", overlap_,
+                   "What may move beside running work: off, safe, all, or declared (default: as "
+                   "recorded, else off)");
+    app.add_option("--prices", prices_,
+                   "What things cost on the device: a file of `vramspan info`, "
+                   "~/.cache/vramspan/UUID.json (default: an H100's)");
+    app.add_option("--format", format_, "table, csv or json")
+        ->check(CLI::IsMember({"table", "csv", "json"}))
+        ->capture_default_str();
+    app.add_flag("--timeline", timeline_, "In the JSON, what lay where over time");
+    app.add_option("--threads", threads_, "Replays at once (default: as many as there are cores)")
+        ->check(CLI::Range(1, 1024));
+    app.footer(
+        "Runs the decisions of the runtime (its policies and its planner) over the recorded work, "
+        "in\n"
+        "virtual time, with measured costs; no GPU is needed. `x` is the time against the run with "
+        "all\n"
+        "its memory on the device; `fetches` are chunks that were not there when work needed them, "
+        "and\n"
+        "`at least` is how few anybody could have done with.\n"
+        "\n"
+        "Without a trace: synthetic:loop, synthetic:sweep and synthetic:random, with keys, as in\n"
+        "synthetic:loop,layers=24,passes=20,mib=64,us=3000\n"
+        "\n"
+        "Exit code: 1: a trace cannot be read; 2: the command line was not understood.\n"
+        "\n"
+        "Examples\n"
+        "  vramspan run --record out.vramspan -- python train.py\n"
+        "  vramspan replay out.vramspan\n"
+        "  vramspan replay out.vramspan --device-memory 8GiB,12GiB --policy all --chunk "
+        "auto,2MiB,16MiB\n"
+        "  vramspan replay out.vramspan --timeline --format json > replay.json\n"
+        "  vramspan replay synthetic:loop,layers=48,us=1000 --policy lru,cycle,cost,min");
+  }
+
+  int Run() override {
+    const Status done = Replay();
+    if (done.ok()) return kExitOk;
+    std::cerr << "vramspan replay: " << done.message() << "\n";
+    return absl::IsInvalidArgument(done) && usage_ ? kExitUsage : kExitFailure;
+  }
+
+ private:
+  Status Replay() {
+    usage_ = true;
+    VS_ASSIGN_OR_RETURN(const std::vector<std::string> policies, replay::ParsePolicies(policies_));
+    VS_ASSIGN_OR_RETURN(const std::vector<int> chunks, replay::ParseChunks(chunks_));
+    // Any whole will do to see whether the text is right.
+    VS_RETURN_IF_ERROR(replay::ParseBudgets(budgets_, GiB(1)).status());
+    if (!overlap_.empty()) VS_RETURN_IF_ERROR(replay::ParseReplayOverlap(overlap_).status());
+    usage_ = false;
+    replay::ReplayPrices prices;
+    if (!prices_.empty()) {
+      VS_ASSIGN_OR_RETURN(prices, replay::ReadReplayPrices(prices_));
+    }
+    unsigned threads = threads_;
+    if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
+
+    std::vector<ReplayedTrace> traces;
+    for (const std::string& file : files_) {
+      usage_ = true;  // A synthetic run is part of the command line.
+      StatusOr<replay::RecordedRun> run = replay::LoadRun(file);
+      if (!run.ok()) {
+        usage_ = file.starts_with("synthetic:");
+        return run.status();
+      }
+      usage_ = false;
+      ReplayedTrace trace{.file = file, .run = *std::move(run), .results = {}, .percents = {}};
+      if (trace.run.works.empty()) {
+        return absl::FailedPreconditionError(file +
+                                             ": holds no work, so there is nothing to replay");
+      }
+      const std::string& recorded = trace.run.setting.overlap;
+      const StatusOr<replay::ReplayOverlap> overlap =
+          replay::ParseReplayOverlap(!overlap_.empty()  ? overlap_
+                                     : recorded.empty() ? "off"
+                                                        : recorded);
+      VS_RETURN_IF_ERROR(overlap.status());
+      VS_ASSIGN_OR_RETURN(const std::vector<Budget> budgets,
+                          replay::ParseBudgets(budgets_, trace.run.PeakBytes()));
+      std::vector<ReplaySetting> settings;
+      for (const Budget& budget : budgets) {
+        for (const int chunk : chunks) {
+          for (const std::string& policy : policies) {
+            settings.push_back({.policy = policy,
+                                .device_memory = budget.bytes,
+                                .chunk_log2 = chunk,
+                                .overlap = *overlap,
+                                .timeline = timeline_});
+            trace.percents.push_back(budget.percent);
+          }
+        }
+      }
+      Progress progress(file, settings.size());
+      trace.results = replay::ReplayAll(trace.run, prices, settings, threads,
+                                        [&](size_t done) { progress(done); });
+      traces.push_back(std::move(trace));
+    }
+    std::cout << (format_ == "json"  ? replay::ReplayJson(traces, prices)
+                  : format_ == "csv" ? replay::ReplayCsv(traces)
+                                     : replay::ReplayTable(traces));
+    if (std::cout.flush()) return absl::OkStatus();
+    return absl::UnavailableError("the results could not be written to stdout");
+  }
+
+  std::vector<std::string> files_;
+  std::string budgets_ = "25%,50%,75%,100%", policies_ = "cost,lru,min", chunks_ = "auto";
+  std::string overlap_, prices_, format_ = "table";
+  bool timeline_ = false;
+  unsigned threads_ = 0;
+  bool usage_ = false;  // What is wrong is the command line.
+};
+
+VRAMSPAN_COMMAND(ReplayCommand);
+
+}  // namespace
+}  // namespace vramspan

@@ -1,0 +1,124 @@
+#include "tools/vramspan/replay_options.h"
+
+#include <absl/algorithm/container.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <absl/strings/str_split.h>
+
+#include <algorithm>
+#include <bit>
+#include <nlohmann/json.hpp>
+
+#include "runtime/api/price_file.h"
+#include "runtime/backing/budget.h"
+#include "runtime/base/small_file.h"
+#include "runtime/placement/policy.h"
+#include "tools/vramspan/info_cache.h"
+
+namespace vramspan::replay {
+namespace {
+
+constexpr size_t kMostPriceBytes = 64 << 10;
+
+MapCosts Of(const HandleCosts& costs) { return {costs.map, costs.access, costs.unmap}; }
+
+ReplayPrices PricesFrom(const DeviceCosts& costs) {
+  ReplayPrices prices;
+  prices.decisions = PricesOf(costs);
+  if (costs.copy_to_device > 0) prices.copy_in = costs.copy_to_device;
+  if (costs.copy_to_host > 0) prices.copy_out = costs.copy_to_host;
+  // Without a figure of its own, both ways are as good as independent.
+  prices.copy_both = costs.copy_both > 0 ? costs.copy_both : prices.copy_in + prices.copy_out;
+  for (size_t i = 0; i < costs.chunks.size(); ++i) {
+    if (costs.chunks[i].device.has_value()) prices.device[i] = Of(*costs.chunks[i].device);
+    if (costs.chunks[i].host.has_value()) prices.host[i] = Of(*costs.chunks[i].host);
+  }
+  if (costs.hold_call > 0) prices.hold_call = costs.hold_call;
+  if (costs.hold_release > 0) prices.hold_release = costs.hold_release;
+  return prices;
+}
+
+}  // namespace
+
+StatusOr<std::vector<std::string>> ParsePolicies(const std::string& text) {
+  std::vector<std::string> all;
+  for (const std::string_view name : PolicyNames()) all.emplace_back(name);
+  all.emplace_back(kMinPolicy);
+  if (text == "all") return all;
+  std::vector<std::string> policies;
+  for (std::string_view name : absl::StrSplit(text, ',')) {
+    if (!absl::c_linear_search(all, name)) {
+      return absl::InvalidArgumentError(absl::StrCat("--policy: there is no policy '", name,
+                                                     "'; allowed is all, or a list of ",
+                                                     absl::StrJoin(all, ", ")));
+    }
+    if (!absl::c_linear_search(policies, name)) policies.emplace_back(name);
+  }
+  return policies;
+}
+
+StatusOr<std::vector<int>> ParseChunks(const std::string& text) {
+  std::vector<int> chunks;
+  for (const std::string_view part : absl::StrSplit(text, ',')) {
+    int log2 = 0;
+    if (part != "auto") {
+      const StatusOr<Bytes> size = ParseSize(part);
+      if (!size.ok() || !std::has_single_bit(size->value) || *size < ChunkBytes(kMinChunkLog2) ||
+          *size > ChunkBytes(kMaxChunkLog2)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "--chunk: '", part,
+            "' is not a chunk size; allowed is a list of auto, 2MiB, 4MiB, 8MiB, 16MiB, 32MiB and "
+            "64MiB"));
+      }
+      log2 = std::countr_zero(size->value);
+    }
+    if (!absl::c_linear_search(chunks, log2)) chunks.push_back(log2);
+  }
+  return chunks;
+}
+
+StatusOr<ReplayOverlap> ParseReplayOverlap(const std::string& text) {
+  if (text == "off") return ReplayOverlap::kOff;
+  if (text == "safe") return ReplayOverlap::kSafe;
+  if (text == "all") return ReplayOverlap::kAll;
+  if (text == "declared") return ReplayOverlap::kDeclared;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--overlap: '", text, "' is no way to overlap; allowed is off, safe, all or declared"));
+}
+
+StatusOr<std::vector<Budget>> ParseBudgets(const std::string& text, Bytes peak) {
+  std::vector<Budget> budgets;
+  for (const std::string_view part : absl::StrSplit(text, ',')) {
+    const StatusOr<Bytes> bytes = ParseBudget(part, peak);
+    if (!bytes.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--device-memory: ", bytes.status().message()));
+    }
+    Budget budget{*bytes, std::nullopt};
+    double percent = 0;
+    if (part.ends_with('%') && absl::SimpleAtod(part.substr(0, part.size() - 1), &percent)) {
+      budget.percent = percent;
+    }
+    if (absl::c_none_of(budgets, [&](const Budget& b) { return b.bytes == budget.bytes; })) {
+      budgets.push_back(budget);
+    }
+  }
+  return budgets;
+}
+
+StatusOr<ReplayPrices> ReadReplayPrices(const std::string& path) {
+  VS_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMostPriceBytes));
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("costs")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     " holds no prices: give the file that `vramspan info` keeps of a device, "
+                     "~/.cache/vramspan/UUID.json"));
+  }
+  const StatusOr<DeviceCosts> costs = info::CostsFromJson(json["costs"]);
+  if (costs.ok()) return PricesFrom(*costs);
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", costs.status().message()));
+}
+
+}  // namespace vramspan::replay

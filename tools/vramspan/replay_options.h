@@ -1,0 +1,34 @@
+// The command line of `vramspan replay`, before and after it is checked.
+#ifndef VRAMSPAN_TOOLS_VRAMSPAN_REPLAY_OPTIONS_H_
+#define VRAMSPAN_TOOLS_VRAMSPAN_REPLAY_OPTIONS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "tools/replay/recorded_run.h"
+#include "tools/replay/replay_prices.h"
+#include "tools/replay/replay_result.h"
+
+namespace vramspan::replay {
+
+// Errors name the option and what is allowed.
+StatusOr<std::vector<std::string>> ParsePolicies(const std::string& text);
+StatusOr<std::vector<int>> ParseChunks(const std::string& text);  // Log2 sizes; 0 for auto.
+StatusOr<ReplayOverlap> ParseReplayOverlap(const std::string& text);
+
+struct Budget {
+  Bytes bytes;
+  std::optional<double> percent;  // Of the run's peak, where it was given so.
+};
+// "25%,50%,8GiB" for a run whose most memory at once is `peak`.
+StatusOr<std::vector<Budget>> ParseBudgets(const std::string& text, Bytes peak);
+
+// A file that `vramspan info` has written into its cache, of any device and driver. Errors name the
+// file.
+StatusOr<ReplayPrices> ReadReplayPrices(const std::string& path);
+
+}  // namespace vramspan::replay
+
+#endif  // VRAMSPAN_TOOLS_VRAMSPAN_REPLAY_OPTIONS_H_

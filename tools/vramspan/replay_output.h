@@ -1,0 +1,31 @@
+// What `vramspan replay` prints.
+#ifndef VRAMSPAN_TOOLS_VRAMSPAN_REPLAY_OUTPUT_H_
+#define VRAMSPAN_TOOLS_VRAMSPAN_REPLAY_OUTPUT_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/replay/recorded_run.h"
+#include "tools/replay/replay_prices.h"
+#include "tools/replay/replay_result.h"
+#include "tools/vramspan/replay_options.h"
+
+namespace vramspan::replay {
+
+// One trace and what its replays came to; `percents` by result.
+struct ReplayedTrace {
+  std::string file;
+  RecordedRun run;
+  std::vector<ReplayResult> results;
+  std::vector<std::optional<double>> percents;
+};
+
+std::string ReplayTable(const std::vector<ReplayedTrace>& traces);
+std::string ReplayCsv(const std::vector<ReplayedTrace>& traces);
+// With "trace" for the first and, of several, "traces" for all.
+std::string ReplayJson(const std::vector<ReplayedTrace>& traces, const ReplayPrices& prices);
+
+}  // namespace vramspan::replay
+
+#endif  // VRAMSPAN_TOOLS_VRAMSPAN_REPLAY_OUTPUT_H_

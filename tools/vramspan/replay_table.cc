@@ -1,0 +1,90 @@
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+#include <absl/strings/str_replace.h>
+
+#include <algorithm>
+
+#include "tools/replay/explain.h"
+#include "tools/vramspan/demo_text.h"
+#include "tools/vramspan/replay_output.h"
+
+namespace vramspan::replay {
+namespace {
+
+using demo::SizeText;
+
+double Ms(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e6; }
+
+std::string ChunkText(int log2) { return log2 == 0 ? "auto" : SizeText(ChunkBytes(log2)); }
+
+std::string BudgetText(const ReplayResult& r, const std::optional<double>& percent) {
+  const std::string size = SizeText(r.setting.device_memory);
+  return percent.has_value() ? absl::StrFormat("%s (%g %%)", size, *percent) : size;
+}
+
+// Quoted, for files may be called anything.
+std::string CsvText(const std::string& text) {
+  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
+}
+
+void AppendTrace(const ReplayedTrace& trace, std::string* out) {
+  const RecordedRun& run = trace.run;
+  absl::StrAppendFormat(out, "%s: %d pieces of work, %d allocations, at most %s at once\n",
+                        trace.file, run.works.size(), run.allocations.size(),
+                        SizeText(run.PeakBytes()));
+  for (const std::string& problem : run.problems) {
+    absl::StrAppend(out, "  problem: ", problem, "\n");
+  }
+  if (run.setting.estimated_times) {
+    absl::StrAppend(out, "  Its times are estimates, so those below are.\n");
+  }
+  if (trace.results.empty()) return;
+  absl::StrAppendFormat(out, "  With all of it on the device: %.3f ms (recorded: %.3f ms)\n\n",
+                        Ms(trace.results.front().resident), Ms(run.Duration()));
+  absl::StrAppendFormat(out, "%-18s %-7s %-8s %12s %6s %11s %11s %10s %10s %10s %10s\n", "memory",
+                        "policy", "chunk", "predicted ms", "x", "stall ms", "in place ms",
+                        "fetches", "at least", "in", "out");
+  for (size_t i = 0; i < trace.results.size(); ++i) {
+    const ReplayResult& r = trace.results[i];
+    absl::StrAppendFormat(out, "%-18s %-7s %-8s %12.3f %6.2f %11.3f %11.3f %10d %10d %10s %10s\n",
+                          BudgetText(r, trace.percents[i]), r.setting.policy,
+                          ChunkText(r.setting.chunk_log2), Ms(r.predicted), Slowdown(r),
+                          Ms(r.stall.total()), Ms(r.in_place_time), r.fetches, r.bound_fetches,
+                          SizeText(r.bytes_in), SizeText(r.bytes_out));
+  }
+}
+
+}  // namespace
+
+std::string ReplayTable(const std::vector<ReplayedTrace>& traces) {
+  std::string out;
+  for (const ReplayedTrace& trace : traces) {
+    if (!out.empty()) absl::StrAppend(&out, "\n");
+    AppendTrace(trace, &out);
+  }
+  return out;
+}
+
+std::string ReplayCsv(const std::vector<ReplayedTrace>& traces) {
+  std::string out =
+      "trace,policy,device_memory_bytes,device_memory_percent,chunk_bytes,overlap,predicted_ms,"
+      "resident_ms,slowdown,stall_ms,stall_copy_ms,stall_vmm_ms,stall_drain_ms,fetches,"
+      "bound_fetches,moves_in,moves_out,served_in_place,bytes_in,bytes_out,bytes_in_place\n";
+  for (const ReplayedTrace& trace : traces) {
+    for (size_t i = 0; i < trace.results.size(); ++i) {
+      const ReplayResult& r = trace.results[i];
+      const int log2 = r.setting.chunk_log2;
+      absl::StrAppendFormat(
+          &out, "%s,%s,%d,%s,%d,%s,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%d,%d,%d,%d,%d,%d,%d,%d\n",
+          CsvText(trace.file), r.setting.policy, r.setting.device_memory.value,
+          trace.percents[i].has_value() ? absl::StrFormat("%g", *trace.percents[i]) : "",
+          log2 == 0 ? 0 : ChunkBytes(log2).value, OverlapName(r.setting.overlap), Ms(r.predicted),
+          Ms(r.resident), Slowdown(r), Ms(r.stall.total()), Ms(r.stall.copy), Ms(r.stall.vmm),
+          Ms(r.stall.drain), r.fetches, r.bound_fetches, r.moves_in, r.moves_out, r.served_in_place,
+          r.bytes_in.value, r.bytes_out.value, r.bytes_in_place.value);
+    }
+  }
+  return out;
+}
+
+}  // namespace vramspan::replay
