@@ -106,7 +106,7 @@ const json& RunOf(const std::string& policy, double budget, double chunk) {
 }
 
 std::string TimesText(double factor) {
-  return absl::StrFormat(factor < 9.995 ? "%.2f×" : "%.1f×", factor);
+  return factor < 9.995 ? absl::StrFormat("%.2f×", factor) : absl::StrFormat("%.1f×", factor);
 }
 
 double SlowdownOf(const std::string& policy, double budget, double chunk) {
@@ -245,10 +245,10 @@ void ExpectHeat(const json& heat, SlowdownAt slowdown) {
   std::map<double, double> shares;
   for (const auto& [chunk, height] : rows) {
     for (const auto& [budget, across] : columns) {
-      const auto cell =
-          std::find_if(heat["cells"].begin(), heat["cells"].end(), [&](const json& one) {
+      const auto cell = std::find_if(
+          heat["cells"].begin(), heat["cells"].end(), [x = across, y = height](const json& one) {
             const Place place = one.at("center");
-            return std::abs(place[0] - across) < 4 && std::abs(place[1] - height) < 6;
+            return std::abs(place[0] - x) < 4 && std::abs(place[1] - y) < 6;
           });
       ASSERT_NE(cell, heat["cells"].end()) << chunk << " " << budget;
       const double expected = slowdown(budget, chunk);
