@@ -10,7 +10,7 @@ exec 1>&2
 packages=(
   g++ cmake ninja-build ccache binutils pkg-config util-linux
   dpkg-dev                       # unpacks abseil's source package (cmake/fetch-abseil.sh)
-  libzstd-dev libcli11-dev nlohmann-json3-dev
+  libzstd-dev zlib1g-dev libcli11-dev nlohmann-json3-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   clang clang-format             # clang builds check the lock annotations
   chromium                       # opens the report's page in its test

@@ -1,0 +1,219 @@
+#include "tools/replay/json_stream.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <istream>
+#include <utility>
+#include <vector>
+
+namespace vramspan::replay {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMostMembers = 64;
+constexpr size_t kValueSize = 64;  // Of a value in memory, with its key's place.
+
+// Passes text on as long as no name, number or string in it is longer than `most`, for the parser
+// holds each of these whole.
+class ShortTokens final : public std::streambuf {
+ public:
+  ShortTokens(std::streambuf* text, size_t most) : text_(text), most_(most), buffer_(16 << 10) {}
+  bool too_long() const { return length_ > most_; }
+
+ protected:
+  int_type underflow() override {
+    if (too_long()) return traits_type::eof();
+    const std::streamsize got =
+        text_->sgetn(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    if (got <= 0) return traits_type::eof();
+    for (std::streamsize i = 0; i < got; ++i) {
+      if (Ends(buffer_[static_cast<size_t>(i)])) {
+        length_ = 0;
+      } else if (++length_ > most_) {
+        return traits_type::eof();
+      }
+    }
+    setg(buffer_.data(), buffer_.data(), buffer_.data() + got);
+    return traits_type::to_int_type(buffer_.front());
+  }
+
+ private:
+  // Whether a token ends before or with this character.
+  bool Ends(char c) {
+    if (escaped_) {
+      escaped_ = false;
+      return false;
+    }
+    if (in_string_) {
+      escaped_ = c == '\\';
+      in_string_ = c != '"';
+      return !in_string_;
+    }
+    in_string_ = c == '"';
+    return std::string_view(" \t\r\n,:[]{}\"").find(c) != std::string_view::npos;
+  }
+
+  std::streambuf* const text_;
+  const size_t most_;
+  std::vector<char> buffer_;
+  size_t length_ = 0;
+  bool in_string_ = false;
+  bool escaped_ = false;
+};
+
+class Handler final : public nlohmann::json_sax<json> {
+ public:
+  Handler(std::string_view array, absl::FunctionRef<Status(const json&)> element,
+          const JsonStreamLimits& limits)
+      : array_(array), element_(element), limits_(limits) {}
+
+  bool null() override { return Value(nullptr, 0); }
+  bool boolean(bool value) override { return Value(value, 0); }
+  bool number_integer(number_integer_t value) override { return Value(value, 0); }
+  bool number_unsigned(number_unsigned_t value) override { return Value(value, 0); }
+  bool number_float(number_float_t value, const string_t&) override { return Value(value, 0); }
+  bool string(string_t& value) override {
+    const size_t size = value.size();
+    return Value(std::move(value), size);
+  }
+  bool binary(binary_t&) override { return Fail("binary data"); }
+  bool start_object(size_t) override { return Start(json::object()); }
+  bool start_array(size_t) override {
+    if (depth_ == 1 && key_ == array_) {
+      if (result_.found) return Fail("a second array of that name");
+      result_.found = true;
+      in_array_ = true;
+      ++depth_;
+      return true;
+    }
+    return Start(json::array());
+  }
+  bool key(string_t& name) override {
+    if (open_.empty()) {
+      key_ = std::move(name);
+      return true;
+    }
+    if (!Take(name.size())) return false;
+    keys_.back() = std::move(name);
+    return true;
+  }
+  bool end_object() override { return End(); }
+  bool end_array() override {
+    if (depth_ == 2 && in_array_ && open_.empty()) {
+      in_array_ = false;
+      --depth_;
+      return true;
+    }
+    return End();
+  }
+  bool parse_error(size_t position, const std::string&,
+                   const nlohmann::detail::exception& e) override {
+    if (!status_.ok()) return false;
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
+    const std::string_view what = e.what();
+    const size_t start = what.find("] ");
+    status_ = absl::InvalidArgumentError(absl::StrCat(
+        "no JSON at byte ", position, ": ", start == what.npos ? what : what.substr(start + 2)));
+    return false;
+  }
+
+  const Status& status() const { return status_; }
+  JsonStreamResult& result() { return result_; }
+
+ private:
+  bool Fail(std::string_view why) {
+    if (status_.ok()) {
+      status_ = absl::InvalidArgumentError(
+          absl::StrCat(why, " (in element ", result_.elements, " of '", array_, "')"));
+    }
+    return false;
+  }
+  bool Take(size_t bytes) {
+    size_ += bytes + kValueSize;
+    if (size_ <= limits_.element_size) return true;
+    return Fail(absl::StrCat("an element of more than ", limits_.element_size, " bytes"));
+  }
+  template <typename T>
+  bool Value(T value, size_t size) {
+    if (depth_ == 0) return Fail("no object");
+    if (depth_ == 1) {
+      if (result_.members.size() < kMostMembers && size < 4096) {
+        result_.members[key_] = std::move(value);
+      }
+      return true;
+    }
+    if (!in_array_) return true;
+    if (!Take(size)) return false;
+    return Add(std::move(value));
+  }
+  // A value of the element that is open, or an element by itself.
+  bool Add(json value) {
+    if (open_.empty()) return Element(value);
+    if (open_.back().is_array()) {
+      open_.back().push_back(std::move(value));
+    } else {
+      open_.back()[keys_.back()] = std::move(value);
+    }
+    return true;
+  }
+  bool Start(json value) {
+    if (depth_ == 0 && !value.is_object()) return Fail("no object");
+    if (++depth_ > limits_.depth) {
+      return Fail(absl::StrCat("more than ", limits_.depth, " levels deep"));
+    }
+    if (depth_ == 1 || !in_array_) return true;
+    if (!Take(0)) return false;
+    open_.push_back(std::move(value));
+    keys_.emplace_back();
+    return true;
+  }
+  bool End() {
+    --depth_;
+    if (open_.empty()) return true;
+    json value = std::move(open_.back());
+    open_.pop_back();
+    keys_.pop_back();
+    return Add(std::move(value));
+  }
+  bool Element(const json& value) {
+    if (++result_.elements > limits_.elements) {
+      return Fail(absl::StrCat("more than ", limits_.elements, " elements"));
+    }
+    size_ = 0;
+    status_ = element_(value);
+    return status_.ok();
+  }
+
+  const std::string array_;
+  const absl::FunctionRef<Status(const json&)> element_;
+  const JsonStreamLimits limits_;
+  size_t depth_ = 0;
+  bool in_array_ = false;
+  std::string key_;         // Of the document's member that is being read.
+  std::vector<json> open_;  // Of the element, from the outside in.
+  std::vector<std::string> keys_;
+  size_t size_ = 0;  // Of the element so far.
+  Status status_;
+  JsonStreamResult result_;
+};
+
+}  // namespace
+
+StatusOr<JsonStreamResult> ReadJsonStream(std::streambuf* text, std::string_view array,
+                                          absl::FunctionRef<Status(const json&)> element,
+                                          const JsonStreamLimits& limits) {
+  ShortTokens tokens(text, limits.element_size);
+  std::istream in(&tokens);
+  Handler handler(array, element, limits);
+  if (!json::sax_parse(in, &handler)) {
+    if (tokens.too_long()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a name, number or string of more than ", limits.element_size, " bytes"));
+    }
+    return handler.status().ok() ? absl::InvalidArgumentError("no JSON") : handler.status();
+  }
+  return std::move(handler.result());
+}
+
+}  // namespace vramspan::replay

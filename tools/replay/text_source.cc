@@ -1,0 +1,78 @@
+#include "tools/replay/text_source.h"
+
+#include <absl/strings/str_cat.h>
+#include <zlib.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+namespace vramspan::replay {
+namespace {
+
+constexpr size_t kBuffer = 64 << 10;
+
+struct CloseGz {
+  void operator()(gzFile file) const { gzclose_r(file); }
+};
+using Gz = std::unique_ptr<gzFile_s, CloseGz>;
+
+// zlib reads files that are not packed as they are.
+class GzSource final : public TextSource {
+ public:
+  GzSource(Gz file, std::string path, uint64_t most)
+      : file_(std::move(file)),
+        path_(std::move(path)),
+        left_(most),
+        most_(most),
+        buffer_(kBuffer) {}
+
+  const Status& status() const override { return status_; }
+
+ protected:
+  int_type underflow() override {
+    if (!status_.ok()) return traits_type::eof();
+    const int got = gzread(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size()));
+    int code = Z_OK;
+    const char* const message = gzerror(file_.get(), &code);
+    // A packed file that ends early is an error of the buffer, and has given all that it has.
+    if (got < 0 || (got == 0 && code != Z_OK && code != Z_STREAM_END)) {
+      status_ = absl::DataLossError(absl::StrCat(path_, ": cannot be unpacked: ",
+                                                 code == Z_ERRNO       ? std::strerror(errno)
+                                                 : code == Z_BUF_ERROR ? "it is cut short"
+                                                                       : message));
+      return traits_type::eof();
+    }
+    if (got == 0) return traits_type::eof();
+    if (static_cast<uint64_t>(got) > left_) {
+      status_ =
+          absl::ResourceExhaustedError(absl::StrCat(path_, ": is longer than ", most_, " bytes"));
+      return traits_type::eof();
+    }
+    left_ -= static_cast<uint64_t>(got);
+    setg(buffer_.data(), buffer_.data(), buffer_.data() + got);
+    return traits_type::to_int_type(buffer_.front());
+  }
+
+ private:
+  Gz file_;
+  const std::string path_;
+  uint64_t left_;
+  const uint64_t most_;
+  std::vector<char> buffer_;
+  Status status_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<TextSource>> TextSource::Open(const std::string& path, uint64_t most) {
+  Gz file(gzopen(path.c_str(), "rb"));
+  if (file == nullptr) {
+    const std::string why = absl::StrCat(path, ": cannot be opened: ", std::strerror(errno));
+    return errno == ENOENT ? absl::NotFoundError(why) : absl::FailedPreconditionError(why);
+  }
+  return std::make_unique<GzSource>(std::move(file), path, most);
+}
+
+}  // namespace vramspan::replay
