@@ -1,8 +1,13 @@
 // Programs that know nothing of vramspan, with the preload in them.
 #include <gmock/gmock.h>
+#include <stdlib.h>
 
+#include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <set>
 #include <sstream>
 
 #include "tests/preload/run_program.h"
@@ -87,6 +92,47 @@ TEST(Preload, AProgramMayEndInTheMiddleOfItsWork) {
     ExpectOk(output);
     EXPECT_THAT(output.err, HasSubstr("vramspan: process"));
   }
+}
+
+// What is in the folders where programs leave things.
+std::set<std::string> Files(const std::string& folder) {
+  std::set<std::string> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    files.insert(entry.path());
+  }
+  return files;
+}
+
+// Processes whose environment says `token`.
+int ProcessesWith(const std::string& token) {
+  int count = 0;
+  for (const std::string& process : Files("/proc")) {
+    std::ifstream file(process + "/environ", std::ios::binary);
+    const std::string text((std::istreambuf_iterator<char>(file)),
+                           std::istreambuf_iterator<char>());
+    count += text.find(token) != std::string::npos ? 1 : 0;
+  }
+  return count;
+}
+
+// The driver takes back the memory of a process that is gone; nothing else may stay.
+TEST(Preload, AProgramThatDiesLeavesNothingBehind) {
+  std::string home = (std::filesystem::temp_directory_path() / "vramspan-dies-XXXXXX").string();
+  ASSERT_NE(mkdtemp(home.data()), nullptr);
+  const std::string token = "VRAMSPAN_TEST_TOKEN=" + home;
+  const std::string places =
+      token + " HOME=" + home + " TMPDIR=" + home + " XDG_CACHE_HOME=" + home;
+  const std::set<std::string> shared = Files("/dev/shm");
+  for (const auto& [scenario, signal] :
+       {std::pair("dies_killed", SIGKILL), {"dies_aborted", SIGABRT}, {"dies_trapped", SIGTRAP}}) {
+    const Output output = RunPreloaded("default", scenario, places);
+    EXPECT_EQ(output.code, 128 + signal) << scenario << output.err;
+    EXPECT_EQ(ProcessesWith(token), 0) << scenario;
+    EXPECT_THAT(Files(home), IsEmpty()) << scenario;
+    EXPECT_EQ(Files("/dev/shm"), shared) << scenario;
+  }
+  std::filesystem::remove_all(home);
 }
 
 TEST(Preload, ContextsComeAndGo) {

@@ -226,6 +226,12 @@ void ExitBusy(Program* p) {
   }
 }
 
+// In the middle of its work, by a signal.
+void Dies(Program* p, int signal) {
+  ExitBusy(p);
+  raise(signal);
+}
+
 void WithinMemory(Program* p) {
   p->Start();
   std::vector<CUdeviceptr> buffers(4);
@@ -238,6 +244,9 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"before_init", &BeforeInit},
     {"capacity", &AskCapacity},
     {"contexts", &Contexts},
+    {"dies_aborted", [](Program* p) { Dies(p, SIGABRT); }},
+    {"dies_trapped", [](Program* p) { Dies(p, SIGTRAP); }},
+    {"dies_killed", [](Program* p) { Dies(p, SIGKILL); }},
     {"doubled", &Doubled},
     {"exec", &Exec},
     {"exit_busy", &ExitBusy},

@@ -101,6 +101,14 @@ TEST_F(RecordTest, AFileThatIsThereIsLeftAlone) {
   EXPECT_EQ(files, 2);
 }
 
+// What it wrote until a quarter of a second ago is there.
+TEST_F(RecordTest, AProgramThatIsKilledLeavesWhatItWrote) {
+  EXPECT_EQ(Record("dies_killed").code, 128 + 9);
+  const RecordedRun run = Load();
+  ASSERT_FALSE(run.problems.empty());
+  EXPECT_THAT(run.problems[0], HasSubstr("no end"));
+}
+
 TEST_F(RecordTest, WhereNothingCanBeWrittenItIsSaid) {
   const Output output =
       RunPreloaded("default", "within", "VRAMSPAN_RECORD=/no/such/folder/t.vramspan");

@@ -54,6 +54,7 @@ TEST(Run, MistakesExitWithTwoAndNameWhatWasWrong) {
       {"", "--policy best -- true", "--policy: there is no eviction policy 'best'"},
       {"", "--tracer magic -- true", "--tracer: \"magic\""},
       {"", "--overlap some -- true", "--overlap: \"some\""},
+      {"", "--report lots -- true", "--report: 'lots' is no way to report memory"},
       {"VRAMSPAN_DEVICE_MEMORY=8Gib", "-- true", "VRAMSPAN_DEVICE_MEMORY: '8Gib'"},
       {"VRAMSPAN_OVERLAP=some", "-- true", "VRAMSPAN_OVERLAP: \"some\""},
       {"SIMCUDA_DEVICE_MEMORY=64MiB", "--simulate --device-memory 65MiB -- true",
@@ -80,12 +81,13 @@ TEST(Run, ABudgetIsComparedWithTheLargestGpu) {
 TEST(Run, OptionsBecomeVariables) {
   const Output env = Launch(
       "--device-memory 8GiB --host-memory 50% --chunk 4MiB --policy lru --tracer hooks --overlap "
-      "safe --stats=/tmp/stats --quiet --off -- env",
+      "safe --report budget --record /tmp/%p.vramspan --stats=/tmp/stats --quiet --off -- env",
       "LD_PRELOAD=libm.so.6");
   ASSERT_EQ(env.code, 0) << env.err;
   for (const char* line : {"VRAMSPAN_DEVICE_MEMORY=8GiB", "VRAMSPAN_HOST_MEMORY=50%",
                            "VRAMSPAN_CHUNK=4MiB", "VRAMSPAN_POLICY=lru", "VRAMSPAN_TRACER=hooks",
                            "VRAMSPAN_OVERLAP=safe", "VRAMSPAN_STATS=/tmp/stats", "VRAMSPAN_QUIET=1",
+                           "VRAMSPAN_REPORT=budget", "VRAMSPAN_RECORD=/tmp/%p.vramspan",
                            "VRAMSPAN_OFF=1", "/libvramspan_preload.so:libm.so.6"}) {
     EXPECT_THAT(env.out, HasSubstr(std::string(line) + "\n"));
   }
@@ -93,6 +95,20 @@ TEST(Run, OptionsBecomeVariables) {
   EXPECT_THAT(bare.out, HasSubstr("/libvramspan_preload.so\n"));
   EXPECT_THAT(bare.out, Not(HasSubstr("\nVRAMSPAN_")));
   EXPECT_THAT(Launch("--stats -- env").out, HasSubstr("VRAMSPAN_STATS=-\n"));
+}
+
+TEST(Run, ARecordingIsNotWrittenOver) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/t.vramspan";
+  // By its place, whatever the program makes its folder.
+  EXPECT_THAT(Launch("--record " + path + " -- env").out, HasSubstr("VRAMSPAN_RECORD=" + path));
+  std::ofstream(path) << "something";
+  const Output refused = Launch("--record " + path + " -- env");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr(path + " is there already; --force writes over it"));
+  EXPECT_TRUE(std::filesystem::exists(path));
+  EXPECT_EQ(Launch("--force --record " + path + " -- env").code, 0);
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST(Run, SimulateComesFirstOnTheLoadersPathAndIsLargeEnough) {

@@ -60,6 +60,9 @@ class RunCommand final : public Command {
                    "How launches are seen: auto, cupti, hooks, or off (then nothing moves)");
     app.add_option("--overlap", options_.overlap,
                    "What may move beside running work: off, safe or all");
+    app.add_option("--report", options_.report,
+                   "How much memory the program is told there is: device (as the GPU has), budget, "
+                   "or total (with host memory)");
     app.add_flag("--stats{-}", stats_,
                  "A summary at the end, on stderr; --stats=FILE appends it to a file");
     app.add_option("--record", record_,
@@ -74,10 +77,10 @@ class RunCommand final : public Command {
         "The program's exit code, signals and output are its own. Every option is also a "
         "variable:\n"
         "VRAMSPAN_DEVICE_MEMORY, VRAMSPAN_HOST_MEMORY, VRAMSPAN_CHUNK, VRAMSPAN_POLICY,\n"
-        "VRAMSPAN_TRACER, VRAMSPAN_OVERLAP, VRAMSPAN_STATS, VRAMSPAN_RECORD, VRAMSPAN_SIMULATE,\n"
-        "VRAMSPAN_QUIET and VRAMSPAN_OFF. Exit codes of its own: 2, the command line asks for what "
-        "is not there; "
-        "126,\n"
+        "VRAMSPAN_TRACER, VRAMSPAN_OVERLAP, VRAMSPAN_REPORT, VRAMSPAN_STATS, VRAMSPAN_RECORD,\n"
+        "VRAMSPAN_SIMULATE, VRAMSPAN_QUIET and VRAMSPAN_OFF. Exit codes of its own: 1, it cannot "
+        "be\n"
+        "set up; 2, the command line asks for what there is not; 126,\n"
         "the program cannot be run; 127, there is no such program.\n"
         "\n"
         "Examples\n"

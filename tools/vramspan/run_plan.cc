@@ -53,6 +53,12 @@ Status CheckChunk(const std::string& text) {
       "' is not a chunk size; allowed is auto, 2MiB, 4MiB, 8MiB, 16MiB, 32MiB or 64MiB"));
 }
 
+Status CheckReport(const std::string& text) {
+  if (text == "device" || text == "budget" || text == "total") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", text, "' is no way to report memory; allowed is device, budget or total"));
+}
+
 // A budget of a whole that is known, or of one that is not, which only percentages can exceed.
 StatusOr<Bytes> CheckBudget(const std::string& text, std::optional<Bytes> whole,
                             std::string_view whose) {
@@ -85,6 +91,7 @@ class Planner {
               [](const std::string& text) { return ParseLaunchSource(text).status(); }));
     VS_RETURN_IF_ERROR(Check(options_.overlap, "--overlap", "VRAMSPAN_OVERLAP",
                              [](const std::string& text) { return ParseOverlap(text).status(); }));
+    VS_RETURN_IF_ERROR(Check(options_.report, "--report", "VRAMSPAN_REPORT", &CheckReport));
     if (options_.stats.has_value()) plan_["VRAMSPAN_STATS"] = *options_.stats;
     VS_RETURN_IF_ERROR(Record());
     if (options_.quiet) plan_["VRAMSPAN_QUIET"] = "1";
