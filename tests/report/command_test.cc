@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "tests/report/sample_replay.h"
 #include "tests/report/shell.h"
@@ -69,6 +71,33 @@ TEST_F(ReportCommand, SaysWhatItCannotWrite) {
   EXPECT_THAT(said_, HasSubstr("/none/page.html: cannot be written: No such file or directory"));
   EXPECT_EQ(Report(absl::StrCat(input_, " -o /dev/full --force")), 1);
   EXPECT_THAT(said_, HasSubstr("/dev/full: cannot be written: No space left on device"));
+}
+
+TEST_F(ReportCommand, ReplaysATraceFirst) {
+  EXPECT_EQ(Report(absl::StrCat("synthetic:loop,layers=8,passes=4,mib=64 -o ", output_)), 0);
+  const std::string page = ReadWhole(output_);
+  constexpr std::string_view kStart = "<script type=\"application/json\" id=\"data\">";
+  const size_t begin = page.find(kStart) + kStart.size();
+  const nlohmann::json data =
+      nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+  const nlohmann::json& one = data.at("cases").at(0);
+  EXPECT_EQ(one.at("runs").size(), 11u * 3 * 6);
+  EXPECT_EQ(one.at("curves").size() % 3, 0u);
+  EXPECT_GE(one.at("curves").size(), 6u);
+  size_t timelines = 0;
+  for (const nlohmann::json& run : one.at("runs")) timelines += run.contains("timeline");
+  EXPECT_EQ(timelines, 6u);
+  EXPECT_TRUE(one.at("runs").at(one.at("focus").get<size_t>()).contains("timeline"));
+}
+
+TEST_F(ReportCommand, SaysWhatIsWrongWithATrace) {
+  WriteWhole(input_, "no trace at all");
+  EXPECT_EQ(Report(usual_), 1);
+  EXPECT_THAT(said_, HasSubstr(input_));
+  EXPECT_EQ(Report(absl::StrCat("synthetic:nothing -o ", output_)), 2);
+  EXPECT_EQ(Report(absl::StrCat("synthetic:loop --prices ", input_, " -o ", output_)), 1);
+  EXPECT_THAT(said_, HasSubstr(input_));
+  EXPECT_FALSE(Written());
 }
 
 TEST_F(ReportCommand, UsageIsTwo) {

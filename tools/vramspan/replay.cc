@@ -1,10 +1,6 @@
 // `vramspan replay`: what would a recorded run have cost with less memory, another policy, other
 // chunks, on another device? No GPU is needed.
-#include <absl/strings/str_format.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <string>
 #include <thread>
@@ -15,6 +11,7 @@
 #include "tools/replay/replay_all.h"
 #include "tools/vramspan/command.h"
 #include "tools/vramspan/replay_output.h"
+#include "tools/vramspan/replay_progress.h"
 
 namespace vramspan {
 namespace {
@@ -22,35 +19,6 @@ namespace {
 using replay::Budget;
 using replay::ReplayedTrace;
 using replay::ReplaySetting;
-
-// On a terminal all the time, else now and then.
-class Progress {
- public:
-  Progress(std::string what, size_t all)
-      : what_(std::move(what)), all_(all), terminal_(isatty(STDERR_FILENO) != 0) {}
-  ~Progress() {
-    if (shown_ && terminal_) std::cerr << "\r\033[K" << std::flush;
-  }
-  void operator()(size_t done) {
-    const auto now = Clock::now();
-    if (now - last_ < (terminal_ ? kOnTerminal : kElsewhere)) return;
-    last_ = now;
-    shown_ = true;
-    const std::string text = absl::StrFormat("%s: %d of %d replays", what_, done, all_);
-    std::cerr << (terminal_ ? "\r\033[K" + text : text + "\n") << std::flush;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::milliseconds kOnTerminal{200};
-  static constexpr std::chrono::milliseconds kElsewhere{10000};
-
-  const std::string what_;
-  const size_t all_;
-  const bool terminal_;
-  bool shown_ = false;
-  Clock::time_point last_ = Clock::now();
-};
 
 class ReplayCommand final : public Command {
  public:
@@ -166,7 +134,7 @@ class ReplayCommand final : public Command {
           }
         }
       }
-      Progress progress(file, settings.size());
+      replay::Progress progress(file, settings.size());
       trace.results = replay::ReplayAll(trace.run, prices, settings, threads,
                                         [&](size_t done) { progress(done); });
       traces.push_back(std::move(trace));

@@ -13,8 +13,11 @@
 #include <system_error>
 
 #include "runtime/base/log.h"
+#include "tools/replay/replay_prices.h"
 #include "tools/replay/report_input.h"
 #include "tools/vramspan/command.h"
+#include "tools/vramspan/replay_options.h"
+#include "tools/vramspan/report_trace.h"
 
 namespace vramspan {
 namespace {
@@ -39,40 +42,68 @@ class ReportCommand final : public Command {
   }
 
   void Define(CLI::App& app) override {
-    app.add_option("input", input_, "What `vramspan replay --format json` printed")->required();
+    app.add_option(
+           "input", input_,
+           "What `vramspan replay --format json` printed, or a trace, which is replayed first")
+        ->required()
+        ->type_name("REPLAY.json|TRACE");
     app.add_option("-o,--output", output_, "The HTML page to write")->required();
     app.add_flag("--force", force_, "Overwrite the page if it is there");
     app.add_option("--title", title_, "The page's title (default: the name of the trace)");
+    app.add_option("--prices", prices_file_,
+                   "With a trace: what things cost on the device, a file of `vramspan info` "
+                   "(default: an H100's)");
     app.footer(
-        "The page needs no network and no other file.\n"
+        "The page needs no network and no other file. A trace is replayed with all policies, three "
+        "sizes of\n"
+        "chunk and six budgets; `vramspan replay` can try others.\n"
         "\n"
-        "Example\n"
+        "Examples\n"
+        "  vramspan report out.vramspan -o report.html\n"
         "  vramspan replay out.vramspan --timeline --format json > replay.json\n"
         "  vramspan report replay.json -o report.html");
   }
 
   int Run() override {
+    if (!prices_file_.empty()) {
+      const StatusOr<replay::ReplayPrices> prices = replay::ReadReplayPrices(prices_file_);
+      if (!prices.ok()) return Failed(prices.status(), kExitFailure);
+      prices_ = *prices;
+    }
     const Status done = Write();
     if (done.ok()) return kExitOk;
-    Log(LogLevel::kError, done.message());
-    return kExitFailure;
+    // A synthetic run is part of the command line.
+    const bool usage = IsSynthetic() && absl::IsInvalidArgument(done);
+    return Failed(done, usage ? kExitUsage : kExitFailure);
   }
 
  private:
+  static int Failed(const Status& why, int exit) {
+    Log(LogLevel::kError, why.message());
+    return exit;
+  }
+
   Status Write() const {
     std::error_code error;
     if (!force_ && fs::exists(output_, error)) {
       return absl::AlreadyExistsError(
           absl::StrCat(output_, " is there already; --force overwrites it"));
     }
-    VS_ASSIGN_OR_RETURN(const nlohmann::json replay, replay::ReadReplayFile(input_));
+    VS_ASSIGN_OR_RETURN(const nlohmann::json replay, Input());
     std::ostringstream page;
     const Status made = replay::WriteReport(replay, title_, page);
     if (!made.ok()) return Status(made.code(), absl::StrCat(input_, ": ", made.message()));
     return WriteFile(output_, page.str());
   }
 
-  std::string input_, output_, title_;
+  StatusOr<nlohmann::json> Input() const {
+    if (!IsSynthetic() && replay::LooksLikeJson(input_)) return replay::ReadReplayFile(input_);
+    return replay::ReplayForReport(input_, prices_);
+  }
+  bool IsSynthetic() const { return input_.starts_with("synthetic:"); }
+
+  std::string input_, output_, title_, prices_file_;
+  replay::ReplayPrices prices_;
   bool force_ = false;
 };
 

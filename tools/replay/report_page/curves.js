@@ -21,7 +21,7 @@ function curveSpec(one, chunk, width) {
     name: "Miss ratio against memory, one line per policy", width, height: 330, series,
     x: { low, high: Math.max(...memory), name: "device memory",
       ticks: (scale) => sizeTicks(scale.low, scale.high, width / 110).map((value) => ({ value, text: sizeText(value) })) },
-    y: { low: 0, high: Math.min(100, high * 1.05), log: false, name: "misses, % of accesses",
+    y: { low: 0, high: high > 70 ? 100 : high * 1.05, log: false, name: "misses, % of accesses",
       text: (value) => short(value) },
     legend: focus ? `At ${budgetText(focus)}` : `At ${sizeText(Math.min(...memory))}`,
     title: (value) => sizeText(value),

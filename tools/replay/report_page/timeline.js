@@ -133,13 +133,20 @@ function timelineDrawing(run, width) {
   return drawing;
 }
 
+// What is most like the run in question: the same budget, then the same policy.
+function nearestTo(focus, runs) {
+  if (focus === undefined) return runs[0];
+  const unlike = (run) => (run.budget === focus.budget ? 0 : 2) + (run.policy === focus.policy ? 0 : 1);
+  return [...runs].sort((a, b) => unlike(a) - unlike(b))[0];
+}
+
 function drawTimeline(host, one, state) {
   const with_ = one.runs.filter((run) => run.timeline);
   if (with_.length === 0) {
     return host.replaceChildren(absent("No timeline was recorded: `vramspan replay --timeline` adds one to each run."));
   }
   const focus = one.runs[one.focus];
-  const usual = with_.includes(focus) ? focus : with_.find((run) => focus && run.budget === focus.budget) ?? with_[0];
+  const usual = with_.includes(focus) ? focus : nearestTo(focus, with_);
   const run = one.runs[state.timelineRun] ?? usual;
   const options = with_.map((entry) => ({ value: one.runs.indexOf(entry), text: runText(entry) }));
   const chooser = choice("Run", options, one.runs.indexOf(run), (value) => {
