@@ -360,10 +360,11 @@ TEST_F(ImportPytorchTest, SaysWhatIsWrong) {
     EXPECT_EQ(status.code(), code) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(what));
   };
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-  expect(Error("{}"), kInvalid, "et.json: no execution trace of PyTorch");
-  expect(Error(R"({"nodes": []})"), kInvalid, "no execution trace");
-  expect(Error("hello"), kInvalid, "no JSON");
+  constexpr auto kBad = absl::StatusCode::kFailedPrecondition;
+  expect(Error("{}"), kBad, "et.json: no execution trace of PyTorch");
+  expect(Error(R"({"nodes": []})"), kBad, "no execution trace");
+  expect(Error(R"({"schemaVersion": 1, "traceEvents": []})"), kBad, "as --profile");
+  expect(Error("hello"), kBad, "no JSON");
   expect(ImportPytorch(folder_ + "/none").status(), absl::StatusCode::kNotFound, "none");
 
   Trace trace;
@@ -372,9 +373,9 @@ TEST_F(ImportPytorchTest, SaysWhatIsWrong) {
   const auto with_profile = [&](const std::string& profile) {
     return Error(trace.text(), Write("p.json", profile));
   };
-  expect(with_profile("{}"), kInvalid, "p.json: no profile");
-  expect(with_profile(Profile({Call(1, 1)})), kInvalid, "has no kernels");
-  expect(with_profile(Profile({Kernel(1, 1, 1, 1, 1)})), kInvalid, "Record function id");
+  expect(with_profile("{}"), kBad, "p.json: no profile");
+  expect(with_profile(Profile({Call(1, 1)})), kBad, "has no kernels");
+  expect(with_profile(Profile({Kernel(1, 1, 1, 1, 1)})), kBad, "Record function id");
   expect(with_profile(Profile({Call(1, 9), Kernel(1, 1, 1, 1, 1)})),
          absl::StatusCode::kFailedPrecondition, "of another run");
 }

@@ -40,7 +40,7 @@ Read ReadAll(const std::string& text, const JsonStreamLimits& limits = {}) {
 
 std::string Error(const std::string& text, const JsonStreamLimits& limits = {}) {
   const Read read = ReadAll(text, limits);
-  EXPECT_EQ(read.result.status().code(), absl::StatusCode::kInvalidArgument) << text;
+  EXPECT_EQ(read.result.status().code(), absl::StatusCode::kFailedPrecondition) << text;
   return std::string(read.result.status().message());
 }
 

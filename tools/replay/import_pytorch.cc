@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "tools/replay/estimated_times.h"
 #include "tools/replay/json_stream.h"
 #include "tools/replay/pytorch_node.h"
 #include "tools/replay/text_source.h"
@@ -24,11 +25,6 @@ constexpr uint64_t kMostMentions = 100'000'000;
 // Chunks, and what works name of them, take memory in replay.
 constexpr uint64_t kMostGranules = uint64_t{1} << 26;
 
-constexpr uint64_t kLaunchEvery = 8'000;  // Nanoseconds, as all here.
-constexpr uint64_t kLaunchTakes = 4'000;
-constexpr uint64_t kLeastTime = 2'000;
-constexpr double kBytesPerNanosecond = 2'500;
-
 // From its first mention on, one storage under an id.
 struct Storage {
   uint64_t id = 0;
@@ -40,11 +36,10 @@ struct Storage {
   std::string_view name;   // Of who made it, or named it first.
 };
 
-uint64_t EstimatedTime(const PytorchNode& node, uint64_t bytes) {
+uint64_t TimeOf(const PytorchNode& node, uint64_t bytes) {
   // FLOP a nanosecond.
   const double rate = node.item_size <= 2 ? 400e3 : node.item_size <= 4 ? 100e3 : 30e3;
-  const double time = std::max(static_cast<double>(bytes) / kBytesPerNanosecond, node.flops / rate);
-  return std::max(kLeastTime, static_cast<uint64_t>(std::min(time, 1e15)));
+  return std::max(EstimatedTime(bytes), static_cast<uint64_t>(std::min(node.flops / rate, 1e15)));
 }
 
 uint64_t Granules(uint64_t offset, uint64_t size) {
@@ -112,7 +107,8 @@ class Importer {
   // Works come before the allocations that they name are numbered as such: here they are storages.
   std::vector<std::vector<RecordedRange>> ranges_;
   uint64_t mentions_ = 0, malformed_ = 0, absurd_ = 0, other_devices_ = 0, granules_ = 0;
-  uint64_t submitted_ = 0, end_ = 0;
+  uint64_t submitted_ = 0;  // The last, with a profile,
+  EstimatedClock clock_;    // and without.
   PytorchImport import_;
 };
 
@@ -256,10 +252,7 @@ void Importer::SetTimes(const PytorchNode& node, uint64_t bytes, RecordedWork* w
     ++import_.summary.timed;
     return;
   }
-  submitted_ += kLaunchEvery;
-  work->submitted = submitted_;
-  work->start = std::max(end_, submitted_ + kLaunchTakes);
-  work->end = end_ = work->start + EstimatedTime(node, bytes);
+  clock_.Stamp(TimeOf(node, bytes), work);
 }
 
 uint32_t Importer::CodeOf(const PytorchNode& node) {
@@ -413,8 +406,14 @@ StatusOr<PytorchImport> ReadPytorch(std::streambuf* text, std::optional<PytorchP
                       ReadJsonStream(text, "nodes", [&](const nlohmann::json& node) {
                         return importer.Take(node);
                       }));
+  if (read.members.contains("schemaVersion")) {
+    return absl::FailedPreconditionError(
+        "this is a profile of PyTorch: it has times, but does not say which memory is touched; an "
+        "execution trace does (torch.profiler.ExecutionTraceObserver), and takes this as "
+        "--profile");
+  }
   if (!read.found || !read.members.contains("schema")) {
-    return absl::InvalidArgumentError(
+    return absl::FailedPreconditionError(
         "no execution trace of PyTorch: it has no 'schema' and list of 'nodes'; record one with "
         "torch.profiler.ExecutionTraceObserver");
   }

@@ -14,11 +14,9 @@
 // are inputs that the operator's schema marks as changed. Memory that no tensor names (workspaces
 // of libraries, memory of other programs) is not seen.
 //
-// Without a profile times are an estimate, and said to be one: every operator takes the longer of
-// its bytes at 2.5 TB/s and its multiplications (matrix products, convolutions, attention) at 400
-// TFLOP/s, 100 for types of 4 bytes and 30 for 8, about what an H100 does, and 2 us at least; it is
-// launched 8 us after the one before, as a Python program does, and runs when that and its launch
-// are done.
+// Without a profile times are an estimate (estimated_times.h), and said to be one: by the bytes
+// that an operator names, or by its multiplications (matrix products, convolutions, attention)
+// where they take longer at 400 TFLOP/s, 100 for types of 4 bytes and 30 for those of 8.
 #ifndef VRAMSPAN_TOOLS_REPLAY_IMPORT_PYTORCH_H_
 #define VRAMSPAN_TOOLS_REPLAY_IMPORT_PYTORCH_H_
 
@@ -55,8 +53,8 @@ struct PytorchImport {
 };
 
 // `path`: .json or .json.gz; `profile`: empty, or one of the same run (pytorch_profile.h). Errors
-// name the file. InvalidArgument for what is no execution trace, ResourceExhausted for one that is
-// absurdly large, FailedPrecondition for a profile of another run.
+// name the file: FailedPrecondition for what is no execution trace, and for a profile of another
+// run, ResourceExhausted for what is absurdly large.
 StatusOr<PytorchImport> ImportPytorch(const std::string& path, const std::string& profile = {});
 // The same from its text, whose errors name no file.
 StatusOr<PytorchImport> ReadPytorch(std::streambuf* text, std::optional<PytorchProfile> profile);

@@ -113,7 +113,7 @@ class Handler final : public nlohmann::json_sax<json> {
     // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
     const std::string_view what = e.what();
     const size_t start = what.find("] ");
-    status_ = absl::InvalidArgumentError(absl::StrCat(
+    status_ = absl::FailedPreconditionError(absl::StrCat(
         "no JSON at byte ", position, ": ", start == what.npos ? what : what.substr(start + 2)));
     return false;
   }
@@ -124,7 +124,7 @@ class Handler final : public nlohmann::json_sax<json> {
  private:
   bool Fail(std::string_view why) {
     if (status_.ok()) {
-      status_ = absl::InvalidArgumentError(
+      status_ = absl::FailedPreconditionError(
           absl::StrCat(why, " (in element ", result_.elements, " of '", array_, "')"));
     }
     return false;
@@ -208,10 +208,10 @@ StatusOr<JsonStreamResult> ReadJsonStream(std::streambuf* text, std::string_view
   Handler handler(array, element, limits);
   if (!json::sax_parse(in, &handler)) {
     if (tokens.too_long()) {
-      return absl::InvalidArgumentError(
+      return absl::FailedPreconditionError(
           absl::StrCat("a name, number or string of more than ", limits.element_size, " bytes"));
     }
-    return handler.status().ok() ? absl::InvalidArgumentError("no JSON") : handler.status();
+    return handler.status().ok() ? absl::FailedPreconditionError("no JSON") : handler.status();
   }
   return std::move(handler.result());
 }

@@ -29,7 +29,7 @@ struct JsonStreamResult {
   std::map<std::string, nlohmann::json> members;  // The plain values; 64 at most.
 };
 
-// InvalidArgument with the place for what is no JSON, is no object, or is beyond the limits, and
+// FailedPrecondition with the place for what is no JSON, is no object, or is beyond the limits, and
 // the errors of `element`, which end the reading. What came before was given to `element`.
 StatusOr<JsonStreamResult> ReadJsonStream(
     std::streambuf* text, std::string_view array,

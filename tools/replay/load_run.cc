@@ -4,8 +4,12 @@
 
 #include <utility>
 
+#include "runtime/trace/reader.h"
+#include "tools/replay/import_pytorch.h"
 #include "tools/replay/load_trace.h"
+#include "tools/replay/oracle_general.h"
 #include "tools/replay/synthetic.h"
+#include "tools/replay/text_source.h"
 
 namespace vramspan::replay {
 namespace {
@@ -21,10 +25,29 @@ Status CheckOrder(const RecordedRun& run) {
   return absl::OkStatus();
 }
 
+StatusOr<RecordedRun> LoadFile(const std::string& path) {
+  // What others write may be packed, which reading it undoes; ours is read as it is.
+  constexpr uint64_t kMany = uint64_t{1} << 20;
+  VS_ASSIGN_OR_RETURN(const std::unique_ptr<TextSource> source, TextSource::Open(path, kMany));
+  std::string begin(24 * 64, '\0');
+  begin.resize(
+      static_cast<size_t>(source->sgetn(begin.data(), static_cast<std::streamsize>(begin.size()))));
+  VS_RETURN_IF_ERROR(source->status());
+  if (trace::Reader::LooksLikeTrace(begin)) return LoadTrace(path);
+  if (const size_t first = begin.find_first_not_of(" \t\r\n");
+      first != std::string::npos && begin[first] == '{') {
+    VS_ASSIGN_OR_RETURN(PytorchImport import, ImportPytorch(path));
+    return std::move(import.run);
+  }
+  if (LooksLikeOracleGeneral(begin)) return LoadOracleGeneral(path);
+  // It says what is wrong.
+  return LoadTrace(path);
+}
+
 }  // namespace
 
 StatusOr<RecordedRun> LoadRun(const std::string& path) {
-  StatusOr<RecordedRun> run = IsSynthetic(path) ? SyntheticRun(path) : LoadTrace(path);
+  StatusOr<RecordedRun> run = IsSynthetic(path) ? SyntheticRun(path) : LoadFile(path);
   if (!run.ok()) return run.status();
   Status status = run->Check();
   if (status.ok()) status = CheckOrder(*run);

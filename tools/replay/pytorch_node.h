@@ -45,7 +45,7 @@ struct PytorchNode {
   uint32_t absurd = 0;                 // Tensors left out because nothing is as large.
 };
 
-// InvalidArgument for what is no node.
+// FailedPrecondition for what is no node.
 StatusOr<PytorchNode> ParsePytorchNode(const nlohmann::json& node);
 
 }  // namespace vramspan::replay

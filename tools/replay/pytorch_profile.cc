@@ -116,17 +116,17 @@ StatusOr<PytorchProfile> ReadPytorchProfile(std::streambuf* text) {
                       ReadJsonStream(text, "traceEvents",
                                      [&](const json& event) { return collector.Take(event); }));
   if (!read.found) {
-    return absl::InvalidArgumentError(
+    return absl::FailedPreconditionError(
         "no profile of PyTorch: it has no list of 'traceEvents'; export one with torch.profiler's "
         "export_chrome_trace");
   }
   PytorchProfile profile = collector.Finish();
   if (profile.kernels == 0) {
-    return absl::InvalidArgumentError(
+    return absl::FailedPreconditionError(
         "has no kernels: record with torch.profiler.ProfilerActivity.CUDA");
   }
   if (collector.functions() == 0) {
-    return absl::InvalidArgumentError(
+    return absl::FailedPreconditionError(
         "its operators have no \"Record function id\", so nothing says which node of the execution "
         "trace they are: record both in one run, with PyTorch 2.1 or later");
   }

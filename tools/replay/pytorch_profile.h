@@ -28,8 +28,8 @@ struct PytorchProfile {
   uint64_t unclaimed = 0;  // Kernels of no operator that is told.
 };
 
-// .json or .json.gz. Errors name the file; InvalidArgument for what is no such profile, or has no
-// kernels.
+// .json or .json.gz. Errors name the file; FailedPrecondition for what is no such profile, or has
+// no kernels.
 StatusOr<PytorchProfile> LoadPytorchProfile(const std::string& path);
 // The same from its text, whose errors name no file.
 StatusOr<PytorchProfile> ReadPytorchProfile(std::streambuf* text);

@@ -1,6 +1,9 @@
 #include "tools/replay/text_source.h"
 
 #include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <cerrno>
@@ -67,12 +70,20 @@ class GzSource final : public TextSource {
 }  // namespace
 
 StatusOr<std::unique_ptr<TextSource>> TextSource::Open(const std::string& path, uint64_t most) {
-  Gz file(gzopen(path.c_str(), "rb"));
-  if (file == nullptr) {
-    const std::string why = absl::StrCat(path, ": cannot be opened: ", std::strerror(errno));
-    return errno == ENOENT ? absl::NotFoundError(why) : absl::FailedPreconditionError(why);
-  }
-  return std::make_unique<GzSource>(std::move(file), path, most);
+  const auto failed = [&](int error) {
+    const std::string why = absl::StrCat("cannot read ", path, ": ", std::strerror(error));
+    return error == ENOENT ? absl::NotFoundError(why) : absl::FailedPreconditionError(why);
+  };
+  // A pipe without a writer must not hold us up.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return failed(errno);
+  struct stat file {};
+  int error = fstat(fd, &file) != 0 ? errno : 0;
+  if (error == 0 && !S_ISREG(file.st_mode)) error = S_ISDIR(file.st_mode) ? EISDIR : EINVAL;
+  Gz packed(error == 0 ? gzdopen(fd, "rb") : nullptr);
+  if (packed != nullptr) return std::make_unique<GzSource>(std::move(packed), path, most);
+  close(fd);
+  return failed(error == 0 ? ENOMEM : error);
 }
 
 }  // namespace vramspan::replay
