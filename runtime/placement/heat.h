@@ -27,7 +27,11 @@ class Heat {
   void Use(ChunkIndex chunk, Bytes size) {
     if (chunk.value >= heat_.size()) GrowTo(heat_, size_t{chunk.value} + 1);
     heat_[chunk.value] += static_cast<float>(weight_);
-    weight_ *= std::exp2(Count(size) / half_life_);
+    if (size != last_size_) {
+      last_size_ = size;
+      growth_ = std::exp2(Count(size) / half_life_);
+    }
+    weight_ *= growth_;
     if (weight_ > kMostWeight) {
       for (float& h : heat_) h = static_cast<float>(h / weight_);
       weight_ = 1;
@@ -47,6 +51,8 @@ class Heat {
 
   const double half_life_;
   double weight_ = 1;
+  Bytes last_size_;  // Most chunks are as large as the one before.
+  double growth_ = 1;
   std::vector<float> heat_;
 };
 

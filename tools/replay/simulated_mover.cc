@@ -346,8 +346,8 @@ void SimulatedMover::TryStart(Stream* stream) {
   if (const uint64_t stalled = a->start - unheld; stalled != 0) {
     // What is neither a copy's time nor a drain's: calls, and the way from being let go to the
     // start. Time before it was `unheld` does not count, in proportion.
-    const HeldTime& from = a->ready_at;
     const HeldTime& to = a->released_at;
+    const HeldTime& from = a->ready < a->released_time ? a->ready_at : to;
     const uint64_t copy = to.copy - from.copy, drain = to.drain - from.drain;
     const uint64_t all = std::max(stalled, a->start - a->ready);
     launch.stall.copy = stalled * copy / all;

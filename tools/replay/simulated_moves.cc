@@ -132,8 +132,8 @@ bool SimulatedMover::StartMoves() {
     if (moving_in_ >= pipeline || !StartFetch(index)) break;
     any = true;
   }
-  // What was planned beyond the limits of one plan.
-  plan_again_ |= any;
+  // A plan that was carried out has nothing to add to itself, unless it was cut short.
+  plan_again_ |= any && (evict.size() >= kMovesAtOnce || fetch.size() >= kMovesAtOnce);
   return any;
 }
 

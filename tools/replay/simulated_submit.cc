@@ -48,7 +48,8 @@ void SimulatedMover::Submit(ActiveWork* a) {
   }
   queue_.push_back(a);
   quiet_queued_ += a->quiet();
-  plan_again_ = true;
+  // What is so far behind is looked at when next something changes.
+  plan_again_ |= queue_.size() < kExpectedWorks || in_flight_ == 0;
   TryStart(&streams_[run_.works[a->work].stream]);
 }
 

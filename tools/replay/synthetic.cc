@@ -26,11 +26,8 @@ struct Key {
 using Keys = std::vector<Key>;
 
 Keys LoopKeys() {
-  return {{"layers", 24, 1, 100'000},
-          {"passes", 20, 1, 1'000'000},
-          {"mib", 64, 1, 1 << 20},
-          {"us", 3000, 1, 60'000'000},
-          {"lead", 5, 0, 60'000'000}};
+  return {{"layers", 24, 1, 100'000},  {"passes", 20, 1, 1'000'000}, {"mib", 64, 1, 1 << 20},
+          {"us", 3000, 1, 60'000'000}, {"lead", 5, 0, 60'000'000},   {"written", 1, 0, 1}};
 }
 
 Keys RandomKeys() {
@@ -70,7 +67,10 @@ Status Fill(std::string_view text, std::string_view spec, Keys* keys) {
 // A program that submits work `lead` apart, and a device that does it stream by stream.
 class Writer {
  public:
-  explicit Writer(uint64_t lead_us) : lead_(lead_us * 1000) { run_.setting.source = "synthetic"; }
+  explicit Writer(const Keys& keys)
+      : lead_(Of(keys, "lead") * 1000), written_(Of(keys, "written") != 0) {
+    run_.setting.source = "synthetic";
+  }
 
   uint32_t Allocate(Bytes size, std::string name) {
     const auto index = static_cast<uint32_t>(run_.allocations.size());
@@ -94,7 +94,8 @@ class Writer {
     for (const uint32_t a : touched) {
       ranges.push_back({.allocation = a,
                         .size = run_.allocations[a].size.value,
-                        .slot = static_cast<uint16_t>(ranges.size())});
+                        .slot = static_cast<uint16_t>(ranges.size()),
+                        .write = written_});
     }
     if (stream >= ends_.size()) ends_.resize(stream + 1);
     RecordedWork work;
@@ -115,6 +116,7 @@ class Writer {
 
  private:
   const uint64_t lead_;
+  const bool written_;
   RecordedRun run_;
   DevicePtr next_{uint64_t{1} << 40};
   uint64_t now_ = 0;
@@ -128,7 +130,7 @@ StatusOr<RecordedRun> Loop(std::string_view spec, const Keys& keys, bool sweep) 
     return absl::InvalidArgumentError(
         absl::StrCat("'", spec, "' is ", layers * passes, " works; at most ", kMostWorks));
   }
-  Writer writer(Of(keys, "lead"));
+  Writer writer(keys);
   for (uint64_t i = 0; i < layers; ++i) {
     writer.Allocate(MiB(Of(keys, "mib")), absl::StrCat("layer ", i));
   }
@@ -145,7 +147,7 @@ StatusOr<RecordedRun> Loop(std::string_view spec, const Keys& keys, bool sweep) 
 RecordedRun Random(std::string_view spec, const Keys& keys) {
   std::mt19937_64 random(Of(keys, "seed"));
   const auto below = [&](uint64_t n) { return random() % n; };
-  Writer writer(Of(keys, "lead"));
+  Writer writer(keys);
   std::vector<uint32_t> live;
   uint64_t allocated = 0;
   const auto allocate = [&] {

@@ -8,7 +8,8 @@
 // another, `passes` times. sweep: the same forwards and backwards in turn, as training does.
 // random: `works` kernels on up to 3 of `allocations` of at most `mib` MiB each, some hotter than
 // others, some freed on the way. Every key has the default shown. `lead`: how many microseconds
-// apart the program submits its work (default 5; it runs far ahead of the device).
+// apart the program submits its work (default 5: it runs far ahead of the device). written=0: it is
+// known that no kernel writes the memory that it names.
 #ifndef VRAMSPAN_TOOLS_REPLAY_SYNTHETIC_H_
 #define VRAMSPAN_TOOLS_REPLAY_SYNTHETIC_H_
 

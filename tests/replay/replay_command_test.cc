@@ -1,0 +1,203 @@
+// `vramspan replay` as a user runs it.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/run_binary.h"
+
+namespace vramspan {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+Output Replay(const std::string& arguments) { return RunBinary("", "replay " + arguments); }
+
+constexpr char kLoop[] = "synthetic:loop,layers=8,passes=5,mib=16,us=1000 ";
+
+TEST(ReplayCommand, TheTableHasARowForEachRun) {
+  const Output run = Replay(std::string(kLoop) + "--policy all --device-memory 50%,64MiB,100%");
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.err, IsEmpty());
+  EXPECT_THAT(run.out, AllOf(HasSubstr("40 pieces of work, 8 allocations, at most 128 MiB"),
+                             HasSubstr("64 MiB (50 %)"), HasSubstr("128 MiB (100 %)"),
+                             HasSubstr(" s3fifo "), HasSubstr(" min ")));
+  // 50 % and 64 MiB are one budget.
+  EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 4 + 2 * 11);
+}
+
+TEST(ReplayCommand, JsonHasEveryField) {
+  const Output run =
+      Replay(std::string(kLoop) +
+             "synthetic:random,works=200,allocations=6 --policy lru,min --chunk "
+             "auto,2MiB --device-memory 50% --overlap safe --timeline --format json");
+  ASSERT_EQ(run.code, 0) << run.err;
+  const Json json = Json::parse(run.out);
+  EXPECT_EQ(json.at("tool"), "vramspan replay");
+  EXPECT_EQ(json.at("version"), 1);
+  EXPECT_EQ(json.at("traces").size(), 2u);
+  const Json& trace = json.at("trace");
+  EXPECT_EQ(trace.at("works"), 40);
+  EXPECT_EQ(trace.at("kernels"), 40);
+  EXPECT_EQ(trace.at("allocations"), 8);
+  EXPECT_EQ(trace.at("peak_bytes"), 128 << 20);
+  EXPECT_EQ(trace.at("recorded_ms"), 40);
+  for (const char* field : {"file", "program", "device", "estimated_times", "problems"}) {
+    EXPECT_TRUE(trace.contains(field)) << field;
+  }
+  EXPECT_EQ(json.at("prices").at("copy_gb_per_s").at("in"), 55.1);
+  ASSERT_EQ(json.at("runs").size(), 2u * 2 * 2);
+  for (const Json& r : json.at("runs")) {
+    for (const char* field :
+         {"predicted_ms", "resident_ms", "slowdown", "stall_ms", "stall_copy_ms", "stall_vmm_ms",
+          "stall_drain_ms", "fetches", "bound_fetches", "moves_in", "moves_out", "served_in_place",
+          "bytes_in", "bytes_out", "bytes_in_place", "chunk_bytes", "device_memory_bytes"}) {
+      ASSERT_TRUE(r.at(field).is_number()) << field;
+      EXPECT_GE(r.at(field), 0) << field;
+    }
+    EXPECT_EQ(r.at("device_memory_percent"), 50);
+    EXPECT_GE(r.at("predicted_ms"), r.at("resident_ms"));
+    EXPECT_GE(r.at("fetches"), r.at("bound_fetches"));
+    EXPECT_NEAR(r.at("stall_ms"),
+                r.at("stall_copy_ms").get<double>() + r.at("stall_vmm_ms").get<double>() +
+                    r.at("stall_drain_ms").get<double>(),
+                1e-6);
+    ASSERT_FALSE(r.at("kernels").empty());
+    EXPECT_LE(r.at("kernels").size(), 20u);
+    for (const Json& k : r.at("kernels")) {
+      EXPECT_THAT(k.at("why").get<std::string>(), Not(IsEmpty()));
+      EXPECT_GT(k.at("launches"), 0);
+      EXPECT_GE(k.at("predicted_ms"), k.at("resident_ms"));
+    }
+    const Json& timeline = r.at("timeline");
+    const size_t bins = timeline.at("bins");
+    for (const char* field : {"device_bytes", "fetches", "stall_ms"}) {
+      EXPECT_EQ(timeline.at(field).size(), bins) << field;
+    }
+    for (const Json& a : timeline.at("allocations")) EXPECT_EQ(a.at("resident").size(), bins);
+    EXPECT_GE(bins * timeline.at("bin_ms").get<double>(), r.at("predicted_ms").get<double>());
+  }
+  const Json& first = json.at("runs")[0];
+  EXPECT_EQ(first.at("trace"), trace.at("file"));
+  EXPECT_EQ(first.at("policy"), "lru");
+  EXPECT_EQ(first.at("chunk_bytes"), 0);
+  EXPECT_FALSE(Json::parse(Replay(std::string(kLoop) + "--format json").out)
+                   .at("runs")[0]
+                   .contains("timeline"));
+}
+
+TEST(ReplayCommand, CsvHasAsManyColumnsInEveryRow) {
+  const Output run = Replay("'synthetic:loop,layers=8' --format csv --device-memory 64MiB,50%");
+  ASSERT_EQ(run.code, 0) << run.err;
+  std::istringstream lines(run.out);
+  std::string line;
+  size_t rows = 0;
+  while (std::getline(lines, line)) {
+    // The trace's name is quoted, and has a comma in it.
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','), rows == 0 ? 20 : 21) << line;
+    ++rows;
+  }
+  EXPECT_EQ(rows, 1u + 2 * 3);
+}
+
+TEST(ReplayCommand, ThreadsChangeNothing) {
+  const std::string asked =
+      "synthetic:random,works=400,streams=2 --policy all --timeline --format json --threads ";
+  const Output one = Replay(asked + "1");
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(one.out, Replay(asked + "3").out);
+  EXPECT_EQ(one.out, Replay(asked + "64").out);
+}
+
+TEST(ReplayCommand, PricesComeFromAFile) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/prices.json";
+  const auto write = [&](const std::string& text) { std::ofstream(path) << text; };
+  std::string chunks;
+  for (int log2 = 21; log2 <= 26; ++log2) {
+    chunks += (chunks.empty() ? "" : ",") + std::string("{\"bytes\":") +
+              std::to_string(uint64_t{1} << log2) +
+              R"(,"device":{"create":1,"map":1,"access":20,"unmap":10,"release":5},)"
+              R"("host":{"create":1,"map":1,"access":20,"unmap":10,"release":5}})";
+  }
+  write(R"({"schema":"vramspan.costs","schema_version":1,"uuid":"x","driver":1,"costs":{)"
+        R"("handle_us":[)" +
+        chunks +
+        R"(],"copy_gb_per_s":{"to_device":5.5,"to_host":5.5,"both":11},)"
+        R"("kernel_on_host_gb_per_s":{"read":5,"write":5},"hold_us":{"call":2,"release":8}}})");
+  const auto predicted = [&](const std::string& prices) {
+    const Output run =
+        Replay(std::string(kLoop) + "--device-memory 50% --policy lru --format json " + prices);
+    EXPECT_EQ(run.code, 0) << run.err;
+    return Json::parse(run.out).at("runs")[0].at("predicted_ms").get<double>();
+  };
+  // A tenth of the link.
+  EXPECT_GT(predicted("--prices '" + path + "'"), 2 * predicted(""));
+  write("{}");
+  const Output empty = Replay(std::string(kLoop) + "--prices '" + path + "'");
+  EXPECT_EQ(empty.code, 1);
+  EXPECT_THAT(empty.err, AllOf(HasSubstr(path), HasSubstr("vramspan info")));
+  EXPECT_EQ(Replay(std::string(kLoop) + "--prices /nowhere/prices").code, 1);
+}
+
+TEST(ReplayCommand, WhatCannotBeReadIsNamed) {
+  const Output missing = Replay("/nowhere/trace.vramspan");
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("/nowhere/trace.vramspan"));
+  EXPECT_THAT(missing.out, IsEmpty());
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/x.vramspan";
+  std::ofstream(path) << "not a trace";
+  const Output wrong = Replay("'" + path + "' " + kLoop);
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr(path));
+  EXPECT_THAT(wrong.out, IsEmpty());
+}
+
+TEST(ReplayCommand, MistakesExitWithTwoAndSayWhatIsAllowed) {
+  const struct {
+    const char* arguments;
+    const char* words;
+  } cases[] = {
+      {"", "traces is required"},
+      {"--nonsense", "--nonsense"},
+      {"--policy best", "--policy: there is no policy 'best'; allowed is all, or a list of arc"},
+      {"--policy lru,", "--policy: there is no policy ''"},
+      {"--chunk 3MiB", "--chunk: '3MiB' is not a chunk size; allowed is"},
+      {"--chunk auto,128MiB", "--chunk: '128MiB'"},
+      {"--device-memory 0", "--device-memory: '0'"},
+      {"--device-memory 101%", "--device-memory: '101%'"},
+      {"--device-memory 8Gib", "--device-memory: '8Gib'"},
+      {"--overlap some", "--overlap: 'some' is no way to overlap; allowed is off, safe, all"},
+      {"--format xml", "--format"},
+      {"--threads 0", "--threads"},
+      {"--threads many", "--threads"},
+      {"synthetic:spiral", "'synthetic:spiral' is no synthetic run; there are synthetic:loop"},
+      {"synthetic:loop,layers=0", "'layers=0'"},
+      {"synthetic:loop,layers=1e9", "'layers=1e9'"},
+      {"synthetic:loop,wheels=4", "'wheels=4' in 'synthetic:loop,wheels=4' is no key; allowed is"},
+      {"synthetic:loop,layers=100000,passes=1000000", "at most"},
+  };
+  for (const auto& c : cases) {
+    const bool whole = std::string(c.arguments).empty() || c.arguments[0] == 's';
+    const Output run = Replay(whole ? c.arguments : kLoop + std::string(c.arguments));
+    EXPECT_EQ(run.code, 2) << c.arguments;
+    EXPECT_THAT(run.err, HasSubstr(c.words)) << c.arguments;
+    EXPECT_THAT(run.out, IsEmpty()) << c.arguments;
+  }
+}
+
+TEST(ReplayCommand, HelpTeaches) {
+  const Output help = Replay("--help");
+  EXPECT_EQ(help.code, 0);
+  EXPECT_THAT(help.out,
+              AllOf(HasSubstr("Examples"), HasSubstr("vramspan run --record"),
+                    HasSubstr("synthetic:loop,layers"), HasSubstr("--device-memory 8GiB,12GiB"),
+                    HasSubstr("TEXT=25%,50%,75%,100%")));
+}
+
+}  // namespace
+}  // namespace vramspan

@@ -1,0 +1,129 @@
+// What is read from a recorded run's times.
+#include "tools/replay/timing.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/replay/random_run.h"
+#include "tools/replay/replay_all.h"
+
+namespace vramspan::replay {
+namespace {
+
+constexpr uint64_t kUs = 1000;
+
+// One work after another, each on 64 MiB of its own, timed by hand.
+struct Times {
+  uint32_t stream;
+  uint64_t submitted, start, end;
+};
+RecordedRun Recorded(const std::vector<Times>& times, const std::vector<uint32_t>& codes = {}) {
+  RunBuilder builder;
+  for (size_t i = 0; i < times.size(); ++i) builder.Allocate(MiB(64));
+  for (uint32_t i = 0; i < times.size(); ++i) {
+    builder.Work(std::vector<uint32_t>{i}, 1, codes.empty() ? 0 : codes[i], times[i].stream);
+  }
+  RecordedRun run = builder.Take();
+  for (RecordedAllocation& a : run.allocations) a.allocated = 0;
+  for (size_t i = 0; i < times.size(); ++i) {
+    run.works[i].submitted = times[i].submitted * kUs;
+    run.works[i].start = times[i].start * kUs;
+    run.works[i].end = times[i].end * kUs;
+  }
+  return run;
+}
+
+TEST(Timing, WorkWaitsForItsStreamAndForWhatEndedLastBeforeIt) {
+  const RecordedRun run = Recorded({{0, 0, 5, 1000}, {1, 10, 15, 300}, {1, 20, 1003, 1500}});
+  const Timing timing(&run, {});
+  EXPECT_EQ(timing.of(0).lag, 5 * kUs);
+  EXPECT_EQ(timing.of(1).after, kNoWork);
+  EXPECT_EQ(timing.of(1).lag, 5 * kUs);
+  // Its stream was free from 300 on.
+  EXPECT_EQ(timing.of(2).after, 0u);
+  EXPECT_EQ(timing.of(2).lag, 3 * kUs);
+  EXPECT_EQ(ResidentTime(run, {}), 1500 * kUs);
+}
+
+// What waits for slower work waits longer, whichever stream that is in.
+TEST(Timing, ADelayIsHandedOn) {
+  RecordedRun run = Recorded({{0, 0, 0, 1000}, {1, 10, 1003, 1500}});
+  // The first is a copy whose memory finds no place on the device: nothing is fetched for it.
+  run.works[1].set = run.works[0].set;
+  run.works[0].kind = WorkKind::kCopy;
+  run.works[0].set = run.AddSet({{.allocation = 1, .size = MiB(64).value, .exact = true}});
+  const ReplaySetting setting{
+      .policy = "lru", .device_memory = MiB(64), .overlap = ReplayOverlap::kAll};
+  const auto predicted = [&] {
+    return ReplayAll(run, {}, {setting}, 1, [](size_t) {}).front().predicted;
+  };
+  const uint64_t waits = predicted();
+  EXPECT_GT(waits, 1500 * kUs);
+  run.works[1].start = 15 * kUs;
+  run.works[1].end = 512 * kUs;
+  EXPECT_NEAR(static_cast<double>(waits - predicted()), 500.0 * kUs, 20.0 * kUs);
+}
+
+TEST(Timing, TheProgramWaitsForWhatEndedInALongGap) {
+  const RecordedRun run =
+      Recorded({{0, 0, 0, 1000}, {0, 5, 1000, 2000}, {0, 2030, 2035, 2100}, {0, 2110, 2115, 2200}});
+  const Timing timing(&run, {});
+  const auto step = [&](uint32_t work) { return timing.step(run.allocations.size() + work); };
+  EXPECT_EQ(step(1).after, kNoWork);
+  EXPECT_EQ(step(1).think, 5 * kUs);
+  EXPECT_EQ(step(2).after, 1u);
+  EXPECT_EQ(step(2).think, 1995 * kUs);
+  EXPECT_EQ(step(2).rest, 30 * kUs);
+  EXPECT_EQ(step(3).after, 2u) << "80 us are no launch";
+  // A gap as short as a launch had no wait in it, though work ended then.
+  const RecordedRun busy = Recorded({{0, 0, 0, 8}, {0, 10, 10, 18}, {0, 20, 20, 28}});
+  EXPECT_EQ(Timing(&busy, {}).step(5).after, kNoWork);
+}
+
+TEST(Timing, DurationsOfRemoteWorkComeFromItsLikes) {
+  //                   same code and set                  same code        nobody's like
+  RecordedRun run = Recorded(
+      {{0, 0, 0, 100}, {0, 0, 100, 900}, {0, 0, 900, 1500}, {0, 0, 1500, 4000}}, {0, 0, 0, 1});
+  run.works[1].set = run.works[0].set;
+  for (const uint32_t i : {1, 2, 3}) run.works[i].remote = MiB(64).value;
+  const ReplayPrices prices;
+  const Timing timing(&run, prices);
+  EXPECT_EQ(timing.of(0).duration, 100 * kUs);
+  EXPECT_EQ(timing.of(1).duration, 100 * kUs);
+  EXPECT_EQ(timing.of(2).duration, 100 * kUs);
+  const double once = prices.decisions.ServeNanoseconds(MiB(64));
+  EXPECT_NEAR(static_cast<double>(timing.of(3).duration), 2500.0 * kUs - once, 2);
+  // 700 and 500 us more for 64 MiB each.
+  EXPECT_NEAR(timing.Passes(0), 1200.0 * kUs / (2 * once), 1e-6);
+  EXPECT_TRUE(timing.Proved(0));
+}
+
+TEST(Timing, PassesThatNothingProvesGoByTheRate) {
+  const RecordedRun run = Recorded({{0, 0, 0, 25}, {0, 0, 25, 225}, {0, 0, 225, 90000}}, {0, 1, 2});
+  const Timing timing(&run, {});
+  const double rate = static_cast<double>(MiB(64).value) / 3000;
+  EXPECT_FALSE(timing.Proved(0));
+  EXPECT_NEAR(timing.Passes(0), 25.0 * kUs / rate, 1e-6);
+  EXPECT_NEAR(timing.Passes(1), 200.0 * kUs / rate, 1e-6);
+  EXPECT_EQ(timing.Passes(2), 40);
+}
+
+TEST(Timing, WhatWasNotTimedIsReckoned) {
+  RecordedRun run = Recorded({{0, 0, 0, 0}, {0, 0, 0, 0}});
+  const Timing timing(&run, {});
+  EXPECT_FALSE(timing.all_timed());
+  const double rate = static_cast<double>(MiB(64).value) / 3000;
+  EXPECT_NEAR(static_cast<double>(timing.of(1).duration), 5.0 * kUs + rate, 2);
+}
+
+// Most of a gap in a run in which memory was moved was the moves' doing.
+TEST(Timing, LagsOfARunWithMovesAreShort) {
+  RecordedRun run = Recorded({{0, 0, 500, 1000}});
+  EXPECT_EQ(Timing(&run, {}).of(0).lag, 500 * kUs);
+  run.moves.push_back({.time = 400 * kUs, .duration = 300 * kUs, .size = MiB(64).value});
+  EXPECT_EQ(Timing(&run, {}).of(0).lag, 10 * kUs);
+}
+
+}  // namespace
+}  // namespace vramspan::replay
