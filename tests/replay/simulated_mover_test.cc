@@ -259,5 +259,25 @@ TEST(SimulatedMover, PackedMemoryTakesRoom) {
   EXPECT_EQ(r.bound_fetches, 3u);
 }
 
+// As the runtime has it: room that is only waiting for work to end is better than host memory.
+TEST(SimulatedMover, AnAllocationWaitsForWhatIsFreed) {
+  RunBuilder builder;
+  uint32_t last = builder.Allocate(MiB(8));
+  for (int i = 0; i < 50; ++i) {
+    builder.Work(std::vector<uint32_t>{last}, 500);
+    builder.Free(last);
+    last = builder.Allocate(MiB(8));
+  }
+  RecordedRun run = builder.Take();
+  // The program runs far ahead of the device.
+  for (RecordedWork& work : run.works) work.submitted = 1000 + work.submitted / 1000;
+  ReplaySetting setting;
+  setting.policy = "lru";
+  setting.device_memory = MiB(8);
+  const ReplayResult result = ReplayAll(run, ReplayPrices{}, {setting}, 1, [](size_t) {}).front();
+  EXPECT_EQ(result.fetches, 0u);
+  EXPECT_EQ(result.moves_out, 0u);
+}
+
 }  // namespace
 }  // namespace vramspan::replay

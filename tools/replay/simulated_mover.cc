@@ -160,7 +160,7 @@ void SimulatedMover::Host() {
     if (step.kind == RecordedStep::Kind::kWork) {
       if (!HostSubmits(step.index)) return;
     } else if (step.kind == RecordedStep::Kind::kAllocate) {
-      Allocate(step.index);
+      if (!HostAllocates(step.index)) return;
       host_time_ = now_;
     } else {
       Free(step.index);
@@ -188,6 +188,19 @@ bool SimulatedMover::HostSubmits(uint32_t work) {
   ActiveWork* a = NewWork(work);
   Submit(a);
   if (a->held) host_time_ += static_cast<uint64_t>(1e3 * kHeldEntries * prices_.hold_call);
+  return true;
+}
+
+bool SimulatedMover::HostAllocates(uint32_t allocation) {
+  Bytes wanted;
+  for (uint32_t i = 0; i < chunks_.count(allocation); ++i) {
+    wanted += chunks_.size(ChunkIndex(chunks_.first(allocation).value + i));
+  }
+  if (wanted > Available() && dying_ != 0) {
+    host_wait_ = HostWait::kFreed;
+    return false;
+  }
+  Allocate(allocation);
   return true;
 }
 
@@ -226,6 +239,7 @@ void SimulatedMover::Free(uint32_t allocation) {
   for (uint32_t i = 0; i < chunks_.count(allocation); ++i) {
     const ChunkIndex index(chunks_.first(allocation).value + i);
     At(index).dying = true;
+    ++dying_;
     Reclaim(index);
   }
   plan_again_ = may_return_ = true;
@@ -237,6 +251,7 @@ void SimulatedMover::Reclaim(ChunkIndex index) {
     return;
   }
   c.live = false;
+  --dying_;
   if (c.hidden) --hidden_;
   c.hidden = false;
   if (!c.on_device) return;

@@ -92,7 +92,7 @@ class SimulatedMover {
     ActiveWork* work;
     bool operator>(const End& o) const { return time != o.time ? time > o.time : order > o.order; }
   };
-  enum class HostWait : uint8_t { kNothing, kWork, kQueue, kStream };
+  enum class HostWait : uint8_t { kNothing, kWork, kQueue, kStream, kFreed };
 
   // --- the loop and the program (simulated_mover.cc) ---
   uint64_t NextEvent() const;
@@ -100,6 +100,8 @@ class SimulatedMover {
   void Host();
   // False: it waits.
   bool HostSubmits(uint32_t work);
+  // False: it waits for freed memory whose work has yet to end, which is better than host memory.
+  bool HostAllocates(uint32_t allocation);
   void Allocate(uint32_t allocation);
   void Free(uint32_t allocation);
   void Reclaim(ChunkIndex index);
@@ -173,6 +175,7 @@ class SimulatedMover {
   uint64_t host_time_ = 0;  // When the last one was done.
   uint64_t host_next_ = 0;  // When the next is, if it waits for nothing.
   HostWait host_wait_ = HostWait::kNothing;
+  uint32_t dying_ = 0;  // Chunks that were freed, and that work may still use.
   bool host_timed_ = false;  // host_next_ holds for the next step.
   std::vector<Stream> streams_;
   uint32_t waiting_streams_ = 0;

@@ -51,6 +51,8 @@ class ReplayCommand final : public Command {
         ->check(CLI::IsMember({"table", "csv", "json"}))
         ->capture_default_str();
     app.add_flag("--timeline", timeline_, "In the JSON, what lay where over time");
+    app.add_flag("--curves", curves_,
+                 "In the JSON, the miss-ratio curve of each policy as a plain cache");
     app.add_option("--threads", threads_, "Replays at once (default: as many as there are cores)")
         ->check(CLI::Range(1, 1024));
     app.footer(
@@ -72,7 +74,7 @@ class ReplayCommand final : public Command {
         "  vramspan replay out.vramspan\n"
         "  vramspan replay out.vramspan --device-memory 8GiB,12GiB --policy all --chunk "
         "auto,2MiB,16MiB\n"
-        "  vramspan replay out.vramspan --timeline --format json > replay.json\n"
+        "  vramspan replay out.vramspan --timeline --curves --format json > replay.json\n"
         "  vramspan replay synthetic:loop,layers=48,us=1000 --policy lru,cycle,cost,min");
   }
 
@@ -108,7 +110,8 @@ class ReplayCommand final : public Command {
         return run.status();
       }
       usage_ = false;
-      ReplayedTrace trace{.file = file, .run = *std::move(run), .results = {}, .percents = {}};
+      ReplayedTrace trace{
+          .file = file, .run = *std::move(run), .results = {}, .percents = {}, .curves = {}};
       if (trace.run.works.empty()) {
         return absl::FailedPreconditionError(file +
                                              ": holds no work, so there is nothing to replay");
@@ -137,6 +140,11 @@ class ReplayCommand final : public Command {
       replay::Progress progress(file, settings.size());
       trace.results = replay::ReplayAll(trace.run, prices, settings, threads,
                                         [&](size_t done) { progress(done); });
+      if (curves_) {
+        replay::CurveOptions options{.trace = file, .policies = policies, .chunk_log2 = chunks};
+        options.threads = threads;
+        VS_ASSIGN_OR_RETURN(trace.curves, replay::MakeCurves(trace.run, options));
+      }
       traces.push_back(std::move(trace));
     }
     std::cout << (format_ == "json"  ? replay::ReplayJson(traces, prices)
@@ -149,7 +157,7 @@ class ReplayCommand final : public Command {
   std::vector<std::string> files_;
   std::string budgets_ = "25%,50%,75%,100%", policies_ = "cost,lru,min", chunks_ = "auto";
   std::string overlap_, prices_, format_ = "table";
-  bool timeline_ = false;
+  bool timeline_ = false, curves_ = false;
   unsigned threads_ = 0;
   bool usage_ = false;  // What is wrong is the command line.
 };

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tools/replay/curves_json.h"
 #include "tools/replay/explain.h"
 #include "tools/vramspan/replay_output.h"
 
@@ -129,7 +130,11 @@ std::string ReplayJson(const std::vector<ReplayedTrace>& traces, const ReplayPri
     for (size_t i = 0; i < trace.results.size(); ++i) runs.push_back(RunJson(trace, i));
   }
   json["runs"] = std::move(runs);
-  json["curves"] = Json::array();
+  nlohmann::json curves = nlohmann::json::array();
+  for (const ReplayedTrace& trace : traces) {
+    for (const Curve& curve : trace.curves) curves.push_back(CurveToJson(curve));
+  }
+  json["curves"] = std::move(curves);
   // A program's own strings may be anything.
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/replay/curves.h"
 #include "tools/replay/recorded_run.h"
 #include "tools/replay/replay_prices.h"
 #include "tools/replay/replay_result.h"
@@ -19,6 +20,7 @@ struct ReplayedTrace {
   RecordedRun run;
   std::vector<ReplayResult> results;
   std::vector<std::optional<double>> percents;
+  std::vector<Curve> curves;
 };
 
 std::string ReplayTable(const std::vector<ReplayedTrace>& traces);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "tools/replay/curves.h"
-#include "tools/replay/curves_json.h"
 #include "tools/replay/load_run.h"
 #include "tools/replay/replay_all.h"
 #include "tools/replay/report_advice.h"
@@ -99,12 +98,10 @@ StatusOr<nlohmann::json> ReplayForReport(const std::string& trace, const ReplayP
   one.results =
       ReplayAll(one.run, prices, settings, Threads(), [&](size_t done) { progress(done); });
   VS_RETURN_IF_ERROR(AddTimelines(prices, &traces));
-  nlohmann::json replay = AsJson(traces, prices);
   CurveOptions options{.trace = trace, .policies = {}, .device_memory = {}, .progress = {}};
   VS_ASSIGN_OR_RETURN(options.chunk_log2, ParseChunks(kChunks));
-  VS_ASSIGN_OR_RETURN(const std::vector<Curve> curves, MakeCurves(one.run, options));
-  for (const Curve& curve : curves) replay["curves"].push_back(CurveToJson(curve));
-  return replay;
+  VS_ASSIGN_OR_RETURN(one.curves, MakeCurves(one.run, options));
+  return AsJson(traces, prices);
 }
 
 }  // namespace vramspan::replay
