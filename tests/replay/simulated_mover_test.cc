@@ -271,6 +271,10 @@ TEST(SimulatedMover, AnAllocationWaitsForWhatIsFreed) {
   RecordedRun run = builder.Take();
   // The program runs far ahead of the device.
   for (RecordedWork& work : run.works) work.submitted = 1000 + work.submitted / 1000;
+  for (RecordedAllocation& a : run.allocations) {
+    a.allocated = 1000 + a.allocated / 1000;
+    if (a.freed != kNever) a.freed = 1000 + a.freed / 1000;
+  }
   ReplaySetting setting;
   setting.policy = "lru";
   setting.device_memory = MiB(8);
