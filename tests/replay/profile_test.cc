@@ -1,0 +1,182 @@
+#include "tools/replay/profile.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_replace.h>
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/run_binary.h"
+
+namespace vramspan::replay {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+Profile Sample() {
+  return {.program = "/opt/bin/train.py --name 'a\nb\\c' \xc3\xa9",
+          .device = "NVIDIA H100 80GB HBM3",
+          .device_uuid = "GPU-1234",
+          .device_memory = GiB(8),
+          .policy = "cycle",
+          .chunk_log2 = 24,
+          .overlap = ReplayOverlap::kSafe,
+          .predicted_ms = 12.5,
+          .default_ms = 14.25,
+          .resident_ms = 10,
+          .kernels = {{"gemm<float, 128>(float*, int)", 0xfedcba9876543210, 1.25, 33.5},
+                      {"", 0, 79, 0.125}}};
+}
+
+Status Parsed(const std::string& text) { return ParseProfile(text).status(); }
+
+TEST(Profile, ComesBackAsItWasWritten) {
+  const StatusOr<Profile> read = ParseProfile(ProfileText(Sample()));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, Sample());
+  Profile empty;
+  empty.policy = "lru";
+  EXPECT_EQ(ParseProfile(ProfileText(empty)).value(), empty);
+}
+
+TEST(Profile, ThatIsTooLongIsCutToWhatIsRead) {
+  Profile profile = Sample();
+  profile.program = std::string(5000, '\n');
+  profile.kernels.resize(2000, {std::string(5000, '\1'), 1, 1e9, 1});
+  const std::string text = ProfileText(profile);
+  EXPECT_LE(text.size(), kMostProfileText);
+  const StatusOr<Profile> read = ParseProfile(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->kernels.size(), kMostProfileKernels);
+}
+
+TEST(Profile, EveryWrongLineIsNamed) {
+  const std::string good = ProfileText(Sample());
+  ASSERT_TRUE(Parsed(good).ok());
+  const struct {
+    const char* from;
+    const char* to;
+    const char* words;
+  } cases[] = {
+      {"vramspan-profile 1", "{", "vramspan tune"},
+      {"program=", "programme=", "line 2 should begin with 'program='"},
+      {"device=", "", "line 3"},
+      {"b\\\\c", "b\\qc", "line 2 has a bad escape"},
+      {"device_memory=", "device_memory=-", "line 5 should be a number of bytes"},
+      {"policy=cycle", "policy=best", "line 6 names no policy"},
+      {"policy=cycle", "policy=min", "line 6 names no policy"},
+      {"chunk=16MiB", "chunk=17MiB", "line 7 should be auto or a size"},
+      {"overlap=safe", "overlap=some", "line 8 should be off, safe"},
+      {"predicted_ms=12.5", "predicted_ms=nan", "line 9 should be a number"},
+      {"default_ms=14.25", "default_ms=1e3", "line 10 should be a number"},
+      {"resident_ms=10", "resident_ms=99999999999999", "line 11 should be a number"},
+      {"kernel=1.25", "kernel=x", "line 12 should be a number"},
+      {" fedc", " FEDC", "line 12 should have a shape"},
+      {"kernel=1.250 33.500", "kernel=1.250", "line 12 should"},
+      {"kernel=79", "colonel=79", "line 13 should begin with 'kernel='"},
+  };
+  for (const auto& c : cases) {
+    const Status status = Parsed(absl::StrReplaceAll(good, {{c.from, c.to}}));
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << c.to << ": " << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.words)) << c.to;
+  }
+  // Cut anywhere but at the end of a kernel's line, or with something behind it.
+  for (size_t size = 0; size < good.size(); ++size) {
+    const bool whole = size > good.find("resident_ms") && good[size - 1] == '\n';
+    EXPECT_EQ(Parsed(good.substr(0, size)).ok(), whole) << size;
+  }
+  EXPECT_FALSE(Parsed(good + "x").ok());
+  EXPECT_FALSE(Parsed(good + "\n").ok());
+  EXPECT_FALSE(Parsed(good + std::string(kMostProfileText, 'x')).ok());
+}
+
+TEST(Profile, AnotherVersionSaysToTuneAgain) {
+  const Status status = Parsed(
+      absl::StrReplaceAll(ProfileText(Sample()), {{"vramspan-profile 1", "vramspan-profile 2"}}));
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("tune again"));
+}
+
+TEST(Profile, IsForItsProgramAndDevice) {
+  const Profile p = Sample();
+  EXPECT_TRUE(CheckProfile(p, "/elsewhere/train.py --other", "GPU-1234").ok());
+  EXPECT_TRUE(CheckProfile(p, "", "").ok());
+  const Status program = CheckProfile(p, "infer.py", "GPU-1234");
+  EXPECT_TRUE(absl::IsFailedPrecondition(program));
+  EXPECT_THAT(std::string(program.message()), AllOf(HasSubstr("train.py"), HasSubstr("infer.py")));
+  const Status device = CheckProfile(p, "train.py", "GPU-5678");
+  EXPECT_TRUE(absl::IsFailedPrecondition(device));
+  EXPECT_THAT(std::string(device.message()), AllOf(HasSubstr("GPU-1234"), HasSubstr("GPU-5678")));
+}
+
+class TuneCommandTest : public ::testing::Test {
+ protected:
+  Output Tune(const std::string& arguments) {
+    return RunBinary("", "tune -o '" + path_ + "' " + arguments);
+  }
+
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_.path() + "/a.profile";
+};
+
+constexpr char kLoop[] = "synthetic:loop,layers=16,passes=8,mib=16,us=500,lead=500 ";
+
+TEST_F(TuneCommandTest, WritesAProfileOfTheBestAndSaysHowToUseIt) {
+  const Output tune = Tune(std::string(kLoop) + "--device-memory 50% --overlap off,safe");
+  ASSERT_EQ(tune.code, 0) << tune.err;
+  EXPECT_THAT(tune.out, AllOf(HasSubstr("chosen "), HasSubstr("default "),
+                              HasSubstr("vramspan run --device-memory 134217728 --profile")));
+  const StatusOr<Profile> profile = ReadProfile(path_);
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->device_memory, MiB(128));
+  EXPECT_EQ(profile->overlap, ReplayOverlap::kSafe) << "moves beside work cost less";
+  EXPECT_LT(profile->predicted_ms, profile->default_ms);
+  EXPECT_LE(profile->resident_ms, profile->predicted_ms);
+  // What the profile says is what a replay says of its settings.
+  const Output replay =
+      RunBinary("", std::string("replay ") + kLoop + "--format json --overlap safe --policy " +
+                        profile->policy + " --device-memory 128MiB --chunk " +
+                        (profile->chunk_log2 == 0
+                             ? std::string("auto")
+                             : absl::StrCat(uint64_t{1} << (profile->chunk_log2 - 20), "MiB")));
+  const auto json = nlohmann::json::parse(replay.out);
+  EXPECT_NEAR(json.at("runs")[0].at("predicted_ms"), profile->predicted_ms, 0.001);
+}
+
+TEST_F(TuneCommandTest, LeavesTheDefaultWhereNothingIsBetter) {
+  const Output tune = Tune(std::string(kLoop) + "--device-memory 100%");
+  ASSERT_EQ(tune.code, 0) << tune.err;
+  const StatusOr<Profile> profile = ReadProfile(path_);
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->policy, "cost");
+  EXPECT_EQ(profile->chunk_log2, 0);
+  EXPECT_EQ(profile->overlap, ReplayOverlap::kOff);
+}
+
+TEST_F(TuneCommandTest, OverwritesOnlyWhenTold) {
+  std::ofstream(path_) << "mine";
+  const std::string asked = std::string(kLoop) + "--device-memory 50% ";
+  const Output refused = Tune(asked);
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr(path_), HasSubstr("--force")));
+  EXPECT_EQ(ReadText(path_), "mine");
+  EXPECT_EQ(Tune(asked + "--force").code, 0);
+  EXPECT_TRUE(ReadProfile(path_).ok());
+}
+
+TEST_F(TuneCommandTest, MistakesExitWithTwo) {
+  for (const char* arguments : {"", "--device-memory 0", "--device-memory 120%",
+                                "--overlap some --device-memory 50%", "--nonsense"}) {
+    const Output tune = Tune(kLoop + std::string(arguments));
+    EXPECT_EQ(tune.code, 2) << arguments << tune.err;
+    EXPECT_EQ(tune.out, "");
+  }
+  EXPECT_EQ(Tune("synthetic:spiral --device-memory 50%").code, 2);
+  EXPECT_EQ(Tune("/nowhere/trace --device-memory 50%").code, 1);
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+}  // namespace
+}  // namespace vramspan::replay

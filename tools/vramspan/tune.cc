@@ -1,0 +1,201 @@
+// `vramspan tune`: the settings under which recorded runs would take least, as a profile.
+#include "tools/replay/tune.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+#include <absl/strings/str_split.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "runtime/backing/budget.h"
+#include "tools/replay/explain.h"
+#include "tools/replay/load_run.h"
+#include "tools/replay/profile.h"
+#include "tools/vramspan/command.h"
+#include "tools/vramspan/demo_text.h"
+#include "tools/vramspan/replay_options.h"
+#include "tools/vramspan/replay_progress.h"
+
+namespace vramspan {
+namespace {
+
+using replay::RecordedRun;
+using replay::TuneCandidate;
+
+constexpr size_t kShown = 8;
+
+class TuneCommand final : public Command {
+ public:
+  std::string name() const override { return "tune"; }
+  std::string summary() const override {
+    return "Find the settings under which a recorded run would take least, for vramspan run";
+  }
+
+  void Define(CLI::App& app) override {
+    app.add_option("traces", files_, "Traces that `vramspan run --record` wrote, or synthetic:...")
+        ->required()
+        ->type_name("TRACE");
+    app.add_option("-o,--output", output_, "The profile to write")->required();
+    app.add_option("--device-memory", budget_,
+                   "Device memory to tune for: 8GiB, or 50% of what the run had at most (default: "
+                   "what it was held to when it was recorded)");
+    app.add_option("--overlap", overlaps_,
+                   "What may move beside running work: a list of off, safe and all to choose from "
+                   "(default: as recorded, else off). What safe and all risk: docs/overlap.md");
+    app.add_option("--prices", prices_,
+                   "What things cost on the device: a file of `vramspan info`, "
+                   "~/.cache/vramspan/UUID.json (default: an H100's)");
+    app.add_option("--threads", threads_, "Replays at once (default: as many as there are cores)")
+        ->check(CLI::Range(1, 1024));
+    app.add_flag("--force", force_, "Overwrite the profile if it is there");
+    app.footer(
+        "Replays the run with every size of chunk, and then every policy with the best of them. "
+        "No\n"
+        "GPU is needed. What is not predicted to be better by a hundredth is left as it is by "
+        "default.\n"
+        "\n"
+        "Exit code: 1: a trace cannot be read, or the profile not written; 2: the command line was "
+        "not\n"
+        "understood.\n"
+        "\n"
+        "Examples\n"
+        "  vramspan run --record out.vramspan -- python train.py\n"
+        "  vramspan tune out.vramspan --device-memory 8GiB -o train.profile\n"
+        "  vramspan run --device-memory 8GiB --profile train.profile -- python train.py");
+  }
+
+  int Run() override {
+    const Status done = Tune();
+    if (done.ok()) return kExitOk;
+    std::cerr << "vramspan tune: " << done.message() << "\n";
+    return usage_ ? kExitUsage : kExitFailure;
+  }
+
+ private:
+  StatusOr<std::vector<replay::ReplayOverlap>> Overlaps(const RecordedRun& run) const {
+    const std::string& recorded = run.setting.overlap;
+    std::vector<replay::ReplayOverlap> overlaps;
+    const std::string text = !overlaps_.empty() ? overlaps_ : recorded.empty() ? "off" : recorded;
+    for (const std::string_view word : absl::StrSplit(text, ',')) {
+      VS_ASSIGN_OR_RETURN(const replay::ReplayOverlap overlap,
+                          replay::ParseReplayOverlap(std::string(word)));
+      overlaps.push_back(overlap);
+    }
+    return overlaps;
+  }
+
+  StatusOr<Bytes> DeviceMemory(const std::vector<RecordedRun>& runs) const {
+    Bytes peak, recorded;
+    for (const RecordedRun& run : runs) {
+      peak = std::max(peak, run.PeakBytes());
+      recorded = std::max(recorded, run.setting.device_budget);
+    }
+    if (!budget_.empty()) return ParseBudget(budget_, peak);
+    if (recorded != Bytes(0) && recorded < peak) return recorded;
+    return absl::InvalidArgumentError(
+        "--device-memory is needed: the run was recorded with room for all of its memory");
+  }
+
+  Status Tune() {
+    usage_ = true;
+    if (!budget_.empty()) {
+      const StatusOr<Bytes> budget = ParseBudget(budget_, GiB(1));
+      if (!budget.ok()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--device-memory: ", budget.status().message()));
+      }
+    }
+    if (!overlaps_.empty()) VS_RETURN_IF_ERROR(Overlaps(RecordedRun()).status());
+    usage_ = false;
+    std::error_code error;
+    if (!force_ && std::filesystem::exists(output_, error)) {
+      return absl::AlreadyExistsError(
+          absl::StrCat(output_, " is there already; --force overwrites it"));
+    }
+    replay::ReplayPrices prices;
+    if (!prices_.empty()) {
+      VS_ASSIGN_OR_RETURN(prices, replay::ReadReplayPrices(prices_));
+    }
+    std::vector<RecordedRun> runs;
+    for (const std::string& file : files_) {
+      StatusOr<RecordedRun> run = replay::LoadRun(file);
+      if (!run.ok()) {
+        usage_ = file.starts_with("synthetic:");
+        return run.status();
+      }
+      if (run->works.empty()) {
+        return absl::FailedPreconditionError(file + ": holds no work, so there is nothing to tune");
+      }
+      runs.push_back(*std::move(run));
+    }
+    replay::TuneOptions options;
+    const StatusOr<Bytes> device_memory = DeviceMemory(runs);
+    usage_ = !device_memory.ok();
+    VS_RETURN_IF_ERROR(device_memory.status());
+    options.device_memory = *device_memory;
+    VS_ASSIGN_OR_RETURN(options.overlaps, Overlaps(runs.front()));
+    options.threads = threads_ != 0 ? threads_ : std::max(1u, std::thread::hardware_concurrency());
+    // Seven sizes of chunk, then eight other policies with two of them.
+    replay::Progress progress(files_.front(), runs.size() * (7 * options.overlaps.size() + 2 * 8));
+    const replay::Tuned tuned =
+        replay::Tune(runs, prices, options, [&](size_t done, size_t) { progress(done); });
+    VS_RETURN_IF_ERROR(Write(replay::ProfileText(tuned.profile)));
+    std::cout << Text(tuned);
+    if (std::cout.flush()) return absl::OkStatus();
+    return absl::UnavailableError("the result could not be written to stdout");
+  }
+
+  Status Write(const std::string& text) const {
+    errno = 0;
+    std::ofstream file(output_, std::ios::binary | std::ios::trunc);
+    file << text;
+    file.close();
+    if (file) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat(output_, ": cannot be written: ", std::strerror(errno)));
+  }
+
+  std::string Text(const replay::Tuned& tuned) const {
+    const auto row = [](std::string_view what, const TuneCandidate& c) {
+      const int log2 = c.setting.chunk_log2;
+      return absl::StrFormat("%-9s %-7s %-7s %-9s %12.3f %6.2f\n", what, c.setting.policy,
+                             log2 == 0 ? "auto" : demo::SizeText(ChunkBytes(log2)),
+                             replay::OverlapName(c.setting.overlap),
+                             static_cast<double>(c.predicted) / 1e6, c.slowdown);
+    };
+    std::string text = absl::StrFormat(
+        "With %s of device memory (%.3f ms with everything on the device):\n\n"
+        "%-9s %-7s %-7s %-9s %12s %6s\n",
+        demo::SizeText(tuned.profile.device_memory), static_cast<double>(tuned.resident) / 1e6, "",
+        "policy", "chunk", "overlap", "predicted ms", "x");
+    absl::StrAppend(&text, row("chosen", tuned.chosen), row("default", tuned.by_default));
+    for (size_t i = 0; i < std::min(kShown, tuned.candidates.size()); ++i) {
+      absl::StrAppend(&text, row(absl::StrCat(i + 1, "."), tuned.candidates[i]));
+    }
+    const std::string& program = tuned.profile.program;
+    absl::StrAppend(&text, "\nUse it: vramspan run --device-memory ",
+                    tuned.profile.device_memory.value, " --profile ", output_, " -- ",
+                    program.empty() ? "PROGRAM" : program, "\n");
+    return text;
+  }
+
+  std::vector<std::string> files_;
+  std::string output_, budget_, overlaps_, prices_;
+  unsigned threads_ = 0;
+  bool force_ = false;
+  bool usage_ = false;  // What is wrong is the command line.
+};
+
+VRAMSPAN_COMMAND(TuneCommand);
+
+}  // namespace
+}  // namespace vramspan
