@@ -160,6 +160,12 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
                       Driver::Load(config.driver != nullptr ? config.driver : std::string()));
   VS_RETURN_IF_ERROR(r->TakeContext(config.device));
   VS_ASSIGN_OR_RETURN(const Capabilities device, ReadCapabilities(*r->driver_, r->device_));
+  const Setting tuned(nullptr, "VRAMSPAN_PROFILE_DEVICE");
+  if (tuned.text.has_value() && *tuned.text != device.uuid) {
+    Log(LogLevel::kWarning,
+        absl::StrCat("the profile is stale: it was tuned for device ", *tuned.text,
+                     ", and this is ", device.uuid, " (", device.name, "); record and tune here"));
+  }
   VS_RETURN_IF_ERROR(CanWork(*r->driver_, device));
   {
     ScopedContext current(*r->driver_, r->context_);

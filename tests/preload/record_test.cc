@@ -109,6 +109,12 @@ TEST_F(RecordTest, AProgramThatIsKilledLeavesWhatItWrote) {
   EXPECT_THAT(run.problems[0], HasSubstr("no end"));
 }
 
+TEST(Profile, OfAnotherDeviceIsSaidToBeStale) {
+  const Output stale = RunPreloaded("default", "within", "VRAMSPAN_PROFILE_DEVICE=GPU-other");
+  EXPECT_EQ(stale.code, 0);
+  EXPECT_THAT(stale.err, HasSubstr("the profile is stale: it was tuned for device GPU-other"));
+}
+
 TEST_F(RecordTest, WhereNothingCanBeWrittenItIsSaid) {
   const Output output =
       RunPreloaded("default", "within", "VRAMSPAN_RECORD=/no/such/folder/t.vramspan");

@@ -111,6 +111,32 @@ TEST(Run, ARecordingIsNotWrittenOver) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST(Run, AProfileFillsInWhatIsNotGiven) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/app.profile";
+  const std::string text =
+      "vramspan-profile 1\nprogram=/usr/bin/env FOO=1\ndevice=A GPU\ndevice_uuid=GPU-1234\n"
+      "device_memory=8589934592\npolicy=lru\nchunk=16MiB\noverlap=safe\npredicted_ms=1.000\n"
+      "default_ms=2.000\nresident_ms=0.500\n";
+  std::ofstream(path) << text;
+  const Output all = Launch("--profile " + path + " -- env");
+  ASSERT_EQ(all.code, 0) << all.err;
+  for (const char* line : {"VRAMSPAN_POLICY=lru", "VRAMSPAN_CHUNK=16MiB", "VRAMSPAN_OVERLAP=safe",
+                           "VRAMSPAN_DEVICE_MEMORY=8192MiB", "VRAMSPAN_PROFILE_DEVICE=GPU-1234"}) {
+    EXPECT_THAT(all.out, HasSubstr(std::string(line) + "\n"));
+  }
+  const Output some = Launch("--policy fifo --profile " + path + " -- env", "VRAMSPAN_CHUNK=2MiB");
+  EXPECT_THAT(some.out, HasSubstr("VRAMSPAN_POLICY=fifo\n"));
+  EXPECT_THAT(some.out, HasSubstr("VRAMSPAN_CHUNK=2MiB\n"));
+  EXPECT_THAT(some.out, HasSubstr("VRAMSPAN_OVERLAP=safe\n"));
+  const Output other = Launch("--profile " + path + " -- true");
+  EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(other.err, HasSubstr(path));
+  std::ofstream(path) << "vramspan-profile 9\n";
+  EXPECT_NE(Launch("--profile " + path + " -- env").code, 0);
+  EXPECT_NE(Launch("--profile /no/such/file -- env").code, 0);
+}
+
 TEST(Run, SimulateComesFirstOnTheLoadersPathAndIsLargeEnough) {
   const Output plain = Launch("--simulate -- env", "LD_LIBRARY_PATH=/elsewhere");
   EXPECT_THAT(plain.out, AllOf(HasSubstr("/lib/simcuda:/elsewhere\n"),

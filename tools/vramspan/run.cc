@@ -65,6 +65,9 @@ class RunCommand final : public Command {
                    "or total (with host memory)");
     app.add_flag("--stats{-}", stats_,
                  "A summary at the end, on stderr; --stats=FILE appends it to a file");
+    app.add_option("--profile", options_.profile,
+                   "Settings that `vramspan tune` found, for what is not given here or in the "
+                   "environment");
     app.add_option("--record", record_,
                    "Write a trace of the run to this file, for `vramspan replay` (%p: the "
                    "process's number)");
@@ -99,6 +102,7 @@ class RunCommand final : public Command {
       std::error_code error;
       return std::filesystem::exists(path, error);
     };
+    options_.program = command_.front();
     // The program may go elsewhere before it starts CUDA.
     if (!record_.empty()) options_.record = std::filesystem::absolute(record_).string();
     StatusOr<std::string> preload = PreloadLibrary();

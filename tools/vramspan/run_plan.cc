@@ -13,6 +13,7 @@
 #include "runtime/backing/host_limits.h"
 #include "runtime/placement/policy.h"
 #include "runtime/space/chunk.h"
+#include "tools/replay/profile.h"
 
 namespace vramspan::run {
 namespace {
@@ -77,6 +78,7 @@ class Planner {
   StatusOr<std::map<std::string, std::string>> Make() {
     VS_RETURN_IF_ERROR(Preload());
     VS_RETURN_IF_ERROR(Simulate());
+    VS_RETURN_IF_ERROR(Profile());
     VS_RETURN_IF_ERROR(DeviceMemory());
     VS_RETURN_IF_ERROR(Check(options_.host_memory, "--host-memory", "VRAMSPAN_HOST_MEMORY",
                              [](const std::string& text) -> Status {
@@ -141,6 +143,46 @@ class Planner {
     return absl::OkStatus();
   }
 
+  // What the command line and the environment leave open is as the profile has it.
+  Status Profile() {
+    if (!options_.profile.has_value()) return absl::OkStatus();
+    VS_ASSIGN_OR_RETURN(const replay::Profile profile, replay::ReadProfile(*options_.profile));
+    const Status fits = replay::CheckProfile(profile, options_.program, "");
+    if (!fits.ok()) {
+      return Status(fits.code(),
+                    absl::StrCat("--profile: ", *options_.profile, ": ", fits.message()));
+    }
+    const auto fill = [&](std::optional<std::string>* option, const char* variable,
+                          const std::string& value) {
+      if (!option->has_value() && !Variable(world_, variable).has_value()) *option = value;
+    };
+    fill(&options_.policy, "VRAMSPAN_POLICY", profile.policy);
+    fill(&options_.chunk, "VRAMSPAN_CHUNK",
+         profile.chunk_log2 == 0 ? "auto"
+                                 : absl::StrCat(uint64_t{1} << (profile.chunk_log2 - 20), "MiB"));
+    fill(&options_.overlap, "VRAMSPAN_OVERLAP", std::string(OverlapName(profile.overlap)));
+    if (profile.device_memory.value != 0) {
+      fill(&options_.device_memory, "VRAMSPAN_DEVICE_MEMORY",
+           absl::StrCat(profile.device_memory.value >> 20, "MiB"));
+    }
+    // Which device it is only the program's own driver knows for certain.
+    if (!profile.device_uuid.empty()) plan_["VRAMSPAN_PROFILE_DEVICE"] = profile.device_uuid;
+    return absl::OkStatus();
+  }
+
+  static std::string_view OverlapName(replay::ReplayOverlap overlap) {
+    switch (overlap) {
+      case replay::ReplayOverlap::kSafe:
+        return "safe";
+      case replay::ReplayOverlap::kAll:
+        return "all";
+      case replay::ReplayOverlap::kOff:
+      case replay::ReplayOverlap::kDeclared:
+        break;
+    }
+    return "off";
+  }
+
   Status Simulate() {
     simulate_ = options_.simulate || IsSet(world_, "VRAMSPAN_SIMULATE");
     if (!simulate_) return absl::OkStatus();
@@ -178,7 +220,7 @@ class Planner {
     return absl::OkStatus();
   }
 
-  const Options& options_;
+  Options options_;
   const World& world_;
   bool simulate_ = false;
   std::map<std::string, std::string> plan_;
