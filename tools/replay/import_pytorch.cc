@@ -228,7 +228,7 @@ Status Importer::AddWork(uint32_t n) {
     bytes += range.size;
     ranges.push_back(range);
   }
-  if (granules_ > kMostGranules * 8) {
+  if (granules_ > kMostGranules * 4) {
     return absl::ResourceExhaustedError(
         "its operators name more memory than can be held chunk by chunk");
   }

@@ -20,9 +20,13 @@ class TraceCommand final : public Command {
         "Examples\n"
         "  vramspan trace info out.vramspan            who was recorded, where, and how much\n"
         "  vramspan trace stats out.vramspan           what each kernel took and touched\n"
-        "  vramspan trace dump out.vramspan | less     every event, a line each");
+        "  vramspan trace curves out.vramspan          how often each policy would miss\n"
+        "  vramspan trace dump out.vramspan | less     every event, a line each\n"
+        "  vramspan trace export out.vramspan --perfetto out.pftrace\n"
+        "  vramspan trace import --pytorch-et et.json.gz -o out.vramspan");
     for (auto make :
-         {&trace_command::MakeInfo, &trace_command::MakeStats, &trace_command::MakeDump}) {
+         {&trace_command::MakeInfo, &trace_command::MakeStats, &trace_command::MakeCurves,
+          &trace_command::MakeDump, &trace_command::MakeExport, &trace_command::MakeImport}) {
       actions_.push_back(make());
       by_app_[actions_.back()->Define(app)] = actions_.back().get();
     }

@@ -20,9 +20,12 @@ class Action {
   virtual Status Run() = 0;
 };
 
-std::unique_ptr<Action> MakeInfo();   // trace_info.cc
-std::unique_ptr<Action> MakeDump();   // trace_dump.cc
-std::unique_ptr<Action> MakeStats();  // trace_stats.cc
+std::unique_ptr<Action> MakeInfo();    // trace_info.cc
+std::unique_ptr<Action> MakeDump();    // trace_dump.cc
+std::unique_ptr<Action> MakeStats();   // trace_stats.cc
+std::unique_ptr<Action> MakeCurves();  // trace_curves.cc
+std::unique_ptr<Action> MakeExport();  // trace_export.cc
+std::unique_ptr<Action> MakeImport();  // trace_import.cc
 
 }  // namespace vramspan::trace_command
 

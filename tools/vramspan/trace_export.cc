@@ -1,0 +1,56 @@
+// `vramspan trace export`: traces for the tools of others.
+#include <iostream>
+
+#include "tools/replay/chunked_run.h"
+#include "tools/replay/export_perfetto.h"
+#include "tools/replay/load_run.h"
+#include "tools/replay/oracle_general.h"
+#include "tools/vramspan/replay_options.h"
+#include "tools/vramspan/trace_action.h"
+
+namespace vramspan::trace_command {
+namespace {
+
+class Export final : public Action {
+ public:
+  CLI::App* Define(CLI::App& trace) override {
+    CLI::App* const app = trace.add_subcommand("export", "Write a trace for other tools");
+    app->add_option("trace", path_, "A recorded run")->required();
+    app->add_option("--perfetto", perfetto_, "A file for ui.perfetto.dev");
+    app->add_option("--oracle-general", oracle_,
+                    "A file for libCacheSim: each chunk that work names is a request");
+    app->add_option("--chunk", chunk_, "The size of those chunks: auto, or 2MiB to 64MiB")
+        ->capture_default_str();
+    app->add_flag("--force", force_, "Replace files that are there");
+    app->footer(
+        "Example\n"
+        "  vramspan trace export out.vramspan --perfetto out.pftrace");
+    return app;
+  }
+
+  Status Run() override {
+    if (perfetto_.empty() && oracle_.empty()) {
+      return absl::InvalidArgumentError("say what to write: --perfetto or --oracle-general");
+    }
+    VS_ASSIGN_OR_RETURN(const std::vector<int> chunks, replay::ParseChunks(chunk_));
+    if (chunks.size() != 1) return absl::InvalidArgumentError("--chunk takes one size here");
+    VS_ASSIGN_OR_RETURN(const replay::RecordedRun run, replay::LoadRun(path_));
+    for (const std::string& problem : run.problems) std::cerr << path_ << ": " << problem << "\n";
+    if (!perfetto_.empty()) VS_RETURN_IF_ERROR(ExportPerfetto(run, perfetto_, force_));
+    if (!oracle_.empty()) {
+      const replay::ChunkedRun chunked(&run, chunks.front(), run.PeakBytes());
+      VS_RETURN_IF_ERROR(SaveOracleGeneral(chunked, oracle_, force_));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  std::string path_, perfetto_, oracle_, chunk_ = "auto";
+  bool force_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Action> MakeExport() { return std::make_unique<Export>(); }
+
+}  // namespace vramspan::trace_command

@@ -1,0 +1,94 @@
+// `vramspan trace import`: runs that others recorded, as traces.
+#include <absl/strings/str_format.h>
+
+#include <iostream>
+
+#include "tools/replay/import_pytorch.h"
+#include "tools/replay/load_trace.h"
+#include "tools/replay/oracle_general.h"
+#include "tools/vramspan/trace_action.h"
+#include "tools/vramspan/trace_text.h"
+
+namespace vramspan::trace_command {
+namespace {
+
+using replay::RecordedRun;
+
+std::string Share(uint64_t part, const char* of_what) {
+  return absl::StrFormat("  %10d  %s\n", part, of_what);
+}
+
+void Print(const replay::PytorchSummary& s) {
+  std::cout << absl::StrFormat("nodes %12d\n", s.nodes)
+            << Share(s.works, "operators that touch memory of the GPU: work")
+            << Share(s.parents, "operators made of others")
+            << Share(s.views, "views, allocations and wrappers, which touch none")
+            << Share(s.elsewhere, "without a tensor on the GPU")
+            << absl::StrFormat("tensors %10d  named, of %d storages\n", s.tensors, s.storages)
+            << absl::StrFormat("allocations %6d  of %s, %d of them from before the trace\n",
+                               s.allocations, SizeText(s.allocated.value), s.there_before)
+            << absl::StrFormat("peak %17s\n", SizeText(s.peak_live.value));
+}
+
+class Import final : public Action {
+ public:
+  CLI::App* Define(CLI::App& trace) override {
+    CLI::App* const app = trace.add_subcommand("import", "Make a trace of what others recorded");
+    CLI::Option* const pytorch =
+        app->add_option("--pytorch-et", pytorch_, "A PyTorch execution trace (.json or .json.gz)");
+    CLI::Option* const oracle = app->add_option("--oracle-general", oracle_,
+                                                "A cache trace of libCacheSim's oracleGeneral");
+    pytorch->excludes(oracle);
+    app->add_option("--profile", profile_,
+                    "Times: what torch.profiler exported of the same run (.json or .json.gz)")
+        ->needs(pytorch);
+    app->add_option("-o,--output", output_, "Where the trace goes")->required();
+    app->add_flag("--force", force_, "Replace the file that is there");
+    app->footer(
+        "Of PyTorch: torch.profiler.ExecutionTraceObserver writes them. Storages become "
+        "allocations,\n"
+        "operators work; without --profile times are estimates for an H100.\n"
+        "Of libCacheSim: objects become allocations of 2 MiB and up, requests work.\n"
+        "Both can be given to `vramspan replay` as they are, too.\n"
+        "\n"
+        "Example\n"
+        "  vramspan trace import --pytorch-et et.json.gz --profile trace.json -o out.vramspan\n"
+        "  vramspan replay out.vramspan");
+    return app;
+  }
+
+  Status Run() override {
+    if (pytorch_.empty() == oracle_.empty()) {
+      return absl::InvalidArgumentError("say what to import: --pytorch-et or --oracle-general");
+    }
+    if (!oracle_.empty()) {
+      VS_ASSIGN_OR_RETURN(const RecordedRun run, replay::LoadOracleGeneral(oracle_));
+      VS_RETURN_IF_ERROR(Save(run, oracle_));
+      std::cout << absl::StrFormat("requests %8d\nobjects %9d  of %s\n", run.works.size(),
+                                   run.allocations.size(), SizeText(run.PeakBytes().value));
+      return absl::OkStatus();
+    }
+    VS_ASSIGN_OR_RETURN(const replay::PytorchImport import,
+                        replay::ImportPytorch(pytorch_, profile_));
+    VS_RETURN_IF_ERROR(Save(import.run, pytorch_));
+    Print(import.summary);
+    std::cout << absl::StrFormat("time %17s  %s\n", TimeText(import.run.Duration()),
+                                 import.run.setting.estimated_times ? "estimated" : "measured");
+    return absl::OkStatus();
+  }
+
+ private:
+  Status Save(const RecordedRun& run, const std::string& from) const {
+    for (const std::string& problem : run.problems) std::cerr << from << ": " << problem << "\n";
+    return replay::SaveTrace(run, output_, force_);
+  }
+
+  std::string pytorch_, oracle_, profile_, output_;
+  bool force_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Action> MakeImport() { return std::make_unique<Import>(); }
+
+}  // namespace vramspan::trace_command
