@@ -40,6 +40,14 @@ StatusOr<uint32_t> DevicePool::Acquire(int log2) { return impl_->slots->Acquire(
 void DevicePool::Release(uint32_t slot) { impl_->slots->Release(slot); }
 void DevicePool::Park(absl::Span<const uint32_t> slots) { impl_->slots->Park(slots); }
 bool DevicePool::Unpark(absl::Span<const uint32_t> slots) { return impl_->slots->Unpark(slots); }
+StatusOr<Slot> DevicePool::MakeShareable(int log2) { return impl_->slots->MakeShareable(log2); }
+void DevicePool::BecomeShareable(uint32_t slot, const Slot& made) {
+  impl_->slots->BecomeShareable(slot, made);
+}
+void DevicePool::DropShareable(int log2, const Slot& made) {
+  impl_->slots->DropShareable(log2, made);
+}
+bool DevicePool::shareable(uint32_t slot) const { return impl_->slots->shareable(slot); }
 StatusOr<DevicePtr> DevicePool::Alias(uint32_t slot) { return impl_->slots->Alias(slot); }
 CUmemGenericAllocationHandle DevicePool::handle(uint32_t slot) const {
   return impl_->slots->handle(slot);

@@ -52,6 +52,13 @@ class DevicePool {
   // Held again, all of them or, where the budget has no room, none.
   bool Unpark(absl::Span<const uint32_t> slots);
 
+  // Memory that other processes may be given, in the place of a held slot's (slot_pool.h): never
+  // parked, and the driver's again when it is released.
+  StatusOr<Slot> MakeShareable(int log2);
+  void BecomeShareable(uint32_t slot, const Slot& made);
+  void DropShareable(int log2, const Slot& made);
+  bool shareable(uint32_t slot) const;
+
   // Where the slot is mapped for copies; made on the first call.
   StatusOr<DevicePtr> Alias(uint32_t slot);
   CUmemGenericAllocationHandle handle(uint32_t slot) const;

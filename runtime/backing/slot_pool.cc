@@ -120,7 +120,8 @@ StatusOr<uint32_t> SlotPool::Acquire(int log2) {
   }
   const Status room = MakeRoom();
   StatusOr<CUmemGenericAllocationHandle> handle =
-      room.ok() ? CreateHandle(log2) : StatusOr<CUmemGenericAllocationHandle>(room);
+      room.ok() ? CreateHandle(log2, options_.handle_types)
+                : StatusOr<CUmemGenericAllocationHandle>(room);
   // The budget may promise more than the driver has left; what is cached here helps then.
   while (absl::IsResourceExhausted(handle.status())) {
     std::vector<Detached> cached;
@@ -138,7 +139,7 @@ StatusOr<uint32_t> SlotPool::Acquire(int log2) {
       handle = status;
       break;
     }
-    handle = CreateHandle(log2);
+    handle = CreateHandle(log2, options_.handle_types);
   }
   MutexLock lock(mutex_);
   creating_ -= size;
@@ -156,7 +157,7 @@ Status SlotPool::CreateCached(int log2) {
   }
   Status status;
   Slot slot;
-  if (const auto handle = CreateHandle(log2); handle.ok()) {
+  if (const auto handle = CreateHandle(log2, options_.handle_types); handle.ok()) {
     slot.handle = *handle;
     if (const auto alias = MapAlias(*handle, log2); alias.ok()) {
       slot.alias = *alias;
@@ -181,9 +182,48 @@ void SlotPool::Release(uint32_t slot) {
     (table.StateOf(SlotIndex(slot)) == SlotTable::State::kParked ? parked_ : held_) -= size;
     table.Release(SlotIndex(slot));
     cached_ += size;
-    beyond = Detach(Excess());
+    if (shareable_.erase(slot) != 0) {
+      beyond.push_back({SlotLog2(slot), table.Remove(SlotIndex(slot))});
+      cached_ -= size;
+      releasing_ += size;
+    }
+    for (Detached& d : Detach(Excess())) beyond.push_back(d);
   }
   DestroyOrNote(std::move(beyond));
+}
+
+StatusOr<Slot> SlotPool::MakeShareable(int log2) {
+  Slot made;
+  VS_ASSIGN_OR_RETURN(made.handle, CreateHandle(log2, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+  const StatusOr<DevicePtr> alias = MapAlias(made.handle, log2);
+  if (!alias.ok()) {
+    DropShareable(log2, made);
+    return alias.status();
+  }
+  made.alias = *alias;
+  return made;
+}
+
+void SlotPool::BecomeShareable(uint32_t slot, const Slot& made) {
+  Slot old;
+  {
+    MutexLock lock(mutex_);
+    old = TableOf(slot).Replace(SlotIndex(slot), made);
+    shareable_.insert(slot);
+  }
+  DropShareable(SlotLog2(slot), old);
+}
+
+void SlotPool::DropShareable(int log2, const Slot& made) {
+  const ScopedContext context(*driver_, options_.context);
+  driver_->Note(context.status());
+  Slot left;
+  driver_->Note(Destroy({log2, made}, &left));
+}
+
+bool SlotPool::shareable(uint32_t slot) const {
+  MutexLock lock(mutex_);
+  return shareable_.contains(slot);
 }
 
 void SlotPool::Park(absl::Span<const uint32_t> slots) {
@@ -386,13 +426,14 @@ Status SlotPool::Destroy(const Detached& detached, Slot* left) {
   return absl::OkStatus();
 }
 
-StatusOr<CUmemGenericAllocationHandle> SlotPool::CreateHandle(int log2) {
+StatusOr<CUmemGenericAllocationHandle> SlotPool::CreateHandle(int log2,
+                                                              CUmemAllocationHandleType types) {
   const ScopedContext context(*driver_, options_.context);
   VS_RETURN_IF_ERROR(context.status());
   CUmemAllocationProp prop{};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   prop.location = options_.location;
-  prop.requestedHandleTypes = options_.handle_types;
+  prop.requestedHandleTypes = types;
   CUmemGenericAllocationHandle handle = 0;
   const CUresult result = (*driver_)->MemCreate(&handle, ChunkBytes(log2).value, &prop, 0);
   if (result == CUDA_SUCCESS) return handle;

@@ -12,10 +12,14 @@
 // or without its alias, and is used or destroyed later. Only an alias that can be neither given
 // access nor unmapped is lost, and then its addresses are, not its memory.
 //
+// A slot may become shareable: its memory can then be given to other processes, and may outlive the
+// slot there. Nobody else ever gets it: it is destroyed when its chunk lets go of it.
+//
 // Threads: all calls are safe. The lock is never held over a driver call.
 #ifndef VRAMSPAN_RUNTIME_BACKING_SLOT_POOL_H_
 #define VRAMSPAN_RUNTIME_BACKING_SLOT_POOL_H_
 
+#include <absl/container/flat_hash_set.h>
 #include <absl/types/span.h>
 
 #include <array>
@@ -76,6 +80,15 @@ class SlotPool {
   // All of them or, where the budget has no room, none.
   bool Unpark(absl::Span<const uint32_t> slots);
 
+  // Memory of 2^log2 bytes that can be exported as a file descriptor, with its alias. It is the
+  // caller's, and not counted, until it takes a slot's place. The budget is not asked.
+  StatusOr<Slot> MakeShareable(int log2);
+  // A held slot is `made` from here on. What it was is destroyed. REQUIRES: that is mapped nowhere
+  // but at its alias.
+  void BecomeShareable(uint32_t slot, const Slot& made);
+  void DropShareable(int log2, const Slot& made);  // One that took no place.
+  bool shareable(uint32_t slot) const;
+
   // The alias of a held slot; made on the first call.
   StatusOr<DevicePtr> Alias(uint32_t slot);
   // 0 when not made yet.
@@ -121,7 +134,8 @@ class SlotPool {
   // the budget.
   Status MakeRoom() VS_EXCLUDES(mutex_);
   StatusOr<bool> Reclaim(int log2) VS_EXCLUDES(mutex_);
-  StatusOr<CUmemGenericAllocationHandle> CreateHandle(int log2) VS_EXCLUDES(mutex_);
+  StatusOr<CUmemGenericAllocationHandle> CreateHandle(int log2, CUmemAllocationHandleType types)
+      VS_EXCLUDES(mutex_);
   StatusOr<DevicePtr> MapAlias(CUmemGenericAllocationHandle handle, int log2) VS_EXCLUDES(mutex_);
   Status UnmapAlias(DevicePtr alias, int log2) VS_EXCLUDES(mutex_);
 
@@ -131,6 +145,7 @@ class SlotPool {
   CondVar released_;
   const std::unique_ptr<Arena> aliases_ VS_PT_GUARDED_BY(mutex_);
   std::array<SlotTable, kChunkSizeCount> tables_ VS_GUARDED_BY(mutex_);
+  absl::flat_hash_set<uint32_t> shareable_ VS_GUARDED_BY(mutex_);  // All of them held.
   Bytes budget_ VS_GUARDED_BY(mutex_);
   Bytes held_ VS_GUARDED_BY(mutex_);
   Bytes cached_ VS_GUARDED_BY(mutex_);

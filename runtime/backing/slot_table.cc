@@ -43,6 +43,23 @@ Slot SlotTable::RemoveOldest() {
   return slot;
 }
 
+Slot SlotTable::Remove(uint32_t index) {
+  VS_CHECK(!cached_.empty() && cached_.back() == index);
+  const Slot slot = Get(index);
+  cached_.pop_back();
+  empty_.push_back(index);
+  Change(index, State::kCached, State::kEmpty);
+  return slot;
+}
+
+Slot SlotTable::Replace(uint32_t index, const Slot& slot) {
+  VS_CHECK(StateOf(index) == State::kHeld);
+  const Slot old = Get(index);
+  handles_[index] = slot.handle;
+  SetAlias(index, slot.alias);
+  return old;
+}
+
 void SlotTable::Release(uint32_t index) {
   const State from = StateOf(index) == State::kParked ? State::kParked : State::kHeld;
   Change(index, from, State::kCached);

@@ -34,6 +34,11 @@ class SlotTable {
   // Takes out the cached slot that was used longest ago. REQUIRES: cached() != 0.
   Slot RemoveOldest();
 
+  // Takes out the cached slot at `index`. REQUIRES: it was released last.
+  Slot Remove(uint32_t index);
+  // Another handle and alias in its place; what it was. REQUIRES: held.
+  Slot Replace(uint32_t index, const Slot& slot);
+
   void Release(uint32_t index);  // Held or parked, to cached.
   void Park(uint32_t index);     // Held, to parked.
   void Unpark(uint32_t index);   // Parked, to held.

@@ -52,6 +52,35 @@ TEST_F(DevicePoolTest, AReleasedSlotIsUsedAgainWithItsAlias) {
   EXPECT_EQ(pool->cached(), Bytes(0));
 }
 
+TEST_F(DevicePoolTest, WhatOthersMayHaveIsNobodyElsesAfterwards) {
+  const auto pool = Make(MiB(64));
+  const uint32_t slot = MustAcquire(*pool, 22);
+  const CUmemGenericAllocationHandle plain = pool->handle(slot);
+  EXPECT_NE(*pool->Alias(slot), DevicePtr());
+  EXPECT_FALSE(pool->shareable(slot));
+  const auto made = pool->MakeShareable(22);
+  ASSERT_TRUE(made.ok()) << made.status();
+  pool->BecomeShareable(slot, *made);
+  EXPECT_TRUE(pool->shareable(slot));
+  EXPECT_NE(pool->handle(slot), plain);
+  EXPECT_EQ(pool->handle(slot), made->handle);
+  EXPECT_EQ(*pool->Alias(slot), made->alias);
+  EXPECT_EQ(pool->used(), MiB(4));
+  EXPECT_EQ(call_count_("cuMemRelease"), 1) << "what it was";
+  pool->Release(slot);
+  EXPECT_EQ(pool->used(), Bytes(0));
+  EXPECT_EQ(pool->cached(), Bytes(0)) << "it is the driver's again";
+  EXPECT_EQ(call_count_("cuMemRelease"), 2);
+  const uint32_t next = MustAcquire(*pool, 22);
+  EXPECT_FALSE(pool->shareable(next));
+  EXPECT_EQ(call_count_("cuMemCreate"), 3);
+  const auto unused = pool->MakeShareable(22);
+  ASSERT_TRUE(unused.ok()) << unused.status();
+  pool->DropShareable(22, *unused);
+  EXPECT_EQ(call_count_("cuMemRelease"), 3);
+  EXPECT_EQ(pool->used(), MiB(4));
+}
+
 TEST_F(DevicePoolTest, TheAliasReachesTheHandlesMemory) {
   const auto pool = Make(MiB(64));
   const uint32_t slot = MustAcquire(*pool, 22);
