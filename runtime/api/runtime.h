@@ -29,6 +29,9 @@ class Runtime {
   // Waits, a few seconds at most, until no work that is recorded may use what is mapped at `at`;
   // then DeadlineExceeded, and it may be tried again.
   StatusOr<Memory::Loose> UnmapLoose(DevicePtr at, Bytes size);
+  // Mover::Share. Where the device has no room for the chunk that it takes meanwhile, other memory
+  // makes room.
+  StatusOr<Mover::Shared> Share(DevicePtr ptr, Bytes size);
   Status Advise(DevicePtr ptr, Bytes size, vramspanAdvice advice);
   // What the program declares, between vramspanWorkBegin and vramspanWorkEnd.
   Status BeginWork(CUstream stream, absl::Span<const WorkRange> ranges, Known known);

@@ -123,7 +123,8 @@ Status Memory::TakeApart(Range range) {
       SetHidden(index, false);  // Nobody is to show it any more.
       // Gone at once: until the chunk leaves the table, others may look for copies to drop.
       DropHostCopy(index);
-      on_device = on_device && c.on_device;
+      // What other processes may have is not for another allocation.
+      on_device = on_device && c.on_device && !device_pool_->shareable(c.device_slot);
       backing.push_back(c.on_device ? Backing{c.device_slot, true} : Backing{c.host_slot, false});
     }
     if (on_device && device_pool_->used() <= device_pool_->budget()) {

@@ -100,6 +100,23 @@ class Mover {
   Status Pin(DevicePtr ptr, Bytes size);
   Status Unpin(DevicePtr ptr, Bytes size);
 
+  // Whole chunks, one physical handle each, that can be exported as file descriptors.
+  struct Shared {
+    struct Piece {
+      CUmemGenericAllocationHandle handle = 0;
+      Bytes size;
+    };
+    DevicePtr base;
+    std::vector<Piece> pieces;
+  };
+  // Pins the range, puts memory of the same contents behind it that other processes can be given,
+  // and says what that is; the handles are good until the range is freed. Waits for the context's
+  // work, and for moments in which none that is recorded uses a chunk. Memory for one chunk more is
+  // needed meanwhile, beyond the budget. ResourceExhausted: no room to pin; Unavailable: none for
+  // that chunk; DeadlineExceeded: work never let go of one. On an error chunks may have become
+  // shareable already, but none stays pinned for it.
+  StatusOr<Shared> Share(DevicePtr ptr, Bytes size) VS_EXCLUDES(sharing_);
+
   // The budget was lowered or memory was allocated on the host: look again.
   void Wake();
   // Wake, and where memory has become short wait until work is recorded (at most a second or so):
@@ -153,6 +170,8 @@ class Mover {
   // Hot host chunks for which there is room, while nothing else is to be done.
   void Return(std::vector<ChunkIndex>* fetch) VS_REQUIRES(memory_.mu);
   void MarkReleased(Work* work) VS_REQUIRES(memory_.mu);
+  Status MakeShareable(ChunkIndex index) VS_REQUIRES(sharing_);
+  Status CopyTo(const Slot& made, DevicePtr from, Bytes size);
   void DoubtTwin(ChunkIndex index) VS_REQUIRES(memory_.mu);  // It may be written. If it has one.
   void DoubtTwins(bool but_read_mostly) VS_REQUIRES(memory_.mu);
   void Cancel(Work* work);
@@ -247,6 +266,7 @@ class Mover {
   const MoverOptions options_;
   std::atomic<uint64_t> notes_;  // Changes when what threads remember of their streams is stale.
   Gate gate_;
+  Mutex sharing_;                   // One sharer at a time; taken before everything else.
   std::atomic<bool> armed_{false};  // Work is recorded. Changes under the closed gate only.
   std::atomic<bool> want_arm_{false};
   std::atomic<Bytes> overhead_{};

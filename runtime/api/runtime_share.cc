@@ -1,0 +1,44 @@
+// Memory that other processes are given.
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "runtime/api/runtime.h"
+
+namespace vramspan {
+namespace {
+
+// Chunks that running work holds cannot be taken from under it.
+constexpr std::chrono::seconds kPatience{2};
+constexpr std::chrono::microseconds kPeriod{100};
+
+}  // namespace
+
+StatusOr<Mover::Shared> Runtime::Share(DevicePtr ptr, Bytes size) {
+  StatusOr<Mover::Shared> shared = mover_->Share(ptr, size);
+  if (!absl::IsUnavailable(shared.status())) return shared;
+  // The device is full to the brim: something else leaves it, and may come back after.
+  DevicePool& pool = memory_->device_pool();
+  const Bytes budget = pool.budget();
+  const Bytes room = std::min(RoundUp(size, kGranularity), ChunkBytes(kMaxChunkLog2));
+  const Bytes in_use = std::min(pool.used(), budget);
+  if (in_use > room) {
+    const Bytes lowered = in_use - room;
+    VS_RETURN_IF_ERROR(SetDeviceBudget(lowered));
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (pool.used() > lowered && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(kPeriod);
+    }
+    pool.Trim(Bytes(0));
+    shared = mover_->Share(ptr, size);
+    // Who changed it meanwhile knows better.
+    if (pool.budget() == lowered) VS_RETURN_IF_ERROR(SetDeviceBudget(budget));
+  }
+  if (!absl::IsUnavailable(shared.status())) return shared;
+  return absl::ResourceExhaustedError(
+      absl::StrCat("cannot share ", size.value, " bytes: ", shared.status().message()));
+}
+
+}  // namespace vramspan

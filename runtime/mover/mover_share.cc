@@ -1,0 +1,117 @@
+// Memory for other processes: the chunks of a range get physical memory that can be exported, one
+// after the other. Nothing else in the runtime has memory of that kind: it is never cached for
+// another chunk (slot_pool.h), for whoever it was given to keeps it mapped as long as he likes.
+#include <absl/strings/str_cat.h>
+
+#include <thread>
+
+#include "runtime/mover/mover.h"
+#include "runtime/mover/remap.h"
+
+namespace vramspan {
+namespace {
+
+// Work of the program that keeps coming is waited for, but not for ever.
+constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::microseconds kPeriod{50};
+// A thread inside the driver may be there for long.
+constexpr std::chrono::milliseconds kCloseDeadline{2};
+
+}  // namespace
+
+StatusOr<Mover::Shared> Mover::Share(DevicePtr ptr, Bytes size) {
+  MutexLock one(sharing_);
+  VS_RETURN_IF_ERROR(Pin(ptr, size));
+  std::vector<ChunkIndex> chunks;
+  {
+    MutexLock lock(memory_.mu);
+    memory_.ForEachChunk(ptr, size, [&](ChunkIndex index, Chunk&) { chunks.push_back(index); });
+  }
+  Status status;
+  for (const ChunkIndex index : chunks) {
+    if (status.ok()) status = MakeShareable(index);
+  }
+  if (!status.ok()) {
+    driver_->Note(Unpin(ptr, size));
+    return status;
+  }
+  Shared shared;
+  MutexLock lock(memory_.mu);
+  for (const ChunkIndex index : chunks) {
+    const Chunk& c = memory_.chunks()[index];
+    if (shared.pieces.empty()) shared.base = c.base;
+    shared.pieces.push_back({memory_.device_pool().handle(c.device_slot), c.size()});
+  }
+  return shared;
+}
+
+Status Mover::MakeShareable(ChunkIndex index) {
+  DevicePool& pool = memory_.device_pool();
+  Chunk chunk;
+  {
+    MutexLock lock(memory_.mu);
+    chunk = memory_.chunks()[index];
+  }
+  if (pool.shareable(chunk.device_slot)) return absl::OkStatus();
+  const StatusOr<Slot> created = pool.MakeShareable(chunk.log2_size);
+  if (absl::IsResourceExhausted(created.status())) {
+    return absl::UnavailableError(created.status().message());
+  }
+  VS_RETURN_IF_ERROR(created.status());
+  const Slot made = *created;
+  const auto give_up = [&](const Status& why) {
+    pool.DropShareable(chunk.log2_size, made);
+    return why;
+  };
+  const auto until = Clock::now() + kPatience;
+  for (;;) {
+    if (const Status drained = memory_.Drain(); !drained.ok()) return give_up(drained);
+    // From the closing of the gate on nobody submits anything, and what was submitted is recorded.
+    if (gate_.Close(kCloseDeadline)) {
+      bool idle;
+      {
+        MutexLock lock(memory_.mu);
+        const Chunk& c = memory_.chunks()[index];
+        idle = c.in_flight == 0 && c.queued == 0 && c.open == 0 && c.loose == 0 &&
+               memory_.unknown_work.load(std::memory_order_acquire) == 0;
+        if (!idle) WakeThread();
+      }
+      if (idle) break;
+      gate_.Open();
+    }
+    if (Clock::now() > until) {
+      return give_up(absl::DeadlineExceededError(
+          absl::StrCat("cannot share ", RangeText(chunk.base, chunk.size()), ": work that may use ",
+                       "it has not finished in ", kPatience.count(), " s")));
+    }
+    std::this_thread::sleep_for(kPeriod);
+  }
+  ScopedContext current(*driver_, memory_.options().context);
+  Status status = current.status();
+  if (status.ok()) status = CopyTo(made, chunk.base, chunk.size());
+  RemapResult result;
+  if (status.ok()) {
+    result = Remap(*driver_, memory_.options().ordinal, chunk.base, chunk.size(),
+                   pool.handle(chunk.device_slot), made.handle);
+    status = result.status;
+  }
+  // Where nothing is mapped both have the contents, and the one that is kept is as good.
+  if (result.changed) pool.BecomeShareable(chunk.device_slot, made);
+  gate_.Open();
+  return status.ok() ? status : give_up(status);
+}
+
+Status Mover::CopyTo(const Slot& made, DevicePtr from, Bytes size) {
+  CUstream stream = nullptr;
+  VS_RETURN_IF_ERROR(Check((*driver_)->StreamCreate(&stream, CU_STREAM_NON_BLOCKING),
+                           "cuStreamCreate", "to copy by"));
+  Status status =
+      Check((*driver_)->MemcpyDtoDAsync(made.alias.value, from.value, size.value, stream),
+            "cuMemcpyDtoDAsync", RangeText(from, size));
+  const Status done = Check((*driver_)->StreamSynchronize(stream), "cuStreamSynchronize");
+  if (status.ok()) status = done;
+  driver_->Note(Check((*driver_)->StreamDestroy(stream), "cuStreamDestroy"));
+  return status;
+}
+
+}  // namespace vramspan
