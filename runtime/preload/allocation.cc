@@ -9,6 +9,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/preload/allocated.h"
+#include "runtime/preload/ipc.h"
 #include "runtime/preload/resolver.h"
 #include "runtime/preload/runtimes.h"
 #include "runtime/preload/stream_ordered.h"
@@ -94,6 +95,7 @@ CUresult MemFree(decltype(&::cuMemFree_v2) real, CUdeviceptr p) {
     Status status = runtime->memory().Drain();
     if (!status.ok()) RestoreAllocated(*memory);
     if (status.ok() && memory->pool != nullptr) StreamOrderedOf(runtime)->Forget(p);
+    if (status.ok()) ForgetExported(p);
     if (status.ok()) status = runtime->Free(DevicePtr(p));
     if (status.ok()) return CUDA_SUCCESS;
     Log(LogLevel::kInfo, status.message());

@@ -9,6 +9,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/preload/allocated.h"
 #include "runtime/preload/foreign.h"
+#include "runtime/preload/ipc.h"
 #include "runtime/preload/resolver.h"
 #include "runtime/preload/runtimes.h"
 #include "runtime/preload/stream_ordered.h"
@@ -148,6 +149,7 @@ CUresult MemFreeAsync(decltype(&::cuMemFreeAsync) real, CUdeviceptr p, CUstream 
     if (!IsPlainStream(runtime, Explicit<kPerThread>(stream))) return real(p, stream);
     const std::optional<Allocated> memory = RemoveAllocated(p);
     if (!memory.has_value()) return CUDA_ERROR_INVALID_VALUE;
+    ForgetExported(p);
     const CUresult result = StreamOrderedOf(runtime)->Free(p, Explicit<kPerThread>(stream));
     if (result != CUDA_SUCCESS) RestoreAllocated(*memory);
     return result;

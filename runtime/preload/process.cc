@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "runtime/base/log.h"
+#include "runtime/preload/ipc.h"
 #include "runtime/preload/launch.h"
 
 namespace vramspan::preload {
@@ -23,6 +24,7 @@ bool IsSet(const char* variable) {
 
 void AfterForkInChild() {
   StopWatching();
+  LeaveExportsToParent();
   ready.store(false, std::memory_order_relaxed);
   if (used.load(std::memory_order_relaxed)) inherited.store(true, std::memory_order_relaxed);
 }

@@ -15,6 +15,7 @@
 #include "runtime/base/own_calls.h"
 #include "runtime/preload/allocated.h"
 #include "runtime/preload/foreign.h"
+#include "runtime/preload/ipc.h"
 #include "runtime/preload/launch.h"
 #include "runtime/preload/process.h"
 #include "runtime/preload/resolver.h"
@@ -124,6 +125,7 @@ void End(Entry* e) {
   if (runtime == nullptr) return;
   const OwnCalls own;
   const PageMap& map = runtime->memory().page_map();
+  ForgetAllExported(map.base().value, map.size());
   RemoveAllAllocated(map.base().value, map.size());
   EndStreamOrdered(runtime);
   ForgetVmmOf(runtime);

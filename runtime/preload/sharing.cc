@@ -1,28 +1,13 @@
 #include "runtime/preload/sharing.h"
 
-#include <atomic>
 #include <exception>
 
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/preload/launch.h"
-#include "runtime/preload/process.h"
 #include "runtime/preload/runtimes.h"
 
 namespace vramspan::preload {
-
-CUresult IpcGetMemHandle(decltype(&::cuIpcGetMemHandle) real, CUipcMemHandle* handle,
-                         CUdeviceptr p) {
-  if (RuntimeOf(p) == nullptr) return VS_WATCHED(cuIpcGetMemHandle)(real, handle, p);
-  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  static constinit std::atomic<bool> told{false};
-  if (!told.exchange(true, std::memory_order_relaxed) && !Quiet()) {
-    Log(LogLevel::kWarning,
-        "the program shares device memory by legacy IPC handles, which vramspan cannot: the call "
-        "is answered CUDA_ERROR_NOT_SUPPORTED; run the program with VRAMSPAN_OFF=1");
-  }
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
 
 CUresult MemGetHandleForAddressRange(decltype(&::cuMemGetHandleForAddressRange) real, void* handle,
                                      CUdeviceptr p, size_t size, CUmemRangeHandleType type,

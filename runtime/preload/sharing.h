@@ -1,8 +1,6 @@
-// Hooks by which memory of ours is to leave the process.
-//
-// A legacy IPC handle stands for an allocation of the driver's own; ours has none, and the error
-// says so in the driver's words, once in ours. A dma-buf names the pages themselves: they are
-// fetched to the device first and stay there for good.
+// The hook by which memory of ours is to leave the process for other devices. A dma-buf names the
+// pages themselves: they are fetched to the device first and stay there for good. Other processes
+// get theirs by ipc.h and vmm.h.
 #ifndef VRAMSPAN_RUNTIME_PRELOAD_SHARING_H_
 #define VRAMSPAN_RUNTIME_PRELOAD_SHARING_H_
 
@@ -10,8 +8,6 @@
 
 namespace vramspan::preload {
 
-CUresult IpcGetMemHandle(decltype(&::cuIpcGetMemHandle) real, CUipcMemHandle* handle,
-                         CUdeviceptr p);
 CUresult MemGetHandleForAddressRange(decltype(&::cuMemGetHandleForAddressRange) real, void* handle,
                                      CUdeviceptr p, size_t size, CUmemRangeHandleType type,
                                      unsigned long long flags);

@@ -255,6 +255,8 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"fork_after_exit", [](Program* p) { ForkAfter(p, true); }},
     {"fork_before", &ForkBefore},
     {"free_waits", &FreeWaits},
+    {"ipc", &ShareByIpc},
+    {"ipc_full", &IpcWithoutRoom},
     {"nvml", &AskNvml},
     {"pools", [](Program* p) { AskPools(p, false); }},
     {"pools_churn", [](Program* p) { ChurnPools(p, false); }},

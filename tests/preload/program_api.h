@@ -44,6 +44,8 @@
   X(GetAddressRange, cuMemGetAddressRange, cuMemGetAddressRange_v2, 3020, )                        \
   X(PointerGetAttribute, cuPointerGetAttribute, cuPointerGetAttribute, 4000, )                     \
   X(IpcGetMemHandle, cuIpcGetMemHandle, cuIpcGetMemHandle, 4010, )                                 \
+  X(IpcOpenMemHandle, cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2, 11000, )                          \
+  X(IpcCloseMemHandle, cuIpcCloseMemHandle, cuIpcCloseMemHandle, 4010, )                           \
   X(ModuleLoadData, cuModuleLoadData, cuModuleLoadData, 2000, )                                    \
   X(ModuleGetFunction, cuModuleGetFunction, cuModuleGetFunction, 2000, )                           \
   X(StreamCreate, cuStreamCreate, cuStreamCreate, 2000, )                                          \

@@ -67,6 +67,9 @@ void Expandable(Program* p);
 void VmmAnswers(Program* p);
 // Memory of its own VMM calls that is shared, mapped twice, or outlives what it came from.
 void VmmShared(Program* p);
+// Two processes and legacy IPC handles (program_ipc.cc).
+void ShareByIpc(Program* p);
+void IpcWithoutRoom(Program* p);
 // Looks up everything that the simulated driver has and everything that is to be hooked
 // (program_table.cc).
 void CheckTable(Program* p);

@@ -135,7 +135,6 @@ void VmmAnswers(Program* p) {
   }
   CUipcMemHandle legacy;
   Say("legacy handle", api.IpcGetMemHandle(&legacy, base + kSize));
-  Say("legacy handle of plain memory", api.IpcGetMemHandle(&legacy, plain));
   Say("dma-buf",
       api.GetRangeHandle(&fd, base + kSize, 2 * kSize, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
   Say("dma-buf of plain memory",

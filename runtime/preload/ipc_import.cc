@@ -1,0 +1,265 @@
+// The opening side of legacy IPC: handles of ours become mappings.
+#include <absl/strings/str_cat.h>
+
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <utility>
+
+#include "runtime/base/log.h"
+#include "runtime/base/mutex.h"
+#include "runtime/base/own_calls.h"
+#include "runtime/driver/driver.h"
+#include "runtime/preload/ipc.h"
+#include "runtime/preload/ipc_wire.h"
+#include "runtime/preload/launch.h"
+#include "runtime/preload/process.h"
+#include "runtime/preload/resolver.h"
+#include "runtime/space/chunk.h"
+
+namespace vramspan::preload {
+namespace {
+
+constexpr std::chrono::seconds kCallPatience{10};   // For one packet.
+constexpr std::chrono::seconds kOpenPatience{30};   // For all of them.
+constexpr uint64_t kMostBytes = uint64_t{1} << 46;  // The driver reserves no more at once.
+
+// A row for each function of the driver that is needed here.
+#define VS_IMPORT_CALLS(X)                                        \
+  X(MemImportFromShareableHandle, cuMemImportFromShareableHandle) \
+  X(MemAddressReserve, cuMemAddressReserve)                       \
+  X(MemAddressFree, cuMemAddressFree)                             \
+  X(MemMap, cuMemMap)                                             \
+  X(MemUnmap, cuMemUnmap)                                         \
+  X(MemRelease, cuMemRelease)                                     \
+  X(MemSetAccess, cuMemSetAccess)                                 \
+  X(MemAlloc, cuMemAlloc_v2)                                      \
+  X(MemFree, cuMemFree_v2)                                        \
+  X(CtxGetDevice, cuCtxGetDevice)
+
+struct Calls {
+#define X(field, symbol) decltype(&::symbol) field = nullptr;
+  VS_IMPORT_CALLS(X)
+#undef X
+};
+
+StatusOr<const Calls*> TheCalls() {
+  static const Calls calls = [] {
+    Calls found;
+#define X(field, symbol) found.field = DriverFunction<decltype(&::symbol)>(#symbol);
+    VS_IMPORT_CALLS(X)
+#undef X
+    return found;
+  }();
+#define X(field, symbol) \
+  if (calls.field == nullptr) return absl::UnimplementedError("the driver has no " #symbol);
+  VS_IMPORT_CALLS(X)
+#undef X
+  return &calls;
+}
+
+void Note(CUresult result, const char* call) {
+  const Status status = Check(result, call, "of opened memory");
+  if (!status.ok()) Log(LogLevel::kInfo, status.message());
+}
+
+struct Mapping {
+  CUdeviceptr base = 0;  // Of the pieces.
+  uint64_t bytes = 0;
+  uint64_t offset = 0;
+};
+
+void Unmap(const Calls& calls, CUdeviceptr base, uint64_t bytes, uint64_t mapped) {
+  if (mapped != 0) {
+    const CUresult result = calls.MemUnmap(base, mapped);
+    Note(result, "cuMemUnmap");
+    if (result != CUDA_SUCCESS) return;  // And the addresses stay taken.
+  }
+  Note(calls.MemAddressFree(base, bytes), "cuMemAddressFree");
+}
+
+StatusOr<OwnedFd> Connect(const IpcHandle& handle) {
+  OwnedFd peer(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (peer.get() < 0) return absl::UnavailableError(absl::StrCat("socket: ", strerror(errno)));
+  VS_RETURN_IF_ERROR(SetTimeout(peer.get(), kCallPatience));
+  const IpcAddress address = AddressOf(handle.process, handle.socket);
+  if (connect(peer.get(), reinterpret_cast<const sockaddr*>(&address.name), address.size) != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("process ", handle.process, " does not answer (", strerror(errno),
+                     "): it has ended, or is in another container's network"));
+  }
+  VS_RETURN_IF_ERROR(CheckPeer(peer.get()));
+  return peer;
+}
+
+Status CheckAnswer(const IpcHandle& handle, const IpcAnswer& answer) {
+  if (answer.magic != kIpcMagic) return absl::DataLossError("the answer is none of vramspan's");
+  if (answer.pieces == 0) return absl::NotFoundError("the allocation was freed, or never was");
+  const bool sound = answer.bytes <= kMostBytes && answer.bytes % kGranularity.value == 0 &&
+                     answer.pieces <= answer.bytes / kGranularity.value &&
+                     answer.offset < answer.bytes && handle.size <= answer.bytes - answer.offset;
+  return sound ? absl::OkStatus() : absl::DataLossError("the answer makes no sense");
+}
+
+// Maps the pieces as they come.
+Status MapPieces(const Calls& calls, int peer, const IpcAnswer& answer, CUdeviceptr base,
+                 uint64_t* mapped) {
+  const auto end = std::chrono::steady_clock::now() + kOpenPatience;
+  for (uint64_t i = 0; i < answer.pieces; ++i) {
+    if (std::chrono::steady_clock::now() > end) {
+      return absl::DeadlineExceededError("the other process takes too long");
+    }
+    IpcPiece piece;
+    OwnedFd fd;
+    VS_RETURN_IF_ERROR(ReceivePacket(peer, &piece, sizeof(piece), &fd));
+    const bool sound = piece.index == i && piece.bytes != 0 &&
+                       piece.bytes % kGranularity.value == 0 &&
+                       piece.bytes <= answer.bytes - *mapped;
+    if (!sound) return absl::DataLossError("a piece makes no sense");
+    CUmemGenericAllocationHandle handle = 0;
+    VS_RETURN_IF_ERROR(Check(calls.MemImportFromShareableHandle(
+                                 &handle, reinterpret_cast<void*>(static_cast<intptr_t>(fd.get())),
+                                 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+                             "cuMemImportFromShareableHandle", "from another process"));
+    const Status status = Check(calls.MemMap(base + *mapped, piece.bytes, 0, handle, 0), "cuMemMap",
+                                RangeText(DevicePtr(base + *mapped), Bytes(piece.bytes)));
+    // Its mapping keeps it.
+    Note(calls.MemRelease(handle), "cuMemRelease");
+    VS_RETURN_IF_ERROR(status);
+    *mapped += piece.bytes;
+  }
+  return *mapped == answer.bytes ? absl::OkStatus() : absl::DataLossError("pieces are missing");
+}
+
+StatusOr<Mapping> Import(const Calls& calls, const IpcHandle& handle) {
+  CUdevice device = 0;
+  VS_RETURN_IF_ERROR(Check(calls.CtxGetDevice(&device), "cuCtxGetDevice", ""));
+  VS_ASSIGN_OR_RETURN(const OwnedFd peer, Connect(handle));
+  const IpcRequest request{kIpcMagic, handle.id, handle.secret, handle.size};
+  VS_RETURN_IF_ERROR(SendPacket(peer.get(), &request, sizeof(request)));
+  IpcAnswer answer;
+  VS_RETURN_IF_ERROR(ReceivePacket(peer.get(), &answer, sizeof(answer)));
+  VS_RETURN_IF_ERROR(CheckAnswer(handle, answer));
+  CUdeviceptr base = 0;
+  VS_RETURN_IF_ERROR(Check(calls.MemAddressReserve(&base, answer.bytes, 0, 0, 0),
+                           "cuMemAddressReserve", absl::StrCat(answer.bytes)));
+  uint64_t mapped = 0;
+  Status status = MapPieces(calls, peer.get(), answer, base, &mapped);
+  if (status.ok()) {
+    const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, device},
+                                 CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    status = Check(calls.MemSetAccess(base, answer.bytes, &access, 1), "cuMemSetAccess",
+                   RangeText(DevicePtr(base), Bytes(answer.bytes)));
+  }
+  if (!status.ok()) {
+    Unmap(calls, base, answer.bytes, mapped);
+    return status;
+  }
+  return Mapping{base, answer.bytes, answer.offset};
+}
+
+// What the driver failed to do it says itself; all else is a handle that leads nowhere.
+CUresult ResultOf(const Status& status) {
+  const CUresult result = ToCuResult(status);
+  const bool drivers = absl::IsResourceExhausted(status) || absl::IsUnimplemented(status);
+  return drivers ? result : CUDA_ERROR_INVALID_HANDLE;
+}
+
+struct Opened {
+  Mapping mapping;
+  int references = 0;
+};
+
+// By context and handle, every byte of it. Never taken apart: calls may come until the process is
+// gone.
+struct Importer {
+  using Key = std::pair<CUcontext, IpcHandle>;
+  Mutex mu;
+  std::map<Key, Opened> opened VS_GUARDED_BY(mu);
+};
+
+Importer& TheImporter() {
+  static Importer* const importer = new Importer;
+  return *importer;
+}
+
+CUresult Refuse(CUresult result, const std::string& why) {
+  Log(LogLevel::kWarning, absl::StrCat("memory of another process cannot be opened: ", why));
+  return result;
+}
+
+CUresult Open(CUdeviceptr* p, const IpcHandle& handle) {
+  if (handle.version != kIpcVersion) {
+    return Refuse(CUDA_ERROR_INVALID_HANDLE, "its vramspan is of another version");
+  }
+  if (CheckOf(handle) != handle.check) {
+    return Refuse(CUDA_ERROR_INVALID_HANDLE, "the handle is not as it was given out");
+  }
+  // As the driver has it.
+  if (IsExporter(handle.socket)) return CUDA_ERROR_INVALID_CONTEXT;
+  const CUcontext context = CurrentContext();
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  const StatusOr<const Calls*> calls = TheCalls();
+  if (!calls.ok()) return Refuse(CUDA_ERROR_NOT_SUPPORTED, std::string(calls.status().message()));
+  Importer& importer = TheImporter();
+  MutexLock lock(importer.mu);
+  const Importer::Key key{context, handle};
+  auto it = importer.opened.find(key);
+  if (it == importer.opened.end()) {
+    const StatusOr<Mapping> mapping = Import(**calls, handle);
+    if (!mapping.ok()) {
+      return Refuse(ResultOf(mapping.status()), std::string(mapping.status().message()));
+    }
+    it = importer.opened.emplace(key, Opened{*mapping, 0}).first;
+  }
+  ++it->second.references;
+  *p = it->second.mapping.base + it->second.mapping.offset;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult IpcOpenMemHandle(decltype(&::cuIpcOpenMemHandle_v2) real, CUdeviceptr* p,
+                          CUipcMemHandle handle, unsigned flags) {
+  const IpcHandle ours = FromCuda(handle);
+  if (!Ready() || ours.magic != kIpcMagic) return real(p, handle, flags);
+  if (p == nullptr || (flags & ~unsigned{CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS}) != 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const OwnCalls own;
+  try {
+    return Open(p, ours);
+  } catch (const std::exception& e) {
+    Log(LogLevel::kError, e.what());
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+}
+
+CUresult IpcCloseMemHandle(decltype(&::cuIpcCloseMemHandle) real, CUdeviceptr p) {
+  if (!Ready()) return real(p);
+  const OwnCalls own;
+  Importer& importer = TheImporter();
+  MutexLock lock(importer.mu);
+  const CUcontext context = CurrentContext();
+  for (auto it = importer.opened.begin(); it != importer.opened.end(); ++it) {
+    Opened& opened = it->second;
+    if (opened.mapping.base + opened.mapping.offset != p) continue;
+    if (it->first.first != context) return CUDA_ERROR_INVALID_CONTEXT;
+    if (opened.references > 1) {
+      --opened.references;
+      return CUDA_SUCCESS;
+    }
+    const Calls& calls = **TheCalls();
+    // Work of this process may use it still: a free waits for the context's work, in a capture too.
+    CUdeviceptr drain = 0;
+    if (const CUresult r = calls.MemAlloc(&drain, 1); r != CUDA_SUCCESS) return r;
+    if (const CUresult r = calls.MemFree(drain); r != CUDA_SUCCESS) return r;
+    Unmap(calls, opened.mapping.base, opened.mapping.bytes, opened.mapping.bytes);
+    importer.opened.erase(it);
+    return CUDA_SUCCESS;
+  }
+  return real(p);
+}
+
+}  // namespace vramspan::preload
