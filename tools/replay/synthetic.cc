@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/log.h"
+
 namespace vramspan::replay {
 namespace {
 
@@ -34,12 +36,14 @@ Keys RandomKeys() {
   return {{"seed", 1, 0, UINT64_MAX},     {"allocations", 32, 1, 100'000},
           {"works", 2000, 1, kMostWorks}, {"mib", 32, 2, 1 << 20},
           {"us", 500, 1, 60'000'000},     {"streams", 1, 1, 64},
-          {"lead", 5, 0, 60'000'000}};
+          {"lead", 5, 0, 60'000'000},     {"written", 1, 0, 1}};
 }
 
 uint64_t Of(const Keys& keys, std::string_view name) {
-  return std::find_if(keys.begin(), keys.end(), [&](const Key& k) { return k.name == name; })
-      ->value;
+  const auto key =
+      std::find_if(keys.begin(), keys.end(), [&](const Key& k) { return k.name == name; });
+  VS_CHECK(key != keys.end());
+  return key->value;
 }
 
 Status Fill(std::string_view text, std::string_view spec, Keys* keys) {
