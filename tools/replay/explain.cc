@@ -1,5 +1,6 @@
 #include "tools/replay/explain.h"
 
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 #include <cxxabi.h>
@@ -22,9 +23,10 @@ std::string Amount(Bytes bytes) {
   return absl::StrFormat("%.1f MiB", static_cast<double>(bytes.value) / (1 << 20));
 }
 
-// "A launch" or "20 launches": how many.
-std::string Times(uint64_t count, const char* what) {
-  return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
+// "1 launch" or "20 launches".
+std::string Times(uint64_t count, std::string_view what) {
+  const char* const many = absl::EndsWith(what, "ch") ? "es" : "s";
+  return absl::StrCat(count, " ", what, count == 1 ? "" : many);
 }
 
 }  // namespace
