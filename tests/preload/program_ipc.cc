@@ -87,12 +87,14 @@ void Add(Program* p, CUdeviceptr at, size_t bytes, unsigned long long value) {
   // Gone here, while it is mapped there: nobody else gets that memory.
   Hear<char>(peer);
   CHECK_OK(api.MemFree(buffers[0]));
+  CHECK_OK(api.MemFree(tiny[1]));  // Its chunk stays, for the other.
   CHECK_OK(api.MemAlloc(&buffers[0], kBytes));
   p->Work(buffers, kBytes, 1);
   p->Launch(p->fill_hash, buffers[1], kBytes / kWord, 3);
   CHECK_OK(api.StreamSynchronize(p->stream));
   Tell(peer, 'y');
-  for (;;) pause();
+  Hear<char>(peer);  // It is killed, unless the other fails before.
+  Fail("nobody killed it");
 }
 
 // A handle with one byte changed, and, where asked for, a check that fits it.
@@ -224,18 +226,19 @@ void ShareByIpc(Program* p) {
   CHECK_OK(api.IpcCloseMemHandle(large));
   CHECK(api.IpcCloseMemHandle(large) != CUDA_SUCCESS);
   Refused(p, given.handle[1], CUDA_ERROR_INVALID_HANDLE);
+  Refused(p, given.handle[0], CUDA_ERROR_INVALID_HANDLE);
   // It dies, and what is open stays.
   CHECK_OK(api.IpcOpenMemHandle(&again, given.handle[2], kFlags));
   CHECK(kill(child, SIGKILL) == 0);
   int status = 0;
   CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
   CheckWords(p, again, kBytes, 3, 0);
-  Refused(p, given.handle[0], CUDA_ERROR_INVALID_HANDLE);
   CUdeviceptr twice = 0;
   CHECK_OK(api.IpcOpenMemHandle(&twice, given.handle[2], kFlags));
   CHECK(twice == again);
   CHECK_OK(api.IpcCloseMemHandle(again));
   CHECK_OK(api.IpcCloseMemHandle(again));
+  Refused(p, given.handle[2], CUDA_ERROR_INVALID_HANDLE);
   p->WorkBeyondMemory(kBytes);
 }
 
