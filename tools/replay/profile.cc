@@ -51,6 +51,7 @@ class Lines {
   std::string Text(std::string_view key) { return Unescaped(Next(key)); }
   std::string Unescaped(std::string_view value) {
     std::string text;
+    if (value.empty()) return text;  // abseil would reckon with a pointer to none.
     if (!absl::CUnescape(value.substr(0, kLongestValue), &text)) Wrong("has a bad escape");
     return text;
   }
