@@ -51,7 +51,6 @@ TEST(ChunkedRun, SetsNameTheChunksTheirRangesTouch) {
                    10, 0);
     }
     RecordedRun run = builder.Take();
-    // The last megabyte has nothing behind it.
     const ChunkedRun chunked(&run, log2, GiB(80));
     EXPECT_EQ(chunked.count(small), 0u);
     for (const uint32_t whole : {a, b}) {
