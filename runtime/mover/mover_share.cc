@@ -13,6 +13,7 @@ namespace {
 
 // Work of the program that keeps coming is waited for, but not for ever.
 constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::seconds kPinPatience{2};
 constexpr std::chrono::microseconds kPeriod{50};
 // A thread inside the driver may be there for long.
 constexpr std::chrono::milliseconds kCloseDeadline{2};
@@ -21,7 +22,16 @@ constexpr std::chrono::milliseconds kCloseDeadline{2};
 
 StatusOr<Mover::Shared> Mover::Share(DevicePtr ptr, Bytes size) {
   MutexLock one(sharing_);
-  VS_RETURN_IF_ERROR(Pin(ptr, size));
+  // A pin does not outwait what stands in its way for the moment, as a launch would not. Here it
+  // may.
+  Status pinned = Pin(ptr, size);
+  const bool may_fit = RoundUp(size, kGranularity) <= memory_.device_pool().budget();
+  const auto end = Clock::now() + kPinPatience;
+  while (may_fit && absl::IsResourceExhausted(pinned) && Clock::now() < end) {
+    std::this_thread::sleep_for(kPeriod);
+    pinned = Pin(ptr, size);
+  }
+  VS_RETURN_IF_ERROR(pinned);
   std::vector<ChunkIndex> chunks;
   {
     MutexLock lock(memory_.mu);
