@@ -32,9 +32,6 @@ __global__ void check(const unsigned* p, size_t n, unsigned seed, unsigned long 
 int main(int argc, char** argv) {
   size_t count = argc > 1 ? std::atoi(argv[1]) : 16, mib = argc > 2 ? std::atoi(argv[2]) : 256;
   size_t bytes = mib << 20, n = bytes / 4;
-  size_t fr = 0, tot = 0;
-  CK(cudaMemGetInfo(&fr, &tot));
-  std::printf("free %zu MiB of %zu\n", fr >> 20, tot >> 20);
   std::vector<unsigned*> p(count);
   for (auto& q : p) CK(cudaMalloc(&q, bytes));
   unsigned long long* wrong;
@@ -53,9 +50,6 @@ int main(int argc, char** argv) {
   CK(cudaMemcpy(&word, p[count - 1] + 5, 4, cudaMemcpyDeviceToHost));
   cudaPointerAttributes a;
   CK(cudaPointerGetAttributes(&a, p[0]));
-  std::printf("wrong %llu, word %s, type %d, 3 rounds %.1f ms\n", w,
-              word == 5u * 2654435761u + unsigned(count - 1) + 3 ? "right" : "WRONG", a.type,
-              std::chrono::duration<double, std::milli>(t1 - t0).count());
   for (auto q : p) CK(cudaFree(q));
   // Mixed sizes.
   auto t2 = std::chrono::steady_clock::now();
@@ -73,7 +67,11 @@ int main(int argc, char** argv) {
     }
   }
   auto t3 = std::chrono::steady_clock::now();
-  std::printf("20000 mallocs and frees: %.1f ms\n",
-              std::chrono::duration<double, std::milli>(t3 - t2).count());
+  const double rounds = std::chrono::duration<double, std::milli>(t1 - t0).count();
+  const double mallocs = std::chrono::duration<double, std::milli>(t3 - t2).count();
+  std::printf("{\"result\": \"%llu wrong, %s, type %d\", \"peak_mib\": %zu, ", w,
+              word == 5u * 2654435761u + unsigned(count - 1) + 3 ? "right" : "WRONG", a.type,
+              count * mib);
+  std::printf("\"ms\": {\"rounds\": %.1f, \"mallocs\": %.1f}}\n", rounds, mallocs);
   return w != 0;
 }

@@ -1,7 +1,17 @@
-# 16 arrays of 256 MiB, used twice, with CuPy's memory pool.
-import cupy as cp, hashlib
-xs=[cp.arange(64<<20,dtype=cp.float32)*(i+1) for i in range(16)]
-s=0
-for r in range(2):
-    for i,x in enumerate(xs): x+=1; s+=float(x[::1000].sum())
-print("cupy", "%.6e"%s, cp.get_default_memory_pool().total_bytes()>>20)
+"""16 arrays of 256 MiB, used three times, with CuPy's memory pool."""
+import cupy
+
+from common import digest, median, report, timed
+
+arrays = [cupy.arange(64 << 20, dtype=cupy.float32) * (i + 1) for i in range(16)]
+sums = []
+
+
+def turn():
+    for a in arrays:
+        a += 1
+        sums.append(float(a[::1000].sum()))
+
+
+times = [timed(turn, cupy.cuda.Device().synchronize) for _ in range(3)]
+report(digest(repr(sums)), cupy.get_default_memory_pool().total_bytes(), turn=median(times[1:]))

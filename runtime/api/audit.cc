@@ -153,15 +153,7 @@ std::string Audit::NameOf(const Submission& s) {
     const size_t number = graphs_.try_emplace(s.code, graphs_.size() + 1).first->second;
     return absl::StrCat("(graph ", number, ")");
   }
-  const char* name = nullptr;
-  void* const code = const_cast<void*>(s.code);
-  if (code == nullptr) return "(a launch that cannot be read)";
-  const Driver& driver = memory_.driver();
-  if (driver->KernelGetName(&name, static_cast<CUkernel>(code)) == CUDA_SUCCESS ||
-      driver->FuncGetName(&name, static_cast<CUfunction>(code)) == CUDA_SUCCESS) {
-    return name;
-  }
-  return "(a kernel without a name)";
+  return KernelName(memory_.driver(), s.code);
 }
 
 AuditRow& Audit::RowOf(const std::string& name) {

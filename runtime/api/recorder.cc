@@ -166,14 +166,7 @@ std::string Recorder::NameOf(const void* code, Submission::Kind kind, uint32_t n
     case Submission::Kind::kKernel:
       break;
   }
-  const char* name = nullptr;
-  void* const handle = const_cast<void*>(code);
-  if (code != nullptr &&
-      ((*driver_)->KernelGetName(&name, static_cast<CUkernel>(handle)) == CUDA_SUCCESS ||
-       (*driver_)->FuncGetName(&name, static_cast<CUfunction>(handle)) == CUDA_SUCCESS)) {
-    return name;
-  }
-  return "(a kernel without a name)";
+  return KernelName(*driver_, code);
 }
 
 uint32_t Recorder::CodeNumber(const void* code, uint64_t shape, Submission::Kind kind) {

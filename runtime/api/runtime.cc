@@ -274,13 +274,11 @@ StatusOr<DevicePtr> Runtime::Allocate(Bytes size) {
 }
 
 Status Runtime::Free(DevicePtr ptr) {
-  if (tracer_ != nullptr) {
+  if (tracer_ != nullptr || recorder_ != nullptr) {
     const StatusOr<Allocation> a = memory_->Find(ptr);
-    if (a.ok() && a->base == ptr) tracer_->Freed(ptr, a->requested);
-  }
-  if (recorder_ != nullptr) {
-    const StatusOr<Allocation> a = memory_->Find(ptr);
-    if (a.ok() && a->base == ptr) recorder_->Freeing(ptr);
+    const bool found = a.ok() && a->base == ptr;
+    if (found && tracer_ != nullptr) tracer_->Freed(ptr, a->requested);
+    if (found && recorder_ != nullptr) recorder_->Freeing(ptr);
   }
   const Status status = memory_->Free(ptr);
   if (memory_->has_dying() || (tracer_ != nullptr && mover_->armed())) mover_->Wake();

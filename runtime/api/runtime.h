@@ -50,8 +50,8 @@ class Runtime {
   std::shared_ptr<const Driver> driver_;
   CUcontext context_ = nullptr;
   CUdevice device_ = 0;
-  Bytes total_;            // The device's memory.
-  bool retained_ = false;  // The primary context was retained by us.
+  Bytes total_;                         // The device's memory.
+  bool retained_ = false;               // The primary context was retained by us.
   std::unique_ptr<Recorder> recorder_;  // None: this is not recorded. The rest tells it things.
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Mover> mover_;

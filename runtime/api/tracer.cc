@@ -4,7 +4,6 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
-#include <bit>
 #include <vector>
 
 #include "runtime/base/own_calls.h"
@@ -21,13 +20,6 @@ struct Scratch {
 Scratch& MyScratch() {
   thread_local Scratch scratch;
   return scratch;
-}
-
-// The two highest bits and where they are.
-uint64_t RoughSize(uint64_t bytes) {
-  const int width = static_cast<int>(std::bit_width(bytes));
-  const int shift = std::max(0, width - 2);
-  return bytes >> shift << shift;
 }
 
 }  // namespace
@@ -110,8 +102,8 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   // guess, and what follows it in its allocation differs from launch to launch.
   uint64_t kernel = 0;
   if (launch && s.code != nullptr) {
-    uint64_t bytes = 0;
-    for (const InferredRange& r : scratch.inferred) bytes += r.likely ? r.size.value : 0;
+    Bytes bytes;
+    for (const InferredRange& r : scratch.inferred) bytes += r.likely ? r.size : Bytes(0);
     kernel = absl::HashOf(s.code, s.shape, RoughSize(bytes)) | 1;
   }
   for (const InferredRange& r : scratch.inferred) {

@@ -46,8 +46,8 @@ class Tracer {
   // last call.
   void SetAudit(Audit* audit) { audit_ = audit; }
 
-  // From here on every submission is told to `recorder`. Before the first Enter, and it outlives the
-  // tracer's last call.
+  // From here on every submission is told to `recorder`. Before the first Enter, and it outlives
+  // the tracer's last call.
   void SetRecorder(Recorder* recorder) { recorder_ = recorder; }
 
   // The calling thread is about to make a call that submits work. True: Exit must follow.
@@ -67,7 +67,8 @@ class Tracer {
   TracerStatistics statistics() const;
 
  private:
-  // While anybody wants to know what is submitted: memory is short, or this is an audit or recorded.
+  // While anybody wants to know what is submitted: memory is short, or this is an audit or
+  // recorded.
   bool EnterDecoded(uint32_t call, const void* params);
   // What the copies carry is remembered with their targets.
   void NoteCopies(const Submission& s);

@@ -157,7 +157,7 @@ class HostPool::Impl {
   uint64_t failed_wish_ VS_GUARDED_BY(mutex_) = ~uint64_t{0};  // Not tried again.
   bool stop_ VS_GUARDED_BY(mutex_) = false;
   bool making_ VS_GUARDED_BY(mutex_) = false;
-  uint64_t made_ VS_GUARDED_BY(mutex_) = 0;  // Tries that have ended.
+  uint64_t made_ VS_GUARDED_BY(mutex_) = 0;   // Tries that have ended.
   std::thread thread_ VS_GUARDED_BY(mutex_);  // Started under the lock, joined by the destructor.
 };
 

@@ -108,4 +108,15 @@ ScopedContext::~ScopedContext() {
   driver_.Note(Check(driver_->CtxPopCurrent(&popped), "cuCtxPopCurrent"));
 }
 
+std::string KernelName(const Driver& driver, const void* code) {
+  const char* name = nullptr;
+  void* const handle = const_cast<void*>(code);
+  if (handle == nullptr) return "(a launch that cannot be read)";
+  if (driver->KernelGetName(&name, static_cast<CUkernel>(handle)) == CUDA_SUCCESS ||
+      driver->FuncGetName(&name, static_cast<CUfunction>(handle)) == CUDA_SUCCESS) {
+    return name;
+  }
+  return "(a kernel without a name)";
+}
+
 }  // namespace vramspan

@@ -114,6 +114,9 @@ struct Capabilities {
 };
 StatusOr<Capabilities> ReadCapabilities(const Driver& driver, int ordinal);
 
+// The name of a CUkernel or a CUfunction, mangled; one sentence in parentheses where there is none.
+std::string KernelName(const Driver& driver, const void* code);
+
 // OK where vramspan can work; else one sentence saying what is missing and what would help.
 Status CanWork(const Driver& driver, const Capabilities& device);
 

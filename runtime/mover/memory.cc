@@ -13,17 +13,9 @@
 namespace vramspan {
 namespace {
 
-constexpr uint64_t kLeastChunksOfBudget = 32;
-
 std::string AddressText(DevicePtr p) { return absl::StrFormat("0x%x", p.value); }
 
 }  // namespace
-
-int LargestChunk(Bytes budget) {
-  int log2 = kMaxChunkLog2;
-  while (log2 > kMinChunkLog2 && ChunkBytes(log2) * kLeastChunksOfBudget > budget) --log2;
-  return log2;
-}
 
 Memory::Memory(std::shared_ptr<const Driver> driver, const MemoryOptions& options,
                std::unique_ptr<EvictionPolicy> policy)
@@ -427,8 +419,7 @@ bool Memory::ForEachChunk(DevicePtr p, Bytes size,
 
 bool Memory::filling() const {
   if (host_used_.load(std::memory_order_relaxed)) return true;
-  const uint64_t budget = device_pool_->budget().value;
-  return device_pool_->used().value >= budget - budget / 100 * (100 - kFillingPercent);
+  return IsFilling(device_pool_->used(), device_pool_->budget());
 }
 
 void Memory::NoteHostUse() {

@@ -52,9 +52,6 @@ struct MemoryOptions {
   RunListener* listener = nullptr;  // Outlives the memory.
 };
 
-// The largest chunk that leaves a budget enough of them to choose among, as a log2.
-int LargestChunk(Bytes budget);
-
 class Memory {
  private:
   struct Backing {

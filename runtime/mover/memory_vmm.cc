@@ -8,6 +8,7 @@
 
 #include "runtime/mover/memory.h"
 #include "runtime/mover/remap.h"
+#include "runtime/placement/move_limits.h"
 
 namespace vramspan {
 namespace {

@@ -18,7 +18,9 @@
 #ifndef VRAMSPAN_RUNTIME_PLACEMENT_KERNEL_HISTORY_H_
 #define VRAMSPAN_RUNTIME_PLACEMENT_KERNEL_HISTORY_H_
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <list>
 #include <optional>
@@ -27,6 +29,13 @@
 #include "runtime/placement/prices.h"
 
 namespace vramspan {
+
+// What two amounts of memory that are about the same have in common: the two highest bits and where
+// they are. The same code over about as much memory is taken for the same kernel.
+constexpr uint64_t RoughSize(Bytes bytes) {
+  const int shift = std::max(0, static_cast<int>(std::bit_width(bytes.value)) - 2);
+  return bytes.value >> shift << shift;
+}
 
 // One finished launch.
 struct LaunchSample {

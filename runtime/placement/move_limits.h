@@ -54,8 +54,18 @@ inline constexpr Bytes kOutPiece = MiB(16);
 // Host chunks without a mapping, so that work which may touch anything need not wait for more than
 // some tenths of a second.
 inline constexpr uint32_t kMostHidden = 512;
-// Recording begins when so much of the device's budget is used.
-inline constexpr uint64_t kFillingPercent = 80;
+// Recording of work begins when four fifths of the device's budget are used.
+constexpr bool IsFilling(Bytes used, Bytes budget) {
+  return used.value >= budget.value - budget.value / 100 * 20;
+}
+
+// The largest chunk that leaves a budget enough of them to choose among, as a log2.
+inline constexpr uint64_t kLeastChunksOfBudget = 32;
+constexpr int LargestChunk(Bytes budget) {
+  int log2 = kMaxChunkLog2;
+  while (log2 > kMinChunkLog2 && ChunkBytes(log2) * kLeastChunksOfBudget > budget) --log2;
+  return log2;
+}
 
 }  // namespace vramspan
 

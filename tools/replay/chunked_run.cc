@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/mover/memory.h"
+#include "runtime/placement/move_limits.h"
 #include "runtime/space/allocations.h"
 
 namespace vramspan::replay {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/base/units.h"
+#include "runtime/space/small_objects.h"
 #include "tools/replay/recorded_run.h"
 
 namespace vramspan::replay {
@@ -51,7 +52,7 @@ class ChunkedRun {
     return absl::MakeConstSpan(ids_).subspan(set_first_[set],
                                              set_first_[set + 1] - set_first_[set]);
   }
-  static bool Packed(Bytes size) { return size <= MiB(1); }
+  static bool Packed(Bytes size) { return size <= SmallObjects::kMaxSmall; }
 
  private:
   const RecordedRun* run_;

@@ -5,13 +5,14 @@
 
 #include <algorithm>
 
+#include "runtime/space/small_objects.h"
+
 namespace vramspan::replay {
 namespace {
 
-// What SmallObjects packs; see runtime/space/small_objects.h.
-constexpr Bytes kMostPacked = MiB(1);
-
-Bytes Charged(Bytes size) { return size <= kMostPacked ? size : RoundUp(size, kGranularity); }
+Bytes Charged(Bytes size) {
+  return size <= SmallObjects::kMaxSmall ? size : RoundUp(size, kGranularity);
+}
 
 uint64_t Hash(absl::Span<const RecordedRange> ranges) {
   uint64_t hash = ranges.size();

@@ -21,13 +21,6 @@ constexpr double kHeldEntries = 3;
 // Events at one moment; far more than work can end, or be submitted, at once.
 constexpr uint64_t kMostStill = 1'000'000;
 
-// The same code over about as much memory is the same work (runtime/api/tracer.cc).
-uint64_t RoughSize(uint64_t bytes) {
-  int shift = 0;
-  while (bytes >> shift > 3) ++shift;
-  return bytes >> shift << shift;
-}
-
 }  // namespace
 
 SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
@@ -227,8 +220,7 @@ void SimulatedMover::Allocate(uint32_t allocation) {
     if (policy_ != nullptr) policy_->OnInsert(index);
     recorder_->Came(now_, index, /*fetched=*/false);
   }
-  const uint64_t budget = setting_.device_memory.value;
-  if (used_.value > budget / 100 * kFillingPercent) armed_ = true;
+  if (IsFilling(used_, setting_.device_memory)) armed_ = true;
 }
 
 void SimulatedMover::Free(uint32_t allocation) {
@@ -295,7 +287,7 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
                                                                               : Known::kAll;
   a->kernel = 0;
   if (!declared && launch) {
-    a->kernel = Mix(w.code + 1, RoughSize(timing_.bytes(w.set).value)) | 1;
+    a->kernel = Mix(w.code + 1, RoughSize(timing_.bytes(w.set))) | 1;
   }
   if (!declared && !possible_.empty() && launch) a->possible = Possible(w.set);
   ++active_;

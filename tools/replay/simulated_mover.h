@@ -175,7 +175,7 @@ class SimulatedMover {
   uint64_t host_time_ = 0;  // When the last one was done.
   uint64_t host_next_ = 0;  // When the next is, if it waits for nothing.
   HostWait host_wait_ = HostWait::kNothing;
-  uint32_t dying_ = 0;  // Chunks that were freed, and that work may still use.
+  uint32_t dying_ = 0;       // Chunks that were freed, and that work may still use.
   bool host_timed_ = false;  // host_next_ holds for the next step.
   std::vector<Stream> streams_;
   uint32_t waiting_streams_ = 0;

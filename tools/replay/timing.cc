@@ -3,9 +3,10 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
-#include <bit>
 #include <queue>
 #include <utility>
+
+#include "runtime/placement/kernel_history.h"
 
 namespace vramspan::replay {
 namespace {
@@ -19,12 +20,6 @@ constexpr double kMostPasses = 40;
 
 uint64_t Count(double nanoseconds) {
   return nanoseconds > 0 ? static_cast<uint64_t>(nanoseconds) : 0;
-}
-
-// Sizes that share their highest bit and the next are about the same.
-uint64_t RoughSize(Bytes bytes) {
-  const int shift = std::max(0, static_cast<int>(std::bit_width(bytes.value)) - 2);
-  return bytes.value >> shift << shift;
 }
 
 }  // namespace

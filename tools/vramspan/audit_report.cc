@@ -14,6 +14,8 @@
 #include <sstream>
 #include <system_error>
 
+#include "tools/vramspan/amount_text.h"
+
 namespace vramspan::audit {
 namespace {
 
@@ -40,14 +42,6 @@ void Add(const AuditRow& from, AuditRow* to) {
   to->over += from.over;
   to->over_host += from.over_host;
   to->remaining = std::max(to->remaining, from.remaining);
-}
-
-std::string SizeText(uint64_t bytes) {
-  const auto value = static_cast<double>(bytes);
-  if (bytes >= uint64_t{10} << 30) return absl::StrFormat("%.1f GiB", value / (1 << 30));
-  if (bytes >= uint64_t{10} << 20) return absl::StrFormat("%.1f MiB", value / (1 << 20));
-  if (bytes >= uint64_t{10} << 10) return absl::StrFormat("%.1f KiB", value / (1 << 10));
-  return absl::StrCat(bytes, " B");
 }
 
 std::string Demangled(const std::string& name) {

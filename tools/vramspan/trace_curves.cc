@@ -7,9 +7,9 @@
 #include "tools/replay/curves.h"
 #include "tools/replay/curves_json.h"
 #include "tools/replay/load_run.h"
+#include "tools/vramspan/amount_text.h"
 #include "tools/vramspan/replay_options.h"
 #include "tools/vramspan/trace_action.h"
-#include "tools/vramspan/trace_text.h"
 
 namespace vramspan::trace_command {
 namespace {

@@ -6,8 +6,8 @@
 #include "tools/replay/import_pytorch.h"
 #include "tools/replay/load_trace.h"
 #include "tools/replay/oracle_general.h"
+#include "tools/vramspan/amount_text.h"
 #include "tools/vramspan/trace_action.h"
-#include "tools/vramspan/trace_text.h"
 
 namespace vramspan::trace_command {
 namespace {

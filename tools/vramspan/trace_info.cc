@@ -4,8 +4,8 @@
 
 #include "runtime/trace/reader.h"
 #include "tools/replay/load_trace.h"
+#include "tools/vramspan/amount_text.h"
 #include "tools/vramspan/trace_action.h"
-#include "tools/vramspan/trace_text.h"
 
 namespace vramspan::trace_command {
 namespace {

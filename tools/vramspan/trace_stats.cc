@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/replay/load_run.h"
+#include "tools/vramspan/amount_text.h"
 #include "tools/vramspan/audit_report.h"
 #include "tools/vramspan/trace_action.h"
-#include "tools/vramspan/trace_text.h"
 
 namespace vramspan::trace_command {
 namespace {

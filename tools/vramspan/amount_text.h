@@ -1,6 +1,6 @@
-// Numbers of a trace as people read them.
-#ifndef VRAMSPAN_TOOLS_VRAMSPAN_TRACE_TEXT_H_
-#define VRAMSPAN_TOOLS_VRAMSPAN_TRACE_TEXT_H_
+// Bytes and times as people read them.
+#ifndef VRAMSPAN_TOOLS_VRAMSPAN_AMOUNT_TEXT_H_
+#define VRAMSPAN_TOOLS_VRAMSPAN_AMOUNT_TEXT_H_
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-namespace vramspan::trace_command {
+namespace vramspan {
 
 inline std::string SizeText(uint64_t bytes) {
   const auto value = static_cast<double>(bytes);
@@ -25,6 +25,6 @@ inline std::string TimeText(uint64_t nanoseconds) {
   return absl::StrFormat("%.1f us", value / 1e3);
 }
 
-}  // namespace vramspan::trace_command
+}  // namespace vramspan
 
-#endif  // VRAMSPAN_TOOLS_VRAMSPAN_TRACE_TEXT_H_
+#endif  // VRAMSPAN_TOOLS_VRAMSPAN_AMOUNT_TEXT_H_

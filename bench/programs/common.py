@@ -1,0 +1,43 @@
+"""What every program here prints last: one line of JSON that compare.py reads."""
+import hashlib
+import json
+import time
+
+
+def digest(*arrays):
+    """The SHA-1 of host arrays or texts, shortened."""
+    h = hashlib.sha1()
+    for a in arrays:
+        h.update(a.encode() if isinstance(a, str) else a.tobytes())
+    return h.hexdigest()[:12]
+
+
+def report(result, peak_bytes, **times_ms):
+    """`result` is the same in every run; `peak_bytes` is what the program needs of the device."""
+    print(json.dumps({"result": result, "peak_mib": int(peak_bytes) >> 20,
+                      "ms": {k: round(v, 3) for k, v in times_ms.items()}}), flush=True)
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def timed(function, synchronize):
+    """Milliseconds that `function` takes, the device's work included."""
+    synchronize()
+    start = time.perf_counter()
+    function()
+    synchronize()
+    return (time.perf_counter() - start) * 1e3
+
+
+def torch_setup():
+    """PyTorch, so set up that two runs give the same bits."""
+    import os
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    import torch
+    torch.manual_seed(1)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.backends.cuda.enable_flash_sdp(False)
+    torch.backends.cuda.enable_mem_efficient_sdp(False)
+    return torch
