@@ -22,6 +22,9 @@ Scratch& MyScratch() {
   return scratch;
 }
 
+// A framework's pool of so small a part of the budget is fetched whole.
+constexpr uint64_t kPoolsOfBudget = 16;
+
 }  // namespace
 
 StatusOr<Overlap> ParseOverlap(std::string_view text) {
@@ -37,6 +40,7 @@ Tracer::Tracer(Decoder* decoder, Memory* memory, Mover* mover, Overlap overlap)
       memory_(*memory),
       mover_(*mover),
       overlap_(overlap),
+      sets_(Bytes(memory->device_pool().budget().value / kPoolsOfBudget)),
       hidden_(memory->page_map().base(), memory->page_map().size()) {}
 
 bool Tracer::Enter(uint32_t call, const void* params) {
@@ -114,7 +118,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
                                // Nothing is fetched for a copy, nor for what is merely possible.
                                .once = !r.likely || (r.exact && !launch),
                                .maybe = !r.likely,
-                               .loose = !r.likely && overlap_ == Overlap::kAll,
+                               .loose = r.settled && overlap_ == Overlap::kAll,
                                .slot = r.slot}});
   }
   const Status status = mover_.Begin(s.stream, scratch.ranges, known, kernel, tag);

@@ -12,6 +12,7 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
                         std::vector<InferredRange>* out) {
   out->clear();
   MutexLock lock(mu_);
+  ++infers_;
   extents_.clear();
   // All pointers of the launch bound each other, so all are seen before any range is told.
   for (const Touch& touch : submission.touches) {
@@ -19,7 +20,8 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
     extents_.push_back(extent);
     if (extent.size.value == 0 || touch.size.value != 0 || touch.via == Via::kGlobal) continue;
     Known& known = allocations_[extent.base.value];
-    ++known.launches;
+    if (known.counted != infers_) ++known.launches;
+    known.counted = infers_;
     See(known, (touch.ptr - extent.base).value);
   }
   for (size_t i = 0; i < submission.touches.size(); ++i) {
@@ -33,7 +35,8 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
       out->push_back({.ptr = sized ? touch.ptr : extent.base,
                       .size = sized ? touch.size : extent.size,
                       .likely = false,
-                      .write = touch.write});
+                      .write = touch.write,
+                      .settled = true});
       continue;
     }
     InferredRange range{
@@ -44,13 +47,15 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
       continue;
     }
     const uint64_t offset = (touch.ptr - extent.base).value;
-    const uint64_t end =
-        EndOf(allocations_.find(extent.base.value)->second, offset, extent.size.value);
-    range.size = Bytes(end - offset);
+    const End end = EndOf(allocations_.find(extent.base.value)->second, offset, extent.size.value);
+    range.size = Bytes(end.offset - offset);
     out->push_back(range);
-    if (possible && (offset != 0 || end != extent.size.value)) {
-      out->push_back(
-          {.ptr = extent.base, .size = extent.size, .likely = false, .write = touch.write});
+    if (possible && (offset != 0 || end.offset != extent.size.value)) {
+      out->push_back({.ptr = extent.base,
+                      .size = extent.size,
+                      .likely = false,
+                      .write = touch.write,
+                      .settled = end.settled});
     }
   }
 }
@@ -60,13 +65,15 @@ void WorkingSets::See(Known& known, uint64_t offset) {
   const auto it = absl::c_lower_bound(
       list, offset, [](const Boundary& b, uint64_t value) { return b.offset < value; });
   if (it != list.end() && it->offset == offset) {
+    it->named += it->seen != known.launches;
     it->seen = known.launches;
     return;
   }
+  if (it != list.begin() && std::prev(it)->named >= kSettled) known.pool = true;
   const uint64_t before_it = it == list.begin() ? 0 : std::prev(it)->offset;
   if (offset % kAlignment.value != 0 && offset - before_it < kApart.value) return;
   if (list.size() < kMostBoundaries) {
-    list.insert(it, {offset, known.launches});
+    list.insert(it, {.offset = offset, .seen = known.launches});
     return;
   }
   const size_t before = list.size();
@@ -75,11 +82,33 @@ void WorkingSets::See(Known& known, uint64_t offset) {
   if (list.size() != before) See(known, offset);
 }
 
-uint64_t WorkingSets::EndOf(const Known& known, uint64_t offset, uint64_t end) {
-  auto it = absl::c_upper_bound(known.boundaries, offset,
-                                [](uint64_t value, const Boundary& b) { return value < b.offset; });
-  while (it != known.boundaries.end() && it->seen + kAge < known.launches) ++it;
-  return it == known.boundaries.end() ? end : std::min(end, it->offset);
+WorkingSets::End WorkingSets::EndOf(Known& known, uint64_t offset, uint64_t size) const {
+  if (known.pool && size <= whole_.value) return {size, false};
+  auto& list = known.boundaries;
+  const auto start_it = absl::c_lower_bound(
+      list, offset, [](const Boundary& b, uint64_t value) { return b.offset < value; });
+  // A pointer into an array may be no boundary itself.
+  const bool known_start = start_it != list.end() && start_it->offset == offset;
+  auto end = known_start ? std::next(start_it) : start_it;
+  const auto aged = [&] { return end->seen + kAge < known.launches; };
+  while (end != list.end() && aged()) ++end;
+  if (end == list.end() || end->offset >= size) return {size, false};
+  if (!known_start) return {end->offset, false};
+  Boundary& start = *start_it;
+  if (start.end != end->offset) {
+    start.end = end->offset;
+    start.end_seen = end->seen;
+    start.alone = start.renewed = 0;
+  } else if (start.end_seen != end->seen) {
+    start.end_seen = end->seen;
+    start.alone = 0;
+    ++start.renewed;
+  } else if (start.seen != end->seen && ++start.alone >= kAlone) {
+    known.pool = true;
+    list.erase(end);
+    return EndOf(known, offset, size);
+  }
+  return {end->offset, start.renewed >= kRenewed && !known.pool};
 }
 
 void WorkingSets::Forget(DevicePtr base) {

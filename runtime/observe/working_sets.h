@@ -3,7 +3,11 @@
 // A pointer of a kernel names two ranges. The likely one ends at the next pointer seen into the
 // same allocation: programs put many arrays into one allocation, and each is named by its start
 // sooner or later. The possible one is the whole allocation: a kernel may reach all of it by a base
-// pointer and indices. Boundaries age: one that no launch has named for long ends nothing any more.
+// pointer and indices.
+//
+// Frameworks' allocators hand out the same memory again in other pieces, and a piece that ended at
+// a pointer is now longer and goes past it. So boundaries age, and an allocation that was seen to
+// be handed out anew counts as a pool: where it is small, a pointer into it likely goes to its end.
 //
 // Threads: any; one lock, for the length of an Infer.
 #ifndef VRAMSPAN_RUNTIME_OBSERVE_WORKING_SETS_H_
@@ -30,6 +34,8 @@ struct InferredRange {
   bool likely = true;  // False: possible, and no more.
   bool exact = false;  // The call itself says which bytes (a copy).
   bool write = true;
+  // Possible, and the boundary that leaves it out of the likely range has proved itself.
+  bool settled = false;
   uint16_t slot = 0;  // Touch::slot
 };
 
@@ -39,10 +45,19 @@ class WorkingSets {
   // goes to within an array, and bounds nothing, unless it is this far from the boundary before it.
   static constexpr Bytes kAlignment = Bytes(256);
   static constexpr Bytes kApart = MiB(2);
-  // A boundary holds for so many launches into its allocation.
+  // A boundary holds for so many launches into its allocation, or for so many that name what it
+  // ends and never itself.
   static constexpr uint64_t kAge = 1 << 14;
+  static constexpr uint32_t kAlone = 256;
+  // A new pointer into what so many launches have named by its start: handed out anew.
+  static constexpr uint32_t kSettled = 3;
+  // A boundary has proved itself when it was named so often while it ended the same range.
+  static constexpr uint32_t kRenewed = 2;
   // Boundaries remembered of one allocation; beyond that those of old age go first.
   static constexpr size_t kMostBoundaries = 1 << 16;
+
+  // A pool up to the size `whole` is one array: see above.
+  explicit WorkingSets(Bytes whole) : whole_(whole) {}
 
   // What `submission` names, in ranges that lie in live allocations. `possible`: with the possible
   // range of each pointer behind its likely one.
@@ -55,18 +70,31 @@ class WorkingSets {
  private:
   struct Boundary {
     uint64_t offset;
-    uint64_t seen;  // Launches into the allocation by then.
+    uint64_t seen;          // Launches into the allocation by then.
+    uint32_t named = 1;     // Launches that named it,
+    uint32_t alone = 0;     // and that named what ends it not,
+    uint32_t renewed = 0;   // and how often that was named in between.
+    uint64_t end = 0;       // What ends it: its offset,
+    uint64_t end_seen = 0;  // and when it was seen.
   };
   struct Known {
     uint64_t launches = 0;
+    uint64_t counted = 0;              // The last Infer that counted as a launch into it.
+    bool pool = false;                 // Handed out anew.
     std::vector<Boundary> boundaries;  // Sorted by offset.
   };
   // Notes the pointer.
   void See(Known& known, uint64_t offset);
-  // The first boundary of no old age beyond `offset`, or `end`.
-  static uint64_t EndOf(const Known& known, uint64_t offset, uint64_t end);
+  // The first boundary of no old age beyond `offset`, or `size`; whether it has proved itself.
+  struct End {
+    uint64_t offset;
+    bool settled;
+  };
+  End EndOf(Known& known, uint64_t offset, uint64_t size) const;
 
+  const Bytes whole_;
   Mutex mu_;
+  uint64_t infers_ VS_GUARDED_BY(mu_) = 0;
   absl::flat_hash_map<uint64_t, Known> allocations_ VS_GUARDED_BY(mu_);
   std::vector<Extent> extents_ VS_GUARDED_BY(mu_);  // Scratch: by touch.
 };

@@ -25,11 +25,12 @@ class WorkingSetsTest : public testing::Test {
     s.kind = Submission::Kind::kKernel;
     for (const uint64_t p : pointers) s.touches.push_back({.ptr = DevicePtr(p)});
     std::vector<InferredRange> out;
-    sets_.Infer(s, possible, Find, &out);
+    sets_with_->Infer(s, possible, Find, &out);
     return out;
   }
 
-  WorkingSets sets_;
+  WorkingSets sets_{Bytes(0)};
+  WorkingSets* sets_with_ = &sets_;
 };
 
 TEST_F(WorkingSetsTest, LonePointerNamesTheRestOfItsAllocation) {
@@ -86,11 +87,62 @@ TEST_F(WorkingSetsTest, PossibleRangeIsTheWholeAllocation) {
 
 TEST_F(WorkingSetsTest, BoundariesAge) {
   Launch({kSlab + MiB(8).value});
-  for (uint64_t i = 0; i < WorkingSets::kAge; ++i) Launch({kSlab});
-  EXPECT_EQ(Launch({kSlab})[0].size, kSlabSize);
+  for (uint64_t i = 0; i < WorkingSets::kAge; ++i) Launch({kSlab + MiB(32).value});
+  EXPECT_EQ(Launch({kSlab})[0].size, MiB(32));
   // And hold again once they are named again.
   Launch({kSlab + MiB(8).value});
   EXPECT_EQ(Launch({kSlab})[0].size, MiB(8));
+}
+
+TEST_F(WorkingSetsTest, BoundariesGoThatAreNeverNamedBesideWhatTheyEnd) {
+  Launch({kSlab, kSlab + MiB(8).value});
+  for (uint32_t i = 1; i < WorkingSets::kAlone; ++i) EXPECT_EQ(Launch({kSlab})[0].size, MiB(8));
+  EXPECT_EQ(Launch({kSlab})[0].size, kSlabSize);
+}
+
+TEST_F(WorkingSetsTest, BoundariesStayThatAreNamedNowAndThen) {
+  Launch({kSlab, kSlab + MiB(8).value});
+  for (uint32_t i = 0; i < 4 * WorkingSets::kAlone; ++i) {
+    if (i % (WorkingSets::kAlone / 2) == 0) Launch({kSlab + MiB(8).value});
+    ASSERT_EQ(Launch({kSlab})[0].size, MiB(8)) << i;
+  }
+}
+
+// An allocator that hands out an array, takes it back, and hands out two in its place, and then
+// the first again: what ended it then is old.
+TEST_F(WorkingSetsTest, SmallPoolsAreOneArray) {
+  WorkingSets whole(kSlabSize);
+  sets_with_ = &whole;
+  for (uint32_t i = 0; i < WorkingSets::kSettled; ++i)
+    EXPECT_EQ(Launch({kSlab})[0].size, kSlabSize);
+  EXPECT_EQ(Launch({kSlab + MiB(8).value})[0].size, MiB(56));
+  EXPECT_EQ(Launch({kSlab})[0].size, kSlabSize);
+  // Where it is no pool: found one after the other, as in a loop over layers.
+  Launch({kOther});
+  Launch({kOther + MiB(8).value});
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(Launch({kOther})[0].size, MiB(8));
+}
+
+TEST_F(WorkingSetsTest, LargePoolsKeepTheirBoundariesButTrustNone) {
+  for (uint32_t i = 0; i < WorkingSets::kSettled; ++i) Launch({kSlab});
+  for (int i = 0; i < 5; ++i) {
+    Launch({kSlab + MiB(8).value});
+    const auto r = Launch({kSlab}, /*possible=*/true);
+    ASSERT_EQ(r.size(), 2u);
+    EXPECT_EQ(r[0].size, MiB(8));
+    EXPECT_FALSE(r[1].settled);
+  }
+}
+
+TEST_F(WorkingSetsTest, BoundariesProveThemselves) {
+  Launch({kSlab});
+  Launch({kSlab + MiB(8).value});
+  for (uint32_t i = 0; i <= WorkingSets::kRenewed; ++i) {
+    const bool settled = Launch({kSlab}, /*possible=*/true)[1].settled;
+    EXPECT_EQ(settled, i == WorkingSets::kRenewed) << i;
+    Launch({kSlab + MiB(8).value});
+  }
+  EXPECT_TRUE(Launch({kSlab}, /*possible=*/true)[1].settled);
 }
 
 TEST_F(WorkingSetsTest, BoundariesAreForgottenWithTheirAllocation) {
