@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs the programs of this folder without vramspan and with it at several budgets, and compares what comes out.
 
-    bench/programs/compare.py --vramspan build/release/bin/vramspan [--budgets 100,75,50,25] [--jobs 4] [CASE...]
+    bench/programs/compare.py --vramspan build/release/bin/vramspan [--budgets 100,75,50,25] [--overlap off,safe,all]
+        [--jobs 4] [CASE...]
 
 A budget is a share of what the program needs: of what it reported as its peak without vramspan. One line a run, as it
 ends: the case, the budget, whether the result is the same bit for bit, times and their ratio to the run without vramspan
@@ -9,6 +10,7 @@ ends: the case, the budget, whether the result is the same bit for bit, times an
 """
 import argparse
 import concurrent.futures
+import itertools
 import json
 import os
 import pathlib
@@ -39,7 +41,7 @@ CASES = {
 }
 
 
-def run(case, budget_mib, options):
+def run(case, budget_mib, overlap, options):
     """One run; what it printed last, its exit code, and seconds."""
     program, extra = CASES[case]
     command = [str(HERE / program[0]) if program[0].endswith(".py") else program[0]] + program[1:]
@@ -49,9 +51,9 @@ def run(case, budget_mib, options):
         command[0] = str((HERE if options.binaries is None else options.binaries) / command[0])
     if budget_mib is not None:
         mine = [str(options.vramspan), "run", "--quiet", "--device-memory", f"{budget_mib}MiB", "--overlap",
-                options.overlap, "--tracer", options.tracer]
+                overlap, "--tracer", options.tracer]
         if options.logs:
-            name = f"{case}-{budget_mib}"
+            name = f"{case}-{overlap}-{budget_mib}"
             mine += [f"--stats={options.logs / name}.stats"]
         command = mine + ["--"] + command
     environment = dict(os.environ, PYTHONPATH=str(HERE), **extra)
@@ -69,7 +71,7 @@ def run(case, budget_mib, options):
         last = json.loads(lines[-1])
     except (IndexError, ValueError):
         last = None
-    return {"case": case, "budget_mib": budget_mib, "code": code, "seconds": seconds, "printed": last,
+    return {"case": case, "budget_mib": budget_mib, "overlap": overlap, "code": code, "seconds": seconds, "printed": last,
             "errors": errors[-4000:] + ("" if last else "\n".join(lines[-5:]))}
 
 
@@ -84,7 +86,7 @@ def line(r, share, plain):
         verdict = "same" if p["result"] == plain["result"] else f"DIFFERS: {p['result']} for {plain['result']}"
     times = "  ".join(f"{k} {v:.1f} ms" + (f" (x {v / plain['ms'][k]:.2f})" if plain else "")
                       for k, v in (p["ms"].items() if p else []))
-    return f"{r['case']:22} {share:>6} {r['seconds']:6.1f} s  {verdict}  {times}"
+    return f"{r['case']:22} {share:>10} {r['seconds']:6.1f} s  {verdict}  {times}"
 
 
 def main():
@@ -115,16 +117,16 @@ def main():
 
     def one(case):
         nonlocal wrong
-        r = run(case, None, options)
+        r = run(case, None, None, options)
         plain = r["printed"] if r["code"] == 0 else None
         results.append(r)
         print(line(r, "plain", None), flush=True)
         if plain is None:
             wrong += 1
             return
-        for share in shares:
-            r = run(case, plain["peak_mib"] * share // 100, options)
-            text = line(r, f"{share} %", plain)
+        for share, overlap in itertools.product(shares, options.overlap.split(",")):
+            r = run(case, plain["peak_mib"] * share // 100, overlap, options)
+            text = line(r, f"{share} % {overlap}", plain)
             wrong += "  same  " not in text
             results.append(r)
             print(text, flush=True)

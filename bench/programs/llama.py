@@ -1,6 +1,6 @@
 """A model of Llama-3-8B's shape with random weights: decoding, and two prefills.
 
-llama.py [--layers 32] [--hidden 4096] [--steps 8] [--way plain|accelerate|by-hand] [--limit GIB]
+llama.py [--layers 32] [--hidden 4096] [--decode 24] [--steps 8] [--way plain|accelerate|by-hand] [--limit GIB]
 
 `plain` knows of no limit: run it under vramspan, or where all fits. `accelerate` leaves what is beyond the limit to its
 CPU offload, `by-hand` keeps whole layers beyond it in pinned host memory, double buffered on a copy stream. Both of these
@@ -17,6 +17,7 @@ from common import digest, median, report, timed
 parser = argparse.ArgumentParser()
 parser.add_argument("--layers", type=int, default=32)
 parser.add_argument("--hidden", type=int, default=4096)
+parser.add_argument("--decode", type=int, default=24)
 parser.add_argument("--steps", type=int, default=8)
 parser.add_argument("--way", choices=["plain", "accelerate", "by-hand"], default="plain")
 parser.add_argument("--limit", type=float, default=12.0)
@@ -139,7 +140,7 @@ with torch.no_grad():
         token = model(token, past_key_values=past, use_cache=True).logits[:, -1:].argmax(-1)
         tokens.append(token)
 
-    measured("decode", decode, args.steps)
+    measured("decode", decode, args.decode)
     measured("prefill_1x2048", lambda: model(x, use_cache=False, logits_to_keep=1), args.steps)
     measured("prefill_4x4096", lambda: model(wide, use_cache=False, logits_to_keep=1), args.steps)
     logits = model(x, use_cache=False, logits_to_keep=1).logits.float().cpu().numpy()

@@ -7,11 +7,7 @@
 namespace vramspan {
 namespace {
 
-int ChosenLog2(Bytes size) {
-  if (size < MiB(32)) return kMinChunkLog2;
-  if (size < MiB(128)) return 24;
-  return kMaxChunkLog2;
-}
+int ChosenLog2(Bytes size) { return size < MiB(128) ? 24 : kMaxChunkLog2; }
 
 }  // namespace
 

@@ -143,8 +143,8 @@ TEST_F(KeptTest, OtherSizesGetTheMemory) {
 TEST_F(KeptTest, ChunksOfASizeAreTakenOverBeforeOthersAreMade) {
   FreeAll({Allocate(24 * kMiB)});
   const long long creates = call_count_("cuMemCreate");
-  FreeAll({Allocate(20 * kMiB)});
-  EXPECT_EQ(call_count_("cuMemCreate"), creates) << "both have chunks of 2 MiB";
+  FreeAll({Allocate(16 * kMiB)});
+  EXPECT_EQ(call_count_("cuMemCreate"), creates) << "both have chunks of 8 MiB";
 }
 
 TEST_F(KeptTest, ALowerBudgetGivesItBack) {
