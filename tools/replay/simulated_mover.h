@@ -118,7 +118,8 @@ class SimulatedMover {
   bool MinServes(uint32_t work, ChunkIndex chunk) const;
   void PriceQueue();
   void NoteSequence(const ActiveWork& a);
-  void TryInPlace(ActiveWork* a);
+  // Whether a trial was made of it.
+  bool TryInPlace(ActiveWork* a);
   ChunkIndex NextVictim();
   bool AllThere(uint32_t set);
   bool RunsAsItIs(const ActiveWork& a);

@@ -140,15 +140,17 @@ bool SimulatedMover::StartMoves() {
 bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
   if (quiet_in_flight_ != 0) return false;
   if (priced_at_ != history_.changes()) PriceQueue();
+  bool tried = false;
   if (!queue_.empty() && queue_.front()->kernel != 0 && !queue_.front()->tried) {
-    TryInPlace(queue_.front());
+    tried = TryInPlace(queue_.front());
   }
-  if (!queue_.empty() && queue_.front()->quiet() && HasItsMemory(*queue_.front())) return false;
+  // A trial may have been all that it waited for.
+  if (!queue_.empty() && queue_.front()->quiet() && HasItsMemory(*queue_.front())) return tried;
   const Bytes over = used_ > setting_.device_memory ? used_ - setting_.device_memory : Bytes(0);
   const bool may_fetch = moving_in_ < Pipeline();
   const bool may_evict = moving_out_ < Pipeline();
   // Then a plan has nothing to say.
-  if (!may_fetch && over == Bytes(0)) return false;
+  if (!may_fetch && over == Bytes(0)) return tried;
 
   std::vector<QueuedWork> works;
   size_t released = std::min<size_t>(in_flight_, kReleasedSeen);
@@ -170,7 +172,7 @@ bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<Chunk
     works.push_back({.id = a->work, .chunks = a->wanted});
     held.push_back(a);
   }
-  if (works.size() == released && over == Bytes(0)) return false;
+  if (works.size() == released && over == Bytes(0)) return tried;
   const size_t queued = works.size();
   AddForecast(&works);
 
@@ -191,7 +193,7 @@ bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<Chunk
   }
   *evict = plan.evict;
   *fetch = plan.fetch;
-  return !evict->empty() || !fetch->empty() || !plan.in_place.empty();
+  return tried || !evict->empty() || !fetch->empty() || !plan.in_place.empty();
 }
 
 void SimulatedMover::AddForecast(std::vector<QueuedWork>* works) {

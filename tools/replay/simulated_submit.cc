@@ -137,22 +137,22 @@ void SimulatedMover::NoteSequence(const ActiveWork& a) {
   }
 }
 
-void SimulatedMover::TryInPlace(ActiveWork* a) {
+bool SimulatedMover::TryInPlace(ActiveWork* a) {
   a->tried = true;
   size_t chosen = a->uses.size();
   Bytes remote;
   for (size_t i = 0; i < a->uses.size(); ++i) {
     const SimulatedChunk& c = At(a->uses[i].chunk);
     if (a->serves(i) || c.on_device || c.moving || c.dying) continue;
-    if (chosen != a->uses.size() && a->uses[i].slot != a->uses[chosen].slot) return;
+    if (chosen != a->uses.size() && a->uses[i].slot != a->uses[chosen].slot) return false;
     chosen = i;
     remote += c.size();
   }
-  if (chosen == a->uses.size()) return;
+  if (chosen == a->uses.size()) return false;
   const uint16_t slot = a->uses[chosen].slot;
   if (slot == LaunchSample::kSeveral ||
       history_.For(a->kernel, slot, remote) != KernelHistory::Verdict::kTry) {
-    return;
+    return false;
   }
   a->served.resize(a->uses.size());
   a->served[chosen] = 1;
@@ -160,6 +160,7 @@ void SimulatedMover::TryInPlace(ActiveWork* a) {
   trial_for_ = a->work;
   Partition(a);
   plan_again_ = true;
+  return true;
 }
 
 ChunkIndex SimulatedMover::NextVictim() {
