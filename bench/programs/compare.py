@@ -23,6 +23,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TORCH = "PYTORCH_CUDA_ALLOC_CONF"
 # name: (program and arguments, environment)
 CASES = {
+    "chain": (["chain.py"], {}),
     "train": (["train.py"], {}),
     "train-expandable": (["train.py"], {TORCH: "expandable_segments:True"}),
     "train-malloc-async": (["train.py"], {TORCH: "backend:cudaMallocAsync"}),

@@ -14,6 +14,7 @@ namespace vramspan::replay {
 // The calls on a mapping, in microseconds.
 struct MapCosts {
   double map = 0, access = 0, unmap = 0;
+  double create = 0;  // Once: chunks' memory is used again.
 };
 
 struct ReplayPrices {
@@ -24,14 +25,19 @@ struct ReplayPrices {
   // By log2 - kMinChunkLog2.
   std::array<MapCosts, kChunkSizeCount> device{
       {{0.6, 19, 14}, {0.6, 19, 13}, {0.6, 19, 14}, {0.6, 19, 14}, {0.6, 25, 17}, {0.6, 32, 21}}};
-  std::array<MapCosts, kChunkSizeCount> host{
-      {{1, 47, 28}, {2, 74, 33}, {2, 111, 44}, {3, 186, 70}, {4, 320, 110}, {6, 588, 165}}};
+  std::array<MapCosts, kChunkSizeCount> host{{{1, 47, 28, 149},
+                                              {2, 74, 33, 300},
+                                              {2, 111, 44, 650},
+                                              {3, 186, 70, 1470},
+                                              {4, 320, 110, 3600},
+                                              {6, 588, 165, 8790}}};
   // Microseconds.
   double hold_call = 1.76;    // One entry of a held launch, for the launching thread.
   double hold_release = 8.1;  // From letting a launch go to its start.
   double copy_start = 2.5;    // Of each copy in.
   double piece_start = 30;    // Of each piece of a copy out: the next is started by a thread.
   double per_move = 10;       // The mover's own time for a move.
+  double begin = 160'000;     // Once, where memory is short: the mover's context.
 };
 
 }  // namespace vramspan::replay

@@ -102,6 +102,7 @@ ReplayResult SimulatedMover::Run() {
 
 uint64_t SimulatedMover::NextEvent() const {
   uint64_t next = link_.NextEnd();
+  if (!waiting_.empty()) next = std::min(next, waiting_.front().time);
   if (!running_.empty()) next = std::min(next, running_.top().time);
   if (host_timed_ && host_wait_ == HostWait::kNothing) next = std::min(next, host_next_);
   if (call_ != Call::kNone) return std::min(next, call_end_);
@@ -124,6 +125,9 @@ void SimulatedMover::Pass(uint64_t to) {
   }
   now_ = to;
   link_.Advance(now_);
+  for (; !waiting_.empty() && waiting_.front().time <= now_; waiting_.pop_front()) {
+    link_.Start(/*in=*/false, waiting_.front().size, waiting_.front().tag);
+  }
   if (link_.any_done()) {
     for (const uint64_t tag : link_.TakeDone()) {
       for (Move& move : moves_) {
@@ -154,7 +158,7 @@ void SimulatedMover::Host() {
       if (!HostSubmits(step.index)) return;
     } else if (step.kind == RecordedStep::Kind::kAllocate) {
       if (!HostAllocates(step.index)) return;
-      host_time_ = now_;
+      host_time_ = now_ + std::exchange(host_pays_, 0);
     } else {
       Free(step.index);
       host_time_ = now_;
@@ -213,6 +217,7 @@ void SimulatedMover::Allocate(uint32_t allocation) {
     }
     if (c.size() > Available()) {
       armed_ = true;
+      host_pays_ += HostMemoryFor(&c);
       continue;
     }
     c.on_device = true;
@@ -221,6 +226,17 @@ void SimulatedMover::Allocate(uint32_t allocation) {
     recorder_->Came(now_, index, /*fetched=*/false);
   }
   if (IsFilling(used_, setting_.device_memory)) armed_ = true;
+}
+
+uint64_t SimulatedMover::HostMemoryFor(SimulatedChunk* c) {
+  if (std::exchange(c->has_host, true)) return 0;
+  const int size = c->log2_size - kMinChunkLog2;
+  if (spare_host_[size] != 0) {
+    --spare_host_[size];
+    return 0;
+  }
+  const double begin = std::exchange(begun_, true) ? 0 : prices_.begin;
+  return static_cast<uint64_t>(1e3 * (begin + prices_.host[size].create));
 }
 
 void SimulatedMover::Free(uint32_t allocation) {
@@ -243,6 +259,7 @@ void SimulatedMover::Reclaim(ChunkIndex index) {
     return;
   }
   c.live = false;
+  spare_host_[c.log2_size - kMinChunkLog2] += std::exchange(c.has_host, false);
   --dying_;
   if (c.hidden) --hidden_;
   c.hidden = false;

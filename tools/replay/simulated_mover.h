@@ -17,6 +17,7 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <array>
 #include <deque>
 #include <memory>
 #include <queue>
@@ -68,6 +69,7 @@ class SimulatedMover {
     bool keeps = false;      // The bound's schedule has it stay.
     bool printed = false;    // The twin's contents are known by their fingerprint.
     bool unwritten = false;  // The record shows that kernels leave it as it is.
+    bool has_host = false;   // Host memory was made for it.
 
     Bytes size() const { return ChunkBytes(log2_size); }
   };
@@ -86,6 +88,12 @@ class SimulatedMover {
     bool copied = false;
     uint64_t tag = 0;
   };
+  // A copy out, once there is memory to copy to.
+  struct Waiting {
+    uint64_t time;
+    Bytes size;
+    uint64_t tag;
+  };
   struct End {
     uint64_t time;
     uint64_t order;
@@ -103,6 +111,8 @@ class SimulatedMover {
   // False: it waits for freed memory whose work has yet to end, which is better than host memory.
   bool HostAllocates(uint32_t allocation);
   void Allocate(uint32_t allocation);
+  // The time that making host memory for the chunk takes, in nanoseconds, where it has none.
+  uint64_t HostMemoryFor(SimulatedChunk* c);
   void Free(uint32_t allocation);
   void Reclaim(ChunkIndex index);
   void EndWorks();
@@ -178,6 +188,11 @@ class SimulatedMover {
   HostWait host_wait_ = HostWait::kNothing;
   uint32_t dying_ = 0;       // Chunks that were freed, and that work may still use.
   bool host_timed_ = false;  // host_next_ holds for the next step.
+  uint64_t host_made_ = 0;   // When the host memory that was asked for is there.
+  bool begun_ = false;       // Host memory was made before.
+  std::deque<Waiting> waiting_;
+  std::array<uint32_t, kChunkSizeCount> spare_host_{};  // Made, and its chunk was freed.
+  uint64_t host_pays_ = 0;                              // For what its calls took beside.
   std::vector<Stream> streams_;
   uint32_t waiting_streams_ = 0;
   std::vector<uint64_t> ends_;  // By work; kNever while it has not ended.

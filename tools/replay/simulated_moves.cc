@@ -336,7 +336,15 @@ bool SimulatedMover::StartEvict(ChunkIndex index) {
   coming_ += c.size();
   move.clean |= equal;
   move.copied = move.clean;
-  if (!move.clean) link_.Start(/*in=*/false, c.size(), move.tag);
+  if (!move.clean) {
+    const uint64_t made = HostMemoryFor(&c);
+    if (made == 0 && waiting_.empty()) {
+      link_.Start(/*in=*/false, c.size(), move.tag);
+    } else {
+      host_made_ = std::max(host_made_, now_) + made;
+      waiting_.push_back({host_made_, c.size(), move.tag});
+    }
+  }
   moves_.push_back(move);
   return true;
 }
