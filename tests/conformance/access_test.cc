@@ -36,5 +36,21 @@ TEST_F(Access, CanBeTakenAwayAndGivenBack) {
   EXPECT_TRUE(KernelSeesHash(chunk.at(0), kChunk, 3));
 }
 
+TEST_F(Access, ToDeviceMemoryIsForDevicesThatAreThere) {
+  const Chunks chunk({Where::kDevice});
+  CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_HOST, 0}, CU_MEM_ACCESS_FLAGS_PROT_READ};
+  EXPECT_EQ(cu_.MemSetAccess(chunk.at(0), kChunk, &access, 1), CUDA_ERROR_NOT_SUPPORTED);
+  access.location = {CU_MEM_LOCATION_TYPE_DEVICE, 77};
+  EXPECT_EQ(cu_.MemSetAccess(chunk.at(0), kChunk, &access, 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Flags(chunk.at(0)), CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+}
+
+TEST_F(Access, IsToldOfPlainMemoryToo) {
+  CUdeviceptr plain = 0;
+  CU_OK(cu_.MemAlloc(&plain, kChunk));
+  EXPECT_NE(Flags(plain), ~0ull);
+  CU_OK(cu_.MemFree(plain));
+}
+
 }  // namespace
 }  // namespace vramspan::conformance

@@ -12,6 +12,7 @@
   X(MemImportFromShareableHandle, cuMemImportFromShareableHandle) \
   X(MemGetAddressRange, cuMemGetAddressRange_v2)                  \
   X(PointerGetAttribute, cuPointerGetAttribute)                   \
+  X(IpcOpenMemHandle, cuIpcOpenMemHandle_v2)                      \
   X(Memcpy, cuMemcpy)                                             \
   X(MemcpyHtoD, cuMemcpyHtoD_v2)                                  \
   X(MemcpyDtoH, cuMemcpyDtoH_v2)                                  \

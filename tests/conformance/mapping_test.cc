@@ -40,6 +40,15 @@ TEST_F(Mapping, PartOfAHandleIsNotSupported) {
   }
 }
 
+TEST_F(Mapping, MoreThanAHandleIsNotSupported) {
+  for (const Where where : {Where::kDevice, Where::kHostNuma}) {
+    const Handle handle(where, 2 * kChunk);
+    const Span span(4);
+    EXPECT_EQ(cu_.MemMap(span.at(0), 4 * kChunk, 0, handle.get(), 0), CUDA_ERROR_NOT_SUPPORTED)
+        << where;
+  }
+}
+
 TEST_F(Mapping, NonZeroOffsetIsNotSupported) {
   for (const Where where : {Where::kDevice, Where::kHostNuma}) {
     const Handle handle(where, 4 * kChunk);
@@ -68,6 +77,18 @@ TEST_F(Mapping, OneUnmapSpansManyWholeMappings) {
   for (size_t slot = 0; slot < 4; ++slot) chunks.span().MapOnly(slot, chunks.handle(slot));
   chunks.span().Access(0, 4);
   EXPECT_TRUE(CopyHasHash(chunks.at(0), chunks.bytes(), 3));
+}
+
+TEST_F(Mapping, UnmapMayCoverWhatIsNotMapped) {
+  const Handle handle(Where::kDevice);
+  Span span(4);
+  CU_OK(cu_.MemUnmap(span.at(0), 4 * kChunk));
+  span.Map(1, handle);
+  CU_OK(cu_.MemUnmap(span.at(0), 4 * kChunk));
+  unsigned long long flags = 0;
+  const CUmemLocation device = {CU_MEM_LOCATION_TYPE_DEVICE, world_.device()};
+  EXPECT_EQ(world_.MemGetAccess(&flags, &device, span.at(1)), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cu_.MemUnmap(span.at(0), 0), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(Mapping, UnmapOfPartOfAMappingIsRefused) {

@@ -111,6 +111,25 @@ class Sharing : public Conformance {
 
 TEST_F(Sharing, DeviceHandlesGoToAnotherProcess) { ExpectSharedWithAnotherProcess(Where::kDevice); }
 
+TEST_F(Sharing, AKindThatWasNotAskedForIsInvalid) {
+  const Handle handle(Where::kDevice);
+  CUmemFabricHandle fabric = {};
+  int fd = -1;
+  EXPECT_EQ(world_.MemExportToShareableHandle(&fabric, handle.get(), CU_MEM_HANDLE_TYPE_FABRIC, 0),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(world_.MemExportToShareableHandle(&fd, handle.get(),
+                                              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+            CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(Sharing, ALegacyHandleThatIsNoneIsInvalid) {
+  CUipcMemHandle garbage;
+  memset(&garbage, 0x5a, sizeof(garbage));
+  CUdeviceptr at = 0;
+  EXPECT_EQ(world_.IpcOpenMemHandle(&at, garbage, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS),
+            CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_F(Sharing, HostHandlesGoToAnotherProcess) { ExpectSharedWithAnotherProcess(Where::kHostNuma); }
 
 }  // namespace

@@ -173,12 +173,52 @@ TEST_F(MemoryTest, PointerAttributesOfUnknownMemory) {
   EXPECT_EQ(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address),
             CUDA_ERROR_INVALID_VALUE);
   CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                      CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+                                      CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                      CU_POINTER_ATTRIBUTE_HOST_POINTER};
   int ordinal = 77;
-  void* data[] = {&type, &ordinal};
-  SIM_OK(cuPointerGetAttributes(2, attributes, data, address));
+  CUdeviceptr host = 77;
+  void* data[] = {&type, &ordinal, &host};
+  SIM_OK(cuPointerGetAttributes(3, attributes, data, address));
   EXPECT_EQ(type, 0u);
   EXPECT_EQ(ordinal, -2);
+  EXPECT_EQ(host, address);
+  CUdeviceptr base = 77;
+  size_t size = 77;
+  EXPECT_EQ(cuMemGetAddressRange(&base, &size, address), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(base, 0u);
+  EXPECT_EQ(size, 0u);
+}
+
+TEST_F(MemoryTest, BlocksOfMemory) {
+  CUdeviceptr small[2] = {}, large = 0;
+  for (CUdeviceptr& s : small) SIM_OK(cuMemAlloc(&s, 1000));
+  SIM_OK(cuMemAlloc(&large, 3 * kMiB));
+  const auto block = [&](CUdeviceptr p) {
+    return Ask<CUdeviceptr>(CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, p);
+  };
+  const auto id = [&](CUdeviceptr p) {
+    return Ask<unsigned long long>(CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID, p);
+  };
+  EXPECT_EQ(block(small[1]), block(small[0]));
+  EXPECT_EQ(id(small[1]), id(small[0]));
+  EXPECT_EQ(Ask<size_t>(CU_POINTER_ATTRIBUTE_MAPPING_SIZE, small[1]), kGranularity);
+  EXPECT_EQ(block(large + 2 * kMiB), large);
+  EXPECT_NE(id(large), id(small[0]));
+  EXPECT_EQ(Ask<size_t>(CU_POINTER_ATTRIBUTE_MAPPING_SIZE, large), 2 * kGranularity);
+}
+
+TEST_F(MemoryTest, AnAllocationThatFailsWritesAllTheSame) {
+  CUdeviceptr memory = 77;
+  EXPECT_EQ(cuMemAlloc(&memory, size_t{1} << 50), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(memory, 0u);
+  memory = 77;
+  size_t pitch = 77;
+  EXPECT_EQ(cuMemAllocPitch(&memory, &pitch, 513, size_t{1} << 40, 4), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(memory, 0u);
+  EXPECT_EQ(pitch, 1024u);
+  // The product is not looked after.
+  EXPECT_EQ(cuMemAllocPitch(&memory, &pitch, size_t{1} << 62, 33, 4), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(cuMemAllocPitch(&memory, &pitch, size_t{1} << 62, 4, 4), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(MemoryTest, InterprocessHandlesAreNotSupported) {
@@ -186,6 +226,9 @@ TEST_F(MemoryTest, InterprocessHandlesAreNotSupported) {
   CUipcMemHandle handle = {};
   SIM_OK(cuMemAlloc(&memory, 64));
   EXPECT_EQ(cuIpcGetMemHandle(&handle, memory), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(cuIpcGetMemHandle(&handle, 0x1000), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuIpcOpenMemHandle(&memory, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS),
+            CUDA_ERROR_INVALID_VALUE);
 }
 
 class PoolTest : public SimTest {

@@ -42,7 +42,7 @@ TEST_F(VmmTest, PartialAndOffsetMapsAreNotSupported) {
     SIM_OK(cuMemAddressReserve(&address, 4 * kGranularity, 0, 0, 0));
     EXPECT_EQ(cuMemMap(address, kGranularity, 0, handle, 0), CUDA_ERROR_NOT_SUPPORTED);
     EXPECT_EQ(cuMemMap(address, kGranularity, kGranularity, handle, 0), CUDA_ERROR_NOT_SUPPORTED);
-    EXPECT_EQ(cuMemMap(address, 8 * kGranularity, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemMap(address, 8 * kGranularity, 0, handle, 0), CUDA_ERROR_NOT_SUPPORTED);
     SIM_EXPECT_OK(cuMemRelease(handle));
     SIM_EXPECT_OK(cuMemAddressFree(address, 4 * kGranularity));
   }
@@ -97,7 +97,10 @@ TEST_F(VmmTest, AccessAndUnmapSpanManyMappings) {
   EXPECT_EQ(cuMemUnmap(base, kMiB), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuMemAddressFree(base, kCount * kGranularity), CUDA_ERROR_INVALID_VALUE);
   SIM_OK(cuMemUnmap(base, kCount * kGranularity));
-  EXPECT_EQ(cuMemUnmap(base, kGranularity), CUDA_ERROR_INVALID_VALUE);
+  // Nothing is mapped, and that is no error inside a reservation.
+  SIM_OK(cuMemUnmap(base, kGranularity));
+  EXPECT_EQ(cuMemUnmap(base, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuMemUnmap(base, (kCount + 1) * kGranularity), CUDA_ERROR_INVALID_VALUE);
   for (const auto handle : handles) SIM_EXPECT_OK(cuMemRelease(handle));
   EXPECT_EQ(cuMemAddressFree(base, kGranularity), CUDA_ERROR_INVALID_VALUE);
   SIM_EXPECT_OK(cuMemAddressFree(base, kCount * kGranularity));
@@ -181,8 +184,16 @@ TEST_F(VmmTest, AccessRightsAreRemembered) {
   // The host may be given access to host chunks only.
   const CUmemAccessDesc host = {{CU_MEM_LOCATION_TYPE_HOST_NUMA, 0},
                                 CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  EXPECT_EQ(cuMemSetAccess(chunk.address, kGranularity, &host, 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuMemSetAccess(chunk.address, kGranularity, &host, 1), CUDA_ERROR_NOT_SUPPORTED);
   UnmapChunk(chunk);
+  // Of plain memory they are known too.
+  CUdeviceptr plain = 0;
+  SIM_OK(cuMemAlloc(&plain, 64));
+  SIM_OK(cuMemGetAccess(&flags, &device, plain + 63));
+  EXPECT_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  SIM_OK(cuMemGetAccess(&flags, &other, plain));
+  EXPECT_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+  SIM_OK(cuMemFree(plain));
 }
 
 TEST_F(VmmTest, ReservationsAreLargeFixedAndAligned) {

@@ -53,7 +53,9 @@ CUresult MemGetInfo(size_t* free, size_t* total) {
   return CUDA_SUCCESS;
 }
 
+// As the real driver's, these two write to what they answer in even where they fail.
 CUresult MemAlloc(CUdeviceptr* address, size_t size) {
+  if (address != nullptr) *address = 0;
   if (address == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult r = capture::CheckUnsafeCall(); r != CUDA_SUCCESS) return r;
   return memory::AllocateDevice(*CurrentContext(), size, address);
@@ -61,18 +63,18 @@ CUresult MemAlloc(CUdeviceptr* address, size_t size) {
 
 CUresult MemAllocPitch(CUdeviceptr* address, size_t* pitch, size_t width, size_t height,
                        unsigned element_size) {
+  if (address != nullptr) *address = 0;
+  if (pitch != nullptr) *pitch = 0;
   if (address == nullptr || pitch == nullptr || width == 0 || height == 0 ||
       (element_size != 4 && element_size != 8 && element_size != 16)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   size_t bytes = 0;
   const size_t rounded = memory::RoundUp(width, kPitchAlignment);
-  if (rounded < width || __builtin_mul_overflow(rounded, height, &bytes)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  const CUresult r = MemAlloc(address, bytes);
-  if (r == CUDA_SUCCESS) *pitch = rounded;
-  return r;
+  if (rounded < width) return CUDA_ERROR_INVALID_VALUE;
+  *pitch = rounded;
+  const bool too_much = __builtin_mul_overflow(rounded, height, &bytes);
+  return too_much && bytes != 0 ? CUDA_ERROR_OUT_OF_MEMORY : MemAlloc(address, bytes);
 }
 
 CUresult MemFree(CUdeviceptr address) {
@@ -176,11 +178,14 @@ CUresult MemGetHandleForAddressRange(void* /*handle*/, CUdeviceptr /*address*/, 
                                      CUmemRangeHandleType /*type*/, unsigned long long /*flags*/) {
   return CUDA_ERROR_NOT_SUPPORTED;
 }
-CUresult IpcGetMemHandle(CUipcMemHandle* /*handle*/, CUdeviceptr /*address*/) {
-  return CUDA_ERROR_NOT_SUPPORTED;
+CUresult IpcGetMemHandle(CUipcMemHandle* /*handle*/, CUdeviceptr address) {
+  const RangePtr range = AddressMap::Get().Find(address);
+  return range && range->kind == RangeKind::kDevice ? CUDA_ERROR_NOT_SUPPORTED
+                                                    : CUDA_ERROR_INVALID_VALUE;
 }
+// No handle is one of this driver's.
 CUresult IpcOpenMemHandle(CUdeviceptr* /*address*/, CUipcMemHandle /*handle*/, unsigned /*flags*/) {
-  return CUDA_ERROR_NOT_SUPPORTED;
+  return CUDA_ERROR_INVALID_VALUE;
 }
 CUresult IpcCloseMemHandle(CUdeviceptr /*address*/) { return CUDA_ERROR_NOT_SUPPORTED; }
 CUresult IpcGetEventHandle(CUipcEventHandle* /*handle*/, CUevent /*event*/) {

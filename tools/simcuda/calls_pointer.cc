@@ -90,19 +90,23 @@ CUresult Attribute(const Pointer& p, CUpointer_attribute attribute, CUdeviceptr 
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
       return Answer<CUmemoryPool>(data, range->pool ? range->pool->handle() : nullptr);
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-      return Answer<size_t>(data, p.vmm ? p.mapped.size : range->size);
+      return Answer<size_t>(data, p.vmm ? p.mapped.size : range->block.size);
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-      return Answer<CUdeviceptr>(data, p.vmm ? p.mapped.base : Base(range));
+      return Answer<CUdeviceptr>(
+          data, p.vmm ? p.mapped.base : reinterpret_cast<CUdeviceptr>(range->block.base));
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
-      return Answer<unsigned long long>(data, p.vmm ? p.mapped.base : range->buffer_id);
+      return Answer<unsigned long long>(data, p.vmm ? p.mapped.base : range->block.id);
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }
 }
 
-// What cuPointerGetAttributes writes for an address that the driver does not know.
-CUresult Nothing(CUpointer_attribute attribute, void* data) {
+// What cuPointerGetAttributes writes where the question does not apply, or the driver does not know
+// the address (and takes it for the host's).
+CUresult Nothing(CUpointer_attribute attribute, CUdeviceptr address, bool known, void* data) {
   switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      return Answer<CUdeviceptr>(data, known ? 0 : address);
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
@@ -116,7 +120,6 @@ CUresult Nothing(CUpointer_attribute attribute, void* data) {
       return Answer<int>(data, -2);
     case CU_POINTER_ATTRIBUTE_CONTEXT:
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
@@ -135,7 +138,11 @@ CUresult Nothing(CUpointer_attribute attribute, void* data) {
 
 CUresult MemGetAddressRange(CUdeviceptr* base, size_t* size, CUdeviceptr address) {
   Pointer pointer;
-  if (!Describe(address, &pointer)) return CUDA_ERROR_NOT_FOUND;
+  if (!Describe(address, &pointer)) {
+    if (base != nullptr) *base = 0;
+    if (size != nullptr) *size = 0;
+    return CUDA_ERROR_NOT_FOUND;
+  }
   CUdeviceptr found = Base(pointer.range);
   size_t length = pointer.range->size;
   if (pointer.vmm) {
@@ -163,7 +170,8 @@ CUresult PointerGetAttributes(unsigned count, CUpointer_attribute* attributes, v
   for (unsigned i = 0; i < count; ++i) {
     // Questions that do not apply are answered with nothing rather than refused.
     if (known && Attribute(pointer, attributes[i], address, data[i]) == CUDA_SUCCESS) continue;
-    if (const CUresult r = Nothing(attributes[i], data[i]); r != CUDA_SUCCESS) return r;
+    const CUresult r = Nothing(attributes[i], address, known, data[i]);
+    if (r != CUDA_SUCCESS) return r;
   }
   return CUDA_SUCCESS;
 }

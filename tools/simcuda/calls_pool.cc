@@ -43,13 +43,18 @@ CUresult FindDevice(const CUmemLocation* location, CUmemAllocationType type, Dev
   if (location == nullptr || type != CU_MEM_ALLOCATION_TYPE_PINNED) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  if (location->type == CU_MEM_LOCATION_TYPE_INVALID) return CUDA_ERROR_INVALID_VALUE;
   if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
   *device = Driver::Get().device(location->id);
   return *device != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
 CUresult Allocate(MemPool& pool, Stream& stream, size_t size, CUdeviceptr* address) {
-  if (address == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (size == 0) {
+    *address = 0;
+    return CUDA_SUCCESS;
+  }
   // Memory that a graph allocates is not part of simcuda.
   if (stream.capturing()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (const CUresult r = stream.context()->error(); r != CUDA_SUCCESS) return r;

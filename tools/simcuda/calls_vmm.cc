@@ -50,7 +50,8 @@ CUresult MemGetAccess(unsigned long long* flags, const CUmemLocation* location,
 CUresult MemExportToShareableHandle(void* shareable, CUmemGenericAllocationHandle handle,
                                     CUmemAllocationHandleType type, unsigned long long flags) {
   if (shareable == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
+  // What was not asked for when the memory was made cannot be had.
+  if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_INVALID_VALUE;
   return Vmm::Get().Export(handle, static_cast<int*>(shareable));
 }
 

@@ -16,7 +16,8 @@ bool AddressMap::Insert(Range range) {
   auto next = ranges_.lower_bound(start);
   if (next != ranges_.end() && next->first - start < range.size) return false;
   if (next != ranges_.begin() && std::prev(next)->second->Contains(start, 1)) return false;
-  range.buffer_id = next_buffer_id_++;
+  range.buffer_id = NewId();
+  if (range.block.size == 0) range.block = {range.base, range.size, range.buffer_id};
   ranges_.emplace_hint(next, start, std::make_shared<const Range>(std::move(range)));
   return true;
 }

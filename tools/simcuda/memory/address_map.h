@@ -7,6 +7,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -30,6 +31,13 @@ enum class RangeKind {
   kModule,       // a variable of a loaded module: device memory that the module owns
 };
 
+// The physical memory behind an address, of which an allocation may be a part.
+struct Block {
+  char* base = nullptr;
+  size_t size = 0;
+  uint64_t id = 0;
+};
+
 struct Range {
   char* base = nullptr;
   size_t size = 0;
@@ -39,6 +47,7 @@ struct Range {
   CUcontext context = nullptr;
   unsigned flags = 0;  // of the call that made it
   std::shared_ptr<MemPool> pool;
+  Block block;             // of its own where Insert finds none
   uint64_t buffer_id = 0;  // set by Insert
 
   bool Contains(CUdeviceptr address, size_t bytes) const {
@@ -53,6 +62,9 @@ class AddressMap {
  public:
   static AddressMap& Get();
 
+  // For buffers and blocks; never the same twice.
+  uint64_t NewId() { return next_id_.fetch_add(1, std::memory_order_relaxed); }
+
   // False when it overlaps a known range.
   bool Insert(Range range);
   // The range that holds the address; null when there is none.
@@ -65,7 +77,7 @@ class AddressMap {
  private:
   mutable SharedMutex mutex_;
   std::map<CUdeviceptr, RangePtr> ranges_ SIMCUDA_GUARDED_BY(mutex_);
-  uint64_t next_buffer_id_ SIMCUDA_GUARDED_BY(mutex_) = 1;
+  std::atomic<uint64_t> next_id_{1};
 };
 
 }  // namespace simcuda::memory

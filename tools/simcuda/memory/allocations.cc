@@ -41,6 +41,7 @@ CUresult AllocateDevice(Context& context, size_t size, CUdeviceptr* address) {
   if (base == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   Range range = OwnedRange(context, base, size, RangeKind::kDevice, 0);
   range.device = &context.device();
+  range.block = DeviceHeap(context.device()).BlockOf(base);
   AddressMap::Get().Insert(std::move(range));
   *address = reinterpret_cast<CUdeviceptr>(base);
   return CUDA_SUCCESS;
@@ -65,7 +66,9 @@ CUresult AllocateHost(Context& context, size_t size, unsigned flags, void** addr
     account.Release(rounded);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  AddressMap::Get().Insert(OwnedRange(context, base, size, RangeKind::kHost, flags));
+  Range range = OwnedRange(context, base, size, RangeKind::kHost, flags);
+  range.block = {base, RoundUp(size, kGranularity), AddressMap::Get().NewId()};
+  AddressMap::Get().Insert(std::move(range));
   *address = base;
   return CUDA_SUCCESS;
 }

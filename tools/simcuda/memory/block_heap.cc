@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "tools/simcuda/memory/address_map.h"
 #include "tools/simcuda/memory/pages.h"
 
 namespace simcuda::memory {
@@ -15,7 +16,7 @@ BlockHeap::~BlockHeap() {
   }
 }
 
-BlockHeap::Block* BlockHeap::NewBlock(size_t size, char** base) {
+BlockHeap::Piece* BlockHeap::NewBlock(size_t size, char** base) {
   if (!account_.Charge(size)) return nullptr;
   *base = AllocatePages(size, kGranularity);
   if (*base == nullptr) {
@@ -24,13 +25,14 @@ BlockHeap::Block* BlockHeap::NewBlock(size_t size, char** base) {
   }
   reserved_ += size;
   reserved_high_ = std::max(reserved_high_, reserved_);
-  Block& block = blocks_[*base];
+  Piece& block = blocks_[*base];
   block.size = size;
+  block.id = AddressMap::Get().NewId();
   block.holes.emplace(*base, size);
   return &block;
 }
 
-char* BlockHeap::Carve(char* base, Block& block, size_t size) {
+char* BlockHeap::Carve(char* base, Piece& block, size_t size) {
   for (auto hole = block.holes.begin(); hole != block.holes.end(); ++hole) {
     if (hole->second < size) continue;
     char* const address = hole->first;
@@ -51,7 +53,7 @@ char* BlockHeap::Allocate(size_t size) {
   MutexLock lock(mutex_);
   const bool shared = size <= kLargestShared;
   size = RoundUp(size, shared ? kAlignment : kGranularity);
-  const auto room = [&](const Block& block) {
+  const auto room = [&](const Piece& block) {
     return block.size - block.used >= size &&
            (shared ? block.size == kGranularity : block.used == 0);
   };
@@ -65,7 +67,7 @@ char* BlockHeap::Allocate(size_t size) {
     if (char* address = Carve(base, block, size)) return address;
   }
   char* base = nullptr;
-  Block* block = NewBlock(shared ? kGranularity : size, &base);
+  Piece* block = NewBlock(shared ? kGranularity : size, &base);
   if (block == nullptr) {
     // Kept empty blocks of the wrong size may be what is in the way.
     TrimLocked(0);
@@ -80,7 +82,7 @@ void BlockHeap::Free(char* address) {
   if (allocation == allocations_.end()) return;
   size_t size = allocation->second;
   allocations_.erase(allocation);
-  Block& block = std::prev(blocks_.upper_bound(address))->second;
+  Piece& block = std::prev(blocks_.upper_bound(address))->second;
   block.used -= size;
   used_ -= size;
   auto next = block.holes.lower_bound(address);
@@ -94,6 +96,12 @@ void BlockHeap::Free(char* address) {
     block.holes.emplace(address, size);
   }
   if (block.used == 0) TrimLocked(keep_);
+}
+
+Block BlockHeap::BlockOf(char* address) const {
+  MutexLock lock(mutex_);
+  const auto& [base, block] = *std::prev(blocks_.upper_bound(address));
+  return {base, block.size, block.id};
 }
 
 void BlockHeap::Trim(size_t keep) {

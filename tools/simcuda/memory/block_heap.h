@@ -10,6 +10,7 @@
 #include <map>
 
 #include "tools/simcuda/device.h"
+#include "tools/simcuda/memory/address_map.h"
 #include "tools/simcuda/mutex.h"
 
 namespace simcuda::memory {
@@ -25,6 +26,8 @@ class BlockHeap {
   // Null when the account has no room or the system no memory.
   char* Allocate(size_t size);
   void Free(char* address);
+  // What an address in use lies in.
+  Block BlockOf(char* address) const;
 
   // Gives empty blocks back until at most `keep` bytes are reserved.
   void Trim(size_t keep);
@@ -38,19 +41,20 @@ class BlockHeap {
   void ResetHighs(bool reserved, bool used);
 
  private:
-  struct Block {
+  struct Piece {
     size_t size;
+    uint64_t id;
     size_t used = 0;
     std::map<char*, size_t> holes;  // address to size
   };
 
-  Block* NewBlock(size_t size, char** base) SIMCUDA_REQUIRES(mutex_);
-  char* Carve(char* base, Block& block, size_t size) SIMCUDA_REQUIRES(mutex_);
+  Piece* NewBlock(size_t size, char** base) SIMCUDA_REQUIRES(mutex_);
+  char* Carve(char* base, Piece& block, size_t size) SIMCUDA_REQUIRES(mutex_);
   void TrimLocked(size_t keep) SIMCUDA_REQUIRES(mutex_);
 
   MemoryAccount& account_;
   mutable Mutex mutex_;
-  std::map<char*, Block> blocks_ SIMCUDA_GUARDED_BY(mutex_);        // by base
+  std::map<char*, Piece> blocks_ SIMCUDA_GUARDED_BY(mutex_);        // by base
   std::map<char*, size_t> allocations_ SIMCUDA_GUARDED_BY(mutex_);  // address to size
   char* current_ SIMCUDA_GUARDED_BY(mutex_) = nullptr;              // the block tried first
   size_t keep_ SIMCUDA_GUARDED_BY(mutex_) = 0;

@@ -61,6 +61,7 @@ CUresult MemPool::Allocate(uint64_t stream_id, const Context& context, size_t si
   range.device = &device_;
   range.context = context.handle();
   range.pool = shared_from_this();
+  range.block = heap_.BlockOf(base);
   AddressMap::Get().Insert(std::move(range));
   *address = reinterpret_cast<CUdeviceptr>(base);
   return CUDA_SUCCESS;

@@ -159,7 +159,6 @@ CUresult Vmm::Map(CUdeviceptr at, size_t size, size_t offset, CUmemGenericAlloca
   if (!memory || size == 0 || !Aligned(at) || !Aligned(size) || !Aligned(offset)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (offset > memory->size() || size > memory->size() - offset) return CUDA_ERROR_INVALID_VALUE;
   if (offset != 0 || size != memory->size()) return CUDA_ERROR_NOT_SUPPORTED;
   const RangePtr range = AddressMap::Get().Find(at);
   if (!range || range->kind != RangeKind::kReservation || !range->Contains(at, size)) {
@@ -198,9 +197,19 @@ bool Vmm::WholeMappings(CUdeviceptr at, size_t size, Mappings::iterator* first,
 CUresult Vmm::Unmap(CUdeviceptr at, size_t size) {
   std::vector<PhysicalPtr> ended;  // let go after the lock
   MutexLock lock(mutex_);
-  Mappings::iterator first;
-  Mappings::iterator last;
-  if (!WholeMappings(at, size, &first, &last)) return CUDA_ERROR_INVALID_VALUE;
+  const RangePtr range = AddressMap::Get().Find(at);
+  if (!range || range->kind != RangeKind::kReservation || size == 0 || !Aligned(at) ||
+      !Aligned(size) || !range->Contains(at, size)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const auto first = mappings_.lower_bound(at);
+  const auto last = mappings_.lower_bound(at + size);
+  const auto cut = [&](CUdeviceptr where) {
+    const auto it = MappingOf(where);
+    return it != mappings_.end() && it->first != where;
+  };
+  if (cut(at) || cut(at + size)) return CUDA_ERROR_INVALID_VALUE;
+  if (first == last) return CUDA_SUCCESS;
   TouchCounter::Get().Forget(at, size);
   if (!UnmapFile(At(at), size)) return CUDA_ERROR_OPERATING_SYSTEM;
   for (auto it = first; it != last; ++it) ended.push_back(std::move(it->second.memory));
@@ -216,7 +225,7 @@ CUresult Vmm::SetAccess(CUdeviceptr at, size_t size, const CUmemAccessDesc* desc
   for (size_t i = 0; i < count; ++i) {
     const CUmemLocation& location = descs[i].location;
     const bool device = location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-    if (device && Driver::Get().device(location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    if (device && Driver::Get().device(location.id) == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (!device && location.type != CU_MEM_LOCATION_TYPE_HOST &&
         (location.type != CU_MEM_LOCATION_TYPE_HOST_NUMA || location.id != 0)) {
       return CUDA_ERROR_INVALID_VALUE;
@@ -228,7 +237,7 @@ CUresult Vmm::SetAccess(CUdeviceptr at, size_t size, const CUmemAccessDesc* desc
     }
     // The host cannot be given access to device memory.
     for (auto it = first; !device && it != last; ++it) {
-      if (it->second.memory->on_device()) return CUDA_ERROR_INVALID_VALUE;
+      if (it->second.memory->on_device()) return CUDA_ERROR_NOT_SUPPORTED;
     }
   }
   TouchCounter::Get().Forget(at, size);
@@ -270,7 +279,15 @@ CUresult Vmm::SetAccess(CUdeviceptr at, size_t size, const CUmemAccessDesc* desc
 CUresult Vmm::GetAccess(CUdeviceptr at, const CUmemLocation& location, unsigned long long* flags) {
   MutexLock lock(mutex_);
   const auto it = MappingOf(at);
-  if (it == mappings_.end()) return CUDA_ERROR_INVALID_VALUE;
+  if (it == mappings_.end()) {
+    // Of plain device memory its device has all of it.
+    const RangePtr range = AddressMap::Get().Find(at);
+    if (!range || range->kind != RangeKind::kDevice) return CUDA_ERROR_INVALID_VALUE;
+    const bool own =
+        location.type == CU_MEM_LOCATION_TYPE_DEVICE && location.id == range->device->ordinal();
+    *flags = own ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    return CUDA_SUCCESS;
+  }
   *flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
   for (const Access& access : it->second.access) {
     if (SameLocation(access.location, location)) *flags = access.flags;

@@ -36,7 +36,7 @@ class Vmm {
   CUresult Import(int fd, CUmemGenericAllocationHandle* handle);
 
   CUresult Map(CUdeviceptr at, size_t size, size_t offset, CUmemGenericAllocationHandle handle);
-  // Whole mappings, without gaps.
+  // Whole mappings of one reservation, and what is not mapped between them.
   CUresult Unmap(CUdeviceptr at, size_t size);
   CUresult SetAccess(CUdeviceptr at, size_t size, const CUmemAccessDesc* descs, size_t count);
   CUresult GetAccess(CUdeviceptr at, const CUmemLocation& location, unsigned long long* flags);
