@@ -68,9 +68,14 @@ class Asker {
     const auto used_high = Attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH);
     const auto reserved = Attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
     const auto reserved_high = Attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH);
-    CHECK(used <= used_high && used <= reserved && reserved <= reserved_high);
+    // A real driver reserves in steps of 32 MiB.
+    constexpr unsigned long long kStep = 32 * kMiB;
     std::printf("%s: used %llu, at most %llu; reserved %llu\n", when, used / kMiB, used_high / kMiB,
-                reserved / kMiB);
+                (reserved + kStep - 1) / kStep * kStep / kMiB);
+    // Not a failure: after cuMemFree of memory of a pool a real driver's numbers do not agree.
+    if (used <= used_high && used <= reserved && reserved <= reserved_high) return;
+    std::printf(" do not agree: used %llu, at most %llu; reserved %llu, at most %llu bytes\n", used,
+                used_high, reserved, reserved_high);
   }
   CUdeviceptr Allocate(size_t size, CUmemoryPool pool, CUstream stream) {
     CUdeviceptr m = 0;
@@ -107,9 +112,11 @@ void AskOfAll(Program* p, const Pools& q, CUmemoryPool pool) {
   Asker ask(p, q);
   const CUstream stream = p->stream;
   CUdeviceptr m = kUntouched;
-  std::printf("null: %d %d\n", q.MemAllocAsync(nullptr, 64, stream),
-              q.MemAllocAsync(&m, 0, stream));
-  std::printf("too much: %d %d\n", q.MemAllocAsync(&m, size_t{1} << 50, stream), m == kUntouched);
+  std::printf("null: %d\n", q.MemAllocAsync(nullptr, 64, stream));
+  const CUresult result = q.MemAllocAsync(&m, 0, stream);
+  std::printf("of 0 bytes: %d %d\n", result, m == 0);
+  // Whether this writes is the driver's affair; vramspan does not (ChurnPools).
+  std::printf("too much: %d\n", q.MemAllocAsync(&m, size_t{1} << 50, stream));
   std::printf("free: %d %d %d\n", q.MemFreeAsync(0, stream), q.MemFreeAsync(0x1234500, stream),
               q.MemAllocFromPoolAsync(&m, 64, nullptr, stream));
   ask.Show("at first", pool);
@@ -142,8 +149,7 @@ void AskOfAll(Program* p, const Pools& q, CUmemoryPool pool) {
   std::printf("threshold: %llu\n", ask.Attribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD));
   CUgraph graph = nullptr;
   CHECK_OK(q.StreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-  m = kUntouched;
-  std::printf("captured: %d %d\n", q.MemAllocAsync(&m, 64, stream), m == kUntouched);
+  std::printf("captured: %d\n", q.MemAllocAsync(&m, 64, stream));
   std::printf("end: %d\n", q.StreamEndCapture(stream, &graph));
   if (graph != nullptr) CHECK_OK(q.GraphDestroy(graph));
 }
@@ -180,10 +186,9 @@ void AskPools(Program* p, bool per_thread) {
   CHECK_OK(q.MemFreeAsync(a, nullptr));
   CHECK_OK(q.MemFreeAsync(b, p->stream));
   CHECK_OK(p->api.CtxSynchronize());
-  CUmemoryPool refused = reinterpret_cast<CUmemoryPool>(kUntouched);
+  CUmemoryPool refused = nullptr;
   props.location.type = CU_MEM_LOCATION_TYPE_INVALID;
-  std::printf("refused: %d %d\n", q.MemPoolCreate(&refused, &props),
-              refused == reinterpret_cast<CUmemoryPool>(kUntouched));
+  std::printf("refused: %d\n", q.MemPoolCreate(&refused, &props));
 }
 
 // Memory that comes and goes in two streams, more of it than the device has: every buffer's words
@@ -234,6 +239,9 @@ void ChurnPools(Program* p, bool per_thread) {
     CHECK_OK(q.MemFreeAsync(buffers[i], users[i % 2]->stream));
   }
   CHECK_OK(p->api.CtxSynchronize());
+  CUdeviceptr none = kUntouched;
+  CHECK(q.MemAllocAsync(&none, size_t{1} << 50, p->stream) == CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK(none == kUntouched);
   p->WorkBeyondMemory(kBytes);
   CHECK_OK(p->api.MemFreeHost(host));
 }
