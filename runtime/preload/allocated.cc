@@ -2,6 +2,8 @@
 
 #include <absl/container/btree_map.h>
 
+#include <iterator>
+
 #include "runtime/base/mutex.h"
 
 namespace vramspan::preload {
@@ -19,6 +21,16 @@ struct Book {
     --it;
     return p - it->first < it->second.size ? &it->second : nullptr;
   }
+  // Another one that shares a granule with this one. Null: none does.
+  const Allocated* InBlockOf(const Allocated& a) VS_REQUIRES(mu) {
+    const auto next = by_base.upper_bound(a.base);
+    const CUdeviceptr end = a.block_base() + a.block_size();
+    if (next != by_base.end() && next->second.block_base() < end) return &next->second;
+    const auto it = by_base.lower_bound(a.base);
+    if (it == by_base.begin()) return nullptr;
+    const Allocated& before = std::prev(it)->second;
+    return before.block_base() + before.block_size() > a.block_base() ? &before : nullptr;
+  }
 };
 
 Book& TheBook() {
@@ -31,7 +43,10 @@ Book& TheBook() {
 void AddAllocated(CUdeviceptr base, size_t size, CUmemoryPool pool) {
   Book& book = TheBook();
   MutexLock lock(book.mu);
-  book.by_base[base] = {base, size, pool, book.next_id++, false};
+  Allocated added{base, size, pool, book.next_id++, 0, false};
+  if (const Allocated* const beside = book.InBlockOf(added)) added.block_id = beside->block_id;
+  if (added.block_id == 0) added.block_id = book.next_id++;
+  book.by_base[base] = added;
 }
 
 void RestoreAllocated(const Allocated& allocated) {

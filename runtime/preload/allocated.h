@@ -18,8 +18,15 @@ struct Allocated {
   CUdeviceptr base = 0;
   size_t size = 0;  // As the program asked for it.
   CUmemoryPool pool = nullptr;
-  uint64_t id = 0;  // Never the same for two; none that the driver gives.
+  uint64_t id = 0;        // Never the same for two; none that the driver gives.
+  uint64_t block_id = 0;  // Of the granules that it lies in, which small ones share; as `id` is.
   bool sync_memops = false;
+
+  // The granules that it lies in.
+  CUdeviceptr block_base() const { return base / kGranularity.value * kGranularity.value; }
+  size_t block_size() const {
+    return RoundUp(Bytes(base - block_base() + size), kGranularity).value;
+  }
 };
 
 void AddAllocated(CUdeviceptr base, size_t size, CUmemoryPool pool = nullptr);

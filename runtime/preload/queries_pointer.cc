@@ -50,14 +50,17 @@ void Correct(const Allocated& memory, CUpointer_attribute attribute, CUdeviceptr
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
       return Write<unsigned>(data, memory.sync_memops ? 1 : 0);
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
       return Write<unsigned long long>(data, memory.id);
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+      return Write<unsigned long long>(data, memory.block_id);
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
       return Write<CUdeviceptr>(data, memory.base);
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+      return Write<CUdeviceptr>(data, memory.block_base());
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
       return Write<size_t>(data, memory.size);
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+      return Write<size_t>(data, memory.block_size());
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
       return Write<CUmemoryPool>(data, memory.pool);
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
@@ -103,8 +106,15 @@ CUresult PointerGetAttributes(decltype(&::cuPointerGetAttributes) real, unsigned
   }
   const OwnCalls own;
   const CUresult result = real(count, attributes, data, s.stand_in);
-  if (result != CUDA_SUCCESS || !s.memory.has_value()) return result;
-  for (unsigned i = 0; i < count; ++i) Correct(*s.memory, attributes[i], p, data[i]);
+  if (result != CUDA_SUCCESS) return result;
+  for (unsigned i = 0; i < count; ++i) {
+    if (s.memory.has_value()) {
+      Correct(*s.memory, attributes[i], p, data[i]);
+    } else if (attributes[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER) {
+      // What the driver does not know it takes for the host's, at the address that was asked about.
+      Write<CUdeviceptr>(data[i], p);
+    }
+  }
   return CUDA_SUCCESS;
 }
 

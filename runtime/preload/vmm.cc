@@ -159,8 +159,7 @@ CUresult MemMap(decltype(&::cuMemMap) real, CUdeviceptr p, size_t size, size_t o
     VmmHandle* const h = ours ? table.Find(handle) : nullptr;
     if (ours) {
       const bool valid = h != nullptr && h->references != 0 && flags == 0 && size != 0 &&
-                         Granular(p) && Granular(size) && Granular(offset) && offset <= h->size &&
-                         size <= h->size - offset;
+                         Granular(p) && Granular(size) && Granular(offset);
       if (!valid) return CUDA_ERROR_INVALID_VALUE;
       if (offset != 0 || size != h->size) return CUDA_ERROR_NOT_SUPPORTED;
     }
@@ -204,8 +203,10 @@ CUresult MemUnmap(decltype(&::cuMemUnmap) real, CUdeviceptr p, size_t size) {
     MutexLock lock(table.mu);
     VmmReservation* const r = table.ReservationOf(p);
     if (r == nullptr) return RuntimeOf(p) != nullptr ? CUDA_ERROR_INVALID_VALUE : real(p, size);
-    if (!table.WholeMappings(p, size)) return CUDA_ERROR_INVALID_VALUE;
-    for (auto it = r->mappings.find(p); it != r->mappings.end() && it->first - p < size;) {
+    if (!Granular(p) || !Granular(size) || !table.CutsNoMapping(p, size)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (auto it = r->mappings.lower_bound(p); it != r->mappings.end() && it->first - p < size;) {
       const VmmMapping mapping = it->second;
       VmmHandle* const h = mapping.handle != 0 ? table.Find(mapping.handle) : nullptr;
       if (h != nullptr && h->runtime != nullptr) {

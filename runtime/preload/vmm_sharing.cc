@@ -2,6 +2,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/preload/allocated.h"
 #include "runtime/preload/launch.h"
 #include "runtime/preload/process.h"
 #include "runtime/preload/runtimes.h"
@@ -70,12 +71,17 @@ CUresult MemSetAccess(decltype(&::cuMemSetAccess) real, CUdeviceptr p, size_t si
 
 CUresult MemGetAccess(decltype(&::cuMemGetAccess) real, unsigned long long* flags,
                       const CUmemLocation* location, CUdeviceptr p) {
-  if (flags != nullptr && location != nullptr && RuntimeOf(p) != nullptr) {
+  Runtime* const runtime = RuntimeOf(p);
+  if (flags != nullptr && location != nullptr && runtime != nullptr) {
     VmmTable& table = VmmTable::Get();
     MutexLock lock(table.mu);
     CUdeviceptr base = 0;
     const VmmMapping* const mapping = table.MappingOf(p, &base);
-    if (mapping == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (mapping == nullptr) {
+      if (!FindAllocated(p).has_value()) return CUDA_ERROR_INVALID_VALUE;
+      const OwnCalls own;
+      return real(flags, location, runtime->memory().plain());
+    }
     if (mapping->handle != 0) {
       const bool has = mapping->access && location->type == CU_MEM_LOCATION_TYPE_DEVICE &&
                        location->id == OrdinalOf(*table.Find(mapping->handle));
@@ -127,8 +133,11 @@ CUresult MemExport(decltype(&::cuMemExportToShareableHandle) real, void* shareab
       MutexLock lock(table.mu);
       const VmmHandle* const h = table.Find(handle);
       if (h == nullptr || h->references == 0) return CUDA_ERROR_INVALID_VALUE;
-      if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
-      if (h->properties.requestedHandleTypes != type) return CUDA_ERROR_INVALID_VALUE;
+      // What was not asked for when the memory was made cannot be had.
+      if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+          h->properties.requestedHandleTypes != type) {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
     }
     if (const CUresult r = ToReal(&handle, "it is exported"); r != CUDA_SUCCESS) return r;
   }

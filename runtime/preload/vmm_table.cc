@@ -78,6 +78,20 @@ VmmMapping* VmmTable::MappingOf(CUdeviceptr p, CUdeviceptr* base) {
   return &it->second;
 }
 
+bool VmmTable::CutsNoMapping(CUdeviceptr p, size_t size) {
+  VmmReservation* const r = ReservationOf(p);
+  if (r == nullptr || size == 0) return false;
+  const CUdeviceptr base = std::prev(reservations.upper_bound(p))->first;
+  if (size > r->size - (p - base)) return false;
+  const auto cut = [&](CUdeviceptr at) {
+    const auto after = r->mappings.lower_bound(at);
+    if (after == r->mappings.begin()) return false;
+    const auto before = std::prev(after);
+    return at - before->first < before->second.size;
+  };
+  return !cut(p) && !cut(p + size);
+}
+
 bool VmmTable::WholeMappings(CUdeviceptr p, size_t size) {
   VmmReservation* const r = ReservationOf(p);
   if (r == nullptr || size == 0) return false;

@@ -61,6 +61,8 @@ struct VmmTable {
   VmmReservation* ReservationOf(CUdeviceptr p) VS_REQUIRES(mu);
   // The mapping that holds p, and where it begins; null for none and for those of an ended runtime.
   VmmMapping* MappingOf(CUdeviceptr p, CUdeviceptr* base) VS_REQUIRES(mu);
+  // Whether [p, p + size) lies in one reservation and cuts no mapping of it in two.
+  bool CutsNoMapping(CUdeviceptr p, size_t size) VS_REQUIRES(mu);
   // Whether whole mappings cover [p, p + size) without a gap.
   bool WholeMappings(CUdeviceptr p, size_t size) VS_REQUIRES(mu);
 

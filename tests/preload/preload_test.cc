@@ -55,7 +55,7 @@ TEST(Preload, HooksAllOfTheTableAndNothingElse) {
   ExpectOk(RunPreloaded("linked", "table"));
 }
 
-// Results, untouched out-parameters, pitches and alignments.
+// Results, out-parameters, pitches and alignments.
 TEST(Preload, AnswersAsTheDriverDoes) {
   const Output without = RunPlain("proc2", "answers");
   const Output with = RunPreloaded("proc2", "answers", "VRAMSPAN_HOST_MEMORY=16MiB");
@@ -63,6 +63,11 @@ TEST(Preload, AnswersAsTheDriverDoes) {
   EXPECT_EQ(with.code, 0) << with.err;
   EXPECT_THAT(without.out, HasSubstr("alloc 257: 0 aligned"));
   EXPECT_EQ(with.out, without.out);
+}
+
+TEST(Preload, AnAllocationThatFailsWritesNothing) {
+  EXPECT_EQ(RunPlain("proc2", "untouched").code, 1);
+  ExpectOk(RunPreloaded("proc2", "untouched"));
 }
 
 TEST(Preload, AFreeWaitsForTheContextsWork) {

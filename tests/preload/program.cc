@@ -23,6 +23,7 @@ void Doubled(Program* p) {
   p->WorkBeyondMemory(kBytes);
 }
 
+// The calls are the driver's, which may write to what it answers in even where it refuses.
 void BeforeInit(Program* p) {
   CUdeviceptr memory = 7;
   size_t pitch = 7;
@@ -34,7 +35,6 @@ void BeforeInit(Program* p) {
   CHECK(p->api.MemcpyHtoD(memory, &pitch, sizeof(pitch)) == CUDA_ERROR_NOT_INITIALIZED);
   CHECK(p->api.Init(1) == CUDA_ERROR_INVALID_VALUE);
   CHECK(p->api.MemAlloc(&memory, 64) == CUDA_ERROR_NOT_INITIALIZED);
-  CHECK(memory == 7 && pitch == 7);
   Doubled(p);
 }
 
@@ -271,7 +271,9 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"threads", &Threads},
     {"two_contexts", &TwoContexts},
     {"two_users", &TwoUsers},
+    {"untouched", &LeavesUntouched},
     {"vmm_answers", &VmmAnswers},
+    {"vmm_refused", &VmmRefused},
     {"vmm_shared", &VmmShared},
     {"within", &WithinMemory},
 };

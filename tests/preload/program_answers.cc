@@ -9,8 +9,12 @@ constexpr CUdeviceptr kUntouched = 0x7777;
 // An address says nothing but whether it was written, and how it is aligned.
 const char* Shown(CUdeviceptr p) {
   if (p == kUntouched) return "untouched";
-  return p != 0 && p % 512 == 0 ? "aligned" : "odd";
+  if (p == 0) return "zero";
+  return p % 512 == 0 ? "aligned" : "odd";
 }
+
+// Where memory cannot be had the driver writes all the same, and vramspan does not.
+bool Tells(CUresult result) { return result != CUDA_ERROR_OUT_OF_MEMORY; }
 
 }  // namespace
 
@@ -20,7 +24,8 @@ void Answers(Program* p) {
   const auto alloc = [&](size_t size, bool null) {
     CUdeviceptr memory = kUntouched;
     const CUresult result = api.MemAlloc(null ? nullptr : &memory, size);
-    std::printf("alloc %zu%s: %d %s\n", size, null ? " null" : "", result, Shown(memory));
+    std::printf("alloc %zu%s: %d %s\n", size, null ? " null" : "", result,
+                Tells(result) ? Shown(memory) : "");
     if (result == CUDA_SUCCESS) {
       std::printf("  free: %d\n", api.MemFree(memory));
       std::printf("  again: %d\n", api.MemFree(memory));
@@ -38,7 +43,8 @@ void Answers(Program* p) {
     const CUresult result = api.MemAllocPitch(null ? nullptr : &memory, no_pitch ? nullptr : &pitch,
                                               width, height, element);
     std::printf("pitch %zu %zu %u%s%s: %d %s %zu\n", width, height, element, null ? " null" : "",
-                no_pitch ? " no pitch" : "", result, Shown(memory), pitch);
+                no_pitch ? " no pitch" : "", result, Tells(result) ? Shown(memory) : "",
+                Tells(result) ? pitch : 0);
     if (result == CUDA_SUCCESS) std::printf("  free: %d\n", api.MemFree(memory));
   };
   for (const unsigned element : {0u, 1u, 3u, 4u, 8u, 16u, 32u}) {
@@ -63,4 +69,15 @@ void Answers(Program* p) {
   memory = kUntouched;
   std::printf("without a context: %d", api.MemAlloc(&memory, 64));
   std::printf(" %s\n", Shown(memory));
+}
+
+void LeavesUntouched(Program* p) {
+  p->Start();
+  CUdeviceptr memory = kUntouched;
+  size_t pitch = 7;
+  for (const size_t size : {size_t{1} << 50, ~size_t{0}}) {
+    CHECK(p->api.MemAlloc(&memory, size) == CUDA_ERROR_OUT_OF_MEMORY);
+  }
+  CHECK(p->api.MemAllocPitch(&memory, &pitch, 512, size_t{1} << 40, 4) == CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK(memory == kUntouched && pitch == 7);
 }

@@ -37,7 +37,8 @@ Queries OpenQueries() {
 
 constexpr size_t kGranule = size_t{2} << 20;
 
-// A pointer attribute as a word: addresses relative to the base, ids by their order.
+// A pointer attribute as a word: addresses relative to the base, ids by their order. How small
+// allocations lie in the blocks that they share is nobody's affair.
 class Words {
  public:
   std::string Of(CUpointer_attribute attribute, CUdeviceptr base, unsigned long long raw,
@@ -48,11 +49,14 @@ class Words {
       case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
       case CU_POINTER_ATTRIBUTE_HOST_POINTER:
       case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-      case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
         if (raw == 0) return "0";
         return "base + " + std::to_string(raw - base);
-      case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+      case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+        if (raw == 0) return "0";
+        return raw <= base && base - raw < kGranule ? "the block" : "elsewhere";
       case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+        return raw == 0 ? "0" : "an id";
+      case CU_POINTER_ATTRIBUTE_BUFFER_ID:
         if (raw == 0) return "0";
         return "id " + std::to_string(ids_.emplace(raw, ids_.size()).first->second);
       default:
@@ -106,6 +110,29 @@ struct Asker {
   }
 };
 
+// Memory lies within one block, and has its id; those of a block share it, others do not.
+void CheckBlocks(const Queries& q, const std::vector<CUdeviceptr>& memory, const size_t* sizes) {
+  std::map<unsigned long long, CUdeviceptr> bases;
+  std::map<CUdeviceptr, unsigned long long> ids;
+  for (size_t i = 0; i < memory.size(); ++i) {
+    CUdeviceptr base = 0;
+    size_t size = 0;
+    unsigned long long id = 0, buffer = 0;
+    const CUdeviceptr m = memory[i];
+    CHECK_OK(q.PointerGetAttribute(&base, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, m));
+    CHECK_OK(q.PointerGetAttribute(&size, CU_POINTER_ATTRIBUTE_MAPPING_SIZE, m));
+    CHECK_OK(q.PointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID, m));
+    CHECK_OK(q.PointerGetAttribute(&buffer, CU_POINTER_ATTRIBUTE_BUFFER_ID, m));
+    CHECK(base % kGranule == 0 && size % kGranule == 0);
+    CHECK(base <= m && m + sizes[i] <= base + size);
+    CHECK(id != 0 && id != buffer);
+    CHECK(bases.emplace(id, base).first->second == base);
+    CHECK(ids.emplace(base, id).first->second == id);
+  }
+  // The first two are alike, and go together.
+  CHECK(bases.size() < memory.size());
+}
+
 struct Info {
   size_t free = 0, total = 0;
 };
@@ -137,6 +164,7 @@ void AskQueries(Program* p) {
     ask.Pointer(name.c_str(), memory[i], 0);
     ask.Pointer((name + " last").c_str(), memory[i], sizes[i] - 1);
   }
+  CheckBlocks(q, memory, sizes);
   const unsigned one = 1;
   for (const CUpointer_attribute attribute :
        {CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, CU_POINTER_ATTRIBUTE_BUFFER_ID}) {
@@ -214,7 +242,8 @@ void TakeWhatIsFree(Program* p) {
   for (const CUdeviceptr m : memory) CHECK_OK(p->api.MemFree(m));
 }
 
-// NVML's numbers beside the driver's, asked for by the three ways.
+// NVML's numbers beside the driver's, asked for by the three ways. The NVML is that of
+// other_nvml.cc, which has two devices and need not be initialised.
 void AskNvml(Program* p) {
   struct Memory {
     unsigned long long total, free, used;

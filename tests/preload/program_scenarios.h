@@ -51,6 +51,9 @@ bool HasGlobal(const char* name);
 // Prints what every hooked call of memory answers to arguments of all kinds, out-parameters
 // included (program_answers.cc).
 void Answers(Program* p);
+// Device memory that cannot be had leaves what it would be answered in alone. Not so with the
+// driver alone.
+void LeavesUntouched(Program* p);
 // What a program asks about pointers, and about how much memory there is (program_queries.cc).
 void AskQueries(Program* p);
 void AskCapacity(Program* p);
@@ -65,13 +68,15 @@ void PoolsKeepOrder(Program* p, bool per_thread);
 void Expandable(Program* p);
 // What the VMM calls answer to uses of all kinds, contents included.
 void VmmAnswers(Program* p);
+// What the driver lets pass and vramspan refuses.
+void VmmRefused(Program* p);
 // Memory of its own VMM calls that is shared, mapped twice, or outlives what it came from.
 void VmmShared(Program* p);
 // Two processes and legacy IPC handles (program_ipc.cc).
 void ShareByIpc(Program* p);
 void IpcWithoutRoom(Program* p);
-// Looks up everything that the simulated driver has and everything that is to be hooked
-// (program_table.cc).
+// Looks up everything that the simulated driver has, and everything that is to be hooked; with
+// another driver only the latter (program_table.cc).
 void CheckTable(Program* p);
 
 #endif  // VRAMSPAN_TESTS_PRELOAD_PROGRAM_SCENARIOS_H_

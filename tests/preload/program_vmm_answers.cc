@@ -87,7 +87,6 @@ void VmmAnswers(Program* p) {
   Say("map nothing", api.MemMap(base, 0, 0, h, 0));
   Say("map flags", api.MemMap(base, kSize, 0, h, 1));
   Say("map odd", api.MemMap(base + kMiB, kSize, 0, h, 0));
-  Say("map beyond", api.MemMap(base + 7 * kSize + 2 * kMiB, kSize, 0, h, 0));
   Say("map into plain memory", api.MemMap(plain, kSize, 0, h, 0));
   Say("map no handle", api.MemMap(base, kSize, 0, 0, 0));
   Say("unmap nothing", api.MemUnmap(base, kSize));
@@ -115,9 +114,10 @@ void VmmAnswers(Program* p) {
   std::printf(" %llu\n", flags);
   flags = kUntouched;
   Say("access where nothing is", api.MemGetAccess(&flags, &here, base));
-  Say("access of plain memory", api.MemGetAccess(&flags, &here, plain));
-  Say("access null", api.MemGetAccess(nullptr, &here, base + kSize));
   std::printf(" %s\n", Shown(flags));
+  Say("access of plain memory", api.MemGetAccess(&flags, &here, plain));
+  std::printf(" %llu\n", flags);
+  Say("access null", api.MemGetAccess(nullptr, &here, base + kSize));
 
   p->Work({base + kSize, base + 2 * kSize}, kSize, 1);
   p->Launch(p->fill_hash, base + kSize, kSize / 8, 3);
@@ -127,8 +127,7 @@ void VmmAnswers(Program* p) {
     CUdeviceptr start = kUntouched;
     size_t size = 7;
     Say("range", api.GetAddressRange(&start, &size, at));
-    if (start != kUntouched) std::printf(" %llu", start - base);
-    std::printf(" %s %zu\n", Shown(start), size);
+    std::printf(" %lld %zu\n", start > base ? static_cast<long long>(start - base) : -1, size);
     unsigned type = 7;
     Say("type", api.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, at));
     std::printf(" %u\n", type);
@@ -142,7 +141,6 @@ void VmmAnswers(Program* p) {
 
   Say("unmap part", api.MemUnmap(base + kSize, 2 * kMiB));
   Say("unmap inside", api.MemUnmap(base + kSize + 2 * kMiB, 2 * kMiB));
-  Say("unmap too much", api.MemUnmap(base + kSize, 3 * kSize));
   Say("unmap no bytes", api.MemUnmap(base + kSize, 0));
   Say("unmap plain memory", api.MemUnmap(plain, kSize));
 
@@ -193,6 +191,12 @@ void VmmAnswers(Program* p) {
   Say("unmap both", api.MemUnmap(base + 6 * kSize, kSize));
   Say("unmap other", api.MemUnmap(base + 2 * kSize, kSize));
   Say("unmap other again", api.MemUnmap(base + 2 * kSize, kSize));
+  Say("map other again", api.MemMap(base + 3 * kSize, kSize, 0, other, 0));
+  Say("unmap into it", api.MemUnmap(base, 3 * kSize + 2 * kMiB));
+  Say("unmap out of it", api.MemUnmap(base + 3 * kSize + 2 * kMiB, kSize));
+  Say("access still", api.MemGetAccess(&flags, &here, base + 3 * kSize));
+  Say("unmap it and gaps", api.MemUnmap(base + kSize, 5 * kSize));
+  Say("access no more", api.MemGetAccess(&flags, &here, base + 3 * kSize));
   Say("release other", api.MemRelease(other));
   Say("free addresses", api.MemAddressFree(base, 8 * kSize));
   Say("free addresses again", api.MemAddressFree(base, 8 * kSize));
@@ -209,4 +213,22 @@ void VmmAnswers(Program* p) {
   Say("unmap at fixed", api.MemUnmap(fixed, kSize));
   Say("free fixed", api.MemAddressFree(fixed, kSize));
   Say("free plain", api.MemFree(plain));
+}
+
+void VmmRefused(Program* p) {
+  p->Start();
+  const Api& api = p->api;
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, p->device};
+  CUdeviceptr base = 0;
+  CHECK_OK(api.MemAddressReserve(&base, 2 * kSize, 0, 0, 0));
+  CUmemGenericAllocationHandle h = 0;
+  CHECK_OK(api.MemCreate(&h, kSize, &properties, 0));
+  Say("map beyond", api.MemMap(base + kSize + 2 * kMiB, kSize, 0, h, 0));
+  CHECK_OK(api.MemMap(base, kSize, 0, h, 0));
+  CHECK_OK(api.MemRelease(h));
+  Say("map released", api.MemMap(base + kSize, kSize, 0, h, 0));
+  Say("properties of released", api.MemProperties(&properties, h));
+  Say("unmap beyond", api.MemUnmap(base + kSize, 2 * kSize));
 }

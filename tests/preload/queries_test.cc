@@ -20,6 +20,8 @@ TEST(Queries, PointersAreThoseOfPlainDeviceMemory) {
   const Output without = Ok(RunPlain("dlsym", "queries"));
   EXPECT_THAT(without.out, HasSubstr("257 range: 0 0 257; 0 0 0\n"));
   EXPECT_THAT(without.out, HasSubstr("6291457 last attribute 2: 0 2"));
+  EXPECT_THAT(without.out, HasSubstr("257 attribute 18: 0 2097152\n257 attribute 19: 0 the block"));
+  EXPECT_THAT(without.out, HasSubstr("6291457 attribute 18: 0 8388608\n"));
   EXPECT_EQ(Ok(RunPreloaded("dlsym", "queries")).out, without.out);
   const Output on_host = Ok(RunPreloaded("dlsym", "queries", "VRAMSPAN_DEVICE_MEMORY=2MiB"));
   EXPECT_EQ(on_host.out, without.out);

@@ -40,6 +40,15 @@ TEST(PreloadVmm, AnswersAsTheDriverDoes) {
   EXPECT_EQ(with.out, without.out);
 }
 
+TEST(PreloadVmm, IsStricterThanTheDriverInPlaces) {
+  for (const Output& output :
+       {RunPlain("proc2", "vmm_refused"), RunPreloaded("proc2", "vmm_refused")}) {
+    EXPECT_EQ(output.code, 0) << output.err;
+    EXPECT_EQ(output.out,
+              "map beyond: 1\nmap released: 1\nproperties of released: 1\nunmap beyond: 1\nok\n");
+  }
+}
+
 TEST(PreloadVmm, WhatIsSharedIsTheDriversAndKeepsItsContents) {
   const Output without = RunPlain("proc2", "vmm_shared");
   EXPECT_THAT(without.err, HasSubstr("MemAlloc(&b, bytes) is 2")) << "it comes to more memory";
