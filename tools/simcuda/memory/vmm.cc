@@ -179,6 +179,11 @@ Vmm::Mappings::iterator Vmm::MappingOf(CUdeviceptr address) {
   return address - it->first < it->second.size ? it : mappings_.end();
 }
 
+bool Vmm::IsInsideMapping(CUdeviceptr address) {
+  const auto it = MappingOf(address);
+  return it != mappings_.end() && it->first != address;
+}
+
 bool Vmm::WholeMappings(CUdeviceptr at, size_t size, Mappings::iterator* first,
                         Mappings::iterator* last) {
   CUdeviceptr next = at;
@@ -204,11 +209,7 @@ CUresult Vmm::Unmap(CUdeviceptr at, size_t size) {
   }
   const auto first = mappings_.lower_bound(at);
   const auto last = mappings_.lower_bound(at + size);
-  const auto cut = [&](CUdeviceptr where) {
-    const auto it = MappingOf(where);
-    return it != mappings_.end() && it->first != where;
-  };
-  if (cut(at) || cut(at + size)) return CUDA_ERROR_INVALID_VALUE;
+  if (IsInsideMapping(at) || IsInsideMapping(at + size)) return CUDA_ERROR_INVALID_VALUE;
   if (first == last) return CUDA_SUCCESS;
   TouchCounter::Get().Forget(at, size);
   if (!UnmapFile(At(at), size)) return CUDA_ERROR_OPERATING_SYSTEM;

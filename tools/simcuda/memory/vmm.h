@@ -79,6 +79,8 @@ class Vmm {
   bool WholeMappings(CUdeviceptr at, size_t size, Mappings::iterator* first,
                      Mappings::iterator* last) SIMCUDA_REQUIRES(mutex_);
   Mappings::iterator MappingOf(CUdeviceptr address) SIMCUDA_REQUIRES(mutex_);
+  // Not at its start.
+  bool IsInsideMapping(CUdeviceptr address) SIMCUDA_REQUIRES(mutex_);
   CUmemGenericAllocationHandle NewHandle(PhysicalPtr memory) SIMCUDA_REQUIRES(mutex_);
   PhysicalPtr FindHandle(CUmemGenericAllocationHandle handle) SIMCUDA_REQUIRES(mutex_);
 
