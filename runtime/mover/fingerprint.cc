@@ -30,23 +30,28 @@ constexpr unsigned kThreads = 256;
 
 namespace vramspan {
 
-StatusOr<std::unique_ptr<Fingerprinter>> Fingerprinter::Create(std::shared_ptr<const Driver> driver,
-                                                               CUstream stream) {
-  std::unique_ptr<Fingerprinter> f(new Fingerprinter(std::move(driver), stream));
-  const DriverApi& cu = f->driver_->api();
+StatusOr<CUmodule> LoadFingerprintKernels(const Driver& driver) {
   const Images images = fingerprint_kernels_images();
+  CUmodule module = nullptr;
   CUresult loaded = CUDA_ERROR_NO_BINARY_FOR_GPU;
   for (const void* image : {images.gpu, images.simulated}) {
     if (image == nullptr) continue;
-    loaded = cu.ModuleLoadData(&f->module_, image);
+    loaded = driver->ModuleLoadData(&module, image);
     if (!IsForeignImage(loaded)) break;
-    f->module_ = nullptr;
   }
   if (IsForeignImage(loaded)) {
     return absl::UnavailableError(
         "this build has no kernel for the device: install nvcc to build it");
   }
   VS_RETURN_IF_ERROR(Check(loaded, "cuModuleLoadData", "to take fingerprints"));
+  return module;
+}
+
+StatusOr<std::unique_ptr<Fingerprinter>> Fingerprinter::Create(std::shared_ptr<const Driver> driver,
+                                                               CUstream stream) {
+  std::unique_ptr<Fingerprinter> f(new Fingerprinter(std::move(driver), stream));
+  const DriverApi& cu = f->driver_->api();
+  VS_ASSIGN_OR_RETURN(f->module_, LoadFingerprintKernels(*f->driver_));
   VS_RETURN_IF_ERROR(Check(cu.ModuleGetFunction(&f->kernel_, f->module_, "fingerprint"),
                            "cuModuleGetFunction", "to take fingerprints"));
   VS_RETURN_IF_ERROR(Check(cu.MemAlloc(&f->sums_, kSlots * sizeof(Fingerprint)), "cuMemAlloc",

@@ -21,6 +21,9 @@ struct Fingerprint {
   bool operator==(const Fingerprint&) const = default;
 };
 
+// Both kernels, in the current context. Unavailable where the driver takes none of the images.
+StatusOr<CUmodule> LoadFingerprintKernels(const Driver& driver);
+
 class Fingerprinter {
  public:
   // Loads the kernel, tries it, and so has it loaded for good. Unavailable where the driver takes

@@ -14,11 +14,9 @@ __device__ inline Word Mix(Word x) {
   return x ^ (x >> 31);
 }
 
-}  // namespace
-
-// Adds to sums[0] and sums[1] two independent hashes of every word and its place. `words` is a
-// multiple of 8.
-extern "C" __global__ void fingerprint(const Word* data, size_t words, Word* sums) {
+// Two independent hashes of every word of this thread's part and its place. `words` is a multiple
+// of 8.
+__device__ inline void HashPart(const Word* data, size_t words, Word* sum_a, Word* sum_b) {
   const size_t step = size_t{gridDim.x} * blockDim.x;
   const size_t first = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   Word a = 0;
@@ -37,9 +35,55 @@ extern "C" __global__ void fingerprint(const Word* data, size_t words, Word* sum
     a += __shfl_down_sync(0xffffffffu, a, distance);
     b += __shfl_down_sync(0xffffffffu, b, distance);
   }
+#endif
+  *sum_a = a;
+  *sum_b = b;
+}
+
+}  // namespace
+
+// Adds the hashes to sums[0] and sums[1].
+extern "C" __global__ void fingerprint(const Word* data, size_t words, Word* sums) {
+  Word a = 0;
+  Word b = 0;
+  HashPart(data, words, &a, &b);
+#if defined(__CUDA_ARCH__)
   if (threadIdx.x % 32 != 0) return;
 #endif
   atomicAdd(&sums[0], a);
   atomicAdd(&sums[1], b);
 }
 SIMCUDA_EXPORT(fingerprint);
+
+// Of StreamPrints (stream_prints.h). Row y of the grid takes the fingerprint of one piece: adds up
+// in its three words of `sums`, which it finds and leaves zero, and the last to add writes the two
+// results to `results`, host memory.
+struct Pieces {
+  const Word* data[8];
+  size_t words[8];
+  uint32_t slots[8];
+};
+
+extern "C" __global__ void fingerprints(Pieces pieces, Word* sums, Word* results) {
+  Word a = 0;
+  Word b = 0;
+  HashPart(pieces.data[blockIdx.y], pieces.words[blockIdx.y], &a, &b);
+  Word* const mine = sums + size_t{pieces.slots[blockIdx.y]} * 3;
+  Word* const result = results + size_t{pieces.slots[blockIdx.y]} * 2;
+#if defined(__CUDA_ARCH__)
+  if (threadIdx.x % 32 != 0) return;
+  const Word adders = Word{gridDim.x} * (blockDim.x / 32);
+#else
+  const Word adders = Word{gridDim.x} * blockDim.x;
+#endif
+  atomicAdd(&mine[0], a);
+  atomicAdd(&mine[1], b);
+  __threadfence();
+  if (atomicAdd(&mine[2], Word{1}) != adders - 1) return;
+  __threadfence();
+  result[0] = atomicExch(&mine[0], Word{0});
+  result[1] = atomicExch(&mine[1], Word{0});
+  atomicExch(&mine[2], Word{0});
+  __threadfence_system();
+}
+SIMCUDA_EXPORT(fingerprints);

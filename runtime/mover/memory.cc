@@ -345,6 +345,9 @@ void Memory::FillChunks(const std::vector<ChunkIndex>& added, DevicePtr base,
   const bool tracked = tracking() != Tracking::kNone;
   DevicePtr at = base;
   for (size_t i = 0; i < added.size(); ++i) {
+    prints.erase(added[i].value);
+    host_prints.erase(added[i].value);
+    writers.erase(added[i].value);
     Chunk& c = (*chunks_)[added[i]];
     const Backing& b = backing[i];
     c.base = at;

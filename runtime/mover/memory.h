@@ -169,6 +169,15 @@ class Memory {
   absl::flat_hash_map<uint32_t, uint32_t> pins VS_GUARDED_BY(mu);  // Pin counts by chunk.
   // What the host copies of device chunks hold, where that is known; by chunk.
   absl::flat_hash_map<uint32_t, Fingerprint> prints VS_GUARDED_BY(mu);
+  // And what chunks on the host hold, where that is known, and nothing may have written them.
+  absl::flat_hash_map<uint32_t, Fingerprint> host_prints VS_GUARDED_BY(mu);
+  // Who may have written a device chunk last (0: several, none knows in which order), and what was
+  // in it behind that, once that is known.
+  struct Writer {
+    uint64_t work = 0;
+    std::optional<Fingerprint> left;
+  };
+  absl::flat_hash_map<uint32_t, Writer> writers VS_GUARDED_BY(mu);
   // A host chunk that nobody is to touch soon need not be mapped: most of what a remap costs is the
   // page table of host memory (docs/measurements.md). Who is to touch it has it shown first.
   void SetHidden(ChunkIndex index, bool hidden) VS_REQUIRES(mu);

@@ -87,6 +87,7 @@ Mover::~Mover() {
   ScopedContext current(*driver_, memory_.options().context);
   driver_->Note(current.status());
   copy_.reset();
+  prints_.reset();
   if (health_ != nullptr) {
     driver_->Note(Check((*driver_)->StreamDestroy(health_), "cuStreamDestroy", "of the mover"));
   }
@@ -254,6 +255,19 @@ bool Mover::TryArm() {
       return false;
     }
   }
+  if (prints_ == nullptr && options_.traced && !synchronous_.load(std::memory_order_relaxed)) {
+    ScopedContext current(*driver_, memory_.options().context);
+    Status status = current.status();
+    if (status.ok()) {
+      StatusOr<std::unique_ptr<StreamPrints>> made = StreamPrints::Create(driver_);
+      status = made.status();
+      if (made.ok()) prints_ = *std::move(made);
+    }
+    if (!status.ok()) {
+      Log(LogLevel::kInfo, "no fingerprints in the program's streams (" +
+                               std::string(status.message()) + "): more is copied");
+    }
+  }
   if (!gate_.Close(kGateDeadline)) return false;
   armed_.store(true, std::memory_order_release);
   {
@@ -309,6 +323,7 @@ bool Mover::PollFinished() {
       state->in_flight.pop_front();
       undisturbed = undisturbed || work->id < disturbed_from_;
       if (work->kernel != 0) NoteFinish(*work, polled);
+      TakePrints(*work);
       state->last_finish = polled;
       Finish(work);
       any = true;

@@ -31,6 +31,7 @@
 #include "runtime/mover/gate.h"
 #include "runtime/mover/memory.h"
 #include "runtime/mover/run_listener.h"
+#include "runtime/mover/stream_prints.h"
 #include "runtime/mover/streams.h"
 #include "runtime/placement/forecast.h"
 #include "runtime/placement/heat.h"
@@ -172,6 +173,15 @@ class Mover {
   void MarkReleased(Work* work) VS_REQUIRES(memory_.mu);
   Status MakeShareable(ChunkIndex index) VS_REQUIRES(sharing_);
   Status CopyTo(const Slot& made, DevicePtr from, Bytes size);
+  // --- who has written what (mover_prints.cc) ---
+  // Puts fingerprints of what the work may write behind it, where they may save a copy.
+  void QueuePrints(Work* work) VS_EXCLUDES(memory_.mu);
+  // It has finished.
+  void TakePrints(const Work& work) VS_REQUIRES(memory_.mu);
+  // It is released, and may write the chunk; or any.
+  void NoteWriter(const Work& work, ChunkIndex index) VS_REQUIRES(memory_.mu);
+  void NoteUnknownWriter() VS_REQUIRES(memory_.mu);
+
   void DoubtTwin(ChunkIndex index) VS_REQUIRES(memory_.mu);  // It may be written. If it has one.
   void DoubtTwins(bool but_read_mostly) VS_REQUIRES(memory_.mu);
   void Cancel(Work* work);
@@ -271,6 +281,9 @@ class Mover {
   std::atomic<bool> want_arm_{false};
   std::atomic<Bytes> overhead_{};
   std::atomic<bool> synchronous_{false};  // No context of our own: launching threads wait instead.
+
+  // None where fingerprints cannot be taken in the program's streams. Made before arming.
+  std::unique_ptr<StreamPrints> prints_;
 
   Streams streams_ VS_GUARDED_BY(memory_.mu);
   std::deque<Work*> queue_ VS_GUARDED_BY(memory_.mu);  // Held work, in order.

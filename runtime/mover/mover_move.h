@@ -21,6 +21,7 @@ struct Mover::Move {
   uint32_t device_slot = kNoSlot;
   uint32_t host_slot = kNoSlot;
   std::optional<Fingerprint> expected;  // Of what the host slot holds.
+  std::optional<Fingerprint> content;   // Of what leaves, where that is known.
   CopyEngine::Copy copy;
   // Shown by profilers from its start to its end.
   struct NvtxDomain {

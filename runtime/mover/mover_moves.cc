@@ -259,6 +259,9 @@ bool Mover::StartEvict(ChunkIndex index) {
     if (c.state == ChunkState::kDeviceStale && c.size() >= kWorthAPrint && DeviceIdle()) {
       move->expected = memory_.prints.at(index.value);
     }
+    if (const auto last = memory_.writers.find(index.value); last != memory_.writers.end()) {
+      move->content = last->second.left;
+    }
     c.Transition(ChunkState::kMoving);
     moves_under_way_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -315,7 +318,8 @@ bool Mover::StartFetch(ChunkIndex index) {
   bool print;
   {
     MutexLock lock(memory_.mu);
-    print = move->size() >= kWorthAPrint && DeviceIdle();
+    print =
+        move->size() >= kWorthAPrint && !memory_.host_prints.contains(index.value) && DeviceIdle();
     memory_.chunks()[index].device_slot = *slot;
   }
   const StatusOr<DevicePtr> alias = memory_.device_pool().Alias(*slot);
@@ -511,6 +515,13 @@ void Mover::Settle(Move* move, bool changed) {
       c.device_slot = move->device_slot;
       // Work that may write anywhere takes all twins away that have no fingerprint.
       const bool quiet = absl::c_any_of(queue_, [](const Work* work) { return work->quiet(); });
+      const auto known = memory_.host_prints.find(move->chunk.value);
+      if (known != memory_.host_prints.end() && !move->copy.print.has_value()) {
+        move->copy.print = known->second;
+      }
+      memory_.host_prints.erase(move->chunk.value);
+      c.printed = false;
+      if (c.written != 0) --c.written;
       const bool twin = !move->clean && (!quiet || move->copy.print.has_value()) &&
                         (c.read_mostly || host_has_room);
       if (twin && move->copy.print.has_value()) {
@@ -530,7 +541,15 @@ void Mover::Settle(Move* move, bool changed) {
       c.device_slot = kNoSlot;
       free_device = move->device_slot;
       c.Transition(ChunkState::kHost);
+      // What it holds on the host now: what the twin held, or what its last writer left.
+      std::optional<Fingerprint> content = move->content;
+      if (const auto twin = memory_.prints.find(move->chunk.value);
+          (move->clean || move->copy.equal) && twin != memory_.prints.end()) {
+        content = twin->second;
+      }
+      if (content.has_value()) memory_.host_prints[move->chunk.value] = *content;
       memory_.prints.erase(move->chunk.value);
+      memory_.writers.erase(move->chunk.value);
       memory_.policy().OnRemove(move->chunk);
       ++stats_.evictions;
       (move->clean || move->copy.equal ? stats_.bytes_out_clean : stats_.bytes_out) += move->size();

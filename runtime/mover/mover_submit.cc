@@ -238,6 +238,7 @@ Status Mover::End(CUstream stream) {
 }
 
 Status Mover::EndWork(Work* work) {
+  QueuePrints(work);
   const StatusOr<uint32_t> mark = Streams::Mark(*driver_, work->stream);
   // Nothing will tell when the work is done, so wait for it here. That this fails as well means a
   // dead context, in which nothing runs any more.
@@ -381,7 +382,10 @@ void Mover::MarkReleased(Work* work) {
         remote += c.size();
       }
       if (c.on_device) memory_.policy().OnUse(work->chunks[i]);
-      if (work->uses[i].write) DoubtTwin(work->chunks[i]);
+      if (work->uses[i].write) {
+        DoubtTwin(work->chunks[i]);
+        NoteWriter(*work, work->chunks[i]);
+      }
     }
   }
   if (in_place && work->kind == Work::Kind::kScope) ++stats_.works_in_place;
@@ -392,6 +396,7 @@ void Mover::MarkReleased(Work* work) {
   if (work->quiet()) {
     ++quiet_in_flight_;
     DoubtTwins(/*but_read_mostly=*/false);  // It may write anywhere.
+    NoteUnknownWriter();
   }
   if (work->stream != nullptr) work->stream->in_flight.push_back(work);
 }
@@ -399,6 +404,7 @@ void Mover::MarkReleased(Work* work) {
 void Mover::DoubtTwin(ChunkIndex index) {
   Chunk& c = memory_.chunks()[index];
   if (c.state != ChunkState::kDeviceTwin) return;
+  c.doubted = true;
   // Whether it was written can still be told when it leaves.
   if (memory_.prints.contains(index.value)) {
     c.Transition(ChunkState::kDeviceStale);

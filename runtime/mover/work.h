@@ -81,6 +81,12 @@ struct Work {
   std::vector<ChunkIndex> chunks;  // Each once; those that are to be on the device come first.
   size_t wanted = 0;               // How many these are.
   std::vector<Use> uses;           // By position in chunks.
+  // Fingerprints that are taken behind it, and where they will be.
+  struct Print {
+    ChunkIndex chunk;
+    uint32_t slot;
+  };
+  std::vector<Print> prints;
 
   // Nothing may move while it runs: it may touch any memory.
   bool quiet() const { return known != Known::kAll; }
@@ -98,6 +104,7 @@ struct Work {
     chunks.clear();
     wanted = 0;
     uses.clear();
+    prints.clear();
   }
 };
 

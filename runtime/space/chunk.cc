@@ -20,7 +20,7 @@ constexpr unsigned LegalFrom(ChunkState from) {
     case kDeviceTwin:
       return Bit(kDevice) | Bit(kDeviceStale) | Bit(kMoving) | Bit(kPinned) | Bit(kNone);
     case kDeviceStale:
-      return Bit(kDevice) | Bit(kMoving) | Bit(kNone);
+      return Bit(kDevice) | Bit(kDeviceTwin) | Bit(kMoving) | Bit(kNone);
     case kMoving:
       return Bit(kFresh) | Bit(kDevice) | Bit(kHost) | Bit(kDeviceTwin) | Bit(kDeviceStale);
     case kPinned:

@@ -52,6 +52,9 @@ struct Chunk {
   bool dying : 1 = false;        // Freed; waits for work in flight.
   bool tracked : 1 = false;      // Allocated since work is recorded: no older work can touch it.
   bool hidden : 1 = false;       // On the host, and nothing is mapped at `base`.
+  bool doubted : 1 = false;      // A twin of it was doubted.
+  bool printed : 1 = false;  // Since it came a fingerprint was taken that compares with nothing.
+  uint8_t written : 2 = 0;   // For so many fetches no fingerprint: it was written before.
 
   Bytes size() const { return ChunkBytes(log2_size); }
 

@@ -178,6 +178,7 @@ class SimulatedMover {
   const ReplaySetting setting_;
   const MinSchedule* const min_;
   const bool traced_;
+  const bool prints_;  // Fingerprints are taken in the streams, behind launches.
 
   uint64_t now_ = 0;
 

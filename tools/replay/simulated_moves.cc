@@ -328,7 +328,7 @@ bool SimulatedMover::StartEvict(ChunkIndex index) {
   move.clean = c.copy == SimulatedChunk::Copy::kTwin;
   // What was not written is as its fingerprint says, and what was is not.
   const bool equal = c.copy == SimulatedChunk::Copy::kStale && c.size() >= kWorthAPrint &&
-                     DeviceIdle() && c.unwritten;
+                     (prints_ || DeviceIdle()) && c.unwritten;
   c.moving = true;
   c.coming = false;
   ++departures_;
@@ -356,7 +356,7 @@ bool SimulatedMover::StartFetch(ChunkIndex index) {
     return false;
   }
   Move move{.chunk = index, .in = true, .tag = next_tag_++};
-  move.print = c.size() >= kWorthAPrint && DeviceIdle();
+  move.print = c.size() >= kWorthAPrint && (prints_ || DeviceIdle());
   c.moving = true;
   c.coming = true;
   used_ += c.size();

@@ -1,0 +1,97 @@
+#include "runtime/mover/stream_prints.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "runtime/base/own_calls.h"
+
+namespace vramspan {
+namespace {
+
+// As in fingerprint_kernels.cu.
+struct Pieces {
+  const void* data[8];
+  size_t words[8];
+  uint32_t slots[8];
+};
+constexpr size_t kPieces = 8;
+constexpr size_t kSumBytes = 3 * sizeof(uint64_t);
+// Enough to read at the speed of the memory, few enough that adding up costs nothing.
+constexpr unsigned kBlocks = 192;
+constexpr unsigned kThreads = 256;
+
+}  // namespace
+
+StatusOr<std::unique_ptr<StreamPrints>> StreamPrints::Create(std::shared_ptr<const Driver> driver) {
+  std::unique_ptr<StreamPrints> p(new StreamPrints(std::move(driver)));
+  const DriverApi& cu = p->driver_->api();
+  VS_ASSIGN_OR_RETURN(p->module_, LoadFingerprintKernels(*p->driver_));
+  VS_RETURN_IF_ERROR(Check(cu.ModuleGetFunction(&p->kernel_, p->module_, "fingerprints"),
+                           "cuModuleGetFunction", "to take fingerprints"));
+  VS_RETURN_IF_ERROR(
+      Check(cu.MemAlloc(&p->sums_, kSlots * kSumBytes), "cuMemAlloc", "for fingerprints"));
+  void* results = nullptr;
+  VS_RETURN_IF_ERROR(Check(cu.MemHostAlloc(&results, kSlots * sizeof(Fingerprint), 0),
+                           "cuMemHostAlloc", "for fingerprints"));
+  p->results_ = static_cast<Fingerprint*>(results);
+  std::memset(results, 0, kSlots * sizeof(Fingerprint));
+  CUstream stream = nullptr;
+  VS_RETURN_IF_ERROR(Check(cu.StreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate",
+                           "for a first fingerprint"));
+  Status status = Check(cu.MemsetD8Async(p->sums_, 0, kSlots * kSumBytes, stream),
+                        "cuMemsetD8Async", "for fingerprints");
+  const Piece first[] = {{DevicePtr(p->sums_), Bytes(64), 0}};
+  if (status.ok()) status = p->Queue(stream, first);
+  if (status.ok()) {
+    status =
+        Check(cu.StreamSynchronize(stream), "cuStreamSynchronize", "after a first fingerprint");
+  }
+  p->driver_->Note(Check(cu.StreamDestroy(stream), "cuStreamDestroy", "of a first fingerprint"));
+  VS_RETURN_IF_ERROR(status);
+  p->free_.resize(kSlots);
+  std::iota(p->free_.begin(), p->free_.end(), 0u);
+  return p;
+}
+
+StreamPrints::~StreamPrints() {
+  const DriverApi& cu = driver_->api();
+  if (results_ != nullptr) {
+    driver_->Note(Check(cu.MemFreeHost(results_), "cuMemFreeHost", "of fingerprints"));
+  }
+  if (sums_ != 0) driver_->Note(Check(cu.MemFree(sums_), "cuMemFree", "of fingerprints"));
+  if (module_ != nullptr) {
+    driver_->Note(Check(cu.ModuleUnload(module_), "cuModuleUnload", "of fingerprints"));
+  }
+}
+
+std::optional<uint32_t> StreamPrints::Take() {
+  if (free_.empty()) return std::nullopt;
+  const uint32_t slot = free_.back();
+  free_.pop_back();
+  return slot;
+}
+
+Status StreamPrints::Queue(CUstream stream, absl::Span<const Piece> pieces) const {
+  const OwnCalls own;
+  for (size_t at = 0; at < pieces.size(); at += kPieces) {
+    Pieces some{};
+    const size_t count = std::min(kPieces, pieces.size() - at);
+    for (size_t i = 0; i < count; ++i) {
+      const Piece& piece = pieces[at + i];
+      some.data[i] = reinterpret_cast<const void*>(piece.data.value);
+      some.words[i] = piece.size.value / sizeof(uint64_t);
+      some.slots[i] = piece.slot;
+    }
+    CUdeviceptr sums = sums_;
+    CUdeviceptr results = reinterpret_cast<CUdeviceptr>(results_);
+    void* params[] = {&some, &sums, &results};
+    VS_RETURN_IF_ERROR(
+        Check((*driver_)->LaunchKernel(kernel_, kBlocks, static_cast<unsigned>(count), 1, kThreads,
+                                       1, 1, 0, stream, params, nullptr),
+              "cuLaunchKernel", "for fingerprints"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace vramspan

@@ -1,0 +1,57 @@
+// Fingerprints (fingerprint.h) taken in the program's own streams, behind its kernels and by the
+// threads that launch them: whether a kernel has written a chunk is known when it has ended, with
+// no switch between contexts and nothing for the mover to start.
+//
+// Threads: Take, Give and Result under one lock of the caller's; Queue by any, without it. The
+// program's context is current where one is made and where it queues.
+#ifndef VRAMSPAN_RUNTIME_MOVER_STREAM_PRINTS_H_
+#define VRAMSPAN_RUNTIME_MOVER_STREAM_PRINTS_H_
+
+#include <absl/types/span.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/base/units.h"
+#include "runtime/driver/driver.h"
+#include "runtime/mover/fingerprint.h"
+
+namespace vramspan {
+
+class StreamPrints {
+ public:
+  static constexpr uint32_t kSlots = 1024;
+  struct Piece {
+    DevicePtr data;
+    Bytes size;
+    uint32_t slot;
+  };
+
+  // Loads the kernel, tries it, and so has it loaded for good.
+  static StatusOr<std::unique_ptr<StreamPrints>> Create(std::shared_ptr<const Driver> driver);
+  ~StreamPrints();
+
+  // Where a result goes; none: all are out.
+  std::optional<uint32_t> Take();
+  void Give(uint32_t slot) { free_.push_back(slot); }
+  // Puts them into the stream, eight to a launch. What failed leaves its results as they were.
+  Status Queue(CUstream stream, absl::Span<const Piece> pieces) const;
+  // REQUIRES: the stream has come past it.
+  Fingerprint Result(uint32_t slot) const { return results_[slot]; }
+
+ private:
+  explicit StreamPrints(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {}
+
+  const std::shared_ptr<const Driver> driver_;
+  CUmodule module_ = nullptr;
+  CUfunction kernel_ = nullptr;
+  CUdeviceptr sums_ = 0;            // Three words for each slot, zero while no kernel runs.
+  Fingerprint* results_ = nullptr;  // In pinned host memory.
+  std::vector<uint32_t> free_;
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_MOVER_STREAM_PRINTS_H_

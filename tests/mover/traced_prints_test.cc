@@ -1,0 +1,98 @@
+// Fingerprints behind a program's own launches: what kernels may have written and did not costs no
+// copy when it leaves, while the device is never idle.
+#include "tests/mover/world.h"
+
+namespace vramspan_test {
+namespace {
+
+constexpr size_t kLarge = 8 * kMiB;
+
+class TracedPrints : public MoverTest {
+ protected:
+  TracedPrints() : flag_(world_), stream_(world_.NewStream()), busy_(world_.NewStream()) {
+    RuntimeOptions options;
+    options.chunk = "8MiB";
+    options.device_memory = "40MiB";
+    options.deadline_us = 5'000'000;
+    options.tracer = "cupti";
+    options.overlap = "safe";
+    runtime_ = std::make_unique<TestRuntime>(world_, options);
+    for (size_t i = 0; i < 8; ++i) {
+      buffers_.push_back(runtime_->Alloc(kLarge));
+      buffers_.back().seed = i + 1;
+      EXPECT_CU(world_.LaunchFill(buffers_.back(), stream_));
+    }
+    EXPECT_CU(world_.api().StreamSynchronize(stream_));
+    // A stream's first work may wait for all other: what notes it is made then.
+    EXPECT_CU(world_.LaunchAdd(buffers_[0], 0, busy_));
+    EXPECT_CU(world_.api().StreamSynchronize(busy_));
+    // Work that is in flight for as long as the flag is down.
+    EXPECT_CU(flag_.SpinIn(busy_, 1));
+    EXPECT_CU(world_.LaunchAdd(buffers_[0], 1, busy_));
+    buffers_[0].add += 1;
+  }
+  ~TracedPrints() override {
+    flag_.Set(1);
+    runtime_->Synchronize();
+    for (const Buffer& b : buffers_) EXPECT_EQ(world_.Wrong(b), "");
+    EXPECT_SPAN(runtime_->Destroy());
+    EXPECT_CU(world_.api().StreamDestroy(stream_));
+    EXPECT_CU(world_.api().StreamDestroy(busy_));
+  }
+  // A round over all but the first, each waited for.
+  void Round(Word value) {
+    for (size_t i = 1; i < buffers_.size(); ++i) {
+      EXPECT_CU(world_.LaunchAdd(buffers_[i], value, stream_));
+      buffers_[i].add += value;
+      EXPECT_CU(world_.api().StreamSynchronize(stream_));
+    }
+  }
+
+  HostFlag flag_;
+  CUstream stream_, busy_;
+  std::unique_ptr<TestRuntime> runtime_;
+  std::vector<Buffer> buffers_;
+};
+
+TEST_F(TracedPrints, WhatWasNotWrittenLeavesWithoutACopy) {
+  for (int i = 0; i < 4; ++i) Round(0);
+  const vramspanStatistics before = runtime_->stats();
+  for (int i = 0; i < 4; ++i) Round(0);
+  const vramspanStatistics after = runtime_->stats();
+  EXPECT_GE(after.evictions, before.evictions + 8);
+  // What stayed for some rounds leaves with a copy once more.
+  EXPECT_LE(after.bytes_out, before.bytes_out + 2 * kLarge);
+}
+
+TEST_F(TracedPrints, WhatWasWrittenIsCopied) {
+  for (int i = 0; i < 4; ++i) Round(0);
+  Round(1);
+  const vramspanStatistics before = runtime_->stats();
+  Round(0);
+  EXPECT_GT(runtime_->stats().bytes_out, before.bytes_out);
+}
+
+// Two streams write by turns, each before the other is seen to have ended: neither's fingerprint
+// says what is there in the end.
+TEST_F(TracedPrints, WhatTwoStreamsWriteStaysRight) {
+  for (int i = 0; i < 4; ++i) Round(0);
+  flag_.Set(1);
+  const auto& cu = world_.api();
+  CUevent event = nullptr;
+  EXPECT_CU(cu.EventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  for (int round = 0; round < 4; ++round) {
+    for (size_t i = 1; i < buffers_.size(); ++i) {
+      for (const auto& [first, second] : {std::pair(stream_, busy_), {busy_, stream_}}) {
+        EXPECT_CU(world_.LaunchAdd(buffers_[i], 1, first));
+        buffers_[i].add += 1;
+        EXPECT_CU(cu.EventRecord(event, first));
+        EXPECT_CU(cu.StreamWaitEvent(second, event, 0));
+      }
+    }
+  }
+  EXPECT_CU(cu.StreamSynchronize(stream_));
+  EXPECT_CU(cu.EventDestroy(event));
+}
+
+}  // namespace
+}  // namespace vramspan_test
