@@ -1,6 +1,7 @@
 // `vramspan replay` as a user runs it.
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/run_binary.h"
@@ -27,6 +28,30 @@ TEST(ReplayCommand, TheTableHasARowForEachRun) {
                              HasSubstr(" s3fifo "), HasSubstr(" min ")));
   // 50 % and 64 MiB are one budget.
   EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 4 + 2 * 11);
+}
+
+// What examples/traces has was recorded on a GPU.
+TEST(ReplayCommand, ReadsTheTracesThatAreShipped) {
+  int count = 0;
+  for (const auto& file : std::filesystem::directory_iterator(VRAMSPAN_TRACES)) {
+    if (file.path().extension() != ".vramspan") continue;
+    ++count;
+    EXPECT_LE(file.file_size(), 1u << 20) << file.path();
+    const Output run = Replay(file.path().string() +
+                              " --device-memory 50% --policy all --chunk 32MiB --format json");
+    ASSERT_EQ(run.code, 0) << run.err;
+    const Json json = Json::parse(run.out);
+    EXPECT_EQ(json.at("trace").at("device"), "NVIDIA H200");
+    EXPECT_TRUE(json.at("trace").at("problems").empty()) << json.at("trace").at("problems");
+    ASSERT_EQ(json.at("runs").size(), 11u);
+    const Json& min = json.at("runs").back();
+    ASSERT_EQ(min.at("policy"), "min");
+    for (const Json& r : json.at("runs")) {
+      EXPECT_LE(min.at("fetches"), r.at("fetches")) << file.path() << r.at("policy");
+      EXPECT_GT(r.at("predicted_ms"), r.at("resident_ms")) << file.path() << r.at("policy");
+    }
+  }
+  EXPECT_GE(count, 5);
 }
 
 TEST(ReplayCommand, JsonHasEveryField) {
