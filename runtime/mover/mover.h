@@ -178,12 +178,15 @@ class Mover {
   void QueuePrints(Work* work) VS_EXCLUDES(memory_.mu);
   // It has finished.
   void TakePrints(const Work& work) VS_REQUIRES(memory_.mu);
-  // It is released, and may write the chunk; or any.
+  // It is released, and may write the chunk.
   void NoteWriter(const Work& work, ChunkIndex index) VS_REQUIRES(memory_.mu);
-  void NoteUnknownWriter() VS_REQUIRES(memory_.mu);
-
   void DoubtTwin(ChunkIndex index) VS_REQUIRES(memory_.mu);  // It may be written. If it has one.
+  // Any memory may be written, on the device and on the host.
   void DoubtTwins(bool but_read_mostly) VS_REQUIRES(memory_.mu);
+  // The chunk has come to the device; what it holds, where that is known. It has left the device.
+  std::optional<Fingerprint> NoteCame(const Move& move) VS_REQUIRES(memory_.mu);
+  void NoteLeft(const Move& move) VS_REQUIRES(memory_.mu);
+
   void Cancel(Work* work);
   Work* NewWork() VS_REQUIRES(memory_.mu);
   void Recycle(Work* work) VS_REQUIRES(memory_.mu);

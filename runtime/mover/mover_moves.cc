@@ -515,18 +515,10 @@ void Mover::Settle(Move* move, bool changed) {
       c.device_slot = move->device_slot;
       // Work that may write anywhere takes all twins away that have no fingerprint.
       const bool quiet = absl::c_any_of(queue_, [](const Work* work) { return work->quiet(); });
-      const auto known = memory_.host_prints.find(move->chunk.value);
-      if (known != memory_.host_prints.end() && !move->copy.print.has_value()) {
-        move->copy.print = known->second;
-      }
-      memory_.host_prints.erase(move->chunk.value);
-      c.printed = false;
-      if (c.written != 0) --c.written;
-      const bool twin = !move->clean && (!quiet || move->copy.print.has_value()) &&
-                        (c.read_mostly || host_has_room);
-      if (twin && move->copy.print.has_value()) {
-        memory_.prints[move->chunk.value] = *move->copy.print;
-      }
+      const std::optional<Fingerprint> content = NoteCame(*move);
+      const bool twin =
+          !move->clean && (!quiet || content.has_value()) && (c.read_mostly || host_has_room);
+      if (twin && content.has_value()) memory_.prints[move->chunk.value] = *content;
       c.Transition(twin ? ChunkState::kDeviceTwin : ChunkState::kDevice);
       any_twins_ = any_twins_ || twin;
       if (!twin) {
@@ -541,15 +533,7 @@ void Mover::Settle(Move* move, bool changed) {
       c.device_slot = kNoSlot;
       free_device = move->device_slot;
       c.Transition(ChunkState::kHost);
-      // What it holds on the host now: what the twin held, or what its last writer left.
-      std::optional<Fingerprint> content = move->content;
-      if (const auto twin = memory_.prints.find(move->chunk.value);
-          (move->clean || move->copy.equal) && twin != memory_.prints.end()) {
-        content = twin->second;
-      }
-      if (content.has_value()) memory_.host_prints[move->chunk.value] = *content;
-      memory_.prints.erase(move->chunk.value);
-      memory_.writers.erase(move->chunk.value);
+      NoteLeft(*move);
       memory_.policy().OnRemove(move->chunk);
       ++stats_.evictions;
       (move->clean || move->copy.equal ? stats_.bytes_out_clean : stats_.bytes_out) += move->size();

@@ -1,6 +1,7 @@
 // Mover: whether kernels have written what they may write. Whatever leaves the device unwritten
 // need not be copied.
 #include "runtime/mover/mover.h"
+#include "runtime/mover/mover_move.h"
 #include "runtime/placement/move_limits.h"
 
 namespace vramspan {
@@ -43,17 +44,43 @@ void Mover::QueuePrints(Work* work) {
 }
 
 void Mover::NoteWriter(const Work& work, ChunkIndex index) {
+  DoubtTwin(index);
   const Chunk& c = memory_.chunks()[index];
   if (!c.on_device) {
     memory_.host_prints.erase(index.value);
   } else if (c.doubted) {
-    memory_.writers[index.value] = {.work = c.in_flight == 1 ? work.id : 0, .left = {}};
+    // Work that may write anywhere names no chunk, and may write behind this one's fingerprint.
+    const bool alone = c.in_flight == 1 && quiet_in_flight_ == 0;
+    memory_.writers[index.value] = {.work = alone ? work.id : 0, .left = {}};
   }
 }
 
-void Mover::NoteUnknownWriter() {
+void Mover::DoubtTwin(ChunkIndex index) {
+  Chunk& c = memory_.chunks()[index];
+  if (c.state != ChunkState::kDeviceTwin) return;
+  c.doubted = true;
+  // Whether it was written can still be told, behind the work or when it leaves.
+  if (memory_.prints.contains(index.value)) {
+    c.Transition(ChunkState::kDeviceStale);
+  } else {
+    memory_.DropHostCopy(index);
+  }
+}
+
+void Mover::DoubtTwins(bool but_read_mostly) {
   memory_.host_prints.clear();
   memory_.writers.clear();
+  bool kept = false;
+  for (uint32_t i = 1; any_twins_ && i < memory_.chunks().end(); ++i) {
+    const Chunk& c = memory_.chunks()[ChunkIndex(i)];
+    if (c.state != ChunkState::kDeviceTwin) continue;
+    if (but_read_mostly && c.read_mostly) {
+      kept = true;
+    } else {
+      DoubtTwin(ChunkIndex(i));
+    }
+  }
+  any_twins_ = kept;
 }
 
 void Mover::TakePrints(const Work& work) {
@@ -74,6 +101,30 @@ void Mover::TakePrints(const Work& work) {
       memory_.DropHostCopy(print.chunk);
     }
   }
+}
+
+std::optional<Fingerprint> Mover::NoteCame(const Move& move) {
+  Chunk& c = memory_.chunks()[move.chunk];
+  c.printed = false;
+  if (c.written != 0) --c.written;
+  std::optional<Fingerprint> content = move.copy.print;
+  if (const auto known = memory_.host_prints.find(move.chunk.value);
+      known != memory_.host_prints.end()) {
+    if (!content.has_value()) content = known->second;
+    memory_.host_prints.erase(known);
+  }
+  return content;
+}
+
+void Mover::NoteLeft(const Move& move) {
+  // What the twin held, or what its last writer left.
+  std::optional<Fingerprint> content = move.content;
+  if (const auto twin = memory_.prints.find(move.chunk.value); twin != memory_.prints.end()) {
+    if (move.clean || move.copy.equal) content = twin->second;
+    memory_.prints.erase(twin);
+  }
+  if (content.has_value()) memory_.host_prints[move.chunk.value] = *content;
+  memory_.writers.erase(move.chunk.value);
 }
 
 }  // namespace vramspan

@@ -382,10 +382,7 @@ void Mover::MarkReleased(Work* work) {
         remote += c.size();
       }
       if (c.on_device) memory_.policy().OnUse(work->chunks[i]);
-      if (work->uses[i].write) {
-        DoubtTwin(work->chunks[i]);
-        NoteWriter(*work, work->chunks[i]);
-      }
+      if (work->uses[i].write) NoteWriter(*work, work->chunks[i]);
     }
   }
   if (in_place && work->kind == Work::Kind::kScope) ++stats_.works_in_place;
@@ -396,35 +393,8 @@ void Mover::MarkReleased(Work* work) {
   if (work->quiet()) {
     ++quiet_in_flight_;
     DoubtTwins(/*but_read_mostly=*/false);  // It may write anywhere.
-    NoteUnknownWriter();
   }
   if (work->stream != nullptr) work->stream->in_flight.push_back(work);
-}
-
-void Mover::DoubtTwin(ChunkIndex index) {
-  Chunk& c = memory_.chunks()[index];
-  if (c.state != ChunkState::kDeviceTwin) return;
-  c.doubted = true;
-  // Whether it was written can still be told when it leaves.
-  if (memory_.prints.contains(index.value)) {
-    c.Transition(ChunkState::kDeviceStale);
-  } else {
-    memory_.DropHostCopy(index);
-  }
-}
-
-void Mover::DoubtTwins(bool but_read_mostly) {
-  bool kept = false;
-  for (uint32_t i = 1; any_twins_ && i < memory_.chunks().end(); ++i) {
-    const Chunk& c = memory_.chunks()[ChunkIndex(i)];
-    if (c.state != ChunkState::kDeviceTwin) continue;
-    if (but_read_mostly && c.read_mostly) {
-      kept = true;
-    } else {
-      DoubtTwin(ChunkIndex(i));
-    }
-  }
-  any_twins_ = kept;
 }
 
 void Mover::Cancel(Work* work) {

@@ -69,9 +69,9 @@ void WorkingSets::See(Known& known, uint64_t offset) {
     it->seen = known.launches;
     return;
   }
-  if (it != list.begin() && std::prev(it)->named >= kSettled) known.pool = true;
   const uint64_t before_it = it == list.begin() ? 0 : std::prev(it)->offset;
   if (offset % kAlignment.value != 0 && offset - before_it < kApart.value) return;
+  if (it != list.begin() && std::prev(it)->named >= kSettled) known.pool = true;
   if (list.size() < kMostBoundaries) {
     list.insert(it, {.offset = offset, .seen = known.launches});
     return;

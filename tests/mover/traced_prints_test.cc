@@ -72,6 +72,32 @@ TEST_F(TracedPrints, WhatWasWrittenIsCopied) {
   EXPECT_GT(runtime_->stats().bytes_out, before.bytes_out);
 }
 
+// Work that may write anywhere is under way before a launch and writes after it: the fingerprint
+// between them says nothing.
+TEST_F(TracedPrints, WhatUnknownWorkWritesBehindOneIsKept) {
+  for (int i = 0; i < 4; ++i) Round(0);
+  EXPECT_SPAN(vramspanWorkBegin(runtime_->get(), busy_, nullptr, 0));
+  for (size_t i = 1; i < buffers_.size(); ++i) {
+    EXPECT_CU(world_.LaunchAdd(buffers_[i], 1, busy_));
+    buffers_[i].add += 1;
+  }
+  EXPECT_SPAN(vramspanWorkEnd(runtime_->get(), busy_));
+  int launched = 0;
+  for (size_t i = 1; i < buffers_.size(); ++i) {
+    if (runtime_->OnDevice(buffers_[i]) != kLarge) continue;
+    EXPECT_CU(world_.LaunchAdd(buffers_[i], 0, stream_));
+    ++launched;
+  }
+  EXPECT_GT(launched, 0);
+  EXPECT_CU(world_.api().StreamSynchronize(stream_));
+  flag_.Set(1);
+  EXPECT_CU(world_.api().StreamSynchronize(busy_));
+  for (const Buffer& b : buffers_) {
+    EXPECT_SPAN(
+        vramspanMemPrefetchAsync(runtime_->get(), b.ptr, kLarge, VRAMSPAN_LOCATION_HOST, stream_));
+  }
+}
+
 // Two streams write by turns, each before the other is seen to have ended: neither's fingerprint
 // says what is there in the end.
 TEST_F(TracedPrints, WhatTwoStreamsWriteStaysRight) {

@@ -123,6 +123,15 @@ TEST_F(WorkingSetsTest, SmallPoolsAreOneArray) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(Launch({kOther})[0].size, MiB(8));
 }
 
+TEST_F(WorkingSetsTest, PointersWithinAnArrayMakeNoPool) {
+  WorkingSets whole(kSlabSize);
+  sets_with_ = &whole;
+  Launch({kSlab});
+  for (uint32_t i = 0; i < 2 * WorkingSets::kSettled; ++i) Launch({kSlab, kSlab + MiB(8).value});
+  Launch({kSlab + 128});
+  EXPECT_EQ(Launch({kSlab})[0].size, MiB(8));
+}
+
 TEST_F(WorkingSetsTest, LargePoolsKeepTheirBoundariesButTrustNone) {
   for (uint32_t i = 0; i < WorkingSets::kSettled; ++i) Launch({kSlab});
   for (int i = 0; i < 5; ++i) {

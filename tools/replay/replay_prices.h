@@ -37,7 +37,7 @@ struct ReplayPrices {
   double copy_start = 2.5;    // Of each copy in.
   double piece_start = 30;    // Of each piece of a copy out: the next is started by a thread.
   double per_move = 10;       // The mover's own time for a move.
-  double begin = 160'000;     // Once, where memory is short: the mover's context.
+  double begin = 160'000;     // Once, where memory is short: the mover's context (an H200's).
 };
 
 }  // namespace vramspan::replay

@@ -21,7 +21,9 @@ namespace {
 
 constexpr size_t kMostPriceBytes = 64 << 10;
 
-MapCosts Of(const HandleCosts& costs) { return {costs.map, costs.access, costs.unmap, costs.create}; }
+MapCosts Of(const HandleCosts& costs) {
+  return {costs.map, costs.access, costs.unmap, costs.create};
+}
 
 ReplayPrices PricesFrom(const DeviceCosts& costs) {
   ReplayPrices prices;
