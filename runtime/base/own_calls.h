@@ -4,6 +4,8 @@
 #ifndef VRAMSPAN_RUNTIME_BASE_OWN_CALLS_H_
 #define VRAMSPAN_RUNTIME_BASE_OWN_CALLS_H_
 
+#include "runtime/base/thread_local.h"
+
 namespace vramspan {
 
 class OwnCalls {
@@ -16,7 +18,7 @@ class OwnCalls {
   static bool Now() { return depth_ != 0; }
 
  private:
-  static inline thread_local int depth_ = 0;
+  static inline VS_HOT_THREAD_LOCAL int depth_ = 0;
 };
 
 }  // namespace vramspan

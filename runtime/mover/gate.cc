@@ -4,10 +4,9 @@
 
 namespace vramspan {
 
-size_t Gate::ThreadIndex() {
+size_t Gate::TakeIndex() {
   static std::atomic<size_t> next{0};
-  thread_local const size_t index = next.fetch_add(1, std::memory_order_relaxed);
-  return index;
+  return index_ = next.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 void Gate::WaitOpen() { closed_.wait(true, std::memory_order_acquire); }

@@ -12,6 +12,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "runtime/base/thread_local.h"
+
 namespace vramspan {
 
 class Gate {
@@ -45,8 +47,9 @@ class Gate {
     std::atomic<uint32_t> inside{0};
   };
 
-  Slot& MySlot() { return slots_[ThreadIndex() % kSlots]; }
-  static size_t ThreadIndex();
+  Slot& MySlot() { return slots_[(index_ != 0 ? index_ : TakeIndex()) % kSlots]; }
+  static size_t TakeIndex();
+  static inline VS_HOT_THREAD_LOCAL size_t index_ = 0;  // The thread's, from 1 on; 0: none yet.
   void WaitOpen();
 
   alignas(128) std::atomic<bool> closed_{false};

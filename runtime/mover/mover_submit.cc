@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/thread_local.h"
 #include "runtime/mover/mover.h"
 #include "runtime/placement/move_limits.h"
 
@@ -18,7 +19,7 @@ struct Scope {
   CUstream stream = nullptr;
   Work* work = nullptr;  // None: not recorded (memory suffices, or the stream captures).
 };
-thread_local Scope scope;
+VS_HOT_THREAD_LOCAL Scope scope;
 
 // Streams that this thread has told a mover of, so that it need not ask again.
 struct Noted {
@@ -26,8 +27,8 @@ struct Noted {
   CUstream stream = nullptr;
   StreamState* state = nullptr;
 };
-thread_local Noted noted[4];
-thread_local unsigned next_noted = 0;
+VS_HOT_THREAD_LOCAL Noted noted[4];
+VS_HOT_THREAD_LOCAL unsigned next_noted = 0;
 
 // Arming takes a tenth of a second, most of it for a context, unless some thread stays inside the
 // driver: then work that follows goes unseen for a while.
