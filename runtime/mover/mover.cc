@@ -72,6 +72,7 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
       heat_(memory->device_pool().budget()),
       planner_(&memory->policy()),
       last_progress_(Clock::now()) {
+  if (options.traced && options.own_context) LoadPrints();
   thread_ = std::thread([this] { Loop(); });
 }
 
@@ -208,6 +209,20 @@ std::optional<Bytes> Mover::FreeAndHeld() {
   return Bytes(free) + memory_.device_pool().used() + memory_.device_pool().cached();
 }
 
+void Mover::LoadPrints() {
+  ScopedContext current(*driver_, memory_.options().context);
+  Status status = current.status();
+  if (status.ok()) {
+    StatusOr<std::unique_ptr<StreamPrints>> made = StreamPrints::Create(driver_);
+    status = made.status();
+    if (made.ok()) prints_ = *std::move(made);
+  }
+  if (!status.ok()) {
+    Log(LogLevel::kInfo, "no fingerprints in the program's streams (" +
+                             std::string(status.message()) + "): more is copied");
+  }
+}
+
 bool Mover::TryArm() {
   if (armed_.load(std::memory_order_relaxed) || !want_arm_.load(std::memory_order_acquire)) {
     return false;
@@ -253,19 +268,6 @@ bool Mover::TryArm() {
       RecordError(status);
       want_arm_.store(false, std::memory_order_release);
       return false;
-    }
-  }
-  if (prints_ == nullptr && options_.traced && !synchronous_.load(std::memory_order_relaxed)) {
-    ScopedContext current(*driver_, memory_.options().context);
-    Status status = current.status();
-    if (status.ok()) {
-      StatusOr<std::unique_ptr<StreamPrints>> made = StreamPrints::Create(driver_);
-      status = made.status();
-      if (made.ok()) prints_ = *std::move(made);
-    }
-    if (!status.ok()) {
-      Log(LogLevel::kInfo, "no fingerprints in the program's streams (" +
-                               std::string(status.message()) + "): more is copied");
     }
   }
   if (!gate_.Close(kGateDeadline)) return false;

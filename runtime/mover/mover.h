@@ -212,6 +212,10 @@ class Mover {
   bool Round();
   void Pause();
   bool TryArm();
+  // Before there is a thread that could wait for it: in a context in which a stream waits for the
+  // host, loading a kernel may wait for that stream, and keeps all others from the driver
+  // meanwhile.
+  void LoadPrints();
   // Device memory that nobody but the pool has; what is left of it tells what a context took.
   std::optional<Bytes> FreeAndHeld();
   bool PollFinished() VS_REQUIRES(memory_.mu);
@@ -285,7 +289,7 @@ class Mover {
   std::atomic<Bytes> overhead_{};
   std::atomic<bool> synchronous_{false};  // No context of our own: launching threads wait instead.
 
-  // None where fingerprints cannot be taken in the program's streams. Made before arming.
+  // None where fingerprints cannot be taken in the program's streams. Made for good.
   std::unique_ptr<StreamPrints> prints_;
 
   Streams streams_ VS_GUARDED_BY(memory_.mu);

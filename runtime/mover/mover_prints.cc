@@ -14,6 +14,7 @@ constexpr uint8_t kNoPrints = 3;    // Fetches, after one was found written.
 
 void Mover::QueuePrints(Work* work) {
   if (prints_ == nullptr || work->kernel == 0 || work->quiet()) return;
+  if (synchronous_.load(std::memory_order_relaxed)) return;
   StreamPrints::Piece pieces[kMostPrints];
   size_t count = 0;
   {
