@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "runtime/observe/knowledge.h"
@@ -8,6 +9,20 @@ namespace {
 
 constexpr size_t kSlot = sizeof(uint64_t);
 constexpr size_t kMapBytes = sizeof(CUtensorMap);
+
+// One word after the other.
+void Mix(uint64_t value, uint64_t* hash) {
+  *hash = (std::rotl(*hash, 23) ^ value) * 0x9E3779B97F4A7C15u;
+}
+
+void MixBytes(const char* data, size_t size, uint64_t* hash) {
+  uint64_t value = 0;
+  for (; size != 0; data += std::min(size, kSlot), size -= std::min(size, kSlot)) {
+    value = 0;
+    std::memcpy(&value, data, std::min(size, kSlot));
+    Mix(value, hash);
+  }
+}
 
 void AddObject(const Objects::Memory& memory, bool write, size_t slot, Submission* out) {
   if (memory.ptr.value == 0) return;
@@ -25,7 +40,11 @@ void ScanSlots(const ArenaSet& arenas, const char* from, size_t count, size_t sl
   for (size_t i = 0; i < count; ++i) {
     uint64_t value = 0;
     std::memcpy(&value, from + i * kSlot, kSlot);
-    if (!arenas.Has(value)) continue;
+    if (!arenas.Has(value)) {
+      Mix(value, &out->numbers);
+      continue;
+    }
+    Mix(slot + i, &out->numbers);
     out->touches.push_back(
         {.ptr = DevicePtr(value), .linear = false, .slot = static_cast<uint16_t>(slot + i)});
   }
@@ -52,6 +71,10 @@ void ScanParameters(const Knowledge& known, const Layout& layout, void* const* p
     if (any_textures) [[unlikely]]
       ScanTextures(known.textures, parameter + run.skip, run.count, run.slot, out);
   }
+  for (const Layout::Rest& rest : layout.rests) {
+    const auto* const parameter = static_cast<const char*>(parameters[rest.parameter]);
+    if (parameter != nullptr) MixBytes(parameter + rest.skip, rest.size, &out->numbers);
+  }
   if (known.tensor_maps.empty()) return;
   for (const Layout::MapPlace& place : layout.maps) {
     const auto* const parameter = static_cast<const char*>(parameters[place.parameter]);
@@ -63,6 +86,7 @@ void ScanParameters(const Knowledge& known, const Layout& layout, void* const* p
 
 void ScanBuffer(const Knowledge& known, const char* data, size_t size, Submission* out) {
   ScanSlots(known.arenas.set(), data, size / kSlot, 0, out);
+  if (size % kSlot != 0) MixBytes(data + size / kSlot * kSlot, size % kSlot, &out->numbers);
   if (!known.textures.empty()) ScanTextures(known.textures, data, size / kSlot, 0, out);
   if (known.tensor_maps.empty()) return;
   for (size_t at = 0; at + kMapBytes <= size; at += kMapAlignment) {

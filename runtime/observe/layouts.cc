@@ -17,6 +17,13 @@ Layout MakeLayout(const std::vector<std::pair<size_t, size_t>>& places) {
     const auto [offset, size] = places[i];
     const size_t end = std::min(offset + size, Up(kMostParameterBytes, kSlot));
     const size_t first = Up(offset, kSlot);
+    const auto rest = [&](size_t from, size_t to) {
+      if (from >= to) return;
+      layout.rests.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(from - offset),
+                              static_cast<uint16_t>(to - from)});
+    };
+    rest(offset, std::min(first, end));
+    if (first < end) rest(end / kSlot * kSlot, end);
     if (first + kSlot <= end) {
       layout.runs.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(first / kSlot),
                              static_cast<uint16_t>((end - first) / kSlot),

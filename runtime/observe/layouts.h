@@ -40,8 +40,16 @@ struct Layout {
     uint16_t skip;
   };
 
+  // Bytes of a parameter that are in no run: small numbers.
+  struct Rest {
+    uint16_t parameter;
+    uint16_t skip;
+    uint16_t size;
+  };
+
   bool known = false;  // False: the driver did not tell.
   std::vector<Run> runs;
+  std::vector<Rest> rests;
   std::vector<MapPlace> maps;
 };
 

@@ -57,6 +57,9 @@ struct Submission {
   // What is launched: the CUkernel, CUfunction or CUgraphExec; the same for every launch of it.
   const void* code = nullptr;
   uint64_t shape = 0;  // Of a kernel: a hash of its grid and blocks.
+  // Of a kernel: a hash of its parameters, but for what the pointers among them are. The same code
+  // launched in the same shape with the same numbers most likely touches as much from each pointer.
+  uint64_t numbers = 0;
   // Not all of its memory can be told: a graph with nodes of unknown contents, a device-side
   // launch.
   bool incomplete = false;
@@ -69,6 +72,7 @@ struct Submission {
     stream = nullptr;
     code = nullptr;
     shape = 0;
+    numbers = 0;
     incomplete = false;
     scanned = Bytes(0);
     touches.clear();

@@ -1,11 +1,25 @@
 #include "runtime/observe/working_sets.h"
 
 #include <absl/algorithm/container.h>
+#include <absl/hash/hash.h>
 
 #include <algorithm>
 #include <iterator>
 
 namespace vramspan {
+namespace {
+
+// What is the same for launches that go as far from each of their pointers; never 0.
+uint32_t KindOf(const Submission& s) {
+  size_t hash = absl::HashOf(s.code, s.shape, s.numbers);
+  // What a graph does is told by nothing else, and may have been exchanged.
+  if (s.kind == Submission::Kind::kGraph) {
+    for (const Touch& touch : s.touches) hash = absl::HashOf(hash, touch.ptr.value);
+  }
+  return static_cast<uint32_t>(hash >> 32) | 1;
+}
+
+}  // namespace
 
 void WorkingSets::Infer(const Submission& submission, bool possible,
                         absl::FunctionRef<Extent(DevicePtr)> allocation,
@@ -24,6 +38,7 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
     known.counted = infers_;
     See(known, (touch.ptr - extent.base).value);
   }
+  const uint32_t kind = possible ? KindOf(submission) : 0;
   for (size_t i = 0; i < submission.touches.size(); ++i) {
     const Touch& touch = submission.touches[i];
     const Extent& extent = extents_[i];
@@ -47,7 +62,8 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
       continue;
     }
     const uint64_t offset = (touch.ptr - extent.base).value;
-    const End end = EndOf(allocations_.find(extent.base.value)->second, offset, extent.size.value);
+    const End end =
+        EndOf(allocations_.find(extent.base.value)->second, offset, extent.size.value, kind);
     range.size = Bytes(end.offset - offset);
     out->push_back(range);
     if (possible && (offset != 0 || end.offset != extent.size.value)) {
@@ -82,7 +98,24 @@ void WorkingSets::See(Known& known, uint64_t offset) {
   if (list.size() != before) See(known, offset);
 }
 
-WorkingSets::End WorkingSets::EndOf(Known& known, uint64_t offset, uint64_t size) const {
+uint32_t WorkingSets::Boundary::Use(uint32_t launch, uint64_t now) {
+  User* least = users.data();
+  for (User& user : users) {
+    if (user.launch == launch) {
+      // A launch may hold the pointer several times over.
+      if (used != now) ++user.times;
+      used = now;
+      return user.times - 1;
+    }
+    if (user.times < least->times) least = &user;
+  }
+  used = now;
+  *least = {launch, 1};
+  return 0;
+}
+
+WorkingSets::End WorkingSets::EndOf(Known& known, uint64_t offset, uint64_t size,
+                                    uint32_t launch) const {
   if (known.pool && size <= whole_.value) return {size, false};
   auto& list = known.boundaries;
   const auto start_it = absl::c_lower_bound(
@@ -99,6 +132,7 @@ WorkingSets::End WorkingSets::EndOf(Known& known, uint64_t offset, uint64_t size
     start.end = end->offset;
     start.end_seen = end->seen;
     start.alone = start.renewed = 0;
+    start.users = {};
   } else if (start.end_seen != end->seen) {
     start.end_seen = end->seen;
     start.alone = 0;
@@ -106,9 +140,10 @@ WorkingSets::End WorkingSets::EndOf(Known& known, uint64_t offset, uint64_t size
   } else if (start.seen != end->seen && ++start.alone >= kAlone) {
     known.pool = true;
     list.erase(end);
-    return EndOf(known, offset, size);
+    return EndOf(known, offset, size, launch);
   }
-  return {end->offset, start.renewed >= kRenewed && !known.pool};
+  const uint32_t before = start.Use(launch, known.launches);
+  return {end->offset, start.renewed >= kRenewed && before >= kRenewed && !known.pool};
 }
 
 void WorkingSets::Forget(DevicePtr base) {

@@ -8,6 +8,8 @@
 // Frameworks' allocators hand out the same memory again in other pieces, and a piece that ended at
 // a pointer is now longer and goes past it. So boundaries age, and an allocation that was seen to
 // be handed out anew counts as a pool: where it is small, a pointer into it likely goes to its end.
+// And a boundary has proved itself only to launches that went from the same pointer before: the
+// same code, shape and numbers. Whoever has a longer piece there says so by another number.
 //
 // Threads: any; one lock, for the length of an Infer.
 #ifndef VRAMSPAN_RUNTIME_OBSERVE_WORKING_SETS_H_
@@ -16,6 +18,7 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/functional/function_ref.h>
 
+#include <array>
 #include <vector>
 
 #include "runtime/base/mutex.h"
@@ -51,8 +54,11 @@ class WorkingSets {
   static constexpr uint32_t kAlone = 256;
   // A new pointer into what so many launches have named by its start: handed out anew.
   static constexpr uint32_t kSettled = 3;
-  // A boundary has proved itself when it was named so often while it ended the same range.
+  // A boundary has proved itself when it was named so often while it ended the same range, to
+  // launches of which as many had that range.
   static constexpr uint32_t kRenewed = 2;
+  // Kinds of launches remembered of a boundary.
+  static constexpr size_t kUsers = 6;
   // Boundaries remembered of one allocation; beyond that those of old age go first.
   static constexpr size_t kMostBoundaries = 1 << 16;
 
@@ -76,6 +82,16 @@ class WorkingSets {
     uint32_t renewed = 0;   // and how often that was named in between.
     uint64_t end = 0;       // What ends it: its offset,
     uint64_t end_seen = 0;  // and when it was seen.
+    // Launches that named it while that ended it, the latest of their kinds.
+    struct User {
+      uint32_t launch = 0;  // Code, shape and numbers.
+      uint32_t times = 0;
+    };
+    std::array<User, kUsers> users{};
+    uint64_t used = 0;  // Launches into the allocation by then.
+
+    // How often such a launch has named it before; notes this one.
+    uint32_t Use(uint32_t launch, uint64_t now);
   };
   struct Known {
     uint64_t launches = 0;
@@ -85,12 +101,13 @@ class WorkingSets {
   };
   // Notes the pointer.
   void See(Known& known, uint64_t offset);
-  // The first boundary of no old age beyond `offset`, or `size`; whether it has proved itself.
+  // The first boundary of no old age beyond `offset`, or `size`; whether it has proved itself to
+  // such a launch.
   struct End {
     uint64_t offset;
     bool settled;
   };
-  End EndOf(Known& known, uint64_t offset, uint64_t size) const;
+  End EndOf(Known& known, uint64_t offset, uint64_t size, uint32_t launch) const;
 
   const Bytes whole_;
   Mutex mu_;

@@ -56,6 +56,37 @@ TEST_F(LaunchTest, PointersInStructs) {
               ElementsAre(Slot(640, 3), Slot(0, 4)));
 }
 
+TEST_F(LaunchTest, NumbersTellLaunchesApart) {
+  CUdeviceptr words = At(4096);
+  size_t count = 16;
+  Word value = 1;
+  void* parameters[] = {&words, &count, &value};
+  const auto numbers = [&] {
+    return Decode(CALL(cuLaunchKernel), Launch(Function("fill"), parameters)).numbers;
+  };
+  const uint64_t first = numbers();
+  words = At(8192);
+  EXPECT_EQ(numbers(), first) << "whichever the pointer";
+  count = 17;
+  EXPECT_NE(numbers(), first);
+  count = 16;
+  value = At(0);
+  EXPECT_NE(numbers(), first) << "a number is no pointer";
+
+  // Numbers of four bytes lie in no slot.
+  int small = 0;
+  vramspan_test::Nested nested = {7, {3, PointerAt(640)}};
+  void* last = PointerAt(0);
+  void* several[] = {&small, &nested, &last};
+  const auto of_nested = [&] {
+    return Decode(CALL(cuLaunchKernel), Launch(Observed("nested"), several)).numbers;
+  };
+  const uint64_t zero = of_nested();
+  EXPECT_EQ(of_nested(), zero);
+  small = 1;
+  EXPECT_NE(of_nested(), zero);
+}
+
 TEST_F(LaunchTest, StructsThatStartBetweenSlots) {
   const auto first = std::make_unique<int>(0);
   const auto ints = std::make_unique<vramspan_test::Ints>();

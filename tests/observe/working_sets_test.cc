@@ -19,10 +19,11 @@ Extent Find(DevicePtr p) {
 
 class WorkingSetsTest : public testing::Test {
  protected:
-  std::vector<InferredRange> Launch(std::initializer_list<uint64_t> pointers,
-                                    bool possible = false) {
+  std::vector<InferredRange> Launch(std::initializer_list<uint64_t> pointers, bool possible = false,
+                                    uint64_t numbers = 0) {
     Submission s;
     s.kind = Submission::Kind::kKernel;
+    s.numbers = numbers;
     for (const uint64_t p : pointers) s.touches.push_back({.ptr = DevicePtr(p)});
     std::vector<InferredRange> out;
     sets_with_->Infer(s, possible, Find, &out);
@@ -152,6 +153,44 @@ TEST_F(WorkingSetsTest, BoundariesProveThemselves) {
     Launch({kSlab + MiB(8).value});
   }
   EXPECT_TRUE(Launch({kSlab}, /*possible=*/true)[1].settled);
+}
+
+// An allocator that has joined two pieces again hands them out as one: its first user says a number
+// that was not said before.
+TEST_F(WorkingSetsTest, BoundariesProveThemselvesToLaunchesThatWereThere) {
+  const auto settled = [&](uint64_t numbers) {
+    const bool it_is = Launch({kSlab}, /*possible=*/true, numbers)[1].settled;
+    Launch({kSlab + MiB(8).value});
+    return it_is;
+  };
+  for (int i = 0; i < 10; ++i) settled(1);
+  EXPECT_TRUE(settled(1));
+  for (uint32_t i = 0; i <= WorkingSets::kRenewed; ++i) {
+    EXPECT_EQ(settled(2), i == WorkingSets::kRenewed) << i;
+  }
+  EXPECT_TRUE(settled(1));
+  // Named twice by one launch is named once.
+  Launch({kSlab, kSlab}, /*possible=*/true, 3);
+  EXPECT_FALSE(settled(3));
+  // The end is another one: nobody knows it.
+  Launch({kSlab + MiB(4).value});
+  EXPECT_FALSE(Launch({kSlab}, /*possible=*/true, 1)[1].settled);
+}
+
+TEST_F(WorkingSetsTest, AGraphWithOtherContentsIsAnother) {
+  const auto settled = [&](uint64_t pointer) {
+    Submission s;
+    s.kind = Submission::Kind::kGraph;
+    s.code = this;
+    for (const uint64_t p : {kSlab, pointer}) s.touches.push_back({.ptr = DevicePtr(p)});
+    std::vector<InferredRange> out;
+    sets_.Infer(s, /*possible=*/true, Find, &out);
+    Launch({kSlab + MiB(8).value});
+    return out[1].settled;
+  };
+  for (int i = 0; i < 10; ++i) settled(kOther);
+  EXPECT_TRUE(settled(kOther));
+  EXPECT_FALSE(settled(kOther + 4096));
 }
 
 TEST_F(WorkingSetsTest, BoundariesAreForgottenWithTheirAllocation) {
