@@ -19,6 +19,10 @@ constexpr size_t kMostStreams = 1 << 16;
 // Of work that was let go with memory on the host and never measured.
 constexpr size_t kMostRemote = 1 << 16;
 constexpr uint32_t kDeclared = 0;  // The code of what the program declares.
+// Of a kernel's launches, so many are measured; after that one in so many. Which is by chance: what
+// repeats itself, as a model's layers do, would else be measured at the same place each time.
+constexpr uint32_t kFirstMeasured = 16;
+constexpr uint32_t kOneIn = 8;
 
 // The work that the thread is about to submit, or submits.
 struct Current {
@@ -26,6 +30,7 @@ struct Current {
   uint64_t id = 0;
   CUstream stream = nullptr;
   CUevent start = nullptr;
+  bool measure = false;
 };
 thread_local Current current;
 thread_local trace::WorkEvent scratch;
@@ -56,15 +61,23 @@ std::string CommandLine() {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Recorder>> Recorder::Open(const std::string& path,
+StatusOr<Recorder::Times> Recorder::ParseTimes(std::string_view text) {
+  if (text == "none") return Times::kNone;
+  if (text == "some") return Times::kSome;
+  if (text == "all") return Times::kAll;
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text, "\" is not what can be measured: use none, some or all"));
+}
+
+StatusOr<std::unique_ptr<Recorder>> Recorder::Open(const std::string& path, Times times,
                                                    std::shared_ptr<const Driver> driver,
                                                    CUcontext context, trace::Header header) {
   header.pid = static_cast<uint64_t>(getpid());
   header.began_unix_ns = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch() /
                                                std::chrono::nanoseconds(1));
   header.program = CommandLine();
-  header.times = "events";
-  std::unique_ptr<Recorder> r(new Recorder(driver));
+  header.times = times == Times::kNone ? "none" : "events";
+  std::unique_ptr<Recorder> r(new Recorder(driver, times));
   StatusOr<std::unique_ptr<trace::Writer>> writer = trace::Writer::Open({.path = path}, header);
   for (int i = 0; i < 8 && absl::IsAlreadyExists(writer.status()); ++i) {
     const std::string other = absl::StrCat(path, ".", getpid(), i == 0 ? "" : absl::StrCat(".", i));
@@ -169,31 +182,40 @@ std::string Recorder::NameOf(const void* code, Submission::Kind kind, uint32_t n
   return KernelName(*driver_, code);
 }
 
-uint32_t Recorder::CodeNumber(const void* code, uint64_t shape, Submission::Kind kind) {
+Recorder::Numbered Recorder::CodeOf(const void* code, uint64_t shape, Submission::Kind kind) {
   if (kind == Submission::Kind::kCopy || kind == Submission::Kind::kUnknown) {
     // One for all of the kind; no kernel lies at such an address.
     code = reinterpret_cast<const void*>(static_cast<uintptr_t>(kind) + 1);
     shape = 0;
   }
+  const bool all = measure_all_.load(std::memory_order_relaxed) || kind == Submission::Kind::kGraph;
   uint32_t number;
   {
     MutexLock lock(mu_);
     const auto known = codes_.find({code, shape});
-    if (known != codes_.end()) return known->second;
-    if (codes_.size() == kMostCodes) return static_cast<uint32_t>(kMostCodes) + 1;
+    if (known != codes_.end()) {
+      Code& c = known->second;
+      if (all || c.seen < kFirstMeasured) {
+        ++c.seen;
+        return {c.number, true};
+      }
+      dice_ = dice_ * 1664525 + 1013904223;
+      return {c.number, (dice_ >> 16) % kOneIn == 0};
+    }
+    if (codes_.size() == kMostCodes) return {static_cast<uint32_t>(kMostCodes) + 1, true};
     number = static_cast<uint32_t>(codes_.size()) + 1;
-    codes_.emplace(std::pair(code, shape), number);
+    codes_.emplace(std::pair(code, shape), Code{number, 1});
   }
   writer_->Add(trace::CodeEvent{number, shape, NameOf(code, kind, number)});
-  return number;
+  return {number, true};
 }
 
-uint64_t Recorder::Add(trace::WorkEvent* event, CUstream stream) {
+uint64_t Recorder::Add(trace::WorkEvent* event, CUstream stream, bool measure) {
   event->id = next_.fetch_add(1, std::memory_order_relaxed);
   event->stream = StreamNumber(stream);
   event->time = writer_->Now();
   writer_->Add(*event);
-  current = {this, event->id, stream, nullptr};
+  current = {this, event->id, stream, nullptr, measure};
   return event->id;
 }
 
@@ -217,12 +239,13 @@ uint64_t Recorder::Submitting(const Submission& s, absl::Span<const InferredRang
       break;
   }
   event.complete = complete;
-  event.code = CodeNumber(s.code, s.shape, s.kind);
+  const Numbered code = CodeOf(s.code, s.shape, s.kind);
+  event.code = code.number;
   event.ranges.clear();
   for (const InferredRange& r : ranges) {
     if (r.likely) event.ranges.push_back({r.ptr, r.size, r.slot, r.write, r.exact});
   }
-  return Add(&event, s.stream);
+  return Add(&event, s.stream, code.measure);
 }
 
 uint64_t Recorder::Declaring(CUstream stream, absl::Span<const WorkRange> ranges, Known known) {
@@ -236,11 +259,12 @@ uint64_t Recorder::Declaring(CUstream stream, absl::Span<const WorkRange> ranges
   for (const WorkRange& r : ranges) {
     event.ranges.push_back({r.ptr, r.size, 0, r.use.write, r.use.once});
   }
-  return Add(&event, stream);
+  return Add(&event, stream, /*measure=*/true);
 }
 
 void Recorder::Starting() {
-  if (current.recorder == this) current.start = timer_->Before(current.stream);
+  if (current.recorder != this || !current.measure || !measures_) return;
+  current.start = timer_->Before(current.stream);
 }
 
 void Recorder::Submitted() {
@@ -251,6 +275,8 @@ void Recorder::Submitted() {
 
 void Recorder::Moved(DevicePtr base, Bytes size, bool in, bool clean,
                      std::chrono::steady_clock::time_point began) {
+  // From here on what is remote while it runs differs from launch to launch.
+  measure_all_.store(true, std::memory_order_relaxed);
   const auto now = std::chrono::steady_clock::now();
   writer_->Add(trace::MoveEvent{writer_->At(now), static_cast<uint64_t>((now - began).count()),
                                 base, size, in, clean});
@@ -258,6 +284,7 @@ void Recorder::Moved(DevicePtr base, Bytes size, bool in, bool clean,
 
 void Recorder::Released(uint64_t tag, Bytes remote) {
   if (remote.value == 0) return;
+  measure_all_.store(true, std::memory_order_relaxed);
   MutexLock lock(mu_);
   if (remote_.size() < kMostRemote) remote_.emplace(tag, remote);
 }

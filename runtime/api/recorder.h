@@ -11,6 +11,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "runtime/api/work_timer.h"
@@ -24,9 +25,14 @@ namespace vramspan {
 
 class Recorder final : public RunListener {
  public:
+  // Of which work the time on the device is measured. kSome: while no memory moves, of a kernel's
+  // first launches and then of one in eight; that is most of what a recording costs.
+  enum class Times { kNone, kSome, kAll };
+  static StatusOr<Times> ParseTimes(std::string_view text);
+
   // Where the file is there already, the process's number is added to its name: a program may be
   // several processes. `context` outlives the recorder.
-  static StatusOr<std::unique_ptr<Recorder>> Open(const std::string& path,
+  static StatusOr<std::unique_ptr<Recorder>> Open(const std::string& path, Times times,
                                                   std::shared_ptr<const Driver> driver,
                                                   CUcontext context, trace::Header header);
   ~Recorder() override;
@@ -53,24 +59,39 @@ class Recorder final : public RunListener {
   void Unmapped(DevicePtr base) override { Freeing(base); }
 
  private:
-  Recorder(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {}
+  struct Code {
+    uint32_t number = 0;
+    uint32_t seen = 0;  // So many launches.
+  };
+  struct Numbered {
+    uint32_t number;
+    bool measure;
+  };
+
+  Recorder(std::shared_ptr<const Driver> driver, Times times)
+      : driver_(std::move(driver)),
+        measures_(times != Times::kNone),
+        measure_all_(times == Times::kAll) {}
   static void FinishAll();
   void Finish();
   bool Captures(CUstream stream);
   uint32_t StreamNumber(CUstream stream);
-  uint32_t CodeNumber(const void* code, uint64_t shape, Submission::Kind kind);
+  Numbered CodeOf(const void* code, uint64_t shape, Submission::Kind kind);
   std::string NameOf(const void* code, Submission::Kind kind, uint32_t number);
-  uint64_t Add(trace::WorkEvent* event, CUstream stream);
+  uint64_t Add(trace::WorkEvent* event, CUstream stream, bool measure);
 
   const std::shared_ptr<const Driver> driver_;
   std::unique_ptr<trace::Writer> writer_;
   std::unique_ptr<WorkTimer> timer_;
   std::atomic<uint64_t> next_{1};
+  const bool measures_;
+  std::atomic<bool> measure_all_;
   Mutex mu_;
   bool finished_ VS_GUARDED_BY(mu_) = false;
   // A per-thread stream is another one in each thread, which is told by its number.
   absl::flat_hash_map<std::pair<CUstream, uint64_t>, uint32_t> streams_ VS_GUARDED_BY(mu_);
-  absl::flat_hash_map<std::pair<const void*, uint64_t>, uint32_t> codes_ VS_GUARDED_BY(mu_);
+  absl::flat_hash_map<std::pair<const void*, uint64_t>, Code> codes_ VS_GUARDED_BY(mu_);
+  uint32_t dice_ VS_GUARDED_BY(mu_) = 1;
   absl::flat_hash_map<uint64_t, Bytes> remote_ VS_GUARDED_BY(mu_);  // By tag, where there is some.
 };
 

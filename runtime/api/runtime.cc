@@ -215,7 +215,10 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
     header.serve_gb_per_s = prices.serve_gb_per_s;
     header.move_gb_per_s = prices.move_gb_per_s;
     header.device_gb_per_s = prices.device_gb_per_s;
-    auto recorder = Recorder::Open(*record.text, r->driver_, r->context_, header);
+    const Setting times(nullptr, "VRAMSPAN_RECORD_TIMES");
+    const auto measured = Recorder::ParseTimes(times.text.value_or("some"));
+    if (!measured.ok()) return times.Error(measured.status());
+    auto recorder = Recorder::Open(*record.text, *measured, r->driver_, r->context_, header);
     if (!recorder.ok()) return record.Error(recorder.status());
     r->recorder_ = *std::move(recorder);
   }

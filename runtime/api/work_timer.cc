@@ -9,7 +9,7 @@ namespace {
 
 // More work under way than this goes unmeasured: a stream that waits for the host may hold as much.
 constexpr size_t kMostEvents = 1 << 14;
-constexpr std::chrono::milliseconds kPeriod{2};
+constexpr std::chrono::milliseconds kPeriod{10};
 // An elapsed time is a float of milliseconds: after a second its last digit is a tenth of a
 // microsecond.
 constexpr double kNewBaseAfterMs = 1000;
@@ -64,9 +64,13 @@ WorkTimer::~WorkTimer() {
     }
   };
   for (const CUevent event : spare_) destroy(event);
-  for (const Measured& m : under_way_) {
+  const auto destroy_both = [&](const Measured& m) {
     destroy(m.start);
     destroy(m.end);
+  };
+  for (const Measured& m : queued_) destroy_both(m);
+  for (const auto& [stream, all] : under_way_) {
+    for (const Measured& m : all) destroy_both(m);
   }
   destroy(base_);
 }
@@ -107,7 +111,7 @@ void WorkTimer::Behind(CUevent before, CUstream stream, uint64_t id) {
     return;
   }
   MutexLock lock(mu_);
-  under_way_.push_back({id, before, event});
+  queued_.push_back({id, stream, before, event});
 }
 
 void WorkTimer::Loop() {
@@ -119,35 +123,34 @@ void WorkTimer::Loop() {
       if (!stop_) wake_.WaitFor(mu_, kPeriod);
       last = stop_;
     }
-    while (Look()) {
-    }
+    Look();
   }
 }
 
-bool WorkTimer::Look() {
-  std::vector<Measured> all;
+void WorkTimer::Look() {
+  std::vector<Measured> queued;
   {
     MutexLock lock(mu_);
-    all.assign(under_way_.begin(), under_way_.end());
+    queued.swap(queued_);
   }
-  std::vector<Measured> left;
-  for (const Measured& m : all) {
-    const CUresult result = (*driver_)->EventQuery(m.end);
-    if (result == CUDA_ERROR_NOT_READY) {
-      left.push_back(m);
-    } else if (result == CUDA_SUCCESS) {
-      Tell(m);
-    } else {
-      GiveBack(m.start);
-      GiveBack(m.end);
+  for (const Measured& m : queued) under_way_[m.stream].push_back(m);
+  for (auto it = under_way_.begin(); it != under_way_.end();) {
+    std::deque<Measured>& all = it->second;
+    while (!all.empty()) {
+      const Measured m = all.front();
+      const CUresult result = (*driver_)->EventQuery(m.end);
+      if (result == CUDA_ERROR_NOT_READY) break;
+      all.pop_front();
+      if (result == CUDA_SUCCESS) {
+        Tell(m);
+      } else {
+        GiveBack(m.start);
+        GiveBack(m.end);
+      }
     }
+    const auto done = it++;
+    if (done->second.empty()) under_way_.erase(done);
   }
-  MutexLock lock(mu_);
-  // What came meanwhile is behind what was looked at.
-  under_way_.erase(under_way_.begin(),
-                   under_way_.begin() + static_cast<std::ptrdiff_t>(all.size()));
-  under_way_.insert(under_way_.begin(), left.begin(), left.end());
-  return left.size() != all.size();
 }
 
 void WorkTimer::Tell(const Measured& m) {

@@ -6,6 +6,7 @@
 #ifndef VRAMSPAN_RUNTIME_API_WORK_TIMER_H_
 #define VRAMSPAN_RUNTIME_API_WORK_TIMER_H_
 
+#include <absl/container/flat_hash_map.h>
 #include <cuda.h>
 
 #include <chrono>
@@ -46,6 +47,7 @@ class WorkTimer {
  private:
   struct Measured {
     uint64_t id = 0;
+    CUstream stream = nullptr;
     CUevent start = nullptr, end = nullptr;
   };
 
@@ -53,8 +55,7 @@ class WorkTimer {
   CUevent TakeEvent();
   void GiveBack(CUevent event);
   void Loop();
-  // True: something had ended.
-  bool Look();
+  void Look();
   void Tell(const Measured& m);
 
   std::shared_ptr<const Driver> driver_;
@@ -64,11 +65,14 @@ class WorkTimer {
   Mutex mu_;
   CondVar wake_;
   std::vector<CUevent> spare_ VS_GUARDED_BY(mu_);
-  std::deque<Measured> under_way_ VS_GUARDED_BY(mu_);
+  std::vector<Measured> queued_ VS_GUARDED_BY(mu_);
   size_t events_ VS_GUARDED_BY(mu_) = 0;  // Made so far.
   bool stop_ VS_GUARDED_BY(mu_) = false;
 
-  // The thread's: an event of which it is known when it was.
+  // The thread's: what is under way, by stream. What is behind other work of its stream is not
+  // asked for before that has ended: questions keep the program's threads from the driver.
+  absl::flat_hash_map<CUstream, std::deque<Measured>> under_way_;
+  // An event of which it is known when it was.
   CUevent base_ = nullptr;
   Clock::time_point base_time_;
   double since_base_ms_ = 0;  // Of the last event that was told.

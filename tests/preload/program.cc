@@ -232,11 +232,11 @@ void Dies(Program* p, int signal) {
   raise(signal);
 }
 
-void WithinMemory(Program* p) {
+void WithinMemory(Program* p, int rounds) {
   p->Start();
   std::vector<CUdeviceptr> buffers(4);
   for (CUdeviceptr& b : buffers) CHECK_OK(p->api.MemAlloc(&b, kBytes));
-  p->Work(buffers, kBytes, 1);
+  p->Work(buffers, kBytes, rounds);
 }
 
 const std::map<std::string, std::function<void(Program*)>> kScenarios = {
@@ -275,7 +275,8 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"vmm_answers", &VmmAnswers},
     {"vmm_refused", &VmmRefused},
     {"vmm_shared", &VmmShared},
-    {"within", &WithinMemory},
+    {"within", [](Program* p) { WithinMemory(p, 1); }},
+    {"within_long", [](Program* p) { WithinMemory(p, 100); }},
 };
 
 }  // namespace

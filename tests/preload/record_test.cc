@@ -70,6 +70,26 @@ TEST_F(RecordTest, WhatFits) {
   for (const RecordedWork& work : run.works) EXPECT_EQ(work.remote, 0u);
 }
 
+// Of a kernel that is launched again and again some launches are measured; the others take as long.
+TEST_F(RecordTest, SomeOfManyAreMeasured) {
+  const auto measured = [&](const char* environment) {
+    std::filesystem::remove(path_);
+    EXPECT_EQ(Record("within_long", environment).code, 0);
+    const RecordedRun run = Load();
+    size_t count = 0;
+    EXPECT_GE(run.works.size(), 408u);
+    for (const RecordedWork& work : run.works) {
+      EXPECT_TRUE(work.timed());
+      count += work.guessed ? 0 : 1;
+    }
+    return count;
+  };
+  const size_t some = measured("");
+  EXPECT_GE(some, 4u + 16 + 4);
+  EXPECT_LT(some, 200u);
+  EXPECT_GE(measured("VRAMSPAN_RECORD_TIMES=all"), 408u);
+}
+
 // Memory that the program maps itself, and that of pools.
 TEST_F(RecordTest, MemoryOfOtherKinds) {
   for (const char* scenario : {"expandable", "pools_churn", "pools_churn_pt", "threads"}) {

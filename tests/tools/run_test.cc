@@ -55,6 +55,7 @@ TEST(Run, MistakesExitWithTwoAndNameWhatWasWrong) {
       {"", "--tracer magic -- true", "--tracer: \"magic\""},
       {"", "--overlap some -- true", "--overlap: \"some\""},
       {"", "--report lots -- true", "--report: 'lots' is no way to report memory"},
+      {"", "--record-times few -- true", "--record-times: \"few\""},
       {"VRAMSPAN_DEVICE_MEMORY=8Gib", "-- true", "VRAMSPAN_DEVICE_MEMORY: '8Gib'"},
       {"VRAMSPAN_OVERLAP=some", "-- true", "VRAMSPAN_OVERLAP: \"some\""},
       {"SIMCUDA_DEVICE_MEMORY=64MiB", "--simulate --device-memory 65MiB -- true",
@@ -81,14 +82,17 @@ TEST(Run, ABudgetIsComparedWithTheLargestGpu) {
 TEST(Run, OptionsBecomeVariables) {
   const Output env = Launch(
       "--device-memory 8GiB --host-memory 50% --chunk 4MiB --policy lru --tracer hooks --overlap "
-      "safe --report budget --record /tmp/%p.vramspan --stats=/tmp/stats --quiet --off -- env",
+      "safe --report budget --record /tmp/%p.vramspan --record-times all --stats=/tmp/stats "
+      "--quiet "
+      "--off -- env",
       "LD_PRELOAD=libm.so.6");
   ASSERT_EQ(env.code, 0) << env.err;
-  for (const char* line : {"VRAMSPAN_DEVICE_MEMORY=8GiB", "VRAMSPAN_HOST_MEMORY=50%",
-                           "VRAMSPAN_CHUNK=4MiB", "VRAMSPAN_POLICY=lru", "VRAMSPAN_TRACER=hooks",
-                           "VRAMSPAN_OVERLAP=safe", "VRAMSPAN_STATS=/tmp/stats", "VRAMSPAN_QUIET=1",
-                           "VRAMSPAN_REPORT=budget", "VRAMSPAN_RECORD=/tmp/%p.vramspan",
-                           "VRAMSPAN_OFF=1", "/libvramspan_preload.so:libm.so.6"}) {
+  for (const char* line :
+       {"VRAMSPAN_DEVICE_MEMORY=8GiB", "VRAMSPAN_HOST_MEMORY=50%", "VRAMSPAN_CHUNK=4MiB",
+        "VRAMSPAN_POLICY=lru", "VRAMSPAN_TRACER=hooks", "VRAMSPAN_OVERLAP=safe",
+        "VRAMSPAN_STATS=/tmp/stats", "VRAMSPAN_QUIET=1", "VRAMSPAN_REPORT=budget",
+        "VRAMSPAN_RECORD=/tmp/%p.vramspan", "VRAMSPAN_OFF=1", "VRAMSPAN_RECORD_TIMES=all",
+        "/libvramspan_preload.so:libm.so.6"}) {
     EXPECT_THAT(env.out, HasSubstr(std::string(line) + "\n"));
   }
   const Output bare = Launch("-- env");

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tools/replay/chunked_run.h"
+#include "tools/replay/fill_times.h"
 
 namespace vramspan::replay {
 namespace {
@@ -81,6 +82,7 @@ class Loader {
       }
     }
     PutTimes();
+    if (h.times == "events") FillTimes(&run_);
     if (more_problems_ != 0)
       run_.problems.push_back(absl::StrCat(more_problems_, " more of the kind"));
     return std::move(run_);

@@ -61,6 +61,7 @@ struct RecordedWork {
   uint32_t set = 0;     // Index into sets.
   WorkKind kind = WorkKind::kKernel;
   bool complete = true;  // False: it may touch memory that nobody could tell.
+  bool guessed = false;  // Its times are those of its likes (FillTimes).
 
   bool timed() const { return end > start; }
 };

@@ -63,8 +63,9 @@ Status SaveTrace(const RecordedRun& run, const std::string& path, bool force) {
                               r.slot, r.write, r.exact});
     }
     writer->Add(event);
-    if (w.timed())
+    if (w.timed() && !w.guessed) {
       writer->Add(trace::TimesEvent{step.index, w.start, w.end - w.start, Bytes(w.remote)});
+    }
   }
   for (const RecordedMove& m : run.moves) {
     writer->Add(trace::MoveEvent{m.time, m.duration,

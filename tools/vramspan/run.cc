@@ -71,6 +71,9 @@ class RunCommand final : public Command {
     app.add_option("--record", record_,
                    "Write a trace of the run to this file, for `vramspan replay` (%p: the "
                    "process's number)");
+    app.add_option("--record-times", options_.record_times,
+                   "How many launches of a recorded run to measure: some of each kernel while no "
+                   "memory moves (default), all, or none");
     app.add_flag("--force", options_.force, "Let --record write over a file that is there");
     app.add_flag("--simulate", options_.simulate,
                  "Run on the simulated driver (programs of the driver API)");
@@ -81,10 +84,10 @@ class RunCommand final : public Command {
         "variable:\n"
         "VRAMSPAN_DEVICE_MEMORY, VRAMSPAN_HOST_MEMORY, VRAMSPAN_CHUNK, VRAMSPAN_POLICY,\n"
         "VRAMSPAN_TRACER, VRAMSPAN_OVERLAP, VRAMSPAN_REPORT, VRAMSPAN_STATS, VRAMSPAN_RECORD,\n"
-        "VRAMSPAN_SIMULATE, VRAMSPAN_QUIET and VRAMSPAN_OFF. Exit codes of its own: 1, it cannot "
-        "be\n"
-        "set up; 2, the command line asks for what there is not; 126,\n"
-        "the program cannot be run; 127, there is no such program.\n"
+        "VRAMSPAN_RECORD_TIMES, VRAMSPAN_SIMULATE, VRAMSPAN_QUIET and VRAMSPAN_OFF.\n"
+        "Exit codes of its own: 1, it cannot be set up; 2, the command line asks for what there "
+        "is\n"
+        "not; 126, the program cannot be run; 127, there is no such program.\n"
         "\n"
         "Examples\n"
         "  vramspan run -- python train.py\n"

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 
+#include "runtime/api/recorder.h"
 #include "runtime/api/tracer.h"
 #include "runtime/api/tracing.h"
 #include "runtime/backing/budget.h"
@@ -95,6 +96,9 @@ class Planner {
                              [](const std::string& text) { return ParseOverlap(text).status(); }));
     VS_RETURN_IF_ERROR(Check(options_.report, "--report", "VRAMSPAN_REPORT", &CheckReport));
     if (options_.stats.has_value()) plan_["VRAMSPAN_STATS"] = *options_.stats;
+    VS_RETURN_IF_ERROR(
+        Check(options_.record_times, "--record-times", "VRAMSPAN_RECORD_TIMES",
+              [](const std::string& text) { return Recorder::ParseTimes(text).status(); }));
     VS_RETURN_IF_ERROR(Record());
     if (options_.quiet) plan_["VRAMSPAN_QUIET"] = "1";
     if (options_.off) plan_["VRAMSPAN_OFF"] = "1";

@@ -31,7 +31,7 @@ class Info final : public Action {
     VS_ASSIGN_OR_RETURN(const RecordedRun run, replay::LoadTrace(reader.get()));
     uint64_t measured = 0, device_time = 0, in = 0, out = 0, clean = 0;
     for (const RecordedWork& work : run.works) {
-      measured += work.timed() ? 1 : 0;
+      measured += work.timed() && !work.guessed ? 1 : 0;
       device_time += work.end - work.start;
     }
     for (const replay::RecordedMove& move : run.moves) {

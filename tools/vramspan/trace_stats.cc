@@ -44,8 +44,9 @@ std::vector<Row> RowsOf(const RecordedRun& run) {
     row.remote += work.remote;
     for (const RecordedRange& r : run.set(work.set)) row.touched += r.size;
     if (!work.timed()) continue;
-    ++row.measured;
     row.time += work.end - work.start;
+    if (work.guessed) continue;
+    ++row.measured;
     row.times.push_back(work.end - work.start);
   }
   std::vector<Row> rows;
