@@ -78,6 +78,8 @@ INSTANTIATE_TEST_SUITE_P(
                     BadOption{{.chunk = "3MiB"}, "--chunk", "3MiB"},
                     BadOption{{.chunk = "128MiB"}, "--chunk", "128MiB"},
                     BadOption{{.policy = "mru"}, "--policy", "mru"},
+                    BadOption{{.overlap = "some"}, "--overlap", "some"},
+                    BadOption{{.overlap = "all", .declare = true}, "--overlap", "all"},
                     BadOption{{.format = "xml"}, "--format", "xml"}));
 
 Report TwoRuns() {
@@ -111,6 +113,19 @@ TEST(DemoReport, SaysDifferent) {
   EXPECT_EQ(json["results"], "DIFFERENT");
   EXPECT_EQ(json["runs"][1]["results"], "DIFFERENT");
   EXPECT_EQ(json["schema_version"], kSchemaVersion);
+}
+
+TEST(DemoReport, SaysHowLaunchesWereSeen) {
+  Report report = TwoRuns();
+  report.launches = {.traced = true, .overlap = "all"};
+  EXPECT_THAT(ToTable(report),
+              HasSubstr("launches: traced by CUPTI, nothing is declared, overlap all\n"));
+  EXPECT_EQ(nlohmann::json::parse(ToJson(report))["overlap"], "all");
+  report.launches = {.why_declared = "no CUPTI here"};
+  EXPECT_THAT(ToTable(report), HasSubstr("launches: declared (no CUPTI here)\n"));
+  const auto json = nlohmann::json::parse(ToJson(report));
+  EXPECT_EQ(json["launches"], "declared");
+  EXPECT_EQ(json["why_declared"], "no CUPTI here");
 }
 
 }  // namespace

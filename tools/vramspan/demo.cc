@@ -25,6 +25,12 @@ class DemoCommand final : public Command {
     app.add_option("--policy", options_.policy,
                    "Who leaves when the queue does not tell: arc, clock, cost, cycle, fifo, lfu, "
                    "lru, random, s3fifo or sieve");
+    app.add_option("--overlap", options_.overlap,
+                   "What may move beside traced launches: off, safe or all (default: safe, which "
+                   "is right for this program; docs/overlap.md)");
+    app.add_flag("--declare", options_.declare,
+                 "The program declares what each launch touches (default: only where launches "
+                 "cannot be traced)");
     app.add_option("--format", options_.format, "table or json")->capture_default_str();
     app.add_option("--device", options_.device, "Which GPU")->capture_default_str();
     app.add_flag("--simulate", options_.simulate,
@@ -35,6 +41,9 @@ class DemoCommand final : public Command {
         "and\n"
         "compares every byte of all data. Uses the GPU if there is one, else the simulated "
         "driver.\n"
+        "The program allocates, launches and copies; where launches can be traced (CUPTI) it "
+        "declares\n"
+        "nothing, and the table says which of the two it was.\n"
         "Exit code 0: all results are identical; 1: they are not, or the demo could not run; 2: "
         "the\n"
         "command line asks for what is not there.\n"

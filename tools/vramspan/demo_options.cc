@@ -7,6 +7,7 @@
 
 #include "runtime/backing/budget.h"
 #include "runtime/placement/policy.h"
+#include "tools/vramspan/demo_launches.h"
 #include "tools/vramspan/demo_text.h"
 
 namespace vramspan::demo {
@@ -46,6 +47,16 @@ Status CheckOptions(const Options& options) {
   if (!options.policy.empty()) {
     const auto policy = MakePolicy(options.policy);
     if (!policy.ok()) return Named("--policy", policy.status());
+  }
+  if (!options.overlap.empty()) {
+    if (const Status known = CheckOverlap(options.overlap); !known.ok()) {
+      return Named("--overlap", known);
+    }
+    if (options.declare) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--overlap: \"", options.overlap,
+                       "\" is for launches that are traced: leave it or --declare out"));
+    }
   }
   if (!options.chunk.empty() && options.chunk != "auto") {
     const StatusOr<Bytes> chunk = ParseSize(options.chunk);

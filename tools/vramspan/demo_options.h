@@ -19,9 +19,11 @@ struct Options {
   std::string data;           // Empty: twice the device memory, or a size that takes seconds.
   std::string chunk;
   std::string policy;
+  std::string overlap;  // Of traced launches. Empty: `safe`.
   std::string format = "table";
   bool simulate = false;
   bool quick = false;
+  bool declare = false;  // The program declares, even where launches can be traced.
   int device = 0;
 };
 

@@ -35,10 +35,11 @@ Bytes Shape::total_bytes() const {
          Bytes(2 * (blocks + kActivations) * sizeof(unsigned long long));
 }
 
-Program::Program(const Device& device, const Runtime& runtime, const Shape& shape)
+Program::Program(const Device& device, const Runtime& runtime, const Shape& shape, bool declares)
     : device_(device),
       runtime_(runtime),
       shape_(shape),
+      declares_(declares),
       ended_(static_cast<size_t>(shape.rounds), nullptr) {
   for (size_t i = 0; i < kActivations; ++i)
     activations_.push_back(runtime.alloc<uint32_t>(shape_.width()));
@@ -64,10 +65,33 @@ Program::~Program() {
   if (host_ != nullptr) device_.api().MemFreeHost(host_);
 }
 
+template <typename Launch>
+void Program::Submit(CUstream stream, std::initializer_list<vramspanRange> ranges,
+                     Launch&& launch) const {
+  if (!declares_) return launch();
+  runtime_.submit(stream, ranges, launch);
+}
+
+template <typename T>
+void Program::Upload(CUstream stream, const Buffer<T>& to, std::span<const T> from) const {
+  const auto copy = device_.api().MemcpyHtoDAsync;
+  if (declares_) return runtime_.upload(stream, to, from, copy);
+  device_.Check(copy(to.ptr(), from.data(), from.size_bytes(), stream), "cuMemcpyHtoDAsync");
+}
+
+template <typename T>
+void Program::Download(CUstream stream, std::span<T> to, const Buffer<T>& from,
+                       size_t first) const {
+  const auto copy = device_.api().MemcpyDtoHAsync;
+  if (declares_) return runtime_.download(stream, to, from, copy, first);
+  const Region region = from.region(first, to.size());
+  device_.Check(copy(to.data(), region.ptr, region.bytes, stream), "cuMemcpyDtoHAsync");
+}
+
 void Program::Fill() {
   uint32_t seed = 1;
   const auto fill = [&](const Words& block, CUstream stream, bool floats) {
-    runtime_.submit(stream, {write(block)}, [&] {
+    Submit(stream, {write(block)}, [&] {
       uint32_t* data = block.data();
       size_t count = block.size();
       device_.Launch(floats ? Device::kFillFloats : Device::kFillIntegers, stream, count,
@@ -112,7 +136,7 @@ void Program::SubmitLayer(size_t layer) {
   const CUstream stream = device_.stream(kLayers);
   const Words& from = activations_[layer % 2];
   const Words& to = activations_[1 - layer % 2];
-  runtime_.submit(stream, {read(weights_[layer]), read(from), write(to)}, [&] {
+  Submit(stream, {read(weights_[layer]), read(from), write(to)}, [&] {
     uint32_t* weights = weights_[layer].data();
     uint32_t* in = from.data();
     uint32_t* out = to.data();
@@ -126,7 +150,7 @@ void Program::SubmitLayer(size_t layer) {
 void Program::SubmitSweep(size_t block) {
   const CUstream stream = device_.stream(kSweeps);
   const Words& with = state_[(block + 1) % state_.size()];
-  runtime_.submit(stream, {readwrite(state_[block]), read(with)}, [&] {
+  Submit(stream, {readwrite(state_[block]), read(with)}, [&] {
     uint32_t* data = state_[block].data();
     uint32_t* other = with.data();
     size_t count = shape_.words();
@@ -142,7 +166,7 @@ void Program::SubmitMeeting(int round) {
   // An even block: those hold integers, of which any pattern is a good one.
   const Words& block = state_[static_cast<size_t>(2 * round) % state_.size()];
   const Words& from = activations_[weights_.size() % 2];
-  runtime_.submit(stream, {readwrite(block), read(from)}, [&] {
+  Submit(stream, {readwrite(block), read(from)}, [&] {
     uint32_t* data = block.data();
     uint32_t* activation = from.data();
     size_t count = shape_.words();
@@ -156,34 +180,32 @@ void Program::SubmitMeeting(int round) {
 
 void Program::SubmitCopies(int round) {
   const CUstream stream = device_.stream(kSweeps);
-  const DriverApi& cu = device_.api();
   const size_t from = static_cast<size_t>(4 * round) % state_.size();
   const size_t to = (from + state_.size() / 4 * 2) % state_.size();
   const size_t piece = std::min(kPieceWords, shape_.words() / 2);
   const size_t first = shape_.words() - piece;  // Behind any chunk border there is.
   const std::span<uint32_t> host(static_cast<uint32_t*>(host_), piece);
   // In stream order: each copy has ended before the next uses the host piece.
-  runtime_.download(stream, host, state_[from], cu.MemcpyDtoHAsync, first);
-  runtime_.upload(stream, state_[to], host, cu.MemcpyHtoDAsync, 0);
+  Download(stream, host, state_[from], first);
+  Upload<uint32_t>(stream, state_[to], host);
 }
 
 Digest Program::Finish() {
   const CUstream stream = device_.stream(kSweeps);
-  const DriverApi& cu = device_.api();
   Digest digest(sums_.size());
   std::fill(digest.begin(), digest.end(), 0);
-  runtime_.upload(stream, sums_, digest, cu.MemcpyHtoDAsync);
+  Upload<unsigned long long>(stream, sums_, digest);
   unsigned long long* sums = sums_.data();
   for (const Region& region : memory()) {
-    runtime_.submit(stream, {read(region), readwrite(sums_)}, [&] {
+    Submit(stream, {read(region), readwrite(sums_)}, [&] {
       CUdeviceptr data = region.ptr;
       size_t count = region.bytes / sizeof(uint32_t);
       device_.Launch(Device::kDigest, stream, count, {&data, &count, &sums});
     });
     sums += 2;
   }
-  runtime_.download(stream, digest, sums_, cu.MemcpyDtoHAsync);
-  device_.Check(cu.StreamSynchronize(stream), "cuStreamSynchronize");
+  Download<unsigned long long>(stream, digest, sums_, 0);
+  device_.Check(device_.api().StreamSynchronize(stream), "cuStreamSynchronize");
   return digest;
 }
 

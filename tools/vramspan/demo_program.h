@@ -4,11 +4,14 @@
 // the state, and pieces are copied down to the host and up again elsewhere. Every step depends on
 // the ones before it, so one byte lost or stale changes the digest of everything after it.
 //
-// Pointers are plain, work is declared, nothing else is asked of the program.
+// Pointers are plain. Where the runtime traces launches nothing is asked of the program: it
+// allocates, launches and copies. Else it declares what each of them touches.
 #ifndef VRAMSPAN_TOOLS_VRAMSPAN_DEMO_PROGRAM_H_
 #define VRAMSPAN_TOOLS_VRAMSPAN_DEMO_PROGRAM_H_
 
 #include <functional>
+#include <initializer_list>
+#include <span>
 #include <vector>
 
 #include "tools/vramspan/demo_device.h"
@@ -38,7 +41,8 @@ using Digest = std::vector<unsigned long long>;
 class Program {
  public:
   // Allocates. Throws Error, as everything here. The device outlives the program.
-  Program(const Device& device, const Runtime& runtime, const Shape& shape);
+  // `declares`: by scopes, for a runtime that sees no launches.
+  Program(const Device& device, const Runtime& runtime, const Shape& shape, bool declares);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -57,6 +61,13 @@ class Program {
  private:
   using Words = Buffer<uint32_t>;
 
+  // Calls `launch`, in a scope if the program declares.
+  template <typename Launch>
+  void Submit(CUstream stream, std::initializer_list<vramspanRange> ranges, Launch&& launch) const;
+  template <typename T>
+  void Upload(CUstream stream, const Buffer<T>& to, std::span<const T> from) const;
+  template <typename T>
+  void Download(CUstream stream, std::span<T> to, const Buffer<T>& from, size_t first) const;
   void SubmitLayer(size_t layer);
   void SubmitSweep(size_t block);
   void SubmitMeeting(int round);
@@ -66,6 +77,7 @@ class Program {
   const Device& device_;
   const Runtime& runtime_;
   const Shape shape_;
+  const bool declares_;
   std::vector<Words> weights_, state_;
   std::vector<Words> activations_;  // Two, in and out in turn.
   Buffer<unsigned long long> sums_;

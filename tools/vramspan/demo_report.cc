@@ -54,9 +54,10 @@ std::string ToTable(const Report& report) {
       report.driver_version / 1000, report.driver_version % 1000 / 10, report.driver);
   absl::StrAppendFormat(&text,
                         "program: %d blocks of %s, half read only, half rewritten, %d rounds, "
-                        "2 streams, chunk %s, policy %s\n\n",
+                        "2 streams, chunk %s, policy %s\nlaunches: %s\n\n",
                         report.shape.blocks, SizeText(Bytes(report.shape.block_bytes)),
-                        report.shape.rounds, report.chunk, report.policy);
+                        report.shape.rounds, report.chunk, report.policy,
+                        LaunchesText(report.launches));
   constexpr const char* kRow = "%-15s %10s %10s %10s %10s %6s %8s %9s %7s  %s\n";
   absl::StrAppendFormat(&text, kRow, "budget", "allocated", "device", "moved in", "moved out",
                         "GB/s", "remaps", "time", "ratio", "results");
@@ -95,6 +96,9 @@ std::string ToJson(const Report& report) {
       {"device", {{"name", report.device}, {"total_bytes", report.device_total.value}}},
       {"chunk", report.chunk},
       {"policy", report.policy},
+      {"launches", report.launches.traced ? "traced" : "declared"},
+      {"overlap", report.launches.overlap},
+      {"why_declared", report.launches.why_declared},
       {"program",
        {{"blocks", report.shape.blocks},
         {"block_bytes", report.shape.block_bytes},
@@ -120,6 +124,8 @@ std::string ToJson(const Report& report) {
         {"bytes_out_clean", f.out_clean.value},
         {"gb_per_second", f.gb_per_s},
         {"remaps", f.remaps},
+        {"launches_traced", b.launches - a.launches},
+        {"copies_traced", b.copies - a.copies},
         {"works", b.works - a.works},
         {"works_held", b.works_held - a.works_held},
         {"works_in_place", b.works_in_place - a.works_in_place},

@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "runtime/base/units.h"
+#include "tools/vramspan/demo_launches.h"
 #include "tools/vramspan/demo_program.h"
 
 namespace vramspan::demo {
 
 // Of the JSON. A minor version adds fields, a major one changes or removes some.
-inline constexpr const char* kSchemaVersion = "1.0.0";
+inline constexpr const char* kSchemaVersion = "1.1.0";
 
 struct RunResult {
   std::string budget;        // "unlimited", "50 %", "device memory"
@@ -29,6 +30,7 @@ struct Report {
   Bytes device_total;
   std::string why_simulated;  // What is missing for a GPU; empty if it was asked for.
   std::string chunk, policy;
+  Launches launches;
   Shape shape;
   Bytes headline_budget;
   std::vector<RunResult> runs;  // The unlimited one first.

@@ -11,6 +11,7 @@
 #include "runtime/backing/budget.h"
 #include "runtime/backing/host_limits.h"
 #include "tools/vramspan/demo_device.h"
+#include "tools/vramspan/demo_launches.h"
 #include "tools/vramspan/demo_progress.h"
 #include "tools/vramspan/demo_report.h"
 #include "tools/vramspan/demo_text.h"
@@ -121,11 +122,12 @@ std::vector<Budget> Budgets(const Plan& plan, Bytes whole) {
 
 class Runner {
  public:
-  Runner(const Options& options, const Device& device, const Shape& shape,
+  Runner(const Options& options, const Device& device, const Shape& shape, const Launches& launches,
          std::chrono::microseconds deadline, Progress* progress)
       : options_(options),
         device_(device),
         shape_(shape),
+        launches_(launches),
         deadline_(deadline),
         progress_(*progress) {}
 
@@ -138,9 +140,11 @@ class Runner {
                            .device_memory = absl::StrCat(budget.value),
                            .chunk = options_.chunk,
                            .policy = options_.policy,
+                           .tracer = launches_.traced ? "cupti" : "off",
+                           .overlap = launches_.overlap,
                            .deadline = deadline_,
                            .quiet = true});
-    Program program(device_, runtime, shape_);
+    Program program(device_, runtime, shape_, /*declares=*/!launches_.traced);
     progress_.Step("filling");
     program.Fill();
     runtime.synchronize();
@@ -165,6 +169,7 @@ class Runner {
   const Options& options_;
   const Device& device_;
   const Shape& shape_;
+  const Launches& launches_;
   const std::chrono::microseconds deadline_;
   Progress& progress_;
 };
@@ -172,12 +177,6 @@ class Runner {
 std::string NextCommand(const Options& options, const Report& report) {
   if (options.quick) return report.simulated ? "vramspan demo --simulate" : "vramspan demo";
   return report.simulated ? "vramspan info --simulate" : "vramspan info";
-}
-
-std::string OrDefault(const std::string& text, const char* environment, const char* fallback) {
-  if (!text.empty()) return text;
-  const char* value = std::getenv(environment);
-  return value != nullptr && *value != '\0' ? value : fallback;
 }
 
 StatusOr<Report> MakeReport(const Options& options, const Chosen& chosen, Progress* progress) {
@@ -199,12 +198,15 @@ StatusOr<Report> MakeReport(const Options& options, const Chosen& chosen, Progre
   progress->Note(absl::StrCat("running on ", chosen.simulated ? "the simulated GPU" : "the GPU",
                               " ", options.device, ": ", report.device, ", ",
                               SizeText(report.device_total)));
+  VS_ASSIGN_OR_RETURN(report.launches,
+                      ChooseLaunches(options.declare, options.overlap, chosen.driver));
+  progress->Note(absl::StrCat("launches are ", LaunchesText(report.launches)));
   const Bytes room = DefaultDeviceBudget(report.device_total, device->free_memory());
   VS_ASSIGN_OR_RETURN(const Plan plan,
                       MakePlan(options, chosen.simulated, report.device_total, room));
   report.shape = plan.shape;
   report.headline_budget = plan.device_memory;
-  Runner runner(options, *device, plan.shape,
+  Runner runner(options, *device, plan.shape, report.launches,
                 chosen.simulated ? kSimulatedDeadline : std::chrono::microseconds(0), progress);
   size_t count = 1 + plan.percents.size();
   report.runs.push_back(runner.Run("unlimited", room, 1, count));

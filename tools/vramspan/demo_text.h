@@ -4,6 +4,7 @@
 
 #include <absl/strings/str_format.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "runtime/base/units.h"
@@ -18,6 +19,14 @@ inline std::string SizeText(Bytes bytes) {
   const double mib = static_cast<double>(bytes.value) / (1 << 20);
   const int places = bytes >= MiB(10) || bytes.value % (1 << 20) == 0 ? 0 : 1;
   return absl::StrFormat("%.*f MiB", places, mib);
+}
+
+// An option as it was given, else as the environment has it. An empty text is none.
+inline std::string OrDefault(const std::string& text, const char* environment,
+                             const char* fallback) {
+  if (!text.empty()) return text;
+  const char* value = std::getenv(environment);
+  return value != nullptr && *value != '\0' ? value : fallback;
 }
 
 }  // namespace vramspan::demo
