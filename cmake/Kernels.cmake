@@ -26,7 +26,8 @@ function(vramspan_add_kernels)
   file(MAKE_DIRECTORY ${out})
   set(prelude ${root}/tools/simcuda/kernel.h)
   set(prelude_parts ${prelude} ${root}/tools/simcuda/kernel_abi.h
-    ${root}/tools/simcuda/kernel_builtins.h ${root}/tools/simcuda/kernel_tsan.h)
+    ${root}/tools/simcuda/kernel_builtins.h ${root}/tools/simcuda/kernel_objects.h
+    ${root}/tools/simcuda/kernel_tsan.h ${root}/tools/simcuda/object_abi.h)
 
   # The host image.
   set(HOST_IMAGE ${out}/${ARG_NAME}.so)

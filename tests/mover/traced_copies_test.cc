@@ -51,6 +51,22 @@ class TracedCopies : public TracedTest {
     return DRIVER(cuMemcpyBatchAsync)(tos, froms, sizes, 2, &attributes, &index, 1, stream);
   }
 
+  // Two boxes of rows, of which the second half of the bytes is one.
+  CUresult Batch3D(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+    CUDA_MEMCPY3D_BATCH_OP ops[2] = {};
+    for (const size_t half : {0, 1}) {
+      CUDA_MEMCPY3D_BATCH_OP& op = ops[half];
+      op.src.type = op.dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+      op.src.op.ptr.ptr = from + half * bytes / 2;
+      op.dst.op.ptr.ptr = to + half * bytes / 2;
+      op.src.op.ptr.rowLength = kRow;
+      op.dst.op.ptr.layerHeight = 4;
+      op.extent = {kRow, 4, bytes / 2 / kRow / 4};
+      op.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+    }
+    return DRIVER(cuMemcpy3DBatchAsync)(2, ops, 0, stream);
+  }
+
   // Ways to make one buffer's contents those of another, with the number of calls it takes.
   struct Way {
     const char* name;
@@ -114,9 +130,25 @@ std::vector<TracedCopies::Way> TracedCopies::Ways() {
          const CUDA_MEMCPY3D copy = Layers3D(to, from.ptr, kChunk);
          EXPECT_CU(DRIVER(cuMemcpy3DAsync)(&copy, stream_));
        }},
+      {"3D, of peers", 1,
+       [this](CUdeviceptr to, const Buffer& from) {
+         CUDA_MEMCPY3D_PEER copy{};
+         copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+         copy.srcContext = copy.dstContext = world_.context();
+         copy.srcDevice = from.ptr;
+         copy.dstDevice = to;
+         copy.srcPitch = copy.dstPitch = copy.WidthInBytes = kRow;
+         copy.Height = copy.srcHeight = copy.dstHeight = 4;
+         copy.Depth = kRows / 4;
+         EXPECT_CU(DRIVER(cuMemcpy3DPeerAsync)(&copy, stream_));
+       }},
       {"a batch", 1,
        [this](CUdeviceptr to, const Buffer& from) {
          EXPECT_CU(Batch(to, from.ptr, kChunk, stream_));
+       }},
+      {"a batch of boxes", 1,
+       [this](CUdeviceptr to, const Buffer& from) {
+         EXPECT_CU(Batch3D(to, from.ptr, kChunk, stream_));
        }},
   };
 }
@@ -128,8 +160,7 @@ TEST_P(TracedCopies, ServedWhereTheirMemoryIs) {
     SCOPED_TRACE(way.name);
     Add(from, 3, stream_);
     ExpectServed({to, from}, way.calls, [&] { way.copy(buffers_[to].ptr, buffers_[from]); });
-    buffers_[to].seed = buffers_[from].seed;
-    buffers_[to].add = buffers_[from].add;
+    Copied(to, from);
     Wait(stream_);
     EXPECT_EQ(world_.Wrong(buffers_[to]), "");
     to = (to + 1) % buffers_.size();
@@ -150,8 +181,7 @@ TEST_P(TracedCopies, RightWhileMemoryMoves) {
       ++k;
       Add(from, 1, stream_);
       way.copy(buffers_[to].ptr, buffers_[from]);
-      buffers_[to].seed = buffers_[from].seed;
-      buffers_[to].add = buffers_[from].add;
+      Copied(to, from);
       Add(to, 1, stream_);
     }
   }
@@ -233,6 +263,7 @@ TEST_P(TracedCopies, NameTheirBytesAndNoMore) {
          return DRIVER(cuMemcpy3DAsync)(&copy, parked);
        }},
       {"a batch", 2, [&] { return Batch(foreign, middle, kChunk, parked); }},
+      {"a batch of boxes", 2, [&] { return Batch3D(foreign, middle, kChunk, parked); }},
       {"write of a value", 1, [&] { return DRIVER(cuStreamWriteValue64)(parked, p, first, 0); }},
       {"wait for a value", 1,
        [&] { return DRIVER(cuStreamWaitValue64)(parked, p, first, CU_STREAM_WAIT_VALUE_EQ); }},

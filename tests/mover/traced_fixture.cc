@@ -122,6 +122,32 @@ void TracedTest::ExpectServed(const Indices& which, uint64_t count,
   EXPECT_EQ(after.launches, before.launches);
 }
 
+void TracedTest::ExpectStay(const Indices& which, const std::function<void(CUstream)>& launch) {
+  const auto move = [&](vramspanLocation to) {
+    for (const size_t i : which) {
+      EXPECT_SPAN(vramspanMemPrefetchAsync(runtime_->get(), buffers_[i].ptr, kChunk, to, stream_));
+    }
+  };
+  const auto all = [&] {
+    return std::all_of(which.begin(), which.end(), [&](size_t i) { return OnDevice(i); });
+  };
+  move(VRAMSPAN_LOCATION_DEVICE);
+  runtime_->Synchronize();
+  ASSERT_TRUE(all());
+  HostFlag flag(world_);
+  const CUstream parked = NewStream();
+  EXPECT_CU(flag.ParkIn(parked, 1));
+  launch(parked);
+  const uint64_t stalled = runtime_->stats().stall_drain_ns;
+  move(VRAMSPAN_LOCATION_HOST);
+  // The mover has looked at it again and again.
+  EXPECT_TRUE(Eventually([&] { return runtime_->stats().stall_drain_ns > stalled + 20'000'000; }));
+  EXPECT_TRUE(all());
+  flag.Set(1);
+  runtime_->Synchronize();
+  for (const size_t i : which) EXPECT_FALSE(OnDevice(i)) << "buffer " << i;
+}
+
 TracedTest::Pressure::Pressure(TracedTest* test, Indices which)
     : test_(*test), which_(std::move(which)), thread_([this] { Run(); }) {
   const uint64_t before = test_.runtime_->stats().evictions;

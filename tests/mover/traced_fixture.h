@@ -61,6 +61,11 @@ class TracedTest : public MoverTest, public testing::WithParamInterface<const ch
   void Added(const Indices& which, Word value) {
     for (const size_t i : which) buffers_[i].add += value;
   }
+  // `to` was made what `from` is, in whatever way.
+  void Copied(size_t to, size_t from) {
+    buffers_[to].seed = buffers_[from].seed;
+    buffers_[to].add = buffers_[from].add;
+  }
   Word* Words(size_t i) const { return reinterpret_cast<Word*>(buffers_[i].ptr); }
   uint64_t DeviceBytes(size_t i) const { return runtime_->OnDevice(buffers_[i]); }
   bool OnDevice(size_t i) const { return DeviceBytes(i) == buffers_[i].bytes(); }
@@ -74,6 +79,10 @@ class TracedTest : public MoverTest, public testing::WithParamInterface<const ch
   // Calls `copies` with these buffers in host memory, where all of them stay: `count` copies or
   // fills, seen and served in place.
   void ExpectServed(const Indices& which, uint64_t count, const std::function<void()>& copies);
+
+  // Launches into a stream that is parked, with these buffers on the device, and wants them gone:
+  // they stay until the launch has run.
+  void ExpectStay(const Indices& which, const std::function<void(CUstream)>& launch);
 
   // Runs until the end of its life: adds to these buffers, which moves memory all the time.
   class Pressure {

@@ -1,7 +1,5 @@
 // Pointers that no parameter shows: in tables that were copied to the device, in a module's
 // variables, and in what a kernel wrote, which nobody sees.
-#include <algorithm>
-
 #include "tests/mover/traced_fixture.h"
 
 namespace vramspan_test {
@@ -33,35 +31,6 @@ class TracedHidden : public TracedTest {
     size_t size = 0;
     EXPECT_CU(DRIVER(cuModuleGetGlobal)(&address, &size, module(), name));
     return address;
-  }
-  // Launches into a stream that is parked, with these buffers on the device, and wants them gone:
-  // they stay until the launch has run.
-  void ExpectStay(const Indices& which, const std::function<void(CUstream)>& launch) {
-    const auto move = [&](vramspanLocation to) {
-      for (const size_t i : which) {
-        EXPECT_SPAN(
-            vramspanMemPrefetchAsync(runtime_->get(), buffers_[i].ptr, kChunk, to, stream_));
-      }
-    };
-    const auto all = [&] {
-      return std::all_of(which.begin(), which.end(), [&](size_t i) { return OnDevice(i); });
-    };
-    move(VRAMSPAN_LOCATION_DEVICE);
-    runtime_->Synchronize();
-    ASSERT_TRUE(all());
-    HostFlag flag(world_);
-    const CUstream parked = NewStream();
-    EXPECT_CU(flag.ParkIn(parked, 1));
-    launch(parked);
-    const uint64_t stalled = runtime_->stats().stall_drain_ns;
-    move(VRAMSPAN_LOCATION_HOST);
-    // The mover has looked at it again and again.
-    EXPECT_TRUE(
-        Eventually([&] { return runtime_->stats().stall_drain_ns > stalled + 20'000'000; }));
-    EXPECT_TRUE(all());
-    flag.Set(1);
-    runtime_->Synchronize();
-    for (const size_t i : which) EXPECT_FALSE(OnDevice(i)) << "buffer " << i;
   }
   // Memory of the runtime whose contents are nobody's business: a chunk, so that it moves.
   CUdeviceptr Scratch() {

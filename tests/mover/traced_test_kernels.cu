@@ -1,10 +1,11 @@
-// Kernels that come by their memory in ways that are hard to see. All of them add a value to the
-// words of some arrays, and stride over the grid.
+// Kernels that come by their memory in ways that are hard to see. They add a value to the words of
+// some arrays, or copy words, and stride over the grid.
 
 #include "tests/mover/traced_test_kernels.h"
 
 using vramspan_test::PointerBlock;
 using vramspan_test::PointerPair;
+using vramspan_test::TensorMap;
 using Word = unsigned long long;
 
 namespace {
@@ -45,3 +46,50 @@ extern "C" __global__ void store_pointer(Word* table, size_t at, Word masked) {
   if (blockIdx.x == 0 && threadIdx.x == 0) table[at] = masked ^ vramspan_test::kPointerMask;
 }
 SIMCUDA_EXPORT(store_pointer);
+
+namespace {
+
+__device__ Word WordOf(uint2 halves) { return halves.x | static_cast<Word>(halves.y) << 32; }
+
+}  // namespace
+
+// Texels are words, as two halves.
+extern "C" __global__ void copy_texture(cudaTextureObject_t texture, size_t count, Word* to) {
+  const size_t threads = size_t{gridDim.x} * blockDim.x;
+  for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += threads) {
+    to[i] = WordOf(tex1Dfetch<uint2>(texture, static_cast<int>(i)));
+  }
+}
+SIMCUDA_EXPORT(copy_texture);
+
+// Rows of `width` words, and as many of them as there are threads for.
+extern "C" __global__ void copy_texture_rows(cudaTextureObject_t texture, size_t width,
+                                             size_t height, Word* to) {
+  const size_t threads = size_t{gridDim.x} * blockDim.x;
+  for (size_t y = size_t{blockIdx.x} * blockDim.x + threadIdx.x; y < height; y += threads) {
+    for (size_t x = 0; x < width; ++x) {
+      to[y * width + x] =
+          WordOf(tex2D<uint2>(texture, static_cast<float>(x) + 0.5f, static_cast<float>(y) + 0.5f));
+    }
+  }
+}
+SIMCUDA_EXPORT(copy_texture_rows);
+
+// Between tensors of words. On a GPU this would take bulk copies by way of shared memory, and the
+// test runs on the simulated driver only.
+extern "C" __global__ void copy_tensor(const __grid_constant__ TensorMap from,
+                                       const __grid_constant__ TensorMap to, size_t width,
+                                       size_t height) {
+#ifdef __CUDACC__
+  if (width * height != 0) __trap();
+#else
+  const size_t threads = size_t{gridDim.x} * blockDim.x;
+  for (size_t y = size_t{blockIdx.x} * blockDim.x + threadIdx.x; y < height; y += threads) {
+    for (size_t x = 0; x < width; ++x) {
+      *simcuda::device::TensorElement<Word>(to, x, y) =
+          *simcuda::device::TensorElement<Word>(from, x, y);
+    }
+  }
+#endif
+}
+SIMCUDA_EXPORT(copy_tensor);

@@ -26,6 +26,11 @@ struct PointerPair {
   unsigned long long* words;
 };
 
+// A CUtensorMap, for those who do not include cuda.h.
+struct alignas(64) TensorMap {
+  unsigned long long opaque[16];
+};
+
 // What hides a pointer from everybody who looks for its value.
 inline constexpr unsigned long long kPointerMask = 0x5a5a5a5a5a5a5a5aull;
 

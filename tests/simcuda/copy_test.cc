@@ -238,5 +238,53 @@ TEST_F(CopyTest, Batches) {
   EXPECT_EQ(byte, 2);
 }
 
+TEST_F(CopyTest, BatchesOfBoxes) {
+  const auto in = Pattern(4096);
+  const CUdeviceptr from = Alloc(4096), to = Alloc(4096);
+  SIM_OK(cuMemcpyHtoD(from, in.data(), in.size()));
+  SIM_OK(cuMemsetD8(to, 0, 4096));
+  SIM_OK(cuCtxSynchronize());
+  CUstream stream = nullptr;
+  SIM_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  // Two layers of three rows of ten bytes: in rows of 64, four to a layer; then tight.
+  CUDA_MEMCPY3D_BATCH_OP op = {};
+  op.src.type = op.dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+  op.src.op.ptr.ptr = from;
+  op.src.op.ptr.rowLength = 64;
+  op.src.op.ptr.layerHeight = 4;
+  op.dst.op.ptr.ptr = to;
+  op.extent = {10, 3, 2};
+  op.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  CUDA_MEMCPY3D_BATCH_OP ops[] = {op, op};
+  ops[1].dst.op.ptr.ptr = to + 1024;
+  SIM_OK(cuMemcpy3DBatchAsync(2, ops, 0, stream));
+  SIM_OK(cuStreamSynchronize(stream));
+  std::vector<unsigned char> out(4096);
+  SIM_OK(cuMemcpyDtoH(out.data(), to, out.size()));
+  for (const size_t start : {0, 1024}) {
+    for (size_t z = 0; z < 2; ++z) {
+      for (size_t y = 0; y < 3; ++y) {
+        EXPECT_EQ(memcmp(&out[start + (z * 3 + y) * 10], &in[z * 256 + y * 64], 10), 0);
+      }
+    }
+    EXPECT_EQ(out[start + 60], 0);
+  }
+
+  const auto refused = [&](auto change) {
+    CUDA_MEMCPY3D_BATCH_OP bad = op;
+    change(bad);
+    return cuMemcpy3DBatchAsync(1, &bad, 0, stream);
+  };
+  EXPECT_EQ(refused([](auto& o) { o.extent.depth = 0; }), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(refused([](auto& o) { o.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_INVALID; }),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(refused([](auto& o) { o.src.op.ptr.rowLength = 9; }), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(refused([](auto& o) { o.src.op.ptr.layerHeight = 2; }), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuMemcpy3DBatchAsync(1, &op, 1, stream), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuMemcpy3DBatchAsync(0, &op, 0, stream), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuMemcpy3DBatchAsync(1, nullptr, 0, stream), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuMemcpy3DBatchAsync(1, &op, 0, nullptr), CUDA_ERROR_INVALID_VALUE);
+}
+
 }  // namespace
 }  // namespace simcuda

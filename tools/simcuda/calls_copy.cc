@@ -193,6 +193,30 @@ CUresult MemcpyBatchAsyncV2(CUdeviceptr* dsts, CUdeviceptr* srcs, size_t* sizes,
                             attribute_count, nullptr, stream);
 }
 
+CUresult Memcpy3DBatchAsyncV1(size_t count, CUDA_MEMCPY3D_BATCH_OP* ops, size_t* failed,
+                              unsigned long long flags, CUstream stream_handle) {
+  StreamPtr stream;
+  if (failed != nullptr) *failed = SIZE_MAX;
+  if (ops == nullptr || count == 0 || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult r = FindStream(stream_handle, &stream); r != CUDA_SUCCESS) return r;
+  if (stream->kind() == StreamKind::kLegacy) return CUDA_ERROR_INVALID_VALUE;
+  if (stream->capturing()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  for (size_t i = 0; i < count; ++i) {
+    Copy copy;
+    CUresult r = CopyFrom3DBatch(ops[i], &copy);
+    if (r == CUDA_SUCCESS) r = SubmitCopy(*stream, copy, /*synchronous=*/false);
+    if (r == CUDA_SUCCESS) continue;
+    if (failed != nullptr) *failed = i;
+    return r;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult Memcpy3DBatchAsyncV2(size_t count, CUDA_MEMCPY3D_BATCH_OP* ops, unsigned long long flags,
+                              CUstream stream) {
+  return Memcpy3DBatchAsyncV1(count, ops, nullptr, flags, stream);
+}
+
 CUresult MemsetD8(CUdeviceptr dst, unsigned char value, size_t count) {
   return FillNow(LinearFill(dst, value, 1, count));
 }

@@ -32,6 +32,10 @@ CUresult MemcpyBatchAsyncV1(CUdeviceptr* dsts, CUdeviceptr* srcs, size_t* sizes,
 CUresult MemcpyBatchAsyncV2(CUdeviceptr* dsts, CUdeviceptr* srcs, size_t* sizes, size_t count,
                             CUmemcpyAttributes* attributes, size_t* attribute_indices,
                             size_t attribute_count, CUstream stream);
+CUresult Memcpy3DBatchAsyncV1(size_t count, CUDA_MEMCPY3D_BATCH_OP* ops, size_t* failed,
+                              unsigned long long flags, CUstream stream);
+CUresult Memcpy3DBatchAsyncV2(size_t count, CUDA_MEMCPY3D_BATCH_OP* ops, unsigned long long flags,
+                              CUstream stream);
 
 CUresult MemsetD8(CUdeviceptr dst, unsigned char value, size_t count);
 CUresult MemsetD16(CUdeviceptr dst, unsigned short value, size_t count);

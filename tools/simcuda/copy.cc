@@ -160,6 +160,27 @@ CUresult CopyFrom3DPeer(const CUDA_MEMCPY3D_PEER& p, Copy* copy) {
                    copy);
 }
 
+CUresult CopyFrom3DBatch(const CUDA_MEMCPY3D_BATCH_OP& op, Copy* copy) {
+  *copy = {};
+  copy->shape.width = op.extent.width;
+  copy->shape.height = op.extent.height;
+  copy->shape.depth = op.extent.depth;
+  if (Empty(copy->shape) || op.srcAccessOrder == CU_MEMCPY_SRC_ACCESS_ORDER_INVALID ||
+      op.srcAccessOrder > CU_MEMCPY_SRC_ACCESS_ORDER_ANY) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  SideParams sides[2];
+  for (const CUmemcpy3DOperand* operand : {&op.src, &op.dst}) {
+    if (operand->type == CU_MEMCPY_OPERAND_TYPE_ARRAY) return CUDA_ERROR_NOT_SUPPORTED;
+    if (operand->type != CU_MEMCPY_OPERAND_TYPE_POINTER) return CUDA_ERROR_INVALID_VALUE;
+    const auto& p = operand->op.ptr;
+    // Between pointers elements are bytes.
+    sides[operand == &op.dst] = {CU_MEMORYTYPE_UNIFIED, nullptr,      p.ptr, 0, 0, 0,
+                                 p.rowLength,           p.layerHeight};
+  }
+  return PlaceCopy(sides[0], sides[1], copy);
+}
+
 CUresult CheckCopy(const Copy& copy) {
   const CopyShape& shape = copy.shape;
   if (Empty(shape)) return CUDA_SUCCESS;

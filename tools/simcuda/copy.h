@@ -32,6 +32,8 @@ Copy LinearCopy(const void* src, Side src_side, void* dst, Side dst_side, size_t
 CUresult CopyFrom2D(const CUDA_MEMCPY2D& params, Copy* copy);
 CUresult CopyFrom3D(const CUDA_MEMCPY3D& params, Copy* copy);
 CUresult CopyFrom3DPeer(const CUDA_MEMCPY3D_PEER& params, Copy* copy);
+// Of a batch; here an empty extent is an error, too.
+CUresult CopyFrom3DBatch(const CUDA_MEMCPY3D_BATCH_OP& op, Copy* copy);
 
 // Whether both sides are what they must be, over their whole extent.
 CUresult CheckCopy(const Copy& copy);

@@ -11,6 +11,7 @@
 #include "tools/simcuda/calls_device.h"
 #include "tools/simcuda/calls_kernels.h"
 #include "tools/simcuda/calls_memory.h"
+#include "tools/simcuda/calls_object.h"
 #include "tools/simcuda/calls_pool.h"
 #include "tools/simcuda/calls_stream.h"
 #include "tools/simcuda/calls_vmm.h"

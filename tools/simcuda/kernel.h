@@ -36,6 +36,7 @@
 
 #include "tools/simcuda/kernel_abi.h"
 #include "tools/simcuda/kernel_builtins.h"
+#include "tools/simcuda/kernel_objects.h"
 
 #define __global__ __attribute__((visibility("hidden")))
 #define __device__
