@@ -1,7 +1,7 @@
 #!/bin/bash
 # Checks what the preload shows of itself: it exports the entry points that are to be hooked (a list of
-# X(base, version, symbol)), NVML's memory info, and the loader's look-up functions in the versions that
-# programs are linked to, nothing else; it needs nothing but the C library, and is never unloaded.
+# X(base, version, symbol)), NVML's memory info, CUPTI's subscription, and the loader's look-up functions in the
+# versions that programs are linked to, nothing else; it needs nothing but the C library, and is never unloaded.
 #
 # Usage: cmake/check_preload.sh LIBRARY LIST
 set -euo pipefail
@@ -24,7 +24,8 @@ case $(uname -m) in
   *) versions='GLIBC_2.17 GLIBC_2.34' ;;
 esac
 wanted=$(
-  printf '%s\n' "$rows" nvmlDeviceGetMemoryInfo nvmlDeviceGetMemoryInfo_v2 |
+  printf '%s\n' "$rows" nvmlDeviceGetMemoryInfo nvmlDeviceGetMemoryInfo_v2 \
+      cuptiFinalize cuptiSubscribe cuptiSubscribe_v2 |
     sed 's/$/@@VRAMSPAN_PRELOAD_1/'
   for version in $versions; do
     at=@

@@ -66,6 +66,8 @@ const Cupti* OpenCupti(const char* preferred, std::string* error) {
   look(found.GetResultString, "cuptiGetResultString");
   look(found.Subscribe, "cuptiSubscribe");
   if (!error->empty()) return nullptr;
+  look(found.SubscribeV2, "cuptiSubscribe_v2");
+  error->clear();
   cupti = found;
   return &cupti;
 }

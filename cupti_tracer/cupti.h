@@ -14,6 +14,7 @@ struct Cupti {
   decltype(&cuptiUnsubscribe) Unsubscribe = nullptr;
   decltype(&cuptiEnableCallback) EnableCallback = nullptr;
   decltype(&cuptiGetResultString) GetResultString = nullptr;
+  decltype(&cuptiSubscribe_v2) SubscribeV2 = nullptr;  // Null before CUDA 13.
 
   std::string Text(CUptiResult result) const;
 };

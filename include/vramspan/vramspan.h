@@ -199,6 +199,14 @@ VRAMSPAN_API CUresult vramspanSynchronize(vramspanRuntime runtime);
 /* The same error without waiting. CUDA_SUCCESS if there is none. */
 VRAMSPAN_API CUresult vramspanTakeBackgroundError(vramspanRuntime runtime);
 
+/* Gives CUPTI up for good, of all runtimes of the process, so that a profiler that is about to
+ * start in it can have it: CUPTI takes one tool at a time, and does not tell who holds it that
+ * another asked. From here on launches are not seen: memory stays where it is, and may be touched
+ * by anybody (docs/linking.md). Nothing happens where CUPTI is not held. Not from inside a scope.
+ * CUDA_ERROR_TIMEOUT: a call that the tracer saw begin has not returned within a second; CUPTI is
+ * still held, try again. */
+VRAMSPAN_API CUresult vramspanReleaseCupti(void);
+
 typedef struct vramspanResidency {
   uint64_t device_bytes; /* Of the range, on the device (pinned included). */
   uint64_t host_bytes;

@@ -433,6 +433,9 @@ inline Work::Work(const Runtime& runtime, CUstream stream, Unknown) : stream_(st
   runtime_ = runtime.get();
 }
 
+// Before a profiler starts in the process: vramspanReleaseCupti.
+inline void release_cupti() { check(vramspanReleaseCupti()); }
+
 // The library's version, "0.1.0"; the header's is in VRAMSPAN_VERSION_*.
 inline const char* version() { return vramspanVersion(); }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/api/runtime.h"
+#include "runtime/api/tracing.h"
 #include "runtime/base/own_calls.h"
 
 struct vramspanRuntime_st {
@@ -220,6 +221,15 @@ CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanStatistics* out)
     *out = r.Statistics();
     return absl::OkStatus();
   });
+}
+
+CUresult vramspanReleaseCupti(void) {
+  const OwnCalls own;
+  try {
+    return Report(Tracing::Get().GiveUpCupti());
+  } catch (const std::exception& e) {
+    return Report(absl::InternalError(e.what()));
+  }
 }
 
 const char* vramspanLastErrorMessage(void) {

@@ -56,7 +56,8 @@ class Tracer {
   // The stream is about to be destroyed.
   void StreamGoes(CUstream stream);
   void Freed(DevicePtr base, Bytes size);
-  void GoBlind() { memory_.GoBlind(); }
+  // What is submitted will not be seen any more: returns when that is safe, see Mover::Freeze.
+  bool GoBlind() { return mover_.Freeze(); }
   // A call is about to look memory up that it does not submit work with.
   void ShowAll() { mover_.ShowAll(); }
 

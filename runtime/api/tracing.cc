@@ -7,9 +7,11 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "runtime/base/log.h"
@@ -36,6 +38,13 @@ struct State {
   std::array<Entry, Tracing::kMost> entries;
   std::atomic<bool> sees{false};
   std::atomic<vramspanLaunchSourceStart_t> hooks{nullptr};
+  // Null where CUPTI is not the source, or no more.
+  vramspanLaunchSourceStop_t stop_cupti VS_GUARDED_BY(mu) = nullptr;
+  // The hooks stand by while CUPTI is the source: they count the calls that they leave to it.
+  vramspanLaunchSink standby{};
+  bool standing_by VS_GUARDED_BY(mu) = false;
+  std::atomic<bool> hooks_took_over{false};
+  std::atomic<int64_t> left_to_cupti{0};
 };
 
 State& TheState() {
@@ -97,17 +106,76 @@ void Exit(uint32_t call, const void* params, CUresult result, uint64_t token) {
   TheState().decoder.load(std::memory_order_acquire)->Learn(call, params, result);
 }
 
-void Lost(const char* why) {
+// Calls that the hooks see, each from its entry to its exit, once they have taken over: CUPTI may
+// see them as well for a moment.
+thread_local int in_hooks = 0;
+
+void EnterByCupti(uint32_t call, const void* params, CUcontext context, uint64_t* token) {
+  if (in_hooks == 0) Enter(call, params, context, token);
+}
+void ExitByCupti(uint32_t call, const void* params, CUresult result, uint64_t token) {
+  if (in_hooks == 0) Exit(call, params, result, token);
+}
+
+// The token of a call that the hooks left to CUPTI.
+constexpr uint64_t kLeftToCupti = 1;
+
+void EnterByStandby(uint32_t call, const void* params, CUcontext context, uint64_t* token) {
   State& state = TheState();
-  state.sees.store(false, std::memory_order_release);
-  {
-    MutexLock lock(state.mu);
-    for (Entry& e : state.entries) {
-      if (Tracer* const tracer = e.tracer.load(std::memory_order_relaxed)) tracer->GoBlind();
-    }
+  // Counts and then looks; GiveUpCupti looks the other way round: one of the two sees the other.
+  state.left_to_cupti.fetch_add(1);
+  if (!state.hooks_took_over.load()) {
+    *token = kLeftToCupti;
+    return;
+  }
+  state.left_to_cupti.fetch_sub(1);
+  ++in_hooks;
+  Enter(call, params, context, token);
+}
+void ExitByStandby(uint32_t call, const void* params, CUresult result, uint64_t token) {
+  if (token == kLeftToCupti) {
+    TheState().left_to_cupti.fetch_sub(1);
+    return;
+  }
+  Exit(call, params, result, token);
+  --in_hooks;
+}
+
+// Whether all memory has come to rest.
+bool GoBlind(State* state, const char* why) VS_REQUIRES(state->mu) {
+  state->sees.store(false, std::memory_order_release);
+  state->started = absl::UnavailableError(why);
+  bool rests = true;
+  for (Entry& e : state->entries) {
+    Tracer* const tracer = e.tracer.load(std::memory_order_relaxed);
+    if (tracer != nullptr && !tracer->GoBlind()) rests = false;
   }
   Log(LogLevel::kWarning,
       absl::StrCat("launches are not seen any more (", why, "): memory stays where it is"));
+  return rests;
+}
+
+void Lost(const char* why) {
+  State& state = TheState();
+  MutexLock lock(state.mu);
+  GoBlind(&state, why);
+}
+
+constexpr const char* kTaken = "CUPTI was given up to another tool";
+constexpr std::chrono::seconds kPatience{1};
+
+// Every call from here on is the hooks', and none of CUPTI's is under way.
+bool LetHooksTakeOver(State* state) {
+  state->hooks_took_over.store(true);
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (state->left_to_cupti.load() != 0) {
+    if (std::chrono::steady_clock::now() >= until) {
+      state->hooks_took_over.store(false);
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  return true;
 }
 
 // The folder of the file that this code is in.
@@ -221,11 +289,50 @@ Status Tracing::Start(const std::shared_ptr<const Driver>& driver, LaunchSource 
   if (!start.ok()) return state.started = start.status();
   const std::string cupti = CuptiBeside(*driver);
   char error[512] = "";
+  state.sink.enter = take_hooks ? &Enter : &EnterByCupti;
+  state.sink.exit = take_hooks ? &Exit : &ExitByCupti;
   if ((*start)(&state.sink, cupti.empty() ? nullptr : cupti.c_str(), error, sizeof(error)) != 0) {
     return state.started = absl::UnavailableError(error);
   }
+  if (!take_hooks) {
+    const StatusOr<void*> stop = OpenTracerFunction(VRAMSPAN_LAUNCH_SOURCE_STOP);
+    if (stop.ok()) state.stop_cupti = reinterpret_cast<vramspanLaunchSourceStop_t>(*stop);
+    state.standby = state.sink;
+    state.standby.enter = &EnterByStandby;
+    state.standby.exit = &ExitByStandby;
+    state.standing_by =
+        hooks != nullptr && (*hooks)(&state.standby, nullptr, error, sizeof(error)) == 0;
+  }
   state.sees.store(true, std::memory_order_release);
   return state.started = absl::OkStatus();
+}
+
+Status Tracing::GiveUpCupti() {
+  State& state = TheState();
+  MutexLock lock(state.mu);
+  if (state.stop_cupti == nullptr) return absl::OkStatus();
+  if (Mover::InScope()) {
+    return absl::FailedPreconditionError("CUPTI cannot be given up inside a scope: end it first");
+  }
+  if (state.standing_by && !LetHooksTakeOver(&state)) {
+    return absl::DeadlineExceededError(
+        "CUPTI is kept: a call that it saw begin does not return; try again when it has");
+  }
+  // What moves now could meet a launch that nobody sees.
+  if (!state.standing_by && sees() && !GoBlind(&state, kTaken)) {
+    return absl::DeadlineExceededError(
+        "CUPTI is kept: memory that is moving does not come to rest; try again later");
+  }
+  char error[512] = "";
+  if ((*state.stop_cupti)(error, sizeof(error)) != 0) {
+    state.hooks_took_over.store(false);
+    return absl::DeadlineExceededError(absl::StrCat("CUPTI is kept: ", error));
+  }
+  state.stop_cupti = nullptr;
+  if (state.standing_by) {
+    Log(LogLevel::kInfo, absl::StrCat(kTaken, ": launches are seen by hooks from here on"));
+  }
+  return absl::OkStatus();
 }
 
 StatusOr<const vramspanCountersTable*> Tracing::Counters() {

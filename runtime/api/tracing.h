@@ -2,8 +2,9 @@
 // current in it.
 //
 // A source is started when the first runtime asks for it and stays for as long as the process
-// lives. Calls of our own (OwnCalls), of threads inside a declared scope, and of contexts without a
-// runtime pass by.
+// lives, unless CUPTI is given up to another tool: then the hooks take over where they are offered,
+// without a gap, and else nothing is seen any more and memory stays where it is. Calls of our own
+// (OwnCalls), of threads inside a declared scope, and of contexts without a runtime pass by.
 //
 // Threads: any. A runtime is taken out before it is destroyed, when no call of its context is under
 // way (as vramspanDestroy demands).
@@ -39,6 +40,11 @@ class Tracing {
   // Starts the source for a driver, if none is running. An error says why it cannot.
   // REQUIRES: source != kOff.
   Status Start(const std::shared_ptr<const Driver>& driver, LaunchSource source);
+  // Another tool wants CUPTI: where it is the source, it is free when this returns OK. Not from
+  // inside a call that is watched. DeadlineExceeded: a call that was seen to begin does not return,
+  // or memory that is moving does not come to rest, and CUPTI is still ours; without hooks launches
+  // count as unseen all the same from here on.
+  Status GiveUpCupti();
   // Null before Start.
   Decoder* decoder();
 

@@ -126,6 +126,10 @@ class Mover {
   // Before a call that looks memory up in the driver and is not submitted work: all that is hidden
   // is mapped again, and nothing is hidden for a while. One load where nothing is.
   void ShowAll();
+  // Nothing moves from here on, for good; work runs with its memory where it is. True when nothing
+  // is under way any more and all memory is mapped, so that work may go unseen; false where that
+  // takes longer than a few seconds. Not inside a scope.
+  bool Freeze();
   // Waits until no declared work is queued or in flight and no move is wanted or under way.
   Status Synchronize();
   // Returns and forgets the first failure of a background move.

@@ -21,6 +21,7 @@ constexpr std::chrono::milliseconds kIdle{100};
 // In one round, so that what waits for something else does not wait for this.
 constexpr std::chrono::milliseconds kShowTime{2};
 constexpr std::chrono::seconds kShowPatience{1};
+constexpr std::chrono::seconds kFreezePatience{5};
 
 }  // namespace
 
@@ -114,6 +115,23 @@ void Mover::ShowAll() {
     WakeThread();
     done_.WaitFor(memory_.mu, std::chrono::milliseconds(5));
   }
+}
+
+bool Mover::Freeze() {
+  MutexLock lock(memory_.mu);
+  // Under the lock: whoever starts a move looks under it whether the users are known.
+  memory_.GoBlind();
+  no_hiding_before_ = Clock::time_point::max();
+  const auto moving = [&] {
+    return memory_.any_hidden() || moves_under_way_.load(std::memory_order_relaxed) != 0;
+  };
+  const auto until = Clock::now() + kFreezePatience;
+  while (moving() && !dead_ && Clock::now() < until) {
+    show_all_ = true;
+    WakeThread();
+    done_.WaitFor(memory_.mu, std::chrono::milliseconds(5));
+  }
+  return !moving();
 }
 
 }  // namespace vramspan

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define VRAMSPAN_LAUNCH_SOURCE_VERSION 1u
+#define VRAMSPAN_LAUNCH_SOURCE_VERSION 2u
 
 // What the runtime offers to a source. Lives as long as the process.
 typedef struct vramspanLaunchSink {
@@ -35,6 +35,13 @@ typedef struct vramspanLaunchSink {
 typedef int (*vramspanLaunchSourceStart_t)(const vramspanLaunchSink* sink, const char* library,
                                            char* error, size_t size);
 #define VRAMSPAN_LAUNCH_SOURCE_START "vramspanLaunchSourceStart"
+
+// Of a source that holds what others may want (CUPTI), under the name vramspanLaunchSourceStop:
+// ends to watch for good, so that others can have it. Calls that were entered have exited when it
+// returns, and none is told of afterwards. Returns 0, or, where a call does not come back within a
+// second, 1 with a sentence in `error`, and watches on. Not from inside a watched call.
+typedef int (*vramspanLaunchSourceStop_t)(char* error, size_t size);
+#define VRAMSPAN_LAUNCH_SOURCE_STOP "vramspanLaunchSourceStop"
 
 #ifdef __cplusplus
 }

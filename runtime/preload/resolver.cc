@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/base/log.h"
+#include "runtime/preload/cupti_hooks.h"
 #include "runtime/preload/elf_symbols.h"
 #include "runtime/preload/hook.h"
 #include "runtime/preload/nvml.h"
@@ -150,12 +151,25 @@ Answer AnswerForNvml(void* handle, const char* name, Lookup lookup) {
   return function != nullptr ? Answer{NvmlHook(name, function), 1} : kPass;
 }
 
+// As AnswerForNvml. What the tracer looks up for itself is of the CUPTI that it has opened.
+template <typename Lookup>
+Answer AnswerForCupti(void* handle, const char* name, Lookup lookup) {
+  constexpr Answer kPass{nullptr, 0};
+  if (handle == RTLD_NEXT || Off() || OwnCalls::Now()) return kPass;
+  void* function = handle == RTLD_DEFAULT ? nullptr : lookup();
+  if (handle == RTLD_DEFAULT || (function != nullptr && IsOwnCode(function))) {
+    return LoaderSymbol(RTLD_NEXT, name) != nullptr ? kPass : Answer{nullptr, 1};
+  }
+  return function != nullptr ? Answer{CuptiHook(name, function), 1} : kPass;
+}
+
 template <typename Lookup>
 Answer AnswerFor(void* handle, const char* name, Lookup lookup) {
   constexpr Answer kPass{nullptr, 0};
   if (name == nullptr) return kPass;
   if (name[0] == 'n' && IsNvmlHooked(name)) return AnswerForNvml(handle, name, lookup);
   if (name[0] != 'c' || name[1] != 'u') return kPass;
+  if (IsCuptiHooked(name)) return AnswerForCupti(handle, name, lookup);
   // Who looks for the next one after itself is a preload as we are, and must not come back to us.
   if (handle == RTLD_NEXT) return kPass;
   const size_t id = FindHook(name);

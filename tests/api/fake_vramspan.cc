@@ -128,6 +128,8 @@ CUresult vramspanSynchronize(vramspanRuntime) { return Call("Synchronize"); }
 
 CUresult vramspanTakeBackgroundError(vramspanRuntime) { return Call("TakeBackgroundError"); }
 
+CUresult vramspanReleaseCupti(void) { return Call("ReleaseCupti"); }
+
 CUresult vramspanMemResidency(vramspanRuntime, CUdeviceptr, size_t size,
                               vramspanResidency* residency) {
   const CUresult result = Call("MemResidency", std::to_string(size));

@@ -264,12 +264,13 @@ TEST_F(HppTest, EverythingElseIsPassedOn) {
   runtime().stream_forget(stream_);
   runtime().synchronize();
   runtime().check_background();
+  release_cupti();
   EXPECT_EQ(runtime().residency(a).device_bytes, 32u);
   EXPECT_EQ(runtime().statistics().allocations, 1u);
   EXPECT_THAT(state().calls,
               ElementsAre("MemAdvise 32 4", "MemPrefetchAsync 16 1", "SetDeviceBudget 1048576",
                           "SetHostBudget 2097152", "StreamForget", "Synchronize",
-                          "TakeBackgroundError", "MemResidency 32"));
+                          "TakeBackgroundError", "ReleaseCupti", "MemResidency 32"));
   const std::optional<Region> whole = runtime().allocation_of(a.ptr() + 5);
   ASSERT_TRUE(whole.has_value());
   EXPECT_EQ(whole->ptr, a.ptr());

@@ -3,8 +3,11 @@
 #include <cupti.h>
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <string>
+#include <thread>
 
 #include "tests/mover/alone.h"
 #include "tests/mover/world.h"
@@ -77,6 +80,62 @@ class TracedSource : public MoverTest {
     return driver.substr(0, driver.rfind('/') + 1) + "libcupti.so.13";
   }
   static void Ignore(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
+  template <typename Function>
+  static Function OfCupti(const char* name) {
+    void* library = dlopen(CuptiOfTheDriver().c_str(), RTLD_NOW);
+    EXPECT_NE(library, nullptr) << dlerror();
+    return reinterpret_cast<Function>(dlsym(library, name));
+  }
+  // Whether another tool can have CUPTI; it keeps it.
+  static CUptiResult Subscribe() {
+    CUpti_SubscriberHandle tool = nullptr;
+    return OfCupti<decltype(&cuptiSubscribe)>("cuptiSubscribe")(&tool, &Ignore, nullptr);
+  }
+  void AddTo(std::vector<Buffer>* buffers, CUstream stream) {
+    for (Buffer& b : *buffers) {
+      EXPECT_CU(world_.LaunchAdd(b, 1, stream));
+      b.add += 1;
+    }
+  }
+  // `wait` runs between what is launched in the stream before and the call that gives CUPTI up.
+  void ExpectGivesUp(const std::function<void(CUstream)>& wait) {
+    {
+      RuntimeOptions options;
+      options.tracer = "cupti";
+      options.overlap = "safe";
+      TestRuntime runtime(world_, options);
+      const CUstream stream = world_.NewStream(), other = world_.NewStream();
+      std::vector<Buffer> buffers = runtime.Filled(12, kChunk, stream);
+      for (int round = 0; round < 4; ++round) AddTo(&buffers, stream);
+      wait(stream);
+      EXPECT_SPAN(vramspanReleaseCupti());
+      EXPECT_EQ(Subscribe(), CUPTI_SUCCESS);
+      const vramspanStatistics before = runtime.stats();
+      EXPECT_GT(before.evictions, 8u);
+      EXPECT_GE(before.launches, 48u);
+      for (int round = 0; round < 4; ++round) AddTo(&buffers, stream);
+      EXPECT_CU(world_.api().StreamSynchronize(stream));
+      AddTo(&buffers, other);
+      EXPECT_CU(world_.api().StreamSynchronize(other));
+      // Declared work as well runs with its memory where that is.
+      for (Buffer& b : buffers) runtime.Add(b, 1, stream);
+      runtime.Synchronize();
+      for (const Buffer& b : buffers) EXPECT_EQ(world_.Wrong(b), "");
+      const vramspanStatistics after = runtime.stats();
+      EXPECT_EQ(after.launches, before.launches);
+      EXPECT_EQ(after.evictions, before.evictions);
+      EXPECT_EQ(after.fetches, before.fetches);
+      EXPECT_EQ(after.deadlines, before.deadlines);
+      EXPECT_SPAN(vramspanReleaseCupti()) << "there is nothing to give up";
+      EXPECT_SPAN(runtime.Destroy());
+      EXPECT_CU(world_.api().StreamDestroy(stream));
+      EXPECT_CU(world_.api().StreamDestroy(other));
+    }
+    for (int k = 0; k < 2; ++k) {
+      ExpectSays(Refusal("cupti"), {"VRAMSPAN_TRACER", "CUPTI was given up"});
+    }
+    ExpectUntraced();
+  }
 };
 
 TEST_F(TracedSource, SeesLaunches) {
@@ -163,21 +222,110 @@ TEST_F(TracedSource, LibraryThatIsNoTracer) {
 
 TEST_F(TracedSource, AnotherToolHoldsCupti) {
   if (!IsAlone()) return ExpectPassesAlone();
-  void* library = dlopen(CuptiOfTheDriver().c_str(), RTLD_NOW);
-  ASSERT_NE(library, nullptr) << dlerror();
-  const auto subscribe =
-      reinterpret_cast<decltype(&cuptiSubscribe)>(dlsym(library, "cuptiSubscribe"));
-  const auto unsubscribe =
-      reinterpret_cast<decltype(&cuptiUnsubscribe)>(dlsym(library, "cuptiUnsubscribe"));
+  CUpti_SubscriberParams params{};
+  params.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
+  params.subscriberName = "the test";
   CUpti_SubscriberHandle tool = nullptr;
-  ASSERT_EQ(subscribe(&tool, &Ignore, nullptr), CUPTI_SUCCESS);
+  ASSERT_EQ(
+      OfCupti<decltype(&cuptiSubscribe_v2)>("cuptiSubscribe_v2")(&tool, &Ignore, nullptr, &params),
+      CUPTI_SUCCESS);
   for (int k = 0; k < 2; ++k) {
-    ExpectSays(Refusal("cupti"), {"VRAMSPAN_TRACER", "another tool holds CUPTI"});
+    ExpectSays(Refusal("cupti"),
+               {"VRAMSPAN_TRACER", "another tool holds CUPTI (CUPTI for the test)"});
   }
   ExpectUntraced();
   // The tool has it for as long as it wants, and no longer.
-  ASSERT_EQ(unsubscribe(tool), CUPTI_SUCCESS);
+  ASSERT_EQ(OfCupti<decltype(&cuptiUnsubscribe)>("cuptiUnsubscribe")(tool), CUPTI_SUCCESS);
   EXPECT_EQ(Run("cupti", /*declared=*/false), 16u);
+}
+
+// Whoever touches memory once CUPTI is given up is not seen, and finds it all the same: what was
+// moving or held for has come to rest, and what was left without a mapping has one.
+TEST_F(TracedSource, GivesCuptiUpAtWork) {
+  if (!IsAlone()) return ExpectPassesAlone();
+  ExpectGivesUp([](CUstream) {});
+}
+
+TEST_F(TracedSource, GivesCuptiUpAtRest) {
+  if (!IsAlone()) return ExpectPassesAlone();
+  ExpectGivesUp([&](CUstream stream) { EXPECT_CU(world_.api().StreamSynchronize(stream)); });
+}
+
+// The exit of a call that the tracer saw begin must not be missed: the gate would stay open.
+TEST_F(TracedSource, ACallUnderWayKeepsCupti) {
+  if (!IsAlone()) return ExpectPassesAlone();
+  RuntimeOptions options;
+  options.tracer = "cupti";
+  options.deadline_us = 50'000;
+  TestRuntime runtime(world_, options);
+  const CUstream stream = world_.NewStream();
+  std::vector<Buffer> buffers = runtime.Filled(8, kChunk, stream);
+  HostFlag flag(world_);
+  const vramspanStatistics before = runtime.stats();
+  std::thread copies([&] {
+    EXPECT_CU(world_.api().CtxSetCurrent(world_.context()));
+    const CUstream own = world_.NewStream();
+    EXPECT_CU(flag.SpinIn(own, 1));
+    std::vector<Word> words(kChunk / sizeof(Word));
+    // To pageable memory: the call waits.
+    EXPECT_CU(world_.api().MemcpyDtoHAsync(words.data(), buffers[0].ptr, kChunk, own));
+    EXPECT_CU(world_.api().StreamDestroy(own));
+  });
+  while (runtime.stats().copies == before.copies) std::this_thread::yield();
+  EXPECT_EQ(vramspanReleaseCupti(), CUDA_ERROR_TIMEOUT);
+  ExpectSays(LastError(), {"CUPTI is kept", "does not return", "try again"});
+  EXPECT_EQ(Subscribe(), CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+  flag.Set(1);
+  copies.join();
+  EXPECT_SPAN(vramspanReleaseCupti());
+  EXPECT_EQ(Subscribe(), CUPTI_SUCCESS);
+  AddTo(&buffers, stream);
+  EXPECT_CU(world_.api().StreamSynchronize(stream));
+  for (const Buffer& b : buffers) EXPECT_EQ(world_.Wrong(b), "");
+  EXPECT_SPAN(runtime.Destroy());
+  EXPECT_CU(world_.api().StreamDestroy(stream));
+}
+
+TEST_F(TracedSource, GivesCuptiUpWhileThreadsLaunch) {
+  if (!IsAlone()) return ExpectPassesAlone();
+  RuntimeOptions options;
+  options.tracer = "cupti";
+  options.overlap = "all";
+  TestRuntime runtime(world_, options);
+  const CUstream stream = world_.NewStream();
+  std::vector<std::vector<Buffer>> buffers(4);
+  for (std::vector<Buffer>& mine : buffers) mine = runtime.Filled(4, kChunk, stream);
+  std::atomic<int> rounds{0};
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (std::vector<Buffer>& mine : buffers) {
+    threads.emplace_back([&] {
+      EXPECT_CU(world_.api().CtxSetCurrent(world_.context()));
+      const CUstream own = world_.NewStream();
+      while (!stop.load()) {
+        AddTo(&mine, own);
+        rounds.fetch_add(1);
+      }
+      EXPECT_CU(world_.api().StreamSynchronize(own));
+      EXPECT_CU(world_.api().StreamDestroy(own));
+    });
+  }
+  const auto wait = [&](int more) {
+    const int before = rounds.load();
+    while (rounds.load() < before + more) std::this_thread::yield();
+  };
+  wait(12);
+  EXPECT_SPAN(vramspanReleaseCupti());
+  EXPECT_EQ(Subscribe(), CUPTI_SUCCESS);
+  wait(12);
+  stop.store(true);
+  for (std::thread& thread : threads) thread.join();
+  runtime.Synchronize();
+  for (const std::vector<Buffer>& mine : buffers) {
+    for (const Buffer& b : mine) EXPECT_EQ(world_.Wrong(b), "");
+  }
+  EXPECT_SPAN(runtime.Destroy());
+  EXPECT_CU(world_.api().StreamDestroy(stream));
 }
 
 }  // namespace

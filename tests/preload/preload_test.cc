@@ -174,6 +174,36 @@ TEST(Preload, SourcesOfLaunches) {
   EXPECT_THAT(off.err, Not(HasSubstr("launches (")));
 }
 
+// CUPTI goes to whoever asks for it, and the hooks see every launch from there on, once.
+TEST(Preload, CuptiIsGivenToAToolThatAsks) {
+  const struct {
+    const char* how;
+    const char* overlap;
+  } cases[] = {{"tool_asks", "off"},
+               {"tool_asks", "safe"},
+               {"tool_binds", "safe"},
+               {"tool_finalizes", "all"}};
+  for (const auto& [how, overlap] : cases) {
+    SCOPED_TRACE(std::string(how) + " " + overlap);
+    const Output output =
+        RunPreloaded("proc2", how,
+                     std::string("VRAMSPAN_TRACER=cupti VRAMSPAN_STATS=- VRAMSPAN_LOG=info ") +
+                         "VRAMSPAN_OVERLAP=" + overlap);
+    ExpectOk(output);
+    EXPECT_THAT(output.err, HasSubstr("launches are seen by hooks from here on"));
+    constexpr char kLaunched[] = "program: launched ";
+    const size_t at = output.err.find(kLaunched);
+    ASSERT_NE(at, std::string::npos) << output.err;
+    const int launched = std::atoi(output.err.c_str() + at + sizeof(kLaunched) - 1);
+    EXPECT_GE(launched, 24 * 5);
+    EXPECT_THAT(output.err, HasSubstr(" " + std::to_string(launched) + " launches (0 named"));
+  }
+  // The hooks leave it alone in the first place.
+  const Output hooks = RunPreloaded("proc2", "tool_asks", "VRAMSPAN_LOG=info");
+  ExpectOk(hooks);
+  EXPECT_THAT(hooks.err, Not(HasSubstr("given up")));
+}
+
 TEST(Preload, OffIsAsWithoutIt) {
   const Output off = RunPreloaded("dlsym", "doubled", "VRAMSPAN_OFF=1");
   EXPECT_EQ(off.code, 1);

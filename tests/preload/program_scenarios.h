@@ -75,6 +75,9 @@ void VmmShared(Program* p);
 // Two processes and legacy IPC handles (program_ipc.cc).
 void ShareByIpc(Program* p);
 void IpcWithoutRoom(Program* p);
+// Another tool asks for CUPTI in the middle of it all: "asks" for it by dlsym, "binds" to it, or
+// "finalizes" it first (program_tool.cc). Says on stderr how often it launched.
+void ToolAsksForCupti(Program* p, const std::string& how);
 // Looks up everything that the simulated driver has, and everything that is to be hooked; with
 // another driver only the latter (program_table.cc).
 void CheckTable(Program* p);

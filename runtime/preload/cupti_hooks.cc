@@ -1,0 +1,110 @@
+#include "runtime/preload/cupti_hooks.h"
+
+#include <cupti.h>
+#include <dlfcn.h>
+
+#include <atomic>
+
+#include "runtime/api/tracing.h"
+#include "runtime/base/log.h"
+#include "runtime/base/own_calls.h"
+#include "runtime/preload/elf_symbols.h"
+#include "runtime/preload/process.h"
+#include "runtime/preload/resolver.h"
+
+namespace vramspan::preload {
+namespace {
+
+constexpr char kSubscribe[] = "cuptiSubscribe";
+constexpr char kSubscribeV2[] = "cuptiSubscribe_v2";
+constexpr char kFinalize[] = "cuptiFinalize";
+
+// In a library that is loaded, and those that it was linked to; but not our own, which is what the
+// program itself finds.
+void* FindIn(const char* library, const char* name) {
+  void* const loaded = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+  if (loaded == nullptr) return nullptr;
+  void* const real = LoaderSymbol(loaded, name);
+  dlclose(loaded);  // Whoever loaded it keeps it.
+  return real != nullptr && !IsOwnCode(real) ? real : nullptr;
+}
+
+// What the loader would have bound a caller to without us: what all libraries see, else what the
+// caller's own library was linked to. Else, for a call that came by a jump and shows no caller of
+// its own, what there is.
+void* RealFor(const void* caller, const char* name) {
+  if (void* const real = LoaderSymbol(RTLD_NEXT, name); real != nullptr) return real;
+  Dl_info info{};
+  if (dladdr(caller, &info) != 0 && info.dli_fname != nullptr) {
+    if (void* const real = FindIn(info.dli_fname, name); real != nullptr) return real;
+  }
+  for (const char* soname : {"libcupti.so.13", "libcupti.so.12"}) {
+    if (void* const real = FindIn(soname, name); real != nullptr) return real;
+  }
+  return nullptr;
+}
+
+// One entry point, for each way in which a program comes to it: see hook.h.
+template <const char* kName, typename Function>
+struct Entry;
+
+template <const char* kName, typename... Args>
+struct Entry<kName, CUptiResult(Args...)> {
+  using Function = CUptiResult (*)(Args...);
+  static inline constinit std::atomic<void*> asked{nullptr};
+
+  static CUptiResult Call(void* real, Args... args) {
+    // The tracer itself comes here when it subscribes.
+    if (!Off() && !OwnCalls::Now()) {
+      const OwnCalls own;
+      const Status status = Tracing::Get().GiveUpCupti();
+      if (!status.ok()) Log(LogLevel::kWarning, status.message());
+    }
+    return reinterpret_cast<Function>(real)(args...);
+  }
+  static CUptiResult Asked(Args... args) {
+    return Call(asked.load(std::memory_order_acquire), args...);
+  }
+  static CUptiResult Bound(const void* caller, Args... args) {
+    void* const real = RealFor(caller, kName);
+    dlerror();
+    return real != nullptr ? Call(real, args...) : CUPTI_ERROR_NOT_INITIALIZED;
+  }
+  static void* Answer(void* real) {
+    asked.store(real, std::memory_order_release);
+    return reinterpret_cast<void*>(&Asked);
+  }
+};
+using Subscribe = Entry<kSubscribe, decltype(cuptiSubscribe)>;
+using SubscribeV2 = Entry<kSubscribeV2, decltype(cuptiSubscribe_v2)>;
+using Finalize = Entry<kFinalize, decltype(cuptiFinalize)>;
+
+}  // namespace
+
+bool IsCuptiHooked(std::string_view name) {
+  return name == kSubscribe || name == kSubscribeV2 || name == kFinalize;
+}
+
+void* CuptiHook(std::string_view name, void* real) {
+  if (real == nullptr) return nullptr;
+  if (name == kSubscribe) return Subscribe::Answer(real);
+  if (name == kSubscribeV2) return SubscribeV2::Answer(real);
+  return name == kFinalize ? Finalize::Answer(real) : nullptr;
+}
+
+#define VS_EXPORT extern "C" __attribute__((visibility("default")))
+
+VS_EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber,
+                                     CUpti_CallbackFunc callback, void* userdata) {
+  return Subscribe::Bound(__builtin_return_address(0), subscriber, callback, userdata);
+}
+
+VS_EXPORT CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* subscriber,
+                                        CUpti_CallbackFunc callback, void* userdata,
+                                        CUpti_SubscriberParams* params) {
+  return SubscribeV2::Bound(__builtin_return_address(0), subscriber, callback, userdata, params);
+}
+
+VS_EXPORT CUptiResult cuptiFinalize(void) { return Finalize::Bound(__builtin_return_address(0)); }
+
+}  // namespace vramspan::preload
