@@ -1,9 +1,13 @@
 // The queue as a list of needs: every chunk it names within the horizon, once, at its first use.
-// A sparse set stands in for a hash map: a dense vector says where in the list a chunk would be,
-// and the list whether it is (P. Briggs, L. Torczon, "An efficient representation for sparse sets",
-// ACM LOPLAS 2(1-4), 1993), so that nothing is cleared between scans.
 //
-// Metadata: 4 bytes a chunk. Threads: not safe. Indices and references hold until the next Scan.
+// Kept from one scan to the next: under pressure plans follow each other every few microseconds,
+// and most of a queue is as it was. A scan finds the works that have gone and those that have come
+// and looks at their chunks only, and at the chunks that the view says have changed. The mentions
+// of a chunk are a list through the works that are looked at, so that the next use is at hand when
+// the first one goes; sums are kept by work.
+//
+// Metadata: 12 bytes a chunk, 36 a mention of one. Threads: not safe. Indices and references hold
+// until the next Scan.
 #ifndef VRAMSPAN_RUNTIME_PLACEMENT_LOOKAHEAD_H_
 #define VRAMSPAN_RUNTIME_PLACEMENT_LOOKAHEAD_H_
 
@@ -16,8 +20,9 @@
 
 namespace vramspan {
 
-// A chunk that the queue names.
+// A chunk that a piece of work names.
 struct Need {
+  static constexpr uint32_t kNone = UINT32_MAX;
   enum class Place : uint8_t {
     kIdle,       // On the device; may leave.
     kUnclaimed,  // On the device; may leave whoever needs it.
@@ -27,12 +32,16 @@ struct Need {
                  // ended.
     kInPlace,    // In host memory; served there.
     kFixed,      // Stays where it is.
+    kAgain,      // Counts for nothing: other work needs it first.
   };
   ChunkIndex chunk;
-  Place place;
+  Place place = Place::kAgain;
   Claim claim = Claim::kOrdinary;
-  bool taken = false;  // Already in the plan, as an eviction.
-  uint64_t size;
+  bool taken = false;                      // Already in the plan, as an eviction.
+  uint8_t facts = 0;                       // What the view said.
+  uint32_t work = 0;                       // Whose it is.
+  uint32_t before = kNone, after = kNone;  // The chunk's other mentions.
+  uint64_t size = 0;
 };
 
 class Lookahead {
@@ -43,54 +52,84 @@ class Lookahead {
             const ResidencyView& residency);
 
   // The number of works looked at.
-  uint32_t works() const { return static_cast<uint32_t>(works_.size()) - 1; }
+  uint32_t works() const { return static_cast<uint32_t>(window_.size()); }
   bool Names(ChunkIndex chunk) const {
-    if (chunk.value >= place_.size()) return false;
-    const uint32_t place = place_[chunk.value];
-    return place < needs_.size() && needs_[place].chunk == chunk;
+    return chunk.value < mentions_.size() && mentions_[chunk.value].counts != Need::kNone;
   }
   // REQUIRES: Names(chunk).
-  const Need& Find(ChunkIndex chunk) const { return needs_[place_[chunk.value]]; }
-  // What is first needed by `work`, in its own order, and what it is the first to ask for by hand.
-  absl::Span<Need> FirstNeededBy(uint32_t work) {
-    return absl::MakeSpan(needs_).subspan(works_[work].first_need,
-                                          works_[work + 1].first_need - works_[work].first_need);
+  const Need& Find(ChunkIndex chunk) const { return needs_[mentions_[chunk.value].counts]; }
+  // What `work` names, in its own order. All but what is first needed by it, or what it is the
+  // first to ask for by hand, is kAgain.
+  absl::Span<Need> NeedsOf(uint32_t work) {
+    const Work& w = works_[window_[work]];
+    return absl::MakeSpan(needs_).subspan(w.first_need, w.needs);
   }
-  // Indices of the needs that are kUnclaimed, in the order of first need.
-  absl::Span<const uint32_t> unclaimed() const { return unclaimed_; }
-  const Need& need(uint32_t index) const { return needs_[index]; }
-  // False where later work by hand has claimed its chunk: the need that counts is another.
-  bool Counts(uint32_t index) const { return place_[needs_[index].chunk.value] == index; }
+  // How many needs are kUnclaimed.
+  uint32_t unclaimed() const { return unclaimed_; }
 
   // The sum of the durations before `work`; of all for works().
-  uint64_t Start(uint32_t work) const { return works_[work].start; }
+  uint64_t Start(uint32_t work) const { return before_[work].duration; }
 
   // Bytes that are first needed before `work` and missing, or idle, or on their way, as far as can
   // be told: busy though no released work needs them.
-  uint64_t MissingBefore(uint32_t work) const { return works_[work].missing_before; }
-  uint64_t IdleBefore(uint32_t work) const { return works_[work].idle_before; }
-  uint64_t OnTheWayBefore(uint32_t work) const { return works_[work].on_the_way_before; }
+  uint64_t MissingBefore(uint32_t work) const { return before_[work].missing; }
+  uint64_t IdleBefore(uint32_t work) const { return before_[work].idle; }
+  uint64_t OnTheWayBefore(uint32_t work) const { return before_[work].on_the_way; }
+  // Whether the work is the first to need chunks that are missing, or idle.
+  bool Misses(uint32_t work) const { return MissingBefore(work) != MissingBefore(work + 1); }
+  bool HasIdle(uint32_t work) const { return IdleBefore(work) != IdleBefore(work + 1); }
   // Bytes on the device that are busy.
   uint64_t busy() const { return busy_; }
   // The most bytes that are missing at their first use by one work.
   uint64_t most_missing() const { return most_missing_; }
 
  private:
-  // What lies before a work. The last entry is the end, so that differences give a work's own.
+  struct Sums {
+    uint64_t duration = 0;
+    uint64_t missing = 0, idle = 0, on_the_way = 0;
+  };
   struct Work {
-    uint32_t first_need = 0;
-    uint64_t start = 0;
-    uint64_t missing_before = 0;
-    uint64_t idle_before = 0;
-    uint64_t on_the_way_before = 0;
+    uint32_t first_need = 0, needs = 0;
+    bool by_hand = false;
+    uint64_t seen = 0;  // Bytes that no work before it names.
+    Sums own;
+  };
+  // By chunk: indices of needs.
+  struct Mentions {
+    uint32_t first = Need::kNone, last = Need::kNone;
+    uint32_t counts = Need::kNone;  // The first, or the one by hand that has claimed it.
   };
 
-  std::vector<Need> needs_;  // In the order of first need.
-  std::vector<Work> works_{Work{}};
+  // Drops what the queue does not begin with.
+  void KeepBeginning(absl::Span<const QueuedWork> queue);
+  bool IsSame(uint32_t work, const QueuedWork& queued) const;
+  void Push(const QueuedWork& queued);
+  // From the window on, as many.
+  void Drop(size_t from, size_t count);
+  void Clear();
+  void Refresh();
+  // REQUIRES: the need counts.
+  bool IsAsItWas(const Need& need) const;
+  void Recount(ChunkIndex chunk);
+  void Count(ChunkIndex chunk);
+  void Uncount(ChunkIndex chunk);
+  // Adds what the need comes to, or takes it off again.
+  void Add(const Need& need, uint64_t sign);
+  void Sum(uint32_t released);
+
+  const ResidencyView* residency_ = nullptr;  // For the length of a scan.
+  std::vector<Need> needs_;                   // By work, in order; with some that have gone.
+  std::vector<ChunkIndex> ids_;               // Of needs_.
+  std::vector<Work> works_;
+  std::vector<uint32_t> window_;  // Indices of the works that are looked at, in order.
+  std::vector<uint32_t> spare_;   // And of no work.
+  std::vector<Mentions> mentions_;
+  std::vector<Sums> before_{Sums{}};  // By work of the window, and one more.
+  size_t live_ = 0;                   // Needs that have not gone.
+  uint64_t seen_ = 0;
   uint64_t busy_ = 0;
   uint64_t most_missing_ = 0;
-  std::vector<uint32_t> unclaimed_;
-  std::vector<uint32_t> place_;  // By chunk: its index in needs_, if it is there.
+  uint32_t unclaimed_ = 0;
 };
 
 }  // namespace vramspan

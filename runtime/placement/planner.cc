@@ -57,6 +57,7 @@ Plan Planner::Make(const PlanRequest& request, const ResidencyView& residency) {
     // What comes later must not take the room that this work waits for.
     if (outcome != Scratch::Outcome::kAll) break;
   }
+  s.victims.Finish();
   return plan;
 }
 
@@ -82,7 +83,8 @@ void Planner::Scratch::FreeOverBudget(uint64_t bytes, Plan* plan) {
 
 Planner::Scratch::Outcome Planner::Scratch::FetchFor(uint32_t work, Plan* plan) {
   Outcome outcome = Outcome::kAll;
-  for (const Need& need : ahead.FirstNeededBy(work)) {
+  if (!ahead.Misses(work)) return outcome;
+  for (const Need& need : ahead.NeedsOf(work)) {
     if (need.place != Need::Place::kMissing) continue;
     if (plan->fetch.size() >= max_fetches) return Outcome::kLimit;
     const Outcome made = MakeRoom(work, need.size, plan);

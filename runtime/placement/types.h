@@ -6,6 +6,7 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "runtime/base/units.h"
@@ -36,6 +37,9 @@ class ResidencyView {
  public:
   virtual ~ResidencyView() = default;
   virtual ChunkView Get(ChunkIndex chunk) const = 0;
+  // The chunks of which Get may answer otherwise than it did in the planner's Make before, where
+  // that is known: the others are not asked for again. Nothing: it may be any.
+  virtual std::optional<absl::Span<const ChunkIndex>> Changed() const { return std::nullopt; }
 };
 
 // One queued piece of work: the chunks it will touch, each once.

@@ -42,6 +42,10 @@ void Victims::Start(const ResidencyView& residency, uint64_t want, uint32_t max,
   kept_.Clear();
   unnamed_busy_ = 0;
   farthest_ = static_cast<int64_t>(ahead_->works()) - 1;
+}
+
+void Victims::Finish() {
+  for (const Chosen& taken : named_taken_) *taken.taken = false;
   named_taken_.clear();
 }
 
@@ -74,10 +78,14 @@ void Victims::Gather() {
     return unclaimed_.chunks.size() + unnamed_.chunks.size() >= kEqualClaim &&
            unclaimed_.idle + unnamed_.idle >= want_;
   });
-  const absl::Span<const uint32_t> named = ahead_->unclaimed();
-  for (size_t i = named.size(); i-- > 0;) {
-    if (!ahead_->Counts(named[i])) continue;
-    unclaimed_.Add(ahead_->need(named[i]).chunk, ahead_->need(named[i]).size);
+  uint32_t left = ahead_->unclaimed();
+  for (uint32_t work = ahead_->works(); left != 0; --work) {
+    const absl::Span<const Need> needs = ahead_->NeedsOf(work - 1);
+    for (size_t i = needs.size(); i-- > 0;) {
+      if (needs[i].place != Need::Place::kUnclaimed) continue;
+      unclaimed_.Add(needs[i].chunk, needs[i].size);
+      --left;
+    }
   }
 }
 
@@ -165,7 +173,8 @@ bool Victims::ChooseFrom(Line* line, uint64_t need) {
 
 void Victims::SkipEmpty(int64_t after) {
   for (; farthest_ > after; --farthest_) {
-    for (const Need& n : ahead_->FirstNeededBy(static_cast<uint32_t>(farthest_))) {
+    if (!ahead_->HasIdle(static_cast<uint32_t>(farthest_))) continue;
+    for (const Need& n : ahead_->NeedsOf(static_cast<uint32_t>(farthest_))) {
       if (n.place == Need::Place::kIdle && !n.taken) return;
     }
   }
@@ -175,7 +184,7 @@ bool Victims::ChooseNamed(uint64_t need, int64_t after) {
   SkipEmpty(after);
   if (farthest_ <= after) return false;
   Need* best = nullptr;
-  for (Need& n : ahead_->FirstNeededBy(static_cast<uint32_t>(farthest_))) {
+  for (Need& n : ahead_->NeedsOf(static_cast<uint32_t>(farthest_))) {
     if (n.place != Need::Place::kIdle || n.taken) continue;
     if (best == nullptr || Suits(n.size, best->size, need)) best = &n;
     if (best->size == need) break;

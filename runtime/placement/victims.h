@@ -2,8 +2,8 @@
 // name, in the policy's order, then what it needs last, and where it must be, what is to be kept.
 // Where several have an equal claim to stay, the one that leaves the fewest bytes unused goes.
 //
-// Threads: not safe. One Start for each plan; the look-ahead and the policy do not change
-// meanwhile.
+// Threads: not safe. One Start and one Finish for each plan; the look-ahead and the policy do not
+// change in between.
 #ifndef VRAMSPAN_RUNTIME_PLACEMENT_VICTIMS_H_
 #define VRAMSPAN_RUNTIME_PLACEMENT_VICTIMS_H_
 
@@ -26,6 +26,8 @@ class Victims {
   // `want` bounds what all calls of Take of this plan will ask for, `max` the victims in all.
   // `for_all`: some of it will be asked for with kForAll.
   void Start(const ResidencyView& residency, uint64_t want, uint32_t max, bool for_all);
+  // Leaves the look-ahead as it was.
+  void Finish();
 
   // Appends victims of `need` bytes or a little more to `evict` and their bytes to `freed`. Takes
   // none if they do not suffice (kTooLittle) or would be more than the maximum (kTooMany).

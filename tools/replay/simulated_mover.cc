@@ -210,6 +210,7 @@ void SimulatedMover::Allocate(uint32_t allocation) {
   for (uint32_t i = 0; i < chunks_.count(allocation); ++i) {
     const ChunkIndex index(chunks_.first(allocation).value + i);
     SimulatedChunk& c = At(index);
+    Note(index);
     c.live = true;
     if (min_ != nullptr) {
       c.keeps = min_->KeepsFirst(index);
@@ -247,6 +248,7 @@ void SimulatedMover::Free(uint32_t allocation) {
   }
   for (uint32_t i = 0; i < chunks_.count(allocation); ++i) {
     const ChunkIndex index(chunks_.first(allocation).value + i);
+    Note(index);
     At(index).dying = true;
     ++dying_;
     Reclaim(index);
@@ -259,6 +261,7 @@ void SimulatedMover::Reclaim(ChunkIndex index) {
   if (!c.live || !c.dying || c.in_flight != 0 || c.queued != 0 || c.loose != 0 || c.moving) {
     return;
   }
+  Note(index);
   c.live = false;
   spare_host_[c.log2_size - kMinChunkLog2] += std::exchange(c.has_host, false);
   --dying_;

@@ -70,6 +70,7 @@ class SimulatedMover {
     bool printed = false;    // The twin's contents are known by their fingerprint.
     bool unwritten = false;  // The record shows that kernels leave it as it is.
     bool has_host = false;   // Host memory was made for it.
+    bool noted = false;      // Is in changed_.
 
     Bytes size() const { return ChunkBytes(log2_size); }
   };
@@ -168,6 +169,19 @@ class SimulatedMover {
   }
   Bytes Pipeline() const;
 
+  // The planner is to look at the chunk again.
+  void Note(ChunkIndex index) {
+    if (At(index).noted) return;
+    At(index).noted = true;
+    changed_.push_back(index);
+  }
+  void Hold(ChunkIndex index) {
+    if (At(index).in_flight++ == 0) Note(index);
+  }
+  void Unhold(ChunkIndex index) {
+    if (--At(index).in_flight == 0) Note(index);
+  }
+
   SimulatedChunk& At(ChunkIndex c) { return chunk_[c.value]; }
   const SimulatedChunk& At(ChunkIndex c) const { return chunk_[c.value]; }
 
@@ -217,6 +231,8 @@ class SimulatedMover {
   uint32_t quiet_queued_ = 0;
   std::unique_ptr<EvictionPolicy> policy_;
   std::unique_ptr<Planner> planner_;
+  std::vector<ChunkIndex> changed_;  // Since the last plan, in what the planner sees of them.
+  ChunkIndex planned_trial_;         // What the last plan took for on trial.
   KernelHistory history_;
   uint64_t priced_at_ = 0;
   Heat heat_;

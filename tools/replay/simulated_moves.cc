@@ -24,11 +24,7 @@ constexpr uint32_t kMinAhead = 4096;
 
 class SimulatedMover::View final : public ResidencyView {
  public:
-  explicit View(const SimulatedMover& mover)
-      : mover_(mover),
-        trial_(!mover.queue_.empty() && mover.queue_.front()->work == mover.trial_for_
-                   ? mover.trial_
-                   : ChunkIndex()) {}
+  View(const SimulatedMover& mover, ChunkIndex trial) : mover_(mover), trial_(trial) {}
 
   ChunkView Get(ChunkIndex index) const override {
     const SimulatedChunk& c = mover_.At(index);
@@ -39,6 +35,7 @@ class SimulatedMover::View final : public ResidencyView {
     v.movable = c.live && !c.dying && (!trial_ || index != trial_);
     return v;
   }
+  std::optional<absl::Span<const ChunkIndex>> Changed() const override { return mover_.changed_; }
 
  private:
   const SimulatedMover& mover_;
@@ -186,7 +183,15 @@ bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<Chunk
   request.must_free = over > coming_ ? over - coming_ : Bytes(0);
   request.max_fetches = may_fetch ? kMovesAtOnce : 0;
   request.max_evictions = may_evict ? kMovesAtOnce : 0;
-  const Plan plan = planner_->Make(request, View(*this));
+  const ChunkIndex trial =
+      !queue_.empty() && queue_.front()->work == trial_for_ ? trial_ : ChunkIndex();
+  for (const ChunkIndex c : {trial, planned_trial_}) {
+    if (c && trial != planned_trial_) Note(c);
+  }
+  planned_trial_ = trial;
+  const Plan plan = planner_->Make(request, View(*this, trial));
+  for (const ChunkIndex c : changed_) At(c).noted = false;
+  changed_.clear();
   for (const uint32_t i : plan.in_place) {
     if (i >= queued) continue;
     held[i - (queued - held.size())]->gave_up = true;
@@ -324,6 +329,7 @@ bool SimulatedMover::StartEvict(ChunkIndex index) {
   if (!c.live || !c.on_device || c.in_flight != 0 || c.moving || c.dying || quiet_in_flight_ != 0) {
     return false;
   }
+  Note(index);
   Move move{.chunk = index, .tag = next_tag_++};
   move.clean = c.copy == SimulatedChunk::Copy::kTwin;
   // What was not written is as its fingerprint says, and what was is not.
@@ -355,6 +361,7 @@ bool SimulatedMover::StartFetch(ChunkIndex index) {
       c.size() > Available()) {
     return false;
   }
+  Note(index);
   Move move{.chunk = index, .in = true, .tag = next_tag_++};
   move.print = c.size() >= kWorthAPrint && (prints_ || DeviceIdle());
   c.moving = true;
@@ -393,6 +400,7 @@ bool SimulatedMover::BeginRemap() {
     }
   }
   if (!show) return false;
+  Note(show);
   At(show).moving = true;
   At(show).coming = false;
   call_ = Call::kShow;
@@ -428,6 +436,7 @@ void SimulatedMover::EndRemap() {
   const Call call = std::exchange(call_, Call::kNone);
   if (call == Call::kShow) {
     SimulatedChunk& c = At(call_shows_);
+    Note(call_shows_);
     c.moving = c.hidden = false;
     --hidden_;
     Reclaim(call_shows_);
@@ -442,6 +451,7 @@ void SimulatedMover::EndRemap() {
 
 void SimulatedMover::Settle(const Move& move) {
   SimulatedChunk& c = At(move.chunk);
+  Note(move.chunk);
   c.moving = c.coming = false;
   c.on_device = move.in;
   if (setting_.moves) result_.moves.push_back({now_, move.chunk, move.in, move.clean});

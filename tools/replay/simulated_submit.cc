@@ -289,7 +289,7 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
     const ChunkUse& use = a->uses[i];
     SimulatedChunk& c = At(use.chunk);
     VS_CHECK(c.in_flight != 0xffff);
-    ++c.in_flight;
+    Hold(use.chunk);
     if (learns) {
       heat_.Use(use.chunk, c.size());
       if (priced) {
@@ -333,7 +333,7 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
     const bool write = absl::c_any_of(a->uses, [](const ChunkUse& use) { return use.write; });
     for (const ChunkIndex index : a->possible) {
       SimulatedChunk& c = At(index);
-      ++c.in_flight;
+      Hold(index);
       if (!c.on_device) continue;
       if (armed_ && policy_ != nullptr) policy_->OnUse(index);
       if (write && c.copy != SimulatedChunk::Copy::kNone) DoubtTwin(&c);
@@ -360,9 +360,8 @@ void SimulatedMover::DoubtTwin(SimulatedChunk* c) {
 
 void SimulatedMover::Finish(ActiveWork* a) {
   const auto leave = [this](ChunkIndex index) {
-    SimulatedChunk& c = At(index);
-    --c.in_flight;
-    if (c.dying) Reclaim(index);
+    Unhold(index);
+    if (At(index).dying) Reclaim(index);
   };
   for (const ChunkUse& use : a->uses) leave(use.chunk);
   if (setting_.overlap == ReplayOverlap::kSafe) {

@@ -1,0 +1,142 @@
+// A planner keeps what it saw from one plan to the next; what it answers must be what one that
+// never saw anything does.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+
+#include "tests/placement/world.h"
+
+namespace vramspan {
+namespace {
+
+constexpr uint32_t kChunks = 24;
+
+class Changing final : public ResidencyView {
+ public:
+  Changing(const std::vector<ChunkView>& views, const std::vector<ChunkIndex>* changed)
+      : views_(views), changed_(changed) {}
+  ChunkView Get(ChunkIndex chunk) const override { return views_[chunk.value]; }
+  std::optional<absl::Span<const ChunkIndex>> Changed() const override {
+    if (changed_ == nullptr) return std::nullopt;
+    return *changed_;
+  }
+
+ private:
+  const std::vector<ChunkView>& views_;
+  const std::vector<ChunkIndex>* const changed_;
+};
+
+// A queue that goes on as queues do: works end at its front and now and then elsewhere, come at its
+// back, and are changed; and chunks that move meanwhile.
+class Life {
+ public:
+  explicit Life(uint32_t seed, bool advised) : rng_(seed), advised_(advised) {
+    policy_ = MakePolicy("lru").value();
+    for (uint32_t id = 1; id <= kChunks; ++id) Change(ChunkIndex(id));
+  }
+
+  void Step() {
+    changed_.clear();
+    for (uint32_t n = Below(4); n > 0; --n) Change(ChunkIndex(1 + Below(kChunks)));
+    for (uint32_t n = Below(4); n > 0 && !works_.empty(); --n) {
+      works_.erase(works_.begin() + (OneIn(6) ? Below(works_.size()) : 0));
+    }
+    if (OneIn(20)) works_.clear();
+    if (OneIn(10) && !works_.empty()) works_[Below(works_.size())] = NewWork();
+    if (OneIn(10)) works_.insert(works_.begin() + Below(works_.size() + 1), NewWork());
+    for (uint32_t n = OneIn(20) ? 40 : Below(4); n > 0; --n) works_.push_back(NewWork());
+
+    queue_.clear();
+    for (const Work& w : works_) {
+      queue_.push_back({.chunks = w.chunks, .duration = w.duration, .by_hand = w.by_hand});
+    }
+    request_ = {};
+    request_.queue = queue_;
+    request_.released = Below(std::min<size_t>(queue_.size(), 3) + 1);
+    request_.room = MiB(2) * Below(4);
+    request_.room_coming = MiB(2) * Below(3);
+    request_.horizon = OneIn(3) ? MiB(2) * Below(30) : GiB(1024);
+    request_.must_free = OneIn(5) ? MiB(2) * Below(6) : Bytes(0);
+    request_.ahead = MiB(2) * Below(6);
+    request_.max_fetches = OneIn(5) ? 0 : 1 + Below(8);
+    request_.max_evictions = OneIn(5) ? 0 : 1 + Below(8);
+  }
+
+  Plan Make(Planner& planner, bool says_what_changed) const {
+    return planner.Make(request_, Changing(views_, says_what_changed ? &changed_ : nullptr));
+  }
+  EvictionPolicy* policy() { return policy_.get(); }
+
+ private:
+  struct Work {
+    Chunks chunks;
+    uint64_t duration;
+    bool by_hand;
+  };
+
+  uint32_t Below(size_t bound) { return static_cast<uint32_t>(rng_() % bound); }
+  bool OneIn(uint32_t n) { return Below(n) == 0; }
+
+  void Change(ChunkIndex id) {
+    ChunkView& v = views_[id.value];
+    v = {.size = MiB(id.value % 3 == 0 ? 4 : 2), .on_device = OneIn(2), .busy = OneIn(4)};
+    v.movable = !OneIn(10);
+    if (advised_) {
+      v.prefer_host = OneIn(6);
+      v.claim = v.prefer_host || OneIn(4) ? Claim::kNone : OneIn(4) ? Claim::kKeep : v.claim;
+    }
+    changed_.push_back(id);
+    v.on_device ? policy_->OnInsert(id) : policy_->OnRemove(id);
+  }
+
+  Work NewWork() {
+    Work work{.chunks = {}, .duration = 1 + Below(3), .by_hand = advised_ && OneIn(4)};
+    for (uint32_t n = Below(6); n > 0; --n) {
+      work.chunks.push_back(ChunkIndex(Below(kChunks + 1)));  // At times none.
+    }
+    return work;
+  }
+
+  std::mt19937 rng_;
+  const bool advised_;
+  std::unique_ptr<EvictionPolicy> policy_;
+  std::vector<ChunkView> views_ = std::vector<ChunkView>(kChunks + 1);
+  std::vector<ChunkIndex> changed_;
+  std::vector<Work> works_;
+  std::vector<QueuedWork> queue_;
+  PlanRequest request_;
+};
+
+std::string Text(const Plan& plan) {
+  std::string text = "evict";
+  for (const ChunkIndex c : plan.evict) text += " " + std::to_string(c.value);
+  text += ", fetch";
+  for (const ChunkIndex c : plan.fetch) text += " " + std::to_string(c.value);
+  text += ", in place";
+  for (const uint32_t w : plan.in_place) text += " " + std::to_string(w);
+  return text + (plan.wait ? ", wait" : "");
+}
+
+TEST(PlannerAgain, PlansAsOneThatSeesItAllForTheFirstTime) {
+  for (uint32_t seed = 1; seed <= 40; ++seed) {
+    Life life(seed, /*advised=*/seed % 2 == 0);
+    Planner told(life.policy()), asks(life.policy());
+    size_t moves = 0;
+    for (uint32_t step = 0; step < 500; ++step) {
+      life.Step();
+      Planner fresh(life.policy());
+      const Plan plan = life.Make(fresh, /*says_what_changed=*/false);
+      ASSERT_EQ(Text(life.Make(told, /*says_what_changed=*/true)), Text(plan))
+          << "seed " << seed << ", step " << step;
+      ASSERT_EQ(Text(life.Make(asks, /*says_what_changed=*/false)), Text(plan))
+          << "seed " << seed << ", step " << step;
+      moves += plan.evict.size() + plan.fetch.size();
+    }
+    EXPECT_GT(moves, 300u);
+  }
+}
+
+}  // namespace
+}  // namespace vramspan
