@@ -41,20 +41,23 @@ bool Claimable(Need::Place place) {
 
 }  // namespace
 
-void Lookahead::Scan(absl::Span<const QueuedWork> queue, uint32_t released, Bytes horizon,
-                     const ResidencyView& residency) {
+void Lookahead::Scan(const PlanRequest& request, const ResidencyView& residency) {
+  const absl::Span<const QueuedWork> queue = request.queue;
+  const uint64_t horizon = request.horizon.value;
+  const size_t least = size_t{request.released} + 1;
   residency_ = &residency;
   if (needs_.size() > 2 * live_ + kMostStale) Clear();
-  KeepBeginning(queue);
+  if (request.queue_version != queue_version_ || queue_version_ == 0) KeepBeginning(queue);
+  queue_version_ = request.queue_version;
+  VS_DCHECK(window_.size() <= queue.size());
   Refresh();
-  while (window_.size() > size_t{released} + 1 &&
-         seen_ - works_[window_.back()].seen > horizon.value) {
+  while (window_.size() > least && seen_ - works_[window_.back().work].seen > horizon) {
     Drop(window_.size() - 1, 1);
   }
-  while (window_.size() < queue.size() && (seen_ <= horizon.value || window_.size() <= released)) {
+  while (window_.size() < queue.size() && (seen_ <= horizon || window_.size() < least)) {
     Push(queue[window_.size()]);
   }
-  Sum(released);
+  Sum(request.released);
 }
 
 void Lookahead::KeepBeginning(absl::Span<const QueuedWork> queue) {
@@ -69,12 +72,10 @@ void Lookahead::KeepBeginning(absl::Span<const QueuedWork> queue) {
   Drop(kept, window_.size() - kept);
 }
 
-bool Lookahead::IsSame(uint32_t work, const QueuedWork& queued) const {
-  const Work& w = works_[work];
-  return w.needs == queued.chunks.size() && w.own.duration == queued.duration &&
-         w.by_hand == queued.by_hand &&
-         (w.needs == 0 || std::memcmp(&ids_[w.first_need], queued.chunks.data(),
-                                      w.needs * sizeof(ChunkIndex)) == 0);
+bool Lookahead::NamesTheSame(const Work& work, absl::Span<const ChunkIndex> chunks) const {
+  return work.needs == chunks.size() &&
+         (work.needs == 0 ||
+          std::memcmp(&ids_[work.first_need], chunks.data(), work.needs * sizeof(ChunkIndex)) == 0);
 }
 
 void Lookahead::Push(const QueuedWork& queued) {
@@ -84,7 +85,7 @@ void Lookahead::Push(const QueuedWork& queued) {
   }
   const uint32_t work = spare_.back();
   spare_.pop_back();
-  window_.push_back(work);
+  window_.push_back({work, queued.by_hand, queued.version, queued.duration});
   // One without needs has no place among them: what is behind it may go.
   const size_t first = queued.chunks.empty() ? 0 : needs_.size();
   works_[work] = {.first_need = static_cast<uint32_t>(first),
@@ -113,7 +114,7 @@ void Lookahead::Push(const QueuedWork& queued) {
 void Lookahead::Drop(size_t from, size_t count) {
   // The last first, so that a chunk's next use is not counted only to go as well.
   for (size_t i = from + count; i-- > from;) {
-    const Work& work = works_[window_[i]];
+    const Work& work = works_[window_[i].work];
     for (uint32_t at = work.first_need + work.needs; at-- > work.first_need;) {
       const Need& need = needs_[at];
       if (!need.chunk) continue;
@@ -129,19 +130,23 @@ void Lookahead::Drop(size_t from, size_t count) {
       needs_.resize(work.first_need);
       ids_.resize(work.first_need);
     }
-    spare_.push_back(window_[i]);
+    spare_.push_back(window_[i].work);
   }
   const auto begin = window_.begin() + static_cast<ptrdiff_t>(from);
   window_.erase(begin, begin + static_cast<ptrdiff_t>(count));
 }
 
 void Lookahead::Clear() {
-  for (const uint32_t work : window_) {
-    for (uint32_t i = 0; i < works_[work].needs; ++i) {
-      const ChunkIndex chunk = ids_[works_[work].first_need + i];
-      if (chunk) mentions_[chunk.value] = {};
+  for (const Seen& seen : window_) {
+    const Work& work = works_[seen.work];
+    for (uint32_t i = 0; i < work.needs; ++i) {
+      const ChunkIndex chunk = ids_[work.first_need + i];
+      if (!chunk) continue;
+      Mentions& m = mentions_[chunk.value];
+      if (m.counts != Need::kNone && m.there) ++unnamed_;
+      m = {.there = m.there};
     }
-    spare_.push_back(work);
+    spare_.push_back(seen.work);
   }
   needs_.clear();
   ids_.clear();
@@ -153,19 +158,32 @@ void Lookahead::Clear() {
 
 void Lookahead::Refresh() {
   if (const auto changed = residency_->Changed(); changed.has_value()) {
-    for (const ChunkIndex chunk : *changed) {
-      if (Names(chunk)) Recount(chunk);
-    }
+    for (const ChunkIndex chunk : *changed) LookAt(chunk);
     VS_DCHECK(absl::c_all_of(needs_, [this](const Need& need) {
       return need.place == Need::Place::kAgain || IsAsItWas(need);
     }));
     return;
   }
-  for (const uint32_t work : window_) {
-    const Need* need = needs_.data() + works_[work].first_need;
-    for (const Need* const end = need + works_[work].needs; need != end; ++need) {
+  told_ = false;
+  for (const Seen& seen : window_) {
+    const Need* need = needs_.data() + works_[seen.work].first_need;
+    for (const Need* const end = need + works_[seen.work].needs; need != end; ++need) {
       if (need->place != Need::Place::kAgain && !IsAsItWas(*need)) Recount(need->chunk);
     }
+  }
+}
+
+void Lookahead::LookAt(ChunkIndex chunk) {
+  if (chunk.value >= mentions_.size()) GrowTo(mentions_, size_t{chunk.value} + 1);
+  Mentions& m = mentions_[chunk.value];
+  const ChunkView view = residency_->Get(chunk);
+  const bool there = view.on_device && view.movable;
+  if (Names(chunk)) {
+    m.there = there;
+    Recount(chunk);
+  } else if (there != m.there) {
+    m.there = there;
+    there ? ++unnamed_ : --unnamed_;
   }
 }
 
@@ -182,6 +200,7 @@ void Lookahead::Recount(ChunkIndex chunk) {
 void Lookahead::Count(ChunkIndex chunk) {
   Mentions& m = mentions_[chunk.value];
   if (m.first == Need::kNone) return;
+  if (m.there) --unnamed_;
   const ChunkView view = residency_->Get(chunk);
   uint32_t at = m.first;
   Need* need = &needs_[at];
@@ -213,6 +232,7 @@ void Lookahead::Count(ChunkIndex chunk) {
 void Lookahead::Uncount(ChunkIndex chunk) {
   Mentions& m = mentions_[chunk.value];
   if (m.counts == Need::kNone) return;
+  if (m.there) ++unnamed_;
   Need& need = needs_[m.counts];
   Add(need, ~uint64_t{0});
   need.place = Need::Place::kAgain;
@@ -258,7 +278,7 @@ void Lookahead::Sum(uint32_t released) {
   Sums sum;
   for (size_t i = 0; i < window_.size(); ++i) {
     before_[i] = sum;
-    const Sums& own = works_[window_[i]].own;
+    const Sums& own = works_[window_[i].work].own;
     sum.duration += own.duration;
     sum.missing += own.missing;
     sum.idle += own.idle;

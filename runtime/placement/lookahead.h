@@ -6,7 +6,7 @@
 // of a chunk are a list through the works that are looked at, so that the next use is at hand when
 // the first one goes; sums are kept by work.
 //
-// Metadata: 12 bytes a chunk, 36 a mention of one. Threads: not safe. Indices and references hold
+// Metadata: 16 bytes a chunk, 36 a mention of one. Threads: not safe. Indices and references hold
 // until the next Scan.
 #ifndef VRAMSPAN_RUNTIME_PLACEMENT_LOOKAHEAD_H_
 #define VRAMSPAN_RUNTIME_PLACEMENT_LOOKAHEAD_H_
@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/base/log.h"
 #include "runtime/placement/types.h"
 
 namespace vramspan {
@@ -46,10 +47,8 @@ struct Need {
 
 class Lookahead {
  public:
-  // The first `released` works run already. They and the one after are looked at whatever the
-  // horizon.
-  void Scan(absl::Span<const QueuedWork> queue, uint32_t released, Bytes horizon,
-            const ResidencyView& residency);
+  // The released works and the one after are looked at whatever the horizon.
+  void Scan(const PlanRequest& request, const ResidencyView& residency);
 
   // The number of works looked at.
   uint32_t works() const { return static_cast<uint32_t>(window_.size()); }
@@ -61,9 +60,11 @@ class Lookahead {
   // What `work` names, in its own order. All but what is first needed by it, or what it is the
   // first to ask for by hand, is kAgain.
   absl::Span<Need> NeedsOf(uint32_t work) {
-    const Work& w = works_[window_[work]];
+    const Work& w = works_[window_[work].work];
     return absl::MakeSpan(needs_).subspan(w.first_need, w.needs);
   }
+  // Whether it is known that the queue names every chunk on the device that can be moved.
+  bool NamesAllOnDevice() const { return told_ && unnamed_ == 0; }
   // How many needs are kUnclaimed.
   uint32_t unclaimed() const { return unclaimed_; }
 
@@ -94,20 +95,36 @@ class Lookahead {
     uint64_t seen = 0;  // Bytes that no work before it names.
     Sums own;
   };
+  // A work that is looked at, with what tells it from others at a glance.
+  struct Seen {
+    uint32_t work;
+    bool by_hand;
+    uint64_t version, duration;
+  };
   // By chunk: indices of needs.
   struct Mentions {
     uint32_t first = Need::kNone, last = Need::kNone;
     uint32_t counts = Need::kNone;  // The first, or the one by hand that has claimed it.
+    bool there = false;             // On the device, and can be moved; as far as was told.
   };
 
   // Drops what the queue does not begin with.
   void KeepBeginning(absl::Span<const QueuedWork> queue);
-  bool IsSame(uint32_t work, const QueuedWork& queued) const;
+  bool IsSame(const Seen& seen, const QueuedWork& queued) const {
+    if (seen.duration != queued.duration || seen.by_hand != queued.by_hand) return false;
+    if (seen.version != queued.version || seen.version == 0) {
+      return NamesTheSame(works_[seen.work], queued.chunks);
+    }
+    VS_DCHECK(NamesTheSame(works_[seen.work], queued.chunks));
+    return true;
+  }
+  bool NamesTheSame(const Work& work, absl::Span<const ChunkIndex> chunks) const;
   void Push(const QueuedWork& queued);
   // From the window on, as many.
   void Drop(size_t from, size_t count);
   void Clear();
   void Refresh();
+  void LookAt(ChunkIndex chunk);
   // REQUIRES: the need counts.
   bool IsAsItWas(const Need& need) const;
   void Recount(ChunkIndex chunk);
@@ -121,15 +138,18 @@ class Lookahead {
   std::vector<Need> needs_;                   // By work, in order; with some that have gone.
   std::vector<ChunkIndex> ids_;               // Of needs_.
   std::vector<Work> works_;
-  std::vector<uint32_t> window_;  // Indices of the works that are looked at, in order.
-  std::vector<uint32_t> spare_;   // And of no work.
+  std::vector<Seen> window_;     // What is looked at, in order.
+  std::vector<uint32_t> spare_;  // Works that are of no use.
   std::vector<Mentions> mentions_;
   std::vector<Sums> before_{Sums{}};  // By work of the window, and one more.
-  size_t live_ = 0;                   // Needs that have not gone.
+  uint64_t queue_version_ = 0;
+  size_t live_ = 0;  // Needs that have not gone.
   uint64_t seen_ = 0;
   uint64_t busy_ = 0;
   uint64_t most_missing_ = 0;
   uint32_t unclaimed_ = 0;
+  bool told_ = true;      // By every view so far, of what has changed.
+  uint32_t unnamed_ = 0;  // Chunks that are there, and that no work names.
 };
 
 }  // namespace vramspan

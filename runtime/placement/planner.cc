@@ -63,7 +63,7 @@ Plan Planner::Make(const PlanRequest& request, const ResidencyView& residency) {
 
 void Planner::Scratch::Start(const PlanRequest& request, const ResidencyView& residency) {
   head = request.released;
-  ahead.Scan(request.queue, head, request.horizon, residency);
+  ahead.Scan(request, residency);
   const uint64_t missing = ahead.MissingBefore(ahead.works());
   victims.Start(residency, missing + request.must_free.value, request.max_evictions,
                 request.must_free != Bytes(0));

@@ -38,6 +38,8 @@ class EvictionPolicy {
   // `on_device`: where it lies now. The policies that MakePolicy makes all heed it.
   virtual void Advise(ChunkIndex, bool /*leaves_first*/, bool /*on_device*/) {}
 
+  // Whether an offer changes what is offered next, so that none may be left out.
+  virtual bool Draws() const { return false; }
   // Offers chunks in the order in which they should leave until `take` returns true for one or all
   // have been offered. Offering does not remove: OnRemove follows when the chunk really leaves.
   // `take` must not call the policy.

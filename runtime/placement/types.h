@@ -37,8 +37,9 @@ class ResidencyView {
  public:
   virtual ~ResidencyView() = default;
   virtual ChunkView Get(ChunkIndex chunk) const = 0;
-  // The chunks of which Get may answer otherwise than it did in the planner's Make before, where
-  // that is known: the others are not asked for again. Nothing: it may be any.
+  // The chunks of which Get may answer otherwise than it did in the planner's Make before (in its
+  // first: all that are on the device), where that is known: the others are not asked for again.
+  // Nothing: it may be any.
   virtual std::optional<absl::Span<const ChunkIndex>> Changed() const { return std::nullopt; }
 };
 
@@ -51,6 +52,9 @@ struct QueuedWork {
   // The program asked for its chunks to be on the device: that is more than any advice, and they
   // are fetched, and claimed, as if there were none.
   bool by_hand = false;
+  // Not 0: whatever a planner is shown with this version names the same chunks, in the same order,
+  // so that it need not compare them. It may be another for the same chunks.
+  uint64_t version = 0;
 };
 
 struct PlanRequest {
@@ -58,6 +62,8 @@ struct PlanRequest {
   // held, whose first is called the head. Look-ahead ends with the work whose chunks take the
   // distinct bytes seen beyond `horizon`, the head at the earliest.
   absl::Span<const QueuedWork> queue;
+  // Not 0: all requests of this version have the same queue, so that it need not be compared.
+  uint64_t queue_version = 0;
   // How many works of the queue are released. They say how far off the held work is: without them
   // a head that lacks something is fetched for at once, however much runs before it, and a chunk
   // that the queue needs soon may leave too early. Their chunks are expected to be busy.

@@ -52,6 +52,20 @@ void Victims::Finish() {
 void Victims::Gather() {
   if (gathered_) return;
   gathered_ = true;
+  // The policy is not asked where nothing of what it has would be taken.
+  if (for_all_ || !ahead_->NamesAllOnDevice() || policy_->Draws()) GatherOffered();
+  uint32_t left = ahead_->unclaimed();
+  for (uint32_t work = ahead_->works(); left != 0; --work) {
+    const absl::Span<const Need> needs = ahead_->NeedsOf(work - 1);
+    for (size_t i = needs.size(); i-- > 0;) {
+      if (needs[i].place != Need::Place::kUnclaimed) continue;
+      unclaimed_.Add(needs[i].chunk, needs[i].size);
+      --left;
+    }
+  }
+}
+
+void Victims::GatherOffered() {
   const size_t most = size_t{left_} + kEqualClaim;
   policy_->OfferVictims([&](ChunkIndex chunk) {
     const bool named = ahead_->Names(chunk);
@@ -78,15 +92,6 @@ void Victims::Gather() {
     return unclaimed_.chunks.size() + unnamed_.chunks.size() >= kEqualClaim &&
            unclaimed_.idle + unnamed_.idle >= want_;
   });
-  uint32_t left = ahead_->unclaimed();
-  for (uint32_t work = ahead_->works(); left != 0; --work) {
-    const absl::Span<const Need> needs = ahead_->NeedsOf(work - 1);
-    for (size_t i = needs.size(); i-- > 0;) {
-      if (needs[i].place != Need::Place::kUnclaimed) continue;
-      unclaimed_.Add(needs[i].chunk, needs[i].size);
-      --left;
-    }
-  }
 }
 
 Victims::Outcome Victims::Take(uint64_t need, int64_t after, std::vector<ChunkIndex>* evict,

@@ -69,6 +69,7 @@ class Victims {
 
   // Draws on the policy once, when the first victim is wanted.
   void Gather();
+  void GatherOffered();
   Outcome Choose(uint64_t need, int64_t after, uint64_t* total);
   void GiveBack(const Chosen& chosen);
   void Prune(uint64_t need, uint64_t* total);

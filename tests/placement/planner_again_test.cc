@@ -38,22 +38,13 @@ class Life {
   }
 
   void Step() {
-    changed_.clear();
+    if (steps_++ != 0) changed_.clear();
     for (uint32_t n = Below(4); n > 0; --n) Change(ChunkIndex(1 + Below(kChunks)));
-    for (uint32_t n = Below(4); n > 0 && !works_.empty(); --n) {
-      works_.erase(works_.begin() + (OneIn(6) ? Below(works_.size()) : 0));
-    }
-    if (OneIn(20)) works_.clear();
-    if (OneIn(10) && !works_.empty()) works_[Below(works_.size())] = NewWork();
-    if (OneIn(10)) works_.insert(works_.begin() + Below(works_.size() + 1), NewWork());
-    for (uint32_t n = OneIn(20) ? 40 : Below(4); n > 0; --n) works_.push_back(NewWork());
-
-    queue_.clear();
-    for (const Work& w : works_) {
-      queue_.push_back({.chunks = w.chunks, .duration = w.duration, .by_hand = w.by_hand});
-    }
+    if (!OneIn(3)) ChangeQueue();
+    const uint64_t version = request_.queue_version;
     request_ = {};
     request_.queue = queue_;
+    request_.queue_version = version;
     request_.released = Below(std::min<size_t>(queue_.size(), 3) + 1);
     request_.room = MiB(2) * Below(4);
     request_.room_coming = MiB(2) * Below(3);
@@ -74,7 +65,26 @@ class Life {
     Chunks chunks;
     uint64_t duration;
     bool by_hand;
+    uint64_t version;
   };
+
+  void ChangeQueue() {
+    for (uint32_t n = Below(4); n > 0 && !works_.empty(); --n) {
+      works_.erase(works_.begin() + (OneIn(6) ? Below(works_.size()) : 0));
+    }
+    if (OneIn(20)) works_.clear();
+    if (OneIn(10) && !works_.empty()) works_[Below(works_.size())] = NewWork();
+    if (OneIn(10)) works_.insert(works_.begin() + Below(works_.size() + 1), NewWork());
+    for (uint32_t n = OneIn(20) ? 40 : Below(4); n > 0; --n) works_.push_back(NewWork());
+
+    queue_.clear();
+    for (const Work& w : works_) {
+      queue_.push_back(
+          {.chunks = w.chunks, .duration = w.duration, .by_hand = w.by_hand, .version = w.version});
+    }
+    // At times nothing is said.
+    request_.queue_version = OneIn(4) ? 0 : steps_;
+  }
 
   uint32_t Below(size_t bound) { return static_cast<uint32_t>(rng_() % bound); }
   bool OneIn(uint32_t n) { return Below(n) == 0; }
@@ -92,15 +102,21 @@ class Life {
   }
 
   Work NewWork() {
-    Work work{.chunks = {}, .duration = 1 + Below(3), .by_hand = advised_ && OneIn(4)};
+    Work work{.chunks = {},
+              .duration = 1 + Below(3),
+              .by_hand = advised_ && OneIn(4),
+              .version = OneIn(4) ? 0 : ++versions_};
     for (uint32_t n = Below(6); n > 0; --n) {
-      work.chunks.push_back(ChunkIndex(Below(kChunks + 1)));  // At times none.
+      work.chunks.push_back(ChunkIndex(Below(most_ + 1)));  // At times none.
     }
     return work;
   }
 
   std::mt19937 rng_;
+  uint32_t steps_ = 0;
+  uint64_t versions_ = 0;
   const bool advised_;
+  const uint32_t most_ = OneIn(2) ? kChunks : kChunks / 2;  // The highest that works name.
   std::unique_ptr<EvictionPolicy> policy_;
   std::vector<ChunkView> views_ = std::vector<ChunkView>(kChunks + 1);
   std::vector<ChunkIndex> changed_;

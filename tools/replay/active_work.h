@@ -18,7 +18,8 @@ struct HeldTime {
   uint64_t copy = 0, vmm = 0, drain = 0;
 };
 
-struct ActiveWork {
+// A plan looks at a hundred of them, so what it needs comes first and is one cache line.
+struct alignas(64) ActiveWork {
   // As the runtime's Known: its ranges and no other; those and who knows what; anything.
   enum class Known : uint8_t { kAll, kSome, kNothing };
 
@@ -32,12 +33,13 @@ struct ActiveWork {
   bool ready_known = false;
   bool listed = false;    // The mover knows of it as released,
   bool finished = false;  // and of its end.
+  // What is to be on the device, in order: all of the set, or a part of it in `part`.
+  absl::Span<const ChunkIndex> wanted;
+  uint64_t version = 0;  // Of `wanted`, as QueuedWork has it.
 
   absl::Span<const ChunkUse> uses;
   // By position in uses: served where it lies. Empty: none is.
   std::vector<uint8_t> served;
-  // What is to be on the device, in order: all of the set, or a part of it in `part`.
-  absl::Span<const ChunkIndex> wanted;
   std::vector<ChunkIndex> part;
   // What it may touch beside that.
   absl::Span<const ChunkIndex> possible;

@@ -292,6 +292,7 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
   a->uses = chunks_.uses(w.set);
   a->served.clear();
   a->wanted = chunks_.chunks(w.set);
+  a->version = uint64_t{w.set} + 1;
   a->possible = {};
   a->submitted = now_;
   a->may_start = 0;

@@ -89,6 +89,10 @@ class SimulatedMover {
     bool copied = false;
     uint64_t tag = 0;
   };
+  struct ExpectedSet {
+    absl::Span<const ChunkIndex> chunks;
+    uint64_t version = 0;
+  };
   // A copy out, once there is memory to copy to.
   struct Waiting {
     uint64_t time;
@@ -152,7 +156,8 @@ class SimulatedMover {
   void PlanByMin(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch);
   // The idle chunk that is needed last, and after `work`; null for none.
   ChunkIndex NeededLast(uint32_t work, absl::Span<const ChunkIndex> but) const;
-  void AddForecast(std::vector<QueuedWork>* works);
+  void QueueForPlan();
+  void AddForecast();
   void Return(std::vector<ChunkIndex>* fetch);
   bool StartEvict(ChunkIndex index);
   bool StartFetch(ChunkIndex index);
@@ -233,12 +238,21 @@ class SimulatedMover {
   std::unique_ptr<Planner> planner_;
   std::vector<ChunkIndex> changed_;  // Since the last plan, in what the planner sees of them.
   ChunkIndex planned_trial_;         // What the last plan took for on trial.
+  // The queue as the planner sees it, made anew where it has changed: what is released and what is
+  // held, the first of which may have given up, then what is expected.
+  bool queue_changed_ = true;
+  std::vector<QueuedWork> planned_works_;
+  std::vector<ActiveWork*> planned_held_;
+  uint32_t planned_released_ = 0;  // With those held that gave up;
+  uint32_t planned_gave_up_ = 0;   // these.
+  uint64_t planned_version_ = 0;
   KernelHistory history_;
   uint64_t priced_at_ = 0;
   Heat heat_;
   Forecast forecast_;
-  absl::flat_hash_map<uint64_t, absl::Span<const ChunkIndex>> sets_;
-  std::deque<std::vector<ChunkIndex>> parts_;  // Of sets_, those that are no set's whole.
+  absl::flat_hash_map<uint64_t, ExpectedSet> sets_;  // By signature.
+  uint64_t next_version_ = uint64_t{1} << 32;        // Sets have those below.
+  std::deque<std::vector<ChunkIndex>> parts_;        // Of sets_, those that are no set's whole.
   size_t set_chunks_ = 0;
   ChunkIndex trial_;
   uint32_t trial_for_ = kNoWork;

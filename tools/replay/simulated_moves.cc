@@ -81,6 +81,7 @@ bool SimulatedMover::PollFinished() {
     stream.last_finish = now_;
     if (a->quiet()) --quiet_in_flight_;
     a->finished = true;
+    queue_changed_ = true;
     --in_flight_;
     Finish(a);
     any = true;
@@ -149,34 +150,14 @@ bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<Chunk
   // Then a plan has nothing to say.
   if (!may_fetch && over == Bytes(0)) return tried;
 
-  std::vector<QueuedWork> works;
-  size_t released = std::min<size_t>(in_flight_, kReleasedSeen);
-  size_t skip = in_flight_ - released;
-  works.reserve(released + queue_.size() + kExpectedWorks);
-  for (const ActiveWork* a : released_) {
-    if (a->finished || (skip != 0 && skip-- != 0)) continue;
-    works.push_back({.id = a->work, .chunks = a->wanted});
-  }
-  std::vector<ActiveWork*> held;
-  for (ActiveWork* a : queue_) {
-    if (a->known == Known::kNothing) break;
-    // What is let go as it is runs next, but nothing more is fetched for it.
-    if (a->gave_up && works.size() == released) {
-      ++released;
-    } else if (a->gave_up) {
-      continue;
-    }
-    works.push_back({.id = a->work, .chunks = a->wanted});
-    held.push_back(a);
-  }
-  if (works.size() == released && over == Bytes(0)) return tried;
-  const size_t queued = works.size();
-  AddForecast(&works);
+  if (queue_changed_) QueueForPlan();
+  if (planned_held_.size() == planned_gave_up_ && over == Bytes(0)) return tried;
 
   PlanRequest request;
-  request.released = static_cast<uint32_t>(released);
+  request.released = planned_released_;
   request.ahead = std::min(Pipeline(), kFetchedAhead);
-  request.queue = works;
+  request.queue = planned_works_;
+  request.queue_version = planned_version_;
   request.room = Available();
   request.room_coming = coming_;
   request.horizon = Bytes(UINT64_MAX);
@@ -193,22 +174,60 @@ bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<Chunk
   for (const ChunkIndex c : changed_) At(c).noted = false;
   changed_.clear();
   for (const uint32_t i : plan.in_place) {
-    if (i >= queued) continue;
-    held[i - (queued - held.size())]->gave_up = true;
+    const size_t first_held = planned_released_ - planned_gave_up_;
+    if (i >= first_held + planned_held_.size()) continue;
+    planned_held_[i - first_held]->gave_up = true;
+    queue_changed_ = true;
   }
   *evict = plan.evict;
   *fetch = plan.fetch;
   return tried || !evict->empty() || !fetch->empty() || !plan.in_place.empty();
 }
 
-void SimulatedMover::AddForecast(std::vector<QueuedWork>* works) {
-  if (!traced_ || works->size() >= kExpectedWorks) return;
+void SimulatedMover::QueueForPlan() {
+  queue_changed_ = false;
+  ++planned_version_;
+  planned_works_.clear();
+  planned_held_.clear();
+  planned_gave_up_ = 0;
+  const auto add = [this](const ActiveWork& a) {
+    QueuedWork& work = planned_works_.emplace_back();
+    work.id = a.work;
+    work.chunks = a.wanted;
+    work.version = a.version;
+  };
+  size_t skip = in_flight_ - std::min<size_t>(in_flight_, kReleasedSeen);
+  for (const ActiveWork* a : released_) {
+    if (a->finished || (skip != 0 && skip-- != 0)) continue;
+    add(*a);
+  }
+  planned_released_ = static_cast<uint32_t>(planned_works_.size());
+  for (ActiveWork* a : queue_) {
+    if (a->known == Known::kNothing) break;
+    // What is let go as it is runs next, but nothing more is fetched for it.
+    if (a->gave_up && planned_works_.size() == planned_released_) {
+      ++planned_released_;
+      ++planned_gave_up_;
+    } else if (a->gave_up) {
+      continue;
+    }
+    add(*a);
+    planned_held_.push_back(a);
+  }
+  AddForecast();
+}
+
+void SimulatedMover::AddForecast() {
+  if (!traced_ || planned_works_.size() >= kExpectedWorks) return;
   uint64_t next[kExpectedWorks];
-  const size_t count = forecast_.Next(absl::MakeSpan(next).first(kExpectedWorks - works->size()));
+  const size_t count =
+      forecast_.Next(absl::MakeSpan(next).first(kExpectedWorks - planned_works_.size()));
   for (size_t i = 0; i < count; ++i) {
     const auto set = sets_.find(next[i]);
     if (set == sets_.end()) return;
-    works->push_back({.chunks = set->second});
+    QueuedWork& work = planned_works_.emplace_back();
+    work.chunks = set->second.chunks;
+    work.version = set->second.version;
   }
 }
 
@@ -508,7 +527,7 @@ void SimulatedMover::CheckDeadline() {
   for (ActiveWork* a : queue_) {
     if (a->gave_up || a->known == Known::kNothing) continue;
     a->gave_up = true;
-    plan_again_ = true;
+    plan_again_ = queue_changed_ = true;
     if (--left == 0) break;
   }
   last_progress_ = now_;  // The next look is as long after this.

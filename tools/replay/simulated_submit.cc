@@ -14,6 +14,7 @@ namespace vramspan::replay {
 
 void SimulatedMover::Submit(ActiveWork* a) {
   streams_[run_.works[a->work].stream].works.push_back(a);
+  queue_changed_ = true;
   if (!armed_) {
     MarkReleased(a);
     return;
@@ -87,6 +88,8 @@ void SimulatedMover::Partition(ActiveWork* a) {
     if (!a->served[i]) a->part.push_back(a->uses[i].chunk);
   }
   a->wanted = a->part;
+  a->version = next_version_++;
+  queue_changed_ = true;
 }
 
 bool SimulatedMover::MinServes(uint32_t work, ChunkIndex chunk) const {
@@ -130,10 +133,10 @@ void SimulatedMover::NoteSequence(const ActiveWork& a) {
   }
   set_chunks_ += a.wanted.size();
   if (whole) {
-    sets_.emplace(signature, a.wanted);
+    sets_.emplace(signature, ExpectedSet{a.wanted, a.version});
   } else {
     parts_.emplace_back(a.wanted.begin(), a.wanted.end());
-    sets_.emplace(signature, parts_.back());
+    sets_.emplace(signature, ExpectedSet{parts_.back(), a.version});
   }
 }
 
@@ -244,6 +247,7 @@ bool SimulatedMover::ReleaseReady() {
   while (!queue_.empty() && Ready(*queue_.front())) {
     ActiveWork* a = queue_.front();
     queue_.pop_front();
+    queue_changed_ = true;
     quiet_queued_ -= a->quiet();
     for (const ChunkUse& use : a->uses) --At(use.chunk).queued;
     if (setting_.overlap == ReplayOverlap::kSafe) {

@@ -32,6 +32,10 @@ void FirstOutPolicy::Advise(ChunkIndex chunk, bool leaves_first, bool on_device)
 }
 
 void FirstOutPolicy::OfferVictims(absl::FunctionRef<bool(ChunkIndex)> take) {
+  if (!first_.Front()) {
+    rest_->OfferVictims(take);
+    return;
+  }
   bool done = false;
   for (ChunkIndex c = first_.Front(); c && !done; c = first_.Next(c)) done = take(c);
   if (done) return;

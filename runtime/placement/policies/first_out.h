@@ -25,6 +25,7 @@ class FirstOutPolicy final : public EvictionPolicy {
     rest_->OnPrice(chunk, nanoseconds_saved_per_use, size);
   }
   void Advise(ChunkIndex chunk, bool leaves_first, bool on_device) override;
+  bool Draws() const override { return rest_->Draws(); }
   void OfferVictims(absl::FunctionRef<bool(ChunkIndex)> take) override;
 
  private:

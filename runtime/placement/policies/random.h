@@ -20,7 +20,8 @@ class RandomPolicy final : public EvictionPolicy {
   void OnInsert(ChunkIndex chunk) override;
   void OnUse(ChunkIndex) override {}
   void OnRemove(ChunkIndex chunk) override;
-  // Draws from the seed: two offers in a row differ.
+  // From the seed: two offers in a row differ.
+  bool Draws() const override { return true; }
   void OfferVictims(absl::FunctionRef<bool(ChunkIndex)> take) override;
 
  private:
