@@ -12,7 +12,8 @@ namespace vramspan::replay {
 namespace {
 
 // A program that goes round `mib` MiB a piece of work in chunks of 2 MiB, with `percent` of its
-// memory on the device, and runs far ahead or (`lead`) hardly.
+// memory on the device. A launch takes 500 us and comes `lead` us after the one before: with 5 the
+// program runs far ahead, with 500 hardly.
 void BM_Replay(benchmark::State& state, const std::string& policy, ReplayOverlap overlap) {
   const std::string spec =
       "synthetic:loop,layers=64,passes=" + std::to_string(16384 / state.range(0)) +
