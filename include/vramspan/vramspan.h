@@ -86,7 +86,8 @@ typedef struct vramspanConfig {
  * H100). */
 #define VRAMSPAN_CONFIG_SHARE_CONTEXT 0x4u
 
-/* Creates a runtime. `config` may be NULL. */
+/* Creates a runtime. `config` may be NULL. Where launches are traced it waits for the work that the
+ * context has: call it before a stream waits for the calling thread. */
 VRAMSPAN_API CUresult vramspanCreate(vramspanRuntime* runtime, const vramspanConfig* config);
 
 /* Waits for declared work and moves in progress, then releases everything, live allocations

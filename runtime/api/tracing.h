@@ -11,6 +11,7 @@
 #ifndef VRAMSPAN_RUNTIME_API_TRACING_H_
 #define VRAMSPAN_RUNTIME_API_TRACING_H_
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -60,8 +61,14 @@ class Tracing {
   // False when the source was lost to another tool.
   bool sees() const;
 
+  // The program submits work before there is anyone to see it: some of it may still wait for the
+  // program when a runtime is made.
+  static void NoteUnseen() { unseen_.store(true, std::memory_order_relaxed); }
+  static bool unseen() { return unseen_.load(std::memory_order_relaxed); }
+
  private:
   Tracing() = default;
+  static inline std::atomic<bool> unseen_{false};
 };
 
 }  // namespace vramspan

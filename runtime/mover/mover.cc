@@ -72,7 +72,7 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
       heat_(memory->device_pool().budget()),
       planner_(&memory->policy()),
       last_progress_(Clock::now()) {
-  if (options.traced && options.own_context) LoadPrints();
+  if (options.traced && options.own_context && options.prints) LoadPrints();
   thread_ = std::thread([this] { Loop(); });
 }
 

@@ -45,6 +45,8 @@ struct MoverOptions {
   std::chrono::microseconds deadline{20000};
   // Every call that submits work or destroys a stream passes through here.
   bool traced = false;
+  // Fingerprints behind traced kernels. To make ready for them waits for the context's work.
+  bool prints = true;
   // What is hot comes back by itself while nothing else is to be done.
   bool returns = true;
   Prices prices;

@@ -1,5 +1,7 @@
 #include "runtime/preload/launch.h"
 
+#include "runtime/api/tracing.h"
+#include "runtime/observe/decoder.h"
 #include "runtime/preload/resolver.h"
 
 namespace vramspan::preload {
@@ -20,6 +22,12 @@ CUcontext CurrentContext() {
   }
   CUcontext context = nullptr;
   return get(&context) == CUDA_SUCCESS ? context : nullptr;
+}
+
+void PassUnseen(uint32_t call) {
+  // Read before it is written: threads need not fight for it.
+  if (Tracing::unseen() || Decoder::ClassOf(call) != CallClass::kSubmits) return;
+  Tracing::NoteUnseen();
 }
 
 int StartWatching(const vramspanLaunchSink* sink, const char*, char*, size_t) {

@@ -1,5 +1,6 @@
 // Launches held back by a stream wait on a word of host memory.
 #include <atomic>
+#include <functional>
 #include <vector>
 
 #include "tests/conformance/fixture.h"
@@ -113,6 +114,25 @@ TEST_F(Held, OneStoreOpensEveryWaitPublishedByThenAndNoMore) {
   EXPECT_TRUE(StaysFalse([&] { return value != 5; }));
   gate.OpenUpTo(8);
   EXPECT_TRUE(Eventually([&] { return value == 8; })) << value;
+}
+
+// So does nobody load one while a stream may wait for him.
+TEST_F(Held, LoadingAndUnloadingAModuleBlocks) {
+  CUmodule module = nullptr;
+  const auto load = [&] {
+    Must(simcuda::LoadKernels(test_kernels_images(), cu_.ModuleLoadData, &module),
+         "cuModuleLoadData");
+  };
+  const auto unload = [&] { Must(cu_.ModuleUnload(module), "cuModuleUnload"); };
+  for (const std::function<void()>& call : {std::function<void()>(load), {unload}}) {
+    Gate gate;
+    gate.Park(stream_.get());
+    Background caller(gate, world_.primary(), call);
+    EXPECT_TRUE(StaysFalse([&] { return caller.done(); }));
+    gate.OpenAll();
+    EXPECT_TRUE(Eventually([&] { return caller.done(); }));
+    caller.Finish();
+  }
 }
 
 // Loading a kernel waits for the device, inside the launch.

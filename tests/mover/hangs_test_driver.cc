@@ -215,9 +215,11 @@ TEST_F(HangsInDriver, PageableCopyInsideAScopeBehindItsHold) {
 
 // Memory runs short while a thread is inside its scope and stays there until somebody else has
 // allocated and launched: work cannot be recorded from a clean start before it has left.
-TEST_F(HangsInDriver, ThreadStaysInItsScopeWhileMemoryRunsShort) {
+class HangsShort : public HangsInDriver, public testing::WithParamInterface<bool> {};
+
+TEST_P(HangsShort, ThreadStaysInItsScopeWhileMemoryRunsShort) {
   const CUstream a = NewStream(), b = NewStream();
-  ASSERT_NO_FATAL_FAILURE(Open({.budget = 8}));
+  ASSERT_NO_FATAL_FAILURE(Open({.budget = 8, .traced = GetParam()}));
   ASSERT_NO_FATAL_FAILURE(Fill(2));
   blocks_.reserve(16);  // The other thread looks at them.
   Flag flag;
@@ -258,6 +260,11 @@ TEST_F(HangsInDriver, ThreadStaysInItsScopeWhileMemoryRunsShort) {
   }
   EXPECT_GT(Stats().fetches, 0u);
 }
+
+// Traced, the mover has a kernel of its own in the program's context: the driver loads none beside
+// a parked stream, and lets no other thread in meanwhile.
+INSTANTIATE_TEST_SUITE_P(Traced, HangsShort, testing::Bool(),
+                         [](const auto& each) { return each.param ? "Yes" : "No"; });
 
 // Not a hang, but the next best thing: the driver blocks the thread when some thousand entries are
 // queued, in whatever scope it is then. That is how a program that runs ahead looks, and nothing

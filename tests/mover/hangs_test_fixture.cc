@@ -222,6 +222,7 @@ void Hangs::Open(const HangsOptions& options) {
   config.arena = "16GiB";
   config.flags = options.flags | VRAMSPAN_CONFIG_QUIET;
   config.deadline_us = options.deadline_us;
+  config.tracer = options.traced ? "auto" : "off";
   Await("vramspanCreate");
   ASSERT_SPAN(vramspanCreate(&runtime_, &config));
 }

@@ -135,6 +135,7 @@ struct HangsOptions {
   size_t budget = 4;         // In chunks.
   uint32_t deadline_us = 0;  // The default is 20 ms.
   uint32_t flags = 0;
+  bool traced = false;  // Where there is a CUPTI.
 };
 // For tests in which memory must be moved, or work must stay held, and nothing may cut it short.
 inline constexpr uint32_t kLongDeadlineUs = 60'000'000;

@@ -36,7 +36,9 @@ CUresult ModuleLoadData(CUmodule* module, const void* image) {
   if (module == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
   ImageFile file;
   const CUresult result = ReadImageFromMemory(image, &file);
-  return result == CUDA_SUCCESS ? MakeModule(file, module) : result;
+  if (result != CUDA_SUCCESS) return result;
+  CurrentContext()->WaitIdleAlone();
+  return MakeModule(file, module);
 }
 
 CUresult ModuleLoadDataEx(CUmodule* module, const void* image, unsigned count,
@@ -57,7 +59,7 @@ CUresult ModuleUnload(CUmodule handle) {
   result = capture::CheckUnsafeCall();
   if (result != CUDA_SUCCESS) return result;
   // Its globals may be in use by work that was submitted before.
-  module->context()->WaitIdle();
+  module->context()->WaitIdleAlone();
   module->Retire();
   return CUDA_SUCCESS;
 }
