@@ -79,8 +79,7 @@ void ScanParameters(const Knowledge& known, const Layout& layout, void* const* p
   for (const Layout::MapPlace& place : layout.maps) {
     const auto* const parameter = static_cast<const char*>(parameters[place.parameter]);
     if (parameter == nullptr) continue;
-    AddObject(known.tensor_maps.Find(HashTensorMap(parameter + place.skip)), /*write=*/true,
-              place.slot, out);
+    AddObject(known.tensor_maps.Find(parameter + place.skip), /*write=*/true, place.slot, out);
   }
 }
 
@@ -90,7 +89,7 @@ void ScanBuffer(const Knowledge& known, const char* data, size_t size, Submissio
   if (!known.textures.empty()) ScanTextures(known.textures, data, size / kSlot, 0, out);
   if (known.tensor_maps.empty()) return;
   for (size_t at = 0; at + kMapBytes <= size; at += kMapAlignment) {
-    AddObject(known.tensor_maps.Find(HashTensorMap(data + at)), /*write=*/true, at / kSlot, out);
+    AddObject(known.tensor_maps.Find(data + at), /*write=*/true, at / kSlot, out);
   }
 }
 

@@ -28,7 +28,7 @@ struct Knowledge {
   Layouts layouts;
   Graphs graphs;
   Objects textures;
-  Objects tensor_maps;
+  TensorMaps tensor_maps;
   std::atomic<bool> bound_textures{false};  // A texture reference was bound to memory of an arena.
 
   // Kernels may reach what no launch of them names.

@@ -41,7 +41,7 @@ void EncodeTensorMap(Knowledge& known, const void* params) {
   if constexpr (requires { p.globalDim; }) {
     size = TensorBytes(p.tensorDataType, p.tensorRank, p.globalDim, p.globalStrides, p.interleave);
   }
-  known.tensor_maps.Name(HashTensorMap(p.tensorMap), {DevicePtr(address), size});
+  known.tensor_maps.Name(p.tensorMap, {DevicePtr(address), size});
 }
 
 }  // namespace vramspan::fields

@@ -32,6 +32,19 @@ uint64_t HalfBytesOf(CUtensorMapDataType type) {
   }
 }
 
+uint64_t HashTensorMap(const void* map) {
+  uint64_t words[CU_TENSOR_MAP_NUM_QWORDS];
+  std::memcpy(words, map, sizeof(words));
+  uint64_t hash = 0;
+  for (const uint64_t word : words) {
+    // Each word changes every bit, so that maps that differ in one number differ in their hash.
+    const auto product = static_cast<unsigned __int128>(hash ^ word) * 0x9e3779b97f4a7c15ull;
+    hash = static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+    hash += 0x632be59bd9b4e019ull;
+  }
+  return hash != 0 ? hash : 1;
+}
+
 }  // namespace
 
 void Objects::Name(uint64_t value, Memory memory) {
@@ -62,17 +75,23 @@ void Objects::Unname(uint64_t value) {
   count_.store(places_.size(), std::memory_order_relaxed);
 }
 
-uint64_t HashTensorMap(const void* map) {
-  uint64_t words[CU_TENSOR_MAP_NUM_QWORDS];
-  std::memcpy(words, map, sizeof(words));
-  uint64_t hash = 0;
-  for (const uint64_t word : words) {
-    // Each word changes every bit, so that maps that differ in one number differ in their hash.
-    const auto product = static_cast<unsigned __int128>(hash ^ word) * 0x9e3779b97f4a7c15ull;
-    hash = static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-    hash += 0x632be59bd9b4e019ull;
-  }
-  return hash != 0 ? hash : 1;
+void TensorMaps::Name(const void* map, Objects::Memory memory) {
+  objects_.Name(HashTensorMap(map), memory);
+  const size_t head = HeadOf(map);
+  heads_[head / 64].fetch_or(uint64_t{1} << (head % 64), std::memory_order_relaxed);
+}
+
+Objects::Memory TensorMaps::Find(const void* map) const {
+  const size_t head = HeadOf(map);
+  const uint64_t bits = heads_[head / 64].load(std::memory_order_relaxed);
+  if ((bits >> (head % 64) & 1) == 0) return {};
+  return objects_.Find(HashTensorMap(map));
+}
+
+size_t TensorMaps::HeadOf(const void* map) {
+  uint64_t word = 0;
+  std::memcpy(&word, map, sizeof(word));
+  return static_cast<size_t>(word * 0x9e3779b97f4a7c15ull >> 32) % kHeads;
 }
 
 Bytes TensorBytes(CUtensorMapDataType type, uint32_t rank, const cuuint64_t* lengths,

@@ -8,6 +8,7 @@
 #include <absl/container/flat_hash_map.h>
 #include <cuda.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <list>
@@ -45,8 +46,23 @@ class Objects {
   absl::flat_hash_map<uint64_t, std::list<uint64_t>::iterator> places_ VS_GUARDED_BY(mu_);
 };
 
-// By what an encoded tensor map is known: its bytes.
-uint64_t HashTensorMap(const void* map);
+// Encoded tensor maps, by a hash of their bytes. A kernel's parameters have many places where one
+// may lie and mostly none that has, so the first word is looked at first: whether any map begins
+// so.
+class TensorMaps {
+ public:
+  void Name(const void* map, Objects::Memory memory);
+  bool empty() const { return objects_.empty(); }
+  Objects::Memory Find(const void* map) const;
+
+ private:
+  static constexpr size_t kHeads = 1 << 14;  // Bits.
+  // Where the bit of what begins like `map` is.
+  static size_t HeadOf(const void* map);
+
+  Objects objects_;
+  std::array<std::atomic<uint64_t>, kHeads / 64> heads_{};  // Set and never cleared.
+};
 
 // Bytes from the first to the last of a tensor of these lengths (in elements, fastest first) and
 // strides (in bytes, of all dimensions but the first). 0 where they do not tell.
