@@ -36,6 +36,7 @@
 #include "runtime/placement/forecast.h"
 #include "runtime/placement/heat.h"
 #include "runtime/placement/kernel_history.h"
+#include "runtime/placement/move_limits.h"
 #include "runtime/placement/planner.h"
 
 namespace vramspan {
@@ -196,6 +197,10 @@ class Mover {
   void Cancel(Work* work);
   Work* NewWork() VS_REQUIRES(memory_.mu);
   void Recycle(Work* work) VS_REQUIRES(memory_.mu);
+  // Whether as many entries wait in the program's streams as `works` held launches make.
+  bool MuchHeld(size_t works) const VS_REQUIRES(memory_.mu) {
+    return queue_.size() + held_prints_ / kEntriesHeld >= works;
+  }
   // Held work whose thread is inside its scope, or no longer.
   void SetOpen(Work* work, bool open) VS_REQUIRES(memory_.mu);
   // Waits while an address that the work may hand to the driver is being remapped.
@@ -300,6 +305,7 @@ class Mover {
 
   Streams streams_ VS_GUARDED_BY(memory_.mu);
   std::deque<Work*> queue_ VS_GUARDED_BY(memory_.mu);  // Held work, in order.
+  size_t held_prints_ VS_GUARDED_BY(memory_.mu) = 0;   // Launches of fingerprints behind it.
   std::vector<std::unique_ptr<Work>> works_ VS_GUARDED_BY(memory_.mu);
   std::vector<Work*> spare_works_ VS_GUARDED_BY(memory_.mu);
   uint32_t settling_ VS_GUARDED_BY(memory_.mu) = 0;  // Forgotten streams that have yet to settle.

@@ -34,6 +34,11 @@ void Mover::QueuePrints(Work* work) {
       pieces[count++] = {c.base, c.size(), *slot};
       work->prints.push_back({index, *slot});
     }
+    if (work->held) {
+      work->held_prints =
+          (count + StreamPrints::kPiecesOfALaunch - 1) / StreamPrints::kPiecesOfALaunch;
+      held_prints_ += work->held_prints;
+    }
   }
   if (count == 0) return;
   const Status status = prints_->Queue(work->stream->stream, absl::MakeConstSpan(pieces, count));

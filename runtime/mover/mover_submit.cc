@@ -151,11 +151,11 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
   }
   {
     MutexLock lock(memory_.mu);
-    if (queue_.size() >= kMostHeld && !synchronous_.load(std::memory_order_relaxed)) {
+    if (MuchHeld(kMostHeld) && !synchronous_.load(std::memory_order_relaxed)) {
       const bool kernels = work->known != Known::kNothing &&
                            absl::c_all_of(ranges, [](const auto& r) { return r.use.kernels_only; });
       const size_t most = kernels ? kMostHeldKernels : kMostHeld;
-      WaitUntil([&]() VS_NO_THREAD_SAFETY_ANALYSIS { return queue_.size() < most; });
+      WaitUntil([&]() VS_NO_THREAD_SAFETY_ANALYSIS { return !MuchHeld(most); });
     }
     work->stream = state;
     work->begun = Clock::now();
@@ -364,6 +364,7 @@ void Mover::Partition(Work* work) {
 void Mover::MarkReleased(Work* work) {
   work->released = true;
   work->held = false;
+  held_prints_ -= std::exchange(work->held_prints, 0);
   bool in_place = false;
   Bytes remote;
   if (Counts(*work)) {
@@ -414,6 +415,7 @@ void Mover::Cancel(Work* work) {
   SetOpen(work, false);
   if (work->released && work->quiet()) --quiet_in_flight_;
   if (work->quiet()) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
+  held_prints_ -= std::exchange(work->held_prints, 0);
   std::erase(queue_, work);
   std::erase(work->stream->held, work);
   std::erase(work->stream->in_flight, work);

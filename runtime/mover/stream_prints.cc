@@ -11,11 +11,10 @@ namespace {
 
 // As in fingerprint_kernels.cu.
 struct Pieces {
-  const void* data[8];
-  size_t words[8];
-  uint32_t slots[8];
+  const void* data[StreamPrints::kPiecesOfALaunch];
+  size_t words[StreamPrints::kPiecesOfALaunch];
+  uint32_t slots[StreamPrints::kPiecesOfALaunch];
 };
-constexpr size_t kPieces = 8;
 constexpr size_t kSumBytes = 3 * sizeof(uint64_t);
 // Enough to read at the speed of the memory, few enough that adding up costs nothing.
 constexpr unsigned kBlocks = 192;
@@ -74,9 +73,9 @@ std::optional<uint32_t> StreamPrints::Take() {
 
 Status StreamPrints::Queue(CUstream stream, absl::Span<const Piece> pieces) const {
   const OwnCalls own;
-  for (size_t at = 0; at < pieces.size(); at += kPieces) {
+  for (size_t at = 0; at < pieces.size(); at += kPiecesOfALaunch) {
     Pieces some{};
-    const size_t count = std::min(kPieces, pieces.size() - at);
+    const size_t count = std::min(kPiecesOfALaunch, pieces.size() - at);
     for (size_t i = 0; i < count; ++i) {
       const Piece& piece = pieces[at + i];
       some.data[i] = reinterpret_cast<const void*>(piece.data.value);

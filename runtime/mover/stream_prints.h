@@ -36,7 +36,8 @@ class StreamPrints {
   // Where a result goes; none: all are out.
   std::optional<uint32_t> Take();
   void Give(uint32_t slot) { free_.push_back(slot); }
-  // Puts them into the stream, eight to a launch. What failed leaves its results as they were.
+  static constexpr size_t kPiecesOfALaunch = 8;
+  // Puts them into the stream, so many to a launch. What failed leaves its results as they were.
   Status Queue(CUstream stream, absl::Span<const Piece> pieces) const;
   // REQUIRES: the stream has come past it.
   Fingerprint Result(uint32_t slot) const { return results_[slot]; }

@@ -87,6 +87,7 @@ struct Work {
     uint32_t slot;
   };
   std::vector<Print> prints;
+  size_t held_prints = 0;  // While it is held: launches that take them.
 
   // Nothing may move while it runs: it may touch any memory.
   bool quiet() const { return known != Known::kAll; }
@@ -105,6 +106,7 @@ struct Work {
     wanted = 0;
     uses.clear();
     prints.clear();
+    held_prints = 0;
   }
 };
 

@@ -29,7 +29,9 @@ inline constexpr size_t kReleasedSeen = 256;
 // blocks the thread, inside its scope, and nothing that the scope names can be remapped before it
 // comes back; so it waits here instead. Work of kernels only has no such trouble, but a thread that
 // waits inside the driver makes the remaps of the mover take more than twice their time (measured),
-// so it does not get there either: a held launch is three entries.
+// so it does not get there either: a held launch is so many entries, and one more for every launch
+// of fingerprints behind it.
+inline constexpr size_t kEntriesHeld = 3;
 inline constexpr size_t kMostHeld = 128;
 inline constexpr size_t kMostHeldKernels = 160;
 

@@ -1,5 +1,9 @@
 // Fingerprints behind a program's own launches: what kernels may have written and did not costs no
 // copy when it leaves, while the device is never idle.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "tests/mover/world.h"
 
 namespace vramspan_test {
@@ -96,6 +100,37 @@ TEST_F(TracedPrints, WhatUnknownWorkWritesBehindOneIsKept) {
     EXPECT_SPAN(
         vramspanMemPrefetchAsync(runtime_->get(), b.ptr, kLarge, VRAMSPAN_LOCATION_HOST, stream_));
   }
+}
+
+// A fingerprint is one more entry in a stream that the driver takes a thousand of: the program is
+// let run less far ahead.
+TEST_F(TracedPrints, CountAsHeldWorkDoes) {
+  for (int i = 0; i < 4; ++i) Round(0);
+  // All of the device's memory is in use, so the next launches wait.
+  const Buffer* away = nullptr;
+  for (size_t i = 1; i < buffers_.size(); ++i) {
+    if (runtime_->OnDevice(buffers_[i]) != kLarge) {
+      away = &buffers_[i];
+    } else {
+      EXPECT_CU(world_.LaunchAdd(buffers_[i], 0, busy_));
+    }
+  }
+  ASSERT_NE(away, nullptr);
+  std::atomic<int> launched{0};
+  std::thread program([&] {
+    EXPECT_CU(world_.api().CtxSetCurrent(world_.context()));
+    for (; launched < 200; ++launched) EXPECT_CU(world_.LaunchAdd(*away, 0, stream_));
+  });
+  const auto reaches = [&](int count, std::chrono::seconds patience) {
+    const auto until = std::chrono::steady_clock::now() + patience;
+    while (launched < count && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    return launched >= count;
+  };
+  EXPECT_TRUE(reaches(100, std::chrono::seconds(4)));
+  EXPECT_FALSE(reaches(130, std::chrono::seconds(1))) << "160 without a fingerprint";
+  flag_.Set(1);
+  program.join();
+  EXPECT_EQ(launched, 200);
 }
 
 // Two streams write by turns, each before the other is seen to have ended: neither's fingerprint
