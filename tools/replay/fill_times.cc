@@ -37,7 +37,7 @@ class Medians {
 
 class Likes {
  public:
-  explicit Likes(const RecordedRun& run) : run_(run) {
+  explicit Likes(const RecordedRun& run) {
     for (uint32_t s = 0; s < run.sets(); ++s) {
       Bytes sum;
       for (const RecordedRange& r : run.set(s)) sum += Bytes(r.size);
@@ -63,7 +63,6 @@ class Likes {
   }
 
  private:
-  const RecordedRun& run_;
   std::vector<uint64_t> rough_;  // By set.
   Medians<std::pair<uint32_t, uint32_t>> same_;
   Medians<std::pair<uint32_t, uint64_t>> like_;
