@@ -386,6 +386,13 @@ bool Mover::FinishMoves() {
       ++i;
       continue;
     }
+    if (FinishedWithNeighbours(move)) {
+      any = true;
+      i = 0;
+      if (Clock::now() > until) break;
+      copy_->Poll();
+      continue;
+    }
     if (move->unmapped ? !Remount(move) : (FinishMove(move), move->unmapped)) {
       ++i;
       continue;
@@ -401,6 +408,20 @@ bool Mover::FinishMoves() {
     stats_.copy_out_ns = copy_->out_nanoseconds();
   }
   return any;
+}
+
+bool Mover::FinishedWithNeighbours(Move* move) {
+  if (move->unmapped || !move->copy.status.ok()) return false;
+  Ending ending;
+  {
+    MutexLock lock(memory_.mu);
+    ending = EndingOf(*move);
+  }
+  if (ending == Ending::kChanges) return false;
+  FindNeighbours(move, ending, &together_);
+  if (together_.size() < 2 || !FinishTogether(together_, ending)) return false;
+  std::erase_if(moves_, [&](const auto& m) { return absl::c_linear_search(together_, m.get()); });
+  return true;
 }
 
 bool Mover::MayRemap(Move* move) {
