@@ -75,7 +75,6 @@ class WorkTimer {
   // An event of which it is known when it was.
   CUevent base_ = nullptr;
   Clock::time_point base_time_;
-  double since_base_ms_ = 0;  // Of the last event that was told.
   std::thread thread_;
 };
 

@@ -14,7 +14,8 @@ Layout MakeLayout(const std::vector<std::pair<size_t, size_t>>& places) {
   Layout layout;
   layout.known = true;
   for (size_t i = 0; i < places.size(); ++i) {
-    const auto [offset, size] = places[i];
+    const size_t offset = places[i].first;
+    const size_t size = places[i].second;
     const size_t end = std::min(offset + size, Up(kMostParameterBytes, kSlot));
     const size_t first = Up(offset, kSlot);
     const auto rest = [&](size_t from, size_t to) {
