@@ -61,7 +61,7 @@ class Recorder final : public RunListener {
  private:
   struct Code {
     uint32_t number = 0;
-    uint32_t seen = 0;  // So many launches.
+    uint32_t seen = 0;  // Launches, while the first are measured.
   };
   struct Numbered {
     uint32_t number;

@@ -280,13 +280,13 @@ class Mover {
   bool MayRemap(Move* move) VS_EXCLUDES(memory_.mu);
   void Reachable(const Move& move) VS_REQUIRES(memory_.mu);
   void FinishMove(Move* move);
-  // mover_together.cc: what becomes of the address when a move is done.
+  // Several at once (mover_together.cc). What becomes of the address when a move is done.
   enum class Ending {
     kHides,    // Nothing is mapped there any more.
     kAppears,  // Device memory is, where nothing was.
     kChanges,  // Other memory is.
   };
-  // The move and its neighbours, if there are any.
+  // True: the move is done, with its neighbours. False: it has none, or cannot be done with them.
   bool FinishedWithNeighbours(Move* move) VS_EXCLUDES(memory_.mu);
   Ending EndingOf(const Move& move) VS_REQUIRES(memory_.mu);
   // Moves that are done and lie side by side with `first`, that one too, by address.

@@ -410,20 +410,6 @@ bool Mover::FinishMoves() {
   return any;
 }
 
-bool Mover::FinishedWithNeighbours(Move* move) {
-  if (move->unmapped || !move->copy.status.ok()) return false;
-  Ending ending;
-  {
-    MutexLock lock(memory_.mu);
-    ending = EndingOf(*move);
-  }
-  if (ending == Ending::kChanges) return false;
-  FindNeighbours(move, ending, &together_);
-  if (together_.size() < 2 || !FinishTogether(together_, ending)) return false;
-  std::erase_if(moves_, [&](const auto& m) { return absl::c_linear_search(together_, m.get()); });
-  return true;
-}
-
 bool Mover::MayRemap(Move* move) {
   if (move->unmapped || !move->copy.status.ok()) return true;
   const auto now = Clock::now();

@@ -1,7 +1,7 @@
-// Remaps of chunks that lie side by side, with one call for all of them. Access for many mappings,
-// and their end, take one call each and as long as for one (docs/measurements.md), and a thread
-// that launches has to be passed at every call: so where several moves are done, they share them.
-// What fails together is tried again one by one, where failures are told.
+// Remaps of chunks that lie side by side, with one call for several of them: one call may give
+// access to many mappings, or end them (conformance: Mapping.OneSetAccessSpans...,
+// OneUnmapSpans...). Every call has to pass the threads that launch, so where several moves are
+// done they share it. What fails together is tried again one by one, where failures are told.
 #include <absl/algorithm/container.h>
 
 #include <algorithm>
@@ -16,6 +16,20 @@ namespace {
 constexpr size_t kMostTogether = 16;
 
 }  // namespace
+
+bool Mover::FinishedWithNeighbours(Move* move) {
+  if (move->unmapped || !move->copy.status.ok()) return false;
+  Ending ending;
+  {
+    MutexLock lock(memory_.mu);
+    ending = EndingOf(*move);
+  }
+  if (ending == Ending::kChanges) return false;
+  FindNeighbours(move, ending, &together_);
+  if (together_.size() < 2 || !FinishTogether(together_, ending)) return false;
+  std::erase_if(moves_, [&](const auto& m) { return absl::c_linear_search(together_, m.get()); });
+  return true;
+}
 
 Mover::Ending Mover::EndingOf(const Move& move) {
   if (move.in) {

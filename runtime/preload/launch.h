@@ -1,6 +1,6 @@
 // The launch source that hooks are: every call that a sink wants to hear of has a row, and its hook
-// tells the sink of the call under CUPTI's number and in CUPTI's struct. While nobody listens, or
-// another source does, a hook costs a load and a branch.
+// tells the sink of the call under CUPTI's number and in CUPTI's struct. While nobody listens a
+// hook costs two loads and two branches.
 #ifndef VRAMSPAN_RUNTIME_PRELOAD_LAUNCH_H_
 #define VRAMSPAN_RUNTIME_PRELOAD_LAUNCH_H_
 
@@ -17,7 +17,7 @@ extern std::atomic<const vramspanLaunchSink*> launch_sink;
 
 CUcontext CurrentContext();
 
-// Nobody listens to this call.
+// Nobody listens to this call: see Tracing::NoteUnseen.
 void PassUnseen(uint32_t call);
 
 // A vramspanLaunchSourceStart_t.

@@ -4,6 +4,7 @@
 
 #include "tests/replay/random_run.h"
 #include "tests/trace/sample.h"
+#include "tools/replay/fill_times.h"
 
 namespace vramspan::replay {
 namespace {
@@ -42,6 +43,27 @@ class LoadTraceTest : public ::testing::Test {
   trace::TestFolder folder_;
   const std::string path_ = folder_.File("t.vramspan");
 };
+
+// Some is measured and some is not, so times are filled in by stream.
+TEST_F(LoadTraceTest, StreamsOfAnyNumber) {
+  std::vector<trace::Event> events = {AllocateEvent{0, kBase, MiB(4)}};
+  const uint32_t numbers[] = {0, 0xffff, 0x10000, 0xfffffffe, 0xffffffff, 0xfffffffe};
+  for (uint64_t i = 0; i < 6; ++i) {
+    WorkEvent work = Work(i + 1, i + 1, {{kBase, MiB(1), 0, true, false}});
+    work.stream = numbers[i];
+    events.push_back(work);
+    if (i % 2 == 0) events.push_back(trace::TimesEvent{i + 1, 100 * (i + 1), 50, Bytes(0)});
+  }
+  RecordedRun run = Load(events);
+  FillTimes(&run);
+  ASSERT_EQ(run.works.size(), 6u);
+  EXPECT_EQ(run.works[0].stream, 0u);
+  EXPECT_EQ(run.works[1].stream, 0xffffu);
+  for (const RecordedWork& work : run.works) EXPECT_LT(work.stream, 0x10000u + 6);
+  EXPECT_NE(run.works[3].stream, run.works[4].stream);
+  EXPECT_EQ(run.works[3].stream, run.works[5].stream);
+  for (const RecordedWork& work : run.works) EXPECT_TRUE(work.timed());
+}
 
 TEST_F(LoadTraceTest, WhatIsSavedLoadsTheSame) {
   for (uint64_t seed = 1; seed < 8; ++seed) {

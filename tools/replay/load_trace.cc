@@ -20,6 +20,8 @@ using trace::TracedRange;
 constexpr Bytes kMostAllocation = GiB(16 << 10);
 constexpr uint64_t kMostChunks = uint64_t{1} << 28;
 constexpr size_t kMostProblems = 20;
+// The recorder gives no stream a number beyond it.
+constexpr uint32_t kMostStreams = 1 << 16;
 
 // A call of the program, before the threads' calls are put into one order.
 struct Call {
@@ -116,7 +118,7 @@ class Loader {
     }
     calls_.push_back({.time = e.time, .index = static_cast<uint32_t>(works_.size())});
     works_.push_back({.submitted = e.time,
-                      .stream = e.stream,
+                      .stream = StreamIndex(e.stream),
                       .code = CodeIndex(e.code),
                       .set = RawSet(e.ranges),
                       .kind = static_cast<WorkKind>(e.kind),
@@ -136,6 +138,13 @@ class Loader {
     const auto [it, added] = codes_.emplace(code, static_cast<uint32_t>(run_.codes.size()));
     if (added) run_.codes.push_back({absl::StrCat("code ", code), 0});
     return it->second;
+  }
+
+  // Tables are made by stream, so a file cannot say how large they are.
+  uint32_t StreamIndex(uint32_t stream) {
+    if (stream < kMostStreams) return stream;
+    const auto next = static_cast<uint32_t>(kMostStreams + large_streams_.size());
+    return large_streams_.emplace(stream, next).first->second;
   }
 
   uint32_t RawSet(const std::vector<TracedRange>& ranges) {
@@ -294,7 +303,8 @@ class Loader {
   std::vector<trace::TimesEvent> times_;
   std::vector<trace::MoveEvent> moves_;
   absl::flat_hash_map<uint32_t, uint32_t> codes_;  // Number to index.
-  absl::flat_hash_map<uint64_t, uint32_t> ids_;    // Of work, to its index in works_.
+  absl::flat_hash_map<uint32_t, uint32_t> large_streams_;
+  absl::flat_hash_map<uint64_t, uint32_t> ids_;  // Of work, to its index in works_.
   uint64_t last_id_ = 0;
   std::vector<std::vector<TracedRange>> raw_sets_;
   absl::flat_hash_map<uint64_t, std::vector<uint32_t>> raw_by_hash_;

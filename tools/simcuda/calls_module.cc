@@ -58,7 +58,8 @@ CUresult ModuleUnload(CUmodule handle) {
   if (module->of_library()) return CUDA_ERROR_NOT_PERMITTED;
   result = capture::CheckUnsafeCall();
   if (result != CUDA_SUCCESS) return result;
-  // Its globals may be in use by work that was submitted before.
+  // Its globals may be in use by work that was submitted before. An H200's driver waits as well;
+  // whether it keeps other threads out, as it does while it loads, was not seen: the worse here.
   module->context()->WaitIdleAlone();
   module->Retire();
   return CUDA_SUCCESS;
