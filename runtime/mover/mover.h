@@ -280,21 +280,6 @@ class Mover {
   bool MayRemap(Move* move) VS_EXCLUDES(memory_.mu);
   void Reachable(const Move& move) VS_REQUIRES(memory_.mu);
   void FinishMove(Move* move);
-  // Several at once (mover_together.cc). What becomes of the address when a move is done.
-  enum class Ending {
-    kHides,    // Nothing is mapped there any more.
-    kAppears,  // Device memory is, where nothing was.
-    kChanges,  // Other memory is.
-  };
-  // True: the move is done, with its neighbours. False: it has none, or cannot be done with them.
-  bool FinishedWithNeighbours(Move* move) VS_EXCLUDES(memory_.mu);
-  Ending EndingOf(const Move& move) VS_REQUIRES(memory_.mu);
-  // Moves that are done and lie side by side with `first`, that one too, by address.
-  void FindNeighbours(Move* first, Ending ending, std::vector<Move*>* group)
-      VS_EXCLUDES(memory_.mu);
-  // False: nothing has changed. REQUIRES: what FindNeighbours found; not kChanges.
-  bool FinishTogether(absl::Span<Move* const> group, Ending ending) VS_EXCLUDES(memory_.mu);
-  Status MapTogether(absl::Span<Move* const> group, DevicePtr va, Bytes size);
   bool Remount(Move* move);
   void Settle(Move* move, bool changed);
   void Abandon(Move* move, const Status& why);
@@ -371,7 +356,6 @@ class Mover {
   // The mover's thread only.
   std::unique_ptr<CopyEngine> copy_;
   std::deque<std::unique_ptr<Move>> moves_;
-  std::vector<Move*> together_;  // Kept for its memory.
   std::deque<std::unique_ptr<Move>> forsaken_;
   Bytes moving_in_, moving_out_;
   Clock::time_point last_progress_;

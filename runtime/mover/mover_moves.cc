@@ -386,13 +386,6 @@ bool Mover::FinishMoves() {
       ++i;
       continue;
     }
-    if (FinishedWithNeighbours(move)) {
-      any = true;
-      i = 0;
-      if (Clock::now() > until) break;
-      copy_->Poll();
-      continue;
-    }
     if (move->unmapped ? !Remount(move) : (FinishMove(move), move->unmapped)) {
       ++i;
       continue;
