@@ -13,9 +13,29 @@ namespace {
 
 bool IsGranular(uint64_t value) { return value % kGranularity.value == 0; }
 
+// Where a reservation is asked for, four GiB after four GiB. Left to itself the driver begins at
+// 2^40, where the upper half of an address is 256, 257 and so on: in the parameters of kernels two
+// integers, such as 0 and twice the multiprocessors, read as a pointer there and end the array that
+// they seem to point into (docs/measurements.md, "Integers that look like pointers"). These are no
+// sizes, no strides and no halves of anything usual, and lie below what Linux hands out.
+constexpr CUdeviceptr kUnusual[] = {0x3A6B'0000'0000, 0x2D57'0000'0000, 0x1E5B'0000'0000,
+                                    0x4C6D'0000'0000};
+
 // Refusals that a smaller reservation may get around; anything else is no matter of size.
 bool MayBeTooLarge(CUresult result) {
   return result == CUDA_ERROR_OUT_OF_MEMORY || result == CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult ReserveUnusual(const Driver& driver, Bytes size, CUdeviceptr* base) {
+  for (const CUdeviceptr wanted : kUnusual) {
+    const CUresult result = driver->MemAddressReserve(base, size.value, 0, wanted, 0);
+    if (result != CUDA_SUCCESS && !MayBeTooLarge(result)) return result;
+    if (result != CUDA_SUCCESS) continue;
+    if (*base == wanted) return CUDA_SUCCESS;
+    driver.Note(Check(driver->MemAddressFree(*base, size.value), "cuMemAddressFree",
+                      RangeText(DevicePtr(*base), size)));
+  }
+  return driver->MemAddressReserve(base, size.value, 0, 0, 0);
 }
 
 }  // namespace
@@ -30,7 +50,7 @@ StatusOr<std::unique_ptr<Arena>> Arena::Create(std::shared_ptr<const Driver> dri
   for (Bytes tried = size;;) {
     CUdeviceptr base = 0;
     // Only the granularity's alignment is asked for: ranges are aligned when they are taken.
-    const CUresult result = (*driver)->MemAddressReserve(&base, tried.value, 0, 0, 0);
+    const CUresult result = ReserveUnusual(*driver, tried, &base);
     if (result == CUDA_SUCCESS) {
       if (IsGranular(base)) {
         return std::unique_ptr<Arena>(new Arena(std::move(driver), DevicePtr(base), tried));

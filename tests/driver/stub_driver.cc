@@ -34,12 +34,12 @@ STUB_EXPORT int cuDriverGetVersion(int* version) {
   return 0;
 }
 
-STUB_EXPORT int cuMemAddressReserve(uint64_t* p, size_t size, size_t, uint64_t, uint64_t) {
+STUB_EXPORT int cuMemAddressReserve(uint64_t* p, size_t size, size_t, uint64_t wanted, uint64_t) {
   ++state.reserve_calls;
   if (state.reserve_result != 0) return state.reserve_result;
   if (size > state.reserve_limit) return kOutOfMemory;
   state.reserved += size;
-  *p = state.reserve_base;
+  *p = wanted != 0 && state.grants_addresses ? wanted : state.reserve_base;
   return 0;
 }
 

@@ -10,7 +10,8 @@ struct StubState {
   uint64_t reserve_limit = ~uint64_t{0};  // Larger reservations are out of memory.
   int reserve_result = 0;                 // What every reservation answers, unless 0.
   int reserve_calls = 0;
-  uint64_t reserve_base = 0x700000000000;  // Where reservations start.
+  uint64_t reserve_base = 0x700000000000;  // Where reservations start,
+  bool grants_addresses = true;            // unless they ask for an address and get it.
   uint64_t reserved = 0;                   // Bytes not given back yet.
   int push_result = 0;                     // What cuCtxPushCurrent answers.
   int exchange_result = 0;                 // What cuThreadExchangeStreamCaptureMode answers.

@@ -43,7 +43,7 @@ TEST_F(ArenaOnDriver, HalvesWhereTheDriverRefuses) {
   stub_.reserve_limit = GiB(300).value;
   const auto arena = Arena::Create(driver_, GiB(1024)).value();
   EXPECT_EQ(arena->size(), GiB(256));
-  EXPECT_EQ(stub_.reserve_calls, 3);
+  EXPECT_EQ(stub_.reserve_calls, 5 + 5 + 1);  // Four addresses, and anywhere.
 }
 
 TEST_F(ArenaOnDriver, EndsHalvingAtTheSmallestArena) {
@@ -58,7 +58,26 @@ TEST_F(ArenaOnDriver, NamesBothSizesWhenNothingIsLeft) {
               AllOf(HasSubstr("cuMemAddressReserve"), HasSubstr("274877906944"),
                     HasSubstr("68719476736"), HasSubstr("CUDA_ERROR_OUT_OF_MEMORY")));
   EXPECT_EQ(ToCuResult(status), CUDA_ERROR_OUT_OF_MEMORY);
-  EXPECT_EQ(stub_.reserve_calls, 3);
+  EXPECT_EQ(stub_.reserve_calls, 3 * 5);
+}
+
+// In the parameters of a kernel two small integers read as an address just above 2^40, where the
+// driver begins by itself.
+TEST_F(ArenaOnDriver, LiesWhereIntegersDoNotPoint) {
+  const auto arena = Arena::Create(driver_, GiB(4096)).value();
+  const uint64_t high = arena->base().value >> 32;
+  EXPECT_GT(high, 4096u);
+  EXPECT_NE(high % 2, 0u);
+}
+
+TEST_F(ArenaOnDriver, LiesElsewhereWhereTheDriverGrantsNoAddress) {
+  stub_.grants_addresses = false;
+  {
+    const auto arena = Arena::Create(driver_, GiB(64)).value();
+    EXPECT_EQ(arena->base(), DevicePtr(stub_.reserve_base));
+    EXPECT_EQ(stub_.reserved, GiB(64).value);
+  }
+  EXPECT_EQ(stub_.reserved, 0u);
 }
 
 TEST_F(ArenaOnDriver, DoesNotHalveWhatNoSizeWouldMend) {
@@ -72,10 +91,11 @@ TEST_F(ArenaOnDriver, DoesNotHalveWhatNoSizeWouldMend) {
 TEST_F(ArenaOnDriver, ASmallArenaIsTriedOnce) {
   stub_.reserve_limit = MiB(64).value;
   EXPECT_FALSE(Arena::Create(driver_, GiB(1)).ok());
-  EXPECT_EQ(stub_.reserve_calls, 1);
+  EXPECT_EQ(stub_.reserve_calls, 5);
 }
 
 TEST_F(ArenaOnDriver, GivesBackAReservationThatIsNotAligned) {
+  stub_.grants_addresses = false;
   stub_.reserve_base += KiB(64).value;
   const Status status = Arena::Create(driver_, GiB(64)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
