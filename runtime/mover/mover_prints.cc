@@ -9,6 +9,7 @@ namespace {
 
 constexpr size_t kMostPrints = 32;  // Of one piece of work.
 constexpr uint8_t kNoPrints = 3;    // Fetches, after one was found written.
+constexpr uint8_t kTries = 2;       // Of a stay, where none tells anything.
 
 }  // namespace
 
@@ -24,11 +25,13 @@ void Mover::QueuePrints(Work* work) {
       Chunk& c = memory_.chunks()[index];
       if (!c.doubted || c.written != 0 || !work->uses[i].write || c.size() < kWorthAPrint) continue;
       // Where there is nothing to compare with, it pays only if this is the last to write it before
-      // it leaves: once each time that it comes. What stays is written again and again.
+      // it leaves: once each time that it comes. What stays is written again and again, each time
+      // before the last is seen to have ended, so that none tells anything: to go on would have
+      // each kernel on activations followed by one that takes as long.
       const bool compares =
           memory_.prints.contains(index.value) || memory_.host_prints.contains(index.value);
-      if (!compares && c.printed) continue;
-      c.printed = c.printed || !compares;
+      if (c.printed >= (compares ? kTries : 1)) continue;
+      ++c.printed;
       const std::optional<uint32_t> slot = prints_->Take();
       if (!slot.has_value()) break;
       pieces[count++] = {c.base, c.size(), *slot};
@@ -101,6 +104,7 @@ void Mover::TakePrints(const Work& work) {
     if (c.state != ChunkState::kDeviceStale) continue;
     if (memory_.prints.at(print.chunk.value) == found) {
       c.Transition(ChunkState::kDeviceTwin);
+      c.printed = 0;
       any_twins_ = true;
     } else {
       c.written = kNoPrints;
@@ -111,7 +115,7 @@ void Mover::TakePrints(const Work& work) {
 
 std::optional<Fingerprint> Mover::NoteCame(const Move& move) {
   Chunk& c = memory_.chunks()[move.chunk];
-  c.printed = false;
+  c.printed = 0;
   if (c.written != 0) --c.written;
   std::optional<Fingerprint> content = move.copy.print;
   if (const auto known = memory_.host_prints.find(move.chunk.value);
