@@ -24,13 +24,16 @@ class LoopModel {
     const bool returned = known && chunk.away;
     chunk = {.visited = epoch_, .away = false, .returned = returned};
     if (returned && age < 256) Return(age, present);
-    int64_t width = 1;
-    while (width * 2 * 16 <= present) width *= 2;
-    if (++visits_ == width) {
+    const bool soon = known && !returned && age <= 4;
+    if ((!soon || present < 16) && ++visits_ >= width_) {
       visits_ = 0;
       ++epoch_;
+      const int64_t fitting = std::max<int64_t>(present / 16, 1);
+      if (4 * fitting < 3 * width_ || fitting >= 2 * width_) {
+        for (width_ = 1; width_ * 2 <= fitting;) width_ *= 2;
+      }
     }
-    return !known ? "first" : returned ? "returned" : age <= 4 ? "soon" : "stayed";
+    return !known ? "first" : returned ? "returned" : soon ? "soon" : "stayed";
   }
   void Insert(uint32_t id) {
     if (chunks_.contains(id)) chunks_[id].returned = false;
@@ -71,6 +74,7 @@ class LoopModel {
   std::map<uint32_t, Chunk> chunks_;
   int64_t epoch_ = 0;
   int64_t visits_ = 0;
+  int64_t width_ = 1;
   int64_t agreed_ = 0;
   int64_t period_ = 0;
   int64_t stay_ = 0;

@@ -1,5 +1,7 @@
 #include "runtime/placement/policies/cost.h"
 
+#include <absl/types/span.h>
+
 #include <algorithm>
 #include <bit>
 #include <tuple>
@@ -23,13 +25,13 @@ uint32_t PriceOf(uint64_t nanoseconds) {
 
 }  // namespace
 
-uint32_t CostPolicy::ListOf(const Entry& entry) {
+uint32_t CostPolicy::KindOf(const Entry& entry) {
   return ((entry.price << kFrequencyBits | entry.frequency) << 1) | (entry.returned ^ 1);
 }
 
-uint32_t CostPolicy::ValueOf(uint32_t list) {
-  const uint32_t frequency = (list >> 1 & ((1u << kFrequencyBits) - 1)) + 1;
-  const uint32_t price = list >> (1 + kFrequencyBits);
+uint32_t CostPolicy::ValueOf(uint32_t kind) {
+  const uint32_t frequency = (kind >> 1 & ((1u << kFrequencyBits) - 1)) + 1;
+  const uint32_t price = kind >> (1 + kFrequencyBits);
   return std::min(((4 + price % 4) << (price / 4) >> 2) * frequency, kDueMask);
 }
 
@@ -40,14 +42,15 @@ CostPolicy::Entry& CostPolicy::EntryOf(ChunkIndex chunk) {
 
 void CostPolicy::List(ChunkIndex chunk) {
   Entry& entry = entries_[chunk.value];
-  const uint32_t list = ListOf(entry);
-  entry.due = (inflation_ + ValueOf(list)) & kDueMask;
+  const uint32_t list = ListOf(chunk);
+  entry.due = (inflation_ + ValueOf(list % kKinds)) & kDueMask;
+  entry.listed = ++listings_;
   lists_.PushBack(list, chunk);
   filled_[list / 64] |= uint64_t{1} << (list % 64);
 }
 
 void CostPolicy::Unlist(ChunkIndex chunk) {
-  const uint32_t list = ListOf(entries_[chunk.value]);
+  const uint32_t list = ListOf(chunk);
   lists_.Remove(chunk);
   if (lists_.Empty(list)) filled_[list / 64] &= ~(uint64_t{1} << (list % 64));
 }
@@ -110,75 +113,68 @@ void CostPolicy::OnPrice(ChunkIndex chunk, uint32_t nanoseconds_saved_per_use, B
   if (listed) List(chunk);
 }
 
-uint32_t CostPolicy::Heads(Cursors* cursors) const {
-  uint32_t count = 0;
-  ForEachFilled([&](uint32_t list) {
-    (*cursors)[count++] = {
-        .chunk = lists_.Front(list), .list = static_cast<uint16_t>(list), .rank = 0};
-  });
-  return count;
-}
-
 void CostPolicy::OfferVictims(absl::FunctionRef<bool(ChunkIndex)> take) {
-  Cursors cursors;
-  const uint32_t count = Heads(&cursors);
+  cursors_.clear();
+  ForEachFilled([&](uint32_t list) {
+    cursors_.push_back(
+        {.chunk = lists_.Front(list), .list = static_cast<uint16_t>(list), .rank = 0});
+  });
   if (loops_.looping()) {
-    OfferLoop(&cursors, count, take);
+    OfferLoop(take);
   } else {
-    OfferByDue(&cursors, count, take);
+    OfferByDue(take);
   }
 }
 
-void CostPolicy::OfferByDue(Cursors* cursors, uint32_t count,
-                            absl::FunctionRef<bool(ChunkIndex)> take) {
-  const auto before = [](const Cursor& a, const Cursor& b) {
-    return std::tie(a.rank, a.list) < std::tie(b.rank, b.list);
-  };
-  for (uint32_t i = 0; i < count; ++i) {
-    (*cursors)[i].rank = static_cast<uint16_t>(DueIn((*cursors)[i].chunk));
-  }
-  while (count > 0) {
-    uint32_t first = 0;
-    uint32_t second = count;
-    for (uint32_t i = 1; i < count; ++i) {
-      if (before((*cursors)[i], (*cursors)[first])) {
+bool CostPolicy::GoesBefore(const Cursor& a, const Cursor& b) const {
+  if (a.rank != b.rank) return a.rank < b.rank;
+  if (a.kind() != b.kind()) return a.kind() < b.kind();
+  // The classes of a kind are one LRU list. By the difference: the count wraps.
+  return static_cast<int32_t>(entries_[a.chunk.value].listed - entries_[b.chunk.value].listed) < 0;
+}
+
+void CostPolicy::OfferByDue(absl::FunctionRef<bool(ChunkIndex)> take) {
+  for (Cursor& cursor : cursors_) cursor.rank = static_cast<uint16_t>(DueIn(cursor.chunk));
+  while (!cursors_.empty()) {
+    Cursor* first = &cursors_[0];
+    const Cursor* second = nullptr;
+    for (Cursor& cursor : absl::MakeSpan(cursors_).subspan(1)) {
+      if (GoesBefore(cursor, *first)) {
         second = first;
-        first = i;
-      } else if (second == count || before((*cursors)[i], (*cursors)[second])) {
-        second = i;
+        first = &cursor;
+      } else if (second == nullptr || GoesBefore(cursor, *second)) {
+        second = &cursor;
       }
     }
     // Many of a list are due at once: go on with it for as long as it stays the first.
-    Cursor& cursor = (*cursors)[first];
     do {
-      if (take(cursor.chunk)) return;
-      cursor.chunk = lists_.Next(cursor.chunk);
-      if (!cursor.chunk) break;
-      cursor.rank = static_cast<uint16_t>(DueIn(cursor.chunk));
-    } while (second == count || before(cursor, (*cursors)[second]));
-    if (!cursor.chunk) cursor = (*cursors)[--count];
+      if (take(first->chunk)) return;
+      first->chunk = lists_.Next(first->chunk);
+      if (!first->chunk) break;
+      first->rank = static_cast<uint16_t>(DueIn(first->chunk));
+    } while (second == nullptr || GoesBefore(*first, *second));
+    if (first->chunk) continue;
+    *first = cursors_.back();
+    cursors_.pop_back();
   }
 }
 
-void CostPolicy::OfferLoop(Cursors* cursors, uint32_t count,
-                           absl::FunctionRef<bool(ChunkIndex)> take) {
-  for (uint32_t i = 0; i < count; ++i) {
-    (*cursors)[i].rank = static_cast<uint16_t>(ValueOf((*cursors)[i].list));
-  }
-  std::sort(cursors->begin(), cursors->begin() + count, [](const Cursor& a, const Cursor& b) {
-    return std::tuple(a.rank, !WasReturn(a.list), a.list) <
-           std::tuple(b.rank, !WasReturn(b.list), b.list);
-  });
-  for (uint32_t i = 0; i < count; ++i) {
-    ChunkIndex& c = (*cursors)[i].chunk;
+void CostPolicy::OfferLoop(absl::FunctionRef<bool(ChunkIndex)> take) {
+  for (Cursor& cursor : cursors_) cursor.rank = static_cast<uint16_t>(ValueOf(cursor.kind()));
+  const auto order = [](const Cursor& c) {
+    return std::tuple(c.rank, c.list / kKinds, !WasReturn(c.kind()), c.kind());
+  };
+  std::sort(cursors_.begin(), cursors_.end(),
+            [&](const Cursor& a, const Cursor& b) { return order(a) < order(b); });
+  for (Cursor& cursor : cursors_) {
+    ChunkIndex& c = cursor.chunk;
     for (; c && loops_.DroppedOut(entries_[c.value]); c = lists_.Next(c)) {
       if (take(c)) return;
     }
   }
   // Those whose visit may go on come last.
   for (const bool in_use : {false, true}) {
-    for (uint32_t i = 0; i < count; ++i) {
-      const Cursor& cursor = (*cursors)[i];
+    for (const Cursor& cursor : cursors_) {
       if (cursor.chunk && OfferList(cursor.list, cursor.chunk, in_use, take)) return;
     }
   }
@@ -186,13 +182,6 @@ void CostPolicy::OfferLoop(Cursors* cursors, uint32_t count,
 
 bool CostPolicy::OfferList(uint32_t list, ChunkIndex first, bool in_use,
                            absl::FunctionRef<bool(ChunkIndex)> take) {
-  if (!WasReturn(list)) {
-    if (in_use) return false;
-    for (ChunkIndex c = first; c; c = lists_.Next(c)) {
-      if (take(c)) return true;
-    }
-    return false;
-  }
   for (ChunkIndex c = lists_.Back(list);; c = lists_.Prev(c)) {
     if (loops_.InUse(entries_[c.value]) == in_use && take(c)) return true;
     if (c == first) return false;

@@ -41,8 +41,12 @@ void LoopWatch::CountReturn(uint32_t interval, uint32_t present) {
 }
 
 bool LoopWatch::CountVisit(uint32_t present) {
-  if (++visits_ < std::bit_floor(std::max(present / 16, 1u))) return false;
+  if (++visits_ < epoch_length_) return false;
   visits_ = 0;
+  const uint32_t fitting = std::max(present / 16, 1u);
+  if (fitting * 4 < epoch_length_ * 3 || fitting >= epoch_length_ * 2) {
+    epoch_length_ = std::bit_floor(fitting);
+  }
   ++epoch_;
   return true;
 }

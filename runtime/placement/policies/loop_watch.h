@@ -5,8 +5,11 @@
 //
 // How it tells. Uses of a chunk in quick succession are one *visit* (correlated references, in
 // E. J. O'Neil, P. E. O'Neil, G. Weikum, "The LRU-K Page Replacement Algorithm", SIGMOD 1993). Time
-// is counted in visits to any chunk, in *epochs* of as many visits as the largest power of two
-// within a sixteenth of the chunks present, at least one. A use in the epoch of the chunk's last
+// is counted in visits to any chunk, in *epochs* of as many visits as a sixteenth of the chunks
+// present, rounded down to a power of two, and made smaller again only where it is less than three
+// quarters of that: where it changes intervals lie. Visits that come soon after the chunk's last (kSoonEpochs) do not
+// count: what is used all the time, and more of it in one phase than in another, would make laps of
+// one loop look unequal. A use in the epoch of the chunk's last
 // visit or in the next belongs to that visit, if the chunk did not leave in between. A visit to a
 // chunk that did leave since its last one is a *return*, and the epochs since then are its
 // interval. In a loop all intervals are one, its period; elsewhere they are all sorts, or, where
@@ -47,6 +50,8 @@ class LoopWatch {
 
   // An eighth to a quarter of the chunks present, in visits.
   static constexpr uint32_t kSoonEpochs = 4;
+  // Of fewer chunks present soon may be a lap.
+  static constexpr uint32_t kFewest = 16;
 
   enum class Visit : uint8_t {
     kSame,      // None: the use belongs to the last one.
@@ -73,7 +78,7 @@ class LoopWatch {
     entry.away = 0;
     entry.stamp = epoch_ & kStampMask;
     if (visit == Visit::kReturned && age < kForgotten) CountReturn(age, present);
-    if (CountVisit(present)) Sweep(entries);
+    if ((visit != Visit::kSoon || present < kFewest) && CountVisit(present)) Sweep(entries);
     return visit;
   }
 
@@ -120,6 +125,7 @@ class LoopWatch {
 
   uint32_t epoch_ = 0;
   uint32_t visits_ = 0;  // Of the epoch.
+  uint32_t epoch_length_ = 1;
   size_t swept_ = 0;
   uint32_t agreed_ = 0;
   uint32_t period_ = 0;
