@@ -37,7 +37,7 @@ inline constexpr size_t kMostHeldKernels = 160;
 
 // Expected work that a plan looks at, where the program has not queued as much itself; and what is
 // remembered for it.
-inline constexpr size_t kExpectedWorks = 64;
+inline constexpr size_t kExpectedWorks = 256;
 inline constexpr size_t kMostSets = 1 << 14;
 inline constexpr size_t kMostSetChunks = 1 << 20;
 
@@ -53,9 +53,10 @@ inline constexpr Bytes kWorthAPrint = MiB(8);
 // A copy to the host goes in pieces: large enough to run at link speed, small enough that a page
 // table update beside it waits a third of a millisecond at most.
 inline constexpr Bytes kOutPiece = MiB(16);
-// Host chunks without a mapping, so that work which may touch anything need not wait for more than
-// some tenths of a second.
-inline constexpr uint32_t kMostHidden = 512;
+// Host chunks without a mapping: work which may touch anything waits until all of them have one
+// (some 9 us for each MiB, 50 for each chunk). Beyond that a move costs three to ten times the page
+// table updates: at 512 a model of 60 GB at 40 GiB spent a third of its time in them.
+inline constexpr uint32_t kMostHidden = 4096;
 // Recording of work begins when four fifths of the device's budget are used.
 constexpr bool IsFilling(Bytes used, Bytes budget) {
   return used.value >= budget.value - budget.value / 100 * 20;
