@@ -99,6 +99,16 @@ TEST(Timing, DurationsOfRemoteWorkComeFromItsLikes) {
   EXPECT_TRUE(timing.Proved(0));
 }
 
+// A few bytes on the host and some microseconds more: many thousand passes over those bytes, if it
+// were told by them.
+TEST(Timing, WorkOnAFewRemoteBytesProvesNothing) {
+  RecordedRun run = Recorded({{0, 0, 0, 100}, {0, 0, 100, 208}}, {0, 0});
+  run.works[1].remote = KiB(128).value;
+  const Timing timing(&run, {});
+  EXPECT_FALSE(timing.Proved(0));
+  EXPECT_LE(timing.Passes(0), 40);
+}
+
 TEST(Timing, PassesThatNothingProvesGoByTheRate) {
   const RecordedRun run = Recorded({{0, 0, 0, 25}, {0, 0, 25, 225}, {0, 0, 225, 90000}}, {0, 1, 2});
   const Timing timing(&run, {});

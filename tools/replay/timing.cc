@@ -17,6 +17,8 @@ constexpr uint64_t kUsualLag = 10000;
 // Two submissions that are further apart may have had a wait between them.
 constexpr uint64_t kUsualGap = 20000;
 constexpr double kMostPasses = 40;
+// Less is over the bus in the time by which two runs of a kernel differ.
+constexpr Bytes kTells = KiB(256);
 
 uint64_t Count(double nanoseconds) {
   return nanoseconds > 0 ? static_cast<uint64_t>(nanoseconds) : 0;
@@ -97,6 +99,7 @@ void Timing::FindPasses() {
     if (!w.timed() || w.remote == 0) continue;
     // What is remote beyond what the work names is the rest of chunks that it does not touch.
     const Bytes remote = std::min(Bytes(w.remote), bytes_[w.set]);
+    if (remote < kTells) continue;
     sums[w.code].added += static_cast<double>(w.end - w.start - works_[i].duration);
     sums[w.code].once += prices_.decisions.ServeNanoseconds(remote);
   }

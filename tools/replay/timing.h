@@ -50,9 +50,10 @@ class Timing {
   const WorkTiming& of(uint32_t work) const { return works_[work]; }
   const StepTiming& step(size_t index) const { return steps_[index]; }
   // How often each byte of the work's memory crosses the bus when it is served in place, as what
-  // was recorded of its code proves. Where nothing does: as many times as the work takes longer
-  // than its memory's own rate needs, for what does more with its memory than read it once most
-  // likely reads it again (a matrix product); 1 for what is exact; at most 40.
+  // was recorded of its code proves, with a quarter of a MiB remote or more. Where nothing does: as
+  // many times as the work takes longer than its memory's own rate needs, for what does more with
+  // its memory than read it once most likely reads it again (a matrix product); 1 for what is
+  // exact; at most 40.
   double Passes(uint32_t work) const;
   bool Proved(uint32_t work) const { return passes_[run_.works[work].code].has_value(); }
   // Bytes that a set's ranges name.
