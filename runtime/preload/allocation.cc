@@ -9,6 +9,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/preload/allocated.h"
+#include "runtime/preload/foreign.h"
 #include "runtime/preload/ipc.h"
 #include "runtime/preload/resolver.h"
 #include "runtime/preload/runtimes.h"
@@ -84,7 +85,7 @@ CUresult MemAllocPitch(decltype(&::cuMemAllocPitch_v2) real, CUdeviceptr* p, siz
 
 CUresult MemFree(decltype(&::cuMemFree_v2) real, CUdeviceptr p) {
   Runtime* const runtime = RuntimeOf(p);
-  if (runtime == nullptr) return real(p);
+  if (runtime == nullptr) return WithReturn([&] { return real(p); });
   CUdeviceptr mapped = 0;
   size_t size = 0;
   if (FindVmmMapping(p, &mapped, &size)) return CUDA_ERROR_INVALID_VALUE;

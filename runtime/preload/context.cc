@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 
+#include "runtime/preload/foreign.h"
 #include "runtime/preload/launch.h"
 #include "runtime/preload/runtimes.h"
 
@@ -33,12 +34,12 @@ CUresult Release(Real real, CUdevice device, Watched watched) {
 
 CUresult CtxDestroyV1(decltype(&::cuCtxDestroy) real, CUcontext context) {
   EndRuntime(context);
-  return VS_WATCHED(cuCtxDestroy)(real, context);
+  return WithReturn([&] { return VS_WATCHED(cuCtxDestroy)(real, context); });
 }
 
 CUresult CtxDestroy(decltype(&::cuCtxDestroy_v2) real, CUcontext context) {
   EndRuntime(context);
-  return VS_WATCHED(cuCtxDestroy_v2)(real, context);
+  return WithReturn([&] { return VS_WATCHED(cuCtxDestroy_v2)(real, context); });
 }
 
 CUresult DevicePrimaryCtxRetain(decltype(&::cuDevicePrimaryCtxRetain) real, CUcontext* context,

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "runtime/base/log.h"
+#include "runtime/base/mutex.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/preload/launch.h"
 #include "runtime/preload/resolver.h"
@@ -29,17 +30,38 @@ constexpr int kMostSteps = 16;
 // Chunks that running work holds cannot be taken from under it; then the driver's answer stands.
 constexpr std::chrono::seconds kPatience{2};
 
+// Left to the driver when budgets rise again, for what it allocates without asking by a hook: this
+// share of the device, and no more than so much.
+constexpr uint64_t kLeftShare = 64;
+constexpr Bytes kMostLeft = MiB(256);
+
+// Budgets before they were lowered, by device. A runtime that came after has its own.
+struct Lowered {
+  Runtime* runtime = nullptr;
+  Bytes before;
+};
+Mutex lowered_mu;
+std::array<Lowered, kMostDevices> lowered VS_GUARDED_BY(lowered_mu){};
+constinit std::atomic<bool> any_lowered{false};
+
 Bytes Held(Runtime* runtime) {
   const DevicePool& pool = runtime->memory().device_pool();
   return pool.used() + pool.cached();
 }
 
 // Lowers the runtime's budget and waits until its memory fits it.
-Status Shrink(Runtime* runtime, Bytes by) {
+Status Shrink(CUdevice device, Runtime* runtime, Bytes by) {
   const DevicePool& pool = runtime->memory().device_pool();
-  const Bytes used = std::min(pool.used(), pool.budget());
-  const Bytes budget = std::max(used > by ? used - by : Bytes(0), kGranularity);
-  VS_RETURN_IF_ERROR(runtime->SetDeviceBudget(budget));
+  Bytes budget;
+  {
+    MutexLock lock(lowered_mu);
+    Lowered& l = lowered[static_cast<size_t>(device)];
+    if (l.runtime != runtime) l = {runtime, pool.budget()};
+    const Bytes used = std::min(pool.used(), pool.budget());
+    budget = std::max(used > by ? used - by : Bytes(0), kGranularity);
+    VS_RETURN_IF_ERROR(runtime->SetDeviceBudget(budget));
+    any_lowered.store(true, std::memory_order_release);
+  }
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (pool.used() > budget && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -47,13 +69,35 @@ Status Shrink(Runtime* runtime, Bytes by) {
   return absl::OkStatus();
 }
 
-bool GiveBackOf(Runtime* runtime, Bytes bytes, int step) {
+// Raises the runtime's budget to what it was, or to what there is room for. True: to what it was.
+bool Grow(Runtime* runtime, Bytes before) {
+  const DevicePool& pool = runtime->memory().device_pool();
+  const Driver& driver = *runtime->memory().shared_driver();
+  size_t free = 0, total = 0;
+  ScopedContext current(driver, runtime->memory().options().context);
+  Status status = current.status();
+  if (status.ok()) {
+    status = Check(driver->MemGetInfo(&free, &total), "cuMemGetInfo", "for room that came back");
+  }
+  const Bytes left = std::min(kMostLeft, Bytes(total / kLeftShare));
+  const Bytes room = Held(runtime) + (Bytes(free) > left ? Bytes(free) - left : Bytes(0));
+  const Bytes budget = std::min(before, room);
+  const Bytes now = pool.budget();
+  if (status.ok() && (budget < now + kLeastStep && budget != before)) return false;
+  if (status.ok()) status = runtime->SetDeviceBudget(budget);
+  Log(LogLevel::kInfo, status.ok() ? absl::StrCat("took ", (budget - now).value >> 20,
+                                                  " MiB of the device budget back")
+                                   : std::string(status.message()));
+  return status.ok() && budget == before;
+}
+
+bool GiveBackOf(CUdevice device, Runtime* runtime, Bytes bytes, int step) {
   const Bytes before = Held(runtime);
   DevicePool& pool = runtime->memory().device_pool();
   pool.Trim(Bytes(0));
   if (step == 0 && Held(runtime) < before) return true;
   const Bytes by = std::max({RoundUp(bytes, kGranularity), kLeastStep, Bytes(before.value / 32)});
-  const Status status = Shrink(runtime, by);
+  const Status status = Shrink(device, runtime, by);
   if (!status.ok()) {
     Log(LogLevel::kInfo, status.message());
     return false;
@@ -126,12 +170,34 @@ bool GiveBack(size_t bytes, int step) {
     for (CUdevice d = 0; static_cast<size_t>(d) < kMostDevices; ++d) {
       if (device >= 0 && d != device) continue;
       Runtime* const runtime = RuntimeOfDevice(d);
-      if (runtime != nullptr) any |= GiveBackOf(runtime, Bytes(bytes), step);
+      if (runtime != nullptr) any |= GiveBackOf(d, runtime, Bytes(bytes), step);
     }
     return any;
   } catch (const std::exception& e) {
     Log(LogLevel::kError, e.what());
     return false;
+  }
+}
+
+void TakeBack() {
+  if (!any_lowered.load(std::memory_order_acquire)) return;
+  const OwnCalls own;
+  try {
+    MutexLock lock(lowered_mu);
+    bool any = false;
+    for (size_t d = 0; d < lowered.size(); ++d) {
+      Lowered& l = lowered[d];
+      if (l.runtime == nullptr) continue;
+      const bool lives = RuntimeOfDevice(static_cast<CUdevice>(d)) == l.runtime;
+      if (!lives || Grow(l.runtime, l.before)) {
+        l = {};
+      } else {
+        any = true;
+      }
+    }
+    any_lowered.store(any, std::memory_order_release);
+  } catch (const std::exception& e) {
+    Log(LogLevel::kError, e.what());
   }
 }
 

@@ -1,6 +1,7 @@
 // Memory that is not ours: hooks that let it pass and count it, and that help where the device has
 // no room for it because vramspan filled it. Then chunks are given back, a step at a time, and the
-// call is made again, until it succeeds or there is nothing more to give.
+// call is made again, until it succeeds or there is nothing more to give. What the budget was
+// lowered by for that comes back when such memory is freed.
 #ifndef VRAMSPAN_RUNTIME_PRELOAD_FOREIGN_H_
 #define VRAMSPAN_RUNTIME_PRELOAD_FOREIGN_H_
 
@@ -21,6 +22,9 @@ std::vector<PassedMemory> CountedMemory();
 // Gives device memory of the current context's device back to the driver, at least `bytes` where
 // that is known. `step` counts the calls for one allocation from 0. False: there is no more.
 bool GiveBack(size_t bytes, int step);
+// After a call that may have freed memory of others: budgets that were lowered rise again, as far
+// as there is room now. One load where none is lowered.
+void TakeBack();
 
 template <typename Call>
 CUresult WithRescue(size_t bytes, Call call) {
@@ -28,6 +32,14 @@ CUresult WithRescue(size_t bytes, Call call) {
   for (int step = 0; result == CUDA_ERROR_OUT_OF_MEMORY && GiveBack(bytes, step); ++step) {
     result = call();
   }
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) TakeBack();  // It was in vain.
+  return result;
+}
+
+template <typename Call>
+CUresult WithReturn(Call call) {
+  const CUresult result = call();
+  if (result == CUDA_SUCCESS) TakeBack();
   return result;
 }
 
@@ -41,6 +53,17 @@ struct Rescued<CUresult (*)(Args...)> {
   }
 };
 #define VS_RESCUED(symbol) Rescued<decltype(&::symbol)>::Call
+
+// The hook of a call that frees device memory of others.
+template <typename Function>
+struct Returned;
+template <typename... Args>
+struct Returned<CUresult (*)(Args...)> {
+  static CUresult Call(CUresult (*real)(Args...), Args... args) {
+    return WithReturn([&] { return real(args...); });
+  }
+};
+#define VS_RETURNED(symbol) Returned<decltype(&::symbol)>::Call
 
 // Hooks.
 CUresult MemCreate(decltype(&::cuMemCreate) real, CUmemGenericAllocationHandle* handle, size_t size,

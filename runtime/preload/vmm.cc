@@ -132,7 +132,7 @@ CUresult VmmCreate(decltype(&::cuMemCreate) real, CUmemGenericAllocationHandle* 
 }
 
 CUresult MemRelease(decltype(&::cuMemRelease) real, CUmemGenericAllocationHandle handle) {
-  if (!VmmTable::IsOurs(handle)) return real(handle);
+  if (!VmmTable::IsOurs(handle)) return WithReturn([&] { return real(handle); });
   if (!Ready()) return CUDA_ERROR_NOT_INITIALIZED;
   return Guarded([&] {
     VmmTable& table = VmmTable::Get();

@@ -160,6 +160,14 @@ TEST(Preload, GivesMemoryBackWhereTheDriverNeedsIt) {
   ExpectOk(with);
   EXPECT_THAT(with.err,
               AllOf(HasSubstr("of device memory back"), HasSubstr("passed by: its own VMM")));
+  // When all of that is free again the budget is what it was at first.
+  EXPECT_THAT(with.err, HasSubstr("of the device budget back"));
+  const auto budget = [&](const std::string& before) {
+    const size_t at = with.err.find(before);
+    return at == std::string::npos ? -1 : std::atoi(with.err.c_str() + at + before.size());
+  };
+  EXPECT_GT(budget("short (budget "), 0);
+  EXPECT_EQ(budget("short (budget "), budget("(device budget "));
 }
 
 TEST(Preload, SourcesOfLaunches) {

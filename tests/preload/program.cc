@@ -186,6 +186,8 @@ void Rescue(Program* p) {
   CHECK(p->api.MemCreate(&none, 4 * total, &properties, 0) == CUDA_ERROR_OUT_OF_MEMORY);
   CHECK(none == 7);
   p->Work(buffers, kBytes, 1);
+  CHECK_OK(p->api.CtxDestroy(other));
+  CHECK_OK(p->api.CtxSetCurrent(p->context));
   CHECK_OK(p->api.MemRelease(handle));
   for (const CUdeviceptr b : buffers) CHECK_OK(p->api.MemFree(b));
 }
