@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""What `vramspan replay` foretells of a round at less memory, beside what a run there takes.
+
+    bench/programs/predict.py --vramspan build/release/bin/vramspan [--budgets 75,50,25] [--overlap safe]
+        [--html predicted.html] [--json predicted.json] [CASE...]
+
+Each case is recorded with all its memory there, once with N rounds and once with 2 N, and both are replayed at each
+budget: the difference, by N, is a round without what is paid once. Then it is run with that budget, 2 N rounds, and says
+itself what a round takes. Of the plain run, too. A budget is a share of what the program needs. --prices takes a file of
+`vramspan info --measure` (default: where that keeps it). It needs a GPU to itself.
+"""
+import argparse
+import html
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+# name: program and arguments, with {} for the rounds; N; the times of its report that are a round, summed
+CASES = {
+    "chain": ("chain.py 4096 {}", 8, ["round"]),
+    "chain, 64 rows": ("chain.py 64 {}", 8, ["round"]),
+    "train": ("train.py 8 1024 {}", 10, ["step"]),
+    "llama, decode": ("llama.py --steps 3 --decode {}", 10, ["decode"]),
+    "llama, prefill": ("llama.py --decode 3 --steps {}", 4, ["prefill_1x2048", "prefill_4x4096"]),
+}
+
+
+def output(command):
+    done = subprocess.run(command, capture_output=True, text=True, cwd=HERE)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def run(program, rounds, before=()):
+    """What the program reported."""
+    command = program.format(rounds).split()
+    return json.loads(output([*before, sys.executable, *command]).strip().splitlines()[-1])
+
+
+def replayed(options, trace, budgets_mib):
+    """Milliseconds of the whole run: with all its memory, and at each budget."""
+    command = [options.vramspan, "replay", str(trace), "--policy", "cost", "--overlap", options.overlap, "--format", "json",
+               "--device-memory", ",".join(f"{b}MiB" for b in budgets_mib)]
+    runs = json.loads(output(command + (["--prices", options.prices] if options.prices else [])))["runs"]
+    at = {r["device_memory_bytes"] >> 20: r["predicted_ms"] for r in runs}
+    return runs[0]["resident_ms"], [at[b] for b in budgets_mib]
+
+
+def measure(name, options, folder):
+    program, rounds, keys = CASES[name]
+    plain = run(program, 2 * rounds)
+    if any(k not in plain["ms"] for k in keys):
+        sys.exit(f"{name}: its report has no {keys}: {plain['ms']}")
+    budgets = [plain["peak_mib"] * share // 100 for share in options.budgets]
+    totals = []
+    for n in (rounds, 2 * rounds):
+        trace = folder / f"{n}.vramspan"
+        run(program, n, [options.vramspan, "run", "--quiet", "--record", str(trace), "--force", "--"])
+        totals.append(replayed(options, trace, budgets))
+    resident = (totals[1][0] - totals[0][0]) / rounds
+    rows = [{"case": name, "share": 100, "measured_ms": sum(plain["ms"][k] for k in keys), "predicted_ms": resident}]
+    for i, (share, budget) in enumerate(zip(options.budgets, budgets)):
+        got = run(program, 2 * rounds, [options.vramspan, "run", "--quiet", "--device-memory", f"{budget}MiB", "--overlap",
+                                        options.overlap, "--"])
+        rows.append({"case": name, "share": share, "measured_ms": sum(got["ms"][k] for k in keys),
+                     "predicted_ms": (totals[1][1][i] - totals[0][1][i]) / rounds, "same": got["result"] == plain["result"]})
+    return rows
+
+
+def off(row):
+    return (row["predicted_ms"] / row["measured_ms"] - 1) * 100
+
+
+def chart(name, rows):
+    """Lines for what was predicted, dots for what was measured."""
+    top = max(max(r["measured_ms"], r["predicted_ms"]) for r in rows) * 1.1
+    x = lambda share: 50 + (share - 20) / 80 * 300
+    y = lambda ms: 210 - ms / top * 180
+    grid = "".join(f'<line class="g" x1="50" x2="350" y1="{y(top * i / 4):.1f}" y2="{y(top * i / 4):.1f}"/>'
+                   f'<text x="46" y="{y(top * i / 4) + 4:.1f}" text-anchor="end">{top * i / 4:.0f}</text>' for i in range(5))
+    axis = "".join(f'<text x="{x(r["share"]):.1f}" y="226" text-anchor="middle">{r["share"]} %</text>' for r in rows)
+    line = " ".join(f'{x(r["share"]):.1f},{y(r["predicted_ms"]):.1f}' for r in rows)
+    dots = "".join(f'<circle cx="{x(r["share"]):.1f}" cy="{y(r["measured_ms"]):.1f}" r="4"><title>{r["share"]} %: measured '
+                   f'{r["measured_ms"]:.1f} ms, predicted {r["predicted_ms"]:.1f} ms</title></circle>' for r in rows)
+    return (f'<figure><figcaption>{html.escape(name)}, ms a round by memory</figcaption><svg viewBox="0 0 370 235">{grid}{axis}'
+            f'<polyline points="{line}"/>{dots}</svg></figure>')
+
+
+def page(rows, options):
+    names = list(dict.fromkeys(r["case"] for r in rows))
+    cells = "".join(f'<tr><td>{html.escape(r["case"])}<td>{r["share"]} %<td>{r["measured_ms"]:.1f}<td>{r["predicted_ms"]:.1f}'
+                    f'<td>{off(r):+.0f} %' for r in rows)
+    return f"""<!doctype html><meta charset="utf-8"><title>Predicted and measured</title><style>
+:root {{ color-scheme: light dark; --line: light-dark(#2563eb, #7aa2ff); --dot: light-dark(#c2410c, #fb923c) }}
+body {{ font: 15px system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem }}
+figure {{ display: inline-block; width: 24rem; max-width: 100%; margin: 0 1rem 1rem 0 }}
+text {{ font-size: 11px; fill: currentColor }} .g {{ stroke: currentColor; opacity: .15 }}
+polyline {{ fill: none; stroke: var(--line); stroke-width: 2 }} circle {{ fill: var(--dot) }}
+td {{ padding: .1rem .8rem .1rem 0; text-align: right }} td:first-child {{ text-align: left }}
+</style><h1>Predicted and measured</h1>
+<p><span style="color: var(--line)">Line</span>: what the replay of a run with all its memory foretells, <code>--overlap
+{html.escape(options.overlap)}</code>. <span style="color: var(--dot)">Dots</span>: runs with that much memory.</p>
+{"".join(chart(n, [r for r in rows if r["case"] == n]) for n in names)}
+<table><tr><td>case<td>memory<td>measured ms<td>predicted ms<td>off by{cells}</table>
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--vramspan", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
+    parser.add_argument("--budgets", default="75,50,25", type=lambda t: [int(b) for b in t.split(",")])
+    parser.add_argument("--overlap", default="safe", choices=["off", "safe", "all"])
+    parser.add_argument("--prices")
+    parser.add_argument("--html", type=pathlib.Path)
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
+    options = parser.parse_args()
+    unknown = [c for c in options.cases if c not in CASES]
+    if unknown:
+        parser.error(f"no case {unknown[0]!r}; there are {', '.join(CASES)}")
+    rows = []
+    print(f"{'case':16} {'memory':>6} {'measured':>10} {'predicted':>10} {'off by':>7}")
+    for name in options.cases or CASES:
+        with tempfile.TemporaryDirectory() as folder:
+            for row in measure(name, options, pathlib.Path(folder)):
+                rows.append(row)
+                differs = "" if row.get("same", True) else "  the result differs"
+                print(f"{name:16} {row['share']:>4} % {row['measured_ms']:>7.1f} ms {row['predicted_ms']:>7.1f} ms "
+                      f"{off(row):>+5.0f} %{differs}", flush=True)
+        if options.json:
+            options.json.write_text(json.dumps(rows, indent=1))
+        if options.html:
+            options.html.write_text(page(rows, options))
+
+
+main()
