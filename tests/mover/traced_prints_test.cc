@@ -106,8 +106,8 @@ TEST_F(TracedPrints, WhatUnknownWorkWritesBehindOneIsKept) {
 class TracedPrintsHeld : public TracedPrints {
  protected:
   // Launches into all but the first buffer by turns, then again and again into one that is away;
-  // how many there were when it came to rest, `least` or more.
-  int LaunchesUntilFull(int least) {
+  // how many there were when it came to rest.
+  int LaunchesUntilFull() {
     const Buffer* away = nullptr;
     for (size_t i = 1; i < buffers_.size(); ++i) {
       if (runtime_->OnDevice(buffers_[i]) != kLarge) {
@@ -127,15 +127,14 @@ class TracedPrintsHeld : public TracedPrints {
         EXPECT_CU(world_.LaunchAdd(buffer, 0, stream_));
       }
     });
-    const auto reaches = [&](int count, std::chrono::seconds patience) {
-      const auto until = std::chrono::steady_clock::now() + patience;
-      while (launched < count && std::chrono::steady_clock::now() < until) {
-        std::this_thread::yield();
-      }
-      return launched >= count;
-    };
-    reaches(least, std::chrono::seconds(4));
-    reaches(200, std::chrono::seconds(1));
+    // At rest: none in a second.
+    int seen = -1;
+    for (auto since = std::chrono::steady_clock::now();
+         launched < 200 && std::chrono::steady_clock::now() < since + std::chrono::seconds(1);) {
+      if (launched != seen) since = std::chrono::steady_clock::now();
+      seen = launched;
+      std::this_thread::yield();
+    }
     const int held = launched;
     flag_.Set(1);
     program.join();
@@ -154,7 +153,7 @@ TEST_F(TracedPrintsHeld, CountAsHeldWorkDoes) {
   }
   EXPECT_CU(world_.api().StreamSynchronize(stream_));
   for (int i = 0; i < 2; ++i) Round(0);
-  const int held = LaunchesUntilFull(130);
+  const int held = LaunchesUntilFull();
   EXPECT_GE(held, 130);
   EXPECT_LT(held, 156) << "160 without a fingerprint";
 }
@@ -162,7 +161,7 @@ TEST_F(TracedPrintsHeld, CountAsHeldWorkDoes) {
 // What many launches write in a row has two fingerprints, not one behind each.
 TEST_F(TracedPrintsHeld, EndWhereTheyTellNothing) {
   for (int i = 0; i < 4; ++i) Round(0);
-  EXPECT_GE(LaunchesUntilFull(156), 156) << "less with a fingerprint behind each";
+  EXPECT_GE(LaunchesUntilFull(), 156) << "less with a fingerprint behind each";
 }
 
 // Two streams write by turns, each before the other is seen to have ended: neither's fingerprint
