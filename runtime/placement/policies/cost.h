@@ -20,7 +20,6 @@
 // loop is on (loop_watch.h) leave
 //   1. chunks that dropped out of the loop, list by list, each up to the first that did not,
 //   2. by value alone, the lowest first; of equal ones by *class*, the lowest first; of a class
-//   first
 //      those that were fetched back for their last visit, then those that stayed, both the most
 //      recently used first,
 //   3. chunks whose visit may go on, in the same order.

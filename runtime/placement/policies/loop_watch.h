@@ -6,20 +6,21 @@
 // How it tells. Uses of a chunk in quick succession are one *visit* (correlated references, in
 // E. J. O'Neil, P. E. O'Neil, G. Weikum, "The LRU-K Page Replacement Algorithm", SIGMOD 1993). Time
 // is counted in visits to any chunk, in *epochs* of as many visits as a sixteenth of the chunks
-// present, rounded down to a power of two, and made smaller again only where it is less than three
-// quarters of that: where it changes intervals lie. Visits that come soon after the chunk's last (kSoonEpochs) do not
-// count: what is used all the time, and more of it in one phase than in another, would make laps of
-// one loop look unequal. A use in the epoch of the chunk's last
-// visit or in the next belongs to that visit, if the chunk did not leave in between. A visit to a
-// chunk that did leave since its last one is a *return*, and the epochs since then are its
-// interval. In a loop all intervals are one, its period; elsewhere they are all sorts, or, where
-// use goes to and fro, each a little longer or shorter than the one before. So one interval is
-// taken for the period, and a return *agrees* if its interval differs from it by a sixty-fourth and
-// one epoch at most. Each return that agrees adds one to a count, each that does not takes four
-// off, and where nothing is left its interval is the next to be taken. The loop is on when the
-// count reaches a quarter of the chunks present (at least 4, or all where there are less), off when
-// less than a quarter of that is left; it ends at twice that. Of intervals longer than 255 epochs,
-// 8 to 16 times what is present, nothing is made.
+// present, rounded down to a power of two. An epoch is made shorter again only where that is less
+// than three quarters of it: intervals in which it changes tell nothing. Visits that come soon
+// after the chunk's last (kSoonEpochs) are not counted: what is used all the time, and more of it
+// in one phase than in another, would make laps of one loop look unequal.
+//
+// A use in the epoch of the chunk's last visit or in the next belongs to that visit, if the chunk
+// did not leave in between. A visit to a chunk that did leave since its last one is a *return*, and
+// the epochs since then are its interval. In a loop all intervals are one, its period; elsewhere
+// they are all sorts, or, where use goes to and fro, each a little longer or shorter than the one
+// before. So one interval is taken for the period, and a return *agrees* if its interval differs
+// from it by a sixty-fourth and one epoch at most. Each return that agrees adds one to a count,
+// each that does not takes four off, and where nothing is left its interval is the next to be
+// taken. The loop is on when the count reaches a quarter of the chunks present (at least 4, or all
+// where there are less), off when less than a quarter of that is left; it ends at twice that. Of
+// intervals longer than 255 epochs, 8 to 16 times what is present, nothing is made.
 //
 // A chunk that was not visited for more than the period, an eighth of it and an epoch has *dropped
 // out* of the loop. Its visit may go on as long as its age is at most one epoch and visits are of
