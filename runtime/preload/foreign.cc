@@ -40,8 +40,8 @@ struct Lowered {
   Runtime* runtime = nullptr;
   Bytes before;
 };
-Mutex lowered_mu;
-std::array<Lowered, kMostDevices> lowered VS_GUARDED_BY(lowered_mu){};
+constinit Mutex lowered_mu;
+constinit std::array<Lowered, kMostDevices> lowered VS_GUARDED_BY(lowered_mu){};
 constinit std::atomic<bool> any_lowered{false};
 
 Bytes Held(Runtime* runtime) {
@@ -72,6 +72,8 @@ Status Shrink(CUdevice device, Runtime* runtime, Bytes by) {
 // Raises the runtime's budget to what it was, or to what there is room for. True: to what it was.
 bool Grow(Runtime* runtime, Bytes before) {
   const DevicePool& pool = runtime->memory().device_pool();
+  const Bytes now = pool.budget();
+  if (now >= before) return true;  // Somebody raised it.
   const Driver& driver = *runtime->memory().shared_driver();
   size_t free = 0, total = 0;
   ScopedContext current(driver, runtime->memory().options().context);
@@ -82,8 +84,7 @@ bool Grow(Runtime* runtime, Bytes before) {
   const Bytes left = std::min(kMostLeft, Bytes(total / kLeftShare));
   const Bytes room = Held(runtime) + (Bytes(free) > left ? Bytes(free) - left : Bytes(0));
   const Bytes budget = std::min(before, room);
-  const Bytes now = pool.budget();
-  if (status.ok() && (budget < now + kLeastStep && budget != before)) return false;
+  if (status.ok() && budget < now + kLeastStep && budget != before) return false;
   if (status.ok()) status = runtime->SetDeviceBudget(budget);
   Log(LogLevel::kInfo, status.ok() ? absl::StrCat("took ", (budget - now).value >> 20,
                                                   " MiB of the device budget back")
