@@ -31,9 +31,9 @@ void Mover::QueuePrints(Work* work) {
       const bool compares =
           memory_.prints.contains(index.value) || memory_.host_prints.contains(index.value);
       if (c.printed >= (compares ? kTries : 1)) continue;
-      ++c.printed;
       const std::optional<uint32_t> slot = prints_->Take();
       if (!slot.has_value()) break;
+      ++c.printed;
       pieces[count++] = {c.base, c.size(), *slot};
       work->prints.push_back({index, *slot});
     }

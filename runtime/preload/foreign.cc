@@ -35,7 +35,8 @@ constexpr std::chrono::seconds kPatience{2};
 constexpr uint64_t kLeftShare = 64;
 constexpr Bytes kMostLeft = MiB(256);
 
-// Budgets before they were lowered, by device. A runtime that came after has its own.
+// Budgets before they were lowered, by device. A runtime that came after has its own. Budgets are
+// changed here under the lock, so that none is lowered and raised at once.
 struct Lowered {
   Runtime* runtime = nullptr;
   Bytes before;

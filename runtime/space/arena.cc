@@ -13,7 +13,7 @@ namespace {
 
 bool IsGranular(uint64_t value) { return value % kGranularity.value == 0; }
 
-// Where a reservation is asked for, four GiB after four GiB. Left to itself the driver begins at
+// Where reservations are asked for, the first that is free. Left to itself the driver begins at
 // 2^40, where the upper half of an address is 256, 257 and so on: in the parameters of kernels two
 // integers, such as 0 and twice the multiprocessors, read as a pointer there and end the array that
 // they seem to point into (docs/measurements.md, "Integers that look like pointers"). These are no

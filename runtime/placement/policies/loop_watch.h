@@ -20,7 +20,7 @@
 // each that does not takes four off, and where nothing is left its interval is the next to be
 // taken. The loop is on when the count reaches a quarter of the chunks present (at least 4, or all
 // where there are less), off when less than a quarter of that is left; it ends at twice that. Of
-// intervals longer than 255 epochs, 8 to 16 times what is present, nothing is made.
+// intervals longer than 255 epochs, 8 to 21 times what is present, nothing is made.
 //
 // A chunk that was not visited for more than the period, an eighth of it and an epoch has *dropped
 // out* of the loop. Its visit may go on as long as its age is at most one epoch and visits are of
@@ -49,7 +49,7 @@ class LoopWatch {
   //   returned  Whether the last visit was a return.
   static constexpr int kStampBits = 9;
 
-  // An eighth to a quarter of the chunks present, in visits.
+  // An eighth to a third of the chunks present, in visits.
   static constexpr uint32_t kSoonEpochs = 4;
   // Of fewer chunks present soon may be a lap.
   static constexpr uint32_t kFewest = 16;
