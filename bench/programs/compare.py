@@ -39,6 +39,8 @@ CASES = {
     "cupy": (["cupy_arrays.py"], {}),
     "static-cudart": (["./buffers"], {}),
     "two-at-once": (["two.py"], {}),
+    "memory-info": (["memory_info.py"], {}),
+    "data-parallel": (["data_parallel.py"], {}),
 }
 
 

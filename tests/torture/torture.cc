@@ -65,6 +65,8 @@ struct MoreApi {
   decltype(&cuGraphExecDestroy) GraphExecDestroy;
   decltype(&cuGraphDestroy) GraphDestroy;
   decltype(&cuMemcpyDtoH_v2) MemcpyDtoH;
+  decltype(&cuStreamBeginCapture_v2) BeginCapture;
+  decltype(&cuStreamEndCapture) EndCapture;
 };
 
 template <typename F>
@@ -184,10 +186,13 @@ class Worker {
     return {a.CellAt(c.at), c.n * kCellBytes, access, 0};
   }
 
-  void Launch(CUfunction f, void** params, size_t words, int stream) {
+  void LaunchInto(CUfunction f, void** params, size_t words, CUstream stream) {
     const unsigned blocks = static_cast<unsigned>((words + 255) / 256);
-    Check(d_.LaunchKernel(f, blocks, 1, 1, 256, 1, 1, 0, streams_[stream], params, nullptr),
+    Check(d_.LaunchKernel(f, blocks, 1, 1, 256, 1, 1, 0, stream, params, nullptr),
           "cuLaunchKernel");
+  }
+  void Launch(CUfunction f, void** params, size_t words, int stream) {
+    LaunchInto(f, params, words, streams_[stream]);
   }
 
   void Step() {
@@ -200,7 +205,7 @@ class Worker {
     if (what < 600) return Add(a);
     if (what < 720) return CopyFrom(a, Some());
     if (what < 800) return Set(a);
-    if (what < 860) return Graph(a);
+    if (what < 860) return s_.options->capture && Pick(2) == 0 ? Capture(a) : Graph(a);
     if (what < 930) return CheckSome(a);
     if (what < 960) return Upload(a);
     if (what < 975) return Advise(a);
@@ -336,6 +341,72 @@ class Worker {
     for (size_t i = 0; i < c.n; ++i) a.content[c.at + i].add += a.graph_add;
   }
 
+  // One of the things that Capture captures, into `stream`.
+  void CaptureOne(Array& a, const Array& from, CUstream stream) {
+    Slice c = SomeCells(a);
+    CUdeviceptr words = a.CellAt(c.at);
+    size_t count = c.n * kCellWords;
+    const uint64_t what = Pick(&a == &from ? 2 : 4);
+    if (what == 0) {
+      Word value = Pick(1000) + 1;
+      void* params[] = {&words, &count, &value};
+      LaunchInto(s_.add_constant, params, count, stream);
+      for (size_t i = 0; i < c.n; ++i) a.content[c.at + i].add += value;
+    } else if (what == 1) {
+      const unsigned byte = static_cast<unsigned>(Pick(256));
+      Check(d_.MemsetD8Async(words, static_cast<unsigned char>(byte), c.n * kCellBytes, stream),
+            "cuMemsetD8Async, captured");
+      for (size_t i = 0; i < c.n; ++i) {
+        a.content[c.at + i] = {0, 0, byte * 0x0101010101010101ull, true, true};
+      }
+    } else {
+      c.n = std::min(c.n, from.cells);
+      count = c.n * kCellWords;
+      const size_t at = Pick(from.cells - c.n + 1);
+      CUdeviceptr source = from.CellAt(at);
+      if (what == 2) {
+        void* params[] = {&words, &source, &count};
+        LaunchInto(s_.copy, params, count, stream);
+      } else {
+        Check(d_.MemcpyDtoDAsync(words, source, c.n * kCellBytes, stream),
+              "cuMemcpyDtoDAsync, captured");
+      }
+      for (size_t i = 0; i < c.n; ++i) a.content[c.at + i] = from.content[at + i];
+    }
+  }
+
+  // Captures a few things in the array's stream, in part in another that joins the capture, and
+  // launches them as a graph that is gone afterwards.
+  void Capture(Array& a) {
+    Array& from = Some();
+    const CUstream stream = streams_[a.stream], joins = streams_[Pick(kStreamsPerThread)];
+    CUgraph graph = nullptr;
+    CUgraphExec exec = nullptr;
+    // Not global: other threads synchronize meanwhile.
+    Check(s_.more.BeginCapture(stream, Pick(2) == 0 ? CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+                                                    : CU_STREAM_CAPTURE_MODE_RELAXED),
+          "cuStreamBeginCapture");
+    for (uint64_t n = 1 + Pick(3); n > 0; --n) CaptureOne(a, from, stream);
+    if (joins != stream) {
+      Check(d_.EventRecord(event_, stream), "cuEventRecord, captured");
+      Check(d_.StreamWaitEvent(joins, event_, 0), "cuStreamWaitEvent, captured");
+      CaptureOne(a, from, joins);
+      Check(d_.EventRecord(event_, joins), "cuEventRecord, captured");
+      Check(d_.StreamWaitEvent(stream, event_, 0), "cuStreamWaitEvent, captured");
+    }
+    Check(s_.more.EndCapture(stream, &graph), "cuStreamEndCapture");
+    Check(s_.more.GraphInstantiate(&exec, graph, 0), "cuGraphInstantiate");
+    Order(from.stream, a.stream);
+    Begin(a.stream, {RangeOf(a, {0, a.cells}, VRAMSPAN_READ | VRAMSPAN_WRITE),
+                     RangeOf(from, {0, from.cells}, VRAMSPAN_READ)});
+    Check(s_.more.GraphLaunch(exec, stream), "cuGraphLaunch");
+    End(a.stream);
+    Order(a.stream, from.stream);
+    Check(d_.StreamSynchronize(stream), "cuStreamSynchronize");
+    Check(s_.more.GraphExecDestroy(exec), "cuGraphExecDestroy");
+    Check(s_.more.GraphDestroy(graph), "cuGraphDestroy");
+  }
+
   void Upload(Array& a) {
     const Slice c = SomeCells(a);
     const Word seed = random_();
@@ -358,7 +429,8 @@ class Worker {
   void CheckCells(Array& a, size_t at, size_t n) {
     host_.resize(n * kCellWords);
     const Slice c{at, n};
-    if (a.stream == 0 && Pick(8) == 0) {
+    // A synchronous copy of the legacy stream's would ruin the captures of other threads.
+    if (a.stream == 0 && !s_.options->capture && Pick(8) == 0) {
       // The legacy stream does not wait for a non-blocking one.
       Check(d_.StreamSynchronize(streams_[0]), "cuStreamSynchronize");
       const vramspanRange range = RangeOf(a, c, VRAMSPAN_READ);
@@ -463,6 +535,8 @@ void Prepare(Shared& s) {
   Resolve(*s.driver, "cuGraphExecDestroy", &s.more.GraphExecDestroy);
   Resolve(*s.driver, "cuGraphDestroy", &s.more.GraphDestroy);
   Resolve(*s.driver, "cuMemcpyDtoH_v2", &s.more.MemcpyDtoH);
+  Resolve(*s.driver, "cuStreamBeginCapture_v2", &s.more.BeginCapture);
+  Resolve(*s.driver, "cuStreamEndCapture", &s.more.EndCapture);
   CUdevice device = 0;
   check(d.DeviceGet(&device, 0), "cuDeviceGet");
   check(d.DevicePrimaryCtxRetain(&s.context, device), "cuDevicePrimaryCtxRetain");

@@ -25,6 +25,7 @@ struct TortureOptions {
   // With "off" or "safe" nothing is declared: launches are traced, and overlap so. Pointers go into
   // the middle of arrays at random, so what "all" trusts in does not hold.
   std::string traced = {};
+  bool capture = false;  // Some work is captured, and launched as a graph.
   bool progress = false;
 };
 

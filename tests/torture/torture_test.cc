@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <tuple>
 
 #include "include/vramspan/vramspan.h"
 
@@ -52,6 +54,14 @@ TEST(Torture, FourThreads) {
   Expect(options);
 }
 
+TEST(Torture, Captures) {
+  TortureOptions options;
+  options.seed = Seed(6);
+  options.operations = 40000 / kShare;
+  options.capture = true;
+  Expect(options);
+}
+
 TEST(Torture, OneThreadSmallBudget) {
   TortureOptions options;
   options.seed = Seed(2);
@@ -71,7 +81,7 @@ TEST(Torture, SharedContext) {
 }
 
 // Nothing declared: what the launch tracer infers is all that the runtime knows.
-class TortureTraced : public testing::TestWithParam<const char*> {};
+class TortureTraced : public testing::TestWithParam<std::tuple<const char*, bool>> {};
 
 TEST_P(TortureTraced, Runs) {
   TortureOptions options;
@@ -81,12 +91,17 @@ TEST_P(TortureTraced, Runs) {
     options.operations = 0;
     options.seconds = std::atof(seconds);
   }
-  options.traced = GetParam();
+  options.traced = std::get<0>(GetParam());
+  options.capture = std::get<1>(GetParam());
   Expect(options);
 }
 
-INSTANTIATE_TEST_SUITE_P(Overlap, TortureTraced, testing::Values("off", "safe"),
-                         [](const auto& each) { return std::string(each.param); });
+INSTANTIATE_TEST_SUITE_P(Overlap, TortureTraced,
+                         testing::Combine(testing::Values("off", "safe"), testing::Bool()),
+                         [](const auto& each) {
+                           return std::string(std::get<0>(each.param)) +
+                                  (std::get<1>(each.param) ? "_captures" : "");
+                         });
 
 class TorturePolicy : public testing::TestWithParam<const char*> {};
 
