@@ -27,6 +27,7 @@ wanted=$(
   printf '%s\n' "$rows" nvmlDeviceGetMemoryInfo nvmlDeviceGetMemoryInfo_v2 \
       cuptiFinalize cuptiSubscribe cuptiSubscribe_v2 |
     sed 's/$/@@VRAMSPAN_PRELOAD_1/'
+  printf '%s\n' {cuptiFinalize,cuptiSubscribe}@libcupti.so.1{2,3} cuptiSubscribe_v2@libcupti.so.13
   for version in $versions; do
     at=@
     [[ $version != GLIBC_2.34 ]] || at=@@

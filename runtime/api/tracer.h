@@ -59,7 +59,8 @@ class Tracer {
   // What is submitted will not be seen any more: returns when that is safe, see Mover::Freeze.
   bool GoBlind() { return mover_.Freeze(); }
   // A call is about to look memory up that it does not submit work with.
-  void ShowAll() { mover_.ShowAll(); }
+  bool BeginLookUp() { return mover_.BeginLookUp(); }
+  void EndLookUp() { mover_.EndLookUp(); }
 
   // The stream of the call that Enter returned true for.
   static CUstream StreamOf(uint32_t call, const void* params) {

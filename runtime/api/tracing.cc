@@ -66,6 +66,31 @@ bool DestroysStream(uint32_t call) {
          call == CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2;
 }
 
+// A call that looks memory up has the runtimes that were told of it in its token, a bit each; the
+// token of one that submits work is its tracer's address, which ends in zeros.
+constexpr uint64_t kLooksUp = 1;
+static_assert(Tracing::kMost < 63 && alignof(Tracer) > kLooksUp);
+
+uint64_t BeginLookUp() {
+  uint64_t token = 0;
+  uint64_t bit = kLooksUp << 1;
+  for (const Entry& e : TheState().entries) {
+    Tracer* const tracer = e.tracer.load(std::memory_order_acquire);
+    if (tracer != nullptr && tracer->BeginLookUp()) token |= bit | kLooksUp;
+    bit <<= 1;
+  }
+  return token;
+}
+
+void EndLookUp(uint64_t token) {
+  uint64_t bit = kLooksUp << 1;
+  for (const Entry& e : TheState().entries) {
+    Tracer* const tracer = e.tracer.load(std::memory_order_acquire);
+    if ((token & bit) != 0 && tracer != nullptr) tracer->EndLookUp();
+    bit <<= 1;
+  }
+}
+
 void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token) {
   if (OwnCalls::Now()) return;
   const CallClass call_class = Decoder::ClassOf(call);
@@ -85,18 +110,17 @@ void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token
     return;
   }
   Decoder& decoder = *TheState().decoder.load(std::memory_order_acquire);
-  if (decoder.LooksUp(call, params)) {
-    for (const Entry& e : TheState().entries) {
-      if (Tracer* const t = e.tracer.load(std::memory_order_acquire)) t->ShowAll();
-    }
-  }
+  if (decoder.LooksUp(call, params)) *token = BeginLookUp();
   if (call_class == CallClass::kDefines) {
     decoder.Before(call, params);
   }
 }
 
 void Exit(uint32_t call, const void* params, CUresult result, uint64_t token) {
-  if (token != 0) {
+  if ((token & kLooksUp) != 0) {
+    const OwnCalls own;
+    EndLookUp(token);
+  } else if (token != 0) {
     const OwnCalls own;
     reinterpret_cast<Tracer*>(static_cast<uintptr_t>(token))->Exit(Tracer::StreamOf(call, params));
     return;
@@ -117,8 +141,8 @@ void ExitByCupti(uint32_t call, const void* params, CUresult result, uint64_t to
   if (in_hooks == 0) Exit(call, params, result, token);
 }
 
-// The token of a call that the hooks left to CUPTI.
-constexpr uint64_t kLeftToCupti = 1;
+// The token of a call that the hooks left to CUPTI: looks up, but in no runtime.
+constexpr uint64_t kLeftToCupti = kLooksUp;
 
 void EnterByStandby(uint32_t call, const void* params, CUcontext context, uint64_t* token) {
   State& state = TheState();

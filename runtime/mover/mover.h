@@ -126,9 +126,11 @@ class Mover {
   // Wake, and where memory has become short wait until work is recorded (at most a second or so):
   // so that the work that follows is seen. Does not wait inside a scope.
   void WakeAndArm();
-  // Before a call that looks memory up in the driver and is not submitted work: all that is hidden
-  // is mapped again, and nothing is hidden for a while. One load where nothing is.
-  void ShowAll();
+  // Around a call that looks memory up in the driver and is not submitted work: all that is hidden
+  // is mapped again, and nothing is remapped before EndLookUp, nor hidden for a while. One load
+  // while memory suffices; false then, and there is nothing to end.
+  bool BeginLookUp();
+  void EndLookUp();
   // Nothing moves from here on, for good; work runs with its memory where it is. True when nothing
   // is under way any more and all memory is mapped, so that work may go unseen; false where that
   // takes longer than a few seconds. Not inside a scope.
@@ -146,6 +148,7 @@ class Mover {
 
   // --- taking work in (mover_submit.cc) ---
   Status BeginFast(CUstream stream);
+  StatusOr<Work*> BeginCaptured(absl::Span<const WorkRange> ranges, Known known);
   StatusOr<Work*> BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges, Known known,
                              uint64_t kernel, uint64_t tag);
   // Takes `work` in for `stream` (none: the host waits) and puts the hold into the stream.
@@ -316,6 +319,7 @@ class Mover {
   // such care, for its chunks stay.
   std::vector<ChunkIndex> unreachable_ VS_GUARDED_BY(memory_.mu);
   int open_unknown_ VS_GUARDED_BY(memory_.mu) = 0;  // Open scopes that may name any chunk.
+  int looking_up_ VS_GUARDED_BY(memory_.mu) = 0;    // No chunk is listed meanwhile.
   uint64_t next_work_ VS_GUARDED_BY(memory_.mu) = 1;
   uint32_t open_works_ VS_GUARDED_BY(memory_.mu) = 0;  // Begun, not finished.
   uint32_t quiet_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;

@@ -29,8 +29,9 @@ bool Mover::MayHide(const Move& move) {
   const Chunk& c = memory_.chunks()[move.chunk];
   if (absl::c_any_of(queue_, [](const Work* work) { return work->quiet(); })) return false;
   return Clock::now() >= no_hiding_before_ && quiet_in_flight_ == 0 && !show_all_ &&
-         !move.by_hand && c.loose == 0 && c.open == 0 && open_unknown_ == 0 && !ServedInPlace(c) &&
-         memory_.hidden() < kMostHidden && !synchronous_.load(std::memory_order_relaxed);
+         !move.by_hand && c.loose == 0 && c.open == 0 && open_unknown_ == 0 && looking_up_ == 0 &&
+         !ServedInPlace(c) && memory_.hidden() < kMostHidden &&
+         !synchronous_.load(std::memory_order_relaxed);
 }
 
 bool Mover::WaitsForHidden(const Work& work) {
@@ -105,16 +106,24 @@ bool Mover::Show(ChunkIndex index) {
   return status.ok();
 }
 
-void Mover::ShowAll() {
-  if (!memory_.any_hidden()) return;
+bool Mover::BeginLookUp() {
+  if (!armed_.load(std::memory_order_acquire)) return false;
   MutexLock lock(memory_.mu);
+  ++looking_up_;
   const auto now = Clock::now();
-  no_hiding_before_ = now + kNoHiding;
-  while (memory_.any_hidden() && !dead_ && Clock::now() < now + kShowPatience) {
-    show_all_ = true;
+  if (memory_.any_hidden()) no_hiding_before_ = now + kNoHiding;
+  while ((memory_.any_hidden() || !unreachable_.empty()) && !dead_ &&
+         Clock::now() < now + kShowPatience) {
+    show_all_ = memory_.any_hidden();
     WakeThread();
     done_.WaitFor(memory_.mu, std::chrono::milliseconds(5));
   }
+  return true;
+}
+
+void Mover::EndLookUp() {
+  MutexLock lock(memory_.mu);
+  if (--looking_up_ == 0) WakeThread();
 }
 
 bool Mover::Freeze() {

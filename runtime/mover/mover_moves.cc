@@ -407,12 +407,13 @@ bool Mover::MayRemap(Move* move) {
   if (move->unmapped || !move->copy.status.ok()) return true;
   const auto now = Clock::now();
   MutexLock lock(memory_.mu);
-  if (move->due == Clock::time_point()) {
-    move->due = now;
+  if (move->due == Clock::time_point()) move->due = now;
+  if (!move->listed && looking_up_ == 0) {
+    move->listed = true;
     unreachable_.push_back(move->chunk);
   }
   const Chunk& c = memory_.chunks()[move->chunk];
-  if (c.open == 0 && open_unknown_ == 0) return true;
+  if (move->listed && c.open == 0 && open_unknown_ == 0) return true;
   if (now - move->due < kScopePatience) return false;
   // The thread is inside the driver, most likely behind the very work that waits for this move (a
   // copy that returns when it is done): that is served where its memory is.

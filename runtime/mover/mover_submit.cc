@@ -120,9 +120,8 @@ StatusOr<Work*> Mover::BeginArmed(CUstream stream, absl::Span<const WorkRange> r
   if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return nullptr;
   VS_RETURN_IF_ERROR(Check(result, "cuStreamIsCapturing"));
   if (capture != CU_STREAM_CAPTURE_STATUS_NONE) {
-    // The driver looks captured copies up as it does others.
-    if (!absl::c_all_of(ranges, [](const auto& r) { return r.use.kernels_only; })) ShowAll();
-    return nullptr;
+    if (absl::c_all_of(ranges, [](const auto& r) { return r.use.kernels_only; })) return nullptr;
+    return BeginCaptured(ranges, known);
   }
 
   Work* work;
@@ -134,6 +133,22 @@ StatusOr<Work*> Mover::BeginArmed(CUstream stream, absl::Span<const WorkRange> r
     work->tag = tag;
   }
   VS_RETURN_IF_ERROR(Submit(work, stream, ranges));
+  return work;
+}
+
+// The driver looks captured copies up as it does others, though nothing of them runs.
+StatusOr<Work*> Mover::BeginCaptured(absl::Span<const WorkRange> ranges, Known known) {
+  MutexLock lock(memory_.mu);
+  Work* work = NewWork();
+  work->kind = Work::Kind::kCaptured;
+  work->known = known;
+  CollectChunks(ranges, work);
+  const Status reachable = WaitReachable(*work);
+  if (!reachable.ok()) {
+    Recycle(work);
+    return reachable;
+  }
+  SetOpen(work, true);
   return work;
 }
 
@@ -239,6 +254,13 @@ Status Mover::End(CUstream stream) {
 }
 
 Status Mover::EndWork(Work* work) {
+  if (work->kind == Work::Kind::kCaptured) {
+    MutexLock lock(memory_.mu);
+    SetOpen(work, false);
+    Recycle(work);
+    WakeThread();
+    return absl::OkStatus();
+  }
   QueuePrints(work);
   const StatusOr<uint32_t> mark = Streams::Mark(*driver_, work->stream);
   // Nothing will tell when the work is done, so wait for it here. That this fails as well means a

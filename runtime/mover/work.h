@@ -50,10 +50,11 @@ enum class Known : uint8_t {
 
 struct Work {
   enum class Kind : uint8_t {
-    kScope,  // GPU work of the program.
-    kFetch,  // Nothing but the fetch of its chunks (prefetch to the device).
-    kPin,    // The same, and its chunks are pinned when it is released with all of them there.
-    kEvict,  // Nothing but the eviction of its chunks (prefetch to the host).
+    kScope,     // GPU work of the program.
+    kFetch,     // Nothing but the fetch of its chunks (prefetch to the device).
+    kPin,       // The same, and its chunks are pinned when it is released with all of them there.
+    kEvict,     // Nothing but the eviction of its chunks (prefetch to the host).
+    kCaptured,  // Its memory is mapped while its scope is open, and that is all; never queued.
   };
   using Clock = std::chrono::steady_clock;
 

@@ -92,19 +92,34 @@ void* CuptiHook(std::string_view name, void* real) {
   return name == kFinalize ? Finalize::Answer(real) : nullptr;
 }
 
-#define VS_EXPORT extern "C" __attribute__((visibility("default")))
+// What was linked to CUPTI asks for a name in the version that CUPTI gives it, which is its soname,
+// and is bound past a function of another version; what was linked to nothing takes the default.
+#define VS_VERSION(name, version, tag)                                       \
+  extern "C" __attribute__((alias("vramspan_" #name), visibility("default"), \
+                            used)) decltype(name) vramspan_##name##_##tag;   \
+  __asm__(".symver vramspan_" #name "_" #tag ", " #name version)
 
-VS_EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber,
-                                     CUpti_CallbackFunc callback, void* userdata) {
+extern "C" __attribute__((used)) CUptiResult vramspan_cuptiSubscribe(
+    CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* userdata) {
   return Subscribe::Bound(__builtin_return_address(0), subscriber, callback, userdata);
 }
+VS_VERSION(cuptiSubscribe, "@@VRAMSPAN_PRELOAD_1", default);
+VS_VERSION(cuptiSubscribe, "@libcupti.so.12", 12);
+VS_VERSION(cuptiSubscribe, "@libcupti.so.13", 13);
 
-VS_EXPORT CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* subscriber,
-                                        CUpti_CallbackFunc callback, void* userdata,
-                                        CUpti_SubscriberParams* params) {
+extern "C" __attribute__((used)) CUptiResult vramspan_cuptiSubscribe_v2(
+    CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* userdata,
+    CUpti_SubscriberParams* params) {
   return SubscribeV2::Bound(__builtin_return_address(0), subscriber, callback, userdata, params);
 }
+VS_VERSION(cuptiSubscribe_v2, "@@VRAMSPAN_PRELOAD_1", default);
+VS_VERSION(cuptiSubscribe_v2, "@libcupti.so.13", 13);
 
-VS_EXPORT CUptiResult cuptiFinalize(void) { return Finalize::Bound(__builtin_return_address(0)); }
+extern "C" __attribute__((used)) CUptiResult vramspan_cuptiFinalize(void) {
+  return Finalize::Bound(__builtin_return_address(0));
+}
+VS_VERSION(cuptiFinalize, "@@VRAMSPAN_PRELOAD_1", default);
+VS_VERSION(cuptiFinalize, "@libcupti.so.12", 12);
+VS_VERSION(cuptiFinalize, "@libcupti.so.13", 13);
 
 }  // namespace vramspan::preload

@@ -256,6 +256,32 @@ TEST_P(TracedGraphs, NothingIsPlacedInACapture) {
   EXPECT_CU(world_.api().EventDestroy(join));
 }
 
+// What the driver looks up finds its memory mapped, however long a remap leaves it without.
+TEST_P(TracedGraphs, CapturedCopiesAndQueriesWhileMemoryMoves) {
+  ASSERT_NO_FATAL_FAILURE(Start(12));
+  const CUstream other = NewStream();
+  Wait(stream_);
+  world_.set_delay("cuMemMap", 1000);
+  int copies_refused = 0, queries_refused = 0;
+  {
+    Pressure pressure(this, {0, 1, 2, 3, 4, 5});
+    for (size_t n = 0; n < 150; ++n) {
+      const Buffer &to = buffers_[n % 6], &from = buffers_[(n + 3) % 6];
+      EXPECT_CU(DRIVER(cuStreamBeginCapture)(other, CU_STREAM_CAPTURE_MODE_RELAXED));
+      copies_refused += DRIVER(cuMemcpyDtoDAsync)(to.ptr, from.ptr, kChunk, other) != CUDA_SUCCESS;
+      CUgraph graph = nullptr;
+      EXPECT_CU(DRIVER(cuStreamEndCapture)(other, &graph));
+      EXPECT_CU(DRIVER(cuGraphDestroy)(graph));
+      CUmemorytype type{};
+      queries_refused += DRIVER(cuPointerGetAttribute)(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                                       to.ptr) != CUDA_SUCCESS;
+    }
+  }
+  world_.set_delay("cuMemMap", 0);
+  EXPECT_EQ(copies_refused, 0);
+  EXPECT_EQ(queries_refused, 0);
+}
+
 // Moves beside captures of every kind ruin none.
 TEST_P(TracedGraphs, CapturesWhileMemoryMoves) {
   ASSERT_NO_FATAL_FAILURE(Start(9));

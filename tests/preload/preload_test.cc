@@ -190,13 +190,14 @@ TEST(Preload, CuptiIsGivenToAToolThatAsks) {
   } cases[] = {{"tool_asks", "off"},
                {"tool_asks", "safe"},
                {"tool_binds", "safe"},
+               {"tool_linked", "safe"},
                {"tool_finalizes", "all"}};
   for (const auto& [how, overlap] : cases) {
     SCOPED_TRACE(std::string(how) + " " + overlap);
     const Output output =
         RunPreloaded("proc2", how,
                      std::string("VRAMSPAN_TRACER=cupti VRAMSPAN_STATS=- VRAMSPAN_LOG=info ") +
-                         "VRAMSPAN_OVERLAP=" + overlap);
+                         "LINKED_TOOL='" LINKED_TOOL "' VRAMSPAN_OVERLAP=" + overlap);
     ExpectOk(output);
     EXPECT_THAT(output.err, HasSubstr("launches are seen by hooks from here on"));
     constexpr char kLaunched[] = "program: launched ";

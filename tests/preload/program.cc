@@ -273,6 +273,7 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"threads", &Threads},
     {"tool_asks", [](Program* p) { ToolAsksForCupti(p, "asks"); }},
     {"tool_binds", [](Program* p) { ToolAsksForCupti(p, "binds"); }},
+    {"tool_linked", [](Program* p) { ToolAsksForCupti(p, "linked"); }},
     {"tool_finalizes", [](Program* p) { ToolAsksForCupti(p, "finalizes"); }},
     {"two_contexts", &TwoContexts},
     {"two_users", &TwoUsers},

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
 
 #include "tests/preload/program_scenarios.h"
@@ -19,14 +20,22 @@ void CUPTIAPI OnCall(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*)
   seen_by_the_tool.fetch_add(1);
 }
 
-void Subscribe(void* library) {
+void Subscribe(void* library, void* tool = nullptr) {
   const auto subscribe =
       reinterpret_cast<decltype(&cuptiSubscribe)>(dlsym(library, "cuptiSubscribe"));
   const auto enable =
       reinterpret_cast<decltype(&cuptiEnableCallback)>(dlsym(library, "cuptiEnableCallback"));
   CHECK(subscribe != nullptr && enable != nullptr);
   CUpti_SubscriberHandle subscriber = nullptr;
-  const CUptiResult result = subscribe(&subscriber, &OnCall, nullptr);
+  CUptiResult result = CUPTI_SUCCESS;
+  if (tool == nullptr) {
+    result = subscribe(&subscriber, &OnCall, nullptr);
+  } else {
+    using Function = CUptiResult (*)(CUpti_SubscriberHandle*, CUpti_CallbackFunc);
+    const auto bound = reinterpret_cast<Function>(dlsym(tool, "LinkedToolSubscribes"));
+    CHECK(bound != nullptr);
+    result = bound(&subscriber, &OnCall);
+  }
   if (result != CUPTI_SUCCESS) Fail("cuptiSubscribe is " + std::to_string(result));
   for (const auto call :
        {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz}) {
@@ -64,6 +73,12 @@ void ToolAsksForCupti(Program* p, const std::string& how) {
     // As a tool does that the loader binds to CUPTI.
     CHECK(dlopen("libcupti.so.13", RTLD_NOW | RTLD_GLOBAL) != nullptr);
     Subscribe(RTLD_DEFAULT);
+  } else if (how == "linked") {
+    const char* const path = std::getenv("LINKED_TOOL");
+    CHECK(path != nullptr);
+    void* const tool = dlopen(path, RTLD_NOW);
+    if (tool == nullptr) Fail(dlerror());
+    Subscribe(dlopen("libcupti.so.13", RTLD_NOW), tool);
   } else {
     void* const library = dlopen("libcupti.so.13", RTLD_NOW);
     CHECK(library != nullptr);

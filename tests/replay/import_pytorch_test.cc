@@ -499,5 +499,35 @@ TEST(ImportPytorch, ReadsARealTrace) {
   EXPECT_GT(chunked.end(), 1000u);
 }
 
+// The one that is shipped: bench/programs/execution_trace.py, 4 layers of width 512.
+TEST(ImportPytorch, ReadsTheTraceThatIsShipped) {
+  const std::string step = VRAMSPAN_TRACES "/training-step";
+  const auto import = ImportPytorch(step + ".et.json.gz", step + ".profile.json.gz");
+  ASSERT_TRUE(import.ok()) << import.status();
+  EXPECT_TRUE(import->run.Check().ok()) << import->run.Check();
+  const PytorchSummary& s = import->summary;
+  EXPECT_EQ(s.nodes, 2792u);
+  EXPECT_EQ(s.nodes, s.works + s.views + s.parents + s.elsewhere);
+  EXPECT_EQ(import->run.works.size(), s.works);
+  // Six products a layer and the last one, forward, and two for each of them backward.
+  uint64_t products = 0;
+  for (const RecordedWork& work : import->run.works) {
+    const std::string& name = import->run.codes[work.code].name;
+    products += name == "aten::mm" || name == "aten::addmm";
+  }
+  EXPECT_EQ(products, 3u * (4 * 4 + 1));
+  // 21.0 million parameters and their two moments, and what the step only filled: this trace names
+  // no empty tensors.
+  Bytes before, sum;
+  for (const RecordedAllocation& a : import->run.allocations) {
+    sum += a.size;
+    if (a.allocated == 0) before += a.size;
+  }
+  EXPECT_GT(static_cast<double>(before.value), 3 * 21.0e6 * 4);
+  EXPECT_EQ(sum, s.allocated);
+  EXPECT_GT(s.peak_live, before);
+  EXPECT_LT(s.peak_live, MiB(518)) << "what PyTorch had reserved";
+}
+
 }  // namespace
 }  // namespace vramspan::replay

@@ -5,7 +5,7 @@
 set -eu
 wanted=${2:-libcuda.so.1}
 prefix=${3:-'(cu[A-Z]|simcuda[A-Z])'}
-extra=$(nm -D --defined-only "$1" | awk '{print $3}' | grep -Ev "^$prefix" || true)
+extra=$(nm -D --defined-only "$1" | awk '$2 != "A" {print $3}' | grep -Ev "^$prefix" || true)
 needed=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
   grep -Ev '^(libc|libm|libdl|libpthread|libstdc\+\+|libgcc_s|libasan|libtsan|libubsan|ld-linux.*)\.so' || true)
 soname=$(readelf -d "$1" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')
