@@ -206,6 +206,8 @@ class Mover {
   }
   // Held work whose thread is inside its scope, or no longer.
   void SetOpen(Work* work, bool open) VS_REQUIRES(memory_.mu);
+  // Waits while `unmapped` holds, however long the driver takes; false where it refuses to map.
+  bool WaitMapped(absl::FunctionRef<bool()> unmapped) VS_REQUIRES(memory_.mu);
   // Waits while an address that the work may hand to the driver is being remapped.
   Status WaitReachable(const Work& work) VS_REQUIRES(memory_.mu);
   void WakeThread() VS_REQUIRES(memory_.mu);
@@ -320,6 +322,7 @@ class Mover {
   std::vector<ChunkIndex> unreachable_ VS_GUARDED_BY(memory_.mu);
   int open_unknown_ VS_GUARDED_BY(memory_.mu) = 0;  // Open scopes that may name any chunk.
   int looking_up_ VS_GUARDED_BY(memory_.mu) = 0;    // No chunk is listed meanwhile.
+  int lost_ VS_GUARDED_BY(memory_.mu) = 0;          // Moves that have lost the mapping.
   uint64_t next_work_ VS_GUARDED_BY(memory_.mu) = 1;
   uint32_t open_works_ VS_GUARDED_BY(memory_.mu) = 0;  // Begun, not finished.
   uint32_t quiet_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;

@@ -20,7 +20,6 @@ namespace {
 constexpr std::chrono::milliseconds kIdle{100};
 // In one round, so that what waits for something else does not wait for this.
 constexpr std::chrono::milliseconds kShowTime{2};
-constexpr std::chrono::seconds kShowPatience{1};
 constexpr std::chrono::seconds kFreezePatience{5};
 
 }  // namespace
@@ -110,14 +109,11 @@ bool Mover::BeginLookUp() {
   if (!armed_.load(std::memory_order_acquire)) return false;
   MutexLock lock(memory_.mu);
   ++looking_up_;
-  const auto now = Clock::now();
-  if (memory_.any_hidden()) no_hiding_before_ = now + kNoHiding;
-  while ((memory_.any_hidden() || !unreachable_.empty()) && !dead_ &&
-         Clock::now() < now + kShowPatience) {
+  if (memory_.any_hidden()) no_hiding_before_ = Clock::now() + kNoHiding;
+  WaitMapped([&]() VS_NO_THREAD_SAFETY_ANALYSIS {
     show_all_ = memory_.any_hidden();
-    WakeThread();
-    done_.WaitFor(memory_.mu, std::chrono::milliseconds(5));
-  }
+    return (show_all_ || !unreachable_.empty()) && !dead_;
+  });
   return true;
 }
 

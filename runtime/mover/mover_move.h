@@ -14,7 +14,7 @@ struct Mover::Move {
   bool in = false;       // To the device; else to the host.
   bool clean = false;    // Nothing to copy: the other side holds the same, or there is nothing yet.
   bool by_hand = false;  // The program asked for it.
-  bool listed = false;    // Among those that are, or soon will be, without a mapping.
+  bool listed = false;   // Among those that are, or soon will be, without a mapping.
   bool unmapped = false;  // A remap failed both ways: the address shows nothing until mended.
   DevicePtr va;
   int log2 = 0;

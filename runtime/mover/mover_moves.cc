@@ -469,6 +469,7 @@ void Mover::FinishMove(Move* move) {
     ++stats_.remaps;
     if (!result.mapped) {
       move->unmapped = true;
+      ++lost_;
       ++stats_.moves_failed;
       RecordError(result.status);
     }
@@ -490,6 +491,10 @@ bool Mover::Remount(Move* move) {
   for (const bool to : {move->in, !move->in}) {
     if (MapAt(*driver_, memory_.options().ordinal, move->va, move->size(), to ? device : host)
             .ok()) {
+      {
+        MutexLock lock(memory_.mu);
+        --lost_;
+      }
       Settle(move, to == move->in);
       return true;
     }

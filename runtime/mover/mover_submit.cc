@@ -34,9 +34,11 @@ VS_HOT_THREAD_LOCAL unsigned next_noted = 0;
 // driver: then work that follows goes unseen for a while.
 constexpr std::chrono::seconds kArmPatience{1};
 
-// A remap takes some tens of microseconds, a millisecond at the worst; one that failed is tried
-// again for this long while work that names the memory waits.
+// A remap that failed is tried again for this long while work that names the memory waits.
 constexpr std::chrono::seconds kRemapPatience{1};
+// One takes some tens of microseconds, but more than a second while another process gives tens of
+// gigabytes of host memory back. This long only if the driver never returns.
+constexpr std::chrono::seconds kDriverPatience{300};
 
 // Beyond this many finished works nobody has looked at, the mover is asked to look.
 constexpr size_t kUnpolled = 64;
@@ -490,19 +492,23 @@ Status Mover::WaitReachable(const Work& work) {
     }
     return any;
   };
-  if (!named()) return absl::OkStatus();
-  const auto until = Clock::now() + kRemapPatience;
-  while (named()) {
-    if (Clock::now() > until) {
-      return absl::UnavailableError(
-          absl::StrCat("memory of this work has lost its mapping and could not be mapped again",
-                       error_.ok() ? "" : ": ", error_.message(),
-                       "; synchronize, free what can be freed, and try again"));
-    }
+  if (WaitMapped(named)) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("memory of this work has lost its mapping and could not be mapped again",
+                   error_.ok() ? "" : ": ", error_.message(),
+                   "; synchronize, free what can be freed, and try again"));
+}
+
+bool Mover::WaitMapped(absl::FunctionRef<bool()> unmapped) {
+  const auto begin = Clock::now();
+  const uint64_t failed = stats_.moves_failed;
+  while (unmapped()) {
+    const bool refused = lost_ != 0 || stats_.moves_failed != failed;
+    if (Clock::now() - begin > (refused ? kRemapPatience : kDriverPatience)) return false;
     WakeThread();
     done_.WaitFor(memory_.mu, std::chrono::milliseconds(5));
   }
-  return absl::OkStatus();
+  return true;
 }
 
 void Mover::WakeThread() {

@@ -207,11 +207,11 @@ constexpr Table MakeTable() {
   // Graphs.
   VS_SUBMITS(cuGraphLaunch, LaunchGraph);
   VS_SUBMITS(cuGraphLaunch_ptsz, LaunchGraph);
-  VS_LEARNS(cuGraphInstantiate, Instantiated);
-  VS_LEARNS(cuGraphInstantiate_v2, Instantiated);
-  VS_LEARNS(cuGraphInstantiateWithFlags, Instantiated);
-  VS_LEARNS(cuGraphInstantiateWithParams, Instantiated);
-  VS_LEARNS(cuGraphInstantiateWithParams_ptsz, Instantiated);
+  VS_LEARNS_LOOKED_UP(cuGraphInstantiate, Instantiated);
+  VS_LEARNS_LOOKED_UP(cuGraphInstantiate_v2, Instantiated);
+  VS_LEARNS_LOOKED_UP(cuGraphInstantiateWithFlags, Instantiated);
+  VS_LEARNS_LOOKED_UP(cuGraphInstantiateWithParams, Instantiated);
+  VS_LEARNS_LOOKED_UP(cuGraphInstantiateWithParams_ptsz, Instantiated);
   VS_LEARNS_LOOKED_UP(cuGraphExecUpdate, Updated);
   VS_LEARNS_LOOKED_UP(cuGraphExecUpdate_v2, Updated);
   VS_LEARNS(cuGraphExecKernelNodeSetParams, SetNode);

@@ -159,6 +159,21 @@ TEST_F(SubmittedCopies, OfAStretchThatEndsUnmappedAreRefused) {
   ExpectRefused(span_.at(1) - kBytes / 2);
 }
 
+TEST_F(SubmittedCopies, OfAGraphAreLookedUpWhenItIsInstantiated) {
+  span_.Access(1);
+  CUgraph graph = nullptr;
+  CU_OK(world_.StreamBeginCapture(stream_.get(), CU_STREAM_CAPTURE_MODE_RELAXED));
+  CU_OK(cu_.MemcpyDtoDAsync(span_.at(1), span_.at(0), kBytes, stream_.get()));
+  CU_OK(world_.StreamEndCapture(stream_.get(), &graph));
+  span_.Unmap(1);
+  CUgraphExec exec = nullptr;
+  EXPECT_EQ(world_.GraphInstantiate(&exec, graph, 0), CUDA_ERROR_INVALID_VALUE);
+  span_.Map(1, bare_);
+  CU_OK(world_.GraphInstantiate(&exec, graph, 0));
+  CU_OK(world_.GraphExecDestroy(exec));
+  CU_OK(world_.GraphDestroy(graph));
+}
+
 TEST_F(SubmittedCopies, AreRefusedBehindAHoldToo) {
   span_.Unmap(1);
   Gate gate;

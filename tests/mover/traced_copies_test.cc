@@ -76,6 +76,25 @@ class TracedCopies : public TracedTest {
   std::vector<Way> Ways();
   std::vector<Word> host_;
 };
+// The driver may take its time for a remap; what it would look up meanwhile waits.
+TEST_P(TracedCopies, WaitForARemapHoweverLongItTakes) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  ASSERT_NO_FATAL_FAILURE(PlaceOnHost({2}));
+  const CUstream other = NewStream();
+  const long long unmaps = world_.call_count("cuMemUnmap");
+  world_.set_delay("cuMemMap", 1'500'000);
+  Add(2, 1, stream_);
+  // Of what goes to make room, or of what comes: one of them is without a mapping.
+  ASSERT_TRUE(Eventually([&] { return world_.call_count("cuMemUnmap") > unmaps; }));
+  Word word = 0;
+  for (const Buffer& b : buffers_) {
+    EXPECT_CU(DRIVER(cuMemcpyDtoHAsync)(&word, b.ptr, sizeof(word), other));
+  }
+  world_.set_delay("cuMemMap", 0);
+  Wait(other);
+  Wait(stream_);
+}
+
 INSTANTIATE_TRACED(TracedCopies);
 
 std::vector<TracedCopies::Way> TracedCopies::Ways() {

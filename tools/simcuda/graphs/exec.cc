@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tools/simcuda/context.h"
+#include "tools/simcuda/copy.h"
 
 namespace simcuda::graphs {
 namespace {
@@ -97,10 +98,22 @@ void TakeOver(const Graph& ours, const Graph& theirs) {
   }
 }
 
+// What copies name is looked up once more when a graph is instantiated; seen on an H200.
+bool CopiesAreMapped(const Graph& graph) SIMCUDA_REQUIRES(graph_mutex) {
+  for (const NodePtr& node : graph.nodes()) {
+    const NodeWork& work = node->work();
+    if (work.child && !CopiesAreMapped(*work.child)) return false;
+    if (work.type != CU_GRAPH_NODE_TYPE_MEMCPY) continue;
+    const auto& op = static_cast<const MemcpyOp&>(*work.op);
+    if (CheckCopy({op.shape()}) != CUDA_SUCCESS) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 CUresult Exec::Create(const Graph& graph, unsigned long long flags, ExecPtr* exec) {
-  if (HasCycle(graph)) return CUDA_ERROR_INVALID_VALUE;
+  if (HasCycle(graph) || !CopiesAreMapped(graph)) return CUDA_ERROR_INVALID_VALUE;
   exec->reset(new Exec(graph.Clone(GraphOwner::kExec), flags));
   return CUDA_SUCCESS;
 }
