@@ -1,6 +1,6 @@
 """A model of Llama-3-8B's shape with random weights: decoding, and two prefills.
 
-llama.py [--layers 32] [--hidden 4096] [--decode 24] [--steps 8] [--way plain|accelerate|by-hand] [--limit GIB]
+llama.py [--layers 32] [--hidden 4096] [--decode 24] [--steps 8] [--way plain|accelerate|by-hand] [--limit GIB] [--no-cudnn]
 
 `plain` knows of no limit: run it under vramspan, or where all fits. `accelerate` leaves what is beyond the limit to its
 CPU offload, `by-hand` keeps whole layers beyond it in pinned host memory, double buffered on a copy stream. Both of these
@@ -22,7 +22,10 @@ parser.add_argument("--steps", type=int, default=8)
 parser.add_argument("--way", choices=["plain", "accelerate", "by-hand"], default="plain")
 parser.add_argument("--limit", type=float, default=12.0)
 parser.add_argument("--activations", type=float, default=2.3, help="GiB kept free below the limit")
+parser.add_argument("--no-cudnn", action="store_true",
+                    help="attention without cuDNN, which makes a plan for each new length: some 60 ms a token in which nothing is submitted")
 args = parser.parse_args()
+torch.backends.cuda.enable_cudnn_sdp(not args.no_cudnn)
 
 
 class Slots:
