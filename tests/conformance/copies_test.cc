@@ -159,11 +159,24 @@ TEST_F(SubmittedCopies, OfAStretchThatEndsUnmappedAreRefused) {
   ExpectRefused(span_.at(1) - kBytes / 2);
 }
 
-TEST_F(SubmittedCopies, OfAGraphAreLookedUpWhenItIsInstantiated) {
+TEST_F(SubmittedCopies, OfAGraphAreNotLookedUpAgainWhenItIsInstantiated) {
   span_.Access(1);
   CUgraph graph = nullptr;
   CU_OK(world_.StreamBeginCapture(stream_.get(), CU_STREAM_CAPTURE_MODE_RELAXED));
   CU_OK(cu_.MemcpyDtoDAsync(span_.at(1), span_.at(0), kBytes, stream_.get()));
+  CU_OK(world_.StreamEndCapture(stream_.get(), &graph));
+  span_.Unmap(1);
+  CUgraphExec exec = nullptr;
+  CU_OK(world_.GraphInstantiate(&exec, graph, 0));
+  CU_OK(world_.GraphExecDestroy(exec));
+  CU_OK(world_.GraphDestroy(graph));
+}
+
+TEST_F(SubmittedCopies, FillsOfAGraphAreLookedUpWhenItIsInstantiated) {
+  span_.Access(1);
+  CUgraph graph = nullptr;
+  CU_OK(world_.StreamBeginCapture(stream_.get(), CU_STREAM_CAPTURE_MODE_RELAXED));
+  CU_OK(cu_.MemsetD8Async(span_.at(1), 1, kBytes, stream_.get()));
   CU_OK(world_.StreamEndCapture(stream_.get(), &graph));
   span_.Unmap(1);
   CUgraphExec exec = nullptr;

@@ -80,7 +80,6 @@ class TracedCopies : public TracedTest {
 TEST_P(TracedCopies, WaitForARemapHoweverLongItTakes) {
   ASSERT_NO_FATAL_FAILURE(Start());
   ASSERT_NO_FATAL_FAILURE(PlaceOnHost({2}));
-  const CUstream other = NewStream();
   const long long unmaps = world_.call_count("cuMemUnmap");
   world_.set_delay("cuMemMap", 1'500'000);
   Add(2, 1, stream_);
@@ -88,10 +87,9 @@ TEST_P(TracedCopies, WaitForARemapHoweverLongItTakes) {
   ASSERT_TRUE(Eventually([&] { return world_.call_count("cuMemUnmap") > unmaps; }));
   Word word = 0;
   for (const Buffer& b : buffers_) {
-    EXPECT_CU(DRIVER(cuMemcpyDtoHAsync)(&word, b.ptr, sizeof(word), other));
+    EXPECT_CU(DRIVER(cuMemcpyDtoHAsync)(&word, b.ptr, sizeof(word), stream_));
   }
   world_.set_delay("cuMemMap", 0);
-  Wait(other);
   Wait(stream_);
 }
 

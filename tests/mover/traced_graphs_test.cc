@@ -282,6 +282,31 @@ TEST_P(TracedGraphs, CapturedCopiesAndQueriesWhileMemoryMoves) {
   EXPECT_EQ(queries_refused, 0);
 }
 
+TEST_P(TracedGraphs, InstantiatedWhileMemoryMoves) {
+  ASSERT_NO_FATAL_FAILURE(Start(12));
+  const CUstream other = NewStream();
+  Wait(stream_);
+  EXPECT_CU(DRIVER(cuStreamBeginCapture)(other, CU_STREAM_CAPTURE_MODE_RELAXED));
+  for (size_t i = 0; i < 6; ++i) {
+    EXPECT_CU(DRIVER(cuMemsetD8Async)(buffers_[i].ptr, 1, kChunk, other));
+  }
+  CUgraph graph = nullptr;
+  EXPECT_CU(DRIVER(cuStreamEndCapture)(other, &graph));
+  graphs_.push_back(graph);
+  world_.set_delay("cuMemMap", 1000);
+  {
+    Pressure pressure(this, {0, 1, 2, 3, 4, 5});
+    for (size_t n = 0; n < 50; ++n) {
+      CUgraphExec exec = nullptr;
+      const CUresult result = DRIVER(cuGraphInstantiateWithFlags)(&exec, graph, 0);
+      EXPECT_CU(result);
+      if (result != CUDA_SUCCESS) break;
+      EXPECT_CU(DRIVER(cuGraphExecDestroy)(exec));
+    }
+  }
+  world_.set_delay("cuMemMap", 0);
+}
+
 // Moves beside captures of every kind ruin none.
 TEST_P(TracedGraphs, CapturesWhileMemoryMoves) {
   ASSERT_NO_FATAL_FAILURE(Start(9));

@@ -379,26 +379,32 @@ class Worker {
   // launches them as a graph that is gone afterwards.
   void Capture(Array& a) {
     Array& from = Some();
-    const CUstream stream = streams_[a.stream], joins = streams_[Pick(kStreamsPerThread)];
+    const CUstream stream = streams_[a.stream];
+    const int joins = static_cast<int>(Pick(kStreamsPerThread));
     CUgraph graph = nullptr;
     CUgraphExec exec = nullptr;
     // Not global: other threads synchronize meanwhile.
     Check(s_.more.BeginCapture(stream, Pick(2) == 0 ? CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
                                                     : CU_STREAM_CAPTURE_MODE_RELAXED),
           "cuStreamBeginCapture");
+    const vramspanRange all = RangeOf(a, {0, a.cells}, VRAMSPAN_READ | VRAMSPAN_WRITE);
+    const vramspanRange read = RangeOf(from, {0, from.cells}, VRAMSPAN_READ);
+    Begin(a.stream, {all, read});
     for (uint64_t n = 1 + Pick(3); n > 0; --n) CaptureOne(a, from, stream);
-    if (joins != stream) {
+    End(a.stream);
+    if (joins != a.stream) {
       Check(d_.EventRecord(event_, stream), "cuEventRecord, captured");
-      Check(d_.StreamWaitEvent(joins, event_, 0), "cuStreamWaitEvent, captured");
-      CaptureOne(a, from, joins);
-      Check(d_.EventRecord(event_, joins), "cuEventRecord, captured");
+      Check(d_.StreamWaitEvent(streams_[joins], event_, 0), "cuStreamWaitEvent, captured");
+      Begin(joins, {all, read});
+      CaptureOne(a, from, streams_[joins]);
+      End(joins);
+      Check(d_.EventRecord(event_, streams_[joins]), "cuEventRecord, captured");
       Check(d_.StreamWaitEvent(stream, event_, 0), "cuStreamWaitEvent, captured");
     }
     Check(s_.more.EndCapture(stream, &graph), "cuStreamEndCapture");
-    Check(s_.more.GraphInstantiate(&exec, graph, 0), "cuGraphInstantiate");
     Order(from.stream, a.stream);
-    Begin(a.stream, {RangeOf(a, {0, a.cells}, VRAMSPAN_READ | VRAMSPAN_WRITE),
-                     RangeOf(from, {0, from.cells}, VRAMSPAN_READ)});
+    Begin(a.stream, {all, read});
+    Check(s_.more.GraphInstantiate(&exec, graph, 0), "cuGraphInstantiate");
     Check(s_.more.GraphLaunch(exec, stream), "cuGraphLaunch");
     End(a.stream);
     Order(a.stream, from.stream);

@@ -2,6 +2,7 @@
 #include "tools/replay/simulated_mover.h"
 
 #include <absl/algorithm/container.h>
+#include <absl/container/flat_hash_set.h>
 
 #include <algorithm>
 #include <utility>
@@ -20,6 +21,31 @@ constexpr uint32_t kMostLaunched = 500;
 constexpr double kHeldEntries = 3;
 // Events at one moment; far more than work can end, or be submitted, at once.
 constexpr uint64_t kMostStill = 1'000'000;
+
+// By allocation: most of what left again after it had come back was not copied. What leaves for the
+// first time has no copy on the host yet, written or not.
+std::vector<bool> Unwritten(const RecordedRun& run) {
+  struct Left {
+    uint64_t clean = 0, copied = 0;
+  };
+  std::vector<Left> first(run.allocations.size()), again(run.allocations.size());
+  absl::flat_hash_set<std::pair<uint32_t, uint64_t>> came;  // Allocation and offset.
+  for (const RecordedMove& m : run.moves) {
+    if (m.in) {
+      came.emplace(m.allocation, m.offset);
+      continue;
+    }
+    Left& left = (came.contains({m.allocation, m.offset}) ? again : first)[m.allocation];
+    (m.clean ? left.clean : left.copied) += m.size;
+  }
+  std::vector<bool> unwritten;
+  for (size_t a = 0; a < first.size(); ++a) {
+    const bool knows = again[a].clean + again[a].copied != 0;
+    const Left& left = knows ? again[a] : first[a];
+    unwritten.push_back(left.clean > (knows ? left.copied : 0) && (knows || left.copied == 0));
+  }
+  return unwritten;
+}
 
 }  // namespace
 
@@ -62,16 +88,11 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
     possible_.resize(run_.sets());
     possible_known_.resize(run_.sets());
   }
-  // An allocation that left without a copy each time was not written.
-  std::vector<uint8_t> left(run_.allocations.size());
-  constexpr uint8_t kClean = 1, kCopied = 2;
-  for (const RecordedMove& m : run_.moves) {
-    if (!m.in) left[m.allocation] |= m.clean ? kClean : kCopied;
-  }
-  for (uint32_t a = 0; a < left.size(); ++a) {
+  for (uint32_t a = 0; const bool unwritten : Unwritten(run_)) {
     for (uint32_t i = 0; i < chunks.count(a); ++i) {
-      chunk_[chunks.first(a).value + i].unwritten = left[a] == kClean;
+      chunk_[chunks.first(a).value + i].unwritten = unwritten;
     }
+    ++a;
   }
   result_.setting = setting;
 }

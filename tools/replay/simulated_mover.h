@@ -8,8 +8,8 @@
 // copies out; host chunks without a mapping; twins; trials, prices, forecast, heat and what comes
 // back by itself; the deadline. What is not: host memory has no end, recording costs nothing to
 // begin, the program's own allocations take no time, copies and kernels that both use the bus do
-// not slow each other, and memory that a kernel may write counts as written unless the record shows
-// an eviction of it that copied nothing.
+// not slow each other, and memory that a kernel may write counts as written unless most of what the
+// record shows leaving once more was not copied.
 //
 // Deterministic. Threads: one object, one thread; what it is made from may be shared.
 #ifndef VRAMSPAN_TOOLS_REPLAY_SIMULATED_MOVER_H_

@@ -38,15 +38,6 @@ CUresult CheckSide(const void* address, size_t extent, Side side) {
   return range->Contains(Address(address), extent) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-// Reserved addresses are looked up when the call is made: what is not mapped with access just then
-// is refused, whatever would be there when the copy ran. (Where the call does not say that the
-// address is the device's, the real driver takes it for the host's, and crashes.)
-CUresult CheckMapped(const void* address, size_t extent) {
-  const RangePtr range = AddressMap::Get().Find(Address(address));
-  if (!range || range->kind != RangeKind::kReservation) return CUDA_SUCCESS;
-  return Vmm::Get().Accessible(Address(address), extent) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
 std::vector<char> Stage(const CopyShape& shape, CopyShape* packed) {
   std::vector<char> bytes(shape.width * shape.height * shape.depth);
   char* out = bytes.data();
@@ -179,6 +170,12 @@ CUresult CopyFrom3DBatch(const CUDA_MEMCPY3D_BATCH_OP& op, Copy* copy) {
                                  p.rowLength,           p.layerHeight};
   }
   return PlaceCopy(sides[0], sides[1], copy);
+}
+
+CUresult CheckMapped(const void* address, size_t extent) {
+  const RangePtr range = AddressMap::Get().Find(Address(address));
+  if (!range || range->kind != RangeKind::kReservation) return CUDA_SUCCESS;
+  return Vmm::Get().Accessible(Address(address), extent) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult CheckCopy(const Copy& copy) {

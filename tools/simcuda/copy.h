@@ -37,6 +37,10 @@ CUresult CopyFrom3DBatch(const CUDA_MEMCPY3D_BATCH_OP& op, Copy* copy);
 
 // Whether both sides are what they must be, over their whole extent.
 CUresult CheckCopy(const Copy& copy);
+// Reserved addresses are looked up when the call is made: what is not mapped with access just then
+// is refused, whatever would be there when the copy ran. (Where the call does not say that the
+// address is the device's, the real driver takes it for the host's, and crashes.)
+CUresult CheckMapped(const void* address, size_t extent);
 // Alignment, pitch, and that the target is known.
 CUresult CheckFill(const FillShape& shape);
 

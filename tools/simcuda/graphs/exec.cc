@@ -98,14 +98,17 @@ void TakeOver(const Graph& ours, const Graph& theirs) {
   }
 }
 
-// What copies name is looked up once more when a graph is instantiated; seen on an H200.
-bool CopiesAreMapped(const Graph& graph) SIMCUDA_REQUIRES(graph_mutex) {
+// What captured fills name is looked up when the graph is instantiated, copies not again. An H200
+// takes a graph whose copy has lost its memory; that it refuses fills is inferred: it has refused
+// graphs of kernels, fills and copies.
+bool FillsAreMapped(const Graph& graph) SIMCUDA_REQUIRES(graph_mutex) {
   for (const NodePtr& node : graph.nodes()) {
     const NodeWork& work = node->work();
-    if (work.child && !CopiesAreMapped(*work.child)) return false;
-    if (work.type != CU_GRAPH_NODE_TYPE_MEMCPY) continue;
-    const auto& op = static_cast<const MemcpyOp&>(*work.op);
-    if (CheckCopy({op.shape()}) != CUDA_SUCCESS) return false;
+    if (work.child && !FillsAreMapped(*work.child)) return false;
+    if (work.type != CU_GRAPH_NODE_TYPE_MEMSET) continue;
+    const FillShape& fill = static_cast<const MemsetOp&>(*work.op).shape();
+    const size_t bytes = (fill.height - 1) * fill.pitch + fill.width * fill.element_size;
+    if (CheckMapped(fill.dst, bytes) != CUDA_SUCCESS) return false;
   }
   return true;
 }
@@ -113,7 +116,7 @@ bool CopiesAreMapped(const Graph& graph) SIMCUDA_REQUIRES(graph_mutex) {
 }  // namespace
 
 CUresult Exec::Create(const Graph& graph, unsigned long long flags, ExecPtr* exec) {
-  if (HasCycle(graph) || !CopiesAreMapped(graph)) return CUDA_ERROR_INVALID_VALUE;
+  if (HasCycle(graph) || !FillsAreMapped(graph)) return CUDA_ERROR_INVALID_VALUE;
   exec->reset(new Exec(graph.Clone(GraphOwner::kExec), flags));
   return CUDA_SUCCESS;
 }
