@@ -172,9 +172,11 @@ class Memory {
   // And what chunks on the host hold, where that is known, and nothing may have written them.
   absl::flat_hash_map<uint32_t, Fingerprint> host_prints VS_GUARDED_BY(mu);
   // Who may have written a device chunk last (0: several, none knows in which order), and what was
-  // in it behind that, once that is known.
+  // in it behind that, once that is known. Work of one thread in one stream comes in order.
   struct Writer {
     uint64_t work = 0;
+    uint64_t thread = 0;
+    const void* stream = nullptr;
     std::optional<Fingerprint> left;
   };
   absl::flat_hash_map<uint32_t, Writer> writers VS_GUARDED_BY(mu);

@@ -24,13 +24,11 @@ void Mover::QueuePrints(Work* work) {
       const ChunkIndex index = work->chunks[i];
       Chunk& c = memory_.chunks()[index];
       if (!c.doubted || c.written != 0 || !work->uses[i].write || c.size() < kWorthAPrint) continue;
-      // Where there is nothing to compare with, it pays only if this is the last to write it before
-      // it leaves: once each time that it comes. What stays is written again and again, each time
+      // Only that of the last to write it before it leaves tells what it leaves with, and that may
+      // be the second array in a chunk. What stays is written again and again, each time
       // before the last is seen to have ended, so that none tells anything: to go on would have
       // each kernel on activations followed by one that takes as long.
-      const bool compares =
-          memory_.prints.contains(index.value) || memory_.host_prints.contains(index.value);
-      if (c.printed >= (compares ? kTries : 1)) continue;
+      if (c.printed >= kTries) continue;
       const std::optional<uint32_t> slot = prints_->Take();
       if (!slot.has_value()) break;
       ++c.printed;
@@ -58,9 +56,11 @@ void Mover::NoteWriter(const Work& work, ChunkIndex index) {
   if (!c.on_device) {
     memory_.host_prints.erase(index.value);
   } else if (c.doubted) {
+    Memory::Writer& last = memory_.writers[index.value];
+    const bool behind = last.work != 0 && last.stream == work.stream && last.thread == work.thread;
     // Work that may write anywhere names no chunk, and may write behind this one's fingerprint.
-    const bool alone = c.in_flight == 1 && quiet_in_flight_ == 0;
-    memory_.writers[index.value] = {.work = alone ? work.id : 0, .left = {}};
+    const bool told = (c.in_flight == 1 || behind) && quiet_in_flight_ == 0;
+    last = {told ? work.id : 0, work.thread, work.stream, {}};
   }
 }
 

@@ -43,6 +43,14 @@ constexpr std::chrono::seconds kDriverPatience{300};
 // Beyond this many finished works nobody has looked at, the mover is asked to look.
 constexpr size_t kUnpolled = 64;
 
+// A number of its own for each thread there ever is.
+uint64_t ThisThread() {
+  static std::atomic<uint64_t> last{0};
+  VS_HOT_THREAD_LOCAL uint64_t mine = 0;
+  if (mine == 0) mine = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  return mine;
+}
+
 bool Counts(const Work& work) { return work.kind != Work::Kind::kEvict; }
 
 }  // namespace
@@ -175,6 +183,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
       WaitUntil([&]() VS_NO_THREAD_SAFETY_ANALYSIS { return !MuchHeld(most); });
     }
     work->stream = state;
+    work->thread = ThisThread();
     work->begun = Clock::now();
     CollectChunks(ranges, work);
     const Status reachable = WaitReachable(*work);

@@ -61,6 +61,7 @@ struct Work {
   uint64_t id = 0;
   Kind kind = Kind::kScope;
   Known known = Known::kAll;
+  uint64_t thread = 0;   // That submitted it.
   uint64_t tag = 0;      // What the listener knows it by; 0: nothing.
   uint64_t kernel = 0;   // What the history knows it by; 0: not a kernel that was seen.
   bool tried = false;    // Looked at for a trial; see Mover::TryInPlace.
@@ -96,7 +97,7 @@ struct Work {
   void Reset() {
     kind = Kind::kScope;
     known = Known::kAll;
-    tag = kernel = 0;
+    thread = tag = kernel = 0;
     sample = {};
     tried = gave_up = held = open = released = ended = pinned = needs_arrival = false;
     stream = nullptr;

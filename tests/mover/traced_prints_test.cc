@@ -68,6 +68,28 @@ TEST_F(TracedPrints, WhatWasNotWrittenLeavesWithoutACopy) {
   EXPECT_LE(after.bytes_out, before.bytes_out + 2 * kLarge);
 }
 
+// Two launches into one chunk, one behind the other, as for two arrays that share it.
+TEST_F(TracedPrints, WhatTwoLaunchesLeaveIsToldByTheSecond) {
+  const auto round = [&](Word second) {
+    for (size_t i = 1; i < buffers_.size(); ++i) {
+      // Both are let go before either has run.
+      EXPECT_CU(world_.LaunchAdd(buffers_[i], 0, stream_));
+      EXPECT_CU(world_.LaunchAdd(buffers_[i], second, stream_));
+      buffers_[i].add += second;
+      EXPECT_CU(world_.api().StreamSynchronize(stream_));
+    }
+  };
+  for (int i = 0; i < 5; ++i) round(0);
+  const vramspanStatistics before = runtime_->stats();
+  for (int i = 0; i < 4; ++i) round(0);
+  const vramspanStatistics after = runtime_->stats();
+  EXPECT_GE(after.evictions, before.evictions + 8);
+  EXPECT_LE(after.bytes_out, before.bytes_out + 4 * kLarge);
+  round(1);
+  round(0);
+  EXPECT_GT(runtime_->stats().bytes_out, after.bytes_out);
+}
+
 TEST_F(TracedPrints, WhatWasWrittenIsCopied) {
   for (int i = 0; i < 4; ++i) Round(0);
   Round(1);
@@ -184,6 +206,35 @@ TEST_F(TracedPrints, WhatTwoStreamsWriteStaysRight) {
   }
   EXPECT_CU(cu.StreamSynchronize(stream_));
   EXPECT_CU(cu.EventDestroy(event));
+}
+
+// One stream, two threads: what was let go first is not what came into it first.
+TEST_F(TracedPrints, WhatAnotherThreadWritesInTheSameStreamIsKept) {
+  for (int i = 0; i < 4; ++i) Round(0);
+  flag_.Set(1);
+  int tried = 0;
+  for (size_t i = 1; i < buffers_.size(); ++i) {
+    Buffer& b = buffers_[i];
+    if (runtime_->OnDevice(b) != kLarge) continue;
+    const uint64_t works = runtime_->stats().works;
+    world_.set_delay("cuMemcpyDtoDAsync", 100'000);
+    std::thread other([&] {
+      EXPECT_CU(world_.api().CtxSetCurrent(world_.context()));
+      EXPECT_CU(world_.api().MemcpyDtoDAsync(b.ptr, buffers_[0].ptr, kLarge, stream_));
+    });
+    while (runtime_->stats().works == works) std::this_thread::yield();
+    // The copy waits in the driver's call: this comes into the stream before it.
+    EXPECT_CU(world_.LaunchAdd(b, 0, stream_));
+    other.join();
+    world_.set_delay("cuMemcpyDtoDAsync", 0);
+    EXPECT_CU(world_.api().StreamSynchronize(stream_));
+    b.seed = buffers_[0].seed;
+    b.add = buffers_[0].add;
+    EXPECT_SPAN(
+        vramspanMemPrefetchAsync(runtime_->get(), b.ptr, kLarge, VRAMSPAN_LOCATION_HOST, stream_));
+    ++tried;
+  }
+  EXPECT_GT(tried, 1);
 }
 
 }  // namespace
