@@ -119,7 +119,8 @@ bool Mover::BeginLookUp() {
 
 void Mover::EndLookUp() {
   MutexLock lock(memory_.mu);
-  if (--looking_up_ == 0) WakeThread();
+  // Of another runtime, perhaps, whose place this one has taken since.
+  if (looking_up_ > 0 && --looking_up_ == 0) WakeThread();
 }
 
 bool Mover::Freeze() {

@@ -512,6 +512,7 @@ bool Mover::WaitMapped(absl::FunctionRef<bool()> unmapped) {
   const auto begin = Clock::now();
   const uint64_t failed = stats_.moves_failed;
   while (unmapped()) {
+    if (dead_) return false;
     const bool refused = lost_ != 0 || stats_.moves_failed != failed;
     if (Clock::now() - begin > (refused ? kRemapPatience : kDriverPatience)) return false;
     WakeThread();
