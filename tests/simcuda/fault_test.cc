@@ -9,10 +9,11 @@ namespace {
 
 class FaultTest : public SimTest {
  protected:
-  // A fill that nothing looks up when it is submitted, as that of a graph is.
+  // A fill that nothing looks up when it is submitted, as that of a graph is, though it is when the
+  // graph is instantiated.
   static void Touch(CUdeviceptr at, CUstream stream = nullptr) {
     CUDA_MEMSET_NODE_PARAMS_v1 fill{};
-    fill.dst = at;
+    SIM_OK(cuMemAlloc(&fill.dst, 16));  // Goes with the context: a free would wait for work.
     fill.elementSize = 1;
     fill.width = 16;
     fill.height = 1;
@@ -24,6 +25,8 @@ class FaultTest : public SimTest {
     SIM_OK(cuGraphCreate(&graph, 0));
     SIM_OK(cuGraphAddMemsetNode(&node, graph, nullptr, 0, &fill, context));
     SIM_OK(cuGraphInstantiate(&exec, graph, 0));
+    fill.dst = at;
+    SIM_OK(cuGraphExecMemsetNodeSetParams(exec, node, &fill, context));
     SIM_OK(cuGraphLaunch(exec, stream));
   }
 };
