@@ -132,12 +132,12 @@ typedef struct vramspanRange {
  * End. Begin puts a wait into the stream where memory must be moved first, and returns at once; the
  * work starts when its memory is in place (or when that turns out to be impossible: then it runs
  * with the memory where it is). Begin itself waits only where one of its ranges is being remapped
- * just then (some 0.1 ms; an error a second after the driver refused a remap), and while 128 pieces of work are held (160
- * where all its ranges are VRAMSPAN_KERNELS_ONLY). What a scope names is not remapped before its
- * End; a thread that blocks inside its scope finds its memory served where it is. Scopes of one
- * thread do not nest. In a capturing stream a scope holds nothing back, and only keeps mapped what
- * captured copies and fills name: declare the graph's launch as well, and instantiate the graph
- * inside a scope (the driver looks its fills up then).
+ * just then (some 0.1 ms; an error a second after the driver refused a remap), and while 128
+ * pieces of work are held (160 where all its ranges are VRAMSPAN_KERNELS_ONLY). What a scope names
+ * is not remapped before its End; a thread that blocks inside its scope finds its memory served
+ * where it is. Scopes of one thread do not nest. In a capturing stream a scope holds nothing back,
+ * and only keeps mapped what captured copies and fills name: declare the graph's launch as well,
+ * and instantiate the graph inside a scope (the driver looks its fills up then).
  *
  * `ranges` NULL with count 0 declares work whose memory is unknown: no memory is moved while it
  * runs. Errors (a bad stream, a scope already open) leave no scope open. */

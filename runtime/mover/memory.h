@@ -38,6 +38,8 @@
 
 namespace vramspan {
 
+struct StreamState;
+
 struct MemoryOptions {
   int ordinal = 0;
   int numa_node = 0;
@@ -176,7 +178,7 @@ class Memory {
   struct Writer {
     uint64_t work = 0;
     uint64_t thread = 0;
-    const void* stream = nullptr;
+    const StreamState* stream = nullptr;
     std::optional<Fingerprint> left;
   };
   absl::flat_hash_map<uint32_t, Writer> writers VS_GUARDED_BY(mu);

@@ -5,9 +5,11 @@
 //  - Work that may touch more than it names waits until all is shown, and nothing is hidden before
 //    it has finished, or for a while after.
 //  - Work finds mapped whatever it may touch (Use::loose), not only what it is likely to.
-//  - Copies and fills, which the driver looks up when they are submitted, wait for what they name.
+//  - Copies and fills, which the driver looks up when they are submitted, wait for what they name,
+//    captured ones too; calls that look up who knows what wait for all, and hold remaps off.
 //  - What nobody asked for is shown when the program has been idle for a while.
 #include <absl/algorithm/container.h>
+#include <absl/strings/str_cat.h>
 
 #include "runtime/mover/mover_move.h"
 #include "runtime/mover/remap.h"
@@ -21,6 +23,11 @@ constexpr std::chrono::milliseconds kIdle{100};
 // In one round, so that what waits for something else does not wait for this.
 constexpr std::chrono::milliseconds kShowTime{2};
 constexpr std::chrono::seconds kFreezePatience{5};
+// A remap that failed is tried again for this long while work that names the memory waits.
+constexpr std::chrono::seconds kRemapPatience{1};
+// One takes some tens of microseconds, but more than a second while another process gives tens of
+// gigabytes of host memory back. This long only if the driver never returns.
+constexpr std::chrono::seconds kDriverPatience{300};
 
 }  // namespace
 
@@ -103,6 +110,45 @@ bool Mover::Show(ChunkIndex index) {
   }
   done_.NotifyAll();
   return status.ok();
+}
+
+Status Mover::WaitReachable(const Work& work) {
+  const auto named = [&]() VS_NO_THREAD_SAFETY_ANALYSIS {
+    const bool hidden = memory_.any_hidden();
+    if (!hidden && unreachable_.empty()) return false;
+    if (synchronous_.load(std::memory_order_relaxed)) return false;
+    if (work.known == Known::kNothing) {
+      show_all_ = hidden;
+      return true;
+    }
+    bool any = false;
+    for (size_t i = 0; i < work.chunks.size(); ++i) {
+      if (work.uses[i].kernels_only) continue;
+      any = any || absl::c_linear_search(unreachable_, work.chunks[i]);
+      if (!memory_.chunks()[work.chunks[i]].hidden) continue;
+      to_show_.push_back(work.chunks[i]);
+      any = true;
+    }
+    return any;
+  };
+  if (WaitMapped(named)) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("memory of this work has lost its mapping and could not be mapped again",
+                   error_.ok() ? "" : ": ", error_.message(),
+                   "; synchronize, free what can be freed, and try again"));
+}
+
+bool Mover::WaitMapped(absl::FunctionRef<bool()> unmapped) {
+  const auto begin = Clock::now();
+  const uint64_t failed = stats_.moves_failed;
+  while (unmapped()) {
+    if (dead_) return false;
+    const bool refused = lost_ != 0 || stats_.moves_failed != failed;
+    if (Clock::now() - begin > (refused ? kRemapPatience : kDriverPatience)) return false;
+    WakeThread();
+    done_.WaitFor(memory_.mu, std::chrono::milliseconds(5));
+  }
+  return true;
 }
 
 bool Mover::BeginLookUp() {

@@ -34,12 +34,6 @@ VS_HOT_THREAD_LOCAL unsigned next_noted = 0;
 // driver: then work that follows goes unseen for a while.
 constexpr std::chrono::seconds kArmPatience{1};
 
-// A remap that failed is tried again for this long while work that names the memory waits.
-constexpr std::chrono::seconds kRemapPatience{1};
-// One takes some tens of microseconds, but more than a second while another process gives tens of
-// gigabytes of host memory back. This long only if the driver never returns.
-constexpr std::chrono::seconds kDriverPatience{300};
-
 // Beyond this many finished works nobody has looked at, the mover is asked to look.
 constexpr size_t kUnpolled = 64;
 
@@ -480,45 +474,6 @@ void Mover::SetOpen(Work* work, bool open) {
     Chunk& c = memory_.chunks()[work->chunks[i]];
     open ? ++c.open : --c.open;
   }
-}
-
-Status Mover::WaitReachable(const Work& work) {
-  const auto named = [&]() VS_NO_THREAD_SAFETY_ANALYSIS {
-    const bool hidden = memory_.any_hidden();
-    if (!hidden && unreachable_.empty()) return false;
-    if (synchronous_.load(std::memory_order_relaxed)) return false;
-    if (work.known == Known::kNothing) {
-      show_all_ = hidden;
-      return true;
-    }
-    bool any = false;
-    for (size_t i = 0; i < work.chunks.size(); ++i) {
-      if (work.uses[i].kernels_only) continue;
-      any = any || absl::c_linear_search(unreachable_, work.chunks[i]);
-      if (!memory_.chunks()[work.chunks[i]].hidden) continue;
-      to_show_.push_back(work.chunks[i]);
-      any = true;
-    }
-    return any;
-  };
-  if (WaitMapped(named)) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("memory of this work has lost its mapping and could not be mapped again",
-                   error_.ok() ? "" : ": ", error_.message(),
-                   "; synchronize, free what can be freed, and try again"));
-}
-
-bool Mover::WaitMapped(absl::FunctionRef<bool()> unmapped) {
-  const auto begin = Clock::now();
-  const uint64_t failed = stats_.moves_failed;
-  while (unmapped()) {
-    if (dead_) return false;
-    const bool refused = lost_ != 0 || stats_.moves_failed != failed;
-    if (Clock::now() - begin > (refused ? kRemapPatience : kDriverPatience)) return false;
-    WakeThread();
-    done_.WaitFor(memory_.mu, std::chrono::milliseconds(5));
-  }
-  return true;
 }
 
 void Mover::WakeThread() {
