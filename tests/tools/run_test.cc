@@ -101,6 +101,20 @@ TEST(Run, OptionsBecomeVariables) {
   EXPECT_THAT(Launch("--stats -- env").out, HasSubstr("VRAMSPAN_STATS=-\n"));
 }
 
+TEST(Run, StatsTakeAFileOrNone) {
+  for (const char* line : {"--stats - -- env", "--stats - env", "--stats env",
+                           "--stats --quiet -- env", "--stats - --quiet env"}) {
+    EXPECT_THAT(Launch(line).out, HasSubstr("VRAMSPAN_STATS=-\n")) << line;
+  }
+  for (const char* line : {"--stats=/tmp/stats env", "--stats /tmp/stats -- env",
+                           "--stats /tmp/stats --quiet env", "--quiet --stats /tmp/stats -- env"}) {
+    EXPECT_THAT(Launch(line).out, HasSubstr("VRAMSPAN_STATS=/tmp/stats\n")) << line;
+  }
+  // What stands behind -- is the program's.
+  const Output own = Launch("-- sh -c 'echo $0 $1' --stats -");
+  EXPECT_EQ(own.out, "--stats -\n");
+}
+
 TEST(Run, ARecordingIsNotWrittenOver) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/t.vramspan";

@@ -22,6 +22,8 @@ class Command {
   virtual std::string summary() const = 0;  // One line of the help.
   // Adds the options, and a footer with an example. `app` is the subcommand's own.
   virtual void Define(CLI::App& app) = 0;
+  // What no option can be told: sees the words behind the command's name before they are parsed.
+  virtual void Respell(std::vector<std::string>* /*words*/) const {}
   // Results go to stdout, everything else to stderr. Returns the exit code.
   virtual int Run() = 0;
 };

@@ -3,7 +3,9 @@
 #include <exception>
 #include <iostream>
 #include <map>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tools/vramspan/command.h"
@@ -45,8 +47,14 @@ int main(int argc, char** argv) {
     std::cerr << "\n";
     return vramspan::kExitUsage;
   }
+  std::vector<std::string> words(argv + std::min(argc, 2), argv + argc);
+  for (const vramspan::Command* command : vramspan::Commands()) {
+    if (argc > 1 && command->name() == argv[1]) command->Respell(&words);
+  }
+  if (argc > 1) words.insert(words.begin(), argv[1]);
+  std::reverse(words.begin(), words.end());  // As CLI11 takes them.
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);  // Prints the help or what was not understood.
     return code == 0 ? vramspan::kExitOk : vramspan::kExitUsage;

@@ -1,6 +1,7 @@
 // `vramspan run`: starts a program that knows nothing of vramspan with the preload in it.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -64,7 +65,7 @@ class RunCommand final : public Command {
                    "How much memory the program is told there is: device (as the GPU has), budget, "
                    "or total (with host memory)");
     app.add_flag("--stats{-}", stats_,
-                 "A summary at the end, on stderr; --stats=FILE appends it to a file");
+                 "A summary at the end, on stderr; --stats FILE appends it to a file");
     app.add_option("--profile", options_.profile,
                    "Settings that `vramspan tune` found, for what is not given here or in the "
                    "environment");
@@ -93,6 +94,19 @@ class RunCommand final : public Command {
         "  vramspan run -- python train.py\n"
         "  vramspan run --device-memory 50% --stats -- ./program --its-own-option\n"
         "  vramspan run --record out.vramspan -- python train.py && vramspan replay out.vramspan");
+  }
+
+  // `--stats FILE` as well as `--stats`, with the program behind it or not: the next word is its
+  // value where it is - or where more options follow, -- among them.
+  void Respell(std::vector<std::string>* words) const override {
+    const auto end = std::find(words->begin(), words->end(), "--");
+    const auto stats = std::find(words->begin(), end, "--stats");
+    if (stats == end || stats + 1 == end) return;
+    const std::string value = *(stats + 1);
+    const bool more = stats + 2 != words->end() && (stats + 2)->starts_with("-");
+    if (value != "-" && (value.starts_with("-") || !more)) return;
+    *stats += "=" + value;
+    words->erase(stats + 1);
   }
 
   int Run() override {
