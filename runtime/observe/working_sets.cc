@@ -19,6 +19,12 @@ uint32_t KindOf(const Submission& s) {
   return static_cast<uint32_t>(hash >> 32) | 1;
 }
 
+// The code of a launch, told from others; WorkingSets::kSeveral for a graph, which is many.
+uint32_t CodeOf(const Submission& s) {
+  if (s.kind == Submission::Kind::kGraph) return 0;
+  return static_cast<uint32_t>(absl::HashOf(s.code) >> 32) | 1;
+}
+
 }  // namespace
 
 void WorkingSets::Infer(const Submission& submission, bool possible,
@@ -28,6 +34,7 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
   MutexLock lock(mu_);
   ++infers_;
   extents_.clear();
+  const uint32_t code = CodeOf(submission);
   // All pointers of the launch bound each other, so all are seen before any range is told.
   for (const Touch& touch : submission.touches) {
     const Extent extent = allocation(touch.ptr);
@@ -36,7 +43,7 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
     Known& known = allocations_[extent.base.value];
     if (known.counted != infers_) ++known.launches;
     known.counted = infers_;
-    See(known, (touch.ptr - extent.base).value);
+    See(known, (touch.ptr - extent.base).value, code);
   }
   const uint32_t kind = possible ? KindOf(submission) : 0;
   for (size_t i = 0; i < submission.touches.size(); ++i) {
@@ -62,8 +69,8 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
       continue;
     }
     const uint64_t offset = (touch.ptr - extent.base).value;
-    const End end =
-        EndOf(allocations_.find(extent.base.value)->second, offset, extent.size.value, kind);
+    Known& known = allocations_.find(extent.base.value)->second;
+    const End end = EndOf(known, offset, extent.size.value, code, kind);
     range.size = Bytes(end.offset - offset);
     out->push_back(range);
     if (possible && (offset != 0 || end.offset != extent.size.value)) {
@@ -76,26 +83,27 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
   }
 }
 
-void WorkingSets::See(Known& known, uint64_t offset) {
+void WorkingSets::See(Known& known, uint64_t offset, uint32_t code) {
   auto& list = known.boundaries;
   const auto it = absl::c_lower_bound(
       list, offset, [](const Boundary& b, uint64_t value) { return b.offset < value; });
   if (it != list.end() && it->offset == offset) {
     it->named += it->seen != known.launches;
     it->seen = known.launches;
+    if (it->code != code) it->code = kSeveral;
     return;
   }
   const uint64_t before_it = it == list.begin() ? 0 : std::prev(it)->offset;
   if (offset % kAlignment.value != 0 && offset - before_it < kApart.value) return;
   if (it != list.begin() && std::prev(it)->named >= kSettled) known.pool = true;
   if (list.size() < kMostBoundaries) {
-    list.insert(it, {.offset = offset, .seen = known.launches});
+    list.insert(it, {.offset = offset, .seen = known.launches, .code = code});
     return;
   }
   const size_t before = list.size();
   std::erase_if(list, [&](const Boundary& b) { return b.seen + kAge < known.launches; });
   // All of them in use: finer than that nothing is told apart.
-  if (list.size() != before) See(known, offset);
+  if (list.size() != before) See(known, offset, code);
 }
 
 uint32_t WorkingSets::Boundary::Use(uint32_t launch, uint64_t now) {
@@ -114,7 +122,23 @@ uint32_t WorkingSets::Boundary::Use(uint32_t launch, uint64_t now) {
   return 0;
 }
 
-WorkingSets::End WorkingSets::EndOf(Known& known, uint64_t offset, uint64_t size,
+WorkingSets::Boundaries::iterator WorkingSets::BehindRow(Boundaries& list, uint64_t offset,
+                                                         Boundaries::iterator end, uint32_t code) {
+  const uint32_t maker = end->code;
+  if (maker == kSeveral || maker == code) return end;
+  const uint64_t step = end->offset - offset;
+  uint64_t before = offset;
+  size_t length = 0;
+  auto it = end;
+  while (it != list.end() && it->code == maker && it->offset - before == step) {
+    before = it->offset;
+    ++it;
+    if (++length > kLongestRow) return end;
+  }
+  return length < kRow ? end : it;
+}
+
+WorkingSets::End WorkingSets::EndOf(Known& known, uint64_t offset, uint64_t size, uint32_t code,
                                     uint32_t launch) const {
   if (known.pool && size <= whole_.value) return {size, false};
   auto& list = known.boundaries;
@@ -125,6 +149,7 @@ WorkingSets::End WorkingSets::EndOf(Known& known, uint64_t offset, uint64_t size
   auto end = known_start ? std::next(start_it) : start_it;
   const auto aged = [&] { return end->seen + kAge < known.launches; };
   while (end != list.end() && aged()) ++end;
+  if (end != list.end()) end = BehindRow(list, offset, end, code);
   if (end == list.end() || end->offset >= size) return {size, false};
   if (!known_start) return {end->offset, false};
   Boundary& start = *start_it;
@@ -140,7 +165,7 @@ WorkingSets::End WorkingSets::EndOf(Known& known, uint64_t offset, uint64_t size
   } else if (start.seen != end->seen && ++start.alone >= kAlone) {
     known.pool = true;
     list.erase(end);
-    return EndOf(known, offset, size, launch);
+    return EndOf(known, offset, size, code, launch);
   }
   const uint32_t before = start.Use(launch, known.launches);
   return {end->offset, start.renewed >= kRenewed && before >= kRenewed && !known.pool};

@@ -11,6 +11,9 @@
 // And a boundary has proved itself only to launches that went from the same pointer before: the
 // same code, shape and numbers. Whoever has a longer piece there says so by another number.
 //
+// An algorithm may look at one array piece by piece, each named by its start (Thrust's is_sorted
+// does). Such a row of equal steps, named by one code alone, ends nothing for other codes.
+//
 // Threads: any; one lock, for the length of an Infer.
 #ifndef VRAMSPAN_RUNTIME_OBSERVE_WORKING_SETS_H_
 #define VRAMSPAN_RUNTIME_OBSERVE_WORKING_SETS_H_
@@ -59,6 +62,9 @@ class WorkingSets {
   static constexpr uint32_t kRenewed = 2;
   // Kinds of launches remembered of a boundary.
   static constexpr size_t kUsers = 6;
+  // Boundaries that make a row, and how many of it are looked at.
+  static constexpr size_t kRow = 8;
+  static constexpr size_t kLongestRow = 1 << 12;
   // Boundaries remembered of one allocation; beyond that those of old age go first.
   static constexpr size_t kMostBoundaries = 1 << 16;
 
@@ -74,9 +80,11 @@ class WorkingSets {
   void Forget(DevicePtr base) VS_EXCLUDES(mu_);
 
  private:
+  static constexpr uint32_t kSeveral = 0;
   struct Boundary {
     uint64_t offset;
     uint64_t seen;          // Launches into the allocation by then.
+    uint32_t code;          // That names it, alone; kSeveral.
     uint32_t named = 1;     // Launches that named it,
     uint32_t alone = 0;     // and that named what ends it not,
     uint32_t renewed = 0;   // and how often that was named in between.
@@ -93,21 +101,26 @@ class WorkingSets {
     // How often such a launch has named it before; notes this one.
     uint32_t Use(uint32_t launch, uint64_t now);
   };
+  using Boundaries = std::vector<Boundary>;
   struct Known {
     uint64_t launches = 0;
-    uint64_t counted = 0;              // The last Infer that counted as a launch into it.
-    bool pool = false;                 // Handed out anew.
-    std::vector<Boundary> boundaries;  // Sorted by offset.
+    uint64_t counted = 0;   // The last Infer that counted as a launch into it.
+    bool pool = false;      // Handed out anew.
+    Boundaries boundaries;  // Sorted by offset.
   };
   // Notes the pointer.
-  void See(Known& known, uint64_t offset);
+  void See(Known& known, uint64_t offset, uint32_t code);
+  // What ends `offset` for `code` where `end` is the next boundary: that, or what comes behind the
+  // row which another code has made of the array.
+  static Boundaries::iterator BehindRow(Boundaries& list, uint64_t offset, Boundaries::iterator end,
+                                        uint32_t code);
   // The first boundary of no old age beyond `offset`, or `size`; whether it has proved itself to
   // such a launch.
   struct End {
     uint64_t offset;
     bool settled;
   };
-  End EndOf(Known& known, uint64_t offset, uint64_t size, uint32_t launch) const;
+  End EndOf(Known& known, uint64_t offset, uint64_t size, uint32_t code, uint32_t launch) const;
 
   const Bytes whole_;
   Mutex mu_;

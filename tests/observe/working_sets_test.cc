@@ -20,9 +20,10 @@ Extent Find(DevicePtr p) {
 class WorkingSetsTest : public testing::Test {
  protected:
   std::vector<InferredRange> Launch(std::initializer_list<uint64_t> pointers, bool possible = false,
-                                    uint64_t numbers = 0) {
+                                    uint64_t numbers = 0, const void* code = nullptr) {
     Submission s;
     s.kind = Submission::Kind::kKernel;
+    s.code = code;
     s.numbers = numbers;
     for (const uint64_t p : pointers) s.touches.push_back({.ptr = DevicePtr(p)});
     std::vector<InferredRange> out;
@@ -227,6 +228,57 @@ TEST_F(WorkingSetsTest, CopiesAreExactAndBoundNothing) {
   EXPECT_FALSE(out[0].write);
   EXPECT_EQ(out[0].size, KiB(4));
   EXPECT_EQ(Launch({kSlab})[0].size, kSlabSize);
+}
+
+class WorkingSetsRowTest : public WorkingSetsTest {
+ protected:
+  static constexpr int kPieces = static_cast<int>(WorkingSets::kRow) + 1;
+  std::vector<InferredRange> LaunchOf(const void* code, uint64_t offset) {
+    return Launch({kSlab + offset}, true, 0, code);
+  }
+  Bytes LikelyOf(const void* code, uint64_t offset) { return LaunchOf(code, offset)[0].size; }
+  void LookAtPieces(int pieces) {
+    for (int i = 0; i < pieces; ++i) LaunchOf(&pieces_, i * kPiece.value);
+  }
+
+  static constexpr Bytes kPiece = MiB(4);
+  const char pieces_ = 0, whole_ = 0, other_ = 0;
+};
+
+TEST_F(WorkingSetsRowTest, PiecesOfOneCodeEndNothingForAnother) {
+  LookAtPieces(kPieces);
+  EXPECT_EQ(LikelyOf(&whole_, 0), kSlabSize);
+  EXPECT_EQ(LikelyOf(&whole_, 0), kSlabSize);
+  // They do for their own code, and that again and again.
+  EXPECT_EQ(LikelyOf(&pieces_, 0), kPiece);
+}
+
+TEST_F(WorkingSetsRowTest, WhatComesBehindThemStillEnds) {
+  LookAtPieces(kPieces);
+  LaunchOf(&other_, kPieces * kPiece.value + MiB(2).value);
+  EXPECT_EQ(LikelyOf(&whole_, 0), kPieces * kPiece + MiB(2));
+}
+
+TEST_F(WorkingSetsRowTest, AFewAreArraysOfTheirOwn) {
+  LookAtPieces(kPieces - 1);
+  EXPECT_EQ(LikelyOf(&whole_, 0), kPiece);
+}
+
+TEST_F(WorkingSetsRowTest, ArraysThatAnotherCodeNamesEndWhatIsBeforeThem) {
+  LookAtPieces(kPieces);
+  for (int i = 0; i < kPieces; ++i) LaunchOf(&other_, i * kPiece.value);
+  EXPECT_EQ(LikelyOf(&whole_, 0), kPiece);
+}
+
+TEST_F(WorkingSetsRowTest, UnequalStepsMakeNoRow) {
+  for (int i = 0; i < kPieces; ++i)
+    LaunchOf(&pieces_, i * kPiece.value + (i == 4 ? KiB(4).value : 0));
+  EXPECT_EQ(LikelyOf(&whole_, 0), kPiece);
+}
+
+TEST_F(WorkingSetsRowTest, APointerIntoAPieceEndsWithIt) {
+  LookAtPieces(kPieces);
+  EXPECT_EQ(LikelyOf(&whole_, MiB(1).value), MiB(3));
 }
 
 TEST_F(WorkingSetsTest, FullOfBoundariesItStillAnswers) {
