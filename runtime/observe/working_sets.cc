@@ -96,6 +96,12 @@ void WorkingSets::See(Known& known, uint64_t offset, uint32_t code) {
   const uint64_t before_it = it == list.begin() ? 0 : std::prev(it)->offset;
   if (offset % kAlignment.value != 0 && offset - before_it < kApart.value) return;
   if (it != list.begin() && std::prev(it)->named >= kSettled) known.pool = true;
+  // One within the array that begins here, seen first since the call names it first.
+  if (it != list.end() && it->offset % kAlignment.value != 0 &&
+      it->offset - offset < kApart.value && offset % kAlignment.value == 0) {
+    *it = {.offset = offset, .seen = known.launches, .code = code};
+    return;
+  }
   if (list.size() < kMostBoundaries) {
     list.insert(it, {.offset = offset, .seen = known.launches, .code = code});
     return;

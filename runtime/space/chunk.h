@@ -53,8 +53,9 @@ struct Chunk {
   bool tracked : 1 = false;      // Allocated since work is recorded: no older work can touch it.
   bool hidden : 1 = false;       // On the host, and nothing is mapped at `base`.
   bool doubted : 1 = false;      // A twin of it was doubted.
-  uint8_t printed : 2 = 0;  // Fingerprints behind work since it came, or since one told something.
+  uint8_t printed : 3 = 0;  // Fingerprints behind work since it came, or since one told something.
   uint8_t written : 2 = 0;  // For so many fetches no fingerprint: it was written before.
+  bool spared : 1 = false;  // The last that told something: what may write it had not.
 
   Bytes size() const { return ChunkBytes(log2_size); }
 

@@ -68,6 +68,25 @@ TEST_F(TracedPrints, WhatWasNotWrittenLeavesWithoutACopy) {
   EXPECT_LE(after.bytes_out, before.bytes_out + 2 * kLarge);
 }
 
+// A program that is laps ahead of the device has asked for the fingerprints of all of them before
+// the first has run.
+TEST_F(TracedPrints, WhatIsNotWrittenLapAfterLapLeavesWithoutACopy) {
+  const auto laps = [&] {
+    for (int lap = 0; lap < 5; ++lap) {
+      for (size_t i = 1; i < buffers_.size(); ++i) {
+        EXPECT_CU(world_.LaunchAdd(buffers_[i], 0, stream_));
+      }
+    }
+    EXPECT_CU(world_.api().StreamSynchronize(stream_));
+  };
+  for (int i = 0; i < 3; ++i) laps();
+  const vramspanStatistics before = runtime_->stats();
+  for (int i = 0; i < 4; ++i) laps();
+  const vramspanStatistics after = runtime_->stats();
+  EXPECT_GE(after.evictions, before.evictions + 20);
+  EXPECT_LE(after.bytes_out, before.bytes_out + 2 * kLarge);
+}
+
 // Two launches into one chunk, one behind the other, as for two arrays that share it.
 TEST_F(TracedPrints, WhatTwoLaunchesLeaveIsToldByTheSecond) {
   const auto round = [&](Word second) {
@@ -180,7 +199,7 @@ TEST_F(TracedPrintsHeld, CountAsHeldWorkDoes) {
   EXPECT_LT(held, 156) << "160 without a fingerprint";
 }
 
-// What many launches write in a row has two fingerprints, not one behind each.
+// What many launches write in a row has a few fingerprints, not one behind each.
 TEST_F(TracedPrintsHeld, EndWhereTheyTellNothing) {
   for (int i = 0; i < 4; ++i) Round(0);
   EXPECT_GE(LaunchesUntilFull(), 156) << "less with a fingerprint behind each";

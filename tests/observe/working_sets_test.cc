@@ -70,6 +70,11 @@ TEST_F(WorkingSetsTest, PointersWithinAnArrayEndNothing) {
   EXPECT_EQ(r[0].size, kSlabSize);
 }
 
+TEST_F(WorkingSetsTest, PointersWithinAnArrayThatAreSeenBeforeItEndNothing) {
+  Launch({kSlab + MiB(8).value + 8, kSlab + MiB(8).value});
+  EXPECT_EQ(Launch({kSlab + MiB(8).value})[0].size, MiB(56));
+}
+
 TEST_F(WorkingSetsTest, PointersFarApartEndWhateverTheirAlignment) {
   Launch({kSlab + MiB(2).value + 16});
   EXPECT_EQ(Launch({kSlab})[0].size, MiB(2) + Bytes(16));
@@ -251,6 +256,15 @@ TEST_F(WorkingSetsRowTest, PiecesOfOneCodeEndNothingForAnother) {
   EXPECT_EQ(LikelyOf(&whole_, 0), kSlabSize);
   // They do for their own code, and that again and again.
   EXPECT_EQ(LikelyOf(&pieces_, 0), kPiece);
+}
+
+// As Thrust's is_sorted names them: what is compared first, then what it is compared with.
+TEST_F(WorkingSetsRowTest, PiecesMayBeNamedTwice) {
+  for (int i = 0; i < kPieces; ++i) {
+    const uint64_t start = kSlab + i * kPiece.value;
+    Launch({start + 8, start}, true, 0, &pieces_);
+  }
+  EXPECT_EQ(LikelyOf(&whole_, 0), kSlabSize);
 }
 
 TEST_F(WorkingSetsRowTest, WhatComesBehindThemStillEnds) {
