@@ -121,6 +121,7 @@ class CopyEngineImpl final : public CopyEngine {
     }
     in_time_.Begin();
     in_flight_.push_back({event, copy, slot});
+    coming_.store(true, std::memory_order_relaxed);
   }
 
   void StartOut(DevicePtr to, DevicePtr from, Bytes size,
@@ -147,6 +148,7 @@ class CopyEngineImpl final : public CopyEngine {
       if (in.print.has_value()) in.copy->print = in_prints_->Take(*in.print);
       Finish(in.copy, Check(result, "cuEventQuery", "of a copy in"));
     }
+    coming_.store(false, std::memory_order_relaxed);
   }
 
   uint64_t in_nanoseconds() const override { return in_time_.nanoseconds(); }
@@ -225,8 +227,10 @@ class CopyEngineImpl final : public CopyEngine {
       out.copy->equal = found == *out.expected;
       if (out.copy->equal) return absl::OkStatus();
     }
-    for (Bytes at(0); at < out.size; at += kOutPiece) {
-      const Bytes piece = std::min(kOutPiece, out.size - at);
+    Bytes piece;
+    for (Bytes at(0); at < out.size; at += piece) {
+      piece = std::min(coming_.load(std::memory_order_relaxed) ? kOutPieceBesideIn : kOutPiece,
+                       out.size - at);
       VS_RETURN_IF_ERROR(
           Check((*driver_)->MemcpyDtoDAsync((out.to + at).value, (out.from + at).value, piece.value,
                                             out_stream_),
@@ -266,6 +270,7 @@ class CopyEngineImpl final : public CopyEngine {
 
   // The mover's thread only.
   std::deque<In> in_flight_;
+  std::atomic<bool> coming_{false};  // Some are in flight: the out thread reads it.
   std::vector<CUevent> spare_events_;
   BusyTime in_time_;
 

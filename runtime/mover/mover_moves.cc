@@ -14,8 +14,8 @@ namespace {
 
 // A move gives way to a scope that stays open for longer.
 constexpr std::chrono::microseconds kScopePatience{200};
-// Remaps in one round, so that work whose memory is in place is let go soon.
-constexpr std::chrono::microseconds kRemapTime{150};
+// Remaps in one round, so that work that ends is seen soon.
+constexpr std::chrono::microseconds kRemapTime{500};
 
 }  // namespace
 
@@ -391,6 +391,11 @@ bool Mover::FinishMoves() {
       continue;
     }
     any = true;
+    if (move->in) {
+      // What waits for it alone need not wait for the others.
+      MutexLock lock(memory_.mu);
+      ReleaseReady();
+    }
     moves_.erase(moves_.begin() + static_cast<std::ptrdiff_t>(i));
     if (Clock::now() > until) break;
     copy_->Poll();

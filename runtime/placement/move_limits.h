@@ -51,8 +51,10 @@ inline constexpr size_t kReturnedAtOnce = 32;
 // without.
 inline constexpr Bytes kWorthAPrint = MiB(8);
 // A copy to the host goes in pieces: large enough to run at link speed, small enough that a page
-// table update beside it waits a third of a millisecond at most.
+// table update beside it waits a third of a millisecond at most; beside copies in, which wait for
+// such updates themselves, a fourth of that.
 inline constexpr Bytes kOutPiece = MiB(16);
+inline constexpr Bytes kOutPieceBesideIn = MiB(4);
 // Host chunks without a mapping: work which may touch anything waits until all of them have one
 // (some 9 us for each MiB, 50 for each chunk). Beyond that a move costs three to ten times the page
 // table updates: at 512 a model of 60 GB at 40 GiB spent a third of its time in them.
