@@ -154,7 +154,7 @@ TEST_F(GraphTest, BadParametersMakeNoNode) {
   CUDA_MEMCPY3D copy = ToHost(words_, nullptr, 8);
   copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
   EXPECT_EQ(cuGraphAddMemcpyNode(&node, graph_, nullptr, 0, &copy, context_),
-            CUDA_ERROR_NOT_SUPPORTED);
+            CUDA_ERROR_INVALID_VALUE);
   KernelNode good(add_, words_, kCount, Word{1});
   CUDA_KERNEL_NODE_PARAMS bad = *good.get();
   bad.blockDimX = 0;

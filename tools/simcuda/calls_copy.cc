@@ -70,6 +70,19 @@ Copy DeviceToDevice(CUdeviceptr dst, CUdeviceptr src, size_t bytes) {
   return LinearCopy(Pointer(src), Side::kKnown, Pointer(dst), Side::kKnown, bytes);
 }
 
+CUresult HostToArray(CUarray dst, size_t offset, const void* src, size_t bytes, Copy* copy) {
+  char* first = nullptr;
+  const CUresult r = PartOfArray(dst, offset, bytes, &first);
+  *copy = LinearCopy(src, Side::kAny, first, Side::kKnown, bytes);
+  return r;
+}
+CUresult ArrayToHost(void* dst, CUarray src, size_t offset, size_t bytes, Copy* copy) {
+  char* first = nullptr;
+  const CUresult r = PartOfArray(src, offset, bytes, &first);
+  *copy = LinearCopy(first, Side::kKnown, dst, Side::kAny, bytes);
+  return r;
+}
+
 CUresult CheckContexts(CUcontext a, CUcontext b) {
   const auto& contexts = Driver::Get().contexts();
   return contexts.Find(a) && contexts.Find(b) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
@@ -97,6 +110,42 @@ CUresult MemcpyDtoH(void* dst, CUdeviceptr src, size_t bytes) {
 
 CUresult MemcpyDtoD(CUdeviceptr dst, CUdeviceptr src, size_t bytes) {
   return CopyNow(DeviceToDevice(dst, src, bytes));
+}
+
+CUresult MemcpyHtoA(CUarray dst, size_t offset, const void* src, size_t bytes) {
+  Copy copy;
+  const CUresult r = HostToArray(dst, offset, src, bytes, &copy);
+  return r != CUDA_SUCCESS ? r : CopyNow(copy);
+}
+
+CUresult MemcpyAtoH(void* dst, CUarray src, size_t offset, size_t bytes) {
+  Copy copy;
+  const CUresult r = ArrayToHost(dst, src, offset, bytes, &copy);
+  return r != CUDA_SUCCESS ? r : CopyNow(copy);
+}
+
+CUresult MemcpyDtoA(CUarray dst, size_t offset, CUdeviceptr src, size_t bytes) {
+  char* first = nullptr;
+  const CUresult r = PartOfArray(dst, offset, bytes, &first);
+  return r != CUDA_SUCCESS
+             ? r
+             : CopyNow(LinearCopy(Pointer(src), Side::kKnown, first, Side::kKnown, bytes));
+}
+
+CUresult MemcpyAtoD(CUdeviceptr dst, CUarray src, size_t offset, size_t bytes) {
+  char* first = nullptr;
+  const CUresult r = PartOfArray(src, offset, bytes, &first);
+  return r != CUDA_SUCCESS
+             ? r
+             : CopyNow(LinearCopy(first, Side::kKnown, Pointer(dst), Side::kKnown, bytes));
+}
+
+CUresult MemcpyAtoA(CUarray dst, size_t dst_offset, CUarray src, size_t src_offset, size_t bytes) {
+  char* from = nullptr;
+  char* to = nullptr;
+  CUresult r = PartOfArray(src, src_offset, bytes, &from);
+  if (r == CUDA_SUCCESS) r = PartOfArray(dst, dst_offset, bytes, &to);
+  return r != CUDA_SUCCESS ? r : CopyNow(LinearCopy(from, Side::kKnown, to, Side::kKnown, bytes));
 }
 
 CUresult Memcpy2D(const CUDA_MEMCPY2D* params) {
@@ -140,6 +189,19 @@ CUresult MemcpyDtoHAsync(void* dst, CUdeviceptr src, size_t bytes, CUstream stre
 
 CUresult MemcpyDtoDAsync(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream) {
   return CopyAsync(DeviceToDevice(dst, src, bytes), stream);
+}
+
+CUresult MemcpyHtoAAsync(CUarray dst, size_t offset, const void* src, size_t bytes,
+                         CUstream stream) {
+  Copy copy;
+  const CUresult r = HostToArray(dst, offset, src, bytes, &copy);
+  return r != CUDA_SUCCESS ? r : CopyAsync(copy, stream);
+}
+
+CUresult MemcpyAtoHAsync(void* dst, CUarray src, size_t offset, size_t bytes, CUstream stream) {
+  Copy copy;
+  const CUresult r = ArrayToHost(dst, src, offset, bytes, &copy);
+  return r != CUDA_SUCCESS ? r : CopyAsync(copy, stream);
 }
 
 CUresult Memcpy2DAsync(const CUDA_MEMCPY2D* params, CUstream stream) {

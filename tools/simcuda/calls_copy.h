@@ -13,6 +13,11 @@ CUresult MemcpyPeer(CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src, CUc
 CUresult MemcpyHtoD(CUdeviceptr dst, const void* src, size_t bytes);
 CUresult MemcpyDtoH(void* dst, CUdeviceptr src, size_t bytes);
 CUresult MemcpyDtoD(CUdeviceptr dst, CUdeviceptr src, size_t bytes);
+CUresult MemcpyHtoA(CUarray dst, size_t offset, const void* src, size_t bytes);
+CUresult MemcpyAtoH(void* dst, CUarray src, size_t offset, size_t bytes);
+CUresult MemcpyDtoA(CUarray dst, size_t offset, CUdeviceptr src, size_t bytes);
+CUresult MemcpyAtoD(CUdeviceptr dst, CUarray src, size_t offset, size_t bytes);
+CUresult MemcpyAtoA(CUarray dst, size_t dst_offset, CUarray src, size_t src_offset, size_t bytes);
 CUresult Memcpy2D(const CUDA_MEMCPY2D* copy);
 CUresult Memcpy3D(const CUDA_MEMCPY3D* copy);
 CUresult Memcpy3DPeer(const CUDA_MEMCPY3D_PEER* copy);
@@ -23,6 +28,9 @@ CUresult MemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src
 CUresult MemcpyHtoDAsync(CUdeviceptr dst, const void* src, size_t bytes, CUstream stream);
 CUresult MemcpyDtoHAsync(void* dst, CUdeviceptr src, size_t bytes, CUstream stream);
 CUresult MemcpyDtoDAsync(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream);
+CUresult MemcpyHtoAAsync(CUarray dst, size_t offset, const void* src, size_t bytes,
+                         CUstream stream);
+CUresult MemcpyAtoHAsync(void* dst, CUarray src, size_t offset, size_t bytes, CUstream stream);
 CUresult Memcpy2DAsync(const CUDA_MEMCPY2D* copy, CUstream stream);
 CUresult Memcpy3DAsync(const CUDA_MEMCPY3D* copy, CUstream stream);
 CUresult Memcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* copy, CUstream stream);

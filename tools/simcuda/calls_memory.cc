@@ -17,21 +17,6 @@ using memory::RangePtr;
 
 constexpr size_t kPitchAlignment = 512;
 
-// Frees what starts at the address, if it is of one of the kinds; afterwards nothing finds it any
-// more. Waits for all work of its context first and holds up its submissions meanwhile, as
-// cuMemFree and cuMemFreeHost do.
-CUresult FreeRangeAt(CUdeviceptr address, std::initializer_list<RangeKind> kinds) {
-  RangePtr range;
-  for (const RangeKind kind : kinds) {
-    if (!range) range = AddressMap::Get().Remove(address, kind);
-  }
-  if (!range) return CUDA_ERROR_INVALID_VALUE;
-  const ContextPtr context = Driver::Get().contexts().FindQuietly(range->context);
-  if (context) context->WaitIdleAlone();
-  memory::FreeRange(*range);
-  return context ? context->error() : CUDA_SUCCESS;
-}
-
 RangePtr FindHost(void* address) {
   RangePtr range = AddressMap::Get().Find(reinterpret_cast<CUdeviceptr>(address));
   return range && range->host() ? range : nullptr;
@@ -45,6 +30,18 @@ CUresult CheckManaged(CUdeviceptr address, size_t size) {
 }
 
 }  // namespace
+
+CUresult FreeRangeAt(CUdeviceptr address, std::initializer_list<RangeKind> kinds) {
+  RangePtr range;
+  for (const RangeKind kind : kinds) {
+    if (!range) range = AddressMap::Get().Remove(address, kind);
+  }
+  if (!range) return CUDA_ERROR_INVALID_VALUE;
+  const ContextPtr context = Driver::Get().contexts().FindQuietly(range->context);
+  if (context) context->WaitIdleAlone();
+  memory::FreeRange(*range);
+  return context ? context->error() : CUDA_SUCCESS;
+}
 
 CUresult MemGetInfo(size_t* free, size_t* total) {
   const MemoryAccount& account = CurrentContext()->device().memory();

@@ -5,7 +5,16 @@
 
 #include <cuda.h>
 
+#include <initializer_list>
+
+#include "tools/simcuda/memory/address_map.h"
+
 namespace simcuda::calls {
+
+// Frees what starts at the address, if it is of one of the kinds; afterwards nothing finds it any
+// more. Waits for all work of its context first and holds up its submissions meanwhile, as
+// cuMemFree and cuMemFreeHost do.
+CUresult FreeRangeAt(CUdeviceptr address, std::initializer_list<memory::RangeKind> kinds);
 
 CUresult MemGetInfo(size_t* free, size_t* total);
 CUresult MemAlloc(CUdeviceptr* address, size_t size);

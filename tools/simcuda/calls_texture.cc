@@ -6,6 +6,7 @@
 #include "tools/simcuda/calls_object.h"
 #include "tools/simcuda/handle_table.h"
 #include "tools/simcuda/memory/address_map.h"
+#include "tools/simcuda/memory/arrays.h"
 #include "tools/simcuda/memory/vmm.h"
 #include "tools/simcuda/object_abi.h"
 
@@ -13,6 +14,7 @@ namespace simcuda::calls {
 namespace {
 
 using memory::AddressMap;
+using memory::ChannelBytes;
 using memory::RangeKind;
 using memory::RangePtr;
 using memory::Vmm;
@@ -34,25 +36,6 @@ using Table = HandleTable<CUtexObject, TextureObject>;
 Table& Textures() {
   static Table* const table = new Table();
   return *table;
-}
-
-// 0 for formats that are none of plain numbers.
-uint32_t ChannelBytes(CUarray_format format) {
-  switch (format) {
-    case CU_AD_FORMAT_UNSIGNED_INT8:
-    case CU_AD_FORMAT_SIGNED_INT8:
-      return 1;
-    case CU_AD_FORMAT_UNSIGNED_INT16:
-    case CU_AD_FORMAT_SIGNED_INT16:
-    case CU_AD_FORMAT_HALF:
-      return 2;
-    case CU_AD_FORMAT_UNSIGNED_INT32:
-    case CU_AD_FORMAT_SIGNED_INT32:
-    case CU_AD_FORMAT_FLOAT:
-      return 4;
-    default:
-      return 0;
-  }
 }
 
 // Whether texels are read as they lie in memory.

@@ -1,11 +1,13 @@
 #include "tools/simcuda/copy.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
 
 #include "tools/simcuda/context.h"
 #include "tools/simcuda/memory/address_map.h"
+#include "tools/simcuda/memory/arrays.h"
 #include "tools/simcuda/memory/vmm.h"
 
 namespace simcuda {
@@ -59,9 +61,30 @@ struct SideParams {
   CUmemorytype type;
   const void* host;
   CUdeviceptr device;
+  CUarray array;
   size_t x, y, z;
   size_t pitch, height;
 };
+
+bool Within(size_t first, size_t count, size_t length) {
+  return first <= length && count <= length - first;
+}
+
+CUresult PlaceInArray(const SideParams& params, const CopyShape& shape, const char** first,
+                      size_t* pitch, size_t* slice) {
+  const memory::ArrayPtr array = memory::FindArray(params.array);
+  if (!array || params.x % array->element_bytes() != 0 ||
+      shape.width % array->element_bytes() != 0 ||
+      !Within(params.x, shape.width, array->row_bytes()) ||
+      !Within(params.y, shape.height, array->rows()) ||
+      !Within(params.z, shape.depth, array->planes())) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *pitch = array->row_bytes();
+  *slice = array->plane_bytes();
+  *first = array->data + params.z * *slice + params.y * *pitch + params.x;
+  return CUDA_SUCCESS;
+}
 
 CUresult PlaceSide(const SideParams& params, const CopyShape& shape, const char** first, Side* side,
                    size_t* pitch, size_t* slice) {
@@ -79,8 +102,11 @@ CUresult PlaceSide(const SideParams& params, const CopyShape& shape, const char*
       base = reinterpret_cast<const char*>(params.device);
       *side = Side::kAny;
       break;
+    case CU_MEMORYTYPE_ARRAY:
+      *side = Side::kKnown;
+      return PlaceInArray(params, shape, first, pitch, slice);
     default:
-      return CUDA_ERROR_NOT_SUPPORTED;
+      return CUDA_ERROR_INVALID_VALUE;
   }
   *pitch = params.pitch != 0 ? params.pitch : params.x + shape.width;
   const size_t rows = params.height != 0 ? params.height : params.y + shape.height;
@@ -106,6 +132,33 @@ CUresult PlaceCopy(const SideParams& src, const SideParams& dst, Copy* copy) {
   return CUDA_SUCCESS;
 }
 
+// In a batch lengths are elements of the array, or bytes where there is none.
+CUresult UnitOf(const CUDA_MEMCPY3D_BATCH_OP& op, size_t* unit) {
+  size_t units[2] = {0, 0};
+  for (const CUmemcpy3DOperand* operand : {&op.src, &op.dst}) {
+    if (operand->type == CU_MEMCPY_OPERAND_TYPE_POINTER) continue;
+    const memory::ArrayPtr array = operand->type == CU_MEMCPY_OPERAND_TYPE_ARRAY
+                                       ? memory::FindArray(operand->op.array.array)
+                                       : nullptr;
+    if (!array) return CUDA_ERROR_INVALID_VALUE;
+    units[operand == &op.dst] = array->element_bytes();
+  }
+  if (units[0] != 0 && units[1] != 0 && units[0] != units[1]) return CUDA_ERROR_INVALID_VALUE;
+  *unit = std::max({units[0], units[1], size_t{1}});
+  return CUDA_SUCCESS;
+}
+
+SideParams SideOf(const CUmemcpy3DOperand& operand, size_t unit) {
+  if (operand.type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {
+    const auto& a = operand.op.array;
+    return {CU_MEMORYTYPE_ARRAY, nullptr,    0, a.array, a.offset.x * unit,
+            a.offset.y,          a.offset.z, 0, 0};
+  }
+  const auto& p = operand.op.ptr;
+  return {CU_MEMORYTYPE_UNIFIED, nullptr,      p.ptr, nullptr, 0, 0, 0,
+          p.rowLength * unit,    p.layerHeight};
+}
+
 }  // namespace
 
 Copy LinearCopy(const void* src, Side src_side, void* dst, Side dst_side, size_t bytes) {
@@ -118,13 +171,25 @@ Copy LinearCopy(const void* src, Side src_side, void* dst, Side dst_side, size_t
   return copy;
 }
 
+CUresult PartOfArray(CUarray handle, size_t offset, size_t bytes, char** first) {
+  const memory::ArrayPtr array = memory::FindArray(handle);
+  if (!array || array->rows() != 1 || array->planes() != 1 ||
+      !Within(offset, bytes, array->bytes())) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *first = array->data + offset;
+  return CUDA_SUCCESS;
+}
+
 CUresult CopyFrom2D(const CUDA_MEMCPY2D& p, Copy* copy) {
   *copy = {};
   copy->shape.width = p.WidthInBytes;
   copy->shape.height = p.Height;
-  return PlaceCopy(
-      {p.srcMemoryType, p.srcHost, p.srcDevice, p.srcXInBytes, p.srcY, 0, p.srcPitch, 0},
-      {p.dstMemoryType, p.dstHost, p.dstDevice, p.dstXInBytes, p.dstY, 0, p.dstPitch, 0}, copy);
+  return PlaceCopy({p.srcMemoryType, p.srcHost, p.srcDevice, p.srcArray, p.srcXInBytes, p.srcY, 0,
+                    p.srcPitch, 0},
+                   {p.dstMemoryType, p.dstHost, p.dstDevice, p.dstArray, p.dstXInBytes, p.dstY, 0,
+                    p.dstPitch, 0},
+                   copy);
 }
 
 CUresult CopyFrom3D(const CUDA_MEMCPY3D& p, Copy* copy) {
@@ -132,10 +197,10 @@ CUresult CopyFrom3D(const CUDA_MEMCPY3D& p, Copy* copy) {
   copy->shape.width = p.WidthInBytes;
   copy->shape.height = p.Height;
   copy->shape.depth = p.Depth;
-  return PlaceCopy({p.srcMemoryType, p.srcHost, p.srcDevice, p.srcXInBytes, p.srcY, p.srcZ,
-                    p.srcPitch, p.srcHeight},
-                   {p.dstMemoryType, p.dstHost, p.dstDevice, p.dstXInBytes, p.dstY, p.dstZ,
-                    p.dstPitch, p.dstHeight},
+  return PlaceCopy({p.srcMemoryType, p.srcHost, p.srcDevice, p.srcArray, p.srcXInBytes, p.srcY,
+                    p.srcZ, p.srcPitch, p.srcHeight},
+                   {p.dstMemoryType, p.dstHost, p.dstDevice, p.dstArray, p.dstXInBytes, p.dstY,
+                    p.dstZ, p.dstPitch, p.dstHeight},
                    copy);
 }
 
@@ -144,32 +209,26 @@ CUresult CopyFrom3DPeer(const CUDA_MEMCPY3D_PEER& p, Copy* copy) {
   copy->shape.width = p.WidthInBytes;
   copy->shape.height = p.Height;
   copy->shape.depth = p.Depth;
-  return PlaceCopy({p.srcMemoryType, p.srcHost, p.srcDevice, p.srcXInBytes, p.srcY, p.srcZ,
-                    p.srcPitch, p.srcHeight},
-                   {p.dstMemoryType, p.dstHost, p.dstDevice, p.dstXInBytes, p.dstY, p.dstZ,
-                    p.dstPitch, p.dstHeight},
+  return PlaceCopy({p.srcMemoryType, p.srcHost, p.srcDevice, p.srcArray, p.srcXInBytes, p.srcY,
+                    p.srcZ, p.srcPitch, p.srcHeight},
+                   {p.dstMemoryType, p.dstHost, p.dstDevice, p.dstArray, p.dstXInBytes, p.dstY,
+                    p.dstZ, p.dstPitch, p.dstHeight},
                    copy);
 }
 
 CUresult CopyFrom3DBatch(const CUDA_MEMCPY3D_BATCH_OP& op, Copy* copy) {
   *copy = {};
-  copy->shape.width = op.extent.width;
-  copy->shape.height = op.extent.height;
-  copy->shape.depth = op.extent.depth;
-  if (Empty(copy->shape) || op.srcAccessOrder == CU_MEMCPY_SRC_ACCESS_ORDER_INVALID ||
+  if (op.srcAccessOrder == CU_MEMCPY_SRC_ACCESS_ORDER_INVALID ||
       op.srcAccessOrder > CU_MEMCPY_SRC_ACCESS_ORDER_ANY) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  SideParams sides[2];
-  for (const CUmemcpy3DOperand* operand : {&op.src, &op.dst}) {
-    if (operand->type == CU_MEMCPY_OPERAND_TYPE_ARRAY) return CUDA_ERROR_NOT_SUPPORTED;
-    if (operand->type != CU_MEMCPY_OPERAND_TYPE_POINTER) return CUDA_ERROR_INVALID_VALUE;
-    const auto& p = operand->op.ptr;
-    // Between pointers elements are bytes.
-    sides[operand == &op.dst] = {CU_MEMORYTYPE_UNIFIED, nullptr,      p.ptr, 0, 0, 0,
-                                 p.rowLength,           p.layerHeight};
-  }
-  return PlaceCopy(sides[0], sides[1], copy);
+  size_t unit = 1;
+  if (const CUresult r = UnitOf(op, &unit); r != CUDA_SUCCESS) return r;
+  copy->shape.width = op.extent.width * unit;
+  copy->shape.height = op.extent.height;
+  copy->shape.depth = op.extent.depth;
+  if (Empty(copy->shape)) return CUDA_ERROR_INVALID_VALUE;
+  return PlaceCopy(SideOf(op.src, unit), SideOf(op.dst, unit), copy);
 }
 
 CUresult CheckMapped(const void* address, size_t extent) {

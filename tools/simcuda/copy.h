@@ -27,8 +27,11 @@ struct Copy {
 
 Copy LinearCopy(const void* src, Side src_side, void* dst, Side dst_side, size_t bytes);
 
-// CUDA_ERROR_INVALID_VALUE for contradicting extents and pitches, CUDA_ERROR_NOT_SUPPORTED for
-// arrays.
+// Part of a 1D array, by bytes; CUDA_ERROR_INVALID_VALUE where there is no such part.
+CUresult PartOfArray(CUarray array, size_t offset, size_t bytes, char** first);
+
+// CUDA_ERROR_INVALID_VALUE for contradicting extents and pitches, and for what lies beyond an array
+// or between its elements.
 CUresult CopyFrom2D(const CUDA_MEMCPY2D& params, Copy* copy);
 CUresult CopyFrom3D(const CUDA_MEMCPY3D& params, Copy* copy);
 CUresult CopyFrom3DPeer(const CUDA_MEMCPY3D_PEER& params, Copy* copy);

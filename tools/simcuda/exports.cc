@@ -6,6 +6,7 @@
 
 #include <cupti.h>
 
+#include "tools/simcuda/calls_array.h"
 #include "tools/simcuda/calls_context.h"
 #include "tools/simcuda/calls_copy.h"
 #include "tools/simcuda/calls_device.h"

@@ -5,6 +5,7 @@
 
 #include "tools/simcuda/copy.h"
 #include "tools/simcuda/memory/address_map.h"
+#include "tools/simcuda/memory/arrays.h"
 #include "tools/simcuda/modules/kernel_op.h"
 #include "tools/simcuda/modules/module.h"
 #include "tools/simcuda/thread.h"
@@ -17,6 +18,13 @@ CUmemorytype TypeOf(const void* address) {
   const memory::RangePtr range =
       memory::AddressMap::Get().Find(reinterpret_cast<CUdeviceptr>(address));
   return range && !range->host() ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+}
+
+void PlaceIn(const memory::Array& array, const void* address, size_t* x, size_t* y, size_t* z) {
+  const auto offset = static_cast<size_t>(static_cast<const char*>(address) - array.data);
+  *z = offset / array.plane_bytes();
+  *y = offset % array.plane_bytes() / array.row_bytes();
+  *x = offset % array.row_bytes();
 }
 
 CUgraphNodeType TypeOf(OpKind kind) {
@@ -194,22 +202,35 @@ void ReadKernel(const NodeWork& work, CUDA_KERNEL_NODE_PARAMS_v2* params) {
 void ReadMemcpy(const NodeWork& work, CUDA_MEMCPY3D* params) {
   const CopyShape& shape = static_cast<const MemcpyOp&>(*work.op).shape();
   *params = {};
-  params->srcMemoryType = TypeOf(shape.src);
-  if (params->srcMemoryType == CU_MEMORYTYPE_HOST) {
-    params->srcHost = shape.src;
+  CUarray array = nullptr;
+  if (const memory::ArrayPtr found = memory::FindArrayAt(shape.src, &array)) {
+    params->srcMemoryType = CU_MEMORYTYPE_ARRAY;
+    params->srcArray = array;
+    PlaceIn(*found, shape.src, &params->srcXInBytes, &params->srcY, &params->srcZ);
   } else {
-    params->srcDevice = reinterpret_cast<CUdeviceptr>(shape.src);
+    params->srcMemoryType = TypeOf(shape.src);
+    if (params->srcMemoryType == CU_MEMORYTYPE_HOST) {
+      params->srcHost = shape.src;
+    } else {
+      params->srcDevice = reinterpret_cast<CUdeviceptr>(shape.src);
+    }
+    params->srcPitch = shape.src_pitch;
+    params->srcHeight = shape.src_pitch != 0 ? shape.src_slice / shape.src_pitch : 0;
   }
-  params->srcPitch = shape.src_pitch;
-  params->srcHeight = shape.src_pitch != 0 ? shape.src_slice / shape.src_pitch : 0;
-  params->dstMemoryType = TypeOf(shape.dst);
-  if (params->dstMemoryType == CU_MEMORYTYPE_HOST) {
-    params->dstHost = shape.dst;
+  if (const memory::ArrayPtr found = memory::FindArrayAt(shape.dst, &array)) {
+    params->dstMemoryType = CU_MEMORYTYPE_ARRAY;
+    params->dstArray = array;
+    PlaceIn(*found, shape.dst, &params->dstXInBytes, &params->dstY, &params->dstZ);
   } else {
-    params->dstDevice = reinterpret_cast<CUdeviceptr>(shape.dst);
+    params->dstMemoryType = TypeOf(shape.dst);
+    if (params->dstMemoryType == CU_MEMORYTYPE_HOST) {
+      params->dstHost = shape.dst;
+    } else {
+      params->dstDevice = reinterpret_cast<CUdeviceptr>(shape.dst);
+    }
+    params->dstPitch = shape.dst_pitch;
+    params->dstHeight = shape.dst_pitch != 0 ? shape.dst_slice / shape.dst_pitch : 0;
   }
-  params->dstPitch = shape.dst_pitch;
-  params->dstHeight = shape.dst_pitch != 0 ? shape.dst_slice / shape.dst_pitch : 0;
   params->WidthInBytes = shape.width;
   params->Height = shape.height;
   params->Depth = shape.depth;

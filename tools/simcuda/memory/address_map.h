@@ -29,6 +29,7 @@ enum class RangeKind {
   kRegistered,   // cuMemHostRegister
   kReservation,  // cuMemAddressReserve
   kModule,       // a variable of a loaded module: device memory that the module owns
+  kArray,        // an array; programs have no address of it
 };
 
 // The physical memory behind an address, of which an allocation may be a part.

@@ -22,6 +22,18 @@ Range OwnedRange(const Context& context, char* base, size_t size, RangeKind kind
   return range;
 }
 
+CUresult AllocateFromHeap(Context& context, size_t size, RangeKind kind, CUdeviceptr* address) {
+  BlockHeap& heap = DeviceHeap(context.device());
+  char* base = heap.Allocate(size);
+  if (base == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  Range range = OwnedRange(context, base, size, kind, 0);
+  range.device = &context.device();
+  range.block = heap.BlockOf(base);
+  AddressMap::Get().Insert(std::move(range));
+  *address = reinterpret_cast<CUdeviceptr>(base);
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 BlockHeap& DeviceHeap(Device& device) {
@@ -37,14 +49,14 @@ BlockHeap& DeviceHeap(Device& device) {
 }
 
 CUresult AllocateDevice(Context& context, size_t size, CUdeviceptr* address) {
-  char* base = DeviceHeap(context.device()).Allocate(size);
-  if (base == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-  Range range = OwnedRange(context, base, size, RangeKind::kDevice, 0);
-  range.device = &context.device();
-  range.block = DeviceHeap(context.device()).BlockOf(base);
-  AddressMap::Get().Insert(std::move(range));
-  *address = reinterpret_cast<CUdeviceptr>(base);
-  return CUDA_SUCCESS;
+  return AllocateFromHeap(context, size, RangeKind::kDevice, address);
+}
+
+CUresult AllocateArray(Context& context, size_t size, RangePtr* range) {
+  CUdeviceptr address = 0;
+  const CUresult r = AllocateFromHeap(context, size, RangeKind::kArray, &address);
+  if (r == CUDA_SUCCESS) *range = AddressMap::Get().Find(address);
+  return r;
 }
 
 CUresult AllocateManaged(Context& context, size_t size, unsigned flags, CUdeviceptr* address) {
@@ -83,6 +95,7 @@ CUresult RegisterHost(Context& context, void* address, size_t size, unsigned fla
 void FreeRange(const Range& range) {
   switch (range.kind) {
     case RangeKind::kDevice:
+    case RangeKind::kArray:
       DeviceHeap(*range.device).Free(range.base);
       break;
     case RangeKind::kPool:

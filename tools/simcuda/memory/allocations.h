@@ -18,6 +18,7 @@ namespace simcuda::memory {
 BlockHeap& DeviceHeap(Device& device);
 
 CUresult AllocateDevice(Context& context, size_t size, CUdeviceptr* address);
+CUresult AllocateArray(Context& context, size_t size, RangePtr* range);
 CUresult AllocateManaged(Context& context, size_t size, unsigned flags, CUdeviceptr* address);
 CUresult AllocateHost(Context& context, size_t size, unsigned flags, void** address);
 CUresult RegisterHost(Context& context, void* address, size_t size, unsigned flags);
