@@ -54,6 +54,23 @@ int ReceiveDescriptor(int socket) {
   return descriptor;
 }
 
+// The same memory once more, as that of another API.
+bool ReadsItAsExternal(int descriptor, unsigned wanted) {
+  CUDA_EXTERNAL_MEMORY_HANDLE_DESC d = {};
+  d.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+  d.handle.fd = descriptor;
+  d.size = kGranularity;
+  CUDA_EXTERNAL_MEMORY_BUFFER_DESC whole = {};
+  whole.size = kGranularity;
+  CUexternalMemory memory = nullptr;
+  CUdeviceptr buffer = 0;
+  unsigned word = 0;
+  return cuImportExternalMemory(&memory, &d) == CUDA_SUCCESS &&
+         cuExternalMemoryGetMappedBuffer(&buffer, memory, &whole) == CUDA_SUCCESS &&
+         cuMemcpyDtoH(&word, buffer, sizeof(word)) == CUDA_SUCCESS && word == wanted &&
+         cuMemFree(buffer) == CUDA_SUCCESS && cuDestroyExternalMemory(memory) == CUDA_SUCCESS;
+}
+
 // The child of the sharing test: imports, maps, checks what it reads, writes an answer.
 int ImportAndAnswer(int socket, bool device) {
   const int descriptor = ReceiveDescriptor(socket);
@@ -79,6 +96,7 @@ int ImportAndAnswer(int socket, bool device) {
   if (cuMemMap(address, kGranularity, 0, handle, 0) != CUDA_SUCCESS) return 8;
   if (cuMemSetAccess(address, kGranularity, &access, 1) != CUDA_SUCCESS) return 9;
   if (cuMemcpyDtoH(&word, address, sizeof(word)) != CUDA_SUCCESS || word != 1111) return 10;
+  if (device && !ReadsItAsExternal(descriptor, 1111)) return 13;
   if (cuMemsetD32(address, 2222, 1) != CUDA_SUCCESS) return 11;
   if (cuCtxSynchronize() != CUDA_SUCCESS) return 12;
   return 0;

@@ -77,7 +77,8 @@ CUresult MemAllocPitch(CUdeviceptr* address, size_t* pitch, size_t width, size_t
 CUresult MemFree(CUdeviceptr address) {
   if (address == 0) return CUDA_SUCCESS;
   if (const CUresult r = capture::CheckUnsafeCall(); r != CUDA_SUCCESS) return r;
-  return FreeRangeAt(address, {RangeKind::kDevice, RangeKind::kManaged, RangeKind::kPool});
+  return FreeRangeAt(
+      address, {RangeKind::kDevice, RangeKind::kManaged, RangeKind::kPool, RangeKind::kExternal});
 }
 
 CUresult MemAllocManaged(CUdeviceptr* address, size_t size, unsigned flags) {

@@ -6,6 +6,7 @@
 #include "tools/simcuda/device.h"
 #include "tools/simcuda/driver.h"
 #include "tools/simcuda/memory/allocations.h"
+#include "tools/simcuda/memory/external.h"
 #include "tools/simcuda/thread.h"
 
 namespace simcuda {
@@ -166,6 +167,7 @@ void Context::Destroy() {
     if (event->context().get() == this) driver.events().RemoveQuietly(handle);
   }
   memory::FreeContextMemory(*this);
+  memory::ForgetExternalMemory(*this);
   device_.memory().Release(driver.config().context_memory);
 }
 

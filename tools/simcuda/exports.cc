@@ -10,6 +10,7 @@
 #include "tools/simcuda/calls_context.h"
 #include "tools/simcuda/calls_copy.h"
 #include "tools/simcuda/calls_device.h"
+#include "tools/simcuda/calls_external.h"
 #include "tools/simcuda/calls_kernels.h"
 #include "tools/simcuda/calls_memory.h"
 #include "tools/simcuda/calls_object.h"

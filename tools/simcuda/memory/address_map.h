@@ -20,6 +20,7 @@
 namespace simcuda::memory {
 
 class MemPool;
+class Physical;
 
 enum class RangeKind {
   kDevice,       // cuMemAlloc
@@ -30,6 +31,7 @@ enum class RangeKind {
   kReservation,  // cuMemAddressReserve
   kModule,       // a variable of a loaded module: device memory that the module owns
   kArray,        // an array; programs have no address of it
+  kExternal,     // a buffer of imported memory
 };
 
 // The physical memory behind an address, of which an allocation may be a part.
@@ -48,8 +50,9 @@ struct Range {
   CUcontext context = nullptr;
   unsigned flags = 0;  // of the call that made it
   std::shared_ptr<MemPool> pool;
-  Block block;             // of its own where Insert finds none
-  uint64_t buffer_id = 0;  // set by Insert
+  std::shared_ptr<Physical> imported;  // what a buffer is of
+  Block block;                         // of its own where Insert finds none
+  uint64_t buffer_id = 0;              // set by Insert
 
   bool Contains(CUdeviceptr address, size_t bytes) const {
     const auto start = reinterpret_cast<CUdeviceptr>(base);

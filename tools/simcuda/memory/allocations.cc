@@ -108,11 +108,34 @@ void FreeRange(const Range& range) {
       ReleaseAddresses(range.base, RoundUp(range.size, kPage));
       Driver::Get().host_memory().Release(RoundUp(range.size, kPage));
       break;
+    case RangeKind::kExternal:
+      ReleaseAddresses(range.block.base, range.block.size);
+      break;
     case RangeKind::kRegistered:
     case RangeKind::kReservation:
     case RangeKind::kModule:
       break;
   }
+}
+
+CUresult MapImported(Context& context, const PhysicalPtr& memory, size_t offset, size_t size,
+                     CUdeviceptr* address) {
+  const size_t before = offset % kPage;
+  const size_t mapped = RoundUp(before + size, kPage);
+  char* base = ReserveAddresses(mapped, kPage, nullptr);
+  if (base == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!MapFile(base, mapped, memory->fd(), memory->offset() + offset - before) ||
+      !Protect(base, mapped, /*read=*/true, /*write=*/true)) {
+    ReleaseAddresses(base, mapped);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  Range range = OwnedRange(context, base + before, size, RangeKind::kExternal, 0);
+  range.device = Driver::Get().device(memory->prop().location.id);
+  range.imported = memory;
+  range.block = {base, mapped, AddressMap::Get().NewId()};
+  AddressMap::Get().Insert(std::move(range));
+  *address = reinterpret_cast<CUdeviceptr>(base + before);
+  return CUDA_SUCCESS;
 }
 
 void FreeContextMemory(const Context& context) {

@@ -11,6 +11,7 @@
 #include "tools/simcuda/context.h"
 #include "tools/simcuda/memory/address_map.h"
 #include "tools/simcuda/memory/block_heap.h"
+#include "tools/simcuda/memory/physical.h"
 
 namespace simcuda::memory {
 
@@ -21,6 +22,9 @@ CUresult AllocateDevice(Context& context, size_t size, CUdeviceptr* address);
 CUresult AllocateArray(Context& context, size_t size, RangePtr* range);
 CUresult AllocateManaged(Context& context, size_t size, unsigned flags, CUdeviceptr* address);
 CUresult AllocateHost(Context& context, size_t size, unsigned flags, void** address);
+// A buffer of what was imported, which keeps it.
+CUresult MapImported(Context& context, const PhysicalPtr& memory, size_t offset, size_t size,
+                     CUdeviceptr* address);
 CUresult RegisterHost(Context& context, void* address, size_t size, unsigned flags);
 
 // Gives back the memory of a range that was taken out of the address map.

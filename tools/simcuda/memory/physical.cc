@@ -6,12 +6,15 @@
 
 #include <array>
 #include <cstdio>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/simcuda/driver.h"
 #include "tools/simcuda/memory/file_space.h"
 #include "tools/simcuda/memory/pages.h"
+#include "tools/simcuda/mutex.h"
 
 namespace simcuda::memory {
 namespace {
@@ -42,6 +45,51 @@ MemoryAccount& AccountOf(const CUmemLocation& location) {
   return driver.device(location.id)->memory();
 }
 
+// Memory of this process that can be exported, by its file: a descriptor leads back to it.
+struct OwnFiles {
+  using Key = std::pair<dev_t, ino_t>;
+  static bool KeyOf(int fd, Key* key) {
+    struct stat status;
+    if (fstat(fd, &status) != 0) return false;
+    *key = {status.st_dev, status.st_ino};
+    return true;
+  }
+  static OwnFiles& Get() {
+    static auto* const files = new OwnFiles();
+    return *files;
+  }
+
+  Mutex mutex;
+  std::map<Key, std::weak_ptr<Physical>> by_file SIMCUDA_GUARDED_BY(mutex);
+};
+
+PhysicalPtr FindOwn(int fd) {
+  OwnFiles::Key key;
+  if (!OwnFiles::KeyOf(fd, &key)) return nullptr;
+  OwnFiles& files = OwnFiles::Get();
+  MutexLock lock(files.mutex);
+  const auto it = files.by_file.find(key);
+  return it != files.by_file.end() ? it->second.lock() : nullptr;
+}
+
+void AddOwn(int fd, const PhysicalPtr& memory) {
+  OwnFiles::Key key;
+  if (!OwnFiles::KeyOf(fd, &key)) return;
+  OwnFiles& files = OwnFiles::Get();
+  MutexLock lock(files.mutex);
+  files.by_file[key] = memory;
+}
+
+// Before the file is closed: its number may then be another's.
+void ForgetOwn(int fd) {
+  OwnFiles::Key key;
+  if (!OwnFiles::KeyOf(fd, &key)) return;
+  OwnFiles& files = OwnFiles::Get();
+  MutexLock lock(files.mutex);
+  const auto it = files.by_file.find(key);
+  if (it != files.by_file.end() && it->second.expired()) files.by_file.erase(it);
+}
+
 }  // namespace
 
 PhysicalPtr Physical::Create(size_t size, const CUmemAllocationProp& prop) {
@@ -57,6 +105,7 @@ PhysicalPtr Physical::Create(size_t size, const CUmemAllocationProp& prop) {
              prop.location.id);
     made->fd_ = CreateMemoryFile(label.data());
     if (made->fd_ < 0 || !GrowFile(made->fd_, size)) return nullptr;
+    AddOwn(made->fd_, made);
   } else {
     FileSpace& space = SpaceOf(prop.location);
     if (!space.Allocate(size, &made->fd_, &made->offset_)) return nullptr;
@@ -66,6 +115,7 @@ PhysicalPtr Physical::Create(size_t size, const CUmemAllocationProp& prop) {
 }
 
 PhysicalPtr Physical::Import(int fd) {
+  if (PhysicalPtr own = FindOwn(fd)) return own;
   std::array<char, 128> target{};
   const std::string link = "/proc/self/fd/" + std::to_string(fd);
   if (readlink(link.c_str(), target.data(), target.size() - 1) < 0) return nullptr;
@@ -89,6 +139,7 @@ Physical::~Physical() {
   if (space_ != nullptr) {
     space_->Free(offset_, size_);
   } else if (fd_ >= 0) {
+    ForgetOwn(fd_);
     close(fd_);
   }
   if (account_ != nullptr) account_->Release(size_);

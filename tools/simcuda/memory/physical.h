@@ -21,7 +21,8 @@ class Physical {
   // The properties must have been checked. Null when the limit is reached or the system refuses.
   static std::shared_ptr<Physical> Create(size_t size, const CUmemAllocationProp& prop);
   // From a file descriptor that another handle was exported to; the descriptor stays the caller's.
-  // Null when it is no such thing. Memory is counted where it was created.
+  // Null when it is no such thing. Memory is counted where it was created: in the process that did
+  // it is the same memory again, and counts until the last of them is gone.
   static std::shared_ptr<Physical> Import(int fd);
   ~Physical();
   Physical(const Physical&) = delete;
