@@ -72,6 +72,10 @@ void VmmAnswers(Program* p);
 void VmmRefused(Program* p);
 // Memory of its own VMM calls that is shared, mapped twice, or outlives what it came from.
 void VmmShared(Program* p);
+// Memory that vramspan makes room for, made while the device is full of its own: "flat", "deep" and
+// "mipmapped" arrays, one of "too_much", "external" memory, and its "import" alone
+// (program_foreign.cc).
+void UseForeign(Program* p, const std::string& kind);
 // Two processes and legacy IPC handles (program_ipc.cc).
 void ShareByIpc(Program* p);
 void IpcWithoutRoom(Program* p);

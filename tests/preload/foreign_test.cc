@@ -1,0 +1,81 @@
+// Memory that passes by and that vramspan makes room for: arrays and external memory.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+#include "tests/preload/run_program.h"
+
+namespace vramspan_test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kEnvironment[] = "VRAMSPAN_STATS=- VRAMSPAN_LOG=info";
+constexpr char kGiven[] = "of device memory back";
+constexpr char kTaken[] = "of the device budget back";
+
+// The number behind the first of these words; -1 where they are not said.
+int NumberBehind(const std::string& text, const std::string& words) {
+  const size_t at = text.find(words);
+  return at == std::string::npos ? -1 : std::atoi(text.c_str() + at + words.size());
+}
+
+// The device was full of chunks, of which some went; and what the budget was lowered by for that
+// came back when the memory went, not before.
+void ExpectRoomWasMadeAndComesBack(const Output& output) {
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_EQ(output.out, "ok\n");
+  const size_t goes = output.err.find("program: it goes");
+  ASSERT_NE(goes, std::string::npos) << output.err;
+  EXPECT_LT(output.err.find(kGiven), goes) << output.err;
+  const size_t taken = output.err.find(kTaken);
+  EXPECT_NE(taken, std::string::npos) << output.err;
+  EXPECT_GT(taken, goes) << output.err;
+  const int first = NumberBehind(output.err, "short (budget ");
+  EXPECT_GT(first, 0);
+  EXPECT_EQ(NumberBehind(output.err, "(device budget "), first) << output.err;
+}
+
+TEST(PreloadForeign, RoomIsMadeForAnArray) {
+  const Output output = RunPreloaded("dlsym", "foreign_flat", kEnvironment);
+  ExpectRoomWasMadeAndComesBack(output);
+  EXPECT_THAT(output.err, HasSubstr("passed by: arrays          1 allocations, 12.0 MiB in all"));
+}
+
+TEST(PreloadForeign, RoomIsMadeForAVolume) {
+  const Output output = RunPreloaded("dlsym", "foreign_deep", kEnvironment);
+  ExpectRoomWasMadeAndComesBack(output);
+  EXPECT_THAT(output.err, HasSubstr("passed by: arrays          1 allocations, 12.0 MiB in all"));
+}
+
+TEST(PreloadForeign, RoomIsMadeForAMipmappedArray) {
+  const Output output = RunPreloaded("dlsym", "foreign_mipmapped", kEnvironment);
+  ExpectRoomWasMadeAndComesBack(output);
+  EXPECT_THAT(output.err, HasSubstr("passed by: arrays          1 allocations, "));
+}
+
+TEST(PreloadForeign, ExternalMemoryThatGoesIsRoomAgain) {
+  const Output output = RunPreloaded("dlsym", "foreign_external", kEnvironment);
+  ExpectRoomWasMadeAndComesBack(output);
+}
+
+TEST(PreloadForeign, RoomIsMadeForAnImport) {
+  const std::string fails_once = "SIMCUDA_FAIL=cuImportExternalMemory:1=2 ";
+  const Output output = RunPreloaded("dlsym", "foreign_import", fails_once + kEnvironment);
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.err, AllOf(HasSubstr(kGiven), HasSubstr(kTaken)));
+}
+
+TEST(PreloadForeign, AnArrayThatCannotBeTakesNothing) {
+  const Output output = RunPreloaded("dlsym", "foreign_too_much", kEnvironment);
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.err,
+              AllOf(HasSubstr(kGiven), HasSubstr(kTaken), Not(HasSubstr("passed by: arrays"))));
+  EXPECT_EQ(NumberBehind(output.err, "(device budget "),
+            NumberBehind(output.err, "short (budget "));
+}
+
+}  // namespace
+}  // namespace vramspan_test

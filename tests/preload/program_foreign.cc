@@ -1,0 +1,199 @@
+// Device memory that is not for vramspan to move, made while the device is full: arrays, and memory
+// of another API. stderr says when it goes.
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <numeric>
+#include <vector>
+
+#include "tests/preload/program_scenarios.h"
+
+namespace {
+
+struct Foreign {
+#define FOREIGN_CALLS(X)                                            \
+  X(ArrayCreate, cuArrayCreate_v2)                                  \
+  X(Array3DCreate, cuArray3DCreate_v2)                              \
+  X(ArrayDestroy, cuArrayDestroy)                                   \
+  X(MipmappedArrayCreate, cuMipmappedArrayCreate)                   \
+  X(MipmappedArrayGetLevel, cuMipmappedArrayGetLevel)               \
+  X(MipmappedArrayDestroy, cuMipmappedArrayDestroy)                 \
+  X(Memcpy3D, cuMemcpy3D_v2)                                        \
+  X(ImportExternalMemory, cuImportExternalMemory)                   \
+  X(ExternalMemoryGetMappedBuffer, cuExternalMemoryGetMappedBuffer) \
+  X(DestroyExternalMemory, cuDestroyExternalMemory)
+#define X(field, symbol) decltype(&::symbol) field = nullptr;
+  FOREIGN_CALLS(X)
+#undef X
+};
+
+Foreign OpenForeign() {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  CHECK(driver != nullptr);
+  Foreign f;
+#define X(field, symbol)                                                 \
+  f.field = reinterpret_cast<decltype(f.field)>(dlsym(driver, #symbol)); \
+  CHECK(f.field != nullptr);
+  FOREIGN_CALLS(X)
+#undef X
+  return f;
+}
+
+constexpr size_t kBytes = size_t{4} << 20;
+constexpr size_t kWidth = 1024;
+constexpr size_t kRow = kWidth * 4;  // Bytes of floats.
+
+// The device's memory twice over, so that all of it is taken.
+struct Full {
+  explicit Full(Program* program) : p(program) {
+    p->Start();
+    size_t free = 0, total = 0;
+    CHECK_OK(p->api.MemGetInfo(&free, &total));
+    buffers.resize(2 * total / kBytes);
+    for (CUdeviceptr& b : buffers) CHECK_OK(p->api.MemAlloc(&b, kBytes));
+    rows = total / 4 / kBytes * kBytes / kRow;
+  }
+  // All that is vramspan's is as it was beside the other memory.
+  void Work() const { p->Work(buffers, kBytes, 1); }
+  static void Goes() { std::fputs("program: it goes\n", stderr); }
+
+  Program* const p;
+  std::vector<CUdeviceptr> buffers;
+  size_t rows = 0;  // So many take a quarter of the device.
+};
+
+// Writes to all of the array, has vramspan work, and reads it again.
+void UseArray(const Full& full, const Foreign& f, CUarray array) {
+  std::vector<unsigned> in(full.rows * kWidth), out(in.size());
+  std::iota(in.begin(), in.end(), 7u);
+  CUDA_MEMCPY3D copy{};
+  copy.WidthInBytes = kRow;
+  copy.Height = full.rows;
+  copy.Depth = 1;
+  copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+  copy.srcHost = in.data();
+  copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+  copy.dstArray = array;
+  CHECK_OK(f.Memcpy3D(&copy));
+  full.Work();
+  copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+  copy.srcArray = array;
+  copy.dstMemoryType = CU_MEMORYTYPE_HOST;
+  copy.dstHost = out.data();
+  CHECK_OK(f.Memcpy3D(&copy));
+  CHECK(in == out);
+}
+
+void UseFlatArray(Program* p) {
+  const Full full(p);
+  const Foreign f = OpenForeign();
+  const CUDA_ARRAY_DESCRIPTOR d{kWidth, full.rows, CU_AD_FORMAT_FLOAT, 1};
+  CUarray array = nullptr;
+  CHECK_OK(f.ArrayCreate(&array, &d));
+  UseArray(full, f, array);
+  Full::Goes();
+  CHECK_OK(f.ArrayDestroy(array));
+}
+
+void UseDeepArray(Program* p) {
+  const Full full(p);
+  const Foreign f = OpenForeign();
+  const CUDA_ARRAY3D_DESCRIPTOR d{kWidth, full.rows, 1, CU_AD_FORMAT_FLOAT, 1, 0};
+  CUarray array = nullptr;
+  CHECK_OK(f.Array3DCreate(&array, &d));
+  UseArray(full, f, array);
+  Full::Goes();
+  CHECK_OK(f.ArrayDestroy(array));
+}
+
+void UseMipmappedArray(Program* p) {
+  const Full full(p);
+  const Foreign f = OpenForeign();
+  const CUDA_ARRAY3D_DESCRIPTOR d{kWidth, full.rows, 0, CU_AD_FORMAT_FLOAT, 1, 0};
+  CUmipmappedArray mipmapped = nullptr;
+  CHECK_OK(f.MipmappedArrayCreate(&mipmapped, &d, 3));
+  CUarray level = nullptr;
+  CHECK_OK(f.MipmappedArrayGetLevel(&level, mipmapped, 0));
+  UseArray(full, f, level);
+  Full::Goes();
+  CHECK_OK(f.MipmappedArrayDestroy(mipmapped));
+}
+
+// More than there can be is refused, and nothing is written.
+void AskForTooMuch(Program* p) {
+  const Full full(p);
+  const Foreign f = OpenForeign();
+  const CUDA_ARRAY3D_DESCRIPTOR d{kWidth, 16 * full.rows, 0, CU_AD_FORMAT_FLOAT, 1, 0};
+  const auto untouched = reinterpret_cast<CUarray>(7);
+  CUarray array = untouched;
+  CHECK(f.Array3DCreate(&array, &d) == CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK(array == untouched);
+  full.Work();
+}
+
+// Memory that is made to be exported stands for what another API would have.
+struct Exported {
+  Exported(Program* p, size_t bytes) {
+    CUmemAllocationProp properties{};
+    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, p->device};
+    properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    properties.allocFlags.usage = CU_MEM_CREATE_USAGE_TILE_POOL;  // Not for vramspan.
+    CHECK_OK(p->api.MemCreate(&handle, bytes, &properties, 0));
+    descriptor.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+    descriptor.size = bytes;
+    CHECK_OK(p->api.MemExport(&descriptor.handle.fd, handle,
+                              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  }
+  CUmemGenericAllocationHandle handle = 0;
+  CUDA_EXTERNAL_MEMORY_HANDLE_DESC descriptor{};
+};
+
+// It lasts as long as what was imported does; until then none of the device's memory comes back.
+void UseExternalMemory(Program* p) {
+  const Full full(p);
+  const Foreign f = OpenForeign();
+  const size_t size = full.rows * kRow;
+  const Exported exported(p, size);
+  CUexternalMemory memory = nullptr;
+  CHECK_OK(f.ImportExternalMemory(&memory, &exported.descriptor));
+  CHECK_OK(p->api.MemRelease(exported.handle));
+  CUDA_EXTERNAL_MEMORY_BUFFER_DESC whole{};
+  whole.size = size;
+  CUdeviceptr buffer = 0;
+  CHECK_OK(f.ExternalMemoryGetMappedBuffer(&buffer, memory, &whole));
+  p->Launch(p->fill_hash, buffer, size / 8, 9);
+  full.Work();
+  std::vector<unsigned long long> back(size / 8);
+  CHECK_OK(p->api.MemcpyDtoH(back.data(), buffer, size));
+  for (size_t i = 0; i < back.size(); ++i) CHECK(back[i] == Program::Word(i, 9));
+  CHECK_OK(p->api.MemFree(buffer));
+  Full::Goes();
+  CHECK_OK(f.DestroyExternalMemory(memory));
+}
+
+// Others have the memory already, but the driver needs some of its own to take it over.
+void ImportWhenFull(Program* p) {
+  CHECK_OK(p->api.Init(0));
+  CHECK_OK(p->api.PrimaryRetain(&p->context, p->device));
+  CHECK_OK(p->api.CtxSetCurrent(p->context));
+  const Exported exported(p, kBytes);
+  const Full full(p);
+  const Foreign f = OpenForeign();
+  CUexternalMemory memory = nullptr;
+  CHECK_OK(f.ImportExternalMemory(&memory, &exported.descriptor));
+  full.Work();
+  CHECK_OK(f.DestroyExternalMemory(memory));
+}
+
+}  // namespace
+
+void UseForeign(Program* p, const std::string& kind) {
+  if (kind == "flat") return UseFlatArray(p);
+  if (kind == "deep") return UseDeepArray(p);
+  if (kind == "mipmapped") return UseMipmappedArray(p);
+  if (kind == "too_much") return AskForTooMuch(p);
+  if (kind == "external") return UseExternalMemory(p);
+  if (kind == "import") return ImportWhenFull(p);
+  Fail("no kind " + kind);
+}
