@@ -140,6 +140,23 @@ size_t ArrayBytes(const Descriptor* d) {
   return cells * std::max(d->NumChannels, 1u) * ElementBytes(d->Format);
 }
 
+// Each level has half the lengths of the one before it; layers stay as many as they are.
+size_t MipmappedBytes(const CUDA_ARRAY3D_DESCRIPTOR* d, unsigned levels) {
+  if (d == nullptr) return 0;
+  CUDA_ARRAY3D_DESCRIPTOR level = *d;
+  const bool deep = (d->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) == 0;
+  size_t bytes = ArrayBytes(&level);
+  for (unsigned i = 1; i < levels; ++i) {
+    const bool last = level.Width <= 1 && level.Height <= 1 && (!deep || level.Depth <= 1);
+    if (last) break;
+    level.Width = std::max<size_t>(level.Width / 2, 1);
+    level.Height /= 2;
+    if (deep) level.Depth /= 2;
+    bytes += ArrayBytes(&level);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 void Count(Foreign kind, size_t bytes) {
@@ -246,7 +263,7 @@ CUresult Array3DCreate(decltype(&::cuArray3DCreate_v2) real, CUarray* array,
 
 CUresult MipmappedArrayCreate(decltype(&::cuMipmappedArrayCreate) real, CUmipmappedArray* array,
                               const CUDA_ARRAY3D_DESCRIPTOR* descriptor, unsigned levels) {
-  const size_t bytes = ArrayBytes(descriptor);
+  const size_t bytes = MipmappedBytes(descriptor, levels);
   return Counted(WithRescue(bytes, [&] { return real(array, descriptor, levels); }),
                  Foreign::kArray, bytes);
 }
