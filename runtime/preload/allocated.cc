@@ -40,6 +40,8 @@ Book& TheBook() {
 
 }  // namespace
 
+constinit std::atomic<bool> any_sync_memops{false};
+
 void AddAllocated(CUdeviceptr base, size_t size, CUmemoryPool pool) {
   Book& book = TheBook();
   MutexLock lock(book.mu);
@@ -78,6 +80,7 @@ bool SetSyncMemops(CUdeviceptr p, bool on) {
   Allocated* const found = book.Find(p);
   if (found == nullptr) return false;
   found->sync_memops = on;
+  if (on) any_sync_memops.store(true, std::memory_order_relaxed);
   return true;
 }
 

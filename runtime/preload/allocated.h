@@ -6,6 +6,7 @@
 #ifndef VRAMSPAN_RUNTIME_PRELOAD_ALLOCATED_H_
 #define VRAMSPAN_RUNTIME_PRELOAD_ALLOCATED_H_
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 
@@ -38,6 +39,8 @@ std::optional<Allocated> RemoveAllocated(CUdeviceptr base);
 std::optional<Allocated> FindAllocated(CUdeviceptr p);
 // False where the address is nobody's.
 bool SetSyncMemops(CUdeviceptr p, bool on);
+// Whether that was ever asked for, of any memory.
+extern std::atomic<bool> any_sync_memops;
 // Everything in the range, whose runtime ends.
 void RemoveAllAllocated(CUdeviceptr begin, Bytes size);
 

@@ -12,6 +12,7 @@
 #include "runtime/preload/queries.h"
 #include "runtime/preload/resolver.h"
 #include "runtime/preload/sharing.h"
+#include "runtime/preload/sync_memops.h"
 #include "runtime/preload/vmm.h"
 
 #endif  // VRAMSPAN_RUNTIME_PRELOAD_HOOKS_H_

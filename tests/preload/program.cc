@@ -274,6 +274,8 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"pools_pt", [](Program* p) { AskPools(p, true); }},
     {"queries", &AskQueries},
     {"rescue", &Rescue},
+    {"sync_memops", [](Program* p) { AskToWait(p, false); }},
+    {"sync_memops_pt", [](Program* p) { AskToWait(p, true); }},
     {"table", &CheckTable},
     {"take_free", &TakeWhatIsFree},
     {"threads", &Threads},

@@ -59,6 +59,9 @@ void AskQueries(Program* p);
 void AskCapacity(Program* p);
 void TakeWhatIsFree(Program* p);
 void AskNvml(Program* p);
+// Memory whose copies and fills are to be done when they return, by the calls for either kind of
+// default stream (program_sync.cc).
+void AskToWait(Program* p, bool per_thread);
 // Stream-ordered memory, by the calls for either kind of default stream (program_pools.cc).
 void AskPools(Program* p, bool per_thread);
 void ChurnPools(Program* p, bool per_thread);

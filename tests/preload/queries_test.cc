@@ -28,6 +28,12 @@ TEST(Queries, PointersAreThoseOfPlainDeviceMemory) {
   EXPECT_THAT(on_host.err, HasSubstr("device memory is short"));
 }
 
+TEST(Queries, CopiesAndFillsWaitWhereTheirMemoryAsksForIt) {
+  Ok(RunPreloaded("dlsym", "sync_memops"));
+  Ok(RunPreloaded("dlsym_pt", "sync_memops_pt"));
+  Ok(RunPreloaded("dlsym", "sync_memops", "VRAMSPAN_TRACER=cupti"));
+}
+
 TEST(Queries, FreeMemoryFallsByWhatIsAllocated) {
   const Output without = Ok(RunPlain("dlsym", "capacity"));
   EXPECT_THAT(without.out, HasSubstr("total: 50331648 1\n"));
