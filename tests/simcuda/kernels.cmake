@@ -18,6 +18,10 @@ vramspan_add_test(simcuda_eager_test SOURCES eager_test.cc
   DEPS simcuda_fixture simcuda test_kernels LABELS simcuda
   ENVIRONMENT CUDA_MODULE_LOADING=EAGER)
 
+vramspan_add_kernels(NAME array_kernels SOURCE array_kernels.cu)
+vramspan_add_test(simcuda_array_object_test SOURCES array_object_test.cc
+  DEPS simcuda_fixture simcuda array_kernels LABELS simcuda)
+
 # What a kernel must not use does not compile for the host, and the message says why.
 foreach(feature shared barrier)
   add_test(NAME simcuda_kernel_without_${feature}

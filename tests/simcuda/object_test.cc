@@ -103,9 +103,6 @@ TEST_F(ObjectTest, TexturesThatAreRefused) {
   EXPECT_EQ(RowsWith([](auto& p) { p.pitchInBytes = 992; }), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(RowsWith([](auto& p) { p.height += 1; }), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(RowsWith([](auto& p) { p.width = 0; }), CUDA_ERROR_INVALID_VALUE);
-  CUDA_RESOURCE_DESC array = {};
-  array.resType = CU_RESOURCE_TYPE_ARRAY;
-  EXPECT_EQ(Create(array), CUDA_ERROR_NOT_SUPPORTED);
   CUDA_TEXTURE_DESC filtered = {};
   filtered.filterMode = CU_TR_FILTER_MODE_LINEAR;
   SIM_EXPECT_OK(Create(Linear(), filtered)) << "ignored there";

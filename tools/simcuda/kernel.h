@@ -58,7 +58,7 @@
 // and of the (empty) description, and abi::kAbiVersion.
 asm(".pushsection .note.simcuda, \"a\", @note\n"
     ".balign 4\n"
-    ".long 8, 0, 1\n"
+    ".long 8, 0, 2\n"
     ".asciz \"simcuda\"\n"
     ".popsection\n");
 

@@ -15,8 +15,9 @@
 
 namespace simcuda::abi {
 
-// A change of any type below needs a new version: images of another one are refused.
-inline constexpr uint32_t kAbiVersion = 1;
+// A change of any type below, or in object_abi.h, needs a new version: images of another one are
+// refused.
+inline constexpr uint32_t kAbiVersion = 2;
 inline constexpr char kNoteOwner[] = "simcuda";
 inline constexpr char kImageSymbol[] = "simcuda_image";
 

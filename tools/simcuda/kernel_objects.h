@@ -1,7 +1,8 @@
-// Texture objects in kernels that are compiled for the host, under CUDA's own names, and tensor
-// maps. Included by tools/simcuda/kernel.h only.
+// Texture and surface objects in kernels that are compiled for the host, under CUDA's own names,
+// and tensor maps. Included by tools/simcuda/kernel.h only.
 //
-// A texture is read as it lies in memory, by the nearest texel: the driver makes no others.
+// A texture is read as it lies in memory, by the nearest texel: the driver makes no others. Beyond
+// a surface there is nothing, and the kernel faults, as with CUDA's cudaBoundaryModeTrap.
 
 #ifndef VRAMSPAN_TOOLS_SIMCUDA_KERNEL_OBJECTS_H_
 #define VRAMSPAN_TOOLS_SIMCUDA_KERNEL_OBJECTS_H_
@@ -16,19 +17,45 @@
 // NOLINTBEGIN(readability-identifier-naming)
 
 using cudaTextureObject_t = unsigned long long;
+using cudaSurfaceObject_t = unsigned long long;
 
 namespace simcuda::device {
 
-inline const abi::Texture& TextureOf(cudaTextureObject_t texture) {
-  return *reinterpret_cast<const abi::Texture*>(texture);
+inline const abi::Texels& TexelsOf(unsigned long long object) {
+  return *reinterpret_cast<const abi::Texels*>(object);
 }
 
 template <typename T>
-inline T Texel(const abi::Texture& texture, uint64_t x, uint64_t y) {
+inline T Texel(const abi::Texels& texels, uint64_t x, uint64_t y, uint64_t z) {
   T value{};
-  const size_t bytes = texture.texel_bytes < sizeof(T) ? texture.texel_bytes : sizeof(T);
-  std::memcpy(&value, texture.data + y * texture.pitch + x * texture.texel_bytes, bytes);
+  const size_t bytes = texels.texel_bytes < sizeof(T) ? texels.texel_bytes : sizeof(T);
+  std::memcpy(&value, texels.data + z * texels.slice + y * texels.pitch + x * texels.texel_bytes,
+              bytes);
   return value;
+}
+
+// Where a surface has these bytes.
+inline char* SurfaceBytes(const abi::Texels& texels, int x, int y, int z, size_t bytes) {
+  const bool within = x >= 0 && y >= 0 && z >= 0 &&
+                      static_cast<uint64_t>(x) + bytes <= texels.width * texels.texel_bytes &&
+                      static_cast<uint64_t>(y) < texels.height &&
+                      static_cast<uint64_t>(z) < texels.depth;
+  volatile uintptr_t nowhere = 64;  // An address that no memory has.
+  if (!within) return reinterpret_cast<char*>(nowhere);
+  return texels.data + static_cast<uint64_t>(z) * texels.slice +
+         static_cast<uint64_t>(y) * texels.pitch + x;
+}
+
+template <typename T>
+inline T SurfaceRead(cudaSurfaceObject_t surface, int x, int y, int z) {
+  T value{};
+  std::memcpy(&value, SurfaceBytes(TexelsOf(surface), x, y, z, sizeof(T)), sizeof(T));
+  return value;
+}
+
+template <typename T>
+inline void SurfaceWrite(const T& value, cudaSurfaceObject_t surface, int x, int y, int z) {
+  std::memcpy(SurfaceBytes(TexelsOf(surface), x, y, z, sizeof(T)), &value, sizeof(T));
 }
 
 // Beyond an edge the texel at the edge counts.
@@ -59,16 +86,53 @@ inline T* TensorElement(const Map& opaque, Coordinates... coordinates) {
 
 template <typename T>
 inline T tex1Dfetch(cudaTextureObject_t object, int x) {
-  const simcuda::abi::Texture& texture = simcuda::device::TextureOf(object);
-  if (x < 0 || static_cast<uint64_t>(x) >= texture.width) return T{};
-  return simcuda::device::Texel<T>(texture, static_cast<uint64_t>(x), 0);
+  const simcuda::abi::Texels& texels = simcuda::device::TexelsOf(object);
+  if (x < 0 || static_cast<uint64_t>(x) >= texels.width) return T{};
+  return simcuda::device::Texel<T>(texels, static_cast<uint64_t>(x), 0, 0);
+}
+
+template <typename T>
+inline T tex3D(cudaTextureObject_t object, float x, float y, float z) {
+  const simcuda::abi::Texels& texels = simcuda::device::TexelsOf(object);
+  return simcuda::device::Texel<T>(texels, simcuda::device::Clamped(x, texels.width),
+                                   simcuda::device::Clamped(y, texels.height),
+                                   simcuda::device::Clamped(z, texels.depth));
 }
 
 template <typename T>
 inline T tex2D(cudaTextureObject_t object, float x, float y) {
-  const simcuda::abi::Texture& texture = simcuda::device::TextureOf(object);
-  return simcuda::device::Texel<T>(texture, simcuda::device::Clamped(x, texture.width),
-                                   simcuda::device::Clamped(y, texture.height));
+  return tex3D<T>(object, x, y, 0);
+}
+
+template <typename T>
+inline T tex1D(cudaTextureObject_t object, float x) {
+  return tex3D<T>(object, x, 0, 0);
+}
+
+// Of surfaces x is in bytes.
+template <typename T>
+inline T surf1Dread(cudaSurfaceObject_t surface, int x) {
+  return simcuda::device::SurfaceRead<T>(surface, x, 0, 0);
+}
+template <typename T>
+inline T surf2Dread(cudaSurfaceObject_t surface, int x, int y) {
+  return simcuda::device::SurfaceRead<T>(surface, x, y, 0);
+}
+template <typename T>
+inline T surf3Dread(cudaSurfaceObject_t surface, int x, int y, int z) {
+  return simcuda::device::SurfaceRead<T>(surface, x, y, z);
+}
+template <typename T>
+inline void surf1Dwrite(T value, cudaSurfaceObject_t surface, int x) {
+  simcuda::device::SurfaceWrite(value, surface, x, 0, 0);
+}
+template <typename T>
+inline void surf2Dwrite(T value, cudaSurfaceObject_t surface, int x, int y) {
+  simcuda::device::SurfaceWrite(value, surface, x, y, 0);
+}
+template <typename T>
+inline void surf3Dwrite(T value, cudaSurfaceObject_t surface, int x, int y, int z) {
+  simcuda::device::SurfaceWrite(value, surface, x, y, z);
 }
 
 // NOLINTEND(readability-identifier-naming)

@@ -1,5 +1,5 @@
 // What stands for memory in a launch's parameters, as the driver writes it and host kernels read
-// it: texture objects and tensor maps. As kernel_abi.h, both sides compile this file.
+// it: texture and surface objects, and tensor maps. As kernel_abi.h, both sides compile this file.
 
 #ifndef VRAMSPAN_TOOLS_SIMCUDA_OBJECT_ABI_H_
 #define VRAMSPAN_TOOLS_SIMCUDA_OBJECT_ABI_H_
@@ -8,12 +8,14 @@
 
 namespace simcuda::abi {
 
-// A texture object's handle is the address of one of these, which is never freed.
-struct Texture {
-  const char* data;  // null once the object is destroyed
-  uint64_t width;    // texels; of linear memory all of them
+// A texture or surface object's handle is the address of one of these, which is never freed.
+struct Texels {
+  char* data;      // null once the object is destroyed
+  uint64_t width;  // texels; of linear memory all of them
   uint64_t height;
-  uint64_t pitch;        // bytes
+  uint64_t depth;
+  uint64_t pitch;        // bytes from row to row
+  uint64_t slice;        // bytes from plane to plane
   uint32_t texel_bytes;  // 1 to 16
 };
 
