@@ -59,4 +59,6 @@ Bytes DevicePool::available() const { return impl_->slots->available(); }
 void DevicePool::SetBudget(Bytes budget) { impl_->slots->SetBudget(budget); }
 void DevicePool::Trim(Bytes keep) { impl_->slots->Trim(keep); }
 
+void DevicePool::AwaitReleases() { impl_->slots->AwaitReleases(); }
+
 }  // namespace vramspan

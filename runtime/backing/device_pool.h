@@ -73,6 +73,8 @@ class DevicePool {
 
   // Releases cached and parked handles until at most `keep` bytes are.
   void Trim(Bytes keep);
+  // Returns when the driver has what other threads were releasing, which counts no more by then.
+  void AwaitReleases();
 
  private:
   class Impl;

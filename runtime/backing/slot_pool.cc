@@ -340,6 +340,11 @@ void SlotPool::Trim(Bytes keep) {
   }
 }
 
+void SlotPool::AwaitReleases() {
+  MutexLock lock(mutex_);
+  while (releasing_ != Bytes(0)) released_.Wait(mutex_);
+}
+
 Bytes SlotPool::Excess() const {
   const Bytes total = Total();
   return total > budget_ ? total - budget_ : Bytes(0);

@@ -104,6 +104,9 @@ class SlotPool {
   void SetBudget(Bytes budget);
   // Destroys cached and parked slots until at most `keep` bytes of them are left.
   void Trim(Bytes keep);
+  // Returns when the driver has what other threads were destroying. Slots count neither as used nor
+  // as cached by then.
+  void AwaitReleases();
 
  private:
   struct Detached {

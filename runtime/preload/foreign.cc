@@ -105,6 +105,8 @@ bool GiveBackOf(CUdevice device, Runtime* runtime, Bytes bytes, int step) {
     return false;
   }
   pool.Trim(Bytes(0));
+  // The mover's threads release what they evict: it is the driver's only when they are done.
+  pool.AwaitReleases();
   const Bytes after = Held(runtime);
   if (after < before) {
     Log(LogLevel::kInfo, absl::StrCat("gave ", (before - after).value >> 20,

@@ -44,6 +44,12 @@ TEST(PreloadForeign, RoomIsMadeForAnArray) {
   EXPECT_THAT(output.err, HasSubstr("passed by: arrays          1 allocations, 12.0 MiB in all"));
 }
 
+// What is given back is there when the call is made again, however long other threads take for it.
+TEST(PreloadForeign, RoomIsThereWhenItIsSaidToBe) {
+  const std::string slow = "SIMCUDA_DELAY=cuMemRelease:20000 ";
+  ExpectRoomWasMadeAndComesBack(RunPreloaded("dlsym", "foreign_large", slow + kEnvironment));
+}
+
 TEST(PreloadForeign, RoomIsMadeForAVolume) {
   const Output output = RunPreloaded("dlsym", "foreign_deep", kEnvironment);
   ExpectRoomWasMadeAndComesBack(output);

@@ -257,6 +257,7 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"foreign_external", [](Program* p) { UseForeign(p, "external"); }},
     {"foreign_flat", [](Program* p) { UseForeign(p, "flat"); }},
     {"foreign_import", [](Program* p) { UseForeign(p, "import"); }},
+    {"foreign_large", [](Program* p) { UseForeign(p, "large"); }},
     {"foreign_mipmapped", [](Program* p) { UseForeign(p, "mipmapped"); }},
     {"foreign_too_much", [](Program* p) { UseForeign(p, "too_much"); }},
     {"fork_after", [](Program* p) { ForkAfter(p, false); }},

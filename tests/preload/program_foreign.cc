@@ -84,8 +84,10 @@ void UseArray(const Full& full, const Foreign& f, CUarray array) {
   CHECK(in == out);
 }
 
-void UseFlatArray(Program* p) {
-  const Full full(p);
+// Of as many thirds of a quarter of the device.
+void UseFlatArray(Program* p, size_t twelfths) {
+  Full full(p);
+  full.rows = full.rows / 3 * twelfths;
   const Foreign f = OpenForeign();
   const CUDA_ARRAY_DESCRIPTOR d{kWidth, full.rows, CU_AD_FORMAT_FLOAT, 1};
   CUarray array = nullptr;
@@ -189,7 +191,8 @@ void ImportWhenFull(Program* p) {
 }  // namespace
 
 void UseForeign(Program* p, const std::string& kind) {
-  if (kind == "flat") return UseFlatArray(p);
+  if (kind == "flat") return UseFlatArray(p, 3);
+  if (kind == "large") return UseFlatArray(p, 7);
   if (kind == "deep") return UseDeepArray(p);
   if (kind == "mipmapped") return UseMipmappedArray(p);
   if (kind == "too_much") return AskForTooMuch(p);

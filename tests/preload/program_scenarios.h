@@ -75,9 +75,9 @@ void VmmAnswers(Program* p);
 void VmmRefused(Program* p);
 // Memory of its own VMM calls that is shared, mapped twice, or outlives what it came from.
 void VmmShared(Program* p);
-// Memory that vramspan makes room for, made while the device is full of its own: "flat", "deep" and
-// "mipmapped" arrays, one of "too_much", "external" memory, and its "import" alone
-// (program_foreign.cc).
+// Memory that vramspan makes room for, made while the device is full of its own: a "flat", "deep"
+// or "mipmapped" array, a "large" one that needs nearly all the room there is, one of "too_much",
+// "external" memory, and its "import" alone (program_foreign.cc).
 void UseForeign(Program* p, const std::string& kind);
 // Two processes and legacy IPC handles (program_ipc.cc).
 void ShareByIpc(Program* p);
