@@ -61,6 +61,49 @@ bool IsTaken(const VmmReservation& r, CUdeviceptr base, CUdeviceptr p, size_t si
   return p - before->first < before->second.size;
 }
 
+CUresult ReleaseOurs(decltype(&::cuMemRelease) real, CUmemGenericAllocationHandle handle) {
+  return Guarded([&] {
+    VmmTable& table = VmmTable::Get();
+    MutexLock lock(table.mu);
+    VmmHandle* const h = table.Find(handle);
+    if (h == nullptr || h->references == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (--h->references != 0) return CUDA_SUCCESS;
+    const CUresult result = h->real != 0 ? real(h->real) : CUDA_SUCCESS;
+    table.DropIfUnused(handle);
+    return result;
+  });
+}
+
+CUresult UnmapKnown(decltype(&::cuMemUnmap) real, CUdeviceptr p, size_t size) {
+  return Guarded([&] {
+    VmmTable& table = VmmTable::Get();
+    MutexLock lock(table.mu);
+    VmmReservation* const r = table.ReservationOf(p);
+    if (r == nullptr) return RuntimeOf(p) != nullptr ? CUDA_ERROR_INVALID_VALUE : real(p, size);
+    if (!Granular(p) || !Granular(size) || !table.CutsNoMapping(p, size)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (auto it = r->mappings.lower_bound(p); it != r->mappings.end() && it->first - p < size;) {
+      const VmmMapping mapping = it->second;
+      VmmHandle* const h = mapping.handle != 0 ? table.Find(mapping.handle) : nullptr;
+      if (h != nullptr && h->runtime != nullptr) {
+        StatusOr<Memory::Loose> loose =
+            h->runtime->UnmapLoose(DevicePtr(it->first), Bytes(mapping.size));
+        if (!loose.ok()) return Told(loose.status());
+        h->loose = *std::move(loose);
+        RemoveAllocated(it->first);
+      } else if (mapping.handle == 0 && r->runtime != nullptr) {
+        const CUresult result = real(it->first, mapping.size);
+        if (result != CUDA_SUCCESS) return result;
+      }
+      if (h != nullptr) h->mapped = 0;
+      it = r->mappings.erase(it);
+      table.DropIfUnused(mapping.handle);
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
 }  // namespace
 
 CUresult MemAddressReserve(decltype(&::cuMemAddressReserve) real, CUdeviceptr* p, size_t size,
@@ -131,19 +174,11 @@ CUresult VmmCreate(decltype(&::cuMemCreate) real, CUmemGenericAllocationHandle* 
   });
 }
 
+// What was made real may go here, and in MemUnmap, where it was released before.
 CUresult MemRelease(decltype(&::cuMemRelease) real, CUmemGenericAllocationHandle handle) {
   if (!VmmTable::IsOurs(handle)) return WithReturn([&] { return real(handle); });
   if (!Ready()) return CUDA_ERROR_NOT_INITIALIZED;
-  return Guarded([&] {
-    VmmTable& table = VmmTable::Get();
-    MutexLock lock(table.mu);
-    VmmHandle* const h = table.Find(handle);
-    if (h == nullptr || h->references == 0) return CUDA_ERROR_INVALID_VALUE;
-    if (--h->references != 0) return CUDA_SUCCESS;
-    const CUresult result = h->real != 0 ? real(h->real) : CUDA_SUCCESS;
-    table.DropIfUnused(handle);
-    return result;
-  });
+  return WithReturn([&] { return ReleaseOurs(real, handle); });
 }
 
 CUresult MemMap(decltype(&::cuMemMap) real, CUdeviceptr p, size_t size, size_t offset,
@@ -198,33 +233,7 @@ CUresult MemMap(decltype(&::cuMemMap) real, CUdeviceptr p, size_t size, size_t o
 
 CUresult MemUnmap(decltype(&::cuMemUnmap) real, CUdeviceptr p, size_t size) {
   if (!Ready()) return real(p, size);
-  return Guarded([&] {
-    VmmTable& table = VmmTable::Get();
-    MutexLock lock(table.mu);
-    VmmReservation* const r = table.ReservationOf(p);
-    if (r == nullptr) return RuntimeOf(p) != nullptr ? CUDA_ERROR_INVALID_VALUE : real(p, size);
-    if (!Granular(p) || !Granular(size) || !table.CutsNoMapping(p, size)) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    for (auto it = r->mappings.lower_bound(p); it != r->mappings.end() && it->first - p < size;) {
-      const VmmMapping mapping = it->second;
-      VmmHandle* const h = mapping.handle != 0 ? table.Find(mapping.handle) : nullptr;
-      if (h != nullptr && h->runtime != nullptr) {
-        StatusOr<Memory::Loose> loose =
-            h->runtime->UnmapLoose(DevicePtr(it->first), Bytes(mapping.size));
-        if (!loose.ok()) return Told(loose.status());
-        h->loose = *std::move(loose);
-        RemoveAllocated(it->first);
-      } else if (mapping.handle == 0 && r->runtime != nullptr) {
-        const CUresult result = real(it->first, mapping.size);
-        if (result != CUDA_SUCCESS) return result;
-      }
-      if (h != nullptr) h->mapped = 0;
-      it = r->mappings.erase(it);
-      table.DropIfUnused(mapping.handle);
-    }
-    return CUDA_SUCCESS;
-  });
+  return WithReturn([&] { return UnmapKnown(real, p, size); });
 }
 
 }  // namespace vramspan::preload

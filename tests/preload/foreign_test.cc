@@ -75,6 +75,15 @@ TEST(PreloadForeign, RoomIsMadeForAnImport) {
   EXPECT_THAT(output.err, AllOf(HasSubstr(kGiven), HasSubstr(kTaken)));
 }
 
+TEST(PreloadForeign, MemoryThatWasMadeRealIsRoomAgainWhenItGoes) {
+  for (const char* scenario : {"foreign_exported", "foreign_mapped"}) {
+    SCOPED_TRACE(scenario);
+    const Output output = RunPreloaded("dlsym", scenario, kEnvironment);
+    ExpectRoomWasMadeAndComesBack(output);
+    EXPECT_THAT(output.err, HasSubstr("stay on the device"));
+  }
+}
+
 TEST(PreloadForeign, AnArrayThatCannotBeTakesNothing) {
   const Output output = RunPreloaded("dlsym", "foreign_too_much", kEnvironment);
   EXPECT_EQ(output.code, 0) << output.err;

@@ -1,6 +1,7 @@
 // Device memory that is not for vramspan to move, made while the device is full: arrays, and memory
 // of another API. stderr says when it goes.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <numeric>
@@ -135,12 +136,13 @@ void AskForTooMuch(Program* p) {
 
 // Memory that is made to be exported stands for what another API would have.
 struct Exported {
-  Exported(Program* p, size_t bytes) {
+  // By default of a kind that is not for vramspan.
+  Exported(Program* p, size_t bytes, unsigned short usage = CU_MEM_CREATE_USAGE_TILE_POOL) {
     CUmemAllocationProp properties{};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, p->device};
     properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    properties.allocFlags.usage = CU_MEM_CREATE_USAGE_TILE_POOL;  // Not for vramspan.
+    properties.allocFlags.usage = usage;
     CHECK_OK(p->api.MemCreate(&handle, bytes, &properties, 0));
     descriptor.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
     descriptor.size = bytes;
@@ -188,6 +190,31 @@ void ImportWhenFull(Program* p) {
   CHECK_OK(f.DestroyExternalMemory(memory));
 }
 
+// Memory that vramspan would have moved, had the program not exported it, or mapped it where it may
+// be exported.
+void ReleaseWhatWasExported(Program* p) {
+  const Full full(p);
+  Exported exported(p, full.rows * kRow, 0);
+  CHECK(close(exported.descriptor.handle.fd) == 0);
+  full.Work();
+  Full::Goes();
+  CHECK_OK(p->api.MemRelease(exported.handle));
+}
+
+void UnmapWhatWasReleased(Program* p) {
+  const Full full(p);
+  const size_t size = full.rows * kRow;
+  const Exported exported(p, size, 0);
+  CHECK(close(exported.descriptor.handle.fd) == 0);
+  CUdeviceptr at = 0;
+  CHECK_OK(p->api.MemAddressReserve(&at, size, 0, 0, 0));
+  CHECK_OK(p->api.MemMap(at, size, 0, exported.handle, 0));
+  CHECK_OK(p->api.MemRelease(exported.handle));
+  full.Work();
+  Full::Goes();
+  CHECK_OK(p->api.MemUnmap(at, size));
+}
+
 }  // namespace
 
 void UseForeign(Program* p, const std::string& kind) {
@@ -198,5 +225,7 @@ void UseForeign(Program* p, const std::string& kind) {
   if (kind == "too_much") return AskForTooMuch(p);
   if (kind == "external") return UseExternalMemory(p);
   if (kind == "import") return ImportWhenFull(p);
+  if (kind == "exported") return ReleaseWhatWasExported(p);
+  if (kind == "mapped") return UnmapWhatWasReleased(p);
   Fail("no kind " + kind);
 }

@@ -77,7 +77,8 @@ void VmmRefused(Program* p);
 void VmmShared(Program* p);
 // Memory that vramspan makes room for, made while the device is full of its own: a "flat", "deep"
 // or "mipmapped" array, a "large" one that needs nearly all the room there is, one of "too_much",
-// "external" memory, and its "import" alone (program_foreign.cc).
+// "external" memory, and its "import" alone, memory of its own that it "exported" or "mapped" to be
+// (program_foreign.cc).
 void UseForeign(Program* p, const std::string& kind);
 // Two processes and legacy IPC handles (program_ipc.cc).
 void ShareByIpc(Program* p);
