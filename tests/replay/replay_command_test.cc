@@ -197,6 +197,8 @@ TEST(ReplayCommand, MistakesExitWithTwoAndSayWhatIsAllowed) {
       {"--device-memory 101%", "--device-memory: '101%'"},
       {"--device-memory 8Gib", "--device-memory: '8Gib'"},
       {"--overlap some", "--overlap: 'some' is no way to overlap; allowed is off, safe, all"},
+      {"--keep 8MiB:1", "--keep: \"8MiB:1\" should keep an allocation of 1048577 to"},
+      {"--keep 8388608:0", "--keep: \"8388608:0\" should say which allocation of that size"},
       {"--format xml", "--format"},
       {"--threads 0", "--threads"},
       {"--threads many", "--threads"},

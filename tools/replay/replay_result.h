@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/base/units.h"
+#include "runtime/placement/pins.h"
 
 namespace vramspan::replay {
 
@@ -23,6 +24,7 @@ struct ReplaySetting {
   Bytes device_memory;
   int chunk_log2 = 0;  // 0: by size, as the runtime chooses.
   ReplayOverlap overlap = ReplayOverlap::kOff;
+  std::vector<Pin> pins;  // Kept on the device, but by kMinPolicy; as ParsePins gives them.
   bool timeline = false;
   bool moves = false;  // ReplayResult::moves is wanted.
 };

@@ -62,6 +62,8 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
       prints_(traced_ && setting.overlap != ReplayOverlap::kOff),
       ends_(run_.works.size(), kNever),
       chunk_(chunks.end()),
+      pins_(setting.pins, setting.device_memory),
+      pinned_(setting.pins.size(), Pins::kNone),
       history_(prices.decisions),
       heat_(setting.device_memory),
       link_(prices),
@@ -249,6 +251,29 @@ void SimulatedMover::Allocate(uint32_t allocation) {
     recorder_->Came(now_, index, /*fetched=*/false);
   }
   if (IsFilling(used_, setting_.device_memory)) armed_ = true;
+  if (const uint32_t pin = pins_.Made(run_.allocations[allocation].size); pin != Pins::kNone) {
+    pinned_[pin] = allocation;
+    KeepByPins();
+  }
+}
+
+void SimulatedMover::KeepByPins() {
+  for (const Pins::Change& change : pins_.Changes()) {
+    const uint32_t a = pinned_[change.pin];
+    for (uint32_t i = 0; i < chunks_.count(a); ++i) {
+      const ChunkIndex index(chunks_.first(a).value + i);
+      At(index).pinned = change.keep;
+      Note(index);
+    }
+  }
+}
+
+void SimulatedMover::NotePinned() {
+  for (const uint32_t a : pinned_) {
+    for (uint32_t i = 0; a != Pins::kNone && i < chunks_.count(a); ++i) {
+      Note(ChunkIndex(chunks_.first(a).value + i));
+    }
+  }
 }
 
 uint64_t SimulatedMover::HostMemoryFor(SimulatedChunk* c) {
@@ -273,6 +298,11 @@ void SimulatedMover::Free(uint32_t allocation) {
     At(index).dying = true;
     ++dying_;
     Reclaim(index);
+  }
+  if (const auto pinned = absl::c_find(pinned_, allocation); pinned != pinned_.end()) {
+    *pinned = Pins::kNone;
+    pins_.Gone(static_cast<uint32_t>(pinned - pinned_.begin()));
+    KeepByPins();
   }
   plan_again_ = may_return_ = true;
 }

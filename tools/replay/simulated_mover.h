@@ -25,6 +25,7 @@
 
 #include "runtime/placement/forecast.h"
 #include "runtime/placement/heat.h"
+#include "runtime/placement/pins.h"
 #include "runtime/placement/planner.h"
 #include "tools/replay/active_work.h"
 #include "tools/replay/min_schedule.h"
@@ -71,6 +72,7 @@ class SimulatedMover {
     bool unwritten = false;  // The record shows that kernels leave it as it is.
     bool has_host = false;   // Host memory was made for it.
     bool noted = false;      // Is in changed_.
+    bool pinned = false;     // The setting's pins keep it.
 
     Bytes size() const { return ChunkBytes(log2_size); }
   };
@@ -120,6 +122,8 @@ class SimulatedMover {
   uint64_t HostMemoryFor(SimulatedChunk* c);
   void Free(uint32_t allocation);
   void Reclaim(ChunkIndex index);
+  void KeepByPins();
+  void NotePinned();
   void EndWorks();
   void TryStart(Stream* stream);
   ActiveWork* NewWork(uint32_t work);
@@ -237,7 +241,10 @@ class SimulatedMover {
   std::unique_ptr<EvictionPolicy> policy_;
   std::unique_ptr<Planner> planner_;
   std::vector<ChunkIndex> changed_;  // Since the last plan, in what the planner sees of them.
-  ChunkIndex planned_trial_;         // What the last plan took for on trial.
+  Pins pins_;
+  std::vector<uint32_t> pinned_;  // By pin: the allocation that lives, or Pins::kNone.
+  bool planned_over_ = false;     // More was used than the budget, at the last plan.
+  ChunkIndex planned_trial_;      // What the last plan took for on trial.
   // The queue as the planner sees it, made anew where it has changed: what is released and what is
   // held, the first of which may have given up, then what is expected.
   bool queue_changed_ = true;

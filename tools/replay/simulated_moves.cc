@@ -32,7 +32,9 @@ class SimulatedMover::View final : public ResidencyView {
     v.size = c.size();
     v.on_device = c.on_device || (c.moving && c.coming);
     v.busy = c.in_flight != 0 || c.moving;
-    v.movable = c.live && !c.dying && (!trial_ || index != trial_);
+    v.movable = c.live && !c.dying && (!trial_ || index != trial_) &&
+                !(c.on_device && c.pinned && !mover_.planned_over_);
+    if (c.pinned) v.claim = Claim::kKeep;
     return v;
   }
   std::optional<absl::Span<const ChunkIndex>> Changed() const override { return mover_.changed_; }
@@ -170,6 +172,8 @@ bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<Chunk
     if (c && trial != planned_trial_) Note(c);
   }
   planned_trial_ = trial;
+  if (planned_over_ != (over != Bytes(0))) NotePinned();
+  planned_over_ = over != Bytes(0);
   const Plan plan = planner_->Make(request, View(*this, trial));
   for (const ChunkIndex c : changed_) At(c).noted = false;
   changed_.clear();

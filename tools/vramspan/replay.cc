@@ -1,5 +1,7 @@
 // `vramspan replay`: what would a recorded run have cost with less memory, another policy, other
 // chunks, on another device? No GPU is needed.
+#include <absl/strings/str_cat.h>
+
 #include <algorithm>
 #include <iostream>
 #include <string>
@@ -44,6 +46,9 @@ class ReplayCommand final : public Command {
     app.add_option("--overlap", overlap_,
                    "What may move beside running work: off, safe, all, or declared (default: as "
                    "recorded, else off)");
+    app.add_option("--keep", keep_,
+                   "Allocations to keep on the device, at most half of it: a list of SIZE:NTH, the "
+                   "bytes of one and which of that size it is, from 1 (min keeps what it likes)");
     app.add_option("--prices", prices_,
                    "What things cost on the device: a file of `vramspan info`, "
                    "~/.cache/vramspan/UUID.json (default: an H100's)");
@@ -93,6 +98,10 @@ class ReplayCommand final : public Command {
     // Any whole will do to see whether the text is right.
     VS_RETURN_IF_ERROR(replay::ParseBudgets(budgets_, GiB(1)).status());
     if (!overlap_.empty()) VS_RETURN_IF_ERROR(replay::ParseReplayOverlap(overlap_).status());
+    const StatusOr<std::vector<Pin>> pins = ParsePins(keep_);
+    if (!pins.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--keep: ", pins.status().message()));
+    }
     usage_ = false;
     replay::ReplayPrices prices;
     if (!prices_.empty()) {
@@ -132,6 +141,7 @@ class ReplayCommand final : public Command {
                                 .device_memory = budget.bytes,
                                 .chunk_log2 = chunk,
                                 .overlap = *overlap,
+                                .pins = *pins,
                                 .timeline = timeline_});
             trace.percents.push_back(budget.percent);
           }
@@ -156,7 +166,7 @@ class ReplayCommand final : public Command {
 
   std::vector<std::string> files_;
   std::string budgets_ = "25%,50%,75%,100%", policies_ = "cost,lru,min", chunks_ = "auto";
-  std::string overlap_, prices_, format_ = "table";
+  std::string overlap_, keep_, prices_, format_ = "table";
   bool timeline_ = false, curves_ = false;
   unsigned threads_ = 0;
   bool usage_ = false;  // What is wrong is the command line.
