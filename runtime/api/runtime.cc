@@ -222,8 +222,16 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
     if (!recorder.ok()) return record.Error(recorder.status());
     r->recorder_ = *std::move(recorder);
   }
+  const Setting keep(nullptr, "VRAMSPAN_KEEP");
+  const StatusOr<std::vector<Pin>> pins = ParsePins(keep.text.value_or(""));
+  if (!pins.ok()) return keep.Error(pins.status());
   memory.listener = r->recorder_.get();
+  if (!pins->empty()) {
+    r->keeper_ = std::make_unique<Keeper>(*pins, memory.device_budget, memory.listener);
+    memory.listener = r->keeper_.get();
+  }
   VS_ASSIGN_OR_RETURN(r->memory_, Memory::Create(r->driver_, memory, *std::move(policy)));
+  if (r->keeper_ != nullptr) r->keeper_->SetMemory(r->memory_.get());
   MoverOptions mover;
   mover.listener = r->recorder_.get();
   mover.own_context = (config.flags & VRAMSPAN_CONFIG_SHARE_CONTEXT) == 0;
@@ -262,6 +270,7 @@ Runtime::~Runtime() {
   // What may still run without having been declared must not lose its memory under way.
   if (memory_ != nullptr) driver_->Note(memory_->Drain());
   memory_.reset();
+  keeper_.reset();
   recorder_.reset();
   if (retained_) {
     driver_->Note(Check((*driver_)->DevicePrimaryCtxRelease(device_), "cuDevicePrimaryCtxRelease"));
@@ -271,6 +280,7 @@ Runtime::~Runtime() {
 StatusOr<DevicePtr> Runtime::Allocate(Bytes size) {
   StatusOr<DevicePtr> p = memory_->Allocate(size);
   if (recorder_ != nullptr && p.ok()) recorder_->Allocated(*p, size);
+  if (keeper_ != nullptr && p.ok()) keeper_->Allocated(*p, size);
   if (size > SmallObjects::kMaxSmall && memory_->filling()) {
     memory_->PrepareHost();
     mover_->WakeAndArm();
@@ -279,11 +289,12 @@ StatusOr<DevicePtr> Runtime::Allocate(Bytes size) {
 }
 
 Status Runtime::Free(DevicePtr ptr) {
-  if (tracer_ != nullptr || recorder_ != nullptr) {
+  if (tracer_ != nullptr || recorder_ != nullptr || keeper_ != nullptr) {
     const StatusOr<Allocation> a = memory_->Find(ptr);
     const bool found = a.ok() && a->base == ptr;
     if (found && tracer_ != nullptr) tracer_->Freed(ptr, a->requested);
     if (found && recorder_ != nullptr) recorder_->Freeing(ptr);
+    if (found && keeper_ != nullptr) keeper_->Freeing(ptr);
   }
   const Status status = memory_->Free(ptr);
   if (memory_->has_dying() || (tracer_ != nullptr && mover_->armed())) mover_->Wake();
@@ -346,6 +357,7 @@ Status Runtime::SetDeviceBudget(Bytes budget) {
   }
   memory_->device_pool().SetBudget(usable);
   if (recorder_ != nullptr) recorder_->BudgetIs(usable);
+  if (keeper_ != nullptr) keeper_->BudgetIs(usable);
   if (memory_->filling()) memory_->PrepareHost();
   mover_->Wake();
   return absl::OkStatus();
