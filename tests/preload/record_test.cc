@@ -1,17 +1,25 @@
 // Programs that are recorded: what the trace says of them, and that they do not mind.
 #include <gmock/gmock.h>
+#include <sys/wait.h>
 
 #include <filesystem>
+#include <fstream>
+#include <set>
 
 #include "tests/preload/run_program.h"
 #include "tests/trace/sample.h"
 #include "tools/replay/load_trace.h"
+#include "tools/replay/profile.h"
 
 namespace vramspan_test {
 namespace {
 
+using ::testing::AnyOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
 using namespace vramspan;          // NOLINT
 using namespace vramspan::replay;  // NOLINT
 
@@ -19,6 +27,16 @@ class RecordTest : public ::testing::Test {
  protected:
   Output Record(const std::string& scenario, const std::string& environment = "") {
     return RunPreloaded("default", scenario, "VRAMSPAN_RECORD=" + path_ + " " + environment);
+  }
+  // As a user types it.
+  static int RunTool(const std::string& options, const std::string& scenario) {
+    const std::string command =
+        "env -u VRAMSPAN_DRIVER -u VRAMSPAN_TRACER SIMCUDA_DEVICE_MEMORY=48MiB "
+        "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 '" VRAMSPAN_BINARY
+        "' run --simulate --quiet " +
+        options + " -- '" PROGRAM_LINKED_PATH "' default " + scenario + " >/dev/null";
+    const int status = std::system(command.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   RecordedRun Load() {
     StatusOr<RecordedRun> run = LoadTrace(path_);
@@ -122,6 +140,33 @@ TEST_F(RecordTest, AFileThatIsThereIsLeftAlone) {
 }
 
 // What it wrote until a quarter of a second ago is there.
+// The third buffer and two others are twelve of twenty-four MiB. Everybody leaves the device in
+// this program, but what a profile keeps there.
+TEST_F(RecordTest, WhatAProfileKeepsStaysOnTheDevice) {
+  Profile profile;
+  profile.device_memory = MiB(24);
+  profile.policy = "cost";
+  profile.chunk_log2 = 21;
+  const auto left = [&](const std::vector<Pin>& pins) {
+    profile.pins = pins;
+    std::filesystem::remove(path_);
+    const std::string file = folder_.File("a.profile");
+    std::ofstream(file) << ProfileText(profile);
+    EXPECT_EQ(RunTool("--profile '" + file + "' --record '" + path_ + "'", "doubled"), 0);
+    const RecordedRun run = Load();
+    EXPECT_EQ(run.setting.device_budget, MiB(24));
+    std::set<uint32_t> allocations;
+    for (const RecordedMove& move : run.moves) {
+      if (!move.in) allocations.insert(move.allocation);
+    }
+    return allocations;
+  };
+  EXPECT_THAT(left({}), IsSupersetOf({2u, 11u, 23u}));
+  const std::set<uint32_t> others = left({{MiB(4), 24}, {MiB(4), 3}, {MiB(4), 12}});
+  EXPECT_THAT(others, Not(AnyOf(Contains(2u), Contains(11u), Contains(23u))));
+  EXPECT_FALSE(others.empty());
+}
+
 TEST_F(RecordTest, AProgramThatIsKilledLeavesWhatItWrote) {
   EXPECT_EQ(Record("dies_killed").code, 128 + 9);
   const RecordedRun run = Load();

@@ -26,6 +26,7 @@ Profile Sample() {
           .predicted_ms = 12.5,
           .default_ms = 14.25,
           .resident_ms = 10,
+          .pins = {{MiB(8), 3}, {Bytes(20'000'001), 1}},
           .kernels = {{"gemm<float, 128>(float*, int)", 0xfedcba9876543210, 1.25, 33.5},
                       {"", 0, 79, 0.125}}};
 }
@@ -44,12 +45,15 @@ TEST(Profile, ComesBackAsItWasWritten) {
 TEST(Profile, ThatIsTooLongIsCutToWhatIsRead) {
   Profile profile = Sample();
   profile.program = std::string(5000, '\n');
+  profile.device_memory = GiB(100);
+  for (uint32_t i = 1; i < 1000; ++i) profile.pins.push_back({MiB(2), i});
   profile.kernels.resize(2000, {std::string(5000, '\1'), 1, 1e9, 1});
   const std::string text = ProfileText(profile);
   EXPECT_LE(text.size(), kMostProfileText);
   const StatusOr<Profile> read = ParseProfile(text);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->kernels.size(), kMostProfileKernels);
+  EXPECT_EQ(read->pins.size(), kMostPins);
 }
 
 TEST(Profile, EveryWrongLineIsNamed) {
@@ -60,7 +64,7 @@ TEST(Profile, EveryWrongLineIsNamed) {
     const char* to;
     const char* words;
   } cases[] = {
-      {"vramspan-profile 1", "{", "vramspan tune"},
+      {"vramspan-profile 2", "{", "vramspan tune"},
       {"program=", "programme=", "line 2 should begin with 'program='"},
       {"device=", "", "line 3"},
       {"b\\\\c", "b\\qc", "line 2 has a bad escape"},
@@ -72,17 +76,28 @@ TEST(Profile, EveryWrongLineIsNamed) {
       {"predicted_ms=12.5", "predicted_ms=nan", "line 9 should be a number"},
       {"default_ms=14.25", "default_ms=1e3", "line 10 should be a number"},
       {"resident_ms=10", "resident_ms=99999999999999", "line 11 should be a number"},
-      {"kernel=1.25", "kernel=x", "line 12 should be a number"},
-      {" fedc", " FEDC", "line 12 should have a shape"},
-      {"kernel=1.250 33.500", "kernel=1.250", "line 12 should"},
-      {"kernel=79", "colonel=79", "line 13 should begin with 'kernel='"},
+      {"keep=8388608 3", "keep=1048576 3", "line 12 should keep an allocation of"},
+      {"keep=8388608 3", "keep=17592186044417 3", "line 12 should keep an allocation of"},
+      {"keep=8388608 3", "keep=8388608", "line 12 should say which allocation"},
+      {"keep=8388608 3", "keep=8388608 0", "line 12 should say which allocation"},
+      {"keep=8388608 3", "keep=8388608 1000001", "line 12 should say which allocation"},
+      {"keep=20000001 1", "keep=8388608 3", "line 13 keeps allocation 3 of 8388608 bytes a second"},
+      {"device_memory=8589934592", "device_memory=40000000",
+       "line 13 would keep 29360128 bytes on the device in all"},
+      {"keep=8388608 3", "keep=4294967297 3", "line 12 would keep 4297064448 bytes"},
+      {"keep=8388608 3", "keeps=8388608 3", "line 12 should begin with 'kernel='"},
+      {"vramspan-profile 2", "vramspan-profile 1", "line 12 should begin with 'kernel='"},
+      {"kernel=1.25", "kernel=x", "line 14 should be a number"},
+      {" fedc", " FEDC", "line 14 should have a shape"},
+      {"kernel=1.250 33.500", "kernel=1.250", "line 14 should"},
+      {"kernel=79", "colonel=79", "line 15 should begin with 'kernel='"},
   };
   for (const auto& c : cases) {
     const Status status = Parsed(absl::StrReplaceAll(good, {{c.from, c.to}}));
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << c.to << ": " << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(c.words)) << c.to;
   }
-  // Cut anywhere but at the end of a kernel's line, or with something behind it.
+  // Cut anywhere but at the end of a pin's or a kernel's line, or with something behind it.
   for (size_t size = 0; size < good.size(); ++size) {
     const bool whole = size > good.find("resident_ms") && good[size - 1] == '\n';
     EXPECT_EQ(Parsed(good.substr(0, size)).ok(), whole) << size;
@@ -92,9 +107,18 @@ TEST(Profile, EveryWrongLineIsNamed) {
   EXPECT_FALSE(Parsed(good + std::string(kMostProfileText, 'x')).ok());
 }
 
+TEST(Profile, TheVersionBeforeIsStillRead) {
+  Profile sample = Sample();
+  sample.pins.clear();
+  const StatusOr<Profile> read = ParseProfile(
+      absl::StrReplaceAll(ProfileText(sample), {{"vramspan-profile 2", "vramspan-profile 1"}}));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, sample);
+}
+
 TEST(Profile, AnotherVersionSaysToTuneAgain) {
   const Status status = Parsed(
-      absl::StrReplaceAll(ProfileText(Sample()), {{"vramspan-profile 1", "vramspan-profile 2"}}));
+      absl::StrReplaceAll(ProfileText(Sample()), {{"vramspan-profile 2", "vramspan-profile 3"}}));
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("tune again"));
 }

@@ -20,7 +20,8 @@ namespace vramspan::replay {
 namespace {
 
 constexpr std::string_view kTitle = "vramspan-profile ";
-constexpr std::string_view kVersion = "1";
+constexpr std::string_view kVersion = "2";
+constexpr std::string_view kWithoutPins = "1";
 constexpr size_t kLongestValue = 1000;
 constexpr double kMostMs = 1e12;
 constexpr double kMostPasses = 1e6;
@@ -64,6 +65,9 @@ class Lines {
       return 0;
     }
     return number;
+  }
+  bool NextIs(std::string_view key) const {
+    return next_ < lines_.size() && lines_[next_].starts_with(absl::StrCat(key, "="));
   }
   // Behind the last line nothing but its own end.
   bool AtEnd() const { return next_ + 1 >= lines_.size(); }
@@ -121,6 +125,23 @@ ProfileKernel ParseKernel(std::string_view value, Lines* lines) {
   return kernel;
 }
 
+void ParsePin(Profile* profile, Lines* lines) {
+  const std::string_view value = lines->Next("keep");
+  const std::pair<std::string_view, std::string_view> parts =
+      absl::StrSplit(value, absl::MaxSplits(' ', 1));
+  const Status status = AddPin(parts.first, parts.second, &profile->pins);
+  if (!status.ok()) {
+    lines->Wrong(status.message());
+    return;
+  }
+  Bytes all;
+  for (const Pin& pin : profile->pins) all += pin.charged();
+  if (profile->device_memory != Bytes(0) && all > KeptShare(profile->device_memory)) {
+    lines->Wrong(absl::StrCat("would keep ", all.value, " bytes on the device in all, which is ",
+                              "more than half of device_memory"));
+  }
+}
+
 // The program's file without its folder.
 std::string_view ProgramName(std::string_view command) {
   const std::string_view file = command.substr(0, command.find(' '));
@@ -137,6 +158,10 @@ std::string ProfileText(const Profile& profile) {
       kTitle, kVersion, Value(profile.program), Value(profile.device), Value(profile.device_uuid),
       profile.device_memory.value, profile.policy, ChunkText(profile.chunk_log2),
       OverlapName(profile.overlap), profile.predicted_ms, profile.default_ms, profile.resident_ms);
+  const size_t pins = std::min(profile.pins.size(), kMostPins);
+  for (size_t i = 0; i < pins; ++i) {
+    absl::StrAppend(&text, "keep=", profile.pins[i].size.value, " ", profile.pins[i].nth, "\n");
+  }
   const size_t kernels = std::min(profile.kernels.size(), kMostProfileKernels);
   for (size_t i = 0; i < kernels; ++i) {
     const ProfileKernel& k = profile.kernels[i];
@@ -156,7 +181,8 @@ StatusOr<Profile> ParseProfile(std::string_view text) {
   if (!title.starts_with(kTitle)) {
     return absl::InvalidArgumentError("is no profile: write one with `vramspan tune`");
   }
-  if (title.substr(kTitle.size()) != kVersion) {
+  const std::string_view version = title.substr(kTitle.size());
+  if (version != kVersion && version != kWithoutPins) {
     return absl::FailedPreconditionError(
         absl::StrCat("line 1 says '", absl::CEscape(title.substr(0, 40)),
                      "', and this is not the version that is read here: tune again"));
@@ -179,6 +205,9 @@ StatusOr<Profile> ParseProfile(std::string_view text) {
   profile.predicted_ms = lines.Number(lines.Next("predicted_ms"), kMostMs);
   profile.default_ms = lines.Number(lines.Next("default_ms"), kMostMs);
   profile.resident_ms = lines.Number(lines.Next("resident_ms"), kMostMs);
+  while (version == kVersion && lines.status().ok() && lines.NextIs("keep")) {
+    ParsePin(&profile, &lines);
+  }
   while (lines.status().ok() && !lines.AtEnd()) {
     if (profile.kernels.size() == kMostProfileKernels) lines.Wrong("is a kernel too many");
     profile.kernels.push_back(ParseKernel(lines.Next("kernel"), &lines));

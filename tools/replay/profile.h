@@ -1,7 +1,7 @@
 // A profile: the settings that suit a program on a device, as `vramspan tune` found them, for
 // `vramspan run --profile`. A few lines of text, a key and its value each:
 //
-//   vramspan-profile 1
+//   vramspan-profile 2
 //   program=python train.py
 //   device=NVIDIA H100 80GB HBM3
 //   device_uuid=GPU-...
@@ -12,8 +12,10 @@
 //   predicted_ms=123.400
 //   default_ms=150.200
 //   resident_ms=98.100
+//   keep=SIZE NTH                               (allocations to keep on the device)
 //   kernel=PASSES RESIDENT_US SHAPE NAME        (as many as there are, the dearest first)
 //
+// Version 1 has no keep=. What is kept is at most half the device memory, and nothing twice.
 // Control characters and backslashes in values are written as C does. Read as if a stranger had
 // written it: at most kMostProfileText bytes, every key known, once, and in this order, every value
 // within reason.
@@ -27,6 +29,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/base/units.h"
+#include "runtime/placement/pins.h"
 #include "tools/replay/replay_result.h"
 
 namespace vramspan::replay {
@@ -53,12 +56,14 @@ struct Profile {
   ReplayOverlap overlap = ReplayOverlap::kOff;
   // Of the tuned settings, of the default ones, of everything on the device; as predicted.
   double predicted_ms = 0, default_ms = 0, resident_ms = 0;
+  std::vector<Pin> pins;  // To be kept on the device.
   std::vector<ProfileKernel> kernels;
 
   bool operator==(const Profile&) const = default;
 };
 
-// Kernels beyond kMostProfileKernels are left out, and texts cut to what a reader takes.
+// Kernels beyond kMostProfileKernels and pins beyond kMostPins are left out, and texts cut to what
+// a reader takes.
 std::string ProfileText(const Profile& profile);
 // FailedPrecondition for one of another version, InvalidArgument for what is no profile; both name
 // the line.

@@ -169,6 +169,9 @@ class Planner {
       fill(&options_.device_memory, "VRAMSPAN_DEVICE_MEMORY",
            absl::StrCat(profile.device_memory.value >> 20, "MiB"));
     }
+    if (!profile.pins.empty() && !Variable(world_, "VRAMSPAN_KEEP").has_value()) {
+      plan_["VRAMSPAN_KEEP"] = PinsText(profile.pins);
+    }
     // Which device it is only the program's own driver knows for certain.
     if (!profile.device_uuid.empty()) plan_["VRAMSPAN_PROFILE_DEVICE"] = profile.device_uuid;
     return absl::OkStatus();
