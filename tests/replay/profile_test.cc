@@ -8,12 +8,16 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/run_binary.h"
+#include "tools/replay/explain.h"
 
 namespace vramspan::replay {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 Profile Sample() {
   return {.program = "/opt/bin/train.py --name 'a\nb\\c' \xc3\xa9",
@@ -141,6 +145,21 @@ class TuneCommandTest : public ::testing::Test {
     return RunBinary("", "tune -o '" + path_ + "' " + arguments);
   }
 
+  // What a replay of the trace says of the profile's settings, in milliseconds.
+  static double Replayed(const std::string& trace, const Profile& profile) {
+    const std::string chunk = profile.chunk_log2 == 0
+                                  ? "auto"
+                                  : absl::StrCat(uint64_t{1} << (profile.chunk_log2 - 20), "MiB");
+    const Output replay = RunBinary(
+        "", absl::StrCat("replay ", trace, " --format json --overlap ",
+                         OverlapName(profile.overlap), " --policy ", profile.policy,
+                         " --device-memory ", profile.device_memory.value, " --chunk ", chunk,
+                         profile.pins.empty() ? "" : " --keep " + PinsText(profile.pins)));
+    EXPECT_EQ(replay.code, 0) << replay.err;
+    if (replay.code != 0) return 0;
+    return nlohmann::json::parse(replay.out).at("runs")[0].at("predicted_ms");
+  }
+
   const TemporaryFolder folder_;
   const std::string path_ = folder_.path() + "/a.profile";
 };
@@ -158,15 +177,48 @@ TEST_F(TuneCommandTest, WritesAProfileOfTheBestAndSaysHowToUseIt) {
   EXPECT_EQ(profile->overlap, ReplayOverlap::kSafe) << "moves beside work cost less";
   EXPECT_LT(profile->predicted_ms, profile->default_ms);
   EXPECT_LE(profile->resident_ms, profile->predicted_ms);
-  // What the profile says is what a replay says of its settings.
-  const Output replay =
-      RunBinary("", std::string("replay ") + kLoop + "--format json --overlap safe --policy " +
-                        profile->policy + " --device-memory 128MiB --chunk " +
-                        (profile->chunk_log2 == 0
-                             ? std::string("auto")
-                             : absl::StrCat(uint64_t{1} << (profile->chunk_log2 - 20), "MiB")));
-  const auto json = nlohmann::json::parse(replay.out);
-  EXPECT_NEAR(json.at("runs")[0].at("predicted_ms"), profile->predicted_ms, 0.001);
+  EXPECT_NEAR(Replayed(kLoop, *profile), profile->predicted_ms, 0.001);
+}
+
+// A loop of twice the device memory: what leaves is always needed again, so that part of it had
+// better stay.
+TEST_F(TuneCommandTest, KeepsWhatPaysToBeKept) {
+  const Output tune = Tune(std::string(kLoop) + "--device-memory 50%");
+  ASSERT_EQ(tune.code, 0) << tune.err;
+  const StatusOr<Profile> profile = ReadProfile(path_);
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  ASSERT_FALSE(profile->pins.empty());
+  Bytes kept;
+  for (const Pin& pin : profile->pins) {
+    EXPECT_EQ(pin.size, MiB(16));
+    kept += pin.charged();
+  }
+  EXPECT_LE(kept, MiB(64)) << "half of the device memory";
+  EXPECT_THAT(tune.out, HasSubstr(absl::StrCat(kept.value >> 20, " MiB")));
+  // By the same reckoning the profile without them is slower.
+  EXPECT_NEAR(Replayed(kLoop, *profile), profile->predicted_ms, 0.001);
+  Profile without = *profile;
+  without.pins.clear();
+  EXPECT_GT(Replayed(kLoop, without), 1.01 * profile->predicted_ms);
+}
+
+TEST_F(TuneCommandTest, KeepsNothingWhereItDoesNotPay) {
+  constexpr char kRandom[] = "synthetic:random,works=400 ";
+  const Output tune = Tune(std::string(kRandom) + "--device-memory 50%");
+  ASSERT_EQ(tune.code, 0) << tune.err;
+  const StatusOr<Profile> profile = ReadProfile(path_);
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_THAT(profile->pins, IsEmpty());
+}
+
+// Of a trace in another format nobody can tell which allocation of the program is meant.
+TEST_F(TuneCommandTest, KeepsNothingThatCannotBeTold) {
+  const Output tune = Tune("'" VRAMSPAN_TRACES "/training-step.et.json.gz' --device-memory 50%");
+  ASSERT_EQ(tune.code, 0) << tune.err;
+  const StatusOr<Profile> profile = ReadProfile(path_);
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_THAT(profile->pins, IsEmpty());
+  EXPECT_THAT(tune.out, Not(ContainsRegex("off +[0-9]+ MiB")));
 }
 
 TEST_F(TuneCommandTest, LeavesTheDefaultWhereNothingIsBetter) {

@@ -8,6 +8,7 @@
 #include "runtime/placement/policy.h"
 #include "tools/replay/replay_all.h"
 #include "tools/replay/timing.h"
+#include "tools/replay/tune_pins.h"
 
 namespace vramspan::replay {
 namespace {
@@ -141,10 +142,23 @@ Tuned Tune(absl::Span<const RecordedRun> runs, const ReplayPrices& prices,
   }
   search.Try(settings, 0);
   search.Sort();
+  const TuneCandidate best = search.candidates().front();
+  tuned.chosen = best.slowdown < tuned.by_default.slowdown * kWorthIt ? best : tuned.by_default;
+
+  settings.clear();
+  for (std::vector<Pin>& pins : PinsToTry(runs.front(), prices, tuned.chosen.setting)) {
+    settings.push_back(tuned.chosen.setting);
+    settings.back().pins = std::move(pins);
+  }
+  if (!settings.empty()) {
+    search.Try(settings, 0);
+    search.Sort();
+    // Of those without pins none was chosen for so little.
+    const TuneCandidate& pinned = search.candidates().front();
+    if (pinned.slowdown < tuned.chosen.slowdown * kWorthIt) tuned.chosen = pinned;
+  }
   tuned.candidates = search.candidates();
   tuned.resident = search.resident();
-  const TuneCandidate& best = tuned.candidates.front();
-  tuned.chosen = best.slowdown < tuned.by_default.slowdown * kWorthIt ? best : tuned.by_default;
 
   const RecordedSetting& recorded = runs.front().setting;
   tuned.profile = {.program = recorded.program,
@@ -157,6 +171,7 @@ Tuned Tune(absl::Span<const RecordedRun> runs, const ReplayPrices& prices,
                    .predicted_ms = Ms(tuned.chosen.predicted),
                    .default_ms = Ms(tuned.by_default.predicted),
                    .resident_ms = Ms(tuned.resident),
+                   .pins = tuned.chosen.setting.pins,
                    .kernels = KernelsOf(runs, prices)};
   return tuned;
 }

@@ -2,8 +2,9 @@
 // them.
 //
 // First every size of chunk with the default policy, under each way to overlap that is allowed;
-// then every policy with the best two of those. What is no better than the default by a hundredth
-// is not chosen: predictions are not that good, and the default is what is tested most.
+// then every policy with the best two of those, then the chosen one with part of its memory kept on
+// the device. What is no better than the default by a hundredth is not chosen: predictions are not
+// that good, and the default is what is tested most. Nor is anything kept for less.
 #ifndef VRAMSPAN_TOOLS_REPLAY_TUNE_H_
 #define VRAMSPAN_TOOLS_REPLAY_TUNE_H_
 

@@ -58,10 +58,11 @@ class TuneCommand final : public Command {
         ->check(CLI::Range(1, 1024));
     app.add_flag("--force", force_, "Overwrite the profile if it is there");
     app.footer(
-        "Replays the run with every size of chunk, and then every policy with the best of them. "
-        "No\n"
-        "GPU is needed. What is not predicted to be better by a hundredth is left as it is by "
-        "default.\n"
+        "Replays the run with every size of chunk, then every policy with the best of them, and "
+        "then\n"
+        "the best with what is used most often kept on the device, up to half of it. No GPU is "
+        "needed.\n"
+        "What is not predicted to be better by a hundredth is left as it is by default.\n"
         "\n"
         "Exit code: 1: a trace cannot be read, or the profile not written; 2: the command line was "
         "not\n"
@@ -144,8 +145,10 @@ class TuneCommand final : public Command {
     options.device_memory = *device_memory;
     VS_ASSIGN_OR_RETURN(options.overlaps, Overlaps(runs.front()));
     options.threads = threads_ != 0 ? threads_ : std::max(1u, std::thread::hardware_concurrency());
-    // Seven sizes of chunk, then eight other policies with two of them.
-    replay::Progress progress(files_.front(), runs.size() * (7 * options.overlaps.size() + 2 * 8));
+    // Seven sizes of chunk, then eight other policies with two of them, then three choices of what
+    // to keep.
+    replay::Progress progress(files_.front(),
+                              runs.size() * (7 * options.overlaps.size() + 2 * 8 + 3));
     const replay::Tuned tuned =
         replay::Tune(runs, prices, options, [&](size_t done, size_t) { progress(done); });
     VS_RETURN_IF_ERROR(Write(replay::ProfileText(tuned.profile)));
@@ -167,16 +170,19 @@ class TuneCommand final : public Command {
   std::string Text(const replay::Tuned& tuned) const {
     const auto row = [](std::string_view what, const TuneCandidate& c) {
       const int log2 = c.setting.chunk_log2;
-      return absl::StrFormat("%-9s %-7s %-7s %-9s %12.3f %6.2f\n", what, c.setting.policy,
+      Bytes kept;
+      for (const Pin& pin : c.setting.pins) kept += pin.charged();
+      return absl::StrFormat("%-9s %-7s %-7s %-9s %-9s %12.3f %6.2f\n", what, c.setting.policy,
                              log2 == 0 ? "auto" : demo::SizeText(ChunkBytes(log2)),
                              replay::OverlapName(c.setting.overlap),
+                             kept == Bytes(0) ? "-" : demo::SizeText(kept),
                              static_cast<double>(c.predicted) / 1e6, c.slowdown);
     };
     std::string text = absl::StrFormat(
         "With %s of device memory (%.3f ms with everything on the device):\n\n"
-        "%-9s %-7s %-7s %-9s %12s %6s\n",
+        "%-9s %-7s %-7s %-9s %-9s %12s %6s\n",
         demo::SizeText(tuned.profile.device_memory), static_cast<double>(tuned.resident) / 1e6, "",
-        "policy", "chunk", "overlap", "predicted ms", "x");
+        "policy", "chunk", "overlap", "kept", "predicted ms", "x");
     absl::StrAppend(&text, row("chosen", tuned.chosen), row("default", tuned.by_default));
     for (size_t i = 0; i < std::min(kShown, tuned.candidates.size()); ++i) {
       absl::StrAppend(&text, row(absl::StrCat(i + 1, "."), tuned.candidates[i]));
