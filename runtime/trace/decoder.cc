@@ -98,6 +98,14 @@ void Read(VarintReader* in, BlockState* last, MoveEvent* e) {
   e->duration = in->Take();
 }
 
+void Read(VarintReader* in, BlockState* last, CompareEvent* e) {
+  e->base = DevicePtr(Later(in, &last->compared_base));
+  e->size = Bytes(in->Take());
+  e->same = (in->Take() & 1) != 0;
+  e->last = Later(in, &last->compared_id);
+  e->first = e->last - in->Take();
+}
+
 }  // namespace
 
 Decoder::Decoder(absl::Span<const uint8_t> bytes, uint64_t first_time)
@@ -152,6 +160,9 @@ StatusOr<bool> Decoder::Next(Event* event) {
         break;
       case EventType::kEnd:
         As<EndEvent>(event).time = Later(&in, &last_.time);
+        break;
+      case EventType::kCompare:
+        Read(&in, &last_, &As<CompareEvent>(event));
         break;
       default:
         known = false;

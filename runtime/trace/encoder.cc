@@ -36,7 +36,7 @@ void Encoder::Start(uint64_t first_time) {
   bytes_.Room(reserve_);
   // The ranges' memory is kept: the next block has the same codes.
   last_.time = last_.end = first_time;
-  last_.base = last_.id = last_.measured_id = 0;
+  last_.base = last_.id = last_.measured_id = last_.compared_base = last_.compared_id = 0;
   if (last_.ranges.size() > 4096) last_.ranges.clear();
   for (auto& [code, ranges] : last_.ranges) ranges.clear();
 }
@@ -164,6 +164,16 @@ void Encoder::Add(const LostEvent& e) {
 void Encoder::Add(const EndEvent& e) {
   Close(PutVarint(Open(EventType::kEnd, kMostVarint),
                   Fold(std::exchange(last_.time, e.time), e.time)));
+}
+
+void Encoder::Add(const CompareEvent& e) {
+  uint8_t* at = Open(EventType::kCompare, 5 * kMostVarint);
+  at = PutVarint(at, Fold(std::exchange(last_.compared_base, e.base.value), e.base.value));
+  at = PutVarint(at, e.size.value);
+  at = PutVarint(at, static_cast<uint64_t>(e.same));
+  at = PutVarint(at, Fold(std::exchange(last_.compared_id, e.last), e.last));
+  at = PutVarint(at, e.last - e.first);
+  Close(at);
 }
 
 }  // namespace vramspan::trace

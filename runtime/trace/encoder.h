@@ -25,6 +25,8 @@ struct BlockState {
   uint64_t base = 0;
   uint64_t id = 0;
   uint64_t measured_id = 0;
+  // Of its own, for who passes over the event must not miss what it says.
+  uint64_t compared_base = 0, compared_id = 0;
   absl::flat_hash_map<uint32_t, std::vector<TracedRange>> ranges;  // Of each code, the last.
 };
 
@@ -72,6 +74,7 @@ class Encoder {
   void Add(const BudgetEvent& e);
   void Add(const LostEvent& e);
   void Add(const EndEvent& e);
+  void Add(const CompareEvent& e);
 
  private:
   // Room for a record's body of at most `most` bytes; Close tells its end.

@@ -27,6 +27,7 @@ enum class EventType : uint8_t {
   kBudget = 7,
   kLost = 8,
   kEnd = 9,
+  kCompare = 10,
 };
 
 struct AllocateEvent {
@@ -102,8 +103,16 @@ struct EndEvent {
   uint64_t time = 0;
 };
 
+// Fingerprints of a chunk were taken in the streams of two pieces of work, right behind them.
+struct CompareEvent {
+  DevicePtr base;
+  Bytes size;
+  uint64_t first = 0, last = 0;  // Their ids.
+  bool same = false;             // Nothing had changed.
+};
+
 using Event = std::variant<AllocateEvent, FreeEvent, CodeEvent, WorkEvent, TimesEvent, MoveEvent,
-                           BudgetEvent, LostEvent, EndEvent>;
+                           BudgetEvent, LostEvent, EndEvent, CompareEvent>;
 
 // The beginning of a trace: who was recorded, where, and how. As text in the file, a line for each,
 // so that lines can be added.

@@ -20,7 +20,7 @@ inline std::vector<Event> SampleEvents(uint64_t seed, size_t count) {
   for (uint64_t i = 0; i < count; ++i) {
     time += random() % 5000;
     const DevicePtr base(0x7f0000000000 + (random() % 64 << 21));
-    switch (random() % 10) {
+    switch (random() % 11) {
       case 0:
         events.emplace_back(AllocateEvent{time, base, Bytes(random() % (1 << 30))});
         break;
@@ -39,6 +39,9 @@ inline std::vector<Event> SampleEvents(uint64_t seed, size_t count) {
         break;
       case 5:
         events.emplace_back(BudgetEvent{time, Bytes(random())});
+        break;
+      case 6:
+        events.emplace_back(CompareEvent{base, MiB(16), i / 2, i, i % 3 == 0});
         break;
       default: {
         WorkEvent work;

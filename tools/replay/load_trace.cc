@@ -131,6 +131,7 @@ class Loader {
     moves_.push_back(e);
   }
   void Take(const trace::BudgetEvent&) {}
+  void Take(const trace::CompareEvent&) {}
   void Take(const trace::LostEvent& e) { lost_ += e.count; }
   void Take(const trace::EndEvent&) {}
 

@@ -59,6 +59,10 @@ Json Fields(const trace::BudgetEvent& e) {
 }
 Json Fields(const trace::LostEvent& e) { return {{"event", "lost"}, {"count", e.count}}; }
 Json Fields(const trace::EndEvent& e) { return {{"event", "end"}, {"time", e.time}}; }
+Json Fields(const trace::CompareEvent& e) {
+  return {{"event", "compare"}, {"base", Hex(e.base)}, {"size", e.size.value},
+          {"first", e.first},   {"last", e.last},      {"same", e.same}};
+}
 
 // `key value` pairs, the event's name first.
 std::string Line(const Json& fields) {
