@@ -146,6 +146,42 @@ TEST_F(LoadTraceTest, ContradictionsAreSaidAndLeftOut) {
   EXPECT_EQ(run.works.size(), 2u);
 }
 
+// By the work behind which it was, since the event comes when that is known.
+TEST_F(LoadTraceTest, ComparisonsAreSavedToo) {
+  RecordedRun saved = LoopRun(3, 4, MiB(10));
+  saved.comparisons = {{1, MiB(2).value, MiB(4).value, 1, 4, true},
+                       {2, MiB(8).value, MiB(2).value, 2, 8, false}};
+  ASSERT_TRUE(SaveTrace(saved, path_, true).ok());
+  const auto run = LoadTrace(path_);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->comparisons, saved.comparisons);
+}
+
+TEST_F(LoadTraceTest, WhatWasComparedIsOfWhatLivedThen) {
+  const auto compare = [](DevicePtr base, Bytes size, uint64_t first, uint64_t last) {
+    return trace::CompareEvent{base, size, first, last, true};
+  };
+  const RecordedRun run = Load(
+      {AllocateEvent{1, kBase, MiB(7)}, Work(2, 10, {}), Work(3, 11, {}), FreeEvent{4, kBase},
+       AllocateEvent{5, kBase, MiB(3)}, Work(6, 12, {}), Work(7, 13, {}),
+       compare(kBase + MiB(4), MiB(4), 10, 11), compare(kBase, MiB(2), 12, 13),
+       // Across the free, of what does not live, of no work, backwards, and of more than a chunk.
+       compare(kBase, MiB(2), 11, 12), compare(kBase + MiB(4), MiB(2), 12, 13),
+       compare(kBase, MiB(2), 12, 99), compare(kBase, MiB(2), 99, 13),
+       compare(kBase, MiB(2), 13, 12), compare(kBase, MiB(2), 12, 12),
+       compare(kBase, MiB(128), 12, 13)});
+  ASSERT_EQ(run.comparisons.size(), 2u);
+  EXPECT_EQ(run.comparisons[0].allocation, 0u);
+  EXPECT_EQ(run.comparisons[0].offset, MiB(4).value);
+  EXPECT_EQ(run.comparisons[0].size, MiB(3).value) << "the allocation ends there";
+  EXPECT_EQ(run.comparisons[0].first, 0u);
+  EXPECT_EQ(run.comparisons[0].last, 1u);
+  EXPECT_TRUE(run.comparisons[0].same);
+  EXPECT_EQ(run.comparisons[1].allocation, 1u);
+  EXPECT_EQ(run.comparisons[1].first, 2u);
+  EXPECT_EQ(run.comparisons[1].last, 3u);
+}
+
 TEST_F(LoadTraceTest, MoreMemoryThanAnyMachineHas) {
   std::vector<trace::Event> events;
   for (uint64_t i = 0; i < 100; ++i) {

@@ -20,6 +20,7 @@ using trace::TracedRange;
 constexpr Bytes kMostAllocation = GiB(16 << 10);
 constexpr uint64_t kMostChunks = uint64_t{1} << 28;
 constexpr size_t kMostProblems = 20;
+constexpr uint32_t kNotYet = UINT32_MAX;
 // The recorder gives no stream a number beyond it.
 constexpr uint32_t kMostStreams = 1 << 16;
 
@@ -66,7 +67,11 @@ class Loader {
     std::stable_sort(calls_.begin(), calls_.end(),
                      [](const Call& a, const Call& b) { return a.time < b.time; });
     run_.works.reserve(works_.size());
-    order_.resize(works_.size());
+    order_.resize(works_.size(), kNotYet);
+    for (size_t i = 0; i < compared_.size(); ++i) {
+      const auto last = ids_.find(compared_[i].last);
+      if (last != ids_.end()) compared_behind_[last->second].push_back(i);
+    }
     for (const Call& call : calls_) {
       switch (call.kind) {
         case Call::Kind::kAllocate:
@@ -131,7 +136,7 @@ class Loader {
     moves_.push_back(e);
   }
   void Take(const trace::BudgetEvent&) {}
-  void Take(const trace::CompareEvent&) {}
+  void Take(const trace::CompareEvent& e) { compared_.push_back(e); }
   void Take(const trace::LostEvent& e) { lost_ += e.count; }
   void Take(const trace::EndEvent&) {}
 
@@ -237,6 +242,29 @@ class Loader {
     order_[call.index] = index;
     run_.steps.push_back({RecordedStep::Kind::kWork, index});
     run_.works.push_back(work);
+    const auto compared = compared_behind_.find(call.index);
+    if (compared == compared_behind_.end()) return;
+    for (const size_t i : compared->second) Compare(compared_[i], index);
+  }
+
+  // What is compared is a chunk, so it lies in one allocation, whose end it may be behind.
+  void Compare(const trace::CompareEvent& e, uint32_t last) {
+    if (e.size > ChunkBytes(kMaxChunkLog2)) return;
+    const auto first = ids_.find(e.first);
+    const auto next = live_.upper_bound(e.base);
+    if (first == ids_.end() || order_[first->second] >= last || next == live_.begin()) return;
+    const uint32_t index = std::prev(next)->second;
+    const RecordedAllocation& a = run_.allocations[index];
+    const uint32_t begin = order_[first->second];
+    // The first was of what lived there before.
+    if (e.base >= a.base + a.size || run_.works[begin].submitted < a.allocated) return;
+    const uint64_t offset = (e.base - a.base).value;
+    run_.comparisons.push_back({.allocation = index,
+                                .offset = offset,
+                                .size = std::min(e.size.value, a.size.value - offset),
+                                .first = begin,
+                                .last = last,
+                                .same = e.same});
   }
 
   // The pieces of allocations that the range is, if it is any.
@@ -300,10 +328,12 @@ class Loader {
   RecordedRun run_;
   std::vector<Call> calls_;
   std::vector<RecordedWork> works_;  // As the file has them; their sets are raw ones.
-  std::vector<uint32_t> order_;      // Of each, its index in the run.
+  std::vector<uint32_t> order_;      // Of each, its index in the run, or kNotYet.
   std::vector<trace::TimesEvent> times_;
   std::vector<trace::MoveEvent> moves_;
-  absl::flat_hash_map<uint32_t, uint32_t> codes_;  // Number to index.
+  std::vector<trace::CompareEvent> compared_;
+  absl::flat_hash_map<uint32_t, std::vector<size_t>> compared_behind_;  // By their last work.
+  absl::flat_hash_map<uint32_t, uint32_t> codes_;                       // Number to index.
   absl::flat_hash_map<uint32_t, uint32_t> large_streams_;
   absl::flat_hash_map<uint64_t, uint32_t> ids_;  // Of work, to its index in works_.
   uint64_t last_id_ = 0;

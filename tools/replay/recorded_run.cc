@@ -93,6 +93,15 @@ Status RecordedRun::Check() const {
     }
     state[step.index] = static_cast<uint8_t>(before + 1);
   }
+  for (const RecordedComparison& c : comparisons) {
+    if (c.allocation >= allocations.size() || c.last >= works.size() || c.first >= c.last) {
+      return bad("a comparison of allocation ", c.allocation);
+    }
+    const uint64_t size = allocations[c.allocation].size.value;
+    if (c.offset > size || c.size > size - c.offset) {
+      return bad("a comparison leaves allocation ", c.allocation);
+    }
+  }
   if (!std::all_of(seen.begin(), seen.end(), [](bool b) { return b; })) {
     return bad("some work is in no step");
   }

@@ -84,6 +84,18 @@ struct RecordedMove {
   bool clean = false;  // Nothing was copied.
 };
 
+// A piece of an allocation that was compared with itself: behind one piece of work, and behind a
+// later one.
+struct RecordedComparison {
+  uint32_t allocation = 0;
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  uint32_t first = 0, last = 0;  // Works.
+  bool same = false;
+
+  bool operator==(const RecordedComparison&) const = default;
+};
+
 // The machine and the settings of the run. Zero or empty: not known.
 struct RecordedSetting {
   std::string program;  // Its command line.
@@ -107,6 +119,7 @@ class RecordedRun {
   std::vector<RecordedWork> works;
   std::vector<RecordedStep> steps;
   std::vector<RecordedMove> moves;
+  std::vector<RecordedComparison> comparisons;  // In the order of their last works.
   // What is wrong or missing, in sentences: a cut file, a free of what was never allocated.
   std::vector<std::string> problems;
 

@@ -72,6 +72,10 @@ Status SaveTrace(const RecordedRun& run, const std::string& path, bool force) {
                                  run.allocations[m.allocation].base + Bytes(m.offset),
                                  Bytes(m.size), m.in, m.clean});
   }
+  for (const RecordedComparison& c : run.comparisons) {
+    writer->Add(trace::CompareEvent{run.allocations[c.allocation].base + Bytes(c.offset),
+                                    Bytes(c.size), c.first, c.last, c.same});
+  }
   return writer->Close();
 }
 

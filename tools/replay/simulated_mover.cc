@@ -2,7 +2,6 @@
 #include "tools/replay/simulated_mover.h"
 
 #include <absl/algorithm/container.h>
-#include <absl/container/flat_hash_set.h>
 
 #include <algorithm>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "runtime/placement/move_limits.h"
 #include "tools/replay/mix.h"
 #include "tools/replay/run_recorder.h"
+#include "tools/replay/unwritten.h"
 
 namespace vramspan::replay {
 namespace {
@@ -21,31 +21,6 @@ constexpr uint32_t kMostLaunched = 500;
 constexpr double kHeldEntries = 3;
 // Events at one moment; far more than work can end, or be submitted, at once.
 constexpr uint64_t kMostStill = 1'000'000;
-
-// By allocation: most of what left again after it had come back was not copied. What leaves for the
-// first time has no copy on the host yet, written or not.
-std::vector<bool> Unwritten(const RecordedRun& run) {
-  struct Left {
-    uint64_t clean = 0, copied = 0;
-  };
-  std::vector<Left> first(run.allocations.size()), again(run.allocations.size());
-  absl::flat_hash_set<std::pair<uint32_t, uint64_t>> came;  // Allocation and offset.
-  for (const RecordedMove& m : run.moves) {
-    if (m.in) {
-      came.emplace(m.allocation, m.offset);
-      continue;
-    }
-    Left& left = (came.contains({m.allocation, m.offset}) ? again : first)[m.allocation];
-    (m.clean ? left.clean : left.copied) += m.size;
-  }
-  std::vector<bool> unwritten;
-  for (size_t a = 0; a < first.size(); ++a) {
-    const bool knows = again[a].clean + again[a].copied != 0;
-    const Left& left = knows ? again[a] : first[a];
-    unwritten.push_back(left.clean > (knows ? left.copied : 0) && (knows || left.copied == 0));
-  }
-  return unwritten;
-}
 
 }  // namespace
 
@@ -90,11 +65,14 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
     possible_.resize(run_.sets());
     possible_known_.resize(run_.sets());
   }
-  for (uint32_t a = 0; const bool unwritten : Unwritten(run_)) {
+  for (uint32_t a = 0; const bool unwritten : UnwrittenByMoves(run_)) {
     for (uint32_t i = 0; i < chunks.count(a); ++i) {
       chunk_[chunks.first(a).value + i].unwritten = unwritten;
     }
     ++a;
+  }
+  for (uint32_t c = 0; const uint32_t from : UnwrittenByPrints(chunks)) {
+    chunk_[c++].unwritten_from = from;
   }
   result_.setting = setting;
 }

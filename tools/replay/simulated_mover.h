@@ -8,8 +8,8 @@
 // copies out; host chunks without a mapping; twins; trials, prices, forecast, heat and what comes
 // back by itself; the deadline. What is not: host memory has no end, recording costs nothing to
 // begin, the program's own allocations take no time, copies and kernels that both use the bus do
-// not slow each other, and memory that a kernel may write counts as written unless most of what the
-// record shows leaving once more was not copied.
+// not slow each other, and memory that a kernel may write counts as written unless the record shows
+// that it was not (unwritten.h).
 //
 // Deterministic. Threads: one object, one thread; what it is made from may be shared.
 #ifndef VRAMSPAN_TOOLS_REPLAY_SIMULATED_MOVER_H_
@@ -62,14 +62,16 @@ class SimulatedMover {
     uint16_t loose = 0;      // Released work that must find it mapped, and no more.
     uint8_t log2_size = 0;
     Copy copy = Copy::kNone;
-    uint32_t next_use = 0;  // Of min: the work that needs it next.
+    uint32_t next_use = 0;        // Of min: the work that needs it next.
+    uint32_t came = 0;            // let_go_ when it last came.
+    uint32_t unwritten_from = 0;  // Or that those behind this one do.
     bool live = false, on_device = false, moving = false, coming = false;
     bool dying = false;      // Freed; waits for its users.
     bool hidden = false;     // On the host, and not mapped.
     bool unused = false;     // Moved in, and nothing has used it since.
     bool keeps = false;      // The bound's schedule has it stay.
     bool printed = false;    // The twin's contents are known by their fingerprint.
-    bool unwritten = false;  // The record shows that kernels leave it as it is.
+    bool unwritten = false;  // The record shows that kernels leave it as it is,
     bool has_host = false;   // Host memory was made for it.
     bool noted = false;      // Is in changed_.
     bool pinned = false;     // The setting's pins keep it.
@@ -306,6 +308,7 @@ class SimulatedMover {
   std::vector<ChunkIndex> min_wanted_;
   uint32_t min_wanted_for_ = kNoWork;
   uint32_t submitted_ = 0;                          // Works.
+  uint32_t let_go_ = 0;                             // One more than the last work that was.
   absl::flat_hash_map<uint64_t, bool> has_passes_;  // Kernels of which served launches are known.
 
   std::unique_ptr<RunRecorder> recorder_;

@@ -357,7 +357,7 @@ bool SimulatedMover::StartEvict(ChunkIndex index) {
   move.clean = c.copy == SimulatedChunk::Copy::kTwin;
   // What was not written is as its fingerprint says, and what was is not.
   const bool equal = c.copy == SimulatedChunk::Copy::kStale && c.size() >= kWorthAPrint &&
-                     (prints_ || DeviceIdle()) && c.unwritten;
+                     (prints_ || DeviceIdle()) && (c.unwritten || c.came > c.unwritten_from);
   c.moving = true;
   c.coming = false;
   ++departures_;
@@ -489,6 +489,7 @@ void SimulatedMover::Settle(const Move& move) {
     c.copy = twin ? SimulatedChunk::Copy::kTwin : SimulatedChunk::Copy::kNone;
     c.printed = twin && move.print;
     c.unused = true;
+    c.came = let_go_;
     if (policy_ != nullptr) policy_->OnInsert(move.chunk);
     ++result_.moves_in;
     result_.bytes_in += c.size();

@@ -278,6 +278,7 @@ Bytes SimulatedMover::TouchedIn(uint32_t set, ChunkIndex chunk) const {
 
 void SimulatedMover::MarkReleased(ActiveWork* a) {
   a->released = true;
+  let_go_ = std::max(let_go_, a->work + 1);
   a->released_at = held_time_;
   a->released_time = now_;
   a->duration = timing_.of(a->work).duration;
