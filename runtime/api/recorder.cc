@@ -23,6 +23,8 @@ constexpr uint32_t kDeclared = 0;  // The code of what the program declares.
 // repeats itself, as a model's layers do, would else be measured at the same place each time.
 constexpr uint32_t kFirstMeasured = 16;
 constexpr uint32_t kOneIn = 8;
+// To the timer, fingerprints are work with this in its id.
+constexpr uint64_t kPrints = uint64_t{1} << 63;
 
 // The work that the thread is about to submit, or submits.
 struct Current {
@@ -90,6 +92,10 @@ StatusOr<std::unique_ptr<Recorder>> Recorder::Open(const std::string& path, Time
       r->timer_, WorkTimer::Start(driver, context,
                                   [raw = r.get()](uint64_t id, WorkTimer::Clock::time_point start,
                                                   WorkTimer::Clock::duration took) {
+                                    if ((id & kPrints) != 0) {
+                                      raw->watch_->Done(id & ~kPrints);
+                                      return;
+                                    }
                                     Bytes remote;
                                     {
                                       MutexLock lock(raw->mu_);
@@ -120,6 +126,25 @@ Recorder::~Recorder() {
   Finish();
 }
 
+void Recorder::WatchContents(CUcontext context, Memory* memory, const Mover* mover) {
+  mover_ = mover;
+  auto made = ContentWatch::Create(driver_, context, memory,
+                                   [this](const trace::CompareEvent& e) { writer_->Add(e); });
+  if (made.ok()) {
+    watch_ = *std::move(made);
+  } else {
+    Log(LogLevel::kInfo, absl::StrCat("the recording does not say what kernels only read: ",
+                                      made.status().message()));
+  }
+}
+
+void Recorder::StopWatching() {
+  if (watch_ == nullptr) return;
+  // Its thread tells of what has ended.
+  timer_->Stop();
+  watch_.reset();
+}
+
 // The process ends, and the runtime was never destroyed.
 void Recorder::FinishAll() {
   // On a thread of its own: what the driver keeps for this one may be gone by now.
@@ -145,6 +170,12 @@ void Recorder::Finish() {
 
 void Recorder::Allocated(DevicePtr base, Bytes size) {
   writer_->Add(trace::AllocateEvent{writer_->Now(), base, size});
+  if (watch_ != nullptr) watch_->Made(base, size);
+}
+
+void Recorder::Mapped(DevicePtr base, Bytes size) {
+  writer_->Add(trace::AllocateEvent{writer_->Now(), base, size});
+  if (watch_ != nullptr) watch_->Mapped(base, size);
 }
 
 void Recorder::Freeing(DevicePtr base) { writer_->Add(trace::FreeEvent{writer_->Now(), base}); }
@@ -270,7 +301,24 @@ void Recorder::Starting() {
 void Recorder::Submitted() {
   if (current.recorder != this) return;
   if (current.start != nullptr) timer_->Behind(current.start, current.stream, current.id);
+  if (watch_ != nullptr && Mover::InScope() && !mover_->armed()) TakePrints();
   current = {};
+}
+
+void Recorder::TakePrints() {
+  // What Submitting or Declaring has made of the work on this thread.
+  const trace::WorkEvent& work = scratch;
+  if (work.kind == trace::WorkEvent::Kind::kCopy) return;
+  const uint64_t number = watch_->Due(work.ranges, current.id);
+  if (number == 0) return;
+  const CUevent before = timer_->Before(current.stream);
+  if (before == nullptr) {
+    watch_->Drop(number);
+  } else if (watch_->Queue(number, current.stream)) {
+    timer_->Behind(before, current.stream, kPrints | number);
+  } else {
+    timer_->Forget(before);
+  }
 }
 
 void Recorder::Moved(DevicePtr base, Bytes size, bool in, bool clean,

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/api/content_watch.h"
 #include "runtime/api/work_timer.h"
 #include "runtime/mover/mover.h"
 #include "runtime/mover/run_listener.h"
@@ -36,6 +37,11 @@ class Recorder final : public RunListener {
                                                   std::shared_ptr<const Driver> driver,
                                                   CUcontext context, trace::Header header);
   ~Recorder() override;
+  // Before any work: tells also what kernels leave as it is, while `mover` is not armed. Where that
+  // cannot be, it is not told.
+  void WatchContents(CUcontext context, Memory* memory, const Mover* mover);
+  // All work is done, and what is watched goes. Nothing is measured any more.
+  void StopWatching();
 
   void Allocated(DevicePtr base, Bytes size);
   void Freeing(DevicePtr base);  // Before it is.
@@ -55,7 +61,7 @@ class Recorder final : public RunListener {
   void Moved(DevicePtr base, Bytes size, bool in, bool clean,
              std::chrono::steady_clock::time_point began) override;
   void Released(uint64_t tag, Bytes remote) override;
-  void Mapped(DevicePtr base, Bytes size) override { Allocated(base, size); }
+  void Mapped(DevicePtr base, Bytes size) override VS_NO_THREAD_SAFETY_ANALYSIS;
   void Unmapped(DevicePtr base) override { Freeing(base); }
 
  private:
@@ -79,10 +85,14 @@ class Recorder final : public RunListener {
   Numbered CodeOf(const void* code, uint64_t shape, Submission::Kind kind);
   std::string NameOf(const void* code, Submission::Kind kind, uint32_t number);
   uint64_t Add(trace::WorkEvent* event, CUstream stream, bool measure);
+  // Takes the fingerprints that are due behind the thread's work.
+  void TakePrints();
 
   const std::shared_ptr<const Driver> driver_;
   std::unique_ptr<trace::Writer> writer_;
   std::unique_ptr<WorkTimer> timer_;
+  std::unique_ptr<ContentWatch> watch_;  // None: contents are not watched.
+  const Mover* mover_ = nullptr;
   std::atomic<uint64_t> next_{1};
   const bool measures_;
   std::atomic<bool> measure_all_;

@@ -242,6 +242,9 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   mover.returns = !audited.has_value();
   mover.prices = prices;
   r->mover_ = std::make_unique<Mover>(r->memory_.get(), mover);
+  if (r->recorder_ != nullptr && traced && mover.own_context && mover.prints) {
+    r->recorder_->WatchContents(r->context_, r->memory_.get(), r->mover_.get());
+  }
   if (audited.has_value()) {
     VS_ASSIGN_OR_RETURN(r->audit_, Audit::Open(*audited, *r->driver_, r->device_, r->memory_.get(),
                                                r->mover_.get()));
@@ -269,6 +272,7 @@ Runtime::~Runtime() {
   mover_.reset();
   // What may still run without having been declared must not lose its memory under way.
   if (memory_ != nullptr) driver_->Note(memory_->Drain());
+  if (recorder_ != nullptr) recorder_->StopWatching();
   memory_.reset();
   keeper_.reset();
   recorder_.reset();

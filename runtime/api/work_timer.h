@@ -43,6 +43,8 @@ class WorkTimer {
   CUevent Before(CUstream stream);
   // And the second. REQUIRES: `before` came from Before(stream), and is given up.
   void Behind(CUevent before, CUstream stream, uint64_t id);
+  // Or there is none, after all.
+  void Forget(CUevent before) { GiveBack(before); }
 
  private:
   struct Measured {

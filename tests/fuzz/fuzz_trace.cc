@@ -7,6 +7,7 @@
 #include "runtime/trace/decoder.h"
 #include "tools/replay/chunked_run.h"
 #include "tools/replay/load_trace.h"
+#include "tools/replay/unwritten.h"
 
 namespace {
 
@@ -26,6 +27,7 @@ void CheckRun(trace::Reader* reader) {
   for (uint32_t s = 0; s < run->sets(); ++s) {
     for (const ChunkIndex c : chunked.chunks(s)) VS_CHECK(c.value < chunked.end());
   }
+  VS_CHECK(replay::UnwrittenByPrints(chunked).size() == chunked.end());
 }
 
 }  // namespace

@@ -1,0 +1,123 @@
+#include "runtime/api/content_watch.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "runtime/placement/move_limits.h"
+
+namespace vramspan {
+namespace {
+
+constexpr size_t kMostPrints = 32;  // Behind one launch; the rest is due at the next.
+
+}  // namespace
+
+StatusOr<std::unique_ptr<ContentWatch>> ContentWatch::Create(std::shared_ptr<const Driver> driver,
+                                                             CUcontext context, Memory* memory,
+                                                             Compared compared) {
+  std::unique_ptr<ContentWatch> w(new ContentWatch(driver, context, memory, std::move(compared)));
+  const ScopedContext current(*driver, context);
+  VS_RETURN_IF_ERROR(current.status());
+  VS_ASSIGN_OR_RETURN(w->prints_, StreamPrints::Create(driver));
+  return w;
+}
+
+ContentWatch::~ContentWatch() {
+  const ScopedContext current(*driver_, context_);
+  driver_->Note(current.status());
+  prints_.reset();
+}
+
+ContentWatch::State& ContentWatch::StateOf(ChunkIndex index) {
+  if (index.value >= states_.size()) states_.resize(index.value + index.value / 2 + 1);
+  return states_[index.value];
+}
+
+void ContentWatch::Made(DevicePtr base, Bytes size) {
+  MutexLock lock(memory_.mu);
+  Begin(base, size, 0);
+}
+
+void ContentWatch::Mapped(DevicePtr base, Bytes size) { Begin(base, size, std::size(kBehind)); }
+
+void ContentWatch::Begin(DevicePtr base, Bytes size, uint8_t taken) {
+  ++lives_;
+  memory_.ForEachChunk(base, size, [&](ChunkIndex index, Chunk&) VS_NO_THREAD_SAFETY_ANALYSIS {
+    StateOf(index) = {.life = lives_, .taken = taken};
+  });
+}
+
+uint64_t ContentWatch::Due(absl::Span<const trace::TracedRange> ranges, uint64_t id) {
+  std::vector<Print> due;
+  const auto look = [&](ChunkIndex index, Chunk& c) VS_NO_THREAD_SAFETY_ANALYSIS {
+    if (c.size() < kWorthAPrint || c.allocation == 0 || !c.on_device) return;
+    State& s = StateOf(index);
+    if (s.taken == std::size(kBehind) || std::exchange(s.touched, id) == id) return;
+    if (++s.touches < kBehind[s.taken] || due.size() == kMostPrints) return;
+    const std::optional<uint32_t> slot = prints_->Take();
+    if (!slot.has_value()) return;
+    ++s.taken;
+    due.push_back({index, s.life, {c.base, c.size(), *slot}});
+  };
+  MutexLock lock(memory_.mu);
+  for (const trace::TracedRange& r : ranges) memory_.ForEachChunk(r.ptr, r.size, look);
+  if (due.empty()) return 0;
+  batches_[++numbers_] = {id, std::move(due)};
+  return numbers_;
+}
+
+bool ContentWatch::Queue(uint64_t number, CUstream stream) {
+  CUcontext current = nullptr;
+  if ((*driver_)->CtxGetCurrent(&current) != CUDA_SUCCESS || current != context_) {
+    Drop(number);
+    return false;
+  }
+  std::vector<StreamPrints::Piece> pieces;
+  {
+    MutexLock lock(memory_.mu);
+    for (const Print& p : batches_.at(number).prints) pieces.push_back(p.piece);
+  }
+  const Status status = prints_->Queue(stream, pieces);
+  if (status.ok()) return true;
+  driver_->Note(status);
+  // Those that were queued may still write: their slots are lost.
+  MutexLock lock(memory_.mu);
+  batches_.erase(number);
+  return false;
+}
+
+void ContentWatch::Drop(uint64_t number) {
+  MutexLock lock(memory_.mu);
+  const auto batch = batches_.extract(number);
+  for (const Print& p : batch.mapped().prints) {
+    prints_->Give(p.piece.slot);
+    State& s = StateOf(p.chunk);
+    if (s.life == p.life) --s.taken;
+  }
+}
+
+void ContentWatch::Done(uint64_t number) {
+  MutexLock lock(memory_.mu);
+  const auto batch = batches_.extract(number);
+  const uint64_t id = batch.mapped().id;
+  for (const Print& p : batch.mapped().prints) {
+    const Fingerprint found = prints_->Result(p.piece.slot);
+    prints_->Give(p.piece.slot);
+    State& s = StateOf(p.chunk);
+    if (s.life != p.life) continue;
+    // Those of other streams may come in another order.
+    if (s.last != 0) {
+      compared_({.base = p.piece.data,
+                 .size = p.piece.size,
+                 .first = std::min(s.last, id),
+                 .last = std::max(s.last, id),
+                 .same = s.print == found});
+    }
+    if (id < s.last) continue;
+    s.last = id;
+    s.print = found;
+  }
+}
+
+}  // namespace vramspan

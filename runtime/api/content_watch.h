@@ -1,0 +1,93 @@
+// Whether kernels change the memory that they name, for a recording: what moves shows that by
+// itself, what never moves does not. Fingerprints of each large chunk are taken in the program's
+// streams, behind a few of the launches that name it, and each is compared with the one before.
+//
+// Only while the mover is not armed and inside a scope: then nothing moves before what is queued
+// here has run. Threads: any.
+#ifndef VRAMSPAN_RUNTIME_API_CONTENT_WATCH_H_
+#define VRAMSPAN_RUNTIME_API_CONTENT_WATCH_H_
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/types/span.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "runtime/mover/memory.h"
+#include "runtime/mover/stream_prints.h"
+#include "runtime/trace/events.h"
+
+namespace vramspan {
+
+class ContentWatch {
+ public:
+  // Behind these of the launches that name a chunk. The first makes it, as a rule. Odd ones and
+  // even ones, for what is written by one launch and read by the next is the same behind both.
+  static constexpr uint32_t kBehind[] = {3, 8, 21, 55};
+  using Compared = std::function<void(const trace::CompareEvent&)>;
+
+  // May wait for the context's work. `memory` and the context outlive it; `compared` is called
+  // under the memory lock.
+  static StatusOr<std::unique_ptr<ContentWatch>> Create(std::shared_ptr<const Driver> driver,
+                                                        CUcontext context, Memory* memory,
+                                                        Compared compared);
+  ~ContentWatch();
+
+  // There is other memory than before.
+  void Made(DevicePtr base, Bytes size) VS_EXCLUDES(memory_.mu);
+  // The same of what the program mapped itself. It is left alone: the program unmaps it as soon as
+  // it knows, by whatever means, that its own work has ended, and a free waits for all work.
+  void Mapped(DevicePtr base, Bytes size) VS_REQUIRES(memory_.mu);
+
+  // Work `id` names these ranges. Which of their fingerprints are due, by a number; 0: none.
+  uint64_t Due(absl::Span<const trace::TracedRange> ranges, uint64_t id) VS_EXCLUDES(memory_.mu);
+  // Puts them into the stream of that work, behind it. Once for each number; Done must follow when
+  // they have been taken, where this is true.
+  bool Queue(uint64_t number, CUstream stream) VS_EXCLUDES(memory_.mu);
+  // They will not be queued.
+  void Drop(uint64_t number) VS_EXCLUDES(memory_.mu);
+  void Done(uint64_t number) VS_EXCLUDES(memory_.mu);
+
+ private:
+  struct State {
+    uint64_t life = 0;     // Of the memory there.
+    uint64_t touched = 0;  // The last work that named it.
+    uint32_t touches = 0;
+    uint8_t taken = 0;  // Fingerprints, those under way counted in.
+    uint64_t last = 0;  // The latest work whose fingerprint is known, 0: none; and what it is.
+    Fingerprint print;
+  };
+  struct Print {
+    ChunkIndex chunk;
+    uint64_t life;
+    StreamPrints::Piece piece;
+  };
+  struct Batch {
+    uint64_t id;
+    std::vector<Print> prints;
+  };
+
+  ContentWatch(std::shared_ptr<const Driver> driver, CUcontext context, Memory* memory,
+               Compared compared)
+      : driver_(std::move(driver)),
+        context_(context),
+        memory_(*memory),
+        compared_(std::move(compared)) {}
+  State& StateOf(ChunkIndex index) VS_REQUIRES(memory_.mu);
+  void Begin(DevicePtr base, Bytes size, uint8_t taken) VS_REQUIRES(memory_.mu);
+
+  const std::shared_ptr<const Driver> driver_;
+  const CUcontext context_;
+  Memory& memory_;
+  const Compared compared_;
+  std::unique_ptr<StreamPrints> prints_;
+  std::vector<State> states_ VS_GUARDED_BY(memory_.mu);  // By chunk.
+  uint64_t lives_ VS_GUARDED_BY(memory_.mu) = 0;
+  uint64_t numbers_ VS_GUARDED_BY(memory_.mu) = 0;
+  absl::flat_hash_map<uint64_t, Batch> batches_ VS_GUARDED_BY(memory_.mu);
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_API_CONTENT_WATCH_H_

@@ -1,0 +1,188 @@
+// What a recording tells of memory that kernels change or leave alone, while all of it is on the
+// device: what never moves shows neither by itself.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "runtime/api/content_watch.h"
+#include "runtime/api/runtime.h"
+#include "tests/mover/world.h"
+#include "tests/trace/sample.h"
+#include "tools/replay/load_run.h"
+#include "tools/replay/replay_all.h"
+
+namespace vramspan_test {
+namespace {
+
+using namespace vramspan::replay;  // NOLINT
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::IsEmpty;
+using vramspan::ContentWatch;
+using vramspan::DevicePtr;
+using vramspan::Memory;
+using vramspan::MiB;
+using vramspan::Runtime;
+using vramspan::StatusOr;
+
+constexpr size_t kLarge = 8 * kMiB;
+
+class ComparedTest : public MoverTest {
+ protected:
+  ComparedTest() : stream_(world_.NewStream()) { setenv("VRAMSPAN_RECORD", path_.c_str(), 1); }
+  ~ComparedTest() override {
+    unsetenv("VRAMSPAN_RECORD");
+    EXPECT_CU(world_.api().StreamDestroy(stream_));
+  }
+  void Start(const char* device_memory) {
+    RuntimeOptions options;
+    options.chunk = "8MiB";
+    options.device_memory = device_memory;
+    options.tracer = "cupti";
+    runtime_ = std::make_unique<TestRuntime>(world_, options);
+  }
+  // All of it is there now; some launches later its contents are what they are.
+  Buffer NewBuffer(Word seed) {
+    Buffer b = runtime_->Alloc(kLarge);
+    b.seed = seed;
+    EXPECT_CU(world_.LaunchFill(b, stream_));
+    return b;
+  }
+  void Add(Buffer& b, Word value) {
+    EXPECT_CU(world_.LaunchAdd(b, value, stream_));
+    b.add += value;
+  }
+  void Wait() { EXPECT_CU(world_.api().StreamSynchronize(stream_)); }
+  RecordedRun End(const std::vector<Buffer>& buffers) {
+    Wait();
+    for (const Buffer& b : buffers) EXPECT_EQ(world_.Wrong(b), "");
+    EXPECT_SPAN(runtime_->Destroy());
+    runtime_.reset();
+    StatusOr<RecordedRun> run = LoadRun(path_);
+    EXPECT_TRUE(run.ok()) << run.status();
+    if (!run.ok()) return {};
+    EXPECT_THAT(run->problems, IsEmpty());
+    return *std::move(run);
+  }
+  static std::vector<bool> Of(const RecordedRun& run, uint32_t allocation) {
+    std::vector<bool> same;
+    for (const RecordedComparison& c : run.comparisons) {
+      if (c.allocation != allocation) continue;
+      EXPECT_EQ(c.offset, 0u);
+      EXPECT_EQ(c.size, kLarge);
+      same.push_back(c.same);
+    }
+    return same;
+  }
+
+  const Watchdog watchdog_{"a test of what is compared", 60};
+  vramspan::trace::TestFolder folder_;
+  const std::string path_ = folder_.File("t.vramspan");
+  const CUstream stream_;
+  std::unique_ptr<TestRuntime> runtime_;
+};
+
+TEST_F(ComparedTest, WhatKernelsLeaveAndWhatTheyChange) {
+  Start("256MiB");
+  Buffer left = NewBuffer(1), changed = NewBuffer(2), later = NewBuffer(3), seldom = NewBuffer(4);
+  for (int i = 1; i < 60; ++i) {
+    Add(left, 0);
+    Add(changed, 1);
+    Add(later, i == 30 ? 1 : 0);
+    if (i < 6) Add(seldom, 0);
+  }
+  RecordedRun run = End({left, changed, later, seldom});
+  EXPECT_THAT(Of(run, 0), ElementsAre(true, true, true));
+  EXPECT_EQ(Of(run, 0).size() + 1, std::size(ContentWatch::kBehind));
+  EXPECT_THAT(Of(run, 1), ElementsAre(false, false, false));
+  EXPECT_THAT(Of(run, 2), ElementsAre(true, true, false));
+  EXPECT_THAT(Of(run, 3), IsEmpty());
+}
+
+// In the place of the first, with its contents.
+TEST_F(ComparedTest, MemoryThatWasFreedIsAnothers) {
+  Start("96MiB");
+  Buffer first = NewBuffer(1);
+  for (int i = 1; i < 6; ++i) Add(first, 0);
+  Wait();
+  const CUdeviceptr place = first.ptr;
+  runtime_->Free(first);
+  Buffer second = NewBuffer(1);
+  EXPECT_EQ(second.ptr, place);
+  // Behind the third launch and the eighth of its own.
+  for (int i = 1; i < 10; ++i) Add(second, 0);
+  const RecordedRun run = End({second});
+  EXPECT_THAT(Of(run, 0), IsEmpty());
+  EXPECT_THAT(Of(run, 1), ElementsAre(true));
+}
+
+// The program may unmap it as soon as it has seen, in memory, that its kernel is done.
+TEST_F(ComparedTest, MemoryThatTheProgramMapsIsLeftAlone) {
+  RuntimeOptions options;
+  options.chunk = "8MiB";
+  options.device_memory = "256MiB";
+  options.tracer = "cupti";
+  const vramspanConfig config = Config(options);
+  StatusOr<std::unique_ptr<Runtime>> made = Runtime::Create(&config);
+  ASSERT_TRUE(made.ok()) << made.status();
+  Memory& memory = (*made)->memory();
+  const StatusOr<DevicePtr> base = memory.Reserve(MiB(8), MiB(2));
+  ASSERT_TRUE(base.ok()) << base.status();
+  StatusOr<Memory::Loose> loose = (*made)->MakeLoose(MiB(8));
+  ASSERT_TRUE(loose.ok()) << loose.status();
+  ASSERT_TRUE(memory.MapLoose(*loose, *base).ok());
+  Buffer b;
+  b.ptr = base->value;
+  b.words = kLarge / sizeof(Word);
+  EXPECT_CU(world_.LaunchFill(b, stream_));
+  for (int i = 1; i < 20; ++i) Add(b, 0);
+  Wait();
+  loose = (*made)->UnmapLoose(*base, MiB(8));
+  ASSERT_TRUE(loose.ok()) << loose.status();
+  memory.ReleaseLoose(*std::move(loose));
+  EXPECT_TRUE(memory.Unreserve(*base, MiB(8)).ok());
+  made->reset();
+  const StatusOr<RecordedRun> run = LoadRun(path_);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->works.size(), 20u);
+  EXPECT_THAT(run->comparisons, IsEmpty());
+}
+
+// Then what moves tells it, and what would be queued here might run while its memory is remapped.
+TEST_F(ComparedTest, NothingWhereMemoryIsShort) {
+  Start("24MiB");
+  std::vector<Buffer> buffers;
+  for (Word seed = 1; seed < 6; ++seed) buffers.push_back(NewBuffer(seed));
+  for (int i = 1; i < 20; ++i) {
+    for (Buffer& b : buffers) Add(b, 0);
+  }
+  const RecordedRun run = End(buffers);
+  EXPECT_THAT(run.comparisons, IsEmpty());
+  EXPECT_FALSE(run.moves.empty());
+}
+
+// What the record is for: at half of the memory the replay knows what need not be copied.
+TEST_F(ComparedTest, AReplayWithLessMemoryCopiesLess) {
+  Start("256MiB");
+  std::vector<Buffer> buffers;
+  for (Word seed = 1; seed < 9; ++seed) buffers.push_back(NewBuffer(seed));
+  for (int i = 1; i < 22; ++i) {
+    for (Buffer& b : buffers) Add(b, 0);
+  }
+  RecordedRun run = End(buffers);
+  EXPECT_THAT(run.moves, IsEmpty());
+  EXPECT_THAT(run.comparisons, Each(Field(&RecordedComparison::same, true)));
+  const ReplaySetting setting = {
+      .policy = "lru", .device_memory = MiB(32), .chunk_log2 = 23, .overlap = ReplayOverlap::kSafe};
+  const auto replay = [&] { return ReplayAll(run, {}, {setting}, 1, [](size_t) {}).front(); };
+  const ReplayResult told = replay();
+  run.comparisons.clear();
+  const ReplayResult untold = replay();
+  EXPECT_LT(told.bytes_out.value, untold.bytes_out.value / 2);
+}
+
+}  // namespace
+}  // namespace vramspan_test
