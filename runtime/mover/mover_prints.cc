@@ -9,9 +9,9 @@ namespace {
 
 constexpr size_t kMostPrints = 32;  // Of one piece of work.
 constexpr uint8_t kNoPrints = 3;    // Fetches, after one was found written.
-// Of a stay, where none tells anything. A program that is laps ahead of the device has asked for
-// all of these before the first has run; what was spared before is worth a few more.
-constexpr uint8_t kTries = 4;
+// Of a stay, where none tells anything. What was spared before is worth more: a program that is
+// laps ahead of the device has asked for all of these before the first has run.
+constexpr uint8_t kTries = 2;
 constexpr uint8_t kTriesOfSpared = 6;
 
 }  // namespace
