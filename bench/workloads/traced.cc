@@ -119,6 +119,10 @@ int Main(int argc, char** argv) {
   app.add_option("--passes", options.settings.passes, "Passes of a sweep that are measured")
       ->check(CLI::Range(2, 40))
       ->capture_default_str();
+  app.add_option("--chain-passes", options.settings.chain_passes,
+                 "Passes of a chain that does not fit: what is learnt in the first few counts less")
+      ->check(CLI::Range(2, 40))
+      ->capture_default_str();
   app.add_option("--limit", options.settings.limit,
                  "Seconds after which a run begins no more passes")
       ->check(CLI::Range(0.1, 600.0))

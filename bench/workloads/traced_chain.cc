@@ -55,7 +55,8 @@ class Chain {
 
   // One part in a hundred is looked for where all fits.
   PassPlan plan() const {
-    return {.measured = percent_ == 100 ? 10 : 5, .limit = bench_.settings.limit};
+    return {.measured = percent_ == 100 ? 10 : bench_.settings.chain_passes,
+            .limit = bench_.settings.limit};
   }
 
   CUdeviceptr Offset(int matrix) const {

@@ -24,9 +24,10 @@ struct Settings {
   std::string policy;
   std::vector<int> columns;  // Of the chain's activation.
   int passes = 20;           // Of the sweep; others have fewer.
-  double limit = 5;          // Seconds for each measurement.
-  bool small = false;        // Everything tiny, and no cuBLAS.
-  bool stand_in = false;     // A plain kernel in its place.
+  int chain_passes = 5;
+  double limit = 5;       // Seconds for each measurement.
+  bool small = false;     // Everything tiny, and no cuBLAS.
+  bool stand_in = false;  // A plain kernel in its place.
 };
 
 struct Bench {

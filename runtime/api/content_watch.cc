@@ -58,6 +58,7 @@ uint64_t ContentWatch::Due(absl::Span<const trace::TracedRange> ranges, uint64_t
     const std::optional<uint32_t> slot = prints_->Take();
     if (!slot.has_value()) return;
     ++s.taken;
+    prints_->Ask(*slot);
     due.push_back({index, s.life, {c.base, c.size(), *slot}});
   };
   MutexLock lock(memory_.mu);
@@ -102,21 +103,21 @@ void ContentWatch::Done(uint64_t number) {
   const auto batch = batches_.extract(number);
   const uint64_t id = batch.mapped().id;
   for (const Print& p : batch.mapped().prints) {
-    const Fingerprint found = prints_->Result(p.piece.slot);
+    const std::optional<Fingerprint> found = prints_->Result(p.piece.slot);
     prints_->Give(p.piece.slot);
     State& s = StateOf(p.chunk);
-    if (s.life != p.life) continue;
+    if (s.life != p.life || !found.has_value()) continue;
     // Those of other streams may come in another order.
     if (s.last != 0) {
       compared_({.base = p.piece.data,
                  .size = p.piece.size,
                  .first = std::min(s.last, id),
                  .last = std::max(s.last, id),
-                 .same = s.print == found});
+                 .same = s.print == *found});
     }
     if (id < s.last) continue;
     s.last = id;
-    s.print = found;
+    s.print = *found;
   }
 }
 

@@ -55,16 +55,26 @@ extern "C" __global__ void fingerprint(const Word* data, size_t words, Word* sum
 }
 SIMCUDA_EXPORT(fingerprint);
 
-// Of StreamPrints (stream_prints.h). Row y of the grid takes the fingerprint of one piece: adds up
-// in its three words of `sums`, which it finds and leaves zero, and the last to add writes the two
-// results to `results`, host memory.
+// Of StreamPrints (stream_prints.h). Row y of the grid takes the fingerprint of one piece, if that is
+// asked for by now (`asked`, host memory): adds up in its three words of `sums`, which it finds and
+// leaves zero, and the last to add writes the two results to `results`, host memory.
 struct Pieces {
   const Word* data[8];
   size_t words[8];
   uint32_t slots[8];
 };
 
-extern "C" __global__ void fingerprints(Pieces pieces, Word* sums, Word* results) {
+extern "C" __global__ void fingerprints(Pieces pieces, Word* sums, Word* results,
+                                        const volatile uint32_t* asked) {
+#if defined(__CUDA_ARCH__)
+  // Across the bus, so by one thread of a block.
+  __shared__ uint32_t wanted;
+  if (threadIdx.x == 0) wanted = asked[pieces.slots[blockIdx.y]];
+  __syncthreads();
+  if (wanted == 0) return;
+#else
+  if (asked[pieces.slots[blockIdx.y]] == 0) return;
+#endif
   Word a = 0;
   Word b = 0;
   HashPart(pieces.data[blockIdx.y], pieces.words[blockIdx.y], &a, &b);

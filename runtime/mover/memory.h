@@ -142,6 +142,8 @@ class Memory {
 
   // Says once that data went to host memory, and starts making more of it.
   void NoteHostUse();
+  // Whether any ever has.
+  bool host_used() const { return host_used_.load(std::memory_order_relaxed); }
   // Makes host memory ready in the background once the device is filling up.
   void PrepareHost();
 
@@ -173,13 +175,14 @@ class Memory {
   absl::flat_hash_map<uint32_t, Fingerprint> prints VS_GUARDED_BY(mu);
   // And what chunks on the host hold, where that is known, and nothing may have written them.
   absl::flat_hash_map<uint32_t, Fingerprint> host_prints VS_GUARDED_BY(mu);
-  // Who may have written a device chunk last (0: several, none knows in which order), and what was
-  // in it behind that, once that is known. Work of one thread in one stream comes in order.
+  // Who may have written a device chunk last (0: several, none knows in which order), what was in
+  // it behind that, once that is known, and what earlier since it came, where that was known. Work
+  // of one thread in one stream comes in order.
   struct Writer {
     uint64_t work = 0;
     uint64_t thread = 0;
     const StreamState* stream = nullptr;
-    std::optional<Fingerprint> left;
+    std::optional<Fingerprint> left, before;
   };
   absl::flat_hash_map<uint32_t, Writer> writers VS_GUARDED_BY(mu);
   // A host chunk that nobody is to touch soon need not be mapped: most of what a remap costs is the

@@ -186,6 +186,13 @@ class Mover {
   // --- who has written what (mover_prints.cc) ---
   // Puts fingerprints of what the work may write behind it, where they may save a copy.
   void QueuePrints(Work* work) VS_EXCLUDES(memory_.mu);
+  // It is released: which of them are taken.
+  void AskPrints(Work* work) VS_REQUIRES(memory_.mu);
+  // It would tell something, as far as is known.
+  bool WorthAPrintNow(const Chunk& c) VS_REQUIRES(memory_.mu);
+  // Work that is right behind it in the queue has one of the chunk.
+  bool PrintedSoon(const Work& work, ChunkIndex index) VS_REQUIRES(memory_.mu);
+  void DropPrints(Work* work) VS_REQUIRES(memory_.mu);
   // It has finished.
   void TakePrints(const Work& work) VS_REQUIRES(memory_.mu);
   // It is released, and may write the chunk.

@@ -1,5 +1,7 @@
 // Mover: whether kernels have written what they may write. Whatever leaves the device unwritten
 // need not be copied.
+#include <absl/algorithm/container.h>
+
 #include "runtime/mover/mover.h"
 #include "runtime/mover/mover_move.h"
 #include "runtime/placement/move_limits.h"
@@ -9,35 +11,52 @@ namespace {
 
 constexpr size_t kMostPrints = 32;  // Of one piece of work.
 constexpr uint8_t kNoPrints = 3;    // Fetches, after one was found written.
-// Of a stay, where none tells anything. What was spared before is worth more: a program that is
-// laps ahead of the device has asked for all of these before the first has run.
+// Of a stay, where none tells anything: only that of the last to write a chunk before it leaves
+// does, and that may be the second array in it. What stays is written again and again, each time
+// before the last is seen to have ended; to go on would have each kernel on activations followed by
+// one that takes as long. What was spared before is worth more.
 constexpr uint8_t kTries = 2;
 constexpr uint8_t kTriesOfSpared = 6;
+// Of a chunk, behind held work: a lap over the weights has one, one over activations hundreds.
+constexpr uint8_t kMostUndecided = 24;
+// Works ahead in which the fingerprint of a chunk makes an earlier one needless.
+constexpr ptrdiff_t kSoon = 3;
+
+bool Tried(const Chunk& c) { return c.printed >= (c.spared ? kTriesOfSpared : kTries); }
+
+// When held work is let go, which may be some laps from now.
+bool MayBeWorthAPrint(const Chunk& c) { return c.written <= 1 && c.may_print != kMostUndecided; }
 
 }  // namespace
 
+bool Mover::WorthAPrintNow(const Chunk& c) {
+  // While everything fits nothing leaves.
+  return c.on_device && c.state != ChunkState::kPinned && c.written == 0 && !Tried(c) &&
+         memory_.host_used();
+}
+
 void Mover::QueuePrints(Work* work) {
-  if (prints_ == nullptr || work->kernel == 0 || work->quiet()) return;
-  if (synchronous_.load(std::memory_order_relaxed)) return;
+  if (prints_ == nullptr || work->kind != Work::Kind::kScope || work->quiet() ||
+      synchronous_.load(std::memory_order_relaxed)) {
+    return;
+  }
   StreamPrints::Piece pieces[kMostPrints];
   size_t count = 0;
   {
     MutexLock lock(memory_.mu);
-    for (size_t i = 0; i < work->wanted && count < kMostPrints; ++i) {
+    // Also of what is served in place: it may be on the device all the same.
+    for (size_t i = 0; i < work->chunks.size() && count < kMostPrints; ++i) {
       const ChunkIndex index = work->chunks[i];
       Chunk& c = memory_.chunks()[index];
-      if (!c.doubted || c.written != 0 || !work->uses[i].write || c.size() < kWorthAPrint) continue;
-      // Only that of the last to write it before it leaves tells what it leaves with, and that may
-      // be the second array in a chunk. What stays is written again and again, each time
-      // before the last is seen to have ended, so that none tells anything: to go on would have
-      // each kernel on activations followed by one that takes as long.
-      if (c.printed >= (c.spared ? kTriesOfSpared : kTries)) continue;
+      if (!work->uses[i].write || work->uses[i].loose || c.size() < kWorthAPrint) continue;
+      if (work->released ? !WorthAPrintNow(c) : !MayBeWorthAPrint(c)) continue;
       const std::optional<uint32_t> slot = prints_->Take();
       if (!slot.has_value()) break;
-      ++c.printed;
+      ++c.may_print;
       pieces[count++] = {c.base, c.size(), *slot};
-      work->prints.push_back({index, *slot});
+      work->prints.push_back({index, *slot, true});
     }
+    if (work->released) AskPrints(work);
     if (work->held) {
       work->held_prints =
           (count + StreamPrints::kPiecesOfALaunch - 1) / StreamPrints::kPiecesOfALaunch;
@@ -50,6 +69,33 @@ void Mover::QueuePrints(Work* work) {
   driver_->Note(status);
   MutexLock lock(memory_.mu);
   // Those that were queued may still write: their slots are lost, and the rest is not worth a list.
+  DropPrints(work);
+}
+
+bool Mover::PrintedSoon(const Work& work, ChunkIndex index) {
+  const auto at = absl::c_find(queue_, &work);
+  const auto end = queue_.end() - at > kSoon ? at + kSoon + 1 : queue_.end();
+  return at != end && std::any_of(at + 1, end, [&](const Work* next) {
+           return absl::c_any_of(next->prints,
+                                 [&](const Work::Print& p) { return p.chunk == index; });
+         });
+}
+
+void Mover::AskPrints(Work* work) {
+  for (Work::Print& print : work->prints) {
+    Chunk& c = memory_.chunks()[print.chunk];
+    print.undecided = false;
+    --c.may_print;
+    if (!WorthAPrintNow(c) || (c.may_print != 0 && PrintedSoon(*work, print.chunk))) continue;
+    ++c.printed;
+    prints_->Ask(print.slot);
+  }
+}
+
+void Mover::DropPrints(Work* work) {
+  for (const Work::Print& print : work->prints) {
+    if (print.undecided) --memory_.chunks()[print.chunk].may_print;
+  }
   work->prints.clear();
 }
 
@@ -58,19 +104,18 @@ void Mover::NoteWriter(const Work& work, ChunkIndex index) {
   const Chunk& c = memory_.chunks()[index];
   if (!c.on_device) {
     memory_.host_prints.erase(index.value);
-  } else if (c.doubted) {
+  } else if (prints_ != nullptr && c.size() >= kWorthAPrint && memory_.host_used()) {
     Memory::Writer& last = memory_.writers[index.value];
     const bool behind = last.work != 0 && last.stream == work.stream && last.thread == work.thread;
     // Work that may write anywhere names no chunk, and may write behind this one's fingerprint.
     const bool told = (c.in_flight == 1 || behind) && quiet_in_flight_ == 0;
-    last = {told ? work.id : 0, work.thread, work.stream, {}};
+    last = {told ? work.id : 0, work.thread, work.stream, {}, last.left ? last.left : last.before};
   }
 }
 
 void Mover::DoubtTwin(ChunkIndex index) {
   Chunk& c = memory_.chunks()[index];
   if (c.state != ChunkState::kDeviceTwin) return;
-  c.doubted = true;
   // Whether it was written can still be told, behind the work or when it leaves.
   if (memory_.prints.contains(index.value)) {
     c.Transition(ChunkState::kDeviceStale);
@@ -97,22 +142,28 @@ void Mover::DoubtTwins(bool but_read_mostly) {
 
 void Mover::TakePrints(const Work& work) {
   for (const Work::Print& print : work.prints) {
-    const Fingerprint found = prints_->Result(print.slot);
+    const std::optional<Fingerprint> found = prints_->Result(print.slot);
     prints_->Give(print.slot);
     const auto writer = memory_.writers.find(print.chunk.value);
     // Another may have written it since, or while this ran.
-    if (dead_ || writer == memory_.writers.end() || writer->second.work != work.id) continue;
+    if (!found.has_value() || dead_ || writer == memory_.writers.end() ||
+        writer->second.work != work.id) {
+      continue;
+    }
     writer->second.left = found;
     Chunk& c = memory_.chunks()[print.chunk];
-    if (c.state != ChunkState::kDeviceStale) continue;
-    c.spared = memory_.prints.at(print.chunk.value) == found;
+    const bool stale = c.state == ChunkState::kDeviceStale;
+    const std::optional<Fingerprint> before =
+        stale ? memory_.prints.at(print.chunk.value) : writer->second.before;
+    if (!before.has_value()) continue;
+    c.spared = *before == *found;
     if (c.spared) {
-      c.Transition(ChunkState::kDeviceTwin);
       c.printed = 0;
-      any_twins_ = true;
+      if (stale) c.Transition(ChunkState::kDeviceTwin);
+      any_twins_ = any_twins_ || stale;
     } else {
       c.written = kNoPrints;
-      memory_.DropHostCopy(print.chunk);
+      if (stale) memory_.DropHostCopy(print.chunk);
     }
   }
 }

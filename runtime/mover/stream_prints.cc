@@ -30,11 +30,14 @@ StatusOr<std::unique_ptr<StreamPrints>> StreamPrints::Create(std::shared_ptr<con
                            "cuModuleGetFunction", "to take fingerprints"));
   VS_RETURN_IF_ERROR(
       Check(cu.MemAlloc(&p->sums_, kSlots * kSumBytes), "cuMemAlloc", "for fingerprints"));
-  void* results = nullptr;
-  VS_RETURN_IF_ERROR(Check(cu.MemHostAlloc(&results, kSlots * sizeof(Fingerprint), 0),
-                           "cuMemHostAlloc", "for fingerprints"));
-  p->results_ = static_cast<Fingerprint*>(results);
-  std::memset(results, 0, kSlots * sizeof(Fingerprint));
+  void* host = nullptr;
+  constexpr size_t kHostBytes = kSlots * (sizeof(Fingerprint) + sizeof(*asked_));
+  VS_RETURN_IF_ERROR(
+      Check(cu.MemHostAlloc(&host, kHostBytes, 0), "cuMemHostAlloc", "for fingerprints"));
+  std::memset(host, 0, kHostBytes);
+  p->results_ = static_cast<Fingerprint*>(host);
+  p->asked_ = reinterpret_cast<std::atomic<uint32_t>*>(p->results_ + kSlots);
+  p->Ask(0);
   CUstream stream = nullptr;
   VS_RETURN_IF_ERROR(Check(cu.StreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate",
                            "for a first fingerprint"));
@@ -68,7 +71,17 @@ std::optional<uint32_t> StreamPrints::Take() {
   if (free_.empty()) return std::nullopt;
   const uint32_t slot = free_.back();
   free_.pop_back();
+  results_[slot] = {};
+  asked_[slot].store(0, std::memory_order_release);
   return slot;
+}
+
+void StreamPrints::Ask(uint32_t slot) { asked_[slot].store(1, std::memory_order_release); }
+
+std::optional<Fingerprint> StreamPrints::Result(uint32_t slot) const {
+  // No content has this one, but for one chance in 2^128.
+  if (results_[slot] == Fingerprint{}) return std::nullopt;
+  return results_[slot];
 }
 
 Status StreamPrints::Queue(CUstream stream, absl::Span<const Piece> pieces) const {
@@ -84,7 +97,8 @@ Status StreamPrints::Queue(CUstream stream, absl::Span<const Piece> pieces) cons
     }
     CUdeviceptr sums = sums_;
     CUdeviceptr results = reinterpret_cast<CUdeviceptr>(results_);
-    void* params[] = {&some, &sums, &results};
+    CUdeviceptr asked = reinterpret_cast<CUdeviceptr>(asked_);
+    void* params[] = {&some, &sums, &results, &asked};
     VS_RETURN_IF_ERROR(
         Check((*driver_)->LaunchKernel(kernel_, kBlocks, static_cast<unsigned>(count), 1, kThreads,
                                        1, 1, 0, stream, params, nullptr),
