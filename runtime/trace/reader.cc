@@ -31,10 +31,13 @@ StatusOr<std::unique_ptr<Reader>> Reader::Open(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return failed(errno);
   struct stat file {};
-  if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) {
-    const int error = S_ISREG(file.st_mode) ? errno : S_ISDIR(file.st_mode) ? EISDIR : EINVAL;
+  const int refused = fstat(fd, &file) != 0 ? errno : S_ISDIR(file.st_mode) ? EISDIR : 0;
+  if (refused != 0 || !S_ISREG(file.st_mode)) {
     close(fd);
-    return failed(error);
+    if (refused != 0) return failed(refused);
+    // Blocks are looked for where one is damaged, so what comes but once will not do.
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot read ", path, ": it is a pipe or a device; a trace is read from a file"));
   }
   const auto size = static_cast<size_t>(file.st_size);
   void* mapped = nullptr;

@@ -94,6 +94,11 @@ TEST_F(TraceTool, MistakesAreNamed) {
   EXPECT_EQ(missing.code, 1);
   EXPECT_EQ(missing.err,
             "vramspan trace info: cannot read /no/such/file: No such file or directory\n");
+  for (const char* action : {"info /dev/null", "stats /dev/zero"}) {
+    const Output device = Trace(action);
+    EXPECT_EQ(device.code, 1) << action;
+    EXPECT_THAT(device.err, HasSubstr("it is a pipe or a device")) << action;
+  }
   const std::string other = folder_.File("other");
   std::ofstream(other) << "no trace at all, but long enough to be one";
   const Output none = Trace("stats " + other);

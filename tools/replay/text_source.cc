@@ -78,8 +78,12 @@ StatusOr<std::unique_ptr<TextSource>> TextSource::Open(const std::string& path, 
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return failed(errno);
   struct stat file {};
-  int error = fstat(fd, &file) != 0 ? errno : 0;
-  if (error == 0 && !S_ISREG(file.st_mode)) error = S_ISDIR(file.st_mode) ? EISDIR : EINVAL;
+  const int error = fstat(fd, &file) != 0 ? errno : S_ISDIR(file.st_mode) ? EISDIR : 0;
+  if (error == 0 && !S_ISREG(file.st_mode)) {
+    close(fd);
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot read ", path, ": it is a pipe or a device; a trace is read from a file"));
+  }
   Gz packed(error == 0 ? gzdopen(fd, "rb") : nullptr);
   if (packed != nullptr) return std::make_unique<GzSource>(std::move(packed), path, most);
   close(fd);
