@@ -15,6 +15,17 @@ TEST(RecordedRun, EqualSetsAreKeptOnce) {
   EXPECT_EQ(run.Duration(), 400u * 100000);
 }
 
+// As a replay counts it, so that the two can be compared.
+TEST(RecordedRun, LastsUntilTheLastAllocationOrFree) {
+  RecordedRun run = LoopRun(4, 100);
+  const uint64_t end = 400u * 100000;
+  run.allocations[0].freed = run.works[0].submitted + end + 7;
+  EXPECT_EQ(run.Duration(), end + 7);
+  run.allocations.push_back({.base = DevicePtr(1), .size = MiB(2)});
+  run.allocations.back().allocated = run.works[0].submitted + end + 9;
+  EXPECT_EQ(run.Duration(), end + 9);
+}
+
 TEST(RecordedRun, RandomRunsHoldTogether) {
   for (uint64_t seed = 1; seed < 20; ++seed) {
     const RecordedRun run = RandomRun(seed, {.varied = true, .streams = 3, .frees = true});

@@ -55,7 +55,12 @@ uint64_t RecordedRun::Duration() const {
     first = std::min(first, work.submitted);
     last = std::max({last, work.submitted, work.end});
   }
-  return works.empty() ? 0 : last - first;
+  if (works.empty()) return 0;
+  for (const RecordedAllocation& allocation : allocations) {
+    last = std::max(last, allocation.allocated);
+    if (allocation.freed != kNever) last = std::max(last, allocation.freed);
+  }
+  return last - first;
 }
 
 Status RecordedRun::Check() const {

@@ -133,7 +133,7 @@ class RecordedRun {
   // The most bytes that were allocated at once, each allocation rounded up to 2 MiB (up to 1 MiB:
   // as it is, since those are packed).
   Bytes PeakBytes() const;
-  // From the first submission to the last end, as recorded.
+  // From the first submission to what came last, as recorded: an end, an allocation or a free.
   uint64_t Duration() const;
   // Indices and times hold together: every index is in range, no range leaves its allocation, every
   // step's work, allocation and free occurs once. For tests and for what was read from outside.
