@@ -208,7 +208,8 @@ StatusOr<Report> MakeReport(const Options& options, const Chosen& chosen, Progre
   report.headline_budget = plan.device_memory;
   Runner runner(options, *device, plan.shape, report.launches,
                 chosen.simulated ? kSimulatedDeadline : std::chrono::microseconds(0), progress);
-  size_t count = 1 + plan.percents.size();
+  // What holds all data is told by the first run; that changes their sizes, not how many there are.
+  size_t count = 1 + Budgets(plan, plan.shape.total_bytes()).size();
   report.runs.push_back(runner.Run("unlimited", room, 1, count));
   const std::vector<Budget> budgets = Budgets(plan, Bytes(report.runs[0].at_end.device_used));
   count = 1 + budgets.size();
