@@ -183,6 +183,26 @@ TEST(AuditTest, BadUsage) {
                               HasSubstr("vramspan audit --top 10 -- ./train --steps 3")));
 }
 
+TEST(AuditTest, AReportIsWrittenOverOnlyWhenForced) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/report";
+  std::ofstream(path) << "mine";
+  const Output refused = Audit("visible", "--output '" + path + "'");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr(path + ": is there already; --force replaces it"));
+  EXPECT_EQ(refused.out, "") << "before the program runs";
+  EXPECT_EQ(ReadText(path), "mine");
+  EXPECT_EQ(Audit("visible", "--force --output '" + path + "'").code, 0);
+  EXPECT_THAT(ReadText(path), StartsWith("kernel "));
+}
+
+TEST(AuditTest, NoReportIsLeftWhereNothingWasAudited) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/report";
+  EXPECT_EQ(RunBinary("", "audit --simulate --output '" + path + "' -- true").code, 1);
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 TEST(ShortNameTest, DropsWhatNobodyReads) {
   EXPECT_EQ(audit::ShortName("fill", 20), "fill");
   EXPECT_EQ(audit::ShortName("(graph 1)", 20), "(graph 1)");

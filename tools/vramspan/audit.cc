@@ -5,12 +5,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <optional>
+#include <memory>
 #include <system_error>
 
 #include "runtime/base/log.h"
+#include "tools/replay/new_file.h"
 #include "tools/vramspan/audit_report.h"
 #include "tools/vramspan/command.h"
 #include "tools/vramspan/open_driver.h"
@@ -62,6 +62,7 @@ class AuditCommand final : public Command {
         ->check(CLI::IsMember({"table", "json"}))
         ->capture_default_str();
     app.add_option("--output", output_, "Write the report to this file (default: stdout)");
+    app.add_flag("--force", force_, "Overwrite the file if it is there");
     app.add_option("--top", top_, "Show so many kernels, the worst ones; 0: all")
         ->capture_default_str();
     app.add_flag("--simulate", simulate_, "Run the program on the simulated driver");
@@ -92,13 +93,11 @@ class AuditCommand final : public Command {
       Log(LogLevel::kError, absl::StrCat("audit: ", status.message()));
       return kExitFailure;
     };
-    std::ofstream file;
+    std::unique_ptr<replay::NewFile> file;  // Before the program runs, which may take long.
     if (!output_.empty()) {
-      file.open(output_, std::ios::trunc);
-      if (!file) {
-        return failed(absl::UnavailableError(
-            absl::StrCat("cannot write ", output_, ": ", std::strerror(errno))));
-      }
+      StatusOr<std::unique_ptr<replay::NewFile>> opened = replay::NewFile::Open(output_, force_);
+      if (!opened.ok()) return failed(opened.status());
+      file = *std::move(opened);
     }
     const auto folder = ResultsFolder::Make();
     if (!folder.ok()) return failed(folder.status());
@@ -126,29 +125,34 @@ class AuditCommand final : public Command {
     report->program = program_;
     report->exit_code = *code;
     const bool nothing = report->rows.empty() && !report->errors.empty();
-    if (!nothing) Show(*report, file);
+    if (!nothing) Show(*report, file.get());
     for (const std::string& error : report->errors) failed(absl::UnavailableError(error));
     if (report->incomplete != 0) {
       Log(LogLevel::kWarning,
           absl::StrCat("audit: ", report->incomplete, " of ", report->runtimes,
                        " runtimes did not come to their end: their last launches are missing"));
     }
-    if (!output_.empty() && (file.close(), !file)) {
-      return failed(absl::UnavailableError(absl::StrCat("cannot write ", output_)));
+    if (file != nullptr && !nothing) {
+      const Status written = file->Close();
+      if (!written.ok()) return failed(written);
     }
     return report->errors.empty() ? *code : kExitFailure;
   }
 
  private:
-  void Show(const audit::Report& report, std::ofstream& file) const {
-    std::ostream& out = output_.empty() ? std::cout : file;
-    out << (format_ == "json" ? ToJson(report, top_) : ToTable(report, top_));
+  void Show(const audit::Report& report, replay::NewFile* file) const {
+    const std::string text = format_ == "json" ? ToJson(report, top_) : ToTable(report, top_);
+    if (file != nullptr) {
+      file->Write(text);
+    } else {
+      std::cout << text;
+    }
   }
 
   std::string format_ = "table";
   std::string output_;
   size_t top_ = 0;
-  bool simulate_ = false;
+  bool force_ = false, simulate_ = false;
   std::vector<std::string> program_;
 };
 
