@@ -195,6 +195,8 @@ TEST_F(InfoTest, OnASmallDeviceTheLargestChunksAreLeftOut) {
 
 TEST_F(InfoTest, OutputThatCannotBeWrittenIsAnError) {
   EXPECT_EQ(Info(">/dev/full; exit $? #").code, 1);
+  // Nor is a file that happens to be opened in stdout's place.
+  EXPECT_EQ(Info("--simulate >&-; exit $? #").code, 1);
 }
 
 TEST(Usage, MistakesExitWithTwoAndNameWhatWasWrong) {
@@ -202,10 +204,19 @@ TEST(Usage, MistakesExitWithTwoAndNameWhatWasWrong) {
     const char* arguments;
     const char* words;
   } cases[] = {
-      {"", "subcommand is required"},    {"inof", "no command 'inof'"},
-      {"info --nonsense", "--nonsense"}, {"info --format xml", "xml not in {table,json}"},
-      {"info --device -1", "--device"},  {"info --device x", "--device"},
-      {"info extra", "extra"},
+      {"", "subcommand is required"},
+      {"inof", "no command 'inof'"},
+      {"info --nonsense", "--nonsense"},
+      {"info --format xml", "xml not in {table,json}"},
+      {"info --device -1", "--device"},
+      {"info --device x", "--device"},
+      {"info extra", "vramspan info: 'extra' was not expected\n`vramspan info --help`"},
+      {"replay --nonsense", "vramspan replay: '--nonsense' was not expected"},
+      {"replay", "vramspan replay: traces is required"},
+      {"trace nonsense", "vramspan trace: there is no command 'nonsense'; allowed is info stats"},
+      {"trace dump --limit -1 x", "vramspan trace dump: --limit: '-1' is less than 0"},
+      {"trace stats --top -1 x", "vramspan trace stats: --top: '-1' is less than 0"},
+      {"audit --top -1 -- true", "vramspan audit: --top: '-1' is less than 0"},
   };
   for (const auto& c : cases) {
     const Output output = RunBinary("", c.arguments);

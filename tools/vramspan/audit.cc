@@ -64,6 +64,7 @@ class AuditCommand final : public Command {
     app.add_option("--output", output_, "Write the report to this file (default: stdout)");
     app.add_flag("--force", force_, "Overwrite the file if it is there");
     app.add_option("--top", top_, "Show so many kernels, the worst ones; 0: all")
+        ->check(AtLeastNone())
         ->capture_default_str();
     app.add_flag("--simulate", simulate_, "Run the program on the simulated driver");
     app.add_option("program", program_, "The program, linked with vramspan, and its arguments")

@@ -28,6 +28,15 @@ class Command {
   virtual int Run() = 0;
 };
 
+// For counts: without it CLI11 takes -1 for the largest number there is.
+inline CLI::Validator AtLeastNone() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return text.starts_with('-') ? "'" + text + "' is less than 0" : std::string();
+      },
+      "");
+}
+
 // All registered commands, by name.
 std::vector<Command*> Commands();
 

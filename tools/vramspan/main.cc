@@ -1,4 +1,7 @@
 // `vramspan`: picks the subcommand and hands over.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <exception>
 #include <iostream>
@@ -18,12 +21,51 @@ bool IsCommand(std::string_view name) {
                      [&](const vramspan::Command* command) { return command->name() == name; });
 }
 
+// What was not understood, and by which command: CLI11 alone would name neither the command nor,
+// where something that is required is missing as well, the word that it does not know.
+std::string Complaint(const CLI::App* app, const CLI::Error& error) {
+  std::string name = app->get_name();
+  while (!app->get_subcommands().empty()) {
+    app = app->get_subcommands().front();
+    name += " " + app->get_name();
+  }
+  std::string what = error.what();
+  std::vector<std::string> unknown;
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+      dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    unknown = app->remaining();
+  }
+  if (!unknown.empty() && app->get_require_subcommand_min() != 0 &&
+      !unknown.front().starts_with('-')) {
+    what = "there is no command '" + unknown.front() + "'; allowed is";
+    for (const CLI::App* sub : app->get_subcommands([](const CLI::App*) { return true; })) {
+      what += " " + sub->get_name();
+    }
+  } else if (!unknown.empty()) {
+    what = "'" + unknown.front() + "' was not expected";
+  }
+  return name + ": " + what + "\n`" + name + " --help` says what there is.\n";
+}
+
+// The first file that is opened would else be what results and messages are written into. Writing
+// to stdin's and reading from the others' fails as before, and a program that is started has them
+// closed.
+void FillClosedStandardFiles() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) >= 0) continue;
+    const int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (open("/dev/null", mode | O_CLOEXEC) != fd) _exit(vramspan::kExitFailure);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  FillClosedStandardFiles();
   CLI::App app("More memory than the GPU has, behind addresses that never change.", "vramspan");
   app.set_version_flag("--version", "vramspan " VRAMSPAN_VERSION_TEXT);
   app.require_subcommand(1);
+  app.failure_message(&Complaint);
   app.footer(
       "Start with\n"
       "  vramspan info              what this machine's GPUs can do, and what moving costs\n"
@@ -65,8 +107,8 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     std::cerr << "vramspan: " << error.what() << "\n";
   }
-  std::cout.flush();
-  if (!std::cout) {
+  // A command that failed has said why.
+  if (!std::cout.flush() && code == vramspan::kExitOk) {
     std::cerr << "vramspan: the output could not be written\n";
     return vramspan::kExitFailure;
   }

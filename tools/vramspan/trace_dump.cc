@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/trace/reader.h"
+#include "tools/vramspan/command.h"
 #include "tools/vramspan/trace_action.h"
 
 namespace vramspan::trace_command {
@@ -84,7 +85,9 @@ class Dump final : public Action {
     app->add_option("--format", format_, "text, or json: an object a line")
         ->check(CLI::IsMember({"text", "json"}))
         ->capture_default_str();
-    app->add_option("--limit", limit_, "No more events than this (0: all)")->capture_default_str();
+    app->add_option("--limit", limit_, "No more events than this (0: all)")
+        ->check(AtLeastNone())
+        ->capture_default_str();
     app->footer(
         "Times are nanoseconds since the trace began. In the file's order: between threads by\n"
         "blocks, not by time. What is damaged is said on stderr.");

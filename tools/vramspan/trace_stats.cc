@@ -7,6 +7,7 @@
 #include "tools/replay/load_run.h"
 #include "tools/vramspan/amount_text.h"
 #include "tools/vramspan/audit_report.h"
+#include "tools/vramspan/command.h"
 #include "tools/vramspan/trace_action.h"
 
 namespace vramspan::trace_command {
@@ -72,6 +73,7 @@ class Stats final : public Action {
         ->check(CLI::IsMember({"table", "csv", "json"}))
         ->capture_default_str();
     app->add_option("--top", top_, "So many rows, those that took longest first (0: all)")
+        ->check(AtLeastNone())
         ->capture_default_str();
     app->footer(
         "touched: the memory that its launches named, as far as can be inferred, summed over "
