@@ -56,6 +56,9 @@ TEST(Run, MistakesExitWithTwoAndNameWhatWasWrong) {
       {"", "--overlap some -- true", "--overlap: \"some\""},
       {"", "--report lots -- true", "--report: 'lots' is no way to report memory"},
       {"", "--record-times few -- true", "--record-times: \"few\""},
+      {"", "--record '' -- true", "--record: '' is no file"},
+      {"", "--device-memory 1MiB -- true", "--device-memory: '1MiB' is less than a chunk"},
+      {"", "--device-memory '' -- true", "--device-memory: '' is not a budget"},
       {"VRAMSPAN_DEVICE_MEMORY=8Gib", "-- true", "VRAMSPAN_DEVICE_MEMORY: '8Gib'"},
       {"VRAMSPAN_OVERLAP=some", "-- true", "VRAMSPAN_OVERLAP: \"some\""},
       {"SIMCUDA_DEVICE_MEMORY=64MiB", "--simulate --device-memory 65MiB -- true",
@@ -127,6 +130,10 @@ TEST(Run, ARecordingIsNotWrittenOver) {
   EXPECT_TRUE(std::filesystem::exists(path));
   EXPECT_EQ(Launch("--force --record " + path + " -- env").code, 0);
   EXPECT_FALSE(std::filesystem::exists(path));
+  const Output nowhere = Launch("--record " + folder.path() + "/none/t.vramspan -- env");
+  EXPECT_EQ(nowhere.code, 1);
+  EXPECT_THAT(nowhere.err, HasSubstr("there is no folder " + folder.path() + "/none\n"));
+  EXPECT_THAT(nowhere.out, IsEmpty());
 }
 
 TEST(Run, AProfileFillsInWhatIsNotGiven) {
@@ -154,8 +161,11 @@ TEST(Run, AProfileFillsInWhatIsNotGiven) {
   EXPECT_EQ(other.code, 1);
   EXPECT_THAT(other.err, HasSubstr(path));
   std::ofstream(path) << "vramspan-profile 9\n";
-  EXPECT_NE(Launch("--profile " + path + " -- env").code, 0);
-  EXPECT_NE(Launch("--profile /no/such/file -- env").code, 0);
+  EXPECT_EQ(Launch("--profile " + path + " -- env").code, 1);
+  EXPECT_EQ(Launch("--profile /no/such/file -- env").code, 1);
+  std::ofstream(path) << text;
+  EXPECT_THAT(Launch("--simulate --profile " + path + " -- env", "SIMCUDA_DEVICE_MEMORY=64MiB").err,
+              HasSubstr("--profile: " + path + ": device_memory: '8192MiB' is more than"));
 }
 
 TEST(Run, SimulateComesFirstOnTheLoadersPathAndIsLargeEnough) {

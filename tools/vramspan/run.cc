@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -121,7 +122,10 @@ class RunCommand final : public Command {
     };
     options_.program = command_.front();
     // The program may go elsewhere before it starts CUDA.
-    if (!record_.empty()) options_.record = std::filesystem::absolute(record_).string();
+    if (record_.has_value()) {
+      if (record_->empty()) return Refuse(absl::InvalidArgumentError("--record: '' is no file"));
+      options_.record = std::filesystem::absolute(*record_).string();
+    }
     StatusOr<std::string> preload = PreloadLibrary();
     if (!preload.ok()) return Refuse(preload.status());
     world.preload = *std::move(preload);
@@ -155,7 +159,8 @@ class RunCommand final : public Command {
   }
 
   run::Options options_;
-  std::string stats_, record_;
+  std::string stats_;
+  std::optional<std::string> record_;
   std::vector<std::string> command_;
 };
 

@@ -106,11 +106,11 @@ class Planner {
   }
 
  private:
-  std::optional<Setting> Given(const std::optional<std::string>& option, const char* name,
+  std::optional<Setting> Given(const std::optional<std::string>& option, std::string_view name,
                                const char* variable) {
     if (option.has_value()) {
       plan_[variable] = *option;
-      return Setting{name, *option};
+      return Setting{std::string(name), *option};
     }
     std::optional<std::string> text = Variable(world_, variable);
     if (!text.has_value()) return std::nullopt;
@@ -143,6 +143,12 @@ class Planner {
       return absl::AlreadyExistsError(absl::StrCat("--record: ", *options_.record,
                                                    " is there already; --force writes over it"));
     }
+    // The program would run as without vramspan, perhaps for hours.
+    const std::string folder = options_.record->substr(0, options_.record->rfind('/'));
+    if (!folder.empty() && !world_.exists(folder)) {
+      return absl::NotFoundError(
+          absl::StrCat("--record: ", *options_.record, ": there is no folder ", folder));
+    }
     plan_["VRAMSPAN_RECORD"] = *options_.record;
     return absl::OkStatus();
   }
@@ -150,7 +156,10 @@ class Planner {
   // What the command line and the environment leave open is as the profile has it.
   Status Profile() {
     if (!options_.profile.has_value()) return absl::OkStatus();
-    VS_ASSIGN_OR_RETURN(const replay::Profile profile, replay::ReadProfile(*options_.profile));
+    const StatusOr<replay::Profile> read = replay::ReadProfile(*options_.profile);
+    // What a file holds is no mistake of the command line.
+    if (!read.ok()) return absl::FailedPreconditionError(read.status().message());
+    const replay::Profile& profile = *read;
     const Status fits = replay::CheckProfile(profile, options_.program, "");
     if (!fits.ok()) {
       return Status(fits.code(),
@@ -166,6 +175,7 @@ class Planner {
                                  : absl::StrCat(uint64_t{1} << (profile.chunk_log2 - 20), "MiB"));
     fill(&options_.overlap, "VRAMSPAN_OVERLAP", std::string(OverlapName(profile.overlap)));
     if (profile.device_memory.value != 0) {
+      memory_of_profile_ = !options_.device_memory.has_value();
       fill(&options_.device_memory, "VRAMSPAN_DEVICE_MEMORY",
            absl::StrCat(profile.device_memory.value >> 20, "MiB"));
     }
@@ -203,9 +213,12 @@ class Planner {
 
   Status DeviceMemory() {
     const std::optional<Setting> setting =
-        Given(options_.device_memory, "--device-memory", "VRAMSPAN_DEVICE_MEMORY");
+        Given(options_.device_memory,
+              memory_of_profile_ ? absl::StrCat("--profile: ", *options_.profile, ": device_memory")
+                                 : "--device-memory",
+              "VRAMSPAN_DEVICE_MEMORY");
     if (!setting.has_value()) return absl::OkStatus();
-    const bool relative = setting->text.back() == '%';
+    const bool relative = setting->text.ends_with('%');
     std::optional<Bytes> whole;
     const std::optional<std::string> simulated = Variable(world_, "SIMCUDA_DEVICE_MEMORY");
     if (simulate_ && simulated.has_value()) {
@@ -217,6 +230,10 @@ class Planner {
     }
     const StatusOr<Bytes> budget = CheckBudget(setting->text, whole, "device");
     if (!budget.ok()) return Named(*setting, budget.status());
+    if (*budget < ChunkBytes(kMinChunkLog2)) {
+      return Named(*setting, absl::InvalidArgumentError(absl::StrCat(
+                                 "'", setting->text, "' is less than a chunk; give 2MiB or more")));
+    }
     // A simulated device is as large as it need be.
     if (simulate_ && !simulated.has_value() && !relative) {
       const Bytes need(budget->value / 4 * 5);
@@ -230,6 +247,7 @@ class Planner {
   Options options_;
   const World& world_;
   bool simulate_ = false;
+  bool memory_of_profile_ = false;  // Unless a variable has it.
   std::map<std::string, std::string> plan_;
 };
 
