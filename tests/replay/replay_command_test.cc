@@ -202,6 +202,8 @@ TEST(ReplayCommand, MistakesExitWithTwoAndSayWhatIsAllowed) {
       {"--keep 8MiB:1", "--keep: \"8MiB:1\" should keep an allocation of 1048577 to"},
       {"--keep 8388608:0", "--keep: \"8388608:0\" should say which allocation of that size"},
       {"--format xml", "--format"},
+      {"--timeline", "--timeline: the table has no room for it: add --format json"},
+      {"--curves --format csv", "--curves: the csv has no room for it: add --format json"},
       {"--threads 0", "--threads"},
       {"--threads many", "--threads"},
       {"synthetic:spiral", "'synthetic:spiral' is no synthetic run; there are synthetic:loop"},
@@ -217,6 +219,13 @@ TEST(ReplayCommand, MistakesExitWithTwoAndSayWhatIsAllowed) {
     EXPECT_THAT(run.err, HasSubstr(c.words)) << c.arguments;
     EXPECT_THAT(run.out, IsEmpty()) << c.arguments;
   }
+}
+
+TEST(ReplayCommand, WhatIsToBeKeptMustBeThere) {
+  const Output ninth = Replay(std::string(kLoop) + "--device-memory 50% --keep 16777216:9");
+  EXPECT_EQ(ninth.code, 1);
+  EXPECT_THAT(ninth.err, HasSubstr("--keep 16777216:9: there are 8 allocations of 16777216 bytes"));
+  EXPECT_EQ(Replay(std::string(kLoop) + "--device-memory 50% --keep 16777216:8").code, 0);
 }
 
 TEST(ReplayCommand, HelpTeaches) {

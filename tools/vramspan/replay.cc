@@ -1,5 +1,6 @@
 // `vramspan replay`: what would a recorded run have cost with less memory, another policy, other
 // chunks, on another device? No GPU is needed.
+#include <absl/algorithm/container.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -102,6 +103,11 @@ class ReplayCommand final : public Command {
     if (!pins.ok()) {
       return absl::InvalidArgumentError(absl::StrCat("--keep: ", pins.status().message()));
     }
+    if ((timeline_ || curves_) && format_ != "json") {
+      return absl::InvalidArgumentError(absl::StrCat(timeline_ ? "--timeline" : "--curves",
+                                                     ": the ", format_,
+                                                     " has no room for it: add --format json"));
+    }
     usage_ = false;
     replay::ReplayPrices prices;
     if (!prices_.empty()) {
@@ -124,6 +130,15 @@ class ReplayCommand final : public Command {
       if (trace.run.works.empty()) {
         return absl::FailedPreconditionError(file +
                                              ": holds no work, so there is nothing to replay");
+      }
+      for (const Pin& pin : *pins) {
+        const auto same = absl::c_count_if(trace.run.allocations,
+                                           [&](const auto& a) { return a.size == pin.size; });
+        if (static_cast<uint64_t>(same) < pin.nth) {
+          return absl::FailedPreconditionError(
+              absl::StrCat(file, ": --keep ", pin.size.value, ":", pin.nth, ": there are ", same,
+                           " allocations of ", pin.size.value, " bytes"));
+        }
       }
       const std::string& recorded = trace.run.setting.overlap;
       const StatusOr<replay::ReplayOverlap> overlap =
