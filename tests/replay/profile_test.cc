@@ -242,9 +242,19 @@ TEST_F(TuneCommandTest, OverwritesOnlyWhenTold) {
   EXPECT_TRUE(ReadProfile(path_).ok());
 }
 
+TEST_F(TuneCommandTest, ForcedItStillLeavesTheTrace) {
+  std::filesystem::copy_file(VRAMSPAN_TRACES "/sweep.vramspan", path_);
+  const std::string before = ReadText(path_);
+  const Output tune = Tune("--force --device-memory 50% '" + path_ + "'");
+  EXPECT_EQ(tune.code, 1);
+  EXPECT_THAT(tune.err, HasSubstr(path_ + ": is what is read, too: give another file to write"));
+  EXPECT_EQ(ReadText(path_), before);
+}
+
 TEST_F(TuneCommandTest, MistakesExitWithTwo) {
-  for (const char* arguments : {"", "--device-memory 0", "--device-memory 120%",
-                                "--overlap some --device-memory 50%", "--nonsense"}) {
+  for (const char* arguments :
+       {"", "--device-memory 0", "--device-memory 120%", "--overlap some --device-memory 50%",
+        "--nonsense"}) {
     const Output tune = Tune(kLoop + std::string(arguments));
     EXPECT_EQ(tune.code, 2) << arguments << tune.err;
     EXPECT_EQ(tune.out, "");

@@ -53,6 +53,12 @@ TEST_F(ReportCommand, OverwritesOnlyWhenForced) {
   EXPECT_THAT(ReadWhole(output_), HasSubstr("<!doctype html>"));
 }
 
+TEST_F(ReportCommand, ForcedItStillLeavesWhatItReads) {
+  EXPECT_EQ(Report(absl::StrCat(input_, " --force -o ", TestFolder(), "/./replay.json")), 1);
+  EXPECT_THAT(said_, HasSubstr("replay.json: is what is read, too: give another file to write"));
+  EXPECT_EQ(ReadWhole(input_), SmallReplay().dump());
+}
+
 TEST_F(ReportCommand, BadDataLeavesNoPageAndIsNamed) {
   WriteWhole(input_, "{\"tool\": \"vramspan replay\", \"version\": 1, \"runs\": [7]}");
   EXPECT_EQ(Report(usual_), 1);

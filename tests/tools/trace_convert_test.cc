@@ -110,6 +110,24 @@ TEST_F(TraceConvert, ReplacesNothingUnasked) {
   }
 }
 
+TEST_F(TraceConvert, ForcedItStillLeavesWhatItReads) {
+  const std::string before = ReadText(et_);
+  const std::string same = folder_.File("./et.json");
+  const std::string commands[] = {"import --pytorch-et " + et_ + " -o " + same,
+                                  "import --pytorch-et x --profile " + et_ + " -o " + same,
+                                  "export " + et_ + " --perfetto " + same,
+                                  "export " + et_ + " --oracle-general " + same};
+  for (const std::string& command : commands) {
+    const Output output = Trace(command + " --force");
+    EXPECT_EQ(output.code, 1) << command;
+    EXPECT_THAT(output.err, HasSubstr("et.json: is what is read, too")) << command;
+  }
+  EXPECT_EQ(ReadText(et_), before);
+  const Output twice = Trace("export " + et_ + " --perfetto " + out_ + " --oracle-general " + out_);
+  EXPECT_EQ(twice.code, 1);
+  EXPECT_THAT(twice.err, HasSubstr("is what --perfetto writes, too"));
+}
+
 TEST_F(TraceConvert, SaysWhatIsWrong) {
   const auto expect = [&](const std::string& arguments, int code, const std::string& what) {
     const Output output = Trace(arguments);

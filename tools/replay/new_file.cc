@@ -5,6 +5,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 namespace vramspan::replay {
 
@@ -46,6 +48,19 @@ Status NewFile::Close() {
   Remove();
   return absl::DataLossError(
       absl::StrCat(path_, ": could not be written: ", std::strerror(error_)));
+}
+
+Status RefuseSameFile(const std::string& output, const std::string& other, std::string_view what) {
+  const auto plain = [](const std::string& path) {
+    return std::filesystem::absolute(path).lexically_normal();
+  };
+  if (output.empty() || other.empty()) return absl::OkStatus();
+  std::error_code error;  // Neither need be there yet.
+  if (plain(output) != plain(other) && !std::filesystem::equivalent(output, other, error)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(output, ": is ", what, ", too: give another file to write"));
 }
 
 }  // namespace vramspan::replay

@@ -34,6 +34,10 @@ class NewFile {
   int error_ = 0;  // The first that there was.
 };
 
+// FailedPrecondition where `output` is the file `other`, which writing would destroy. `what` names
+// that: "the trace that is read".
+Status RefuseSameFile(const std::string& output, const std::string& other, std::string_view what);
+
 }  // namespace vramspan::replay
 
 #endif  // VRAMSPAN_TOOLS_REPLAY_NEW_FILE_H_

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "runtime/base/log.h"
+#include "tools/replay/new_file.h"
 #include "tools/replay/replay_prices.h"
 #include "tools/replay/report_input.h"
 #include "tools/vramspan/command.h"
@@ -89,6 +90,7 @@ class ReportCommand final : public Command {
       return absl::AlreadyExistsError(
           absl::StrCat(output_, " is there already; --force overwrites it"));
     }
+    VS_RETURN_IF_ERROR(replay::RefuseSameFile(output_, input_, "what is read"));
     VS_ASSIGN_OR_RETURN(const nlohmann::json replay, Input());
     std::ostringstream page;
     const Status made = replay::WriteReport(replay, title_, page);

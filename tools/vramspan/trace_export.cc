@@ -4,6 +4,7 @@
 #include "tools/replay/chunked_run.h"
 #include "tools/replay/export_perfetto.h"
 #include "tools/replay/load_run.h"
+#include "tools/replay/new_file.h"
 #include "tools/replay/oracle_general.h"
 #include "tools/vramspan/replay_options.h"
 #include "tools/vramspan/trace_action.h"
@@ -34,6 +35,10 @@ class Export final : public Action {
     }
     VS_ASSIGN_OR_RETURN(const std::vector<int> chunks, replay::ParseChunks(chunk_));
     if (chunks.size() != 1) return absl::InvalidArgumentError("--chunk takes one size here");
+    for (const std::string& output : {perfetto_, oracle_}) {
+      VS_RETURN_IF_ERROR(replay::RefuseSameFile(output, path_, "what is read"));
+    }
+    VS_RETURN_IF_ERROR(replay::RefuseSameFile(oracle_, perfetto_, "what --perfetto writes"));
     VS_ASSIGN_OR_RETURN(const replay::RecordedRun run, replay::LoadRun(path_));
     for (const std::string& problem : run.problems) std::cerr << path_ << ": " << problem << "\n";
     if (!perfetto_.empty()) VS_RETURN_IF_ERROR(ExportPerfetto(run, perfetto_, force_));

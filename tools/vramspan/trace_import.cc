@@ -5,6 +5,7 @@
 
 #include "tools/replay/import_pytorch.h"
 #include "tools/replay/load_trace.h"
+#include "tools/replay/new_file.h"
 #include "tools/replay/oracle_general.h"
 #include "tools/vramspan/amount_text.h"
 #include "tools/vramspan/trace_action.h"
@@ -60,6 +61,9 @@ class Import final : public Action {
   Status Run() override {
     if (pytorch_.empty() == oracle_.empty()) {
       return absl::InvalidArgumentError("say what to import: --pytorch-et or --oracle-general");
+    }
+    for (const std::string& input : {pytorch_, oracle_, profile_}) {
+      VS_RETURN_IF_ERROR(replay::RefuseSameFile(output_, input, "what is read"));
     }
     if (!oracle_.empty()) {
       VS_ASSIGN_OR_RETURN(const RecordedRun run, replay::LoadOracleGeneral(oracle_));

@@ -19,6 +19,7 @@
 #include "runtime/backing/budget.h"
 #include "tools/replay/explain.h"
 #include "tools/replay/load_run.h"
+#include "tools/replay/new_file.h"
 #include "tools/replay/profile.h"
 #include "tools/vramspan/command.h"
 #include "tools/vramspan/demo_text.h"
@@ -121,6 +122,9 @@ class TuneCommand final : public Command {
     if (!force_ && std::filesystem::exists(output_, error)) {
       return absl::AlreadyExistsError(
           absl::StrCat(output_, " is there already; --force overwrites it"));
+    }
+    for (const std::string& file : files_) {
+      VS_RETURN_IF_ERROR(replay::RefuseSameFile(output_, file, "what is read"));
     }
     replay::ReplayPrices prices;
     if (!prices_.empty()) {
