@@ -254,7 +254,7 @@ TEST_F(TuneCommandTest, ForcedItStillLeavesTheTrace) {
 TEST_F(TuneCommandTest, MistakesExitWithTwo) {
   for (const char* arguments :
        {"", "--device-memory 0", "--device-memory 120%", "--overlap some --device-memory 50%",
-        "--nonsense"}) {
+        "--overlap off,declared --device-memory 50%", "--nonsense"}) {
     const Output tune = Tune(kLoop + std::string(arguments));
     EXPECT_EQ(tune.code, 2) << arguments << tune.err;
     EXPECT_EQ(tune.out, "");

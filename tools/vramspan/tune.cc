@@ -90,6 +90,11 @@ class TuneCommand final : public Command {
     for (const std::string_view word : absl::StrSplit(text, ',')) {
       VS_ASSIGN_OR_RETURN(const replay::ReplayOverlap overlap,
                           replay::ParseReplayOverlap(std::string(word)));
+      if (overlap == replay::ReplayOverlap::kDeclared) {
+        return absl::InvalidArgumentError(
+            "--overlap: 'declared' is nothing to tune: it is up to the program; allowed is a list "
+            "of off, safe and all");
+      }
       overlaps.push_back(overlap);
     }
     return overlaps;
