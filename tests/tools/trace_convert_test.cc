@@ -65,7 +65,9 @@ TEST_F(TraceConvert, GoesToLibCacheSimAndBack) {
   EXPECT_EQ(std::filesystem::file_size(oracle), 5 * 24u);
   const Output import = Trace("import --oracle-general " + oracle + " -o " + out_);
   EXPECT_EQ(import.code, 0) << import.err;
-  EXPECT_EQ(import.out, "requests        5\nobjects         3  of 12.0 MiB\n");
+  EXPECT_EQ(import.out, "requests        5\nobjects         3  of 12.0 MiB together\n");
+  // What they do not tell of is left out.
+  EXPECT_THAT(Trace("info " + out_).out, HasSubstr("\ndevice         (not said)\ntime "));
   const std::string arguments = "curves --policy lru,min --points 3 --chunk 4MiB --format csv ";
   for (const std::string& trace : {et_, out_}) {
     const Output curves = Trace(arguments + trace);

@@ -68,7 +68,7 @@ class Import final : public Action {
     if (!oracle_.empty()) {
       VS_ASSIGN_OR_RETURN(const RecordedRun run, replay::LoadOracleGeneral(oracle_));
       VS_RETURN_IF_ERROR(Save(run, oracle_));
-      std::cout << absl::StrFormat("requests %8d\nobjects %9d  of %s\n", run.works.size(),
+      std::cout << absl::StrFormat("requests %8d\nobjects %9d  of %s together\n", run.works.size(),
                                    run.allocations.size(), SizeText(run.PeakBytes().value));
       return absl::OkStatus();
     }

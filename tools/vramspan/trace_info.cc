@@ -82,13 +82,20 @@ class Info final : public Action {
     line("recorded by",
          absl::StrCat(h.source, ", format ", h.version, ", ", SizeText(reader->file_bytes()), ", ",
                       reader->events(), " events in ", reader->blocks(), " blocks"));
-    line("device",
-         absl::StrCat(h.device.empty() ? "(not said)" : h.device, ", ",
-                      SizeText(h.device_memory.value), ", budget ", SizeText(h.device_budget.value),
-                      ", host ", SizeText(h.host_budget.value)));
-    line("settings",
-         absl::StrCat("policy ", h.policy, ", overlap ", h.overlap, ", chunks ",
-                      h.chunk_log2 == 0 ? "by size" : SizeText(uint64_t{1} << h.chunk_log2)));
+    // What other tools record says less.
+    std::string device = h.device.empty() ? "(not said)" : h.device;
+    const auto add = [&](std::string_view what, Bytes bytes) {
+      if (bytes != Bytes(0)) absl::StrAppend(&device, ", ", what, SizeText(bytes.value));
+    };
+    add("", h.device_memory);
+    add("budget ", h.device_budget);
+    add("host ", h.host_budget);
+    line("device", device);
+    if (!h.policy.empty() || !h.overlap.empty()) {
+      line("settings",
+           absl::StrCat("policy ", h.policy, ", overlap ", h.overlap, ", chunks ",
+                        h.chunk_log2 == 0 ? "by size" : SizeText(uint64_t{1} << h.chunk_log2)));
+    }
     line("time", absl::StrCat(TimeText(run.Duration()), ", the device busy for ",
                               TimeText(device_time), " of it (", h.times, ")"));
     line("work", absl::StrCat(run.works.size(), " pieces, ", measured, " measured, of ",
