@@ -1,5 +1,6 @@
 #!/bin/bash
-# Checks that every #include in runtime/ and include/ keeps the order of the layers (runtime/README.md).
+# Checks that every #include in runtime/ and include/ keeps the order of the layers (runtime/README.md), and
+# that what stands beside them includes no more of the runtime than is said there.
 #
 # Usage: cmake/check_layers.sh [REPOSITORY]
 set -euo pipefail
@@ -7,8 +8,10 @@ cd "${1:-$(dirname "$0")/..}"
 
 # `file:line:included path` of every include, whatever the spaces in it.
 folders=(runtime)
-[[ -d include ]] && folders+=(include)
-grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.inc' \
+for folder in include cupti_tracer tools/replay tools/simcuda; do
+  [[ -d $folder ]] && folders+=("$folder")
+done
+grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.cu' --include='*.inc' \
   '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]' "${folders[@]}" |
   sed -E 's/^([^:]+):([0-9]+):[[:space:]]*#[[:space:]]*include[[:space:]]*["<]([^">]+)[">].*/\1:\2:\3/' |
   awk -F: '
@@ -16,6 +19,10 @@ grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.inc' \
       count = split("base driver space backing placement observe mover trace api preload", order, " ")
       for (i = 1; i <= count; i++) rank[order[i]] = i
       barred["placement", "driver"] = barred["placement", "space"] = barred["placement", "backing"] = 1
+      barred["observe", "space"] = barred["observe", "placement"] = 1
+      allowed["cupti_tracer"] = " base observe "
+      allowed["tools/replay"] = " base space placement trace "
+      allowed["tools/simcuda"] = " "
     }
     function wrong(why) { printf "%s:%s: includes \"%s\": %s\n", $1, $2, $3, why; bad++ }
     {
@@ -24,6 +31,12 @@ grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.inc' \
       if (from[1] == "include") {
         if (to[1] ~ /^(runtime|absl|tools|tests|bench|cupti_tracer)$/)
           wrong("public headers stand on the standard library and CUDA alone")
+        next
+      }
+      beside = from[1] == "tools" ? "tools/" from[2] : from[1]
+      if (beside in allowed) {
+        if (to[1] == "runtime" && !index(allowed[beside], " " to[2] " "))
+          wrong(beside " may include" (allowed[beside] == " " ? " nothing" : allowed[beside] "alone") " of the runtime")
         next
       }
       if (!(from[2] in rank)) { wrong("its folder runtime/" from[2] " is not in the list of layers"); next }
@@ -41,7 +54,9 @@ grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.inc' \
       }
       if (!(to[2] in rank)) wrong("runtime/" to[2] " is not in the list of layers")
       else if (rank[to[2]] > rank[from[2]]) wrong(to[2] " comes after " from[2])
-      else if ((from[2], to[2]) in barred) wrong("placement is pure: no driver, no space, no backing")
+      else if ((from[2], to[2]) in barred)
+        wrong(from[2] == "observe" ? "observe knows of calls and pointers: no space, no placement" \
+                                   : "placement is pure: no driver, no space, no backing")
       else if (from[2] == "mover" && to[2] == "placement" && to[3] == "policies")
         wrong("the mover knows plans, no policy")
     }

@@ -1,0 +1,51 @@
+#!/bin/bash
+# Checks the check of the layers: a tree that keeps the rules passes, and one include that breaks one does not.
+#
+# Usage: cmake/check_layers_test.sh
+set -euo pipefail
+check=$(cd "$(dirname "$0")" && pwd)/check_layers.sh
+tree=$(mktemp -d "${TMPDIR:-/tmp}/vramspan-layers.XXXXXX")
+trap 'rm -rf "$tree"' EXIT
+bad=0
+
+# FILE INCLUDED: writes the file with that one include.
+write() {
+  mkdir -p "$tree/$(dirname "$1")"
+  echo "#include \"$2\"" >"$tree/$1"
+}
+
+allowed() {
+  write "$1" "$2"
+  "$check" "$tree" >/dev/null || { echo "refused: $1 includes $2"; bad=1; }
+  rm "$tree/$1"
+}
+
+refused() {
+  write "$1" "$2"
+  ! "$check" "$tree" >/dev/null || { echo "not refused: $1 includes $2"; bad=1; }
+  rm "$tree/$1"
+}
+
+write runtime/space/chunk.h runtime/base/units.h
+allowed runtime/mover/a.cc runtime/placement/planner.h
+allowed runtime/observe/a.cc runtime/driver/driver.h
+allowed runtime/preload/a.inc vramspan/vramspan.h
+allowed cupti_tracer/a.cc runtime/observe/launch_source.h
+allowed tools/replay/a.cc runtime/space/chunk.h
+
+refused runtime/base/a.h runtime/driver/driver.h
+refused runtime/space/a.cc chunk.h
+refused runtime/space/a.cc runtime/nowhere/a.h
+refused runtime/nowhere/a.cc runtime/base/units.h
+refused runtime/placement/a.cc runtime/space/chunk.h
+refused runtime/observe/a.cc runtime/space/chunk.h
+refused runtime/observe/a.cc runtime/placement/planner.h
+refused runtime/mover/a.cu runtime/api/runtime.h
+refused runtime/mover/a.cc runtime/placement/policies/lru.h
+refused runtime/mover/a.cc vramspan/vramspan.h
+refused runtime/api/a.cc tools/replay/bound.h
+refused include/vramspan/a.hpp runtime/base/units.h
+refused cupti_tracer/a.cc runtime/mover/mover.h
+refused tools/replay/a.cc runtime/driver/driver.h
+refused tools/simcuda/a.cc runtime/base/units.h
+exit $bad
