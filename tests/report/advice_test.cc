@@ -1,4 +1,5 @@
 // The report's sentences say what the data say, and nothing where they say nothing.
+#include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,6 +50,21 @@ TEST(ReportAdvice, TheHeadlineIsAboutHalfOfThePeak) {
             "the device; cycle with 8 MiB chunks is best, and the bound is 1.50 times.");
   EXPECT_EQ(findings.command,
             "vramspan run --device-memory 4608MiB --policy cycle --chunk 8MiB -- PROGRAM");
+}
+
+TEST(ReportAdvice, TheCommandAsksForWhatWasReplayed) {
+  ReportCase one = Case({Ran("lru", 5, 8, 2)});
+  for (const char* overlap : {"safe", "all"}) {
+    one.runs[0].overlap = overlap;
+    EXPECT_THAT(FindingsOf(one).command,
+                HasSubstr(absl::StrCat("--chunk 8MiB --overlap ", overlap, " -- PROGRAM")));
+  }
+  for (const char* overlap : {"", "off", "declared", "all; echo"}) {
+    one.runs[0].overlap = overlap;
+    EXPECT_THAT(FindingsOf(one).command, HasSubstr("--chunk 8MiB -- PROGRAM")) << overlap;
+  }
+  one.runs[0].policy = "lru; echo";
+  EXPECT_EQ(FindingsOf(one).command, "");
 }
 
 TEST(ReportAdvice, TheHeadlineComparesFetchesWhereTheBoundIsSlower) {

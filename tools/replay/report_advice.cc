@@ -1,5 +1,7 @@
 #include "tools/replay/report_advice.h"
 
+#include <absl/algorithm/container.h>
+#include <absl/strings/ascii.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
@@ -356,10 +358,15 @@ std::string SizeOption(double bytes) {
   return mib % 1024 == 0 && mib > 0 ? absl::StrCat(mib / 1024, "GiB") : absl::StrCat(mib, "MiB");
 }
 
+// What is predicted holds with the overlap that was replayed. To be copied into a shell, so nothing
+// but a name gets in.
 std::string Command(const ReportRun& focus) {
+  if (!absl::c_all_of(focus.policy, &absl::ascii_isalnum)) return "";
+  const bool overlaps = focus.overlap == "safe" || focus.overlap == "all";
   return absl::StrCat("vramspan run --device-memory ", SizeOption(focus.budget), " --policy ",
                       focus.policy, " --chunk ",
-                      focus.chunk == 0 ? "auto" : SizeOption(focus.chunk), " -- PROGRAM");
+                      focus.chunk == 0 ? "auto" : SizeOption(focus.chunk),
+                      overlaps ? absl::StrCat(" --overlap ", focus.overlap) : "", " -- PROGRAM");
 }
 
 void Add(const char* topic, const std::optional<std::string>& text, Findings* findings) {

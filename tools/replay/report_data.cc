@@ -85,6 +85,7 @@ ReportRun ReadRun(const JsonField& field) {
     run.percent = percent->Number(0, kCount);
   }
   run.chunk = Bytes(field, "chunk_bytes");
+  if (const auto overlap = field.Find("overlap")) run.overlap = overlap->Text(kPolicy);
   run.predicted_ms = Ms(field, "predicted_ms");
   run.resident_ms = Ms(field, "resident_ms");
   run.slowdown = Slowdown(field, run);

@@ -36,6 +36,7 @@ struct ReportRun {
   double budget = 0;              // Bytes of device memory.
   std::optional<double> percent;  // Of the trace's peak.
   double chunk = 0;               // Bytes; 0: by size.
+  std::string overlap;            // As `vramspan run` takes it, or anything else.
   double predicted_ms = 0, resident_ms = 0, slowdown = 0;
   double stall_ms = 0, stall_copy_ms = 0, stall_vmm_ms = 0, stall_drain_ms = 0;
   double fetches = 0;
