@@ -76,6 +76,7 @@ TEST(ReplayCommand, JsonHasEveryField) {
     EXPECT_TRUE(trace.contains(field)) << field;
   }
   EXPECT_EQ(json.at("prices").at("copy_gb_per_s").at("in"), 55.1);
+  EXPECT_EQ(json.at("prices").at("begin_us"), 160000);
   ASSERT_EQ(json.at("runs").size(), 2u * 2 * 2);
   for (const Json& r : json.at("runs")) {
     for (const char* field :

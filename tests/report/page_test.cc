@@ -80,11 +80,11 @@ const Page& Light() {
 }
 const Page& DarkAndNarrow() {
   static const Page page =
-      MakePage("dark", SampleReplay(), {.width = 560, .height = 3000, .dark = true});
+      MakePage("dark", SampleReplay(), {.width = 500, .height = 3000, .dark = true});
   return page;
 }
 const Page& Hostile() {
-  static const Page page = MakePage("hostile", HostileReplay(), {});
+  static const Page page = MakePage("hostile", HostileReplay(), {.width = 500});
   return page;
 }
 const Page& Bare() {
@@ -411,7 +411,8 @@ TEST(ReportPage, SaysTheAnswerAndWhatToChange) {
   }
   EXPECT_THAT(texts.at("assumptions"), HasSubstr("what follows is lost"));
   for (const char* price :
-       {"copy in\n51.2 GB/s", "copy both\n44.5 GB/s", "remap 64 MiB\ndevice map 21, "}) {
+       {"copy in\n51.2 GB/s", "copies both ways, the sum\n44.5 GB/s", "drain\n25 µs",
+        "remap, µs\tdevice map\tdevice unmap\n2 MiB\t14\t9\n64 MiB\t21\t12"}) {
     EXPECT_THAT(texts.at("assumptions"), HasSubstr(price));
   }
   EXPECT_THAT(texts.at("runs"), HasSubstr("330 runs"));
@@ -444,6 +445,8 @@ TEST(ReportPage, NothingOverlapsOrSticksOut) {
     EXPECT_THAT(layout.at("outside"), IsEmpty()) << layout;
     EXPECT_LE(layout.at("scroll"), layout.at("width"));
   }
+  // Its names are longer than the page is wide.
+  EXPECT_THAT(Hostile().drawn.at("layout").at("broken"), IsEmpty());
 }
 
 TEST(ReportPage, AbsentDataIsASentence) {

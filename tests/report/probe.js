@@ -104,7 +104,11 @@ function readLayout() {
   const outside = [...document.querySelectorAll("main svg text")]
     .filter((text) => text.getBoundingClientRect().left < 0 || text.getBoundingClientRect().right > innerWidth)
     .map((text) => text.textContent);
-  return { overlaps, outside, scroll: document.documentElement.scrollWidth, width: document.documentElement.clientWidth };
+  // A label beside its choice is one line.
+  const broken = [...document.querySelectorAll(".choices label")].filter((label) =>
+    label.getBoundingClientRect().height > 1.5 * label.querySelector("select").getBoundingClientRect().height)
+    .map((label) => label.firstChild.textContent);
+  return { overlaps, outside, broken, scroll: document.documentElement.scrollWidth, width: document.documentElement.clientWidth };
 }
 
 function readColours() {

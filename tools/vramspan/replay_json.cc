@@ -52,6 +52,7 @@ Json PricesJson(const ReplayPrices& prices) {
           {"copy_start_us", prices.copy_start},
           {"piece_start_us", prices.piece_start},
           {"per_move_us", prices.per_move},
+          {"begin_us", prices.begin},
           {"remap_us", std::move(chunks)}};
 }
 

@@ -32,11 +32,17 @@ function drawAnswer(one) {
   document.getElementById("subtitle").textContent = known.join(" · ");
 }
 
+// Broken between words alone: a browser would part an option from its dashes.
+function commandLine(text) {
+  const words = text.split(" ").flatMap((word) => [" ", el("span", {}, word)]);
+  return el("code", { class: "command" }, words.slice(1));
+}
+
 function drawAdvice(one) {
   if (one.advice.length === 0) return host("advice").replaceChildren(absent("Nothing follows from this data."));
   const rows = one.advice.flatMap((entry) => [el("dt", {}, entry.topic), el("dd", {}, entry.text)]);
   host("advice").replaceChildren(el("dl", { class: "advice" }, rows));
-  if (one.command !== "") host("advice").append(el("code", { class: "command" }, one.command));
+  if (one.command !== "") host("advice").append(commandLine(one.command));
 }
 
 function draw() {

@@ -73,21 +73,58 @@ function drawRuns(host, one) {
 
 const UNITS = { gb_per_s: "GB/s", us: "µs", ns: "ns", ms: "ms", s: "s", percent: "%", gb: "GB" };
 
-// "copy_gb_per_s.in", "51.2" is "copy in", "51.2 GB/s".
+// What `vramspan replay` reckons with; other names are taken apart into words.
+const PRICE_WORDS = {
+  "copy_gb_per_s.in": "copy to the device", "copy_gb_per_s.out": "copy to the host",
+  "copy_gb_per_s.both": "copies both ways, the sum", serve_gb_per_s: "kernel on host memory",
+  device_gb_per_s: "kernel on device memory", move_gb_per_s: "move, remaps and all",
+  hold_call_us: "to hold a launch, each call", hold_release_us: "from letting it go to its start",
+  copy_start_us: "start of a copy in", piece_start_us: "start of a piece out", per_move_us: "the mover, each move",
+  begin_us: "once, the mover's context",
+};
+
+function priceWords(text) {
+  return text.replaceAll(/_|(?<!\d)\.|\.(?!\d)/g, " ");
+}
+
+// "copy_gb_per_s.in", "51.2" is "copy to the device", "51.2 GB/s".
 function priceText([name, value]) {
-  const words = (text) => text.replaceAll(/_|(?<!\d)\.|\.(?!\d)/g, " ");
+  const words = (text) => (Object.hasOwn(PRICE_WORDS, name) ? PRICE_WORDS[name] : priceWords(text));
   if (name.endsWith("_bytes") && Number.isFinite(Number(value))) {
     return [words(name.slice(0, -6)), sizeText(Number(value))];
   }
   const unit = Object.keys(UNITS).find((suffix) => name.endsWith(`_${suffix}`) || name.includes(`_${suffix}.`));
   if (unit === undefined) return [words(name), value];
+  if (unit === "us" && Number(value) >= 1000) return [words(name), timeText(Number(value) / 1000)];
   return [words(name.replace(new RegExp(`_${unit}(?=\\.|$)`), "")), `${value} ${UNITS[unit]}`];
 }
 
-function priceList(prices) {
-  if (prices.length === 0) return absent("The prices that were assumed are not in the data.");
-  return el("dl", { class: "prices" }, prices.map(priceText).map(([name, value]) =>
-    el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+// "remap_us.2 MiB", "device map 14, device unmap 9" is a row of the table of remaps; null is what is no row.
+function priceRow([name, value]) {
+  const dot = name.indexOf(".");
+  const cells = value.split(", ").map((part) => /^(\D+) (-?[\d.]+)$/.exec(part));
+  if (dot < 1 || cells.length < 2 || cells.includes(null)) return null;
+  return { table: name.slice(0, dot), row: name.slice(dot + 1), cells: new Map(cells.map((cell) => [cell[1], cell[2]])) };
+}
+
+function priceTable(name, rows) {
+  const columns = [...new Set(rows.flatMap((row) => [...row.cells.keys()]))];
+  const [title, unit] = priceText([name, ""]);
+  return table([{ name: unit.trim() === "" ? title : `${title}, ${unit.trim()}`, cell: (row) => row.row },
+    ...columns.map((column) => ({ name: column, cell: (row) => row.cells.get(column) ?? "–" }))], rows);
+}
+
+function priceLists(prices) {
+  if (prices.length === 0) return [absent("The prices that were assumed are not in the data.")];
+  const rows = prices.map(priceRow);
+  const single = prices.filter((_, i) => rows[i] === null).map(priceText);
+  const tables = new Map();
+  for (const row of rows.filter((one) => one !== null)) {
+    tables.set(row.table, [...(tables.get(row.table) ?? []), row]);
+  }
+  return [el("dl", { class: "prices" }, single.map(([name, value]) =>
+    el("div", {}, el("dt", {}, name), el("dd", {}, value)))), 
+  ...[...tables].map(([name, list]) => priceTable(name, list))];
 }
 
 function drawAssumptions(host, one, prices) {
@@ -100,5 +137,5 @@ function drawAssumptions(host, one, prices) {
   const problems = trace.problems.length === 0 ? [el("p", {}, "The trace was read without problems.")]
     : [el("p", {}, "What was wrong with the trace:"),
       el("ul", { class: "problems" }, trace.problems.map((problem) => el("li", {}, problem)))];
-  host.replaceChildren(el("p", {}, times), ...problems, priceList(prices));
+  host.replaceChildren(el("p", {}, times), ...problems, ...priceLists(prices));
 }
