@@ -12,6 +12,7 @@ itself what a round takes. Of the plain run, too. A budget is a share of what th
 import argparse
 import html
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -75,13 +76,21 @@ def off(row):
     return (row["predicted_ms"] / row["measured_ms"] - 1) * 100
 
 
+def ticks(most):
+    """0 and up, in steps of 1, 2 or 5 times a power of ten: four to nine of them."""
+    step = 10 ** math.floor(math.log10(most / 4))
+    step *= max(m for m in (1, 2, 5) if 4 * m * step <= most)
+    return [step * i for i in range(math.ceil(most / step) + 1)]
+
+
 def chart(name, rows):
     """Lines for what was predicted, dots for what was measured."""
-    top = max(max(r["measured_ms"], r["predicted_ms"]) for r in rows) * 1.1
-    x = lambda share: 50 + (share - 20) / 80 * 300
-    y = lambda ms: 210 - ms / top * 180
-    grid = "".join(f'<line class="g" x1="50" x2="350" y1="{y(top * i / 4):.1f}" y2="{y(top * i / 4):.1f}"/>'
-                   f'<text x="46" y="{y(top * i / 4) + 4:.1f}" text-anchor="end">{top * i / 4:.0f}</text>' for i in range(5))
+    marks = ticks(max(max(r["measured_ms"], r["predicted_ms"]) for r in rows))
+    left = min(20, *(r["share"] for r in rows))
+    x = lambda share: 50 + (share - left) / (100 - left) * 300
+    y = lambda ms: 210 - ms / marks[-1] * 180
+    grid = "".join(f'<line class="g" x1="50" x2="350" y1="{y(m):.1f}" y2="{y(m):.1f}"/>'
+                   f'<text x="46" y="{y(m) + 4:.1f}" text-anchor="end">{m:g}</text>' for m in marks)
     axis = "".join(f'<text x="{x(r["share"]):.1f}" y="226" text-anchor="middle">{r["share"]} %</text>' for r in rows)
     line = " ".join(f'{x(r["share"]):.1f},{y(r["predicted_ms"]):.1f}' for r in rows)
     dots = "".join(f'<circle cx="{x(r["share"]):.1f}" cy="{y(r["measured_ms"]):.1f}" r="4"><title>{r["share"]} %: measured '
@@ -93,19 +102,21 @@ def chart(name, rows):
 def page(rows, options):
     names = list(dict.fromkeys(r["case"] for r in rows))
     cells = "".join(f'<tr><td>{html.escape(r["case"])}<td>{r["share"]} %<td>{r["measured_ms"]:.1f}<td>{r["predicted_ms"]:.1f}'
-                    f'<td>{off(r):+.0f} %' for r in rows)
-    return f"""<!doctype html><meta charset="utf-8"><title>Predicted and measured</title><style>
+                    f'<td>{round(off(r)) or 0:+d} %' for r in rows)
+    return f"""<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Predicted and measured</title><style>
 :root {{ color-scheme: light dark; --line: light-dark(#2563eb, #7aa2ff); --dot: light-dark(#c2410c, #fb923c) }}
 body {{ font: 15px system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem }}
 figure {{ display: inline-block; width: 24rem; max-width: 100%; margin: 0 1rem 1rem 0 }}
 text {{ font-size: 11px; fill: currentColor }} .g {{ stroke: currentColor; opacity: .15 }}
 polyline {{ fill: none; stroke: var(--line); stroke-width: 2 }} circle {{ fill: var(--dot) }}
-td {{ padding: .1rem .8rem .1rem 0; text-align: right }} td:first-child {{ text-align: left }}
+td, th {{ padding: .1rem .8rem .1rem 0; text-align: right; white-space: nowrap }} th {{ white-space: normal }}
+td:first-child, th:first-child {{ text-align: left }} div {{ overflow-x: auto }}
 </style><h1>Predicted and measured</h1>
 <p><span style="color: var(--line)">Line</span>: what the replay of a run with all its memory foretells, <code>--overlap
 {html.escape(options.overlap)}</code>. <span style="color: var(--dot)">Dots</span>: runs with that much memory.</p>
 {"".join(chart(n, [r for r in rows if r["case"] == n]) for n in names)}
-<table><tr><td>case<td>memory<td>measured ms<td>predicted ms<td>off by{cells}</table>
+<div><table><tr><th>case<th>memory<th>measured ms<th>predicted ms<th>off by{cells}</table></div>
 """
 
 
@@ -117,11 +128,11 @@ def main():
     parser.add_argument("--prices")
     parser.add_argument("--html", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(map(repr, CASES)))
     options = parser.parse_args()
     unknown = [c for c in options.cases if c not in CASES]
     if unknown:
-        parser.error(f"no case {unknown[0]!r}; there are {', '.join(CASES)}")
+        parser.error(f"no case {unknown[0]!r}; there are {', '.join(map(repr, CASES))}")
     rows = []
     print(f"{'case':16} {'memory':>6} {'measured':>10} {'predicted':>10} {'off by':>7}")
     for name in options.cases or CASES:
