@@ -269,7 +269,13 @@ Runtime::~Runtime() {
   if (mover_ != nullptr) driver_->Note(WriteStatistics(Statistics()));
   if (tracer_ != nullptr) Tracing::Get().Remove(tracer_.get(), memory_->page_map().base());
   audit_.reset();
-  mover_.reset();
+  if (mover_ != nullptr) {
+    // The flags that its streams wait on are page-locked, which the driver takes back only where a
+    // context is current; the program's thread may have let go of its own.
+    const ScopedContext current(*driver_, context_);
+    driver_->Note(current.status());
+    mover_.reset();
+  }
   // What may still run without having been declared must not lose its memory under way.
   if (memory_ != nullptr) driver_->Note(memory_->Drain());
   if (recorder_ != nullptr) recorder_->StopWatching();

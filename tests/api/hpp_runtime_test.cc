@@ -133,6 +133,24 @@ TEST_F(HppRuntimeTest, PrefetchAndPinMoveWhatTheyAreGiven) {
   EXPECT_EQ(back, pattern);
 }
 
+// As a program does that lets go of its context before the last runtime goes.
+TEST_F(HppRuntimeTest, EndsWhereNoContextIsCurrent) {
+  vramspanConfig config = {};
+  config.struct_size = sizeof(config);
+  config.device_memory = "16MiB";
+  config.flags = VRAMSPAN_CONFIG_QUIET;
+  vramspanRuntime runtime = nullptr;
+  ASSERT_EQ(vramspanCreate(&runtime, &config), CUDA_SUCCESS) << vramspanLastErrorMessage();
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(vramspanMemAlloc(runtime, &memory, 8 * kMiB), CUDA_SUCCESS);
+  ASSERT_EQ(vramspanMemPrefetchAsync(runtime, memory, 8 * kMiB, VRAMSPAN_LOCATION_HOST, stream_),
+            CUDA_SUCCESS);
+  ASSERT_EQ(vramspanSynchronize(runtime), CUDA_SUCCESS) << vramspanLastErrorMessage();
+  driver_.Check(driver_.CtxSetCurrent(nullptr), "cuCtxSetCurrent");
+  EXPECT_EQ(vramspanDestroy(runtime), CUDA_SUCCESS) << vramspanLastErrorMessage();
+  driver_.Check(driver_.CtxSetCurrent(context_.context), "cuCtxSetCurrent");
+}
+
 TEST_F(HppRuntimeTest, BuffersOutliveTheirRuntime) {
   Buffer<uint32_t> a;
   {
