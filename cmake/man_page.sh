@@ -18,7 +18,16 @@ verbatim() {
   printf '.fi\n'
 }
 
-commands=$("$binary" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+# The subcommands of the command in the arguments.
+subcommands() {
+  "$binary" "$@" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p'
+}
+
+# A line each, those of a command behind it.
+commands=$(for command in $(subcommands); do
+  echo "$command"
+  for action in $(subcommands "$command"); do echo "$command $action"; done
+done)
 [[ -n $commands ]] || { echo "$0: $binary --help lists no commands" >&2; exit 1; }
 
 page() {
@@ -29,11 +38,11 @@ page() {
   printf '.SH SYNOPSIS\n.B vramspan\n.I command\n[options]\n.SH DESCRIPTION\n'
   "$binary" --help | verbatim
   printf '.SH COMMANDS\n'
-  for command in $commands; do
-    printf '.SS vramspan %s\n' "$command"
+  while read -ra command; do
+    printf '.SS vramspan %s\n' "${command[*]}"
     # Where the binary lies is of no interest to who reads the page.
-    "$binary" "$command" --help | sed "s|^Usage: [^ ]*|Usage: vramspan|" | verbatim
-  done
+    "$binary" "${command[@]}" --help | sed "s|^Usage: [^ ]*|Usage: vramspan|" | verbatim
+  done <<<"$commands"
 }
 
 if [[ $1 != --check ]]; then
@@ -41,13 +50,17 @@ if [[ $1 != --check ]]; then
   exit 0
 fi
 text=$(page)
-for command in $commands; do
-  for option in $("$binary" "$command" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
-    grep -qF -- "${option//-/\\-}" <<<"$text" || { echo "$option of $command is missing" >&2; exit 1; }
+while read -ra command; do
+  for option in $("$binary" "${command[@]}" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
+    grep -qF -- "${option//-/\\-}" <<<"$text" || { echo "$option of ${command[*]} is missing" >&2; exit 1; }
   done
+  grep -qxF -- ".SS vramspan ${command[*]}" <<<"$text" || { echo "${command[*]} is missing" >&2; exit 1; }
+done <<<"$commands"
+for known in run "trace export"; do
+  grep -qxF -- ".SS vramspan $known" <<<"$text" || { echo "$known is missing" >&2; exit 1; }
 done
 if grep -nE "^[.'][^A-Zn f]" <<<"$text"; then
   echo "a line of text reads as a request" >&2
   exit 1
 fi
-echo "a page of $(wc -l <<<"$text") lines for $(wc -w <<<"$commands") commands"
+echo "a page of $(wc -l <<<"$text") lines for $(wc -l <<<"$commands") commands"
