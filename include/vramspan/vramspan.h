@@ -225,7 +225,7 @@ VRAMSPAN_API CUresult vramspanMemGetAddressRange(vramspanRuntime runtime, CUdevi
 
 /* Counters since creation, and current sizes. Set struct_size first. With VRAMSPAN_STATS=- in the
  * environment every runtime shows them at its end, on stderr; VRAMSPAN_STATS=FILE appends them to a
- * file. */
+ * file, as a line of JSON where its name ends in .json. */
 typedef struct vramspanStatistics {
   size_t struct_size;
   uint64_t device_budget, device_used, device_cached;

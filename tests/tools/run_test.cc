@@ -113,6 +113,12 @@ TEST(Run, StatsTakeAFileOrNone) {
                            "--stats /tmp/stats --quiet env", "--quiet --stats /tmp/stats -- env"}) {
     EXPECT_THAT(Launch(line).out, HasSubstr("VRAMSPAN_STATS=/tmp/stats\n")) << line;
   }
+  // By its place, whatever the program makes its folder.
+  EXPECT_THAT(Launch("--stats=here -- env").out,
+              HasSubstr("VRAMSPAN_STATS=" + std::filesystem::current_path().string() + "/here\n"));
+  const Output nowhere = Launch("--stats=/nowhere/stats -- env");
+  EXPECT_EQ(nowhere.code, 1);
+  EXPECT_THAT(nowhere.err, HasSubstr("--stats: /nowhere/stats: there is no folder /nowhere\n"));
   // What stands behind -- is the program's.
   const Output own = Launch("-- sh -c 'echo $0 $1' --stats -");
   EXPECT_EQ(own.out, "--stats -\n");

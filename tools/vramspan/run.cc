@@ -65,8 +65,10 @@ class RunCommand final : public Command {
     app.add_option("--report", options_.report,
                    "How much memory the program is told there is: device (as the GPU has), budget, "
                    "or total (with host memory)");
-    app.add_flag("--stats{-}", stats_,
-                 "A summary at the end, on stderr; --stats FILE appends it to a file");
+    app.add_flag(
+        "--stats{-}", stats_,
+        "A summary at the end, on stderr; --stats FILE appends it to a file, as JSON where that "
+        "ends in .json");
     app.add_option("--profile", options_.profile,
                    "Settings that `vramspan tune` found, for what is not given here or in the "
                    "environment");
@@ -111,7 +113,6 @@ class RunCommand final : public Command {
   }
 
   int Run() override {
-    if (!stats_.empty()) options_.stats = stats_;
     run::World world;
     world.variable = [](const char* name) -> const char* { return std::getenv(name); };
     world.simulated_driver = &SimulatedDriver;
@@ -122,6 +123,9 @@ class RunCommand final : public Command {
     };
     options_.program = command_.front();
     // The program may go elsewhere before it starts CUDA.
+    if (!stats_.empty()) {
+      options_.stats = stats_ == "-" ? stats_ : std::filesystem::absolute(stats_).string();
+    }
     if (record_.has_value()) {
       if (record_->empty()) return Refuse(absl::InvalidArgumentError("--record: '' is no file"));
       options_.record = std::filesystem::absolute(*record_).string();

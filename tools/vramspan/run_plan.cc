@@ -95,7 +95,10 @@ class Planner {
     VS_RETURN_IF_ERROR(Check(options_.overlap, "--overlap", "VRAMSPAN_OVERLAP",
                              [](const std::string& text) { return ParseOverlap(text).status(); }));
     VS_RETURN_IF_ERROR(Check(options_.report, "--report", "VRAMSPAN_REPORT", &CheckReport));
-    if (options_.stats.has_value()) plan_["VRAMSPAN_STATS"] = *options_.stats;
+    if (options_.stats.has_value()) {
+      if (*options_.stats != "-") VS_RETURN_IF_ERROR(CheckFolder("--stats", *options_.stats));
+      plan_["VRAMSPAN_STATS"] = *options_.stats;
+    }
     VS_RETURN_IF_ERROR(
         Check(options_.record_times, "--record-times", "VRAMSPAN_RECORD_TIMES",
               [](const std::string& text) { return Recorder::ParseTimes(text).status(); }));
@@ -137,18 +140,20 @@ class Planner {
     return absl::OkStatus();
   }
 
+  // Better told now than when the program has run, perhaps for hours. `path` is absolute.
+  Status CheckFolder(const char* option, const std::string& path) const {
+    const std::string folder = path.substr(0, path.rfind('/'));
+    if (folder.empty() || world_.exists(folder)) return absl::OkStatus();
+    return absl::NotFoundError(absl::StrCat(option, ": ", path, ": there is no folder ", folder));
+  }
+
   Status Record() {
     if (!options_.record.has_value()) return absl::OkStatus();
     if (!options_.force && world_.exists(*options_.record)) {
       return absl::AlreadyExistsError(absl::StrCat("--record: ", *options_.record,
                                                    " is there already; --force writes over it"));
     }
-    // The program would run as without vramspan, perhaps for hours.
-    const std::string folder = options_.record->substr(0, options_.record->rfind('/'));
-    if (!folder.empty() && !world_.exists(folder)) {
-      return absl::NotFoundError(
-          absl::StrCat("--record: ", *options_.record, ": there is no folder ", folder));
-    }
+    VS_RETURN_IF_ERROR(CheckFolder("--record", *options_.record));
     plan_["VRAMSPAN_RECORD"] = *options_.record;
     return absl::OkStatus();
   }

@@ -15,7 +15,8 @@ namespace vramspan::run {
 // None: not given on the command line, so that the variable of the same name counts.
 struct Options {
   std::optional<std::string> device_memory, host_memory, chunk, policy, tracer, overlap, report,
-      stats, record_times;
+      stats,  // "-" or an absolute path.
+      record_times;
   std::optional<std::string>
       profile;                        // A file of `vramspan tune`, for what is not given otherwise,
   std::string program;                // and what is to be run.
