@@ -45,7 +45,6 @@ class Reader {
   const std::vector<std::string>& problems() const { return problems_; }
   uint64_t blocks() const { return blocks_; }
   uint64_t events() const { return events_; }
-  uint64_t unknown_events() const { return unknown_; }
   bool ended() const { return ended_; }
 
  private:

@@ -70,7 +70,6 @@ void Timing::FindDurations() {
   for (size_t i = 0; i < works_.size(); ++i) {
     const RecordedWork& w = run_.works[i];
     if (!w.timed()) {
-      all_timed_ = false;
       works_[i].duration = kUntimed + Count(static_cast<double>(bytes_[w.set].value) /
                                             prices_.decisions.device_gb_per_s);
       continue;

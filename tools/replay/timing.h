@@ -58,8 +58,6 @@ class Timing {
   bool Proved(uint32_t work) const { return passes_[run_.works[work].code].has_value(); }
   // Bytes that a set's ranges name.
   Bytes bytes(uint32_t set) const { return bytes_[set]; }
-  // False where some of the times had to be guessed.
-  bool all_timed() const { return all_timed_; }
 
  private:
   void FindDurations();
@@ -74,7 +72,6 @@ class Timing {
   std::vector<Bytes> bytes_;                   // By set.
   std::vector<std::optional<double>> passes_;  // By code.
   std::vector<bool> exact_;                    // By set: all of its ranges are.
-  bool all_timed_ = true;
 };
 
 }  // namespace vramspan::replay
