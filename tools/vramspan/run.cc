@@ -84,8 +84,7 @@ class RunCommand final : public Command {
     app.add_flag("--quiet", options_.quiet, "Announce nothing");
     app.add_flag("--off", options_.off, "Pass everything through, as without vramspan");
     app.footer(
-        "The program's exit code, signals and output are its own. Every option is also a "
-        "variable:\n"
+        "The program's exit code, signals and output are its own. What is not given is taken from\n"
         "VRAMSPAN_DEVICE_MEMORY, VRAMSPAN_HOST_MEMORY, VRAMSPAN_CHUNK, VRAMSPAN_POLICY,\n"
         "VRAMSPAN_TRACER, VRAMSPAN_OVERLAP, VRAMSPAN_REPORT, VRAMSPAN_STATS, VRAMSPAN_RECORD,\n"
         "VRAMSPAN_RECORD_TIMES, VRAMSPAN_SIMULATE, VRAMSPAN_QUIET and VRAMSPAN_OFF.\n"
