@@ -251,6 +251,17 @@ TEST_F(TuneCommandTest, ForcedItStillLeavesTheTrace) {
   EXPECT_EQ(ReadText(path_), before);
 }
 
+TEST_F(TuneCommandTest, ThePathInTheCommandIsOneWordOfAShell) {
+  const std::string path = path_ + " of $HOME's";
+  const Output tune = RunBinary(
+      "", "tune " + std::string(kLoop) + "--device-memory 50% -o \"" + path_ + " of \\$HOME's\"");
+  EXPECT_EQ(tune.code, 0) << tune.err;
+  EXPECT_TRUE(std::filesystem::exists(path));
+  EXPECT_THAT(tune.out, HasSubstr(" --profile '" + path_ + " of $HOME'\\''s' -- "));
+  EXPECT_THAT(Tune(std::string(kLoop) + "--device-memory 50%").out,
+              HasSubstr(" --profile " + path_ + " -- "));
+}
+
 TEST_F(TuneCommandTest, MistakesExitWithTwo) {
   for (const char* arguments :
        {"", "--device-memory 0", "--device-memory 120%", "--overlap some --device-memory 50%",

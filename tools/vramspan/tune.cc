@@ -1,8 +1,12 @@
 // `vramspan tune`: the settings under which recorded runs would take least, as a profile.
 #include "tools/replay/tune.h"
 
+#include <absl/algorithm/container.h>
+#include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
+#include <absl/strings/str_replace.h>
 #include <absl/strings/str_split.h>
 
 #include <algorithm>
@@ -33,6 +37,15 @@ using replay::RecordedRun;
 using replay::TuneCandidate;
 
 constexpr size_t kShown = 8;
+
+// As a shell takes it for one word.
+std::string Quoted(const std::string& word) {
+  const auto plain = [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("_-./+,:=%", c);
+  };
+  if (!word.empty() && absl::c_all_of(word, plain)) return word;
+  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
 
 class TuneCommand final : public Command {
  public:
@@ -198,7 +211,7 @@ class TuneCommand final : public Command {
     }
     const std::string& program = tuned.profile.program;
     absl::StrAppend(&text, "\nUse it: vramspan run --device-memory ",
-                    tuned.profile.device_memory.value, " --profile ", output_, " -- ",
+                    tuned.profile.device_memory.value, " --profile ", Quoted(output_), " -- ",
                     program.empty() ? "PROGRAM" : program, "\n");
     return text;
   }
