@@ -1,4 +1,5 @@
 # CuPy in more memory than the device has. VRAMSPAN_DEVICE_MEMORY=8GiB limits it for a try.
+# LD_LIBRARY_PATH=build/release/lib python3 examples/cupy_allocator.py
 import ctypes, cupy
 
 lib = ctypes.CDLL("libvramspan.so")

@@ -1,4 +1,5 @@
 # PyTorch in more memory than the device has. VRAMSPAN_DEVICE_MEMORY=8GiB limits it for a try.
+# LD_LIBRARY_PATH=build/release/lib python3 examples/torch_allocator.py
 import torch
 from torch.cuda.memory import CUDAPluggableAllocator, change_current_allocator
 
