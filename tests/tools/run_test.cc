@@ -134,6 +134,9 @@ TEST(Run, ARecordingIsNotWrittenOver) {
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr(path + " is there already; --force writes over it"));
   EXPECT_TRUE(std::filesystem::exists(path));
+  EXPECT_EQ(Launch("--force --record " + path + " -- no-such-program").code, 127);
+  EXPECT_EQ(Launch("--force --record " + path + " -- /tmp").code, 126);
+  EXPECT_TRUE(std::filesystem::exists(path)) << "what runs nothing removes nothing";
   EXPECT_EQ(Launch("--force --record " + path + " -- env").code, 0);
   EXPECT_FALSE(std::filesystem::exists(path));
   const Output nowhere = Launch("--record " + folder.path() + "/none/t.vramspan -- env");

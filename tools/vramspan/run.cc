@@ -1,4 +1,7 @@
 // `vramspan run`: starts a program that knows nothing of vramspan with the preload in it.
+#include <absl/algorithm/container.h>
+#include <absl/strings/match.h>
+#include <absl/strings/str_split.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,6 +41,21 @@ StatusOr<std::string> PreloadLibrary() {
   }
   return absl::NotFoundError("libvramspan_preload.so is neither at " + looked +
                              ": build the target vramspan_preload, or install it");
+}
+
+// Whether execvp is likely to find it. Where not, nothing that an earlier run left is removed.
+bool CanRun(const std::string& program) {
+  const auto runnable = [](const std::string& path) {
+    std::error_code error;
+    return access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path, error);
+  };
+  if (absl::StrContains(program, '/')) return runnable(program);
+  const char* const path = std::getenv("PATH");
+  const std::vector<std::string> folders =
+      absl::StrSplit(path != nullptr ? path : "/bin:/usr/bin", ':');
+  return absl::c_any_of(folders, [&](const std::string& folder) {
+    return runnable((folder.empty() ? "." : folder) + "/" + program);
+  });
 }
 
 class RunCommand final : public Command {
@@ -139,7 +157,7 @@ class RunCommand final : public Command {
         return Refuse(absl::InternalError(variable + ": " + std::strerror(errno)));
       }
     }
-    if (options_.record.has_value() && options_.force) {
+    if (options_.record.has_value() && options_.force && CanRun(command_.front())) {
       std::error_code error;
       std::filesystem::remove(*options_.record, error);
       if (error) {
