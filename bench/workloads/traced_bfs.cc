@@ -1,3 +1,4 @@
+// Breadth-first searches of a power-law graph (traced_workloads.h).
 #include <absl/strings/str_format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// GEMMs one after the other over weights (traced_workloads.h).
 #include <algorithm>
 #include <map>
 #include <optional>

@@ -1,3 +1,4 @@
+// Launches that mostly go to a tenth of a buffer (traced_workloads.h).
 #include <algorithm>
 #include <numeric>
 

@@ -1,3 +1,4 @@
+// What a launch costs the thread that makes it (traced_workloads.h).
 #include <chrono>
 
 #include "bench/workloads/traced_workloads.h"

@@ -1,3 +1,4 @@
+// A buffer read from one end to the other (traced_workloads.h).
 #include <algorithm>
 
 #include "bench/workloads/traced_workloads.h"

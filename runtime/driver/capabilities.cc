@@ -1,3 +1,4 @@
+// What a device can do, and whether that is enough (driver.h).
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 

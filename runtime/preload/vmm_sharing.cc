@@ -1,3 +1,5 @@
+// The hooks of a program's own memory (vmm.h) through which it is given access, shared or looked
+// at.
 #include <exception>
 
 #include "runtime/base/log.h"

@@ -1,3 +1,4 @@
+// Recorded runs as traces of ours (load_trace.h), so that what others recorded can be kept.
 #include <unistd.h>
 
 #include "runtime/trace/writer.h"

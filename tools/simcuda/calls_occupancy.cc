@@ -1,3 +1,4 @@
+// The occupancy calls, reckoned from what the kernels and the device say (modules/occupancy.h).
 #include <algorithm>
 
 #include "tools/simcuda/calls_module.h"

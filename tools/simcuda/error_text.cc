@@ -1,3 +1,4 @@
+// The names of errors, and what they say: cuGetErrorName and cuGetErrorString.
 #include <algorithm>
 #include <cctype>
 #include <map>

@@ -1,3 +1,5 @@
+// What copies, fills, host functions and batches of memory operations do when their turn comes
+// (op.h).
 #include <cstring>
 
 #include "tools/simcuda/fault.h"

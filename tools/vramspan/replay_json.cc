@@ -1,3 +1,4 @@
+// What a replay found as JSON (replay_output.h), which `vramspan report` reads.
 #include <absl/strings/str_cat.h>
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// What a replay found for people, and as CSV (replay_output.h).
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_replace.h>
