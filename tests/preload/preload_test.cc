@@ -55,6 +55,10 @@ TEST(Preload, HooksAllOfTheTableAndNothingElse) {
   ExpectOk(RunPreloaded("linked", "table"));
 }
 
+TEST(Preload, WhatTheDriverLacksIsNotThere) {
+  ExpectOk(RunPreloaded("dlsym", "table_of_old_driver", "LD_LIBRARY_PATH='" OLD_DRIVER_FOLDER "'"));
+}
+
 // Results, out-parameters, pitches and alignments.
 TEST(Preload, AnswersAsTheDriverDoes) {
   const Output without = RunPlain("proc2", "answers");

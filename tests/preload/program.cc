@@ -303,6 +303,8 @@ int main(int argc, char** argv) {
   const std::string name = argv[2];
   if (name == "absent") {
     Absent(nullptr);
+  } else if (name == "table_of_old_driver") {
+    CheckTableOfOldDriver(nullptr);
   } else {
     const auto scenario = kScenarios.find(name);
     if (scenario == kScenarios.end()) Fail("no scenario " + name);

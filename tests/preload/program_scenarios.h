@@ -89,5 +89,7 @@ void ToolAsksForCupti(Program* p, const std::string& how);
 // Looks up everything that the simulated driver has, and everything that is to be hooked; with
 // another driver only the latter (program_table.cc).
 void CheckTable(Program* p);
+// The same with the driver of old_driver.cc, which has next to nothing.
+void CheckTableOfOldDriver(Program*);
 
 #endif  // VRAMSPAN_TESTS_PRELOAD_PROGRAM_SCENARIOS_H_
