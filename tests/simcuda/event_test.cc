@@ -4,6 +4,16 @@
 
 #include "tests/simcuda/sim_fixture.h"
 
+// Under their own names: cuda.h makes these those of _v2.
+extern "C" {
+CUresult WriteValue32V1(CUstream stream, CUdeviceptr address, cuuint32_t value,
+                        unsigned flags) __asm__("cuStreamWriteValue32");
+CUresult WaitValue64V1(CUstream stream, CUdeviceptr address, cuuint64_t value,
+                       unsigned flags) __asm__("cuStreamWaitValue64");
+CUresult BatchMemOpV1(CUstream stream, unsigned count, CUstreamBatchMemOpParams* params,
+                      unsigned flags) __asm__("cuStreamBatchMemOp");
+}
+
 namespace simcuda {
 namespace {
 
@@ -223,6 +233,23 @@ TEST_F(ValueTest, ManyParkedStreams) {
   }
   std::thread([this] { Store(0, 1); }).join();
   for (CUstream stream : streams) SIM_OK(cuStreamSynchronize(stream));
+}
+
+// Those from before _v2 take the flag for relaxed order, and know no barrier.
+TEST_F(ValueTest, TheOldFunctions) {
+  constexpr unsigned kRelaxed = CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
+  EXPECT_EQ(cuStreamWriteValue32(stream_, Address(0), 5, kRelaxed), CUDA_ERROR_INVALID_VALUE);
+  SIM_OK(WaitValue64V1(stream_, Address(2), 6, CU_STREAM_WAIT_VALUE_EQ));
+  SIM_OK(WriteValue32V1(stream_, Address(0), 5, kRelaxed));
+  LetWorkersRun();
+  EXPECT_EQ(__atomic_load_n(words_, __ATOMIC_ACQUIRE), 0u);
+  CUstreamBatchMemOpParams params[2] = {};
+  params[0].writeValue = {CU_STREAM_MEM_OP_WRITE_VALUE_32, Address(2), {6}, kRelaxed, 0};
+  params[1].operation = CU_STREAM_MEM_OP_BARRIER;
+  EXPECT_EQ(BatchMemOpV1(other_, 2, params, 0), CUDA_ERROR_INVALID_VALUE);
+  SIM_OK(BatchMemOpV1(other_, 1, params, 0));
+  SIM_OK(cuStreamSynchronize(stream_));
+  EXPECT_EQ(__atomic_load_n(words_, __ATOMIC_ACQUIRE), 5u);
 }
 
 }  // namespace

@@ -60,6 +60,21 @@ class ObjectTest : public SimTest {
                                   CU_TENSOR_MAP_L2_PROMOTION_NONE,
                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   }
+  // An image of one line, as far as the tensor has no more dimensions.
+  struct Pixels : Tiled {
+    Pixels() { rank = 3; }
+    int lower[3] = {}, upper[3] = {};
+    cuuint32_t channels = 32, pixels = 8;
+  };
+  template <typename Change>
+  CUresult EncodePixelsWith(Change change) {
+    Pixels t;
+    change(t);
+    return cuTensorMapEncodeIm2col(
+        &map_, t.type, t.rank, reinterpret_cast<void*>(memory_), t.lengths, t.strides, t.lower,
+        t.upper, t.channels, t.pixels, t.steps, t.interleave, t.swizzle,
+        CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  }
   template <typename Change>
   CUresult EncodeWith(Change change) {
     Tiled tiled;
@@ -155,6 +170,32 @@ TEST_F(ObjectTest, TensorMapsThatAreRefused) {
   EXPECT_EQ(EncodeWith([](Tiled& t) { t.type = CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B; }),
             CUDA_ERROR_NOT_SUPPORTED);
   EXPECT_EQ(cuTensorMapReplaceAddress(&map_, reinterpret_cast<void*>(memory_ + 8)), kBad);
+}
+
+TEST_F(ObjectTest, TensorMapsOfImages) {
+  constexpr CUresult kBad = CUDA_ERROR_INVALID_VALUE;
+  SIM_OK(EncodePixelsWith([](Pixels&) {}));
+  abi::TensorMap seen;
+  std::memcpy(&seen, &map_, sizeof(seen));
+  EXPECT_EQ(reinterpret_cast<CUdeviceptr>(seen.data()), memory_);
+  EXPECT_EQ(seen.rank, 3u);
+  EXPECT_EQ(EncodePixelsWith([](Pixels& p) { p.rank = 2; }), kBad);
+  EXPECT_EQ(EncodePixelsWith([](Pixels& p) { p.channels = 257; }), kBad);
+  EXPECT_EQ(EncodePixelsWith([](Pixels& p) { p.channels = 2; }), kBad) << "8 bytes";
+  EXPECT_EQ(EncodePixelsWith([](Pixels& p) { p.pixels = 1025; }), kBad);
+  SIM_EXPECT_OK(EncodePixelsWith([](Pixels& p) { p.lower[0] = -32768; }));
+  EXPECT_EQ(EncodePixelsWith([](Pixels& p) { p.lower[0] = 32768; }), kBad);
+  const auto deep = [](Pixels& p) { p.rank = 4, p.upper[1] = 128; };
+  EXPECT_EQ(EncodePixelsWith(deep), kBad) << "less room for more of them";
+  EXPECT_EQ(EncodePixelsWith([](Pixels& p) { p.steps[1] = 9; }), kBad);
+  const Pixels wide;
+  EXPECT_EQ(cuTensorMapEncodeIm2colWide(&map_, wide.type, 3, reinterpret_cast<void*>(memory_),
+                                        wide.lengths, wide.strides, 0, 0, 32, 8, wide.steps,
+                                        wide.interleave, CU_TENSOR_MAP_IM2COL_WIDE_MODE_W,
+                                        CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+            CUDA_ERROR_NOT_SUPPORTED)
+      << "of devices to come";
 }
 
 }  // namespace

@@ -28,7 +28,33 @@ CUresult TensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint
                               const cuuint32_t* box, const cuuint32_t* steps,
                               CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                               CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill);
+// As the tiled one. They say how an image is walked; loads of host kernels do not depend on it.
+CUresult TensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
+                               void* address, const cuuint64_t* lengths, const cuuint64_t* strides,
+                               const int* lower, const int* upper, cuuint32_t channels,
+                               cuuint32_t pixels, const cuuint32_t* steps,
+                               CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                               CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill);
+// CUDA_ERROR_NOT_SUPPORTED before compute capability 10.0.
+CUresult TensorMapEncodeIm2colWide(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
+                                   void* address, const cuuint64_t* lengths,
+                                   const cuuint64_t* strides, int lower, int upper,
+                                   cuuint32_t channels, cuuint32_t pixels, const cuuint32_t* steps,
+                                   CUtensorMapInterleave interleave, CUtensorMapIm2ColWideMode mode,
+                                   CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                                   CUtensorMapFloatOOBfill fill);
 CUresult TensorMapReplaceAddress(CUtensorMap* map, void* address);
+
+// Texture references of the program's own: what is set can be asked for, and no kernel reads by
+// them, for no module has one (CUDA 12 took them out of the language).
+CUresult TexRefCreate(CUtexref* reference);
+CUresult TexRefDestroy(CUtexref reference);
+CUresult TexRefSetFormat(CUtexref reference, CUarray_format format, int channels);
+CUresult TexRefGetFormat(CUarray_format* format, int* channels, CUtexref reference);
+CUresult TexRefSetAddress(size_t* offset, CUtexref reference, CUdeviceptr address, size_t bytes);
+CUresult TexRefSetAddress2D(CUtexref reference, const CUDA_ARRAY_DESCRIPTOR* descriptor,
+                            CUdeviceptr address, size_t pitch);
+CUresult TexRefGetAddress(CUdeviceptr* address, CUtexref reference);
 
 }  // namespace simcuda::calls
 

@@ -14,6 +14,10 @@
 namespace simcuda::calls {
 namespace {
 
+constexpr unsigned kMostMemOps = 256;
+// Of the functions without _v2 only. Writes are ordered here all the same.
+constexpr unsigned kRelaxed = CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
+
 class CallbackOp : public Op {
  public:
   CallbackOp(CUstream stream, CUstreamCallback callback, void* user_data)
@@ -294,11 +298,35 @@ CUresult StreamWriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t val
 
 CUresult StreamBatchMemOp(CUstream stream, unsigned count, CUstreamBatchMemOpParams* params,
                           unsigned flags) {
-  constexpr unsigned kMostOps = 256;
-  if (params == nullptr || count == 0 || count > kMostOps || flags != 0) {
+  if (params == nullptr || count == 0 || count > kMostMemOps || flags != 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   return SubmitMemOps(stream, std::vector<CUstreamBatchMemOpParams>(params, params + count));
+}
+
+CUresult StreamWriteValue32V1(CUstream stream, CUdeviceptr address, cuuint32_t value,
+                              unsigned flags) {
+  return StreamWriteValue32(stream, address, value, flags & ~kRelaxed);
+}
+
+CUresult StreamWriteValue64V1(CUstream stream, CUdeviceptr address, cuuint64_t value,
+                              unsigned flags) {
+  return StreamWriteValue64(stream, address, value, flags & ~kRelaxed);
+}
+
+CUresult StreamBatchMemOpV1(CUstream stream, unsigned count, CUstreamBatchMemOpParams* params,
+                            unsigned flags) {
+  if (params == nullptr || count == 0 || count > kMostMemOps) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<CUstreamBatchMemOpParams> ordered(params, params + count);
+  for (CUstreamBatchMemOpParams& param : ordered) {
+    const int operation = Operation(param);
+    if (operation == CU_STREAM_MEM_OP_BARRIER) return CUDA_ERROR_INVALID_VALUE;
+    if (operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ||
+        operation == CU_STREAM_MEM_OP_WRITE_VALUE_64) {
+      param.writeValue.flags &= ~kRelaxed;
+    }
+  }
+  return StreamBatchMemOp(stream, count, ordered.data(), flags);
 }
 
 CUresult LaunchHostFunc(CUstream stream, CUhostFn function, void* user_data) {

@@ -36,6 +36,14 @@ CUresult StreamWriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t val
 CUresult StreamBatchMemOp(CUstream stream, unsigned count, CUstreamBatchMemOpParams* params,
                           unsigned flags);
 
+// The functions without _v2, which take the flag for relaxed writes and know no barrier. As on a
+// driver whose module was loaded with NVreg_EnableStreamMemOPs=1.
+CUresult StreamWriteValue32V1(CUstream stream, CUdeviceptr address, cuuint32_t value,
+                              unsigned flags);
+CUresult StreamWriteValue64V1(CUstream stream, CUdeviceptr address, cuuint64_t value,
+                              unsigned flags);
+CUresult StreamBatchMemOpV1(CUstream stream, unsigned count, CUstreamBatchMemOpParams* params,
+                            unsigned flags);
 CUresult LaunchHostFunc(CUstream stream, CUhostFn function, void* user_data);
 
 CUresult EventCreate(CUevent* event, unsigned flags);

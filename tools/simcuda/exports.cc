@@ -16,6 +16,7 @@
 #include "tools/simcuda/calls_object.h"
 #include "tools/simcuda/calls_pool.h"
 #include "tools/simcuda/calls_stream.h"
+#include "tools/simcuda/calls_unsupported.h"
 #include "tools/simcuda/calls_vmm.h"
 #include "tools/simcuda/entry_point.h"
 #include "tools/simcuda/entry_table.h"

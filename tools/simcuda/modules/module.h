@@ -41,6 +41,15 @@ struct FunctionSettings {
   void CopyFrom(const FunctionSettings& other);
 };
 
+// What the calls from before cuLaunchKernel set piece by piece: the next launch by them, which
+// takes it as it then is (calls_old_launch.cc).
+struct OldLaunch {
+  abi::Extent block = {0, 0, 0};
+  unsigned shared_bytes = 0;
+  size_t param_bytes = 0;
+  std::vector<char> params;
+};
+
 class Function {
  public:
   Function(Module& module, const Image::Kernel& code);
@@ -49,6 +58,14 @@ class Function {
   const Image::Kernel& code() const { return code_; }
   CUfunction handle() const { return handle_; }
   FunctionSettings& settings() { return settings_; }
+  void ChangeOldLaunch(const std::function<void(OldLaunch&)>& change) {
+    MutexLock lock(old_launch_mutex_);
+    change(old_launch_);
+  }
+  OldLaunch old_launch() {
+    MutexLock lock(old_launch_mutex_);
+    return old_launch_;
+  }
 
   bool loaded() const { return loaded_.load(std::memory_order_acquire); }
   // What cuFuncLoad does: no waiting.
@@ -62,6 +79,8 @@ class Function {
   const Image::Kernel& code_;
   CUfunction handle_ = nullptr;
   FunctionSettings settings_;
+  Mutex old_launch_mutex_;
+  OldLaunch old_launch_ SIMCUDA_GUARDED_BY(old_launch_mutex_);
   std::atomic<bool> loaded_;
 
   friend class Module;
