@@ -244,6 +244,8 @@ void WithinMemory(Program* p, int rounds) {
 const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"answers", &Answers},
     {"before_init", &BeforeInit},
+    {"calls", &MakeCalls},
+    {"calls_wide", &EncodeWide},
     {"capacity", &AskCapacity},
     {"contexts", &Contexts},
     {"dies_aborted", [](Program* p) { Dies(p, SIGABRT); }},
@@ -280,6 +282,9 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"sync_memops", [](Program* p) { AskToWait(p, false); }},
     {"sync_memops_pt", [](Program* p) { AskToWait(p, true); }},
     {"table", &CheckTable},
+    {"texref", [](Program* p) { BindTexture(p, "cuTexRefSetAddress_v2"); }},
+    {"texref_2d_v2", [](Program* p) { BindTexture(p, "cuTexRefSetAddress2D_v2"); }},
+    {"texref_2d_v3", [](Program* p) { BindTexture(p, "cuTexRefSetAddress2D_v3"); }},
     {"take_free", &TakeWhatIsFree},
     {"threads", &Threads},
     {"tool_asks", [](Program* p) { ToolAsksForCupti(p, "asks"); }},

@@ -86,6 +86,12 @@ void IpcWithoutRoom(Program* p);
 // Another tool asks for CUPTI in the middle of it all: "asks" for it by dlsym, "binds" to it, or
 // "finalizes" it first (program_tool.cc). Says on stderr how often it launched.
 void ToolAsksForCupti(Program* p, const std::string& how);
+// Calls that submit work or say what work goes by, one by one; what each is to be told of is
+// printed (program_calls.h). EncodeWide needs a device of compute capability 10; after BindTexture
+// nothing is known of any kernel, so it makes one call of that name.
+void MakeCalls(Program* p);
+void EncodeWide(Program* p);
+void BindTexture(Program* p, const std::string& name);
 // Looks up everything that the simulated driver has, and everything that is to be hooked; with
 // another driver only the latter (program_table.cc).
 void CheckTable(Program* p);
