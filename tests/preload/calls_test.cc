@@ -90,9 +90,10 @@ TEST_F(CallsTest, AreToldOfOneByOne) { Compare("calls", 150); }
 TEST_F(CallsTest, MapsOfWideImages) { Compare("calls_wide", 2, "SIMCUDA_COMPUTE_CAPABILITY=10.0"); }
 
 TEST_F(CallsTest, NothingIsKnownOnceATextureReferenceIsBound) {
-  for (const char* scenario : {"texref", "texref_2d_v2", "texref_2d_v3"}) {
-    SCOPED_TRACE(scenario);
-    Compare(scenario, 3);
+  for (const std::string call :
+       {"cuTexRefSetAddress_v2", "cuTexRefSetAddress2D_v2", "cuTexRefSetAddress2D_v3"}) {
+    SCOPED_TRACE(call);
+    Compare("texref:" + call, 3);
   }
 }
 

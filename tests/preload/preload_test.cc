@@ -150,6 +150,34 @@ TEST(Preload, ContextsComeAndGo) {
   ExpectOk(RunPreloaded("dlsym", "two_contexts"));
 }
 
+TEST(Preload, ContextsEndByCallsOfEveryAbi) {
+  for (const std::string call :
+       {"cuCtxDestroy", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRelease_v2",
+        "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxReset_v2"}) {
+    SCOPED_TRACE(call);
+    ExpectOk(RunPreloaded("dlsym", "contexts_end:" + call));
+  }
+}
+
+TEST(Preload, StreamsThatAreGoneAreForgotten) {
+  for (const std::string call : {"cuStreamDestroy", "cuStreamDestroy_v2"}) {
+    SCOPED_TRACE(call);
+    ExpectOk(RunPreloaded("dlsym", "streams_end:" + call));
+  }
+}
+
+TEST(Preload, WhatTheDriverLooksUpIsMapped) {
+  for (const std::string call :
+       {"cuGraphAddMemcpyNode", "cuGraphMemcpyNodeSetParams", "cuGraphAddMemsetNode",
+        "cuGraphMemsetNodeSetParams", "cuGraphAddBatchMemOpNode", "cuGraphAddNode",
+        "cuGraphAddNode_v2", "cuGraphNodeSetParams"}) {
+    SCOPED_TRACE(call);
+    ExpectOk(RunPreloaded("dlsym", "look_up:" + call,
+                          "VRAMSPAN_DEVICE_MEMORY=16MiB VRAMSPAN_OVERLAP=all "
+                          "SIMCUDA_DEVICE_MEMORY=256MiB"));
+  }
+}
+
 TEST(Preload, ThreadsAllocateAndLaunchAtOnce) { ExpectOk(RunPreloaded("proc2_pt", "threads")); }
 
 TEST(Preload, TwoUsersOfTheDriverShareTheirMemory) {

@@ -1,5 +1,5 @@
-// A program that knows nothing of vramspan: program ROUTE SCENARIO. Prints "ok" and ends with 0
-// where all results are right; else a line says what is not.
+// A program that knows nothing of vramspan: program ROUTE SCENARIO[:CALL]. Prints "ok" and ends
+// with 0 where all results are right; else a line says what is not.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -282,9 +282,6 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"sync_memops", [](Program* p) { AskToWait(p, false); }},
     {"sync_memops_pt", [](Program* p) { AskToWait(p, true); }},
     {"table", &CheckTable},
-    {"texref", [](Program* p) { BindTexture(p, "cuTexRefSetAddress_v2"); }},
-    {"texref_2d_v2", [](Program* p) { BindTexture(p, "cuTexRefSetAddress2D_v2"); }},
-    {"texref_2d_v3", [](Program* p) { BindTexture(p, "cuTexRefSetAddress2D_v3"); }},
     {"take_free", &TakeWhatIsFree},
     {"threads", &Threads},
     {"tool_asks", [](Program* p) { ToolAsksForCupti(p, "asks"); }},
@@ -301,15 +298,29 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"within_long", [](Program* p) { WithinMemory(p, 100); }},
 };
 
+const std::map<std::string, std::function<void(Program*, const std::string&)>> kCallScenarios = {
+    {"contexts_end", &EndContexts},
+    {"look_up", &LookUp},
+    {"streams_end", &EndStreams},
+    {"texref", &BindTexture},
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) Fail("usage: program ROUTE SCENARIO");
-  const std::string name = argv[2];
+  if (argc != 3) Fail("usage: program ROUTE SCENARIO[:CALL]");
+  // A scenario, and behind a colon the call that it is about.
+  const std::string argument = argv[2];
+  const size_t colon = argument.find(':');
+  const std::string name = argument.substr(0, colon);
+  const std::string call = colon == std::string::npos ? "" : argument.substr(colon + 1);
   if (name == "absent") {
     Absent(nullptr);
   } else if (name == "table_of_old_driver") {
     CheckTableOfOldDriver(nullptr);
+  } else if (const auto of_call = kCallScenarios.find(name); of_call != kCallScenarios.end()) {
+    Program p{OpenApi(argv[1])};
+    of_call->second(&p, call);
   } else {
     const auto scenario = kScenarios.find(name);
     if (scenario == kScenarios.end()) Fail("no scenario " + name);

@@ -77,7 +77,8 @@ void VmmRefused(Program* p);
 void VmmShared(Program* p);
 // Memory that vramspan makes room for, made while the device is full of its own: a "flat", "deep"
 // or "mipmapped" array, a "large" one that needs nearly all the room there is, one of "too_much",
-// "external" memory, and its "import" alone, memory of its own that it "exported" or "mapped" to be
+// "external" memory, and its "import" alone, memory of its own that it "exported" or "mapped" to
+// be; and what is merely "passed_by", what cannot be "handed_out", what no "multicast" object takes
 // (program_foreign.cc).
 void UseForeign(Program* p, const std::string& kind);
 // Two processes and legacy IPC handles (program_ipc.cc).
@@ -92,6 +93,13 @@ void ToolAsksForCupti(Program* p, const std::string& how);
 void MakeCalls(Program* p);
 void EncodeWide(Program* p);
 void BindTexture(Program* p, const std::string& name);
+// A call of that name that has the driver look up memory which has no mapping at the time
+// (program_lookups.cc). Needs VRAMSPAN_OVERLAP=all, 16 MiB for vramspan, and more for its copies.
+void LookUp(Program* p, const std::string& name);
+// By the call of that name: contexts that end, and the next one begins; streams that are gone
+// (program_contexts.cc).
+void EndContexts(Program* p, const std::string& name);
+void EndStreams(Program* p, const std::string& name);
 // Looks up everything that the simulated driver has, and everything that is to be hooked; with
 // another driver only the latter (program_table.cc).
 void CheckTable(Program* p);
