@@ -93,5 +93,35 @@ TEST(PreloadForeign, AnArrayThatCannotBeTakesNothing) {
             NumberBehind(output.err, "short (budget "));
 }
 
+// Whichever call it is that finds the device full.
+TEST(PreloadForeign, RoomIsMadeForWhateverTheDriverAllocates) {
+  EXPECT_EQ(RunPlain("dlsym", "rescue_each").code, 1);
+  const Output output = RunPreloaded("dlsym", "rescue_each");
+  EXPECT_EQ(output.code, 0) << output.err;
+}
+
+TEST(PreloadForeign, WhatMerelyPassesByIsCounted) {
+  const Output output = RunPreloaded("dlsym", "foreign_passed_by", kEnvironment);
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.err, AllOf(HasSubstr("passed by: pinned host     3 allocations, 7.0 MiB"),
+                                HasSubstr("passed by: managed         1 allocations, 8.0 MiB")));
+}
+
+TEST(PreloadForeign, WhatCannotBePinnedIsNotHandedOut) {
+  const Output output = RunPreloaded("dlsym", "foreign_handed_out", kEnvironment);
+  EXPECT_EQ(output.code, 0) << output.err;
+}
+
+// Of memory that is bound nobody says where it is used, so it stays, though the driver refuses
+// here.
+TEST(PreloadForeign, MulticastObjectsAreTheDrivers) {
+  EXPECT_EQ(RunPlain("dlsym", "foreign_multicast").code, 0);
+  const Output output = RunPreloaded("dlsym", "foreign_multicast", kEnvironment);
+  EXPECT_EQ(output.code, 0) << output.err;
+  const size_t first = output.err.find("it is bound to a multicast object");
+  ASSERT_NE(first, std::string::npos) << output.err;
+  EXPECT_NE(output.err.find("it is bound to a multicast object", first + 1), std::string::npos);
+}
+
 }  // namespace
 }  // namespace vramspan_test

@@ -43,5 +43,18 @@ TEST(Pools, KeepTheOrderOfStreams) {
   }
 }
 
+TEST(Pools, OfTheProgramsOwn) {
+  const std::string devices = "SIMCUDA_DEVICES=2";
+  for (const char* scenario : {"pools_own", "pools_own_pt"}) {
+    EXPECT_EQ(RunPlain("dlsym", scenario, devices).code, 1);
+    Ok(RunPreloaded("dlsym", scenario, devices));
+  }
+}
+
+TEST(Pools, AreTrimmedByWhateverWaits) {
+  Ok(RunPlain("dlsym", "pools_synchronised"));
+  Ok(RunPreloaded("dlsym", "pools_synchronised"));
+}
+
 }  // namespace
 }  // namespace vramspan_test

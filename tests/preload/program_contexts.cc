@@ -1,4 +1,6 @@
 // What begins and ends with contexts and streams, by the calls of every ABI.
+#include <cudaTypedefs.h>
+
 #include "tests/preload/program_calls.h"
 
 namespace {
@@ -49,4 +51,32 @@ void EndStreams(Program* p, const std::string& name) {
   p->WorkBeyondMemory(kBytes);
   CHECK_OK(p->api.MemFree(memory));
   CHECK(Get<unsigned long long (*)()>("simcudaStaleHandleUses")() == 0);
+}
+
+// Memory that was freed in stream order is given back by whatever waits for it.
+void PoolsAreTrimmedBySynchronising(Program* p) {
+  p->Start();
+  CUmemoryPool pool = nullptr;
+  CHECK_OK(GET(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool")(&pool, p->device));
+  CUevent event = nullptr;
+  CHECK_OK(GET(cuEventCreate, "cuEventCreate")(&event, 0));
+  const auto check = [&](const std::string& name, const std::function<CUresult()>& wait) {
+    CUdeviceptr m = 0;
+    CHECK_OK(GET(cuMemAllocAsync, "cuMemAllocAsync")(&m, kBytes, p->stream));
+    CHECK_OK(GET(cuMemFreeAsync, "cuMemFreeAsync")(m, p->stream));
+    CHECK_OK(GET(cuEventRecord, "cuEventRecord")(event, p->stream));
+    CHECK_OK(wait());
+    cuuint64_t reserved = 0;
+    CHECK_OK(GET(cuMemPoolGetAttribute, "cuMemPoolGetAttribute")(
+        pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved));
+    if (reserved != 0) Fail(name + " leaves " + std::to_string(reserved));
+  };
+  for (const std::string name : {"cuStreamSynchronize", "cuStreamSynchronize_ptsz"}) {
+    check(name, [&] { return GET(cuStreamSynchronize, name)(p->stream); });
+  }
+  check("cuEventSynchronize", [&] { return GET(cuEventSynchronize, "cuEventSynchronize")(event); });
+  check("cuCtxSynchronize", [&] { return Get<PFN_cuCtxSynchronize_v2000>("cuCtxSynchronize")(); });
+  check("cuCtxSynchronize_v2",
+        [&] { return Get<PFN_cuCtxSynchronize_v13000>("cuCtxSynchronize_v2")(p->context); });
+  CHECK_OK(GET(cuEventDestroy, "cuEventDestroy_v2")(event));
 }

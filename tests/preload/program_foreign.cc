@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "tests/preload/program_scenarios.h"
+#include "tests/preload/program_calls.h"
 
 namespace {
 
@@ -215,6 +215,69 @@ void UnmapWhatWasReleased(Program* p) {
   CHECK_OK(p->api.MemUnmap(at, size));
 }
 
+// What is only counted, by sizes that tell the calls apart.
+void PassBy(Program* p) {
+  p->Start();
+  void* host = nullptr;
+  CHECK_OK(GET(cuMemAllocHost, "cuMemAllocHost_v2")(&host, size_t{1} << 20));
+  CHECK_OK(p->api.MemFreeHost(host));
+  CHECK_OK(GET(cuMemHostAlloc, "cuMemHostAlloc")(&host, size_t{2} << 20, 0));
+  CHECK_OK(p->api.MemFreeHost(host));
+  std::vector<char> own(size_t{8} << 20);
+  void* const page =
+      reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(own.data()) + 4095) & ~uintptr_t{4095});
+  CHECK_OK(GET(cuMemHostRegister, "cuMemHostRegister_v2")(page, size_t{4} << 20, 0));
+  CHECK_OK(GET(cuMemHostUnregister, "cuMemHostUnregister")(page));
+  CUdeviceptr managed = 0;
+  CHECK_OK(p->api.MemAllocManaged(&managed, size_t{8} << 20, CU_MEM_ATTACH_GLOBAL));
+  CHECK_OK(p->api.MemFree(managed));
+  CHECK_OK(p->api.MemAlloc(&managed, 4096));  // So that there is a runtime to tell of it.
+  CHECK_OK(p->api.MemFree(managed));
+}
+
+// Memory of more than the device has cannot be pinned to be handed to another device.
+void HandOutTooMuch(Program* p) {
+  p->Start();
+  size_t free = 0, total = 0;
+  CHECK_OK(p->api.MemGetInfo(&free, &total));
+  CUdeviceptr memory = 0;
+  const size_t size = 2 * total / kBytes * kBytes;
+  CHECK_OK(p->api.MemAlloc(&memory, size));
+  int fd = -1;
+  CHECK(p->api.GetRangeHandle(&fd, memory, size, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0) ==
+        CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK(p->api.GetRangeHandle(&fd, memory, kBytes, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0) ==
+        CUDA_ERROR_NOT_SUPPORTED);
+  p->Work({memory}, size, 1);
+  CHECK_OK(p->api.MemFree(memory));
+}
+
+// Multicast objects are the driver's affair, and there are none here: it is asked with handles and
+// memory that it knows.
+void BindToMulticast(Program* p) {
+  p->Start();
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, p->device};
+  CUmemGenericAllocationHandle first = 0, second = 0;
+  CHECK_OK(p->api.MemCreate(&first, kBytes, &properties, 0));
+  CHECK_OK(p->api.MemCreate(&second, kBytes, &properties, 0));
+  CUdeviceptr at = 0;
+  CHECK_OK(p->api.MemAddressReserve(&at, kBytes, 0, 0, 0));
+  CHECK_OK(p->api.MemMap(at, kBytes, 0, second, 0));
+  const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, p->device},
+                               CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  CHECK_OK(p->api.MemSetAccess(at, kBytes, &access, 1));
+  CHECK(GET(cuMulticastBindMem, "cuMulticastBindMem")(7, 0, first, 0, kBytes, 0) ==
+        CUDA_ERROR_NOT_SUPPORTED);
+  CHECK(GET(cuMulticastBindAddr, "cuMulticastBindAddr")(7, 0, at, kBytes, 0) ==
+        CUDA_ERROR_NOT_SUPPORTED);
+  CHECK_OK(p->api.MemUnmap(at, kBytes));
+  CHECK_OK(p->api.MemAddressFree(at, kBytes));
+  CHECK_OK(p->api.MemRelease(first));
+  CHECK_OK(p->api.MemRelease(second));
+}
+
 }  // namespace
 
 void UseForeign(Program* p, const std::string& kind) {
@@ -227,5 +290,8 @@ void UseForeign(Program* p, const std::string& kind) {
   if (kind == "import") return ImportWhenFull(p);
   if (kind == "exported") return ReleaseWhatWasExported(p);
   if (kind == "mapped") return UnmapWhatWasReleased(p);
+  if (kind == "passed_by") return PassBy(p);
+  if (kind == "handed_out") return HandOutTooMuch(p);
+  if (kind == "multicast") return BindToMulticast(p);
   Fail("no kind " + kind);
 }

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "tests/preload/program_scenarios.h"
+#include "tests/preload/program_calls.h"
 
 namespace {
 
@@ -74,6 +74,8 @@ void Add(Program* p, CUdeviceptr at, size_t bytes, unsigned long long value) {
   CHECK(std::memcmp(&handles[1], &handles[2], sizeof(again)) != 0);
   CUdeviceptr own = 7;
   CHECK(api.IpcOpenMemHandle(&own, again, kFlags) == CUDA_ERROR_INVALID_CONTEXT);
+  const auto older = GET(cuIpcOpenMemHandle, "cuIpcOpenMemHandle");
+  CHECK(older(&own, again, kFlags) == CUDA_ERROR_INVALID_CONTEXT);
   CHECK(own == 7);
   CHECK(api.IpcGetMemHandle(nullptr, buffers[0]) == CUDA_ERROR_INVALID_VALUE);
   Tell(peer, handles);

@@ -284,3 +284,42 @@ void PoolsKeepOrder(Program* p, bool per_thread) {
   CHECK_OK(q.DeviceGetDefaultMemPool(&pool, p->device));
   CHECK(ask.Attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == 0);
 }
+
+// A pool of the program's own holds more than the device, until it is opened to another device:
+// then its memory is the driver's.
+void OwnPool(Program* p, bool per_thread) {
+  const Pools q = OpenPools(per_thread);
+  p->Start();
+  size_t free = 0, total = 0;
+  CUdeviceptr first = 0;
+  CHECK_OK(p->api.MemAlloc(&first, kMiB));
+  CHECK_OK(p->api.MemGetInfo(&free, &total));
+  constexpr size_t kBytes = 4 * kMiB;
+  Asker ask(p, q);
+  CUmemoryPool pool = nullptr;
+  CUmemPoolProps props = PropsOf(*p);
+  CHECK_OK(q.MemPoolCreate(&pool, &props));
+  std::vector<CUdeviceptr> buffers;
+  for (size_t i = 0; i < 2 * total / kBytes; ++i) {
+    buffers.push_back(ask.Allocate(kBytes, pool, p->stream));
+  }
+  p->Work(buffers, kBytes, 1);
+  // What it keeps goes with it.
+  cuuint64_t all = ~cuuint64_t{0};
+  CHECK_OK(q.MemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
+  for (const CUdeviceptr b : buffers) CHECK_OK(q.MemFreeAsync(b, p->stream));
+  CHECK_OK(p->api.StreamSynchronize(p->stream));
+  CHECK(ask.Attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= 2 * total - kBytes);
+  CHECK_OK(q.MemPoolDestroy(pool));
+  size_t now = 0;
+  CHECK_OK(p->api.MemGetInfo(&now, &total));
+  CHECK(now == free);
+
+  CHECK_OK(q.MemPoolCreate(&pool, &props));
+  const CUmemAccessDesc other{{CU_MEM_LOCATION_TYPE_DEVICE, 1}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  CHECK_OK(q.MemPoolSetAccess(pool, &other, 1));
+  CUdeviceptr m = kUntouched;
+  CHECK(q.MemAllocFromPoolAsync(&m, 2 * total, pool, p->stream) == CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK_OK(q.MemPoolDestroy(pool));
+  CHECK_OK(p->api.MemFree(first));
+}

@@ -66,6 +66,7 @@ void AskToWait(Program* p, bool per_thread);
 void AskPools(Program* p, bool per_thread);
 void ChurnPools(Program* p, bool per_thread);
 void PoolsKeepOrder(Program* p, bool per_thread);
+void OwnPool(Program* p, bool per_thread);  // Needs a second device.
 // What a pool of a program does that grows by cuMemMap, in more memory than the device has
 // (program_vmm.cc).
 void Expandable(Program* p);
@@ -93,13 +94,17 @@ void ToolAsksForCupti(Program* p, const std::string& how);
 void MakeCalls(Program* p);
 void EncodeWide(Program* p);
 void BindTexture(Program* p, const std::string& name);
+// Calls that may take device memory, each refused once while the device is full
+// (program_rescues.cc).
+void RescueEach(Program* p);
 // A call of that name that has the driver look up memory which has no mapping at the time
 // (program_lookups.cc). Needs VRAMSPAN_OVERLAP=all, 16 MiB for vramspan, and more for its copies.
 void LookUp(Program* p, const std::string& name);
-// By the call of that name: contexts that end, and the next one begins; streams that are gone
-// (program_contexts.cc).
+// By the call of that name: contexts that end, and the next one begins; streams that are gone. And
+// pools, trimmed by every call that waits (program_contexts.cc).
 void EndContexts(Program* p, const std::string& name);
 void EndStreams(Program* p, const std::string& name);
+void PoolsAreTrimmedBySynchronising(Program* p);
 // Looks up everything that the simulated driver has, and everything that is to be hooked; with
 // another driver only the latter (program_table.cc).
 void CheckTable(Program* p);
