@@ -4,8 +4,11 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <vector>
 
+#include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 
 namespace vramspan {
@@ -24,6 +27,11 @@ Scratch& MyScratch() {
 
 // A framework's pool of so small a part of the budget is fetched whole.
 constexpr uint64_t kPoolsOfBudget = 16;
+
+// Between two looks whether work of another context has ended, and how long that is looked for: its
+// stream may wait for what the thread does next.
+constexpr std::chrono::microseconds kVisitLook{20};
+constexpr std::chrono::seconds kVisitPatience{10};
 
 }  // namespace
 
@@ -53,6 +61,39 @@ bool Tracer::Enter(uint32_t call, const void* params) {
     return mover_.Begin(StreamOf(call, params), {}, Known::kSome).ok();
   }
   return EnterDecoded(call, params);
+}
+
+bool Tracer::BeginVisit(uint32_t call, const void* params) {
+  if (!mover_.armed()) return false;
+  Submission& s = MyScratch().submission;
+  decoder_.Decode(call, params, &s);
+  const PageMap& map = memory_.page_map();
+  const bool named = std::any_of(s.touches.begin(), s.touches.end(), [&](const Touch& touch) {
+    return touch.ptr < map.base() + map.size() &&
+           map.base() < touch.ptr + std::max(touch.size, Bytes(1));
+  });
+  return named && mover_.BeginVisit();
+}
+
+void Tracer::EndVisit(CUstream stream) {
+  const Driver& driver = memory_.driver();
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  // What it ended with, the program is told when it waits itself. What is captured has not begun,
+  // and nobody knows when it will.
+  if (driver->StreamIsCapturing(stream, &capture) == CUDA_SUCCESS &&
+      capture == CU_STREAM_CAPTURE_STATUS_NONE) {
+    const auto until = std::chrono::steady_clock::now() + kVisitPatience;
+    while (driver->StreamQuery(stream) == CUDA_ERROR_NOT_READY) {
+      if (std::chrono::steady_clock::now() > until) {
+        Log(LogLevel::kWarning,
+            "work of another context in memory that is short does not end: what is on the device "
+            "stays there from here on, and what is not does not come");
+        return;
+      }
+      std::this_thread::sleep_for(kVisitLook);
+    }
+  }
+  mover_.EndVisit();
 }
 
 void Tracer::NoteCopies(const Submission& s) {

@@ -61,6 +61,10 @@ class Tracer {
   // A call is about to look memory up that it does not submit work with.
   bool BeginLookUp() { return mover_.BeginLookUp(); }
   void EndLookUp() { mover_.EndLookUp(); }
+  // A call in another context is about to submit work that names memory of this runtime while that
+  // is short. True: EndVisit must follow, which waits for the work.
+  bool BeginVisit(uint32_t call, const void* params);
+  void EndVisit(CUstream stream);
 
   // The stream of the call that Enter returned true for.
   static CUstream StreamOf(uint32_t call, const void* params) {

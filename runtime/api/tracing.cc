@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/log.h"
@@ -36,6 +37,7 @@ struct State {
   vramspanLaunchSink sink{};
   std::atomic<Decoder*> decoder{nullptr};  // Never taken apart: calls may be under way.
   std::array<Entry, Tracing::kMost> entries;
+  std::atomic<uint32_t> tracers{0};  // How many of them are in use.
   std::atomic<bool> sees{false};
   std::atomic<vramspanLaunchSourceStart_t> hooks{nullptr};
   // Null where CUPTI is not the source, or no more.
@@ -91,12 +93,43 @@ void EndLookUp(uint64_t token) {
   }
 }
 
+// Work of one context in another's memory: copies between devices, mostly. It is waited for, so
+// that nothing moves under it.
+struct Visit {
+  uint32_t tracers = 0;  // A bit each.
+  CUstream stream = nullptr;
+};
+static_assert(Tracing::kMost <= 32);
+thread_local Visit visit;
+
+void BeginVisit(uint32_t call, const void* params, const Tracer* own) {
+  State& state = TheState();
+  if (state.tracers.load(std::memory_order_relaxed) == (own != nullptr ? 1 : 0)) return;
+  for (size_t i = 0; i < state.entries.size(); ++i) {
+    Tracer* const tracer = state.entries[i].tracer.load(std::memory_order_acquire);
+    if (tracer == nullptr || tracer == own) continue;
+    const OwnCalls calls;
+    if (tracer->BeginVisit(call, params)) visit.tracers |= 1u << i;
+  }
+  if (visit.tracers != 0) visit.stream = Tracer::StreamOf(call, params);
+}
+
+void EndVisit() {
+  State& state = TheState();
+  const Visit mine = std::exchange(visit, {});
+  for (size_t i = 0; i < state.entries.size(); ++i) {
+    Tracer* const tracer = state.entries[i].tracer.load(std::memory_order_acquire);
+    if ((mine.tracers & 1u << i) != 0 && tracer != nullptr) tracer->EndVisit(mine.stream);
+  }
+}
+
 void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token) {
   if (OwnCalls::Now()) return;
   const CallClass call_class = Decoder::ClassOf(call);
   if (call_class == CallClass::kSubmits) {
     if (context == nullptr || Mover::InScope()) return;
     Tracer* const tracer = TracerOf(context);
+    BeginVisit(call, params, tracer);
     if (tracer == nullptr) return;
     const OwnCalls own;
     if (tracer->Enter(call, params)) *token = reinterpret_cast<uintptr_t>(tracer);
@@ -123,7 +156,12 @@ void Exit(uint32_t call, const void* params, CUresult result, uint64_t token) {
   } else if (token != 0) {
     const OwnCalls own;
     reinterpret_cast<Tracer*>(static_cast<uintptr_t>(token))->Exit(Tracer::StreamOf(call, params));
+    if (visit.tracers != 0) EndVisit();
     return;
+  }
+  if (visit.tracers != 0 && !OwnCalls::Now()) {
+    const OwnCalls own;
+    EndVisit();
   }
   if (OwnCalls::Now() || Decoder::ClassOf(call) != CallClass::kDefines) return;
   const OwnCalls own;
@@ -381,6 +419,7 @@ Status Tracing::Add(CUcontext context, Tracer* tracer, DevicePtr arena, Bytes si
     decoder()->AddArena(arena, size);
     e.tracer.store(tracer, std::memory_order_release);
     e.context.store(context, std::memory_order_release);
+    state.tracers.fetch_add(1, std::memory_order_relaxed);
     return absl::OkStatus();
   }
   return absl::ResourceExhaustedError(
@@ -394,6 +433,7 @@ void Tracing::Remove(Tracer* tracer, DevicePtr arena) {
     if (e.tracer.load(std::memory_order_relaxed) != tracer) continue;
     e.context.store(nullptr, std::memory_order_release);
     e.tracer.store(nullptr, std::memory_order_release);
+    state.tracers.fetch_sub(1, std::memory_order_relaxed);
     decoder()->RemoveArena(arena);
   }
 }

@@ -131,6 +131,11 @@ class Mover {
   // while memory suffices; false then, and there is nothing to end.
   bool BeginLookUp();
   void EndLookUp();
+  // Around work in another context that touches memory here, and may write it: nothing moves. Waits
+  // for what does. False while memory suffices, and there is nothing to end.
+  // REQUIRES of EndVisit: the work is done.
+  bool BeginVisit();
+  void EndVisit();
   // Nothing moves from here on, for good; work runs with its memory where it is. True when nothing
   // is under way any more and all memory is mapped, so that work may go unseen; false where that
   // takes longer than a few seconds. Not inside a scope.

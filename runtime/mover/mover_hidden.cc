@@ -169,6 +169,30 @@ void Mover::EndLookUp() {
   if (looking_up_ > 0 && --looking_up_ == 0) WakeThread();
 }
 
+bool Mover::BeginVisit() {
+  if (!armed_.load(std::memory_order_acquire)) return false;
+  MutexLock lock(memory_.mu);
+  memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
+  ++quiet_in_flight_;
+  no_hiding_before_ = Clock::now() + kNoHiding;
+  WaitUntil([&]() VS_NO_THREAD_SAFETY_ANALYSIS {
+    show_all_ = memory_.any_hidden();
+    if (show_all_) WakeThread();
+    return dead_ || (!show_all_ && moves_under_way_.load(std::memory_order_relaxed) == 0);
+  });
+  return true;
+}
+
+void Mover::EndVisit() {
+  MutexLock lock(memory_.mu);
+  DoubtTwins(/*but_read_mostly=*/false);
+  // Of another runtime, perhaps, whose place this one has taken since.
+  if (quiet_in_flight_ == 0) return;
+  --quiet_in_flight_;
+  memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
+  WakeThread();
+}
+
 bool Mover::Freeze() {
   MutexLock lock(memory_.mu);
   // Under the lock: whoever starts a move looks under it whether the users are known.

@@ -314,6 +314,30 @@ TEST_P(TracedCopies, NameTheirBytesAndNoMore) {
   EXPECT_CU(world_.api().MemFree(same));
 }
 
+// Work of another context writes memory whose copy on the host is kept: that is the old one.
+TEST_P(TracedCopies, OfAnotherContextAreKept) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  ASSERT_NO_FATAL_FAILURE(PlaceOnHost({0}));
+  const auto move = [&](vramspanLocation to) {
+    EXPECT_SPAN(vramspanMemPrefetchAsync(runtime_->get(), buffers_[0].ptr, kChunk, to, stream_));
+    runtime_->Synchronize();
+  };
+  move(VRAMSPAN_LOCATION_DEVICE);
+  EXPECT_TRUE(OnDevice(0));
+  CUctxCreateParams params{};
+  CUcontext other = nullptr;
+  ASSERT_CU(world_.api().CtxCreate(&other, &params, 0, 0));
+  CUstream stream = nullptr;
+  EXPECT_CU(world_.api().StreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  EXPECT_CU(DRIVER(cuMemcpyPeerAsync)(buffers_[0].ptr, world_.context(), buffers_[1].ptr,
+                                      world_.context(), kChunk, stream));
+  Copied(0, 1);
+  EXPECT_CU(world_.api().CtxDestroy(other));
+  EXPECT_CU(world_.api().CtxSetCurrent(world_.context()));
+  move(VRAMSPAN_LOCATION_HOST);
+  EXPECT_EQ(DeviceBytes(0), 0u);
+}
+
 // One stream waits for what another writes, in memory that is on the host, while other memory
 // moves.
 TEST_P(TracedCopies, StreamsWaitForWordsInIt) {

@@ -150,6 +150,15 @@ TEST(Preload, ContextsComeAndGo) {
   ExpectOk(RunPreloaded("dlsym", "two_contexts"));
 }
 
+TEST(Preload, CopiesBetweenContextsFindTheirMemory) {
+  for (const std::string overlap : {"off", "safe"}) {
+    ExpectOk(RunPreloaded("dlsym", "copies_between_contexts",
+                          "SIMCUDA_DEVICE_MEMORY=96MiB VRAMSPAN_DEVICE_MEMORY=24MiB "
+                          "VRAMSPAN_OVERLAP=" +
+                              overlap));
+  }
+}
+
 TEST(Preload, ContextsEndByCallsOfEveryAbi) {
   for (const std::string call :
        {"cuCtxDestroy", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRelease_v2",

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/preload/program_calls.h"
 #include "tests/preload/program_scenarios.h"
 
 namespace {
@@ -124,6 +125,59 @@ void TwoContexts(Program* p) {
   CHECK_OK(p->api.CtxSetCurrent(p->context));
   CHECK_OK(p->api.MemFree(first));
   p->WorkBeyondMemory(kBytes);
+}
+
+// Another context reads and writes memory of the first, half of it while that is at work on the
+// other half.
+void CopiesBetweenContexts(Program* p) {
+  p->Start();
+  constexpr size_t kWords = kBytes / sizeof(unsigned long long);
+  std::vector<CUdeviceptr> copied(10), busy(10);
+  for (std::vector<CUdeviceptr>* set : {&copied, &busy}) {
+    for (CUdeviceptr& m : *set) CHECK_OK(p->api.MemAlloc(&m, kBytes));
+  }
+  CUcontext other = nullptr;
+  CHECK_OK(p->api.CtxCreate(&other, nullptr, 0, p->device));
+  CUdeviceptr mine = 0;
+  CHECK_OK(p->api.MemAlloc(&mine, kBytes));
+  CUstream stream = nullptr;
+  CHECK_OK(p->api.StreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  const auto copy = GET(cuMemcpyPeerAsync, "cuMemcpyPeerAsync");
+  CHECK_OK(p->api.CtxSetCurrent(p->context));
+  for (size_t i = 0; i < copied.size(); ++i) {
+    p->Launch(p->fill_hash, copied[i], kWords, i);
+    p->Launch(p->fill_hash, busy[i], kWords, i);
+  }
+  std::vector<unsigned long long> words(kWords);
+  for (unsigned long long round = 0; round < 4; ++round) {
+    for (const CUdeviceptr m : copied) p->Launch(p->add_constant, m, kWords, 1);
+    CHECK_OK(p->api.StreamSynchronize(p->stream));
+    for (size_t i = 0; i < copied.size(); ++i) {
+      for (const CUdeviceptr m : busy) p->Launch(p->add_constant, m, kWords, 1);
+      CHECK_OK(p->api.CtxSetCurrent(other));
+      // Again and again: so that it lasts.
+      for (int k = 0; k < 20; ++k) {
+        CHECK_OK(copy(mine, other, copied[i], p->context, kBytes, stream));
+      }
+      CHECK_OK(p->api.StreamSynchronize(stream));
+      CHECK_OK(p->api.MemcpyDtoH(words.data(), mine, kBytes));
+      for (size_t w = 0; w < kWords; ++w) {
+        CHECK(words[w] == Program::Word(w, i) + 3 * round + 1);
+        words[w] += 2;
+      }
+      CHECK_OK(p->api.MemcpyHtoD(mine, words.data(), kBytes));
+      CHECK_OK(copy(copied[i], p->context, mine, other, kBytes, stream));
+      CHECK_OK(p->api.StreamSynchronize(stream));
+      CHECK_OK(p->api.CtxSetCurrent(p->context));
+    }
+    CHECK_OK(p->api.StreamSynchronize(p->stream));
+  }
+  for (size_t i = 0; i < busy.size(); ++i) {
+    CHECK_OK(p->api.MemcpyDtoH(words.data(), busy[i], kBytes));
+    for (size_t w = 0; w < kWords; ++w) CHECK(words[w] == Program::Word(w, i) + 4 * copied.size());
+  }
+  CHECK_OK(p->api.CtxDestroy(other));
+  CHECK_OK(p->api.CtxSetCurrent(p->context));
 }
 
 void Threads(Program* p) {
@@ -296,6 +350,7 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"tool_linked", [](Program* p) { ToolAsksForCupti(p, "linked"); }},
     {"tool_finalizes", [](Program* p) { ToolAsksForCupti(p, "finalizes"); }},
     {"two_contexts", &TwoContexts},
+    {"copies_between_contexts", &CopiesBetweenContexts},
     {"two_users", &TwoUsers},
     {"untouched", &LeavesUntouched},
     {"vmm_answers", &VmmAnswers},
