@@ -269,13 +269,7 @@ Runtime::~Runtime() {
   if (mover_ != nullptr) driver_->Note(WriteStatistics(Statistics()));
   if (tracer_ != nullptr) Tracing::Get().Remove(tracer_.get(), memory_->page_map().base());
   audit_.reset();
-  if (mover_ != nullptr) {
-    // The flags that its streams wait on are page-locked, which the driver takes back only where a
-    // context is current; the program's thread may have let go of its own.
-    const ScopedContext current(*driver_, context_);
-    driver_->Note(current.status());
-    mover_.reset();
-  }
+  mover_.reset();
   // What may still run without having been declared must not lose its memory under way.
   if (memory_ != nullptr) driver_->Note(memory_->Drain());
   if (recorder_ != nullptr) recorder_->StopWatching();
@@ -285,6 +279,11 @@ Runtime::~Runtime() {
   if (retained_) {
     driver_->Note(Check((*driver_)->DevicePrimaryCtxRelease(device_), "cuDevicePrimaryCtxRelease"));
   }
+}
+
+void Runtime::EndRecordedMoves() {
+  if (recorder_ == nullptr || mover_->Freeze()) return;
+  Log(LogLevel::kInfo, "the process ends while memory moves: what moves last is not recorded");
 }
 
 StatusOr<DevicePtr> Runtime::Allocate(Bytes size) {

@@ -41,6 +41,9 @@ class Runtime {
   Status SetHostBudget(Bytes budget);
   StatusOr<vramspanResidency> Residency(DevicePtr ptr, Bytes size);
   vramspanStatistics Statistics();
+  // The process ends. Where this is recorded nothing moves from here on, for good, so that the
+  // recording and the statistics end with the same.
+  void EndRecordedMoves();
 
  private:
   Runtime() = default;

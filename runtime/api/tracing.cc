@@ -17,6 +17,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/base/thread_local.h"
 #include "runtime/observe/launch_source.h"
 
 namespace vramspan {
@@ -100,7 +101,7 @@ struct Visit {
   CUstream stream = nullptr;
 };
 static_assert(Tracing::kMost <= 32);
-thread_local Visit visit;
+VS_HOT_THREAD_LOCAL Visit visit;
 
 void BeginVisit(uint32_t call, const void* params, const Tracer* own) {
   State& state = TheState();

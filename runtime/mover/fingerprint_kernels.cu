@@ -55,9 +55,9 @@ extern "C" __global__ void fingerprint(const Word* data, size_t words, Word* sum
 }
 SIMCUDA_EXPORT(fingerprint);
 
-// Of StreamPrints (stream_prints.h). Row y of the grid takes the fingerprint of one piece, if that is
-// asked for by now (`asked`, host memory): adds up in its three words of `sums`, which it finds and
-// leaves zero, and the last to add writes the two results to `results`, host memory.
+// Of StreamPrints (stream_prints.h). Row y of the grid takes the fingerprint of one piece, if that
+// is asked for by now (`asked`, host memory): adds up in its three words of `sums`, which it finds
+// and leaves zero, and the last to add writes the two results to `results`, host memory.
 struct Pieces {
   const Word* data[8];
   size_t words[8];

@@ -92,6 +92,9 @@ Mover::~Mover() {
   if (health_ != nullptr) {
     driver_->Note(Check((*driver_)->StreamDestroy(health_), "cuStreamDestroy", "of the mover"));
   }
+  // Here, where the context is current: the program's thread may have let go of it.
+  MutexLock lock(memory_.mu);
+  streams_.FreePages();
 }
 
 void Mover::Loop() {

@@ -192,11 +192,12 @@ class Mover {
   // Puts fingerprints of what the work may write behind it, where they may save a copy.
   void QueuePrints(Work* work) VS_EXCLUDES(memory_.mu);
   // It is released: which of them are taken.
-  void AskPrints(Work* work) VS_REQUIRES(memory_.mu);
+  void AskPrints(const Work& work) VS_REQUIRES(memory_.mu);
   // It would tell something, as far as is known.
   bool WorthAPrintNow(const Chunk& c) VS_REQUIRES(memory_.mu);
   // Work that is right behind it in the queue has one of the chunk.
   bool PrintedSoon(const Work& work, ChunkIndex index) VS_REQUIRES(memory_.mu);
+  // They could not be put behind it.
   void DropPrints(Work* work) VS_REQUIRES(memory_.mu);
   // It has finished.
   void TakePrints(const Work& work) VS_REQUIRES(memory_.mu);
@@ -337,6 +338,7 @@ class Mover {
   int lost_ VS_GUARDED_BY(memory_.mu) = 0;          // Moves that have lost the mapping.
   uint64_t next_work_ VS_GUARDED_BY(memory_.mu) = 1;
   uint32_t open_works_ VS_GUARDED_BY(memory_.mu) = 0;  // Begun, not finished.
+  // Released work that may touch any memory, and visits: nothing moves.
   uint32_t quiet_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;
   bool any_twins_ VS_GUARDED_BY(memory_.mu) = false;       // False: no chunk has one.
   std::vector<uint32_t> marks_ VS_GUARDED_BY(memory_.mu);  // Scratch: position by chunk.

@@ -7,6 +7,7 @@
 //  - Work finds mapped whatever it may touch (Use::loose), not only what it is likely to.
 //  - Copies and fills, which the driver looks up when they are submitted, wait for what they name,
 //    captured ones too; calls that look up who knows what wait for all, and hold remaps off.
+//  - Work of another context (a visit) has all shown and nothing moved while it runs.
 //  - What nobody asked for is shown when the program has been idle for a while.
 #include <absl/algorithm/container.h>
 #include <absl/strings/str_cat.h>

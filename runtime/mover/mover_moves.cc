@@ -517,6 +517,11 @@ void Mover::Settle(Move* move, bool changed) {
   uint32_t free_host = kNoSlot;
   HostPool& host = memory_.host_pool();
   const bool host_has_room = (host.used() + host.cached()).value < host.budget().value / 4 * 3;
+  // Before it counts as over: whoever waits for that may end the recording.
+  if (options_.listener != nullptr) {
+    options_.listener->Moved(move->va, move->size(), move->in, move->clean || move->copy.equal,
+                             move->began);
+  }
   {
     MutexLock lock(memory_.mu);
     Chunk& c = memory_.chunks()[move->chunk];
@@ -552,10 +557,6 @@ void Mover::Settle(Move* move, bool changed) {
     moves_under_way_.fetch_sub(1, std::memory_order_relaxed);
   }
   (move->in ? moving_in_ : moving_out_) -= move->size();
-  if (options_.listener != nullptr) {
-    options_.listener->Moved(move->va, move->size(), move->in, move->clean || move->copy.equal,
-                             move->began);
-  }
   if (free_device != kNoSlot) memory_.device_pool().Release(free_device);
   if (free_host != kNoSlot) host.Release(free_host);
 }

@@ -54,9 +54,9 @@ void Mover::QueuePrints(Work* work) {
       if (!slot.has_value()) break;
       ++c.may_print;
       pieces[count++] = {c.base, c.size(), *slot};
-      work->prints.push_back({index, *slot, true});
+      work->prints.push_back({index, *slot});
     }
-    if (work->released) AskPrints(work);
+    if (work->released) AskPrints(*work);
     if (work->held) {
       work->held_prints =
           (count + StreamPrints::kPiecesOfALaunch - 1) / StreamPrints::kPiecesOfALaunch;
@@ -81,20 +81,20 @@ bool Mover::PrintedSoon(const Work& work, ChunkIndex index) {
          });
 }
 
-void Mover::AskPrints(Work* work) {
-  for (Work::Print& print : work->prints) {
+void Mover::AskPrints(const Work& work) {
+  for (const Work::Print& print : work.prints) {
     Chunk& c = memory_.chunks()[print.chunk];
-    print.undecided = false;
     --c.may_print;
-    if (!WorthAPrintNow(c) || (c.may_print != 0 && PrintedSoon(*work, print.chunk))) continue;
+    if (!WorthAPrintNow(c) || (c.may_print != 0 && PrintedSoon(work, print.chunk))) continue;
     ++c.printed;
     prints_->Ask(print.slot);
   }
 }
 
 void Mover::DropPrints(Work* work) {
+  // Once it is released, each has been asked for or not.
   for (const Work::Print& print : work->prints) {
-    if (print.undecided) --memory_.chunks()[print.chunk].may_print;
+    if (!work->released) --memory_.chunks()[print.chunk].may_print;
   }
   work->prints.clear();
 }

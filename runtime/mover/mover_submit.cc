@@ -414,7 +414,7 @@ void Mover::MarkReleased(Work* work) {
       if (work->uses[i].write) NoteWriter(*work, work->chunks[i]);
     }
   }
-  AskPrints(work);
+  AskPrints(*work);
   if (in_place && work->kind == Work::Kind::kScope) ++stats_.works_in_place;
   if (work->kernel != 0) NoteRelease(work);
   if (work->tag != 0 && options_.listener != nullptr) {

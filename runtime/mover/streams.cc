@@ -11,10 +11,11 @@ constexpr size_t kFlagStride = 64;  // A cache line each.
 
 }  // namespace
 
-Streams::~Streams() {
+void Streams::FreePages() {
   for (void* page : pages_) {
     driver_->Note(Check((*driver_)->MemFreeHost(page), "cuMemFreeHost", "of hold flags"));
   }
+  pages_.clear();
 }
 
 Streams::Key Streams::KeyOf(CUstream stream) {

@@ -61,7 +61,10 @@ struct FlagPage {
 class Streams {
  public:
   explicit Streams(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {}
-  ~Streams();
+  ~Streams() { FreePages(); }
+  // All flags are given back. REQUIRES: the runtime's context is current, and no state is used any
+  // more.
+  void FreePages();
 
   // The state for a handle; made on first sight. Null when no flag is left: then make a page, add
   // it, and ask again. A per-thread default stream is the calling thread's.

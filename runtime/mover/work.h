@@ -83,11 +83,11 @@ struct Work {
   std::vector<ChunkIndex> chunks;  // Each once; those that are to be on the device come first.
   size_t wanted = 0;               // How many these are.
   std::vector<Use> uses;           // By position in chunks.
-  // Fingerprints that may be taken behind it, and where they will be.
+  // Fingerprints that may be taken behind it, and where they will be. Which are, is said when it is
+  // released.
   struct Print {
     ChunkIndex chunk;
     uint32_t slot;
-    bool undecided;  // Whether it is, which is said when the work is released.
   };
   std::vector<Print> prints;
   size_t held_prints = 0;  // While it is held: launches that take them.

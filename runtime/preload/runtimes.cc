@@ -47,7 +47,9 @@ State& TheState() {
   return *state;
 }
 
-void AtExit() {
+// The process ends. Before recordings do: what moves from here on would be counted and not
+// recorded.
+void WriteAllStatistics() {
   State& state = TheState();
   if (state.process != getpid()) return;
   state.exiting.store(true, std::memory_order_release);
@@ -55,11 +57,15 @@ void AtExit() {
   for (Entry& e : state.entries) {
     Runtime* const runtime = e.runtime.load(std::memory_order_acquire);
     if (runtime == nullptr) continue;
+    runtime->EndRecordedMoves();
     const Status written = WriteStatistics(runtime->Statistics(), CountedMemory());
     if (!written.ok()) Log(LogLevel::kWarning, written.message());
   }
-  // The driver goes next, and what the mover meets then is of no interest.
-  SetLogThreshold(LogLevel::kOff);
+}
+
+// After them. The driver goes next, and what the mover meets then is of no interest.
+void Hush() {
+  if (TheState().process == getpid()) SetLogThreshold(LogLevel::kOff);
 }
 
 StatusOr<std::unique_ptr<Runtime>> MakeRuntime() {
@@ -93,7 +99,7 @@ Runtime* Make(CUcontext context) {
   e.taken.store(true, std::memory_order_relaxed);
   if (state.process == 0) {
     state.process = getpid();
-    std::atexit(&AtExit);
+    std::atexit(&Hush);
   }
   NoteUsed();
   StatusOr<std::unique_ptr<Runtime>> made = MakeRuntime();
@@ -102,6 +108,9 @@ Runtime* Make(CUcontext context) {
                                          ": ", made.status().message()));
     return nullptr;
   }
+  // Once the runtime's own are registered: the last one runs first.
+  static const int registered = std::atexit(&WriteAllStatistics);
+  static_cast<void>(registered);
   const PageMap& map = (*made)->memory().page_map();
   Runtime* const runtime = made->release();
   e.runtime.store(runtime, std::memory_order_release);

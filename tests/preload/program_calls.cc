@@ -21,6 +21,24 @@ const char* Words(Told told) {
 
 }  // namespace
 
+CUDA_MEMCPY3D CopyNode(CUdeviceptr at) {
+  CUDA_MEMCPY3D copy{};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.srcDevice = at + 4096;
+  copy.dstDevice = at;
+  copy.WidthInBytes = 64;
+  copy.Height = copy.Depth = 1;
+  return copy;
+}
+
+CUDA_MEMSET_NODE_PARAMS FillNode(CUdeviceptr at) {
+  CUDA_MEMSET_NODE_PARAMS fill{};
+  fill.dst = at;
+  fill.elementSize = fill.height = 1;
+  fill.width = 64;
+  return fill;
+}
+
 Caller::Caller(Program* program) : p_(*program) {
   p_.Start();
   CHECK_OK(p_.api.MemAlloc(&memory_, kBytes));

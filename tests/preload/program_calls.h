@@ -57,6 +57,10 @@ class Caller {
   CUdeviceptr memory_ = 0, marker_ = 0;
 };
 
+// What nodes of graphs do to some bytes there, and to no other allocation.
+CUDA_MEMCPY3D CopyNode(CUdeviceptr at);
+CUDA_MEMSET_NODE_PARAMS FillNode(CUdeviceptr at);
+
 void CallCopies(Caller* c, bool per_thread);   // program_calls_copies.cc
 void CallStreams(Caller* c, bool per_thread);  // program_calls.cc
 void CallKernels(Caller* c, bool per_thread);  // program_calls.cc

@@ -32,13 +32,13 @@ class Graphs {
         break;
       }
       case Node::kCopy: {
-        const CUDA_MEMCPY3D params = Copy(at);
+        const CUDA_MEMCPY3D params = CopyNode(at);
         CHECK_OK(GET(cuGraphAddMemcpyNode, "cuGraphAddMemcpyNode")(node, graph, nullptr, 0, &params,
                                                                    c_.p().context));
         break;
       }
       case Node::kFill: {
-        const CUDA_MEMSET_NODE_PARAMS params = Fill(at);
+        const CUDA_MEMSET_NODE_PARAMS params = FillNode(at);
         CHECK_OK(GET(cuGraphAddMemsetNode, "cuGraphAddMemsetNode")(node, graph, nullptr, 0, &params,
                                                                    c_.p().context));
         break;
@@ -95,23 +95,6 @@ class Graphs {
     params.blockDimX = params.blockDimY = params.blockDimZ = 1;
     params.kernelParams = params_;
     return params;
-  }
-  // Within the same allocation: a copy between two could name both.
-  static CUDA_MEMCPY3D Copy(CUdeviceptr at) {
-    CUDA_MEMCPY3D copy{};
-    copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-    copy.srcDevice = at + 4096;
-    copy.dstDevice = at;
-    copy.WidthInBytes = 64;
-    copy.Height = copy.Depth = 1;
-    return copy;
-  }
-  static CUDA_MEMSET_NODE_PARAMS Fill(CUdeviceptr at) {
-    CUDA_MEMSET_NODE_PARAMS fill{};
-    fill.dst = at;
-    fill.elementSize = fill.height = 1;
-    fill.width = 64;
-    return fill;
   }
   CUDA_BATCH_MEM_OP_NODE_PARAMS MemOp(CUdeviceptr at) {
     op_.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
@@ -195,13 +178,13 @@ void CallUpdates(Caller* c, Graphs* graphs) {
       });
   graphs->Change("cuGraphExecMemcpyNodeSetParams", Node::kCopy,
                  [&](CUgraphExec exec, CUgraphNode node) {
-                   const CUDA_MEMCPY3D params = Graphs::Copy(m);
+                   const CUDA_MEMCPY3D params = CopyNode(m);
                    return GET(cuGraphExecMemcpyNodeSetParams, "cuGraphExecMemcpyNodeSetParams")(
                        exec, node, &params, c->p().context);
                  });
   graphs->Change("cuGraphExecMemsetNodeSetParams", Node::kFill,
                  [&](CUgraphExec exec, CUgraphNode node) {
-                   const CUDA_MEMSET_NODE_PARAMS params = Graphs::Fill(m);
+                   const CUDA_MEMSET_NODE_PARAMS params = FillNode(m);
                    return GET(cuGraphExecMemsetNodeSetParams, "cuGraphExecMemsetNodeSetParams")(
                        exec, node, &params, c->p().context);
                  });
@@ -227,7 +210,7 @@ void CallUpdates(Caller* c, Graphs* graphs) {
   graphs->Change("cuGraphExecNodeSetParams", Node::kFill, [&](CUgraphExec exec, CUgraphNode node) {
     CUgraphNodeParams params{};
     params.type = CU_GRAPH_NODE_TYPE_MEMSET;
-    const CUDA_MEMSET_NODE_PARAMS fill = Graphs::Fill(m);
+    const CUDA_MEMSET_NODE_PARAMS fill = FillNode(m);
     params.memset.dst = fill.dst;
     params.memset.elementSize = fill.elementSize;
     params.memset.width = fill.width;

@@ -60,24 +60,6 @@ class Hidden {
   int pipe_[2] = {};
 };
 
-CUDA_MEMCPY3D Copy(CUdeviceptr at) {
-  CUDA_MEMCPY3D copy{};
-  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-  copy.srcDevice = at + 4096;
-  copy.dstDevice = at;
-  copy.WidthInBytes = 64;
-  copy.Height = copy.Depth = 1;
-  return copy;
-}
-
-CUDA_MEMSET_NODE_PARAMS Fill(CUdeviceptr at) {
-  CUDA_MEMSET_NODE_PARAMS fill{};
-  fill.dst = at;
-  fill.elementSize = fill.height = 1;
-  fill.width = 64;
-  return fill;
-}
-
 CUgraphNodeParams AnyFill(CUdeviceptr at, CUcontext context) {
   CUgraphNodeParams params{};
   params.type = CU_GRAPH_NODE_TYPE_MEMSET;
@@ -98,16 +80,16 @@ void LookUp(Program* p, const std::string& name) {
   CUdeviceptr here = 0;
   CHECK_OK(p->api.MemAlloc(&here, kBytes));
   CUgraphNode copy_node = nullptr, fill_node = nullptr, node = nullptr;
-  const CUDA_MEMCPY3D copy_here = Copy(here);
-  const CUDA_MEMSET_NODE_PARAMS fill_here = Fill(here);
+  const CUDA_MEMCPY3D copy_here = CopyNode(here);
+  const CUDA_MEMSET_NODE_PARAMS fill_here = FillNode(here);
   const auto add_copy = GET(cuGraphAddMemcpyNode, "cuGraphAddMemcpyNode");
   const auto add_fill = GET(cuGraphAddMemsetNode, "cuGraphAddMemsetNode");
   CHECK_OK(add_copy(&copy_node, graph, nullptr, 0, &copy_here, p->context));
   CHECK_OK(add_fill(&fill_node, graph, nullptr, 0, &fill_here, p->context));
 
   const CUdeviceptr at = hidden.Make();
-  const CUDA_MEMCPY3D copy = Copy(at);
-  const CUDA_MEMSET_NODE_PARAMS fill = Fill(at);
+  const CUDA_MEMCPY3D copy = CopyNode(at);
+  const CUDA_MEMSET_NODE_PARAMS fill = FillNode(at);
   CUgraphNodeParams any = AnyFill(at, p->context);
   const std::map<std::string, std::function<CUresult()>> calls = {
       {"cuGraphAddMemcpyNode",

@@ -123,6 +123,20 @@ TEST_F(LoadTraceTest, PointersArePiecesOfWhatLivesThen) {
   EXPECT_EQ(run.moves[0].offset, MiB(2).value);
 }
 
+// It may be the one that made its memory free to go, and is told of when it is over.
+TEST_F(LoadTraceTest, MovesThatEndBehindTheirMemoryAreKept) {
+  const RecordedRun run =
+      Load({AllocateEvent{1, kBase, MiB(4)},
+            trace::MoveEvent{9, 7, kBase + MiB(2), MiB(2), false, false},
+            trace::MoveEvent{10, 1, kBase, MiB(2), true, false},
+            trace::MoveEvent{7, 1, kBase, MiB(2), false, true}, FreeEvent{8, kBase}});
+  ASSERT_EQ(run.moves.size(), 2u);
+  // In the order of their ends, though the other began first.
+  EXPECT_TRUE(run.moves[0].clean);
+  EXPECT_EQ(run.moves[1].time, 9u);
+  EXPECT_EQ(run.moves[1].offset, MiB(2).value);
+}
+
 // Blocks come thread by thread.
 TEST_F(LoadTraceTest, WorkIsInTheOrderOfItsTime) {
   const RecordedRun run =

@@ -84,10 +84,12 @@ class Loader {
           Work(call);
           break;
         case Call::Kind::kMove:
-          Move(moves_[call.index]);
+          if (!move_placed_[call.index]) move_placed_[call.index] = Move(moves_[call.index]);
           break;
       }
     }
+    std::stable_sort(run_.moves.begin(), run_.moves.end(),
+                     [](const RecordedMove& a, const RecordedMove& b) { return a.time < b.time; });
     PutTimes();
     if (h.times == "events") FillTimes(&run_);
     if (more_problems_ != 0)
@@ -131,9 +133,13 @@ class Loader {
   }
   void Take(const trace::TimesEvent& e) { times_.push_back(e); }
   void Take(const trace::MoveEvent& e) {
-    calls_.push_back(
-        {.time = e.time, .kind = Call::Kind::kMove, .index = static_cast<uint32_t>(moves_.size())});
+    // Its memory may be freed before it ends, and is told of only after it may begin.
+    for (const uint64_t time : {e.time - std::min(e.time, e.duration), e.time}) {
+      calls_.push_back(
+          {.time = time, .kind = Call::Kind::kMove, .index = static_cast<uint32_t>(moves_.size())});
+    }
     moves_.push_back(e);
+    move_placed_.push_back(false);
   }
   void Take(const trace::BudgetEvent&) {}
   void Take(const trace::CompareEvent& e) { compared_.push_back(e); }
@@ -292,13 +298,14 @@ class Loader {
     }
   }
 
-  void Move(const trace::MoveEvent& e) {
+  // False where nothing that lives now is there.
+  bool Move(const trace::MoveEvent& e) {
     const auto it = live_.upper_bound(e.base);
-    if (it == live_.begin()) return;
+    if (it == live_.begin()) return false;
     const uint32_t index = std::prev(it)->second;
     const RecordedAllocation& a = run_.allocations[index];
     // The end of the last chunk lies behind what was asked for.
-    if (e.base >= a.base + RoundUp(a.size, kGranularity)) return;
+    if (e.base >= a.base + RoundUp(a.size, kGranularity)) return false;
     run_.moves.push_back({.time = e.time,
                           .duration = e.duration,
                           .allocation = index,
@@ -306,6 +313,7 @@ class Loader {
                           .size = e.size.value,
                           .in = e.in,
                           .clean = e.clean});
+    return true;
   }
 
   void PutTimes() {
@@ -331,6 +339,7 @@ class Loader {
   std::vector<uint32_t> order_;      // Of each, its index in the run, or kNotYet.
   std::vector<trace::TimesEvent> times_;
   std::vector<trace::MoveEvent> moves_;
+  std::vector<bool> move_placed_;  // By position in moves_.
   std::vector<trace::CompareEvent> compared_;
   absl::flat_hash_map<uint32_t, std::vector<size_t>> compared_behind_;  // By their last work.
   absl::flat_hash_map<uint32_t, uint32_t> codes_;                       // Number to index.
