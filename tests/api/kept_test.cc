@@ -117,7 +117,8 @@ TEST_F(KeptTest, AMallocAndItsFreeCostNextToNoDriverCalls) {
   for (int i = 0; i < 8; ++i) Free(Allocate(8 * kMiB));
   const long long before = call_count_("*");
   for (int i = 0; i < 99; ++i) Free(Allocate(8 * kMiB));
-  EXPECT_LE(call_count_("*") - before, 33 * 6) << "more than a drain for each third";
+  // Two more where the mover's thread comes to set its context only now.
+  EXPECT_LE(call_count_("*") - before, 33 * 6 + 2) << "more than a drain for each third";
 }
 
 TEST_F(KeptTest, FreedMemoryIsTheProgramsNoMore) {
