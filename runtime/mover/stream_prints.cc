@@ -14,11 +14,12 @@ struct Pieces {
   const void* data[StreamPrints::kPiecesOfALaunch];
   size_t words[StreamPrints::kPiecesOfALaunch];
   uint32_t slots[StreamPrints::kPiecesOfALaunch];
+  uint32_t count;
 };
-constexpr size_t kSumBytes = 3 * sizeof(uint64_t);
+constexpr size_t kSumBytes = 4 * sizeof(uint64_t);
 // Enough to read at the speed of the memory, few enough that adding up costs nothing.
-constexpr unsigned kBlocks = 192;
-constexpr unsigned kThreads = 256;
+constexpr unsigned kBlocks = 128;
+constexpr unsigned kThreads = 512;
 
 }  // namespace
 
@@ -95,14 +96,14 @@ Status StreamPrints::Queue(CUstream stream, absl::Span<const Piece> pieces) cons
       some.words[i] = piece.size.value / sizeof(uint64_t);
       some.slots[i] = piece.slot;
     }
+    some.count = static_cast<uint32_t>(count);
     CUdeviceptr sums = sums_;
     CUdeviceptr results = reinterpret_cast<CUdeviceptr>(results_);
     CUdeviceptr asked = reinterpret_cast<CUdeviceptr>(asked_);
     void* params[] = {&some, &sums, &results, &asked};
-    VS_RETURN_IF_ERROR(
-        Check((*driver_)->LaunchKernel(kernel_, kBlocks, static_cast<unsigned>(count), 1, kThreads,
-                                       1, 1, 0, stream, params, nullptr),
-              "cuLaunchKernel", "for fingerprints"));
+    VS_RETURN_IF_ERROR(Check((*driver_)->LaunchKernel(kernel_, kBlocks, 1, 1, kThreads, 1, 1, 0,
+                                                      stream, params, nullptr),
+                             "cuLaunchKernel", "for fingerprints"));
   }
   return absl::OkStatus();
 }

@@ -53,7 +53,7 @@ class StreamPrints {
   const std::shared_ptr<const Driver> driver_;
   CUmodule module_ = nullptr;
   CUfunction kernel_ = nullptr;
-  CUdeviceptr sums_ = 0;  // Three words for each slot, zero while no kernel runs.
+  CUdeviceptr sums_ = 0;  // Four words for each slot, zero while no kernel runs.
   // Both in pinned host memory.
   Fingerprint* results_ = nullptr;  // Zero: not taken.
   std::atomic<uint32_t>* asked_ = nullptr;
