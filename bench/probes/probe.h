@@ -97,6 +97,9 @@ class Mover {
     }
   }
 
+
+  CUcontext context() const { return context_; }
+
  private:
   CUcontext context_ = nullptr;
   void* host_in_ = nullptr;
