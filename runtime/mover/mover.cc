@@ -408,9 +408,9 @@ void Mover::DeclareUsers(Chunk& c) {
   if (c.allocation != 0) c.movable = true;
 }
 
-bool Mover::Ready(const Work& work) {
-  if (work.quiet() && moves_under_way_.load(std::memory_order_relaxed) != 0) return false;
-  return HasItsMemory(work) && !WaitsForHidden(work);
+bool Mover::Ready(Work* work) {
+  if (work->quiet() && moves_under_way_.load(std::memory_order_relaxed) != 0) return false;
+  return HasItsMemory(*work) && !WaitsForHidden(work);
 }
 
 bool Mover::HasItsMemory(const Work& work) {
@@ -435,7 +435,7 @@ bool Mover::ReleaseReady() {
   // Strictly in order. Work let go ahead of the head could be stuck behind it all the same (by a
   // shared hardware queue, an event, the legacy stream) while the head waits for its memory.
   size_t released = 0;
-  while (released < queue_.size() && Ready(*queue_[released])) Release(queue_[released++]);
+  while (released < queue_.size() && Ready(queue_[released])) Release(queue_[released++]);
   queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(released));
   if (released != 0) done_.NotifyAll();
   return released != 0;

@@ -253,7 +253,7 @@ class Mover {
   // Work that declared the chunk has been reached or has finished.
   static void DeclareUsers(Chunk& c);
   bool ReleaseReady() VS_REQUIRES(memory_.mu);
-  bool Ready(const Work& work) VS_REQUIRES(memory_.mu);
+  bool Ready(Work* work) VS_REQUIRES(memory_.mu);
   // Ready, but for what moves beside it.
   bool HasItsMemory(const Work& work) VS_REQUIRES(memory_.mu);
   void Release(Work* work) VS_REQUIRES(memory_.mu);
@@ -288,7 +288,8 @@ class Mover {
   // says what it touches (mover_hidden.cc).
   bool MayHide(const Move& move) VS_REQUIRES(memory_.mu);
   // Whether the work must wait for chunks to be mapped again; asks for them.
-  bool WaitsForHidden(const Work& work) VS_REQUIRES(memory_.mu);
+  bool WaitsForHidden(Work* work) VS_REQUIRES(memory_.mu);
+  bool ComesSoon(Work* work, ChunkIndex index) VS_REQUIRES(memory_.mu);  // To the device.
   bool ShowChunks();
   bool Show(ChunkIndex index);
   // Gives up moves whose copies do not end: their chunks stay where they are, in use by the copy.
@@ -364,6 +365,8 @@ class Mover {
   bool stop_ VS_GUARDED_BY(memory_.mu) = false;
   std::vector<ChunkIndex> to_show_ VS_GUARDED_BY(memory_.mu);  // Somebody waits for them.
   bool show_all_ VS_GUARDED_BY(memory_.mu) = false;            // Until nothing is hidden.
+  // What was waited for did not come: no work waits like that.
+  Clock::time_point no_coming_before_ VS_GUARDED_BY(memory_.mu);
   // After work that may touch anything nothing is hidden for so long.
   static constexpr std::chrono::seconds kNoHiding{1};
   Clock::time_point no_hiding_before_ VS_GUARDED_BY(memory_.mu);

@@ -4,7 +4,9 @@
 // window, made longer, so it is open only where work says what it touches:
 //  - Work that may touch more than it names waits until all is shown, and nothing is hidden before
 //    it has finished, or for a while after.
-//  - Work finds mapped whatever it may touch (Use::loose), not only what it is likely to.
+//  - Work finds mapped whatever it may touch (Use::loose), not only what it is likely to. What the
+//    next work is likely to touch is fetched for that first: its mapping on the host would be made
+//    for nothing.
 //  - Copies and fills, which the driver looks up when they are submitted, wait for what they name,
 //    captured ones too; calls that look up who knows what wait for all, and hold remaps off.
 //  - Work of another context (a visit) has all shown and nothing moved while it runs.
@@ -41,19 +43,50 @@ bool Mover::MayHide(const Move& move) {
          !synchronous_.load(std::memory_order_relaxed);
 }
 
-bool Mover::WaitsForHidden(const Work& work) {
-  if (!memory_.any_hidden() || work.kind != Work::Kind::kScope || dead_) return false;
-  if (work.quiet()) {
+bool Mover::WaitsForHidden(Work* work) {
+  if (!memory_.any_hidden() || work->kind != Work::Kind::kScope || dead_) return false;
+  if (work->quiet()) {
     show_all_ = true;
     return true;
   }
   bool waits = false;
-  for (const ChunkIndex index : work.chunks) {
+  for (size_t i = 0; i < work->chunks.size(); ++i) {
+    const ChunkIndex index = work->chunks[i];
     if (!memory_.chunks()[index].hidden) continue;
     waits = true;
-    to_show_.push_back(index);
+    if (!work->uses[i].maybe || !ComesSoon(work, index)) to_show_.push_back(index);
   }
   return waits;
+}
+
+bool Mover::ComesSoon(Work* work, ChunkIndex index) {
+  const auto now = Clock::now();
+  if (work->hidden_since == Clock::time_point()) work->hidden_since = now;
+  // What runs makes room when it ends.
+  const bool still = moves_.empty() && absl::c_all_of(streams_.all(), [](const auto& state) {
+                       return state->in_flight.empty();
+                     });
+  const Clock::duration patience = options_.deadline / (still ? kStillShare : 1);
+  if (work->gave_up || now < no_coming_before_) return false;
+  if (now - work->hidden_since > patience) {
+    no_coming_before_ = now + patience * kComeAgain;
+    return false;
+  }
+  const Chunk& c = memory_.chunks()[index];
+  if (c.state == ChunkState::kMoving || absl::c_linear_search(work->coming, index)) return true;
+  if (!Movable(c)) return false;
+  constexpr auto kAhead = static_cast<ptrdiff_t>(kFetchedNotShown);
+  const auto at = absl::c_find(queue_, work);
+  const auto end = queue_.end() - at > kAhead ? at + kAhead + 1 : queue_.end();
+  if (at == end || std::none_of(at + 1, end, [&](const Work* next) {
+        const auto wanted = absl::MakeConstSpan(next->chunks).first(next->wanted);
+        return !next->gave_up && absl::c_linear_search(wanted, index);
+      })) {
+    return false;
+  }
+  work->coming.push_back(index);
+  look_again_ = true;
+  return true;
 }
 
 bool Mover::ShowChunks() {

@@ -159,10 +159,16 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   if (planned.size() == released && over.value == 0) return !evict->empty();
   std::vector<QueuedWork> works;
   works.reserve(planned.size());
+  std::vector<ChunkIndex> with_coming;  // Of the head: no other waits for any.
   for (const Work* work : planned) {
-    works.push_back({.id = work->id,
-                     .chunks = absl::MakeConstSpan(work->chunks).first(work->wanted),
-                     .by_hand = work->kind != Work::Kind::kScope});
+    absl::Span<const ChunkIndex> wanted = absl::MakeConstSpan(work->chunks).first(work->wanted);
+    if (!work->coming.empty() && work == queue_.front()) {
+      with_coming.assign(wanted.begin(), wanted.end());
+      with_coming.insert(with_coming.end(), work->coming.begin(), work->coming.end());
+      wanted = with_coming;
+    }
+    works.push_back(
+        {.id = work->id, .chunks = wanted, .by_hand = work->kind != Work::Kind::kScope});
   }
 
   AddForecast(&works);

@@ -59,6 +59,13 @@ inline constexpr Bytes kOutPieceBesideIn = MiB(4);
 // (some 9 us for each MiB, 50 for each chunk). Beyond that a move costs three to ten times the page
 // table updates: at 512 a model of 60 GB at 40 GiB spent a third of its time in them.
 inline constexpr uint32_t kMostHidden = 4096;
+// What one of these next works is to have on the device is fetched, and not mapped first for the
+// head, which may touch it; the head waits for at most the deadline, and for such a part of it
+// where nothing moves and nothing runs. Where that was in vain none waits like that for so many
+// times as long.
+inline constexpr size_t kFetchedNotShown = 4;
+inline constexpr int kStillShare = 64;
+inline constexpr int kComeAgain = 100;
 // Recording of work begins when four fifths of the device's budget are used.
 constexpr bool IsFilling(Bytes used, Bytes budget) {
   return used.value >= budget.value - budget.value / 100 * 20;

@@ -51,6 +51,8 @@ struct alignas(64) ActiveWork {
   uint64_t start = 0, end = 0;
   HeldTime submitted_at, ready_at, released_at;
   uint64_t released_time = 0;
+  uint64_t hidden_since = 0;       // It waits for chunks to get a mapping; 0: it does not,
+  std::vector<ChunkIndex> coming;  // and for these to be fetched instead.
   LaunchSample sample;
   RunRecorder::Launch launch;
 

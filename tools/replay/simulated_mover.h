@@ -51,6 +51,7 @@ class SimulatedMover {
   ReplayResult Run();
 
  private:
+  static constexpr uint64_t kDeadline = 20'000'000;  // The runtime's, where nobody sets it.
   using Known = ActiveWork::Known;
   class View;
 
@@ -144,9 +145,10 @@ class SimulatedMover {
   ChunkIndex NextVictim();
   bool AllThere(uint32_t set);
   bool RunsAsItIs(const ActiveWork& a);
-  bool Ready(const ActiveWork& a);
+  bool Ready(ActiveWork* a);
   bool HasItsMemory(const ActiveWork& a) const;
-  bool WaitsForHidden(const ActiveWork& a);
+  bool WaitsForHidden(ActiveWork* a);
+  bool ComesSoon(ActiveWork* a, ChunkIndex index);
   bool ReleaseReady();
   void MarkReleased(ActiveWork* a);
   void DoubtTwin(SimulatedChunk* c);
@@ -277,6 +279,8 @@ class SimulatedMover {
   bool call_hides_ = false;
   ChunkIndex call_shows_;
   uint32_t hidden_ = 0;
+  std::vector<ChunkIndex> with_coming_;  // Of the head, as planned_works_ has it.
+  uint64_t no_coming_before_ = 0;
   std::vector<ChunkIndex> to_show_;
   static constexpr uint64_t kNoHiding = 1'000'000'000;  // After work that may touch anything.
   uint64_t no_hiding_before_ = 0;

@@ -11,7 +11,6 @@
 namespace vramspan::replay {
 namespace {
 
-constexpr uint64_t kDeadline = 20'000'000;
 constexpr uint64_t kMostPatience = 500'000'000;
 constexpr size_t kGiveUpGrowth = 16;
 // A duration is believed when the looks at what has ended were so close together.
@@ -199,6 +198,11 @@ void SimulatedMover::QueueForPlan() {
     work.id = a.work;
     work.chunks = a.wanted;
     work.version = a.version;
+    if (a.coming.empty() || queue_.empty() || &a != queue_.front()) return;
+    with_coming_.assign(a.wanted.begin(), a.wanted.end());
+    with_coming_.insert(with_coming_.end(), a.coming.begin(), a.coming.end());
+    work.chunks = with_coming_;
+    work.version = 0;
   };
   size_t skip = in_flight_ - std::min<size_t>(in_flight_, kReleasedSeen);
   for (const ActiveWork* a : released_) {

@@ -206,9 +206,9 @@ bool SimulatedMover::RunsAsItIs(const ActiveWork& a) {
   return true;
 }
 
-bool SimulatedMover::Ready(const ActiveWork& a) {
-  if (a.quiet() && (!moves_.empty() || call_ != Call::kNone)) return false;
-  return HasItsMemory(a) && !WaitsForHidden(a);
+bool SimulatedMover::Ready(ActiveWork* a) {
+  if (a->quiet() && (!moves_.empty() || call_ != Call::kNone)) return false;
+  return HasItsMemory(*a) && !WaitsForHidden(a);
 }
 
 bool SimulatedMover::HasItsMemory(const ActiveWork& a) const {
@@ -225,26 +225,48 @@ bool SimulatedMover::HasItsMemory(const ActiveWork& a) const {
   return true;
 }
 
-bool SimulatedMover::WaitsForHidden(const ActiveWork& a) {
+bool SimulatedMover::WaitsForHidden(ActiveWork* a) {
   if (hidden_ == 0) return false;
-  if (a.quiet()) {
+  if (a->quiet()) {
     show_all_ = true;
     return true;
   }
   bool waits = false;
-  const auto ask = [&](ChunkIndex c) {
-    if (!At(c).hidden) return;
+  for (const ChunkUse& use : a->uses) {
+    if (!At(use.chunk).hidden) continue;
     waits = true;
-    to_show_.push_back(c);
-  };
-  for (const ChunkUse& use : a.uses) ask(use.chunk);
-  for (const ChunkIndex c : a.possible) ask(c);
+    to_show_.push_back(use.chunk);
+  }
+  for (const ChunkIndex c : a->possible) {
+    if (!At(c).hidden) continue;
+    waits = true;
+    if (!ComesSoon(a, c)) to_show_.push_back(c);
+  }
   return waits;
+}
+
+bool SimulatedMover::ComesSoon(ActiveWork* a, ChunkIndex index) {
+  if (a->hidden_since == 0) a->hidden_since = now_;
+  const uint64_t patience = kDeadline / (moves_.empty() && in_flight_ == 0 ? kStillShare : 1);
+  if (a->gave_up || now_ < no_coming_before_) return false;
+  if (now_ - a->hidden_since > patience) {
+    no_coming_before_ = now_ + patience * kComeAgain;
+    return false;
+  }
+  if (At(index).moving || absl::c_linear_search(a->coming, index)) return true;
+  // It is the first of the queue.
+  const size_t end = std::min(queue_.size(), kFetchedNotShown + 1);
+  size_t i = 1;
+  while (i < end && (queue_[i]->gave_up || !absl::c_linear_search(queue_[i]->wanted, index))) ++i;
+  if (i >= end) return false;
+  a->coming.push_back(index);
+  queue_changed_ = true;
+  return true;
 }
 
 bool SimulatedMover::ReleaseReady() {
   bool any = false;
-  while (!queue_.empty() && Ready(*queue_.front())) {
+  while (!queue_.empty() && Ready(queue_.front())) {
     ActiveWork* a = queue_.front();
     queue_.pop_front();
     queue_changed_ = true;
