@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "bench/workloads/arguments.h"
 #include "bench/workloads/machine.h"
 
 namespace vramspan::bench {
@@ -141,7 +142,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
   app.add_option("--device-memory", device_memory)->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = vramspan::bench::ParseArguments(app, argc, argv)) return *code;
   return vramspan::bench::RunMain("fft_bench",
                                   [&] { return vramspan::bench::Measure(mib, device_memory); });
 }

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/workloads/arguments.h"
 #include "bench/workloads/machine.h"
 #include "tools/simcuda/kernel_images.h"
 
@@ -213,7 +214,7 @@ int Main(int argc, char** argv) {
   app.add_option("--format", format)
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = vramspan::bench::ParseArguments(app, argc, argv)) return *code;
   return RunMain("hold_bench", [&] {
     Machine machine;
     const Results r = Bench(machine).Run(repetitions);

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/workloads/arguments.h"
 #include "bench/workloads/cycle.h"
 #include "bench/workloads/layers_model.h"
 
@@ -247,7 +248,7 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--stand-in", options.stand_in, "A plain kernel in place of cuBLAS");
   app.add_flag("--check", options.check, "Only results: half of the layers fit, one m, few passes");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = vramspan::bench::ParseArguments(app, argc, argv)) return *code;
   options.json = format == "json";
   if (options.check) {
     options.fits = {options.shape.layers / 2};

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/workloads/arguments.h"
 #include "bench/workloads/machine.h"
 
 namespace vramspan::bench {
@@ -66,7 +67,7 @@ int Main(int argc, char** argv) {
   app.add_option("--format", format)
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = vramspan::bench::ParseArguments(app, argc, argv)) return *code;
   return RunMain("malloc_bench", [&] {
     Machine machine;
     const Runtime runtime = MakeRuntime(machine, 0, "auto");

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/workloads/arguments.h"
 #include "bench/workloads/machine.h"
 #include "runtime/backing/budget.h"
 
@@ -195,7 +196,7 @@ int Main(int argc, char** argv) {
   app.add_option("--format", format)
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = vramspan::bench::ParseArguments(app, argc, argv)) return *code;
   const StatusOr<Bytes> bytes = ParseSize(size);
   if (!bytes.ok()) {
     std::fprintf(stderr, "moves_bench: --size: %s\n",

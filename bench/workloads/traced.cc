@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "bench/workloads/arguments.h"
 #include "bench/workloads/traced_workloads.h"
 #include "runtime/backing/budget.h"
 
@@ -133,7 +134,7 @@ int Main(int argc, char** argv) {
   app.add_flag("--stand-in", options.settings.stand_in, "A plain kernel in place of cuBLAS");
   app.add_flag("--small", options.settings.small, "Tiny sizes, as on a small device");
   app.add_flag("--check", options.check, "Only results");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = vramspan::bench::ParseArguments(app, argc, argv)) return *code;
   return RunMain("traced_bench", [&] { return Measure(options); });
 }
 

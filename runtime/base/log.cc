@@ -13,6 +13,14 @@ namespace {
 
 constexpr int kMaxLines = 64;
 
+void WriteLine(std::string_view text) {
+  std::string line = "vramspan: ";
+  line.append(text);
+  line.push_back('\n');
+  // stderr may be closed; there is nowhere else to say so.
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
 LogLevel FromEnvironment() {
   const char* text = std::getenv("VRAMSPAN_LOG");
   if (text == nullptr) return LogLevel::kWarning;
@@ -20,20 +28,15 @@ LogLevel FromEnvironment() {
   if (v == "off") return LogLevel::kOff;
   if (v == "error") return LogLevel::kError;
   if (v == "info") return LogLevel::kInfo;
+  if (!v.empty() && v != "warning") {
+    WriteLine("VRAMSPAN_LOG is no level: set it to off, error, warning or info; warning is taken");
+  }
   return LogLevel::kWarning;
 }
 
 std::atomic<LogLevel>& Threshold() {
   static std::atomic<LogLevel> threshold{FromEnvironment()};
   return threshold;
-}
-
-void WriteLine(std::string_view text) {
-  std::string line = "vramspan: ";
-  line.append(text);
-  line.push_back('\n');
-  // stderr may be closed; there is nowhere else to say so.
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
 }  // namespace

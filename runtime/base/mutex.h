@@ -21,7 +21,6 @@
 #define VS_EXCLUDES(...) VRAMSPAN_ATTRIBUTE(locks_excluded(__VA_ARGS__))
 #define VS_ACQUIRE(...) VRAMSPAN_ATTRIBUTE(acquire_capability(__VA_ARGS__))
 #define VS_RELEASE(...) VRAMSPAN_ATTRIBUTE(release_capability(__VA_ARGS__))
-#define VS_TRY_ACQUIRE(...) VRAMSPAN_ATTRIBUTE(try_acquire_capability(__VA_ARGS__))
 #define VS_ASSERT_CAPABILITY(x) VRAMSPAN_ATTRIBUTE(assert_capability(x))
 #define VS_RETURN_CAPABILITY(x) VRAMSPAN_ATTRIBUTE(lock_returned(x))
 #define VS_NO_THREAD_SAFETY_ANALYSIS VRAMSPAN_ATTRIBUTE(no_thread_safety_analysis)
@@ -40,7 +39,6 @@ class VS_CAPABILITY("mutex") Mutex {
     mu_.lock();
   }
   void Unlock() VS_RELEASE() { mu_.unlock(); }
-  bool TryLock() VS_TRY_ACQUIRE(true) { return mu_.try_lock(); }
 
  private:
   friend class CondVar;

@@ -194,6 +194,14 @@ TEST(Preload, TwoUsersOfTheDriverShareTheirMemory) {
   ExpectOk(RunPreloaded("dlsym", "two_users"));
 }
 
+TEST(Preload, SaysThatALevelOfMessagesIsNone) {
+  const Output loud = RunPreloaded("linked", "two_users", "VRAMSPAN_LOG=loud");
+  ExpectOk(loud);
+  EXPECT_THAT(loud.err, HasSubstr("VRAMSPAN_LOG is no level"));
+  const Output warning = RunPreloaded("linked", "two_users", "VRAMSPAN_LOG=warning");
+  EXPECT_THAT(warning.err, Not(HasSubstr("VRAMSPAN_LOG")));
+}
+
 TEST(Preload, GivesMemoryBackWhereTheDriverNeedsIt) {
   const Output without = RunPlain("dlsym", "rescue");
   EXPECT_EQ(without.code, 1);
