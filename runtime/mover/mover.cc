@@ -410,7 +410,9 @@ void Mover::DeclareUsers(Chunk& c) {
 
 bool Mover::Ready(Work* work) {
   if (work->quiet() && moves_under_way_.load(std::memory_order_relaxed) != 0) return false;
-  return HasItsMemory(*work) && !WaitsForHidden(work);
+  const bool has = HasItsMemory(*work);
+  // What it may touch is mapped while what it wants is still on the link.
+  return !WaitsForHidden(work, has) && has;
 }
 
 bool Mover::HasItsMemory(const Work& work) {
@@ -448,6 +450,7 @@ void Mover::Release(Work* work) {
     }
   }
   stats_.hold_ns += static_cast<uint64_t>((Clock::now() - work->begun).count());
+  if (!work->coming.empty()) vain_waits_ = 0;
   MarkReleased(work);
   if (work->stream != nullptr) {
     work->stream->held.pop_front();

@@ -288,7 +288,7 @@ class Mover {
   // says what it touches (mover_hidden.cc).
   bool MayHide(const Move& move) VS_REQUIRES(memory_.mu);
   // Whether the work must wait for chunks to be mapped again; asks for them.
-  bool WaitsForHidden(Work* work) VS_REQUIRES(memory_.mu);
+  bool WaitsForHidden(Work* work, bool has_its_memory) VS_REQUIRES(memory_.mu);
   bool ComesSoon(Work* work, ChunkIndex index) VS_REQUIRES(memory_.mu);  // To the device.
   bool ShowChunks();
   bool Show(ChunkIndex index);
@@ -354,7 +354,11 @@ class Mover {
   Heat heat_ VS_GUARDED_BY(memory_.mu);
   Forecast forecast_ VS_GUARDED_BY(memory_.mu);
   // The chunks that work of a signature wants; all forgotten when there are too many.
-  absl::flat_hash_map<uint64_t, std::vector<ChunkIndex>> sets_ VS_GUARDED_BY(memory_.mu);
+  struct ExpectedSet {
+    uint64_t kernel;
+    std::vector<ChunkIndex> chunks;
+  };
+  absl::flat_hash_map<uint64_t, ExpectedSet> sets_ VS_GUARDED_BY(memory_.mu);
   size_t set_chunks_ VS_GUARDED_BY(memory_.mu) = 0;
   Clock::time_point last_poll_ VS_GUARDED_BY(memory_.mu);
   Clock::time_point no_return_before_ VS_GUARDED_BY(memory_.mu);
@@ -365,8 +369,9 @@ class Mover {
   bool stop_ VS_GUARDED_BY(memory_.mu) = false;
   std::vector<ChunkIndex> to_show_ VS_GUARDED_BY(memory_.mu);  // Somebody waits for them.
   bool show_all_ VS_GUARDED_BY(memory_.mu) = false;            // Until nothing is hidden.
-  // What was waited for did not come: no work waits like that.
+  // What was waited for did not come, so many times in a row: no work waits like that.
   Clock::time_point no_coming_before_ VS_GUARDED_BY(memory_.mu);
+  int vain_waits_ VS_GUARDED_BY(memory_.mu) = 0;
   // After work that may touch anything nothing is hidden for so long.
   static constexpr std::chrono::seconds kNoHiding{1};
   Clock::time_point no_hiding_before_ VS_GUARDED_BY(memory_.mu);

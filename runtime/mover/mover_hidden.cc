@@ -14,6 +14,8 @@
 #include <absl/algorithm/container.h>
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
+
 #include "runtime/mover/mover_move.h"
 #include "runtime/mover/remap.h"
 #include "runtime/placement/move_limits.h"
@@ -43,7 +45,7 @@ bool Mover::MayHide(const Move& move) {
          !synchronous_.load(std::memory_order_relaxed);
 }
 
-bool Mover::WaitsForHidden(Work* work) {
+bool Mover::WaitsForHidden(Work* work, bool has_its_memory) {
   if (!memory_.any_hidden() || work->kind != Work::Kind::kScope || dead_) return false;
   if (work->quiet()) {
     show_all_ = true;
@@ -54,22 +56,28 @@ bool Mover::WaitsForHidden(Work* work) {
     const ChunkIndex index = work->chunks[i];
     if (!memory_.chunks()[index].hidden) continue;
     waits = true;
-    if (!work->uses[i].maybe || !ComesSoon(work, index)) to_show_.push_back(index);
+    const bool maybe = work->uses[i].maybe;
+    if (!maybe && !has_its_memory) continue;  // It may still come.
+    if (!maybe || !ComesSoon(work, index)) to_show_.push_back(index);
   }
   return waits;
 }
 
 bool Mover::ComesSoon(Work* work, ChunkIndex index) {
   const auto now = Clock::now();
-  if (work->hidden_since == Clock::time_point()) work->hidden_since = now;
+  if (work->hidden_since == Clock::time_point()) work->hidden_since = work->moved_at = now;
   // What runs makes room when it ends.
   const bool still = moves_.empty() && absl::c_all_of(streams_.all(), [](const auto& state) {
                        return state->in_flight.empty();
                      });
-  const Clock::duration patience = options_.deadline / (still ? kStillShare : 1);
+  if (!still) work->moved_at = now;
   if (work->gave_up || now < no_coming_before_) return false;
-  if (now - work->hidden_since > patience) {
-    no_coming_before_ = now + patience * kComeAgain;
+  const Clock::duration short_patience = options_.deadline / kStillShare;
+  const bool stuck = now - work->moved_at > short_patience;
+  if (stuck || now - work->hidden_since > options_.deadline) {
+    vain_waits_ = std::min(vain_waits_ + 1, kMostDoublings);
+    no_coming_before_ = now + (stuck ? short_patience : options_.deadline) * (1 << vain_waits_);
+    work->coming.clear();
     return false;
   }
   const Chunk& c = memory_.chunks()[index];
@@ -108,6 +116,13 @@ bool Mover::ShowChunks() {
   for (const ChunkIndex index : wanted) {
     any |= Show(index);
     if (Clock::now() - now > kShowTime) break;
+    // Somebody may wait for what has come meanwhile.
+    copy_->Poll();
+    if (absl::c_any_of(moves_, [](const auto& move) {
+          return move->in && move->copy.done.load(std::memory_order_acquire);
+        })) {
+      break;
+    }
   }
   return any;
 }

@@ -31,7 +31,8 @@ class Mover::View final : public ResidencyView {
     ChunkView v;
     v.size = c.size();
     // A chunk on its way in counts as there: nothing more is to be done for it.
-    v.on_device = c.on_device || (c.state == ChunkState::kMoving && c.device_slot != kNoSlot);
+    v.coming = !c.on_device && c.state == ChunkState::kMoving && c.device_slot != kNoSlot;
+    v.on_device = c.on_device || v.coming;
     v.busy = c.in_flight != 0 || (c.on_device && c.open != 0) || c.state == ChunkState::kMoving;
     v.movable = mover_.Movable(c) &&
                 !(c.on_device && c.advice == Advice::kKeepOnDevice && !over_budget_) &&
@@ -167,8 +168,10 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
       with_coming.insert(with_coming.end(), work->coming.begin(), work->coming.end());
       wanted = with_coming;
     }
-    works.push_back(
-        {.id = work->id, .chunks = wanted, .by_hand = work->kind != Work::Kind::kScope});
+    works.push_back({.id = work->id,
+                     .chunks = wanted,
+                     .duration = options_.traced ? history_.Expected(work->kernel) : 1,
+                     .by_hand = work->kind != Work::Kind::kScope});
   }
 
   AddForecast(&works);
@@ -182,6 +185,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   // All of it: a cycle may be many times the budget, and what it needs must not look unneeded.
   request.horizon = Bytes(UINT64_MAX);
   request.must_free = over > coming ? over - coming : Bytes(0);
+  if (options_.traced) request.per_byte = kEarly / options_.prices.move_gb_per_s;
   request.max_fetches = may_fetch ? kMovesAtOnce : 0;
   request.max_evictions = may_evict ? kMovesAtOnce : 0;
   const Plan plan = planner_.Make(request, View(*this, over.value != 0, StuckChunks()));

@@ -142,7 +142,7 @@ void Mover::NoteSequence(const Work& work) {
     if (wanted.size() > kMostSetChunks) return;
   }
   set_chunks_ += wanted.size();
-  sets_.emplace(signature, std::vector<ChunkIndex>(wanted.begin(), wanted.end()));
+  sets_.emplace(signature, ExpectedSet{work.kernel, {wanted.begin(), wanted.end()}});
 }
 
 void Mover::AddForecast(std::vector<QueuedWork>* works) {
@@ -153,7 +153,8 @@ void Mover::AddForecast(std::vector<QueuedWork>* works) {
     const auto set = sets_.find(next[i]);
     if (set == sets_.end()) return;
     // Chunks that were freed since are of no size and never move; those of others cost time only.
-    works->push_back({.chunks = set->second});
+    works->push_back(
+        {.chunks = set->second.chunks, .duration = history_.Expected(set->second.kernel)});
   }
 }
 

@@ -17,6 +17,8 @@ constexpr uint32_t kSettled = 3;
 constexpr double kStreams = 25;
 // Passes that a kernel of unknown habits may make over what is remote.
 constexpr double kMayPass = 100;
+// Nanoseconds from a launch to the next where the kernel itself takes less than can be seen.
+constexpr uint64_t kShort = 4096;
 
 size_t Width(Bytes remote) { return remote > KernelHistory::kWide ? 1 : 0; }
 
@@ -92,6 +94,12 @@ std::optional<double> KernelHistory::Passes(uint64_t kernel, uint16_t slot, Byte
     if (a.used && a.slot == slot && a.trials[width] != 0) return a.passes[width];
   }
   return std::nullopt;
+}
+
+uint64_t KernelHistory::Expected(uint64_t id) const {
+  const auto it = kernels_.find(id);
+  if (it == kernels_.end() || it->second.resident_samples == 0) return kShort;
+  return std::max(RoughSize(Bytes(static_cast<uint64_t>(it->second.resident))), kShort);
 }
 
 uint64_t KernelHistory::MayTake(const LaunchSample& sample) const {

@@ -31,7 +31,8 @@ Need::Place PlaceOf(const ChunkView& view, bool by_hand) {
 // All that a view says beside the size, as a number.
 uint8_t Facts(const ChunkView& view) {
   return static_cast<uint8_t>(view.on_device | view.busy << 1 | view.movable << 2 |
-                              view.prefer_host << 3 | static_cast<int>(view.claim) << 4);
+                              view.prefer_host << 3 | static_cast<int>(view.claim) << 4 |
+                              view.coming << 6);
 }
 
 // Whether later work by hand may claim it.
@@ -225,6 +226,7 @@ void Lookahead::Count(ChunkIndex chunk) {
   m.counts = at;
   need->place = place;
   need->claim = view.claim;
+  need->coming = view.coming;
   need->facts = Facts(view);
   Add(*need, 1);
 }
@@ -257,7 +259,7 @@ void Lookahead::Add(const Need& need, uint64_t sign) {
       break;
     case Need::Place::kBusy:
       busy_ += size;
-      own.on_the_way += size;
+      if (need.coming) own.on_the_way += size;
       break;
     case Need::Place::kUnsettled:
       own.on_the_way += size;

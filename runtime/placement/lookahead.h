@@ -39,6 +39,7 @@ struct Need {
   Place place = Place::kAgain;
   Claim claim = Claim::kOrdinary;
   bool taken = false;                      // Already in the plan, as an eviction.
+  bool coming = false;                     // On its way to the device.
   uint8_t facts = 0;                       // What the view said.
   uint32_t work = 0;                       // Whose it is.
   uint32_t before = kNone, after = kNone;  // The chunk's other mentions.
@@ -71,8 +72,8 @@ class Lookahead {
   // The sum of the durations before `work`; of all for works().
   uint64_t Start(uint32_t work) const { return before_[work].duration; }
 
-  // Bytes that are first needed before `work` and missing, or idle, or on their way, as far as can
-  // be told: busy though no released work needs them.
+  // Bytes that are first needed before `work` and missing, or idle, or on their way; of those that
+  // no released work needs.
   uint64_t MissingBefore(uint32_t work) const { return before_[work].missing; }
   uint64_t IdleBefore(uint32_t work) const { return before_[work].idle; }
   uint64_t OnTheWayBefore(uint32_t work) const { return before_[work].on_the_way; }

@@ -22,6 +22,9 @@ constexpr Bytes PipelineBytes(Bytes budget) {
 // Fetched ahead at the cost of what the queue needs later: two large chunks, eight middling ones.
 inline constexpr Bytes kFetchedAhead = MiB(128);
 inline constexpr uint32_t kMovesAtOnce = 32;
+// What nobody in sight needs leaves for what does so early: times what the way in takes beside one
+// out. Some of it is the way out, which comes first, and remaps.
+inline constexpr double kEarly = 2;
 // Of the released work, the planner sees the latest this many.
 inline constexpr size_t kReleasedSeen = 256;
 
@@ -61,11 +64,11 @@ inline constexpr Bytes kOutPieceBesideIn = MiB(4);
 inline constexpr uint32_t kMostHidden = 4096;
 // What one of these next works is to have on the device is fetched, and not mapped first for the
 // head, which may touch it; the head waits for at most the deadline, and for such a part of it
-// where nothing moves and nothing runs. Where that was in vain none waits like that for so many
-// times as long.
+// while nothing moves and nothing runs. Where that was in vain none waits like that for twice as
+// long, twice that the next time, and so on, so many times, until one was not in vain.
 inline constexpr size_t kFetchedNotShown = 4;
 inline constexpr int kStillShare = 64;
-inline constexpr int kComeAgain = 100;
+inline constexpr int kMostDoublings = 7;
 // Recording of work begins when four fifths of the device's budget are used.
 constexpr bool IsFilling(Bytes used, Bytes budget) {
   return used.value >= budget.value - budget.value / 100 * 20;

@@ -17,6 +17,10 @@
 // (N - C) / (N - 1) fetches a work and (N - C + 1) / (N - 1), his with one work's room less, in
 // even steps: each fetch has the time of some N / (N - C) works.
 //
+// Where nobody in sight needs the victim, to be early costs nothing that is known, and to be late
+// leaves the device idle. Then a fetch is due as well when what the queue lacks up to there takes
+// as long to come as it is away.
+//
 // Threads: not safe. One Start for each plan.
 #ifndef VRAMSPAN_RUNTIME_PLACEMENT_PACE_H_
 #define VRAMSPAN_RUNTIME_PLACEMENT_PACE_H_
@@ -32,8 +36,9 @@ class Pace {
   explicit Pace(const Lookahead* ahead) : ahead_(ahead) {}
 
   // `in_hand`: bytes that may be fetched ahead of need; at least one work's are. `running`: whether
-  // the first work of the look-ahead runs already. REQUIRES: there is one.
-  void Start(uint64_t in_hand, bool running);
+  // the first work of the look-ahead runs already. `per_byte`: PlanRequest's. REQUIRES: there is
+  // one.
+  void Start(uint64_t in_hand, bool running, double per_byte);
 
   // Whether a fetch for `work` is due, when `planned` bytes are fetched already, all for works up
   // to this one, and the victim is needed by `needed_by`. REQUIRES: work < needed_by <=
@@ -45,6 +50,7 @@ class Pace {
   double slack_ = 0;     // Bytes: S above.
   double extra_ = 0;     // The part of it that is fetched earlier still.
   uint64_t origin_ = 0;  // When the next work can start.
+  double per_byte_ = 0;
   // Where the last answer was found. The next is the same or further on while the victims are
   // needed by the same work.
   uint32_t found_at_ = 0;

@@ -67,7 +67,7 @@ void Planner::Scratch::Start(const PlanRequest& request, const ResidencyView& re
   const uint64_t missing = ahead.MissingBefore(ahead.works());
   victims.Start(residency, missing + request.must_free.value, request.max_evictions,
                 request.must_free != Bytes(0));
-  if (ahead.works() != 0) pace.Start(request.ahead.value, head > 0);
+  if (ahead.works() != 0) pace.Start(request.ahead.value, head > 0, request.per_byte);
   max_fetches = request.max_fetches;
   room = static_cast<int64_t>((request.room + request.room_coming).value);
   planned = 0;

@@ -27,6 +27,7 @@ struct ChunkView {
                            // its room is taken already and it lacks nothing.
   bool busy = false;       // Being moved, or released work that has not finished may touch it: it
                            // can be neither evicted nor fetched yet.
+  bool coming = false;     // With both: on its way there.
   bool movable = true;     // May be moved at all (not pinned, users known).
   bool prefer_host = false;  // Serve in place: do not fetch for work.
   Claim claim = Claim::kOrdinary;
@@ -47,7 +48,8 @@ class ResidencyView {
 struct QueuedWork {
   uint64_t id = 0;
   absl::Span<const ChunkIndex> chunks;
-  // Expected run time in any unit that the whole queue shares; 1 for all where it is not known.
+  // Expected run time in any unit that the whole queue and PlanRequest::per_byte share; 1 for all
+  // where it is not known.
   uint64_t duration = 1;
   // The program asked for its chunks to be on the device: that is more than any advice, and they
   // are fetched, and claimed, as if there were none.
@@ -81,6 +83,10 @@ struct PlanRequest {
   // Bytes that may be fetched ahead of need at the cost of chunks that the queue needs later; at
   // least what one work lacks. More keeps a link busy whose fetches are small, and costs fetches.
   Bytes ahead;
+  // The time that a missing byte takes to come, with the way out of what it takes the place of. 0:
+  // not known; then what comes ahead of need is spread over the queue, whether it comes in time or
+  // not.
+  double per_byte = 0;
   // At most this many moves are wanted now, each way; more would be stale before they start.
   uint32_t max_fetches = 0;
   uint32_t max_evictions = 0;

@@ -35,6 +35,21 @@ class History : public testing::Test {
   KernelHistory history_{prices_};
 };
 
+// A figure that seldom changes: a queue in which it does is looked at anew.
+TEST_F(History, ExpectsWhatWasSeenByAndLarge) {
+  const uint64_t unknown = history_.Expected(kKernel);
+  EXPECT_LT(unknown, 10'000u);
+  Launch(3e6, kChunk, 1);
+  EXPECT_EQ(history_.Expected(kKernel), unknown) << "never seen with all its memory there";
+  for (const double nanoseconds : {1.0e6, 1.02e6, 0.99e6, 1.01e6}) Launch(nanoseconds, Bytes(0), 0);
+  const uint64_t expected = history_.Expected(kKernel);
+  EXPECT_GE(expected, 700'000u);
+  EXPECT_LE(expected, 1'000'000u);
+  Launch(1.05e6, Bytes(0), 0);
+  EXPECT_EQ(history_.Expected(kKernel), expected);
+  EXPECT_EQ(history_.Expected(kKernel + 1), unknown);
+}
+
 TEST_F(History, UnknownKernelsHaveTheirMemoryMoved) {
   EXPECT_EQ(For(kChunk), Verdict::kMove);
   Launch(1e5, Bytes(0), 0);

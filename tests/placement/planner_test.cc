@@ -362,6 +362,47 @@ TEST(Planner, LongWorkGivesTime) {
   EXPECT_THAT(quick.Make().evict, Are({1}));
 }
 
+// What nobody in sight needs goes in time for what must come; what the queue needs goes evenly.
+TEST(Planner, WhatTakesLongToComeIsFetchedEarly) {
+  const auto fetched = [](double work_times, bool victim_is_named) {
+    World w;
+    w.Device(1);
+    w.Device(2);
+    w.Host(3);
+    for (int i = 0; i < 60; ++i) w.Queue(Ids({2}), 10);
+    w.Queue(Ids({3}), 10);
+    for (int i = 0; i < 20; ++i) w.Queue(Ids({2}), 10);
+    if (victim_is_named) w.Queue(Ids({1}), 10);
+    w.request.per_byte = work_times * 10 / static_cast<double>(MiB(2).value);
+    return !w.Make().fetch.empty();
+  };
+  EXPECT_FALSE(fetched(0, false)) << "not due by its share of the way";
+  EXPECT_FALSE(fetched(59, false));
+  EXPECT_TRUE(fetched(61, false));
+  EXPECT_FALSE(fetched(61, true));
+}
+
+// What running work uses is no load for the link.
+TEST(Planner, OnlyWhatComesIsOnTheWay) {
+  const auto fetched = [](bool coming) {
+    World w;
+    w.Device(1);
+    w.Host(2);
+    ChunkView& busy = w.Device(3, MiB(64));
+    busy.busy = true;
+    busy.coming = coming;
+    for (int i = 0; i < 4; ++i) w.Queue(Ids({4}));
+    w.Queue(Ids({2}));
+    w.Queue(Ids({3}));
+    for (int i = 0; i < 4; ++i) w.Queue(Ids({4}));
+    w.Queue(Ids({1}));
+    w.request.ahead = MiB(2);
+    return !w.Make().fetch.empty();
+  };
+  EXPECT_TRUE(fetched(false));
+  EXPECT_FALSE(fetched(true)) << "each byte has less of the way to itself";
+}
+
 TEST(Planner, MustFreeNeedsNoQueue) {
   World w;
   for (uint32_t id = 1; id <= 4; ++id) w.Device(id);

@@ -49,7 +49,10 @@ class Run final : public ResidencyView {
 
   ChunkView Get(ChunkIndex c) const override {
     const State& s = chunks_[c.value];
-    return {.size = Size(c), .on_device = s.on_device, .busy = s.users != 0 || s.moving};
+    return {.size = Size(c),
+            .on_device = s.on_device,
+            .busy = s.users != 0 || s.moving,
+            .coming = s.on_device && s.moving};
   }
 
  private:

@@ -52,7 +52,8 @@ struct alignas(64) ActiveWork {
   HeldTime submitted_at, ready_at, released_at;
   uint64_t released_time = 0;
   uint64_t hidden_since = 0;       // It waits for chunks to get a mapping; 0: it does not,
-  std::vector<ChunkIndex> coming;  // and for these to be fetched instead.
+  std::vector<ChunkIndex> coming;  // and for these to be fetched instead,
+  uint64_t moved_at = 0;           // while anything moves or runs, last seen then.
   LaunchSample sample;
   RunRecorder::Launch launch;
 

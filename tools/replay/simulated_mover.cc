@@ -110,7 +110,7 @@ uint64_t SimulatedMover::NextEvent() const {
   if (call_ != Call::kNone) return std::min(next, call_end_);
   if (!queue_.empty() && moves_.empty()) {
     next = std::min(next, std::max(now_, std::max(last_progress_, head_since_) + Patience()));
-    const uint64_t shown = queue_.front()->hidden_since + kDeadline / kStillShare + 1;
+    const uint64_t shown = queue_.front()->moved_at + kDeadline / kStillShare + 1;
     if (shown > now_) next = std::min(next, shown);
   }
   const bool may_look = armed_ && traced_ && min_ == nullptr && used_ <= setting_.device_memory;

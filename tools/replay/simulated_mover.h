@@ -97,6 +97,7 @@ class SimulatedMover {
   struct ExpectedSet {
     absl::Span<const ChunkIndex> chunks;
     uint64_t version = 0;
+    uint64_t kernel = 0;
   };
   // A copy out, once there is memory to copy to.
   struct Waiting {
@@ -147,7 +148,7 @@ class SimulatedMover {
   bool RunsAsItIs(const ActiveWork& a);
   bool Ready(ActiveWork* a);
   bool HasItsMemory(const ActiveWork& a) const;
-  bool WaitsForHidden(ActiveWork* a);
+  bool WaitsForHidden(ActiveWork* a, bool has_its_memory);
   bool ComesSoon(ActiveWork* a, ChunkIndex index);
   bool ReleaseReady();
   void MarkReleased(ActiveWork* a);
@@ -281,6 +282,7 @@ class SimulatedMover {
   uint32_t hidden_ = 0;
   std::vector<ChunkIndex> with_coming_;  // Of the head, as planned_works_ has it.
   uint64_t no_coming_before_ = 0;
+  int vain_waits_ = 0;
   std::vector<ChunkIndex> to_show_;
   static constexpr uint64_t kNoHiding = 1'000'000'000;  // After work that may touch anything.
   uint64_t no_hiding_before_ = 0;

@@ -29,7 +29,8 @@ class SimulatedMover::View final : public ResidencyView {
     const SimulatedChunk& c = mover_.At(index);
     ChunkView v;
     v.size = c.size();
-    v.on_device = c.on_device || (c.moving && c.coming);
+    v.coming = !c.on_device && c.moving && c.coming;
+    v.on_device = c.on_device || v.coming;
     v.busy = c.in_flight != 0 || c.moving;
     v.movable = c.live && !c.dying && (!trial_ || index != trial_) &&
                 !(c.on_device && c.pinned && !mover_.planned_over_);
@@ -163,6 +164,7 @@ bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<Chunk
   request.room_coming = coming_;
   request.horizon = Bytes(UINT64_MAX);
   request.must_free = over > coming_ ? over - coming_ : Bytes(0);
+  if (traced_) request.per_byte = kEarly / prices_.decisions.move_gb_per_s;
   request.max_fetches = may_fetch ? kMovesAtOnce : 0;
   request.max_evictions = may_evict ? kMovesAtOnce : 0;
   const ChunkIndex trial =
@@ -198,6 +200,7 @@ void SimulatedMover::QueueForPlan() {
     work.id = a.work;
     work.chunks = a.wanted;
     work.version = a.version;
+    if (traced_) work.duration = history_.Expected(a.kernel);
     if (a.coming.empty() || queue_.empty() || &a != queue_.front()) return;
     with_coming_.assign(a.wanted.begin(), a.wanted.end());
     with_coming_.insert(with_coming_.end(), a.coming.begin(), a.coming.end());
@@ -236,6 +239,7 @@ void SimulatedMover::AddForecast() {
     QueuedWork& work = planned_works_.emplace_back();
     work.chunks = set->second.chunks;
     work.version = set->second.version;
+    work.duration = history_.Expected(set->second.kernel);
   }
 }
 

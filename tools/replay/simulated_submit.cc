@@ -133,10 +133,10 @@ void SimulatedMover::NoteSequence(const ActiveWork& a) {
   }
   set_chunks_ += a.wanted.size();
   if (whole) {
-    sets_.emplace(signature, ExpectedSet{a.wanted, a.version});
+    sets_.emplace(signature, ExpectedSet{a.wanted, a.version, a.kernel});
   } else {
     parts_.emplace_back(a.wanted.begin(), a.wanted.end());
-    sets_.emplace(signature, ExpectedSet{parts_.back(), a.version});
+    sets_.emplace(signature, ExpectedSet{parts_.back(), a.version, a.kernel});
   }
 }
 
@@ -208,7 +208,8 @@ bool SimulatedMover::RunsAsItIs(const ActiveWork& a) {
 
 bool SimulatedMover::Ready(ActiveWork* a) {
   if (a->quiet() && (!moves_.empty() || call_ != Call::kNone)) return false;
-  return HasItsMemory(*a) && !WaitsForHidden(a);
+  const bool has = HasItsMemory(*a);
+  return !WaitsForHidden(a, has) && has;
 }
 
 bool SimulatedMover::HasItsMemory(const ActiveWork& a) const {
@@ -225,7 +226,7 @@ bool SimulatedMover::HasItsMemory(const ActiveWork& a) const {
   return true;
 }
 
-bool SimulatedMover::WaitsForHidden(ActiveWork* a) {
+bool SimulatedMover::WaitsForHidden(ActiveWork* a, bool has_its_memory) {
   if (hidden_ == 0) return false;
   if (a->quiet()) {
     show_all_ = true;
@@ -235,7 +236,7 @@ bool SimulatedMover::WaitsForHidden(ActiveWork* a) {
   for (const ChunkUse& use : a->uses) {
     if (!At(use.chunk).hidden) continue;
     waits = true;
-    to_show_.push_back(use.chunk);
+    if (has_its_memory) to_show_.push_back(use.chunk);
   }
   for (const ChunkIndex c : a->possible) {
     if (!At(c).hidden) continue;
@@ -246,11 +247,16 @@ bool SimulatedMover::WaitsForHidden(ActiveWork* a) {
 }
 
 bool SimulatedMover::ComesSoon(ActiveWork* a, ChunkIndex index) {
-  if (a->hidden_since == 0) a->hidden_since = now_;
-  const uint64_t patience = kDeadline / (moves_.empty() && in_flight_ == 0 ? kStillShare : 1);
+  if (a->hidden_since == 0) a->hidden_since = a->moved_at = now_;
+  if (!moves_.empty() || in_flight_ != 0) a->moved_at = now_;
   if (a->gave_up || now_ < no_coming_before_) return false;
-  if (now_ - a->hidden_since > patience) {
-    no_coming_before_ = now_ + patience * kComeAgain;
+  const uint64_t short_patience = kDeadline / kStillShare;
+  const bool stuck = now_ - a->moved_at > short_patience;
+  if (stuck || now_ - a->hidden_since > kDeadline) {
+    vain_waits_ = std::min(vain_waits_ + 1, kMostDoublings);
+    no_coming_before_ = now_ + ((stuck ? short_patience : kDeadline) << vain_waits_);
+    a->coming.clear();
+    queue_changed_ = true;
     return false;
   }
   if (At(index).moving || absl::c_linear_search(a->coming, index)) return true;
@@ -277,6 +283,7 @@ bool SimulatedMover::ReleaseReady() {
     }
     if (!queue_.empty()) head_ = queue_.front()->work;
     head_since_ = now_;
+    if (!a->coming.empty()) vain_waits_ = 0;
     a->may_start = now_ + static_cast<uint64_t>(1e3 * prices_.hold_release);
     MarkReleased(a);
     TryStart(&streams_[run_.works[a->work].stream]);
