@@ -425,6 +425,11 @@ bool Memory::filling() const {
   return IsFilling(device_pool_->used(), device_pool_->budget());
 }
 
+bool Memory::short_of_device() const {
+  return host_used_.load(std::memory_order_relaxed) ||
+         device_pool_->used() > device_pool_->budget();
+}
+
 void Memory::NoteHostUse() {
   if (host_used_.exchange(true, std::memory_order_relaxed) || !options_.announce) return;
   Log(LogLevel::kWarning,

@@ -147,9 +147,12 @@ class Memory {
   // Makes host memory ready in the background once the device is filling up.
   void PrepareHost();
 
-  // True once the device budget is 80 % used or host memory backs anything: from then on the
-  // program's work is worth recording.
+  // True once the device budget is 80 % used or host memory backs anything: from then on what moves
+  // need is made ready, and declared work is worth recording.
   bool filling() const;
+  // True once host memory backs anything, and while more is used than the budget allows: from then on
+  // traced work is worth recording.
+  bool short_of_device() const;
 
   struct Counts {
     uint64_t allocations = 0;

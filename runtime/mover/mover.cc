@@ -227,9 +227,27 @@ void Mover::LoadPrints() {
 }
 
 bool Mover::TryArm() {
-  if (armed_.load(std::memory_order_relaxed) || !want_arm_.load(std::memory_order_acquire)) {
-    return false;
+  if (armed_.load(std::memory_order_relaxed)) return false;
+  const bool arm = want_arm_.load(std::memory_order_acquire);
+  if (!arm && !want_ready_.load(std::memory_order_acquire)) return false;
+  const bool ready = Prepare();
+  ready_.store(ready, std::memory_order_release);
+  want_ready_.store(false, std::memory_order_release);
+  if (!ready) want_arm_.store(false, std::memory_order_release);
+  if (!ready || !arm) return ready;
+  if (!gate_.Close(kGateDeadline)) return false;
+  armed_.store(true, std::memory_order_release);
+  {
+    MutexLock lock(memory_.mu);
+    UpdateTracking();
   }
+  if (options_.traced) MarkUnrecorded();
+  gate_.Open();
+  want_arm_.store(false, std::memory_order_release);
+  return true;
+}
+
+bool Mover::Prepare() {
   const MemoryOptions& memory = memory_.options();
   if (copy_ == nullptr) {
     bool own = options_.own_context;
@@ -247,7 +265,6 @@ bool Mover::TryArm() {
     if (!engine.ok()) {
       MutexLock lock(memory_.mu);
       RecordError(engine.status());
-      want_arm_.store(false, std::memory_order_release);
       return false;
     }
     copy_ = *std::move(engine);
@@ -269,19 +286,9 @@ bool Mover::TryArm() {
       MutexLock lock(memory_.mu);
       health_ = nullptr;
       RecordError(status);
-      want_arm_.store(false, std::memory_order_release);
       return false;
     }
   }
-  if (!gate_.Close(kGateDeadline)) return false;
-  armed_.store(true, std::memory_order_release);
-  {
-    MutexLock lock(memory_.mu);
-    UpdateTracking();
-  }
-  if (options_.traced) MarkUnrecorded();
-  gate_.Open();
-  want_arm_.store(false, std::memory_order_release);
   return true;
 }
 

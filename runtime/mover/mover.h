@@ -241,6 +241,13 @@ class Mover {
   bool Round();
   void Pause();
   bool TryArm();
+  // What moves need: made before they are needed, while the device fills up.
+  bool Prepare();
+  // Whether work is to be recorded from here on. What is traced names its memory from the first
+  // move on; what is declared must have been named before.
+  bool MustRecord() const {
+    return options_.traced ? memory_.short_of_device() : memory_.filling();
+  }
   // Before there is a thread that could wait for it: in a context in which a stream waits for the
   // host, loading a kernel may wait for that stream, and keeps all others from the driver
   // meanwhile.
@@ -316,6 +323,8 @@ class Mover {
   Mutex sharing_;                   // One sharer at a time; taken before everything else.
   std::atomic<bool> armed_{false};  // Work is recorded. Changes under the closed gate only.
   std::atomic<bool> want_arm_{false};
+  std::atomic<bool> want_ready_{false};  // Prepare, and no more yet.
+  std::atomic<bool> ready_{false};       // That was done.
   std::atomic<Bytes> overhead_{};
   std::atomic<bool> synchronous_{false};  // No context of our own: launching threads wait instead.
 

@@ -491,8 +491,12 @@ void Mover::UpdateTracking() {
 }
 
 void Mover::Wake() {
-  if (!armed_.load(std::memory_order_acquire) && memory_.filling()) {
-    want_arm_.store(true, std::memory_order_release);
+  if (!armed_.load(std::memory_order_acquire)) {
+    if (MustRecord()) {
+      want_arm_.store(true, std::memory_order_release);
+    } else if (memory_.filling() && !ready_.load(std::memory_order_acquire)) {
+      want_ready_.store(true, std::memory_order_release);
+    }
   }
   MutexLock lock(memory_.mu);
   may_return_ = true;
@@ -504,7 +508,10 @@ void Mover::WakeAndArm() {
   if (armed_.load(std::memory_order_acquire) || scope.mover != nullptr) return;
   const auto until = Clock::now() + kArmPatience;
   MutexLock lock(memory_.mu);
-  while (!armed_.load(std::memory_order_acquire) && want_arm_.load(std::memory_order_acquire) &&
+  // For what is only made ready as well: what a context takes is not to be seen as the program's.
+  while (!armed_.load(std::memory_order_acquire) &&
+         (want_arm_.load(std::memory_order_acquire) ||
+          want_ready_.load(std::memory_order_acquire)) &&
          Clock::now() < until) {
     done_.WaitFor(memory_.mu, std::chrono::milliseconds(5));
   }

@@ -69,7 +69,7 @@ inline constexpr uint32_t kMostHidden = 4096;
 inline constexpr size_t kFetchedNotShown = 4;
 inline constexpr int kStillShare = 64;
 inline constexpr int kMostDoublings = 7;
-// Recording of work begins when four fifths of the device's budget are used.
+// Recording of declared work begins when four fifths of the device's budget are used.
 constexpr bool IsFilling(Bytes used, Bytes budget) {
   return used.value >= budget.value - budget.value / 100 * 20;
 }

@@ -218,7 +218,7 @@ TEST_F(TracedPrintsHeld, CountAsHeldWorkDoes) {
 // What many launches write in a row has a few fingerprints at most, not one behind each.
 TEST_F(TracedPrintsHeld, EndWhereTheyTellNothing) {
   for (int i = 0; i < 4; ++i) Round(0);
-  EXPECT_GE(LaunchesUntilFull(), 152) << "120 with a fingerprint behind each";
+  EXPECT_GE(LaunchesUntilFull(), 148) << "120 with a fingerprint behind each";
 }
 
 // Two streams write by turns, each before the other is seen to have ended: neither's fingerprint

@@ -236,5 +236,30 @@ TEST_P(Traced, CostsNoCallAndNoAllocationWhileMemorySuffices) {
   EXPECT_CU(world_.api().MemFree(plain));
 }
 
+// Up to the last byte of the budget.
+TEST_P(Traced, CostsTheDeviceNothingWhileAllFits) {
+  ASSERT_NO_FATAL_FAILURE(Start(kBudget));
+  const auto marks = [&] {
+    return world_.call_count("cuStreamWaitValue32_v2") +
+           world_.call_count("cuStreamWriteValue32_v2") + world_.call_count("cuStreamIsCapturing");
+  };
+  const auto before = marks();
+  for (int round = 0; round < 100; ++round) {
+    for (size_t i = 0; i < kBudget; ++i) Add(i, 1, stream_);
+  }
+  runtime_->Synchronize();
+  EXPECT_EQ(marks(), before);
+  EXPECT_EQ(runtime_->stats().works, 0u);
+  // One chunk more, and what was there before may leave for it.
+  buffers_.push_back(runtime_->Alloc(kChunk));
+  buffers_.back().seed = kBudget + 1;
+  EXPECT_CU(world_.LaunchFill(buffers_.back(), stream_));
+  Add(kBudget, 1, stream_);
+  runtime_->Synchronize();
+  EXPECT_GT(marks(), before);
+  EXPECT_TRUE(OnDevice(kBudget));
+  EXPECT_EQ(runtime_->stats().evictions, 1u);
+}
+
 }  // namespace
 }  // namespace vramspan_test

@@ -230,7 +230,7 @@ void SimulatedMover::Allocate(uint32_t allocation) {
     if (policy_ != nullptr) policy_->OnInsert(index);
     recorder_->Came(now_, index, /*fetched=*/false);
   }
-  if (IsFilling(used_, setting_.device_memory)) armed_ = true;
+  if (!traced_ && IsFilling(used_, setting_.device_memory)) armed_ = true;
   if (const uint32_t pin = pins_.Made(run_.allocations[allocation].size); pin != Pins::kNone) {
     pinned_[pin] = allocation;
     KeepByPins();
