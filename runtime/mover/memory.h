@@ -150,8 +150,8 @@ class Memory {
   // True once the device budget is 80 % used or host memory backs anything: from then on what moves
   // need is made ready, and declared work is worth recording.
   bool filling() const;
-  // True once host memory backs anything, and while more is used than the budget allows: from then on
-  // traced work is worth recording.
+  // True once host memory backs anything, and while more is used than the budget allows: from then
+  // on traced work is worth recording.
   bool short_of_device() const;
 
   struct Counts {

@@ -297,6 +297,10 @@ class Mover {
   // Whether the work must wait for chunks to be mapped again; asks for them.
   bool WaitsForHidden(Work* work, bool has_its_memory) VS_REQUIRES(memory_.mu);
   bool ComesSoon(Work* work, ChunkIndex index) VS_REQUIRES(memory_.mu);  // To the device.
+  // None waits like that for a while: what the work waits for does not come.
+  void WaitedInVain(Work* work, Clock::duration patience) VS_REQUIRES(memory_.mu);
+  // Whether one of the next few works of the queue is to have it on the device.
+  bool WantedBehind(const Work* work, ChunkIndex index) const VS_REQUIRES(memory_.mu);
   bool ShowChunks();
   bool Show(ChunkIndex index);
   // Gives up moves whose copies do not end: their chunks stay where they are, in use by the copy.

@@ -63,6 +63,17 @@ bool Mover::WaitsForHidden(Work* work, bool has_its_memory) {
   return waits;
 }
 
+bool Mover::WantedBehind(const Work* work, ChunkIndex index) const {
+  if (!Movable(memory_.chunks()[index])) return false;
+  constexpr auto kAhead = static_cast<ptrdiff_t>(kFetchedNotShown);
+  const auto at = absl::c_find(queue_, work);
+  const auto end = queue_.end() - at > kAhead ? at + kAhead + 1 : queue_.end();
+  return at != end && std::any_of(at + 1, end, [&](const Work* next) {
+           const auto wanted = absl::MakeConstSpan(next->chunks).first(next->wanted);
+           return !next->gave_up && absl::c_linear_search(wanted, index);
+         });
+}
+
 bool Mover::ComesSoon(Work* work, ChunkIndex index) {
   const auto now = Clock::now();
   if (work->hidden_since == Clock::time_point()) work->hidden_since = work->moved_at = now;
@@ -75,26 +86,21 @@ bool Mover::ComesSoon(Work* work, ChunkIndex index) {
   const Clock::duration short_patience = options_.deadline / kStillShare;
   const bool stuck = now - work->moved_at > short_patience;
   if (stuck || now - work->hidden_since > options_.deadline) {
-    vain_waits_ = std::min(vain_waits_ + 1, kMostDoublings);
-    no_coming_before_ = now + (stuck ? short_patience : options_.deadline) * (1 << vain_waits_);
-    work->coming.clear();
+    WaitedInVain(work, stuck ? short_patience : options_.deadline);
     return false;
   }
   const Chunk& c = memory_.chunks()[index];
   if (c.state == ChunkState::kMoving || absl::c_linear_search(work->coming, index)) return true;
-  if (!Movable(c)) return false;
-  constexpr auto kAhead = static_cast<ptrdiff_t>(kFetchedNotShown);
-  const auto at = absl::c_find(queue_, work);
-  const auto end = queue_.end() - at > kAhead ? at + kAhead + 1 : queue_.end();
-  if (at == end || std::none_of(at + 1, end, [&](const Work* next) {
-        const auto wanted = absl::MakeConstSpan(next->chunks).first(next->wanted);
-        return !next->gave_up && absl::c_linear_search(wanted, index);
-      })) {
-    return false;
-  }
+  if (!WantedBehind(work, index)) return false;
   work->coming.push_back(index);
   look_again_ = true;
   return true;
+}
+
+void Mover::WaitedInVain(Work* work, Clock::duration patience) {
+  vain_waits_ = std::min(vain_waits_ + 1, kMostDoublings);
+  no_coming_before_ = Clock::now() + patience * (1 << vain_waits_);
+  work->coming.clear();
 }
 
 bool Mover::ShowChunks() {

@@ -191,8 +191,13 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   const Plan plan = planner_.Make(request, View(*this, over.value != 0, StuckChunks()));
   for (const uint32_t i : plan.in_place) {
     if (i >= planned.size()) continue;  // Not submitted yet.
-    planned[i]->gave_up = true;
     look_again_ = true;
+    if (!with_coming.empty() && planned[i] == queue_.front()) {
+      // There is no room for what others want beside what it wants itself.
+      WaitedInVain(planned[i], options_.deadline / kStillShare);
+      continue;
+    }
+    planned[i]->gave_up = true;
   }
   evict->insert(evict->end(), plan.evict.begin(), plan.evict.end());
   fetch->insert(fetch->end(), plan.fetch.begin(), plan.fetch.end());

@@ -509,10 +509,10 @@ void Mover::WakeAndArm() {
   const auto until = Clock::now() + kArmPatience;
   MutexLock lock(memory_.mu);
   // For what is only made ready as well: what a context takes is not to be seen as the program's.
-  while (!armed_.load(std::memory_order_acquire) &&
-         (want_arm_.load(std::memory_order_acquire) ||
-          want_ready_.load(std::memory_order_acquire)) &&
-         Clock::now() < until) {
+  while (
+      !armed_.load(std::memory_order_acquire) &&
+      (want_arm_.load(std::memory_order_acquire) || want_ready_.load(std::memory_order_acquire)) &&
+      Clock::now() < until) {
     done_.WaitFor(memory_.mu, std::chrono::milliseconds(5));
   }
 }

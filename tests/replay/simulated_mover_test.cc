@@ -164,20 +164,18 @@ TEST(SimulatedMover, MovesRunBesideWorkWhereTheyMay) {
   EXPECT_THAT(pass(ReplayOverlap::kOff), AllOf(Ge(link + resident), Le((link + resident) * 1.35)));
 }
 
-// Two launches to an allocation, each with its half; with kSafe neither half may move while the
-// other is in use, and what was hidden is fetched for its launch and not mapped for the one before.
-TEST(SimulatedMover, HalvesAreNotMappedForEachOther) {
+// Two launches to each allocation, each to its half, round and round.
+RecordedRun HalvesRun(uint32_t allocations, int laps) {
   RecordedRun run;
   run.codes.push_back({.name = "multiply", .shape = 1});
-  constexpr uint32_t kAllocations = 12;
   const uint64_t half = MiB(128).value;
-  for (uint32_t a = 0; a < kAllocations; ++a) {
+  for (uint32_t a = 0; a < allocations; ++a) {
     run.allocations.push_back({.size = Bytes(2 * half), .allocated = 0});
     run.steps.push_back({RecordedStep::Kind::kAllocate, a});
   }
   uint64_t time = 0;
-  for (int lap = 0; lap < 20; ++lap) {
-    for (uint32_t i = 0; i < 2 * kAllocations; ++i) {
+  for (int lap = 0; lap < laps; ++lap) {
+    for (uint32_t i = 0; i < 2 * allocations; ++i) {
       const RecordedRange range{
           .allocation = i / 2, .offset = i % 2 * half, .size = half, .write = false};
       RecordedWork work{.submitted = static_cast<uint64_t>(run.works.size()) * 10'000,
@@ -189,12 +187,28 @@ TEST(SimulatedMover, HalvesAreNotMappedForEachOther) {
     }
   }
   run.setting.overlap = "safe";
+  return run;
+}
+
+// With kSafe neither half may move while the other is in use, and what was hidden is fetched for
+// its launch and not mapped for the one before.
+TEST(SimulatedMover, HalvesAreNotMappedForEachOther) {
+  const RecordedRun run = HalvesRun(12, 20);
   ASSERT_TRUE(run.Check().ok()) << run.Check();
   const ReplayResult r = Replay(
       run, {.policy = "cost", .device_memory = Part(run, 80), .overlap = ReplayOverlap::kSafe});
   EXPECT_GT(r.moves_in, 200u);
   // To map 64 MiB of host memory takes 0.6 ms, to unmap them another 0.2.
   EXPECT_LT(r.stall.vmm, r.moves_in * 200'000);
+}
+
+// One fits, both do not: then it is mapped, and nobody gives up on the one that fits.
+TEST(SimulatedMover, HalvesThatDoNotFitTogetherComeByTurns) {
+  const RecordedRun run = HalvesRun(3, 20);
+  const ReplayResult r =
+      Replay(run, {.policy = "cost", .device_memory = MiB(200), .overlap = ReplayOverlap::kSafe});
+  EXPECT_GT(r.moves_in, 500u);
+  EXPECT_LT(r.served_in_place, r.fetches / 100);
 }
 
 TEST(SimulatedMover, HostMemoryIsMadeOnce) {

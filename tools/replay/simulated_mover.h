@@ -150,6 +150,8 @@ class SimulatedMover {
   bool HasItsMemory(const ActiveWork& a) const;
   bool WaitsForHidden(ActiveWork* a, bool has_its_memory);
   bool ComesSoon(ActiveWork* a, ChunkIndex index);
+  void WaitedInVain(ActiveWork* a, uint64_t patience);
+  bool WantedBehind(ChunkIndex index) const;  // By one of the next few of the queue.
   bool ReleaseReady();
   void MarkReleased(ActiveWork* a);
   void DoubtTwin(SimulatedChunk* c);

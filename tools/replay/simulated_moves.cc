@@ -181,8 +181,13 @@ bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<Chunk
   for (const uint32_t i : plan.in_place) {
     const size_t first_held = planned_released_ - planned_gave_up_;
     if (i >= first_held + planned_held_.size()) continue;
-    planned_held_[i - first_held]->gave_up = true;
+    ActiveWork* const a = planned_held_[i - first_held];
     queue_changed_ = true;
+    if (a == queue_.front() && !a->coming.empty()) {
+      WaitedInVain(a, kDeadline / kStillShare);
+      continue;
+    }
+    a->gave_up = true;
   }
   *evict = plan.evict;
   *fetch = plan.fetch;

@@ -246,6 +246,13 @@ bool SimulatedMover::WaitsForHidden(ActiveWork* a, bool has_its_memory) {
   return waits;
 }
 
+bool SimulatedMover::WantedBehind(ChunkIndex index) const {
+  const size_t end = std::min(queue_.size(), kFetchedNotShown + 1);
+  size_t i = 1;
+  while (i < end && (queue_[i]->gave_up || !absl::c_linear_search(queue_[i]->wanted, index))) ++i;
+  return i < end;
+}
+
 bool SimulatedMover::ComesSoon(ActiveWork* a, ChunkIndex index) {
   if (a->hidden_since == 0) a->hidden_since = a->moved_at = now_;
   if (!moves_.empty() || in_flight_ != 0) a->moved_at = now_;
@@ -253,21 +260,21 @@ bool SimulatedMover::ComesSoon(ActiveWork* a, ChunkIndex index) {
   const uint64_t short_patience = kDeadline / kStillShare;
   const bool stuck = now_ - a->moved_at > short_patience;
   if (stuck || now_ - a->hidden_since > kDeadline) {
-    vain_waits_ = std::min(vain_waits_ + 1, kMostDoublings);
-    no_coming_before_ = now_ + ((stuck ? short_patience : kDeadline) << vain_waits_);
-    a->coming.clear();
-    queue_changed_ = true;
+    WaitedInVain(a, stuck ? short_patience : kDeadline);
     return false;
   }
   if (At(index).moving || absl::c_linear_search(a->coming, index)) return true;
-  // It is the first of the queue.
-  const size_t end = std::min(queue_.size(), kFetchedNotShown + 1);
-  size_t i = 1;
-  while (i < end && (queue_[i]->gave_up || !absl::c_linear_search(queue_[i]->wanted, index))) ++i;
-  if (i >= end) return false;
+  if (!WantedBehind(index)) return false;
   a->coming.push_back(index);
   queue_changed_ = true;
   return true;
+}
+
+void SimulatedMover::WaitedInVain(ActiveWork* a, uint64_t patience) {
+  vain_waits_ = std::min(vain_waits_ + 1, kMostDoublings);
+  no_coming_before_ = now_ + (patience << vain_waits_);
+  a->coming.clear();
+  queue_changed_ = true;
 }
 
 bool SimulatedMover::ReleaseReady() {
