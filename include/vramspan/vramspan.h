@@ -258,6 +258,7 @@ typedef struct vramspanStatistics {
   uint64_t stall_drain_ns;  /* the first held work waited: for running work to end, */
   uint64_t stall_copy_ns;   /* for copies, */
   uint64_t stall_vmm_ns;    /* for remaps */
+  uint64_t fetches_unused;  /* of fetches: evicted again before any work had used them (thrash) */
 } vramspanStatistics;
 VRAMSPAN_API CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanStatistics* out);
 

@@ -451,6 +451,7 @@ vramspanStatistics Runtime::Statistics() {
   s.stall_drain_ns = m.stall_drain_ns;
   s.stall_copy_ns = m.stall_copy_ns;
   s.stall_vmm_ns = m.stall_vmm_ns;
+  s.fetches_unused = m.fetches_unused;
   return s;
 }
 

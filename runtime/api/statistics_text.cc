@@ -52,6 +52,10 @@ std::string StatisticsText(const vramspanStatistics& s, absl::Span<const PassedM
     line("served in place", absl::StrCat(Size(s.bytes_in_place), " at most, ", s.works_in_place,
                                          " pieces of work, ", s.trials, " trials"));
   }
+  if (s.fetches_unused != 0) {
+    line("came in vain",
+         absl::StrCat(s.fetches_unused, " chunks left again before they were used"));
+  }
   if (s.returned != 0) line("came back by itself", absl::StrCat(s.returned, " chunks"));
   line("first in line waited for",
        absl::StrCat("running work ", Milliseconds(s.stall_drain_ns), ", copies ",
@@ -109,6 +113,7 @@ std::string StatisticsJson(const vramspanStatistics& s, absl::Span<const PassedM
   VS_FIELD(stall_drain_ns);
   VS_FIELD(stall_copy_ns);
   VS_FIELD(stall_vmm_ns);
+  VS_FIELD(fetches_unused);
 #undef VS_FIELD
   absl::StrAppend(&text, ",\"passed\":[");
   const char* comma = "";

@@ -558,6 +558,7 @@ void Mover::Settle(Move* move, bool changed) {
       }
       memory_.policy().OnInsert(move->chunk);
       ++stats_.fetches;
+      c.unused = true;
       if (!move->clean) stats_.bytes_in += move->size();
     } else {
       c.host_slot = move->host_slot;
@@ -567,6 +568,8 @@ void Mover::Settle(Move* move, bool changed) {
       NoteLeft(*move);
       memory_.policy().OnRemove(move->chunk);
       ++stats_.evictions;
+      stats_.fetches_unused += c.unused;
+      c.unused = false;
       (move->clean || move->copy.equal ? stats_.bytes_out_clean : stats_.bytes_out) += move->size();
     }
     moves_under_way_.fetch_sub(1, std::memory_order_relaxed);

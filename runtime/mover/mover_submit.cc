@@ -411,6 +411,7 @@ void Mover::MarkReleased(Work* work) {
         remote += c.size();
       }
       if (c.on_device) memory_.policy().OnUse(work->chunks[i]);
+      c.unused = c.unused && (work->uses[i].maybe || work->kind != Work::Kind::kScope);
       if (work->uses[i].write) NoteWriter(*work, work->chunks[i]);
     }
   }

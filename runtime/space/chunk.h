@@ -54,6 +54,7 @@ struct Chunk {
   bool hidden : 1 = false;       // On the host, and nothing is mapped at `base`.
   uint8_t printed : 3 = 0;  // Fingerprints behind work since it came, or since one told something.
   uint8_t written : 2 = 0;  // For so many fetches no fingerprint: it was written before.
+  bool unused : 1 = false;  // It came, and no work has used it since.
   bool spared : 1 = false;  // The last that told something: what may write it had not.
   uint8_t may_print = 0;    // Fingerprints behind held work, yet to be asked for or not.
 

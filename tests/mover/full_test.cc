@@ -140,6 +140,29 @@ TEST_F(FullTest, HostCopiesOfWhatIsOnTheDevice) {
   Check(runtime);
 }
 
+// What came and left again unused is counted: such moves are for nothing.
+TEST_F(FullTest, WhatCameInVain) {
+  TestRuntime runtime(world_);
+  buffers_ = runtime.Filled(4, kChunk, stream_);
+  const auto move = [&](vramspanLocation to) {
+    EXPECT_SPAN(vramspanMemPrefetchAsync(runtime.get(), buffers_[0].ptr, kChunk, to, stream_));
+    runtime.Synchronize();
+  };
+  move(VRAMSPAN_LOCATION_HOST);
+  EXPECT_EQ(runtime.stats().fetches_unused, 0u) << "it never came";
+  for (int i = 0; i < 3; ++i) {
+    move(VRAMSPAN_LOCATION_DEVICE);
+    move(VRAMSPAN_LOCATION_HOST);
+  }
+  EXPECT_EQ(runtime.stats().fetches_unused, 3u);
+  move(VRAMSPAN_LOCATION_DEVICE);
+  runtime.Fill(buffers_[0], 77, stream_);
+  move(VRAMSPAN_LOCATION_HOST);
+  EXPECT_EQ(runtime.stats().fetches_unused, 3u);
+  EXPECT_EQ(runtime.stats().fetches, 4u);
+  Check(runtime);
+}
+
 // Others have taken what the device budget promises: the host serves.
 TEST_F(FullTest, TheDeviceHasLessThanItsBudget) {
   TestRuntime runtime(world_);

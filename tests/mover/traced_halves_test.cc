@@ -50,6 +50,8 @@ TEST_P(TracedHalves, AreFetchedAndNotMappedFirst) {
   EXPECT_GE(fetches, 60u);
   // All others map what was hidden.
   EXPECT_LE(after.remaps - before.remaps, fetches + evictions + fetches / 4);
+  // No thrash: what comes is used before it leaves.
+  EXPECT_LE(after.fetches_unused - before.fetches_unused, fetches / 50);
   EXPECT_SPAN(runtime.Destroy());
   EXPECT_CU(world_.api().StreamDestroy(stream));
 }
