@@ -42,6 +42,7 @@ class ReplayTest : public MoverTest, public testing::WithParamInterface<std::str
       RuntimeOptions options;
       options.device_memory = "16MiB";
       options.policy = policy_.c_str();
+      options.deadline_us = 5'000'000;  // What this machine is slow at is not to be seen.
       TestRuntime runtime(world_, options);
       std::vector<Buffer> buffers;
       for (size_t i = 0; i < kBuffers; ++i) buffers.push_back(runtime.Alloc(kChunkBytes));
