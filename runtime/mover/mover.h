@@ -72,7 +72,7 @@ struct MoverStatistics {
   uint64_t stall_drain_ns = 0, stall_copy_ns = 0, stall_vmm_ns = 0;
   uint64_t forecast_hits = 0, forecast_misses = 0;
   uint64_t trials = 0;  // Chunks left on the host to see what that costs.
-  uint64_t fetches_unused = 0;
+  uint64_t fetches_unused = 0;  // Evicted again before any work had used them.
 };
 
 class Mover {
@@ -367,11 +367,11 @@ class Mover {
   uint64_t trial_for_ VS_GUARDED_BY(memory_.mu) = 0;
   Heat heat_ VS_GUARDED_BY(memory_.mu);
   Forecast forecast_ VS_GUARDED_BY(memory_.mu);
-  // The chunks that work of a signature wants; all forgotten when there are too many.
   struct ExpectedSet {
     uint64_t kernel;
     std::vector<ChunkIndex> chunks;
   };
+  // What work of a signature wants; all forgotten when there are too many.
   absl::flat_hash_map<uint64_t, ExpectedSet> sets_ VS_GUARDED_BY(memory_.mu);
   size_t set_chunks_ VS_GUARDED_BY(memory_.mu) = 0;
   Clock::time_point last_poll_ VS_GUARDED_BY(memory_.mu);

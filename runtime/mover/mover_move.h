@@ -2,12 +2,16 @@
 #ifndef VRAMSPAN_RUNTIME_MOVER_MOVER_MOVE_H_
 #define VRAMSPAN_RUNTIME_MOVER_MOVER_MOVE_H_
 
+#include <chrono>
 #include <nvtx3/nvtx3.hpp>
 #include <optional>
 
 #include "runtime/mover/mover.h"
 
 namespace vramspan {
+
+// A move gives way to a scope that stays open for longer.
+inline constexpr std::chrono::microseconds kScopePatience{200};
 
 struct Mover::Move {
   ChunkIndex chunk;

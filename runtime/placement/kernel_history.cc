@@ -99,7 +99,7 @@ std::optional<double> KernelHistory::Passes(uint64_t kernel, uint16_t slot, Byte
 uint64_t KernelHistory::Expected(uint64_t id) const {
   const auto it = kernels_.find(id);
   if (it == kernels_.end() || it->second.resident_samples == 0) return kShort;
-  return std::max(RoughSize(Bytes(static_cast<uint64_t>(it->second.resident))), kShort);
+  return std::max(Roughly(static_cast<uint64_t>(it->second.resident)), kShort);
 }
 
 uint64_t KernelHistory::MayTake(const LaunchSample& sample) const {

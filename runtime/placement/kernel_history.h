@@ -30,12 +30,13 @@
 
 namespace vramspan {
 
-// What two amounts of memory that are about the same have in common: the two highest bits and where
-// they are. The same code over about as much memory is taken for the same kernel.
-constexpr uint64_t RoughSize(Bytes bytes) {
-  const int shift = std::max(0, static_cast<int>(std::bit_width(bytes.value)) - 2);
-  return bytes.value >> shift << shift;
+// What two numbers that are about the same have in common: the two highest bits and where they are.
+constexpr uint64_t Roughly(uint64_t number) {
+  const int shift = std::max(0, static_cast<int>(std::bit_width(number)) - 2);
+  return number >> shift << shift;
 }
+// The same code over about as much memory is taken for the same kernel.
+constexpr uint64_t RoughSize(Bytes bytes) { return Roughly(bytes.value); }
 
 // One finished launch.
 struct LaunchSample {

@@ -1,0 +1,198 @@
+// Asking the planner: which chunks may move at all, what it is shown of the chunks, the work and
+// the budget, and whom its answer lets go as it is. Carrying the answer out is mover_moves.cc.
+#include <absl/algorithm/container.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/mover/mover_move.h"
+#include "runtime/placement/move_limits.h"
+
+namespace vramspan {
+
+// The planner's look at the chunks. Made and used under the memory lock.
+class Mover::View final : public ResidencyView {
+ public:
+  // `stuck`, sorted: chunks that will not come free by themselves.
+  View(Mover& mover, bool over_budget, std::vector<ChunkIndex> stuck)
+      : mover_(mover), over_budget_(over_budget), stuck_(std::move(stuck)) {}
+
+  ChunkView Get(ChunkIndex index) const override VS_NO_THREAD_SAFETY_ANALYSIS {
+    const Chunk& c = mover_.memory_.chunks()[index];
+    ChunkView v;
+    v.size = c.size();
+    // A chunk on its way in counts as there: nothing more is to be done for it.
+    v.coming = !c.on_device && c.state == ChunkState::kMoving && c.device_slot != kNoSlot;
+    v.on_device = c.on_device || v.coming;
+    v.busy = c.in_flight != 0 || (c.on_device && c.open != 0) || c.state == ChunkState::kMoving;
+    v.movable = mover_.Movable(c) &&
+                !(c.on_device && c.advice == Advice::kKeepOnDevice && !over_budget_) &&
+                !(c.on_device && c.open != 0 && absl::c_binary_search(stuck_, index)) &&
+                !(index == mover_.trial_ && !mover_.queue_.empty() &&
+                  mover_.queue_.front()->id == mover_.trial_for_);
+    v.prefer_host = mover_.ServedInPlace(c);
+    if (v.prefer_host) v.claim = Claim::kNone;
+    if (c.advice == Advice::kKeepOnDevice) v.claim = Claim::kKeep;
+    return v;
+  }
+
+ private:
+  Mover& mover_;
+  const bool over_budget_;
+  const std::vector<ChunkIndex> stuck_;
+};
+
+bool Mover::Movable(const Chunk& c) const {
+  return c.movable && !c.dying && c.state != ChunkState::kPinned && c.state != ChunkState::kNone &&
+         memory_.UsersKnown(c);
+}
+
+bool Mover::ServedInPlace(const Chunk& c) const {
+  return c.advice == Advice::kPreferHost || c.advice == Advice::kStreamedOnce;
+}
+
+bool Mover::DeviceIdle() {
+  return absl::c_all_of(streams_.all(), [](const auto& state) {
+    return absl::c_all_of(state->in_flight, [&](const Work* work) {
+      return work->ended && (!work->end.has_value() || state->Reached(*work->end));
+    });
+  });
+}
+
+Bytes Mover::OverBudget() {
+  const Bytes used = memory_.device_pool().used();
+  const Bytes budget = memory_.device_pool().budget();
+  return used > budget ? used - budget : Bytes(0);
+}
+
+Bytes Mover::PipelineBytes() { return vramspan::PipelineBytes(memory_.device_pool().budget()); }
+
+std::vector<ChunkIndex> Mover::StuckChunks() {
+  std::vector<ChunkIndex> stuck;
+  const auto now = Clock::now();
+  for (const Work* work : queue_) {
+    if (!work->open || now - work->begun < kScopePatience) continue;
+    stuck.insert(stuck.end(), work->chunks.begin(), work->chunks.end());
+  }
+  absl::c_sort(stuck);
+  return stuck;
+}
+
+bool Mover::GiveWayToUnknown() {
+  if (open_unknown_ == 0) return false;
+  const auto now = Clock::now();
+  const auto stuck = absl::c_find_if(queue_, [&](const Work* work) {
+    return work->open && work->known == Known::kNothing && now - work->begun > kScopePatience;
+  });
+  if (stuck == queue_.end()) return false;
+  for (auto it = queue_.begin(); it != stuck; ++it) {
+    look_again_ = look_again_ || !(*it)->gave_up;
+    (*it)->gave_up = true;
+  }
+  return true;
+}
+
+bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
+  // Work that may touch anything: it waits until nothing moves, so nothing more begins to.
+  if (quiet_in_flight_ != 0) return false;
+  // Soon more memory may be moved, and nothing is to be given up before.
+  if (options_.traced && settling_ != 0) return false;
+  if (priced_at_ != history_.changes()) PriceQueue();
+  if (!queue_.empty() && queue_.front()->kernel != 0 && !queue_.front()->tried) {
+    TryInPlace(queue_.front());
+  }
+  // More moves would only keep such work waiting.
+  if (!queue_.empty() && queue_.front()->quiet() && HasItsMemory(*queue_.front())) return false;
+  if (!queue_.empty() && queue_.front()->id == starved_) return false;
+  if (GiveWayToUnknown()) return false;
+  const Bytes over = OverBudget();
+  Bytes coming;
+  for (const auto& move : moves_) {
+    if (!move->in) coming += move->size();
+  }
+  const bool may_fetch = moving_in_ < PipelineBytes();
+  const bool may_evict = moving_out_ < PipelineBytes();
+
+  // Released work first, in the order in which it was submitted: it says how far off the rest is.
+  std::vector<Work*> planned;
+  for (const auto& state : streams_.all()) {
+    for (Work* work : state->in_flight) {
+      if (work->kind == Work::Kind::kScope) planned.push_back(work);
+    }
+  }
+  std::sort(planned.begin(), planned.end(),
+            [](const Work* a, const Work* b) { return a->id < b->id; });
+  if (planned.size() > kReleasedSeen) {
+    planned.erase(planned.begin(), planned.end() - kReleasedSeen);
+  }
+  size_t released = planned.size();
+  bool first = true;
+  for (Work* work : queue_) {
+    // What comes after work that may touch anything is not looked at before it has run.
+    if (work->known == Known::kNothing) break;
+    const bool leads = first;
+    first = first && work->kind == Work::Kind::kEvict;
+    if (work->kind == Work::Kind::kEvict) {
+      // Not before what was queued earlier has gone: that may want the same memory on the device.
+      if (!leads || !may_evict || work->needs_arrival || work->gave_up) continue;
+      for (size_t i = 0; i < work->wanted; ++i) {
+        const ChunkIndex index = work->chunks[i];
+        const Chunk& c = memory_.chunks()[index];
+        if (c.on_device && Movable(c) && c.in_flight == 0 && c.state != ChunkState::kMoving) {
+          evict->push_back(index);
+        }
+      }
+      continue;
+    }
+    // What is let go as it is runs next, but nothing more is fetched for it.
+    if (work->gave_up && planned.size() == released) ++released;
+    if (!work->gave_up || planned.size() < released) planned.push_back(work);
+  }
+  if (planned.size() == released && over.value == 0) return !evict->empty();
+  std::vector<QueuedWork> works;
+  works.reserve(planned.size());
+  std::vector<ChunkIndex> with_coming;  // Of the head: no other waits for any.
+  for (const Work* work : planned) {
+    absl::Span<const ChunkIndex> wanted = absl::MakeConstSpan(work->chunks).first(work->wanted);
+    if (!work->coming.empty() && work == queue_.front()) {
+      with_coming.assign(wanted.begin(), wanted.end());
+      with_coming.insert(with_coming.end(), work->coming.begin(), work->coming.end());
+      wanted = with_coming;
+    }
+    works.push_back({.id = work->id,
+                     .chunks = wanted,
+                     .duration = options_.traced ? history_.Expected(work->kernel) : 1,
+                     .by_hand = work->kind != Work::Kind::kScope});
+  }
+
+  AddForecast(&works);
+
+  PlanRequest request;
+  request.released = static_cast<uint32_t>(released);
+  request.ahead = std::min(PipelineBytes(), kFetchedAhead);
+  request.queue = works;
+  request.room = memory_.device_pool().available();
+  request.room_coming = coming;
+  // All of it: a cycle may be many times the budget, and what it needs must not look unneeded.
+  request.horizon = Bytes(UINT64_MAX);
+  request.must_free = over > coming ? over - coming : Bytes(0);
+  if (options_.traced) request.per_byte = kEarly / options_.prices.move_gb_per_s;
+  request.max_fetches = may_fetch ? kMovesAtOnce : 0;
+  request.max_evictions = may_evict ? kMovesAtOnce : 0;
+  const Plan plan = planner_.Make(request, View(*this, over.value != 0, StuckChunks()));
+  for (const uint32_t i : plan.in_place) {
+    if (i >= planned.size()) continue;  // Not submitted yet.
+    look_again_ = true;
+    if (!with_coming.empty() && planned[i] == queue_.front()) {
+      // There is no room for what others want beside what it wants itself.
+      WaitedInVain(planned[i], options_.deadline / kStillShare);
+      continue;
+    }
+    planned[i]->gave_up = true;
+  }
+  evict->insert(evict->end(), plan.evict.begin(), plan.evict.end());
+  fetch->insert(fetch->end(), plan.fetch.begin(), plan.fetch.end());
+  return !evict->empty() || !fetch->empty() || !plan.in_place.empty();
+}
+
+}  // namespace vramspan
