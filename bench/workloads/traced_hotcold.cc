@@ -107,6 +107,8 @@ class HotAndCold {
     const Runtime runtime = MakeRuntime(bench_.machine, bench_.settings.budget,
                                         bench_.settings.chunk, bench_.settings.policy, overlap);
     const Buffer<uint8_t> buffer = runtime.alloc<uint8_t>(bytes_);
+    const Buffer<uint8_t> sums = runtime.alloc<uint8_t>(bench_.reader.sums_bytes());
+    const Reader::SumsAt keep(bench_.reader, sums.ptr());
     const std::vector<Piece> slices = Slices(buffer.ptr());
     for (const Piece& piece : slices) bench_.reader.Fill(piece);
     Row row = NewRow(overlap);

@@ -29,7 +29,7 @@ Reader::Reader(Machine& machine, CUstream stream, bool small)
   const CUmodule module = machine.LoadModule(traced_kernels_images());
   fill_ = machine.Function(module, "fill_pairs");
   read_ = machine.Function(module, "read_pairs");
-  sums_ = machine.Allocate(kMostPasses * threads() * sizeof(uint64_t));
+  sums_ = machine.Allocate(sums_bytes());
 }
 
 void Reader::Fill(const Piece& piece) const {
@@ -48,9 +48,7 @@ void Reader::Read(const Piece& piece, int pass, unsigned times) const {
 }
 
 void Reader::Clear() const {
-  machine_.Check(
-      machine_.api().MemsetD8Async(sums_, 0, kMostPasses * threads() * sizeof(uint64_t), stream_),
-      "cuMemsetD8Async");
+  machine_.Check(machine_.api().MemsetD8Async(sums_, 0, sums_bytes(), stream_), "cuMemsetD8Async");
 }
 
 std::vector<uint64_t> Reader::Sums(int passes) const {

@@ -37,6 +37,23 @@ class Reader {
   // After them: what each of the first `passes` has read. Waits for the stream.
   std::vector<uint64_t> Sums(int passes) const;
 
+  size_t sums_bytes() const { return kMostPasses * threads() * sizeof(uint64_t); }
+  // While it lives the sums are kept at `sums`, which has `sums_bytes()`. A program all of whose
+  // memory is a runtime's has them there, too: an address of other memory is a number to a tracer.
+  class SumsAt {
+   public:
+    SumsAt(Reader& reader, CUdeviceptr sums) : reader_(reader), before_(reader.sums_) {
+      reader.sums_ = sums;
+    }
+    ~SumsAt() { reader_.sums_ = before_; }
+    SumsAt(const SumsAt&) = delete;
+    SumsAt& operator=(const SumsAt&) = delete;
+
+   private:
+    Reader& reader_;
+    const CUdeviceptr before_;
+  };
+
  private:
   size_t threads() const { return blocks_ * threads_; }
 

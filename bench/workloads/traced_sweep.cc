@@ -94,6 +94,8 @@ class Sweep {
     const Runtime runtime = MakeRuntime(bench_.machine, bench_.settings.budget,
                                         bench_.settings.chunk, bench_.settings.policy, overlap);
     const Buffer<uint8_t> buffer = runtime.alloc<uint8_t>(bytes_);
+    const Buffer<uint8_t> sums = runtime.alloc<uint8_t>(bench_.reader.sums_bytes());
+    const Reader::SumsAt keep(bench_.reader, sums.ptr());
     const std::vector<Piece> pieces = Cut(buffer.ptr(), bytes_, kSlices);
     for (const Piece& piece : pieces) bench_.reader.Fill(piece);
     Row row = NewRow(overlap);

@@ -15,12 +15,18 @@ void Mix(uint64_t value, uint64_t* hash) {
   *hash = (std::rotl(*hash, 23) ^ value) * 0x9E3779B97F4A7C15u;
 }
 
-void MixBytes(const char* data, size_t size, uint64_t* hash) {
+// One more word than are kept says that there were too many.
+void AddNumber(uint64_t value, Submission* out) {
+  Mix(value, &out->numbers);
+  if (out->words.size() <= Submission::kMostWords) out->words.push_back(value);
+}
+
+void AddNumbers(const char* data, size_t size, Submission* out) {
   uint64_t value = 0;
   for (; size != 0; data += std::min(size, kSlot), size -= std::min(size, kSlot)) {
     value = 0;
     std::memcpy(&value, data, std::min(size, kSlot));
-    Mix(value, hash);
+    AddNumber(value, out);
   }
 }
 
@@ -41,7 +47,7 @@ void ScanSlots(const ArenaSet& arenas, const char* from, size_t count, size_t sl
     uint64_t value = 0;
     std::memcpy(&value, from + i * kSlot, kSlot);
     if (!arenas.Has(value)) {
-      Mix(value, &out->numbers);
+      AddNumber(value, out);
       continue;
     }
     Mix(slot + i, &out->numbers);
@@ -73,7 +79,7 @@ void ScanParameters(const Knowledge& known, const Layout& layout, void* const* p
   }
   for (const Layout::Rest& rest : layout.rests) {
     const auto* const parameter = static_cast<const char*>(parameters[rest.parameter]);
-    if (parameter != nullptr) MixBytes(parameter + rest.skip, rest.size, &out->numbers);
+    if (parameter != nullptr) AddNumbers(parameter + rest.skip, rest.size, out);
   }
   if (known.tensor_maps.empty()) return;
   for (const Layout::MapPlace& place : layout.maps) {
@@ -85,7 +91,7 @@ void ScanParameters(const Knowledge& known, const Layout& layout, void* const* p
 
 void ScanBuffer(const Knowledge& known, const char* data, size_t size, Submission* out) {
   ScanSlots(known.arenas.set(), data, size / kSlot, 0, out);
-  if (size % kSlot != 0) MixBytes(data + size / kSlot * kSlot, size % kSlot, &out->numbers);
+  if (size % kSlot != 0) AddNumbers(data + size / kSlot * kSlot, size % kSlot, out);
   if (!known.textures.empty()) ScanTextures(known.textures, data, size / kSlot, 0, out);
   if (known.tensor_maps.empty()) return;
   for (size_t at = 0; at + kMapBytes <= size; at += kMapAlignment) {
@@ -136,6 +142,7 @@ void DecodeKernel(Knowledge& known, const void* kernel, void* const* parameters,
     }
     ScanParameters(known, layout, parameters, out);
   }
+  if (out->words.size() > Submission::kMostWords) out->words.clear();
 }
 
 }  // namespace vramspan

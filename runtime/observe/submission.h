@@ -50,6 +50,8 @@ struct Submission {
     kUnknown,  // Submits work whose memory nobody can tell.
   };
 
+  static constexpr size_t kMostWords = 8;
+
   Kind kind = Kind::kUnknown;
   // As the call has it, but a per-thread variant's null stream is CU_STREAM_PER_THREAD, and
   // CU_STREAM_LEGACY is null.
@@ -60,6 +62,8 @@ struct Submission {
   // Of a kernel: a hash of its parameters, but for what the pointers among them are. The same code
   // launched in the same shape with the same numbers most likely touches as much from each pointer.
   uint64_t numbers = 0;
+  // Of a kernel: what `numbers` is the hash of, eight bytes each; none of more than kMostWords.
+  std::vector<uint64_t> words;
   // Not all of its memory can be told: a graph with nodes of unknown contents, a device-side
   // launch.
   bool incomplete = false;
@@ -73,6 +77,7 @@ struct Submission {
     code = nullptr;
     shape = 0;
     numbers = 0;
+    words.clear();
     incomplete = false;
     scanned = Bytes(0);
     touches.clear();

@@ -45,7 +45,7 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
     known.counted = infers_;
     See(known, (touch.ptr - extent.base).value, code);
   }
-  const uint32_t kind = possible ? KindOf(submission) : 0;
+  const Launch launch{submission, code, possible ? KindOf(submission) : 0};
   for (size_t i = 0; i < submission.touches.size(); ++i) {
     const Touch& touch = submission.touches[i];
     const Extent& extent = extents_[i];
@@ -70,7 +70,7 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
     }
     const uint64_t offset = (touch.ptr - extent.base).value;
     Known& known = allocations_.find(extent.base.value)->second;
-    const End end = EndOf(known, offset, extent.size.value, code, kind);
+    const End end = EndOf(known, extent, touch, launch);
     range.size = Bytes(end.offset - offset);
     out->push_back(range);
     if (possible && (offset != 0 || end.offset != extent.size.value)) {
@@ -112,20 +112,20 @@ void WorkingSets::See(Known& known, uint64_t offset, uint32_t code) {
   if (list.size() != before) See(known, offset, code);
 }
 
-uint32_t WorkingSets::Boundary::Use(uint32_t launch, uint64_t now) {
+WorkingSets::Boundary::User& WorkingSets::Boundary::Use(uint32_t launch, uint64_t now) {
   User* least = users.data();
   for (User& user : users) {
     if (user.launch == launch) {
       // A launch may hold the pointer several times over.
       if (used != now) ++user.times;
       used = now;
-      return user.times - 1;
+      return user;
     }
     if (user.times < least->times) least = &user;
   }
   used = now;
   *least = {launch, 1};
-  return 0;
+  return *least;
 }
 
 WorkingSets::Boundaries::iterator WorkingSets::BehindRow(Boundaries& list, uint64_t offset,
@@ -144,8 +144,10 @@ WorkingSets::Boundaries::iterator WorkingSets::BehindRow(Boundaries& list, uint6
   return length < kRow ? end : it;
 }
 
-WorkingSets::End WorkingSets::EndOf(Known& known, uint64_t offset, uint64_t size, uint32_t code,
-                                    uint32_t launch) const {
+WorkingSets::End WorkingSets::EndOf(Known& known, const Extent& extent, const Touch& touch,
+                                    const Launch& launch) const {
+  const uint64_t offset = (touch.ptr - extent.base).value;
+  const uint64_t size = extent.size.value;
   if (known.pool && size <= whole_.value) return {size, false};
   auto& list = known.boundaries;
   const auto start_it = absl::c_lower_bound(
@@ -155,7 +157,7 @@ WorkingSets::End WorkingSets::EndOf(Known& known, uint64_t offset, uint64_t size
   auto end = known_start ? std::next(start_it) : start_it;
   const auto aged = [&] { return end->seen + kAge < known.launches; };
   while (end != list.end() && aged()) ++end;
-  if (end != list.end()) end = BehindRow(list, offset, end, code);
+  if (end != list.end()) end = BehindRow(list, offset, end, launch.code);
   if (end == list.end() || end->offset >= size) return {size, false};
   if (!known_start) return {end->offset, false};
   Boundary& start = *start_it;
@@ -171,10 +173,19 @@ WorkingSets::End WorkingSets::EndOf(Known& known, uint64_t offset, uint64_t size
   } else if (start.seen != end->seen && ++start.alone >= kAlone) {
     known.pool = true;
     list.erase(end);
-    return EndOf(known, offset, size, code, launch);
+    return EndOf(known, extent, touch, launch);
   }
-  const uint32_t before = start.Use(launch, known.launches);
-  return {end->offset, start.renewed >= kRenewed && before >= kRenewed && !known.pool};
+  Boundary::User& user = start.Use(launch.kind, known.launches);
+  if (known.pool || launch.kind == 0) return {end->offset, false};
+  const Submission& s = launch.submission;
+  const bool by_numbers = s.kind == Submission::Kind::kKernel && touch.via == Via::kCall;
+  const ProvenLengths::Piece piece{offset, end->offset - offset};
+  if (start.renewed >= kRenewed && user.times > kRenewed) {
+    if (by_numbers && !user.noted) known.lengths.Note(s, touch, piece);
+    user.noted = true;
+    return {end->offset, true};
+  }
+  return {end->offset, by_numbers && known.lengths.Hold(s, touch, piece)};
 }
 
 void WorkingSets::Forget(DevicePtr base) {

@@ -9,7 +9,8 @@
 // a pointer is now longer and goes past it. So boundaries age, and an allocation that was seen to
 // be handed out anew counts as a pool: where it is small, a pointer into it likely goes to its end.
 // And a boundary has proved itself only to launches that went from the same pointer before: the
-// same code, shape and numbers. Whoever has a longer piece there says so by another number.
+// same code, shape and numbers. Whoever has a longer piece there says so by another number. Or to
+// launches that differ from such in one number, which says no size (proven_lengths.h).
 //
 // An algorithm may look at one array piece by piece, each named by its start (Thrust's is_sorted
 // does). Such a row of equal steps, named by one code alone, ends nothing for other codes.
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
+#include "runtime/observe/proven_lengths.h"
 #include "runtime/observe/submission.h"
 
 namespace vramspan {
@@ -94,12 +96,13 @@ class WorkingSets {
     struct User {
       uint32_t launch = 0;  // Code, shape and numbers.
       uint32_t times = 0;
+      bool noted = false;  // In Known::lengths.
     };
     std::array<User, kUsers> users{};
     uint64_t used = 0;  // Launches into the allocation by then.
 
-    // How often such a launch has named it before; notes this one.
-    uint32_t Use(uint32_t launch, uint64_t now);
+    // Notes such a launch.
+    User& Use(uint32_t launch, uint64_t now);
   };
   using Boundaries = std::vector<Boundary>;
   struct Known {
@@ -107,6 +110,7 @@ class WorkingSets {
     uint64_t counted = 0;   // The last Infer that counted as a launch into it.
     bool pool = false;      // Handed out anew.
     Boundaries boundaries;  // Sorted by offset.
+    ProvenLengths lengths;
   };
   // Notes the pointer.
   void See(Known& known, uint64_t offset, uint32_t code);
@@ -114,13 +118,19 @@ class WorkingSets {
   // row which another code has made of the array.
   static Boundaries::iterator BehindRow(Boundaries& list, uint64_t offset, Boundaries::iterator end,
                                         uint32_t code);
-  // The first boundary of no old age beyond `offset`, or `size`; whether it has proved itself to
-  // such a launch.
+  // A launch, as far as it says how far it goes.
+  struct Launch {
+    const Submission& submission;
+    uint32_t code;
+    uint32_t kind;
+  };
+  // The first boundary of no old age beyond the pointer, or the end of its allocation; whether it
+  // has proved itself to such a launch.
   struct End {
     uint64_t offset;
     bool settled;
   };
-  End EndOf(Known& known, uint64_t offset, uint64_t size, uint32_t code, uint32_t launch) const;
+  End EndOf(Known& known, const Extent& extent, const Touch& touch, const Launch& launch) const;
 
   const Bytes whole_;
   Mutex mu_;

@@ -87,6 +87,20 @@ TEST_F(LaunchTest, NumbersTellLaunchesApart) {
   EXPECT_NE(of_nested(), zero);
 }
 
+TEST_F(LaunchTest, NumbersAreKeptWhileTheyAreFew) {
+  CUdeviceptr words = At(4096);
+  size_t count = 16;
+  Word value = 1;
+  void* parameters[] = {&words, &count, &value};
+  EXPECT_THAT(Decode(CALL(cuLaunchKernel), Launch(Function("fill"), parameters)).words,
+              ElementsAre(16, 1));
+
+  vramspan_test::Block4K block = {};
+  int first = 0;
+  void* many[] = {&first, &block};
+  EXPECT_THAT(Decode(CALL(cuLaunchKernel), Launch(Observed("block_4k"), many)).words, IsEmpty());
+}
+
 TEST_F(LaunchTest, StructsThatStartBetweenSlots) {
   const auto first = std::make_unique<int>(0);
   const auto ints = std::make_unique<vramspan_test::Ints>();

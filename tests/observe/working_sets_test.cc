@@ -183,6 +183,57 @@ TEST_F(WorkingSetsTest, BoundariesProveThemselvesToLaunchesThatWereThere) {
   EXPECT_FALSE(Launch({kSlab}, /*possible=*/true, 1)[1].settled);
 }
 
+// A loop over the pieces of an array, each named with its number, and seldom the same one.
+TEST_F(WorkingSetsTest, PiecesProveThemselvesToLaunchesOfOthers) {
+  constexpr uint64_t kPieces = 16;
+  constexpr uint64_t kPiece = kSlabSize.value / kPieces;
+  const auto settled = [&](uint64_t piece, Via via = Via::kCall) {
+    Submission s;
+    s.kind = Submission::Kind::kKernel;
+    s.words = {kPiece, piece};
+    s.numbers = piece;
+    s.touches.push_back({.ptr = DevicePtr(kSlab + piece * kPiece), .via = via});
+    std::vector<InferredRange> out;
+    sets_with_->Infer(s, /*possible=*/true, Find, &out);
+    return out.size() == 2 && out[1].settled;
+  };
+  for (uint64_t i = 0; i < kPieces; ++i) EXPECT_FALSE(settled(i));
+  for (uint32_t round = 0; round <= WorkingSets::kRenewed; ++round) {
+    // The last one's end is not renewed: three prove theirs.
+    for (uint64_t i = 0; i < ProvenLengths::kLaunches; ++i) settled(i);
+  }
+  EXPECT_TRUE(settled(0));
+  EXPECT_FALSE(settled(9));
+  for (int i = 0; i < 3; ++i) settled(3), settled(4);
+  EXPECT_TRUE(settled(9));
+  EXPECT_FALSE(settled(10, Via::kTable)) << "found, and not said";
+  // Half a piece behind the next: the pieces are others.
+  Launch({kSlab + 11 * kPiece + kPiece / 2});
+  EXPECT_FALSE(settled(11));
+  EXPECT_TRUE(settled(12));
+}
+
+TEST_F(WorkingSetsTest, PiecesOfPoolsProveNothingToOthers) {
+  constexpr uint64_t kPiece = MiB(4).value;
+  const auto settled = [&](uint64_t piece) {
+    Submission s;
+    s.kind = Submission::Kind::kKernel;
+    s.words = {piece};
+    s.numbers = piece;
+    s.touches.push_back({.ptr = DevicePtr(kSlab + piece * kPiece)});
+    std::vector<InferredRange> out;
+    sets_with_->Infer(s, /*possible=*/true, Find, &out);
+    return out.size() == 2 && out[1].settled;
+  };
+  for (uint64_t i = 0; i < 14; ++i) settled(i);
+  for (int round = 0; round < 5; ++round) {
+    for (uint64_t i = 0; i < 8; ++i) settled(i);
+  }
+  EXPECT_TRUE(settled(12));
+  Launch({kSlab + MiB(1).value});  // Handed out anew.
+  EXPECT_FALSE(settled(12));
+}
+
 TEST_F(WorkingSetsTest, AGraphWithOtherContentsIsAnother) {
   const auto settled = [&](uint64_t pointer) {
     Submission s;
