@@ -75,10 +75,10 @@ CUresult World::LaunchFill(const Buffer& b, CUstream stream) const {
   return Launch(fill_, stream, {&words, &count, &seed});
 }
 
-CUresult World::LaunchAdd(const Buffer& b, Word value, CUstream stream) const {
+CUresult World::LaunchAdd(const Buffer& b, Word value, CUstream stream, unsigned blocks) const {
   CUdeviceptr words = b.ptr;
   size_t count = b.words;
-  return Launch(add_, stream, {&words, &count, &value});
+  return Launch(add_, stream, {&words, &count, &value}, blocks);
 }
 
 CUresult World::LaunchChecksum(const Buffer& b, CUdeviceptr out, CUstream stream) const {

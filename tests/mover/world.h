@@ -59,7 +59,7 @@ class World {
   CUresult Launch(CUfunction kernel, CUstream stream, std::vector<void*> params,
                   unsigned blocks = 4) const;
   CUresult LaunchFill(const Buffer& b, CUstream stream) const;  // To HashWord(i, seed).
-  CUresult LaunchAdd(const Buffer& b, Word value, CUstream stream) const;
+  CUresult LaunchAdd(const Buffer& b, Word value, CUstream stream, unsigned blocks = 4) const;
   CUresult LaunchChecksum(const Buffer& b, CUdeviceptr out, CUstream stream) const;
   unsigned long long launches() const { return launches_; }
   // The first wrong word in words; empty when all are right. Waits for the legacy stream only.
