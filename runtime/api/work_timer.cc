@@ -10,6 +10,8 @@ namespace {
 // More work under way than this goes unmeasured: a stream that waits for the host may hold as much.
 constexpr size_t kMostEvents = 1 << 14;
 constexpr std::chrono::milliseconds kPeriod{10};
+// What the program has waited for has run, but the event behind it may not have been reached yet.
+constexpr std::chrono::milliseconds kLastWait{50};
 // An elapsed time is a float of milliseconds: after a second its last digit is a tenth of a
 // microsecond.
 constexpr double kNewBaseAfterMs = 1000;
@@ -123,6 +125,11 @@ void WorkTimer::Loop() {
       if (!stop_) wake_.WaitFor(mu_, kPeriod);
       last = stop_;
     }
+    Look();
+  }
+  const auto until = Clock::now() + kLastWait;
+  while (!under_way_.empty() && Clock::now() < until) {
+    std::this_thread::yield();
     Look();
   }
 }

@@ -33,7 +33,8 @@ class WorkTimer {
   static StatusOr<std::unique_ptr<WorkTimer>> Start(std::shared_ptr<const Driver> driver,
                                                     CUcontext context, Result result);
   ~WorkTimer();
-  // Tells of what has ended by now; the rest, and what comes later, is not measured. Once.
+  // Tells of what has ended by now, or does so at once; the rest, and what comes later, is not
+  // measured. Once.
   void Stop();
   WorkTimer(const WorkTimer&) = delete;
   WorkTimer& operator=(const WorkTimer&) = delete;
