@@ -34,13 +34,14 @@ CASES = {
     "spike-expandable": (["spike.py"], {TORCH: "expandable_segments:True"}),
     "streams": (["streams.py"], {}),
     "profiled": (["profiled.py"], {}),
-    "jax": (["jax_products.py"], {"XLA_PYTHON_CLIENT_MEM_FRACTION": ".03"}),
+    "jax": (["jax_products.py"], {"XLA_PYTHON_CLIENT_MEM_FRACTION": ".05"}),
     "jax-platform": (["jax_products.py"], {"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"}),
     "cupy": (["cupy_arrays.py"], {}),
     "static-cudart": (["./buffers"], {}),
     "two-at-once": (["two.py"], {}),
     "memory-info": (["memory_info.py"], {}),
     "data-parallel": (["data_parallel.py"], {}),
+    "pipeline": (["pipeline.py"], {}),
 }
 
 

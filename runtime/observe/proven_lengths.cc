@@ -5,19 +5,9 @@
 #include <algorithm>
 
 namespace vramspan {
-namespace {
-
-// The half of a number, low first. One with its top bit set may be negative, or a large size.
-constexpr uint32_t kTop = 1u << 31;
-uint32_t Half(uint64_t number, int which) { return static_cast<uint32_t>(number >> 32 * which); }
-
-}  // namespace
-
 bool ProvenLengths::ForEach(const Submission& s, const Touch& touch, uint64_t length,
                             absl::FunctionRef<bool(uint64_t key, uint64_t number)> visit) {
   const size_t same = absl::HashOf(s.code, s.shape, touch.slot, length, s.words.size());
-  // None differs, and only the place does.
-  if (visit(absl::HashOf(same, s.numbers), 0)) return true;
   // A sum: each can be left out.
   uint64_t all = 0;
   for (size_t i = 0; i < s.words.size(); ++i) all += absl::HashOf(i, s.words[i]);
@@ -43,29 +33,16 @@ void ProvenLengths::Number::Add(Seen now) {
   const auto same = [&](const Seen& s) { return s.offset == now.offset && s.value == now.value; };
   const auto end = seen.begin() + static_cast<ptrdiff_t>(count);
   if (std::any_of(seen.begin(), end, same)) return;
-  for (const int half : {0, 1}) {
-    const uint32_t h = Half(now.value, half);
-    least[half] = count == 0 ? h : std::min(least[half], h);
-    most[half] = count == 0 ? h : std::max(most[half], h);
-  }
   if (count >= 2) placed = placed && OnLine(now);
   if (count < seen.size()) seen[count++] = now;
 }
 
 bool ProvenLengths::Number::Allows(Seen now) const {
-  if (count < kLaunches) return false;
-  if (placed && OnLine(now)) return true;
-  for (const int half : {0, 1}) {
-    const uint32_t h = Half(now.value, half);
-    const bool other_is_same =
-        least[1 - half] == most[1 - half] && least[1 - half] == Half(now.value, 1 - half);
-    if (other_is_same && least[half] <= h && h <= most[half] && most[half] < kTop) return true;
-  }
-  return false;
+  return count == kLaunches && placed && OnLine(now);
 }
 
 void ProvenLengths::Note(const Submission& s, const Touch& touch, Piece piece) {
-  if (numbers_.size() + s.words.size() >= kMost) numbers_.clear();
+  if (numbers_.size() + s.words.size() > kMost) numbers_.clear();
   ForEach(s, touch, piece.length, [&](uint64_t key, uint64_t number) {
     numbers_[key].Add({piece.offset, number});
     return false;

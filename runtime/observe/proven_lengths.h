@@ -1,14 +1,10 @@
-// How far launches go that differ from proven ones in one number.
+// How far launches go that differ from proven ones in the number of their piece.
 //
 // A loop over the pieces of an array names a new piece each time, and mostly says by a number which
 // one it is. Four launches of the same code and shape that have proved where their pieces end
-// (working_sets.h), and all go equally far, tell how far the next one goes: as far, if
-//   - it has the same numbers; or
-//   - one other, which is one of a place: that of all seen, and of this, is a constant plus the
-//     address in some unit; or
-//   - one other that lies between the smallest and the largest that were seen. Beyond them it may
-//     be a size.
-// Not two others: of two that are multiplied, each may lie within what was seen of it.
+// (working_sets.h), and all go equally far, tell how far the next one goes: as far, if it differs
+// in one number, and that is one of a place: that of all seen, and of this, is a constant plus the
+// address in some unit. Any other number may be a size.
 //
 // Pure; of one allocation. Threads: one at a time.
 #ifndef VRAMSPAN_RUNTIME_OBSERVE_PROVEN_LENGTHS_H_
@@ -50,16 +46,14 @@ class ProvenLengths {
     std::array<Seen, kLaunches> seen{};  // The first ones.
     size_t count = 0;
     bool placed = true;  // Of all that were seen.
-    // Of each half of the number; one where the other half was always the same.
-    uint32_t least[2] = {}, most[2] = {};
 
     void Add(Seen now);
     bool Allows(Seen now) const;
     bool OnLine(Seen now) const;
   };
 
-  // Calls `visit` with a key of what is the same, and the number that is left out of it: none, and
-  // each of the launch, until that returns true.
+  // Calls `visit` with a key of what is the same, and the number that is left out of it, for each
+  // number of the launch until that returns true.
   static bool ForEach(const Submission& s, const Touch& touch, uint64_t length,
                       absl::FunctionRef<bool(uint64_t key, uint64_t number)> visit);
 

@@ -10,7 +10,7 @@
 // be handed out anew counts as a pool: where it is small, a pointer into it likely goes to its end.
 // And a boundary has proved itself only to launches that went from the same pointer before: the
 // same code, shape and numbers. Whoever has a longer piece there says so by another number. Or to
-// launches that differ from such in one number, which says no size (proven_lengths.h).
+// launches that differ from such in one number, which says where they are (proven_lengths.h).
 //
 // An algorithm may look at one array piece by piece, each named by its start (Thrust's is_sorted
 // does). Such a row of equal steps, named by one code alone, ends nothing for other codes.
