@@ -71,7 +71,7 @@ struct MoverStatistics {
   uint64_t returned = 0;  // Chunks that came back though nothing asked for them.
   uint64_t stall_drain_ns = 0, stall_copy_ns = 0, stall_vmm_ns = 0;
   uint64_t forecast_hits = 0, forecast_misses = 0;
-  uint64_t trials = 0;  // Chunks left on the host to see what that costs.
+  uint64_t trials = 0;          // Chunks left on the host to see what that costs.
   uint64_t fetches_unused = 0;  // Evicted again before any work had used them.
 };
 

@@ -184,10 +184,12 @@ TEST_F(WorkingSetsTest, BoundariesProveThemselvesToLaunchesThatWereThere) {
 }
 
 // A loop over the pieces of an array, each named with its number, and seldom the same one.
-TEST_F(WorkingSetsTest, PiecesProveThemselvesToLaunchesOfOthers) {
-  constexpr uint64_t kPieces = 16;
-  constexpr uint64_t kPiece = kSlabSize.value / kPieces;
-  const auto settled = [&](uint64_t piece, Via via = Via::kCall) {
+class WorkingSetsPieceTest : public WorkingSetsTest {
+ protected:
+  static constexpr uint64_t kPieces = 16;
+  static constexpr uint64_t kPiece = kSlabSize.value / kPieces;
+  // Whether the end of the piece has proved itself to the launch that names it now.
+  bool Settled(uint64_t piece, Via via = Via::kCall) {
     Submission s;
     s.kind = Submission::Kind::kKernel;
     s.words = {kPiece, piece};
@@ -196,42 +198,34 @@ TEST_F(WorkingSetsTest, PiecesProveThemselvesToLaunchesOfOthers) {
     std::vector<InferredRange> out;
     sets_with_->Infer(s, /*possible=*/true, Find, &out);
     return out.size() == 2 && out[1].settled;
-  };
-  for (uint64_t i = 0; i < kPieces; ++i) EXPECT_FALSE(settled(i));
+  }
+};
+
+TEST_F(WorkingSetsPieceTest, PiecesProveThemselvesToLaunchesOfOthers) {
+  for (uint64_t i = 0; i < kPieces; ++i) EXPECT_FALSE(Settled(i));
   for (uint32_t round = 0; round <= WorkingSets::kRenewed; ++round) {
     // The last one's end is not renewed: three prove theirs.
-    for (uint64_t i = 0; i < ProvenLengths::kLaunches; ++i) settled(i);
+    for (uint64_t i = 0; i < ProvenLengths::kLaunches; ++i) Settled(i);
   }
-  EXPECT_TRUE(settled(0));
-  EXPECT_FALSE(settled(9));
-  for (int i = 0; i < 3; ++i) settled(3), settled(4);
-  EXPECT_TRUE(settled(9));
-  EXPECT_FALSE(settled(10, Via::kTable)) << "found, and not said";
+  EXPECT_TRUE(Settled(0));
+  EXPECT_FALSE(Settled(9));
+  for (int i = 0; i < 3; ++i) Settled(3), Settled(4);
+  EXPECT_TRUE(Settled(9));
+  EXPECT_FALSE(Settled(10, Via::kTable)) << "found, and not said";
   // Half a piece behind the next: the pieces are others.
   Launch({kSlab + 11 * kPiece + kPiece / 2});
-  EXPECT_FALSE(settled(11));
-  EXPECT_TRUE(settled(12));
+  EXPECT_FALSE(Settled(11));
+  EXPECT_TRUE(Settled(12));
 }
 
-TEST_F(WorkingSetsTest, PiecesOfPoolsProveNothingToOthers) {
-  constexpr uint64_t kPiece = MiB(4).value;
-  const auto settled = [&](uint64_t piece) {
-    Submission s;
-    s.kind = Submission::Kind::kKernel;
-    s.words = {piece};
-    s.numbers = piece;
-    s.touches.push_back({.ptr = DevicePtr(kSlab + piece * kPiece)});
-    std::vector<InferredRange> out;
-    sets_with_->Infer(s, /*possible=*/true, Find, &out);
-    return out.size() == 2 && out[1].settled;
-  };
-  for (uint64_t i = 0; i < 14; ++i) settled(i);
+TEST_F(WorkingSetsPieceTest, PiecesOfPoolsProveNothingToOthers) {
+  for (uint64_t i = 0; i < 14; ++i) Settled(i);
   for (int round = 0; round < 5; ++round) {
-    for (uint64_t i = 0; i < 8; ++i) settled(i);
+    for (uint64_t i = 0; i < 8; ++i) Settled(i);
   }
-  EXPECT_TRUE(settled(12));
+  EXPECT_TRUE(Settled(12));
   Launch({kSlab + MiB(1).value});  // Handed out anew.
-  EXPECT_FALSE(settled(12));
+  EXPECT_FALSE(Settled(12));
 }
 
 TEST_F(WorkingSetsTest, AGraphWithOtherContentsIsAnother) {
