@@ -35,6 +35,8 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
   ++infers_;
   extents_.clear();
   const uint32_t code = CodeOf(submission);
+  const uint32_t kind = possible ? KindOf(submission) : 0;
+  const Launch launch{submission, code, code == kSeveral ? kind : code, kind};
   // All pointers of the launch bound each other, so all are seen before any range is told.
   for (const Touch& touch : submission.touches) {
     const Extent extent = allocation(touch.ptr);
@@ -43,9 +45,8 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
     Known& known = allocations_[extent.base.value];
     if (known.counted != infers_) ++known.launches;
     known.counted = infers_;
-    See(known, (touch.ptr - extent.base).value, code);
+    See(known, (touch.ptr - extent.base).value, launch);
   }
-  const Launch launch{submission, code, possible ? KindOf(submission) : 0};
   for (size_t i = 0; i < submission.touches.size(); ++i) {
     const Touch& touch = submission.touches[i];
     const Extent& extent = extents_[i];
@@ -83,33 +84,36 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
   }
 }
 
-void WorkingSets::See(Known& known, uint64_t offset, uint32_t code) {
+void WorkingSets::See(Known& known, uint64_t offset, const Launch& launch) {
   auto& list = known.boundaries;
   const auto it = absl::c_lower_bound(
       list, offset, [](const Boundary& b, uint64_t value) { return b.offset < value; });
   if (it != list.end() && it->offset == offset) {
     it->named += it->seen != known.launches;
     it->seen = known.launches;
-    if (it->code != code) it->code = kSeveral;
+    if (it->code != launch.code) it->code = kSeveral;
+    it->Name(launch.namer);
     return;
   }
   const uint64_t before_it = it == list.begin() ? 0 : std::prev(it)->offset;
   if (offset % kAlignment.value != 0 && offset - before_it < kApart.value) return;
   if (it != list.begin() && std::prev(it)->named >= kSettled) known.pool = true;
+  const Boundary seen{
+      .offset = offset, .seen = known.launches, .code = launch.code, .namers = {launch.namer}};
   // One within the array that begins here, seen first since the call names it first.
   if (it != list.end() && it->offset % kAlignment.value != 0 &&
       it->offset - offset < kApart.value && offset % kAlignment.value == 0) {
-    *it = {.offset = offset, .seen = known.launches, .code = code};
+    *it = seen;
     return;
   }
   if (list.size() < kMostBoundaries) {
-    list.insert(it, {.offset = offset, .seen = known.launches, .code = code});
+    list.insert(it, seen);
     return;
   }
   const size_t before = list.size();
   std::erase_if(list, [&](const Boundary& b) { return b.seen + kAge < known.launches; });
   // All of them in use: finer than that nothing is told apart.
-  if (list.size() != before) See(known, offset, code);
+  if (list.size() != before) See(known, offset, launch);
 }
 
 WorkingSets::Boundary::User& WorkingSets::Boundary::Use(uint32_t launch, uint64_t now) {
@@ -126,6 +130,17 @@ WorkingSets::Boundary::User& WorkingSets::Boundary::Use(uint32_t launch, uint64_
   used = now;
   *least = {launch, 1};
   return *least;
+}
+
+void WorkingSets::Boundary::Name(uint32_t namer) {
+  for (uint32_t& known : namers) {
+    if (known == 0) known = namer;
+    if (known == namer) return;
+  }
+}
+
+bool WorkingSets::Boundary::NamedBy(uint32_t namer) const {
+  return absl::c_linear_search(namers, namer);
 }
 
 WorkingSets::Boundaries::iterator WorkingSets::BehindRow(Boundaries& list, uint64_t offset,
@@ -176,7 +191,7 @@ WorkingSets::End WorkingSets::EndOf(Known& known, const Extent& extent, const To
     return EndOf(known, extent, touch, launch);
   }
   Boundary::User& user = start.Use(launch.kind, known.launches);
-  if (known.pool || launch.kind == 0) return {end->offset, false};
+  if (known.pool || launch.kind == 0 || !end->NamedBy(launch.namer)) return {end->offset, false};
   const Submission& s = launch.submission;
   const bool by_numbers = s.kind == Submission::Kind::kKernel && touch.via == Via::kCall;
   const ProvenLengths::Piece piece{offset, end->offset - offset};

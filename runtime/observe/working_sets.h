@@ -10,7 +10,9 @@
 // be handed out anew counts as a pool: where it is small, a pointer into it likely goes to its end.
 // And a boundary has proved itself only to launches that went from the same pointer before: the
 // same code, shape and numbers. Whoever has a longer piece there says so by another number. Or to
-// launches that differ from such in one number, which says where they are (proven_lengths.h).
+// launches that differ from such in one number, which says where they are (proven_lengths.h). And
+// only to code that has been given the boundary itself: what fills a buffer piece by piece says
+// nothing about what then takes all of it (gradients, and the sum over devices).
 //
 // An algorithm may look at one array piece by piece, each named by its start (Thrust's is_sorted
 // does). Such a row of equal steps, named by one code alone, ends nothing for other codes.
@@ -62,8 +64,9 @@ class WorkingSets {
   // A boundary has proved itself when it was named so often while it ended the same range, to
   // launches of which as many had that range.
   static constexpr uint32_t kRenewed = 2;
-  // Kinds of launches remembered of a boundary.
+  // Kinds of launches remembered of a boundary, and codes that it was given to.
   static constexpr size_t kUsers = 6;
+  static constexpr size_t kNamers = 8;
   // Boundaries that make a row, and how many of it are looked at.
   static constexpr size_t kRow = 8;
   static constexpr size_t kLongestRow = 1 << 12;
@@ -100,9 +103,13 @@ class WorkingSets {
     };
     std::array<User, kUsers> users{};
     uint64_t used = 0;  // Launches into the allocation by then.
+    // That it was given to, the first ones; 0: none.
+    std::array<uint32_t, kNamers> namers{};
 
     // Notes such a launch.
     User& Use(uint32_t launch, uint64_t now);
+    void Name(uint32_t namer);
+    bool NamedBy(uint32_t namer) const;
   };
   using Boundaries = std::vector<Boundary>;
   struct Known {
@@ -112,18 +119,19 @@ class WorkingSets {
     Boundaries boundaries;  // Sorted by offset.
     ProvenLengths lengths;
   };
+  // A launch, as far as it says how far it goes.
+  struct Launch {
+    const Submission& submission;
+    uint32_t code;   // kSeveral for a graph.
+    uint32_t namer;  // Code; of a graph, what tells it from others.
+    uint32_t kind;   // 0: not asked for.
+  };
   // Notes the pointer.
-  void See(Known& known, uint64_t offset, uint32_t code);
+  void See(Known& known, uint64_t offset, const Launch& launch);
   // What ends `offset` for `code` where `end` is the next boundary: that, or what comes behind the
   // row which another code has made of the array.
   static Boundaries::iterator BehindRow(Boundaries& list, uint64_t offset, Boundaries::iterator end,
                                         uint32_t code);
-  // A launch, as far as it says how far it goes.
-  struct Launch {
-    const Submission& submission;
-    uint32_t code;
-    uint32_t kind;
-  };
   // The first boundary of no old age beyond the pointer, or the end of its allocation; whether it
   // has proved itself to such a launch.
   struct End {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace vramspan {
 namespace {
 
@@ -183,6 +185,37 @@ TEST_F(WorkingSetsTest, BoundariesProveThemselvesToLaunchesThatWereThere) {
   EXPECT_FALSE(Launch({kSlab}, /*possible=*/true, 1)[1].settled);
 }
 
+// A buffer that one code fills piece by piece, and of which another takes all.
+TEST_F(WorkingSetsTest, BoundariesProveThemselvesToCodeThatNamesThem) {
+  const int fill = 0;
+  const int sum = 0;
+  const auto settled = [&](const void* code) {
+    return Launch({kSlab}, /*possible=*/true, 0, code)[1].settled;
+  };
+  const uint64_t piece = kSlab + MiB(8).value;
+  for (int i = 0; i < 10; ++i) {
+    settled(&fill);
+    Launch({piece}, /*possible=*/false, 0, &fill);
+    EXPECT_FALSE(settled(&sum)) << i;
+  }
+  EXPECT_TRUE(settled(&fill));
+  // It takes the pieces one by one as well.
+  Launch({piece}, /*possible=*/false, 0, &sum);
+  EXPECT_TRUE(settled(&sum));
+}
+
+TEST_F(WorkingSetsTest, ManyCodesMayNameABoundaryAndTheFirstAreKnown) {
+  const uint64_t piece = kSlab + MiB(8).value;
+  std::array<char, WorkingSets::kNamers + 1> codes{};
+  for (const char& code : codes) {
+    bool settled = false;
+    for (int i = 0; i < 3; ++i) {
+      settled = Launch({kSlab, piece}, /*possible=*/true, 0, &code)[1].settled;
+    }
+    EXPECT_EQ(settled, &code != &codes.back()) << &code - codes.data();
+  }
+}
+
 // A loop over the pieces of an array, each named with its number, and seldom the same one.
 class WorkingSetsPieceTest : public WorkingSetsTest {
  protected:
@@ -233,10 +266,11 @@ TEST_F(WorkingSetsTest, AGraphWithOtherContentsIsAnother) {
     Submission s;
     s.kind = Submission::Kind::kGraph;
     s.code = this;
-    for (const uint64_t p : {kSlab, pointer}) s.touches.push_back({.ptr = DevicePtr(p)});
+    for (const uint64_t p : {kSlab, kSlab + MiB(8).value, pointer}) {
+      s.touches.push_back({.ptr = DevicePtr(p)});
+    }
     std::vector<InferredRange> out;
     sets_.Infer(s, /*possible=*/true, Find, &out);
-    Launch({kSlab + MiB(8).value});
     return out[1].settled;
   };
   for (int i = 0; i < 10; ++i) settled(kOther);
