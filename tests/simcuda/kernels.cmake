@@ -4,7 +4,7 @@ set(modules "${PROJECT_SOURCE_DIR}/tools/simcuda/modules")
 add_library(simcuda_foreign_library MODULE foreign_library.cc)
 vramspan_target(simcuda_foreign_library)
 
-foreach(test capture graph graph_update launch module old_launch)
+foreach(test capture graph graph_update launch module old_launch peer)
   vramspan_add_test(simcuda_${test}_test SOURCES ${test}_test.cc
     DEPS simcuda_fixture simcuda test_kernels LABELS simcuda)
 endforeach()

@@ -185,16 +185,17 @@ CUresult CtxGetStreamPriorityRange(int* least, int* greatest) {
 
 CUresult CtxResetPersistingL2Cache() { return CUDA_SUCCESS; }
 
-// Every simulated device reaches all memory; only the arguments are checked.
 CUresult CtxEnablePeerAccess(CUcontext handle, unsigned flags) {
   const ContextPtr peer = Driver::Get().contexts().Find(handle);
   if (!peer) return CUDA_ERROR_INVALID_CONTEXT;
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  return &peer->device() == &CurrentContext()->device() ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+  if (&peer->device() == &CurrentContext()->device()) return CUDA_ERROR_INVALID_DEVICE;
+  return CurrentContext()->EnablePeer(*peer);
 }
 
 CUresult CtxDisablePeerAccess(CUcontext handle) {
-  return Driver::Get().contexts().Find(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+  const ContextPtr peer = Driver::Get().contexts().Find(handle);
+  return peer ? CurrentContext()->DisablePeer(*peer) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 }  // namespace simcuda::calls

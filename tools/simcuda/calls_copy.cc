@@ -70,6 +70,12 @@ Copy DeviceToDevice(CUdeviceptr dst, CUdeviceptr src, size_t bytes) {
   return LinearCopy(Pointer(src), Side::kKnown, Pointer(dst), Side::kKnown, bytes);
 }
 
+Copy PeerToPeer(CUdeviceptr dst, CUdeviceptr src, size_t bytes) {
+  Copy copy = DeviceToDevice(dst, src, bytes);
+  copy.peer = true;
+  return copy;
+}
+
 CUresult HostToArray(CUarray dst, size_t offset, const void* src, size_t bytes, Copy* copy) {
   char* first = nullptr;
   const CUresult r = PartOfArray(dst, offset, bytes, &first);
@@ -97,7 +103,7 @@ CUresult Memcpy(CUdeviceptr dst, CUdeviceptr src, size_t bytes) {
 CUresult MemcpyPeer(CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src, CUcontext src_context,
                     size_t bytes) {
   if (const CUresult r = CheckContexts(dst_context, src_context); r != CUDA_SUCCESS) return r;
-  return CopyNow(DeviceToDevice(dst, src, bytes));
+  return CopyNow(PeerToPeer(dst, src, bytes));
 }
 
 CUresult MemcpyHtoD(CUdeviceptr dst, const void* src, size_t bytes) {
@@ -176,7 +182,7 @@ CUresult MemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream st
 CUresult MemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src,
                          CUcontext src_context, size_t bytes, CUstream stream) {
   if (const CUresult r = CheckContexts(dst_context, src_context); r != CUDA_SUCCESS) return r;
-  return CopyAsync(DeviceToDevice(dst, src, bytes), stream);
+  return CopyAsync(PeerToPeer(dst, src, bytes), stream);
 }
 
 CUresult MemcpyHtoDAsync(CUdeviceptr dst, const void* src, size_t bytes, CUstream stream) {

@@ -111,7 +111,6 @@ CUresult MemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute,
   return pool->GetAttribute(attribute, value);
 }
 
-// Pool memory is readable and writable from every device of the process.
 CUresult MemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* descs, size_t count) {
   MemPoolPtr pool;
   if (descs == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
@@ -120,6 +119,7 @@ CUresult MemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* descs, siz
     if (descs[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
     if (Driver::Get().device(descs[i].location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
   }
+  for (size_t i = 0; i < count; ++i) pool->SetAccess(descs[i].location.id, descs[i].flags);
   return CUDA_SUCCESS;
 }
 
@@ -127,7 +127,7 @@ CUresult MemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool handle, CUmemLo
   MemPoolPtr pool;
   if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult r = FindPool(handle, &pool); r != CUDA_SUCCESS) return r;
-  *flags = location->type == CU_MEM_LOCATION_TYPE_DEVICE ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+  *flags = location->type == CU_MEM_LOCATION_TYPE_DEVICE ? pool->AccessOf(location->id)
                                                          : CU_MEM_ACCESS_FLAGS_PROT_NONE;
   return CUDA_SUCCESS;
 }

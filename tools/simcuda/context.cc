@@ -40,6 +40,21 @@ void Context::Kill(CUresult error) {
   error_.compare_exchange_strong(sound, error, std::memory_order_acq_rel);
 }
 
+CUresult Context::EnablePeer(const Context& peer) {
+  MutexLock lock(peers_mutex_);
+  return peers_.insert(peer.id()).second ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+}
+
+CUresult Context::DisablePeer(const Context& peer) {
+  MutexLock lock(peers_mutex_);
+  return peers_.erase(peer.id()) != 0 ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+}
+
+bool Context::Reaches(uint64_t context_id) const {
+  MutexLock lock(peers_mutex_);
+  return peers_.contains(context_id);
+}
+
 HardwareQueue* Context::NextQueue() {
   HardwareQueue* queue = queues_[next_queue_].get();
   next_queue_ = (next_queue_ + 1) % queues_.size();

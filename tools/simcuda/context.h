@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -45,6 +46,12 @@ class Context : public std::enable_shared_from_this<Context> {
   // What must finish for the stream to have drained; see Stream::PendingTickets.
   std::vector<Ticket> PendingTickets(Stream& stream);
 
+  // That work of this context reaches memory of the other: CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
+  // and CUDA_ERROR_PEER_ACCESS_NOT_ENABLED where it is as asked for.
+  CUresult EnablePeer(const Context& peer);
+  CUresult DisablePeer(const Context& peer);
+  bool Reaches(uint64_t context_id) const;
+
   // Waits until everything that was submitted before the call has finished, in every stream, those
   // destroyed since too. (Lazy module loading does this inside a first launch.)
   void WaitIdle();
@@ -73,6 +80,8 @@ class Context : public std::enable_shared_from_this<Context> {
   CUcontext handle_ = nullptr;  // constant after creation
   std::atomic<unsigned> flags_;
   std::atomic<int> error_{CUDA_SUCCESS};
+  mutable Mutex peers_mutex_;
+  std::set<uint64_t> peers_ SIMCUDA_GUARDED_BY(peers_mutex_);  // ids of contexts
 
   // Orders submissions of the whole context, so that legacy ordering is the order of the calls.
   Mutex submit_mutex_;

@@ -8,15 +8,13 @@
 #include "tools/simcuda/context.h"
 #include "tools/simcuda/memory/address_map.h"
 #include "tools/simcuda/memory/arrays.h"
-#include "tools/simcuda/memory/vmm.h"
+#include "tools/simcuda/memory/reach.h"
 
 namespace simcuda {
 namespace {
 
 using memory::AddressMap;
-using memory::RangeKind;
 using memory::RangePtr;
-using memory::Vmm;
 
 // Pageable sources up to this size are read before the call returns, as the real driver does.
 constexpr size_t kStagedBytes = size_t{64} << 10;
@@ -206,6 +204,7 @@ CUresult CopyFrom3D(const CUDA_MEMCPY3D& p, Copy* copy) {
 
 CUresult CopyFrom3DPeer(const CUDA_MEMCPY3D_PEER& p, Copy* copy) {
   *copy = {};
+  copy->peer = true;
   copy->shape.width = p.WidthInBytes;
   copy->shape.height = p.Height;
   copy->shape.depth = p.Depth;
@@ -231,20 +230,19 @@ CUresult CopyFrom3DBatch(const CUDA_MEMCPY3D_BATCH_OP& op, Copy* copy) {
   return PlaceCopy(SideOf(op.src, unit), SideOf(op.dst, unit), copy);
 }
 
-CUresult CheckMapped(const void* address, size_t extent) {
-  const RangePtr range = AddressMap::Get().Find(Address(address));
-  if (!range || range->kind != RangeKind::kReservation) return CUDA_SUCCESS;
-  return Vmm::Get().Accessible(Address(address), extent) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+CUresult CheckMapped(const void* address, size_t extent, const Context* by) {
+  return memory::CheckCopyReach(by, Address(address), extent);
 }
 
-CUresult CheckCopy(const Copy& copy) {
+CUresult CheckCopy(const Copy& copy, const Context* by) {
+  if (copy.peer) by = nullptr;
   const CopyShape& shape = copy.shape;
   if (Empty(shape)) return CUDA_SUCCESS;
   if (shape.src == nullptr || shape.dst == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUresult r = CheckSide(shape.src, SrcExtent(shape), copy.src);
   if (r == CUDA_SUCCESS) r = CheckSide(shape.dst, DstExtent(shape), copy.dst);
-  if (r == CUDA_SUCCESS) r = CheckMapped(shape.src, SrcExtent(shape));
-  return r != CUDA_SUCCESS ? r : CheckMapped(shape.dst, DstExtent(shape));
+  if (r == CUDA_SUCCESS) r = CheckMapped(shape.src, SrcExtent(shape), by);
+  return r != CUDA_SUCCESS ? r : CheckMapped(shape.dst, DstExtent(shape), by);
 }
 
 CUresult CheckFill(const FillShape& shape) {
@@ -259,7 +257,7 @@ CUresult CheckFill(const FillShape& shape) {
 }
 
 CUresult SubmitCopy(Stream& stream, const Copy& copy, bool synchronous) {
-  if (const CUresult r = CheckCopy(copy); r != CUDA_SUCCESS) return r;
+  if (const CUresult r = CheckCopy(copy, stream.context().get()); r != CUDA_SUCCESS) return r;
   const CopyShape& shape = copy.shape;
   if (Empty(shape)) return CUDA_SUCCESS;
   if (stream.capturing()) return stream.Submit(std::make_shared<MemcpyOp>(shape));
@@ -289,7 +287,8 @@ CUresult SubmitFill(Stream& stream, const FillShape& shape, bool synchronous) {
   if (shape.width == 0 || shape.height == 0) return CUDA_SUCCESS;
   if (!stream.capturing()) {
     const size_t extent = (shape.height - 1) * shape.pitch + shape.width * shape.element_size;
-    if (const CUresult r = CheckMapped(shape.dst, extent); r != CUDA_SUCCESS) return r;
+    const CUresult r = CheckMapped(shape.dst, extent, stream.context().get());
+    if (r != CUDA_SUCCESS) return r;
   }
   Ticket ticket;
   const CUresult r = stream.Submit(std::make_shared<MemsetOp>(shape), &ticket);

@@ -23,6 +23,7 @@ struct Copy {
   CopyShape shape;
   Side src = Side::kAny;
   Side dst = Side::kAny;
+  bool peer = false;  // By a call that names the contexts: the driver finds a way.
 };
 
 Copy LinearCopy(const void* src, Side src_side, void* dst, Side dst_side, size_t bytes);
@@ -38,12 +39,13 @@ CUresult CopyFrom3DPeer(const CUDA_MEMCPY3D_PEER& params, Copy* copy);
 // Of a batch; here an empty extent is an error, too.
 CUresult CopyFrom3DBatch(const CUDA_MEMCPY3D_BATCH_OP& op, Copy* copy);
 
-// Whether both sides are what they must be, over their whole extent.
-CUresult CheckCopy(const Copy& copy);
+// Whether both sides are what they must be, over their whole extent. `by`, where it is known, must
+// reach them (memory/reach.h).
+CUresult CheckCopy(const Copy& copy, const Context* by = nullptr);
 // Reserved addresses are looked up when the call is made: what is not mapped with access just then
 // is refused, whatever would be there when the copy ran. (Where the call does not say that the
 // address is the device's, the real driver takes it for the host's, and crashes.)
-CUresult CheckMapped(const void* address, size_t extent);
+CUresult CheckMapped(const void* address, size_t extent, const Context* by = nullptr);
 // Alignment, pitch, and that the target is known.
 CUresult CheckFill(const FillShape& shape);
 

@@ -142,6 +142,18 @@ CUresult MemPool::GetAttribute(CUmemPool_attribute attribute, void* value) {
   }
 }
 
+void MemPool::SetAccess(int device, CUmemAccess_flags flags) {
+  MutexLock lock(mutex_);
+  access_[device] = flags;
+}
+
+CUmemAccess_flags MemPool::AccessOf(int device) const {
+  if (device == device_.ordinal()) return CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  MutexLock lock(mutex_);
+  const auto it = access_.find(device);
+  return it != access_.end() ? it->second : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+}
+
 HandleTable<CUmemoryPool, MemPool>& MemPools() {
   static auto* const table = new HandleTable<CUmemoryPool, MemPool>();
   return *table;

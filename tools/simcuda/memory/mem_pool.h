@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -31,6 +32,13 @@ class MemPool : public std::enable_shared_from_this<MemPool> {
   BlockHeap& heap() { return heap_; }
   CUmemoryPool handle() const { return handle_; }
   void set_handle(CUmemoryPool handle) { handle_ = handle; }
+
+  // Rights of other devices; its own device has them all.
+  void SetAccess(int device, CUmemAccess_flags flags);
+  CUmemAccess_flags AccessOf(int device) const;
+  bool Reaches(const Device& device) const {
+    return AccessOf(device.ordinal()) != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  }
 
   // Stream ordered, for work that is submitted to `stream_id` after the call.
   // CUDA_ERROR_OUT_OF_MEMORY when the device has no room and the stream has no freed memory that
@@ -61,7 +69,8 @@ class MemPool : public std::enable_shared_from_this<MemPool> {
   CUmemoryPool handle_ = nullptr;  // constant after creation
   std::atomic<uint64_t> threshold_{0};
   std::atomic<int> reuse_[3] = {1, 1, 1};
-  Mutex mutex_;
+  mutable Mutex mutex_;
+  std::map<int, CUmemAccess_flags> access_ SIMCUDA_GUARDED_BY(mutex_);  // by device
   std::vector<std::shared_ptr<PendingFree>> pending_ SIMCUDA_GUARDED_BY(mutex_);
 };
 using MemPoolPtr = std::shared_ptr<MemPool>;

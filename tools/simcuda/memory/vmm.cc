@@ -296,13 +296,19 @@ CUresult Vmm::GetAccess(CUdeviceptr at, const CUmemLocation& location, unsigned 
   return CUDA_SUCCESS;
 }
 
-bool Vmm::Accessible(CUdeviceptr at, size_t size) {
+bool Vmm::Accessible(CUdeviceptr at, size_t size, const Device* device) {
+  const auto named = [device](const Access& access) {
+    return access.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+           access.location.id == device->ordinal() && access.flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  };
   MutexLock lock(mutex_);
   for (const CUdeviceptr end = at + size; at < end;) {
     const auto it = MappingOf(at);
     if (it == mappings_.end() || it->second.protection == CU_MEM_ACCESS_FLAGS_PROT_NONE) {
       return false;
     }
+    const std::vector<Access>& access = it->second.access;
+    if (device != nullptr && std::none_of(access.begin(), access.end(), named)) return false;
     at = it->first + it->second.size;
   }
   return true;

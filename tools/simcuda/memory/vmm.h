@@ -49,8 +49,9 @@ class Vmm {
     bool exportable;
   };
   bool Find(CUdeviceptr address, Mapped* mapped);
-  // Whether all of the range is mapped, with some access.
-  bool Accessible(CUdeviceptr at, size_t size);
+  // Whether all of the range is mapped, with some access: of the device, or of anybody where that
+  // is null.
+  bool Accessible(CUdeviceptr at, size_t size, const Device* device = nullptr);
 
   // Counts the pages of all mappings that are touched from here on. False when it is counting
   // already (is not, for End) or the system refuses.

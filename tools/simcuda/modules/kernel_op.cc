@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "tools/simcuda/driver.h"
+#include "tools/simcuda/memory/reach.h"
 #include "tools/simcuda/modules/limits.h"
 #include "tools/simcuda/modules/occupancy.h"
 
@@ -88,7 +90,19 @@ CUresult KernelOp::Create(Function& function, CUfunction handle, const LaunchSha
   return CUDA_SUCCESS;
 }
 
-CUresult KernelOp::Run(const Exec& /*exec*/) const {
+// Memory is the process's here, so what another device may not touch is told by the pointers that a
+// kernel is given, whether or not it would go there.
+bool KernelOp::ReachesItsMemory(const Context& by) const {
+  if (Driver::Get().device_count() == 1) return true;
+  const auto* const words = reinterpret_cast<const CUdeviceptr*>(params_.data());
+  for (size_t i = 0; i < code_.param_bytes / sizeof(*words); ++i) {
+    if (!memory::KernelReaches(by, words[i])) return false;
+  }
+  return true;
+}
+
+CUresult KernelOp::Run(const Exec& exec) const {
+  if (!ReachesItsMemory(exec.context())) return CUDA_ERROR_ILLEGAL_ADDRESS;
   code_.invoke(params_.data(), &shape_.grid, &shape_.block);
   return CUDA_SUCCESS;
 }

@@ -43,6 +43,8 @@ class KernelOp : public Op {
     char bytes[16];
   };
 
+  bool ReachesItsMemory(const Context& by) const;
+
   KernelOp(const Function& function, CUfunction handle, const LaunchShape& shape);
 
   const ImagePtr image_;
