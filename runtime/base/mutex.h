@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <shared_mutex>
 
 #if defined(__clang__)
 #define VRAMSPAN_ATTRIBUTE(x) __attribute__((x))
@@ -19,7 +20,10 @@
 #define VS_PT_GUARDED_BY(x) VRAMSPAN_ATTRIBUTE(pt_guarded_by(x))
 #define VS_REQUIRES(...) VRAMSPAN_ATTRIBUTE(requires_capability(__VA_ARGS__))
 #define VS_EXCLUDES(...) VRAMSPAN_ATTRIBUTE(locks_excluded(__VA_ARGS__))
+#define VS_REQUIRES_SHARED(...) VRAMSPAN_ATTRIBUTE(requires_shared_capability(__VA_ARGS__))
 #define VS_ACQUIRE(...) VRAMSPAN_ATTRIBUTE(acquire_capability(__VA_ARGS__))
+#define VS_ACQUIRE_SHARED(...) VRAMSPAN_ATTRIBUTE(acquire_shared_capability(__VA_ARGS__))
+#define VS_RELEASE_SHARED(...) VRAMSPAN_ATTRIBUTE(release_shared_capability(__VA_ARGS__))
 #define VS_RELEASE(...) VRAMSPAN_ATTRIBUTE(release_capability(__VA_ARGS__))
 #define VS_ASSERT_CAPABILITY(x) VRAMSPAN_ATTRIBUTE(assert_capability(x))
 #define VS_RETURN_CAPABILITY(x) VRAMSPAN_ATTRIBUTE(lock_returned(x))
@@ -54,6 +58,40 @@ class VS_SCOPED_CAPABILITY MutexLock {
 
  private:
   Mutex& mu_;
+};
+
+// For what many do at once and one changes. Who holds it shared does not take it again.
+class VS_CAPABILITY("mutex") SharedMutex {
+ public:
+  void Lock() VS_ACQUIRE() { mu_.lock(); }
+  void Unlock() VS_RELEASE() { mu_.unlock(); }
+  void LockShared() VS_ACQUIRE_SHARED() { mu_.lock_shared(); }
+  void UnlockShared() VS_RELEASE_SHARED() { mu_.unlock_shared(); }
+
+ private:
+  std::shared_mutex mu_;
+};
+
+class VS_SCOPED_CAPABILITY SharedLock {
+ public:
+  explicit SharedLock(SharedMutex& mu) VS_ACQUIRE_SHARED(mu) : mu_(mu) { mu_.LockShared(); }
+  ~SharedLock() VS_RELEASE() { mu_.UnlockShared(); }
+  SharedLock(const SharedLock&) = delete;
+  SharedLock& operator=(const SharedLock&) = delete;
+
+ private:
+  SharedMutex& mu_;
+};
+
+class VS_SCOPED_CAPABILITY ExclusiveLock {
+ public:
+  explicit ExclusiveLock(SharedMutex& mu) VS_ACQUIRE(mu) : mu_(mu) { mu_.Lock(); }
+  ~ExclusiveLock() VS_RELEASE() { mu_.Unlock(); }
+  ExclusiveLock(const ExclusiveLock&) = delete;
+  ExclusiveLock& operator=(const ExclusiveLock&) = delete;
+
+ private:
+  SharedMutex& mu_;
 };
 
 class CondVar {

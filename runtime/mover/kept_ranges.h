@@ -37,6 +37,7 @@ class KeptRanges {
   std::optional<KeptRange> TakeOldest(int log2);
 
   bool empty() const { return ranges_.empty(); }
+  const std::list<KeptRange>& all() const { return ranges_; }
 
  private:
   using Ranges = std::list<KeptRange>;

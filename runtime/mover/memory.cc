@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "runtime/base/log.h"
-#include "runtime/mover/remap.h"
 #include "runtime/placement/move_limits.h"
 
 namespace vramspan {
@@ -19,7 +18,10 @@ std::string AddressText(DevicePtr p) { return absl::StrFormat("0x%x", p.value); 
 
 Memory::Memory(std::shared_ptr<const Driver> driver, const MemoryOptions& options,
                std::unique_ptr<EvictionPolicy> policy)
-    : driver_(std::move(driver)), options_(options), policy_(std::move(policy)) {}
+    : driver_(std::move(driver)),
+      options_(options),
+      policy_(std::move(policy)),
+      accessors_(options.ordinal) {}
 
 StatusOr<std::unique_ptr<Memory>> Memory::Create(std::shared_ptr<const Driver> driver,
                                                  const MemoryOptions& options,
@@ -231,11 +233,17 @@ StatusOr<DevicePtr> Memory::Place(const std::vector<int>& log2_sizes,
                                   const Allocation* allocation) {
   Bytes total;
   for (const int log2 : log2_sizes) total += ChunkBytes(log2);
-  std::optional<Mapped> mapped = TakeKept(total, log2_sizes.front());
+  std::optional<Mapped> mapped;
+  Status status;
+  {
+    SharedLock mapping(mapping_mu);
+    mapped = TakeKept(total, log2_sizes.front());
+    if (mapped) status = Register(*mapped, log2_sizes, allocation);
+  }
   if (!mapped) {
     VS_ASSIGN_OR_RETURN(mapped, MapNew(total, log2_sizes));
+    status = Publish(*mapped, log2_sizes, allocation);
   }
-  const Status status = Register(*mapped, log2_sizes, allocation);
   if (!status.ok()) {
     Unmap(*mapped);
     return status;
@@ -285,7 +293,6 @@ StatusOr<Memory::Mapped> Memory::MapNew(Bytes total, const std::vector<int>& log
     mapped.backing.push_back(*b);
     mapped.mapped += ChunkBytes(log2);
   }
-  if (status.ok()) status = SetDeviceAccess(*driver_, options_.ordinal, mapped.base, total);
   if (status.ok()) return mapped;
   Unmap(mapped);
   return status;
@@ -294,7 +301,6 @@ StatusOr<Memory::Mapped> Memory::MapNew(Bytes total, const std::vector<int>& log
 void Memory::Unmap(const Mapped& mapped) {
   Status status;
   if (mapped.mapped != Bytes(0)) {
-    // The context is current in MapNew; a kept range comes without.
     ScopedContext current(*driver_, options_.context);
     status = current.status();
     if (status.ok()) {
@@ -308,6 +314,15 @@ void Memory::Unmap(const Mapped& mapped) {
   if (!status.ok()) return;
   MutexLock lock(mu);
   arena_->Give(mapped.base, mapped.size);
+}
+
+Status Memory::Publish(const Mapped& mapped, const std::vector<int>& log2_sizes,
+                       const Allocation* allocation) {
+  ScopedContext current(*driver_, options_.context);
+  VS_RETURN_IF_ERROR(current.status());
+  SharedLock mapping(mapping_mu);
+  VS_RETURN_IF_ERROR(GiveAccess(*driver_, accessors_, mapped.base, mapped.size));
+  return Register(mapped, log2_sizes, allocation);
 }
 
 Status Memory::Register(const Mapped& mapped, const std::vector<int>& log2_sizes,

@@ -28,6 +28,7 @@
 #include "runtime/driver/driver.h"
 #include "runtime/mover/fingerprint.h"
 #include "runtime/mover/kept_ranges.h"
+#include "runtime/mover/remap.h"
 #include "runtime/mover/run_listener.h"
 #include "runtime/placement/policy.h"
 #include "runtime/space/allocations.h"
@@ -104,6 +105,16 @@ class Memory {
   StatusOr<Loose> UnmapLoose(DevicePtr at) VS_EXCLUDES(mu);
   // Copies its contents to [to, to + size). REQUIRES: not mapped.
   Status CopyLoose(const Loose& loose, DevicePtr to) VS_EXCLUDES(mu);
+
+  // Another device may touch the memory from here on, what is allocated later as well, or may not
+  // any more (memory_peers.cc). After an error of AddPeer it may not. It may be called while memory
+  // moves.
+  Status AddPeer(int device) VS_EXCLUDES(mapping_mu, mu);
+  Status RemovePeer(int device) VS_EXCLUDES(mapping_mu, mu);
+  // Who maps memory, or unmaps it, holds this shared from before it asks who may touch it until the
+  // chunk tells what came of it; who changes that holds it alone. Taken before mu.
+  SharedMutex mapping_mu;
+  const Accessors& accessors() const VS_REQUIRES_SHARED(mapping_mu) { return accessors_; }
 
   // Calls `visit` for each chunk that [p, p + size) touches, clipped to the allocation in which it
   // starts. Returns false, without a call, when there is none in a live allocation of ours.
@@ -225,7 +236,11 @@ class Memory {
     std::vector<Backing> backing;
   };
   std::optional<Mapped> TakeKept(Bytes size, int first_log2) VS_EXCLUDES(mu);
+  // Without access.
   StatusOr<Mapped> MapNew(Bytes total, const std::vector<int>& log2_sizes) VS_EXCLUDES(mu);
+  // Gives access and makes its chunks.
+  Status Publish(const Mapped& mapped, const std::vector<int>& log2_sizes,
+                 const Allocation* allocation) VS_EXCLUDES(mapping_mu, mu);
   // Makes its chunks. An error changes nothing.
   Status Register(const Mapped& mapped, const std::vector<int>& log2_sizes,
                   const Allocation* allocation) VS_EXCLUDES(mu);
@@ -239,10 +254,15 @@ class Memory {
   bool Busy(const Chunk& c) const;
   // Keeps the range mapped for the next of its size, or unmaps it and gives everything back; keeps
   // it as it is when it is busy or the driver refuses.
-  Status TakeApart(Range range) VS_EXCLUDES(mu);
+  Status TakeApart(Range range) VS_EXCLUDES(mapping_mu, mu);
+  // What backed it, where it was unmapped.
+  StatusOr<std::vector<Backing>> Dismantle(Range range) VS_EXCLUDES(mapping_mu, mu);
   // REQUIRES: nothing finds the chunks any more.
   void Forget(const std::vector<ChunkIndex>& chunks) VS_REQUIRES(mu);
   void Keep(const Range& range) VS_REQUIRES(mu);
+  // Of a peer, wherever something is mapped; the first error.
+  Status SetAccessOfAll(int device, CUmemAccess_flags flags) VS_REQUIRES(peers_mu_)
+      VS_EXCLUDES(mapping_mu, mu);
   // Unmaps a kept range and releases its slots, one of 2^log2 bytes among them where log2 is not 0;
   // false when there is none.
   StatusOr<bool> GiveUpKept(int log2) VS_EXCLUDES(mu);
@@ -261,7 +281,7 @@ class Memory {
   // Up to its last mapping; none while nothing is mapped.
   std::optional<Allocation> ExtentOf(DevicePtr p) VS_REQUIRES(mu);
   StatusOr<Loose> MakeLooseOnce(Bytes size, const std::vector<int>& log2_sizes) VS_EXCLUDES(mu);
-  Status MapSlots(const Loose& loose, DevicePtr at) VS_EXCLUDES(mu);
+  Status MapSlots(const Loose& loose, DevicePtr at) VS_REQUIRES_SHARED(mapping_mu) VS_EXCLUDES(mu);
 
   const std::shared_ptr<const Driver> driver_;
   const MemoryOptions options_;
@@ -291,9 +311,13 @@ class Memory {
   KeptRanges kept_ VS_GUARDED_BY(mu);
   Reservations reservations_ VS_GUARDED_BY(mu);
 
-  Mutex give_up_mu_;  // Taken after small_mu_, before mu.
+  Mutex give_up_mu_;  // Taken after small_mu_, before mapping_mu.
 
-  // Taken before mu, never after it.
+  Mutex peers_mu_;  // One change at a time. Taken before mapping_mu.
+  Accessors accessors_ VS_GUARDED_BY(mapping_mu);
+  bool changing_access_ VS_GUARDED_BY(mapping_mu) = false;  // Not everything mapped has it yet.
+
+  // Taken before mapping_mu and mu, never after them.
   Mutex small_mu_;
   std::unique_ptr<SmallObjects> small_ VS_PT_GUARDED_BY(small_mu_);
   absl::flat_hash_set<uint64_t> small_quarantine_ VS_GUARDED_BY(small_mu_);

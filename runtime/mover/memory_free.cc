@@ -102,6 +102,14 @@ Status Memory::FreeSmall(DevicePtr p, const Chunk& copy) {
 }
 
 Status Memory::TakeApart(Range range) {
+  StatusOr<std::vector<Backing>> backing = Dismantle(std::move(range));
+  VS_RETURN_IF_ERROR(backing.status());
+  for (const Backing& b : *backing) Unback(b);
+  return absl::OkStatus();
+}
+
+StatusOr<std::vector<Memory::Backing>> Memory::Dismantle(Range range) {
+  SharedLock mapping(mapping_mu);
   std::vector<Backing> backing;
   {
     MutexLock lock(mu);
@@ -109,7 +117,7 @@ Status Memory::TakeApart(Range range) {
       if (Busy((*chunks_)[index])) {
         dying_.push_back(std::move(range));
         dying_count_.fetch_add(1, std::memory_order_relaxed);
-        return absl::OkStatus();
+        return backing;
       }
     }
     page_map_->Set(range.base, range.size, ChunkIndex());
@@ -127,9 +135,10 @@ Status Memory::TakeApart(Range range) {
       on_device = on_device && c.on_device && !device_pool_->shareable(c.device_slot);
       backing.push_back(c.on_device ? Backing{c.device_slot, true} : Backing{c.host_slot, false});
     }
-    if (on_device && device_pool_->used() <= device_pool_->budget()) {
+    // What is kept would be passed by while access is being changed.
+    if (on_device && !changing_access_ && device_pool_->used() <= device_pool_->budget()) {
       Keep(range);
-      return absl::OkStatus();
+      return std::vector<Backing>();
     }
   }
   ScopedContext current(*driver_, options_.context);
@@ -152,8 +161,7 @@ Status Memory::TakeApart(Range range) {
     Forget(range.chunks);
     arena_->Give(range.base, range.size);
   }
-  for (const Backing& b : backing) Unback(b);
-  return absl::OkStatus();
+  return backing;
 }
 
 Status Memory::UnmapRange(Range* range) {
@@ -202,6 +210,7 @@ void Memory::Keep(const Range& range) {
 StatusOr<bool> Memory::GiveUpKept(int log2) {
   // One at a time: who finds nothing here may rely on it that nobody else is about to release some.
   MutexLock one(give_up_mu_);
+  SharedLock mapping(mapping_mu);
   std::optional<KeptRange> range;
   {
     MutexLock lock(mu);

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "runtime/mover/memory.h"
-#include "runtime/mover/remap.h"
 #include "runtime/placement/move_limits.h"
 
 namespace vramspan {
@@ -139,7 +138,7 @@ Status Memory::MapSlots(const Loose& loose, DevicePtr at) {
                    "cuMemMap", RangeText(va, size));
     if (status.ok()) mapped += size;
   }
-  if (status.ok()) status = SetDeviceAccess(*driver_, options_.ordinal, at, mapped);
+  if (status.ok()) status = GiveAccess(*driver_, accessors_, at, mapped);
   if (!status.ok() && mapped.value != 0) {
     driver_->Note(
         Check((*driver_)->MemUnmap(at.value, mapped.value), "cuMemUnmap", RangeText(at, mapped)));
@@ -166,6 +165,7 @@ Status Memory::MapLoose(const Loose& loose, DevicePtr at) {
     id = r->second.id;
     VS_ASSIGN_OR_RETURN(added, AddChunks(loose.backing_.size()));
   }
+  SharedLock mapping(mapping_mu);
   const Status status = MapSlots(loose, at);
   MutexLock lock(mu);
   if (!status.ok()) {
@@ -181,6 +181,7 @@ Status Memory::MapLoose(const Loose& loose, DevicePtr at) {
 StatusOr<Memory::Loose> Memory::UnmapLoose(DevicePtr at) {
   Loose loose;
   Range range{at, Bytes(), {}};
+  SharedLock mapping(mapping_mu);
   {
     MutexLock lock(mu);
     const auto r = ReservationOf(at);
@@ -230,7 +231,7 @@ StatusOr<Memory::Loose> Memory::UnmapLoose(DevicePtr at) {
     const Bytes size = ChunkBytes(loose.log2_sizes_[i]);
     const Backing& b = loose.backing_[i];
     if (range.gone[i]) {
-      driver_->Note(MapAt(*driver_, options_.ordinal, va, size,
+      driver_->Note(MapAt(*driver_, accessors_, va, size,
                           b.on_device ? device_pool_->handle(b.slot) : host_pool_->handle(b.slot)));
     }
     va = va + size;

@@ -311,6 +311,7 @@ class Mover {
   bool MayRemap(Move* move) VS_EXCLUDES(memory_.mu);
   void Reachable(const Move& move) VS_REQUIRES(memory_.mu);
   void FinishMove(Move* move);
+  RemapResult RemapMoved(Move* move) VS_EXCLUDES(memory_.mu);
   bool Remount(Move* move);
   void Settle(Move* move, bool changed);
   void Abandon(Move* move, const Status& why);

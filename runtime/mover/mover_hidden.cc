@@ -149,8 +149,9 @@ bool Mover::Show(ChunkIndex index) {
     moves_under_way_.fetch_add(1, std::memory_order_relaxed);
   }
   const auto begin = Clock::now();
+  SharedLock mapping(memory_.mapping_mu);
   const Status status =
-      MapAt(*driver_, memory_.options().ordinal, va, size, memory_.host_pool().handle(slot));
+      MapAt(*driver_, memory_.accessors(), va, size, memory_.host_pool().handle(slot));
   MutexLock lock(memory_.mu);
   stats_.vmm_ns += static_cast<uint64_t>((Clock::now() - begin).count());
   ++stats_.remaps;

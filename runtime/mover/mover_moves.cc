@@ -269,10 +269,22 @@ void Mover::FinishMove(Move* move) {
     return;
   }
   nvtx3::scoped_range_in<Move::NvtxDomain> range(move->in ? "fetch: remap" : "evict: remap");
+  const RemapResult result = RemapMoved(move);
+  if (move->unmapped) {
+    no_moves_before_ = Clock::now() + kAfterFailure;
+  } else if (result.changed) {
+    Settle(move, true);
+  } else {
+    Abandon(move, result.status);
+  }
+}
+
+RemapResult Mover::RemapMoved(Move* move) {
   const CUmemGenericAllocationHandle device = memory_.device_pool().handle(move->device_slot);
   const CUmemGenericAllocationHandle host = memory_.host_pool().handle(move->host_slot);
   bool hidden;
   bool hide = false;
+  SharedLock mapping(memory_.mapping_mu);
   {
     MutexLock lock(memory_.mu);
     hidden = memory_.chunks()[move->chunk].hidden;
@@ -289,32 +301,25 @@ void Mover::FinishMove(Move* move) {
                           RangeText(move->va, move->size()));
     result.changed = result.status.ok();
   } else if (hidden) {
-    result.status = MapAt(*driver_, memory_.options().ordinal, move->va, move->size(), device);
+    result.status = MapAt(*driver_, memory_.accessors(), move->va, move->size(), device);
     result.changed = result.status.ok();
   } else {
-    result = Remap(*driver_, memory_.options().ordinal, move->va, move->size(),
-                   move->in ? host : device, move->in ? device : host);
+    result = Remap(*driver_, memory_.accessors(), move->va, move->size(), move->in ? host : device,
+                   move->in ? device : host);
   }
-  {
-    MutexLock lock(memory_.mu);
-    if (hide && !result.changed) memory_.SetHidden(move->chunk, false);
-    if (hidden && result.changed) memory_.SetHidden(move->chunk, false);
-    stats_.vmm_ns += static_cast<uint64_t>((Clock::now() - begin).count());
-    ++stats_.remaps;
-    if (!result.mapped) {
-      move->unmapped = true;
-      ++lost_;
-      ++stats_.moves_failed;
-      RecordError(result.status);
-    }
+  MutexLock lock(memory_.mu);
+  if (hide && !result.changed) memory_.SetHidden(move->chunk, false);
+  if (hidden && result.changed) memory_.SetHidden(move->chunk, false);
+  stats_.vmm_ns += static_cast<uint64_t>((Clock::now() - begin).count());
+  ++stats_.remaps;
+  if (!result.mapped) {
+    move->unmapped = true;
+    memory_.chunks()[move->chunk].lost = true;
+    ++lost_;
+    ++stats_.moves_failed;
+    RecordError(result.status);
   }
-  if (move->unmapped) {
-    no_moves_before_ = Clock::now() + kAfterFailure;
-  } else if (result.changed) {
-    Settle(move, true);
-  } else {
-    Abandon(move, result.status);
-  }
+  return result;
 }
 
 bool Mover::Remount(Move* move) {
@@ -323,15 +328,17 @@ bool Mover::Remount(Move* move) {
   const CUmemGenericAllocationHandle host = memory_.host_pool().handle(move->host_slot);
   // Both hold the chunk's contents; where it was going comes first.
   for (const bool to : {move->in, !move->in}) {
-    if (MapAt(*driver_, memory_.options().ordinal, move->va, move->size(), to ? device : host)
-            .ok()) {
-      {
-        MutexLock lock(memory_.mu);
-        --lost_;
+    {
+      SharedLock mapping(memory_.mapping_mu);
+      if (!MapAt(*driver_, memory_.accessors(), move->va, move->size(), to ? device : host).ok()) {
+        continue;
       }
-      Settle(move, to == move->in);
-      return true;
+      MutexLock lock(memory_.mu);
+      memory_.chunks()[move->chunk].lost = false;
+      --lost_;
     }
+    Settle(move, to == move->in);
+    return true;
   }
   no_moves_before_ = Clock::now() + kAfterFailure;
   return false;

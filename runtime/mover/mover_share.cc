@@ -101,7 +101,8 @@ Status Mover::MakeShareable(ChunkIndex index) {
   if (status.ok()) status = CopyTo(made, chunk.base, chunk.size());
   RemapResult result;
   if (status.ok()) {
-    result = Remap(*driver_, memory_.options().ordinal, chunk.base, chunk.size(),
+    SharedLock mapping(memory_.mapping_mu);
+    result = Remap(*driver_, memory_.accessors(), chunk.base, chunk.size(),
                    pool.handle(chunk.device_slot), made.handle);
     status = result.status;
   }

@@ -3,11 +3,28 @@
 #ifndef VRAMSPAN_RUNTIME_MOVER_REMAP_H_
 #define VRAMSPAN_RUNTIME_MOVER_REMAP_H_
 
+#include <absl/container/inlined_vector.h>
+#include <absl/types/span.h>
+
 #include "runtime/base/status.h"
 #include "runtime/base/units.h"
 #include "runtime/driver/driver.h"
 
 namespace vramspan {
+
+// The devices that may touch a mapping: the memory's own, and its peers.
+class Accessors {
+ public:
+  explicit Accessors(int own) { Add(own); }
+
+  // Whether that changes anything.
+  bool Add(int device);
+  bool Remove(int device);
+  absl::Span<const CUmemAccessDesc> access() const { return access_; }
+
+ private:
+  absl::InlinedVector<CUmemAccessDesc, 1> access_;
+};
 
 struct RemapResult {
   Status status;         // The first failure, naming its call.
@@ -15,18 +32,18 @@ struct RemapResult {
   bool changed = false;  // True: `va` now shows the new handle. False with `mapped`: the old one.
 };
 
-// Replaces the mapping of [va, va + size), which shows `from`, by `to`, accessible to `device`.
+// Replaces the mapping of [va, va + size), which shows `from`, by `to`, accessible to `to_whom`.
 // A failure after the unmap puts `from` back. REQUIRES: nothing that runs or will run before this
 // returns touches the range.
-RemapResult Remap(const Driver& driver, int device, DevicePtr va, Bytes size,
+RemapResult Remap(const Driver& driver, const Accessors& to_whom, DevicePtr va, Bytes size,
                   CUmemGenericAllocationHandle from, CUmemGenericAllocationHandle to);
 
-// Maps `handle` at an unmapped `va` with access for `device`; on failure nothing stays mapped.
-Status MapAt(const Driver& driver, int device, DevicePtr va, Bytes size,
+// Maps `handle` at an unmapped `va` with access for `to_whom`; on failure nothing stays mapped.
+Status MapAt(const Driver& driver, const Accessors& to_whom, DevicePtr va, Bytes size,
              CUmemGenericAllocationHandle handle);
 
-// Read and write access for `device` over mappings that exist.
-Status SetDeviceAccess(const Driver& driver, int device, DevicePtr va, Bytes size);
+// Read and write access over mappings that exist.
+Status GiveAccess(const Driver& driver, const Accessors& to_whom, DevicePtr va, Bytes size);
 
 }  // namespace vramspan
 

@@ -30,7 +30,8 @@ Status CopyInto(Runtime* runtime, const Memory::Loose& loose, CUmemGenericAlloca
   CUdeviceptr at = 0;
   VS_RETURN_IF_ERROR(Check(driver->MemAddressReserve(&at, size, 0, 0, 0), "cuMemAddressReserve"));
   const DevicePtr to(at);
-  Status status = MapAt(driver, runtime->memory().options().ordinal, to, Bytes(size), real);
+  Status status =
+      MapAt(driver, Accessors(runtime->memory().options().ordinal), to, Bytes(size), real);
   if (status.ok()) {
     status = runtime->memory().CopyLoose(loose, to);
     driver.Note(Check(driver->MemUnmap(at, size), "cuMemUnmap", RangeText(to, Bytes(size))));
@@ -138,7 +139,7 @@ CUresult VmmTable::Realise(CUmemGenericAllocationHandle handle, const char* why)
   }
   Status status = h.used ? CopyInto(h.runtime, *h.loose, real, h.size) : absl::OkStatus();
   if (status.ok() && at != 0) {
-    status = MapAt(driver, memory.options().ordinal, DevicePtr(at), Bytes(h.size), real);
+    status = MapAt(driver, Accessors(memory.options().ordinal), DevicePtr(at), Bytes(h.size), real);
   }
   if (!status.ok()) {
     if (at != 0) {

@@ -52,6 +52,7 @@ struct Chunk {
   bool dying : 1 = false;        // Freed; waits for work in flight.
   bool tracked : 1 = false;      // Allocated since work is recorded: no older work can touch it.
   bool hidden : 1 = false;       // On the host, and nothing is mapped at `base`.
+  bool lost : 1 = false;         // Nothing is mapped at `base`: a remap failed both ways.
   uint8_t printed : 3 = 0;  // Fingerprints behind work since it came, or since one told something.
   uint8_t written : 2 = 0;  // For so many fetches no fingerprint: it was written before.
   bool unused : 1 = false;  // It came, and no work has used it since.
