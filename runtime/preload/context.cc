@@ -6,6 +6,7 @@
 
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/launch.h"
+#include "runtime/preload/peers.h"
 #include "runtime/preload/runtimes.h"
 
 namespace vramspan::preload {
@@ -18,11 +19,16 @@ std::atomic<int>* RetainsOf(CUdevice device) {
   return &retains[static_cast<size_t>(device)];
 }
 
+void EndPrimary(CUdevice device) {
+  ForgetPeersOfPrimary(device);
+  EndRuntimeOfPrimary(device);
+}
+
 // `watched` tells of the call and makes it.
 template <typename Real, typename Watched>
 CUresult Release(Real real, CUdevice device, Watched watched) {
   std::atomic<int>* const count = RetainsOf(device);
-  if (count != nullptr && count->load(std::memory_order_relaxed) == 1) EndRuntimeOfPrimary(device);
+  if (count != nullptr && count->load(std::memory_order_relaxed) == 1) EndPrimary(device);
   const CUresult result = watched(real, device);
   if (result == CUDA_SUCCESS && count != nullptr && count->load(std::memory_order_relaxed) > 0) {
     count->fetch_sub(1, std::memory_order_relaxed);
@@ -33,11 +39,13 @@ CUresult Release(Real real, CUdevice device, Watched watched) {
 }  // namespace
 
 CUresult CtxDestroyV1(decltype(&::cuCtxDestroy) real, CUcontext context) {
+  ForgetPeers(context);
   EndRuntime(context);
   return WithReturn([&] { return VS_WATCHED(cuCtxDestroy)(real, context); });
 }
 
 CUresult CtxDestroy(decltype(&::cuCtxDestroy_v2) real, CUcontext context) {
+  ForgetPeers(context);
   EndRuntime(context);
   return WithReturn([&] { return VS_WATCHED(cuCtxDestroy_v2)(real, context); });
 }
@@ -62,12 +70,12 @@ CUresult DevicePrimaryCtxRelease(decltype(&::cuDevicePrimaryCtxRelease_v2) real,
 }
 
 CUresult DevicePrimaryCtxResetV1(decltype(&::cuDevicePrimaryCtxReset) real, CUdevice device) {
-  EndRuntimeOfPrimary(device);
+  EndPrimary(device);
   return VS_WATCHED(cuDevicePrimaryCtxReset)(real, device);
 }
 
 CUresult DevicePrimaryCtxReset(decltype(&::cuDevicePrimaryCtxReset_v2) real, CUdevice device) {
-  EndRuntimeOfPrimary(device);
+  EndPrimary(device);
   return VS_WATCHED(cuDevicePrimaryCtxReset_v2)(real, device);
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/ipc.h"
 #include "runtime/preload/launch.h"
+#include "runtime/preload/peers.h"
 #include "runtime/preload/pools.h"
 #include "runtime/preload/process.h"
 #include "runtime/preload/queries.h"

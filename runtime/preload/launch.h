@@ -9,6 +9,7 @@
 #include "runtime/observe/call_params.h"
 #include "runtime/observe/launch_source.h"
 #include "runtime/preload/cuda_api.h"
+#include "runtime/preload/peer_copies.h"
 
 namespace vramspan::preload {
 
@@ -35,18 +36,27 @@ struct Watched<kCall, Params, CUresult (*)(Args...)> {
     const vramspanLaunchSink* sink = launch_sink.load(std::memory_order_acquire);
     if (sink == nullptr) {
       PassUnseen(kCall);
-      return real(args...);
+      return Make(real, args...);
     }
     return Tell(sink, real, args...);
   }
 
  private:
+  static CUresult Make(Function real, Args... args) {
+    const CUresult result = real(args...);
+    if constexpr (kMayBeBetweenDevices<kCall>) {
+      if (result == CUDA_ERROR_INVALID_VALUE) [[unlikely]]
+        return AgainAsPeer<kCall>(args...);
+    }
+    return result;
+  }
+
   __attribute__((noinline)) static CUresult Tell(const vramspanLaunchSink* sink, Function real,
                                                  Args... args) {
     const Params params{args...};
     uint64_t token = 0;
     sink->enter(kCall, &params, CurrentContext(), &token);
-    const CUresult result = real(args...);
+    const CUresult result = Make(real, args...);
     sink->exit(kCall, &params, result, token);
     return result;
   }

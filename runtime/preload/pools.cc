@@ -10,6 +10,7 @@
 #include "runtime/preload/allocated.h"
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/ipc.h"
+#include "runtime/preload/peers.h"
 #include "runtime/preload/resolver.h"
 #include "runtime/preload/runtimes.h"
 #include "runtime/preload/stream_ordered.h"
@@ -240,6 +241,22 @@ CUresult MemPoolGetAttribute(decltype(&::cuMemPoolGetAttribute) real, CUmemoryPo
   return result;
 }
 
+namespace {
+
+// What was allocated before is ours, and the right is to all of the pool's memory.
+CUresult OpenPool(CUmemoryPool pool, const CUmemAccessDesc& access) {
+  if (access.flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) return CUDA_SUCCESS;
+  for (const auto& memory : AllStreamOrdered()) {
+    Runtime& runtime = memory->runtime();
+    const int device = access.location.id;
+    if (memory->Of(pool).reserved == 0 || device == runtime.memory().options().ordinal) continue;
+    if (const Status s = OpenTo(device, &runtime); !s.ok()) return ToCuResult(s);
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
 CUresult MemPoolSetAccess(decltype(&::cuMemPoolSetAccess) real, CUmemoryPool pool,
                           const CUmemAccessDesc* access, size_t count) {
   const CUresult result = real(pool, access, count);
@@ -252,6 +269,8 @@ CUresult MemPoolSetAccess(decltype(&::cuMemPoolSetAccess) real, CUmemoryPool poo
     }
     // Chunks are mapped for their own device: from here on the pool's memory is the driver's.
     Know(pool, false);
+    const CUresult opened = OpenPool(pool, access[i]);
+    if (opened != CUDA_SUCCESS) return opened;
   }
   return result;
 }

@@ -17,6 +17,7 @@
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/ipc.h"
 #include "runtime/preload/launch.h"
+#include "runtime/preload/peers.h"
 #include "runtime/preload/process.h"
 #include "runtime/preload/resolver.h"
 #include "runtime/preload/stream_ordered.h"
@@ -120,6 +121,8 @@ Runtime* Make(CUcontext context) {
   if (static_cast<size_t>(device) >= state.count.load(std::memory_order_relaxed)) {
     state.count.store(static_cast<size_t>(device) + 1, std::memory_order_release);
   }
+  // Who enables access from here on finds it; what was enabled before is found here.
+  GrantPeers(runtime, context);
   return runtime;
 }
 
@@ -148,6 +151,12 @@ Runtime* RuntimeForAllocation() {
   const OwnCalls own;
   const CUcontext context = CurrentContext();
   if (context == nullptr) return nullptr;
+  Runtime* const runtime = RuntimeOfContext(context);
+  return runtime != nullptr ? runtime : Make(context);
+}
+
+Runtime* RuntimeOfContext(CUcontext context) {
+  if (!Ready() || context == nullptr) return nullptr;
   State& state = TheState();
   const size_t count = state.count.load(std::memory_order_acquire);
   for (size_t i = 0; i < count; ++i) {
@@ -156,7 +165,7 @@ Runtime* RuntimeForAllocation() {
       return e.runtime.load(std::memory_order_acquire);
     }
   }
-  return Make(context);
+  return nullptr;
 }
 
 Runtime* RuntimeOf(CUdeviceptr p) {
@@ -188,14 +197,17 @@ void EndRuntime(CUcontext context) {
 }
 
 void EndRuntimeOfPrimary(CUdevice device) {
-  if (RuntimeOfDevice(device) == nullptr) return;
+  if (RuntimeOfDevice(device) != nullptr) WithPrimary(device, &EndRuntime);
+}
+
+void WithPrimary(CUdevice device, void (*call)(CUcontext)) {
   const auto retain =
       DriverFunction<decltype(&::cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain");
   const auto release =
       DriverFunction<decltype(&::cuDevicePrimaryCtxRelease_v2)>("cuDevicePrimaryCtxRelease_v2");
   CUcontext primary = nullptr;
   if (retain == nullptr || release == nullptr || retain(&primary, device) != CUDA_SUCCESS) return;
-  EndRuntime(primary);
+  call(primary);
   release(device);
 }
 

@@ -24,6 +24,12 @@ Runtime* RuntimeOf(CUdeviceptr p);
 // The runtime of a device; null where there is none. For those that want its memory back.
 Runtime* RuntimeOfDevice(CUdevice device);
 
+// The runtime of a context; null where there is none.
+Runtime* RuntimeOfContext(CUcontext context);
+
+// Calls it with the device's primary context, which may be made for that.
+void WithPrimary(CUdevice device, void (*call)(CUcontext));
+
 // Ends the runtime that belongs to the context, or to a device's primary context.
 void EndRuntime(CUcontext context);
 void EndRuntimeOfPrimary(CUdevice device);

@@ -31,6 +31,8 @@ class StreamOrdered {
   StreamOrdered(const StreamOrdered&) = delete;
   StreamOrdered& operator=(const StreamOrdered&) = delete;
 
+  Runtime& runtime() { return runtime_; }
+
   // Streams are explicit: no handle means another one by the kind of default stream.
   StatusOr<CUdeviceptr> Allocate(CUmemoryPool pool, Bytes size, CUstream stream) VS_EXCLUDES(mu_);
   // Also of memory that is no pool's. The driver's error leaves it allocated.

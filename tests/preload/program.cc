@@ -328,6 +328,9 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"ipc", &ShareByIpc},
     {"ipc_full", &IpcWithoutRoom},
     {"nvml", &AskNvml},
+    {"peers_end", &PeersEnd},
+    {"peers_pool", &PoolIsOpened},
+    {"peers_refused", &PeersRefused},
     {"pools", [](Program* p) { AskPools(p, false); }},
     {"pools_churn", [](Program* p) { ChurnPools(p, false); }},
     {"pools_churn_pt", [](Program* p) { ChurnPools(p, true); }},
@@ -361,10 +364,8 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
 };
 
 const std::map<std::string, std::function<void(Program*, const std::string&)>> kCallScenarios = {
-    {"contexts_end", &EndContexts},
-    {"look_up", &LookUp},
-    {"streams_end", &EndStreams},
-    {"texref", &BindTexture},
+    {"contexts_end", &EndContexts}, {"look_up", &LookUp},     {"peers", &UsePeers},
+    {"streams_end", &EndStreams},   {"texref", &BindTexture},
 };
 
 }  // namespace

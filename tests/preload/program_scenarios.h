@@ -97,6 +97,14 @@ void BindTexture(Program* p, const std::string& name);
 // Calls that may take device memory, each refused once while the device is full
 // (program_rescues.cc).
 void RescueEach(Program* p);
+// Two devices whose memory each other's copies and kernels use, access being enabled "before" it is
+// allocated, "after", or "never"; contexts that end while they have it; and access that cannot
+// be given (program_peers.cc).
+// Needs a second device.
+void UsePeers(Program* p, const std::string& when);
+void PeersEnd(Program* p);
+void PeersRefused(Program* p);
+void PoolIsOpened(Program* p);
 // A call of that name that has the driver look up memory which has no mapping at the time
 // (program_lookups.cc). Needs VRAMSPAN_OVERLAP=all, 16 MiB for vramspan, and more for its copies.
 void LookUp(Program* p, const std::string& name);

@@ -1,0 +1,69 @@
+// Programs that use two devices, whose copies and kernels go to each other's memory.
+#include <gmock/gmock.h>
+
+#include "tests/preload/run_program.h"
+
+namespace vramspan_test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kShort[] = "device memory is short";
+const std::string kDevices = "SIMCUDA_DEVICES=2 SIMCUDA_DEVICE_MEMORY=96MiB ";
+
+// What it prints is the same as without, whether memory suffices or half of it does.
+void ExpectTheSame(const std::string& scenario, const std::string& environment) {
+  const Output without = RunPlain("dlsym", scenario, kDevices);
+  ASSERT_EQ(without.code, 0) << without.err;
+  EXPECT_THAT(without.out, HasSubstr("cuMemcpyAsync: 0\n"));
+  const Output fits = RunPreloaded("dlsym", scenario, kDevices + environment);
+  EXPECT_EQ(fits.code, 0) << fits.err;
+  EXPECT_EQ(fits.out, without.out);
+  EXPECT_THAT(fits.err, Not(HasSubstr(kShort)));
+  const Output half =
+      RunPreloaded("dlsym", scenario, kDevices + "VRAMSPAN_DEVICE_MEMORY=12MiB " + environment);
+  EXPECT_EQ(half.code, 0) << half.err;
+  EXPECT_EQ(half.out, without.out);
+  EXPECT_THAT(half.err, HasSubstr(kShort));
+}
+
+class PeersTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PeersTest, EnabledBeforeMemoryIsAllocated) { ExpectTheSame("peers:before", GetParam()); }
+TEST_P(PeersTest, EnabledAfterwards) { ExpectTheSame("peers:after", GetParam()); }
+TEST_P(PeersTest, CopiesNeedNone) { ExpectTheSame("peers:never", GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(
+    Sources, PeersTest,
+    ::testing::Values("VRAMSPAN_TRACER=hooks VRAMSPAN_OVERLAP=off",
+                      "VRAMSPAN_TRACER=hooks VRAMSPAN_OVERLAP=safe VRAMSPAN_CHUNK=2MiB",
+                      "VRAMSPAN_TRACER=cupti VRAMSPAN_OVERLAP=safe VRAMSPAN_CHUNK=2MiB"));
+
+TEST(Peers, EndWithTheirContexts) {
+  for (const std::string memory : {"", "VRAMSPAN_DEVICE_MEMORY=12MiB"}) {
+    const Output without = RunPlain("dlsym", "peers_end", kDevices);
+    EXPECT_EQ(without.out, "ok\n") << without.err;
+    const Output with = RunPreloaded("dlsym", "peers_end", kDevices + memory);
+    EXPECT_EQ(with.out, "ok\n") << with.err;
+  }
+}
+
+TEST(Peers, MayBeGivenAPoolThatIsInUse) {
+  for (const std::string memory : {"", "VRAMSPAN_DEVICE_MEMORY=6MiB"}) {
+    const Output without = RunPlain("dlsym", "peers_pool", kDevices);
+    EXPECT_EQ(without.out, "ok\n") << without.err;
+    const Output with = RunPreloaded("dlsym", "peers_pool", kDevices + memory);
+    EXPECT_EQ(with.out, "ok\n") << with.err;
+  }
+}
+
+// The program goes on without access, and is told so.
+TEST(Peers, AccessThatCannotBeGivenIsRefused) {
+  const Output with = RunPreloaded("dlsym", "peers_refused", kDevices);
+  EXPECT_EQ(with.out, "ok\n") << with.err;
+  EXPECT_THAT(with.err, HasSubstr("device 1 gets no access to memory of device 0"));
+}
+
+}  // namespace
+}  // namespace vramspan_test
