@@ -1,5 +1,5 @@
-// Rules that the simulated driver cannot have: instructions of one GPU generation, and CUPTI. They
-// are tests of the program only where they can be tried.
+// Rules that not every machine can try: instructions of one GPU generation, CUPTI, several devices.
+// They are tests of the program only where they can be tried.
 #ifndef VRAMSPAN_TESTS_CONFORMANCE_GPU_ONLY_H_
 #define VRAMSPAN_TESTS_CONFORMANCE_GPU_ONLY_H_
 
@@ -9,6 +9,9 @@ namespace vramspan::conformance {
 void RegisterHopperTests();
 // On a real device, where libcupti can be opened.
 void RegisterCuptiTests();
+
+// Where there are two devices that reach each other, simulated or real; else a line says so.
+void RegisterPeerTests();
 
 }  // namespace vramspan::conformance
 

@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   try {
     vramspan::conformance::RegisterHopperTests();
     vramspan::conformance::RegisterCuptiTests();
+    vramspan::conformance::RegisterPeerTests();
   } catch (const std::exception& error) {
     // No driver: every rule fails with this reason.
     fprintf(stderr, "conformance: %s\n", error.what());
