@@ -22,8 +22,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 # name: program and arguments, with {} for the rounds; N; the times of its report that are a round, summed
 CASES = {
     "chain": ("chain.py 4096 {}", 8, ["round"]),
-    "chain, 64 rows": ("chain.py 64 {}", 8, ["round"]),
-    "train": ("train.py 8 1024 {}", 10, ["step"]),
+    "chain, 64 rows": ("chain.py 64 {}", 40, ["round"]),
+    "train": ("train.py 8 1024 {}", 20, ["step"]),
     "llama, decode": ("llama.py --steps 3 --decode {}", 10, ["decode"]),
     "llama, prefill": ("llama.py --decode 3 --steps {}", 4, ["prefill_1x2048", "prefill_4x4096"]),
 }
