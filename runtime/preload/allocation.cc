@@ -11,6 +11,7 @@
 #include "runtime/preload/allocated.h"
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/ipc.h"
+#include "runtime/preload/refusals.h"
 #include "runtime/preload/resolver.h"
 #include "runtime/preload/runtimes.h"
 #include "runtime/preload/stream_ordered.h"
@@ -28,10 +29,7 @@ CUresult Allocate(Runtime* runtime, CUdeviceptr* p, Bytes size) {
     const bool packed = size <= SmallObjects::kMaxSmall;
     // Packed objects are as large as their class anyhow.
     const StatusOr<DevicePtr> memory = runtime->Allocate(packed ? RoundUp(size, kAlignment) : size);
-    if (!memory.ok()) {
-      Log(LogLevel::kInfo, memory.status().message());
-      return ToCuResult(memory.status());
-    }
+    if (!memory.ok()) return Refused(memory.status());
     AddAllocated(memory->value, size.value);
     *p = memory->value;
     return CUDA_SUCCESS;
@@ -99,8 +97,7 @@ CUresult MemFree(decltype(&::cuMemFree_v2) real, CUdeviceptr p) {
     if (status.ok()) ForgetExported(p);
     if (status.ok()) status = runtime->Free(DevicePtr(p));
     if (status.ok()) return CUDA_SUCCESS;
-    Log(LogLevel::kInfo, status.message());
-    return ToCuResult(status);
+    return Refused(status);
   } catch (const std::exception& e) {
     Log(LogLevel::kError, e.what());
     return CUDA_ERROR_UNKNOWN;

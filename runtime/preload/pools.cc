@@ -11,6 +11,7 @@
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/ipc.h"
 #include "runtime/preload/peers.h"
+#include "runtime/preload/refusals.h"
 #include "runtime/preload/resolver.h"
 #include "runtime/preload/runtimes.h"
 #include "runtime/preload/stream_ordered.h"
@@ -110,10 +111,7 @@ CUresult Allocate(Call call, CUdeviceptr* p, size_t size, CUmemoryPool pool, CUs
     }
     const StatusOr<CUdeviceptr> memory =
         StreamOrderedOf(runtime)->Allocate(pool, Bytes(size), stream);
-    if (!memory.ok()) {
-      Log(LogLevel::kInfo, memory.status().message());
-      return ToCuResult(memory.status());
-    }
+    if (!memory.ok()) return Refused(memory.status());
     AddAllocated(*memory, size, pool);
     *p = *memory;
     return CUDA_SUCCESS;

@@ -10,6 +10,7 @@
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/launch.h"
 #include "runtime/preload/process.h"
+#include "runtime/preload/refusals.h"
 #include "runtime/preload/runtimes.h"
 #include "runtime/preload/vmm_table.h"
 
@@ -18,11 +19,7 @@ namespace {
 
 bool Granular(uint64_t value) { return value % kGranularity.value == 0; }
 
-CUresult Told(const Status& status) {
-  if (status.ok()) return CUDA_SUCCESS;
-  Log(LogLevel::kInfo, status.message());
-  return ToCuResult(status);
-}
+CUresult Told(const Status& status) { return status.ok() ? CUDA_SUCCESS : Refused(status); }
 
 // What a hook does with tables and runtimes: as calls of our own, and no exception leaves it.
 template <typename Body>

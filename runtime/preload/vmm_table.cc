@@ -9,6 +9,7 @@
 #include "runtime/mover/remap.h"
 #include "runtime/preload/allocated.h"
 #include "runtime/preload/foreign.h"
+#include "runtime/preload/refusals.h"
 
 namespace vramspan::preload {
 namespace {
@@ -17,11 +18,7 @@ namespace {
 constexpr uint64_t kFirst = uint64_t{0x7653} << 48;
 constexpr uint64_t kMask = uint64_t{0xffff} << 48;
 
-CUresult Told(const Status& status) {
-  if (status.ok()) return CUDA_SUCCESS;
-  Log(LogLevel::kInfo, status.message());
-  return ToCuResult(status);
-}
+CUresult Told(const Status& status) { return status.ok() ? CUDA_SUCCESS : Refused(status); }
 
 // A mapping of the driver's handle somewhere, for as long as the copy takes.
 Status CopyInto(Runtime* runtime, const Memory::Loose& loose, CUmemGenericAllocationHandle real,

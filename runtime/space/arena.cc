@@ -99,7 +99,7 @@ StatusOr<DevicePtr> Arena::Take(Bytes size, Bytes alignment) {
   if (const std::optional<DevicePtr> p = holes_.Take(size, alignment); p.has_value()) return *p;
   return absl::ResourceExhaustedError(absl::StrFormat(
       "no room for %d bytes aligned to %d among the %d bytes of addresses at 0x%x: %d are free, "
-      "the largest hole has %d",
+      "the largest hole has %d (VRAMSPAN_ARENA says how many there are)",
       size.value, alignment.value, size_.value, base_.value, holes_.total().value,
       holes_.largest().value));
 }

@@ -74,6 +74,25 @@ TEST(Preload, AnAllocationThatFailsWritesNothing) {
   ExpectOk(RunPreloaded("proc2", "untouched"));
 }
 
+// Three fail there.
+TEST(Preload, SaysOnceWhyThereIsNoMemory) {
+  const auto lines = [](const std::string& text, const char* with) {
+    int count = 0;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) {
+      count += static_cast<int>(line.find(with) != std::string::npos);
+    }
+    return count;
+  };
+  const char* const why = "bytes: the address arena has 4398046511104 (VRAMSPAN_ARENA)";
+  const Output once = RunPreloaded("proc2", "untouched");
+  EXPECT_EQ(lines(once.err, "vramspan: the program is out of memory: "), 1) << once.err;
+  EXPECT_EQ(lines(once.err, why), 1) << once.err;
+  const Output each = RunPreloaded("proc2", "untouched", "VRAMSPAN_LOG=info");
+  EXPECT_EQ(lines(each.err, why), 3) << each.err;
+  EXPECT_EQ(lines(RunPreloaded("proc2", "untouched", "VRAMSPAN_LOG=error").err, why), 0);
+}
+
 TEST(Preload, AFreeWaitsForTheContextsWork) {
   ExpectOk(RunPreloaded("dlsym", "free_waits"));
   ExpectOk(RunPreloaded("linked_pt", "free_waits"));

@@ -1,0 +1,17 @@
+// What the program asked of us and does not get.
+#ifndef VRAMSPAN_RUNTIME_PRELOAD_REFUSALS_H_
+#define VRAMSPAN_RUNTIME_PRELOAD_REFUSALS_H_
+
+#include "runtime/base/status.h"
+#include "runtime/preload/cuda_api.h"
+
+namespace vramspan::preload {
+
+// The result for the program. The first time that there is no memory a line says why, since out of
+// memory is what it does not expect here; all else, and what comes later, is for VRAMSPAN_LOG=info.
+// REQUIRES: an error.
+CUresult Refused(const Status& status);
+
+}  // namespace vramspan::preload
+
+#endif  // VRAMSPAN_RUNTIME_PRELOAD_REFUSALS_H_
