@@ -191,6 +191,14 @@ VRAMSPAN_API CUresult vramspanMemUnpin(vramspanRuntime runtime, CUdeviceptr ptr,
 VRAMSPAN_API CUresult vramspanSetDeviceBudget(vramspanRuntime runtime, size_t bytes);
 VRAMSPAN_API CUresult vramspanSetHostBudget(vramspanRuntime runtime, size_t bytes);
 
+/* Whether work on another device may touch the runtime's memory, all of it and what is allocated
+ * later; cuCtxEnablePeerAccess does not reach it. Takes a driver call a chunk (1.5 ms each on two
+ * H200s), and each later move as much longer. INVALID_VALUE for devices that cannot reach this one;
+ * after any error the device has no access. Work on other devices is waited for where launches are
+ * traced; else memory must be pinned (vramspanMemPin) before such work is submitted, until its end.
+ */
+VRAMSPAN_API CUresult vramspanSetPeerAccess(vramspanRuntime runtime, CUdevice peer, int allowed);
+
 /* --- Looking --------------------------------------------------------------------------------*/
 
 /* Waits until all declared work so far has run and every move it caused or that was asked for has

@@ -374,6 +374,9 @@ class Runtime {
 
   void set_device_budget(std::size_t bytes) const { check(vramspanSetDeviceBudget(get(), bytes)); }
   void set_host_budget(std::size_t bytes) const { check(vramspanSetHostBudget(get(), bytes)); }
+  void set_peer_access(CUdevice peer, bool allowed) const {
+    check(vramspanSetPeerAccess(get(), peer, allowed ? 1 : 0));
+  }
 
   // Waits for declared work and moves. Throws the first error of a move since the last time.
   void synchronize() const { check(vramspanSynchronize(get())); }

@@ -183,6 +183,10 @@ CUresult vramspanSetHostBudget(vramspanRuntime runtime, size_t bytes) {
   return With(runtime, [&](Runtime& r) { return r.SetHostBudget(Bytes(bytes)); });
 }
 
+CUresult vramspanSetPeerAccess(vramspanRuntime runtime, CUdevice peer, int allowed) {
+  return With(runtime, [&](Runtime& r) { return r.SetPeerAccess(peer, allowed != 0); });
+}
+
 CUresult vramspanSynchronize(vramspanRuntime runtime) {
   return With(runtime, [&](Runtime& r) { return r.mover().Synchronize(); });
 }

@@ -39,6 +39,7 @@ class Runtime {
   Status EndWork(CUstream stream);
   Status SetDeviceBudget(Bytes budget);
   Status SetHostBudget(Bytes budget);
+  Status SetPeerAccess(CUdevice peer, bool allowed);
   StatusOr<vramspanResidency> Residency(DevicePtr ptr, Bytes size);
   vramspanStatistics Statistics();
   // The process ends. Where this is recorded nothing moves from here on, for good, so that the

@@ -1,4 +1,4 @@
-// Memory that other processes are given.
+// Memory that other processes and devices are given.
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -39,6 +39,20 @@ StatusOr<Mover::Shared> Runtime::Share(DevicePtr ptr, Bytes size) {
   if (!absl::IsUnavailable(shared.status())) return shared;
   return absl::ResourceExhaustedError(
       absl::StrCat("cannot share ", size.value, " bytes: ", shared.status().message()));
+}
+
+Status Runtime::SetPeerAccess(CUdevice peer, bool allowed) {
+  const CUdevice own = memory_->options().ordinal;
+  const auto can_access = reinterpret_cast<decltype(&::cuDeviceCanAccessPeer)>(
+      driver_->Symbol("cuDeviceCanAccessPeer"));
+  int can = 0;
+  if (can_access == nullptr || peer == own || can_access(&can, peer, own) != CUDA_SUCCESS ||
+      can == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("device ", peer, " cannot access memory of device ", own,
+                     peer == own ? ": it is the same" : ": the driver says so"));
+  }
+  return allowed ? memory_->AddPeer(peer) : memory_->RemovePeer(peer);
 }
 
 }  // namespace vramspan

@@ -124,6 +124,10 @@ CUresult vramspanSetHostBudget(vramspanRuntime, size_t bytes) {
   return Call("SetHostBudget", std::to_string(bytes));
 }
 
+CUresult vramspanSetPeerAccess(vramspanRuntime, CUdevice peer, int allowed) {
+  return Call("SetPeerAccess", std::to_string(peer) + " " + std::to_string(allowed));
+}
+
 CUresult vramspanSynchronize(vramspanRuntime) { return Call("Synchronize"); }
 
 CUresult vramspanTakeBackgroundError(vramspanRuntime) { return Call("TakeBackgroundError"); }

@@ -261,6 +261,7 @@ TEST_F(HppTest, EverythingElseIsPassedOn) {
   runtime().prefetch(a.region(0, 4), Location::host, stream_);
   runtime().set_device_budget(1 << 20);
   runtime().set_host_budget(1 << 21);
+  runtime().set_peer_access(2, true);
   runtime().stream_forget(stream_);
   runtime().synchronize();
   runtime().check_background();
@@ -269,8 +270,8 @@ TEST_F(HppTest, EverythingElseIsPassedOn) {
   EXPECT_EQ(runtime().statistics().allocations, 1u);
   EXPECT_THAT(state().calls,
               ElementsAre("MemAdvise 32 4", "MemPrefetchAsync 16 1", "SetDeviceBudget 1048576",
-                          "SetHostBudget 2097152", "StreamForget", "Synchronize",
-                          "TakeBackgroundError", "ReleaseCupti", "MemResidency 32"));
+                          "SetHostBudget 2097152", "SetPeerAccess 2 1", "StreamForget",
+                          "Synchronize", "TakeBackgroundError", "ReleaseCupti", "MemResidency 32"));
   const std::optional<Region> whole = runtime().allocation_of(a.ptr() + 5);
   ASSERT_TRUE(whole.has_value());
   EXPECT_EQ(whole->ptr, a.ptr());

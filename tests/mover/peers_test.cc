@@ -19,6 +19,7 @@ using vramspan::Known;
 using vramspan::Memory;
 using vramspan::MiB;
 using vramspan::Runtime;
+using vramspan::Status;
 using vramspan::StatusOr;
 using vramspan::WorkRange;
 
@@ -123,6 +124,20 @@ TEST_F(PeersTest, ReachWhatIsThereAndWhatComes) {
   pieces.push_back(Alloc());
   ExpectNone(pieces);
   EXPECT_EQ(Look(pieces, 0).reached, Look(pieces).all());
+}
+
+TEST_F(PeersTest, MustBeDevicesThatReachThisOne) {
+  const std::vector<DevicePtr> pieces = Allocs(4);
+  for (const CUdevice wrong : {0, 2, -1}) {
+    const Status refused = runtime_->SetPeerAccess(wrong, true);
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  }
+  ExpectNone(pieces);
+  ASSERT_TRUE(runtime_->SetPeerAccess(kPeer, true).ok());
+  ExpectAll(pieces);
+  ASSERT_TRUE(runtime_->SetPeerAccess(kPeer, false).ok());
+  ExpectNone(pieces);
+  EXPECT_TRUE(runtime_->SetPeerAccess(kPeer, false).ok()) << "it has none";
 }
 
 TEST_F(PeersTest, ReachWhatMoves) {

@@ -66,6 +66,7 @@ TEST_F(RuntimeTest, NoRuntime) {
       vramspanMemUnpin(nullptr, buffers_[0].ptr, 1),
       vramspanSetDeviceBudget(nullptr, kChunk),
       vramspanSetHostBudget(nullptr, kChunk),
+      vramspanSetPeerAccess(nullptr, 1, 1),
       vramspanSynchronize(nullptr),
       vramspanTakeBackgroundError(nullptr),
       vramspanMemResidency(nullptr, buffers_[0].ptr, 1, &residency),
