@@ -151,11 +151,31 @@ int LookForNext(dl_phdr_info* library, size_t, void* data) {
   return search->found != nullptr ? 1 : 0;
 }
 
+#ifdef VRAMSPAN_SANITIZED
+// A sanitizer wraps dl_iterate_phdr, and asks for symbols before its wrapper can be called. Nobody
+// loads libraries then.
+void ForEachLibrary(int (*visit)(dl_phdr_info*, size_t, void*), void* data) {
+  for (const link_map* m = _r_debug.r_map; m != nullptr; m = m->l_next) {
+    if (m->l_addr == 0) continue;
+    const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(m->l_addr);
+    dl_phdr_info info{};
+    info.dlpi_addr = m->l_addr;
+    info.dlpi_phdr = reinterpret_cast<const ElfW(Phdr)*>(m->l_addr + header->e_phoff);
+    info.dlpi_phnum = header->e_phnum;
+    if (visit(&info, sizeof(info), data) != 0) return;
+  }
+}
+#else
+void ForEachLibrary(int (*visit)(dl_phdr_info*, size_t, void*), void* data) {
+  dl_iterate_phdr(visit, data);
+}
+#endif
+
 }  // namespace
 
 void* NextExport(const char* name, const char* version, const char* beside) {
   NextSearch search{name, version, beside};
-  dl_iterate_phdr(&LookForNext, &search);
+  ForEachLibrary(&LookForNext, &search);
   return search.found;
 }
 

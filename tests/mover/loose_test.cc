@@ -30,6 +30,7 @@ class LooseTest : public MoverTest {
   void Start(RuntimeOptions options) {
     runtime_.reset();
     options.chunk = "4MiB";
+    options.deadline_us = 5'000'000;
     const vramspanConfig config = Config(options);
     StatusOr<std::unique_ptr<Runtime>> made = Runtime::Create(&config);
     ASSERT_TRUE(made.ok()) << made.status();

@@ -84,7 +84,7 @@ TEST(Preload, SaysOnceWhyThereIsNoMemory) {
     }
     return count;
   };
-  const char* const why = "bytes: the address arena has 4398046511104 (VRAMSPAN_ARENA)";
+  const char* const why = " bytes: the address arena has ";
   const Output once = RunPreloaded("proc2", "untouched");
   EXPECT_EQ(lines(once.err, "vramspan: the program is out of memory: "), 1) << once.err;
   EXPECT_EQ(lines(once.err, why), 1) << once.err;
