@@ -33,6 +33,11 @@ class WorkingSetsTest : public testing::Test {
     return out;
   }
 
+  // Whether the end of what the launch names first has proved itself to it.
+  static bool Settled(const std::vector<InferredRange>& ranges) {
+    return ranges.size() > 1 && ranges[1].settled;
+  }
+
   WorkingSets sets_{Bytes(0)};
   WorkingSets* sets_with_ = &sets_;
 };
@@ -167,7 +172,7 @@ TEST_F(WorkingSetsTest, BoundariesProveThemselves) {
 // that was not said before.
 TEST_F(WorkingSetsTest, BoundariesProveThemselvesToLaunchesThatWereThere) {
   const auto settled = [&](uint64_t numbers) {
-    const bool it_is = Launch({kSlab}, /*possible=*/true, numbers)[1].settled;
+    const bool it_is = Settled(Launch({kSlab}, /*possible=*/true, numbers));
     Launch({kSlab + MiB(8).value});
     return it_is;
   };
@@ -190,7 +195,7 @@ TEST_F(WorkingSetsTest, BoundariesProveThemselvesToCodeThatNamesThem) {
   const int fill = 0;
   const int sum = 0;
   const auto settled = [&](const void* code) {
-    return Launch({kSlab}, /*possible=*/true, 0, code)[1].settled;
+    return Settled(Launch({kSlab}, /*possible=*/true, 0, code));
   };
   const uint64_t piece = kSlab + MiB(8).value;
   for (int i = 0; i < 10; ++i) {
@@ -222,7 +227,7 @@ class WorkingSetsPieceTest : public WorkingSetsTest {
   static constexpr uint64_t kPieces = 16;
   static constexpr uint64_t kPiece = kSlabSize.value / kPieces;
   // Whether the end of the piece has proved itself to the launch that names it now.
-  bool Settled(uint64_t piece, Via via = Via::kCall) {
+  bool PieceSettled(uint64_t piece, Via via = Via::kCall) {
     Submission s;
     s.kind = Submission::Kind::kKernel;
     s.words = {kPiece, piece};
@@ -235,30 +240,30 @@ class WorkingSetsPieceTest : public WorkingSetsTest {
 };
 
 TEST_F(WorkingSetsPieceTest, PiecesProveThemselvesToLaunchesOfOthers) {
-  for (uint64_t i = 0; i < kPieces; ++i) EXPECT_FALSE(Settled(i));
+  for (uint64_t i = 0; i < kPieces; ++i) EXPECT_FALSE(PieceSettled(i));
   for (uint32_t round = 0; round <= WorkingSets::kRenewed; ++round) {
     // The last one's end is not renewed: three prove theirs.
-    for (uint64_t i = 0; i < ProvenLengths::kLaunches; ++i) Settled(i);
+    for (uint64_t i = 0; i < ProvenLengths::kLaunches; ++i) PieceSettled(i);
   }
-  EXPECT_TRUE(Settled(0));
-  EXPECT_FALSE(Settled(9));
-  for (int i = 0; i < 3; ++i) Settled(3), Settled(4);
-  EXPECT_TRUE(Settled(9));
-  EXPECT_FALSE(Settled(10, Via::kTable)) << "found, and not said";
+  EXPECT_TRUE(PieceSettled(0));
+  EXPECT_FALSE(PieceSettled(9));
+  for (int i = 0; i < 3; ++i) PieceSettled(3), PieceSettled(4);
+  EXPECT_TRUE(PieceSettled(9));
+  EXPECT_FALSE(PieceSettled(10, Via::kTable)) << "found, and not said";
   // Half a piece behind the next: the pieces are others.
   Launch({kSlab + 11 * kPiece + kPiece / 2});
-  EXPECT_FALSE(Settled(11));
-  EXPECT_TRUE(Settled(12));
+  EXPECT_FALSE(PieceSettled(11));
+  EXPECT_TRUE(PieceSettled(12));
 }
 
 TEST_F(WorkingSetsPieceTest, PiecesOfPoolsProveNothingToOthers) {
-  for (uint64_t i = 0; i < 14; ++i) Settled(i);
+  for (uint64_t i = 0; i < 14; ++i) PieceSettled(i);
   for (int round = 0; round < 5; ++round) {
-    for (uint64_t i = 0; i < 8; ++i) Settled(i);
+    for (uint64_t i = 0; i < 8; ++i) PieceSettled(i);
   }
-  EXPECT_TRUE(Settled(12));
+  EXPECT_TRUE(PieceSettled(12));
   Launch({kSlab + MiB(1).value});  // Handed out anew.
-  EXPECT_FALSE(Settled(12));
+  EXPECT_FALSE(PieceSettled(12));
 }
 
 TEST_F(WorkingSetsTest, AGraphWithOtherContentsIsAnother) {
