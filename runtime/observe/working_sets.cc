@@ -173,7 +173,14 @@ WorkingSets::End WorkingSets::EndOf(Known& known, const Extent& extent, const To
   const auto aged = [&] { return end->seen + kAge < known.launches; };
   while (end != list.end() && aged()) ++end;
   if (end != list.end()) end = BehindRow(list, offset, end, launch.code);
-  if (end == list.end() || end->offset >= size) return {size, false};
+  const Submission& s = launch.submission;
+  const bool by_numbers = !known.pool && launch.kind != 0 && touch.via == Via::kCall &&
+                          s.kind == Submission::Kind::kKernel;
+  if (end == list.end() || end->offset >= size) {
+    // Nothing names the end of an allocation by turns with the last piece: only others prove it.
+    return {size,
+            known_start && by_numbers && known.lengths.Hold(s, touch, {offset, size - offset})};
+  }
   if (!known_start) return {end->offset, false};
   Boundary& start = *start_it;
   if (start.end != end->offset) {
@@ -192,8 +199,6 @@ WorkingSets::End WorkingSets::EndOf(Known& known, const Extent& extent, const To
   }
   Boundary::User& user = start.Use(launch.kind, known.launches);
   if (known.pool || launch.kind == 0 || !end->NamedBy(launch.namer)) return {end->offset, false};
-  const Submission& s = launch.submission;
-  const bool by_numbers = s.kind == Submission::Kind::kKernel && touch.via == Via::kCall;
   const ProvenLengths::Piece piece{offset, end->offset - offset};
   if (start.renewed >= kRenewed && user.times > kRenewed) {
     if (by_numbers && !user.noted) known.lengths.Note(s, touch, piece);

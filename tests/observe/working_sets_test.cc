@@ -249,7 +249,9 @@ TEST_F(WorkingSetsPieceTest, PiecesProveThemselvesToLaunchesOfOthers) {
   EXPECT_FALSE(PieceSettled(9));
   for (int i = 0; i < 3; ++i) PieceSettled(3), PieceSettled(4);
   EXPECT_TRUE(PieceSettled(9));
-  EXPECT_FALSE(PieceSettled(10, Via::kTable)) << "found, and not said";
+  EXPECT_TRUE(PieceSettled(kPieces - 1)) << "it ends where the allocation does";
+  EXPECT_FALSE(PieceSettled(kPieces - 1, Via::kTable)) << "found, and not said";
+  EXPECT_FALSE(PieceSettled(10, Via::kTable));
   // Half a piece behind the next: the pieces are others.
   Launch({kSlab + 11 * kPiece + kPiece / 2});
   EXPECT_FALSE(PieceSettled(11));
@@ -264,6 +266,7 @@ TEST_F(WorkingSetsPieceTest, PiecesOfPoolsProveNothingToOthers) {
   EXPECT_TRUE(PieceSettled(12));
   Launch({kSlab + MiB(1).value});  // Handed out anew.
   EXPECT_FALSE(PieceSettled(12));
+  EXPECT_FALSE(PieceSettled(13));
 }
 
 TEST_F(WorkingSetsTest, AGraphWithOtherContentsIsAnother) {
