@@ -193,10 +193,10 @@ VRAMSPAN_API CUresult vramspanSetHostBudget(vramspanRuntime runtime, size_t byte
 
 /* Whether work on another device may touch the runtime's memory, all of it and what is allocated
  * later; cuCtxEnablePeerAccess does not reach it. Takes a driver call a chunk (1.5 ms each on two
- * H200s), and each later move as much longer. INVALID_VALUE for devices that cannot reach this one;
- * after any error the device has no access. Work on other devices is waited for where launches are
- * traced; else memory must be pinned (vramspanMemPin) before such work is submitted, until its end.
- */
+ * H200s), and each later move as much longer. INVALID_VALUE for devices that cannot reach this one.
+ * Where allowing it fails the device has no access; where taking it back fails it may keep some.
+ * Work on other devices is waited for where launches are traced; else memory must be pinned
+ * (vramspanMemPin) from before such work is submitted until it has ended. */
 VRAMSPAN_API CUresult vramspanSetPeerAccess(vramspanRuntime runtime, CUdevice peer, int allowed);
 
 /* --- Looking --------------------------------------------------------------------------------*/
