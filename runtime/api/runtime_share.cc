@@ -52,7 +52,7 @@ Status Runtime::SetPeerAccess(CUdevice peer, bool allowed) {
         absl::StrCat("device ", peer, " cannot access memory of device ", own,
                      peer == own ? ": it is the same" : ": the driver says so"));
   }
-  return allowed ? memory_->AddPeer(peer) : memory_->RemovePeer(peer);
+  return memory_->SetPeer(peer, allowed);
 }
 
 }  // namespace vramspan

@@ -236,6 +236,7 @@ StatusOr<DevicePtr> Memory::Place(const std::vector<int>& log2_sizes,
   std::optional<Mapped> mapped;
   Status status;
   {
+    // Until it has chunks again, who changes access would find it nowhere.
     SharedLock mapping(mapping_mu);
     mapped = TakeKept(total, log2_sizes.front());
     if (mapped) status = Register(*mapped, log2_sizes, allocation);

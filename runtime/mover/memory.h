@@ -106,11 +106,10 @@ class Memory {
   // Copies its contents to [to, to + size). REQUIRES: not mapped.
   Status CopyLoose(const Loose& loose, DevicePtr to) VS_EXCLUDES(mu);
 
-  // Another device may touch the memory from here on, what is allocated later as well, or may not
-  // any more (memory_peers.cc). After an error of AddPeer it may not. It may be called while memory
-  // moves.
-  Status AddPeer(int device) VS_EXCLUDES(mapping_mu, mu);
-  Status RemovePeer(int device) VS_EXCLUDES(mapping_mu, mu);
+  // Whether another device may touch the memory from here on, what is allocated later as well
+  // (memory_peers.cc). Where allowing it fails it may not; where taking it back fails it may still
+  // touch some. It may be called while memory moves.
+  Status SetPeer(int device, bool allowed) VS_EXCLUDES(mapping_mu, mu);
   // Who maps memory, or unmaps it, holds this shared from before it asks who may touch it until the
   // chunk tells what came of it; who changes that holds it alone. Taken before mu.
   SharedMutex mapping_mu;

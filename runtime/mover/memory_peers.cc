@@ -7,34 +7,22 @@
 
 namespace vramspan {
 
-Status Memory::AddPeer(int device) {
+Status Memory::SetPeer(int device, bool allowed) {
   MutexLock one(peers_mu_);
   {
     ExclusiveLock alone(mapping_mu);
-    if (!accessors_.Add(device)) return absl::OkStatus();
+    if (!(allowed ? accessors_.Add(device) : accessors_.Remove(device))) return absl::OkStatus();
     changing_access_ = true;
   }
-  const Status status = SetAccessOfAll(device, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-  if (!status.ok()) {
+  const Status status = SetAccessOfAll(
+      device, allowed ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE);
+  if (allowed && !status.ok()) {
     {
       ExclusiveLock alone(mapping_mu);
       accessors_.Remove(device);
     }
     driver_->Note(SetAccessOfAll(device, CU_MEM_ACCESS_FLAGS_PROT_NONE));
   }
-  ExclusiveLock alone(mapping_mu);
-  changing_access_ = false;
-  return status;
-}
-
-Status Memory::RemovePeer(int device) {
-  MutexLock one(peers_mu_);
-  {
-    ExclusiveLock alone(mapping_mu);
-    if (!accessors_.Remove(device)) return absl::OkStatus();
-    changing_access_ = true;
-  }
-  const Status status = SetAccessOfAll(device, CU_MEM_ACCESS_FLAGS_PROT_NONE);
   ExclusiveLock alone(mapping_mu);
   changing_access_ = false;
   return status;

@@ -29,7 +29,7 @@ CUresult Allocate(Runtime* runtime, CUdeviceptr* p, Bytes size) {
     const bool packed = size <= SmallObjects::kMaxSmall;
     // Packed objects are as large as their class anyhow.
     const StatusOr<DevicePtr> memory = runtime->Allocate(packed ? RoundUp(size, kAlignment) : size);
-    if (!memory.ok()) return Refused(memory.status());
+    if (!memory.ok()) return Told(memory.status());
     AddAllocated(memory->value, size.value);
     *p = memory->value;
     return CUDA_SUCCESS;
@@ -96,8 +96,7 @@ CUresult MemFree(decltype(&::cuMemFree_v2) real, CUdeviceptr p) {
     if (status.ok() && memory->pool != nullptr) StreamOrderedOf(runtime)->Forget(p);
     if (status.ok()) ForgetExported(p);
     if (status.ok()) status = runtime->Free(DevicePtr(p));
-    if (status.ok()) return CUDA_SUCCESS;
-    return Refused(status);
+    return Told(status);
   } catch (const std::exception& e) {
     Log(LogLevel::kError, e.what());
     return CUDA_ERROR_UNKNOWN;

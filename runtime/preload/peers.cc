@@ -42,7 +42,7 @@ bool StillGranted(const State& state, const Grant& gone) VS_REQUIRES(state.mu) {
 void Revoke(const State& state, const Grant& gone) VS_REQUIRES(state.mu) {
   Runtime* const runtime = RuntimeOfContext(gone.to);
   if (runtime == nullptr || StillGranted(state, gone)) return;
-  const Status status = runtime->memory().RemovePeer(gone.device);
+  const Status status = runtime->memory().SetPeer(gone.device, false);
   if (status.ok()) return;
   Log(LogLevel::kWarning,
       absl::StrCat("device ", gone.device, " keeps access to memory of device ",
@@ -50,7 +50,7 @@ void Revoke(const State& state, const Grant& gone) VS_REQUIRES(state.mu) {
 }
 
 Status Give(Runtime* runtime, CUdevice device) {
-  const Status status = runtime->memory().AddPeer(device);
+  const Status status = runtime->memory().SetPeer(device, true);
   if (!status.ok()) {
     Log(LogLevel::kWarning,
         absl::StrCat("device ", device, " gets no access to memory of device ",

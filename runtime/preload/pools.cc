@@ -111,7 +111,7 @@ CUresult Allocate(Call call, CUdeviceptr* p, size_t size, CUmemoryPool pool, CUs
     }
     const StatusOr<CUdeviceptr> memory =
         StreamOrderedOf(runtime)->Allocate(pool, Bytes(size), stream);
-    if (!memory.ok()) return Refused(memory.status());
+    if (!memory.ok()) return Told(memory.status());
     AddAllocated(*memory, size, pool);
     *p = *memory;
     return CUDA_SUCCESS;

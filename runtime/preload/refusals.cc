@@ -5,11 +5,11 @@
 #include <atomic>
 
 #include "runtime/base/log.h"
-#include "runtime/driver/driver.h"
 
 namespace vramspan::preload {
 
-CUresult Refused(const Status& status) {
+CUresult Told(const Status& status) {
+  if (status.ok()) return CUDA_SUCCESS;
   static constinit std::atomic<bool> said{false};
   if (absl::IsResourceExhausted(status) && !said.exchange(true, std::memory_order_relaxed)) {
     Log(LogLevel::kWarning, absl::StrCat("the program is out of memory: ", status.message(),

@@ -7,10 +7,9 @@
 
 namespace vramspan::preload {
 
-// The result for the program. The first time that there is no memory a line says why, since out of
-// memory is what it does not expect here; all else, and what comes later, is for VRAMSPAN_LOG=info.
-// REQUIRES: an error.
-CUresult Refused(const Status& status);
+// The program's result. The first time that there is no memory a line says why, since out of memory
+// is what it does not expect here; all else, and what comes later, is for VRAMSPAN_LOG=info.
+CUresult Told(const Status& status);
 
 }  // namespace vramspan::preload
 

@@ -5,6 +5,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/preload/launch.h"
+#include "runtime/preload/refusals.h"
 #include "runtime/preload/runtimes.h"
 
 namespace vramspan::preload {
@@ -20,10 +21,7 @@ CUresult MemGetHandleForAddressRange(decltype(&::cuMemGetHandleForAddressRange) 
   try {
     const Status pinned = runtime->mover().Pin(DevicePtr(p), Bytes(size));
     // What the program made real itself has no chunks and stays where it is anyhow.
-    if (!pinned.ok() && !absl::IsInvalidArgument(pinned)) {
-      Log(LogLevel::kInfo, pinned.message());
-      return ToCuResult(pinned);
-    }
+    if (!pinned.ok() && !absl::IsInvalidArgument(pinned)) return Told(pinned);
     const CUresult result = real(handle, p, size, type, flags);
     if (result != CUDA_SUCCESS && pinned.ok()) {
       const Status unpinned = runtime->mover().Unpin(DevicePtr(p), Bytes(size));

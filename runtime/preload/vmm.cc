@@ -19,8 +19,6 @@ namespace {
 
 bool Granular(uint64_t value) { return value % kGranularity.value == 0; }
 
-CUresult Told(const Status& status) { return status.ok() ? CUDA_SUCCESS : Refused(status); }
-
 // What a hook does with tables and runtimes: as calls of our own, and no exception leaves it.
 template <typename Body>
 CUresult Guarded(Body body) {

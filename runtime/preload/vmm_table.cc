@@ -18,8 +18,6 @@ namespace {
 constexpr uint64_t kFirst = uint64_t{0x7653} << 48;
 constexpr uint64_t kMask = uint64_t{0xffff} << 48;
 
-CUresult Told(const Status& status) { return status.ok() ? CUDA_SUCCESS : Refused(status); }
-
 // A mapping of the driver's handle somewhere, for as long as the copy takes.
 Status CopyInto(Runtime* runtime, const Memory::Loose& loose, CUmemGenericAllocationHandle real,
                 size_t size) {

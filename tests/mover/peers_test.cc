@@ -110,7 +110,7 @@ TEST_F(PeersTest, ReachWhatIsThereAndWhatComes) {
   EXPECT_GT(before.on_device, 0);
   EXPECT_GT(before.on_host, 0);
   EXPECT_EQ(before.reached, 0);
-  ASSERT_TRUE(memory().AddPeer(kPeer).ok());
+  ASSERT_TRUE(memory().SetPeer(kPeer, true).ok());
   ExpectAll(pieces);
   pieces.push_back(Alloc());
   const StatusOr<DevicePtr> base = memory().Reserve(MiB(64), MiB(2));
@@ -119,7 +119,7 @@ TEST_F(PeersTest, ReachWhatIsThereAndWhatComes) {
   ASSERT_TRUE(loose.ok() && memory().MapLoose(*loose, *base).ok());
   pieces.push_back(*base);
   ExpectAll(pieces);
-  ASSERT_TRUE(memory().RemovePeer(kPeer).ok());
+  ASSERT_TRUE(memory().SetPeer(kPeer, false).ok());
   ExpectNone(pieces);
   pieces.push_back(Alloc());
   ExpectNone(pieces);
@@ -144,7 +144,7 @@ TEST_F(PeersTest, ReachWhatMoves) {
   const std::vector<DevicePtr> pieces = Allocs(6);
   for (const DevicePtr p : pieces) Use(p);
   Wait();
-  ASSERT_TRUE(memory().AddPeer(kPeer).ok());
+  ASSERT_TRUE(memory().SetPeer(kPeer, true).ok());
   const uint64_t fetched = runtime_->Statistics().fetches;
   for (int round = 0; round < 3; ++round) {
     for (const DevicePtr p : pieces) Use(p);
@@ -152,7 +152,7 @@ TEST_F(PeersTest, ReachWhatMoves) {
   Wait();
   EXPECT_GT(runtime_->Statistics().fetches, fetched);
   ExpectAll(pieces);
-  ASSERT_TRUE(memory().RemovePeer(kPeer).ok());
+  ASSERT_TRUE(memory().SetPeer(kPeer, false).ok());
   for (const DevicePtr p : pieces) Use(p);
   Wait();
   ExpectNone(pieces);
@@ -163,7 +163,7 @@ TEST_F(PeersTest, ReachFreedMemoryThatIsHandedOutAgain) {
     DevicePtr p = Alloc();
     ASSERT_TRUE(runtime_->Free(p).ok());
     ASSERT_TRUE(memory().DrainAndReclaim().ok());
-    ASSERT_TRUE((add ? memory().AddPeer(kPeer) : memory().RemovePeer(kPeer)).ok());
+    ASSERT_TRUE(memory().SetPeer(kPeer, add).ok());
     const long long maps = world_.call_count("cuMemMap");
     p = Alloc();
     EXPECT_EQ(world_.call_count("cuMemMap"), maps) << "it was kept";
@@ -176,12 +176,12 @@ TEST_F(PeersTest, HaveNoAccessWhereTheDriverRefuses) {
   Start(VRAMSPAN_CONFIG_NO_HOST);  // Nothing else calls the driver.
   std::vector<DevicePtr> pieces = Allocs(1);
   world_.fail("cuMemSetAccess", 3, 1, CUDA_ERROR_OUT_OF_MEMORY);
-  const vramspan::Status status = memory().AddPeer(kPeer);
+  const vramspan::Status status = memory().SetPeer(kPeer, true);
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   ExpectNone(pieces);
   pieces.push_back(Alloc());
   ExpectNone(pieces);
-  ASSERT_TRUE(memory().AddPeer(kPeer).ok()) << "another time it may work";
+  ASSERT_TRUE(memory().SetPeer(kPeer, true).ok()) << "another time it may work";
   ExpectAll(pieces);
 }
 
@@ -190,11 +190,11 @@ TEST_F(PeersTest, ComeWhileFreedMemoryIsHandedOutAgain) {
   std::vector<DevicePtr> pieces = Allocs(2);
   world_.set_delay("cuMemSetAccess", 100);
   for (int round = 0; round < 30; ++round) {
-    ASSERT_TRUE(memory().RemovePeer(kPeer).ok());
+    ASSERT_TRUE(memory().SetPeer(kPeer, false).ok());
     std::atomic<bool> done{false};
     std::thread changing([&] {
       ASSERT_CU(world_.api().CtxSetCurrent(world_.context()));
-      EXPECT_TRUE(memory().AddPeer(kPeer).ok());
+      EXPECT_TRUE(memory().SetPeer(kPeer, true).ok());
       done.store(true);
     });
     do {
@@ -228,8 +228,8 @@ TEST_F(PeersTest, ComeWhileMemoryMoves) {
     });
     std::thread changing([&] {
       ASSERT_CU(world_.api().CtxSetCurrent(world_.context()));
-      EXPECT_TRUE(memory().RemovePeer(kPeer).ok());
-      EXPECT_TRUE(memory().AddPeer(kPeer).ok());
+      EXPECT_TRUE(memory().SetPeer(kPeer, false).ok());
+      EXPECT_TRUE(memory().SetPeer(kPeer, true).ok());
       stop.store(true);
     });
     for (const DevicePtr p : pieces) Use(p);
@@ -262,7 +262,7 @@ TEST_F(PeersTest, ReachWhatLostItsMappingForAWhile) {
     for (const DevicePtr p : pieces) Use(p);
   });
   while (lost() == 0) std::this_thread::yield();
-  EXPECT_TRUE(memory().AddPeer(kPeer).ok());
+  EXPECT_TRUE(memory().SetPeer(kPeer, true).ok());
   world_.reset();
   using_it.join();
   while (lost() != 0) std::this_thread::yield();

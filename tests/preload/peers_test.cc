@@ -40,23 +40,18 @@ INSTANTIATE_TEST_SUITE_P(
                       "VRAMSPAN_TRACER=hooks VRAMSPAN_OVERLAP=safe VRAMSPAN_CHUNK=2MiB",
                       "VRAMSPAN_TRACER=cupti VRAMSPAN_OVERLAP=safe VRAMSPAN_CHUNK=2MiB"));
 
-TEST(Peers, EndWithTheirContexts) {
-  for (const std::string memory : {"", "VRAMSPAN_DEVICE_MEMORY=12MiB"}) {
-    const Output without = RunPlain("dlsym", "peers_end", kDevices);
-    EXPECT_EQ(without.out, "ok\n") << without.err;
-    const Output with = RunPreloaded("dlsym", "peers_end", kDevices + memory);
+// Without the preload, and with it: memory that suffices, and as little as this.
+void ExpectOk(const std::string& scenario, const std::string& little) {
+  const Output without = RunPlain("dlsym", scenario, kDevices);
+  EXPECT_EQ(without.out, "ok\n") << without.err;
+  for (const std::string& memory : {std::string(), "VRAMSPAN_DEVICE_MEMORY=" + little}) {
+    const Output with = RunPreloaded("dlsym", scenario, kDevices + memory);
     EXPECT_EQ(with.out, "ok\n") << with.err;
   }
 }
 
-TEST(Peers, MayBeGivenAPoolThatIsInUse) {
-  for (const std::string memory : {"", "VRAMSPAN_DEVICE_MEMORY=6MiB"}) {
-    const Output without = RunPlain("dlsym", "peers_pool", kDevices);
-    EXPECT_EQ(without.out, "ok\n") << without.err;
-    const Output with = RunPreloaded("dlsym", "peers_pool", kDevices + memory);
-    EXPECT_EQ(with.out, "ok\n") << with.err;
-  }
-}
+TEST(Peers, EndWithTheirContexts) { ExpectOk("peers_end", "12MiB"); }
+TEST(Peers, MayBeGivenAPoolThatIsInUse) { ExpectOk("peers_pool", "6MiB"); }
 
 // The program goes on without access, and is told so.
 TEST(Peers, AccessThatCannotBeGivenIsRefused) {

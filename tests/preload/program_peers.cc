@@ -64,40 +64,34 @@ void Say(const std::string& what, CUresult result) {
   std::printf("%s: %d\n", what.c_str(), static_cast<int>(result));
 }
 
+using Copy = std::function<CUresult(CUdeviceptr to, CUdeviceptr from, CUstream)>;
+
+template <typename F>
+Copy Now(F call) {
+  return [call](CUdeviceptr to, CUdeviceptr from, CUstream) { return call(to, from, kBytes); };
+}
+
+template <typename F>
+Copy Later(F call) {
+  return [call](CUdeviceptr to, CUdeviceptr from, CUstream stream) {
+    return call(to, from, kBytes, stream);
+  };
+}
+
 // From the first to the second, by every call, each in either's stream; then back.
 void CopyBothWays(Side* a, Side* b) {
   struct {
     const char* name;
-    std::function<CUresult(CUdeviceptr, CUdeviceptr, CUstream)> copy;
+    Copy copy;
   } const calls[] = {
-      {"cuMemcpyAsync",
-       [](CUdeviceptr t, CUdeviceptr f, CUstream s) {
-         return GET(cuMemcpyAsync, "cuMemcpyAsync")(t, f, kBytes, s);
-       }},
-      {"cuMemcpyAsync_ptsz",
-       [](CUdeviceptr t, CUdeviceptr f, CUstream s) {
-         return GET(cuMemcpyAsync, "cuMemcpyAsync_ptsz")(t, f, kBytes, s);
-       }},
-      {"cuMemcpyDtoDAsync_v2",
-       [](CUdeviceptr t, CUdeviceptr f, CUstream s) {
-         return GET(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2")(t, f, kBytes, s);
-       }},
-      {"cuMemcpyDtoDAsync_v2_ptsz",
-       [](CUdeviceptr t, CUdeviceptr f, CUstream s) {
-         return GET(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2_ptsz")(t, f, kBytes, s);
-       }},
-      {"cuMemcpy", [](CUdeviceptr t, CUdeviceptr f,
-                      CUstream) { return GET(cuMemcpy, "cuMemcpy")(t, f, kBytes); }},
-      {"cuMemcpy_ptds", [](CUdeviceptr t, CUdeviceptr f,
-                           CUstream) { return GET(cuMemcpy, "cuMemcpy_ptds")(t, f, kBytes); }},
-      {"cuMemcpyDtoD_v2",
-       [](CUdeviceptr t, CUdeviceptr f, CUstream) {
-         return GET(cuMemcpyDtoD, "cuMemcpyDtoD_v2")(t, f, kBytes);
-       }},
-      {"cuMemcpyDtoD_v2_ptds",
-       [](CUdeviceptr t, CUdeviceptr f, CUstream) {
-         return GET(cuMemcpyDtoD, "cuMemcpyDtoD_v2_ptds")(t, f, kBytes);
-       }},
+      {"cuMemcpyAsync", Later(GET(cuMemcpyAsync, "cuMemcpyAsync"))},
+      {"cuMemcpyAsync_ptsz", Later(GET(cuMemcpyAsync, "cuMemcpyAsync_ptsz"))},
+      {"cuMemcpyDtoDAsync_v2", Later(GET(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2"))},
+      {"cuMemcpyDtoDAsync_v2_ptsz", Later(GET(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2_ptsz"))},
+      {"cuMemcpy", Now(GET(cuMemcpy, "cuMemcpy"))},
+      {"cuMemcpy_ptds", Now(GET(cuMemcpy, "cuMemcpy_ptds"))},
+      {"cuMemcpyDtoD_v2", Now(GET(cuMemcpyDtoD, "cuMemcpyDtoD_v2"))},
+      {"cuMemcpyDtoD_v2_ptds", Now(GET(cuMemcpyDtoD, "cuMemcpyDtoD_v2_ptds"))},
       {"cuMemcpyPeerAsync",
        [&](CUdeviceptr t, CUdeviceptr f, CUstream s) {
          const bool to_a = t == a->buffers[0] || t == a->buffers[1];
