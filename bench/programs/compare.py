@@ -33,6 +33,7 @@ CASES = {
     "spike": (["spike.py"], {}),
     "spike-expandable": (["spike.py"], {TORCH: "expandable_segments:True"}),
     "streams": (["streams.py"], {}),
+    "buckets": (["buckets.py"], {}),
     "profiled": (["profiled.py"], {}),
     "jax": (["jax_products.py"], {"XLA_PYTHON_CLIENT_MEM_FRACTION": ".05"}),
     "jax-platform": (["jax_products.py"], {"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"}),

@@ -198,9 +198,9 @@ WorkingSets::End WorkingSets::EndOf(Known& known, const Extent& extent, const To
     return EndOf(known, extent, touch, launch);
   }
   Boundary::User& user = start.Use(launch.kind, known.launches);
-  if (known.pool || launch.kind == 0 || !end->NamedBy(launch.namer)) return {end->offset, false};
+  if (known.pool || launch.kind == 0) return {end->offset, false};
   const ProvenLengths::Piece piece{offset, end->offset - offset};
-  if (start.renewed >= kRenewed && user.times > kRenewed) {
+  if (start.renewed >= kRenewed && user.times > kRenewed && end->NamedBy(launch.namer)) {
     if (by_numbers && !user.noted) known.lengths.Note(s, touch, piece);
     user.noted = true;
     return {end->offset, true};

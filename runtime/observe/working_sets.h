@@ -11,8 +11,9 @@
 // And a boundary has proved itself only to launches that went from the same pointer before: the
 // same code, shape and numbers. Whoever has a longer piece there says so by another number. Or to
 // launches that differ from such in one number, which says where they are (proven_lengths.h). And
-// only to code that has been given the boundary itself: what fills a buffer piece by piece says
-// nothing about what then takes all of it (gradients, and the sum over devices).
+// only to code that has been given the boundary itself, or others as far apart: what fills a
+// buffer piece by piece says nothing about what then takes all of it (gradients, and the sum over
+// devices).
 //
 // An algorithm may look at one array piece by piece, each named by its start (Thrust's is_sorted
 // does). Such a row of equal steps, named by one code alone, ends nothing for other codes.

@@ -258,6 +258,17 @@ TEST_F(WorkingSetsPieceTest, PiecesProveThemselvesToLaunchesOfOthers) {
   EXPECT_TRUE(PieceSettled(12));
 }
 
+// What fills an array goes over all of it, what reads it is at few of its pieces.
+TEST_F(WorkingSetsPieceTest, PiecesOfAnotherLoopEndWhereProvenOnesWould) {
+  const int fill = 0;
+  for (uint64_t i = 0; i < kPieces; ++i) Launch({kSlab + i * kPiece}, /*possible=*/true, i, &fill);
+  EXPECT_FALSE(PieceSettled(9));
+  for (uint32_t round = 0; round <= WorkingSets::kRenewed + 1; ++round) {
+    for (uint64_t i = 0; i <= ProvenLengths::kLaunches; ++i) PieceSettled(i);
+  }
+  EXPECT_TRUE(PieceSettled(9)) << "the piece behind it was given to another code alone";
+}
+
 TEST_F(WorkingSetsPieceTest, PiecesOfPoolsProveNothingToOthers) {
   for (uint64_t i = 0; i < 14; ++i) PieceSettled(i);
   for (int round = 0; round < 5; ++round) {
