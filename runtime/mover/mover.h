@@ -35,6 +35,7 @@
 #include "runtime/mover/streams.h"
 #include "runtime/placement/forecast.h"
 #include "runtime/placement/heat.h"
+#include "runtime/placement/in_place.h"
 #include "runtime/placement/kernel_history.h"
 #include "runtime/placement/move_limits.h"
 #include "runtime/placement/planner.h"
@@ -179,8 +180,8 @@ class Mover {
   void PriceQueue() VS_REQUIRES(memory_.mu);
   // The head lacks memory: where it is not known what that would cost, one chunk stays away.
   void TryInPlace(Work* work) VS_REQUIRES(memory_.mu);
-  // The chunk that leaves next, if one does; null for none.
-  ChunkIndex NextVictim() VS_REQUIRES(memory_.mu);
+  // Calls `take` with what could leave, the first to leave first, until that returns true.
+  void OfferVictims(PlaceMerit::Take take) VS_REQUIRES(memory_.mu);
   // Notes what a released kernel finds where, and what came of it when it has finished.
   void NoteRelease(Work* work) VS_REQUIRES(memory_.mu);
   void NoteFinish(const Work& work, Clock::time_point now) VS_REQUIRES(memory_.mu);

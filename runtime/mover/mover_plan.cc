@@ -177,6 +177,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   request.horizon = Bytes(UINT64_MAX);
   request.must_free = over > coming ? over - coming : Bytes(0);
   if (options_.traced) request.per_byte = kEarly / options_.prices.move_gb_per_s;
+  if (may_fetch) request.startable = PipelineBytes() - moving_in_;
   request.max_fetches = may_fetch ? kMovesAtOnce : 0;
   request.max_evictions = may_evict ? kMovesAtOnce : 0;
   const Plan plan = planner_.Make(request, View(*this, over.value != 0, StuckChunks()));

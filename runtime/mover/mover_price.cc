@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "runtime/mover/mover.h"
-#include "runtime/placement/in_place.h"
 #include "runtime/placement/move_limits.h"
 
 namespace vramspan {
@@ -31,8 +30,9 @@ void Mover::Price(Work* work) {
     if (!use.once) arguments.Add(use.slot, c.size(), c.on_device);
   }
   arguments.Judge(work->kernel, &history_);
-  const auto next_victim = [&]() VS_NO_THREAD_SAFETY_ANALYSIS { return NextVictim(); };
-  PlaceMerit merit(heat_, memory_.device_pool().available(), next_victim);
+  const auto offer = [&](PlaceMerit::Take take)
+                         VS_NO_THREAD_SAFETY_ANALYSIS { OfferVictims(take); };
+  PlaceMerit merit(heat_, memory_.device_pool().available(), offer);
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     Use& use = work->uses[i];
     if (use.once || !arguments.Serves(use.slot)) continue;
@@ -78,15 +78,11 @@ void Mover::TryInPlace(Work* work) {
   look_again_ = true;
 }
 
-ChunkIndex Mover::NextVictim() {
-  ChunkIndex next;
+void Mover::OfferVictims(PlaceMerit::Take take) {
   memory_.policy().OfferVictims([&](ChunkIndex victim) VS_NO_THREAD_SAFETY_ANALYSIS {
     const Chunk& v = memory_.chunks()[victim];
-    if (!Movable(v) || !v.on_device) return false;
-    next = victim;
-    return true;
+    return Movable(v) && v.on_device && take(victim, v.size());
   });
-  return next;
 }
 
 void Mover::NoteRelease(Work* work) {

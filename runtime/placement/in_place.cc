@@ -1,5 +1,10 @@
 #include "runtime/placement/in_place.h"
 
+#include <algorithm>
+#include <bit>
+
+#include "runtime/placement/victims.h"
+
 namespace vramspan {
 namespace {
 
@@ -30,18 +35,47 @@ void ServedArguments::Judge(uint64_t kernel, KernelHistory* history) {
   }
 }
 
+void PlaceMerit::Gather() {
+  if (gathered_) return;
+  gathered_ = true;
+  offer_([this](ChunkIndex chunk, Bytes size) {
+    victims_[count_++] = {heat_.Of(chunk), size.value};
+    return count_ == victims_.size();
+  });
+}
+
+const PlaceMerit::Victim* PlaceMerit::Next(uint64_t need, Taken taken) const {
+  const size_t first = static_cast<size_t>(std::countr_one(taken));
+  if (first >= count_) return nullptr;
+  const Victim* best = &victims_[first];
+  const size_t end = std::min(count_, first + Victims::kEqualClaim);
+  for (size_t i = first + 1; i < end; ++i) {
+    const Victim& v = victims_[i];
+    if ((taken >> i & 1) == 0 && v.size >= need && Victims::Suits(v.size, best->size, need)) {
+      best = &v;
+    }
+  }
+  return best;
+}
+
 bool PlaceMerit::Worth(ChunkIndex chunk, Bytes size) {
-  if (size <= room_) {
-    room_ -= size;
-    return true;
+  if (size > room_) {
+    const double heat = heat_.Of(chunk);
+    if (heat < kEarned) return false;
+    Gather();
+    Bytes room = room_;
+    Taken taken = taken_;
+    while (room < size) {
+      const Victim* const victim = Next((size - room).value, taken);
+      if (victim == nullptr || heat <= Heat::kClearly * victim->heat + kEarned) return false;
+      taken |= Taken{1} << (victim - victims_.data());
+      room += Bytes(victim->size);
+    }
+    room_ = room;
+    taken_ = taken;
   }
-  const double heat = heat_.Of(chunk);
-  if (heat < kEarned) return false;
-  if (!coldest_.has_value()) {
-    const ChunkIndex victim = next_victim_();
-    coldest_ = victim ? heat_.Of(victim) : heat;
-  }
-  return heat > Heat::kClearly * *coldest_ + kEarned;
+  room_ -= size;
+  return true;
 }
 
 }  // namespace vramspan

@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 
 #include "runtime/placement/heat.h"
 #include "runtime/placement/kernel_history.h"
@@ -48,20 +47,42 @@ class ServedArguments {
   bool any_ = false;
 };
 
-// Whether chunks that are served in place have been so often enough to take another's place. One
-// for each launch that is priced.
+// Whether chunks that are served in place have been so often enough to take others' places: of
+// those that the planner would take for them, by size too (victims.h). One for each launch that is
+// priced.
 class PlaceMerit {
  public:
-  // `next_victim`: the chunk that would leave; null for none.
-  PlaceMerit(const Heat& heat, Bytes room, absl::FunctionRef<ChunkIndex()> next_victim)
-      : heat_(heat), room_(room), next_victim_(next_victim) {}
+  // Calls `take` with chunks that could leave and their bytes, the first to leave first, until it
+  // returns true or there are no more.
+  using Take = absl::FunctionRef<bool(ChunkIndex, Bytes)>;
+  using OfferVictims = absl::FunctionRef<void(Take take)>;
+
+  PlaceMerit(const Heat& heat, Bytes room, OfferVictims offer)
+      : heat_(heat), room_(room), offer_(offer) {}
+  // Whether it is worth its move. If so its room is taken.
   bool Worth(ChunkIndex chunk, Bytes size);
 
  private:
+  struct Victim {
+    double heat;
+    uint64_t size;
+  };
+  // A bit for each that is taken. More are not looked at, so a large chunk may be worth the places
+  // of some small ones, not of many.
+  using Taken = uint32_t;
+  static constexpr size_t kMostVictims = 32;
+
+  void Gather();
+  // Of those left the one that the planner would take, or null.
+  const Victim* Next(uint64_t need, Taken taken) const;
+
   const Heat& heat_;
   Bytes room_;
-  absl::FunctionRef<ChunkIndex()> next_victim_;
-  std::optional<double> coldest_;
+  OfferVictims offer_;
+  bool gathered_ = false;
+  Taken taken_ = 0;
+  size_t count_ = 0;
+  std::array<Victim, kMostVictims> victims_;
 };
 
 }  // namespace vramspan

@@ -39,6 +39,7 @@ struct Planner::Scratch {
   uint32_t max_fetches = 0;
   int64_t room = 0;         // Bytes; negative while more is over budget than may leave.
   uint64_t planned = 0;     // Bytes of the fetches planned.
+  uint64_t startable = 0;   // So many of them that chunks leave for them now.
   uint64_t too_large = 0;   // Room cannot be made for this many bytes or more.
   uint64_t head_lacks = 0;  // The smallest chunk that the head lacks and the plan leaves out.
 };
@@ -71,6 +72,9 @@ void Planner::Scratch::Start(const PlanRequest& request, const ResidencyView& re
   max_fetches = request.max_fetches;
   room = static_cast<int64_t>((request.room + request.room_coming).value);
   planned = 0;
+  // What is on its way out already is for fetches that wait for it, not for the link.
+  startable = request.startable.value;
+  startable += std::min(request.room_coming.value, kNone - startable);
   too_large = head_lacks = kNone;
 }
 
@@ -106,6 +110,7 @@ Planner::Scratch::Outcome Planner::Scratch::MakeRoom(uint32_t work, uint64_t siz
   const int64_t lacking = static_cast<int64_t>(size) - room;
   if (lacking <= 0) return Outcome::kAll;
   if (size >= too_large) return Outcome::kShort;
+  if (planned >= startable) return Outcome::kLimit;
   if (work > 0) {
     const uint32_t needed_by = victims.NextVictimNeededBy(work);
     if (needed_by <= work) {

@@ -6,6 +6,7 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -87,15 +88,19 @@ struct PlanRequest {
   // not known; then what comes ahead of need is spread over the queue, whether it comes in time or
   // not.
   double per_byte = 0;
+  // Fetches of so many bytes can start now, the last of them beyond it; the rest wait for the link.
+  // No chunk leaves for those as yet: its place would be empty until their turn comes.
+  Bytes startable{std::numeric_limits<uint64_t>::max()};
   // At most this many moves are wanted now, each way; more would be stale before they start.
   uint32_t max_fetches = 0;
   uint32_t max_evictions = 0;
 };
 
 struct Plan {
-  // In the order in which to start them. An eviction is only planned for a fetch that follows, for
-  // must_free, or for a chunk of the head that takes the place of more than may be evicted now. The
-  // first n fetches fit into the room, the room that is coming, and the evictions, less must_free.
+  // In the order in which to start them. An eviction is only planned for a fetch that can start,
+  // for must_free, or for a chunk of the head that takes the place of more than may be evicted now.
+  // The first n fetches fit into the room, the room that is coming, and the evictions, less
+  // must_free.
   std::vector<ChunkIndex> evict;
   std::vector<ChunkIndex> fetch;
   // Indices into the queue of work for which no more can be done: what it lacks must be served in

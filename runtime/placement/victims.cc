@@ -3,22 +3,6 @@
 #include <algorithm>
 
 namespace vramspan {
-namespace {
-
-// So many of the policy's next victims count as having an equal claim to stay. Any small number
-// would do: enough that a small victim is found for a small need, few enough that chunks in use are
-// not taken for their size.
-constexpr size_t kEqualClaim = 8;
-
-// Whether a victim of `size` suits the need better than one of `best` (0: none yet): the smallest
-// that covers it, else the largest.
-bool Suits(uint64_t size, uint64_t best, uint64_t need) {
-  if (best == 0) return true;
-  if (size >= need) return best < need || size < best;
-  return best < need && size > best;
-}
-
-}  // namespace
 
 void Victims::Line::Clear() {
   chunks.clear();

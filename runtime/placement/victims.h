@@ -21,6 +21,18 @@ class Victims {
   static constexpr int64_t kForAll = -1;
   enum class Outcome { kDone, kTooLittle, kTooMany };
 
+  // So many of the policy's next victims count as having an equal claim to stay. Any small number
+  // would do: enough that a small victim is found for a small need, few enough that chunks in use
+  // are not taken for their size.
+  static constexpr size_t kEqualClaim = 8;
+  // Whether a victim of `size` suits the need better than one of `best` (0: none yet): the smallest
+  // that covers it, else the largest.
+  static bool Suits(uint64_t size, uint64_t best, uint64_t need) {
+    if (best == 0) return true;
+    if (size >= need) return best < need || size < best;
+    return best < need && size > best;
+  }
+
   explicit Victims(EvictionPolicy* policy, Lookahead* ahead) : policy_(policy), ahead_(ahead) {}
 
   // `want` bounds what all calls of Take of this plan will ask for, `max` the victims in all.

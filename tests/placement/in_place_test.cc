@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
+#include <utility>
+#include <vector>
 
 namespace vramspan {
 namespace {
@@ -16,7 +19,7 @@ class PlaceMeritTest : public testing::Test {
   bool Launch(ChunkIndex chunk) {
     bool moved = false;
     if (!device_.contains(chunk.value)) {
-      const auto coldest = [this] { return Coldest(); };
+      const auto coldest = [this](PlaceMerit::Take take) { take(Coldest(), kChunk); };
       PlaceMerit merit(heat_, Bytes(0), coldest);
       moved = merit.Worth(chunk, kChunk);
       if (moved) {
@@ -56,10 +59,66 @@ TEST_F(PlaceMeritTest, WhatIsClearlyHotterTakesAPlaceAndKeepsIt) {
 }
 
 TEST_F(PlaceMeritTest, RoomIsForAnyone) {
-  const auto none = [] { return ChunkIndex(); };
+  const auto none = [](PlaceMerit::Take) {};
   PlaceMerit merit(heat_, kChunk, none);
   EXPECT_TRUE(merit.Worth(ChunkIndex(20), kChunk));
   EXPECT_FALSE(merit.Worth(ChunkIndex(21), kChunk)) << "it is taken";
+}
+
+// Chunks of several sizes that are on the device, the first to leave first.
+class PlaceMeritOfSizesTest : public testing::Test {
+ protected:
+  void OnDevice(uint32_t id, Bytes size, int uses) {
+    device_.push_back({ChunkIndex(id), size});
+    Use(id, uses);
+  }
+  void Use(uint32_t id, int uses) {
+    for (int i = 0; i < uses; ++i) heat_.Use(ChunkIndex(id), Bytes(1));
+  }
+  PlaceMerit::OfferVictims Offer() { return offer_; }
+
+  Heat heat_{GiB(1)};
+  std::vector<std::pair<ChunkIndex, Bytes>> device_;
+  const std::function<void(PlaceMerit::Take)> offer_ = [this](PlaceMerit::Take take) {
+    for (const auto& [chunk, size] : device_) {
+      if (take(chunk, size)) return;
+    }
+  };
+};
+
+TEST_F(PlaceMeritOfSizesTest, WhatLeavesIsWhatIsLargeEnough) {
+  OnDevice(1, MiB(4), 0);
+  OnDevice(2, kChunk, 5);
+  Use(9, 6);
+  EXPECT_FALSE(PlaceMerit(heat_, MiB(2), Offer()).Worth(ChunkIndex(9), kChunk))
+      << "the cold one has no room for it, and the other is as hot";
+  EXPECT_TRUE(PlaceMerit(heat_, kChunk - MiB(3), Offer()).Worth(ChunkIndex(9), kChunk))
+      << "with the cold one's there is room";
+}
+
+TEST_F(PlaceMeritOfSizesTest, ManySmallOnesMayLeave) {
+  for (uint32_t id = 1; id <= 4; ++id) OnDevice(id, MiB(4), 0);
+  Use(9, 3);
+  PlaceMerit merit(heat_, Bytes(0), Offer());
+  EXPECT_TRUE(merit.Worth(ChunkIndex(9), kChunk));
+  Use(10, 3);
+  EXPECT_FALSE(merit.Worth(ChunkIndex(10), MiB(2))) << "they have left";
+}
+
+TEST_F(PlaceMeritOfSizesTest, OneOfThemThatIsHotStays) {
+  for (uint32_t id = 1; id <= 4; ++id) OnDevice(id, MiB(4), id == 3 ? 2 : 0);
+  Use(9, 3);
+  PlaceMerit merit(heat_, Bytes(0), Offer());
+  EXPECT_FALSE(merit.Worth(ChunkIndex(9), kChunk));
+  EXPECT_TRUE(merit.Worth(ChunkIndex(9), MiB(8))) << "for less the cold ones do";
+}
+
+TEST_F(PlaceMeritOfSizesTest, RoomLeftOverIsForTheNext) {
+  OnDevice(1, kChunk, 0);
+  Use(9, 3);
+  PlaceMerit merit(heat_, Bytes(0), Offer());
+  EXPECT_TRUE(merit.Worth(ChunkIndex(9), kChunk - MiB(2)));
+  EXPECT_TRUE(merit.Worth(ChunkIndex(10), MiB(2))) << "though it is cold";
 }
 
 }  // namespace

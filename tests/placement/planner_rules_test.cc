@@ -61,6 +61,7 @@ std::unique_ptr<World> RandomWorld(std::mt19937& rng, const Shape& shape, std::s
   if (chance(30)) request.horizon = MiB(2 * (rng() % 200));
   if (chance(40)) request.max_fetches = rng() % 6;
   if (chance(40)) request.max_evictions = rng() % 6;
+  if (chance(40)) request.startable = MiB(2 * (1 + rng() % 32));
   return world;
 }
 

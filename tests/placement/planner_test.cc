@@ -271,6 +271,34 @@ TEST(Planner, KeepsToTheNumberOfMovesWanted) {
   EXPECT_TRUE(plan.wait) << "what is not wanted at present can be done later";
 }
 
+// A device that is half empty while a chunk leaves for each that comes, and the link has no place
+// for more.
+TEST(Planner, ChunksLeaveForFetchesThatCanStart) {
+  World w;
+  for (uint32_t id = 1; id <= 4; ++id) w.Device(id);
+  for (uint32_t id = 5; id <= 12; ++id) w.Host(id);
+  w.Queue(Ids({5, 6}));
+  w.Queue(Ids({7, 8, 9, 10, 11, 12}));
+  w.request.per_byte = 1;  // A long way: all of it is due.
+  w.request.room = MiB(2 * 3);
+  w.request.startable = MiB(2 * 2);
+  Plan plan = w.Make();
+  EXPECT_THAT(plan.fetch, Are({5, 6, 7})) << "there is room for three, and two can start";
+  EXPECT_THAT(plan.evict, IsEmpty());
+
+  w.request.startable = MiB(2 * 5);
+  plan = w.Make();
+  EXPECT_THAT(plan.fetch, Are({5, 6, 7, 8, 9}));
+  EXPECT_THAT(plan.evict, Are({1, 2}));
+
+  w.request.startable = MiB(2 * 2);
+  w.request.room = MiB(2);
+  w.request.room_coming = MiB(2 * 2);
+  plan = w.Make();
+  EXPECT_THAT(plan.fetch, Are({5, 6, 7, 8})) << "the second and third wait for the way out";
+  EXPECT_THAT(plan.evict, Are({1}));
+}
+
 TEST(Planner, TooManySmallVictimsAreWaitedForNotGivenUpOn) {
   World w;
   for (uint32_t id = 1; id <= 64; ++id) w.Device(id, MiB(2));

@@ -25,6 +25,7 @@
 
 #include "runtime/placement/forecast.h"
 #include "runtime/placement/heat.h"
+#include "runtime/placement/in_place.h"
 #include "runtime/placement/pins.h"
 #include "runtime/placement/planner.h"
 #include "tools/replay/active_work.h"
@@ -143,7 +144,7 @@ class SimulatedMover {
   void NoteSequence(const ActiveWork& a);
   // Whether a trial was made of it.
   bool TryInPlace(ActiveWork* a);
-  ChunkIndex NextVictim();
+  void OfferVictims(PlaceMerit::Take take);
   bool AllThere(uint32_t set);
   bool RunsAsItIs(const ActiveWork& a);
   bool Ready(ActiveWork* a);

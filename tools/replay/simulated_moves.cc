@@ -165,6 +165,7 @@ bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<Chunk
   request.horizon = Bytes(UINT64_MAX);
   request.must_free = over > coming_ ? over - coming_ : Bytes(0);
   if (traced_) request.per_byte = kEarly / prices_.decisions.move_gb_per_s;
+  if (may_fetch) request.startable = Pipeline() - moving_in_;
   request.max_fetches = may_fetch ? kMovesAtOnce : 0;
   request.max_evictions = may_evict ? kMovesAtOnce : 0;
   const ChunkIndex trial =

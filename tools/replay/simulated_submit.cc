@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "runtime/base/log.h"
-#include "runtime/placement/in_place.h"
 #include "runtime/placement/move_limits.h"
 #include "tools/replay/mix.h"
 #include "tools/replay/simulated_mover.h"
@@ -70,8 +69,8 @@ void SimulatedMover::Price(ActiveWork* a) {
     if (there) priced_[a->set] = {a->kernel, history_.changes() + 1};
     return;
   }
-  const auto next_victim = [this] { return NextVictim(); };
-  PlaceMerit merit(heat_, Available(), next_victim);
+  const auto offer = [this](PlaceMerit::Take take) { OfferVictims(take); };
+  PlaceMerit merit(heat_, Available(), offer);
   a->served.resize(a->uses.size());
   for (size_t i = 0; i < a->uses.size(); ++i) {
     const ChunkUse& use = a->uses[i];
@@ -166,15 +165,11 @@ bool SimulatedMover::TryInPlace(ActiveWork* a) {
   return true;
 }
 
-ChunkIndex SimulatedMover::NextVictim() {
-  ChunkIndex next;
+void SimulatedMover::OfferVictims(PlaceMerit::Take take) {
   policy_->OfferVictims([&](ChunkIndex victim) {
     const SimulatedChunk& v = At(victim);
-    if (v.dying || !v.on_device) return false;
-    next = victim;
-    return true;
+    return !v.dying && v.on_device && take(victim, v.size());
   });
-  return next;
 }
 
 bool SimulatedMover::AllThere(uint32_t set) {
