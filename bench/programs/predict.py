@@ -4,10 +4,10 @@
     bench/programs/predict.py --vramspan build/release/bin/vramspan [--budgets 75,50,25] [--overlap safe]
         [--html predicted.html] [--json predicted.json] [CASE...]
 
-Each case is recorded with all its memory there, once with N rounds and once with 2 N, and both are replayed at each
-budget: the difference, by N, is a round without what is paid once. Then it is run with that budget, 2 N rounds, and says
-itself what a round takes. Of the plain run, too. A budget is a share of what the program needs. --prices takes a file of
-`vramspan info --measure` (default: where that keeps it). It needs a GPU to itself.
+Each case is recorded with all its memory there and replayed at each budget, which finds its rounds by itself and says
+what the median one takes. Then it is run with that budget, and says itself what a round takes, in the median. Of the plain run, too.
+A budget is a share of what the program needs. --prices takes a file of `vramspan info --measure` (default: where that
+keeps it). It needs a GPU to itself.
 """
 import argparse
 import html
@@ -19,13 +19,12 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-# name: program and arguments, with {} for the rounds; N; the times of its report that are a round, summed
+# name: program and arguments; its rounds; the times of its report that are a round, summed
 CASES = {
-    "chain": ("chain.py 4096 {}", 8, ["round"]),
-    "chain, 64 rows": ("chain.py 64 {}", 40, ["round"]),
-    "train": ("train.py 8 1024 {}", 20, ["step"]),
-    "llama, decode": ("llama.py --steps 3 --decode {}", 10, ["decode"]),
-    "llama, prefill": ("llama.py --decode 3 --steps {}", 4, ["prefill_1x2048", "prefill_4x4096"]),
+    "chain": ("chain.py 4096 16", 16, ["round"]),
+    "chain, 64 rows": ("chain.py 64 80", 80, ["round"]),
+    "train": ("train.py 8 1024 40", 40, ["step"]),
+    "llama, prefill": ("llama.py --decode 3 --steps 8", 8, ["prefill_1x2048", "prefill_4x4096"]),
 }
 
 
@@ -36,39 +35,39 @@ def output(command):
     return done.stdout
 
 
-def run(program, rounds, before=()):
+def run(program, before=()):
     """What the program reported."""
-    command = program.format(rounds).split()
-    return json.loads(output([*before, sys.executable, *command]).strip().splitlines()[-1])
+    return json.loads(output([*before, sys.executable, *program.split()]).strip().splitlines()[-1])
 
 
-def replayed(options, trace, budgets_mib):
-    """Milliseconds of the whole run: with all its memory, and at each budget."""
+def replayed(options, trace, budgets_mib, rounds):
+    """Milliseconds of one of the program's rounds: with all its memory, and at each budget."""
     command = [options.vramspan, "replay", str(trace), "--policy", "cost", "--overlap", options.overlap, "--format", "json",
                "--device-memory", ",".join(f"{b}MiB" for b in budgets_mib)]
-    runs = json.loads(output(command + (["--prices", options.prices] if options.prices else [])))["runs"]
-    at = {r["device_memory_bytes"] >> 20: r["predicted_ms"] for r in runs}
-    return runs[0]["resident_ms"], [at[b] for b in budgets_mib]
+    found = json.loads(output(command + (["--prices", options.prices] if options.prices else [])))
+    if not found["trace"]["rounds"]:
+        sys.exit(f"{trace}: nothing in it repeats, so there is no round to compare")
+    # Where memory comes by turns, two of the program's rounds are one that repeats.
+    each = max(1, round(rounds / (found["trace"]["rounds"] + 1)))
+    at = {r["device_memory_bytes"] >> 20: r["round_ms"] / each for r in found["runs"]}
+    return found["runs"][0]["resident_round_ms"] / each, [at[b] for b in budgets_mib]
 
 
 def measure(name, options, folder):
     program, rounds, keys = CASES[name]
-    plain = run(program, 2 * rounds)
+    plain = run(program)
     if any(k not in plain["ms"] for k in keys):
         sys.exit(f"{name}: its report has no {keys}: {plain['ms']}")
     budgets = [plain["peak_mib"] * share // 100 for share in options.budgets]
-    totals = []
-    for n in (rounds, 2 * rounds):
-        trace = folder / f"{n}.vramspan"
-        run(program, n, [options.vramspan, "run", "--quiet", "--record", str(trace), "--force", "--"])
-        totals.append(replayed(options, trace, budgets))
-    resident = (totals[1][0] - totals[0][0]) / rounds
+    trace = folder / "recorded.vramspan"
+    run(program, [options.vramspan, "run", "--quiet", "--record", str(trace), "--force", "--"])
+    resident, predicted = replayed(options, trace, budgets, rounds)
     rows = [{"case": name, "share": 100, "measured_ms": sum(plain["ms"][k] for k in keys), "predicted_ms": resident}]
-    for i, (share, budget) in enumerate(zip(options.budgets, budgets)):
-        got = run(program, 2 * rounds, [options.vramspan, "run", "--quiet", "--device-memory", f"{budget}MiB", "--overlap",
-                                        options.overlap, "--"])
-        rows.append({"case": name, "share": share, "measured_ms": sum(got["ms"][k] for k in keys),
-                     "predicted_ms": (totals[1][1][i] - totals[0][1][i]) / rounds, "same": got["result"] == plain["result"]})
+    for share, budget, ms in zip(options.budgets, budgets, predicted):
+        got = run(program, [options.vramspan, "run", "--quiet", "--device-memory", f"{budget}MiB", "--overlap",
+                            options.overlap, "--"])
+        rows.append({"case": name, "share": share, "measured_ms": sum(got["ms"][k] for k in keys), "predicted_ms": ms,
+                     "same": got["result"] == plain["result"]})
     return rows
 
 

@@ -28,7 +28,8 @@ TEST(ReplayCommand, TheTableHasARowForEachRun) {
                              HasSubstr("64 MiB (50 %)"), HasSubstr("128 MiB (100 %)"),
                              HasSubstr(" s3fifo "), HasSubstr(" min ")));
   // 50 % and 64 MiB are one budget.
-  EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 4 + 2 * 11);
+  EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 5 + 2 * 11);
+  EXPECT_THAT(run.out, HasSubstr("  A round of 8 pieces of work, 4 times: 8.000 ms each\n"));
 }
 
 // What examples/traces has was recorded on a GPU.
@@ -72,6 +73,9 @@ TEST(ReplayCommand, JsonHasEveryField) {
   EXPECT_EQ(trace.at("allocations"), 8);
   EXPECT_EQ(trace.at("peak_bytes"), 128 << 20);
   EXPECT_EQ(trace.at("recorded_ms"), 40);
+  EXPECT_EQ(trace.at("round_works"), 8);
+  EXPECT_EQ(trace.at("rounds"), 4);
+  EXPECT_EQ(json.at("traces")[1].at("rounds"), 0) << "nothing repeats there";
   for (const char* field : {"file", "program", "device", "estimated_times", "problems"}) {
     EXPECT_TRUE(trace.contains(field)) << field;
   }
@@ -88,6 +92,12 @@ TEST(ReplayCommand, JsonHasEveryField) {
     }
     EXPECT_EQ(r.at("device_memory_percent"), 50);
     EXPECT_GE(r.at("predicted_ms"), r.at("resident_ms"));
+    if (r.at("trace") == trace.at("file")) {
+      EXPECT_EQ(r.at("resident_round_ms"), 8);
+      EXPECT_GE(r.at("round_ms"), 8);
+    } else {
+      EXPECT_TRUE(r.at("resident_round_ms").is_null() && r.at("round_ms").is_null());
+    }
     EXPECT_GE(r.at("fetches"), r.at("bound_fetches"));
     EXPECT_NEAR(r.at("stall_ms"),
                 r.at("stall_copy_ms").get<double>() + r.at("stall_vmm_ms").get<double>() +
@@ -125,7 +135,7 @@ TEST(ReplayCommand, CsvHasAsManyColumnsInEveryRow) {
   size_t rows = 0;
   while (std::getline(lines, line)) {
     // The trace's name is quoted, and has a comma in it.
-    EXPECT_EQ(std::count(line.begin(), line.end(), ','), rows == 0 ? 20 : 21) << line;
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','), rows == 0 ? 22 : 23) << line;
     ++rows;
   }
   EXPECT_EQ(rows, 1u + 2 * 3);

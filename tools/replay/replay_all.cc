@@ -38,25 +38,25 @@ ReplayResult Replay(const ChunkedRun& chunks, const Timing& timing, const Replay
   return SimulatedMover(chunks, timing, prices, setting, min.get()).Run();
 }
 
-uint64_t ResidentTime(const RecordedRun& run, const Timing& timing, const ReplayPrices& prices) {
+ReplayResult Resident(const RecordedRun& run, const Timing& timing, const ReplayPrices& prices) {
   // The largest chunks, for there are fewest of them.
   const ReplaySetting setting{
       .policy = "fifo", .device_memory = kEverything, .chunk_log2 = kMaxChunkLog2};
   const ChunkedRun chunks(&run, setting.chunk_log2, setting.device_memory);
-  return Replay(chunks, timing, prices, setting).predicted;
+  return Replay(chunks, timing, prices, setting);
 }
 
 }  // namespace
 
 uint64_t ResidentTime(const RecordedRun& run, const ReplayPrices& prices) {
-  return ResidentTime(run, Timing(&run, prices), prices);
+  return Resident(run, Timing(&run, prices), prices).predicted;
 }
 
 std::vector<ReplayResult> ReplayAll(const RecordedRun& run, const ReplayPrices& prices,
                                     absl::Span<const ReplaySetting> settings, unsigned threads,
                                     absl::FunctionRef<void(size_t done)> progress) {
   const Timing timing(&run, prices);
-  const uint64_t resident = ResidentTime(run, timing, prices);
+  const ReplayResult resident = Resident(run, timing, prices);
   std::map<std::tuple<int, uint64_t>, Group> groups;
   std::vector<std::pair<Group*, size_t>> jobs;
   for (size_t i = 0; i < settings.size(); ++i) {
@@ -82,7 +82,8 @@ std::vector<ReplayResult> ReplayAll(const RecordedRun& run, const ReplayPrices& 
       ReplayResult result = Replay(*group->chunks, timing, prices, setting);
       std::call_once(group->bounded,
                      [&] { group->bound = MinFetches(*group->chunks, setting.device_memory); });
-      result.resident = resident;
+      result.resident = resident.predicted;
+      result.resident_round = resident.round;
       result.bound_fetches = group->bound;
       result.bound_exact = MinIsExact(*group->chunks);
       if (setting.policy == kMinPolicy) result.fetches = group->bound;

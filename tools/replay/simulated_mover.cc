@@ -97,6 +97,7 @@ ReplayResult SimulatedMover::Run() {
   }
   const uint64_t first = run_.works.empty() ? 0 : first_submission_;
   result_.predicted = std::max(last_end_, host_time_) - std::min(first, host_time_);
+  result_.round = timing_.rounds().Median(ends_);
   result_.fetches = result_.moves_in + result_.served_in_place;
   recorder_->Finish(std::max(last_end_, host_time_), &result_);
   return std::move(result_);

@@ -24,6 +24,7 @@
 
 #include "tools/replay/recorded_run.h"
 #include "tools/replay/replay_prices.h"
+#include "tools/replay/rounds.h"
 
 namespace vramspan::replay {
 
@@ -56,6 +57,8 @@ class Timing {
   // exact; at most 40.
   double Passes(uint32_t work) const;
   bool Proved(uint32_t work) const { return passes_[run_.works[work].code].has_value(); }
+  // What the program does again and again.
+  const Rounds& rounds() const { return rounds_; }
   // Bytes that a set's ranges name.
   Bytes bytes(uint32_t set) const { return bytes_[set]; }
 
@@ -72,6 +75,7 @@ class Timing {
   std::vector<Bytes> bytes_;                   // By set.
   std::vector<std::optional<double>> passes_;  // By code.
   std::vector<bool> exact_;                    // By set: all of its ranges are.
+  const Rounds rounds_;
 };
 
 }  // namespace vramspan::replay

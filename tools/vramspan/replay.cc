@@ -68,7 +68,9 @@ class ReplayCommand final : public Command {
         "all\n"
         "its memory on the device; `fetches` are chunks that were not there when work needed them, "
         "and\n"
-        "`at least` is how few anybody could have done with.\n"
+        "`at least` is how few anybody could have done with. A round is what the program does "
+        "again\n"
+        "and again (a training step, a token): what one takes, in the median.\n"
         "\n"
         "Without a trace: synthetic:loop, synthetic:sweep and synthetic:random, with keys, as in\n"
         "synthetic:loop,layers=24,passes=20,mib=64,us=3000\n"
@@ -125,8 +127,12 @@ class ReplayCommand final : public Command {
         return run.status();
       }
       usage_ = false;
-      ReplayedTrace trace{
-          .file = file, .run = *std::move(run), .results = {}, .percents = {}, .curves = {}};
+      ReplayedTrace trace{.file = file,
+                          .run = *std::move(run),
+                          .rounds = {},
+                          .results = {},
+                          .percents = {},
+                          .curves = {}};
       if (trace.run.works.empty()) {
         return absl::FailedPreconditionError(file +
                                              ": holds no work, so there is nothing to replay");
@@ -162,6 +168,7 @@ class ReplayCommand final : public Command {
           }
         }
       }
+      trace.rounds = replay::Rounds(trace.run);
       replay::Progress progress(file, settings.size());
       trace.results = replay::ReplayAll(trace.run, prices, settings, threads,
                                         [&](size_t done) { progress(done); });

@@ -30,6 +30,8 @@ Json TraceJson(const ReplayedTrace& trace) {
           {"peak_bytes", run.PeakBytes().value},
           {"recorded_ms", Ms(run.Duration())},
           {"estimated_times", run.setting.estimated_times},
+          {"rounds", trace.rounds.count()},
+          {"round_works", trace.rounds.works()},
           {"problems", std::move(problems)}};
 }
 
@@ -74,6 +76,10 @@ Json TimelineJson(const RecordedRun& run, const Timeline& timeline) {
           {"fetches", timeline.fetches},    {"stall_ms", std::move(stall)}};
 }
 
+Json RoundJson(const ReplayedTrace& trace, uint64_t nanoseconds) {
+  return trace.rounds.empty() ? Json(nullptr) : Json(Ms(nanoseconds));
+}
+
 Json RunJson(const ReplayedTrace& trace, size_t index) {
   const ReplayResult& r = trace.results[index];
   const std::optional<double>& percent = trace.percents[index];
@@ -98,6 +104,8 @@ Json RunJson(const ReplayedTrace& trace, size_t index) {
                {"predicted_ms", Ms(r.predicted)},
                {"resident_ms", Ms(r.resident)},
                {"slowdown", Slowdown(r)},
+               {"round_ms", RoundJson(trace, r.round)},
+               {"resident_round_ms", RoundJson(trace, r.resident_round)},
                {"stall_ms", Ms(r.stall.total())},
                {"stall_copy_ms", Ms(r.stall.copy)},
                {"stall_vmm_ms", Ms(r.stall.vmm)},

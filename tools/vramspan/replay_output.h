@@ -10,6 +10,7 @@
 #include "tools/replay/recorded_run.h"
 #include "tools/replay/replay_prices.h"
 #include "tools/replay/replay_result.h"
+#include "tools/replay/rounds.h"
 #include "tools/vramspan/replay_options.h"
 
 namespace vramspan::replay {
@@ -18,6 +19,7 @@ namespace vramspan::replay {
 struct ReplayedTrace {
   std::string file;
   RecordedRun run;
+  Rounds rounds;
   std::vector<ReplayResult> results;
   std::vector<std::optional<double>> percents;
   std::vector<Curve> curves;

@@ -23,6 +23,10 @@ std::string BudgetText(const ReplayResult& r, const std::optional<double>& perce
   return percent.has_value() ? absl::StrFormat("%s (%g %%)", size, *percent) : size;
 }
 
+std::string RoundText(const ReplayedTrace& trace, uint64_t nanoseconds) {
+  return trace.rounds.empty() ? "" : absl::StrFormat("%.6f", Ms(nanoseconds));
+}
+
 // Quoted, for files may be called anything.
 std::string CsvText(const std::string& text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
@@ -40,16 +44,24 @@ void AppendTrace(const ReplayedTrace& trace, std::string* out) {
     absl::StrAppend(out, "  Its times are estimates, so those below are.\n");
   }
   if (trace.results.empty()) return;
-  absl::StrAppendFormat(out, "  With all of it on the device: %.3f ms (recorded: %.3f ms)\n\n",
+  absl::StrAppendFormat(out, "  With all of it on the device: %.3f ms (recorded: %.3f ms)\n",
                         Ms(trace.results.front().resident), Ms(run.Duration()));
-  absl::StrAppendFormat(out, "%-18s %-7s %-8s %12s %6s %11s %11s %10s %10s %10s %10s\n", "memory",
-                        "policy", "chunk", "predicted ms", "x", "stall ms", "in place ms",
-                        "fetches", "at least", "in", "out");
+  const bool rounds = !trace.rounds.empty();
+  if (rounds) {
+    absl::StrAppendFormat(out, "  A round of %d pieces of work, %d times: %.3f ms each\n",
+                          trace.rounds.works(), trace.rounds.count(),
+                          Ms(trace.results.front().resident_round));
+  }
+  absl::StrAppendFormat(out, "\n%-18s %-7s %-8s %12s %6s%s %11s %11s %10s %10s %10s %10s\n",
+                        "memory", "policy", "chunk", "predicted ms", "x",
+                        rounds ? absl::StrFormat(" %10s", "a round") : "", "stall ms",
+                        "in place ms", "fetches", "at least", "in", "out");
   for (size_t i = 0; i < trace.results.size(); ++i) {
     const ReplayResult& r = trace.results[i];
-    absl::StrAppendFormat(out, "%-18s %-7s %-8s %12.3f %6.2f %11.3f %11.3f %10d %10d %10s %10s\n",
+    absl::StrAppendFormat(out, "%-18s %-7s %-8s %12.3f %6.2f%s %11.3f %11.3f %10d %10d %10s %10s\n",
                           BudgetText(r, trace.percents[i]), r.setting.policy,
                           ChunkText(r.setting.chunk_log2), Ms(r.predicted), Slowdown(r),
+                          rounds ? absl::StrFormat(" %10.3f", Ms(r.round)) : "",
                           Ms(r.stall.total()), Ms(r.in_place_time), r.fetches, r.bound_fetches,
                           SizeText(r.bytes_in), SizeText(r.bytes_out));
   }
@@ -70,19 +82,22 @@ std::string ReplayCsv(const std::vector<ReplayedTrace>& traces) {
   std::string out =
       "trace,policy,device_memory_bytes,device_memory_percent,chunk_bytes,overlap,predicted_ms,"
       "resident_ms,slowdown,stall_ms,stall_copy_ms,stall_vmm_ms,stall_drain_ms,fetches,"
-      "bound_fetches,moves_in,moves_out,served_in_place,bytes_in,bytes_out,bytes_in_place\n";
+      "bound_fetches,moves_in,moves_out,served_in_place,bytes_in,bytes_out,bytes_in_place,"
+      "round_ms,resident_round_ms\n";
   for (const ReplayedTrace& trace : traces) {
     for (size_t i = 0; i < trace.results.size(); ++i) {
       const ReplayResult& r = trace.results[i];
       const int log2 = r.setting.chunk_log2;
       absl::StrAppendFormat(
-          &out, "%s,%s,%d,%s,%d,%s,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%d,%d,%d,%d,%d,%d,%d,%d\n",
+          &out,
+          "%s,%s,%d,%s,%d,%s,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%d,%d,%d,%d,%d,%d,%d,%d,%s,%s\n",
           CsvText(trace.file), r.setting.policy, r.setting.device_memory.value,
           trace.percents[i].has_value() ? absl::StrFormat("%g", *trace.percents[i]) : "",
           log2 == 0 ? 0 : ChunkBytes(log2).value, OverlapName(r.setting.overlap), Ms(r.predicted),
           Ms(r.resident), Slowdown(r), Ms(r.stall.total()), Ms(r.stall.copy), Ms(r.stall.vmm),
           Ms(r.stall.drain), r.fetches, r.bound_fetches, r.moves_in, r.moves_out, r.served_in_place,
-          r.bytes_in.value, r.bytes_out.value, r.bytes_in_place.value);
+          r.bytes_in.value, r.bytes_out.value, r.bytes_in_place.value, RoundText(trace, r.round),
+          RoundText(trace, r.resident_round));
     }
   }
   return out;
