@@ -144,6 +144,17 @@ TEST(ReportAdvice, ComparesChunkSizesEachAtItsBest) {
               HasSubstr("hardly matters"));
 }
 
+TEST(ReportAdvice, SaysWhatARoundTakes) {
+  ReportCase one = Case({Ran("cost", 5, 0, 3)});
+  EXPECT_EQ(On(one, "Round"), "");
+  one.trace.round_works = 1204;
+  one.runs[0].resident_round_ms = 20;
+  one.runs[0].round_ms = 50;
+  EXPECT_EQ(On(one, "Round"),
+            "1204 pieces of work come again and again: 20 ms a time with all memory on the device, "
+            "50 ms (2.50 times) at 5 GiB (50 %). What is paid once is not in that.");
+}
+
 TEST(ReportAdvice, SaysWhatTheStallsWaitFor) {
   ReportCase one = Case({Ran("cost", 5, 8, 2)});
   one.runs[0].stall_ms = one.runs[0].stall_copy_ms = 800;

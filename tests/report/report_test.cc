@@ -116,6 +116,8 @@ TEST(ReportData, TakesWhatMayBeMissing) {
     run.erase("kernels");
     run.erase("timeline");
     run.erase("slowdown");
+    run.erase("round_ms");
+    run["resident_round_ms"] = nullptr;
     run["bound_fetches"] = run["device_memory_percent"] = nullptr;
     run["of a later version"] = {1, 2, 3};
   }
@@ -125,6 +127,8 @@ TEST(ReportData, TakesWhatMayBeMissing) {
   const ReportRun& run = data->cases[0].runs[0];
   EXPECT_DOUBLE_EQ(run.slowdown, run.predicted_ms / run.resident_ms);
   EXPECT_EQ(run.percent, std::nullopt);
+  EXPECT_EQ(run.round_ms, std::nullopt);
+  EXPECT_EQ(run.resident_round_ms, std::nullopt);
 }
 
 TEST(ReportData, GroupsByTrace) {

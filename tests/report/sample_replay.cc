@@ -108,6 +108,8 @@ json Run(const std::string& policy, double percent, double chunk) {
               {"predicted_ms", slowdown * kSampleResidentMs},
               {"resident_ms", kSampleResidentMs},
               {"slowdown", slowdown},
+              {"round_ms", slowdown * kSampleResidentMs / 40},
+              {"resident_round_ms", kSampleResidentMs / 40},
               {"stall_ms", stall},
               {"stall_copy_ms", 0.75 * stall},
               {"stall_vmm_ms", 0.15 * stall},
@@ -157,6 +159,8 @@ json Trace() {
           {"allocations", 1'244},
           {"peak_bytes", kSamplePeak},
           {"recorded_ms", 8'612},
+          {"rounds", 39},
+          {"round_works", 1'204},
           {"estimated_times", false},
           {"problems",
            {"the file ends in the middle of block 812 at byte 7340032: what follows is lost"}}};

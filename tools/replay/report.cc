@@ -78,6 +78,8 @@ json ToJson(const ReportRun& run) {
           {"predicted_ms", run.predicted_ms},
           {"resident_ms", run.resident_ms},
           {"slowdown", run.slowdown},
+          {"round_ms", OptionalJson(run.round_ms)},
+          {"resident_round_ms", OptionalJson(run.resident_round_ms)},
           {"stall_ms", run.stall_ms},
           {"stall_copy_ms", run.stall_copy_ms},
           {"stall_vmm_ms", run.stall_vmm_ms},

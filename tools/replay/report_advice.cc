@@ -231,6 +231,17 @@ std::optional<std::string> Chunks(const ReportCase& one, const ReportRun& focus)
                       TimesWords(worst->slowdown), " at best).");
 }
 
+std::optional<std::string> Round(const ReportCase& one, const ReportRun& focus) {
+  if (!focus.round_ms || !focus.resident_round_ms || *focus.resident_round_ms <= 0) {
+    return std::nullopt;
+  }
+  return absl::StrFormat(
+      "%.0f pieces of work come again and again: %s a time with all memory on the device, %s (%s) "
+      "at %s. What is paid once is not in that.",
+      one.trace.round_works, TimeWords(*focus.resident_round_ms), TimeWords(*focus.round_ms),
+      TimesWords(*focus.round_ms / *focus.resident_round_ms), Budget(focus));
+}
+
 std::optional<std::string> Stalls(const ReportRun& focus) {
   const double parts = focus.stall_copy_ms + focus.stall_vmm_ms + focus.stall_drain_ms;
   if (focus.slowdown <= kFits || parts <= 0) return std::nullopt;
@@ -386,6 +397,7 @@ Findings FindingsOf(const ReportCase& one) {
   findings.focus = focus - one.runs.data();
   findings.headline = Headline(one, *focus);
   findings.command = Command(*focus);
+  Add("Round", Round(one, *focus), &findings);
   Add("Memory", Fit(one), &findings);
   Add("Misses", Knee(one), &findings);
   Add("Policy", Policy(one, *focus), &findings);

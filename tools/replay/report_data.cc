@@ -89,6 +89,10 @@ ReportRun ReadRun(const JsonField& field) {
   run.predicted_ms = Ms(field, "predicted_ms");
   run.resident_ms = Ms(field, "resident_ms");
   run.slowdown = Slowdown(field, run);
+  if (const auto round = field.Find("round_ms")) run.round_ms = round->Number(0, kMs);
+  if (const auto round = field.Find("resident_round_ms")) {
+    run.resident_round_ms = round->Number(0, kMs);
+  }
   run.stall_ms = Ms(field, "stall_ms");
   run.stall_copy_ms = Ms(field, "stall_copy_ms");
   run.stall_vmm_ms = Ms(field, "stall_vmm_ms");
@@ -137,6 +141,8 @@ ReportTrace ReadTrace(const JsonField& field) {
                     .allocations = Count(field, "allocations"),
                     .peak_bytes = Bytes(field, "peak_bytes"),
                     .recorded_ms = Ms(field, "recorded_ms")};
+  if (const auto rounds = field.Find("rounds")) trace.rounds = rounds->Number(0, kCount);
+  if (const auto works = field.Find("round_works")) trace.round_works = works->Number(0, kCount);
   if (const auto estimated = field.Find("estimated_times")) {
     trace.estimated_times = estimated->Flag();
   }

@@ -38,6 +38,7 @@ struct ReportRun {
   double chunk = 0;               // Bytes; 0: by size.
   std::string overlap;            // As `vramspan run` takes it, or anything else.
   double predicted_ms = 0, resident_ms = 0, slowdown = 0;
+  std::optional<double> round_ms, resident_round_ms;  // Where the program repeats itself.
   double stall_ms = 0, stall_copy_ms = 0, stall_vmm_ms = 0, stall_drain_ms = 0;
   double fetches = 0;
   std::optional<double> bound_fetches;
@@ -63,6 +64,7 @@ struct ReportCurve {
 struct ReportTrace {
   std::string file, program, device;
   double works = 0, kernels = 0, allocations = 0, peak_bytes = 0, recorded_ms = 0;
+  double rounds = 0, round_works = 0;
   bool estimated_times = false;
   std::vector<std::string> problems;
 };

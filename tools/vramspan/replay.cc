@@ -127,12 +127,7 @@ class ReplayCommand final : public Command {
         return run.status();
       }
       usage_ = false;
-      ReplayedTrace trace{.file = file,
-                          .run = *std::move(run),
-                          .rounds = {},
-                          .results = {},
-                          .percents = {},
-                          .curves = {}};
+      ReplayedTrace trace(file, *std::move(run));
       if (trace.run.works.empty()) {
         return absl::FailedPreconditionError(file +
                                              ": holds no work, so there is nothing to replay");
@@ -168,7 +163,6 @@ class ReplayCommand final : public Command {
           }
         }
       }
-      trace.rounds = replay::Rounds(trace.run);
       replay::Progress progress(file, settings.size());
       trace.results = replay::ReplayAll(trace.run, prices, settings, threads,
                                         [&](size_t done) { progress(done); });

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/replay/curves.h"
@@ -17,6 +18,9 @@ namespace vramspan::replay {
 
 // One trace and what its replays came to; `percents` by result.
 struct ReplayedTrace {
+  ReplayedTrace(std::string file_name, RecordedRun recorded)
+      : file(std::move(file_name)), run(std::move(recorded)), rounds(run) {}
+
   std::string file;
   RecordedRun run;
   Rounds rounds;

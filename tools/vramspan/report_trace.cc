@@ -84,14 +84,13 @@ Status AddTimelines(const ReplayPrices& prices, std::vector<ReplayedTrace>* trac
 }  // namespace
 
 StatusOr<nlohmann::json> ReplayForReport(const std::string& trace, const ReplayPrices& prices) {
-  std::vector<ReplayedTrace> traces(1);
-  ReplayedTrace& one = traces.front();
-  one.file = trace;
-  VS_ASSIGN_OR_RETURN(one.run, LoadRun(trace));
-  if (one.run.works.empty()) {
+  VS_ASSIGN_OR_RETURN(RecordedRun run, LoadRun(trace));
+  if (run.works.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat(trace, ": holds no work, so there is nothing to report"));
   }
+  std::vector<ReplayedTrace> traces;
+  ReplayedTrace& one = traces.emplace_back(trace, std::move(run));
   std::vector<ReplaySetting> settings;
   VS_RETURN_IF_ERROR(AddSettings(&one, &settings));
   Progress progress(trace, settings.size());

@@ -16,6 +16,7 @@ function tiles(one) {
     ["with all of it on the device", focus ? timeText(focus.resident_ms) : null],
     [focus ? `at ${budgetText(focus)}` : "", focus ? timeText(focus.predicted_ms) : null],
     ["of that stalled", focus ? timeText(focus.stall_ms) : null],
+    [focus ? `a round at ${budgetText(focus)}` : "", focus && focus.round_ms !== null ? timeText(focus.round_ms) : null],
     ["pieces of work", trace.works > 0 ? countText(trace.works) : null],
     ["allocations", trace.allocations > 0 ? countText(trace.allocations) : null],
   ];

@@ -53,12 +53,14 @@ function drawKernels(host, one, state) {
 function drawRuns(host, one) {
   if (one.runs.length === 0) return host.replaceChildren(absent("No run was replayed."));
   const shown = one.runs.slice(0, MOST_ROWS);
+  const round = { name: "A round", cell: (run) => (run.round_ms === null ? "–" : timeText(run.round_ms)) };
   const rows = table([
     { name: "Policy", cell: (run) => run.policy },
     { name: "Device memory", cell: budgetText },
     { name: "Chunks", cell: (run) => chunkText(run.chunk) },
     { name: "Slowdown", cell: (run) => timesText(run.slowdown) },
     { name: "Predicted", cell: (run) => timeText(run.predicted_ms) },
+    ...(shown.some((run) => run.round_ms !== null) ? [round] : []),
     { name: "Stalled", cell: (run) => timeText(run.stall_ms) },
     { name: "Fetches", cell: (run) => countText(run.fetches) },
     { name: "Fewest", cell: (run) => (run.bound_fetches === null ? "–" : countText(run.bound_fetches)) },
