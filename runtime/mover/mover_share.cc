@@ -15,6 +15,8 @@ namespace {
 constexpr std::chrono::seconds kPatience{10};
 constexpr std::chrono::seconds kPinPatience{2};
 constexpr std::chrono::microseconds kPeriod{50};
+// The driver may lack for a while what it needs for a mapping.
+constexpr std::chrono::seconds kRemapPatience{1};
 // A thread inside the driver may be there for long.
 constexpr std::chrono::milliseconds kCloseDeadline{2};
 
@@ -104,9 +106,24 @@ Status Mover::MakeShareable(ChunkIndex index) {
     SharedLock mapping(memory_.mapping_mu);
     result = Remap(*driver_, memory_.accessors(), chunk.base, chunk.size(),
                    pool.handle(chunk.device_slot), made.handle);
-    status = result.status;
+    // Both have the contents, and nobody submits anything meanwhile.
+    const auto end = Clock::now() + kRemapPatience;
+    while (!result.mapped && Clock::now() < end) {
+      std::this_thread::sleep_for(kPeriod);
+      const Status mapped =
+          MapAt(*driver_, memory_.accessors(), chunk.base, chunk.size(), made.handle);
+      result.changed = mapped.ok();
+      result.mapped = result.changed || MapAt(*driver_, memory_.accessors(), chunk.base,
+                                              chunk.size(), pool.handle(chunk.device_slot))
+                                            .ok();
+    }
+    status = result.changed ? absl::OkStatus() : result.status;
+    if (!result.mapped) {
+      MutexLock lock(memory_.mu);
+      memory_.chunks()[index].lost = true;
+      RecordError(status);
+    }
   }
-  // Where nothing is mapped both have the contents, and the one that is kept is as good.
   if (result.changed) pool.BecomeShareable(chunk.device_slot, made);
   gate_.Open();
   return status.ok() ? status : give_up(status);

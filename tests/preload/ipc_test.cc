@@ -31,5 +31,9 @@ TEST(PreloadIpc, WithoutRoomToPinItIsRefusedAndNothingElseSuffers) {
   EXPECT_THAT(output.err, AllOf(HasSubstr("gets no legacy IPC handle"), HasSubstr("cannot pin")));
 }
 
+TEST(PreloadIpc, MemoryStaysWhereTheDriverFailsInTheMiddle) {
+  ExpectOk(RunPreloaded("proc2", "ipc_refused"));
+}
+
 }  // namespace
 }  // namespace vramspan_test

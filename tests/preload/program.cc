@@ -327,6 +327,7 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"free_waits", &FreeWaits},
     {"ipc", &ShareByIpc},
     {"ipc_full", &IpcWithoutRoom},
+    {"ipc_refused", &IpcRefused},
     {"nvml", &AskNvml},
     {"peers_end", &PeersEnd},
     {"peers_pool", &PoolIsOpened},

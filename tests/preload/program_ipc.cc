@@ -245,6 +245,39 @@ void ShareByIpc(Program* p) {
   p->WorkBeyondMemory(kBytes);
 }
 
+// The driver fails in the middle: what was to be shared is where it was, or can be shared.
+void IpcRefused(Program* p) {
+  p->Start();
+  const auto fail = Get<int (*)(const char*, unsigned long long, long long, int)>("simcudaFail");
+  const auto reset = Get<void (*)()>("simcudaReset");
+  CUdeviceptr buffer = 0;
+  CHECK_OK(p->api.MemAlloc(&buffer, kBytes));
+  p->Launch(p->fill_hash, buffer, kBytes / kWord, 1);
+  CHECK_OK(p->api.StreamSynchronize(p->stream));
+  unsigned long long added = 0;
+  int refused = 0;
+  for (const char* call : {"cuMemMap", "cuMemSetAccess", "cuMemCreate"}) {
+    for (unsigned long long nth = 1; nth <= 4; ++nth) {
+      for (const long long count : {1, 2, 5}) {
+        CHECK(fail(call, nth, count, CUDA_ERROR_UNKNOWN) == 0);
+        CUipcMemHandle handle;
+        refused += p->api.IpcGetMemHandle(&handle, buffer) != CUDA_SUCCESS;
+        reset();
+        Add(p, buffer, kBytes, 1);
+        CheckWords(p, buffer, kBytes, 1, ++added);
+        CHECK_OK(p->api.MemFree(buffer));
+        CHECK_OK(p->api.MemAlloc(&buffer, kBytes));
+        p->Launch(p->fill_hash, buffer, kBytes / kWord, 1);
+        added = 0;
+      }
+    }
+  }
+  CHECK(refused >= 4);
+  CUipcMemHandle handle;
+  CHECK_OK(p->api.IpcGetMemHandle(&handle, buffer));
+  p->WorkBeyondMemory(kBytes);
+}
+
 void IpcWithoutRoom(Program* p) {
   p->Start();
   size_t free = 0, total = 0;

@@ -85,6 +85,7 @@ void UseForeign(Program* p, const std::string& kind);
 // Two processes and legacy IPC handles (program_ipc.cc).
 void ShareByIpc(Program* p);
 void IpcWithoutRoom(Program* p);
+void IpcRefused(Program* p);
 // Another tool asks for CUPTI in the middle of it all: "asks" for it by dlsym, "binds" to it, or
 // "finalizes" it first (program_tool.cc). Says on stderr how often it launched.
 void ToolAsksForCupti(Program* p, const std::string& how);
