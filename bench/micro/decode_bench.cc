@@ -12,6 +12,7 @@
 #include "runtime/observe/call_params.h"
 #include "runtime/observe/decoder.h"
 #include "runtime/observe/hidden_pointers.h"
+#include "runtime/observe/working_sets.h"
 #include "tools/simcuda/kernel_images.h"
 
 SIMCUDA_DECLARE_KERNELS(decode_kernels);
@@ -114,5 +115,39 @@ void SearchACopy(benchmark::State& state) {
   }
 }
 BENCHMARK(SearchACopy)->Arg(8)->Arg(4096)->Arg(65536);
+
+// What nine pointers among a hundred numbers are likely to touch, in a launch that is each time the
+// same or has another number among them; asked with what it may touch at most or without.
+void InferOfNine(benchmark::State& state) {
+  vramspan::WorkingSets sets{Bytes(0)};
+  std::vector<Submission> launches(static_cast<size_t>(state.range(0)));
+  for (size_t l = 0; l < launches.size(); ++l) {
+    Submission& s = launches[l];
+    s.kind = Submission::Kind::kKernel;
+    s.code = &sets;
+    s.numbers = l;
+    for (uint64_t w = 0; w < 100; ++w) s.words.push_back(w == 7 ? l : w);
+    for (uint16_t t = 0; t < 9; ++t) {
+      s.touches.push_back({.ptr = DevicePtr(kArena + (uint64_t{t} << 22)), .slot = t});
+    }
+  }
+  const auto allocation = [](DevicePtr) {
+    return vramspan::Extent{DevicePtr(kArena), vramspan::MiB(64)};
+  };
+  std::vector<vramspan::InferredRange> ranges;
+  size_t next = 0;
+  for (auto _ : state) {
+    ranges.clear();
+    sets.Infer(launches[next], state.range(1) != 0, allocation, &ranges);
+    benchmark::DoNotOptimize(ranges.data());
+    next = next + 1 == launches.size() ? 0 : next + 1;
+  }
+}
+BENCHMARK(InferOfNine)
+    ->ArgNames({"launches", "possible"})
+    ->Args({1, 0})
+    ->Args({1, 1})
+    ->Args({512, 0})
+    ->Args({512, 1});
 
 }  // namespace

@@ -5,9 +5,13 @@
 #include <algorithm>
 
 namespace vramspan {
-bool ProvenLengths::ForEach(const Submission& s, const Touch& touch, uint64_t length,
+
+uint64_t ProvenLengths::KeyOf(const Submission& s, const Touch& touch, uint64_t length) {
+  return absl::HashOf(s.code, s.shape, touch.slot, length, s.words.size());
+}
+
+bool ProvenLengths::ForEach(const Submission& s, uint64_t same,
                             absl::FunctionRef<bool(uint64_t key, uint64_t number)> visit) {
-  const size_t same = absl::HashOf(s.code, s.shape, touch.slot, length, s.words.size());
   // A sum: each can be left out.
   uint64_t all = 0;
   for (size_t i = 0; i < s.words.size(); ++i) all += absl::HashOf(i, s.words[i]);
@@ -37,20 +41,26 @@ void ProvenLengths::Number::Add(Seen now) {
   if (count < seen.size()) seen[count++] = now;
 }
 
-bool ProvenLengths::Number::Allows(Seen now) const {
-  return count == kLaunches && placed && OnLine(now);
-}
+bool ProvenLengths::Number::Allows(Seen now) const { return Enough() && OnLine(now); }
 
 void ProvenLengths::Note(const Submission& s, const Touch& touch, Piece piece) {
-  if (numbers_.size() + s.words.size() > kMost) numbers_.clear();
-  ForEach(s, touch, piece.length, [&](uint64_t key, uint64_t number) {
-    numbers_[key].Add({piece.offset, number});
+  if (numbers_.size() + s.words.size() > kMost) {
+    numbers_.clear();
+    enough_.clear();
+  }
+  const uint64_t same = KeyOf(s, touch, piece.length);
+  ForEach(s, same, [&](uint64_t key, uint64_t number) {
+    Number& seen = numbers_[key];
+    seen.Add({piece.offset, number});
+    if (seen.Enough()) enough_.insert(same);
     return false;
   });
 }
 
 bool ProvenLengths::Hold(const Submission& s, const Touch& touch, Piece piece) const {
-  return ForEach(s, touch, piece.length, [&](uint64_t key, uint64_t number) {
+  const uint64_t same = KeyOf(s, touch, piece.length);
+  if (!enough_.contains(same)) return false;
+  return ForEach(s, same, [&](uint64_t key, uint64_t number) {
     const auto it = numbers_.find(key);
     return it != numbers_.end() && it->second.Allows({piece.offset, number});
   });

@@ -11,6 +11,7 @@
 #define VRAMSPAN_RUNTIME_OBSERVE_PROVEN_LENGTHS_H_
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 #include <absl/functional/function_ref.h>
 
 #include <array>
@@ -48,16 +49,22 @@ class ProvenLengths {
     bool placed = true;  // Of all that were seen.
 
     void Add(Seen now);
+    bool Enough() const { return count == kLaunches && placed; }
     bool Allows(Seen now) const;
     bool OnLine(Seen now) const;
   };
 
+  // Of all but the numbers.
+  static uint64_t KeyOf(const Submission& s, const Touch& touch, uint64_t length);
   // Calls `visit` with a key of what is the same, and the number that is left out of it, for each
   // number of the launch until that returns true.
-  static bool ForEach(const Submission& s, const Touch& touch, uint64_t length,
+  static bool ForEach(const Submission& s, uint64_t same,
                       absl::FunctionRef<bool(uint64_t key, uint64_t number)> visit);
 
   absl::flat_hash_map<uint64_t, Number> numbers_;
+  // Keys without numbers of which enough launches were seen: of others no number need be looked up,
+  // and a launch has a hundred for each of its pointers.
+  absl::flat_hash_set<uint64_t> enough_;
 };
 
 }  // namespace vramspan
