@@ -73,12 +73,26 @@ TEST(Timing, TheProgramWaitsForWhatEndedInALongGap) {
   EXPECT_EQ(step(1).after, kNoWork);
   EXPECT_EQ(step(1).think, 5 * kUs);
   EXPECT_EQ(step(2).after, 1u);
-  EXPECT_EQ(step(2).think, 1995 * kUs);
+  EXPECT_EQ(step(2).think, 1000 * kUs) << "what it waits for takes so long alone";
   EXPECT_EQ(step(2).rest, 30 * kUs);
   EXPECT_EQ(step(3).after, 2u) << "80 us are no launch";
   // A gap as short as a launch had no wait in it, though work ended then.
   const RecordedRun busy = Recorded({{0, 0, 0, 8}, {0, 10, 10, 18}, {0, 20, 20, 28}});
   EXPECT_EQ(Timing(&busy, {}).step(5).after, kNoWork);
+}
+
+// How long a program waits until the device has nothing left to do is the device's business: with
+// less ahead of it, it waits less.
+TEST(Timing, TheProgramThinksNoLongerBecauseTheDeviceIsBehind) {
+  const RecordedRun all = Recorded({{0, 0, 0, 9000}, {0, 10, 9000, 9001}, {0, 9050, 9060, 9100}});
+  const Timing timing(&all, {});
+  const StepTiming& last = timing.step(all.allocations.size() + 2);
+  EXPECT_EQ(last.after, 1u);
+  EXPECT_EQ(last.think, 20 * kUs) << "it may have been busy for so long";
+  EXPECT_EQ(last.rest, 49 * kUs);
+  // While other work goes on, the program may have had something else to do.
+  const RecordedRun other = Recorded({{0, 0, 0, 9000}, {1, 10, 10, 99000}, {0, 9050, 9060, 9100}});
+  EXPECT_EQ(Timing(&other, {}).step(all.allocations.size() + 2).think, 8990 * kUs);
 }
 
 TEST(Timing, DurationsOfRemoteWorkComeFromItsLikes) {

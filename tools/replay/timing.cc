@@ -149,6 +149,7 @@ void Timing::FindSteps() {
   using Ended = std::pair<uint64_t, uint32_t>;
   std::priority_queue<Ended, std::vector<Ended>, std::greater<>> pending;
   Ended last{0, kNoWork};
+  uint32_t submitted = kNoWork;  // Of the timed work the last.
   uint64_t before = 0;
   for (size_t i = 0; i < steps_.size(); ++i) {
     const RecordedStep& step = run_.steps[i];
@@ -172,12 +173,19 @@ void Timing::FindSteps() {
       t.after = last.second;
       t.think = last.first - before;
       t.rest = now - last.first;
+      // Where the device had nothing left to do it was waited for. How long says how much it had to
+      // do by then, and nothing of the program.
+      if (pending.empty() && last.second == submitted) {
+        const uint64_t alone = run_.works[submitted].submitted + works_[submitted].duration;
+        t.think = std::min(t.think, std::max(kUsualGap, alone > before ? alone - before : 0));
+      }
     } else {
       t.think = now - before;
     }
     before = now;
     if (work && run_.works[step.index].timed()) {
       pending.emplace(run_.works[step.index].end, step.index);
+      submitted = step.index;
     }
   }
 }
