@@ -96,7 +96,7 @@ TEST_F(LaunchTest, NumbersAreKeptWhileTheyAreFew) {
               ElementsAre(16, 1));
 
   vramspan_test::Block4K block = {};
-  int first = 0;
+  long long first = 0;
   void* many[] = {&first, &block};
   EXPECT_THAT(Decode(CALL(cuLaunchKernel), Launch(Observed("block_4k"), many)).words, IsEmpty());
 }
