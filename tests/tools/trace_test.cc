@@ -48,6 +48,32 @@ TEST_F(TraceTool, InfoSaysWhoAndHowMuch) {
   EXPECT_EQ(json["bytes_in"], 2 << 20);
   EXPECT_EQ(json["device_time_ns"], 500000);
   EXPECT_EQ(json["complete"], true);
+  EXPECT_EQ(json["rounds"], 0) << "ten are too few";
+}
+
+TEST_F(TraceTool, InfoSaysWhatComesAgain) {
+  const std::string path = folder_.File("rounds.vramspan");
+  {
+    auto writer = trace::Writer::Open({.path = path}, trace::SampleHeader());
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    (*writer)->Add(trace::AllocateEvent{1000, DevicePtr(1 << 30), MiB(64)});
+    for (uint32_t code = 0; code < 6; ++code) (*writer)->Add(trace::CodeEvent{code, code, "k"});
+    for (uint64_t i = 0; i < 120; ++i) {
+      trace::WorkEvent work;
+      work.time = 2000 + i * 100000;
+      work.id = i;
+      work.code = static_cast<uint32_t>(i % 6);
+      work.ranges = {{DevicePtr((1 << 30) + (i % 6 << 20)), MiB(1)}};
+      (*writer)->Add(work);
+      (*writer)->Add(trace::TimesEvent{i, work.time, 50000, Bytes(0)});
+    }
+    EXPECT_TRUE((*writer)->Close().ok());
+  }
+  EXPECT_THAT(Trace("info " + path).out, HasSubstr(" of 6 pieces of work, 600.0 us each\n"));
+  const auto json = nlohmann::json::parse(Trace("info --format json " + path).out);
+  EXPECT_GE(json["rounds"], 18);
+  EXPECT_EQ(json["round_works"], 6);
+  EXPECT_EQ(json["round_ns"], 600000);
 }
 
 TEST_F(TraceTool, StatsSayWhatKernelsTook) {

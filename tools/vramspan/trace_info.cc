@@ -1,9 +1,11 @@
 // `vramspan trace info`: who was recorded, where, and how much there is of it.
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "runtime/trace/reader.h"
 #include "tools/replay/load_trace.h"
+#include "tools/replay/rounds.h"
 #include "tools/vramspan/amount_text.h"
 #include "tools/vramspan/trace_action.h"
 
@@ -30,13 +32,17 @@ class Info final : public Action {
     VS_ASSIGN_OR_RETURN(const std::unique_ptr<trace::Reader> reader, trace::Reader::Open(path_));
     VS_ASSIGN_OR_RETURN(const RecordedRun run, replay::LoadTrace(reader.get()));
     uint64_t measured = 0, device_time = 0, in = 0, out = 0, clean = 0;
+    std::vector<uint64_t> ends;
     for (const RecordedWork& work : run.works) {
+      ends.push_back(work.end);
       measured += work.timed() && !work.guessed ? 1 : 0;
       device_time += work.end - work.start;
     }
     for (const replay::RecordedMove& move : run.moves) {
       (move.clean ? clean : move.in ? in : out) += move.size;
     }
+    const replay::Rounds rounds(run);
+    const uint64_t round = rounds.Median(ends);
     const trace::Header& h = reader->header();
     if (format_ == "json") {
       const nlohmann::ordered_json json = {{"schema", "vramspan.trace-info"},
@@ -64,6 +70,9 @@ class Info final : public Action {
                                            {"works_measured", measured},
                                            {"device_time_ns", device_time},
                                            {"codes", run.codes.size()},
+                                           {"rounds", rounds.count()},
+                                           {"round_works", rounds.works()},
+                                           {"round_ns", round},
                                            {"allocations", run.allocations.size()},
                                            {"peak_bytes", run.PeakBytes().value},
                                            {"moves", run.moves.size()},
@@ -100,6 +109,10 @@ class Info final : public Action {
                               TimeText(device_time), " of it (", h.times, ")"));
     line("work", absl::StrCat(run.works.size(), " pieces, ", measured, " measured, of ",
                               run.codes.size(), " kinds"));
+    if (!rounds.empty()) {
+      line("rounds", absl::StrCat(rounds.count(), " of ", rounds.works(), " pieces of work, ",
+                                  TimeText(round), " each"));
+    }
     line("memory", absl::StrCat(run.allocations.size(), " allocations, at most ",
                                 SizeText(run.PeakBytes().value), " at once"));
     line("moved", absl::StrCat(run.moves.size(), " chunks: ", SizeText(in), " in, ", SizeText(out),
