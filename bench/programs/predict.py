@@ -2,12 +2,13 @@
 """What `vramspan replay` foretells of a round at less memory, beside what a run there takes.
 
     bench/programs/predict.py --vramspan build/release/bin/vramspan [--budgets 75,50,25] [--overlap safe]
-        [--html predicted.html] [--json predicted.json] [CASE...]
+        [--tuned] [--html predicted.html] [--json predicted.json] [CASE...]
 
 Each case is recorded with all its memory there and replayed at each budget, which finds its rounds by itself and says
 what the median one takes. Then it is run with that budget, and says itself what a round takes, in the median. Of the plain run, too.
-A budget is a share of what the program needs. --prices takes a file of `vramspan info --measure` (default: where that
-keeps it). It needs a GPU to itself.
+A budget is a share of what the program needs. --tuned runs it at each budget once more, with the profile that `vramspan
+tune` makes of the recording for that. --prices takes a file of `vramspan info --measure` (default: where that keeps it). It
+needs a GPU to itself.
 """
 import argparse
 import html
@@ -53,6 +54,19 @@ def replayed(options, trace, budgets_mib, rounds):
     return found["runs"][0]["resident_round_ms"] / each, [at[b] for b in budgets_mib]
 
 
+def tuned(options, trace, budget, program):
+    """What the program reports with the profile for that much memory, and what is in it beside the defaults."""
+    profile = trace.with_suffix(".profile")
+    prices = ["--prices", options.prices] if options.prices else []
+    output([options.vramspan, "tune", str(trace), "--device-memory", f"{budget}MiB", "--overlap", options.overlap, "-o",
+            str(profile), "--force", *prices])
+    keys = dict(line.split("=", 1) for line in profile.read_text().splitlines() if "=" in line)
+    kept = sum(line.startswith("keep=") for line in profile.read_text().splitlines())
+    got = run(program, [options.vramspan, "run", "--quiet", "--device-memory", f"{budget}MiB", "--overlap", options.overlap,
+                        "--profile", str(profile), "--"])
+    return got, f"{keys.get('policy')}, chunks {keys.get('chunk')}, {kept} kept"
+
+
 def measure(name, options, folder):
     program, rounds, keys = CASES[name]
     plain = run(program)
@@ -68,6 +82,10 @@ def measure(name, options, folder):
                             options.overlap, "--"])
         rows.append({"case": name, "share": share, "measured_ms": sum(got["ms"][k] for k in keys), "predicted_ms": ms,
                      "same": got["result"] == plain["result"]})
+        if options.tuned:
+            with_profile, what = tuned(options, trace, budget, program)
+            rows[-1].update(tuned_ms=sum(with_profile["ms"][k] for k in keys), profile=what)
+            rows[-1]["same"] &= with_profile["result"] == plain["result"]
     return rows
 
 
@@ -124,6 +142,7 @@ def main():
     parser.add_argument("--vramspan", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--budgets", default="75,50,25", type=lambda t: [int(b) for b in t.split(",")])
     parser.add_argument("--overlap", default="safe", choices=["off", "safe", "all"])
+    parser.add_argument("--tuned", action="store_true")
     parser.add_argument("--prices")
     parser.add_argument("--html", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)
@@ -139,6 +158,8 @@ def main():
             for row in measure(name, options, pathlib.Path(folder)):
                 rows.append(row)
                 differs = "" if row.get("same", True) else "  the result differs"
+                if "tuned_ms" in row:
+                    differs = f"  tuned {row['tuned_ms']:.1f} ms ({row['profile']}){differs}"
                 print(f"{name:16} {row['share']:>4} % {row['measured_ms']:>7.1f} ms {row['predicted_ms']:>7.1f} ms "
                       f"{off(row):>+5.0f} %{differs}", flush=True)
         if options.json:
