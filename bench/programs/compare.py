@@ -34,6 +34,7 @@ CASES = {
     "spike-expandable": (["spike.py"], {TORCH: "expandable_segments:True"}),
     "streams": (["streams.py"], {}),
     "buckets": (["buckets.py"], {}),
+    "sweep": (["sweep.py"], {}),
     "profiled": (["profiled.py"], {}),
     "jax": (["jax_products.py"], {"XLA_PYTHON_CLIENT_MEM_FRACTION": ".05"}),
     "jax-platform": (["jax_products.py"], {"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"}),

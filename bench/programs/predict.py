@@ -24,6 +24,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 CASES = {
     "chain": ("chain.py 4096 16", 16, ["round"]),
     "chain, 64 rows": ("chain.py 64 80", 80, ["round"]),
+    "sweep": ("sweep.py 12", 12, ["round"]),
     "train": ("train.py 8 1024 40", 40, ["step"]),
     "llama, prefill": ("llama.py --decode 3 --steps 8", 8, ["prefill_1x2048", "prefill_4x4096"]),
 }
