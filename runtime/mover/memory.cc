@@ -241,6 +241,10 @@ StatusOr<DevicePtr> Memory::Place(const std::vector<int>& log2_sizes,
     mapped = TakeKept(total, log2_sizes.front());
     if (mapped) status = Register(*mapped, log2_sizes, allocation);
   }
+  if (mapped && status.ok()) return mapped->base;
+  // One for all that follows: what was mapped in it can be unmapped again.
+  ScopedContext current(*driver_, options_.context);
+  VS_RETURN_IF_ERROR(current.status());
   if (!mapped) {
     VS_ASSIGN_OR_RETURN(mapped, MapNew(total, log2_sizes));
     status = Publish(*mapped, log2_sizes, allocation);
@@ -266,8 +270,6 @@ std::optional<Memory::Mapped> Memory::TakeKept(Bytes size, int first_log2) {
 }
 
 StatusOr<Memory::Mapped> Memory::MapNew(Bytes total, const std::vector<int>& log2_sizes) {
-  ScopedContext current(*driver_, options_.context);
-  VS_RETURN_IF_ERROR(current.status());
   Mapped mapped;
   mapped.size = total;
   {
@@ -302,12 +304,8 @@ StatusOr<Memory::Mapped> Memory::MapNew(Bytes total, const std::vector<int>& log
 void Memory::Unmap(const Mapped& mapped) {
   Status status;
   if (mapped.mapped != Bytes(0)) {
-    ScopedContext current(*driver_, options_.context);
-    status = current.status();
-    if (status.ok()) {
-      status = Check((*driver_)->MemUnmap(mapped.base.value, mapped.mapped.value), "cuMemUnmap",
-                     RangeText(mapped.base, mapped.mapped));
-    }
+    status = Check((*driver_)->MemUnmap(mapped.base.value, mapped.mapped.value), "cuMemUnmap",
+                   RangeText(mapped.base, mapped.mapped));
   }
   for (const Backing& b : mapped.backing) Unback(b);
   driver_->Note(status);
@@ -319,8 +317,6 @@ void Memory::Unmap(const Mapped& mapped) {
 
 Status Memory::Publish(const Mapped& mapped, const std::vector<int>& log2_sizes,
                        const Allocation* allocation) {
-  ScopedContext current(*driver_, options_.context);
-  VS_RETURN_IF_ERROR(current.status());
   SharedLock mapping(mapping_mu);
   VS_RETURN_IF_ERROR(GiveAccess(*driver_, accessors_, mapped.base, mapped.size));
   return Register(mapped, log2_sizes, allocation);

@@ -235,7 +235,8 @@ class Memory {
     std::vector<Backing> backing;
   };
   std::optional<Mapped> TakeKept(Bytes size, int first_log2) VS_EXCLUDES(mu);
-  // Without access.
+  // Without access. Of this, Publish and Unmap the context is the caller's to make current: one for
+  // all of them, so that what could be mapped can be unmapped.
   StatusOr<Mapped> MapNew(Bytes total, const std::vector<int>& log2_sizes) VS_EXCLUDES(mu);
   // Gives access and makes its chunks.
   Status Publish(const Mapped& mapped, const std::vector<int>& log2_sizes,

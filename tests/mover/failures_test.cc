@@ -6,8 +6,8 @@
 // The calls come from the driver's table, so that a call added there is tested or has to be
 // excepted here with a reason. Which of them a stage makes, and how often, is counted first.
 //
-// VRAMSPAN_TEST_EVERY_CALL=1 fails every single call of each kind in its turn, which takes many
-// minutes, instead of a few picked ones.
+// VRAMSPAN_TEST_EVERY_CALL=1 fails every single call of each kind in its turn, alone and with all
+// later ones, which takes many minutes, instead of a few picked ones.
 //
 // docs/life-of-a-launch.md, steps 14 to 16, is the contract.
 #include <gtest/gtest.h>
@@ -207,6 +207,7 @@ std::vector<Failure> FailuresFor(unsigned long long made, const Point& at) {
   if (at.mode == Mode::kOwnContext && running) picked.insert({made / 4 + 1, made * 3 / 4 + 1});
   for (unsigned long long n = 1; n <= made; ++n) {
     if (every || picked.contains(n)) failures.push_back({n, 1, CUDA_ERROR_UNKNOWN});
+    if (every && n != 1) failures.push_back({n, -1, CUDA_ERROR_UNKNOWN});
   }
   failures.push_back({1, -1, CUDA_ERROR_UNKNOWN});
   if (at.mode == Mode::kOwnContext && running && made > 1) {
