@@ -5,10 +5,11 @@
         [--tuned] [--html predicted.html] [--json predicted.json] [CASE...]
 
 Each case is recorded with all its memory there and replayed at each budget, which finds its rounds by itself and says
-what the median one takes. Then it is run with that budget, and says itself what a round takes, in the median. Of the plain run, too.
-A budget is a share of what the program needs. --tuned runs it at each budget once more, with the profile that `vramspan
-tune` makes of the recording for that. --prices takes a file of `vramspan info --measure` (default: where that keeps it). It
-needs a GPU to itself.
+what the median one takes. Where phases differ, or each round has other memory, it is recorded with half as many rounds, too,
+and the difference of both, by the rounds between them, is one. Then it is run with that budget, and says itself what a
+round takes, in the median. Of the plain run, too. A budget is a share of what the program needs. --tuned runs it at each
+budget once more, with the profile that `vramspan tune` makes of the recording for that. --prices takes a file of `vramspan
+info --measure` (default: where that keeps it). It needs a GPU to itself.
 """
 import argparse
 import html
@@ -20,14 +21,16 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-# name: program and arguments; its rounds; the times of its report that are a round, summed
+# name: program and arguments, with {} for the rounds; how many; the times of its report that are a round, summed
 CASES = {
-    "chain": ("chain.py 4096 16", 16, ["round"]),
-    "chain, 64 rows": ("chain.py 64 80", 80, ["round"]),
-    "sweep": ("sweep.py 12", 12, ["round"]),
-    "train": ("train.py 8 1024 40", 40, ["step"]),
-    "llama, prefill": ("llama.py --decode 3 --steps 8", 8, ["prefill_1x2048", "prefill_4x4096"]),
+    "chain": ("chain.py 4096 {}", 16, ["round"]),
+    "chain, 64 rows": ("chain.py 64 {}", 80, ["round"]),
+    "sweep": ("sweep.py {}", 12, ["round"]),
+    "train": ("train.py 8 1024 {}", 40, ["step"]),
+    "llama, decode": ("llama.py --steps 3 --decode {}", 20, ["decode"]),
+    "llama, prefill": ("llama.py --decode 3 --steps {}", 8, ["prefill_1x2048", "prefill_4x4096"]),
 }
+BY_DIFFERENCE = {"llama, decode", "llama, prefill"}
 
 
 def output(command):
@@ -42,17 +45,29 @@ def run(program, before=()):
     return json.loads(output([*before, sys.executable, *program.split()]).strip().splitlines()[-1])
 
 
-def replayed(options, trace, budgets_mib, rounds):
-    """Milliseconds of one of the program's rounds: with all its memory, and at each budget."""
+def replayed(options, trace, budgets_mib):
+    """Milliseconds of the whole run and of a round, with all its memory and at each budget; and how many rounds there are."""
     command = [options.vramspan, "replay", str(trace), "--policy", "cost", "--overlap", options.overlap, "--format", "json",
                "--device-memory", ",".join(f"{b}MiB" for b in budgets_mib)]
     found = json.loads(output(command + (["--prices", options.prices] if options.prices else [])))
-    if not found["trace"]["rounds"]:
-        sys.exit(f"{trace}: nothing in it repeats, so there is no round to compare")
+    at = {r["device_memory_bytes"] >> 20: r for r in found["runs"]}
+    first = found["runs"][0]
+    times = [(first["resident_ms"], first["resident_round_ms"])]
+    return times + [(at[b]["predicted_ms"], at[b]["round_ms"]) for b in budgets_mib], found["trace"]["rounds"]
+
+
+def predicted(name, options, traces, budgets_mib):
+    """Milliseconds of one of the program's rounds: with all its memory, and at each budget. `traces`: by rounds."""
+    rounds = CASES[name][1]
+    times, found = replayed(options, traces[rounds], budgets_mib)
+    if name in BY_DIFFERENCE:
+        fewer, _ = replayed(options, traces[rounds // 2], budgets_mib)
+        return [(more[0] - less[0]) / (rounds - rounds // 2) for more, less in zip(times, fewer)]
+    if not found:
+        sys.exit(f"{name}: nothing in its recording repeats, so there is no round to compare")
     # Where memory comes by turns, two of the program's rounds are one that repeats.
-    each = max(1, round(rounds / (found["trace"]["rounds"] + 1)))
-    at = {r["device_memory_bytes"] >> 20: r["round_ms"] / each for r in found["runs"]}
-    return found["runs"][0]["resident_round_ms"] / each, [at[b] for b in budgets_mib]
+    each = max(1, round(rounds / (found + 1)))
+    return [of_round / each for _, of_round in times]
 
 
 def tuned(options, trace, budget, program):
@@ -70,21 +85,23 @@ def tuned(options, trace, budget, program):
 
 def measure(name, options, folder):
     program, rounds, keys = CASES[name]
-    plain = run(program)
+    plain = run(program.format(rounds))
     if any(k not in plain["ms"] for k in keys):
         sys.exit(f"{name}: its report has no {keys}: {plain['ms']}")
     budgets = [plain["peak_mib"] * share // 100 for share in options.budgets]
-    trace = folder / "recorded.vramspan"
-    run(program, [options.vramspan, "run", "--quiet", "--record", str(trace), "--force", "--"])
-    resident, predicted = replayed(options, trace, budgets, rounds)
-    rows = [{"case": name, "share": 100, "measured_ms": sum(plain["ms"][k] for k in keys), "predicted_ms": resident}]
-    for share, budget, ms in zip(options.budgets, budgets, predicted):
-        got = run(program, [options.vramspan, "run", "--quiet", "--device-memory", f"{budget}MiB", "--overlap",
-                            options.overlap, "--"])
+    traces = {}
+    for n in [rounds, rounds // 2] if name in BY_DIFFERENCE else [rounds]:
+        traces[n] = folder / f"{n}.vramspan"
+        run(program.format(n), [options.vramspan, "run", "--quiet", "--record", str(traces[n]), "--force", "--"])
+    foretold = predicted(name, options, traces, budgets)
+    rows = [{"case": name, "share": 100, "measured_ms": sum(plain["ms"][k] for k in keys), "predicted_ms": foretold[0]}]
+    for share, budget, ms in zip(options.budgets, budgets, foretold[1:]):
+        got = run(program.format(rounds), [options.vramspan, "run", "--quiet", "--device-memory", f"{budget}MiB", "--overlap",
+                                           options.overlap, "--"])
         rows.append({"case": name, "share": share, "measured_ms": sum(got["ms"][k] for k in keys), "predicted_ms": ms,
                      "same": got["result"] == plain["result"]})
         if options.tuned:
-            with_profile, what = tuned(options, trace, budget, program)
+            with_profile, what = tuned(options, traces[rounds], budget, program.format(rounds))
             rows[-1].update(tuned_ms=sum(with_profile["ms"][k] for k in keys), profile=what)
             rows[-1]["same"] &= with_profile["result"] == plain["result"]
     return rows

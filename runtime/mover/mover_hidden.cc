@@ -28,8 +28,6 @@ constexpr std::chrono::milliseconds kIdle{100};
 // In one round, so that what waits for something else does not wait for this.
 constexpr std::chrono::milliseconds kShowTime{2};
 constexpr std::chrono::seconds kFreezePatience{5};
-// A remap that failed is tried again for this long while work that names the memory waits.
-constexpr std::chrono::seconds kRemapPatience{1};
 // One takes some tens of microseconds, but more than a second while another process gives tens of
 // gigabytes of host memory back. This long only if the driver never returns.
 constexpr std::chrono::seconds kDriverPatience{300};

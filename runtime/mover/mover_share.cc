@@ -15,8 +15,6 @@ namespace {
 constexpr std::chrono::seconds kPatience{10};
 constexpr std::chrono::seconds kPinPatience{2};
 constexpr std::chrono::microseconds kPeriod{50};
-// The driver may lack for a while what it needs for a mapping.
-constexpr std::chrono::seconds kRemapPatience{1};
 // A thread inside the driver may be there for long.
 constexpr std::chrono::milliseconds kCloseDeadline{2};
 

@@ -6,11 +6,17 @@
 #include <absl/container/inlined_vector.h>
 #include <absl/types/span.h>
 
+#include <chrono>
+
 #include "runtime/base/status.h"
 #include "runtime/base/units.h"
 #include "runtime/driver/driver.h"
 
 namespace vramspan {
+
+// A mapping that the driver refused is tried again for this long while somebody waits for it: what
+// it needs may be there by then.
+inline constexpr std::chrono::seconds kRemapPatience{1};
 
 // The devices that may touch a mapping: the memory's own, and its peers.
 class Accessors {

@@ -141,7 +141,6 @@ ReportTrace ReadTrace(const JsonField& field) {
                     .allocations = Count(field, "allocations"),
                     .peak_bytes = Bytes(field, "peak_bytes"),
                     .recorded_ms = Ms(field, "recorded_ms")};
-  if (const auto rounds = field.Find("rounds")) trace.rounds = rounds->Number(0, kCount);
   if (const auto works = field.Find("round_works")) trace.round_works = works->Number(0, kCount);
   if (const auto estimated = field.Find("estimated_times")) {
     trace.estimated_times = estimated->Flag();

@@ -64,7 +64,7 @@ struct ReportCurve {
 struct ReportTrace {
   std::string file, program, device;
   double works = 0, kernels = 0, allocations = 0, peak_bytes = 0, recorded_ms = 0;
-  double rounds = 0, round_works = 0;
+  double round_works = 0;
   bool estimated_times = false;
   std::vector<std::string> problems;
 };

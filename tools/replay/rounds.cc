@@ -22,7 +22,6 @@ constexpr size_t kSamples = 1 << 12;
 constexpr size_t kPlaces = 32;
 // The part of its work by which a round may be longer or shorter than others.
 constexpr uint32_t kUneven = 16;
-
 // By so much must what is looked at later be better.
 constexpr double kBetter = 1.02;
 
