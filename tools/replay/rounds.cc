@@ -11,7 +11,7 @@
 namespace vramspan::replay {
 namespace {
 
-// So many pieces of work in a row tell where a round begins.
+// So many pieces of work in a row tell where a round begins; a power of two.
 constexpr size_t kMark = 8;
 // Times that a round may have its own beginning in it.
 constexpr size_t kMostWithin = 64;
@@ -40,10 +40,13 @@ Hashes CodesOf(const RecordedRun& run) {
 // Of the code and the memory of kMark in a row.
 Hashes MarksOf(const RecordedRun& run, const Hashes& codes) {
   Hashes marks;
-  for (size_t i = 0; i + kMark <= codes.size(); ++i) {
-    uint64_t mark = 0;
-    for (size_t k = i; k < i + kMark; ++k) mark = Mix(Mix(mark, codes[k]), run.works[k].set);
-    marks.push_back(mark);
+  marks.reserve(codes.size());
+  for (size_t i = 0; i < codes.size(); ++i) marks.push_back(Mix(codes[i], run.works[i].set));
+  // Of two in a row, then of two such, and so on.
+  for (size_t half = 1; half < kMark; half *= 2) {
+    if (marks.size() <= half) return {};
+    for (size_t i = 0; i + half < marks.size(); ++i) marks[i] = Mix(marks[i], marks[i + half]);
+    marks.resize(marks.size() - half);
   }
   return marks;
 }
@@ -87,8 +90,10 @@ Rounds::Rounds(const RecordedRun& run) {
   const Hashes codes = CodesOf(run), marks = MarksOf(run, codes);
   if (marks.size() <= kPlaces) return;
   // Some places have memory that is other in some rounds, and find fewer than there are.
+  // Nothing is better than what covers all of the work.
   double best = 0;
-  for (size_t p = 1; p < kPlaces; ++p) {
+  const auto most = static_cast<double>(codes.size());
+  for (size_t p = 1; p < kPlaces && best * kBetter < most; ++p) {
     const size_t place = marks.size() / kPlaces * p;
     std::vector<uint32_t> all;  // Where that which is there comes again.
     size_t at = 0;              // Of the place in `all`.
@@ -103,7 +108,7 @@ Rounds::Rounds(const RecordedRun& run) {
       for (size_t i = at % each; i < all.size(); i += each) begins.push_back(all[i]);
       Rounds found{absl::MakeConstSpan(begins)};
       const double covered = static_cast<double>(found.count()) * found.works();
-      if (found.count() < kLeast || covered < kLeastShare * static_cast<double>(codes.size())) {
+      if (found.count() < kLeast || covered < kLeastShare * most) {
         continue;
       }
       // A loop within a step leaves out what lies between its last round and the next step's first.
