@@ -1,5 +1,5 @@
-// Buffers of a plain CUDA program: buffers [COUNT] [MIB EACH]. Kernels over all of them, every word
-// checked, then 20,000 mallocs and frees of mixed sizes. nvcc -O2 -arch=sm_90 -o buffers buffers.cu
+// Buffers of a plain CUDA program: buffers [COUNT] [MIB EACH] [CALLS]. Kernels over all of them, every word
+// checked, then CALLS (20,000) mallocs and frees of mixed sizes. nvcc -O2 -arch=sm_90 -o buffers buffers.cu
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -31,6 +31,7 @@ __global__ void check(const unsigned* p, size_t n, unsigned seed, unsigned long 
 }
 int main(int argc, char** argv) {
   size_t count = argc > 1 ? std::atoi(argv[1]) : 16, mib = argc > 2 ? std::atoi(argv[2]) : 256;
+  const int calls = argc > 3 ? std::atoi(argv[3]) : 20000;
   size_t bytes = mib << 20, n = bytes / 4;
   std::vector<unsigned*> p(count);
   for (auto& q : p) CK(cudaMalloc(&q, bytes));
@@ -55,7 +56,7 @@ int main(int argc, char** argv) {
   auto t2 = std::chrono::steady_clock::now();
   std::vector<void*> live(64, nullptr);
   unsigned s = 1;
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < calls; ++i) {
     s = s * 1664525u + 1013904223u;
     void*& q = live[(s >> 8) % 64];
     if (q) {

@@ -2,16 +2,17 @@
 """What `vramspan replay` foretells of a round at less memory, beside what a run there takes.
 
     bench/programs/predict.py --vramspan build/release/bin/vramspan [--budgets 75,50,25] [--overlap safe]
-        [--tuned] [--html predicted.html] [--json predicted.json] [CASE...]
+        [--tuned] [--recordings FOLDER] [--html predicted.html] [--json predicted.json] [CASE...]
 
 Each case is recorded with all its memory there and replayed at each budget, which finds its rounds by itself and says
 what the median one takes. Where phases differ, or each round has other memory, it is recorded with half as many rounds, too,
 and the difference of both, by the rounds between them, is one. Then it is run with that budget, and says itself what a
 round takes, in the median. Of the plain run, too. A budget is a share of what the program needs. --tuned runs it at each
-budget once more, with the profile that `vramspan tune` makes of the recording for that. --prices takes a file of `vramspan
-info --measure` (default: where that keeps it). It needs a GPU to itself.
+budget once more, with the profile that `vramspan tune` makes of the recording for that. What things cost
+is measured first, unless `vramspan info` has kept it or --prices names such a file. It needs a GPU to itself.
 """
 import argparse
+import functools
 import html
 import json
 import math
@@ -27,13 +28,15 @@ CASES = {
     "chain, 64 rows": ("chain.py 64 {}", 80, ["round"]),
     "sweep": ("sweep.py {}", 12, ["round"]),
     "train": ("train.py 8 1024 {}", 40, ["step"]),
-    "llama, decode": ("llama.py --steps 3 --decode {}", 20, ["decode"]),
-    "llama, prefill": ("llama.py --decode 3 --steps {}", 8, ["prefill_1x2048", "prefill_4x4096"]),
+    "llama, decode": ("llama.py --steps 8 --decode {}", 20, ["decode"]),
+    "llama, prefill": ("llama.py --steps {} --decode 20", 8, ["prefill_1x2048", "prefill_4x4096"]),
 }
 BY_DIFFERENCE = {"llama, decode", "llama, prefill"}
 
 
-def output(command):
+@functools.cache
+def output(*command):
+    """What a command printed. Cases that share a program share its runs and recordings: the same command runs once."""
     done = subprocess.run(command, capture_output=True, text=True, cwd=HERE)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr[-2000:]}")
@@ -42,40 +45,40 @@ def output(command):
 
 def run(program, before=()):
     """What the program reported."""
-    return json.loads(output([*before, sys.executable, *program.split()]).strip().splitlines()[-1])
+    return json.loads(output(*before, sys.executable, *program.split()).strip().splitlines()[-1])
 
 
 def replayed(options, trace, budgets_mib):
-    """Milliseconds of the whole run and of a round, with all its memory and at each budget; and how many rounds there are."""
+    """Milliseconds of the whole run and of a round, with all its memory and at each budget; and what is said of the trace."""
     command = [options.vramspan, "replay", str(trace), "--policy", "cost", "--overlap", options.overlap, "--format", "json",
                "--device-memory", ",".join(f"{b}MiB" for b in budgets_mib)]
-    found = json.loads(output(command + (["--prices", options.prices] if options.prices else [])))
+    found = json.loads(output(*command, *(["--prices", options.prices] if options.prices else [])))
     at = {r["device_memory_bytes"] >> 20: r for r in found["runs"]}
     first = found["runs"][0]
     times = [(first["resident_ms"], first["resident_round_ms"])]
-    return times + [(at[b]["predicted_ms"], at[b]["round_ms"]) for b in budgets_mib], found["trace"]["rounds"]
+    return times + [(at[b]["predicted_ms"], at[b]["round_ms"]) for b in budgets_mib], found["trace"]
 
 
 def predicted(name, options, traces, budgets_mib):
     """Milliseconds of one of the program's rounds: with all its memory, and at each budget. `traces`: by rounds."""
     rounds = CASES[name][1]
-    times, found = replayed(options, traces[rounds], budgets_mib)
+    times, trace = replayed(options, traces[rounds], budgets_mib)
     if name in BY_DIFFERENCE:
         fewer, _ = replayed(options, traces[rounds // 2], budgets_mib)
         return [(more[0] - less[0]) / (rounds - rounds // 2) for more, less in zip(times, fewer)]
-    if not found:
+    if not trace["rounds"]:
         sys.exit(f"{name}: nothing in its recording repeats, so there is no round to compare")
     # Where memory comes by turns, two of the program's rounds are one that repeats.
-    each = max(1, round(rounds / (found + 1)))
+    each = max(1, round(trace["round_works"] * rounds / trace["works"]))
     return [of_round / each for _, of_round in times]
 
 
 def tuned(options, trace, budget, program):
     """What the program reports with the profile for that much memory, and what is in it beside the defaults."""
-    profile = trace.with_suffix(".profile")
+    profile = trace.with_suffix(f".{budget}.profile")
     prices = ["--prices", options.prices] if options.prices else []
-    output([options.vramspan, "tune", str(trace), "--device-memory", f"{budget}MiB", "--overlap", options.overlap, "-o",
-            str(profile), "--force", *prices])
+    output(options.vramspan, "tune", str(trace), "--device-memory", f"{budget}MiB", "--overlap", options.overlap, "-o",
+           str(profile), "--force", *prices)
     keys = dict(line.split("=", 1) for line in profile.read_text().splitlines() if "=" in line)
     kept = sum(line.startswith("keep=") for line in profile.read_text().splitlines())
     got = run(program, [options.vramspan, "run", "--quiet", "--device-memory", f"{budget}MiB", "--overlap", options.overlap,
@@ -84,6 +87,7 @@ def tuned(options, trace, budget, program):
 
 
 def measure(name, options, folder):
+    """The case's rows, each as it is known."""
     program, rounds, keys = CASES[name]
     plain = run(program.format(rounds))
     if any(k not in plain["ms"] for k in keys):
@@ -91,20 +95,20 @@ def measure(name, options, folder):
     budgets = [plain["peak_mib"] * share // 100 for share in options.budgets]
     traces = {}
     for n in [rounds, rounds // 2] if name in BY_DIFFERENCE else [rounds]:
-        traces[n] = folder / f"{n}.vramspan"
+        traces[n] = folder / f"{program.format(n).replace(' ', '_')}.vramspan"
         run(program.format(n), [options.vramspan, "run", "--quiet", "--record", str(traces[n]), "--force", "--"])
     foretold = predicted(name, options, traces, budgets)
-    rows = [{"case": name, "share": 100, "measured_ms": sum(plain["ms"][k] for k in keys), "predicted_ms": foretold[0]}]
+    yield {"case": name, "share": 100, "measured_ms": sum(plain["ms"][k] for k in keys), "predicted_ms": foretold[0]}
     for share, budget, ms in zip(options.budgets, budgets, foretold[1:]):
         got = run(program.format(rounds), [options.vramspan, "run", "--quiet", "--device-memory", f"{budget}MiB", "--overlap",
                                            options.overlap, "--"])
-        rows.append({"case": name, "share": share, "measured_ms": sum(got["ms"][k] for k in keys), "predicted_ms": ms,
-                     "same": got["result"] == plain["result"]})
+        row = {"case": name, "share": share, "measured_ms": sum(got["ms"][k] for k in keys), "predicted_ms": ms,
+               "same": got["result"] == plain["result"]}
         if options.tuned:
             with_profile, what = tuned(options, traces[rounds], budget, program.format(rounds))
-            rows[-1].update(tuned_ms=sum(with_profile["ms"][k] for k in keys), profile=what)
-            rows[-1]["same"] &= with_profile["result"] == plain["result"]
-    return rows
+            row.update(tuned_ms=sum(with_profile["ms"][k] for k in keys), profile=what)
+            row["same"] &= with_profile["result"] == plain["result"]
+        yield row
 
 
 def off(row):
@@ -162,6 +166,7 @@ def main():
     parser.add_argument("--overlap", default="safe", choices=["off", "safe", "all"])
     parser.add_argument("--tuned", action="store_true")
     parser.add_argument("--prices")
+    parser.add_argument("--recordings", type=lambda p: pathlib.Path(p).resolve(), help="a folder to keep recordings and profiles in")
     parser.add_argument("--html", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(map(repr, CASES)))
@@ -169,21 +174,24 @@ def main():
     unknown = [c for c in options.cases if c not in CASES]
     if unknown:
         parser.error(f"no case {unknown[0]!r}; there are {', '.join(map(repr, CASES))}")
+    if not options.prices:
+        output(options.vramspan, "info")  # A replay takes what that has measured.
     rows = []
     print(f"{'case':16} {'memory':>6} {'measured':>10} {'predicted':>10} {'off by':>7}")
-    for name in options.cases or CASES:
-        with tempfile.TemporaryDirectory() as folder:
-            for row in measure(name, options, pathlib.Path(folder)):
-                rows.append(row)
-                differs = "" if row.get("same", True) else "  the result differs"
-                if "tuned_ms" in row:
-                    differs = f"  tuned {row['tuned_ms']:.1f} ms ({row['profile']}){differs}"
-                print(f"{name:16} {row['share']:>4} % {row['measured_ms']:>7.1f} ms {row['predicted_ms']:>7.1f} ms "
-                      f"{off(row):>+5.0f} %{differs}", flush=True)
-        if options.json:
-            options.json.write_text(json.dumps(rows, indent=1))
-        if options.html:
-            options.html.write_text(page(rows, options))
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.recordings or pathlib.Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        for row in (row for name in options.cases or CASES for row in measure(name, options, folder)):
+            rows.append(row)
+            differs = "" if row.get("same", True) else "  the result differs"
+            if "tuned_ms" in row:
+                differs = f"  tuned {row['tuned_ms']:.1f} ms ({row['profile']}){differs}"
+            print(f"{row['case']:16} {row['share']:>4} % {row['measured_ms']:>7.1f} ms {row['predicted_ms']:>7.1f} ms "
+                  f"{off(row):>+5.0f} %{differs}", flush=True)
+            if options.json:
+                options.json.write_text(json.dumps(rows, indent=1))
+            if options.html:
+                options.html.write_text(page(rows, options))
 
 
 main()

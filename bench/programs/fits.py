@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""What vramspan costs a program that fits: without it, and with it in several ways, by turns.
+
+    bench/programs/fits.py --vramspan build/release/bin/vramspan [--turns 5] [--ways off,run,record] [--json fits.json] [CASE...]
+
+A turn runs each case once without vramspan and once in each way, beginning with another one each time, since machines
+drift: `run` is `vramspan run` with its defaults and no budget, `record` writes a trace as well, `off` loads the library and
+passes everything through. One line a case and time that its program reports: the plain median and the range of the plain
+runs, then for each way the median of the turns' ratios to the plain run of the same turn, and their range. Where the plain
+runs scatter by more than a target allows, only many turns tell. It needs a GPU to itself.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+START = "import torch; torch.ones(1, device='cuda').add_(1); torch.cuda.synchronize()"
+# name: the program and its arguments. None: the whole process is what is timed, from its start to its end.
+CASES = {
+    "train": ["train.py", "8", "1024", "60"],
+    "train, wide": ["train.py", "8", "2048", "30"],
+    "chain, 64 rows": ["chain.py", "64", "200"],
+    "llama": ["llama.py", "--decode", "24", "--steps", "6"],
+    "start": ["-c", START],
+    "buffers": ["./buffers", "16", "256", "100000"],
+}
+WAYS = {"plain": None, "off": ["--off"], "run": [], "record": ["--force", "--record"]}
+
+
+def times_of(name, way, options):
+    """What the case reports, in milliseconds by name, and its result; None where there is none."""
+    program = CASES[name]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [str(options.binaries / program[0]), *program[1:]] if program[0].startswith("./") else [sys.executable, *program]
+        if WAYS[way] is not None:
+            extra = [*WAYS[way], f"{folder}/t.vramspan"] if way == "record" else WAYS[way]
+            command = [options.vramspan, "run", "--quiet", *extra, "--", *command]
+        start = time.perf_counter()
+        done = subprocess.run(command, capture_output=True, text=True, cwd=HERE)
+        whole = (time.perf_counter() - start) * 1e3
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr[-2000:]}")
+    if name == "start":
+        return {"process": whole}, None
+    said = json.loads(done.stdout.strip().splitlines()[-1])
+    return said["ms"], said["result"]
+
+
+def median(values):
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def by_turns(name, options):
+    """Times by what is timed and way, a turn each; says where a result is another."""
+    ways = ["plain", *options.ways]
+    seen, results = {}, {}
+    for turn in range(options.turns):
+        for k in range(len(ways)):
+            way = ways[(turn + k) % len(ways)]
+            ms, result = times_of(name, way, options)
+            results.setdefault(result, way)
+            for what, value in ms.items():
+                seen.setdefault(what, {w: [] for w in ways})[way].append(value)
+    if len(results) > 1:
+        print(f"{name}: the results differ: {results}", file=sys.stderr)
+    return seen, len(results) == 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--vramspan", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--ways", default="off,run,record", type=lambda t: t.split(","))
+    parser.add_argument("--binaries", type=lambda p: pathlib.Path(p).resolve(), default=HERE, help="where `buffers` is")
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(map(repr, CASES)))
+    options = parser.parse_args()
+    for kind, names, known in (("case", options.cases, CASES), ("way", options.ways, WAYS)):
+        unknown = [n for n in names if n not in known or n == "plain"]
+        if unknown:
+            parser.error(f"no {kind} {unknown[0]!r}; there are {', '.join(map(repr, (k for k in known if k != 'plain')))}")
+    if options.turns < 1:
+        parser.error("--turns takes a number of 1 or more")
+    found, same = [], True
+    print(f"{'case':28} {'plain ms (range)':>26} " + " ".join(f"{w + ', x plain':>22}" for w in options.ways))
+    for name in options.cases or CASES:
+        seen, agree = by_turns(name, options)
+        same &= agree
+        for what, ways in seen.items():
+            plain = ways["plain"]
+            cells = []
+            for way in options.ways:
+                ratios = [ms / p for ms, p in zip(ways[way], plain)]
+                cells.append(f"{median(ratios):.3f} ({min(ratios):.2f}-{max(ratios):.2f})")
+            print(f"{name + ': ' + what:28} {f'{median(plain):.2f} ({min(plain):.1f}-{max(plain):.1f})':>26} "
+                  + " ".join(f"{c:>22}" for c in cells), flush=True)
+            found.append({"case": name, "what": what, "ms": ways})
+        if options.json:
+            options.json.write_text(json.dumps(found, indent=1))
+    return 0 if same else 1
+
+
+sys.exit(main())
