@@ -56,7 +56,7 @@ endfunction()
 # Every test runs on the simulated driver unless the caller's ENVIRONMENT names another. In the sanitizer
 # builds tools/test.sh leaves out the labels `slow` and `noasan` or `notsan`.
 function(vramspan_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ALONE" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT")
   vramspan_reject_unparsed(${name} "${arg_UNPARSED_ARGUMENTS}")
   if(NOT VRAMSPAN_BUILD_TESTS)
     return()
@@ -85,7 +85,7 @@ function(vramspan_add_test name)
     TEST_PREFIX "${name}:"
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${arg_TIMEOUT})
+    PROPERTIES TIMEOUT ${arg_TIMEOUT} RUN_SERIAL ${arg_ALONE})
 
   # gtest_discover_tests flattens lists in its PROPERTIES, so properties that are lists are set by a script
   # which ctest reads after the discovery.

@@ -211,6 +211,10 @@ bool Mover::FinishMoves() {
       ++i;
       continue;
     }
+    {
+      MutexLock lock(memory_.mu);
+      if (TrialRuns()) break;
+    }
     if (!MayRemap(move)) {
       ++i;
       continue;

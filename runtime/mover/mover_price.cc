@@ -19,6 +19,7 @@ namespace {
 constexpr int kResolution = 8;
 constexpr std::chrono::microseconds kFineEnough{50};
 constexpr std::chrono::nanoseconds kReturnPeriod{kReturnPeriodNs};
+constexpr std::chrono::nanoseconds kTrialPatience{kTrialPatienceNs};
 
 }  // namespace
 
@@ -108,9 +109,16 @@ void Mover::NoteRelease(Work* work) {
   }
   stats_.bytes_in_place += sample.remote;
   work->released_at = Clock::now();
+  if (work->id == trial_for_ && sample.remote.value != 0) {
+    trial_runs_ = work->id;
+    trial_until_ = work->released_at + kTrialPatience;
+  }
 }
 
+bool Mover::TrialRuns() { return trial_runs_ != 0 && Clock::now() < trial_until_; }
+
 void Mover::NoteFinish(const Work& work, Clock::time_point now) {
+  if (work.id == trial_runs_) trial_runs_ = 0;
   const auto began = std::max(work.released_at, work.stream->last_finish);
   const auto took = now - began;
   const auto gap = now - last_poll_;

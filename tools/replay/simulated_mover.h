@@ -174,9 +174,13 @@ class SimulatedMover {
   bool StartEvict(ChunkIndex index);
   bool StartFetch(ChunkIndex index);
   bool BeginRemap();
+  // A trial runs, whose end is to be seen when it comes.
+  bool TrialRuns() const { return trial_runs_ != kNoWork && now_ < trial_until_; }
   void EndRemap();
   void Settle(const Move& move);
   bool MayHide(const Move& move) const;
+  // By how much calls on mappings take longer for what runs beside them.
+  double SlowerCalls() const;
   uint64_t RemapTime(const Move& move, bool hide) const;
   void CheckDeadline();
   uint64_t Patience() const;
@@ -271,6 +275,8 @@ class SimulatedMover {
   size_t set_chunks_ = 0;
   ChunkIndex trial_;
   uint32_t trial_for_ = kNoWork;
+  uint32_t trial_runs_ = kNoWork;  // Let go with that chunk away.
+  uint64_t trial_until_ = 0;
   std::deque<Move> moves_;
   uint64_t next_tag_ = 0;
   Bytes moving_in_, moving_out_, coming_;

@@ -364,6 +364,10 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
     a->launch.fetches += a->launch.served;
     result_.served_in_place += a->launch.served;
     result_.bytes_in_place += a->launch.in_place;
+    if (a->work == trial_for_) {
+      trial_runs_ = a->work;
+      trial_until_ = now_ + kTrialPatienceNs;
+    }
   }
   if (setting_.overlap == ReplayOverlap::kSafe) {
     const bool write = absl::c_any_of(a->uses, [](const ChunkUse& use) { return use.write; });
