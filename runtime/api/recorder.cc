@@ -19,10 +19,13 @@ constexpr size_t kMostStreams = 1 << 16;
 // Of work that was let go with memory on the host and never measured.
 constexpr size_t kMostRemote = 1 << 16;
 constexpr uint32_t kDeclared = 0;  // The code of what the program declares.
-// Of a kernel's launches, so many are measured; after that one in so many. Which is by chance: what
-// repeats itself, as a model's layers do, would else be measured at the same place each time.
+// Of a kernel's launches, so many are measured; after that one in so many, and one in more when that
+// many have been. Which is by chance: what repeats itself, as a model's layers do, would else be
+// measured at the same place each time.
 constexpr uint32_t kFirstMeasured = 16;
 constexpr uint32_t kOneIn = 8;
+constexpr uint32_t kWellMeasured = 64;
+constexpr uint32_t kThenOneIn = 32;
 // To the timer, fingerprints are work with this in its id.
 constexpr uint64_t kPrints = uint64_t{1} << 63;
 
@@ -231,7 +234,10 @@ Recorder::Numbered Recorder::CodeOf(const void* code, uint64_t shape, Submission
         return {c.number, true};
       }
       dice_ = dice_ * 1664525 + 1013904223;
-      return {c.number, (dice_ >> 16) % kOneIn == 0};
+      const uint32_t one_in = c.seen < kWellMeasured ? kOneIn : kThenOneIn;
+      const bool measure = (dice_ >> 16) % one_in == 0;
+      c.seen += measure;
+      return {c.number, measure};
     }
     if (codes_.size() == kMostCodes) return {static_cast<uint32_t>(kMostCodes) + 1, true};
     number = static_cast<uint32_t>(codes_.size()) + 1;

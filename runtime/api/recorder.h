@@ -67,7 +67,7 @@ class Recorder final : public RunListener {
  private:
   struct Code {
     uint32_t number = 0;
-    uint32_t seen = 0;  // Launches, while the first are measured.
+    uint32_t seen = 0;  // Launches that were measured.
   };
   struct Numbered {
     uint32_t number;
