@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "tests/tools/run_binary.h"
 
@@ -28,7 +29,8 @@ TEST(ReplayCommand, TheTableHasARowForEachRun) {
                              HasSubstr("64 MiB (50 %)"), HasSubstr("128 MiB (100 %)"),
                              HasSubstr(" s3fifo "), HasSubstr(" min ")));
   // 50 % and 64 MiB are one budget.
-  EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 5 + 2 * 11);
+  EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 7 + 2 * 11);
+  EXPECT_THAT(run.out, HasSubstr("\nPrices: an H100's ("));
   EXPECT_THAT(run.out, HasSubstr("  A round of 8 pieces of work, 4 times: 8.000 ms each\n"));
 }
 
@@ -150,10 +152,8 @@ TEST(ReplayCommand, ThreadsChangeNothing) {
   EXPECT_EQ(one.out, Replay(asked + "64").out);
 }
 
-TEST(ReplayCommand, PricesComeFromAFile) {
-  const TemporaryFolder folder;
-  const std::string path = folder.path() + "/prices.json";
-  const auto write = [&](const std::string& text) { std::ofstream(path) << text; };
+// A file of prices as `vramspan info` keeps it, with a twentieth of an H100's link.
+std::string SlowPrices() {
   std::string chunks;
   for (int log2 = 21; log2 <= 26; ++log2) {
     chunks += (chunks.empty() ? "" : ",") + std::string("{\"bytes\":") +
@@ -161,24 +161,61 @@ TEST(ReplayCommand, PricesComeFromAFile) {
               R"(,"device":{"create":1,"map":1,"access":20,"unmap":10,"release":5},)"
               R"("host":{"create":1,"map":1,"access":20,"unmap":10,"release":5}})";
   }
-  write(R"({"schema":"vramspan.costs","schema_version":1,"uuid":"x","driver":1,"costs":{)"
-        R"("handle_us":[)" +
-        chunks +
-        R"(],"copy_gb_per_s":{"to_device":5.5,"to_host":5.5,"both":11},)"
-        R"("kernel_on_host_gb_per_s":{"read":5,"write":5},"hold_us":{"call":2,"release":8}}})");
+  return R"({"schema":"vramspan.costs","schema_version":1,"uuid":"x","driver":1,"costs":{)"
+         R"("handle_us":[)" +
+         chunks +
+         R"(],"copy_gb_per_s":{"to_device":2.7,"to_host":2.7,"both":5.4},)"
+         R"("kernel_on_host_gb_per_s":{"read":5,"write":5},"hold_us":{"call":2,"release":8}}})";
+}
+
+TEST(ReplayCommand, PricesComeFromAFile) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/prices.json";
+  const auto write = [&](const std::string& text) { std::ofstream(path) << text; };
+  write(SlowPrices());
   const auto predicted = [&](const std::string& prices) {
     const Output run =
         Replay(std::string(kLoop) + "--device-memory 50% --policy lru --format json " + prices);
     EXPECT_EQ(run.code, 0) << run.err;
     return Json::parse(run.out).at("runs")[0].at("predicted_ms").get<double>();
   };
-  // A tenth of the link.
   EXPECT_GT(predicted("--prices '" + path + "'"), 2 * predicted(""));
   write("{}");
   const Output empty = Replay(std::string(kLoop) + "--prices '" + path + "'");
   EXPECT_EQ(empty.code, 1);
   EXPECT_THAT(empty.err, AllOf(HasSubstr(path), HasSubstr("vramspan info")));
   EXPECT_EQ(Replay(std::string(kLoop) + "--prices /nowhere/prices").code, 1);
+}
+
+// By default, those of the device that the trace was recorded on.
+TEST(ReplayCommand, PricesOfTheRecordedDeviceAreTakenWhereTheyAreKept) {
+  const TemporaryFolder folder;
+  const std::string trace = VRAMSPAN_TRACES "/gemm-chain.vramspan";
+  const Output info = RunBinary("", "trace info --format json " + trace);
+  const std::string uuid = Json::parse(info.out).at("device_uuid");
+  const std::string path = folder.path() + "/vramspan/" + uuid + ".json";
+  std::filesystem::create_directory(folder.path() + "/vramspan");
+  const auto replay = [&](const std::string& options) {
+    const Output run =
+        RunBinary("XDG_CACHE_HOME=" + folder.path(),
+                  "replay " + trace + " --device-memory 50% --policy lru --format json " + options);
+    EXPECT_EQ(run.code, 0) << run.err;
+    const Json json = Json::parse(run.out);
+    return std::tuple(json.at("runs")[0].at("predicted_ms").get<double>(),
+                      json.at("prices").at("source").get<std::string>(), run.err);
+  };
+  const auto [before, h100, said] = replay("");
+  EXPECT_THAT(h100, HasSubstr("an H100's"));
+  std::ofstream(path) << SlowPrices();
+  const auto [slow, source, nothing] = replay("");
+  EXPECT_GT(slow, 2 * before);
+  EXPECT_EQ(source, path);
+  // One that says nothing is left out, with a warning.
+  std::ofstream(path) << "{}";
+  const auto [again, fallen_back, warned] = replay("");
+  EXPECT_EQ(again, before);
+  EXPECT_EQ(fallen_back, h100);
+  EXPECT_THAT(warned, AllOf(HasSubstr(path), HasSubstr("an H100's are taken")));
 }
 
 TEST(ReplayCommand, WhatCannotBeReadIsNamed) {

@@ -31,9 +31,16 @@ struct ReplayPrices {
                                               {3, 186, 70, 1470},
                                               {4, 320, 110, 3600},
                                               {6, 588, 165, 8790}}};
+  // A call on a mapping takes so much longer, by its own time, beside kernels, and again beside
+  // copies in: the driver's updates wait for both (docs/measurements.md, "Page table updates").
+  double beside = 0.55;
   // Microseconds.
   double hold_call = 1.76;    // One entry of a held launch, for the launching thread.
   double hold_release = 8.1;  // From letting a launch go to its start.
+  // What else a launch's stream takes for the operations around it, alone and beside copies in: for
+  // an open wait before a held one, and for the word behind each that says it has ended.
+  double pass = 2.3, pass_beside = 7.4;
+  double mark = 2, mark_beside = 8;
   double copy_start = 2.5;    // Of each copy in.
   double piece_start = 30;    // Of each piece of a copy out: the next is started by a thread.
   double per_move = 10;       // The mover's own time for a move.

@@ -32,6 +32,7 @@ class SimulatedLink {
   bool any_done() const { return !done_.empty(); }
   // When the piece that is on its way out ends, or now.
   uint64_t PieceEnd() const;
+  bool copies_in() const { return !in().copies.empty(); }
   bool busy() const { return !in().copies.empty() || !out().copies.empty(); }
 
  private:

@@ -109,6 +109,7 @@ uint64_t SimulatedMover::NextEvent() const {
   if (!running_.empty()) next = std::min(next, running_.top().time);
   if (host_timed_ && host_wait_ == HostWait::kNothing) next = std::min(next, host_next_);
   if (call_ != Call::kNone) return std::min(next, call_end_);
+  if (TrialRuns()) next = std::min(next, trial_until_);
   if (!queue_.empty() && moves_.empty()) {
     next = std::min(next, std::max(now_, std::max(last_progress_, head_since_) + Patience()));
     const uint64_t shown = queue_.front()->moved_at + kDeadline / kStillShare + 1;
@@ -396,8 +397,15 @@ void SimulatedMover::TryStart(Stream* stream) {
   }
   if (!a->released) return;
   const uint64_t unheld = a->ready + t.lag;
-  a->start = std::max(unheld, a->may_start);
-  a->end = a->start + a->duration;
+  uint64_t pass = 0, mark = 0;
+  // Declared work had them when it was recorded.
+  if (armed_ && traced_) {
+    const bool beside = link_.copies_in();
+    if (a->held) pass = static_cast<uint64_t>(1e3 * (beside ? prices_.pass_beside : prices_.pass));
+    mark = static_cast<uint64_t>(1e3 * (beside ? prices_.mark_beside : prices_.mark));
+  }
+  a->start = std::max(unheld + pass, a->may_start);
+  a->end = a->start + a->duration + mark;
   a->started = true;
   running_.push({a->end, end_order_++, a});
 

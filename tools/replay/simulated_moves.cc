@@ -82,6 +82,7 @@ bool SimulatedMover::PollFinished() {
     }
     stream.last_finish = now_;
     if (a->quiet()) --quiet_in_flight_;
+    if (a->work == trial_runs_) trial_runs_ = kNoWork;
     a->finished = true;
     queue_changed_ = true;
     --in_flight_;
@@ -139,6 +140,10 @@ bool SimulatedMover::StartMoves() {
 
 bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
   if (quiet_in_flight_ != 0) return false;
+  if (TrialRuns()) {
+    plan_again_ = true;
+    return false;
+  }
   if (priced_at_ != history_.changes()) PriceQueue();
   bool tried = false;
   if (!queue_.empty() && queue_.front()->kernel != 0 && !queue_.front()->tried) {
@@ -411,6 +416,7 @@ bool SimulatedMover::StartFetch(ChunkIndex index) {
 }
 
 bool SimulatedMover::BeginRemap() {
+  if (TrialRuns()) return false;
   const auto copied = absl::c_find_if(moves_, [](const Move& m) { return m.copied; });
   if (copied != moves_.end()) {
     call_ = Call::kRemap;
@@ -443,9 +449,13 @@ bool SimulatedMover::BeginRemap() {
   call_ = Call::kShow;
   call_shows_ = show;
   const MapCosts& host = prices_.host[At(show).log2_size - kMinChunkLog2];
-  const auto time = static_cast<uint64_t>(1e3 * (host.map + host.access));
+  const auto time = static_cast<uint64_t>(1e3 * SlowerCalls() * (host.map + host.access));
   call_end_ = std::max(now_ + time, link_.PieceEnd());
   return true;
+}
+
+double SimulatedMover::SlowerCalls() const {
+  return 1 + prices_.beside * ((in_flight_ != 0 ? 1 : 0) + (link_.copies_in() ? 1 : 0));
 }
 
 uint64_t SimulatedMover::RemapTime(const Move& move, bool hide) const {
@@ -454,11 +464,12 @@ uint64_t SimulatedMover::RemapTime(const Move& move, bool hide) const {
   const MapCosts& host = prices_.host[c.log2_size - kMinChunkLog2];
   const MapCosts& to = move.in ? device : host;
   const double unmap = move.in ? (c.hidden ? 0 : host.unmap) : device.unmap;
-  const double before = 1e3 * (prices_.per_move + unmap + (hide ? 0 : to.map));
+  const double slower = SlowerCalls();
+  const double before = 1e3 * (prices_.per_move + slower * (unmap + (hide ? 0 : to.map)));
   uint64_t end = now_ + static_cast<uint64_t>(before);
   if (!hide) {
     // To give access waits for the piece that is on its way out.
-    end += static_cast<uint64_t>(1e3 * to.access);
+    end += static_cast<uint64_t>(1e3 * slower * to.access);
     end = std::max(end, link_.PieceEnd());
   }
   return end - now_;

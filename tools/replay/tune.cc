@@ -18,6 +18,13 @@ constexpr size_t kShapesKept = 2;
 // So much better than the default, at least.
 constexpr double kWorthIt = 0.99;
 
+// Of the median round where there are rounds: a recording is short, and what is paid once in it
+// (host memory that is made, habits that are learnt) is little of a run that anyone tunes.
+double SlowdownOf(const ReplayResult& r) {
+  if (r.round == 0 || r.resident_round == 0) return Slowdown(r);
+  return static_cast<double>(r.round) / static_cast<double>(r.resident_round);
+}
+
 double Ms(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e6; }
 
 class Search {
@@ -42,7 +49,8 @@ class Search {
       resident_ += results.front().resident;
       for (size_t i = 0; i < results.size(); ++i) {
         candidates_[first + i].predicted += results[i].predicted;
-        logs[i] += std::log(std::max(Slowdown(results[i]), 1e-9));
+        candidates_[first + i].rounds += results[i].round;
+        logs[i] += std::log(std::max(SlowdownOf(results[i]), 1e-9));
       }
     }
     for (size_t i = 0; i < settings.size(); ++i) {

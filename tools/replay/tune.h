@@ -4,7 +4,8 @@
 // First every size of chunk with the default policy, under each way to overlap that is allowed;
 // then every policy with the best two of those, then the chosen one with part of its memory kept on
 // the device. What is no better than the default by a hundredth is not chosen: predictions are not
-// that good, and the default is what is tested most. Nor is anything kept for less.
+// that good, and the default is what is tested most. Nor is anything kept for less. Of a run that
+// repeats itself (rounds.h) it is the median round that counts.
 #ifndef VRAMSPAN_TOOLS_REPLAY_TUNE_H_
 #define VRAMSPAN_TOOLS_REPLAY_TUNE_H_
 
@@ -28,8 +29,11 @@ struct TuneOptions {
 
 struct TuneCandidate {
   ReplaySetting setting;
-  uint64_t predicted = 0;  // Nanoseconds, over all runs.
-  double slowdown = 0;  // Against all memory on the device; of several runs their geometric mean.
+  uint64_t predicted = 0;  // Nanoseconds, over all runs,
+  uint64_t rounds = 0;     // and over the median round of each that has rounds.
+  // Against all memory on the device, of that round or else the whole run; of several runs their
+  // geometric mean.
+  double slowdown = 0;
 };
 
 struct Tuned {

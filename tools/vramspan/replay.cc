@@ -52,7 +52,8 @@ class ReplayCommand final : public Command {
                    "bytes of one and which of that size it is, from 1 (min keeps what it likes)");
     app.add_option("--prices", prices_,
                    "What things cost on the device: a file of `vramspan info`, "
-                   "~/.cache/vramspan/UUID.json (default: an H100's)");
+                   "~/.cache/vramspan/UUID.json (default: the recorded device's, where "
+                   "`vramspan info` measured it on this machine, else an H100's)");
     app.add_option("--format", format_, "table, csv or json")
         ->check(CLI::IsMember({"table", "csv", "json"}))
         ->capture_default_str();
@@ -111,9 +112,10 @@ class ReplayCommand final : public Command {
                                                      " has no room for it: add --format json"));
     }
     usage_ = false;
-    replay::ReplayPrices prices;
+    // One device's for all: those of the first trace.
+    replay::PricesOfDevice prices;
     if (!prices_.empty()) {
-      VS_ASSIGN_OR_RETURN(prices, replay::ReadReplayPrices(prices_));
+      VS_ASSIGN_OR_RETURN(prices, replay::PricesFor(prices_, {}));
     }
     unsigned threads = threads_;
     if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
@@ -141,6 +143,9 @@ class ReplayCommand final : public Command {
                            " allocations of ", pin.size.value, " bytes"));
         }
       }
+      if (prices_.empty() && traces.empty()) {
+        VS_ASSIGN_OR_RETURN(prices, replay::PricesFor(prices_, trace.run));
+      }
       const std::string& recorded = trace.run.setting.overlap;
       const StatusOr<replay::ReplayOverlap> overlap =
           replay::ParseReplayOverlap(!overlap_.empty()  ? overlap_
@@ -164,7 +169,7 @@ class ReplayCommand final : public Command {
         }
       }
       replay::Progress progress(file, settings.size());
-      trace.results = replay::ReplayAll(trace.run, prices, settings, threads,
+      trace.results = replay::ReplayAll(trace.run, prices.prices, settings, threads,
                                         [&](size_t done) { progress(done); });
       if (curves_) {
         replay::CurveOptions options{.trace = file, .policies = policies, .chunk_log2 = chunks};
@@ -175,7 +180,7 @@ class ReplayCommand final : public Command {
     }
     std::cout << (format_ == "json"  ? replay::ReplayJson(traces, prices)
                   : format_ == "csv" ? replay::ReplayCsv(traces)
-                                     : replay::ReplayTable(traces));
+                                     : replay::ReplayTable(traces, prices.source));
     if (std::cout.flush()) return absl::OkStatus();
     return absl::UnavailableError("the results could not be written to stdout");
   }

@@ -126,7 +126,7 @@ Json RunJson(const ReplayedTrace& trace, size_t index) {
 
 }  // namespace
 
-std::string ReplayJson(const std::vector<ReplayedTrace>& traces, const ReplayPrices& prices) {
+std::string ReplayJson(const std::vector<ReplayedTrace>& traces, const PricesOfDevice& prices) {
   Json json = {{"tool", "vramspan replay"}, {"version", 1}};
   if (!traces.empty()) json["trace"] = TraceJson(traces.front());
   if (traces.size() > 1) {
@@ -134,7 +134,8 @@ std::string ReplayJson(const std::vector<ReplayedTrace>& traces, const ReplayPri
     for (const ReplayedTrace& trace : traces) all.push_back(TraceJson(trace));
     json["traces"] = std::move(all);
   }
-  json["prices"] = PricesJson(prices);
+  json["prices"] = PricesJson(prices.prices);
+  json["prices"]["source"] = prices.source;
   Json runs = Json::array();
   for (const ReplayedTrace& trace : traces) {
     for (size_t i = 0; i < trace.results.size(); ++i) runs.push_back(RunJson(trace, i));

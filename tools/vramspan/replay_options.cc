@@ -8,10 +8,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "runtime/api/price_file.h"
 #include "runtime/backing/budget.h"
+#include "runtime/base/log.h"
 #include "runtime/base/small_file.h"
 #include "runtime/placement/policy.h"
 #include "tools/vramspan/info_cache.h"
@@ -121,6 +124,21 @@ StatusOr<ReplayPrices> ReadReplayPrices(const std::string& path) {
   const StatusOr<DeviceCosts> costs = info::CostsFromJson(json["costs"]);
   if (costs.ok()) return PricesFrom(*costs);
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", costs.status().message()));
+}
+
+StatusOr<PricesOfDevice> PricesFor(const std::string& path, const RecordedRun& run) {
+  if (!path.empty()) {
+    VS_ASSIGN_OR_RETURN(const ReplayPrices prices, ReadReplayPrices(path));
+    return PricesOfDevice{prices, path};
+  }
+  const StatusOr<std::string> kept = info::CachePath(run.setting.device_uuid);
+  std::error_code error;
+  if (kept.ok() && std::filesystem::exists(*kept, error)) {
+    const StatusOr<ReplayPrices> prices = ReadReplayPrices(*kept);
+    if (prices.ok()) return PricesOfDevice{*prices, *kept};
+    Log(LogLevel::kWarning, absl::StrCat(prices.status().message(), "; an H100's are taken"));
+  }
+  return PricesOfDevice{{}, "an H100's (`vramspan info --measure` measures a device's own)"};
 }
 
 }  // namespace vramspan::replay

@@ -29,6 +29,15 @@ StatusOr<std::vector<Budget>> ParseBudgets(const std::string& text, Bytes peak);
 // file.
 StatusOr<ReplayPrices> ReadReplayPrices(const std::string& path);
 
+struct PricesOfDevice {
+  ReplayPrices prices;
+  std::string source;  // For people: where they come from.
+};
+// Those in the file; without one, those that `vramspan info` keeps on this machine of the device
+// that the run was recorded on; where it keeps none, an H100's. A file of its cache that cannot be
+// read is left out with a warning.
+StatusOr<PricesOfDevice> PricesFor(const std::string& path, const RecordedRun& run);
+
 }  // namespace vramspan::replay
 
 #endif  // VRAMSPAN_TOOLS_VRAMSPAN_REPLAY_OPTIONS_H_

@@ -9,7 +9,6 @@
 
 #include "tools/replay/curves.h"
 #include "tools/replay/recorded_run.h"
-#include "tools/replay/replay_prices.h"
 #include "tools/replay/replay_result.h"
 #include "tools/replay/rounds.h"
 #include "tools/vramspan/replay_options.h"
@@ -29,10 +28,11 @@ struct ReplayedTrace {
   std::vector<Curve> curves;
 };
 
-std::string ReplayTable(const std::vector<ReplayedTrace>& traces);
+// `prices`: where they come from.
+std::string ReplayTable(const std::vector<ReplayedTrace>& traces, const std::string& prices);
 std::string ReplayCsv(const std::vector<ReplayedTrace>& traces);
 // With "trace" for the first and, of several, "traces" for all.
-std::string ReplayJson(const std::vector<ReplayedTrace>& traces, const ReplayPrices& prices);
+std::string ReplayJson(const std::vector<ReplayedTrace>& traces, const PricesOfDevice& prices);
 
 }  // namespace vramspan::replay
 

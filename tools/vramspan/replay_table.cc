@@ -69,12 +69,13 @@ void AppendTrace(const ReplayedTrace& trace, std::string* out) {
 
 }  // namespace
 
-std::string ReplayTable(const std::vector<ReplayedTrace>& traces) {
+std::string ReplayTable(const std::vector<ReplayedTrace>& traces, const std::string& prices) {
   std::string out;
   for (const ReplayedTrace& trace : traces) {
     if (!out.empty()) absl::StrAppend(&out, "\n");
     AppendTrace(trace, &out);
   }
+  absl::StrAppend(&out, "\nPrices: ", prices, "\n");
   return out;
 }
 

@@ -14,7 +14,6 @@
 
 #include "runtime/base/log.h"
 #include "tools/replay/new_file.h"
-#include "tools/replay/replay_prices.h"
 #include "tools/replay/report_input.h"
 #include "tools/vramspan/command.h"
 #include "tools/vramspan/replay_options.h"
@@ -51,9 +50,11 @@ class ReportCommand final : public Command {
     app.add_option("-o,--output", output_, "The HTML page to write")->required();
     app.add_flag("--force", force_, "Overwrite the page if it is there");
     app.add_option("--title", title_, "The page's title (default: the name of the trace)");
-    app.add_option("--prices", prices_file_,
-                   "With a trace: what things cost on the device, a file of `vramspan info` "
-                   "(default: an H100's)");
+    app.add_option(
+        "--prices", prices_file_,
+        "With a trace: what things cost on the device, a file of `vramspan info` "
+        "(default: the recorded device's, where `vramspan info` measured it on this machine, "
+        "else an H100's)");
     app.footer(
         "The page needs no network and no other file. A trace is replayed with all policies, three "
         "sizes of\n"
@@ -67,9 +68,8 @@ class ReportCommand final : public Command {
 
   int Run() override {
     if (!prices_file_.empty()) {
-      const StatusOr<replay::ReplayPrices> prices = replay::ReadReplayPrices(prices_file_);
-      if (!prices.ok()) return Failed(prices.status(), kExitFailure);
-      prices_ = *prices;
+      const Status prices = replay::ReadReplayPrices(prices_file_).status();
+      if (!prices.ok()) return Failed(prices, kExitFailure);
     }
     const Status done = Write();
     if (done.ok()) return kExitOk;
@@ -100,12 +100,11 @@ class ReportCommand final : public Command {
 
   StatusOr<nlohmann::json> Input() const {
     if (!IsSynthetic() && replay::LooksLikeJson(input_)) return replay::ReadReplayFile(input_);
-    return replay::ReplayForReport(input_, prices_);
+    return replay::ReplayForReport(input_, prices_file_);
   }
   bool IsSynthetic() const { return input_.starts_with("synthetic:"); }
 
   std::string input_, output_, title_, prices_file_;
-  replay::ReplayPrices prices_;
   bool force_ = false;
 };
 

@@ -62,12 +62,12 @@ StatusOr<std::vector<size_t>> SpokenOf(const ReplayedTrace& trace, const nlohman
   return spoken;
 }
 
-nlohmann::json AsJson(const std::vector<ReplayedTrace>& traces, const ReplayPrices& prices) {
+nlohmann::json AsJson(const std::vector<ReplayedTrace>& traces, const PricesOfDevice& prices) {
   return nlohmann::json::parse(ReplayJson(traces, prices));
 }
 
 // Timelines are dear in memory, so only few runs get one, in a second pass.
-Status AddTimelines(const ReplayPrices& prices, std::vector<ReplayedTrace>* traces) {
+Status AddTimelines(const PricesOfDevice& prices, std::vector<ReplayedTrace>* traces) {
   ReplayedTrace& trace = traces->front();
   VS_ASSIGN_OR_RETURN(const std::vector<size_t> spoken, SpokenOf(trace, AsJson(*traces, prices)));
   std::vector<ReplaySetting> settings;
@@ -76,15 +76,16 @@ Status AddTimelines(const ReplayPrices& prices, std::vector<ReplayedTrace>* trac
     settings.back().timeline = true;
   }
   std::vector<ReplayResult> again =
-      ReplayAll(trace.run, prices, settings, Threads(), [](size_t) {});
+      ReplayAll(trace.run, prices.prices, settings, Threads(), [](size_t) {});
   for (size_t i = 0; i < spoken.size(); ++i) trace.results[spoken[i]] = std::move(again[i]);
   return absl::OkStatus();
 }
 
 }  // namespace
 
-StatusOr<nlohmann::json> ReplayForReport(const std::string& trace, const ReplayPrices& prices) {
+StatusOr<nlohmann::json> ReplayForReport(const std::string& trace, const std::string& prices_file) {
   VS_ASSIGN_OR_RETURN(RecordedRun run, LoadRun(trace));
+  VS_ASSIGN_OR_RETURN(const PricesOfDevice prices, PricesFor(prices_file, run));
   if (run.works.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat(trace, ": holds no work, so there is nothing to report"));
@@ -95,7 +96,7 @@ StatusOr<nlohmann::json> ReplayForReport(const std::string& trace, const ReplayP
   VS_RETURN_IF_ERROR(AddSettings(&one, &settings));
   Progress progress(trace, settings.size());
   one.results =
-      ReplayAll(one.run, prices, settings, Threads(), [&](size_t done) { progress(done); });
+      ReplayAll(one.run, prices.prices, settings, Threads(), [&](size_t done) { progress(done); });
   VS_RETURN_IF_ERROR(AddTimelines(prices, &traces));
   CurveOptions options{.trace = trace, .policies = {}, .device_memory = {}, .progress = {}};
   VS_ASSIGN_OR_RETURN(options.chunk_log2, ParseChunks(kChunks));

@@ -6,14 +6,14 @@
 #include <string>
 
 #include "runtime/base/status.h"
-#include "tools/replay/replay_prices.h"
 
 namespace vramspan::replay {
 
 // All policies with three sizes of chunk at six budgets, timelines of those runs that the report
 // speaks of, and the miss-ratio curves, as `vramspan replay --format json` would give them.
-// `trace` is what LoadRun takes; errors name it. Says on stderr how far it is.
-StatusOr<nlohmann::json> ReplayForReport(const std::string& trace, const ReplayPrices& prices);
+// `trace` is what LoadRun takes; errors name it. `prices` is a file or empty, as PricesFor takes
+// it. Says on stderr how far it is.
+StatusOr<nlohmann::json> ReplayForReport(const std::string& trace, const std::string& prices);
 
 }  // namespace vramspan::replay
 

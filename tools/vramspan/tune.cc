@@ -67,7 +67,8 @@ class TuneCommand final : public Command {
                    "(default: as recorded, else off). What safe and all risk: docs/overlap.md");
     app.add_option("--prices", prices_,
                    "What things cost on the device: a file of `vramspan info`, "
-                   "~/.cache/vramspan/UUID.json (default: an H100's)");
+                   "~/.cache/vramspan/UUID.json (default: the recorded device's, where "
+                   "`vramspan info` measured it on this machine, else an H100's)");
     app.add_option("--threads", threads_, "Replays at once (default: as many as there are cores)")
         ->check(CLI::Range(1, 1024));
     app.add_flag("--force", force_, "Overwrite the profile if it is there");
@@ -76,7 +77,9 @@ class TuneCommand final : public Command {
         "then\n"
         "the best with what is used most often kept on the device, up to half of it. No GPU is "
         "needed.\n"
-        "What is not predicted to be better by a hundredth is left as it is by default.\n"
+        "What is not predicted to be better by a hundredth is left as it is by default. Of a run "
+        "that does\n"
+        "the same again and again the median round counts (x), of another the whole.\n"
         "\n"
         "Exit code: 1: a trace cannot be read, or the profile not written; 2: the command line was "
         "not\n"
@@ -144,9 +147,9 @@ class TuneCommand final : public Command {
     for (const std::string& file : files_) {
       VS_RETURN_IF_ERROR(replay::RefuseSameFile(output_, file, "what is read"));
     }
-    replay::ReplayPrices prices;
+    replay::PricesOfDevice prices;
     if (!prices_.empty()) {
-      VS_ASSIGN_OR_RETURN(prices, replay::ReadReplayPrices(prices_));
+      VS_ASSIGN_OR_RETURN(prices, replay::PricesFor(prices_, {}));
     }
     std::vector<RecordedRun> runs;
     for (const std::string& file : files_) {
@@ -160,6 +163,9 @@ class TuneCommand final : public Command {
       }
       runs.push_back(*std::move(run));
     }
+    if (prices_.empty()) {
+      VS_ASSIGN_OR_RETURN(prices, replay::PricesFor(prices_, runs.front()));
+    }
     replay::TuneOptions options;
     const StatusOr<Bytes> device_memory = DeviceMemory(runs);
     usage_ = !device_memory.ok();
@@ -172,7 +178,7 @@ class TuneCommand final : public Command {
     replay::Progress progress(files_.front(),
                               runs.size() * (7 * options.overlaps.size() + 2 * 8 + 3));
     const replay::Tuned tuned =
-        replay::Tune(runs, prices, options, [&](size_t done, size_t) { progress(done); });
+        replay::Tune(runs, prices.prices, options, [&](size_t done, size_t) { progress(done); });
     VS_RETURN_IF_ERROR(Write(replay::ProfileText(tuned.profile)));
     std::cout << Text(tuned);
     if (std::cout.flush()) return absl::OkStatus();
@@ -194,17 +200,19 @@ class TuneCommand final : public Command {
       const int log2 = c.setting.chunk_log2;
       Bytes kept;
       for (const Pin& pin : c.setting.pins) kept += pin.charged();
-      return absl::StrFormat("%-9s %-7s %-7s %-9s %-9s %12.3f %6.2f\n", what, c.setting.policy,
+      const std::string round =
+          c.rounds == 0 ? "-" : absl::StrFormat("%.3f", static_cast<double>(c.rounds) / 1e6);
+      return absl::StrFormat("%-9s %-7s %-7s %-9s %-9s %12s %12.3f %6.2f\n", what, c.setting.policy,
                              log2 == 0 ? "auto" : demo::SizeText(ChunkBytes(log2)),
                              replay::OverlapName(c.setting.overlap),
-                             kept == Bytes(0) ? "-" : demo::SizeText(kept),
+                             kept == Bytes(0) ? "-" : demo::SizeText(kept), round,
                              static_cast<double>(c.predicted) / 1e6, c.slowdown);
     };
     std::string text = absl::StrFormat(
         "With %s of device memory (%.3f ms with everything on the device):\n\n"
-        "%-9s %-7s %-7s %-9s %-9s %12s %6s\n",
+        "%-9s %-7s %-7s %-9s %-9s %12s %12s %6s\n",
         demo::SizeText(tuned.profile.device_memory), static_cast<double>(tuned.resident) / 1e6, "",
-        "policy", "chunk", "overlap", "kept", "predicted ms", "x");
+        "policy", "chunk", "overlap", "kept", "a round ms", "predicted ms", "x");
     absl::StrAppend(&text, row("chosen", tuned.chosen), row("default", tuned.by_default));
     for (size_t i = 0; i < std::min(kShown, tuned.candidates.size()); ++i) {
       absl::StrAppend(&text, row(absl::StrCat(i + 1, "."), tuned.candidates[i]));
