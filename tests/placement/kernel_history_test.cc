@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "runtime/placement/heat.h"
 
 namespace vramspan {
@@ -88,6 +90,26 @@ TEST_F(History, StreamingIsServedInPlace) {
   EXPECT_EQ(history_.changes(), 1u);
   EXPECT_EQ(For(kChunk), Verdict::kServe);
   EXPECT_EQ(For(kTouched), Verdict::kServe);
+}
+
+// Where the link copies at its full rate both ways, a move is as cheap as reading once; what reads
+// once is served all the same, as slow as copies beside it may make it look.
+TEST(HistoryOfAFullDuplexLink, StreamingBesideCopiesIsServedInPlace) {
+  for (const auto& [passes, verdict] :
+       {std::pair{1.15, Verdict::kServe}, std::pair{1.4, Verdict::kMove}}) {
+    const Prices prices{.serve_gb_per_s = 49.2, .move_gb_per_s = 45.4};
+    KernelHistory history(prices);
+    for (int i = 0; i < 8; ++i) {
+      const Bytes remote = i < 4 ? Bytes(0) : kChunk;
+      history.Record(
+          {.kernel = kKernel,
+           .slot = kSlot,
+           .touched = kTouched,
+           .remote = remote,
+           .nanoseconds = static_cast<uint64_t>(1e5 + passes * prices.ServeNanoseconds(remote))});
+    }
+    EXPECT_EQ(history.For(kKernel, kSlot, kChunk), verdict) << passes;
+  }
 }
 
 TEST_F(History, ReReadingIsMoved) {
