@@ -28,7 +28,11 @@ class Program {
     for (uint32_t i = 0; i < count; ++i) Work(1000 + once_, 1000 + once_), ++once_;
   }
 
-  Rounds Find() const { return Rounds(run_); }
+  Rounds Find() const { return Phases(run_).main(); }
+  std::vector<Rounds> FindAll() const {
+    const Phases phases(run_);
+    return {phases.all().begin(), phases.all().end()};
+  }
   std::vector<uint64_t>& ends() { return ends_; }
 
  private:
@@ -146,6 +150,40 @@ TEST(Rounds, AnyNumberOfPiecesWillDo) {
     EXPECT_EQ(rounds.works(), rounds.empty() ? 0 : 1u) << works;
     EXPECT_EQ(rounds.Median(p.ends()), rounds.empty() ? 0 : 1'000'000u) << works;
   }
+}
+
+// Tokens, then batches, each with something once before it.
+TEST(Phases, EachKindOfRoundsIsFound) {
+  Program p;
+  p.Once(30);
+  for (int i = 0; i < 10; ++i) p.Layers(20, 100);
+  p.Once(10);
+  for (int i = 0; i < 9; ++i) {
+    for (uint32_t w = 0; w < 70; ++w) p.Work(50 + w % 35, w);
+  }
+  p.Once(30);
+  const std::vector<Rounds> phases = p.FindAll();
+  ASSERT_EQ(phases.size(), 2u);
+  EXPECT_EQ(phases[0].works(), 40u);
+  EXPECT_EQ(phases[1].works(), 70u);
+  EXPECT_GE(phases[0].count(), 9u);
+  EXPECT_GE(phases[1].count(), 5u);
+  EXPECT_LE(phases[0].end(), phases[1].begins().front());
+  EXPECT_EQ(phases[0].Median(p.ends()), 40'000'000u);
+  EXPECT_EQ(phases[1].Median(p.ends()), 70'000'000u);
+  // Either is a fair part of the run; the second is the larger.
+  EXPECT_EQ(p.Find().works(), 70u);
+}
+
+// A run is about none of its phases where each is a small part of it.
+TEST(Phases, WithoutALargeOneThereIsNoMainOne) {
+  Program p;
+  p.Once(500);
+  for (int i = 0; i < 6; ++i) p.Layers(10, 100);
+  p.Once(500);
+  ASSERT_EQ(p.FindAll().size(), 1u);
+  EXPECT_EQ(p.FindAll()[0].works(), 20u);
+  EXPECT_TRUE(p.Find().empty());
 }
 
 }  // namespace

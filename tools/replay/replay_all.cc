@@ -84,6 +84,7 @@ std::vector<ReplayResult> ReplayAll(const RecordedRun& run, const ReplayPrices& 
                      [&] { group->bound = MinFetches(*group->chunks, setting.device_memory); });
       result.resident = resident.predicted;
       result.resident_round = resident.round;
+      result.resident_phases = resident.phases;
       result.bound_fetches = group->bound;
       result.bound_exact = MinIsExact(*group->chunks);
       if (setting.policy == kMinPolicy) result.fetches = group->bound;

@@ -80,8 +80,9 @@ struct Timeline {
 struct ReplayResult {
   ReplaySetting setting;
   uint64_t predicted = 0, resident = 0;  // Nanoseconds.
-  // Of the median round (rounds.h); 0: none were found.
+  // Of the median round (rounds.h); 0: none were found. And of that of each phase.
   uint64_t round = 0, resident_round = 0;
+  std::vector<uint64_t> phases, resident_phases;
   Stall stall;
   uint64_t in_place_time = 0;  // That work took longer because memory was served in place.
   uint64_t fetches = 0;

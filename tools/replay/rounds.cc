@@ -51,19 +51,6 @@ Hashes MarksOf(const RecordedRun& run, const Hashes& codes) {
   return marks;
 }
 
-// Whether what lies up to `distance` to both sides of `middle` comes again as far behind it.
-bool Repeats(const Hashes& codes, size_t middle, size_t distance) {
-  const size_t begin = middle - std::min(middle, distance);
-  const size_t end = std::min(middle + distance, codes.size() - distance);
-  const size_t step = std::max<size_t>(1, (end - begin) / kSamples);
-  size_t same = 0, all = 0;
-  for (size_t i = begin; i < end; i += step) {
-    same += codes[i] == codes[i + distance];
-    ++all;
-  }
-  return static_cast<double>(same) >= kAlike * static_cast<double>(all);
-}
-
 uint32_t MedianStep(absl::Span<const uint32_t> begins) {
   std::vector<uint32_t> steps;
   for (size_t i = 1; i < begins.size(); ++i) steps.push_back(begins[i] - begins[i - 1]);
@@ -72,9 +59,89 @@ uint32_t MedianStep(absl::Span<const uint32_t> begins) {
   return *middle;
 }
 
+double Covered(const Rounds& rounds) {
+  return static_cast<double>(rounds.count()) * rounds.works();
+}
+
+class Finder {
+ public:
+  explicit Finder(const RecordedRun& run) : codes_(CodesOf(run)), marks_(MarksOf(run, codes_)) {}
+
+  // The best rounds of the works from `from` to before `to`, at least so many of which are in them.
+  Rounds Find(size_t from, size_t to, double least) const;
+  // The best, and those before it and behind it.
+  void AddPhases(size_t from, size_t to, double least, std::vector<Rounds>* phases) const;
+  size_t works() const { return codes_.size(); }
+
+ private:
+  bool Repeats(size_t middle, size_t distance, size_t from, size_t to) const;
+
+  const Hashes codes_, marks_;
+};
+
+// Whether what lies up to `distance` to both sides of `middle` comes again as far behind it.
+bool Finder::Repeats(size_t middle, size_t distance, size_t from, size_t to) const {
+  const size_t begin = middle - std::min(middle - from, distance);
+  const size_t end = std::min(middle + distance, to - distance);
+  const size_t step = std::max<size_t>(1, (end - begin) / kSamples);
+  size_t same = 0, all = 0;
+  for (size_t i = begin; i < end; i += step) {
+    same += codes_[i] == codes_[i + distance];
+    ++all;
+  }
+  return static_cast<double>(same) >= kAlike * static_cast<double>(all);
+}
+
+Rounds Finder::Find(size_t from, size_t to, double least) const {
+  Rounds result;
+  if (marks_.empty() || to - from < kPlaces + kMark) return result;
+  const size_t last = to - kMark + 1;  // Of the marks, this is behind those of the works.
+  // Some places have memory that is other in some rounds, and find fewer than there are.
+  // Nothing is better than what covers all of the work.
+  double best = 0;
+  const auto most = static_cast<double>(to - from);
+  for (size_t p = 1; p < kPlaces && best * kBetter < most; ++p) {
+    const size_t place = from + (last - from) / kPlaces * p;
+    std::vector<uint32_t> all;  // Where that which is there comes again.
+    size_t at = 0;              // Of the place in `all`.
+    for (size_t i = from; i < last; ++i) {
+      if (marks_[i] != marks_[place]) continue;
+      if (i == place) at = all.size();
+      all.push_back(static_cast<uint32_t>(i));
+    }
+    for (size_t each = 1; each <= kMostWithin && at + each < all.size(); ++each) {
+      if (!Repeats(place, all[at + each] - place, from, to)) continue;
+      std::vector<uint32_t> begins;
+      for (size_t i = at % each; i < all.size(); i += each) begins.push_back(all[i]);
+      Rounds found{absl::MakeConstSpan(begins)};
+      const double covered = Covered(found);
+      if (found.count() < Rounds::kLeast || covered < least) continue;
+      // A loop within a step leaves out what lies between its last round and the next step's first.
+      const double even = covered / (begins.back() - begins.front());
+      const double score = covered * std::pow(even, 4);
+      if (score > best * kBetter) {
+        best = score;
+        result = std::move(found);
+      }
+      if (even == 1) break;  // Longer ones are several of these.
+    }
+  }
+  return result;
+}
+
+void Finder::AddPhases(size_t from, size_t to, double least, std::vector<Rounds>* phases) const {
+  if (static_cast<double>(to - from) < least) return;
+  Rounds found = Find(from, to, least);
+  if (found.empty()) return;
+  const size_t begin = found.begins().front(), end = found.end();
+  AddPhases(from, begin, least, phases);
+  phases->push_back(std::move(found));
+  AddPhases(end, to, least, phases);
+}
+
 }  // namespace
 
-// As if each of `all` began a round, those of about as many pieces of work.
+// Those of about as many pieces of work.
 Rounds::Rounds(absl::Span<const uint32_t> all) {
   if (all.size() <= kLeast) return;
   works_ = MedianStep(all);
@@ -86,41 +153,13 @@ Rounds::Rounds(absl::Span<const uint32_t> all) {
   }
 }
 
-Rounds::Rounds(const RecordedRun& run) {
-  const Hashes codes = CodesOf(run), marks = MarksOf(run, codes);
-  if (marks.size() <= kPlaces) return;
-  // Some places have memory that is other in some rounds, and find fewer than there are.
-  // Nothing is better than what covers all of the work.
-  double best = 0;
-  const auto most = static_cast<double>(codes.size());
-  for (size_t p = 1; p < kPlaces && best * kBetter < most; ++p) {
-    const size_t place = marks.size() / kPlaces * p;
-    std::vector<uint32_t> all;  // Where that which is there comes again.
-    size_t at = 0;              // Of the place in `all`.
-    for (size_t i = 0; i < marks.size(); ++i) {
-      if (marks[i] != marks[place]) continue;
-      if (i == place) at = all.size();
-      all.push_back(static_cast<uint32_t>(i));
-    }
-    for (size_t each = 1; each <= kMostWithin && at + each < all.size(); ++each) {
-      if (!Repeats(codes, place, all[at + each] - place)) continue;
-      std::vector<uint32_t> begins;
-      for (size_t i = at % each; i < all.size(); i += each) begins.push_back(all[i]);
-      Rounds found{absl::MakeConstSpan(begins)};
-      const double covered = static_cast<double>(found.count()) * found.works();
-      if (found.count() < kLeast || covered < kLeastShare * most) {
-        continue;
-      }
-      // A loop within a step leaves out what lies between its last round and the next step's first.
-      const double even = covered / (begins.back() - begins.front());
-      const double score = covered * std::pow(even, 4);
-      if (score > best * kBetter) {
-        best = score;
-        *this = std::move(found);
-      }
-      if (even == 1) break;  // Longer ones are several of these.
-    }
-  }
+Phases::Phases(const RecordedRun& run) {
+  const Finder finder(run);
+  const auto works = static_cast<double>(finder.works());
+  finder.AddPhases(0, finder.works(), kLeastShare * works, &all_);
+  const auto most = absl::c_max_element(
+      all_, [](const Rounds& a, const Rounds& b) { return Covered(a) < Covered(b); });
+  if (most != all_.end() && Covered(*most) >= kMainShare * works) main_ = *most;
 }
 
 uint64_t Rounds::Median(absl::Span<const uint64_t> ends) const {

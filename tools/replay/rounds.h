@@ -4,6 +4,9 @@
 // A round begins with some launches that come again, the same code on the same memory, and goes on
 // with the same code as the one before; the memory of the rest may be other (activations). A loop
 // within a step is no round: what comes behind it does not repeat with it.
+//
+// A run may have several kinds of rounds, one after the other: a phase each, as tokens and then
+// batches.
 #ifndef VRAMSPAN_TOOLS_REPLAY_ROUNDS_H_
 #define VRAMSPAN_TOOLS_REPLAY_ROUNDS_H_
 
@@ -18,13 +21,11 @@ namespace vramspan::replay {
 
 class Rounds {
  public:
-  // Fewer, or such that they are less of the work, are none.
-  static constexpr size_t kLeast = 3;
-  static constexpr double kLeastShare = 0.25;
+  static constexpr size_t kLeast = 3;  // Fewer are none.
 
   Rounds() = default;
-  // Those of the run; none where nothing is found that repeats.
-  explicit Rounds(const RecordedRun& run);
+  // As if each of `all`, works in order, began a round.
+  explicit Rounds(absl::Span<const uint32_t> all);
 
   bool empty() const { return begins_.empty(); }
   // How many there are, and of how many pieces of work the median one is.
@@ -33,15 +34,33 @@ class Rounds {
   // The work with which each begins, in order. Where one is much longer than others, or much
   // shorter, there is none.
   absl::Span<const uint32_t> begins() const { return begins_; }
+  // Behind the last.
+  uint32_t end() const { return ends_.empty() ? 0 : ends_.back(); }
 
   // Nanoseconds that the median round takes where work `i` ends at `ends[i]`. 0: there are none.
   uint64_t Median(absl::Span<const uint64_t> ends) const;
 
  private:
-  explicit Rounds(absl::Span<const uint32_t> all);
-
   std::vector<uint32_t> begins_, ends_;  // Of each; with what it ends another may begin.
   uint32_t works_ = 0;
+};
+
+class Phases {
+ public:
+  // Phases with less of the run's work are none, and such with less are not what a run is about.
+  static constexpr double kLeastShare = 0.05;
+  static constexpr double kMainShare = 0.25;
+
+  explicit Phases(const RecordedRun& run);
+
+  // In order; none overlaps another.
+  absl::Span<const Rounds> all() const { return all_; }
+  // The phase with most work, where that is a fair part of the run's; else empty.
+  const Rounds& main() const { return main_; }
+
+ private:
+  std::vector<Rounds> all_;
+  Rounds main_;
 };
 
 }  // namespace vramspan::replay

@@ -97,7 +97,8 @@ ReplayResult SimulatedMover::Run() {
   }
   const uint64_t first = run_.works.empty() ? 0 : first_submission_;
   result_.predicted = std::max(last_end_, host_time_) - std::min(first, host_time_);
-  result_.round = timing_.rounds().Median(ends_);
+  result_.round = timing_.phases().main().Median(ends_);
+  for (const Rounds& phase : timing_.phases().all()) result_.phases.push_back(phase.Median(ends_));
   result_.fetches = result_.moves_in + result_.served_in_place;
   recorder_->Finish(std::max(last_end_, host_time_), &result_);
   return std::move(result_);

@@ -32,7 +32,7 @@ Timing::Timing(const RecordedRun* run, const ReplayPrices& prices)
       works_(run->works.size()),
       steps_(run->steps.size()),
       passes_(run->codes.size()),
-      rounds_(*run) {
+      phases_(*run) {
   bytes_.reserve(run->sets());
   exact_.reserve(run->sets());
   for (uint32_t s = 0; s < run->sets(); ++s) {

@@ -59,7 +59,7 @@ class Timing {
   double Passes(uint32_t work) const;
   bool Proved(uint32_t work) const { return passes_[run_.works[work].code].has_value(); }
   // What the program does again and again.
-  const Rounds& rounds() const { return rounds_; }
+  const Phases& phases() const { return phases_; }
   // Bytes that a set's ranges name.
   Bytes bytes(uint32_t set) const { return bytes_[set]; }
 
@@ -76,7 +76,7 @@ class Timing {
   std::vector<Bytes> bytes_;                   // By set.
   std::vector<std::optional<double>> passes_;  // By code.
   std::vector<bool> exact_;                    // By set: all of its ranges are.
-  const Rounds rounds_;
+  const Phases phases_;
 };
 
 }  // namespace vramspan::replay

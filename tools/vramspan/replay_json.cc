@@ -21,6 +21,11 @@ Json TraceJson(const ReplayedTrace& trace) {
   for (const std::string& problem : run.problems) problems.push_back(problem);
   uint64_t kernels = 0;
   for (const RecordedWork& w : run.works) kernels += w.kind == WorkKind::kKernel;
+  Json phases = Json::array();
+  for (const Rounds& p : trace.phases.all()) {
+    phases.push_back(
+        {{"first_work", p.begins().front()}, {"rounds", p.count()}, {"round_works", p.works()}});
+  }
   return {{"file", trace.file},
           {"program", run.setting.program},
           {"device", run.setting.device},
@@ -30,8 +35,9 @@ Json TraceJson(const ReplayedTrace& trace) {
           {"peak_bytes", run.PeakBytes().value},
           {"recorded_ms", Ms(run.Duration())},
           {"estimated_times", run.setting.estimated_times},
-          {"rounds", trace.rounds.count()},
-          {"round_works", trace.rounds.works()},
+          {"rounds", trace.phases.main().count()},
+          {"round_works", trace.phases.main().works()},
+          {"phases", std::move(phases)},
           {"problems", std::move(problems)}};
 }
 
@@ -77,7 +83,7 @@ Json TimelineJson(const RecordedRun& run, const Timeline& timeline) {
 }
 
 Json RoundJson(const ReplayedTrace& trace, uint64_t nanoseconds) {
-  return trace.rounds.empty() ? Json(nullptr) : Json(Ms(nanoseconds));
+  return trace.phases.main().empty() ? Json(nullptr) : Json(Ms(nanoseconds));
 }
 
 Json RunJson(const ReplayedTrace& trace, size_t index) {
@@ -95,6 +101,11 @@ Json RunJson(const ReplayedTrace& trace, size_t index) {
                        {"fetches", k.fetches},
                        {"why", WhyKernel(trace.run, r, k)}});
   }
+  Json phases = Json::array();
+  for (size_t p = 0; p < r.phases.size(); ++p) {
+    phases.push_back(
+        {{"round_ms", Ms(r.phases[p])}, {"resident_round_ms", Ms(r.resident_phases[p])}});
+  }
   Json json = {{"trace", trace.file},
                {"policy", r.setting.policy},
                {"device_memory_bytes", r.setting.device_memory.value},
@@ -106,6 +117,7 @@ Json RunJson(const ReplayedTrace& trace, size_t index) {
                {"slowdown", Slowdown(r)},
                {"round_ms", RoundJson(trace, r.round)},
                {"resident_round_ms", RoundJson(trace, r.resident_round)},
+               {"phases", std::move(phases)},
                {"stall_ms", Ms(r.stall.total())},
                {"stall_copy_ms", Ms(r.stall.copy)},
                {"stall_vmm_ms", Ms(r.stall.vmm)},

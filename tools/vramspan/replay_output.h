@@ -18,11 +18,11 @@ namespace vramspan::replay {
 // One trace and what its replays came to; `percents` by result.
 struct ReplayedTrace {
   ReplayedTrace(std::string file_name, RecordedRun recorded)
-      : file(std::move(file_name)), run(std::move(recorded)), rounds(run) {}
+      : file(std::move(file_name)), run(std::move(recorded)), phases(run) {}
 
   std::string file;
   RecordedRun run;
-  Rounds rounds;
+  Phases phases;
   std::vector<ReplayResult> results;
   std::vector<std::optional<double>> percents;
   std::vector<Curve> curves;

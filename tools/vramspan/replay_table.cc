@@ -24,12 +24,36 @@ std::string BudgetText(const ReplayResult& r, const std::optional<double>& perce
 }
 
 std::string RoundText(const ReplayedTrace& trace, uint64_t nanoseconds) {
-  return trace.rounds.empty() ? "" : absl::StrFormat("%.6f", Ms(nanoseconds));
+  return trace.phases.main().empty() ? "" : absl::StrFormat("%.6f", Ms(nanoseconds));
 }
 
 // Quoted, for files may be called anything.
 std::string CsvText(const std::string& text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
+}
+
+// What a round of each phase takes, where there is more to say than the main one's.
+void AppendPhases(const ReplayedTrace& trace, std::string* out) {
+  const absl::Span<const Rounds> phases = trace.phases.all();
+  if (phases.size() < 2 && !trace.phases.main().empty()) return;
+  if (phases.empty()) return;
+  absl::StrAppend(out, "\nA round of each phase, ms: so many, of so many pieces of work\n");
+  absl::StrAppendFormat(out, "%-18s %-7s %-8s", "memory", "policy", "chunk");
+  for (const Rounds& p : phases) {
+    absl::StrAppendFormat(out, " %14s", absl::StrCat(p.count(), " of ", p.works()));
+  }
+  absl::StrAppendFormat(out, "\n%-18s %-7s %-8s", "all", "-", "-");
+  const auto append = [&](const std::vector<uint64_t>& times) {
+    for (const uint64_t time : times) absl::StrAppendFormat(out, " %14.3f", Ms(time));
+    absl::StrAppend(out, "\n");
+  };
+  append(trace.results.front().resident_phases);
+  for (size_t i = 0; i < trace.results.size(); ++i) {
+    const ReplayResult& r = trace.results[i];
+    absl::StrAppendFormat(out, "%-18s %-7s %-8s", BudgetText(r, trace.percents[i]),
+                          r.setting.policy, ChunkText(r.setting.chunk_log2));
+    append(r.phases);
+  }
 }
 
 void AppendTrace(const ReplayedTrace& trace, std::string* out) {
@@ -46,10 +70,10 @@ void AppendTrace(const ReplayedTrace& trace, std::string* out) {
   if (trace.results.empty()) return;
   absl::StrAppendFormat(out, "  With all of it on the device: %.3f ms (recorded: %.3f ms)\n",
                         Ms(trace.results.front().resident), Ms(run.Duration()));
-  const bool rounds = !trace.rounds.empty();
+  const bool rounds = !trace.phases.main().empty();
   if (rounds) {
     absl::StrAppendFormat(out, "  A round of %d pieces of work, %d times: %.3f ms each\n",
-                          trace.rounds.works(), trace.rounds.count(),
+                          trace.phases.main().works(), trace.phases.main().count(),
                           Ms(trace.results.front().resident_round));
   }
   absl::StrAppendFormat(out, "\n%-18s %-7s %-8s %12s %6s%s %11s %11s %10s %10s %10s %10s\n",
@@ -65,6 +89,7 @@ void AppendTrace(const ReplayedTrace& trace, std::string* out) {
                           Ms(r.stall.total()), Ms(r.in_place_time), r.fetches, r.bound_fetches,
                           SizeText(r.bytes_in), SizeText(r.bytes_out));
   }
+  AppendPhases(trace, out);
 }
 
 }  // namespace

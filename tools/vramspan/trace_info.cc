@@ -41,8 +41,16 @@ class Info final : public Action {
     for (const replay::RecordedMove& move : run.moves) {
       (move.clean ? clean : move.in ? in : out) += move.size;
     }
-    const replay::Rounds rounds(run);
+    const replay::Phases found(run);
+    const replay::Rounds& rounds = found.main();
     const uint64_t round = rounds.Median(ends);
+    nlohmann::ordered_json phases = nlohmann::ordered_json::array();
+    for (const replay::Rounds& p : found.all()) {
+      phases.push_back({{"first_work", p.begins().front()},
+                        {"rounds", p.count()},
+                        {"round_works", p.works()},
+                        {"round_ns", p.Median(ends)}});
+    }
     const trace::Header& h = reader->header();
     if (format_ == "json") {
       const nlohmann::ordered_json json = {{"schema", "vramspan.trace-info"},
@@ -73,6 +81,7 @@ class Info final : public Action {
                                            {"rounds", rounds.count()},
                                            {"round_works", rounds.works()},
                                            {"round_ns", round},
+                                           {"phases", std::move(phases)},
                                            {"allocations", run.allocations.size()},
                                            {"peak_bytes", run.PeakBytes().value},
                                            {"moves", run.moves.size()},
@@ -109,9 +118,9 @@ class Info final : public Action {
                               TimeText(device_time), " of it (", h.times, ")"));
     line("work", absl::StrCat(run.works.size(), " pieces, ", measured, " measured, of ",
                               run.codes.size(), " kinds"));
-    if (!rounds.empty()) {
-      line("rounds", absl::StrCat(rounds.count(), " of ", rounds.works(), " pieces of work, ",
-                                  TimeText(round), " each"));
+    for (const replay::Rounds& p : found.all()) {
+      line("rounds", absl::StrCat(p.count(), " of ", p.works(), " pieces of work, ",
+                                  TimeText(p.Median(ends)), " each"));
     }
     line("memory", absl::StrCat(run.allocations.size(), " allocations, at most ",
                                 SizeText(run.PeakBytes().value), " at once"));
