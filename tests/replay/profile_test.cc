@@ -183,7 +183,9 @@ TEST_F(TuneCommandTest, WritesAProfileOfTheBestAndSaysHowToUseIt) {
 // A loop of twice the device memory: what leaves is always needed again, so that part of it had
 // better stay.
 TEST_F(TuneCommandTest, KeepsWhatPaysToBeKept) {
-  const Output tune = Tune(std::string(kLoop) + "--device-memory 50%");
+  // So short that no policy has settled yet, or they would keep it as well.
+  constexpr char kShort[] = "synthetic:loop,layers=12,passes=6,mib=16,us=100 ";
+  const Output tune = Tune(std::string(kShort) + "--device-memory 50%");
   ASSERT_EQ(tune.code, 0) << tune.err;
   const StatusOr<Profile> profile = ReadProfile(path_);
   ASSERT_TRUE(profile.ok()) << profile.status();
@@ -193,13 +195,13 @@ TEST_F(TuneCommandTest, KeepsWhatPaysToBeKept) {
     EXPECT_EQ(pin.size, MiB(16));
     kept += pin.charged();
   }
-  EXPECT_LE(kept, MiB(64)) << "half of the device memory";
+  EXPECT_LE(kept, MiB(48)) << "half of the device memory";
   EXPECT_THAT(tune.out, HasSubstr(absl::StrCat(kept.value >> 20, " MiB")));
   // By the same reckoning the profile without them is slower.
-  EXPECT_NEAR(Replayed(kLoop, *profile), profile->predicted_ms, 0.001);
+  EXPECT_NEAR(Replayed(kShort, *profile), profile->predicted_ms, 0.001);
   Profile without = *profile;
   without.pins.clear();
-  EXPECT_GT(Replayed(kLoop, without), 1.01 * profile->predicted_ms);
+  EXPECT_GT(Replayed(kShort, without), 1.01 * profile->predicted_ms);
 }
 
 TEST_F(TuneCommandTest, KeepsNothingWhereItDoesNotPay) {

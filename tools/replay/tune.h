@@ -4,8 +4,9 @@
 // First every size of chunk with the default policy, under each way to overlap that is allowed;
 // then every policy with the best two of those, then the chosen one with part of its memory kept on
 // the device. What is no better than the default by a hundredth is not chosen: predictions are not
-// that good, and the default is what is tested most. Nor is anything kept for less. Of a run that
-// repeats itself (rounds.h) it is the median round that counts.
+// that good, and the default is what is tested most. Chunks of one size for all must be better by a
+// twentieth: replays are less right about those. Nor is anything kept for less than a hundredth. Of
+// a run that repeats itself (rounds.h) it is the median round that counts.
 #ifndef VRAMSPAN_TOOLS_REPLAY_TUNE_H_
 #define VRAMSPAN_TOOLS_REPLAY_TUNE_H_
 
