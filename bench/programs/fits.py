@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What vramspan costs a program that fits: without it, and with it in several ways, by turns.
 
-    bench/programs/fits.py --vramspan build/release/bin/vramspan [--turns 5] [--ways off,run,record] [--json fits.json] [CASE...]
+    bench/programs/fits.py --vramspan build/release/bin/vramspan [--turns 5] [--seconds S] [--ways off,run,record] [--json fits.json] [CASE...]
 
 A turn runs each case once without vramspan and once in each way, beginning with another one each time, since machines
 drift: `run` is `vramspan run` with its defaults and no budget, `record` writes a trace as well, `off` loads the library and
@@ -11,6 +11,7 @@ runs scatter by more than a target allows, only many turns tell. It needs a GPU 
 """
 import argparse
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -60,9 +61,14 @@ def by_turns(name, options):
     """Times by what is timed and way, a turn each; says where a result is another."""
     ways = ["plain", *options.ways]
     seen, results = {}, {}
+    until = time.monotonic() + options.seconds
     for turn in range(options.turns):
+        if turn != 0 and time.monotonic() > until:
+            break
         for k in range(len(ways)):
             way = ways[(turn + k) % len(ways)]
+            if sys.stderr.isatty():
+                print(f"\r\033[K{name}: turn {turn + 1} of {options.turns}, {way}", end="\r", file=sys.stderr, flush=True)
             ms, result = times_of(name, way, options)
             results.setdefault(result, way)
             for what, value in ms.items():
@@ -76,6 +82,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vramspan", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no more turns of a case after so long")
     parser.add_argument("--ways", default="off,run,record", type=lambda t: t.split(","))
     parser.add_argument("--binaries", type=lambda p: pathlib.Path(p).resolve(), default=HERE, help="where `buffers` is")
     parser.add_argument("--json", type=pathlib.Path)

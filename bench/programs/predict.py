@@ -3,10 +3,11 @@
 
     bench/programs/predict.py --vramspan build/release/bin/vramspan [--budgets 75,50,25] [--overlap safe]
         [--tuned] [--recordings FOLDER] [--html predicted.html] [--json predicted.json] [CASE...]
+    bench/programs/predict.py --page predicted.json --html predicted.html
 
 Each case is recorded with all its memory there and replayed at each budget, which finds its rounds by itself and says
-what the median one takes. Where phases differ, or each round has other memory, it is recorded with half as many rounds, too,
-and the difference of both, by the rounds between them, is one. Then it is run with that budget, and says itself what a
+what the median one takes, of several phases where the program has them. Where each round has other memory, it is recorded
+with half as many, too, and the difference of both, by the rounds between them, is one. Then it is run with that budget, and says itself what a
 round takes, in the median. Of the plain run, too. A budget is a share of what the program needs. --tuned runs it at each
 budget once more, with the profile that `vramspan tune` makes of the recording for that. What things cost
 is measured first, unless `vramspan info` has kept it or --prices names such a file. It needs a GPU to itself.
@@ -28,10 +29,11 @@ CASES = {
     "chain, 64 rows": ("chain.py 64 {}", 80, ["round"]),
     "sweep": ("sweep.py {}", 12, ["round"]),
     "train": ("train.py 8 1024 {}", 40, ["step"]),
-    "llama, decode": ("llama.py --steps 8 --decode {}", 20, ["decode"]),
-    "llama, prefill": ("llama.py --steps {} --decode 20", 8, ["prefill_1x2048", "prefill_4x4096"]),
+    "llama, decode": ("llama.py --steps 6 --decode {}", 40, ["decode"]),
+    "llama, prefill": ("llama.py --steps {} --decode 40", 6, ["prefill_1x2048", "prefill_4x4096"]),
 }
-BY_DIFFERENCE = {"llama, decode", "llama, prefill"}
+BY_DIFFERENCE = {"llama, decode"}  # Each token has other memory and other code.
+PHASES = {"llama, prefill": 2}  # So many phases of its recording, the last, are what is compared.
 
 
 @functools.cache
@@ -49,14 +51,17 @@ def run(program, before=()):
 
 
 def replayed(options, trace, budgets_mib):
-    """Milliseconds of the whole run and of a round, with all its memory and at each budget; and what is said of the trace."""
+    """Milliseconds of the whole run, of a round and of a round of each phase, with all its memory and at each budget; and what is
+    said of the trace."""
     command = [options.vramspan, "replay", str(trace), "--policy", "cost", "--overlap", options.overlap, "--format", "json",
                "--device-memory", ",".join(f"{b}MiB" for b in budgets_mib)]
     found = json.loads(output(*command, *(["--prices", options.prices] if options.prices else [])))
     at = {r["device_memory_bytes"] >> 20: r for r in found["runs"]}
     first = found["runs"][0]
-    times = [(first["resident_ms"], first["resident_round_ms"])]
-    return times + [(at[b]["predicted_ms"], at[b]["round_ms"]) for b in budgets_mib], found["trace"]
+    times = [(first["resident_ms"], first["resident_round_ms"], [p["resident_round_ms"] for p in first["phases"]])]
+    for b in budgets_mib:
+        times.append((at[b]["predicted_ms"], at[b]["round_ms"], [p["round_ms"] for p in at[b]["phases"]]))
+    return times, found["trace"]
 
 
 def predicted(name, options, traces, budgets_mib):
@@ -66,11 +71,15 @@ def predicted(name, options, traces, budgets_mib):
     if name in BY_DIFFERENCE:
         fewer, _ = replayed(options, traces[rounds // 2], budgets_mib)
         return [(more[0] - less[0]) / (rounds - rounds // 2) for more, less in zip(times, fewer)]
+    if name in PHASES:
+        if len(trace["phases"]) < PHASES[name]:
+            sys.exit(f"{name}: its recording has phases {trace['phases']}, and {PHASES[name]} are compared")
+        return [sum(of_phases[-PHASES[name]:]) for _, _, of_phases in times]
     if not trace["rounds"]:
         sys.exit(f"{name}: nothing in its recording repeats, so there is no round to compare")
     # Where memory comes by turns, two of the program's rounds are one that repeats.
     each = max(1, round(trace["round_works"] * rounds / trace["works"]))
-    return [of_round / each for _, of_round in times]
+    return [of_round / each for _, of_round, _ in times]
 
 
 def tuned(options, trace, budget, program):
@@ -140,8 +149,11 @@ def chart(name, rows):
 
 def page(rows, options):
     names = list(dict.fromkeys(r["case"] for r in rows))
+    tuned = any("tuned_ms" in r for r in rows)
+    with_profile = lambda r: (f'<td>{r["tuned_ms"]:.1f}<td>{r["tuned_ms"] / r["measured_ms"]:.2f}' if "tuned_ms" in r else
+                              "<td><td>" if tuned else "")
     cells = "".join(f'<tr><td>{html.escape(r["case"])}<td>{r["share"]} %<td>{r["measured_ms"]:.1f}<td>{r["predicted_ms"]:.1f}'
-                    f'<td>{round(off(r)) or 0:+d} %' for r in rows)
+                    f'<td>{round(off(r)) or 0:+d} %{with_profile(r)}' for r in rows)
     return f"""<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Predicted and measured</title><style>
 :root {{ color-scheme: light dark; --line: light-dark(#2563eb, #7aa2ff); --dot: light-dark(#c2410c, #fb923c) }}
@@ -155,13 +167,14 @@ td:first-child, th:first-child {{ text-align: left }} div {{ overflow-x: auto }}
 <p><span style="color: var(--line)">Line</span>: what the replay of a run with all its memory foretells, <code>--overlap
 {html.escape(options.overlap)}</code>. <span style="color: var(--dot)">Dots</span>: runs with that much memory.</p>
 {"".join(chart(n, [r for r in rows if r["case"] == n]) for n in names)}
-<div><table><tr><th>case<th>memory<th>measured ms<th>predicted ms<th>off by{cells}</table></div>
+<div><table><tr><th>case<th>memory<th>measured ms<th>predicted ms<th>off by{"<th>tuned ms<th>x default" if tuned else ""}{cells}</table></div>
 """
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--vramspan", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
+    parser.add_argument("--vramspan", type=lambda p: str(pathlib.Path(p).resolve()))
+    parser.add_argument("--page", type=pathlib.Path, metavar="JSON", help="run nothing: make --html of what --json kept")
     parser.add_argument("--budgets", default="75,50,25", type=lambda t: [int(b) for b in t.split(",")])
     parser.add_argument("--overlap", default="safe", choices=["off", "safe", "all"])
     parser.add_argument("--tuned", action="store_true")
@@ -171,6 +184,11 @@ def main():
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(map(repr, CASES)))
     options = parser.parse_args()
+    if options.page:
+        options.html.write_text(page(json.loads(options.page.read_text()), options))
+        return
+    if not options.vramspan:
+        parser.error("--vramspan is needed: the program to record, replay and run with")
     unknown = [c for c in options.cases if c not in CASES]
     if unknown:
         parser.error(f"no case {unknown[0]!r}; there are {', '.join(map(repr, CASES))}")

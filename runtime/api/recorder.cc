@@ -19,9 +19,9 @@ constexpr size_t kMostStreams = 1 << 16;
 // Of work that was let go with memory on the host and never measured.
 constexpr size_t kMostRemote = 1 << 16;
 constexpr uint32_t kDeclared = 0;  // The code of what the program declares.
-// Of a kernel's launches, so many are measured; after that one in so many, and one in more when that
-// many have been. Which is by chance: what repeats itself, as a model's layers do, would else be
-// measured at the same place each time.
+// Of a kernel's launches, so many are measured; after that one in so many, and one in more when
+// that many have been. Which is by chance: what repeats itself, as a model's layers do, would else
+// be measured at the same place each time.
 constexpr uint32_t kFirstMeasured = 16;
 constexpr uint32_t kOneIn = 8;
 constexpr uint32_t kWellMeasured = 64;

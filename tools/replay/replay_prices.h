@@ -41,10 +41,10 @@ struct ReplayPrices {
   // an open wait before a held one, and for the word behind each that says it has ended.
   double pass = 2.3, pass_beside = 7.4;
   double mark = 2, mark_beside = 8;
-  double copy_start = 2.5;    // Of each copy in.
-  double piece_start = 30;    // Of each piece of a copy out: the next is started by a thread.
-  double per_move = 10;       // The mover's own time for a move.
-  double begin = 160'000;     // Once, where memory is short: the mover's context (an H200's).
+  double copy_start = 2.5;  // Of each copy in.
+  double piece_start = 30;  // Of each piece of a copy out: the next is started by a thread.
+  double per_move = 10;     // The mover's own time for a move.
+  double begin = 160'000;   // Once, where memory is short: the mover's context (an H200's).
 };
 
 }  // namespace vramspan::replay
