@@ -12,8 +12,11 @@ namespace {
 // one before.
 class Program {
  public:
-  void Work(uint32_t code, uint64_t array) {
-    const uint32_t set = run_.AddSet({{.offset = array << 20, .size = MiB(1).value}});
+  // And weights, which are large, where that is not 0.
+  void Work(uint32_t code, uint64_t array, uint64_t weights = 0) {
+    std::vector<RecordedRange> ranges = {{.offset = array << 20, .size = MiB(1).value}};
+    if (weights != 0) ranges.push_back({.offset = weights << 40, .size = MiB(16).value});
+    const uint32_t set = run_.AddSet(ranges);
     run_.works.push_back({.code = code, .set = set});
     ends_.push_back((ends_.empty() ? 0 : ends_.back()) + 1'000'000);
   }
@@ -33,6 +36,7 @@ class Program {
     const Phases phases(run_);
     return {phases.all().begin(), phases.all().end()};
   }
+  uint64_t Repeated() const { return Phases(run_).Repeated(ends_); }
   std::vector<uint64_t>& ends() { return ends_; }
 
  private:
@@ -152,6 +156,25 @@ TEST(Rounds, AnyNumberOfPiecesWillDo) {
   }
 }
 
+// Each token works on memory of its own beside the weights, and some of its code is new: its cache
+// is longer.
+TEST(Phases, TokensAreRoundsByTheirWeights) {
+  Program p;
+  p.Once(30);
+  for (uint64_t token = 0; token < 12; ++token) {
+    for (uint32_t layer = 0; layer < 10; ++layer) {
+      for (uint32_t w = 0; w < 6; ++w) {
+        p.Work(w, 1000 * (token + 1) + layer, /*weights=*/w % 2 == 0 ? 1 + 6 * layer + w : 0);
+      }
+      if (layer % 3 == 0) p.Work(static_cast<uint32_t>(100 + token), 5000 + token);
+    }
+  }
+  p.Once(20);
+  ASSERT_EQ(p.FindAll().size(), 1u);
+  EXPECT_EQ(p.Find().works(), 64u);
+  EXPECT_GE(p.Find().count(), 10u);
+}
+
 // Tokens, then batches, each with something once before it.
 TEST(Phases, EachKindOfRoundsIsFound) {
   Program p;
@@ -171,6 +194,7 @@ TEST(Phases, EachKindOfRoundsIsFound) {
   EXPECT_LE(phases[0].end(), phases[1].begins().front());
   EXPECT_EQ(phases[0].Median(p.ends()), 40'000'000u);
   EXPECT_EQ(phases[1].Median(p.ends()), 70'000'000u);
+  EXPECT_EQ(p.Repeated(), phases[0].count() * 40'000'000 + phases[1].count() * 70'000'000);
   // Either is a fair part of the run; the second is the larger.
   EXPECT_EQ(p.Find().works(), 70u);
 }
@@ -184,6 +208,7 @@ TEST(Phases, WithoutALargeOneThereIsNoMainOne) {
   ASSERT_EQ(p.FindAll().size(), 1u);
   EXPECT_EQ(p.FindAll()[0].works(), 20u);
   EXPECT_TRUE(p.Find().empty());
+  EXPECT_EQ(p.Repeated(), 0u);
 }
 
 }  // namespace

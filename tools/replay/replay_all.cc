@@ -85,6 +85,7 @@ std::vector<ReplayResult> ReplayAll(const RecordedRun& run, const ReplayPrices& 
       result.resident = resident.predicted;
       result.resident_round = resident.round;
       result.resident_phases = resident.phases;
+      result.resident_repeated = resident.repeated;
       result.bound_fetches = group->bound;
       result.bound_exact = MinIsExact(*group->chunks);
       if (setting.policy == kMinPolicy) result.fetches = group->bound;

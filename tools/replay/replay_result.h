@@ -83,6 +83,8 @@ struct ReplayResult {
   // Of the median round (rounds.h); 0: none were found. And of that of each phase.
   uint64_t round = 0, resident_round = 0;
   std::vector<uint64_t> phases, resident_phases;
+  // All rounds of all phases, by their medians; 0: they are too small a part of the run.
+  uint64_t repeated = 0, resident_repeated = 0;
   Stall stall;
   uint64_t in_place_time = 0;  // That work took longer because memory was served in place.
   uint64_t fetches = 0;

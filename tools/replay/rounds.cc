@@ -13,10 +13,12 @@ namespace {
 
 // So many pieces of work in a row tell where a round begins; a power of two.
 constexpr size_t kMark = 8;
+constexpr Bytes kLarge = MiB(4);
 // Times that a round may have its own beginning in it.
 constexpr size_t kMostWithin = 64;
-// Of the work beside a round and the next so much is alike, by so many samples.
-constexpr double kAlike = 0.97;
+// Of the work beside a round and the next so much is alike, by so many samples; where only large
+// memory is looked at, less.
+constexpr double kAlike = 0.97, kRoughlyAlike = 0.9;
 constexpr size_t kSamples = 1 << 12;
 // Places where a round may begin that are looked at.
 constexpr size_t kPlaces = 32;
@@ -37,16 +39,46 @@ Hashes CodesOf(const RecordedRun& run) {
   return codes;
 }
 
+// Of kMark works in a row, from that of each: of two in a row, then of two such, and so on.
+Hashes InARow(Hashes marks) {
+  for (size_t half = 1; half < kMark; half *= 2) {
+    if (marks.size() <= half) return {};
+    for (size_t i = 0; i + half < marks.size(); ++i) marks[i] = Mix(marks[i], marks[i + half]);
+    marks.resize(marks.size() - half);
+  }
+  return marks;
+}
+
 // Of the code and the memory of kMark in a row.
 Hashes MarksOf(const RecordedRun& run, const Hashes& codes) {
   Hashes marks;
   marks.reserve(codes.size());
   for (size_t i = 0; i < codes.size(); ++i) marks.push_back(Mix(codes[i], run.works[i].set));
-  // Of two in a row, then of two such, and so on.
-  for (size_t half = 1; half < kMark; half *= 2) {
-    if (marks.size() <= half) return {};
-    for (size_t i = 0; i + half < marks.size(); ++i) marks[i] = Mix(marks[i], marks[i + half]);
-    marks.resize(marks.size() - half);
+  return InARow(std::move(marks));
+}
+
+// Of memory only the large: weights, where activations are elsewhere each time. kNoMark where there
+// is none, for that the layers of a model share.
+constexpr uint64_t kNoMark = 0;
+Hashes RoughMarksOf(const RecordedRun& run, const Hashes& codes) {
+  Hashes sets(run.sets());
+  for (uint32_t s = 0; s < run.sets(); ++s) {
+    for (const RecordedRange& r : run.set(s)) {
+      if (r.size < kLarge.value) continue;
+      sets[s] = Mix(Mix(sets[s], r.allocation + uint64_t{1}), r.offset);
+    }
+  }
+  Hashes marks;
+  marks.reserve(codes.size());
+  for (size_t i = 0; i < codes.size(); ++i) marks.push_back(Mix(codes[i], sets[run.works[i].set]));
+  marks = InARow(std::move(marks));
+  size_t large = 0;
+  for (size_t i = 0; i < codes.size(); ++i) {
+    large += sets[run.works[i].set] != 0;
+    if (i < kMark - 1) continue;
+    const size_t first = i - (kMark - 1);
+    if (large == 0 && first < marks.size()) marks[first] = kNoMark;
+    large -= sets[run.works[first].set] != 0;
   }
   return marks;
 }
@@ -65,22 +97,28 @@ double Covered(const Rounds& rounds) {
 
 class Finder {
  public:
-  explicit Finder(const RecordedRun& run) : codes_(CodesOf(run)), marks_(MarksOf(run, codes_)) {}
+  explicit Finder(const RecordedRun& run)
+      : codes_(CodesOf(run)), marks_(MarksOf(run, codes_)), rough_(RoughMarksOf(run, codes_)) {}
 
   // The best rounds of the works from `from` to before `to`, at least so many of which are in them.
-  Rounds Find(size_t from, size_t to, double least) const;
+  Rounds Find(size_t from, size_t to, double least) const {
+    Rounds found = Find(marks_, kAlike, from, to, least);
+    return found.empty() ? Find(rough_, kRoughlyAlike, from, to, least) : found;
+  }
   // The best, and those before it and behind it.
   void AddPhases(size_t from, size_t to, double least, std::vector<Rounds>* phases) const;
   size_t works() const { return codes_.size(); }
 
  private:
-  bool Repeats(size_t middle, size_t distance, size_t from, size_t to) const;
+  Rounds Find(const Hashes& marks, double alike, size_t from, size_t to, double least) const;
+  // Of the code, so much.
+  bool Repeats(double alike, size_t middle, size_t distance, size_t from, size_t to) const;
 
-  const Hashes codes_, marks_;
+  const Hashes codes_, marks_, rough_;
 };
 
 // Whether what lies up to `distance` to both sides of `middle` comes again as far behind it.
-bool Finder::Repeats(size_t middle, size_t distance, size_t from, size_t to) const {
+bool Finder::Repeats(double alike, size_t middle, size_t distance, size_t from, size_t to) const {
   const size_t begin = middle - std::min(middle - from, distance);
   const size_t end = std::min(middle + distance, to - distance);
   const size_t step = std::max<size_t>(1, (end - begin) / kSamples);
@@ -89,12 +127,12 @@ bool Finder::Repeats(size_t middle, size_t distance, size_t from, size_t to) con
     same += codes_[i] == codes_[i + distance];
     ++all;
   }
-  return static_cast<double>(same) >= kAlike * static_cast<double>(all);
+  return static_cast<double>(same) >= alike * static_cast<double>(all);
 }
 
-Rounds Finder::Find(size_t from, size_t to, double least) const {
+Rounds Finder::Find(const Hashes& marks, double alike, size_t from, size_t to, double least) const {
   Rounds result;
-  if (marks_.empty() || to - from < kPlaces + kMark) return result;
+  if (marks.empty() || to - from < kPlaces + kMark) return result;
   const size_t last = to - kMark + 1;  // Of the marks, this is behind those of the works.
   // Some places have memory that is other in some rounds, and find fewer than there are.
   // Nothing is better than what covers all of the work.
@@ -102,15 +140,16 @@ Rounds Finder::Find(size_t from, size_t to, double least) const {
   const auto most = static_cast<double>(to - from);
   for (size_t p = 1; p < kPlaces && best * kBetter < most; ++p) {
     const size_t place = from + (last - from) / kPlaces * p;
+    if (marks[place] == kNoMark) continue;
     std::vector<uint32_t> all;  // Where that which is there comes again.
     size_t at = 0;              // Of the place in `all`.
     for (size_t i = from; i < last; ++i) {
-      if (marks_[i] != marks_[place]) continue;
+      if (marks[i] != marks[place]) continue;
       if (i == place) at = all.size();
       all.push_back(static_cast<uint32_t>(i));
     }
     for (size_t each = 1; each <= kMostWithin && at + each < all.size(); ++each) {
-      if (!Repeats(place, all[at + each] - place, from, to)) continue;
+      if (!Repeats(alike, place, all[at + each] - place, from, to)) continue;
       std::vector<uint32_t> begins;
       for (size_t i = at % each; i < all.size(); i += each) begins.push_back(all[i]);
       Rounds found{absl::MakeConstSpan(begins)};
@@ -160,6 +199,15 @@ Phases::Phases(const RecordedRun& run) {
   const auto most = absl::c_max_element(
       all_, [](const Rounds& a, const Rounds& b) { return Covered(a) < Covered(b); });
   if (most != all_.end() && Covered(*most) >= kMainShare * works) main_ = *most;
+  double covered = 0;
+  for (const Rounds& phase : all_) covered += Covered(phase);
+  fair_part_ = covered >= kMainShare * works;
+}
+
+uint64_t Phases::Repeated(absl::Span<const uint64_t> ends) const {
+  uint64_t sum = 0;
+  for (const Rounds& phase : all_) sum += phase.count() * phase.Median(ends);
+  return fair_part_ ? sum : 0;
 }
 
 uint64_t Rounds::Median(absl::Span<const uint64_t> ends) const {

@@ -2,7 +2,9 @@
 // what a run of any length would take, where that of the whole run has what is paid once in it.
 //
 // A round begins with some launches that come again, the same code on the same memory, and goes on
-// with the same code as the one before; the memory of the rest may be other (activations). A loop
+// with the same code as the one before; the memory of the rest may be other (activations). Where
+// that finds none, only large memory has to be the same, and nine tenths of the code: tokens, each
+// of which has a longer cache than the last. A loop
 // within a step is no round: what comes behind it does not repeat with it.
 //
 // A run may have several kinds of rounds, one after the other: a phase each, as tokens and then
@@ -57,10 +59,14 @@ class Phases {
   absl::Span<const Rounds> all() const { return all_; }
   // The phase with most work, where that is a fair part of the run's; else empty.
   const Rounds& main() const { return main_; }
+  // Nanoseconds of all rounds, each as long as the median one of its phase, where work `i` ends at
+  // `ends[i]`. 0: together they are less than a fair part of the run.
+  uint64_t Repeated(absl::Span<const uint64_t> ends) const;
 
  private:
   std::vector<Rounds> all_;
   Rounds main_;
+  bool fair_part_ = false;  // Of the run's work, all of them.
 };
 
 }  // namespace vramspan::replay

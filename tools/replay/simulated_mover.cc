@@ -99,6 +99,7 @@ ReplayResult SimulatedMover::Run() {
   result_.predicted = std::max(last_end_, host_time_) - std::min(first, host_time_);
   result_.round = timing_.phases().main().Median(ends_);
   for (const Rounds& phase : timing_.phases().all()) result_.phases.push_back(phase.Median(ends_));
+  result_.repeated = timing_.phases().Repeated(ends_);
   result_.fetches = result_.moves_in + result_.served_in_place;
   recorder_->Finish(std::max(last_end_, host_time_), &result_);
   return std::move(result_);

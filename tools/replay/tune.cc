@@ -22,11 +22,11 @@ constexpr size_t kShapesKept = 2;
 constexpr double kWorthIt = 0.99;
 constexpr double kWorthOtherChunks = 0.95;
 
-// Of the median round where there are rounds: a recording is short, and what is paid once in it
-// (host memory that is made, habits that are learnt) is little of a run that anyone tunes.
+// Of what repeats itself where that is a fair part: a recording is short, and what is paid once in
+// it (host memory that is made, habits that are learnt) is little of a run that anyone tunes.
 double SlowdownOf(const ReplayResult& r) {
-  if (r.round == 0 || r.resident_round == 0) return Slowdown(r);
-  return static_cast<double>(r.round) / static_cast<double>(r.resident_round);
+  if (r.repeated == 0 || r.resident_repeated == 0) return Slowdown(r);
+  return static_cast<double>(r.repeated) / static_cast<double>(r.resident_repeated);
 }
 
 double Ms(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e6; }

@@ -6,7 +6,7 @@
 // the device. What is no better than the default by a hundredth is not chosen: predictions are not
 // that good, and the default is what is tested most. Chunks of one size for all must be better by a
 // twentieth: replays are less right about those. Nor is anything kept for less than a hundredth. Of
-// a run that repeats itself (rounds.h) it is the median round that counts.
+// a run that repeats itself (rounds.h) it is the median round of each phase that counts.
 #ifndef VRAMSPAN_TOOLS_REPLAY_TUNE_H_
 #define VRAMSPAN_TOOLS_REPLAY_TUNE_H_
 
@@ -32,8 +32,8 @@ struct TuneCandidate {
   ReplaySetting setting;
   uint64_t predicted = 0;  // Nanoseconds, over all runs,
   uint64_t rounds = 0;     // and over the median round of each that has rounds.
-  // Against all memory on the device, of that round or else the whole run; of several runs their
-  // geometric mean.
+  // Against all memory on the device, of all phases' rounds or else the whole run; of several runs
+  // their geometric mean.
   double slowdown = 0;
 };
 
