@@ -6,11 +6,10 @@
     bench/programs/predict.py --page predicted.json --html predicted.html
 
 Each case is recorded with all its memory there and replayed at each budget, which finds its rounds by itself and says
-what the median one takes, of several phases where the program has them. Where each round has other memory, it is recorded
-with half as many, too, and the difference of both, by the rounds between them, is one. Then it is run with that budget, and says itself what a
-round takes, in the median. Of the plain run, too. A budget is a share of what the program needs. --tuned runs it at each
-budget once more, with the profile that `vramspan tune` makes of the recording for that. What things cost
-is measured first, unless `vramspan info` has kept it or --prices names such a file. It needs a GPU to itself.
+what the median one takes, of several phases where the program has them. Then it is run with that budget, and says itself
+what a round takes, in the median. Of the plain run, too. A budget is a share of what the program needs. --tuned runs it at
+each budget once more, with the profile that `vramspan tune` makes of the recording for that. What things cost is measured
+first, unless `vramspan info` has kept it or --prices names such a file. It needs a GPU to itself.
 """
 import argparse
 import functools
@@ -29,10 +28,9 @@ CASES = {
     "chain, 64 rows": ("chain.py 64 {}", 80, ["round"]),
     "sweep": ("sweep.py {}", 12, ["round"]),
     "train": ("train.py 8 1024 {}", 40, ["step"]),
-    "llama, decode": ("llama.py --steps 6 --decode {}", 40, ["decode"]),
-    "llama, prefill": ("llama.py --steps {} --decode 40", 6, ["prefill_1x2048", "prefill_4x4096"]),
+    "llama, decode": ("llama.py --steps 6 --decode {}", 24, ["decode"]),
+    "llama, prefill": ("llama.py --steps {} --decode 24", 6, ["prefill_1x2048", "prefill_4x4096"]),
 }
-BY_DIFFERENCE = {"llama, decode"}  # Each token has other memory and other code.
 PHASES = {"llama, prefill": 2}  # So many phases of its recording, the last, are what is compared.
 
 
@@ -51,35 +49,28 @@ def run(program, before=()):
 
 
 def replayed(options, trace, budgets_mib):
-    """Milliseconds of the whole run, of a round and of a round of each phase, with all its memory and at each budget; and what is
-    said of the trace."""
+    """Milliseconds of a round and of one of each phase, with all its memory and at each budget; and what is said of the trace."""
     command = [options.vramspan, "replay", str(trace), "--policy", "cost", "--overlap", options.overlap, "--format", "json",
                "--device-memory", ",".join(f"{b}MiB" for b in budgets_mib)]
     found = json.loads(output(*command, *(["--prices", options.prices] if options.prices else [])))
     at = {r["device_memory_bytes"] >> 20: r for r in found["runs"]}
     first = found["runs"][0]
-    times = [(first["resident_ms"], first["resident_round_ms"], [p["resident_round_ms"] for p in first["phases"]])]
-    for b in budgets_mib:
-        times.append((at[b]["predicted_ms"], at[b]["round_ms"], [p["round_ms"] for p in at[b]["phases"]]))
-    return times, found["trace"]
+    times = [(first["resident_round_ms"], [p["resident_round_ms"] for p in first["phases"]])]
+    return times + [(at[b]["round_ms"], [p["round_ms"] for p in at[b]["phases"]]) for b in budgets_mib], found["trace"]
 
 
-def predicted(name, options, traces, budgets_mib):
-    """Milliseconds of one of the program's rounds: with all its memory, and at each budget. `traces`: by rounds."""
-    rounds = CASES[name][1]
-    times, trace = replayed(options, traces[rounds], budgets_mib)
-    if name in BY_DIFFERENCE:
-        fewer, _ = replayed(options, traces[rounds // 2], budgets_mib)
-        return [(more[0] - less[0]) / (rounds - rounds // 2) for more, less in zip(times, fewer)]
+def predicted(name, options, trace, budgets_mib):
+    """Milliseconds of one of the program's rounds: with all its memory, and at each budget."""
+    times, said = replayed(options, trace, budgets_mib)
     if name in PHASES:
-        if len(trace["phases"]) < PHASES[name]:
-            sys.exit(f"{name}: its recording has phases {trace['phases']}, and {PHASES[name]} are compared")
-        return [sum(of_phases[-PHASES[name]:]) for _, _, of_phases in times]
-    if not trace["rounds"]:
+        if len(said["phases"]) < PHASES[name]:
+            sys.exit(f"{name}: its recording has phases {said['phases']}, and {PHASES[name]} are compared")
+        return [sum(of_phases[-PHASES[name]:]) for _, of_phases in times]
+    if not said["rounds"]:
         sys.exit(f"{name}: nothing in its recording repeats, so there is no round to compare")
     # Where memory comes by turns, two of the program's rounds are one that repeats.
-    each = max(1, round(trace["round_works"] * rounds / trace["works"]))
-    return [of_round / each for _, of_round, _ in times]
+    each = max(1, round(said["round_works"] * CASES[name][1] / said["works"]))
+    return [of_round / each for of_round, _ in times]
 
 
 def tuned(options, trace, budget, program):
@@ -102,11 +93,9 @@ def measure(name, options, folder):
     if any(k not in plain["ms"] for k in keys):
         sys.exit(f"{name}: its report has no {keys}: {plain['ms']}")
     budgets = [plain["peak_mib"] * share // 100 for share in options.budgets]
-    traces = {}
-    for n in [rounds, rounds // 2] if name in BY_DIFFERENCE else [rounds]:
-        traces[n] = folder / f"{program.format(n).replace(' ', '_')}.vramspan"
-        run(program.format(n), [options.vramspan, "run", "--quiet", "--record", str(traces[n]), "--force", "--"])
-    foretold = predicted(name, options, traces, budgets)
+    trace = folder / f"{program.format(rounds).replace(' ', '_')}.vramspan"
+    run(program.format(rounds), [options.vramspan, "run", "--quiet", "--record", str(trace), "--force", "--"])
+    foretold = predicted(name, options, trace, budgets)
     yield {"case": name, "share": 100, "measured_ms": sum(plain["ms"][k] for k in keys), "predicted_ms": foretold[0]}
     for share, budget, ms in zip(options.budgets, budgets, foretold[1:]):
         got = run(program.format(rounds), [options.vramspan, "run", "--quiet", "--device-memory", f"{budget}MiB", "--overlap",
@@ -114,7 +103,7 @@ def measure(name, options, folder):
         row = {"case": name, "share": share, "measured_ms": sum(got["ms"][k] for k in keys), "predicted_ms": ms,
                "same": got["result"] == plain["result"]}
         if options.tuned:
-            with_profile, what = tuned(options, traces[rounds], budget, program.format(rounds))
+            with_profile, what = tuned(options, trace, budget, program.format(rounds))
             row.update(tuned_ms=sum(with_profile["ms"][k] for k in keys), profile=what)
             row["same"] &= with_profile["result"] == plain["result"]
         yield row
