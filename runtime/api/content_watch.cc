@@ -1,6 +1,7 @@
 #include "runtime/api/content_watch.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <utility>
 
@@ -10,6 +11,16 @@ namespace vramspan {
 namespace {
 
 constexpr size_t kMostPrints = 32;  // Behind one launch; the rest is due at the next.
+constexpr uint64_t kOdd = 0x9E3779B97F4A7C15u;
+
+uint64_t HashOf(absl::Span<const trace::TracedRange> ranges) {
+  uint64_t hash = 0;
+  for (const trace::TracedRange& r : ranges) {
+    hash = (std::rotl(hash, 23) ^ r.ptr.value) * kOdd;
+    hash = (std::rotl(hash, 23) ^ r.size.value) * kOdd;
+  }
+  return hash;
+}
 
 }  // namespace
 
@@ -43,17 +54,30 @@ void ContentWatch::Mapped(DevicePtr base, Bytes size) { Begin(base, size, std::s
 
 void ContentWatch::Begin(DevicePtr base, Bytes size, uint8_t taken) {
   ++lives_;
+  changes_.fetch_add(1, std::memory_order_relaxed);
   memory_.ForEachChunk(base, size, [&](ChunkIndex index, Chunk&) VS_NO_THREAD_SAFETY_ANALYSIS {
     StateOf(index) = {.life = lives_, .taken = taken};
   });
 }
 
+uint64_t ContentWatch::SettledMark(uint64_t hash) const {
+  return (hash ^ changes_.load(std::memory_order_relaxed)) * kOdd | 1;
+}
+
 uint64_t ContentWatch::Due(absl::Span<const trace::TracedRange> ranges, uint64_t id) {
+  const uint64_t hash = HashOf(ranges);
+  // As of before the look: what changes meanwhile makes the mark void.
+  const uint64_t mark = SettledMark(hash);
+  std::atomic<uint64_t>& settled = settled_[hash >> (64 - kSettledBits)];
+  if (settled.load(std::memory_order_relaxed) == mark) return 0;
   std::vector<Print> due;
+  bool open = false;
   const auto look = [&](ChunkIndex index, Chunk& c) VS_NO_THREAD_SAFETY_ANALYSIS {
-    if (c.size() < kWorthAPrint || c.allocation == 0 || !c.on_device) return;
+    if (c.size() < kWorthAPrint || c.allocation == 0) return;
     State& s = StateOf(index);
-    if (s.taken == std::size(kBehind) || std::exchange(s.touched, id) == id) return;
+    if (s.taken == std::size(kBehind)) return;
+    open = true;
+    if (!c.on_device || std::exchange(s.touched, id) == id) return;
     if (++s.touches < kBehind[s.taken] || due.size() == kMostPrints) return;
     const std::optional<uint32_t> slot = prints_->Take();
     if (!slot.has_value()) return;
@@ -63,6 +87,7 @@ uint64_t ContentWatch::Due(absl::Span<const trace::TracedRange> ranges, uint64_t
   };
   MutexLock lock(memory_.mu);
   for (const trace::TracedRange& r : ranges) memory_.ForEachChunk(r.ptr, r.size, look);
+  if (!open) settled.store(mark, std::memory_order_relaxed);
   if (due.empty()) return 0;
   batches_[++numbers_] = {id, std::move(due)};
   return numbers_;
@@ -95,6 +120,7 @@ void ContentWatch::Drop(uint64_t number) {
     prints_->Give(p.piece.slot);
     State& s = StateOf(p.chunk);
     if (s.life == p.life) --s.taken;
+    changes_.fetch_add(1, std::memory_order_relaxed);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/types/span.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -74,6 +75,8 @@ class ContentWatch {
         context_(context),
         memory_(*memory),
         compared_(std::move(compared)) {}
+  // What settled_ has for ranges with this hash that need no more looks.
+  uint64_t SettledMark(uint64_t hash) const;
   State& StateOf(ChunkIndex index) VS_REQUIRES(memory_.mu);
   void Begin(DevicePtr base, Bytes size, uint8_t taken) VS_REQUIRES(memory_.mu);
 
@@ -82,6 +85,12 @@ class ContentWatch {
   Memory& memory_;
   const Compared compared_;
   std::unique_ptr<StreamPrints> prints_;
+  // Most launches name what no more fingerprints are taken of: a mark by the hash of their ranges
+  // spares the look at each chunk, and the lock. All are void when `changes_` grows.
+  static constexpr int kSettledBits = 12;
+  std::vector<std::atomic<uint64_t>> settled_ =
+      std::vector<std::atomic<uint64_t>>(size_t{1} << kSettledBits);
+  std::atomic<uint64_t> changes_{1};
   std::vector<State> states_ VS_GUARDED_BY(memory_.mu);  // By chunk.
   uint64_t lives_ VS_GUARDED_BY(memory_.mu) = 0;
   uint64_t numbers_ VS_GUARDED_BY(memory_.mu) = 0;

@@ -119,6 +119,22 @@ TEST_F(ComparedTest, MemoryThatWasFreedIsAnothers) {
   EXPECT_THAT(Of(run, 1), ElementsAre(true));
 }
 
+// Also where no more was to be learnt of the first.
+TEST_F(ComparedTest, MemoryInThePlaceOfWhatIsKnownIsLookedAtAnew) {
+  Start("96MiB");
+  Buffer first = NewBuffer(1);
+  for (int i = 1; i < 60; ++i) Add(first, 0);
+  Wait();
+  const CUdeviceptr place = first.ptr;
+  runtime_->Free(first);
+  Buffer second = NewBuffer(1);
+  EXPECT_EQ(second.ptr, place);
+  for (int i = 1; i < 60; ++i) Add(second, 1);
+  const RecordedRun run = End({second});
+  EXPECT_THAT(Of(run, 0), ElementsAre(true, true, true));
+  EXPECT_THAT(Of(run, 1), ElementsAre(false, false, false));
+}
+
 // The program may unmap it as soon as it has seen, in memory, that its kernel is done.
 TEST_F(ComparedTest, MemoryThatTheProgramMapsIsLeftAlone) {
   RuntimeOptions options;
