@@ -13,6 +13,7 @@ import argparse
 import json
 import math
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 START = "import torch; torch.ones(1, device='cuda').add_(1); torch.cuda.synchronize()"
-# name: the program and its arguments. None: the whole process is what is timed, from its start to its end.
+# name: the program and its arguments. Of `start` the whole process is timed, the others say themselves what they took.
 CASES = {
     "train": ["train.py", "8", "1024", "60"],
     "train, wide": ["train.py", "8", "2048", "30"],
@@ -49,12 +50,6 @@ def times_of(name, way, options):
         return {"process": whole}, None
     said = json.loads(done.stdout.strip().splitlines()[-1])
     return said["ms"], said["result"]
-
-
-def median(values):
-    ordered = sorted(values)
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def by_turns(name, options):
@@ -104,8 +99,8 @@ def main():
             cells = []
             for way in options.ways:
                 ratios = [ms / p for ms, p in zip(ways[way], plain)]
-                cells.append(f"{median(ratios):.3f} ({min(ratios):.2f}-{max(ratios):.2f})")
-            print(f"{name + ': ' + what:28} {f'{median(plain):.2f} ({min(plain):.1f}-{max(plain):.1f})':>26} "
+                cells.append(f"{statistics.median(ratios):.3f} ({min(ratios):.2f}-{max(ratios):.2f})")
+            print(f"{name + ': ' + what:28} {f'{statistics.median(plain):.2f} ({min(plain):.1f}-{max(plain):.1f})':>26} "
                   + " ".join(f"{c:>22}" for c in cells), flush=True)
             found.append({"case": name, "what": what, "ms": ways})
         if options.json:

@@ -174,6 +174,8 @@ def main():
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(map(repr, CASES)))
     options = parser.parse_args()
     if options.page:
+        if not options.html:
+            parser.error("--page needs --html: where the page goes")
         options.html.write_text(page(json.loads(options.page.read_text()), options))
         return
     if not options.vramspan:

@@ -120,8 +120,8 @@ void ContentWatch::Drop(uint64_t number) {
     prints_->Give(p.piece.slot);
     State& s = StateOf(p.chunk);
     if (s.life == p.life) --s.taken;
-    changes_.fetch_add(1, std::memory_order_relaxed);
   }
+  changes_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void ContentWatch::Done(uint64_t number) {

@@ -67,6 +67,19 @@ class ComparedTest : public MoverTest {
     EXPECT_THAT(run->problems, IsEmpty());
     return *std::move(run);
   }
+  // So many launches that leave a buffer as it is; then it is freed, and others add to another.
+  RecordedRun OneInThePlaceOfTheOther(int before, int then, Word add) {
+    Start("96MiB");
+    Buffer first = NewBuffer(1);
+    for (int i = 0; i < before; ++i) Add(first, 0);
+    Wait();
+    const CUdeviceptr place = first.ptr;
+    runtime_->Free(first);
+    Buffer second = NewBuffer(1);
+    EXPECT_EQ(second.ptr, place);
+    for (int i = 0; i < then; ++i) Add(second, add);
+    return End({second});
+  }
   static std::vector<bool> Of(const RecordedRun& run, uint32_t allocation) {
     std::vector<bool> same;
     for (const RecordedComparison& c : run.comparisons) {
@@ -104,33 +117,15 @@ TEST_F(ComparedTest, WhatKernelsLeaveAndWhatTheyChange) {
 
 // In the place of the first, with its contents.
 TEST_F(ComparedTest, MemoryThatWasFreedIsAnothers) {
-  Start("96MiB");
-  Buffer first = NewBuffer(1);
-  for (int i = 1; i < 6; ++i) Add(first, 0);
-  Wait();
-  const CUdeviceptr place = first.ptr;
-  runtime_->Free(first);
-  Buffer second = NewBuffer(1);
-  EXPECT_EQ(second.ptr, place);
   // Behind the third launch and the eighth of its own.
-  for (int i = 1; i < 10; ++i) Add(second, 0);
-  const RecordedRun run = End({second});
+  const RecordedRun run = OneInThePlaceOfTheOther(/*before=*/5, /*then=*/9, /*add=*/0);
   EXPECT_THAT(Of(run, 0), IsEmpty());
   EXPECT_THAT(Of(run, 1), ElementsAre(true));
 }
 
 // Also where no more was to be learnt of the first.
 TEST_F(ComparedTest, MemoryInThePlaceOfWhatIsKnownIsLookedAtAnew) {
-  Start("96MiB");
-  Buffer first = NewBuffer(1);
-  for (int i = 1; i < 60; ++i) Add(first, 0);
-  Wait();
-  const CUdeviceptr place = first.ptr;
-  runtime_->Free(first);
-  Buffer second = NewBuffer(1);
-  EXPECT_EQ(second.ptr, place);
-  for (int i = 1; i < 60; ++i) Add(second, 1);
-  const RecordedRun run = End({second});
+  const RecordedRun run = OneInThePlaceOfTheOther(/*before=*/59, /*then=*/59, /*add=*/1);
   EXPECT_THAT(Of(run, 0), ElementsAre(true, true, true));
   EXPECT_THAT(Of(run, 1), ElementsAre(false, false, false));
 }

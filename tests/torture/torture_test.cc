@@ -46,8 +46,7 @@ uint64_t Seed(uint64_t fallback) {
 TEST(Torture, FourThreads) {
   TortureOptions options;
   options.seed = Seed(1);
-  // A million take two to six minutes of CI: what the deadline lets go waits for it.
-  options.operations = kShare == 1 ? 400000 : 1000000 / kShare;
+  options.operations = 1000000 / kShare;
   if (const char* seconds = std::getenv("VRAMSPAN_TORTURE_SECONDS")) {
     options.operations = 0;
     options.seconds = std::atof(seconds);

@@ -2,10 +2,10 @@
 // what a run of any length would take, where that of the whole run has what is paid once in it.
 //
 // A round begins with some launches that come again, the same code on the same memory, and goes on
-// with the same code as the one before; the memory of the rest may be other (activations). Where
-// that finds none, only large memory has to be the same, and nine tenths of the code: tokens, each
-// of which has a longer cache than the last. A loop
-// within a step is no round: what comes behind it does not repeat with it.
+// with the same code as the one before; the memory of the rest may be other (activations). A loop
+// within a step is no round: what comes behind it does not repeat with it. Where that finds none,
+// only large memory has to be the same, and nine tenths of the code: tokens, each of which has a
+// longer cache than the last.
 //
 // A run may have several kinds of rounds, one after the other: a phase each, as tokens and then
 // batches.
@@ -47,11 +47,11 @@ class Rounds {
   uint32_t works_ = 0;
 };
 
+// The rounds of a whole run.
 class Phases {
  public:
-  // Phases with less of the run's work are none, and such with less are not what a run is about.
-  static constexpr double kLeastShare = 0.05;
-  static constexpr double kMainShare = 0.25;
+  static constexpr double kLeastShare = 0.05;  // Of the run's work; a phase with less is none.
+  static constexpr double kMainShare = 0.25;   // So much is a fair part.
 
   explicit Phases(const RecordedRun& run);
 

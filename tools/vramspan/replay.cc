@@ -114,9 +114,6 @@ class ReplayCommand final : public Command {
     usage_ = false;
     // One device's for all: those of the first trace.
     replay::PricesOfDevice prices;
-    if (!prices_.empty()) {
-      VS_ASSIGN_OR_RETURN(prices, replay::PricesFor(prices_, {}));
-    }
     unsigned threads = threads_;
     if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
 
@@ -143,7 +140,7 @@ class ReplayCommand final : public Command {
                            " allocations of ", pin.size.value, " bytes"));
         }
       }
-      if (prices_.empty() && traces.empty()) {
+      if (traces.empty()) {
         VS_ASSIGN_OR_RETURN(prices, replay::PricesFor(prices_, trace.run));
       }
       const std::string& recorded = trace.run.setting.overlap;

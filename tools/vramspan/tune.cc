@@ -149,10 +149,6 @@ class TuneCommand final : public Command {
     for (const std::string& file : files_) {
       VS_RETURN_IF_ERROR(replay::RefuseSameFile(output_, file, "what is read"));
     }
-    replay::PricesOfDevice prices;
-    if (!prices_.empty()) {
-      VS_ASSIGN_OR_RETURN(prices, replay::PricesFor(prices_, {}));
-    }
     std::vector<RecordedRun> runs;
     for (const std::string& file : files_) {
       StatusOr<RecordedRun> run = replay::LoadRun(file);
@@ -165,9 +161,8 @@ class TuneCommand final : public Command {
       }
       runs.push_back(*std::move(run));
     }
-    if (prices_.empty()) {
-      VS_ASSIGN_OR_RETURN(prices, replay::PricesFor(prices_, runs.front()));
-    }
+    VS_ASSIGN_OR_RETURN(const replay::PricesOfDevice prices,
+                        replay::PricesFor(prices_, runs.front()));
     replay::TuneOptions options;
     const StatusOr<Bytes> device_memory = DeviceMemory(runs);
     usage_ = !device_memory.ok();
