@@ -1,6 +1,7 @@
 // Buffers of a plain CUDA program: buffers [COUNT] [MIB EACH] [CALLS]. Kernels over all of them,
-// every word checked, then CALLS (20,000) mallocs and frees of mixed sizes. nvcc -O2 -arch=sm_90 -o
-// buffers buffers.cu
+// every word checked, then CALLS (20,000) mallocs and frees of mixed sizes.
+//
+// nvcc -O2 -arch=sm_90 -o buffers buffers.cu
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
