@@ -174,7 +174,7 @@ void Mover::Pause() {
   if (look_again_ || stop_) return;
   done_.NotifyAll();
   const bool active = !queue_.empty() || !moves_.empty() || !forsaken_.empty();
-  if (active && quiet < kSpin) {
+  if ((active && quiet < kSpin) || TimedRuns()) {
     memory_.mu.Unlock();
     std::this_thread::yield();
     for (const auto until = Clock::now() + kBetweenLooks; Clock::now() < until;) {

@@ -185,8 +185,8 @@ class Mover {
   // Notes what a released kernel finds where, and what came of it when it has finished.
   void NoteRelease(Work* work) VS_REQUIRES(memory_.mu);
   void NoteFinish(const Work& work, Clock::time_point now) VS_REQUIRES(memory_.mu);
-  // A trial runs, whose end is to be seen when it comes.
-  bool TrialRuns() VS_REQUIRES(memory_.mu);
+  // Work runs whose end is to be seen when it comes: a trial, or the first launches of a kernel.
+  bool TimedRuns() VS_REQUIRES(memory_.mu);
   // Hot host chunks for which there is room, while nothing else is to be done.
   void Return(std::vector<ChunkIndex>* fetch) VS_REQUIRES(memory_.mu);
   void MarkReleased(Work* work) VS_REQUIRES(memory_.mu);
@@ -369,8 +369,8 @@ class Mover {
   // A chunk that stays away for the head, whoever else wants it, until that has been let go.
   ChunkIndex trial_ VS_GUARDED_BY(memory_.mu);
   uint64_t trial_for_ VS_GUARDED_BY(memory_.mu) = 0;
-  uint64_t trial_runs_ VS_GUARDED_BY(memory_.mu) = 0;  // Let go with that chunk away; 0: none is.
-  Clock::time_point trial_until_ VS_GUARDED_BY(memory_.mu);
+  uint32_t timed_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;  // See TimedRuns.
+  Clock::time_point timed_until_ VS_GUARDED_BY(memory_.mu);
   Heat heat_ VS_GUARDED_BY(memory_.mu);
   Forecast forecast_ VS_GUARDED_BY(memory_.mu);
   struct ExpectedSet {

@@ -107,7 +107,7 @@ bool Mover::ShowChunks() {
   std::vector<ChunkIndex> wanted;
   {
     MutexLock lock(memory_.mu);
-    if (TrialRuns()) return false;
+    if (TimedRuns()) return false;
     if (queue_.empty() && open_works_ == 0 && now - last_progress_ > kIdle) show_all_ = true;
     wanted.swap(to_show_);
     if (show_all_) {

@@ -213,7 +213,7 @@ bool Mover::FinishMoves() {
     }
     {
       MutexLock lock(memory_.mu);
-      if (TrialRuns()) break;
+      if (TimedRuns()) break;
     }
     if (!MayRemap(move)) {
       ++i;

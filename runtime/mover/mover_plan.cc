@@ -95,7 +95,7 @@ bool Mover::GiveWayToUnknown() {
 bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
   // Work that may touch anything: it waits until nothing moves, so nothing more begins to.
   if (quiet_in_flight_ != 0) return false;
-  if (TrialRuns()) return false;
+  if (TimedRuns()) return false;
   // Soon more memory may be moved, and nothing is to be given up before.
   if (options_.traced && settling_ != 0) return false;
   if (priced_at_ != history_.changes()) PriceQueue();

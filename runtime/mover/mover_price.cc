@@ -20,6 +20,7 @@ constexpr int kResolution = 8;
 constexpr std::chrono::microseconds kFineEnough{50};
 constexpr std::chrono::nanoseconds kReturnPeriod{kReturnPeriodNs};
 constexpr std::chrono::nanoseconds kTrialPatience{kTrialPatienceNs};
+constexpr std::chrono::nanoseconds kResidentPatience{kResidentPatienceNs};
 
 }  // namespace
 
@@ -109,16 +110,18 @@ void Mover::NoteRelease(Work* work) {
   }
   stats_.bytes_in_place += sample.remote;
   work->released_at = Clock::now();
-  if (work->id == trial_for_ && sample.remote.value != 0) {
-    trial_runs_ = work->id;
-    trial_until_ = work->released_at + kTrialPatience;
-  }
+  const bool trial = work->id == trial_for_ && sample.remote.value != 0;
+  work->timed = trial || (sample.remote.value == 0 && !history_.KnowsResident(work->kernel));
+  if (!work->timed) return;
+  ++timed_in_flight_;
+  timed_until_ =
+      std::max(timed_until_, work->released_at + (trial ? kTrialPatience : kResidentPatience));
 }
 
-bool Mover::TrialRuns() { return trial_runs_ != 0 && Clock::now() < trial_until_; }
+bool Mover::TimedRuns() { return timed_in_flight_ != 0 && Clock::now() < timed_until_; }
 
 void Mover::NoteFinish(const Work& work, Clock::time_point now) {
-  if (work.id == trial_runs_) trial_runs_ = 0;
+  if (work.timed) --timed_in_flight_;
   const auto began = std::max(work.released_at, work.stream->last_finish);
   const auto took = now - began;
   const auto gap = now - last_poll_;

@@ -69,6 +69,7 @@ struct Work {
   bool held = false;     // Waits in the queue.
   bool open = false;     // Held, and its thread is between Begin and End.
   bool released = false;
+  bool timed = false;             // Its end is to be seen when it comes.
   bool ended = false;             // End was called; `end` tells when the GPU is done (none: it is).
   bool pinned = false;            // What came of a kPin.
   bool needs_arrival = false;     // Some chunk's earlier users are not known; see `arrival`.
@@ -103,7 +104,7 @@ struct Work {
     known = Known::kAll;
     thread = tag = kernel = 0;
     sample = {};
-    tried = gave_up = held = open = released = ended = pinned = needs_arrival = false;
+    tried = gave_up = held = open = released = timed = ended = pinned = needs_arrival = false;
     stream = nullptr;
     hold = 0;
     hidden_since = moved_at = {};

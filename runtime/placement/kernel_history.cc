@@ -13,8 +13,9 @@ constexpr double kVisible = 0.02;
 constexpr uint32_t kSettled = 3;
 // Times the rate of the bus: a kernel that is slower than this does more with its memory than read
 // it once, and to try costs more than can be won. A small matrix product of a language model is
-// reckoned at ten times, its memory counted in whole chunks, and re-reads its weights all the same.
-constexpr double kStreams = 25;
+// reckoned at ten times, its memory counted in whole chunks, and re-reads its weights all the same;
+// what reads and writes at the memory's own rate at 26 to 28, since each byte counts once.
+constexpr double kStreams = 20;
 // Passes that a kernel of unknown habits may make over what is remote.
 constexpr double kMayPass = 100;
 // Nanoseconds from a launch to the next where the kernel itself takes less than can be seen.
@@ -94,6 +95,11 @@ std::optional<double> KernelHistory::Passes(uint64_t kernel, uint16_t slot, Byte
     if (a.used && a.slot == slot && a.trials[width] != 0) return a.passes[width];
   }
   return std::nullopt;
+}
+
+bool KernelHistory::KnowsResident(uint64_t id) const {
+  const auto it = kernels_.find(id);
+  return it != kernels_.end() && it->second.resident_samples >= kSettled;
 }
 
 uint64_t KernelHistory::Expected(uint64_t id) const {

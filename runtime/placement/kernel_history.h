@@ -72,6 +72,9 @@ class KernelHistory {
   std::optional<double> Passes(uint64_t kernel, uint16_t slot, Bytes remote) const;
   // Grows whenever what For says of some argument has become another.
   uint64_t changes() const { return changes_; }
+  // Whether it is known how long a launch takes with all its memory on the device. Before that no
+  // trial is made.
+  bool KnowsResident(uint64_t kernel) const;
   // How long a launch takes with all its memory on the device, in nanoseconds, by and large: in so
   // few different figures that one kernel's seldom changes. What is not known counts as short.
   uint64_t Expected(uint64_t kernel) const;

@@ -316,6 +316,26 @@ TEST(SimulatedMover, ProvedPassesAreReckonedWith) {
   EXPECT_EQ(r.resident, 4'000'000u);
 }
 
+// By two arguments, so that one of them reads; unless it was seen that none writes.
+TEST(SimulatedMover, WhatIsReadAndWrittenInPlaceTakesLonger) {
+  const auto served = [](bool write, size_t arguments, bool compared) {
+    RunBuilder builder;
+    const uint32_t a = builder.Allocate(MiB(16));
+    const RecordedRange all{.allocation = a, .size = MiB(16).value, .write = write};
+    for (int i = 0; i < 4; ++i) {
+      builder.Work(std::vector<RecordedRange>(arguments, all), /*microseconds=*/1, /*code=*/0);
+    }
+    RecordedRun run = builder.Take();
+    if (compared) run.comparisons.push_back({a, 0, MiB(16).value, 0, 3, /*same=*/true});
+    return static_cast<double>(Replay(run, {.device_memory = Bytes(1)}).in_place_time);
+  };
+  const double once = served(/*write=*/true, /*arguments=*/1, /*compared=*/false);
+  EXPECT_NEAR(served(true, 2, false) / once, ReplayPrices().both_ways, 0.001);
+  EXPECT_EQ(served(false, 2, false), once);
+  // All but the first of the four.
+  EXPECT_NEAR(served(true, 2, true) / once, 1 + (ReplayPrices().both_ways - 1) / 4, 0.001);
+}
+
 TEST(SimulatedMover, TheSameWhateverTheNumberOfThreads) {
   const RecordedRun run = Synthetic("random,works=800,streams=3");
   std::vector<ReplaySetting> settings;

@@ -41,6 +41,9 @@ struct ReplayPrices {
   // an open wait before a held one, and for the word behind each that says it has ended.
   double pass = 2.3, pass_beside = 7.4;
   double mark = 2, mark_beside = 8;
+  // What a kernel reads and writes where it lies takes so much longer than what it only reads: 1.11
+  // to 1.27 were seen (docs/measurements.md, "Trials").
+  double both_ways = 1.2;
   double copy_start = 2.5;  // Of each copy in.
   double piece_start = 30;  // Of each piece of a copy out: the next is started by a thread.
   double per_move = 10;     // The mover's own time for a move.

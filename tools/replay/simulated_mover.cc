@@ -111,7 +111,7 @@ uint64_t SimulatedMover::NextEvent() const {
   if (!running_.empty()) next = std::min(next, running_.top().time);
   if (host_timed_ && host_wait_ == HostWait::kNothing) next = std::min(next, host_next_);
   if (call_ != Call::kNone) return std::min(next, call_end_);
-  if (TrialRuns()) next = std::min(next, trial_until_);
+  if (TimedRuns()) next = std::min(next, timed_until_);
   if (!queue_.empty() && moves_.empty()) {
     next = std::min(next, std::max(now_, std::max(last_progress_, head_since_) + Patience()));
     const uint64_t shown = queue_.front()->moved_at + kDeadline / kStillShare + 1;
@@ -322,7 +322,7 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
   a->work = work;
   a->set = w.set;
   a->code = w.code;
-  a->held = a->released = a->started = a->tried = a->gave_up = a->ready_known = false;
+  a->held = a->released = a->timed = a->started = a->tried = a->gave_up = a->ready_known = false;
   a->listed = a->finished = false;
   a->uses = chunks_.uses(w.set);
   a->served.clear();

@@ -156,7 +156,15 @@ class SimulatedMover {
   bool ReleaseReady();
   void MarkReleased(ActiveWork* a);
   void DoubtTwin(SimulatedChunk* c);
-  Bytes TouchedIn(uint32_t set, ChunkIndex chunk) const;
+  // What work touches of a chunk, each byte once, and how much its ranges name in sum.
+  struct Touched {
+    Bytes once, named;
+    bool write = false;
+  };
+  Touched TouchedIn(uint32_t set, ChunkIndex chunk) const;
+  // How long that takes where the chunk is on the host. `passes`: as Timing has them.
+  double ServeNanoseconds(uint32_t work, ChunkIndex chunk, const Touched& touched,
+                          double passes) const;
   void Finish(ActiveWork* a);
   absl::Span<const ChunkIndex> Possible(uint32_t set);
 
@@ -174,8 +182,8 @@ class SimulatedMover {
   bool StartEvict(ChunkIndex index);
   bool StartFetch(ChunkIndex index);
   bool BeginRemap();
-  // A trial runs, whose end is to be seen when it comes.
-  bool TrialRuns() const { return trial_runs_ != kNoWork && now_ < trial_until_; }
+  // Work runs whose end is to be seen when it comes: a trial, or the first launches of a kernel.
+  bool TimedRuns() const { return timed_in_flight_ != 0 && now_ < timed_until_; }
   void EndRemap();
   void Settle(const Move& move);
   bool MayHide(const Move& move) const;
@@ -275,8 +283,8 @@ class SimulatedMover {
   size_t set_chunks_ = 0;
   ChunkIndex trial_;
   uint32_t trial_for_ = kNoWork;
-  uint32_t trial_runs_ = kNoWork;  // Let go with that chunk away.
-  uint64_t trial_until_ = 0;
+  uint32_t timed_in_flight_ = 0;  // See TimedRuns.
+  uint64_t timed_until_ = 0;
   std::deque<Move> moves_;
   uint64_t next_tag_ = 0;
   Bytes moving_in_, moving_out_, coming_;

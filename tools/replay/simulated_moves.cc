@@ -82,7 +82,7 @@ bool SimulatedMover::PollFinished() {
     }
     stream.last_finish = now_;
     if (a->quiet()) --quiet_in_flight_;
-    if (a->work == trial_runs_) trial_runs_ = kNoWork;
+    if (a->timed) --timed_in_flight_;
     a->finished = true;
     queue_changed_ = true;
     --in_flight_;
@@ -140,7 +140,7 @@ bool SimulatedMover::StartMoves() {
 
 bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
   if (quiet_in_flight_ != 0) return false;
-  if (TrialRuns()) {
+  if (TimedRuns()) {
     plan_again_ = true;
     return false;
   }
@@ -416,7 +416,7 @@ bool SimulatedMover::StartFetch(ChunkIndex index) {
 }
 
 bool SimulatedMover::BeginRemap() {
-  if (TrialRuns()) return false;
+  if (TimedRuns()) return false;
   const auto copied = absl::c_find_if(moves_, [](const Move& m) { return m.copied; });
   if (copied != moves_.end()) {
     call_ = Call::kRemap;

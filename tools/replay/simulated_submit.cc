@@ -92,8 +92,8 @@ void SimulatedMover::Partition(ActiveWork* a) {
 }
 
 bool SimulatedMover::MinServes(uint32_t work, ChunkIndex chunk) const {
-  const Bytes touched = TouchedIn(run_.works[work].set, chunk);
-  return timing_.Passes(work) * prices_.decisions.ServeNanoseconds(touched) <=
+  const Touched touched = TouchedIn(run_.works[work].set, chunk);
+  return ServeNanoseconds(work, chunk, touched, timing_.Passes(work)) <=
          prices_.decisions.MoveNanoseconds(At(chunk).size());
 }
 
@@ -295,16 +295,29 @@ bool SimulatedMover::ReleaseReady() {
   return any;
 }
 
-Bytes SimulatedMover::TouchedIn(uint32_t set, ChunkIndex chunk) const {
+SimulatedMover::Touched SimulatedMover::TouchedIn(uint32_t set, ChunkIndex chunk) const {
   const uint32_t allocation = chunks_.allocation(chunk);
   const uint64_t begin = chunks_.offset(chunk).value, end = begin + chunks_.size(chunk).value;
-  uint64_t touched = 0;
+  Touched touched;
   for (const RecordedRange& r : run_.set(set)) {
     if (r.allocation != allocation) continue;
     const uint64_t from = std::max(r.offset, begin), to = std::min(r.offset + r.size, end);
-    if (from < to) touched += to - from;
+    if (from >= to) continue;
+    touched.named += Bytes(to - from);
+    touched.write |= r.write;
   }
-  return Bytes(std::min(touched, end - begin));
+  touched.once = std::min(touched.named, Bytes(end - begin));
+  return touched;
+}
+
+double SimulatedMover::ServeNanoseconds(uint32_t work, ChunkIndex chunk, const Touched& touched,
+                                        double passes) const {
+  const double once = passes * prices_.decisions.ServeNanoseconds(touched.once);
+  // Named all by two arguments and written: by one of them it is read.
+  const SimulatedChunk& c = At(chunk);
+  const bool both = touched.write && touched.named >= touched.once + touched.once && !c.unwritten &&
+                    work <= c.unwritten_from && !timing_.Proved(work);
+  return both ? prices_.both_ways * once : once;
 }
 
 void SimulatedMover::MarkReleased(ActiveWork* a) {
@@ -318,6 +331,7 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
   LaunchSample& sample = a->sample;
   sample.kernel = a->kernel;
   bool all_there = true;
+  const double passes = timing_.Passes(a->work);
   double remote_time = 0;
   const bool learns = armed_ && a->kernel != 0 && policy_ != nullptr;
   const bool priced = learns && has_passes_.contains(a->kernel);
@@ -329,8 +343,8 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
     if (learns) {
       heat_.Use(use.chunk, c.size());
       if (priced) {
-        if (const auto passes = history_.Passes(a->kernel, use.slot, c.size())) {
-          const double saved = *passes * prices_.decisions.ServeNanoseconds(c.size());
+        if (const auto seen = history_.Passes(a->kernel, use.slot, c.size())) {
+          const double saved = *seen * prices_.decisions.ServeNanoseconds(c.size());
           policy_->OnPrice(use.chunk, static_cast<uint32_t>(std::min(saved, 4e9)), c.size());
         }
       }
@@ -341,9 +355,9 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
       a->launch.fetches += c.unused;
       c.unused = false;
     } else {
-      const Bytes touched = TouchedIn(a->set, use.chunk);
-      remote_time += prices_.decisions.ServeNanoseconds(touched);
-      a->launch.in_place += touched;
+      const Touched touched = TouchedIn(a->set, use.chunk);
+      remote_time += ServeNanoseconds(a->work, use.chunk, touched, passes);
+      a->launch.in_place += touched.once;
       ++a->launch.served;
       sample.slot = all_there || sample.slot == use.slot ? use.slot : LaunchSample::kSeveral;
       sample.remote += c.size();
@@ -357,16 +371,20 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
   }
   sample.touched = set_size_[a->set];
   if (!all_there) {
-    const double passes = timing_.Passes(a->work);
     a->launch.passes = passes;
-    a->duration += static_cast<uint64_t>(passes * remote_time);
-    result_.in_place_time += static_cast<uint64_t>(passes * remote_time);
+    a->duration += static_cast<uint64_t>(remote_time);
+    result_.in_place_time += static_cast<uint64_t>(remote_time);
     a->launch.fetches += a->launch.served;
     result_.served_in_place += a->launch.served;
     result_.bytes_in_place += a->launch.in_place;
-    if (a->work == trial_for_) {
-      trial_runs_ = a->work;
-      trial_until_ = now_ + kTrialPatienceNs;
+  }
+  if (learns) {
+    const bool trial = a->work == trial_for_ && !all_there;
+    a->timed = trial || (all_there && !history_.KnowsResident(a->kernel));
+    if (a->timed) {
+      ++timed_in_flight_;
+      timed_until_ =
+          std::max(timed_until_, now_ + (trial ? kTrialPatienceNs : kResidentPatienceNs));
     }
   }
   if (setting_.overlap == ReplayOverlap::kSafe) {

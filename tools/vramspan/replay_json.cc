@@ -61,6 +61,7 @@ Json PricesJson(const ReplayPrices& prices) {
           {"pass_us", {{"alone", prices.pass}, {"beside_copies", prices.pass_beside}}},
           {"mark_us", {{"alone", prices.mark}, {"beside_copies", prices.mark_beside}}},
           {"remap_beside", prices.beside},
+          {"serve_both_ways", prices.both_ways},
           {"copy_start_us", prices.copy_start},
           {"piece_start_us", prices.piece_start},
           {"per_move_us", prices.per_move},

@@ -82,7 +82,8 @@ const PRICE_WORDS = {
   device_gb_per_s: "kernel on device memory", move_gb_per_s: "move, remaps and all",
   hold_call_us: "to hold a launch, each call", hold_release_us: "from letting it go to its start",
   copy_start_us: "start of a copy in", piece_start_us: "start of a piece out", per_move_us: "the mover, each move",
-  begin_us: "once, the mover's context",
+  begin_us: "once, the mover's context", remap_beside: "remaps beside kernels, or copies: longer by",
+  serve_both_ways: "read and written where it lies: times",
 };
 
 function priceWords(text) {
