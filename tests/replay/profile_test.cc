@@ -213,6 +213,20 @@ TEST_F(TuneCommandTest, KeepsNothingWhereItDoesNotPay) {
   EXPECT_THAT(profile->pins, IsEmpty());
 }
 
+// Live runs with them are slower than their replays: not for a few hundredths.
+TEST_F(TuneCommandTest, TakesOtherChunksOnlyForATenth) {
+  for (const char* trace : {"gemm-chain", "llama", "bfs"}) {
+    const Output tune = Tune(absl::StrCat("'" VRAMSPAN_TRACES "/", trace,
+                                          ".vramspan' --device-memory 50% --overlap safe --force"));
+    ASSERT_EQ(tune.code, 0) << tune.err;
+    const StatusOr<Profile> profile = ReadProfile(path_);
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    // The best candidate has them, by less.
+    EXPECT_THAT(tune.out, ContainsRegex("1[.] .* MiB +safe")) << trace;
+    EXPECT_EQ(profile->chunk_log2, 0) << tune.out;
+  }
+}
+
 // Of a trace in another format nobody can tell which allocation of the program is meant.
 TEST_F(TuneCommandTest, KeepsNothingThatCannotBeTold) {
   const Output tune = Tune("'" VRAMSPAN_TRACES "/training-step.et.json.gz' --device-memory 50%");

@@ -17,10 +17,11 @@ namespace {
 
 constexpr char kDefaultPolicy[] = "cost";
 constexpr size_t kShapesKept = 2;
-// So much better than the default, at least; with chunks of one size for all, which live runs were
-// up to a sixth slower with than their replays.
-constexpr double kWorthIt = 0.99;
-constexpr double kWorthOtherChunks = 0.95;
+// So much better than the default, at least, for replays that differ in nothing that matters differ
+// by as much; with chunks of one size for all, which live runs were slower with than their replays,
+// by a sixth and more.
+constexpr double kWorthIt = 0.97;
+constexpr double kWorthOtherChunks = 0.9;
 
 // Of what repeats itself where that is a fair part: a recording is short, and what is paid once in
 // it (host memory that is made, habits that are learnt) is little of a run that anyone tunes.
@@ -168,9 +169,9 @@ Tuned Tune(absl::Span<const RecordedRun> runs, const ReplayPrices& prices,
   if (!settings.empty()) {
     search.Try(settings, 0);
     search.Sort();
-    // Of those without pins none was chosen for so little.
-    const TuneCandidate& pinned = search.candidates().front();
-    if (pinned.slowdown < tuned.chosen.slowdown * kWorthIt) tuned.chosen = pinned;
+    const auto pinned = absl::c_find_if(
+        search.candidates(), [](const TuneCandidate& c) { return !c.setting.pins.empty(); });
+    if (pinned->slowdown < tuned.chosen.slowdown * kWorthIt) tuned.chosen = *pinned;
   }
   tuned.candidates = search.candidates();
   tuned.resident = search.resident();
