@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """What `vramspan replay` foretells of a round at less memory, beside what a run there takes.
 
-    bench/programs/predict.py --vramspan build/release/bin/vramspan [--budgets 75,50,25] [--overlap safe]
+    bench/programs/predict.py --vramspan build/release/bin/vramspan [--budgets 75,50,25] [--overlap safe] [--turns 1]
         [--tuned] [--recordings FOLDER] [--html predicted.html] [--json predicted.json] [CASE...]
     bench/programs/predict.py --page predicted.json --html predicted.html
 
 Each case is recorded with all its memory there and replayed at each budget, which finds its rounds by itself and says
 what the median one takes, of several phases where the program has them. Then it is run with that budget, and says itself
 what a round takes, in the median. Of the plain run, too. A budget is a share of what the program needs. --tuned runs it at
-each budget once more, with the profile that `vramspan tune` makes of the recording for that. What things cost is measured
-first, unless `vramspan info` has kept it or --prices names such a file. It needs a GPU to itself.
+each budget once more, with the profile that `vramspan tune` makes of the recording for that, where that is not the
+default. With --turns each run, and the recording, is made so often, one after the other, and the median counts: what the
+program's own thread binds differs by a half from one run to the next on some machines. What things cost is measured first,
+unless `vramspan info` has kept it or --prices names such a file. It needs a GPU to itself.
 """
 import argparse
 import functools
@@ -17,6 +19,7 @@ import html
 import json
 import math
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -35,17 +38,17 @@ PHASES = {"llama, prefill": 2}  # So many phases of its recording, the last, are
 
 
 @functools.cache
-def output(*command):
-    """What a command printed. Cases that share a program share its runs and recordings: the same command runs once."""
+def output(*command, turn=0):
+    """What a command printed. Cases that share a program share its runs and recordings: the same one runs once a turn."""
     done = subprocess.run(command, capture_output=True, text=True, cwd=HERE)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr[-2000:]}")
     return done.stdout
 
 
-def run(program, before=()):
+def run(program, before=(), turn=0):
     """What the program reported."""
-    return json.loads(output(*before, sys.executable, *program.split()).strip().splitlines()[-1])
+    return json.loads(output(*before, sys.executable, *program.split(), turn=turn).strip().splitlines()[-1])
 
 
 def replayed(options, trace, budgets_mib):
@@ -73,39 +76,54 @@ def predicted(name, options, trace, budgets_mib):
     return [of_round / each for of_round, _ in times]
 
 
-def tuned(options, trace, budget, program):
-    """What the program reports with the profile for that much memory, and what is in it beside the defaults."""
+def tuned(options, trace, budget):
+    """The options of a run with the profile for that much memory, none where it is the default, and what is in it."""
     profile = trace.with_suffix(f".{budget}.profile")
     prices = ["--prices", options.prices] if options.prices else []
     output(options.vramspan, "tune", str(trace), "--device-memory", f"{budget}MiB", "--overlap", options.overlap, "-o",
            str(profile), "--force", *prices)
     keys = dict(line.split("=", 1) for line in profile.read_text().splitlines() if "=" in line)
     kept = sum(line.startswith("keep=") for line in profile.read_text().splitlines())
-    got = run(program, [options.vramspan, "run", "--quiet", "--device-memory", f"{budget}MiB", "--overlap", options.overlap,
-                        "--profile", str(profile), "--"])
-    return got, f"{keys.get('policy')}, chunks {keys.get('chunk')}, {kept} kept"
+    if (keys.get("policy"), keys.get("chunk"), kept) == ("cost", "auto", 0):
+        return [], "the default"
+    return ["--profile", str(profile)], f"{keys.get('policy')}, chunks {keys.get('chunk')}, {kept} kept"
+
+
+def record(name, options, folder):
+    """What the plain runs reported, and the recording whose round is the median, with what is foretold of it."""
+    program, rounds, keys = CASES[name]
+    plain, recordings, budgets = [], [], []
+    for turn in range(options.turns):
+        plain.append(run(program.format(rounds), turn=turn))
+        if any(k not in plain[0]["ms"] for k in keys):
+            sys.exit(f"{name}: its report has no {keys}: {plain[0]['ms']}")
+        budgets = [plain[0]["peak_mib"] * share // 100 for share in options.budgets]
+        trace = folder / f"{program.format(rounds).replace(' ', '_')}.{turn}.vramspan"
+        run(program.format(rounds), [options.vramspan, "run", "--quiet", "--record", str(trace), "--force", "--"])
+        recordings.append((predicted(name, options, trace, budgets), trace))
+    return plain, budgets, *sorted(recordings)[(len(recordings) - 1) // 2]
 
 
 def measure(name, options, folder):
     """The case's rows, each as it is known."""
     program, rounds, keys = CASES[name]
-    plain = run(program.format(rounds))
-    if any(k not in plain["ms"] for k in keys):
-        sys.exit(f"{name}: its report has no {keys}: {plain['ms']}")
-    budgets = [plain["peak_mib"] * share // 100 for share in options.budgets]
-    trace = folder / f"{program.format(rounds).replace(' ', '_')}.vramspan"
-    run(program.format(rounds), [options.vramspan, "run", "--quiet", "--record", str(trace), "--force", "--"])
-    foretold = predicted(name, options, trace, budgets)
-    yield {"case": name, "share": 100, "measured_ms": sum(plain["ms"][k] for k in keys), "predicted_ms": foretold[0]}
+    takes = lambda reports: statistics.median(sum(r["ms"][k] for k in keys) for r in reports)
+    plain, budgets, foretold, trace = record(name, options, folder)
+    yield {"case": name, "share": 100, "measured_ms": takes(plain), "predicted_ms": foretold[0]}
     for share, budget, ms in zip(options.budgets, budgets, foretold[1:]):
-        got = run(program.format(rounds), [options.vramspan, "run", "--quiet", "--device-memory", f"{budget}MiB", "--overlap",
-                                           options.overlap, "--"])
-        row = {"case": name, "share": share, "measured_ms": sum(got["ms"][k] for k in keys), "predicted_ms": ms,
-               "same": got["result"] == plain["result"]}
+        before = [options.vramspan, "run", "--quiet", "--device-memory", f"{budget}MiB", "--overlap", options.overlap]
+        profile, what = tuned(options, trace, budget) if options.tuned else ([], "")
+        default, with_profile = [], []
+        for turn in range(options.turns):
+            default.append(run(program.format(rounds), [*before, "--"], turn))
+            if profile:
+                with_profile.append(run(program.format(rounds), [*before, *profile, "--"], turn))
+        row = {"case": name, "share": share, "measured_ms": takes(default), "predicted_ms": ms,
+               "same": all(r["result"] == plain[0]["result"] for r in default + with_profile)}
         if options.tuned:
-            with_profile, what = tuned(options, trace, budget, program.format(rounds))
-            row.update(tuned_ms=sum(with_profile["ms"][k] for k in keys), profile=what)
-            row["same"] &= with_profile["result"] == plain["result"]
+            row["profile"] = what
+        if profile:
+            row["tuned_ms"] = takes(with_profile)
         yield row
 
 
@@ -138,9 +156,9 @@ def chart(name, rows):
 
 def page(rows, options):
     names = list(dict.fromkeys(r["case"] for r in rows))
-    tuned = any("tuned_ms" in r for r in rows)
+    tuned = any("profile" in r or "tuned_ms" in r for r in rows)
     with_profile = lambda r: (f'<td>{r["tuned_ms"]:.1f}<td>{r["tuned_ms"] / r["measured_ms"]:.2f}' if "tuned_ms" in r else
-                              "<td><td>" if tuned else "")
+                              f'<td>{r.get("profile", "")}<td>' if tuned else "")
     cells = "".join(f'<tr><td>{html.escape(r["case"])}<td>{r["share"]} %<td>{r["measured_ms"]:.1f}<td>{r["predicted_ms"]:.1f}'
                     f'<td>{round(off(r)) or 0:+d} %{with_profile(r)}' for r in rows)
     return f"""<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -167,6 +185,7 @@ def main():
     parser.add_argument("--budgets", default="75,50,25", type=lambda t: [int(b) for b in t.split(",")])
     parser.add_argument("--overlap", default="safe", choices=["off", "safe", "all"])
     parser.add_argument("--tuned", action="store_true")
+    parser.add_argument("--turns", type=int, default=1)
     parser.add_argument("--prices")
     parser.add_argument("--recordings", type=lambda p: pathlib.Path(p).resolve(), help="a folder to keep recordings and profiles in")
     parser.add_argument("--html", type=pathlib.Path)
@@ -180,6 +199,8 @@ def main():
         return
     if not options.vramspan:
         parser.error("--vramspan is needed: the program to record, replay and run with")
+    if options.turns < 1:
+        parser.error("--turns takes a number of 1 or more")
     unknown = [c for c in options.cases if c not in CASES]
     if unknown:
         parser.error(f"no case {unknown[0]!r}; there are {', '.join(map(repr, CASES))}")
@@ -193,8 +214,9 @@ def main():
         for row in (row for name in options.cases or CASES for row in measure(name, options, folder)):
             rows.append(row)
             differs = "" if row.get("same", True) else "  the result differs"
-            if "tuned_ms" in row:
-                differs = f"  tuned {row['tuned_ms']:.1f} ms ({row['profile']}){differs}"
+            if "profile" in row:
+                took = f"{row['tuned_ms']:.1f} ms ({row['profile']})" if "tuned_ms" in row else row["profile"]
+                differs = f"  tuned: {took}{differs}"
             print(f"{row['case']:16} {row['share']:>4} % {row['measured_ms']:>7.1f} ms {row['predicted_ms']:>7.1f} ms "
                   f"{off(row):>+5.0f} %{differs}", flush=True)
             if options.json:
