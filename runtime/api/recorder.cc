@@ -26,6 +26,9 @@ constexpr uint32_t kFirstMeasured = 16;
 constexpr uint32_t kOneIn = 8;
 constexpr uint32_t kWellMeasured = 64;
 constexpr uint32_t kThenOneIn = 32;
+// A copy that took longer to submit than this waited for its stream: what is not pinned on the host
+// goes while the program waits.
+constexpr uint64_t kLongCall = 20'000;
 // To the timer, fingerprints are work with this in its id.
 constexpr uint64_t kPrints = uint64_t{1} << 63;
 
@@ -36,8 +39,11 @@ struct Current {
   CUstream stream = nullptr;
   CUevent start = nullptr;
   bool measure = false;
+  bool copy = false;
+  uint64_t since = 0;
 };
 thread_local Current current;
+thread_local uint64_t waiting_since = 0;
 thread_local trace::WorkEvent scratch;
 
 std::atomic<uint64_t> next_thread{1};
@@ -252,7 +258,8 @@ uint64_t Recorder::Add(trace::WorkEvent* event, CUstream stream, bool measure) {
   event->stream = StreamNumber(stream);
   event->time = writer_->Now();
   writer_->Add(*event);
-  current = {this, event->id, stream, nullptr, measure};
+  const bool copy = event->kind == trace::WorkEvent::Kind::kCopy;
+  current = {this, event->id, stream, nullptr, measure, copy, event->time};
   return event->id;
 }
 
@@ -307,8 +314,23 @@ void Recorder::Starting() {
 void Recorder::Submitted() {
   if (current.recorder != this) return;
   if (current.start != nullptr) timer_->Behind(current.start, current.stream, current.id);
+  if (current.copy && writer_->Now() - current.since > kLongCall) {
+    waiting_since = current.since;
+    Waited(WaitsFor::kStream, current.stream);
+  }
   if (watch_ != nullptr && Mover::InScope() && !mover_->armed()) TakePrints();
   current = {};
+}
+
+void Recorder::Waiting() { waiting_since = writer_->Now(); }
+
+void Recorder::Waited(WaitsFor what, CUstream stream) {
+  trace::WaitEvent event;
+  event.time = writer_->Now();
+  event.duration = event.time - waiting_since;
+  event.what = static_cast<trace::WaitEvent::For>(what);
+  if (what == WaitsFor::kStream) event.stream = StreamNumber(stream);
+  writer_->Add(event);
 }
 
 void Recorder::TakePrints() {

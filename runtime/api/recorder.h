@@ -57,6 +57,10 @@ class Recorder final : public RunListener {
   void Starting();
   void Submitted();
 
+  // The calling thread is about to wait for its device; Waited must follow.
+  void Waiting();
+  void Waited(WaitsFor what, CUstream stream);
+
   // RunListener.
   void Moved(DevicePtr base, Bytes size, bool in, bool clean,
              std::chrono::steady_clock::time_point began) override;

@@ -179,6 +179,17 @@ void Tracer::Exit(CUstream stream) {
   memory_.driver().Note(mover_.End(stream));
 }
 
+bool Tracer::BeginWait() {
+  if (recorder_ == nullptr) return false;
+  recorder_->Waiting();
+  return true;
+}
+
+void Tracer::EndWait(uint32_t call, const void* params) {
+  const WaitsFor what = Decoder::WhatFor(call);
+  recorder_->Waited(what, what == WaitsFor::kStream ? Decoder::StreamOf(call, params) : CUstream());
+}
+
 void Tracer::StreamGoes(CUstream stream) { memory_.driver().Note(mover_.Forget(stream)); }
 
 void Tracer::Freed(DevicePtr base, Bytes size) {

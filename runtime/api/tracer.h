@@ -66,6 +66,10 @@ class Tracer {
   bool BeginVisit(uint32_t call, const void* params);
   void EndVisit(CUstream stream);
 
+  // The calling thread is about to wait for its device, or is back. True: EndWait must follow.
+  bool BeginWait();
+  void EndWait(uint32_t call, const void* params);
+
   // The stream of the call that Enter returned true for.
   static CUstream StreamOf(uint32_t call, const void* params) {
     return Decoder::StreamOf(call, params);

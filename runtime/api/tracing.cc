@@ -72,7 +72,9 @@ bool DestroysStream(uint32_t call) {
 // A call that looks memory up has the runtimes that were told of it in its token, a bit each; the
 // token of one that submits work is its tracer's address, which ends in zeros.
 constexpr uint64_t kLooksUp = 1;
-static_assert(Tracing::kMost < 63 && alignof(Tracer) > kLooksUp);
+// Of one that waits, its tracer's address with this.
+constexpr uint64_t kWaits = 2;
+static_assert(Tracing::kMost < 63 && alignof(Tracer) > kWaits);
 
 uint64_t BeginLookUp() {
   uint64_t token = 0;
@@ -124,6 +126,16 @@ void EndVisit() {
   }
 }
 
+void EndWait(uint64_t token, uint32_t call, const void* params) {
+  // The runtime may have gone while the thread waited.
+  for (const Entry& e : TheState().entries) {
+    Tracer* const tracer = e.tracer.load(std::memory_order_acquire);
+    if (tracer != nullptr && (reinterpret_cast<uintptr_t>(tracer) | kWaits) == token) {
+      tracer->EndWait(call, params);
+    }
+  }
+}
+
 void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token) {
   if (OwnCalls::Now()) return;
   const CallClass call_class = Decoder::ClassOf(call);
@@ -137,6 +149,13 @@ void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token
     return;
   }
   const OwnCalls own;
+  if (call_class == CallClass::kWaits) {
+    Tracer* const tracer = context != nullptr ? TracerOf(context) : nullptr;
+    if (tracer != nullptr && tracer->BeginWait()) {
+      *token = reinterpret_cast<uintptr_t>(tracer) | kWaits;
+    }
+    return;
+  }
   if (DestroysStream(call)) {
     if (Tracer* const tracer = TracerOf(context); tracer != nullptr) {
       tracer->StreamGoes(*static_cast<const CUstream*>(params));  // The one parameter there is.
@@ -151,6 +170,11 @@ void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token
 }
 
 void Exit(uint32_t call, const void* params, CUresult result, uint64_t token) {
+  if ((token & (kLooksUp | kWaits)) == kWaits) {
+    const OwnCalls own;
+    EndWait(token, call, params);
+    return;
+  }
   if ((token & kLooksUp) != 0) {
     const OwnCalls own;
     EndLookUp(token);
@@ -328,7 +352,8 @@ Status Tracing::Start(const std::shared_ptr<const Driver>& driver, LaunchSource 
   if (state.driver == nullptr) {
     state.driver = driver;
     state.decoder.store(new Decoder(driver), std::memory_order_release);
-    for (const CallClass c : {CallClass::kSubmits, CallClass::kDefines, CallClass::kLooksUp}) {
+    for (const CallClass c :
+         {CallClass::kSubmits, CallClass::kDefines, CallClass::kLooksUp, CallClass::kWaits}) {
       for (const uint32_t call : Decoder::CallsOf(c)) state.calls.push_back(call);
     }
     state.calls.push_back(CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy);

@@ -49,6 +49,21 @@ constexpr Call LooksUp(uint64_t (*address)(const void*)) {
   return call;
 }
 
+constexpr Call Waits(WaitsFor what) {
+  Call call;
+  call.call_class = CallClass::kWaits;
+  call.waits_for = what;
+  return call;
+}
+
+template <typename P>
+constexpr Call WaitsForStream(std::string_view name) {
+  Call call = Waits(WaitsFor::kStream);
+  call.per_thread = name.ends_with("_ptsz");
+  call.stream = &fields::Stream<P>;
+  return call;
+}
+
 // The address that a question is about, whatever its parameter is called.
 template <typename P>
 uint64_t Asked(const void* params) {
@@ -77,6 +92,10 @@ uint64_t Asked(const void* params) {
 // As VS_LEARNS; the driver looks up what the call names.
 #define VS_LEARNS_LOOKED_UP(name, learn) \
   table[CUPTI_DRIVER_TRACE_CBID_##name] = DefinesLookedUp(nullptr, &fields::learn<name##_params>)
+
+#define VS_WAITS(name, what) table[CUPTI_DRIVER_TRACE_CBID_##name] = Waits(WaitsFor::what)
+#define VS_WAITS_FOR_STREAM(name) \
+  table[CUPTI_DRIVER_TRACE_CBID_##name] = WaitsForStream<name##_params>(#name)
 
 constexpr Table MakeTable() {
   Table table;
@@ -253,6 +272,13 @@ constexpr Table MakeTable() {
   VS_ASKS(cuMemRetainAllocationHandle);
   VS_ASKS(cuMemGetAccess);
   VS_ASKS(cuIpcGetMemHandle);
+
+  // What returns when the device has done something.
+  VS_WAITS(cuCtxSynchronize, kAll);
+  VS_WAITS(cuCtxSynchronize_v2, kAll);
+  VS_WAITS(cuEventSynchronize, kEvent);
+  VS_WAITS_FOR_STREAM(cuStreamSynchronize);
+  VS_WAITS_FOR_STREAM(cuStreamSynchronize_ptsz);
 
   // The ends of modules, and so of the kernels' handles.
   VS_FORGETS(cuModuleUnload, DropLayouts);

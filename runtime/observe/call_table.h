@@ -22,7 +22,9 @@ struct Call {
   bool copies_from_host = false;
   bool looks_up = false;                              // See Decoder::LooksUp.
   uint64_t (*address)(const void* params) = nullptr;  // What it looks up, where it is one thing.
-  // Of calls that submit. `stream` yields what the parameters hold; null where they hold none.
+  WaitsFor waits_for = WaitsFor::kAll;                // Of calls that wait.
+  // Of calls that submit, or wait for a stream. `stream` yields what the parameters hold; null
+  // where they hold none.
   CUstream (*stream)(const void* params) = nullptr;
   void (*decode)(Knowledge& known, const void* params, Submission* out) = nullptr;
   // Of calls that define; either may be null. `learn` is for those that succeeded.

@@ -44,6 +44,7 @@ absl::Span<const uint32_t> Decoder::CallsOf(CallClass call_class) {
   static const std::vector<uint32_t> submits = FindCallsOf(CallClass::kSubmits);
   static const std::vector<uint32_t> defines = FindCallsOf(CallClass::kDefines);
   static const std::vector<uint32_t> looks_up = FindCallsOf(CallClass::kLooksUp);
+  static const std::vector<uint32_t> waits = FindCallsOf(CallClass::kWaits);
   static const std::vector<uint32_t> none = FindCallsOf(CallClass::kNone);
   switch (call_class) {
     case CallClass::kSubmits:
@@ -52,6 +53,8 @@ absl::Span<const uint32_t> Decoder::CallsOf(CallClass call_class) {
       return defines;
     case CallClass::kLooksUp:
       return looks_up;
+    case CallClass::kWaits:
+      return waits;
     case CallClass::kNone:
       break;
   }
@@ -70,6 +73,8 @@ bool Decoder::CopiesFromHost(uint32_t call) {
 CUstream Decoder::StreamOf(uint32_t call, const void* params) {
   return NormalStream(CallAt(call), params);
 }
+
+WaitsFor Decoder::WhatFor(uint32_t call) { return CallAt(call).waits_for; }
 
 void Decoder::Decode(uint32_t call, const void* params, Submission* out) {
   const Call& entry = CallAt(call);

@@ -29,6 +29,7 @@ enum class CallClass : uint8_t {
   kSubmits,  // Submits work: Decode when it is entered, and Learn after it where it says so.
   kDefines,  // Makes, changes or ends what submissions name: Learn when it has returned.
   kLooksUp,  // Asks the driver what lies at an address, and submits nothing.
+  kWaits,    // Returns when the device has done something, and submits nothing.
 };
 
 class Decoder {
@@ -49,8 +50,10 @@ class Decoder {
   // of kLooksUp, and what names memory in graphs and textures.
   bool LooksUp(uint32_t call, const void* params) const;
   // The stream that the call submits to, as Submission::stream; for callers that need no more.
-  // REQUIRES: ClassOf(call) is kSubmits.
+  // REQUIRES: ClassOf(call) is kSubmits, or WhatFor(call) is kStream.
   static CUstream StreamOf(uint32_t call, const void* params);
+  // REQUIRES: ClassOf(call) is kWaits.
+  static WaitsFor WhatFor(uint32_t call);
 
   // Fills `out` for a call that is about to be made. Calls with nothing to do (a null kernel,
   // parameters that the driver will refuse) yield no touches; never fails: what cannot be told

@@ -85,6 +85,9 @@ struct Submission {
   }
 };
 
+// What a call waits for: all work of a context, what is before an event, or in a stream.
+enum class WaitsFor : uint8_t { kAll, kEvent, kStream };
+
 }  // namespace vramspan
 
 #endif  // VRAMSPAN_RUNTIME_OBSERVE_SUBMISSION_H_

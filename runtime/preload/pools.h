@@ -5,8 +5,11 @@
 #ifndef VRAMSPAN_RUNTIME_PRELOAD_POOLS_H_
 #define VRAMSPAN_RUNTIME_PRELOAD_POOLS_H_
 
+#include <tuple>
+
 #include "runtime/base/own_calls.h"
 #include "runtime/preload/cuda_api.h"
+#include "runtime/preload/launch.h"
 #include "runtime/preload/process.h"
 
 namespace vramspan::preload {
@@ -35,18 +38,25 @@ CUresult MemPoolSetAccess(decltype(&::cuMemPoolSetAccess) real, CUmemoryPool poo
 // Looks at what has been freed in stream order.
 void NoteSynchronised();
 
-// The hook of a call that waits for work.
-template <typename Function>
+// The hook of a call that waits for work, which those who listen are told of.
+template <uint32_t kCall, typename Function>
 struct Synchronising;
-template <typename... Args>
-struct Synchronising<CUresult (*)(Args...)> {
+template <uint32_t kCall, typename... Args>
+struct Synchronising<kCall, CUresult (*)(Args...)> {
+  // CUPTI has a struct for all but those without parameters, and it is like this.
+  struct Params {
+    std::tuple_element_t<0, std::tuple<Args..., const void*>> only;
+  };
+  static_assert(sizeof...(Args) <= 1);
+
   static CUresult Call(CUresult (*real)(Args...), Args... args) {
-    const CUresult result = real(args...);
+    const CUresult result = Watched<kCall, Params, CUresult (*)(Args...)>::Call(real, args...);
     if (result == CUDA_SUCCESS && Ready()) NoteSynchronised();
     return result;
   }
 };
-#define VS_SYNCHRONISING(symbol) Synchronising<decltype(&::symbol)>::Call
+#define VS_SYNCHRONISING(symbol) \
+  Synchronising<CUPTI_DRIVER_TRACE_CBID_##symbol, decltype(&::symbol)>::Call
 
 }  // namespace vramspan::preload
 

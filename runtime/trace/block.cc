@@ -80,6 +80,7 @@ void VisitFields(Header& h, Visit visit) {
   visit("move_gb_per_s", h.move_gb_per_s);
   visit("device_gb_per_s", h.device_gb_per_s);
   visit("source", h.source);
+  visit("waits", h.waits);
 }
 
 std::string Text(const std::string& value) { return Escaped(value); }

@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/trace/format.h"
@@ -106,6 +107,17 @@ void Read(VarintReader* in, BlockState* last, CompareEvent* e) {
   e->first = e->last - in->Take();
 }
 
+const char* Read(VarintReader* in, BlockState* last, WaitEvent* e) {
+  e->time = Later(in, &last->waited);
+  e->duration = in->Take();
+  const uint64_t what = in->Take();
+  constexpr auto kStream = static_cast<uint64_t>(WaitEvent::For::kStream);
+  if (what > UINT32_MAX) return "a stream's number is too large";
+  e->what = static_cast<WaitEvent::For>(std::min(what, kStream));
+  e->stream = static_cast<uint32_t>(what - std::min(what, kStream));
+  return nullptr;
+}
+
 }  // namespace
 
 Decoder::Decoder(absl::Span<const uint8_t> bytes, uint64_t first_time)
@@ -163,6 +175,9 @@ StatusOr<bool> Decoder::Next(Event* event) {
         break;
       case EventType::kCompare:
         Read(&in, &last_, &As<CompareEvent>(event));
+        break;
+      case EventType::kWait:
+        wrong = Read(&in, &last_, &As<WaitEvent>(event));
         break;
       default:
         known = false;

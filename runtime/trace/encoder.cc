@@ -35,7 +35,7 @@ void Encoder::Start(uint64_t first_time) {
   bytes_.Clear();
   bytes_.Room(reserve_);
   // The ranges' memory is kept: the next block has the same codes.
-  last_.time = last_.end = first_time;
+  last_.time = last_.end = last_.waited = first_time;
   last_.base = last_.id = last_.measured_id = last_.compared_base = last_.compared_id = 0;
   if (last_.ranges.size() > 4096) last_.ranges.clear();
   for (auto& [code, ranges] : last_.ranges) ranges.clear();
@@ -173,6 +173,16 @@ void Encoder::Add(const CompareEvent& e) {
   at = PutVarint(at, static_cast<uint64_t>(e.same));
   at = PutVarint(at, Fold(std::exchange(last_.compared_id, e.last), e.last));
   at = PutVarint(at, e.last - e.first);
+  Close(at);
+}
+
+void Encoder::Add(const WaitEvent& e) {
+  uint8_t* at = Open(EventType::kWait, 3 * kMostVarint);
+  at = PutVarint(at, Fold(std::exchange(last_.waited, e.time), e.time));
+  at = PutVarint(at, e.duration);
+  // A stream's number follows what else there is.
+  const auto what = static_cast<uint64_t>(e.what);
+  at = PutVarint(at, e.what == WaitEvent::For::kStream ? what + e.stream : what);
   Close(at);
 }
 

@@ -18,7 +18,8 @@ namespace vramspan::trace {
 
 // What both halves keep of the events before, so that most of the next is a difference of nothing.
 struct BlockState {
-  explicit BlockState(uint64_t first_time) : time(first_time), end(first_time) {}
+  explicit BlockState(uint64_t first_time)
+      : time(first_time), end(first_time), waited(first_time) {}
 
   uint64_t time;
   uint64_t end;  // Of the last measured work.
@@ -27,6 +28,7 @@ struct BlockState {
   uint64_t measured_id = 0;
   // Of its own, for who passes over the event must not miss what it says.
   uint64_t compared_base = 0, compared_id = 0;
+  uint64_t waited;
   absl::flat_hash_map<uint32_t, std::vector<TracedRange>> ranges;  // Of each code, the last.
 };
 
@@ -75,6 +77,7 @@ class Encoder {
   void Add(const LostEvent& e);
   void Add(const EndEvent& e);
   void Add(const CompareEvent& e);
+  void Add(const WaitEvent& e);
 
  private:
   // Room for a record's body of at most `most` bytes; Close tells its end.

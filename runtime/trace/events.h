@@ -28,6 +28,7 @@ enum class EventType : uint8_t {
   kLost = 8,
   kEnd = 9,
   kCompare = 10,
+  kWait = 11,
 };
 
 struct AllocateEvent {
@@ -111,8 +112,20 @@ struct CompareEvent {
   bool same = false;             // Nothing had changed.
 };
 
+// A thread of the program waited for its device, in a call that returns when that is done.
+struct WaitEvent {
+  enum class For : uint8_t { kAll = 0, kEvent = 1, kStream = 2 };
+
+  uint64_t time = 0;  // When it ended.
+  uint64_t duration = 0;
+  For what = For::kAll;  // All work of the context, what is before an event, or in `stream`.
+  uint32_t stream = 0;
+
+  bool operator==(const WaitEvent&) const = default;
+};
+
 using Event = std::variant<AllocateEvent, FreeEvent, CodeEvent, WorkEvent, TimesEvent, MoveEvent,
-                           BudgetEvent, LostEvent, EndEvent, CompareEvent>;
+                           BudgetEvent, LostEvent, EndEvent, CompareEvent, WaitEvent>;
 
 // The beginning of a trace: who was recorded, where, and how. As text in the file, a line for each,
 // so that lines can be added.
@@ -127,6 +140,7 @@ struct Header {
   int chunk_log2 = 0;                  // 0: chosen by size.
   double serve_gb_per_s = 0, move_gb_per_s = 0, device_gb_per_s = 0;
   std::string source = "vramspan";
+  int waits = 0;  // 1: what the program waits for is told (WaitEvent).
 };
 
 }  // namespace vramspan::trace

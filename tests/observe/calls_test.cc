@@ -14,6 +14,7 @@ TEST(Calls, ByClass) {
   for (const uint32_t call : submits) EXPECT_EQ(Decoder::ClassOf(call), CallClass::kSubmits);
   for (const uint32_t call : defines) EXPECT_EQ(Decoder::ClassOf(call), CallClass::kDefines);
   EXPECT_EQ(submits.size() + defines.size() + Decoder::CallsOf(CallClass::kLooksUp).size() +
+                Decoder::CallsOf(CallClass::kWaits).size() +
                 Decoder::CallsOf(CallClass::kNone).size(),
             static_cast<size_t>(CUPTI_DRIVER_TRACE_CBID_SIZE));
   EXPECT_THAT(submits, Contains(CALL(cuLaunchKernel_ptsz)));

@@ -108,6 +108,31 @@ TEST_F(RecordTest, SomeOfManyAreMeasured) {
   EXPECT_GE(measured("VRAMSPAN_RECORD_TIMES=all"), 408u);
 }
 
+// Whoever sees the calls.
+TEST_F(RecordTest, WhatTheProgramWaitsForIsTold) {
+  using For = RecordedWait::For;
+  for (const char* tracer : {"hooks", "cupti"}) {
+    std::filesystem::remove(path_);
+    EXPECT_EQ(Record("pools_synchronised", std::string("VRAMSPAN_TRACER=") + tracer).code, 0);
+    const RecordedRun run = Load();
+    EXPECT_TRUE(run.setting.waits_told);
+    // Both of a stream by either name, an event, and the context by either.
+    std::vector<For> kinds;
+    uint64_t before = 0;
+    for (const RecordedWait& wait : run.waits) {
+      kinds.push_back(wait.what);
+      EXPECT_GE(wait.time - wait.duration, before) << "one after the other";
+      before = wait.time;
+    }
+    EXPECT_EQ(kinds,
+              (std::vector<For>{For::kStream, For::kStream, For::kEvent, For::kAll, For::kAll}))
+        << tracer;
+  }
+  std::filesystem::remove(path_);
+  EXPECT_EQ(Record("pools_synchronised", "VRAMSPAN_TRACER=off").code, 0);
+  EXPECT_FALSE(Load().setting.waits_told) << "nobody sees them";
+}
+
 // Memory that the program maps itself, and that of pools.
 TEST_F(RecordTest, MemoryOfOtherKinds) {
   for (const char* scenario : {"expandable", "pools_churn", "pools_churn_pt", "threads"}) {

@@ -270,8 +270,13 @@ TEST_F(ExportPerfettoTest, MovesAndMemory) {
   move(1200, 300, a, false);  // Both at once.
   move(2000, 100, b, true);   // It never went out: it was there from the start.
   move(3000, 100, a, true);
-  move(6000, 100, a, true);  // After it was freed.
+  move(6000, 100, a, true);                                             // After it was freed.
+  run.waits = {{800, 100, RecordedWait::For::kStream, 3}, {900, 300}};  // Of two threads.
   const auto tracks = Export(run);
+  ASSERT_EQ(tracks.at("program waits").slices.size(), 1u);
+  EXPECT_EQ(tracks.at("program waits").slices[0].name, "for all work");
+  EXPECT_EQ(tracks.at("program waits").slices[0].start, 600u);
+  EXPECT_EQ(tracks.at("program waits (2)").slices[0].name, "for stream 3");
   EXPECT_EQ(tracks.at("copies to the host").slices.size(), 1u);
   EXPECT_EQ(tracks.at("copies to the host (2)").slices.size(), 1u);
   const Slice out = tracks.at("copies to the host").slices[0];

@@ -67,7 +67,11 @@ TEST_F(LoadTraceTest, StreamsOfAnyNumber) {
 
 TEST_F(LoadTraceTest, WhatIsSavedLoadsTheSame) {
   for (uint64_t seed = 1; seed < 8; ++seed) {
-    const RecordedRun saved = RandomRun(seed, {.varied = true, .streams = 3, .frees = true});
+    RecordedRun saved = RandomRun(seed, {.varied = true, .streams = 3, .frees = true});
+    saved.setting.waits_told = seed % 2 == 0;
+    saved.waits = {{70, 20, RecordedWait::For::kAll},
+                   {90, 0, RecordedWait::For::kEvent},
+                   {100 * seed, 9, RecordedWait::For::kStream, 2}};
     ASSERT_TRUE(SaveTrace(saved, path_, true).ok());
     const auto run = LoadTrace(path_);
     ASSERT_TRUE(run.ok()) << run.status();
@@ -75,6 +79,8 @@ TEST_F(LoadTraceTest, WhatIsSavedLoadsTheSame) {
     EXPECT_THAT(run->problems, IsEmpty());
     ASSERT_EQ(run->steps.size(), saved.steps.size());
     ASSERT_EQ(run->works.size(), saved.works.size());
+    EXPECT_EQ(run->setting.waits_told, saved.setting.waits_told);
+    EXPECT_EQ(run->waits, saved.waits);
     for (size_t i = 0; i < saved.steps.size(); ++i) {
       const RecordedStep& step = run->steps[i];
       ASSERT_EQ(step.kind, saved.steps[i].kind);
@@ -121,6 +127,17 @@ TEST_F(LoadTraceTest, PointersArePiecesOfWhatLivesThen) {
   ASSERT_EQ(run.moves.size(), 1u);
   EXPECT_EQ(run.moves[0].allocation, 1u);
   EXPECT_EQ(run.moves[0].offset, MiB(2).value);
+}
+
+TEST_F(LoadTraceTest, WaitsComeInTheOrderOfTheirEnds) {
+  using For = trace::WaitEvent::For;
+  const RecordedRun run =
+      Load({trace::WaitEvent{50, 60}, trace::WaitEvent{40, 10, For::kEvent},
+            trace::WaitEvent{30, 30, For::kStream, 7}, trace::WaitEvent{20, 0}});
+  // One began before the trace did.
+  EXPECT_THAT(run.waits, ElementsAre(RecordedWait{20, 0, RecordedWait::For::kAll},
+                                     RecordedWait{30, 30, RecordedWait::For::kStream, 7},
+                                     RecordedWait{40, 10, RecordedWait::For::kEvent}));
 }
 
 // It may be the one that made its memory free to go, and is told of when it is over.

@@ -81,6 +81,42 @@ TEST(Timing, TheProgramWaitsForWhatEndedInALongGap) {
   EXPECT_EQ(Timing(&busy, {}).step(5).after, kNoWork);
 }
 
+// Where it is told what the program waited for, nothing else is taken for a wait.
+TEST(Timing, TheProgramWaitsForWhatItIsToldToHaveWaitedFor) {
+  using For = RecordedWait::For;
+  RecordedRun run =
+      Recorded({{0, 0, 0, 100}, {1, 200, 200, 900}, {0, 400, 400, 500}, {0, 1000, 1000, 1100}});
+  run.setting.waits_told = true;
+  const auto step = [&](uint32_t work) {
+    return Timing(&run, {}).step(run.allocations.size() + work);
+  };
+  EXPECT_EQ(step(1).after, kNoWork) << "what it submitted before had ended by then";
+  EXPECT_EQ(step(1).think, 200 * kUs);
+  // 500 to 900: for all that there was, of which the second took longest.
+  run.waits = {{900 * kUs, 400 * kUs, For::kAll}};
+  EXPECT_EQ(step(2).after, kNoWork);
+  EXPECT_EQ(step(3).after, 1u);
+  EXPECT_EQ(step(3).think, 100 * kUs);
+  EXPECT_EQ(step(3).rest, 100 * kUs);
+  run.waits[0].what = For::kStream;
+  EXPECT_EQ(step(3).after, 2u);
+  run.waits[0].stream = 1;
+  EXPECT_EQ(step(3).after, 1u);
+  run.waits[0].stream = 7;
+  EXPECT_EQ(step(3).after, kNoWork) << "nothing was submitted there";
+  EXPECT_EQ(step(3).think, 600 * kUs);
+  run.waits[0].what = For::kEvent;
+  EXPECT_EQ(step(3).after, 1u) << "it ended last";
+  // Two: what lies between them comes after both.
+  run.waits = {{550 * kUs, 50 * kUs, For::kStream, 0}, {950 * kUs, 150 * kUs, For::kStream, 1}};
+  EXPECT_EQ(step(3).after, 1u);
+  EXPECT_EQ(step(3).think, 100 * kUs);
+  EXPECT_EQ(step(3).rest, 300 * kUs);
+  // Another thread's, which began before this one's last step.
+  run.waits = {{900 * kUs, 600 * kUs, For::kAll}};
+  EXPECT_EQ(step(3).after, kNoWork);
+}
+
 // How long a program waits until the device has nothing left to do is the device's business: with
 // less ahead of it, it waits less.
 TEST(Timing, TheProgramThinksNoLongerBecauseTheDeviceIsBehind) {

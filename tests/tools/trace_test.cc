@@ -67,13 +67,21 @@ TEST_F(TraceTool, InfoSaysWhatComesAgain) {
       (*writer)->Add(work);
       (*writer)->Add(trace::TimesEvent{i, work.time, 50000, Bytes(0)});
     }
+    (*writer)->Add(trace::WaitEvent{9000, 1500});
+    (*writer)->Add(trace::WaitEvent{9500, 500, trace::WaitEvent::For::kStream, 2});
     EXPECT_TRUE((*writer)->Close().ok());
   }
-  EXPECT_THAT(Trace("info " + path).out, HasSubstr(" of 6 pieces of work, 600.0 us each\n"));
+  EXPECT_THAT(Trace("info " + path).out,
+              AllOf(HasSubstr(" of 6 pieces of work, 600.0 us each\n"),
+                    HasSubstr("waited for its device 2 times, 2.0 us in all\n")));
   const auto json = nlohmann::json::parse(Trace("info --format json " + path).out);
   EXPECT_GE(json["rounds"], 18);
   EXPECT_EQ(json["round_works"], 6);
   EXPECT_EQ(json["round_ns"], 600000);
+  EXPECT_EQ(json["waits"], 2);
+  EXPECT_EQ(json["waited_ns"], 2000);
+  EXPECT_THAT(Trace("dump " + path).out,
+              HasSubstr("wait  time 9500  duration 500  for stream  stream 2  thread 0\n"));
 }
 
 TEST_F(TraceTool, StatsSayWhatKernelsTook) {

@@ -20,7 +20,7 @@ inline std::vector<Event> SampleEvents(uint64_t seed, size_t count) {
   for (uint64_t i = 0; i < count; ++i) {
     time += random() % 5000;
     const DevicePtr base(0x7f0000000000 + (random() % 64 << 21));
-    switch (random() % 11) {
+    switch (random() % 12) {
       case 0:
         events.emplace_back(AllocateEvent{time, base, Bytes(random() % (1 << 30))});
         break;
@@ -43,6 +43,12 @@ inline std::vector<Event> SampleEvents(uint64_t seed, size_t count) {
       case 6:
         events.emplace_back(CompareEvent{base, MiB(16), i / 2, i, i % 3 == 0});
         break;
+      case 7: {
+        const auto what = static_cast<WaitEvent::For>(i % 3);
+        const auto stream = static_cast<uint32_t>(random() % 300);
+        events.emplace_back(WaitEvent{time, random() % 90, what, i % 3 == 2 ? stream : 0});
+        break;
+      }
       default: {
         WorkEvent work;
         work.time = time;
@@ -98,6 +104,7 @@ inline Header SampleHeader() {
   header.device_memory = GiB(80);
   header.serve_gb_per_s = 51.25;
   header.chunk_log2 = 24;
+  header.waits = 1;
   return header;
 }
 

@@ -137,23 +137,27 @@ TEST_F(TraceDamage, EventsOfLaterVersions) {
 
 // A reader from before there was a kind of event reads the others as if it were not there.
 TEST_F(TraceDamage, EventsThatEarlierVersionsPassOver) {
-  Encoder encoder;
-  encoder.Start(0);
-  encoder.Add(FreeEvent{1000, DevicePtr(0x7f0000000000)});
-  encoder.Add(CompareEvent{DevicePtr(0x7f0000200000), MiB(8), 1, 9, true});
-  encoder.Add(FreeEvent{2000, DevicePtr(0x7f0000400000)});
-  const BlockBytes bytes = encoder.Take();
-  std::vector<uint8_t> raw = Copy(bytes);
-  const size_t second = 2 + size_t{raw[1]};  // Behind the first one's type, length and body.
-  ASSERT_EQ(raw[second], static_cast<uint8_t>(EventType::kCompare));
-  raw[second] = 200;
-  Decoder decoder(raw, 0);
-  Event event;
-  ASSERT_TRUE(*decoder.Next(&event));
-  ASSERT_TRUE(*decoder.Next(&event));
-  EXPECT_EQ(std::get<FreeEvent>(event).time, 2000u);
-  EXPECT_EQ(std::get<FreeEvent>(event).base, DevicePtr(0x7f0000400000));
-  EXPECT_FALSE(*decoder.Next(&event));
+  const Event young[] = {CompareEvent{DevicePtr(0x7f0000200000), MiB(8), 1, 9, true},
+                         WaitEvent{1700, 600, WaitEvent::For::kStream, 3}};
+  for (const Event& passed : young) {
+    Encoder encoder;
+    encoder.Start(0);
+    encoder.Add(FreeEvent{1000, DevicePtr(0x7f0000000000)});
+    std::visit([&](const auto& e) { encoder.Add(e); }, passed);
+    encoder.Add(FreeEvent{2000, DevicePtr(0x7f0000400000)});
+    const BlockBytes bytes = encoder.Take();
+    std::vector<uint8_t> raw = Copy(bytes);
+    const size_t second = 2 + size_t{raw[1]};  // Behind the first one's type, length and body.
+    ASSERT_GE(raw[second], static_cast<uint8_t>(EventType::kCompare));
+    raw[second] = 200;
+    Decoder decoder(raw, 0);
+    Event event;
+    ASSERT_TRUE(*decoder.Next(&event));
+    ASSERT_TRUE(*decoder.Next(&event));
+    EXPECT_EQ(std::get<FreeEvent>(event).time, 2000u);
+    EXPECT_EQ(std::get<FreeEvent>(event).base, DevicePtr(0x7f0000400000));
+    EXPECT_FALSE(*decoder.Next(&event));
+  }
 }
 
 // A few bytes that claim very much.

@@ -82,6 +82,7 @@ class Exporter {
     Describe(kOnHost, "on the host", Counter);
     WriteWorks();
     WriteMoves();
+    WriteWaits();
     WriteMemory();
     file_->Write(out_);
   }
@@ -213,6 +214,20 @@ class Exporter {
       Slice(TrackFor(m->in ? "copies to the device" : "copies to the host", start, m->time), start,
             m->time, name.empty() ? absl::StrCat("allocation ", m->allocation) : name,
             {{"bytes", m->size}, {"offset", m->offset}, {"clean", m->clean}}, 0);
+    }
+  }
+
+  void WriteWaits() {
+    std::vector<std::pair<uint64_t, const RecordedWait*>> waits;  // By their start.
+    for (const RecordedWait& w : run_.waits) waits.emplace_back(w.time - w.duration, &w);
+    std::stable_sort(waits.begin(), waits.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [start, w] : waits) {
+      Slice(TrackFor("program waits", start, w->time), start, w->time,
+            w->what == RecordedWait::For::kAll     ? "for all work"
+            : w->what == RecordedWait::For::kEvent ? "for an event"
+                                                   : absl::StrCat("for stream ", w->stream),
+            {}, 0);
     }
   }
 

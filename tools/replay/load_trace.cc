@@ -57,7 +57,8 @@ class Loader {
                     .move_gb_per_s = h.move_gb_per_s,
                     .device_gb_per_s = h.device_gb_per_s,
                     .source = h.source,
-                    .estimated_times = h.times == "estimated"};
+                    .estimated_times = h.times == "estimated",
+                    .waits_told = h.waits == 1};
     run_.problems.insert(run_.problems.begin(), problems.begin(), problems.end());
     if (lost_ != 0) {
       run_.problems.push_back(absl::StrCat(lost_, " events were lost while it was recorded"));
@@ -90,6 +91,8 @@ class Loader {
     }
     std::stable_sort(run_.moves.begin(), run_.moves.end(),
                      [](const RecordedMove& a, const RecordedMove& b) { return a.time < b.time; });
+    std::stable_sort(run_.waits.begin(), run_.waits.end(),
+                     [](const RecordedWait& a, const RecordedWait& b) { return a.time < b.time; });
     PutTimes();
     if (h.times == "events") FillTimes(&run_);
     if (more_problems_ != 0)
@@ -143,6 +146,14 @@ class Loader {
   }
   void Take(const trace::BudgetEvent&) {}
   void Take(const trace::CompareEvent& e) { compared_.push_back(e); }
+  void Take(const trace::WaitEvent& e) {
+    if (e.duration > e.time) return;
+    const bool stream = e.what == trace::WaitEvent::For::kStream;
+    run_.waits.push_back({.time = e.time,
+                          .duration = e.duration,
+                          .what = static_cast<RecordedWait::For>(e.what),
+                          .stream = stream ? StreamIndex(e.stream) : 0});
+  }
   void Take(const trace::LostEvent& e) { lost_ += e.count; }
   void Take(const trace::EndEvent&) {}
 

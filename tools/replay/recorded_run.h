@@ -96,6 +96,18 @@ struct RecordedComparison {
   bool operator==(const RecordedComparison&) const = default;
 };
 
+// A thread of the program waited for its device, in a call that returns when that is done.
+struct RecordedWait {
+  enum class For : uint8_t { kAll, kEvent, kStream };
+
+  uint64_t time = 0;  // When it ended.
+  uint64_t duration = 0;
+  For what = For::kAll;
+  uint32_t stream = 0;  // Of kStream.
+
+  bool operator==(const RecordedWait&) const = default;
+};
+
 // The machine and the settings of the run. Zero or empty: not known.
 struct RecordedSetting {
   std::string program;  // Its command line.
@@ -109,6 +121,7 @@ struct RecordedSetting {
   double serve_gb_per_s = 0, move_gb_per_s = 0, device_gb_per_s = 0;
   std::string source;            // "vramspan", "pytorch-et", "oracle-general".
   bool estimated_times = false;  // Durations are guesses, not measurements.
+  bool waits_told = false;       // All that the program waited for is in `waits`.
 };
 
 class RecordedRun {
@@ -120,6 +133,7 @@ class RecordedRun {
   std::vector<RecordedStep> steps;
   std::vector<RecordedMove> moves;
   std::vector<RecordedComparison> comparisons;  // In the order of their last works.
+  std::vector<RecordedWait> waits;              // In the order of their ends.
   // What is wrong or missing, in sentences: a cut file, a free of what was never allocated.
   std::vector<std::string> problems;
 

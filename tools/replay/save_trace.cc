@@ -24,6 +24,7 @@ trace::Header HeaderOf(const RecordedRun& run) {
   h.move_gb_per_s = s.move_gb_per_s;
   h.device_gb_per_s = s.device_gb_per_s;
   h.source = s.source;
+  h.waits = s.waits_told;
   return h;
 }
 
@@ -76,6 +77,10 @@ Status SaveTrace(const RecordedRun& run, const std::string& path, bool force) {
   for (const RecordedComparison& c : run.comparisons) {
     writer->Add(trace::CompareEvent{run.allocations[c.allocation].base + Bytes(c.offset),
                                     Bytes(c.size), c.first, c.last, c.same});
+  }
+  for (const RecordedWait& w : run.waits) {
+    writer->Add(
+        trace::WaitEvent{w.time, w.duration, static_cast<trace::WaitEvent::For>(w.what), w.stream});
   }
   return writer->Close();
 }

@@ -24,6 +24,52 @@ uint64_t Count(double nanoseconds) {
   return nanoseconds > 0 ? static_cast<uint64_t>(nanoseconds) : 0;
 }
 
+using Ended = std::pair<uint64_t, uint32_t>;
+
+// What ends last of what was submitted so far, of all and by stream.
+class Latest {
+ public:
+  explicit Latest(const RecordedRun& run) : run_(run) {}
+  void Submit(uint32_t work) {
+    const uint32_t stream = run_.works[work].stream;
+    if (stream >= in_.size()) in_.resize(stream + 1, kNoWork);
+    in_[stream] = work;
+    if (all_ == kNoWork || run_.works[all_].end <= run_.works[work].end) all_ = work;
+  }
+  uint32_t all() const { return all_; }
+  uint32_t in(uint32_t stream) const { return stream < in_.size() ? in_[stream] : kNoWork; }
+
+ private:
+  const RecordedRun& run_;
+  uint32_t all_ = kNoWork;
+  std::vector<uint32_t> in_;
+};
+
+// A step at `now`, after one at `before`, with what was waited for in between; `next` is the first
+// wait that ended later than the step before. `ended`: the work that ended last by now.
+StepTiming StepByWaits(const RecordedRun& run, const Latest& latest, uint64_t before, uint64_t now,
+                       uint32_t ended, size_t* next) {
+  StepTiming t{.think = now - before};
+  uint64_t at = before, waited = 0;
+  for (; *next < run.waits.size() && run.waits[*next].time <= now; ++*next) {
+    const RecordedWait& wait = run.waits[*next];
+    const uint64_t began = wait.time - wait.duration;
+    // Another thread's: meanwhile this one went on, or waited itself.
+    if (began < at) continue;
+    const uint32_t work = wait.what == RecordedWait::For::kAll      ? latest.all()
+                          : wait.what == RecordedWait::For::kStream ? latest.in(wait.stream)
+                                                                    : ended;
+    if (work == kNoWork) continue;
+    if (t.after == kNoWork) t.think = began - before;
+    if (t.after == kNoWork || run.works[t.after].end < run.works[work].end) t.after = work;
+    waited += wait.duration;
+    at = wait.time;
+  }
+  // What the program does between two waits comes after both.
+  if (t.after != kNoWork) t.rest = now - before - t.think - waited;
+  return t;
+}
+
 }  // namespace
 
 Timing::Timing(const RecordedRun* run, const ReplayPrices& prices)
@@ -146,11 +192,13 @@ void Timing::FindWaits() {
 }
 
 void Timing::FindSteps() {
-  using Ended = std::pair<uint64_t, uint32_t>;
   std::priority_queue<Ended, std::vector<Ended>, std::greater<>> pending;
+  Latest latest(run_);
+  size_t next_wait = 0;
   Ended last{0, kNoWork};
   uint32_t submitted = kNoWork;  // Of the timed work the last.
   uint64_t before = 0;
+  bool freed = false;
   for (size_t i = 0; i < steps_.size(); ++i) {
     const RecordedStep& step = run_.steps[i];
     const bool work = step.kind == RecordedStep::Kind::kWork;
@@ -169,7 +217,10 @@ void Timing::FindSteps() {
       pending.pop();
     }
     StepTiming& t = steps_[i];
-    if (last.second != kNoWork && last.first > before && (!work || now - before > kUsualGap)) {
+    if (run_.setting.waits_told && !freed) {
+      t = StepByWaits(run_, latest, before, now, last.second, &next_wait);
+    } else if (last.second != kNoWork && last.first > before &&
+               (!work || now - before > kUsualGap)) {
       t.after = last.second;
       t.think = last.first - before;
       t.rest = now - last.first;
@@ -183,6 +234,8 @@ void Timing::FindSteps() {
       t.think = now - before;
     }
     before = now;
+    freed = step.kind == RecordedStep::Kind::kFree;
+    if (work) latest.Submit(step.index);
     if (work && run_.works[step.index].timed()) {
       pending.emplace(run_.works[step.index].end, step.index);
       submitted = step.index;

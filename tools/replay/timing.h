@@ -10,10 +10,13 @@
 //    before it started. What is left over is a lag that it always has; in a run in which memory was
 //    moved, where most of it was the moves' doing, at most 10 us of it.
 //  - The program takes a step (it submits work, allocates or frees) as long after the step before
-//    as it did, and where some work ended in between, as long after that; but for work that was
-//    submitted so soon after the step before that there was hardly a wait in between. Where that
-//    was the end of all it had submitted, it waited for the device: then it is not held to have
-//    been busy itself for longer than the last work takes alone.
+//    as it did. Where the trace tells what it waited for, it waits again for what it had submitted
+//    by then: all of it, that of a stream, or (an event) what ended last. Where it does not, and
+//    behind a free, which waits for all work: where some work ended in between, it takes the step
+//    as long after that; but for work that was submitted so soon after the step before that there
+//    was hardly a wait in between. Where that was the end of all it had submitted, it waited for
+//    the device: then it is not held to have been busy itself for longer than the last work takes
+//    alone.
 //
 // Immutable once made; any thread may read it. Times in nanoseconds.
 #ifndef VRAMSPAN_TOOLS_REPLAY_TIMING_H_

@@ -64,6 +64,15 @@ Json Fields(const trace::CompareEvent& e) {
   return {{"event", "compare"}, {"base", Hex(e.base)}, {"size", e.size.value},
           {"first", e.first},   {"last", e.last},      {"same", e.same}};
 }
+Json Fields(const trace::WaitEvent& e) {
+  constexpr const char* kFor[] = {"all", "event", "stream"};
+  Json fields = {{"event", "wait"},
+                 {"time", e.time},
+                 {"duration", e.duration},
+                 {"for", kFor[static_cast<size_t>(e.what)]}};
+  if (e.what == trace::WaitEvent::For::kStream) fields["stream"] = e.stream;
+  return fields;
+}
 
 // `key value` pairs, the event's name first.
 std::string Line(const Json& fields) {

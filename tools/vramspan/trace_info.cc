@@ -31,7 +31,7 @@ class Info final : public Action {
   Status Run() override {
     VS_ASSIGN_OR_RETURN(const std::unique_ptr<trace::Reader> reader, trace::Reader::Open(path_));
     VS_ASSIGN_OR_RETURN(const RecordedRun run, replay::LoadTrace(reader.get()));
-    uint64_t measured = 0, device_time = 0, in = 0, out = 0, clean = 0;
+    uint64_t measured = 0, device_time = 0, in = 0, out = 0, clean = 0, waited = 0;
     std::vector<uint64_t> ends;
     for (const RecordedWork& work : run.works) {
       ends.push_back(work.end);
@@ -41,6 +41,11 @@ class Info final : public Action {
     for (const replay::RecordedMove& move : run.moves) {
       (move.clean ? clean : move.in ? in : out) += move.size;
     }
+    for (const replay::RecordedWait& wait : run.waits) waited += wait.duration;
+    // Nothing, where nobody saw them.
+    const auto told = [&](uint64_t number) {
+      return run.setting.waits_told ? nlohmann::ordered_json(number) : nlohmann::ordered_json();
+    };
     const replay::Phases found(run);
     const replay::Rounds& rounds = found.main();
     const uint64_t round = rounds.Median(ends);
@@ -84,6 +89,8 @@ class Info final : public Action {
                                            {"phases", std::move(phases)},
                                            {"allocations", run.allocations.size()},
                                            {"peak_bytes", run.PeakBytes().value},
+                                           {"waits", told(run.waits.size())},
+                                           {"waited_ns", told(waited)},
                                            {"moves", run.moves.size()},
                                            {"bytes_in", in},
                                            {"bytes_out", out},
@@ -121,6 +128,10 @@ class Info final : public Action {
     for (const replay::Rounds& p : found.all()) {
       line("rounds", absl::StrCat(p.count(), " of ", p.works(), " pieces of work, ",
                                   TimeText(p.Median(ends)), " each"));
+    }
+    if (run.setting.waits_told) {
+      line("waits", absl::StrCat("the program waited for its device ", run.waits.size(), " times, ",
+                                 TimeText(waited), " in all"));
     }
     line("memory", absl::StrCat(run.allocations.size(), " allocations, at most ",
                                 SizeText(run.PeakBytes().value), " at once"));
