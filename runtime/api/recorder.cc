@@ -27,8 +27,10 @@ constexpr uint32_t kOneIn = 8;
 constexpr uint32_t kWellMeasured = 64;
 constexpr uint32_t kThenOneIn = 32;
 // A copy that took longer to submit than this waited for its stream: what is not pinned on the host
-// goes while the program waits.
+// goes while the program waits, but for so little from the host, which is put aside.
 constexpr uint64_t kLongCall = 20'000;
+constexpr Bytes kPutAside = KiB(64);
+constexpr uint64_t kNever = UINT64_MAX;
 // To the timer, fingerprints are work with this in its id.
 constexpr uint64_t kPrints = uint64_t{1} << 63;
 
@@ -39,12 +41,20 @@ struct Current {
   CUstream stream = nullptr;
   CUevent start = nullptr;
   bool measure = false;
-  bool copy = false;
   uint64_t since = 0;
+  uint64_t waits_after = kNever;  // A call that takes longer than this waits for its stream.
 };
 thread_local Current current;
 thread_local uint64_t waiting_since = 0;
 thread_local trace::WorkEvent scratch;
+
+uint64_t WaitsAfter(const Submission& s) {
+  if (s.waits) return 0;
+  if (s.kind != Submission::Kind::kCopy) return kNever;
+  Bytes from_host;
+  for (const HostCopy& copy : s.host_copies) from_host += copy.size;
+  return from_host != Bytes(0) && from_host <= kPutAside ? kNever : kLongCall;
+}
 
 std::atomic<uint64_t> next_thread{1};
 uint64_t ThreadNumber() {
@@ -258,8 +268,7 @@ uint64_t Recorder::Add(trace::WorkEvent* event, CUstream stream, bool measure) {
   event->stream = StreamNumber(stream);
   event->time = writer_->Now();
   writer_->Add(*event);
-  const bool copy = event->kind == trace::WorkEvent::Kind::kCopy;
-  current = {this, event->id, stream, nullptr, measure, copy, event->time};
+  current = {this, event->id, stream, nullptr, measure, event->time, kNever};
   return event->id;
 }
 
@@ -289,7 +298,9 @@ uint64_t Recorder::Submitting(const Submission& s, absl::Span<const InferredRang
   for (const InferredRange& r : ranges) {
     if (r.likely) event.ranges.push_back({r.ptr, r.size, r.slot, r.write, r.exact});
   }
-  return Add(&event, s.stream, code.measure);
+  Add(&event, s.stream, code.measure);
+  current.waits_after = WaitsAfter(s);
+  return event.id;
 }
 
 uint64_t Recorder::Declaring(CUstream stream, absl::Span<const WorkRange> ranges, Known known) {
@@ -314,7 +325,7 @@ void Recorder::Starting() {
 void Recorder::Submitted() {
   if (current.recorder != this) return;
   if (current.start != nullptr) timer_->Behind(current.start, current.stream, current.id);
-  if (current.copy && writer_->Now() - current.since > kLongCall) {
+  if (current.waits_after != kNever && writer_->Now() - current.since >= current.waits_after) {
     waiting_since = current.since;
     Waited(WaitsFor::kStream, current.stream);
   }

@@ -13,6 +13,17 @@ namespace {
 
 using Table = std::array<Call, CUPTI_DRIVER_TRACE_CBID_SIZE>;
 
+// Copies that may go to the host and are not asynchronous. One from the host returns once what it
+// copies has been read.
+constexpr bool ReturnsDone(std::string_view name) {
+  constexpr std::string_view kCopy = "cuMemcpy";
+  if (!name.starts_with(kCopy) || name.find("Async") != name.npos) return false;
+  name.remove_prefix(kCopy.size());
+  return name.empty() || name.starts_with("_ptds") || name.starts_with("DtoH") ||
+         name.starts_with("AtoH") || name.starts_with("2D") ||
+         (name.starts_with("3D") && !name.starts_with("3DPeer"));
+}
+
 template <typename P>
 constexpr Call Submits(std::string_view name,
                        void (*decode)(Knowledge&, const void*, Submission*)) {
@@ -20,6 +31,7 @@ constexpr Call Submits(std::string_view name,
   call.call_class = CallClass::kSubmits;
   call.per_thread = name.ends_with("_ptsz") || name.ends_with("_ptds");
   call.copies_from_host = fields::MaySourceHost<P>();
+  call.returns_done = ReturnsDone(name);
   call.stream = &fields::Stream<P>;
   call.decode = decode;
   return call;

@@ -20,6 +20,7 @@ struct Call {
   CallClass call_class = CallClass::kNone;
   bool per_thread = false;  // Its null stream is the thread's own.
   bool copies_from_host = false;
+  bool returns_done = false;                          // Its work is done when it returns.
   bool looks_up = false;                              // See Decoder::LooksUp.
   uint64_t (*address)(const void* params) = nullptr;  // What it looks up, where it is one thing.
   WaitsFor waits_for = WaitsFor::kAll;                // Of calls that wait.

@@ -80,6 +80,7 @@ void Decoder::Decode(uint32_t call, const void* params, Submission* out) {
   const Call& entry = CallAt(call);
   out->Clear();
   out->stream = NormalStream(entry, params);
+  out->waits = entry.returns_done;
   entry.decode(*state_, params, out);
 }
 

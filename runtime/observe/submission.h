@@ -70,9 +70,11 @@ struct Submission {
   Bytes scanned;  // Of parameters and host memory, looked through for addresses.
   std::vector<Touch> touches;
   std::vector<HostCopy> host_copies;
+  bool waits = false;  // The call returns when the work is done.
 
   void Clear() {
     kind = Kind::kUnknown;
+    waits = false;
     stream = nullptr;
     code = nullptr;
     shape = 0;

@@ -1,5 +1,6 @@
 // The table of calls: what is watched, and that nothing is watched by halves.
 
+#include "runtime/observe/call_table.h"
 #include "tests/observe/decoder_fixture.h"
 
 namespace vramspan {
@@ -22,6 +23,24 @@ TEST(Calls, ByClass) {
   EXPECT_EQ(Decoder::ClassOf(CALL(cuLaunchHostFunc)), CallClass::kNone);
   EXPECT_EQ(Decoder::ClassOf(CALL(cuMemAllocAsync)), CallClass::kNone);
   EXPECT_EQ(Decoder::ClassOf(CALL(cuMemPrefetchAsync)), CallClass::kNone);
+}
+
+TEST(Calls, SomeReturnWhenTheDeviceIsDone) {
+  for (const uint32_t call : Decoder::CallsOf(CallClass::kWaits)) {
+    EXPECT_EQ(Decoder::ClassOf(call), CallClass::kWaits);
+  }
+  EXPECT_EQ(Decoder::WhatFor(CALL(cuCtxSynchronize)), WaitsFor::kAll);
+  EXPECT_EQ(Decoder::WhatFor(CALL(cuEventSynchronize)), WaitsFor::kEvent);
+  EXPECT_EQ(Decoder::WhatFor(CALL(cuStreamSynchronize_ptsz)), WaitsFor::kStream);
+  for (const uint32_t call : {CALL(cuMemcpy), CALL(cuMemcpyDtoH_v2_ptds), CALL(cuMemcpyAtoH_v2),
+                              CALL(cuMemcpy2DUnaligned_v2), CALL(cuMemcpy3D_v2_ptds)}) {
+    EXPECT_TRUE(CallAt(call).returns_done) << call;
+  }
+  for (const uint32_t call : {CALL(cuMemcpyAsync), CALL(cuMemcpyHtoD_v2), CALL(cuMemcpyDtoD_v2),
+                              CALL(cuMemcpyPeer), CALL(cuMemcpy3DPeer), CALL(cuMemsetD8_v2),
+                              CALL(cuMemcpyDtoHAsync_v2), CALL(cuLaunchKernel)}) {
+    EXPECT_FALSE(CallAt(call).returns_done) << call;
+  }
 }
 
 TEST(Calls, OfANewerDriverAreOfNoInterest) {

@@ -128,6 +128,13 @@ TEST_F(RecordTest, WhatTheProgramWaitsForIsTold) {
               (std::vector<For>{For::kStream, For::kStream, For::kEvent, For::kAll, For::kAll}))
         << tracer;
   }
+  // Copies that return when they are done: each of 24 buffers.
+  std::filesystem::remove(path_);
+  EXPECT_EQ(Record("doubled").code, 0);
+  const std::vector<RecordedWait> waits = Load().waits;
+  EXPECT_GE(std::count_if(waits.begin(), waits.end(),
+                          [](const RecordedWait& w) { return w.what == For::kStream; }),
+            24);
   std::filesystem::remove(path_);
   EXPECT_EQ(Record("pools_synchronised", "VRAMSPAN_TRACER=off").code, 0);
   EXPECT_FALSE(Load().setting.waits_told) << "nobody sees them";
