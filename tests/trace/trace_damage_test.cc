@@ -1,4 +1,5 @@
 // Traces that are cut, damaged, of other versions, or nothing of the kind.
+#include <absl/hash/hash.h>
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -33,6 +34,7 @@ class TraceDamage : public ::testing::Test {
   struct Got {
     Status status;
     uint64_t frees = 0;
+    uint64_t all = 0;  // A hash of all that is read.
     std::vector<std::string> problems;
   };
   static Got Read(const std::string& bytes) {
@@ -41,7 +43,11 @@ class TraceDamage : public ::testing::Test {
     got.status = reader.status();
     if (!reader.ok()) return got;
     (*reader)->ForEach([&](const Reader::Block&, const Event& event) {
-      got.frees += std::holds_alternative<FreeEvent>(event) ? 1 : 0;
+      got.all = absl::HashOf(got.all, event.index());
+      if (const auto* free = std::get_if<FreeEvent>(&event)) {
+        ++got.frees;
+        got.all = absl::HashOf(got.all, free->time, free->base.value);
+      }
     });
     got.problems = (*reader)->problems();
     return got;
@@ -76,18 +82,26 @@ TEST_F(TraceDamage, CutAnywhere) {
   EXPECT_GE(last, (kBlocks - 1) * kEvents);
 }
 
-// Whatever byte is wrong, the other blocks are read, and it is said where it was.
+// Whatever byte is wrong, the other blocks are read, and it is said where it was; but where all
+// that is read is right, for some bits of a zstd frame mean nothing.
 TEST_F(TraceDamage, OneByteWrongAnywhere) {
   const size_t first = FindBlock(bytes_, 0);
+  const uint64_t right = Read(bytes_).all;
+  size_t harmless = 0;
   for (size_t at = first; at < bytes_.size(); at += 7) {
     std::string damaged = bytes_;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x5a);
     const Got got = Read(damaged);
     ASSERT_TRUE(got.status.ok());
     EXPECT_GE(got.frees, (kBlocks - 1) * kEvents) << "byte " << at;
+    if (got.problems.empty() && got.all == right) {
+      ++harmless;
+      continue;
+    }
     ASSERT_FALSE(got.problems.empty()) << "byte " << at;
     EXPECT_THAT(got.problems[0], HasSubstr("at byte "));
   }
+  EXPECT_LE(harmless, kBlocks) << "one a frame would be many";
 }
 
 TEST_F(TraceDamage, BytesMissingAndBytesAdded) {
