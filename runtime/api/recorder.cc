@@ -339,7 +339,11 @@ void Recorder::Waited(WaitsFor what, CUstream stream) {
   trace::WaitEvent event;
   event.time = writer_->Now();
   event.duration = event.time - waiting_since;
-  event.what = static_cast<trace::WaitEvent::For>(what);
+  using For = trace::WaitEvent::For;
+  static_assert(static_cast<For>(WaitsFor::kAll) == For::kAll &&
+                static_cast<For>(WaitsFor::kEvent) == For::kEvent &&
+                static_cast<For>(WaitsFor::kStream) == For::kStream);
+  event.what = static_cast<For>(what);
   if (what == WaitsFor::kStream) event.stream = StreamNumber(stream);
   writer_->Add(event);
 }

@@ -443,6 +443,7 @@ void Mover::Cancel(Work* work) {
   }
   SetOpen(work, false);
   if (work->released && work->quiet()) --quiet_in_flight_;
+  if (work->timed) --timed_in_flight_;
   if (work->quiet()) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
   held_prints_ -= std::exchange(work->held_prints, 0);
   std::erase(queue_, work);
