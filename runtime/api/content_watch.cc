@@ -1,7 +1,8 @@
 #include "runtime/api/content_watch.h"
 
+#include <absl/hash/hash.h>
+
 #include <algorithm>
-#include <bit>
 #include <iterator>
 #include <utility>
 
@@ -11,14 +12,10 @@ namespace vramspan {
 namespace {
 
 constexpr size_t kMostPrints = 32;  // Behind one launch; the rest is due at the next.
-constexpr uint64_t kOdd = 0x9E3779B97F4A7C15u;
 
 uint64_t HashOf(absl::Span<const trace::TracedRange> ranges) {
   uint64_t hash = 0;
-  for (const trace::TracedRange& r : ranges) {
-    hash = (std::rotl(hash, 23) ^ r.ptr.value) * kOdd;
-    hash = (std::rotl(hash, 23) ^ r.size.value) * kOdd;
-  }
+  for (const trace::TracedRange& r : ranges) hash = absl::HashOf(hash, r.ptr.value, r.size.value);
   return hash;
 }
 
@@ -61,7 +58,7 @@ void ContentWatch::Begin(DevicePtr base, Bytes size, uint8_t taken) {
 }
 
 uint64_t ContentWatch::SettledMark(uint64_t hash) const {
-  return (hash ^ changes_.load(std::memory_order_relaxed)) * kOdd | 1;
+  return absl::HashOf(hash, changes_.load(std::memory_order_relaxed)) | 1;
 }
 
 uint64_t ContentWatch::Due(absl::Span<const trace::TracedRange> ranges, uint64_t id) {

@@ -326,8 +326,7 @@ void Recorder::Submitted() {
   if (current.recorder != this) return;
   if (current.start != nullptr) timer_->Behind(current.start, current.stream, current.id);
   if (current.waits_after != kNever && writer_->Now() - current.since >= current.waits_after) {
-    waiting_since = current.since;
-    Waited(WaitsFor::kStream, current.stream);
+    AddWait(current.since, WaitsFor::kStream, current.stream);
   }
   if (watch_ != nullptr && Mover::InScope() && !mover_->armed()) TakePrints();
   current = {};
@@ -335,10 +334,12 @@ void Recorder::Submitted() {
 
 void Recorder::Waiting() { waiting_since = writer_->Now(); }
 
-void Recorder::Waited(WaitsFor what, CUstream stream) {
+void Recorder::Waited(WaitsFor what, CUstream stream) { AddWait(waiting_since, what, stream); }
+
+void Recorder::AddWait(uint64_t since, WaitsFor what, CUstream stream) {
   trace::WaitEvent event;
   event.time = writer_->Now();
-  event.duration = event.time - waiting_since;
+  event.duration = event.time - since;
   using For = trace::WaitEvent::For;
   static_assert(static_cast<For>(WaitsFor::kAll) == For::kAll &&
                 static_cast<For>(WaitsFor::kEvent) == For::kEvent &&

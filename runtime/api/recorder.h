@@ -89,6 +89,7 @@ class Recorder final : public RunListener {
   Numbered CodeOf(const void* code, uint64_t shape, Submission::Kind kind);
   std::string NameOf(const void* code, Submission::Kind kind, uint32_t number);
   uint64_t Add(trace::WorkEvent* event, CUstream stream, bool measure);
+  void AddWait(uint64_t since, WaitsFor what, CUstream stream);
   // Takes the fingerprints that are due behind the thread's work.
   void TakePrints();
 

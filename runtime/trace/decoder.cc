@@ -112,9 +112,10 @@ const char* Read(VarintReader* in, BlockState* last, WaitEvent* e) {
   e->duration = in->Take();
   const uint64_t what = in->Take();
   constexpr auto kStream = static_cast<uint64_t>(WaitEvent::For::kStream);
-  if (what > UINT32_MAX) return "a stream's number is too large";
-  e->what = static_cast<WaitEvent::For>(std::min(what, kStream));
-  e->stream = static_cast<uint32_t>(what - std::min(what, kStream));
+  const uint64_t stream = what - std::min(what, kStream);
+  if (stream > UINT32_MAX) return "a stream's number is too large";
+  e->what = static_cast<WaitEvent::For>(what - stream);
+  e->stream = static_cast<uint32_t>(stream);
   return nullptr;
 }
 

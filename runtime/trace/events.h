@@ -120,8 +120,6 @@ struct WaitEvent {
   uint64_t duration = 0;
   For what = For::kAll;  // All work of the context, what is before an event, or in `stream`.
   uint32_t stream = 0;
-
-  bool operator==(const WaitEvent&) const = default;
 };
 
 using Event = std::variant<AllocateEvent, FreeEvent, CodeEvent, WorkEvent, TimesEvent, MoveEvent,

@@ -45,6 +45,13 @@ TEST(RecordedRun, ContradictionsAreFound) {
   run = LoopRun(2, 1);
   run.works.emplace_back();
   EXPECT_FALSE(run.Check().ok());
+  run = LoopRun(2, 1);
+  run.waits = {{.time = 5, .duration = 5}, {.time = 7, .duration = 1}};
+  EXPECT_TRUE(run.Check().ok()) << run.Check();
+  std::swap(run.waits[0], run.waits[1]);
+  EXPECT_FALSE(run.Check().ok());
+  run.waits = {{.time = 5, .duration = 6}};
+  EXPECT_FALSE(run.Check().ok());
 }
 
 // Each range is looked up in all chunks, one by one.

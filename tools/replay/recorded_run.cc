@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/space/small_objects.h"
 
@@ -105,6 +106,12 @@ Status RecordedRun::Check() const {
     const uint64_t size = allocations[c.allocation].size.value;
     if (c.offset > size || c.size > size - c.offset) {
       return bad("a comparison leaves allocation ", c.allocation);
+    }
+  }
+  uint64_t waited = 0;
+  for (const RecordedWait& w : waits) {
+    if (w.duration > w.time || w.time < std::exchange(waited, w.time)) {
+      return bad("a wait that ends at ", w.time);
     }
   }
   if (!std::all_of(seen.begin(), seen.end(), [](bool b) { return b; })) {

@@ -162,9 +162,8 @@ class SimulatedMover {
     bool write = false;
   };
   Touched TouchedIn(uint32_t set, ChunkIndex chunk) const;
-  // How long that takes where the chunk is on the host. `passes`: as Timing has them.
-  double ServeNanoseconds(uint32_t work, ChunkIndex chunk, const Touched& touched,
-                          double passes) const;
+  // How long one pass over that takes where the chunk is on the host.
+  double PassNanoseconds(uint32_t work, ChunkIndex chunk, const Touched& touched) const;
   void Finish(ActiveWork* a);
   absl::Span<const ChunkIndex> Possible(uint32_t set);
 

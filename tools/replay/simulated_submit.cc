@@ -93,7 +93,7 @@ void SimulatedMover::Partition(ActiveWork* a) {
 
 bool SimulatedMover::MinServes(uint32_t work, ChunkIndex chunk) const {
   const Touched touched = TouchedIn(run_.works[work].set, chunk);
-  return ServeNanoseconds(work, chunk, touched, timing_.Passes(work)) <=
+  return timing_.Passes(work) * PassNanoseconds(work, chunk, touched) <=
          prices_.decisions.MoveNanoseconds(At(chunk).size());
 }
 
@@ -310,9 +310,9 @@ SimulatedMover::Touched SimulatedMover::TouchedIn(uint32_t set, ChunkIndex chunk
   return touched;
 }
 
-double SimulatedMover::ServeNanoseconds(uint32_t work, ChunkIndex chunk, const Touched& touched,
-                                        double passes) const {
-  const double once = passes * prices_.decisions.ServeNanoseconds(touched.once);
+double SimulatedMover::PassNanoseconds(uint32_t work, ChunkIndex chunk,
+                                       const Touched& touched) const {
+  const double once = prices_.decisions.ServeNanoseconds(touched.once);
   // Named all by two arguments and written: by one of them it is read.
   const SimulatedChunk& c = At(chunk);
   const bool both = touched.write && touched.named >= touched.once + touched.once && !c.unwritten &&
@@ -331,7 +331,6 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
   LaunchSample& sample = a->sample;
   sample.kernel = a->kernel;
   bool all_there = true;
-  const double passes = timing_.Passes(a->work);
   double remote_time = 0;
   const bool learns = armed_ && a->kernel != 0 && policy_ != nullptr;
   const bool priced = learns && has_passes_.contains(a->kernel);
@@ -343,8 +342,8 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
     if (learns) {
       heat_.Use(use.chunk, c.size());
       if (priced) {
-        if (const auto seen = history_.Passes(a->kernel, use.slot, c.size())) {
-          const double saved = *seen * prices_.decisions.ServeNanoseconds(c.size());
+        if (const auto passes = history_.Passes(a->kernel, use.slot, c.size())) {
+          const double saved = *passes * prices_.decisions.ServeNanoseconds(c.size());
           policy_->OnPrice(use.chunk, static_cast<uint32_t>(std::min(saved, 4e9)), c.size());
         }
       }
@@ -356,7 +355,7 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
       c.unused = false;
     } else {
       const Touched touched = TouchedIn(a->set, use.chunk);
-      remote_time += ServeNanoseconds(a->work, use.chunk, touched, passes);
+      remote_time += PassNanoseconds(a->work, use.chunk, touched);
       a->launch.in_place += touched.once;
       ++a->launch.served;
       sample.slot = all_there || sample.slot == use.slot ? use.slot : LaunchSample::kSeveral;
@@ -371,9 +370,10 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
   }
   sample.touched = set_size_[a->set];
   if (!all_there) {
+    const double passes = timing_.Passes(a->work);
     a->launch.passes = passes;
-    a->duration += static_cast<uint64_t>(remote_time);
-    result_.in_place_time += static_cast<uint64_t>(remote_time);
+    a->duration += static_cast<uint64_t>(passes * remote_time);
+    result_.in_place_time += static_cast<uint64_t>(passes * remote_time);
     a->launch.fetches += a->launch.served;
     result_.served_in_place += a->launch.served;
     result_.bytes_in_place += a->launch.in_place;

@@ -3,10 +3,11 @@
 //
 // First every size of chunk with the default policy, under each way to overlap that is allowed;
 // then every policy with the best two of those, then the chosen one with part of its memory kept on
-// the device. What is no better than the default by a hundredth is not chosen: predictions are not
-// that good, and the default is what is tested most. Chunks of one size for all must be better by a
-// twentieth: replays are less right about those. Nor is anything kept for less than a hundredth. Of
-// a run that repeats itself (rounds.h) it is the median round of each phase that counts.
+// the device. What is no better than the default by three hundredths is not chosen: predictions are
+// not that good, and the default is what is tested most. Chunks of one size for all must be better
+// by a tenth: replays are less right about those. Nor is anything kept for less than three
+// hundredths of what was chosen without. Of a run that repeats itself (rounds.h) it is the median
+// round of each phase that counts.
 #ifndef VRAMSPAN_TOOLS_REPLAY_TUNE_H_
 #define VRAMSPAN_TOOLS_REPLAY_TUNE_H_
 
