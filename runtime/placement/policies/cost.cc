@@ -117,7 +117,7 @@ void CostPolicy::OfferVictims(absl::FunctionRef<bool(ChunkIndex)> take) {
   cursors_.clear();
   ForEachFilled([&](uint32_t list) {
     cursors_.push_back(
-        {.chunk = lists_.Front(list), .list = static_cast<uint16_t>(list), .rank = 0});
+        {.chunk = lists_.Front(list), .list = static_cast<uint16_t>(list), .turn = 0});
   });
   if (loops_.looping()) {
     OfferLoop(take);
@@ -126,43 +126,39 @@ void CostPolicy::OfferVictims(absl::FunctionRef<bool(ChunkIndex)> take) {
   }
 }
 
-bool CostPolicy::GoesBefore(const Cursor& a, const Cursor& b) const {
-  if (a.rank != b.rank) return a.rank < b.rank;
-  if (a.kind() != b.kind()) return a.kind() < b.kind();
+uint64_t CostPolicy::TurnOf(const Cursor& cursor) const {
   // The classes of a kind are one LRU list. By the difference: the count wraps.
-  return static_cast<int32_t>(entries_[a.chunk.value].listed - entries_[b.chunk.value].listed) < 0;
+  const uint32_t listed = entries_[cursor.chunk.value].listed - listings_ - 1;
+  return uint64_t{DueIn(cursor.chunk)} << 48 | uint64_t{cursor.kind()} << 32 | listed;
 }
 
 void CostPolicy::OfferByDue(absl::FunctionRef<bool(ChunkIndex)> take) {
-  for (Cursor& cursor : cursors_) cursor.rank = static_cast<uint16_t>(DueIn(cursor.chunk));
+  // The lists are many and short where every chunk has a price of its own: a heap of their heads.
+  const auto later = [](const Cursor& a, const Cursor& b) { return a.turn > b.turn; };
+  for (Cursor& cursor : cursors_) cursor.turn = TurnOf(cursor);
+  std::make_heap(cursors_.begin(), cursors_.end(), later);
   while (!cursors_.empty()) {
-    Cursor* first = &cursors_[0];
-    const Cursor* second = nullptr;
-    for (Cursor& cursor : absl::MakeSpan(cursors_).subspan(1)) {
-      if (GoesBefore(cursor, *first)) {
-        second = first;
-        first = &cursor;
-      } else if (second == nullptr || GoesBefore(cursor, *second)) {
-        second = &cursor;
-      }
-    }
+    std::pop_heap(cursors_.begin(), cursors_.end(), later);
+    Cursor& first = cursors_.back();
     // Many of a list are due at once: go on with it for as long as it stays the first.
     do {
-      if (take(first->chunk)) return;
-      first->chunk = lists_.Next(first->chunk);
-      if (!first->chunk) break;
-      first->rank = static_cast<uint16_t>(DueIn(first->chunk));
-    } while (second == nullptr || GoesBefore(*first, *second));
-    if (first->chunk) continue;
-    *first = cursors_.back();
-    cursors_.pop_back();
+      if (take(first.chunk)) return;
+      first.chunk = lists_.Next(first.chunk);
+      if (!first.chunk) break;
+      first.turn = TurnOf(first);
+    } while (cursors_.size() == 1 || first.turn < cursors_.front().turn);
+    if (first.chunk) {
+      std::push_heap(cursors_.begin(), cursors_.end(), later);
+    } else {
+      cursors_.pop_back();
+    }
   }
 }
 
 void CostPolicy::OfferLoop(absl::FunctionRef<bool(ChunkIndex)> take) {
-  for (Cursor& cursor : cursors_) cursor.rank = static_cast<uint16_t>(ValueOf(cursor.kind()));
+  for (Cursor& cursor : cursors_) cursor.turn = ValueOf(cursor.kind());
   const auto order = [](const Cursor& c) {
-    return std::tuple(c.rank, c.list / kKinds, !WasReturn(c.kind()), c.kind());
+    return std::tuple(c.turn, c.list / kKinds, !WasReturn(c.kind()), c.kind());
   };
   std::sort(cursors_.begin(), cursors_.end(),
             [&](const Cursor& a, const Cursor& b) { return order(a) < order(b); });

@@ -82,7 +82,7 @@ class CostPolicy final : public EvictionPolicy {
   struct Cursor {
     ChunkIndex chunk;  // The next; never null.
     uint16_t list;
-    uint16_t rank;  // What is less goes first.
+    uint64_t turn;  // What is less goes first.
 
     uint32_t kind() const { return list % kKinds; }
   };
@@ -96,8 +96,8 @@ class CostPolicy final : public EvictionPolicy {
   uint32_t ListOf(ChunkIndex chunk) const {
     return ClassOf(chunk) * kKinds + KindOf(entries_[chunk.value]);
   }
-  // Whether the one's first chunk goes before the other's, out of a loop.
-  bool GoesBefore(const Cursor& a, const Cursor& b) const;
+  // When the cursor's chunk is offered, out of a loop.
+  uint64_t TurnOf(const Cursor& cursor) const;
   // How far off it is that the chunk is due: no chunk is overdue.
   uint32_t DueIn(ChunkIndex chunk) const {
     return (entries_[chunk.value].due - inflation_) & kDueMask;
