@@ -294,6 +294,11 @@ class Mover {
   // that wants it back would never be done with. True: some had.
   bool ServeEvictions(ChunkIndex index) VS_REQUIRES(memory_.mu);
   bool StartFetch(ChunkIndex index);
+  // Where the chunk is copied to: its own address, if that shows nothing (so most slots never need
+  // an alias, which costs as much as a remap), else its slot's alias.
+  StatusOr<DevicePtr> FetchTarget(Move* move) VS_EXCLUDES(memory_.mu);
+  // Takes back what FetchTarget mapped. False: the driver refuses, and the move stays unmapped.
+  bool UnmapAhead(Move* move) VS_EXCLUDES(memory_.mu);
   bool FinishMoves();
   // What is evicted need not be mapped on the host: nobody is about to touch it, as far as work
   // says what it touches (mover_hidden.cc).
@@ -314,6 +319,7 @@ class Mover {
   bool MayRemap(Move* move) VS_EXCLUDES(memory_.mu);
   void Reachable(const Move& move) VS_REQUIRES(memory_.mu);
   void FinishMove(Move* move);
+  static Status WhyGivenUp(const Move& move);
   RemapResult RemapMoved(Move* move) VS_EXCLUDES(memory_.mu);
   bool Remount(Move* move);
   void Settle(Move* move, bool changed);

@@ -19,7 +19,12 @@ struct Mover::Move {
   bool clean = false;    // Nothing to copy: the other side holds the same, or there is nothing yet.
   bool by_hand = false;  // The program asked for it.
   bool listed = false;   // Among those that are, or soon will be, without a mapping.
-  bool unmapped = false;  // A remap failed both ways: the address shows nothing until mended.
+  // A remap failed both ways, and the address shows nothing until mended, or what was mapped ahead
+  // cannot be taken back.
+  bool unmapped = false;
+  // Its memory on the device is mapped before its contents are there: the chunk is hidden.
+  bool ahead = false;
+  uint64_t accessors = 0;  // Then what the mapping's were (Accessors::changes).
   DevicePtr va;
   int log2 = 0;
   ChunkState origin = ChunkState::kNone;

@@ -13,7 +13,7 @@
 namespace vramspan {
 namespace {
 
-// Remaps in one round, so that work that ends is seen soon.
+// Remaps in one round, so that work that ends is seen soon; and fetches, which may take some.
 constexpr std::chrono::microseconds kRemapTime{500};
 
 }  // namespace
@@ -26,7 +26,7 @@ bool Mover::StartMoves() {
   {
     MutexLock lock(memory_.mu);
     if (queue_.empty() && OverBudget().value == 0) {
-      if (options_.traced && options_.returns) Return(&fetch);
+      if (options_.traced && options_.returns && !TimedRuns()) Return(&fetch);
       if (fetch.empty()) return false;
       returning = true;
     } else {
@@ -42,10 +42,12 @@ bool Mover::StartMoves() {
     moves_.back()->by_hand = ServeEvictions(index);
   }
   uint64_t fetched = 0;
+  const auto until = Clock::now() + kRemapTime;
   for (const ChunkIndex index : fetch) {
     if (moving_in_ >= pipeline || !StartFetch(index)) break;
     any = true;
     ++fetched;
+    if (Clock::now() > until) break;
   }
   if (returning && fetched != 0) {
     MutexLock lock(memory_.mu);
@@ -151,20 +153,58 @@ bool Mover::StartFetch(ChunkIndex index) {
         move->size() >= kWorthAPrint && !memory_.host_prints.contains(index.value) && DeviceIdle();
     memory_.chunks()[index].device_slot = *slot;
   }
-  const StatusOr<DevicePtr> alias = memory_.device_pool().Alias(*slot);
-  if (!alias.ok()) {
-    Abandon(move.get(), alias.status());
+  const StatusOr<DevicePtr> target = FetchTarget(move.get());
+  if (!target.ok()) {
+    Abandon(move.get(), target.status());
     return false;
   }
   if (move->clean) {
     move->copy.done.store(true, std::memory_order_relaxed);
   } else {
     // Not by its address: that may show nothing.
-    copy_->StartIn(*alias, memory_.host_pool().alias(move->host_slot), move->size(), print,
+    copy_->StartIn(*target, memory_.host_pool().alias(move->host_slot), move->size(), print,
                    &move->copy);
   }
   moves_.push_back(std::move(move));
   return true;
+}
+
+StatusOr<DevicePtr> Mover::FetchTarget(Move* move) {
+  {
+    MutexLock lock(memory_.mu);
+    const Chunk& c = memory_.chunks()[move->chunk];
+    move->ahead = c.hidden && c.open == 0 && open_unknown_ == 0 && looking_up_ == 0;
+  }
+  if (!move->ahead) return memory_.device_pool().Alias(move->device_slot);
+  SharedLock mapping(memory_.mapping_mu);
+  const auto begin = Clock::now();
+  const Status status = MapAt(*driver_, memory_.accessors(), move->va, move->size(),
+                              memory_.device_pool().handle(move->device_slot));
+  move->ahead = status.ok();
+  move->accessors = memory_.accessors().changes();
+  MutexLock lock(memory_.mu);
+  stats_.vmm_ns += static_cast<uint64_t>((Clock::now() - begin).count());
+  ++stats_.remaps;
+  if (!status.ok()) return status;
+  return move->va;
+}
+
+bool Mover::UnmapAhead(Move* move) {
+  SharedLock mapping(memory_.mapping_mu);
+  const Status status = Check((*driver_)->MemUnmap(move->va.value, move->size().value),
+                              "cuMemUnmap", RangeText(move->va, move->size()));
+  move->ahead = !status.ok();
+  if (move->ahead) no_moves_before_ = Clock::now() + kAfterFailure;
+  if (move->ahead == move->unmapped) return status.ok();
+  // While it shows here the memory cannot be another's.
+  MutexLock lock(memory_.mu);
+  move->unmapped = move->ahead;
+  memory_.chunks()[move->chunk].lost = move->ahead;
+  lost_ += move->ahead ? 1 : -1;
+  if (status.ok()) return true;
+  ++stats_.moves_failed;
+  RecordError(status);
+  return false;
 }
 
 void Mover::ForsakeMoves() {
@@ -242,7 +282,7 @@ bool Mover::FinishMoves() {
 }
 
 bool Mover::MayRemap(Move* move) {
-  if (move->unmapped || !move->copy.status.ok()) return true;
+  if (move->unmapped || move->ahead || !move->copy.status.ok()) return true;
   const auto now = Clock::now();
   MutexLock lock(memory_.mu);
   if (move->due == Clock::time_point()) move->due = now;
@@ -267,9 +307,16 @@ void Mover::Reachable(const Move& move) {
   done_.NotifyAll();
 }
 
+Status Mover::WhyGivenUp(const Move& move) {
+  return absl::IsCancelled(move.copy.status) ? absl::OkStatus() : move.copy.status;
+}
+
 void Mover::FinishMove(Move* move) {
+  const auto give_up = [&] {
+    if (!move->ahead || UnmapAhead(move)) Abandon(move, WhyGivenUp(*move));
+  };
   if (!move->copy.status.ok()) {
-    Abandon(move, absl::IsCancelled(move->copy.status) ? absl::OkStatus() : move->copy.status);
+    give_up();
     return;
   }
   nvtx3::scoped_range_in<Move::NvtxDomain> range(move->in ? "fetch: remap" : "evict: remap");
@@ -279,7 +326,8 @@ void Mover::FinishMove(Move* move) {
   } else if (result.changed) {
     Settle(move, true);
   } else {
-    Abandon(move, result.status);
+    move->copy.status = result.status;
+    give_up();
   }
 }
 
@@ -300,7 +348,14 @@ RemapResult Mover::RemapMoved(Move* move) {
   }
   const auto begin = Clock::now();
   RemapResult result;
-  if (hide) {
+  if (move->ahead) {
+    result.changed = true;
+    // Whoever changes it passes by what is hidden.
+    if (move->accessors != memory_.accessors().changes()) {
+      result = Remap(*driver_, memory_.accessors(), move->va, move->size(), device, device);
+      move->ahead = std::exchange(result.mapped, true);
+    }
+  } else if (hide) {
     result.status = Check((*driver_)->MemUnmap(move->va.value, move->size().value), "cuMemUnmap",
                           RangeText(move->va, move->size()));
     result.changed = result.status.ok();
@@ -315,7 +370,7 @@ RemapResult Mover::RemapMoved(Move* move) {
   if (hide && !result.changed) memory_.SetHidden(move->chunk, false);
   if (hidden && result.changed) memory_.SetHidden(move->chunk, false);
   stats_.vmm_ns += static_cast<uint64_t>((Clock::now() - begin).count());
-  ++stats_.remaps;
+  if (!move->ahead) ++stats_.remaps;  // Else it was counted.
   if (!result.mapped) {
     move->unmapped = true;
     memory_.chunks()[move->chunk].lost = true;
@@ -328,6 +383,11 @@ RemapResult Mover::RemapMoved(Move* move) {
 
 bool Mover::Remount(Move* move) {
   if (Clock::now() < no_moves_before_) return false;
+  if (move->ahead) {
+    if (!UnmapAhead(move)) return false;
+    Abandon(move, WhyGivenUp(*move));
+    return true;
+  }
   const CUmemGenericAllocationHandle device = memory_.device_pool().handle(move->device_slot);
   const CUmemGenericAllocationHandle host = memory_.host_pool().handle(move->host_slot);
   // Both hold the chunk's contents; where it was going comes first.

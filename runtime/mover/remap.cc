@@ -12,6 +12,7 @@ bool Accessors::Add(int device) {
   access.location.id = device;
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   access_.push_back(access);
+  ++changes_;
   return true;
 }
 
@@ -21,6 +22,7 @@ bool Accessors::Remove(int device) {
   const auto it = std::find_if(access_.begin() + 1, access_.end(), same);
   if (it == access_.end()) return false;
   access_.erase(it);
+  ++changes_;
   return true;
 }
 

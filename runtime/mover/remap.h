@@ -27,8 +27,10 @@ class Accessors {
   bool Add(int device);
   bool Remove(int device);
   absl::Span<const CUmemAccessDesc> access() const { return access_; }
+  uint64_t changes() const { return changes_; }
 
  private:
+  uint64_t changes_ = 0;
   absl::InlinedVector<CUmemAccessDesc, 1> access_;
 };
 

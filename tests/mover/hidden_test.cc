@@ -2,6 +2,7 @@
 // and are mapped again before anybody could notice.
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "tests/mover/world.h"
 
@@ -147,6 +148,39 @@ TEST_F(HiddenTest, FreedBesideWhatIsMapped) {
   runtime_->Free(large);
   Cycle();
   EXPECT_EQ(runtime_->stats().moves_failed, 0u);
+}
+
+// Memory that comes is mapped where it belongs, and copied to there.
+TEST_F(HiddenTest, NeedsNoAliasToCome) {
+  Cycle();
+  const size_t i = AHidden();
+  EXPECT_SPAN(vramspanSetDeviceBudget(runtime_->get(), 2 * kBudget * kChunk));
+  const auto calls = [&] {
+    return std::pair(world_.call_count("cuMemMap"), world_.call_count("cuMemUnmap"));
+  };
+  const auto [maps, unmaps] = calls();
+  Add(i);
+  Wait();
+  EXPECT_EQ(runtime_->OnDevice(buffers_[i]), kChunk);
+  EXPECT_EQ(calls(), std::pair(maps + 1, unmaps));
+}
+
+// The copy fails, and what was mapped for it cannot be taken back at once: nothing runs into it.
+TEST_F(HiddenTest, ServedInPlaceAfterACopyThatFailed) {
+  Cycle();
+  const size_t i = AHidden();
+  EXPECT_SPAN(vramspanSetDeviceBudget(runtime_->get(), 2 * kBudget * kChunk));
+  ASSERT_EQ(world_.fail("cuMemcpyDtoDAsync_v2", 1, 1, CUDA_ERROR_UNKNOWN), 0);
+  ASSERT_EQ(world_.fail("cuMemUnmap", 1, 3, CUDA_ERROR_NOT_READY), 0);
+  Add(i);
+  Wait();
+  EXPECT_EQ(world_.failed_calls(), 4u);
+  EXPECT_EQ(world_.Wrong(buffers_[i]), "");
+  EXPECT_EQ(runtime_->OnDevice(buffers_[i]), 0u);
+  EXPECT_EQ(vramspanSynchronize(runtime_->get()), CUDA_ERROR_NOT_READY) << "the last failure";
+  Add(i);
+  Wait();
+  EXPECT_EQ(runtime_->OnDevice(buffers_[i]), kChunk);
 }
 
 // Mapping it again fails for a while: work waits for it, and nothing is lost.

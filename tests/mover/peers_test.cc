@@ -1,4 +1,5 @@
 // Who may touch the memory beside its own device: everywhere it is mapped, however it got there.
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <set>
@@ -240,6 +241,35 @@ TEST_F(PeersTest, ComeWhileMemoryMoves) {
     ExpectAll(fresh);
     for (const DevicePtr p : fresh) EXPECT_TRUE(runtime_->Free(p).ok());
   }
+}
+
+// A hidden chunk whose memory is mapped before it is copied there.
+TEST_F(PeersTest, ReachWhatIsOnItsWay) {
+  const std::vector<DevicePtr> pieces = Allocs(6);
+  for (int round = 0; round < 2; ++round) {
+    for (const DevicePtr p : pieces) Use(p);
+  }
+  EXPECT_CU(world_.api().StreamSynchronize(stream_));
+  const auto hidden = [&](DevicePtr p, bool mapped) {
+    const CUmemLocation own{CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    size_t count = 0;
+    vramspan::MutexLock lock(memory().mu);
+    memory().ForEachChunk(p, kPiece, [&](ChunkIndex, Chunk& c) {
+      unsigned long long flags = 0;
+      count += c.hidden && mapped == (get_access_(&flags, &own, c.base.value) == CUDA_SUCCESS);
+    });
+    return count;
+  };
+  const auto one = std::find_if(pieces.begin(), pieces.end(),
+                                [&](DevicePtr p) { return hidden(p, /*mapped=*/false) == 3; });
+  ASSERT_NE(one, pieces.end());
+  world_.set_delay("cuMemcpyDtoDAsync_v2", 20'000);
+  Use(*one);
+  while (hidden(*one, /*mapped=*/true) == 0) std::this_thread::yield();
+  EXPECT_TRUE(memory().SetPeer(kPeer, true).ok());
+  world_.set_delay("cuMemcpyDtoDAsync_v2", 0);
+  Wait();
+  ExpectAll(pieces);
 }
 
 // A chunk that has lost its mapping is passed by, and has the access when it is mapped again.
