@@ -13,8 +13,7 @@
 namespace vramspan {
 namespace {
 
-// Remaps in one round, so that work that ends is seen soon; and fetches, which may take some.
-constexpr std::chrono::microseconds kRemapTime{500};
+constexpr std::chrono::nanoseconds kRemapTime{kRemapTimeNs};
 
 }  // namespace
 

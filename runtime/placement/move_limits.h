@@ -38,6 +38,10 @@ inline constexpr size_t kEntriesHeld = 3;
 inline constexpr size_t kMostHeld = 128;
 inline constexpr size_t kMostHeldKernels = 160;
 
+// Remaps in one round of the mover, so that work that ends is seen soon; and fetches, of which some
+// take one.
+inline constexpr uint64_t kRemapTimeNs = 500'000;
+
 // Expected work that a plan looks at, where the program has not queued as much itself; and what is
 // remembered for it.
 inline constexpr size_t kExpectedWorks = 256;

@@ -336,6 +336,54 @@ TEST(SimulatedMover, WhatIsReadAndWrittenInPlaceTakesLonger) {
   EXPECT_NEAR(served(true, 2, true) / once, 1 + (ReplayPrices().both_ways - 1) / 4, 0.001);
 }
 
+// Unless it was recorded so: then what the program's thread took is in it.
+TEST(SimulatedMover, LaunchesTakeMoreOfTheirThreadWhileMemoryIsShort) {
+  constexpr int kLaunches = 1000;
+  const auto predicted = [](Bytes device_memory, double short_call, bool recorded_so) {
+    RunBuilder builder;
+    const uint32_t used = builder.Allocate(MiB(2));
+    builder.Allocate(MiB(16));
+    for (int i = 0; i < kLaunches; ++i) builder.Work(std::vector<uint32_t>{used}, 20);
+    RecordedRun run = builder.Take();
+    if (recorded_so) run.moves.push_back({});
+    ReplayPrices prices;
+    prices.short_call = short_call;
+    const ReplaySetting setting = {
+        .policy = "lru", .device_memory = device_memory, .overlap = ReplayOverlap::kSafe};
+    return Milliseconds(Replay(run, setting, prices).predicted);
+  };
+  const double more = kLaunches * 100 / 1e3;
+  EXPECT_NEAR(predicted(MiB(4), 100, false) - predicted(MiB(4), 0, false), more, more / 10);
+  EXPECT_EQ(predicted(MiB(4), 100, true), predicted(MiB(4), 0, true));
+  EXPECT_EQ(predicted(MiB(32), 100, false), predicted(MiB(32), 0, false));
+}
+
+// Memory that a chunk of one size left is none for a chunk of another.
+TEST(SimulatedMover, MemoryIsMadeForChunksOfOtherSizes) {
+  constexpr int kLaps = 10;
+  const auto added = [](Bytes one, Bytes other) {
+    RunBuilder builder;
+    std::vector<uint32_t> all;
+    for (const Bytes size : {one, other}) {
+      for (Bytes sum; sum < MiB(64); sum += size) all.push_back(builder.Allocate(size));
+    }
+    for (int lap = 0; lap < kLaps; ++lap) {
+      for (const uint32_t a : all) builder.Work(std::vector<uint32_t>{a}, 1000);
+    }
+    const RecordedRun run = builder.Take();
+    ReplayPrices dear;
+    for (MapCosts& device : dear.device) device.create = 10'000;
+    const ReplaySetting setting = {.policy = "lru",
+                                   .device_memory = MiB(64),
+                                   .chunk_log2 = 24,
+                                   .overlap = ReplayOverlap::kOff};
+    return Milliseconds(Replay(run, setting, dear).predicted - Replay(run, setting).predicted);
+  };
+  // Each once.
+  EXPECT_LE(added(MiB(16), MiB(16)), 8 * 10);
+  EXPECT_GT(added(MiB(16), MiB(4)), 2 * 8 * 10);
+}
+
 TEST(SimulatedMover, TheSameWhateverTheNumberOfThreads) {
   const RecordedRun run = Synthetic("random,works=800,streams=3");
   std::vector<ReplaySetting> settings;

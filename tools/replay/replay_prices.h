@@ -14,7 +14,7 @@ namespace vramspan::replay {
 // The calls on a mapping, in microseconds.
 struct MapCosts {
   double map = 0, access = 0, unmap = 0;
-  double create = 0;  // Once: chunks' memory is used again.
+  double create = 0, release = 0;  // Chunks' memory is used again for chunks of the same size.
 };
 
 struct ReplayPrices {
@@ -23,8 +23,12 @@ struct ReplayPrices {
   // Decisions are made with these, and serving in place takes what they say.
   Prices decisions;
   // By log2 - kMinChunkLog2.
-  std::array<MapCosts, kChunkSizeCount> device{
-      {{0.6, 19, 14}, {0.6, 19, 13}, {0.6, 19, 14}, {0.6, 19, 14}, {0.6, 25, 17}, {0.6, 32, 21}}};
+  std::array<MapCosts, kChunkSizeCount> device{{{0.6, 19, 14, 15, 15},
+                                                {0.6, 19, 13, 14, 18},
+                                                {0.6, 19, 14, 14, 22},
+                                                {0.6, 19, 14, 14, 30},
+                                                {0.6, 25, 17, 14, 45},
+                                                {0.6, 32, 21, 36, 53}}};
   std::array<MapCosts, kChunkSizeCount> host{{{1, 47, 28, 149},
                                               {2, 74, 33, 300},
                                               {2, 111, 44, 650},
@@ -35,7 +39,10 @@ struct ReplayPrices {
   // copies in: the driver's updates wait for both (docs/measurements.md, "Page table updates").
   double beside = 0.55;
   // Microseconds.
-  double hold_call = 1.76;    // One entry of a held launch, for the launching thread.
+  double hold_call = 1.76;  // One entry of a held launch, for the launching thread.
+  // What each launch takes of its thread while memory is short, beyond what it takes where all is
+  // there and a recording is made (docs/measurements.md, "What the mover's thread is busy with").
+  double short_call = 7.5;
   double hold_release = 8.1;  // From letting a launch go to its start.
   // What else a launch's stream takes for the operations around it, alone and beside copies in: for
   // an open wait before a held one, and for the word behind each that says it has ended.
@@ -45,9 +52,11 @@ struct ReplayPrices {
   // to 1.27 were seen (docs/measurements.md, "Trials").
   double both_ways = 1.2;
   double copy_start = 2.5;  // Of each copy in.
-  double piece_start = 30;  // Of each piece of a copy out: the next is started by a thread.
-  double per_move = 10;     // The mover's own time for a move.
-  double begin = 160'000;   // Once, where memory is short: the mover's context (an H200's).
+  double piece_start = 10;  // Of each piece of a copy out: the next is started by a thread.
+  // The mover's own time for a plan that has something moved, for beginning a fetch, and for ending
+  // a move (the same page).
+  double per_plan = 20, per_fetch = 15, per_move = 10;
+  double begin = 160'000;  // Once, where memory is short: the mover's context (an H200's).
 };
 
 }  // namespace vramspan::replay

@@ -12,8 +12,6 @@ namespace {
 // Less than a byte is left: rounding.
 constexpr double kNothing = 0.5;
 
-uint64_t PiecesOf(Bytes size) { return std::max<uint64_t>(1, size / kOutPiece); }
-
 }  // namespace
 
 SimulatedLink::SimulatedLink(const ReplayPrices& prices) : prices_(prices) {
@@ -26,9 +24,7 @@ SimulatedLink::SimulatedLink(const ReplayPrices& prices) : prices_(prices) {
 void SimulatedLink::Start(bool in, Bytes size, uint64_t tag) {
   const double bytes = static_cast<double>(size.value);
   // A microsecond is so many bytes: GB/s are kilobytes a microsecond.
-  const double idle =
-      1e3 * (in ? prices_.copy_start * prices_.copy_in
-                : prices_.piece_start * prices_.copy_out * static_cast<double>(PiecesOf(size)));
+  const double idle = in ? 1e3 * prices_.copy_start * prices_.copy_in : 0;
   engines_[in].copies.push_back({tag, bytes + idle});
 }
 
@@ -59,11 +55,19 @@ void SimulatedLink::Advance(uint64_t now) {
 
 std::vector<uint64_t> SimulatedLink::TakeDone() { return std::exchange(done_, {}); }
 
+double SimulatedLink::Piece() const {
+  return static_cast<double>((copies_in() ? kOutPieceBesideIn : kOutPiece).value);
+}
+
+double SimulatedLink::Rate(size_t engine) const {
+  const Engine& e = engines_[engine];
+  const double rate = engines_[1 - engine].copies.empty() ? e.alone : e.beside;
+  return engine == 1 ? rate : Piece() / (Piece() / rate + 1e3 * prices_.piece_start);
+}
+
 uint64_t SimulatedLink::PieceEnd() const {
   if (out().copies.empty()) return now_;
-  const double piece =
-      static_cast<double>(kOutPiece.value) + 1e3 * prices_.piece_start * prices_.copy_out;
-  const double left = std::fmod(std::max(0.0, out().copies.front().left), piece);
+  const double left = std::fmod(std::max(0.0, out().copies.front().left), Piece());
   return now_ + static_cast<uint64_t>(std::ceil(left / Rate(0)));
 }
 

@@ -38,7 +38,7 @@ class SimulatedLink {
  private:
   struct Copy {
     uint64_t tag;
-    // Bytes that are left, with those that the engine could copy while it is idle before a piece.
+    // Bytes that are left, with those that could be copied while the engine begins with one in.
     double left;
   };
   struct Engine {
@@ -47,9 +47,9 @@ class SimulatedLink {
   };
   const Engine& in() const { return engines_[1]; }
   const Engine& out() const { return engines_[0]; }
-  double Rate(size_t engine) const {
-    return engines_[1 - engine].copies.empty() ? engines_[engine].alone : engines_[engine].beside;
-  }
+  // With the time before each piece of a copy out.
+  double Rate(size_t engine) const;
+  double Piece() const;  // Of a copy out, in bytes.
 
   const ReplayPrices prices_;
   std::array<Engine, 2> engines_;

@@ -117,7 +117,8 @@ uint64_t SimulatedMover::NextEvent() const {
     const uint64_t shown = queue_.front()->moved_at + kDeadline / kStillShare + 1;
     if (shown > now_) next = std::min(next, shown);
   }
-  const bool may_look = armed_ && traced_ && min_ == nullptr && used_ <= setting_.device_memory;
+  const bool may_look =
+      armed_ && traced_ && min_ == nullptr && !TimedRuns() && used_ <= setting_.device_memory;
   if (may_look && may_return_ && queue_.empty() && moves_.empty() && quiet_in_flight_ == 0) {
     next = std::min(next, std::max(now_, no_return_before_));
   }
@@ -192,7 +193,14 @@ bool SimulatedMover::HostSubmits(uint32_t work) {
   ++submitted_;
   ActiveWork* a = NewWork(work);
   Submit(a);
-  if (a->held) host_time_ += static_cast<uint64_t>(1e3 * kHeldEntries * prices_.hold_call);
+  double calls = 0;
+  if (!traced_) {
+    calls = a->held ? kHeldEntries * prices_.hold_call : 0;
+  } else if (armed_) {
+    // What was recorded with memory short has it already.
+    calls = (run_.moves.empty() ? prices_.short_call : 0) + (a->held ? prices_.hold_call : 0);
+  }
+  host_time_ += static_cast<uint64_t>(1e3 * calls);
   return true;
 }
 
@@ -231,6 +239,7 @@ void SimulatedMover::Allocate(uint32_t allocation) {
     }
     c.on_device = true;
     used_ += c.size();
+    TakeSlot(&c, /*alias=*/false);
     if (policy_ != nullptr) policy_->OnInsert(index);
     recorder_->Came(now_, index, /*fetched=*/false);
   }
@@ -305,6 +314,7 @@ void SimulatedMover::Reclaim(ChunkIndex index) {
   if (!c.on_device) return;
   c.on_device = false;
   used_ -= c.size();
+  GiveSlot(c);
   ++departures_;
   if (policy_ != nullptr) policy_->OnRemove(index);
   recorder_->Left(now_, index);

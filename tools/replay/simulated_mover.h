@@ -77,6 +77,7 @@ class SimulatedMover {
     bool has_host = false;   // Host memory was made for it.
     bool noted = false;      // Is in changed_.
     bool pinned = false;     // The setting's pins keep it.
+    bool alias = false;      // Its memory on the device has one.
 
     Bytes size() const { return ChunkBytes(log2_size); }
   };
@@ -91,6 +92,7 @@ class SimulatedMover {
     ChunkIndex chunk;
     bool in = false;
     bool clean = false;
+    bool ahead = false;  // Its memory on the device was mapped before the copy.
     bool print = false;  // Its contents can be compared when it leaves.
     bool copied = false;
     uint64_t tag = 0;
@@ -112,6 +114,8 @@ class SimulatedMover {
     ActiveWork* work;
     bool operator>(const End& o) const { return time != o.time ? time > o.time : order > o.order; }
   };
+  // What the mover's thread is at: calls on a mapping.
+  enum class Call : uint8_t { kNone, kFetch, kRemap, kShow };
   enum class HostWait : uint8_t { kNothing, kWork, kQueue, kStream, kFreed };
 
   // --- the loop and the program (simulated_mover.cc) ---
@@ -179,7 +183,15 @@ class SimulatedMover {
   void AddForecast();
   void Return(std::vector<ChunkIndex>* fetch);
   bool StartEvict(ChunkIndex index);
+  // Those of fetches_, up to one that takes a call.
+  bool StartFetches();
   bool StartFetch(ChunkIndex index);
+  // Memory on the device for a chunk that counts as used already: what the calls for it take, in
+  // microseconds. `alias`: the chunk is copied to where that is mapped beside.
+  double TakeSlot(SimulatedChunk* c, bool alias);
+  void GiveSlot(const SimulatedChunk& c);
+  // The mover is at a call for so long, and longer by what it owes.
+  void Begin(Call call, uint64_t nanoseconds);
   bool BeginRemap();
   // Work runs whose end is to be seen when it comes: a trial, or the first launches of a kernel.
   bool TimedRuns() const { return timed_in_flight_ != 0 && now_ < timed_until_; }
@@ -289,9 +301,14 @@ class SimulatedMover {
   Bytes moving_in_, moving_out_, coming_;
   bool plan_again_ = false;
   SimulatedLink link_;
-  // The call on a mapping that the thread is at.
-  enum class Call : uint8_t { kNone, kRemap, kShow } call_ = Call::kNone;
+  std::deque<ChunkIndex> fetches_;  // Planned, and not begun.
+  uint64_t fetches_until_ = 0;
+  // Memory of the device that is nobody's, by size, and whether it has an alias; the latest last.
+  std::array<std::deque<bool>, kChunkSizeCount> slots_;
+  Bytes slot_bytes_;  // In these.
+  Call call_ = Call::kNone;
   uint64_t call_end_ = 0;
+  uint64_t owed_ = 0;  // By the thread, for what it did beside calls.
   Move call_move_;
   bool call_hides_ = false;
   ChunkIndex call_shows_;

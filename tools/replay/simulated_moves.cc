@@ -19,6 +19,8 @@ constexpr uint64_t kResolution = 8;
 // The bound's schedule is followed so far ahead of the queue.
 constexpr uint32_t kMinAhead = 4096;
 
+uint64_t Nanoseconds(double microseconds) { return static_cast<uint64_t>(1e3 * microseconds); }
+
 }  // namespace
 
 class SimulatedMover::View final : public ResidencyView {
@@ -52,10 +54,12 @@ Bytes SimulatedMover::KeptOf(Bytes budget) {
 
 bool SimulatedMover::Round() {
   if (call_ != Call::kNone) return false;
-  bool progress = PollFinished();
+  bool progress = StartFetches();
+  if (call_ != Call::kNone) return false;
+  progress |= PollFinished();
   progress |= ReleaseReady();
   progress |= StartMoves();
-  const bool begun = BeginRemap();
+  const bool begun = call_ != Call::kNone || BeginRemap();
   if (progress || begun) last_progress_ = now_;
   CheckDeadline();
   return progress && !begun;
@@ -113,7 +117,7 @@ bool SimulatedMover::StartMoves() {
     plan_again_ = false;
     PlanByMin(&evict, &fetch);
   } else if (queue_.empty() && !over) {
-    if (!traced_) return false;
+    if (!traced_ || TimedRuns()) return false;
     Return(&fetch);
     if (fetch.empty()) return false;
   } else {
@@ -129,10 +133,11 @@ bool SimulatedMover::StartMoves() {
       droppable_.push_back(index);
     }
   }
-  for (const ChunkIndex index : fetch) {
-    if (moving_in_ >= pipeline || !StartFetch(index)) break;
-    any = true;
-  }
+  if (!evict.empty() || !fetch.empty()) owed_ += Nanoseconds(prices_.per_plan);
+  fetches_.assign(fetch.begin(), fetch.end());
+  // The bound's schedule asks for each but once.
+  fetches_until_ = min_ == nullptr ? now_ + kRemapTimeNs : kNever;
+  any |= StartFetches();
   // A plan that was carried out has nothing to add to itself, unless it was cut short.
   plan_again_ |= any && (evict.size() >= kMovesAtOnce || fetch.size() >= kMovesAtOnce);
   return any;
@@ -397,6 +402,20 @@ bool SimulatedMover::StartEvict(ChunkIndex index) {
   return true;
 }
 
+bool SimulatedMover::StartFetches() {
+  bool any = false;
+  while (call_ == Call::kNone && !fetches_.empty()) {
+    if (now_ > fetches_until_ || moving_in_ >= Pipeline() || !StartFetch(fetches_.front())) {
+      plan_again_ |= now_ > fetches_until_;
+      fetches_.clear();
+      break;
+    }
+    fetches_.pop_front();
+    any = true;
+  }
+  return any;
+}
+
 bool SimulatedMover::StartFetch(ChunkIndex index) {
   SimulatedChunk& c = At(index);
   if (!c.live || c.on_device || c.in_flight != 0 || c.moving || c.dying || quiet_in_flight_ != 0 ||
@@ -410,19 +429,75 @@ bool SimulatedMover::StartFetch(ChunkIndex index) {
   c.coming = true;
   used_ += c.size();
   moving_in_ += c.size();
-  link_.Start(/*in=*/true, c.size(), move.tag);
+  move.ahead = c.hidden;
+  double calls = TakeSlot(&c, !move.ahead);
+  if (move.ahead) {
+    const MapCosts& device = prices_.device[c.log2_size - kMinChunkLog2];
+    calls += SlowerCalls() * (device.map + device.access);
+  }
   moves_.push_back(move);
+  owed_ += Nanoseconds(prices_.per_fetch);
+  if (calls == 0) {
+    link_.Start(/*in=*/true, c.size(), move.tag);
+    return true;
+  }
+  Begin(Call::kFetch, Nanoseconds(calls));
+  // To give access waits for the piece that is on its way out.
+  call_end_ = std::max(call_end_, link_.PieceEnd());
+  call_move_ = move;
   return true;
+}
+
+double SimulatedMover::TakeSlot(SimulatedChunk* c, bool alias) {
+  std::deque<bool>& mine = slots_[c->log2_size - kMinChunkLog2];
+  const MapCosts& device = prices_.device[c->log2_size - kMinChunkLog2];
+  double calls = 0;
+  if (mine.empty()) {
+    calls = device.create;
+    c->alias = false;
+  } else {
+    c->alias = mine.back();
+    mine.pop_back();
+    slot_bytes_ -= c->size();
+  }
+  // As in SlotPool::Detach: the smallest that is enough alone, else the largest.
+  while (slot_bytes_ != Bytes(0) && used_ + slot_bytes_ > setting_.device_memory) {
+    const Bytes need = used_ + slot_bytes_ - setting_.device_memory;
+    size_t pick = 0;
+    for (size_t size = 0; size < slots_.size(); ++size) {
+      if (slots_[size].empty()) continue;
+      pick = size;
+      if (ChunkBytes(kMinChunkLog2 + static_cast<int>(size)) >= need) break;
+    }
+    const MapCosts& other = prices_.device[pick];
+    calls += other.release + (slots_[pick].front() ? other.unmap : 0);
+    slots_[pick].pop_front();
+    slot_bytes_ -= ChunkBytes(kMinChunkLog2 + static_cast<int>(pick));
+  }
+  if (alias && !c->alias) {
+    calls += device.map + device.access;
+    c->alias = true;
+  }
+  return SlowerCalls() * calls;
+}
+
+void SimulatedMover::GiveSlot(const SimulatedChunk& c) {
+  slots_[c.log2_size - kMinChunkLog2].push_back(c.alias);
+  slot_bytes_ += c.size();
+}
+
+void SimulatedMover::Begin(Call call, uint64_t nanoseconds) {
+  call_ = call;
+  call_end_ = now_ + nanoseconds + std::exchange(owed_, 0);
 }
 
 bool SimulatedMover::BeginRemap() {
   if (TimedRuns()) return false;
   const auto copied = absl::c_find_if(moves_, [](const Move& m) { return m.copied; });
   if (copied != moves_.end()) {
-    call_ = Call::kRemap;
     call_move_ = *copied;
     call_hides_ = !copied->in && MayHide(*copied);
-    call_end_ = now_ + RemapTime(*copied, call_hides_);
+    Begin(Call::kRemap, RemapTime(*copied, call_hides_));
     return true;
   }
   if (hidden_ == 0) {
@@ -446,11 +521,10 @@ bool SimulatedMover::BeginRemap() {
   Note(show);
   At(show).moving = true;
   At(show).coming = false;
-  call_ = Call::kShow;
   call_shows_ = show;
   const MapCosts& host = prices_.host[At(show).log2_size - kMinChunkLog2];
-  const auto time = static_cast<uint64_t>(1e3 * SlowerCalls() * (host.map + host.access));
-  call_end_ = std::max(now_ + time, link_.PieceEnd());
+  Begin(Call::kShow, Nanoseconds(SlowerCalls() * (host.map + host.access)));
+  call_end_ = std::max(call_end_, link_.PieceEnd());
   return true;
 }
 
@@ -459,6 +533,7 @@ double SimulatedMover::SlowerCalls() const {
 }
 
 uint64_t SimulatedMover::RemapTime(const Move& move, bool hide) const {
+  if (move.ahead) return Nanoseconds(prices_.per_move);
   const SimulatedChunk& c = At(move.chunk);
   const MapCosts& device = prices_.device[c.log2_size - kMinChunkLog2];
   const MapCosts& host = prices_.host[c.log2_size - kMinChunkLog2];
@@ -482,6 +557,10 @@ bool SimulatedMover::MayHide(const Move& move) const {
 
 void SimulatedMover::EndRemap() {
   const Call call = std::exchange(call_, Call::kNone);
+  if (call == Call::kFetch) {
+    link_.Start(/*in=*/true, At(call_move_.chunk).size(), call_move_.tag);
+    return;
+  }
   if (call == Call::kShow) {
     SimulatedChunk& c = At(call_shows_);
     Note(call_shows_);
@@ -523,6 +602,7 @@ void SimulatedMover::Settle(const Move& move) {
     moving_out_ -= c.size();
     coming_ -= c.size();
     used_ -= c.size();
+    GiveSlot(c);
     c.copy = SimulatedChunk::Copy::kNone;
     c.unused = c.keeps = false;
     if (call_hides_) {

@@ -45,7 +45,7 @@ Json PricesJson(const ReplayPrices& prices) {
   Json chunks = Json::array();
   for (int i = 0; i < kChunkSizeCount; ++i) {
     const auto costs = [](const MapCosts& c) {
-      return Json{{"map", c.map}, {"access", c.access}, {"unmap", c.unmap}, {"create", c.create}};
+      return Json{{"map", c.map}, {"access", c.access}, {"unmap", c.unmap}, {"create", c.create}, {"release", c.release}};
     };
     chunks.push_back({{"bytes", ChunkBytes(kMinChunkLog2 + i).value},
                       {"device", costs(prices.device[static_cast<size_t>(i)])},
@@ -64,7 +64,10 @@ Json PricesJson(const ReplayPrices& prices) {
           {"serve_both_ways", prices.both_ways},
           {"copy_start_us", prices.copy_start},
           {"piece_start_us", prices.piece_start},
+          {"per_plan_us", prices.per_plan},
+          {"per_fetch_us", prices.per_fetch},
           {"per_move_us", prices.per_move},
+          {"short_call_us", prices.short_call},
           {"begin_us", prices.begin},
           {"remap_us", std::move(chunks)}};
 }

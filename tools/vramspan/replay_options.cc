@@ -25,7 +25,7 @@ namespace {
 constexpr size_t kMostPriceBytes = 64 << 10;
 
 MapCosts Of(const HandleCosts& costs) {
-  return {costs.map, costs.access, costs.unmap, costs.create};
+  return {costs.map, costs.access, costs.unmap, costs.create, costs.release};
 }
 
 ReplayPrices PricesFrom(const DeviceCosts& costs) {

@@ -81,7 +81,9 @@ const PRICE_WORDS = {
   "copy_gb_per_s.both": "copies both ways, the sum", serve_gb_per_s: "kernel on host memory",
   device_gb_per_s: "kernel on device memory", move_gb_per_s: "move, remaps and all",
   hold_call_us: "to hold a launch, each call", hold_release_us: "from letting it go to its start",
-  copy_start_us: "start of a copy in", piece_start_us: "start of a piece out", per_move_us: "the mover, each move",
+  copy_start_us: "start of a copy in", piece_start_us: "start of a piece out", per_plan_us: "the mover, each plan",
+  per_fetch_us: "the mover, each fetch", per_move_us: "the mover, each move",
+  short_call_us: "the program, each launch while memory is short",
   begin_us: "once, the mover's context", remap_beside: "remaps beside kernels, or copies: longer by",
   serve_both_ways: "read and written where it lies: times",
 };
