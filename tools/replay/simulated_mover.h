@@ -4,12 +4,13 @@
 //
 // What is modelled: streams, each first come first served; the program that runs ahead as it did
 // (timing.h), up to what a stream takes and the mover holds; copies both ways (simulated_link.h);
-// one thread that makes the calls on mappings, one after another, with what a call waits for beside
-// copies out; host chunks without a mapping; twins; trials, prices, forecast, heat and what comes
-// back by itself; the deadline. What is not: host memory has no end, recording costs nothing to
-// begin, the program's own allocations take no time, copies and kernels that both use the bus do
-// not slow each other, and memory that a kernel may write counts as written unless the record shows
-// that it was not (unwritten.h).
+// one thread that plans and makes the calls on mappings, one after another, with what a call waits
+// for beside copies out; device memory that has to be made where only other sizes are left; host
+// chunks without a mapping; twins; trials, prices, forecast, heat and what comes back by itself;
+// the deadline. What is not: host memory has no end, recording costs nothing to begin, the
+// program's own allocations take no time, copies and kernels that both use the bus do not slow each
+// other, and memory that a kernel may write counts as written unless the record shows that it was
+// not (unwritten.h).
 //
 // Deterministic. Threads: one object, one thread; what it is made from may be shared.
 #ifndef VRAMSPAN_TOOLS_REPLAY_SIMULATED_MOVER_H_
