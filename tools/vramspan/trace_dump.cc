@@ -98,8 +98,8 @@ class Dump final : public Action {
         ->check(AtLeastNone())
         ->capture_default_str();
     app->footer(
-        "Times are nanoseconds since the trace began. In the file's order: between threads by\n"
-        "blocks, not by time. What is damaged is said on stderr.");
+        "Times are nanoseconds since the trace began; a move's and a wait's is its end. In the\n"
+        "file's order: between threads by blocks, not by time. What is damaged is said on stderr.");
     return app;
   }
 
