@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/base/log.h"
+#include "runtime/space/give_back.h"
 
 namespace vramspan {
 namespace {
@@ -354,13 +355,11 @@ std::vector<SlotPool::Detached> SlotPool::Detach(Bytes need) {
   std::vector<Detached> detached;
   Bytes got;
   while (got < need && cached_ > Bytes(0)) {
-    // The smallest that is enough alone, else the largest: few driver calls, little lost.
-    int pick = 0;
-    for (int log2 = kMinChunkLog2; log2 <= kMaxChunkLog2; ++log2) {
-      if (tables_[SizeIndex(log2)].cached() == 0) continue;
-      pick = log2;
-      if (got + ChunkBytes(log2) >= need) break;
-    }
+    // The analysis does not see the lock from inside a lambda.
+    const auto cached = [&](int log2) VS_NO_THREAD_SAFETY_ANALYSIS {
+      return tables_[SizeIndex(log2)].cached() != 0;
+    };
+    const int pick = SizeToGiveBack(need - got, cached);
     detached.push_back({pick, tables_[SizeIndex(pick)].RemoveOldest()});
     got += ChunkBytes(pick);
     cached_ -= ChunkBytes(pick);

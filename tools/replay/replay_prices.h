@@ -41,7 +41,7 @@ struct ReplayPrices {
   // Microseconds.
   double hold_call = 1.76;  // One entry of a held launch, for the launching thread.
   // What each launch takes of its thread while memory is short, beyond what it takes where all is
-  // there and a recording is made (docs/measurements.md, "What the mover's thread is busy with").
+  // there and a recording is made (docs/measurements.md, "What a launch takes of its thread").
   double short_call = 7.5;
   double hold_release = 8.1;  // From letting a launch go to its start.
   // What else a launch's stream takes for the operations around it, alone and beside copies in: for
@@ -54,7 +54,7 @@ struct ReplayPrices {
   double copy_start = 2.5;  // Of each copy in.
   double piece_start = 10;  // Of each piece of a copy out: the next is started by a thread.
   // The mover's own time for a plan that has something moved, for beginning a fetch, and for ending
-  // a move (the same page).
+  // a move ("What the mover's thread is busy with").
   double per_plan = 20, per_fetch = 15, per_move = 10;
   double begin = 160'000;  // Once, where memory is short: the mover's context (an H200's).
 };

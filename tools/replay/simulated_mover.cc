@@ -42,6 +42,7 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
       history_(prices.decisions),
       heat_(setting.device_memory),
       link_(prices),
+      slots_(prices),
       there_at_(run_.sets()),
       priced_(run_.sets()),
       set_hash_(run_.sets()),
@@ -239,7 +240,7 @@ void SimulatedMover::Allocate(uint32_t allocation) {
     }
     c.on_device = true;
     used_ += c.size();
-    TakeSlot(&c, /*alias=*/false);
+    slots_.Take(c.log2_size, /*alias=*/false, Available(), &c.alias);
     if (policy_ != nullptr) policy_->OnInsert(index);
     recorder_->Came(now_, index, /*fetched=*/false);
   }
@@ -314,7 +315,7 @@ void SimulatedMover::Reclaim(ChunkIndex index) {
   if (!c.on_device) return;
   c.on_device = false;
   used_ -= c.size();
-  GiveSlot(c);
+  slots_.Give(c.log2_size, c.alias);
   ++departures_;
   if (policy_ != nullptr) policy_->OnRemove(index);
   recorder_->Left(now_, index);

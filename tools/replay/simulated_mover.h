@@ -34,6 +34,7 @@
 #include "tools/replay/replay_result.h"
 #include "tools/replay/run_recorder.h"
 #include "tools/replay/simulated_link.h"
+#include "tools/replay/simulated_slots.h"
 #include "tools/replay/timing.h"
 
 namespace vramspan::replay {
@@ -159,6 +160,8 @@ class SimulatedMover {
   void WaitedInVain(ActiveWork* a, uint64_t patience);
   bool WantedBehind(ChunkIndex index) const;  // By one of the next few of the queue.
   bool ReleaseReady();
+  void CheckDeadline();
+  uint64_t Patience() const;
   void MarkReleased(ActiveWork* a);
   void DoubtTwin(SimulatedChunk* c);
   // What work touches of a chunk, each byte once, and how much its ranges name in sum.
@@ -187,12 +190,9 @@ class SimulatedMover {
   // Those of fetches_, up to one that takes a call.
   bool StartFetches();
   bool StartFetch(ChunkIndex index);
-  // Memory on the device for a chunk that counts as used already: what the calls for it take, in
-  // microseconds. `alias`: the chunk is copied to where that is mapped beside.
-  double TakeSlot(SimulatedChunk* c, bool alias);
-  void GiveSlot(const SimulatedChunk& c);
-  // The mover is at a call for so long, and longer by what it owes.
-  void Begin(Call call, uint64_t nanoseconds);
+  // The mover is at a call for so long, and longer by what it owes, or until the piece that is on
+  // its way out has gone: to give access waits for that.
+  void Begin(Call call, uint64_t nanoseconds, bool gives_access = false);
   bool BeginRemap();
   // Work runs whose end is to be seen when it comes: a trial, or the first launches of a kernel.
   bool TimedRuns() const { return timed_in_flight_ != 0 && now_ < timed_until_; }
@@ -202,8 +202,6 @@ class SimulatedMover {
   // By how much calls on mappings take longer for what runs beside them.
   double SlowerCalls() const;
   uint64_t RemapTime(const Move& move, bool hide) const;
-  void CheckDeadline();
-  uint64_t Patience() const;
   bool DeviceIdle() const { return in_flight_ == 0; }
   Bytes Available() const {
     return used_ < setting_.device_memory ? setting_.device_memory - used_ : Bytes(0);
@@ -304,9 +302,7 @@ class SimulatedMover {
   SimulatedLink link_;
   std::deque<ChunkIndex> fetches_;  // Planned, and not begun.
   uint64_t fetches_until_ = 0;
-  // Memory of the device that is nobody's, by size, and whether it has an alias; the latest last.
-  std::array<std::deque<bool>, kChunkSizeCount> slots_;
-  Bytes slot_bytes_;  // In these.
+  SimulatedSlots slots_;
   Call call_ = Call::kNone;
   uint64_t call_end_ = 0;
   uint64_t owed_ = 0;  // By the thread, for what it did beside calls.

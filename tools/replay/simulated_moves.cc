@@ -11,8 +11,6 @@
 namespace vramspan::replay {
 namespace {
 
-constexpr uint64_t kMostPatience = 500'000'000;
-constexpr size_t kGiveUpGrowth = 16;
 // A duration is believed when the looks at what has ended were so close together.
 constexpr uint64_t kFineEnough = 50'000;
 constexpr uint64_t kResolution = 8;
@@ -430,7 +428,7 @@ bool SimulatedMover::StartFetch(ChunkIndex index) {
   used_ += c.size();
   moving_in_ += c.size();
   move.ahead = c.hidden;
-  double calls = TakeSlot(&c, !move.ahead);
+  double calls = SlowerCalls() * slots_.Take(c.log2_size, !move.ahead, Available(), &c.alias);
   if (move.ahead) {
     const MapCosts& device = prices_.device[c.log2_size - kMinChunkLog2];
     calls += SlowerCalls() * (device.map + device.access);
@@ -441,54 +439,15 @@ bool SimulatedMover::StartFetch(ChunkIndex index) {
     link_.Start(/*in=*/true, c.size(), move.tag);
     return true;
   }
-  Begin(Call::kFetch, Nanoseconds(calls));
-  // To give access waits for the piece that is on its way out.
-  call_end_ = std::max(call_end_, link_.PieceEnd());
+  Begin(Call::kFetch, Nanoseconds(calls), /*gives_access=*/true);
   call_move_ = move;
   return true;
 }
 
-double SimulatedMover::TakeSlot(SimulatedChunk* c, bool alias) {
-  std::deque<bool>& mine = slots_[c->log2_size - kMinChunkLog2];
-  const MapCosts& device = prices_.device[c->log2_size - kMinChunkLog2];
-  double calls = 0;
-  if (mine.empty()) {
-    calls = device.create;
-    c->alias = false;
-  } else {
-    c->alias = mine.back();
-    mine.pop_back();
-    slot_bytes_ -= c->size();
-  }
-  // As in SlotPool::Detach: the smallest that is enough alone, else the largest.
-  while (slot_bytes_ != Bytes(0) && used_ + slot_bytes_ > setting_.device_memory) {
-    const Bytes need = used_ + slot_bytes_ - setting_.device_memory;
-    size_t pick = 0;
-    for (size_t size = 0; size < slots_.size(); ++size) {
-      if (slots_[size].empty()) continue;
-      pick = size;
-      if (ChunkBytes(kMinChunkLog2 + static_cast<int>(size)) >= need) break;
-    }
-    const MapCosts& other = prices_.device[pick];
-    calls += other.release + (slots_[pick].front() ? other.unmap : 0);
-    slots_[pick].pop_front();
-    slot_bytes_ -= ChunkBytes(kMinChunkLog2 + static_cast<int>(pick));
-  }
-  if (alias && !c->alias) {
-    calls += device.map + device.access;
-    c->alias = true;
-  }
-  return SlowerCalls() * calls;
-}
-
-void SimulatedMover::GiveSlot(const SimulatedChunk& c) {
-  slots_[c.log2_size - kMinChunkLog2].push_back(c.alias);
-  slot_bytes_ += c.size();
-}
-
-void SimulatedMover::Begin(Call call, uint64_t nanoseconds) {
+void SimulatedMover::Begin(Call call, uint64_t nanoseconds, bool gives_access) {
   call_ = call;
   call_end_ = now_ + nanoseconds + std::exchange(owed_, 0);
+  if (gives_access) call_end_ = std::max(call_end_, link_.PieceEnd());
 }
 
 bool SimulatedMover::BeginRemap() {
@@ -523,8 +482,8 @@ bool SimulatedMover::BeginRemap() {
   At(show).coming = false;
   call_shows_ = show;
   const MapCosts& host = prices_.host[At(show).log2_size - kMinChunkLog2];
-  Begin(Call::kShow, Nanoseconds(SlowerCalls() * (host.map + host.access)));
-  call_end_ = std::max(call_end_, link_.PieceEnd());
+  Begin(Call::kShow, Nanoseconds(SlowerCalls() * (host.map + host.access)),
+        /*gives_access=*/true);
   return true;
 }
 
@@ -602,7 +561,7 @@ void SimulatedMover::Settle(const Move& move) {
     moving_out_ -= c.size();
     coming_ -= c.size();
     used_ -= c.size();
-    GiveSlot(c);
+    slots_.Give(c.log2_size, c.alias);
     c.copy = SimulatedChunk::Copy::kNone;
     c.unused = c.keeps = false;
     if (call_hides_) {
@@ -616,32 +575,6 @@ void SimulatedMover::Settle(const Move& move) {
   }
   plan_again_ = may_return_ = true;
   Reclaim(move.chunk);
-}
-
-uint64_t SimulatedMover::Patience() const {
-  uint64_t known = 0;
-  for (const Stream& s : streams_) {
-    if (!s.works.empty() && s.works.front()->released && s.works.front()->kernel != 0) {
-      known = std::max(known, history_.MayTake(s.works.front()->sample));
-    }
-  }
-  return std::max(
-      {kDeadline, std::min(longest_ * 2, kMostPatience), std::min(known, kMostPatience * 4)});
-}
-
-void SimulatedMover::CheckDeadline() {
-  if (queue_.empty() || !moves_.empty() || call_ != Call::kNone) return;
-  if (now_ < std::max(last_progress_, head_since_) + kDeadline) return;
-  if (now_ < std::max(last_progress_, head_since_) + Patience()) return;
-  size_t left = give_up_next_;
-  for (ActiveWork* a : queue_) {
-    if (a->gave_up || a->known == Known::kNothing) continue;
-    a->gave_up = true;
-    plan_again_ = queue_changed_ = true;
-    if (--left == 0) break;
-  }
-  last_progress_ = now_;  // The next look is as long after this.
-  if (give_up_next_ < queue_.size()) give_up_next_ *= kGiveUpGrowth;
 }
 
 }  // namespace vramspan::replay

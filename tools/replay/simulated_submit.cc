@@ -10,6 +10,12 @@
 #include "tools/replay/simulated_mover.h"
 
 namespace vramspan::replay {
+namespace {
+
+constexpr uint64_t kMostPatience = 500'000'000;
+constexpr size_t kGiveUpGrowth = 16;
+
+}  // namespace
 
 void SimulatedMover::Submit(ActiveWork* a) {
   streams_[run_.works[a->work].stream].works.push_back(a);
@@ -293,6 +299,32 @@ bool SimulatedMover::ReleaseReady() {
   }
   if (any) plan_again_ = true;
   return any;
+}
+
+uint64_t SimulatedMover::Patience() const {
+  uint64_t known = 0;
+  for (const Stream& s : streams_) {
+    if (!s.works.empty() && s.works.front()->released && s.works.front()->kernel != 0) {
+      known = std::max(known, history_.MayTake(s.works.front()->sample));
+    }
+  }
+  return std::max(
+      {kDeadline, std::min(longest_ * 2, kMostPatience), std::min(known, kMostPatience * 4)});
+}
+
+void SimulatedMover::CheckDeadline() {
+  if (queue_.empty() || !moves_.empty() || call_ != Call::kNone) return;
+  if (now_ < std::max(last_progress_, head_since_) + kDeadline) return;
+  if (now_ < std::max(last_progress_, head_since_) + Patience()) return;
+  size_t left = give_up_next_;
+  for (ActiveWork* a : queue_) {
+    if (a->gave_up || a->known == Known::kNothing) continue;
+    a->gave_up = true;
+    plan_again_ = queue_changed_ = true;
+    if (--left == 0) break;
+  }
+  last_progress_ = now_;  // The next look is as long after this.
+  if (give_up_next_ < queue_.size()) give_up_next_ *= kGiveUpGrowth;
 }
 
 SimulatedMover::Touched SimulatedMover::TouchedIn(uint32_t set, ChunkIndex chunk) const {

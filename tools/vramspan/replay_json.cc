@@ -45,7 +45,11 @@ Json PricesJson(const ReplayPrices& prices) {
   Json chunks = Json::array();
   for (int i = 0; i < kChunkSizeCount; ++i) {
     const auto costs = [](const MapCosts& c) {
-      return Json{{"map", c.map}, {"access", c.access}, {"unmap", c.unmap}, {"create", c.create}, {"release", c.release}};
+      return Json{{"map", c.map},
+                  {"access", c.access},
+                  {"unmap", c.unmap},
+                  {"create", c.create},
+                  {"release", c.release}};
     };
     chunks.push_back({{"bytes", ChunkBytes(kMinChunkLog2 + i).value},
                       {"device", costs(prices.device[static_cast<size_t>(i)])},
