@@ -71,6 +71,7 @@ struct Config {
   std::string arena = {};
   std::string tracer = {};
   std::string overlap = {};
+  std::string record = {};
   std::chrono::microseconds deadline{0};  // 0: the default
   bool quiet = false;
   bool no_host = false;
@@ -167,6 +168,7 @@ inline Handle create(const Config& config) {
   c.policy = c_string(config.policy);
   c.tracer = c_string(config.tracer);
   c.overlap = c_string(config.overlap);
+  c.record = c_string(config.record);
   c.arena = c_string(config.arena);
   c.deadline_us = static_cast<std::uint32_t>(deadline);
   vramspanRuntime runtime = nullptr;

@@ -50,6 +50,9 @@ CUresult vramspanCreate(vramspanRuntime* runtime, const vramspanConfig* config) 
   keep("chunk", config->chunk);
   keep("policy", config->policy);
   keep("arena", config->arena);
+  keep("tracer", config->tracer);
+  keep("overlap", config->overlap);
+  keep("record", config->record);
   ++s.runtimes;
   *runtime = new vramspanRuntime_st;
   return CUDA_SUCCESS;

@@ -61,6 +61,28 @@ TEST_F(HppTest, ConfigReachesTheInterface) {
             (std::map<std::string, std::string>{{"device_memory", "8GiB"}, {"policy", "clock"}}));
 }
 
+TEST_F(HppTest, EveryTextReachesTheInterface) {
+  const Runtime runtime({.driver = "libcuda.so.1",
+                         .device_memory = "8GiB",
+                         .host_memory = "64GiB",
+                         .chunk = "4MiB",
+                         .policy = "lru",
+                         .arena = "2TiB",
+                         .tracer = "cupti",
+                         .overlap = "safe",
+                         .record = "out.vramspan"});
+  EXPECT_EQ(state().config_strings,
+            (std::map<std::string, std::string>{{"driver", "libcuda.so.1"},
+                                                {"device_memory", "8GiB"},
+                                                {"host_memory", "64GiB"},
+                                                {"chunk", "4MiB"},
+                                                {"policy", "lru"},
+                                                {"arena", "2TiB"},
+                                                {"tracer", "cupti"},
+                                                {"overlap", "safe"},
+                                                {"record", "out.vramspan"}}));
+}
+
 TEST_F(HppTest, DeadlineOutOfRangeIsRefused) {
   EXPECT_THROW(Runtime({.deadline = std::chrono::microseconds(-1)}), Error);
   EXPECT_THROW(Runtime({.deadline = std::chrono::hours(2)}), Error);
