@@ -80,10 +80,11 @@ class Mover {
       CU(cuStreamSynchronize(in_));
     }
   }
-  void CopyOut(const std::atomic<bool>& stop) const {
+  // `piece` bytes at a time, 64 MiB at most.
+  void CopyOut(const std::atomic<bool>& stop, size_t piece = 16 * kMiB) const {
     CU(cuCtxSetCurrent(context_));
     while (!stop) {
-      CU(cuMemcpyDtoHAsync(host_out_, device_out_, 16 * kMiB, out_));
+      CU(cuMemcpyDtoHAsync(host_out_, device_out_, piece, out_));
       CU(cuStreamSynchronize(out_));
     }
   }
@@ -96,7 +97,6 @@ class Mover {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
-
 
   CUcontext context() const { return context_; }
 

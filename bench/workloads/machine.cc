@@ -147,7 +147,8 @@ LinkRates MeasureLink(Machine& machine, size_t bytes, int repetitions) {
 }
 
 Runtime MakeRuntime(const Machine& machine, size_t device_memory, const std::string& chunk,
-                    const std::string& policy, const std::string& overlap) {
+                    const std::string& policy, const std::string& overlap,
+                    const std::string& record) {
   return Runtime(
       {.driver = machine.driver()->path(),
        .device_memory = device_memory == 0 ? std::string() : std::to_string(device_memory),
@@ -155,6 +156,7 @@ Runtime MakeRuntime(const Machine& machine, size_t device_memory, const std::str
        .policy = policy,
        .tracer = overlap.empty() ? "off" : "cupti",
        .overlap = overlap,
+       .record = record,
        .quiet = true});
 }
 

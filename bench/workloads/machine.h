@@ -70,7 +70,8 @@ LinkRates MeasureLink(Machine& machine, size_t bytes, int repetitions);
 
 // A runtime on the machine's driver and context, with `device_memory` bytes (0: the default).
 Runtime MakeRuntime(const Machine& machine, size_t device_memory, const std::string& chunk,
-                    const std::string& policy = {}, const std::string& overlap = {});
+                    const std::string& policy = {}, const std::string& overlap = {},
+                    const std::string& record = {});
 
 // Runs `body` and says on stderr what it threw; the program's exit code.
 int RunMain(const char* program, const std::function<int()>& body);

@@ -1,4 +1,5 @@
-// Where the vertices of a generated graph are: shared by kernels and the program.
+// What the kernels of traced_bench share with the program: where the vertices of a generated graph
+// are, and a large block of parameters.
 #ifndef VRAMSPAN_BENCH_WORKLOADS_TRACED_IDS_H_
 #define VRAMSPAN_BENCH_WORKLOADS_TRACED_IDS_H_
 
@@ -21,6 +22,12 @@ VRAMSPAN_BENCH_BOTH inline uint32_t VertexOfRank(uint32_t rank, unsigned scale) 
   x = (x + 0x51edu) * 0x9e3779b1u & mask;
   return x ^ (x >> half);
 }
+
+// As large as the block of a product by cuBLAS, and with as many pointers.
+struct ManyParameters {
+  const void* pointers[9];
+  uint32_t numbers[400];
+};
 
 }  // namespace vramspan::bench
 

@@ -25,6 +25,10 @@ __device__ inline unsigned long long Weigh(ulonglong2 pair, size_t place) {
 extern "C" __global__ void nothing_with(const void*) {}
 SIMCUDA_EXPORT(nothing_with);
 
+// As many parameters as a product's by cuBLAS.
+extern "C" __global__ void nothing_with_many(vramspan::bench::ManyParameters) {}
+SIMCUDA_EXPORT(nothing_with_many);
+
 // Pairs [first, first + count) of one endless sequence.
 extern "C" __global__ void fill_pairs(ulonglong2* data, size_t count, size_t first) {
   for (size_t i = First(); i < count; i += Step()) {

@@ -55,7 +55,7 @@ void Report::PrintTable() const {
   if (!launches.empty()) {
     std::printf("\nempty launch, microseconds of the launching thread, medians\n");
     for (const LaunchRow& l : launches) {
-      std::printf("%-28s %8.3f %+8.3f\n", l.way.c_str(), l.us, l.added);
+      std::printf("%-18s %-28s %8.3f %+8.3f\n", l.kernel.c_str(), l.way.c_str(), l.us, l.added);
     }
   }
   if (rows.empty()) return;
@@ -90,7 +90,8 @@ void Report::PrintJson() const {
       {"link_in_gb_per_s", link_rate / 1e9}, {"budget_bytes", budget},    {"right", right()},
       {"launches", Json::array()},           {"rows", Json::array()}};
   for (const LaunchRow& l : launches) {
-    json["launches"].push_back({{"way", l.way}, {"us", l.us}, {"added_us", l.added}});
+    json["launches"].push_back(
+        {{"kernel", l.kernel}, {"way", l.way}, {"us", l.us}, {"added_us", l.added}});
   }
   for (const Row& r : rows) {
     Json row = {{"workload", r.workload},

@@ -36,6 +36,7 @@ struct Row {
 };
 
 struct LaunchRow {
+  std::string kernel;  // By what it is given.
   std::string way;
   double us = 0;     // A launch, on the launching thread.
   double added = 0;  // To the plain one.
