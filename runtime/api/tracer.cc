@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/api/extent_cache.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 
@@ -19,6 +20,7 @@ struct Scratch {
   Submission submission;
   std::vector<InferredRange> inferred;
   std::vector<WorkRange> ranges;
+  ExtentCache extents;
 };
 Scratch& MyScratch() {
   thread_local Scratch scratch;
@@ -109,10 +111,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   NoteCopies(s);
   const bool launch = s.kind == Submission::Kind::kKernel || s.kind == Submission::Kind::kGraph;
   (launch ? launches_ : copies_).fetch_add(1, std::memory_order_relaxed);
-  auto allocation = [this](DevicePtr p) -> Extent {
-    const StatusOr<Allocation> a = memory_.Find(p);
-    return a.ok() ? Extent{a->base, a->reserved.value != 0 ? a->reserved : a->requested} : Extent{};
-  };
+  auto allocation = [this, &scratch](DevicePtr p) { return scratch.extents.Find(memory_, p); };
   if (launch && !hidden_.empty()) {
     const HiddenPointers::Extent extent = [](void* context, DevicePtr p) {
       const Extent e = (*static_cast<decltype(allocation)*>(context))(p);

@@ -332,6 +332,7 @@ Status Memory::Register(const Mapped& mapped, const std::vector<int>& log2_sizes
     a.base = mapped.base;
     a.reserved = mapped.size;
     id = allocations_.Add(a);
+    AllocationsChanged();
   }
   FillChunks(added, mapped.base, mapped.backing, log2_sizes, id);
   return absl::OkStatus();
@@ -377,6 +378,12 @@ void Memory::FillChunks(const std::vector<ChunkIndex>& added, DevicePtr base,
     at = at + c.size();
   }
   counts_.chunks += added.size();
+}
+
+void Memory::AllocationsChanged() {
+  static std::atomic<uint64_t> last{1};
+  allocations_state_.store(last.fetch_add(1, std::memory_order_relaxed) + 1,
+                           std::memory_order_release);
 }
 
 StatusOr<Allocation> Memory::Find(DevicePtr p) {

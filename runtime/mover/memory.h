@@ -72,8 +72,11 @@ class Memory {
   StatusOr<DevicePtr> Allocate(Bytes size) VS_EXCLUDES(mu);
   Status Free(DevicePtr base) VS_EXCLUDES(mu);
 
-  // The live allocation that holds `p`.
+  // The live allocation that holds `p`; its id is 0 for a packed object.
   StatusOr<Allocation> Find(DevicePtr p) VS_EXCLUDES(mu);
+  // Another value, that no memory had before, once an allocation begins or ends to be found, or has
+  // another size, unless it is a packed object. Never 0.
+  uint64_t allocations_state() const { return allocations_state_.load(std::memory_order_acquire); }
 
   // Addresses and memory that come apart, for what programs do with the driver's VMM calls
   // (memory_vmm.cc). A range that was reserved is one allocation with holes: chunks are where loose
@@ -278,6 +281,7 @@ class Memory {
   Reservations::iterator ReservationOf(DevicePtr p) VS_REQUIRES(mu);
   // The first chunk at or behind an address without one, in the reservation that holds it.
   ChunkIndex NextInReservation(DevicePtr p) VS_REQUIRES(mu);
+  void AllocationsChanged() VS_REQUIRES(mu);
   // Up to its last mapping; none while nothing is mapped.
   std::optional<Allocation> ExtentOf(DevicePtr p) VS_REQUIRES(mu);
   StatusOr<Loose> MakeLooseOnce(Bytes size, const std::vector<int>& log2_sizes) VS_EXCLUDES(mu);
@@ -290,6 +294,7 @@ class Memory {
   std::atomic<bool> host_used_{false};
   std::atomic<uint32_t> hidden_{0};
   std::atomic<uint32_t> dying_count_{0};
+  std::atomic<uint64_t> allocations_state_{1};
   // Allocated to drain, and not freed for a failure.
   std::vector<CUdeviceptr> drains_left_ VS_GUARDED_BY(mu);
   CUdeviceptr drain_keeper_ = 0;  // Keeps the driver's small-object page alive: drains stay cheap.

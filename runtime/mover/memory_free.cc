@@ -42,6 +42,7 @@ Status Memory::Free(DevicePtr base) {
     copy = (*chunks_)[first];
     if (copy.allocation != 0) {
       VS_ASSIGN_OR_RETURN(const Allocation a, allocations_.Remove(base, copy.allocation));
+      AllocationsChanged();
       --counts_.allocations;
       counts_.allocated -= a.requested;
       counts_.charged -= a.reserved;

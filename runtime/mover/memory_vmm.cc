@@ -174,6 +174,7 @@ Status Memory::MapLoose(const Loose& loose, DevicePtr at) {
   }
   FillChunks(added, at, loose.backing_, loose.log2_sizes_, id);
   ReservationOf(at)->second.mapped.emplace(at.value, size);
+  AllocationsChanged();
   if (options_.listener != nullptr) options_.listener->Mapped(at, size);
   return absl::OkStatus();
 }
@@ -205,6 +206,7 @@ StatusOr<Memory::Loose> Memory::UnmapLoose(DevicePtr at) {
     range.gone.resize(range.chunks.size());
     page_map_->Set(at, range.size, ChunkIndex());
     r->second.mapped.erase(it);
+    AllocationsChanged();
     for (size_t i = 0; i < range.chunks.size(); ++i) {
       const ChunkIndex index = range.chunks[i];
       Chunk& c = (*chunks_)[index];
@@ -244,6 +246,7 @@ StatusOr<Memory::Loose> Memory::UnmapLoose(DevicePtr at) {
     page_map_->Set(c.base, c.size(), index);
   }
   ReservationOf(at)->second.mapped.emplace(at.value, range.size);
+  AllocationsChanged();
   return status;
 }
 
