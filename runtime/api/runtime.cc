@@ -226,6 +226,10 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   const Setting keep(nullptr, "VRAMSPAN_KEEP");
   const StatusOr<std::vector<Pin>> pins = ParsePins(keep.text.value_or(""));
   if (!pins.ok()) return keep.Error(pins.status());
+  const Setting kernels(nullptr, "VRAMSPAN_KERNELS");
+  const auto taught = ParseKernelPrices(kernels.text.value_or(""));
+  if (!taught.ok()) return kernels.Error(taught.status());
+  if (!taught->empty()) r->teacher_ = std::make_unique<KernelTeacher>(*taught, r->driver_);
   memory.listener = r->recorder_.get();
   if (!pins->empty()) {
     r->keeper_ = std::make_unique<Keeper>(*pins, memory.device_budget, memory.listener);
@@ -259,6 +263,7 @@ Status Runtime::StartTracer(Overlap overlap) {
   tracer_ = std::make_unique<Tracer>(tracing.decoder(), memory_.get(), mover_.get(), overlap);
   tracer_->SetAudit(audit_.get());
   tracer_->SetRecorder(recorder_.get());
+  tracer_->SetTeacher(teacher_.get());
   const PageMap& map = memory_->page_map();
   const Status added = tracing.Add(context_, tracer_.get(), map.base(), map.size());
   if (!added.ok()) tracer_.reset();

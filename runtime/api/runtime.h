@@ -7,6 +7,7 @@
 
 #include "include/vramspan/vramspan.h"
 #include "runtime/api/keeper.h"
+#include "runtime/api/kernel_teacher.h"
 #include "runtime/api/tracer.h"
 #include "runtime/mover/mover.h"
 
@@ -58,7 +59,8 @@ class Runtime {
   Bytes total_;                         // The device's memory.
   bool retained_ = false;               // The primary context was retained by us.
   std::unique_ptr<Recorder> recorder_;  // None: this is not recorded. The rest tells it things.
-  std::unique_ptr<Keeper> keeper_;      // None: nothing is named that is to be kept.
+  std::unique_ptr<KernelTeacher> teacher_;
+  std::unique_ptr<Keeper> keeper_;  // None: nothing is named that is to be kept.
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Mover> mover_;
   std::unique_ptr<Audit> audit_;    // None: this is no audit. The tracer and the mover go after it.

@@ -149,6 +149,11 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
     Bytes bytes;
     for (const InferredRange& r : scratch.inferred) bytes += r.likely ? r.size : Bytes(0);
     kernel = absl::HashOf(s.code, s.shape, RoughSize(bytes)) | 1;
+    if (teacher_ != nullptr && s.kind == Submission::Kind::kKernel) {
+      if (const auto price = teacher_->FirstSeen(kernel, s.code, s.shape)) {
+        mover_.TeachKernel(kernel, price->passes, price->resident_ns);
+      }
+    }
   }
   for (const InferredRange& r : scratch.inferred) {
     scratch.ranges.push_back({r.ptr,

@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "runtime/api/audit.h"
+#include "runtime/api/kernel_teacher.h"
 #include "runtime/api/recorder.h"
 #include "runtime/mover/mover.h"
 #include "runtime/observe/decoder.h"
@@ -49,6 +50,9 @@ class Tracer {
   // From here on every submission is told to `recorder`. Before the first Enter, and it outlives
   // the tracer's last call.
   void SetRecorder(Recorder* recorder) { recorder_ = recorder; }
+
+  // Kernels that a profile knows are told to the mover as they come. As above.
+  void SetTeacher(KernelTeacher* teacher) { teacher_ = teacher; }
 
   // The calling thread is about to make a call that submits work. True: Exit must follow.
   bool Enter(uint32_t call, const void* params);
@@ -89,6 +93,7 @@ class Tracer {
   const Overlap overlap_;
   Audit* audit_ = nullptr;
   Recorder* recorder_ = nullptr;
+  KernelTeacher* teacher_ = nullptr;
   WorkingSets sets_;
   HiddenPointers hidden_;
   std::atomic<uint64_t> launches_{0}, copies_{0}, launches_unknown_{0}, touches_{0}, scanned_{0};

@@ -93,6 +93,8 @@ class Mover {
                uint64_t kernel = 0, uint64_t tag = 0);
   Status End(CUstream stream);
   Status Forget(CUstream stream);
+  // What is known of a kernel before it was seen here (KernelHistory::Teach).
+  void TeachKernel(uint64_t kernel, double passes, uint64_t resident_ns);
   // The calling thread is between Begin and End, of whichever mover.
   static bool InScope();
   // Work is recorded: ranges count from here on.

@@ -44,6 +44,11 @@ void Mover::Price(Work* work) {
   }
 }
 
+void Mover::TeachKernel(uint64_t kernel, double passes, uint64_t resident_ns) {
+  MutexLock lock(memory_.mu);
+  history_.Teach(kernel, passes, resident_ns);
+}
+
 void Mover::PriceQueue() {
   priced_at_ = history_.changes();
   for (Work* work : queue_) {

@@ -21,6 +21,13 @@ constexpr double kMayPass = 100;
 // Nanoseconds from a launch to the next where the kernel itself takes less than can be seen.
 constexpr uint64_t kShort = 4096;
 
+// Of the little that a trial serves; what more costs, the first launch shows.
+template <typename Argument>
+void TakeFor(double passes, Argument* argument) {
+  argument->passes[0] = passes;
+  argument->trials[0] = KernelHistory::kTrials;
+}
+
 size_t Width(Bytes remote) { return remote > KernelHistory::kWide ? 1 : 0; }
 
 }  // namespace
@@ -44,6 +51,7 @@ KernelHistory::Argument& KernelHistory::ArgumentOf(Kernel& kernel, uint16_t slot
     if (!a.used) {
       a.used = true;
       a.slot = slot;
+      if (kernel.taught) TakeFor(*kernel.taught, &a);
     }
     if (a.slot == slot) return a;
   }
@@ -85,6 +93,20 @@ void KernelHistory::Record(const LaunchSample& sample) {
                                : argument.passes[width] + kNew * (passes - argument.passes[width]);
   if (argument.trials[width] < 0xff) ++argument.trials[width];
   if (Judge(kernel, argument, width) != before) ++changes_;
+}
+
+void KernelHistory::Teach(uint64_t id, double passes, uint64_t resident) {
+  Kernel& kernel = Find(id);
+  if (kernel.resident_samples == 0 && resident != 0) {
+    kernel.resident = static_cast<double>(resident);
+    kernel.resident_samples = kSettled;
+  }
+  if (kernel.taught) return;
+  kernel.taught = passes;
+  for (Argument& a : kernel.arguments) {
+    if (a.used && a.trials[0] == 0) TakeFor(passes, &a);
+  }
+  ++changes_;
 }
 
 std::optional<double> KernelHistory::Passes(uint64_t kernel, uint16_t slot, Bytes remote) const {

@@ -65,6 +65,10 @@ class KernelHistory {
   explicit KernelHistory(const Prices& prices) : prices_(prices) {}
 
   void Record(const LaunchSample& sample);
+  // What earlier runs prove of a kernel: each of its arguments, as far as nothing has been seen of
+  // it, counts as tried with so many passes, and `resident` nanoseconds as what a launch takes.
+  // What is seen from then on counts as ever.
+  void Teach(uint64_t kernel, double passes, uint64_t resident);
   // For a launch of which `remote` bytes of the argument would be served in place.
   Verdict For(uint64_t kernel, uint16_t slot, Bytes remote);
   // How often each byte of the argument crosses the bus in a launch that is served so much in
@@ -94,6 +98,7 @@ class KernelHistory {
     double resident = 0;  // Nanoseconds, smoothed; 0: never seen with all its memory there.
     Bytes touched;        // Then.
     uint32_t resident_samples = 0;
+    std::optional<double> taught;  // Passes.
     std::array<Argument, kArguments> arguments;
     std::list<uint64_t>::iterator age;
   };

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/placement/kernel_prices.h"
 #include "tests/mover/world.h"
 
 namespace vramspan_test {
@@ -100,6 +101,26 @@ TEST_P(TracedTrials, AreMadeOfWhatWasNeverSeenWithoutThem) {
 // The mover looks often enough, though nothing has happened for a while.
 TEST_P(TracedTrials, AreBelievedOfLongerLaunches) {
   ExpectBelieved(world_, GetParam(), /*kernels=*/5, /*words=*/1 << 16);
+}
+
+// As Submission::shape.
+uint64_t ShapeOf(const std::vector<uint64_t>& dims) {
+  uint64_t shape = 0;
+  for (const uint64_t size : dims) shape = (shape ^ size) * 0x9e3779b97f4a7c15ull;
+  return shape;
+}
+
+// A profile says that the kernel reads its memory once.
+TEST_P(TracedTrials, AreNotNeededOfWhatIsKnown) {
+  const vramspan::KernelPrice price = {.name = vramspan::KernelPrice::HashOfName("add_constant"),
+                                       .shape = ShapeOf({1, 1, 1, 64, 1, 1}),
+                                       .passes = 1,
+                                       .resident_ns = 10'000};
+  setenv("VRAMSPAN_KERNELS", vramspan::KernelPricesText({price}).c_str(), 1);
+  const vramspanStatistics s = Laps(world_, GetParam(), /*kernels=*/1, /*words=*/1 << 12);
+  unsetenv("VRAMSPAN_KERNELS");
+  EXPECT_EQ(s.trials, 0);
+  EXPECT_GT(s.works_in_place, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Overlaps, TracedTrials, ::testing::Values("safe", "all"),

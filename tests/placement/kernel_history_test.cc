@@ -197,6 +197,25 @@ TEST_F(History, IsBoundedAndForgetsTheLeastRecentlyLaunched) {
   EXPECT_EQ(For(kChunk, 2), Verdict::kMove);
 }
 
+TEST_F(History, TakesWhatItIsTaughtForTried) {
+  history_.Teach(kKernel, 1, 100'000);
+  EXPECT_EQ(For(kChunk), Verdict::kServe);
+  EXPECT_TRUE(history_.KnowsResident(kKernel));
+  history_.Teach(kKernel + 1, 79, 100'000);
+  EXPECT_EQ(For(kChunk, kKernel + 1), Verdict::kMove);
+}
+
+TEST_F(History, BelievesWhatItSeesMoreThanWhatItIsTaught) {
+  for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
+  for (int i = 0; i < KernelHistory::kTrials; ++i) Launch(1e5, kChunk, 79);
+  history_.Teach(kKernel, 0.5, 1);
+  EXPECT_EQ(For(kChunk), Verdict::kMove);
+  history_.Teach(kKernel + 1, 0.5, 100'000);
+  EXPECT_EQ(For(kChunk, kKernel + 1), Verdict::kServe);
+  for (int i = 0; i < 20; ++i) Launch(1e5, kChunk, 79, kKernel + 1);
+  EXPECT_EQ(For(kChunk, kKernel + 1), Verdict::kMove);
+}
+
 TEST_F(History, ManyArgumentsShareTheLastPlace) {
   for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
   for (uint16_t slot = 0; slot < 40; ++slot) Launch(1e5, kChunk, 1, kKernel, slot);

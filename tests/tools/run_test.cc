@@ -154,13 +154,15 @@ TEST(Run, AProfileFillsInWhatIsNotGiven) {
   const std::string text =
       "vramspan-profile 2\nprogram=/usr/bin/env FOO=1\ndevice=A GPU\ndevice_uuid=GPU-1234\n"
       "device_memory=8589934592\npolicy=lru\nchunk=16MiB\noverlap=safe\npredicted_ms=1.000\n"
-      "default_ms=2.000\nresident_ms=0.500\nkeep=8388608 3\nkeep=2097152 1\n";
+      "default_ms=2.000\nresident_ms=0.500\nkeep=8388608 3\nkeep=2097152 1\n"
+      "kernel=1.250 20.500 00000000000000ab a\n";
   std::ofstream(path) << text;
   const Output all = Launch("--profile " + path + " -- env");
   ASSERT_EQ(all.code, 0) << all.err;
   for (const char* line : {"VRAMSPAN_POLICY=lru", "VRAMSPAN_CHUNK=16MiB", "VRAMSPAN_OVERLAP=safe",
                            "VRAMSPAN_DEVICE_MEMORY=8192MiB", "VRAMSPAN_PROFILE_DEVICE=GPU-1234",
-                           "VRAMSPAN_KEEP=8388608:3,2097152:1"}) {
+                           "VRAMSPAN_KEEP=8388608:3,2097152:1",
+                           "VRAMSPAN_KERNELS=af63dc4c8601ec8c:00000000000000ab:1250:20500"}) {
     EXPECT_THAT(all.out, HasSubstr(std::string(line) + "\n"));
   }
   const Output some = Launch("--policy fifo --profile " + path + " -- env",

@@ -12,6 +12,7 @@
 #include "runtime/api/tracing.h"
 #include "runtime/backing/budget.h"
 #include "runtime/backing/host_limits.h"
+#include "runtime/placement/kernel_prices.h"
 #include "runtime/placement/policy.h"
 #include "runtime/space/chunk.h"
 #include "tools/replay/profile.h"
@@ -187,9 +188,23 @@ class Planner {
     if (!profile.pins.empty() && !Variable(world_, "VRAMSPAN_KEEP").has_value()) {
       plan_["VRAMSPAN_KEEP"] = PinsText(profile.pins);
     }
+    if (!profile.kernels.empty() && !Variable(world_, "VRAMSPAN_KERNELS").has_value()) {
+      plan_["VRAMSPAN_KERNELS"] = KernelPricesText(PricesOf(profile.kernels));
+    }
     // Which device it is only the program's own driver knows for certain.
     if (!profile.device_uuid.empty()) plan_["VRAMSPAN_PROFILE_DEVICE"] = profile.device_uuid;
     return absl::OkStatus();
+  }
+
+  static std::vector<KernelPrice> PricesOf(const std::vector<replay::ProfileKernel>& kernels) {
+    std::vector<KernelPrice> prices;
+    for (const replay::ProfileKernel& k : kernels) {
+      prices.push_back({.name = KernelPrice::HashOfName(k.name),
+                        .shape = k.shape,
+                        .passes = k.passes,
+                        .resident_ns = static_cast<uint64_t>(k.resident_us * 1e3)});
+    }
+    return prices;
   }
 
   static std::string_view OverlapName(replay::ReplayOverlap overlap) {
