@@ -192,11 +192,13 @@ VRAMSPAN_API CUresult vramspanSetDeviceBudget(vramspanRuntime runtime, size_t by
 VRAMSPAN_API CUresult vramspanSetHostBudget(vramspanRuntime runtime, size_t bytes);
 
 /* Whether work on another device may touch the runtime's memory, all of it and what is allocated
- * later; cuCtxEnablePeerAccess does not reach it. Takes a driver call a chunk (1.5 ms each on two
- * H200s), and each later move as much longer. INVALID_VALUE for devices that cannot reach this one.
- * Where allowing it fails the device has no access; where taking it back fails it may keep some.
- * Work on other devices is waited for where launches are traced; else memory must be pinned
- * (vramspanMemPin) from before such work is submitted until it has ended. */
+ * later; cuCtxEnablePeerAccess does not reach it. Copies between the devices need it as well:
+ * without it the driver refuses those of chunks on the device, and crashes in those of chunks on
+ * the host (the preload allows it where a copy needs it; seen with two H100s). Takes a driver call
+ * a chunk (1.5 ms each on two H200s), and each later move as much longer. INVALID_VALUE for devices
+ * that cannot reach this one. Where allowing it fails the device has no access; where taking it
+ * back fails it may keep some. Work on other devices is waited for where launches are traced; else
+ * memory must be pinned (vramspanMemPin) from before such work is submitted until it has ended. */
 VRAMSPAN_API CUresult vramspanSetPeerAccess(vramspanRuntime runtime, CUdevice peer, int allowed);
 
 /* --- Looking --------------------------------------------------------------------------------*/

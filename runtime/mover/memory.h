@@ -113,6 +113,9 @@ class Memory {
   // (memory_peers.cc). Where allowing it fails it may not; where taking it back fails it may still
   // touch some. It may be called while memory moves.
   Status SetPeer(int device, bool allowed) VS_EXCLUDES(mapping_mu, mu);
+  // The same for what the driver lets it touch, for good: what lies on the host, where the devices
+  // do not reach each other.
+  void AddPeerWherePossible(int device) VS_EXCLUDES(mapping_mu, mu);
   // Who maps memory, or unmaps it, holds this shared from before it asks who may touch it until the
   // chunk tells what came of it; who changes that holds it alone. Taken before mu.
   SharedMutex mapping_mu;

@@ -28,6 +28,19 @@ Status Memory::SetPeer(int device, bool allowed) {
   return status;
 }
 
+void Memory::AddPeerWherePossible(int device) {
+  MutexLock one(peers_mu_);
+  {
+    ExclusiveLock alone(mapping_mu);
+    if (!accessors_.AddWherePossible(device)) return;
+    changing_access_ = true;
+  }
+  // Which are refused is what the driver says of them: nothing to be told.
+  static_cast<void>(SetAccessOfAll(device, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+  ExclusiveLock alone(mapping_mu);
+  changing_access_ = false;
+}
+
 Status Memory::SetAccessOfAll(int device, CUmemAccess_flags flags) {
   ScopedContext current(*driver_, options_.context);
   VS_RETURN_IF_ERROR(current.status());

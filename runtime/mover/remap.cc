@@ -3,15 +3,29 @@
 #include <algorithm>
 
 namespace vramspan {
+namespace {
 
-bool Accessors::Add(int device) {
+bool AddTo(absl::InlinedVector<CUmemAccessDesc, 1>& all, int device) {
   const auto same = [device](const CUmemAccessDesc& a) { return a.location.id == device; };
-  if (std::any_of(access_.begin(), access_.end(), same)) return false;
+  if (std::any_of(all.begin(), all.end(), same)) return false;
   CUmemAccessDesc access{};
   access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   access.location.id = device;
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  access_.push_back(access);
+  all.push_back(access);
+  return true;
+}
+
+}  // namespace
+
+bool Accessors::Add(int device) {
+  if (!AddTo(access_, device)) return false;
+  ++changes_;
+  return true;
+}
+
+bool Accessors::AddWherePossible(int device) {
+  if (!AddTo(where_possible_, device)) return false;
   ++changes_;
   return true;
 }
@@ -29,8 +43,14 @@ bool Accessors::Remove(int device) {
 Status GiveAccess(const Driver& driver, const Accessors& to_whom, DevicePtr va, Bytes size) {
   const absl::Span<const CUmemAccessDesc> access = to_whom.access();
   const CUresult result = driver->MemSetAccess(va.value, size.value, access.data(), access.size());
-  if (result == CUDA_SUCCESS) return absl::OkStatus();
-  return DriverError(result, "cuMemSetAccess", RangeText(va, size));
+  if (result != CUDA_SUCCESS) {
+    return DriverError(result, "cuMemSetAccess", RangeText(va, size));
+  }
+  for (const CUmemAccessDesc& one : to_whom.where_possible()) {
+    // Refused for what lies on a device that the other does not reach, as is expected.
+    static_cast<void>(driver->MemSetAccess(va.value, size.value, &one, 1));
+  }
+  return absl::OkStatus();
 }
 
 Status MapAt(const Driver& driver, const Accessors& to_whom, DevicePtr va, Bytes size,

@@ -18,7 +18,8 @@ namespace vramspan {
 // it needs may be there by then.
 inline constexpr std::chrono::seconds kRemapPatience{1};
 
-// The devices that may touch a mapping: the memory's own, and its peers.
+// The devices that may touch a mapping: the memory's own, its peers, and those that may touch what
+// the driver lets them touch. That is host memory at least, where devices do not reach each other.
 class Accessors {
  public:
   explicit Accessors(int own) { Add(own); }
@@ -26,12 +27,17 @@ class Accessors {
   // Whether that changes anything.
   bool Add(int device);
   bool Remove(int device);
+  // For good.
+  bool AddWherePossible(int device);
+
   absl::Span<const CUmemAccessDesc> access() const { return access_; }
+  absl::Span<const CUmemAccessDesc> where_possible() const { return where_possible_; }
   uint64_t changes() const { return changes_; }
 
  private:
   uint64_t changes_ = 0;
   absl::InlinedVector<CUmemAccessDesc, 1> access_;
+  absl::InlinedVector<CUmemAccessDesc, 1> where_possible_;
 };
 
 struct RemapResult {

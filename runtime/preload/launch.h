@@ -8,6 +8,7 @@
 
 #include "runtime/observe/call_params.h"
 #include "runtime/observe/launch_source.h"
+#include "runtime/preload/between_devices.h"
 #include "runtime/preload/cuda_api.h"
 #include "runtime/preload/peer_copies.h"
 
@@ -33,6 +34,10 @@ struct Watched<kCall, Params, CUresult (*)(Args...)> {
   using Function = CUresult (*)(Args...);
 
   static CUresult Call(Function real, Args... args) {
+    if constexpr (ends::kAny<Params>) {
+      if (several_devices.load(std::memory_order_relaxed)) [[unlikely]]
+        OpenWhatIsBetweenDevices(Params{args...});
+    }
     const vramspanLaunchSink* sink = launch_sink.load(std::memory_order_acquire);
     if (sink == nullptr) {
       PassUnseen(kCall);

@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct State {
   Mutex mu;  // Held while runtimes are told, so that they hear of changes in order.
   std::vector<Grant> grants VS_GUARDED_BY(mu);
   std::atomic<bool> any{false};  // There have been grants.
+  // By device whose memory it is: a bit for each that it was opened to for copies.
+  std::array<std::atomic<uint64_t>, kMostDevices> opened{};
 };
 
 State& TheState() {
@@ -112,8 +115,27 @@ Status OpenTo(CUdevice device, Runtime* runtime) {
   return absl::OkStatus();
 }
 
+void OpenForCopies(Runtime* runtime, CUdevice device) {
+  if (device < 0 || device >= 64) return;
+  const int owner = runtime->memory().options().ordinal;
+  std::atomic<uint64_t>& opened = TheState().opened[static_cast<size_t>(owner)];
+  const uint64_t bit = uint64_t{1} << device;
+  if ((opened.load(std::memory_order_acquire) & bit) != 0) [[likely]]
+    return;
+  const auto reaches = DriverFunction<decltype(&::cuDeviceCanAccessPeer)>("cuDeviceCanAccessPeer");
+  int can = 0;
+  if (reaches == nullptr || reaches(&can, device, owner) != CUDA_SUCCESS || can == 0 ||
+      !OpenTo(device, runtime).ok()) {
+    runtime->memory().AddPeerWherePossible(device);
+  }
+  opened.fetch_or(bit, std::memory_order_acq_rel);
+}
+
 void GrantPeers(Runtime* runtime, CUcontext context) {
   State& state = TheState();
+  // It is a new one: nothing of it has been opened.
+  const auto owner = static_cast<size_t>(runtime->memory().options().ordinal);
+  state.opened[owner].store(0, std::memory_order_release);
   if (!state.any.load(std::memory_order_acquire)) return;
   const OwnCalls own;
   MutexLock lock(state.mu);

@@ -18,6 +18,10 @@ CUresult CtxDisablePeerAccess(decltype(&::cuCtxDisablePeerAccess) real, CUcontex
 // The same for good, where the program asks for it in another way. An error: it has none.
 Status OpenTo(CUdevice device, Runtime* runtime);
 
+// The same where copies need it (between_devices.h), and only of what lies on the host where the
+// devices do not reach each other. Asked again it costs a load.
+void OpenForCopies(Runtime* runtime, CUdevice device);
+
 // The runtime was made for a context, to whose memory others may have access already.
 void GrantPeers(Runtime* runtime, CUcontext context);
 // A context ends, and with it what was enabled from it or to it. The second is of a device's

@@ -14,6 +14,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/preload/allocated.h"
+#include "runtime/preload/between_devices.h"
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/ipc.h"
 #include "runtime/preload/launch.h"
@@ -121,6 +122,7 @@ Runtime* Make(CUcontext context) {
   if (static_cast<size_t>(device) >= state.count.load(std::memory_order_relaxed)) {
     state.count.store(static_cast<size_t>(device) + 1, std::memory_order_release);
   }
+  CountDevices();
   // Who enables access from here on finds it; what was enabled before is found here.
   GrantPeers(runtime, context);
   return runtime;

@@ -88,19 +88,25 @@ class Mappings : public Peers {
  public:
   void TestBody() override {
     for (const Where where : {Where::kDevice, Where::kHostNuma}) {
+      // Of host memory that a device concerned has no access to the driver makes no copy: it
+      // crashes, so that is not tried.
+      const bool may_be_refused = where == Where::kDevice;
       CU_OK(cu_.CtxSetCurrent(world_.primary()));
       const Chunks chunk({where});
       CU_OK(cu_.CtxSetCurrent(other_));
       CU_OK(calls_.enable(world_.primary(), 0));
-      ExpectCopies(chunk.at(0), CUDA_ERROR_INVALID_VALUE);
+      if (may_be_refused) ExpectCopies(chunk.at(0), CUDA_ERROR_INVALID_VALUE);
       SetAccess(chunk.at(0), CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
       ExpectCopies(chunk.at(0), CUDA_SUCCESS);
       SetAccess(chunk.at(0), CU_MEM_ACCESS_FLAGS_PROT_NONE);
-      ExpectCopies(chunk.at(0), CUDA_ERROR_INVALID_VALUE);
+      if (may_be_refused) ExpectCopies(chunk.at(0), CUDA_ERROR_INVALID_VALUE);
       CU_OK(calls_.disable(world_.primary()));
-      // What the preload's copies between devices without access rest on.
-      CU_OK(calls_.copy_peer_async(chunk.at(0), world_.primary(), mine_, other_, kBytes, stream_));
-      CU_OK(cu_.StreamSynchronize(stream_));
+      // What the preload's copies rest on where devices do not reach each other.
+      if (may_be_refused) {
+        CU_OK(
+            calls_.copy_peer_async(chunk.at(0), world_.primary(), mine_, other_, kBytes, stream_));
+        CU_OK(cu_.StreamSynchronize(stream_));
+      }
       CU_OK(cu_.CtxSetCurrent(world_.primary()));
     }
   }

@@ -50,8 +50,25 @@ void ExpectOk(const std::string& scenario, const std::string& little) {
   }
 }
 
+TEST(Peers, CopyFromAfar) { ExpectOk("peers_afar", "12MiB"); }
+TEST(Peers, MayBeDisabled) { ExpectOk("peers_disabled", "12MiB"); }
 TEST(Peers, EndWithTheirContexts) { ExpectOk("peers_end", "12MiB"); }
 TEST(Peers, MayBeGivenAPoolThatIsInUse) { ExpectOk("peers_pool", "6MiB"); }
+
+// Host memory is opened, the rest goes as copies that name the contexts.
+TEST(Peers, CopyWhereDevicesDoNotReachEachOther) {
+  const std::string apart = "SIMCUDA_PEER_ACCESS=0 ";
+  const Output without = RunPlain("dlsym", "peers_apart", kDevices + apart);
+  ASSERT_EQ(without.code, 0) << without.err;
+  for (const std::string& memory : {std::string(), std::string("VRAMSPAN_DEVICE_MEMORY=12MiB ")}) {
+    for (const char* const overlap : {"VRAMSPAN_OVERLAP=off", "VRAMSPAN_OVERLAP=safe"}) {
+      const Output with = RunPreloaded("dlsym", "peers_apart", kDevices + apart + memory + overlap);
+      EXPECT_EQ(with.code, 0) << with.err;
+      EXPECT_EQ(with.out, without.out);
+      EXPECT_THAT(with.err, Not(HasSubstr("gets no access")));
+    }
+  }
+}
 
 // The program goes on without access, and is told so.
 TEST(Peers, AccessThatCannotBeGivenIsRefused) {

@@ -78,12 +78,71 @@ Copy Later(F call) {
   };
 }
 
-// From the first to the second, by every call, each in either's stream; then back.
-void CopyBothWays(Side* a, Side* b) {
-  struct {
-    const char* name;
-    Copy copy;
-  } const calls[] = {
+// All that one call copies, in rows.
+template <typename Rows>
+Rows InRows(CUdeviceptr to, CUdeviceptr from) {
+  Rows rows{};
+  rows.srcMemoryType = rows.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  rows.srcDevice = from;
+  rows.dstDevice = to;
+  rows.WidthInBytes = rows.srcPitch = rows.dstPitch = kBytes / 64;
+  rows.Height = 64;
+  if constexpr (requires { rows.Depth; }) {
+    rows.Depth = 1;
+    rows.srcHeight = rows.dstHeight = 64;
+  }
+  return rows;
+}
+
+CUresult CopyByBatch(CUdeviceptr to, CUdeviceptr from, CUstream stream) {
+  CUdeviceptr tos[] = {to, to + kHalf}, froms[] = {from, from + kHalf};
+  size_t sizes[] = {kHalf, kHalf}, first = 0;
+  CUmemcpyAttributes attributes{};
+  attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  return GET(cuMemcpyBatchAsync, "cuMemcpyBatchAsync_v2")(tos, froms, sizes, 2, &attributes, &first,
+                                                          1, stream);
+}
+
+CUresult CopyByBatchOfRows(CUdeviceptr to, CUdeviceptr from, CUstream stream) {
+  CUDA_MEMCPY3D_BATCH_OP op{};
+  op.src.type = op.dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+  op.src.op.ptr.ptr = from;
+  op.dst.op.ptr.ptr = to;
+  op.extent = {kBytes / 64, 64, 1};
+  op.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  return GET(cuMemcpy3DBatchAsync, "cuMemcpy3DBatchAsync_v2")(1, &op, 0, stream);
+}
+
+CUresult CopyByGraph(CUdeviceptr to, CUdeviceptr from, CUstream stream) {
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  CUgraphExec exec = nullptr;
+  CUcontext current = nullptr;
+  CHECK_OK(GET(cuCtxGetCurrent, "cuCtxGetCurrent")(&current));
+  CHECK_OK(GET(cuGraphCreate, "cuGraphCreate")(&graph, 0));
+  const auto rows = InRows<CUDA_MEMCPY3D>(to, from);
+  CUresult result =
+      GET(cuGraphAddMemcpyNode, "cuGraphAddMemcpyNode")(&node, graph, nullptr, 0, &rows, current);
+  if (result == CUDA_SUCCESS) {
+    result = GET(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags")(&exec, graph, 0);
+  }
+  if (result == CUDA_SUCCESS) {
+    result = GET(cuGraphLaunch, "cuGraphLaunch")(exec, stream);
+    CHECK_OK(GET(cuStreamSynchronize, "cuStreamSynchronize")(stream));
+    CHECK_OK(GET(cuGraphExecDestroy, "cuGraphExecDestroy")(exec));
+  }
+  CHECK_OK(GET(cuGraphDestroy, "cuGraphDestroy")(graph));
+  return result;
+}
+
+struct NamedCopy {
+  const char* name;
+  Copy copy;
+};
+
+// What the driver makes by way of the host as well, where devices do not reach each other.
+std::vector<NamedCopy> LinearCopies(Side* a, Side* b) {
+  return {
       {"cuMemcpyAsync", Later(GET(cuMemcpyAsync, "cuMemcpyAsync"))},
       {"cuMemcpyAsync_ptsz", Later(GET(cuMemcpyAsync, "cuMemcpyAsync_ptsz"))},
       {"cuMemcpyDtoDAsync_v2", Later(GET(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2"))},
@@ -93,13 +152,40 @@ void CopyBothWays(Side* a, Side* b) {
       {"cuMemcpyDtoD_v2", Now(GET(cuMemcpyDtoD, "cuMemcpyDtoD_v2"))},
       {"cuMemcpyDtoD_v2_ptds", Now(GET(cuMemcpyDtoD, "cuMemcpyDtoD_v2_ptds"))},
       {"cuMemcpyPeerAsync",
-       [&](CUdeviceptr t, CUdeviceptr f, CUstream s) {
+       [a, b](CUdeviceptr t, CUdeviceptr f, CUstream s) {
          const bool to_a = t == a->buffers[0] || t == a->buffers[1];
          return GET(cuMemcpyPeerAsync, "cuMemcpyPeerAsync")(
              t, (to_a ? a : b)->program.context, f, (to_a ? b : a)->program.context, kBytes, s);
        }},
   };
-  for (const auto& call : calls) {
+}
+
+std::vector<NamedCopy> OtherCopies() {
+  return {
+      {"cuMemcpy2D_v2",
+       [](CUdeviceptr t, CUdeviceptr f, CUstream) {
+         const auto rows = InRows<CUDA_MEMCPY2D>(t, f);
+         return GET(cuMemcpy2D, "cuMemcpy2D_v2")(&rows);
+       }},
+      {"cuMemcpy2DAsync_v2",
+       [](CUdeviceptr t, CUdeviceptr f, CUstream s) {
+         const auto rows = InRows<CUDA_MEMCPY2D>(t, f);
+         return GET(cuMemcpy2DAsync, "cuMemcpy2DAsync_v2")(&rows, s);
+       }},
+      {"cuMemcpy3DAsync_v2",
+       [](CUdeviceptr t, CUdeviceptr f, CUstream s) {
+         const auto rows = InRows<CUDA_MEMCPY3D>(t, f);
+         return GET(cuMemcpy3DAsync, "cuMemcpy3DAsync_v2")(&rows, s);
+       }},
+      {"cuMemcpyBatchAsync_v2", CopyByBatch},
+      {"cuMemcpy3DBatchAsync_v2", CopyByBatchOfRows},
+      {"a graph", CopyByGraph},
+  };
+}
+
+// From the first to the second, by every call, each in either's stream; then back.
+void CopyBothWays(Side* a, Side* b, const std::vector<NamedCopy>& calls) {
+  for (const NamedCopy& call : calls) {
     for (Side* by : {a, b}) {
       a->Enter();
       a->program.Launch(a->program.fill_hash, a->buffers[0], kWords, 70);
@@ -117,6 +203,31 @@ void CopyBothWays(Side* a, Side* b) {
       Say(call.name, there);
       Say(call.name, back);
     }
+  }
+}
+void CopyBothWays(Side* a, Side* b) {
+  CopyBothWays(a, b, LinearCopies(a, b));
+  CopyBothWays(a, b, OtherCopies());
+}
+
+// Copies and fills of the first's memory in the second's context, with no other memory of a device.
+void CopyToHostBy(Side* a, Side* by) {
+  a->Fill(30);
+  by->Enter();
+  std::vector<Word> words(kWords);
+  for (size_t i = 0; i < kBuffers; ++i) {
+    CHECK_OK(by->program.api.MemcpyDtoH(words.data(), a->buffers[i], kBytes));
+    for (size_t w = 0; w < kWords; ++w) CHECK(words[w] == Program::Word(w, 30 + i));
+    for (Word& word : words) word += 5;
+    CHECK_OK(by->program.api.MemcpyHtoD(a->buffers[i], words.data(), kBytes));
+  }
+  CHECK_OK(GET(cuMemsetD8, "cuMemsetD8_v2")(a->buffers[0], 0, kHalf));
+  CHECK_OK(by->program.api.CtxSynchronize());
+  for (size_t i = 1; i < kBuffers; ++i) a->Check(a->buffers[i], 30 + i, 5);
+  a->Enter();
+  CHECK_OK(a->program.api.MemcpyDtoH(words.data(), a->buffers[0], kBytes));
+  for (size_t w = 0; w < kWords; ++w) {
+    CHECK(words[w] == (w < kWords / 2 ? 0 : Program::Word(w, 30) + 5));
   }
 }
 
@@ -179,9 +290,45 @@ void UsePeers(Program* p, const std::string& when) {
   WorkOnEach(&a, &b, 3);
   b.Enter();
   Say("disable at last", disable(a.program.context));
-  // What was disabled is so: the context dies of it.
+}
+
+// Copies and fills of one device's memory in the other's context.
+void CopyFromAfar(Program* p) {
+  CHECK_OK(p->api.Init(0));
+  Side a(p, 0), b(p, 1);
+  a.Allocate();
+  CopyToHostBy(&a, &b);
+}
+
+// Devices that do not reach each other.
+void CopyApart(Program* p) {
+  CHECK_OK(p->api.Init(0));
+  Side a(p, 0), b(p, 1);
+  b.Enter();
+  const auto enable = GET(cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess");
+  CHECK(enable(a.program.context, 0) == CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+  a.Allocate();
+  b.Allocate();
+  for (int round = 0; round < 2; ++round) {
+    a.Fill(0);
+    b.Fill(10);
+    CopyBothWays(&a, &b, LinearCopies(&a, &b));
+  }
+}
+
+// What is disabled is so, where no copy has needed it: the context dies of a touch.
+void PeersDisabled(Program* p) {
+  CHECK_OK(p->api.Init(0));
+  Side a(p, 0), b(p, 1);
+  a.Allocate();
+  a.Fill(0);
+  b.Enter();
+  CHECK_OK(GET(cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess")(a.program.context, 0));
+  for (const CUdeviceptr m : a.buffers) b.Add(m, 1);
+  b.Wait();
+  CHECK_OK(GET(cuCtxDisablePeerAccess, "cuCtxDisablePeerAccess")(a.program.context));
   b.program.Launch(b.program.add_constant, a.buffers[0], kWords, 1);
-  Say("a touch", p->api.StreamSynchronize(b.program.stream));
+  CHECK(p->api.StreamSynchronize(b.program.stream) == CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 // Contexts that go, and what was enabled with them.

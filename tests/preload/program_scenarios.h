@@ -103,6 +103,9 @@ void RescueEach(Program* p);
 // be given (program_peers.cc).
 // Needs a second device.
 void UsePeers(Program* p, const std::string& when);
+void CopyFromAfar(Program* p);
+void CopyApart(Program* p);  // Needs devices that do not reach each other.
+void PeersDisabled(Program* p);
 void PeersEnd(Program* p);
 void PeersRefused(Program* p);
 void PoolIsOpened(Program* p);

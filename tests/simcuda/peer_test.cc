@@ -103,17 +103,23 @@ TEST_F(PeerTest, MappingsNeedRightsOfTheirOwn) {
     const Chunk chunk = MapChunk(prop);
     OnOther();
     SIM_OK(cuCtxEnablePeerAccess(context_, 0));
-    EXPECT_EQ(CopyFrom(chunk.address), CUDA_ERROR_INVALID_VALUE) << "peer access is not enough";
-    EXPECT_EQ(CopyTo(chunk.address), CUDA_ERROR_INVALID_VALUE);
+    // A copy of what is on the host would end the process, as the real driver's crash does.
+    const bool may_be_refused = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    if (may_be_refused) {
+      EXPECT_EQ(CopyFrom(chunk.address), CUDA_ERROR_INVALID_VALUE) << "peer access is not enough";
+      EXPECT_EQ(CopyTo(chunk.address), CUDA_ERROR_INVALID_VALUE);
+    }
     EXPECT_EQ(cuMemsetD8Async(chunk.address, 0, kBytes, stream_), CUDA_ERROR_INVALID_VALUE);
     GrantOther(chunk, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     SIM_OK(CopyTo(chunk.address));
     SIM_OK(CopyFrom(chunk.address));
     SIM_OK(Touch(chunk.address));
     GrantOther(chunk, CU_MEM_ACCESS_FLAGS_PROT_NONE);
-    EXPECT_EQ(CopyFrom(chunk.address), CUDA_ERROR_INVALID_VALUE);
-    SIM_OK(cuMemcpyPeerAsync(chunk.address, context_, mine_, other_, kBytes, stream_));
-    SIM_OK(cuStreamSynchronize(stream_));
+    if (may_be_refused) {
+      EXPECT_EQ(CopyFrom(chunk.address), CUDA_ERROR_INVALID_VALUE);
+      SIM_OK(cuMemcpyPeerAsync(chunk.address, context_, mine_, other_, kBytes, stream_));
+      SIM_OK(cuStreamSynchronize(stream_));
+    }
     SIM_OK(cuCtxDisablePeerAccess(context_));
     UnmapChunk(chunk);
   }

@@ -190,6 +190,7 @@ CUresult CtxEnablePeerAccess(CUcontext handle, unsigned flags) {
   if (!peer) return CUDA_ERROR_INVALID_CONTEXT;
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   if (&peer->device() == &CurrentContext()->device()) return CUDA_ERROR_INVALID_DEVICE;
+  if (!Driver::Get().peers_reach()) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
   return CurrentContext()->EnablePeer(*peer);
 }
 

@@ -251,14 +251,14 @@ CUresult DeviceGetExecAffinitySupport(int* supported, CUexecAffinityType /*type*
   return CUDA_SUCCESS;
 }
 
-// Simulated devices reach each other's memory, as over NVLink.
+// Simulated devices reach each other's memory, as over NVLink, unless SIMCUDA_PEER_ACCESS is 0.
 CUresult DeviceCanAccessPeer(int* can, CUdevice ordinal, CUdevice peer_ordinal) {
   Device* device;
   Device* peer;
   if (can == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult r = FindDevice(ordinal, &device); r != CUDA_SUCCESS) return r;
   if (const CUresult r = FindDevice(peer_ordinal, &peer); r != CUDA_SUCCESS) return r;
-  *can = device != peer ? 1 : 0;
+  *can = device != peer && Driver::Get().peers_reach() ? 1 : 0;
   return CUDA_SUCCESS;
 }
 

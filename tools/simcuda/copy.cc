@@ -234,13 +234,17 @@ CUresult CheckMapped(const void* address, size_t extent, const Context* by) {
   return memory::CheckCopyReach(by, Address(address), extent);
 }
 
-CUresult CheckCopy(const Copy& copy, const Context* by) {
-  if (copy.peer) by = nullptr;
+CUresult CheckCopy(const Copy& copy, const Context* maker) {
+  const Context* const by = copy.peer ? nullptr : maker;
   const CopyShape& shape = copy.shape;
   if (Empty(shape)) return CUDA_SUCCESS;
   if (shape.src == nullptr || shape.dst == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUresult r = CheckSide(shape.src, SrcExtent(shape), copy.src);
   if (r == CUDA_SUCCESS) r = CheckSide(shape.dst, DstExtent(shape), copy.dst);
+  if (r == CUDA_SUCCESS && maker != nullptr) {
+    memory::CrashAsTheDriver(maker, Address(shape.src), SrcExtent(shape), Address(shape.dst));
+    memory::CrashAsTheDriver(maker, Address(shape.dst), DstExtent(shape), Address(shape.src));
+  }
   if (r == CUDA_SUCCESS) r = CheckMapped(shape.src, SrcExtent(shape), by);
   return r != CUDA_SUCCESS ? r : CheckMapped(shape.dst, DstExtent(shape), by);
 }

@@ -39,9 +39,9 @@ CUresult CopyFrom3DPeer(const CUDA_MEMCPY3D_PEER& params, Copy* copy);
 // Of a batch; here an empty extent is an error, too.
 CUresult CopyFrom3DBatch(const CUDA_MEMCPY3D_BATCH_OP& op, Copy* copy);
 
-// Whether both sides are what they must be, over their whole extent. `by`, where it is known, must
-// reach them (memory/reach.h).
-CUresult CheckCopy(const Copy& copy, const Context* by = nullptr);
+// Whether both sides are what they must be, over their whole extent. `maker`, where it is known,
+// must reach them (memory/reach.h).
+CUresult CheckCopy(const Copy& copy, const Context* maker = nullptr);
 // Reserved addresses are looked up when the call is made: what is not mapped with access just then
 // is refused, whatever would be there when the copy ran. (Where the call does not say that the
 // address is the device's, the real driver takes it for the host's, and crashes.)

@@ -16,6 +16,7 @@ Config Config::FromEnvironment() {
   config.context_memory = EnvBytes("SIMCUDA_CONTEXT_MEMORY", config.context_memory);
   config.driver_version = static_cast<int>(EnvNumber("SIMCUDA_DRIVER_VERSION", 13000));
   config.host_vmm = EnvNumber("SIMCUDA_HOST_VMM", 1) != 0;
+  config.peer_access = EnvNumber("SIMCUDA_PEER_ACCESS", 1) != 0;
   config.connections =
       static_cast<int>(std::clamp<size_t>(EnvNumber("CUDA_DEVICE_MAX_CONNECTIONS", 8), 1, 32));
   EnvVersion("SIMCUDA_COMPUTE_CAPABILITY", &config.compute_capability_major,

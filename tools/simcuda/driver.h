@@ -29,6 +29,7 @@ struct Config {
   int driver_version = 13000;
   int connections = 8;
   bool host_vmm = true;
+  bool peer_access = true;  // Devices reach each other's memory.
 
   static Config FromEnvironment();
 };
@@ -43,6 +44,7 @@ class Driver {
   CUresult Initialize();
 
   int device_count() const { return static_cast<int>(devices_.size()); }
+  bool peers_reach() const { return config_.peer_access; }
   // Null where there is no such device.
   Device* device(int ordinal) const;
 

@@ -226,7 +226,8 @@ CUresult Vmm::SetAccess(CUdeviceptr at, size_t size, const CUmemAccessDesc* desc
   for (size_t i = 0; i < count; ++i) {
     const CUmemLocation& location = descs[i].location;
     const bool device = location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-    if (device && Driver::Get().device(location.id) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const Device* const other = device ? Driver::Get().device(location.id) : nullptr;
+    if (device && other == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (!device && location.type != CU_MEM_LOCATION_TYPE_HOST &&
         (location.type != CU_MEM_LOCATION_TYPE_HOST_NUMA || location.id != 0)) {
       return CUDA_ERROR_INVALID_VALUE;
@@ -239,6 +240,13 @@ CUresult Vmm::SetAccess(CUdeviceptr at, size_t size, const CUmemAccessDesc* desc
     // The host cannot be given access to device memory.
     for (auto it = first; !device && it != last; ++it) {
       if (it->second.memory->on_device()) return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    // Nor another device, where they do not reach each other.
+    for (auto it = first; device && !Driver::Get().peers_reach() && it != last; ++it) {
+      const Physical& memory = *it->second.memory;
+      if (memory.on_device() && memory.prop().location.id != other->ordinal()) {
+        return CUDA_ERROR_INVALID_DEVICE;
+      }
     }
   }
   TouchCounter::Get().Forget(at, size);
@@ -312,6 +320,24 @@ bool Vmm::Accessible(CUdeviceptr at, size_t size, const Device* device) {
     at = it->first + it->second.size;
   }
   return true;
+}
+
+bool Vmm::HidesHostMemory(CUdeviceptr at, size_t size, const Device& device) {
+  const auto named = [&device](const Access& access) {
+    return access.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+           access.location.id == device.ordinal() && access.flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  };
+  MutexLock lock(mutex_);
+  for (const CUdeviceptr end = at + size; at < end;) {
+    const auto it = MappingOf(at);
+    if (it == mappings_.end()) return false;
+    const std::vector<Access>& access = it->second.access;
+    if (!it->second.memory->on_device() && std::none_of(access.begin(), access.end(), named)) {
+      return true;
+    }
+    at = it->first + it->second.size;
+  }
+  return false;
 }
 
 bool Vmm::BeginCounting() {

@@ -52,6 +52,8 @@ class Vmm {
   // Whether all of the range is mapped, with some access: of the device, or of anybody where that
   // is null.
   bool Accessible(CUdeviceptr at, size_t size, const Device* device = nullptr);
+  // Whether some of the range is mapped host memory that the device has no access to.
+  bool HidesHostMemory(CUdeviceptr at, size_t size, const Device& device);
 
   // Counts the pages of all mappings that are touched from here on. False when it is counting
   // already (is not, for End) or the system refuses.
