@@ -1,4 +1,8 @@
-// The kernels that decode_bench's launches name; none is run.
+// The kernels that the launches of decode_bench and launch_bench name; none is run.
+
+struct DecodeSome {
+  void* words[216];
+};
 
 struct DecodeBlock {
   void* pointers[512];
@@ -12,3 +16,6 @@ SIMCUDA_EXPORT(eight);
 
 extern "C" __global__ void block(DecodeBlock block) { *static_cast<int*>(block.pointers[0]) = 1; }
 SIMCUDA_EXPORT(block);
+
+extern "C" __global__ void some(DecodeSome some) { *static_cast<int*>(some.words[1]) = 1; }
+SIMCUDA_EXPORT(some);

@@ -1,0 +1,168 @@
+// What the runtime does on the thread of a launch, from where the launch is seen to where it is
+// left again, without the driver's own part: while memory suffices, and while a trace is recorded.
+// 64 launches that differ in shape and in what they name follow each other. Needs a driver, the
+// simulated one is as good: VRAMSPAN_DRIVER=build/release/lib/simcuda/libcuda.so.1.
+//
+// Instructions of a launch: the difference of two runs under `valgrind --tool=callgrind` with
+// --benchmark_filter=NAME and --benchmark_min_time=Nx.
+#include <benchmark/benchmark.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/api/runtime.h"
+#include "runtime/api/tracing.h"
+#include "runtime/observe/call_params.h"
+#include "tools/simcuda/kernel_images.h"
+
+SIMCUDA_DECLARE_KERNELS(decode_kernels);
+
+namespace {
+
+using vramspan::Bytes;
+using vramspan::MiB;
+using vramspan::Runtime;
+
+constexpr size_t kLaunches = 64;
+constexpr size_t kAllocations = 16;
+constexpr Bytes kAllocation = MiB(4);
+
+const vramspanLaunchSink* sink = nullptr;
+
+int Take(const vramspanLaunchSink* offered, const char*, char*, size_t) {
+  sink = offered;
+  return 0;
+}
+
+void Must(bool good, const std::string& what) {
+  if (good) return;
+  std::fprintf(stderr, "%s\n", what.c_str());
+  std::exit(1);
+}
+
+// A runtime whose launches come from here, with memory that fits.
+class World {
+ public:
+  explicit World(bool record)
+      : path_(std::filesystem::temp_directory_path() /
+              ("launch_bench." + std::to_string(getpid()) + ".vramspan")) {
+    vramspan::Tracing::OfferHooks(&Take);
+    setenv("VRAMSPAN_RECORD_TIMES", "none", 1);
+    vramspanConfig config{};
+    config.struct_size = sizeof(config);
+    config.device_memory = "256MiB";
+    config.tracer = "hooks";
+    config.overlap = "safe";
+    if (record) config.record = path_.c_str();
+    auto runtime = Runtime::Create(&config);
+    Must(runtime.ok(), std::string(runtime.status().message()));
+    runtime_ = *std::move(runtime);
+    const vramspan::DriverApi& api = runtime_->driver()->api();
+    Must(api.DevicePrimaryCtxRetain(&context_, 0) == CUDA_SUCCESS, "no primary context");
+    Must(api.CtxSetCurrent(context_) == CUDA_SUCCESS, "cuCtxSetCurrent failed");
+    CUmodule module = nullptr;
+    Must(simcuda::LoadKernels(decode_kernels_images(), api.ModuleLoadData, &module) == CUDA_SUCCESS,
+         "cuModuleLoadData failed");
+    Must(api.ModuleGetFunction(&eight_, module, "eight") == CUDA_SUCCESS &&
+             api.ModuleGetFunction(&some_, module, "some") == CUDA_SUCCESS &&
+             api.ModuleGetFunction(&block_, module, "block") == CUDA_SUCCESS,
+         "cuModuleGetFunction failed");
+    for (size_t i = 0; i < kAllocations; ++i) {
+      const auto allocated = runtime_->Allocate(kAllocation);
+      Must(allocated.ok(), "an allocation failed");
+      memory_.push_back(allocated->value);
+    }
+  }
+  ~World() {
+    runtime_.reset();
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  CUcontext context() const { return context_; }
+  CUfunction eight() const { return eight_; }
+  CUfunction some() const { return some_; }
+  CUfunction block() const { return block_; }
+  // Another aligned address for each i, over all allocations.
+  uint64_t Address(size_t i) const {
+    return memory_[i % kAllocations] + i / kAllocations * 16384 % kAllocation.value;
+  }
+
+ private:
+  const std::filesystem::path path_;
+  std::unique_ptr<Runtime> runtime_;
+  CUcontext context_ = nullptr;
+  CUfunction eight_ = nullptr, some_ = nullptr, block_ = nullptr;
+  std::vector<uint64_t> memory_;
+};
+
+enum class Kernel { kEight, kSome, kBlock };
+
+struct Launch {
+  std::vector<uint64_t> words;
+  std::vector<void*> parameters;
+  cuLaunchKernel_params call{};
+};
+
+std::vector<Launch> MakeLaunches(const World& world, Kernel kernel) {
+  std::vector<Launch> launches(kLaunches);
+  for (size_t l = 0; l < kLaunches; ++l) {
+    Launch& launch = launches[l];
+    CUfunction function = world.eight();
+    if (kernel == Kernel::kEight) {
+      // Three pointers, and small numbers.
+      for (size_t i = 0; i < 8; ++i) launch.words.push_back(i < 3 ? world.Address(l * 3 + i) : i);
+      for (uint64_t& word : launch.words) launch.parameters.push_back(&word);
+    } else if (kernel == Kernel::kSome) {
+      // Of an element-wise kernel: nine pointers in 1.7 KiB of sizes and strides.
+      function = world.some();
+      for (size_t i = 0; i < 216; ++i) {
+        launch.words.push_back(i % 24 == 1 ? world.Address(l * 9 + i / 24) : i * l);
+      }
+    } else {
+      // Of an optimizer over many tensors: half of 4 KiB are pointers.
+      function = world.block();
+      for (size_t i = 0; i < 512; ++i) {
+        launch.words.push_back(i % 2 == 0 ? world.Address(l * 256 + i / 2) : i);
+      }
+    }
+    if (launch.parameters.empty()) launch.parameters.push_back(launch.words.data());
+    launch.call = {.f = function,
+                   .gridDimX = static_cast<unsigned>(l + 1),
+                   .gridDimY = 1,
+                   .gridDimZ = 1,
+                   .blockDimX = 128,
+                   .blockDimY = 1,
+                   .blockDimZ = 1,
+                   .kernelParams = launch.parameters.data()};
+  }
+  return launches;
+}
+
+void Measure(benchmark::State& state, bool record, Kernel kernel) {
+  const World world(record);
+  const std::vector<Launch> launches = MakeLaunches(world, kernel);
+  size_t next = 0;
+  for (auto _ : state) {
+    const void* const params = &launches[next].call;
+    uint64_t token = 0;
+    sink->enter(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, params, world.context(), &token);
+    sink->exit(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, params, CUDA_SUCCESS, token);
+    next = (next + 1) % kLaunches;
+  }
+}
+
+BENCHMARK_CAPTURE(Measure, fits_eight, false, Kernel::kEight);
+BENCHMARK_CAPTURE(Measure, fits_some, false, Kernel::kSome);
+BENCHMARK_CAPTURE(Measure, recorded_eight, true, Kernel::kEight);
+BENCHMARK_CAPTURE(Measure, recorded_some, true, Kernel::kSome);
+BENCHMARK_CAPTURE(Measure, recorded_block, true, Kernel::kBlock);
+
+}  // namespace
