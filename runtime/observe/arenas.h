@@ -34,8 +34,10 @@ class ArenaSet {
     span_ = end - low_;
   }
 
+  // False: in none. True: between the first and the last of them. One test.
+  bool Near(uint64_t value) const { return value - low_ < span_; }
   bool Has(uint64_t value) const {
-    if (value - low_ >= span_) [[likely]]
+    if (!Near(value)) [[likely]]
       return false;
     return ranges_.size() == 1 || IsInOne(value);
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -10,25 +11,93 @@ namespace {
 constexpr size_t kSlot = sizeof(uint64_t);
 constexpr size_t kMapBytes = sizeof(CUtensorMap);
 
-// One word after the other.
-void Mix(uint64_t value, uint64_t* hash) {
-  *hash = (std::rotl(*hash, 23) ^ value) * 0x9E3779B97F4A7C15u;
-}
-
-// One more word than are kept says that there were too many.
-void AddNumber(uint64_t value, Submission* out) {
-  Mix(value, &out->numbers);
-  if (out->words.size() <= Submission::kMostWords) out->words.push_back(value);
-}
-
-void AddNumbers(const char* data, size_t size, Submission* out) {
-  uint64_t value = 0;
-  for (; size != 0; data += std::min(size, kSlot), size -= std::min(size, kSlot)) {
-    value = 0;
-    std::memcpy(&value, data, std::min(size, kSlot));
-    AddNumber(value, out);
+// What a launch's parameters say: the addresses among them, and a hash of all others.
+//
+// The hash is one of every fourth word, four times over: a single one would wait for a
+// multiplication at each word.
+class Scan {
+ public:
+  Scan(const ArenaSet& arenas, Submission* out) : arenas_(arenas), out_(*out) {}
+  ~Scan() {
+    for (const uint64_t lane : lanes_) Mix(lane, &out_.numbers);
   }
-}
+  Scan(const Scan&) = delete;
+  Scan& operator=(const Scan&) = delete;
+
+  // Tests `count` slots from `from`, of which the first is number `slot` of the parameter block.
+  void Slots(const char* from, size_t count, size_t slot) {
+    out_.scanned += Bytes(count * kSlot);
+    for (size_t i = 0; i < count;) {
+      if ((slot + i) % kLanes == 0 && Full()) i += Numbers(from + i * kSlot, count - i);
+      // What is left of a row with an address, of the first row and of the last.
+      do {
+        if (i == count) return;
+        Slot(Read(from + i * kSlot), slot + i);
+        ++i;
+      } while ((slot + i) % kLanes != 0);
+    }
+  }
+  // Bytes that hold no address.
+  void Rest(const char* data, size_t size) {
+    for (; size != 0; data += std::min(size, kSlot), size -= std::min(size, kSlot)) {
+      uint64_t value = 0;
+      std::memcpy(&value, data, std::min(size, kSlot));
+      Number(value, 0);
+    }
+  }
+
+ private:
+  static constexpr size_t kLanes = 4;
+
+  static void Mix(uint64_t value, uint64_t* hash) {
+    *hash = (std::rotl(*hash, 23) ^ value) * 0x9E3779B97F4A7C15u;
+  }
+  static uint64_t Read(const char* from) {
+    uint64_t value = 0;
+    std::memcpy(&value, from, kSlot);
+    return value;
+  }
+  // One more word than are kept says that there were too many.
+  bool Full() const { return out_.words.size() > Submission::kMostWords; }
+
+  void Number(uint64_t value, size_t slot) {
+    Mix(value, &lanes_[slot % kLanes]);
+    if (!Full()) out_.words.push_back(value);
+  }
+  void Slot(uint64_t value, size_t slot) {
+    if (!arenas_.Has(value)) {
+      Number(value, slot);
+      return;
+    }
+    Mix(slot, &lanes_[slot % kLanes]);
+    out_.touches.push_back(
+        {.ptr = DevicePtr(value), .linear = false, .slot = static_cast<uint16_t>(slot)});
+  }
+  // Takes whole rows, one word for each lane, up to the first that may hold an address; how many
+  // slots that were. Most of what kernels are given are sizes and strides. REQUIRES: Full().
+  size_t Numbers(const char* from, size_t count) {
+    static_assert(kLanes == 4);
+    auto [first, second, third, fourth] = lanes_;
+    size_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) {
+      const char* const row = from + i * kSlot;
+      const uint64_t a = Read(row), b = Read(row + kSlot);
+      const uint64_t c = Read(row + 2 * kSlot), d = Read(row + 3 * kSlot);
+      // Not one test after the other: as a rule all fail.
+      if (arenas_.Near(a) | arenas_.Near(b) | arenas_.Near(c) | arenas_.Near(d)) break;
+      Mix(a, &first);
+      Mix(b, &second);
+      Mix(c, &third);
+      Mix(d, &fourth);
+    }
+    lanes_ = {first, second, third, fourth};
+    return i;
+  }
+
+  const ArenaSet& arenas_;
+  Submission& out_;
+  std::array<uint64_t, kLanes> lanes_{};
+};
 
 void AddObject(const Objects::Memory& memory, bool write, size_t slot, Submission* out) {
   if (memory.ptr.value == 0) return;
@@ -39,24 +108,7 @@ void AddObject(const Objects::Memory& memory, bool write, size_t slot, Submissio
                           .slot = static_cast<uint16_t>(slot)});
 }
 
-// Tests `count` slots from `from`, of which the first is number `slot` of the parameter block.
-void ScanSlots(const ArenaSet& arenas, const char* from, size_t count, size_t slot,
-               Submission* out) {
-  out->scanned += Bytes(count * kSlot);
-  for (size_t i = 0; i < count; ++i) {
-    uint64_t value = 0;
-    std::memcpy(&value, from + i * kSlot, kSlot);
-    if (!arenas.Has(value)) {
-      AddNumber(value, out);
-      continue;
-    }
-    Mix(slot + i, &out->numbers);
-    out->touches.push_back(
-        {.ptr = DevicePtr(value), .linear = false, .slot = static_cast<uint16_t>(slot + i)});
-  }
-}
-
-// As ScanSlots, for handles of textures, which kernels only read.
+// As Scan::Slots, for handles of textures, which kernels only read.
 void ScanTextures(const Objects& textures, const char* from, size_t count, size_t slot,
                   Submission* out) {
   for (size_t i = 0; i < count; ++i) {
@@ -68,18 +120,18 @@ void ScanTextures(const Objects& textures, const char* from, size_t count, size_
 
 void ScanParameters(const Knowledge& known, const Layout& layout, void* const* parameters,
                     Submission* out) {
-  const ArenaSet& arenas = known.arenas.set();
+  Scan scan(known.arenas.set(), out);
   const bool any_textures = !known.textures.empty();
   for (const Layout::Run& run : layout.runs) {
     const auto* const parameter = static_cast<const char*>(parameters[run.parameter]);
     if (parameter == nullptr) continue;
-    ScanSlots(arenas, parameter + run.skip, run.count, run.slot, out);
+    scan.Slots(parameter + run.skip, run.count, run.slot);
     if (any_textures) [[unlikely]]
       ScanTextures(known.textures, parameter + run.skip, run.count, run.slot, out);
   }
   for (const Layout::Rest& rest : layout.rests) {
     const auto* const parameter = static_cast<const char*>(parameters[rest.parameter]);
-    if (parameter != nullptr) AddNumbers(parameter + rest.skip, rest.size, out);
+    if (parameter != nullptr) scan.Rest(parameter + rest.skip, rest.size);
   }
   if (known.tensor_maps.empty()) return;
   for (const Layout::MapPlace& place : layout.maps) {
@@ -90,8 +142,9 @@ void ScanParameters(const Knowledge& known, const Layout& layout, void* const* p
 }
 
 void ScanBuffer(const Knowledge& known, const char* data, size_t size, Submission* out) {
-  ScanSlots(known.arenas.set(), data, size / kSlot, 0, out);
-  if (size % kSlot != 0) AddNumbers(data + size / kSlot * kSlot, size % kSlot, out);
+  Scan scan(known.arenas.set(), out);
+  scan.Slots(data, size / kSlot, 0);
+  scan.Rest(data + size / kSlot * kSlot, size % kSlot);
   if (!known.textures.empty()) ScanTextures(known.textures, data, size / kSlot, 0, out);
   if (known.tensor_maps.empty()) return;
   for (size_t at = 0; at + kMapBytes <= size; at += kMapAlignment) {
