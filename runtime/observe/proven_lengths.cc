@@ -58,6 +58,7 @@ void ProvenLengths::Note(const Submission& s, const Touch& touch, Piece piece) {
 }
 
 bool ProvenLengths::Hold(const Submission& s, const Touch& touch, Piece piece) const {
+  if (enough_.empty()) return false;
   const uint64_t same = KeyOf(s, touch, piece.length);
   if (!enough_.contains(same)) return false;
   return ForEach(s, same, [&](uint64_t key, uint64_t number) {

@@ -33,23 +33,31 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
   out->clear();
   MutexLock lock(mu_);
   ++infers_;
-  extents_.clear();
+  named_.clear();
   const uint32_t code = CodeOf(submission);
   const uint32_t kind = possible ? KindOf(submission) : 0;
   const Launch launch{submission, code, code == kSeveral ? kind : code, kind};
   // All pointers of the launch bound each other, so all are seen before any range is told.
+  Known* last = nullptr;
+  DevicePtr last_base;
   for (const Touch& touch : submission.touches) {
     const Extent extent = allocation(touch.ptr);
-    extents_.push_back(extent);
+    named_.push_back({extent, nullptr});
     if (extent.size.value == 0 || touch.size.value != 0 || touch.via == Via::kGlobal) continue;
-    Known& known = allocations_[extent.base.value];
+    // Many a launch names one allocation several times in a row.
+    if (last == nullptr || extent.base != last_base) {
+      last = &KnownOf(extent.base);
+      last_base = extent.base;
+    }
+    Known& known = *last;
+    named_.back().known = last;
     if (known.counted != infers_) ++known.launches;
     known.counted = infers_;
     See(known, (touch.ptr - extent.base).value, launch);
   }
   for (size_t i = 0; i < submission.touches.size(); ++i) {
     const Touch& touch = submission.touches[i];
-    const Extent& extent = extents_[i];
+    const Extent& extent = named_[i].extent;
     if (extent.size.value == 0) continue;
     if (touch.via == Via::kGlobal) {
       // Every kernel could go there and hardly any does.
@@ -70,8 +78,7 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
       continue;
     }
     const uint64_t offset = (touch.ptr - extent.base).value;
-    Known& known = allocations_.find(extent.base.value)->second;
-    const End end = EndOf(known, extent, touch, launch);
+    const End end = EndOf(*named_[i].known, extent, touch, launch);
     range.size = Bytes(end.offset - offset);
     out->push_back(range);
     if (possible && (offset != 0 || end.offset != extent.size.value)) {
@@ -84,10 +91,26 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
   }
 }
 
+WorkingSets::Known& WorkingSets::KnownOf(DevicePtr base) {
+  std::unique_ptr<Known>& known = allocations_[base.value];
+  if (known == nullptr) known = std::make_unique<Known>();
+  return *known;
+}
+
+WorkingSets::Boundaries::iterator WorkingSets::Known::From(uint64_t offset) {
+  // Pointers of programs are multiples of some power of two.
+  uint16_t& hint = hints[offset * 0x9e3779b97f4a7c15u >> (64 - kHintsLog2)];
+  if (hint < boundaries.size() && boundaries[hint].offset == offset) [[likely]]
+    return boundaries.begin() + hint;
+  const auto it = absl::c_lower_bound(
+      boundaries, offset, [](const Boundary& b, uint64_t value) { return b.offset < value; });
+  if (it != boundaries.end()) hint = static_cast<uint16_t>(it - boundaries.begin());
+  return it;
+}
+
 void WorkingSets::See(Known& known, uint64_t offset, const Launch& launch) {
   auto& list = known.boundaries;
-  const auto it = absl::c_lower_bound(
-      list, offset, [](const Boundary& b, uint64_t value) { return b.offset < value; });
+  const auto it = known.From(offset);
   if (it != list.end() && it->offset == offset) {
     it->named += it->seen != known.launches;
     it->seen = known.launches;
@@ -165,8 +188,7 @@ WorkingSets::End WorkingSets::EndOf(Known& known, const Extent& extent, const To
   const uint64_t size = extent.size.value;
   if (known.pool && size <= whole_.value) return {size, false};
   auto& list = known.boundaries;
-  const auto start_it = absl::c_lower_bound(
-      list, offset, [](const Boundary& b, uint64_t value) { return b.offset < value; });
+  const auto start_it = known.From(offset);
   // A pointer into an array may be no boundary itself.
   const bool known_start = start_it != list.end() && start_it->offset == offset;
   auto end = known_start ? std::next(start_it) : start_it;

@@ -26,6 +26,7 @@
 #include <absl/functional/function_ref.h>
 
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "runtime/base/mutex.h"
@@ -87,6 +88,7 @@ class WorkingSets {
 
  private:
   static constexpr uint32_t kSeveral = 0;
+  static constexpr size_t kHintsLog2 = 8, kHints = size_t{1} << kHintsLog2;
   struct Boundary {
     uint64_t offset;
     uint64_t seen;          // Launches into the allocation by then.
@@ -118,7 +120,19 @@ class WorkingSets {
     uint64_t counted = 0;   // The last Infer that counted as a launch into it.
     bool pool = false;      // Handed out anew.
     Boundaries boundaries;  // Sorted by offset.
+    // Where boundaries were found, by a hash of their offsets: a launch asks for those that others
+    // have asked for.
+    std::array<uint16_t, kHints> hints{};
     ProvenLengths lengths;
+
+    // The first boundary that does not lie before `offset`.
+    Boundaries::iterator From(uint64_t offset);
+  };
+  static_assert(kMostBoundaries <= size_t{1} << 16);
+  // What a touch lies in; `known` is null where it names nothing that has boundaries.
+  struct Named {
+    Extent extent;
+    Known* known;
   };
   // A launch, as far as it says how far it goes.
   struct Launch {
@@ -127,6 +141,8 @@ class WorkingSets {
     uint32_t namer;  // Code; of a graph, what tells it from others.
     uint32_t kind;   // 0: not asked for.
   };
+  // Of the allocation at `base`; made where there is none.
+  Known& KnownOf(DevicePtr base) VS_REQUIRES(mu_);
   // Notes the pointer.
   void See(Known& known, uint64_t offset, const Launch& launch);
   // What ends `offset` for `code` where `end` is the next boundary: that, or what comes behind the
@@ -144,8 +160,8 @@ class WorkingSets {
   const Bytes whole_;
   Mutex mu_;
   uint64_t infers_ VS_GUARDED_BY(mu_) = 0;
-  absl::flat_hash_map<uint64_t, Known> allocations_ VS_GUARDED_BY(mu_);
-  std::vector<Extent> extents_ VS_GUARDED_BY(mu_);  // Scratch: by touch.
+  absl::flat_hash_map<uint64_t, std::unique_ptr<Known>> allocations_ VS_GUARDED_BY(mu_);
+  std::vector<Named> named_ VS_GUARDED_BY(mu_);  // Scratch: by touch.
 };
 
 }  // namespace vramspan
