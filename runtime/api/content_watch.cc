@@ -3,6 +3,7 @@
 #include <absl/hash/hash.h>
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <utility>
 
@@ -14,9 +15,14 @@ namespace {
 constexpr size_t kMostPrints = 32;  // Behind one launch; the rest is due at the next.
 
 uint64_t HashOf(absl::Span<const trace::TracedRange> ranges) {
-  uint64_t hash = 0;
-  for (const trace::TracedRange& r : ranges) hash = absl::HashOf(hash, r.ptr.value, r.size.value);
-  return hash;
+  constexpr uint64_t kMix = 0x9e3779b97f4a7c15u;
+  // One of addresses and one of sizes: neither waits for the other.
+  uint64_t at = 0, size = 0;
+  for (const trace::TracedRange& r : ranges) {
+    at = (std::rotl(at, 23) ^ r.ptr.value) * kMix;
+    size = (std::rotl(size, 23) ^ r.size.value) * kMix;
+  }
+  return absl::HashOf(at, size, ranges.size());
 }
 
 }  // namespace
