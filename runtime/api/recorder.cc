@@ -3,12 +3,14 @@
 #include <absl/strings/str_cat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/base/thread_local.h"
 
 namespace vramspan {
 namespace {
@@ -44,9 +46,8 @@ struct Current {
   uint64_t since = 0;
   uint64_t waits_after = kNever;  // A call that takes longer than this waits for its stream.
 };
-thread_local Current current;
-thread_local uint64_t waiting_since = 0;
-thread_local trace::WorkEvent scratch;
+
+std::atomic<uint64_t> next_recorder{1};
 
 uint64_t WaitsAfter(const Submission& s) {
   if (s.waits) return 0;
@@ -81,6 +82,43 @@ std::string CommandLine() {
 }
 
 }  // namespace
+
+struct Recorder::Mine {
+  static Mine& Get() { return PerThread<Mine>::Mine(); }
+
+  Current current;
+  uint64_t waiting_since = 0;
+  trace::WorkEvent work;
+  uint32_t dice = 1;
+
+  struct Stream {
+    uint64_t recorder = 0;
+    CUstream stream = nullptr;
+    uint32_t number = 0;
+  };
+  std::array<Stream, 4> streams;
+  unsigned next_stream = 0;
+
+  struct Launched {
+    uint64_t recorder = 0;
+    const void* code = nullptr;
+    uint64_t shape = 0;
+    Code* known = nullptr;
+  };
+  static constexpr int kLaunchedLog2 = 10;
+  Launched& PlaceOf(const void* code, uint64_t shape) {
+    const uint64_t hash = (reinterpret_cast<uintptr_t>(code) ^ shape) * 0x9e3779b97f4a7c15u;
+    return launched[hash >> (64 - kLaunchedLog2)];
+  }
+  // By a hash of code and shape.
+  std::vector<Launched> launched = std::vector<Launched>(size_t{1} << kLaunchedLog2);
+};
+
+Recorder::Recorder(std::shared_ptr<const Driver> driver, Times times)
+    : driver_(std::move(driver)),
+      id_(next_recorder.fetch_add(1, std::memory_order_relaxed)),
+      measures_(times != Times::kNone),
+      measure_all_(times == Times::kAll) {}
 
 StatusOr<Recorder::Times> Recorder::ParseTimes(std::string_view text) {
   if (text == "none") return Times::kNone;
@@ -208,13 +246,24 @@ bool Recorder::Captures(CUstream stream) {
 }
 
 uint32_t Recorder::StreamNumber(CUstream stream) {
+  Mine& mine = Mine::Get();
+  for (const Mine::Stream& known : mine.streams) {
+    if (known.recorder == id_ && known.stream == stream) return known.number;
+  }
   const std::pair<CUstream, uint64_t> key(
       stream, stream == CU_STREAM_PER_THREAD ? ThreadNumber() : uint64_t{0});
-  MutexLock lock(mu_);
-  const auto known = streams_.find(key);
-  if (known != streams_.end()) return known->second;
-  const auto number = static_cast<uint32_t>(streams_.size());
-  if (streams_.size() < kMostStreams) streams_.emplace(key, number);
+  uint32_t number;
+  {
+    MutexLock lock(mu_);
+    number = static_cast<uint32_t>(streams_.size());
+    const auto known = streams_.find(key);
+    if (known != streams_.end()) {
+      number = known->second;
+    } else if (streams_.size() < kMostStreams) {
+      streams_.emplace(key, number);
+    }
+  }
+  mine.streams[mine.next_stream++ % mine.streams.size()] = {id_, stream, number};
   return number;
 }
 
@@ -238,29 +287,42 @@ Recorder::Numbered Recorder::CodeOf(const void* code, uint64_t shape, Submission
     code = reinterpret_cast<const void*>(static_cast<uintptr_t>(kind) + 1);
     shape = 0;
   }
-  const bool all = measure_all_.load(std::memory_order_relaxed) || kind == Submission::Kind::kGraph;
-  uint32_t number;
-  {
-    MutexLock lock(mu_);
-    const auto known = codes_.find({code, shape});
-    if (known != codes_.end()) {
-      Code& c = known->second;
-      if (all || c.seen < kFirstMeasured) {
-        ++c.seen;
-        return {c.number, true};
-      }
-      dice_ = dice_ * 1664525 + 1013904223;
-      const uint32_t one_in = c.seen < kWellMeasured ? kOneIn : kThenOneIn;
-      const bool measure = (dice_ >> 16) % one_in == 0;
-      c.seen += measure;
-      return {c.number, measure};
-    }
-    if (codes_.size() == kMostCodes) return {static_cast<uint32_t>(kMostCodes) + 1, true};
-    number = static_cast<uint32_t>(codes_.size()) + 1;
-    codes_.emplace(std::pair(code, shape), Code{number, 1});
+  Mine::Launched& place = Mine::Get().PlaceOf(code, shape);
+  if (place.recorder == id_ && place.code == code && place.shape == shape) [[likely]] {
+    return {place.known->number, Measures(place.known, kind)};
   }
-  writer_->Add(trace::CodeEvent{number, shape, NameOf(code, kind, number)});
-  return {number, true};
+  bool made = false;
+  Code* const known = FindCode(code, shape, &made);
+  if (known == nullptr) return {static_cast<uint32_t>(kMostCodes) + 1, true};
+  place = {id_, code, shape, known};
+  if (!made) return {known->number, Measures(known, kind)};
+  writer_->Add(trace::CodeEvent{known->number, shape, NameOf(code, kind, known->number)});
+  return {known->number, true};
+}
+
+Recorder::Code* Recorder::FindCode(const void* code, uint64_t shape, bool* made) {
+  MutexLock lock(mu_);
+  const auto found = codes_.find({code, shape});
+  if (found != codes_.end()) return found->second.get();
+  if (codes_.size() == kMostCodes) return nullptr;
+  *made = true;
+  std::unique_ptr<Code>& known = codes_[{code, shape}];
+  known = std::make_unique<Code>(static_cast<uint32_t>(codes_.size()));
+  return known.get();
+}
+
+bool Recorder::Measures(Code* code, Submission::Kind kind) {
+  if (!measures_) return false;
+  const uint32_t measured = code->measured.load(std::memory_order_relaxed);
+  if (measured >= kFirstMeasured && kind != Submission::Kind::kGraph &&
+      !measure_all_.load(std::memory_order_relaxed)) {
+    uint32_t& dice = Mine::Get().dice;
+    dice = dice * 1664525 + 1013904223;
+    const uint32_t one_in = measured < kWellMeasured ? kOneIn : kThenOneIn;
+    if ((dice >> 16) % one_in != 0) return false;
+  }
+  if (measured < kWellMeasured) code->measured.fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
 uint64_t Recorder::Add(trace::WorkEvent* event, CUstream stream, bool measure) {
@@ -268,15 +330,16 @@ uint64_t Recorder::Add(trace::WorkEvent* event, CUstream stream, bool measure) {
   event->stream = StreamNumber(stream);
   event->time = writer_->Now();
   writer_->Add(*event);
-  current = {this, event->id, stream, nullptr, measure, event->time, kNever};
+  Mine::Get().current = {this, event->id, stream, nullptr, measure, event->time, kNever};
   return event->id;
 }
 
 uint64_t Recorder::Submitting(const Submission& s, absl::Span<const InferredRange> ranges,
                               bool complete) {
-  current = {};
+  Mine& mine = Mine::Get();
+  mine.current = {};
   if (Captures(s.stream)) return 0;
-  trace::WorkEvent& event = scratch;
+  trace::WorkEvent& event = mine.work;
   switch (s.kind) {
     case Submission::Kind::kKernel:
       event.kind = trace::WorkEvent::Kind::kKernel;
@@ -299,14 +362,15 @@ uint64_t Recorder::Submitting(const Submission& s, absl::Span<const InferredRang
     if (r.likely) event.ranges.push_back({r.ptr, r.size, r.slot, r.write, r.exact});
   }
   Add(&event, s.stream, code.measure);
-  current.waits_after = WaitsAfter(s);
+  mine.current.waits_after = WaitsAfter(s);
   return event.id;
 }
 
 uint64_t Recorder::Declaring(CUstream stream, absl::Span<const WorkRange> ranges, Known known) {
-  current = {};
+  Mine& mine = Mine::Get();
+  mine.current = {};
   if (Captures(stream)) return 0;
-  trace::WorkEvent& event = scratch;
+  trace::WorkEvent& event = mine.work;
   event.kind = trace::WorkEvent::Kind::kDeclared;
   event.complete = known == Known::kAll;
   event.code = kDeclared;
@@ -318,11 +382,13 @@ uint64_t Recorder::Declaring(CUstream stream, absl::Span<const WorkRange> ranges
 }
 
 void Recorder::Starting() {
+  Current& current = Mine::Get().current;
   if (current.recorder != this || !current.measure || !measures_) return;
   current.start = timer_->Before(current.stream);
 }
 
 void Recorder::Submitted() {
+  Current& current = Mine::Get().current;
   if (current.recorder != this) return;
   if (current.start != nullptr) timer_->Behind(current.start, current.stream, current.id);
   if (current.waits_after != kNever && writer_->Now() - current.since >= current.waits_after) {
@@ -332,9 +398,11 @@ void Recorder::Submitted() {
   current = {};
 }
 
-void Recorder::Waiting() { waiting_since = writer_->Now(); }
+void Recorder::Waiting() { Mine::Get().waiting_since = writer_->Now(); }
 
-void Recorder::Waited(WaitsFor what, CUstream stream) { AddWait(waiting_since, what, stream); }
+void Recorder::Waited(WaitsFor what, CUstream stream) {
+  AddWait(Mine::Get().waiting_since, what, stream);
+}
 
 void Recorder::AddWait(uint64_t since, WaitsFor what, CUstream stream) {
   trace::WaitEvent event;
@@ -351,7 +419,8 @@ void Recorder::AddWait(uint64_t since, WaitsFor what, CUstream stream) {
 
 void Recorder::TakePrints() {
   // What Submitting or Declaring has made of the work on this thread.
-  const trace::WorkEvent& work = scratch;
+  const trace::WorkEvent& work = Mine::Get().work;
+  const Current& current = Mine::Get().current;
   if (work.kind == trace::WorkEvent::Kind::kCopy) return;
   const uint64_t number = watch_->Due(work.ranges, current.id);
   if (number == 0) return;

@@ -70,23 +70,25 @@ class Recorder final : public RunListener {
 
  private:
   struct Code {
-    uint32_t number = 0;
-    uint32_t seen = 0;  // Launches that were measured.
+    const uint32_t number;
+    std::atomic<uint32_t> measured{1};  // Launches; not counted beyond kWellMeasured.
   };
+  // What a thread need not ask for again under the lock, and the call that it makes.
+  struct Mine;
   struct Numbered {
     uint32_t number;
     bool measure;
   };
 
-  Recorder(std::shared_ptr<const Driver> driver, Times times)
-      : driver_(std::move(driver)),
-        measures_(times != Times::kNone),
-        measure_all_(times == Times::kAll) {}
+  Recorder(std::shared_ptr<const Driver> driver, Times times);
   static void FinishAll();
   void Finish();
   bool Captures(CUstream stream);
   uint32_t StreamNumber(CUstream stream);
+  // Null: more codes than are told apart. `made`: this is the first launch of it.
+  Code* FindCode(const void* code, uint64_t shape, bool* made) VS_EXCLUDES(mu_);
   Numbered CodeOf(const void* code, uint64_t shape, Submission::Kind kind);
+  bool Measures(Code* code, Submission::Kind kind);
   std::string NameOf(const void* code, Submission::Kind kind, uint32_t number);
   uint64_t Add(trace::WorkEvent* event, CUstream stream, bool measure);
   void AddWait(uint64_t since, WaitsFor what, CUstream stream);
@@ -94,6 +96,7 @@ class Recorder final : public RunListener {
   void TakePrints();
 
   const std::shared_ptr<const Driver> driver_;
+  const uint64_t id_;  // Of this recorder, among all of the process.
   std::unique_ptr<trace::Writer> writer_;
   std::unique_ptr<WorkTimer> timer_;
   std::unique_ptr<ContentWatch> watch_;  // None: contents are not watched.
@@ -105,8 +108,8 @@ class Recorder final : public RunListener {
   bool finished_ VS_GUARDED_BY(mu_) = false;
   // A per-thread stream is another one in each thread, which is told by its number.
   absl::flat_hash_map<std::pair<CUstream, uint64_t>, uint32_t> streams_ VS_GUARDED_BY(mu_);
-  absl::flat_hash_map<std::pair<const void*, uint64_t>, Code> codes_ VS_GUARDED_BY(mu_);
-  uint32_t dice_ VS_GUARDED_BY(mu_) = 1;
+  absl::flat_hash_map<std::pair<const void*, uint64_t>, std::unique_ptr<Code>> codes_
+      VS_GUARDED_BY(mu_);
   absl::flat_hash_map<uint64_t, Bytes> remote_ VS_GUARDED_BY(mu_);  // By tag, where there is some.
 };
 

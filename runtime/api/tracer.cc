@@ -11,6 +11,7 @@
 #include "runtime/api/extent_cache.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/base/thread_local.h"
 
 namespace vramspan {
 namespace {
@@ -22,10 +23,7 @@ struct Scratch {
   std::vector<WorkRange> ranges;
   ExtentCache extents;
 };
-Scratch& MyScratch() {
-  thread_local Scratch scratch;
-  return scratch;
-}
+Scratch& MyScratch() { return PerThread<Scratch>::Mine(); }
 
 // A framework's pool of so small a part of the budget is fetched whole.
 constexpr uint64_t kPoolsOfBudget = 16;

@@ -8,6 +8,33 @@
 #ifndef VRAMSPAN_RUNTIME_BASE_THREAD_LOCAL_H_
 #define VRAMSPAN_RUNTIME_BASE_THREAD_LOCAL_H_
 
+#include <utility>
+
 #define VS_HOT_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) constinit thread_local
+
+namespace vramspan {
+
+// One T for each thread that asks, made when it first does and gone with the thread: for what is
+// too large for such a variable, or has a destructor. Of one T there is one set in the process.
+template <typename T>
+class PerThread {
+ public:
+  static T& Mine() { return mine_ != nullptr ? *mine_ : Make(); }
+
+ private:
+  // A thread that asks again while its own variables go has another, and loses that.
+  struct Owner {
+    ~Owner() { delete std::exchange(mine_, nullptr); }
+  };
+  __attribute__((noinline)) static T& Make() {
+    thread_local Owner owner;
+    static_cast<void>(&owner);
+    return *(mine_ = new T());
+  }
+
+  static inline VS_HOT_THREAD_LOCAL T* mine_ = nullptr;
+};
+
+}  // namespace vramspan
 
 #endif  // VRAMSPAN_RUNTIME_BASE_THREAD_LOCAL_H_
