@@ -5,9 +5,11 @@ namespace {
 
 constexpr int kEntriesLog2 = 11;
 
-// Pointers of programs are multiples of some power of two: the upper bits of a product tell them
-// apart.
-size_t PlaceOf(DevicePtr p) { return p.value * 0x9e3779b97f4a7c15u >> (64 - kEntriesLog2); }
+// By the smallest chunk that the pointer may lie in: but for packed objects no two allocations
+// share one, and a program names many places in each.
+size_t PlaceOf(DevicePtr p) {
+  return (p.value >> kMinChunkLog2) * 0x9e3779b97f4a7c15u >> (64 - kEntriesLog2);
+}
 
 }  // namespace
 

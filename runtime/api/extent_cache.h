@@ -23,7 +23,7 @@ class ExtentCache {
     uint64_t allocations = 0;  // Memory::allocations_state(), when it was looked up.
     Extent extent;
   };
-  std::vector<Entry> entries_;  // By hash of the pointer; made when first asked.
+  std::vector<Entry> entries_;  // By a hash of where the pointer lies; made when first asked.
 };
 
 }  // namespace vramspan
