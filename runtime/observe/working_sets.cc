@@ -99,13 +99,20 @@ WorkingSets::Known& WorkingSets::KnownOf(DevicePtr base) {
 
 WorkingSets::Boundaries::iterator WorkingSets::Known::From(uint64_t offset) {
   // Pointers of programs are multiples of some power of two.
-  uint16_t& hint = hints[offset * 0x9e3779b97f4a7c15u >> (64 - kHintsLog2)];
+  uint16_t& hint = hints[offset * 0x9e3779b97f4a7c15u >> (64 - hints_log2)];
   if (hint < boundaries.size() && boundaries[hint].offset == offset) [[likely]]
     return boundaries.begin() + hint;
   const auto it = absl::c_lower_bound(
       boundaries, offset, [](const Boundary& b, uint64_t value) { return b.offset < value; });
   if (it != boundaries.end()) hint = static_cast<uint16_t>(it - boundaries.begin());
   return it;
+}
+
+void WorkingSets::Known::Insert(Boundaries::iterator before, const Boundary& boundary) {
+  boundaries.insert(before, boundary);
+  if (boundaries.size() <= hints.size() / 2) return;
+  ++hints_log2;
+  hints.assign(size_t{1} << hints_log2, 0);
 }
 
 void WorkingSets::See(Known& known, uint64_t offset, const Launch& launch) {
@@ -130,7 +137,7 @@ void WorkingSets::See(Known& known, uint64_t offset, const Launch& launch) {
     return;
   }
   if (list.size() < kMostBoundaries) {
-    list.insert(it, seen);
+    known.Insert(it, seen);
     return;
   }
   const size_t before = list.size();

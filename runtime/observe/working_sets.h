@@ -88,7 +88,7 @@ class WorkingSets {
 
  private:
   static constexpr uint32_t kSeveral = 0;
-  static constexpr size_t kHintsLog2 = 8, kHints = size_t{1} << kHintsLog2;
+  static constexpr int kHintsLog2 = 6;  // To begin with.
   struct Boundary {
     uint64_t offset;
     uint64_t seen;          // Launches into the allocation by then.
@@ -121,12 +121,14 @@ class WorkingSets {
     bool pool = false;      // Handed out anew.
     Boundaries boundaries;  // Sorted by offset.
     // Where boundaries were found, by a hash of their offsets: a launch asks for those that others
-    // have asked for.
-    std::array<uint16_t, kHints> hints{};
+    // have asked for. More of them where there are more boundaries.
+    int hints_log2 = kHintsLog2;
+    std::vector<uint16_t> hints = std::vector<uint16_t>(size_t{1} << kHintsLog2);
     ProvenLengths lengths;
 
     // The first boundary that does not lie before `offset`.
     Boundaries::iterator From(uint64_t offset);
+    void Insert(Boundaries::iterator before, const Boundary& boundary);
   };
   static_assert(kMostBoundaries <= size_t{1} << 16);
   // What a touch lies in; `known` is null where it names nothing that has boundaries.
