@@ -70,6 +70,7 @@ class Recorder final : public RunListener {
 
  private:
   struct Code {
+    explicit Code(uint32_t n) : number(n) {}
     const uint32_t number;
     std::atomic<uint32_t> measured{1};  // Launches; not counted beyond kWellMeasured.
   };

@@ -83,8 +83,10 @@ class Scan {
       const char* const row = from + i * kSlot;
       const uint64_t a = Read(row), b = Read(row + kSlot);
       const uint64_t c = Read(row + 2 * kSlot), d = Read(row + 3 * kSlot);
-      // Not one test after the other: as a rule all fail.
-      if (arenas_.Near(a) | arenas_.Near(b) | arenas_.Near(c) | arenas_.Near(d)) break;
+      // Not one branch after the other: as a rule none is near.
+      const unsigned near = static_cast<unsigned>(arenas_.Near(a)) + arenas_.Near(b) +
+                            arenas_.Near(c) + arenas_.Near(d);
+      if (near != 0) break;
       Mix(a, &first);
       Mix(b, &second);
       Mix(c, &third);
