@@ -3,8 +3,9 @@
 // 64 launches that differ in shape and in what they name follow each other. Needs a driver, the
 // simulated one is as good: VRAMSPAN_DRIVER=build/release/lib/simcuda/libcuda.so.1.
 //
-// Instructions of a launch: the difference of two runs under `valgrind --tool=callgrind` with
-// --benchmark_filter=NAME and --benchmark_min_time=Nx.
+// Instructions of a launch: callgrind_annotate --inclusive=yes --tree=caller of a run under
+// `valgrind --tool=callgrind` with --benchmark_filter=NAME$; what Enter and Exit of
+// runtime/api/tracing.cc took, by their calls.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
