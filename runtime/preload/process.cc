@@ -1,12 +1,14 @@
 #include "runtime/preload/process.h"
 
+#include <absl/strings/str_cat.h>
 #include <pthread.h>
 
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
 
+#include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
+#include "runtime/base/yes_no.h"
 #include "runtime/preload/ipc.h"
 #include "runtime/preload/launch.h"
 
@@ -19,7 +21,17 @@ constinit std::atomic<bool> inherited{false};  // Used by a parent.
 
 bool IsSet(const char* variable) {
   const char* text = std::getenv(variable);
-  return text != nullptr && *text != '\0' && std::strcmp(text, "0") != 0;
+  return text != nullptr && ParseYesNo(text).value_or(false);
+}
+
+// `vramspan run` refuses it; here the program's run matters more.
+void SayWhatIsNeitherYesNorNo() {
+  for (const char* variable : {"VRAMSPAN_OFF", "VRAMSPAN_QUIET"}) {
+    const char* text = std::getenv(variable);
+    if (text == nullptr || *text == '\0' || ParseYesNo(text).has_value()) continue;
+    Log(LogLevel::kWarning, absl::StrCat(variable, ": '", CleanText(text),
+                                         "' is taken for no; allowed is ", kYesNoWords));
+  }
 }
 
 void AfterForkInChild() {
@@ -58,6 +70,7 @@ CUresult Init(decltype(&::cuInit) real, unsigned flags) {
   const CUresult result = real(flags);
   if (result == CUDA_SUCCESS && !Off() && !inherited.load(std::memory_order_relaxed)) {
     WatchForks();
+    SayWhatIsNeitherYesNorNo();
     if (Quiet()) SetLogThreshold(LogLevel::kError);
     ready.store(true, std::memory_order_release);
   }
