@@ -98,9 +98,10 @@ bool Parse(std::string_view text, Bytes* value) { return absl::SimpleAtoi(text, 
 bool Parse(std::string_view text, double* value) {
   return absl::SimpleAtod(text, value) && *value >= 0 && *value < 1e9;
 }
-template <typename Number>
-bool Parse(std::string_view text, Number* value) {
-  return absl::SimpleAtoi(text, value);
+bool Parse(std::string_view text, uint64_t* value) { return absl::SimpleAtoi(text, value); }
+// A flag, or a power of two.
+bool Parse(std::string_view text, int* value) {
+  return absl::SimpleAtoi(text, value) && *value >= 0 && *value < 64;
 }
 
 Status NoTrace(std::string_view why) {

@@ -23,6 +23,9 @@ inline constexpr size_t kMostName = 4096;
 // Of all events of a block together, repeated ones included: an event may say "the same as before"
 // in a few bytes.
 inline constexpr size_t kMostRangesOfBlock = 1 << 21;
+// Of all blocks together, unpacked: so many bytes, and so many more for each byte of the file.
+inline constexpr uint64_t kMostUnpacked = 256 << 20;
+inline constexpr uint64_t kMostUnpackedOfByte = 64;
 
 // A block's header, behind the frame's own 8 bytes: kBlockMark, then these, little-endian.
 struct BlockHeader {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -72,6 +73,7 @@ Reader::~Reader() {
 }
 
 void Reader::Problem(size_t offset, std::string_view what) {
+  said_ = true;
   if (problems_.size() < kMostProblems) {
     problems_.push_back(absl::StrCat("at byte ", offset, ": ", what));
   } else {
@@ -79,14 +81,60 @@ void Reader::Problem(size_t offset, std::string_view what) {
   }
 }
 
+void Reader::CheckNumber(const BlockHeader& header, size_t offset) {
+  const uint64_t next = std::exchange(next_number_, uint64_t{header.number} + 1);
+  const bool said = std::exchange(said_, false);
+  if (header.number == next || said) return;
+  if (header.number < next) {
+    Problem(offset, absl::StrCat("block ", header.number, " comes behind block ", next - 1));
+  } else if (header.number == next + 1) {
+    Problem(offset, absl::StrCat("block ", next, ", which should come first, is missing"));
+  } else {
+    Problem(offset, absl::StrCat("the blocks from ", next, " to ", header.number - 1,
+                                 ", which should come first, are missing"));
+  }
+  said_ = false;
+}
+
+void Reader::TakeBlock(const Block& block, absl::Span<const uint8_t> raw,
+                       absl::FunctionRef<void(const Block&, const Event&)> take) {
+  const auto problem = [&](std::string_view what) {
+    Problem(block.offset, absl::StrCat("block ", block.header.number, ": ", what));
+    said_ = false;
+  };
+  ++blocks_;
+  Decoder decoder(raw, block.header.first_time);
+  Event event;
+  uint64_t events = 0;
+  bool damaged = false;
+  while (!stopped_) {
+    const StatusOr<bool> more = decoder.Next(&event);
+    if (!more.ok()) problem(more.status().message());
+    damaged = !more.ok();
+    if (damaged || !*more) break;
+    ++events;
+    ended_ = ended_ || std::holds_alternative<EndEvent>(event);
+    if (const auto* lost = std::get_if<LostEvent>(&event)) {
+      lost_ += std::min(lost->count, UINT64_MAX - lost_);
+    }
+    take(block, event);
+  }
+  events_ += events;
+  unknown_ += decoder.unknown();
+  if (!stopped_ && !damaged && events + decoder.unknown() != block.header.events) {
+    problem(absl::StrCat("it holds ", events + decoder.unknown(), " events, not the ",
+                         block.header.events, " that it claims"));
+  }
+}
+
 void Reader::ForEach(absl::FunctionRef<void(const Block&, const Event&)> take) {
   problems_.clear();
-  more_problems_ = blocks_ = events_ = unknown_ = 0;
-  ended_ = false;
+  more_problems_ = blocks_ = events_ = unknown_ = lost_ = next_number_ = 0;
+  ended_ = stopped_ = said_ = false;
+  uint64_t left = kMostUnpacked + kMostUnpackedOfByte * bytes_.size();
   std::vector<uint8_t> raw;
-  Event event;
   size_t at = begin_;
-  while (at < bytes_.size()) {
+  while (at < bytes_.size() && !stopped_) {
     const StatusOr<BlockHeader> header = UnpackBlockHeader(bytes_.substr(at));
     if (!header.ok()) {
       const size_t next = FindBlock(bytes_, at + 1);
@@ -97,37 +145,44 @@ void Reader::ForEach(absl::FunctionRef<void(const Block&, const Event&)> take) {
     }
     const Block block{*header, at};
     const size_t contents = at + kBlockFrontBytes;
+    // A later block may still be whole, where bytes were lost in this one.
+    const auto look_on = [&] {
+      const size_t next = FindBlock(bytes_, contents);
+      at = next == std::string_view::npos ? bytes_.size() : next;
+    };
     if (bytes_.size() - contents < header->packed_bytes) {
       Problem(at, absl::StrCat("the file ends in the middle of block ", header->number,
                                "; what comes before it is used"));
-      // A later block may still be whole, where bytes were lost in this one.
-      const size_t next = FindBlock(bytes_, contents);
-      at = next == std::string_view::npos ? bytes_.size() : next;
+      look_on();
       continue;
     }
+    if (header->raw_bytes > left) {
+      Problem(at,
+              absl::StrCat("what is packed comes to more than ", kMostUnpacked >> 20, " MiB and ",
+                           kMostUnpackedOfByte, " times the file; the rest is left out"));
+      break;
+    }
+    left -= header->raw_bytes;
     const Status unpacked =
         UnpackBlock(*header, bytes_.substr(contents, header->packed_bytes), &raw);
     if (!unpacked.ok()) {
       Problem(at, absl::StrCat("block ", header->number, ": ", unpacked.message()));
-      const size_t next = FindBlock(bytes_, contents);
-      at = next == std::string_view::npos ? bytes_.size() : next;
+      look_on();
       continue;
     }
-    ++blocks_;
-    Decoder decoder(raw, header->first_time);
-    while (true) {
-      const StatusOr<bool> more = decoder.Next(&event);
-      if (!more.ok())
-        Problem(at, absl::StrCat("block ", header->number, ": ", more.status().message()));
-      if (!more.ok() || !*more) break;
-      ++events_;
-      ended_ = ended_ || std::holds_alternative<EndEvent>(event);
-      take(block, event);
-    }
-    unknown_ += decoder.unknown();
+    CheckNumber(*header, at);
+    TakeBlock(block, raw, take);
     at = contents + header->packed_bytes;
   }
+  if (!stopped_) SayWhatIsMissing();
+}
+
+void Reader::SayWhatIsMissing() {
   if (more_problems_ != 0) problems_.push_back(absl::StrCat(more_problems_, " more of the kind"));
+  if (lost_ != 0) {
+    problems_.push_back(
+        absl::StrCat(lost_, " events were lost while it was recorded: the disk did not keep up"));
+  }
   if (unknown_ != 0) {
     problems_.push_back(
         absl::StrCat(unknown_, " events are of types that this version does not know"));
@@ -135,8 +190,7 @@ void Reader::ForEach(absl::FunctionRef<void(const Block&, const Event&)> take) {
   if (!ended_) {
     problems_.push_back(
         "the trace has no end: the program was killed or the file was cut, and what came in the "
-        "last "
-        "quarter of a second may be missing");
+        "last quarter of a second may be missing");
   }
 }
 

@@ -39,9 +39,11 @@ class Reader {
   // time, between threads not. The event's memory is used again for the next. A block in whose
   // middle damage shows gives what comes before it.
   void ForEach(absl::FunctionRef<void(const Block&, const Event&)> take);
+  // From within `take`: no more events are wanted. What is behind is not looked at.
+  void Stop() { stopped_ = true; }
 
-  // After ForEach. Sentences, with offsets, for what was damaged or missing; a trace without an
-  // end, of a program that was killed, is one.
+  // After ForEach. Sentences, with offsets, for what was damaged or missing: a trace without an
+  // end, of a program that was killed, is one, and one of which events were lost.
   const std::vector<std::string>& problems() const { return problems_; }
   uint64_t blocks() const { return blocks_; }
   uint64_t events() const { return events_; }
@@ -50,6 +52,12 @@ class Reader {
  private:
   Reader() = default;
   void Problem(size_t offset, std::string_view what);
+  // Of a good block that begins at `offset`: what its header says and its place and contents do
+  // not.
+  void CheckNumber(const BlockHeader& header, size_t offset);
+  void TakeBlock(const Block& block, absl::Span<const uint8_t> raw,
+                 absl::FunctionRef<void(const Block&, const Event&)> take);
+  void SayWhatIsMissing();
 
   std::string_view bytes_;
   void* mapped_ = nullptr;
@@ -57,8 +65,11 @@ class Reader {
   size_t begin_ = 0;  // Of the first block.
   std::vector<std::string> problems_;
   uint64_t more_problems_ = 0;
-  uint64_t blocks_ = 0, events_ = 0, unknown_ = 0;
+  uint64_t blocks_ = 0, events_ = 0, unknown_ = 0, lost_ = 0;
+  uint64_t next_number_ = 0;  // Of the next block, where none is missing.
+  bool said_ = false;         // Why blocks may be missing before the next one.
   bool ended_ = false;
+  bool stopped_ = false;
 };
 
 }  // namespace vramspan::trace

@@ -247,7 +247,7 @@ TEST_F(ImportPytorchTest, TheGpuWithMostTensors) {
   const PytorchImport import = Import(trace);
   EXPECT_EQ(import.summary.device, 1u);
   EXPECT_EQ(import.summary.works, 2u);
-  EXPECT_THAT(import.run.problems, ElementsAre(HasSubstr("3 mentions of tensors were left out")));
+  EXPECT_THAT(import.run.notes, ElementsAre(HasSubstr("3 mentions of tensors were left out")));
 }
 
 TEST_F(ImportPytorchTest, EstimatesTimes) {
@@ -336,7 +336,7 @@ TEST_F(ImportPytorchTest, TakesTimesFromAProfile) {
   EXPECT_EQ(run.works[0].stream, 0u);
   EXPECT_EQ(run.works[1].stream, 1u);
   EXPECT_EQ(run.works[2].stream, 0u);
-  EXPECT_THAT(run.problems, ElementsAre(HasSubstr("1 of 4 operators of the profile"),
+  EXPECT_THAT(run.notes, ElementsAre(HasSubstr("1 of 4 operators of the profile"),
                                         HasSubstr("1 of 6 kernels of the profile")));
 }
 

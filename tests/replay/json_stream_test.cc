@@ -139,6 +139,16 @@ class TextSourceTest : public ::testing::Test {
   std::string path_;
 };
 
+// What is packed a thousand times over is no text that anybody recorded.
+TEST_F(TextSourceTest, AFewBytesDoNotUnpackToMany) {
+  const size_t packed = Packed(std::string(80 << 20, ' ')).size();
+  ASSERT_LT(packed, 1u << 17);
+  const auto [text, status] = ReadBack(uint64_t{1} << 40);
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr(path_ + ": is longer than"));
+  EXPECT_LE(text.size(), (64u << 20) + 100 * packed);
+}
+
 TEST_F(TextSourceTest, ReadsPlainAndPacked) {
   std::string text;
   for (int i = 0; i < 50000; ++i) text += std::to_string(i) + "\n";

@@ -63,7 +63,7 @@ TEST_F(OracleGeneral, ObjectsAreAllocationsAndRequestsAreWork) {
   EXPECT_EQ(run->set(run->works[2].set)[0].size, MiB(5).value);
   EXPECT_TRUE(run->works[0].timed());
   EXPECT_TRUE(run->setting.estimated_times);
-  EXPECT_THAT(run->problems, ElementsAre(HasSubstr("1 of 2 objects are smaller than 2 MiB")));
+  EXPECT_THAT(run->notes, ElementsAre(HasSubstr("1 of 2 objects are smaller than 2 MiB")));
 }
 
 TEST_F(OracleGeneral, SavesEachChunkThatWorkNames) {

@@ -9,6 +9,7 @@
 
 #include "tests/tools/run_binary.h"
 #include "tools/replay/explain.h"
+#include "tools/replay/program_name.h"
 
 namespace vramspan::replay {
 namespace {
@@ -137,6 +138,38 @@ TEST(Profile, IsForItsProgramAndDevice) {
   const Status device = CheckProfile(p, "train.py", "GPU-5678");
   EXPECT_TRUE(absl::IsFailedPrecondition(device));
   EXPECT_THAT(std::string(device.message()), AllOf(HasSubstr("GPU-1234"), HasSubstr("GPU-5678")));
+}
+
+TEST(Profile, OfAnInterpreterIsForItsScript) {
+  const struct {
+    const char* command;
+    const char* name;
+  } names[] = {
+      {"./train --steps 3", "train"},
+      {"/usr/bin/python3.11 -u src/train.py --model python", "train.py"},
+      {"python3 -W ignore -X dev -O train.py", "train.py"},
+      {"python3 -um pkg.train --steps 3", "pkg.train"},
+      {"python3 -m pkg.train", "pkg.train"},
+      {"python3 -c import", "python"},
+      {"python -Xdev -- train.py", "train.py"},
+      {"python3", "python"},
+      {"python3 --version", "python"},
+      {"bash -e run.sh", "run.sh"},
+      {"sh -c true", "sh"},
+      {"julia -t 4 train.jl", "train.jl"},
+      {"/opt/train3", "train3"},
+      {"", ""},
+  };
+  for (const auto& n : names) EXPECT_EQ(NameOfProgram(n.command).text(), n.name) << n.command;
+  Profile p = Sample();
+  p.program = "/usr/bin/python3 -u " + std::string(300, 'd') + "/train.py --steps 3";
+  p.program = ParseProfile(ProfileText(p))->program;
+  EXPECT_TRUE(CheckProfile(p, "python3.12 train.py --steps 4", "").ok());
+  EXPECT_TRUE(CheckProfile(p, "./train.py", "").ok()) << "started by itself";
+  for (const char* other :
+       {"python3 infer.py", "python3", "python3 -m train", "python3 -c train.py"}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(CheckProfile(p, other, ""))) << other;
+  }
 }
 
 class TuneCommandTest : public ::testing::Test {

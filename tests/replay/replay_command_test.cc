@@ -180,6 +180,21 @@ TEST(ReplayCommand, PricesComeFromAFile) {
     return Json::parse(run.out).at("runs")[0].at("predicted_ms").get<double>();
   };
   EXPECT_GT(predicted("--prices '" + path + "'"), 2 * predicted(""));
+  // What `vramspan info` prints has them by device.
+  const Json slow = {{"uuid", "GPU-1"}, {"costs", Json::parse(SlowPrices()).at("costs")}};
+  const Json none = {{"uuid", "GPU-2"}, {"costs", nullptr}};
+  write(Json{{"schema", "vramspan.info"}, {"devices", {none, slow}}}.dump());
+  EXPECT_GT(predicted("--prices '" + path + "'"), 2 * predicted(""));
+  write(Json{{"devices", {slow, slow}}}.dump());
+  const Output several = Replay(std::string(kLoop) + "--prices '" + path + "'");
+  EXPECT_EQ(several.code, 1);
+  EXPECT_THAT(several.err, AllOf(HasSubstr(path), HasSubstr("several devices")));
+  for (const char* devices : {"[]", "3", "[{}, 7]", "[{\"costs\": null}]", "{\"costs\": 1}"}) {
+    write(std::string("{\"devices\": ") + devices + "}");
+    const Output bad = Replay(std::string(kLoop) + "--prices '" + path + "'");
+    EXPECT_EQ(bad.code, 1) << devices;
+    EXPECT_THAT(bad.err, HasSubstr(path)) << devices;
+  }
   write("{}");
   const Output empty = Replay(std::string(kLoop) + "--prices '" + path + "'");
   EXPECT_EQ(empty.code, 1);

@@ -47,7 +47,7 @@ TEST_F(ReportCommand, WritesThePageAndSaysNothing) {
 TEST_F(ReportCommand, OverwritesOnlyWhenForced) {
   WriteWhole(output_, "mine");
   EXPECT_EQ(Report(usual_), 1);
-  EXPECT_THAT(said_, HasSubstr(output_ + " is there already; --force overwrites it"));
+  EXPECT_THAT(said_, HasSubstr(output_ + ": is there already; --force replaces it"));
   EXPECT_EQ(ReadWhole(output_), "mine");
   EXPECT_EQ(Report(usual_ + " --force"), 0);
   EXPECT_THAT(ReadWhole(output_), HasSubstr("<!doctype html>"));

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/clean_text.h"
 #include "tests/report/sample_replay.h"
 #include "tests/report/shell.h"
 #include "tools/replay/json_field.h"

@@ -162,6 +162,9 @@ json Trace() {
           {"rounds", 39},
           {"round_works", 1'204},
           {"estimated_times", false},
+          {"waits", 120},
+          {"waited_ms", 3'400},
+          {"notes", {"3 mentions of tensors were left out: not on cuda:0, which has most"}},
           {"problems",
            {"the file ends in the middle of block 812 at byte 7340032: what follows is lost"}}};
 }

@@ -112,8 +112,9 @@ TEST(Run, StatsTakeAFileOrNone) {
                            "--stats --quiet -- env", "--stats - --quiet env"}) {
     EXPECT_THAT(Launch(line).out, HasSubstr("VRAMSPAN_STATS=-\n")) << line;
   }
-  for (const char* line : {"--stats=/tmp/stats env", "--stats /tmp/stats -- env",
-                           "--stats /tmp/stats --quiet env", "--quiet --stats /tmp/stats -- env"}) {
+  for (const char* line :
+       {"--stats=/tmp/stats env", "--stats /tmp/stats -- env", "--stats /tmp/stats --quiet -- env",
+        "--quiet --stats /tmp/stats -- env"}) {
     EXPECT_THAT(Launch(line).out, HasSubstr("VRAMSPAN_STATS=/tmp/stats\n")) << line;
   }
   // By its place, whatever the program makes its folder.
@@ -125,6 +126,75 @@ TEST(Run, StatsTakeAFileOrNone) {
   // What stands behind -- is the program's.
   const Output own = Launch("-- sh -c 'echo $0 $1' --stats -");
   EXPECT_EQ(own.out, "--stats -\n");
+}
+
+TEST(Run, OptionsEndAtTheProgram) {
+  const std::string show = "sh -c 'echo $VRAMSPAN_STATS, $VRAMSPAN_CHUNK, $@' own ";
+  const struct {
+    std::string arguments, out;
+  } cases[] = {
+      {"--quiet " + show + "--chunk 4MiB --quiet", ", , --chunk 4MiB --quiet\n"},
+      {"--chunk 4MiB " + show + "--stats f -- x", ", 4MiB, --stats f -- x\n"},
+      {"--stats " + show + "--chunk", "-, , --chunk\n"},
+      {"--stats " + show + "-- x", "-, , -- x\n"},
+      {"--stats /tmp/f --chunk 4MiB -- " + show + "-- x", "/tmp/f, 4MiB, -- x\n"},
+      {"--record /tmp/%p.x --stats - --chunk=2MiB -- " + show + "--", "-, 2MiB, --\n"},
+      {"-- " + show + "--help", ", , --help\n"},
+  };
+  for (const auto& c : cases) {
+    const Output run = Launch(c.arguments);
+    EXPECT_EQ(run.out, c.out) << c.arguments << run.err;
+  }
+}
+
+TEST(Run, AValueIsNeitherEmptyNorTheEndOfTheOptions) {
+  for (const char* option : {"--record", "--profile", "--chunk"}) {
+    for (const char* value : {"=", " ''"}) {
+      const Output empty = Launch(std::string(option) + value + " -- env");
+      EXPECT_EQ(empty.code, 2) << option << value << empty.out;
+      EXPECT_THAT(empty.err, HasSubstr(option)) << value;
+    }
+    const Output end = Launch(std::string(option) + " -- env");
+    EXPECT_EQ(end.code, 2) << option << end.out;
+    EXPECT_THAT(end.err, HasSubstr(option));
+  }
+}
+
+TEST(Run, VariablesSayYesOrNo) {
+  for (const char* variable : {"VRAMSPAN_QUIET", "VRAMSPAN_OFF", "VRAMSPAN_SIMULATE"}) {
+    for (const char* text : {"1", "Yes", "on", "TRUE", "0", "no", "Off", "false", ""}) {
+      EXPECT_EQ(Launch("-- true", std::string(variable) + "=" + text).code, 0) << variable << text;
+    }
+    const Output other = Launch("-- true", std::string(variable) + "=maybe");
+    EXPECT_EQ(other.code, 2) << variable;
+    EXPECT_EQ(other.err, std::string("vramspan run: ") + variable +
+                             ": 'maybe' is neither yes nor no; allowed is 1, yes, on, true, 0, no, "
+                             "off or false\n");
+  }
+  EXPECT_THAT(Launch("-- env", "VRAMSPAN_SIMULATE=off").out, Not(HasSubstr("/lib/simcuda")));
+  EXPECT_THAT(Launch("-- env", "VRAMSPAN_SIMULATE=Yes").out, HasSubstr("/lib/simcuda"));
+}
+
+TEST(Run, ForceRemovesFilesOnly) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/t.vramspan", kept = folder.path() + "/kept";
+  std::ofstream(kept) << "mine";
+  const auto refused = [&] {
+    const Output run = Launch("--force --record " + path + " -- env");
+    EXPECT_EQ(run.code, 1);
+    EXPECT_THAT(run.err, HasSubstr("--record: " + path + " is no regular file"));
+    EXPECT_TRUE(std::filesystem::exists(std::filesystem::symlink_status(path)));
+  };
+  std::filesystem::create_directory(path);
+  refused();
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink(kept, path);
+  refused();
+  EXPECT_EQ(ReadText(kept), "mine");
+  EXPECT_EQ(Launch("--record " + path + " -- env").code, 1) << "not without --force either";
+  std::filesystem::remove(path);
+  ASSERT_EQ(std::system(("mkfifo " + path).c_str()), 0);
+  refused();
 }
 
 TEST(Run, ARecordingIsNotWrittenOver) {
@@ -171,6 +241,10 @@ TEST(Run, AProfileFillsInWhatIsNotGiven) {
   EXPECT_THAT(some.out, HasSubstr("VRAMSPAN_POLICY=fifo\n"));
   EXPECT_THAT(some.out, HasSubstr("VRAMSPAN_CHUNK=2MiB\n"));
   EXPECT_THAT(some.out, HasSubstr("VRAMSPAN_OVERLAP=safe\n"));
+  EXPECT_THAT(Launch("-- env", "VRAMSPAN_PROFILE=" + path).out, HasSubstr("VRAMSPAN_POLICY=lru\n"));
+  const Output by_variable = Launch("-- true", "VRAMSPAN_PROFILE=" + path);
+  EXPECT_EQ(by_variable.code, 1);
+  EXPECT_THAT(by_variable.err, HasSubstr("VRAMSPAN_PROFILE: " + path));
   const Output other = Launch("--profile " + path + " -- true");
   EXPECT_EQ(other.code, 1);
   EXPECT_THAT(other.err, HasSubstr(path));

@@ -140,8 +140,7 @@ TEST_F(TraceDamage, EventsOfLaterVersions) {
   const std::vector<uint8_t> free = {2, 4, 2, 4, 7, 7};  // A free with two bytes more.
   raw.insert(raw.end(), free.begin(), free.end());
   BlockPacker packer;
-  BlockHeader header;
-  const auto frames = packer.Pack(header, raw);
+  const auto frames = packer.Pack({.events = 2}, raw);
   ASSERT_TRUE(frames.ok());
   const Got got = Read(PackHeader({}) + std::string(frames->begin(), frames->end()));
   EXPECT_EQ(got.frees, 1u);

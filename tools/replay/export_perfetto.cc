@@ -4,7 +4,9 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <queue>
 #include <utility>
 #include <vector>
 
@@ -166,17 +168,21 @@ class Exporter {
 
   // A track of this name on which nothing runs at `start`. Starts never sink for one name.
   uint64_t TrackFor(const std::string& name, uint64_t start, uint64_t end) {
-    std::vector<Lane>& lanes = lanes_[name];
-    const auto free = std::find_if(lanes.begin(), lanes.end(),
-                                   [&](const Lane& lane) { return lane.end <= start; });
-    if (free != lanes.end()) {
-      free->end = end;
-      return free->uuid;
+    Lanes& lanes = lanes_[name];
+    for (; !lanes.busy.empty() && lanes.busy.top().first <= start; lanes.busy.pop()) {
+      lanes.free.push(lanes.busy.top().second);
     }
-    lanes.push_back({next_uuid_++, end});
-    Describe(lanes.back().uuid,
-             lanes.size() == 1 ? name : absl::StrCat(name, " (", lanes.size(), ")"), Child);
-    return lanes.back().uuid;
+    size_t lane = lanes.uuids.size();
+    if (!lanes.free.empty()) {
+      lane = lanes.free.top();
+      lanes.free.pop();
+    } else {
+      lanes.uuids.push_back(next_uuid_++);
+      Describe(lanes.uuids.back(), lane == 0 ? name : absl::StrCat(name, " (", lane + 1, ")"),
+               Child);
+    }
+    lanes.busy.emplace(end, lane);
+    return lanes.uuids[lane];
   }
 
   void WriteWorks() {
@@ -290,9 +296,14 @@ class Exporter {
     }
   }
 
-  struct Lane {
-    uint64_t uuid;
-    uint64_t end;
+  // The tracks of one name. What overlaps may be all there is, so none is looked for one by one.
+  struct Lanes {
+    template <typename T>
+    using Least = std::priority_queue<T, std::vector<T>, std::greater<>>;
+
+    std::vector<uint64_t> uuids;
+    Least<std::pair<uint64_t, size_t>> busy;  // When each ends.
+    Least<size_t> free;
   };
 
   const RecordedRun& run_;
@@ -301,7 +312,7 @@ class Exporter {
   bool started_ = false;
   Names names_, annotation_names_;
   ProtoWriter new_names_;
-  std::map<std::string, std::vector<Lane>> lanes_;
+  std::map<std::string, Lanes> lanes_;
   uint64_t next_uuid_ = 100;
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "tools/replay/estimated_times.h"
@@ -205,6 +206,7 @@ uint32_t Importer::Mention(uint32_t n, const PytorchTensor& tensor, bool may_mak
 Status Importer::AddWork(uint32_t n) {
   const PytorchNode& node = nodes_[n];
   std::vector<RecordedRange> ranges;
+  absl::flat_hash_map<std::tuple<uint32_t, uint64_t, uint64_t>, size_t> places;  // Into ranges.
   uint64_t bytes = 0;
   for (const PytorchTensor& t : node.tensors) {
     const uint32_t s = current_.at(t.storage);
@@ -217,11 +219,10 @@ Status Importer::AddWork(uint32_t n) {
                         .slot = static_cast<uint16_t>(std::min<size_t>(ranges.size(), UINT16_MAX)),
                         .write = t.written,
                         .exact = node.streams};
-    const auto same = std::find_if(ranges.begin(), ranges.end(), [&](const RecordedRange& r) {
-      return r.allocation == range.allocation && r.offset == range.offset && r.size == range.size;
-    });
-    if (same != ranges.end()) {
-      same->write |= range.write;
+    const auto [same, fresh] =
+        places.try_emplace({range.allocation, range.offset, range.size}, ranges.size());
+    if (!fresh) {
+      ranges[same->second].write |= range.write;
       continue;
     }
     granules_ += Granules(range.offset, range.size);
@@ -327,6 +328,7 @@ Status Importer::MakeSteps() {
 
 void Importer::SayProblems() {
   std::vector<std::string>& problems = import_.run.problems;
+  std::vector<std::string>& notes = import_.run.notes;
   if (malformed_ != 0) {
     problems.push_back(absl::StrCat(malformed_, " nodes were left out: no nodes, or twice there"));
   }
@@ -335,9 +337,8 @@ void Importer::SayProblems() {
         absl::StrCat(absurd_, " tensors were left out: of more than 2^46 bytes, which no GPU has"));
   }
   if (other_devices_ != 0) {
-    problems.push_back(absl::StrCat(
-        other_devices_, " mentions of tensors were left out: not on cuda:", import_.summary.device,
-        ", which has most"));
+    notes.push_back(absl::StrCat(other_devices_, " mentions of tensors were left out: not on cuda:",
+                                 import_.summary.device, ", which has most"));
   }
   if (!profile_) return;
   uint64_t claimed = 0;
@@ -345,12 +346,12 @@ void Importer::SayProblems() {
   if (const uint64_t lost =
           profile_->operators.size() - std::min<uint64_t>(claimed, profile_->operators.size());
       lost != 0) {
-    problems.push_back(absl::StrCat(lost, " of ", profile_->operators.size(),
-                                    " operators of the profile are not in the execution trace"));
+    notes.push_back(absl::StrCat(lost, " of ", profile_->operators.size(),
+                                 " operators of the profile are not in the execution trace"));
   }
   if (profile_->unclaimed != 0) {
-    problems.push_back(absl::StrCat(profile_->unclaimed, " of ", profile_->kernels,
-                                    " kernels of the profile belong to no operator"));
+    notes.push_back(absl::StrCat(profile_->unclaimed, " of ", profile_->kernels,
+                                 " kernels of the profile belong to no operator"));
   }
 }
 

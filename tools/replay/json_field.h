@@ -44,9 +44,6 @@ class JsonField {
   Status* status_;
 };
 
-// What Text() makes of a text. Bytes that are no UTF-8 are replaced as well.
-std::string CleanText(std::string_view text, size_t most);
-
 }  // namespace vramspan::replay
 
 #endif  // VRAMSPAN_TOOLS_REPLAY_JSON_FIELD_H_

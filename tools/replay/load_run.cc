@@ -2,12 +2,15 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "runtime/trace/reader.h"
 #include "tools/replay/import_pytorch.h"
 #include "tools/replay/load_trace.h"
 #include "tools/replay/oracle_general.h"
+#include "tools/replay/run_limits.h"
 #include "tools/replay/synthetic.h"
 #include "tools/replay/text_source.h"
 
@@ -51,6 +54,11 @@ StatusOr<RecordedRun> LoadRun(const std::string& path) {
   if (!run.ok()) return run.status();
   Status status = run->Check();
   if (status.ok()) status = CheckOrder(*run);
+  if (status.ok()) {
+    std::error_code none;  // A synthetic run has no file.
+    const auto bytes = std::filesystem::file_size(path, none);
+    status = CheckLimits(*run, RunLimits(none ? 0 : bytes));
+  }
   if (status.ok()) return run;
   return Status(status.code(), absl::StrCat(path, ": ", status.message()));
 }

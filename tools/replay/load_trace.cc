@@ -8,17 +8,18 @@
 #include <map>
 #include <utility>
 
+#include "runtime/base/clean_text.h"
 #include "tools/replay/chunked_run.h"
 #include "tools/replay/fill_times.h"
+#include "tools/replay/run_limits.h"
 
 namespace vramspan::replay {
 namespace {
 
 using trace::TracedRange;
 
-// No machine has more, and replay keeps a few bytes for each chunk that ever was.
-constexpr Bytes kMostAllocation = GiB(16 << 10);
-constexpr uint64_t kMostChunks = uint64_t{1} << 28;
+// No machine has more.
+constexpr Bytes kMostAllocation = GiB(8 << 10);
 constexpr size_t kMostProblems = 20;
 constexpr uint32_t kNotYet = UINT32_MAX;
 // The recorder gives no stream a number beyond it.
@@ -30,6 +31,7 @@ struct Call {
 
   uint64_t time = 0;
   Kind kind = Kind::kWork;
+  uint32_t block = 0;  // Where it was told: an index.
   DevicePtr base;      // Of an allocation or a free,
   Bytes size;          // and of the one its size.
   uint32_t index = 0;  // Of work, or of a move.
@@ -37,32 +39,40 @@ struct Call {
 
 class Loader {
  public:
-  void Take(const trace::Event& event) {
+  explicit Loader(uint64_t file_bytes) : limits_(file_bytes) {}
+
+  // An error ends the reading.
+  Status Take(size_t offset, const trace::Event& event) {
+    if (blocks_.empty() || blocks_.back() != offset) blocks_.push_back(offset);
+    block_ = static_cast<uint32_t>(blocks_.size() - 1);
+    if (++events_ > limits_.events) return TooMuch(block_, limits_.events, "events");
     std::visit([this](const auto& e) { Take(e); }, event);
+    if (raw_ranges_ + open_ranges_.size() > limits_.ranges) {
+      return TooMuch(block_, limits_.ranges, "ranges of different work");
+    }
+    return absl::OkStatus();
   }
 
   StatusOr<RecordedRun> Build(const trace::Header& header,
                               const std::vector<std::string>& problems) {
     const trace::Header& h = header;
-    run_.setting = {.program = h.program,
-                    .device = h.device,
-                    .device_uuid = h.device_uuid,
+    run_.setting = {.program = CleanText(h.program),
+                    .device = CleanText(h.device),
+                    .device_uuid = CleanText(h.device_uuid),
                     .device_memory = h.device_memory,
                     .device_budget = h.device_budget,
                     .host_budget = h.host_budget,
-                    .policy = h.policy,
-                    .overlap = h.overlap,
+                    .policy = CleanText(h.policy),
+                    .overlap = CleanText(h.overlap),
                     .chunk_log2 = h.chunk_log2,
                     .serve_gb_per_s = h.serve_gb_per_s,
                     .move_gb_per_s = h.move_gb_per_s,
                     .device_gb_per_s = h.device_gb_per_s,
-                    .source = h.source,
+                    .source = CleanText(h.source),
                     .estimated_times = h.times == "estimated",
                     .waits_told = h.waits == 1};
+    CloseWork();
     run_.problems.insert(run_.problems.begin(), problems.begin(), problems.end());
-    if (lost_ != 0) {
-      run_.problems.push_back(absl::StrCat(lost_, " events were lost while it was recorded"));
-    }
     // What took memory is told after it was taken and what frees it before, so that of two threads
     // that use an address the right one comes first.
     std::stable_sort(calls_.begin(), calls_.end(),
@@ -82,7 +92,7 @@ class Loader {
           Free(call);
           break;
         case Call::Kind::kWork:
-          Work(call);
+          VS_RETURN_IF_ERROR(Work(call));
           break;
         case Call::Kind::kMove:
           if (!move_placed_[call.index]) move_placed_[call.index] = Move(moves_[call.index]);
@@ -102,44 +112,66 @@ class Loader {
 
  private:
   void Take(const trace::AllocateEvent& e) {
-    calls_.push_back(
-        {.time = e.time, .kind = Call::Kind::kAllocate, .base = e.base, .size = e.size});
+    if (Late(e.time)) return;
+    calls_.push_back({.time = e.time,
+                      .kind = Call::Kind::kAllocate,
+                      .block = block_,
+                      .base = e.base,
+                      .size = e.size});
   }
   void Take(const trace::FreeEvent& e) {
-    calls_.push_back({.time = e.time, .kind = Call::Kind::kFree, .base = e.base});
+    if (Late(e.time)) return;
+    calls_.push_back({.time = e.time, .kind = Call::Kind::kFree, .block = block_, .base = e.base});
   }
   void Take(const trace::CodeEvent& e) {
     RecordedCode& code = run_.codes[CodeIndex(e.code)];
-    if (!e.name.empty()) code.name = e.name;
+    if (!e.name.empty()) code.name = CleanText(e.name);
     code.shape = e.shape;
   }
   void Take(const trace::WorkEvent& e) {
-    if (!works_.empty() && e.id == last_id_ && ids_.contains(e.id)) {
+    if (open_ && e.id == last_id_) {
       // More ranges of the same work.
-      std::vector<TracedRange> all = raw_sets_[works_.back().set];
-      all.insert(all.end(), e.ranges.begin(), e.ranges.end());
-      works_.back().set = RawSet(all);
+      open_ranges_.insert(open_ranges_.end(), e.ranges.begin(), e.ranges.end());
       return;
     }
-    last_id_ = e.id;
+    CloseWork();
+    if (Late(e.time)) return;
     if (!ids_.emplace(e.id, static_cast<uint32_t>(works_.size())).second) {
       Problem(absl::StrCat("work ", e.id, " is told twice; the second is left out"));
       return;
     }
-    calls_.push_back({.time = e.time, .index = static_cast<uint32_t>(works_.size())});
+    last_id_ = e.id;
+    open_ = true;
+    open_ranges_.assign(e.ranges.begin(), e.ranges.end());
+    calls_.push_back(
+        {.time = e.time, .block = block_, .index = static_cast<uint32_t>(works_.size())});
     works_.push_back({.submitted = e.time,
                       .stream = StreamIndex(e.stream),
                       .code = CodeIndex(e.code),
-                      .set = RawSet(e.ranges),
                       .kind = static_cast<WorkKind>(e.kind),
                       .complete = e.complete});
   }
-  void Take(const trace::TimesEvent& e) { times_.push_back(e); }
+  void CloseWork() {
+    if (open_) works_.back().set = RawSet(open_ranges_);
+    open_ = false;
+    open_ranges_.clear();
+  }
+  void Take(const trace::TimesEvent& e) {
+    if (!Late(e.start) && !Late(e.duration)) times_.push_back(e);
+  }
   void Take(const trace::MoveEvent& e) {
+    if (Late(e.time)) return;
+    if (e.size > ChunkBytes(kMaxChunkLog2)) {
+      Problem(absl::StrCat("a move of ", e.size.value, " bytes at ", Hex(e.base),
+                           " is left out: no chunk is as large"));
+      return;
+    }
     // Its memory may be freed before it ends, and is told of only after it may begin.
     for (const uint64_t time : {e.time - std::min(e.time, e.duration), e.time}) {
-      calls_.push_back(
-          {.time = time, .kind = Call::Kind::kMove, .index = static_cast<uint32_t>(moves_.size())});
+      calls_.push_back({.time = time,
+                        .kind = Call::Kind::kMove,
+                        .block = block_,
+                        .index = static_cast<uint32_t>(moves_.size())});
     }
     moves_.push_back(e);
     move_placed_.push_back(false);
@@ -147,14 +179,14 @@ class Loader {
   void Take(const trace::BudgetEvent&) {}
   void Take(const trace::CompareEvent& e) { compared_.push_back(e); }
   void Take(const trace::WaitEvent& e) {
-    if (e.duration > e.time) return;
+    if (Late(e.time) || e.duration > e.time) return;
     const bool stream = e.what == trace::WaitEvent::For::kStream;
     run_.waits.push_back({.time = e.time,
                           .duration = e.duration,
                           .what = static_cast<RecordedWait::For>(e.what),
                           .stream = stream ? StreamIndex(e.stream) : 0});
   }
-  void Take(const trace::LostEvent& e) { lost_ += e.count; }
+  void Take(const trace::LostEvent&) {}
   void Take(const trace::EndEvent&) {}
 
   uint32_t CodeIndex(uint32_t code) {
@@ -181,6 +213,7 @@ class Loader {
     }
     same.push_back(static_cast<uint32_t>(raw_sets_.size()));
     raw_sets_.push_back(ranges);
+    raw_ranges_ += ranges.size();
     return same.back();
   }
 
@@ -191,6 +224,17 @@ class Loader {
       ++more_problems_;
     }
   }
+  // Whether it is beyond every clock; sums of times must not run over.
+  bool Late(uint64_t time) {
+    if (time <= kMostTime) return false;
+    Problem(absl::StrCat("an event of ", time, " ns is left out: no trace is as long"));
+    return true;
+  }
+  Status TooMuch(uint32_t block, uint64_t most, std::string_view of) const {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("at byte ", blocks_[block], ": more than ", most, " ", of,
+                     ", which is more than is read of a file of this size"));
+  }
   static std::string Hex(DevicePtr p) { return absl::StrFormat("0x%x", p.value); }
 
   Status Allocate(const Call& call) {
@@ -200,11 +244,9 @@ class Loader {
                            " is left out: no machine has that"));
       return absl::OkStatus();
     }
-    chunks_ += ChunkedRun::Packed(call.size) ? 0 : RoundUp(call.size, kGranularity) / kGranularity;
-    if (chunks_ > kMostChunks) {
-      return absl::ResourceExhaustedError(absl::StrCat("the trace's allocations come to more than ",
-                                                       kMostChunks >> 19,
-                                                       " TiB, which is more than can be replayed"));
+    granules_ += ChunkedRun::Packed(call.size) ? 0 : GranulesOf(0, call.size.value);
+    if (granules_ > limits_.granules) {
+      return TooMuch(call.block, limits_.granules, "granules of 2 MiB allocated");
     }
     // What still lives there and overlaps went unseen when it was freed.
     auto next = live_.upper_bound(call.base);
@@ -246,13 +288,23 @@ class Loader {
     live_.erase(it);
   }
 
-  void Work(const Call& call) {
+  Status Work(const Call& call) {
     RecordedWork work = works_[call.index];
     Placed& placed = placed_[work.set];
     if (placed.allocations != run_.allocations.size() || placed.epoch != epoch_) {
       ranges_.clear();
-      for (const TracedRange& r : raw_sets_[work.set]) Place(r);
+      for (const TracedRange& r : raw_sets_[work.set]) {
+        Place(r);
+        if (pieces_ > limits_.pieces) {
+          return TooMuch(call.block, limits_.pieces, "pieces of allocations named");
+        }
+        if (kept_ranges_ + ranges_.size() > limits_.ranges) {
+          return TooMuch(call.block, limits_.ranges, "ranges of different work");
+        }
+      }
+      const uint32_t sets = run_.sets();
       placed = {run_.allocations.size(), epoch_, run_.AddSet(ranges_)};
+      if (run_.sets() != sets) kept_ranges_ += ranges_.size();
     }
     work.set = placed.set;
     const auto index = static_cast<uint32_t>(run_.works.size());
@@ -260,8 +312,9 @@ class Loader {
     run_.steps.push_back({RecordedStep::Kind::kWork, index});
     run_.works.push_back(work);
     const auto compared = compared_behind_.find(call.index);
-    if (compared == compared_behind_.end()) return;
+    if (compared == compared_behind_.end()) return absl::OkStatus();
     for (const size_t i : compared->second) Compare(compared_[i], index);
+    return absl::OkStatus();
   }
 
   // What is compared is a chunk, so it lies in one allocation, whose end it may be behind.
@@ -297,6 +350,7 @@ class Loader {
       if (at < a.base || at >= a.base + a.size) return;
       const uint64_t offset = (at - a.base).value;
       const uint64_t size = std::min(left, a.size.value - offset);
+      ++pieces_;
       ranges_.push_back({.allocation = it->second,
                          .offset = offset,
                          .size = size,
@@ -344,7 +398,11 @@ class Loader {
     uint32_t set = 0;
   };
 
+  const RunLimits limits_;
   RecordedRun run_;
+  std::vector<size_t> blocks_;  // Their offsets, those that events came from.
+  uint32_t block_ = 0;          // Of the event that is taken.
+  uint64_t events_ = 0, raw_ranges_ = 0, kept_ranges_ = 0, pieces_ = 0, granules_ = 0;
   std::vector<Call> calls_;
   std::vector<RecordedWork> works_;  // As the file has them; their sets are raw ones.
   std::vector<uint32_t> order_;      // Of each, its index in the run, or kNotYet.
@@ -356,13 +414,15 @@ class Loader {
   absl::flat_hash_map<uint32_t, uint32_t> codes_;                       // Number to index.
   absl::flat_hash_map<uint32_t, uint32_t> large_streams_;
   absl::flat_hash_map<uint64_t, uint32_t> ids_;  // Of work, to its index in works_.
+  // The last work, of which more may be told.
+  bool open_ = false;
   uint64_t last_id_ = 0;
+  std::vector<TracedRange> open_ranges_;
   std::vector<std::vector<TracedRange>> raw_sets_;
   absl::flat_hash_map<uint64_t, std::vector<uint32_t>> raw_by_hash_;
-  uint64_t lost_ = 0, more_problems_ = 0;
+  uint64_t more_problems_ = 0;
 
   std::map<DevicePtr, uint32_t> live_;
-  uint64_t chunks_ = 0;
   uint64_t epoch_ = 0;                            // Counts frees.
   absl::flat_hash_map<uint32_t, Placed> placed_;  // By raw set.
   std::vector<RecordedRange> ranges_;
@@ -378,8 +438,13 @@ StatusOr<RecordedRun> LoadTrace(const std::string& path) {
 }
 
 StatusOr<RecordedRun> LoadTrace(trace::Reader* reader) {
-  Loader loader;
-  reader->ForEach([&](const trace::Reader::Block&, const trace::Event& e) { loader.Take(e); });
+  Loader loader(reader->file_bytes());
+  Status status;
+  reader->ForEach([&](const trace::Reader::Block& block, const trace::Event& e) {
+    status = loader.Take(block.offset, e);
+    if (!status.ok()) reader->Stop();
+  });
+  VS_RETURN_IF_ERROR(status);
   return loader.Build(reader->header(), reader->problems());
 }
 

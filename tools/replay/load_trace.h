@@ -1,6 +1,6 @@
 // A trace file of ours (runtime/trace) as a recorded run: threads' events put into one order,
 // pointers turned into pieces of allocations. What contradicts itself is left out and said in
-// RecordedRun::problems.
+// RecordedRun::problems. Names may be shown as they are (CleanText).
 #ifndef VRAMSPAN_TOOLS_REPLAY_LOAD_TRACE_H_
 #define VRAMSPAN_TOOLS_REPLAY_LOAD_TRACE_H_
 
@@ -11,8 +11,8 @@
 
 namespace vramspan::replay {
 
-// The errors of Reader::Open, and ResourceExhausted where the trace claims more memory than any
-// machine has.
+// The errors of Reader::Open, and ResourceExhausted, with the place, where the trace tells more
+// than a file of its size can be meant to (run_limits.h).
 StatusOr<RecordedRun> LoadTrace(const std::string& path);
 // The same from a reader that is open.
 StatusOr<RecordedRun> LoadTrace(trace::Reader* reader);

@@ -93,7 +93,7 @@ class Reader {
       run_.AddSet({{RecordedRange{.allocation = i, .offset = 0, .size = object.size.value}}});
     }
     if (small != 0) {
-      run_.problems.push_back(
+      run_.notes.push_back(
           absl::StrCat(small, " of ", run_.allocations.size(),
                        " objects are smaller than 2 MiB and take that: memory moves in granules"));
     }

@@ -15,6 +15,7 @@
 #include "runtime/base/small_file.h"
 #include "runtime/placement/policy.h"
 #include "tools/replay/explain.h"
+#include "tools/replay/program_name.h"
 
 namespace vramspan::replay {
 namespace {
@@ -29,6 +30,17 @@ constexpr double kMostPasses = 1e6;
 // An escape takes up to four characters, and a kernel's name has figures before it.
 std::string Value(std::string_view text) {
   return absl::CEscape(text.substr(0, kLongestValue / 5));
+}
+
+// Which program it is may stand behind a long path or two.
+std::string ProgramValue(std::string_view text) {
+  std::string value;
+  for (const char c : text) {
+    const std::string escaped = absl::CEscape(std::string_view(&c, 1));
+    if (value.size() + escaped.size() > kLongestValue) break;
+    value += escaped;
+  }
+  return value;
 }
 
 // Takes the lines one after another and keeps the first thing that is wrong.
@@ -142,22 +154,16 @@ void ParsePin(Profile* profile, Lines* lines) {
   }
 }
 
-// The program's file without its folder.
-std::string_view ProgramName(std::string_view command) {
-  const std::string_view file = command.substr(0, command.find(' '));
-  const size_t slash = file.rfind('/');
-  return slash == std::string_view::npos ? file : file.substr(slash + 1);
-}
-
 }  // namespace
 
 std::string ProfileText(const Profile& profile) {
   std::string text = absl::StrFormat(
       "%s%s\nprogram=%s\ndevice=%s\ndevice_uuid=%s\ndevice_memory=%d\npolicy=%s\nchunk=%s\n"
       "overlap=%s\npredicted_ms=%.3f\ndefault_ms=%.3f\nresident_ms=%.3f\n",
-      kTitle, kVersion, Value(profile.program), Value(profile.device), Value(profile.device_uuid),
-      profile.device_memory.value, profile.policy, ChunkText(profile.chunk_log2),
-      OverlapName(profile.overlap), profile.predicted_ms, profile.default_ms, profile.resident_ms);
+      kTitle, kVersion, ProgramValue(profile.program), Value(profile.device),
+      Value(profile.device_uuid), profile.device_memory.value, profile.policy,
+      ChunkText(profile.chunk_log2), OverlapName(profile.overlap), profile.predicted_ms,
+      profile.default_ms, profile.resident_ms);
   const size_t pins = std::min(profile.pins.size(), kMostPins);
   for (size_t i = 0; i < pins; ++i) {
     absl::StrAppend(&text, "keep=", profile.pins[i].size.value, " ", profile.pins[i].nth, "\n");
@@ -226,10 +232,11 @@ StatusOr<Profile> ReadProfile(const std::string& path) {
 
 Status CheckProfile(const Profile& profile, std::string_view program,
                     std::string_view device_uuid) {
-  const std::string_view mine = ProgramName(profile.program), yours = ProgramName(program);
-  if (!mine.empty() && !yours.empty() && mine != yours) {
-    return absl::FailedPreconditionError(absl::StrCat("the profile is for '", mine, "', not for '",
-                                                      yours, "': record and tune that program"));
+  const ProgramName mine = NameOfProgram(profile.program), yours = NameOfProgram(program);
+  if (!profile.program.empty() && !program.empty() && !SameProgram(mine, yours)) {
+    return absl::FailedPreconditionError(absl::StrCat("the profile is for '", mine.text(),
+                                                      "', not for '", yours.text(),
+                                                      "': record and tune that program"));
   }
   if (!profile.device_uuid.empty() && !device_uuid.empty() && profile.device_uuid != device_uuid) {
     return absl::FailedPreconditionError(

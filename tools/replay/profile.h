@@ -72,8 +72,7 @@ StatusOr<Profile> ParseProfile(std::string_view text);
 StatusOr<Profile> ReadProfile(const std::string& path);
 
 // FailedPrecondition where the profile is for another program or device than these; an empty one
-// fits all. Programs are the same by their first word, without its folder: arguments change from
-// run to run.
+// fits all. `program`: its command line, of which program_name.h says what counts.
 Status CheckProfile(const Profile& profile, std::string_view program, std::string_view device_uuid);
 
 }  // namespace vramspan::replay

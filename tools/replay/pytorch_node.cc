@@ -8,12 +8,15 @@
 #include <optional>
 #include <string_view>
 
+#include "runtime/base/clean_text.h"
+
 namespace vramspan::replay {
 namespace {
 
 using nlohmann::json;
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 46;
+constexpr size_t kLongestName = 1000;
 constexpr size_t kMostTensors = 100'000;  // Of one node.
 
 const json* Member(const json& object, const char* key) {
@@ -294,7 +297,7 @@ StatusOr<PytorchNode> ParsePytorchNode(const json& node) {
   }
   PytorchNode made;
   made.id = id->get<uint64_t>();
-  made.name = name->get<std::string>();
+  made.name = CleanText(name->get_ref<const std::string&>(), kLongestName);
   const json* const parent = Member(node, "ctrl_deps");
   made.parent = Number(parent != nullptr ? parent : Member(node, "parent"));
   made.rf_id = Number(Attribute(node, "rf_id"));

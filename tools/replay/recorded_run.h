@@ -136,6 +136,8 @@ class RecordedRun {
   std::vector<RecordedWait> waits;              // In the order of their ends.
   // What is wrong or missing, in sentences: a cut file, a free of what was never allocated.
   std::vector<std::string> problems;
+  // What else there is to know of how it was read: an importer left out another GPU's tensors.
+  std::vector<std::string> notes;
 
   // The index of the set with these ranges, in this order; added where it is not there yet.
   uint32_t AddSet(absl::Span<const RecordedRange> ranges);

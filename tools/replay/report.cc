@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "runtime/base/clean_text.h"
 #include "tools/replay/json_field.h"
 #include "tools/replay/report_advice.h"
 #include "tools/replay/report_data.h"
@@ -106,14 +107,18 @@ json ToJson(const ReportCurve& curve) {
           {"points", std::move(points)}};
 }
 
+json ToJson(const std::vector<std::string>& sentences) {
+  json list = json::array();
+  for (const std::string& sentence : sentences) {
+    if (list.size() < kProblems) list.push_back(sentence);
+  }
+  if (sentences.size() > kProblems) {
+    list.push_back(absl::StrCat("and ", sentences.size() - kProblems, " more"));
+  }
+  return list;
+}
+
 json ToJson(const ReportTrace& trace) {
-  json problems = json::array();
-  for (const std::string& problem : trace.problems) {
-    if (problems.size() < kProblems) problems.push_back(problem);
-  }
-  if (trace.problems.size() > kProblems) {
-    problems.push_back(absl::StrCat("and ", trace.problems.size() - kProblems, " more"));
-  }
   return {{"file", trace.file},
           {"program", trace.program},
           {"device", trace.device},
@@ -123,7 +128,10 @@ json ToJson(const ReportTrace& trace) {
           {"peak_bytes", trace.peak_bytes},
           {"recorded_ms", trace.recorded_ms},
           {"estimated_times", trace.estimated_times},
-          {"problems", std::move(problems)}};
+          {"waits", OptionalJson(trace.waits)},
+          {"waited_ms", OptionalJson(trace.waited_ms)},
+          {"problems", ToJson(trace.problems)},
+          {"notes", ToJson(trace.notes)}};
 }
 
 // Of more timelines than a page should hold, the focus's own and then the fastest runs'.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "runtime/base/clean_text.h"
 #include "tools/replay/json_field.h"
 #include "tools/replay/report_text.h"
 
@@ -145,11 +146,15 @@ ReportTrace ReadTrace(const JsonField& field) {
   if (const auto estimated = field.Find("estimated_times")) {
     trace.estimated_times = estimated->Flag();
   }
-  if (const auto problems = field.Find("problems")) {
-    for (const JsonField& item : problems->Items(kMostProblems)) {
-      trace.problems.push_back(item.Text(kSentence));
-    }
-  }
+  if (const auto waits = field.Find("waits")) trace.waits = waits->Number(0, kCount);
+  if (const auto waited = field.Find("waited_ms")) trace.waited_ms = waited->Number(0, kMs);
+  const auto sentences = [&](const char* key, std::vector<std::string>* to) {
+    const auto list = field.Find(key);
+    if (!list) return;
+    for (const JsonField& item : list->Items(kMostProblems)) to->push_back(item.Text(kSentence));
+  };
+  sentences("problems", &trace.problems);
+  sentences("notes", &trace.notes);
   return trace;
 }
 

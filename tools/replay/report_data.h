@@ -66,7 +66,8 @@ struct ReportTrace {
   double works = 0, kernels = 0, allocations = 0, peak_bytes = 0, recorded_ms = 0;
   double round_works = 0;
   bool estimated_times = false;
-  std::vector<std::string> problems;
+  std::optional<double> waits, waited_ms;  // Of the program for its device, where they were told.
+  std::vector<std::string> problems, notes;
 };
 
 struct ReportCase {

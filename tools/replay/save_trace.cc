@@ -3,6 +3,7 @@
 
 #include "runtime/trace/writer.h"
 #include "tools/replay/load_trace.h"
+#include "tools/replay/new_file.h"
 
 namespace vramspan::replay {
 namespace {
@@ -31,10 +32,13 @@ trace::Header HeaderOf(const RecordedRun& run) {
 }  // namespace
 
 Status SaveTrace(const RecordedRun& run, const std::string& path, bool force) {
+  VS_ASSIGN_OR_RETURN(const std::unique_ptr<OutputPlace> place, OutputPlace::Find(path, force));
   // Only this thread writes, so nothing is dropped but for want of memory.
   VS_ASSIGN_OR_RETURN(
       const std::unique_ptr<trace::Writer> writer,
-      trace::Writer::Open({.path = path, .force = force, .most_waiting = SIZE_MAX}, HeaderOf(run)));
+      trace::Writer::Open(
+          {.path = place->writing(), .force = !place->beside(), .most_waiting = SIZE_MAX},
+          HeaderOf(run)));
   for (uint32_t i = 0; i < run.codes.size(); ++i) {
     writer->Add(trace::CodeEvent{i, run.codes[i].shape, run.codes[i].name});
   }
@@ -82,7 +86,8 @@ Status SaveTrace(const RecordedRun& run, const std::string& path, bool force) {
     writer->Add(
         trace::WaitEvent{w.time, w.duration, static_cast<trace::WaitEvent::For>(w.what), w.stream});
   }
-  return writer->Close();
+  VS_RETURN_IF_ERROR(writer->Close());
+  return place->Move();
 }
 
 }  // namespace vramspan::replay

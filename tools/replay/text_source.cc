@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +16,10 @@ namespace vramspan::replay {
 namespace {
 
 constexpr size_t kBuffer = 64 << 10;
+// What people pack is text, of which a hundredth is little; a packed file may claim a thousand
+// times its size.
+constexpr uint64_t kMostUnpacked = 64 << 20;
+constexpr uint64_t kMostUnpackedOfByte = 100;
 
 struct CloseGz {
   void operator()(gzFile file) const { gzclose_r(file); }
@@ -49,8 +54,8 @@ class GzSource final : public TextSource {
     }
     if (got == 0) return traits_type::eof();
     if (static_cast<uint64_t>(got) > left_) {
-      status_ =
-          absl::ResourceExhaustedError(absl::StrCat(path_, ": is longer than ", most_, " bytes"));
+      status_ = absl::ResourceExhaustedError(absl::StrCat(
+          path_, ": is longer than ", most_, " bytes, which is all that is read of such a file"));
       return traits_type::eof();
     }
     left_ -= static_cast<uint64_t>(got);
@@ -83,6 +88,11 @@ StatusOr<std::unique_ptr<TextSource>> TextSource::Open(const std::string& path, 
     close(fd);
     return absl::FailedPreconditionError(absl::StrCat(
         "cannot read ", path, ": it is a pipe or a device; a trace is read from a file"));
+  }
+  if (error == 0) {
+    most = std::min(
+        most, std::max(static_cast<uint64_t>(file.st_size),
+                       kMostUnpacked + kMostUnpackedOfByte * static_cast<uint64_t>(file.st_size)));
   }
   Gz packed(error == 0 ? gzdopen(fd, "rb") : nullptr);
   if (packed != nullptr) return std::make_unique<GzSource>(std::move(packed), path, most);

@@ -13,7 +13,8 @@ namespace vramspan::replay {
 
 class TextSource : public std::streambuf {
  public:
-  // Ends, with an error in status(), after `most` bytes (of what the file says, unpacked), where
+  // Ends, with an error in status(), after `most` bytes (of what the file says, unpacked), or fewer
+  // where that is 64 MiB and a hundred times what is packed, where
   // the file cannot be read, and where what is packed is damaged or cut short. NotFound where there
   // is no such file.
   static StatusOr<std::unique_ptr<TextSource>> Open(const std::string& path, uint64_t most);

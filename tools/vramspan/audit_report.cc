@@ -14,6 +14,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "runtime/base/clean_text.h"
 #include "tools/vramspan/amount_text.h"
 
 namespace vramspan::audit {
@@ -120,7 +121,7 @@ std::string ShortName(const std::string& name, size_t most) {
   const size_t colons = shortened.rfind("::");
   if (colons != std::string::npos) shortened.erase(0, colons + 2);
   if (shortened.size() > most) shortened = shortened.substr(0, most - 3) + "...";
-  return shortened;
+  return CleanText(shortened);
 }
 
 StatusOr<Report> ReadReport(const std::string& folder) {

@@ -1,7 +1,10 @@
 #include "tools/vramspan/command.h"
 
 #include <algorithm>
+#include <iostream>
 #include <utility>
+
+#include "runtime/base/clean_text.h"
 
 namespace vramspan {
 namespace {
@@ -19,6 +22,10 @@ std::vector<Command*> Commands() {
   std::sort(commands.begin(), commands.end(),
             [](const Command* a, const Command* b) { return a->name() < b->name(); });
   return commands;
+}
+
+void SayError(std::string_view who, std::string_view message) {
+  std::cerr << who << ": " << CleanText(message) << "\n";
 }
 
 bool RegisterCommand(std::unique_ptr<Command> command) {

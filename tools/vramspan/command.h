@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace vramspan {
@@ -27,6 +28,10 @@ class Command {
   // Results go to stdout, everything else to stderr. Returns the exit code.
   virtual int Run() = 0;
 };
+
+// A line on stderr: `who` could not do something, or could only do a part. What the message quotes
+// may be anybody's.
+void SayError(std::string_view who, std::string_view message);
 
 // For counts: without it CLI11 takes -1 for the largest number there is.
 inline CLI::Validator AtLeastNone() {

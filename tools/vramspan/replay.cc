@@ -13,6 +13,7 @@
 #include "tools/replay/load_run.h"
 #include "tools/replay/replay_all.h"
 #include "tools/vramspan/command.h"
+#include "tools/vramspan/damage.h"
 #include "tools/vramspan/replay_output.h"
 #include "tools/vramspan/replay_progress.h"
 
@@ -51,8 +52,8 @@ class ReplayCommand final : public Command {
                    "Allocations to keep on the device, at most half of it: a list of SIZE:NTH, the "
                    "bytes of one and which of that size it is, from 1 (min keeps what it likes)");
     app.add_option("--prices", prices_,
-                   "What things cost on the device: a file of `vramspan info`, "
-                   "~/.cache/vramspan/UUID.json (default: the recorded device's, where "
+                   "What things cost on the device: a file of what `vramspan info --format json` "
+                   "prints, or ~/.cache/vramspan/UUID.json (default: the recorded device's, where "
                    "`vramspan info` measured it on this machine, else an H100's)");
     app.add_option("--format", format_, "table, csv or json")
         ->check(CLI::IsMember({"table", "csv", "json"}))
@@ -76,7 +77,8 @@ class ReplayCommand final : public Command {
         "Without a trace: synthetic:loop, synthetic:sweep and synthetic:random, with keys, as in\n"
         "synthetic:loop,layers=24,passes=20,mib=64,us=3000\n"
         "\n"
-        "Exit code: 1: a trace cannot be read; 2: the command line was not understood.\n"
+        "Exit code: 1: a trace cannot be read, or not all of it; 2: the command line was not "
+        "understood.\n"
         "\n"
         "Examples\n"
         "  vramspan run --record out.vramspan -- python train.py\n"
@@ -90,7 +92,7 @@ class ReplayCommand final : public Command {
   int Run() override {
     const Status done = Replay();
     if (done.ok()) return kExitOk;
-    std::cerr << "vramspan replay: " << done.message() << "\n";
+    SayError("vramspan replay", done.message());
     return absl::IsInvalidArgument(done) && usage_ ? kExitUsage : kExitFailure;
   }
 
@@ -127,6 +129,8 @@ class ReplayCommand final : public Command {
       }
       usage_ = false;
       ReplayedTrace trace(file, *std::move(run));
+      SayProblems(file, trace.run.notes);
+      SayProblems(file, trace.run.problems);
       if (trace.run.works.empty()) {
         return absl::FailedPreconditionError(file +
                                              ": holds no work, so there is nothing to replay");
@@ -171,6 +175,7 @@ class ReplayCommand final : public Command {
       if (curves_) {
         replay::CurveOptions options{.trace = file, .policies = policies, .chunk_log2 = chunks};
         options.threads = threads;
+        options.progress = [&](double part) { progress.Curves(part); };
         VS_ASSIGN_OR_RETURN(trace.curves, replay::MakeCurves(trace.run, options));
       }
       traces.push_back(std::move(trace));
@@ -178,8 +183,13 @@ class ReplayCommand final : public Command {
     std::cout << (format_ == "json"  ? replay::ReplayJson(traces, prices)
                   : format_ == "csv" ? replay::ReplayCsv(traces)
                                      : replay::ReplayTable(traces, prices.source));
-    if (std::cout.flush()) return absl::OkStatus();
-    return absl::UnavailableError("the results could not be written to stdout");
+    if (!std::cout.flush()) {
+      return absl::UnavailableError("the results could not be written to stdout");
+    }
+    for (const ReplayedTrace& trace : traces) {
+      VS_RETURN_IF_ERROR(CheckWhole(trace.file, trace.run.problems));
+    }
+    return absl::OkStatus();
   }
 
   std::vector<std::string> files_;

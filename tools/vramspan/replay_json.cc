@@ -17,14 +17,20 @@ double Ms(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e6;
 
 Json TraceJson(const ReplayedTrace& trace) {
   const RecordedRun& run = trace.run;
-  Json problems = Json::array();
-  for (const std::string& problem : run.problems) problems.push_back(problem);
   uint64_t kernels = 0;
   for (const RecordedWork& w : run.works) kernels += w.kind == WorkKind::kKernel;
   Json phases = Json::array();
   for (const Rounds& p : trace.phases.all()) {
     phases.push_back(
         {{"first_work", p.begins().front()}, {"rounds", p.count()}, {"round_works", p.works()}});
+  }
+  // Nothing, where nobody saw them.
+  Json waits = nullptr, waited = nullptr;
+  if (run.setting.waits_told) {
+    uint64_t all = 0;
+    for (const RecordedWait& w : run.waits) all += w.duration;
+    waits = run.waits.size();
+    waited = Ms(all);
   }
   return {{"file", trace.file},
           {"program", run.setting.program},
@@ -38,7 +44,10 @@ Json TraceJson(const ReplayedTrace& trace) {
           {"rounds", trace.phases.main().count()},
           {"round_works", trace.phases.main().works()},
           {"phases", std::move(phases)},
-          {"problems", std::move(problems)}};
+          {"waits", std::move(waits)},
+          {"waited_ms", std::move(waited)},
+          {"problems", run.problems},
+          {"notes", run.notes}};
 }
 
 Json PricesJson(const ReplayPrices& prices) {
@@ -170,7 +179,7 @@ std::string ReplayJson(const std::vector<ReplayedTrace>& traces, const PricesOfD
   }
   json["curves"] = std::move(curves);
   // A program's own strings may be anything.
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace vramspan::replay

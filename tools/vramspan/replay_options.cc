@@ -14,6 +14,7 @@
 
 #include "runtime/api/price_file.h"
 #include "runtime/backing/budget.h"
+#include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/small_file.h"
 #include "runtime/placement/policy.h"
@@ -22,10 +23,29 @@
 namespace vramspan::replay {
 namespace {
 
-constexpr size_t kMostPriceBytes = 64 << 10;
+constexpr size_t kMostPriceBytes = 1 << 20;
 
 MapCosts Of(const HandleCosts& costs) {
   return {costs.map, costs.access, costs.unmap, costs.create, costs.release};
+}
+
+bool HasCosts(const nlohmann::json& json) {
+  return json.is_object() && json.contains("costs") && !json["costs"].is_null();
+}
+
+// Of the devices that `vramspan info` lists, the one with this id, or the only one of which it
+// knows the costs. Null where that is not one.
+const nlohmann::json* DeviceIn(const nlohmann::json& devices, const std::string& uuid) {
+  if (!devices.is_array()) return &devices;
+  const nlohmann::json* found = &devices;  // Which has no costs.
+  size_t count = 0;
+  for (const nlohmann::json& device : devices) {
+    if (!HasCosts(device)) continue;
+    if (!uuid.empty() && device.value("uuid", nlohmann::json()) == uuid) return &device;
+    found = &device;
+    ++count;
+  }
+  return count > 1 ? nullptr : found;
 }
 
 ReplayPrices PricesFrom(const DeviceCosts& costs) {
@@ -112,31 +132,42 @@ StatusOr<std::vector<Budget>> ParseBudgets(const std::string& text, Bytes peak) 
   return budgets;
 }
 
-StatusOr<ReplayPrices> ReadReplayPrices(const std::string& path) {
+StatusOr<ReplayPrices> ReadReplayPrices(const std::string& path, const std::string& uuid) {
   VS_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMostPriceBytes));
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("costs")) {
+  const nlohmann::json* of = &json;
+  if (json.is_object() && json.contains("devices")) {
+    of = DeviceIn(json["devices"], uuid);
+    if (of == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path,
+          " holds the prices of several devices, and none is the one that was recorded: "
+          "choose with `vramspan info --device NUMBER --format json`"));
+    }
+  }
+  if (!HasCosts(*of)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path,
-                     " holds no prices: give the file that `vramspan info` keeps of a device, "
-                     "~/.cache/vramspan/UUID.json"));
+                     " holds no prices: give what `vramspan info --format json` prints, or the "
+                     "file that it keeps of a device, ~/.cache/vramspan/UUID.json"));
   }
-  const StatusOr<DeviceCosts> costs = info::CostsFromJson(json["costs"]);
+  const StatusOr<DeviceCosts> costs = info::CostsFromJson(of->at("costs"));
   if (costs.ok()) return PricesFrom(*costs);
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", costs.status().message()));
 }
 
 StatusOr<PricesOfDevice> PricesFor(const std::string& path, const RecordedRun& run) {
   if (!path.empty()) {
-    VS_ASSIGN_OR_RETURN(const ReplayPrices prices, ReadReplayPrices(path));
+    VS_ASSIGN_OR_RETURN(const ReplayPrices prices, ReadReplayPrices(path, run.setting.device_uuid));
     return PricesOfDevice{prices, path};
   }
   const StatusOr<std::string> kept = info::CachePath(run.setting.device_uuid);
   std::error_code error;
   if (kept.ok() && std::filesystem::exists(*kept, error)) {
-    const StatusOr<ReplayPrices> prices = ReadReplayPrices(*kept);
+    const StatusOr<ReplayPrices> prices = ReadReplayPrices(*kept, run.setting.device_uuid);
     if (prices.ok()) return PricesOfDevice{*prices, *kept};
-    Log(LogLevel::kWarning, absl::StrCat(prices.status().message(), "; an H100's are taken"));
+    Log(LogLevel::kWarning,
+        CleanText(absl::StrCat(prices.status().message(), "; an H100's are taken")));
   }
   return PricesOfDevice{{}, "an H100's (`vramspan info --measure` measures a device's own)"};
 }

@@ -25,9 +25,9 @@ struct Budget {
 // "25%,50%,8GiB" for a run whose most memory at once is `peak`.
 StatusOr<std::vector<Budget>> ParseBudgets(const std::string& text, Bytes peak);
 
-// A file that `vramspan info` has written into its cache, of any device and driver. Errors name the
-// file.
-StatusOr<ReplayPrices> ReadReplayPrices(const std::string& path);
+// A file that `vramspan info` has written into its cache, of any device and driver, or what it
+// prints as JSON, of which the device with this id counts, or the only one. Errors name the file.
+StatusOr<ReplayPrices> ReadReplayPrices(const std::string& path, const std::string& uuid);
 
 struct PricesOfDevice {
   ReplayPrices prices;

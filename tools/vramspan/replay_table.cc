@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/clean_text.h"
 #include "tools/replay/explain.h"
 #include "tools/vramspan/demo_text.h"
 #include "tools/vramspan/replay_output.h"
@@ -59,11 +60,8 @@ void AppendPhases(const ReplayedTrace& trace, std::string* out) {
 void AppendTrace(const ReplayedTrace& trace, std::string* out) {
   const RecordedRun& run = trace.run;
   absl::StrAppendFormat(out, "%s: %d pieces of work, %d allocations, at most %s at once\n",
-                        trace.file, run.works.size(), run.allocations.size(),
+                        CleanText(trace.file), run.works.size(), run.allocations.size(),
                         SizeText(run.PeakBytes()));
-  for (const std::string& problem : run.problems) {
-    absl::StrAppend(out, "  problem: ", problem, "\n");
-  }
   if (run.setting.estimated_times) {
     absl::StrAppend(out, "  Its times are estimates, so those below are.\n");
   }
@@ -100,7 +98,7 @@ std::string ReplayTable(const std::vector<ReplayedTrace>& traces, const std::str
     if (!out.empty()) absl::StrAppend(&out, "\n");
     AppendTrace(trace, &out);
   }
-  absl::StrAppend(&out, "\nPrices: ", prices, "\n");
+  absl::StrAppend(&out, "\nPrices: ", CleanText(prices), "\n");
   return out;
 }
 

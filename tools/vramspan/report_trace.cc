@@ -12,6 +12,7 @@
 #include "tools/replay/replay_all.h"
 #include "tools/replay/report_advice.h"
 #include "tools/replay/report_data.h"
+#include "tools/vramspan/damage.h"
 #include "tools/vramspan/replay_output.h"
 #include "tools/vramspan/replay_progress.h"
 
@@ -75,8 +76,9 @@ Status AddTimelines(const PricesOfDevice& prices, std::vector<ReplayedTrace>* tr
     settings.push_back(trace.results[i].setting);
     settings.back().timeline = true;
   }
-  std::vector<ReplayResult> again =
-      ReplayAll(trace.run, prices.prices, settings, Threads(), [](size_t) {});
+  Progress progress(trace.file + ": timelines", settings.size());
+  std::vector<ReplayResult> again = ReplayAll(trace.run, prices.prices, settings, Threads(),
+                                              [&](size_t done) { progress(done); });
   for (size_t i = 0; i < spoken.size(); ++i) trace.results[spoken[i]] = std::move(again[i]);
   return absl::OkStatus();
 }
@@ -85,6 +87,8 @@ Status AddTimelines(const PricesOfDevice& prices, std::vector<ReplayedTrace>* tr
 
 StatusOr<nlohmann::json> ReplayForReport(const std::string& trace, const std::string& prices_file) {
   VS_ASSIGN_OR_RETURN(RecordedRun run, LoadRun(trace));
+  SayProblems(trace, run.notes);
+  SayProblems(trace, run.problems);
   VS_ASSIGN_OR_RETURN(const PricesOfDevice prices, PricesFor(prices_file, run));
   if (run.works.empty()) {
     return absl::FailedPreconditionError(
@@ -99,6 +103,7 @@ StatusOr<nlohmann::json> ReplayForReport(const std::string& trace, const std::st
       ReplayAll(one.run, prices.prices, settings, Threads(), [&](size_t done) { progress(done); });
   VS_RETURN_IF_ERROR(AddTimelines(prices, &traces));
   CurveOptions options{.trace = trace, .policies = {}, .device_memory = {}, .progress = {}};
+  options.progress = [&](double part) { progress.Curves(part); };
   VS_ASSIGN_OR_RETURN(options.chunk_log2, ParseChunks(kChunks));
   VS_ASSIGN_OR_RETURN(one.curves, MakeCurves(one.run, options));
   return AsJson(traces, prices);

@@ -1,6 +1,7 @@
 // `vramspan run`: starts a program that knows nothing of vramspan with the preload in it.
 #include <absl/algorithm/container.h>
 #include <absl/strings/match.h>
+#include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
 #include <unistd.h>
 
@@ -58,6 +59,20 @@ bool CanRun(const std::string& program) {
   });
 }
 
+// What an earlier run left. Whatever else has the name was not ours.
+Status RemoveRecording(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::symlink_status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found) return absl::OkStatus();
+  if (!error && !std::filesystem::is_regular_file(status)) {
+    return absl::FailedPreconditionError("--record: " + path +
+                                         " is no regular file, which is all that --force removes");
+  }
+  if (!error) std::filesystem::remove(path, error);
+  if (!error) return absl::OkStatus();
+  return absl::FailedPreconditionError("--record: " + path + ": " + error.message());
+}
+
 class RunCommand final : public Command {
  public:
   std::string name() const override { return "run"; }
@@ -66,7 +81,12 @@ class RunCommand final : public Command {
   }
 
   void Define(CLI::App& app) override {
-    app.add_option("program", command_, "The program and its arguments, after --")->required();
+    app_ = &app;
+    app.add_option(
+           "program", command_,
+           "The program and its arguments: the first word that is no option, and all behind")
+        ->required();
+    app.positionals_at_end();
     app.add_option("--device-memory", options_.device_memory,
                    "Device memory for the program's data: 8GiB, or 50% of the device's (default: "
                    "what is free, less head-room)");
@@ -85,8 +105,8 @@ class RunCommand final : public Command {
                    "or total (with host memory)");
     app.add_flag(
         "--stats{-}", stats_,
-        "A summary at the end, on stderr; --stats FILE appends it to a file, as JSON where that "
-        "ends in .json");
+        "A summary at the end, on stderr; --stats=FILE appends it to a file, as JSON where that "
+        "ends in .json (--stats FILE where -- stands before the program)");
     app.add_option("--profile", options_.profile,
                    "Settings that `vramspan tune` found, for what is not given here or in the "
                    "environment");
@@ -104,8 +124,9 @@ class RunCommand final : public Command {
     app.footer(
         "The program's exit code, signals and output are its own. What is not given is taken from\n"
         "VRAMSPAN_DEVICE_MEMORY, VRAMSPAN_HOST_MEMORY, VRAMSPAN_CHUNK, VRAMSPAN_POLICY,\n"
-        "VRAMSPAN_TRACER, VRAMSPAN_OVERLAP, VRAMSPAN_REPORT, VRAMSPAN_STATS, VRAMSPAN_RECORD,\n"
-        "VRAMSPAN_RECORD_TIMES, VRAMSPAN_SIMULATE, VRAMSPAN_QUIET and VRAMSPAN_OFF.\n"
+        "VRAMSPAN_TRACER, VRAMSPAN_OVERLAP, VRAMSPAN_REPORT, VRAMSPAN_STATS, VRAMSPAN_PROFILE,\n"
+        "VRAMSPAN_RECORD, VRAMSPAN_RECORD_TIMES, VRAMSPAN_SIMULATE, VRAMSPAN_QUIET and\n"
+        "VRAMSPAN_OFF (of the last three: 1, yes, on, true, or 0, no, off, false).\n"
         "Exit codes of its own: 1, it cannot be set up; 2, the command line asks for what there "
         "is\n"
         "not; 126, the program cannot be run; 127, there is no such program.\n"
@@ -117,14 +138,16 @@ class RunCommand final : public Command {
   }
 
   // `--stats FILE` as well as `--stats`, with the program behind it or not: the next word is its
-  // value where it is - or where more options follow, -- among them.
+  // value where it is -, or where options of ours and then -- follow it.
   void Respell(std::vector<std::string>* words) const override {
-    const auto end = std::find(words->begin(), words->end(), "--");
-    const auto stats = std::find(words->begin(), end, "--stats");
-    if (stats == end || stats + 1 == end) return;
+    const auto stats = words->begin() + static_cast<std::ptrdiff_t>(Options(*words, 0, "--stats"));
+    if (stats == words->end() || *stats != "--stats" || stats + 1 == words->end()) return;
     const std::string value = *(stats + 1);
-    const bool more = stats + 2 != words->end() && (stats + 2)->starts_with("-");
-    if (value != "-" && (value.starts_with("-") || !more)) return;
+    if (value != "-") {
+      const size_t behind = static_cast<size_t>(stats - words->begin()) + 2;
+      const size_t end = Options(*words, behind, "--");
+      if (value.starts_with("-") || end == words->size() || (*words)[end] != "--") return;
+    }
     *stats += "=" + value;
     words->erase(stats + 1);
   }
@@ -135,10 +158,15 @@ class RunCommand final : public Command {
     world.simulated_driver = &SimulatedDriver;
     world.largest_device = &run::LargestDevice;
     world.exists = [](const std::string& path) {
-      std::error_code error;
-      return std::filesystem::exists(path, error);
+      std::error_code error;  // A link that leads nowhere is there, too.
+      return std::filesystem::exists(std::filesystem::symlink_status(path, error));
     };
-    options_.program = command_.front();
+    // CLI11 takes the end of the options for a value where one is missing.
+    for (const CLI::Option* const option : app_->get_options()) {
+      if (option->get_positional() || !absl::c_linear_search(option->results(), "--")) continue;
+      return Refuse(absl::InvalidArgumentError(option->get_name() + " needs a value before --"));
+    }
+    options_.program = absl::StrJoin(command_, " ");
     // The program may go elsewhere before it starts CUDA.
     if (!stats_.empty()) {
       options_.stats = stats_ == "-" ? stats_ : std::filesystem::absolute(stats_).string();
@@ -158,27 +186,38 @@ class RunCommand final : public Command {
       }
     }
     if (options_.record.has_value() && options_.force && CanRun(command_.front())) {
-      std::error_code error;
-      std::filesystem::remove(*options_.record, error);
-      if (error) {
-        return Refuse(absl::FailedPreconditionError(*options_.record + ": " + error.message()));
-      }
+      const Status removed = RemoveRecording(*options_.record);
+      if (!removed.ok()) return Refuse(removed);
     }
     std::vector<char*> arguments;
     for (std::string& word : command_) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     execvp(arguments[0], arguments.data());
     const int error = errno;
-    std::cerr << "vramspan run: " << command_[0] << ": " << std::strerror(error) << "\n";
+    SayError("vramspan run", command_[0] + ": " + std::strerror(error));
     return error == ENOENT ? kExitNotFound : kExitNotExecutable;
   }
 
  private:
+  // The first word from `at` on that is `stop`, or no option of ours with its value.
+  size_t Options(const std::vector<std::string>& words, size_t at, std::string_view stop) const {
+    for (; at < words.size() && words[at] != stop && words[at].size() > 1 && words[at][0] == '-';
+         ++at) {
+      const CLI::Option* const option = app_->get_option_no_throw(words[at]);
+      if (words[at] == "--" || (option == nullptr && !absl::StrContains(words[at], '='))) break;
+      if (option != nullptr && option->get_items_expected_max() != 0 && words[at] != "--stats") {
+        ++at;
+      }
+    }
+    return std::min(at, words.size());
+  }
+
   static int Refuse(const Status& status) {
-    std::cerr << "vramspan run: " << status.message() << "\n";
+    SayError("vramspan run", status.message());
     return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
   }
 
+  CLI::App* app_ = nullptr;
   run::Options options_;
   std::string stats_;
   std::optional<std::string> record_;

@@ -12,6 +12,7 @@
 #include "runtime/api/tracing.h"
 #include "runtime/backing/budget.h"
 #include "runtime/backing/host_limits.h"
+#include "runtime/base/yes_no.h"
 #include "runtime/placement/kernel_prices.h"
 #include "runtime/placement/policy.h"
 #include "runtime/space/chunk.h"
@@ -34,9 +35,13 @@ std::optional<std::string> Variable(const World& world, const char* name) {
   return text;
 }
 
-bool IsSet(const World& world, const char* name) {
+StatusOr<bool> IsSet(const World& world, const char* name) {
   const std::optional<std::string> text = Variable(world, name);
-  return text.has_value() && *text != "0";
+  if (!text.has_value()) return false;
+  const std::optional<bool> yes = ParseYesNo(*text);
+  if (yes.has_value()) return *yes;
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ": '", *text, "' is neither yes nor no; allowed is ", kYesNoWords));
 }
 
 Status Named(const Setting& setting, const Status& status) {
@@ -104,8 +109,8 @@ class Planner {
         Check(options_.record_times, "--record-times", "VRAMSPAN_RECORD_TIMES",
               [](const std::string& text) { return Recorder::ParseTimes(text).status(); }));
     VS_RETURN_IF_ERROR(Record());
-    if (options_.quiet) plan_["VRAMSPAN_QUIET"] = "1";
-    if (options_.off) plan_["VRAMSPAN_OFF"] = "1";
+    VS_RETURN_IF_ERROR(Flag(options_.quiet, "VRAMSPAN_QUIET").status());
+    VS_RETURN_IF_ERROR(Flag(options_.off, "VRAMSPAN_OFF").status());
     return std::move(plan_);
   }
 
@@ -126,6 +131,15 @@ class Planner {
                Checker check) {
     const std::optional<Setting> setting = Given(option, name, variable);
     return setting.has_value() ? Named(*setting, check(setting->text)) : absl::OkStatus();
+  }
+
+  // Given as an option, or as the environment has it, which what it says is checked of.
+  StatusOr<bool> Flag(bool option, const char* variable) {
+    if (option) {
+      plan_[variable] = "1";
+      return true;
+    }
+    return IsSet(world_, variable);
   }
 
   Status Preload() {
@@ -161,16 +175,20 @@ class Planner {
 
   // What the command line and the environment leave open is as the profile has it.
   Status Profile() {
+    constexpr const char* kVariable = "VRAMSPAN_PROFILE";
+    profile_name_ = options_.profile.has_value() ? "--profile" : kVariable;
+    if (!options_.profile.has_value()) options_.profile = Variable(world_, kVariable);
     if (!options_.profile.has_value()) return absl::OkStatus();
+    if (options_.profile->empty()) return absl::InvalidArgumentError("--profile: '' is no file");
     const StatusOr<replay::Profile> read = replay::ReadProfile(*options_.profile);
     // What a file holds is no mistake of the command line.
-    if (!read.ok()) return absl::FailedPreconditionError(read.status().message());
+    const auto failed = [&](std::string_view why) {
+      return absl::FailedPreconditionError(absl::StrCat(profile_name_, ": ", why));
+    };
+    if (!read.ok()) return failed(read.status().message());
     const replay::Profile& profile = *read;
     const Status fits = replay::CheckProfile(profile, options_.program, "");
-    if (!fits.ok()) {
-      return Status(fits.code(),
-                    absl::StrCat("--profile: ", *options_.profile, ": ", fits.message()));
-    }
+    if (!fits.ok()) return failed(absl::StrCat(*options_.profile, ": ", fits.message()));
     const auto fill = [&](std::optional<std::string>* option, const char* variable,
                           const std::string& value) {
       if (!option->has_value() && !Variable(world_, variable).has_value()) *option = value;
@@ -221,7 +239,10 @@ class Planner {
   }
 
   Status Simulate() {
-    simulate_ = options_.simulate || IsSet(world_, "VRAMSPAN_SIMULATE");
+    simulate_ = options_.simulate;
+    if (!simulate_) {
+      VS_ASSIGN_OR_RETURN(simulate_, IsSet(world_, "VRAMSPAN_SIMULATE"));
+    }
     if (!simulate_) return absl::OkStatus();
     VS_ASSIGN_OR_RETURN(const std::string driver, world_.simulated_driver());
     const std::string folder = driver.substr(0, driver.rfind('/'));
@@ -232,11 +253,11 @@ class Planner {
   }
 
   Status DeviceMemory() {
-    const std::optional<Setting> setting =
-        Given(options_.device_memory,
-              memory_of_profile_ ? absl::StrCat("--profile: ", *options_.profile, ": device_memory")
-                                 : "--device-memory",
-              "VRAMSPAN_DEVICE_MEMORY");
+    const std::optional<Setting> setting = Given(
+        options_.device_memory,
+        memory_of_profile_ ? absl::StrCat(profile_name_, ": ", *options_.profile, ": device_memory")
+                           : "--device-memory",
+        "VRAMSPAN_DEVICE_MEMORY");
     if (!setting.has_value()) return absl::OkStatus();
     const bool relative = setting->text.ends_with('%');
     std::optional<Bytes> whole;
@@ -267,6 +288,7 @@ class Planner {
   Options options_;
   const World& world_;
   bool simulate_ = false;
+  std::string profile_name_;        // Where the profile was given.
   bool memory_of_profile_ = false;  // Unless a variable has it.
   std::map<std::string, std::string> plan_;
 };

@@ -1,5 +1,4 @@
 // `vramspan trace`: looks into recorded runs.
-#include <iostream>
 #include <map>
 #include <vector>
 
@@ -37,7 +36,7 @@ class TraceCommand final : public Command {
     const CLI::App* const chosen = app_->get_subcommands().front();
     const Status status = by_app_.at(chosen)->Run();
     if (status.ok()) return kExitOk;
-    std::cerr << "vramspan trace " << chosen->get_name() << ": " << status.message() << "\n";
+    SayError("vramspan trace " + chosen->get_name(), status.message());
     return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
   }
 

@@ -8,7 +8,9 @@
 #include "tools/replay/curves_json.h"
 #include "tools/replay/load_run.h"
 #include "tools/vramspan/amount_text.h"
+#include "tools/vramspan/damage.h"
 #include "tools/vramspan/replay_options.h"
+#include "tools/vramspan/replay_progress.h"
 #include "tools/vramspan/trace_action.h"
 
 namespace vramspan::trace_command {
@@ -46,20 +48,24 @@ class Curves final : public Action {
     VS_ASSIGN_OR_RETURN(options.policies, replay::ParsePolicies(policies_));
     VS_ASSIGN_OR_RETURN(options.chunk_log2, replay::ParseChunks(chunks_));
     VS_ASSIGN_OR_RETURN(const replay::RecordedRun run, replay::LoadRun(path_));
-    for (const std::string& problem : run.problems) std::cerr << path_ << ": " << problem << "\n";
+    SayProblems(path_, run.notes);
+    SayProblems(path_, run.problems);
+    auto progress = std::make_unique<replay::Progress>(path_, 0);
+    options.progress = [&](double part) { progress->Curves(part); };
     VS_ASSIGN_OR_RETURN(const std::vector<Curve> curves, replay::MakeCurves(run, options));
+    progress.reset();  // The line is free for results.
     if (format_ == "csv") {
       std::cout << replay::CurvesToCsv(curves);
     } else if (format_ == "json") {
       nlohmann::json all = nlohmann::json::array();
       for (const Curve& curve : curves) all.push_back(replay::CurveToJson(curve));
-      std::cout << nlohmann::json{{"curves", all}}.dump(2, ' ', false,
+      std::cout << nlohmann::json{{"curves", all}}.dump(2, ' ', true,
                                                         nlohmann::json::error_handler_t::replace)
                 << "\n";
     } else {
       Table(curves, options.policies.size());
     }
-    return absl::OkStatus();
+    return CheckWhole(path_, run.problems);
   }
 
  private:

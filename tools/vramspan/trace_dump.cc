@@ -5,8 +5,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/clean_text.h"
 #include "runtime/trace/reader.h"
 #include "tools/vramspan/command.h"
+#include "tools/vramspan/damage.h"
 #include "tools/vramspan/trace_action.h"
 
 namespace vramspan::trace_command {
@@ -74,13 +76,14 @@ Json Fields(const trace::WaitEvent& e) {
   return fields;
 }
 
+constexpr auto kReplace = Json::error_handler_t::replace;
+
 // `key value` pairs, the event's name first.
 std::string Line(const Json& fields) {
   std::string line;
   for (const auto& [key, value] : fields.items()) {
-    const std::string text = value.is_string()
-                                 ? value.get<std::string>()
-                                 : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    const std::string text = value.is_string() ? CleanText(value.get<std::string>())
+                                               : value.dump(-1, ' ', true, kReplace);
     line += key == "event" ? text : absl::StrCat("  ", key, " ", text);
   }
   return line;
@@ -99,7 +102,8 @@ class Dump final : public Action {
         ->capture_default_str();
     app->footer(
         "Times are nanoseconds since the trace began; a move's and a wait's is its end. In the\n"
-        "file's order: between threads by blocks, not by time. What is damaged is said on stderr.");
+        "file's order: between threads by blocks, not by time. What is damaged is said on stderr\n"
+        "(of all that was looked at: with --limit, not of what is behind), with exit code 1.");
     return app;
   }
 
@@ -107,18 +111,16 @@ class Dump final : public Action {
     VS_ASSIGN_OR_RETURN(const std::unique_ptr<trace::Reader> reader, trace::Reader::Open(path_));
     uint64_t shown = 0;
     reader->ForEach([&](const trace::Reader::Block& block, const trace::Event& event) {
-      if (limit_ != 0 && shown >= limit_) return;
-      ++shown;
+      if (++shown == limit_) reader->Stop();
       Json fields = std::visit([](const auto& e) { return Fields(e); }, event);
       fields["thread"] = block.header.thread;
-      std::cout << (format_ == "json" ? fields.dump(-1, ' ', false, Json::error_handler_t::replace)
-                                      : Line(fields))
+      std::cout << (format_ == "json" ? fields.dump(-1, ' ', true, kReplace) : Line(fields))
                 << "\n";
+      if (!std::cout) reader->Stop();  // Nobody reads on.
     });
     std::cout.flush();
-    for (const std::string& problem : reader->problems())
-      std::cerr << path_ << ": " << problem << "\n";
-    return absl::OkStatus();
+    SayProblems(path_, reader->problems());
+    return CheckWhole(path_, reader->problems());
   }
 
  private:

@@ -1,11 +1,10 @@
 // `vramspan trace export`: traces for the tools of others.
-#include <iostream>
-
 #include "tools/replay/chunked_run.h"
 #include "tools/replay/export_perfetto.h"
 #include "tools/replay/load_run.h"
 #include "tools/replay/new_file.h"
 #include "tools/replay/oracle_general.h"
+#include "tools/vramspan/damage.h"
 #include "tools/vramspan/replay_options.h"
 #include "tools/vramspan/trace_action.h"
 
@@ -17,7 +16,7 @@ class Export final : public Action {
   CLI::App* Define(CLI::App& trace) override {
     CLI::App* const app = trace.add_subcommand("export", "Write a trace for other tools");
     app->add_option("trace", path_, "A recorded run")->required();
-    app->add_option("--perfetto", perfetto_, "A file for ui.perfetto.dev");
+    app->add_option("--perfetto", perfetto_, "A file for ui.perfetto.dev (-: stdout)");
     app->add_option("--oracle-general", oracle_,
                     "A file for libCacheSim: each chunk that work names is a request");
     app->add_option("--chunk", chunk_, "The size of those chunks: auto, or 2MiB to 64MiB")
@@ -40,13 +39,14 @@ class Export final : public Action {
     }
     VS_RETURN_IF_ERROR(replay::RefuseSameFile(oracle_, perfetto_, "what --perfetto writes"));
     VS_ASSIGN_OR_RETURN(const replay::RecordedRun run, replay::LoadRun(path_));
-    for (const std::string& problem : run.problems) std::cerr << path_ << ": " << problem << "\n";
+    SayProblems(path_, run.notes);
+    SayProblems(path_, run.problems);
     if (!perfetto_.empty()) VS_RETURN_IF_ERROR(ExportPerfetto(run, perfetto_, force_));
     if (!oracle_.empty()) {
       const replay::ChunkedRun chunked(&run, chunks.front(), run.PeakBytes());
       VS_RETURN_IF_ERROR(SaveOracleGeneral(chunked, oracle_, force_));
     }
-    return absl::OkStatus();
+    return CheckWhole(path_, run.problems);
   }
 
  private:

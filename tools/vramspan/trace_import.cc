@@ -8,6 +8,7 @@
 #include "tools/replay/new_file.h"
 #include "tools/replay/oracle_general.h"
 #include "tools/vramspan/amount_text.h"
+#include "tools/vramspan/damage.h"
 #include "tools/vramspan/trace_action.h"
 
 namespace vramspan::trace_command {
@@ -62,6 +63,9 @@ class Import final : public Action {
     if (pytorch_.empty() == oracle_.empty()) {
       return absl::InvalidArgumentError("say what to import: --pytorch-et or --oracle-general");
     }
+    if (output_ == "-") {
+      return absl::InvalidArgumentError("-o: a trace goes into a file, not to stdout");
+    }
     for (const std::string& input : {pytorch_, oracle_, profile_}) {
       VS_RETURN_IF_ERROR(replay::RefuseSameFile(output_, input, "what is read"));
     }
@@ -70,7 +74,7 @@ class Import final : public Action {
       VS_RETURN_IF_ERROR(Save(run, oracle_));
       std::cout << absl::StrFormat("requests %8d\nobjects %9d  of %s together\n", run.works.size(),
                                    run.allocations.size(), SizeText(run.PeakBytes().value));
-      return absl::OkStatus();
+      return CheckWhole(oracle_, run.problems);
     }
     VS_ASSIGN_OR_RETURN(const replay::PytorchImport import,
                         replay::ImportPytorch(pytorch_, profile_));
@@ -78,12 +82,13 @@ class Import final : public Action {
     Print(import.summary);
     std::cout << absl::StrFormat("time %17s  %s\n", TimeText(import.run.Duration()),
                                  import.run.setting.estimated_times ? "estimated" : "measured");
-    return absl::OkStatus();
+    return CheckWhole(pytorch_, import.run.problems);
   }
 
  private:
   Status Save(const RecordedRun& run, const std::string& from) const {
-    for (const std::string& problem : run.problems) std::cerr << from << ": " << problem << "\n";
+    SayProblems(from, run.notes);
+    SayProblems(from, run.problems);
     return replay::SaveTrace(run, output_, force_);
   }
 

@@ -3,10 +3,12 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "runtime/base/clean_text.h"
 #include "runtime/trace/reader.h"
 #include "tools/replay/load_trace.h"
 #include "tools/replay/rounds.h"
 #include "tools/vramspan/amount_text.h"
+#include "tools/vramspan/damage.h"
 #include "tools/vramspan/trace_action.h"
 
 namespace vramspan::trace_command {
@@ -24,13 +26,19 @@ class Info final : public Action {
     app->add_option("--format", format_, "table or json")
         ->check(CLI::IsMember({"table", "json"}))
         ->capture_default_str();
-    app->footer("What is damaged or missing is said, and the rest is used: exit code 0.");
+    app->footer(
+        "What is damaged or missing is said on stderr, and the rest is used: exit code 1 then.");
     return app;
   }
 
   Status Run() override {
     VS_ASSIGN_OR_RETURN(const std::unique_ptr<trace::Reader> reader, trace::Reader::Open(path_));
-    VS_ASSIGN_OR_RETURN(const RecordedRun run, replay::LoadTrace(reader.get()));
+    const StatusOr<RecordedRun> loaded = replay::LoadTrace(reader.get());
+    if (!loaded.ok()) {
+      return Status(loaded.status().code(), absl::StrCat(path_, ": ", loaded.status().message()));
+    }
+    const RecordedRun& run = *loaded;
+    SayProblems(path_, run.problems);
     uint64_t measured = 0, device_time = 0, in = 0, out = 0, clean = 0, waited = 0;
     std::vector<uint64_t> ends;
     for (const RecordedWork& work : run.works) {
@@ -97,11 +105,11 @@ class Info final : public Action {
                                            {"bytes_moved_without_a_copy", clean},
                                            {"complete", reader->ended()},
                                            {"problems", run.problems}};
-      std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-      return absl::OkStatus();
+      std::cout << json.dump(2, ' ', true, nlohmann::json::error_handler_t::replace) << "\n";
+      return CheckWhole(path_, run.problems);
     }
     const auto line = [](const char* what, const std::string& value) {
-      std::cout << absl::StrFormat("%-14s %s\n", what, value);
+      std::cout << absl::StrFormat("%-14s %s\n", what, CleanText(value));
     };
     line("program", h.program.empty() ? "(not said)" : h.program);
     line("recorded by",
@@ -137,8 +145,7 @@ class Info final : public Action {
                                 SizeText(run.PeakBytes().value), " at once"));
     line("moved", absl::StrCat(run.moves.size(), " chunks: ", SizeText(in), " in, ", SizeText(out),
                                " out, ", SizeText(clean), " without a copy"));
-    for (const std::string& problem : run.problems) line("problem", problem);
-    return absl::OkStatus();
+    return CheckWhole(path_, run.problems);
   }
 
  private:

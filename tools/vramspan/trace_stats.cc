@@ -8,6 +8,7 @@
 #include "tools/vramspan/amount_text.h"
 #include "tools/vramspan/audit_report.h"
 #include "tools/vramspan/command.h"
+#include "tools/vramspan/damage.h"
 #include "tools/vramspan/trace_action.h"
 
 namespace vramspan::trace_command {
@@ -78,7 +79,8 @@ class Stats final : public Action {
     app->footer(
         "touched: the memory that its launches named, as far as can be inferred, summed over "
         "them.\n"
-        "remote: how much of it was on the host. GB/s: touched over the time on the device.");
+        "remote: how much of it was on the host. GB/s: touched over the time on the device.\n"
+        "Exit code 1 where the trace is damaged, too: what could be read of it is shown.");
     return app;
   }
 
@@ -89,26 +91,35 @@ class Stats final : public Action {
     for (const Row& row : rows) time += row.time;
     const size_t count = rows.size();
     if (top_ != 0 && rows.size() > top_) rows.resize(top_);
-    for (const std::string& problem : run.problems) std::cerr << path_ << ": " << problem << "\n";
-    if (format_ == "json") return Json(&rows);
-    if (format_ == "csv") return Csv(&rows);
+    SayProblems(path_, run.notes);
+    SayProblems(path_, run.problems);
+    if (format_ == "json") {
+      Json(&rows);
+    } else if (format_ == "csv") {
+      Csv(&rows);
+    } else {
+      Table(&rows, time, count);
+    }
+    return CheckWhole(path_, run.problems);
+  }
+
+ private:
+  static void Table(std::vector<Row>* rows, uint64_t time, size_t all) {
     std::cout << absl::StrFormat("%9s %9s %5s %10s %10s %10s %8s  %s\n", "launches", "time", "%",
                                  "median", "touched", "remote", "GB/s", "kernel");
-    for (Row& row : rows) {
+    for (Row& row : *rows) {
       std::cout << absl::StrFormat(
           "%9d %9s %5.1f %10s %10s %10s %8.1f  %s\n", row.launches, TimeText(row.time),
           time == 0 ? 0.0 : 100.0 * static_cast<double>(row.time) / static_cast<double>(time),
           row.measured == 0 ? "-" : TimeText(row.Median()), SizeText(row.touched),
           SizeText(row.remote), row.Rate(), audit::ShortName(row.name, 60));
     }
-    if (rows.size() < count) {
-      std::cout << absl::StrFormat("%d more with --top 0\n", count - rows.size());
+    if (rows->size() < all) {
+      std::cout << absl::StrFormat("%d more with --top 0\n", all - rows->size());
     }
-    return absl::OkStatus();
   }
 
- private:
-  static Status Json(std::vector<Row>* rows) {
+  static void Json(std::vector<Row>* rows) {
     nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
     for (Row& row : *rows) {
       kernels.push_back({{"name", row.name},
@@ -121,17 +132,15 @@ class Stats final : public Action {
     }
     const nlohmann::ordered_json json = {
         {"schema", "vramspan.trace-stats"}, {"schema_version", 1}, {"kernels", kernels}};
-    std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-    return absl::OkStatus();
+    std::cout << json.dump(2, ' ', true, nlohmann::json::error_handler_t::replace) << "\n";
   }
 
-  static Status Csv(std::vector<Row>* rows) {
+  static void Csv(std::vector<Row>* rows) {
     std::cout << "name,launches,measured,time_ns,median_ns,touched_bytes,remote_bytes\n";
     for (Row& row : *rows) {
       std::cout << Quoted(row.name) << "," << row.launches << "," << row.measured << "," << row.time
                 << "," << row.Median() << "," << row.touched << "," << row.remote << "\n";
     }
-    return absl::OkStatus();
   }
 
   std::string path_, format_ = "table";

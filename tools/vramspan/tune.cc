@@ -10,13 +10,8 @@
 #include <absl/strings/str_split.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -26,6 +21,7 @@
 #include "tools/replay/new_file.h"
 #include "tools/replay/profile.h"
 #include "tools/vramspan/command.h"
+#include "tools/vramspan/damage.h"
 #include "tools/vramspan/demo_text.h"
 #include "tools/vramspan/replay_options.h"
 #include "tools/vramspan/replay_progress.h"
@@ -58,7 +54,7 @@ class TuneCommand final : public Command {
     app.add_option("traces", files_, "Traces that `vramspan run --record` wrote, or synthetic:...")
         ->required()
         ->type_name("TRACE");
-    app.add_option("-o,--output", output_, "The profile to write")->required();
+    app.add_option("-o,--output", output_, "The profile to write (-: stdout)")->required();
     app.add_option("--device-memory", budget_,
                    "Device memory to tune for: 8GiB, or 50% of what the run had at most (default: "
                    "what it was held to when it was recorded)");
@@ -66,8 +62,8 @@ class TuneCommand final : public Command {
                    "What may move beside running work: a list of off, safe and all to choose from "
                    "(default: as recorded, else off). What safe and all risk: docs/overlap.md");
     app.add_option("--prices", prices_,
-                   "What things cost on the device: a file of `vramspan info`, "
-                   "~/.cache/vramspan/UUID.json (default: the recorded device's, where "
+                   "What things cost on the device: a file of what `vramspan info --format json` "
+                   "prints, or ~/.cache/vramspan/UUID.json (default: the recorded device's, where "
                    "`vramspan info` measured it on this machine, else an H100's)");
     app.add_option("--threads", threads_, "Replays at once (default: as many as there are cores)")
         ->check(CLI::Range(1, 1024));
@@ -84,9 +80,9 @@ class TuneCommand final : public Command {
         "phase\n"
         "counts (x), of another the whole.\n"
         "\n"
-        "Exit code: 1: a trace cannot be read, or the profile not written; 2: the command line was "
-        "not\n"
-        "understood.\n"
+        "Exit code: 1: a trace cannot be read, or not all of it, or the profile not written; 2: "
+        "the\n"
+        "command line was not understood.\n"
         "\n"
         "Examples\n"
         "  vramspan run --record out.vramspan -- python train.py\n"
@@ -97,7 +93,7 @@ class TuneCommand final : public Command {
   int Run() override {
     const Status done = Tune();
     if (done.ok()) return kExitOk;
-    std::cerr << "vramspan tune: " << done.message() << "\n";
+    SayError("vramspan tune", done.message());
     return usage_ ? kExitUsage : kExitFailure;
   }
 
@@ -142,11 +138,8 @@ class TuneCommand final : public Command {
     }
     if (!overlaps_.empty()) VS_RETURN_IF_ERROR(Overlaps(RecordedRun()).status());
     usage_ = false;
-    std::error_code error;
-    if (!force_ && std::filesystem::exists(output_, error)) {
-      return absl::AlreadyExistsError(
-          absl::StrCat(output_, " is there already; --force overwrites it"));
-    }
+    // Better told now than behind all the replays.
+    VS_RETURN_IF_ERROR(replay::CheckNewFile(output_, force_));
     for (const std::string& file : files_) {
       VS_RETURN_IF_ERROR(replay::RefuseSameFile(output_, file, "what is read"));
     }
@@ -157,6 +150,8 @@ class TuneCommand final : public Command {
         usage_ = file.starts_with("synthetic:");
         return run.status();
       }
+      SayProblems(file, run->notes);
+      SayProblems(file, run->problems);
       if (run->works.empty()) {
         return absl::FailedPreconditionError(file + ": holds no work, so there is nothing to tune");
       }
@@ -177,20 +172,16 @@ class TuneCommand final : public Command {
                               runs.size() * (7 * options.overlaps.size() + 2 * 8 + 3));
     const replay::Tuned tuned =
         replay::Tune(runs, prices.prices, options, [&](size_t done, size_t) { progress(done); });
-    VS_RETURN_IF_ERROR(Write(replay::ProfileText(tuned.profile)));
-    std::cout << Text(tuned);
-    if (std::cout.flush()) return absl::OkStatus();
-    return absl::UnavailableError("the result could not be written to stdout");
-  }
-
-  Status Write(const std::string& text) const {
-    errno = 0;
-    std::ofstream file(output_, std::ios::binary | std::ios::trunc);
-    file << text;
-    file.close();
-    if (file) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        absl::StrCat(output_, ": cannot be written: ", std::strerror(errno)));
+    VS_RETURN_IF_ERROR(replay::WriteNewFile(output_, force_, replay::ProfileText(tuned.profile)));
+    // One of them has stdout for itself.
+    (output_ == "-" ? std::cerr : std::cout) << Text(tuned);
+    if (!std::cout.flush()) {
+      return absl::UnavailableError("the result could not be written to stdout");
+    }
+    for (size_t i = 0; i < files_.size(); ++i) {
+      VS_RETURN_IF_ERROR(CheckWhole(files_[i], runs[i].problems));
+    }
+    return absl::OkStatus();
   }
 
   std::string Text(const replay::Tuned& tuned) const {

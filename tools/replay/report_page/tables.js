@@ -142,5 +142,10 @@ function drawAssumptions(host, one, prices) {
   const problems = trace.problems.length === 0 ? [el("p", {}, "The trace was read without problems.")]
     : [el("p", {}, "What was wrong with the trace:"),
       el("ul", { class: "problems" }, trace.problems.map((problem) => el("li", {}, problem)))];
-  host.replaceChildren(el("p", {}, times), ...problems, ...priceLists(prices));
+  const waits = trace.waits === null || trace.waited_ms === null
+    ? "What the program waited for was not recorded: a replay takes it that where it paused for long it waited for the device."
+    : `The program waited for its device ${countText(trace.waits)} times, ${timeText(trace.waited_ms)} in all, and a replay ` +
+      "waits for that and nothing else.";
+  const notes = trace.notes.map((note) => el("p", {}, note));
+  host.replaceChildren(el("p", {}, times), el("p", {}, waits), ...problems, ...notes, ...priceLists(prices));
 }
