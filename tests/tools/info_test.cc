@@ -12,6 +12,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using Json = nlohmann::json;
 
 class InfoTest : public ::testing::Test {
@@ -206,6 +207,10 @@ TEST(Usage, MistakesExitWithTwoAndNameWhatWasWrong) {
   } cases[] = {
       {"", "subcommand is required"},
       {"inof", "no command 'inof'"},
+      {"inof", "; did you mean 'info'?\n"},
+      {"rep", "; did you mean 'replay'?\n"},
+      {"help reprot", "no command 'reprot'"},
+      {"trace dmup", "; did you mean 'dump'?\n"},
       {"info --nonsense", "--nonsense"},
       {"info --format xml", "xml not in {table,json}"},
       {"info --device -1", "--device"},
@@ -234,6 +239,17 @@ TEST(Usage, HelpTeachesWithAnExample) {
   EXPECT_EQ(info.code, 0);
   EXPECT_THAT(info.out, AllOf(HasSubstr("Example"), HasSubstr("Exit code 0")));
   EXPECT_THAT(RunBinary("", "--version").out, HasSubstr("vramspan 0."));
+  EXPECT_EQ(RunBinary("", "help").out, top.out);
+  EXPECT_EQ(RunBinary("", "help info").out, info.out);
+  for (const char* command :
+       {"audit", "demo", "info", "replay", "report", "run", "trace", "tune", "trace info",
+        "trace dump", "trace stats", "trace curves", "trace export", "trace import"}) {
+    const Output help = RunBinary("", std::string("help ") + command);
+    EXPECT_EQ(help.code, 0) << command << help.err;
+    EXPECT_EQ(help.out, RunBinary("", std::string(command) + " --help").out);
+    EXPECT_THAT(help.out, HasSubstr("vramspan " + std::string(command))) << "an example";
+  }
+  EXPECT_THAT(RunBinary("", "nothing-like-it").err, Not(HasSubstr("did you mean")));
 }
 
 }  // namespace

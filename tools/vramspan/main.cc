@@ -1,4 +1,6 @@
 // `vramspan`: picks the subcommand and hands over.
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -11,7 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/clean_text.h"
 #include "tools/vramspan/command.h"
+#include "tools/vramspan/suggest.h"
 
 namespace {
 
@@ -19,6 +23,11 @@ bool IsCommand(std::string_view name) {
   const std::vector<vramspan::Command*> commands = vramspan::Commands();
   return std::any_of(commands.begin(), commands.end(),
                      [&](const vramspan::Command* command) { return command->name() == name; });
+}
+
+std::string NoSuchCommand(const std::string& word, const std::vector<std::string>& names) {
+  return absl::StrCat("there is no command '", word, "'; allowed is ", absl::StrJoin(names, " "),
+                      vramspan::DidYouMean(word, names));
 }
 
 // What was not understood, and by which command: CLI11 alone would name neither the command nor,
@@ -37,14 +46,15 @@ std::string Complaint(const CLI::App* app, const CLI::Error& error) {
   }
   if (!unknown.empty() && app->get_require_subcommand_min() != 0 &&
       !unknown.front().starts_with('-')) {
-    what = "there is no command '" + unknown.front() + "'; allowed is";
+    std::vector<std::string> names;
     for (const CLI::App* sub : app->get_subcommands([](const CLI::App*) { return true; })) {
-      what += " " + sub->get_name();
+      names.push_back(sub->get_name());
     }
+    what = NoSuchCommand(unknown.front(), names);
   } else if (!unknown.empty()) {
     what = "'" + unknown.front() + "' was not expected";
   }
-  return name + ": " + what + "\n`" + name + " --help` says what there is.\n";
+  return name + ": " + vramspan::CleanText(what) + "\n`" + name + " --help` says what there is.\n";
 }
 
 // The first file that is opened would else be what results and messages are written into. Writing
@@ -72,7 +82,8 @@ int main(int argc, char** argv) {
       "  vramspan info --simulate   the same on a machine without a GPU\n"
       "  vramspan run -- PROGRAM    a program as it is, with more memory than its GPU has\n"
       "\n"
-      "Every command has its own --help. Exit codes: 0 as asked, 1 it could not be done, 2 the\n"
+      "`vramspan help COMMAND` says what a command does. Exit codes: 0 as asked, 1 it could not be "
+      "done,\n"
       "command line was not understood.");
   std::map<CLI::App*, vramspan::Command*> commands;
   for (vramspan::Command* command : vramspan::Commands()) {
@@ -81,19 +92,28 @@ int main(int argc, char** argv) {
     commands[sub] = command;
   }
   // CLI11 would only say that a command is required.
-  if (argc > 1 && argv[1][0] != '-' && !IsCommand(argv[1])) {
-    std::cerr << "vramspan: there is no command '" << argv[1] << "'; allowed is";
-    for (const vramspan::Command* command : vramspan::Commands()) {
-      std::cerr << " " << command->name();
-    }
-    std::cerr << "\n";
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  // `help trace info` is `trace info --help`.
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    const size_t named = !words.empty() && words.front() == "trace" ? 2 : 1;
+    words.resize(std::min(words.size(), named));
+    words.push_back("--help");
+  }
+  if (!words.empty() && !words.front().starts_with('-') && !IsCommand(words.front())) {
+    std::vector<std::string> names;
+    for (const vramspan::Command* command : vramspan::Commands()) names.push_back(command->name());
+    vramspan::SayError("vramspan", NoSuchCommand(words.front(), names));
     return vramspan::kExitUsage;
   }
-  std::vector<std::string> words(argv + std::min(argc, 2), argv + argc);
-  for (const vramspan::Command* command : vramspan::Commands()) {
-    if (argc > 1 && command->name() == argv[1]) command->Respell(&words);
+  if (!words.empty()) {
+    const std::string name = words.front();
+    words.erase(words.begin());
+    for (const vramspan::Command* command : vramspan::Commands()) {
+      if (command->name() == name) command->Respell(&words);
+    }
+    words.insert(words.begin(), name);
   }
-  if (argc > 1) words.insert(words.begin(), argv[1]);
   std::reverse(words.begin(), words.end());  // As CLI11 takes them.
   try {
     app.parse(std::move(words));
@@ -105,7 +125,7 @@ int main(int argc, char** argv) {
   try {
     code = commands.at(app.get_subcommands().front())->Run();
   } catch (const std::exception& error) {
-    std::cerr << "vramspan: " << error.what() << "\n";
+    vramspan::SayError("vramspan", error.what());
   }
   // A command that failed has said why.
   if (!std::cout.flush() && code == vramspan::kExitOk) {
