@@ -337,7 +337,7 @@ TEST_F(ImportPytorchTest, TakesTimesFromAProfile) {
   EXPECT_EQ(run.works[1].stream, 1u);
   EXPECT_EQ(run.works[2].stream, 0u);
   EXPECT_THAT(run.notes, ElementsAre(HasSubstr("1 of 4 operators of the profile"),
-                                        HasSubstr("1 of 6 kernels of the profile")));
+                                     HasSubstr("1 of 6 kernels of the profile")));
 }
 
 TEST_F(ImportPytorchTest, SubmissionsKeepTheOrderOfTheTrace) {

@@ -101,7 +101,7 @@ Status NewFile::Close() {
   std::FILE* const file = file_;
   file_ = nullptr;
   if (std::fclose(file) != 0 && error_ == 0) error_ = errno;
-  if (error_ != 0) return CannotWrite(path_, error_);
+  if (error_ != 0) return absl::DataLossError(CannotWrite(path_, error_).message());
   return place_ == nullptr ? absl::OkStatus() : place_->Move();
 }
 

@@ -52,7 +52,7 @@ class NewFile {
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  // What goes wrong is told by Close.
+  // What goes wrong is told by Close: DataLoss.
   void Write(std::string_view bytes);
   Status Close();
 

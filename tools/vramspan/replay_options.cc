@@ -158,8 +158,10 @@ StatusOr<ReplayPrices> ReadReplayPrices(const std::string& path, const std::stri
 
 StatusOr<PricesOfDevice> PricesFor(const std::string& path, const RecordedRun& run) {
   if (!path.empty()) {
-    VS_ASSIGN_OR_RETURN(const ReplayPrices prices, ReadReplayPrices(path, run.setting.device_uuid));
-    return PricesOfDevice{prices, path};
+    const StatusOr<ReplayPrices> prices = ReadReplayPrices(path, run.setting.device_uuid);
+    if (prices.ok()) return PricesOfDevice{*prices, path};
+    // What a file holds is no mistake of the command line.
+    return absl::FailedPreconditionError(prices.status().message());
   }
   const StatusOr<std::string> kept = info::CachePath(run.setting.device_uuid);
   std::error_code error;
