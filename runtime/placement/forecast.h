@@ -44,10 +44,10 @@ class Forecast {
   // kernel and its chunks).
   void Saw(uint64_t signature);
 
-  // Fills `out` with the signatures that are expected after the last one seen, in order, as many as
-  // there is room for: beyond one period the period repeats. Returns how many: all, or 0 without
-  // confidence.
-  size_t Next(absl::Span<uint64_t> out) const;
+  // Fills `out` with the signatures that are expected after the last one seen and `skipped` others,
+  // in order, as many as there is room for: beyond one period the period repeats. Returns how many:
+  // all, or 0 without confidence.
+  size_t Next(absl::Span<uint64_t> out, size_t skipped = 0) const;
   bool confident() const;
   // How many works ago the present was last the same; 0 where it never was.
   size_t period() const { return anchored_ ? seen_ - cursor_ : 0; }

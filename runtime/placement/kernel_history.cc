@@ -38,7 +38,9 @@ KernelHistory::Kernel& KernelHistory::Find(uint64_t kernel) {
     return it->second;
   }
   if (kernels_.size() == kMost) {
-    kernels_.erase(by_age_.front());
+    const auto oldest = kernels_.find(by_age_.front());
+    if (oldest->second.resident_samples != 0) ++expected_changes_;
+    kernels_.erase(oldest);
     by_age_.pop_front();
   }
   Kernel& made = kernels_[kernel];
@@ -62,12 +64,14 @@ void KernelHistory::Record(const LaunchSample& sample) {
   Kernel& kernel = Find(sample.kernel);
   const auto time = static_cast<double>(sample.nanoseconds);
   if (sample.remote.value == 0) {
+    const uint64_t before = ExpectedOf(kernel);
     // Slower than before for a while, because of what ran beside it: the fast ones tell the truth.
     const double weight = time < kernel.resident ? 2 * kNew : kNew / 4;
     kernel.resident =
         kernel.resident_samples == 0 ? time : kernel.resident + weight * (time - kernel.resident);
     ++kernel.resident_samples;
     kernel.touched = sample.touched;
+    if (ExpectedOf(kernel) != before) ++expected_changes_;
     return;
   }
   if (sample.slot == LaunchSample::kSeveral) return;
@@ -124,10 +128,14 @@ bool KernelHistory::KnowsResident(uint64_t id) const {
   return it != kernels_.end() && it->second.resident_samples >= kSettled;
 }
 
+uint64_t KernelHistory::ExpectedOf(const Kernel& kernel) {
+  if (kernel.resident_samples == 0) return kShort;
+  return std::max(Roughly(static_cast<uint64_t>(kernel.resident)), kShort);
+}
+
 uint64_t KernelHistory::Expected(uint64_t id) const {
   const auto it = kernels_.find(id);
-  if (it == kernels_.end() || it->second.resident_samples == 0) return kShort;
-  return std::max(Roughly(static_cast<uint64_t>(it->second.resident)), kShort);
+  return it == kernels_.end() ? kShort : ExpectedOf(it->second);
 }
 
 uint64_t KernelHistory::MayTake(const LaunchSample& sample) const {

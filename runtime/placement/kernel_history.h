@@ -82,6 +82,8 @@ class KernelHistory {
   // How long a launch takes with all its memory on the device, in nanoseconds, by and large: in so
   // few different figures that one kernel's seldom changes. What is not known counts as short.
   uint64_t Expected(uint64_t kernel) const;
+  // Grows whenever what Expected says of some kernel has become another.
+  uint64_t expected_changes() const { return expected_changes_; }
   // How long a launch may well take, in nanoseconds, where its memory lies as the sample says; 0
   // where nothing is known. Generous.
   uint64_t MayTake(const LaunchSample& sample) const;
@@ -104,12 +106,13 @@ class KernelHistory {
   };
 
   Kernel& Find(uint64_t kernel);
+  static uint64_t ExpectedOf(const Kernel& kernel);
   static Argument& ArgumentOf(Kernel& kernel, uint16_t slot);
 
   Verdict Judge(const Kernel& kernel, const Argument& argument, size_t width) const;
 
   const Prices prices_;
-  uint64_t changes_ = 0;
+  uint64_t changes_ = 0, expected_changes_ = 0;
   std::unordered_map<uint64_t, Kernel> kernels_;
   std::list<uint64_t> by_age_;  // The least recently launched first.
 };

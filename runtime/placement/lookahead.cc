@@ -3,6 +3,7 @@
 #include <absl/algorithm/container.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "runtime/base/grow.h"
@@ -15,6 +16,8 @@ namespace {
 constexpr size_t kMostGone = 16;
 // Needs that have gone, beside as many that have not, before all is looked at anew.
 constexpr size_t kMostStale = 1024;
+// Works that have gone from the front, beside as many that have not, before their places are taken.
+constexpr size_t kMostBehind = 256;
 
 Need::Place PlaceOf(const ChunkView& view, bool by_hand) {
   const Claim claim = by_hand && view.claim == Claim::kNone ? Claim::kOrdinary : view.claim;
@@ -48,29 +51,38 @@ void Lookahead::Scan(const PlanRequest& request, const ResidencyView& residency)
   const size_t least = size_t{request.released} + 1;
   residency_ = &residency;
   if (needs_.size() > 2 * live_ + kMostStale) Clear();
-  if (request.queue_version != queue_version_ || queue_version_ == 0) KeepBeginning(queue);
+  if (request.queue_version == 0 || request.queue_version != queue_version_) {
+    const bool told = request.queue_since != 0 && request.queue_since == queue_version_;
+    told ? KeepTold(request) : KeepBeginning(queue);
+  }
   queue_version_ = request.queue_version;
-  VS_DCHECK(window_.size() <= queue.size());
+  VS_DCHECK(works() <= queue.size());
   Refresh();
-  while (window_.size() > least && seen_ - works_[window_.back().work].seen > horizon) {
-    Drop(window_.size() - 1, 1);
+  while (works() > least && seen_ - works_[window_.back().work].seen > horizon) {
+    Drop(works() - 1, 1);
   }
-  while (window_.size() < queue.size() && (seen_ <= horizon || window_.size() < least)) {
-    Push(queue[window_.size()]);
-  }
-  Sum(request.released);
+  while (works() < queue.size() && (seen_ <= horizon || works() < least)) Push(queue[works()]);
+  FindLacks(request.released);
 }
 
 void Lookahead::KeepBeginning(absl::Span<const QueuedWork> queue) {
   size_t kept = 0;
-  for (; kept < std::min(queue.size(), window_.size()); ++kept) {
-    const size_t end = std::min(window_.size(), kept + kMostGone);
+  for (; kept < std::min<size_t>(queue.size(), works()); ++kept) {
+    const size_t end = std::min<size_t>(works(), kept + kMostGone);
     size_t at = kept;
-    while (at < end && !IsSame(window_[at], queue[kept])) ++at;
+    while (at < end && !IsSame(window_[begin_ + at], queue[kept])) ++at;
     if (at == end) break;
     if (at != kept) Drop(kept, at - kept);
   }
-  Drop(kept, window_.size() - kept);
+  Drop(kept, works() - kept);
+}
+
+void Lookahead::KeepTold(const PlanRequest& request) {
+  const size_t gone = std::min<size_t>(request.queue_gone, works());
+  const size_t kept = std::min(request.queue_same, works() - gone);
+  Drop(gone + kept, works() - gone - kept);
+  Drop(0, gone);
+  for (size_t i = 0; i < kept; ++i) VS_DCHECK(IsSame(window_[begin_ + i], request.queue[i]));
 }
 
 bool Lookahead::NamesTheSame(const Work& work, absl::Span<const ChunkIndex> chunks) const {
@@ -86,13 +98,19 @@ void Lookahead::Push(const QueuedWork& queued) {
   }
   const uint32_t work = spare_.back();
   spare_.pop_back();
+  const size_t place = window_.size();
   window_.push_back({work, queued.by_hand, queued.version, queued.duration});
+  start_.push_back(start_.back() + queued.duration);
+  if (place / 64 >= idle_.size()) {
+    idle_.push_back(0);
+    lacking_.push_back(0);
+  }
   // One without needs has no place among them: what is behind it may go.
   const size_t first = queued.chunks.empty() ? 0 : needs_.size();
   works_[work] = {.first_need = static_cast<uint32_t>(first),
                   .needs = static_cast<uint32_t>(queued.chunks.size()),
-                  .by_hand = queued.by_hand,
-                  .own = {.duration = queued.duration}};
+                  .at = static_cast<uint32_t>(place),
+                  .by_hand = queued.by_hand};
   live_ += queued.chunks.size();
   ids_.insert(ids_.end(), queued.chunks.begin(), queued.chunks.end());
   for (const ChunkIndex chunk : queued.chunks) {
@@ -114,7 +132,7 @@ void Lookahead::Push(const QueuedWork& queued) {
 
 void Lookahead::Drop(size_t from, size_t count) {
   // The last first, so that a chunk's next use is not counted only to go as well.
-  for (size_t i = from + count; i-- > from;) {
+  for (size_t i = begin_ + from + count; i-- > begin_ + from;) {
     const Work& work = works_[window_[i].work];
     for (uint32_t at = work.first_need + work.needs; at-- > work.first_need;) {
       const Need& need = needs_[at];
@@ -133,13 +151,38 @@ void Lookahead::Drop(size_t from, size_t count) {
     }
     spare_.push_back(window_[i].work);
   }
-  const auto begin = window_.begin() + static_cast<ptrdiff_t>(from);
-  window_.erase(begin, begin + static_cast<ptrdiff_t>(count));
+  if (count != 0) CloseGap(from, count);
+}
+
+void Lookahead::CloseGap(size_t from, size_t count) {
+  if (from + count == works()) {
+    window_.resize(begin_ + from);
+    start_.resize(begin_ + from + 1);
+    return;
+  }
+  if (from == 0) {
+    begin_ += count;
+    if (begin_ < kMostBehind + works()) return;
+  } else {
+    const auto gap = window_.begin() + static_cast<ptrdiff_t>(begin_ + from);
+    window_.erase(gap, gap + static_cast<ptrdiff_t>(count));
+  }
+  window_.erase(window_.begin(), window_.begin() + static_cast<ptrdiff_t>(begin_));
+  begin_ = 0;
+  start_.assign(1, 0);
+  idle_.assign(window_.size() / 64 + 1, 0);
+  lacking_.assign(window_.size() / 64 + 1, 0);
+  for (size_t i = 0; i < window_.size(); ++i) {
+    Work& work = works_[window_[i].work];
+    work.at = static_cast<uint32_t>(i);
+    start_.push_back(start_.back() + window_[i].duration);
+    Mark(work);
+  }
 }
 
 void Lookahead::Clear() {
-  for (const Seen& seen : window_) {
-    const Work& work = works_[seen.work];
+  for (size_t w = begin_; w < window_.size(); ++w) {
+    const Work& work = works_[window_[w].work];
     for (uint32_t i = 0; i < work.needs; ++i) {
       const ChunkIndex chunk = ids_[work.first_need + i];
       if (!chunk) continue;
@@ -147,14 +190,18 @@ void Lookahead::Clear() {
       if (m.counts != Need::kNone && m.there) ++unnamed_;
       m = {.there = m.there};
     }
-    spare_.push_back(seen.work);
+    spare_.push_back(window_[w].work);
   }
   needs_.clear();
   ids_.clear();
   window_.clear();
+  begin_ = 0;
+  start_.assign(1, 0);
+  idle_.clear();
+  lacking_.clear();
   live_ = 0;
-  seen_ = busy_ = 0;
-  unclaimed_ = 0;
+  seen_ = busy_ = idle_bytes_ = 0;
+  unclaimed_ = unsettled_ = 0;
 }
 
 void Lookahead::Refresh() {
@@ -166,9 +213,10 @@ void Lookahead::Refresh() {
     return;
   }
   told_ = false;
-  for (const Seen& seen : window_) {
-    const Need* need = needs_.data() + works_[seen.work].first_need;
-    for (const Need* const end = need + works_[seen.work].needs; need != end; ++need) {
+  for (size_t w = begin_; w < window_.size(); ++w) {
+    const Work& work = works_[window_[w].work];
+    const Need* need = needs_.data() + work.first_need;
+    for (const Need* const end = need + work.needs; need != end; ++need) {
       if (need->place != Need::Place::kAgain && !IsAsItWas(*need)) Recount(need->chunk);
     }
   }
@@ -181,16 +229,21 @@ void Lookahead::LookAt(ChunkIndex chunk) {
   const bool there = view.on_device && view.movable;
   if (Names(chunk)) {
     m.there = there;
-    Recount(chunk);
+    if (IsAs(needs_[m.counts], view)) return;
+    Uncount(chunk);
+    Count(chunk, view);
   } else if (there != m.there) {
     m.there = there;
     there ? ++unnamed_ : --unnamed_;
   }
 }
 
-bool Lookahead::IsAsItWas(const Need& need) const {
-  const ChunkView view = residency_->Get(need.chunk);
+bool Lookahead::IsAs(const Need& need, const ChunkView& view) {
   return view.size.value == need.size && Facts(view) == need.facts;
+}
+
+bool Lookahead::IsAsItWas(const Need& need) const {
+  return IsAs(need, residency_->Get(need.chunk));
 }
 
 void Lookahead::Recount(ChunkIndex chunk) {
@@ -199,10 +252,12 @@ void Lookahead::Recount(ChunkIndex chunk) {
 }
 
 void Lookahead::Count(ChunkIndex chunk) {
+  if (mentions_[chunk.value].first != Need::kNone) Count(chunk, residency_->Get(chunk));
+}
+
+void Lookahead::Count(ChunkIndex chunk, const ChunkView& view) {
   Mentions& m = mentions_[chunk.value];
-  if (m.first == Need::kNone) return;
   if (m.there) --unnamed_;
-  const ChunkView view = residency_->Get(chunk);
   uint32_t at = m.first;
   Need* need = &needs_[at];
   need->size = view.size.value;
@@ -248,7 +303,8 @@ void Lookahead::Uncount(ChunkIndex chunk) {
 }
 
 void Lookahead::Add(const Need& need, uint64_t sign) {
-  Sums& own = works_[need.work].own;
+  Work& work = works_[need.work];
+  Sums& own = work.own;
   const uint64_t size = sign * need.size;
   switch (need.place) {
     case Need::Place::kMissing:
@@ -256,39 +312,121 @@ void Lookahead::Add(const Need& need, uint64_t sign) {
       break;
     case Need::Place::kIdle:
       own.idle += size;
+      idle_bytes_ += size;
       break;
     case Need::Place::kBusy:
       busy_ += size;
-      if (need.coming) own.on_the_way += size;
+      if (!need.coming) return;
+      own.on_the_way += size;
       break;
     case Need::Place::kUnsettled:
       own.on_the_way += size;
+      unsettled_ += static_cast<uint32_t>(sign);
       break;
     case Need::Place::kUnclaimed:
       unclaimed_ += static_cast<uint32_t>(sign);
-      break;
+      return;
     case Need::Place::kInPlace:
     case Need::Place::kFixed:
     case Need::Place::kAgain:
-      break;
+      return;
   }
+  Mark(work);
 }
 
-void Lookahead::Sum(uint32_t released) {
-  before_.resize(window_.size() + 1);
+void Lookahead::Mark(const Work& work) {
+  const uint64_t bit = uint64_t{1} << work.at % 64;
+  const auto mark = [&](uint64_t* word, bool is) { *word = is ? *word | bit : *word & ~bit; };
+  mark(&idle_[work.at / 64], work.own.idle != 0);
+  mark(&lacking_[work.at / 64], (work.own.missing | work.own.on_the_way) != 0);
+}
+
+void Lookahead::FindLacks(uint32_t released) {
+  lacks_.clear();
   most_missing_ = 0;
-  Sums sum;
-  for (size_t i = 0; i < window_.size(); ++i) {
-    before_[i] = sum;
-    const Sums& own = works_[window_[i].work].own;
-    sum.duration += own.duration;
-    sum.missing += own.missing;
-    sum.idle += own.idle;
-    // What released work needs is busy with that.
-    if (i >= released) sum.on_the_way += own.on_the_way;
-    most_missing_ = std::max(most_missing_, own.missing);
+  uint64_t missing = 0, on_the_way = 0;
+  for (size_t word = begin_ / 64; word < lacking_.size(); ++word) {
+    for (uint64_t bits = lacking_[word]; bits != 0; bits &= bits - 1) {
+      const size_t at = word * 64 + static_cast<size_t>(std::countr_zero(bits));
+      const Sums& own = works_[window_[at].work].own;
+      missing += own.missing;
+      // What released work needs is busy with that.
+      if (at - begin_ >= released) on_the_way += own.on_the_way;
+      most_missing_ = std::max(most_missing_, own.missing);
+      lacks_.push_back({.work = static_cast<uint32_t>(at - begin_),
+                        .misses = own.missing != 0,
+                        .missing = missing,
+                        .on_the_way = on_the_way});
+    }
   }
-  before_[window_.size()] = sum;
+  VS_DCHECK(SumsAreRight());
+}
+
+bool Lookahead::SumsAreRight() const {
+  uint64_t idle = 0, busy = 0, missing = 0;
+  uint32_t unclaimed = 0, unsettled = 0;
+  for (size_t at = begin_; at < window_.size(); ++at) {
+    const Work& work = works_[window_[at].work];
+    Sums own;
+    for (uint32_t i = 0; i < work.needs; ++i) {
+      const Need& need = needs_[work.first_need + i];
+      if (need.place == Need::Place::kMissing) own.missing += need.size;
+      if (need.place == Need::Place::kIdle) own.idle += need.size;
+      if (need.place == Need::Place::kBusy) busy += need.size;
+      if (need.place == Need::Place::kUnsettled) own.on_the_way += need.size;
+      if (need.place == Need::Place::kBusy && need.coming) own.on_the_way += need.size;
+      unclaimed += need.place == Need::Place::kUnclaimed;
+      unsettled += need.place == Need::Place::kUnsettled;
+    }
+    const auto marked = [&](const std::vector<uint64_t>& bits) {
+      return bits[at / 64] >> at % 64 & 1;
+    };
+    if (own.missing != work.own.missing || own.idle != work.own.idle ||
+        own.on_the_way != work.own.on_the_way || work.at != at ||
+        marked(idle_) != (own.idle != 0) ||
+        marked(lacking_) != ((own.missing | own.on_the_way) != 0) ||
+        start_[at + 1] - start_[at] != window_[at].duration) {
+      return false;
+    }
+    idle += own.idle;
+    missing += own.missing;
+  }
+  return idle == idle_bytes_ && busy == busy_ && missing == this->missing() &&
+         unclaimed == unclaimed_ && unsettled == unsettled_ && start_.size() == window_.size() + 1;
+}
+
+size_t Lookahead::LacksBefore(uint32_t work) const {
+  const auto it = absl::c_lower_bound(
+      lacks_, work, [](const Lack& lack, uint32_t before) { return lack.work < before; });
+  return static_cast<size_t>(it - lacks_.begin());
+}
+
+uint64_t Lookahead::IdleFrom(uint32_t work) const {
+  uint64_t before = 0;
+  const size_t end = begin_ + work;
+  for (size_t word = begin_ / 64; word * 64 < end && word < idle_.size(); ++word) {
+    for (uint64_t bits = idle_[word]; bits != 0; bits &= bits - 1) {
+      const size_t at = word * 64 + static_cast<size_t>(std::countr_zero(bits));
+      if (at >= end) break;
+      before += works_[window_[at].work].own.idle;
+    }
+  }
+  return idle_bytes_ - before;
+}
+
+int64_t Lookahead::LastWithIdle(int64_t work, int64_t after) const {
+  if (work <= after) return after;
+  const auto begin = static_cast<int64_t>(begin_);
+  const auto last = static_cast<size_t>(begin + work);
+  for (size_t word = last / 64;; --word) {
+    uint64_t bits = idle_[word];
+    if (word == last / 64) bits &= ~uint64_t{0} >> (63 - last % 64);
+    if (bits != 0) {
+      const size_t at = word * 64 + 63 - static_cast<size_t>(std::countl_zero(bits));
+      return std::max(after, static_cast<int64_t>(at) - begin);
+    }
+    if (word * 64 <= begin_) return after;
+  }
 }
 
 }  // namespace vramspan

@@ -52,7 +52,7 @@ class Lookahead {
   void Scan(const PlanRequest& request, const ResidencyView& residency);
 
   // The number of works looked at.
-  uint32_t works() const { return static_cast<uint32_t>(window_.size()); }
+  uint32_t works() const { return static_cast<uint32_t>(window_.size() - begin_); }
   bool Names(ChunkIndex chunk) const {
     return chunk.value < mentions_.size() && mentions_[chunk.value].counts != Need::kNone;
   }
@@ -61,25 +61,37 @@ class Lookahead {
   // What `work` names, in its own order. All but what is first needed by it, or what it is the
   // first to ask for by hand, is kAgain.
   absl::Span<Need> NeedsOf(uint32_t work) {
-    const Work& w = works_[window_[work].work];
+    const Work& w = works_[window_[begin_ + work].work];
     return absl::MakeSpan(needs_).subspan(w.first_need, w.needs);
   }
   // Whether it is known that the queue names every chunk on the device that can be moved.
   bool NamesAllOnDevice() const { return told_ && unnamed_ == 0; }
-  // How many needs are kUnclaimed.
+  // How many needs are kUnclaimed, and kUnsettled.
   uint32_t unclaimed() const { return unclaimed_; }
+  uint32_t unsettled() const { return unsettled_; }
 
   // The sum of the durations before `work`; of all for works().
-  uint64_t Start(uint32_t work) const { return before_[work].duration; }
+  uint64_t Start(uint32_t work) const { return start_[begin_ + work] - start_[begin_]; }
 
-  // Bytes that are first needed before `work` and missing, or idle, or on their way; of those that
-  // no released work needs.
-  uint64_t MissingBefore(uint32_t work) const { return before_[work].missing; }
-  uint64_t IdleBefore(uint32_t work) const { return before_[work].idle; }
-  uint64_t OnTheWayBefore(uint32_t work) const { return before_[work].on_the_way; }
-  // Whether the work is the first to need chunks that are missing, or idle.
-  bool Misses(uint32_t work) const { return MissingBefore(work) != MissingBefore(work + 1); }
-  bool HasIdle(uint32_t work) const { return IdleBefore(work) != IdleBefore(work + 1); }
+  // A work that is the first to need chunks that are missing, or on their way, with the bytes of
+  // those that are first needed by it and those before it.
+  struct Lack {
+    uint32_t work;
+    bool misses;  // Some are missing.
+    uint64_t missing, on_the_way;
+  };
+  // In order. On its way counts only what no released work needs.
+  absl::Span<const Lack> lacks() const { return lacks_; }
+  // Those of works before `work`: as many of lacks().
+  size_t LacksBefore(uint32_t work) const;
+  uint64_t missing() const { return lacks_.empty() ? 0 : lacks_.back().missing; }
+  // Whether the work is the first to need chunks that are missing.
+  bool Misses(uint32_t work) const { return works_[window_[begin_ + work].work].own.missing != 0; }
+  // Bytes of idle chunks that are first needed by `work` and those behind it.
+  uint64_t IdleFrom(uint32_t work) const;
+  // The last work up to `work` that is the first to need idle chunks, if it is behind `after`; else
+  // `after`. REQUIRES: after <= work < works().
+  int64_t LastWithIdle(int64_t work, int64_t after) const;
   // Bytes on the device that are busy.
   uint64_t busy() const { return busy_; }
   // The most bytes that are missing at their first use by one work.
@@ -87,11 +99,11 @@ class Lookahead {
 
  private:
   struct Sums {
-    uint64_t duration = 0;
     uint64_t missing = 0, idle = 0, on_the_way = 0;
   };
   struct Work {
     uint32_t first_need = 0, needs = 0;
+    uint32_t at = 0;  // In the window.
     bool by_hand = false;
     uint64_t seen = 0;  // Bytes that no work before it names.
     Sums own;
@@ -111,6 +123,8 @@ class Lookahead {
 
   // Drops what the queue does not begin with.
   void KeepBeginning(absl::Span<const QueuedWork> queue);
+  // The same, where the request tells what to drop.
+  void KeepTold(const PlanRequest& request);
   bool IsSame(const Seen& seen, const QueuedWork& queued) const {
     if (seen.duration != queued.duration || seen.by_hand != queued.by_hand) return false;
     if (seen.version != queued.version || seen.version == 0) {
@@ -121,34 +135,49 @@ class Lookahead {
   }
   bool NamesTheSame(const Work& work, absl::Span<const ChunkIndex> chunks) const;
   void Push(const QueuedWork& queued);
-  // From the window on, as many.
+  // From the work on, as many.
   void Drop(size_t from, size_t count);
+  // Takes what has gone out of the window: in front of begin_, or in the middle.
+  void CloseGap(size_t from, size_t count);
   void Clear();
   void Refresh();
   void LookAt(ChunkIndex chunk);
   // REQUIRES: the need counts.
   bool IsAsItWas(const Need& need) const;
+  static bool IsAs(const Need& need, const ChunkView& view);
   void Recount(ChunkIndex chunk);
   void Count(ChunkIndex chunk);
+  // REQUIRES: a work names it, and none of its mentions counts.
+  void Count(ChunkIndex chunk, const ChunkView& view);
   void Uncount(ChunkIndex chunk);
   // Adds what the need comes to, or takes it off again.
   void Add(const Need& need, uint64_t sign);
-  void Sum(uint32_t released);
+  // Notes whether the work lacks anything, and has anything idle.
+  void Mark(const Work& work);
+  void FindLacks(uint32_t released);
+  // All that is kept as works come and go, against the needs; to be checked.
+  bool SumsAreRight() const;
 
   const ResidencyView* residency_ = nullptr;  // For the length of a scan.
   std::vector<Need> needs_;                   // By work, in order; with some that have gone.
   std::vector<ChunkIndex> ids_;               // Of needs_.
   std::vector<Work> works_;
-  std::vector<Seen> window_;     // What is looked at, in order.
+  std::vector<Seen> window_;  // What is looked at, in order, from begin_ on.
+  size_t begin_ = 0;
+  // By place in the window, and one more: the durations of those before it, from any number on.
+  std::vector<uint64_t> start_{0};
+  // By place in the window, 64 in each: whether the work lacks anything, and has anything idle.
+  std::vector<uint64_t> lacking_, idle_;
   std::vector<uint32_t> spare_;  // Works that are of no use.
   std::vector<Mentions> mentions_;
-  std::vector<Sums> before_{Sums{}};  // By work of the window, and one more.
+  std::vector<Lack> lacks_;
   uint64_t queue_version_ = 0;
   size_t live_ = 0;  // Needs that have not gone.
   uint64_t seen_ = 0;
   uint64_t busy_ = 0;
+  uint64_t idle_bytes_ = 0;
   uint64_t most_missing_ = 0;
-  uint32_t unclaimed_ = 0;
+  uint32_t unclaimed_ = 0, unsettled_ = 0;
   bool told_ = true;      // By every view so far, of what has changed.
   uint32_t unnamed_ = 0;  // Chunks that are there, and that no work names.
 };

@@ -14,25 +14,36 @@ void Pace::Start(uint64_t in_hand, bool running, double per_byte) {
 }
 
 bool Pace::Due(uint32_t work, uint32_t needed_by, uint64_t planned) {
+  const absl::Span<const Lookahead::Lack> lacks = ahead_->lacks();
+  // What is lacking before the first, second, ... of them.
+  const auto missing = [&](size_t count) { return count == 0 ? 0 : lacks[count - 1].missing; };
+  const auto on_the_way = [&](size_t count) {
+    return count == 0 ? 0 : lacks[count - 1].on_the_way;
+  };
   if (needed_by == ahead_->works()) {
-    const uint64_t to_come = ahead_->MissingBefore(work + 1) + ahead_->OnTheWayBefore(work + 1);
+    const size_t count = ahead_->LacksBefore(work + 1);
+    const uint64_t to_come = missing(count) + on_the_way(count);
     const auto away = static_cast<double>(ahead_->Start(work) - origin_);
     if (away < per_byte_ * static_cast<double>(to_come)) return true;
   }
   // Doubles: a product of bytes and nanoseconds can pass 2^64.
-  const double total = slack_ + static_cast<double>(ahead_->MissingBefore(needed_by) +
-                                                    ahead_->OnTheWayBefore(needed_by));
+  const size_t end = ahead_->LacksBefore(needed_by);
+  const double total = slack_ + static_cast<double>(missing(end) + on_the_way(end));
   const auto time = static_cast<double>(ahead_->Start(needed_by) - origin_);
   uint32_t w = found_for_ == needed_by ? std::max(found_at_, work) : work;
-  for (; w < needed_by; ++w) {
-    const auto bytes = static_cast<double>(ahead_->MissingBefore(w + 1) - planned);
+  if (w >= needed_by) return false;
+  // Of works that lack nothing of their own the first has the least time, for as many bytes.
+  for (size_t next = ahead_->LacksBefore(w + 1);; ++next) {
+    const auto bytes = static_cast<double>(missing(next) - planned);
     if (static_cast<double>(ahead_->Start(w) - origin_) * total < time * (bytes + extra_)) {
       found_at_ = w;
       found_for_ = needed_by;
       return true;
     }
+    while (next < end && !lacks[next].misses) ++next;
+    if (next >= end) return false;
+    w = lacks[next].work;
   }
-  return false;
 }
 
 }  // namespace vramspan

@@ -28,6 +28,8 @@ struct Planner::Scratch {
 
   void Start(const PlanRequest& request, const ResidencyView& residency);
   void FreeOverBudget(uint64_t bytes, Plan* plan);
+  // REQUIRES: the look-ahead goes as far as the head.
+  void FetchAll(const PlanRequest& request, Plan* plan);
   Outcome FetchFor(uint32_t work, Plan* plan);
   Outcome MakeRoom(uint32_t work, uint64_t size, Plan* plan);
   void SettleHead(const QueuedWork& work, Outcome outcome, Plan* plan);
@@ -52,12 +54,7 @@ Plan Planner::Make(const PlanRequest& request, const ResidencyView& residency) {
   Scratch& s = *scratch_;
   s.Start(request, residency);
   s.FreeOverBudget(request.must_free.value, &plan);
-  for (uint32_t work = s.head; work < s.ahead.works(); ++work) {
-    const Scratch::Outcome outcome = s.FetchFor(work, &plan);
-    if (work == s.head) s.SettleHead(request.queue[work], outcome, &plan);
-    // What comes later must not take the room that this work waits for.
-    if (outcome != Scratch::Outcome::kAll) break;
-  }
+  if (s.head < s.ahead.works()) s.FetchAll(request, &plan);
   s.victims.Finish();
   return plan;
 }
@@ -65,8 +62,7 @@ Plan Planner::Make(const PlanRequest& request, const ResidencyView& residency) {
 void Planner::Scratch::Start(const PlanRequest& request, const ResidencyView& residency) {
   head = request.released;
   ahead.Scan(request, residency);
-  const uint64_t missing = ahead.MissingBefore(ahead.works());
-  victims.Start(residency, missing + request.must_free.value, request.max_evictions,
+  victims.Start(residency, ahead.missing() + request.must_free.value, request.max_evictions,
                 request.must_free != Bytes(0));
   if (ahead.works() != 0) pace.Start(request.ahead.value, head > 0, request.per_byte);
   max_fetches = request.max_fetches;
@@ -76,6 +72,16 @@ void Planner::Scratch::Start(const PlanRequest& request, const ResidencyView& re
   startable = request.startable.value;
   startable += std::min(request.room_coming.value, kNone - startable);
   too_large = head_lacks = kNone;
+}
+
+void Planner::Scratch::FetchAll(const PlanRequest& request, Plan* plan) {
+  Outcome outcome = FetchFor(head, plan);
+  SettleHead(request.queue[head], outcome, plan);
+  const absl::Span<const Lookahead::Lack> lacks = ahead.lacks();
+  // What comes later must not take the room that a work waits for.
+  for (size_t i = ahead.LacksBefore(head + 1); i < lacks.size() && outcome == Outcome::kAll; ++i) {
+    outcome = FetchFor(lacks[i].work, plan);
+  }
 }
 
 void Planner::Scratch::FreeOverBudget(uint64_t bytes, Plan* plan) {
@@ -143,6 +149,8 @@ void Planner::Scratch::SettleHead(const QueuedWork& work, Outcome outcome, Plan*
     plan->wait = true;
     return;
   }
+  // Only what is left out or unsettled keeps it waiting.
+  if (head_lacks == kNone && ahead.unsettled() == 0) return;
   uint64_t own_busy = 0;
   for (const ChunkIndex chunk : work.chunks) {
     if (!chunk) continue;

@@ -5,6 +5,7 @@
 
 #include <absl/types/span.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -67,6 +68,11 @@ struct PlanRequest {
   absl::Span<const QueuedWork> queue;
   // Not 0: all requests of this version have the same queue, so that it need not be compared.
   uint64_t queue_version = 0;
+  // Not 0, where the planner's request before had this version: of that queue the first
+  // `queue_gone` works have gone, and the `queue_same` works behind them are the first of this one.
+  // What else was in it is not looked at.
+  uint64_t queue_since = 0;
+  size_t queue_gone = 0, queue_same = 0;
   // How many works of the queue are released. They say how far off the held work is: without them
   // a head that lacks something is fetched for at once, however much runs before it, and a chunk
   // that the queue needs soon may leave too early. Their chunks are expected to be busy.

@@ -113,8 +113,7 @@ uint32_t Victims::NextVictimNeededBy(uint32_t after) {
 
 uint64_t Victims::IdleLeft(int64_t after) {
   Gather();
-  uint64_t named =
-      ahead_->IdleBefore(ahead_->works()) - ahead_->IdleBefore(static_cast<uint32_t>(after + 1));
+  uint64_t named = ahead_->IdleFrom(static_cast<uint32_t>(after + 1));
   for (const Chosen& taken : named_taken_) {
     if (taken.needed_by > after) named -= taken.size;
   }
@@ -162,7 +161,8 @@ bool Victims::ChooseFrom(Line* line, uint64_t need) {
 
 void Victims::SkipEmpty(int64_t after) {
   for (; farthest_ > after; --farthest_) {
-    if (!ahead_->HasIdle(static_cast<uint32_t>(farthest_))) continue;
+    farthest_ = ahead_->LastWithIdle(farthest_, after);
+    if (farthest_ <= after) return;
     for (const Need& n : ahead_->NeedsOf(static_cast<uint32_t>(farthest_))) {
       if (n.place == Need::Place::kIdle && !n.taken) return;
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "tests/placement/world.h"
 
@@ -45,11 +46,13 @@ class Life {
     request_ = {};
     request_.queue = queue_;
     request_.queue_version = version;
+    TellWhatChanged();
     request_.released = Below(std::min<size_t>(queue_.size(), 3) + 1);
     request_.room = MiB(2) * Below(4);
     request_.room_coming = MiB(2) * Below(3);
     request_.horizon = OneIn(3) ? MiB(2) * Below(30) : GiB(1024);
     request_.must_free = OneIn(5) ? MiB(2) * Below(6) : Bytes(0);
+    request_.per_byte = OneIn(2) ? 0 : static_cast<double>(Below(8)) / MiB(16).value;
     request_.ahead = MiB(2) * Below(6);
     request_.max_fetches = OneIn(5) ? 0 : 1 + Below(8);
     request_.max_evictions = OneIn(5) ? 0 : 1 + Below(8);
@@ -66,6 +69,7 @@ class Life {
     uint64_t duration;
     bool by_hand;
     uint64_t version;
+    uint64_t id;  // No other has it.
   };
 
   void ChangeQueue() {
@@ -84,6 +88,28 @@ class Life {
     }
     // At times nothing is said.
     request_.queue_version = OneIn(4) ? 0 : steps_;
+  }
+
+  // How the queue goes on from the one before, at times; and at times by fewer works than it could.
+  void TellWhatChanged() {
+    std::vector<uint64_t> ids;
+    for (const Work& w : works_) ids.push_back(w.id);
+    const auto goes_on = [&](size_t gone) {
+      size_t same = 0;
+      while (same < ids.size() && gone + same < told_.size() && told_[gone + same] == ids[same]) {
+        ++same;
+      }
+      return same;
+    };
+    size_t gone = 0;
+    while (gone < told_.size() && (ids.empty() || told_[gone] != ids[0])) ++gone;
+    if (told_version_ != 0 && !OneIn(4)) {
+      request_.queue_since = told_version_;
+      request_.queue_gone = gone;
+      request_.queue_same = OneIn(4) ? Below(goes_on(gone) + 1) : goes_on(gone);
+    }
+    told_ = std::move(ids);
+    told_version_ = request_.queue_version;
   }
 
   uint32_t Below(size_t bound) { return static_cast<uint32_t>(rng_() % bound); }
@@ -105,7 +131,8 @@ class Life {
     Work work{.chunks = {},
               .duration = 1 + Below(3),
               .by_hand = advised_ && OneIn(4),
-              .version = OneIn(4) ? 0 : ++versions_};
+              .version = OneIn(4) ? 0 : ++versions_,
+              .id = ++ids_};
     for (uint32_t n = Below(6); n > 0; --n) {
       work.chunks.push_back(ChunkIndex(Below(most_ + 1)));  // At times none.
     }
@@ -114,7 +141,7 @@ class Life {
 
   std::mt19937 rng_;
   uint32_t steps_ = 0;
-  uint64_t versions_ = 0;
+  uint64_t versions_ = 0, ids_ = 0;
   const bool advised_;
   const uint32_t most_ = OneIn(2) ? kChunks : kChunks / 2;  // The highest that works name.
   std::unique_ptr<EvictionPolicy> policy_;
@@ -123,6 +150,8 @@ class Life {
   std::vector<Work> works_;
   std::vector<QueuedWork> queue_;
   PlanRequest request_;
+  std::vector<uint64_t> told_;  // Ids of the queue before.
+  uint64_t told_version_ = 0;
 };
 
 std::string Text(const Plan& plan) {

@@ -31,6 +31,7 @@
 #include "runtime/placement/planner.h"
 #include "tools/replay/active_work.h"
 #include "tools/replay/min_schedule.h"
+#include "tools/replay/planned_queue.h"
 #include "tools/replay/replay_result.h"
 #include "tools/replay/run_recorder.h"
 #include "tools/replay/simulated_link.h"
@@ -147,7 +148,8 @@ class SimulatedMover {
   // Whether a chunk that gets no place for good had better be served where it lies.
   bool MinServes(uint32_t work, ChunkIndex chunk) const;
   void PriceQueue();
-  void NoteSequence(const ActiveWork& a);
+  // Whether it was expected.
+  bool NoteSequence(const ActiveWork& a);
   // Whether a trial was made of it.
   bool TryInPlace(ActiveWork* a);
   void OfferVictims(PlaceMerit::Take take);
@@ -175,6 +177,23 @@ class SimulatedMover {
   void Finish(ActiveWork* a);
   absl::Span<const ChunkIndex> Possible(uint32_t set);
 
+  // --- the queue as the planner sees it (simulated_queue.cc) ---
+  void QueueForPlan();
+  void MakeQueue();
+  void AddForecast();
+  QueuedWork Queued(const ActiveWork& a) const;
+  // For work that was taken in just now, let go with its submission or held.
+  void QueueSubmitted(const ActiveWork& a, bool was_expected);
+  // For the head, which was let go.
+  void QueueReleased(const ActiveWork& a);
+  void QueueFinished(const ActiveWork& a);
+  // Something of it has changed otherwise.
+  void RemakeQueue() {
+    queue_changed_ = true;
+    planned_follows_ = false;
+  }
+  bool QueueIsRight();
+
   // --- moves (simulated_moves.cc) ---
   bool Round();
   bool PollFinished();
@@ -183,8 +202,6 @@ class SimulatedMover {
   void PlanByMin(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch);
   // The idle chunk that is needed last, and after `work`; null for none.
   ChunkIndex NeededLast(uint32_t work, absl::Span<const ChunkIndex> but) const;
-  void QueueForPlan();
-  void AddForecast();
   void Return(std::vector<ChunkIndex>* fetch);
   bool StartEvict(ChunkIndex index);
   // Those of fetches_, up to one that takes a call.
@@ -275,14 +292,14 @@ class SimulatedMover {
   std::vector<uint32_t> pinned_;  // By pin: the allocation that lives, or Pins::kNone.
   bool planned_over_ = false;     // More was used than the budget, at the last plan.
   ChunkIndex planned_trial_;      // What the last plan took for on trial.
-  // The queue as the planner sees it, made anew where it has changed: what is released and what is
-  // held, the first of which may have given up, then what is expected.
+  // The queue as the planner sees it. It follows each event where it can, else it is made anew
+  // where it has changed.
+  PlannedQueue planned_;
+  bool planned_follows_ = false;
   bool queue_changed_ = true;
-  std::vector<QueuedWork> planned_works_;
-  std::vector<ActiveWork*> planned_held_;
-  uint32_t planned_released_ = 0;  // With those held that gave up;
-  uint32_t planned_gave_up_ = 0;   // these.
-  uint64_t planned_version_ = 0;
+  std::vector<ActiveWork*> planned_held_;  // As it was made anew: those held,
+  size_t planned_gave_up_ = 0;             // of which so many, the first, are counted as released.
+  uint64_t planned_durations_ = 0;         // The history's expected_changes then.
   KernelHistory history_;
   uint64_t priced_at_ = 0;
   Heat heat_;

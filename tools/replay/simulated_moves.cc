@@ -86,7 +86,7 @@ bool SimulatedMover::PollFinished() {
     if (a->quiet()) --quiet_in_flight_;
     if (a->timed) --timed_in_flight_;
     a->finished = true;
-    queue_changed_ = true;
+    QueueFinished(*a);
     --in_flight_;
     Finish(a);
     any = true;
@@ -161,13 +161,13 @@ bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<Chunk
   if (!may_fetch && over == Bytes(0)) return tried;
 
   if (queue_changed_) QueueForPlan();
-  if (planned_held_.size() == planned_gave_up_ && over == Bytes(0)) return tried;
+  const bool any_held =
+      planned_follows_ ? !queue_.empty() : planned_held_.size() > planned_gave_up_;
+  if (!any_held && over == Bytes(0)) return tried;
 
   PlanRequest request;
-  request.released = planned_released_;
+  planned_.Tell(&request);
   request.ahead = std::min(Pipeline(), kFetchedAhead);
-  request.queue = planned_works_;
-  request.queue_version = planned_version_;
   request.room = Available();
   request.room_coming = coming_;
   request.horizon = Bytes(UINT64_MAX);
@@ -188,10 +188,11 @@ bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<Chunk
   for (const ChunkIndex c : changed_) At(c).noted = false;
   changed_.clear();
   for (const uint32_t i : plan.in_place) {
-    const size_t first_held = planned_released_ - planned_gave_up_;
-    if (i >= first_held + planned_held_.size()) continue;
-    ActiveWork* const a = planned_held_[i - first_held];
-    queue_changed_ = true;
+    // Only ever the head.
+    if (!any_held) continue;
+    ActiveWork* const a = planned_follows_ ? queue_.front() : planned_held_[planned_gave_up_];
+    VS_CHECK(i == planned_.released());
+    RemakeQueue();
     if (a == queue_.front() && !a->coming.empty()) {
       WaitedInVain(a, kDeadline / kStillShare);
       continue;
@@ -201,60 +202,6 @@ bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<Chunk
   *evict = plan.evict;
   *fetch = plan.fetch;
   return tried || !evict->empty() || !fetch->empty() || !plan.in_place.empty();
-}
-
-void SimulatedMover::QueueForPlan() {
-  queue_changed_ = false;
-  ++planned_version_;
-  planned_works_.clear();
-  planned_held_.clear();
-  planned_gave_up_ = 0;
-  const auto add = [this](const ActiveWork& a) {
-    QueuedWork& work = planned_works_.emplace_back();
-    work.id = a.work;
-    work.chunks = a.wanted;
-    work.version = a.version;
-    if (traced_) work.duration = history_.Expected(a.kernel);
-    if (a.coming.empty() || queue_.empty() || &a != queue_.front()) return;
-    with_coming_.assign(a.wanted.begin(), a.wanted.end());
-    with_coming_.insert(with_coming_.end(), a.coming.begin(), a.coming.end());
-    work.chunks = with_coming_;
-    work.version = 0;
-  };
-  size_t skip = in_flight_ - std::min<size_t>(in_flight_, kReleasedSeen);
-  for (const ActiveWork* a : released_) {
-    if (a->finished || (skip != 0 && skip-- != 0)) continue;
-    add(*a);
-  }
-  planned_released_ = static_cast<uint32_t>(planned_works_.size());
-  for (ActiveWork* a : queue_) {
-    if (a->known == Known::kNothing) break;
-    // What is let go as it is runs next, but nothing more is fetched for it.
-    if (a->gave_up && planned_works_.size() == planned_released_) {
-      ++planned_released_;
-      ++planned_gave_up_;
-    } else if (a->gave_up) {
-      continue;
-    }
-    add(*a);
-    planned_held_.push_back(a);
-  }
-  AddForecast();
-}
-
-void SimulatedMover::AddForecast() {
-  if (!traced_ || planned_works_.size() >= kExpectedWorks) return;
-  uint64_t next[kExpectedWorks];
-  const size_t count =
-      forecast_.Next(absl::MakeSpan(next).first(kExpectedWorks - planned_works_.size()));
-  for (size_t i = 0; i < count; ++i) {
-    const auto set = sets_.find(next[i]);
-    if (set == sets_.end()) return;
-    QueuedWork& work = planned_works_.emplace_back();
-    work.chunks = set->second.chunks;
-    work.version = set->second.version;
-    work.duration = history_.Expected(set->second.kernel);
-  }
 }
 
 void SimulatedMover::PlanByMin(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {

@@ -19,11 +19,11 @@ constexpr size_t kGiveUpGrowth = 16;
 
 void SimulatedMover::Submit(ActiveWork* a) {
   streams_[run_.works[a->work].stream].works.push_back(a);
-  queue_changed_ = true;
   if (!armed_) {
     MarkReleased(a);
     return;
   }
+  bool was_expected = false;
   if (min_ != nullptr) {
     WantByMin(a);
   } else {
@@ -35,11 +35,12 @@ void SimulatedMover::Submit(ActiveWork* a) {
     } else if (a->kernel != 0) {
       Price(a);
     }
-    if (traced_) NoteSequence(*a);
+    if (traced_) was_expected = NoteSequence(*a);
   }
   if (a->quiet()) no_hiding_before_ = now_ + kNoHiding;
   if (queue_.empty() && RunsAsItIs(*a)) {
     MarkReleased(a);
+    QueueSubmitted(*a, was_expected);
     TryStart(&streams_[run_.works[a->work].stream]);
     return;
   }
@@ -53,6 +54,7 @@ void SimulatedMover::Submit(ActiveWork* a) {
     head_since_ = now_;
   }
   queue_.push_back(a);
+  QueueSubmitted(*a, was_expected);
   quiet_queued_ += a->quiet();
   // What is so far behind is looked at when next something changes.
   plan_again_ |= queue_.size() < kExpectedWorks || in_flight_ == 0;
@@ -94,7 +96,7 @@ void SimulatedMover::Partition(ActiveWork* a) {
   }
   a->wanted = a->part;
   a->version = next_version_++;
-  queue_changed_ = true;
+  if (a->held) RemakeQueue();
 }
 
 bool SimulatedMover::MinServes(uint32_t work, ChunkIndex chunk) const {
@@ -119,8 +121,8 @@ void SimulatedMover::PriceQueue() {
   }
 }
 
-void SimulatedMover::NoteSequence(const ActiveWork& a) {
-  if (a.wanted.empty()) return;
+bool SimulatedMover::NoteSequence(const ActiveWork& a) {
+  if (a.wanted.empty()) return false;
   const bool whole = a.wanted.data() == chunks_.chunks(a.set).data();
   uint64_t hash = whole ? set_hash_[a.set] : 0;
   if (hash == 0) {
@@ -128,13 +130,16 @@ void SimulatedMover::NoteSequence(const ActiveWork& a) {
     if (whole) set_hash_[a.set] = hash;
   }
   const uint64_t signature = Mix(hash, a.kernel);
+  const uint64_t hits = forecast_.hits();
   forecast_.Saw(signature);
-  if (sets_.contains(signature)) return;
+  const bool was_expected = forecast_.hits() != hits;
+  if (sets_.contains(signature)) return was_expected;
   if (sets_.size() == kMostSets || set_chunks_ + a.wanted.size() > kMostSetChunks) {
     sets_.clear();
     parts_.clear();
     set_chunks_ = 0;
-    if (a.wanted.size() > kMostSetChunks) return;
+    planned_follows_ = false;
+    if (a.wanted.size() > kMostSetChunks) return was_expected;
   }
   set_chunks_ += a.wanted.size();
   if (whole) {
@@ -143,6 +148,7 @@ void SimulatedMover::NoteSequence(const ActiveWork& a) {
     parts_.emplace_back(a.wanted.begin(), a.wanted.end());
     sets_.emplace(signature, ExpectedSet{parts_.back(), a.version, a.kernel});
   }
+  return was_expected;
 }
 
 bool SimulatedMover::TryInPlace(ActiveWork* a) {
@@ -267,7 +273,7 @@ bool SimulatedMover::ComesSoon(ActiveWork* a, ChunkIndex index) {
   if (At(index).moving || absl::c_linear_search(a->coming, index)) return true;
   if (!WantedBehind(index)) return false;
   a->coming.push_back(index);
-  queue_changed_ = true;
+  RemakeQueue();
   return true;
 }
 
@@ -275,7 +281,7 @@ void SimulatedMover::WaitedInVain(ActiveWork* a, uint64_t patience) {
   vain_waits_ = std::min(vain_waits_ + 1, kMostDoublings);
   no_coming_before_ = now_ + (patience << vain_waits_);
   a->coming.clear();
-  queue_changed_ = true;
+  RemakeQueue();
 }
 
 bool SimulatedMover::ReleaseReady() {
@@ -283,7 +289,6 @@ bool SimulatedMover::ReleaseReady() {
   while (!queue_.empty() && Ready(queue_.front())) {
     ActiveWork* a = queue_.front();
     queue_.pop_front();
-    queue_changed_ = true;
     quiet_queued_ -= a->quiet();
     for (const ChunkUse& use : a->uses) --At(use.chunk).queued;
     if (setting_.overlap == ReplayOverlap::kSafe) {
@@ -294,6 +299,7 @@ bool SimulatedMover::ReleaseReady() {
     if (!a->coming.empty()) vain_waits_ = 0;
     a->may_start = now_ + static_cast<uint64_t>(1e3 * prices_.hold_release);
     MarkReleased(a);
+    QueueReleased(*a);
     TryStart(&streams_[run_.works[a->work].stream]);
     any = true;
   }
@@ -320,7 +326,8 @@ void SimulatedMover::CheckDeadline() {
   for (ActiveWork* a : queue_) {
     if (a->gave_up || a->known == Known::kNothing) continue;
     a->gave_up = true;
-    plan_again_ = queue_changed_ = true;
+    plan_again_ = true;
+    RemakeQueue();
     if (--left == 0) break;
   }
   last_progress_ = now_;  // The next look is as long after this.

@@ -1,0 +1,99 @@
+#include "tools/replay/planned_queue.h"
+
+#include <algorithm>
+
+#include "runtime/base/log.h"
+
+namespace vramspan::replay {
+namespace {
+
+// Works that have gone, beside as many that have not, before their places are taken.
+constexpr size_t kMostBehind = 256;
+
+bool IsSame(const QueuedWork& a, const QueuedWork& b) {
+  return a.version != 0 && a.version == b.version && a.duration == b.duration &&
+         a.by_hand == b.by_hand;
+}
+
+}  // namespace
+
+void PlannedQueue::Changed(size_t from) {
+  changed_ = true;
+  same_ = std::min(same_, from);
+}
+
+void PlannedQueue::Clear() {
+  works_.clear();
+  begin_ = 0;
+  released_ = held_ = 0;
+  told_ = false;
+  Changed(0);
+}
+
+void PlannedQueue::Submit(const QueuedWork& work, bool released, bool was_expected) {
+  VS_DCHECK(!released || held_ == 0);
+  const size_t at = size_t{released_} + held_;
+  if (was_expected && expected() != 0) {
+    QueuedWork& expected = works_[begin_ + at];
+    // The planner does not look at ids.
+    if (!IsSame(expected, work)) Changed(at);
+    expected = work;
+  } else {
+    KeepExpected(0);
+    works_.push_back(work);
+    changed_ = true;
+  }
+  ++(released ? released_ : held_);
+}
+
+void PlannedQueue::Release() {
+  VS_DCHECK(held_ != 0);
+  --held_;
+  ++released_;
+}
+
+bool PlannedQueue::Finish(uint64_t id) {
+  if (released_ == 0 || works_[begin_].id != id) return false;
+  --released_;
+  ++begin_;
+  changed_ = true;
+  if (same_ != 0) {
+    --same_;
+    ++gone_;
+  }
+  if (begin_ > kMostBehind + works().size()) {
+    works_.erase(works_.begin(), works_.begin() + static_cast<ptrdiff_t>(begin_));
+    begin_ = 0;
+  }
+  return true;
+}
+
+void PlannedQueue::Expect(const QueuedWork& work) {
+  works_.push_back(work);
+  changed_ = true;
+}
+
+void PlannedQueue::KeepExpected(uint32_t count) {
+  if (count >= expected()) return;
+  const size_t kept = size_t{released_} + held_ + count;
+  works_.resize(begin_ + kept);
+  Changed(kept);
+}
+
+void PlannedQueue::Tell(PlanRequest* request) {
+  request->queue = works();
+  request->released = released_;
+  if (told_) {
+    request->queue_since = version_;
+    request->queue_gone = gone_;
+    request->queue_same = same_;
+  }
+  if (changed_) ++version_;
+  request->queue_version = version_;
+  told_ = true;
+  changed_ = false;
+  gone_ = 0;
+  same_ = works().size();
+}
+
+}  // namespace vramspan::replay

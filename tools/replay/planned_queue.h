@@ -1,0 +1,60 @@
+// The queue as the planner is shown it: what is released, then what is held, then what is expected.
+//
+// Kept from plan to plan as work comes and goes, together with what that changed since the planner
+// was last shown it, so that neither is proportional to the queue. Chunks are the caller's, and
+// stay as they are while the work is in here.
+#ifndef VRAMSPAN_TOOLS_REPLAY_PLANNED_QUEUE_H_
+#define VRAMSPAN_TOOLS_REPLAY_PLANNED_QUEUE_H_
+
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/placement/types.h"
+
+namespace vramspan::replay {
+
+class PlannedQueue {
+ public:
+  absl::Span<const QueuedWork> works() const { return absl::MakeConstSpan(works_).subspan(begin_); }
+  uint32_t released() const { return released_; }
+  uint32_t expected() const {
+    return static_cast<uint32_t>(works_.size() - begin_) - released_ - held_;
+  }
+
+  // Forgets all of it.
+  void Clear();
+  // Work that comes last of what is released, or held, in the place of the first that is expected,
+  // which it is, or of all of it. REQUIRES: nothing is held, for what is released.
+  void Submit(const QueuedWork& work, bool released, bool was_expected);
+  // The first that is held. REQUIRES: there is one.
+  void Release();
+  // The first that is released. False, and nothing is done, if that is another.
+  bool Finish(uint64_t id);
+  void Expect(const QueuedWork& work);
+  // Keeps the first so many of what is expected.
+  void KeepExpected(uint32_t count);
+
+  // Fills in the queue, what is released of it, and what has changed since the last call. REQUIRES:
+  // a plan is made of it, by the same planner every time.
+  void Tell(PlanRequest* request);
+
+ private:
+  // What is from there on is not as the planner was told.
+  void Changed(size_t from);
+
+  std::vector<QueuedWork> works_;  // From begin_ on.
+  size_t begin_ = 0;
+  uint32_t released_ = 0, held_ = 0;
+  // Since the last Tell: whether anything changed, how many works have gone that were told, and how
+  // many from the front on are as they were.
+  bool changed_ = true;
+  size_t gone_ = 0, same_ = 0;
+  uint64_t version_ = 0;
+  bool told_ = false;  // Nothing was forgotten since.
+};
+
+}  // namespace vramspan::replay
+
+#endif  // VRAMSPAN_TOOLS_REPLAY_PLANNED_QUEUE_H_

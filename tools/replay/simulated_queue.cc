@@ -1,0 +1,129 @@
+// The queue as the planner sees it: what is released, what is held, the first of which may have
+// given up, and what is expected.
+#include <algorithm>
+
+#include "runtime/base/log.h"
+#include "runtime/placement/move_limits.h"
+#include "tools/replay/simulated_mover.h"
+
+namespace vramspan::replay {
+
+QueuedWork SimulatedMover::Queued(const ActiveWork& a) const {
+  QueuedWork work;
+  work.id = a.work;
+  work.chunks = a.wanted;
+  work.version = a.version;
+  if (traced_) work.duration = history_.Expected(a.kernel);
+  return work;
+}
+
+void SimulatedMover::QueueForPlan() {
+  queue_changed_ = false;
+  if (planned_durations_ != history_.expected_changes()) planned_follows_ = false;
+  if (!planned_follows_) MakeQueue();
+  AddForecast();
+  VS_DCHECK(QueueIsRight());
+}
+
+void SimulatedMover::MakeQueue() {
+  planned_durations_ = history_.expected_changes();
+  // Some that are on the device may not be seen, and then not all of what is here.
+  planned_follows_ = in_flight_ <= kReleasedSeen;
+  planned_.Clear();
+  planned_held_.clear();
+  planned_gave_up_ = 0;
+  const auto queued = [this](const ActiveWork& a) {
+    QueuedWork work = Queued(a);
+    if (a.coming.empty() || queue_.empty() || &a != queue_.front()) return work;
+    planned_follows_ = false;
+    with_coming_.assign(a.wanted.begin(), a.wanted.end());
+    with_coming_.insert(with_coming_.end(), a.coming.begin(), a.coming.end());
+    work.chunks = with_coming_;
+    work.version = 0;
+    return work;
+  };
+  size_t skip = in_flight_ - std::min<size_t>(in_flight_, kReleasedSeen);
+  for (const ActiveWork* a : released_) {
+    if (a->finished || (skip != 0 && skip-- != 0)) continue;
+    planned_.Submit(queued(*a), /*released=*/true, /*was_expected=*/false);
+  }
+  for (ActiveWork* a : queue_) {
+    planned_follows_ &= !a->gave_up && a->known != Known::kNothing;
+    if (a->known == Known::kNothing) break;
+    // What is let go as it is runs next, but nothing more is fetched for it.
+    const bool leads = a->gave_up && planned_held_.size() == planned_gave_up_;
+    if (a->gave_up && !leads) continue;
+    planned_gave_up_ += leads;
+    planned_.Submit(queued(*a), /*released=*/leads, /*was_expected=*/false);
+    planned_held_.push_back(a);
+  }
+}
+
+void SimulatedMover::AddForecast() {
+  const size_t queued = planned_.works().size() - planned_.expected();
+  const size_t most = traced_ ? kExpectedWorks - std::min(queued, kExpectedWorks) : 0;
+  planned_.KeepExpected(static_cast<uint32_t>(forecast_.confident() ? most : 0));
+  const size_t known = planned_.expected();
+  if (known >= most) return;
+  uint64_t next[kExpectedWorks];
+  const size_t count = forecast_.Next(absl::MakeSpan(next).first(most - known), known);
+  for (size_t i = 0; i < count; ++i) {
+    const auto set = sets_.find(next[i]);
+    if (set == sets_.end()) return;
+    planned_.Expect({.chunks = set->second.chunks,
+                     .duration = history_.Expected(set->second.kernel),
+                     .version = set->second.version});
+  }
+}
+
+void SimulatedMover::QueueSubmitted(const ActiveWork& a, bool was_expected) {
+  queue_changed_ = true;
+  if (!planned_follows_) return;
+  const bool released = !a.held;
+  if (a.known == Known::kNothing || in_flight_ > kReleasedSeen ||
+      (&a == (queue_.empty() ? nullptr : queue_.front()) && !a.coming.empty())) {
+    planned_follows_ = false;
+    return;
+  }
+  planned_.Submit(Queued(a), released, was_expected);
+}
+
+void SimulatedMover::QueueReleased(const ActiveWork& a) {
+  queue_changed_ = true;
+  if (!planned_follows_) return;
+  planned_follows_ = a.coming.empty() && in_flight_ <= kReleasedSeen &&
+                     (queue_.empty() || queue_.front()->coming.empty());
+  if (planned_follows_) planned_.Release();
+}
+
+void SimulatedMover::QueueFinished(const ActiveWork& a) {
+  queue_changed_ = true;
+  if (planned_follows_) planned_follows_ = planned_.Finish(a.work);
+}
+
+bool SimulatedMover::QueueIsRight() {
+  if (!planned_follows_) return true;
+  std::vector<QueuedWork> right;
+  for (const ActiveWork* a : released_) {
+    if (!a->finished) right.push_back(Queued(*a));
+  }
+  const size_t released = right.size();
+  for (const ActiveWork* a : queue_) right.push_back(Queued(*a));
+  const size_t queued = right.size();
+  if (traced_ && queued < kExpectedWorks) {
+    uint64_t next[kExpectedWorks];
+    const size_t count = forecast_.Next(absl::MakeSpan(next).first(kExpectedWorks - queued));
+    for (size_t i = 0; i < count && sets_.contains(next[i]); ++i) {
+      const ExpectedSet& set = sets_.at(next[i]);
+      right.push_back({.chunks = set.chunks, .duration = history_.Expected(set.kernel)});
+    }
+  }
+  const absl::Span<const QueuedWork> works = planned_.works();
+  return planned_.released() == released && works.size() - planned_.expected() == queued &&
+         std::equal(works.begin(), works.end(), right.begin(), right.end(),
+                    [](const QueuedWork& a, const QueuedWork& b) {
+                      return a.id == b.id && a.chunks == b.chunks && a.duration == b.duration;
+                    });
+}
+
+}  // namespace vramspan::replay
