@@ -100,6 +100,7 @@ void Lookahead::Push(const QueuedWork& queued) {
   spare_.pop_back();
   const size_t place = window_.size();
   window_.push_back({work, queued.by_hand, queued.version, queued.duration});
+  own_.emplace_back();
   start_.push_back(start_.back() + queued.duration);
   if (place / 64 >= idle_.size()) {
     idle_.push_back(0);
@@ -157,26 +158,31 @@ void Lookahead::Drop(size_t from, size_t count) {
 void Lookahead::CloseGap(size_t from, size_t count) {
   if (from + count == works()) {
     window_.resize(begin_ + from);
+    own_.resize(begin_ + from);
     start_.resize(begin_ + from + 1);
     return;
   }
+  const auto erase = [](auto& entries, size_t first, size_t number) {
+    const auto begin = entries.begin() + static_cast<ptrdiff_t>(first);
+    entries.erase(begin, begin + static_cast<ptrdiff_t>(number));
+  };
   if (from == 0) {
     begin_ += count;
     if (begin_ < kMostBehind + works()) return;
   } else {
-    const auto gap = window_.begin() + static_cast<ptrdiff_t>(begin_ + from);
-    window_.erase(gap, gap + static_cast<ptrdiff_t>(count));
+    erase(window_, begin_ + from, count);
+    erase(own_, begin_ + from, count);
   }
-  window_.erase(window_.begin(), window_.begin() + static_cast<ptrdiff_t>(begin_));
+  erase(window_, 0, begin_);
+  erase(own_, 0, begin_);
   begin_ = 0;
   start_.assign(1, 0);
   idle_.assign(window_.size() / 64 + 1, 0);
   lacking_.assign(window_.size() / 64 + 1, 0);
   for (size_t i = 0; i < window_.size(); ++i) {
-    Work& work = works_[window_[i].work];
-    work.at = static_cast<uint32_t>(i);
+    works_[window_[i].work].at = static_cast<uint32_t>(i);
     start_.push_back(start_.back() + window_[i].duration);
-    Mark(work);
+    Mark(i);
   }
 }
 
@@ -195,6 +201,7 @@ void Lookahead::Clear() {
   needs_.clear();
   ids_.clear();
   window_.clear();
+  own_.clear();
   begin_ = 0;
   start_.assign(1, 0);
   idle_.clear();
@@ -303,8 +310,8 @@ void Lookahead::Uncount(ChunkIndex chunk) {
 }
 
 void Lookahead::Add(const Need& need, uint64_t sign) {
-  Work& work = works_[need.work];
-  Sums& own = work.own;
+  const size_t at = works_[need.work].at;
+  Sums& own = own_[at];
   const uint64_t size = sign * need.size;
   switch (need.place) {
     case Need::Place::kMissing:
@@ -331,14 +338,15 @@ void Lookahead::Add(const Need& need, uint64_t sign) {
     case Need::Place::kAgain:
       return;
   }
-  Mark(work);
+  Mark(at);
 }
 
-void Lookahead::Mark(const Work& work) {
-  const uint64_t bit = uint64_t{1} << work.at % 64;
+void Lookahead::Mark(size_t at) {
+  const Sums& own = own_[at];
+  const uint64_t bit = uint64_t{1} << at % 64;
   const auto mark = [&](uint64_t* word, bool is) { *word = is ? *word | bit : *word & ~bit; };
-  mark(&idle_[work.at / 64], work.own.idle != 0);
-  mark(&lacking_[work.at / 64], (work.own.missing | work.own.on_the_way) != 0);
+  mark(&idle_[at / 64], own.idle != 0);
+  mark(&lacking_[at / 64], (own.missing | own.on_the_way) != 0);
 }
 
 void Lookahead::FindLacks(uint32_t released) {
@@ -348,7 +356,7 @@ void Lookahead::FindLacks(uint32_t released) {
   for (size_t word = begin_ / 64; word < lacking_.size(); ++word) {
     for (uint64_t bits = lacking_[word]; bits != 0; bits &= bits - 1) {
       const size_t at = word * 64 + static_cast<size_t>(std::countr_zero(bits));
-      const Sums& own = works_[window_[at].work].own;
+      const Sums& own = own_[at];
       missing += own.missing;
       // What released work needs is busy with that.
       if (at - begin_ >= released) on_the_way += own.on_the_way;
@@ -381,8 +389,8 @@ bool Lookahead::SumsAreRight() const {
     const auto marked = [&](const std::vector<uint64_t>& bits) {
       return bits[at / 64] >> at % 64 & 1;
     };
-    if (own.missing != work.own.missing || own.idle != work.own.idle ||
-        own.on_the_way != work.own.on_the_way || work.at != at ||
+    if (own.missing != own_[at].missing || own.idle != own_[at].idle ||
+        own.on_the_way != own_[at].on_the_way || work.at != at ||
         marked(idle_) != (own.idle != 0) ||
         marked(lacking_) != ((own.missing | own.on_the_way) != 0) ||
         start_[at + 1] - start_[at] != window_[at].duration) {
@@ -408,7 +416,7 @@ uint64_t Lookahead::IdleFrom(uint32_t work) const {
     for (uint64_t bits = idle_[word]; bits != 0; bits &= bits - 1) {
       const size_t at = word * 64 + static_cast<size_t>(std::countr_zero(bits));
       if (at >= end) break;
-      before += works_[window_[at].work].own.idle;
+      before += own_[at].idle;
     }
   }
   return idle_bytes_ - before;

@@ -86,7 +86,7 @@ class Lookahead {
   size_t LacksBefore(uint32_t work) const;
   uint64_t missing() const { return lacks_.empty() ? 0 : lacks_.back().missing; }
   // Whether the work is the first to need chunks that are missing.
-  bool Misses(uint32_t work) const { return works_[window_[begin_ + work].work].own.missing != 0; }
+  bool Misses(uint32_t work) const { return own_[begin_ + work].missing != 0; }
   // Bytes of idle chunks that are first needed by `work` and those behind it.
   uint64_t IdleFrom(uint32_t work) const;
   // The last work up to `work` that is the first to need idle chunks, if it is behind `after`; else
@@ -106,7 +106,6 @@ class Lookahead {
     uint32_t at = 0;  // In the window.
     bool by_hand = false;
     uint64_t seen = 0;  // Bytes that no work before it names.
-    Sums own;
   };
   // A work that is looked at, with what tells it from others at a glance.
   struct Seen {
@@ -152,8 +151,8 @@ class Lookahead {
   void Uncount(ChunkIndex chunk);
   // Adds what the need comes to, or takes it off again.
   void Add(const Need& need, uint64_t sign);
-  // Notes whether the work lacks anything, and has anything idle.
-  void Mark(const Work& work);
+  // Notes whether the work at that place lacks anything, and has anything idle.
+  void Mark(size_t at);
   void FindLacks(uint32_t released);
   // All that is kept as works come and go, against the needs; to be checked.
   bool SumsAreRight() const;
@@ -164,6 +163,7 @@ class Lookahead {
   std::vector<Work> works_;
   std::vector<Seen> window_;  // What is looked at, in order, from begin_ on.
   size_t begin_ = 0;
+  std::vector<Sums> own_;  // By place in the window: what the work is the first to need.
   // By place in the window, and one more: the durations of those before it, from any number on.
   std::vector<uint64_t> start_{0};
   // By place in the window, 64 in each: whether the work lacks anything, and has anything idle.

@@ -49,14 +49,16 @@ struct Planner::Scratch {
 Planner::Planner(EvictionPolicy* policy) : scratch_(std::make_unique<Scratch>(policy)) {}
 Planner::~Planner() = default;
 
-Plan Planner::Make(const PlanRequest& request, const ResidencyView& residency) {
-  Plan plan;
+void Planner::Make(const PlanRequest& request, const ResidencyView& residency, Plan* plan) {
+  plan->evict.clear();
+  plan->fetch.clear();
+  plan->in_place.clear();
+  plan->wait = false;
   Scratch& s = *scratch_;
   s.Start(request, residency);
-  s.FreeOverBudget(request.must_free.value, &plan);
-  if (s.head < s.ahead.works()) s.FetchAll(request, &plan);
+  s.FreeOverBudget(request.must_free.value, plan);
+  if (s.head < s.ahead.works()) s.FetchAll(request, plan);
   s.victims.Finish();
-  return plan;
 }
 
 void Planner::Scratch::Start(const PlanRequest& request, const ResidencyView& residency) {

@@ -33,7 +33,13 @@ class Planner {
   explicit Planner(EvictionPolicy* policy);
   ~Planner();
 
-  Plan Make(const PlanRequest& request, const ResidencyView& residency);
+  Plan Make(const PlanRequest& request, const ResidencyView& residency) {
+    Plan plan;
+    Make(request, residency, &plan);
+    return plan;
+  }
+  // The same, into a plan that was made before, for its memory.
+  void Make(const PlanRequest& request, const ResidencyView& residency, Plan* plan);
 
  private:
   // Kept between calls for its memory only: a plan is made every few tens of microseconds under

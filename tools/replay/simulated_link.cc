@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "runtime/placement/move_limits.h"
 
@@ -18,7 +17,13 @@ SimulatedLink::SimulatedLink(const ReplayPrices& prices) : prices_(prices) {
   // Each direction's part of what goes both ways is as its own rate is.
   const double part = std::min(1.0, prices.copy_both / (prices.copy_in + prices.copy_out));
   engines_[1] = {{}, prices.copy_in, prices.copy_in * part};
-  engines_[0] = {{}, prices.copy_out, prices.copy_out * part};
+  const auto with_pauses = [&](double rate, Bytes piece) {
+    const auto bytes = static_cast<double>(piece.value);
+    return bytes / (bytes / rate + 1e3 * prices.piece_start);
+  };
+  engines_[0] = {{},
+                 with_pauses(prices.copy_out, kOutPiece),
+                 with_pauses(prices.copy_out * part, kOutPieceBesideIn)};
 }
 
 void SimulatedLink::Start(bool in, Bytes size, uint64_t tag) {
@@ -53,7 +58,11 @@ void SimulatedLink::Advance(uint64_t now) {
   }
 }
 
-std::vector<uint64_t> SimulatedLink::TakeDone() { return std::exchange(done_, {}); }
+absl::Span<const uint64_t> SimulatedLink::TakeDone() {
+  taken_.swap(done_);
+  done_.clear();
+  return taken_;
+}
 
 double SimulatedLink::Piece() const {
   return static_cast<double>((copies_in() ? kOutPieceBesideIn : kOutPiece).value);
@@ -61,8 +70,7 @@ double SimulatedLink::Piece() const {
 
 double SimulatedLink::Rate(size_t engine) const {
   const Engine& e = engines_[engine];
-  const double rate = engines_[1 - engine].copies.empty() ? e.alone : e.beside;
-  return engine == 1 ? rate : Piece() / (Piece() / rate + 1e3 * prices_.piece_start);
+  return engines_[1 - engine].copies.empty() ? e.alone : e.beside;
 }
 
 uint64_t SimulatedLink::PieceEnd() const {

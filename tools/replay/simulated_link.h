@@ -6,6 +6,8 @@
 #ifndef VRAMSPAN_TOOLS_REPLAY_SIMULATED_LINK_H_
 #define VRAMSPAN_TOOLS_REPLAY_SIMULATED_LINK_H_
 
+#include <absl/types/span.h>
+
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -27,8 +29,8 @@ class SimulatedLink {
   uint64_t NextEnd() const;
   // Time passes up to `now`, no later than NextEnd.
   void Advance(uint64_t now);
-  // The copies that have ended since the last call, in their order.
-  std::vector<uint64_t> TakeDone();
+  // The copies that have ended since the last call, in their order; until the next call.
+  absl::Span<const uint64_t> TakeDone();
   bool any_done() const { return !done_.empty(); }
   // When the piece that is on its way out ends, or now.
   uint64_t PieceEnd() const;
@@ -43,17 +45,16 @@ class SimulatedLink {
   };
   struct Engine {
     std::deque<Copy> copies;
-    double alone, beside;  // Bytes a nanosecond.
+    double alone, beside;  // Bytes a nanosecond; with the time before each piece of a copy out.
   };
   const Engine& in() const { return engines_[1]; }
   const Engine& out() const { return engines_[0]; }
-  // With the time before each piece of a copy out.
   double Rate(size_t engine) const;
   double Piece() const;  // Of a copy out, in bytes.
 
   const ReplayPrices prices_;
   std::array<Engine, 2> engines_;
-  std::vector<uint64_t> done_;
+  std::vector<uint64_t> done_, taken_;
   uint64_t now_ = 0;
 };
 

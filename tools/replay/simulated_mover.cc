@@ -114,7 +114,9 @@ uint64_t SimulatedMover::NextEvent() const {
   if (call_ != Call::kNone) return std::min(next, call_end_);
   if (TimedRuns()) next = std::min(next, timed_until_);
   if (!queue_.empty() && moves_.empty()) {
-    next = std::min(next, std::max(now_, std::max(last_progress_, head_since_) + Patience()));
+    const uint64_t since = std::max(last_progress_, head_since_);
+    // Patience is at least that, and takes looking up.
+    if (next > since + kDeadline) next = std::min(next, std::max(now_, since + Patience()));
     const uint64_t shown = queue_.front()->moved_at + kDeadline / kStillShare + 1;
     if (shown > now_) next = std::min(next, shown);
   }
@@ -140,9 +142,8 @@ void SimulatedMover::Pass(uint64_t to) {
   }
   if (link_.any_done()) {
     for (const uint64_t tag : link_.TakeDone()) {
-      for (Move& move : moves_) {
-        if (move.tag == tag) move.copied = true;
-      }
+      FindMove(tag)->copied = true;
+      ++copied_;
     }
   }
   if (call_ != Call::kNone && call_end_ <= now_) EndRemap();

@@ -198,7 +198,8 @@ class SimulatedMover {
   bool Round();
   bool PollFinished();
   bool StartMoves();
-  bool PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch);
+  // Into plan_.
+  bool PlanMoves();
   void PlanByMin(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch);
   // The idle chunk that is needed last, and after `work`; null for none.
   ChunkIndex NeededLast(uint32_t work, absl::Span<const ChunkIndex> but) const;
@@ -214,6 +215,7 @@ class SimulatedMover {
   // Work runs whose end is to be seen when it comes: a trial, or the first launches of a kernel.
   bool TimedRuns() const { return timed_in_flight_ != 0 && now_ < timed_until_; }
   void EndRemap();
+  std::deque<Move>::iterator FindMove(uint64_t tag);
   void Settle(const Move& move);
   bool MayHide(const Move& move) const;
   // By how much calls on mappings take longer for what runs beside them.
@@ -287,6 +289,7 @@ class SimulatedMover {
   uint32_t quiet_queued_ = 0;
   std::unique_ptr<EvictionPolicy> policy_;
   std::unique_ptr<Planner> planner_;
+  Plan plan_;
   std::vector<ChunkIndex> changed_;  // Since the last plan, in what the planner sees of them.
   Pins pins_;
   std::vector<uint32_t> pinned_;  // By pin: the allocation that lives, or Pins::kNone.
@@ -312,7 +315,8 @@ class SimulatedMover {
   uint32_t trial_for_ = kNoWork;
   uint32_t timed_in_flight_ = 0;  // See TimedRuns.
   uint64_t timed_until_ = 0;
-  std::deque<Move> moves_;
+  std::deque<Move> moves_;  // By tag.
+  uint32_t copied_ = 0;     // Of these.
   uint64_t next_tag_ = 0;
   Bytes moving_in_, moving_out_, coming_;
   bool plan_again_ = false;

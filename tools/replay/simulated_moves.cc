@@ -108,7 +108,10 @@ bool SimulatedMover::PollFinished() {
 
 bool SimulatedMover::StartMoves() {
   const bool over = used_ > setting_.device_memory;
-  std::vector<ChunkIndex> evict, fetch;
+  std::vector<ChunkIndex>& evict = plan_.evict;
+  std::vector<ChunkIndex>& fetch = plan_.fetch;
+  evict.clear();
+  fetch.clear();
   bool any = false;
   if (min_ != nullptr) {
     if (!plan_again_) return false;
@@ -121,7 +124,7 @@ bool SimulatedMover::StartMoves() {
   } else {
     if (!plan_again_) return false;
     plan_again_ = false;
-    any = PlanMoves(&evict, &fetch) && evict.empty() && fetch.empty();
+    any = PlanMoves() && evict.empty() && fetch.empty();
   }
   const Bytes pipeline = Pipeline();
   for (const ChunkIndex index : evict) {
@@ -141,7 +144,7 @@ bool SimulatedMover::StartMoves() {
   return any;
 }
 
-bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
+bool SimulatedMover::PlanMoves() {
   if (quiet_in_flight_ != 0) return false;
   if (TimedRuns()) {
     plan_again_ = true;
@@ -184,10 +187,10 @@ bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<Chunk
   planned_trial_ = trial;
   if (planned_over_ != (over != Bytes(0))) NotePinned();
   planned_over_ = over != Bytes(0);
-  const Plan plan = planner_->Make(request, View(*this, trial));
+  planner_->Make(request, View(*this, trial), &plan_);
   for (const ChunkIndex c : changed_) At(c).noted = false;
   changed_.clear();
-  for (const uint32_t i : plan.in_place) {
+  for (const uint32_t i : plan_.in_place) {
     // Only ever the head.
     if (!any_held) continue;
     ActiveWork* const a = planned_follows_ ? queue_.front() : planned_held_[planned_gave_up_];
@@ -199,9 +202,7 @@ bool SimulatedMover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<Chunk
     }
     a->gave_up = true;
   }
-  *evict = plan.evict;
-  *fetch = plan.fetch;
-  return tried || !evict->empty() || !fetch->empty() || !plan.in_place.empty();
+  return tried || !plan_.evict.empty() || !plan_.fetch.empty() || !plan_.in_place.empty();
 }
 
 void SimulatedMover::PlanByMin(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
@@ -304,11 +305,15 @@ void SimulatedMover::Return(std::vector<ChunkIndex>* fetch) {
     const double heat = heat_.Of(ChunkIndex(i));
     if (heat >= kWarm) warm.emplace_back(heat, ChunkIndex(i));
   }
-  std::sort(warm.begin(), warm.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first > b.first : a.second.value < b.second.value;
-  });
-  for (const auto& [heat, index] : warm) {
-    if (fetch->size() == kReturnedAtOnce) break;
+  // A heap: few of many come back.
+  const auto later = [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : a.second.value > b.second.value;
+  };
+  std::make_heap(warm.begin(), warm.end(), later);
+  while (!warm.empty() && fetch->size() < kReturnedAtOnce && room >= ChunkBytes(kMinChunkLog2)) {
+    std::pop_heap(warm.begin(), warm.end(), later);
+    const ChunkIndex index = warm.back().second;
+    warm.pop_back();
     if (At(index).size() > room) continue;
     room -= At(index).size();
     fetch->push_back(index);
@@ -334,6 +339,7 @@ bool SimulatedMover::StartEvict(ChunkIndex index) {
   coming_ += c.size();
   move.clean |= equal;
   move.copied = move.clean;
+  copied_ += move.copied;
   if (!move.clean) {
     const uint64_t made = HostMemoryFor(&c);
     if (made == 0 && waiting_.empty()) {
@@ -399,8 +405,8 @@ void SimulatedMover::Begin(Call call, uint64_t nanoseconds, bool gives_access) {
 
 bool SimulatedMover::BeginRemap() {
   if (TimedRuns()) return false;
-  const auto copied = absl::c_find_if(moves_, [](const Move& m) { return m.copied; });
-  if (copied != moves_.end()) {
+  if (copied_ != 0) {
+    const auto copied = absl::c_find_if(moves_, [](const Move& m) { return m.copied; });
     call_move_ = *copied;
     call_hides_ = !copied->in && MayHide(*copied);
     Begin(Call::kRemap, RemapTime(*copied, call_hides_));
@@ -461,6 +467,13 @@ bool SimulatedMover::MayHide(const Move& move) const {
          At(move.chunk).loose == 0 && hidden_ < kMostHidden;
 }
 
+std::deque<SimulatedMover::Move>::iterator SimulatedMover::FindMove(uint64_t tag) {
+  const auto it = absl::c_lower_bound(
+      moves_, tag, [](const Move& move, uint64_t wanted) { return move.tag < wanted; });
+  VS_CHECK(it != moves_.end() && it->tag == tag);
+  return it;
+}
+
 void SimulatedMover::EndRemap() {
   const Call call = std::exchange(call_, Call::kNone);
   if (call == Call::kFetch) {
@@ -475,10 +488,8 @@ void SimulatedMover::EndRemap() {
     Reclaim(call_shows_);
     return;
   }
-  const auto it =
-      absl::c_find_if(moves_, [this](const Move& m) { return m.tag == call_move_.tag; });
-  VS_CHECK(it != moves_.end());
-  moves_.erase(it);
+  moves_.erase(FindMove(call_move_.tag));
+  --copied_;
   Settle(call_move_);
 }
 
