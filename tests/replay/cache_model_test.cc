@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <list>
 #include <map>
 #include <random>
@@ -11,12 +12,15 @@
 #include "tests/replay/cache_models.h"
 #include "tests/replay/random_run.h"
 #include "tools/replay/bound.h"
+#include "tools/replay/load_trace.h"
 
 namespace vramspan::replay {
 namespace {
 
 constexpr std::string_view kModelled[] = {"fifo",   "lru", "clock", "sieve",
                                           "s3fifo", "arc", "lfu",   "min"};
+
+constexpr size_t kMostAccesses = 30'000;  // The models are slow.
 
 // One access a work, of allocations of one chunk; ids from 1 on.
 RecordedRun OneByOne(const std::vector<uint32_t>& accesses) {
@@ -78,6 +82,49 @@ TEST(CacheModel, CountsAsLibCacheSimDefinesIt) {
   EXPECT_NEAR(ratio("s3fifo"), 1, 0.02);
   EXPECT_NEAR(ratio("arc"), 1, 0.02);
   EXPECT_NEAR(ratio("clock"), 1, 0.06);
+}
+
+// The same on what was recorded on GPUs (examples/traces), chunk by chunk, each as large as any.
+TEST(CacheModel, CountsAsLibCacheSimDefinesItOnTheTracesThatAreShipped) {
+  size_t traces = 0;
+  for (const auto& file : std::filesystem::directory_iterator(VRAMSPAN_TRACES)) {
+    if (file.path().extension() != ".vramspan") continue;
+    const auto recorded = LoadTrace(file.path().string());
+    ASSERT_TRUE(recorded.ok()) << recorded.status();
+    const ChunkedRun cut(&*recorded, kMaxChunkLog2, recorded->PeakBytes());
+    std::vector<uint32_t> accesses;
+    std::map<uint32_t, uint32_t> ids;  // From 1 on.
+    for (const RecordedWork& work : recorded->works) {
+      for (const ChunkIndex c : cut.chunks(work.set)) {
+        const auto next = static_cast<uint32_t>(ids.size() + 1);
+        accesses.push_back(ids.try_emplace(c.value, next).first->second);
+        if (accesses.size() == kMostAccesses) break;
+      }
+      if (accesses.size() == kMostAccesses) break;
+    }
+    if (ids.size() < 8) continue;  // There is nothing to choose between.
+    ++traces;
+    const RecordedRun run = OneByOne(accesses);
+    const ChunkedRun chunked(&run, 0, GiB(64));
+    for (const size_t part : {4, 2}) {
+      const size_t room = ids.size() / part;
+      for (const std::string_view policy : kModelled) {
+        const auto model = MakeCacheModel(policy, room, /*ours=*/true, accesses);
+        const uint64_t ours = Misses(chunked, policy, room);
+        ASSERT_EQ(ours, ModelMisses(*model, accesses)) << policy << " on " << file.path();
+        const auto their_model = MakeCacheModel(policy, room, /*ours=*/false, accesses);
+        const uint64_t theirs = ModelMisses(*their_model, accesses);
+        if (policy == "fifo" || policy == "lru" || policy == "sieve") {
+          ASSERT_EQ(ours, theirs) << policy << " on " << file.path();
+        }
+        if (policy == "min") {
+          ASSERT_LE(ours, theirs) << file.path();
+          ASSERT_EQ(MinMisses(chunked, kGranularity * room, /*bypass=*/false), theirs);
+        }
+      }
+    }
+  }
+  EXPECT_GE(traces, 4u);
 }
 
 // The clock of libCacheSim is ours where the miss is not told as a use.
