@@ -104,6 +104,7 @@ void KernelHistory::Teach(uint64_t id, double passes, uint64_t resident) {
   if (kernel.resident_samples == 0 && resident != 0) {
     kernel.resident = static_cast<double>(resident);
     kernel.resident_samples = kSettled;
+    ++expected_changes_;
   }
   if (kernel.taught) return;
   kernel.taught = passes;

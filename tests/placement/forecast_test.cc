@@ -60,6 +60,18 @@ Signatures operator*(size_t times, const Signatures& a) {
   return all;
 }
 
+TEST(Forecast, GoesOnBehindWhatIsSkipped) {
+  Forecast forecast;
+  for (int i = 0; i < 40; ++i) forecast.Saw(1 + i % 7);
+  const Signatures all = Next(forecast, 60);
+  ASSERT_EQ(all.size(), 60u);
+  for (size_t skipped = 0; skipped < 60; ++skipped) {
+    Signatures rest(60 - skipped);
+    ASSERT_EQ(forecast.Next(absl::MakeSpan(rest), skipped), rest.size());
+    EXPECT_THAT(rest, testing::ElementsAreArray(all.begin() + skipped, all.end())) << skipped;
+  }
+}
+
 TEST(Forecast, CountsWhatItWasConfidentOf) {
   Forecast forecast;
   Show(forecast, {1, 2, 3, 1, 2, 3});

@@ -52,6 +52,22 @@ TEST_F(History, ExpectsWhatWasSeenByAndLarge) {
   EXPECT_EQ(history_.Expected(kKernel + 1), unknown);
 }
 
+// Whoever has asked need not ask again before that.
+TEST_F(History, TellsWhetherWhatItExpectsHasChanged) {
+  uint64_t expected = history_.Expected(kKernel), changes = history_.expected_changes();
+  for (int i = 0; i < 200; ++i) {
+    Launch(i < 100 ? 1e6 : 1e5, i % 3 == 0 ? kChunk : Bytes(0), 1);
+    EXPECT_EQ(history_.Expected(kKernel) != expected, history_.expected_changes() != changes) << i;
+    expected = history_.Expected(kKernel);
+    changes = history_.expected_changes();
+  }
+  EXPECT_GE(changes, 2u);
+  // A kernel that is forgotten is not expected to take long any more.
+  for (uint64_t k = 1; k <= KernelHistory::kMost; ++k) Launch(1e6, kChunk, 1, kKernel + k);
+  EXPECT_NE(history_.Expected(kKernel), expected);
+  EXPECT_NE(history_.expected_changes(), changes);
+}
+
 TEST_F(History, UnknownKernelsHaveTheirMemoryMoved) {
   EXPECT_EQ(For(kChunk), Verdict::kMove);
   Launch(1e5, Bytes(0), 0);
@@ -65,6 +81,7 @@ TEST_F(History, TriesOnceTheResidentTimeIsKnown) {
     Launch(1e5, Bytes(0), 0);
   }
   EXPECT_TRUE(history_.KnowsResident(kKernel));
+  EXPECT_EQ(history_.expected_changes(), 1);
   EXPECT_FALSE(history_.KnowsResident(kKernel + 1));
   EXPECT_EQ(For(kChunk), Verdict::kTry);
 }
