@@ -17,6 +17,7 @@ struct Calls {
         can_access(Find<decltype(can_access)>(world, "cuDeviceCanAccessPeer")),
         enable(Find<decltype(enable)>(world, "cuCtxEnablePeerAccess")),
         disable(Find<decltype(disable)>(world, "cuCtxDisablePeerAccess")),
+        fill(Find<decltype(fill)>(world, "cuMemsetD8_v2")),
         copy_async(Find<decltype(copy_async)>(world, "cuMemcpyAsync")),
         copy_peer_async(Find<decltype(copy_peer_async)>(world, "cuMemcpyPeerAsync")) {}
 
@@ -31,6 +32,7 @@ struct Calls {
   decltype(&cuDeviceCanAccessPeer) can_access;
   decltype(&cuCtxEnablePeerAccess) enable;
   decltype(&cuCtxDisablePeerAccess) disable;
+  decltype(&cuMemsetD8) fill;
   decltype(&cuMemcpyAsync) copy_async;
   decltype(&cuMemcpyPeerAsync) copy_peer_async;
 };
@@ -75,6 +77,7 @@ class PlainMemory : public Peers {
  public:
   void TestBody() override {
     ExpectCopies(plain_, CUDA_SUCCESS);
+    EXPECT_EQ(calls_.fill(plain_, 0, kBytes), CUDA_ERROR_INVALID_VALUE) << "not so fills";
     CU_OK(calls_.copy_peer_async(plain_, world_.primary(), mine_, other_, kBytes, stream_));
     CU_OK(calls_.enable(world_.primary(), 0));
     EXPECT_EQ(calls_.enable(world_.primary(), 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);

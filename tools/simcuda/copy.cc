@@ -293,6 +293,9 @@ CUresult SubmitFill(Stream& stream, const FillShape& shape, bool synchronous) {
     const size_t extent = (shape.height - 1) * shape.pitch + shape.width * shape.element_size;
     const CUresult r = CheckMapped(shape.dst, extent, stream.context().get());
     if (r != CUDA_SUCCESS) return r;
+    if (!memory::KernelReaches(*stream.context(), Address(shape.dst))) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
   }
   Ticket ticket;
   const CUresult r = stream.Submit(std::make_shared<MemsetOp>(shape), &ticket);

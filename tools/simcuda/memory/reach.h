@@ -5,10 +5,11 @@
 //  - Mappings (cuMemMap) and pools: what their rights name the device for. Peer access between
 //    contexts gives nothing there.
 //  - Other device memory: a kernel, what is of a context that this one was given access to
-//    (cuCtxEnablePeerAccess); a copy, everything, for the real driver stages it.
+//    (cuCtxEnablePeerAccess), and so a fill; a copy, everything, for the real driver stages it.
 // That cuMemcpyAsync is refused for mappings that do not name the device was seen on two H200s; for
 // pools PyTorch's allocator says so. Of mapped host memory that a device concerned has no access to
-// the real driver makes no copy: it crashes, in cuMemcpyPeer as well (two H100s).
+// the real driver makes no copy: it crashes, in cuMemcpyPeer as well (two H100s, but for a
+// cuMemcpyPeer in the other device's context to memory of its own).
 
 #include <cuda.h>
 
