@@ -8,15 +8,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/digits.h"
+
 namespace vramspan {
 namespace {
 
 constexpr double kThousandths = 1000;
 
-// Nothing but digits, for SimpleAtoi takes signs and spaces.
 bool Digits(std::string_view text, double most, uint64_t* value) {
-  return text.find_first_not_of("0123456789") == std::string_view::npos &&
-         absl::SimpleAtoi(text, value) && static_cast<double>(*value) <= most;
+  return ParseDigits(text, value) && static_cast<double>(*value) <= most;
 }
 
 bool Hex(std::string_view text, uint64_t* value) {

@@ -2,31 +2,23 @@
 
 #include <absl/algorithm/container.h>
 #include <absl/strings/escaping.h>
-#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
 
 #include <utility>
 
+#include "runtime/base/digits.h"
+
 namespace vramspan {
-namespace {
-
-// Nothing but digits, for SimpleAtoi takes signs and spaces.
-bool Digits(std::string_view text, uint64_t* value) {
-  return text.find_first_not_of("0123456789") == std::string_view::npos &&
-         absl::SimpleAtoi(text, value);
-}
-
-}  // namespace
 
 Status AddPin(std::string_view size, std::string_view nth, std::vector<Pin>* pins) {
   uint64_t bytes = 0, number = 0;
-  if (!Digits(size, &bytes) || bytes < Pin::kLeast.value || bytes > Pin::kMost.value) {
+  if (!ParseDigits(size, &bytes) || bytes < Pin::kLeast.value || bytes > Pin::kMost.value) {
     return absl::InvalidArgumentError(absl::StrCat(
         "should keep an allocation of ", Pin::kLeast.value, " to ", Pin::kMost.value, " bytes"));
   }
-  if (!Digits(nth, &number) || number < 1 || number > Pin::kMostNth) {
+  if (!ParseDigits(nth, &number) || number < 1 || number > Pin::kMostNth) {
     return absl::InvalidArgumentError(absl::StrCat(
         "should say which allocation of that size to keep, from 1 to ", Pin::kMostNth));
   }

@@ -52,13 +52,25 @@ TEST(Profile, ThatIsTooLongIsCutToWhatIsRead) {
   profile.program = std::string(5000, '\n');
   profile.device_memory = GiB(100);
   for (uint32_t i = 1; i < 1000; ++i) profile.pins.push_back({MiB(2), i});
-  profile.kernels.resize(2000, {std::string(5000, '\1'), 1, 1e9, 1});
+  // The longest names that are kept; each of their characters is four in the text.
+  profile.kernels.assign(2000, {std::string(225, '\1'), 1, 1e9, 1});
   const std::string text = ProfileText(profile);
   EXPECT_LE(text.size(), kMostProfileText);
   const StatusOr<Profile> read = ParseProfile(text);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->kernels.size(), kMostProfileKernels);
   EXPECT_EQ(read->pins.size(), kMostPins);
+}
+
+// A kernel is found again by its name, so that is whole or not there.
+TEST(Profile, KernelsKeepTheirLongNamesWhole) {
+  Profile profile = Sample();
+  const ProfileKernel longest = {std::string(900, 'k'), 1, 2, 3};
+  const ProfileKernel last = {"last", 4, 5, 6};
+  profile.kernels = {longest, {std::string(901, 'k'), 1, 2, 3}, last};
+  const StatusOr<Profile> read = ParseProfile(ProfileText(profile));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->kernels, (std::vector<ProfileKernel>{longest, last}));
 }
 
 TEST(Profile, EveryWrongLineIsNamed) {

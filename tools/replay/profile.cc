@@ -27,7 +27,9 @@ constexpr size_t kLongestValue = 1000;
 constexpr double kMostMs = 1e12;
 constexpr double kMostPasses = 1e6;
 
-// An escape takes up to four characters, and a kernel's name has figures before it.
+constexpr size_t kLongestName = 900;  // Escaped, and with figures before it.
+
+// An escape takes up to four characters.
 std::string Value(std::string_view text) {
   return absl::CEscape(text.substr(0, kLongestValue / 5));
 }
@@ -168,11 +170,14 @@ std::string ProfileText(const Profile& profile) {
   for (size_t i = 0; i < pins; ++i) {
     absl::StrAppend(&text, "keep=", profile.pins[i].size.value, " ", profile.pins[i].nth, "\n");
   }
-  const size_t kernels = std::min(profile.kernels.size(), kMostProfileKernels);
-  for (size_t i = 0; i < kernels; ++i) {
-    const ProfileKernel& k = profile.kernels[i];
+  size_t kernels = 0;
+  for (const ProfileKernel& k : profile.kernels) {
+    // Half a name would stand for other kernels as well.
+    const std::string name = absl::CEscape(k.name);
+    if (name.size() > kLongestName) continue;
+    if (++kernels > kMostProfileKernels) break;
     absl::StrAppendFormat(&text, "kernel=%.3f %.3f %016x %s\n", std::min(k.passes, kMostPasses),
-                          k.resident_us, k.shape, Value(k.name));
+                          k.resident_us, k.shape, name);
   }
   return text;
 }

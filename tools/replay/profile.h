@@ -62,8 +62,8 @@ struct Profile {
   bool operator==(const Profile&) const = default;
 };
 
-// Kernels beyond kMostProfileKernels and pins beyond kMostPins are left out, and texts cut to what
-// a reader takes.
+// Kernels beyond kMostProfileKernels or of longer names than a reader takes, and pins beyond
+// kMostPins, are left out, and other texts cut.
 std::string ProfileText(const Profile& profile);
 // FailedPrecondition for one of another version, InvalidArgument for what is no profile; both name
 // the line.

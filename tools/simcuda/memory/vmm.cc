@@ -304,37 +304,32 @@ CUresult Vmm::GetAccess(CUdeviceptr at, const CUmemLocation& location, unsigned 
   return CUDA_SUCCESS;
 }
 
+bool Vmm::Mapping::Names(const Device& device) const {
+  return std::any_of(access.begin(), access.end(), [&device](const Access& a) {
+    return a.location.type == CU_MEM_LOCATION_TYPE_DEVICE && a.location.id == device.ordinal() &&
+           a.flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  });
+}
+
 bool Vmm::Accessible(CUdeviceptr at, size_t size, const Device* device) {
-  const auto named = [device](const Access& access) {
-    return access.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-           access.location.id == device->ordinal() && access.flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
-  };
   MutexLock lock(mutex_);
   for (const CUdeviceptr end = at + size; at < end;) {
     const auto it = MappingOf(at);
     if (it == mappings_.end() || it->second.protection == CU_MEM_ACCESS_FLAGS_PROT_NONE) {
       return false;
     }
-    const std::vector<Access>& access = it->second.access;
-    if (device != nullptr && std::none_of(access.begin(), access.end(), named)) return false;
+    if (device != nullptr && !it->second.Names(*device)) return false;
     at = it->first + it->second.size;
   }
   return true;
 }
 
 bool Vmm::HidesHostMemory(CUdeviceptr at, size_t size, const Device& device) {
-  const auto named = [&device](const Access& access) {
-    return access.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-           access.location.id == device.ordinal() && access.flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
-  };
   MutexLock lock(mutex_);
   for (const CUdeviceptr end = at + size; at < end;) {
     const auto it = MappingOf(at);
     if (it == mappings_.end()) return false;
-    const std::vector<Access>& access = it->second.access;
-    if (!it->second.memory->on_device() && std::none_of(access.begin(), access.end(), named)) {
-      return true;
-    }
+    if (!it->second.memory->on_device() && !it->second.Names(device)) return true;
     at = it->first + it->second.size;
   }
   return false;

@@ -75,6 +75,8 @@ class Vmm {
     CUmemGenericAllocationHandle handle;
     std::vector<Access> access;
     CUmemAccess_flags protection = CU_MEM_ACCESS_FLAGS_PROT_NONE;  // of the pages
+
+    bool Names(const Device& device) const;  // With some access.
   };
   using Mappings = std::map<CUdeviceptr, Mapping>;
 
