@@ -1,7 +1,7 @@
 """A chain of 24 products with weights of 8192 x 8192 (3.2 GB): chain.py [ROWS] [ROUNDS]."""
 import sys
 
-from common import digest, median, report, timed, torch_setup
+from common import digest, median, repeated, report, torch_setup
 
 torch = torch_setup()
 rows, rounds = ([int(a) for a in sys.argv[1:]] + [4096, 12][len(sys.argv) - 1:])[:2]
@@ -17,5 +17,5 @@ def chain():
         y = (y @ w) * 0.011
 
 
-times = [timed(chain, torch.cuda.synchronize) for _ in range(rounds)]
+times = repeated(chain, torch.cuda.synchronize, rounds)
 report(digest(y.float().cpu().numpy()), torch.cuda.max_memory_reserved(), round=median(times[1:]))

@@ -1,6 +1,8 @@
 """What every program here prints last: one line of JSON that compare.py reads."""
 import hashlib
 import json
+import os
+import sys
 import time
 
 
@@ -31,9 +33,23 @@ def timed(function, synchronize):
     return (time.perf_counter() - start) * 1e3
 
 
+def repeated(function, synchronize, count):
+    """Milliseconds of `count` times of `function`. With BENCH_BURSTS=1 as many as each line on standard input says instead,
+    up to a zero, each answered by a line with a list of theirs: so several programs take turns (together.py)."""
+    if os.environ.get("BENCH_BURSTS") != "1":
+        return [timed(function, synchronize) for _ in range(count)]
+    every = []
+    for line in sys.stdin:
+        if int(line) == 0:
+            break
+        ms = [timed(function, synchronize) for _ in range(int(line))]
+        print(json.dumps(ms), flush=True)
+        every += ms
+    return every
+
+
 def torch_setup():
     """PyTorch, so set up that two runs give the same bits."""
-    import os
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     import torch
     torch.manual_seed(1)

@@ -7,12 +7,13 @@ CPU offload, `by-hand` keeps whole layers beyond it in pinned host memory, doubl
 keep room for activations below the limit.
 """
 import argparse
+import sys
 
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 from transformers.initialization import no_init_weights
 
-from common import digest, median, report, timed
+from common import digest, median, repeated, report
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--layers", type=int, default=32)
@@ -129,9 +130,9 @@ with torch.no_grad():
     torch.cuda.reset_peak_memory_stats()
 
     def measured(name, function, repeats):
-        ms = [timed(function, torch.cuda.synchronize) for _ in range(repeats)]
+        ms = repeated(function, torch.cuda.synchronize, repeats)
         times[name] = median(ms[2:])
-        print(name, *[round(v) for v in ms], flush=True)
+        print(name, *[round(v) for v in ms], file=sys.stderr, flush=True)
 
     x = torch.randint(0, 32000, (1, 2048), device="cuda", generator=generator)
     wide = torch.randint(0, 32000, (4, 4096), device="cuda", generator=generator)

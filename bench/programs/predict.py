@@ -5,16 +5,16 @@
         [--tuned] [--recordings FOLDER] [--html predicted.html] [--json predicted.json] [CASE...]
     bench/programs/predict.py --page predicted.json --html predicted.html
 
-Each case is recorded with all its memory there and replayed at each budget, which finds its rounds by itself and says
-what the median one takes, of several phases where the program has them. Then it is run with that budget, and says itself
-what a round takes, in the median. Of the plain run, too. A budget is a share of what the program needs. --tuned runs it at
-each budget once more, with the profile that `vramspan tune` makes of the recording for that, where that is not the
-default. With --turns each run, and the recording, is made so often, one after the other, and the median counts: what the
-program's own thread binds differs by a half from one run to the next on some machines. What things cost is measured first,
-unless `vramspan info` has kept it or --prices names such a file. It needs a GPU to itself.
+A turn starts each program several times at once: without vramspan, recorded with all its memory there, and at each budget,
+a share of what the program needs. All run the same rounds by turns, some at a time (together.py), for machines drift: what
+the program's own thread binds differs by a half from one run to the next on some. Then the recording is replayed at each
+budget, which finds its rounds by itself and says what the median one takes, of several phases where the program has them.
+What was measured is the median of its rounds; with more turns, of the turns' medians, and so is what was foretold.
+--tuned runs the program at each budget once more, beside one without, with the profile that `vramspan tune` makes of the
+recording for that, where that is not the default. What things cost is measured first, unless `vramspan info` has kept it or
+--prices names such a file. It needs a GPU to itself, with memory for all that runs at once.
 """
 import argparse
-import functools
 import html
 import json
 import math
@@ -24,31 +24,44 @@ import subprocess
 import sys
 import tempfile
 
+from together import Programs
+
 HERE = pathlib.Path(__file__).resolve().parent
-# name: program and arguments, with {} for the rounds; how many; the times of its report that are a round, summed
-CASES = {
-    "chain": ("chain.py 4096 {}", 16, ["round"]),
-    "chain, 64 rows": ("chain.py 64 {}", 80, ["round"]),
-    "sweep": ("sweep.py {}", 12, ["round"]),
-    "train": ("train.py 8 1024 {}", 40, ["step"]),
-    "llama, decode": ("llama.py --steps 6 --decode {}", 24, ["decode"]),
-    "llama, prefill": ("llama.py --steps {} --decode 24", 6, ["prefill_1x2048", "prefill_4x4096"]),
+# program: its phases in order, each with how many bursts of how many rounds it runs; the cases, and which phases are theirs.
+# A burst is long, for the recording has the pause between two in one of its rounds, and its median should not be told by those.
+PROGRAMS = {
+    "chain.py 4096": ([("round", 4, 8)], {"chain": ["round"]}),
+    "chain.py 64": ([("round", 6, 25)], {"chain, 64 rows": ["round"]}),
+    "sweep.py": ([("round", 5, 8)], {"sweep": ["round"]}),
+    "train.py 8 1024": ([("step", 6, 10)], {"train": ["step"]}),
+    # Without cuDNN, which makes a plan for each new length: of a token's time that is half, and two processes differ in it by a third.
+    "llama.py --no-cudnn": ([("decode", 5, 8), ("prefill_1x2048", 3, 4), ("prefill_4x4096", 3, 4)],
+                 {"llama, decode": ["decode"], "llama, prefill": ["prefill_1x2048", "prefill_4x4096"]}),
 }
-PHASES = {"llama, prefill": 2}  # So many phases of its recording, the last, are what is compared.
+CASES = {case: program for program, (_, cases) in PROGRAMS.items() for case in cases}
+WARM_UP = 3  # Rounds in front of each phase.
 
 
-@functools.cache
-def output(*command, turn=0):
-    """What a command printed. Cases that share a program share its runs and recordings: the same one runs once a turn."""
+def output(*command):
+    """What a command printed."""
     done = subprocess.run(command, capture_output=True, text=True, cwd=HERE)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr[-2000:]}")
     return done.stdout
 
 
-def run(program, before=(), turn=0):
-    """What the program reported."""
-    return json.loads(output(*before, sys.executable, *program.split(), turn=turn).strip().splitlines()[-1])
+def run(program, ways):
+    """Milliseconds of the rounds by way and phase, and what each way reported; `ways` has what is in front of the program."""
+    programs = Programs({name: [*before, sys.executable, *program.split()] for name, before in ways.items()}, HERE)
+    ms = {name: {} for name in ways}
+    for phase, bursts, rounds in PROGRAMS[program][0]:
+        for name, all in programs.bursts(bursts, rounds, WARM_UP, f"{program}, {phase}").items():
+            ms[name][phase] = [of_round for burst in all for of_round in burst]
+    return ms, programs.reports()
+
+
+def took(ms, phases):
+    return sum(statistics.median(ms[phase]) for phase in phases)
 
 
 def replayed(options, trace, budgets_mib):
@@ -62,18 +75,21 @@ def replayed(options, trace, budgets_mib):
     return times + [(at[b]["round_ms"], [p["round_ms"] for p in at[b]["phases"]]) for b in budgets_mib], found["trace"]
 
 
-def predicted(name, options, trace, budgets_mib):
-    """Milliseconds of one of the program's rounds: with all its memory, and at each budget."""
+def predicted(program, phases, options, trace, budgets_mib):
+    """Milliseconds of one of the program's rounds in these phases: with all its memory, and at each budget."""
     times, said = replayed(options, trace, budgets_mib)
-    if name in PHASES:
-        if len(said["phases"]) < PHASES[name]:
-            sys.exit(f"{name}: its recording has phases {said['phases']}, and {PHASES[name]} are compared")
-        return [sum(of_phases[-PHASES[name]:]) for _, of_phases in times]
-    if not said["rounds"]:
-        sys.exit(f"{name}: nothing in its recording repeats, so there is no round to compare")
-    # Where memory comes by turns, two of the program's rounds are one that repeats.
-    each = max(1, round(said["round_works"] * CASES[name][1] / said["works"]))
-    return [of_round / each for of_round, _ in times]
+    every = PROGRAMS[program][0]
+    if len(every) == 1:
+        if not said["rounds"]:
+            sys.exit(f"{program}: nothing in its recording repeats, so there is no round to compare")
+        # Where memory comes by turns, two of the program's rounds are one that repeats.
+        _, bursts, rounds = every[0]
+        each = max(1, round(said["round_works"] * (WARM_UP + bursts * (rounds + 1)) / said["works"]))
+        return [of_round / each for of_round, _ in times]
+    if len(said["phases"]) < len(every):
+        sys.exit(f"{program}: its recording has phases {said['phases']}, and {len(every)} are compared")
+    chosen = [k - len(every) for k, (phase, _, _) in enumerate(every) if phase in phases]
+    return [sum(of_phases[k] for k in chosen) for _, of_phases in times]
 
 
 def tuned(options, trace, budget):
@@ -89,42 +105,69 @@ def tuned(options, trace, budget):
     return ["--profile", str(profile)], f"{keys.get('policy')}, chunks {keys.get('chunk')}, {kept} kept"
 
 
-def record(name, options, folder):
-    """What the plain runs reported, and the recording whose round is the median, with what is foretold of it."""
-    program, rounds, keys = CASES[name]
-    plain, recordings, budgets = [], [], []
+def before(options, budget, *more):
+    return [options.vramspan, "run", "--quiet", "--device-memory", f"{budget}MiB", "--overlap", options.overlap, *more, "--"]
+
+
+def peak_mib(program):
+    """What the program needs of the device."""
+    programs = Programs({"plain": [sys.executable, *program.split()]}, HERE)
+    for phase, _, _ in PROGRAMS[program][0]:
+        programs.bursts(1, 1, 1, f"{program}, {phase}")
+    return programs.reports()["plain"]["peak_mib"]
+
+
+def measure(program, options, folder):
+    """The rows of the program's cases."""
+    peak = peak_mib(program)
+    budgets = {share: peak * share // 100 for share in options.budgets}
+    cases = {case: phases for case, phases in PROGRAMS[program][1].items() if case in options.cases}
+    measured = {case: {share: [] for share in (100, *budgets)} for case in cases}
+    foretold, recorded = {case: [] for case in cases}, {case: [] for case in cases}
+    with_profile = {case: {share: [] for share in budgets} for case in cases}
+    profiles, same = {}, {share: True for share in budgets}
     for turn in range(options.turns):
-        plain.append(run(program.format(rounds), turn=turn))
-        if any(k not in plain[0]["ms"] for k in keys):
-            sys.exit(f"{name}: its report has no {keys}: {plain[0]['ms']}")
-        budgets = [plain[0]["peak_mib"] * share // 100 for share in options.budgets]
-        trace = folder / f"{program.format(rounds).replace(' ', '_')}.{turn}.vramspan"
-        run(program.format(rounds), [options.vramspan, "run", "--quiet", "--record", str(trace), "--force", "--"])
-        recordings.append((predicted(name, options, trace, budgets), trace))
-    return plain, budgets, *sorted(recordings)[(len(recordings) - 1) // 2]
-
-
-def measure(name, options, folder):
-    """The case's rows, each as it is known."""
-    program, rounds, keys = CASES[name]
-    takes = lambda reports: statistics.median(sum(r["ms"][k] for k in keys) for r in reports)
-    plain, budgets, foretold, trace = record(name, options, folder)
-    yield {"case": name, "share": 100, "measured_ms": takes(plain), "predicted_ms": foretold[0]}
-    for share, budget, ms in zip(options.budgets, budgets, foretold[1:]):
-        before = [options.vramspan, "run", "--quiet", "--device-memory", f"{budget}MiB", "--overlap", options.overlap]
-        profile, what = tuned(options, trace, budget) if options.tuned else ([], "")
-        default, with_profile = [], []
-        for turn in range(options.turns):
-            default.append(run(program.format(rounds), [*before, "--"], turn))
+        trace = folder / f"{program.replace(' ', '_')}.{turn}.vramspan"
+        ways = {100: [], "recorded": [options.vramspan, "run", "--quiet", "--record", str(trace), "--force", "--"]}
+        ms, reports = run(program, ways | {share: before(options, budget) for share, budget in budgets.items()})
+        for case, phases in cases.items():
+            for share, found in measured[case].items():
+                found.append(took(ms[share], phases))
+            recorded[case].append(took(ms["recorded"], phases))
+            foretold[case].append(predicted(program, phases, options, trace, list(budgets.values())))
+        result = reports[100]["result"]
+        if reports["recorded"]["result"] != result:
+            print(f"{program}: the recorded run has another result", file=sys.stderr)
+        for share in budgets:
+            same[share] &= reports[share]["result"] == result
+        if not options.tuned:
+            continue
+        if turn == 0:
+            profiles = {share: tuned(options, trace, budget) for share, budget in budgets.items()}
+        ways = {}
+        for share, (profile, _) in profiles.items():
             if profile:
-                with_profile.append(run(program.format(rounds), [*before, *profile, "--"], turn))
-        row = {"case": name, "share": share, "measured_ms": takes(default), "predicted_ms": ms,
-               "same": all(r["result"] == plain[0]["result"] for r in default + with_profile)}
-        if options.tuned:
-            row["profile"] = what
-        if profile:
-            row["tuned_ms"] = takes(with_profile)
-        yield row
+                ways |= {share: before(options, budgets[share]), (share, "tuned"): before(options, budgets[share], *profile)}
+        if not ways:
+            continue
+        ms, reports = run(program, ways)
+        for share in (share for share, (profile, _) in profiles.items() if profile):
+            same[share] &= reports[share, "tuned"]["result"] == reports[share]["result"] == result
+            for case, phases in cases.items():
+                with_profile[case][share].append(took(ms[share, "tuned"], phases) / took(ms[share], phases))
+    for case in cases:
+        times = [statistics.median(of_turns) for of_turns in zip(*foretold[case])]
+        for (share, found), ms in zip(measured[case].items(), times):
+            row = {"case": case, "share": share, "measured_ms": statistics.median(found), "predicted_ms": ms,
+                   "recorded_ms": statistics.median(recorded[case])}
+            if share != 100:
+                row["same"] = same[share]
+                if options.tuned:
+                    row["profile"] = profiles[share][1]
+                if with_profile[case][share]:
+                    row["tuned_ms"] = statistics.median(with_profile[case][share]) * row["measured_ms"]
+            row["turns"] = [[m, f[list(measured[case]).index(share)]] for m, f in zip(found, foretold[case])]
+            yield row
 
 
 def off(row):
@@ -204,6 +247,7 @@ def main():
     unknown = [c for c in options.cases if c not in CASES]
     if unknown:
         parser.error(f"no case {unknown[0]!r}; there are {', '.join(map(repr, CASES))}")
+    options.cases = options.cases or list(CASES)
     if not options.prices:
         output(options.vramspan, "info")  # A replay takes what that has measured.
     rows = []
@@ -211,7 +255,8 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.recordings or pathlib.Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        for row in (row for name in options.cases or CASES for row in measure(name, options, folder)):
+        programs = dict.fromkeys(CASES[case] for case in options.cases)
+        for row in (row for program in programs for row in measure(program, options, folder)):
             rows.append(row)
             differs = "" if row.get("same", True) else "  the result differs"
             if "profile" in row:

@@ -1,7 +1,7 @@
 """Rounds over 16 arrays of 256 MiB, each read and written once: sweep.py [ROUNDS]."""
 import sys
 
-from common import digest, median, report, timed, torch_setup
+from common import digest, median, repeated, report, torch_setup
 
 torch = torch_setup()
 rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 12
@@ -13,5 +13,5 @@ def sweep():
         a.add_(1)
 
 
-times = [timed(sweep, torch.cuda.synchronize) for _ in range(rounds)]
+times = repeated(sweep, torch.cuda.synchronize, rounds)
 report(digest(*(a.cpu().numpy() for a in arrays)), torch.cuda.max_memory_reserved(), round=median(times[1:]))

@@ -1,7 +1,7 @@
 """Trains a transformer with AdamW: train.py [LAYERS] [WIDTH] [STEPS]."""
 import sys
 
-from common import digest, median, report, timed, torch_setup
+from common import digest, median, repeated, report, torch_setup
 from transformer import Transformer
 
 torch = torch_setup()
@@ -21,5 +21,5 @@ def step():
     losses.append(loss.detach())
 
 
-times = [timed(step, torch.cuda.synchronize) for _ in range(steps)]
+times = repeated(step, torch.cuda.synchronize, steps)
 report(digest(repr([v.item() for v in losses])), torch.cuda.max_memory_reserved(), step=median(times[1:]))
