@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 #include "tests/replay/random_run.h"
@@ -50,6 +51,42 @@ TEST(FillTimes, OfAboutAsMuchMemoryBeforeThatOfTheCode) {
   FillTimes(&run);
   EXPECT_EQ(run.works[3].end - run.works[3].start, 20'000u);
   EXPECT_EQ(run.works[3].start, 1'840'000u) << "behind what the stream carries";
+}
+
+// One kernel for products of two sizes, told apart by what is launched around them.
+TEST(FillTimes, OfTheSamePlaceAmongOthersBeforeThatOfTheCode) {
+  std::vector<Given> given;
+  uint64_t at = 0;
+  for (int round = 0; round < 5; ++round) {
+    // Of two kernels of code 0 one is behind code 1 and takes 20 us, one behind code 2 and 200 us.
+    for (const auto& [code, took] :
+         std::vector<std::pair<uint32_t, uint64_t>>{{2, 10}, {0, 20}, {4, 10}, {0, 200}}) {
+      const bool told = round < 4;
+      given.push_back({code, at, told ? at + 5'000 : 0, told ? at + 5'000 + took * 1000 : 0});
+      at += 300'000;
+    }
+  }
+  RecordedRun run = Recorded(given);
+  FillTimes(&run);
+  EXPECT_EQ(run.works[17].end - run.works[17].start, 20'000u);
+  EXPECT_EQ(run.works[19].end - run.works[19].start, 200'000u);
+}
+
+// What is too long for the time there was is shorter, by the same share all of it.
+TEST(FillTimes, FitBetweenWhatWasMeasured) {
+  RecordedRun run = Recorded({{0, 0, 10'000, 110'000},
+                              {2, 1'000, 110'000, 310'000},
+                              {0, 2'000, 0, 0},
+                              {2, 3'000, 0, 0},
+                              {4, 4'000, 460'000, 500'000},
+                              {0, 5'000, 0, 0}});
+  FillTimes(&run);
+  EXPECT_EQ(run.works[2].start, 310'000u);
+  EXPECT_NEAR(static_cast<double>(run.works[2].end), 360'000, 100);
+  EXPECT_EQ(run.works[3].start, run.works[2].end);
+  EXPECT_NEAR(static_cast<double>(run.works[3].end), 460'000, 100);
+  EXPECT_LE(run.works[3].end, 460'000u);
+  EXPECT_EQ(run.works[5].end, 600'000u) << "nothing is known of what came behind it";
 }
 
 TEST(FillTimes, EndsBeforeWhatWasMeasuredBehindItStarts) {

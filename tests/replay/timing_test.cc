@@ -117,6 +117,22 @@ TEST(Timing, TheProgramWaitsForWhatItIsToldToHaveWaitedFor) {
   EXPECT_EQ(step(3).after, kNoWork);
 }
 
+// A copy of a program that is as far ahead as the driver lets it be is held like any launch.
+TEST(Timing, AStreamWithFarMoreToDoWasNotWaitedFor) {
+  RecordedRun run = Recorded({{0, 0, 0, 1000}, {0, 10, 1000, 9000}, {0, 1020, 9000, 9100}});
+  run.setting.waits_told = true;
+  run.waits = {{1000 * kUs, 900 * kUs, RecordedWait::For::kStream}};
+  const auto step = [&] { return Timing(&run, {}).step(run.allocations.size() + 2); };
+  EXPECT_EQ(step().after, kNoWork);
+  EXPECT_EQ(step().think, 1010 * kUs);
+  // A guess of an end may be off by some.
+  run.works[1].end = 1900 * kUs;
+  EXPECT_EQ(step().after, 1u);
+  run.works[1].end = 9000 * kUs;
+  run.waits[0].what = RecordedWait::For::kAll;
+  EXPECT_EQ(step().after, 1u) << "that call does nothing else";
+}
+
 // How long a program waits until the device has nothing left to do is the device's business: with
 // less ahead of it, it waits less.
 TEST(Timing, TheProgramThinksNoLongerBecauseTheDeviceIsBehind) {

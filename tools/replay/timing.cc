@@ -16,6 +16,8 @@ constexpr uint64_t kUntimed = 5000;
 constexpr uint64_t kUsualLag = 10000;
 // Two submissions that are further apart may have had a wait between them.
 constexpr uint64_t kUsualGap = 20000;
+// More work than this is not what a guess of its end is off by.
+constexpr uint64_t kFarAhead = 1'000'000;
 constexpr double kMostPasses = 40;
 // Less is over the bus in the time by which two runs of a kernel differ.
 constexpr Bytes kTells = KiB(256);
@@ -45,6 +47,14 @@ class Latest {
   std::vector<uint32_t> in_;
 };
 
+// A copy that takes long to submit is recorded as a wait for its stream, but it is also held where
+// the program has submitted as much as the driver takes, which is when one more launch has ended.
+// Then its stream has far more to do yet.
+bool OnlyHeld(const RecordedWait& wait, const RecordedWork& last) {
+  return wait.what == RecordedWait::For::kStream &&
+         last.end > wait.time + std::max(wait.duration, kFarAhead);
+}
+
 // A step at `now`, after one at `before`, with what was waited for in between; `next` is the first
 // wait that ended later than the step before. `ended`: the work that ended last by now.
 StepTiming StepByWaits(const RecordedRun& run, const Latest& latest, uint64_t before, uint64_t now,
@@ -59,7 +69,7 @@ StepTiming StepByWaits(const RecordedRun& run, const Latest& latest, uint64_t be
     const uint32_t work = wait.what == RecordedWait::For::kAll      ? latest.all()
                           : wait.what == RecordedWait::For::kStream ? latest.in(wait.stream)
                                                                     : ended;
-    if (work == kNoWork) continue;
+    if (work == kNoWork || OnlyHeld(wait, run.works[work])) continue;
     if (t.after == kNoWork) t.think = began - before;
     if (t.after == kNoWork || run.works[t.after].end < run.works[work].end) t.after = work;
     waited += wait.duration;

@@ -11,7 +11,8 @@
 //    moved, where most of it was the moves' doing, at most 10 us of it.
 //  - The program takes a step (it submits work, allocates or frees) as long after the step before
 //    as it did. Where the trace tells what it waited for, it waits again for what it had submitted
-//    by then: all of it, that of a stream, or (an event) what ended last. Where it does not, and
+//    by then: all of it, that of a stream (unless that had far more to do yet: then the call was
+//    held because no more launches fitted), or (an event) what ended last. Where it does not, and
 //    behind a free, which waits for all work: where some work ended in between, it takes the step
 //    as long after that; but for work that was submitted so soon after the step before that there
 //    was hardly a wait in between. Where that was the end of all it had submitted, it waited for
