@@ -33,6 +33,8 @@ constexpr uint32_t kThenOneIn = 32;
 constexpr uint64_t kLongCall = 20'000;
 constexpr Bytes kPutAside = KiB(64);
 constexpr uint64_t kNever = UINT64_MAX;
+// After so many pieces of work a thread tells what it took to record them.
+constexpr uint32_t kCostEvery = 32;
 // To the timer, fingerprints are work with this in its id.
 constexpr uint64_t kPrints = uint64_t{1} << 63;
 
@@ -88,6 +90,9 @@ struct Recorder::Mine {
 
   Current current;
   uint64_t waiting_since = 0;
+  uint64_t entered = 0;
+  uint64_t cost = 0;  // Nanoseconds, of so many pieces of work.
+  uint32_t cost_works = 0;
   trace::WorkEvent work;
   uint32_t dice = 1;
 
@@ -328,10 +333,19 @@ bool Recorder::Measures(Code* code, Submission::Kind kind) {
 uint64_t Recorder::Add(trace::WorkEvent* event, CUstream stream, bool measure) {
   event->id = next_.fetch_add(1, std::memory_order_relaxed);
   event->stream = StreamNumber(stream);
-  event->time = writer_->Now();
   writer_->Add(*event);
-  Mine::Get().current = {this, event->id, stream, nullptr, measure, event->time, kNever};
+  const uint64_t now = writer_->Now();
+  Mine& mine = Mine::Get();
+  mine.cost += now - event->time;
+  mine.current = {this, event->id, stream, nullptr, measure, now, kNever};
   return event->id;
+}
+
+void Recorder::Entering() { Mine::Get().entered = writer_->Now(); }
+
+void Recorder::NoteCost(uint64_t since) {
+  Mine& mine = Mine::Get();
+  mine.cost += writer_->Now() - since;
 }
 
 uint64_t Recorder::Submitting(const Submission& s, absl::Span<const InferredRange> ranges,
@@ -354,6 +368,7 @@ uint64_t Recorder::Submitting(const Submission& s, absl::Span<const InferredRang
       event.kind = trace::WorkEvent::Kind::kUnknown;
       break;
   }
+  event.time = mine.entered;
   event.complete = complete;
   const Numbered code = CodeOf(s.code, s.shape, s.kind);
   event.code = code.number;
@@ -371,6 +386,7 @@ uint64_t Recorder::Declaring(CUstream stream, absl::Span<const WorkRange> ranges
   mine.current = {};
   if (Captures(stream)) return 0;
   trace::WorkEvent& event = mine.work;
+  event.time = writer_->Now();
   event.kind = trace::WorkEvent::Kind::kDeclared;
   event.complete = known == Known::kAll;
   event.code = kDeclared;
@@ -384,18 +400,26 @@ uint64_t Recorder::Declaring(CUstream stream, absl::Span<const WorkRange> ranges
 void Recorder::Starting() {
   Current& current = Mine::Get().current;
   if (current.recorder != this || !current.measure || !measures_) return;
+  const uint64_t since = writer_->Now();
   current.start = timer_->Before(current.stream);
+  NoteCost(since);
 }
 
 void Recorder::Submitted() {
   Current& current = Mine::Get().current;
   if (current.recorder != this) return;
+  const uint64_t now = writer_->Now();
   if (current.start != nullptr) timer_->Behind(current.start, current.stream, current.id);
-  if (current.waits_after != kNever && writer_->Now() - current.since >= current.waits_after) {
+  if (current.waits_after != kNever && now - current.since >= current.waits_after) {
     AddWait(current.since, WaitsFor::kStream, current.stream);
   }
   if (watch_ != nullptr && Mover::InScope() && !mover_->armed()) TakePrints();
   current = {};
+  Mine& mine = Mine::Get();
+  if (++mine.cost_works == kCostEvery) {
+    writer_->Add(trace::CostEvent{std::exchange(mine.cost_works, 0), std::exchange(mine.cost, 0)});
+  }
+  NoteCost(now);
 }
 
 void Recorder::Waiting() { Mine::Get().waiting_since = writer_->Now(); }

@@ -47,7 +47,10 @@ class Recorder final : public RunListener {
   void Freeing(DevicePtr base);  // Before it is.
   void BudgetIs(Bytes device);
 
-  // The calling thread is about to make a call that submits work; Submitted must follow. What is
+  // The calling thread is about to make a call that submits work, from here on it is recorded;
+  // where it is, Submitting follows.
+  void Entering();
+  // What that call is; Submitted must follow. What is
   // likely of `ranges` is told. The tag for Mover::Begin; 0 where this is not recorded, since the
   // stream captures.
   uint64_t Submitting(const Submission& s, absl::Span<const InferredRange> ranges, bool complete);
@@ -91,7 +94,10 @@ class Recorder final : public RunListener {
   Numbered CodeOf(const void* code, uint64_t shape, Submission::Kind kind);
   bool Measures(Code* code, Submission::Kind kind);
   std::string NameOf(const void* code, Submission::Kind kind, uint32_t number);
+  // Of a call that was entered at `event->time`.
   uint64_t Add(trace::WorkEvent* event, CUstream stream, bool measure);
+  // The thread has recorded since then.
+  void NoteCost(uint64_t since);
   void AddWait(uint64_t since, WaitsFor what, CUstream stream);
   // Takes the fingerprints that are due behind the thread's work.
   void TakePrints();

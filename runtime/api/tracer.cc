@@ -103,6 +103,7 @@ void Tracer::NoteCopies(const Submission& s) {
 }
 
 bool Tracer::EnterDecoded(uint32_t call, const void* params) {
+  if (recorder_ != nullptr) recorder_->Entering();
   Scratch& scratch = MyScratch();
   Submission& s = scratch.submission;
   decoder_.Decode(call, params, &s);

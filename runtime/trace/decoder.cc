@@ -180,6 +180,12 @@ StatusOr<bool> Decoder::Next(Event* event) {
       case EventType::kWait:
         wrong = Read(&in, &last_, &As<WaitEvent>(event));
         break;
+      case EventType::kCost: {
+        auto& e = As<CostEvent>(event);
+        e.works = in.Take();
+        e.nanoseconds = in.Take();
+        break;
+      }
       default:
         known = false;
     }

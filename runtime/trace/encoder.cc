@@ -186,4 +186,11 @@ void Encoder::Add(const WaitEvent& e) {
   Close(at);
 }
 
+void Encoder::Add(const CostEvent& e) {
+  uint8_t* at = Open(EventType::kCost, 2 * kMostVarint);
+  at = PutVarint(at, e.works);
+  at = PutVarint(at, e.nanoseconds);
+  Close(at);
+}
+
 }  // namespace vramspan::trace

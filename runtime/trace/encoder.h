@@ -78,6 +78,7 @@ class Encoder {
   void Add(const EndEvent& e);
   void Add(const CompareEvent& e);
   void Add(const WaitEvent& e);
+  void Add(const CostEvent& e);
 
  private:
   // Room for a record's body of at most `most` bytes; Close tells its end.

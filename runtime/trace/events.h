@@ -29,6 +29,7 @@ enum class EventType : uint8_t {
   kEnd = 9,
   kCompare = 10,
   kWait = 11,
+  kCost = 12,
 };
 
 struct AllocateEvent {
@@ -122,8 +123,15 @@ struct WaitEvent {
   uint32_t stream = 0;
 };
 
+// What recording took of the thread itself for its last pieces of work, so many: a run that is not
+// recorded does not have that.
+struct CostEvent {
+  uint64_t works = 0;
+  uint64_t nanoseconds = 0;  // For all of them.
+};
+
 using Event = std::variant<AllocateEvent, FreeEvent, CodeEvent, WorkEvent, TimesEvent, MoveEvent,
-                           BudgetEvent, LostEvent, EndEvent, CompareEvent, WaitEvent>;
+                           BudgetEvent, LostEvent, EndEvent, CompareEvent, WaitEvent, CostEvent>;
 
 // The beginning of a trace: who was recorded, where, and how. As text in the file, a line for each,
 // so that lines can be added.

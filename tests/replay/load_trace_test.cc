@@ -72,6 +72,7 @@ TEST_F(LoadTraceTest, WhatIsSavedLoadsTheSame) {
     saved.waits = {{70, 20, RecordedWait::For::kAll},
                    {90, 0, RecordedWait::For::kEvent},
                    {100 * seed, 9, RecordedWait::For::kStream, 2}};
+    for (size_t i = 0; i < saved.works.size(); i += seed) saved.works[i].cost = 1 + 10 * i;
     ASSERT_TRUE(SaveTrace(saved, path_, true).ok());
     const auto run = LoadTrace(path_);
     ASSERT_TRUE(run.ok()) << run.status();
@@ -98,6 +99,7 @@ TEST_F(LoadTraceTest, WhatIsSavedLoadsTheSame) {
       EXPECT_EQ(a.start, b.start);
       EXPECT_EQ(a.end, b.end);
       EXPECT_EQ(a.stream, b.stream);
+      EXPECT_EQ(a.cost, b.cost);
       EXPECT_EQ(run->codes[a.code].name, saved.codes[b.code].name);
       EXPECT_EQ(run->set(a.set), saved.set(b.set));
     }
@@ -138,6 +140,18 @@ TEST_F(LoadTraceTest, WaitsComeInTheOrderOfTheirEnds) {
   EXPECT_THAT(run.waits, ElementsAre(RecordedWait{20, 0, RecordedWait::For::kAll},
                                      RecordedWait{30, 30, RecordedWait::For::kStream, 7},
                                      RecordedWait{40, 10, RecordedWait::For::kEvent}));
+}
+
+// A cost is of the last works that its thread told of, each the same.
+TEST_F(LoadTraceTest, CostsAreSharedByWorksOfTheirThread) {
+  const RecordedRun run =
+      Load({Work(1, 0, {}), Work(2, 1, {}), Work(3, 2, {}), trace::CostEvent{2, 300},
+            Work(4, 3, {}), trace::CostEvent{0, 5}, trace::CostEvent{3, 900}, Work(5, 4, {}),
+            trace::CostEvent{1, UINT64_MAX}});
+  std::vector<uint64_t> costs;
+  for (const RecordedWork& work : run.works) costs.push_back(work.cost);
+  // Of three the last is the only one that nothing was told of; no clock has the last cost.
+  EXPECT_THAT(costs, ElementsAre(0, 150, 150, 300, 0));
 }
 
 // It may be the one that made its memory free to go, and is told of when it is over.

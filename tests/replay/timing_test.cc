@@ -117,6 +117,24 @@ TEST(Timing, TheProgramWaitsForWhatItIsToldToHaveWaitedFor) {
   EXPECT_EQ(step(3).after, kNoWork);
 }
 
+// A run that is not recorded is as much faster, but where memory is short: then every launch is
+// looked at as if it were.
+TEST(Timing, WhatRecordingTookIsTakenOut) {
+  std::vector<Times> times;
+  for (uint64_t i = 0; i < 100; ++i) times.push_back({0, 30 * i, 30 * i + 5, 30 * i + 10});
+  RecordedRun run = Recorded(times);
+  const auto predicted = [&](Bytes memory) {
+    const ReplaySetting setting{
+        .policy = "lru", .device_memory = memory, .overlap = ReplayOverlap::kSafe};
+    return ReplayAll(run, {}, {setting}, 1, [](size_t) {}).front().predicted;
+  };
+  const uint64_t enough = predicted(GiB(8)), little = predicted(GiB(1));
+  for (RecordedWork& work : run.works) work.cost = 3 * kUs;
+  run.works[7].cost = 100 * kUs;
+  EXPECT_EQ(enough - predicted(GiB(8)), (98 * 3 + 20) * kUs) << "no more than there was, each";
+  EXPECT_EQ(little, predicted(GiB(1)));
+}
+
 // A copy of a program that is as far ahead as the driver lets it be is held like any launch.
 TEST(Timing, AStreamWithFarMoreToDoWasNotWaitedFor) {
   RecordedRun run = Recorded({{0, 0, 0, 1000}, {0, 10, 1000, 9000}, {0, 1020, 9000, 9100}});

@@ -20,7 +20,7 @@ inline std::vector<Event> SampleEvents(uint64_t seed, size_t count) {
   for (uint64_t i = 0; i < count; ++i) {
     time += random() % 5000;
     const DevicePtr base(0x7f0000000000 + (random() % 64 << 21));
-    switch (random() % 12) {
+    switch (random() % 13) {
       case 0:
         events.emplace_back(AllocateEvent{time, base, Bytes(random() % (1 << 30))});
         break;
@@ -49,6 +49,9 @@ inline std::vector<Event> SampleEvents(uint64_t seed, size_t count) {
         events.emplace_back(WaitEvent{time, random() % 90, what, i % 3 == 2 ? stream : 0});
         break;
       }
+      case 8:
+        events.emplace_back(CostEvent{random() % 40, random() % 90000});
+        break;
       default: {
         WorkEvent work;
         work.time = time;

@@ -42,7 +42,8 @@ class Loader {
   explicit Loader(uint64_t file_bytes) : limits_(file_bytes) {}
 
   // An error ends the reading.
-  Status Take(size_t offset, const trace::Event& event) {
+  Status Take(size_t offset, uint32_t thread, const trace::Event& event) {
+    thread_ = thread;
     if (blocks_.empty() || blocks_.back() != offset) blocks_.push_back(offset);
     block_ = static_cast<uint32_t>(blocks_.size() - 1);
     if (++events_ > limits_.events) return TooMuch(block_, limits_.events, "events");
@@ -143,13 +144,14 @@ class Loader {
     last_id_ = e.id;
     open_ = true;
     open_ranges_.assign(e.ranges.begin(), e.ranges.end());
-    calls_.push_back(
-        {.time = e.time, .block = block_, .index = static_cast<uint32_t>(works_.size())});
+    const auto call_work = static_cast<uint32_t>(works_.size());
+    calls_.push_back({.time = e.time, .block = block_, .index = call_work});
     works_.push_back({.submitted = e.time,
                       .stream = StreamIndex(e.stream),
                       .code = CodeIndex(e.code),
                       .kind = static_cast<WorkKind>(e.kind),
                       .complete = e.complete});
+    uncosted_[thread_].push_back(call_work);
   }
   void CloseWork() {
     if (open_) works_.back().set = RawSet(open_ranges_);
@@ -185,6 +187,16 @@ class Loader {
                           .duration = e.duration,
                           .what = static_cast<RecordedWait::For>(e.what),
                           .stream = stream ? StreamIndex(e.stream) : 0});
+  }
+  void Take(const trace::CostEvent& e) {
+    if (Late(e.nanoseconds) || e.works == 0) return;
+    std::vector<uint32_t>& works = uncosted_[thread_];
+    // Some of them may be lost.
+    const size_t known = std::min<uint64_t>(works.size(), e.works);
+    for (size_t i = works.size() - known; i < works.size(); ++i) {
+      works_[works[i]].cost = e.nanoseconds / e.works;
+    }
+    works.clear();
   }
   void Take(const trace::LostEvent&) {}
   void Take(const trace::EndEvent&) {}
@@ -401,7 +413,8 @@ class Loader {
   const RunLimits limits_;
   RecordedRun run_;
   std::vector<size_t> blocks_;  // Their offsets, those that events came from.
-  uint32_t block_ = 0;          // Of the event that is taken.
+  uint32_t block_ = 0;          // Of the event that is taken,
+  uint32_t thread_ = 0;         // and the thread that it is of.
   uint64_t events_ = 0, raw_ranges_ = 0, kept_ranges_ = 0, pieces_ = 0, granules_ = 0;
   std::vector<Call> calls_;
   std::vector<RecordedWork> works_;  // As the file has them; their sets are raw ones.
@@ -414,6 +427,8 @@ class Loader {
   absl::flat_hash_map<uint32_t, uint32_t> codes_;                       // Number to index.
   absl::flat_hash_map<uint32_t, uint32_t> large_streams_;
   absl::flat_hash_map<uint64_t, uint32_t> ids_;  // Of work, to its index in works_.
+  // By thread, since it told of a cost.
+  absl::flat_hash_map<uint32_t, std::vector<uint32_t>> uncosted_;
   // The last work, of which more may be told.
   bool open_ = false;
   uint64_t last_id_ = 0;
@@ -441,7 +456,7 @@ StatusOr<RecordedRun> LoadTrace(trace::Reader* reader) {
   Loader loader(reader->file_bytes());
   Status status;
   reader->ForEach([&](const trace::Reader::Block& block, const trace::Event& e) {
-    status = loader.Take(block.offset, e);
+    status = loader.Take(block.offset, block.header.thread, e);
     if (!status.ok()) reader->Stop();
   });
   VS_RETURN_IF_ERROR(status);

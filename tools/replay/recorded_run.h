@@ -56,6 +56,7 @@ struct RecordedWork {
   uint64_t start = 0;  // On the device. Equal to `end` where it was not measured.
   uint64_t end = 0;
   uint64_t remote = 0;  // Bytes of its memory that lay on the host while it ran.
+  uint64_t cost = 0;    // Of its thread, to record it.
   uint32_t stream = 0;  // Small numbers, by order of appearance.
   uint32_t code = 0;    // Index into codes.
   uint32_t set = 0;     // Index into sets.

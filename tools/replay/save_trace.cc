@@ -69,6 +69,7 @@ Status SaveTrace(const RecordedRun& run, const std::string& path, bool force) {
                               r.slot, r.write, r.exact});
     }
     writer->Add(event);
+    if (w.cost != 0) writer->Add(trace::CostEvent{1, w.cost});
     if (w.timed() && !w.guessed) {
       writer->Add(trace::TimesEvent{step.index, w.start, w.end - w.start, Bytes(w.remote)});
     }

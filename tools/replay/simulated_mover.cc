@@ -160,7 +160,8 @@ void SimulatedMover::Host() {
         if (ends_[t.after] == kNever) return;
         host_next_ = std::max(host_next_, ends_[t.after]);
       }
-      host_next_ += t.rest;
+      // Where memory is short, a launch takes as long as that to be looked at, recorded or not.
+      host_next_ = host_next_ + t.rest - (armed_ ? 0 : t.recording);
       host_timed_ = true;
       host_wait_ = HostWait::kNothing;
     }

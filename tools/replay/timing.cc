@@ -243,6 +243,9 @@ void Timing::FindSteps() {
     } else {
       t.think = now - before;
     }
+    if (work) {
+      t.recording = std::min(t.after == kNoWork ? t.think : t.rest, run_.works[step.index].cost);
+    }
     before = now;
     freed = step.kind == RecordedStep::Kind::kFree;
     if (work) latest.Submit(step.index);

@@ -17,7 +17,7 @@
 //    as long after that; but for work that was submitted so soon after the step before that there
 //    was hardly a wait in between. Where that was the end of all it had submitted, it waited for
 //    the device: then it is not held to have been busy itself for longer than the last work takes
-//    alone.
+//    alone. What recording took of it, where that was told, it takes only while memory is short.
 //
 // Immutable once made; any thread may read it. Times in nanoseconds.
 #ifndef VRAMSPAN_TOOLS_REPLAY_TIMING_H_
@@ -46,6 +46,7 @@ struct StepTiming {
   uint32_t after = kNoWork;  // Its thread waits until this work has ended,
   uint64_t think = 0;        // so long after the step before;
   uint64_t rest = 0;         // and so long after that it takes the step.
+  uint64_t recording = 0;    // Of the latter of the two: what a run that is not recorded lacks.
 };
 
 class Timing {

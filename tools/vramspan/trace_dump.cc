@@ -76,6 +76,10 @@ Json Fields(const trace::WaitEvent& e) {
   return fields;
 }
 
+Json Fields(const trace::CostEvent& e) {
+  return {{"event", "cost"}, {"works", e.works}, {"nanoseconds", e.nanoseconds}};
+}
+
 constexpr auto kReplace = Json::error_handler_t::replace;
 
 // `key value` pairs, the event's name first.
