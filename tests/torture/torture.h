@@ -15,8 +15,8 @@ namespace vramspan_test {
 struct TortureOptions {
   uint64_t seed = 1;
   int threads = 4;
-  uint64_t operations = 10000;  // In all; 0: until `seconds` have passed.
-  double seconds = 0;
+  uint64_t operations = 10000;  // In all, or what `seconds` leave time for; 0: as many as that.
+  double seconds = 0;           // 0, where there are operations: no bound.
   std::string device_memory = "48MiB";
   uint64_t data_bytes = uint64_t{160} << 20;  // Live data aimed at, over all threads.
   std::string policy = "lru";

@@ -60,7 +60,7 @@ class Worker {
       for (uint64_t i = 0; !s_.stop && (o.operations == 0 || i < mine); ++i) {
         Step();
         const uint64_t n = s_.operations.fetch_add(1, std::memory_order_relaxed) + 1;
-        if (o.operations == 0 && n % 64 == 0 &&
+        if ((o.operations == 0 || o.seconds != 0) && n % 64 == 0 &&
             std::chrono::duration<double>(Clock::now() - s_.begin).count() > o.seconds) {
           break;
         }
