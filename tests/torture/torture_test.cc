@@ -50,7 +50,7 @@ TEST(Torture, FourThreads) {
   TortureOptions options;
   options.seed = Seed(1);
   options.operations = 1000000 / kShare;
-  options.seconds = 240;
+  options.seconds = 150;
   if (const char* seconds = std::getenv("VRAMSPAN_TORTURE_SECONDS")) {
     options.operations = 0;
     options.seconds = std::atof(seconds);
