@@ -50,17 +50,22 @@ ContentWatch::State& ContentWatch::StateOf(ChunkIndex index) {
 
 void ContentWatch::Made(DevicePtr base, Bytes size) {
   MutexLock lock(memory_.mu);
-  Begin(base, size, 0);
+  Begin(base, size, /*mapped=*/false);
 }
 
-void ContentWatch::Mapped(DevicePtr base, Bytes size) { Begin(base, size, std::size(kBehind)); }
+void ContentWatch::Mapped(DevicePtr base, Bytes size) { Begin(base, size, /*mapped=*/true); }
 
-void ContentWatch::Begin(DevicePtr base, Bytes size, uint8_t taken) {
+void ContentWatch::Begin(DevicePtr base, Bytes size, bool mapped) {
   ++lives_;
   changes_.fetch_add(1, std::memory_order_relaxed);
   memory_.ForEachChunk(base, size, [&](ChunkIndex index, Chunk&) VS_NO_THREAD_SAFETY_ANALYSIS {
-    StateOf(index) = {.life = lives_, .taken = taken};
+    StateOf(index) = {.life = lives_, .mapped = mapped};
   });
+}
+
+void ContentWatch::LetGo(const Print& p) {
+  const State& s = StateOf(p.chunk);
+  if (s.mapped && s.life == p.life) --memory_.chunks()[p.chunk].loose;
 }
 
 uint64_t ContentWatch::SettledMark(uint64_t hash) const {
@@ -82,9 +87,11 @@ uint64_t ContentWatch::Due(absl::Span<const trace::TracedRange> ranges, uint64_t
     open = true;
     if (!c.on_device || std::exchange(s.touched, id) == id) return;
     if (++s.touches < kBehind[s.taken] || due.size() == kMostPrints) return;
+    if (s.mapped && (c.dying || c.loose == UINT16_MAX)) return;
     const std::optional<uint32_t> slot = prints_->Take();
     if (!slot.has_value()) return;
     ++s.taken;
+    if (s.mapped) ++c.loose;
     prints_->Ask(*slot);
     due.push_back({index, s.life, {c.base, c.size(), *slot}});
   };
@@ -112,7 +119,8 @@ bool ContentWatch::Queue(uint64_t number, CUstream stream) {
   driver_->Note(status);
   // Those that were queued may still write: their slots are lost.
   MutexLock lock(memory_.mu);
-  batches_.erase(number);
+  const auto batch = batches_.extract(number);
+  for (const Print& p : batch.mapped().prints) LetGo(p);
   return false;
 }
 
@@ -121,6 +129,7 @@ void ContentWatch::Drop(uint64_t number) {
   const auto batch = batches_.extract(number);
   for (const Print& p : batch.mapped().prints) {
     prints_->Give(p.piece.slot);
+    LetGo(p);
     State& s = StateOf(p.chunk);
     if (s.life == p.life) --s.taken;
   }
@@ -134,6 +143,7 @@ void ContentWatch::Done(uint64_t number) {
   for (const Print& p : batch.mapped().prints) {
     const std::optional<Fingerprint> found = prints_->Result(p.piece.slot);
     prints_->Give(p.piece.slot);
+    LetGo(p);
     State& s = StateOf(p.chunk);
     if (s.life != p.life || !found.has_value()) continue;
     // Those of other streams may come in another order.
@@ -148,6 +158,14 @@ void ContentWatch::Done(uint64_t number) {
     s.last = id;
     s.print = *found;
   }
+}
+
+void ContentWatch::Abandon() {
+  MutexLock lock(memory_.mu);
+  for (const auto& [number, batch] : batches_) {
+    for (const Print& p : batch.prints) LetGo(p);
+  }
+  batches_.clear();
 }
 
 }  // namespace vramspan

@@ -37,8 +37,8 @@ class ContentWatch {
 
   // There is other memory than before.
   void Made(DevicePtr base, Bytes size) VS_EXCLUDES(memory_.mu);
-  // The same of what the program mapped itself. It is left alone: the program unmaps it as soon as
-  // it knows, by whatever means, that its own work has ended, and a free waits for all work.
+  // The same of what the program mapped itself, and unmaps as soon as it knows, by whatever means,
+  // that its own work has ended (a free waits for all work): its fingerprints keep it mapped.
   void Mapped(DevicePtr base, Bytes size) VS_REQUIRES(memory_.mu);
 
   // Work `id` names these ranges. Which of their fingerprints are due, by a number; 0: none.
@@ -49,14 +49,17 @@ class ContentWatch {
   // They will not be queued.
   void Drop(uint64_t number) VS_EXCLUDES(memory_.mu);
   void Done(uint64_t number) VS_EXCLUDES(memory_.mu);
+  // Nobody will say any more that they are done: nothing is kept mapped for them.
+  void Abandon() VS_EXCLUDES(memory_.mu);
 
  private:
   struct State {
     uint64_t life = 0;     // Of the memory there.
     uint64_t touched = 0;  // The last work that named it.
     uint32_t touches = 0;
-    uint8_t taken = 0;  // Fingerprints, those under way counted in.
-    uint64_t last = 0;  // The latest work whose fingerprint is known, 0: none; and what it is.
+    uint8_t taken = 0;    // Fingerprints, those under way counted in.
+    bool mapped = false;  // By the program.
+    uint64_t last = 0;    // The latest work whose fingerprint is known, 0: none; and what it is.
     Fingerprint print;
   };
   struct Print {
@@ -78,7 +81,9 @@ class ContentWatch {
   // What settled_ has for ranges with this hash that need no more looks.
   uint64_t SettledMark(uint64_t hash) const;
   State& StateOf(ChunkIndex index) VS_REQUIRES(memory_.mu);
-  void Begin(DevicePtr base, Bytes size, uint8_t taken) VS_REQUIRES(memory_.mu);
+  void Begin(DevicePtr base, Bytes size, bool mapped) VS_REQUIRES(memory_.mu);
+  // The fingerprint needs its memory no longer.
+  void LetGo(const Print& p) VS_REQUIRES(memory_.mu);
 
   const std::shared_ptr<const Driver> driver_;
   const CUcontext context_;

@@ -225,6 +225,7 @@ void Recorder::Finish() {
   }
   // Neither where it was never whole. Threads of the program may still be at it.
   if (timer_ != nullptr) timer_->Stop();
+  if (watch_ != nullptr) watch_->Abandon();
   if (writer_ == nullptr) return;
   const Status closed = writer_->Close();
   if (!closed.ok()) Log(LogLevel::kError, std::string(closed.message()));
