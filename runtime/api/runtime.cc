@@ -242,6 +242,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   mover.own_context = (config.flags & VRAMSPAN_CONFIG_SHARE_CONTEXT) == 0;
   if (config.deadline_us != 0) mover.deadline = std::chrono::microseconds(config.deadline_us);
   mover.traced = traced;
+  if (traced) mover.others = &Tracing::Passers;
   // What was submitted before may wait for the thread that is here.
   mover.prints = !Tracing::unseen();
   mover.returns = !audited.has_value();

@@ -63,8 +63,11 @@ bool Tracer::Enter(uint32_t call, const void* params) {
   return EnterDecoded(call, params);
 }
 
-bool Tracer::BeginVisit(uint32_t call, const void* params) {
-  if (!mover_.armed()) return false;
+Tracer::Visit Tracer::BeginVisit(uint32_t call, const void* params) {
+  mover_.PassBy();
+  if (!mover_.armed()) [[likely]]
+    return Visit::kPasses;
+  mover_.PassedBy();
   Submission& s = MyScratch().submission;
   decoder_.Decode(call, params, &s);
   const PageMap& map = memory_.page_map();
@@ -72,7 +75,7 @@ bool Tracer::BeginVisit(uint32_t call, const void* params) {
     return touch.ptr < map.base() + map.size() &&
            map.base() < touch.ptr + std::max(touch.size, Bytes(1));
   });
-  return named && mover_.BeginVisit();
+  return named && mover_.BeginVisit() ? Visit::kVisits : Visit::kNone;
 }
 
 void Tracer::EndVisit(CUstream stream) {

@@ -65,9 +65,12 @@ class Tracer {
   // A call is about to look memory up that it does not submit work with.
   bool BeginLookUp() { return mover_.BeginLookUp(); }
   void EndLookUp() { mover_.EndLookUp(); }
-  // A call in another context is about to submit work that names memory of this runtime while that
-  // is short. True: EndVisit must follow, which waits for the work.
-  bool BeginVisit(uint32_t call, const void* params);
+  // A call in another context is about to submit work. kPasses, while memory suffices: PassedBy
+  // must follow. kVisits: it names memory of this runtime, and EndVisit must follow, which waits
+  // for it.
+  enum class Visit : uint8_t { kNone, kPasses, kVisits };
+  Visit BeginVisit(uint32_t call, const void* params);
+  void PassedBy() { mover_.PassedBy(); }
   void EndVisit(CUstream stream);
 
   // The calling thread is about to wait for its device, or is back. True: EndWait must follow.

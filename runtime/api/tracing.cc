@@ -39,6 +39,9 @@ struct State {
   std::atomic<Decoder*> decoder{nullptr};  // Never taken apart: calls may be under way.
   std::array<Entry, Tracing::kMost> entries;
   std::atomic<uint32_t> tracers{0};  // How many of them are in use.
+  // Contexts that submitted work beside the memory of others. Never taken out: one that is gone has
+  // nothing that is waited for.
+  std::array<std::atomic<CUcontext>, 64> passers{};
   std::atomic<bool> sees{false};
   std::atomic<vramspanLaunchSourceStart_t> hooks{nullptr};
   // Null where CUPTI is not the source, or no more.
@@ -100,29 +103,63 @@ void EndLookUp(uint64_t token) {
 // that nothing moves under it.
 struct Visit {
   uint32_t tracers = 0;  // A bit each.
+  uint32_t passing = 0;  // Those beside whose memory it only might be; they are in `passed`.
   CUstream stream = nullptr;
+  std::array<Tracer*, Tracing::kMost> passed{};
+
+  bool any() const { return (tracers | passing) != 0; }
 };
 static_assert(Tracing::kMost <= 32);
 VS_HOT_THREAD_LOCAL Visit visit;
 
-void BeginVisit(uint32_t call, const void* params, const Tracer* own) {
+// Each context once, in the order in which they first passed. What does not fit goes unnoticed.
+void NotePasser(CUcontext context) {
+  for (std::atomic<CUcontext>& passer : TheState().passers) {
+    CUcontext known = passer.load(std::memory_order_relaxed);
+    if (known == context) return;
+    if (known != nullptr) continue;
+    if (passer.compare_exchange_strong(known, context) || known == context) return;
+  }
+}
+
+void BeginVisit(uint32_t call, const void* params, CUcontext context, const Tracer* own) {
   State& state = TheState();
   if (state.tracers.load(std::memory_order_relaxed) == (own != nullptr ? 1 : 0)) return;
+  // Before it passes any gate: who closes that looks here.
+  NotePasser(context);
   for (size_t i = 0; i < state.entries.size(); ++i) {
     Tracer* const tracer = state.entries[i].tracer.load(std::memory_order_acquire);
     if (tracer == nullptr || tracer == own) continue;
     const OwnCalls calls;
-    if (tracer->BeginVisit(call, params)) visit.tracers |= 1u << i;
+    switch (tracer->BeginVisit(call, params)) {
+      case Tracer::Visit::kNone:
+        break;
+      case Tracer::Visit::kPasses:
+        visit.passing |= 1u << i;
+        visit.passed[i] = tracer;
+        break;
+      case Tracer::Visit::kVisits:
+        visit.tracers |= 1u << i;
+        break;
+    }
   }
   if (visit.tracers != 0) visit.stream = Tracer::StreamOf(call, params);
 }
 
 void EndVisit() {
   State& state = TheState();
-  const Visit mine = std::exchange(visit, {});
+  const uint32_t passing = std::exchange(visit.passing, 0),
+                 visited = std::exchange(visit.tracers, 0);
   for (size_t i = 0; i < state.entries.size(); ++i) {
+    if (((passing | visited) & 1u << i) == 0) continue;
     Tracer* const tracer = state.entries[i].tracer.load(std::memory_order_acquire);
-    if ((mine.tracers & 1u << i) != 0 && tracer != nullptr) tracer->EndVisit(mine.stream);
+    if (tracer == nullptr) continue;
+    if ((visited & 1u << i) != 0) {
+      tracer->EndVisit(visit.stream);
+    } else if (tracer == visit.passed[i]) {
+      // Another has a gate of its own, which this call did not pass.
+      tracer->PassedBy();
+    }
   }
 }
 
@@ -142,7 +179,7 @@ void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token
   if (call_class == CallClass::kSubmits) {
     if (context == nullptr || Mover::InScope()) return;
     Tracer* const tracer = TracerOf(context);
-    BeginVisit(call, params, tracer);
+    BeginVisit(call, params, context, tracer);
     if (tracer == nullptr) return;
     const OwnCalls own;
     if (tracer->Enter(call, params)) *token = reinterpret_cast<uintptr_t>(tracer);
@@ -181,10 +218,10 @@ void Exit(uint32_t call, const void* params, CUresult result, uint64_t token) {
   } else if (token != 0) {
     const OwnCalls own;
     reinterpret_cast<Tracer*>(static_cast<uintptr_t>(token))->Exit(Tracer::StreamOf(call, params));
-    if (visit.tracers != 0) EndVisit();
+    if (visit.any()) EndVisit();
     return;
   }
-  if (visit.tracers != 0 && !OwnCalls::Now()) {
+  if (visit.any() && !OwnCalls::Now()) {
     const OwnCalls own;
     EndVisit();
   }
@@ -333,6 +370,15 @@ Tracing& Tracing::Get() {
 }
 
 Decoder* Tracing::decoder() { return TheState().decoder.load(std::memory_order_acquire); }
+
+std::vector<CUcontext> Tracing::Passers(CUcontext own) {
+  std::vector<CUcontext> others;
+  for (const std::atomic<CUcontext>& passer : TheState().passers) {
+    const CUcontext context = passer.load(std::memory_order_relaxed);
+    if (context != nullptr && context != own) others.push_back(context);
+  }
+  return others;
+}
 
 bool Tracing::sees() const { return TheState().sees.load(std::memory_order_acquire); }
 

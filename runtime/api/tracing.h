@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/api/tracer.h"
 #include "runtime/observe/hardware_counters.h"
@@ -58,6 +59,8 @@ class Tracing {
   static constexpr size_t kMost = 16;
   Status Add(CUcontext context, Tracer* tracer, DevicePtr arena, Bytes size);
   void Remove(Tracer* tracer, DevicePtr arena);
+  // The contexts but `own` that submitted work beside memory of others (Mover::PassBy).
+  static std::vector<CUcontext> Passers(CUcontext own);
   // False when the source was lost to another tool.
   bool sees() const;
 

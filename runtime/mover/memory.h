@@ -55,6 +55,10 @@ struct MemoryOptions {
   RunListener* listener = nullptr;  // Outlives the memory.
 };
 
+// Waits for all work of the context, in streams that are not known, too; captures survive it.
+// `left`: set to memory that could not be freed again.
+Status DrainContext(const Driver& driver, CUcontext context, CUdeviceptr* left);
+
 class Memory {
  private:
   struct Backing {

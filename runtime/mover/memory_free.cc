@@ -265,17 +265,24 @@ bool Memory::Reclaim() {
   return any;
 }
 
-Status Memory::Drain() {
-  ScopedContext current(*driver_, options_.context);
+Status DrainContext(const Driver& driver, CUcontext context, CUdeviceptr* left) {
+  ScopedContext current(driver, context);
   VS_RETURN_IF_ERROR(current.status());
   // The one call that waits for all of a context's work, streams unknown to us included, and that a
   // capture elsewhere survives (in relaxed mode; measured). cuCtxSynchronize would ruin it.
   CUdeviceptr p = 0;
-  VS_RETURN_IF_ERROR(Check((*driver_)->MemAlloc(&p, 256), "cuMemAlloc", "256, to drain"));
-  const Status status = Check((*driver_)->MemFree(p), "cuMemFree", "to drain");
-  if (!status.ok()) {
+  VS_RETURN_IF_ERROR(Check(driver->MemAlloc(&p, 256), "cuMemAlloc", "256, to drain"));
+  const Status status = Check(driver->MemFree(p), "cuMemFree", "to drain");
+  if (!status.ok()) *left = p;
+  return status;
+}
+
+Status Memory::Drain() {
+  CUdeviceptr left = 0;
+  const Status status = DrainContext(*driver_, options_.context, &left);
+  if (left != 0) {
     MutexLock lock(mu);
-    drains_left_.push_back(p);
+    drains_left_.push_back(left);
   }
   return status;
 }

@@ -53,6 +53,8 @@ struct MoverOptions {
   bool returns = true;
   Prices prices;
   RunListener* listener = nullptr;  // Outlives the mover.
+  // The contexts but this one whose work has passed by (PassBy). Null: nobody's does.
+  std::vector<CUcontext> (*others)(CUcontext own) = nullptr;
 };
 
 // A piece of memory that work will touch.
@@ -140,6 +142,11 @@ class Mover {
   // REQUIRES of EndVisit: the work is done.
   bool BeginVisit();
   void EndVisit();
+  // Around the submission of work in another context while this one is not armed, which may touch
+  // memory here as well: what has been submitted when memory becomes short is waited for before
+  // anything moves. Both only touch a counter of the thread's.
+  void PassBy() { gate_.Enter(); }
+  void PassedBy() { gate_.Exit(); }
   // Nothing moves from here on, for good; work runs with its memory where it is. True when nothing
   // is under way any more and all memory is mapped, so that work may go unseen; false where that
   // takes longer than a few seconds. Not inside a scope.
@@ -247,6 +254,8 @@ class Mover {
   bool Round();
   void Pause();
   bool TryArm();
+  // On a thread of its own, as a visit that has begun.
+  void WaitForOthers(const std::vector<CUcontext>& others) VS_EXCLUDES(memory_.mu);
   // What moves need: made before they are needed, while the device fills up.
   bool Prepare();
   // Whether work is to be recorded from here on. What is traced names its memory from the first
@@ -434,6 +443,7 @@ class Mover {
   Clock::time_point no_moves_before_;  // After a failure.
   std::atomic<uint32_t> moves_under_way_{0};
   std::thread thread_;
+  std::thread others_;  // Waits for what other contexts had submitted.
 };
 
 }  // namespace vramspan

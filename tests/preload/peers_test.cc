@@ -52,6 +52,15 @@ void ExpectOk(const std::string& scenario, const std::string& little) {
 
 TEST(Peers, CopyFromAfar) { ExpectOk("peers_afar", "12MiB"); }
 TEST(Peers, MayBeDisabled) { ExpectOk("peers_disabled", "12MiB"); }
+// What the other device had submitted is waited for before anything moves.
+TEST(Peers, WorkFromBeforeMemoryWasShort) {
+  for (const char* const source : {"hooks", "cupti"}) {
+    for (const char* const overlap : {"off", "safe"}) {
+      ExpectOk("peers_in_flight", std::string("28MiB VRAMSPAN_CHUNK=2MiB VRAMSPAN_TRACER=") +
+                                      source + " VRAMSPAN_OVERLAP=" + overlap);
+    }
+  }
+}
 TEST(Peers, EndWithTheirContexts) { ExpectOk("peers_end", "12MiB"); }
 TEST(Peers, MayBeGivenAPoolThatIsInUse) { ExpectOk("peers_pool", "6MiB"); }
 

@@ -332,6 +332,7 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"peers_afar", &CopyFromAfar},
     {"peers_apart", &CopyApart},
     {"peers_disabled", &PeersDisabled},
+    {"peers_in_flight", &PeersInFlight},
     {"peers_end", &PeersEnd},
     {"peers_pool", &PoolIsOpened},
     {"peers_refused", &PeersRefused},

@@ -325,6 +325,45 @@ void PeersDisabled(Program* p) {
   CHECK(p->api.StreamSynchronize(b.program.stream) == CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+// Memory becomes short while the other device has work on it that was submitted before and has not
+// begun.
+void PeersInFlight(Program* p) {
+  CHECK_OK(p->api.Init(0));
+  Side a(p, 0), b(p, 1);
+  a.Allocate();
+  a.Fill(0);
+  b.Enter();
+  CHECK_OK(GET(cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess")(a.program.context, 0));
+  CHECK_OK(p->api.StreamCreate(&b.program.stream, CU_STREAM_NON_BLOCKING));
+  // Kernels are loaded when they are first launched, which waits for the context.
+  for (const CUdeviceptr m : a.buffers) b.Add(m, 1);
+  b.Wait();
+  unsigned* go = nullptr;
+  CHECK_OK(GET(cuMemHostAlloc, "cuMemHostAlloc")(reinterpret_cast<void**>(&go), sizeof(*go),
+                                                 CU_MEMHOSTALLOC_PORTABLE));
+  *go = 0;
+  CHECK_OK(GET(cuStreamWaitValue32, "cuStreamWaitValue32_v2")(
+      b.program.stream, reinterpret_cast<CUdeviceptr>(go), 1, CU_STREAM_WAIT_VALUE_EQ));
+  for (const CUdeviceptr m : a.buffers) b.Add(m, 1);
+  // As much again, which is worked on without a pause: what lay there before would leave for it.
+  CUdeviceptr before[kBuffers];
+  std::copy(std::begin(a.buffers), std::end(a.buffers), before);
+  a.Allocate();
+  a.Fill(50);
+  for (int round = 0; round < 4; ++round) {
+    for (const CUdeviceptr m : a.buffers) a.Add(m, 1);
+    a.Wait();
+  }
+  *static_cast<volatile unsigned*>(go) = 1;
+  b.Enter();
+  b.Wait();
+  for (size_t i = 0; i < kBuffers; ++i) {
+    a.Check(before[i], i, 2);
+    a.Check(a.buffers[i], 50 + i, 4);
+  }
+  CHECK_OK(GET(cuMemFreeHost, "cuMemFreeHost")(go));
+}
+
 // Contexts that go, and what was enabled with them.
 void PeersEnd(Program* p) {
   CHECK_OK(p->api.Init(0));

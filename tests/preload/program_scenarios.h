@@ -106,6 +106,7 @@ void UsePeers(Program* p, const std::string& when);
 void CopyFromAfar(Program* p);
 void CopyApart(Program* p);  // Needs devices that do not reach each other.
 void PeersDisabled(Program* p);
+void PeersInFlight(Program* p);
 void PeersEnd(Program* p);
 void PeersRefused(Program* p);
 void PoolIsOpened(Program* p);
