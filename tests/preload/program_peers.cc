@@ -1,4 +1,6 @@
 // Two devices in one process: memory of each that the other copies and works on.
+#include <atomic>
+
 #include "tests/preload/program_calls.h"
 
 namespace {
@@ -354,7 +356,7 @@ void PeersInFlight(Program* p) {
     for (const CUdeviceptr m : a.buffers) a.Add(m, 1);
     a.Wait();
   }
-  *static_cast<volatile unsigned*>(go) = 1;
+  std::atomic_ref(*go).store(1);
   b.Enter();
   b.Wait();
   for (size_t i = 0; i < kBuffers; ++i) {
