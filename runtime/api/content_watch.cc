@@ -64,6 +64,7 @@ void ContentWatch::Begin(DevicePtr base, Bytes size, bool mapped) {
 }
 
 void ContentWatch::LetGo(const Print& p) {
+  if (abandoned_) return;
   const State& s = StateOf(p.chunk);
   if (s.mapped && s.life == p.life) --memory_.chunks()[p.chunk].loose;
 }
@@ -96,6 +97,7 @@ uint64_t ContentWatch::Due(absl::Span<const trace::TracedRange> ranges, uint64_t
     due.push_back({index, s.life, {c.base, c.size(), *slot}});
   };
   MutexLock lock(memory_.mu);
+  if (abandoned_) return 0;
   for (const trace::TracedRange& r : ranges) memory_.ForEachChunk(r.ptr, r.size, look);
   if (!open) settled.store(mark, std::memory_order_relaxed);
   if (due.empty()) return 0;
@@ -165,7 +167,7 @@ void ContentWatch::Abandon() {
   for (const auto& [number, batch] : batches_) {
     for (const Print& p : batch.prints) LetGo(p);
   }
-  batches_.clear();
+  abandoned_ = true;
 }
 
 }  // namespace vramspan

@@ -49,7 +49,8 @@ class ContentWatch {
   // They will not be queued.
   void Drop(uint64_t number) VS_EXCLUDES(memory_.mu);
   void Done(uint64_t number) VS_EXCLUDES(memory_.mu);
-  // Nobody will say any more that they are done: nothing is kept mapped for them.
+  // Nobody will say any more that they are done: none is due from here on, and nothing is kept
+  // mapped for those under way. Other threads may be between Due and Queue or Drop.
   void Abandon() VS_EXCLUDES(memory_.mu);
 
  private:
@@ -99,6 +100,7 @@ class ContentWatch {
   std::vector<State> states_ VS_GUARDED_BY(memory_.mu);  // By chunk.
   uint64_t lives_ VS_GUARDED_BY(memory_.mu) = 0;
   uint64_t numbers_ VS_GUARDED_BY(memory_.mu) = 0;
+  bool abandoned_ VS_GUARDED_BY(memory_.mu) = false;
   absl::flat_hash_map<uint64_t, Batch> batches_ VS_GUARDED_BY(memory_.mu);
 };
 

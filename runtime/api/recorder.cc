@@ -91,7 +91,9 @@ struct Recorder::Mine {
   Current current;
   uint64_t waiting_since = 0;
   uint64_t entered = 0;
-  uint64_t cost = 0;  // Nanoseconds, of so many pieces of work.
+  // Nanoseconds, of so many pieces of work: of all recorders that the thread works for, the one
+  // that is told learns what a piece takes on average.
+  uint64_t cost = 0;
   uint32_t cost_works = 0;
   trace::WorkEvent work;
   uint32_t dice = 1;

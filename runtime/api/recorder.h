@@ -50,9 +50,8 @@ class Recorder final : public RunListener {
   // The calling thread is about to make a call that submits work, from here on it is recorded;
   // where it is, Submitting follows.
   void Entering();
-  // What that call is; Submitted must follow. What is
-  // likely of `ranges` is told. The tag for Mover::Begin; 0 where this is not recorded, since the
-  // stream captures.
+  // What that call is; Submitted must follow. What is likely of `ranges` is told. The tag for
+  // Mover::Begin; 0 where this is not recorded, since the stream captures.
   uint64_t Submitting(const Submission& s, absl::Span<const InferredRange> ranges, bool complete);
   // The same for a scope that the program declares.
   uint64_t Declaring(CUstream stream, absl::Span<const WorkRange> ranges, Known known);

@@ -243,34 +243,11 @@ bool Mover::TryArm() {
     UpdateTracking();
   }
   if (options_.traced) MarkUnrecorded();
-  std::vector<CUcontext> others;
-  if (options_.others != nullptr) others = options_.others(memory_.options().context);
-  if (!others.empty()) {
-    MutexLock lock(memory_.mu);
-    memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
-    ++quiet_in_flight_;
-  }
+  std::vector<CUcontext> others = BeginOthers();
   gate_.Open();
   want_arm_.store(false, std::memory_order_release);
-  if (!others.empty()) {
-    // What they wait for may be what this thread has yet to move.
-    others_ = std::thread([this, others = std::move(others)] { WaitForOthers(others); });
-  }
+  WaitForOthers(std::move(others));
   return true;
-}
-
-void Mover::WaitForOthers(const std::vector<CUcontext>& others) {
-  const OwnCalls own;
-  for (const CUcontext context : others) {
-    // One that is gone has no work.
-    CUdeviceptr left = 0;
-    const Status status = DrainContext(*driver_, context, &left);
-    if (!status.ok()) {
-      Log(LogLevel::kInfo,
-          "work of another context is not waited for: " + std::string(status.message()));
-    }
-  }
-  EndVisit();
 }
 
 bool Mover::Prepare() {

@@ -254,8 +254,11 @@ class Mover {
   bool Round();
   void Pause();
   bool TryArm();
-  // On a thread of its own, as a visit that has begun.
-  void WaitForOthers(const std::vector<CUcontext>& others) VS_EXCLUDES(memory_.mu);
+  // Begins a visit for what other contexts have submitted (mover_hidden.cc), and tells which they
+  // are. REQUIRES: the gate is closed, so that all they submit later is seen.
+  std::vector<CUcontext> BeginOthers() VS_EXCLUDES(memory_.mu);
+  // The visit ends when their work has.
+  void WaitForOthers(std::vector<CUcontext> others);
   // What moves need: made before they are needed, while the device fills up.
   bool Prepare();
   // Whether work is to be recorded from here on. What is traced names its memory from the first

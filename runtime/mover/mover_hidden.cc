@@ -16,6 +16,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/log.h"
+#include "runtime/base/own_calls.h"
 #include "runtime/mover/mover_move.h"
 #include "runtime/mover/remap.h"
 #include "runtime/placement/move_limits.h"
@@ -246,6 +248,34 @@ void Mover::EndVisit() {
   --quiet_in_flight_;
   memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
   WakeThread();
+}
+
+std::vector<CUcontext> Mover::BeginOthers() {
+  std::vector<CUcontext> others;
+  if (options_.others != nullptr) others = options_.others(memory_.options().context);
+  if (others.empty()) return others;
+  MutexLock lock(memory_.mu);
+  memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
+  ++quiet_in_flight_;
+  return others;
+}
+
+void Mover::WaitForOthers(std::vector<CUcontext> others) {
+  if (others.empty()) return;
+  // A thread of its own: what they wait for may be what the mover's has yet to let go.
+  others_ = std::thread([this, others = std::move(others)] {
+    const OwnCalls own;
+    for (const CUcontext context : others) {
+      // One that is gone has no work.
+      CUdeviceptr left = 0;
+      const Status status = DrainContext(*driver_, context, &left);
+      if (!status.ok()) {
+        Log(LogLevel::kInfo,
+            "work of another context is not waited for: " + std::string(status.message()));
+      }
+    }
+    EndVisit();
+  });
 }
 
 bool Mover::Freeze() {

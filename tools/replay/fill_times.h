@@ -7,9 +7,9 @@
 
 namespace vramspan::replay {
 
-// Gives work without a time the median of what was measured of its code between the same codes, over
-// the same memory or about as much; else between any. It starts as soon as it can, behind what its
-// stream carried before, and ends before what was measured behind it starts: what is too long
+// Gives work without a time the median of what was measured of its code between the same codes,
+// over the same memory or about as much; else between any. It starts as soon as it can, behind what
+// its stream carried before, and ends before what was measured behind it starts: what is too long
 // together for that is shortened together. Such work is `guessed`. Work whose code was never
 // measured with its memory on the device is left as it is.
 void FillTimes(RecordedRun* run);

@@ -144,14 +144,14 @@ class Loader {
     last_id_ = e.id;
     open_ = true;
     open_ranges_.assign(e.ranges.begin(), e.ranges.end());
-    const auto call_work = static_cast<uint32_t>(works_.size());
-    calls_.push_back({.time = e.time, .block = block_, .index = call_work});
+    const auto work = static_cast<uint32_t>(works_.size());
+    calls_.push_back({.time = e.time, .block = block_, .index = work});
     works_.push_back({.submitted = e.time,
                       .stream = StreamIndex(e.stream),
                       .code = CodeIndex(e.code),
                       .kind = static_cast<WorkKind>(e.kind),
                       .complete = e.complete});
-    uncosted_[thread_].push_back(call_work);
+    uncosted_[thread_].push_back(work);
   }
   void CloseWork() {
     if (open_) works_.back().set = RawSet(open_ranges_);
