@@ -1,6 +1,9 @@
 // What is found in parameters, against a plain look at each word: random blocks, with addresses at
 // and around the ends of two arenas.
 
+#include <absl/algorithm/container.h>
+
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -81,6 +84,11 @@ TEST_F(ScanTest, FindsWhatAPlainLookFinds) {
     std::vector<uint64_t> numbers;
     for (size_t i = 0; i < count; ++i) {
       if (Ours(words[i])) {
+        // Once where one of the first eight holds it.
+        if (absl::c_any_of(absl::MakeConstSpan(touches).first(std::min<size_t>(touches.size(), 8)),
+                           [&](const Touch& t) { return t.ptr.value == words[i]; })) {
+          continue;
+        }
         touches.push_back(
             {.ptr = DevicePtr(words[i]), .linear = false, .slot = static_cast<uint16_t>(i)});
       } else {
