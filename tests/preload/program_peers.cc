@@ -96,6 +96,24 @@ Rows InRows(CUdeviceptr to, CUdeviceptr from) {
   return rows;
 }
 
+// The left half of all rows but the first, the right half of those, and the first.
+template <typename Rows>
+CUresult ByParts(CUdeviceptr to, CUdeviceptr from,
+                 const std::function<CUresult(const Rows*)>& call) {
+  Rows first = InRows<Rows>(to, from);
+  Rows left = first;
+  left.srcY = left.dstY = 1;
+  --left.Height;
+  left.WidthInBytes /= 2;
+  Rows right = left;
+  right.srcXInBytes = right.dstXInBytes = left.WidthInBytes;
+  first.Height = 1;
+  for (const Rows* part : {&left, &right, &first}) {
+    if (const CUresult result = call(part); result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
 CUresult CopyByBatch(CUdeviceptr to, CUdeviceptr from, CUstream stream) {
   CUdeviceptr tos[] = {to, to + kHalf}, froms[] = {from, from + kHalf};
   size_t sizes[] = {kHalf, kHalf}, first = 0;
@@ -162,26 +180,34 @@ std::vector<NamedCopy> LinearCopies(Side* a, Side* b) {
   };
 }
 
-std::vector<NamedCopy> OtherCopies() {
+std::vector<NamedCopy> RowsAndBatches() {
   return {
       {"cuMemcpy2D_v2",
        [](CUdeviceptr t, CUdeviceptr f, CUstream) {
-         const auto rows = InRows<CUDA_MEMCPY2D>(t, f);
-         return GET(cuMemcpy2D, "cuMemcpy2D_v2")(&rows);
+         return ByParts<CUDA_MEMCPY2D>(t, f, [](const CUDA_MEMCPY2D* rows) {
+           return GET(cuMemcpy2D, "cuMemcpy2D_v2")(rows);
+         });
        }},
       {"cuMemcpy2DAsync_v2",
        [](CUdeviceptr t, CUdeviceptr f, CUstream s) {
-         const auto rows = InRows<CUDA_MEMCPY2D>(t, f);
-         return GET(cuMemcpy2DAsync, "cuMemcpy2DAsync_v2")(&rows, s);
+         return ByParts<CUDA_MEMCPY2D>(t, f, [s](const CUDA_MEMCPY2D* rows) {
+           return GET(cuMemcpy2DAsync, "cuMemcpy2DAsync_v2")(rows, s);
+         });
        }},
       {"cuMemcpy3DAsync_v2",
        [](CUdeviceptr t, CUdeviceptr f, CUstream s) {
-         const auto rows = InRows<CUDA_MEMCPY3D>(t, f);
-         return GET(cuMemcpy3DAsync, "cuMemcpy3DAsync_v2")(&rows, s);
+         return ByParts<CUDA_MEMCPY3D>(t, f, [s](const CUDA_MEMCPY3D* rows) {
+           return GET(cuMemcpy3DAsync, "cuMemcpy3DAsync_v2")(rows, s);
+         });
+       }},
+      {"cuMemcpy3D_v2",
+       [](CUdeviceptr t, CUdeviceptr f, CUstream) {
+         return ByParts<CUDA_MEMCPY3D>(t, f, [](const CUDA_MEMCPY3D* rows) {
+           return GET(cuMemcpy3D, "cuMemcpy3D_v2")(rows);
+         });
        }},
       {"cuMemcpyBatchAsync_v2", CopyByBatch},
       {"cuMemcpy3DBatchAsync_v2", CopyByBatchOfRows},
-      {"a graph", CopyByGraph},
   };
 }
 
@@ -209,7 +235,8 @@ void CopyBothWays(Side* a, Side* b, const std::vector<NamedCopy>& calls) {
 }
 void CopyBothWays(Side* a, Side* b) {
   CopyBothWays(a, b, LinearCopies(a, b));
-  CopyBothWays(a, b, OtherCopies());
+  CopyBothWays(a, b, RowsAndBatches());
+  CopyBothWays(a, b, {{"a graph", CopyByGraph}});
 }
 
 // Copies of the first's memory in the second's context, with no other memory of a device.
@@ -309,6 +336,7 @@ void CopyApart(Program* p) {
     a.Fill(0);
     b.Fill(10);
     CopyBothWays(&a, &b, LinearCopies(&a, &b));
+    CopyBothWays(&a, &b, RowsAndBatches());
   }
 }
 
