@@ -39,8 +39,8 @@ struct State {
   std::atomic<Decoder*> decoder{nullptr};  // Never taken apart: calls may be under way.
   std::array<Entry, Tracing::kMost> entries;
   std::atomic<uint32_t> tracers{0};  // How many of them are in use.
-  // Contexts that submitted work beside the memory of others. Never taken out: one that is gone has
-  // nothing that is waited for.
+  // Contexts that submitted work beside the memory of others. A primary one stays, also when it has
+  // been reset: it will be the same again.
   std::array<std::atomic<CUcontext>, 64> passers{};
   std::atomic<bool> sees{false};
   std::atomic<vramspanLaunchSourceStart_t> hooks{nullptr};
@@ -70,6 +70,11 @@ Tracer* TracerOf(CUcontext context) {
 bool DestroysStream(uint32_t call) {
   return call == CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy ||
          call == CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2;
+}
+
+bool DestroysContext(uint32_t call) {
+  return call == CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy ||
+         call == CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2;
 }
 
 // A call that looks memory up has the runtimes that were told of it in its token, a bit each; the
@@ -112,13 +117,21 @@ struct Visit {
 static_assert(Tracing::kMost <= 32);
 VS_HOT_THREAD_LOCAL Visit visit;
 
-// Each context once, in the order in which they first passed. What does not fit goes unnoticed.
+// Each context once, or twice where another has gone meanwhile. What does not fit goes unnoticed.
 void NotePasser(CUcontext context) {
   for (std::atomic<CUcontext>& passer : TheState().passers) {
     CUcontext known = passer.load(std::memory_order_relaxed);
     if (known == context) return;
     if (known != nullptr) continue;
     if (passer.compare_exchange_strong(known, context) || known == context) return;
+  }
+}
+
+// It is about to go, and its work with it. Its place may be another's from then on.
+void ForgetPasser(CUcontext context) {
+  for (std::atomic<CUcontext>& passer : TheState().passers) {
+    CUcontext known = context;
+    passer.compare_exchange_strong(known, nullptr);
   }
 }
 
@@ -199,6 +212,7 @@ void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token
     }
     return;
   }
+  if (DestroysContext(call)) ForgetPasser(*static_cast<const CUcontext*>(params));
   Decoder& decoder = *TheState().decoder.load(std::memory_order_acquire);
   if (decoder.LooksUp(call, params)) *token = BeginLookUp();
   if (call_class == CallClass::kDefines) {

@@ -1,11 +1,18 @@
 // Copies, fills, and what streams wait for and write: work that names its bytes exactly. It keeps
 // them where they are while it runs, keeps nothing else, and has nothing fetched.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 
+#include "runtime/api/tracing.h"
 #include "tests/mover/traced_fixture.h"
 
 namespace vramspan_test {
 namespace {
+
+using ::testing::Contains;
+using ::testing::Not;
+using vramspan::Tracing;
 
 constexpr size_t kRow = 4096;
 constexpr size_t kRows = kChunk / kRow;
@@ -332,7 +339,9 @@ TEST_P(TracedCopies, OfAnotherContextAreKept) {
   EXPECT_CU(DRIVER(cuMemcpyPeerAsync)(buffers_[0].ptr, world_.context(), buffers_[1].ptr,
                                       world_.context(), kChunk, stream));
   Copied(0, 1);
+  EXPECT_THAT(Tracing::Passers(world_.context()), Contains(other));
   EXPECT_CU(world_.api().CtxDestroy(other));
+  EXPECT_THAT(Tracing::Passers(world_.context()), Not(Contains(other)));
   EXPECT_CU(world_.api().CtxSetCurrent(world_.context()));
   move(VRAMSPAN_LOCATION_HOST);
   EXPECT_EQ(DeviceBytes(0), 0u);
