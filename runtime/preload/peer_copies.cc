@@ -117,6 +117,11 @@ std::optional<CUDA_MEMCPY3D> RowsOf(const CUDA_MEMCPY3D_BATCH_OP& op) {
   return rows;
 }
 
+// What else the driver may have refused a batch for: it takes none in the legacy stream.
+bool TakesBatches(bool per_thread, CUstream stream) {
+  return stream != CU_STREAM_LEGACY && (per_thread || stream != nullptr);
+}
+
 CUresult EachOf(size_t count, size_t* failed, absl::FunctionRef<CUresult(size_t)> make) {
   for (size_t i = 0; i < count; ++i) {
     const CUresult result = make(i);
@@ -167,10 +172,10 @@ CUresult CopyAsPeer(bool per_thread, CUdeviceptr* to, CUdeviceptr* from, size_t*
                     size_t attribute_count, size_t* failed, CUstream stream) {
   const auto copy = DriverFunction<decltype(&::cuMemcpyAsync)>(per_thread ? "cuMemcpyAsync_ptsz"
                                                                           : "cuMemcpyAsync");
-  // What else the driver may have refused it for.
   const bool whole = to != nullptr && from != nullptr && sizes != nullptr &&
                      attributes != nullptr && attribute_firsts != nullptr && attribute_count != 0 &&
-                     copy != nullptr;
+                     attribute_count <= count && copy != nullptr &&
+                     TakesBatches(per_thread, stream);
   bool between = false;
   for (size_t i = 0; whole && !between && i < count; ++i) between = EndsOf(to[i], from[i]).ok();
   if (!between) return CUDA_ERROR_INVALID_VALUE;
@@ -188,7 +193,9 @@ CUresult CopyAsPeer(bool per_thread, CUdeviceptr* to, CUdeviceptr* from, size_t*
 
 CUresult CopyAsPeer(bool per_thread, size_t count, CUDA_MEMCPY3D_BATCH_OP* copies, size_t* failed,
                     unsigned long long flags, CUstream stream) {
-  if (copies == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (copies == nullptr || flags != 0 || !TakesBatches(per_thread, stream)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   bool between = false;
   for (size_t i = 0; !between && i < count; ++i) {
     const auto rows = RowsOf(copies[i]);

@@ -338,6 +338,9 @@ void CopyApart(Program* p) {
     CopyBothWays(&a, &b, LinearCopies(&a, &b));
     CopyBothWays(&a, &b, RowsAndBatches());
   }
+  // What the driver refuses for another reason is not made again.
+  Say("batch, legacy stream", CopyByBatch(b.buffers[1], a.buffers[0], nullptr));
+  Say("batch of rows, legacy stream", CopyByBatchOfRows(b.buffers[1], a.buffers[0], nullptr));
 }
 
 // What is disabled is so, where no copy has needed it: the context dies of a touch.
