@@ -167,21 +167,31 @@ class Between {
   uint64_t sum_ = 0;
 };
 
-void Measure(benchmark::State& state, bool record, Kernel kernel, bool cold = false) {
+void Make(const World& world, const Launch& launch) {
+  uint64_t token = 0;
+  sink->enter(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &launch.call, world.context(), &token);
+  sink->exit(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &launch.call, CUDA_SUCCESS, token);
+}
+
+void Measure(benchmark::State& state, bool record, Kernel kernel) {
   const World world(record);
+  const std::vector<Launch> launches = MakeLaunches(world, kernel);
+  size_t next = 0;
+  for (auto _ : state) Make(world, launches[next++ % kLaunches]);
+}
+
+// With UseManualTime: what is between the launches does not count.
+void Cold(benchmark::State& state, Kernel kernel) {
+  const World world(/*record=*/true);
   const std::vector<Launch> launches = MakeLaunches(world, kernel);
   Between between;
   size_t next = 0;
   for (auto _ : state) {
-    const void* const params = &launches[next].call;
-    if (cold) between.Run();
+    between.Run();
     const auto begin = std::chrono::steady_clock::now();
-    uint64_t token = 0;
-    sink->enter(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, params, world.context(), &token);
-    sink->exit(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, params, CUDA_SUCCESS, token);
+    Make(world, launches[next++ % kLaunches]);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    if (cold) state.SetIterationTime(took.count());
-    next = (next + 1) % kLaunches;
+    state.SetIterationTime(took.count());
   }
 }
 
@@ -191,9 +201,9 @@ BENCHMARK_CAPTURE(Measure, recorded_eight, true, Kernel::kEight);
 BENCHMARK_CAPTURE(Measure, recorded_some, true, Kernel::kSome);
 BENCHMARK_CAPTURE(Measure, recorded_product, true, Kernel::kProduct);
 BENCHMARK_CAPTURE(Measure, recorded_block, true, Kernel::kBlock);
-BENCHMARK_CAPTURE(Measure, recorded_eight_cold, true, Kernel::kEight, true)->UseManualTime();
-BENCHMARK_CAPTURE(Measure, recorded_some_cold, true, Kernel::kSome, true)->UseManualTime();
-BENCHMARK_CAPTURE(Measure, recorded_product_cold, true, Kernel::kProduct, true)->UseManualTime();
-BENCHMARK_CAPTURE(Measure, recorded_block_cold, true, Kernel::kBlock, true)->UseManualTime();
+BENCHMARK_CAPTURE(Cold, recorded_eight, Kernel::kEight)->UseManualTime();
+BENCHMARK_CAPTURE(Cold, recorded_some, Kernel::kSome)->UseManualTime();
+BENCHMARK_CAPTURE(Cold, recorded_product, Kernel::kProduct)->UseManualTime();
+BENCHMARK_CAPTURE(Cold, recorded_block, Kernel::kBlock)->UseManualTime();
 
 }  // namespace

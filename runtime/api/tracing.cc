@@ -39,8 +39,8 @@ struct State {
   std::atomic<Decoder*> decoder{nullptr};  // Never taken apart: calls may be under way.
   std::array<Entry, Tracing::kMost> entries;
   std::atomic<uint32_t> tracers{0};  // How many of them are in use.
-  // Contexts that submitted work beside the memory of others. A primary one stays, also when it has
-  // been reset: it will be the same again.
+  // Contexts that submitted work beside the memory of others. A primary one stays: calls that end
+  // it name its device.
   std::array<std::atomic<CUcontext>, 64> passers{};
   std::atomic<bool> sees{false};
   std::atomic<vramspanLaunchSourceStart_t> hooks{nullptr};

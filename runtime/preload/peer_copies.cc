@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "runtime/base/own_calls.h"
+#include "runtime/preload/between_devices.h"
 #include "runtime/preload/launch.h"
 #include "runtime/preload/resolver.h"
 #include "runtime/preload/runtimes.h"
@@ -39,24 +40,19 @@ Ends EndsOf(CUdeviceptr to, CUdeviceptr from) {
   return ends.to == ends.from && ends.to == CurrentContext() ? Ends() : ends;
 }
 
-CUdeviceptr AddressOf(CUmemorytype type, CUdeviceptr p) {
-  return type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED ? p : 0;
-}
-
 // The rows as a copy that names the contexts has them; false where they are none between devices.
 template <typename Rows>
 bool AsPeer(const Rows* rows, CUDA_MEMCPY3D_PEER* peer) {
   if (rows == nullptr) return false;
-  const CUdeviceptr to = AddressOf(rows->dstMemoryType, rows->dstDevice);
-  const CUdeviceptr from = AddressOf(rows->srcMemoryType, rows->srcDevice);
-  const Ends ends = to != 0 && from != 0 ? EndsOf(to, from) : Ends();
-  if (!ends.ok()) return false;
+  const CopyEnds named = ends::OfRows(*rows);
+  const Ends owners = EndsOf(named.to, named.from);
+  if (!owners.ok()) return false;
   *peer = {};
   peer->dstMemoryType = peer->srcMemoryType = CU_MEMORYTYPE_DEVICE;
-  peer->dstContext = ends.to;
-  peer->srcContext = ends.from;
-  peer->dstDevice = to;
-  peer->srcDevice = from;
+  peer->dstContext = owners.to;
+  peer->srcContext = owners.from;
+  peer->dstDevice = named.to;
+  peer->srcDevice = named.from;
   peer->dstXInBytes = rows->dstXInBytes;
   peer->srcXInBytes = rows->srcXInBytes;
   peer->dstY = rows->dstY;
@@ -198,8 +194,7 @@ CUresult CopyAsPeer(bool per_thread, size_t count, CUDA_MEMCPY3D_BATCH_OP* copie
   }
   bool between = false;
   for (size_t i = 0; !between && i < count; ++i) {
-    const auto rows = RowsOf(copies[i]);
-    between = rows && EndsOf(rows->dstDevice, rows->srcDevice).ok();
+    between = EndsOf(ends::OfOperand(copies[i].dst), ends::OfOperand(copies[i].src)).ok();
   }
   if (!between) return CUDA_ERROR_INVALID_VALUE;
   const auto newer = DriverFunction<decltype(&::cuMemcpy3DBatchAsync_v2)>(
