@@ -422,7 +422,8 @@ bool Mover::Ready(Work* work) {
   if (work->quiet() && moves_under_way_.load(std::memory_order_relaxed) != 0) return false;
   const bool has = HasItsMemory(*work);
   // What it may touch is mapped while what it wants is still on the link.
-  return !WaitsForHidden(work, has) && has;
+  if (WaitsForHidden(work, has) || !has) return false;
+  return !OnTrial(*work) || work->gave_up || !TrialWaitsForCopies();
 }
 
 bool Mover::HasItsMemory(const Work& work) {

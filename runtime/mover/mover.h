@@ -189,6 +189,10 @@ class Mover {
   void PriceQueue() VS_REQUIRES(memory_.mu);
   // The head lacks memory: where it is not known what that would cost, one chunk stays away.
   void TryInPlace(Work* work) VS_REQUIRES(memory_.mu);
+  bool OnTrial(const Work& work) VS_REQUIRES(memory_.mu) { return work.id == trial_for_; }
+  // Copies beside a trial would be in what it takes. None begins when the head is on trial and has
+  // the rest of its memory, and for those under way it waits, for a while.
+  bool TrialWaitsForCopies() VS_REQUIRES(memory_.mu);
   // Calls `take` with what could leave, the first to leave first, until that returns true.
   void OfferVictims(PlaceMerit::Take take) VS_REQUIRES(memory_.mu);
   // Notes what a released kernel finds where, and what came of it when it has finished.
@@ -389,7 +393,8 @@ class Mover {
   // A chunk that stays away for the head, whoever else wants it, until that has been let go.
   ChunkIndex trial_ VS_GUARDED_BY(memory_.mu);
   uint64_t trial_for_ VS_GUARDED_BY(memory_.mu) = 0;
-  uint32_t timed_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;  // See TimedRuns.
+  std::optional<Clock::time_point> trial_waits_ VS_GUARDED_BY(memory_.mu);  // Since then.
+  uint32_t timed_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;                  // See TimedRuns.
   Clock::time_point timed_until_ VS_GUARDED_BY(memory_.mu);
   Heat heat_ VS_GUARDED_BY(memory_.mu);
   Forecast forecast_ VS_GUARDED_BY(memory_.mu);

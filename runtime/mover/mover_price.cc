@@ -20,6 +20,8 @@ constexpr int kResolution = 8;
 constexpr std::chrono::microseconds kFineEnough{50};
 constexpr std::chrono::nanoseconds kReturnPeriod{kReturnPeriodNs};
 constexpr std::chrono::nanoseconds kTrialPatience{kTrialPatienceNs};
+// All copies that are under way at once take so long, and what hangs is not waited for.
+constexpr std::chrono::milliseconds kTrialAlone{10};
 constexpr std::chrono::nanoseconds kResidentPatience{kResidentPatienceNs};
 
 }  // namespace
@@ -80,9 +82,17 @@ void Mover::TryInPlace(Work* work) {
   use.once = true;
   trial_ = work->chunks[chosen];
   trial_for_ = work->id;
+  trial_waits_.reset();
   Partition(work);
   ++stats_.trials;
   look_again_ = true;
+}
+
+bool Mover::TrialWaitsForCopies() {
+  if (moves_under_way_.load(std::memory_order_relaxed) == 0) return false;
+  const auto now = Clock::now();
+  if (!trial_waits_.has_value()) trial_waits_ = now;
+  return now - *trial_waits_ < kTrialAlone;
 }
 
 void Mover::OfferVictims(PlaceMerit::Take take) {
@@ -115,7 +125,7 @@ void Mover::NoteRelease(Work* work) {
   }
   stats_.bytes_in_place += sample.remote;
   work->released_at = Clock::now();
-  const bool trial = work->id == trial_for_ && sample.remote.value != 0;
+  const bool trial = OnTrial(*work) && sample.remote.value != 0;
   work->timed = trial || (sample.remote.value == 0 && !history_.KnowsResident(work->kernel));
   if (!work->timed) return;
   ++timed_in_flight_;

@@ -76,12 +76,16 @@ class Scan {
     out_.touches.push_back(
         {.ptr = DevicePtr(value), .linear = false, .slot = static_cast<uint16_t>(slot)});
   }
-  // By one of the first pointers. A matrix product holds each of its three or four up to eight
-  // times over, and what is known of a pointer is told by the first that holds it.
+  // By two of the first pointers. A matrix product holds each of its three or four up to eight
+  // times over, and what is known of a pointer is told by the first that holds it. That there is a
+  // second tells what is read and written from what is written only (replays reckon with it).
   bool Named(DevicePtr ptr) const {
     const size_t end = std::min(out_.touches.size(), first_ + kToldApart);
+    bool once = false;
     for (size_t i = first_; i < end; ++i) {
-      if (out_.touches[i].ptr == ptr) return true;
+      if (out_.touches[i].ptr != ptr) continue;
+      if (once) return true;
+      once = true;
     }
     return false;
   }

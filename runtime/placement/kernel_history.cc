@@ -65,13 +65,19 @@ void KernelHistory::Record(const LaunchSample& sample) {
   const auto time = static_cast<double>(sample.nanoseconds);
   if (sample.remote.value == 0) {
     const uint64_t before = ExpectedOf(kernel);
-    // Slower than before for a while, because of what ran beside it: the fast ones tell the truth.
-    const double weight = time < kernel.resident ? 2 * kNew : kNew / 4;
-    kernel.resident =
-        kernel.resident_samples == 0 ? time : kernel.resident + weight * (time - kernel.resident);
+    if (kernel.resident_samples < kSettled) {
+      // The first may have loaded the kernel, which takes many times as long.
+      kernel.resident = kernel.resident_samples == 0 ? time : std::min(kernel.resident, time);
+    } else {
+      // Slower than before for a while, because of what ran beside it: the fast ones tell the
+      // truth.
+      const double weight = time < kernel.resident ? 2 * kNew : kNew / 4;
+      kernel.resident += weight * (time - kernel.resident);
+    }
     ++kernel.resident_samples;
     kernel.touched = sample.touched;
     if (ExpectedOf(kernel) != before) ++expected_changes_;
+    if (kernel.resident_samples == kSettled && Streams(kernel)) ++changes_;
     return;
   }
   if (sample.slot == LaunchSample::kSeveral) return;
@@ -92,11 +98,24 @@ void KernelHistory::Record(const LaunchSample& sample) {
     if (argument.trials[width] != 0 && argument.passes[width] > 1) return;
     passes = std::min(passes, 1.0);
   }
-  argument.passes[width] = argument.trials[width] == 0
-                               ? passes
-                               : argument.passes[width] + kNew * (passes - argument.passes[width]);
-  if (argument.trials[width] < 0xff) ++argument.trials[width];
+  Note(passes, width, &argument);
   if (Judge(kernel, argument, width) != before) ++changes_;
+}
+
+void KernelHistory::Note(double passes, size_t width, Argument* argument) {
+  uint8_t& trials = argument->trials[width];
+  double& known = argument->passes[width];
+  if (trials < kTrials) {
+    // Some run beside copies, or wait for the program's thread, and take twice as long.
+    auto& first = argument->first[width];
+    size_t at = trials++;
+    for (; at != 0 && first[at - 1] > passes; --at) first[at] = first[at - 1];
+    first[at] = static_cast<float>(passes);
+    known = first[(trials - 1u) / 2];
+    return;
+  }
+  known += kNew * (passes - known);
+  if (trials < 0xff) ++trials;
 }
 
 void KernelHistory::Teach(uint64_t id, double passes, uint64_t resident) {
@@ -151,19 +170,31 @@ KernelHistory::Verdict KernelHistory::For(uint64_t id, uint16_t slot, Bytes remo
   return Judge(kernel, ArgumentOf(kernel, slot), Width(remote));
 }
 
+bool KernelHistory::Streams(const Kernel& kernel) const {
+  return static_cast<double>(kernel.touched.value) >=
+         kStreams * prices_.serve_gb_per_s * kernel.resident;
+}
+
+bool KernelHistory::Decided(const Argument& argument, size_t width) const {
+  const uint8_t trials = argument.trials[width];
+  if (trials != kTrials - 1) return trials >= kTrials;
+  // Whatever the last one says, the middle one will say what these do.
+  const auto& first = argument.first[width];
+  const double most = prices_.MostPasses();
+  return (first[0] <= most) == (first[trials - 1u] <= most);
+}
+
 KernelHistory::Verdict KernelHistory::Judge(const Kernel& kernel, const Argument& argument,
                                             size_t width) const {
-  if (argument.trials[width] < kTrials && argument.trials[0] >= kTrials) {
+  if (!Decided(argument, width) && Decided(argument, 0)) {
     // Wide access can only be dearer than narrow access is.
     if (argument.passes[0] > prices_.MostPasses()) return Verdict::kMove;
     // The first launch that serves so much shows what it costs.
     return Verdict::kServe;
   }
   if (argument.trials[width] != 0 && argument.passes[width] > kDear) return Verdict::kMove;
-  if (argument.trials[width] < kTrials) {
-    const bool streams = static_cast<double>(kernel.touched.value) >=
-                         kStreams * prices_.serve_gb_per_s * kernel.resident;
-    return kernel.resident_samples >= kSettled && streams ? Verdict::kTry : Verdict::kMove;
+  if (!Decided(argument, width)) {
+    return kernel.resident_samples >= kSettled && Streams(kernel) ? Verdict::kTry : Verdict::kMove;
   }
   return argument.passes[width] <= prices_.MostPasses() ? Verdict::kServe : Verdict::kMove;
 }

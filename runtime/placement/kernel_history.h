@@ -10,8 +10,9 @@
 // An unknown kernel's memory is moved: that costs at most about twice what serving it would, and
 // serving the wrong kernel in place costs up to 79 times. A kernel that gets through its memory at
 // a fair part of the memory's own rate most likely reads it once. Once its resident time is known,
-// one chunk of an argument is served in place as a trial, again and again until a few trials agree;
-// what cannot be told from those (too small beside the kernel's time) counts as cheap.
+// one chunk of an argument is served in place as a trial, and again until two say the same or there
+// are three, of which the middle one counts; what cannot be told from those (too small beside the
+// kernel's time) counts as cheap.
 //
 // Bounded: kMost kernels; the least recently launched goes. Pure and deterministic. Threads: not
 // safe.
@@ -59,7 +60,7 @@ class KernelHistory {
   static constexpr size_t kMost = 4096;
   static constexpr size_t kArguments = 8;  // Told apart in one kernel; the others share the last.
   static constexpr Bytes kWide = GiB(1);   // Remote memory beyond this is a case of its own.
-  static constexpr int kTrials = 3;        // That must agree,
+  static constexpr int kTrials = 3;        // At most; the middle one counts,
   static constexpr double kDear = 4;       // unless one adds so many passes.
 
   explicit KernelHistory(const Prices& prices) : prices_(prices) {}
@@ -93,8 +94,10 @@ class KernelHistory {
   struct Argument {
     uint16_t slot = 0;
     bool used = false;
-    std::array<double, 2> passes{};  // Smoothed; narrow and wide.
+    // Of narrow access and of wide: the middle one of the first kTrials, smoothed from then on.
+    std::array<double, 2> passes{};
     std::array<uint8_t, 2> trials{};
+    std::array<std::array<float, kTrials>, 2> first{};  // In order.
   };
   struct Kernel {
     double resident = 0;  // Nanoseconds, smoothed; 0: never seen with all its memory there.
@@ -108,6 +111,9 @@ class KernelHistory {
   Kernel& Find(uint64_t kernel);
   static uint64_t ExpectedOf(const Kernel& kernel);
   static Argument& ArgumentOf(Kernel& kernel, uint16_t slot);
+  static void Note(double passes, size_t width, Argument* argument);
+  bool Decided(const Argument& argument, size_t width) const;
+  bool Streams(const Kernel& kernel) const;
 
   Verdict Judge(const Kernel& kernel, const Argument& argument, size_t width) const;
 

@@ -332,6 +332,16 @@ TEST(SimulatedMover, WhatIsReadAndWrittenInPlaceTakesLonger) {
   const double once = served(/*write=*/true, /*arguments=*/1, /*compared=*/false);
   EXPECT_NEAR(served(true, 2, false) / once, ReplayPrices().both_ways, 0.001);
   EXPECT_EQ(served(false, 2, false), once);
+  // One that is slow for its bytes is taken to read them again, and not more than that.
+  const auto slow = [](bool write, size_t arguments) {
+    RunBuilder builder;
+    const uint32_t a = builder.Allocate(MiB(16));
+    const RecordedRange all{.allocation = a, .size = MiB(16).value, .write = write};
+    builder.Work(std::vector<RecordedRange>(arguments, all), /*microseconds=*/36, /*code=*/0);
+    return static_cast<double>(Replay(builder.Take(), {.device_memory = Bytes(1)}).in_place_time);
+  };
+  EXPECT_GT(slow(true, 2), 1.5 * once / 4);
+  EXPECT_NEAR(slow(true, 2) / slow(true, 1), 0.5, 0.01);
   // All but the first of the four.
   EXPECT_NEAR(served(true, 2, true) / once, 1 + (ReplayPrices().both_ways - 1) / 4, 0.001);
 }

@@ -152,6 +152,7 @@ class SimulatedMover {
   bool NoteSequence(const ActiveWork& a);
   // Whether a trial was made of it.
   bool TryInPlace(ActiveWork* a);
+  bool OnTrial(const ActiveWork& a) const { return a.work == trial_for_; }
   void OfferVictims(PlaceMerit::Take take);
   bool AllThere(uint32_t set);
   bool RunsAsItIs(const ActiveWork& a);

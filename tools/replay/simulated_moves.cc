@@ -156,7 +156,10 @@ bool SimulatedMover::PlanMoves() {
     tried = TryInPlace(queue_.front());
   }
   // A trial may have been all that it waited for.
-  if (!queue_.empty() && queue_.front()->quiet() && HasItsMemory(*queue_.front())) return tried;
+  if (!queue_.empty() && (queue_.front()->quiet() || OnTrial(*queue_.front())) &&
+      HasItsMemory(*queue_.front())) {
+    return tried;
+  }
   const Bytes over = used_ > setting_.device_memory ? used_ - setting_.device_memory : Bytes(0);
   const bool may_fetch = moving_in_ < Pipeline();
   const bool may_evict = moving_out_ < Pipeline();

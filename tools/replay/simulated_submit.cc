@@ -216,7 +216,8 @@ bool SimulatedMover::RunsAsItIs(const ActiveWork& a) {
 bool SimulatedMover::Ready(ActiveWork* a) {
   if (a->quiet() && (!moves_.empty() || call_ != Call::kNone)) return false;
   const bool has = HasItsMemory(*a);
-  return !WaitsForHidden(a, has) && has;
+  if (WaitsForHidden(a, has) || !has) return false;
+  return !OnTrial(*a) || a->gave_up || (moves_.empty() && call_ == Call::kNone);
 }
 
 bool SimulatedMover::HasItsMemory(const ActiveWork& a) const {
@@ -356,7 +357,8 @@ double SimulatedMover::PassNanoseconds(uint32_t work, ChunkIndex chunk,
   const SimulatedChunk& c = At(chunk);
   const bool both = touched.write && touched.named >= touched.once + touched.once && !c.unwritten &&
                     work <= c.unwritten_from && !timing_.Proved(work);
-  return both ? prices_.both_ways * once : once;
+  // On the device, too, it is slower than what only reads: its rate there shows no more than that.
+  return both ? std::max(1.0, prices_.both_ways / timing_.Passes(work)) * once : once;
 }
 
 void SimulatedMover::MarkReleased(ActiveWork* a) {
@@ -418,7 +420,7 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
     result_.bytes_in_place += a->launch.in_place;
   }
   if (learns) {
-    const bool trial = a->work == trial_for_ && !all_there;
+    const bool trial = OnTrial(*a) && !all_there;
     a->timed = trial || (all_there && !history_.KnowsResident(a->kernel));
     if (a->timed) {
       ++timed_in_flight_;

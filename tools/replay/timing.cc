@@ -103,6 +103,7 @@ Timing::Timing(const RecordedRun* run, const ReplayPrices& prices)
   }
   FindDurations();
   FindPasses();
+  GuessPasses();
   FindWaits();
   FindSteps();
 }
@@ -164,13 +165,24 @@ void Timing::FindPasses() {
   }
 }
 
-double Timing::Passes(uint32_t work) const {
-  const RecordedWork& w = run_.works[work];
-  if (passes_[w.code].has_value()) return *passes_[w.code];
-  if (exact_[w.set] || bytes_[w.set] == Bytes(0)) return 1;
-  const double at_rate =
-      static_cast<double>(bytes_[w.set].value) / prices_.decisions.device_gb_per_s;
-  return std::clamp(static_cast<double>(works_[work].duration) / at_rate, 1.0, kMostPasses);
+void Timing::GuessPasses() {
+  absl::flat_hash_map<std::pair<uint32_t, uint64_t>, uint64_t> least;
+  const auto key = [this](const RecordedWork& w) {
+    return std::pair(w.code, RoughSize(bytes_[w.set]));
+  };
+  for (size_t i = 0; i < works_.size(); ++i) {
+    const auto [it, made] = least.try_emplace(key(run_.works[i]), works_[i].duration);
+    if (!made) it->second = std::min(it->second, works_[i].duration);
+  }
+  guesses_.assign(works_.size(), 1);
+  for (size_t i = 0; i < works_.size(); ++i) {
+    const RecordedWork& w = run_.works[i];
+    if (exact_[w.set] || bytes_[w.set] == Bytes(0)) continue;
+    const double at_rate =
+        static_cast<double>(bytes_[w.set].value) / prices_.decisions.device_gb_per_s;
+    const double passes = static_cast<double>(least.at(key(w))) / at_rate;
+    guesses_[i] = static_cast<float>(std::clamp(passes, 1.0, kMostPasses));
+  }
 }
 
 void Timing::FindWaits() {

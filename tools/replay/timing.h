@@ -58,10 +58,14 @@ class Timing {
   const StepTiming& step(size_t index) const { return steps_[index]; }
   // How often each byte of the work's memory crosses the bus when it is served in place, as what
   // was recorded of its code proves, with a quarter of a MiB remote or more. Where nothing does: as
-  // many times as the work takes longer than its memory's own rate needs, for what does more with
-  // its memory than read it once most likely reads it again (a matrix product); 1 for what is
-  // exact; at most 40.
-  double Passes(uint32_t work) const;
+  // many times as the fastest work of its code and size takes longer than the memory's own rate
+  // needs, for what does more with its memory than read it once most likely reads it again (a
+  // matrix product), and what ran when the device had only begun to work was slow by itself; 1 for
+  // what is exact; at most 40.
+  double Passes(uint32_t work) const {
+    const std::optional<double>& proved = passes_[run_.works[work].code];
+    return proved.has_value() ? *proved : static_cast<double>(guesses_[work]);
+  }
   bool Proved(uint32_t work) const { return passes_[run_.works[work].code].has_value(); }
   // What the program does again and again.
   const Phases& phases() const { return phases_; }
@@ -71,6 +75,7 @@ class Timing {
  private:
   void FindDurations();
   void FindPasses();
+  void GuessPasses();
   void FindWaits();
   void FindSteps();
 
@@ -80,6 +85,7 @@ class Timing {
   std::vector<StepTiming> steps_;
   std::vector<Bytes> bytes_;                   // By set.
   std::vector<std::optional<double>> passes_;  // By code.
+  std::vector<float> guesses_;                 // By work.
   std::vector<bool> exact_;                    // By set: all of its ranges are.
   const Phases phases_;
 };
