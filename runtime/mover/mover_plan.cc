@@ -103,8 +103,8 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
     TryInPlace(queue_.front());
   }
   // More moves would only keep such work waiting.
-  if (!queue_.empty() && (queue_.front()->quiet() || OnTrial(*queue_.front())) &&
-      HasItsMemory(*queue_.front())) {
+  if (!queue_.empty() && queue_.front()->coming.empty() &&
+      (queue_.front()->quiet() || OnTrial(*queue_.front())) && HasItsMemory(*queue_.front())) {
     return false;
   }
   if (!queue_.empty() && queue_.front()->id == starved_) return false;

@@ -156,8 +156,8 @@ bool SimulatedMover::PlanMoves() {
     tried = TryInPlace(queue_.front());
   }
   // A trial may have been all that it waited for.
-  if (!queue_.empty() && (queue_.front()->quiet() || OnTrial(*queue_.front())) &&
-      HasItsMemory(*queue_.front())) {
+  if (!queue_.empty() && queue_.front()->coming.empty() &&
+      (queue_.front()->quiet() || OnTrial(*queue_.front())) && HasItsMemory(*queue_.front())) {
     return tried;
   }
   const Bytes over = used_ > setting_.device_memory ? used_ - setting_.device_memory : Bytes(0);
