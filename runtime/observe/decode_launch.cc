@@ -2,6 +2,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "runtime/observe/knowledge.h"
 
@@ -76,16 +77,14 @@ class Scan {
     out_.touches.push_back(
         {.ptr = DevicePtr(value), .linear = false, .slot = static_cast<uint16_t>(slot)});
   }
-  // By two of the first pointers. A matrix product holds each of its three or four up to eight
-  // times over, and what is known of a pointer is told by the first that holds it. That there is a
-  // second tells what is read and written from what is written only (replays reckon with it).
-  bool Named(DevicePtr ptr) const {
+  // Twice, the first time by one of the first touches. A matrix product holds each of its three or
+  // four pointers up to eight times over, and what is known of a pointer is told by the first that
+  // holds it. That there is a second tells what is read and written from what is written only
+  // (replays reckon with it).
+  bool Named(DevicePtr ptr) {
     const size_t end = std::min(out_.touches.size(), first_ + kToldApart);
-    bool once = false;
     for (size_t i = first_; i < end; ++i) {
-      if (out_.touches[i].ptr != ptr) continue;
-      if (once) return true;
-      once = true;
+      if (out_.touches[i].ptr == ptr) return std::exchange(twice_[i - first_], true);
     }
     return false;
   }
@@ -114,7 +113,8 @@ class Scan {
 
   const ArenaSet& arenas_;
   Submission& out_;
-  const size_t first_;  // Of the touches, the first of this launch.
+  const size_t first_;                       // Of the touches, the first of this launch,
+  std::array<bool, kToldApart> twice_ = {};  // of which these were told again.
   std::array<uint64_t, kLanes> lanes_{};
 };
 

@@ -77,7 +77,6 @@ void KernelHistory::Record(const LaunchSample& sample) {
     ++kernel.resident_samples;
     kernel.touched = sample.touched;
     if (ExpectedOf(kernel) != before) ++expected_changes_;
-    if (kernel.resident_samples == kSettled && Streams(kernel)) ++changes_;
     return;
   }
   if (sample.slot == LaunchSample::kSeveral) return;
@@ -170,11 +169,6 @@ KernelHistory::Verdict KernelHistory::For(uint64_t id, uint16_t slot, Bytes remo
   return Judge(kernel, ArgumentOf(kernel, slot), Width(remote));
 }
 
-bool KernelHistory::Streams(const Kernel& kernel) const {
-  return static_cast<double>(kernel.touched.value) >=
-         kStreams * prices_.serve_gb_per_s * kernel.resident;
-}
-
 bool KernelHistory::Decided(const Argument& argument, size_t width) const {
   const uint8_t trials = argument.trials[width];
   if (trials != kTrials - 1) return trials >= kTrials;
@@ -194,7 +188,9 @@ KernelHistory::Verdict KernelHistory::Judge(const Kernel& kernel, const Argument
   }
   if (argument.trials[width] != 0 && argument.passes[width] > kDear) return Verdict::kMove;
   if (!Decided(argument, width)) {
-    return kernel.resident_samples >= kSettled && Streams(kernel) ? Verdict::kTry : Verdict::kMove;
+    const bool streams = static_cast<double>(kernel.touched.value) >=
+                         kStreams * prices_.serve_gb_per_s * kernel.resident;
+    return kernel.resident_samples >= kSettled && streams ? Verdict::kTry : Verdict::kMove;
   }
   return argument.passes[width] <= prices_.MostPasses() ? Verdict::kServe : Verdict::kMove;
 }

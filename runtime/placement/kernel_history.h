@@ -113,7 +113,6 @@ class KernelHistory {
   static Argument& ArgumentOf(Kernel& kernel, uint16_t slot);
   static void Note(double passes, size_t width, Argument* argument);
   bool Decided(const Argument& argument, size_t width) const;
-  bool Streams(const Kernel& kernel) const;
 
   Verdict Judge(const Kernel& kernel, const Argument& argument, size_t width) const;
 

@@ -193,7 +193,7 @@ TEST(Timing, WorkOnAFewRemoteBytesProvesNothing) {
   EXPECT_LE(timing.Passes(0), 40);
 }
 
-// The device's clocks had only begun to rise when the first ran.
+// Others ran beside something, or were reckoned.
 TEST(Timing, PassesThatNothingProvesGoByTheFastest) {
   RecordedRun run = Recorded({{0, 0, 0, 80}, {0, 0, 80, 160}, {0, 0, 160, 190}}, {0, 0, 0});
   run.works[1].set = run.works[2].set = run.works[0].set;
@@ -201,6 +201,15 @@ TEST(Timing, PassesThatNothingProvesGoByTheFastest) {
   const double rate = static_cast<double>(MiB(64).value) / 3000;
   for (const uint32_t i : {0, 1, 2}) EXPECT_NEAR(timing.Passes(i), 30.0 * kUs / rate, 1e-6);
   EXPECT_EQ(timing.of(0).duration, 80 * kUs);
+}
+
+// What is only reckoned would be as fast as its memory.
+TEST(Timing, PassesThatNothingProvesGoByWhatWasTimed) {
+  RecordedRun run = Recorded({{0, 0, 0, 0}, {0, 0, 0, 200}}, {0, 0});
+  run.works[1].set = run.works[0].set;
+  const Timing timing(&run, {});
+  const double rate = static_cast<double>(MiB(64).value) / 3000;
+  for (const uint32_t i : {0, 1}) EXPECT_NEAR(timing.Passes(i), 200.0 * kUs / rate, 1e-6);
 }
 
 TEST(Timing, PassesThatNothingProvesGoByTheRate) {

@@ -26,6 +26,12 @@ uint64_t Count(double nanoseconds) {
   return nanoseconds > 0 ? static_cast<uint64_t>(nanoseconds) : 0;
 }
 
+template <typename Map>
+void NoteLeast(Map* map, const typename Map::key_type& key, uint64_t duration) {
+  const auto [it, made] = map->try_emplace(key, duration);
+  if (!made) it->second = std::min(it->second, duration);
+}
+
 using Ended = std::pair<uint64_t, uint32_t>;
 
 // What ends last of what was submitted so far, of all and by stream.
@@ -112,17 +118,13 @@ void Timing::FindDurations() {
   // The least duration with nothing remote, by (code, set) and by (code, rough size).
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint64_t> same;
   absl::flat_hash_map<std::pair<uint32_t, uint64_t>, uint64_t> like;
-  const auto least = [](auto& map, auto key, uint64_t duration) {
-    const auto [it, made] = map.try_emplace(key, duration);
-    if (!made) it->second = std::min(it->second, duration);
-  };
   bool any_remote = false;
   for (const RecordedWork& w : run_.works) any_remote |= w.timed() && w.remote != 0;
   if (any_remote) {
     for (const RecordedWork& w : run_.works) {
       if (!w.timed() || w.remote != 0) continue;
-      least(same, std::pair(w.code, w.set), w.end - w.start);
-      least(like, std::pair(w.code, RoughSize(bytes_[w.set])), w.end - w.start);
+      NoteLeast(&same, std::pair(w.code, w.set), w.end - w.start);
+      NoteLeast(&like, std::pair(w.code, RoughSize(bytes_[w.set])), w.end - w.start);
     }
   }
   for (size_t i = 0; i < works_.size(); ++i) {
@@ -170,9 +172,8 @@ void Timing::GuessPasses() {
   const auto key = [this](const RecordedWork& w) {
     return std::pair(w.code, RoughSize(bytes_[w.set]));
   };
-  for (size_t i = 0; i < works_.size(); ++i) {
-    const auto [it, made] = least.try_emplace(key(run_.works[i]), works_[i].duration);
-    if (!made) it->second = std::min(it->second, works_[i].duration);
+  for (const RecordedWork& w : run_.works) {
+    if (w.timed() && w.remote == 0) NoteLeast(&least, key(w), w.end - w.start);
   }
   guesses_.assign(works_.size(), 1);
   for (size_t i = 0; i < works_.size(); ++i) {
@@ -180,7 +181,9 @@ void Timing::GuessPasses() {
     if (exact_[w.set] || bytes_[w.set] == Bytes(0)) continue;
     const double at_rate =
         static_cast<double>(bytes_[w.set].value) / prices_.decisions.device_gb_per_s;
-    const double passes = static_cast<double>(least.at(key(w))) / at_rate;
+    const auto fastest = least.find(key(w));
+    const uint64_t takes = fastest == least.end() ? works_[i].duration : fastest->second;
+    const double passes = static_cast<double>(takes) / at_rate;
     guesses_[i] = static_cast<float>(std::clamp(passes, 1.0, kMostPasses));
   }
 }

@@ -60,11 +60,10 @@ class Timing {
   // was recorded of its code proves, with a quarter of a MiB remote or more. Where nothing does: as
   // many times as the fastest work of its code and size takes longer than the memory's own rate
   // needs, for what does more with its memory than read it once most likely reads it again (a
-  // matrix product), and what ran when the device had only begun to work was slow by itself; 1 for
-  // what is exact; at most 40.
+  // matrix product), and one that was not measured may be reckoned too long; 1 for what is exact;
+  // at most 40.
   double Passes(uint32_t work) const {
-    const std::optional<double>& proved = passes_[run_.works[work].code];
-    return proved.has_value() ? *proved : static_cast<double>(guesses_[work]);
+    return passes_[run_.works[work].code].value_or(guesses_[work]);
   }
   bool Proved(uint32_t work) const { return passes_[run_.works[work].code].has_value(); }
   // What the program does again and again.
