@@ -70,6 +70,7 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
       streams_(driver_),
       history_(options.prices),
       heat_(memory->device_pool().budget()),
+      reuse_(memory->device_pool().budget()),
       planner_(&memory->policy()),
       last_progress_(Clock::now()) {
   if (options.traced && options.own_context && options.prints) LoadPrints();

@@ -39,6 +39,7 @@
 #include "runtime/placement/kernel_history.h"
 #include "runtime/placement/move_limits.h"
 #include "runtime/placement/planner.h"
+#include "runtime/placement/reuse.h"
 
 namespace vramspan {
 
@@ -178,10 +179,13 @@ class Mover {
   void CollectChunks(absl::Span<const WorkRange> ranges, Work* work) VS_REQUIRES(memory_.mu);
   // Of what the work wants and lies on the host, leaves there what is as cheap there
   // (mover_price.cc).
-  void Price(Work* work) VS_REQUIRES(memory_.mu);
+  ServedArguments Price(Work* work) VS_REQUIRES(memory_.mu);
+  // For a launch that comes: prices it, and notes what it touches.
+  void PriceNew(Work* work) VS_REQUIRES(memory_.mu);
   // Puts what the work wants on the device first.
   static void Partition(Work* work);
   // Traced work was submitted: what repeats is recognised by it.
+  static uint64_t SignatureOf(const Work& work);
   void NoteSequence(const Work& work) VS_REQUIRES(memory_.mu);
   // Appends the work that is expected behind the queue, as far as its memory is known.
   void AddForecast(std::vector<QueuedWork>* works) VS_REQUIRES(memory_.mu);
@@ -398,11 +402,12 @@ class Mover {
   Clock::time_point timed_until_ VS_GUARDED_BY(memory_.mu);
   Heat heat_ VS_GUARDED_BY(memory_.mu);
   Forecast forecast_ VS_GUARDED_BY(memory_.mu);
+  Reuse reuse_ VS_GUARDED_BY(memory_.mu);
   struct ExpectedSet {
-    uint64_t kernel;
+    uint64_t kernel = 0;
     std::vector<ChunkIndex> chunks;
   };
-  // What work of a signature wants; all forgotten when there are too many.
+  // What work of a signature wanted last; all forgotten when there are too many.
   absl::flat_hash_map<uint64_t, ExpectedSet> sets_ VS_GUARDED_BY(memory_.mu);
   size_t set_chunks_ VS_GUARDED_BY(memory_.mu) = 0;
   Clock::time_point last_poll_ VS_GUARDED_BY(memory_.mu);

@@ -26,7 +26,19 @@ constexpr std::chrono::nanoseconds kResidentPatience{kResidentPatienceNs};
 
 }  // namespace
 
-void Mover::Price(Work* work) {
+void Mover::PriceNew(Work* work) {
+  work->soon = reuse_.Launch(work->signature);
+  const ServedArguments arguments = Price(work);
+  for (size_t i = 0; i < work->chunks.size(); ++i) {
+    const Use& use = work->uses[i];
+    if (use.maybe) continue;
+    const ChunkIndex index = work->chunks[i];
+    const bool needs = !use.once && !arguments.Serves(use.slot);
+    reuse_.Touch(index, memory_.chunks()[index].size(), needs);
+  }
+}
+
+ServedArguments Mover::Price(Work* work) {
   ServedArguments arguments;
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     const Use& use = work->uses[i];
@@ -39,11 +51,12 @@ void Mover::Price(Work* work) {
   PlaceMerit merit(heat_, memory_.device_pool().available(), offer);
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     Use& use = work->uses[i];
-    if (use.once || !arguments.Serves(use.slot)) continue;
+    if (use.once || !arguments.Serves(use.slot) || work->soon.contains(work->chunks[i])) continue;
     // What is on the device as yet may leave before the launch runs: it is not to come back for it.
     const Chunk& c = memory_.chunks()[work->chunks[i]];
     use.once = c.on_device || !Movable(c) || !merit.Worth(work->chunks[i], c.size());
   }
+  return arguments;
 }
 
 void Mover::TeachKernel(uint64_t kernel, double passes, uint64_t resident_ns) {
@@ -69,6 +82,7 @@ void Mover::TryInPlace(Work* work) {
   for (size_t i = 0; i < work->wanted; ++i) {
     const Chunk& c = memory_.chunks()[work->chunks[i]];
     if (c.on_device || c.state == ChunkState::kMoving || !Movable(c)) continue;
+    if (work->soon.contains(work->chunks[i])) continue;
     if (chosen != work->wanted && work->uses[i].slot != work->uses[chosen].slot) return;
     chosen = i;
     remote += c.size();
@@ -150,21 +164,35 @@ void Mover::NoteFinish(const Work& work, Clock::time_point now) {
   history_.Record(sample);
 }
 
+uint64_t Mover::SignatureOf(const Work& work) {
+  uint64_t signature = 0;
+  for (size_t i = 0; i < work.chunks.size(); ++i) {
+    if (!work.uses[i].maybe) signature = absl::HashOf(signature, work.chunks[i].value);
+  }
+  return signature == 0 ? 0 : absl::HashOf(signature, work.kernel);
+}
+
 void Mover::NoteSequence(const Work& work) {
-  // What wants nothing moves nothing: a copy between two launches is no part of the sequence.
-  if (work.wanted == 0) return;
+  // A copy between two launches moves nothing and is no part of the sequence.
+  if (work.signature == 0 || (work.kernel == 0 && work.wanted == 0)) return;
   const auto wanted = absl::MakeConstSpan(work.chunks).first(work.wanted);
-  uint64_t signature = work.kernel;
-  for (const ChunkIndex index : wanted) signature = absl::HashOf(signature, index.value);
-  forecast_.Saw(signature);
-  if (sets_.contains(signature)) return;
-  if (sets_.size() == kMostSets || set_chunks_ + wanted.size() > kMostSetChunks) {
+  forecast_.Saw(work.signature);
+  const auto known = sets_.find(work.signature);
+  if (known != sets_.end()) {
+    if (wanted == known->second.chunks) return;
+    set_chunks_ -= known->second.chunks.size();
+    known->second.chunks.clear();
+  }
+  if (set_chunks_ + wanted.size() > kMostSetChunks ||
+      (known == sets_.end() && sets_.size() == kMostSets)) {
     sets_.clear();
     set_chunks_ = 0;
     if (wanted.size() > kMostSetChunks) return;
   }
   set_chunks_ += wanted.size();
-  sets_.emplace(signature, ExpectedSet{work.kernel, {wanted.begin(), wanted.end()}});
+  ExpectedSet& set = sets_[work.signature];
+  set.kernel = work.kernel;
+  set.chunks.assign(wanted.begin(), wanted.end());
 }
 
 void Mover::AddForecast(std::vector<QueuedWork>* works) {

@@ -375,7 +375,8 @@ void Mover::CollectChunks(absl::Span<const WorkRange> ranges, Work* work) {
     memory_.ForEachChunk(range.ptr, range.size, add);
   }
   mark_base_ += static_cast<uint32_t>(work->chunks.size());
-  if (work->kernel != 0) Price(work);
+  if (options_.traced && work->kind == Work::Kind::kScope) work->signature = SignatureOf(*work);
+  if (work->kernel != 0) PriceNew(work);
   Partition(work);
 }
 

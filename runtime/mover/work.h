@@ -12,6 +12,7 @@
 
 #include "runtime/base/units.h"
 #include "runtime/placement/kernel_history.h"
+#include "runtime/placement/reuse.h"
 
 namespace vramspan {
 
@@ -61,9 +62,13 @@ struct Work {
   uint64_t id = 0;
   Kind kind = Kind::kScope;
   Known known = Known::kAll;
-  uint64_t thread = 0;   // That submitted it.
-  uint64_t tag = 0;      // What the listener knows it by; 0: nothing.
-  uint64_t kernel = 0;   // What the history knows it by; 0: not a kernel that was seen.
+  uint64_t thread = 0;  // That submitted it.
+  uint64_t tag = 0;     // What the listener knows it by; 0: nothing.
+  uint64_t kernel = 0;  // What the history knows it by; 0: not a kernel that was seen.
+  // By its kernel and what it most likely touches, wherever that is: what the forecast knows it by;
+  // 0: nothing.
+  uint64_t signature = 0;
+  Reuse::Set soon;       // What others needed soon after the last of it.
   bool tried = false;    // Looked at for a trial; see Mover::TryInPlace.
   bool gave_up = false;  // Is released with its memory wherever it is.
   bool held = false;     // Waits in the queue.
@@ -102,8 +107,9 @@ struct Work {
   void Reset() {
     kind = Kind::kScope;
     known = Known::kAll;
-    thread = tag = kernel = 0;
+    thread = tag = kernel = signature = 0;
     sample = {};
+    soon = {};
     tried = gave_up = held = open = released = timed = ended = pinned = needs_arrival = false;
     stream = nullptr;
     hold = 0;

@@ -123,6 +123,59 @@ TEST_P(TracedTrials, AreNotNeededOfWhatIsKnown) {
   EXPECT_GT(s.works_in_place, 0);
 }
 
+// Of the shape that LaunchAdd makes with so many blocks.
+vramspan::KernelPrice PriceOf(uint64_t blocks, double passes) {
+  return {.name = vramspan::KernelPrice::HashOfName("add_constant"),
+          .shape = ShapeOf({blocks, 1, 1, 64, 1, 1}),
+          .passes = passes,
+          .resident_ns = 10'000};
+}
+
+// Pieces of work that were served in place, where one launch may as well read each array on the
+// host and the one behind it needs it on the device, or may as well, too.
+uint64_t ServedBefore(const World& world, const char* overlap, bool needed) {
+  const auto kernels =
+      vramspan::KernelPricesText({PriceOf(1, /*passes=*/1), PriceOf(2, needed ? 50 : 1)});
+  setenv("VRAMSPAN_KERNELS", kernels.c_str(), 1);
+  RuntimeOptions options;
+  options.chunk = "2MiB";
+  options.device_memory = "80MiB";
+  options.deadline_us = 5'000'000;
+  options.tracer = "cupti";
+  options.overlap = overlap;
+  TestRuntime runtime(world, options);
+  unsetenv("VRAMSPAN_KERNELS");
+  CUstream stream = world.NewStream();
+  std::vector<Buffer> arrays;
+  for (size_t i = 0; i < 8; ++i) {
+    arrays.push_back(runtime.Alloc(kEach));
+    arrays.back().seed = i + 1;
+    EXPECT_CU(world.LaunchFill(arrays.back(), stream));
+  }
+  EXPECT_CU(world.api().StreamSynchronize(stream));
+  for (unsigned lap = 0; lap < 20; ++lap) {
+    for (Buffer array : arrays) {
+      array.words = 1 << 12;
+      EXPECT_CU(world.LaunchAdd(array, 0, stream, /*blocks=*/1));
+      EXPECT_CU(world.LaunchAdd(array, 0, stream, /*blocks=*/2));
+    }
+  }
+  EXPECT_CU(world.api().StreamSynchronize(stream));
+  const vramspanStatistics s = runtime.stats();
+  for (const Buffer& array : arrays) EXPECT_EQ(world.Wrong(array), "");
+  EXPECT_SPAN(runtime.Destroy());
+  EXPECT_CU(world.api().StreamDestroy(stream));
+  return s.works_in_place;
+}
+
+// What the next launch needs on the device is not read on the host just before, but the first time.
+TEST_P(TracedTrials, WhatIsNeededNextIsMovedBefore) {
+  const uint64_t served = ServedBefore(world_, GetParam(), /*needed=*/true);
+  const uint64_t otherwise = ServedBefore(world_, GetParam(), /*needed=*/false);
+  EXPECT_LE(served, 20u);
+  EXPECT_GE(otherwise, 100u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Overlaps, TracedTrials, ::testing::Values("safe", "all"),
                          [](const auto& test) { return std::string(test.param); });
 

@@ -346,6 +346,27 @@ TEST(SimulatedMover, WhatIsReadAndWrittenInPlaceTakesLonger) {
   EXPECT_NEAR(served(true, 2, true) / once, 1 + (ReplayPrices().both_ways - 1) / 4, 0.001);
 }
 
+// A kernel that streams is served in place, but not what the next launch, which does not stream,
+// needs on the device.
+TEST(SimulatedMover, WhatIsNeededNextIsMovedBefore) {
+  const auto served = [](bool needed) {
+    RunBuilder builder;
+    std::vector<uint32_t> arrays;
+    for (int i = 0; i < 8; ++i) arrays.push_back(builder.Allocate(MiB(16)));
+    for (int lap = 0; lap < 40; ++lap) {
+      for (const uint32_t a : arrays) {
+        builder.Work(std::vector<uint32_t>{a}, /*microseconds=*/6, /*code=*/0);
+        if (needed) builder.Work(std::vector<uint32_t>{a}, /*microseconds=*/100, /*code=*/1);
+      }
+    }
+    return Replay(builder.Take(),
+                  {.policy = "cost", .device_memory = MiB(64), .overlap = ReplayOverlap::kSafe})
+        .bytes_in_place;
+  };
+  EXPECT_LT(served(/*needed=*/true), MiB(64));
+  EXPECT_GT(served(/*needed=*/false), MiB(16) * 100);
+}
+
 // Unless it was recorded so: then what the program's thread took is in it.
 TEST(SimulatedMover, LaunchesTakeMoreOfTheirThreadWhileMemoryIsShort) {
   constexpr int kLaunches = 1000;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/placement/kernel_history.h"
+#include "runtime/placement/reuse.h"
 #include "tools/replay/chunked_run.h"
 #include "tools/replay/run_recorder.h"
 
@@ -55,6 +56,8 @@ struct alignas(64) ActiveWork {
   uint64_t hidden_since = 0;       // It waits for chunks to get a mapping; 0: it does not,
   std::vector<ChunkIndex> coming;  // and for these to be fetched instead,
   uint64_t moved_at = 0;           // while anything moves or runs, last seen then.
+  uint64_t signature = 0;          // What the forecast knows it by; 0: nothing.
+  Reuse::Set soon;                 // What others needed soon after the last of it.
   LaunchSample sample;
   RunRecorder::Launch launch;
 

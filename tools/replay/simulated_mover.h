@@ -142,7 +142,10 @@ class SimulatedMover {
 
   // --- taking work in and letting it go (simulated_submit.cc) ---
   void Submit(ActiveWork* a);
-  void Price(ActiveWork* a);
+  ServedArguments Price(ActiveWork* a);
+  // For a launch that comes: prices it, and notes what it touches.
+  void PriceNew(ActiveWork* a);
+  uint64_t SignatureOf(const ActiveWork& a);
   void Partition(ActiveWork* a);
   void WantByMin(ActiveWork* a);
   // Whether a chunk that gets no place for good had better be served where it lies.
@@ -308,6 +311,7 @@ class SimulatedMover {
   uint64_t priced_at_ = 0;
   Heat heat_;
   Forecast forecast_;
+  Reuse reuse_;
   absl::flat_hash_map<uint64_t, ExpectedSet> sets_;  // By signature.
   uint64_t next_version_ = uint64_t{1} << 32;        // Sets have those below.
   std::deque<std::vector<ChunkIndex>> parts_;        // Of sets_, those that are no set's whole.

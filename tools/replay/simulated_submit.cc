@@ -24,6 +24,7 @@ void SimulatedMover::Submit(ActiveWork* a) {
     return;
   }
   bool was_expected = false;
+  if (traced_) a->signature = SignatureOf(*a);
   if (min_ != nullptr) {
     WantByMin(a);
   } else {
@@ -33,7 +34,7 @@ void SimulatedMover::Submit(ActiveWork* a) {
       for (size_t i = 0; i < a->uses.size(); ++i) a->served[i] = a->uses[i].exact;
       Partition(a);
     } else if (a->kernel != 0) {
-      Price(a);
+      PriceNew(a);
     }
     if (traced_) was_expected = NoteSequence(*a);
   }
@@ -61,13 +62,21 @@ void SimulatedMover::Submit(ActiveWork* a) {
   TryStart(&streams_[run_.works[a->work].stream]);
 }
 
-void SimulatedMover::Price(ActiveWork* a) {
+void SimulatedMover::PriceNew(ActiveWork* a) {
+  a->soon = reuse_.Launch(a->signature);
+  const ServedArguments arguments = Price(a);
+  for (const ChunkUse& use : a->uses) {
+    reuse_.Touch(use.chunk, At(use.chunk).size(), !arguments.Serves(use.slot));
+  }
+}
+
+ServedArguments SimulatedMover::Price(ActiveWork* a) {
+  ServedArguments arguments;
   const bool there = AllThere(a->set);
   if (there && a->served.empty() && priced_[a->set].kernel == a->kernel &&
       priced_[a->set].changes == history_.changes() + 1) {
-    return;
+    return arguments;
   }
-  ServedArguments arguments;
   for (size_t i = 0; i < a->uses.size(); ++i) {
     const SimulatedChunk& c = At(a->uses[i].chunk);
     if (!a->serves(i)) arguments.Add(a->uses[i].slot, c.size(), c.on_device);
@@ -75,7 +84,7 @@ void SimulatedMover::Price(ActiveWork* a) {
   arguments.Judge(a->kernel, &history_);
   if (!arguments.ServesAny()) {
     if (there) priced_[a->set] = {a->kernel, history_.changes() + 1};
-    return;
+    return arguments;
   }
   const auto offer = [this](PlaceMerit::Take take) { OfferVictims(take); };
   PlaceMerit merit(heat_, Available(), offer);
@@ -84,9 +93,11 @@ void SimulatedMover::Price(ActiveWork* a) {
     const ChunkUse& use = a->uses[i];
     if (a->served[i] || !arguments.Serves(use.slot)) continue;
     const SimulatedChunk& c = At(use.chunk);
+    if (a->soon.contains(use.chunk)) continue;
     a->served[i] = c.on_device || c.dying || !merit.Worth(use.chunk, c.size());
   }
   Partition(a);
+  return arguments;
 }
 
 void SimulatedMover::Partition(ActiveWork* a) {
@@ -121,19 +132,26 @@ void SimulatedMover::PriceQueue() {
   }
 }
 
-bool SimulatedMover::NoteSequence(const ActiveWork& a) {
-  if (a.wanted.empty()) return false;
-  const bool whole = a.wanted.data() == chunks_.chunks(a.set).data();
-  uint64_t hash = whole ? set_hash_[a.set] : 0;
+uint64_t SimulatedMover::SignatureOf(const ActiveWork& a) {
+  const absl::Span<const ChunkIndex> all = chunks_.chunks(a.set);
+  if (all.empty()) return 0;
+  uint64_t& hash = set_hash_[a.set];
   if (hash == 0) {
-    for (const ChunkIndex c : a.wanted) hash = Mix(hash, c.value);
-    if (whole) set_hash_[a.set] = hash;
+    for (const ChunkIndex c : all) hash = Mix(hash, c.value);
   }
-  const uint64_t signature = Mix(hash, a.kernel);
+  return Mix(hash, a.kernel);
+}
+
+bool SimulatedMover::NoteSequence(const ActiveWork& a) {
+  // A copy between two launches moves nothing and is no part of the sequence.
+  if (a.signature == 0 || (a.kernel == 0 && a.wanted.empty())) return false;
   const uint64_t hits = forecast_.hits();
-  forecast_.Saw(signature);
+  forecast_.Saw(a.signature);
   const bool was_expected = forecast_.hits() != hits;
-  if (sets_.contains(signature)) return was_expected;
+  const auto known = sets_.find(a.signature);
+  if (known != sets_.end() && known->second.chunks == a.wanted) return was_expected;
+  // It wants others than it did, and so does what is expected to be the same.
+  if (known != sets_.end()) planned_.KeepExpected(0);
   if (sets_.size() == kMostSets || set_chunks_ + a.wanted.size() > kMostSetChunks) {
     sets_.clear();
     parts_.clear();
@@ -142,12 +160,12 @@ bool SimulatedMover::NoteSequence(const ActiveWork& a) {
     if (a.wanted.size() > kMostSetChunks) return was_expected;
   }
   set_chunks_ += a.wanted.size();
-  if (whole) {
-    sets_.emplace(signature, ExpectedSet{a.wanted, a.version, a.kernel});
-  } else {
-    parts_.emplace_back(a.wanted.begin(), a.wanted.end());
-    sets_.emplace(signature, ExpectedSet{parts_.back(), a.version, a.kernel});
+  absl::Span<const ChunkIndex> wanted = a.wanted;
+  if (wanted.data() != chunks_.chunks(a.set).data()) {
+    parts_.emplace_back(wanted.begin(), wanted.end());
+    wanted = parts_.back();
   }
+  sets_.insert_or_assign(a.signature, ExpectedSet{wanted, a.version, a.kernel});
   return was_expected;
 }
 
@@ -158,6 +176,7 @@ bool SimulatedMover::TryInPlace(ActiveWork* a) {
   for (size_t i = 0; i < a->uses.size(); ++i) {
     const SimulatedChunk& c = At(a->uses[i].chunk);
     if (a->serves(i) || c.on_device || c.moving || c.dying) continue;
+    if (a->soon.contains(a->uses[i].chunk)) continue;
     if (chosen != a->uses.size() && a->uses[i].slot != a->uses[chosen].slot) return false;
     chosen = i;
     remote += c.size();
