@@ -35,8 +35,9 @@ struct ReplayPrices {
                                               {3, 186, 70, 1470},
                                               {4, 320, 110, 3600},
                                               {6, 588, 165, 8790}}};
-  // A call on a mapping takes so much longer, by its own time, beside kernels, and again beside
-  // copies in: the driver's updates wait for both (docs/measurements.md, "Page table updates").
+  // A call on a mapping takes so much longer, by its own time, beside kernels, again beside copies
+  // in, and again beside copies out: the driver's updates wait for all of them
+  // (docs/measurements.md, "Page table updates" and "Who waits for whom in the driver").
   double beside = 0.55;
   // Microseconds.
   double hold_call = 1.76;  // One entry of a held launch, for the launching thread.

@@ -35,6 +35,7 @@ class SimulatedLink {
   // When the piece that is on its way out ends, or now.
   uint64_t PieceEnd() const;
   bool copies_in() const { return !in().copies.empty(); }
+  bool copies_out() const { return !out().copies.empty(); }
   bool busy() const { return !in().copies.empty() || !out().copies.empty(); }
 
  private:

@@ -444,7 +444,7 @@ bool SimulatedMover::BeginRemap() {
 }
 
 double SimulatedMover::SlowerCalls() const {
-  return 1 + prices_.beside * ((in_flight_ != 0 ? 1 : 0) + (link_.copies_in() ? 1 : 0));
+  return 1 + prices_.beside * ((in_flight_ != 0) + link_.copies_in() + link_.copies_out());
 }
 
 uint64_t SimulatedMover::RemapTime(const Move& move, bool hide) const {
