@@ -12,6 +12,7 @@
 #ifndef VRAMSPAN_RUNTIME_PLACEMENT_REUSE_H_
 #define VRAMSPAN_RUNTIME_PLACEMENT_REUSE_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +41,7 @@ class Reuse {
   };
 
   explicit Reuse(Bytes device_memory)
-      : soon_(Bytes(kSoon * device_memory.value)), entries_(kMost) {}
+      : soon_(Bytes(kSoon * std::min(device_memory.value, UINT64_MAX / kSoon))), entries_(kMost) {}
 
   // A launch comes. What others needed soon after the last one of this signature; 0 is none.
   Set Launch(uint64_t signature);

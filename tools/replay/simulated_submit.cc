@@ -152,7 +152,8 @@ bool SimulatedMover::NoteSequence(const ActiveWork& a) {
   if (known != sets_.end() && known->second.chunks == a.wanted) return was_expected;
   // It wants others than it did, and so does what is expected to be the same.
   if (known != sets_.end()) planned_.KeepExpected(0);
-  if (sets_.size() == kMostSets || set_chunks_ + a.wanted.size() > kMostSetChunks) {
+  if (set_chunks_ + a.wanted.size() > kMostSetChunks ||
+      (known == sets_.end() && sets_.size() == kMostSets)) {
     sets_.clear();
     parts_.clear();
     set_chunks_ = 0;
