@@ -6,6 +6,7 @@
 #   vramspan_add_executable(NAME SOURCES... [DEPS...])
 #   vramspan_add_test(NAME SOURCES... [DEPS...] [LABELS...] [ENVIRONMENT VAR=VALUE...] [TIMEOUT seconds])
 #                                                    a GoogleTest program with gmock's main
+#   vramspan_few_units(NAME [NOT REGEX])             several of its files at a time, with VRAMSPAN_UNITY
 #   vramspan_target(NAME)                            this project's flags, for targets made otherwise
 
 # What compiles without a warning here compiles without one under both compilers.
@@ -45,9 +46,11 @@ function(vramspan_add_library name)
   endif()
 endfunction()
 
-# For targets whose files mostly compile the same headers. Files whose names match NOT stay by themselves.
+# For targets whose files mostly compile the same headers. Files whose names match NOT stay by themselves:
+# they have names of their own that others in their unit have as well.
 function(vramspan_few_units name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "NOT" "")
+  vramspan_reject_unparsed(${name} "${arg_UNPARSED_ARGUMENTS}")
   if(NOT VRAMSPAN_UNITY)
     return()
   endif()

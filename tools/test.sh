@@ -53,10 +53,10 @@ trap report EXIT
 for stage in "${stages[@]}"; do
   started=$SECONDS
   echo "== $stage: build"
-  # What is built for the first time is built sooner in few units; who goes on working in it has the
-  # option off again by `cmake -DVRAMSPAN_UNITY=OFF`. Clang's compiles each file by itself.
+  # What is built for the first time is built sooner in few units. The folder stays like that: to go on
+  # working in it, `cmake -DVRAMSPAN_UNITY=OFF build/release`. The other stages compile each file by itself.
   once=()
-  if [[ ! -e build/$stage/CMakeCache.txt && $stage != clang ]]; then once=(-DVRAMSPAN_UNITY=ON); fi
+  if [[ $stage =~ ^(fuzz|release)$ && ! -e build/$stage/CMakeCache.txt ]]; then once=(-DVRAMSPAN_UNITY=ON); fi
   cmake --preset "$stage" "${once[@]}" >/dev/null
   # Progress lines are for a person at a terminal; a log wants what went wrong.
   if [[ -t 1 ]]; then

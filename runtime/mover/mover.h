@@ -184,8 +184,9 @@ class Mover {
   void PriceNew(Work* work) VS_REQUIRES(memory_.mu);
   // Puts what the work wants on the device first.
   static void Partition(Work* work);
-  // Traced work was submitted: what repeats is recognised by it.
+  // The same for all work of the same kernel on the same chunks, before it is priced and after.
   static uint64_t SignatureOf(const Work& work);
+  // Traced work was submitted: what repeats is recognised by it.
   void NoteSequence(const Work& work) VS_REQUIRES(memory_.mu);
   // Appends the work that is expected behind the queue, as far as its memory is known.
   void AddForecast(std::vector<QueuedWork>* works) VS_REQUIRES(memory_.mu);

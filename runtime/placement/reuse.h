@@ -27,7 +27,7 @@ class Reuse {
   static constexpr size_t kMost = 1 << 14;
   // Times what the device holds. Most memory is touched several times before other memory is.
   static constexpr uint64_t kSoon = 4;
-  static constexpr size_t kTouches = 4;
+  static constexpr size_t kTouches = 4;  // Earlier ones may be told nothing: that costs time only.
 
   // Chunks of one launch.
   class Set {

@@ -37,44 +37,63 @@ class TracedTrials : public MoverTest, public ::testing::WithParamInterface<cons
   std::string folder_;
 };
 
+// A runtime that traces, and more arrays than fit, all of them filled.
+struct Arrays {
+  Arrays(const World& its_world, const char* overlap)
+      : world(its_world), runtime(world, Options(overlap)) {
+    for (size_t i = 0; i < 8; ++i) {
+      all.push_back(runtime.Alloc(kEach));
+      all.back().seed = i + 1;
+      EXPECT_CU(world.LaunchFill(all.back(), stream));
+    }
+    EXPECT_CU(world.api().StreamSynchronize(stream));
+  }
+  static RuntimeOptions Options(const char* overlap) {
+    RuntimeOptions options;
+    options.chunk = "2MiB";
+    options.device_memory = "80MiB";
+    options.deadline_us = 5'000'000;
+    options.tracer = "cupti";
+    options.overlap = overlap;
+    return options;
+  }
+  // On the first words of one.
+  void Launch(Buffer array, size_t words, unsigned blocks) {
+    array.words = words;
+    EXPECT_CU(world.LaunchAdd(array, 0, stream, blocks));
+  }
+  // All has run, and what it left is right.
+  vramspanStatistics End() {
+    EXPECT_CU(world.api().StreamSynchronize(stream));
+    const vramspanStatistics s = runtime.stats();
+    for (const Buffer& array : all) EXPECT_EQ(world.Wrong(array), "");
+    EXPECT_SPAN(runtime.Destroy());
+    EXPECT_CU(world.api().StreamDestroy(stream));
+    return s;
+  }
+
+  const World& world;
+  TestRuntime runtime;
+  CUstream stream = world.NewStream();
+  std::vector<Buffer> all;
+};
+
 // Laps over more than fits, each remap slower than a launch and than what a look may be late; the
 // kernels, or shapes of one, come one after another. That of one is known from launches before with
 // its memory on the device. The simulated driver takes no longer for 4096 words than a GPU.
 vramspanStatistics Laps(const World& world, const char* overlap, unsigned kernels, size_t words) {
-  RuntimeOptions options;
-  options.chunk = "2MiB";
-  options.device_memory = "80MiB";
-  options.deadline_us = 5'000'000;
-  options.tracer = "cupti";
-  options.overlap = overlap;
-  TestRuntime runtime(world, options);
-  CUstream stream = world.NewStream();
-  std::vector<Buffer> arrays;
-  for (size_t i = 0; i < 8; ++i) {
-    arrays.push_back(runtime.Alloc(kEach));
-    arrays.back().seed = i + 1;
-    EXPECT_CU(world.LaunchFill(arrays.back(), stream));
-  }
-  EXPECT_CU(world.api().StreamSynchronize(stream));
-  const auto launch = [&](Buffer array, unsigned kernel) {
-    array.words = words;
-    EXPECT_CU(world.LaunchAdd(array, 0, stream, /*blocks=*/1 + kernel));
-  };
+  Arrays arrays(world, overlap);
   for (int i = 0; kernels == 1 && i < 20; ++i) {
-    launch(arrays[0], 0);
-    EXPECT_CU(world.api().StreamSynchronize(stream));
+    arrays.Launch(arrays.all[0], words, /*blocks=*/1);
+    EXPECT_CU(world.api().StreamSynchronize(arrays.stream));
   }
   for (const char* call : {"cuMemUnmap", "cuMemSetAccess"}) world.set_delay(call, kSlowCall);
   for (unsigned lap = 0; lap < 30; ++lap) {
-    for (const Buffer& array : arrays) launch(array, lap * kernels / 30);
+    for (const Buffer& array : arrays.all) arrays.Launch(array, words, 1 + lap * kernels / 30);
   }
-  EXPECT_CU(world.api().StreamSynchronize(stream));
+  EXPECT_CU(world.api().StreamSynchronize(arrays.stream));
   for (const char* call : {"cuMemUnmap", "cuMemSetAccess"}) world.set_delay(call, 0);
-  const vramspanStatistics s = runtime.stats();
-  for (const Buffer& array : arrays) EXPECT_EQ(world.Wrong(array), "");
-  EXPECT_SPAN(runtime.Destroy());
-  EXPECT_CU(world.api().StreamDestroy(stream));
-  return s;
+  return arrays.End();
 }
 
 // Two that agree are enough, and then the launches are served where their memory is. On a machine
@@ -110,19 +129,6 @@ uint64_t ShapeOf(const std::vector<uint64_t>& dims) {
   return shape;
 }
 
-// A profile says that the kernel reads its memory once.
-TEST_P(TracedTrials, AreNotNeededOfWhatIsKnown) {
-  const vramspan::KernelPrice price = {.name = vramspan::KernelPrice::HashOfName("add_constant"),
-                                       .shape = ShapeOf({1, 1, 1, 64, 1, 1}),
-                                       .passes = 1,
-                                       .resident_ns = 10'000};
-  setenv("VRAMSPAN_KERNELS", vramspan::KernelPricesText({price}).c_str(), 1);
-  const vramspanStatistics s = Laps(world_, GetParam(), /*kernels=*/1, /*words=*/1 << 12);
-  unsetenv("VRAMSPAN_KERNELS");
-  EXPECT_EQ(s.trials, 0);
-  EXPECT_GT(s.works_in_place, 0);
-}
-
 // Of the shape that LaunchAdd makes with so many blocks.
 vramspan::KernelPrice PriceOf(uint64_t blocks, double passes) {
   return {.name = vramspan::KernelPrice::HashOfName("add_constant"),
@@ -131,41 +137,29 @@ vramspan::KernelPrice PriceOf(uint64_t blocks, double passes) {
           .resident_ns = 10'000};
 }
 
+// A profile says that the kernel reads its memory once.
+TEST_P(TracedTrials, AreNotNeededOfWhatIsKnown) {
+  setenv("VRAMSPAN_KERNELS", vramspan::KernelPricesText({PriceOf(1, /*passes=*/1)}).c_str(), 1);
+  const vramspanStatistics s = Laps(world_, GetParam(), /*kernels=*/1, /*words=*/1 << 12);
+  unsetenv("VRAMSPAN_KERNELS");
+  EXPECT_EQ(s.trials, 0);
+  EXPECT_GT(s.works_in_place, 0);
+}
+
 // What came of laps where one launch may as well read each array on the host and the one behind it
 // needs it on the device, or may as well, too.
 vramspanStatistics TwoLaunchesEach(const World& world, const char* overlap, bool needed) {
   const auto kernels =
       vramspan::KernelPricesText({PriceOf(1, /*passes=*/1), PriceOf(2, needed ? 50 : 1)});
   setenv("VRAMSPAN_KERNELS", kernels.c_str(), 1);
-  RuntimeOptions options;
-  options.chunk = "2MiB";
-  options.device_memory = "80MiB";
-  options.deadline_us = 5'000'000;
-  options.tracer = "cupti";
-  options.overlap = overlap;
-  TestRuntime runtime(world, options);
+  Arrays arrays(world, overlap);
   unsetenv("VRAMSPAN_KERNELS");
-  CUstream stream = world.NewStream();
-  std::vector<Buffer> arrays;
-  for (size_t i = 0; i < 8; ++i) {
-    arrays.push_back(runtime.Alloc(kEach));
-    arrays.back().seed = i + 1;
-    EXPECT_CU(world.LaunchFill(arrays.back(), stream));
-  }
-  EXPECT_CU(world.api().StreamSynchronize(stream));
   for (unsigned lap = 0; lap < 20; ++lap) {
-    for (Buffer array : arrays) {
-      array.words = 1 << 12;
-      EXPECT_CU(world.LaunchAdd(array, 0, stream, /*blocks=*/1));
-      EXPECT_CU(world.LaunchAdd(array, 0, stream, /*blocks=*/2));
+    for (const Buffer& array : arrays.all) {
+      for (const unsigned blocks : {1, 2}) arrays.Launch(array, /*words=*/1 << 12, blocks);
     }
   }
-  EXPECT_CU(world.api().StreamSynchronize(stream));
-  const vramspanStatistics s = runtime.stats();
-  for (const Buffer& array : arrays) EXPECT_EQ(world.Wrong(array), "");
-  EXPECT_SPAN(runtime.Destroy());
-  EXPECT_CU(world.api().StreamDestroy(stream));
-  return s;
+  return arrays.End();
 }
 
 // What the next launch needs on the device is not read on the host just before, but the first time.

@@ -29,6 +29,7 @@
 #include "runtime/placement/in_place.h"
 #include "runtime/placement/pins.h"
 #include "runtime/placement/planner.h"
+#include "runtime/placement/reuse.h"
 #include "tools/replay/active_work.h"
 #include "tools/replay/min_schedule.h"
 #include "tools/replay/planned_queue.h"

@@ -91,9 +91,8 @@ ServedArguments SimulatedMover::Price(ActiveWork* a) {
   a->served.resize(a->uses.size());
   for (size_t i = 0; i < a->uses.size(); ++i) {
     const ChunkUse& use = a->uses[i];
-    if (a->served[i] || !arguments.Serves(use.slot)) continue;
+    if (a->served[i] || !arguments.Serves(use.slot) || a->soon.contains(use.chunk)) continue;
     const SimulatedChunk& c = At(use.chunk);
-    if (a->soon.contains(use.chunk)) continue;
     a->served[i] = c.on_device || c.dying || !merit.Worth(use.chunk, c.size());
   }
   Partition(a);
