@@ -3,17 +3,27 @@
 # is a CUDA Toolkit. Quiet when there is nothing to do. Writes to stderr alone, so that callers' output stays
 # clean.
 #
-# Usage: tools/setup.sh
+# Usage: tools/setup.sh [build | test | all]
+#   build   what the library and the tools are built with (tools/demo.sh)
+#   test    and what the default tests need (tools/test.sh)
+#   all     and what the other stages, the benchmarks and those who edit need (default)
 set -euo pipefail
 exec 1>&2
 
+# ccache is among the first: a build folder whose compiler launcher changes is built anew.
 packages=(
   g++ cmake ninja-build ccache binutils pkg-config util-linux
   dpkg-dev                       # unpacks abseil's source package (cmake/fetch-abseil.sh)
   libzstd-dev zlib1g-dev libcli11-dev nlohmann-json3-dev
-  libgtest-dev libgmock-dev libbenchmark-dev
-  clang clang-format             # clang builds check the lock annotations
+)
+test_packages=(
+  libgtest-dev libgmock-dev
+  lld                            # links the tests
   chromium                       # opens the report's page in its test
+)
+all_packages=(
+  libbenchmark-dev
+  clang clang-format             # clang builds check the lock annotations, and fuzz
 )
 
 die() {
@@ -21,9 +31,11 @@ die() {
   exit 1
 }
 
-case ${1:-} in
-  "") ;;
-  -h | --help) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 0 ;;
+case ${1:-all} in
+  build) ;;
+  test) packages+=("${test_packages[@]}") ;;
+  all) packages+=("${test_packages[@]}" "${all_packages[@]}") ;;
+  -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
   *) die "unknown argument '$1' (see --help)" ;;
 esac
 
