@@ -4,8 +4,9 @@
 #   vramspan_add_library(NAME [SOURCES...] [DEPS...])
 #                                                    static, position independent; INTERFACE without sources
 #   vramspan_add_executable(NAME SOURCES... [DEPS...])
-#   vramspan_add_test(NAME SOURCES... [DEPS...] [LABELS...] [ENVIRONMENT VAR=VALUE...] [TIMEOUT seconds])
-#                                                    a GoogleTest program with gmock's main
+#   vramspan_add_test(NAME SOURCES... [DEPS...] [LABELS...] [ENVIRONMENT VAR=VALUE...] [TIMEOUT seconds]
+#                     [ALONE] [OPTIMISED])           a GoogleTest program with gmock's main
+#   vramspan_test_code(NAME)                         VRAMSPAN_TEST_FLAGS, for a target of files of tests/
 #   vramspan_few_units(NAME [NOT REGEX])             several of its files at a time, with VRAMSPAN_UNITY
 #   vramspan_target(NAME)                            this project's flags, for targets made otherwise
 
@@ -70,15 +71,36 @@ function(vramspan_add_executable name)
   target_link_libraries(${name} PRIVATE ${arg_DEPS} Threads::Threads ${CMAKE_DL_LIBS})
 endfunction()
 
+# What runs once is not worth an optimiser; what it tests is. So files from outside tests/ are compiled as ever.
+function(vramspan_test_code name)
+  target_compile_options(${name} PRIVATE ${VRAMSPAN_TEST_FLAGS})
+  get_target_property(sources ${name} SOURCES)
+  foreach(source IN LISTS sources)
+    get_filename_component(source "${source}" ABSOLUTE)
+    cmake_path(IS_PREFIX VRAMSPAN_TESTS_DIR "${source}" inside)
+    if(NOT inside AND VRAMSPAN_TEST_FLAGS)
+      separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS_RELEASE}")
+      set_source_files_properties("${source}" PROPERTIES COMPILE_OPTIONS "${flags}")
+    endif()
+  endforeach()
+endfunction()
+
 # Every test runs on the simulated driver unless the caller's ENVIRONMENT names another. In the sanitizer
-# builds tools/test.sh leaves out the labels `slow` and `noasan` or `notsan`.
+# builds tools/test.sh leaves out the labels `slow` and `noasan` or `notsan`. ALONE is for what no other test may
+# run beside, OPTIMISED for what needs fast code of its own.
 function(vramspan_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ALONE" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ALONE;OPTIMISED" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT")
   vramspan_reject_unparsed(${name} "${arg_UNPARSED_ARGUMENTS}")
   if(NOT VRAMSPAN_BUILD_TESTS)
     return()
   endif()
   vramspan_add_executable(${name} SOURCES ${arg_SOURCES} DEPS ${arg_DEPS} GTest::gmock_main)
+  if(NOT arg_OPTIMISED)
+    vramspan_test_code(${name})
+  endif()
+  if(VRAMSPAN_LLD AND VRAMSPAN_SANITIZE STREQUAL "")
+    target_link_options(${name} PRIVATE -fuse-ld=lld)
+  endif()
   if(TARGET simcuda)
     add_dependencies(${name} simcuda)
   endif()
@@ -121,6 +143,9 @@ function(vramspan_reject_unparsed name unparsed)
   endif()
 endfunction()
 
+set(VRAMSPAN_TESTS_DIR "${PROJECT_SOURCE_DIR}/tests")
+set(VRAMSPAN_TEST_FLAGS "" CACHE STRING "Flags that the tests' own files are compiled with, after all others")
 if(VRAMSPAN_BUILD_TESTS)
+  find_program(VRAMSPAN_LLD ld.lld DOC "Links the test programs, where it is found")
   include(GoogleTest)
 endif()
