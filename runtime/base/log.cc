@@ -3,25 +3,60 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string>
+
+#include "runtime/base/file_identity.h"
+#include "runtime/base/quiet_write.h"
 
 namespace vramspan {
 namespace {
 
 constexpr int kMaxLines = 64;
+constexpr std::chrono::milliseconds kStderrPatience{1000};
+
+// stderr as it was when the library was loaded; see log.h. No object with a constructor: whoever
+// says something before this file's turn would be before it.
+FileIdentity stderr_then;
+bool follow = false;
+std::atomic<uint64_t> dropped{0};
+
+[[gnu::constructor(101)]] void Loaded() {
+  RememberStderr();
+  const char* set = std::getenv("VRAMSPAN_STDERR");
+  follow = set != nullptr && std::strcmp(set, "follow") == 0;
+}
+
+bool StderrIsOurs() { return follow || FileIdentity::Of(STDERR_FILENO) == stderr_then; }
 
 void WriteLine(std::string_view text) {
-  std::string line = "vramspan: ";
-  line.append(text);
-  line.push_back('\n');
-  // stderr may be closed; there is nowhere else to say so.
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  using std::chrono::milliseconds;
+  if (!StderrIsOurs()) return;
+  const uint64_t before = dropped.exchange(0, std::memory_order_relaxed);
+  if (before != 0) {
+    char count[32];
+    std::snprintf(count, sizeof(count), "%llu", static_cast<unsigned long long>(before));
+    if (WriteQuietly(STDERR_FILENO,
+                     {"vramspan: ", count, " messages were lost, since nobody read them\n"},
+                     milliseconds(0)) != 0) {
+      dropped.fetch_add(before + 1, std::memory_order_relaxed);
+      return;
+    }
+  }
+  if (WriteQuietly(STDERR_FILENO, {"vramspan: ", text, "\n"}, milliseconds(0)) != 0) {
+    // There is nowhere else to say so.
+    dropped.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
 LogLevel FromEnvironment() {
+  const char* where = std::getenv("VRAMSPAN_STDERR");
+  if (where != nullptr && *where != '\0' && !follow) {
+    WriteLine("VRAMSPAN_STDERR is not follow, the one value that it has: it is not heeded");
+  }
   const char* text = std::getenv("VRAMSPAN_LOG");
   if (text == nullptr) return LogLevel::kWarning;
   const std::string_view v(text);
@@ -53,6 +88,13 @@ void Log(LogLevel level, std::string_view text) {
     if (n >= kMaxLines) return;
   }
   WriteLine(text);
+}
+
+void RememberStderr() { stderr_then = FileIdentity::Of(STDERR_FILENO); }
+
+int WriteToStderr(std::string_view text) {
+  if (!StderrIsOurs()) return EBADF;
+  return WriteQuietly(STDERR_FILENO, {text}, kStderrPatience);
 }
 
 void CheckFailed(const char* file, int line, const char* condition) {

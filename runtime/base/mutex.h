@@ -4,8 +4,12 @@
 #ifndef VRAMSPAN_RUNTIME_BASE_MUTEX_H_
 #define VRAMSPAN_RUNTIME_BASE_MUTEX_H_
 
+#include <pthread.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
-#include <condition_variable>
+#include <ctime>
 #include <mutex>
 #include <shared_mutex>
 
@@ -94,31 +98,41 @@ class VS_SCOPED_CAPABILITY ExclusiveLock {
   SharedMutex& mu_;
 };
 
+// Waits on the monotonic clock, which nobody sets back. A variable of POSIX: ThreadSanitizer of
+// this generation does not see pthread_cond_clockwait, by which the standard's waits on a steady
+// clock.
 class CondVar {
  public:
+  CondVar() {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&cv_, &attributes);
+    pthread_condattr_destroy(&attributes);
+  }
+  ~CondVar() { pthread_cond_destroy(&cv_); }
+  CondVar(const CondVar&) = delete;
+  CondVar& operator=(const CondVar&) = delete;
+
   // May wake without a notification: wait in a loop over the condition.
-  void Wait(Mutex& mu) VS_REQUIRES(mu) {
-    std::unique_lock<std::mutex> lock(mu.mu_, std::adopt_lock);
-    cv_.wait(lock);
-    lock.release();
-  }
-  // Returns false when `timeout` passed without a notification. Waits on the system clock, because
-  // ThreadSanitizer of this generation does not see pthread_cond_clockwait; a clock that is set
-  // back lengthens one wait, so waits must not be relied on for more than pacing.
+  void Wait(Mutex& mu) VS_REQUIRES(mu) { pthread_cond_wait(&cv_, mu.mu_.native_handle()); }
+  // Returns false when `timeout` passed without a notification.
   bool WaitFor(Mutex& mu, std::chrono::nanoseconds timeout) VS_REQUIRES(mu) {
-    std::unique_lock<std::mutex> lock(mu.mu_, std::adopt_lock);
-    const bool notified =
-        cv_.wait_until(lock, std::chrono::system_clock::now() +
-                                 std::chrono::duration_cast<std::chrono::system_clock::duration>(
-                                     timeout)) == std::cv_status::no_timeout;
-    lock.release();
-    return notified;
+    constexpr std::chrono::hours kMost{24 * 365};  // What is longer must not overflow.
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const std::chrono::nanoseconds until = std::chrono::seconds(now.tv_sec) +
+                                           std::chrono::nanoseconds(now.tv_nsec) +
+                                           std::min<std::chrono::nanoseconds>(timeout, kMost);
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(until);
+    const timespec at{seconds.count(), (until - seconds).count()};
+    return pthread_cond_timedwait(&cv_, mu.mu_.native_handle(), &at) != ETIMEDOUT;
   }
-  void NotifyOne() { cv_.notify_one(); }
-  void NotifyAll() { cv_.notify_all(); }
+  void NotifyOne() { pthread_cond_signal(&cv_); }
+  void NotifyAll() { pthread_cond_broadcast(&cv_); }
 
  private:
-  std::condition_variable cv_;
+  pthread_cond_t cv_;
 };
 
 }  // namespace vramspan

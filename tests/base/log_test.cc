@@ -1,11 +1,13 @@
 #include "runtime/base/log.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <string>
 
@@ -25,6 +27,7 @@ std::string StderrOf(Body body) {
     dup2(ends[1], STDERR_FILENO);
     close(ends[0]);
     close(ends[1]);
+    RememberStderr();
     body();
     _exit(0);
   }
@@ -88,9 +91,62 @@ TEST(Log, ErrorsAreNeverDropped) {
   EXPECT_EQ(Lines(text), 200);
 }
 
+// A program that closes its standard streams gets their numbers for its data.
+TEST(Log, AFileThatTookTheNumberGetsNothing) {
+  char name[] = "/tmp/vramspan_log_test.XXXXXX";
+  const int data = mkstemp(name);
+  ASSERT_GE(data, 0);
+  const std::string text = StderrOf([&] {
+    close(STDERR_FILENO);
+    if (open(name, O_WRONLY) != STDERR_FILENO) _exit(1);
+    Log(LogLevel::kError, "nobody is told of this");
+    if (WriteToStderr("statistics\n") != EBADF) _exit(2);
+    if (write(STDERR_FILENO, "MY DATA\n", 8) != 8) _exit(3);
+  });
+  EXPECT_EQ(text, "");
+  EXPECT_EQ(lseek(data, 0, SEEK_END), 8);
+  close(data);
+  unlink(name);
+}
+
+TEST(Log, AClosedPipeDoesNotEndTheProgram) {
+  const std::string text = StderrOf([] {
+    int ends[2];
+    if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) _exit(1);
+    close(ends[0]);
+    RememberStderr();
+    Log(LogLevel::kError, "nobody reads this");
+  });
+  EXPECT_EQ(text, "");
+}
+
+TEST(Log, AFullPipeIsNotWaitedForAndTheLossIsTold) {
+  const std::string text = StderrOf([] {
+    int ends[2];
+    const int reader = dup(STDERR_FILENO);
+    if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) _exit(1);
+    RememberStderr();
+    fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
+    const std::string page(4096, 'x');
+    while (write(STDERR_FILENO, page.data(), page.size()) > 0) {
+    }
+    fcntl(STDERR_FILENO, F_SETFL, 0);
+    Log(LogLevel::kError, "lost");
+    Log(LogLevel::kError, "lost, too");
+    dup2(reader, STDERR_FILENO);
+    RememberStderr();
+    Log(LogLevel::kError, "read");
+  });
+  EXPECT_EQ(text,
+            "vramspan: 2 messages were lost, since nobody read them\n"
+            "vramspan: read\n");
+}
+
 TEST(CheckDeathTest, NamesFileAndCondition) {
   const int two = 2;
-  EXPECT_DEATH(VS_CHECK(two == 3), "vramspan: .*log_test.cc:[0-9]+: broken invariant: two == 3");
+  // Death tests catch stderr in a file of their own.
+  EXPECT_DEATH(RememberStderr();
+               VS_CHECK(two == 3), "vramspan: .*log_test.cc:[0-9]+: broken invariant: two == 3");
   VS_CHECK(two == 2);
 }
 
@@ -99,7 +155,7 @@ TEST(CheckDeathTest, DebugChecksAreForDebugBuilds) {
   VS_DCHECK(++evaluated == 1);
 #ifdef VRAMSPAN_DCHECK
   EXPECT_EQ(evaluated, 1);
-  EXPECT_DEATH(VS_DCHECK(evaluated == 7), "broken invariant");
+  EXPECT_DEATH(RememberStderr(); VS_DCHECK(evaluated == 7), "broken invariant");
 #else
   EXPECT_EQ(evaluated, 0);
 #endif

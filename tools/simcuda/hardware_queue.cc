@@ -1,11 +1,9 @@
 #include "tools/simcuda/hardware_queue.h"
 
-#include <sys/prctl.h>
-
-#include <thread>
 #include <utility>
 
 #include "tools/simcuda/context.h"
+#include "tools/simcuda/driver_thread.h"
 #include "tools/simcuda/fault.h"
 
 namespace simcuda {
@@ -76,11 +74,10 @@ void HardwareQueue::StartWorker() {
   worker_started_ = true;
   InstallFaultHandler();
   // Detached: at process exit workers may be parked in a wait that nothing will ever open.
-  std::thread([this] { Work(); }).detach();
+  StartDriverThread("simcuda-queue", [this] { Work(); });
 }
 
 void HardwareQueue::Work() {
-  prctl(PR_SET_NAME, "simcuda-queue");
   std::deque<QueuedOp> batch;
   uint64_t step = 0;
   for (;;) {

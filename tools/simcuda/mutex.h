@@ -4,8 +4,10 @@
 // Locks that clang's thread safety analysis understands, over the standard ones (so that
 // ThreadSanitizer understands them too). simcuda stands on its own: no header of the runtime here.
 
+#include <pthread.h>
+
 #include <chrono>
-#include <condition_variable>
+#include <ctime>
 #include <mutex>
 #include <shared_mutex>
 
@@ -45,26 +47,42 @@ class SIMCUDA_ANNOTATION(scoped_lockable) MutexLock {
   Mutex& mutex_;
 };
 
-// Every wait may return early: call it in a loop over the condition.
+// Every wait may return early: call it in a loop over the condition. Waits on the monotonic clock
+// by a variable of POSIX: ThreadSanitizer of GCC 12 does not intercept pthread_cond_clockwait, by
+// which the standard's waits on a steady clock.
 class CondVar {
  public:
+  CondVar() {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&cv_, &attributes);
+    pthread_condattr_destroy(&attributes);
+  }
+  ~CondVar() { pthread_cond_destroy(&cv_); }
+  CondVar(const CondVar&) = delete;
+  CondVar& operator=(const CondVar&) = delete;
+
   void Wait(Mutex& mutex) SIMCUDA_REQUIRES(mutex) {
-    std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
-    cv_.wait(lock);
-    lock.release();
+    pthread_cond_wait(&cv_, mutex.mutex_.native_handle());
   }
   void WaitFor(Mutex& mutex, std::chrono::microseconds timeout) SIMCUDA_REQUIRES(mutex) {
-    std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
-    // An absolute system_clock deadline: ThreadSanitizer of GCC 12 does not intercept
-    // pthread_cond_clockwait, which a steady deadline would use.
-    cv_.wait_until(lock, std::chrono::system_clock::now() + timeout);
-    lock.release();
+    timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(timeout);
+    at.tv_sec += seconds.count();
+    at.tv_nsec += std::chrono::nanoseconds(timeout - seconds).count();
+    if (at.tv_nsec >= 1'000'000'000) {
+      ++at.tv_sec;
+      at.tv_nsec -= 1'000'000'000;
+    }
+    pthread_cond_timedwait(&cv_, mutex.mutex_.native_handle(), &at);
   }
-  void NotifyOne() { cv_.notify_one(); }
-  void NotifyAll() { cv_.notify_all(); }
+  void NotifyOne() { pthread_cond_signal(&cv_); }
+  void NotifyAll() { pthread_cond_broadcast(&cv_); }
 
  private:
-  std::condition_variable cv_;
+  pthread_cond_t cv_;
 };
 
 class SIMCUDA_ANNOTATION(capability("mutex")) SharedMutex {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <thread>
 #include <vector>
 
+#include "tools/simcuda/driver_thread.h"
 #include "tools/simcuda/fault.h"
 #include "tools/simcuda/mutex.h"
 
@@ -41,7 +41,7 @@ class Poller {
     MutexLock lock(mutex_);
     if (!started_) {
       started_ = true;
-      std::thread([this] { Poll(); }).detach();
+      StartDriverThread("simcuda-poll", [this] { Poll(); });
     }
     waiters_.push_back(waiter);
     count_.store(static_cast<int>(waiters_.size()), std::memory_order_relaxed);
@@ -67,7 +67,6 @@ class Poller {
   }
 
   void Poll() {
-    prctl(PR_SET_NAME, "simcuda-poll");
     prctl(PR_SET_TIMERSLACK,
           1000UL);  // nanoseconds; the default of 50 µs would double the interval
     int quiet_rounds = 0;
