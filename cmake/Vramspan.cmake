@@ -5,8 +5,9 @@
 #                                                    static, position independent; INTERFACE without sources
 #   vramspan_add_executable(NAME SOURCES... [DEPS...])
 #   vramspan_add_test(NAME SOURCES... [DEPS...] [LABELS...] [ENVIRONMENT VAR=VALUE...] [TIMEOUT seconds]
-#                     [ALONE] [OPTIMISED])           a GoogleTest program with gmock's main
-#   vramspan_test_code(NAME)                         VRAMSPAN_TEST_FLAGS, for a target of files of tests/
+#                     [ALONE] [OPTIMISED] [WHOLE])   a GoogleTest program with gmock's main
+#   vramspan_add_test_library(NAME SOURCES... [DEPS...])
+#                                                    what several test programs share
 #   vramspan_few_units(NAME [NOT REGEX])             several of its files at a time, with VRAMSPAN_UNITY
 #   vramspan_target(NAME)                            this project's flags, for targets made otherwise
 
@@ -85,16 +86,27 @@ function(vramspan_test_code name)
   endforeach()
 endfunction()
 
+function(vramspan_add_test_library name)
+  if(VRAMSPAN_BUILD_TESTS)
+    vramspan_add_library(${name} ${ARGN})
+    vramspan_test_code(${name})
+  endif()
+endfunction()
+
 # Every test runs on the simulated driver unless the caller's ENVIRONMENT names another. In the sanitizer
-# builds tools/test.sh leaves out the labels `slow` and `noasan` or `notsan`. ALONE is for what no other test may
-# run beside, OPTIMISED for what needs fast code of its own.
+# builds tools/test.sh leaves out the labels `slow` and `noasan` or `notsan`.
+#   ALONE      nothing runs beside it
+#   OPTIMISED  its own code is to be fast
+#   WHOLE      one test of ctest: the program's tests need no process each, and it has many
+# With VRAMSPAN_UNITY several files are one unit: what they have to themselves differs in name.
 function(vramspan_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ALONE;OPTIMISED" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ALONE;OPTIMISED;WHOLE" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT")
   vramspan_reject_unparsed(${name} "${arg_UNPARSED_ARGUMENTS}")
   if(NOT VRAMSPAN_BUILD_TESTS)
     return()
   endif()
   vramspan_add_executable(${name} SOURCES ${arg_SOURCES} DEPS ${arg_DEPS} GTest::gmock_main)
+  vramspan_few_units(${name})
   if(NOT arg_OPTIMISED)
     vramspan_test_code(${name})
   endif()
@@ -119,6 +131,14 @@ function(vramspan_add_test name)
     ${arg_ENVIRONMENT})
   if(VRAMSPAN_TEST_WRAPPER)
     set_target_properties(${name} PROPERTIES CROSSCOMPILING_EMULATOR "${VRAMSPAN_TEST_WRAPPER}")
+  endif()
+  if(arg_WHOLE)
+    # What takes longest starts first.
+    add_test(NAME ${name} COMMAND ${VRAMSPAN_TEST_WRAPPER} $<TARGET_FILE:${name}>)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 900 COST 1000 RUN_SERIAL ${arg_ALONE}
+      LABELS "${arg_LABELS}" ENVIRONMENT "${environment}")
+    set_property(GLOBAL APPEND PROPERTY VRAMSPAN_WHOLE_TESTS "${name}=$<TARGET_FILE:${name}>")
+    return()
   endif()
   gtest_discover_tests(${name}
     TEST_PREFIX "${name}:"

@@ -8,7 +8,7 @@
 namespace vramspan::conformance {
 namespace {
 
-constexpr size_t kBytes = size_t{64} << 10;
+constexpr size_t kPeerBytes = size_t{64} << 10;
 
 // The functions that no other rule speaks of.
 struct Calls {
@@ -44,9 +44,9 @@ class Peers : public Conformance {
  protected:
   void SetUp() override {
     CU_OK(cu_.DevicePrimaryCtxRetain(&other_, OtherDevice()));
-    CU_OK(cu_.MemAlloc(&plain_, kBytes));
+    CU_OK(cu_.MemAlloc(&plain_, kPeerBytes));
     CU_OK(cu_.CtxSetCurrent(other_));
-    CU_OK(cu_.MemAlloc(&mine_, kBytes));
+    CU_OK(cu_.MemAlloc(&mine_, kPeerBytes));
     CU_OK(cu_.StreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
   }
   void TearDown() override {
@@ -61,9 +61,9 @@ class Peers : public Conformance {
 
   // Both ways, by addresses alone.
   void ExpectCopies(CUdeviceptr theirs, CUresult wanted) {
-    EXPECT_EQ(calls_.copy_async(mine_, theirs, kBytes, stream_), wanted);
-    EXPECT_EQ(calls_.copy_async(theirs, mine_, kBytes, stream_), wanted);
-    EXPECT_EQ(cu_.MemcpyDtoDAsync(mine_, theirs, kBytes, stream_), wanted);
+    EXPECT_EQ(calls_.copy_async(mine_, theirs, kPeerBytes, stream_), wanted);
+    EXPECT_EQ(calls_.copy_async(theirs, mine_, kPeerBytes, stream_), wanted);
+    EXPECT_EQ(cu_.MemcpyDtoDAsync(mine_, theirs, kPeerBytes, stream_), wanted);
     CU_EXPECT_OK(cu_.StreamSynchronize(stream_));
   }
 
@@ -77,8 +77,8 @@ class PlainMemory : public Peers {
  public:
   void TestBody() override {
     ExpectCopies(plain_, CUDA_SUCCESS);
-    EXPECT_EQ(calls_.fill(plain_, 0, kBytes), CUDA_ERROR_INVALID_VALUE) << "not so fills";
-    CU_OK(calls_.copy_peer_async(plain_, world_.primary(), mine_, other_, kBytes, stream_));
+    EXPECT_EQ(calls_.fill(plain_, 0, kPeerBytes), CUDA_ERROR_INVALID_VALUE) << "not so fills";
+    CU_OK(calls_.copy_peer_async(plain_, world_.primary(), mine_, other_, kPeerBytes, stream_));
     CU_OK(calls_.enable(world_.primary(), 0));
     EXPECT_EQ(calls_.enable(world_.primary(), 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
     ExpectCopies(plain_, CUDA_SUCCESS);
@@ -106,8 +106,8 @@ class Mappings : public Peers {
       CU_OK(calls_.disable(world_.primary()));
       // What the preload's copies rest on where devices do not reach each other.
       if (may_be_refused) {
-        CU_OK(
-            calls_.copy_peer_async(chunk.at(0), world_.primary(), mine_, other_, kBytes, stream_));
+        CU_OK(calls_.copy_peer_async(chunk.at(0), world_.primary(), mine_, other_, kPeerBytes,
+                                     stream_));
         CU_OK(cu_.StreamSynchronize(stream_));
       }
       CU_OK(cu_.CtxSetCurrent(world_.primary()));

@@ -25,7 +25,7 @@ using vramspan::StatusOr;
 using vramspan::WorkRange;
 
 constexpr int kPeer = 1;
-constexpr Bytes kPiece = MiB(6);  // Three chunks.
+constexpr Bytes kPeerPiece = MiB(6);  // Three chunks.
 
 // The driver reads its settings at the first call.
 const bool two_devices = setenv("SIMCUDA_DEVICES", "2", 0) == 0;
@@ -51,7 +51,7 @@ class PeersTest : public MoverTest {
   }
   Memory& memory() { return runtime_->memory(); }
   DevicePtr Alloc() {
-    const StatusOr<DevicePtr> p = runtime_->Allocate(kPiece);
+    const StatusOr<DevicePtr> p = runtime_->Allocate(kPeerPiece);
     EXPECT_TRUE(p.ok()) << p.status();
     return p.value_or(DevicePtr());
   }
@@ -64,8 +64,8 @@ class PeersTest : public MoverTest {
   void Use(DevicePtr p) {
     Buffer b;
     b.ptr = p.value;
-    b.words = kPiece.value / sizeof(Word);
-    const WorkRange range{p, kPiece, {.write = true, .kernels_only = true}};
+    b.words = kPeerPiece.value / sizeof(Word);
+    const WorkRange range{p, kPeerPiece, {.write = true, .kernels_only = true}};
     ASSERT_TRUE(runtime_->BeginWork(stream_, {&range, 1}, Known::kAll).ok());
     EXPECT_CU(world_.LaunchFill(b, stream_));
     ASSERT_TRUE(runtime_->EndWork(stream_).ok());
@@ -81,7 +81,7 @@ class PeersTest : public MoverTest {
     Seen seen;
     vramspan::MutexLock lock(memory().mu);
     for (const DevicePtr p : pieces) {
-      memory().ForEachChunk(p, kPiece, [&](ChunkIndex, Chunk& c) {
+      memory().ForEachChunk(p, kPeerPiece, [&](ChunkIndex, Chunk& c) {
         const CUmemLocation location{CU_MEM_LOCATION_TYPE_DEVICE, device};
         unsigned long long flags = 0;
         EXPECT_CU(get_access_(&flags, &location, c.base.value));
@@ -116,7 +116,7 @@ TEST_F(PeersTest, ReachWhatIsThereAndWhatComes) {
   pieces.push_back(Alloc());
   const StatusOr<DevicePtr> base = memory().Reserve(MiB(64), MiB(2));
   ASSERT_TRUE(base.ok());
-  StatusOr<Memory::Loose> loose = runtime_->MakeLoose(kPiece);
+  StatusOr<Memory::Loose> loose = runtime_->MakeLoose(kPeerPiece);
   ASSERT_TRUE(loose.ok() && memory().MapLoose(*loose, *base).ok());
   pieces.push_back(*base);
   ExpectAll(pieces);
@@ -250,7 +250,7 @@ TEST_F(PeersTest, ReachWhatIsOnItsWay) {
     const CUmemLocation own{CU_MEM_LOCATION_TYPE_DEVICE, 0};
     size_t count = 0;
     vramspan::MutexLock lock(memory().mu);
-    memory().ForEachChunk(p, kPiece, [&](ChunkIndex, Chunk& c) {
+    memory().ForEachChunk(p, kPeerPiece, [&](ChunkIndex, Chunk& c) {
       unsigned long long flags = 0;
       count += c.hidden && mapped == (get_access_(&flags, &own, c.base.value) == CUDA_SUCCESS);
     });
@@ -286,7 +286,7 @@ TEST_F(PeersTest, ReachWhatLostItsMappingForAWhile) {
     size_t count = 0;
     vramspan::MutexLock lock(memory().mu);
     for (const DevicePtr p : pieces) {
-      memory().ForEachChunk(p, kPiece, [&](ChunkIndex, Chunk& c) { count += c.lost ? 1 : 0; });
+      memory().ForEachChunk(p, kPeerPiece, [&](ChunkIndex, Chunk& c) { count += c.lost ? 1 : 0; });
     }
     return count;
   };

@@ -14,12 +14,12 @@ namespace {
 constexpr uint64_t kFirst = 0x7000'0000'0000;
 constexpr uint64_t kStep = uint64_t{1} << 30;
 constexpr uint64_t kCount = 5;
-constexpr Bytes kSize = MiB(256);
+constexpr Bytes kAllocated = MiB(256);
 
 Extent Find(DevicePtr p) {
   const uint64_t offset = p.value - kFirst;
-  if (offset / kStep >= kCount || offset % kStep >= kSize.value) return {};
-  return {DevicePtr(p.value - offset % kStep), kSize};
+  if (offset / kStep >= kCount || offset % kStep >= kAllocated.value) return {};
+  return {DevicePtr(p.value - offset % kStep), kAllocated};
 }
 
 TEST(Boundaries, AreThePointersSeen) {
@@ -34,7 +34,7 @@ TEST(Boundaries, AreThePointersSeen) {
     s.kind = Submission::Kind::kKernel;
     for (uint64_t n = 1 + random() % 8; n > 0; --n) {
       const uint64_t base = kFirst + random() % kCount * kStep;
-      const uint64_t at = random() % kPlaces * (kSize.value / kPlaces & ~uint64_t{255});
+      const uint64_t at = random() % kPlaces * (kAllocated.value / kPlaces & ~uint64_t{255});
       s.touches.push_back({.ptr = DevicePtr(base + at)});
       seen[base].insert(base + at);
     }
@@ -44,7 +44,7 @@ TEST(Boundaries, AreThePointersSeen) {
       const DevicePtr p = s.touches[i].ptr;
       const DevicePtr base = Find(p).base;
       const auto next = seen[base.value].upper_bound(p.value);
-      const uint64_t end = next == seen[base.value].end() ? (base + kSize).value : *next;
+      const uint64_t end = next == seen[base.value].end() ? (base + kAllocated).value : *next;
       ASSERT_EQ(ranges[i].ptr, p);
       ASSERT_EQ(ranges[i].size.value, end - p.value) << launch << ": pointer " << i;
     }

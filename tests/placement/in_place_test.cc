@@ -11,7 +11,7 @@
 namespace vramspan {
 namespace {
 
-constexpr Bytes kChunk = MiB(16);
+constexpr Bytes kPlacedChunk = MiB(16);
 
 class PlaceMeritTest : public testing::Test {
  protected:
@@ -19,15 +19,15 @@ class PlaceMeritTest : public testing::Test {
   bool Launch(ChunkIndex chunk) {
     bool moved = false;
     if (!device_.contains(chunk.value)) {
-      const auto coldest = [this](PlaceMerit::Take take) { take(Coldest(), kChunk); };
+      const auto coldest = [this](PlaceMerit::Take take) { take(Coldest(), kPlacedChunk); };
       PlaceMerit merit(heat_, Bytes(0), coldest);
-      moved = merit.Worth(chunk, kChunk);
+      moved = merit.Worth(chunk, kPlacedChunk);
       if (moved) {
         device_.erase(Coldest().value);
         device_.insert(chunk.value);
       }
     }
-    heat_.Use(chunk, kChunk);
+    heat_.Use(chunk, kPlacedChunk);
     return moved;
   }
   ChunkIndex Coldest() const {
@@ -38,7 +38,7 @@ class PlaceMeritTest : public testing::Test {
     return ChunkIndex(coldest);
   }
 
-  Heat heat_{kChunk * 4};
+  Heat heat_{kPlacedChunk * 4};
   std::set<uint32_t> device_ = {1, 2, 3, 4};
 };
 
@@ -60,9 +60,9 @@ TEST_F(PlaceMeritTest, WhatIsClearlyHotterTakesAPlaceAndKeepsIt) {
 
 TEST_F(PlaceMeritTest, RoomIsForAnyone) {
   const auto none = [](PlaceMerit::Take) {};
-  PlaceMerit merit(heat_, kChunk, none);
-  EXPECT_TRUE(merit.Worth(ChunkIndex(20), kChunk));
-  EXPECT_FALSE(merit.Worth(ChunkIndex(21), kChunk)) << "it is taken";
+  PlaceMerit merit(heat_, kPlacedChunk, none);
+  EXPECT_TRUE(merit.Worth(ChunkIndex(20), kPlacedChunk));
+  EXPECT_FALSE(merit.Worth(ChunkIndex(21), kPlacedChunk)) << "it is taken";
 }
 
 // Chunks of several sizes that are on the device, the first to leave first.
@@ -88,11 +88,11 @@ class PlaceMeritOfSizesTest : public testing::Test {
 
 TEST_F(PlaceMeritOfSizesTest, WhatLeavesIsWhatIsLargeEnough) {
   OnDevice(1, MiB(4), 0);
-  OnDevice(2, kChunk, 5);
+  OnDevice(2, kPlacedChunk, 5);
   Use(9, 6);
-  EXPECT_FALSE(PlaceMerit(heat_, MiB(2), Offer()).Worth(ChunkIndex(9), kChunk))
+  EXPECT_FALSE(PlaceMerit(heat_, MiB(2), Offer()).Worth(ChunkIndex(9), kPlacedChunk))
       << "the cold one has no room for it, and the other is as hot";
-  EXPECT_TRUE(PlaceMerit(heat_, kChunk - MiB(3), Offer()).Worth(ChunkIndex(9), kChunk))
+  EXPECT_TRUE(PlaceMerit(heat_, kPlacedChunk - MiB(3), Offer()).Worth(ChunkIndex(9), kPlacedChunk))
       << "with the cold one's there is room";
 }
 
@@ -100,7 +100,7 @@ TEST_F(PlaceMeritOfSizesTest, ManySmallOnesMayLeave) {
   for (uint32_t id = 1; id <= 4; ++id) OnDevice(id, MiB(4), 0);
   Use(9, 3);
   PlaceMerit merit(heat_, Bytes(0), Offer());
-  EXPECT_TRUE(merit.Worth(ChunkIndex(9), kChunk));
+  EXPECT_TRUE(merit.Worth(ChunkIndex(9), kPlacedChunk));
   Use(10, 3);
   EXPECT_FALSE(merit.Worth(ChunkIndex(10), MiB(2))) << "they have left";
 }
@@ -109,15 +109,15 @@ TEST_F(PlaceMeritOfSizesTest, OneOfThemThatIsHotStays) {
   for (uint32_t id = 1; id <= 4; ++id) OnDevice(id, MiB(4), id == 3 ? 2 : 0);
   Use(9, 3);
   PlaceMerit merit(heat_, Bytes(0), Offer());
-  EXPECT_FALSE(merit.Worth(ChunkIndex(9), kChunk));
+  EXPECT_FALSE(merit.Worth(ChunkIndex(9), kPlacedChunk));
   EXPECT_TRUE(merit.Worth(ChunkIndex(9), MiB(8))) << "for less the cold ones do";
 }
 
 TEST_F(PlaceMeritOfSizesTest, RoomLeftOverIsForTheNext) {
-  OnDevice(1, kChunk, 0);
+  OnDevice(1, kPlacedChunk, 0);
   Use(9, 3);
   PlaceMerit merit(heat_, Bytes(0), Offer());
-  EXPECT_TRUE(merit.Worth(ChunkIndex(9), kChunk - MiB(2)));
+  EXPECT_TRUE(merit.Worth(ChunkIndex(9), kPlacedChunk - MiB(2)));
   EXPECT_TRUE(merit.Worth(ChunkIndex(10), MiB(2))) << "though it is cold";
 }
 

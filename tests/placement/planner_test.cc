@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
 
-auto Are(std::initializer_list<uint32_t> ids) { return ElementsAreArray(Ids(ids)); }
+auto Are(std::initializer_list<uint32_t> ids) { return ElementsAreArray(Listed(ids)); }
 
 TEST(Planner, AnEmptyQueueNeedsNothing) {
   World w;
@@ -26,9 +26,9 @@ TEST(Planner, AnEmptyQueueNeedsNothing) {
 TEST(Planner, FillsFreeRoomInTheOrderOfNeed) {
   World w;
   for (uint32_t id = 1; id <= 5; ++id) w.Host(id);
-  w.Queue(Ids({3, 1}));
-  w.Queue(Ids({1, 5}));
-  w.Queue(Ids({2, 4}));
+  w.Queue(Listed({3, 1}));
+  w.Queue(Listed({1, 5}));
+  w.Queue(Listed({2, 4}));
   w.request.room = MiB(2 * 4);
   const Plan plan = w.Make();
   EXPECT_THAT(plan.fetch, Are({3, 1, 5, 2}));
@@ -43,9 +43,9 @@ TEST(Planner, EvictsWhatTheQueueDoesNotNameFirstInThePolicysOrder) {
   w.Host(6);
   w.Host(7);
   w.Host(8);
-  w.Queue(Ids({6, 7, 8}));
-  w.Queue(Ids({1}));
-  w.Queue(Ids({5}));
+  w.Queue(Listed({6, 7, 8}));
+  w.Queue(Listed({1}));
+  w.Queue(Listed({5}));
   EXPECT_THAT(w.Make().evict, Are({3, 4, 2}));
 }
 
@@ -54,10 +54,10 @@ TEST(Planner, ThenWhatTheQueueNeedsLast) {
   for (uint32_t id = 1; id <= 4; ++id) w.Device(id);
   w.Host(6);
   w.Host(7);
-  w.Queue(Ids({1, 6, 7}));
-  w.Queue(Ids({2}));
-  w.Queue(Ids({4}));
-  w.Queue(Ids({3, 2}));
+  w.Queue(Listed({1, 6, 7}));
+  w.Queue(Listed({2}));
+  w.Queue(Listed({4}));
+  w.Queue(Listed({3, 2}));
   EXPECT_THAT(w.Make().evict, Are({3, 4}));
 }
 
@@ -66,7 +66,7 @@ TEST(Planner, TheWorksOwnChunksStay) {
   w.Device(1);
   w.Host(2);
   w.Host(3);
-  w.Queue(Ids({1, 2}));
+  w.Queue(Listed({1, 2}));
   const Plan plan = w.Make();
   EXPECT_THAT(plan.evict, IsEmpty());
   EXPECT_THAT(plan.fetch, IsEmpty());
@@ -79,9 +79,9 @@ TEST(Planner, WhatIsNeededSoonerIsNotEvictedForWhatIsNeededLater) {
   w.Device(1);
   w.Device(2);
   w.Host(3);
-  w.Queue(Ids({1}));
-  w.Queue(Ids({2}));
-  w.Queue(Ids({3}));
+  w.Queue(Listed({1}));
+  w.Queue(Listed({2}));
+  w.Queue(Listed({3}));
   const Plan plan = w.Make();
   EXPECT_THAT(plan.evict, IsEmpty());
   EXPECT_THAT(plan.fetch, IsEmpty());
@@ -92,7 +92,7 @@ TEST(Planner, WaitsWhereABusyChunkCouldMakeRoom) {
   World w;
   w.Device(1).busy = true;
   w.Host(2);
-  w.Queue(Ids({2}));
+  w.Queue(Listed({2}));
   Plan plan = w.Make();
   EXPECT_TRUE(plan.wait);
   EXPECT_THAT(plan.in_place, IsEmpty());
@@ -108,8 +108,8 @@ TEST(Planner, WaitsForABusyChunkThatTheQueueNeedsLater) {
   World w;
   w.Device(1).busy = true;
   w.Host(2);
-  w.Queue(Ids({2}));
-  w.Queue(Ids({1}));
+  w.Queue(Listed({2}));
+  w.Queue(Listed({1}));
   EXPECT_TRUE(w.Make().wait);
 }
 
@@ -117,14 +117,14 @@ TEST(Planner, TheHeadsOwnBusyChunksPromiseNoRoom) {
   World w;
   w.Device(1).busy = true;
   w.Host(2);
-  w.Queue(Ids({1, 2}));
+  w.Queue(Listed({1, 2}));
   EXPECT_THAT(w.Make().in_place, ElementsAre(0));
 }
 
 TEST(Planner, AHostChunkInUseIsFetchedLater) {
   World w;
   w.Host(1).busy = true;
-  w.Queue(Ids({1}));
+  w.Queue(Listed({1}));
   w.request.room = MiB(2);
   const Plan plan = w.Make();
   EXPECT_THAT(plan.fetch, IsEmpty());
@@ -136,9 +136,9 @@ TEST(Planner, AHostChunkInUseIsNotWaitedForWhereNoRoomWillBe) {
   World w;
   w.Device(1).busy = true;
   w.Host(2).busy = true;
-  w.Queue(Ids({1, 2}));
+  w.Queue(Listed({1, 2}));
   EXPECT_THAT(w.Make().in_place, ElementsAre(0));
-  w.Queue(Ids({1, 2}));
+  w.Queue(Listed({1, 2}));
   w.request.released = 1;
   EXPECT_THAT(w.Make().in_place, ElementsAre(1));
 }
@@ -148,7 +148,7 @@ TEST(Planner, RoomThatIsComingIsUsedBeforeMoreIsEvicted) {
   w.Device(1);
   w.Host(2);
   w.Host(3);
-  w.Queue(Ids({2, 3}));
+  w.Queue(Listed({2, 3}));
   w.request.room_coming = MiB(2);
   const Plan plan = w.Make();
   EXPECT_THAT(plan.fetch, Are({2, 3}));
@@ -160,7 +160,7 @@ TEST(Planner, ServesInPlaceWhatItIsToldTo) {
   w.Host(1).prefer_host = true;
   w.Host(2).movable = false;
   w.Host(3);
-  w.Queue(Ids({1, 2, 3}));
+  w.Queue(Listed({1, 2, 3}));
   w.request.room = MiB(64);
   const Plan plan = w.Make();
   EXPECT_THAT(plan.fetch, Are({3}));
@@ -173,7 +173,7 @@ TEST(Planner, ASetLargerThanTheDeviceIsFetchedInPartAndThenLeftAlone) {
   for (uint32_t id = 1; id <= 4; ++id) w.Device(id);
   for (uint32_t id = 5; id <= 10; ++id) w.Host(id);
   // 4 is the work's own, 1 to 3 are not: three of the five that it lacks fit.
-  w.Queue(Ids({5, 4, 6, 7, 8, 9}));
+  w.Queue(Listed({5, 4, 6, 7, 8, 9}));
   Plan plan = w.Make();
   EXPECT_THAT(plan.evict, Are({1, 2, 3}));
   EXPECT_THAT(plan.fetch, Are({5, 6, 7}));
@@ -183,8 +183,8 @@ TEST(Planner, ASetLargerThanTheDeviceIsFetchedInPartAndThenLeftAlone) {
   World after;
   for (uint32_t id = 4; id <= 7; ++id) after.Device(id);
   for (uint32_t id = 8; id <= 9; ++id) after.Host(id);
-  after.Queue(Ids({5, 4, 6, 7, 8, 9}));
-  after.Queue(Ids({5, 4, 6, 7, 8, 9}));
+  after.Queue(Listed({5, 4, 6, 7, 8, 9}));
+  after.Queue(Listed({5, 4, 6, 7, 8, 9}));
   plan = after.Make();
   EXPECT_THAT(plan.evict, IsEmpty()) << "churns";
   EXPECT_THAT(plan.in_place, ElementsAre(0));
@@ -194,7 +194,7 @@ TEST(Planner, ASmallerChunkOfTheHeadMayFitWhereALargeOneDoesNot) {
   World w;
   w.Host(1, MiB(64));
   w.Host(2, MiB(2));
-  w.Queue(Ids({1, 2}));
+  w.Queue(Listed({1, 2}));
   w.request.room = MiB(4);
   EXPECT_THAT(w.Make().fetch, Are({2}));
 }
@@ -204,8 +204,8 @@ TEST(Planner, LaterWorkDoesNotTakeTheRoomThatTheHeadWaitsFor) {
   w.Device(1).busy = true;
   w.Host(2, MiB(4));
   w.Host(3, MiB(2));
-  w.Queue(Ids({2}));
-  w.Queue(Ids({3}));
+  w.Queue(Listed({2}));
+  w.Queue(Listed({3}));
   w.request.room = MiB(2);
   w.request.room_coming = MiB(0);
   const Plan plan = w.Make();
@@ -219,9 +219,9 @@ TEST(Planner, PrefersAVictimThatFits) {
   w.Device(2, MiB(16));
   w.Device(3, MiB(2));
   w.Host(4, MiB(2));
-  w.Queue(Ids({4}));
+  w.Queue(Listed({4}));
   EXPECT_THAT(w.Make().evict, Are({3}));
-  w.Queue(Ids({1, 2, 3}));  // All needed by the same work: an equal claim.
+  w.Queue(Listed({1, 2, 3}));  // All needed by the same work: an equal claim.
   EXPECT_THAT(w.Make().evict, Are({3}));
 }
 
@@ -230,8 +230,8 @@ TEST(Planner, GivesBackVictimsThatALargerOneMakesNeedless) {
   w.Device(1, MiB(2));
   w.Device(2, MiB(64));
   w.Host(3, MiB(64));
-  w.Queue(Ids({3}));
-  w.Queue(Ids({2}));
+  w.Queue(Listed({3}));
+  w.Queue(Listed({2}));
   EXPECT_THAT(w.Make().evict, Are({2})) << "chunk 1 alone is not enough, and 2 is without it";
 }
 
@@ -239,7 +239,7 @@ TEST(Planner, EvictsNothingInVain) {
   World w;
   w.Device(1, MiB(2));
   w.Host(3, MiB(64));
-  w.Queue(Ids({3}));
+  w.Queue(Listed({3}));
   const Plan plan = w.Make();
   EXPECT_THAT(plan.evict, IsEmpty());
   EXPECT_THAT(plan.in_place, ElementsAre(0));
@@ -277,8 +277,8 @@ TEST(Planner, ChunksLeaveForFetchesThatCanStart) {
   World w;
   for (uint32_t id = 1; id <= 4; ++id) w.Device(id);
   for (uint32_t id = 5; id <= 12; ++id) w.Host(id);
-  w.Queue(Ids({5, 6}));
-  w.Queue(Ids({7, 8, 9, 10, 11, 12}));
+  w.Queue(Listed({5, 6}));
+  w.Queue(Listed({7, 8, 9, 10, 11, 12}));
   w.request.per_byte = 1;  // A long way: all of it is due.
   w.request.room = MiB(2 * 3);
   w.request.startable = MiB(2 * 2);
@@ -303,7 +303,7 @@ TEST(Planner, TooManySmallVictimsAreWaitedForNotGivenUpOn) {
   World w;
   for (uint32_t id = 1; id <= 64; ++id) w.Device(id, MiB(2));
   w.Host(70, MiB(64));
-  w.Queue(Ids({70}));
+  w.Queue(Listed({70}));
   w.request.max_evictions = 4;
   const Plan plan = w.Make();
   EXPECT_THAT(plan.in_place, IsEmpty());
@@ -316,7 +316,7 @@ TEST(Planner, TooManySmallVictimsAreWaitedForNotGivenUpOn) {
 TEST(Planner, LooksNoFurtherThanTheHorizon) {
   World w;
   for (uint32_t id = 1; id <= 6; ++id) w.Host(id);
-  for (uint32_t id = 1; id <= 6; ++id) w.Queue(Ids({id}));
+  for (uint32_t id = 1; id <= 6; ++id) w.Queue(Listed({id}));
   w.request.room = MiB(64);
   w.request.horizon = MiB(4);
   EXPECT_THAT(w.Make().fetch, Are({1, 2, 3})) << "the third takes it beyond";
@@ -330,11 +330,11 @@ TEST(Planner, ReleasedWorkIsNotFetchedFor) {
   World w;
   w.Host(1);
   w.Host(2);
-  w.Queue(Ids({1}));
+  w.Queue(Listed({1}));
   w.request.room = MiB(64);
   w.request.released = 1;
   EXPECT_THAT(w.Make().fetch, IsEmpty());
-  w.Queue(Ids({2}));
+  w.Queue(Listed({2}));
   EXPECT_THAT(w.Make().fetch, Are({2}));
 }
 
@@ -346,7 +346,7 @@ TEST(Planner, AHeadFarBehindReleasedWorkIsNotFetchedForTooEarly) {
   // 1 has just run; 2 to 12 are released and running or about to.
   for (uint32_t pass = 0; pass < 2; ++pass) {
     for (uint32_t id = 1; id <= kCycle; ++id) {
-      if (pass > 0 || id > 1) w.Queue(Ids({id}));
+      if (pass > 0 || id > 1) w.Queue(Listed({id}));
     }
   }
   for (uint32_t id = 2; id <= kRoom; ++id) w.Device(id).busy = true;
@@ -370,22 +370,22 @@ TEST(Planner, LongWorkGivesTime) {
   w.Device(2);
   w.Host(3);
   w.Host(4);
-  w.Queue(Ids({2}), 100);
-  w.Queue(Ids({3}), 1);
-  w.Queue(Ids({4}), 1);
-  for (int i = 0; i < 20; ++i) w.Queue(Ids({2}), 1);
-  w.Queue(Ids({1}), 1);
+  w.Queue(Listed({2}), 100);
+  w.Queue(Listed({3}), 1);
+  w.Queue(Listed({4}), 1);
+  for (int i = 0; i < 20; ++i) w.Queue(Listed({2}), 1);
+  w.Queue(Listed({1}), 1);
   EXPECT_THAT(w.Make().fetch, IsEmpty()) << "not due within the first tenth of the way";
   World quick;
   quick.Device(1);
   quick.Device(2);
   quick.Host(3);
   quick.Host(4);
-  quick.Queue(Ids({2}), 1);
-  quick.Queue(Ids({3}), 1);
-  quick.Queue(Ids({4}), 1);
-  for (int i = 0; i < 20; ++i) quick.Queue(Ids({2}), 1);
-  quick.Queue(Ids({1}), 1);
+  quick.Queue(Listed({2}), 1);
+  quick.Queue(Listed({3}), 1);
+  quick.Queue(Listed({4}), 1);
+  for (int i = 0; i < 20; ++i) quick.Queue(Listed({2}), 1);
+  quick.Queue(Listed({1}), 1);
   EXPECT_THAT(quick.Make().fetch, Are({3}));
   EXPECT_THAT(quick.Make().evict, Are({1}));
 }
@@ -397,10 +397,10 @@ TEST(Planner, WhatTakesLongToComeIsFetchedEarly) {
     w.Device(1);
     w.Device(2);
     w.Host(3);
-    for (int i = 0; i < 60; ++i) w.Queue(Ids({2}), 10);
-    w.Queue(Ids({3}), 10);
-    for (int i = 0; i < 20; ++i) w.Queue(Ids({2}), 10);
-    if (victim_is_named) w.Queue(Ids({1}), 10);
+    for (int i = 0; i < 60; ++i) w.Queue(Listed({2}), 10);
+    w.Queue(Listed({3}), 10);
+    for (int i = 0; i < 20; ++i) w.Queue(Listed({2}), 10);
+    if (victim_is_named) w.Queue(Listed({1}), 10);
     w.request.per_byte = work_times * 10 / static_cast<double>(MiB(2).value);
     return !w.Make().fetch.empty();
   };
@@ -419,11 +419,11 @@ TEST(Planner, OnlyWhatComesIsOnTheWay) {
     ChunkView& busy = w.Device(3, MiB(64));
     busy.busy = true;
     busy.coming = coming;
-    for (int i = 0; i < 4; ++i) w.Queue(Ids({4}));
-    w.Queue(Ids({2}));
-    w.Queue(Ids({3}));
-    for (int i = 0; i < 4; ++i) w.Queue(Ids({4}));
-    w.Queue(Ids({1}));
+    for (int i = 0; i < 4; ++i) w.Queue(Listed({4}));
+    w.Queue(Listed({2}));
+    w.Queue(Listed({3}));
+    for (int i = 0; i < 4; ++i) w.Queue(Listed({4}));
+    w.Queue(Listed({1}));
     w.request.ahead = MiB(2);
     return !w.Make().fetch.empty();
   };
@@ -444,9 +444,9 @@ TEST(Planner, MustFreeNeedsNoQueue) {
 TEST(Planner, MustFreeTakesTheLeastNeededAndTheHeadsLast) {
   World w;
   for (uint32_t id = 1; id <= 4; ++id) w.Device(id);
-  w.Queue(Ids({1}));
-  w.Queue(Ids({3}));
-  w.Queue(Ids({2}));
+  w.Queue(Listed({1}));
+  w.Queue(Listed({3}));
+  w.Queue(Listed({2}));
   w.request.must_free = MiB(6);
   EXPECT_THAT(w.Make().evict, Are({4, 2, 3}));
   w.request.must_free = MiB(64);
@@ -457,7 +457,7 @@ TEST(Planner, MustFreeComesBesideWhatFetchesNeed) {
   World w;
   for (uint32_t id = 1; id <= 4; ++id) w.Device(id);
   w.Host(5);
-  w.Queue(Ids({5}));
+  w.Queue(Listed({5}));
   w.request.must_free = MiB(2);
   const Plan plan = w.Make();
   EXPECT_THAT(plan.evict, Are({1, 2}));
@@ -468,7 +468,7 @@ TEST(Planner, WhatMustFreeLeavesOverIsRoom) {
   World w;
   w.Device(1, MiB(64));
   w.Host(2, MiB(16));
-  w.Queue(Ids({2}));
+  w.Queue(Listed({2}));
   w.request.must_free = MiB(2);
   const Plan plan = w.Make();
   EXPECT_THAT(plan.evict, Are({1}));
@@ -489,7 +489,7 @@ TEST(Planner, WhatHasNoClaimLeavesFirst) {
   Unclaimed(w, w.Device(5), 5);
   w.Host(6);
   w.Host(7);
-  w.Queue(Ids({6, 7}));
+  w.Queue(Listed({6, 7}));
   const Plan plan = w.Make();
   EXPECT_THAT(plan.fetch, Are({6, 7}));
   EXPECT_THAT(plan.evict, Are({5, 1})) << "though it came last";
@@ -501,7 +501,7 @@ TEST(Planner, WhatHasNoClaimIsFoundBehindAnyNumberOfOthers) {
     for (uint32_t id = 1; id <= 1000; ++id) w.Device(id);
     Unclaimed(w, w.At(ChunkIndex(777)), 777);
     w.Host(1001);
-    w.Queue(Ids({1001}));
+    w.Queue(Listed({1001}));
     EXPECT_THAT(w.Make().evict, Are({777})) << policy;
   }
 }
@@ -512,8 +512,8 @@ TEST(Planner, WhatHasNoClaimLeavesEvenForWorkThatNamesIt) {
   Unclaimed(w, w.Device(2), 2);
   Unclaimed(w, w.Device(3), 3);
   w.Host(4);
-  w.Queue(Ids({4, 2}));
-  w.Queue(Ids({3, 1}));
+  w.Queue(Listed({4, 2}));
+  w.Queue(Listed({3, 1}));
   const Plan plan = w.Make();
   EXPECT_THAT(plan.fetch, Are({4}));
   EXPECT_THAT(plan.evict, Are({3})) << "needed last";
@@ -527,7 +527,7 @@ TEST(Planner, WhatHasNoClaimIsWaitedForWhileItIsInUse) {
   World w;
   Unclaimed(w, w.Device(1), 1).busy = true;
   w.Host(2);
-  w.Queue(Ids({1, 2}));
+  w.Queue(Listed({1, 2}));
   const Plan plan = w.Make();
   EXPECT_THAT(plan.evict, IsEmpty());
   EXPECT_TRUE(plan.wait);
@@ -536,7 +536,7 @@ TEST(Planner, WhatHasNoClaimIsWaitedForWhileItIsInUse) {
 TEST(Planner, WhatHasNoClaimIsNotFetched) {
   World w;
   Unclaimed(w, w.Host(1), 1);
-  w.Queue(Ids({1}));
+  w.Queue(Listed({1}));
   w.request.room = MiB(64);
   const Plan plan = w.Make();
   EXPECT_THAT(plan.fetch, IsEmpty());
@@ -549,9 +549,9 @@ TEST(Planner, ARequestIsMoreThanAdvice) {
   Unclaimed(w, w.Host(2), 2);
   w.Host(3).prefer_host = true;
   w.Device(4);
-  w.Queue(Ids({1, 2, 3}));
+  w.Queue(Listed({1, 2, 3}));
   w.request.released = 1;
-  w.Queue(Ids({2, 1, 3}), 1, /*by_hand=*/true);
+  w.Queue(Listed({2, 1, 3}), 1, /*by_hand=*/true);
   w.request.room = MiB(2);
   const Plan plan = w.Make();
   EXPECT_THAT(plan.fetch, Are({2, 3}));
@@ -564,8 +564,8 @@ TEST(Planner, WhatIsToBeKeptLeavesForNoFetch) {
   w.Device(2);
   w.Device(3).claim = Claim::kKeep;
   w.Host(4, MiB(4));
-  w.Queue(Ids({4}));
-  w.Queue(Ids({3}));
+  w.Queue(Listed({4}));
+  w.Queue(Listed({3}));
   const Plan plan = w.Make();
   EXPECT_THAT(plan.evict, IsEmpty());
   EXPECT_THAT(plan.in_place, ElementsAre(0u));
@@ -575,7 +575,7 @@ TEST(Planner, WhatIsToBeKeptIsFetchedWhenWorkNeedsIt) {
   World w;
   w.Device(1);
   w.Host(2).claim = Claim::kKeep;
-  w.Queue(Ids({2}));
+  w.Queue(Listed({2}));
   const Plan plan = w.Make();
   EXPECT_THAT(plan.fetch, Are({2}));
   EXPECT_THAT(plan.evict, Are({1}));
@@ -587,8 +587,8 @@ TEST(Planner, WhatIsToBeKeptLeavesLastWhereTheBudgetIsLowered) {
   for (uint32_t id = 2; id <= 4; ++id) w.Device(id);
   Unclaimed(w, w.Device(5), 5);
   w.Device(6).claim = Claim::kKeep;
-  w.Queue(Ids({3}));
-  w.Queue(Ids({6}));
+  w.Queue(Listed({3}));
+  w.Queue(Listed({6}));
   w.request.must_free = MiB(8);
   EXPECT_THAT(w.Make().evict, Are({5, 2, 4, 3}));
   w.request.must_free = MiB(10);
@@ -601,9 +601,9 @@ TEST(Planner, ManyPlansLeaveNoTrace) {
   World w;
   for (uint32_t id = 1; id <= 4; ++id) w.Device(id);
   for (uint32_t id = 5; id <= 8; ++id) w.Host(id);
-  w.Queue(Ids({1, 5}));
-  w.Queue(Ids({2, 6}));
-  w.Queue(Ids({3, 7}));
+  w.Queue(Listed({1, 5}));
+  w.Queue(Listed({2, 6}));
+  w.Queue(Listed({3, 7}));
   const Plan first = w.Make();
   for (int i = 0; i < 100; ++i) {
     const Plan again = w.Make();

@@ -38,9 +38,9 @@ TEST(ArcPolicy, OffersOnlyAsManyOfTheFirstListAsAreAboveTheAim) {
 }
 
 // Figure 4 of the paper with the cases' letters; room is made first, as the policy must.
-class Model final : public PolicyModel {
+class ArcModel final : public PolicyModel {
  public:
-  explicit Model(size_t room) : c_(static_cast<double>(room)) {}
+  explicit ArcModel(size_t room) : c_(static_cast<double>(room)) {}
 
   bool Hit(uint32_t id, uint32_t* victim) override {
     if (Take(&t1_, id) || Take(&t2_, id)) {  // Case I.
@@ -87,7 +87,7 @@ class Model final : public PolicyModel {
 };
 
 TEST(ArcPolicy, AgreesWithTheModel) {
-  ExpectAgrees("arc", [](size_t room) { return std::make_unique<Model>(room); });
+  ExpectAgrees("arc", [](size_t room) { return std::make_unique<ArcModel>(room); });
 }
 
 }  // namespace

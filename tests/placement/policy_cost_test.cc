@@ -153,9 +153,9 @@ std::pair<uint32_t, Bytes> PriceOf(uint32_t id) {
   return {(id % 3 == 0 ? 3u : 5u) * 500u * (1u << (shift % 20)), MiB(2u << (id % 6))};
 }
 
-class Model final : public PolicyModel {
+class CostModel final : public PolicyModel {
  public:
-  Model(size_t room, bool priced) : room_(room), priced_(priced) {}
+  CostModel(size_t room, bool priced) : room_(room), priced_(priced) {}
 
   bool Hit(uint32_t id, uint32_t* victim) override {
     const bool hit = Find(id) != present_.end();
@@ -253,12 +253,12 @@ class Model final : public PolicyModel {
 };
 
 TEST(CostPolicy, AgreesWithTheModel) {
-  ExpectAgrees("cost", [](size_t room) { return std::make_unique<Model>(room, false); });
+  ExpectAgrees("cost", [](size_t room) { return std::make_unique<CostModel>(room, false); });
 }
 
 TEST(CostPolicy, AgreesWithTheModelOnPrices) {
   ExpectAgrees(
-      "cost", [](size_t room) { return std::make_unique<Model>(room, true); },
+      "cost", [](size_t room) { return std::make_unique<CostModel>(room, true); },
       [](EvictionPolicy& policy) {
         for (uint32_t id = 1; id <= 9000; ++id) {
           const auto [nanoseconds, size] = PriceOf(id);

@@ -90,9 +90,9 @@ TEST(CyclePolicy, FindsALoopAfterALongTime) {
   EXPECT_LT(std::count(outcome.end() - 750, outcome.end(), 'm'), 750 * 0.4);
 }
 
-class Model final : public PolicyModel {
+class CycleModel final : public PolicyModel {
  public:
-  explicit Model(size_t room) : room_(room) {}
+  explicit CycleModel(size_t room) : room_(room) {}
 
   bool Hit(uint32_t id, uint32_t* victim) override {
     const auto at = std::find(order_.begin(), order_.end(), id);
@@ -128,7 +128,7 @@ class Model final : public PolicyModel {
 };
 
 TEST(CyclePolicy, AgreesWithTheModel) {
-  ExpectAgrees("cycle", [](size_t room) { return std::make_unique<Model>(room); });
+  ExpectAgrees("cycle", [](size_t room) { return std::make_unique<CycleModel>(room); });
 }
 
 }  // namespace

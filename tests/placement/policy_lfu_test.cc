@@ -35,9 +35,9 @@ TEST(LfuPolicy, ForgetsWhatWasBusyLongAgo) {
 }
 
 // Chunks in the order in which they would leave, each with its count.
-class Model final : public PolicyModel {
+class LfuModel final : public PolicyModel {
  public:
-  explicit Model(size_t room) : room_(room) {}
+  explicit LfuModel(size_t room) : room_(room) {}
 
   bool Hit(uint32_t id, uint32_t* victim) override {
     const auto has_id = [&](const Entry& e) { return e.id == id; };
@@ -73,7 +73,7 @@ class Model final : public PolicyModel {
 };
 
 TEST(LfuPolicy, AgreesWithTheModel) {
-  ExpectAgrees("lfu", [](size_t room) { return std::make_unique<Model>(room); });
+  ExpectAgrees("lfu", [](size_t room) { return std::make_unique<LfuModel>(room); });
 }
 
 }  // namespace

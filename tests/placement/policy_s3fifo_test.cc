@@ -42,9 +42,9 @@ TEST(S3FifoPolicy, OfferingTurnsNoQueue) {
 }
 
 // Algorithm 1 of the paper, one victim at a time.
-class Model final : public PolicyModel {
+class S3FifoModel final : public PolicyModel {
  public:
-  explicit Model(size_t room) : room_(room) {}
+  explicit S3FifoModel(size_t room) : room_(room) {}
 
   bool Hit(uint32_t id, uint32_t* victim) override {
     for (Queue* queue : {&small_, &main_}) {
@@ -105,7 +105,7 @@ class Model final : public PolicyModel {
 };
 
 TEST(S3FifoPolicy, AgreesWithTheModel) {
-  ExpectAgrees("s3fifo", [](size_t room) { return std::make_unique<Model>(room); });
+  ExpectAgrees("s3fifo", [](size_t room) { return std::make_unique<S3FifoModel>(room); });
 }
 
 }  // namespace

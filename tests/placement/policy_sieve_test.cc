@@ -45,9 +45,9 @@ TEST(SievePolicy, AFreedChunkDoesNotTakeTheHandPastTheUnused) {
 
 // The paper's Algorithm 1, with its words: head is where objects come in, the hand goes from the
 // tail to the head.
-class Model final : public PolicyModel {
+class SieveModel final : public PolicyModel {
  public:
-  explicit Model(size_t room) : room_(room) {}
+  explicit SieveModel(size_t room) : room_(room) {}
 
   bool Hit(uint32_t id, uint32_t* victim) override {
     const auto at =
@@ -83,7 +83,7 @@ class Model final : public PolicyModel {
 };
 
 TEST(SievePolicy, AgreesWithTheModel) {
-  ExpectAgrees("sieve", [](size_t room) { return std::make_unique<Model>(room); });
+  ExpectAgrees("sieve", [](size_t room) { return std::make_unique<SieveModel>(room); });
 }
 
 }  // namespace

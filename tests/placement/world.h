@@ -13,7 +13,7 @@ namespace vramspan {
 
 using Chunks = std::vector<ChunkIndex>;
 
-inline Chunks Ids(std::initializer_list<uint32_t> ids) {
+inline Chunks Listed(std::initializer_list<uint32_t> ids) {
   Chunks chunks;
   for (const uint32_t id : ids) chunks.push_back(ChunkIndex(id));
   return chunks;

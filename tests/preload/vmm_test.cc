@@ -9,7 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-void ExpectOk(const Output& output) {
+void ExpectVmmOk(const Output& output) {
   EXPECT_EQ(output.code, 0) << output.err;
   EXPECT_EQ(output.out, "ok\n") << output.err;
 }
@@ -20,15 +20,15 @@ TEST(PreloadVmm, APoolThatGrowsHasTwiceTheDevicesMemory) {
   EXPECT_THAT(without.err, HasSubstr("MemCreate(&handle, piece_, &properties, 0) is 2"));
   for (const char* route : {"proc2_pt", "linked", "dlsym"}) {
     const Output with = RunPreloaded(route, "expandable", "VRAMSPAN_STATS=- VRAMSPAN_LOG=info");
-    ExpectOk(with);
+    ExpectVmmOk(with);
     EXPECT_THAT(with.err, HasSubstr("(0 named no memory of ours)"));
     EXPECT_THAT(with.err, Not(HasSubstr("its own VMM"))) << "all of it is ours";
   }
 }
 
 TEST(PreloadVmm, WorkOverlapsWithMovesOfAPool) {
-  ExpectOk(RunPreloaded("proc2", "expandable", "VRAMSPAN_OVERLAP=safe"));
-  ExpectOk(RunPreloaded("proc2", "expandable", "VRAMSPAN_OVERLAP=all"));
+  ExpectVmmOk(RunPreloaded("proc2", "expandable", "VRAMSPAN_OVERLAP=safe"));
+  ExpectVmmOk(RunPreloaded("proc2", "expandable", "VRAMSPAN_OVERLAP=all"));
 }
 
 TEST(PreloadVmm, AnswersAsTheDriverDoes) {
@@ -53,7 +53,7 @@ TEST(PreloadVmm, WhatIsSharedIsTheDriversAndKeepsItsContents) {
   const Output without = RunPlain("proc2", "vmm_shared");
   EXPECT_THAT(without.err, HasSubstr("MemAlloc(&b, bytes) is 2")) << "it comes to more memory";
   const Output with = RunPreloaded("proc2", "vmm_shared", "VRAMSPAN_LOG=info");
-  ExpectOk(with);
+  ExpectVmmOk(with);
   for (const char* why : {"it is mapped twice", "it is exported", "a reservation of its own"}) {
     EXPECT_THAT(with.err, HasSubstr(why));
   }

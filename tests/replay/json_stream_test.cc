@@ -20,13 +20,13 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-struct Read {
+struct ReadStream {
   StatusOr<JsonStreamResult> result;
   std::vector<std::string> elements;
 };
 
-Read ReadAll(const std::string& text, const JsonStreamLimits& limits = {}) {
-  Read read{absl::UnknownError(""), {}};
+ReadStream ReadAll(const std::string& text, const JsonStreamLimits& limits = {}) {
+  ReadStream read{absl::UnknownError(""), {}};
   std::stringbuf buffer(text);
   read.result = ReadJsonStream(
       &buffer, "nodes",
@@ -39,13 +39,13 @@ Read ReadAll(const std::string& text, const JsonStreamLimits& limits = {}) {
 }
 
 std::string Error(const std::string& text, const JsonStreamLimits& limits = {}) {
-  const Read read = ReadAll(text, limits);
+  const ReadStream read = ReadAll(text, limits);
   EXPECT_EQ(read.result.status().code(), absl::StatusCode::kFailedPrecondition) << text;
   return std::string(read.result.status().message());
 }
 
 TEST(JsonStream, GivesElementsAndKeepsPlainMembers) {
-  const Read read = ReadAll(R"({"schema": "1.1", "pid": 7, "nodes": [
+  const ReadStream read = ReadAll(R"({"schema": "1.1", "pid": 7, "nodes": [
       {"id": 1, "a": [[], {"b": null}, [1, -2, 3.5]]}, 5, "x", [true, [false]], {}
     ], "other": {"nodes": [1, 2], "pid": 9}, "more": [[3]], "end": 8.5})");
   ASSERT_TRUE(read.result.ok()) << read.result.status();
@@ -59,7 +59,7 @@ TEST(JsonStream, GivesElementsAndKeepsPlainMembers) {
 
 TEST(JsonStream, SaysWhereThereIsNoSuchArray) {
   for (const char* text : {"{}", R"({"nodes": 3})", R"({"nodes": {"nodes": [1]}})"}) {
-    const Read read = ReadAll(text);
+    const ReadStream read = ReadAll(text);
     ASSERT_TRUE(read.result.ok()) << text;
     EXPECT_FALSE(read.result->found) << text;
     EXPECT_THAT(read.elements, IsEmpty());

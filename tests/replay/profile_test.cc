@@ -209,10 +209,10 @@ class TuneCommandTest : public ::testing::Test {
   const std::string path_ = folder_.path() + "/a.profile";
 };
 
-constexpr char kLoop[] = "synthetic:loop,layers=16,passes=8,mib=16,us=500,lead=500 ";
+constexpr char kTunedLoop[] = "synthetic:loop,layers=16,passes=8,mib=16,us=500,lead=500 ";
 
 TEST_F(TuneCommandTest, WritesAProfileOfTheBestAndSaysHowToUseIt) {
-  const Output tune = Tune(std::string(kLoop) + "--device-memory 50% --overlap off,safe");
+  const Output tune = Tune(std::string(kTunedLoop) + "--device-memory 50% --overlap off,safe");
   ASSERT_EQ(tune.code, 0) << tune.err;
   EXPECT_THAT(tune.out, AllOf(HasSubstr("chosen "), HasSubstr("default "),
                               HasSubstr("vramspan run --device-memory 134217728 --profile")));
@@ -222,7 +222,7 @@ TEST_F(TuneCommandTest, WritesAProfileOfTheBestAndSaysHowToUseIt) {
   EXPECT_EQ(profile->overlap, ReplayOverlap::kSafe) << "moves beside work cost less";
   EXPECT_LT(profile->predicted_ms, profile->default_ms);
   EXPECT_LE(profile->resident_ms, profile->predicted_ms);
-  EXPECT_NEAR(Replayed(kLoop, *profile), profile->predicted_ms, 0.001);
+  EXPECT_NEAR(Replayed(kTunedLoop, *profile), profile->predicted_ms, 0.001);
 }
 
 // A loop of twice the device memory: what leaves is always needed again, so that part of it had
@@ -283,7 +283,7 @@ TEST_F(TuneCommandTest, KeepsNothingThatCannotBeTold) {
 }
 
 TEST_F(TuneCommandTest, LeavesTheDefaultWhereNothingIsBetter) {
-  const Output tune = Tune(std::string(kLoop) + "--device-memory 100%");
+  const Output tune = Tune(std::string(kTunedLoop) + "--device-memory 100%");
   ASSERT_EQ(tune.code, 0) << tune.err;
   const StatusOr<Profile> profile = ReadProfile(path_);
   ASSERT_TRUE(profile.ok()) << profile.status();
@@ -294,7 +294,7 @@ TEST_F(TuneCommandTest, LeavesTheDefaultWhereNothingIsBetter) {
 
 TEST_F(TuneCommandTest, OverwritesOnlyWhenTold) {
   std::ofstream(path_) << "mine";
-  const std::string asked = std::string(kLoop) + "--device-memory 50% ";
+  const std::string asked = std::string(kTunedLoop) + "--device-memory 50% ";
   const Output refused = Tune(asked);
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, AllOf(HasSubstr(path_), HasSubstr("--force")));
@@ -314,12 +314,12 @@ TEST_F(TuneCommandTest, ForcedItStillLeavesTheTrace) {
 
 TEST_F(TuneCommandTest, ThePathInTheCommandIsOneWordOfAShell) {
   const std::string path = path_ + " of $HOME's";
-  const Output tune = RunBinary(
-      "", "tune " + std::string(kLoop) + "--device-memory 50% -o \"" + path_ + " of \\$HOME's\"");
+  const Output tune = RunBinary("", "tune " + std::string(kTunedLoop) +
+                                        "--device-memory 50% -o \"" + path_ + " of \\$HOME's\"");
   EXPECT_EQ(tune.code, 0) << tune.err;
   EXPECT_TRUE(std::filesystem::exists(path));
   EXPECT_THAT(tune.out, HasSubstr(" --profile '" + path_ + " of $HOME'\\''s' -- "));
-  EXPECT_THAT(Tune(std::string(kLoop) + "--device-memory 50%").out,
+  EXPECT_THAT(Tune(std::string(kTunedLoop) + "--device-memory 50%").out,
               HasSubstr(" --profile " + path_ + " -- "));
 }
 
@@ -327,7 +327,7 @@ TEST_F(TuneCommandTest, MistakesExitWithTwo) {
   for (const char* arguments :
        {"", "--device-memory 0", "--device-memory 120%", "--overlap some --device-memory 50%",
         "--overlap off,declared --device-memory 50%", "--nonsense"}) {
-    const Output tune = Tune(kLoop + std::string(arguments));
+    const Output tune = Tune(kTunedLoop + std::string(arguments));
     EXPECT_EQ(tune.code, 2) << arguments << tune.err;
     EXPECT_EQ(tune.out, "");
   }

@@ -7,15 +7,15 @@
 namespace simcuda {
 namespace {
 
-constexpr size_t kCount = 16;
-constexpr size_t kBytes = kCount * sizeof(Word);
+constexpr size_t kUpdateCount = 16;
+constexpr size_t kUpdateBytes = kUpdateCount * sizeof(Word);
 
 class GraphUpdateTest : public KernelTest {
  protected:
   void SetUp() override {
     KernelTest::SetUp();
-    words_ = Words(kCount);
-    other_words_ = Words(kCount);
+    words_ = Words(kUpdateCount);
+    other_words_ = Words(kUpdateCount);
     add_ = Loaded("add_constant");
     graph_ = Capture(words_, 1);
     SIM_OK(cuGraphInstantiate(&exec_, graph_, 0));
@@ -33,9 +33,9 @@ class GraphUpdateTest : public KernelTest {
   CUgraph Capture(CUdeviceptr words, Word value) {
     CUgraph graph = nullptr;
     EXPECT_EQ(cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
-    EXPECT_EQ(cuMemsetD8Async(words, 0, kBytes, stream_), CUDA_SUCCESS);
-    EXPECT_EQ(Launch(add_, stream_, words, kCount, value), CUDA_SUCCESS);
-    EXPECT_EQ(cuMemcpyDtoHAsync(host_, words, kBytes, stream_), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemsetD8Async(words, 0, kUpdateBytes, stream_), CUDA_SUCCESS);
+    EXPECT_EQ(Launch(add_, stream_, words, kUpdateCount, value), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemcpyDtoHAsync(host_, words, kUpdateBytes, stream_), CUDA_SUCCESS);
     EXPECT_EQ(cuStreamEndCapture(stream_, &graph), CUDA_SUCCESS);
     return graph;
   }
@@ -47,7 +47,7 @@ class GraphUpdateTest : public KernelTest {
     return host_[0];
   }
 
-  Word host_[kCount] = {};
+  Word host_[kUpdateCount] = {};
   CUdeviceptr words_ = 0;
   CUdeviceptr other_words_ = 0;
   CUfunction add_ = nullptr;
@@ -58,10 +58,10 @@ class GraphUpdateTest : public KernelTest {
 
 TEST_F(GraphUpdateTest, NodeByNode) {
   EXPECT_EQ(Run(), 1u);
-  const KernelNode kernel(add_, words_, kCount, Word{7});
+  const KernelNode kernel(add_, words_, kUpdateCount, Word{7});
   SIM_OK(cuGraphExecKernelNodeSetParams(exec_, nodes_[1], kernel.get()));
   EXPECT_EQ(Run(), 7u);
-  const CUDA_MEMSET_NODE_PARAMS set = {words_, 0, 1, 1, kBytes, 1};
+  const CUDA_MEMSET_NODE_PARAMS set = {words_, 0, 1, 1, kUpdateBytes, 1};
   SIM_OK(cuGraphExecMemsetNodeSetParams(exec_, nodes_[0], &set, context_));
   EXPECT_EQ(Run(), 0x0101010101010108u);
   CUDA_MEMCPY3D copy = {};
@@ -141,7 +141,7 @@ TEST_F(GraphUpdateTest, LaunchesKeepWhatTheyWereLaunchedWith) {
     Gate gate;
     gate.Park(stream_);
     SIM_OK(cuGraphLaunch(exec_, stream_));
-    const KernelNode kernel(add_, words_, kCount, Word{50});
+    const KernelNode kernel(add_, words_, kUpdateCount, Word{50});
     SIM_OK(cuGraphExecKernelNodeSetParams(exec_, nodes_[1], kernel.get()));
   }
   SIM_OK(cuStreamSynchronize(stream_));

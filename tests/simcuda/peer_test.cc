@@ -4,8 +4,8 @@
 namespace simcuda {
 namespace {
 
-constexpr size_t kCount = 64;
-constexpr size_t kBytes = kCount * sizeof(Word);
+constexpr size_t kPeerCount = 64;
+constexpr size_t kBytes = kPeerCount * sizeof(Word);
 
 // Device 1 looks at memory of device 0.
 class PeerTest : public KernelTest {
@@ -30,7 +30,7 @@ class PeerTest : public KernelTest {
   void OnOther() { SIM_OK(cuCtxSetCurrent(other_)); }
   // Of device 1 in `address`. Kills its context where it may not.
   CUresult Touch(CUdeviceptr address) {
-    const CUresult launched = Launch(Function("fill"), stream_, address, kCount, Word{7});
+    const CUresult launched = Launch(Function("fill"), stream_, address, kPeerCount, Word{7});
     return launched != CUDA_SUCCESS ? launched : cuStreamSynchronize(stream_);
   }
   CUresult CopyFrom(CUdeviceptr address) {
@@ -62,7 +62,7 @@ TEST_F(PeerTest, AccessIsEnabledOnceAndDisabledOnce) {
 }
 
 TEST_F(PeerTest, KernelsNeedAccessToPlainMemory) {
-  const CUdeviceptr theirs = Words(kCount);
+  const CUdeviceptr theirs = Words(kPeerCount);
   OnOther();
   SIM_OK(cuCtxEnablePeerAccess(context_, 0));
   SIM_OK(Touch(theirs));
@@ -75,20 +75,20 @@ TEST_F(PeerTest, KernelsNeedAccessToPlainMemory) {
 TEST_F(PeerTest, AccessIsToOneContextAndOneWay) {
   CUcontext second = nullptr;
   SIM_OK(cuCtxCreate(&second, nullptr, 0, 0));
-  const CUdeviceptr theirs = Words(kCount);
+  const CUdeviceptr theirs = Words(kPeerCount);
   OnOther();
   SIM_OK(cuCtxEnablePeerAccess(context_, 0));
   EXPECT_EQ(Touch(theirs), CUDA_ERROR_ILLEGAL_ADDRESS);
   SIM_OK(cuCtxSetCurrent(context_));
   CUstream stream = NewStream();
   SIM_OK(LoadKernels(test_kernels_images(), cuModuleLoadData, &module_));
-  SIM_OK(Launch(Function("fill"), stream, mine_, kCount, Word{7}));
+  SIM_OK(Launch(Function("fill"), stream, mine_, kPeerCount, Word{7}));
   EXPECT_EQ(cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
   SIM_OK(cuCtxDestroy(second));
 }
 
 TEST_F(PeerTest, CopiesOfPlainMemoryNeedNone) {
-  const CUdeviceptr theirs = Words(kCount);
+  const CUdeviceptr theirs = Words(kPeerCount);
   OnOther();
   SIM_OK(cuMemsetD8Async(mine_, 1, kBytes, stream_));
   SIM_OK(CopyTo(theirs));

@@ -15,7 +15,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr DevicePtr kBase(0x300000000000);
+constexpr DevicePtr kArenaBase(0x300000000000);
 
 class ArenaOnDriver : public ::testing::Test {
  protected:
@@ -113,7 +113,7 @@ TEST_F(ArenaOnDriver, RefusesOddSizes) {
 }
 
 TEST(Arena, FullNamesSizeAndLargestHole) {
-  const auto arena = Arena::Over(kBase, MiB(128));
+  const auto arena = Arena::Over(kArenaBase, MiB(128));
   const DevicePtr first = arena->Take(MiB(32), MiB(2)).value();
   ASSERT_TRUE(arena->Take(MiB(32), MiB(2)).ok());
   arena->Give(first, MiB(32));
@@ -125,7 +125,7 @@ TEST(Arena, FullNamesSizeAndLargestHole) {
 }
 
 TEST(Arena, RefusesOddRequests) {
-  const auto arena = Arena::Over(kBase, GiB(1));
+  const auto arena = Arena::Over(kArenaBase, GiB(1));
   EXPECT_EQ(arena->Take(Bytes(0), MiB(2)).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(arena->Take(MiB(1), MiB(2)).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(arena->Take(MiB(2), MiB(1)).status().code(), absl::StatusCode::kInvalidArgument);
@@ -136,9 +136,9 @@ TEST(Arena, RefusesOddRequests) {
 }
 
 TEST(ArenaDeathTest, StopsWhatWasNotTaken) {
-  const auto arena = Arena::Over(kBase, GiB(1));
+  const auto arena = Arena::Over(kArenaBase, GiB(1));
   const DevicePtr p = arena->Take(MiB(4), MiB(2)).value();
-  EXPECT_DEATH(arena->Give(kBase + GiB(1), MiB(2)), "broken invariant");
+  EXPECT_DEATH(arena->Give(kArenaBase + GiB(1), MiB(2)), "broken invariant");
   EXPECT_DEATH(arena->Give(p, MiB(6)), "broken invariant");
   arena->Give(p, MiB(4));
   EXPECT_DEATH(arena->Give(p, MiB(4)), "broken invariant");
@@ -148,7 +148,7 @@ class ArenaProperty : public ::testing::TestWithParam<int> {};
 
 TEST_P(ArenaProperty, RangesNeverOverlapAndAllComesBack) {
   std::mt19937_64 random(GetParam());
-  const auto arena = Arena::Over(kBase + MiB(2), GiB(8));
+  const auto arena = Arena::Over(kArenaBase + MiB(2), GiB(8));
   std::vector<bool> used(GiB(8) / kGranularity);
   std::vector<std::pair<DevicePtr, Bytes>> taken;
   const auto mark = [&](DevicePtr p, Bytes size, bool value) {

@@ -9,27 +9,27 @@
 namespace vramspan {
 namespace {
 
-constexpr DevicePtr kBase(0x400000000000);
+constexpr DevicePtr kHolesBase(0x400000000000);
 
 TEST(Holes, TakesTheLowestThatFits) {
   Holes holes;
-  holes.Give(kBase, MiB(4));
-  holes.Give(kBase + MiB(8), MiB(16));
-  holes.Give(kBase + MiB(64), MiB(64));
-  EXPECT_EQ(holes.Take(MiB(8), MiB(2)), kBase + MiB(8));
-  EXPECT_EQ(holes.Take(MiB(4), MiB(2)), kBase);
-  EXPECT_EQ(holes.Take(MiB(8), MiB(2)), kBase + MiB(16));
-  EXPECT_EQ(holes.Take(MiB(2), MiB(2)), kBase + MiB(64));
+  holes.Give(kHolesBase, MiB(4));
+  holes.Give(kHolesBase + MiB(8), MiB(16));
+  holes.Give(kHolesBase + MiB(64), MiB(64));
+  EXPECT_EQ(holes.Take(MiB(8), MiB(2)), kHolesBase + MiB(8));
+  EXPECT_EQ(holes.Take(MiB(4), MiB(2)), kHolesBase);
+  EXPECT_EQ(holes.Take(MiB(8), MiB(2)), kHolesBase + MiB(16));
+  EXPECT_EQ(holes.Take(MiB(2), MiB(2)), kHolesBase + MiB(64));
   EXPECT_EQ(holes.count(), 1u);
   holes.CheckInvariants();
 }
 
 TEST(Holes, MergesOnBothSides) {
   Holes holes;
-  holes.Give(kBase, MiB(2));
-  holes.Give(kBase + MiB(4), MiB(2));
+  holes.Give(kHolesBase, MiB(2));
+  holes.Give(kHolesBase + MiB(4), MiB(2));
   EXPECT_EQ(holes.count(), 2u);
-  holes.Give(kBase + MiB(2), MiB(2));
+  holes.Give(kHolesBase + MiB(2), MiB(2));
   EXPECT_EQ(holes.count(), 1u);
   EXPECT_EQ(holes.largest(), MiB(6));
   EXPECT_EQ(holes.total(), MiB(6));
@@ -38,30 +38,30 @@ TEST(Holes, MergesOnBothSides) {
 
 TEST(Holes, AlignsInsideAHole) {
   Holes holes;
-  holes.Give(kBase + MiB(2), MiB(254));
-  EXPECT_EQ(holes.Take(MiB(64), MiB(64)), kBase + MiB(64));
+  holes.Give(kHolesBase + MiB(2), MiB(254));
+  EXPECT_EQ(holes.Take(MiB(64), MiB(64)), kHolesBase + MiB(64));
   EXPECT_EQ(holes.count(), 2u);
-  EXPECT_EQ(holes.Take(MiB(62), MiB(2)), kBase + MiB(2));
-  EXPECT_EQ(holes.Take(MiB(128), MiB(128)), kBase + MiB(128));
+  EXPECT_EQ(holes.Take(MiB(62), MiB(2)), kHolesBase + MiB(2));
+  EXPECT_EQ(holes.Take(MiB(128), MiB(128)), kHolesBase + MiB(128));
   EXPECT_EQ(holes.count(), 0u);
   EXPECT_EQ(holes.Take(MiB(2), MiB(2)), std::nullopt);
 }
 
 TEST(Holes, FindsTheOneAlignedHoleAmongManyThatAreNot) {
   Holes holes;
-  for (uint64_t i = 0; i < 1000; ++i) holes.Give(kBase + MiB(128 * i + 2), MiB(64));
-  holes.Give(kBase + MiB(128 * 1000), MiB(64));
-  EXPECT_EQ(holes.Take(MiB(64), MiB(64)), kBase + MiB(128 * 1000));
+  for (uint64_t i = 0; i < 1000; ++i) holes.Give(kHolesBase + MiB(128 * i + 2), MiB(64));
+  holes.Give(kHolesBase + MiB(128 * 1000), MiB(64));
+  EXPECT_EQ(holes.Take(MiB(64), MiB(64)), kHolesBase + MiB(128 * 1000));
   EXPECT_EQ(holes.Take(MiB(64), MiB(64)), std::nullopt);
 }
 
 TEST(HolesDeathTest, StopsADoubleGive) {
   Holes holes;
-  holes.Give(kBase, MiB(8));
-  EXPECT_DEATH(holes.Give(kBase, MiB(2)), "broken invariant");
-  EXPECT_DEATH(holes.Give(kBase + MiB(6), MiB(4)), "broken invariant");
-  EXPECT_DEATH(holes.Give(kBase - MiB(2), MiB(4)), "broken invariant");
-  EXPECT_DEATH(holes.Give(kBase + MiB(32), Bytes(0)), "broken invariant");
+  holes.Give(kHolesBase, MiB(8));
+  EXPECT_DEATH(holes.Give(kHolesBase, MiB(2)), "broken invariant");
+  EXPECT_DEATH(holes.Give(kHolesBase + MiB(6), MiB(4)), "broken invariant");
+  EXPECT_DEATH(holes.Give(kHolesBase - MiB(2), MiB(4)), "broken invariant");
+  EXPECT_DEATH(holes.Give(kHolesBase + MiB(32), Bytes(0)), "broken invariant");
 }
 
 // A sorted list of holes, searched from the start.
@@ -101,8 +101,8 @@ TEST_P(HolesProperty, AgreesWithAModel) {
   const uint64_t units = 64 + random() % 1024;
   Holes holes;
   Model model;
-  holes.Give(kBase, kGranularity * units);
-  model.Give(kBase.value, (kGranularity * units).value);
+  holes.Give(kHolesBase, kGranularity * units);
+  model.Give(kHolesBase.value, (kGranularity * units).value);
   std::vector<std::pair<DevicePtr, Bytes>> taken;
   size_t refused = 0;
   for (int i = 0; i < 4'000; ++i) {
@@ -136,8 +136,9 @@ INSTANTIATE_TEST_SUITE_P(Seeds, HolesProperty, ::testing::Range(1, 9));
 TEST(Holes, ManyHolesInFrontCostNothing) {
   constexpr uint64_t kMany = 500'000;
   Holes holes;
-  for (uint64_t i = 0; i < kMany; ++i) holes.Give(kBase + kGranularity * (2 * i), kGranularity);
-  const DevicePtr rest = kBase + kGranularity * (2 * kMany);
+  for (uint64_t i = 0; i < kMany; ++i)
+    holes.Give(kHolesBase + kGranularity * (2 * i), kGranularity);
+  const DevicePtr rest = kHolesBase + kGranularity * (2 * kMany);
   holes.Give(rest, kGranularity * (4 * kMany));
   for (uint64_t i = 0; i < kMany; ++i) {
     ASSERT_EQ(holes.Take(MiB(4), MiB(2)), rest + MiB(4) * i);

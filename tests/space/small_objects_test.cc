@@ -17,7 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr DevicePtr kBase(0x500000000000);
+constexpr DevicePtr kObjectsBase(0x500000000000);
 
 // Hands out chunks, lowest first, up to a limit, and knows which are out.
 class FakeMemory {
@@ -25,7 +25,7 @@ class FakeMemory {
   SmallObjects::Source source() {
     return {.take_chunk = [this]() -> StatusOr<DevicePtr> {
               if (out_.size() >= limit_) return absl::ResourceExhaustedError("no chunk left");
-              DevicePtr p = kBase;
+              DevicePtr p = kObjectsBase;
               for (const DevicePtr used : out_) {
                 if (used != p) break;
                 p = p + kGranularity;
@@ -187,10 +187,10 @@ TEST(SmallObjects, TheTailOfASlabIsNobodys) {
   SmallObjects objects(memory.source());
   std::vector<DevicePtr> all;
   for (int i = 0; i < 10; ++i) all.push_back(objects.Allocate(KiB(7)).value());
-  EXPECT_EQ(all[8], kBase + KiB(56));
-  EXPECT_EQ(all[9], kBase + KiB(64));
-  EXPECT_EQ(objects.Find(kBase + KiB(63)).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_FALSE(objects.Free(kBase + KiB(63)).ok());
+  EXPECT_EQ(all[8], kObjectsBase + KiB(56));
+  EXPECT_EQ(all[9], kObjectsBase + KiB(64));
+  EXPECT_EQ(objects.Find(kObjectsBase + KiB(63)).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(objects.Free(kObjectsBase + KiB(63)).ok());
 }
 
 TEST(SmallObjects, AMillionObjectsNeedLittleMetadata) {

@@ -6,7 +6,6 @@
 
 #include <limits>
 
-#define VRAMSPAN_BINARY ""  // run_binary.h: only its folder is used here.
 #include "tests/tools/run_binary.h"
 
 namespace vramspan::info {
