@@ -17,17 +17,28 @@ std::string ReadText(const std::string& path) {
   return text.str();
 }
 
+// The loader takes spaces and colons for separators and knows no way to quote them, so a library is
+// reached by a link to its folder, whatever the folder that this was built in is called.
+std::string ByLink(const std::string& library, const std::string& link) {
+  const std::filesystem::path path(library);
+  std::filesystem::create_directory_symlink(path.parent_path(), link);
+  return link + "/" + path.filename().string();
+}
+
 }  // namespace
 
-Output RunWith(const std::string& libraries, const std::string& route, const std::string& scenario,
-               const std::string& environment) {
+const char kPreload[] = PRELOAD_LIBRARY;
+
+Output RunWith(const std::vector<std::string>& libraries, const std::string& route,
+               const std::string& scenario, const std::string& environment) {
   std::string folder =
       (std::filesystem::temp_directory_path() / "vramspan-preload-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return {};
   const bool linked = route.starts_with("linked") || route.starts_with("default");
-  std::string preloads = libraries;
-  if (const size_t at = preloads.find("vramspan"); at != std::string::npos) {
-    preloads.replace(at, 8, PRELOAD_LIBRARY);
+  std::string preloads;
+  for (const std::string& library : libraries) {
+    if (!preloads.empty()) preloads += ":";
+    preloads += ByLink(library, folder + "/" + std::to_string(preloads.size()));
   }
   // As a user's shell is: without what these tests are given.
   const std::string command =
@@ -48,12 +59,12 @@ Output RunWith(const std::string& libraries, const std::string& route, const std
 
 Output RunPlain(const std::string& route, const std::string& scenario,
                 const std::string& environment) {
-  return RunWith("", route, scenario, environment);
+  return RunWith({}, route, scenario, environment);
 }
 
 Output RunPreloaded(const std::string& route, const std::string& scenario,
                     const std::string& environment) {
-  return RunWith("vramspan", route, scenario, environment);
+  return RunWith({kPreload}, route, scenario, environment);
 }
 
 }  // namespace vramspan_test

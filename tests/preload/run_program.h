@@ -3,6 +3,7 @@
 #define VRAMSPAN_TESTS_PRELOAD_RUN_PROGRAM_H_
 
 #include <string>
+#include <vector>
 
 namespace vramspan_test {
 
@@ -18,9 +19,10 @@ Output RunPlain(const std::string& route, const std::string& scenario,
                 const std::string& environment = "");
 Output RunPreloaded(const std::string& route, const std::string& scenario,
                     const std::string& environment = "");
-// With these libraries in LD_PRELOAD, in order; "vramspan" stands for the preload.
-Output RunWith(const std::string& libraries, const std::string& route, const std::string& scenario,
-               const std::string& environment = "");
+// With these libraries in LD_PRELOAD, in order: paths, kPreload for ours.
+extern const char kPreload[];
+Output RunWith(const std::vector<std::string>& libraries, const std::string& route,
+               const std::string& scenario, const std::string& environment = "");
 
 }  // namespace vramspan_test
 

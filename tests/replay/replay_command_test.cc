@@ -41,8 +41,8 @@ TEST(ReplayCommand, ReadsTheTracesThatAreShipped) {
     if (file.path().extension() != ".vramspan") continue;
     ++count;
     EXPECT_LE(file.file_size(), 1u << 20) << file.path();
-    const Output run = Replay(file.path().string() +
-                              " --device-memory 50% --policy all --chunk 32MiB --format json");
+    const Output run = Replay("'" + file.path().string() +
+                              "' --device-memory 50% --policy all --chunk 32MiB --format json");
     ASSERT_EQ(run.code, 0) << run.err;
     const Json json = Json::parse(run.out);
     EXPECT_THAT(json.at("trace").at("device").get<std::string>(),
@@ -205,7 +205,7 @@ TEST(ReplayCommand, PricesComeFromAFile) {
 // By default, those of the device that the trace was recorded on.
 TEST(ReplayCommand, PricesOfTheRecordedDeviceAreTakenWhereTheyAreKept) {
   const TemporaryFolder folder;
-  const std::string trace = VRAMSPAN_TRACES "/gemm-chain.vramspan";
+  const std::string trace = "'" VRAMSPAN_TRACES "/gemm-chain.vramspan'";
   const Output info = RunBinary("", "trace info --format json " + trace);
   const std::string uuid = Json::parse(info.out).at("device_uuid");
   const std::string path = folder.path() + "/vramspan/" + uuid + ".json";
