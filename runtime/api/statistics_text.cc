@@ -9,8 +9,13 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/base/clean_text.h"
+
 namespace vramspan {
 namespace {
+
+constexpr std::string_view kJsonStart =
+    R"({"schema":"vramspan.stats","schema_version":1,"process":)";
 
 std::string Size(uint64_t bytes) {
   if (bytes >= uint64_t{10} << 30) return absl::StrFormat("%.1f GiB", bytes / 1073741824.0);
@@ -18,6 +23,16 @@ std::string Size(uint64_t bytes) {
 }
 
 std::string Milliseconds(uint64_t ns) { return absl::StrFormat("%.1f ms", ns / 1e6); }
+
+// As a value of JSON. What is not to be shown is gone from it.
+std::string Quoted(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : CleanText(text)) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
 
 double Rate(uint64_t bytes, uint64_t ns) {
   return ns == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(ns);
@@ -71,8 +86,7 @@ std::string StatisticsText(const vramspanStatistics& s, absl::Span<const PassedM
 }
 
 std::string StatisticsJson(const vramspanStatistics& s, absl::Span<const PassedMemory> passed) {
-  std::string text =
-      absl::StrCat(R"({"schema":"vramspan.stats","schema_version":1,"process":)", getpid());
+  std::string text = absl::StrCat(kJsonStart, getpid());
 #define VS_FIELD(name) absl::StrAppend(&text, ",\"" #name "\":", s.name)
   VS_FIELD(device_budget);
   VS_FIELD(device_used);
@@ -126,11 +140,26 @@ std::string StatisticsJson(const vramspanStatistics& s, absl::Span<const PassedM
   return text;
 }
 
-Status WriteStatistics(const vramspanStatistics& s, absl::Span<const PassedMemory> passed) {
+std::string StatisticsOffText(std::string_view where, std::string_view why) {
+  return absl::StrCat("vramspan: process ", getpid(), "\n  off ", where, ": ", CleanText(why),
+                      "\n");
+}
+
+std::string StatisticsOffJson(std::string_view where, std::string_view why) {
+  return absl::StrCat(kJsonStart, getpid(), R"(,"off":)", Quoted(why), R"(,"off_where":)",
+                      Quoted(where), "}\n");
+}
+
+namespace {
+
+const char* Destination() {
   const char* where = std::getenv("VRAMSPAN_STATS");
-  if (where == nullptr || *where == '\0') return absl::OkStatus();
-  const bool json = std::string_view(where).ends_with(".json");
-  const std::string text = json ? StatisticsJson(s, passed) : StatisticsText(s, passed);
+  return where != nullptr && *where != '\0' ? where : nullptr;
+}
+
+bool IsJson(std::string_view where) { return where.ends_with(".json"); }
+
+Status Write(const char* where, const std::string& text) {
   if (std::strcmp(where, "-") == 0) {
     std::fputs(text.c_str(), stderr);
     return absl::OkStatus();
@@ -146,6 +175,21 @@ Status WriteStatistics(const vramspanStatistics& s, absl::Span<const PassedMemor
         absl::StrCat("VRAMSPAN_STATS: ", where, " was not written: ", std::strerror(errno)));
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+Status WriteStatistics(const vramspanStatistics& s, absl::Span<const PassedMemory> passed) {
+  const char* where = Destination();
+  if (where == nullptr) return absl::OkStatus();
+  return Write(where, IsJson(where) ? StatisticsJson(s, passed) : StatisticsText(s, passed));
+}
+
+Status WriteStatisticsOff(std::string_view place, std::string_view why) {
+  const char* where = Destination();
+  if (where == nullptr) return absl::OkStatus();
+  return Write(where,
+               IsJson(where) ? StatisticsOffJson(place, why) : StatisticsOffText(place, why));
 }
 
 }  // namespace vramspan

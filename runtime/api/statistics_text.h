@@ -6,6 +6,7 @@
 #include <absl/types/span.h>
 
 #include <string>
+#include <string_view>
 
 #include "include/vramspan/vramspan.h"
 #include "runtime/base/status.h"
@@ -23,9 +24,15 @@ std::string StatisticsText(const vramspanStatistics& s, absl::Span<const PassedM
 // field of the struct under its name, and "passed".
 std::string StatisticsJson(const vramspanStatistics& s, absl::Span<const PassedMemory> passed = {});
 
+// The same where there is no runtime though there was to be one: `where` ("on device 0"), and why.
+// In JSON those are the fields "off_where" and "off".
+std::string StatisticsOffText(std::string_view where, std::string_view why);
+std::string StatisticsOffJson(std::string_view where, std::string_view why);
+
 // Writes the text to what VRAMSPAN_STATS names: "-" is stderr, else a file, which is appended to;
 // JSON where its name ends in .json. Does nothing where it names nothing. An error names the file.
 Status WriteStatistics(const vramspanStatistics& s, absl::Span<const PassedMemory> passed = {});
+Status WriteStatisticsOff(std::string_view where, std::string_view why);
 
 }  // namespace vramspan
 

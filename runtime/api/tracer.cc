@@ -88,7 +88,7 @@ void Tracer::EndVisit(CUstream stream) {
     const auto until = std::chrono::steady_clock::now() + kVisitPatience;
     while (driver->StreamQuery(stream) == CUDA_ERROR_NOT_READY) {
       if (std::chrono::steady_clock::now() > until) {
-        Log(LogLevel::kWarning,
+        Log(LogLevel::kError,
             "work of another context in memory that is short does not end: what is on the device "
             "stays there from here on, and what is not does not come");
         return;

@@ -288,7 +288,7 @@ bool GoBlind(State* state, const char* why) VS_REQUIRES(state->mu) {
     Tracer* const tracer = e.tracer.load(std::memory_order_relaxed);
     if (tracer != nullptr && !tracer->GoBlind()) rests = false;
   }
-  Log(LogLevel::kWarning,
+  Log(LogLevel::kError,
       absl::StrCat("launches are not seen any more (", why, "): memory stays where it is"));
   return rests;
 }

@@ -3,12 +3,14 @@
 #include <absl/strings/str_cat.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 
 #include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/yes_no.h"
+#include "runtime/preload/aside.h"
 #include "runtime/preload/ipc.h"
 #include "runtime/preload/launch.h"
 
@@ -16,6 +18,7 @@ namespace vramspan::preload {
 namespace {
 
 constinit std::atomic<bool> ready{false};
+constinit std::atomic<bool> initialised{false};
 constinit std::atomic<bool> used{false};
 constinit std::atomic<bool> inherited{false};  // Used by a parent.
 
@@ -38,6 +41,7 @@ void AfterForkInChild() {
   StopWatching();
   LeaveExportsToParent();
   ready.store(false, std::memory_order_relaxed);
+  initialised.store(false, std::memory_order_relaxed);
   if (used.load(std::memory_order_relaxed)) inherited.store(true, std::memory_order_relaxed);
 }
 
@@ -68,12 +72,22 @@ void NoteUsed() { used.store(true, std::memory_order_relaxed); }
 
 CUresult Init(decltype(&::cuInit) real, unsigned flags) {
   const CUresult result = real(flags);
-  if (result == CUDA_SUCCESS && !Off() && !inherited.load(std::memory_order_relaxed)) {
-    WatchForks();
-    SayWhatIsNeitherYesNorNo();
-    if (Quiet()) SetLogThreshold(LogLevel::kError);
-    ready.store(true, std::memory_order_release);
+  if (result != CUDA_SUCCESS || Ready()) return result;
+  const bool first = !initialised.exchange(true, std::memory_order_relaxed);
+  if (Off()) {
+    if (first) StandAsideAsAsked("in this process", "VRAMSPAN_OFF");
+    return result;
   }
+  if (first) {
+    SayWhatIsNeitherYesNorNo();
+    if (Quiet()) SetLogThreshold(std::min(LogThreshold(), LogLevel::kError));
+  }
+  if (inherited.load(std::memory_order_relaxed)) {
+    if (first) StandAside("in this process", "it is a fork of one that had allocated memory");
+    return result;
+  }
+  WatchForks();
+  ready.store(true, std::memory_order_release);
   return result;
 }
 

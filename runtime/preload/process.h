@@ -14,7 +14,7 @@ namespace vramspan::preload {
 
 // VRAMSPAN_OFF: this library is as good as not there.
 bool Off();
-// VRAMSPAN_QUIET: nothing is announced.
+// VRAMSPAN_QUIET: nothing is announced. What keeps vramspan from working is said all the same.
 bool Quiet();
 
 // cuInit has succeeded in this process, and hooks may do their work.

@@ -14,6 +14,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/preload/allocated.h"
+#include "runtime/preload/aside.h"
 #include "runtime/preload/between_devices.h"
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/ipc.h"
@@ -41,6 +42,7 @@ struct State {
   std::array<Entry, kMostDevices> entries;
   std::atomic<size_t> count{0};  // Entries from here on were never used.
   std::atomic<bool> exiting{false};
+  std::atomic<bool> said_most{false};  // That there are more devices than kMostDevices.
   pid_t process = 0;
 };
 
@@ -92,7 +94,13 @@ Runtime* Make(CUcontext context) {
   const auto get_device = DriverFunction<decltype(&::cuCtxGetDevice)>("cuCtxGetDevice");
   CUdevice device = 0;
   if (get_device == nullptr || get_device(&device) != CUDA_SUCCESS) return nullptr;
-  if (device < 0 || static_cast<size_t>(device) >= kMostDevices) return nullptr;
+  if (device < 0 || static_cast<size_t>(device) >= kMostDevices) {
+    if (device >= 0 && !state.said_most.exchange(true)) {
+      StandAside(absl::StrCat("on device ", device),
+                 absl::StrCat("no more than ", kMostDevices, " devices have a runtime"));
+    }
+    return nullptr;
+  }
   Entry& e = state.entries[static_cast<size_t>(device)];
   if (e.taken.load(std::memory_order_relaxed)) {
     const bool same = e.context.load(std::memory_order_relaxed) == context;
@@ -106,8 +114,7 @@ Runtime* Make(CUcontext context) {
   NoteUsed();
   StatusOr<std::unique_ptr<Runtime>> made = MakeRuntime();
   if (!made.ok()) {
-    Log(LogLevel::kWarning, absl::StrCat("the program runs as without vramspan on device ", device,
-                                         ": ", made.status().message()));
+    StandAside(absl::StrCat("on device ", device), made.status().message());
     return nullptr;
   }
   // Once the runtime's own are registered: the last one runs first.

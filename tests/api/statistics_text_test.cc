@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -100,6 +101,24 @@ TEST(StatisticsTextTest, GoesWhereTheVariableSays) {
   testing::internal::CaptureStderr();
   EXPECT_TRUE(WriteStatistics(Some()).ok());
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(StatisticsTextTest, SaysThatItIsOffAndWhy) {
+  const std::string path = testing::TempDir() + "/vramspan_stats_off.json";
+  std::remove(path.c_str());
+  ASSERT_EQ(setenv("VRAMSPAN_STATS", path.c_str(), 1), 0);
+  EXPECT_TRUE(WriteStatisticsOff("on device 0", "'a\x1b\"\\' is no budget").ok());
+  EXPECT_EQ(FileText(path), R"({"schema":"vramspan.stats","schema_version":1,"process":)" +
+                                std::to_string(getpid()) +
+                                R"(,"off":"'a�\"\\' is no budget","off_where":"on device 0"})"
+                                "\n");
+  std::remove(path.c_str());
+  ASSERT_EQ(setenv("VRAMSPAN_STATS", "-", 1), 0);
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(WriteStatisticsOff("on device 0", "no budget").ok());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "vramspan: process " + std::to_string(getpid()) + "\n  off on device 0: no budget\n");
+  ASSERT_EQ(unsetenv("VRAMSPAN_STATS"), 0);
 }
 
 // The last a runtime does.

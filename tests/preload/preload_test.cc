@@ -16,6 +16,7 @@ namespace vramspan_test {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -287,6 +288,10 @@ TEST(Preload, OffIsAsWithoutIt) {
   EXPECT_THAT(off.err, HasSubstr("MemAlloc(&b, bytes) is 2"));
   EXPECT_EQ(RunPreloaded("linked", "doubled", "VRAMSPAN_OFF=1").code, 1);
   EXPECT_EQ(RunPreloaded("linked", "doubled", "VRAMSPAN_OFF=0").code, 0);
+  const Output counted = RunPreloaded("linked", "within", "VRAMSPAN_OFF=1 VRAMSPAN_STATS=-");
+  ExpectOk(counted);
+  EXPECT_THAT(counted.err, AllOf(StartsWith("vramspan: process "),
+                                 EndsWith("\n  off in this process: VRAMSPAN_OFF\n")));
 }
 
 TEST(Preload, QuietSaysNothing) {
@@ -318,7 +323,12 @@ TEST(Preload, WhereItCannotWorkTheProgramRunsAsWithoutIt) {
     const Output quiet =
         RunPreloaded("dlsym", "within", std::string("VRAMSPAN_QUIET=1 ") + c.environment);
     ExpectOk(quiet);
-    EXPECT_THAT(quiet.err, IsEmpty());
+    EXPECT_EQ(quiet.err, output.err) << "a comparison would take it for the same";
+    const Output counted =
+        RunPreloaded("dlsym", "within", std::string("VRAMSPAN_STATS=- ") + c.environment);
+    ExpectOk(counted);
+    EXPECT_THAT(counted.err, AllOf(StartsWith(output.err), HasSubstr("\n  off on device 0: "),
+                                   Not(HasSubstr("moved in"))));
   }
 }
 
