@@ -82,9 +82,9 @@ int main(int argc, char** argv) {
       "  vramspan info --simulate   the same on a machine without a GPU\n"
       "  vramspan run -- PROGRAM    a program as it is, with more memory than its GPU has\n"
       "\n"
-      "`vramspan help COMMAND` says what a command does. Exit codes: 0 as asked, 1 it could not be "
-      "done,\n"
-      "command line was not understood.");
+      "`vramspan help COMMAND` says what a command does. Exit codes: 0 as asked; 1, it could not "
+      "be\n"
+      "done; 2, the command line was not understood.");
   std::map<CLI::App*, vramspan::Command*> commands;
   for (vramspan::Command* command : vramspan::Commands()) {
     CLI::App* sub = app.add_subcommand(command->name(), command->summary());
