@@ -19,6 +19,7 @@ packages=(
 test_packages=(
   libgtest-dev libgmock-dev
   lld                            # links the tests
+  musl-tools                     # a program for musl, which a test of the preload leaves alone
   chromium                       # opens the report's page in its test
 )
 all_packages=(

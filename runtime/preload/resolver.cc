@@ -15,6 +15,7 @@
 #include "runtime/preload/cupti_hooks.h"
 #include "runtime/preload/elf_symbols.h"
 #include "runtime/preload/hook.h"
+#include "runtime/preload/not_for_musl.h"
 #include "runtime/preload/nvml.h"
 #include "runtime/preload/process.h"
 #include "runtime/preload/table.h"
@@ -163,10 +164,23 @@ Answer AnswerForCupti(void* handle, const char* name, Lookup lookup) {
   return function != nullptr ? Answer{CuptiHook(name, function), 1} : kPass;
 }
 
+// Ours are meant by nobody who asks. Where no library is named the program's is asked, whose
+// symbols are the same: for us RTLD_DEFAULT begins with ourselves.
+template <typename Lookup>
+Answer AnswerForMusl(void* handle, const char* name, Lookup lookup) {
+  if (handle == RTLD_NEXT) return {nullptr, 0};
+  void* found = handle == RTLD_DEFAULT ? LoaderSymbol(dlopen(nullptr, RTLD_LAZY), name) : lookup();
+  if (IsForMusl(found)) found = LoaderSymbol(RTLD_NEXT, name);
+  return {found, 1};
+}
+
 template <typename Lookup>
 Answer AnswerFor(void* handle, const char* name, Lookup lookup) {
   constexpr Answer kPass{nullptr, 0};
   if (name == nullptr) return kPass;
+  if ((name[0] == 's' || name[0] == '_') && IsForMusl(name)) {
+    return AnswerForMusl(handle, name, lookup);
+  }
   if (name[0] == 'n' && IsNvmlHooked(name)) return AnswerForNvml(handle, name, lookup);
   if (name[0] != 'c' || name[1] != 'u') return kPass;
   if (IsCuptiHooked(name)) return AnswerForCupti(handle, name, lookup);
@@ -228,7 +242,7 @@ void* LoaderSymbol(void* library, const char* name) {
   DlsymFunction dlsym_itself = function.load(std::memory_order_acquire);
   if (dlsym_itself == nullptr) {
     dlsym_itself =
-        reinterpret_cast<DlsymFunction>(NextLoaderFunction("dlsym", "__libc_start_main"));
+        reinterpret_cast<DlsymFunction>(NextLoaderFunction("dlsym", "gnu_get_libc_version"));
     // Before glibc 2.34 it is in a library of its own.
     if (dlsym_itself == nullptr) dlsym_itself = NextDlsym();
     function.store(dlsym_itself, std::memory_order_release);

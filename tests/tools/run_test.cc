@@ -1,12 +1,15 @@
 // `vramspan run` as a user runs it: what it refuses, and what of a program stays its own.
 #include <gmock/gmock.h>
 
+#include <sstream>
+
 #include "tests/tools/run_binary.h"
 
 namespace vramspan {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -171,8 +174,8 @@ TEST(Run, VariablesSayYesOrNo) {
                              ": 'maybe' is neither yes nor no; allowed is 1, yes, on, true, 0, no, "
                              "off or false\n");
   }
-  EXPECT_THAT(Launch("-- env", "VRAMSPAN_SIMULATE=off").out, Not(HasSubstr("/lib/simcuda")));
-  EXPECT_THAT(Launch("-- env", "VRAMSPAN_SIMULATE=Yes").out, HasSubstr("/lib/simcuda"));
+  EXPECT_THAT(Launch("-- env", "VRAMSPAN_SIMULATE=off").out, Not(HasSubstr("VRAMSPAN_DRIVER")));
+  EXPECT_THAT(Launch("-- env", "VRAMSPAN_SIMULATE=Yes").out, HasSubstr("VRAMSPAN_DRIVER="));
 }
 
 TEST(Run, ForceRemovesFilesOnly) {
@@ -258,8 +261,8 @@ TEST(Run, AProfileFillsInWhatIsNotGiven) {
 
 TEST(Run, SimulateComesFirstOnTheLoadersPathAndIsLargeEnough) {
   const Output plain = Launch("--simulate -- env", "LD_LIBRARY_PATH=/elsewhere");
-  EXPECT_THAT(plain.out, AllOf(HasSubstr("/lib/simcuda:/elsewhere\n"),
-                               HasSubstr("/lib/simcuda/libcuda.so.1\n"),
+  EXPECT_THAT(plain.out, AllOf(ContainsRegex("LD_LIBRARY_PATH=/[^:]*:/elsewhere\n"),
+                               ContainsRegex("VRAMSPAN_DRIVER=/[^:]*/libcuda.so.1\n"),
                                Not(HasSubstr("SIMCUDA_DEVICE_MEMORY"))));
   EXPECT_THAT(Launch("--simulate --device-memory 4GiB -- env").out,
               HasSubstr("SIMCUDA_DEVICE_MEMORY=5121MiB\n"));
@@ -272,21 +275,123 @@ TEST(Run, AProgramThatIsNotCudaRunsUntouched) {
   EXPECT_THAT(hello.err, IsEmpty());
 }
 
-TEST(Run, APathThatTheLoaderCannotPreloadIsRefused) {
+// What was built, in a folder whose name the loader would split.
+class OddFolderTest : public ::testing::Test {
+ protected:
+  OddFolderTest() {
+    namespace fs = std::filesystem;
+    fs::create_directories(odd_ + "/bin");
+    fs::create_directory(temporary_);
+    fs::copy(VRAMSPAN_BINARY, odd_ + "/bin/vramspan");
+    fs::create_directory_symlink(fs::path(VRAMSPAN_BINARY).parent_path() / "../lib", odd_ + "/lib");
+  }
+
+  Output Run(const std::string& arguments) const {
+    const std::string out = folder_.path() + "/out", err = folder_.path() + "/err";
+    const std::string command = std::string("env ") + kClean + "TMPDIR='" + temporary_ + "' '" +
+                                odd_ + "/bin/vramspan' run " + arguments + " >'" + out + "' 2>'" +
+                                err + "'";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), ReadText(out),
+            ReadText(err)};
+  }
+  size_t Links() const {
+    size_t count = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(temporary_)) {
+      count += entry.is_symlink() ? 1 : 0;
+    }
+    return count;
+  }
+
+  const TemporaryFolder folder_;
+  const std::string odd_ = folder_.path() + "/a b:c/vramspan",
+                    temporary_ = folder_.path() + "/temporary";
+};
+
+// Each grep looks into its own process.
+constexpr char kPreloaded[] = "grep -q /libvramspan_preload.so /proc/self/maps";
+
+TEST_F(OddFolderTest, TheProgramAndItsChildrenHaveThePreload) {
+  const std::string own = kPreloaded;
+  const Output run = Run("--simulate -- sh -c '" + own + " && sh -c \"" + own + " && sh -c env\"'");
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.err, IsEmpty()) << "the loader complains of what it does not find";
+  EXPECT_THAT(run.out, AllOf(HasSubstr("LD_PRELOAD=" + temporary_ + "/vramspan-"),
+                             HasSubstr("LD_LIBRARY_PATH=" + temporary_ + "/vramspan-"),
+                             HasSubstr("VRAMSPAN_DRIVER=" + temporary_ + "/vramspan-")));
+}
+
+// One that is still there when the run has ended, others have been killed, and the next has swept.
+TEST_F(OddFolderTest, AChildThatStaysKeepsThePreload) {
+  const std::string go = folder_.path() + "/go", done = folder_.path() + "/done";
+  ASSERT_EQ(std::system(("mkfifo " + go + " " + done).c_str()), 0);
+  const Output first = Run("-- sh -c '(read line <" + go + "; " + kPreloaded + " 2>" + done +
+                           ".err; echo $? >" + done + ") >/dev/null 2>&1 & exit 3'");
+  EXPECT_EQ(first.code, 3);
+  EXPECT_EQ(Links(), 1u);
+  EXPECT_EQ(Run("-- sh -c 'kill -KILL $$'").code, 128 + 9);
+  EXPECT_EQ(Run("-- true").code, 0);
+  EXPECT_EQ(Links(), 1u) << "a run leaves nothing of its own";
+  std::ofstream(go) << "go\n";
+  EXPECT_EQ(ReadText(done), "0\n");
+  EXPECT_EQ(ReadText(done + ".err"), "");
+}
+
+TEST_F(OddFolderTest, APreloadThatIsNotThereIsSaid) {
+  std::filesystem::remove(odd_ + "/lib");
+  const Output none = Run("-- true");
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.err, HasSubstr("libvramspan_preload.so is neither at"));
+}
+
+TEST(Run, AProgramThatCannotHaveItIsSaidBeforehandWhereMoreWasAsked) {
   const TemporaryFolder folder;
-  const std::string bin = folder.path() + "/a b/bin", lib = folder.path() + "/a b/lib";
-  std::filesystem::create_directories(bin);
-  std::filesystem::create_directories(lib);
-  std::filesystem::copy(VRAMSPAN_BINARY, bin + "/vramspan");
-  std::ofstream(lib + "/libvramspan_preload.so") << "";
-  const std::string err = folder.path() + "/err";
-  const int status = std::system(("'" + bin + "/vramspan' run -- true 2>'" + err + "'").c_str());
-  EXPECT_EQ(WEXITSTATUS(status), 1);
-  EXPECT_THAT(ReadText(err), HasSubstr("a space or a colon"));
-  std::filesystem::remove(lib + "/libvramspan_preload.so");
-  EXPECT_EQ(
-      WEXITSTATUS(std::system(("'" + bin + "/vramspan' run -- true 2>'" + err + "'").c_str())), 1);
-  EXPECT_THAT(ReadText(err), HasSubstr("libvramspan_preload.so is neither at"));
+  const std::string path = folder.path() + "/narrow";
+  std::ofstream(path, std::ios::binary) << std::string(
+                                               "\x7f"
+                                               "ELF\1\1\1",
+                                               7) +
+                                               std::string(57, '\0');
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  const std::string line = "vramspan run: " + path +
+                           " runs as without vramspan, since it is a 32-bit program, and so does "
+                           "what it starts\n";
+  EXPECT_THAT(Launch("-- " + path).err, HasSubstr(line));
+  EXPECT_THAT(Launch("--stats -- " + path).err, HasSubstr(line));
+}
+
+// No words are lost between the lines that a footer is written in.
+TEST(Help, SaysWhatTheExitCodesMean) {
+  const auto words = [](const std::string& text) {
+    std::istringstream stream(text);
+    std::string all, word;
+    while (stream >> word) all += word + " ";
+    return all;
+  };
+  EXPECT_THAT(words(RunBinary("", "--help").out),
+              HasSubstr("`vramspan help COMMAND` says what a command does. Exit codes: 0 as asked; "
+                        "1, it could not be done; 2, the command line was not understood. "));
+  const struct {
+    const char* command;
+    const char* codes;
+  } cases[] = {
+      {"audit",
+       "Exit code: the program's own; 1: nothing could be audited, and a sentence on stderr says "
+       "why; 2: the command line was not understood; 126, 127: the program cannot be run, or is "
+       "not there. "},
+      {"demo",
+       "Exit code 0: all results are identical; 1: they are not, or the demo could not run; 2: the "
+       "command line asks for what is not there. "},
+      {"info",
+       "Exit code 0: vramspan works on at least one device shown; 1: it does not, and a sentence "
+       "on stderr says what is missing. "},
+      {"run",
+       "Exit codes of its own: 1, it cannot be set up; 2, the command line asks for what there is "
+       "not; 126, the program cannot be run; 127, there is no such program. "},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(words(RunBinary("", std::string(c.command) + " --help").out), HasSubstr(c.codes));
+  }
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // `vramspan run`: starts a program that knows nothing of vramspan with the preload in it.
 #include <absl/algorithm/container.h>
 #include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
-#include <absl/strings/str_split.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,7 +18,9 @@
 #include <vector>
 
 #include "tools/vramspan/command.h"
+#include "tools/vramspan/loader_path.h"
 #include "tools/vramspan/open_driver.h"
+#include "tools/vramspan/program_file.h"
 #include "tools/vramspan/run_plan.h"
 
 namespace vramspan {
@@ -44,19 +46,14 @@ StatusOr<std::string> PreloadLibrary() {
                              ": build the target vramspan_preload, or install it");
 }
 
-// Whether execvp is likely to find it. Where not, nothing that an earlier run left is removed.
-bool CanRun(const std::string& program) {
-  const auto runnable = [](const std::string& path) {
-    std::error_code error;
-    return access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path, error);
-  };
-  if (absl::StrContains(program, '/')) return runnable(program);
-  const char* const path = std::getenv("PATH");
-  const std::vector<std::string> folders =
-      absl::StrSplit(path != nullptr ? path : "/bin:/usr/bin", ':');
-  return absl::c_any_of(folders, [&](const std::string& folder) {
-    return runnable((folder.empty() ? "." : folder) + "/" + program);
-  });
+// The programs that the loader puts no preload into run as they are. Who asked for nothing but the
+// program is told where that changes what it starts.
+void SayWhereNotReached(const std::string& program, const run::Reach& reach,
+                        const run::Options& options) {
+  if (reach.why_not.empty() || (!reach.complains && !run::AsksForMore(options))) return;
+  SayError("vramspan run",
+           absl::StrCat(program, " runs as without vramspan, since it ", reach.why_not,
+                        reach.children ? "" : ", and so does what it starts"));
 }
 
 // What an earlier run left. Whatever else has the name was not ours.
@@ -119,7 +116,7 @@ class RunCommand final : public Command {
     app.add_flag("--force", options_.force, "Let --record write over a file that is there");
     app.add_flag("--simulate", options_.simulate,
                  "Run on the simulated driver (programs of the driver API)");
-    app.add_flag("--quiet", options_.quiet, "Announce nothing");
+    app.add_flag("--quiet", options_.quiet, "Announce nothing; what is wrong is said");
     app.add_flag("--off", options_.off, "Pass everything through, as without vramspan");
     app.footer(
         "The program's exit code, signals and output are its own. What is not given is taken from\n"
@@ -178,14 +175,21 @@ class RunCommand final : public Command {
     StatusOr<std::string> preload = PreloadLibrary();
     if (!preload.ok()) return Refuse(preload.status());
     world.preload = *std::move(preload);
+    world.for_loader = [](const std::string& path) {
+      return run::LoaderPath(path, run::PlacesForLinks());
+    };
+    const run::Reach reach = run::ReachOf(command_.front());
+    world.preloads = !reach.complains;
     const StatusOr<std::map<std::string, std::string>> plan = run::MakePlan(options_, world);
     if (!plan.ok()) return Refuse(plan.status());
+    SayWhereNotReached(command_.front(), reach, options_);
     for (const auto& [variable, value] : *plan) {
       if (setenv(variable.c_str(), value.c_str(), 1) != 0) {
         return Refuse(absl::InternalError(variable + ": " + std::strerror(errno)));
       }
     }
-    if (options_.record.has_value() && options_.force && CanRun(command_.front())) {
+    if (options_.record.has_value() && options_.force &&
+        run::FindProgram(command_.front()).has_value()) {
       const Status removed = RemoveRecording(*options_.record);
       if (!removed.ok()) return Refuse(removed);
     }

@@ -143,15 +143,10 @@ class Planner {
   }
 
   Status Preload() {
-    // The loader takes both for separators, and knows no way to quote them.
-    if (world_.preload.find_first_of(": ") != std::string::npos) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the loader cannot preload a library whose path has a space or a colon: ",
-                       world_.preload));
-    }
+    if (!world_.preloads) return absl::OkStatus();
+    VS_ASSIGN_OR_RETURN(const std::string preload, world_.for_loader(world_.preload));
     const std::optional<std::string> others = Variable(world_, "LD_PRELOAD");
-    plan_["LD_PRELOAD"] =
-        others.has_value() ? absl::StrCat(world_.preload, ":", *others) : world_.preload;
+    plan_["LD_PRELOAD"] = others.has_value() ? absl::StrCat(preload, ":", *others) : preload;
     return absl::OkStatus();
   }
 
@@ -244,7 +239,8 @@ class Planner {
       VS_ASSIGN_OR_RETURN(simulate_, IsSet(world_, "VRAMSPAN_SIMULATE"));
     }
     if (!simulate_) return absl::OkStatus();
-    VS_ASSIGN_OR_RETURN(const std::string driver, world_.simulated_driver());
+    VS_ASSIGN_OR_RETURN(const std::string built, world_.simulated_driver());
+    VS_ASSIGN_OR_RETURN(const std::string driver, world_.for_loader(built));
     const std::string folder = driver.substr(0, driver.rfind('/'));
     const std::optional<std::string> others = Variable(world_, "LD_LIBRARY_PATH");
     plan_["LD_LIBRARY_PATH"] = others.has_value() ? absl::StrCat(folder, ":", *others) : folder;
@@ -294,6 +290,16 @@ class Planner {
 };
 
 }  // namespace
+
+bool AsksForMore(const Options& options) {
+  for (const std::optional<std::string>* const option :
+       {&options.device_memory, &options.host_memory, &options.chunk, &options.policy,
+        &options.tracer, &options.overlap, &options.report, &options.stats, &options.record_times,
+        &options.profile, &options.record}) {
+    if (option->has_value()) return true;
+  }
+  return options.simulate;
+}
 
 StatusOr<std::map<std::string, std::string>> MakePlan(const Options& options, const World& world) {
   return Planner(options, world).Make();

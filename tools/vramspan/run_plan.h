@@ -32,7 +32,13 @@ struct World {
   std::function<StatusOr<std::string>()> simulated_driver;  // Its path.
   std::function<std::optional<Bytes>()> largest_device;     // None where that is not known.
   std::function<bool(const std::string& path)> exists;
+  // A library's path as the variables of the loader can hold it.
+  std::function<StatusOr<std::string>(const std::string& path)> for_loader;
+  bool preloads = true;  // The loader of the program can be asked to preload.
 };
+
+// Whether more is asked for on the command line than to start the program.
+bool AsksForMore(const Options& options);
 
 // The variables to set. InvalidArgument names what was asked for and cannot be.
 StatusOr<std::map<std::string, std::string>> MakePlan(const Options& options, const World& world);
