@@ -57,21 +57,19 @@ class AuditCommand final : public Command {
     return "Run a program and count what its kernels touch beyond what was inferred for them";
   }
 
-  void Define(CLI::App& app) override {
-    app.add_option("--format", format_, "table or json")
-        ->check(CLI::IsMember({"table", "json"}))
-        ->capture_default_str();
-    app.add_option("--output", output_, "Write the report to this file (default: stdout)");
-    app.add_flag("--force", force_, "Overwrite the file if it is there");
-    app.add_option("--top", top_, "Show so many kernels, the worst ones; 0: all")
-        ->check(AtLeastNone())
-        ->capture_default_str();
-    app.add_flag("--simulate", simulate_, "Run the program on the simulated driver");
-    app.add_option("program", program_, "The program, linked with vramspan, and its arguments")
-        ->required()
-        ->type_name("");
-    app.positionals_at_end();
-    app.footer(
+  void Define(CommandOptions& options) override {
+    options.Option("--format", format_, "table or json").OneOf({"table", "json"}).ShowDefault();
+    options.Option("--output", output_, "Write the report to this file (default: stdout)");
+    options.Flag("--force", force_, "Overwrite the file if it is there");
+    options.Option("--top", top_, "Show so many kernels, the worst ones; 0: all")
+        .AtLeastNone()
+        .ShowDefault();
+    options.Flag("--simulate", simulate_, "Run the program on the simulated driver");
+    options.Option("program", program_, "The program, linked with vramspan, and its arguments")
+        .Required()
+        .Shown("");
+    options.WordsLast();
+    options.Footer(
         "Before each launch exactly the memory that was inferred for it is put on the device, and "
         "all\n"
         "else into host memory; the GPU's counters then tell what the kernel took from host "

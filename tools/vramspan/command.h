@@ -3,11 +3,12 @@
 #ifndef VRAMSPAN_TOOLS_VRAMSPAN_COMMAND_H_
 #define VRAMSPAN_TOOLS_VRAMSPAN_COMMAND_H_
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tools/vramspan/command_options.h"
 
 namespace vramspan {
 
@@ -21,8 +22,8 @@ class Command {
   virtual ~Command() = default;
   virtual std::string name() const = 0;
   virtual std::string summary() const = 0;  // One line of the help.
-  // Adds the options, and a footer with an example. `app` is the subcommand's own.
-  virtual void Define(CLI::App& app) = 0;
+  // Adds the options, and a footer with an example.
+  virtual void Define(CommandOptions& options) = 0;
   // What no option can be told: sees the words behind the command's name before they are parsed.
   virtual void Respell(std::vector<std::string>* /*words*/) const {}
   // Results go to stdout, everything else to stderr. Returns the exit code.
@@ -32,15 +33,6 @@ class Command {
 // A line on stderr: `who` could not do something, or could only do a part. What the message quotes
 // may be anybody's.
 void SayError(std::string_view who, std::string_view message);
-
-// For counts: without it CLI11 takes -1 for the largest number there is.
-inline CLI::Validator AtLeastNone() {
-  return CLI::Validator(
-      [](const std::string& text) {
-        return text.starts_with('-') ? "'" + text + "' is less than 0" : std::string();
-      },
-      "");
-}
 
 // All registered commands, by name.
 std::vector<Command*> Commands();

@@ -14,29 +14,29 @@ class DemoCommand final : public Command {
     return "Run a program with twice as much data as device memory, and check every byte";
   }
 
-  void Define(CLI::App& app) override {
-    app.add_option("--device-memory", options_.device_memory,
+  void Define(CommandOptions& options) override {
+    options.Option("--device-memory", options_.device_memory,
                    "Device memory the program gets: 4GiB, or 25% of the device's; its data are "
                    "twice that (default: half of --data)");
-    app.add_option("--data", options_.data,
+    options.Option("--data", options_.data,
                    "How much data the program has (default: twice --device-memory, else 8GiB on a "
                    "GPU, 256MiB simulated)");
-    app.add_option("--chunk", options_.chunk, "The unit that moves: auto, or 2MiB to 64MiB");
-    app.add_option("--policy", options_.policy,
+    options.Option("--chunk", options_.chunk, "The unit that moves: auto, or 2MiB to 64MiB");
+    options.Option("--policy", options_.policy,
                    "Who leaves when the queue does not tell: arc, clock, cost, cycle, fifo, lfu, "
                    "lru, random, s3fifo or sieve");
-    app.add_option("--overlap", options_.overlap,
+    options.Option("--overlap", options_.overlap,
                    "What may move beside traced launches: off, safe or all (default: safe, which "
                    "is right for this program; docs/overlap.md)");
-    app.add_flag("--declare", options_.declare,
+    options.Flag("--declare", options_.declare,
                  "The program declares what each launch touches (default: only where launches "
                  "cannot be traced)");
-    app.add_option("--format", options_.format, "table or json")->capture_default_str();
-    app.add_option("--device", options_.device, "Which GPU")->capture_default_str();
-    app.add_flag("--simulate", options_.simulate,
+    options.Option("--format", options_.format, "table or json").ShowDefault();
+    options.Option("--device", options_.device, "Which GPU").ShowDefault();
+    options.Flag("--simulate", options_.simulate,
                  "Use the simulated driver even if there is a GPU");
-    app.add_flag("--quick", options_.quick, "Less data, fewer rounds, fewer budgets");
-    app.footer(
+    options.Flag("--quick", options_.quick, "Less data, fewer rounds, fewer budgets");
+    options.Footer(
         "Runs one program without a limit, then with budgets of 100, 75, 50 and 25 % of its data, "
         "and\n"
         "compares every byte of all data. Uses the GPU if there is one, else the simulated "

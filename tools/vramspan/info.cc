@@ -15,16 +15,15 @@ class InfoCommand final : public Command {
     return "What the GPUs of this machine can do, and what moving memory costs on them";
   }
 
-  void Define(CLI::App& app) override {
-    app.add_flag("--simulate", options_.simulate, "Ask the simulated driver, which needs no GPU");
-    app.add_option("--device", options_.device, "Only the device with this number")
-        ->check(CLI::Range(0, 1023));
-    app.add_option("--format", options_.format, "table or json")
-        ->check(CLI::IsMember({"table", "json"}))
-        ->capture_default_str();
-    app.add_flag("--measure", options_.measure,
+  void Define(CommandOptions& options) override {
+    options.Flag("--simulate", options_.simulate, "Ask the simulated driver, which needs no GPU");
+    options.Option("--device", options_.device, "Only the device with this number").Within(0, 1023);
+    options.Option("--format", options_.format, "table or json")
+        .OneOf({"table", "json"})
+        .ShowDefault();
+    options.Flag("--measure", options_.measure,
                  "Measure the costs again, although there are figures of an earlier run");
-    app.footer(
+    options.Footer(
         "Tries with real kernels whether the GPU reads, writes and updates host memory, and "
         "measures\n"
         "what a chunk costs; the figures are kept in ~/.cache/vramspan, one file a device.\n"

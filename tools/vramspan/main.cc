@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
 #include <iostream>
@@ -88,7 +89,8 @@ int main(int argc, char** argv) {
   std::map<CLI::App*, vramspan::Command*> commands;
   for (vramspan::Command* command : vramspan::Commands()) {
     CLI::App* sub = app.add_subcommand(command->name(), command->summary());
-    command->Define(*sub);
+    vramspan::CommandOptions options(sub);
+    command->Define(options);
     commands[sub] = command;
   }
   // CLI11 would only say that a command is required.

@@ -31,39 +31,41 @@ class ReplayCommand final : public Command {
     return "What a recorded run would have cost with less memory, another policy or other chunks";
   }
 
-  void Define(CLI::App& app) override {
-    app.add_option("traces", files_, "Traces that `vramspan run --record` wrote, or synthetic:...")
-        ->required()
-        ->type_name("TRACE");
-    app.add_option("--device-memory", budgets_,
-                   "Device memory to try: a list of sizes (8GiB) and of parts of what the run had "
-                   "at most (50%)")
-        ->capture_default_str();
-    app.add_option("--policy", policies_,
-                   "Who leaves: all, or a list of arc, clock, cost, cycle, fifo, lfu, lru, random, "
-                   "s3fifo, sieve and min (the fewest fetches there can be, the future known)")
-        ->capture_default_str();
-    app.add_option("--chunk", chunks_, "The unit that moves: a list of auto and 2MiB to 64MiB")
-        ->capture_default_str();
-    app.add_option("--overlap", overlap_,
+  void Define(CommandOptions& options) override {
+    options.Option("traces", files_, "Traces that `vramspan run --record` wrote, or synthetic:...")
+        .Required()
+        .Shown("TRACE");
+    options
+        .Option("--device-memory", budgets_,
+                "Device memory to try: a list of sizes (8GiB) and of parts of what the run had "
+                "at most (50%)")
+        .ShowDefault();
+    options
+        .Option("--policy", policies_,
+                "Who leaves: all, or a list of arc, clock, cost, cycle, fifo, lfu, lru, random, "
+                "s3fifo, sieve and min (the fewest fetches there can be, the future known)")
+        .ShowDefault();
+    options.Option("--chunk", chunks_, "The unit that moves: a list of auto and 2MiB to 64MiB")
+        .ShowDefault();
+    options.Option("--overlap", overlap_,
                    "What may move beside running work: off, safe, all, or declared (default: as "
                    "recorded, else off)");
-    app.add_option("--keep", keep_,
+    options.Option("--keep", keep_,
                    "Allocations to keep on the device, at most half of it: a list of SIZE:NTH, the "
                    "bytes of one and which of that size it is, from 1 (min keeps what it likes)");
-    app.add_option("--prices", prices_,
+    options.Option("--prices", prices_,
                    "What things cost on the device: a file of what `vramspan info --format json` "
                    "prints, or ~/.cache/vramspan/UUID.json (default: the recorded device's, where "
                    "`vramspan info` measured it on this machine, else an H100's)");
-    app.add_option("--format", format_, "table, csv or json")
-        ->check(CLI::IsMember({"table", "csv", "json"}))
-        ->capture_default_str();
-    app.add_flag("--timeline", timeline_, "In the JSON, what lay where over time");
-    app.add_flag("--curves", curves_,
+    options.Option("--format", format_, "table, csv or json")
+        .OneOf({"table", "csv", "json"})
+        .ShowDefault();
+    options.Flag("--timeline", timeline_, "In the JSON, what lay where over time");
+    options.Flag("--curves", curves_,
                  "In the JSON, the miss-ratio curve of each policy as a plain cache");
-    app.add_option("--threads", threads_, "Replays at once (default: as many as there are cores)")
-        ->check(CLI::Range(1, 1024));
-    app.footer(
+    options.Option("--threads", threads_, "Replays at once (default: as many as there are cores)")
+        .Within(1, 1024);
+    options.Footer(
         "Runs the decisions of the runtime (its policies and its planner) over the recorded work, "
         "in\n"
         "virtual time, with measured costs; no GPU is needed. `x` is the time against the run with "

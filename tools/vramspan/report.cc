@@ -25,21 +25,21 @@ class ReportCommand final : public Command {
     return "One page that shows what less memory, another policy or other chunks would cost";
   }
 
-  void Define(CLI::App& app) override {
-    app.add_option(
-           "input", input_,
-           "What `vramspan replay --format json` printed, or a trace, which is replayed first")
-        ->required()
-        ->type_name("REPLAY.json|TRACE");
-    app.add_option("-o,--output", output_, "The HTML page to write (-: stdout)")->required();
-    app.add_flag("--force", force_, "Overwrite the page if it is there");
-    app.add_option("--title", title_, "The page's title (default: the name of the trace)");
-    app.add_option(
+  void Define(CommandOptions& options) override {
+    options
+        .Option("input", input_,
+                "What `vramspan replay --format json` printed, or a trace, which is replayed first")
+        .Required()
+        .Shown("REPLAY.json|TRACE");
+    options.Option("-o,--output", output_, "The HTML page to write (-: stdout)").Required();
+    options.Flag("--force", force_, "Overwrite the page if it is there");
+    options.Option("--title", title_, "The page's title (default: the name of the trace)");
+    options.Option(
         "--prices", prices_file_,
         "With a trace: what things cost on the device, a file of `vramspan info --format json` "
         "(default: the recorded device's, where `vramspan info` measured it on this machine, "
         "else an H100's)");
-    app.footer(
+    options.Footer(
         "The page needs no network and no other file. A trace is replayed with all policies, three "
         "sizes of\n"
         "chunk and six budgets; `vramspan replay` can try others. Of a damaged one the page shows "

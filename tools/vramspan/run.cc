@@ -77,48 +77,48 @@ class RunCommand final : public Command {
     return "Start a CUDA program, unchanged, with more memory than the device has";
   }
 
-  void Define(CLI::App& app) override {
-    app_ = &app;
-    app.add_option(
-           "program", command_,
-           "The program and its arguments: the first word that is no option, and all behind")
-        ->required();
-    app.positionals_at_end();
-    app.add_option("--device-memory", options_.device_memory,
+  void Define(CommandOptions& options) override {
+    given_ = options;
+    options
+        .Option("program", command_,
+                "The program and its arguments: the first word that is no option, and all behind")
+        .Required();
+    options.WordsLast();
+    options.Option("--device-memory", options_.device_memory,
                    "Device memory for the program's data: 8GiB, or 50% of the device's (default: "
                    "what is free, less head-room)");
-    app.add_option("--host-memory", options_.host_memory,
+    options.Option("--host-memory", options_.host_memory,
                    "Host memory beside it: 64GiB, or 50% of the machine's");
-    app.add_option("--chunk", options_.chunk, "The unit that moves: auto, or 2MiB to 64MiB");
-    app.add_option("--policy", options_.policy,
+    options.Option("--chunk", options_.chunk, "The unit that moves: auto, or 2MiB to 64MiB");
+    options.Option("--policy", options_.policy,
                    "Who leaves when the queue does not tell: arc, clock, cost, cycle, fifo, lfu, "
                    "lru, random, s3fifo or sieve");
-    app.add_option("--tracer", options_.tracer,
+    options.Option("--tracer", options_.tracer,
                    "How launches are seen: auto, cupti, hooks, or off (then nothing moves)");
-    app.add_option("--overlap", options_.overlap,
+    options.Option("--overlap", options_.overlap,
                    "What may move beside running work: off, safe or all");
-    app.add_option("--report", options_.report,
+    options.Option("--report", options_.report,
                    "How much memory the program is told there is: device (as the GPU has), budget, "
                    "or total (with host memory)");
-    app.add_flag(
+    options.Flag(
         "--stats{-}", stats_,
         "A summary at the end, on stderr; --stats=FILE appends it to a file, as JSON where that "
         "ends in .json (--stats FILE where -- stands before the program)");
-    app.add_option("--profile", options_.profile,
+    options.Option("--profile", options_.profile,
                    "Settings that `vramspan tune` found, for what is not given here or in the "
                    "environment");
-    app.add_option("--record", record_,
+    options.Option("--record", record_,
                    "Write a trace of the run to this file, for `vramspan replay` (%p: the "
                    "process's number)");
-    app.add_option("--record-times", options_.record_times,
+    options.Option("--record-times", options_.record_times,
                    "How many launches of a recorded run to measure: some of each kernel while no "
                    "memory moves (default), all, or none");
-    app.add_flag("--force", options_.force, "Let --record write over a file that is there");
-    app.add_flag("--simulate", options_.simulate,
+    options.Flag("--force", options_.force, "Let --record write over a file that is there");
+    options.Flag("--simulate", options_.simulate,
                  "Run on the simulated driver (programs of the driver API)");
-    app.add_flag("--quiet", options_.quiet, "Announce nothing; what is wrong is said");
-    app.add_flag("--off", options_.off, "Pass everything through, as without vramspan");
-    app.footer(
+    options.Flag("--quiet", options_.quiet, "Announce nothing; what is wrong is said");
+    options.Flag("--off", options_.off, "Pass everything through, as without vramspan");
+    options.Footer(
         "The program's exit code, signals and output are its own. What is not given is taken from\n"
         "VRAMSPAN_DEVICE_MEMORY, VRAMSPAN_HOST_MEMORY, VRAMSPAN_CHUNK, VRAMSPAN_POLICY,\n"
         "VRAMSPAN_TRACER, VRAMSPAN_OVERLAP, VRAMSPAN_REPORT, VRAMSPAN_STATS, VRAMSPAN_PROFILE,\n"
@@ -158,10 +158,8 @@ class RunCommand final : public Command {
       std::error_code error;  // A link that leads nowhere is there, too.
       return std::filesystem::exists(std::filesystem::symlink_status(path, error));
     };
-    // CLI11 takes the end of the options for a value where one is missing.
-    for (const CLI::Option* const option : app_->get_options()) {
-      if (option->get_positional() || !absl::c_linear_search(option->results(), "--")) continue;
-      return Refuse(absl::InvalidArgumentError(option->get_name() + " needs a value before --"));
+    if (const std::optional<std::string> option = given_->OptionWithoutValue()) {
+      return Refuse(absl::InvalidArgumentError(*option + " needs a value before --"));
     }
     options_.program = absl::StrJoin(command_, " ");
     // The program may go elsewhere before it starts CUDA.
@@ -207,11 +205,9 @@ class RunCommand final : public Command {
   size_t Options(const std::vector<std::string>& words, size_t at, std::string_view stop) const {
     for (; at < words.size() && words[at] != stop && words[at].size() > 1 && words[at][0] == '-';
          ++at) {
-      const CLI::Option* const option = app_->get_option_no_throw(words[at]);
-      if (words[at] == "--" || (option == nullptr && !absl::StrContains(words[at], '='))) break;
-      if (option != nullptr && option->get_items_expected_max() != 0 && words[at] != "--stats") {
-        ++at;
-      }
+      const std::optional<bool> takes_value = given_->TakesValue(words[at]);
+      if (words[at] == "--" || (!takes_value && !absl::StrContains(words[at], '='))) break;
+      if (takes_value.value_or(false) && words[at] != "--stats") ++at;
     }
     return std::min(at, words.size());
   }
@@ -221,7 +217,7 @@ class RunCommand final : public Command {
     return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
   }
 
-  CLI::App* app_ = nullptr;
+  std::optional<CommandOptions> given_;
   run::Options options_;
   std::string stats_;
   std::optional<std::string> record_;

@@ -1,5 +1,8 @@
 // `vramspan trace`: looks into recorded runs.
-#include <map>
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "tools/vramspan/command.h"
@@ -13,9 +16,8 @@ class TraceCommand final : public Command {
   std::string name() const override { return "trace"; }
   std::string summary() const override { return "Look into a recorded run"; }
 
-  void Define(CLI::App& app) override {
-    app.require_subcommand(1);
-    app.footer(
+  void Define(CommandOptions& options) override {
+    options.Footer(
         "Examples\n"
         "  vramspan trace info out.vramspan            who was recorded, where, and how much\n"
         "  vramspan trace stats out.vramspan           what each kernel took and touched\n"
@@ -27,23 +29,25 @@ class TraceCommand final : public Command {
          {&trace_command::MakeInfo, &trace_command::MakeStats, &trace_command::MakeCurves,
           &trace_command::MakeDump, &trace_command::MakeExport, &trace_command::MakeImport}) {
       actions_.push_back(make());
-      by_app_[actions_.back()->Define(app)] = actions_.back().get();
+      actions_.back()->Define(options);
     }
-    app_ = &app;
+    options_ = options;
   }
 
   int Run() override {
-    const CLI::App* const chosen = app_->get_subcommands().front();
-    const Status status = by_app_.at(chosen)->Run();
+    const std::string chosen = options_->ChosenAction();
+    const auto action = std::find_if(actions_.begin(), actions_.end(), [&](const auto& candidate) {
+      return candidate->name() == chosen;
+    });
+    const Status status = (*action)->Run();
     if (status.ok()) return kExitOk;
-    SayError("vramspan trace " + chosen->get_name(), status.message());
+    SayError("vramspan trace " + chosen, status.message());
     return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
   }
 
  private:
-  CLI::App* app_ = nullptr;
+  std::optional<CommandOptions> options_;
   std::vector<std::unique_ptr<trace_command::Action>> actions_;
-  std::map<const CLI::App*, trace_command::Action*> by_app_;
 };
 
 VRAMSPAN_COMMAND(TraceCommand);

@@ -3,18 +3,20 @@
 #ifndef VRAMSPAN_TOOLS_VRAMSPAN_TRACE_ACTION_H_
 #define VRAMSPAN_TOOLS_VRAMSPAN_TRACE_ACTION_H_
 
-#include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
 
 #include "runtime/base/status.h"
+#include "tools/vramspan/command_options.h"
 
 namespace vramspan::trace_command {
 
 class Action {
  public:
   virtual ~Action() = default;
-  // Adds its subcommand to `trace`, and returns it.
-  virtual CLI::App* Define(CLI::App& trace) = 0;
+  virtual std::string name() const = 0;
+  // Adds itself to `trace`.
+  virtual void Define(CommandOptions& trace) = 0;
   // Results go to stdout. InvalidArgument: the command line was not understood (exit code 2); every
   // other error is one of what it was asked to do (1).
   virtual Status Run() = 0;

@@ -20,27 +20,26 @@ using replay::Curve;
 
 class Curves final : public Action {
  public:
-  CLI::App* Define(CLI::App& trace) override {
-    CLI::App* const app =
-        trace.add_subcommand("curves", "How often each policy would miss, by memory");
-    app->add_option("trace", path_, "A recorded run")->required();
-    app->add_option("--policy", policies_, "all, or a list of policies and min")
-        ->capture_default_str();
-    app->add_option("--chunk", chunks_, "The unit that moves: a list of auto and 2MiB to 64MiB")
-        ->capture_default_str();
-    app->add_option("--points", points_, "So many sizes of device memory")
-        ->check(CLI::Range(2, 1000))
-        ->capture_default_str();
-    app->add_option("--format", format_, "table, csv or json")
-        ->check(CLI::IsMember({"table", "csv", "json"}))
-        ->capture_default_str();
-    app->footer(
+  std::string name() const override { return "curves"; }
+
+  void Define(CommandOptions& trace) override {
+    CommandOptions options = trace.Action(name(), "How often each policy would miss, by memory");
+    options.Option("trace", path_, "A recorded run").Required();
+    options.Option("--policy", policies_, "all, or a list of policies and min").ShowDefault();
+    options.Option("--chunk", chunks_, "The unit that moves: a list of auto and 2MiB to 64MiB")
+        .ShowDefault();
+    options.Option("--points", points_, "So many sizes of device memory")
+        .Within(2, 1000)
+        .ShowDefault();
+    options.Option("--format", format_, "table, csv or json")
+        .OneOf({"table", "csv", "json"})
+        .ShowDefault();
+    options.Footer(
         "Each policy as a plain cache, chunk by chunk, without look-ahead and without prices; what "
         "a\n"
         "run would have cost is what `vramspan replay` says. In %: accesses that did not find "
         "their\n"
         "chunk, first touches aside. min: the least that anybody could have.");
-    return app;
   }
 
   Status Run() override {

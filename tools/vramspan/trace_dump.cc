@@ -95,20 +95,21 @@ std::string Line(const Json& fields) {
 
 class Dump final : public Action {
  public:
-  CLI::App* Define(CLI::App& trace) override {
-    CLI::App* const app = trace.add_subcommand("dump", "Every event, a line each");
-    app->add_option("trace", path_, "A file of vramspan run --record")->required();
-    app->add_option("--format", format_, "text, or json: an object a line")
-        ->check(CLI::IsMember({"text", "json"}))
-        ->capture_default_str();
-    app->add_option("--limit", limit_, "No more events than this (0: all)")
-        ->check(AtLeastNone())
-        ->capture_default_str();
-    app->footer(
+  std::string name() const override { return "dump"; }
+
+  void Define(CommandOptions& trace) override {
+    CommandOptions options = trace.Action(name(), "Every event, a line each");
+    options.Option("trace", path_, "A file of vramspan run --record").Required();
+    options.Option("--format", format_, "text, or json: an object a line")
+        .OneOf({"text", "json"})
+        .ShowDefault();
+    options.Option("--limit", limit_, "No more events than this (0: all)")
+        .AtLeastNone()
+        .ShowDefault();
+    options.Footer(
         "Times are nanoseconds since the trace began; a move's and a wait's is its end. In the\n"
         "file's order: between threads by blocks, not by time. What is damaged is said on stderr\n"
         "(of all that was looked at: with --limit, not of what is behind), with exit code 1.");
-    return app;
   }
 
   Status Run() override {

@@ -13,19 +13,20 @@ namespace {
 
 class Export final : public Action {
  public:
-  CLI::App* Define(CLI::App& trace) override {
-    CLI::App* const app = trace.add_subcommand("export", "Write a trace for other tools");
-    app->add_option("trace", path_, "A recorded run")->required();
-    app->add_option("--perfetto", perfetto_, "A file for ui.perfetto.dev (-: stdout)");
-    app->add_option("--oracle-general", oracle_,
-                    "A file for libCacheSim: each chunk that work names is a request");
-    app->add_option("--chunk", chunk_, "The size of those chunks: auto, or 2MiB to 64MiB")
-        ->capture_default_str();
-    app->add_flag("--force", force_, "Replace files that are there");
-    app->footer(
+  std::string name() const override { return "export"; }
+
+  void Define(CommandOptions& trace) override {
+    CommandOptions options = trace.Action(name(), "Write a trace for other tools");
+    options.Option("trace", path_, "A recorded run").Required();
+    options.Option("--perfetto", perfetto_, "A file for ui.perfetto.dev (-: stdout)");
+    options.Option("--oracle-general", oracle_,
+                   "A file for libCacheSim: each chunk that work names is a request");
+    options.Option("--chunk", chunk_, "The size of those chunks: auto, or 2MiB to 64MiB")
+        .ShowDefault();
+    options.Flag("--force", force_, "Replace files that are there");
+    options.Footer(
         "Example\n"
         "  vramspan trace export out.vramspan --perfetto out.pftrace");
-    return app;
   }
 
   Status Run() override {

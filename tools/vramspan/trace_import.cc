@@ -34,19 +34,21 @@ void Print(const replay::PytorchSummary& s) {
 
 class Import final : public Action {
  public:
-  CLI::App* Define(CLI::App& trace) override {
-    CLI::App* const app = trace.add_subcommand("import", "Make a trace of what others recorded");
-    CLI::Option* const pytorch =
-        app->add_option("--pytorch-et", pytorch_, "A PyTorch execution trace (.json or .json.gz)");
-    CLI::Option* const oracle = app->add_option("--oracle-general", oracle_,
-                                                "A cache trace of libCacheSim's oracleGeneral");
-    pytorch->excludes(oracle);
-    app->add_option("--profile", profile_,
-                    "Times: what torch.profiler exported of the same run (.json or .json.gz)")
-        ->needs(pytorch);
-    app->add_option("-o,--output", output_, "Where the trace goes")->required();
-    app->add_flag("--force", force_, "Replace the file that is there");
-    app->footer(
+  std::string name() const override { return "import"; }
+
+  void Define(CommandOptions& trace) override {
+    CommandOptions options = trace.Action(name(), "Make a trace of what others recorded");
+    const CommandOption pytorch =
+        options.Option("--pytorch-et", pytorch_, "A PyTorch execution trace (.json or .json.gz)");
+    options.Option("--oracle-general", oracle_, "A cache trace of libCacheSim's oracleGeneral")
+        .Excludes(pytorch);
+    options
+        .Option("--profile", profile_,
+                "Times: what torch.profiler exported of the same run (.json or .json.gz)")
+        .Needs(pytorch);
+    options.Option("-o,--output", output_, "Where the trace goes").Required();
+    options.Flag("--force", force_, "Replace the file that is there");
+    options.Footer(
         "Of PyTorch: torch.profiler.ExecutionTraceObserver writes them. Storages become "
         "allocations,\n"
         "operators work; without --profile times are estimates for an H100.\n"
@@ -56,7 +58,6 @@ class Import final : public Action {
         "Example\n"
         "  vramspan trace import --pytorch-et et.json.gz --profile trace.json -o out.vramspan\n"
         "  vramspan replay out.vramspan");
-    return app;
   }
 
   Status Run() override {

@@ -19,16 +19,15 @@ using replay::RecordedWork;
 
 class Info final : public Action {
  public:
-  CLI::App* Define(CLI::App& trace) override {
-    CLI::App* const app =
-        trace.add_subcommand("info", "Who was recorded, where, and how much there is of it");
-    app->add_option("trace", path_, "A file of vramspan run --record")->required();
-    app->add_option("--format", format_, "table or json")
-        ->check(CLI::IsMember({"table", "json"}))
-        ->capture_default_str();
-    app->footer(
+  std::string name() const override { return "info"; }
+
+  void Define(CommandOptions& trace) override {
+    CommandOptions options =
+        trace.Action(name(), "Who was recorded, where, and how much there is of it");
+    options.Option("trace", path_, "A file of vramspan run --record").Required();
+    options.Option("--format", format_, "table or json").OneOf({"table", "json"}).ShowDefault();
+    options.Footer(
         "What is damaged or missing is said on stderr, and the rest is used: exit code 1 then.");
-    return app;
   }
 
   Status Run() override {

@@ -67,21 +67,22 @@ std::string Quoted(const std::string& text) {
 
 class Stats final : public Action {
  public:
-  CLI::App* Define(CLI::App& trace) override {
-    CLI::App* const app = trace.add_subcommand("stats", "What each kernel took and touched");
-    app->add_option("trace", path_, "A recorded run")->required();
-    app->add_option("--format", format_, "table, csv or json")
-        ->check(CLI::IsMember({"table", "csv", "json"}))
-        ->capture_default_str();
-    app->add_option("--top", top_, "So many rows, those that took longest first (0: all)")
-        ->check(AtLeastNone())
-        ->capture_default_str();
-    app->footer(
+  std::string name() const override { return "stats"; }
+
+  void Define(CommandOptions& trace) override {
+    CommandOptions options = trace.Action(name(), "What each kernel took and touched");
+    options.Option("trace", path_, "A recorded run").Required();
+    options.Option("--format", format_, "table, csv or json")
+        .OneOf({"table", "csv", "json"})
+        .ShowDefault();
+    options.Option("--top", top_, "So many rows, those that took longest first (0: all)")
+        .AtLeastNone()
+        .ShowDefault();
+    options.Footer(
         "touched: the memory that its launches named, as far as can be inferred, summed over "
         "them.\n"
         "remote: how much of it was on the host. GB/s: touched over the time on the device.\n"
         "Exit code 1 where the trace is damaged, too: what could be read of it is shown.");
-    return app;
   }
 
   Status Run() override {

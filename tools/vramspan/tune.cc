@@ -50,25 +50,25 @@ class TuneCommand final : public Command {
     return "Find the settings under which a recorded run would take least, for vramspan run";
   }
 
-  void Define(CLI::App& app) override {
-    app.add_option("traces", files_, "Traces that `vramspan run --record` wrote, or synthetic:...")
-        ->required()
-        ->type_name("TRACE");
-    app.add_option("-o,--output", output_, "The profile to write (-: stdout)")->required();
-    app.add_option("--device-memory", budget_,
+  void Define(CommandOptions& options) override {
+    options.Option("traces", files_, "Traces that `vramspan run --record` wrote, or synthetic:...")
+        .Required()
+        .Shown("TRACE");
+    options.Option("-o,--output", output_, "The profile to write (-: stdout)").Required();
+    options.Option("--device-memory", budget_,
                    "Device memory to tune for: 8GiB, or 50% of what the run had at most (default: "
                    "what it was held to when it was recorded)");
-    app.add_option("--overlap", overlaps_,
+    options.Option("--overlap", overlaps_,
                    "What may move beside running work: a list of off, safe and all to choose from "
                    "(default: as recorded, else off). What safe and all risk: docs/overlap.md");
-    app.add_option("--prices", prices_,
+    options.Option("--prices", prices_,
                    "What things cost on the device: a file of what `vramspan info --format json` "
                    "prints, or ~/.cache/vramspan/UUID.json (default: the recorded device's, where "
                    "`vramspan info` measured it on this machine, else an H100's)");
-    app.add_option("--threads", threads_, "Replays at once (default: as many as there are cores)")
-        ->check(CLI::Range(1, 1024));
-    app.add_flag("--force", force_, "Overwrite the profile if it is there");
-    app.footer(
+    options.Option("--threads", threads_, "Replays at once (default: as many as there are cores)")
+        .Within(1, 1024);
+    options.Flag("--force", force_, "Overwrite the profile if it is there");
+    options.Footer(
         "Replays the run with every size of chunk, then every policy with the best of them, and "
         "then\n"
         "the best with what is used most often kept on the device, up to half of it. No GPU is "

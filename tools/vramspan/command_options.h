@@ -1,0 +1,77 @@
+// The options of a command. command_options.cc and main.cc alone know the library that parses them:
+// it is slow to compile.
+#ifndef VRAMSPAN_TOOLS_VRAMSPAN_COMMAND_OPTIONS_H_
+#define VRAMSPAN_TOOLS_VRAMSPAN_COMMAND_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace vramspan {
+
+// One option, as what is to hold for it is said. Copies are the same option.
+class CommandOption {
+ public:
+  explicit CommandOption(CLI::Option* option) : option_(option) {}
+
+  CommandOption& Required();
+  CommandOption& OneOf(const std::vector<std::string>& words);
+  CommandOption& Within(int least, int most);
+  CommandOption&
+  AtLeastNone();  // A count: what is less than 0 is refused, not taken for a large one.
+  CommandOption& ShowDefault();                   // The help says what the variable holds now.
+  CommandOption& Shown(const std::string& type);  // What the help says of the value's kind.
+  CommandOption& Excludes(const CommandOption& other);
+  CommandOption& Needs(const CommandOption& other);
+
+ private:
+  CLI::Option* option_;
+};
+
+// What a command or an action of one takes. `names` as in "-o,--output", without dashes for words
+// by place. What is given is written to `value`, which stays as it is where nothing is, and
+// outlives the parsing.
+class CommandOptions {
+ public:
+  explicit CommandOptions(CLI::App* app) : app_(app) {}
+
+  CommandOption Option(const std::string& names, std::string& value, const std::string& help);
+  CommandOption Option(const std::string& names, std::optional<std::string>& value,
+                       const std::string& help);
+  CommandOption Option(const std::string& names, std::vector<std::string>& value,
+                       const std::string& help);
+  CommandOption Option(const std::string& names, int& value, const std::string& help);
+  CommandOption Option(const std::string& names, std::optional<int>& value,
+                       const std::string& help);
+  CommandOption Option(const std::string& names, uint32_t& value, const std::string& help);
+  CommandOption Option(const std::string& names, uint64_t& value, const std::string& help);
+  void Flag(const std::string& names, bool& value, const std::string& help);
+  // A flag that may have a text: "--name{what it stands for without one}".
+  void Flag(const std::string& names, std::string& value, const std::string& help);
+
+  void Footer(const std::string& text);
+  void WordsLast();  // All behind the first word by place are words by place.
+
+  // An action: one of them is to be chosen.
+  CommandOptions Action(const std::string& name, const std::string& summary);
+  std::string ChosenAction() const;
+
+  // Once parsed: the option that was given "--", the end of the options, for its value; or none.
+  std::optional<std::string> OptionWithoutValue() const;
+  // The option that `word` names, whether it takes a value; or none.
+  std::optional<bool> TakesValue(const std::string& word) const;
+
+ private:
+  CLI::App* app_;
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_TOOLS_VRAMSPAN_COMMAND_OPTIONS_H_
