@@ -1,8 +1,9 @@
 #!/bin/bash
 # Builds vramspan and runs its tests, all of them on the simulated driver: no GPU is needed.
 #
-# Usage: tools/test.sh [--all | --only STAGE] [-j JOBS]
+# Usage: tools/test.sh [--all | --nightly | --only STAGE] [-j JOBS]
 #   --all          all stages; without it the first, which has every test
+#   --nightly      all stages, an hour for each that searches, and what is labelled nightly
 #   --only STAGE   one stage: release, fuzz, dev, clang, asan or tsan
 #   -j JOBS        programs at once, in building and in testing (default: the number of processors)
 #
@@ -13,6 +14,8 @@
 #   clang    everything compiled with clang++ and -Wthread-safety -Werror, nothing run
 #   asan     AddressSanitizer and UndefinedBehaviorSanitizer, all tests but those labelled slow or noasan
 #   tsan     ThreadSanitizer, all tests but those labelled slow or notsan
+#
+# With --all and --nightly the torture takes its full time; with --nightly its seed is the date.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,12 +27,20 @@ die() {
 all=(release fuzz dev clang asan tsan)
 stages=(release)
 needs=test
+fuzz_seconds=60
+nightly=false
 jobs=$(nproc)
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --all)
+    --all | --nightly)
       stages=("${all[@]}")
       needs=all
+      export VRAMSPAN_TORTURE=long
+      if [[ $1 == --nightly ]]; then
+        nightly=true
+        fuzz_seconds=3600
+        export VRAMSPAN_TORTURE_SEED=${VRAMSPAN_TORTURE_SEED:-$(date +%Y%m%d)}
+      fi
       ;;
     --only)
       [[ -n ${2:-} && " ${all[*]} " == *" $2 "* ]] || die "--only takes one of ${all[*]}, not '${2:-}'"
@@ -42,7 +53,7 @@ while [[ $# -gt 0 ]]; do
       jobs=$2
       shift
       ;;
-    -h | --help) sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,19s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) die "unknown argument '$1' (see --help)" ;;
   esac
   shift
@@ -60,7 +71,7 @@ for stage in "${stages[@]}"; do
   started=$SECONDS
   echo "== $stage: build"
   # tools/demo.sh may have made the folder, without tests.
-  cmake --preset "$stage" -DVRAMSPAN_BUILD_TESTS=ON >/dev/null
+  cmake --preset "$stage" -DVRAMSPAN_BUILD_TESTS=ON -DVRAMSPAN_FUZZ_SECONDS="$fuzz_seconds" >/dev/null
   # Progress lines are for a person at a terminal; a log wants what went wrong.
   if [[ -t 1 ]]; then
     cmake --build --preset "$stage" -j "$jobs"
@@ -70,6 +81,10 @@ for stage in "${stages[@]}"; do
   if [[ $stage != dev && $stage != clang ]]; then
     echo "== $stage: tests"
     ctest --preset "$stage" -j "$jobs"
+    # What nothing but time finds: kills at random moments, long searches (label nightly).
+    if $nightly && [[ $stage == release ]]; then
+      (cd build/release && ctest -L '^nightly$' -j "$jobs" --output-on-failure --no-tests=ignore)
+    fi
   fi
   echo "== $stage: done in $((SECONDS - started)) s"
 done

@@ -8,7 +8,7 @@ set -uo pipefail
 build=${1:?usage: mutate_hooks.sh BUILD [SYMBOL...]}
 shift
 root=$(cd "$(dirname "$0")/../.." && pwd)
-tests=(calls foreign pools queries vmm ipc test chain record)
+tests=(preload_test preload_chain_test)
 symbols=("$@")
 if [ $# -eq 0 ]; then
   mapfile -t symbols < <(sed -n 's/^X(.*, \(\w*\))$/\1/p' "$root/tests/preload/hooked_symbols.inc")
@@ -21,9 +21,7 @@ trap 'restore; rm -rf "$copy"' EXIT
 
 missing_is_seen() {
   for test in "${tests[@]}"; do
-    binary=$build/bin/preload_${test}_test
-    [ "$test" = test ] && binary=$build/bin/preload_test
-    timeout -s KILL 300 "$binary" --gtest_fail_fast --gtest_filter=-Preload.HooksAllOfTheTable* \
+    timeout -s KILL 900 "$build/bin/$test" --gtest_fail_fast --gtest_filter=-Preload.HooksAllOfTheTable* \
       </dev/null >"$copy.log" 2>&1 && continue
     killer=$(sed -n 's/^\[  FAILED  \] \(\S*\).*/\1/p' "$copy.log" | head -1)
     return 0

@@ -1,6 +1,7 @@
 // The torture program of torture.h, at sizes for CI; on a machine that is ten times slower than
-// others fewer operations. VRAMSPAN_TORTURE_SECONDS makes the long run last that long (on a GPU,
-// say), VRAMSPAN_TORTURE_SEED starts it elsewhere.
+// others fewer operations. VRAMSPAN_TORTURE=long gives each run its full time (--all and
+// --nightly of tools/test.sh), VRAMSPAN_TORTURE_SECONDS makes the long run last that long whatever
+// it does (on a GPU, say), VRAMSPAN_TORTURE_SEED starts it elsewhere.
 #include "tests/torture/torture.h"
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include "include/vramspan/vramspan.h"
@@ -24,7 +26,13 @@ constexpr uint64_t kShare = 10;
 constexpr uint64_t kShare = 1;
 #endif
 
-constexpr double kShortRun = 15;
+// At most, in seconds. A build that is that much slower is as thorough in as much more time.
+bool Long() {
+  const char* const text = std::getenv("VRAMSPAN_TORTURE");
+  return kShare > 1 || (text != nullptr && std::string_view(text) == "long");
+}
+double LongRun() { return Long() ? 150 : 10; }
+double ShortRun() { return Long() ? 15 : 2; }
 
 void Expect(const TortureOptions& options) {
   const TortureResult r = RunTorture(options);
@@ -50,7 +58,7 @@ TEST(Torture, FourThreads) {
   TortureOptions options;
   options.seed = Seed(1);
   options.operations = 1000000 / kShare;
-  options.seconds = 150;
+  options.seconds = LongRun();
   if (const char* seconds = std::getenv("VRAMSPAN_TORTURE_SECONDS")) {
     options.operations = 0;
     options.seconds = std::atof(seconds);
@@ -62,7 +70,7 @@ TEST(Torture, Captures) {
   TortureOptions options;
   options.seed = Seed(6);
   options.operations = 40000 / kShare;
-  options.seconds = kShortRun;
+  options.seconds = ShortRun();
   options.capture = true;
   Expect(options);
 }
@@ -72,7 +80,7 @@ TEST(Torture, OneThreadSmallBudget) {
   options.seed = Seed(2);
   options.threads = 1;
   options.operations = 50000 / kShare;
-  options.seconds = kShortRun;
+  options.seconds = ShortRun();
   options.device_memory = "12MiB";
   options.data_bytes = uint64_t{48} << 20;
   Expect(options);
@@ -82,7 +90,7 @@ TEST(Torture, SharedContext) {
   TortureOptions options;
   options.seed = Seed(3);
   options.operations = 40000 / kShare;
-  options.seconds = kShortRun;
+  options.seconds = ShortRun();
   options.flags = VRAMSPAN_CONFIG_SHARE_CONTEXT;
   Expect(options);
 }
@@ -94,7 +102,7 @@ TEST_P(TortureTraced, Runs) {
   TortureOptions options;
   options.seed = Seed(5);
   options.operations = 60000 / kShare;
-  options.seconds = kShortRun;
+  options.seconds = ShortRun();
   if (const char* seconds = std::getenv("VRAMSPAN_TORTURE_SECONDS")) {
     options.operations = 0;
     options.seconds = std::atof(seconds);
@@ -117,7 +125,7 @@ TEST_P(TorturePolicy, Runs) {
   TortureOptions options;
   options.seed = Seed(4);
   options.operations = 30000 / std::min<uint64_t>(kShare, 6);
-  options.seconds = kShortRun;
+  options.seconds = ShortRun();
   options.policy = GetParam();
   Expect(options);
 }
