@@ -1,0 +1,49 @@
+// Same as without vramspan: what a program writes, the code it ends with, and its messages but for
+// vramspan's own.
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <cstdlib>
+#include <ostream>
+#include <string>
+
+#include "tests/hostile/cases.h"
+#include "tests/hostile/run_case.h"
+
+namespace vramspan_test {
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.setting << " " << c.program; }
+
+namespace {
+
+class Hostile : public testing::TestWithParam<Case> {};
+
+TEST_P(Hostile, SameAsWithoutVramspan) {
+  const Case& c = GetParam();
+  const Said plain = RunCase(c, nullptr);
+  // Killed after a minute, or its own checks failed.
+  ASSERT_TRUE(plain.code != 137 && plain.code != 3) << c.program << ": " << plain.err;
+  const int times = std::getenv("VRAMSPAN_NIGHTLY") != nullptr ? c.nightly : c.times;
+  for (const std::string& options : c.ways) {
+    for (int i = 0; i < times; ++i) {
+      SCOPED_TRACE(c.setting + " vramspan run " + options + " -- " + c.program);
+      const Said with = RunCase(c, &options);
+      ASSERT_EQ(with.code, plain.code) << with.out << with.err;
+      ASSERT_EQ(with.out, plain.out);
+      ASSERT_EQ(with.err, plain.err);
+    }
+  }
+}
+
+std::string Name(const testing::TestParamInfo<Case>& info) {
+  std::string name = info.param.program;
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  return name + "_" + std::to_string(info.index);
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, Hostile, testing::ValuesIn(Cases()), Name);
+
+}  // namespace
+}  // namespace vramspan_test
