@@ -1,14 +1,9 @@
 #include "tools/replay/json_stream.h"
 
+#include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>
-#include <zlib.h>
 
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
-
-#include "tools/replay/text_source.h"
 
 namespace vramspan::replay {
 namespace {
@@ -71,7 +66,6 @@ TEST(JsonStream, RefusesWhatIsNoDocument) {
   EXPECT_THAT(Error("[1, 2]"), HasSubstr("no object"));
   EXPECT_THAT(Error("3"), HasSubstr("no object"));
   EXPECT_THAT(Error(R"({"nodes": [1, })"), HasSubstr("no JSON at byte 15"));
-  EXPECT_THAT(Error(R"({"nodes": [1)"), HasSubstr("no JSON"));
   EXPECT_THAT(Error(R"({"nodes": []} x)"), HasSubstr("no JSON"));
   EXPECT_THAT(Error(R"({"nodes": [1], "nodes": [2]})"), HasSubstr("second"));
 }
@@ -109,77 +103,77 @@ TEST(JsonStream, TheElementsErrorEndsIt) {
   EXPECT_EQ(seen, 2);
 }
 
-class TextSourceTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    path_ = ::testing::TempDir() + "text_source_" + std::to_string(::getpid());
+TEST(JsonStream, TakesWhatPythonWritesForNoNumber) {
+  const ReadStream read = ReadAll(R"({"a": NaN, "nodes": [1, nan, NaN, -nan, inf, -inf, +Infinity,
+      -Infinity,INF,[nan],{"x":inf}, null, -5, "nan", "\"inf, nan"]})");
+  ASSERT_TRUE(read.result.ok()) << read.result.status();
+  EXPECT_THAT(read.elements,
+              ElementsAre("1", "\"\"", "\"\"", "\"\"", "\"\"", "\"\"", "\"\"", "\"\"", "\"\"",
+                          "[\"\"]", R"({"x":""})", "null", "-5", "\"nan\"", R"("\"inf, nan")"));
+  for (const char* word : {"nano", "infinit", "nil", "-", "-x", "n", "nan5", "Inf.0"}) {
+    EXPECT_THAT(Error(absl::StrCat(R"({"nodes": [)", word, "]}")), HasSubstr("no JSON at byte"));
   }
-  void TearDown() override { std::filesystem::remove(path_); }
-  void Write(const std::string& bytes) const { std::ofstream(path_, std::ios::binary) << bytes; }
-  std::string Packed(const std::string& text) const {
-    const gzFile file = gzopen(path_.c_str(), "wb");
-    gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
-    gzclose(file);
-    std::ostringstream bytes;
-    bytes << std::ifstream(path_, std::ios::binary).rdbuf();
-    return bytes.str();
+  // Wherever what is read at a time ends.
+  for (size_t before = 16370; before < 16400; ++before) {
+    const ReadStream late = ReadAll(R"({"nodes": [)" + std::string(before, ' ') + "-Infinity, 7]}");
+    ASSERT_TRUE(late.result.ok()) << late.result.status();
+    EXPECT_THAT(late.elements, ElementsAre("\"\"", "7"));
   }
-  // What it gives, then its status.
-  std::pair<std::string, Status> ReadBack(uint64_t most) const {
-    auto source = TextSource::Open(path_, most);
-    if (!source.ok()) return {"", source.status()};
-    std::string text;
-    char buffer[1000];
-    for (std::streamsize n; (n = (*source)->sgetn(buffer, sizeof(buffer))) > 0;) {
-      text.append(buffer, static_cast<size_t>(n));
+}
+
+// A program that was killed leaves what it had written.
+TEST(JsonStream, ATextThatJustEndsIsUsed) {
+  const std::string whole = R"({"a": 5, "nodes": [{"x": -1.5e3, "y": [true, nan, "z\"\u00e9"]}, )"
+                            R"(null, inf, {"x": 2}], "end": 12})";
+  const size_t begins = whole.find('[') + 1;
+  const size_t first = whole.find("}, ") + 1;
+  size_t most = 0;
+  for (size_t size = 0; size < whole.size(); ++size) {
+    if (size < begins) {
+      EXPECT_THAT(Error(whole.substr(0, size)), HasSubstr("no JSON")) << size;
+      continue;
     }
-    return {text, (*source)->status()};
+    const ReadStream read = ReadAll(whole.substr(0, size));
+    ASSERT_TRUE(read.result.ok()) << whole.substr(0, size) << read.result.status();
+    EXPECT_TRUE(read.result->cut);
+    EXPECT_EQ(read.elements.empty(), size < first) << size;
+    EXPECT_GE(read.elements.size(), most);
+    most = read.elements.size();
+    // A file system gives zeros for what never got to the disk.
+    const ReadStream zeros = ReadAll(whole.substr(0, size) + std::string(70'000, '\0'));
+    ASSERT_TRUE(zeros.result.ok()) << zeros.result.status();
+    EXPECT_TRUE(zeros.result->cut);
+    EXPECT_EQ(zeros.elements, read.elements);
   }
-
-  std::string path_;
-};
-
-// What is packed a thousand times over is no text that anybody recorded.
-TEST_F(TextSourceTest, AFewBytesDoNotUnpackToMany) {
-  const size_t packed = Packed(std::string(80 << 20, ' ')).size();
-  ASSERT_LT(packed, 1u << 17);
-  const auto [text, status] = ReadBack(uint64_t{1} << 40);
-  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr(path_ + ": is longer than"));
-  EXPECT_LE(text.size(), (64u << 20) + 100 * packed);
+  EXPECT_EQ(most, 4u);
+  const ReadStream all = ReadAll(whole + std::string(70'000, '\0'));
+  ASSERT_TRUE(all.result.ok()) << all.result.status();
+  EXPECT_FALSE(all.result->cut);
 }
 
-TEST_F(TextSourceTest, ReadsPlainAndPacked) {
-  std::string text;
-  for (int i = 0; i < 50000; ++i) text += std::to_string(i) + "\n";
-  Write(text);
-  EXPECT_EQ(ReadBack(text.size()), std::make_pair(text, absl::OkStatus()));
-  Write(Packed(text));
-  EXPECT_EQ(ReadBack(text.size()), std::make_pair(text, absl::OkStatus()));
-  Write("");
-  EXPECT_EQ(ReadBack(10), std::make_pair(std::string(), absl::OkStatus()));
+TEST(JsonStream, WhatIsBehindTheDocumentIsNotPassedOver) {
+  for (const char* tail : {"x", "{}", ",", "]", "nan", "n", "\"x", "{\"nodes\": ["}) {
+    EXPECT_THAT(Error(std::string(R"({"nodes": [1]} )") + tail), HasSubstr("no JSON at byte"));
+  }
+  EXPECT_THAT(Error(R"({"nodes": [1]})" + std::string(9, '\0') + "x"), HasSubstr("no JSON"));
+  EXPECT_THAT(Error(R"({"nodes": [1,]})"), HasSubstr("no JSON"));
+  EXPECT_THAT(Error("{\"nodes\": [\"\xff\xfe\"]}"), HasSubstr("no JSON"));
 }
 
-TEST_F(TextSourceTest, SaysWhatIsWrong) {
-  const std::string text(1 << 20, 'a');
-  const std::string packed = Packed(text);
-  Write(packed.substr(0, packed.size() / 2));
-  EXPECT_EQ(ReadBack(1 << 30).second.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(ReadBack(1 << 30).second.message()),
-              AllOf(HasSubstr(path_), HasSubstr("cut short")));
-  std::string damaged = packed;
-  damaged[damaged.size() / 2] = static_cast<char>(~damaged[damaged.size() / 2]);
-  damaged[damaged.size() - 6] = static_cast<char>(~damaged[damaged.size() - 6]);
-  Write(damaged);
-  EXPECT_EQ(ReadBack(1 << 30).second.code(), absl::StatusCode::kDataLoss);
-  // A little that unpacks to much.
-  Write(packed);
-  EXPECT_EQ(ReadBack(text.size() - 1).second.code(), absl::StatusCode::kResourceExhausted);
-  std::filesystem::remove(path_);
-  EXPECT_EQ(ReadBack(1).second.code(), absl::StatusCode::kNotFound);
-  path_ = ::testing::TempDir();
-  EXPECT_FALSE(ReadBack(1).second.ok());
-  path_ += "none";
+TEST(JsonStream, TellsTextThatIsNotInUtf8) {
+  EXPECT_THAT(ReadAll("\xef\xbb\xbf{\"nodes\": [7]}").elements, ElementsAre("7"));
+  const auto wide = [](std::string mark, size_t unit, bool little) {
+    for (const char c : std::string("{\"nodes\": []}")) {
+      std::string bytes(unit, '\0');
+      bytes[little ? 0 : unit - 1] = c;
+      mark += bytes;
+    }
+    return mark;
+  };
+  EXPECT_THAT(Error(wide("\xff\xfe", 2, true)), HasSubstr("text in UTF-16"));
+  EXPECT_THAT(Error(wide("\xfe\xff", 2, false)), HasSubstr("iconv -f UTF-16 -t UTF-8"));
+  EXPECT_THAT(Error(wide(std::string("\xff\xfe\0\0", 4), 4, true)), HasSubstr("text in UTF-32"));
+  EXPECT_THAT(Error(wide(std::string("\0\0\xfe\xff", 4), 4, false)), HasSubstr("text in UTF-32"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "runtime/trace/block.h"
 #include "tests/replay/random_run.h"
 #include "tools/replay/chunked_run.h"
 #include "tools/replay/load_trace.h"
@@ -15,6 +16,8 @@ namespace vramspan::replay {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class LoadRunTest : public ::testing::Test {
@@ -58,6 +61,31 @@ TEST_F(LoadRunTest, GoesByWhatIsInTheFile) {
   run = LoadRun(path_);
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_EQ(run->works.size(), 1u);
+  Write(std::string("\xef\xbb\xbf") + kPytorch);
+  run = LoadRun(path_);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->works.size(), 1u);
+}
+
+TEST_F(LoadRunTest, WhatIsCutIsUsedAndSaid) {
+  const std::string whole = kPytorch;
+  Write(whole.substr(0, whole.rfind(']')));
+  auto run = LoadRun(path_);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->works.size(), 1u);
+  EXPECT_THAT(run->problems, ElementsAre(HasSubstr("list of nodes is cut short")));
+  // In the middle of the next node.
+  Write(whole.substr(0, whole.rfind(']')) + R"(, {"id": 9, "name": "aten::re)");
+  run = LoadRun(path_);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->works.size(), 1u);
+  EXPECT_THAT(run->problems, ElementsAre(HasSubstr("the 1 nodes before that are used")));
+  WritePacked(whole);
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 5);
+  run = LoadRun(path_);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->works.size(), 1u);
+  EXPECT_THAT(run->problems, Contains(HasSubstr("gzip data are cut short")));
 }
 
 TEST_F(LoadRunTest, WhatIsNoTraceIsSaidToBeNone) {
@@ -74,6 +102,19 @@ TEST_F(LoadRunTest, WhatIsNoTraceIsSaidToBeNone) {
   expect("no execution trace of PyTorch");
   Write("{");
   expect("no JSON");
+  Write("[]");
+  expect("no object");
+  WritePacked(trace::PackHeader({}));
+  expect("is a trace of vramspan's, packed once more with gzip: unpack it first (gzip -dc)");
+  std::string wide = "\xff\xfe";
+  for (const char c : std::string(kPytorch)) (wide += c) += '\0';
+  Write(wide);
+  expect("text in UTF-16");
+  Write(std::string("\xfd"
+                    "7zXZ\0\0\x04",
+                    8) +
+        std::string(100, 'z'));
+  expect("packed with xz");
   std::filesystem::remove(path_);
   EXPECT_EQ(LoadRun(path_).status().code(), absl::StatusCode::kNotFound);
 }

@@ -1,6 +1,7 @@
 #include "tools/replay/oracle_general.h"
 
 #include <gmock/gmock.h>
+#include <zstd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -9,14 +10,17 @@
 
 #include "tests/replay/random_run.h"
 #include "tools/replay/cache_model.h"
+#include "tools/replay/load_run.h"
 
 namespace vramspan::replay {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 // By hand, a byte after another, not as the code does it.
@@ -120,13 +124,93 @@ TEST_F(OracleGeneral, ReplacesNoFileUnasked) {
 
 TEST_F(OracleGeneral, SaysWhatIsWrong) {
   EXPECT_EQ(Read("").status().code(), absl::StatusCode::kFailedPrecondition);
-  const Status cut = Read(Record(1, 1, 1, -1) + "12345").status();
-  EXPECT_EQ(cut.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(cut.message()), AllOf(HasSubstr("after 1 requests 5 bytes are left")));
+  EXPECT_EQ(Read("12345").status().code(), absl::StatusCode::kFailedPrecondition);
   std::string large;
   for (uint64_t i = 0; i < 40000; ++i) large += Record(1, i, UINT32_MAX, -1);
   EXPECT_EQ(Read(large).status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(LoadOracleGeneral(path_ + ".none").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(OracleGeneral, WhatIsCutIsUsedAsFarAsItGoes) {
+  const auto run = Read(Record(1, 1, 1, -1) + "12345");
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_THAT(run->works, SizeIs(1));
+  EXPECT_THAT(run->problems, ElementsAre(HasSubstr("after 1 requests 5 bytes are left")));
+}
+
+std::string PackedByZstd(const std::string& bytes) {
+  std::string packed(ZSTD_compressBound(bytes.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), bytes.data(), bytes.size(), 3));
+  return packed;
+}
+
+// As they are shared: packed by zstd, whatever the file is called.
+TEST_F(OracleGeneral, ReadsWhatZstdPacked) {
+  uint64_t random = 3;
+  std::string bytes;
+  bool lucky = false;
+  for (size_t requests = 1; requests < 200; ++requests) {
+    random = random * 6364136223846793005 + 1442695040888963407;
+    bytes += Record(requests, random >> 40, 1 << 20, -1);
+    const std::string packed = PackedByZstd(bytes);
+    // So many bytes are requests as well, if nobody looks.
+    if (requests != 100 && packed.size() % 24 != 0) continue;
+    lucky = lucky || packed.size() % 24 == 0;
+    std::ofstream(path_, std::ios::binary) << packed;
+    const auto run = LoadOracleGeneral(path_);
+    ASSERT_TRUE(run.ok()) << run.status();
+    EXPECT_THAT(run->works, SizeIs(requests));
+    EXPECT_THAT(run->problems, IsEmpty());
+    std::ofstream(path_, std::ios::binary) << packed.substr(0, packed.size() - 9);
+    const auto cut = LoadOracleGeneral(path_);
+    if (cut.ok()) {
+      EXPECT_THAT(cut->problems, Contains(HasSubstr("zstd data are cut short")));
+    } else {
+      EXPECT_THAT(std::string(cut.status().message()), HasSubstr("has no requests"));
+    }
+  }
+  EXPECT_TRUE(lucky);
+}
+
+TEST_F(OracleGeneral, NamesOtherFormatsOfTheKind) {
+  const auto put = [](std::string* bytes, uint64_t value, int count) {
+    for (int i = 0; i < count; ++i) *bytes += static_cast<char>(value >> (8 * i) & 0xff);
+  };
+  std::string lcs, twr, vscsi1, vscsi2, iqi, csv = "time,object,size\r\n", txt;
+  put(&lcs, 0x123456789abcdef0, 8);
+  lcs.resize(1024);
+  for (uint64_t i = 1; i <= 100; ++i) {
+    const uint64_t object = i * 0x9e3779b97f4a7c15;
+    put(&twr, i / 3, 4), put(&twr, object, 8), put(&twr, 20 << 22 | 900, 4);
+    put(&twr, (1 + i % 2) << 24 | 3600, 4);
+    put(&vscsi1, i, 4), put(&vscsi1, 4096, 4), put(&vscsi1, 1, 4), put(&vscsi1, 0x2a, 2);
+    put(&vscsi1, 1 << 8, 2), put(&vscsi1, object, 8), put(&vscsi1, 1000 * i, 8);
+    put(&vscsi2, 0x28, 2), put(&vscsi2, 2 << 8 | 1, 2), put(&vscsi2, i, 4), put(&vscsi2, 4096, 4);
+    put(&vscsi2, 1, 4), put(&vscsi2, object, 8), put(&vscsi2, 1000 * i, 8), put(&vscsi2, 5, 8);
+    put(&iqi, i / 4, 4), put(&iqi, object, 8), put(&iqi, 4096, 4);
+    csv += std::to_string(i) + "," + std::to_string(object) + ",4096\r\n";
+    txt += std::to_string(object) + "\n";
+  }
+  const std::pair<std::string, std::string> cases[] = {{lcs, "lcs"},      {twr, "twr"},
+                                                       {vscsi1, "vscsi"}, {vscsi2, "vscsi"},
+                                                       {csv, "csv"},      {iqi, "standardBinIQI"},
+                                                       {txt, "txt"}};
+  for (const auto& [bytes, name] : cases) {
+    std::ofstream(path_, std::ios::binary) << bytes;
+    for (const Status& status : {LoadOracleGeneral(path_).status(), LoadRun(path_).status()}) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << name;
+      EXPECT_THAT(
+          std::string(status.message()),
+          AllOf(HasSubstr(path_), HasSubstr("libCacheSim's format " + name + ", which is")));
+    }
+  }
+  for (const std::string& bytes : {std::string(96, 'x'), std::string(4096, '\0'),
+                                   std::string("hello\nworld\n"), std::string("5\n")}) {
+    std::ofstream(path_, std::ios::binary) << bytes;
+    const Status status = LoadOracleGeneral(path_).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << bytes;
+    EXPECT_THAT(std::string(status.message()), Not(HasSubstr("libCacheSim")));
+  }
 }
 
 TEST_F(OracleGeneral, IsToldFromOtherFiles) {

@@ -190,6 +190,12 @@ TEST(ReportInput, TellsJsonFromTraces) {
     WriteWhole(path, text);
     EXPECT_TRUE(LooksLikeJson(path)) << text;
   }
+  WriteWhole(path, "\xef\xbb\xbf {}");
+  EXPECT_TRUE(LooksLikeJson(path));
+  EXPECT_TRUE(ReadReplayFile(path).ok());
+  WriteWhole(path, std::string("\xff\xfe{\0}\0", 6));
+  EXPECT_TRUE(LooksLikeJson(path));
+  EXPECT_THAT(std::string(ReadReplayFile(path).status().message()), HasSubstr("text in UTF-16"));
   WriteWhole(path, "\x50\x2a\x4d\x18vramspan");
   EXPECT_FALSE(LooksLikeJson(path));
 }

@@ -79,6 +79,24 @@ TEST_F(TraceConvert, GoesToLibCacheSimAndBack) {
   }
 }
 
+// As a program leaves it that was killed: what is there is used, and the exit code says that it is
+// not all.
+TEST_F(TraceConvert, OfACutTraceWhatIsThereIsUsed) {
+  const std::string whole = kPytorch;
+  std::ofstream(et_) << whole.substr(0, whole.find("{\"id\": 4") + 50);
+  const Output import = Trace("import --pytorch-et " + et_ + " -o " + out_);
+  EXPECT_EQ(import.code, 1);
+  EXPECT_THAT(import.out, StartsWith("nodes            2\n"));
+  EXPECT_THAT(import.err, AllOf(HasSubstr(et_ + ": its list of nodes is cut short"),
+                                HasSubstr("what could be read of it was used")));
+  const auto info = nlohmann::json::parse(Trace("info --format json " + out_).out);
+  EXPECT_EQ(info["works"], 2);
+  const Output replay = RunBinary("", "replay --policy lru " + et_);
+  EXPECT_EQ(replay.code, 1);
+  EXPECT_THAT(replay.out, HasSubstr("2 pieces of work"));
+  EXPECT_THAT(replay.err, HasSubstr("cut short"));
+}
+
 TEST_F(TraceConvert, CurvesAsTableAndJson) {
   const Output table = Trace("curves --points 2 --chunk 2MiB,4MiB --policy lru " + et_);
   EXPECT_EQ(table.code, 0) << table.err;

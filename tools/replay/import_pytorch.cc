@@ -67,7 +67,8 @@ class Importer {
     return absl::OkStatus();
   }
 
-  StatusOr<PytorchImport> Finish();
+  // `cut`: there were more nodes.
+  StatusOr<PytorchImport> Finish(bool cut);
 
  private:
   // A node is entered, its inputs are used; it is left, its outputs are there. Ids are given at the
@@ -98,6 +99,7 @@ class Importer {
   void SayProblems();
 
   const std::optional<PytorchProfile> profile_;
+  bool cut_ = false;
   std::vector<PytorchNode> nodes_;  // By id, once there are all.
   std::vector<uint64_t> last_id_;   // By node: the highest within it.
   std::vector<bool> works_within_;  // By node: something that it called is work.
@@ -327,8 +329,14 @@ Status Importer::MakeSteps() {
 }
 
 void Importer::SayProblems() {
+  const PytorchSummary& summary = import_.summary;
   std::vector<std::string>& problems = import_.run.problems;
   std::vector<std::string>& notes = import_.run.notes;
+  if (cut_) {
+    problems.push_back(
+        absl::StrCat("its list of nodes is cut short, as of a program that was killed; the ",
+                     summary.nodes, " nodes before that are used"));
+  }
   if (malformed_ != 0) {
     problems.push_back(absl::StrCat(malformed_, " nodes were left out: no nodes, or twice there"));
   }
@@ -341,6 +349,7 @@ void Importer::SayProblems() {
                                  import_.summary.device, ", which has most"));
   }
   if (!profile_) return;
+  problems.insert(problems.end(), profile_->problems.begin(), profile_->problems.end());
   uint64_t claimed = 0;
   for (const PytorchNode& node : nodes_) claimed += profile_->operators.contains(node.rf_id);
   if (const uint64_t lost =
@@ -355,7 +364,8 @@ void Importer::SayProblems() {
   }
 }
 
-StatusOr<PytorchImport> Importer::Finish() {
+StatusOr<PytorchImport> Importer::Finish(bool cut) {
+  cut_ = cut;
   PytorchSummary& summary = import_.summary;
   ChooseDevice();
   FindTree();
@@ -413,12 +423,17 @@ StatusOr<PytorchImport> ReadPytorch(std::streambuf* text, std::optional<PytorchP
         "execution trace does (torch.profiler.ExecutionTraceObserver), and takes this as "
         "--profile");
   }
+  if (read.cut && !read.members.contains("schema")) {
+    return absl::FailedPreconditionError(
+        "it is cut short, and what there is names no 'schema', so it is no execution trace of "
+        "PyTorch that could be used");
+  }
   if (!read.found || !read.members.contains("schema")) {
     return absl::FailedPreconditionError(
         "no execution trace of PyTorch: it has no 'schema' and list of 'nodes'; record one with "
         "torch.profiler.ExecutionTraceObserver");
   }
-  return importer.Finish();
+  return importer.Finish(read.cut);
 }
 
 StatusOr<PytorchImport> ImportPytorch(const std::string& path, const std::string& profile) {
@@ -432,6 +447,8 @@ StatusOr<PytorchImport> ImportPytorch(const std::string& path, const std::string
   if (!import.ok()) {
     return Status(import.status().code(), absl::StrCat(path, ": ", import.status().message()));
   }
+  std::vector<std::string>& problems = import->run.problems;
+  if (!text->loss().empty()) problems.insert(problems.begin(), text->loss());
   import->run.setting.program = path;
   return import;
 }

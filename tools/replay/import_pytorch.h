@@ -52,9 +52,10 @@ struct PytorchImport {
   PytorchSummary summary;
 };
 
-// `path`: .json or .json.gz; `profile`: empty, or one of the same run (pytorch_profile.h). Errors
-// name the file: FailedPrecondition for what is no execution trace, and for a profile of another
-// run, ResourceExhausted for what is absurdly large.
+// `path`: JSON, packed or not (text_source.h); `profile`: empty, or one of the same run
+// (pytorch_profile.h). Errors name the file: FailedPrecondition for what is no execution trace, and
+// for a profile of another run, ResourceExhausted for what is absurdly large. What is cut short is
+// used as far as it goes, and is one of the run's problems.
 StatusOr<PytorchImport> ImportPytorch(const std::string& path, const std::string& profile = {});
 // The same from its text, whose errors name no file.
 StatusOr<PytorchImport> ReadPytorch(std::streambuf* text, std::optional<PytorchProfile> profile);

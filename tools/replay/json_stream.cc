@@ -6,6 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "tools/replay/json_text.h"
+#include "tools/replay/text_encoding.h"
+
 namespace vramspan::replay {
 namespace {
 
@@ -13,54 +16,6 @@ using nlohmann::json;
 
 constexpr size_t kMostMembers = 64;
 constexpr size_t kValueSize = 64;  // Of a value in memory, with its key's place.
-
-// Passes text on as long as no name, number or string in it is longer than `most`, for the parser
-// holds each of these whole.
-class ShortTokens final : public std::streambuf {
- public:
-  ShortTokens(std::streambuf* text, size_t most) : text_(text), most_(most), buffer_(16 << 10) {}
-  bool too_long() const { return length_ > most_; }
-
- protected:
-  int_type underflow() override {
-    if (too_long()) return traits_type::eof();
-    const std::streamsize got =
-        text_->sgetn(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
-    if (got <= 0) return traits_type::eof();
-    for (std::streamsize i = 0; i < got; ++i) {
-      if (Ends(buffer_[static_cast<size_t>(i)])) {
-        length_ = 0;
-      } else if (++length_ > most_) {
-        return traits_type::eof();
-      }
-    }
-    setg(buffer_.data(), buffer_.data(), buffer_.data() + got);
-    return traits_type::to_int_type(buffer_.front());
-  }
-
- private:
-  // Whether a token ends before or with this character.
-  bool Ends(char c) {
-    if (escaped_) {
-      escaped_ = false;
-      return false;
-    }
-    if (in_string_) {
-      escaped_ = c == '\\';
-      in_string_ = c != '"';
-      return !in_string_;
-    }
-    in_string_ = c == '"';
-    return std::string_view(" \t\r\n,:[]{}\"").find(c) != std::string_view::npos;
-  }
-
-  std::streambuf* const text_;
-  const size_t most_;
-  std::vector<char> buffer_;
-  size_t length_ = 0;
-  bool in_string_ = false;
-  bool escaped_ = false;
-};
 
 class Handler final : public nlohmann::json_sax<json> {
  public:
@@ -98,7 +53,10 @@ class Handler final : public nlohmann::json_sax<json> {
     keys_.back() = std::move(name);
     return true;
   }
-  bool end_object() override { return End(); }
+  bool end_object() override {
+    ended_ = depth_ == 1;
+    return End();
+  }
   bool end_array() override {
     if (depth_ == 2 && in_array_ && open_.empty()) {
       in_array_ = false;
@@ -110,6 +68,7 @@ class Handler final : public nlohmann::json_sax<json> {
   bool parse_error(size_t position, const std::string&,
                    const nlohmann::detail::exception& e) override {
     if (!status_.ok()) return false;
+    no_json_ = true;
     // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
     const std::string_view what = e.what();
     const size_t start = what.find("] ");
@@ -119,6 +78,10 @@ class Handler final : public nlohmann::json_sax<json> {
   }
 
   const Status& status() const { return status_; }
+  // The text is what ended it, and no limit or element.
+  bool no_json() const { return no_json_; }
+  // The document was read to its end.
+  bool ended() const { return ended_; }
   JsonStreamResult& result() { return result_; }
 
  private:
@@ -195,6 +158,8 @@ class Handler final : public nlohmann::json_sax<json> {
   std::vector<std::string> keys_;
   size_t size_ = 0;  // Of the element so far.
   Status status_;
+  bool no_json_ = false;
+  bool ended_ = false;
   JsonStreamResult result_;
 };
 
@@ -203,17 +168,23 @@ class Handler final : public nlohmann::json_sax<json> {
 StatusOr<JsonStreamResult> ReadJsonStream(std::streambuf* text, std::string_view array,
                                           absl::FunctionRef<Status(const json&)> element,
                                           const JsonStreamLimits& limits) {
-  ShortTokens tokens(text, limits.element_size);
-  std::istream in(&tokens);
+  JsonText clean(text, limits.element_size);
+  std::istream in(&clean);
   Handler handler(array, element, limits);
-  if (!json::sax_parse(in, &handler)) {
-    if (tokens.too_long()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("a name, number or string of more than ", limits.element_size, " bytes"));
-    }
-    return handler.status().ok() ? absl::FailedPreconditionError("no JSON") : handler.status();
+  if (json::sax_parse(in, &handler)) return std::move(handler.result());
+  if (const std::string_view other = OtherEncoding(clean.begin()); !other.empty()) {
+    return absl::FailedPreconditionError(NotInUtf8(other));
   }
-  return std::move(handler.result());
+  if (clean.too_long()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a name, number or string of more than ", limits.element_size, " bytes"));
+  }
+  // What the program did not get to write before it was killed; it wrote the rest in order.
+  if (handler.no_json() && !handler.ended() && clean.ended() && handler.result().found) {
+    handler.result().cut = true;
+    return std::move(handler.result());
+  }
+  return handler.status().ok() ? absl::FailedPreconditionError("no JSON") : handler.status();
 }
 
 }  // namespace vramspan::replay

@@ -25,12 +25,14 @@ struct JsonStreamLimits {
 
 struct JsonStreamResult {
   bool found = false;  // The array was there.
+  bool cut = false;    // The text ended within or behind it, and before the document did.
   size_t elements = 0;
   std::map<std::string, nlohmann::json> members;  // The plain values; 64 at most.
 };
 
-// FailedPrecondition with the place for what is no JSON, is no object, or is beyond the limits, and
-// the errors of `element`, which end the reading. What came before was given to `element`.
+// FailedPrecondition with the place for what is no JSON (json_text.h says what else is taken), is
+// no object, or is beyond the limits, and the errors of `element`, which end the reading. What came
+// before was given to `element`. A text that just ends is an error only before the array begins.
 StatusOr<JsonStreamResult> ReadJsonStream(
     std::streambuf* text, std::string_view array,
     absl::FunctionRef<Status(const nlohmann::json& element)> element,

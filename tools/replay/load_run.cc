@@ -10,8 +10,10 @@
 #include "tools/replay/import_pytorch.h"
 #include "tools/replay/load_trace.h"
 #include "tools/replay/oracle_general.h"
+#include "tools/replay/other_formats.h"
 #include "tools/replay/run_limits.h"
 #include "tools/replay/synthetic.h"
+#include "tools/replay/text_encoding.h"
 #include "tools/replay/text_source.h"
 
 namespace vramspan::replay {
@@ -32,17 +34,31 @@ StatusOr<RecordedRun> LoadFile(const std::string& path) {
   // What others write may be packed, which reading it undoes; ours is read as it is.
   constexpr uint64_t kMany = uint64_t{1} << 20;
   VS_ASSIGN_OR_RETURN(const std::unique_ptr<TextSource> source, TextSource::Open(path, kMany));
-  std::string begin(24 * 64, '\0');
-  begin.resize(
-      static_cast<size_t>(source->sgetn(begin.data(), static_cast<std::streamsize>(begin.size()))));
+  std::string first(24 * 64, '\0');
+  first.resize(
+      static_cast<size_t>(source->sgetn(first.data(), static_cast<std::streamsize>(first.size()))));
   VS_RETURN_IF_ERROR(source->status());
-  if (trace::Reader::LooksLikeTrace(begin)) return LoadTrace(path);
-  if (const size_t first = begin.find_first_not_of(" \t\r\n");
-      first != std::string::npos && begin[first] == '{') {
+  if (trace::Reader::LooksLikeTrace(first)) {
+    if (source->packing() == Packing::kNone) return LoadTrace(path);
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": is a trace of vramspan's, packed once more with ", PackingName(source->packing()),
+        ": unpack it first (", UnpackingCommand(source->packing()), ")"));
+  }
+  std::string_view begin = first;
+  if (begin.starts_with(kByteOrderMark)) begin.remove_prefix(kByteOrderMark.size());
+  const size_t text = begin.find_first_not_of(" \t\r\n");
+  if (text != std::string_view::npos && (begin[text] == '{' || begin[text] == '[')) {
     VS_ASSIGN_OR_RETURN(PytorchImport import, ImportPytorch(path));
     return std::move(import.run);
   }
   if (LooksLikeOracleGeneral(begin)) return LoadOracleGeneral(path);
+  const auto refused = [&](std::string_view why) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": ", why));
+  };
+  if (const std::string_view other = OtherEncoding(begin); !other.empty()) {
+    return refused(NotInUtf8(other));
+  }
+  if (const std::string other = OtherFormat(begin); !other.empty()) return refused(other);
   // It says what is wrong.
   return LoadTrace(path);
 }

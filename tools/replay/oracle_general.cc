@@ -11,14 +11,17 @@
 
 #include "tools/replay/estimated_times.h"
 #include "tools/replay/new_file.h"
+#include "tools/replay/other_formats.h"
 #include "tools/replay/text_source.h"
 
 namespace vramspan::replay {
 namespace {
 
 constexpr size_t kRecord = 24;
+// No trace has a million times a million.
+constexpr int64_t kMostNext = 1'000'000'000'000;
 constexpr uint64_t kMostRequests = 100'000'000;
-constexpr uint64_t kMostGranules = uint64_t{1} << 26;
+constexpr uint64_t kMostObjectGranules = uint64_t{1} << 26;
 
 struct Request {
   uint32_t time;
@@ -72,8 +75,14 @@ class Reader {
     return absl::OkStatus();
   }
 
-  StatusOr<RecordedRun> Finish() {
+  // `left`: bytes behind the last request that are none.
+  StatusOr<RecordedRun> Finish(uint64_t left) {
     if (run_.works.empty()) return absl::FailedPreconditionError("has no requests");
+    if (left != 0) {
+      run_.problems.push_back(absl::StrCat("it ends in the middle of a request: after ",
+                                           run_.works.size(), " requests ", left,
+                                           " bytes are left, and one has 24"));
+    }
     uint64_t small = 0;
     DevicePtr base(uint64_t{1} << 44);
     uint64_t granules = 0;
@@ -85,9 +94,9 @@ class Reader {
       object.size = std::max(object.size, kGranularity);
       base = base + whole;
       granules += whole / kGranularity;
-      if (granules > kMostGranules) {
+      if (granules > kMostObjectGranules) {
         return absl::ResourceExhaustedError(absl::StrCat(
-            "its objects take more than ", (kGranularity * kMostGranules).value, " bytes"));
+            "its objects take more than ", (kGranularity * kMostObjectGranules).value, " bytes"));
       }
       // Works named it by its allocation: it has just that one set.
       run_.AddSet({{RecordedRange{.allocation = i, .offset = 0, .size = object.size.value}}});
@@ -109,22 +118,39 @@ class Reader {
   EstimatedClock clock_;
 };
 
+// There is no mark, but `next` of what is something else soon points to before itself.
+Status CheckBegin(std::string_view begin) {
+  int64_t number = 0;
+  for (std::string_view left = begin; left.size() >= kRecord; left.remove_prefix(kRecord)) {
+    const int64_t next = Decode(left.data()).next;
+    ++number;
+    if (next == -1 || next == std::numeric_limits<int64_t>::max()) continue;
+    if (next >= number && next <= kMostNext) continue;
+    const std::string other = OtherFormat(begin);
+    return absl::FailedPreconditionError(absl::StrCat(
+        "no oracleGeneral trace: ",
+        other.empty()
+            ? absl::StrCat("request ", number, " says that the next of its object is ", next)
+            : other));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 StatusOr<RecordedRun> ReadOracleGeneral(std::streambuf* bytes) {
   Reader reader;
-  char record[kRecord];
-  uint64_t requests = 0;
-  for (;;) {
-    const std::streamsize got = bytes->sgetn(record, kRecord);
-    if (got == 0) return reader.Finish();
-    if (got != kRecord) {
-      return absl::FailedPreconditionError(absl::StrCat("no oracleGeneral trace: after ", requests,
-                                                        " requests ", got,
-                                                        " bytes are left, and a request has 24"));
+  std::string some;
+  for (bool first = true;; first = false) {
+    some.resize(kRecord * 64);
+    some.resize(
+        static_cast<size_t>(bytes->sgetn(some.data(), static_cast<std::streamsize>(some.size()))));
+    if (first) VS_RETURN_IF_ERROR(CheckBegin(some));
+    std::string_view left = some;
+    for (; left.size() >= kRecord; left.remove_prefix(kRecord)) {
+      VS_RETURN_IF_ERROR(reader.Take(Decode(left.data())));
     }
-    VS_RETURN_IF_ERROR(reader.Take(Decode(record)));
-    ++requests;
+    if (some.size() < kRecord * 64) return reader.Finish(left.size());
   }
 }
 
@@ -136,6 +162,7 @@ StatusOr<RecordedRun> LoadOracleGeneral(const std::string& path) {
   if (!run.ok()) {
     return Status(run.status().code(), absl::StrCat(path, ": ", run.status().message()));
   }
+  if (!bytes->loss().empty()) run->problems.insert(run->problems.begin(), bytes->loss());
   run->setting.program = path;
   return run;
 }
@@ -149,8 +176,8 @@ bool LooksLikeOracleGeneral(std::string_view begin) {
     const Request& r = requests[i];
     if (i > 0 && r.time < requests[i - 1].time) return false;
     if (r.next == -1 || r.next == std::numeric_limits<int64_t>::max()) continue;
-    // This is number i + 1, and no trace has a million times a million.
-    if (r.next <= static_cast<int64_t>(i + 1) || r.next > 1'000'000'000'000) return false;
+    // This is number i + 1.
+    if (r.next <= static_cast<int64_t>(i + 1) || r.next > kMostNext) return false;
     const auto next = static_cast<uint64_t>(r.next - 1);
     if (next < requests.size() && requests[next].object != r.object) return false;
   }

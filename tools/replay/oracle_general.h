@@ -22,8 +22,9 @@
 
 namespace vramspan::replay {
 
-// Packed by gzip or not. Errors name the file. FailedPrecondition for what is no such trace,
-// ResourceExhausted beyond 10^8 requests or more memory than any machine has.
+// Packed by gzip, by zstd, or not (text_source.h). Errors name the file. FailedPrecondition for
+// what is no such trace, ResourceExhausted beyond 10^8 requests or more memory than any machine
+// has. What is cut short is used as far as it goes, and is one of the run's problems.
 StatusOr<RecordedRun> LoadOracleGeneral(const std::string& path);
 // The same from its bytes, whose errors name no file.
 StatusOr<RecordedRun> ReadOracleGeneral(std::streambuf* bytes);

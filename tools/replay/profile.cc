@@ -27,7 +27,7 @@ constexpr size_t kLongestValue = 1000;
 constexpr double kMostMs = 1e12;
 constexpr double kMostPasses = 1e6;
 
-constexpr size_t kLongestName = 900;  // Escaped, and with figures before it.
+constexpr size_t kLongestKernelName = 900;  // Escaped, and with figures before it.
 
 // An escape takes up to four characters.
 std::string Value(std::string_view text) {
@@ -174,7 +174,7 @@ std::string ProfileText(const Profile& profile) {
   for (const ProfileKernel& k : profile.kernels) {
     // Half a name would stand for other kernels as well.
     const std::string name = absl::CEscape(k.name);
-    if (name.size() > kLongestName) continue;
+    if (name.size() > kLongestKernelName) continue;
     if (++kernels > kMostProfileKernels) break;
     absl::StrAppendFormat(&text, "kernel=%.3f %.3f %016x %s\n", std::min(k.passes, kMostPasses),
                           k.resident_us, k.shape, name);

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 46;
-constexpr size_t kLongestName = 1000;
+constexpr size_t kLongestNodeName = 1000;
 constexpr size_t kMostTensors = 100'000;  // Of one node.
 
 const json* Member(const json& object, const char* key) {
@@ -297,7 +297,7 @@ StatusOr<PytorchNode> ParsePytorchNode(const json& node) {
   }
   PytorchNode made;
   made.id = id->get<uint64_t>();
-  made.name = CleanText(name->get_ref<const std::string&>(), kLongestName);
+  made.name = CleanText(name->get_ref<const std::string&>(), kLongestNodeName);
   const json* const parent = Member(node, "ctrl_deps");
   made.parent = Number(parent != nullptr ? parent : Member(node, "parent"));
   made.rf_id = Number(Attribute(node, "rf_id"));

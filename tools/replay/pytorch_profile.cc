@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kMostText = uint64_t{8} << 30;
+constexpr uint64_t kMostEventText = uint64_t{8} << 30;
 
 // Whole numbers come as such or, from older versions, as text.
 std::optional<uint64_t> Number(const json& object, const char* key) {
@@ -130,14 +130,24 @@ StatusOr<PytorchProfile> ReadPytorchProfile(std::streambuf* text) {
         "its operators have no \"Record function id\", so nothing says which node of the execution "
         "trace they are: record both in one run, with PyTorch 2.1 or later");
   }
+  if (read.cut) {
+    profile.problems.push_back("its list of events is cut short; what comes before is used");
+  }
   return profile;
 }
 
 StatusOr<PytorchProfile> LoadPytorchProfile(const std::string& path) {
-  VS_ASSIGN_OR_RETURN(const std::unique_ptr<TextSource> text, TextSource::Open(path, kMostText));
+  VS_ASSIGN_OR_RETURN(const std::unique_ptr<TextSource> text,
+                      TextSource::Open(path, kMostEventText));
   auto profile = ReadPytorchProfile(text.get());
   VS_RETURN_IF_ERROR(text->status());
-  if (profile.ok()) return profile;
+  if (profile.ok()) {
+    std::vector<std::string>& problems = profile->problems;
+    if (!text->loss().empty()) problems.insert(problems.begin(), text->loss());
+    for (std::string& problem : problems)
+      problem = absl::StrCat("the profile ", path, ": ", problem);
+    return profile;
+  }
   return Status(profile.status().code(), absl::StrCat(path, ": ", profile.status().message()));
 }
 

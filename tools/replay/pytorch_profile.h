@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <streambuf>
 #include <string>
+#include <vector>
 
 #include "runtime/base/status.h"
 
@@ -25,11 +26,12 @@ struct ProfiledOperator {
 struct PytorchProfile {
   absl::flat_hash_map<uint64_t, ProfiledOperator> operators;  // By rf_id; those with kernels.
   uint64_t kernels = 0;                                       // Copies and fills included.
-  uint64_t unclaimed = 0;  // Kernels of no operator that is told.
+  uint64_t unclaimed = 0;             // Kernels of no operator that is told.
+  std::vector<std::string> problems;  // What of it is missing, in sentences.
 };
 
-// .json or .json.gz. Errors name the file; FailedPrecondition for what is no such profile, or has
-// no kernels.
+// JSON, packed or not (text_source.h). Errors name the file; FailedPrecondition for what is no such
+// profile, or has no kernels.
 StatusOr<PytorchProfile> LoadPytorchProfile(const std::string& path);
 // The same from its text, whose errors name no file.
 StatusOr<PytorchProfile> ReadPytorchProfile(std::streambuf* text);

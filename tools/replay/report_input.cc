@@ -8,6 +8,8 @@
 #include <fstream>
 #include <system_error>
 
+#include "tools/replay/text_encoding.h"
+
 namespace vramspan::replay {
 namespace {
 
@@ -91,11 +93,19 @@ bool LooksLikeJson(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return true;
   std::ifstream file(path, std::ios::binary);
-  char first = 0;
-  return !(file >> first) || first == '{' || first == '[';
+  std::string begin(64, '\0');
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<size_t>(file.gcount()));
+  if (!OtherEncoding(begin).empty()) return true;
+  if (begin.starts_with(kByteOrderMark)) begin.erase(0, kByteOrderMark.size());
+  const size_t first = begin.find_first_not_of(" \t\r\n");
+  return first == std::string::npos || begin[first] == '{' || begin[first] == '[';
 }
 
 StatusOr<json> ParseReplay(std::string_view text) {
+  if (const std::string_view other = OtherEncoding(text); !other.empty()) {
+    return absl::InvalidArgumentError(NotInUtf8(other));
+  }
   Counter counter;
   json::sax_parse(text.begin(), text.end(), &counter);
   VS_RETURN_IF_ERROR(counter.status());

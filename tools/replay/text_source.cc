@@ -4,72 +4,176 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
+#include <utility>
 #include <vector>
+
+#include "tools/replay/unpacker.h"
 
 namespace vramspan::replay {
 namespace {
 
-constexpr size_t kBuffer = 64 << 10;
+constexpr size_t kReadAtOnce = 64 << 10;
 // What people pack is text, of which a hundredth is little; a packed file may claim a thousand
 // times its size.
 constexpr uint64_t kMostUnpacked = 64 << 20;
 constexpr uint64_t kMostUnpackedOfByte = 100;
 
-struct CloseGz {
-  void operator()(gzFile file) const { gzclose_r(file); }
-};
-using Gz = std::unique_ptr<gzFile_s, CloseGz>;
-
-// zlib reads files that are not packed as they are.
-class GzSource final : public TextSource {
+// A file's bytes in order.
+class InputFile {
  public:
-  GzSource(Gz file, std::string path, uint64_t most)
-      : file_(std::move(file)),
-        path_(std::move(path)),
-        left_(most),
-        most_(most),
-        buffer_(kBuffer) {}
+  explicit InputFile(int fd) : fd_(fd), buffer_(kReadAtOnce) {}
+  ~InputFile() { close(fd_); }
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
 
-  const Status& status() const override { return status_; }
-
- protected:
-  int_type underflow() override {
-    if (!status_.ok()) return traits_type::eof();
-    const int got = gzread(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size()));
-    int code = Z_OK;
-    const char* const message = gzerror(file_.get(), &code);
-    // A packed file that ends early is an error of the buffer, and has given all that it has.
-    if (got < 0 || (got == 0 && code != Z_OK && code != Z_STREAM_END)) {
-      status_ = absl::DataLossError(absl::StrCat(path_, ": cannot be unpacked: ",
-                                                 code == Z_ERRNO       ? std::strerror(errno)
-                                                 : code == Z_BUF_ERROR ? "it is cut short"
-                                                                       : message));
-      return traits_type::eof();
+  // Of what was read and not taken, `count` bytes or all that there are; errno's number for what
+  // cannot be read.
+  int Have(size_t count) {
+    while (rest_.size() < count && !ended_) {
+      if (!rest_.empty()) std::memmove(buffer_.data(), rest_.data(), rest_.size());
+      rest_ = std::string_view(buffer_.data(), rest_.size());
+      const ssize_t got = read(fd_, buffer_.data() + rest_.size(), buffer_.size() - rest_.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return errno;
+      ended_ = got == 0;
+      rest_ = std::string_view(buffer_.data(), rest_.size() + static_cast<size_t>(got));
     }
-    if (got == 0) return traits_type::eof();
-    if (static_cast<uint64_t>(got) > left_) {
-      status_ = absl::ResourceExhaustedError(absl::StrCat(
-          path_, ": is longer than ", most_, " bytes, which is all that is read of such a file"));
-      return traits_type::eof();
-    }
-    left_ -= static_cast<uint64_t>(got);
-    setg(buffer_.data(), buffer_.data(), buffer_.data() + got);
-    return traits_type::to_int_type(buffer_.front());
+    return 0;
   }
+  std::string_view* rest() { return &rest_; }
 
  private:
-  Gz file_;
+  const int fd_;
+  std::vector<char> buffer_;
+  std::string_view rest_;
+  bool ended_ = false;
+};
+
+class Source : public TextSource {
+ public:
+  Source(std::unique_ptr<InputFile> file, std::string path, uint64_t most, Packing packing)
+      : packing_(packing),
+        file_(std::move(file)),
+        path_(std::move(path)),
+        left_(most),
+        most_(most) {}
+
+  const Status& status() const final { return status_; }
+  const std::string& loss() const final { return loss_; }
+  Packing packing() const final { return packing_; }
+
+ protected:
+  int_type underflow() final {
+    if (!status_.ok()) return traits_type::eof();
+    const StatusOr<absl::Span<char>> next = Next();
+    if (!next.ok()) return Fail(next.status());
+    if (next->empty()) return traits_type::eof();
+    if (next->size() > left_) {
+      return Fail(absl::ResourceExhaustedError(absl::StrCat(
+          "is longer than ", most_, " bytes, which is all that is read of such a file")));
+    }
+    left_ -= next->size();
+    setg(next->data(), next->data(), next->data() + next->size());
+    return traits_type::to_int_type(next->front());
+  }
+
+  // The bytes that follow, valid until the next call; none at the end.
+  virtual StatusOr<absl::Span<char>> Next() = 0;
+
+  Status Have(size_t count) {
+    const int error = file_->Have(count);
+    return error == 0 ? absl::OkStatus()
+                      : absl::DataLossError(absl::StrCat("cannot be read: ", std::strerror(error)));
+  }
+  std::string_view* rest() { return file_->rest(); }
+
+  const Packing packing_;
+  std::string loss_;
+
+ private:
+  int_type Fail(const Status& why) {
+    status_ = Status(why.code(), absl::StrCat(path_, ": ", why.message()));
+    return traits_type::eof();
+  }
+
+  const std::unique_ptr<InputFile> file_;
   const std::string path_;
   uint64_t left_;
   const uint64_t most_;
-  std::vector<char> buffer_;
   Status status_;
+};
+
+class PlainSource final : public Source {
+ public:
+  using Source::Source;
+
+ protected:
+  StatusOr<absl::Span<char>> Next() override {
+    VS_RETURN_IF_ERROR(Have(1));
+    const std::string_view all = std::exchange(*rest(), {});
+    // A stream's buffer is one that could be written to.
+    return absl::MakeSpan(const_cast<char*>(all.data()), all.size());
+  }
+};
+
+class PackedSource final : public Source {
+ public:
+  PackedSource(std::unique_ptr<InputFile> file, std::string path, uint64_t most, Packing packing,
+               std::unique_ptr<Unpacker> unpacker)
+      : Source(std::move(file), std::move(path), most, packing),
+        unpacker_(std::move(unpacker)),
+        out_(kReadAtOnce) {}
+
+ protected:
+  StatusOr<absl::Span<char>> Next() override {
+    while (!ended_) {
+      VS_RETURN_IF_ERROR(Have(unpacker_->between() ? kPackingBytes : 1));
+      if (unpacker_->between() && PackingOf(*rest()) != packing_) {
+        VS_RETURN_IF_ERROR(PassOver());
+        break;
+      }
+      const size_t before = rest()->size();
+      const StatusOr<size_t> made = unpacker_->Run(rest(), absl::MakeSpan(out_));
+      if (!made.ok()) {
+        return Status(made.status().code(),
+                      absl::StrCat("cannot be unpacked: ", made.status().message()));
+      }
+      if (*made != 0) return absl::MakeSpan(out_).first(*made);
+      if (before == 0) {
+        loss_ = absl::StrCat("its ", PackingName(packing_),
+                             " data are cut short; what comes before is used");
+        break;
+      }
+    }
+    ended_ = true;
+    return absl::Span<char>();
+  }
+
+ private:
+  // What is behind the last member.
+  Status PassOver() {
+    uint64_t bytes = 0;
+    bool zeros = true;
+    while (!rest()->empty()) {
+      bytes += rest()->size();
+      zeros = zeros && rest()->find_first_not_of('\0') == std::string_view::npos;
+      *rest() = {};
+      VS_RETURN_IF_ERROR(Have(1));
+    }
+    if (!zeros) {
+      loss_ = absl::StrCat("the last ", bytes, " bytes are no ", PackingName(packing_),
+                           " data and are left out");
+    }
+    return absl::OkStatus();
+  }
+
+  const std::unique_ptr<Unpacker> unpacker_;
+  std::vector<char> out_;
+  bool ended_ = false;
 };
 
 }  // namespace
@@ -82,22 +186,32 @@ StatusOr<std::unique_ptr<TextSource>> TextSource::Open(const std::string& path, 
   // A pipe without a writer must not hold us up.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return failed(errno);
+  auto input = std::make_unique<InputFile>(fd);
   struct stat file {};
-  const int error = fstat(fd, &file) != 0 ? errno : S_ISDIR(file.st_mode) ? EISDIR : 0;
-  if (error == 0 && !S_ISREG(file.st_mode)) {
-    close(fd);
+  if (fstat(fd, &file) != 0) return failed(errno);
+  if (S_ISDIR(file.st_mode)) return failed(EISDIR);
+  if (!S_ISREG(file.st_mode)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "cannot read ", path, ": it is a pipe or a device; a trace is read from a file"));
   }
-  if (error == 0) {
-    most = std::min(
-        most, std::max(static_cast<uint64_t>(file.st_size),
-                       kMostUnpacked + kMostUnpackedOfByte * static_cast<uint64_t>(file.st_size)));
+  if (const int error = input->Have(kPackingBytes); error != 0) return failed(error);
+  const Packing packing = PackingOf(*input->rest());
+  if (packing == Packing::kNone) {
+    return std::make_unique<PlainSource>(std::move(input), path, most, packing);
   }
-  Gz packed(error == 0 ? gzdopen(fd, "rb") : nullptr);
-  if (packed != nullptr) return std::make_unique<GzSource>(std::move(packed), path, most);
-  close(fd);
-  return failed(error == 0 ? ENOMEM : error);
+  if (packing != Packing::kGzip && packing != Packing::kZstd) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": is packed with ", PackingName(packing),
+                     ", which is not read here (gzip and zstd are): unpack it first (",
+                     UnpackingCommand(packing), ")"));
+  }
+  most = std::min(most, kMostUnpacked + kMostUnpackedOfByte * static_cast<uint64_t>(file.st_size));
+  auto unpacker = Unpacker::Make(packing);
+  if (!unpacker.ok()) {
+    return Status(unpacker.status().code(), absl::StrCat(path, ": ", unpacker.status().message()));
+  }
+  return std::make_unique<PackedSource>(std::move(input), path, most, packing,
+                                        *std::move(unpacker));
 }
 
 }  // namespace vramspan::replay

@@ -39,12 +39,11 @@ class Import final : public Action {
   void Define(CommandOptions& trace) override {
     CommandOptions options = trace.Action(name(), "Make a trace of what others recorded");
     const CommandOption pytorch =
-        options.Option("--pytorch-et", pytorch_, "A PyTorch execution trace (.json or .json.gz)");
+        options.Option("--pytorch-et", pytorch_, "A PyTorch execution trace (JSON)");
     options.Option("--oracle-general", oracle_, "A cache trace of libCacheSim's oracleGeneral")
         .Excludes(pytorch);
     options
-        .Option("--profile", profile_,
-                "Times: what torch.profiler exported of the same run (.json or .json.gz)")
+        .Option("--profile", profile_, "Times: what torch.profiler exported of the same run (JSON)")
         .Needs(pytorch);
     options.Option("-o,--output", output_, "Where the trace goes").Required();
     options.Flag("--force", force_, "Replace the file that is there");
@@ -53,7 +52,8 @@ class Import final : public Action {
         "allocations,\n"
         "operators work; without --profile times are estimates for an H100.\n"
         "Of libCacheSim: objects become allocations of 2 MiB and up, requests work.\n"
-        "Both can be given to `vramspan replay` as they are, too.\n"
+        "Both can be given to `vramspan replay` as they are, too; all may be packed by gzip or "
+        "zstd.\n"
         "\n"
         "Example\n"
         "  vramspan trace import --pytorch-et et.json.gz --profile trace.json -o out.vramspan\n"
