@@ -1,10 +1,18 @@
 #include "tools/replay/new_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <bit>
+#include <cerrno>
+#include <cstddef>
 #include <filesystem>
 
 #include "tests/tools/run_binary.h"
@@ -68,6 +76,50 @@ TEST_F(NewFileTest, AKilledProgramLeavesItToo) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(ReadText(path_), "old");
+  EXPECT_EQ(Files(), 1u) << "nothing is left beside it";
+}
+
+TEST_F(NewFileTest, WhoOnlyAsksLeavesNothing) {
+  EXPECT_TRUE(CheckNewFile(path_, false).ok());
+  EXPECT_EQ(Files(), 0u);
+}
+
+// From here on this process has no files without a name.
+bool RefuseUnnamedFiles() {
+  static_assert(std::endian::native == std::endian::little);
+  sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_openat, 0, 3),
+                          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[2])),
+                          BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_TMPFILE & ~O_DIRECTORY, 0, 1),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program{.len = std::size(filter), .filter = filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST_F(NewFileTest, DoesWithoutUnnamedFiles) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!RefuseUnnamedFiles()) _exit(2);
+    const int unnamed = open(folder_.path().c_str(), O_TMPFILE | O_RDWR, 0600);
+    bool right = unnamed < 0 && errno == EOPNOTSUPP;
+    right = right && WriteNewFile(path_, false, "old").ok() && ReadText(path_) == "old";
+    right = right && absl::IsAlreadyExists(WriteNewFile(path_, false, "no"));
+    {
+      const auto file = NewFile::Open(path_, true);
+      right = right && file.ok() && Files() == 2;
+      if (file.ok()) (*file)->Write("never");
+    }
+    right = right && Files() == 1 && ReadText(path_) == "old";
+    right = right && WriteNewFile(path_, true, "new").ok() && CheckNewFile(path_, true).ok();
+    _exit(right ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(ReadText(path_), "new");
+  EXPECT_EQ(Files(), 1u);
 }
 
 TEST_F(NewFileTest, ReplacesNothingUnasked) {

@@ -1,6 +1,7 @@
 #include "tools/replay/new_file.h"
 
 #include <absl/strings/str_cat.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 namespace vramspan::replay {
 namespace {
@@ -24,6 +26,13 @@ Status CannotWrite(const std::string& path, int error) {
       absl::StrCat(path, ": cannot be written: ", std::strerror(error)));
 }
 
+std::string NameBeside(const std::string& target) {
+  const fs::path path(target);
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  return folder / absl::StrCat(".vramspan-", getpid(), "-", now, ".part");
+}
+
 bool IsThere(const std::string& path) {
   struct stat status;
   return lstat(path.c_str(), &status) == 0;
@@ -36,9 +45,6 @@ StatusOr<std::unique_ptr<OutputPlace>> OutputPlace::Find(const std::string& path
   if (!force && IsThere(path)) return ThereAlready(path);
   struct stat status;
   const bool there = stat(path.c_str(), &status) == 0;
-  if (there && !S_ISREG(status.st_mode)) {
-    return std::unique_ptr<OutputPlace>(new OutputPlace(path, path, path, force));
-  }
   // What a link leads to is replaced, not the link.
   std::error_code error;
   fs::path target = path;
@@ -46,32 +52,61 @@ StatusOr<std::unique_ptr<OutputPlace>> OutputPlace::Find(const std::string& path
     target = fs::weakly_canonical(path, error);
     if (error) return CannotWrite(path, error.value());
   }
-  const std::string folder = target.has_parent_path() ? target.parent_path().string() : ".";
-  if (access(folder.c_str(), W_OK | X_OK) != 0) return CannotWrite(path, errno);
-  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-  const fs::path beside =
-      fs::path(folder) / absl::StrCat(".vramspan-", getpid(), "-", now, ".part");
-  return std::unique_ptr<OutputPlace>(
-      new OutputPlace(path, target.string(), beside.string(), force));
+  std::unique_ptr<OutputPlace> place(new OutputPlace(path, target.string(), force));
+  if (there && stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    place->writing_ = path;
+    return place;
+  }
+  VS_RETURN_IF_ERROR(place->Make());
+  return place;
+}
+
+Status OutputPlace::Make() {
+  const std::string folder = fs::path(NameBeside(target_)).parent_path().string();
+  fd_ = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+  if (fd_ >= 0) {
+    writing_ = absl::StrCat("/proc/self/fd/", fd_);
+    if (access(writing_.c_str(), W_OK) == 0) return absl::OkStatus();
+    close(std::exchange(fd_, -1));
+  }
+  writing_ = NameBeside(target_);
+  fd_ = open(writing_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
+  if (fd_ < 0) return CannotWrite(path_, errno);
+  beside_ = writing_;
+  return absl::OkStatus();
 }
 
 OutputPlace::~OutputPlace() {
-  if (beside() && !moved_) std::remove(writing_.c_str());
+  if (!beside_.empty()) std::remove(beside_.c_str());
+  if (fd_ >= 0) close(fd_);
+}
+
+int OutputPlace::Name(const std::string& to) const {
+  const int done = beside_.empty()
+                       ? linkat(AT_FDCWD, writing_.c_str(), AT_FDCWD, to.c_str(), AT_SYMLINK_FOLLOW)
+                       : link(beside_.c_str(), to.c_str());
+  return done == 0 ? 0 : errno;
 }
 
 Status OutputPlace::Move() {
-  if (!beside()) return absl::OkStatus();
+  if (fd_ < 0) return absl::OkStatus();
   struct stat old;
   if (force_ && stat(target_.c_str(), &old) == 0) {
     // Who could read it still can. Where that is not to be had, the new file has the usual rights.
-    [[maybe_unused]] const int ignored = chmod(writing_.c_str(), old.st_mode & 07777);
-  } else if (!force_) {
-    // Of two that write the same file the second is to fail.
-    if (link(writing_.c_str(), target_.c_str()) == 0) return absl::OkStatus();
-    if (errno == EEXIST || IsThere(target_)) return ThereAlready(path_);
+    [[maybe_unused]] const int ignored = fchmod(fd_, old.st_mode & 07777);
   }
-  if (std::rename(writing_.c_str(), target_.c_str()) != 0) return CannotWrite(path_, errno);
-  moved_ = true;
+  // Of two that write the same file the second is to fail; replacing one takes another name first.
+  int error = Name(target_);
+  if (error == 0) return absl::OkStatus();
+  if (!force_ && (error == EEXIST || IsThere(target_))) return ThereAlready(path_);
+  if (beside_.empty()) {
+    const std::string name = NameBeside(target_);
+    error = Name(name);
+    if (error != 0) return CannotWrite(path_, error);
+    beside_ = name;
+  }
+  if (std::rename(beside_.c_str(), target_.c_str()) != 0) return CannotWrite(path_, errno);
+  beside_.clear();
   return absl::OkStatus();
 }
 
@@ -83,7 +118,7 @@ StatusOr<std::unique_ptr<NewFile>> NewFile::Open(const std::string& path, bool f
     return std::unique_ptr<NewFile>(new NewFile(file, "stdout", nullptr));
   }
   VS_ASSIGN_OR_RETURN(std::unique_ptr<OutputPlace> place, OutputPlace::Find(path, force));
-  std::FILE* const file = std::fopen(place->writing().c_str(), place->beside() ? "wbxe" : "wbe");
+  std::FILE* const file = std::fopen(place->writing().c_str(), "wbe");
   if (file == nullptr) return CannotWrite(path, errno);
   return std::unique_ptr<NewFile>(new NewFile(file, path, std::move(place)));
 }

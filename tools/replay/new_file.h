@@ -1,5 +1,8 @@
-// Results as files: written beside the place where they shall be, and moved there when they are
-// whole. Whatever happens before, what is there stays as it is.
+// Results as files: written where they have no name, and put into their place when they are whole.
+// Whatever happens before, what is there stays as it is, and of a program that is killed nothing
+// stays. Where the file system has no files without a name (O_TMPFILE), or there is no /proc, they
+// are written beside the place, and a killed program leaves a `.vramspan-PID-TIME.part` there. What
+// replaces a file has such a name as well, for the moment between two system calls.
 #ifndef VRAMSPAN_TOOLS_REPLAY_NEW_FILE_H_
 #define VRAMSPAN_TOOLS_REPLAY_NEW_FILE_H_
 
@@ -18,29 +21,31 @@ class OutputPlace {
  public:
   // AlreadyExists where something is there and not `force`. Errors name it, here and below.
   static StatusOr<std::unique_ptr<OutputPlace>> Find(const std::string& path, bool force);
-  // Removes what was written beside the place and not moved.
+  // Removes what was written and not moved.
   ~OutputPlace();
   OutputPlace(const OutputPlace&) = delete;
   OutputPlace& operator=(const OutputPlace&) = delete;
 
-  // A file that is not there, in the same folder; a pipe or a device is written to itself.
+  // What to open for writing: an empty file, or a pipe or a device. It is there as long as this is.
   const std::string& writing() const { return writing_; }
-  bool beside() const { return writing_ != target_; }
   // Once it is written and closed.
   Status Move();
 
  private:
-  OutputPlace(std::string path, std::string target, std::string writing, bool force)
-      : path_(std::move(path)),
-        target_(std::move(target)),
-        writing_(std::move(writing)),
-        force_(force) {}
+  OutputPlace(std::string path, std::string target, bool force)
+      : path_(std::move(path)), target_(std::move(target)), force_(force) {}
+
+  // Makes the file that is written.
+  Status Make();
+  // Gives it the name `to`, which nothing has; errno's number, or 0.
+  int Name(const std::string& to) const;
 
   const std::string path_;    // As it was given.
   const std::string target_;  // Where links lead.
-  const std::string writing_;
   const bool force_;
-  bool moved_ = false;
+  std::string writing_;
+  std::string beside_;  // Its name in the folder, while it has one.
+  int fd_ = -1;         // -1 for a pipe or a device.
 };
 
 class NewFile {

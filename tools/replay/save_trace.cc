@@ -1,4 +1,5 @@
 // Recorded runs as traces of ours (load_trace.h), so that what others recorded can be kept.
+#include <absl/strings/str_replace.h>
 #include <unistd.h>
 
 #include "runtime/trace/writer.h"
@@ -29,16 +30,11 @@ trace::Header HeaderOf(const RecordedRun& run) {
   return h;
 }
 
-}  // namespace
-
-Status SaveTrace(const RecordedRun& run, const std::string& path, bool force) {
-  VS_ASSIGN_OR_RETURN(const std::unique_ptr<OutputPlace> place, OutputPlace::Find(path, force));
+Status Write(const RecordedRun& run, const std::string& path) {
   // Only this thread writes, so nothing is dropped but for want of memory.
   VS_ASSIGN_OR_RETURN(
       const std::unique_ptr<trace::Writer> writer,
-      trace::Writer::Open(
-          {.path = place->writing(), .force = !place->beside(), .most_waiting = SIZE_MAX},
-          HeaderOf(run)));
+      trace::Writer::Open({.path = path, .force = true, .most_waiting = SIZE_MAX}, HeaderOf(run)));
   for (uint32_t i = 0; i < run.codes.size(); ++i) {
     writer->Add(trace::CodeEvent{i, run.codes[i].shape, run.codes[i].name});
   }
@@ -87,8 +83,17 @@ Status SaveTrace(const RecordedRun& run, const std::string& path, bool force) {
     writer->Add(
         trace::WaitEvent{w.time, w.duration, static_cast<trace::WaitEvent::For>(w.what), w.stream});
   }
-  VS_RETURN_IF_ERROR(writer->Close());
-  return place->Move();
+  return writer->Close();
+}
+
+}  // namespace
+
+Status SaveTrace(const RecordedRun& run, const std::string& path, bool force) {
+  VS_ASSIGN_OR_RETURN(const std::unique_ptr<OutputPlace> place, OutputPlace::Find(path, force));
+  const Status written = Write(run, place->writing());
+  if (written.ok()) return place->Move();
+  // It was written under a name that tells nobody anything.
+  return Status(written.code(), absl::StrReplaceAll(written.message(), {{place->writing(), path}}));
 }
 
 }  // namespace vramspan::replay
