@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <thread>
 
+#include "runtime/base/thread_number.h"
+
 namespace vramspan {
 
 class CallsUnderWay {
@@ -56,11 +58,7 @@ class CallsUnderWay {
     std::atomic<int64_t> count{0};
   };
 
-  std::atomic<int64_t>& Mine() {
-    static std::atomic<size_t> next{0};
-    thread_local const size_t mine = next.fetch_add(1, std::memory_order_relaxed);
-    return slots_[mine % slots_.size()].count;
-  }
+  std::atomic<int64_t>& Mine() { return slots_[ThreadNumber::Mine() % slots_.size()].count; }
   bool None() const {
     for (const Slot& slot : slots_) {
       if (slot.count.load() != 0) return false;

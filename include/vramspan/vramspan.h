@@ -147,7 +147,8 @@ VRAMSPAN_API CUresult vramspanWorkEnd(vramspanRuntime runtime, CUstream stream);
 
 /* Call before destroying a stream that carried declared work while memory sufficed: then nothing
  * was recorded that says when its work ends. Otherwise memory allocated before memory ran short may
- * stay where it is. Never waits. After an error nothing is forgotten: try again. */
+ * stay where it is; after an error as well, until the next vramspanSynchronize. Never waits. The
+ * per-thread default stream of a thread that ends needs no such call. */
 VRAMSPAN_API CUresult vramspanStreamForget(vramspanRuntime runtime, CUstream stream);
 
 /* --- Placement by hand --------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 
 #include "runtime/api/tracing.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/base/thread_number.h"
 
 namespace vramspan {
 namespace {
@@ -127,13 +128,13 @@ bool Audit::TakeTurn() {
     turn_free_.WaitFor(mu_, std::chrono::milliseconds(100));
   }
   turn_taken_ = true;
-  holder_ = std::this_thread::get_id();
+  holder_ = ThreadNumber::Mine();
   return true;
 }
 
 void Audit::ReleaseTurn() {
   MutexLock lock(mu_);
-  holder_ = {};
+  holder_ = 0;
   turn_taken_ = false;
   turn_free_.NotifyAll();
 }
@@ -336,7 +337,7 @@ bool Audit::Enter(const Submission& s, absl::Span<const InferredRange> inferred)
 void Audit::Exit(CUstream stream) {
   {
     MutexLock lock(mu_);
-    if (!turn_taken_ || holder_ != std::this_thread::get_id()) return;
+    if (!turn_taken_ || holder_ != ThreadNumber::Mine()) return;
   }
   const bool counting = std::exchange(counting_, false);
   if (results_.error.empty() && !Captures(stream)) {

@@ -94,7 +94,7 @@ class Audit {
   bool turn_taken_ VS_GUARDED_BY(mu_) = false;
 
   // Of whoever has the turn.
-  std::thread::id holder_;
+  uint64_t holder_ = 0;  // ThreadNumber.
   bool counting_ = false;
   std::string launched_;  // The name of what is being counted.
   bool delivered_ = false;

@@ -11,6 +11,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/base/thread_local.h"
+#include "runtime/base/thread_number.h"
 
 namespace vramspan {
 namespace {
@@ -57,12 +58,6 @@ uint64_t WaitsAfter(const Submission& s) {
   Bytes from_host;
   for (const HostCopy& copy : s.host_copies) from_host += copy.size;
   return from_host != Bytes(0) && from_host <= kPutAside ? kNever : kLongCall;
-}
-
-std::atomic<uint64_t> next_thread{1};
-uint64_t ThreadNumber() {
-  thread_local const uint64_t number = next_thread.fetch_add(1, std::memory_order_relaxed);
-  return number;
 }
 
 // Recordings that have not ended, for the end of the process.
@@ -259,7 +254,7 @@ uint32_t Recorder::StreamNumber(CUstream stream) {
     if (known.recorder == id_ && known.stream == stream) return known.number;
   }
   const std::pair<CUstream, uint64_t> key(
-      stream, stream == CU_STREAM_PER_THREAD ? ThreadNumber() : uint64_t{0});
+      stream, stream == CU_STREAM_PER_THREAD ? ThreadNumber::Mine() : uint64_t{0});
   uint32_t number;
   {
     MutexLock lock(mu_);

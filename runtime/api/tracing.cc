@@ -207,8 +207,12 @@ void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token
     return;
   }
   if (DestroysStream(call)) {
-    if (Tracer* const tracer = TracerOf(context); tracer != nullptr) {
-      tracer->StreamGoes(*static_cast<const CUstream*>(params));  // The one parameter there is.
+    // Whatever context is current: a stream may be destroyed beside another's, or beside none.
+    for (const Entry& e : TheState().entries) {
+      Tracer* const tracer = e.tracer.load(std::memory_order_acquire);
+      if (tracer != nullptr) {
+        tracer->StreamGoes(*static_cast<const CUstream*>(params));  // The one parameter there is.
+      }
     }
     return;
   }

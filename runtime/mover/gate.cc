@@ -4,11 +4,6 @@
 
 namespace vramspan {
 
-size_t Gate::TakeIndex() {
-  static std::atomic<size_t> next{0};
-  return index_ = next.fetch_add(1, std::memory_order_relaxed) + 1;
-}
-
 void Gate::WaitOpen() { closed_.wait(true, std::memory_order_acquire); }
 
 bool Gate::Close(std::chrono::nanoseconds deadline) {

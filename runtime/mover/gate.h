@@ -12,7 +12,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "runtime/base/thread_local.h"
+#include "runtime/base/thread_number.h"
 
 namespace vramspan {
 
@@ -47,9 +47,7 @@ class Gate {
     std::atomic<uint32_t> inside{0};
   };
 
-  Slot& MySlot() { return slots_[(index_ != 0 ? index_ : TakeIndex()) % kSlots]; }
-  static size_t TakeIndex();
-  static inline VS_HOT_THREAD_LOCAL size_t index_ = 0;  // The thread's, from 1 on; 0: none yet.
+  Slot& MySlot() { return slots_[ThreadNumber::Mine() % kSlots]; }
   void WaitOpen();
 
   alignas(128) std::atomic<bool> closed_{false};

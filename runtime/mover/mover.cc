@@ -9,6 +9,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/mover/mover_ended_threads.h"
 #include "runtime/mover/mover_move.h"
 
 namespace vramspan {
@@ -55,11 +56,6 @@ bool IsFatal(CUresult result) {
   }
 }
 
-uint64_t NextNotes() {
-  static std::atomic<uint64_t> next{1};
-  return next.fetch_add(1, std::memory_order_relaxed);
-}
-
 }  // namespace
 
 Mover::Mover(Memory* memory, const MoverOptions& options)
@@ -67,6 +63,7 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
       driver_(memory->shared_driver()),
       options_(options),
       notes_(NextNotes()),
+      ended_threads_(std::make_shared<EndedThreads>(this)),
       streams_(driver_),
       history_(options.prices),
       heat_(memory->device_pool().budget()),
@@ -78,6 +75,7 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
 }
 
 Mover::~Mover() {
+  ended_threads_->Detach();
   {
     MutexLock lock(memory_.mu);
     WakeThread();
@@ -294,34 +292,6 @@ bool Mover::Prepare() {
     }
   }
   return true;
-}
-
-void Mover::MarkUnrecorded() {
-  std::vector<StreamState*> states;
-  {
-    MutexLock lock(memory_.mu);
-    for (const auto& state : streams_.all()) {
-      // A thread's own default stream is that thread's to mark, when it submits again.
-      if (state->unrecorded && !state->forgotten && state->stream != CU_STREAM_PER_THREAD) {
-        states.push_back(state.get());
-      }
-    }
-  }
-  for (StreamState* state : states) {
-    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    const CUresult result = (*driver_)->StreamIsCapturing(state->stream, &capture);
-    // Left unsettled until it carries work again.
-    if (result != CUDA_SUCCESS || capture != CU_STREAM_CAPTURE_STATUS_NONE) continue;
-    const StatusOr<uint32_t> mark = Streams::Mark(*driver_, state);
-    if (!mark.ok()) {
-      driver_->Note(mark.status());
-      continue;
-    }
-    MutexLock lock(memory_.mu);
-    state->settles_at = *mark;
-    state->unrecorded = false;
-    ++settling_;
-  }
 }
 
 bool Mover::PollFinished() {

@@ -162,6 +162,7 @@ class Mover {
   using Clock = std::chrono::steady_clock;
   struct Move;
   class View;
+  class EndedThreads;
 
   // --- taking work in (mover_submit.cc) ---
   Status BeginFast(CUstream stream);
@@ -249,6 +250,12 @@ class Mover {
   Status WaitArmed();
   // REQUIRES: all work from before arming is done.
   void SettleStreams() VS_EXCLUDES(memory_.mu);
+  // The mark behind all that a stream carried which ends, or whose thread does.
+  StatusOr<uint32_t> MarkLast(StreamState* state) VS_EXCLUDES(memory_.mu);
+  // The calling thread ends, and its default stream with it.
+  void EndThread();
+  // Of all movers, each once.
+  static uint64_t NextNotes();
   // Marks the streams that carried work before arming, so that it is known when that is done.
   // REQUIRES: the gate is closed, and no stream is destroyed without passing it.
   void MarkUnrecorded() VS_EXCLUDES(memory_.mu);
@@ -357,6 +364,7 @@ class Mover {
   const std::shared_ptr<const Driver> driver_;
   const MoverOptions options_;
   std::atomic<uint64_t> notes_;  // Changes when what threads remember of their streams is stale.
+  const std::shared_ptr<EndedThreads> ended_threads_;
   Gate gate_;
   Mutex sharing_;                   // One sharer at a time; taken before everything else.
   std::atomic<bool> armed_{false};  // Work is recorded. Changes under the closed gate only.

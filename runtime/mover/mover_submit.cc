@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "runtime/base/thread_local.h"
+#include "runtime/base/thread_number.h"
 #include "runtime/mover/mover.h"
+#include "runtime/mover/mover_ended_threads.h"
 #include "runtime/placement/move_limits.h"
 
 namespace vramspan {
@@ -36,14 +38,6 @@ constexpr std::chrono::seconds kArmPatience{1};
 
 // Beyond this many finished works nobody has looked at, the mover is asked to look.
 constexpr size_t kUnpolled = 64;
-
-// A number of its own for each thread there ever is.
-uint64_t ThisThread() {
-  static std::atomic<uint64_t> last{0};
-  VS_HOT_THREAD_LOCAL uint64_t mine = 0;
-  if (mine == 0) mine = last.fetch_add(1, std::memory_order_relaxed) + 1;
-  return mine;
-}
 
 bool Counts(const Work& work) { return work.kind != Work::Kind::kEvict; }
 
@@ -105,6 +99,7 @@ StatusOr<StreamState*> Mover::StateOf(CUstream stream) {
     streams_.Add(page);
     state = streams_.Get(stream);
   }
+  if (stream == CU_STREAM_PER_THREAD) ThreadEnd::Tell(ended_threads_);
   noted[next_noted++ % std::size(noted)] = {notes, stream, state};
   return state;
 }
@@ -177,7 +172,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
       WaitUntil([&]() VS_NO_THREAD_SAFETY_ANALYSIS { return !MuchHeld(most); });
     }
     work->stream = state;
-    work->thread = ThisThread();
+    work->thread = ThreadNumber::Mine();
     work->begun = Clock::now();
     CollectChunks(ranges, work);
     const Status reachable = WaitReachable(*work);
@@ -251,6 +246,10 @@ Status Mover::End(CUstream stream) {
   Status status;
   if (mine.work != nullptr) status = EndWork(mine.work);
   gate_.Exit();
+  // Nothing will say that the thread has ended, so the stream ends with each of its calls.
+  if (mine.stream == CU_STREAM_PER_THREAD && ThreadEnd::Told()) [[unlikely]] {
+    driver_->Note(Forget(mine.stream));
+  }
   if (status.ok() && stream != mine.stream) {
     return absl::InvalidArgumentError(
         "the work scope was opened on another stream than it is ended on; it was ended on its own");
@@ -294,16 +293,22 @@ Status Mover::Forget(CUstream stream) {
   StatusOr<uint32_t> mark = 0;
   if (unrecorded) {
     ScopedContext current(*driver_, memory_.options().context);
-    mark = current.status().ok() ? Streams::Mark(*driver_, state) : current.status();
-    // Where its end cannot be told nothing is forgotten, and the program may try again.
-    if (!mark.ok()) return mark.status();
+    mark = current.status().ok() ? MarkLast(state) : current.status();
   }
   MutexLock lock(memory_.mu);
   if (streams_.Find(stream) != state) return absl::OkStatus();  // Another thread was faster.
-  static std::atomic<uint64_t> next{uint64_t{1} << 32};
-  notes_.store(next.fetch_add(1, std::memory_order_relaxed), std::memory_order_release);
+  if (stream == CU_STREAM_PER_THREAD) {
+    // No other thread knows the state.
+    for (Noted& n : noted) {
+      if (n.state == state) n = {};
+    }
+  } else {
+    notes_.store(NextNotes(), std::memory_order_release);
+  }
+  // Also where its end cannot be told: the next stream of that name is another all the same. It is
+  // unsettled then until all work has been waited for.
   streams_.Forget(state);
-  if (unrecorded) {
+  if (unrecorded && mark.ok()) {
     state->settles_at = *mark;
     state->unrecorded = false;
     ++settling_;
@@ -311,7 +316,7 @@ Status Mover::Forget(CUstream stream) {
   streams_.Sweep();
   UpdateTracking();
   WakeThread();
-  return absl::OkStatus();
+  return mark.status();
 }
 
 Status Mover::WaitArmed() {
@@ -485,14 +490,6 @@ void Mover::WakeThread() {
   if (sleeping_) wake_.NotifyOne();
 }
 
-void Mover::UpdateTracking() {
-  if (!armed_.load(std::memory_order_relaxed)) return;
-  uint64_t unsettled = settling_;
-  for (const auto& s : streams_.all()) unsettled += s->unrecorded;
-  stats_.unsettled_streams = unsettled;
-  memory_.SetTracking(unsettled == 0 ? Memory::Tracking::kAll : Memory::Tracking::kSinceArmed);
-}
-
 void Mover::Wake() {
   if (!armed_.load(std::memory_order_acquire)) {
     if (MustRecord()) {
@@ -551,13 +548,6 @@ Status Mover::Synchronize() {
   if (!armed && memory_.filling()) WakeAndArm();
   VS_RETURN_IF_ERROR(memory_.DrainAndReclaim());
   return TakeError();
-}
-
-void Mover::SettleStreams() {
-  MutexLock lock(memory_.mu);
-  for (const auto& state : streams_.all()) state->unrecorded = false;
-  UpdateTracking();
-  WakeThread();
 }
 
 Status Mover::TakeError() {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/base/thread_number.h"
+
 namespace vramspan {
 namespace {
 
@@ -20,9 +22,7 @@ void Streams::FreePages() {
 
 Streams::Key Streams::KeyOf(CUstream stream) {
   if (stream == nullptr) stream = CU_STREAM_LEGACY;  // Two names of one stream.
-  Key key{stream, std::thread::id()};
-  if (stream == CU_STREAM_PER_THREAD) key.thread = std::this_thread::get_id();
-  return key;
+  return {stream, stream == CU_STREAM_PER_THREAD ? ThreadNumber::Mine() : uint64_t{0}};
 }
 
 StatusOr<FlagPage> Streams::MakePage(const Driver& driver) {

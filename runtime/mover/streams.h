@@ -16,7 +16,6 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "runtime/base/mutex.h"
@@ -41,7 +40,7 @@ struct StreamState {
   std::deque<Work*> in_flight;                        // Released, not known to have finished.
   std::chrono::steady_clock::time_point last_finish;  // Seen; of its last finished work.
   bool unrecorded = false;  // Carried work before arming and none since: when that ends is unknown.
-  bool forgotten = false;   // The program gave the handle up; goes when nothing is left.
+  bool forgotten = false;   // The handle or its thread has gone; goes when nothing is left.
   std::optional<uint32_t> settles_at;  // Forgotten while unrecorded: the mark that ends it.
 
   Mutex mark_mu;  // Marks reach the stream in their own order. Held over that one driver call.
@@ -67,7 +66,8 @@ class Streams {
   void FreePages();
 
   // The state for a handle; made on first sight. Null when no flag is left: then make a page, add
-  // it, and ask again. A per-thread default stream is the calling thread's.
+  // it, and ask again. A per-thread default stream is the calling thread's, known by a number that
+  // no other thread ever gets.
   StreamState* Get(CUstream stream);
   // REQUIRES: the runtime's context is current, the memory lock is not held.
   static StatusOr<FlagPage> MakePage(const Driver& driver);
@@ -90,11 +90,11 @@ class Streams {
  private:
   struct Key {
     CUstream stream;
-    std::thread::id thread;  // Only for the per-thread default stream.
+    uint64_t thread;  // ThreadNumber of a per-thread default stream, else 0.
     bool operator==(const Key&) const = default;
     template <typename H>
     friend H AbslHashValue(H h, const Key& k) {
-      return H::combine(std::move(h), k.stream, std::hash<std::thread::id>()(k.thread));
+      return H::combine(std::move(h), k.stream, k.thread);
     }
   };
   static Key KeyOf(CUstream stream);

@@ -1,0 +1,73 @@
+// What is known of the program's streams: whether what they carried before work was recorded is
+// done, and what becomes of them when they, or their threads, end.
+#include "runtime/base/own_calls.h"
+#include "runtime/mover/mover.h"
+
+namespace vramspan {
+
+uint64_t Mover::NextNotes() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Mover::UpdateTracking() {
+  if (!armed_.load(std::memory_order_relaxed)) return;
+  uint64_t unsettled = settling_;
+  for (const auto& s : streams_.all()) unsettled += s->unrecorded;
+  stats_.unsettled_streams = unsettled;
+  memory_.SetTracking(unsettled == 0 ? Memory::Tracking::kAll : Memory::Tracking::kSinceArmed);
+}
+
+void Mover::SettleStreams() {
+  MutexLock lock(memory_.mu);
+  for (const auto& state : streams_.all()) state->unrecorded = false;
+  streams_.Sweep();
+  UpdateTracking();
+  WakeThread();
+}
+
+void Mover::MarkUnrecorded() {
+  std::vector<StreamState*> states;
+  {
+    MutexLock lock(memory_.mu);
+    for (const auto& state : streams_.all()) {
+      // A thread's own default stream is that thread's to mark, when it submits again.
+      if (state->unrecorded && !state->forgotten && state->stream != CU_STREAM_PER_THREAD) {
+        states.push_back(state.get());
+      }
+    }
+  }
+  for (StreamState* state : states) {
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    const CUresult result = (*driver_)->StreamIsCapturing(state->stream, &capture);
+    // Left unsettled until it carries work again.
+    if (result != CUDA_SUCCESS || capture != CU_STREAM_CAPTURE_STATUS_NONE) continue;
+    const StatusOr<uint32_t> mark = Streams::Mark(*driver_, state);
+    if (!mark.ok()) {
+      driver_->Note(mark.status());
+      continue;
+    }
+    MutexLock lock(memory_.mu);
+    state->settles_at = *mark;
+    state->unrecorded = false;
+    ++settling_;
+  }
+}
+
+StatusOr<uint32_t> Mover::MarkLast(StreamState* state) {
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  VS_RETURN_IF_ERROR(
+      Check((*driver_)->StreamIsCapturing(state->stream, &capture), "cuStreamIsCapturing"));
+  // The mark would be captured, and never reached.
+  if (capture != CU_STREAM_CAPTURE_STATUS_NONE) {
+    return absl::FailedPreconditionError("a stream ended while it was capturing");
+  }
+  return Streams::Mark(*driver_, state);
+}
+
+void Mover::EndThread() {
+  const OwnCalls own;
+  driver_->Note(Forget(CU_STREAM_PER_THREAD));
+}
+
+}  // namespace vramspan
