@@ -39,6 +39,8 @@ class Gate {
   bool Close(std::chrono::nanoseconds deadline);
   // REQUIRES: Close returned true.
   void Open();
+  // Waits until everybody who is inside has left, and keeps nobody out. False after `deadline`.
+  bool AwaitEmpty(std::chrono::nanoseconds deadline);
 
  private:
   // More threads than slots share some; that costs speed only.
@@ -49,6 +51,7 @@ class Gate {
 
   Slot& MySlot() { return slots_[ThreadNumber::Mine() % kSlots]; }
   void WaitOpen();
+  bool AwaitLeft(std::chrono::steady_clock::time_point until);
 
   alignas(128) std::atomic<bool> closed_{false};
   std::array<Slot, kSlots> slots_;

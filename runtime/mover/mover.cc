@@ -297,16 +297,16 @@ bool Mover::Prepare() {
 bool Mover::PollFinished() {
   bool any = false;
   const auto polled = Clock::now();
-  bool in_flight = false;
+  const bool in_flight = in_flight_ != 0;
   // Something that was in flight already when the deadline first let work go has ended.
   bool undisturbed = !disturbed_;
-  for (const auto& state : streams_.all()) {
-    in_flight = in_flight || !state->in_flight.empty();
+  for (StreamState* state : streams_.busy()) {
     while (!state->in_flight.empty()) {
       Work* work = state->in_flight.front();
       if (!work->ended) break;
       if (work->end.has_value() && !state->Reached(*work->end) && !dead_) break;
       state->in_flight.pop_front();
+      --in_flight_;
       undisturbed = undisturbed || work->id < disturbed_from_;
       if (work->kernel != 0) NoteFinish(*work, polled);
       TakePrints(*work);
@@ -323,7 +323,10 @@ bool Mover::PollFinished() {
   }
   last_poll_ = polled;
   may_return_ = may_return_ || any;
-  if (any) streams_.Sweep();
+  if (any) {
+    streams_.DropIdle();
+    streams_.Sweep();
+  }
   if (any || !in_flight) {
     const auto now = Clock::now();
     // What the deadline set free says nothing of how long work runs, nor does what ran while a
@@ -351,7 +354,7 @@ bool Mover::PollArrivals() {
       if (!work->uses[j].loose) DeclareUsers(memory_.chunks()[work->chunks[j]]);
     }
     if (work->stream->unrecorded) {
-      work->stream->unrecorded = false;
+      streams_.SetUnrecorded(work->stream, false);
       UpdateTracking();
     }
     any = true;
@@ -367,7 +370,7 @@ void Mover::Finish(Work* work) {
         --c.loose;
         continue;
       }
-      VS_CHECK(c.in_flight != 0);
+      VS_DCHECK(c.in_flight != 0);
       --c.in_flight;
       DeclareUsers(c);
     }
@@ -377,7 +380,7 @@ void Mover::Finish(Work* work) {
     memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
   }
   if (work->stream->unrecorded) {
-    work->stream->unrecorded = false;
+    streams_.SetUnrecorded(work->stream, false);
     UpdateTracking();
   }
   --open_works_;
@@ -422,6 +425,7 @@ bool Mover::ReleaseReady() {
   while (released < queue_.size() && Ready(queue_[released])) Release(queue_[released++]);
   queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(released));
   if (released != 0) done_.NotifyAll();
+  MakeRoom(std::min<size_t>(released, waiting_for_room_));
   return released != 0;
 }
 
@@ -459,7 +463,7 @@ void Mover::Release(Work* work) {
 
 Mover::Clock::duration Mover::MayTake() {
   uint64_t most = 0;
-  for (const auto& state : streams_.all()) {
+  for (const StreamState* state : streams_.busy()) {
     if (state->in_flight.empty() || state->in_flight.front()->kernel == 0) continue;
     most = std::max(most, history_.MayTake(state->in_flight.front()->sample));
   }
@@ -485,7 +489,7 @@ void Mover::CheckDeadline() {
   }
   // A thread that is blocked inside the driver may hold up all others that enter it, and with them
   // what the head waits for; unless that is work which the device is known to have.
-  const bool runs = absl::c_any_of(streams_.all(), [](const auto& state) {
+  const bool runs = absl::c_any_of(streams_.busy(), [](const StreamState* state) {
     return !state->in_flight.empty() && state->in_flight.front()->ended;
   });
   const bool blocked = !runs && absl::c_any_of(queue_, [&](const Work* work) {
@@ -524,13 +528,15 @@ void Mover::CheckDeadline() {
   if (stuck && !blocked && give_up_next_ < queue_.size()) give_up_next_ *= kGiveUpGrowth;
 }
 
-void Mover::WaitUntil(absl::FunctionRef<bool()> condition) {
+void Mover::WaitUntil(CondVar& told, absl::FunctionRef<bool()> condition) {
   auto looked = Clock::now();
   while (!condition()) {
-    done_.WaitFor(memory_.mu, kHealthPeriod);
-    // The thread notifies often, so the clock counts and not whether it did.
-    if (health_ == nullptr || dead_ || Clock::now() - looked < kHealthPeriod) continue;
-    looked = Clock::now();
+    told.WaitFor(memory_.mu, kHealthPeriod);
+    // The thread notifies often, so the clock counts and not whether it did. One looks for all.
+    const auto now = Clock::now();
+    if (health_ == nullptr || dead_) continue;
+    if (now - std::max(looked, health_looked_) < kHealthPeriod) continue;
+    looked = health_looked_ = now;
     memory_.mu.Unlock();
     Status alive;
     {

@@ -83,7 +83,7 @@ class Mover {
  public:
   // `memory` outlives the mover.
   Mover(Memory* memory, const MoverOptions& options) VS_NO_THREAD_SAFETY_ANALYSIS;
-  // Waits for declared work and moves under way, then ends the thread.
+  // Waits for declared work and moves under way, then ends the thread. REQUIRES: AwaitScopes held.
   ~Mover();
   Mover(const Mover&) = delete;
   Mover& operator=(const Mover&) = delete;
@@ -152,6 +152,9 @@ class Mover {
   // is under way any more and all memory is mapped, so that work may go unseen; false where that
   // takes longer than a few seconds. Not inside a scope.
   bool Freeze();
+  // Whether no thread is in a scope, or leaves it within `patience`: for whoever takes the mover
+  // apart, when none comes any more. A thread that died in one never leaves it.
+  bool AwaitScopes(std::chrono::milliseconds patience) { return gate_.AwaitEmpty(patience); }
   // Waits until no declared work is queued or in flight and no move is wanted or under way.
   Status Synchronize();
   // Returns and forgets the first failure of a background move.
@@ -233,6 +236,13 @@ class Mover {
   std::optional<Fingerprint> NoteCame(const Move& move) VS_REQUIRES(memory_.mu);
   void NoteLeft(const Move& move) VS_REQUIRES(memory_.mu);
 
+  // Waits until fewer than `most` are held.
+  void WaitForRoom(size_t most) VS_REQUIRES(memory_.mu);
+  // So many are no longer held.
+  void MakeRoom(size_t works) VS_REQUIRES(memory_.mu);
+  // From here to Recycle chunks may count the work. False: they count too much (kMostCounted), and
+  // it must be taken for work that may touch anything.
+  bool CountIn(Work* work) VS_REQUIRES(memory_.mu);
   void Cancel(Work* work);
   Work* NewWork() VS_REQUIRES(memory_.mu);
   void Recycle(Work* work) VS_REQUIRES(memory_.mu);
@@ -250,6 +260,8 @@ class Mover {
   Status WaitArmed();
   // REQUIRES: all work from before arming is done.
   void SettleStreams() VS_EXCLUDES(memory_.mu);
+  // What the state's stream carried is done when it reaches the mark.
+  void SettlesAt(StreamState* state, uint32_t mark) VS_REQUIRES(memory_.mu);
   // The mark behind all that a stream carried which ends, or whose thread does.
   StatusOr<uint32_t> MarkLast(StreamState* state) VS_EXCLUDES(memory_.mu);
   // The calling thread ends, and its default stream with it.
@@ -302,9 +314,12 @@ class Mover {
   // What is in flight takes its time for other reasons than its own from here on.
   // REQUIRES: something is queued.
   void Disturb(Clock::time_point now) VS_REQUIRES(memory_.mu);
-  // Waits on done_ until `condition` holds, and looks now and then whether the context still lives:
-  // in a dead one no mark is reached any more.
-  void WaitUntil(absl::FunctionRef<bool()> condition) VS_REQUIRES(memory_.mu);
+  // Waits on done_, or on `told`, until `condition` holds, and looks now and then whether the
+  // context still lives: in a dead one no mark is reached any more.
+  void WaitUntil(absl::FunctionRef<bool()> condition) VS_REQUIRES(memory_.mu) {
+    WaitUntil(done_, condition);
+  }
+  void WaitUntil(CondVar& told, absl::FunctionRef<bool()> condition) VS_REQUIRES(memory_.mu);
   bool Idle() VS_REQUIRES(memory_.mu);
 
   // --- moves (mover_moves.cc) ---
@@ -394,6 +409,8 @@ class Mover {
   int lost_ VS_GUARDED_BY(memory_.mu) = 0;          // Moves that have lost the mapping.
   uint64_t next_work_ VS_GUARDED_BY(memory_.mu) = 1;
   uint32_t open_works_ VS_GUARDED_BY(memory_.mu) = 0;  // Begun, not finished.
+  uint32_t in_flight_ VS_GUARDED_BY(memory_.mu) = 0;   // Of them, released into a stream.
+  uint32_t counted_ VS_GUARDED_BY(memory_.mu) = 0;     // Work that chunks may count.
   // Released work that may touch any memory, and visits: nothing moves.
   uint32_t quiet_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;
   bool any_twins_ VS_GUARDED_BY(memory_.mu) = false;       // False: no chunk has one.
@@ -420,6 +437,16 @@ class Mover {
   absl::flat_hash_map<uint64_t, ExpectedSet> sets_ VS_GUARDED_BY(memory_.mu);
   size_t set_chunks_ VS_GUARDED_BY(memory_.mu) = 0;
   Clock::time_point last_poll_ VS_GUARDED_BY(memory_.mu);
+  // Of work, or when some was first in flight again.
+  Clock::time_point last_finish_ VS_GUARDED_BY(memory_.mu);
+  // Work has been seen to run this long: longer than that is stuck.
+  Clock::duration longest_ VS_GUARDED_BY(memory_.mu){0};
+  // What is in flight takes its time for other reasons, the last time then; it is all work before
+  // this one.
+  bool disturbed_ VS_GUARDED_BY(memory_.mu) = false;
+  Clock::time_point disturbed_at_ VS_GUARDED_BY(memory_.mu);
+  uint64_t disturbed_from_ VS_GUARDED_BY(memory_.mu) = 0;
+  size_t give_up_next_ VS_GUARDED_BY(memory_.mu) = 1;  // How much work that will be.
   Clock::time_point no_return_before_ VS_GUARDED_BY(memory_.mu);
   bool may_return_ VS_GUARDED_BY(memory_.mu) =
       false;  // Memory or work has gone since Return looked.
@@ -440,6 +467,9 @@ class Mover {
   bool sleeping_ VS_GUARDED_BY(memory_.mu) = false;
   CondVar wake_;  // For the thread.
   CondVar done_;  // For those who wait for work or moves.
+  CondVar room_;  // For those who wait to be taken in: each is told by itself.
+  uint32_t waiting_for_room_ VS_GUARDED_BY(memory_.mu) = 0;
+  Clock::time_point health_looked_ VS_GUARDED_BY(memory_.mu);  // Somebody, at the context.
 
   // The mover's thread only.
   std::unique_ptr<CopyEngine> copy_;
@@ -451,13 +481,7 @@ class Mover {
       stall_since_;           // The last look at what the head waits for; none: there was none.
   uint64_t stall_vmm_ = 0;    // Time in VMM calls by then.
   bool stall_moves_ = false;  // Whether anything moved then.
-  Clock::time_point last_finish_;  // Of declared work, or when some was first in flight again.
-  Clock::duration longest_{0};  // Work has been seen to run this long: longer than that is stuck.
-  bool disturbed_ = false;      // What is in flight takes its time for other reasons,
-  Clock::time_point disturbed_at_;  // the last time then;
-  uint64_t disturbed_from_ = 0;     // it is all work before this one.
-  size_t give_up_next_ = 1;         // How many that will be.
-  uint64_t head_ = 0;               // The queue's head, and since when it is that.
+  uint64_t head_ = 0;         // The queue's head, and since when it is that.
   Clock::time_point head_since_;
   uint64_t starved_ = 0;  // A head that got nothing for too long: nothing moves before it has gone.
   // After a failed move nothing is tried for so long: what failed will most likely fail again.

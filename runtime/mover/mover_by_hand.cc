@@ -45,6 +45,11 @@ Status Mover::Pin(DevicePtr ptr, Bytes size) {
   work->kind = Work::Kind::kPin;
   work->begun = Clock::now();
   work->ended = true;
+  if (!CountIn(work)) {
+    Recycle(work);
+    return absl::ResourceExhaustedError(
+        "cannot pin: too much work is under way; wait for some of it");
+  }
   const WorkRange range{ptr, size, kNoUse};
   CollectChunks({&range, 1}, work);
   for (const ChunkIndex index : work->chunks) {

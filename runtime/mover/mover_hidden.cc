@@ -78,9 +78,7 @@ bool Mover::ComesSoon(Work* work, ChunkIndex index) {
   const auto now = Clock::now();
   if (work->hidden_since == Clock::time_point()) work->hidden_since = work->moved_at = now;
   // What runs makes room when it ends.
-  const bool still = moves_.empty() && absl::c_all_of(streams_.all(), [](const auto& state) {
-                       return state->in_flight.empty();
-                     });
+  const bool still = moves_.empty() && in_flight_ == 0;
   if (!still) work->moved_at = now;
   if (work->gave_up || now < no_coming_before_) return false;
   const Clock::duration short_patience = options_.deadline / kStillShare;

@@ -52,7 +52,7 @@ bool Mover::ServedInPlace(const Chunk& c) const {
 }
 
 bool Mover::DeviceIdle() {
-  return absl::c_all_of(streams_.all(), [](const auto& state) {
+  return absl::c_all_of(streams_.busy(), [](const StreamState* state) {
     return absl::c_all_of(state->in_flight, [&](const Work* work) {
       return work->ended && (!work->end.has_value() || state->Reached(*work->end));
     });
@@ -119,16 +119,18 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
 
   // Released work first, in the order in which it was submitted: it says how far off the rest is.
   std::vector<Work*> planned;
-  for (const auto& state : streams_.all()) {
+  for (const StreamState* state : streams_.busy()) {
     for (Work* work : state->in_flight) {
       if (work->kind == Work::Kind::kScope) planned.push_back(work);
     }
   }
-  std::sort(planned.begin(), planned.end(),
-            [](const Work* a, const Work* b) { return a->id < b->id; });
+  const auto earlier = [](const Work* a, const Work* b) { return a->id < b->id; };
   if (planned.size() > kReleasedSeen) {
-    planned.erase(planned.begin(), planned.end() - kReleasedSeen);
+    const auto seen = planned.end() - kReleasedSeen;
+    std::nth_element(planned.begin(), seen, planned.end(), earlier);
+    planned.erase(planned.begin(), seen);
   }
+  std::sort(planned.begin(), planned.end(), earlier);
   size_t released = planned.size();
   bool first = true;
   for (Work* work : queue_) {

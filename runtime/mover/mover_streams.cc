@@ -1,5 +1,7 @@
 // What is known of the program's streams: whether what they carried before work was recorded is
 // done, and what becomes of them when they, or their threads, end.
+#include <utility>
+
 #include "runtime/base/own_calls.h"
 #include "runtime/mover/mover.h"
 
@@ -12,15 +14,14 @@ uint64_t Mover::NextNotes() {
 
 void Mover::UpdateTracking() {
   if (!armed_.load(std::memory_order_relaxed)) return;
-  uint64_t unsettled = settling_;
-  for (const auto& s : streams_.all()) unsettled += s->unrecorded;
+  const uint64_t unsettled = settling_ + streams_.unrecorded();
   stats_.unsettled_streams = unsettled;
   memory_.SetTracking(unsettled == 0 ? Memory::Tracking::kAll : Memory::Tracking::kSinceArmed);
 }
 
 void Mover::SettleStreams() {
   MutexLock lock(memory_.mu);
-  for (const auto& state : streams_.all()) state->unrecorded = false;
+  for (const auto& state : streams_.all()) streams_.SetUnrecorded(state.get(), false);
   streams_.Sweep();
   UpdateTracking();
   WakeThread();
@@ -48,10 +49,14 @@ void Mover::MarkUnrecorded() {
       continue;
     }
     MutexLock lock(memory_.mu);
-    state->settles_at = *mark;
-    state->unrecorded = false;
-    ++settling_;
+    SettlesAt(state, *mark);
   }
+}
+
+void Mover::SettlesAt(StreamState* state, uint32_t mark) {
+  streams_.SetUnrecorded(state, false);
+  if (!std::exchange(state->settles_at, mark).has_value()) ++settling_;
+  streams_.Busy(state);
 }
 
 StatusOr<uint32_t> Mover::MarkLast(StreamState* state) {

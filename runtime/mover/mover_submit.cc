@@ -77,7 +77,7 @@ Status Mover::BeginFast(CUstream stream) {
   }
   VS_ASSIGN_OR_RETURN(StreamState * state, StateOf(stream));
   MutexLock lock(memory_.mu);
-  state->unrecorded = true;
+  streams_.SetUnrecorded(state, true);
   return absl::OkStatus();
 }
 
@@ -140,8 +140,9 @@ StatusOr<Work*> Mover::BeginCaptured(absl::Span<const WorkRange> ranges, Known k
   MutexLock lock(memory_.mu);
   Work* work = NewWork();
   work->kind = Work::Kind::kCaptured;
-  work->known = known;
-  CollectChunks(ranges, work);
+  const bool counted = CountIn(work);
+  work->known = counted ? known : Known::kNothing;
+  if (counted) CollectChunks(ranges, work);
   const Status reachable = WaitReachable(*work);
   if (!reachable.ok()) {
     Recycle(work);
@@ -165,16 +166,20 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
   }
   {
     MutexLock lock(memory_.mu);
-    if (MuchHeld(kMostHeld) && !synchronous_.load(std::memory_order_relaxed)) {
-      const bool kernels = work->known != Known::kNothing &&
-                           absl::c_all_of(ranges, [](const auto& r) { return r.use.kernels_only; });
-      const size_t most = kernels ? kMostHeldKernels : kMostHeld;
-      WaitUntil([&]() VS_NO_THREAD_SAFETY_ANALYSIS { return !MuchHeld(most); });
+    const bool kernels = work->known != Known::kNothing &&
+                         absl::c_all_of(ranges, [](const auto& r) { return r.use.kernels_only; });
+    if (!synchronous_.load(std::memory_order_relaxed)) {
+      WaitForRoom(kernels ? kMostHeldKernels : kMostHeld);
     }
     work->stream = state;
     work->thread = ThreadNumber::Mine();
     work->begun = Clock::now();
-    CollectChunks(ranges, work);
+    if (CountIn(work)) {
+      CollectChunks(ranges, work);
+    } else if (work->kind == Work::Kind::kScope) {
+      work->known = Known::kNothing;
+      work->kernel = 0;
+    }
     const Status reachable = WaitReachable(*work);
     if (!reachable.ok()) {
       Recycle(work);
@@ -308,11 +313,7 @@ Status Mover::Forget(CUstream stream) {
   // Also where its end cannot be told: the next stream of that name is another all the same. It is
   // unsettled then until all work has been waited for.
   streams_.Forget(state);
-  if (unrecorded && mark.ok()) {
-    state->settles_at = *mark;
-    state->unrecorded = false;
-    ++settling_;
-  }
+  if (unrecorded && mark.ok()) SettlesAt(state, *mark);
   streams_.Sweep();
   UpdateTracking();
   WakeThread();
@@ -404,11 +405,9 @@ void Mover::MarkReleased(Work* work) {
     for (size_t i = 0; i < work->chunks.size(); ++i) {
       Chunk& c = memory_.chunks()[work->chunks[i]];
       if (work->uses[i].loose) {
-        VS_CHECK(c.loose != 0xffff);
         ++c.loose;
         continue;
       }
-      VS_CHECK(c.in_flight != 0xffff);
       // In a dead context nothing runs any more that could miss it.
       VS_DCHECK(!c.hidden || work->kind != Work::Kind::kScope || dead_);
       ++c.in_flight;
@@ -431,7 +430,10 @@ void Mover::MarkReleased(Work* work) {
     ++quiet_in_flight_;
     DoubtTwins(/*but_read_mostly=*/false);  // It may write anywhere.
   }
-  if (work->stream != nullptr) work->stream->in_flight.push_back(work);
+  if (work->stream == nullptr) return;
+  ++in_flight_;
+  work->stream->in_flight.push_back(work);
+  streams_.Busy(work->stream);
 }
 
 void Mover::Cancel(Work* work) {
@@ -452,12 +454,35 @@ void Mover::Cancel(Work* work) {
   if (work->timed) --timed_in_flight_;
   if (work->quiet()) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
   held_prints_ -= std::exchange(work->held_prints, 0);
-  std::erase(queue_, work);
+  MakeRoom(std::min<size_t>(std::erase(queue_, work), waiting_for_room_));
   std::erase(work->stream->held, work);
-  std::erase(work->stream->in_flight, work);
+  in_flight_ -= static_cast<uint32_t>(std::erase(work->stream->in_flight, work));
   --open_works_;
   Recycle(work);
   WakeThread();
+}
+
+void Mover::WaitForRoom(size_t most) {
+  if (MuchHeld(most)) [[unlikely]] {
+    ++waiting_for_room_;
+    WaitUntil(room_, [&]() VS_NO_THREAD_SAFETY_ANALYSIS { return !MuchHeld(most); });
+    --waiting_for_room_;
+    // Work that is not held after all makes no room for the next.
+    if (!MuchHeld(kMostHeld)) MakeRoom(1);
+  }
+}
+
+void Mover::MakeRoom(size_t works) {
+  for (; works != 0; --works) room_.NotifyOne();
+}
+
+bool Mover::CountIn(Work* work) {
+  // The mover may be inside the driver, and what has finished meanwhile goes unseen.
+  if (counted_ >= kMostCounted && PollFinished()) WakeThread();
+  if (counted_ >= kMostCounted) return false;
+  ++counted_;
+  work->counted = true;
+  return true;
 }
 
 Work* Mover::NewWork() {
@@ -472,7 +497,10 @@ Work* Mover::NewWork() {
   return work;
 }
 
-void Mover::Recycle(Work* work) { spare_works_.push_back(work); }
+void Mover::Recycle(Work* work) {
+  if (std::exchange(work->counted, false)) --counted_;
+  spare_works_.push_back(work);
+}
 
 void Mover::SetOpen(Work* work, bool open) {
   if (work->open == open) return;

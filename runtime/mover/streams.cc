@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "runtime/base/thread_number.h"
 
@@ -20,9 +21,9 @@ void Streams::FreePages() {
   pages_.clear();
 }
 
-Streams::Key Streams::KeyOf(CUstream stream) {
+Streams::Key Streams::KeyOf(CUstream stream, uint64_t thread) {
   if (stream == nullptr) stream = CU_STREAM_LEGACY;  // Two names of one stream.
-  return {stream, stream == CU_STREAM_PER_THREAD ? ThreadNumber::Mine() : uint64_t{0}};
+  return {stream, stream == CU_STREAM_PER_THREAD ? thread : 0};
 }
 
 StatusOr<FlagPage> Streams::MakePage(const Driver& driver) {
@@ -59,7 +60,7 @@ StatusOr<uint32_t> Streams::Mark(const Driver& driver, StreamState* state) {
 }
 
 StreamState* Streams::Get(CUstream stream) {
-  const Key key = KeyOf(stream);
+  const Key key = KeyOf(stream, ThreadNumber::Mine());
   if (const auto it = by_key_.find(key); it != by_key_.end()) return it->second;
   if (free_flags_.empty()) return nullptr;
   const Flag flag = free_flags_.back();
@@ -75,36 +76,58 @@ StreamState* Streams::Get(CUstream stream) {
     MutexLock lock(state->mark_mu);
     state->marks = flag.marks;
   }
+  state->thread = key.thread;
+  state->place = states_.size();
   by_key_[key] = state.get();
   states_.push_back(std::move(state));
   return states_.back().get();
 }
 
 StreamState* Streams::Find(CUstream stream) {
-  const auto it = by_key_.find(KeyOf(stream));
+  const auto it = by_key_.find(KeyOf(stream, ThreadNumber::Mine()));
   return it == by_key_.end() ? nullptr : it->second;
 }
 
 void Streams::Forget(StreamState* state) {
+  if (state->forgotten) return;
   state->forgotten = true;
-  for (auto it = by_key_.begin(); it != by_key_.end(); ++it) {
-    if (it->second == state) {
-      by_key_.erase(it);
-      break;
-    }
-  }
+  by_key_.erase(KeyOf(state->stream, state->thread));
+  forgotten_.push_back(state);
 }
 
 void Streams::Sweep() {
-  std::erase_if(states_, [&](const std::unique_ptr<StreamState>& s) {
-    if (!s->forgotten || s->unrecorded || s->settles_at.has_value() || !s->held.empty() ||
-        !s->in_flight.empty()) {
+  std::erase_if(forgotten_, [&](StreamState* s) {
+    if (s->unrecorded || s->settles_at.has_value() || !s->held.empty() || !s->in_flight.empty()) {
       return false;
     }
-    MutexLock lock(s->mark_mu);
-    free_flags_.push_back({s->hold, s->hold_address, s->holds, s->marks});
+    if (s->busy) std::erase(busy_, s);
+    {
+      MutexLock lock(s->mark_mu);
+      free_flags_.push_back({s->hold, s->hold_address, s->holds, s->marks});
+    }
+    const size_t place = s->place;
+    states_[place] = std::move(states_.back());
+    states_[place]->place = place;
+    states_.pop_back();
     return true;
   });
+}
+
+void Streams::Busy(StreamState* state) {
+  if (std::exchange(state->busy, true)) return;
+  busy_.push_back(state);
+}
+
+void Streams::DropIdle() {
+  std::erase_if(busy_, [](StreamState* s) {
+    s->busy = !s->in_flight.empty() || s->settles_at.has_value();
+    return !s->busy;
+  });
+}
+
+void Streams::SetUnrecorded(StreamState* state, bool unrecorded) {
+  if (std::exchange(state->unrecorded, unrecorded) == unrecorded) return;
+  unrecorded_ += unrecorded ? 1 : -1;
 }
 
 }  // namespace vramspan

@@ -13,6 +13,8 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -27,6 +29,7 @@ namespace vramspan {
 
 struct StreamState {
   CUstream stream = nullptr;
+  uint64_t thread = 0;  // The number of the thread whose default stream it is; 0: no thread's.
   // Words in pinned host memory, and their addresses on the device. The stream waits on `hold`, and
   // writes into `reached` what Mark told it to, in order: so that the mover learns by a load how
   // far it has come. (Not by events: querying one may need a lock that a thread inside the driver
@@ -39,9 +42,12 @@ struct StreamState {
   std::deque<Work*> held;                             // In the order of submission.
   std::deque<Work*> in_flight;                        // Released, not known to have finished.
   std::chrono::steady_clock::time_point last_finish;  // Seen; of its last finished work.
-  bool unrecorded = false;  // Carried work before arming and none since: when that ends is unknown.
-  bool forgotten = false;   // The handle or its thread has gone; goes when nothing is left.
-  std::optional<uint32_t> settles_at;  // Forgotten while unrecorded: the mark that ends it.
+  // Carried work before arming and none since: when that ends is unknown. Set by Streams.
+  bool unrecorded = false;
+  bool busy = false;       // Is in Streams::busy().
+  bool forgotten = false;  // The handle or its thread has gone; goes when nothing is left.
+  std::optional<uint32_t> settles_at;  // Was unrecorded: the mark that ends it.
+  size_t place = 0;                    // In Streams::all().
 
   Mutex mark_mu;  // Marks reach the stream in their own order. Held over that one driver call.
   uint32_t marks VS_GUARDED_BY(mark_mu) = 0;  // The last mark's value.
@@ -77,7 +83,16 @@ class Streams {
   // Takes apart forgotten states with nothing left in them.
   void Sweep();
 
+  // For what concerns streams that were never used again; the rest looks at those that are busy.
   const std::vector<std::unique_ptr<StreamState>>& all() const { return states_; }
+
+  // The states with work in flight or a mark to settle at, and those that had some since DropIdle.
+  const std::vector<StreamState*>& busy() const { return busy_; }
+  void Busy(StreamState* state);
+  void DropIdle();
+
+  void SetUnrecorded(StreamState* state, bool unrecorded);
+  uint64_t unrecorded() const { return unrecorded_; }  // How many are.
 
   // Lets held work go: the stream passes every hold up to `value`. Any thread.
   static void Raise(StreamState* state, uint32_t value) {
@@ -90,14 +105,14 @@ class Streams {
  private:
   struct Key {
     CUstream stream;
-    uint64_t thread;  // ThreadNumber of a per-thread default stream, else 0.
+    uint64_t thread;  // As of StreamState.
     bool operator==(const Key&) const = default;
     template <typename H>
     friend H AbslHashValue(H h, const Key& k) {
       return H::combine(std::move(h), k.stream, k.thread);
     }
   };
-  static Key KeyOf(CUstream stream);
+  static Key KeyOf(CUstream stream, uint64_t thread);
 
   struct Flag {
     std::atomic<uint32_t>* words;
@@ -108,6 +123,9 @@ class Streams {
   const std::shared_ptr<const Driver> driver_;
   absl::flat_hash_map<Key, StreamState*> by_key_;
   std::vector<std::unique_ptr<StreamState>> states_;
+  std::vector<StreamState*> busy_;
+  std::vector<StreamState*> forgotten_;
+  uint64_t unrecorded_ = 0;
   std::vector<void*> pages_;
   std::vector<Flag> free_flags_;
 };

@@ -72,6 +72,7 @@ struct Work {
   bool tried = false;    // Looked at for a trial; see Mover::TryInPlace.
   bool gave_up = false;  // Is released with its memory wherever it is.
   bool held = false;     // Waits in the queue.
+  bool counted = false;  // Chunks may count it; see Mover::CountIn.
   bool open = false;     // Held, and its thread is between Begin and End.
   bool released = false;
   bool timed = false;             // Its end is to be seen when it comes.
@@ -110,7 +111,7 @@ struct Work {
     thread = tag = kernel = signature = 0;
     sample = {};
     soon = {};
-    tried = gave_up = held = open = released = timed = ended = pinned = needs_arrival = false;
+    tried = gave_up = held = counted = open = released = timed = ended = pinned = needs_arrival = false;
     stream = nullptr;
     hold = 0;
     hidden_since = moved_at = {};

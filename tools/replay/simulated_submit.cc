@@ -397,7 +397,6 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
   for (size_t i = 0; i < a->uses.size(); ++i) {
     const ChunkUse& use = a->uses[i];
     SimulatedChunk& c = At(use.chunk);
-    VS_CHECK(c.in_flight != 0xffff);
     Hold(use.chunk);
     if (learns) {
       heat_.Use(use.chunk, c.size());
