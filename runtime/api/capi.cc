@@ -91,6 +91,7 @@ CUresult vramspanDestroy(vramspanRuntime runtime) {
   return With(runtime, [&](Runtime& r) {
     const std::shared_ptr<const Driver> driver = r.driver();
     driver->TakeNoted().IgnoreError();  // Of the time before, which nobody asked for.
+    VS_RETURN_IF_ERROR(Runtime::End(&runtime->runtime));
     delete runtime;
     return driver->TakeNoted();
   });

@@ -19,6 +19,9 @@
 namespace vramspan {
 namespace {
 
+// A thread that is in a scope for longer waits for something, or it died there.
+constexpr std::chrono::seconds kScopePatience{5};
+
 // A setting as the program gave it, else as the environment has it. An empty variable is as good as
 // none; an empty field of the program's is a mistake.
 struct Setting {
@@ -269,6 +272,21 @@ Status Runtime::StartTracer(Overlap overlap) {
   const Status added = tracing.Add(context_, tracer_.get(), map.base(), map.size());
   if (!added.ok()) tracer_.reset();
   return added;
+}
+
+Status Runtime::End(std::unique_ptr<Runtime>* runtime) {
+  Runtime& r = **runtime;
+  const bool left =
+      r.tracer_ == nullptr || Tracing::Get().Remove(r.tracer_.get(), r.memory_->page_map().base());
+  if (left && r.mover_->AwaitScopes(kScopePatience)) {
+    runtime->reset();
+    return absl::OkStatus();
+  }
+  r.mover_->Freeze();
+  return absl::DeadlineExceededError(
+      left ? "a work scope is open: end it, then try again"
+           : "a thread is inside a call that submits work and does not return: try again when it "
+             "has");
 }
 
 Runtime::~Runtime() {

@@ -18,6 +18,11 @@ class Runtime {
   // Fields of `config` that are NULL come from the environment, else from the defaults. Errors name
   // the field, its value and what is allowed, or what the machine lacks.
   static StatusOr<std::unique_ptr<Runtime>> Create(const vramspanConfig* config);
+  // Nobody calls it any more, and it ends, in the time that work and moves under way take.
+  // DeadlineExceeded where a thread is inside it for long: in a work scope, or in a traced call
+  // that does not return. Then nothing moves any more, launches are not seen, and `runtime` is
+  // there still, for that thread; it may be tried again.
+  static Status End(std::unique_ptr<Runtime>* runtime);
   ~Runtime();
 
   const std::shared_ptr<const Driver>& driver() const { return driver_; }

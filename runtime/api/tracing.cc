@@ -17,6 +17,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/base/presence.h"
 #include "runtime/base/thread_local.h"
 #include "runtime/observe/launch_source.h"
 
@@ -24,10 +25,40 @@ namespace vramspan {
 namespace {
 
 constexpr const char* kTracerLibrary = "libvramspan_cupti_tracer.so";
+// A traced call that takes longer waits for something, or its thread died in it.
+constexpr std::chrono::seconds kRemovePatience{5};
 
+// A tracer ends when none of those is inside who may have read the pointer (Tracing::Remove).
 struct Entry {
   std::atomic<CUcontext> context{nullptr};
   std::atomic<Tracer*> tracer{nullptr};
+  std::atomic<Tracer*> kept{nullptr};  // The same, until nobody uses it any more.
+  Presence inside;
+};
+
+// The calling thread uses the tracer of an entry, if it has one.
+class Using {
+ public:
+  explicit Using(Entry& entry) : entry_(&entry), side_(entry.inside.Enter()) {
+    tracer_ = entry.tracer.load(std::memory_order_acquire);
+  }
+  ~Using() {
+    if (entry_ != nullptr) entry_->inside.Leave(side_);
+  }
+  Using(const Using&) = delete;
+  Using& operator=(const Using&) = delete;
+
+  Tracer* tracer() const { return tracer_; }
+  // It goes on: whoever gets the side lets go of the tracer.
+  Presence::Side Keep() {
+    entry_ = nullptr;
+    return side_;
+  }
+
+ private:
+  Entry* entry_;
+  const Presence::Side side_;
+  Tracer* tracer_;
 };
 
 struct State {
@@ -58,11 +89,9 @@ State& TheState() {
   return *state;
 }
 
-Tracer* TracerOf(CUcontext context) {
+Entry* EntryOf(CUcontext context) {
   for (Entry& e : TheState().entries) {
-    if (e.context.load(std::memory_order_acquire) == context) {
-      return e.tracer.load(std::memory_order_acquire);
-    }
+    if (e.context.load(std::memory_order_acquire) == context) return &e;
   }
   return nullptr;
 }
@@ -78,18 +107,27 @@ bool DestroysContext(uint32_t call) {
 }
 
 // A call that looks memory up has the runtimes that were told of it in its token, a bit each; the
-// token of one that submits work is its tracer's address, which ends in zeros.
+// token of one that submits work names its tracer's entry and the side that the thread is on.
 constexpr uint64_t kLooksUp = 1;
 // Of one that waits, its tracer's address with this.
 constexpr uint64_t kWaits = 2;
 static_assert(Tracing::kMost < 63 && alignof(Tracer) > kWaits);
 
+uint64_t TokenOf(const Entry& entry, Presence::Side side) {
+  const auto index = static_cast<uint64_t>(&entry - TheState().entries.data());
+  return (index + 1) << 8 | uint64_t{side} << 2;
+}
+Entry& EntryOfToken(uint64_t token) { return TheState().entries[(token >> 8) - 1]; }
+Presence::Side SideOfToken(uint64_t token) { return (token >> 2) & 1; }
+
 uint64_t BeginLookUp() {
   uint64_t token = 0;
   uint64_t bit = kLooksUp << 1;
-  for (const Entry& e : TheState().entries) {
-    Tracer* const tracer = e.tracer.load(std::memory_order_acquire);
-    if (tracer != nullptr && tracer->BeginLookUp()) token |= bit | kLooksUp;
+  for (Entry& e : TheState().entries) {
+    if (e.tracer.load(std::memory_order_acquire) != nullptr) {
+      const Using use(e);
+      if (use.tracer() != nullptr && use.tracer()->BeginLookUp()) token |= bit | kLooksUp;
+    }
     bit <<= 1;
   }
   return token;
@@ -97,9 +135,11 @@ uint64_t BeginLookUp() {
 
 void EndLookUp(uint64_t token) {
   uint64_t bit = kLooksUp << 1;
-  for (const Entry& e : TheState().entries) {
-    Tracer* const tracer = e.tracer.load(std::memory_order_acquire);
-    if ((token & bit) != 0 && tracer != nullptr) tracer->EndLookUp();
+  for (Entry& e : TheState().entries) {
+    if ((token & bit) != 0) {
+      const Using use(e);
+      if (use.tracer() != nullptr) use.tracer()->EndLookUp();
+    }
     bit <<= 1;
   }
 }
@@ -108,9 +148,9 @@ void EndLookUp(uint64_t token) {
 // that nothing moves under it.
 struct Visit {
   uint32_t tracers = 0;  // A bit each.
-  uint32_t passing = 0;  // Those beside whose memory it only might be; they are in `passed`.
+  uint32_t passing = 0;  // Those beside whose memory it only might be.
+  uint32_t sides = 0;    // On which side the thread uses them.
   CUstream stream = nullptr;
-  std::array<Tracer*, Tracing::kMost> passed{};
 
   bool any() const { return (tracers | passing) != 0; }
 };
@@ -141,20 +181,15 @@ void BeginVisit(uint32_t call, const void* params, CUcontext context, const Trac
   // Before it passes any gate: who closes that looks here.
   NotePasser(context);
   for (size_t i = 0; i < state.entries.size(); ++i) {
-    Tracer* const tracer = state.entries[i].tracer.load(std::memory_order_acquire);
-    if (tracer == nullptr || tracer == own) continue;
+    Tracer* const other = state.entries[i].tracer.load(std::memory_order_acquire);
+    if (other == nullptr || other == own) continue;
     const OwnCalls calls;
-    switch (tracer->BeginVisit(call, params)) {
-      case Tracer::Visit::kNone:
-        break;
-      case Tracer::Visit::kPasses:
-        visit.passing |= 1u << i;
-        visit.passed[i] = tracer;
-        break;
-      case Tracer::Visit::kVisits:
-        visit.tracers |= 1u << i;
-        break;
-    }
+    Using use(state.entries[i]);
+    if (use.tracer() == nullptr) continue;
+    const Tracer::Visit begun = use.tracer()->BeginVisit(call, params);
+    if (begun == Tracer::Visit::kNone) continue;
+    (begun == Tracer::Visit::kPasses ? visit.passing : visit.tracers) |= 1u << i;
+    visit.sides = (visit.sides & ~(1u << i)) | use.Keep() << i;
   }
   if (visit.tracers != 0) visit.stream = Tracer::StreamOf(call, params);
 }
@@ -165,24 +200,25 @@ void EndVisit() {
                  visited = std::exchange(visit.tracers, 0);
   for (size_t i = 0; i < state.entries.size(); ++i) {
     if (((passing | visited) & 1u << i) == 0) continue;
-    Tracer* const tracer = state.entries[i].tracer.load(std::memory_order_acquire);
-    if (tracer == nullptr) continue;
+    Entry& e = state.entries[i];
+    Tracer* const tracer = e.kept.load(std::memory_order_acquire);
     if ((visited & 1u << i) != 0) {
       tracer->EndVisit(visit.stream);
-    } else if (tracer == visit.passed[i]) {
-      // Another has a gate of its own, which this call did not pass.
+    } else {
       tracer->PassedBy();
     }
+    e.inside.Leave(visit.sides >> i & 1);
   }
 }
 
 void EndWait(uint64_t token, uint32_t call, const void* params) {
   // The runtime may have gone while the thread waited.
-  for (const Entry& e : TheState().entries) {
-    Tracer* const tracer = e.tracer.load(std::memory_order_acquire);
-    if (tracer != nullptr && (reinterpret_cast<uintptr_t>(tracer) | kWaits) == token) {
-      tracer->EndWait(call, params);
+  for (Entry& e : TheState().entries) {
+    if ((reinterpret_cast<uintptr_t>(e.tracer.load(std::memory_order_acquire)) | kWaits) != token) {
+      continue;
     }
+    const Using use(e);
+    if (use.tracer() != nullptr) use.tracer()->EndWait(call, params);
   }
 }
 
@@ -191,28 +227,35 @@ void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token
   const CallClass call_class = Decoder::ClassOf(call);
   if (call_class == CallClass::kSubmits) {
     if (context == nullptr || Mover::InScope()) return;
-    Tracer* const tracer = TracerOf(context);
-    BeginVisit(call, params, context, tracer);
-    if (tracer == nullptr) return;
+    Entry* const entry = EntryOf(context);
+    if (entry == nullptr) {
+      BeginVisit(call, params, context, nullptr);
+      return;
+    }
+    Using use(*entry);
+    BeginVisit(call, params, context, use.tracer());
+    if (use.tracer() == nullptr) return;
     const OwnCalls own;
-    if (tracer->Enter(call, params)) *token = reinterpret_cast<uintptr_t>(tracer);
+    if (use.tracer()->Enter(call, params)) *token = TokenOf(*entry, use.Keep());
     return;
   }
   const OwnCalls own;
   if (call_class == CallClass::kWaits) {
-    Tracer* const tracer = context != nullptr ? TracerOf(context) : nullptr;
-    if (tracer != nullptr && tracer->BeginWait()) {
-      *token = reinterpret_cast<uintptr_t>(tracer) | kWaits;
+    Entry* const entry = context != nullptr ? EntryOf(context) : nullptr;
+    if (entry == nullptr) return;
+    const Using use(*entry);
+    if (use.tracer() != nullptr && use.tracer()->BeginWait()) {
+      *token = reinterpret_cast<uintptr_t>(use.tracer()) | kWaits;
     }
     return;
   }
   if (DestroysStream(call)) {
     // Whatever context is current: a stream may be destroyed beside another's, or beside none.
-    for (const Entry& e : TheState().entries) {
-      Tracer* const tracer = e.tracer.load(std::memory_order_acquire);
-      if (tracer != nullptr) {
-        tracer->StreamGoes(*static_cast<const CUstream*>(params));  // The one parameter there is.
-      }
+    for (Entry& e : TheState().entries) {
+      if (e.tracer.load(std::memory_order_acquire) == nullptr) continue;
+      const Using use(e);
+      // The one parameter there is.
+      if (use.tracer() != nullptr) use.tracer()->StreamGoes(*static_cast<const CUstream*>(params));
     }
     return;
   }
@@ -235,7 +278,9 @@ void Exit(uint32_t call, const void* params, CUresult result, uint64_t token) {
     EndLookUp(token);
   } else if (token != 0) {
     const OwnCalls own;
-    reinterpret_cast<Tracer*>(static_cast<uintptr_t>(token))->Exit(Tracer::StreamOf(call, params));
+    Entry& e = EntryOfToken(token);
+    e.kept.load(std::memory_order_acquire)->Exit(Tracer::StreamOf(call, params));
+    e.inside.Leave(SideOfToken(token));
     if (visit.any()) EndVisit();
     return;
   }
@@ -505,8 +550,9 @@ Status Tracing::Add(CUcontext context, Tracer* tracer, DevicePtr arena, Bytes si
   State& state = TheState();
   MutexLock lock(state.mu);
   for (Entry& e : state.entries) {
-    if (e.tracer.load(std::memory_order_relaxed) != nullptr) continue;
+    if (e.kept.load(std::memory_order_relaxed) != nullptr) continue;
     decoder()->AddArena(arena, size);
+    e.kept.store(tracer, std::memory_order_release);
     e.tracer.store(tracer, std::memory_order_release);
     e.context.store(context, std::memory_order_release);
     state.tracers.fetch_add(1, std::memory_order_relaxed);
@@ -516,16 +562,26 @@ Status Tracing::Add(CUcontext context, Tracer* tracer, DevicePtr arena, Bytes si
       absl::StrCat("launches are traced for ", kMost, " runtimes already, and no more"));
 }
 
-void Tracing::Remove(Tracer* tracer, DevicePtr arena) {
+bool Tracing::Remove(Tracer* tracer, DevicePtr arena) {
   State& state = TheState();
-  MutexLock lock(state.mu);
-  for (Entry& e : state.entries) {
-    if (e.tracer.load(std::memory_order_relaxed) != tracer) continue;
-    e.context.store(nullptr, std::memory_order_release);
-    e.tracer.store(nullptr, std::memory_order_release);
-    state.tracers.fetch_sub(1, std::memory_order_relaxed);
-    decoder()->RemoveArena(arena);
+  Entry* entry = nullptr;
+  {
+    MutexLock lock(state.mu);
+    for (Entry& e : state.entries) {
+      if (e.kept.load(std::memory_order_relaxed) != tracer) continue;
+      entry = &e;
+      if (e.tracer.load(std::memory_order_relaxed) == nullptr) break;  // Was tried before.
+      e.context.store(nullptr, std::memory_order_seq_cst);
+      e.tracer.store(nullptr, std::memory_order_seq_cst);
+      state.tracers.fetch_sub(1, std::memory_order_relaxed);
+      decoder()->RemoveArena(arena);
+    }
   }
+  if (entry == nullptr) return true;
+  // Not under the lock: who is inside may need it.
+  if (!entry->inside.AwaitLeft(kRemovePatience)) return false;
+  entry->kept.store(nullptr, std::memory_order_release);
+  return true;
 }
 
 }  // namespace vramspan

@@ -58,7 +58,9 @@ class Tracing {
   // At most kMost runtimes are traced. ResourceExhausted beyond that.
   static constexpr size_t kMost = 16;
   Status Add(CUcontext context, Tracer* tracer, DevicePtr arena, Bytes size);
-  void Remove(Tracer* tracer, DevicePtr arena);
+  // No call that begins from here on uses it. True when none does that began before; false where
+  // one does not return for some seconds: the tracer must stay then. It may be asked again.
+  bool Remove(Tracer* tracer, DevicePtr arena);
   // The contexts but `own` that submitted work beside memory of others (Mover::PassBy).
   static std::vector<CUcontext> Passers(CUcontext own);
   // False when the source was lost to another tool.
