@@ -1,10 +1,33 @@
 #!/bin/bash
 # Checks that every #include in runtime/ and include/ keeps the order of the layers (runtime/README.md), and
-# that what stands beside them includes no more of the runtime than is said there.
+# that what stands beside them includes no more of the runtime than is said there. And that threads are made
+# by StartThread alone, which keeps the program's signals from them, and no wait is on the wall clock.
 #
 # Usage: cmake/check_layers.sh [REPOSITORY]
 set -euo pipefail
 cd "${1:-$(dirname "$0")/..}"
+
+# Comments are no code.
+code() {
+  [[ -d $2 ]] || return 0
+  grep -rnE --include='*.h' --include='*.cc' "$1" "${@:2}" | grep -vE '^[^:]+:[0-9]+:[[:space:]]*//' || true
+}
+threads=$(for folder in runtime cupti_tracer; do
+  code 'std::j?thread([^:_[:alnum:]]|$)|std::async|pthread_create|thrd_create' "$folder"
+done | grep -v '^runtime/base/thread\.cc:' || true)
+if [[ -n $threads ]]; then
+  echo "$threads"
+  echo "threads of ours are made by StartThread (runtime/base/thread.h) alone"
+  exit 1
+fi
+clocks=$(for folder in runtime cupti_tracer tools/simcuda; do
+  code 'std::condition_variable|system_clock[^;]*(wait|sleep)|(wait|sleep)[^;]*system_clock|CLOCK_REALTIME' "$folder"
+done)
+if [[ -n $clocks ]]; then
+  echo "$clocks"
+  echo "waits are on the monotonic clock (runtime/base/mutex.h): the wall clock may be set back"
+  exit 1
+fi
 
 # `file:line:included path` of every include, whatever the spaces in it.
 folders=(runtime)

@@ -26,6 +26,14 @@ refused() {
   rm "$tree/$1"
 }
 
+# FILE CODE: refused for it, whatever it includes.
+refused_code() {
+  mkdir -p "$tree/$(dirname "$1")"
+  echo "$2" >"$tree/$1"
+  ! "$check" "$tree" >/dev/null || { echo "not refused: $1 with $2"; bad=1; }
+  rm "$tree/$1"
+}
+
 write runtime/space/chunk.h runtime/base/units.h
 allowed runtime/mover/a.cc runtime/placement/planner.h
 allowed runtime/observe/a.cc runtime/driver/driver.h
@@ -48,4 +56,11 @@ refused include/vramspan/a.hpp runtime/base/units.h
 refused cupti_tracer/a.cc runtime/mover/mover.h
 refused tools/replay/a.cc runtime/driver/driver.h
 refused tools/simcuda/a.cc runtime/base/units.h
+
+refused_code runtime/mover/a.cc 'std::thread([] {}).detach();'
+refused_code runtime/api/a.h 'std::jthread thread_;'
+refused_code cupti_tracer/a.cc 'pthread_create(&id, nullptr, &Run, nullptr);'
+refused_code runtime/base/a.h 'std::condition_variable cv_;'
+refused_code tools/simcuda/a.h 'cv_.wait_until(lock, std::chrono::system_clock::now() + timeout);'
+refused_code runtime/mover/a.cc 'pthread_condattr_setclock(&attributes, CLOCK_REALTIME);'
 exit $bad

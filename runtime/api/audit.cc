@@ -11,6 +11,7 @@
 
 #include "runtime/api/tracing.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/base/thread.h"
 #include "runtime/base/thread_number.h"
 
 namespace vramspan {
@@ -98,14 +99,14 @@ Audit::~Audit() {
 // The process ends, and this runtime was never destroyed.
 void Audit::FinishAll() {
   // On a thread of its own: what the driver keeps for this one may be gone by now.
-  std::thread([] {
+  RunApart("vramspan-end", [] {
     const OwnCalls own;
     Living& living = TheLiving();
     MutexLock lock(living.mu);
     for (Audit* audit : std::exchange(living.all, {})) {
       if (audit->TakeTurn()) audit->Finish(/*complete=*/true);
     }
-  }).join();
+  });
 }
 
 void Audit::Finish(bool complete) {

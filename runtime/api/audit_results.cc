@@ -12,6 +12,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "runtime/base/quiet_write.h"
+
 namespace vramspan {
 namespace {
 
@@ -84,9 +86,11 @@ StatusOr<AuditResults> ParseAudit(std::string_view text) {
 
 Status WriteAudit(const std::string& path, const AuditResults& results) {
   const std::string part = path + ".part";
+  QuietWrites quiet;  // At the program's end it may be its own thread.
   std::ofstream file(part, std::ios::trunc);
   file << AuditText(results);
   file.close();
+  if (!file) quiet.Failed(EFBIG);
   if (!file || std::rename(part.c_str(), path.c_str()) != 0) {
     return absl::UnavailableError(absl::StrCat("the audit's results cannot be written to ", path,
                                                ": ", std::strerror(errno)));

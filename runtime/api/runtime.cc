@@ -250,7 +250,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   mover.prints = !Tracing::unseen();
   mover.returns = !audited.has_value();
   mover.prices = prices;
-  r->mover_ = std::make_unique<Mover>(r->memory_.get(), mover);
+  VS_ASSIGN_OR_RETURN(r->mover_, Mover::Start(r->memory_.get(), mover));
   if (r->recorder_ != nullptr && traced && mover.own_context && mover.prints) {
     r->recorder_->WatchContents(r->context_, r->memory_.get(), r->mover_.get());
   }

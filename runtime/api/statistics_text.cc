@@ -4,12 +4,12 @@
 #include <absl/strings/str_format.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "runtime/base/clean_text.h"
+#include "runtime/base/log.h"
+#include "runtime/base/small_file.h"
 
 namespace vramspan {
 namespace {
@@ -161,20 +161,13 @@ bool IsJson(std::string_view where) { return where.ends_with(".json"); }
 
 Status Write(const char* where, const std::string& text) {
   if (std::strcmp(where, "-") == 0) {
-    std::fputs(text.c_str(), stderr);
+    // A reader that has gone, or a stderr that the program has closed, is nobody to tell of it.
+    WriteToStderr(text);
     return absl::OkStatus();
   }
-  std::FILE* file = std::fopen(where, "a");
-  if (file == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("VRAMSPAN_STATS: cannot write to ", where, ": ", std::strerror(errno)));
-  }
-  const bool written = std::fputs(text.c_str(), file) >= 0;
-  if (std::fclose(file) != 0 || !written) {
-    return absl::InternalError(
-        absl::StrCat("VRAMSPAN_STATS: ", where, " was not written: ", std::strerror(errno)));
-  }
-  return absl::OkStatus();
+  const Status written = AppendToFile(where, text);
+  if (written.ok()) return written;
+  return Status(written.code(), absl::StrCat("VRAMSPAN_STATS: ", written.message()));
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ std::string StatisticsOffJson(std::string_view where, std::string_view why);
 
 // Writes the text to what VRAMSPAN_STATS names: "-" is stderr, else a file, which is appended to;
 // JSON where its name ends in .json. Does nothing where it names nothing. An error names the file.
+// Follows no link and writes to no device; the program is never ended or kept by what it writes to.
 Status WriteStatistics(const vramspanStatistics& s, absl::Span<const PassedMemory> passed = {});
 Status WriteStatisticsOff(std::string_view where, std::string_view why);
 

@@ -1,5 +1,6 @@
 #include "runtime/api/work_timer.h"
 
+#include <thread>
 #include <utility>
 
 #include "runtime/base/own_calls.h"
@@ -40,7 +41,9 @@ StatusOr<std::unique_ptr<WorkTimer>> WorkTimer::Start(std::shared_ptr<const Driv
   t->base_time_ = Clock::now();
   cu.Note(Check(cu->StreamDestroy(stream), "cuStreamDestroy"));
   VS_RETURN_IF_ERROR(status);
-  t->thread_ = std::thread([raw = t.get()] { raw->Loop(); });
+  VS_ASSIGN_OR_RETURN(t->thread_, StartThread(
+                                      "vramspan-timer", [raw = t.get()] { raw->Loop(); },
+                                      [raw = t.get()] { raw->Failed(); }));
   return t;
 }
 
@@ -50,7 +53,7 @@ void WorkTimer::Stop() {
     stop_ = true;
     wake_.NotifyAll();
   }
-  if (thread_.joinable()) thread_.join();
+  thread_.Join();
 }
 
 WorkTimer::~WorkTimer() {
@@ -132,6 +135,11 @@ void WorkTimer::Loop() {
     std::this_thread::yield();
     Look();
   }
+}
+
+void WorkTimer::Failed() {
+  MutexLock lock(mu_);
+  stop_ = true;
 }
 
 void WorkTimer::Look() {

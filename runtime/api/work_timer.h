@@ -13,11 +13,11 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/status.h"
+#include "runtime/base/thread.h"
 #include "runtime/driver/driver.h"
 
 namespace vramspan {
@@ -58,6 +58,8 @@ class WorkTimer {
   CUevent TakeEvent();
   void GiveBack(CUevent event);
   void Loop();
+  // The thread has ended before its time: nothing more is measured.
+  void Failed();
   void Look();
   void Tell(const Measured& m);
 
@@ -78,7 +80,7 @@ class WorkTimer {
   // An event of which it is known when it was.
   CUevent base_ = nullptr;
   Clock::time_point base_time_;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace vramspan

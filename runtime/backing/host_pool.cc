@@ -2,13 +2,14 @@
 
 #include <absl/strings/str_cat.h>
 
-#include <thread>
 #include <utility>
 
 #include "runtime/backing/host_room.h"
 #include "runtime/backing/slot_pool.h"
+#include "runtime/base/log.h"
 #include "runtime/base/mutex.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/base/thread.h"
 
 namespace vramspan {
 
@@ -23,7 +24,7 @@ class HostPool::Impl {
       stop_ = true;
       wake_.NotifyAll();
     }
-    if (thread_.joinable()) thread_.join();
+    thread_.Join();
   }
 
   StatusOr<uint32_t> Acquire(int log2) {
@@ -54,7 +55,17 @@ class HostPool::Impl {
     bool any = false;
     for (const Bytes bytes : ready) any |= bytes > Bytes(0);
     // Most programs never run short of device memory, and those get no thread.
-    if (any && !thread_.joinable()) thread_ = std::thread([this] { MakeAhead(); });
+    if (any && !thread_.joinable() && !no_thread_) {
+      StatusOr<Thread> thread = StartThread(
+          "vramspan-host", [this] { MakeAhead(); }, [this] { NothingIsMade(); });
+      no_thread_ = !thread.ok();
+      if (thread.ok()) {
+        thread_ = *std::move(thread);
+      } else {
+        Log(LogLevel::kWarning,
+            absl::StrCat(thread.status().message(), ": host memory is made when it is needed"));
+      }
+    }
     wake_.NotifyAll();
   }
 
@@ -148,6 +159,14 @@ class HostPool::Impl {
     }
   }
 
+  // The thread ends: nobody waits for what it was making.
+  void NothingIsMade() {
+    MutexLock lock(mutex_);
+    making_ = false;
+    ++made_;
+    wake_.NotifyAll();
+  }
+
   const std::unique_ptr<SlotPool> slots_;
   HostRoom room_;
   Mutex mutex_;
@@ -157,8 +176,9 @@ class HostPool::Impl {
   uint64_t failed_wish_ VS_GUARDED_BY(mutex_) = ~uint64_t{0};  // Not tried again.
   bool stop_ VS_GUARDED_BY(mutex_) = false;
   bool making_ VS_GUARDED_BY(mutex_) = false;
-  uint64_t made_ VS_GUARDED_BY(mutex_) = 0;   // Tries that have ended.
-  std::thread thread_ VS_GUARDED_BY(mutex_);  // Started under the lock, joined by the destructor.
+  uint64_t made_ VS_GUARDED_BY(mutex_) = 0;       // Tries that have ended.
+  bool no_thread_ VS_GUARDED_BY(mutex_) = false;  // None could be had: said once.
+  Thread thread_ VS_GUARDED_BY(mutex_);  // Started under the lock, joined by the destructor.
 };
 
 StatusOr<std::unique_ptr<HostPool>> HostPool::Create(std::shared_ptr<const Driver> driver,

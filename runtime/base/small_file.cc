@@ -2,10 +2,14 @@
 
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+
+#include "runtime/base/quiet_write.h"
 
 namespace vramspan {
 
@@ -37,6 +41,28 @@ StatusOr<std::string> ReadSmallFile(const std::string& path, size_t most) {
   }
   text.resize(have);
   return text;
+}
+
+Status AppendToFile(const std::string& path, std::string_view text) {
+  const auto refuse = [&](std::string_view why) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot write to ", path, ": ", why));
+  };
+  const int fd =
+      open(path.c_str(),
+           O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0666);
+  if (fd < 0) {
+    return refuse(errno == ELOOP ? "it is a link, and is not followed: name the file itself"
+                                 : std::strerror(errno));
+  }
+  struct stat found;
+  Status status;
+  if (fstat(fd, &found) != 0 || !S_ISREG(found.st_mode)) {
+    status = refuse("it is no regular file");
+  } else if (const int error = WriteQuietly(fd, {text}, std::chrono::milliseconds(0)); error != 0) {
+    status = refuse(std::strerror(error));
+  }
+  if (close(fd) != 0 && status.ok()) status = refuse(std::strerror(errno));
+  return status;
 }
 
 }  // namespace vramspan

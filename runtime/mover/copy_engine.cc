@@ -4,11 +4,15 @@
 #include <chrono>
 #include <deque>
 #include <optional>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "runtime/base/log.h"
 #include "runtime/base/mutex.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/base/thread.h"
 #include "runtime/placement/move_limits.h"
 
 namespace vramspan {
@@ -63,19 +67,26 @@ class CopyEngineImpl final : public CopyEngine {
         *prints = *std::move(made);
       }
     }
-    out_thread_ = std::thread([this] { OutLoop(); });
+    StatusOr<Thread> thread = StartThread(
+        "vramspan-out", [this] { OutLoop(); }, [this] { OutEnds(); });
+    if (thread.ok()) {
+      out_thread_ = *std::move(thread);
+    } else {
+      Log(LogLevel::kWarning,
+          std::string(thread.status().message()) + ": the mover waits for each copy to the host");
+      MutexLock lock(mu_);
+      out_goes_ = false;
+    }
     return absl::OkStatus();
   }
 
   ~CopyEngineImpl() override {
-    if (out_thread_.joinable()) {
-      {
-        MutexLock lock(mu_);
-        stop_ = true;
-        wake_.NotifyOne();
-      }
-      out_thread_.join();
+    {
+      MutexLock lock(mu_);
+      stop_ = true;
+      wake_.NotifyOne();
     }
+    out_thread_.Join();
     if (ScopedContext current(*driver_, context_); current.status().ok()) {
       if (in_stream_ != nullptr)
         Cleanup((*driver_)->StreamSynchronize(in_stream_), "cuStreamSynchronize");
@@ -126,9 +137,17 @@ class CopyEngineImpl final : public CopyEngine {
 
   void StartOut(DevicePtr to, DevicePtr from, Bytes size,
                 const std::optional<Fingerprint>& expected, Copy* copy) override {
-    MutexLock lock(mu_);
-    out_queue_.push_back({to, from, size, expected, copy});
-    wake_.NotifyOne();
+    const Out out{to, from, size, expected, copy};
+    {
+      MutexLock lock(mu_);
+      if (out_goes_) {
+        out_queue_.push_back(out);
+        wake_.NotifyOne();
+        return;
+      }
+    }
+    const ScopedContext current(*driver_, context_);
+    RunOut(out, current.status());
   }
 
   void Poll() override {
@@ -208,11 +227,30 @@ class CopyEngineImpl final : public CopyEngine {
       }
       // Once for all copies, unless it fails.
       if (!current.has_value() || !current->status().ok()) current.emplace(*driver_, context_);
-      out_time_.Begin();
-      Status status = current->status().ok() ? CopyOut(out) : current->status();
-      out_time_.End();
-      Finish(out.copy, std::move(status));
+      RunOut(out, current->status());
     }
+  }
+
+  // The thread has ended before its time: what it had not begun is not copied, and what comes is
+  // copied by the mover's.
+  void OutEnds() {
+    MutexLock lock(mu_);
+    out_goes_ = false;
+    for (const Out& out : std::exchange(out_queue_, {})) {
+      Finish(out.copy, absl::InternalError("the thread that copies to the host has ended"));
+    }
+  }
+
+  void RunOut(const Out& out, const Status& current) {
+    out_time_.Begin();
+    Status status = current;
+    if (status.ok() && !RunCaught("a copy to the host", [&] { status = CopyOut(out); })) {
+      // Its memory is used again.
+      Cleanup((*driver_)->StreamSynchronize(out_stream_), "cuStreamSynchronize");
+      status = absl::InternalError("a copy to the host was stopped by an exception");
+    }
+    out_time_.End();
+    Finish(out.copy, std::move(status));
   }
 
   Status CopyOut(const Out& out) {
@@ -274,12 +312,13 @@ class CopyEngineImpl final : public CopyEngine {
   std::vector<CUevent> spare_events_;
   BusyTime in_time_;
 
-  BusyTime out_time_;  // The out thread only (its total may be read by any).
+  BusyTime out_time_;  // By whoever copies out (its total may be read by any).
   Mutex mu_;
   CondVar wake_;
   std::deque<Out> out_queue_ VS_GUARDED_BY(mu_);
   bool stop_ VS_GUARDED_BY(mu_) = false;
-  std::thread out_thread_;
+  bool out_goes_ VS_GUARDED_BY(mu_) = true;  // There is a thread that copies out.
+  Thread out_thread_;
 };
 
 }  // namespace

@@ -3,9 +3,14 @@
 #include "runtime/mover/mover.h"
 
 #include <absl/algorithm/container.h>
+#include <absl/cleanup/cleanup.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <exception>
 #include <optional>
+#include <thread>
+#include <utility>
 
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
@@ -71,20 +76,26 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
       planner_(&memory->policy()),
       last_progress_(Clock::now()) {
   if (options.traced && options.own_context && options.prints) LoadPrints();
-  thread_ = std::thread([this] { Loop(); });
+}
+
+StatusOr<std::unique_ptr<Mover>> Mover::Start(Memory* memory, const MoverOptions& options) {
+  std::unique_ptr<Mover> mover(new Mover(memory, options));
+  VS_ASSIGN_OR_RETURN(mover->thread_,
+                      StartThread("vramspan-mover", [raw = mover.get()] { raw->Loop(); }));
+  return mover;
 }
 
 Mover::~Mover() {
   ended_threads_->Detach();
-  {
+  if (thread_.joinable()) {
     MutexLock lock(memory_.mu);
     WakeThread();
     WaitUntil([this]() VS_NO_THREAD_SAFETY_ANALYSIS { return Idle(); });
     stop_ = true;
     WakeThread();
   }
-  thread_.join();
-  if (others_.joinable()) others_.join();
+  thread_.Join();
+  others_.Join();
   ScopedContext current(*driver_, memory_.options().context);
   driver_->Note(current.status());
   copy_.reset();
@@ -101,22 +112,50 @@ void Mover::Loop() {
   const OwnCalls own;
   // For the thread's whole life: its queries must not ruin a capture, hence the relaxed mode.
   std::optional<ScopedContext> current;
-  for (;;) {
-    if (!current.has_value() || !current->status().ok()) {
-      current.emplace(*driver_, memory_.options().context);
-      MutexLock lock(memory_.mu);
-      RecordError(current->status());
+  for (bool ended = false; !ended;) {
+    try {
+      ended = Turn(&current);
+    } catch (const std::exception& e) {
+      Rest(e.what());
     }
-    const bool progress = Round();
-    AccountStall();
-    if (progress) last_progress_ = Clock::now();
-    {
-      MutexLock lock(memory_.mu);
-      if (stop_ && !progress) return;
-      CheckDeadline();
-    }
-    if (!progress) Pause();
   }
+}
+
+bool Mover::Turn(std::optional<ScopedContext>* current) {
+  if (!current->has_value() || !(*current)->status().ok()) {
+    current->emplace(*driver_, memory_.options().context);
+    MutexLock lock(memory_.mu);
+    RecordError((*current)->status());
+  }
+  const bool progress = Round();
+  AccountStall();
+  if (progress) last_progress_ = Clock::now();
+  {
+    MutexLock lock(memory_.mu);
+    if (stop_ && !progress) return true;
+    CheckDeadline();
+  }
+  if (!progress) Pause();
+  return false;
+}
+
+void Mover::Rest(const char* why) {
+  memory_.GoBlind();
+  {
+    MutexLock lock(memory_.mu);
+    no_hiding_before_ = Clock::time_point::max();
+    show_all_ = memory_.any_hidden();
+    for (Work* work : queue_) work->gave_up = true;
+    if (!std::exchange(resting_, true)) {
+      char text[256];  // There may be no memory for more.
+      std::snprintf(text, sizeof(text),
+                    "no memory moves from here on, after an exception in the mover's thread (%s): "
+                    "the program goes on with its memory where it is",
+                    why);
+      Log(LogLevel::kError, text);
+    }
+  }
+  std::this_thread::sleep_for(kLongSleep);
 }
 
 void Mover::AccountStall() {
@@ -422,8 +461,12 @@ bool Mover::ReleaseReady() {
   // Strictly in order. Work let go ahead of the head could be stuck behind it all the same (by a
   // shared hardware queue, an event, the legacy stream) while the head waits for its memory.
   size_t released = 0;
-  while (released < queue_.size() && Ready(queue_[released])) Release(queue_[released++]);
-  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(released));
+  {
+    const auto erase = absl::MakeCleanup([&]() VS_NO_THREAD_SAFETY_ANALYSIS {
+      queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(released));
+    });
+    while (released < queue_.size() && Ready(queue_[released])) Release(queue_[released++]);
+  }
   if (released != 0) done_.NotifyAll();
   MakeRoom(std::min<size_t>(released, waiting_for_room_));
   return released != 0;
@@ -437,13 +480,17 @@ void Mover::Release(Work* work) {
   }
   stats_.hold_ns += static_cast<uint64_t>((Clock::now() - work->begun).count());
   if (!work->coming.empty()) vain_waits_ = 0;
-  MarkReleased(work);
-  if (work->stream != nullptr) {
-    work->stream->held.pop_front();
-    Streams::Raise(work->stream, work->hold);
-    if (synchronous_.load(std::memory_order_relaxed)) done_.NotifyAll();
-    return;
+  {
+    // Whatever becomes of the accounts, its stream goes on.
+    const auto go = absl::MakeCleanup([&]() VS_NO_THREAD_SAFETY_ANALYSIS {
+      if (work->stream == nullptr) return;
+      work->stream->held.pop_front();
+      Streams::Raise(work->stream, work->hold);
+      if (synchronous_.load(std::memory_order_relaxed)) done_.NotifyAll();
+    });
+    MarkReleased(work);
   }
+  if (work->stream != nullptr) return;
   // A pin: nothing runs, so it is over at once.
   work->pinned = true;
   for (const ChunkIndex index : work->chunks) {

@@ -24,9 +24,9 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <vector>
 
+#include "runtime/base/thread.h"
 #include "runtime/mover/copy_engine.h"
 #include "runtime/mover/gate.h"
 #include "runtime/mover/memory.h"
@@ -81,8 +81,8 @@ struct MoverStatistics {
 
 class Mover {
  public:
-  // `memory` outlives the mover.
-  Mover(Memory* memory, const MoverOptions& options) VS_NO_THREAD_SAFETY_ANALYSIS;
+  // `memory` outlives the mover. An error, naming the thread, where none can be made for it.
+  static StatusOr<std::unique_ptr<Mover>> Start(Memory* memory, const MoverOptions& options);
   // Waits for declared work and moves under way, then ends the thread. REQUIRES: AwaitScopes held.
   ~Mover();
   Mover(const Mover&) = delete;
@@ -166,6 +166,9 @@ class Mover {
   struct Move;
   class View;
   class EndedThreads;
+  class Starting;
+
+  Mover(Memory* memory, const MoverOptions& options) VS_NO_THREAD_SAFETY_ANALYSIS;
 
   // --- taking work in (mover_submit.cc) ---
   Status BeginFast(CUstream stream);
@@ -275,6 +278,11 @@ class Mover {
 
   // --- the thread (mover.cc) ---
   void Loop();
+  // One look at everything, or a pause. True: the thread is to end.
+  bool Turn(std::optional<ScopedContext>* current);
+  // After an exception nothing is begun any more, which might end in another; what is held goes on
+  // with its memory where it is, as after Freeze.
+  void Rest(const char* why);
   // How long what runs now may well take, by what is known of it.
   Clock::duration MayTake() VS_REQUIRES(memory_.mu);
   // Puts the time since the last look on the account of what the head waits for.
@@ -285,7 +293,7 @@ class Mover {
   // Begins a visit for what other contexts have submitted (mover_hidden.cc), and tells which they
   // are. REQUIRES: the gate is closed, so that all they submit later is seen.
   std::vector<CUcontext> BeginOthers() VS_EXCLUDES(memory_.mu);
-  // The visit ends when their work has.
+  // The visit ends when their work has; never where none can wait for it, and then nothing moves.
   void WaitForOthers(std::vector<CUcontext> others);
   // What moves need: made before they are needed, while the device fills up.
   bool Prepare();
@@ -453,6 +461,7 @@ class Mover {
   Status error_ VS_GUARDED_BY(memory_.mu);
   Planner planner_ VS_GUARDED_BY(memory_.mu);
   bool stop_ VS_GUARDED_BY(memory_.mu) = false;
+  bool resting_ VS_GUARDED_BY(memory_.mu) = false;             // See Rest.
   std::vector<ChunkIndex> to_show_ VS_GUARDED_BY(memory_.mu);  // Somebody waits for them.
   bool show_all_ VS_GUARDED_BY(memory_.mu) = false;            // Until nothing is hidden.
   // What was waited for did not come, so many times in a row: no work waits like that.
@@ -488,8 +497,8 @@ class Mover {
   static constexpr std::chrono::milliseconds kAfterFailure{5};
   Clock::time_point no_moves_before_;  // After a failure.
   std::atomic<uint32_t> moves_under_way_{0};
-  std::thread thread_;
-  std::thread others_;  // Waits for what other contexts had submitted.
+  Thread thread_;
+  Thread others_;  // Waits for what other contexts had submitted.
 };
 
 }  // namespace vramspan

@@ -15,6 +15,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <string>
 
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
@@ -261,7 +262,7 @@ std::vector<CUcontext> Mover::BeginOthers() {
 void Mover::WaitForOthers(std::vector<CUcontext> others) {
   if (others.empty()) return;
   // A thread of its own: what they wait for may be what the mover's has yet to let go.
-  others_ = std::thread([this, others = std::move(others)] {
+  const auto wait = [this, others = std::move(others)] {
     const OwnCalls own;
     for (const CUcontext context : others) {
       // One that is gone has no work.
@@ -273,7 +274,16 @@ void Mover::WaitForOthers(std::vector<CUcontext> others) {
       }
     }
     EndVisit();
-  });
+  };
+  StatusOr<Thread> thread = StartThread("vramspan-others", wait, [this] { memory_.GoBlind(); });
+  if (thread.ok()) {
+    others_ = *std::move(thread);
+    return;
+  }
+  memory_.GoBlind();
+  Log(LogLevel::kError, std::string(thread.status().message()) +
+                            ": what other devices do with memory of this one is not waited for, so "
+                            "none of it moves");
 }
 
 bool Mover::Freeze() {

@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <exception>
 
 #include "runtime/base/log.h"
 #include "runtime/mover/mover_move.h"
@@ -16,6 +17,28 @@ namespace {
 constexpr std::chrono::nanoseconds kRemapTime{kRemapTimeNs};
 
 }  // namespace
+
+// A move that is being started. Its place in moves_ is made first, so that a copy that has begun is
+// known; where an exception comes before that, its chunk is as it was.
+class Mover::Starting {
+ public:
+  explicit Starting(Mover* mover) : mover_(*mover) { mover_.moves_.emplace_back(); }
+  ~Starting() {
+    if (mover_.moves_.back() != nullptr) return;
+    mover_.moves_.pop_back();
+    if (move_ != nullptr && std::uncaught_exceptions() > before_) {
+      mover_.Abandon(move_, absl::OkStatus());
+    }
+  }
+  Starting(const Starting&) = delete;
+  Starting& operator=(const Starting&) = delete;
+  void Moves(Move* move) { move_ = move; }  // Its chunk is in state kMoving.
+
+ private:
+  Mover& mover_;
+  Move* move_ = nullptr;
+  const int before_ = std::uncaught_exceptions();
+};
 
 bool Mover::StartMoves() {
   if (Clock::now() < no_moves_before_) return false;
@@ -72,6 +95,7 @@ bool Mover::ServeEvictions(ChunkIndex index) {
 
 bool Mover::StartEvict(ChunkIndex index) {
   auto move = std::make_unique<Move>();
+  Starting starting(this);
   {
     MutexLock lock(memory_.mu);
     Chunk& c = memory_.chunks()[index];
@@ -96,6 +120,7 @@ bool Mover::StartEvict(ChunkIndex index) {
     moves_under_way_.fetch_add(1, std::memory_order_relaxed);
   }
   moving_out_ += move->size();
+  starting.Moves(move.get());
   move->shown.Begin("evict");
   if (move->host_slot == kNoSlot) {
     const StatusOr<uint32_t> slot = memory_.AcquireHost(move->log2);
@@ -112,12 +137,13 @@ bool Mover::StartEvict(ChunkIndex index) {
     copy_->StartOut(memory_.host_pool().alias(move->host_slot), move->va, move->size(),
                     move->expected, &move->copy);
   }
-  moves_.push_back(std::move(move));
+  moves_.back() = std::move(move);
   return true;
 }
 
 bool Mover::StartFetch(ChunkIndex index) {
   auto move = std::make_unique<Move>();
+  Starting starting(this);
   move->in = true;
   {
     MutexLock lock(memory_.mu);
@@ -136,6 +162,7 @@ bool Mover::StartFetch(ChunkIndex index) {
     moves_under_way_.fetch_add(1, std::memory_order_relaxed);
   }
   moving_in_ += move->size();
+  starting.Moves(move.get());
   move->shown.Begin("fetch");
   const StatusOr<uint32_t> slot = memory_.device_pool().Acquire(move->log2);
   if (!slot.ok()) {
@@ -164,7 +191,7 @@ bool Mover::StartFetch(ChunkIndex index) {
     copy_->StartIn(*target, memory_.host_pool().alias(move->host_slot), move->size(), print,
                    &move->copy);
   }
-  moves_.push_back(std::move(move));
+  moves_.back() = std::move(move);
   return true;
 }
 

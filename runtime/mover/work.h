@@ -111,7 +111,8 @@ struct Work {
     thread = tag = kernel = signature = 0;
     sample = {};
     soon = {};
-    tried = gave_up = held = counted = open = released = timed = ended = pinned = needs_arrival = false;
+    tried = gave_up = held = counted = open = released = timed = ended = pinned = needs_arrival =
+        false;
     stream = nullptr;
     hold = 0;
     hidden_since = moved_at = {};

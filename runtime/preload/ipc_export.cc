@@ -1,14 +1,12 @@
 // The exporting side of legacy IPC: the book of what has a handle, and the thread that answers.
 #include <absl/container/btree_map.h>
 #include <absl/strings/str_cat.h>
-#include <pthread.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -18,6 +16,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/base/thread.h"
 #include "runtime/preload/allocated.h"
 #include "runtime/preload/ipc.h"
 #include "runtime/preload/ipc_wire.h"
@@ -121,7 +120,6 @@ Status Serve(int socket) {
 
 void Answer(int listener) {
   const OwnCalls own;
-  pthread_setname_np(pthread_self(), "vramspan-ipc");
   for (;;) {
     const OwnedFd peer(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
     if (peer.get() < 0) {
@@ -155,18 +153,9 @@ Status StartListening(Exporter* exporter) VS_NO_THREAD_SAFETY_ANALYSIS {
       listen(listener.get(), kBacklog) != 0) {
     return absl::InternalError(absl::StrCat("no socket for it: ", std::strerror(errno)));
   }
-  // The program's signals are for its own threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  Status status;
-  try {
-    std::thread(&Answer, listener.get()).detach();
-  } catch (const std::exception& e) {
-    status = absl::InternalError(absl::StrCat("no thread for it: ", e.what()));
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  VS_RETURN_IF_ERROR(status);
+  VS_ASSIGN_OR_RETURN(Thread answering,
+                      StartThread("vramspan-ipc", [fd = listener.get()] { Answer(fd); }));
+  answering.Detach();
   exporter->socket = key;
   exporter->listener.store(listener.Give(), std::memory_order_release);
   // Before the driver's own end: what is under way holds the lock.

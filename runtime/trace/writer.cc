@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_replace.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +12,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/base/quiet_write.h"
 
 namespace vramspan::trace {
 namespace {
@@ -25,37 +27,48 @@ thread_local unsigned next_known = 0;
 
 std::atomic<uint64_t> next_writer{1};
 
+// A new file, or with `force` one that is there. Readable, so that OwnDescriptor can hold its
+// inode.
+StatusOr<int> OpenFile(const std::string& path, bool force) {
+  struct stat found;
+  if (lstat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode) && !S_ISLNK(found.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the trace cannot be ", path, ", which is no regular file: name another"));
+  }
+  const int fd = open(path.c_str(),
+                      O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (force ? O_TRUNC : O_EXCL), 0600);
+  if (fd >= 0) return fd;
+  const int error = errno;
+  if (error == EEXIST) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(path, " is there already, and is not written over"));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot write the trace ", path, ": ", std::strerror(error)));
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<Writer>> Writer::Open(const WriterOptions& options, const Header& header) {
   std::unique_ptr<Writer> w(new Writer());
   w->path_ = absl::StrReplaceAll(options.path, {{"%p", absl::StrCat(getpid())}});
-  w->fd_ =
-      open(w->path_.c_str(),
-           O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (options.force ? O_TRUNC : O_EXCL), 0644);
-  if (w->fd_ < 0) {
-    const int error = errno;
-    if (error == EEXIST) {
-      return absl::AlreadyExistsError(
-          absl::StrCat(w->path_, " is there already, and is not written over"));
-    }
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot write the trace ", w->path_, ": ", std::strerror(error)));
-  }
+  VS_ASSIGN_OR_RETURN(const int fd, OpenFile(w->path_, options.force));
+  w->file_.Adopt(fd);
   w->id_ = next_writer.fetch_add(1, std::memory_order_relaxed);
   w->most_waiting_ = options.most_waiting;
   w->flush_ = options.flush;
   w->began_ = Clock::now();
   w->process_ = getpid();
   VS_RETURN_IF_ERROR(w->WriteBytes(PackHeader(header)));
-  w->thread_ = std::thread([raw = w.get()] { raw->Loop(); });
+  VS_ASSIGN_OR_RETURN(w->thread_, StartThread(
+                                      "vramspan-trace", [raw = w.get()] { raw->Loop(); },
+                                      [raw = w.get()] { raw->Failed(); }));
   return w;
 }
 
 Writer::~Writer() {
   const Status closed = Close();
   if (!closed.ok()) Log(LogLevel::kError, std::string(closed.message()));
-  if (fd_ >= 0) close(fd_);
 }
 
 Writer::Buffer* Writer::MyBuffer() {
@@ -150,12 +163,24 @@ void Writer::WriteFull() {
     const Status status = WriteBlock(&f);
     MutexLock lock(mu_);
     waiting_bytes_ -= bytes;
-    if (status.ok() || !error_.ok()) continue;
-    // The first failure is told at once; the program goes on without its trace.
-    error_ = status;
-    closed_.store(true, std::memory_order_relaxed);
-    Log(LogLevel::kError, absl::StrCat("the recording ends here: ", status.message()));
+    if (!status.ok()) Stop(status);
   }
+}
+
+void Writer::Stop(const Status& why) {
+  if (!error_.ok()) return;
+  error_ = why;
+  closed_.store(true, std::memory_order_relaxed);
+  Log(LogLevel::kError, absl::StrCat("the recording ends here: ", why.message()));
+}
+
+void Writer::Failed() {
+  MutexLock lock(mu_);
+  failed_ = true;
+  closed_.store(true, std::memory_order_relaxed);
+  done_.NotifyAll();
+  waiting_.clear();
+  Stop(absl::InternalError(absl::StrCat("the thread that writes ", path_, " has ended")));
 }
 
 Status Writer::WriteBlock(Full* full) {
@@ -171,12 +196,22 @@ Status Writer::WriteBlock(Full* full) {
 }
 
 Status Writer::WriteBytes(absl::Span<const char> bytes) {
+  // The header is written on the program's thread.
+  QuietWrites quiet;
   while (!bytes.empty()) {
-    const ssize_t wrote = write(fd_, bytes.data(), bytes.size());
+    const StatusOr<int> fd = file_.Get();
+    if (!fd.ok()) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot write the trace ", path_, ": ", fd.status().message()));
+    }
+    const ssize_t wrote = write(*fd, bytes.data(), bytes.size());
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0) {
+      const int error = errno;
+      quiet.Failed(error);
       return absl::UnavailableError(
-          absl::StrCat("cannot write the trace ", path_, ": ", std::strerror(errno)));
+          absl::StrCat("cannot write the trace ", path_, ": ", std::strerror(error),
+                       error == EFBIG ? " (the limit of `ulimit -f`)" : ""));
     }
     bytes.remove_prefix(static_cast<size_t>(wrote));
   }
@@ -186,10 +221,10 @@ Status Writer::WriteBytes(absl::Span<const char> bytes) {
 Status Writer::Flush() {
   if (getpid() != process_) return absl::OkStatus();
   MutexLock lock(mu_);
-  if (stop_) return error_;
+  if (stop_ || failed_) return error_;
   const uint64_t wanted = ++wanted_;
   wake_.NotifyAll();
-  while (flushed_ < wanted) done_.Wait(mu_);
+  while (flushed_ < wanted && !failed_) done_.Wait(mu_);
   return error_;
 }
 
@@ -202,7 +237,7 @@ Status Writer::Close() {
     stop_ = true;
     wake_.NotifyAll();
   }
-  thread_.join();
+  thread_.Join();
   MutexLock lock(mu_);
   return error_;
 }

@@ -5,6 +5,10 @@
 // Add takes the thread's own lock, which only the writer's thread ever contends, and calls nothing
 // that can block. Where the disk does not keep up, events are dropped and counted in the trace.
 //
+// The file is its owner's alone to read, since the command line is in it. What keeps it from being
+// written ends the recording with one line: a full disk, RLIMIT_FSIZE (without its signal), an
+// exception in the writer's thread, or a program that has closed our descriptor.
+//
 // Threads: any. A forked child does not write: the file is its parent's. It must not destroy the
 // writer either, for the writer's thread is not there to be waited for.
 #ifndef VRAMSPAN_RUNTIME_TRACE_WRITER_H_
@@ -14,11 +18,12 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "runtime/base/mutex.h"
+#include "runtime/base/own_descriptor.h"
 #include "runtime/base/status.h"
+#include "runtime/base/thread.h"
 #include "runtime/trace/block.h"
 #include "runtime/trace/encoder.h"
 
@@ -26,7 +31,8 @@ namespace vramspan::trace {
 
 struct WriterOptions {
   std::string path;  // "%p" stands for the process's number.
-  // Replaces a file that is there; else that is an error (AlreadyExists).
+  // Replaces a file that is there; else that is an error (AlreadyExists). What is there and is no
+  // regular file is left alone (InvalidArgument).
   bool force = false;
   std::chrono::milliseconds flush{250};
   size_t most_waiting = 64 << 20;  // Bytes of full blocks; beyond, events are dropped.
@@ -86,13 +92,17 @@ class Writer {
   // To the writer's thread. `drop`: where too much waits for it, count and forget.
   void Hand(Buffer* buffer, bool drop) VS_REQUIRES(buffer->mu);
   void Loop();
+  // The thread has ended before its time: nothing more is written, and nobody waits for it.
+  void Failed();
+  // The recording is over for `why`: told at once, and the program goes on without its trace.
+  void Stop(const Status& why) VS_REQUIRES(mu_);
   void TakeBuffers();
   void WriteFull();
   Status WriteBlock(Full* full);
   Status WriteBytes(absl::Span<const char> bytes);
 
   std::string path_;
-  int fd_ = -1;
+  OwnDescriptor file_;
   uint64_t id_ = 0;  // Of this writer, among all of the process.
   size_t most_waiting_ = 0;
   std::chrono::milliseconds flush_{};
@@ -107,12 +117,13 @@ class Writer {
   size_t waiting_bytes_ VS_GUARDED_BY(mu_) = 0;
   uint64_t wanted_ VS_GUARDED_BY(mu_) = 0, flushed_ VS_GUARDED_BY(mu_) = 0;
   bool stop_ VS_GUARDED_BY(mu_) = false;
+  bool failed_ VS_GUARDED_BY(mu_) = false;
   Status error_ VS_GUARDED_BY(mu_);
 
   // The writer's thread only.
   BlockPacker packer_;
   uint32_t blocks_ = 0;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace vramspan::trace

@@ -92,6 +92,17 @@ TEST(StatisticsTextTest, GoesWhereTheVariableSays) {
   EXPECT_TRUE(WriteStatistics(Some()).ok());
   EXPECT_EQ(testing::internal::GetCapturedStderr(), StatisticsText(Some()));
 
+  // In a shared folder another's link would have the program append to what only it may write.
+  const std::string link = testing::TempDir() + "/vramspan_stats_link.txt";
+  std::remove(link.c_str());
+  ASSERT_EQ(symlink(path.c_str(), link.c_str()), 0);
+  for (const std::string& refused : {link, std::string("/dev/null")}) {
+    ASSERT_EQ(setenv("VRAMSPAN_STATS", refused.c_str(), 1), 0);
+    EXPECT_THAT(std::string(WriteStatistics(Some()).message()), HasSubstr(refused));
+  }
+  EXPECT_NE(access(path.c_str(), F_OK), 0) << "the link was followed";
+  std::remove(link.c_str());
+
   ASSERT_EQ(setenv("VRAMSPAN_STATS", "/nowhere/at/all", 1), 0);
   const Status status = WriteStatistics(Some());
   EXPECT_FALSE(status.ok());

@@ -8,6 +8,7 @@
 #include "runtime/space/chunk.h"
 #include "tests/backing/fake_root.h"
 #include "tests/backing/pool_fixture.h"
+#include "tests/base/refuse_threads.h"
 
 namespace vramspan {
 namespace {
@@ -128,6 +129,16 @@ TEST_F(HostPoolTest, MemoryIsMadeAheadAndMadeAgainWhenTaken) {
   // A smaller wish takes nothing back, and asks for nothing.
   pool->KeepReady(Wish(24, MiB(16)));
   EXPECT_EQ(pool->cached(), MiB(54));
+}
+
+TEST_F(HostPoolTest, WithoutAThreadSlotsAreMadeWhenTheyAreWanted) {
+  const RefuseThreads refuse;
+  const auto pool = Make(MiB(256));
+  pool->KeepReady(Wish(24, MiB(48)));
+  pool->KeepReady(Wish(24, MiB(64)));
+  EXPECT_EQ(RefuseThreads::refused(), 1) << "asked for once, and said once";
+  EXPECT_NE(pool->alias(MustAcquire(*pool, 24)).value, 0u);
+  EXPECT_EQ(pool->used(), MiB(16));
 }
 
 TEST_F(HostPoolTest, WishesStopAtTheBudget) {

@@ -50,6 +50,27 @@ class RecordTest : public ::testing::Test {
   const std::string path_ = folder_.File("t.vramspan");
 };
 
+// What is secret in it is not for a file that is passed on.
+TEST_F(RecordTest, WithoutTheCommandLine) {
+  EXPECT_EQ(RunTool("--no-command-line --record " + path_, "doubled"), 0);
+  const std::string program = Load().setting.program;
+  EXPECT_THAT(program, HasSubstr("program"));
+  EXPECT_THAT(program, Not(HasSubstr("doubled")));
+  const Output wrong = Record("doubled", "VRAMSPAN_NO_COMMAND_LINE=perhaps");
+  EXPECT_EQ(wrong.code, 0);
+  EXPECT_THAT(wrong.err, HasSubstr("VRAMSPAN_NO_COMMAND_LINE: \"perhaps\" is neither yes nor no"));
+}
+
+TEST_F(RecordTest, ANameThatIsTakenIsSaid) {
+  std::ofstream(path_) << "somebody's";
+  const Output output = Record("doubled");
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.err, HasSubstr(path_ + " is there already"));
+  const Output device = RunPreloaded("default", "doubled", "VRAMSPAN_RECORD=/dev/full");
+  EXPECT_EQ(device.code, 0) << device.err;
+  EXPECT_THAT(device.err, HasSubstr("/dev/full, which is no regular file"));
+}
+
 // 24 buffers, filled once and added to twice, each copied back in the end.
 TEST_F(RecordTest, TwiceTheDevicesMemory) {
   const Output output = Record("doubled", "VRAMSPAN_STATS=-");

@@ -113,6 +113,8 @@ class RunCommand final : public Command {
     options.Option("--record-times", options_.record_times,
                    "How many launches of a recorded run to measure: some of each kernel while no "
                    "memory moves (default), all, or none");
+    options.Flag("--no-command-line", options_.no_command_line,
+                 "Leave the program's words out of the trace, which may have secrets");
     options.Flag("--force", options_.force, "Let --record write over a file that is there");
     options.Flag("--simulate", options_.simulate,
                  "Run on the simulated driver (programs of the driver API)");
@@ -122,8 +124,9 @@ class RunCommand final : public Command {
         "The program's exit code, signals and output are its own. What is not given is taken from\n"
         "VRAMSPAN_DEVICE_MEMORY, VRAMSPAN_HOST_MEMORY, VRAMSPAN_CHUNK, VRAMSPAN_POLICY,\n"
         "VRAMSPAN_TRACER, VRAMSPAN_OVERLAP, VRAMSPAN_REPORT, VRAMSPAN_STATS, VRAMSPAN_PROFILE,\n"
-        "VRAMSPAN_RECORD, VRAMSPAN_RECORD_TIMES, VRAMSPAN_SIMULATE, VRAMSPAN_QUIET and\n"
-        "VRAMSPAN_OFF (of the last three: 1, yes, on, true, or 0, no, off, false).\n"
+        "VRAMSPAN_RECORD, VRAMSPAN_RECORD_TIMES, VRAMSPAN_NO_COMMAND_LINE, VRAMSPAN_SIMULATE,\n"
+        "VRAMSPAN_QUIET and VRAMSPAN_OFF (of the last four: 1, yes, on, true, or 0, no, off, "
+        "false).\n"
         "Exit codes of its own: 1, it cannot be set up; 2, the command line asks for what there "
         "is\n"
         "not; 126, the program cannot be run; 127, there is no such program.\n"

@@ -109,6 +109,7 @@ class Planner {
         Check(options_.record_times, "--record-times", "VRAMSPAN_RECORD_TIMES",
               [](const std::string& text) { return Recorder::ParseTimes(text).status(); }));
     VS_RETURN_IF_ERROR(Record());
+    VS_RETURN_IF_ERROR(Flag(options_.no_command_line, "VRAMSPAN_NO_COMMAND_LINE").status());
     VS_RETURN_IF_ERROR(Flag(options_.quiet, "VRAMSPAN_QUIET").status());
     VS_RETURN_IF_ERROR(Flag(options_.off, "VRAMSPAN_OFF").status());
     return std::move(plan_);

@@ -22,7 +22,7 @@ struct Options {
   std::string program;                // and what is to be run: its words, a space between them.
   std::optional<std::string> record;  // An absolute path.
   bool force = false;                 // `record` may be written over.
-  bool simulate = false, quiet = false, off = false;
+  bool simulate = false, quiet = false, off = false, no_command_line = false;
 };
 
 // What the plan depends on beside the options.
