@@ -298,6 +298,7 @@ bool Audit::BeginWork(const Submission& s, absl::Span<const InferredRange> infer
                        .kernels_only = launch,
                        .once = true,
                        .maybe = !r.likely,
+                       .guessed = !r.exact,
                        .slot = r.slot}});
   }
   const Known known = launch ? Known::kSome : Known::kAll;

@@ -1,5 +1,6 @@
 #include "runtime/api/content_watch.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/hash/hash.h>
 
 #include <algorithm>
@@ -160,6 +161,17 @@ void ContentWatch::Done(uint64_t number) {
     s.last = id;
     s.print = *found;
   }
+}
+
+bool ContentWatch::CallOff(absl::Span<const ChunkIndex> chunks) {
+  bool any = false;
+  for (const auto& [number, batch] : batches_) {
+    for (const Print& p : batch.prints) {
+      if (!absl::c_linear_search(chunks, p.chunk) || StateOf(p.chunk).life != p.life) continue;
+      any = prints_->CallOff(p.piece.slot) || any;
+    }
+  }
+  return any;
 }
 
 void ContentWatch::Abandon() {

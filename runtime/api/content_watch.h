@@ -52,6 +52,9 @@ class ContentWatch {
   // Nobody will say any more that they are done: none is due from here on, and nothing is kept
   // mapped for those under way. Other threads may be between Due and Queue or Drop.
   void Abandon() VS_EXCLUDES(memory_.mu);
+  // The chunks go: their fingerprints that have not begun are not taken. Whether any may be under
+  // way.
+  bool CallOff(absl::Span<const ChunkIndex> chunks) VS_REQUIRES(memory_.mu);
 
  private:
   struct State {

@@ -31,6 +31,9 @@ class Keeper final : public RunListener {
   void Released(uint64_t tag, Bytes remote) override;
   void Mapped(DevicePtr base, Bytes size) override;
   void Unmapped(DevicePtr base) override;
+  bool CallOffReads(absl::Span<const ChunkIndex> chunks) override {
+    return next_ != nullptr && next_->CallOffReads(chunks);
+  }
 
  private:
   // All under the memory's lock, which the analysis does not see where memory calls.

@@ -69,6 +69,9 @@ class Recorder final : public RunListener {
   void Released(uint64_t tag, Bytes remote) override;
   void Mapped(DevicePtr base, Bytes size) override VS_NO_THREAD_SAFETY_ANALYSIS;
   void Unmapped(DevicePtr base) override { Freeing(base); }
+  bool CallOffReads(absl::Span<const ChunkIndex> chunks) override VS_NO_THREAD_SAFETY_ANALYSIS {
+    return watch_ != nullptr && watch_->CallOff(chunks);
+  }
 
  private:
   struct Code {

@@ -33,9 +33,13 @@ class Runtime {
   Status Free(DevicePtr ptr);
   // As of Memory. Memory is shared out as for allocations.
   StatusOr<Memory::Loose> MakeLoose(Bytes size);
-  // Waits, a few seconds at most, until no work that is recorded may use what is mapped at `at`;
-  // then DeadlineExceeded, and it may be tried again.
-  StatusOr<Memory::Loose> UnmapLoose(DevicePtr at, Bytes size);
+  // Mover::Unmap and Mover::Replace.
+  StatusOr<std::vector<Memory::Loose>> UnmapLoose(absl::Span<const DevicePtr> mappings, DevicePtr p,
+                                                  Bytes size);
+  StatusOr<Memory::Loose> ReplaceLoose(absl::Span<const DevicePtr> mappings, Bytes size,
+                                       CUmemGenericAllocationHandle by,
+                                       absl::FunctionRef<Status(const Memory::Loose&)> copy,
+                                       absl::FunctionRef<Status(DevicePtr)> open);
   // Mover::Share. Where the device has no room for the chunk that it takes meanwhile, other memory
   // makes room.
   StatusOr<Mover::Shared> Share(DevicePtr ptr, Bytes size);

@@ -166,6 +166,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
                                .once = !r.likely || (r.exact && !launch),
                                .maybe = !r.likely,
                                .loose = r.settled && overlap_ == Overlap::kAll,
+                               .guessed = !r.exact,
                                .slot = r.slot}});
   }
   const Status status = mover_.Begin(s.stream, scratch.ranges, known, kernel, tag);

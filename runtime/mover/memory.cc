@@ -79,15 +79,20 @@ Memory::~Memory() {
   ScopedContext current(*driver_, options_.context);
   driver_->Note(current.status());
   MutexLock lock(mu);
+  absl::flat_hash_set<uint32_t> released;
   if (chunks_ != nullptr && current.status().ok()) {
     for (uint32_t i = 1; i < chunks_->end(); ++i) {
       Chunk& c = (*chunks_)[ChunkIndex(i)];
-      if (c.state == ChunkState::kNone) continue;
+      const bool backed = c.device_slot != kNoSlot || c.host_slot != kNoSlot;
+      if (c.state == ChunkState::kNone || !backed) continue;
       if (!c.hidden) {
         driver_->Note(Check((*driver_)->MemUnmap(c.base.value, c.size().value), "cuMemUnmap",
                             RangeText(c.base, c.size())));
       }
-      if (c.device_slot != kNoSlot) device_pool_->Release(c.device_slot);
+      // One may be mapped twice.
+      if (c.device_slot != kNoSlot && released.insert(c.device_slot).second) {
+        device_pool_->Release(c.device_slot);
+      }
       if (c.host_slot != kNoSlot) host_pool_->Release(c.host_slot);
     }
   }

@@ -105,13 +105,32 @@ class Memory {
   void ReleaseLoose(Loose loose) VS_EXCLUDES(mu);
   // An error changes nothing.
   Status MapLoose(const Loose& loose, DevicePtr at) VS_EXCLUDES(mu);
-  // Takes out what MapLoose mapped at `at`, for the caller to map again or to release. Unavailable
-  // while work that is recorded may use it or the mover is at work on it: from then on nothing
-  // finds it, and the caller tries again until it gets it.
-  // REQUIRES: no GPU work uses it.
-  StatusOr<Loose> UnmapLoose(DevicePtr at) VS_EXCLUDES(mu);
-  // Copies its contents to [to, to + size). REQUIRES: not mapped.
+  // Maps what MapLoose mapped at `first` at `at` as well; pinned there, as long as that is mapped.
+  // REQUIRES: what is at `first` is pinned.
+  Status MapAgain(DevicePtr first, DevicePtr at) VS_EXCLUDES(mapping_mu, mu);
+  // Copies its contents to [to, to + size). REQUIRES: nothing moves it.
   Status CopyLoose(const Loose& loose, DevicePtr to) VS_EXCLUDES(mu);
+
+  // What is mapped at `at`, for as long as nothing moves it.
+  StatusOr<Loose> LooseAt(DevicePtr at) VS_REQUIRES(mu);
+
+  // What MapLoose mapped comes out in steps, for the mover to wait in between (mover_unmap.cc).
+  // The chunks of the mapping at `at`: from here on no work names them, and no move of them begins.
+  StatusOr<std::vector<ChunkIndex>> Claim(DevicePtr at) VS_REQUIRES(mu);
+  void Unclaim(absl::Span<const ChunkIndex> chunks) VS_REQUIRES(mu);
+  struct Taken {
+    DevicePtr at;
+    Loose loose;  // Of what was mapped elsewhere as well this is one of several.
+    std::vector<ChunkIndex> chunks;
+    std::vector<bool> hidden;
+  };
+  // Nothing finds them any more. REQUIRES: the mover is not at work on them.
+  Taken TakeOut(DevicePtr at, const std::vector<ChunkIndex>& chunks) VS_REQUIRES(mu)
+      VS_REQUIRES_SHARED(mapping_mu);
+  // As it was, unless it was `unmapped`: then it is mapped again, where the driver lets that be.
+  void PutBack(const Taken& taken, bool unmapped) VS_REQUIRES_SHARED(mapping_mu) VS_EXCLUDES(mu);
+  // It is not mapped any more. Chunks that work still counts go when it has ended.
+  void Leave(const Taken& taken) VS_REQUIRES(mu);
 
   // Whether another device may touch the memory from here on, what is allocated later as well
   // (memory_peers.cc). Where allowing it fails it may not; where taking it back fails it may still
@@ -155,6 +174,11 @@ class Memory {
   // Drains if anything is quarantined, and takes that apart, and what the driver refused before.
   Status DrainAndReclaim() VS_EXCLUDES(mu);
   bool has_dying() const { return dying_count_.load(std::memory_order_relaxed) != 0; }
+  // Nothing that was released or held may touch it, as far as it is known.
+  static bool Unused(const Chunk& c) {
+    return c.in_flight == 0 && c.queued == 0 && c.loose == 0 && c.open == 0 &&
+           c.state != ChunkState::kMoving;
+  }
 
   // A slot of host memory; where there is no room, that of some chunk's twin: a twin is only a
   // saving, and who asks needs the memory more.
@@ -293,6 +317,7 @@ class Memory {
   std::optional<Allocation> ExtentOf(DevicePtr p) VS_REQUIRES(mu);
   StatusOr<Loose> MakeLooseOnce(Bytes size, const std::vector<int>& log2_sizes) VS_EXCLUDES(mu);
   Status MapSlots(const Loose& loose, DevicePtr at) VS_REQUIRES_SHARED(mapping_mu) VS_EXCLUDES(mu);
+  Status MapLooseAs(const Loose& loose, DevicePtr at, bool pinned) VS_EXCLUDES(mapping_mu, mu);
 
   const std::shared_ptr<const Driver> driver_;
   const MemoryOptions options_;
@@ -318,7 +343,8 @@ class Memory {
   Counts counts_ VS_GUARDED_BY(mu);
   std::vector<Range> quarantine_ VS_GUARDED_BY(mu);  // Until the context is drained.
   Bytes quarantined_ VS_GUARDED_BY(mu);
-  std::vector<Range> dying_ VS_GUARDED_BY(mu);  // Until their chunks are idle.
+  std::vector<Range> dying_ VS_GUARDED_BY(mu);      // Until their chunks are idle.
+  std::vector<ChunkIndex> left_ VS_GUARDED_BY(mu);  // The same: nothing backs these any more.
   std::vector<Range> stuck_ VS_GUARDED_BY(mu);  // The driver did not unmap them: tried again later.
   KeptRanges kept_ VS_GUARDED_BY(mu);
   Reservations reservations_ VS_GUARDED_BY(mu);

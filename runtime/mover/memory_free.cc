@@ -238,6 +238,7 @@ StatusOr<bool> Memory::GiveUpKept(int log2) {
 
 bool Memory::Reclaim() {
   std::vector<Range> ready;
+  std::vector<ChunkIndex> gone;
   {
     MutexLock lock(mu);
     const auto idle = [&](const Range& range) {
@@ -255,8 +256,15 @@ bool Memory::Reclaim() {
       dying_.pop_back();
       dying_count_.fetch_sub(1, std::memory_order_relaxed);
     }
+    const auto still = std::partition(
+        left_.begin(), left_.end(),
+        [&](ChunkIndex c) VS_NO_THREAD_SAFETY_ANALYSIS { return !Unused((*chunks_)[c]); });
+    gone.assign(still, left_.end());
+    left_.erase(still, left_.end());
+    Forget(gone);
+    dying_count_.fetch_sub(static_cast<uint32_t>(gone.size()), std::memory_order_relaxed);
   }
-  bool any = false;
+  bool any = !gone.empty();
   for (Range& range : ready) {
     const Status status = TakeApart(std::move(range));
     driver_->Note(status);

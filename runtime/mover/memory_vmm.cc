@@ -146,7 +146,38 @@ Status Memory::MapSlots(const Loose& loose, DevicePtr at) {
   return status;
 }
 
+StatusOr<Memory::Loose> Memory::LooseAt(DevicePtr at) {
+  const auto r = ReservationOf(at);
+  if (r == reservations_.end()) return NotMapped(at);
+  const auto it = r->second.mapped.find(at.value);
+  if (it == r->second.mapped.end()) return NotMapped(at);
+  Loose loose;
+  loose.size_ = it->second;
+  for (DevicePtr p = at; p < at + loose.size_;) {
+    const Chunk& c = (*chunks_)[page_map_->Find(p)];
+    loose.log2_sizes_.push_back(c.log2_size);
+    loose.backing_.push_back(c.on_device ? Backing{c.device_slot, true}
+                                         : Backing{c.host_slot, false});
+    p = p + c.size();
+  }
+  return loose;
+}
+
 Status Memory::MapLoose(const Loose& loose, DevicePtr at) {
+  return MapLooseAs(loose, at, /*pinned=*/false);
+}
+
+Status Memory::MapAgain(DevicePtr first, DevicePtr at) {
+  StatusOr<Loose> loose;
+  {
+    MutexLock lock(mu);
+    loose = LooseAt(first);
+  }
+  VS_RETURN_IF_ERROR(loose.status());
+  return MapLooseAs(*loose, at, /*pinned=*/true);
+}
+
+Status Memory::MapLooseAs(const Loose& loose, DevicePtr at, bool pinned) {
   const Bytes size = loose.size_;
   uint32_t id = 0;
   std::vector<ChunkIndex> added;
@@ -173,81 +204,109 @@ Status Memory::MapLoose(const Loose& loose, DevicePtr at) {
     return status;
   }
   FillChunks(added, at, loose.backing_, loose.log2_sizes_, id);
+  for (size_t i = 0; pinned && i < added.size(); ++i) {
+    pins[added[i].value] = 1;
+    (*chunks_)[added[i]].Transition(ChunkState::kPinned);
+  }
   ReservationOf(at)->second.mapped.emplace(at.value, size);
   AllocationsChanged();
   if (options_.listener != nullptr) options_.listener->Mapped(at, size);
   return absl::OkStatus();
 }
 
-StatusOr<Memory::Loose> Memory::UnmapLoose(DevicePtr at) {
-  Loose loose;
-  Range range{at, Bytes(), {}};
-  SharedLock mapping(mapping_mu);
-  {
-    MutexLock lock(mu);
-    const auto r = ReservationOf(at);
-    if (r == reservations_.end()) return NotMapped(at);
-    const auto it = r->second.mapped.find(at.value);
-    if (it == r->second.mapped.end()) return NotMapped(at);
-    range.size = loose.size_ = it->second;
-    bool busy = false;
-    for (DevicePtr p = at; p < at + range.size;) {
-      const ChunkIndex index = page_map_->Find(p);
-      Chunk& c = (*chunks_)[index];
-      c.dying = true;
-      // Unlike a free this need not mind work that said nothing of what it uses: no work uses it.
-      busy = busy || c.in_flight != 0 || c.queued != 0 || c.loose != 0 || c.open != 0 ||
-             c.state == ChunkState::kMoving;
-      range.chunks.push_back(index);
-      p = p + c.size();
-    }
-    if (busy) return absl::UnavailableError("work that may use it has not finished");
-    if (options_.listener != nullptr) options_.listener->Unmapped(at);
-    range.gone.resize(range.chunks.size());
-    page_map_->Set(at, range.size, ChunkIndex());
-    r->second.mapped.erase(it);
-    AllocationsChanged();
-    for (size_t i = 0; i < range.chunks.size(); ++i) {
-      const ChunkIndex index = range.chunks[i];
-      Chunk& c = (*chunks_)[index];
-      if (c.on_device) policy_->OnRemove(index);
-      range.gone[i] = c.hidden;
-      SetHidden(index, false);
-      DropHostCopy(index);
-      loose.log2_sizes_.push_back(c.log2_size);
-      loose.backing_.push_back(c.on_device ? Backing{c.device_slot, true}
-                                           : Backing{c.host_slot, false});
-    }
+StatusOr<std::vector<ChunkIndex>> Memory::Claim(DevicePtr at) {
+  const auto r = ReservationOf(at);
+  if (r == reservations_.end()) return NotMapped(at);
+  const auto it = r->second.mapped.find(at.value);
+  if (it == r->second.mapped.end()) return NotMapped(at);
+  std::vector<ChunkIndex> chunks;
+  for (DevicePtr p = at; p < at + it->second;) {
+    const ChunkIndex index = page_map_->Find(p);
+    Chunk& c = (*chunks_)[index];
+    c.dying = true;
+    chunks.push_back(index);
+    p = p + c.size();
   }
-  ScopedContext current(*driver_, options_.context);
-  Status status = current.status();
-  if (status.ok()) status = UnmapRange(&range);
-  if (status.ok()) {
-    MutexLock lock(mu);
-    Forget(range.chunks);
-    return loose;
+  return chunks;
+}
+
+void Memory::Unclaim(absl::Span<const ChunkIndex> chunks) {
+  for (const ChunkIndex index : chunks) (*chunks_)[index].dying = false;
+}
+
+Memory::Taken Memory::TakeOut(DevicePtr at, const std::vector<ChunkIndex>& chunks) {
+  Taken taken{at, {}, chunks, {}};
+  for (const ChunkIndex index : chunks) {
+    Chunk& c = (*chunks_)[index];
+    if (c.on_device) policy_->OnRemove(index);
+    taken.hidden.push_back(c.hidden);
+    SetHidden(index, false);  // Nobody is to show it any more.
+    DropHostCopy(index);
+    taken.loose.size_ += c.size();
+    taken.loose.log2_sizes_.push_back(c.log2_size);
+    taken.loose.backing_.push_back(c.on_device ? Backing{c.device_slot, true}
+                                               : Backing{c.host_slot, false});
   }
-  // As it was: what the driver did unmap is mapped again.
-  DevicePtr va = at;
-  for (size_t i = 0; i < range.chunks.size(); ++i) {
-    const Bytes size = ChunkBytes(loose.log2_sizes_[i]);
-    const Backing& b = loose.backing_[i];
-    if (range.gone[i]) {
-      driver_->Note(MapAt(*driver_, accessors_, va, size,
-                          b.on_device ? device_pool_->handle(b.slot) : host_pool_->handle(b.slot)));
+  page_map_->Set(at, taken.loose.size_, ChunkIndex());
+  ReservationOf(at)->second.mapped.erase(at.value);
+  AllocationsChanged();
+  return taken;
+}
+
+void Memory::PutBack(const Taken& taken, bool unmapped) {
+  std::vector<bool> hidden = taken.hidden;
+  DevicePtr va = taken.at;
+  for (size_t i = 0; i < taken.chunks.size(); ++i) {
+    const Bytes size = ChunkBytes(taken.loose.log2_sizes_[i]);
+    const Backing& b = taken.loose.backing_[i];
+    // What was hidden is shown: work that came upon it meanwhile waits for that no more.
+    if (hidden[i] || unmapped) {
+      const Status status =
+          MapAt(*driver_, accessors_, va, size,
+                b.on_device ? device_pool_->handle(b.slot) : host_pool_->handle(b.slot));
+      driver_->Note(status);
+      hidden[i] = !status.ok();
     }
     va = va + size;
   }
   MutexLock lock(mu);
-  for (const ChunkIndex index : range.chunks) {
+  for (size_t i = 0; i < taken.chunks.size(); ++i) {
+    const ChunkIndex index = taken.chunks[i];
     Chunk& c = (*chunks_)[index];
     c.dying = false;
+    c.lost = c.on_device && hidden[i];
+    SetHidden(index, !c.on_device && hidden[i]);
     if (c.on_device) policy_->OnInsert(index);
     page_map_->Set(c.base, c.size(), index);
   }
-  ReservationOf(at)->second.mapped.emplace(at.value, range.size);
+  ReservationOf(taken.at)->second.mapped.emplace(taken.at.value, taken.loose.size_);
   AllocationsChanged();
-  return status;
+}
+
+void Memory::Leave(const Taken& taken) {
+  if (options_.listener != nullptr) options_.listener->Unmapped(taken.at);
+  std::vector<ChunkIndex> unused;
+  for (const ChunkIndex index : taken.chunks) {
+    Chunk& c = (*chunks_)[index];
+    if (Unused(c)) {
+      unused.push_back(index);
+      continue;
+    }
+    // To work that counts it, it is in its place and stays there.
+    if (c.state == ChunkState::kHost) {
+      c.Transition(ChunkState::kMoving);
+      c.on_device = true;
+      c.Transition(ChunkState::kDevice);
+    }
+    if (c.state != ChunkState::kPinned) c.Transition(ChunkState::kPinned);
+    c.device_slot = c.host_slot = kNoSlot;
+    prints.erase(index.value);
+    host_prints.erase(index.value);
+    writers.erase(index.value);
+    left_.push_back(index);
+    dying_count_.fetch_add(1, std::memory_order_relaxed);
+  }
+  Forget(unused);
 }
 
 Status Memory::CopyLoose(const Loose& loose, DevicePtr to) {

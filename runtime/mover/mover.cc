@@ -500,10 +500,7 @@ void Mover::Release(Work* work) {
   for (const ChunkIndex index : work->chunks) {
     Chunk& c = memory_.chunks()[index];
     --c.in_flight;
-    if (!work->pinned) continue;
-    if (memory_.pins[index.value]++ != 0) continue;
-    memory_.DropHostCopy(index);
-    c.Transition(ChunkState::kPinned);
+    if (work->pinned) PinHere(index);
   }
   done_.NotifyAll();
 }

@@ -110,6 +110,23 @@ class Mover {
   // Fetches the range, waits for that, and pins its chunks; all or nothing.
   Status Pin(DevicePtr ptr, Bytes size);
   Status Unpin(DevicePtr ptr, Bytes size);
+  // Pin, but what is on the device already is pinned where it is, whatever uses it, and what stands
+  // in the way of the rest for the moment is outwaited.
+  Status Hold(DevicePtr ptr, Bytes size);
+
+  // Unmaps [p, p + size), in which these are the mappings of chunks: all or, on an error, none.
+  // Waits until what names their memory has ended, at most a second, and until no move of it is
+  // under way; other work is not waited for. What they had, in their order.
+  StatusOr<std::vector<Memory::Loose>> Unmap(absl::Span<const DevicePtr> mappings, DevicePtr p,
+                                             Bytes size) VS_EXCLUDES(memory_.mu);
+  // Puts `by` behind the mappings of one piece of memory, in its place: waits until no work may use
+  // it, then `copy` is called while nobody submits any, and `open` for each mapping that shows
+  // `by`, to let others touch it. What they had. An error changes nothing.
+  StatusOr<Memory::Loose> Replace(absl::Span<const DevicePtr> mappings, Bytes size,
+                                  CUmemGenericAllocationHandle by,
+                                  absl::FunctionRef<Status(const Memory::Loose&)> copy,
+                                  absl::FunctionRef<Status(DevicePtr)> open)
+      VS_EXCLUDES(memory_.mu, sharing_);
 
   // Whole chunks, one physical handle each, that can be exported as file descriptors.
   struct Shared {
@@ -216,6 +233,19 @@ class Mover {
   void Return(std::vector<ChunkIndex>* fetch) VS_REQUIRES(memory_.mu);
   void MarkReleased(Work* work) VS_REQUIRES(memory_.mu);
   Status MakeShareable(ChunkIndex index) VS_REQUIRES(sharing_);
+  // Closes the gate when nothing that was submitted may use the chunks, and claims them (see
+  // Memory::Claim) if wanted; `why` for the error.
+  Status CloseUnused(absl::Span<const ChunkIndex> chunks, bool claim, const char* why)
+      VS_REQUIRES(sharing_) VS_EXCLUDES(memory_.mu);
+  void PinHere(ChunkIndex index) VS_REQUIRES(memory_.mu);  // It is on the device.
+  // --- what is unmapped (mover_unmap.cc) ---
+  // Work that has not ended names one of the chunks itself.
+  bool Named(absl::Span<const ChunkIndex> chunks) VS_REQUIRES(memory_.mu);
+  // Fingerprints of the chunks that have not begun are not taken. Whether any may be under way.
+  bool CallOffPrints(absl::Span<const ChunkIndex> chunks) VS_REQUIRES(memory_.mu);
+  StatusOr<std::vector<Memory::Loose>> UnmapTaken(absl::Span<const Memory::Taken> taken,
+                                                  DevicePtr p, Bytes size)
+      VS_REQUIRES_SHARED(memory_.mapping_mu) VS_EXCLUDES(memory_.mu);
   Status CopyTo(const Slot& made, DevicePtr from, Bytes size);
   // --- who has written what (mover_prints.cc) ---
   // Puts fingerprints of what the work may write behind it, where they may save a copy.

@@ -2,6 +2,8 @@
 // queue as declared work does (mover_submit.cc) and is served by the same planner.
 #include <absl/strings/str_cat.h>
 
+#include <thread>
+
 #include "runtime/mover/mover.h"
 
 namespace vramspan {
@@ -9,6 +11,10 @@ namespace {
 
 // Of work that is nothing but a move.
 constexpr Use kNoUse{.write = false, .kernels_only = true};
+
+// A pin does not outwait what stands in its way for the moment, as a launch would not. A hold may.
+constexpr std::chrono::seconds kHoldPatience{2};
+constexpr std::chrono::microseconds kHoldPeriod{50};
 
 }  // namespace
 
@@ -72,6 +78,36 @@ Status Mover::Pin(DevicePtr ptr, Bytes size) {
                    memory_.device_pool().budget().value,
                    " has no room for them beside what is "
                    "pinned or in use; raise the budget or unpin something"));
+}
+
+Status Mover::Hold(DevicePtr ptr, Bytes size) {
+  {
+    MutexLock lock(memory_.mu);
+    std::vector<ChunkIndex> chunks;
+    bool there = true;
+    const bool found = memory_.ForEachChunk(ptr, size, [&](ChunkIndex index, Chunk& c) {
+      there = there && c.on_device && c.state != ChunkState::kMoving;
+      chunks.push_back(index);
+    });
+    if (found && there) {
+      for (const ChunkIndex index : chunks) PinHere(index);
+      return absl::OkStatus();
+    }
+  }
+  Status pinned = Pin(ptr, size);
+  const bool may_fit = RoundUp(size, kGranularity) <= memory_.device_pool().budget();
+  const auto end = Clock::now() + kHoldPatience;
+  while (may_fit && absl::IsResourceExhausted(pinned) && Clock::now() < end) {
+    std::this_thread::sleep_for(kHoldPeriod);
+    pinned = Pin(ptr, size);
+  }
+  return pinned;
+}
+
+void Mover::PinHere(ChunkIndex index) {
+  if (memory_.pins[index.value]++ != 0) return;
+  memory_.DropHostCopy(index);
+  memory_.chunks()[index].Transition(ChunkState::kPinned);
 }
 
 Status Mover::Unpin(DevicePtr ptr, Bytes size) {

@@ -31,7 +31,7 @@ bool MayBeWorthAPrint(const Chunk& c) { return c.written <= 1 && c.may_print != 
 
 bool Mover::WorthAPrintNow(const Chunk& c) {
   // While everything fits nothing leaves.
-  return c.on_device && c.state != ChunkState::kPinned && c.written == 0 && !Tried(c) &&
+  return c.on_device && !c.dying && c.state != ChunkState::kPinned && c.written == 0 && !Tried(c) &&
          memory_.host_used();
 }
 
@@ -49,6 +49,7 @@ void Mover::QueuePrints(Work* work) {
       const ChunkIndex index = work->chunks[i];
       Chunk& c = memory_.chunks()[index];
       if (!work->uses[i].write || work->uses[i].loose || c.size() < kWorthAPrint) continue;
+      if (c.dying) continue;  // What is behind it may be gone when the stream comes there.
       if (work->released ? !WorthAPrintNow(c) : !MayBeWorthAPrint(c)) continue;
       const std::optional<uint32_t> slot = prints_->Take();
       if (!slot.has_value()) break;

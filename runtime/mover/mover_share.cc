@@ -1,8 +1,6 @@
 // Memory for other processes: the chunks of a range get physical memory that can be exported, one
 // after the other. Nothing else in the runtime has memory of that kind: it is never cached for
 // another chunk (slot_pool.h), for whoever it was given to keeps it mapped as long as he likes.
-#include <absl/strings/str_cat.h>
-
 #include <thread>
 
 #include "runtime/mover/mover.h"
@@ -11,27 +9,13 @@
 namespace vramspan {
 namespace {
 
-// Work of the program that keeps coming is waited for, but not for ever.
-constexpr std::chrono::seconds kPatience{10};
-constexpr std::chrono::seconds kPinPatience{2};
 constexpr std::chrono::microseconds kPeriod{50};
-// A thread inside the driver may be there for long.
-constexpr std::chrono::milliseconds kCloseDeadline{2};
 
 }  // namespace
 
 StatusOr<Mover::Shared> Mover::Share(DevicePtr ptr, Bytes size) {
   MutexLock one(sharing_);
-  // A pin does not outwait what stands in its way for the moment, as a launch would not. Here it
-  // may.
-  Status pinned = Pin(ptr, size);
-  const bool may_fit = RoundUp(size, kGranularity) <= memory_.device_pool().budget();
-  const auto end = Clock::now() + kPinPatience;
-  while (may_fit && absl::IsResourceExhausted(pinned) && Clock::now() < end) {
-    std::this_thread::sleep_for(kPeriod);
-    pinned = Pin(ptr, size);
-  }
-  VS_RETURN_IF_ERROR(pinned);
+  VS_RETURN_IF_ERROR(Hold(ptr, size));
   std::vector<ChunkIndex> chunks;
   {
     MutexLock lock(memory_.mu);
@@ -73,29 +57,9 @@ Status Mover::MakeShareable(ChunkIndex index) {
     pool.DropShareable(chunk.log2_size, made);
     return why;
   };
-  const auto until = Clock::now() + kPatience;
-  for (;;) {
-    if (const Status drained = memory_.Drain(); !drained.ok()) return give_up(drained);
-    // From the closing of the gate on nobody submits anything, and what was submitted is recorded.
-    if (gate_.Close(kCloseDeadline)) {
-      bool idle;
-      {
-        MutexLock lock(memory_.mu);
-        const Chunk& c = memory_.chunks()[index];
-        idle = c.in_flight == 0 && c.queued == 0 && c.open == 0 && c.loose == 0 &&
-               memory_.unknown_work.load(std::memory_order_acquire) == 0;
-        if (!idle) WakeThread();
-      }
-      if (idle) break;
-      gate_.Open();
-    }
-    if (Clock::now() > until) {
-      return give_up(absl::DeadlineExceededError(
-          absl::StrCat("cannot share ", RangeText(chunk.base, chunk.size()), ": work that may use ",
-                       "it has not finished in ", kPatience.count(), " s")));
-    }
-    std::this_thread::sleep_for(kPeriod);
-  }
+  const ChunkIndex only[] = {index};
+  if (const Status closed = CloseUnused(only, /*claim=*/false, "share memory"); !closed.ok())
+    return give_up(closed);
   ScopedContext current(*driver_, memory_.options().context);
   Status status = current.status();
   if (status.ok()) status = CopyTo(made, chunk.base, chunk.size());

@@ -367,15 +367,18 @@ void Mover::CollectChunks(absl::Span<const WorkRange> ranges, Work* work) {
   const uint32_t base = mark_base_;
   for (const WorkRange& range : ranges) {
     // The analysis does not see the lock from inside a lambda.
-    const auto add = [&](ChunkIndex index, Chunk&) VS_NO_THREAD_SAFETY_ANALYSIS {
+    const auto add = [&](ChunkIndex index, Chunk& c) VS_NO_THREAD_SAFETY_ANALYSIS {
+      Use use = range.use;
+      const bool begins = range.ptr >= c.base && range.ptr < c.base + c.size();
+      use.guessed = use.guessed && (use.maybe || !begins);
       if (index.value >= marks.size()) marks.resize(index.value * 2 + 64, 0);
       uint32_t& mark = marks[index.value];
       if (mark < base) {
         mark = base + static_cast<uint32_t>(work->chunks.size());
         work->chunks.push_back(index);
-        work->uses.push_back(range.use);
+        work->uses.push_back(use);
       } else {
-        work->uses[mark - base].Add(range.use);
+        work->uses[mark - base].Add(use);
       }
     };
     memory_.ForEachChunk(range.ptr, range.size, add);

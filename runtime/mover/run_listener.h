@@ -3,6 +3,8 @@
 #ifndef VRAMSPAN_RUNTIME_MOVER_RUN_LISTENER_H_
 #define VRAMSPAN_RUNTIME_MOVER_RUN_LISTENER_H_
 
+#include <absl/types/span.h>
+
 #include <chrono>
 #include <cstdint>
 
@@ -22,6 +24,9 @@ class RunListener {
   // Memory of ours at an address of the program's own.
   virtual void Mapped(DevicePtr base, Bytes size) = 0;
   virtual void Unmapped(DevicePtr base) = 0;
+  // Kernels of the listener's own that are to read these chunks, and have not begun, do not.
+  // Whether any may be under way. Under the memory lock.
+  virtual bool CallOffReads(absl::Span<const ChunkIndex> chunks) = 0;
 };
 
 }  // namespace vramspan

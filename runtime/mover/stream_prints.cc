@@ -79,6 +79,11 @@ std::optional<uint32_t> StreamPrints::Take() {
 
 void StreamPrints::Ask(uint32_t slot) { asked_[slot].store(1, std::memory_order_release); }
 
+bool StreamPrints::CallOff(uint32_t slot) {
+  if (asked_[slot].exchange(0, std::memory_order_acq_rel) != 0) called_off_[slot] = true;
+  return called_off_[slot];
+}
+
 std::optional<Fingerprint> StreamPrints::Result(uint32_t slot) const {
   // No content has this one, but for one chance in 2^128.
   if (results_[slot] == Fingerprint{}) return std::nullopt;

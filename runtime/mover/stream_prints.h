@@ -38,9 +38,15 @@ class StreamPrints {
 
   // Where a result goes; none: all are out.
   std::optional<uint32_t> Take();
-  void Give(uint32_t slot) { free_.push_back(slot); }
+  // One that was called off is lost: its kernel may have been at it.
+  void Give(uint32_t slot) {
+    if (!called_off_[slot]) free_.push_back(slot);
+  }
   // It is to be taken. Before the stream may come past it: afterwards it is too late.
   void Ask(uint32_t slot);
+  // It is not to be taken, unless that has begun. True if it had been asked for: until the stream
+  // has come past it, it may be under way.
+  bool CallOff(uint32_t slot);
   static constexpr size_t kPiecesOfALaunch = 8;
   // Puts them into the stream, so many to a launch. What failed leaves its results as they were.
   Status Queue(CUstream stream, absl::Span<const Piece> pieces) const;
@@ -58,6 +64,7 @@ class StreamPrints {
   Fingerprint* results_ = nullptr;  // Zero: not taken.
   std::atomic<uint32_t>* asked_ = nullptr;
   std::vector<uint32_t> free_;
+  std::vector<bool> called_off_ = std::vector<bool>(kSlots);
 };
 
 }  // namespace vramspan

@@ -27,6 +27,8 @@ struct Use {
   bool once = false;   // Each byte at most once: served where it lies, never fetched for this work.
   bool maybe = false;  // May be touched, but most likely is not. With `once`.
   bool loose = false;  // And it may move all the same, but must be mapped. With `maybe`.
+  // Nobody named it: what is named is thought to go so far. Of a range: all but where it begins.
+  bool guessed = false;
   uint16_t slot = LaunchSample::kSeveral;  // The argument of a kernel that names it.
 
   // For memory that is named twice.
@@ -39,6 +41,7 @@ struct Use {
     if (!other.maybe) slot = std::min(slot, other.slot);
     maybe &= other.maybe;
     loose &= other.loose;
+    guessed &= other.guessed;
   }
 };
 

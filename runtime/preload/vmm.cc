@@ -1,8 +1,11 @@
 #include "runtime/preload/vmm.h"
 
+#include <absl/algorithm/container.h>
+
 #include <exception>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
@@ -69,34 +72,102 @@ CUresult ReleaseOurs(decltype(&::cuMemRelease) real, CUmemGenericAllocationHandl
   });
 }
 
+// What is mapped in [p, p + size), once none of its handles is at work.
+struct InRange {
+  std::vector<CUmemGenericAllocationHandle> handles;  // Each once.
+  std::vector<CUmemGenericAllocationHandle> mapped;   // By mapping as chunks,
+  std::vector<DevicePtr> at;                          // and where that is.
+  bool drivers = false;                               // The driver knows of others.
+  bool at_work = false;
+};
+
+InRange MappedIn(VmmTable& table, const VmmReservation& r, CUdeviceptr p, size_t size)
+    VS_REQUIRES(table.mu) {
+  InRange known;
+  for (auto it = r.mappings.lower_bound(p); it != r.mappings.end() && it->first - p < size; ++it) {
+    const VmmHandle* const h = it->second.handle != 0 ? table.Find(it->second.handle) : nullptr;
+    known.drivers = known.drivers || it->second.handle == 0;
+    if (h == nullptr) continue;
+    known.at_work = known.at_work || h->at_work;
+    if (!absl::c_linear_search(known.handles, it->second.handle)) {
+      known.handles.push_back(it->second.handle);
+    }
+    if (h->runtime == nullptr) continue;
+    known.mapped.push_back(it->second.handle);
+    known.at.emplace_back(it->first);
+  }
+  return known;
+}
+
+// All of it or, on an error, nothing.
 CUresult UnmapKnown(decltype(&::cuMemUnmap) real, CUdeviceptr p, size_t size) {
   return Guarded([&] {
     VmmTable& table = VmmTable::Get();
     MutexLock lock(table.mu);
-    VmmReservation* const r = table.ReservationOf(p);
-    if (r == nullptr) return RuntimeOf(p) != nullptr ? CUDA_ERROR_INVALID_VALUE : real(p, size);
-    if (!Granular(p) || !Granular(size) || !table.CutsNoMapping(p, size)) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    for (auto it = r->mappings.lower_bound(p); it != r->mappings.end() && it->first - p < size;) {
-      const VmmMapping mapping = it->second;
-      VmmHandle* const h = mapping.handle != 0 ? table.Find(mapping.handle) : nullptr;
-      if (h != nullptr && h->runtime != nullptr) {
-        StatusOr<Memory::Loose> loose =
-            h->runtime->UnmapLoose(DevicePtr(it->first), Bytes(mapping.size));
-        if (!loose.ok()) return Told(loose.status());
-        h->loose = *std::move(loose);
-        RemoveAllocated(it->first);
-      } else if (mapping.handle == 0 && r->runtime != nullptr) {
-        const CUresult result = real(it->first, mapping.size);
+    for (;;) {
+      VmmReservation* const r = table.ReservationOf(p);
+      if (r == nullptr) return RuntimeOf(p) != nullptr ? CUDA_ERROR_INVALID_VALUE : real(p, size);
+      if (!Granular(p) || !Granular(size) || !table.CutsNoMapping(p, size)) {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
+      const InRange known = MappedIn(table, *r, p, size);
+      if (known.at_work) {
+        table.changed.Wait(table.mu);
+        continue;
+      }
+      std::vector<Memory::Loose> loose;
+      if (!known.at.empty()) {
+        const Status unmapped = table.Aside(known.handles, [&] {
+          VS_ASSIGN_OR_RETURN(loose, r->runtime->UnmapLoose(known.at, DevicePtr(p), Bytes(size)));
+          return absl::OkStatus();
+        });
+        if (!unmapped.ok()) return Told(unmapped);
+      } else if (known.drivers && r->runtime != nullptr) {
+        const CUresult result = real(p, size);
         if (result != CUDA_SUCCESS) return result;
       }
-      if (h != nullptr) h->mapped = 0;
-      it = r->mappings.erase(it);
-      table.DropIfUnused(mapping.handle);
+      r->mappings.erase(r->mappings.lower_bound(p), r->mappings.lower_bound(p + size));
+      for (size_t i = 0; i < known.at.size(); ++i) {
+        VmmHandle* const h = table.Find(known.mapped[i]);
+        std::erase(h->mapped, known.at[i].value);
+        if (h->mapped.empty()) h->loose = std::move(loose[i]);
+        RemoveAllocated(known.at[i].value);
+      }
+      for (const CUmemGenericAllocationHandle handle : known.handles) {
+        table.LetGo(table.Find(handle));
+        table.DropIfUnused(handle);
+      }
+      return CUDA_SUCCESS;
     }
-    return CUDA_SUCCESS;
   });
+}
+
+// Maps it as chunks, once more where it is mapped already.
+CUresult MapOurs(VmmTable& table, VmmReservation* r, CUdeviceptr p,
+                 CUmemGenericAllocationHandle handle) VS_REQUIRES(table.mu) {
+  VmmHandle* const h = table.Find(handle);
+  // It is there for the program from here on: nobody else takes the place meanwhile.
+  r->mappings.emplace(p, VmmMapping{h->size, handle});
+  Status mapped;
+  if (h->mapped.empty()) {
+    mapped = h->runtime->memory().MapLoose(*h->loose, DevicePtr(p));
+  } else {
+    mapped = table.Hold(handle, "it is mapped twice");
+    if (mapped.ok()) {
+      mapped = h->runtime->memory().MapAgain(DevicePtr(h->mapped.front()), DevicePtr(p));
+    }
+  }
+  if (!mapped.ok()) {
+    r->mappings.erase(p);
+    table.LetGo(h);
+    table.DropIfUnused(handle);
+    return Told(mapped);
+  }
+  h->loose.reset();
+  h->used = true;
+  h->mapped.push_back(p);
+  AddAllocated(p, h->size);
+  return CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -185,44 +256,38 @@ CUresult MemMap(decltype(&::cuMemMap) real, CUdeviceptr p, size_t size, size_t o
   return Guarded([&] {
     VmmTable& table = VmmTable::Get();
     MutexLock lock(table.mu);
-    VmmReservation* const r = table.ReservationOf(p);
-    VmmHandle* const h = ours ? table.Find(handle) : nullptr;
-    if (ours) {
-      const bool valid = h != nullptr && h->references != 0 && flags == 0 && size != 0 &&
-                         Granular(p) && Granular(size) && Granular(offset);
-      if (!valid) return CUDA_ERROR_INVALID_VALUE;
-      if (offset != 0 || size != h->size) return CUDA_ERROR_NOT_SUPPORTED;
-    }
-    // Addresses of ours that the program did not reserve are none of its.
-    if (r == nullptr && RuntimeOf(p) != nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (r != nullptr) {
-      const CUdeviceptr base = std::prev(table.reservations.upper_bound(p))->first;
-      if (r->runtime == nullptr || IsTaken(*r, base, p, size)) return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (h != nullptr && h->real == 0) {
-      const bool shared = h->properties.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE &&
-                          r != nullptr && r->size == h->size;
-      const char* why = nullptr;
-      if (r == nullptr || r->runtime != h->runtime)
-        why = "it is mapped where vramspan cannot move it";
-      if (h->mapped != 0) why = "it is mapped twice";
-      if (shared) why = "it has a reservation of its own and may be exported";
-      if (why == nullptr) {
-        const Status mapped = h->runtime->memory().MapLoose(*h->loose, DevicePtr(p));
-        if (!mapped.ok()) return Told(mapped);
-        h->loose.reset();
-        h->used = true;
-        h->mapped = p;
-        AddAllocated(p, size);
-        r->mappings.emplace(p, VmmMapping{size, handle});
-        return CUDA_SUCCESS;
+    for (;;) {
+      VmmHandle* const h = ours ? table.FindIdle(handle) : nullptr;
+      VmmReservation* const r = table.ReservationOf(p);
+      if (ours) {
+        const bool valid = h != nullptr && h->references != 0 && flags == 0 && size != 0 &&
+                           Granular(p) && Granular(size) && Granular(offset);
+        if (!valid) return CUDA_ERROR_INVALID_VALUE;
+        if (offset != 0 || size != h->size) return CUDA_ERROR_NOT_SUPPORTED;
       }
+      // Addresses of ours that the program did not reserve are none of its.
+      if (r == nullptr && RuntimeOf(p) != nullptr) return CUDA_ERROR_INVALID_VALUE;
+      if (r != nullptr) {
+        const CUdeviceptr base = std::prev(table.reservations.upper_bound(p))->first;
+        if (r->runtime == nullptr || IsTaken(*r, base, p, size)) return CUDA_ERROR_INVALID_VALUE;
+      }
+      if (h == nullptr || h->real != 0) {
+        const CUresult result = real(p, size, offset, h != nullptr ? h->real : handle, flags);
+        if (result == CUDA_SUCCESS && r != nullptr) r->mappings.emplace(p, VmmMapping{size, 0});
+        return result;
+      }
+      const char* why = nullptr;
+      if (h->properties.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE && r != nullptr &&
+          r->size == h->size && h->mapped.empty()) {
+        why = "it has a reservation of its own and may be exported";
+      }
+      if (r == nullptr || r->runtime != h->runtime) {
+        why = "it is mapped where vramspan cannot move it";
+      }
+      if (why == nullptr) return MapOurs(table, r, p, handle);
       const CUresult result = table.Realise(handle, why);
       if (result != CUDA_SUCCESS) return result;
     }
-    const CUresult result = real(p, size, offset, h != nullptr ? h->real : handle, flags);
-    if (result == CUDA_SUCCESS && r != nullptr) r->mappings.emplace(p, VmmMapping{size, 0});
-    return result;
   });
 }
 

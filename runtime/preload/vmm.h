@@ -5,10 +5,14 @@
 //
 // Left to the driver: memory that is not the device's or has more to it than a place (fabric
 // handles, compression, tiles for sparse arrays), imported memory, reservations at an address that
-// the program asks for. A handle of ours that is mapped into one of those, twice, for others than
-// its device, that is exported, or that is bound to a multicast object becomes real first. So does
-// one that may be exported and is mapped to a reservation of just its size: that is how buffers for
-// other devices and processes are made (NCCL), pools of a program are not.
+// the program asks for. A handle of ours that is mapped into one of those, that is exported, or
+// that is bound to a multicast object becomes real first. So does one that may be exported and is
+// mapped to a reservation of just its size: that is how buffers for other devices and processes are
+// made (NCCL), pools of a program are not. One that is mapped twice, or for others than its device,
+// stays where it is on the device.
+//
+// As with the driver no call waits for GPU work, but for what is to lose its memory: an unmap waits
+// a second at most for work that names it, and what is becoming real for work that may use it.
 #ifndef VRAMSPAN_RUNTIME_PRELOAD_VMM_H_
 #define VRAMSPAN_RUNTIME_PRELOAD_VMM_H_
 

@@ -7,6 +7,7 @@
 #include "runtime/preload/allocated.h"
 #include "runtime/preload/launch.h"
 #include "runtime/preload/process.h"
+#include "runtime/preload/refusals.h"
 #include "runtime/preload/runtimes.h"
 #include "runtime/preload/vmm.h"
 #include "runtime/preload/vmm_table.h"
@@ -32,7 +33,7 @@ CUresult ToReal(CUmemGenericAllocationHandle* handle, const char* why) {
   const OwnCalls own;
   VmmTable& table = VmmTable::Get();
   MutexLock lock(table.mu);
-  VmmHandle* const h = table.Find(*handle);
+  VmmHandle* const h = table.FindIdle(*handle);
   if (h == nullptr || h->references == 0) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = table.Realise(*handle, why);
   if (result == CUDA_SUCCESS) *handle = h->real;
@@ -53,20 +54,33 @@ CUresult MemSetAccess(decltype(&::cuMemSetAccess) real, CUdeviceptr p, size_t si
   }
   for (const CUdeviceptr end = p + size; p < end;) {
     CUdeviceptr base = 0;
-    VmmMapping* const found = table.MappingOf(p, &base);
+    const VmmMapping* const found = table.MappingOf(p, &base);
     if (found == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    VmmMapping& mapping = *found;
-    p = base + mapping.size;
-    if (mapping.handle != 0) {
-      if (IsPlainAccess(access, count, OrdinalOf(*table.Find(mapping.handle)))) {
-        mapping.access = true;
+    const CUmemGenericAllocationHandle handle = found->handle;
+    if (VmmHandle* const h = handle != 0 ? table.FindIdle(handle) : nullptr) {
+      VmmMapping* const mapping = table.MappingOf(p, &base);
+      // Another thread may have unmapped it, or made it the driver's.
+      if (mapping == nullptr || mapping->handle != handle) continue;
+      if (mapping->others.empty() && IsPlainAccess(access, count, OrdinalOf(*h))) {
+        mapping->access = true;
+        p = base + mapping->size;
         continue;
       }
-      const CUresult result = table.Realise(mapping.handle, "its access is not plain");
-      if (result != CUDA_SUCCESS) return result;
+      if (!h->held) {
+        if (const Status held = table.Hold(handle, "its access is not plain"); !held.ok()) {
+          return Told(held);
+        }
+        continue;
+      }
     }
-    const CUresult result = real(base, mapping.size, access, count);
+    VmmMapping* const mapping = table.MappingOf(p, &base);
+    if (mapping == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const CUresult result = real(base, mapping->size, access, count);
     if (result != CUDA_SUCCESS) return result;
+    for (size_t i = 0; mapping->handle != 0 && i < count; ++i) {
+      mapping->others[access[i].location.id] = access[i];
+    }
+    p = base + mapping->size;
   }
   return CUDA_SUCCESS;
 }
@@ -84,7 +98,7 @@ CUresult MemGetAccess(decltype(&::cuMemGetAccess) real, unsigned long long* flag
       const OwnCalls own;
       return real(flags, location, runtime->memory().plain());
     }
-    if (mapping->handle != 0) {
+    if (mapping->handle != 0 && mapping->others.empty()) {
       const bool has = mapping->access && location->type == CU_MEM_LOCATION_TYPE_DEVICE &&
                        location->id == OrdinalOf(*table.Find(mapping->handle));
       *flags = has ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
@@ -165,9 +179,13 @@ CUresult MulticastBindAddr(decltype(&::cuMulticastBindAddr) real,
       CUdeviceptr base = 0;
       const VmmMapping* const mapping = table.MappingOf(at, &base);
       if (mapping == nullptr) return CUDA_ERROR_INVALID_VALUE;
-      at = base + mapping->size;
-      if (mapping->handle == 0) continue;
-      const CUresult result = table.Realise(mapping->handle, "it is bound to a multicast object");
+      const CUmemGenericAllocationHandle handle = mapping->handle;
+      if (handle == 0) {
+        at = base + mapping->size;
+        continue;
+      }
+      if (table.FindIdle(handle) == nullptr) continue;
+      const CUresult result = table.Realise(handle, "it is bound to a multicast object");
       if (result != CUDA_SUCCESS) return result;
     }
   }

@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_format.h>
 
+#include <exception>
 #include <iterator>
 #include <utility>
 
@@ -35,6 +36,12 @@ Status CopyInto(Runtime* runtime, const Memory::Loose& loose, CUmemGenericAlloca
   return status;
 }
 
+void LogStays(size_t size, const char* why) {
+  Log(LogLevel::kInfo, absl::StrFormat("%d MiB that the program made with cuMemCreate stay on the "
+                                       "device: %s",
+                                       size >> 20, why));
+}
+
 }  // namespace
 
 VmmTable& VmmTable::Get() {
@@ -53,6 +60,14 @@ CUmemGenericAllocationHandle VmmTable::Add(VmmHandle handle) {
 VmmHandle* VmmTable::Find(CUmemGenericAllocationHandle handle) {
   const auto it = handles.find(handle);
   return it == handles.end() ? nullptr : &it->second;
+}
+
+VmmHandle* VmmTable::FindIdle(CUmemGenericAllocationHandle handle) {
+  for (;;) {
+    VmmHandle* const h = Find(handle);
+    if (h == nullptr || !h->at_work) return h;
+    changed.Wait(mu);
+  }
 }
 
 VmmReservation* VmmTable::ReservationOf(CUdeviceptr p) {
@@ -102,59 +117,112 @@ bool VmmTable::WholeMappings(CUdeviceptr p, size_t size) {
 
 void VmmTable::DropIfUnused(CUmemGenericAllocationHandle handle) {
   VmmHandle* const h = Find(handle);
-  if (h == nullptr || h->references > 0 || h->mapped != 0) return;
+  if (h == nullptr || h->at_work || h->references > 0 || !h->mapped.empty()) return;
   if (h->runtime != nullptr && h->loose.has_value()) {
     h->runtime->memory().ReleaseLoose(*std::move(h->loose));
   }
   handles.erase(handle);
 }
 
+Status VmmTable::Aside(absl::Span<const CUmemGenericAllocationHandle> which,
+                       absl::FunctionRef<Status()> body) {
+  for (const CUmemGenericAllocationHandle handle : which) Find(handle)->at_work = true;
+  mu.Unlock();
+  Status status;
+  try {
+    status = body();
+  } catch (const std::exception& e) {
+    status = absl::ResourceExhaustedError(e.what());
+  }
+  mu.Lock();
+  for (const CUmemGenericAllocationHandle handle : which) Find(handle)->at_work = false;
+  changed.NotifyAll();
+  return status;
+}
+
+Status VmmTable::Hold(CUmemGenericAllocationHandle handle, const char* why) {
+  VmmHandle& h = *Find(handle);
+  if (h.held) return absl::OkStatus();
+  const DevicePtr at(h.mapped.front());
+  VS_RETURN_IF_ERROR(
+      Aside({&handle, 1}, [&] { return h.runtime->mover().Hold(at, Bytes(h.size)); }));
+  h.held = true;
+  LogStays(h.size, why);
+  return absl::OkStatus();
+}
+
+void VmmTable::LetGo(VmmHandle* h) {
+  if (!h->held || h->runtime == nullptr || h->mapped.size() > 1) return;
+  if (!h->mapped.empty()) {
+    CUdeviceptr base = 0;
+    const VmmMapping* const mapping = MappingOf(h->mapped.front(), &base);
+    if (mapping != nullptr && !mapping->others.empty()) return;
+    h->runtime->driver()->Note(
+        h->runtime->mover().Unpin(DevicePtr(h->mapped.front()), Bytes(h->size)));
+  }
+  h->held = false;
+}
+
 CUresult VmmTable::Realise(CUmemGenericAllocationHandle handle, const char* why) {
   VmmHandle& h = *Find(handle);
   if (h.real != 0) return CUDA_SUCCESS;
   if (h.runtime == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Memory& memory = h.runtime->memory();
   const Driver& driver = *h.runtime->driver();
+  std::map<CUdeviceptr, std::vector<CUmemAccessDesc>> others;
+  for (const CUdeviceptr at : h.mapped) {
+    CUdeviceptr base = 0;
+    for (const auto& [device, access] : MappingOf(at, &base)->others) others[at].push_back(access);
+  }
   CUmemGenericAllocationHandle real = 0;
-  const CUresult created =
-      WithRescue(h.size, [&] { return driver->MemCreate(&real, h.size, &h.properties, 0); });
-  if (created != CUDA_SUCCESS) {
-    return Told(DriverError(created, "cuMemCreate", absl::StrFormat("%d, %s", h.size, why)));
-  }
-  const auto give_up = [&](const Status& status) {
-    driver.Note(Check(driver->MemRelease(real), "cuMemRelease"));
-    return Told(status);
-  };
-  const CUdeviceptr at = h.mapped;
-  if (at != 0) {
-    if (const Status drained = memory.Drain(); !drained.ok()) return give_up(drained);
-    StatusOr<Memory::Loose> loose = h.runtime->UnmapLoose(DevicePtr(at), Bytes(h.size));
-    if (!loose.ok()) return give_up(loose.status());
-    h.loose = *std::move(loose);
-  }
-  Status status = h.used ? CopyInto(h.runtime, *h.loose, real, h.size) : absl::OkStatus();
-  if (status.ok() && at != 0) {
-    status = MapAt(driver, Accessors(memory.options().ordinal), DevicePtr(at), Bytes(h.size), real);
-  }
-  if (!status.ok()) {
-    if (at != 0) {
-      // It was mapped before; where even that fails now it is nowhere, and unmapping says so.
-      driver.Note(memory.MapLoose(*h.loose, DevicePtr(at)));
-      h.loose.reset();
+  // What else changes these has to wait.
+  const auto make = [&]() VS_NO_THREAD_SAFETY_ANALYSIS -> Status {
+    const CUresult created =
+        WithRescue(h.size, [&] { return driver->MemCreate(&real, h.size, &h.properties, 0); });
+    if (created != CUDA_SUCCESS) {
+      return DriverError(created, "cuMemCreate", absl::StrFormat("%d, %s", h.size, why));
     }
-    return give_up(status);
+    const auto copy = [&](const Memory::Loose& loose) {
+      return h.used ? CopyInto(h.runtime, loose, real, h.size) : absl::OkStatus();
+    };
+    const auto open = [&](DevicePtr at) {
+      const auto it = others.find(at.value);
+      if (it == others.end()) return absl::OkStatus();
+      return Check(driver->MemSetAccess(at.value, h.size, it->second.data(), it->second.size()),
+                   "cuMemSetAccess", RangeText(at, Bytes(h.size)));
+    };
+    Status status;
+    if (h.mapped.empty()) {
+      status = copy(*h.loose);
+    } else {
+      std::vector<DevicePtr> mappings;
+      for (const CUdeviceptr at : h.mapped) mappings.emplace_back(at);
+      StatusOr<Memory::Loose> loose =
+          h.runtime->ReplaceLoose(mappings, Bytes(h.size), real, copy, open);
+      status = loose.status();
+      if (loose.ok()) h.loose = *std::move(loose);
+    }
+    if (!status.ok()) driver.Note(Check(driver->MemRelease(real), "cuMemRelease"));
+    return status;
+  };
+  if (const Status made = Aside({&handle, 1}, make); !made.ok()) {
+    DropIfUnused(handle);
+    return Told(made);
   }
-  memory.ReleaseLoose(*std::exchange(h.loose, std::nullopt));
+  h.runtime->memory().ReleaseLoose(*std::exchange(h.loose, std::nullopt));
   Count(Foreign::kHandle, h.size);
-  Log(LogLevel::kInfo, absl::StrFormat("%d MiB that the program made with cuMemCreate stay on the "
-                                       "device: %s",
-                                       h.size >> 20, why));
+  LogStays(h.size, why);
   h.real = real;
-  h.mapped = 0;
-  CUdeviceptr base = 0;
-  if (at != 0) {
+  h.held = false;
+  for (const CUdeviceptr at : std::exchange(h.mapped, {})) {
+    CUdeviceptr base = 0;
     MappingOf(at, &base)->handle = 0;
     RemoveAllocated(at);
+  }
+  if (h.references == 0) {
+    // The program gave it back meanwhile.
+    driver.Note(Check(driver->MemRelease(real), "cuMemRelease"));
+    DropIfUnused(handle);
+    return CUDA_ERROR_INVALID_VALUE;
   }
   return CUDA_SUCCESS;
 }
@@ -162,11 +230,20 @@ CUresult VmmTable::Realise(CUmemGenericAllocationHandle handle, const char* why)
 void ForgetVmmOf(Runtime* runtime) {
   VmmTable& table = VmmTable::Get();
   MutexLock lock(table.mu);
+  for (auto it = table.handles.begin(); it != table.handles.end();) {
+    if (it->second.runtime == runtime && it->second.at_work) {
+      table.changed.Wait(table.mu);
+      it = table.handles.begin();
+    } else {
+      ++it;
+    }
+  }
   for (auto& [value, handle] : table.handles) {
     if (handle.runtime != runtime) continue;
     handle.runtime = nullptr;
     handle.loose.reset();
-    handle.mapped = 0;
+    handle.mapped.clear();
+    handle.held = false;
   }
   for (auto& [base, reservation] : table.reservations) {
     if (reservation.runtime != runtime) continue;

@@ -2,19 +2,25 @@
 // reservations that came out of an arena, and what is mapped in those.
 //
 // A handle of ours has a value that no driver gives out. Its memory is loose (Memory::Loose) until
-// it is mapped into a reservation of ours, and chunks from then on. What cannot be that (a handle
-// that is exported or mapped twice, access that is not plain) becomes real: the driver's own
-// memory, on the device for good, with the same contents at the same address.
+// it is mapped into a reservation of ours, and chunks from then on. Mapped twice, or with access
+// that is not plain, it stays on the device where it is. What cannot be ours at all (a handle that
+// is exported, or bound to a multicast object) becomes real: the driver's own memory, on the device
+// for good, with the same contents at the same addresses.
 //
-// Threads: one lock guards all of it; it is held over driver calls, which the driver serialises
-// anyhow, and is taken after the lock of the runtimes, never before it.
+// Threads: one lock guards all of it; it is held over driver calls that wait for nothing, which the
+// driver serialises anyhow, and is taken after the lock of the runtimes, never before it. What may
+// wait for work is done without it: the handles that it is done to are at work meanwhile, and who
+// comes upon one waits for that one alone.
 #ifndef VRAMSPAN_RUNTIME_PRELOAD_VMM_TABLE_H_
 #define VRAMSPAN_RUNTIME_PRELOAD_VMM_TABLE_H_
 
-#include <absl/container/flat_hash_map.h>
+#include <absl/functional/function_ref.h>
+#include <absl/types/span.h>
 
 #include <map>
 #include <optional>
+#include <unordered_map>
+#include <vector>
 
 #include "runtime/api/runtime.h"
 #include "runtime/base/mutex.h"
@@ -29,14 +35,18 @@ struct VmmHandle {
   int references = 1;                     // The program's.
   std::optional<Memory::Loose> loose;     // While it is not mapped.
   bool used = false;                      // Was mapped: it may have contents.
-  CUdeviceptr mapped = 0;                 // Where it is mapped as chunks.
+  std::vector<CUdeviceptr> mapped;        // Where it is mapped as chunks,
+  bool held = false;                      // which stay where they are, on the device.
   CUmemGenericAllocationHandle real = 0;  // The driver's, where it is real; else 0.
+  bool at_work = false;                   // A thread is at it without the lock.
 };
 
 struct VmmMapping {
   size_t size = 0;
   CUmemGenericAllocationHandle handle = 0;  // Of ours; 0: the driver knows what is mapped.
   bool access = false;                      // The program has asked for access.
+  // And for what is not plain, so that the driver knows who has any. By device.
+  std::map<int, CUmemAccessDesc> others = {};
 };
 
 struct VmmReservation {
@@ -47,7 +57,9 @@ struct VmmReservation {
 
 struct VmmTable {
   Mutex mu;
-  absl::flat_hash_map<CUmemGenericAllocationHandle, VmmHandle> handles VS_GUARDED_BY(mu);
+  CondVar changed;  // A handle is at work no longer.
+  // Entries stay where they are while others come and go.
+  std::unordered_map<CUmemGenericAllocationHandle, VmmHandle> handles VS_GUARDED_BY(mu);
   std::map<CUdeviceptr, VmmReservation> reservations VS_GUARDED_BY(mu);
   uint64_t next VS_GUARDED_BY(mu) = 1;
 
@@ -58,6 +70,8 @@ struct VmmTable {
   CUmemGenericAllocationHandle Add(VmmHandle handle) VS_REQUIRES(mu);
   // Null for none.
   VmmHandle* Find(CUmemGenericAllocationHandle handle) VS_REQUIRES(mu);
+  // The same, once it is not at work. What else was looked up before may have changed.
+  VmmHandle* FindIdle(CUmemGenericAllocationHandle handle) VS_REQUIRES(mu);
   VmmReservation* ReservationOf(CUdeviceptr p) VS_REQUIRES(mu);
   // The mapping that holds p, and where it begins; null for none and for those of an ended runtime.
   VmmMapping* MappingOf(CUdeviceptr p, CUdeviceptr* base) VS_REQUIRES(mu);
@@ -68,8 +82,17 @@ struct VmmTable {
 
   // Lets go of a handle that the program has released and that is mapped nowhere.
   void DropIfUnused(CUmemGenericAllocationHandle handle) VS_REQUIRES(mu);
-  // Makes the handle real, what is mapped of it included. Waits for the context's work where that
-  // moves contents: work that other threads submit meanwhile must not use the memory.
+  // Calls `body` without the lock, with the handles at work. They stay, and so do their runtime and
+  // the reservations that they are mapped in; what else was looked up before may have changed.
+  // REQUIRES: none is at work.
+  Status Aside(absl::Span<const CUmemGenericAllocationHandle> which,
+               absl::FunctionRef<Status()> body) VS_REQUIRES(mu);
+  // Keeps what is mapped of the handle where it is, on the device. As Aside.
+  Status Hold(CUmemGenericAllocationHandle handle, const char* why) VS_REQUIRES(mu);
+  // Where it need not stay any longer.
+  void LetGo(VmmHandle* h) VS_REQUIRES(mu);
+  // Makes the handle real, what is mapped of it included: waits for work that may use that, and for
+  // no other. As Aside.
   CUresult Realise(CUmemGenericAllocationHandle handle, const char* why) VS_REQUIRES(mu);
 };
 

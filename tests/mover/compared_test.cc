@@ -8,6 +8,7 @@
 
 #include "runtime/api/content_watch.h"
 #include "runtime/api/runtime.h"
+#include "tests/mover/unmap_one.h"
 #include "tests/mover/world.h"
 #include "tests/trace/sample.h"
 #include "tools/replay/load_run.h"
@@ -151,7 +152,7 @@ TEST_F(ComparedTest, MemoryThatTheProgramMapsStaysUntilItIsLookedAt) {
   EXPECT_CU(world_.LaunchFill(b, stream_));
   for (int i = 1; i < 21; ++i) Add(b, 0);
   // The last fingerprint is behind the last of these, and the program does not know of it.
-  loose = (*made)->UnmapLoose(*base, MiB(8));
+  loose = UnmapOne(**made, *base, MiB(8));
   ASSERT_TRUE(loose.ok()) << loose.status();
   EXPECT_CU(world_.api().StreamQuery(stream_));
   memory.ReleaseLoose(*std::move(loose));

@@ -6,6 +6,7 @@
 
 #include "runtime/api/extent_cache.h"
 #include "runtime/api/runtime.h"
+#include "tests/mover/unmap_one.h"
 #include "tests/mover/world.h"
 
 namespace vramspan_test {
@@ -66,11 +67,11 @@ TEST_F(ExtentsTest, OfAReservationWhatIsMappedCounts) {
   EXPECT_EQ(Of(cache_.Find(memory(), *base)), std::pair(*base, MiB(4)));
   ASSERT_TRUE(memory().MapLoose(*second, *base + MiB(12)).ok());
   EXPECT_EQ(Of(cache_.Find(memory(), *base)), std::pair(*base, MiB(16)));
-  StatusOr<Memory::Loose> taken = runtime_->UnmapLoose(*base + MiB(12), MiB(4));
+  StatusOr<Memory::Loose> taken = UnmapOne(*runtime_, *base + MiB(12), MiB(4));
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_EQ(Of(cache_.Find(memory(), *base)), std::pair(*base, MiB(4)));
   memory().ReleaseLoose(*std::move(taken));
-  taken = runtime_->UnmapLoose(*base, MiB(4));
+  taken = UnmapOne(*runtime_, *base, MiB(4));
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_EQ(cache_.Find(memory(), *base).size, Bytes(0));
   memory().ReleaseLoose(*std::move(taken));

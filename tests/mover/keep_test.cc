@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/api/runtime.h"
+#include "tests/mover/unmap_one.h"
 #include "tests/mover/world.h"
 
 namespace vramspan_test {
@@ -114,15 +115,15 @@ TEST_F(KeepTest, WhatTheProgramMaps) {
   ASSERT_TRUE(loose.ok()) << loose.status();
   ASSERT_TRUE(memory.MapLoose(*loose, *base).ok());
   EXPECT_FALSE(Kept(*base, MiB(4)));
-  loose = runtime_->UnmapLoose(*base, MiB(4));
+  loose = UnmapOne(*runtime_, *base, MiB(4));
   ASSERT_TRUE(loose.ok()) << loose.status();
   ASSERT_TRUE(memory.MapLoose(*loose, *base + MiB(8)).ok());
   EXPECT_TRUE(Kept(*base + MiB(8), MiB(4)));
-  loose = runtime_->UnmapLoose(*base + MiB(8), MiB(4));
+  loose = UnmapOne(*runtime_, *base + MiB(8), MiB(4));
   ASSERT_TRUE(loose.ok()) << loose.status();
   ASSERT_TRUE(memory.MapLoose(*loose, *base).ok());
   EXPECT_FALSE(Kept(*base, MiB(4))) << "it is the third";
-  loose = runtime_->UnmapLoose(*base, MiB(4));
+  loose = UnmapOne(*runtime_, *base, MiB(4));
   ASSERT_TRUE(loose.ok()) << loose.status();
   memory.ReleaseLoose(*std::move(loose));
   EXPECT_TRUE(memory.Unreserve(*base, MiB(16)).ok());

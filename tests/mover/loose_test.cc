@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "runtime/api/runtime.h"
+#include "tests/mover/unmap_one.h"
 #include "tests/mover/world.h"
 
 namespace vramspan_test {
@@ -49,7 +50,7 @@ class LooseTest : public MoverTest {
     return loose.ok() ? *std::move(loose) : Memory::Loose();
   }
   Memory::Loose Unmap(DevicePtr at) {
-    StatusOr<Memory::Loose> loose = runtime_->UnmapLoose(at, kPiece);
+    StatusOr<Memory::Loose> loose = UnmapOne(*runtime_, at, kPiece);
     EXPECT_TRUE(loose.ok()) << loose.status();
     return loose.ok() ? *std::move(loose) : Memory::Loose();
   }
@@ -166,11 +167,12 @@ TEST_F(LooseTest, Refusals) {
   const auto refused = [](const Status& s) { return absl::IsInvalidArgument(s); };
   EXPECT_TRUE(refused(memory().MapLoose(loose, base + MiB(12)))) << "it ends beyond the range";
   EXPECT_TRUE(refused(memory().MapLoose(loose, base + MiB(16))));
-  EXPECT_TRUE(refused(memory().UnmapLoose(base).status()));
+  EXPECT_TRUE(refused(UnmapOne(*runtime_, base, kPiece).status()));
   ASSERT_TRUE(memory().MapLoose(loose, base).ok());
   const Memory::Loose other = Make(kPiece);
   EXPECT_TRUE(refused(memory().MapLoose(other, base + MiB(4)))) << "something is there";
-  EXPECT_TRUE(refused(memory().UnmapLoose(base + MiB(4)).status())) << "a piece of a mapping";
+  EXPECT_TRUE(refused(UnmapOne(*runtime_, base + MiB(4), MiB(2)).status()))
+      << "a piece of a mapping";
   EXPECT_TRUE(refused(memory().Unreserve(base, MiB(16))));
   EXPECT_TRUE(refused(memory().Free(base)));
   EXPECT_TRUE(refused(memory().Free(base + MiB(4))));
@@ -215,7 +217,7 @@ TEST_F(LooseTest, ADriverThatFails) {
   }
   Fill(At(base, 9));
   world_.fail("cuMemUnmap", 1, 1, CUDA_ERROR_UNKNOWN);
-  EXPECT_FALSE(runtime_->UnmapLoose(base, kPiece).ok());
+  EXPECT_FALSE(UnmapOne(*runtime_, base, kPiece).ok());
   world_.reset();
   EXPECT_EQ(world_.Wrong(At(base, 9)), "") << "as it was";
   EXPECT_EQ(ChunksIn(base, kPiece), 2u);

@@ -362,6 +362,8 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"two_users", &TwoUsers},
     {"untouched", &LeavesUntouched},
     {"vmm_answers", &VmmAnswers},
+    {"vmm_beside_waiting", &VmmBesideWaiting},
+    {"vmm_beside_waiting_short", &VmmBesideWaitingWhileShort},
     {"vmm_refused", &VmmRefused},
     {"vmm_shared", &VmmShared},
     {"within", [](Program* p) { WithinMemory(p, 1); }},
@@ -370,7 +372,7 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
 
 const std::map<std::string, std::function<void(Program*, const std::string&)>> kCallScenarios = {
     {"contexts_end", &EndContexts}, {"look_up", &LookUp},     {"peers", &UsePeers},
-    {"streams_end", &EndStreams},   {"texref", &BindTexture},
+    {"streams_end", &EndStreams},   {"texref", &BindTexture}, {"vmm_beside", &VmmBesideLaunches},
 };
 
 }  // namespace

@@ -76,6 +76,12 @@ void VmmAnswers(Program* p);
 void VmmRefused(Program* p);
 // Memory of its own VMM calls that is shared, mapped twice, or outlives what it came from.
 void VmmShared(Program* p);
+// Memory that is mapped "twice" or "exported" while another thread launches kernels on it; and what
+// is mapped and unmapped beside a kernel that waits for the host and uses other memory, the device
+// having room for all or not (program_vmm_beside.cc).
+void VmmBesideLaunches(Program* p, const std::string& what);
+void VmmBesideWaiting(Program* p);
+void VmmBesideWaitingWhileShort(Program* p);
 // Memory that vramspan makes room for, made while the device is full of its own: a "flat", "deep"
 // or "mipmapped" array, a "large" one that needs nearly all the room there is, one of "too_much",
 // "external" memory, and its "import" alone, memory of its own that it "exported" or "mapped" to

@@ -59,5 +59,24 @@ TEST(PreloadVmm, WhatIsSharedIsTheDriversAndKeepsItsContents) {
   }
 }
 
+TEST(PreloadVmm, WhatChangesBehindAnAddressDoesNotConcernWorkOfOthers) {
+  for (const char* scenario : {"vmm_beside:twice", "vmm_beside:exported"}) {
+    ExpectVmmOk(RunPlain("proc2", scenario));
+    for (const char* overlap : {"off", "safe", "all"}) {
+      ExpectVmmOk(RunPreloaded("proc2", scenario, std::string("VRAMSPAN_OVERLAP=") + overlap));
+    }
+  }
+}
+
+// Each call within the test's time limit, though what runs never ends without the program.
+TEST(PreloadVmm, NoCallWaitsForWorkThatItDoesNotConcern) {
+  ExpectVmmOk(RunPlain("proc2", "vmm_beside_waiting"));
+  for (const char* overlap : {"off", "safe", "all"}) {
+    const std::string environment = std::string("VRAMSPAN_OVERLAP=") + overlap;
+    ExpectVmmOk(RunPreloaded("proc2", "vmm_beside_waiting", environment));
+    ExpectVmmOk(RunPreloaded("proc2", "vmm_beside_waiting_short", environment));
+  }
+}
+
 }  // namespace
 }  // namespace vramspan_test
