@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <optional>
+#include <vector>
 
 #include "runtime/base/log.h"
 #include "runtime/base/mutex.h"
@@ -42,6 +43,17 @@ void Know(CUmemoryPool pool, bool ours) {
   known.pools[pool] = ours;
 }
 
+// What was known of it.
+std::optional<bool> Forget(CUmemoryPool pool) {
+  Known& known = TheKnown();
+  MutexLock lock(known.mu);
+  const auto it = known.pools.find(pool);
+  if (it == known.pools.end()) return std::nullopt;
+  const bool ours = it->second;
+  known.pools.erase(it);
+  return ours;
+}
+
 CUdevice CurrentDevice() {
   static const auto get = DriverFunction<decltype(&::cuCtxGetDevice)>("cuCtxGetDevice");
   CUdevice device = -1;
@@ -64,6 +76,10 @@ bool IsPlain(const CUmemPoolProps& props, CUdevice device) {
          props.location.type == CU_MEM_LOCATION_TYPE_DEVICE && props.location.id == device &&
          props.maxSize == 0 && props.usage == 0;
 }
+
+// What a driver's pool has reserved by the time that so much was needed: programs rely on it that
+// the next allocations change nothing.
+uint64_t InSteps(uint64_t bytes) { return RoundUp(Bytes(bytes), MiB(32)).value; }
 
 template <bool kPerThread>
 CUstream Explicit(CUstream stream) {
@@ -179,15 +195,18 @@ CUresult MemPoolCreate(decltype(&::cuMemPoolCreate) real, CUmemoryPool* pool,
 }
 
 CUresult MemPoolDestroy(decltype(&::cuMemPoolDestroy) real, CUmemoryPool pool) {
+  if (!Ready()) return real(pool);
+  // Before the call: from then on another pool may have the handle.
+  const std::optional<bool> known = Forget(pool);
+  const auto all = AllStreamOrdered();
+  std::vector<decltype(all.front()->TakeOut(pool))> ours;
+  for (const auto& memory : all) ours.push_back(memory->TakeOut(pool));
   const CUresult result = real(pool);
-  if (result != CUDA_SUCCESS || !Ready()) return result;
   const OwnCalls own;
-  {
-    Known& known = TheKnown();
-    MutexLock lock(known.mu);
-    known.pools.erase(pool);
+  if (result != CUDA_SUCCESS && known.has_value()) Know(pool, *known);
+  for (size_t i = 0; i < all.size(); ++i) {
+    result == CUDA_SUCCESS ? all[i]->Destroyed(ours[i]) : all[i]->PutBack(ours[i]);
   }
-  for (const auto& memory : AllStreamOrdered()) memory->Destroyed(pool);
   return result;
 }
 
@@ -226,10 +245,10 @@ CUresult MemPoolGetAttribute(decltype(&::cuMemPoolGetAttribute) real, CUmemoryPo
         ours = s.used_high;
         break;
       case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
-        ours = s.reserved;
+        ours = InSteps(s.reserved);
         break;
       case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-        ours = s.reserved_high;
+        ours = InSteps(s.reserved_high);
         break;
       default:
         return result;

@@ -257,15 +257,27 @@ void StreamOrdered::TrimTo(CUmemoryPool handle, size_t keep) {
   GiveBack(freed);
 }
 
-void StreamOrdered::Destroyed(CUmemoryPool handle) {
+std::shared_ptr<StreamOrdered::Pool> StreamOrdered::TakeOut(CUmemoryPool handle) {
+  MutexLock lock(mu_);
+  const auto it = pools_.find(handle);
+  if (it == pools_.end()) return nullptr;
+  std::shared_ptr<Pool> pool = std::move(it->second);
+  pools_.erase(it);
+  return pool;
+}
+
+void StreamOrdered::PutBack(const std::shared_ptr<Pool>& pool) {
+  MutexLock lock(mu_);
+  if (pool != nullptr) pools_.emplace(pool->handle, pool);
+}
+
+void StreamOrdered::Destroyed(const std::shared_ptr<Pool>& pool) {
+  if (pool == nullptr) return;
   Freed freed;
   {
     MutexLock lock(mu_);
-    const auto it = pools_.find(handle);
-    if (it == pools_.end()) return;
-    it->second->destroyed = true;
-    Trim(it->second.get(), 0, &freed);
-    pools_.erase(it);
+    pool->destroyed = true;
+    Trim(pool.get(), 0, &freed);
   }
   GiveBack(freed);
 }

@@ -25,6 +25,9 @@
 namespace vramspan::preload {
 
 class StreamOrdered {
+ private:
+  struct Pool;
+
  public:
   explicit StreamOrdered(Runtime* runtime) : runtime_(*runtime) {}
   ~StreamOrdered();
@@ -42,8 +45,11 @@ class StreamOrdered {
   // The program has waited for something.
   void Synchronised() VS_EXCLUDES(mu_);
   void TrimTo(CUmemoryPool pool, size_t keep) VS_EXCLUDES(mu_);
-  // The pool is gone; what is allocated from it lives on.
-  void Destroyed(CUmemoryPool pool) VS_EXCLUDES(mu_);
+  // The program destroys a pool: it is taken out before the driver gives its handle to another, and
+  // put back where the driver refuses. What is allocated from one that is gone lives on.
+  std::shared_ptr<Pool> TakeOut(CUmemoryPool pool) VS_EXCLUDES(mu_);
+  void PutBack(const std::shared_ptr<Pool>& pool) VS_EXCLUDES(mu_);
+  void Destroyed(const std::shared_ptr<Pool>& pool) VS_EXCLUDES(mu_);
 
   struct Statistics {
     uint64_t used = 0, used_high = 0, reserved = 0, reserved_high = 0;

@@ -16,6 +16,9 @@ struct DevicePools {
   MemPoolPtr current;
 };
 
+// What an H200's pool takes at once; here it is only said.
+constexpr size_t kStep = size_t{32} << 20;
+
 Mutex pools_mutex;
 
 DevicePools& PoolsOf(Device& device) SIMCUDA_REQUIRES(pools_mutex) {
@@ -126,10 +129,10 @@ CUresult MemPool::GetAttribute(CUmemPool_attribute attribute, void* value) {
       *wide = threshold_;
       return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
-      *wide = heap_.reserved();
+      *wide = RoundUp(heap_.reserved(), kStep);
       return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-      *wide = heap_.reserved_high();
+      *wide = RoundUp(heap_.reserved_high(), kStep);
       return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
       *wide = heap_.used();
