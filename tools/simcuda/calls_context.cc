@@ -31,7 +31,7 @@ CUresult CtxCreateV2(CUcontext* handle, unsigned flags, CUdevice ordinal) {
   if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
   ContextPtr context = Context::Create(*device, flags, /*primary=*/false);
   if (!context) return CUDA_ERROR_OUT_OF_MEMORY;
-  context->set_handle(reinterpret_cast<CUcontext>(NewHandleValue()));
+  context->set_handle(Driver::Get().contexts().NewHandle());
   Driver::Get().contexts().InsertAs(context->handle(), context);
   *handle = context->handle();
   Thread::Self().contexts.push_back(std::move(context));
@@ -57,10 +57,12 @@ CUresult CtxDestroy(CUcontext handle) {
   const ContextPtr context = Driver::Get().contexts().Find(handle);
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
   if (context->primary()) return CUDA_ERROR_INVALID_CONTEXT;
-  if (!Driver::Get().contexts().Remove(handle)) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!Driver::Get().contexts().RemoveKept(handle)) return CUDA_ERROR_INVALID_CONTEXT;
   Thread& thread = Thread::Self();
   if (!thread.contexts.empty() && thread.contexts.back() == context) thread.contexts.pop_back();
   context->Destroy();
+  // What is the context's goes by its handle until then.
+  Driver::Get().contexts().Recycle(handle);
   return CUDA_SUCCESS;
 }
 

@@ -70,7 +70,7 @@ CUresult MemPoolCreate(CUmemoryPool* handle, const CUmemPoolProps* props) {
   const CUresult r = FindDevice(&props->location, props->allocType, &device);
   if (r != CUDA_SUCCESS) return r;
   auto pool = std::make_shared<MemPool>(*device, *props);
-  *handle = reinterpret_cast<CUmemoryPool>(NewHandleValue());
+  *handle = MemPools().NewHandle();
   pool->set_handle(*handle);
   MemPools().InsertAs(*handle, std::move(pool));
   return CUDA_SUCCESS;

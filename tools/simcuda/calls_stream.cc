@@ -146,7 +146,7 @@ CUresult StreamCreateWithPriority(CUstream* handle, unsigned flags, int priority
   const StreamKind kind =
       flags == CU_STREAM_NON_BLOCKING ? StreamKind::kNonBlocking : StreamKind::kBlocking;
   StreamPtr stream = CurrentContext()->CreateStream(kind, std::clamp(priority, -5, 0));
-  *handle = reinterpret_cast<CUstream>(NewHandleValue());
+  *handle = Driver::Get().streams().NewHandle();
   stream->set_handle(*handle);
   Driver::Get().streams().InsertAs(*handle, std::move(stream));
   return CUDA_SUCCESS;

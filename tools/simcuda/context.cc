@@ -176,10 +176,10 @@ void Context::Destroy() {
   for (const auto& queue : queues_) queue->Stop();
   Driver& driver = Driver::Get();
   for (const auto& [handle, stream] : driver.streams().All()) {
-    if (stream->context().get() == this) driver.streams().RemoveQuietly(handle);
+    if (stream->context().get() == this) driver.streams().RemoveThis(handle, stream.get());
   }
   for (const auto& [handle, event] : driver.events().All()) {
-    if (event->context().get() == this) driver.events().RemoveQuietly(handle);
+    if (event->context().get() == this) driver.events().RemoveThis(handle, event.get());
   }
   memory::FreeContextMemory(*this);
   memory::ForgetExternalMemory(*this);

@@ -46,7 +46,7 @@ CUresult Device::RetainPrimary(CUcontext* handle) {
   if (!primary_) {
     primary_ = Context::Create(*this, primary_flags_, /*primary=*/true);
     if (!primary_) return CUDA_ERROR_OUT_OF_MEMORY;
-    if (primary_handle_ == nullptr) primary_handle_ = reinterpret_cast<CUcontext>(NewHandleValue());
+    if (primary_handle_ == nullptr) primary_handle_ = Driver::Get().contexts().NewHandle();
     primary_->set_handle(primary_handle_);
     Driver::Get().contexts().InsertAs(primary_handle_, primary_);
   }
@@ -62,7 +62,7 @@ CUresult Device::ReleasePrimary() {
     if (primary_count_ == 0) return CUDA_ERROR_INVALID_CONTEXT;
     if (--primary_count_ > 0) return CUDA_SUCCESS;
     ended = std::move(primary_);
-    Driver::Get().contexts().RemoveQuietly(primary_handle_);
+    Driver::Get().contexts().RemoveKept(primary_handle_);
   }
   if (ended) ended->Destroy();
   return CUDA_SUCCESS;
@@ -73,7 +73,7 @@ CUresult Device::ResetPrimary() {
   {
     MutexLock lock(mutex_);
     ended = std::move(primary_);
-    if (primary_handle_ != nullptr) Driver::Get().contexts().RemoveQuietly(primary_handle_);
+    if (primary_handle_ != nullptr) Driver::Get().contexts().RemoveKept(primary_handle_);
   }
   if (ended) ended->Destroy();
   return CUDA_SUCCESS;

@@ -18,7 +18,7 @@ bool Node::DependsOn(const Node& node) const { return Contains(dependencies_, &n
 GraphPtr Graph::Create(GraphOwner owner) {
   GraphPtr graph(new Graph(owner));
   if (owner != GraphOwner::kExec) {
-    graph->handle_ = reinterpret_cast<CUgraph>(NewHandleValue());
+    graph->handle_ = Graphs().NewHandle();
     Graphs().InsertAs(graph->handle_, graph);
   }
   return graph;
@@ -28,7 +28,7 @@ Node& Graph::Add(NodeWork work, std::vector<Node*> dependencies) {
   auto node = std::make_shared<Node>(*this, std::move(work));
   node->dependencies_ = std::move(dependencies);
   if (owner_ != GraphOwner::kExec) {
-    node->handle_ = reinterpret_cast<CUgraphNode>(NewHandleValue());
+    node->handle_ = Nodes().NewHandle();
     Nodes().InsertAs(node->handle_, node);
   }
   nodes_.push_back(node);
@@ -37,7 +37,7 @@ Node& Graph::Add(NodeWork work, std::vector<Node*> dependencies) {
 
 void Graph::Remove(Node& node) {
   for (const NodePtr& other : nodes_) std::erase(other->dependencies_, &node);
-  Nodes().RemoveQuietly(node.handle_);
+  Nodes().RemoveThis(node.handle_, &node);
   if (node.work_.child) node.work_.child->Retire();
   std::erase_if(nodes_, [&](const NodePtr& other) { return other.get() == &node; });
 }
@@ -114,9 +114,9 @@ Node* Graph::FindCopyOf(CUgraphNode origin, bool recursive) const {
 }
 
 void Graph::Retire() {
-  if (handle_ != nullptr) Graphs().RemoveQuietly(handle_);
+  if (handle_ != nullptr) Graphs().RemoveThis(handle_, this);
   for (const NodePtr& node : nodes_) {
-    if (node->handle_ != nullptr) Nodes().RemoveQuietly(node->handle_);
+    if (node->handle_ != nullptr) Nodes().RemoveThis(node->handle_, node.get());
     if (node->work_.child) node->work_.child->Retire();
   }
 }

@@ -9,7 +9,7 @@ HandleTable<CUexternalMemory, const ExternalMemory>& ExternalMemories() {
 
 void ForgetExternalMemory(const Context& context) {
   for (const auto& [handle, memory] : ExternalMemories().All()) {
-    if (memory->context_id == context.id()) ExternalMemories().RemoveQuietly(handle);
+    if (memory->context_id == context.id()) ExternalMemories().RemoveThis(handle, memory.get());
   }
 }
 

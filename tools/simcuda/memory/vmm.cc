@@ -77,7 +77,13 @@ CUresult Vmm::FreeReservation(CUdeviceptr base, size_t size) {
 }
 
 CUmemGenericAllocationHandle Vmm::NewHandle(PhysicalPtr memory) {
-  const CUmemGenericAllocationHandle handle = NewHandleValue();
+  CUmemGenericAllocationHandle handle;
+  if (free_handles_.empty()) {
+    handle = NewHandleValue();
+  } else {
+    handle = free_handles_.back();
+    free_handles_.pop_back();
+  }
   handles_.emplace(handle, Handle{std::move(memory), 1});
   return handle;
 }
@@ -112,6 +118,8 @@ CUresult Vmm::Release(CUmemGenericAllocationHandle handle) {
   if (--it->second.references > 0) return CUDA_SUCCESS;
   ended = std::move(it->second.memory);
   handles_.erase(it);
+  // What is mapped still goes by it.
+  if (ended.use_count() == 1) free_handles_.push_back(handle);
   return CUDA_SUCCESS;
 }
 

@@ -91,6 +91,7 @@ class Vmm {
 
   Mutex mutex_;
   std::unordered_map<CUmemGenericAllocationHandle, Handle> handles_ SIMCUDA_GUARDED_BY(mutex_);
+  std::vector<CUmemGenericAllocationHandle> free_handles_ SIMCUDA_GUARDED_BY(mutex_);
   Mappings mappings_ SIMCUDA_GUARDED_BY(mutex_);
 };
 

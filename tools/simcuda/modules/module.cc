@@ -62,10 +62,10 @@ CUresult Module::Create(const ContextPtr& context, const ImageFile& file, bool o
     made->functions_.push_back(std::make_unique<Function>(*made, code));
   }
   for (const auto& function : made->functions_) {
-    function->handle_ = reinterpret_cast<CUfunction>(NewHandleValue());
+    function->handle_ = Functions().NewHandle();
     Functions().InsertAs(function->handle_, made->Share(function.get()));
   }
-  made->handle_ = reinterpret_cast<CUmodule>(NewHandleValue());
+  made->handle_ = Modules().NewHandle();
   Modules().InsertAs(made->handle_, made);
   *module = std::move(made);
   return CUDA_SUCCESS;
@@ -78,8 +78,8 @@ Module::~Module() {
 }
 
 void Module::Retire() {
-  Modules().RemoveQuietly(handle_);
-  for (const auto& function : functions_) Functions().RemoveQuietly(function->handle_);
+  Modules().RemoveThis(handle_, this);
+  for (const auto& function : functions_) Functions().RemoveThis(function->handle_, function.get());
 }
 
 Function* Module::FindFunction(std::string_view name) const {
@@ -120,10 +120,10 @@ CUresult Library::Create(ImageFile file, std::shared_ptr<Library>* library) {
   if (result != CUDA_SUCCESS) return result;
   LibraryPtr made(new Library(std::move(file), std::move(image)));
   for (const auto& kernel : made->kernels_) {
-    kernel->handle_ = reinterpret_cast<CUkernel>(NewHandleValue());
+    kernel->handle_ = Kernels().NewHandle();
     Kernels().InsertAs(kernel->handle_, made->Share(kernel.get()));
   }
-  made->handle_ = reinterpret_cast<CUlibrary>(NewHandleValue());
+  made->handle_ = Libraries().NewHandle();
   Libraries().InsertAs(made->handle_, made);
   *library = std::move(made);
   return CUDA_SUCCESS;
@@ -161,8 +161,8 @@ Kernel* Library::FindKernel(std::string_view name) const {
 }
 
 void Library::Retire() {
-  Libraries().RemoveQuietly(handle_);
-  for (const auto& kernel : kernels_) Kernels().RemoveQuietly(kernel->handle_);
+  Libraries().RemoveThis(handle_, this);
+  for (const auto& kernel : kernels_) Kernels().RemoveThis(kernel->handle_, kernel.get());
   MutexLock lock(mutex_);
   for (const auto& [context, module] : modules_) module->Retire();
   modules_.clear();
