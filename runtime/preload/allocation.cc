@@ -1,5 +1,7 @@
 #include "runtime/preload/allocation.h"
 
+#include <absl/container/flat_hash_map.h>
+
 #include <atomic>
 #include <exception>
 #include <limits>
@@ -7,6 +9,7 @@
 #include <optional>
 
 #include "runtime/base/log.h"
+#include "runtime/base/mutex.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/preload/allocated.h"
 #include "runtime/preload/foreign.h"
@@ -39,6 +42,51 @@ CUresult Allocate(Runtime* runtime, CUdeviceptr* p, Bytes size) {
   }
 }
 
+// Whether a stream is being captured in a mode in which the calling thread may neither allocate nor
+// free: then the capture is ruined by the question, as it is by the call. The driver looks at that
+// before it looks at what it is asked for (measured on an H100).
+bool RefusedByCapture(Runtime* runtime) {
+  CUdeviceptr none = 0;
+  return (*runtime->driver())->MemAlloc(&none, 0) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+// Memory for what a program does when it has run out of it: a driver nearly always has some left
+// beside what was too large. It is the driver's own, and no more than a driver takes at once.
+class LastBytes {
+ public:
+  static LastBytes& Get() {
+    static LastBytes* const last = new LastBytes;
+    return *last;
+  }
+  CUresult Take(decltype(&::cuMemAlloc_v2) real, CUdeviceptr* p, size_t size) {
+    MutexLock lock(mu_);
+    const size_t taken = RoundUp(Bytes(size), kAlignment).value;
+    if (taken > kMost - taken_) return CUDA_ERROR_OUT_OF_MEMORY;
+    const CUresult result = real(p, size);
+    if (result != CUDA_SUCCESS) return result;
+    taken_ += taken;
+    sizes_.emplace(*p, taken);
+    any_.store(true, std::memory_order_release);
+    return CUDA_SUCCESS;
+  }
+  void Freed(CUdeviceptr p) {
+    if (!any_.load(std::memory_order_acquire)) return;
+    MutexLock lock(mu_);
+    const auto it = sizes_.find(p);
+    if (it == sizes_.end()) return;
+    taken_ -= it->second;
+    sizes_.erase(it);
+  }
+
+ private:
+  static constexpr size_t kMost = kGranularity.value;
+
+  Mutex mu_;
+  size_t taken_ VS_GUARDED_BY(mu_) = 0;
+  absl::flat_hash_map<CUdeviceptr, size_t> sizes_ VS_GUARDED_BY(mu_);
+  std::atomic<bool> any_{false};
+};
+
 // The unit of the driver's pitches for elements of 4, 8 or 16 bytes, asked for once: that of one
 // row of one byte. 0 where the driver did not say.
 size_t PitchUnit(decltype(&::cuMemAllocPitch_v2) real, unsigned element) {
@@ -60,7 +108,17 @@ CUresult MemAlloc(decltype(&::cuMemAlloc_v2) real, CUdeviceptr* p, size_t size) 
   if (p == nullptr || size == 0) return real(p, size);
   Runtime* const runtime = RuntimeForAllocation();
   if (runtime == nullptr) return real(p, size);
-  return Allocate(runtime, p, Bytes(size));
+  if (RefusedByCapture(runtime)) {
+    *p = 0;
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
+  const CUresult result = Allocate(runtime, p, Bytes(size));
+  const bool small = Bytes(size) <= SmallObjects::kMaxSmall;
+  if (result != CUDA_ERROR_OUT_OF_MEMORY || !small) return result;
+  const CUdeviceptr before = *p;
+  const CUresult last = LastBytes::Get().Take(real, p, size);
+  if (last != CUDA_SUCCESS) *p = before;
+  return last;
 }
 
 CUresult MemAllocPitch(decltype(&::cuMemAllocPitch_v2) real, CUdeviceptr* p, size_t* pitch,
@@ -71,6 +129,11 @@ CUresult MemAllocPitch(decltype(&::cuMemAllocPitch_v2) real, CUdeviceptr* p, siz
   if (!valid) return pass();
   Runtime* const runtime = RuntimeForAllocation();
   if (runtime == nullptr) return pass();
+  if (RefusedByCapture(runtime)) {
+    *p = 0;
+    *pitch = (width + kAlignment.value - 1) / kAlignment.value * kAlignment.value;
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
   const size_t unit = PitchUnit(real, element);
   constexpr size_t kLargest = std::numeric_limits<int64_t>::max();
   if (unit == 0 || width > kLargest - unit) return pass();
@@ -83,7 +146,14 @@ CUresult MemAllocPitch(decltype(&::cuMemAllocPitch_v2) real, CUdeviceptr* p, siz
 
 CUresult MemFree(decltype(&::cuMemFree_v2) real, CUdeviceptr p) {
   Runtime* const runtime = RuntimeOf(p);
-  if (runtime == nullptr) return WithReturn([&] { return real(p); });
+  if (runtime == nullptr) {
+    return WithReturn([&] {
+      // Before the call: from then on another may have the address.
+      LastBytes::Get().Freed(p);
+      return real(p);
+    });
+  }
+  if (RefusedByCapture(runtime)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   CUdeviceptr mapped = 0;
   size_t size = 0;
   if (FindVmmMapping(p, &mapped, &size)) return CUDA_ERROR_INVALID_VALUE;

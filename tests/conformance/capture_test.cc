@@ -113,6 +113,26 @@ TEST_F(GlobalCapture, EventSynchronizeOfAnyStreamRuinsIt) {
   ExpectRuined();
 }
 
+TEST_F(GlobalCapture, PlainAllocationsAndFreesRuinItWhateverTheyAreGiven) {
+  CUdeviceptr memory = 0;
+  EXPECT_EQ(cu_.MemAlloc(&memory, kChunk), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  ExpectRuined();
+  Begin();
+  EXPECT_EQ(cu_.MemAlloc(&memory, 0), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  ExpectRuined();
+  Begin();
+  EXPECT_EQ(cu_.MemFree(0), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  ExpectRuined();
+  Begin();
+  {
+    const Relaxed relaxed;
+    CU_OK(cu_.MemAlloc(&memory, kChunk));
+    CU_OK(cu_.MemFree(memory));
+    EXPECT_TRUE(Alive());
+  }
+  CU_EXPECT_OK(End());
+}
+
 TEST_F(GlobalCapture, RelaxedThreadMaySynchronizeStreamsAndEvents) {
   {
     const Relaxed relaxed;

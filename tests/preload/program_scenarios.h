@@ -54,6 +54,11 @@ void Answers(Program* p);
 // Device memory that cannot be had leaves what it would be answered in alone. Not so with the
 // driver alone.
 void LeavesUntouched(Program* p);
+// Plain memory in captures of all modes; a little of it where there is no more; and frees from static
+// objects (program_edges.cc).
+void AllocateInCaptures(Program* p);
+void LittleIsLeft(Program* p);
+void FreeAtTheEnd(Program* p);
 // What a program asks about pointers, and about how much memory there is (program_queries.cc).
 void AskQueries(Program* p);
 void AskCapacity(Program* p);

@@ -83,5 +83,31 @@ TEST(Queries, NvmlAgreesWithTheDriver) {
   EXPECT_THAT(small.out, HasSubstr("with 16 MiB: 16 of 20 MiB used, 15 by v2\n"));
 }
 
+TEST(PreloadEdges, AllocateInCapturesAsTheDriverDoes) {
+  const Output without = RunPlain("proc2", "captures");
+  const Output with = RunPreloaded("proc2", "captures");
+  EXPECT_EQ(without.code, 0) << without.err;
+  EXPECT_THAT(without.out, HasSubstr("allocate in mode 0: 900, written 1 0, end 901\n"));
+  EXPECT_THAT(without.out, HasSubstr("free in mode 1: 900, written 0 0, end 901\n"));
+  EXPECT_THAT(without.out, HasSubstr("allocate rows in mode 2: 0, written 1 1, end 0\n"));
+  EXPECT_EQ(with.out, without.out) << with.err;
+}
+
+TEST(PreloadEdges, ALittleMemoryIsLeft) {
+  const Output with = RunPreloaded("proc2", "little_is_left",
+                                   "VRAMSPAN_DEVICE_MEMORY=16MiB VRAMSPAN_HOST_MEMORY=8MiB");
+  EXPECT_EQ(with.code, 0) << with.err;
+  EXPECT_EQ(with.out, "full: 2\nok\n") << with.err;
+}
+
+TEST(PreloadEdges, StaticObjectsFreeAsWithoutIt) {
+  const Output without = RunPlain("proc2", "statics");
+  EXPECT_EQ(without.code, 0) << without.err;
+  EXPECT_EQ(without.out, "ok\nmade behind it: 0\nmade before the driver: 4\n");
+  const Output with = RunPreloaded("proc2", "statics");
+  EXPECT_EQ(with.code, 0) << with.err;
+  EXPECT_EQ(with.out, without.out) << with.err;
+}
+
 }  // namespace
 }  // namespace vramspan_test

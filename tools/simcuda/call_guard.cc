@@ -9,6 +9,7 @@ namespace {
 
 CUresult Check(size_t id, Needs needs, const Thread& thread) {
   const CUresult injected = ControlState::Get().OnCall(id);
+  if (needs != Needs::kNothing && Driver::Get().gone()) return CUDA_ERROR_DEINITIALIZED;
   if (needs != Needs::kNothing && !Driver::Get().initialized()) return CUDA_ERROR_NOT_INITIALIZED;
   if (needs != Needs::kNothing && thread.in_callback) return CUDA_ERROR_NOT_PERMITTED;
   if (injected != CUDA_SUCCESS) return injected;

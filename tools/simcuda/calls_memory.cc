@@ -53,8 +53,9 @@ CUresult MemGetInfo(size_t* free, size_t* total) {
 // As the real driver's, these two write to what they answer in even where they fail.
 CUresult MemAlloc(CUdeviceptr* address, size_t size) {
   if (address != nullptr) *address = 0;
-  if (address == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
+  // Before what is asked for, as the real driver does (an H100's).
   if (const CUresult r = capture::CheckUnsafeCall(); r != CUDA_SUCCESS) return r;
+  if (address == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
   return memory::AllocateDevice(*CurrentContext(), size, address);
 }
 
@@ -75,8 +76,8 @@ CUresult MemAllocPitch(CUdeviceptr* address, size_t* pitch, size_t width, size_t
 }
 
 CUresult MemFree(CUdeviceptr address) {
-  if (address == 0) return CUDA_SUCCESS;
   if (const CUresult r = capture::CheckUnsafeCall(); r != CUDA_SUCCESS) return r;
+  if (address == 0) return CUDA_SUCCESS;
   return FreeRangeAt(
       address, {RangeKind::kDevice, RangeKind::kManaged, RangeKind::kPool, RangeKind::kExternal});
 }

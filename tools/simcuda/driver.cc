@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "tools/simcuda/environment.h"
 
@@ -42,6 +43,9 @@ Driver::Driver() : config_(Config::FromEnvironment()), host_memory_(config_.host
 CUresult Driver::Initialize() {
   if (forked_.load(std::memory_order_acquire)) return CUDA_ERROR_NOT_INITIALIZED;
   if (devices_.empty()) return CUDA_ERROR_NO_DEVICE;
+  static const int registered =
+      std::atexit([] { Driver::Get().gone_.store(true, std::memory_order_release); });
+  static_cast<void>(registered);
   initialized_.store(true, std::memory_order_release);
   return CUDA_SUCCESS;
 }

@@ -40,6 +40,9 @@ class Driver {
 
   const Config& config() const { return config_; }
   bool initialized() const { return initialized_.load(std::memory_order_acquire); }
+  // The process ends, and so has the driver: what was made before the first cuInit and is destroyed
+  // behind it comes too late.
+  bool gone() const { return gone_.load(std::memory_order_acquire); }
   // cuInit. A process forked from an initialised one stays uninitialised, as with the real driver.
   CUresult Initialize();
 
@@ -63,6 +66,7 @@ class Driver {
   MemoryAccount host_memory_;
   std::atomic<bool> initialized_{false};
   std::atomic<bool> forked_{false};
+  std::atomic<bool> gone_{false};
   HandleTable<CUcontext, Context> contexts_;
   HandleTable<CUstream, Stream> streams_;
   HandleTable<CUevent, Event> events_;

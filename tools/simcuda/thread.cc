@@ -1,15 +1,36 @@
 #include "tools/simcuda/thread.h"
 
+#include <unistd.h>
+
 #include <atomic>
+#include <utility>
 
 #include "tools/simcuda/driver.h"
 
 namespace simcuda {
 
+namespace {
+
+constinit thread_local Thread* self = nullptr;
+
+// What the thread has goes with it. The main one's stays for static objects that are destroyed
+// behind everything that is the thread's.
+struct Ender {
+  ~Ender() {
+    if (gettid() != getpid()) delete std::exchange(self, nullptr);
+  }
+};
+
+}  // namespace
+
 Thread& Thread::Self() {
   static std::atomic<uint64_t> next{1};
-  thread_local Thread self{next.fetch_add(1, std::memory_order_relaxed), {}};
-  return self;
+  if (self == nullptr) {
+    self = new Thread{next.fetch_add(1, std::memory_order_relaxed), {}};
+    thread_local const Ender ender;
+    static_cast<void>(ender);
+  }
+  return *self;
 }
 
 ContextPtr CurrentContext() {
