@@ -11,6 +11,7 @@
 
 #include "runtime/api/tracing.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/base/own_process.h"
 #include "runtime/base/thread.h"
 #include "runtime/base/thread_number.h"
 
@@ -28,6 +29,7 @@ constexpr const char* kOthers = "(other kernels)";
 
 // Audits that have not ended, for the end of the process.
 struct Living {
+  const OwnProcess process = OwnProcess::This();
   Mutex mu;
   std::vector<Audit*> all VS_GUARDED_BY(mu);
 };
@@ -98,6 +100,7 @@ Audit::~Audit() {
 
 // The process ends, and this runtime was never destroyed.
 void Audit::FinishAll() {
+  if (!TheLiving().process.Ends()) return;
   // On a thread of its own: what the driver keeps for this one may be gone by now.
   RunApart("vramspan-end", [] {
     const OwnCalls own;

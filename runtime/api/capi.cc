@@ -11,9 +11,11 @@
 #include "runtime/api/runtime.h"
 #include "runtime/api/tracing.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/base/own_process.h"
 
 struct vramspanRuntime_st {
   std::unique_ptr<vramspan::Runtime> runtime;
+  vramspan::OwnProcess process = vramspan::OwnProcess::This();
 };
 
 namespace vramspan {
@@ -53,11 +55,18 @@ Status CheckEnum(const Enum& value, Enum last, const char* what) {
       absl::StrCat("unknown ", what, " ", number, ": use 0 to ", static_cast<int>(last)));
 }
 
+// As the driver has it, whose contexts do not come along either.
+Status InheritedError() {
+  return DriverError(CUDA_ERROR_NOT_INITIALIZED, "vramspan",
+                     "a runtime of the parent process cannot be used in a child of fork");
+}
+
 // Runs `body` (Runtime& -> Status) on a runtime that is there, and lets no exception out.
-template <typename Body>
+template <typename Calls = OwnCalls, typename Body>
 CUresult With(vramspanRuntime handle, Body body) {
   if (handle == nullptr || handle->runtime == nullptr) return Report(NullError("the runtime"));
-  const OwnCalls own;
+  if (!handle->process.Here()) return Report(InheritedError());
+  const Calls own;
   try {
     return Report(body(*handle->runtime));
   } catch (const std::bad_alloc&) {
@@ -112,7 +121,7 @@ CUresult vramspanMemFree(vramspanRuntime runtime, CUdeviceptr ptr) {
 
 CUresult vramspanWorkBegin(vramspanRuntime runtime, CUstream stream, const vramspanRange* ranges,
                            size_t count) {
-  return With(runtime, [&](Runtime& r) -> Status {
+  return With<OwnCallsOfLaunch>(runtime, [&](Runtime& r) -> Status {
     if (ranges == nullptr && count != 0) return NullError("the list of ranges");
     // Most work names a handful of ranges; the launch path does not allocate for those.
     WorkRange few[16];
@@ -144,7 +153,7 @@ CUresult vramspanWorkBegin(vramspanRuntime runtime, CUstream stream, const vrams
 }
 
 CUresult vramspanWorkEnd(vramspanRuntime runtime, CUstream stream) {
-  return With(runtime, [&](Runtime& r) { return r.EndWork(stream); });
+  return With<OwnCallsOfLaunch>(runtime, [&](Runtime& r) { return r.EndWork(stream); });
 }
 
 CUresult vramspanStreamForget(vramspanRuntime runtime, CUstream stream) {
@@ -229,6 +238,7 @@ CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanStatistics* out)
 }
 
 CUresult vramspanReleaseCupti(void) {
+  if (Tracing::Inherited()) return Report(InheritedError());
   const OwnCalls own;
   try {
     return Report(Tracing::Get().GiveUpCupti());

@@ -12,6 +12,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/mutex.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/base/own_process.h"
 
 namespace vramspan {
 namespace {
@@ -20,6 +21,7 @@ constexpr int kMostDevices = 64;
 
 // Left alone at the end: a framework may free from its last destructors.
 struct Devices {
+  const OwnProcess process = OwnProcess::This();
   Mutex mu;
   std::array<std::optional<StatusOr<std::unique_ptr<Runtime>>>, kMostDevices> runtimes
       VS_GUARDED_BY(mu);
@@ -50,6 +52,9 @@ StatusOr<Runtime*> RuntimeOf(int device) {
     return absl::InvalidArgumentError(absl::StrCat("there is no device ", device));
   }
   Devices& devices = TheDevices();
+  if (!devices.process.Here()) {
+    return absl::UnavailableError("a child of fork has no memory of vramspan: its parent has it");
+  }
   MutexLock lock(devices.mu);
   auto& runtime = devices.runtimes[static_cast<size_t>(device)];
   if (!runtime.has_value()) {

@@ -13,6 +13,7 @@
 #include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/base/own_process.h"
 #include "runtime/base/thread.h"
 #include "runtime/base/thread_local.h"
 #include "runtime/base/thread_number.h"
@@ -67,6 +68,7 @@ uint64_t WaitsAfter(const Submission& s) {
 
 // Recordings that have not ended, for the end of the process.
 struct Living {
+  const OwnProcess process = OwnProcess::This();
   Mutex mu;
   std::vector<Recorder*> all VS_GUARDED_BY(mu);
 };
@@ -228,6 +230,7 @@ void Recorder::StopWatching() {
 
 // The process ends, and the runtime was never destroyed.
 void Recorder::FinishAll() {
+  if (!TheLiving().process.Ends()) return;
   // On a thread of its own: what the driver keeps for this one may be gone by now.
   RunApart("vramspan-end", [] {
     const OwnCalls own;

@@ -15,6 +15,7 @@
 #include "runtime/backing/budget.h"
 #include "runtime/backing/host_limits.h"
 #include "runtime/base/log.h"
+#include "runtime/base/uncancellable.h"
 
 namespace vramspan {
 namespace {
@@ -338,6 +339,7 @@ Status Runtime::Free(DevicePtr ptr) {
 Status Runtime::BeginWork(CUstream stream, absl::Span<const WorkRange> ranges, Known known) {
   if (recorder_ == nullptr) [[likely]]
     return mover_->Begin(stream, ranges, known);
+  const Uncancellable now;
   const uint64_t tag = recorder_->Declaring(stream, ranges, known);
   VS_RETURN_IF_ERROR(mover_->Begin(stream, ranges, known, 0, tag));
   if (tag != 0) recorder_->Starting();
@@ -345,7 +347,10 @@ Status Runtime::BeginWork(CUstream stream, absl::Span<const WorkRange> ranges, K
 }
 
 Status Runtime::EndWork(CUstream stream) {
-  if (recorder_ != nullptr) recorder_->Submitted();
+  if (recorder_ == nullptr) [[likely]]
+    return mover_->End(stream);
+  const Uncancellable now;
+  recorder_->Submitted();
   return mover_->End(stream);
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/base/thread_local.h"
+#include "runtime/base/uncancellable.h"
 
 namespace vramspan {
 namespace {
@@ -60,6 +61,9 @@ bool Tracer::Enter(uint32_t call, const void* params) {
     }
     return mover_.Begin(StreamOf(call, params), {}, Known::kSome).ok();
   }
+  const Uncancellable now;
+  // What a full queue has the driver wait for in the program's call it may wait for in ours.
+  Uncancellable::NoteWait();
   return EnterDecoded(call, params);
 }
 
@@ -68,6 +72,7 @@ Tracer::Visit Tracer::BeginVisit(uint32_t call, const void* params) {
   if (!mover_.armed()) [[likely]]
     return Visit::kPasses;
   mover_.PassedBy();
+  const Uncancellable now;
   Submission& s = MyScratch().submission;
   decoder_.Decode(call, params, &s);
   const PageMap& map = memory_.page_map();
@@ -79,6 +84,7 @@ Tracer::Visit Tracer::BeginVisit(uint32_t call, const void* params) {
 }
 
 void Tracer::EndVisit(CUstream stream) {
+  const Uncancellable now;
   const Driver& driver = memory_.driver();
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
   // What it ended with, the program is told when it waits itself. What is captured has not begun,
@@ -177,6 +183,11 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
 }
 
 void Tracer::Exit(CUstream stream) {
+  Leave(stream);
+  Uncancellable::EndHold();
+}
+
+void Tracer::Leave(CUstream stream) {
   if (audit_ != nullptr) audit_->Exit(stream);
   if (recorder_ != nullptr) {
     recorder_->Submitted();

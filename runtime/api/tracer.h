@@ -87,6 +87,7 @@ class Tracer {
   // While anybody wants to know what is submitted: memory is short, or this is an audit or
   // recorded.
   bool EnterDecoded(uint32_t call, const void* params);
+  void Leave(CUstream stream);
   // What the copies carry is remembered with their targets.
   void NoteCopies(const Submission& s);
 

@@ -17,12 +17,19 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/base/own_process.h"
 #include "runtime/base/presence.h"
 #include "runtime/base/thread_local.h"
+#include "runtime/base/uncancellable.h"
 #include "runtime/observe/launch_source.h"
 
 namespace vramspan {
 namespace {
+
+// Of the source, from Start on.
+constinit std::atomic<OwnProcess> started_in{OwnProcess()};
+
+bool Here() { return started_in.load(std::memory_order_relaxed).Here(); }
 
 constexpr const char* kTracerLibrary = "libvramspan_cupti_tracer.so";
 // A traced call that takes longer waits for something, or its thread died in it.
@@ -183,7 +190,7 @@ void BeginVisit(uint32_t call, const void* params, CUcontext context, const Trac
   for (size_t i = 0; i < state.entries.size(); ++i) {
     Tracer* const other = state.entries[i].tracer.load(std::memory_order_acquire);
     if (other == nullptr || other == own) continue;
-    const OwnCalls calls;
+    const OwnCallsOfLaunch calls;
     Using use(state.entries[i]);
     if (use.tracer() == nullptr) continue;
     const Tracer::Visit begun = use.tracer()->BeginVisit(call, params);
@@ -223,7 +230,7 @@ void EndWait(uint64_t token, uint32_t call, const void* params) {
 }
 
 void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token) {
-  if (OwnCalls::Now()) return;
+  if (OwnCalls::Now() || !Here()) return;
   const CallClass call_class = Decoder::ClassOf(call);
   if (call_class == CallClass::kSubmits) {
     if (context == nullptr || Mover::InScope()) return;
@@ -235,12 +242,12 @@ void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token
     Using use(*entry);
     BeginVisit(call, params, context, use.tracer());
     if (use.tracer() == nullptr) return;
-    const OwnCalls own;
+    const OwnCallsOfLaunch own;
     if (use.tracer()->Enter(call, params)) *token = TokenOf(*entry, use.Keep());
     return;
   }
-  const OwnCalls own;
   if (call_class == CallClass::kWaits) {
+    const OwnCallsOfLaunch own;
     Entry* const entry = context != nullptr ? EntryOf(context) : nullptr;
     if (entry == nullptr) return;
     const Using use(*entry);
@@ -249,6 +256,7 @@ void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token
     }
     return;
   }
+  const OwnCalls own;
   if (DestroysStream(call)) {
     // Whatever context is current: a stream may be destroyed beside another's, or beside none.
     for (Entry& e : TheState().entries) {
@@ -268,8 +276,9 @@ void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token
 }
 
 void Exit(uint32_t call, const void* params, CUresult result, uint64_t token) {
+  if (!Here()) return;
   if ((token & (kLooksUp | kWaits)) == kWaits) {
-    const OwnCalls own;
+    const OwnCallsOfLaunch own;
     EndWait(token, call, params);
     return;
   }
@@ -277,7 +286,7 @@ void Exit(uint32_t call, const void* params, CUresult result, uint64_t token) {
     const OwnCalls own;
     EndLookUp(token);
   } else if (token != 0) {
-    const OwnCalls own;
+    const OwnCallsOfLaunch own;
     Entry& e = EntryOfToken(token);
     e.kept.load(std::memory_order_acquire)->Exit(Tracer::StreamOf(call, params));
     e.inside.Leave(SideOfToken(token));
@@ -298,7 +307,10 @@ void Exit(uint32_t call, const void* params, CUresult result, uint64_t token) {
 thread_local int in_hooks = 0;
 
 void EnterByCupti(uint32_t call, const void* params, CUcontext context, uint64_t* token) {
-  if (in_hooks == 0) Enter(call, params, context, token);
+  if (in_hooks != 0) return;
+  Enter(call, params, context, token);
+  // No frame of ours is there to leave the scope where the thread is cancelled in the driver.
+  if (*token != 0 && (*token & (kLooksUp | kWaits)) == 0) Uncancellable::Hold();
 }
 void ExitByCupti(uint32_t call, const void* params, CUresult result, uint64_t token) {
   if (in_hooks == 0) Exit(call, params, result, token);
@@ -443,6 +455,11 @@ std::vector<CUcontext> Tracing::Passers(CUcontext own) {
   return others;
 }
 
+bool Tracing::Inherited() {
+  const OwnProcess started = started_in.load(std::memory_order_relaxed);
+  return !started.None() && !started.Here();
+}
+
 bool Tracing::sees() const { return TheState().sees.load(std::memory_order_acquire); }
 
 void Tracing::OfferHooks(vramspanLaunchSourceStart_t start) {
@@ -450,6 +467,7 @@ void Tracing::OfferHooks(vramspanLaunchSourceStart_t start) {
 }
 
 Status Tracing::Start(const std::shared_ptr<const Driver>& driver, LaunchSource source) {
+  if (Inherited()) return absl::UnavailableError("the parent process traces launches already");
   State& state = TheState();
   MutexLock lock(state.mu);
   if (state.driver != nullptr && state.driver->path() != driver->path()) {
@@ -459,6 +477,7 @@ Status Tracing::Start(const std::shared_ptr<const Driver>& driver, LaunchSource 
   }
   if (state.started.ok()) return state.started;
   if (state.driver == nullptr) {
+    started_in.store(OwnProcess::This(), std::memory_order_relaxed);
     state.driver = driver;
     state.decoder.store(new Decoder(driver), std::memory_order_release);
     for (const CallClass c :

@@ -6,8 +6,9 @@
 // without a gap, and else nothing is seen any more and memory stays where it is. Calls of our own
 // (OwnCalls), of threads inside a declared scope, and of contexts without a runtime pass by.
 //
-// Threads: any. A runtime is taken out before it is destroyed, when no call of its context is under
-// way (as vramspanDestroy demands).
+// Threads: any. A child of fork sees nothing: its calls go to the driver, which refuses them. A
+// runtime is taken out before it is destroyed, when no call of its context is under way (as
+// vramspanDestroy demands).
 #ifndef VRAMSPAN_RUNTIME_API_TRACING_H_
 #define VRAMSPAN_RUNTIME_API_TRACING_H_
 
@@ -65,6 +66,8 @@ class Tracing {
   static std::vector<CUcontext> Passers(CUcontext own);
   // False when the source was lost to another tool.
   bool sees() const;
+  // The source was started by the parent of this process.
+  static bool Inherited();
 
   // The program submits work before there is anyone to see it: some of it may still wait for the
   // program when a runtime is made.

@@ -8,6 +8,7 @@
 
 #include "runtime/base/thread_local.h"
 #include "runtime/base/thread_number.h"
+#include "runtime/base/uncancellable.h"
 #include "runtime/mover/mover.h"
 #include "runtime/mover/mover_ended_threads.h"
 #include "runtime/placement/move_limits.h"
@@ -86,6 +87,7 @@ StatusOr<StreamState*> Mover::StateOf(CUstream stream) {
   for (const Noted& n : noted) {
     if (n.notes == notes && n.stream == stream) return n.state;
   }
+  const Uncancellable now;
   StreamState* state;
   {
     MutexLock lock(memory_.mu);
@@ -106,6 +108,7 @@ StatusOr<StreamState*> Mover::StateOf(CUstream stream) {
 
 StatusOr<Work*> Mover::BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges, Known known,
                                   uint64_t kernel, uint64_t tag) {
+  const Uncancellable now;
   CUcontext current = nullptr;
   VS_RETURN_IF_ERROR(Check((*driver_)->CtxGetCurrent(&current), "cuCtxGetCurrent"));
   if (current != memory_.options().context) {
@@ -263,6 +266,7 @@ Status Mover::End(CUstream stream) {
 }
 
 Status Mover::EndWork(Work* work) {
+  const Uncancellable now;
   if (work->kind == Work::Kind::kCaptured) {
     MutexLock lock(memory_.mu);
     SetOpen(work, false);

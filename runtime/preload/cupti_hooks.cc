@@ -55,7 +55,7 @@ struct Entry<kName, CUptiResult(Args...)> {
 
   static CUptiResult Call(void* real, Args... args) {
     // The tracer itself comes here when it subscribes.
-    if (!Off() && !OwnCalls::Now()) {
+    if (!Off() && !OwnCalls::Now() && !Inherited()) {
       const OwnCalls own;
       const Status status = Tracing::Get().GiveUpCupti();
       if (!status.ok()) Log(LogLevel::kWarning, status.message());

@@ -3,7 +3,7 @@
 // A hook is a function that gets the driver's own function first and the call's arguments behind
 // it: `CUresult MemFree(decltype(&::cuMemFree_v2) real, CUdeviceptr p)`. A row of the table
 // (hooks.inc) joins it to a symbol; everything else follows from the row. Calls that the runtime
-// makes for itself (OwnCalls) never reach a hook.
+// makes for itself (OwnCalls) never reach a hook, nor do those of a child of fork (Inherited).
 //
 // A program comes here by two ways, and what `real` is differs: through a symbol that was bound to
 // this library's by the loader (then it is what the loader would have bound without us, so that
@@ -16,7 +16,9 @@
 #include <cstddef>
 
 #include "runtime/base/own_calls.h"
+#include "runtime/base/uncancellable.h"
 #include "runtime/preload/cuda_api.h"
+#include "runtime/preload/process.h"
 
 namespace vramspan::preload {
 
@@ -45,8 +47,10 @@ struct HookPoint<kId, kWay, CUresult (*)(Args...), kHook> {
       // The program is linked to a driver newer than the one that is there.
       return CUDA_ERROR_NOT_FOUND;
     }
-    if (OwnCalls::Now()) return real(args...);
-    return kHook(real, args...);
+    if (OwnCalls::Now() || Inherited()) return real(args...);
+    const CUresult result = kHook(real, args...);
+    Uncancellable::TestIfDue();
+    return result;
   }
 
   static void* Address() { return reinterpret_cast<void*>(&Call); }

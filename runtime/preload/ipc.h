@@ -32,9 +32,6 @@ void ForgetAllExported(CUdeviceptr begin, Bytes size);
 // Whether handles that name this socket are this process's own.
 bool IsExporter(uint64_t socket);
 
-// In a child of fork: what answers is the parent's.
-void LeaveExportsToParent();
-
 }  // namespace vramspan::preload
 
 #endif  // VRAMSPAN_RUNTIME_PRELOAD_IPC_H_

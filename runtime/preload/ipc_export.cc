@@ -16,6 +16,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/base/own_process.h"
 #include "runtime/base/thread.h"
 #include "runtime/preload/allocated.h"
 #include "runtime/preload/ipc.h"
@@ -42,6 +43,7 @@ struct Exported {
 
 // Never taken apart: calls may come until the process is gone.
 struct Exporter {
+  const OwnProcess process = OwnProcess::This();
   Mutex mu;
   absl::btree_map<CUdeviceptr, Exported> by_base VS_GUARDED_BY(mu);
   uint64_t socket VS_GUARDED_BY(mu) = 0;  // 0: nobody listens yet.
@@ -158,11 +160,15 @@ Status StartListening(Exporter* exporter) VS_NO_THREAD_SAFETY_ANALYSIS {
   answering.Detach();
   exporter->socket = key;
   exporter->listener.store(listener.Give(), std::memory_order_release);
+  // What answers is the parent's.
+  pthread_atfork(nullptr, nullptr, [] {
+    const int inherited = TheExporter().listener.exchange(-1, std::memory_order_relaxed);
+    if (inherited >= 0) close(inherited);
+  });
   // Before the driver's own end: what is under way holds the lock.
   std::atexit([] {
     Exporter& ending = TheExporter();
-    // In a child of fork, where nobody may ever let go of the lock.
-    if (ending.listener.load(std::memory_order_relaxed) < 0) return;
+    if (!ending.process.Ends()) return;
     MutexLock lock(ending.mu);
     ending.exiting = true;
   });
@@ -247,11 +253,6 @@ bool IsExporter(uint64_t socket) {
   Exporter& exporter = TheExporter();
   MutexLock lock(exporter.mu);
   return exporter.socket != 0 && exporter.socket == socket;
-}
-
-void LeaveExportsToParent() {
-  const int listener = TheExporter().listener.exchange(-1, std::memory_order_relaxed);
-  if (listener >= 0) close(listener);
 }
 
 }  // namespace vramspan::preload

@@ -35,6 +35,4 @@ int StartWatching(const vramspanLaunchSink* sink, const char*, char*, size_t) {
   return 0;
 }
 
-void StopWatching() { launch_sink.store(nullptr, std::memory_order_release); }
-
 }  // namespace vramspan::preload

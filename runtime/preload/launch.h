@@ -24,7 +24,6 @@ void PassUnseen(uint32_t call);
 
 // A vramspanLaunchSourceStart_t.
 int StartWatching(const vramspanLaunchSink* sink, const char* library, char* error, size_t size);
-void StopWatching();
 
 template <uint32_t kCall, typename Params, typename Function>
 struct Watched;
@@ -61,10 +60,18 @@ struct Watched<kCall, Params, CUresult (*)(Args...)> {
     const Params params{args...};
     uint64_t token = 0;
     sink->enter(kCall, &params, CurrentContext(), &token);
-    const CUresult result = Make(real, args...);
-    sink->exit(kCall, &params, result, token);
-    return result;
+    // Also where the thread is cancelled in the driver, and unwound.
+    const Leaving leaving{sink, &params, token};
+    return leaving.result = Make(real, args...);
   }
+
+  struct Leaving {
+    const vramspanLaunchSink* const sink;
+    const Params* const params;
+    const uint64_t token;
+    mutable CUresult result = CUDA_ERROR_UNKNOWN;
+    ~Leaving() { sink->exit(kCall, params, result, token); }
+  };
 };
 
 // The hook that tells of a call and does nothing else.

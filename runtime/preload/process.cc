@@ -1,7 +1,6 @@
 #include "runtime/preload/process.h"
 
 #include <absl/strings/str_cat.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,16 +10,12 @@
 #include "runtime/base/log.h"
 #include "runtime/base/yes_no.h"
 #include "runtime/preload/aside.h"
-#include "runtime/preload/ipc.h"
-#include "runtime/preload/launch.h"
 
 namespace vramspan::preload {
 namespace {
 
-constinit std::atomic<bool> ready{false};
-constinit std::atomic<bool> initialised{false};
-constinit std::atomic<bool> used{false};
-constinit std::atomic<bool> inherited{false};  // Used by a parent.
+// Where cuInit has succeeded, also with VRAMSPAN_OFF.
+constinit std::atomic<OwnProcess> initialised{OwnProcess()};
 
 bool IsSet(const char* variable) {
   const char* text = std::getenv(variable);
@@ -35,19 +30,6 @@ void SayWhatIsNeitherYesNorNo() {
     Log(LogLevel::kWarning, absl::StrCat(variable, ": '", CleanText(text),
                                          "' is taken for no; allowed is ", kYesNoWords));
   }
-}
-
-void AfterForkInChild() {
-  StopWatching();
-  LeaveExportsToParent();
-  ready.store(false, std::memory_order_relaxed);
-  initialised.store(false, std::memory_order_relaxed);
-  if (used.load(std::memory_order_relaxed)) inherited.store(true, std::memory_order_relaxed);
-}
-
-void WatchForks() {
-  static constinit std::atomic_flag done = ATOMIC_FLAG_INIT;
-  if (!done.test_and_set()) pthread_atfork(nullptr, nullptr, &AfterForkInChild);
 }
 
 }  // namespace
@@ -66,14 +48,10 @@ bool Off() {
 
 bool Quiet() { return IsSet("VRAMSPAN_QUIET"); }
 
-bool Ready() { return ready.load(std::memory_order_acquire); }
-
-void NoteUsed() { used.store(true, std::memory_order_relaxed); }
-
 CUresult Init(decltype(&::cuInit) real, unsigned flags) {
   const CUresult result = real(flags);
   if (result != CUDA_SUCCESS || Ready()) return result;
-  const bool first = !initialised.exchange(true, std::memory_order_relaxed);
+  const bool first = !initialised.exchange(OwnProcess::This(), std::memory_order_relaxed).Here();
   if (Off()) {
     if (first) StandAsideAsAsked("in this process", "VRAMSPAN_OFF");
     return result;
@@ -82,12 +60,7 @@ CUresult Init(decltype(&::cuInit) real, unsigned flags) {
     SayWhatIsNeitherYesNorNo();
     if (Quiet()) SetLogThreshold(std::min(LogThreshold(), LogLevel::kError));
   }
-  if (inherited.load(std::memory_order_relaxed)) {
-    if (first) StandAside("in this process", "it is a fork of one that had allocated memory");
-    return result;
-  }
-  WatchForks();
-  ready.store(true, std::memory_order_release);
+  ready_in.store(OwnProcess::This(), std::memory_order_release);
   return result;
 }
 

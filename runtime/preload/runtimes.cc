@@ -1,7 +1,6 @@
 #include "runtime/preload/runtimes.h"
 
 #include <absl/strings/str_cat.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -13,6 +12,7 @@
 #include "runtime/api/statistics_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/base/own_process.h"
 #include "runtime/preload/allocated.h"
 #include "runtime/preload/aside.h"
 #include "runtime/preload/between_devices.h"
@@ -43,7 +43,7 @@ struct State {
   std::atomic<size_t> count{0};  // Entries from here on were never used.
   std::atomic<bool> exiting{false};
   std::atomic<bool> said_most{false};  // That there are more devices than kMostDevices.
-  pid_t process = 0;
+  OwnProcess process;                  // That has made the first.
 };
 
 State& TheState() {
@@ -55,7 +55,7 @@ State& TheState() {
 // recorded.
 void WriteAllStatistics() {
   State& state = TheState();
-  if (state.process != getpid()) return;
+  if (!state.process.Ends()) return;
   state.exiting.store(true, std::memory_order_release);
   const OwnCalls own;
   for (Entry& e : state.entries) {
@@ -69,7 +69,7 @@ void WriteAllStatistics() {
 
 // After them. The driver goes next, and what the mover meets then is of no interest.
 void Hush() {
-  if (TheState().process == getpid()) SetLogThreshold(LogLevel::kOff);
+  if (TheState().process.Ends()) SetLogThreshold(LogLevel::kOff);
 }
 
 StatusOr<std::unique_ptr<Runtime>> MakeRuntime() {
@@ -107,11 +107,10 @@ Runtime* Make(CUcontext context) {
     return same ? e.runtime.load(std::memory_order_relaxed) : nullptr;
   }
   e.taken.store(true, std::memory_order_relaxed);
-  if (state.process == 0) {
-    state.process = getpid();
+  if (state.process.None()) {
+    state.process = OwnProcess::This();
     std::atexit(&Hush);
   }
-  NoteUsed();
   StatusOr<std::unique_ptr<Runtime>> made = MakeRuntime();
   if (!made.ok()) {
     StandAside(absl::StrCat("on device ", device), made.status().message());

@@ -1,10 +1,13 @@
 // The C++ headers on the real runtime, over the driver that VRAMSPAN_DRIVER names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
 #include <numeric>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -160,6 +163,28 @@ TEST_F(HppRuntimeTest, BuffersOutliveTheirRuntime) {
   driver_.Check(driver_.MemsetD8Async(a.ptr(), 7, a.size_bytes(), stream_), "cuMemsetD8Async");
   Wait();
   a.reset();
+}
+
+// A child of fork ends as other programs do, with the destructors of what it has inherited.
+TEST_F(HppRuntimeTest, AChildOfForkIsRefusedAndEndsInPeace) {
+  const Runtime runtime({.device_memory = "16MiB", .quiet = true});
+  const Buffer<uint32_t> a = runtime.alloc<uint32_t>(kMiB);
+  RecordWork(runtime, a);  // Its threads are there.
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    CUdeviceptr memory = 0;
+    int right = vramspanMemAlloc(runtime.get(), &memory, kMiB) == CUDA_ERROR_NOT_INITIALIZED;
+    right += vramspanWorkBegin(runtime.get(), stream_, nullptr, 0) == CUDA_ERROR_NOT_INITIALIZED;
+    right += vramspanMemFree(runtime.get(), a.ptr()) == CUDA_ERROR_NOT_INITIALIZED;
+    right += std::string(vramspanLastErrorMessage()).find("child of fork") != std::string::npos;
+    right += vramspanDestroy(runtime.get()) == CUDA_ERROR_NOT_INITIALIZED;
+    _exit(right);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 5);
 }
 
 }  // namespace

@@ -30,6 +30,9 @@ const std::vector<Case>& Cases() {
       {"ends callback_free", {kShort}},
       {"ends callback_free_held", {kShort}},
       {"ends stop", {kShort}},
+      // Children, and threads that are cancelled, beside launches.
+      {"forks 200", {kRecordedAmple, kShort, kRecorded}},
+      {"cancel 10", {kAmple, kShort, kSafe, kAll, kRecorded}},
       // Nobody reads what is said.
       {"closed_stderr %d", {kShort, kShort + " --stats"}},
       {"broken_pipe", {kShort}},

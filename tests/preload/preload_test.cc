@@ -113,6 +113,32 @@ TEST(Preload, AChildOfForkMayUseCudaItselfOrEndInPeace) {
   }
 }
 
+// Nor has it a thread of vramspan's, or one of its locks to wait for.
+TEST(Preload, ChildrenOfForkEndBesideThreadsThatLaunch) {
+  const std::string folder =
+      (std::filesystem::temp_directory_path() / "vramspan-ends-XXXXXX").string();
+  std::string made = folder;
+  ASSERT_NE(mkdtemp(made.data()), nullptr);
+  ExpectOk(RunPlain("proc2", "children"));
+  ExpectOk(RunPreloaded("proc2", "children"));
+  ExpectOk(RunPreloaded("linked", "children", "VRAMSPAN_RECORD='" + made + "/t'"));
+  ExpectOk(
+      RunPreloaded("dlsym", "children", "VRAMSPAN_TRACER=cupti VRAMSPAN_RECORD='" + made + "/t'"));
+  std::filesystem::remove_all(made);
+}
+
+TEST(Preload, AThreadMayBeCancelledInACall) {
+  ExpectOk(RunPlain("proc2", "cancelled"));
+  for (const char* overlap : {"off", "safe", "all"}) {
+    for (const char* tracer : {"hooks", "cupti"}) {
+      ExpectOk(
+          RunPreloaded("proc2", "cancelled",
+                       "VRAMSPAN_OVERLAP=" + std::string(overlap) + " VRAMSPAN_TRACER=" + tracer));
+    }
+  }
+  ExpectOk(RunPreloaded("linked_pt", "cancelled", "VRAMSPAN_DEVICE_MEMORY=12MiB"));
+}
+
 TEST(Preload, WhatIsExecutedHasItToo) { ExpectOk(RunPreloaded("linked", "exec")); }
 
 TEST(Preload, AProgramMayEndInTheMiddleOfItsWork) {
