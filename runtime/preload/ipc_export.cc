@@ -1,25 +1,22 @@
-// The exporting side of legacy IPC: the book of what has a handle, and the thread that answers.
+// The exporting side of legacy IPC: the book of what has a handle.
 #include <absl/container/btree_map.h>
 #include <absl/strings/str_cat.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
+#include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/base/own_process.h"
-#include "runtime/base/thread.h"
 #include "runtime/preload/allocated.h"
 #include "runtime/preload/ipc.h"
+#include "runtime/preload/ipc_server.h"
 #include "runtime/preload/ipc_wire.h"
 #include "runtime/preload/launch.h"
 #include "runtime/preload/resolver.h"
@@ -28,11 +25,6 @@
 
 namespace vramspan::preload {
 namespace {
-
-// One peer is answered at a time, and one that does not read must not keep the others for long.
-constexpr std::chrono::seconds kPeerPatience{2};
-constexpr std::chrono::milliseconds kAfterFailure{100};
-constexpr int kBacklog = 64;
 
 struct Exported {
   uint64_t id = 0;
@@ -47,9 +39,9 @@ struct Exporter {
   Mutex mu;
   absl::btree_map<CUdeviceptr, Exported> by_base VS_GUARDED_BY(mu);
   uint64_t socket VS_GUARDED_BY(mu) = 0;  // 0: nobody listens yet.
+  IpcServer* server VS_GUARDED_BY(mu) = nullptr;
   bool exiting VS_GUARDED_BY(mu) = false;
   std::atomic<bool> any{false};  // Something has ever been exported.
-  std::atomic<int> listener{-1};
 
   // The end where there is none that the request may have.
   auto Find(const IpcRequest& request) VS_REQUIRES(mu) {
@@ -63,12 +55,6 @@ struct Exporter {
 Exporter& TheExporter() {
   static Exporter* const exporter = new Exporter;
   return *exporter;
-}
-
-Status FillRandom(void* data, size_t size) {
-  const ssize_t got = getrandom(data, size, 0);
-  if (got == static_cast<ssize_t>(size)) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("getrandom: ", std::strerror(errno)));
 }
 
 IpcAnswer Describe(const IpcRequest& request) {
@@ -104,67 +90,13 @@ StatusOr<OwnedFd> ExportPiece(const IpcRequest& request, uint64_t index, IpcPiec
   return OwnedFd(fd);
 }
 
-Status Serve(int socket) {
-  VS_RETURN_IF_ERROR(SetTimeout(socket, kPeerPatience));
-  VS_RETURN_IF_ERROR(CheckPeer(socket));
-  IpcRequest request;
-  VS_RETURN_IF_ERROR(ReceivePacket(socket, &request, sizeof(request)));
-  if (request.magic != kIpcMagic) return absl::DataLossError("not a request");
-  const IpcAnswer answer = Describe(request);
-  VS_RETURN_IF_ERROR(SendPacket(socket, &answer, sizeof(answer)));
-  for (uint64_t i = 0; i < answer.pieces; ++i) {
-    IpcPiece piece;
-    VS_ASSIGN_OR_RETURN(const OwnedFd fd, ExportPiece(request, i, &piece));
-    VS_RETURN_IF_ERROR(SendPacket(socket, &piece, sizeof(piece), fd.get()));
-  }
-  return absl::OkStatus();
-}
-
-void Answer(int listener) {
-  const OwnCalls own;
-  for (;;) {
-    const OwnedFd peer(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
-    if (peer.get() < 0) {
-      if (errno == EINTR || errno == ECONNABORTED) continue;
-      // Out of descriptors, most likely: the program's own affair, and it may pass.
-      std::this_thread::sleep_for(kAfterFailure);
-      continue;
-    }
-    Status served;
-    try {
-      served = Serve(peer.get());
-    } catch (const std::exception& e) {
-      served = absl::InternalError(e.what());
-    }
-    if (!served.ok()) {
-      Log(LogLevel::kInfo, absl::StrCat("a process that asked for shared memory did not get it: ",
-                                        served.message()));
-    }
-  }
-}
-
 // With the lock held by the caller: nobody else starts one.
-Status StartListening(Exporter* exporter) VS_NO_THREAD_SAFETY_ANALYSIS {
-  uint64_t key = 0;
-  VS_RETURN_IF_ERROR(FillRandom(&key, sizeof(key)));
-  key |= 1;
-  OwnedFd listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  const IpcAddress address = AddressOf(getpid(), key);
-  if (listener.get() < 0 ||
-      bind(listener.get(), reinterpret_cast<const sockaddr*>(&address.name), address.size) != 0 ||
-      listen(listener.get(), kBacklog) != 0) {
-    return absl::InternalError(absl::StrCat("no socket for it: ", std::strerror(errno)));
-  }
-  VS_ASSIGN_OR_RETURN(Thread answering,
-                      StartThread("vramspan-ipc", [fd = listener.get()] { Answer(fd); }));
-  answering.Detach();
-  exporter->socket = key;
-  exporter->listener.store(listener.Give(), std::memory_order_release);
-  // What answers is the parent's.
-  pthread_atfork(nullptr, nullptr, [] {
-    const int inherited = TheExporter().listener.exchange(-1, std::memory_order_relaxed);
-    if (inherited >= 0) close(inherited);
-  });
+Status StartServer(Exporter* exporter) VS_NO_THREAD_SAFETY_ANALYSIS {
+  auto server = std::make_unique<IpcServer>(&Describe, &ExportPiece);
+  const StatusOr<uint64_t> socket = server->Start();
+  if (server->running()) exporter->server = server.release();
+  VS_RETURN_IF_ERROR(socket.status());
+  exporter->socket = *socket;
   // Before the driver's own end: what is under way holds the lock.
   std::atexit([] {
     Exporter& ending = TheExporter();
@@ -189,9 +121,10 @@ StatusOr<CUipcMemHandle> Export(Runtime* runtime, const Allocated& memory) {
   };
   {
     MutexLock lock(exporter.mu);
+    if (exporter.server != nullptr) VS_RETURN_IF_ERROR(exporter.server->gone());
     const auto it = exporter.by_base.find(memory.base);
     if (it != exporter.by_base.end()) return finish(it->second);
-    if (exporter.socket == 0) VS_RETURN_IF_ERROR(StartListening(&exporter));
+    if (exporter.socket == 0) VS_RETURN_IF_ERROR(StartServer(&exporter));
   }
   Exported made;
   made.id = memory.id;

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <exception>
 #include <map>
+#include <memory>
+#include <new>
 #include <utility>
 
 #include "runtime/base/log.h"
@@ -80,16 +82,13 @@ void Unmap(const Calls& calls, CUdeviceptr base, uint64_t bytes, uint64_t mapped
 }
 
 StatusOr<OwnedFd> Connect(const IpcHandle& handle) {
-  OwnedFd peer(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (peer.get() < 0) return absl::UnavailableError(absl::StrCat("socket: ", strerror(errno)));
-  VS_RETURN_IF_ERROR(SetTimeout(peer.get(), kCallPatience));
-  const IpcAddress address = AddressOf(handle.process, handle.socket);
-  if (connect(peer.get(), reinterpret_cast<const sockaddr*>(&address.name), address.size) != 0) {
+  StatusOr<OwnedFd> peer = ConnectTo(AddressOf(handle.process, handle.socket), kCallPatience);
+  if (!peer.ok()) {
     return absl::UnavailableError(
-        absl::StrCat("process ", handle.process, " does not answer (", strerror(errno),
+        absl::StrCat("process ", handle.process, " does not answer (", peer.status().message(),
                      "): it has ended, or is in another container's network"));
   }
-  VS_RETURN_IF_ERROR(CheckPeer(peer.get()));
+  VS_RETURN_IF_ERROR(CheckPeer(peer->get()));
   return peer;
 }
 
@@ -166,7 +165,12 @@ CUresult ResultOf(const Status& status) {
   return drivers ? result : CUDA_ERROR_INVALID_HANDLE;
 }
 
+// What a thread of the program opens or closes it does without the lock, since it waits for another
+// process or for the device; who wants the same meanwhile waits for what comes of it.
 struct Opened {
+  enum class State { kOpening, kOpen, kClosing, kGone };
+  State state = State::kOpening;
+  CUresult result = CUDA_SUCCESS;  // Of opening it, where it is gone.
   Mapping mapping;
   int references = 0;
 };
@@ -176,7 +180,14 @@ struct Opened {
 struct Importer {
   using Key = std::pair<CUcontext, IpcHandle>;
   Mutex mu;
-  std::map<Key, Opened> opened VS_GUARDED_BY(mu);
+  CondVar changed;
+  std::map<Key, std::shared_ptr<Opened>> opened VS_GUARDED_BY(mu);
+
+  void Settle(const Key& key, Opened* entry, Opened::State state) VS_REQUIRES(mu) {
+    entry->state = state;
+    if (state == Opened::State::kGone) opened.erase(key);
+    changed.NotifyAll();
+  }
 };
 
 Importer& TheImporter() {
@@ -203,18 +214,51 @@ CUresult Open(CUdeviceptr* p, const IpcHandle& handle) {
   const StatusOr<const Calls*> calls = TheCalls();
   if (!calls.ok()) return Refuse(CUDA_ERROR_NOT_SUPPORTED, std::string(calls.status().message()));
   Importer& importer = TheImporter();
-  MutexLock lock(importer.mu);
   const Importer::Key key{context, handle};
-  auto it = importer.opened.find(key);
-  if (it == importer.opened.end()) {
-    const StatusOr<Mapping> mapping = Import(**calls, handle);
-    if (!mapping.ok()) {
-      return Refuse(ResultOf(mapping.status()), std::string(mapping.status().message()));
+  const auto entry = std::make_shared<Opened>();
+  {
+    MutexLock lock(importer.mu);
+    for (;;) {
+      const auto [it, made] = importer.opened.try_emplace(key, entry);
+      if (made) break;
+      const std::shared_ptr<Opened> known = it->second;
+      while (known->state == Opened::State::kOpening || known->state == Opened::State::kClosing) {
+        importer.changed.Wait(importer.mu);
+      }
+      if (known->state == Opened::State::kOpen) {
+        ++known->references;
+        *p = known->mapping.base + known->mapping.offset;
+        return CUDA_SUCCESS;
+      }
+      if (known->result != CUDA_SUCCESS) return known->result;  // A line has said why.
     }
-    it = importer.opened.emplace(key, Opened{*mapping, 0}).first;
   }
-  ++it->second.references;
-  *p = it->second.mapping.base + it->second.mapping.offset;
+  StatusOr<Mapping> mapping = absl::ResourceExhaustedError("the process is out of memory");
+  try {
+    mapping = Import(**calls, handle);
+  } catch (const std::bad_alloc&) {
+  }
+  MutexLock lock(importer.mu);
+  if (!mapping.ok()) {
+    entry->result = ResultOf(mapping.status());
+    importer.Settle(key, entry.get(), Opened::State::kGone);
+    return Refuse(entry->result, std::string(mapping.status().message()));
+  }
+  entry->mapping = *mapping;
+  entry->references = 1;
+  *p = entry->mapping.base + entry->mapping.offset;
+  importer.Settle(key, entry.get(), Opened::State::kOpen);
+  return CUDA_SUCCESS;
+}
+
+// The last reference to it. Work of this process may use it still: a free waits for the context's
+// work, in a capture too.
+CUresult Close(const Mapping& mapping) {
+  const Calls& calls = **TheCalls();
+  CUdeviceptr drain = 0;
+  if (const CUresult r = calls.MemAlloc(&drain, 1); r != CUDA_SUCCESS) return r;
+  if (const CUresult r = calls.MemFree(drain); r != CUDA_SUCCESS) return r;
+  Unmap(calls, mapping.base, mapping.bytes, mapping.bytes);
   return CUDA_SUCCESS;
 }
 
@@ -240,24 +284,30 @@ CUresult IpcCloseMemHandle(decltype(&::cuIpcCloseMemHandle) real, CUdeviceptr p)
   if (!Ready()) return real(p);
   const OwnCalls own;
   Importer& importer = TheImporter();
-  MutexLock lock(importer.mu);
   const CUcontext context = CurrentContext();
-  for (auto it = importer.opened.begin(); it != importer.opened.end(); ++it) {
-    Opened& opened = it->second;
-    if (opened.mapping.base + opened.mapping.offset != p) continue;
-    if (it->first.first != context) return CUDA_ERROR_INVALID_CONTEXT;
-    if (opened.references > 1) {
-      --opened.references;
-      return CUDA_SUCCESS;
+  Importer::Key key;
+  std::shared_ptr<Opened> entry;
+  {
+    MutexLock lock(importer.mu);
+    for (const auto& [known, opened] : importer.opened) {
+      const bool named = opened->state == Opened::State::kOpen &&
+                         opened->mapping.base + opened->mapping.offset == p;
+      if (!named) continue;
+      if (known.first != context) return CUDA_ERROR_INVALID_CONTEXT;
+      if (--opened->references != 0) return CUDA_SUCCESS;
+      opened->state = Opened::State::kClosing;
+      key = known;
+      entry = opened;
+      break;
     }
-    const Calls& calls = **TheCalls();
-    // Work of this process may use it still: a free waits for the context's work, in a capture too.
-    CUdeviceptr drain = 0;
-    if (const CUresult r = calls.MemAlloc(&drain, 1); r != CUDA_SUCCESS) return r;
-    if (const CUresult r = calls.MemFree(drain); r != CUDA_SUCCESS) return r;
-    Unmap(calls, opened.mapping.base, opened.mapping.bytes, opened.mapping.bytes);
-    importer.opened.erase(it);
-    return CUDA_SUCCESS;
+  }
+  if (entry != nullptr) {
+    const CUresult result = Close(entry->mapping);
+    MutexLock lock(importer.mu);
+    if (result != CUDA_SUCCESS) entry->references = 1;
+    importer.Settle(key, entry.get(),
+                    result == CUDA_SUCCESS ? Opened::State::kGone : Opened::State::kOpen);
+    return result;
   }
   return real(p);
 }

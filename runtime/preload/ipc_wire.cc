@@ -2,11 +2,15 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
+#include <string>
 #include <utility>
 
 namespace vramspan::preload {
@@ -16,7 +20,28 @@ namespace {
 constexpr size_t kMostDescriptors = 16;
 
 Status SocketError(const char* what, int error) {
+  if (error == EAGAIN) return absl::DeadlineExceededError("the other process does not go on");
   return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(error)));
+}
+
+// Of a user namespace: where they differ, equal numbers of users may be different people.
+bool InOtherNamespace(pid_t process) {
+  struct stat own {
+  }, other{};
+  const std::string path = absl::StrCat("/proc/", process, "/ns/user");
+  if (stat("/proc/self/ns/user", &own) != 0 || stat(path.c_str(), &other) != 0) return false;
+  return own.st_ino != other.st_ino || own.st_dev != other.st_dev;
+}
+
+// No call on the socket takes longer; then it fails.
+Status SetTimeout(int socket, std::chrono::seconds timeout) {
+  const timeval time{static_cast<time_t>(timeout.count()), 0};
+  for (const int side : {SO_RCVTIMEO, SO_SNDTIMEO}) {
+    if (setsockopt(socket, SOL_SOCKET, side, &time, sizeof(time)) != 0) {
+      return SocketError("setsockopt", errno);
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -66,28 +91,43 @@ IpcAddress AddressOf(int32_t process, uint64_t socket) {
   return address;
 }
 
-Status SetTimeout(int socket, std::chrono::seconds timeout) {
-  const timeval time{static_cast<time_t>(timeout.count()), 0};
-  for (const int side : {SO_RCVTIMEO, SO_SNDTIMEO}) {
-    if (setsockopt(socket, SOL_SOCKET, side, &time, sizeof(time)) != 0) {
-      return SocketError("setsockopt", errno);
-    }
-  }
-  return absl::OkStatus();
+Status FillRandom(void* data, size_t size) {
+  const ssize_t got = getrandom(data, size, 0);
+  if (got == static_cast<ssize_t>(size)) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("getrandom: ", std::strerror(errno)));
 }
 
-Status CheckPeer(int socket) {
+StatusOr<OwnedFd> ConnectTo(const IpcAddress& address, std::chrono::seconds patience) {
+  OwnedFd peer(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (peer.get() < 0) return SocketError("socket", errno);
+  VS_RETURN_IF_ERROR(SetTimeout(peer.get(), patience));
+  int connected;
+  do {
+    connected = connect(peer.get(), reinterpret_cast<const sockaddr*>(&address.name), address.size);
+  } while (connected != 0 && errno == EINTR);
+  if (connected != 0) return SocketError("connect", errno);
+  return peer;
+}
+
+Status CheckPeer(int socket, pid_t* process) {
   ucred peer{};
   socklen_t size = sizeof(peer);
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
     return SocketError("getsockopt", errno);
   }
-  if (peer.uid == geteuid()) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      absl::StrFormat("process %d belongs to user %d", peer.pid, peer.uid));
+  if (peer.uid != geteuid()) {
+    return absl::PermissionDeniedError(
+        absl::StrFormat("process %d belongs to user %d", peer.pid, peer.uid));
+  }
+  if (peer.pid != 0 && InOtherNamespace(peer.pid)) {
+    return absl::PermissionDeniedError(
+        absl::StrFormat("process %d is of another user namespace", peer.pid));
+  }
+  if (process != nullptr) *process = peer.pid;
+  return absl::OkStatus();
 }
 
-Status SendPacket(int socket, const void* data, size_t size, int fd) {
+Status SendPacket(int socket, const void* data, size_t size, int fd, int flags) {
   iovec part{const_cast<void*>(data), size};
   msghdr message{};
   message.msg_iov = &part;
@@ -104,12 +144,12 @@ Status SendPacket(int socket, const void* data, size_t size, int fd) {
   }
   ssize_t sent;
   do {
-    sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+    sent = sendmsg(socket, &message, MSG_NOSIGNAL | flags);
   } while (sent < 0 && errno == EINTR);
   return sent == static_cast<ssize_t>(size) ? absl::OkStatus() : SocketError("sendmsg", errno);
 }
 
-Status ReceivePacket(int socket, void* data, size_t size, OwnedFd* fd) {
+Status ReceivePacket(int socket, void* data, size_t size, OwnedFd* fd, int flags) {
   iovec part{data, size};
   msghdr message{};
   message.msg_iov = &part;
@@ -119,7 +159,7 @@ Status ReceivePacket(int socket, void* data, size_t size, OwnedFd* fd) {
   message.msg_controllen = sizeof(control);
   ssize_t got;
   do {
-    got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | flags);
   } while (got < 0 && errno == EINTR);
   if (got < 0) return SocketError("recvmsg", errno);
   std::array<OwnedFd, kMostDescriptors> came;

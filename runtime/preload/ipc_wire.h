@@ -62,6 +62,15 @@ struct IpcPiece {
   uint64_t bytes = 0;
 };
 
+// A piece on its way from one thread of the exporter to the other; comes with a file descriptor.
+inline constexpr uint64_t kIpcDeliveryMagic = 0x5d1e'8a40'c37b'92e6;
+struct IpcDelivery {
+  uint64_t magic = kIpcDeliveryMagic;
+  IpcSecret secret{};  // Of the exporter alone.
+  uint64_t peer = 0;   // Who has asked for it.
+  IpcPiece piece;
+};
+
 // A descriptor that is closed.
 class OwnedFd {
  public:
@@ -80,19 +89,24 @@ struct IpcAddress {
   sockaddr_un name{};
   socklen_t size = 0;
 };
-// In the abstract namespace: it goes with the process.
+// In the abstract namespace: it goes with the process. Nobody guesses `socket`.
 IpcAddress AddressOf(int32_t process, uint64_t socket);
+Status FillRandom(void* data, size_t size);
 
-// No call on the socket takes longer; then it fails.
-Status SetTimeout(int socket, std::chrono::seconds timeout);
-// PermissionDenied unless the other end belongs to the user of this process.
-Status CheckPeer(int socket);
+// A connection on which no call takes longer than `patience`.
+StatusOr<OwnedFd> ConnectTo(const IpcAddress& address, std::chrono::seconds patience);
 
-// One packet; `fd` goes with it where it is not negative.
-Status SendPacket(int socket, const void* data, size_t size, int fd = -1);
+// PermissionDenied unless the other end belongs to the user of this process, as the kernel knows
+// users, and to its user namespace, where /proc tells. `process` is set to the other's number, or
+// to 0 where it has none here.
+Status CheckPeer(int socket, pid_t* process = nullptr);
+
+// One packet; `fd` goes with it where it is not negative. `flags`: MSG_DONTWAIT. DeadlineExceeded:
+// it cannot be done now, or not within the patience.
+Status SendPacket(int socket, const void* data, size_t size, int fd = -1, int flags = 0);
 // One packet of exactly `size` bytes, and one descriptor exactly where `fd` is given. Whatever else
 // comes is an error, and closed.
-Status ReceivePacket(int socket, void* data, size_t size, OwnedFd* fd = nullptr);
+Status ReceivePacket(int socket, void* data, size_t size, OwnedFd* fd = nullptr, int flags = 0);
 
 }  // namespace vramspan::preload
 

@@ -33,6 +33,8 @@ const std::vector<Case>& Cases() {
       // Children, and threads that are cancelled, beside launches.
       {"forks 200", {kRecordedAmple, kShort, kRecorded}},
       {"cancel 10", {kAmple, kShort, kSafe, kAll, kRecorded}},
+      // It closes what it does not know, and its own sockets get the numbers.
+      {"ipc_listener", {kAmple, kShort}},
       // Nobody reads what is said.
       {"closed_stderr %d", {kShort, kShort + " --stats"}},
       {"broken_pipe", {kShort}},

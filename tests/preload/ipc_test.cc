@@ -35,5 +35,23 @@ TEST(PreloadIpc, MemoryStaysWhereTheDriverFailsInTheMiddle) {
   ExpectOk(RunPreloaded("proc2", "ipc_refused"));
 }
 
+// The program's clients are its own, its pipes end, its ports are free, and handles lead on.
+TEST(PreloadIpc, AProgramMayCloseWhatItDoesNotKnow) {
+  ExpectOk(RunPreloaded("proc2", "ipc_closes", "SIMCUDA_DEVICE_MEMORY=256MiB"));
+  ExpectOk(RunPreloaded("linked", "ipc_closes", "SIMCUDA_DEVICE_MEMORY=256MiB"));
+}
+
+// As above, but that handles lead nowhere from then on, which is said.
+TEST(PreloadIpc, AProgramMayCloseWhatItDoesNotKnowWhereItSharesItsDescriptors) {
+  const Output output = RunPreloaded("proc2", "ipc_closes_shared", "SIMCUDA_DEVICE_MEMORY=256MiB");
+  ExpectOk(output);
+  EXPECT_THAT(output.err, AllOf(HasSubstr("cannot be opened any more"),
+                                HasSubstr("the program has closed descriptor")));
+}
+
+TEST(PreloadIpc, MutePeersHoldNobodyUp) { ExpectOk(RunPreloaded("proc2", "ipc_mute")); }
+
+TEST(PreloadIpc, WhoWaitsForAProcessHoldsNobodyUp) { ExpectOk(RunPreloaded("proc2", "ipc_waits")); }
+
 }  // namespace
 }  // namespace vramspan_test

@@ -119,7 +119,6 @@ TEST(Preload, ChildrenOfForkEndBesideThreadsThatLaunch) {
       (std::filesystem::temp_directory_path() / "vramspan-ends-XXXXXX").string();
   std::string made = folder;
   ASSERT_NE(mkdtemp(made.data()), nullptr);
-  ExpectOk(RunPlain("proc2", "children"));
   ExpectOk(RunPreloaded("proc2", "children"));
   ExpectOk(RunPreloaded("linked", "children", "VRAMSPAN_RECORD='" + made + "/t'"));
   ExpectOk(
@@ -128,7 +127,6 @@ TEST(Preload, ChildrenOfForkEndBesideThreadsThatLaunch) {
 }
 
 TEST(Preload, AThreadMayBeCancelledInACall) {
-  ExpectOk(RunPlain("proc2", "cancelled"));
   for (const char* overlap : {"off", "safe", "all"}) {
     for (const char* tracer : {"hooks", "cupti"}) {
       ExpectOk(

@@ -1,5 +1,7 @@
 // Two processes that share memory by legacy IPC handles. The child exports; the parent opens, and
 // kills it in the end.
+#include "tests/preload/program_ipc.h"
+
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -11,7 +13,42 @@
 #include <cstring>
 #include <iterator>
 
-#include "tests/preload/program_calls.h"
+namespace {
+
+struct HandleFields {
+  unsigned long long magic;
+  unsigned version;
+  int process;
+  unsigned long long socket, id, secret[2], size;
+};
+HandleFields FieldsOf(const CUipcMemHandle& handle) {
+  HandleFields fields{};
+  std::memcpy(&fields, &handle, sizeof(fields));
+  return fields;
+}
+
+}  // namespace
+
+int ConnectToExporter(const CUipcMemHandle& handle) {
+  const HandleFields fields = FieldsOf(handle);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const int length = std::snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
+                                   "vramspan-ipc-%d-%016llx", fields.process, fields.socket);
+  const auto size =
+      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<size_t>(length));
+  const int peer = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (connect(peer, reinterpret_cast<const sockaddr*>(&address), size) == 0) return peer;
+  close(peer);
+  return -1;
+}
+
+void IpcRequestFor(const CUipcMemHandle& handle, unsigned long long* words) {
+  const HandleFields fields = FieldsOf(handle);
+  const unsigned long long request[kIpcRequestWords] = {fields.magic, fields.id, fields.secret[0],
+                                                        fields.secret[1], fields.size};
+  std::memcpy(words, request, sizeof(request));
+}
 
 namespace {
 
@@ -20,18 +57,6 @@ constexpr size_t kBytes = 5 * kMiB;  // Chunks of several sizes.
 constexpr size_t kSmall = 4096;
 constexpr size_t kWord = sizeof(unsigned long long);
 constexpr unsigned kFlags = CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS;
-
-template <typename T>
-void Tell(int socket, const T& what) {
-  CHECK(send(socket, &what, sizeof(what), MSG_NOSIGNAL) == sizeof(what));
-}
-
-template <typename T>
-T Hear(int socket) {
-  T what{};
-  if (recv(socket, &what, sizeof(what), 0) != sizeof(what)) Fail("the other process is gone");
-  return what;
-}
 
 void CheckWords(Program* p, CUdeviceptr at, size_t bytes, unsigned long long seed,
                 unsigned long long added) {
@@ -141,25 +166,12 @@ void RefusesBadHandles(Program* p, const CUipcMemHandle& good) {
 
 // What strangers say to the exporter's socket. It answers none of it, and goes on serving.
 void IsRudeTo(const CUipcMemHandle& handle) {
-  struct {
-    unsigned long long magic;
-    unsigned version;
-    int process;
-    unsigned long long socket, id, secret[2], size;
-  } fields{};
-  std::memcpy(&fields, &handle, sizeof(fields));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const int length = std::snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
-                                   "vramspan-ipc-%d-%016llx", fields.process, fields.socket);
-  const auto size =
-      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<size_t>(length));
-  const unsigned long long request[] = {fields.magic,     fields.id,   fields.secret[0],
-                                        fields.secret[1], fields.size, 0};
+  unsigned long long request[kIpcRequestWords + 1] = {};
+  IpcRequestFor(handle, request);
   const auto ask = [&](size_t bytes, unsigned long long magic, bool as_nobody) {
     if (as_nobody) CHECK(seteuid(65534) == 0);
-    const int peer = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    CHECK(connect(peer, reinterpret_cast<const sockaddr*>(&address), size) == 0);
+    const int peer = ConnectToExporter(handle);
+    CHECK(peer >= 0);
     if (as_nobody) CHECK(seteuid(0) == 0);
     unsigned long long message[std::size(request)];
     std::memcpy(message, request, sizeof(message));
@@ -171,7 +183,7 @@ void IsRudeTo(const CUipcMemHandle& handle) {
     close(peer);
     return answered;
   };
-  constexpr size_t kWhole = 5 * kWord;
+  constexpr size_t kWhole = kIpcRequestWords * kWord;
   CHECK(ask(kWhole, 0, false));
   CHECK(!ask(kWhole, 1, false));
   CHECK(!ask(kWhole - 1, 0, false));

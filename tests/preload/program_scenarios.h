@@ -97,6 +97,11 @@ void UseForeign(Program* p, const std::string& kind);
 void ShareByIpc(Program* p);
 void IpcWithoutRoom(Program* p);
 void IpcRefused(Program* p);
+// An exporter that closes what it does not know, where it may not have a table of descriptors of
+// its own too, and openers beside what could hold them up (program_ipc_peers.cc).
+void IpcWhereAllIsClosed(Program* p, bool shared_table);
+void IpcBesideTheMute(Program* p);
+void IpcBesideOneThatWaits(Program* p);
 // Another tool asks for CUPTI in the middle of it all: "asks" for it by dlsym, "binds" to it, or
 // "finalizes" it first (program_tool.cc). Says on stderr how often it launched.
 void ToolAsksForCupti(Program* p, const std::string& how);
