@@ -38,6 +38,7 @@ while [[ $# -gt 0 ]]; do
       export VRAMSPAN_TORTURE=long
       if [[ $1 == --nightly ]]; then
         nightly=true
+        export VRAMSPAN_NIGHTLY=1  # For tests that do more by then (tests/hostile).
         fuzz_seconds=3600
         export VRAMSPAN_TORTURE_SEED=${VRAMSPAN_TORTURE_SEED:-$(date +%Y%m%d)}
       fi

@@ -24,7 +24,7 @@ std::map<std::string, Role::Function>& Roles() {
   return *roles;
 }
 
-void Require(bool good, const char* what) {
+void RequireHere(bool good, const char* what) {
   if (!good) throw std::runtime_error(std::string(what) + ": " + strerror(errno));
 }
 
@@ -50,13 +50,13 @@ int RunRole(int argc, char** argv) {
 
 Child::Child(const std::string& role) {
   int sockets[2];
-  Require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) == 0, "socketpair");
+  RequireHere(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) == 0, "socketpair");
   int pipes[2];
-  Require(pipe2(pipes, O_CLOEXEC) == 0, "pipe2");
+  RequireHere(pipe2(pipes, O_CLOEXEC) == 0, "pipe2");
   // Above the numbers that the child's descriptors are copied to.
   const int child_socket = fcntl(sockets[1], F_DUPFD_CLOEXEC, 10);
   const int child_pipe = fcntl(pipes[1], F_DUPFD_CLOEXEC, 10);
-  Require(child_socket >= 0 && child_pipe >= 0, "fcntl");
+  RequireHere(child_socket >= 0 && child_pipe >= 0, "fcntl");
   close(sockets[1]);
   close(pipes[1]);
   posix_spawn_file_actions_t actions;
@@ -74,7 +74,7 @@ Child::Child(const std::string& role) {
   socket_ = sockets[0];
   pipe_ = pipes[0];
   errno = error;
-  Require(error == 0, "posix_spawn");
+  RequireHere(error == 0, "posix_spawn");
 }
 
 Child::~Child() {
@@ -95,7 +95,7 @@ int Child::Wait() {
     output_.append(buffer, static_cast<size_t>(count));
   }
   int status = 0;
-  Require(waitpid(pid_, &status, 0) == pid_, "waitpid");
+  RequireHere(waitpid(pid_, &status, 0) == pid_, "waitpid");
   pid_ = -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -12,7 +12,7 @@
 namespace vramspan::conformance {
 namespace {
 
-constexpr size_t kBytes = 4 * kChunk;
+constexpr size_t kSharedBytes = 4 * kChunk;
 constexpr char kOk = 'y';
 
 void SendDescriptor(int socket, int fd) {
@@ -73,14 +73,14 @@ int Import() {
                                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
        "cuMemImportFromShareableHandle");
   close(fd);
-  const Handle handle = Handle::Adopt(raw, kBytes);
-  Span span(1, kBytes);
+  const Handle handle = Handle::Adopt(raw, kSharedBytes);
+  Span span(1, kSharedBytes);
   span.Map(0, handle);
-  Require(KernelSeesHash(span.at(0), kBytes, 1), "the importer sees other contents");
-  FillHash(span.at(0), kBytes, 2);
+  Require(KernelSeesHash(span.at(0), kSharedBytes, 1), "the importer sees other contents");
+  FillHash(span.at(0), kSharedBytes, 2);
   Say(kChildSocket, kOk);
   Require(Hear(kChildSocket) == kOk, "the exporter saw other contents");
-  Require(KernelSeesHash(span.at(0), kBytes, 2), "contents went with the exporter's mapping");
+  Require(KernelSeesHash(span.at(0), kSharedBytes, 2), "contents went with the exporter's mapping");
   return 0;
 }
 const Role import("import", Import);
@@ -90,10 +90,10 @@ class Sharing : public Conformance {
   void ExpectSharedWithAnotherProcess(Where where) {
     Child child("import");
     {
-      Handle handle = Handle::Exportable(where, kBytes);
-      Span span(1, kBytes);
+      Handle handle = Handle::Exportable(where, kSharedBytes);
+      Span span(1, kSharedBytes);
       span.Map(0, handle);
-      FillHash(span.at(0), kBytes, 1);
+      FillHash(span.at(0), kSharedBytes, 1);
       int fd = -1;
       CU_OK(world_.MemExportToShareableHandle(&fd, handle.get(),
                                               CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
@@ -101,7 +101,7 @@ class Sharing : public Conformance {
       close(fd);
       char word = 0;
       ASSERT_EQ(recv(child.socket(), &word, 1, 0), 1) << (child.Wait(), child.output());
-      EXPECT_TRUE(KernelSeesHash(span.at(0), kBytes, 2)) << where;
+      EXPECT_TRUE(KernelSeesHash(span.at(0), kSharedBytes, 2)) << where;
     }
     Say(child.socket(), kOk);
     const int code = child.Wait();

@@ -10,7 +10,7 @@
 namespace vramspan_test {
 namespace {
 
-constexpr size_t kBudget = 4;  // Chunks; every buffer has one.
+constexpr size_t kPlacementBudget = 4;  // Chunks; every buffer has one.
 
 class PlacementTest : public MoverTest {
  protected:
@@ -225,7 +225,7 @@ TEST_F(PlacementTest, PinsHoldAndCount) {
 
 TEST_F(PlacementTest, PinsAreAllOrNothing) {
   Start(6);
-  for (size_t i = 0; i < kBudget - 1; ++i) {
+  for (size_t i = 0; i < kPlacementBudget - 1; ++i) {
     EXPECT_SPAN(vramspanMemPin(get(), buffers_[i].ptr, kChunk));
   }
   // Of two chunks, for one of which there is room.
@@ -242,7 +242,7 @@ TEST_F(PlacementTest, PinsAreAllOrNothing) {
   EXPECT_EQ(world_.Wrong(large), "");
   // Freed with its pins.
   runtime_->Free(large);
-  for (size_t i = 1; i < kBudget - 1; ++i) {
+  for (size_t i = 1; i < kPlacementBudget - 1; ++i) {
     EXPECT_SPAN(vramspanMemUnpin(get(), buffers_[i].ptr, kChunk));
   }
 }

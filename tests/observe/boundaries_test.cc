@@ -16,7 +16,7 @@ constexpr uint64_t kStep = uint64_t{1} << 30;
 constexpr uint64_t kCount = 5;
 constexpr Bytes kAllocated = MiB(256);
 
-Extent Find(DevicePtr p) {
+Extent FindAllocated(DevicePtr p) {
   const uint64_t offset = p.value - kFirst;
   if (offset / kStep >= kCount || offset % kStep >= kAllocated.value) return {};
   return {DevicePtr(p.value - offset % kStep), kAllocated};
@@ -38,11 +38,11 @@ TEST(Boundaries, AreThePointersSeen) {
       s.touches.push_back({.ptr = DevicePtr(base + at)});
       seen[base].insert(base + at);
     }
-    sets.Infer(s, false, Find, &ranges);
+    sets.Infer(s, false, FindAllocated, &ranges);
     ASSERT_EQ(ranges.size(), s.touches.size());
     for (size_t i = 0; i < ranges.size(); ++i) {
       const DevicePtr p = s.touches[i].ptr;
-      const DevicePtr base = Find(p).base;
+      const DevicePtr base = FindAllocated(p).base;
       const auto next = seen[base.value].upper_bound(p.value);
       const uint64_t end = next == seen[base.value].end() ? (base + kAllocated).value : *next;
       ASSERT_EQ(ranges[i].ptr, p);

@@ -10,7 +10,7 @@
 namespace vramspan {
 namespace {
 
-constexpr Bytes kChunk = MiB(2);
+constexpr Bytes kRunChunk = MiB(2);
 
 // Fetches that eviction by `lru` or by Belady's rule needs, where a work's chunks and those of the
 // work before it, which still runs, stay. REQUIRES: room for two works.
@@ -57,8 +57,8 @@ SimulatedSetup RandomSequence(uint32_t seed) {
   SimulatedSetup setup;
   const uint32_t chunks = 6 + rng() % 30;
   const uint32_t most = 1 + rng() % 3;
-  setup.sizes.assign(chunks + 1, kChunk);
-  setup.capacity = kChunk * (2 * most + rng() % (chunks - 2 * std::min(most, chunks / 3)));
+  setup.sizes.assign(chunks + 1, kRunChunk);
+  setup.capacity = kRunChunk * (2 * most + rng() % (chunks - 2 * std::min(most, chunks / 3)));
   const bool skewed = rng() % 2;
   for (uint32_t i = 0; i < 150; ++i) {
     std::set<uint32_t> ids;
@@ -79,7 +79,7 @@ TEST(PlannerRun, OnDemandItFetchesAsOftenAsBeladysMin) {
     setup.prefetch = false;
     const SimulatedResult result = Simulate(setup);
     ASSERT_TRUE(result.finished) << "seed " << seed;
-    const size_t room = setup.capacity / kChunk;
+    const size_t room = setup.capacity / kRunChunk;
     const uint64_t min = FetchesNeeded(setup.works, room, false);
     EXPECT_EQ(result.fetches, min) << "seed " << seed;
     EXPECT_LE(min, FetchesNeeded(setup.works, room, true));
@@ -94,7 +94,7 @@ TEST(PlannerRun, FetchingAheadCostsLittleMoreThanMinAndNoMoreThanLru) {
     setup.release_ahead = 1 + seed % 3;
     const SimulatedResult result = Simulate(setup);
     ASSERT_TRUE(result.finished) << "seed " << seed;
-    const size_t room = setup.capacity / kChunk;
+    const size_t room = setup.capacity / kRunChunk;
     EXPECT_LE(result.fetches, FetchesNeeded(setup.works, room, true)) << "seed " << seed;
     fetches += result.fetches;
     min += FetchesNeeded(setup.works, room, false);
@@ -200,8 +200,8 @@ TEST(PlannerRun, ReleasingFarAheadDoesNotEmptyTheDevice) {
 
 TEST(PlannerRun, ASetLargerThanTheDeviceIsNotChurned) {
   SimulatedSetup setup;
-  setup.sizes.assign(15, kChunk);
-  setup.capacity = kChunk * 10;
+  setup.sizes.assign(15, kRunChunk);
+  setup.capacity = kRunChunk * 10;
   Chunks work;
   for (uint32_t id = 1; id <= 14; ++id) work.push_back(ChunkIndex(id));
   setup.works.assign(50, work);

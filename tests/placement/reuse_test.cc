@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kA = 0x1111'2222'3333'4444, kB = 0x5555'6666'7777'8888,
                    kC = 0x9999'aaaa'bbbb'cccc;
 constexpr ChunkIndex kShared(7), kOther(8);
-constexpr Bytes kChunk = MiB(16);
+constexpr Bytes kReuseChunk = MiB(16);
 constexpr Bytes kDevice = MiB(64);
 
 struct Touched {
@@ -21,15 +21,15 @@ struct Touched {
 
 Reuse::Set Launch(Reuse& reuse, uint64_t signature, std::initializer_list<Touched> touched) {
   const Reuse::Set soon = reuse.Launch(signature);
-  for (const Touched& t : touched) reuse.Touch(t.chunk, kChunk, t.needs);
+  for (const Touched& t : touched) reuse.Touch(t.chunk, kReuseChunk, t.needs);
   return soon;
 }
 
 // Of chunks that nobody else touches.
 void TouchOthers(Reuse& reuse, Bytes bytes) {
   reuse.Launch(0x1234);
-  for (uint32_t i = 0; kChunk * i < bytes; ++i) {
-    reuse.Touch(ChunkIndex(1000 + i), kChunk, /*needs=*/true);
+  for (uint32_t i = 0; kReuseChunk * i < bytes; ++i) {
+    reuse.Touch(ChunkIndex(1000 + i), kReuseChunk, /*needs=*/true);
   }
 }
 
@@ -63,7 +63,7 @@ TEST(Reuse, SoonIsSomeTimesWhatTheDeviceHolds) {
   for (const bool late : {false, true}) {
     Reuse reuse(kDevice);
     Launch(reuse, kA, {{kShared, false}});
-    TouchOthers(reuse, kDevice * Reuse::kSoon - kChunk * (late ? 0 : 1));
+    TouchOthers(reuse, kDevice * Reuse::kSoon - kReuseChunk * (late ? 0 : 1));
     Launch(reuse, kB, {{kShared, true}});
     EXPECT_EQ(Launch(reuse, kA, {{kShared, false}}).contains(kShared), !late);
   }

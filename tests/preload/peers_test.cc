@@ -9,7 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kShort[] = "device memory is short";
+constexpr char kShortOfPeers[] = "device memory is short";
 const std::string kDevices = "SIMCUDA_DEVICES=2 SIMCUDA_DEVICE_MEMORY=96MiB ";
 
 // What it prints is the same as without, whether memory suffices or half of it does.
@@ -20,12 +20,12 @@ void ExpectTheSame(const std::string& scenario, const std::string& environment) 
   const Output fits = RunPreloaded("dlsym", scenario, kDevices + environment);
   EXPECT_EQ(fits.code, 0) << fits.err;
   EXPECT_EQ(fits.out, without.out);
-  EXPECT_THAT(fits.err, Not(HasSubstr(kShort)));
+  EXPECT_THAT(fits.err, Not(HasSubstr(kShortOfPeers)));
   const Output half =
       RunPreloaded("dlsym", scenario, kDevices + "VRAMSPAN_DEVICE_MEMORY=12MiB " + environment);
   EXPECT_EQ(half.code, 0) << half.err;
   EXPECT_EQ(half.out, without.out);
-  EXPECT_THAT(half.err, HasSubstr(kShort));
+  EXPECT_THAT(half.err, HasSubstr(kShortOfPeers));
 }
 
 class PeersTest : public ::testing::TestWithParam<const char*> {};

@@ -9,7 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Output Ok(const Output& output) {
+Output PoolsOk(const Output& output) {
   EXPECT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.out, HasSubstr("ok\n")) << output.err;
   return output;
@@ -17,11 +17,11 @@ Output Ok(const Output& output) {
 
 TEST(Pools, AnswerAsTheDriversDo) {
   for (const char* scenario : {"pools", "pools_pt"}) {
-    const Output without = Ok(RunPlain("dlsym", scenario));
+    const Output without = PoolsOk(RunPlain("dlsym", scenario));
     EXPECT_THAT(without.out, HasSubstr("two: used 10, at most 10; reserved 32\n"));
     EXPECT_THAT(without.out, Not(HasSubstr("do not agree")));
     const Output with =
-        Ok(RunPreloaded("dlsym", scenario, "VRAMSPAN_HOST_MEMORY=16MiB VRAMSPAN_STATS=-"));
+        PoolsOk(RunPreloaded("dlsym", scenario, "VRAMSPAN_HOST_MEMORY=16MiB VRAMSPAN_STATS=-"));
     EXPECT_EQ(with.out, without.out);
     EXPECT_THAT(with.err, HasSubstr("vramspan: process"));
   }
@@ -30,16 +30,16 @@ TEST(Pools, AnswerAsTheDriversDo) {
 TEST(Pools, HoldMoreThanTheDevice) {
   for (const char* scenario : {"pools_churn", "pools_churn_pt"}) {
     EXPECT_EQ(RunPlain("dlsym", scenario).code, 1);
-    const Output with = Ok(RunPreloaded("dlsym", scenario, "VRAMSPAN_STATS=-"));
+    const Output with = PoolsOk(RunPreloaded("dlsym", scenario, "VRAMSPAN_STATS=-"));
     EXPECT_THAT(with.err, HasSubstr("device memory is short"));
   }
 }
 
 TEST(Pools, KeepTheOrderOfStreams) {
   for (const char* scenario : {"pools_order", "pools_order_pt"}) {
-    Ok(RunPlain("dlsym", scenario));
-    Ok(RunPreloaded("dlsym", scenario));
-    Ok(RunPreloaded("dlsym", scenario, "VRAMSPAN_DEVICE_MEMORY=4MiB"));
+    PoolsOk(RunPlain("dlsym", scenario));
+    PoolsOk(RunPreloaded("dlsym", scenario));
+    PoolsOk(RunPreloaded("dlsym", scenario, "VRAMSPAN_DEVICE_MEMORY=4MiB"));
   }
 }
 
@@ -47,13 +47,13 @@ TEST(Pools, OfTheProgramsOwn) {
   const std::string devices = "SIMCUDA_DEVICES=2";
   for (const char* scenario : {"pools_own", "pools_own_pt"}) {
     EXPECT_EQ(RunPlain("dlsym", scenario, devices).code, 1);
-    Ok(RunPreloaded("dlsym", scenario, devices));
+    PoolsOk(RunPreloaded("dlsym", scenario, devices));
   }
 }
 
 TEST(Pools, AreTrimmedByWhateverWaits) {
-  Ok(RunPlain("dlsym", "pools_synchronised"));
-  Ok(RunPreloaded("dlsym", "pools_synchronised"));
+  PoolsOk(RunPlain("dlsym", "pools_synchronised"));
+  PoolsOk(RunPreloaded("dlsym", "pools_synchronised"));
 }
 
 }  // namespace

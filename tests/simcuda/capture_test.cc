@@ -12,20 +12,22 @@ namespace {
 constexpr CUstreamCaptureMode kGlobal = CU_STREAM_CAPTURE_MODE_GLOBAL;
 constexpr CUstreamCaptureMode kThreadLocal = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
 constexpr CUstreamCaptureMode kRelaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
-constexpr size_t kCount = 64;
+constexpr size_t kCaptureCount = 64;
 
 class CaptureTest : public KernelTest {
  protected:
   void SetUp() override {
     KernelTest::SetUp();
-    words_ = Words(kCount);
+    words_ = Words(kCaptureCount);
     add_ = Loaded("add_constant");
     SIM_OK(cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING));
     SIM_OK(cuEventCreate(&other_event_, CU_EVENT_DISABLE_TIMING));
     other_ = NewStream();
   }
 
-  CUresult Add(CUstream stream, Word value) { return Launch(add_, stream, words_, kCount, value); }
+  CUresult Add(CUstream stream, Word value) {
+    return Launch(add_, stream, words_, kCaptureCount, value);
+  }
 
   CUstreamCaptureStatus Status(CUstream stream) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -77,10 +79,10 @@ class CaptureTest : public KernelTest {
 };
 
 TEST_F(CaptureTest, CapturedWorkRunsWithTheGraph) {
-  Word host[kCount] = {};
+  Word host[kCaptureCount] = {};
   SIM_OK(cuStreamBeginCapture(stream_, kGlobal));
   EXPECT_EQ(Status(stream_), CU_STREAM_CAPTURE_STATUS_ACTIVE);
-  SIM_OK(cuMemsetD32Async(words_, 0, kCount * 2, stream_));
+  SIM_OK(cuMemsetD32Async(words_, 0, kCaptureCount * 2, stream_));
   SIM_OK(Add(stream_, 5));
   SIM_OK(cuMemcpyDtoHAsync(host, words_, sizeof(host), stream_));
   CUgraph graph = nullptr;
@@ -102,7 +104,7 @@ TEST_F(CaptureTest, CapturedWorkRunsWithTheGraph) {
   }
   Run(graph);
   EXPECT_EQ(host[0], 5u);
-  EXPECT_EQ(host[kCount - 1], 5u);
+  EXPECT_EQ(host[kCaptureCount - 1], 5u);
   SIM_EXPECT_OK(cuGraphDestroy(graph));
 }
 
@@ -334,7 +336,7 @@ TEST_F(CaptureTest, InfoAndDependencies) {
 TEST_F(CaptureTest, IntoAGraphThatIsThere) {
   CUgraph graph = nullptr;
   SIM_OK(cuGraphCreate(&graph, 0));
-  const KernelNode node(add_, words_, kCount, Word{4});
+  const KernelNode node(add_, words_, kCaptureCount, Word{4});
   CUgraphNode first = nullptr;
   SIM_OK(cuGraphAddKernelNode(&first, graph, nullptr, 0, node.get()));
   SIM_OK(cuStreamBeginCaptureToGraph(stream_, graph, &first, nullptr, 1, kRelaxed));

@@ -5,7 +5,7 @@ namespace simcuda {
 namespace {
 
 constexpr size_t kPeerCount = 64;
-constexpr size_t kBytes = kPeerCount * sizeof(Word);
+constexpr size_t kPeerBytes = kPeerCount * sizeof(Word);
 
 // Device 1 looks at memory of device 0.
 class PeerTest : public KernelTest {
@@ -16,7 +16,7 @@ class PeerTest : public KernelTest {
     SIM_OK(cuCtxSetCurrent(other_));
     SIM_OK(LoadKernels(test_kernels_images(), cuModuleLoadData, &module_));
     SIM_OK(cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
-    SIM_OK(cuMemAlloc(&mine_, kBytes));
+    SIM_OK(cuMemAlloc(&mine_, kPeerBytes));
     SIM_OK(cuCtxSetCurrent(context_));
   }
   void TearDown() override {
@@ -34,11 +34,11 @@ class PeerTest : public KernelTest {
     return launched != CUDA_SUCCESS ? launched : cuStreamSynchronize(stream_);
   }
   CUresult CopyFrom(CUdeviceptr address) {
-    const CUresult r = cuMemcpyAsync(mine_, address, kBytes, stream_);
+    const CUresult r = cuMemcpyAsync(mine_, address, kPeerBytes, stream_);
     return r != CUDA_SUCCESS ? r : cuStreamSynchronize(stream_);
   }
   CUresult CopyTo(CUdeviceptr address) {
-    const CUresult r = cuMemcpyDtoDAsync(address, mine_, kBytes, stream_);
+    const CUresult r = cuMemcpyDtoDAsync(address, mine_, kPeerBytes, stream_);
     return r != CUDA_SUCCESS ? r : cuStreamSynchronize(stream_);
   }
   static void GrantOther(const Chunk& chunk, CUmemAccess_flags flags) {
@@ -90,10 +90,10 @@ TEST_F(PeerTest, AccessIsToOneContextAndOneWay) {
 TEST_F(PeerTest, CopiesOfPlainMemoryNeedNone) {
   const CUdeviceptr theirs = Words(kPeerCount);
   OnOther();
-  SIM_OK(cuMemsetD8Async(mine_, 1, kBytes, stream_));
+  SIM_OK(cuMemsetD8Async(mine_, 1, kPeerBytes, stream_));
   SIM_OK(CopyTo(theirs));
   SIM_OK(CopyFrom(theirs));
-  SIM_OK(cuMemcpyPeerAsync(theirs, context_, mine_, other_, kBytes, stream_));
+  SIM_OK(cuMemcpyPeerAsync(theirs, context_, mine_, other_, kPeerBytes, stream_));
   SIM_OK(cuStreamSynchronize(stream_));
   EXPECT_EQ(ReadOne(theirs), 0x0101010101010101u);
 }
@@ -109,7 +109,7 @@ TEST_F(PeerTest, MappingsNeedRightsOfTheirOwn) {
       EXPECT_EQ(CopyFrom(chunk.address), CUDA_ERROR_INVALID_VALUE) << "peer access is not enough";
       EXPECT_EQ(CopyTo(chunk.address), CUDA_ERROR_INVALID_VALUE);
     }
-    EXPECT_EQ(cuMemsetD8Async(chunk.address, 0, kBytes, stream_), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemsetD8Async(chunk.address, 0, kPeerBytes, stream_), CUDA_ERROR_INVALID_VALUE);
     GrantOther(chunk, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     SIM_OK(CopyTo(chunk.address));
     SIM_OK(CopyFrom(chunk.address));
@@ -117,7 +117,7 @@ TEST_F(PeerTest, MappingsNeedRightsOfTheirOwn) {
     GrantOther(chunk, CU_MEM_ACCESS_FLAGS_PROT_NONE);
     if (may_be_refused) {
       EXPECT_EQ(CopyFrom(chunk.address), CUDA_ERROR_INVALID_VALUE);
-      SIM_OK(cuMemcpyPeerAsync(chunk.address, context_, mine_, other_, kBytes, stream_));
+      SIM_OK(cuMemcpyPeerAsync(chunk.address, context_, mine_, other_, kPeerBytes, stream_));
       SIM_OK(cuStreamSynchronize(stream_));
     }
     SIM_OK(cuCtxDisablePeerAccess(context_));
@@ -137,7 +137,7 @@ TEST_F(PeerTest, PoolsAreOpenedToDevices) {
   CUmemoryPool pool = nullptr;
   CUdeviceptr theirs = 0;
   SIM_OK(cuDeviceGetDefaultMemPool(&pool, 0));
-  SIM_OK(cuMemAllocAsync(&theirs, kBytes, CU_STREAM_LEGACY));
+  SIM_OK(cuMemAllocAsync(&theirs, kPeerBytes, CU_STREAM_LEGACY));
   SIM_OK(cuCtxSynchronize());
   OnOther();
   EXPECT_EQ(CopyFrom(theirs), CUDA_ERROR_INVALID_VALUE);
