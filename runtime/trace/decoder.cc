@@ -55,15 +55,14 @@ const char* Read(VarintReader* in, BlockState* last, WorkEvent* e) {
   e->kind = static_cast<WorkEvent::Kind>(flags >> 2);
   e->complete = (flags & 2) == 0;
   std::vector<TracedRange>& before = last->ranges[e->code];
-  if ((flags & 1) != 0) {
-    e->ranges = before;
-    return nullptr;
-  }
+  e->ranges.clear();
+  e->before = (flags & 1) != 0 ? &before : nullptr;
+  if (e->before != nullptr) return nullptr;
   const uint64_t count = in->Take();
   // Each takes three bytes at least.
   if (count > kMostRanges || count > in->left() / 3)
     return "more ranges than the event has room for";
-  e->ranges.clear();
+  e->ranges.reserve(count);
   for (uint64_t i = 0; i < count; ++i) {
     const TracedRange none;
     const TracedRange& like = i < before.size() ? before[i] : i > 0 ? e->ranges.back() : none;
@@ -152,7 +151,7 @@ StatusOr<bool> Decoder::Next(Event* event) {
       case EventType::kWork: {
         auto& e = As<WorkEvent>(event);
         wrong = Read(&in, &last_, &e);
-        ranges_ += e.ranges.size();
+        ranges_ += e.told().size();
         if (ranges_ > kMostRangesOfBlock) wrong = "more ranges than a block may tell";
         break;
       }

@@ -16,9 +16,9 @@ class Decoder {
   // The bytes outlive the decoder.
   Decoder(absl::Span<const uint8_t> bytes, uint64_t first_time);
 
-  // The next event into `event`, whose memory is used again; false at the end. DataLoss says what
-  // is wrong and at which byte of the block; nothing can be read behind it. Events of types that
-  // this version does not know are passed over and counted.
+  // The next event into `event`, whose memory is used again (and WorkEvent::before is ours); false
+  // at the end. DataLoss says what is wrong and at which byte of the block; nothing can be read
+  // behind it. Events of types that this version does not know are passed over and counted.
   StatusOr<bool> Next(Event* event);
   uint64_t unknown() const { return unknown_; }
 

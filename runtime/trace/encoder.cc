@@ -96,7 +96,7 @@ void Encoder::AddCode(uint32_t code, uint64_t shape, std::string_view name) {
 }
 
 void Encoder::Add(const WorkEvent& e) {
-  absl::Span<const TracedRange> rest = e.ranges;
+  absl::Span<const TracedRange> rest = e.told();
   // More than a record holds goes on in the next, of the same id.
   do {
     AddWork(e, rest.subspan(0, kMostRanges));

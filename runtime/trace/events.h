@@ -71,6 +71,11 @@ struct WorkEvent {
   Kind kind = Kind::kKernel;
   bool complete = true;  // False: it may touch memory that nobody could tell.
   std::vector<TracedRange> ranges;
+  // Of an event that was read, whose ranges are those of the last of this code in its block: these,
+  // until the next event is read. A loop of launches costs no copy of them each.
+  const std::vector<TracedRange>* before = nullptr;
+
+  const std::vector<TracedRange>& told() const { return before != nullptr ? *before : ranges; }
 };
 
 // When work ran on the device. Work that has none was not measured.

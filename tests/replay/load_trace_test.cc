@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+#include <random>
+
 #include "tests/replay/random_run.h"
 #include "tests/trace/sample.h"
 #include "tools/replay/fill_times.h"
@@ -63,6 +66,63 @@ TEST_F(LoadTraceTest, StreamsOfAnyNumber) {
   EXPECT_NE(run.works[3].stream, run.works[4].stream);
   EXPECT_EQ(run.works[3].stream, run.works[5].stream);
   for (const RecordedWork& work : run.works) EXPECT_TRUE(work.timed());
+}
+
+// "As before" is told of the last record of a code in its block, whatever became of that record.
+TEST_F(LoadTraceTest, RangesAsBeforeAreThoseOfTheirBlock) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 300; ++round) {
+    std::string file = trace::PackHeader({});
+    std::map<uint64_t, std::vector<trace::TracedRange>> told;  // By work.
+    uint64_t id = 0;
+    trace::BlockPacker packer;
+    for (uint32_t block = 0; block < 4; ++block) {
+      trace::Encoder encoder;
+      encoder.Start(0);
+      if (block == 0) encoder.Add(AllocateEvent{0, kBase, GiB(1)});
+      const uint32_t first = encoder.events();
+      for (int i = 0; i < 12; ++i) {
+        // One range or two, of few: most are as before. Some go on, come again, or are too late.
+        std::vector<trace::TracedRange> ranges;
+        for (uint64_t n = 1 + random() % 2; n > 0; --n) {
+          ranges.push_back({kBase + MiB(random() % 2), MiB(1), 0, true, false});
+        }
+        const uint64_t what = random() % 10;
+        const bool goes_on = what < 3 && encoder.events() > first && told.contains(id);
+        const bool again = what == 3 && told.contains(id - 1);
+        const bool late = what == 4;
+        if (!goes_on && !again) ++id;
+        WorkEvent work = Work(late ? ~uint64_t{0} >> 1 : id, again ? id - 1 : id, ranges);
+        work.code = static_cast<uint32_t>(random() % 2);
+        encoder.Add(work);
+        if (again || (late && !goes_on)) {
+          ++id;  // What follows is not taken for more of it.
+          continue;
+        }
+        std::vector<trace::TracedRange>& all = told[id];
+        all.insert(all.end(), ranges.begin(), ranges.end());
+      }
+      const uint32_t events = encoder.events();
+      const trace::BlockBytes raw = encoder.Take();
+      const auto frames = packer.Pack({.number = block, .events = events}, raw);
+      ASSERT_TRUE(frames.ok());
+      file.append(frames->begin(), frames->end());
+    }
+    const auto reader = trace::Reader::OfBytes(file);
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    const StatusOr<RecordedRun> run = LoadTrace(reader->get());
+    ASSERT_TRUE(run.ok()) << run.status();
+    ASSERT_EQ(run->works.size(), told.size());
+    size_t w = 0;
+    for (const auto& [work, ranges] : told) {
+      const auto set = run->set(run->works[w].set);
+      EXPECT_EQ(run->works[w++].submitted, work);
+      ASSERT_EQ(set.size(), ranges.size()) << "work " << work << " of round " << round;
+      for (size_t i = 0; i < set.size(); ++i) {
+        EXPECT_EQ(set[i].offset, (ranges[i].ptr - kBase).value);
+      }
+    }
+  }
 }
 
 TEST_F(LoadTraceTest, WhatIsSavedLoadsTheSame) {

@@ -53,6 +53,15 @@ inline Output RunBounded(const std::string& arguments) {
 #endif
 }
 
+// In bounds of processor time, which other load does not lengthen.
+inline Output RunBriefly(const std::string& arguments) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return RunBinary("timeout 120 prlimit --cpu=60", arguments);
+#else
+  return RunBinary("timeout 120 prlimit --cpu=4", arguments);
+#endif
+}
+
 // What a terminal would not only show.
 inline bool HasControls(const std::string& text) {
   for (size_t i = 0; i < text.size(); ++i) {

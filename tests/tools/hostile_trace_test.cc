@@ -120,6 +120,53 @@ TEST_F(HostileTraceTest, AFewBytesThatStandForVeryMuchAreRefused) {
   }
 }
 
+// Six bytes say "65,536 ranges, as before": that is told again and again, and costs nobody
+// anything.
+TEST_F(HostileTraceTest, WhatIsAsBeforeIsNotDoneAgain) {
+  trace::Encoder encoder;
+  encoder.Start(0);
+  for (uint64_t id = 1; id < 32; ++id) {
+    encoder.Add(WorkOn(id, std::vector<trace::TracedRange>(1 << 16)));
+  }
+  const uint32_t count = encoder.events();
+  const trace::BlockBytes taken = encoder.Take();
+  const std::vector<uint8_t> raw(taken.data(), taken.data() + taken.size());
+  HostileTrace trace;
+  trace.Raw(raw, count, 120).Save(path_);
+  const Output info = RunBriefly("trace info " + path_);
+  EXPECT_EQ(info.code, 1) << "it has no end";
+  EXPECT_THAT(info.out, HasSubstr("31 pieces"));
+  // Told, and not as before, they count.
+  trace.Raw(raw, count, 480).Save(path_);
+  for (const char* command : {"trace info ", "trace stats ", "replay "}) {
+    const Output output = RunBriefly(command + path_);
+    EXPECT_EQ(output.code, 1) << command;
+    EXPECT_THAT(output.err, ContainsRegex("at byte [0-9]+: more than [0-9]+ ranges told of work"));
+  }
+}
+
+// What is looked for where no memory is, after each allocation again.
+TEST_F(HostileTraceTest, WhatIsLookedForInVainCounts) {
+  std::vector<trace::Event> events;
+  for (uint64_t i = 1; i < 70; ++i) {
+    for (uint64_t more = 0; more < 100; ++more) {
+      const uint64_t n = 100 * i + more;
+      events.emplace_back(trace::AllocateEvent{n, kBase + KiB(n), Bytes(1)});
+      events.emplace_back(WorkOn(n, std::vector<trace::TracedRange>(1 << 13)));
+      std::get<trace::WorkEvent>(events.back()).time = n;
+    }
+  }
+  HostileTrace trace;
+  for (size_t first = 0; first < events.size(); first += 400) {
+    trace.Events({events.begin() + static_cast<ptrdiff_t>(first),
+                  events.begin() + static_cast<ptrdiff_t>(std::min(events.size(), first + 400))});
+  }
+  trace.Save(path_);
+  const Output output = RunBriefly("trace info " + path_);
+  EXPECT_EQ(output.code, 1);
+  EXPECT_THAT(output.err, ContainsRegex("more than [0-9]+ pieces of allocations named"));
+}
+
 TEST_F(HostileTraceTest, WhatOverlapsIsNotLookedForOneByOne) {
   std::vector<trace::Event> events = {trace::AllocateEvent{0, kBase, MiB(4)}};
   for (uint64_t i = 1; i <= 100'000; ++i) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "runtime/base/clean_text.h"
@@ -48,6 +49,7 @@ class Loader {
     block_ = static_cast<uint32_t>(blocks_.size() - 1);
     if (++events_ > limits_.events) return TooMuch(block_, limits_.events, "events");
     std::visit([this](const auto& e) { Take(e); }, event);
+    if (told_ > limits_.told) return TooMuch(block_, limits_.told, "ranges told of work");
     if (raw_ranges_ + open_ranges_.size() > limits_.ranges) {
       return TooMuch(block_, limits_.ranges, "ranges of different work");
     }
@@ -130,20 +132,35 @@ class Loader {
     code.shape = e.shape;
   }
   void Take(const trace::WorkEvent& e) {
+    told_ += e.ranges.size();
     if (open_ && e.id == last_id_) {
       // More ranges of the same work.
-      open_ranges_.insert(open_ranges_.end(), e.ranges.begin(), e.ranges.end());
+      if (open_known_) Append(raw_sets_[*open_known_], true);
+      open_known_.reset();
+      open_single_ = false;
+      // Its code may be another one's.
+      before_[e.code].block = kNotYet;
+      Append(e.told(), e.before != nullptr);
       return;
     }
     CloseWork();
+    // What "as before" stands for from now on, should this one be left out.
+    Before& before = before_[e.code];
+    const bool known = e.before != nullptr && before.block == block_;
+    if (!known) before.block = kNotYet;
     if (Late(e.time)) return;
     if (!ids_.emplace(e.id, static_cast<uint32_t>(works_.size())).second) {
       Problem(absl::StrCat("work ", e.id, " is told twice; the second is left out"));
       return;
     }
     last_id_ = e.id;
-    open_ = true;
-    open_ranges_.assign(e.ranges.begin(), e.ranges.end());
+    open_ = open_single_ = true;
+    open_code_ = e.code;
+    if (known) {
+      open_known_ = before.set;
+    } else {
+      Append(e.told(), e.before != nullptr);
+    }
     const auto work = static_cast<uint32_t>(works_.size());
     calls_.push_back({.time = e.time, .block = block_, .index = work});
     works_.push_back({.submitted = e.time,
@@ -151,11 +168,24 @@ class Loader {
                       .code = CodeIndex(e.code),
                       .kind = static_cast<WorkKind>(e.kind),
                       .complete = e.complete});
+    open_block_ = block_;
     uncosted_[thread_].push_back(work);
   }
+  // Copies what is as before where that has to be; then it counts as told.
+  void Append(const std::vector<TracedRange>& ranges, bool again) {
+    if (again) told_ += ranges.size();
+    open_ranges_.insert(open_ranges_.end(), ranges.begin(), ranges.end());
+  }
   void CloseWork() {
-    if (open_) works_.back().set = RawSet(open_ranges_);
+    if (open_) {
+      Before& before = before_[open_code_];
+      const uint32_t set = open_known_ ? *open_known_ : RawSet(open_ranges_, before.set);
+      // Of work that is told by several records the last one's ranges are not all.
+      before = {open_single_ ? open_block_ : kNotYet, set};
+      works_.back().set = set;
+    }
     open_ = false;
+    open_known_.reset();
     open_ranges_.clear();
   }
   void Take(const trace::TimesEvent& e) {
@@ -214,7 +244,9 @@ class Loader {
     return large_streams_.emplace(stream, next).first->second;
   }
 
-  uint32_t RawSet(const std::vector<TracedRange>& ranges) {
+  // `likely`: the index of the set that it may well be.
+  uint32_t RawSet(const std::vector<TracedRange>& ranges, uint32_t likely) {
+    if (likely < raw_sets_.size() && raw_sets_[likely] == ranges) return likely;
     uint64_t hash = ranges.size();
     for (const TracedRange& r : ranges) {
       hash = absl::HashOf(hash, r.ptr.value, r.size.value, r.slot, r.write, r.exact);
@@ -306,6 +338,7 @@ class Loader {
     if (placed.allocations != run_.allocations.size() || placed.epoch != epoch_) {
       ranges_.clear();
       for (const TracedRange& r : raw_sets_[work.set]) {
+        ++pieces_;
         Place(r);
         if (pieces_ > limits_.pieces) {
           return TooMuch(call.block, limits_.pieces, "pieces of allocations named");
@@ -319,6 +352,10 @@ class Loader {
       if (run_.sets() != sets) kept_ranges_ += ranges_.size();
     }
     work.set = placed.set;
+    named_ += run_.set(work.set).size();
+    if (named_ > limits_.accesses) {
+      return TooMuch(call.block, limits_.accesses, "ranges named by all work together");
+    }
     const auto index = static_cast<uint32_t>(run_.works.size());
     order_[call.index] = index;
     run_.steps.push_back({RecordedStep::Kind::kWork, index});
@@ -404,6 +441,11 @@ class Loader {
     }
   }
 
+  // Of a code, what its last record told: the ranges of a set, where the block is the same.
+  struct Before {
+    uint32_t block = kNotYet;
+    uint32_t set = kNotYet;
+  };
   struct Placed {
     size_t allocations = 0;
     uint64_t epoch = ~uint64_t{0};
@@ -415,7 +457,8 @@ class Loader {
   std::vector<size_t> blocks_;  // Their offsets, those that events came from.
   uint32_t block_ = 0;          // Of the event that is taken,
   uint32_t thread_ = 0;         // and the thread that it is of.
-  uint64_t events_ = 0, raw_ranges_ = 0, kept_ranges_ = 0, pieces_ = 0, granules_ = 0;
+  uint64_t events_ = 0, told_ = 0, raw_ranges_ = 0, kept_ranges_ = 0, pieces_ = 0, named_ = 0;
+  uint64_t granules_ = 0;
   std::vector<Call> calls_;
   std::vector<RecordedWork> works_;  // As the file has them; their sets are raw ones.
   std::vector<uint32_t> order_;      // Of each, its index in the run, or kNotYet.
@@ -431,8 +474,12 @@ class Loader {
   absl::flat_hash_map<uint32_t, std::vector<uint32_t>> uncosted_;
   // The last work, of which more may be told.
   bool open_ = false;
+  bool open_single_ = false;            // By one record so far.
+  std::optional<uint32_t> open_known_;  // Its raw set, without its ranges.
+  uint32_t open_code_ = 0, open_block_ = 0;
   uint64_t last_id_ = 0;
   std::vector<TracedRange> open_ranges_;
+  absl::flat_hash_map<uint32_t, Before> before_;  // By code.
   std::vector<std::vector<TracedRange>> raw_sets_;
   absl::flat_hash_map<uint64_t, std::vector<uint32_t>> raw_by_hash_;
   uint64_t more_problems_ = 0;

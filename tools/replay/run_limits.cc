@@ -24,8 +24,9 @@ Status TooMuch(uint64_t most, std::string_view of) {
 RunLimits::RunLimits(uint64_t file_bytes)
     // Indices are of 32 bits, and so are the positions of accesses.
     : events(Limit(1 << 22, 4, file_bytes, uint64_t{1} << 31)),
+      told(Limit(1 << 24, 64, file_bytes, uint64_t{1} << 40)),
       ranges(Limit(1 << 22, 16, file_bytes, uint64_t{1} << 32)),
-      pieces(Limit(1 << 28, 256, file_bytes, uint64_t{1} << 40)),
+      pieces(Limit(1 << 24, 256, file_bytes, uint64_t{1} << 40)),
       granules(Limit(1 << 22, 32, file_bytes, uint64_t{1} << 28)),
       named(Limit(1 << 24, 64, file_bytes, uint64_t{1} << 31)),
       accesses(Limit(1 << 27, 256, file_bytes, uint64_t{1} << 31)) {}

@@ -15,11 +15,12 @@ struct RunLimits {
   explicit RunLimits(uint64_t file_bytes);
 
   uint64_t events;    // Of all types.
+  uint64_t told;      // Ranges of work, but for those that are said to be as before.
   uint64_t ranges;    // Of different sets together.
-  uint64_t pieces;    // Of allocations, that ranges were looked up as.
+  uint64_t pieces;    // Of allocations, and ranges that were looked for among them.
   uint64_t granules;  // 2 MiB each: of allocations, however long they lived,
   uint64_t named;     // of all that different sets name,
-  uint64_t accesses;  // and of all that works name.
+  uint64_t accesses;  // and of all that works name; as many ranges, too.
 };
 
 // No kernel's and no program's time is beyond it, nor all works' together: 36 years.

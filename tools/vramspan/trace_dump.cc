@@ -30,7 +30,7 @@ Json Fields(const trace::CodeEvent& e) {
 }
 Json Fields(const trace::WorkEvent& e) {
   Json ranges = Json::array();
-  for (const trace::TracedRange& r : e.ranges) {
+  for (const trace::TracedRange& r : e.told()) {
     ranges.push_back({{"ptr", Hex(r.ptr)},
                       {"size", r.size.value},
                       {"slot", r.slot},
