@@ -1,15 +1,16 @@
 # vramspan_embed_text(OUTPUT <file.cc> HEADER <header.h> NAMESPACE <name>
-#                     TEXTS <function> <file>... [<function> <file>...]...)
+#                     [HASH <function>] TEXTS <function> <file>... [<function> <file>...]...)
 #
 # Makes a .cc that defines, for every name in TEXTS, `std::string_view function()`: what the files after it
 # hold, one after the other. Files are given with absolute paths, which is what tells them from names; HEADER
-# declares the functions. For pages and scripts that a tool carries.
+# declares the functions. For pages and scripts that a tool carries. HASH <name> makes a
+# `std::string_view <name>Sha256()` as well: the hash of that text in base64, by which a page's policy names a script.
 
 include_guard(GLOBAL)
 set(_VRAMSPAN_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/embed_text.cmake)
 
 function(vramspan_embed_text)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "OUTPUT;HEADER;NAMESPACE" "TEXTS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "OUTPUT;HEADER;NAMESPACE;HASH" "TEXTS")
   set(sources)
   foreach(entry IN LISTS arg_TEXTS)
     if(IS_ABSOLUTE "${entry}")
@@ -18,7 +19,7 @@ function(vramspan_embed_text)
   endforeach()
   add_custom_command(OUTPUT "${arg_OUTPUT}"
     COMMAND ${CMAKE_COMMAND} "-DOUTPUT=${arg_OUTPUT}" "-DHEADER=${arg_HEADER}"
-      "-DNAMESPACE=${arg_NAMESPACE}" "-DTEXTS=${arg_TEXTS}" -P "${_VRAMSPAN_EMBED_SCRIPT}"
+      "-DNAMESPACE=${arg_NAMESPACE}" "-DHASH=${arg_HASH}" "-DTEXTS=${arg_TEXTS}" -P "${_VRAMSPAN_EMBED_SCRIPT}"
     DEPENDS ${sources} "${_VRAMSPAN_EMBED_SCRIPT}"
     VERBATIM)
 endfunction()

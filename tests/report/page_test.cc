@@ -23,8 +23,11 @@ namespace vramspan::replay {
 namespace {
 
 using nlohmann::json;
+using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr double kPixel = 0.75;
 // The headline's: the budget at half of the peak, and what is best there.
@@ -54,8 +57,11 @@ Page MakePage(const std::string& name, const json& replay, const View& view) {
       0);
   Page page{.html = ReadWhole(base + ".html"), .seen = {}, .drawn = nullptr};
   const std::string probe =
-      absl::StrCat("<script nonce=\"report\">", ReadWhole(VRAMSPAN_PROBE), "</script></body>");
-  WriteWhole(base + ".probed.html", absl::StrReplaceAll(page.html, {{"</body>", probe}}));
+      absl::StrCat("<script nonce=\"probe\">", ReadWhole(VRAMSPAN_PROBE), "</script></body>");
+  // The page's policy knows its own script alone; here it is made to know the probe, too.
+  WriteWhole(base + ".probed.html",
+             absl::StrReplaceAll(page.html, {{"</body>", probe},
+                                             {"; script-src ", "; script-src 'nonce-probe' "}}));
   page.seen = OpenInBrowser(base + ".probed.html", view, base);
   page.drawn = ProbeOf(page.seen.dom);
   EXPECT_FALSE(page.drawn.is_null()) << page.seen.log << page.seen.dom.substr(0, 2'000);
@@ -480,6 +486,33 @@ TEST(ReportPage, HostileTextsStayTexts) {
   EXPECT_EQ(drawn.at("scripts"), 3);  // The data, the page's and the probe.
   EXPECT_THAT(drawn.at("foreign"), IsEmpty());
   EXPECT_THAT(drawn.at("timeline").at("strips"), testing::SizeIs(40));
+}
+
+// Should something of the data get into the page as HTML after all, it runs nothing.
+TEST(ReportPage, ScriptsThatAreNotItsOwnDoNotRun) {
+  const std::string base = absl::StrCat(TestFolder(), "/injected");
+  std::string injected;
+  for (const char* nonce : {"", " nonce=\"report\"", " nonce=\"probe\"", " nonce"}) {
+    absl::StrAppend(&injected, "<script", nonce,
+                    ">document.documentElement.dataset.ran=1</script>");
+  }
+  absl::StrAppend(
+      &injected, "<img src=\"none:\" onerror=\"document.documentElement.dataset.ran=2\">",
+      "<svg onload=\"document.documentElement.dataset.ran=3\"></svg>",
+      "<iframe srcdoc=\"<script>parent.document.documentElement.dataset.ran=4</script>\">",
+      "</iframe></body>");
+  WriteWhole(base + ".html", absl::StrReplaceAll(Light().html, {{"</body>", injected}}));
+  const Seen seen = OpenInBrowser(base + ".html", {}, base);
+  EXPECT_EQ(seen.exit, 0);
+  EXPECT_THAT(seen.dom, Not(ContainsRegex("<html[^>]*data-ran")));
+  EXPECT_THAT(seen.console, Not(IsEmpty())) << "the browser says what it refused";
+  EXPECT_THAT(seen.dom, HasSubstr("<svg ")) << "the page's own ran";
+  // A word more in its own script, and it is another one.
+  WriteWhole(
+      base + ".html",
+      absl::StrReplaceAll(Light().html, {{"<script>\"use strict\";", "<script>\"use strict\"; "}}));
+  const std::string other = OpenInBrowser(base + ".html", {}, base).dom;
+  EXPECT_THAT(other, AllOf(HasSubstr("<script>\"use strict\"; "), Not(HasSubstr("<svg "))));
 }
 
 TEST(ReportPage, IsQuietAndReachesForNothing) {

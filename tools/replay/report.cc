@@ -256,6 +256,7 @@ Status WriteReport(const json& replay, const std::string& title, std::ostream& o
        {{"{{title}}", escaped},
         {"{{style}}", ReportPageStyle()},
         {"{{data}}", embedded},
+        {"{{script-hash}}", ReportPageScriptSha256()},
         {"{{script}}", ReportPageScript()}},
        out);
   return absl::OkStatus();

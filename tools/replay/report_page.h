@@ -6,9 +6,12 @@
 
 namespace vramspan::replay {
 
-std::string_view ReportPageHtml();    // With {{title}}, {{style}}, {{data}} and {{script}} in it.
+// With {{title}}, {{style}}, {{data}}, {{script}} and {{script-hash}} in it.
+std::string_view ReportPageHtml();
 std::string_view ReportPageStyle();   // CSS.
 std::string_view ReportPageScript();  // JavaScript, all files in their order.
+// The script's SHA-256 in base64: the page's policy lets nothing else run.
+std::string_view ReportPageScriptSha256();
 
 }  // namespace vramspan::replay
 

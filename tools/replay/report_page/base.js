@@ -1,3 +1,4 @@
+"use strict";
 // Elements, and numbers as people read them. Texts of the data only ever become text nodes.
 
 const SVG = "http://www.w3.org/2000/svg";
