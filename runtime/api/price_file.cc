@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "runtime/base/clean_text.h"
 #include "runtime/base/small_file.h"
 
 namespace vramspan {
@@ -29,7 +30,7 @@ StatusOr<std::string> CacheFile(const std::string& uuid, std::string_view ending
       });
   if (!is_name) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the device's id '", uuid, "' cannot name a file"));
+        absl::StrCat("the device's id '", Repeated(uuid), "' cannot name a file"));
   }
   // The base directory specification: a relative path in the variable is to be ignored.
   const char* xdg = std::getenv("XDG_CACHE_HOME");
@@ -94,8 +95,9 @@ StatusOr<Prices> ParsePrices(std::string_view text, int driver) {
     const bool named = field.line.starts_with(field.name);
     if (!named || !absl::SimpleAtod(field.line.substr(field.name.size()), field.value) ||
         !(*field.value >= kLeast && *field.value <= kMost)) {
-      return absl::InvalidArgumentError(absl::StrCat("'", field.line, "' is not ", field.name,
-                                                     "and a rate from ", kLeast, " to ", kMost));
+      return absl::InvalidArgumentError(absl::StrCat("'", Repeated(field.line), "' is not ",
+                                                     field.name, "and a rate from ", kLeast, " to ",
+                                                     kMost));
     }
   }
   return prices;

@@ -146,7 +146,7 @@ StatusOr<Recorder::Times> Recorder::ParseTimes(std::string_view text) {
   if (text == "some") return Times::kSome;
   if (text == "all") return Times::kAll;
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\" is not what can be measured: use none, some or all"));
+      absl::StrCat("\"", Repeated(text), "\" is not what can be measured: use none, some or all"));
 }
 
 StatusOr<std::unique_ptr<Recorder>> Recorder::Open(const std::string& path, Times times,

@@ -14,6 +14,7 @@
 #include "runtime/api/tracing.h"
 #include "runtime/backing/budget.h"
 #include "runtime/backing/host_limits.h"
+#include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/uncancellable.h"
 
@@ -39,7 +40,7 @@ struct Setting {
   }
   // Puts the setting's name before what was wrong with its value.
   Status Error(const Status& status) const {
-    return Status(status.code(), absl::StrCat(name, ": ", status.message()));
+    return Status(status.code(), absl::StrCat(name, ": ", CleanText(status.message(), 1024)));
   }
 };
 
@@ -49,7 +50,7 @@ StatusOr<int> ParseChunk(const Setting& setting) {
   if (!size.ok() || !std::has_single_bit(size->value) || *size < ChunkBytes(kMinChunkLog2) ||
       *size > ChunkBytes(kMaxChunkLog2)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(setting.name, ": \"", *setting.text,
+        absl::StrCat(setting.name, ": \"", Repeated(*setting.text),
                      "\" is not a chunk size: use auto, 2MiB, 4MiB, 8MiB, 16MiB, 32MiB or 64MiB"));
   }
   return std::countr_zero(size->value);
@@ -60,13 +61,14 @@ StatusOr<Bytes> DeviceBudget(const Setting& setting, Bytes total, Bytes free) {
   StatusOr<Bytes> budget = ParseBudget(*setting.text, total);
   if (!budget.ok()) return setting.Error(budget.status());
   if (*budget > total) {
-    return absl::InvalidArgumentError(absl::StrCat(setting.name, ": \"", *setting.text,
+    return absl::InvalidArgumentError(absl::StrCat(setting.name, ": \"", Repeated(*setting.text),
                                                    "\" is more than the device's ",
                                                    total.value >> 20, " MiB"));
   }
   if (*budget < kGranularity) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        setting.name, ": \"", *setting.text, "\" is less than one chunk; give at least 2MiB"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(setting.name, ": \"", Repeated(*setting.text),
+                     "\" is less than one chunk; give at least 2MiB"));
   }
   return *budget;
 }
@@ -151,6 +153,10 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   if (arena.text.has_value()) {
     StatusOr<Bytes> size = ParseSize(*arena.text);
     if (!size.ok()) return arena.Error(size.status());
+    if (*size < ChunkBytes(kMaxChunkLog2)) {
+      return arena.Error(absl::InvalidArgumentError(absl::StrCat(
+          "\"", Repeated(*arena.text), "\" is less than the largest chunk; give at least 64MiB")));
+    }
     memory.arena = RoundUp(*size, ChunkBytes(kMaxChunkLog2));
   }
   StatusOr<std::unique_ptr<EvictionPolicy>> policy = MakePolicy(policy_name.text.value_or("cost"));
@@ -167,7 +173,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   const Setting tuned(nullptr, "VRAMSPAN_PROFILE_DEVICE");
   if (tuned.text.has_value() && *tuned.text != device.uuid) {
     Log(LogLevel::kWarning,
-        absl::StrCat("the profile is stale: it was tuned for device ", *tuned.text,
+        absl::StrCat("the profile is stale: it was tuned for device ", Repeated(*tuned.text),
                      ", and this is ", device.uuid, " (", device.name, "); record and tune here"));
   }
   VS_RETURN_IF_ERROR(CanWork(*r->driver_, device));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/api/extent_cache.h"
+#include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/base/thread_local.h"
@@ -41,7 +42,7 @@ StatusOr<Overlap> ParseOverlap(std::string_view text) {
   if (text == "safe") return Overlap::kSafe;
   if (text == "all") return Overlap::kAll;
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\" is no way to overlap: use off, safe or all"));
+      absl::StrCat("\"", Repeated(text), "\" is no way to overlap: use off, safe or all"));
 }
 
 Tracer::Tracer(Decoder* decoder, Memory* memory, Mover* mover, Overlap overlap)

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/base/own_process.h"
@@ -436,7 +437,7 @@ StatusOr<LaunchSource> ParseLaunchSource(std::string_view text) {
   if (text == "hooks") return LaunchSource::kHooks;
   if (text == "off") return LaunchSource::kOff;
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\" is no launch source: use auto, cupti, hooks or off"));
+      absl::StrCat("\"", Repeated(text), "\" is no launch source: use auto, cupti, hooks or off"));
 }
 
 Tracing& Tracing::Get() {

@@ -6,6 +6,8 @@
 #include <limits>
 #include <optional>
 
+#include "runtime/base/clean_text.h"
+
 namespace vramspan {
 namespace {
 
@@ -33,7 +35,8 @@ constexpr Unit kUnits[] = {
 };
 
 Status Refuse(std::string_view text, std::string_view why, std::string_view allowed) {
-  return absl::InvalidArgumentError(absl::StrCat("'", text, "' ", why, "; allowed is ", allowed));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", Repeated(text), "' ", why, "; allowed is ", allowed));
 }
 
 // digits / 10^places, exact. Doubles would turn 0.1TiB into something a user did not write.
@@ -90,7 +93,8 @@ StatusOr<Bytes> ParseSize(std::string_view text) {
     const auto found = std::find_if(std::begin(kUnits), std::end(kUnits),
                                     [&](const Unit& u) { return u.name == rest; });
     if (found == std::end(kUnits)) {
-      return Refuse(text, absl::StrCat("ends in '", rest, "', which is no unit"), kSizeAllowed);
+      return Refuse(text, absl::StrCat("ends in '", Repeated(rest), "', which is no unit"),
+                    kSizeAllowed);
     }
     unit = found->bytes;
   }

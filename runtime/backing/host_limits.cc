@@ -11,6 +11,8 @@
 #include <sstream>
 #include <vector>
 
+#include "runtime/base/clean_text.h"
+
 namespace vramspan {
 namespace {
 
@@ -106,7 +108,8 @@ StatusOr<std::optional<uint64_t>> ReadNumber(const std::string& path) {
   if (stripped == "max") return std::nullopt;
   uint64_t value = 0;
   if (!absl::SimpleAtoi(stripped, &value)) {
-    return absl::InternalError(absl::StrCat(path, " holds '", stripped, "', which is no number"));
+    return absl::InternalError(
+        absl::StrCat(path, " holds '", Repeated(stripped), "', which is no number"));
   }
   // v1 writes "no limit" as the largest whole number of pages in 63 bits.
   if (value >= (uint64_t{1} << 62)) return std::nullopt;

@@ -51,4 +51,6 @@ std::string CleanText(std::string_view text, size_t most) {
   return clean;
 }
 
+std::string Repeated(std::string_view text) { return CleanText(text, 80); }
+
 }  // namespace vramspan

@@ -13,6 +13,10 @@ namespace vramspan {
 // than `most` bytes is cut, and ends in three dots.
 std::string CleanText(std::string_view text, size_t most = std::string_view::npos);
 
+// What a message repeats of a value that it was given: clean, and no longer than a line has room
+// for.
+std::string Repeated(std::string_view text);
+
 }  // namespace vramspan
 
 #endif  // VRAMSPAN_RUNTIME_BASE_CLEAN_TEXT_H_

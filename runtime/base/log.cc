@@ -98,6 +98,9 @@ int WriteToStderr(std::string_view text) {
 }
 
 void CheckFailed(const char* file, int line, const char* condition) {
+  // Where it was built is nobody's business here: the name from the sources' folder on.
+  constexpr size_t kFolder = sizeof(__FILE__) - sizeof("runtime/base/log.cc");
+  if (std::strncmp(file, __FILE__, kFolder) == 0) file += kFolder;
   char text[512];
   std::snprintf(text, sizeof(text), "%s:%d: broken invariant: %s", file, line, condition);
   WriteLine(text);

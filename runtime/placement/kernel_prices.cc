@@ -1,6 +1,5 @@
 #include "runtime/placement/kernel_prices.h"
 
-#include <absl/strings/escaping.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
@@ -8,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/clean_text.h"
 #include "runtime/base/digits.h"
 
 namespace vramspan {
@@ -54,8 +54,8 @@ StatusOr<std::vector<KernelPrice>> ParseKernelPrices(std::string_view text) {
           absl::StrCat("has more than ", kMostKernelPrices, " kernels"));
     }
     if (!Parse(word, &prices.emplace_back())) {
-      return absl::InvalidArgumentError(absl::StrCat("\"", absl::CEscape(word.substr(0, 60)),
-                                                     "\" should be NAME:SHAPE:PASSES:RESIDENT_NS"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", Repeated(word), "\" should be NAME:SHAPE:PASSES:RESIDENT_NS"));
     }
   }
   return prices;

@@ -1,13 +1,13 @@
 #include "runtime/placement/pins.h"
 
 #include <absl/algorithm/container.h>
-#include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
 
 #include <utility>
 
+#include "runtime/base/clean_text.h"
 #include "runtime/base/digits.h"
 
 namespace vramspan {
@@ -44,7 +44,7 @@ StatusOr<std::vector<Pin>> ParsePins(std::string_view text) {
     const Status status = AddPin(parts.first, parts.second, &pins);
     if (!status.ok()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("\"", absl::CEscape(word.substr(0, 40)), "\" ", status.message()));
+          absl::StrCat("\"", Repeated(word), "\" ", status.message()));
     }
   }
   return pins;

@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 
+#include "runtime/base/clean_text.h"
 #include "runtime/placement/policies/arc.h"
 #include "runtime/placement/policies/clock.h"
 #include "runtime/placement/policies/cost.h"
@@ -51,7 +52,7 @@ StatusOr<std::unique_ptr<EvictionPolicy>> MakePolicy(std::string_view name, uint
     if (entry.name == name) return std::make_unique<FirstOutPolicy>(entry.make(seed));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("there is no eviction policy '", name,
+      absl::StrCat("there is no eviction policy '", Repeated(name),
                    "'; choose one of: ", absl::StrJoin(PolicyNames(), ", ")));
 }
 

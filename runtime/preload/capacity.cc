@@ -9,6 +9,7 @@
 
 #include "runtime/backing/budget.h"
 #include "runtime/backing/host_limits.h"
+#include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/preload/resolver.h"
@@ -25,7 +26,7 @@ Report ReadReport() {
   if (text.empty() || text == "device") return Report::kDevice;
   if (text == "budget") return Report::kBudget;
   if (text == "total") return Report::kTotal;
-  Log(LogLevel::kWarning, absl::StrCat("VRAMSPAN_REPORT: \"", text,
+  Log(LogLevel::kWarning, absl::StrCat("VRAMSPAN_REPORT: \"", Repeated(text),
                                        "\" is no memory to report: use device, budget or total"));
   return Report::kDevice;
 }

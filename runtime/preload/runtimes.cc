@@ -16,6 +16,7 @@
 #include "runtime/preload/allocated.h"
 #include "runtime/preload/aside.h"
 #include "runtime/preload/between_devices.h"
+#include "runtime/preload/capacity.h"
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/ipc.h"
 #include "runtime/preload/launch.h"
@@ -77,6 +78,8 @@ StatusOr<std::unique_ptr<Runtime>> MakeRuntime() {
   if (driver.empty()) return absl::InternalError("the driver's library cannot be found");
   Driver::FindSymbolsWith(&LoaderSymbol);
   Tracing::OfferHooks(&StartWatching);
+  // What is wrong with it is said now, and not only where the program asks for its memory.
+  static_cast<void>(ReportsDevice());
   vramspanConfig config{};
   config.struct_size = sizeof(config);
   config.driver = driver.c_str();

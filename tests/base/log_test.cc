@@ -146,7 +146,8 @@ TEST(CheckDeathTest, NamesFileAndCondition) {
   const int two = 2;
   // Death tests catch stderr in a file of their own.
   EXPECT_DEATH(RememberStderr();
-               VS_CHECK(two == 3), "vramspan: .*log_test.cc:[0-9]+: broken invariant: two == 3");
+               VS_CHECK(two == 3),
+               "vramspan: tests/base/log_test.cc:[0-9]+: broken invariant: two == 3");
   VS_CHECK(two == 2);
 }
 

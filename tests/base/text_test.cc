@@ -22,6 +22,14 @@ TEST(CleanText, IsOneLineThatOnlyShows) {
   EXPECT_EQ(CleanText(""), "");
 }
 
+TEST(Repeated, IsCleanAndFitsALine) {
+  EXPECT_EQ(Repeated("8Gib"), "8Gib");
+  EXPECT_EQ(Repeated("\x1b]0;x\x07"), "\ufffd]0;x\ufffd");
+  const std::string most(80, 'a');
+  EXPECT_EQ(Repeated(most), most);
+  EXPECT_EQ(Repeated(std::string(5000, 'a')), most + "\u2026");
+}
+
 TEST(ParseYesNo, TakesFourWordsForEachInAnyCase) {
   for (const char* yes : {"1", "yes", "YES", "On", "true", "True"})
     EXPECT_EQ(ParseYesNo(yes), true);

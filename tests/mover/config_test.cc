@@ -112,6 +112,29 @@ TEST_F(ConfigTest, ArenasThatAreNone) {
   }
 }
 
+TEST_F(ConfigTest, ArenasThatHoldNoChunk) {
+  for (const char* text : {"1", "2MiB", "67108863"}) {
+    SCOPED_TRACE(text);
+    ExpectSays(Refusal([&](vramspanConfig& c) { c.arena = text; }),
+               {"VRAMSPAN_ARENA", text, "at least 64MiB"});
+  }
+}
+
+// Whatever a value holds, the message is a line of text, and no long one.
+TEST_F(ConfigTest, ValuesAreRepeatedAsText) {
+  const std::string evil = "\x1b]0;title\x07\x1b[2J\n\r" + std::string(5000, 'x') + "\xff";
+  const char* vramspanConfig::*const fields[] = {
+      &vramspanConfig::device_memory, &vramspanConfig::host_memory, &vramspanConfig::chunk,
+      &vramspanConfig::policy,        &vramspanConfig::arena,       &vramspanConfig::tracer,
+      &vramspanConfig::overlap};
+  for (const auto field : fields) {
+    const std::string said = Refusal([&](vramspanConfig& c) { c.*field = evil.c_str(); });
+    EXPECT_LT(said.size(), 400u) << said;
+    EXPECT_NE(said.find("\ufffd]0;title"), std::string::npos) << said;
+    for (const char c : said) EXPECT_TRUE(static_cast<unsigned char>(c) >= 0x20) << said;
+  }
+}
+
 TEST_F(ConfigTest, FlagsAndSizesOfAnotherVersion) {
   ExpectSays(Refusal([](vramspanConfig& c) { c.flags = 0x81; }), {"flags", "0x80"});
   for (const size_t size : {size_t{0}, sizeof(vramspanConfig) - 4, sizeof(vramspanConfig) + 8}) {

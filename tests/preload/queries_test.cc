@@ -65,6 +65,13 @@ TEST(Queries, AReportThatIsNoneIsSaidOnce) {
   EXPECT_EQ(output.err.find("VRAMSPAN_REPORT", first), std::string::npos);
 }
 
+// A program that asks for no memory has a mistake in the variable all the same.
+TEST(Queries, AReportThatIsNoneIsSaidThoughNobodyAsks) {
+  const Output output =
+      Ok(RunPreloaded("dlsym", "within", "VRAMSPAN_REPORT=\"$(printf 'x\\033[2J')\""));
+  EXPECT_THAT(output.err, HasSubstr("VRAMSPAN_REPORT: \"x\ufffd[2J\" is no memory to report"));
+}
+
 TEST(Queries, NvmlAgreesWithTheDriver) {
   const std::string nvml = "LD_LIBRARY_PATH='" SIMCUDA_FOLDER ":" FAKE_NVML_FOLDER "' ";
   const Output without = Ok(RunPlain("dlsym", "nvml", nvml));

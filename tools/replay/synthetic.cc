@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 
 namespace vramspan::replay {
@@ -52,8 +53,9 @@ Status Fill(std::string_view text, std::string_view spec, Keys* keys) {
     for (const Key& k : *keys) {
       allowed.push_back(absl::StrCat(k.name, "=", k.least, " to ", k.most));
     }
-    return absl::InvalidArgumentError(absl::StrCat("'", text, "' in '", spec, "' ", why,
-                                                   "; allowed is ", absl::StrJoin(allowed, ", ")));
+    return absl::InvalidArgumentError(absl::StrCat("'", Repeated(text), "' in '", Repeated(spec),
+                                                   "' ", why, "; allowed is ",
+                                                   absl::StrJoin(allowed, ", ")));
   };
   const std::pair<std::string_view, std::string_view> parts =
       absl::StrSplit(text, absl::MaxSplits('=', 1));
@@ -131,8 +133,8 @@ class Writer {
 StatusOr<RecordedRun> Loop(std::string_view spec, const Keys& keys, bool sweep) {
   const uint64_t layers = Of(keys, "layers"), passes = Of(keys, "passes");
   if (layers * passes > kMostWorks) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", spec, "' is ", layers * passes, " works; at most ", kMostWorks));
+    return absl::InvalidArgumentError(absl::StrCat("'", Repeated(spec), "' is ", layers * passes,
+                                                   " works; at most ", kMostWorks));
   }
   Writer writer(keys);
   for (uint64_t i = 0; i < layers; ++i) {
@@ -187,7 +189,7 @@ StatusOr<RecordedRun> SyntheticRun(std::string_view spec) {
   const std::string_view kind = words.front();
   if (kind != "loop" && kind != "sweep" && kind != "random") {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", spec,
+        absl::StrCat("'", Repeated(spec),
                      "' is no synthetic run; there are synthetic:loop, "
                      "synthetic:sweep and synthetic:random"));
   }

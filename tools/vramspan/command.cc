@@ -9,6 +9,9 @@
 namespace vramspan {
 namespace {
 
+// A value of a stranger's may be in it.
+constexpr size_t kLongestMessage = 4096;
+
 std::vector<std::unique_ptr<Command>>& Registry() {
   static auto* const registry = new std::vector<std::unique_ptr<Command>>();
   return *registry;
@@ -25,7 +28,7 @@ std::vector<Command*> Commands() {
 }
 
 void SayError(std::string_view who, std::string_view message) {
-  std::cerr << who << ": " << CleanText(message) << "\n";
+  std::cerr << who << ": " << CleanText(message, kLongestMessage) << "\n";
 }
 
 bool RegisterCommand(std::unique_ptr<Command> command) {

@@ -74,9 +74,9 @@ StatusOr<std::vector<std::string>> ParsePolicies(const std::string& text) {
   std::vector<std::string> policies;
   for (std::string_view name : absl::StrSplit(text, ',')) {
     if (!absl::c_linear_search(all, name)) {
-      return absl::InvalidArgumentError(absl::StrCat("--policy: there is no policy '", name,
-                                                     "'; allowed is all, or a list of ",
-                                                     absl::StrJoin(all, ", ")));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--policy: there is no policy '", Repeated(name),
+                       "'; allowed is all, or a list of ", absl::StrJoin(all, ", ")));
     }
     if (!absl::c_linear_search(policies, name)) policies.emplace_back(name);
   }
@@ -92,7 +92,7 @@ StatusOr<std::vector<int>> ParseChunks(const std::string& text) {
       if (!size.ok() || !std::has_single_bit(size->value) || *size < ChunkBytes(kMinChunkLog2) ||
           *size > ChunkBytes(kMaxChunkLog2)) {
         return absl::InvalidArgumentError(absl::StrCat(
-            "--chunk: '", part,
+            "--chunk: '", Repeated(part),
             "' is not a chunk size; allowed is a list of auto, 2MiB, 4MiB, 8MiB, 16MiB, 32MiB and "
             "64MiB"));
       }
@@ -108,8 +108,9 @@ StatusOr<ReplayOverlap> ParseReplayOverlap(const std::string& text) {
   if (text == "safe") return ReplayOverlap::kSafe;
   if (text == "all") return ReplayOverlap::kAll;
   if (text == "declared") return ReplayOverlap::kDeclared;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--overlap: '", text, "' is no way to overlap; allowed is off, safe, all or declared"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--overlap: '", Repeated(text),
+                   "' is no way to overlap; allowed is off, safe, all or declared"));
 }
 
 StatusOr<std::vector<Budget>> ParseBudgets(const std::string& text, Bytes peak) {

@@ -12,6 +12,7 @@
 #include "runtime/api/tracing.h"
 #include "runtime/backing/budget.h"
 #include "runtime/backing/host_limits.h"
+#include "runtime/base/clean_text.h"
 #include "runtime/base/yes_no.h"
 #include "runtime/placement/kernel_prices.h"
 #include "runtime/placement/policy.h"
@@ -40,8 +41,8 @@ StatusOr<bool> IsSet(const World& world, const char* name) {
   if (!text.has_value()) return false;
   const std::optional<bool> yes = ParseYesNo(*text);
   if (yes.has_value()) return *yes;
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, ": '", *text, "' is neither yes nor no; allowed is ", kYesNoWords));
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, ": '", Repeated(*text), "' is neither yes nor no; allowed is ", kYesNoWords));
 }
 
 Status Named(const Setting& setting, const Status& status) {
@@ -57,14 +58,14 @@ Status CheckChunk(const std::string& text) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "'", text,
+      "'", Repeated(text),
       "' is not a chunk size; allowed is auto, 2MiB, 4MiB, 8MiB, 16MiB, 32MiB or 64MiB"));
 }
 
 Status CheckReport(const std::string& text) {
   if (text == "device" || text == "budget" || text == "total") return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", text, "' is no way to report memory; allowed is device, budget or total"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", Repeated(text), "' is no way to report memory; allowed is device, budget or total"));
 }
 
 // A budget of a whole that is known, or of one that is not, which only percentages can exceed.
@@ -72,8 +73,8 @@ StatusOr<Bytes> CheckBudget(const std::string& text, std::optional<Bytes> whole,
                             std::string_view whose) {
   VS_ASSIGN_OR_RETURN(const Bytes budget, ParseBudget(text, whole.value_or(GiB(1024))));
   if (whole.has_value() && budget > *whole) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", text, "' is more than the ", whose, "'s ", whole->value >> 20, " MiB"));
+    return absl::InvalidArgumentError(absl::StrCat("'", Repeated(text), "' is more than the ",
+                                                   whose, "'s ", whole->value >> 20, " MiB"));
   }
   return budget;
 }
@@ -269,8 +270,9 @@ class Planner {
     const StatusOr<Bytes> budget = CheckBudget(setting->text, whole, "device");
     if (!budget.ok()) return Named(*setting, budget.status());
     if (*budget < ChunkBytes(kMinChunkLog2)) {
-      return Named(*setting, absl::InvalidArgumentError(absl::StrCat(
-                                 "'", setting->text, "' is less than a chunk; give 2MiB or more")));
+      return Named(*setting,
+                   absl::InvalidArgumentError(absl::StrCat(
+                       "'", Repeated(setting->text), "' is less than a chunk; give 2MiB or more")));
     }
     // A simulated device is as large as it need be.
     if (simulate_ && !simulated.has_value() && !relative) {
