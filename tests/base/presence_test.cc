@@ -61,7 +61,9 @@ TEST(Presence, KeepsWhatIsUsed) {
       while (!stop) {
         const Presence::Side side = presence.Enter();
         const Thing* const thing = shown.load(std::memory_order_acquire);
-        if (thing != nullptr) EXPECT_EQ(thing->value.load(), 7);
+        if (thing != nullptr) {
+          EXPECT_EQ(thing->value.load(), 7);
+        }
         presence.Leave(side);
       }
     });

@@ -60,7 +60,8 @@ int ResetBeside() {
 
 int Fault() {
   Park(200);
-  volatile int* const nowhere = reinterpret_cast<volatile int*>(size_t{8});
+  // Read at run time: the compiler knows what a constant leads to.
+  volatile int* volatile nowhere = reinterpret_cast<volatile int*>(size_t{8});
   *nowhere = 1;
   return 0;
 }
