@@ -33,8 +33,6 @@ void Must(CUresult result, const char* what) {
 
 }  // namespace
 
-std::string LastError() { return vramspanLastErrorMessage(); }
-
 StepWatchdog::StepWatchdog(std::string situation)
     : situation_(std::move(situation)),
       step_("its first step"),

@@ -191,7 +191,7 @@ class Hangs : public testing::Test {
   std::vector<std::thread> threads_;
 };
 
-std::string LastError();
+std::string LastError();  // Of mover_test_world.
 
 #define EXPECT_SPAN(call) EXPECT_EQ((call), CUDA_SUCCESS) << vramspan_test::LastError()
 #define ASSERT_SPAN(call) ASSERT_EQ((call), CUDA_SUCCESS) << vramspan_test::LastError()
