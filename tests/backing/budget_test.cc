@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "runtime/base/clean_text.h"
+
 namespace vramspan {
 namespace {
 
@@ -75,7 +77,7 @@ TEST(ParseSize, RefusesAndNamesTheTextAndWhatIsAllowed) {
     const auto size = ParseSize(text);
     ASSERT_FALSE(size.ok()) << "'" << text << "' became " << size->value;
     EXPECT_EQ(size.status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(size.status().message()), HasSubstr("'" + std::string(text) + "'"));
+    EXPECT_THAT(std::string(size.status().message()), HasSubstr("'" + CleanText(text) + "'"));
     EXPECT_THAT(std::string(size.status().message()), HasSubstr("8GiB or 1.5GB"));
   }
 }

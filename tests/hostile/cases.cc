@@ -30,11 +30,24 @@ const std::vector<Case>& Cases() {
       {"ends callback_free", {kShort}},
       {"ends callback_free_held", {kShort}},
       {"ends stop", {kShort}},
-      // Children, and threads that are cancelled, beside launches.
+      // Children beside launches.
       {"forks 200", {kRecordedAmple, kShort, kRecorded}},
-      {"cancel 10", {kAmple, kShort, kSafe, kAll, kRecorded}},
       // It closes what it does not know, and its own sockets get the numbers.
       {"ipc_listener", {kAmple, kShort}},
+      // Threads that come and go with streams of their own, many of them, and much in flight.
+      {"thread_streams 3", {kShort, kSafe}},
+      {"many_threads 50 2", {kShort}},
+      {"in_flight", {kShort}},
+      // Mappings of the program's own beside other threads' launches, and beside a kernel that
+      // waits.
+      {"mappings alias 5", {kShort, kSafe}},
+      {"mappings export 5", {kShort, kSafe}},
+      {"mappings alias_waiting", {kShort}},
+      {"mappings unmap_waiting", {kShort, kSafe}},
+      // Signals of the program's own, and a limit on its files.
+      {"signals masks", {kShort}},
+      {"signals sigwait", {kShort}},
+      {"file_limit", {kRecordedAmple}},
       // Nobody reads what is said.
       {"closed_stderr %d", {kShort, kShort + " --stats"}},
       {"broken_pipe", {kShort}},

@@ -54,8 +54,8 @@ void Answers(Program* p);
 // Device memory that cannot be had leaves what it would be answered in alone. Not so with the
 // driver alone.
 void LeavesUntouched(Program* p);
-// Plain memory in captures of all modes; a little of it where there is no more; and frees from static
-// objects (program_edges.cc).
+// Plain memory in captures of all modes; a little of it where there is no more; and frees from
+// static objects (program_edges.cc).
 void AllocateInCaptures(Program* p);
 void LittleIsLeft(Program* p);
 void FreeAtTheEnd(Program* p);
@@ -126,10 +126,9 @@ void PeersInFlight(Program* p);
 void PeersEnd(Program* p);
 void PeersRefused(Program* p);
 void PoolIsOpened(Program* p);
-// Children of fork in all ways, and threads that are cancelled in calls, beside others that launch
+// Children of fork in all ways, beside threads that launch
 // (program_ends.cc).
 void ChildrenOfFork(Program* p);
-void ThreadsAreCancelled(Program* p);
 // A call of that name that has the driver look up memory which has no mapping at the time
 // (program_lookups.cc). Needs VRAMSPAN_OVERLAP=all, 16 MiB for vramspan, and more for its copies.
 void LookUp(Program* p, const std::string& name);
