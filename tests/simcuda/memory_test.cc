@@ -304,7 +304,7 @@ TEST_F(PoolTest, TheThresholdKeepsMemory) {
   SIM_OK(cuMemFreeAsync(memory, stream_));
   SIM_OK(cuStreamSynchronize(stream_));
   EXPECT_EQ(Used(), 0u);
-  EXPECT_EQ(Reserved(), 10 * kMiB);
+  EXPECT_EQ(Reserved(), 32 * kMiB);  // Told in steps, as CuPy expects of the driver.
   SIM_OK(cuMemPoolTrimTo(pool_, 0));
   EXPECT_EQ(Reserved(), 0u);
   threshold = 0;
