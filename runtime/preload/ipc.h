@@ -3,10 +3,11 @@
 //
 // A handle of ours names an allocation by its process and a secret. The memory is pinned and made
 // shareable when its handle is first asked for (Runtime::Share), and stays so until it is freed. A
-// thread of the exporting process (ipc_server.h) answers on an abstract unix socket, to processes of
-// the same user that know the secret, with one file descriptor for each physical handle; whoever
-// opens the handle maps those at addresses of the driver's, in one piece. What was opened stays mapped until it is
-// closed, whatever becomes of the exporter. Handles of the driver's own pass through.
+// thread of the exporting process (ipc_server.h) answers on an abstract unix socket, to processes
+// of the same user that know the secret, with one file descriptor for each physical handle; whoever
+// opens the handle maps those at addresses of the driver's, in one piece. What was opened stays
+// mapped until it is closed, whatever becomes of the exporter. Handles of the driver's own pass
+// through.
 //
 // Threads: any. A child of fork has none of it.
 #ifndef VRAMSPAN_RUNTIME_PRELOAD_IPC_H_

@@ -32,8 +32,9 @@ enum class Advice : uint8_t { kNone = 0, kKeepOnDevice, kPreferHost, kStreamedOn
 // Indexes the pools of runtime/backing; kNoSlot is none.
 inline constexpr uint32_t kNoSlot = 0xffffffffu;
 
-// Work that one count of a chunk may have at most, beside 16,384 looks of a recording at what it has
-// mapped (content_watch.h) and the copy of a move that was given up: so none of the counts overflows.
+// Work that one count of a chunk may have at most, beside 16,384 looks of a recording at what it
+// has mapped (content_watch.h) and the copy of a move that was given up: so none of the counts
+// overflows.
 inline constexpr uint32_t kMostCounted = 1 << 15;
 
 // 32 bytes; with a device and a host slot of 16 bytes each a chunk's metadata stays within 64.

@@ -1,4 +1,6 @@
 // Threads have numbers that never come again, and tell when they end.
+#include "runtime/base/thread_number.h"
+
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -10,7 +12,6 @@
 #include <thread>
 
 #include "runtime/base/thread_end.h"
-#include "runtime/base/thread_number.h"
 
 namespace vramspan {
 namespace {

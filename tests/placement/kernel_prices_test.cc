@@ -40,7 +40,8 @@ TEST(KernelPrices, WhatMakesNoSenseIsNamed) {
         std::string("00000000000000ab:00000000000000cd:1:99999999999999999999")}) {
     EXPECT_EQ(ParseKernelPrices(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
   }
-  EXPECT_THAT(std::string(ParseKernelPrices("x\x1b").status().message()), HasSubstr("x\xEF\xBF\xBD"));
+  EXPECT_THAT(std::string(ParseKernelPrices("x\x1b").status().message()),
+              HasSubstr("x\xEF\xBF\xBD"));
   std::string many = good;
   for (size_t i = 0; i < kMostKernelPrices; ++i) many += "," + good;
   EXPECT_THAT(std::string(ParseKernelPrices(many).status().message()), HasSubstr("more than 500"));
