@@ -2,10 +2,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace {
+#include "tools/simcuda/grid_range.h"
 
-__device__ inline size_t First() { return size_t{blockIdx.x} * blockDim.x + threadIdx.x; }
-__device__ inline size_t Step() { return size_t{gridDim.x} * blockDim.x; }
+namespace {
 
 __device__ inline uint32_t Hash(uint32_t x) {
   x = (x ^ (x >> 16)) * 0x7feb352du;
@@ -17,7 +16,7 @@ __device__ inline uint32_t Hash(uint32_t x) {
 
 // Halves of either sign between 1/16 and 1/8, all mantissas.
 extern "C" __global__ void fill_halves(uint16_t* data, size_t count, uint32_t seed) {
-  for (size_t i = First(); i < count; i += Step()) {
+  for (const size_t i : GridRange(count)) {
     const uint32_t random = Hash(static_cast<uint32_t>(i) ^ seed);
     data[i] = static_cast<uint16_t>(0x2c00u | (random & 0x83ffu));
   }
@@ -27,7 +26,7 @@ SIMCUDA_EXPORT(fill_halves);
 // For drivers without cuBLAS: a product of the same shape, of the bits taken as integers.
 extern "C" __global__ void stand_in(size_t k, size_t m, const uint16_t* a, const uint16_t* b,
                                     uint16_t* c) {
-  for (size_t i = First(); i < k * m; i += Step()) {
+  for (const size_t i : GridRange(k * m)) {
     const uint16_t* row = a + i % k * k;
     const uint16_t* column = b + i / k * k;
     uint32_t sum = 0;
@@ -40,10 +39,11 @@ SIMCUDA_EXPORT(stand_in);
 // Adds two sums over every pair of halves and its place.
 extern "C" __global__ void digest_halves(const uint32_t* data, size_t count,
                                          unsigned long long* sums) {
-  if (First() >= count) return;
+  const GridRange mine(count);
+  if (mine.empty()) return;
   unsigned long long a = 0;
   unsigned long long b = 0;
-  for (size_t i = First(); i < count; i += Step()) {
+  for (const size_t i : mine) {
     a += Hash(data[i] + static_cast<uint32_t>(i) * 0x9e3779b9u);
     b += data[i] * (2 * static_cast<unsigned long long>(i) + 1);
   }

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "bench/workloads/traced_ids.h"
+#include "tools/simcuda/grid_range.h"
 
 namespace {
 
@@ -31,7 +32,7 @@ SIMCUDA_EXPORT(nothing_with_many);
 
 // Pairs [first, first + count) of one endless sequence.
 extern "C" __global__ void fill_pairs(ulonglong2* data, size_t count, size_t first) {
-  for (size_t i = First(); i < count; i += Step()) {
+  for (const size_t i : GridRange(count)) {
     const unsigned long long place = 2 * (first + i) + 1;
     data[i] = make_ulonglong2(Mix(place), Mix(place + 1));
   }
@@ -63,7 +64,7 @@ SIMCUDA_EXPORT(read_pairs);
 
 // Targets of a power-law graph: every bit of a target's rank is 1 with a chance of a quarter.
 extern "C" __global__ void graph_targets(uint32_t* targets, size_t count, unsigned scale) {
-  for (size_t i = First(); i < count; i += Step()) {
+  for (const size_t i : GridRange(count)) {
     const unsigned long long bits = Mix(i + 0x9e3779b97f4a7c15ull);
     const uint32_t rank = static_cast<uint32_t>(bits) & static_cast<uint32_t>(bits >> 32);
     targets[i] = vramspan::bench::VertexOfRank(rank & ((1u << scale) - 1), scale);
@@ -105,7 +106,7 @@ extern "C" __global__ void search_digest(const unsigned long long* offsets, cons
   unsigned long long digest = 0;
   unsigned long long seen = 0;
   unsigned long long edges = 0;
-  for (size_t v = First(); v < vertices; v += Step()) {
+  for (const size_t v : GridRange(vertices)) {
     digest += Mix(v * 64 + levels[v]);
     if (levels[v] == 0xffffffffu) continue;
     ++seen;

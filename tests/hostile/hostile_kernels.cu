@@ -1,17 +1,12 @@
-// Kernels of the programs in this folder. Those that take arrays stride over the grid.
+// Kernels of the programs in this folder. Those that take arrays are right for any grid.
 #include <cstddef>
+
+#include "tools/simcuda/grid_range.h"
 
 using Word = unsigned long long;
 
-namespace {
-
-__device__ size_t Thread() { return size_t{blockIdx.x} * blockDim.x + threadIdx.x; }
-__device__ size_t Threads() { return size_t{gridDim.x} * blockDim.x; }
-
-}  // namespace
-
 extern "C" __global__ void add(Word* words, size_t count, Word value) {
-  for (size_t i = Thread(); i < count; i += Threads()) words[i] += value;
+  for (const size_t i : GridRange(count)) words[i] += value;
 }
 SIMCUDA_EXPORT(add);
 

@@ -1,9 +1,9 @@
-// Kernels for tests. Those that take arrays stride over the grid, so any grid is right for any
-// size.
+// Kernels for tests. For those that take arrays any grid is right for any size.
 
 #include <cstddef>
 
 #include "tests/kernels/test_kernels.h"
+#include "tools/simcuda/grid_range.h"
 
 using vramspan_test::Arrays;
 using vramspan_test::AtomicCells;
@@ -23,25 +23,25 @@ __device__ T Peek(const T* address) {
 }  // namespace
 
 extern "C" __global__ void fill(Word* words, size_t count, Word value) {
-  for (size_t i = Thread(); i < count; i += Threads()) words[i] = value;
+  for (const size_t i : GridRange(count)) words[i] = value;
 }
 SIMCUDA_EXPORT(fill);
 
 // words[i] = HashWord(i, seed): contents that tell every position apart.
 extern "C" __global__ void fill_hash(Word* words, size_t count, Word seed) {
-  for (size_t i = Thread(); i < count; i += Threads()) words[i] = vramspan_test::HashWord(i, seed);
+  for (const size_t i : GridRange(count)) words[i] = vramspan_test::HashWord(i, seed);
 }
 SIMCUDA_EXPORT(fill_hash);
 
 extern "C" __global__ void add_constant(Word* words, size_t count, Word value) {
-  for (size_t i = Thread(); i < count; i += Threads()) words[i] += value;
+  for (const size_t i : GridRange(count)) words[i] += value;
 }
 SIMCUDA_EXPORT(add_constant);
 
 // Folds HashWord(i, words[i]) of every word into *out by exclusive or.
 extern "C" __global__ void checksum(const Word* words, size_t count, Word* out) {
   Word sum = 0;
-  for (size_t i = Thread(); i < count; i += Threads()) {
+  for (const size_t i : GridRange(count)) {
     sum ^= vramspan_test::HashWord(i, words[i]);
   }
   if (sum != 0) atomicXor(out, sum);
@@ -49,18 +49,18 @@ extern "C" __global__ void checksum(const Word* words, size_t count, Word* out) 
 SIMCUDA_EXPORT(checksum);
 
 extern "C" __global__ void copy(Word* dst, const Word* src, size_t count) {
-  for (size_t i = Thread(); i < count; i += Threads()) dst[i] = __ldg(&src[i]);
+  for (const size_t i : GridRange(count)) dst[i] = __ldg(&src[i]);
 }
 SIMCUDA_EXPORT(copy);
 
 extern "C" __global__ void scale(float* values, size_t count, float factor) {
-  for (size_t i = Thread(); i < count; i += Threads()) values[i] *= factor;
+  for (const size_t i : GridRange(count)) values[i] *= factor;
 }
 SIMCUDA_EXPORT(scale);
 
 extern "C" __global__ void gather(Word* out, const Word* from, const unsigned* index,
                                   size_t count) {
-  for (size_t i = Thread(); i < count; i += Threads()) out[i] = from[index[i]];
+  for (const size_t i : GridRange(count)) out[i] = from[index[i]];
 }
 SIMCUDA_EXPORT(gather);
 
@@ -86,8 +86,9 @@ extern "C" __global__ void spin_until_or_give_up(const volatile unsigned* flag, 
 }
 SIMCUDA_EXPORT(spin_until_or_give_up);
 
-// Adds 1 to every word, again and again, until *flag is at least `value`. Every thread counts its
-// rounds in rounds[its number], which shows that it runs, and goes through one at least.
+// Adds 1 to every word, again and again, until *flag is at least `value`. Every thread strides over
+// the grid, counts its rounds in rounds[its number], which shows that it runs, and goes through
+// one.
 extern "C" __global__ void add_until(Word* words, size_t count, const volatile unsigned* flag,
                                      unsigned value, volatile Word* rounds) {
   Word done = 0;
@@ -108,7 +109,7 @@ extern "C" __global__ void set_flag(volatile unsigned* flag, unsigned value) {
 SIMCUDA_EXPORT(set_flag);
 
 extern "C" __global__ void add_arrays(Arrays arrays) {
-  for (size_t i = Thread(); i < arrays.count; i += Threads()) {
+  for (const size_t i : GridRange(arrays.count)) {
     arrays.out[i] = arrays.left[i] + arrays.right[i];
   }
 }
@@ -118,7 +119,7 @@ SIMCUDA_EXPORT(add_arrays);
 extern "C" __global__ void add_to_table(Word* const* table, size_t arrays, size_t count,
                                         Word value) {
   for (size_t a = 0; a < arrays; ++a) {
-    for (size_t i = Thread(); i < count; i += Threads()) table[a][i] += value;
+    for (const size_t i : GridRange(count)) table[a][i] += value;
   }
 }
 SIMCUDA_EXPORT(add_to_table);

@@ -1,7 +1,8 @@
 // Kernels that come by their memory in ways that are hard to see. They add a value to the words of
-// some arrays, or copy words, and stride over the grid.
+// some arrays, or copy words; any grid is right.
 
 #include "tests/mover/traced_test_kernels.h"
+#include "tools/simcuda/grid_range.h"
 
 using vramspan_test::PointerBlock;
 using vramspan_test::PointerPair;
@@ -11,10 +12,7 @@ using Word = unsigned long long;
 namespace {
 
 __device__ void Add(Word* words, size_t count, Word value) {
-  const size_t threads = size_t{gridDim.x} * blockDim.x;
-  for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += threads) {
-    words[i] += value;
-  }
+  for (const size_t i : GridRange(count)) words[i] += value;
 }
 
 }  // namespace
@@ -55,8 +53,7 @@ __device__ Word WordOf(uint2 halves) { return halves.x | static_cast<Word>(halve
 
 // Texels are words, as two halves.
 extern "C" __global__ void copy_texture(cudaTextureObject_t texture, size_t count, Word* to) {
-  const size_t threads = size_t{gridDim.x} * blockDim.x;
-  for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += threads) {
+  for (const size_t i : GridRange(count)) {
     to[i] = WordOf(tex1Dfetch<uint2>(texture, static_cast<int>(i)));
   }
 }
