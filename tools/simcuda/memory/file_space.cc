@@ -2,9 +2,25 @@
 
 #include <iterator>
 
+#include "tools/simcuda/memory/huge_file.h"
 #include "tools/simcuda/memory/pages.h"
 
 namespace simcuda::memory {
+
+std::unique_ptr<FileSpace> FileSpace::Huge(std::string label) {
+  auto space = std::make_unique<FileSpace>(std::move(label));
+  space->huge_ = true;
+  MutexLock lock(space->mutex_);
+  space->most_ = kMostHugeBytes;
+  return space;
+}
+
+bool FileSpace::OpenFile() {
+  if (fd_ < 0) fd_ = huge_ ? CreateHugeFile(label_) : CreateMemoryFile(label_);
+  // What the system refuses once it refuses again.
+  if (fd_ < 0 && huge_) most_ = 0;
+  return fd_ >= 0;
+}
 
 bool FileSpace::TakeFrom(Holes& holes, size_t size, size_t* offset) {
   for (auto hole = holes.begin(); hole != holes.end(); ++hole) {
@@ -36,15 +52,14 @@ void FileSpace::AddTo(Holes& holes, size_t offset, size_t size) {
 
 bool FileSpace::Allocate(size_t size, int* fd, size_t* offset) {
   MutexLock lock(mutex_);
-  if (fd_ < 0) fd_ = CreateMemoryFile(label_);
-  if (fd_ < 0) return false;
+  if (most_ == 0 || !OpenFile()) return false;
   *fd = fd_;
   if (TakeFrom(kept_, size, offset)) {
     kept_bytes_ -= size;
     return true;
   }
   if (TakeFrom(empty_, size, offset)) return true;
-  if (!GrowFile(fd_, end_ + size)) return false;
+  if (size > most_ - end_ || !GrowFile(fd_, end_ + size)) return false;
   *offset = end_;
   end_ += size;
   return true;

@@ -23,15 +23,23 @@ namespace {
 // there.
 constexpr char kSharedLabel[] = "simcuda-shared-%d-%d";
 
-FileSpace& SpaceOf(const CUmemLocation& location) {
-  struct Spaces {
-    FileSpace host{"simcuda-host"};
-    std::vector<std::unique_ptr<FileSpace>> devices;
+// Where to take memory, in this order.
+struct Spaces {
+  explicit Spaces(const std::string& label) : huge(FileSpace::Huge(label)), small(label) {}
+
+  const std::unique_ptr<FileSpace> huge;
+  FileSpace small;
+};
+
+Spaces& SpacesOf(const CUmemLocation& location) {
+  struct All {
+    Spaces host{"simcuda-host"};
+    std::vector<std::unique_ptr<Spaces>> devices;
   };
   static auto* const spaces = [] {
-    auto* made = new Spaces();
+    auto* made = new All();
     for (int i = 0; i < Driver::Get().device_count(); ++i) {
-      made->devices.push_back(std::make_unique<FileSpace>("simcuda-device-" + std::to_string(i)));
+      made->devices.push_back(std::make_unique<Spaces>("simcuda-device-" + std::to_string(i)));
     }
     return made;
   }();
@@ -107,9 +115,13 @@ PhysicalPtr Physical::Create(size_t size, const CUmemAllocationProp& prop) {
     if (made->fd_ < 0 || !GrowFile(made->fd_, size)) return nullptr;
     AddOwn(made->fd_, made);
   } else {
-    FileSpace& space = SpaceOf(prop.location);
-    if (!space.Allocate(size, &made->fd_, &made->offset_)) return nullptr;
-    made->space_ = &space;
+    Spaces& spaces = SpacesOf(prop.location);
+    FileSpace* space = spaces.huge.get();
+    if (!space->Allocate(size, &made->fd_, &made->offset_)) {
+      space = &spaces.small;
+      if (!space->Allocate(size, &made->fd_, &made->offset_)) return nullptr;
+    }
+    made->space_ = space;
   }
   return made;
 }
