@@ -56,11 +56,21 @@ TEST_P(TracedThreads, WorkOfAnEndedThreadKeepsItsMemory) {
 // What they carried before work was recorded settles by itself: nobody waits for the context.
 TEST_P(TracedThreads, ThatEndedBeforeMemoryRanShortAreSettled) {
   Start(2);
-  for (int i = 0; i < 8; ++i) OnThread([&] { Add(0, 1, CU_STREAM_PER_THREAD); });
+  // One thread's work comes behind another's: both write the same words.
+  CUevent done = nullptr;
+  EXPECT_CU(world_.api().EventCreate(&done, CU_EVENT_DISABLE_TIMING));
+  for (int i = 0; i < 8; ++i) {
+    OnThread([&] {
+      EXPECT_CU(world_.api().StreamWaitEvent(CU_STREAM_PER_THREAD, done, 0));
+      Add(0, 1, CU_STREAM_PER_THREAD);
+      EXPECT_CU(world_.api().EventRecord(done, CU_STREAM_PER_THREAD));
+    });
+  }
   while (buffers_.size() < 2 * kBudget) NewBuffer();
   Wait(stream_);
   EXPECT_GT(runtime_->stats().works, 0u);
   EXPECT_TRUE(Eventually([&] { return runtime_->stats().unsettled_streams == 0; }));
+  EXPECT_CU(world_.api().EventDestroy(done));
 }
 
 // And not before what they carried has ended.

@@ -56,7 +56,7 @@ TEST_F(RecordTest, WithoutTheCommandLine) {
   const std::string program = Load().setting.program;
   EXPECT_THAT(program, HasSubstr("program"));
   EXPECT_THAT(program, Not(HasSubstr("doubled")));
-  const Output wrong = Record("doubled", "VRAMSPAN_NO_COMMAND_LINE=perhaps");
+  const Output wrong = Record("within", "VRAMSPAN_NO_COMMAND_LINE=perhaps");
   EXPECT_EQ(wrong.code, 0);
   EXPECT_THAT(wrong.err, HasSubstr("VRAMSPAN_NO_COMMAND_LINE: \"perhaps\" is neither yes nor no"));
 }
@@ -66,7 +66,7 @@ TEST_F(RecordTest, ANameThatIsTakenIsSaid) {
   const Output output = Record("doubled");
   EXPECT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.err, HasSubstr(path_ + " is there already"));
-  const Output device = RunPreloaded("default", "doubled", "VRAMSPAN_RECORD=/dev/full");
+  const Output device = RunPreloaded("default", "within", "VRAMSPAN_RECORD=/dev/full");
   EXPECT_EQ(device.code, 0) << device.err;
   EXPECT_THAT(device.err, HasSubstr("/dev/full, which is no regular file"));
 }
