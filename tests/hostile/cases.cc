@@ -30,8 +30,9 @@ const std::vector<Case>& Cases() {
       {"ends callback_free", {kShort}},
       {"ends callback_free_held", {kShort}},
       {"ends stop", {kShort}},
-      // Children beside launches.
+      // Children, and threads that are cancelled, beside launches.
       {"forks 200", {kRecordedAmple, kShort, kRecorded}},
+      {"cancel 10", {kAmple, kShort, kSafe, kAll, kRecorded}},
       // It closes what it does not know, and its own sockets get the numbers.
       {"ipc_listener", {kAmple, kShort}},
       // Threads that come and go with streams of their own, many of them, and much in flight.

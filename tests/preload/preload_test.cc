@@ -126,6 +126,17 @@ TEST(Preload, ChildrenOfForkEndBesideThreadsThatLaunch) {
   std::filesystem::remove_all(made);
 }
 
+TEST(Preload, AThreadMayBeCancelledInACall) {
+  for (const char* overlap : {"off", "safe", "all"}) {
+    for (const char* tracer : {"hooks", "cupti"}) {
+      ExpectOk(
+          RunPreloaded("proc2", "cancelled",
+                       "VRAMSPAN_OVERLAP=" + std::string(overlap) + " VRAMSPAN_TRACER=" + tracer));
+    }
+  }
+  ExpectOk(RunPreloaded("linked_pt", "cancelled", "VRAMSPAN_DEVICE_MEMORY=12MiB"));
+}
+
 TEST(Preload, WhatIsExecutedHasItToo) { ExpectOk(RunPreloaded("linked", "exec")); }
 
 TEST(Preload, AProgramMayEndInTheMiddleOfItsWork) {

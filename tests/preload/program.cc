@@ -301,6 +301,7 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"calls", &MakeCalls},
     {"calls_wide", &EncodeWide},
     {"capacity", &AskCapacity},
+    {"cancelled", &ThreadsAreCancelled},
     {"children", &ChildrenOfFork},
     {"contexts", &Contexts},
     {"dies_aborted", [](Program* p) { Dies(p, SIGABRT); }},

@@ -1,4 +1,4 @@
-// Children of fork beside threads that launch.
+// Children of fork, and threads that are cancelled, beside threads that launch.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -138,5 +138,55 @@ void ChildrenOfFork(Program* p) {
       CHECK(Ends(child) == 0);
     }
   }
+  p->WorkBeyondMemory(kBytes);
+}
+
+namespace {
+
+struct Cancelled {
+  Program* p;
+  const std::vector<CUdeviceptr>* buffers;
+  int kind;
+  std::atomic<long> launches{0};
+};
+
+void* LaunchUntilCancelled(void* data) {
+  Cancelled& c = *static_cast<Cancelled*>(data);
+  CHECK_OK(c.p->api.CtxSetCurrent(c.p->context));
+  for (size_t i = 0;; ++i) {
+    // What the program has set itself is as it was behind each call.
+    const int wanted = i % 2 == 0 ? PTHREAD_CANCEL_DISABLE : PTHREAD_CANCEL_ENABLE;
+    if (c.kind == 1) pthread_setcancelstate(wanted, nullptr);
+    c.p->Launch(c.p->add_constant, (*c.buffers)[i % c.buffers->size()], kWords, 1);
+    if (c.kind == 2) CHECK_OK(c.p->api.StreamSynchronize(c.p->stream));
+    ++c.launches;
+    if (c.kind == 1) {
+      int found = 0;
+      pthread_setcancelstate(wanted, &found);
+      CHECK(found == wanted);
+    }
+    // The driver need not wait, and then nothing else in here can be cancelled.
+    pthread_testcancel();
+  }
+}
+
+}  // namespace
+
+void ThreadsAreCancelled(Program* p) {
+  p->Start();
+  const std::vector<CUdeviceptr> buffers = Buffers(p, 24);
+  for (int i = 0; i < 12; ++i) {
+    Cancelled c{p, &buffers, i % 3};
+    pthread_t thread;
+    CHECK(pthread_create(&thread, nullptr, &LaunchUntilCancelled, &c) == 0);
+    while (c.launches < 3 * i) std::this_thread::yield();
+    CHECK(pthread_cancel(thread) == 0);
+    void* result = nullptr;
+    CHECK(pthread_join(thread, &result) == 0);
+    CHECK(result == PTHREAD_CANCELED);
+    for (const CUdeviceptr b : buffers) p->Launch(p->add_constant, b, kWords, 1);
+    CHECK_OK(p->api.CtxSynchronize());
+  }
+  for (const CUdeviceptr b : buffers) CHECK_OK(p->api.MemFree(b));
   p->WorkBeyondMemory(kBytes);
 }

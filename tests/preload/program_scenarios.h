@@ -126,9 +126,10 @@ void PeersInFlight(Program* p);
 void PeersEnd(Program* p);
 void PeersRefused(Program* p);
 void PoolIsOpened(Program* p);
-// Children of fork in all ways, beside threads that launch
+// Children of fork in all ways, and threads that are cancelled in calls, beside others that launch
 // (program_ends.cc).
 void ChildrenOfFork(Program* p);
+void ThreadsAreCancelled(Program* p);
 // A call of that name that has the driver look up memory which has no mapping at the time
 // (program_lookups.cc). Needs VRAMSPAN_OVERLAP=all, 16 MiB for vramspan, and more for its copies.
 void LookUp(Program* p, const std::string& name);
