@@ -35,8 +35,8 @@ constexpr std::chrono::seconds kPatience{2};
 constexpr uint64_t kLeftShare = 64;
 constexpr Bytes kMostLeft = MiB(256);
 
-// Budgets before they were lowered, by device. A runtime that came after has its own. Budgets are
-// changed here under the lock, so that none is lowered and raised at once.
+// Budgets before they were lowered, by device, until the runtime ends. A runtime that came after
+// has its own. Budgets are changed here under the lock, so that none is lowered and raised at once.
 struct Lowered {
   Runtime* runtime = nullptr;
   Bytes before;
@@ -219,6 +219,13 @@ void TakeBack() {
     any_lowered.store(any, std::memory_order_release);
   } catch (const std::exception& e) {
     Log(LogLevel::kError, e.what());
+  }
+}
+
+void ForgetLowered(const Runtime* runtime) {
+  MutexLock lock(lowered_mu);
+  for (Lowered& l : lowered) {
+    if (l.runtime == runtime) l = {};
   }
 }
 

@@ -11,6 +11,10 @@
 #include "runtime/api/statistics_text.h"
 #include "runtime/preload/cuda_api.h"
 
+namespace vramspan {
+class Runtime;
+}
+
 namespace vramspan::preload {
 
 // What passes by, by kind. As `Count` takes it in.
@@ -25,6 +29,8 @@ bool GiveBack(size_t bytes, int step);
 // After a call that may have freed memory of others: budgets that were lowered rise again, as far
 // as there is room now. One load where none is lowered.
 void TakeBack();
+// The runtime ends; another may come to be at its address.
+void ForgetLowered(const Runtime* runtime);
 
 template <typename Call>
 CUresult WithRescue(size_t bytes, Call call) {

@@ -18,6 +18,7 @@
 #include "runtime/base/own_calls.h"
 #include "runtime/base/uncancellable.h"
 #include "runtime/preload/cuda_api.h"
+#include "runtime/preload/hook_scope.h"
 #include "runtime/preload/process.h"
 
 namespace vramspan::preload {
@@ -48,7 +49,7 @@ struct HookPoint<kId, kWay, CUresult (*)(Args...), kHook> {
       return CUDA_ERROR_NOT_FOUND;
     }
     if (OwnCalls::Now() || Inherited()) return real(args...);
-    const CUresult result = kHook(real, args...);
+    const CUresult result = Hooked(real, args...);
     Uncancellable::TestIfDue();
     return result;
   }
@@ -56,6 +57,11 @@ struct HookPoint<kId, kWay, CUresult (*)(Args...), kHook> {
   static void* Address() { return reinterpret_cast<void*>(&Call); }
 
  private:
+  static CUresult Hooked(Function real, Args... args) {
+    const HookScope scope;
+    return kHook(real, args...);
+  }
+
   static void* Real() {
     if constexpr (kWay == Way::kAsked) {
       return real_functions[kId].asked.load(std::memory_order_relaxed);

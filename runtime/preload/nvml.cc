@@ -11,6 +11,7 @@
 
 #include "runtime/base/own_calls.h"
 #include "runtime/preload/capacity.h"
+#include "runtime/preload/hook_scope.h"
 #include "runtime/preload/process.h"
 #include "runtime/preload/resolver.h"
 #include "runtime/preload/runtimes.h"
@@ -129,6 +130,7 @@ struct Entry {
   static inline constinit std::atomic<void*> asked{nullptr};
 
   static NvmlReturn Asked(NvmlDevice handle, Memory* memory) {
+    const HookScope scope;
     return kHook(reinterpret_cast<Function>(asked.load(std::memory_order_acquire)), handle, memory);
   }
   static NvmlReturn Bound(NvmlDevice handle, Memory* memory) {
@@ -139,6 +141,7 @@ struct Entry {
       real = LoaderSymbol(LoadedNvml(), kSymbol);
     }
     if (real == nullptr) return kNvmlLibraryNotFound;
+    const HookScope scope;
     return kHook(reinterpret_cast<Function>(real), handle, memory);
   }
   static void* Answer(void* real) {

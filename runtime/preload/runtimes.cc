@@ -13,11 +13,13 @@
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/base/own_process.h"
+#include "runtime/base/presence.h"
 #include "runtime/preload/allocated.h"
 #include "runtime/preload/aside.h"
 #include "runtime/preload/between_devices.h"
 #include "runtime/preload/capacity.h"
 #include "runtime/preload/foreign.h"
+#include "runtime/preload/hook_scope.h"
 #include "runtime/preload/ipc.h"
 #include "runtime/preload/launch.h"
 #include "runtime/preload/peers.h"
@@ -29,12 +31,17 @@
 namespace vramspan::preload {
 namespace {
 
-// Read without the lock: the context and the range say whose it is, the runtime is set first.
+// A hook that takes longer waits for something that may not come.
+constexpr std::chrono::seconds kUsePatience{5};
+
+// Read without the lock: the context and the range say whose it is, the runtime is set first. Who
+// is to use the runtime is counted before he reads it.
 struct Entry {
   std::atomic<CUcontext> context{nullptr};
   std::atomic<uint64_t> begin{0}, end{0};
   std::atomic<Runtime*> runtime{nullptr};
   std::atomic<bool> taken{false};  // The device has had its try.
+  Presence users;
 };
 
 // By device. Never taken apart: calls may come until the process is gone.
@@ -134,28 +141,74 @@ Runtime* Make(CUcontext context) {
   CountDevices();
   // Who enables access from here on finds it; what was enabled before is found here.
   GrantPeers(runtime, context);
+  HookScope::Use(static_cast<size_t>(device));
   return runtime;
 }
 
 // The state's lock is held by the caller.
-void End(Entry* e) {
+void End(size_t device) {
+  Entry* const e = &TheState().entries[device];
   Runtime* const runtime = e->runtime.load(std::memory_order_relaxed);
   e->context.store(nullptr, std::memory_order_release);
   e->begin.store(0, std::memory_order_release);
   e->end.store(0, std::memory_order_release);
-  e->runtime.store(nullptr, std::memory_order_release);
+  e->runtime.store(nullptr, std::memory_order_seq_cst);
   e->taken.store(false, std::memory_order_relaxed);
   if (runtime == nullptr) return;
   const OwnCalls own;
+  HookScope::LetGoOf(device);
+  const bool unused = e->users.AwaitLeft(kUsePatience);
   const PageMap& map = runtime->memory().page_map();
   ForgetAllExported(map.base().value, map.size());
   RemoveAllAllocated(map.base().value, map.size());
   EndStreamOrdered(runtime);
   ForgetVmmOf(runtime);
-  delete runtime;
+  ForgetLowered(runtime);
+  std::unique_ptr<Runtime> owned(runtime);
+  Status ended = absl::DeadlineExceededError("a call that uses it does not return");
+  if (unused) ended = Runtime::End(&owned);
+  if (ended.ok()) return;
+  // For that thread. The driver takes the context, and what is left are addresses and host memory.
+  static_cast<void>(owned.release());
+  Log(LogLevel::kWarning,
+      absl::StrCat("the memory of a context of device ", device,
+                   " is not given back, as the context goes: ", ended.message()));
+}
+
+// The runtime of the entry, to be used until the hook returns, where `is` holds of it.
+template <typename Is>
+Runtime* Use(size_t device, Is is) {
+  const Entry& e = TheState().entries[device];
+  if (!is(e)) return nullptr;
+  const bool counted = HookScope::Use(device);
+  Runtime* const runtime = is(e) ? e.runtime.load(std::memory_order_seq_cst) : nullptr;
+  if (runtime == nullptr && counted) HookScope::LetGoOf(device);
+  return runtime;
+}
+
+template <typename Is>
+Runtime* Find(Is is) {
+  const size_t count = TheState().count.load(std::memory_order_acquire);
+  for (size_t i = 0; i < count; ++i) {
+    if (Runtime* const runtime = Use(i, is)) return runtime;
+  }
+  return nullptr;
 }
 
 }  // namespace
+
+void HookScope::Hold(size_t device) {
+  sides_ = (sides_ & ~(uint32_t{1} << device)) | TheState().entries[device].users.Enter() << device;
+  held_ |= uint32_t{1} << device;
+}
+
+void HookScope::LetGo(uint32_t devices) {
+  static_assert(kMostDevices <= 32);
+  held_ &= ~devices;
+  for (size_t i = 0; devices != 0; ++i, devices >>= 1) {
+    if ((devices & 1) != 0) TheState().entries[i].users.Leave(sides_ >> i & 1);
+  }
+}
 
 Runtime* RuntimeForAllocation() {
   if (!Ready()) return nullptr;
@@ -168,33 +221,21 @@ Runtime* RuntimeForAllocation() {
 
 Runtime* RuntimeOfContext(CUcontext context) {
   if (!Ready() || context == nullptr) return nullptr;
-  State& state = TheState();
-  const size_t count = state.count.load(std::memory_order_acquire);
-  for (size_t i = 0; i < count; ++i) {
-    const Entry& e = state.entries[i];
-    if (e.context.load(std::memory_order_acquire) == context) {
-      return e.runtime.load(std::memory_order_acquire);
-    }
-  }
-  return nullptr;
+  return Find([&](const Entry& e) { return e.context.load(std::memory_order_acquire) == context; });
 }
 
 Runtime* RuntimeOf(CUdeviceptr p) {
   if (!Ready()) return nullptr;
-  State& state = TheState();
-  const size_t count = state.count.load(std::memory_order_acquire);
-  for (size_t i = 0; i < count; ++i) {
-    const Entry& e = state.entries[i];
-    if (p >= e.begin.load(std::memory_order_acquire) && p < e.end.load(std::memory_order_acquire)) {
-      return e.runtime.load(std::memory_order_acquire);
-    }
-  }
-  return nullptr;
+  return Find([&](const Entry& e) {
+    return p >= e.begin.load(std::memory_order_acquire) &&
+           p < e.end.load(std::memory_order_acquire);
+  });
 }
 
 Runtime* RuntimeOfDevice(CUdevice device) {
   if (!Ready() || device < 0 || static_cast<size_t>(device) >= kMostDevices) return nullptr;
-  return TheState().entries[static_cast<size_t>(device)].runtime.load(std::memory_order_acquire);
+  return Use(static_cast<size_t>(device),
+             [](const Entry& e) { return e.runtime.load(std::memory_order_acquire) != nullptr; });
 }
 
 void EndRuntime(CUcontext context) {
@@ -202,8 +243,8 @@ void EndRuntime(CUcontext context) {
   State& state = TheState();
   if (state.exiting.load(std::memory_order_acquire)) return;
   MutexLock lock(state.mu);
-  for (Entry& e : state.entries) {
-    if (e.context.load(std::memory_order_relaxed) == context) End(&e);
+  for (size_t i = 0; i < state.entries.size(); ++i) {
+    if (state.entries[i].context.load(std::memory_order_relaxed) == context) End(i);
   }
 }
 

@@ -3,7 +3,9 @@
 // stays the driver's: work there is not seen. A device on which vramspan cannot work has none, and
 // one line said why.
 //
-// Threads: any. A runtime ends with its context, which no thread may use then any more.
+// Threads: any. A runtime ends with its context, which no thread may use then any more. One that
+// does all the same is inside a hook, and what that has looked up stays until it returns
+// (hook_scope.h).
 #ifndef VRAMSPAN_RUNTIME_PRELOAD_RUNTIMES_H_
 #define VRAMSPAN_RUNTIME_PRELOAD_RUNTIMES_H_
 
