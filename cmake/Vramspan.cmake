@@ -5,10 +5,12 @@
 #                                                    static, position independent; INTERFACE without sources
 #   vramspan_add_executable(NAME SOURCES... [DEPS...])
 #   vramspan_add_test(NAME SOURCES... [DEPS...] [LABELS...] [ENVIRONMENT VAR=VALUE...] [TIMEOUT seconds]
-#                     [ALONE] [OPTIMISED] [WHOLE])   a GoogleTest program with gmock's main
+#                     [ALONE] [OPTIMISED] [WHOLE] [MUCH FILES...])
+#                                                    a GoogleTest program with gmock's main
 #   vramspan_add_test_library(NAME SOURCES... [DEPS...])
 #                                                    what several test programs share
-#   vramspan_few_units(NAME [NOT REGEX])             several of its files at a time, with VRAMSPAN_UNITY
+#   vramspan_few_units(NAME [NOT REGEX])             with VRAMSPAN_UNITY: several of its files at a time, with
+#                                                    precompiled headers
 #   vramspan_target(NAME)                            this project's flags, for targets made otherwise
 
 # What compiles without a warning here compiles without one under both compilers.
@@ -57,6 +59,7 @@ function(vramspan_few_units name)
     return()
   endif()
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  vramspan_precompiled(${name})
   # A file's own types in a class that only this file defines: gcc takes the file for a header here.
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   if(arg_NOT)
@@ -83,7 +86,8 @@ function(vramspan_test_code name)
     cmake_path(IS_PREFIX VRAMSPAN_TESTS_DIR "${source}" inside)
     if(NOT inside AND VRAMSPAN_TEST_FLAGS)
       separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS_RELEASE}")
-      set_source_files_properties("${source}" PROPERTIES COMPILE_OPTIONS "${flags}")
+      set_source_files_properties("${source}" PROPERTIES
+        COMPILE_OPTIONS "${flags}" SKIP_PRECOMPILE_HEADERS ON)
     endif()
   endforeach()
 endfunction()
@@ -99,18 +103,22 @@ endfunction()
 # builds tools/test.sh leaves out the labels `slow` and `noasan` or `notsan`.
 #   ALONE      nothing runs beside it
 #   OPTIMISED  its own code is to be fast
+#   MUCH       of its files, those that compute much: slightly optimised
 #   WHOLE      one test of ctest: the program's tests need no process each, and it has many
 # With VRAMSPAN_UNITY several files are one unit: what they have to themselves differs in name.
 function(vramspan_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ALONE;OPTIMISED;WHOLE" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ALONE;OPTIMISED;WHOLE" "TIMEOUT" "SOURCES;MUCH;DEPS;LABELS;ENVIRONMENT")
   vramspan_reject_unparsed(${name} "${arg_UNPARSED_ARGUMENTS}")
   if(NOT VRAMSPAN_BUILD_TESTS)
     return()
   endif()
   vramspan_add_executable(${name} SOURCES ${arg_SOURCES} DEPS ${arg_DEPS} GTest::gmock_main)
-  vramspan_few_units(${name})
   if(NOT arg_OPTIMISED)
+    vramspan_few_units(${name})
     vramspan_test_code(${name})
+  endif()
+  if(arg_MUCH AND VRAMSPAN_TEST_FLAGS)
+    set_source_files_properties(${arg_MUCH} PROPERTIES COMPILE_OPTIONS -O1 SKIP_PRECOMPILE_HEADERS ON)
   endif()
   if(VRAMSPAN_LLD AND VRAMSPAN_SANITIZE STREQUAL "")
     target_link_options(${name} PRIVATE -fuse-ld=lld)

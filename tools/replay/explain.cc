@@ -80,7 +80,7 @@ std::string KernelName(const RecordedCode& code) {
   std::string name = status == 0 && demangled != nullptr ? demangled.get() : code.name;
   if (name.starts_with("void ")) name.erase(0, 5);
   if (name.empty()) name = "(unnamed)";
-  if (name.size() > kLongestName) name = name.substr(0, kLongestName - 3) + "...";
+  if (name.size() > kLongestName) name.replace(kLongestName - 3, std::string::npos, "...");
   return name;
 }
 
