@@ -15,47 +15,81 @@ extern const char vramspan_own_end[] __asm__("_end") __attribute__((visibility("
 namespace vramspan::preload {
 namespace {
 
-// The tables of one library that a look-up needs.
+// What of a library can be read. Its tables say where they lie, and a library that was damaged, or
+// that an odd linker made, says it wrongly: whatever lies elsewhere is as if it were not there.
+class Mapped {
+ public:
+  explicit Mapped(const dl_phdr_info& library) : library_(library) {}
+
+  // How many bytes lie from there to the end of the segment.
+  size_t After(ElfW(Addr) at) const {
+    for (int i = 0; i < library_.dlpi_phnum; ++i) {
+      const ElfW(Phdr)& header = library_.dlpi_phdr[i];
+      if (header.p_type != PT_LOAD || (header.p_flags & PF_R) == 0) continue;
+      const ElfW(Addr) begin = library_.dlpi_addr + header.p_vaddr;
+      if (at >= begin && at - begin < header.p_memsz) return header.p_memsz - (at - begin);
+    }
+    return 0;
+  }
+  // Null where it cannot be read.
+  template <typename T>
+  const T* At(ElfW(Addr) at) const {
+    if (at % alignof(T) != 0 || After(at) < sizeof(T)) return nullptr;
+    return reinterpret_cast<const T*>(at);
+  }
+  // Not strcmp: a sanitizer that wraps it is only about to look for the real one.
+  bool Says(ElfW(Addr) at, const char* text) const {
+    const size_t most = After(at);
+    const char* const here = reinterpret_cast<const char*>(at);
+    for (size_t i = 0; i < most; ++i) {
+      if (here[i] != text[i]) return false;
+      if (text[i] == '\0') return true;
+    }
+    return false;
+  }
+
+ private:
+  const dl_phdr_info& library_;
+};
+
+// Where the tables are that a look-up needs; 0 where there is none.
 struct Tables {
-  const ElfW(Sym) * symbols = nullptr;
-  const char* strings = nullptr;
-  const uint32_t* gnu_hash = nullptr;
-  const ElfW(Versym) * versions = nullptr;
-  const ElfW(Verdef) * definitions = nullptr;
+  ElfW(Addr) symbols = 0;
+  ElfW(Addr) strings = 0;
+  ElfW(Addr) gnu_hash = 0;
+  ElfW(Addr) versions = 0;
+  ElfW(Addr) definitions = 0;
   size_t definition_count = 0;
 };
 
-// The loader rewrites these entries into addresses for most libraries; the kernel's own (vdso)
-// keeps offsets.
-template <typename T>
-const T* At(ElfW(Addr) base, ElfW(Addr) value) {
-  return reinterpret_cast<const T*>(value < base ? base + value : value);
-}
-
-Tables ReadTables(const dl_phdr_info& library) {
+Tables ReadTables(const dl_phdr_info& library, const Mapped& mapped) {
   Tables t;
+  const ElfW(Addr) base = library.dlpi_addr;
+  // The loader rewrites these entries into addresses for most libraries; the kernel's own (vdso)
+  // keeps offsets.
+  const auto address = [base](ElfW(Addr) value) { return value < base ? base + value : value; };
   for (int i = 0; i < library.dlpi_phnum; ++i) {
     const ElfW(Phdr)& header = library.dlpi_phdr[i];
     if (header.p_type != PT_DYNAMIC) continue;
-    const ElfW(Addr) base = library.dlpi_addr;
-    const auto* entry = reinterpret_cast<const ElfW(Dyn)*>(base + header.p_vaddr);
-    for (; entry->d_tag != DT_NULL; ++entry) {
+    for (size_t at = 0; at + sizeof(ElfW(Dyn)) <= header.p_memsz; at += sizeof(ElfW(Dyn))) {
+      const auto* const entry = mapped.At<ElfW(Dyn)>(base + header.p_vaddr + at);
+      if (entry == nullptr || entry->d_tag == DT_NULL) break;
       const ElfW(Addr) value = entry->d_un.d_ptr;
       switch (entry->d_tag) {
         case DT_SYMTAB:
-          t.symbols = At<ElfW(Sym)>(base, value);
+          t.symbols = address(value);
           break;
         case DT_STRTAB:
-          t.strings = At<char>(base, value);
+          t.strings = address(value);
           break;
         case DT_GNU_HASH:
-          t.gnu_hash = At<uint32_t>(base, value);
+          t.gnu_hash = address(value);
           break;
         case DT_VERSYM:
-          t.versions = At<ElfW(Versym)>(base, value);
+          t.versions = address(value);
           break;
         case DT_VERDEF:
-          t.definitions = At<ElfW(Verdef)>(base, value);
+          t.definitions = address(value);
           break;
         case DT_VERDEFNUM:
           t.definition_count = value;
@@ -68,57 +102,29 @@ Tables ReadTables(const dl_phdr_info& library) {
   return t;
 }
 
-// Not strcmp: a sanitizer that wraps it is only about to look for the real one.
-bool Equal(const char* a, const char* b) {
-  while (*a != '\0' && *a == *b) ++a, ++b;
-  return *a == *b;
-}
-
 uint32_t GnuHash(const char* name) {
   uint32_t hash = 5381;
   for (; *name != '\0'; ++name) hash = hash * 33 + static_cast<unsigned char>(*name);
   return hash;
 }
 
-bool HasVersion(const Tables& t, uint32_t symbol, const char* version) {
-  if (version == nullptr || t.versions == nullptr || t.definitions == nullptr) return true;
-  const unsigned wanted = t.versions[symbol] & 0x7fff;
-  const ElfW(Verdef)* d = t.definitions;
+bool HasVersion(const Mapped& mapped, const Tables& t, uint64_t symbol, const char* version) {
+  if (version == nullptr || t.versions == 0 || t.definitions == 0) return true;
+  const auto* const own = mapped.At<ElfW(Versym)>(t.versions + symbol * sizeof(ElfW(Versym)));
+  if (own == nullptr) return false;
+  const unsigned wanted = *own & 0x7fff;
+  ElfW(Addr) at = t.definitions;
   for (size_t i = 0; i < t.definition_count; ++i) {
+    const auto* const d = mapped.At<ElfW(Verdef)>(at);
+    if (d == nullptr) return false;
     if (d->vd_ndx == wanted) {
-      const auto* name =
-          reinterpret_cast<const ElfW(Verdaux)*>(reinterpret_cast<const char*>(d) + d->vd_aux);
-      return Equal(t.strings + name->vda_name, version);
+      const auto* const name = mapped.At<ElfW(Verdaux)>(at + d->vd_aux);
+      return name != nullptr && mapped.Says(t.strings + name->vda_name, version);
     }
-    d = reinterpret_cast<const ElfW(Verdef)*>(reinterpret_cast<const char*>(d) + d->vd_next);
+    if (d->vd_next == 0) return false;  // The last one, whatever the count says.
+    at += d->vd_next;
   }
   return false;
-}
-
-// The layout of DT_GNU_HASH: bucket count, first hashed symbol, words of the filter, its shift; the
-// filter; the buckets; the chains, each ended by an odd hash.
-void* Find(const dl_phdr_info& library, const char* name, const char* version) {
-  const Tables t = ReadTables(library);
-  if (t.symbols == nullptr || t.strings == nullptr || t.gnu_hash == nullptr) return nullptr;
-  const uint32_t buckets = t.gnu_hash[0];
-  const uint32_t first = t.gnu_hash[1];
-  const uint32_t filter_words = t.gnu_hash[2];
-  if (buckets == 0) return nullptr;
-  const auto* filter = reinterpret_cast<const ElfW(Addr)*>(t.gnu_hash + 4);
-  const auto* bucket = reinterpret_cast<const uint32_t*>(filter + filter_words);
-  const uint32_t* chain = bucket + buckets;
-  const uint32_t hash = GnuHash(name);
-  uint32_t symbol = bucket[hash % buckets];
-  if (symbol < first) return nullptr;
-  for (;; ++symbol) {
-    const uint32_t other = chain[symbol - first];
-    const ElfW(Sym)& s = t.symbols[symbol];
-    if ((other | 1) == (hash | 1) && s.st_shndx != SHN_UNDEF &&
-        Equal(t.strings + s.st_name, name) && HasVersion(t, symbol, version)) {
-      return reinterpret_cast<void*>(library.dlpi_addr + s.st_value);
-    }
-    if ((other & 1) != 0) return nullptr;
-  }
 }
 
 bool Contains(const dl_phdr_info& library, const void* address) {
@@ -146,8 +152,9 @@ int LookForNext(dl_phdr_info* library, size_t, void* data) {
     search->passed_own = Contains(*library, reinterpret_cast<const void*>(&LookForNext));
     return 0;
   }
-  if (search->beside != nullptr && Find(*library, search->beside, nullptr) == nullptr) return 0;
-  search->found = Find(*library, search->name, search->version);
+  if (search->beside != nullptr && FindExport(*library, search->beside, nullptr) == nullptr)
+    return 0;
+  search->found = FindExport(*library, search->name, search->version);
   return search->found != nullptr ? 1 : 0;
 }
 
@@ -172,6 +179,36 @@ void ForEachLibrary(int (*visit)(dl_phdr_info*, size_t, void*), void* data) {
 #endif
 
 }  // namespace
+
+// The layout of DT_GNU_HASH: bucket count, first hashed symbol, words of the filter, its shift; the
+// filter; the buckets; the chains, each ended by an odd hash.
+void* FindExport(const dl_phdr_info& library, const char* name, const char* version) {
+  const Mapped mapped(library);
+  const Tables t = ReadTables(library, mapped);
+  struct HashHeader {
+    uint32_t buckets, first, filter_words, filter_shift;
+  };
+  const auto* const header = mapped.At<HashHeader>(t.gnu_hash);
+  if (t.symbols == 0 || t.strings == 0 || header == nullptr || header->buckets == 0) return nullptr;
+  const ElfW(Addr) buckets =
+      t.gnu_hash + sizeof(HashHeader) + uint64_t{header->filter_words} * sizeof(ElfW(Addr));
+  const ElfW(Addr) chains = buckets + uint64_t{header->buckets} * sizeof(uint32_t);
+  const uint32_t hash = GnuHash(name);
+  const auto* const bucket =
+      mapped.At<uint32_t>(buckets + uint64_t{hash % header->buckets} * sizeof(uint32_t));
+  if (bucket == nullptr || *bucket < header->first) return nullptr;
+  for (uint64_t symbol = *bucket;; ++symbol) {
+    const auto* const other =
+        mapped.At<uint32_t>(chains + (symbol - header->first) * sizeof(uint32_t));
+    const auto* const s = mapped.At<ElfW(Sym)>(t.symbols + symbol * sizeof(ElfW(Sym)));
+    if (other == nullptr || s == nullptr) return nullptr;
+    if ((*other | 1) == (hash | 1) && s->st_shndx != SHN_UNDEF &&
+        mapped.Says(t.strings + s->st_name, name) && HasVersion(mapped, t, symbol, version)) {
+      return reinterpret_cast<void*>(library.dlpi_addr + s->st_value);
+    }
+    if ((*other & 1) != 0) return nullptr;
+  }
+}
 
 void* NextExport(const char* name, const char* version, const char* beside) {
   NextSearch search{name, version, beside};

@@ -5,7 +5,13 @@
 #ifndef VRAMSPAN_RUNTIME_PRELOAD_ELF_SYMBOLS_H_
 #define VRAMSPAN_RUNTIME_PRELOAD_ELF_SYMBOLS_H_
 
+#include <link.h>
+
 namespace vramspan::preload {
+
+// Where the library defines `name`, of this version where that is not null and the library has
+// versions. Null where it does not, or where its tables lead out of what can be read of it.
+void* FindExport(const dl_phdr_info& library, const char* name, const char* version);
 
 // The first definition of `name` in a library that the loader searches after the one this code is
 // in; of this version where the library has versions. Where `beside` is not null, in a library that
