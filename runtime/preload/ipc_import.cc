@@ -23,9 +23,8 @@
 namespace vramspan::preload {
 namespace {
 
-constexpr std::chrono::seconds kCallPatience{10};   // For one packet.
-constexpr std::chrono::seconds kOpenPatience{30};   // For all of them.
-constexpr uint64_t kMostBytes = uint64_t{1} << 46;  // The driver reserves no more at once.
+constexpr std::chrono::seconds kCallPatience{10};  // For one packet.
+constexpr std::chrono::seconds kOpenPatience{30};  // For all of them.
 
 // A row for each function of the driver that is needed here.
 #define VS_IMPORT_CALLS(X)                                        \
@@ -90,15 +89,6 @@ StatusOr<OwnedFd> Connect(const IpcHandle& handle) {
   }
   VS_RETURN_IF_ERROR(CheckPeer(peer->get()));
   return peer;
-}
-
-Status CheckAnswer(const IpcHandle& handle, const IpcAnswer& answer) {
-  if (answer.magic != kIpcMagic) return absl::DataLossError("the answer is none of vramspan's");
-  if (answer.pieces == 0) return absl::NotFoundError("the allocation was freed, or never was");
-  const bool sound = answer.bytes <= kMostBytes && answer.bytes % kGranularity.value == 0 &&
-                     answer.pieces <= answer.bytes / kGranularity.value &&
-                     answer.offset < answer.bytes && handle.size <= answer.bytes - answer.offset;
-  return sound ? absl::OkStatus() : absl::DataLossError("the answer makes no sense");
 }
 
 // Maps the pieces as they come.

@@ -13,11 +13,15 @@
 #include <string>
 #include <utility>
 
+#include "runtime/base/units.h"
+
 namespace vramspan::preload {
 namespace {
 
 // More than are ever sent in one packet, so that what a stranger sends can be closed.
 constexpr size_t kMostDescriptors = 16;
+// The driver reserves no more at once.
+constexpr uint64_t kMostBytes = uint64_t{1} << 46;
 
 Status SocketError(const char* what, int error) {
   if (error == EAGAIN) return absl::DeadlineExceededError("the other process does not go on");
@@ -64,6 +68,15 @@ IpcHandle FromCuda(const CUipcMemHandle& handle) {
   IpcHandle ours;
   std::memcpy(static_cast<void*>(&ours), &handle, sizeof(ours));
   return ours;
+}
+
+Status CheckAnswer(const IpcHandle& handle, const IpcAnswer& answer) {
+  if (answer.magic != kIpcMagic) return absl::DataLossError("the answer is none of vramspan's");
+  if (answer.pieces == 0) return absl::NotFoundError("the allocation was freed, or never was");
+  const bool sound = answer.bytes <= kMostBytes && answer.bytes % kGranularity.value == 0 &&
+                     answer.pieces <= answer.bytes / kGranularity.value &&
+                     answer.offset < answer.bytes && handle.size <= answer.bytes - answer.offset;
+  return sound ? absl::OkStatus() : absl::DataLossError("the answer makes no sense");
 }
 
 OwnedFd::~OwnedFd() {

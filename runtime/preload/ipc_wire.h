@@ -56,6 +56,9 @@ struct IpcAnswer {
   uint64_t offset = 0;  // Of the allocation in the first.
 };
 
+// Whether this answer can be believed of that allocation. NotFound where the exporter has none.
+Status CheckAnswer(const IpcHandle& handle, const IpcAnswer& answer);
+
 // Comes with one file descriptor.
 struct IpcPiece {
   uint64_t index = 0;
