@@ -1,6 +1,13 @@
 #include "tests/hostile/cases.h"
 
 namespace vramspan_test {
+namespace {
+
+// By a link, since LD_PRELOAD is split at spaces.
+const std::string kMachine =
+    "ln -s '" HOSTILE_MACHINE "' %d/machine.so; export LD_PRELOAD=%d/machine.so";
+
+}  // namespace
 
 const std::vector<Case>& Cases() {
   static const auto* const cases = new std::vector<Case>{
@@ -34,25 +41,42 @@ const std::vector<Case>& Cases() {
       {"forks 200", {kRecordedAmple, kShort, kRecorded}},
       {"cancel 10", {kAmple, kShort, kSafe, kAll, kRecorded}},
       // It closes what it does not know, and its own sockets get the numbers.
+      {"close_fds %d", {kRecordedAmple}},
+      {"close_fds %d more", {kShort, kRecorded}},
       {"ipc_listener", {kAmple, kShort}},
       // Threads that come and go with streams of their own, many of them, and much in flight.
-      {"thread_streams 3", {kShort, kSafe}},
+      // A queue for each thread's stream: where two share one, the program waits for itself.
+      {"thread_streams 10",
+       {kShort, kSafe, kAll},
+       "export CUDA_DEVICE_MAX_CONNECTIONS=32;",
+       1,
+       100},
       {"many_threads 50 2", {kShort}},
       {"in_flight", {kShort}},
       // Mappings of the program's own beside other threads' launches, and beside a kernel that
       // waits.
-      {"mappings alias 5", {kShort, kSafe}},
-      {"mappings export 5", {kShort, kSafe}},
-      {"mappings alias_waiting", {kShort}},
-      {"mappings unmap_waiting", {kShort, kSafe}},
+      {"mappings alias 5", {kShort, kSafe, kAll}},
+      {"mappings export 5", {kShort, kSafe, kAll}},
+      {"mappings alias_waiting", {kShort, kSafe, kAll}},
+      {"mappings unmap_waiting", {kShort, kSafe, kAll}},
       // Signals of the program's own, and a limit on its files.
       {"signals masks", {kShort}},
       {"signals sigwait", {kShort}},
+      {"signals timers", {kShort}},
       {"file_limit", {kRecordedAmple}},
       // Nobody reads what is said.
       {"closed_stderr %d", {kShort, kShort + " --stats"}},
-      {"broken_pipe", {kShort}},
-      {"broken_pipe full", {kShort}},
+      {"broken_pipe", {kShort, kShort + " --stats"}},
+      {"broken_pipe full", {kShort, kShort + " --stats"}},
+      // Its threads are refused, all but so many, and the clock is set back.
+      {"work 16", {kShort, kRecorded}, kMachine + " HOSTILE_THREADS=0;"},
+      {"work 16", {kShort, kRecorded}, kMachine + " HOSTILE_THREADS=1;"},
+      {"work 16", {kShort, kRecorded}, kMachine + " HOSTILE_THREADS=2;"},
+      {"work 16", {kRecorded}, kMachine + " HOSTILE_THREADS=3;"},
+      {"work 16", {kRecorded}, kMachine + " HOSTILE_THREADS=4;"},
+      {"rounds 3 10", {kShort}, kMachine + " HOSTILE_CLOCK=20;"},
+      // Calls that make little sense.
+      {"odd_calls", {kAmple, kShort, kSafe, kAll}},
   };
   return *cases;
 }
