@@ -12,6 +12,7 @@ namespace {
                "torture: not understood: %s\n"
                "usage: hostile_torture [--seed N] [--threads N] [--operations N] [--seconds S] "
                "[--bytes N] [--largest N] [--beside LIBRARY] [--slow] [--failing] "
+               "[--lax] "
                "[--no-vmm] [--no-pools] [--no-graphs] [--no-forks] [--no-resets] [--no-exits]\n",
                word.c_str());
   std::exit(2);
@@ -36,10 +37,11 @@ bool Flag(const std::string& word, Options* o) {
     bool* where;
     bool value;
   } flags[] = {
-      {"--slow", &o->slow, true},         {"--failing", &o->failing, true},
-      {"--no-vmm", &o->vmm, false},       {"--no-pools", &o->pools, false},
-      {"--no-graphs", &o->graphs, false}, {"--no-forks", &o->forks, false},
-      {"--no-resets", &o->resets, false}, {"--no-exits", &o->exits, false},
+      {"--slow", &o->slow, true},       {"--failing", &o->failing, true},
+      {"--no-vmm", &o->vmm, false},     {"--no-pools", &o->pools, false},
+      {"--lax", &o->lax, true},         {"--no-graphs", &o->graphs, false},
+      {"--no-forks", &o->forks, false}, {"--no-resets", &o->resets, false},
+      {"--no-exits", &o->exits, false},
   };
   for (const auto& flag : flags) {
     if (word != flag.name) continue;

@@ -17,6 +17,7 @@ struct Options {
   size_t largest = size_t{10} << 20;  // Of one allocation.
   bool slow = false;                  // Driver calls are slow at random (simulated driver).
   bool failing = false;               // One call in 10^4 fails (simulated driver).
+  bool lax = false;                   // What the real driver does not bear, too: torture.cc.
   std::string beside;                 // Part of the name of a library that must be in the process.
   bool vmm = true, pools = true, graphs = true, forks = true, resets = true, exits = true;
 };

@@ -47,7 +47,7 @@ struct Program {
   std::mutex mu;
   std::vector<Passed> passed;  // Guarded by mu.
 
-  // Shared by who captures: a synchronous copy ends all captures of the context.
+  // Shared by who captures: a synchronous copy and a wait for the context ruin all its captures.
   std::shared_mutex capturing;
 
   bool Late() const;

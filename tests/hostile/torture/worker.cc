@@ -262,13 +262,18 @@ void Worker::Ask(Array& a) {
 
 void Worker::ReadAnswers() {
   for (const CUstream lane : s_.lanes) MUST(cuStreamSynchronize(lane));
-  MUST(cuCtxSynchronize());  // Work of arrays that have gone to other threads since.
+  SynchronizeContext();  // Work of arrays that have gone to other threads since.
   for (const Asked& asked : s_.asked) {
     if (static_cast<volatile Word*>(s_.answers)[asked.word] == asked.expected) continue;
     throw Failure{"a kernel read other words than were written (checksum)"};
   }
   program_.checked.fetch_add(s_.asked.size(), std::memory_order_relaxed);
   s_.asked.clear();
+}
+
+void Worker::SynchronizeContext() {
+  const std::lock_guard<std::shared_mutex> lock(program_.capturing);
+  MUST(cuCtxSynchronize());
 }
 
 void Worker::CheckAll() {

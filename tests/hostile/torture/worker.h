@@ -1,7 +1,7 @@
 // One thread of the torture: what it does, and the slot whose memory it does it on. Threads come
-// and go; a slot stays, and so do its arrays and streams. A thread ends with work in its own
-// default stream under way: the next one of the slot goes on with those arrays in another stream,
-// which waits for that by an event. Its own default stream waits for nothing.
+// and go; a slot stays, and so do its arrays and streams. With --lax a thread ends with work in its
+// own default stream under way: the next one of the slot goes on with those arrays in another
+// stream, which waits for that by an event. Its own default stream waits for nothing.
 #ifndef VRAMSPAN_TESTS_HOSTILE_TORTURE_WORKER_H_
 #define VRAMSPAN_TESTS_HOSTILE_TORTURE_WORKER_H_
 
@@ -77,6 +77,7 @@ class Worker {
   void Check(Array& a, Slice c);
   void Ask(Array& a);
   void ReadAnswers();
+  void SynchronizeContext();
   void Compare(const Array& a, Slice c, const Word* words);
 
   // worker_objects.cc: streams, events, other threads, graphs.
