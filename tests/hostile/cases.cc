@@ -45,12 +45,8 @@ const std::vector<Case>& Cases() {
       {"close_fds %d more", {kShort, kRecorded}},
       {"ipc_listener", {kAmple, kShort}},
       // Threads that come and go with streams of their own, many of them, and much in flight.
-      // A queue for each thread's stream: where two share one, the program waits for itself.
-      {"thread_streams 10",
-       {kShort, kSafe, kAll},
-       "export CUDA_DEVICE_MAX_CONNECTIONS=32;",
-       1,
-       100},
+      // Queues for all its threads' streams: where two share one, the program waits for itself.
+      {"thread_streams 3", {kShort, kSafe, kAll}, "export CUDA_DEVICE_MAX_CONNECTIONS=32;", 3, 334},
       {"many_threads 50 2", {kShort}},
       {"in_flight", {kShort}},
       // Mappings of the program's own beside other threads' launches, and beside a kernel that
