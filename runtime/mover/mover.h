@@ -295,8 +295,11 @@ class Mover {
   void SettleStreams() VS_EXCLUDES(memory_.mu);
   // What the state's stream carried is done when it reaches the mark.
   void SettlesAt(StreamState* state, uint32_t mark) VS_REQUIRES(memory_.mu);
-  // The mark behind all that a stream carried which ends, or whose thread does.
-  StatusOr<uint32_t> MarkLast(StreamState* state) VS_EXCLUDES(memory_.mu);
+  // REQUIRES: the thread is inside the gate.
+  Status ForgetInside(CUstream stream) VS_EXCLUDES(memory_.mu);
+  // The mark behind all that a stream carried which ends, or whose thread does. None where all of
+  // that is done: a driver may not survive a thread that ends with work in its own stream.
+  StatusOr<std::optional<uint32_t>> MarkLast(StreamState* state) VS_EXCLUDES(memory_.mu);
   // The calling thread ends, and its default stream with it.
   void EndThread();
   // Of all movers, each once.

@@ -59,7 +59,7 @@ void Mover::SettlesAt(StreamState* state, uint32_t mark) {
   streams_.Busy(state);
 }
 
-StatusOr<uint32_t> Mover::MarkLast(StreamState* state) {
+StatusOr<std::optional<uint32_t>> Mover::MarkLast(StreamState* state) {
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
   VS_RETURN_IF_ERROR(
       Check((*driver_)->StreamIsCapturing(state->stream, &capture), "cuStreamIsCapturing"));
@@ -67,7 +67,9 @@ StatusOr<uint32_t> Mover::MarkLast(StreamState* state) {
   if (capture != CU_STREAM_CAPTURE_STATUS_NONE) {
     return absl::FailedPreconditionError("a stream ended while it was capturing");
   }
-  return Streams::Mark(*driver_, state);
+  if ((*driver_)->StreamQuery(state->stream) == CUDA_SUCCESS) return std::nullopt;
+  VS_ASSIGN_OR_RETURN(const uint32_t mark, Streams::Mark(*driver_, state));
+  return mark;
 }
 
 void Mover::EndThread() {

@@ -291,6 +291,15 @@ Status Mover::EndWork(Work* work) {
 }
 
 Status Mover::Forget(CUstream stream) {
+  // Until the mover no longer knows the stream, it must not be looking at it: the program destroys
+  // it next, and the driver crashes on such a handle.
+  gate_.Enter();
+  const Status status = ForgetInside(stream);
+  gate_.Exit();
+  return status;
+}
+
+Status Mover::ForgetInside(CUstream stream) {
   StreamState* state;
   bool unrecorded;
   {
@@ -299,10 +308,14 @@ Status Mover::Forget(CUstream stream) {
     if (state == nullptr) return absl::OkStatus();
     unrecorded = state->unrecorded;
   }
-  StatusOr<uint32_t> mark = 0;
+  StatusOr<std::optional<uint32_t>> mark = std::nullopt;
   if (unrecorded) {
     ScopedContext current(*driver_, memory_.options().context);
-    mark = current.status().ok() ? MarkLast(state) : current.status();
+    if (current.status().ok()) {
+      mark = MarkLast(state);
+    } else {
+      mark = current.status();
+    }
   }
   MutexLock lock(memory_.mu);
   if (streams_.Find(stream) != state) return absl::OkStatus();  // Another thread was faster.
@@ -317,7 +330,13 @@ Status Mover::Forget(CUstream stream) {
   // Also where its end cannot be told: the next stream of that name is another all the same. It is
   // unsettled then until all work has been waited for.
   streams_.Forget(state);
-  if (unrecorded && mark.ok()) SettlesAt(state, *mark);
+  if (unrecorded && mark.ok()) {
+    if (mark->has_value()) {
+      SettlesAt(state, **mark);
+    } else {
+      streams_.SetUnrecorded(state, false);
+    }
+  }
   streams_.Sweep();
   UpdateTracking();
   WakeThread();

@@ -73,6 +73,50 @@ TEST_P(TracedThreads, ThatEndedBeforeMemoryRanShortAreSettled) {
   EXPECT_CU(world_.api().EventDestroy(done));
 }
 
+// The real driver may hang or crash where a thread ends with work in its own stream (580.159.04):
+// no mark is put there behind work that the thread has waited for.
+TEST_P(TracedThreads, ThatWaitedForTheirWorkEndWithNone) {
+  Start(2);
+  const auto marks = world_.call_count("cuStreamWriteValue32");
+  for (int i = 0; i < 8; ++i) {
+    OnThread([&] {
+      Add(0, 1, CU_STREAM_PER_THREAD);
+      Wait(CU_STREAM_PER_THREAD);
+    });
+  }
+  EXPECT_EQ(world_.call_count("cuStreamWriteValue32"), marks);
+  while (buffers_.size() < 2 * kBudget) NewBuffer();
+  Wait(stream_);
+  EXPECT_GT(runtime_->stats().works, 0u);
+  EXPECT_TRUE(Eventually([&] { return runtime_->stats().unsettled_streams == 0; }));
+}
+
+// The mover marks the streams when memory runs short. Those that the program destroys meanwhile are
+// gone: the real driver crashes on such a handle (seen on an H200, in cuStreamIsCapturing).
+TEST_P(TracedThreads, StreamsMayGoWhenMemoryRunsShort) {
+  Start(2);
+  std::vector<CUstream> streams(40);
+  for (CUstream& stream : streams) {
+    stream = world_.NewStream();
+    Add(0, 1, stream);
+    Wait(stream);
+  }
+  const auto stale = world_.stale_uses();
+  const auto asked = world_.call_count("cuStreamIsCapturing");
+  world_.set_delay("cuStreamIsCapturing", 1000);
+  std::thread destroys([&] {
+    EXPECT_CU(world_.api().CtxSetCurrent(world_.context()));
+    EXPECT_TRUE(Eventually([&] { return world_.call_count("cuStreamIsCapturing") > asked; }));
+    for (; !streams.empty(); streams.pop_back())
+      EXPECT_CU(world_.api().StreamDestroy(streams.back()));
+  });
+  while (buffers_.size() < 2 * kBudget) NewBuffer();
+  destroys.join();
+  world_.set_delay("cuStreamIsCapturing", 0);
+  EXPECT_EQ(world_.stale_uses(), stale);
+  EXPECT_TRUE(Eventually([&] { return runtime_->stats().unsettled_streams == 0; }));
+}
+
 // And not before what they carried has ended.
 TEST_P(TracedThreads, ThatEndedBeforeMemoryRanShortAreWaitedFor) {
   Start(2);

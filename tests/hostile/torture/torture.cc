@@ -13,7 +13,8 @@
 // - Children of fork end by exit(), too. The real driver's own handler dies there by SIGSEGV.
 // - Threads end with work in their own default stream under way. The real driver may leave that
 //   stream to a thread which it starts under a lock that the new thread needs: it waits for itself
-//   for ever. Or the stream stays in a list of the driver's, and a cuEventSynchronize dies of it.
+//   for ever.
+// Alone, in ten minutes, it died once more in the driver's cuEventSynchronize; why is not known.
 //
 // Exit code: 0, all was right; 1, something was not, and a line on stderr says what; 2, the command
 // line.
