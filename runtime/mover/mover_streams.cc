@@ -67,7 +67,9 @@ StatusOr<std::optional<uint32_t>> Mover::MarkLast(StreamState* state) {
   if (capture != CU_STREAM_CAPTURE_STATUS_NONE) {
     return absl::FailedPreconditionError("a stream ended while it was capturing");
   }
-  if ((*driver_)->StreamQuery(state->stream) == CUDA_SUCCESS) return std::nullopt;
+  const CUresult done = (*driver_)->StreamQuery(state->stream);
+  if (done == CUDA_SUCCESS) return std::nullopt;
+  if (done != CUDA_ERROR_NOT_READY) return Check(done, "cuStreamQuery");
   VS_ASSIGN_OR_RETURN(const uint32_t mark, Streams::Mark(*driver_, state));
   return mark;
 }

@@ -58,13 +58,16 @@ TEST_F(KillTest, ExportLeavesNothing) {
   KillWriter(std::string("trace export") + kTrace + "--perfetto perfetto.json", "perfetto.json");
 }
 
+std::string LinksName() { return "vramspan-" + std::to_string(geteuid()); }
+
 TEST_F(KillTest, ARecordingSaysWhereItEnds) {
   const fs::path file = work() / "trace";
   KillOften(kVramspan + std::string("run --device-memory 16MiB --record trace -- ") + kProgram +
                 "work 32",
             [&] {
               EXPECT_THAT(NamesIn(work()), AnyOf(IsEmpty(), ElementsAre("trace")));
-              EXPECT_THAT(NamesIn(tmp()), IsEmpty());
+              // A build below a folder with a space in its name is reached by a link.
+              EXPECT_THAT(NamesIn(tmp()), AnyOf(IsEmpty(), ElementsAre(LinksName())));
               if (!fs::exists(file)) return;
               const uintmax_t size = fs::file_size(file);
               const int code = Run(kVramspan + std::string("trace info trace"));
@@ -89,7 +92,7 @@ TEST_F(KillTest, RunLeavesNoLinkButTheOneThatAllShare) {
   fs::copy_file(VRAMSPAN_BINARY, before / "bin/vramspan");
   fs::copy_file(PRELOAD_LIBRARY, before / "lib" / fs::path(PRELOAD_LIBRARY).filename());
   const std::string rest = "/bin/vramspan' run -- " + std::string(kProgram) + "work 4";
-  const std::string links = "vramspan-" + std::to_string(geteuid());
+  const std::string links = LinksName();
   KillOften("'" + before.string() + rest, [&] {
     EXPECT_THAT(NamesIn(work()), IsEmpty());
     EXPECT_THAT(NamesIn(tmp()), AnyOf(IsEmpty(), ElementsAre(links)));
