@@ -1,4 +1,4 @@
 // For the preload: before whatever includes cuda.h.
 #include "runtime/preload/cuda_api.h"
-// Not sorted in.
+// Behind it: this line keeps clang-format from sorting the two.
 #include "cmake/precompiled/core.h"

@@ -145,7 +145,8 @@ Runtime* Make(CUcontext context) {
   return runtime;
 }
 
-// The state's lock is held by the caller.
+// The state's lock is held by the caller, through the wait for the hooks that use the runtime: no
+// other runtime is made or ended meanwhile.
 void End(size_t device) {
   Entry* const e = &TheState().entries[device];
   Runtime* const runtime = e->runtime.load(std::memory_order_relaxed);

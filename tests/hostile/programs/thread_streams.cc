@@ -18,7 +18,7 @@ constexpr size_t kPasses = 64;  // Where in the page `churn` counts.
 
 size_t Round(const std::vector<CUdeviceptr>& blocks, CUstream side, Page* page) {
   OK(cuMemsetD8(blocks[0], 0, kBlock));
-  OK(cuCtxSynchronize());  // `side` does not wait for it.
+  OK(cuCtxSynchronize());        // `side` does not wait for it.
   for (int i = 0; i < 4; ++i) {  // It is on the device.
     Add(blocks[0], kBlockWords, 0, side);
     OK(cuStreamSynchronize(side));

@@ -6,10 +6,10 @@
 namespace simcuda::memory {
 
 // A file in memory, as CreateMemoryFile's (pages.h), whose pages are of 2 MiB where the system has
-// such, and where this process may have one (CAP_SYS_ADMIN, Linux 5.2); else -1. Memory that moves
-// is mapped again and again. On virtual machines whose page tables the hypervisor follows in
-// software, each page that is touched for the first time behind a new mapping then costs 10 us: 64
-// MiB took 415 ms in small pages, 6 ms in these.
+// such, and where this process may have one (CAP_SYS_ADMIN, Linux 5.2); else -1.
+//
+// Memory that moves is mapped again and again. Some hypervisors follow page tables in software.
+// There the first touch of each page behind a new mapping is slow, and few pages are few touches.
 int CreateHugeFile(const std::string& label);
 
 }  // namespace simcuda::memory
