@@ -57,7 +57,7 @@ int Shares(void*) { return shared.Here() && !shared.Ends() ? 1 : 2; }
 // It shares locks and threads as well; but its end is not the end of what it shares.
 TEST(OwnProcess, AChildThatSharesTheMemoryIsHereToo) {
   shared = OwnProcess::This();
-  static char stack[1 << 16] alignas(64);
+  alignas(64) static char stack[1 << 16];
   const pid_t child =
       clone(&Shares, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, nullptr);
   int status = 0;

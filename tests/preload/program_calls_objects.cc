@@ -7,7 +7,7 @@
 
 namespace {
 
-struct alignas(64) Buffer {
+struct Buffer {
   CUdeviceptr words;
   size_t count;
   unsigned long long value;

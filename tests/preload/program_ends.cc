@@ -127,7 +127,7 @@ void ChildrenOfFork(Program* p) {
       pid_t child = vfork();
       if (child == 0) _exit(0);
       CHECK(Ends(child) == 0);
-      static char stack[1 << 16] alignas(64);
+      alignas(64) static char stack[1 << 16];
       child =
           clone(&LeavesAtOnce, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, nullptr);
       CHECK(Ends(child) == 0);

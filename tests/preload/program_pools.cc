@@ -56,7 +56,7 @@ constexpr CUdeviceptr kUntouched = 0x7777;
 
 class Asker {
  public:
-  Asker(Program* p, const Pools& q) : p_(*p), q_(q) {}
+  explicit Asker(const Pools& q) : q_(q) {}
 
   unsigned long long Attribute(CUmemoryPool pool, CUmemPool_attribute attribute) {
     cuuint64_t value = 0;
@@ -95,7 +95,6 @@ class Asker {
   }
 
  private:
-  Program& p_;
   const Pools& q_;
 };
 
@@ -107,7 +106,7 @@ CUmemPoolProps PropsOf(const Program& p) {
 }
 
 void AskOfAll(Program* p, const Pools& q, CUmemoryPool pool) {
-  Asker ask(p, q);
+  Asker ask(q);
   const CUstream stream = p->stream;
   CUdeviceptr m = kUntouched;
   std::printf("null: %d\n", q.MemAllocAsync(nullptr, 64, stream));
@@ -172,7 +171,7 @@ void AskPools(Program* p, bool per_thread) {
   CHECK_OK(q.DeviceSetMemPool(p->device, mine));
   CHECK_OK(q.DeviceGetMemPool(&current, p->device));
   std::printf("current: %d\n", current == mine);
-  Asker ask(p, q);
+  Asker ask(q);
   const CUdeviceptr a = ask.Allocate(2 * kMiB, nullptr, nullptr);
   ask.Pointer("of the current", a, mine);
   CHECK_OK(q.DeviceSetMemPool(p->device, preset));
@@ -202,7 +201,7 @@ void ChurnPools(Program* p, bool per_thread) {
   p->Start();
   size_t free = 0, total = 0;
   CHECK_OK(p->api.MemGetInfo(&free, &total));
-  Asker ask(p, q);
+  Asker ask(q);
   constexpr size_t kBytes = 4 * kMiB;
   constexpr size_t kWords = kBytes / sizeof(unsigned long long);
   Program other = *p;
@@ -254,7 +253,7 @@ void ChurnPools(Program* p, bool per_thread) {
 void PoolsKeepOrder(Program* p, bool per_thread) {
   const Pools q = OpenPools(per_thread);
   p->Start();
-  Asker ask(p, q);
+  Asker ask(q);
   constexpr size_t kBytes = 4 * kMiB;
   constexpr size_t kWords = kBytes / sizeof(unsigned long long);
   Program other = *p;
@@ -299,7 +298,7 @@ void OwnPool(Program* p, bool per_thread) {
   CHECK_OK(p->api.MemAlloc(&first, kMiB));
   CHECK_OK(p->api.MemGetInfo(&free, &total));
   constexpr size_t kBytes = 4 * kMiB;
-  Asker ask(p, q);
+  Asker ask(q);
   CUmemoryPool pool = nullptr;
   CUmemPoolProps props = PropsOf(*p);
   CHECK_OK(q.MemPoolCreate(&pool, &props));

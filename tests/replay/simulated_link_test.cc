@@ -26,7 +26,7 @@ class SimulatedLinkTest : public testing::Test {
     return now_ - begin;
   }
 
-  const ReplayPrices prices_;
+  const ReplayPrices prices_{};
   SimulatedLink link_{prices_};
   uint64_t now_ = 0;
 };

@@ -15,8 +15,8 @@ void Say(const char* what, CUresult result) {
 }
 
 void Hints(CUdeviceptr p) {
-  const CUmemLocation here{CU_MEM_LOCATION_TYPE_DEVICE, {gpu.device}};
-  const CUmemLocation host{CU_MEM_LOCATION_TYPE_HOST, {0}};
+  const CUmemLocation here{CU_MEM_LOCATION_TYPE_DEVICE, gpu.device};
+  const CUmemLocation host{CU_MEM_LOCATION_TYPE_HOST, 0};
   Say("prefetch here", cuMemPrefetchAsync(p, kBlock, here, 0, nullptr));
   Say("prefetch to the host", cuMemPrefetchAsync(p, kBlock, host, 0, nullptr));
   Say("mostly read", cuMemAdvise(p, kBlock, CU_MEM_ADVISE_SET_READ_MOSTLY, here));
