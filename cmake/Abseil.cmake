@@ -25,9 +25,19 @@ function(vramspan_add_abseil)
   set(BUILD_SHARED_LIBS OFF)
   set(CMAKE_EXPORT_COMPILE_COMMANDS OFF)
   set(CMAKE_MESSAGE_LOG_LEVEL WARNING)
+  # Most of its files' time is what they include.
+  if(VRAMSPAN_UNITY)
+    set(CMAKE_UNITY_BUILD ON)
+    set(CMAKE_UNITY_BUILD_BATCH_SIZE 20)
+  endif()
   # Its debug information is large and nobody steps through it; its warnings are not ours to mend.
   string(APPEND CMAKE_CXX_FLAGS " -g0 -w")
   add_subdirectory("${VRAMSPAN_ABSEIL_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/abseil"
     EXCLUDE_FROM_ALL SYSTEM)
+  # These have names of their own that others in their unit have as well.
+  set(alone strings/numbers.cc time/time.cc time/internal/cctz/src/time_zone_posix.cc)
+  list(TRANSFORM alone PREPEND "${VRAMSPAN_ABSEIL_SOURCE_DIR}/absl/")
+  set_source_files_properties(${alone} TARGET_DIRECTORY absl::strings absl::time absl::time_zone
+    PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 vramspan_add_abseil()
