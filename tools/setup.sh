@@ -18,13 +18,13 @@ packages=(
 )
 test_packages=(
   libgtest-dev libgmock-dev
-  lld                            # links the tests
+  clang lld                      # compile and link the tests; the other stages check the lock annotations, and fuzz
   musl-tools                     # a program for musl, which a test of the preload leaves alone
   chromium                       # opens the report's page in its test
 )
 all_packages=(
   libbenchmark-dev
-  clang clang-format             # clang builds check the lock annotations, and fuzz
+  clang-format
 )
 
 die() {

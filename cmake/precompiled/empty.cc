@@ -1,1 +1,0 @@
-// Precompiled headers belong to a target that compiles something.
