@@ -339,6 +339,7 @@ bool Mover::PollFinished() {
   const bool in_flight = in_flight_ != 0;
   // Something that was in flight already when the deadline first let work go has ended.
   bool undisturbed = !disturbed_;
+  Clock::duration ran{0};
   for (StreamState* state : streams_.busy()) {
     while (!state->in_flight.empty()) {
       Work* work = state->in_flight.front();
@@ -347,6 +348,7 @@ bool Mover::PollFinished() {
       state->in_flight.pop_front();
       --in_flight_;
       undisturbed = undisturbed || work->id < disturbed_from_;
+      ran = std::max(ran, polled - std::max(last_finish_, work->released_at));
       if (work->kernel != 0) NoteFinish(*work, polled);
       TakePrints(*work);
       state->last_finish = polled;
@@ -370,7 +372,7 @@ bool Mover::PollFinished() {
     const auto now = Clock::now();
     // What the deadline set free says nothing of how long work runs, nor does what ran while a
     // thread was blocked.
-    if (in_flight && !disturbed_) longest_ = std::max(longest_, now - last_finish_);
+    if (!disturbed_) longest_ = std::max(longest_, ran);
     last_finish_ = now;
     // What was let go may end while what it was let go for still runs, or waits for more.
     if (undisturbed || !in_flight) {

@@ -480,7 +480,8 @@ class Mover {
   Clock::time_point last_poll_ VS_GUARDED_BY(memory_.mu);
   // Of work, or when some was first in flight again.
   Clock::time_point last_finish_ VS_GUARDED_BY(memory_.mu);
-  // Work has been seen to run this long: longer than that is stuck.
+  // Work has been seen to run this long with nothing else ending: longer than that is stuck. What
+  // the program takes to think beside work that runs does not count.
   Clock::duration longest_ VS_GUARDED_BY(memory_.mu){0};
   // What is in flight takes its time for other reasons, the last time then; it is all work before
   // this one.

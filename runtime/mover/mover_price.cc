@@ -138,7 +138,6 @@ void Mover::NoteRelease(Work* work) {
     first = false;
   }
   stats_.bytes_in_place += sample.remote;
-  work->released_at = Clock::now();
   const bool trial = OnTrial(*work) && sample.remote.value != 0;
   work->timed = trial || (sample.remote.value == 0 && !history_.KnowsResident(work->kernel));
   if (!work->timed) return;

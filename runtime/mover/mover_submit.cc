@@ -448,6 +448,7 @@ void Mover::MarkReleased(Work* work) {
   }
   AskPrints(*work);
   if (in_place && work->kind == Work::Kind::kScope) ++stats_.works_in_place;
+  work->released_at = Clock::now();
   if (work->kernel != 0) NoteRelease(work);
   if (work->tag != 0 && options_.listener != nullptr) {
     options_.listener->Released(work->tag, remote);

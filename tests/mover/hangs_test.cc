@@ -105,6 +105,33 @@ TEST_F(Hangs, KernelThatHasTheWholeBudgetSpinsUntilAKernelHasRunWhichNeedsAMove)
   Finish();
 }
 
+// What ends after the program has thought for a while has not run so long, so what is stuck later is
+// let go as soon as ever: two pieces of work, each after a deadline of its own.
+TEST_F(Hangs, WhatTheProgramThinksIsNotTakenForTheTimeOfWork) {
+  ASSERT_NO_FATAL_FAILURE(Prepare(8, 4));
+  const CUstream waits = NewStream(), beside = NewStream(), sets = NewStream();
+  Flag flag;
+  Await("a scope whose kernel waits for another kernel");
+  ASSERT_SPAN(Begin(waits, {0, 1, 2, 3}));
+  flag.SpinIn(waits, 1);
+  for (const size_t i : {0, 1, 2}) LaunchAdd(waits, i);
+  EXPECT_SPAN(End(waits));
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  Await("work beside it that has its memory");
+  Add(beside, {3});
+  EXPECT_CU(cu_.StreamSynchronize(beside));
+  const auto begin = std::chrono::steady_clock::now();
+  Add(beside, {4});
+  ASSERT_SPAN(Begin(sets, {5}));
+  LaunchAdd(sets, 5);
+  flag.SetIn(sets, 1);
+  EXPECT_SPAN(End(sets));
+  Await("the kernel that waits for another, for which there is no room");
+  EXPECT_CU(cu_.StreamSynchronize(waits));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(700));
+  Finish();
+}
+
 // Nothing is moved while work runs that may touch anything. That work waits for a move.
 TEST_F(Hangs, KernelOfUnknownRangesSpinsUntilAKernelHasRunWhichNeedsAMove) {
   ASSERT_NO_FATAL_FAILURE(Prepare(8, 4));

@@ -65,6 +65,7 @@ bool SimulatedMover::Round() {
 
 bool SimulatedMover::PollFinished() {
   bool any = false;
+  uint64_t ran = 0;
   for (; !ended_.empty(); ended_.pop_front()) {
     ActiveWork* a = ended_.front();
     Stream& stream = streams_[run_.works[a->work].stream];
@@ -86,6 +87,8 @@ bool SimulatedMover::PollFinished() {
     if (a->quiet()) --quiet_in_flight_;
     if (a->timed) --timed_in_flight_;
     a->finished = true;
+    const uint64_t since = std::max(last_finish_, a->released_time);
+    if (now_ > since) ran = std::max(ran, now_ - since);
     QueueFinished(*a);
     --in_flight_;
     Finish(a);
@@ -97,7 +100,7 @@ bool SimulatedMover::PollFinished() {
   }
   last_poll_ = now_;
   if (any) {
-    if (in_flight_ != 0) longest_ = std::max(longest_, now_ - last_finish_);
+    longest_ = std::max(longest_, ran);
     last_finish_ = now_;
     give_up_next_ = 1;
     may_return_ = true;
