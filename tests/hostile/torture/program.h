@@ -45,7 +45,8 @@ struct Program {
   std::atomic<bool> stop{false};    // All threads come to their end.
   std::atomic<bool> broken{false};  // Something was wrong: said on stderr.
   std::mutex mu;
-  std::vector<Passed> passed;  // Guarded by mu.
+  std::vector<Passed> passed;           // Guarded by mu.
+  std::vector<CUmemoryPool> old_pools;  // Likewise; those that may still have memory in use.
 
   // Shared by who captures: a synchronous copy and a wait for the context ruin all its captures.
   std::shared_mutex capturing;

@@ -102,6 +102,7 @@ class Worker {
   void MakeAlias(Array& a);
   void DropAlias(Array& a);
   void RemakePool();
+  void DropPool();
   void Free(size_t i);
 
   Program& program_;

@@ -160,11 +160,21 @@ void Worker::DropAlias(Array& a) {
   a.alias = {};
 }
 
-// What was taken from the old one lives on until it is freed.
+// What was taken from it lives on until it is freed.
+void Worker::DropPool() {
+  if (s_.pool == nullptr) return;
+  if (program_.options.lax) {
+    MUST(cuMemPoolDestroy(s_.pool));
+  } else {
+    const std::lock_guard<std::mutex> lock(program_.mu);
+    program_.old_pools.push_back(s_.pool);
+  }
+  s_.pool = nullptr;
+}
+
 void Worker::RemakePool() {
   if (!program_.options.pools) return;
-  if (s_.pool != nullptr) MUST(cuMemPoolDestroy(s_.pool));
-  s_.pool = nullptr;
+  DropPool();
   CUmemPoolProps properties{};
   properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, program_.device};

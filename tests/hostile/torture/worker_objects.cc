@@ -59,7 +59,7 @@ void Worker::FreeSlot() {
   while (!s_.arrays.empty()) Free(s_.arrays.size() - 1);
   for (int lane = 1; lane < kLanes; ++lane) MUST(cuStreamDestroy(s_.lanes[lane]));
   for (const CUevent event : {s_.left, s_.order, s_.copied}) MUST(cuEventDestroy(event));
-  if (s_.pool != nullptr) MUST(cuMemPoolDestroy(s_.pool));
+  DropPool();
   SynchronizeContext();
   MUST(cuMemFreeHost(s_.buffer));
   MUST(cuMemFreeHost(s_.answers));
@@ -70,7 +70,7 @@ void Worker::Abandon() {
   for (size_t i = s_.arrays.size(); i > 0; --i) {
     if (s_.arrays[i - 1].kind != Kind::kPlain) Free(i - 1);
   }
-  if (s_.pool != nullptr) MUST(cuMemPoolDestroy(s_.pool));
+  DropPool();
   ReadAnswers();
   for (int i = 0; i < 50 && !s_.arrays.empty(); ++i) Add(Some());
   // The context's, all of it, host memory too.
