@@ -198,7 +198,10 @@ void Tracer::Leave(CUstream stream) {
   memory_.driver().Note(mover_.End(stream));
 }
 
-bool Tracer::BeginWait() {
+bool Tracer::BeginWait(uint32_t call, const void* params) {
+  if (Decoder::WhatFor(call) == WaitsFor::kStream) {
+    mover_.AwaitRelease(Decoder::StreamOf(call, params));
+  }
   if (recorder_ == nullptr) return false;
   recorder_->Waiting();
   return true;

@@ -252,7 +252,7 @@ void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token
     Entry* const entry = context != nullptr ? EntryOf(context) : nullptr;
     if (entry == nullptr) return;
     const Using use(*entry);
-    if (use.tracer() != nullptr && use.tracer()->BeginWait()) {
+    if (use.tracer() != nullptr && use.tracer()->BeginWait(call, params)) {
       *token = reinterpret_cast<uintptr_t>(use.tracer()) | kWaits;
     }
     return;

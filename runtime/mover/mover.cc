@@ -488,6 +488,7 @@ void Mover::Release(Work* work) {
       if (work->stream == nullptr) return;
       work->stream->held.pop_front();
       Streams::Raise(work->stream, work->hold);
+      if (work->stream->awaiting != 0) work->stream->let_go.NotifyAll();
       if (synchronous_.load(std::memory_order_relaxed)) done_.NotifyAll();
     });
     MarkReleased(work);

@@ -343,6 +343,20 @@ Status Mover::ForgetInside(CUstream stream) {
   return mark.status();
 }
 
+void Mover::AwaitRelease(CUstream stream) {
+  if (!armed_.load(std::memory_order_relaxed)) return;
+  const Uncancellable now;
+  MutexLock lock(memory_.mu);
+  StreamState* const state = streams_.Find(stream);
+  if (state == nullptr || state->held.empty()) return;
+  const uint64_t last = state->held.back()->id;
+  ++state->awaiting;
+  WaitUntil(state->let_go, [&]() VS_NO_THREAD_SAFETY_ANALYSIS {
+    return state->held.empty() || state->held.front()->id > last;
+  });
+  --state->awaiting;
+}
+
 Status Mover::WaitArmed() {
   if (armed_.load(std::memory_order_acquire)) return absl::OkStatus();
   if (scope.mover == this) {
@@ -483,6 +497,7 @@ void Mover::Cancel(Work* work) {
   held_prints_ -= std::exchange(work->held_prints, 0);
   MakeRoom(std::min<size_t>(std::erase(queue_, work), waiting_for_room_));
   std::erase(work->stream->held, work);
+  if (work->stream->awaiting != 0) work->stream->let_go.NotifyAll();
   in_flight_ -= static_cast<uint32_t>(std::erase(work->stream->in_flight, work));
   --open_works_;
   Recycle(work);

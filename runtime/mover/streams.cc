@@ -97,7 +97,8 @@ void Streams::Forget(StreamState* state) {
 
 void Streams::Sweep() {
   std::erase_if(forgotten_, [&](StreamState* s) {
-    if (s->unrecorded || s->settles_at.has_value() || !s->held.empty() || !s->in_flight.empty()) {
+    if (s->unrecorded || s->settles_at.has_value() || !s->held.empty() || !s->in_flight.empty() ||
+        s->awaiting != 0) {
       return false;
     }
     if (s->busy) std::erase(busy_, s);

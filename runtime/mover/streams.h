@@ -48,6 +48,9 @@ struct StreamState {
   bool forgotten = false;  // The handle or its thread has gone; goes when nothing is left.
   std::optional<uint32_t> settles_at;  // Was unrecorded: the mark that ends it.
   size_t place = 0;                    // In Streams::all().
+  // Threads in Mover::AwaitRelease, and what tells them that held work was let go.
+  uint32_t awaiting = 0;
+  CondVar let_go;
 
   Mutex mark_mu;  // Marks reach the stream in their own order. Held over that one driver call.
   uint32_t marks VS_GUARDED_BY(mark_mu) = 0;  // The last mark's value.

@@ -37,6 +37,17 @@ class StreamsTest : public MoverTest {
   int pages_ = 0;
 };
 
+TEST_F(StreamsTest, StaysWhileAThreadAwaitsWhatItHolds) {
+  StreamState* const state = Get(Handle(1));
+  state->awaiting = 1;
+  streams_.Forget(state);
+  streams_.Sweep();
+  EXPECT_EQ(streams_.all().size(), 1u) << "a thread still looks at it";
+  state->awaiting = 0;
+  streams_.Sweep();
+  EXPECT_EQ(streams_.all().size(), 0u);
+}
+
 TEST_F(StreamsTest, AThreadsOwnIsNoOthers) {
   const StreamState* const mine = Get(CU_STREAM_PER_THREAD);
   EXPECT_EQ(Get(CU_STREAM_PER_THREAD), mine);
