@@ -129,6 +129,9 @@ function(vramspan_add_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
+  if(VRAMSPAN_SANITIZE)
+    math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
+  endif()
   set(environment
     "VRAMSPAN_DRIVER=${PROJECT_BINARY_DIR}/lib/simcuda/libcuda.so.1"
     # Tests of tracing ask for it.
