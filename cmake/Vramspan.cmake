@@ -129,6 +129,7 @@ function(vramspan_add_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
+  # ThreadSanitizer takes ten times as long and more.
   if(VRAMSPAN_SANITIZE)
     math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
   endif()

@@ -73,8 +73,8 @@ class Tracer {
   void PassedBy() { mover_.PassedBy(); }
   void EndVisit(CUstream stream);
 
-  // The calling thread is about to wait for its device, or is back. True: EndWait must follow. Where
-  // it waits for a stream, it waits here until what that holds has been let go.
+  // The calling thread is about to wait for its device, or is back. True: EndWait must follow.
+  // Where it waits for a stream, it waits here until what that holds has been let go.
   bool BeginWait(uint32_t call, const void* params);
   void EndWait(uint32_t call, const void* params);
 

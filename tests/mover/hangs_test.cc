@@ -105,8 +105,8 @@ TEST_F(Hangs, KernelThatHasTheWholeBudgetSpinsUntilAKernelHasRunWhichNeedsAMove)
   Finish();
 }
 
-// What ends after the program has thought for a while has not run so long, so what is stuck later is
-// let go as soon as ever: two pieces of work, each after a deadline of its own.
+// What ends after the program has thought for a while has not run so long, so what is stuck later
+// is let go as soon as ever: two pieces of work, each after a deadline of its own.
 TEST_F(Hangs, WhatTheProgramThinksIsNotTakenForTheTimeOfWork) {
   ASSERT_NO_FATAL_FAILURE(Prepare(8, 4));
   const CUstream waits = NewStream(), beside = NewStream(), sets = NewStream();

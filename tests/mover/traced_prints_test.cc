@@ -53,6 +53,21 @@ class TracedPrints : public MoverTest {
       EXPECT_CU(world_.api().StreamSynchronize(stream_));
     }
   }
+  // Of four times `body`, which evicts so often: what stayed for some rounds leaves with a copy
+  // once more, so there may be two. On a busy machine other chunks stay now and then; then the next
+  // four times count.
+  template <typename Body>
+  void ExpectFewCopies(uint64_t evictions, Body&& body) {
+    constexpr int kTries = 3;
+    for (int i = 1;; ++i) {
+      const vramspanStatistics before = runtime_->stats();
+      for (int j = 0; j < 4; ++j) body();
+      const vramspanStatistics after = runtime_->stats();
+      ASSERT_GE(after.evictions, before.evictions + evictions);
+      if (after.bytes_out <= before.bytes_out + 2 * kLarge) return;
+      ASSERT_LT(i, kTries) << after.bytes_out - before.bytes_out << " bytes were copied";
+    }
+  }
 
   HostFlag flag_;
   CUstream stream_, busy_;
@@ -62,13 +77,7 @@ class TracedPrints : public MoverTest {
 
 TEST_F(TracedPrints, WhatWasNotWrittenLeavesWithoutACopy) {
   for (int i = 0; i < 4; ++i) Round(0);
-  const vramspanStatistics before = runtime_->stats();
-  for (int i = 0; i < 4; ++i) Round(0);
-  const vramspanStatistics after = runtime_->stats();
-  EXPECT_GE(after.evictions, before.evictions + 8);
-  // What stayed for some rounds leaves with a copy once more; which that is differs on a busy
-  // machine.
-  EXPECT_LE(after.bytes_out, before.bytes_out + 4 * kLarge);
+  ExpectFewCopies(8, [&] { Round(0); });
 }
 
 // A program that is laps ahead of the device has asked for the fingerprints of all of them before
@@ -84,11 +93,7 @@ TEST_F(TracedPrints, WhatIsNotWrittenLapAfterLapLeavesWithoutACopy) {
     EXPECT_CU(world_.api().StreamSynchronize(stream_));
   };
   for (int i = 0; i < 2; ++i) laps();
-  const vramspanStatistics before = runtime_->stats();
-  for (int i = 0; i < 4; ++i) laps();
-  const vramspanStatistics after = runtime_->stats();
-  EXPECT_GE(after.evictions, before.evictions + 20);
-  EXPECT_LE(after.bytes_out, before.bytes_out + 4 * kLarge);
+  ExpectFewCopies(20, laps);
 }
 
 // Nothing is ever waited for: which fingerprints tell something is not known before work is let go.
