@@ -52,9 +52,11 @@ void AddSide(const Knowledge& known, const Side& side, const Shape& shape, bool 
 
 void AddHostCopies(const Knowledge& known, const Side& target, const Side& source,
                    const Shape& shape, Submission* out) {
-  const uint64_t rows = shape.rows * shape.layers;
-  if (rows > HiddenPointers::kMostScanned.value ||
-      shape.width > HiddenPointers::kMostScanned.value / rows) {
+  // A program may ask for any numbers; the driver refuses what is too much.
+  uint64_t rows = 0, bytes = 0;
+  if (__builtin_mul_overflow(shape.rows, shape.layers, &rows) ||
+      __builtin_mul_overflow(rows, shape.width, &bytes) ||
+      bytes > HiddenPointers::kMostScanned.value) {
     return;
   }
   const ArenaSet& arenas = known.arenas.set();
@@ -65,7 +67,7 @@ void AddHostCopies(const Knowledge& known, const Side& target, const Side& sourc
         {reinterpret_cast<const void*>(from), DevicePtr(target.RowAt(row, layer)), Bytes(size)});
   };
   if (target.IsLinear(shape) && source.IsLinear(shape)) {
-    add(0, 0, rows * shape.width);
+    add(0, 0, bytes);
     return;
   }
   if (rows > kMostRowsScanned) return;

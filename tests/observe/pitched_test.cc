@@ -53,6 +53,25 @@ TEST_F(PitchedTest, RowsWithGaps) {
   EXPECT_THAT(TouchesOf(CALL(cuMemcpy2D_v2), cuMemcpy2D_v2_params{nullptr}), IsEmpty());
 }
 
+// A program that is wrong gets the driver's refusal, as without vramspan.
+TEST_F(PitchedTest, NumbersThatOverflowAreNoCopy) {
+  CUDA_MEMCPY3D copy = {};
+  copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+  copy.srcHost = host_;
+  copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.dstDevice = At(0);
+  copy.WidthInBytes = 16;
+  for (const size_t many : {size_t{1} << 32, size_t{1} << 63}) {
+    copy.Height = copy.Depth = many;  // Their product is 0.
+    const Submission s = Decode(CALL(cuMemcpy3D_v2), cuMemcpy3D_v2_params{&copy});
+    EXPECT_THAT(s.host_copies, IsEmpty());
+  }
+  copy.WidthInBytes = size_t{1} << 63;
+  copy.Height = 2;
+  copy.Depth = 1;
+  EXPECT_THAT(Decode(CALL(cuMemcpy3D_v2), cuMemcpy3D_v2_params{&copy}).host_copies, IsEmpty());
+}
+
 TEST_F(PitchedTest, RowsFromHostMemory) {
   CUDA_MEMCPY2D copy = Rows(4096, 64, 0, 128, 64, 3);
   copy.srcMemoryType = CU_MEMORYTYPE_HOST;
