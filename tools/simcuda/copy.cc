@@ -111,8 +111,17 @@ CUresult PlaceSide(const SideParams& params, const CopyShape& shape, const char*
   if (*pitch < params.x + shape.width || rows < params.y + shape.height) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  *slice = *pitch * rows;
-  *first = base + params.z * *slice + params.y * *pitch + params.x;
+  // Anything may be named: what lies beyond all addresses is no memory.
+  size_t begin = 0, row = 0, address = 0;
+  if (__builtin_mul_overflow(*pitch, rows, slice) ||
+      __builtin_mul_overflow(params.z, *slice, &begin) ||
+      __builtin_mul_overflow(params.y, *pitch, &row) ||
+      __builtin_add_overflow(begin, row, &begin) ||
+      __builtin_add_overflow(begin, params.x, &begin) ||
+      __builtin_add_overflow(reinterpret_cast<uintptr_t>(base), begin, &address)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *first = reinterpret_cast<const char*>(address);
   return CUDA_SUCCESS;
 }
 
