@@ -304,9 +304,9 @@ bool Audit::BeginWork(const Submission& s, absl::Span<const InferredRange> infer
                        .guessed = !r.exact,
                        .slot = r.slot}});
   }
-  const Known known = launch ? Known::kSome : Known::kAll;
+  const Access access = launch ? Access::kPartial : Access::kExact;
   const Status status = mover_.Begin(
-      s.stream, ranges, s.kind == Submission::Kind::kUnknown ? Known::kNothing : known);
+      s.stream, ranges, s.kind == Submission::Kind::kUnknown ? Access::kUnknown : access);
   memory_.driver().Note(status);
   return status.ok();
 }

@@ -148,7 +148,7 @@ CUresult vramspanWorkBegin(vramspanRuntime runtime, CUstream stream, const vrams
                  .once = (access & VRAMSPAN_ONCE) != 0}};
     }
     return r.BeginWork(stream, absl::MakeConstSpan(own, count),
-                       ranges == nullptr ? Known::kNothing : Known::kAll);
+                       ranges == nullptr ? Access::kUnknown : Access::kExact);
   });
 }
 

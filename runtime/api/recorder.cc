@@ -404,14 +404,14 @@ uint64_t Recorder::Submitting(const Submission& s, absl::Span<const InferredRang
   return event.id;
 }
 
-uint64_t Recorder::Declaring(CUstream stream, absl::Span<const WorkRange> ranges, Known known) {
+uint64_t Recorder::Declaring(CUstream stream, absl::Span<const WorkRange> ranges, Access access) {
   Mine& mine = Mine::Get();
   mine.current = {};
   if (Captures(stream)) return 0;
   trace::WorkEvent& event = mine.work;
   event.time = writer_->Now();
   event.kind = trace::WorkEvent::Kind::kDeclared;
-  event.complete = known == Known::kAll;
+  event.complete = access == Access::kExact;
   event.code = kDeclared;
   event.ranges.clear();
   for (const WorkRange& r : ranges) {

@@ -54,7 +54,7 @@ class Recorder final : public RunListener {
   // Mover::Begin; 0 where this is not recorded, since the stream captures.
   uint64_t Submitting(const Submission& s, absl::Span<const InferredRange> ranges, bool complete);
   // The same for a scope that the program declares.
-  uint64_t Declaring(CUstream stream, absl::Span<const WorkRange> ranges, Known known);
+  uint64_t Declaring(CUstream stream, absl::Span<const WorkRange> ranges, Access access);
   // The call's place in the stream: after the mover's hold, if there is one.
   void Starting();
   void Submitted();

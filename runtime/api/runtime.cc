@@ -342,12 +342,12 @@ Status Runtime::Free(DevicePtr ptr) {
   return status;
 }
 
-Status Runtime::BeginWork(CUstream stream, absl::Span<const WorkRange> ranges, Known known) {
+Status Runtime::BeginWork(CUstream stream, absl::Span<const WorkRange> ranges, Access access) {
   if (recorder_ == nullptr) [[likely]]
-    return mover_->Begin(stream, ranges, known);
+    return mover_->Begin(stream, ranges, access);
   const Uncancellable now;
-  const uint64_t tag = recorder_->Declaring(stream, ranges, known);
-  VS_RETURN_IF_ERROR(mover_->Begin(stream, ranges, known, 0, tag));
+  const uint64_t tag = recorder_->Declaring(stream, ranges, access);
+  VS_RETURN_IF_ERROR(mover_->Begin(stream, ranges, access, 0, tag));
   if (tag != 0) recorder_->Starting();
   return absl::OkStatus();
 }

@@ -45,7 +45,7 @@ class Runtime {
   StatusOr<Mover::Shared> Share(DevicePtr ptr, Bytes size);
   Status Advise(DevicePtr ptr, Bytes size, vramspanAdvice advice);
   // What the program declares, between vramspanWorkBegin and vramspanWorkEnd.
-  Status BeginWork(CUstream stream, absl::Span<const WorkRange> ranges, Known known);
+  Status BeginWork(CUstream stream, absl::Span<const WorkRange> ranges, Access access);
   Status EndWork(CUstream stream);
   Status SetDeviceBudget(Bytes budget);
   Status SetHostBudget(Bytes budget);

@@ -60,7 +60,7 @@ bool Tracer::Enter(uint32_t call, const void* params) {
       decoder_.Decode(call, params, &s);
       NoteCopies(s);
     }
-    return mover_.Begin(StreamOf(call, params), {}, Known::kSome).ok();
+    return mover_.Begin(StreamOf(call, params), {}, Access::kPartial).ok();
   }
   const Uncancellable now;
   // What a full queue has the driver wait for in the program's call it may wait for in ours.
@@ -133,10 +133,10 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
 
   if (audit_ != nullptr) return audit_->Enter(s, scratch.inferred);
 
-  Known known = launch && overlap_ == Overlap::kOff ? Known::kSome : Known::kAll;
-  if (s.incomplete) known = Known::kSome;
-  if (s.kind == Submission::Kind::kUnknown) known = Known::kNothing;
-  if (launch && known != Known::kAll && scratch.inferred.empty()) {
+  Access access = launch && overlap_ == Overlap::kOff ? Access::kPartial : Access::kExact;
+  if (s.incomplete) access = Access::kPartial;
+  if (s.kind == Submission::Kind::kUnknown) access = Access::kUnknown;
+  if (launch && access != Access::kExact && scratch.inferred.empty()) {
     launches_unknown_.fetch_add(1, std::memory_order_relaxed);
   }
   uint64_t tag = 0;
@@ -145,7 +145,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
     tag = recorder_->Submitting(s, scratch.inferred, complete);
   }
   // What touches none of our memory is none of our business.
-  if (known == Known::kAll && scratch.inferred.empty()) {
+  if (access == Access::kExact && scratch.inferred.empty()) {
     if (tag != 0) recorder_->Starting();
     return tag != 0;
   }
@@ -176,7 +176,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
                                .guessed = !r.exact,
                                .slot = r.slot}});
   }
-  const Status status = mover_.Begin(s.stream, scratch.ranges, known, kernel, tag);
+  const Status status = mover_.Begin(s.stream, scratch.ranges, access, kernel, tag);
   // The call is made all the same; nobody is there to be told but who asks for background errors.
   if (!status.ok()) memory_.driver().Note(status);
   if (tag != 0) recorder_->Starting();

@@ -565,7 +565,7 @@ void Mover::CheckDeadline() {
   // Not so where threads are blocked: whatever they wait for is in the queue.
   size_t left = !stuck ? 1 : blocked ? queue_.size() : give_up_next_;
   for (Work* work : queue_) {
-    if (work->gave_up || work->known == Known::kNothing) continue;
+    if (work->gave_up || work->access == Access::kUnknown) continue;
     work->gave_up = true;
     Disturb(now);
     ++stats_.deadlines;

@@ -92,7 +92,7 @@ class Mover {
   // thread; on failure nothing is open.
   // `kernel` stands for what is launched, where that is known: equal where the work is the same.
   // `tag`: what the listener knows the work by.
-  Status Begin(CUstream stream, absl::Span<const WorkRange> ranges, Known known = Known::kAll,
+  Status Begin(CUstream stream, absl::Span<const WorkRange> ranges, Access access = Access::kExact,
                uint64_t kernel = 0, uint64_t tag = 0);
   Status End(CUstream stream);
   Status Forget(CUstream stream);
@@ -194,8 +194,8 @@ class Mover {
 
   // --- taking work in (mover_submit.cc) ---
   Status BeginFast(CUstream stream);
-  StatusOr<Work*> BeginCaptured(absl::Span<const WorkRange> ranges, Known known);
-  StatusOr<Work*> BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges, Known known,
+  StatusOr<Work*> BeginCaptured(absl::Span<const WorkRange> ranges, Access access);
+  StatusOr<Work*> BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges, Access access,
                              uint64_t kernel, uint64_t tag);
   // Takes `work` in for `stream` (none: the host waits) and puts the hold into the stream.
   Status Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ranges);

@@ -173,7 +173,7 @@ Status Mover::WaitReachable(const Work& work) {
     const bool hidden = memory_.any_hidden();
     if (!hidden && unreachable_.empty()) return false;
     if (synchronous_.load(std::memory_order_relaxed)) return false;
-    if (work.known == Known::kNothing) {
+    if (work.access == Access::kUnknown) {
       show_all_ = hidden;
       return true;
     }

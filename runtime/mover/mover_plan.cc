@@ -82,7 +82,7 @@ bool Mover::GiveWayToUnknown() {
   if (open_unknown_ == 0) return false;
   const auto now = Clock::now();
   const auto stuck = absl::c_find_if(queue_, [&](const Work* work) {
-    return work->open && work->known == Known::kNothing && now - work->begun > kScopePatience;
+    return work->open && work->access == Access::kUnknown && now - work->begun > kScopePatience;
   });
   if (stuck == queue_.end()) return false;
   for (auto it = queue_.begin(); it != stuck; ++it) {
@@ -135,7 +135,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   bool first = true;
   for (Work* work : queue_) {
     // What comes after work that may touch anything is not looked at before it has run.
-    if (work->known == Known::kNothing) break;
+    if (work->access == Access::kUnknown) break;
     const bool leads = first;
     first = first && work->kind == Work::Kind::kEvict;
     if (work->kind == Work::Kind::kEvict) {

@@ -46,7 +46,7 @@ bool Counts(const Work& work) { return work.kind != Work::Kind::kEvict; }
 
 bool Mover::InScope() { return scope.mover != nullptr; }
 
-Status Mover::Begin(CUstream stream, absl::Span<const WorkRange> ranges, Known known,
+Status Mover::Begin(CUstream stream, absl::Span<const WorkRange> ranges, Access access,
                     uint64_t kernel, uint64_t tag) {
   if (scope.mover != nullptr) {
     return absl::FailedPreconditionError(
@@ -58,7 +58,7 @@ Status Mover::Begin(CUstream stream, absl::Span<const WorkRange> ranges, Known k
   if (!armed_.load(std::memory_order_acquire)) [[likely]] {
     status = BeginFast(stream);
   } else {
-    StatusOr<Work*> begun = BeginArmed(stream, ranges, known, kernel, tag);
+    StatusOr<Work*> begun = BeginArmed(stream, ranges, access, kernel, tag);
     status = begun.status();
     if (begun.ok()) work = *begun;
   }
@@ -106,8 +106,8 @@ StatusOr<StreamState*> Mover::StateOf(CUstream stream) {
   return state;
 }
 
-StatusOr<Work*> Mover::BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges, Known known,
-                                  uint64_t kernel, uint64_t tag) {
+StatusOr<Work*> Mover::BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges,
+                                  Access access, uint64_t kernel, uint64_t tag) {
   const Uncancellable now;
   CUcontext current = nullptr;
   VS_RETURN_IF_ERROR(Check((*driver_)->CtxGetCurrent(&current), "cuCtxGetCurrent"));
@@ -123,14 +123,14 @@ StatusOr<Work*> Mover::BeginArmed(CUstream stream, absl::Span<const WorkRange> r
   VS_RETURN_IF_ERROR(Check(result, "cuStreamIsCapturing"));
   if (capture != CU_STREAM_CAPTURE_STATUS_NONE) {
     if (absl::c_all_of(ranges, [](const auto& r) { return r.use.kernels_only; })) return nullptr;
-    return BeginCaptured(ranges, known);
+    return BeginCaptured(ranges, access);
   }
 
   Work* work;
   {
     MutexLock lock(memory_.mu);
     work = NewWork();
-    work->known = known;
+    work->access = access;
     work->kernel = kernel;
     work->tag = tag;
   }
@@ -139,12 +139,12 @@ StatusOr<Work*> Mover::BeginArmed(CUstream stream, absl::Span<const WorkRange> r
 }
 
 // The driver looks captured copies up as it does others, though nothing of them runs.
-StatusOr<Work*> Mover::BeginCaptured(absl::Span<const WorkRange> ranges, Known known) {
+StatusOr<Work*> Mover::BeginCaptured(absl::Span<const WorkRange> ranges, Access access) {
   MutexLock lock(memory_.mu);
   Work* work = NewWork();
   work->kind = Work::Kind::kCaptured;
   const bool counted = CountIn(work);
-  work->known = counted ? known : Known::kNothing;
+  work->access = counted ? access : Access::kUnknown;
   if (counted) CollectChunks(ranges, work);
   const Status reachable = WaitReachable(*work);
   if (!reachable.ok()) {
@@ -169,7 +169,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
   }
   {
     MutexLock lock(memory_.mu);
-    const bool kernels = work->known != Known::kNothing &&
+    const bool kernels = work->access != Access::kUnknown &&
                          absl::c_all_of(ranges, [](const auto& r) { return r.use.kernels_only; });
     if (!synchronous_.load(std::memory_order_relaxed)) {
       WaitForRoom(kernels ? kMostHeldKernels : kMostHeld);
@@ -180,7 +180,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
     if (CountIn(work)) {
       CollectChunks(ranges, work);
     } else if (work->kind == Work::Kind::kScope) {
-      work->known = Known::kNothing;
+      work->access = Access::kUnknown;
       work->kernel = 0;
     }
     const Status reachable = WaitReachable(*work);
@@ -547,7 +547,7 @@ void Mover::Recycle(Work* work) {
 void Mover::SetOpen(Work* work, bool open) {
   if (work->open == open) return;
   work->open = open;
-  if (work->known == Known::kNothing) open_unknown_ += open ? 1 : -1;
+  if (work->access == Access::kUnknown) open_unknown_ += open ? 1 : -1;
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     if (work->uses[i].kernels_only) continue;
     Chunk& c = memory_.chunks()[work->chunks[i]];

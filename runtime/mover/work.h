@@ -46,10 +46,11 @@ struct Use {
 };
 
 // What is known of the memory that work touches.
-enum class Known : uint8_t {
-  kAll,   // Its ranges and no other: what they do not name may move while it runs.
-  kSome,  // Its ranges, and who knows what else: they are fetched, and nothing moves while it runs.
-  kNothing,  // It waits until nothing moves, and nothing moves while it runs.
+enum class Access : uint8_t {
+  kExact,    // Its ranges and no other: what they do not name may move while it runs.
+  kPartial,  // Its ranges, and who knows what else: they are fetched, and nothing moves while it
+             // runs.
+  kUnknown,  // It waits until nothing moves, and nothing moves while it runs.
 };
 
 struct Work {
@@ -64,7 +65,7 @@ struct Work {
 
   uint64_t id = 0;
   Kind kind = Kind::kScope;
-  Known known = Known::kAll;
+  Access access = Access::kExact;
   uint64_t thread = 0;  // That submitted it.
   uint64_t tag = 0;     // What the listener knows it by; 0: nothing.
   uint64_t kernel = 0;  // What the history knows it by; 0: not a kernel that was seen.
@@ -106,11 +107,11 @@ struct Work {
   size_t held_prints = 0;  // While it is held: launches that take them.
 
   // Nothing may move while it runs: it may touch any memory.
-  bool quiet() const { return known != Known::kAll; }
+  bool quiet() const { return access != Access::kExact; }
 
   void Reset() {
     kind = Kind::kScope;
-    known = Known::kAll;
+    access = Access::kExact;
     thread = tag = kernel = signature = 0;
     sample = {};
     soon = {};

@@ -12,11 +12,11 @@
 namespace vramspan_test {
 namespace {
 
+using vramspan::Access;
 using vramspan::Bytes;
 using vramspan::Chunk;
 using vramspan::ChunkIndex;
 using vramspan::DevicePtr;
-using vramspan::Known;
 using vramspan::Memory;
 using vramspan::MiB;
 using vramspan::Runtime;
@@ -66,7 +66,7 @@ class PeersTest : public MoverTest {
     b.ptr = p.value;
     b.words = kPeerPiece.value / sizeof(Word);
     const WorkRange range{p, kPeerPiece, {.write = true, .kernels_only = true}};
-    ASSERT_TRUE(runtime_->BeginWork(stream_, {&range, 1}, Known::kAll).ok());
+    ASSERT_TRUE(runtime_->BeginWork(stream_, {&range, 1}, Access::kExact).ok());
     EXPECT_CU(world_.LaunchFill(b, stream_));
     ASSERT_TRUE(runtime_->EndWork(stream_).ok());
   }

@@ -21,13 +21,13 @@ struct HeldTime {
 
 // A plan looks at a hundred of them, so what it needs comes first and is one cache line.
 struct alignas(64) ActiveWork {
-  // As the runtime's Known: its ranges and no other; those and who knows what; anything.
-  enum class Known : uint8_t { kAll, kSome, kNothing };
+  // As the runtime's Access: its ranges and no other; those and who knows what; anything.
+  enum class Access : uint8_t { kExact, kPartial, kUnknown };
 
   uint32_t work = 0;
   uint32_t set = 0;
   uint32_t code = 0;
-  Known known = Known::kAll;
+  Access access = Access::kExact;
   uint64_t kernel = 0;  // What the history knows it by; 0: nothing is learnt from it.
   bool held = false, released = false, started = false;
   bool timed = false;  // Its end is to be seen when it comes.
@@ -62,7 +62,7 @@ struct alignas(64) ActiveWork {
   RunRecorder::Launch launch;
 
   // Nothing may move while it runs.
-  bool quiet() const { return known != Known::kAll; }
+  bool quiet() const { return access != Access::kExact; }
   bool serves(size_t use) const { return !served.empty() && served[use] != 0; }
 };
 

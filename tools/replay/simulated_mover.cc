@@ -352,10 +352,10 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
 
   const bool declared = !traced_ || w.kind == WorkKind::kDeclared;
   const bool launch = w.kind == WorkKind::kKernel || w.kind == WorkKind::kGraph;
-  a->known = w.kind == WorkKind::kUnknown                                     ? Known::kNothing
-             : !w.complete                                                    ? Known::kSome
-             : !declared && launch && setting_.overlap == ReplayOverlap::kOff ? Known::kSome
-                                                                              : Known::kAll;
+  a->access = w.kind == WorkKind::kUnknown                                     ? Access::kUnknown
+              : !w.complete                                                    ? Access::kPartial
+              : !declared && launch && setting_.overlap == ReplayOverlap::kOff ? Access::kPartial
+                                                                               : Access::kExact;
   a->kernel = 0;
   if (!declared && launch) {
     a->kernel = Mix(w.code + 1, RoughSize(timing_.bytes(w.set))) | 1;

@@ -57,7 +57,7 @@ class SimulatedMover {
 
  private:
   static constexpr uint64_t kDeadline = 20'000'000;  // The runtime's, where nobody sets it.
-  using Known = ActiveWork::Known;
+  using Access = ActiveWork::Access;
   class View;
 
   struct SimulatedChunk {

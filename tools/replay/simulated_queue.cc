@@ -48,8 +48,8 @@ void SimulatedMover::MakeQueue() {
     planned_.Submit(queued(*a), /*released=*/true, /*was_expected=*/false);
   }
   for (ActiveWork* a : queue_) {
-    planned_follows_ &= !a->gave_up && a->known != Known::kNothing;
-    if (a->known == Known::kNothing) break;
+    planned_follows_ &= !a->gave_up && a->access != Access::kUnknown;
+    if (a->access == Access::kUnknown) break;
     // What is let go as it is runs next, but nothing more is fetched for it.
     const bool leads = a->gave_up && planned_held_.size() == planned_gave_up_;
     if (a->gave_up && !leads) continue;
@@ -80,7 +80,7 @@ void SimulatedMover::QueueSubmitted(const ActiveWork& a, bool was_expected) {
   queue_changed_ = true;
   if (!planned_follows_) return;
   const bool released = !a.held;
-  if (a.known == Known::kNothing || in_flight_ > kReleasedSeen ||
+  if (a.access == Access::kUnknown || in_flight_ > kReleasedSeen ||
       (&a == (queue_.empty() ? nullptr : queue_.front()) && !a.coming.empty())) {
     planned_follows_ = false;
     return;

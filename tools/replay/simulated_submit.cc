@@ -344,7 +344,7 @@ void SimulatedMover::CheckDeadline() {
   if (now_ < std::max(last_progress_, head_since_) + Patience()) return;
   size_t left = give_up_next_;
   for (ActiveWork* a : queue_) {
-    if (a->gave_up || a->known == Known::kNothing) continue;
+    if (a->gave_up || a->access == Access::kUnknown) continue;
     a->gave_up = true;
     plan_again_ = true;
     RemakeQueue();
