@@ -416,8 +416,8 @@ void Mover::Finish(Work* work) {
       DeclareUsers(c);
     }
   }
-  if (work->quiet()) {
-    --quiet_in_flight_;
+  if (work->barrier()) {
+    --barriers_in_flight_;
     memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
   }
   if (work->stream->unrecorded) {
@@ -434,7 +434,7 @@ void Mover::DeclareUsers(Chunk& c) {
 }
 
 bool Mover::Ready(Work* work) {
-  if (work->quiet() && moves_under_way_.load(std::memory_order_relaxed) != 0) return false;
+  if (work->barrier() && moves_under_way_.load(std::memory_order_relaxed) != 0) return false;
   const bool has = HasItsMemory(*work);
   // What it may touch is mapped while what it wants is still on the link.
   if (WaitsForHidden(work, has) || !has) return false;

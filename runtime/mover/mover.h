@@ -458,7 +458,7 @@ class Mover {
   uint32_t in_flight_ VS_GUARDED_BY(memory_.mu) = 0;   // Of them, released into a stream.
   uint32_t counted_ VS_GUARDED_BY(memory_.mu) = 0;     // Work that chunks may count.
   // Released work that may touch any memory, and visits: nothing moves.
-  uint32_t quiet_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;
+  uint32_t barriers_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;
   bool any_twins_ VS_GUARDED_BY(memory_.mu) = false;       // False: no chunk has one.
   std::vector<uint32_t> marks_ VS_GUARDED_BY(memory_.mu);  // Scratch: position by chunk.
   uint32_t mark_base_ VS_GUARDED_BY(memory_.mu) = 1;

@@ -39,8 +39,8 @@ constexpr std::chrono::seconds kDriverPatience{300};
 
 bool Mover::MayHide(const Move& move) {
   const Chunk& c = memory_.chunks()[move.chunk];
-  if (absl::c_any_of(queue_, [](const Work* work) { return work->quiet(); })) return false;
-  return Clock::now() >= no_hiding_before_ && quiet_in_flight_ == 0 && !show_all_ &&
+  if (absl::c_any_of(queue_, [](const Work* work) { return work->barrier(); })) return false;
+  return Clock::now() >= no_hiding_before_ && barriers_in_flight_ == 0 && !show_all_ &&
          !move.by_hand && c.loose == 0 && c.open == 0 && open_unknown_ == 0 && looking_up_ == 0 &&
          !ServedInPlace(c) && memory_.hidden() < kMostHidden &&
          !synchronous_.load(std::memory_order_relaxed);
@@ -48,7 +48,7 @@ bool Mover::MayHide(const Move& move) {
 
 bool Mover::WaitsForHidden(Work* work, bool has_its_memory) {
   if (!memory_.any_hidden() || work->kind != Work::Kind::kScope || dead_) return false;
-  if (work->quiet()) {
+  if (work->barrier()) {
     show_all_ = true;
     return true;
   }
@@ -229,7 +229,7 @@ bool Mover::BeginVisit() {
   if (!armed_.load(std::memory_order_acquire)) return false;
   MutexLock lock(memory_.mu);
   memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
-  ++quiet_in_flight_;
+  ++barriers_in_flight_;
   no_hiding_before_ = Clock::now() + kNoHiding;
   WaitUntil([&]() VS_NO_THREAD_SAFETY_ANALYSIS {
     show_all_ = memory_.any_hidden();
@@ -243,8 +243,8 @@ void Mover::EndVisit() {
   MutexLock lock(memory_.mu);
   DoubtTwins(/*but_read_mostly=*/false);
   // Of another runtime, perhaps, whose place this one has taken since.
-  if (quiet_in_flight_ == 0) return;
-  --quiet_in_flight_;
+  if (barriers_in_flight_ == 0) return;
+  --barriers_in_flight_;
   memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
   WakeThread();
 }
@@ -255,7 +255,7 @@ std::vector<CUcontext> Mover::BeginOthers() {
   if (others.empty()) return others;
   MutexLock lock(memory_.mu);
   memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
-  ++quiet_in_flight_;
+  ++barriers_in_flight_;
   return others;
 }
 

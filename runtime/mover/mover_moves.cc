@@ -100,7 +100,7 @@ bool Mover::StartEvict(ChunkIndex index) {
     MutexLock lock(memory_.mu);
     Chunk& c = memory_.chunks()[index];
     if (!c.on_device || c.in_flight != 0 || c.state == ChunkState::kMoving || !Movable(c) ||
-        quiet_in_flight_ != 0) {
+        barriers_in_flight_ != 0) {
       return false;
     }
     move->chunk = index;
@@ -149,7 +149,7 @@ bool Mover::StartFetch(ChunkIndex index) {
     MutexLock lock(memory_.mu);
     Chunk& c = memory_.chunks()[index];
     if (c.on_device || c.in_flight != 0 || c.state == ChunkState::kMoving || !Movable(c) ||
-        quiet_in_flight_ != 0) {
+        barriers_in_flight_ != 0) {
       return false;
     }
     move->chunk = index;
@@ -456,10 +456,10 @@ void Mover::Settle(Move* move, bool changed) {
     if (move->in) {
       c.device_slot = move->device_slot;
       // Work that may write anywhere takes all twins away that have no fingerprint.
-      const bool quiet = absl::c_any_of(queue_, [](const Work* work) { return work->quiet(); });
+      const bool barrier = absl::c_any_of(queue_, [](const Work* work) { return work->barrier(); });
       const std::optional<Fingerprint> content = NoteCame(*move);
       const bool twin =
-          !move->clean && (!quiet || content.has_value()) && (c.read_mostly || host_has_room);
+          !move->clean && (!barrier || content.has_value()) && (c.read_mostly || host_has_room);
       if (twin && content.has_value()) memory_.prints[move->chunk.value] = *content;
       c.Transition(twin ? ChunkState::kDeviceTwin : ChunkState::kDevice);
       any_twins_ = any_twins_ || twin;

@@ -94,7 +94,7 @@ bool Mover::GiveWayToUnknown() {
 
 bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
   // Work that may touch anything: it waits until nothing moves, so nothing more begins to.
-  if (quiet_in_flight_ != 0) return false;
+  if (barriers_in_flight_ != 0) return false;
   if (TimedRuns()) return false;
   // Soon more memory may be moved, and nothing is to be given up before.
   if (options_.traced && settling_ != 0) return false;
@@ -104,7 +104,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   }
   // More moves would only keep such work waiting.
   if (!queue_.empty() && queue_.front()->coming.empty() &&
-      (queue_.front()->quiet() || OnTrial(*queue_.front())) && HasItsMemory(*queue_.front())) {
+      (queue_.front()->barrier() || OnTrial(*queue_.front())) && HasItsMemory(*queue_.front())) {
     return false;
   }
   if (!queue_.empty() && queue_.front()->id == starved_) return false;

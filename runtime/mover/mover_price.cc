@@ -209,7 +209,8 @@ void Mover::AddForecast(std::vector<QueuedWork>* works) {
 
 void Mover::Return(std::vector<ChunkIndex>* fetch) {
   const auto now = Clock::now();
-  if (!may_return_ || now < no_return_before_ || quiet_in_flight_ != 0 || !moves_.empty()) return;
+  if (!may_return_ || now < no_return_before_ || barriers_in_flight_ != 0 || !moves_.empty())
+    return;
   no_return_before_ = now + kReturnPeriod;
   may_return_ = false;
   Bytes room = memory_.device_pool().available();

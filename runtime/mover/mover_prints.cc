@@ -36,7 +36,7 @@ bool Mover::WorthAPrintNow(const Chunk& c) {
 }
 
 void Mover::QueuePrints(Work* work) {
-  if (prints_ == nullptr || work->kind != Work::Kind::kScope || work->quiet() ||
+  if (prints_ == nullptr || work->kind != Work::Kind::kScope || work->barrier() ||
       synchronous_.load(std::memory_order_relaxed)) {
     return;
   }
@@ -109,7 +109,7 @@ void Mover::NoteWriter(const Work& work, ChunkIndex index) {
     Memory::Writer& last = memory_.writers[index.value];
     const bool behind = last.work != 0 && last.stream == work.stream && last.thread == work.thread;
     // Work that may write anywhere names no chunk, and may write behind this one's fingerprint.
-    const bool told = (c.in_flight == 1 || behind) && quiet_in_flight_ == 0;
+    const bool told = (c.in_flight == 1 || behind) && barriers_in_flight_ == 0;
     last = {told ? work.id : 0, work.thread, work.stream, {}, last.left ? last.left : last.before};
   }
 }

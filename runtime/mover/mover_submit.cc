@@ -191,7 +191,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
     if (options_.traced && work->kind == Work::Kind::kScope) NoteSequence(*work);
     ++open_works_;
     ++stats_.works;
-    if (work->quiet()) {
+    if (work->barrier()) {
       memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
       // The next of the kind is most likely not far.
       no_hiding_before_ = work->begun + kNoHiding;
@@ -382,7 +382,7 @@ Status Mover::WaitArmed() {
 }
 
 bool Mover::RunsAsItIs(const Work& work) {
-  if (work.quiet() &&
+  if (work.barrier() &&
       (moves_under_way_.load(std::memory_order_relaxed) != 0 || memory_.any_hidden())) {
     return false;
   }
@@ -467,8 +467,8 @@ void Mover::MarkReleased(Work* work) {
   if (work->tag != 0 && options_.listener != nullptr) {
     options_.listener->Released(work->tag, remote);
   }
-  if (work->quiet()) {
-    ++quiet_in_flight_;
+  if (work->barrier()) {
+    ++barriers_in_flight_;
     DoubtTwins(/*but_read_mostly=*/false);  // It may write anywhere.
   }
   if (work->stream == nullptr) return;
@@ -491,9 +491,9 @@ void Mover::Cancel(Work* work) {
     }
   }
   SetOpen(work, false);
-  if (work->released && work->quiet()) --quiet_in_flight_;
+  if (work->released && work->barrier()) --barriers_in_flight_;
   if (work->timed) --timed_in_flight_;
-  if (work->quiet()) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
+  if (work->barrier()) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
   held_prints_ -= std::exchange(work->held_prints, 0);
   MakeRoom(std::min<size_t>(std::erase(queue_, work), waiting_for_room_));
   std::erase(work->stream->held, work);

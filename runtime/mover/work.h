@@ -107,7 +107,7 @@ struct Work {
   size_t held_prints = 0;  // While it is held: launches that take them.
 
   // Nothing may move while it runs: it may touch any memory.
-  bool quiet() const { return access != Access::kExact; }
+  bool barrier() const { return access != Access::kExact; }
 
   void Reset() {
     kind = Kind::kScope;

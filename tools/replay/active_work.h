@@ -62,7 +62,7 @@ struct alignas(64) ActiveWork {
   RunRecorder::Launch launch;
 
   // Nothing may move while it runs.
-  bool quiet() const { return access != Access::kExact; }
+  bool barrier() const { return access != Access::kExact; }
   bool serves(size_t use) const { return !served.empty() && served[use] != 0; }
 };
 

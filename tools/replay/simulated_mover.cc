@@ -123,7 +123,7 @@ uint64_t SimulatedMover::NextEvent() const {
   }
   const bool may_look =
       armed_ && traced_ && min_ == nullptr && !TimedRuns() && used_ <= setting_.device_memory;
-  if (may_look && may_return_ && queue_.empty() && moves_.empty() && quiet_in_flight_ == 0) {
+  if (may_look && may_return_ && queue_.empty() && moves_.empty() && barriers_in_flight_ == 0) {
     next = std::min(next, std::max(now_, no_return_before_));
   }
   return next;

@@ -290,8 +290,8 @@ class SimulatedMover {
   std::deque<ActiveWork*> released_;  // In order; finished ones go when they come to the front.
   uint32_t in_flight_ = 0;            // Of these, those not known to have finished.
   std::deque<ActiveWork*> ended_;     // Of these, those whose end has not been looked at.
-  uint32_t quiet_in_flight_ = 0;
-  uint32_t quiet_queued_ = 0;
+  uint32_t barriers_in_flight_ = 0;
+  uint32_t barriers_queued_ = 0;
   std::unique_ptr<EvictionPolicy> policy_;
   std::unique_ptr<Planner> planner_;
   Plan plan_;

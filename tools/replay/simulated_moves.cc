@@ -84,7 +84,7 @@ bool SimulatedMover::PollFinished() {
       }
     }
     stream.last_finish = now_;
-    if (a->quiet()) --quiet_in_flight_;
+    if (a->barrier()) --barriers_in_flight_;
     if (a->timed) --timed_in_flight_;
     a->finished = true;
     const uint64_t since = std::max(last_finish_, a->released_time);
@@ -148,7 +148,7 @@ bool SimulatedMover::StartMoves() {
 }
 
 bool SimulatedMover::PlanMoves() {
-  if (quiet_in_flight_ != 0) return false;
+  if (barriers_in_flight_ != 0) return false;
   if (TimedRuns()) {
     plan_again_ = true;
     return false;
@@ -160,7 +160,7 @@ bool SimulatedMover::PlanMoves() {
   }
   // A trial may have been all that it waited for.
   if (!queue_.empty() && queue_.front()->coming.empty() &&
-      (queue_.front()->quiet() || OnTrial(*queue_.front())) && HasItsMemory(*queue_.front())) {
+      (queue_.front()->barrier() || OnTrial(*queue_.front())) && HasItsMemory(*queue_.front())) {
     return tried;
   }
   const Bytes over = used_ > setting_.device_memory ? used_ - setting_.device_memory : Bytes(0);
@@ -212,10 +212,10 @@ bool SimulatedMover::PlanMoves() {
 }
 
 void SimulatedMover::PlanByMin(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
-  if (quiet_in_flight_ != 0) return;
+  if (barriers_in_flight_ != 0) return;
   ActiveWork* const head = queue_.empty() ? nullptr : queue_.front();
-  const bool quiet = traced_ && setting_.overlap == ReplayOverlap::kOff;
-  if (quiet && (head == nullptr || HasItsMemory(*head))) return;
+  const bool barrier = traced_ && setting_.overlap == ReplayOverlap::kOff;
+  if (barrier && (head == nullptr || HasItsMemory(*head))) return;
   const uint32_t first = head != nullptr ? head->work : submitted_;
   min_cursor_ = std::max(min_cursor_, first);
   Bytes room = Available() + coming_;
@@ -299,7 +299,8 @@ ChunkIndex SimulatedMover::NeededLast(uint32_t work, absl::Span<const ChunkIndex
 }
 
 void SimulatedMover::Return(std::vector<ChunkIndex>* fetch) {
-  if (!may_return_ || now_ < no_return_before_ || quiet_in_flight_ != 0 || !moves_.empty()) return;
+  if (!may_return_ || now_ < no_return_before_ || barriers_in_flight_ != 0 || !moves_.empty())
+    return;
   no_return_before_ = now_ + kReturnPeriodNs;
   may_return_ = false;
   Bytes room = Available();
@@ -329,7 +330,8 @@ void SimulatedMover::Return(std::vector<ChunkIndex>* fetch) {
 
 bool SimulatedMover::StartEvict(ChunkIndex index) {
   SimulatedChunk& c = At(index);
-  if (!c.live || !c.on_device || c.in_flight != 0 || c.moving || c.dying || quiet_in_flight_ != 0) {
+  if (!c.live || !c.on_device || c.in_flight != 0 || c.moving || c.dying ||
+      barriers_in_flight_ != 0) {
     return false;
   }
   Note(index);
@@ -375,8 +377,8 @@ bool SimulatedMover::StartFetches() {
 
 bool SimulatedMover::StartFetch(ChunkIndex index) {
   SimulatedChunk& c = At(index);
-  if (!c.live || c.on_device || c.in_flight != 0 || c.moving || c.dying || quiet_in_flight_ != 0 ||
-      c.size() > Available()) {
+  if (!c.live || c.on_device || c.in_flight != 0 || c.moving || c.dying ||
+      barriers_in_flight_ != 0 || c.size() > Available()) {
     return false;
   }
   Note(index);
@@ -469,8 +471,8 @@ uint64_t SimulatedMover::RemapTime(const Move& move, bool hide) const {
 }
 
 bool SimulatedMover::MayHide(const Move& move) const {
-  return quiet_queued_ == 0 && quiet_in_flight_ == 0 && now_ >= no_hiding_before_ && !show_all_ &&
-         At(move.chunk).loose == 0 && hidden_ < kMostHidden;
+  return barriers_queued_ == 0 && barriers_in_flight_ == 0 && now_ >= no_hiding_before_ &&
+         !show_all_ && At(move.chunk).loose == 0 && hidden_ < kMostHidden;
 }
 
 std::deque<SimulatedMover::Move>::iterator SimulatedMover::FindMove(uint64_t tag) {
@@ -512,7 +514,7 @@ void SimulatedMover::Settle(const Move& move) {
   if (move.in) {
     moving_in_ -= c.size();
     // Work that may write anywhere takes all twins away that have no fingerprint.
-    const bool twin = quiet_queued_ == 0 || move.print;
+    const bool twin = barriers_queued_ == 0 || move.print;
     c.copy = twin ? SimulatedChunk::Copy::kTwin : SimulatedChunk::Copy::kNone;
     c.printed = twin && move.print;
     c.unused = true;

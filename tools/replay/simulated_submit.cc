@@ -38,7 +38,7 @@ void SimulatedMover::Submit(ActiveWork* a) {
     }
     if (traced_) was_expected = NoteSequence(*a);
   }
-  if (a->quiet()) no_hiding_before_ = now_ + kNoHiding;
+  if (a->barrier()) no_hiding_before_ = now_ + kNoHiding;
   if (queue_.empty() && RunsAsItIs(*a)) {
     MarkReleased(a);
     QueueSubmitted(*a, was_expected);
@@ -56,7 +56,7 @@ void SimulatedMover::Submit(ActiveWork* a) {
   }
   queue_.push_back(a);
   QueueSubmitted(*a, was_expected);
-  quiet_queued_ += a->quiet();
+  barriers_queued_ += a->barrier();
   // What is so far behind is looked at when next something changes.
   plan_again_ |= queue_.size() < kExpectedWorks || in_flight_ == 0;
   TryStart(&streams_[run_.works[a->work].stream]);
@@ -214,7 +214,7 @@ bool SimulatedMover::AllThere(uint32_t set) {
 }
 
 bool SimulatedMover::RunsAsItIs(const ActiveWork& a) {
-  if (a.quiet() && (!moves_.empty() || hidden_ != 0 || call_ != Call::kNone)) return false;
+  if (a.barrier() && (!moves_.empty() || hidden_ != 0 || call_ != Call::kNone)) return false;
   if (!a.possible.empty()) {
     const bool loose = setting_.overlap == ReplayOverlap::kAll;
     if (moves_.size() + hidden_ != 0 || call_ != Call::kNone) {
@@ -233,7 +233,7 @@ bool SimulatedMover::RunsAsItIs(const ActiveWork& a) {
 }
 
 bool SimulatedMover::Ready(ActiveWork* a) {
-  if (a->quiet() && (!moves_.empty() || call_ != Call::kNone)) return false;
+  if (a->barrier() && (!moves_.empty() || call_ != Call::kNone)) return false;
   const bool has = HasItsMemory(*a);
   if (WaitsForHidden(a, has) || !has) return false;
   return !OnTrial(*a) || a->gave_up || (moves_.empty() && call_ == Call::kNone);
@@ -255,7 +255,7 @@ bool SimulatedMover::HasItsMemory(const ActiveWork& a) const {
 
 bool SimulatedMover::WaitsForHidden(ActiveWork* a, bool has_its_memory) {
   if (hidden_ == 0) return false;
-  if (a->quiet()) {
+  if (a->barrier()) {
     show_all_ = true;
     return true;
   }
@@ -309,7 +309,7 @@ bool SimulatedMover::ReleaseReady() {
   while (!queue_.empty() && Ready(queue_.front())) {
     ActiveWork* a = queue_.front();
     queue_.pop_front();
-    quiet_queued_ -= a->quiet();
+    barriers_queued_ -= a->barrier();
     for (const ChunkUse& use : a->uses) --At(use.chunk).queued;
     if (setting_.overlap == ReplayOverlap::kSafe) {
       for (const ChunkIndex c : a->possible) --At(c).queued;
@@ -463,7 +463,7 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
     TryStart(&streams_[run_.works[a->work].stream]);
     return;
   }
-  if (a->quiet()) ++quiet_in_flight_;
+  if (a->barrier()) ++barriers_in_flight_;
   a->listed = true;
   released_.push_back(a);
   ++in_flight_;
