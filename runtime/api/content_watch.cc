@@ -67,7 +67,7 @@ void ContentWatch::Begin(DevicePtr base, Bytes size, bool mapped) {
 void ContentWatch::LetGo(const Print& p) {
   if (abandoned_) return;
   const State& s = StateOf(p.chunk);
-  if (s.mapped && s.life == p.life) --memory_.chunks()[p.chunk].loose;
+  if (s.mapped && s.life == p.life) --memory_.chunks()[p.chunk].mapped_only;
 }
 
 uint64_t ContentWatch::SettledMark(uint64_t hash) const {
@@ -89,11 +89,11 @@ uint64_t ContentWatch::Due(absl::Span<const trace::TracedRange> ranges, uint64_t
     open = true;
     if (!c.on_device || std::exchange(s.touched, id) == id) return;
     if (++s.touches < kBehind[s.taken] || due.size() == kMostPrints) return;
-    if (s.mapped && (c.dying || c.loose == UINT16_MAX)) return;
+    if (s.mapped && (c.dying || c.mapped_only == UINT16_MAX)) return;
     const std::optional<uint32_t> slot = prints_->Take();
     if (!slot.has_value()) return;
     ++s.taken;
-    if (s.mapped) ++c.loose;
+    if (s.mapped) ++c.mapped_only;
     prints_->Ask(*slot);
     due.push_back({index, s.life, {c.base, c.size(), *slot}});
   };

@@ -172,7 +172,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
                                // Nothing is fetched for a copy, nor for what is merely possible.
                                .once = !r.likely || (r.exact && !launch),
                                .maybe = !r.likely,
-                               .loose = r.settled && overlap_ == Overlap::kAll,
+                               .mapped_only = r.settled && overlap_ == Overlap::kAll,
                                .guessed = !r.exact,
                                .slot = r.slot}});
   }

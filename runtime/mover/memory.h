@@ -85,7 +85,7 @@ class Memory {
   // Addresses and memory that come apart, for what programs do with the driver's VMM calls
   // (memory_vmm.cc). A range that was reserved is one allocation with holes: chunks are where loose
   // memory was mapped. Memory that is not mapped keeps its contents and its place, device or host.
-  class Loose {
+  class Detached {
    public:
     Bytes size() const { return size_; }
 
@@ -95,32 +95,32 @@ class Memory {
     std::vector<int> log2_sizes_;
     std::vector<Backing> backing_;
   };
-  // Errors of Loose memory: ResourceExhausted where neither device nor host has room; of ranges:
+  // Errors of detached memory: ResourceExhausted where neither device nor host has room; of ranges:
   // InvalidArgument for what was not reserved, is mapped, or is not mapped.
   StatusOr<DevicePtr> Reserve(Bytes size, Bytes alignment) VS_EXCLUDES(mu);
   Status Unreserve(DevicePtr base, Bytes size) VS_EXCLUDES(mu);
   // Whole granules.
-  StatusOr<Loose> MakeLoose(Bytes size) VS_EXCLUDES(mu);
+  StatusOr<Detached> MakeDetached(Bytes size) VS_EXCLUDES(mu);
   // REQUIRES: not mapped.
-  void ReleaseLoose(Loose loose) VS_EXCLUDES(mu);
+  void ReleaseDetached(Detached detached) VS_EXCLUDES(mu);
   // An error changes nothing.
-  Status MapLoose(const Loose& loose, DevicePtr at) VS_EXCLUDES(mu);
-  // Maps what MapLoose mapped at `first` at `at` as well; pinned there, as long as that is mapped.
-  // REQUIRES: what is at `first` is pinned.
+  Status MapDetached(const Detached& detached, DevicePtr at) VS_EXCLUDES(mu);
+  // Maps what MapDetached mapped at `first` at `at` as well; pinned there, as long as that is
+  // mapped. REQUIRES: what is at `first` is pinned.
   Status MapAgain(DevicePtr first, DevicePtr at) VS_EXCLUDES(mapping_mu, mu);
   // Copies its contents to [to, to + size). REQUIRES: nothing moves it.
-  Status CopyLoose(const Loose& loose, DevicePtr to) VS_EXCLUDES(mu);
+  Status CopyDetached(const Detached& detached, DevicePtr to) VS_EXCLUDES(mu);
 
   // What is mapped at `at`, for as long as nothing moves it.
-  StatusOr<Loose> LooseAt(DevicePtr at) VS_REQUIRES(mu);
+  StatusOr<Detached> DetachedAt(DevicePtr at) VS_REQUIRES(mu);
 
-  // What MapLoose mapped comes out in steps, for the mover to wait in between (mover_unmap.cc).
+  // What MapDetached mapped comes out in steps, for the mover to wait in between (mover_unmap.cc).
   // The chunks of the mapping at `at`: from here on no work names them, and no move of them begins.
   StatusOr<std::vector<ChunkIndex>> Claim(DevicePtr at) VS_REQUIRES(mu);
   void Unclaim(absl::Span<const ChunkIndex> chunks) VS_REQUIRES(mu);
   struct Taken {
     DevicePtr at;
-    Loose loose;  // Of what was mapped elsewhere as well this is one of several.
+    Detached detached;  // Of what was mapped elsewhere as well this is one of several.
     std::vector<ChunkIndex> chunks;
     std::vector<bool> hidden;
   };
@@ -176,7 +176,7 @@ class Memory {
   bool has_dying() const { return dying_count_.load(std::memory_order_relaxed) != 0; }
   // Nothing that was released or held may touch it, as far as it is known.
   static bool Unused(const Chunk& c) {
-    return c.in_flight == 0 && c.queued == 0 && c.loose == 0 && c.open == 0 &&
+    return c.in_flight == 0 && c.queued == 0 && c.mapped_only == 0 && c.open == 0 &&
            c.state != ChunkState::kMoving;
   }
 
@@ -315,9 +315,12 @@ class Memory {
   void AllocationsChanged() VS_REQUIRES(mu);
   // Up to its last mapping; none while nothing is mapped.
   std::optional<Allocation> ExtentOf(DevicePtr p) VS_REQUIRES(mu);
-  StatusOr<Loose> MakeLooseOnce(Bytes size, const std::vector<int>& log2_sizes) VS_EXCLUDES(mu);
-  Status MapSlots(const Loose& loose, DevicePtr at) VS_REQUIRES_SHARED(mapping_mu) VS_EXCLUDES(mu);
-  Status MapLooseAs(const Loose& loose, DevicePtr at, bool pinned) VS_EXCLUDES(mapping_mu, mu);
+  StatusOr<Detached> MakeDetachedOnce(Bytes size, const std::vector<int>& log2_sizes)
+      VS_EXCLUDES(mu);
+  Status MapSlots(const Detached& detached, DevicePtr at) VS_REQUIRES_SHARED(mapping_mu)
+      VS_EXCLUDES(mu);
+  Status MapDetachedAs(const Detached& detached, DevicePtr at, bool pinned)
+      VS_EXCLUDES(mapping_mu, mu);
 
   const std::shared_ptr<const Driver> driver_;
   const MemoryOptions options_;

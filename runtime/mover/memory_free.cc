@@ -19,8 +19,8 @@ std::string AddressText(DevicePtr p) { return absl::StrFormat("0x%x", p.value); 
 }  // namespace
 
 bool Memory::Busy(const Chunk& c) const {
-  return c.in_flight != 0 || c.queued != 0 || c.loose != 0 || c.state == ChunkState::kMoving ||
-         unknown_work.load(std::memory_order_relaxed) != 0;
+  return c.in_flight != 0 || c.queued != 0 || c.mapped_only != 0 ||
+         c.state == ChunkState::kMoving || unknown_work.load(std::memory_order_relaxed) != 0;
 }
 
 Status Memory::Free(DevicePtr base) {

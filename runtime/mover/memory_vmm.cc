@@ -75,7 +75,7 @@ std::optional<Allocation> Memory::ExtentOf(DevicePtr p) {
   return a;
 }
 
-StatusOr<Memory::Loose> Memory::MakeLoose(Bytes size) {
+StatusOr<Memory::Detached> Memory::MakeDetached(Bytes size) {
   const int chosen = options_.chunk_log2 != 0
                          ? options_.chunk_log2
                          : std::min(size < kLarge ? kChosenLog2 : kMaxChunkLog2,
@@ -85,52 +85,53 @@ StatusOr<Memory::Loose> Memory::MakeLoose(Bytes size) {
         "cannot make ", size.value, " bytes of memory: more than there are addresses"));
   }
   const std::vector<int> sizes = ChunkSizesFor(size, chosen);
-  StatusOr<Loose> loose = MakeLooseOnce(size, sizes);
-  if (!loose.ok() && absl::IsResourceExhausted(loose.status())) {
+  StatusOr<Detached> detached = MakeDetachedOnce(size, sizes);
+  if (!detached.ok() && absl::IsResourceExhausted(detached.status())) {
     // Freed memory may wait for a drain.
     VS_RETURN_IF_ERROR(DrainAndReclaim());
-    loose = MakeLooseOnce(size, sizes);
+    detached = MakeDetachedOnce(size, sizes);
   }
-  if (!loose.ok()) return loose;
+  if (!detached.ok()) return detached;
   MutexLock lock(mu);
   ++counts_.allocations;
   counts_.allocated += size;
   counts_.charged += size;
   counts_.peak_allocated = std::max(counts_.peak_allocated, counts_.allocated);
-  return loose;
+  return detached;
 }
 
-StatusOr<Memory::Loose> Memory::MakeLooseOnce(Bytes size, const std::vector<int>& log2_sizes) {
-  Loose loose;
-  loose.size_ = size;
-  loose.log2_sizes_ = log2_sizes;
+StatusOr<Memory::Detached> Memory::MakeDetachedOnce(Bytes size,
+                                                    const std::vector<int>& log2_sizes) {
+  Detached detached;
+  detached.size_ = size;
+  detached.log2_sizes_ = log2_sizes;
   for (const int log2 : log2_sizes) {
     const StatusOr<Backing> b = Back(log2);
     if (!b.ok()) {
-      for (const Backing& had : loose.backing_) Unback(had);
+      for (const Backing& had : detached.backing_) Unback(had);
       return b.status();
     }
-    loose.backing_.push_back(*b);
+    detached.backing_.push_back(*b);
   }
-  return loose;
+  return detached;
 }
 
-void Memory::ReleaseLoose(Loose loose) {
-  for (const Backing& b : loose.backing_) Unback(b);
+void Memory::ReleaseDetached(Detached detached) {
+  for (const Backing& b : detached.backing_) Unback(b);
   MutexLock lock(mu);
   --counts_.allocations;
-  counts_.allocated -= loose.size_;
-  counts_.charged -= loose.size_;
+  counts_.allocated -= detached.size_;
+  counts_.charged -= detached.size_;
 }
 
-Status Memory::MapSlots(const Loose& loose, DevicePtr at) {
+Status Memory::MapSlots(const Detached& detached, DevicePtr at) {
   ScopedContext current(*driver_, options_.context);
   VS_RETURN_IF_ERROR(current.status());
   Bytes mapped;
   Status status;
-  for (size_t i = 0; i < loose.backing_.size() && status.ok(); ++i) {
-    const Backing& b = loose.backing_[i];
-    const Bytes size = ChunkBytes(loose.log2_sizes_[i]);
+  for (size_t i = 0; i < detached.backing_.size() && status.ok(); ++i) {
+    const Backing& b = detached.backing_[i];
+    const Bytes size = ChunkBytes(detached.log2_sizes_[i]);
     const DevicePtr va = at + mapped;
     status = Check((*driver_)->MemMap(
                        va.value, size.value, 0,
@@ -146,39 +147,39 @@ Status Memory::MapSlots(const Loose& loose, DevicePtr at) {
   return status;
 }
 
-StatusOr<Memory::Loose> Memory::LooseAt(DevicePtr at) {
+StatusOr<Memory::Detached> Memory::DetachedAt(DevicePtr at) {
   const auto r = ReservationOf(at);
   if (r == reservations_.end()) return NotMapped(at);
   const auto it = r->second.mapped.find(at.value);
   if (it == r->second.mapped.end()) return NotMapped(at);
-  Loose loose;
-  loose.size_ = it->second;
-  for (DevicePtr p = at; p < at + loose.size_;) {
+  Detached detached;
+  detached.size_ = it->second;
+  for (DevicePtr p = at; p < at + detached.size_;) {
     const Chunk& c = (*chunks_)[page_map_->Find(p)];
-    loose.log2_sizes_.push_back(c.log2_size);
-    loose.backing_.push_back(c.on_device ? Backing{c.device_slot, true}
-                                         : Backing{c.host_slot, false});
+    detached.log2_sizes_.push_back(c.log2_size);
+    detached.backing_.push_back(c.on_device ? Backing{c.device_slot, true}
+                                            : Backing{c.host_slot, false});
     p = p + c.size();
   }
-  return loose;
+  return detached;
 }
 
-Status Memory::MapLoose(const Loose& loose, DevicePtr at) {
-  return MapLooseAs(loose, at, /*pinned=*/false);
+Status Memory::MapDetached(const Detached& detached, DevicePtr at) {
+  return MapDetachedAs(detached, at, /*pinned=*/false);
 }
 
 Status Memory::MapAgain(DevicePtr first, DevicePtr at) {
-  StatusOr<Loose> loose;
+  StatusOr<Detached> detached;
   {
     MutexLock lock(mu);
-    loose = LooseAt(first);
+    detached = DetachedAt(first);
   }
-  VS_RETURN_IF_ERROR(loose.status());
-  return MapLooseAs(*loose, at, /*pinned=*/true);
+  VS_RETURN_IF_ERROR(detached.status());
+  return MapDetachedAs(*detached, at, /*pinned=*/true);
 }
 
-Status Memory::MapLooseAs(const Loose& loose, DevicePtr at, bool pinned) {
-  const Bytes size = loose.size_;
+Status Memory::MapDetachedAs(const Detached& detached, DevicePtr at, bool pinned) {
+  const Bytes size = detached.size_;
   uint32_t id = 0;
   std::vector<ChunkIndex> added;
   {
@@ -194,16 +195,16 @@ Status Memory::MapLooseAs(const Loose& loose, DevicePtr at, bool pinned) {
                           size.value, at.value));
     }
     id = r->second.id;
-    VS_ASSIGN_OR_RETURN(added, AddChunks(loose.backing_.size()));
+    VS_ASSIGN_OR_RETURN(added, AddChunks(detached.backing_.size()));
   }
   SharedLock mapping(mapping_mu);
-  const Status status = MapSlots(loose, at);
+  const Status status = MapSlots(detached, at);
   MutexLock lock(mu);
   if (!status.ok()) {
     for (const ChunkIndex index : added) chunks_->Remove(index);
     return status;
   }
-  FillChunks(added, at, loose.backing_, loose.log2_sizes_, id);
+  FillChunks(added, at, detached.backing_, detached.log2_sizes_, id);
   for (size_t i = 0; pinned && i < added.size(); ++i) {
     pins[added[i].value] = 1;
     (*chunks_)[added[i]].Transition(ChunkState::kPinned);
@@ -242,12 +243,12 @@ Memory::Taken Memory::TakeOut(DevicePtr at, const std::vector<ChunkIndex>& chunk
     taken.hidden.push_back(c.hidden);
     SetHidden(index, false);  // Nobody is to show it any more.
     DropHostCopy(index);
-    taken.loose.size_ += c.size();
-    taken.loose.log2_sizes_.push_back(c.log2_size);
-    taken.loose.backing_.push_back(c.on_device ? Backing{c.device_slot, true}
-                                               : Backing{c.host_slot, false});
+    taken.detached.size_ += c.size();
+    taken.detached.log2_sizes_.push_back(c.log2_size);
+    taken.detached.backing_.push_back(c.on_device ? Backing{c.device_slot, true}
+                                                  : Backing{c.host_slot, false});
   }
-  page_map_->Set(at, taken.loose.size_, ChunkIndex());
+  page_map_->Set(at, taken.detached.size_, ChunkIndex());
   ReservationOf(at)->second.mapped.erase(at.value);
   AllocationsChanged();
   return taken;
@@ -257,8 +258,8 @@ void Memory::PutBack(const Taken& taken, bool unmapped) {
   std::vector<bool> hidden = taken.hidden;
   DevicePtr va = taken.at;
   for (size_t i = 0; i < taken.chunks.size(); ++i) {
-    const Bytes size = ChunkBytes(taken.loose.log2_sizes_[i]);
-    const Backing& b = taken.loose.backing_[i];
+    const Bytes size = ChunkBytes(taken.detached.log2_sizes_[i]);
+    const Backing& b = taken.detached.backing_[i];
     // What was hidden is shown: work that came upon it meanwhile waits for that no more.
     if (hidden[i] || unmapped) {
       const Status status =
@@ -279,7 +280,7 @@ void Memory::PutBack(const Taken& taken, bool unmapped) {
     if (c.on_device) policy_->OnInsert(index);
     page_map_->Set(c.base, c.size(), index);
   }
-  ReservationOf(taken.at)->second.mapped.emplace(taken.at.value, taken.loose.size_);
+  ReservationOf(taken.at)->second.mapped.emplace(taken.at.value, taken.detached.size_);
   AllocationsChanged();
 }
 
@@ -309,16 +310,16 @@ void Memory::Leave(const Taken& taken) {
   Forget(unused);
 }
 
-Status Memory::CopyLoose(const Loose& loose, DevicePtr to) {
+Status Memory::CopyDetached(const Detached& detached, DevicePtr to) {
   ScopedContext current(*driver_, options_.context);
   VS_RETURN_IF_ERROR(current.status());
   CUstream stream = nullptr;
   VS_RETURN_IF_ERROR(Check((*driver_)->StreamCreate(&stream, CU_STREAM_NON_BLOCKING),
                            "cuStreamCreate", "to copy by"));
   Status status;
-  for (size_t i = 0; i < loose.backing_.size() && status.ok(); ++i) {
-    const Backing& b = loose.backing_[i];
-    const Bytes size = ChunkBytes(loose.log2_sizes_[i]);
+  for (size_t i = 0; i < detached.backing_.size() && status.ok(); ++i) {
+    const Backing& b = detached.backing_[i];
+    const Bytes size = ChunkBytes(detached.log2_sizes_[i]);
     DevicePtr from;
     if (b.on_device) {
       const StatusOr<DevicePtr> alias = device_pool_->Alias(b.slot);

@@ -392,7 +392,7 @@ bool Mover::PollArrivals() {
     work->arrival.reset();
     work->needs_arrival = false;
     for (size_t j = 0; j < work->chunks.size(); ++j) {
-      if (!work->uses[j].loose) DeclareUsers(memory_.chunks()[work->chunks[j]]);
+      if (!work->uses[j].mapped_only) DeclareUsers(memory_.chunks()[work->chunks[j]]);
     }
     if (work->stream->unrecorded) {
       streams_.SetUnrecorded(work->stream, false);
@@ -407,8 +407,8 @@ void Mover::Finish(Work* work) {
   if (work->kind != Work::Kind::kEvict) {
     for (size_t i = 0; i < work->chunks.size(); ++i) {
       Chunk& c = memory_.chunks()[work->chunks[i]];
-      if (work->uses[i].loose) {
-        --c.loose;
+      if (work->uses[i].mapped_only) {
+        --c.mapped_only;
         continue;
       }
       VS_DCHECK(c.in_flight != 0);
@@ -445,7 +445,7 @@ bool Mover::HasItsMemory(const Work& work) {
   if (work.needs_arrival && !work.gave_up) return false;
   for (size_t i = 0; i < work.chunks.size(); ++i) {
     const Chunk& c = memory_.chunks()[work.chunks[i]];
-    if (c.state == ChunkState::kMoving && !work.uses[i].loose) return false;
+    if (c.state == ChunkState::kMoving && !work.uses[i].mapped_only) return false;
     if (work.gave_up || c.state == ChunkState::kPinned || i >= work.wanted) continue;
     // Work from before arming ends soon, and then its users are known.
     if (settling_ != 0 && options_.traced && c.movable && !memory_.UsersKnown(c)) return false;
@@ -477,7 +477,7 @@ bool Mover::ReleaseReady() {
 void Mover::Release(Work* work) {
   if (work->kind != Work::Kind::kEvict) {
     for (size_t i = 0; i < work->chunks.size(); ++i) {
-      if (!work->uses[i].loose) --memory_.chunks()[work->chunks[i]].queued;
+      if (!work->uses[i].mapped_only) --memory_.chunks()[work->chunks[i]].queued;
     }
   }
   stats_.hold_ns += static_cast<uint64_t>((Clock::now() - work->begun).count());

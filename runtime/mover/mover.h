@@ -122,15 +122,15 @@ class Mover {
   // Unmaps [p, p + size), in which these are the mappings of chunks: all or, on an error, none.
   // Waits until what names their memory has ended, at most a second, and until no move of it is
   // under way; other work is not waited for. What they had, in their order.
-  StatusOr<std::vector<Memory::Loose>> Unmap(absl::Span<const DevicePtr> mappings, DevicePtr p,
-                                             Bytes size) VS_EXCLUDES(memory_.mu);
+  StatusOr<std::vector<Memory::Detached>> Unmap(absl::Span<const DevicePtr> mappings, DevicePtr p,
+                                                Bytes size) VS_EXCLUDES(memory_.mu);
   // Puts `by` behind the mappings of one piece of memory, in its place: waits until no work may use
   // it, then `copy` is called while nobody submits any, and `open` for each mapping that shows
   // `by`, to let others touch it. What they had. An error changes nothing.
-  StatusOr<Memory::Loose> Replace(absl::Span<const DevicePtr> mappings, Bytes size,
-                                  CUmemGenericAllocationHandle by,
-                                  absl::FunctionRef<Status(const Memory::Loose&)> copy,
-                                  absl::FunctionRef<Status(DevicePtr)> open)
+  StatusOr<Memory::Detached> Replace(absl::Span<const DevicePtr> mappings, Bytes size,
+                                     CUmemGenericAllocationHandle by,
+                                     absl::FunctionRef<Status(const Memory::Detached&)> copy,
+                                     absl::FunctionRef<Status(DevicePtr)> open)
       VS_EXCLUDES(memory_.mu, sharing_);
 
   // Whole chunks, one physical handle each, that can be exported as file descriptors.
@@ -248,8 +248,8 @@ class Mover {
   bool Named(absl::Span<const ChunkIndex> chunks) VS_REQUIRES(memory_.mu);
   // Fingerprints of the chunks that have not begun are not taken. Whether any may be under way.
   bool CallOffPrints(absl::Span<const ChunkIndex> chunks) VS_REQUIRES(memory_.mu);
-  StatusOr<std::vector<Memory::Loose>> UnmapTaken(absl::Span<const Memory::Taken> taken,
-                                                  DevicePtr p, Bytes size)
+  StatusOr<std::vector<Memory::Detached>> UnmapTaken(absl::Span<const Memory::Taken> taken,
+                                                     DevicePtr p, Bytes size)
       VS_REQUIRES_SHARED(memory_.mapping_mu) VS_EXCLUDES(memory_.mu);
   Status CopyTo(const Slot& made, DevicePtr from, Bytes size);
   // --- who has written what (mover_prints.cc) ---

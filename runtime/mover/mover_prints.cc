@@ -48,7 +48,7 @@ void Mover::QueuePrints(Work* work) {
     for (size_t i = 0; i < work->chunks.size() && count < kMostPrints; ++i) {
       const ChunkIndex index = work->chunks[i];
       Chunk& c = memory_.chunks()[index];
-      if (!work->uses[i].write || work->uses[i].loose || c.size() < kWorthAPrint) continue;
+      if (!work->uses[i].write || work->uses[i].mapped_only || c.size() < kWorthAPrint) continue;
       if (c.dying) continue;  // What is behind it may be gone when the stream comes there.
       if (work->released ? !WorthAPrintNow(c) : !MayBeWorthAPrint(c)) continue;
       const std::optional<uint32_t> slot = prints_->Take();

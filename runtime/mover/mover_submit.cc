@@ -206,7 +206,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
     work->hold = ++state->holds;
     for (size_t i = 0; i < work->chunks.size(); ++i) {
       Chunk& c = memory_.chunks()[work->chunks[i]];
-      if (work->uses[i].loose) continue;
+      if (work->uses[i].mapped_only) continue;
       if (Counts(*work)) ++c.queued;
       needs_arrival = needs_arrival || (!c.movable && c.allocation != 0);
     }
@@ -388,7 +388,7 @@ bool Mover::RunsAsItIs(const Work& work) {
   }
   for (size_t i = 0; i < work.chunks.size(); ++i) {
     const Chunk& c = memory_.chunks()[work.chunks[i]];
-    if ((c.state == ChunkState::kMoving && !work.uses[i].loose) || c.hidden) return false;
+    if ((c.state == ChunkState::kMoving && !work.uses[i].mapped_only) || c.hidden) return false;
     if (i < work.wanted && !c.on_device && c.allocation != 0 && !ServedInPlace(c)) return false;
   }
   return true;
@@ -444,8 +444,8 @@ void Mover::MarkReleased(Work* work) {
   if (Counts(*work)) {
     for (size_t i = 0; i < work->chunks.size(); ++i) {
       Chunk& c = memory_.chunks()[work->chunks[i]];
-      if (work->uses[i].loose) {
-        ++c.loose;
+      if (work->uses[i].mapped_only) {
+        ++c.mapped_only;
         continue;
       }
       // In a dead context nothing runs any more that could miss it.
@@ -482,8 +482,8 @@ void Mover::Cancel(Work* work) {
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     Chunk& c = memory_.chunks()[work->chunks[i]];
     if (!Counts(*work)) continue;
-    if (work->uses[i].loose) {
-      if (work->released) --c.loose;
+    if (work->uses[i].mapped_only) {
+      if (work->released) --c.mapped_only;
     } else if (work->released) {
       --c.in_flight;
     } else {

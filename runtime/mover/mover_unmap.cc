@@ -44,7 +44,7 @@ bool Mover::Named(absl::Span<const ChunkIndex> chunks) {
     for (const auto& state : streams_.busy()) {
       for (const Work* work : state->in_flight) {
         for (size_t i = 0; i < work->chunks.size(); ++i) {
-          count += work->chunks[i] == index && work->uses[i].loose;
+          count += work->chunks[i] == index && work->uses[i].mapped_only;
         }
       }
     }
@@ -55,8 +55,8 @@ bool Mover::Named(absl::Span<const ChunkIndex> chunks) {
     const Chunk& c = memory_.chunks()[index];
     if (c.open != 0) return true;  // A thread hands it to the driver.
     // More than work accounts for: the listener has yet to read it.
-    if (c.loose != 0 && c.loose > loosely(index)) return true;
-    counted = counted || c.in_flight != 0 || c.queued != 0 || c.loose != 0;
+    if (c.mapped_only != 0 && c.mapped_only > loosely(index)) return true;
+    counted = counted || c.in_flight != 0 || c.queued != 0 || c.mapped_only != 0;
   }
   if (!counted) return false;
   return absl::c_any_of(queue_, names) || absl::c_any_of(streams_.busy(), [&](const auto& state) {
@@ -78,8 +78,8 @@ bool Mover::CallOffPrints(absl::Span<const ChunkIndex> chunks) {
   return any;
 }
 
-StatusOr<std::vector<Memory::Loose>> Mover::Unmap(absl::Span<const DevicePtr> mappings, DevicePtr p,
-                                                  Bytes size) {
+StatusOr<std::vector<Memory::Detached>> Mover::Unmap(absl::Span<const DevicePtr> mappings,
+                                                     DevicePtr p, Bytes size) {
   std::vector<std::vector<ChunkIndex>> claimed;
   std::vector<ChunkIndex> all;
   {
@@ -127,8 +127,8 @@ StatusOr<std::vector<Memory::Loose>> Mover::Unmap(absl::Span<const DevicePtr> ma
   }
 }
 
-StatusOr<std::vector<Memory::Loose>> Mover::UnmapTaken(absl::Span<const Memory::Taken> taken,
-                                                       DevicePtr p, Bytes size) {
+StatusOr<std::vector<Memory::Detached>> Mover::UnmapTaken(absl::Span<const Memory::Taken> taken,
+                                                          DevicePtr p, Bytes size) {
   Status status;
   {
     ScopedContext current(*driver_, memory_.options().context);
@@ -142,13 +142,13 @@ StatusOr<std::vector<Memory::Loose>> Mover::UnmapTaken(absl::Span<const Memory::
       return status;
     }
   }
-  std::vector<Memory::Loose> loose;
+  std::vector<Memory::Detached> detached;
   MutexLock lock(memory_.mu);
   for (const Memory::Taken& t : taken) {
     memory_.Leave(t);
-    loose.push_back(t.loose);
+    detached.push_back(t.detached);
   }
-  return loose;
+  return detached;
 }
 
 Status Mover::CloseUnused(absl::Span<const ChunkIndex> chunks, bool claim, const char* why) {
@@ -201,10 +201,10 @@ Status Mover::CloseUnused(absl::Span<const ChunkIndex> chunks, bool claim, const
   }
 }
 
-StatusOr<Memory::Loose> Mover::Replace(absl::Span<const DevicePtr> mappings, Bytes size,
-                                       CUmemGenericAllocationHandle by,
-                                       absl::FunctionRef<Status(const Memory::Loose&)> copy,
-                                       absl::FunctionRef<Status(DevicePtr)> open) {
+StatusOr<Memory::Detached> Mover::Replace(absl::Span<const DevicePtr> mappings, Bytes size,
+                                          CUmemGenericAllocationHandle by,
+                                          absl::FunctionRef<Status(const Memory::Detached&)> copy,
+                                          absl::FunctionRef<Status(DevicePtr)> open) {
   VS_RETURN_IF_ERROR(WaitArmed());
   std::vector<std::vector<ChunkIndex>> chunks(mappings.size());
   std::vector<ChunkIndex> all;
@@ -220,14 +220,14 @@ StatusOr<Memory::Loose> Mover::Replace(absl::Span<const DevicePtr> mappings, Byt
   VS_RETURN_IF_ERROR(
       CloseUnused(all, /*claim=*/true, "put memory of the driver in the place of the program's"));
   SharedLock mapping(memory_.mapping_mu);
-  StatusOr<Memory::Loose> loose;
+  StatusOr<Memory::Detached> detached;
   {
     MutexLock lock(memory_.mu);
-    loose = memory_.LooseAt(mappings.front());
+    detached = memory_.DetachedAt(mappings.front());
   }
   ScopedContext current(*driver_, memory_.options().context);
-  Status status = loose.ok() ? current.status() : loose.status();
-  if (status.ok()) status = copy(*loose);
+  Status status = detached.ok() ? current.status() : detached.status();
+  if (status.ok()) status = copy(*detached);
   size_t unmapped = 0;
   size_t mapped = 0;
   while (status.ok() && mapped < mappings.size()) {
@@ -256,7 +256,7 @@ StatusOr<Memory::Loose> Mover::Replace(absl::Span<const DevicePtr> mappings, Byt
   }
   gate_.Open();
   if (!status.ok()) return status;
-  return loose;
+  return detached;
 }
 
 }  // namespace vramspan

@@ -26,7 +26,7 @@ struct Use {
   bool kernels_only = false;
   bool once = false;   // Each byte at most once: served where it lies, never fetched for this work.
   bool maybe = false;  // May be touched, but most likely is not. With `once`.
-  bool loose = false;  // And it may move all the same, but must be mapped. With `maybe`.
+  bool mapped_only = false;  // And it may move all the same, but must be mapped. With `maybe`.
   // Nobody named it: what is named is thought to go so far. Of a range: all but where it begins.
   bool guessed = false;
   uint16_t slot = LaunchSample::kSeveral;  // The argument of a kernel that names it.
@@ -40,7 +40,7 @@ struct Use {
     // Kernels often hold a pointer several times over.
     if (!other.maybe) slot = std::min(slot, other.slot);
     maybe &= other.maybe;
-    loose &= other.loose;
+    mapped_only &= other.mapped_only;
     guessed &= other.guessed;
   }
 };

@@ -115,10 +115,11 @@ CUresult UnmapKnown(decltype(&::cuMemUnmap) real, CUdeviceptr p, size_t size) {
         table.changed.Wait(table.mu);
         continue;
       }
-      std::vector<Memory::Loose> loose;
+      std::vector<Memory::Detached> detached;
       if (!known.at.empty()) {
         const Status unmapped = table.Aside(known.handles, [&] {
-          VS_ASSIGN_OR_RETURN(loose, r->runtime->UnmapLoose(known.at, DevicePtr(p), Bytes(size)));
+          VS_ASSIGN_OR_RETURN(detached,
+                              r->runtime->UnmapLoose(known.at, DevicePtr(p), Bytes(size)));
           return absl::OkStatus();
         });
         if (!unmapped.ok()) return Told(unmapped);
@@ -130,7 +131,7 @@ CUresult UnmapKnown(decltype(&::cuMemUnmap) real, CUdeviceptr p, size_t size) {
       for (size_t i = 0; i < known.at.size(); ++i) {
         VmmHandle* const h = table.Find(known.mapped[i]);
         std::erase(h->mapped, known.at[i].value);
-        if (h->mapped.empty()) h->loose = std::move(loose[i]);
+        if (h->mapped.empty()) h->detached = std::move(detached[i]);
         RemoveAllocated(known.at[i].value);
       }
       for (const CUmemGenericAllocationHandle handle : known.handles) {
@@ -150,7 +151,7 @@ CUresult MapOurs(VmmTable& table, VmmReservation* r, CUdeviceptr p,
   r->mappings.emplace(p, VmmMapping{h->size, handle});
   Status mapped;
   if (h->mapped.empty()) {
-    mapped = h->runtime->memory().MapLoose(*h->loose, DevicePtr(p));
+    mapped = h->runtime->memory().MapDetached(*h->detached, DevicePtr(p));
   } else {
     mapped = table.Hold(handle, "it is mapped twice");
     if (mapped.ok()) {
@@ -163,7 +164,7 @@ CUresult MapOurs(VmmTable& table, VmmReservation* r, CUdeviceptr p,
     table.DropIfUnused(handle);
     return Told(mapped);
   }
-  h->loose.reset();
+  h->detached.reset();
   h->used = true;
   h->mapped.push_back(p);
   AddAllocated(p, h->size);
@@ -226,13 +227,13 @@ CUresult VmmCreate(decltype(&::cuMemCreate) real, CUmemGenericAllocationHandle* 
   Runtime* const runtime = ordinary ? RuntimeForMemoryOf(properties->location.id) : nullptr;
   if (runtime == nullptr) return MemCreate(real, handle, size, properties, flags);
   return Guarded([&] {
-    StatusOr<Memory::Loose> loose = runtime->MakeLoose(Bytes(size));
-    if (!loose.ok()) return Told(loose.status());
+    StatusOr<Memory::Detached> detached = runtime->MakeDetached(Bytes(size));
+    if (!detached.ok()) return Told(detached.status());
     VmmHandle made;
     made.runtime = runtime;
     made.properties = *properties;
     made.size = size;
-    made.loose = *std::move(loose);
+    made.detached = *std::move(detached);
     VmmTable& table = VmmTable::Get();
     MutexLock lock(table.mu);
     *handle = table.Add(std::move(made));

@@ -20,8 +20,8 @@ constexpr uint64_t kFirst = uint64_t{0x7653} << 48;
 constexpr uint64_t kMask = uint64_t{0xffff} << 48;
 
 // A mapping of the driver's handle somewhere, for as long as the copy takes.
-Status CopyInto(Runtime* runtime, const Memory::Loose& loose, CUmemGenericAllocationHandle real,
-                size_t size) {
+Status CopyInto(Runtime* runtime, const Memory::Detached& detached,
+                CUmemGenericAllocationHandle real, size_t size) {
   const Driver& driver = *runtime->driver();
   CUdeviceptr at = 0;
   VS_RETURN_IF_ERROR(Check(driver->MemAddressReserve(&at, size, 0, 0, 0), "cuMemAddressReserve"));
@@ -29,7 +29,7 @@ Status CopyInto(Runtime* runtime, const Memory::Loose& loose, CUmemGenericAlloca
   Status status =
       MapAt(driver, Accessors(runtime->memory().options().ordinal), to, Bytes(size), real);
   if (status.ok()) {
-    status = runtime->memory().CopyLoose(loose, to);
+    status = runtime->memory().CopyDetached(detached, to);
     driver.Note(Check(driver->MemUnmap(at, size), "cuMemUnmap", RangeText(to, Bytes(size))));
   }
   driver.Note(Check(driver->MemAddressFree(at, size), "cuMemAddressFree"));
@@ -118,8 +118,8 @@ bool VmmTable::WholeMappings(CUdeviceptr p, size_t size) {
 void VmmTable::DropIfUnused(CUmemGenericAllocationHandle handle) {
   VmmHandle* const h = Find(handle);
   if (h == nullptr || h->at_work || h->references > 0 || !h->mapped.empty()) return;
-  if (h->runtime != nullptr && h->loose.has_value()) {
-    h->runtime->memory().ReleaseLoose(*std::move(h->loose));
+  if (h->runtime != nullptr && h->detached.has_value()) {
+    h->runtime->memory().ReleaseDetached(*std::move(h->detached));
   }
   handles.erase(handle);
 }
@@ -181,8 +181,8 @@ CUresult VmmTable::Realise(CUmemGenericAllocationHandle handle, const char* why)
     if (created != CUDA_SUCCESS) {
       return DriverError(created, "cuMemCreate", absl::StrFormat("%d, %s", h.size, why));
     }
-    const auto copy = [&](const Memory::Loose& loose) {
-      return h.used ? CopyInto(h.runtime, loose, real, h.size) : absl::OkStatus();
+    const auto copy = [&](const Memory::Detached& detached) {
+      return h.used ? CopyInto(h.runtime, detached, real, h.size) : absl::OkStatus();
     };
     const auto open = [&](DevicePtr at) {
       const auto it = others.find(at.value);
@@ -192,14 +192,14 @@ CUresult VmmTable::Realise(CUmemGenericAllocationHandle handle, const char* why)
     };
     Status status;
     if (h.mapped.empty()) {
-      status = copy(*h.loose);
+      status = copy(*h.detached);
     } else {
       std::vector<DevicePtr> mappings;
       for (const CUdeviceptr at : h.mapped) mappings.emplace_back(at);
-      StatusOr<Memory::Loose> loose =
+      StatusOr<Memory::Detached> detached =
           h.runtime->ReplaceLoose(mappings, Bytes(h.size), real, copy, open);
-      status = loose.status();
-      if (loose.ok()) h.loose = *std::move(loose);
+      status = detached.status();
+      if (detached.ok()) h.detached = *std::move(detached);
     }
     if (!status.ok()) driver.Note(Check(driver->MemRelease(real), "cuMemRelease"));
     return status;
@@ -208,7 +208,7 @@ CUresult VmmTable::Realise(CUmemGenericAllocationHandle handle, const char* why)
     DropIfUnused(handle);
     return Told(made);
   }
-  h.runtime->memory().ReleaseLoose(*std::exchange(h.loose, std::nullopt));
+  h.runtime->memory().ReleaseDetached(*std::exchange(h.detached, std::nullopt));
   Count(Foreign::kHandle, h.size);
   LogStays(h.size, why);
   h.real = real;
@@ -241,7 +241,7 @@ void ForgetVmmOf(Runtime* runtime) {
   for (auto& [value, handle] : table.handles) {
     if (handle.runtime != runtime) continue;
     handle.runtime = nullptr;
-    handle.loose.reset();
+    handle.detached.reset();
     handle.mapped.clear();
     handle.held = false;
   }

@@ -145,9 +145,9 @@ TEST_F(ComparedTest, MemoryThatTheProgramMapsStaysUntilItIsLookedAt) {
   Memory& memory = (*made)->memory();
   const StatusOr<DevicePtr> base = memory.Reserve(MiB(8), MiB(2));
   ASSERT_TRUE(base.ok()) << base.status();
-  StatusOr<Memory::Loose> loose = (*made)->MakeLoose(MiB(8));
+  StatusOr<Memory::Detached> loose = (*made)->MakeDetached(MiB(8));
   ASSERT_TRUE(loose.ok()) << loose.status();
-  ASSERT_TRUE(memory.MapLoose(*loose, *base).ok());
+  ASSERT_TRUE(memory.MapDetached(*loose, *base).ok());
   Buffer b;
   b.ptr = base->value;
   b.words = kLarge / sizeof(Word);
@@ -157,7 +157,7 @@ TEST_F(ComparedTest, MemoryThatTheProgramMapsStaysUntilItIsLookedAt) {
   loose = UnmapOne(**made, *base, MiB(8));
   ASSERT_TRUE(loose.ok()) << loose.status();
   EXPECT_CU(world_.api().StreamQuery(stream_));
-  memory.ReleaseLoose(*std::move(loose));
+  memory.ReleaseDetached(*std::move(loose));
   EXPECT_TRUE(memory.Unreserve(*base, MiB(8)).ok());
   made->reset();
   const StatusOr<RecordedRun> run = LoadRun(path_);

@@ -60,21 +60,21 @@ TEST_F(ExtentsTest, WhatIsFreedIsNotFound) {
 TEST_F(ExtentsTest, OfAReservationWhatIsMappedCounts) {
   const StatusOr<DevicePtr> base = memory().Reserve(MiB(64), MiB(2));
   ASSERT_TRUE(base.ok());
-  StatusOr<Memory::Loose> first = runtime_->MakeLoose(MiB(4));
-  StatusOr<Memory::Loose> second = runtime_->MakeLoose(MiB(4));
+  StatusOr<Memory::Detached> first = runtime_->MakeDetached(MiB(4));
+  StatusOr<Memory::Detached> second = runtime_->MakeDetached(MiB(4));
   ASSERT_TRUE(first.ok() && second.ok());
-  ASSERT_TRUE(memory().MapLoose(*first, *base).ok());
+  ASSERT_TRUE(memory().MapDetached(*first, *base).ok());
   EXPECT_EQ(Of(cache_.Find(memory(), *base)), std::pair(*base, MiB(4)));
-  ASSERT_TRUE(memory().MapLoose(*second, *base + MiB(12)).ok());
+  ASSERT_TRUE(memory().MapDetached(*second, *base + MiB(12)).ok());
   EXPECT_EQ(Of(cache_.Find(memory(), *base)), std::pair(*base, MiB(16)));
-  StatusOr<Memory::Loose> taken = UnmapOne(*runtime_, *base + MiB(12), MiB(4));
+  StatusOr<Memory::Detached> taken = UnmapOne(*runtime_, *base + MiB(12), MiB(4));
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_EQ(Of(cache_.Find(memory(), *base)), std::pair(*base, MiB(4)));
-  memory().ReleaseLoose(*std::move(taken));
+  memory().ReleaseDetached(*std::move(taken));
   taken = UnmapOne(*runtime_, *base, MiB(4));
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_EQ(cache_.Find(memory(), *base).size, Bytes(0));
-  memory().ReleaseLoose(*std::move(taken));
+  memory().ReleaseDetached(*std::move(taken));
   EXPECT_TRUE(memory().Unreserve(*base, MiB(64)).ok());
 }
 

@@ -111,21 +111,21 @@ TEST_F(KeepTest, WhatTheProgramMaps) {
   Memory& memory = runtime_->memory();
   const StatusOr<DevicePtr> base = memory.Reserve(MiB(16), MiB(2));
   ASSERT_TRUE(base.ok()) << base.status();
-  StatusOr<Memory::Loose> loose = runtime_->MakeLoose(MiB(4));
+  StatusOr<Memory::Detached> loose = runtime_->MakeDetached(MiB(4));
   ASSERT_TRUE(loose.ok()) << loose.status();
-  ASSERT_TRUE(memory.MapLoose(*loose, *base).ok());
+  ASSERT_TRUE(memory.MapDetached(*loose, *base).ok());
   EXPECT_FALSE(Kept(*base, MiB(4)));
   loose = UnmapOne(*runtime_, *base, MiB(4));
   ASSERT_TRUE(loose.ok()) << loose.status();
-  ASSERT_TRUE(memory.MapLoose(*loose, *base + MiB(8)).ok());
+  ASSERT_TRUE(memory.MapDetached(*loose, *base + MiB(8)).ok());
   EXPECT_TRUE(Kept(*base + MiB(8), MiB(4)));
   loose = UnmapOne(*runtime_, *base + MiB(8), MiB(4));
   ASSERT_TRUE(loose.ok()) << loose.status();
-  ASSERT_TRUE(memory.MapLoose(*loose, *base).ok());
+  ASSERT_TRUE(memory.MapDetached(*loose, *base).ok());
   EXPECT_FALSE(Kept(*base, MiB(4))) << "it is the third";
   loose = UnmapOne(*runtime_, *base, MiB(4));
   ASSERT_TRUE(loose.ok()) << loose.status();
-  memory.ReleaseLoose(*std::move(loose));
+  memory.ReleaseDetached(*std::move(loose));
   EXPECT_TRUE(memory.Unreserve(*base, MiB(16)).ok());
 }
 

@@ -116,8 +116,8 @@ TEST_F(PeersTest, ReachWhatIsThereAndWhatComes) {
   pieces.push_back(Alloc());
   const StatusOr<DevicePtr> base = memory().Reserve(MiB(64), MiB(2));
   ASSERT_TRUE(base.ok());
-  StatusOr<Memory::Loose> loose = runtime_->MakeLoose(kPeerPiece);
-  ASSERT_TRUE(loose.ok() && memory().MapLoose(*loose, *base).ok());
+  StatusOr<Memory::Detached> loose = runtime_->MakeDetached(kPeerPiece);
+  ASSERT_TRUE(loose.ok() && memory().MapDetached(*loose, *base).ok());
   pieces.push_back(*base);
   ExpectAll(pieces);
   ASSERT_TRUE(memory().SetPeer(kPeer, false).ok());

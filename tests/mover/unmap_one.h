@@ -9,13 +9,13 @@
 
 namespace vramspan_test {
 
-inline vramspan::StatusOr<vramspan::Memory::Loose> UnmapOne(vramspan::Runtime& runtime,
-                                                            vramspan::DevicePtr at,
-                                                            vramspan::Bytes size) {
+inline vramspan::StatusOr<vramspan::Memory::Detached> UnmapOne(vramspan::Runtime& runtime,
+                                                               vramspan::DevicePtr at,
+                                                               vramspan::Bytes size) {
   const vramspan::DevicePtr mappings[] = {at};
-  auto loose = runtime.UnmapLoose(mappings, at, size);
-  if (!loose.ok()) return loose.status();
-  return std::move(loose->front());
+  auto detached = runtime.UnmapLoose(mappings, at, size);
+  if (!detached.ok()) return detached.status();
+  return std::move(detached->front());
 }
 
 }  // namespace vramspan_test

@@ -306,7 +306,7 @@ void SimulatedMover::Free(uint32_t allocation) {
 
 void SimulatedMover::Reclaim(ChunkIndex index) {
   SimulatedChunk& c = At(index);
-  if (!c.live || !c.dying || c.in_flight != 0 || c.queued != 0 || c.loose != 0 || c.moving) {
+  if (!c.live || !c.dying || c.in_flight != 0 || c.queued != 0 || c.mapped_only != 0 || c.moving) {
     return;
   }
   Note(index);

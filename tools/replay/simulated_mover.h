@@ -63,9 +63,9 @@ class SimulatedMover {
   struct SimulatedChunk {
     enum class Copy : uint8_t { kNone, kTwin, kStale };  // What the host has of a device chunk.
 
-    uint32_t in_flight = 0;  // Released work that has not finished.
-    uint32_t queued = 0;     // Held work.
-    uint32_t loose = 0;      // Released work that must find it mapped, and no more.
+    uint32_t in_flight = 0;    // Released work that has not finished.
+    uint32_t queued = 0;       // Held work.
+    uint32_t mapped_only = 0;  // Released work that must find it mapped, and no more.
     uint8_t log2_size = 0;
     Copy copy = Copy::kNone;
     uint32_t next_use = 0;        // Of min: the work that needs it next.

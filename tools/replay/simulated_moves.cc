@@ -472,7 +472,7 @@ uint64_t SimulatedMover::RemapTime(const Move& move, bool hide) const {
 
 bool SimulatedMover::MayHide(const Move& move) const {
   return barriers_queued_ == 0 && barriers_in_flight_ == 0 && now_ >= no_hiding_before_ &&
-         !show_all_ && At(move.chunk).loose == 0 && hidden_ < kMostHidden;
+         !show_all_ && At(move.chunk).mapped_only == 0 && hidden_ < kMostHidden;
 }
 
 std::deque<SimulatedMover::Move>::iterator SimulatedMover::FindMove(uint64_t tag) {

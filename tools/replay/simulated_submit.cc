@@ -216,11 +216,11 @@ bool SimulatedMover::AllThere(uint32_t set) {
 bool SimulatedMover::RunsAsItIs(const ActiveWork& a) {
   if (a.barrier() && (!moves_.empty() || hidden_ != 0 || call_ != Call::kNone)) return false;
   if (!a.possible.empty()) {
-    const bool loose = setting_.overlap == ReplayOverlap::kAll;
+    const bool mapped_only = setting_.overlap == ReplayOverlap::kAll;
     if (moves_.size() + hidden_ != 0 || call_ != Call::kNone) {
       for (const ChunkIndex index : a.possible) {
         const SimulatedChunk& c = At(index);
-        if ((c.moving && !loose) || c.hidden) return false;
+        if ((c.moving && !mapped_only) || c.hidden) return false;
       }
     }
   }
@@ -457,7 +457,7 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
     }
   }
   if (setting_.overlap == ReplayOverlap::kAll) {
-    for (const ChunkIndex c : a->possible) ++At(c).loose;
+    for (const ChunkIndex c : a->possible) ++At(c).mapped_only;
   }
   if (!armed_) {
     TryStart(&streams_[run_.works[a->work].stream]);
@@ -486,7 +486,7 @@ void SimulatedMover::Finish(ActiveWork* a) {
   }
   if (setting_.overlap == ReplayOverlap::kAll) {
     for (const ChunkIndex c : a->possible) {
-      --At(c).loose;
+      --At(c).mapped_only;
       if (At(c).dying) Reclaim(c);
     }
   }
