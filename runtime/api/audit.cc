@@ -299,8 +299,8 @@ bool Audit::BeginWork(const Submission& s, absl::Span<const InferredRange> infer
                       r.size,
                       {.write = r.write,
                        .kernels_only = launch,
-                       .once = true,
-                       .maybe = !r.likely,
+                       .in_place = true,
+                       .possible = !r.likely,
                        .guessed = !r.exact,
                        .slot = r.slot}});
   }

@@ -170,8 +170,8 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
                               {.write = r.write,
                                .kernels_only = launch,
                                // Nothing is fetched for a copy, nor for what is merely possible.
-                               .once = !r.likely || (r.exact && !launch),
-                               .maybe = !r.likely,
+                               .in_place = !r.likely || (r.exact && !launch),
+                               .possible = !r.likely,
                                .mapped_only = r.settled && overlap_ == Overlap::kAll,
                                .guessed = !r.exact,
                                .slot = r.slot}});

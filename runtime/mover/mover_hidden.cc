@@ -57,9 +57,9 @@ bool Mover::WaitsForHidden(Work* work, bool has_its_memory) {
     const ChunkIndex index = work->chunks[i];
     if (!memory_.chunks()[index].hidden) continue;
     waits = true;
-    const bool maybe = work->uses[i].maybe;
-    if (!maybe && !has_its_memory) continue;  // It may still come.
-    if (!maybe || !ComesSoon(work, index)) to_show_.push_back(index);
+    const bool possible = work->uses[i].possible;
+    if (!possible && !has_its_memory) continue;  // It may still come.
+    if (!possible || !ComesSoon(work, index)) to_show_.push_back(index);
   }
   return waits;
 }

@@ -31,9 +31,9 @@ void Mover::PriceNew(Work* work) {
   const ServedArguments arguments = Price(work);
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     const Use& use = work->uses[i];
-    if (use.maybe) continue;
+    if (use.possible) continue;
     const ChunkIndex index = work->chunks[i];
-    const bool needs = !use.once && !arguments.Serves(use.slot);
+    const bool needs = !use.in_place && !arguments.Serves(use.slot);
     reuse_.Touch(index, memory_.chunks()[index].size(), needs);
   }
 }
@@ -43,7 +43,7 @@ ServedArguments Mover::Price(Work* work) {
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     const Use& use = work->uses[i];
     const Chunk& c = memory_.chunks()[work->chunks[i]];
-    if (!use.once) arguments.Add(use.slot, c.size(), c.on_device);
+    if (!use.in_place) arguments.Add(use.slot, c.size(), c.on_device);
   }
   arguments.Judge(work->kernel, &history_);
   const auto offer = [&](PlaceMerit::Take take)
@@ -51,10 +51,11 @@ ServedArguments Mover::Price(Work* work) {
   PlaceMerit merit(heat_, memory_.device_pool().available(), offer);
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     Use& use = work->uses[i];
-    if (use.once || !arguments.Serves(use.slot) || work->soon.contains(work->chunks[i])) continue;
+    if (use.in_place || !arguments.Serves(use.slot) || work->soon.contains(work->chunks[i]))
+      continue;
     // What is on the device as yet may leave before the launch runs: it is not to come back for it.
     const Chunk& c = memory_.chunks()[work->chunks[i]];
-    use.once = c.on_device || !Movable(c) || !merit.Worth(work->chunks[i], c.size());
+    use.in_place = c.on_device || !Movable(c) || !merit.Worth(work->chunks[i], c.size());
   }
   return arguments;
 }
@@ -93,7 +94,7 @@ void Mover::TryInPlace(Work* work) {
       history_.For(work->kernel, use.slot, remote) != KernelHistory::Verdict::kTry) {
     return;
   }
-  use.once = true;
+  use.in_place = true;
   trial_ = work->chunks[chosen];
   trial_for_ = work->id;
   trial_waits_.reset();
@@ -122,7 +123,7 @@ void Mover::NoteRelease(Work* work) {
   bool first = true;
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     const Use& use = work->uses[i];
-    if (use.maybe) continue;
+    if (use.possible) continue;
     const Chunk& c = memory_.chunks()[work->chunks[i]];
     heat_.Use(work->chunks[i], c.size());
     // What its place saves, each time it is used.
@@ -166,7 +167,7 @@ void Mover::NoteFinish(const Work& work, Clock::time_point now) {
 uint64_t Mover::SignatureOf(const Work& work) {
   uint64_t signature = 0;
   for (size_t i = 0; i < work.chunks.size(); ++i) {
-    if (!work.uses[i].maybe) signature = absl::HashOf(signature, work.chunks[i].value);
+    if (!work.uses[i].possible) signature = absl::HashOf(signature, work.chunks[i].value);
   }
   return signature == 0 ? 0 : absl::HashOf(signature, work.kernel);
 }

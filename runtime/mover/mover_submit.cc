@@ -407,7 +407,7 @@ void Mover::CollectChunks(absl::Span<const WorkRange> ranges, Work* work) {
     const auto add = [&](ChunkIndex index, Chunk& c) VS_NO_THREAD_SAFETY_ANALYSIS {
       Use use = range.use;
       const bool begins = range.ptr >= c.base && range.ptr < c.base + c.size();
-      use.guessed = use.guessed && (use.maybe || !begins);
+      use.guessed = use.guessed && (use.possible || !begins);
       if (index.value >= marks.size()) marks.resize(index.value * 2 + 64, 0);
       uint32_t& mark = marks[index.value];
       if (mark < base) {
@@ -429,7 +429,7 @@ void Mover::CollectChunks(absl::Span<const WorkRange> ranges, Work* work) {
 void Mover::Partition(Work* work) {
   work->wanted = 0;
   for (size_t i = 0; i < work->chunks.size(); ++i) {
-    if (work->uses[i].once) continue;
+    if (work->uses[i].in_place) continue;
     std::swap(work->chunks[i], work->chunks[work->wanted]);
     std::swap(work->uses[i], work->uses[work->wanted++]);
   }
@@ -451,12 +451,12 @@ void Mover::MarkReleased(Work* work) {
       // In a dead context nothing runs any more that could miss it.
       VS_DCHECK(!c.hidden || work->kind != Work::Kind::kScope || dead_);
       ++c.in_flight;
-      if (!c.on_device && !work->uses[i].maybe) {
+      if (!c.on_device && !work->uses[i].possible) {
         in_place = true;
         remote += c.size();
       }
       if (c.on_device) memory_.policy().OnUse(work->chunks[i]);
-      c.unused = c.unused && (work->uses[i].maybe || work->kind != Work::Kind::kScope);
+      c.unused = c.unused && (work->uses[i].possible || work->kind != Work::Kind::kScope);
       if (work->uses[i].write) NoteWriter(*work, work->chunks[i]);
     }
   }

@@ -24,9 +24,10 @@ struct Use {
   // Only kernels touch it. The driver looks up what copies and fills name when they are submitted,
   // and refuses what is not mapped just then; a kernel's arguments it never looks at.
   bool kernels_only = false;
-  bool once = false;   // Each byte at most once: served where it lies, never fetched for this work.
-  bool maybe = false;  // May be touched, but most likely is not. With `once`.
-  bool mapped_only = false;  // And it may move all the same, but must be mapped. With `maybe`.
+  bool in_place =
+      false;  // Each byte at most once: served where it lies, never fetched for this work.
+  bool possible = false;     // May be touched, but most likely is not. With `in_place`.
+  bool mapped_only = false;  // And it may move all the same, but must be mapped. With `possible`.
   // Nobody named it: what is named is thought to go so far. Of a range: all but where it begins.
   bool guessed = false;
   uint16_t slot = LaunchSample::kSeveral;  // The argument of a kernel that names it.
@@ -35,11 +36,11 @@ struct Use {
   void Add(const Use& other) {
     write |= other.write;
     kernels_only &= other.kernels_only;
-    once &= other.once;
-    if (maybe) slot = other.slot;
+    in_place &= other.in_place;
+    if (possible) slot = other.slot;
     // Kernels often hold a pointer several times over.
-    if (!other.maybe) slot = std::min(slot, other.slot);
-    maybe &= other.maybe;
+    if (!other.possible) slot = std::min(slot, other.slot);
+    possible &= other.possible;
     mapped_only &= other.mapped_only;
     guessed &= other.guessed;
   }
