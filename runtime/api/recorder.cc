@@ -436,7 +436,7 @@ void Recorder::Submitted() {
   if (current.waits_after != kNever && now - current.since >= current.waits_after) {
     AddWait(current.since, WaitsFor::kStream, current.stream);
   }
-  if (watch_ != nullptr && Mover::InScope() && !mover_->armed()) TakePrints();
+  if (watch_ != nullptr && Mover::InScope() && !mover_->tracking()) TakePrints();
   current = {};
   Mine& mine = Mine::Get();
   if (++mine.cost_works == kCostEvery) {

@@ -324,7 +324,7 @@ StatusOr<DevicePtr> Runtime::Allocate(Bytes size) {
   if (keeper_ != nullptr && p.ok()) keeper_->Allocated(*p, size);
   if (size > SmallObjects::kMaxSmall && memory_->filling()) {
     memory_->PrepareHost();
-    mover_->WakeAndArm();
+    mover_->WakeAndStartTracking();
   }
   return p;
 }
@@ -338,7 +338,7 @@ Status Runtime::Free(DevicePtr ptr) {
     if (found && keeper_ != nullptr) keeper_->Freeing(ptr);
   }
   const Status status = memory_->Free(ptr);
-  if (memory_->has_dying() || (tracer_ != nullptr && mover_->armed())) mover_->Wake();
+  if (memory_->has_dying() || (tracer_ != nullptr && mover_->tracking())) mover_->Wake();
   return status;
 }
 

@@ -6,7 +6,7 @@ StatusOr<Memory::Detached> Runtime::MakeDetached(Bytes size) {
   StatusOr<Memory::Detached> loose = memory_->MakeDetached(size);
   if (memory_->filling()) {
     memory_->PrepareHost();
-    mover_->WakeAndArm();
+    mover_->WakeAndStartTracking();
   }
   return loose;
 }

@@ -54,7 +54,7 @@ Tracer::Tracer(Decoder* decoder, Memory* memory, Mover* mover, Overlap overlap)
       hidden_(memory->page_map().base(), memory->page_map().size()) {}
 
 bool Tracer::Enter(uint32_t call, const void* params) {
-  if (!mover_.armed() && audit_ == nullptr && recorder_ == nullptr) [[likely]] {
+  if (!mover_.tracking() && audit_ == nullptr && recorder_ == nullptr) [[likely]] {
     if (Decoder::CopiesFromHost(call)) {
       Submission& s = MyScratch().submission;
       decoder_.Decode(call, params, &s);
@@ -70,7 +70,7 @@ bool Tracer::Enter(uint32_t call, const void* params) {
 
 Tracer::Visit Tracer::BeginVisit(uint32_t call, const void* params) {
   mover_.PassBy();
-  if (!mover_.armed()) [[likely]]
+  if (!mover_.tracking()) [[likely]]
     return Visit::kPasses;
   mover_.PassedBy();
   const Uncancellable now;

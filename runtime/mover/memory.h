@@ -150,7 +150,7 @@ class Memory {
       VS_REQUIRES(mu);
 
   // What is known of the program's work: nothing, everything since arming, everything.
-  enum class Tracking { kNone, kSinceArmed, kAll };
+  enum class Tracking { kNone, kSinceTracking, kAll };
   void SetTracking(Tracking tracking) { tracking_.store(tracking, std::memory_order_release); }
   Tracking tracking() const {
     if (blind_.load(std::memory_order_acquire)) return Tracking::kNone;
@@ -160,7 +160,7 @@ class Memory {
   void GoBlind() { blind_.store(true, std::memory_order_release); }
   // True when every work that may touch the chunk is counted in it.
   bool UsersKnown(const Chunk& c) const {
-    return tracking() == Tracking::kAll || (c.tracked && tracking() == Tracking::kSinceArmed);
+    return tracking() == Tracking::kAll || (c.tracked && tracking() == Tracking::kSinceTracking);
   }
 
   // Declared work of unknown ranges that has not finished: while there is any, nothing that is

@@ -183,8 +183,8 @@ bool Mover::Round() {
       show_all_ = false;
     }
   }
-  bool progress = TryArm();
-  if (!armed_.load(std::memory_order_relaxed)) {
+  bool progress = TryStartTracking();
+  if (!tracking_.load(std::memory_order_relaxed)) {
     // Nothing is recorded yet, but streams may have been forgotten.
     MutexLock lock(memory_.mu);
     return PollFinished() || progress;
@@ -225,7 +225,7 @@ void Mover::Pause() {
   if (active) {
     wake_.WaitFor(memory_.mu, kShortSleep);
   } else if (open_works_ != 0 || settling_ != 0 || memory_.has_dying() ||
-             want_arm_.load(std::memory_order_relaxed) || OverBudget().value != 0 ||
+             want_tracking_.load(std::memory_order_relaxed) || OverBudget().value != 0 ||
              (options_.traced && may_return_) || memory_.any_hidden()) {
     wake_.WaitFor(memory_.mu, kLongSleep);
     // What happened on the device meanwhile tells nobody.
@@ -265,17 +265,17 @@ void Mover::LoadPrints() {
   }
 }
 
-bool Mover::TryArm() {
-  if (armed_.load(std::memory_order_relaxed)) return false;
-  const bool arm = want_arm_.load(std::memory_order_acquire);
+bool Mover::TryStartTracking() {
+  if (tracking_.load(std::memory_order_relaxed)) return false;
+  const bool arm = want_tracking_.load(std::memory_order_acquire);
   if (!arm && !want_ready_.load(std::memory_order_acquire)) return false;
   const bool ready = Prepare();
   ready_.store(ready, std::memory_order_release);
   want_ready_.store(false, std::memory_order_release);
-  if (!ready) want_arm_.store(false, std::memory_order_release);
+  if (!ready) want_tracking_.store(false, std::memory_order_release);
   if (!ready || !arm) return ready;
   if (!gate_.Close(kGateDeadline)) return false;
-  armed_.store(true, std::memory_order_release);
+  tracking_.store(true, std::memory_order_release);
   {
     MutexLock lock(memory_.mu);
     UpdateTracking();
@@ -283,7 +283,7 @@ bool Mover::TryArm() {
   if (options_.traced) MarkUnrecorded();
   std::vector<CUcontext> others = BeginOthers();
   gate_.Open();
-  want_arm_.store(false, std::memory_order_release);
+  want_tracking_.store(false, std::memory_order_release);
   WaitForOthers(std::move(others));
   return true;
 }

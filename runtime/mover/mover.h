@@ -106,7 +106,7 @@ class Mover {
   // The calling thread is between Begin and End, of whichever mover.
   static bool InScope();
   // Work is recorded: ranges count from here on.
-  bool armed() const { return armed_.load(std::memory_order_acquire); }
+  bool tracking() const { return tracking_.load(std::memory_order_acquire); }
   // Device memory that the context of the mover's own takes, once there is one.
   Bytes overhead() const { return overhead_.load(std::memory_order_acquire); }
 
@@ -154,7 +154,7 @@ class Mover {
   void Wake();
   // Wake, and where memory has become short wait until work is recorded (at most a second or so):
   // so that the work that follows is seen. Does not wait inside a scope.
-  void WakeAndArm();
+  void WakeAndStartTracking();
   // Around a call that looks memory up in the driver and is not submitted work: all that is hidden
   // is mapped again, and nothing is remapped before EndLookUp, nor hidden for a while. One load
   // while memory suffices; false then, and there is nothing to end.
@@ -195,8 +195,8 @@ class Mover {
   // --- taking work in (mover_submit.cc) ---
   Status BeginFast(CUstream stream);
   StatusOr<Work*> BeginCaptured(absl::Span<const WorkRange> ranges, Access access);
-  StatusOr<Work*> BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges, Access access,
-                             uint64_t kernel, uint64_t tag);
+  StatusOr<Work*> BeginTracked(CUstream stream, absl::Span<const WorkRange> ranges, Access access,
+                               uint64_t kernel, uint64_t tag);
   // Takes `work` in for `stream` (none: the host waits) and puts the hold into the stream.
   Status Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ranges);
   // The state of the calling thread's stream; without a lock where the thread remembers it.
@@ -295,7 +295,7 @@ class Mover {
   // Waits while an address that the work may hand to the driver is being remapped.
   Status WaitReachable(const Work& work) VS_REQUIRES(memory_.mu);
   void WakeThread() VS_REQUIRES(memory_.mu);
-  Status WaitArmed();
+  Status AwaitTracking();
   // REQUIRES: all work from before arming is done.
   void SettleStreams() VS_EXCLUDES(memory_.mu);
   // What the state's stream carried is done when it reaches the mark.
@@ -327,7 +327,7 @@ class Mover {
   void AccountStall() VS_EXCLUDES(memory_.mu);
   bool Round();
   void Pause();
-  bool TryArm();
+  bool TryStartTracking();
   // Begins a visit for what other contexts have submitted (mover_hidden.cc), and tells which they
   // are. REQUIRES: the gate is closed, so that all they submit later is seen.
   std::vector<CUcontext> BeginOthers() VS_EXCLUDES(memory_.mu);
@@ -427,9 +427,9 @@ class Mover {
   std::atomic<uint64_t> notes_;  // Changes when what threads remember of their streams is stale.
   const std::shared_ptr<EndedThreads> ended_threads_;
   Gate gate_;
-  Mutex sharing_;                   // One sharer at a time; taken before everything else.
-  std::atomic<bool> armed_{false};  // Work is recorded. Changes under the closed gate only.
-  std::atomic<bool> want_arm_{false};
+  Mutex sharing_;                      // One sharer at a time; taken before everything else.
+  std::atomic<bool> tracking_{false};  // Work is recorded. Changes under the closed gate only.
+  std::atomic<bool> want_tracking_{false};
   std::atomic<bool> want_ready_{false};  // Prepare, and no more yet.
   std::atomic<bool> ready_{false};       // That was done.
   std::atomic<Bytes> overhead_{};

@@ -19,7 +19,7 @@ constexpr std::chrono::microseconds kHoldPeriod{50};
 }  // namespace
 
 Status Mover::Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream stream) {
-  VS_RETURN_IF_ERROR(WaitArmed());
+  VS_RETURN_IF_ERROR(AwaitTracking());
   gate_.Enter();
   Work* work;
   {
@@ -35,7 +35,7 @@ Status Mover::Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream strea
 }
 
 Status Mover::Pin(DevicePtr ptr, Bytes size) {
-  VS_RETURN_IF_ERROR(WaitArmed());
+  VS_RETURN_IF_ERROR(AwaitTracking());
   bool unknown_users = false;
   {
     MutexLock lock(memory_.mu);

@@ -208,7 +208,7 @@ bool Mover::WaitMapped(absl::FunctionRef<bool()> unmapped) {
 }
 
 bool Mover::BeginLookUp() {
-  if (!armed_.load(std::memory_order_acquire)) return false;
+  if (!tracking_.load(std::memory_order_acquire)) return false;
   MutexLock lock(memory_.mu);
   ++looking_up_;
   if (memory_.any_hidden()) no_hiding_before_ = Clock::now() + kNoHiding;
@@ -226,7 +226,7 @@ void Mover::EndLookUp() {
 }
 
 bool Mover::BeginVisit() {
-  if (!armed_.load(std::memory_order_acquire)) return false;
+  if (!tracking_.load(std::memory_order_acquire)) return false;
   MutexLock lock(memory_.mu);
   memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
   ++barriers_in_flight_;

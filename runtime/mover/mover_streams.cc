@@ -13,10 +13,10 @@ uint64_t Mover::NextNotes() {
 }
 
 void Mover::UpdateTracking() {
-  if (!armed_.load(std::memory_order_relaxed)) return;
+  if (!tracking_.load(std::memory_order_relaxed)) return;
   const uint64_t unsettled = settling_ + streams_.unrecorded();
   stats_.unsettled_streams = unsettled;
-  memory_.SetTracking(unsettled == 0 ? Memory::Tracking::kAll : Memory::Tracking::kSinceArmed);
+  memory_.SetTracking(unsettled == 0 ? Memory::Tracking::kAll : Memory::Tracking::kSinceTracking);
 }
 
 void Mover::SettleStreams() {

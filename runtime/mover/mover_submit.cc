@@ -35,7 +35,7 @@ VS_HOT_THREAD_LOCAL unsigned next_noted = 0;
 
 // Arming takes a tenth of a second, most of it for a context, unless some thread stays inside the
 // driver: then work that follows goes unseen for a while.
-constexpr std::chrono::seconds kArmPatience{1};
+constexpr std::chrono::seconds kTrackingPatience{1};
 
 // Beyond this many finished works nobody has looked at, the mover is asked to look.
 constexpr size_t kUnpolled = 64;
@@ -55,10 +55,10 @@ Status Mover::Begin(CUstream stream, absl::Span<const WorkRange> ranges, Access 
   gate_.Enter();
   Work* work = nullptr;
   Status status;
-  if (!armed_.load(std::memory_order_acquire)) [[likely]] {
+  if (!tracking_.load(std::memory_order_acquire)) [[likely]] {
     status = BeginFast(stream);
   } else {
-    StatusOr<Work*> begun = BeginArmed(stream, ranges, access, kernel, tag);
+    StatusOr<Work*> begun = BeginTracked(stream, ranges, access, kernel, tag);
     status = begun.status();
     if (begun.ok()) work = *begun;
   }
@@ -106,8 +106,8 @@ StatusOr<StreamState*> Mover::StateOf(CUstream stream) {
   return state;
 }
 
-StatusOr<Work*> Mover::BeginArmed(CUstream stream, absl::Span<const WorkRange> ranges,
-                                  Access access, uint64_t kernel, uint64_t tag) {
+StatusOr<Work*> Mover::BeginTracked(CUstream stream, absl::Span<const WorkRange> ranges,
+                                    Access access, uint64_t kernel, uint64_t tag) {
   const Uncancellable now;
   CUcontext current = nullptr;
   VS_RETURN_IF_ERROR(Check((*driver_)->CtxGetCurrent(&current), "cuCtxGetCurrent"));
@@ -344,7 +344,7 @@ Status Mover::ForgetInside(CUstream stream) {
 }
 
 void Mover::AwaitRelease(CUstream stream) {
-  if (!armed_.load(std::memory_order_relaxed)) return;
+  if (!tracking_.load(std::memory_order_relaxed)) return;
   const Uncancellable now;
   MutexLock lock(memory_.mu);
   StreamState* const state = streams_.Find(stream);
@@ -357,18 +357,18 @@ void Mover::AwaitRelease(CUstream stream) {
   --state->awaiting;
 }
 
-Status Mover::WaitArmed() {
-  if (armed_.load(std::memory_order_acquire)) return absl::OkStatus();
+Status Mover::AwaitTracking() {
+  if (tracking_.load(std::memory_order_acquire)) return absl::OkStatus();
   if (scope.mover == this) {
     return absl::FailedPreconditionError(
         "memory cannot be moved by hand from inside a work scope: end the scope first");
   }
-  want_arm_.store(true, std::memory_order_release);
+  want_tracking_.store(true, std::memory_order_release);
   MutexLock lock(memory_.mu);
   WakeThread();
   const auto until = Clock::now() + std::chrono::seconds(10);
-  while (!armed_.load(std::memory_order_acquire)) {
-    if (!want_arm_.load(std::memory_order_acquire)) {
+  while (!tracking_.load(std::memory_order_acquire)) {
+    if (!want_tracking_.load(std::memory_order_acquire)) {
       return error_.ok() ? absl::InternalError("the mover could not start") : error_;
     }
     if (Clock::now() > until) {
@@ -561,9 +561,9 @@ void Mover::WakeThread() {
 }
 
 void Mover::Wake() {
-  if (!armed_.load(std::memory_order_acquire)) {
+  if (!tracking_.load(std::memory_order_acquire)) {
     if (MustRecord()) {
-      want_arm_.store(true, std::memory_order_release);
+      want_tracking_.store(true, std::memory_order_release);
     } else if (memory_.filling() && !ready_.load(std::memory_order_acquire)) {
       want_ready_.store(true, std::memory_order_release);
     }
@@ -573,16 +573,16 @@ void Mover::Wake() {
   WakeThread();
 }
 
-void Mover::WakeAndArm() {
+void Mover::WakeAndStartTracking() {
   Wake();
-  if (armed_.load(std::memory_order_acquire) || scope.mover != nullptr) return;
-  const auto until = Clock::now() + kArmPatience;
+  if (tracking_.load(std::memory_order_acquire) || scope.mover != nullptr) return;
+  const auto until = Clock::now() + kTrackingPatience;
   MutexLock lock(memory_.mu);
   // For what is only made ready as well: what a context takes is not to be seen as the program's.
-  while (
-      !armed_.load(std::memory_order_acquire) &&
-      (want_arm_.load(std::memory_order_acquire) || want_ready_.load(std::memory_order_acquire)) &&
-      Clock::now() < until) {
+  while (!tracking_.load(std::memory_order_acquire) &&
+         (want_tracking_.load(std::memory_order_acquire) ||
+          want_ready_.load(std::memory_order_acquire)) &&
+         Clock::now() < until) {
     done_.WaitFor(memory_.mu, std::chrono::milliseconds(5));
   }
 }
@@ -592,8 +592,8 @@ Status Mover::Synchronize() {
     return absl::FailedPreconditionError(
         "cannot wait for all work from inside a work scope: it would wait for itself");
   }
-  const bool armed = armed_.load(std::memory_order_acquire);
-  if (armed) {
+  const bool tracking = tracking_.load(std::memory_order_acquire);
+  if (tracking) {
     MutexLock lock(memory_.mu);
     WakeThread();
     WaitUntil([this]() VS_NO_THREAD_SAFETY_ANALYSIS {
@@ -607,7 +607,7 @@ Status Mover::Synchronize() {
   if (memory_.tracking() != Memory::Tracking::kAll) {
     // Work that was declared before arming: nothing but this tells that it is done.
     VS_RETURN_IF_ERROR(memory_.Drain());
-    if (armed) SettleStreams();
+    if (tracking) SettleStreams();
   }
   if (!options_.traced) {
     // What comes now and is not declared may write anywhere, but for what is said to be read only.
@@ -615,7 +615,7 @@ Status Mover::Synchronize() {
     DoubtTwins(/*but_read_mostly=*/true);
   }
   // Recording may have failed to start before.
-  if (!armed && memory_.filling()) WakeAndArm();
+  if (!tracking && memory_.filling()) WakeAndStartTracking();
   VS_RETURN_IF_ERROR(memory_.DrainAndReclaim());
   return TakeError();
 }

@@ -205,7 +205,7 @@ StatusOr<Memory::Detached> Mover::Replace(absl::Span<const DevicePtr> mappings, 
                                           CUmemGenericAllocationHandle by,
                                           absl::FunctionRef<Status(const Memory::Detached&)> copy,
                                           absl::FunctionRef<Status(DevicePtr)> open) {
-  VS_RETURN_IF_ERROR(WaitArmed());
+  VS_RETURN_IF_ERROR(AwaitTracking());
   std::vector<std::vector<ChunkIndex>> chunks(mappings.size());
   std::vector<ChunkIndex> all;
   {

@@ -86,9 +86,9 @@ ReplayResult SimulatedMover::Run() {
   for (;;) {
     EndWorks();
     // What has ended is known before the program goes on because of it.
-    if (armed_) Round();
+    if (tracking_) Round();
     Host();
-    while (armed_ && Round()) Host();
+    while (tracking_ && Round()) Host();
     if (step_ == run_.steps.size() && active_ == 0) break;
     const uint64_t next = NextEvent();
     VS_CHECK(next != kNever);
@@ -122,7 +122,7 @@ uint64_t SimulatedMover::NextEvent() const {
     if (shown > now_) next = std::min(next, shown);
   }
   const bool may_look =
-      armed_ && traced_ && min_ == nullptr && !TimedRuns() && used_ <= setting_.device_memory;
+      tracking_ && traced_ && min_ == nullptr && !TimedRuns() && used_ <= setting_.device_memory;
   if (may_look && may_return_ && queue_.empty() && moves_.empty() && barriers_in_flight_ == 0) {
     next = std::min(next, std::max(now_, no_return_before_));
   }
@@ -162,7 +162,7 @@ void SimulatedMover::Host() {
         host_next_ = std::max(host_next_, ends_[t.after]);
       }
       // Where memory is short, a launch takes as long as that to be looked at, recorded or not.
-      host_next_ = host_next_ + t.rest - (armed_ ? 0 : t.recording);
+      host_next_ = host_next_ + t.rest - (tracking_ ? 0 : t.recording);
       host_timed_ = true;
       host_wait_ = HostWait::kNothing;
     }
@@ -200,7 +200,7 @@ bool SimulatedMover::HostSubmits(uint32_t work) {
   double calls = 0;
   if (!traced_) {
     calls = a->held ? kHeldEntries * prices_.hold_call : 0;
-  } else if (armed_) {
+  } else if (tracking_) {
     // What was recorded with memory short has it already.
     calls = (run_.moves.empty() ? prices_.short_call : 0) + (a->held ? prices_.hold_call : 0);
   }
@@ -237,7 +237,7 @@ void SimulatedMover::Allocate(uint32_t allocation) {
       if (!c.keeps) droppable_.push_back(index);
     }
     if (c.size() > Available()) {
-      armed_ = true;
+      tracking_ = true;
       host_pays_ += HostMemoryFor(&c);
       continue;
     }
@@ -247,7 +247,7 @@ void SimulatedMover::Allocate(uint32_t allocation) {
     if (policy_ != nullptr) policy_->OnInsert(index);
     recorder_->Came(now_, index, /*fetched=*/false);
   }
-  if (!traced_ && IsFilling(used_, setting_.device_memory)) armed_ = true;
+  if (!traced_ && IsFilling(used_, setting_.device_memory)) tracking_ = true;
   if (const uint32_t pin = pins_.Made(run_.allocations[allocation].size); pin != Pins::kNone) {
     pinned_[pin] = allocation;
     KeepByPins();
@@ -415,7 +415,7 @@ void SimulatedMover::TryStart(Stream* stream) {
   const uint64_t unheld = a->ready + t.lag;
   uint64_t pass = 0, mark = 0;
   // Declared work had them when it was recorded.
-  if (armed_ && traced_) {
+  if (tracking_ && traced_) {
     const bool beside = link_.copies_in();
     if (a->held) pass = static_cast<uint64_t>(1e3 * (beside ? prices_.pass_beside : prices_.pass));
     mark = static_cast<uint64_t>(1e3 * (beside ? prices_.mark_beside : prices_.mark));

@@ -283,7 +283,7 @@ class SimulatedMover {
   uint64_t first_submission_ = 0;
 
   // The mover.
-  bool armed_ = false;
+  bool tracking_ = false;
   std::vector<SimulatedChunk> chunk_;
   Bytes used_;                        // Of the device.
   std::deque<ActiveWork*> queue_;     // Held, in order.

@@ -19,7 +19,7 @@ constexpr size_t kGiveUpGrowth = 16;
 
 void SimulatedMover::Submit(ActiveWork* a) {
   streams_[run_.works[a->work].stream].works.push_back(a);
-  if (!armed_) {
+  if (!tracking_) {
     MarkReleased(a);
     return;
   }
@@ -392,7 +392,7 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
   sample.kernel = a->kernel;
   bool all_there = true;
   double remote_time = 0;
-  const bool learns = armed_ && a->kernel != 0 && policy_ != nullptr;
+  const bool learns = tracking_ && a->kernel != 0 && policy_ != nullptr;
   const bool priced = learns && has_passes_.contains(a->kernel);
   for (size_t i = 0; i < a->uses.size(); ++i) {
     const ChunkUse& use = a->uses[i];
@@ -408,7 +408,7 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
       }
     }
     if (c.on_device) {
-      if (armed_ && policy_ != nullptr) policy_->OnUse(use.chunk);
+      if (tracking_ && policy_ != nullptr) policy_->OnUse(use.chunk);
       if (use.write && c.copy != SimulatedChunk::Copy::kNone) DoubtTwin(&c);
       a->launch.fetches += c.unused;
       c.unused = false;
@@ -452,14 +452,14 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
       SimulatedChunk& c = At(index);
       Hold(index);
       if (!c.on_device) continue;
-      if (armed_ && policy_ != nullptr) policy_->OnUse(index);
+      if (tracking_ && policy_ != nullptr) policy_->OnUse(index);
       if (write && c.copy != SimulatedChunk::Copy::kNone) DoubtTwin(&c);
     }
   }
   if (setting_.overlap == ReplayOverlap::kAll) {
     for (const ChunkIndex c : a->possible) ++At(c).mapped_only;
   }
-  if (!armed_) {
+  if (!tracking_) {
     TryStart(&streams_[run_.works[a->work].stream]);
     return;
   }
