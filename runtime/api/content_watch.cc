@@ -13,7 +13,7 @@
 namespace vramspan {
 namespace {
 
-constexpr size_t kMostPrints = 32;  // Behind one launch; the rest is due at the next.
+constexpr size_t kMostFingerprints = 32;  // Behind one launch; the rest is due at the next.
 
 uint64_t HashOf(absl::Span<const trace::TracedRange> ranges) {
   constexpr uint64_t kMix = 0x9e3779b97f4a7c15u;
@@ -34,14 +34,14 @@ StatusOr<std::unique_ptr<ContentWatch>> ContentWatch::Create(std::shared_ptr<con
   std::unique_ptr<ContentWatch> w(new ContentWatch(driver, context, memory, std::move(compared)));
   const ScopedContext current(*driver, context);
   VS_RETURN_IF_ERROR(current.status());
-  VS_ASSIGN_OR_RETURN(w->prints_, StreamPrints::Create(driver));
+  VS_ASSIGN_OR_RETURN(w->fingerprints_, StreamFingerprints::Create(driver));
   return w;
 }
 
 ContentWatch::~ContentWatch() {
   const ScopedContext current(*driver_, context_);
   driver_->Note(current.status());
-  prints_.reset();
+  fingerprints_.reset();
 }
 
 ContentWatch::State& ContentWatch::StateOf(ChunkIndex index) {
@@ -83,18 +83,18 @@ uint64_t ContentWatch::Due(absl::Span<const trace::TracedRange> ranges, uint64_t
   std::vector<Print> due;
   bool open = false;
   const auto look = [&](ChunkIndex index, Chunk& c) VS_NO_THREAD_SAFETY_ANALYSIS {
-    if (c.size() < kWorthAPrint || c.allocation == 0) return;
+    if (c.size() < kWorthAFingerprint || c.allocation == 0) return;
     State& s = StateOf(index);
     if (s.taken == std::size(kBehind)) return;
     open = true;
     if (!c.on_device || std::exchange(s.touched, id) == id) return;
-    if (++s.touches < kBehind[s.taken] || due.size() == kMostPrints) return;
+    if (++s.touches < kBehind[s.taken] || due.size() == kMostFingerprints) return;
     if (s.mapped && (c.dying || c.mapped_only == UINT16_MAX)) return;
-    const std::optional<uint32_t> slot = prints_->Take();
+    const std::optional<uint32_t> slot = fingerprints_->Take();
     if (!slot.has_value()) return;
     ++s.taken;
     if (s.mapped) ++c.mapped_only;
-    prints_->Ask(*slot);
+    fingerprints_->Ask(*slot);
     due.push_back({index, s.life, {c.base, c.size(), *slot}});
   };
   MutexLock lock(memory_.mu);
@@ -112,12 +112,12 @@ bool ContentWatch::Queue(uint64_t number, CUstream stream) {
     Drop(number);
     return false;
   }
-  std::vector<StreamPrints::Piece> pieces;
+  std::vector<StreamFingerprints::Piece> pieces;
   {
     MutexLock lock(memory_.mu);
     for (const Print& p : batches_.at(number).prints) pieces.push_back(p.piece);
   }
-  const Status status = prints_->Queue(stream, pieces);
+  const Status status = fingerprints_->Queue(stream, pieces);
   if (status.ok()) return true;
   driver_->Note(status);
   // Those that were queued may still write: their slots are lost.
@@ -131,7 +131,7 @@ void ContentWatch::Drop(uint64_t number) {
   MutexLock lock(memory_.mu);
   const auto batch = batches_.extract(number);
   for (const Print& p : batch.mapped().prints) {
-    prints_->Give(p.piece.slot);
+    fingerprints_->Give(p.piece.slot);
     LetGo(p);
     State& s = StateOf(p.chunk);
     if (s.life == p.life) --s.taken;
@@ -144,8 +144,8 @@ void ContentWatch::Done(uint64_t number) {
   const auto batch = batches_.extract(number);
   const uint64_t id = batch.mapped().id;
   for (const Print& p : batch.mapped().prints) {
-    const std::optional<Fingerprint> found = prints_->Result(p.piece.slot);
-    prints_->Give(p.piece.slot);
+    const std::optional<Fingerprint> found = fingerprints_->Result(p.piece.slot);
+    fingerprints_->Give(p.piece.slot);
     LetGo(p);
     State& s = StateOf(p.chunk);
     if (s.life != p.life || !found.has_value()) continue;
@@ -168,7 +168,7 @@ bool ContentWatch::CallOff(absl::Span<const ChunkIndex> chunks) {
   for (const auto& [number, batch] : batches_) {
     for (const Print& p : batch.prints) {
       if (!absl::c_linear_search(chunks, p.chunk) || StateOf(p.chunk).life != p.life) continue;
-      any = prints_->CallOff(p.piece.slot) || any;
+      any = fingerprints_->CallOff(p.piece.slot) || any;
     }
   }
   return any;

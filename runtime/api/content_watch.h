@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "runtime/mover/memory.h"
-#include "runtime/mover/stream_prints.h"
+#include "runtime/mover/stream_fingerprints.h"
 #include "runtime/trace/events.h"
 
 namespace vramspan {
@@ -69,7 +69,7 @@ class ContentWatch {
   struct Print {
     ChunkIndex chunk;
     uint64_t life;
-    StreamPrints::Piece piece;
+    StreamFingerprints::Piece piece;
   };
   struct Batch {
     uint64_t id;
@@ -93,7 +93,7 @@ class ContentWatch {
   const CUcontext context_;
   Memory& memory_;
   const Compared compared_;
-  std::unique_ptr<StreamPrints> prints_;
+  std::unique_ptr<StreamFingerprints> fingerprints_;
   // Most launches name what no more fingerprints are taken of: a mark by the hash of their ranges
   // spares the look at each chunk, and the lock. All are void when `changes_` grows.
   static constexpr int kSettledBits = 12;

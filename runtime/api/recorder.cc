@@ -43,7 +43,7 @@ constexpr uint64_t kNever = UINT64_MAX;
 // After so many pieces of work a thread tells what it took to record them.
 constexpr uint32_t kCostEvery = 32;
 // To the timer, fingerprints are work with this in its id.
-constexpr uint64_t kPrints = uint64_t{1} << 63;
+constexpr uint64_t kFingerprints = uint64_t{1} << 63;
 
 // The work that the thread is about to submit, or submits.
 struct Current {
@@ -175,8 +175,8 @@ StatusOr<std::unique_ptr<Recorder>> Recorder::Open(const std::string& path, Time
       r->timer_, WorkTimer::Start(driver, context,
                                   [raw = r.get()](uint64_t id, WorkTimer::Clock::time_point start,
                                                   WorkTimer::Clock::duration took) {
-                                    if ((id & kPrints) != 0) {
-                                      raw->watch_->Done(id & ~kPrints);
+                                    if ((id & kFingerprints) != 0) {
+                                      raw->watch_->Done(id & ~kFingerprints);
                                       return;
                                     }
                                     Bytes remote;
@@ -436,7 +436,7 @@ void Recorder::Submitted() {
   if (current.waits_after != kNever && now - current.since >= current.waits_after) {
     AddWait(current.since, WaitsFor::kStream, current.stream);
   }
-  if (watch_ != nullptr && Mover::InScope() && !mover_->tracking()) TakePrints();
+  if (watch_ != nullptr && Mover::InScope() && !mover_->tracking()) TakeFingerprints();
   current = {};
   Mine& mine = Mine::Get();
   if (++mine.cost_works == kCostEvery) {
@@ -464,7 +464,7 @@ void Recorder::AddWait(uint64_t since, WaitsFor what, CUstream stream) {
   writer_->Add(event);
 }
 
-void Recorder::TakePrints() {
+void Recorder::TakeFingerprints() {
   // What Submitting or Declaring has made of the work on this thread.
   const trace::WorkEvent& work = Mine::Get().work;
   const Current& current = Mine::Get().current;
@@ -475,7 +475,7 @@ void Recorder::TakePrints() {
   if (before == nullptr) {
     watch_->Drop(number);
   } else if (watch_->Queue(number, current.stream)) {
-    timer_->Behind(before, current.stream, kPrints | number);
+    timer_->Behind(before, current.stream, kFingerprints | number);
   } else {
     timer_->Forget(before);
   }

@@ -102,7 +102,7 @@ class Recorder final : public RunListener {
   void NoteCost(uint64_t since);
   void AddWait(uint64_t since, WaitsFor what, CUstream stream);
   // Takes the fingerprints that are due behind the thread's work.
-  void TakePrints();
+  void TakeFingerprints();
 
   const std::shared_ptr<const Driver> driver_;
   const uint64_t id_;  // Of this recorder, among all of the process.

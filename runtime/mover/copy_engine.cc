@@ -56,12 +56,12 @@ class CopyEngineImpl final : public CopyEngine {
     // stream, as copies could, and nothing here must wait for it.
     if (owned_) {
       for (auto [stream, prints] :
-           {std::pair(in_stream_, &in_prints_), {out_stream_, &out_prints_}}) {
+           {std::pair(in_stream_, &in_fingerprints_), {out_stream_, &out_fingerprints_}}) {
         StatusOr<std::unique_ptr<Fingerprinter>> made = Fingerprinter::Create(driver_, stream);
         // Without it every eviction copies, and that is all.
         if (!made.ok()) {
           if (!absl::IsUnavailable(made.status())) driver_->Note(made.status());
-          in_prints_.reset();
+          in_fingerprints_.reset();
           break;
         }
         *prints = *std::move(made);
@@ -90,8 +90,8 @@ class CopyEngineImpl final : public CopyEngine {
     if (ScopedContext current(*driver_, context_); current.status().ok()) {
       if (in_stream_ != nullptr)
         Cleanup((*driver_)->StreamSynchronize(in_stream_), "cuStreamSynchronize");
-      in_prints_.reset();
-      out_prints_.reset();
+      in_fingerprints_.reset();
+      out_fingerprints_.reset();
       for (CUstream stream : {in_stream_, out_stream_}) {
         if (stream != nullptr) Cleanup((*driver_)->StreamDestroy(stream), "cuStreamDestroy");
       }
@@ -114,8 +114,8 @@ class CopyEngineImpl final : public CopyEngine {
                      "cuMemcpyDtoDAsync", RangeText(from, size));
     }
     std::optional<uint32_t> slot;
-    if (status.ok() && print && in_prints_ != nullptr) {
-      slot = QueuePrint(*in_prints_, to, size);
+    if (status.ok() && print && in_fingerprints_ != nullptr) {
+      slot = QueueFingerprint(*in_fingerprints_, to, size);
     }
     if (status.ok()) {
       status =
@@ -164,7 +164,7 @@ class CopyEngineImpl final : public CopyEngine {
         ScopedContext current(*driver_, context_);
         Cleanup((*driver_)->StreamSynchronize(in_stream_), "cuStreamSynchronize");
       }
-      if (in.print.has_value()) in.copy->print = in_prints_->Take(*in.print);
+      if (in.print.has_value()) in.copy->print = in_fingerprints_->Take(*in.print);
       Finish(in.copy, Check(result, "cuEventQuery", "of a copy in"));
     }
     coming_.store(false, std::memory_order_relaxed);
@@ -196,7 +196,7 @@ class CopyEngineImpl final : public CopyEngine {
   }
 
   // None: the chunk is copied, which is always right.
-  std::optional<uint32_t> QueuePrint(Fingerprinter& prints, DevicePtr from, Bytes size) {
+  std::optional<uint32_t> QueueFingerprint(Fingerprinter& prints, DevicePtr from, Bytes size) {
     const StatusOr<std::optional<uint32_t>> slot = prints.Queue(from, size);
     if (slot.ok()) return *slot;
     driver_->Note(slot.status());
@@ -255,12 +255,12 @@ class CopyEngineImpl final : public CopyEngine {
 
   Status CopyOut(const Out& out) {
     std::optional<uint32_t> slot;
-    if (out.expected.has_value() && out_prints_ != nullptr) {
-      slot = QueuePrint(*out_prints_, out.from, out.size);
+    if (out.expected.has_value() && out_fingerprints_ != nullptr) {
+      slot = QueueFingerprint(*out_fingerprints_, out.from, out.size);
     }
     if (slot.has_value()) {
       const Status status = WaitOut(Bytes(0));
-      const Fingerprint found = out_prints_->Take(*slot);
+      const Fingerprint found = out_fingerprints_->Take(*slot);
       VS_RETURN_IF_ERROR(status);
       out.copy->equal = found == *out.expected;
       if (out.copy->equal) return absl::OkStatus();
@@ -304,7 +304,7 @@ class CopyEngineImpl final : public CopyEngine {
   CUstream out_stream_ = nullptr;
 
   // None where fingerprints cannot be taken. Each belongs to its stream's thread.
-  std::unique_ptr<Fingerprinter> in_prints_, out_prints_;
+  std::unique_ptr<Fingerprinter> in_fingerprints_, out_fingerprints_;
 
   // The mover's thread only.
   std::deque<In> in_flight_;

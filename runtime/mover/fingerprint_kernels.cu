@@ -69,9 +69,10 @@ extern "C" __global__ void fingerprint(const Word* data, size_t words, Word* sum
 }
 SIMCUDA_EXPORT(fingerprint);
 
-// Of StreamPrints (stream_prints.h): takes the fingerprints of those of up to eight pieces that are
-// asked for by now (`asked`, host memory). Adds up in a slot's words of `sums`, which it finds and
-// leaves zero, and the last to add writes the two results to `results`, host memory.
+// Of StreamFingerprints (stream_fingerprints.h): takes the fingerprints of those of up to eight
+// pieces that are asked for by now (`asked`, host memory). Adds up in a slot's words of `sums`,
+// which it finds and leaves zero, and the last to add writes the two results to `results`, host
+// memory.
 struct Pieces {
   const Word* data[8];
   size_t words[8];

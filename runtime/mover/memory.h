@@ -219,9 +219,9 @@ class Memory {
   Mutex mu;
   absl::flat_hash_map<uint32_t, uint32_t> pins VS_GUARDED_BY(mu);  // Pin counts by chunk.
   // What the host copies of device chunks hold, where that is known; by chunk.
-  absl::flat_hash_map<uint32_t, Fingerprint> prints VS_GUARDED_BY(mu);
+  absl::flat_hash_map<uint32_t, Fingerprint> fingerprints_of_copies VS_GUARDED_BY(mu);
   // And what chunks on the host hold, where that is known, and nothing may have written them.
-  absl::flat_hash_map<uint32_t, Fingerprint> host_prints VS_GUARDED_BY(mu);
+  absl::flat_hash_map<uint32_t, Fingerprint> fingerprints_of_host_chunks VS_GUARDED_BY(mu);
   // Who may have written a device chunk last (0: several, none knows in which order), what was in
   // it behind that, once that is known, and what earlier since it came, where that was known. Work
   // of one thread in one stream comes in order.

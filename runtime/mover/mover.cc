@@ -75,7 +75,7 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
       reuse_(memory->device_pool().budget()),
       planner_(&memory->policy()),
       last_progress_(Clock::now()) {
-  if (options.traced && options.own_context && options.prints) LoadPrints();
+  if (options.traced && options.own_context && options.prints) LoadFingerprints();
 }
 
 StatusOr<std::unique_ptr<Mover>> Mover::Start(Memory* memory, const MoverOptions& options) {
@@ -99,7 +99,7 @@ Mover::~Mover() {
   ScopedContext current(*driver_, memory_.options().context);
   driver_->Note(current.status());
   copy_.reset();
-  prints_.reset();
+  fingerprints_.reset();
   if (health_ != nullptr) {
     driver_->Note(Check((*driver_)->StreamDestroy(health_), "cuStreamDestroy", "of the mover"));
   }
@@ -251,13 +251,13 @@ std::optional<Bytes> Mover::FreeAndHeld() {
   return Bytes(free) + memory_.device_pool().used() + memory_.device_pool().cached();
 }
 
-void Mover::LoadPrints() {
+void Mover::LoadFingerprints() {
   ScopedContext current(*driver_, memory_.options().context);
   Status status = current.status();
   if (status.ok()) {
-    StatusOr<std::unique_ptr<StreamPrints>> made = StreamPrints::Create(driver_);
+    StatusOr<std::unique_ptr<StreamFingerprints>> made = StreamFingerprints::Create(driver_);
     status = made.status();
-    if (made.ok()) prints_ = *std::move(made);
+    if (made.ok()) fingerprints_ = *std::move(made);
   }
   if (!status.ok()) {
     Log(LogLevel::kInfo, "no fingerprints in the program's streams (" +
@@ -350,7 +350,7 @@ bool Mover::PollFinished() {
       undisturbed = undisturbed || work->id < disturbed_from_;
       ran = std::max(ran, polled - std::max(last_finish_, work->released_at));
       if (work->kernel != 0) NoteFinish(*work, polled);
-      TakePrints(*work);
+      TakeFingerprints(*work);
       state->last_finish = polled;
       Finish(work);
       any = true;

@@ -31,7 +31,7 @@
 #include "runtime/mover/gate.h"
 #include "runtime/mover/memory.h"
 #include "runtime/mover/run_listener.h"
-#include "runtime/mover/stream_prints.h"
+#include "runtime/mover/stream_fingerprints.h"
 #include "runtime/mover/streams.h"
 #include "runtime/placement/forecast.h"
 #include "runtime/placement/heat.h"
@@ -247,24 +247,24 @@ class Mover {
   // Work that has not ended names one of the chunks itself.
   bool Named(absl::Span<const ChunkIndex> chunks) VS_REQUIRES(memory_.mu);
   // Fingerprints of the chunks that have not begun are not taken. Whether any may be under way.
-  bool CallOffPrints(absl::Span<const ChunkIndex> chunks) VS_REQUIRES(memory_.mu);
+  bool CallOffFingerprints(absl::Span<const ChunkIndex> chunks) VS_REQUIRES(memory_.mu);
   StatusOr<std::vector<Memory::Detached>> UnmapTaken(absl::Span<const Memory::Taken> taken,
                                                      DevicePtr p, Bytes size)
       VS_REQUIRES_SHARED(memory_.mapping_mu) VS_EXCLUDES(memory_.mu);
   Status CopyTo(const Slot& made, DevicePtr from, Bytes size);
-  // --- who has written what (mover_prints.cc) ---
+  // --- who has written what (mover_fingerprints.cc) ---
   // Puts fingerprints of what the work may write behind it, where they may save a copy.
-  void QueuePrints(Work* work) VS_EXCLUDES(memory_.mu);
+  void QueueFingerprints(Work* work) VS_EXCLUDES(memory_.mu);
   // It is released: which of them are taken.
-  void AskPrints(const Work& work) VS_REQUIRES(memory_.mu);
+  void AskFingerprints(const Work& work) VS_REQUIRES(memory_.mu);
   // It would tell something, as far as is known.
-  bool WorthAPrintNow(const Chunk& c) VS_REQUIRES(memory_.mu);
+  bool WorthAFingerprintNow(const Chunk& c) VS_REQUIRES(memory_.mu);
   // Work that is right behind it in the queue has one of the chunk.
-  bool PrintedSoon(const Work& work, ChunkIndex index) VS_REQUIRES(memory_.mu);
+  bool FingerprintedSoon(const Work& work, ChunkIndex index) VS_REQUIRES(memory_.mu);
   // They could not be put behind it.
-  void DropPrints(Work* work) VS_REQUIRES(memory_.mu);
+  void DropFingerprints(Work* work) VS_REQUIRES(memory_.mu);
   // It has finished.
-  void TakePrints(const Work& work) VS_REQUIRES(memory_.mu);
+  void TakeFingerprints(const Work& work) VS_REQUIRES(memory_.mu);
   // It is released, and may write the chunk.
   void NoteWriter(const Work& work, ChunkIndex index) VS_REQUIRES(memory_.mu);
   void DoubtTwin(ChunkIndex index) VS_REQUIRES(memory_.mu);  // It may be written. If it has one.
@@ -286,7 +286,7 @@ class Mover {
   void Recycle(Work* work) VS_REQUIRES(memory_.mu);
   // Whether as many entries wait in the program's streams as `works` held launches make.
   bool MuchHeld(size_t works) const VS_REQUIRES(memory_.mu) {
-    return queue_.size() + held_prints_ / kEntriesHeld >= works;
+    return queue_.size() + held_fingerprints_ / kEntriesHeld >= works;
   }
   // Held work whose thread is inside its scope, or no longer.
   void SetOpen(Work* work, bool open) VS_REQUIRES(memory_.mu);
@@ -343,7 +343,7 @@ class Mover {
   // Before there is a thread that could wait for it: in a context in which a stream waits for the
   // host, loading a kernel may wait for that stream, and keeps all others from the driver
   // meanwhile.
-  void LoadPrints();
+  void LoadFingerprints();
   // Device memory that nobody but the pool has; what is left of it tells what a context took.
   std::optional<Bytes> FreeAndHeld();
   bool PollFinished() VS_REQUIRES(memory_.mu);
@@ -436,11 +436,11 @@ class Mover {
   std::atomic<bool> synchronous_{false};  // No context of our own: launching threads wait instead.
 
   // None where fingerprints cannot be taken in the program's streams. Made for good.
-  std::unique_ptr<StreamPrints> prints_;
+  std::unique_ptr<StreamFingerprints> fingerprints_;
 
   Streams streams_ VS_GUARDED_BY(memory_.mu);
-  std::deque<Work*> queue_ VS_GUARDED_BY(memory_.mu);  // Held work, in order.
-  size_t held_prints_ VS_GUARDED_BY(memory_.mu) = 0;   // Launches of fingerprints behind it.
+  std::deque<Work*> queue_ VS_GUARDED_BY(memory_.mu);       // Held work, in order.
+  size_t held_fingerprints_ VS_GUARDED_BY(memory_.mu) = 0;  // Launches of fingerprints behind it.
   std::vector<std::unique_ptr<Work>> works_ VS_GUARDED_BY(memory_.mu);
   std::vector<Work*> spare_works_ VS_GUARDED_BY(memory_.mu);
   uint32_t settling_ VS_GUARDED_BY(memory_.mu) = 0;  // Forgotten streams that have yet to settle.

@@ -110,8 +110,8 @@ bool Mover::StartEvict(ChunkIndex index) {
     move->device_slot = c.device_slot;
     move->host_slot = c.host_slot;
     move->clean = c.state == ChunkState::kDeviceTwin || c.state == ChunkState::kFresh;
-    if (c.state == ChunkState::kDeviceStale && c.size() >= kWorthAPrint && DeviceIdle()) {
-      move->expected = memory_.prints.at(index.value);
+    if (c.state == ChunkState::kDeviceStale && c.size() >= kWorthAFingerprint && DeviceIdle()) {
+      move->expected = memory_.fingerprints_of_copies.at(index.value);
     }
     if (const auto last = memory_.writers.find(index.value); last != memory_.writers.end()) {
       move->content = last->second.left;
@@ -175,8 +175,8 @@ bool Mover::StartFetch(ChunkIndex index) {
   bool print;
   {
     MutexLock lock(memory_.mu);
-    print =
-        move->size() >= kWorthAPrint && !memory_.host_prints.contains(index.value) && DeviceIdle();
+    print = move->size() >= kWorthAFingerprint &&
+            !memory_.fingerprints_of_host_chunks.contains(index.value) && DeviceIdle();
     memory_.chunks()[index].device_slot = *slot;
   }
   const StatusOr<DevicePtr> target = FetchTarget(move.get());
@@ -460,7 +460,7 @@ void Mover::Settle(Move* move, bool changed) {
       const std::optional<Fingerprint> content = NoteCame(*move);
       const bool twin =
           !move->clean && (!barrier || content.has_value()) && (c.read_mostly || host_has_room);
-      if (twin && content.has_value()) memory_.prints[move->chunk.value] = *content;
+      if (twin && content.has_value()) memory_.fingerprints_of_copies[move->chunk.value] = *content;
       c.Transition(twin ? ChunkState::kDeviceTwin : ChunkState::kDevice);
       any_twins_ = any_twins_ || twin;
       if (!twin) {

@@ -274,7 +274,7 @@ Status Mover::EndWork(Work* work) {
     WakeThread();
     return absl::OkStatus();
   }
-  QueuePrints(work);
+  QueueFingerprints(work);
   const StatusOr<uint32_t> mark = Streams::Mark(*driver_, work->stream);
   // Nothing will tell when the work is done, so wait for it here. That this fails as well means a
   // dead context, in which nothing runs any more.
@@ -438,7 +438,7 @@ void Mover::Partition(Work* work) {
 void Mover::MarkReleased(Work* work) {
   work->released = true;
   work->held = false;
-  held_prints_ -= std::exchange(work->held_prints, 0);
+  held_fingerprints_ -= std::exchange(work->held_fingerprints, 0);
   bool in_place = false;
   Bytes remote;
   if (Counts(*work)) {
@@ -460,7 +460,7 @@ void Mover::MarkReleased(Work* work) {
       if (work->uses[i].write) NoteWriter(*work, work->chunks[i]);
     }
   }
-  AskPrints(*work);
+  AskFingerprints(*work);
   if (in_place && work->kind == Work::Kind::kScope) ++stats_.works_in_place;
   work->released_at = Clock::now();
   if (work->kernel != 0) NoteRelease(work);
@@ -494,7 +494,7 @@ void Mover::Cancel(Work* work) {
   if (work->released && work->barrier()) --barriers_in_flight_;
   if (work->timed) --timed_in_flight_;
   if (work->barrier()) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
-  held_prints_ -= std::exchange(work->held_prints, 0);
+  held_fingerprints_ -= std::exchange(work->held_fingerprints, 0);
   MakeRoom(std::min<size_t>(std::erase(queue_, work), waiting_for_room_));
   std::erase(work->stream->held, work);
   if (work->stream->awaiting != 0) work->stream->let_go.NotifyAll();

@@ -19,7 +19,7 @@ namespace {
 // Longer than the mover is ever away from looking what has ended.
 constexpr std::chrono::seconds kNamedPatience{1};
 // Longer than a fingerprint takes that has begun; those that have not are called off.
-constexpr std::chrono::milliseconds kPrintPatience{250};
+constexpr std::chrono::milliseconds kFingerprintPatience{250};
 // Moves end, and so does work that keeps coming, but neither is waited for for ever.
 constexpr std::chrono::seconds kPatience{10};
 constexpr std::chrono::microseconds kUnmapPeriod{50};
@@ -64,13 +64,13 @@ bool Mover::Named(absl::Span<const ChunkIndex> chunks) {
          });
 }
 
-bool Mover::CallOffPrints(absl::Span<const ChunkIndex> chunks) {
+bool Mover::CallOffFingerprints(absl::Span<const ChunkIndex> chunks) {
   bool any = false;
   for (const auto& state : streams_.busy()) {
     for (const Work* work : state->in_flight) {
       for (const Work::Print& print : work->prints) {
         if (!absl::c_linear_search(chunks, print.chunk)) continue;
-        any = prints_->CallOff(print.slot) || any;
+        any = fingerprints_->CallOff(print.slot) || any;
       }
     }
   }
@@ -107,9 +107,9 @@ StatusOr<std::vector<Memory::Detached>> Mover::Unmap(absl::Span<const DevicePtr>
         return memory_.chunks()[c].state == ChunkState::kMoving;
       });
       bool waits = moving || (now - begun < kNamedPatience && Named(all));
-      if (!waits && CallOffPrints(all)) {
+      if (!waits && CallOffFingerprints(all)) {
         if (!called_off.has_value()) called_off = now;
-        waits = now - *called_off < kPrintPatience;
+        waits = now - *called_off < kFingerprintPatience;
       }
       if (waits && now - begun > kPatience) {
         memory_.Unclaim(all);

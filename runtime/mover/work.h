@@ -105,7 +105,7 @@ struct Work {
     uint32_t slot;
   };
   std::vector<Print> prints;
-  size_t held_prints = 0;  // While it is held: launches that take them.
+  size_t held_fingerprints = 0;  // While it is held: launches that take them.
 
   // Nothing may move while it runs: it may touch any memory.
   bool barrier() const { return access != Access::kExact; }
@@ -128,7 +128,7 @@ struct Work {
     wanted = 0;
     uses.clear();
     prints.clear();
-    held_prints = 0;
+    held_fingerprints = 0;
   }
 };
 

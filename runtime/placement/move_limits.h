@@ -63,7 +63,7 @@ inline constexpr size_t kReturnedAtOnce = 32;
 // A fingerprint saves the copy of a chunk that was not written, and costs a launch on either way.
 // Two MiB are copied in 40 microseconds, and a runtime of such chunks was three times as fast
 // without.
-inline constexpr Bytes kWorthAPrint = MiB(8);
+inline constexpr Bytes kWorthAFingerprint = MiB(8);
 // A copy to the host goes in pieces: large enough to run at link speed, small enough that a page
 // table update beside it waits a third of a millisecond at most; beside copies in, which wait for
 // such updates themselves, a fourth of that.

@@ -27,7 +27,7 @@ void CheckRun(trace::Reader* reader) {
   for (uint32_t s = 0; s < run->sets(); ++s) {
     for (const ChunkIndex c : chunked.chunks(s)) VS_CHECK(c.value < chunked.end());
   }
-  VS_CHECK(replay::UnwrittenByPrints(chunked).size() == chunked.end());
+  VS_CHECK(replay::UnwrittenByFingerprints(chunked).size() == chunked.end());
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ class UnwrittenTest : public ::testing::Test {
     run.comparisons = comparisons;
     EXPECT_TRUE(run.Check().ok()) << run.Check();
     const ChunkedRun chunks(&run, 22, GiB(1));
-    std::vector<uint32_t> from = UnwrittenByPrints(chunks);
+    std::vector<uint32_t> from = UnwrittenByFingerprints(chunks);
     EXPECT_EQ(from.front(), kNever) << "there is no chunk 0";
     from.erase(from.begin());
     return from;

@@ -73,7 +73,7 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
     }
     ++a;
   }
-  for (uint32_t c = 0; const uint32_t from : UnwrittenByPrints(chunks)) {
+  for (uint32_t c = 0; const uint32_t from : UnwrittenByFingerprints(chunks)) {
     chunk_[c++].unwritten_from = from;
   }
   result_.setting = setting;

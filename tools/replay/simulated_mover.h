@@ -72,16 +72,16 @@ class SimulatedMover {
     uint32_t came = 0;            // let_go_ when it last came.
     uint32_t unwritten_from = 0;  // Or that those behind this one do.
     bool live = false, on_device = false, moving = false, coming = false;
-    bool dying = false;      // Freed; waits for its users.
-    bool hidden = false;     // On the host, and not mapped.
-    bool unused = false;     // Moved in, and nothing has used it since.
-    bool keeps = false;      // The bound's schedule has it stay.
-    bool printed = false;    // The twin's contents are known by their fingerprint.
-    bool unwritten = false;  // The record shows that kernels leave it as it is,
-    bool has_host = false;   // Host memory was made for it.
-    bool noted = false;      // Is in changed_.
-    bool pinned = false;     // The setting's pins keep it.
-    bool alias = false;      // Its memory on the device has one.
+    bool dying = false;          // Freed; waits for its users.
+    bool hidden = false;         // On the host, and not mapped.
+    bool unused = false;         // Moved in, and nothing has used it since.
+    bool keeps = false;          // The bound's schedule has it stay.
+    bool fingerprinted = false;  // The twin's contents are known by their fingerprint.
+    bool unwritten = false;      // The record shows that kernels leave it as it is,
+    bool has_host = false;       // Host memory was made for it.
+    bool noted = false;          // Is in changed_.
+    bool pinned = false;         // The setting's pins keep it.
+    bool alias = false;          // Its memory on the device has one.
 
     Bytes size() const { return ChunkBytes(log2_size); }
   };

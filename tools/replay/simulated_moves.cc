@@ -338,7 +338,7 @@ bool SimulatedMover::StartEvict(ChunkIndex index) {
   Move move{.chunk = index, .tag = next_tag_++};
   move.clean = c.copy == SimulatedChunk::Copy::kTwin;
   // What was not written is as its fingerprint says, and what was is not.
-  const bool equal = c.copy == SimulatedChunk::Copy::kStale && c.size() >= kWorthAPrint &&
+  const bool equal = c.copy == SimulatedChunk::Copy::kStale && c.size() >= kWorthAFingerprint &&
                      (prints_ || DeviceIdle()) && (c.unwritten || c.came > c.unwritten_from);
   c.moving = true;
   c.coming = false;
@@ -383,7 +383,7 @@ bool SimulatedMover::StartFetch(ChunkIndex index) {
   }
   Note(index);
   Move move{.chunk = index, .in = true, .tag = next_tag_++};
-  move.print = c.size() >= kWorthAPrint && (prints_ || DeviceIdle());
+  move.print = c.size() >= kWorthAFingerprint && (prints_ || DeviceIdle());
   c.moving = true;
   c.coming = true;
   used_ += c.size();
@@ -516,7 +516,7 @@ void SimulatedMover::Settle(const Move& move) {
     // Work that may write anywhere takes all twins away that have no fingerprint.
     const bool twin = barriers_queued_ == 0 || move.print;
     c.copy = twin ? SimulatedChunk::Copy::kTwin : SimulatedChunk::Copy::kNone;
-    c.printed = twin && move.print;
+    c.fingerprinted = twin && move.print;
     c.unused = true;
     c.came = let_go_;
     if (policy_ != nullptr) policy_->OnInsert(move.chunk);

@@ -472,7 +472,7 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
 void SimulatedMover::DoubtTwin(SimulatedChunk* c) {
   if (c->copy != SimulatedChunk::Copy::kTwin) return;
   // Whether it was written can still be told when it leaves, where its fingerprint was taken.
-  c->copy = c->printed ? SimulatedChunk::Copy::kStale : SimulatedChunk::Copy::kNone;
+  c->copy = c->fingerprinted ? SimulatedChunk::Copy::kStale : SimulatedChunk::Copy::kNone;
 }
 
 void SimulatedMover::Finish(ActiveWork* a) {

@@ -31,7 +31,7 @@ std::vector<bool> UnwrittenByMoves(const RecordedRun& run) {
   return unwritten;
 }
 
-std::vector<uint32_t> UnwrittenByPrints(const ChunkedRun& chunks) {
+std::vector<uint32_t> UnwrittenByFingerprints(const ChunkedRun& chunks) {
   const RecordedRun& run = chunks.run();
   // The run may have been cut otherwise: by what all chunks are made of.
   const uint64_t unit = kGranularity.value;

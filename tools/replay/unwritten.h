@@ -18,7 +18,7 @@ std::vector<bool> UnwrittenByMoves(const RecordedRun& run);
 
 // By chunk, the work behind which it is never written again, as far as all of it was compared;
 // kNeverUnwritten where it is, or nobody knows.
-std::vector<uint32_t> UnwrittenByPrints(const ChunkedRun& chunks);
+std::vector<uint32_t> UnwrittenByFingerprints(const ChunkedRun& chunks);
 
 }  // namespace vramspan::replay
 

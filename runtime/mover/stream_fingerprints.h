@@ -23,7 +23,7 @@
 
 namespace vramspan {
 
-class StreamPrints {
+class StreamFingerprints {
  public:
   static constexpr uint32_t kSlots = 4096;
   struct Piece {
@@ -33,8 +33,8 @@ class StreamPrints {
   };
 
   // Loads the kernel, tries it, and so has it loaded for good.
-  static StatusOr<std::unique_ptr<StreamPrints>> Create(std::shared_ptr<const Driver> driver);
-  ~StreamPrints();
+  static StatusOr<std::unique_ptr<StreamFingerprints>> Create(std::shared_ptr<const Driver> driver);
+  ~StreamFingerprints();
 
   // Where a result goes; none: all are out.
   std::optional<uint32_t> Take();
@@ -54,7 +54,7 @@ class StreamPrints {
   std::optional<Fingerprint> Result(uint32_t slot) const;
 
  private:
-  explicit StreamPrints(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {}
+  explicit StreamFingerprints(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {}
 
   const std::shared_ptr<const Driver> driver_;
   CUmodule module_ = nullptr;

@@ -1,4 +1,4 @@
-#include "runtime/mover/stream_prints.h"
+#include "runtime/mover/stream_fingerprints.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,9 +11,9 @@ namespace {
 
 // As in fingerprint_kernels.cu.
 struct Pieces {
-  const void* data[StreamPrints::kPiecesOfALaunch];
-  size_t words[StreamPrints::kPiecesOfALaunch];
-  uint32_t slots[StreamPrints::kPiecesOfALaunch];
+  const void* data[StreamFingerprints::kPiecesOfALaunch];
+  size_t words[StreamFingerprints::kPiecesOfALaunch];
+  uint32_t slots[StreamFingerprints::kPiecesOfALaunch];
   uint32_t count;
 };
 constexpr size_t kSumBytes = 4 * sizeof(uint64_t);
@@ -23,8 +23,9 @@ constexpr unsigned kThreads = 512;
 
 }  // namespace
 
-StatusOr<std::unique_ptr<StreamPrints>> StreamPrints::Create(std::shared_ptr<const Driver> driver) {
-  std::unique_ptr<StreamPrints> p(new StreamPrints(std::move(driver)));
+StatusOr<std::unique_ptr<StreamFingerprints>> StreamFingerprints::Create(
+    std::shared_ptr<const Driver> driver) {
+  std::unique_ptr<StreamFingerprints> p(new StreamFingerprints(std::move(driver)));
   const DriverApi& cu = p->driver_->api();
   VS_ASSIGN_OR_RETURN(p->module_, LoadFingerprintKernels(*p->driver_));
   VS_RETURN_IF_ERROR(Check(cu.ModuleGetFunction(&p->kernel_, p->module_, "fingerprints"),
@@ -57,7 +58,7 @@ StatusOr<std::unique_ptr<StreamPrints>> StreamPrints::Create(std::shared_ptr<con
   return p;
 }
 
-StreamPrints::~StreamPrints() {
+StreamFingerprints::~StreamFingerprints() {
   const DriverApi& cu = driver_->api();
   if (results_ != nullptr) {
     driver_->Note(Check(cu.MemFreeHost(results_), "cuMemFreeHost", "of fingerprints"));
@@ -68,7 +69,7 @@ StreamPrints::~StreamPrints() {
   }
 }
 
-std::optional<uint32_t> StreamPrints::Take() {
+std::optional<uint32_t> StreamFingerprints::Take() {
   if (free_.empty()) return std::nullopt;
   const uint32_t slot = free_.back();
   free_.pop_back();
@@ -77,20 +78,20 @@ std::optional<uint32_t> StreamPrints::Take() {
   return slot;
 }
 
-void StreamPrints::Ask(uint32_t slot) { asked_[slot].store(1, std::memory_order_release); }
+void StreamFingerprints::Ask(uint32_t slot) { asked_[slot].store(1, std::memory_order_release); }
 
-bool StreamPrints::CallOff(uint32_t slot) {
+bool StreamFingerprints::CallOff(uint32_t slot) {
   if (asked_[slot].exchange(0, std::memory_order_acq_rel) != 0) called_off_[slot] = true;
   return called_off_[slot];
 }
 
-std::optional<Fingerprint> StreamPrints::Result(uint32_t slot) const {
+std::optional<Fingerprint> StreamFingerprints::Result(uint32_t slot) const {
   // No content has this one, but for one chance in 2^128.
   if (results_[slot] == Fingerprint{}) return std::nullopt;
   return results_[slot];
 }
 
-Status StreamPrints::Queue(CUstream stream, absl::Span<const Piece> pieces) const {
+Status StreamFingerprints::Queue(CUstream stream, absl::Span<const Piece> pieces) const {
   const OwnCalls own;
   for (size_t at = 0; at < pieces.size(); at += kPiecesOfALaunch) {
     Pieces some{};

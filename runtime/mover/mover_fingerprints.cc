@@ -9,8 +9,8 @@
 namespace vramspan {
 namespace {
 
-constexpr size_t kMostPrints = 32;  // Of one piece of work.
-constexpr uint8_t kNoPrints = 3;    // Fetches, after one was found written.
+constexpr size_t kMostFingerprints = 32;  // Of one piece of work.
+constexpr uint8_t kSkipAfterWrite = 3;    // Fetches, after one was found written.
 // Of a stay, where none tells anything: only that of the last to write a chunk before it leaves
 // does, and that may be the second array in it. What stays is written again and again, each time
 // before the last is seen to have ended; to go on would have each kernel on activations followed by
@@ -22,58 +22,62 @@ constexpr uint8_t kMostUndecided = 24;
 // Works ahead in which the fingerprint of a chunk makes an earlier one needless.
 constexpr ptrdiff_t kSoon = 3;
 
-bool Tried(const Chunk& c) { return c.printed >= (c.spared ? kTriesOfSpared : kTries); }
+bool Tried(const Chunk& c) { return c.fingerprints_taken >= (c.spared ? kTriesOfSpared : kTries); }
 
 // When held work is let go, which may be some laps from now.
-bool MayBeWorthAPrint(const Chunk& c) { return c.written <= 1 && c.may_print != kMostUndecided; }
+bool MayBeWorthAFingerprint(const Chunk& c) {
+  return c.written <= 1 && c.pending_fingerprints != kMostUndecided;
+}
 
 }  // namespace
 
-bool Mover::WorthAPrintNow(const Chunk& c) {
+bool Mover::WorthAFingerprintNow(const Chunk& c) {
   // While everything fits nothing leaves.
   return c.on_device && !c.dying && c.state != ChunkState::kPinned && c.written == 0 && !Tried(c) &&
          memory_.host_used();
 }
 
-void Mover::QueuePrints(Work* work) {
-  if (prints_ == nullptr || work->kind != Work::Kind::kScope || work->barrier() ||
+void Mover::QueueFingerprints(Work* work) {
+  if (fingerprints_ == nullptr || work->kind != Work::Kind::kScope || work->barrier() ||
       synchronous_.load(std::memory_order_relaxed)) {
     return;
   }
-  StreamPrints::Piece pieces[kMostPrints];
+  StreamFingerprints::Piece pieces[kMostFingerprints];
   size_t count = 0;
   {
     MutexLock lock(memory_.mu);
     // Also of what is served in place: it may be on the device all the same.
-    for (size_t i = 0; i < work->chunks.size() && count < kMostPrints; ++i) {
+    for (size_t i = 0; i < work->chunks.size() && count < kMostFingerprints; ++i) {
       const ChunkIndex index = work->chunks[i];
       Chunk& c = memory_.chunks()[index];
-      if (!work->uses[i].write || work->uses[i].mapped_only || c.size() < kWorthAPrint) continue;
+      if (!work->uses[i].write || work->uses[i].mapped_only || c.size() < kWorthAFingerprint)
+        continue;
       if (c.dying) continue;  // What is behind it may be gone when the stream comes there.
-      if (work->released ? !WorthAPrintNow(c) : !MayBeWorthAPrint(c)) continue;
-      const std::optional<uint32_t> slot = prints_->Take();
+      if (work->released ? !WorthAFingerprintNow(c) : !MayBeWorthAFingerprint(c)) continue;
+      const std::optional<uint32_t> slot = fingerprints_->Take();
       if (!slot.has_value()) break;
-      ++c.may_print;
+      ++c.pending_fingerprints;
       pieces[count++] = {c.base, c.size(), *slot};
       work->prints.push_back({index, *slot});
     }
-    if (work->released) AskPrints(*work);
+    if (work->released) AskFingerprints(*work);
     if (work->held) {
-      work->held_prints =
-          (count + StreamPrints::kPiecesOfALaunch - 1) / StreamPrints::kPiecesOfALaunch;
-      held_prints_ += work->held_prints;
+      work->held_fingerprints =
+          (count + StreamFingerprints::kPiecesOfALaunch - 1) / StreamFingerprints::kPiecesOfALaunch;
+      held_fingerprints_ += work->held_fingerprints;
     }
   }
   if (count == 0) return;
-  const Status status = prints_->Queue(work->stream->stream, absl::MakeConstSpan(pieces, count));
+  const Status status =
+      fingerprints_->Queue(work->stream->stream, absl::MakeConstSpan(pieces, count));
   if (status.ok()) return;
   driver_->Note(status);
   MutexLock lock(memory_.mu);
   // Those that were queued may still write: their slots are lost, and the rest is not worth a list.
-  DropPrints(work);
+  DropFingerprints(work);
 }
 
-bool Mover::PrintedSoon(const Work& work, ChunkIndex index) {
+bool Mover::FingerprintedSoon(const Work& work, ChunkIndex index) {
   const auto at = absl::c_find(queue_, &work);
   const auto end = queue_.end() - at > kSoon ? at + kSoon + 1 : queue_.end();
   return at != end && std::any_of(at + 1, end, [&](const Work* next) {
@@ -82,20 +86,22 @@ bool Mover::PrintedSoon(const Work& work, ChunkIndex index) {
          });
 }
 
-void Mover::AskPrints(const Work& work) {
+void Mover::AskFingerprints(const Work& work) {
   for (const Work::Print& print : work.prints) {
     Chunk& c = memory_.chunks()[print.chunk];
-    --c.may_print;
-    if (!WorthAPrintNow(c) || (c.may_print != 0 && PrintedSoon(work, print.chunk))) continue;
-    ++c.printed;
-    prints_->Ask(print.slot);
+    --c.pending_fingerprints;
+    if (!WorthAFingerprintNow(c) ||
+        (c.pending_fingerprints != 0 && FingerprintedSoon(work, print.chunk)))
+      continue;
+    ++c.fingerprints_taken;
+    fingerprints_->Ask(print.slot);
   }
 }
 
-void Mover::DropPrints(Work* work) {
+void Mover::DropFingerprints(Work* work) {
   // Once it is released, each has been asked for or not.
   for (const Work::Print& print : work->prints) {
-    if (!work->released) --memory_.chunks()[print.chunk].may_print;
+    if (!work->released) --memory_.chunks()[print.chunk].pending_fingerprints;
   }
   work->prints.clear();
 }
@@ -104,8 +110,8 @@ void Mover::NoteWriter(const Work& work, ChunkIndex index) {
   DoubtTwin(index);
   const Chunk& c = memory_.chunks()[index];
   if (!c.on_device) {
-    memory_.host_prints.erase(index.value);
-  } else if (prints_ != nullptr && c.size() >= kWorthAPrint && memory_.host_used()) {
+    memory_.fingerprints_of_host_chunks.erase(index.value);
+  } else if (fingerprints_ != nullptr && c.size() >= kWorthAFingerprint && memory_.host_used()) {
     Memory::Writer& last = memory_.writers[index.value];
     const bool behind = last.work != 0 && last.stream == work.stream && last.thread == work.thread;
     // Work that may write anywhere names no chunk, and may write behind this one's fingerprint.
@@ -118,7 +124,7 @@ void Mover::DoubtTwin(ChunkIndex index) {
   Chunk& c = memory_.chunks()[index];
   if (c.state != ChunkState::kDeviceTwin) return;
   // Whether it was written can still be told, behind the work or when it leaves.
-  if (memory_.prints.contains(index.value)) {
+  if (memory_.fingerprints_of_copies.contains(index.value)) {
     c.Transition(ChunkState::kDeviceStale);
   } else {
     memory_.DropHostCopy(index);
@@ -126,7 +132,7 @@ void Mover::DoubtTwin(ChunkIndex index) {
 }
 
 void Mover::DoubtTwins(bool but_read_mostly) {
-  memory_.host_prints.clear();
+  memory_.fingerprints_of_host_chunks.clear();
   memory_.writers.clear();
   bool kept = false;
   for (uint32_t i = 1; any_twins_ && i < memory_.chunks().end(); ++i) {
@@ -141,10 +147,10 @@ void Mover::DoubtTwins(bool but_read_mostly) {
   any_twins_ = kept;
 }
 
-void Mover::TakePrints(const Work& work) {
+void Mover::TakeFingerprints(const Work& work) {
   for (const Work::Print& print : work.prints) {
-    const std::optional<Fingerprint> found = prints_->Result(print.slot);
-    prints_->Give(print.slot);
+    const std::optional<Fingerprint> found = fingerprints_->Result(print.slot);
+    fingerprints_->Give(print.slot);
     const auto writer = memory_.writers.find(print.chunk.value);
     // Another may have written it since, or while this ran.
     if (!found.has_value() || dead_ || writer == memory_.writers.end() ||
@@ -155,15 +161,15 @@ void Mover::TakePrints(const Work& work) {
     Chunk& c = memory_.chunks()[print.chunk];
     const bool stale = c.state == ChunkState::kDeviceStale;
     const std::optional<Fingerprint> before =
-        stale ? memory_.prints.at(print.chunk.value) : writer->second.before;
+        stale ? memory_.fingerprints_of_copies.at(print.chunk.value) : writer->second.before;
     if (!before.has_value()) continue;
     c.spared = *before == *found;
     if (c.spared) {
-      c.printed = 0;
+      c.fingerprints_taken = 0;
       if (stale) c.Transition(ChunkState::kDeviceTwin);
       any_twins_ = any_twins_ || stale;
     } else {
-      c.written = kNoPrints;
+      c.written = kSkipAfterWrite;
       if (stale) memory_.DropHostCopy(print.chunk);
     }
   }
@@ -171,13 +177,13 @@ void Mover::TakePrints(const Work& work) {
 
 std::optional<Fingerprint> Mover::NoteCame(const Move& move) {
   Chunk& c = memory_.chunks()[move.chunk];
-  c.printed = 0;
+  c.fingerprints_taken = 0;
   if (c.written != 0) --c.written;
   std::optional<Fingerprint> content = move.copy.print;
-  if (const auto known = memory_.host_prints.find(move.chunk.value);
-      known != memory_.host_prints.end()) {
+  if (const auto known = memory_.fingerprints_of_host_chunks.find(move.chunk.value);
+      known != memory_.fingerprints_of_host_chunks.end()) {
     if (!content.has_value()) content = known->second;
-    memory_.host_prints.erase(known);
+    memory_.fingerprints_of_host_chunks.erase(known);
   }
   return content;
 }
@@ -185,11 +191,12 @@ std::optional<Fingerprint> Mover::NoteCame(const Move& move) {
 void Mover::NoteLeft(const Move& move) {
   // What the twin held, or what its last writer left.
   std::optional<Fingerprint> content = move.content;
-  if (const auto twin = memory_.prints.find(move.chunk.value); twin != memory_.prints.end()) {
+  if (const auto twin = memory_.fingerprints_of_copies.find(move.chunk.value);
+      twin != memory_.fingerprints_of_copies.end()) {
     if (move.clean || move.copy.equal) content = twin->second;
-    memory_.prints.erase(twin);
+    memory_.fingerprints_of_copies.erase(twin);
   }
-  if (content.has_value()) memory_.host_prints[move.chunk.value] = *content;
+  if (content.has_value()) memory_.fingerprints_of_host_chunks[move.chunk.value] = *content;
   memory_.writers.erase(move.chunk.value);
 }
 
