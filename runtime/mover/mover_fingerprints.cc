@@ -16,25 +16,27 @@ constexpr uint8_t kSkipAfterWrite = 3;    // Fetches, after one was found writte
 // before the last is seen to have ended; to go on would have each kernel on activations followed by
 // one that takes as long. What was spared before is worth more.
 constexpr uint8_t kTries = 2;
-constexpr uint8_t kTriesOfSpared = 6;
+constexpr uint8_t kTriesOfUnchanged = 6;
 // Of a chunk, behind held work: a lap over the weights has one, one over activations hundreds.
 constexpr uint8_t kMostUndecided = 24;
 // Works ahead in which the fingerprint of a chunk makes an earlier one needless.
 constexpr ptrdiff_t kSoon = 3;
 
-bool Tried(const Chunk& c) { return c.fingerprints_taken >= (c.spared ? kTriesOfSpared : kTries); }
+bool Tried(const Chunk& c) {
+  return c.fingerprints_taken >= (c.last_unchanged ? kTriesOfUnchanged : kTries);
+}
 
 // When held work is let go, which may be some laps from now.
 bool MayBeWorthAFingerprint(const Chunk& c) {
-  return c.written <= 1 && c.pending_fingerprints != kMostUndecided;
+  return c.skip_fingerprint_for <= 1 && c.pending_fingerprints != kMostUndecided;
 }
 
 }  // namespace
 
 bool Mover::WorthAFingerprintNow(const Chunk& c) {
   // While everything fits nothing leaves.
-  return c.on_device && !c.dying && c.state != ChunkState::kPinned && c.written == 0 && !Tried(c) &&
-         memory_.host_used();
+  return c.on_device && !c.dying && c.state != ChunkState::kPinned && c.skip_fingerprint_for == 0 &&
+         !Tried(c) && memory_.host_used();
 }
 
 void Mover::QueueFingerprints(Work* work) {
@@ -163,13 +165,13 @@ void Mover::TakeFingerprints(const Work& work) {
     const std::optional<Fingerprint> before =
         stale ? memory_.fingerprints_of_copies.at(print.chunk.value) : writer->second.before;
     if (!before.has_value()) continue;
-    c.spared = *before == *found;
-    if (c.spared) {
+    c.last_unchanged = *before == *found;
+    if (c.last_unchanged) {
       c.fingerprints_taken = 0;
       if (stale) c.Transition(ChunkState::kDeviceTwin);
       any_twins_ = any_twins_ || stale;
     } else {
-      c.written = kSkipAfterWrite;
+      c.skip_fingerprint_for = kSkipAfterWrite;
       if (stale) memory_.DropHostCopy(print.chunk);
     }
   }
@@ -178,7 +180,7 @@ void Mover::TakeFingerprints(const Work& work) {
 std::optional<Fingerprint> Mover::NoteCame(const Move& move) {
   Chunk& c = memory_.chunks()[move.chunk];
   c.fingerprints_taken = 0;
-  if (c.written != 0) --c.written;
+  if (c.skip_fingerprint_for != 0) --c.skip_fingerprint_for;
   std::optional<Fingerprint> content = move.copy.print;
   if (const auto known = memory_.fingerprints_of_host_chunks.find(move.chunk.value);
       known != memory_.fingerprints_of_host_chunks.end()) {

@@ -59,10 +59,11 @@ struct Chunk {
   bool hidden : 1 = false;       // On the host, and nothing is mapped at `base`.
   bool lost : 1 = false;         // Nothing is mapped at `base`: a remap failed both ways.
   uint8_t fingerprints_taken : 3 =
-      0;                    // Fingerprints behind work since it came, or since one told something.
-  uint8_t written : 2 = 0;  // For so many fetches no fingerprint: it was written before.
-  bool unused : 1 = false;  // It came, and no work has used it since.
-  bool spared : 1 = false;  // The last that told something: what may write it had not.
+      0;  // Fingerprints behind work since it came, or since one told something.
+  uint8_t skip_fingerprint_for : 2 =
+      0;                             // For so many fetches no fingerprint: it was written before.
+  bool unused : 1 = false;           // It came, and no work has used it since.
+  bool last_unchanged : 1 = false;   // The last that told something: what may write it had not.
   uint8_t pending_fingerprints = 0;  // Fingerprints behind held work, yet to be asked for or not.
 
   Bytes size() const { return ChunkBytes(log2_size); }
