@@ -85,7 +85,7 @@ Memory::~Memory() {
       Chunk& c = (*chunks_)[ChunkIndex(i)];
       const bool backed = c.device_slot != kNoSlot || c.host_slot != kNoSlot;
       if (c.state == ChunkState::kNone || !backed) continue;
-      if (!c.hidden) {
+      if (!c.unmapped) {
         driver_->Note(Check((*driver_)->MemUnmap(c.base.value, c.size().value), "cuMemUnmap",
                             RangeText(c.base, c.size())));
       }
@@ -208,12 +208,12 @@ StatusOr<uint32_t> Memory::AcquireHost(int log2) {
   return slot;
 }
 
-void Memory::SetHidden(ChunkIndex index, bool hidden) {
+void Memory::SetUnmapped(ChunkIndex index, bool unmapped) {
   Chunk& c = (*chunks_)[index];
-  if (c.hidden == hidden) return;
-  c.hidden = hidden;
-  hidden ? hidden_.fetch_add(1, std::memory_order_release)
-         : hidden_.fetch_sub(1, std::memory_order_release);
+  if (c.unmapped == unmapped) return;
+  c.unmapped = unmapped;
+  unmapped ? unmapped_.fetch_add(1, std::memory_order_release)
+           : unmapped_.fetch_sub(1, std::memory_order_release);
 }
 
 void Memory::DropHostCopy(ChunkIndex index) {

@@ -122,7 +122,7 @@ class Memory {
     DevicePtr at;
     Detached detached;  // Of what was mapped elsewhere as well this is one of several.
     std::vector<ChunkIndex> chunks;
-    std::vector<bool> hidden;
+    std::vector<bool> unmapped;
   };
   // Nothing finds them any more. REQUIRES: the mover is not at work on them.
   Taken TakeOut(DevicePtr at, const std::vector<ChunkIndex>& chunks) VS_REQUIRES(mu)
@@ -234,9 +234,9 @@ class Memory {
   absl::flat_hash_map<uint32_t, Writer> writers VS_GUARDED_BY(mu);
   // A host chunk that nobody is to touch soon need not be mapped: most of what a remap costs is the
   // page table of host memory (docs/measurements.md). Who is to touch it has it shown first.
-  void SetHidden(ChunkIndex index, bool hidden) VS_REQUIRES(mu);
-  bool any_hidden() const { return hidden_.load(std::memory_order_acquire) != 0; }
-  uint32_t hidden() const { return hidden_.load(std::memory_order_acquire); }
+  void SetUnmapped(ChunkIndex index, bool unmapped) VS_REQUIRES(mu);
+  bool any_unmapped() const { return unmapped_.load(std::memory_order_acquire) != 0; }
+  uint32_t unmapped() const { return unmapped_.load(std::memory_order_acquire); }
   // Gives up the host copy of a chunk on the device, if there is one.
   void DropHostCopy(ChunkIndex index) VS_REQUIRES(mu);
   ChunkTable& chunks() VS_REQUIRES(mu) { return *chunks_; }
@@ -327,7 +327,7 @@ class Memory {
   std::atomic<Tracking> tracking_{Tracking::kNone};
   std::atomic<bool> blind_{false};
   std::atomic<bool> host_used_{false};
-  std::atomic<uint32_t> hidden_{0};
+  std::atomic<uint32_t> unmapped_{0};
   std::atomic<uint32_t> dying_count_{0};
   std::atomic<uint64_t> allocations_state_{1};
   // Allocated to drain, and not freed for a failure.

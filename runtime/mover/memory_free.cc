@@ -128,8 +128,8 @@ StatusOr<std::vector<Memory::Backing>> Memory::Dismantle(Range range) {
       const ChunkIndex index = range.chunks[i];
       Chunk& c = (*chunks_)[index];
       if (c.on_device) policy_->OnRemove(index);
-      range.gone[i] = range.gone[i] || c.hidden;
-      SetHidden(index, false);  // Nobody is to show it any more.
+      range.gone[i] = range.gone[i] || c.unmapped;
+      SetUnmapped(index, false);  // Nobody is to show it any more.
       // Gone at once: until the chunk leaves the table, others may look for copies to drop.
       DropHostCopy(index);
       // What other processes may have is not for another allocation.

@@ -73,7 +73,7 @@ Status Memory::SetAccessOfAll(int device, CUmemAccess_flags flags) {
       MutexLock lock(mu);
       if (i >= chunks_->end()) return status;
       const Chunk& c = (*chunks_)[ChunkIndex(i)];
-      if (c.state == ChunkState::kNone || c.hidden || c.lost) continue;
+      if (c.state == ChunkState::kNone || c.unmapped || c.lost) continue;
       if (page_map_->Find(c.base) != ChunkIndex(i)) continue;
       at = c.base;
       size = c.size();

@@ -240,8 +240,8 @@ Memory::Taken Memory::TakeOut(DevicePtr at, const std::vector<ChunkIndex>& chunk
   for (const ChunkIndex index : chunks) {
     Chunk& c = (*chunks_)[index];
     if (c.on_device) policy_->OnRemove(index);
-    taken.hidden.push_back(c.hidden);
-    SetHidden(index, false);  // Nobody is to show it any more.
+    taken.unmapped.push_back(c.unmapped);
+    SetUnmapped(index, false);  // Nobody is to show it any more.
     DropHostCopy(index);
     taken.detached.size_ += c.size();
     taken.detached.log2_sizes_.push_back(c.log2_size);
@@ -255,18 +255,18 @@ Memory::Taken Memory::TakeOut(DevicePtr at, const std::vector<ChunkIndex>& chunk
 }
 
 void Memory::PutBack(const Taken& taken, bool unmapped) {
-  std::vector<bool> hidden = taken.hidden;
+  std::vector<bool> missing = taken.unmapped;
   DevicePtr va = taken.at;
   for (size_t i = 0; i < taken.chunks.size(); ++i) {
     const Bytes size = ChunkBytes(taken.detached.log2_sizes_[i]);
     const Backing& b = taken.detached.backing_[i];
     // What was hidden is shown: work that came upon it meanwhile waits for that no more.
-    if (hidden[i] || unmapped) {
+    if (missing[i] || unmapped) {
       const Status status =
           MapAt(*driver_, accessors_, va, size,
                 b.on_device ? device_pool_->handle(b.slot) : host_pool_->handle(b.slot));
       driver_->Note(status);
-      hidden[i] = !status.ok();
+      missing[i] = !status.ok();
     }
     va = va + size;
   }
@@ -275,8 +275,8 @@ void Memory::PutBack(const Taken& taken, bool unmapped) {
     const ChunkIndex index = taken.chunks[i];
     Chunk& c = (*chunks_)[index];
     c.dying = false;
-    c.lost = c.on_device && hidden[i];
-    SetHidden(index, !c.on_device && hidden[i]);
+    c.lost = c.on_device && missing[i];
+    SetUnmapped(index, !c.on_device && missing[i]);
     if (c.on_device) policy_->OnInsert(index);
     page_map_->Set(c.base, c.size(), index);
   }

@@ -143,8 +143,8 @@ void Mover::Rest(const char* why) {
   memory_.GoBlind();
   {
     MutexLock lock(memory_.mu);
-    no_hiding_before_ = Clock::time_point::max();
-    show_all_ = memory_.any_hidden();
+    no_unmapping_before_ = Clock::time_point::max();
+    map_all_ = memory_.any_unmapped();
     for (Work* work : queue_) work->gave_up = true;
     if (!std::exchange(resting_, true)) {
       char text[256];  // There may be no memory for more.
@@ -178,9 +178,9 @@ bool Mover::Round() {
   {
     MutexLock lock(memory_.mu);
     look_again_ = false;
-    if (!memory_.any_hidden()) {
-      to_show_.clear();
-      show_all_ = false;
+    if (!memory_.any_unmapped()) {
+      to_map_.clear();
+      map_all_ = false;
     }
   }
   bool progress = TryStartTracking();
@@ -197,7 +197,7 @@ bool Mover::Round() {
   }
   progress |= StartMoves();
   bool changed = FinishMoves();
-  changed |= ShowChunks();
+  changed |= MapChunksOnHost();
   if (changed) {
     progress = true;
     MutexLock lock(memory_.mu);
@@ -226,7 +226,7 @@ void Mover::Pause() {
     wake_.WaitFor(memory_.mu, kShortSleep);
   } else if (open_works_ != 0 || settling_ != 0 || memory_.has_dying() ||
              want_tracking_.load(std::memory_order_relaxed) || OverBudget().value != 0 ||
-             (options_.traced && may_return_) || memory_.any_hidden()) {
+             (options_.traced && may_return_) || memory_.any_unmapped()) {
     wake_.WaitFor(memory_.mu, kLongSleep);
     // What happened on the device meanwhile tells nobody.
     look_again_ = look_again_ || open_works_ != 0 || settling_ != 0;
@@ -437,7 +437,7 @@ bool Mover::Ready(Work* work) {
   if (work->barrier() && moves_under_way_.load(std::memory_order_relaxed) != 0) return false;
   const bool has = HasItsMemory(*work);
   // What it may touch is mapped while what it wants is still on the link.
-  if (WaitsForHidden(work, has) || !has) return false;
+  if (WaitsForUnmapped(work, has) || !has) return false;
   return !OnTrial(*work) || work->gave_up || !TrialWaitsForCopies();
 }
 

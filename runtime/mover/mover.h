@@ -328,8 +328,8 @@ class Mover {
   bool Round();
   void Pause();
   bool TryStartTracking();
-  // Begins a visit for what other contexts have submitted (mover_hidden.cc), and tells which they
-  // are. REQUIRES: the gate is closed, so that all they submit later is seen.
+  // Begins a visit for what other contexts have submitted (unmapped_chunks.cc), and tells which
+  // they are. REQUIRES: the gate is closed, so that all they submit later is seen.
   std::vector<CUcontext> BeginOthers() VS_EXCLUDES(memory_.mu);
   // The visit ends when their work has; never where none can wait for it, and then nothing moves.
   void WaitForOthers(std::vector<CUcontext> others);
@@ -392,17 +392,17 @@ class Mover {
   bool UnmapAhead(Move* move) VS_EXCLUDES(memory_.mu);
   bool FinishMoves();
   // What is evicted need not be mapped on the host: nobody is about to touch it, as far as work
-  // says what it touches (mover_hidden.cc).
-  bool MayHide(const Move& move) VS_REQUIRES(memory_.mu);
+  // says what it touches (unmapped_chunks.cc).
+  bool MayStayUnmapped(const Move& move) VS_REQUIRES(memory_.mu);
   // Whether the work must wait for chunks to be mapped again; asks for them.
-  bool WaitsForHidden(Work* work, bool has_its_memory) VS_REQUIRES(memory_.mu);
+  bool WaitsForUnmapped(Work* work, bool has_its_memory) VS_REQUIRES(memory_.mu);
   bool ComesSoon(Work* work, ChunkIndex index) VS_REQUIRES(memory_.mu);  // To the device.
   // None waits like that for a while: what the work waits for does not come.
   void WaitedInVain(Work* work, Clock::duration patience) VS_REQUIRES(memory_.mu);
   // Whether one of the next few works of the queue is to have it on the device.
   bool WantedBehind(const Work* work, ChunkIndex index) const VS_REQUIRES(memory_.mu);
-  bool ShowChunks();
-  bool Show(ChunkIndex index);
+  bool MapChunksOnHost();
+  bool MapOnHost(ChunkIndex index);
   // Gives up moves whose copies do not end: their chunks stay where they are, in use by the copy.
   void ForsakeMoves() VS_REQUIRES(memory_.mu);
   void BuryForsaken() VS_EXCLUDES(memory_.mu);
@@ -500,15 +500,15 @@ class Mover {
   Status error_ VS_GUARDED_BY(memory_.mu);
   Planner planner_ VS_GUARDED_BY(memory_.mu);
   bool stop_ VS_GUARDED_BY(memory_.mu) = false;
-  bool resting_ VS_GUARDED_BY(memory_.mu) = false;             // See Rest.
-  std::vector<ChunkIndex> to_show_ VS_GUARDED_BY(memory_.mu);  // Somebody waits for them.
-  bool show_all_ VS_GUARDED_BY(memory_.mu) = false;            // Until nothing is hidden.
+  bool resting_ VS_GUARDED_BY(memory_.mu) = false;            // See Rest.
+  std::vector<ChunkIndex> to_map_ VS_GUARDED_BY(memory_.mu);  // Somebody waits for them.
+  bool map_all_ VS_GUARDED_BY(memory_.mu) = false;            // Until nothing is hidden.
   // What was waited for did not come, so many times in a row: no work waits like that.
   Clock::time_point no_coming_before_ VS_GUARDED_BY(memory_.mu);
   int vain_waits_ VS_GUARDED_BY(memory_.mu) = 0;
   // After work that may touch anything nothing is hidden for so long.
-  static constexpr std::chrono::seconds kNoHiding{1};
-  Clock::time_point no_hiding_before_ VS_GUARDED_BY(memory_.mu);
+  static constexpr std::chrono::seconds kNoUnmapping{1};
+  Clock::time_point no_unmapping_before_ VS_GUARDED_BY(memory_.mu);
   bool dead_ VS_GUARDED_BY(memory_.mu) = false;  // A kernel has killed the context.
   CUstream health_ = nullptr;  // Of the program's context, never used: to ask whether that lives.
   bool look_again_ VS_GUARDED_BY(memory_.mu) = false;

@@ -199,7 +199,7 @@ StatusOr<DevicePtr> Mover::FetchTarget(Move* move) {
   {
     MutexLock lock(memory_.mu);
     const Chunk& c = memory_.chunks()[move->chunk];
-    move->ahead = c.hidden && c.open == 0 && open_unknown_ == 0 && looking_up_ == 0;
+    move->ahead = c.unmapped && c.open == 0 && open_unknown_ == 0 && looking_up_ == 0;
   }
   if (!move->ahead) return memory_.device_pool().Alias(move->device_slot);
   SharedLock mapping(memory_.mapping_mu);
@@ -360,16 +360,16 @@ void Mover::FinishMove(Move* move) {
 RemapResult Mover::RemapMoved(Move* move) {
   const CUmemGenericAllocationHandle device = memory_.device_pool().handle(move->device_slot);
   const CUmemGenericAllocationHandle host = memory_.host_pool().handle(move->host_slot);
-  bool hidden;
+  bool unmapped;
   bool hide = false;
   SharedLock mapping(memory_.mapping_mu);
   {
     MutexLock lock(memory_.mu);
-    hidden = memory_.chunks()[move->chunk].hidden;
-    if (!move->in && MayHide(*move)) {
+    unmapped = memory_.chunks()[move->chunk].unmapped;
+    if (!move->in && MayStayUnmapped(*move)) {
       hide = true;
       // Already: whoever is to touch it from here on waits until it is shown.
-      memory_.SetHidden(move->chunk, true);
+      memory_.SetUnmapped(move->chunk, true);
     }
   }
   const auto begin = Clock::now();
@@ -385,7 +385,7 @@ RemapResult Mover::RemapMoved(Move* move) {
     result.status = Check((*driver_)->MemUnmap(move->va.value, move->size().value), "cuMemUnmap",
                           RangeText(move->va, move->size()));
     result.changed = result.status.ok();
-  } else if (hidden) {
+  } else if (unmapped) {
     result.status = MapAt(*driver_, memory_.accessors(), move->va, move->size(), device);
     result.changed = result.status.ok();
   } else {
@@ -393,8 +393,8 @@ RemapResult Mover::RemapMoved(Move* move) {
                    move->in ? device : host);
   }
   MutexLock lock(memory_.mu);
-  if (hide && !result.changed) memory_.SetHidden(move->chunk, false);
-  if (hidden && result.changed) memory_.SetHidden(move->chunk, false);
+  if (hide && !result.changed) memory_.SetUnmapped(move->chunk, false);
+  if (unmapped && result.changed) memory_.SetUnmapped(move->chunk, false);
   stats_.vmm_ns += static_cast<uint64_t>((Clock::now() - begin).count());
   if (!move->ahead) ++stats_.remaps;  // Else it was counted.
   if (!result.mapped) {

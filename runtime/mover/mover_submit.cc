@@ -194,7 +194,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
     if (work->barrier()) {
       memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
       // The next of the kind is most likely not far.
-      no_hiding_before_ = work->begun + kNoHiding;
+      no_unmapping_before_ = work->begun + kNoUnmapping;
     }
     if (work->kind == Work::Kind::kScope && queue_.empty() && RunsAsItIs(*work)) {
       MarkReleased(work);
@@ -383,12 +383,12 @@ Status Mover::AwaitTracking() {
 
 bool Mover::RunsAsItIs(const Work& work) {
   if (work.barrier() &&
-      (moves_under_way_.load(std::memory_order_relaxed) != 0 || memory_.any_hidden())) {
+      (moves_under_way_.load(std::memory_order_relaxed) != 0 || memory_.any_unmapped())) {
     return false;
   }
   for (size_t i = 0; i < work.chunks.size(); ++i) {
     const Chunk& c = memory_.chunks()[work.chunks[i]];
-    if ((c.state == ChunkState::kMoving && !work.uses[i].mapped_only) || c.hidden) return false;
+    if ((c.state == ChunkState::kMoving && !work.uses[i].mapped_only) || c.unmapped) return false;
     if (i < work.wanted && !c.on_device && c.allocation != 0 && !ServedInPlace(c)) return false;
   }
   return true;
@@ -449,7 +449,7 @@ void Mover::MarkReleased(Work* work) {
         continue;
       }
       // In a dead context nothing runs any more that could miss it.
-      VS_DCHECK(!c.hidden || work->kind != Work::Kind::kScope || dead_);
+      VS_DCHECK(!c.unmapped || work->kind != Work::Kind::kScope || dead_);
       ++c.in_flight;
       if (!c.on_device && !work->uses[i].possible) {
         in_place = true;
@@ -598,8 +598,8 @@ Status Mover::Synchronize() {
     WakeThread();
     WaitUntil([this]() VS_NO_THREAD_SAFETY_ANALYSIS {
       if (!Idle()) return false;
-      if (!memory_.any_hidden() || dead_) return true;
-      show_all_ = true;
+      if (!memory_.any_unmapped() || dead_) return true;
+      map_all_ = true;
       WakeThread();
       return false;
     });

@@ -56,7 +56,7 @@ struct Chunk {
   bool read_mostly : 1 = false;  // Keep the host copy as a twin when it is fetched.
   bool dying : 1 = false;        // Freed; waits for work in flight.
   bool tracked : 1 = false;      // Allocated since work is recorded: no older work can touch it.
-  bool hidden : 1 = false;       // On the host, and nothing is mapped at `base`.
+  bool unmapped : 1 = false;     // On the host, and nothing is mapped at `base`.
   bool lost : 1 = false;         // Nothing is mapped at `base`: a remap failed both ways.
   uint8_t fingerprints_taken : 3 =
       0;  // Fingerprints behind work since it came, or since one told something.

@@ -1,5 +1,5 @@
-// Host chunks without a mapping (mover_hidden.cc): they come about where work says what it touches,
-// and are mapped again before anybody could notice.
+// Host chunks without a mapping (unmapped_chunks.cc): they come about where work says what it
+// touches, and are mapped again before anybody could notice.
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -40,9 +40,9 @@ class HiddenTest : public MoverTest {
     return attribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, buffers_[i].ptr) == CUDA_SUCCESS;
   }
   size_t Hidden() const {
-    size_t hidden = 0;
-    for (size_t i = 0; i < buffers_.size(); ++i) hidden += !IsMapped(i);
-    return hidden;
+    size_t unmapped = 0;
+    for (size_t i = 0; i < buffers_.size(); ++i) unmapped += !IsMapped(i);
+    return unmapped;
   }
   // Rounds over all buffers, of which half fit: the others are evicted to come back.
   void Cycle() {
@@ -98,7 +98,7 @@ TEST_F(HiddenTest, WorkThatMayTouchAnythingFindsEverythingMapped) {
   buffers_[i].add += 1;
   Wait();
   EXPECT_EQ(Hidden(), 0u);
-  // More of the kind is to be expected, so nothing is hidden for a while.
+  // More of the kind is to be expected, so nothing is unmapped for a while.
   Cycle();
   EXPECT_EQ(Hidden(), 0u);
 }

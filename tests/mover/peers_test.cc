@@ -243,16 +243,16 @@ TEST_F(PeersTest, ComeWhileMemoryMoves) {
   }
 }
 
-// A hidden chunk whose memory is mapped before it is copied there.
+// A unmapped chunk whose memory is mapped before it is copied there.
 TEST_F(PeersTest, ReachWhatIsOnItsWay) {
   const std::vector<DevicePtr> pieces = Allocs(6);
-  const auto hidden = [&](DevicePtr p, bool mapped) {
+  const auto unmapped = [&](DevicePtr p, bool mapped) {
     const CUmemLocation own{CU_MEM_LOCATION_TYPE_DEVICE, 0};
     size_t count = 0;
     vramspan::MutexLock lock(memory().mu);
     memory().ForEachChunk(p, kPeerPiece, [&](ChunkIndex, Chunk& c) {
       unsigned long long flags = 0;
-      count += c.hidden && mapped == (get_access_(&flags, &own, c.base.value) == CUDA_SUCCESS);
+      count += c.unmapped && mapped == (get_access_(&flags, &own, c.base.value) == CUDA_SUCCESS);
     });
     return count;
   };
@@ -261,12 +261,12 @@ TEST_F(PeersTest, ReachWhatIsOnItsWay) {
     for (const DevicePtr p : pieces) Use(p);
     EXPECT_CU(world_.api().StreamSynchronize(stream_));
     const auto one = std::find_if(pieces.begin(), pieces.end(),
-                                  [&](DevicePtr p) { return hidden(p, /*mapped=*/false) != 0; });
+                                  [&](DevicePtr p) { return unmapped(p, /*mapped=*/false) != 0; });
     if (one == pieces.end()) continue;
     world_.set_delay("cuMemcpyDtoDAsync_v2", 20'000);
     Use(*one);
     do {
-      seen = hidden(*one, /*mapped=*/true) != 0;
+      seen = unmapped(*one, /*mapped=*/true) != 0;
     } while (!seen && world_.api().StreamQuery(stream_) == CUDA_ERROR_NOT_READY);
     if (!seen) world_.set_delay("cuMemcpyDtoDAsync_v2", 0);
   }
@@ -278,7 +278,7 @@ TEST_F(PeersTest, ReachWhatIsOnItsWay) {
 
 // A chunk that has lost its mapping is passed by, and has the access when it is mapped again.
 TEST_F(PeersTest, ReachWhatLostItsMappingForAWhile) {
-  Start(VRAMSPAN_CONFIG_SHARE_CONTEXT);  // Nothing is hidden, so what leaves is mapped elsewhere.
+  Start(VRAMSPAN_CONFIG_SHARE_CONTEXT);  // Nothing is unmapped, so what leaves is mapped elsewhere.
   const std::vector<DevicePtr> pieces = Allocs(4);
   for (const DevicePtr p : pieces) Use(p);
   Wait();

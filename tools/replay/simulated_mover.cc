@@ -313,8 +313,8 @@ void SimulatedMover::Reclaim(ChunkIndex index) {
   c.live = false;
   spare_host_[c.log2_size - kMinChunkLog2] += std::exchange(c.has_host, false);
   --dying_;
-  if (c.hidden) --hidden_;
-  c.hidden = false;
+  if (c.unmapped) --unmapped_;
+  c.unmapped = false;
   if (!c.on_device) return;
   c.on_device = false;
   used_ -= c.size();

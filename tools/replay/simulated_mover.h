@@ -73,7 +73,7 @@ class SimulatedMover {
     uint32_t unwritten_from = 0;  // Or that those behind this one do.
     bool live = false, on_device = false, moving = false, coming = false;
     bool dying = false;          // Freed; waits for its users.
-    bool hidden = false;         // On the host, and not mapped.
+    bool unmapped = false;       // On the host, and not mapped.
     bool unused = false;         // Moved in, and nothing has used it since.
     bool keeps = false;          // The bound's schedule has it stay.
     bool fingerprinted = false;  // The twin's contents are known by their fingerprint.
@@ -119,7 +119,7 @@ class SimulatedMover {
     bool operator>(const End& o) const { return time != o.time ? time > o.time : order > o.order; }
   };
   // What the mover's thread is at: calls on a mapping.
-  enum class Call : uint8_t { kNone, kFetch, kRemap, kShow };
+  enum class Call : uint8_t { kNone, kFetch, kRemap, kMapOnHost };
   enum class HostWait : uint8_t { kNothing, kWork, kQueue, kStream, kFreed };
 
   // --- the loop and the program (simulated_mover.cc) ---
@@ -162,7 +162,7 @@ class SimulatedMover {
   bool RunsAsItIs(const ActiveWork& a);
   bool Ready(ActiveWork* a);
   bool HasItsMemory(const ActiveWork& a) const;
-  bool WaitsForHidden(ActiveWork* a, bool has_its_memory);
+  bool WaitsForUnmapped(ActiveWork* a, bool has_its_memory);
   bool ComesSoon(ActiveWork* a, ChunkIndex index);
   void WaitedInVain(ActiveWork* a, uint64_t patience);
   bool WantedBehind(ChunkIndex index) const;  // By one of the next few of the queue.
@@ -222,7 +222,7 @@ class SimulatedMover {
   void EndRemap();
   std::deque<Move>::iterator FindMove(uint64_t tag);
   void Settle(const Move& move);
-  bool MayHide(const Move& move) const;
+  bool MayStayUnmapped(const Move& move) const;
   // By how much calls on mappings take longer for what runs beside them.
   double SlowerCalls() const;
   uint64_t RemapTime(const Move& move, bool hide) const;
@@ -336,14 +336,14 @@ class SimulatedMover {
   Move call_move_;
   bool call_hides_ = false;
   ChunkIndex call_shows_;
-  uint32_t hidden_ = 0;
+  uint32_t unmapped_ = 0;
   std::vector<ChunkIndex> with_coming_;  // Of the head, as planned_works_ has it.
   uint64_t no_coming_before_ = 0;
   int vain_waits_ = 0;
-  std::vector<ChunkIndex> to_show_;
-  static constexpr uint64_t kNoHiding = 1'000'000'000;  // After work that may touch anything.
-  uint64_t no_hiding_before_ = 0;
-  bool show_all_ = false;
+  std::vector<ChunkIndex> to_map_;
+  static constexpr uint64_t kNoUnmapping = 1'000'000'000;  // After work that may touch anything.
+  uint64_t no_unmapping_before_ = 0;
+  bool map_all_ = false;
   uint64_t last_poll_ = 0;
   bool may_return_ = false;
   uint64_t no_return_before_ = 0;

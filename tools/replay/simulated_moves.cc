@@ -1,4 +1,4 @@
-// Moves in virtual time: mover_moves.cc, mover_hidden.cc and the mover's thread.
+// Moves in virtual time: mover_moves.cc, unmapped_chunks.cc and the mover's thread.
 #include <absl/algorithm/container.h>
 
 #include <algorithm>
@@ -388,7 +388,7 @@ bool SimulatedMover::StartFetch(ChunkIndex index) {
   c.coming = true;
   used_ += c.size();
   moving_in_ += c.size();
-  move.ahead = c.hidden;
+  move.ahead = c.unmapped;
   double calls = SlowerCalls() * slots_.Take(c.log2_size, !move.ahead, Available(), &c.alias);
   if (move.ahead) {
     const MapCosts& device = prices_.device[c.log2_size - kMinChunkLog2];
@@ -416,25 +416,25 @@ bool SimulatedMover::BeginRemap() {
   if (copied_ != 0) {
     const auto copied = absl::c_find_if(moves_, [](const Move& m) { return m.copied; });
     call_move_ = *copied;
-    call_hides_ = !copied->in && MayHide(*copied);
+    call_hides_ = !copied->in && MayStayUnmapped(*copied);
     Begin(Call::kRemap, RemapTime(*copied, call_hides_));
     return true;
   }
-  if (hidden_ == 0) {
-    to_show_.clear();
-    show_all_ = false;
+  if (unmapped_ == 0) {
+    to_map_.clear();
+    map_all_ = false;
     return false;
   }
-  while (!to_show_.empty() && (!At(to_show_.back()).hidden || At(to_show_.back()).moving)) {
-    to_show_.pop_back();
+  while (!to_map_.empty() && (!At(to_map_.back()).unmapped || At(to_map_.back()).moving)) {
+    to_map_.pop_back();
   }
   ChunkIndex show;
-  if (!to_show_.empty()) {
-    show = to_show_.back();
-    to_show_.pop_back();
-  } else if (show_all_) {
+  if (!to_map_.empty()) {
+    show = to_map_.back();
+    to_map_.pop_back();
+  } else if (map_all_) {
     for (uint32_t i = 1; i < chunk_.size() && !show; ++i) {
-      if (chunk_[i].hidden && !chunk_[i].moving) show = ChunkIndex(i);
+      if (chunk_[i].unmapped && !chunk_[i].moving) show = ChunkIndex(i);
     }
   }
   if (!show) return false;
@@ -443,7 +443,7 @@ bool SimulatedMover::BeginRemap() {
   At(show).coming = false;
   call_shows_ = show;
   const MapCosts& host = prices_.host[At(show).log2_size - kMinChunkLog2];
-  Begin(Call::kShow, Nanoseconds(SlowerCalls() * (host.map + host.access)),
+  Begin(Call::kMapOnHost, Nanoseconds(SlowerCalls() * (host.map + host.access)),
         /*gives_access=*/true);
   return true;
 }
@@ -458,7 +458,7 @@ uint64_t SimulatedMover::RemapTime(const Move& move, bool hide) const {
   const MapCosts& device = prices_.device[c.log2_size - kMinChunkLog2];
   const MapCosts& host = prices_.host[c.log2_size - kMinChunkLog2];
   const MapCosts& to = move.in ? device : host;
-  const double unmap = move.in ? (c.hidden ? 0 : host.unmap) : device.unmap;
+  const double unmap = move.in ? (c.unmapped ? 0 : host.unmap) : device.unmap;
   const double slower = SlowerCalls();
   const double before = 1e3 * (prices_.per_move + slower * (unmap + (hide ? 0 : to.map)));
   uint64_t end = now_ + static_cast<uint64_t>(before);
@@ -470,9 +470,9 @@ uint64_t SimulatedMover::RemapTime(const Move& move, bool hide) const {
   return end - now_;
 }
 
-bool SimulatedMover::MayHide(const Move& move) const {
-  return barriers_queued_ == 0 && barriers_in_flight_ == 0 && now_ >= no_hiding_before_ &&
-         !show_all_ && At(move.chunk).mapped_only == 0 && hidden_ < kMostHidden;
+bool SimulatedMover::MayStayUnmapped(const Move& move) const {
+  return barriers_queued_ == 0 && barriers_in_flight_ == 0 && now_ >= no_unmapping_before_ &&
+         !map_all_ && At(move.chunk).mapped_only == 0 && unmapped_ < kMostUnmapped;
 }
 
 std::deque<SimulatedMover::Move>::iterator SimulatedMover::FindMove(uint64_t tag) {
@@ -488,11 +488,11 @@ void SimulatedMover::EndRemap() {
     link_.Start(/*in=*/true, At(call_move_.chunk).size(), call_move_.tag);
     return;
   }
-  if (call == Call::kShow) {
+  if (call == Call::kMapOnHost) {
     SimulatedChunk& c = At(call_shows_);
     Note(call_shows_);
-    c.moving = c.hidden = false;
-    --hidden_;
+    c.moving = c.unmapped = false;
+    --unmapped_;
     Reclaim(call_shows_);
     return;
   }
@@ -507,9 +507,9 @@ void SimulatedMover::Settle(const Move& move) {
   c.moving = c.coming = false;
   c.on_device = move.in;
   if (setting_.moves) result_.moves.push_back({now_, move.chunk, move.in, move.clean});
-  if (c.hidden) {
-    c.hidden = false;
-    --hidden_;
+  if (c.unmapped) {
+    c.unmapped = false;
+    --unmapped_;
   }
   if (move.in) {
     moving_in_ -= c.size();
@@ -531,8 +531,8 @@ void SimulatedMover::Settle(const Move& move) {
     c.copy = SimulatedChunk::Copy::kNone;
     c.unused = c.keeps = false;
     if (call_hides_) {
-      c.hidden = true;
-      ++hidden_;
+      c.unmapped = true;
+      ++unmapped_;
     }
     if (policy_ != nullptr) policy_->OnRemove(move.chunk);
     ++result_.moves_out;

@@ -38,7 +38,7 @@ void SimulatedMover::Submit(ActiveWork* a) {
     }
     if (traced_) was_expected = NoteSequence(*a);
   }
-  if (a->barrier()) no_hiding_before_ = now_ + kNoHiding;
+  if (a->barrier()) no_unmapping_before_ = now_ + kNoUnmapping;
   if (queue_.empty() && RunsAsItIs(*a)) {
     MarkReleased(a);
     QueueSubmitted(*a, was_expected);
@@ -214,20 +214,20 @@ bool SimulatedMover::AllThere(uint32_t set) {
 }
 
 bool SimulatedMover::RunsAsItIs(const ActiveWork& a) {
-  if (a.barrier() && (!moves_.empty() || hidden_ != 0 || call_ != Call::kNone)) return false;
+  if (a.barrier() && (!moves_.empty() || unmapped_ != 0 || call_ != Call::kNone)) return false;
   if (!a.possible.empty()) {
     const bool mapped_only = setting_.overlap == ReplayOverlap::kAll;
-    if (moves_.size() + hidden_ != 0 || call_ != Call::kNone) {
+    if (moves_.size() + unmapped_ != 0 || call_ != Call::kNone) {
       for (const ChunkIndex index : a.possible) {
         const SimulatedChunk& c = At(index);
-        if ((c.moving && !mapped_only) || c.hidden) return false;
+        if ((c.moving && !mapped_only) || c.unmapped) return false;
       }
     }
   }
   if (AllThere(a.set)) return true;
   for (size_t i = 0; i < a.uses.size(); ++i) {
     const SimulatedChunk& c = At(a.uses[i].chunk);
-    if (c.moving || c.hidden || (!c.on_device && !a.serves(i))) return false;
+    if (c.moving || c.unmapped || (!c.on_device && !a.serves(i))) return false;
   }
   return true;
 }
@@ -235,7 +235,7 @@ bool SimulatedMover::RunsAsItIs(const ActiveWork& a) {
 bool SimulatedMover::Ready(ActiveWork* a) {
   if (a->barrier() && (!moves_.empty() || call_ != Call::kNone)) return false;
   const bool has = HasItsMemory(*a);
-  if (WaitsForHidden(a, has) || !has) return false;
+  if (WaitsForUnmapped(a, has) || !has) return false;
   return !OnTrial(*a) || a->gave_up || (moves_.empty() && call_ == Call::kNone);
 }
 
@@ -253,40 +253,40 @@ bool SimulatedMover::HasItsMemory(const ActiveWork& a) const {
   return true;
 }
 
-bool SimulatedMover::WaitsForHidden(ActiveWork* a, bool has_its_memory) {
-  if (hidden_ == 0) return false;
+bool SimulatedMover::WaitsForUnmapped(ActiveWork* a, bool has_its_memory) {
+  if (unmapped_ == 0) return false;
   if (a->barrier()) {
-    show_all_ = true;
+    map_all_ = true;
     return true;
   }
   bool waits = false;
   for (const ChunkUse& use : a->uses) {
-    if (!At(use.chunk).hidden) continue;
+    if (!At(use.chunk).unmapped) continue;
     waits = true;
-    if (has_its_memory) to_show_.push_back(use.chunk);
+    if (has_its_memory) to_map_.push_back(use.chunk);
   }
   for (const ChunkIndex c : a->possible) {
-    if (!At(c).hidden) continue;
+    if (!At(c).unmapped) continue;
     waits = true;
-    if (!ComesSoon(a, c)) to_show_.push_back(c);
+    if (!ComesSoon(a, c)) to_map_.push_back(c);
   }
   return waits;
 }
 
 bool SimulatedMover::WantedBehind(ChunkIndex index) const {
-  const size_t end = std::min(queue_.size(), kFetchedNotShown + 1);
+  const size_t end = std::min(queue_.size(), kFetchedNotMapped + 1);
   size_t i = 1;
   while (i < end && (queue_[i]->gave_up || !absl::c_linear_search(queue_[i]->wanted, index))) ++i;
   return i < end;
 }
 
 bool SimulatedMover::ComesSoon(ActiveWork* a, ChunkIndex index) {
-  if (a->hidden_since == 0) a->hidden_since = a->moved_at = now_;
+  if (a->waits_for_mapping_since == 0) a->waits_for_mapping_since = a->moved_at = now_;
   if (!moves_.empty() || in_flight_ != 0) a->moved_at = now_;
   if (a->gave_up || now_ < no_coming_before_) return false;
   const uint64_t short_patience = kDeadline / kStillShare;
   const bool stuck = now_ - a->moved_at > short_patience;
-  if (stuck || now_ - a->hidden_since > kDeadline) {
+  if (stuck || now_ - a->waits_for_mapping_since > kDeadline) {
     WaitedInVain(a, stuck ? short_patience : kDeadline);
     return false;
   }

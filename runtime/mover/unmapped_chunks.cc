@@ -29,7 +29,7 @@ namespace {
 // Longer than a program thinks between two steps of what it does.
 constexpr std::chrono::milliseconds kIdle{100};
 // In one round, so that what waits for something else does not wait for this.
-constexpr std::chrono::milliseconds kShowTime{2};
+constexpr std::chrono::milliseconds kMapTime{2};
 constexpr std::chrono::seconds kFreezePatience{5};
 // One takes some tens of microseconds, but more than a second while another process gives tens of
 // gigabytes of host memory back. This long only if the driver never returns.
@@ -37,36 +37,36 @@ constexpr std::chrono::seconds kDriverPatience{300};
 
 }  // namespace
 
-bool Mover::MayHide(const Move& move) {
+bool Mover::MayStayUnmapped(const Move& move) {
   const Chunk& c = memory_.chunks()[move.chunk];
   if (absl::c_any_of(queue_, [](const Work* work) { return work->barrier(); })) return false;
-  return Clock::now() >= no_hiding_before_ && barriers_in_flight_ == 0 && !show_all_ &&
+  return Clock::now() >= no_unmapping_before_ && barriers_in_flight_ == 0 && !map_all_ &&
          !move.by_hand && c.mapped_only == 0 && c.open == 0 && open_unknown_ == 0 &&
-         looking_up_ == 0 && !ServedInPlace(c) && memory_.hidden() < kMostHidden &&
+         looking_up_ == 0 && !ServedInPlace(c) && memory_.unmapped() < kMostUnmapped &&
          !synchronous_.load(std::memory_order_relaxed);
 }
 
-bool Mover::WaitsForHidden(Work* work, bool has_its_memory) {
-  if (!memory_.any_hidden() || work->kind != Work::Kind::kScope || dead_) return false;
+bool Mover::WaitsForUnmapped(Work* work, bool has_its_memory) {
+  if (!memory_.any_unmapped() || work->kind != Work::Kind::kScope || dead_) return false;
   if (work->barrier()) {
-    show_all_ = true;
+    map_all_ = true;
     return true;
   }
   bool waits = false;
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     const ChunkIndex index = work->chunks[i];
-    if (!memory_.chunks()[index].hidden) continue;
+    if (!memory_.chunks()[index].unmapped) continue;
     waits = true;
     const bool possible = work->uses[i].possible;
     if (!possible && !has_its_memory) continue;  // It may still come.
-    if (!possible || !ComesSoon(work, index)) to_show_.push_back(index);
+    if (!possible || !ComesSoon(work, index)) to_map_.push_back(index);
   }
   return waits;
 }
 
 bool Mover::WantedBehind(const Work* work, ChunkIndex index) const {
   if (!Movable(memory_.chunks()[index])) return false;
-  constexpr auto kAhead = static_cast<ptrdiff_t>(kFetchedNotShown);
+  constexpr auto kAhead = static_cast<ptrdiff_t>(kFetchedNotMapped);
   const auto at = absl::c_find(queue_, work);
   const auto end = queue_.end() - at > kAhead ? at + kAhead + 1 : queue_.end();
   return at != end && std::any_of(at + 1, end, [&](const Work* next) {
@@ -77,14 +77,15 @@ bool Mover::WantedBehind(const Work* work, ChunkIndex index) const {
 
 bool Mover::ComesSoon(Work* work, ChunkIndex index) {
   const auto now = Clock::now();
-  if (work->hidden_since == Clock::time_point()) work->hidden_since = work->moved_at = now;
+  if (work->waits_for_mapping_since == Clock::time_point())
+    work->waits_for_mapping_since = work->moved_at = now;
   // What runs makes room when it ends.
   const bool still = moves_.empty() && in_flight_ == 0;
   if (!still) work->moved_at = now;
   if (work->gave_up || now < no_coming_before_) return false;
   const Clock::duration short_patience = options_.deadline / kStillShare;
   const bool stuck = now - work->moved_at > short_patience;
-  if (stuck || now - work->hidden_since > options_.deadline) {
+  if (stuck || now - work->waits_for_mapping_since > options_.deadline) {
     WaitedInVain(work, stuck ? short_patience : options_.deadline);
     return false;
   }
@@ -102,26 +103,26 @@ void Mover::WaitedInVain(Work* work, Clock::duration patience) {
   work->coming.clear();
 }
 
-bool Mover::ShowChunks() {
+bool Mover::MapChunksOnHost() {
   const auto now = Clock::now();
-  if (!memory_.any_hidden() || now < no_moves_before_) return false;
+  if (!memory_.any_unmapped() || now < no_moves_before_) return false;
   std::vector<ChunkIndex> wanted;
   {
     MutexLock lock(memory_.mu);
     if (TimedRuns()) return false;
-    if (queue_.empty() && open_works_ == 0 && now - last_progress_ > kIdle) show_all_ = true;
-    wanted.swap(to_show_);
-    if (show_all_) {
+    if (queue_.empty() && open_works_ == 0 && now - last_progress_ > kIdle) map_all_ = true;
+    wanted.swap(to_map_);
+    if (map_all_) {
       wanted.clear();
       for (uint32_t i = 1; i < memory_.chunks().end(); ++i) {
-        if (memory_.chunks()[ChunkIndex(i)].hidden) wanted.push_back(ChunkIndex(i));
+        if (memory_.chunks()[ChunkIndex(i)].unmapped) wanted.push_back(ChunkIndex(i));
       }
     }
   }
   bool any = false;
   for (const ChunkIndex index : wanted) {
-    any |= Show(index);
-    if (Clock::now() - now > kShowTime) break;
+    any |= MapOnHost(index);
+    if (Clock::now() - now > kMapTime) break;
     // Somebody may wait for what has come meanwhile.
     copy_->Poll();
     if (absl::c_any_of(moves_, [](const auto& move) {
@@ -133,7 +134,7 @@ bool Mover::ShowChunks() {
   return any;
 }
 
-bool Mover::Show(ChunkIndex index) {
+bool Mover::MapOnHost(ChunkIndex index) {
   DevicePtr va;
   Bytes size;
   uint32_t slot;
@@ -141,7 +142,7 @@ bool Mover::Show(ChunkIndex index) {
     MutexLock lock(memory_.mu);
     Chunk& c = memory_.chunks()[index];
     // What is on its way to the device is there soon.
-    if (!c.hidden || c.state != ChunkState::kHost) return false;
+    if (!c.unmapped || c.state != ChunkState::kHost) return false;
     va = c.base;
     size = c.size();
     slot = c.host_slot;
@@ -158,7 +159,7 @@ bool Mover::Show(ChunkIndex index) {
   memory_.chunks()[index].Transition(ChunkState::kHost);
   moves_under_way_.fetch_sub(1, std::memory_order_relaxed);
   if (status.ok()) {
-    memory_.SetHidden(index, false);
+    memory_.SetUnmapped(index, false);
   } else {
     ++stats_.moves_failed;
     RecordError(status);
@@ -170,19 +171,19 @@ bool Mover::Show(ChunkIndex index) {
 
 Status Mover::WaitReachable(const Work& work) {
   const auto named = [&]() VS_NO_THREAD_SAFETY_ANALYSIS {
-    const bool hidden = memory_.any_hidden();
-    if (!hidden && unreachable_.empty()) return false;
+    const bool unmapped = memory_.any_unmapped();
+    if (!unmapped && unreachable_.empty()) return false;
     if (synchronous_.load(std::memory_order_relaxed)) return false;
     if (work.access == Access::kUnknown) {
-      show_all_ = hidden;
+      map_all_ = unmapped;
       return true;
     }
     bool any = false;
     for (size_t i = 0; i < work.chunks.size(); ++i) {
       if (work.uses[i].kernels_only) continue;
       any = any || absl::c_linear_search(unreachable_, work.chunks[i]);
-      if (!memory_.chunks()[work.chunks[i]].hidden) continue;
-      to_show_.push_back(work.chunks[i]);
+      if (!memory_.chunks()[work.chunks[i]].unmapped) continue;
+      to_map_.push_back(work.chunks[i]);
       any = true;
     }
     return any;
@@ -211,10 +212,10 @@ bool Mover::BeginLookUp() {
   if (!tracking_.load(std::memory_order_acquire)) return false;
   MutexLock lock(memory_.mu);
   ++looking_up_;
-  if (memory_.any_hidden()) no_hiding_before_ = Clock::now() + kNoHiding;
+  if (memory_.any_unmapped()) no_unmapping_before_ = Clock::now() + kNoUnmapping;
   WaitMapped([&]() VS_NO_THREAD_SAFETY_ANALYSIS {
-    show_all_ = memory_.any_hidden();
-    return (show_all_ || !unreachable_.empty()) && !dead_;
+    map_all_ = memory_.any_unmapped();
+    return (map_all_ || !unreachable_.empty()) && !dead_;
   });
   return true;
 }
@@ -230,11 +231,11 @@ bool Mover::BeginVisit() {
   MutexLock lock(memory_.mu);
   memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
   ++barriers_in_flight_;
-  no_hiding_before_ = Clock::now() + kNoHiding;
+  no_unmapping_before_ = Clock::now() + kNoUnmapping;
   WaitUntil([&]() VS_NO_THREAD_SAFETY_ANALYSIS {
-    show_all_ = memory_.any_hidden();
-    if (show_all_) WakeThread();
-    return dead_ || (!show_all_ && moves_under_way_.load(std::memory_order_relaxed) == 0);
+    map_all_ = memory_.any_unmapped();
+    if (map_all_) WakeThread();
+    return dead_ || (!map_all_ && moves_under_way_.load(std::memory_order_relaxed) == 0);
   });
   return true;
 }
@@ -290,13 +291,13 @@ bool Mover::Freeze() {
   MutexLock lock(memory_.mu);
   // Under the lock: whoever starts a move looks under it whether the users are known.
   memory_.GoBlind();
-  no_hiding_before_ = Clock::time_point::max();
+  no_unmapping_before_ = Clock::time_point::max();
   const auto moving = [&] {
-    return memory_.any_hidden() || moves_under_way_.load(std::memory_order_relaxed) != 0;
+    return memory_.any_unmapped() || moves_under_way_.load(std::memory_order_relaxed) != 0;
   };
   const auto until = Clock::now() + kFreezePatience;
   while (moving() && !dead_ && Clock::now() < until) {
-    show_all_ = true;
+    map_all_ = true;
     WakeThread();
     done_.WaitFor(memory_.mu, std::chrono::milliseconds(5));
   }
