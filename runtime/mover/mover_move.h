@@ -15,10 +15,10 @@ inline constexpr std::chrono::microseconds kScopePatience{200};
 
 struct Mover::Move {
   ChunkIndex chunk;
-  bool in = false;       // To the device; else to the host.
-  bool clean = false;    // Nothing to copy: the other side holds the same, or there is nothing yet.
-  bool by_hand = false;  // The program asked for it.
-  bool listed = false;   // Among those that are, or soon will be, without a mapping.
+  bool in = false;     // To the device; else to the host.
+  bool clean = false;  // Nothing to copy: the other side holds the same, or there is nothing yet.
+  bool explicit_request = false;  // The program asked for it.
+  bool listed = false;            // Among those that are, or soon will be, without a mapping.
   // A remap failed both ways, and the address shows nothing until mended, or what was mapped ahead
   // cannot be taken back.
   bool unmapped = false;

@@ -61,7 +61,7 @@ bool Mover::StartMoves() {
     if (!StartEvict(index)) continue;
     any = true;
     MutexLock lock(memory_.mu);
-    moves_.back()->by_hand = ServeEvictions(index);
+    moves_.back()->explicit_request = ServeEvictions(index);
   }
   uint64_t fetched = 0;
   const auto until = Clock::now() + kRemapTime;

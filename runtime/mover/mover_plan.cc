@@ -168,7 +168,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
     works.push_back({.id = work->id,
                      .chunks = wanted,
                      .duration = options_.traced ? history_.Expected(work->kernel) : 1,
-                     .by_hand = work->kind != Work::Kind::kScope});
+                     .explicit_request = work->kind != Work::Kind::kScope});
   }
 
   AddForecast(&works);

@@ -41,7 +41,7 @@ bool Mover::MayStayUnmapped(const Move& move) {
   const Chunk& c = memory_.chunks()[move.chunk];
   if (absl::c_any_of(queue_, [](const Work* work) { return work->barrier(); })) return false;
   return Clock::now() >= no_unmapping_before_ && barriers_in_flight_ == 0 && !map_all_ &&
-         !move.by_hand && c.mapped_only == 0 && c.open == 0 && open_unknown_ == 0 &&
+         !move.explicit_request && c.mapped_only == 0 && c.open == 0 && open_unknown_ == 0 &&
          looking_up_ == 0 && !ServedInPlace(c) && memory_.unmapped() < kMostUnmapped &&
          !synchronous_.load(std::memory_order_relaxed);
 }

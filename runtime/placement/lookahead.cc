@@ -19,15 +19,17 @@ constexpr size_t kMostStale = 1024;
 // Works that have gone from the front, beside as many that have not, before their places are taken.
 constexpr size_t kMostBehind = 256;
 
-Need::Place PlaceOf(const ChunkView& view, bool by_hand) {
-  const Claim claim = by_hand && view.claim == Claim::kNone ? Claim::kOrdinary : view.claim;
+Need::Place PlaceOf(const ChunkView& view, bool explicit_request) {
+  const Claim claim =
+      explicit_request && view.claim == Claim::kNone ? Claim::kOrdinary : view.claim;
   if (!view.movable) return Need::Place::kFixed;
   if (view.on_device && claim == Claim::kKeep) return Need::Place::kFixed;
   if (view.on_device && view.busy) return Need::Place::kBusy;
   if (view.on_device) {
     return claim == Claim::kNone ? Need::Place::kUnclaimed : Need::Place::kIdle;
   }
-  if (!by_hand && (view.prefer_host || claim == Claim::kNone)) return Need::Place::kInPlace;
+  if (!explicit_request && (view.prefer_host || claim == Claim::kNone))
+    return Need::Place::kInPlace;
   return view.busy ? Need::Place::kUnsettled : Need::Place::kMissing;
 }
 
@@ -99,7 +101,7 @@ void Lookahead::Push(const QueuedWork& queued) {
   const uint32_t work = spare_.back();
   spare_.pop_back();
   const size_t place = window_.size();
-  window_.push_back({work, queued.by_hand, queued.version, queued.duration});
+  window_.push_back({work, queued.explicit_request, queued.version, queued.duration});
   own_.emplace_back();
   start_.push_back(start_.back() + queued.duration);
   if (place / 64 >= idle_.size()) {
@@ -111,7 +113,7 @@ void Lookahead::Push(const QueuedWork& queued) {
   works_[work] = {.first_need = static_cast<uint32_t>(first),
                   .needs = static_cast<uint32_t>(queued.chunks.size()),
                   .at = static_cast<uint32_t>(place),
-                  .by_hand = queued.by_hand};
+                  .explicit_request = queued.explicit_request};
   live_ += queued.chunks.size();
   ids_.insert(ids_.end(), queued.chunks.begin(), queued.chunks.end());
   for (const ChunkIndex chunk : queued.chunks) {
@@ -125,7 +127,7 @@ void Lookahead::Push(const QueuedWork& queued) {
     m.last = at;
     if (m.first == at) {
       Count(chunk);
-    } else if (queued.by_hand) {
+    } else if (queued.explicit_request) {
       Recount(chunk);
     }
   }
@@ -270,19 +272,20 @@ void Lookahead::Count(ChunkIndex chunk, const ChunkView& view) {
   need->size = view.size.value;
   works_[need->work].seen += need->size;
   seen_ += need->size;
-  Need::Place place = PlaceOf(view, works_[need->work].by_hand);
+  Need::Place place = PlaceOf(view, works_[need->work].explicit_request);
   if (Claimable(place)) {
-    uint32_t by_hand = at;
-    while (by_hand != Need::kNone && !works_[needs_[by_hand].work].by_hand) {
-      by_hand = needs_[by_hand].after;
+    uint32_t explicit_request = at;
+    while (explicit_request != Need::kNone &&
+           !works_[needs_[explicit_request].work].explicit_request) {
+      explicit_request = needs_[explicit_request].after;
     }
-    if (by_hand != Need::kNone) {
-      at = by_hand;
+    if (explicit_request != Need::kNone) {
+      at = explicit_request;
       need = &needs_[at];
       need->size = view.size.value;
       works_[need->work].seen += need->size;
       seen_ += need->size;
-      place = PlaceOf(view, /*by_hand=*/true);
+      place = PlaceOf(view, /*explicit_request=*/true);
     }
   }
   m.counts = at;

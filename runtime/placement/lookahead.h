@@ -104,13 +104,13 @@ class Lookahead {
   struct Work {
     uint32_t first_need = 0, needs = 0;
     uint32_t at = 0;  // In the window.
-    bool by_hand = false;
+    bool explicit_request = false;
     uint64_t seen = 0;  // Bytes that no work before it names.
   };
   // A work that is looked at, with what tells it from others at a glance.
   struct Seen {
     uint32_t work;
-    bool by_hand;
+    bool explicit_request;
     uint64_t version, duration;
   };
   // By chunk: indices of needs.
@@ -125,7 +125,8 @@ class Lookahead {
   // The same, where the request tells what to drop.
   void KeepTold(const PlanRequest& request);
   bool IsSame(const Seen& seen, const QueuedWork& queued) const {
-    if (seen.duration != queued.duration || seen.by_hand != queued.by_hand) return false;
+    if (seen.duration != queued.duration || seen.explicit_request != queued.explicit_request)
+      return false;
     if (seen.version != queued.version || seen.version == 0) {
       return NamesTheSame(works_[seen.work], queued.chunks);
     }

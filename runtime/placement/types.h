@@ -55,7 +55,7 @@ struct QueuedWork {
   uint64_t duration = 1;
   // The program asked for its chunks to be on the device: that is more than any advice, and they
   // are fetched, and claimed, as if there were none.
-  bool by_hand = false;
+  bool explicit_request = false;
   // Not 0: whatever a planner is shown with this version names the same chunks, in the same order,
   // so that it need not compare them. It may be another for the same chunks.
   uint64_t version = 0;

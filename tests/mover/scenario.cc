@@ -95,7 +95,7 @@ void Scenario::Do(Stage stage) {
       RunBeforeMemoryIsShort();
       FillMemory();
       Round();
-      MoveByHand();
+      MoveExplicitly();
       FreeAndAllocate();
       return Settle();
     case Stage::kDestroy:
@@ -150,7 +150,7 @@ void Scenario::FillMemory() {
   }
 }
 
-void Scenario::MoveByHand() {
+void Scenario::MoveExplicitly() {
   Try(vramspanSetDeviceBudget(runtime_, 2 * kChunk));
   Try(vramspanSynchronize(runtime_));
   Try(vramspanSetDeviceBudget(runtime_, kBudget * kChunk));

@@ -55,7 +55,7 @@ class Scenario {
   void Create();
   void RunBeforeMemoryIsShort();
   void FillMemory();
-  void MoveByHand();
+  void MoveExplicitly();
   void FreeAndAllocate();
   void Destroy();
 

@@ -67,7 +67,7 @@ class Life {
   struct Work {
     Chunks chunks;
     uint64_t duration;
-    bool by_hand;
+    bool explicit_request;
     uint64_t version;
     uint64_t id;  // No other has it.
   };
@@ -83,8 +83,10 @@ class Life {
 
     queue_.clear();
     for (const Work& w : works_) {
-      queue_.push_back(
-          {.chunks = w.chunks, .duration = w.duration, .by_hand = w.by_hand, .version = w.version});
+      queue_.push_back({.chunks = w.chunks,
+                        .duration = w.duration,
+                        .explicit_request = w.explicit_request,
+                        .version = w.version});
     }
     // At times nothing is said.
     request_.queue_version = OneIn(4) ? 0 : steps_;
@@ -130,7 +132,7 @@ class Life {
   Work NewWork() {
     Work work{.chunks = {},
               .duration = 1 + Below(3),
-              .by_hand = advised_ && OneIn(4),
+              .explicit_request = advised_ && OneIn(4),
               .version = OneIn(4) ? 0 : ++versions_,
               .id = ++ids_};
     for (uint32_t n = Below(6); n > 0; --n) {

@@ -551,7 +551,7 @@ TEST(Planner, ARequestIsMoreThanAdvice) {
   w.Device(4);
   w.Queue(Listed({1, 2, 3}));
   w.request.released = 1;
-  w.Queue(Listed({2, 1, 3}), 1, /*by_hand=*/true);
+  w.Queue(Listed({2, 1, 3}), 1, /*explicit_request=*/true);
   w.request.room = MiB(2);
   const Plan plan = w.Make();
   EXPECT_THAT(plan.fetch, Are({2, 3}));

@@ -38,9 +38,9 @@ class World final : public ResidencyView {
     chunks_[id] = {.size = size};
     return chunks_[id];
   }
-  void Queue(Chunks chunks, uint64_t duration = 1, bool by_hand = false) {
+  void Queue(Chunks chunks, uint64_t duration = 1, bool explicit_request = false) {
     works_.push_back(std::move(chunks));
-    queue_.push_back({queue_.size(), works_.back(), duration, by_hand});
+    queue_.push_back({queue_.size(), works_.back(), duration, explicit_request});
     request.queue = queue_;
   }
 

@@ -12,7 +12,7 @@ constexpr size_t kMostBehind = 256;
 
 bool IsSame(const QueuedWork& a, const QueuedWork& b) {
   return a.version != 0 && a.version == b.version && a.duration == b.duration &&
-         a.by_hand == b.by_hand;
+         a.explicit_request == b.explicit_request;
 }
 
 }  // namespace
