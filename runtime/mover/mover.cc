@@ -145,7 +145,7 @@ void Mover::Rest(const char* why) {
     MutexLock lock(memory_.mu);
     no_unmapping_before_ = Clock::time_point::max();
     map_all_ = memory_.any_unmapped();
-    for (Work* work : queue_) work->gave_up = true;
+    for (Work* work : queue_) work->run_in_place = true;
     if (!std::exchange(resting_, true)) {
       char text[256];  // There may be no memory for more.
       std::snprintf(text, sizeof(text),
@@ -438,15 +438,15 @@ bool Mover::Ready(Work* work) {
   const bool has = HasItsMemory(*work);
   // What it may touch is mapped while what it wants is still on the link.
   if (WaitsForUnmapped(work, has) || !has) return false;
-  return !OnTrial(*work) || work->gave_up || !TrialWaitsForCopies();
+  return !OnTrial(*work) || work->run_in_place || !TrialWaitsForCopies();
 }
 
 bool Mover::HasItsMemory(const Work& work) {
-  if (work.needs_arrival && !work.gave_up) return false;
+  if (work.needs_arrival && !work.run_in_place) return false;
   for (size_t i = 0; i < work.chunks.size(); ++i) {
     const Chunk& c = memory_.chunks()[work.chunks[i]];
     if (c.state == ChunkState::kMoving && !work.uses[i].mapped_only) return false;
-    if (work.gave_up || c.state == ChunkState::kPinned || i >= work.wanted) continue;
+    if (work.run_in_place || c.state == ChunkState::kPinned || i >= work.wanted) continue;
     // Work from before arming ends soon, and then its users are known.
     if (settling_ != 0 && options_.traced && c.movable && !memory_.UsersKnown(c)) return false;
     if (work.kind == Work::Kind::kEvict) {
@@ -526,7 +526,7 @@ void Mover::Disturb(Clock::time_point now) {
 void Mover::CheckDeadline() {
   if (queue_.empty()) return;
   if (dead_) {
-    for (Work* work : queue_) work->gave_up = look_again_ = true;
+    for (Work* work : queue_) work->run_in_place = look_again_ = true;
     return;
   }
   const auto now = Clock::now();
@@ -565,8 +565,8 @@ void Mover::CheckDeadline() {
   // Not so where threads are blocked: whatever they wait for is in the queue.
   size_t left = !stuck ? 1 : blocked ? queue_.size() : give_up_next_;
   for (Work* work : queue_) {
-    if (work->gave_up || work->access == Access::kUnknown) continue;
-    work->gave_up = true;
+    if (work->run_in_place || work->access == Access::kUnknown) continue;
+    work->run_in_place = true;
     Disturb(now);
     ++stats_.deadlines;
     look_again_ = true;

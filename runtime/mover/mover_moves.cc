@@ -322,7 +322,7 @@ bool Mover::MayRemap(Move* move) {
   // The thread is inside the driver, most likely behind the very work that waits for this move (a
   // copy that returns when it is done): that is served where its memory is.
   for (Work* work : queue_) {
-    work->gave_up = work->gave_up || absl::c_linear_search(work->chunks, move->chunk);
+    work->run_in_place = work->run_in_place || absl::c_linear_search(work->chunks, move->chunk);
   }
   move->copy.status = absl::CancelledError("a scope stays open");
   return true;
@@ -515,7 +515,7 @@ void Mover::Abandon(Move* move, const Status& why) {
       ++stats_.moves_failed;
       RecordError(why);
       // What waits is served where its memory is: a remap is never required.
-      for (Work* work : queue_) work->gave_up = true;
+      for (Work* work : queue_) work->run_in_place = true;
     }
   }
   if (!why.ok()) no_moves_before_ = Clock::now() + kAfterFailure;

@@ -86,8 +86,8 @@ bool Mover::GiveWayToUnknown() {
   });
   if (stuck == queue_.end()) return false;
   for (auto it = queue_.begin(); it != stuck; ++it) {
-    look_again_ = look_again_ || !(*it)->gave_up;
-    (*it)->gave_up = true;
+    look_again_ = look_again_ || !(*it)->run_in_place;
+    (*it)->run_in_place = true;
   }
   return true;
 }
@@ -140,7 +140,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
     first = first && work->kind == Work::Kind::kEvict;
     if (work->kind == Work::Kind::kEvict) {
       // Not before what was queued earlier has gone: that may want the same memory on the device.
-      if (!leads || !may_evict || work->needs_arrival || work->gave_up) continue;
+      if (!leads || !may_evict || work->needs_arrival || work->run_in_place) continue;
       for (size_t i = 0; i < work->wanted; ++i) {
         const ChunkIndex index = work->chunks[i];
         const Chunk& c = memory_.chunks()[index];
@@ -151,8 +151,8 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
       continue;
     }
     // What is let go as it is runs next, but nothing more is fetched for it.
-    if (work->gave_up && planned.size() == released) ++released;
-    if (!work->gave_up || planned.size() < released) planned.push_back(work);
+    if (work->run_in_place && planned.size() == released) ++released;
+    if (!work->run_in_place || planned.size() < released) planned.push_back(work);
   }
   if (planned.size() == released && over.value == 0) return !evict->empty();
   std::vector<QueuedWork> works;
@@ -195,7 +195,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
       WaitedInVain(planned[i], options_.deadline / kStillShare);
       continue;
     }
-    planned[i]->gave_up = true;
+    planned[i]->run_in_place = true;
   }
   evict->insert(evict->end(), plan.evict.begin(), plan.evict.end());
   fetch->insert(fetch->end(), plan.fetch.begin(), plan.fetch.end());

@@ -68,7 +68,7 @@ void Mover::TeachKernel(uint64_t kernel, double passes, uint64_t resident_ns) {
 void Mover::PriceQueue() {
   priced_at_ = history_.changes();
   for (Work* work : queue_) {
-    if (work->kernel == 0 || work->gave_up) continue;
+    if (work->kernel == 0 || work->run_in_place) continue;
     Price(work);
     Partition(work);
   }

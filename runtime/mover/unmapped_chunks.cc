@@ -71,7 +71,7 @@ bool Mover::WantedBehind(const Work* work, ChunkIndex index) const {
   const auto end = queue_.end() - at > kAhead ? at + kAhead + 1 : queue_.end();
   return at != end && std::any_of(at + 1, end, [&](const Work* next) {
            const auto wanted = absl::MakeConstSpan(next->chunks).first(next->wanted);
-           return !next->gave_up && absl::c_linear_search(wanted, index);
+           return !next->run_in_place && absl::c_linear_search(wanted, index);
          });
 }
 
@@ -82,7 +82,7 @@ bool Mover::ComesSoon(Work* work, ChunkIndex index) {
   // What runs makes room when it ends.
   const bool still = moves_.empty() && in_flight_ == 0;
   if (!still) work->moved_at = now;
-  if (work->gave_up || now < no_coming_before_) return false;
+  if (work->run_in_place || now < no_coming_before_) return false;
   const Clock::duration short_patience = options_.deadline / kStillShare;
   const bool stuck = now - work->moved_at > short_patience;
   if (stuck || now - work->waits_for_mapping_since > options_.deadline) {

@@ -156,19 +156,19 @@ Flag::~Flag() {
 
 void Flag::SpinIn(CUstream stream, unsigned value) {
   const HangsWorld& world = HangsWorld::Get();
-  CUdeviceptr flag = Address(0), gave_up = Address(1);
+  CUdeviceptr flag = Address(0), run_in_place = Address(1);
   long long cycles = kSpinCycles;
   const CUfunction kernel = world.Kernel("spin_until_or_give_up");
-  void* params[] = {&flag, &value, &cycles, &gave_up};
+  void* params[] = {&flag, &value, &cycles, &run_in_place};
   EXPECT_CU(world.api().LaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, params, nullptr));
 }
 
 void Flag::BusyIn(CUstream stream, long long cycles) {
   const HangsWorld& world = HangsWorld::Get();
   unsigned never = 0x7fffffff;
-  CUdeviceptr flag = Address(0), gave_up = Address(2);
+  CUdeviceptr flag = Address(0), run_in_place = Address(2);
   const CUfunction kernel = world.Kernel("spin_until_or_give_up");
-  void* params[] = {&flag, &never, &cycles, &gave_up};
+  void* params[] = {&flag, &never, &cycles, &run_in_place};
   EXPECT_CU(world.api().LaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, params, nullptr));
 }
 

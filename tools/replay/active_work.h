@@ -31,7 +31,7 @@ struct alignas(64) ActiveWork {
   uint64_t kernel = 0;  // What the history knows it by; 0: nothing is learnt from it.
   bool held = false, released = false, started = false;
   bool timed = false;  // Its end is to be seen when it comes.
-  bool tried = false, gave_up = false;
+  bool tried = false, run_in_place = false;
   bool ready_known = false;
   bool listed = false;    // The mover knows of it as released,
   bool finished = false;  // and of its end.

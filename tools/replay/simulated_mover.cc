@@ -336,7 +336,8 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
   a->work = work;
   a->set = w.set;
   a->code = w.code;
-  a->held = a->released = a->timed = a->started = a->tried = a->gave_up = a->ready_known = false;
+  a->held = a->released = a->timed = a->started = a->tried = a->run_in_place = a->ready_known =
+      false;
   a->listed = a->finished = false;
   a->uses = chunks_.uses(w.set);
   a->served.clear();

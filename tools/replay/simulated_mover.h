@@ -306,7 +306,7 @@ class SimulatedMover {
   bool planned_follows_ = false;
   bool queue_changed_ = true;
   std::vector<ActiveWork*> planned_held_;  // As it was made anew: those held,
-  size_t planned_gave_up_ = 0;             // of which so many, the first, are counted as released.
+  size_t planned_run_in_place_ = 0;        // of which so many, the first, are counted as released.
   uint64_t planned_durations_ = 0;         // The history's expected_changes then.
   KernelHistory history_;
   uint64_t priced_at_ = 0;

@@ -171,7 +171,7 @@ bool SimulatedMover::PlanMoves() {
 
   if (queue_changed_) QueueForPlan();
   const bool any_held =
-      planned_follows_ ? !queue_.empty() : planned_held_.size() > planned_gave_up_;
+      planned_follows_ ? !queue_.empty() : planned_held_.size() > planned_run_in_place_;
   if (!any_held && over == Bytes(0)) return tried;
 
   PlanRequest request;
@@ -199,14 +199,14 @@ bool SimulatedMover::PlanMoves() {
   for (const uint32_t i : plan_.in_place) {
     // Only ever the head.
     if (!any_held) continue;
-    ActiveWork* const a = planned_follows_ ? queue_.front() : planned_held_[planned_gave_up_];
+    ActiveWork* const a = planned_follows_ ? queue_.front() : planned_held_[planned_run_in_place_];
     VS_CHECK(i == planned_.released());
     RemakeQueue();
     if (a == queue_.front() && !a->coming.empty()) {
       WaitedInVain(a, kDeadline / kStillShare);
       continue;
     }
-    a->gave_up = true;
+    a->run_in_place = true;
   }
   return tried || !plan_.evict.empty() || !plan_.fetch.empty() || !plan_.in_place.empty();
 }
@@ -265,10 +265,10 @@ void SimulatedMover::PlanByMin(std::vector<ChunkIndex>* evict, std::vector<Chunk
     return true;
   };
   bool lacks = false;
-  const bool all = head == nullptr || head->gave_up || bring(head->wanted, &lacks);
+  const bool all = head == nullptr || head->run_in_place || bring(head->wanted, &lacks);
   if (head != nullptr && lacks && fetch->empty() && evict->empty() && moves_.empty() &&
       in_flight_ == 0) {
-    head->gave_up = true;
+    head->run_in_place = true;
     plan_again_ = true;
   }
   if (!all) return;

@@ -31,7 +31,7 @@ void SimulatedMover::MakeQueue() {
   planned_follows_ = in_flight_ <= kReleasedSeen;
   planned_.Clear();
   planned_held_.clear();
-  planned_gave_up_ = 0;
+  planned_run_in_place_ = 0;
   const auto queued = [this](const ActiveWork& a) {
     QueuedWork work = Queued(a);
     if (a.coming.empty() || queue_.empty() || &a != queue_.front()) return work;
@@ -48,12 +48,12 @@ void SimulatedMover::MakeQueue() {
     planned_.Submit(queued(*a), /*released=*/true, /*was_expected=*/false);
   }
   for (ActiveWork* a : queue_) {
-    planned_follows_ &= !a->gave_up && a->access != Access::kUnknown;
+    planned_follows_ &= !a->run_in_place && a->access != Access::kUnknown;
     if (a->access == Access::kUnknown) break;
     // What is let go as it is runs next, but nothing more is fetched for it.
-    const bool leads = a->gave_up && planned_held_.size() == planned_gave_up_;
-    if (a->gave_up && !leads) continue;
-    planned_gave_up_ += leads;
+    const bool leads = a->run_in_place && planned_held_.size() == planned_run_in_place_;
+    if (a->run_in_place && !leads) continue;
+    planned_run_in_place_ += leads;
     planned_.Submit(queued(*a), /*released=*/leads, /*was_expected=*/false);
     planned_held_.push_back(a);
   }

@@ -126,7 +126,7 @@ void SimulatedMover::WantByMin(ActiveWork* a) {
 void SimulatedMover::PriceQueue() {
   priced_at_ = history_.changes();
   for (ActiveWork* a : queue_) {
-    if (a->kernel == 0 || a->gave_up) continue;
+    if (a->kernel == 0 || a->run_in_place) continue;
     Price(a);
   }
 }
@@ -236,14 +236,14 @@ bool SimulatedMover::Ready(ActiveWork* a) {
   if (a->barrier() && (!moves_.empty() || call_ != Call::kNone)) return false;
   const bool has = HasItsMemory(*a);
   if (WaitsForUnmapped(a, has) || !has) return false;
-  return !OnTrial(*a) || a->gave_up || (moves_.empty() && call_ == Call::kNone);
+  return !OnTrial(*a) || a->run_in_place || (moves_.empty() && call_ == Call::kNone);
 }
 
 bool SimulatedMover::HasItsMemory(const ActiveWork& a) const {
   for (size_t i = 0; i < a.uses.size(); ++i) {
     const SimulatedChunk& c = At(a.uses[i].chunk);
     if (c.moving) return false;
-    if (!c.on_device && !a.gave_up && !a.serves(i) && !c.dying) return false;
+    if (!c.on_device && !a.run_in_place && !a.serves(i) && !c.dying) return false;
   }
   if (setting_.overlap == ReplayOverlap::kSafe) {
     for (const ChunkIndex c : a.possible) {
@@ -276,14 +276,15 @@ bool SimulatedMover::WaitsForUnmapped(ActiveWork* a, bool has_its_memory) {
 bool SimulatedMover::WantedBehind(ChunkIndex index) const {
   const size_t end = std::min(queue_.size(), kFetchedNotMapped + 1);
   size_t i = 1;
-  while (i < end && (queue_[i]->gave_up || !absl::c_linear_search(queue_[i]->wanted, index))) ++i;
+  while (i < end && (queue_[i]->run_in_place || !absl::c_linear_search(queue_[i]->wanted, index)))
+    ++i;
   return i < end;
 }
 
 bool SimulatedMover::ComesSoon(ActiveWork* a, ChunkIndex index) {
   if (a->waits_for_mapping_since == 0) a->waits_for_mapping_since = a->moved_at = now_;
   if (!moves_.empty() || in_flight_ != 0) a->moved_at = now_;
-  if (a->gave_up || now_ < no_coming_before_) return false;
+  if (a->run_in_place || now_ < no_coming_before_) return false;
   const uint64_t short_patience = kDeadline / kStillShare;
   const bool stuck = now_ - a->moved_at > short_patience;
   if (stuck || now_ - a->waits_for_mapping_since > kDeadline) {
@@ -344,8 +345,8 @@ void SimulatedMover::CheckDeadline() {
   if (now_ < std::max(last_progress_, head_since_) + Patience()) return;
   size_t left = give_up_next_;
   for (ActiveWork* a : queue_) {
-    if (a->gave_up || a->access == Access::kUnknown) continue;
-    a->gave_up = true;
+    if (a->run_in_place || a->access == Access::kUnknown) continue;
+    a->run_in_place = true;
     plan_again_ = true;
     RemakeQueue();
     if (--left == 0) break;
