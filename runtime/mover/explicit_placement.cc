@@ -63,14 +63,14 @@ Status Mover::Pin(DevicePtr ptr, Bytes size) {
     ++c.queued;
     if (unknown_users) DeclareUsers(c);
   }
-  ++open_works_;
+  ++works_in_submission_;
   ++stats_.works_held;
   work->held = true;
   queue_.push_back(work);
   WakeThread();
   WaitUntil([work] { return work->released; });
   const bool pinned = work->pinned;
-  --open_works_;
+  --works_in_submission_;
   Recycle(work);
   if (pinned) return absl::OkStatus();
   return absl::ResourceExhaustedError(

@@ -176,7 +176,7 @@ class Memory {
   bool has_dying() const { return dying_count_.load(std::memory_order_relaxed) != 0; }
   // Nothing that was released or held may touch it, as far as it is known.
   static bool Unused(const Chunk& c) {
-    return c.in_flight == 0 && c.queued == 0 && c.mapped_only == 0 && c.open == 0 &&
+    return c.in_flight == 0 && c.queued == 0 && c.mapped_only == 0 && c.in_submission == 0 &&
            c.state != ChunkState::kMoving;
   }
 

@@ -224,12 +224,12 @@ void Mover::Pause() {
   sleeping_ = true;
   if (active) {
     wake_.WaitFor(memory_.mu, kShortSleep);
-  } else if (open_works_ != 0 || settling_ != 0 || memory_.has_dying() ||
+  } else if (works_in_submission_ != 0 || settling_ != 0 || memory_.has_dying() ||
              want_tracking_.load(std::memory_order_relaxed) || OverBudget().value != 0 ||
              (options_.traced && may_return_) || memory_.any_unmapped()) {
     wake_.WaitFor(memory_.mu, kLongSleep);
     // What happened on the device meanwhile tells nobody.
-    look_again_ = look_again_ || open_works_ != 0 || settling_ != 0;
+    look_again_ = look_again_ || works_in_submission_ != 0 || settling_ != 0;
   } else {
     wake_.Wait(memory_.mu);
   }
@@ -424,7 +424,7 @@ void Mover::Finish(Work* work) {
     streams_.SetUnrecorded(work->stream, false);
     UpdateTracking();
   }
-  --open_works_;
+  --works_in_submission_;
   Recycle(work);
 }
 
@@ -540,7 +540,7 @@ void Mover::CheckDeadline() {
     return !state->in_flight.empty() && state->in_flight.front()->ended;
   });
   const bool blocked = !runs && absl::c_any_of(queue_, [&](const Work* work) {
-    return work->open && now - work->begun > options_.deadline / kBlockedShare;
+    return work->in_submission && now - work->begun > options_.deadline / kBlockedShare;
   });
   if (blocked) Disturb(now);
   const Clock::duration patience =
@@ -606,7 +606,7 @@ void Mover::WaitUntil(CondVar& told, absl::FunctionRef<bool()> condition) {
 }
 
 bool Mover::Idle() {
-  return queue_.empty() && open_works_ == 0 && settling_ == 0 && !look_again_ &&
+  return queue_.empty() && works_in_submission_ == 0 && settling_ == 0 && !look_again_ &&
          moves_under_way_.load(std::memory_order_relaxed) == 0 && !memory_.has_dying();
 }
 

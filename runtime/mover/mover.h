@@ -289,7 +289,7 @@ class Mover {
     return queue_.size() + held_fingerprints_ / kEntriesHeld >= works;
   }
   // Held work whose thread is inside its scope, or no longer.
-  void SetOpen(Work* work, bool open) VS_REQUIRES(memory_.mu);
+  void SetInSubmission(Work* work, bool in_submission) VS_REQUIRES(memory_.mu);
   // Waits while `unmapped` holds, however long the driver takes; false where it refuses to map.
   bool WaitMapped(absl::FunctionRef<bool()> unmapped) VS_REQUIRES(memory_.mu);
   // Waits while an address that the work may hand to the driver is being remapped.
@@ -450,13 +450,13 @@ class Mover {
   // being remapped, waits for open scopes to end, or has lost its mapping. Released work needs no
   // such care, for its chunks stay.
   std::vector<ChunkIndex> unreachable_ VS_GUARDED_BY(memory_.mu);
-  int open_unknown_ VS_GUARDED_BY(memory_.mu) = 0;  // Open scopes that may name any chunk.
-  int looking_up_ VS_GUARDED_BY(memory_.mu) = 0;    // No chunk is listed meanwhile.
-  int lost_ VS_GUARDED_BY(memory_.mu) = 0;          // Moves that have lost the mapping.
+  int unknown_in_submission_ VS_GUARDED_BY(memory_.mu) = 0;  // Open scopes that may name any chunk.
+  int looking_up_ VS_GUARDED_BY(memory_.mu) = 0;             // No chunk is listed meanwhile.
+  int lost_ VS_GUARDED_BY(memory_.mu) = 0;                   // Moves that have lost the mapping.
   uint64_t next_work_ VS_GUARDED_BY(memory_.mu) = 1;
-  uint32_t open_works_ VS_GUARDED_BY(memory_.mu) = 0;  // Begun, not finished.
-  uint32_t in_flight_ VS_GUARDED_BY(memory_.mu) = 0;   // Of them, released into a stream.
-  uint32_t counted_ VS_GUARDED_BY(memory_.mu) = 0;     // Work that chunks may count.
+  uint32_t works_in_submission_ VS_GUARDED_BY(memory_.mu) = 0;  // Begun, not finished.
+  uint32_t in_flight_ VS_GUARDED_BY(memory_.mu) = 0;            // Of them, released into a stream.
+  uint32_t counted_ VS_GUARDED_BY(memory_.mu) = 0;              // Work that chunks may count.
   // Released work that may touch any memory, and visits: nothing moves.
   uint32_t barriers_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;
   bool any_twins_ VS_GUARDED_BY(memory_.mu) = false;       // False: no chunk has one.

@@ -199,7 +199,8 @@ StatusOr<DevicePtr> Mover::FetchTarget(Move* move) {
   {
     MutexLock lock(memory_.mu);
     const Chunk& c = memory_.chunks()[move->chunk];
-    move->ahead = c.unmapped && c.open == 0 && open_unknown_ == 0 && looking_up_ == 0;
+    move->ahead =
+        c.unmapped && c.in_submission == 0 && unknown_in_submission_ == 0 && looking_up_ == 0;
   }
   if (!move->ahead) return memory_.device_pool().Alias(move->device_slot);
   SharedLock mapping(memory_.mapping_mu);
@@ -317,7 +318,7 @@ bool Mover::MayRemap(Move* move) {
     unreachable_.push_back(move->chunk);
   }
   const Chunk& c = memory_.chunks()[move->chunk];
-  if (move->listed && c.open == 0 && open_unknown_ == 0) return true;
+  if (move->listed && c.in_submission == 0 && unknown_in_submission_ == 0) return true;
   if (now - move->due < kScopePatience) return false;
   // The thread is inside the driver, most likely behind the very work that waits for this move (a
   // copy that returns when it is done): that is served where its memory is.

@@ -24,10 +24,11 @@ class Mover::View final : public ResidencyView {
     // A chunk on its way in counts as there: nothing more is to be done for it.
     v.coming = !c.on_device && c.state == ChunkState::kMoving && c.device_slot != kNoSlot;
     v.on_device = c.on_device || v.coming;
-    v.busy = c.in_flight != 0 || (c.on_device && c.open != 0) || c.state == ChunkState::kMoving;
+    v.busy =
+        c.in_flight != 0 || (c.on_device && c.in_submission != 0) || c.state == ChunkState::kMoving;
     v.movable = mover_.Movable(c) &&
                 !(c.on_device && c.advice == Advice::kKeepOnDevice && !over_budget_) &&
-                !(c.on_device && c.open != 0 && absl::c_binary_search(stuck_, index)) &&
+                !(c.on_device && c.in_submission != 0 && absl::c_binary_search(stuck_, index)) &&
                 !(index == mover_.trial_ && !mover_.queue_.empty() &&
                   mover_.queue_.front()->id == mover_.trial_for_);
     v.prefer_host = mover_.ServedInPlace(c);
@@ -71,7 +72,7 @@ std::vector<ChunkIndex> Mover::StuckChunks() {
   std::vector<ChunkIndex> stuck;
   const auto now = Clock::now();
   for (const Work* work : queue_) {
-    if (!work->open || now - work->begun < kScopePatience) continue;
+    if (!work->in_submission || now - work->begun < kScopePatience) continue;
     stuck.insert(stuck.end(), work->chunks.begin(), work->chunks.end());
   }
   absl::c_sort(stuck);
@@ -79,10 +80,11 @@ std::vector<ChunkIndex> Mover::StuckChunks() {
 }
 
 bool Mover::GiveWayToUnknown() {
-  if (open_unknown_ == 0) return false;
+  if (unknown_in_submission_ == 0) return false;
   const auto now = Clock::now();
   const auto stuck = absl::c_find_if(queue_, [&](const Work* work) {
-    return work->open && work->access == Access::kUnknown && now - work->begun > kScopePatience;
+    return work->in_submission && work->access == Access::kUnknown &&
+           now - work->begun > kScopePatience;
   });
   if (stuck == queue_.end()) return false;
   for (auto it = queue_.begin(); it != stuck; ++it) {

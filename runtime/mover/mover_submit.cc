@@ -151,7 +151,7 @@ StatusOr<Work*> Mover::BeginCaptured(absl::Span<const WorkRange> ranges, Access 
     Recycle(work);
     return reachable;
   }
-  SetOpen(work, true);
+  SetInSubmission(work, true);
   return work;
 }
 
@@ -189,7 +189,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
       return reachable;
     }
     if (options_.traced && work->kind == Work::Kind::kScope) NoteSequence(*work);
-    ++open_works_;
+    ++works_in_submission_;
     ++stats_.works;
     if (work->barrier()) {
       memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
@@ -223,7 +223,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
       WaitUntil([work] { return work->released; });
       return absl::OkStatus();
     }
-    SetOpen(work, true);
+    SetInSubmission(work, true);
     if (!needs_arrival) WakeThread();
   }
   const Status status = HoldStream(work, state, needs_arrival);
@@ -269,7 +269,7 @@ Status Mover::EndWork(Work* work) {
   const Uncancellable now;
   if (work->kind == Work::Kind::kCaptured) {
     MutexLock lock(memory_.mu);
-    SetOpen(work, false);
+    SetInSubmission(work, false);
     Recycle(work);
     WakeThread();
     return absl::OkStatus();
@@ -283,7 +283,7 @@ Status Mover::EndWork(Work* work) {
                         "for work without a mark"));
   }
   MutexLock lock(memory_.mu);
-  SetOpen(work, false);
+  SetInSubmission(work, false);
   if (mark.ok()) work->end = *mark;
   work->ended = true;
   if (!mark.ok()) WakeThread();
@@ -490,7 +490,7 @@ void Mover::Cancel(Work* work) {
       --c.queued;
     }
   }
-  SetOpen(work, false);
+  SetInSubmission(work, false);
   if (work->released && work->barrier()) --barriers_in_flight_;
   if (work->timed) --timed_in_flight_;
   if (work->barrier()) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
@@ -499,7 +499,7 @@ void Mover::Cancel(Work* work) {
   std::erase(work->stream->held, work);
   if (work->stream->awaiting != 0) work->stream->let_go.NotifyAll();
   in_flight_ -= static_cast<uint32_t>(std::erase(work->stream->in_flight, work));
-  --open_works_;
+  --works_in_submission_;
   Recycle(work);
   WakeThread();
 }
@@ -544,14 +544,14 @@ void Mover::Recycle(Work* work) {
   spare_works_.push_back(work);
 }
 
-void Mover::SetOpen(Work* work, bool open) {
-  if (work->open == open) return;
-  work->open = open;
-  if (work->access == Access::kUnknown) open_unknown_ += open ? 1 : -1;
+void Mover::SetInSubmission(Work* work, bool in_submission) {
+  if (work->in_submission == in_submission) return;
+  work->in_submission = in_submission;
+  if (work->access == Access::kUnknown) unknown_in_submission_ += in_submission ? 1 : -1;
   for (size_t i = 0; i < work->chunks.size(); ++i) {
     if (work->uses[i].kernels_only) continue;
     Chunk& c = memory_.chunks()[work->chunks[i]];
-    open ? ++c.open : --c.open;
+    in_submission ? ++c.in_submission : --c.in_submission;
   }
 }
 

@@ -53,7 +53,7 @@ bool Mover::Named(absl::Span<const ChunkIndex> chunks) {
   bool counted = false;
   for (const ChunkIndex index : chunks) {
     const Chunk& c = memory_.chunks()[index];
-    if (c.open != 0) return true;  // A thread hands it to the driver.
+    if (c.in_submission != 0) return true;  // A thread hands it to the driver.
     // More than work accounts for: the listener has yet to read it.
     if (c.mapped_only != 0 && c.mapped_only > loosely(index)) return true;
     counted = counted || c.in_flight != 0 || c.queued != 0 || c.mapped_only != 0;

@@ -41,9 +41,9 @@ bool Mover::MayStayUnmapped(const Move& move) {
   const Chunk& c = memory_.chunks()[move.chunk];
   if (absl::c_any_of(queue_, [](const Work* work) { return work->barrier(); })) return false;
   return Clock::now() >= no_unmapping_before_ && barriers_in_flight_ == 0 && !map_all_ &&
-         !move.explicit_request && c.mapped_only == 0 && c.open == 0 && open_unknown_ == 0 &&
-         looking_up_ == 0 && !ServedInPlace(c) && memory_.unmapped() < kMostUnmapped &&
-         !synchronous_.load(std::memory_order_relaxed);
+         !move.explicit_request && c.mapped_only == 0 && c.in_submission == 0 &&
+         unknown_in_submission_ == 0 && looking_up_ == 0 && !ServedInPlace(c) &&
+         memory_.unmapped() < kMostUnmapped && !synchronous_.load(std::memory_order_relaxed);
 }
 
 bool Mover::WaitsForUnmapped(Work* work, bool has_its_memory) {
@@ -110,7 +110,8 @@ bool Mover::MapChunksOnHost() {
   {
     MutexLock lock(memory_.mu);
     if (TimedRuns()) return false;
-    if (queue_.empty() && open_works_ == 0 && now - last_progress_ > kIdle) map_all_ = true;
+    if (queue_.empty() && works_in_submission_ == 0 && now - last_progress_ > kIdle)
+      map_all_ = true;
     wanted.swap(to_map_);
     if (map_all_) {
       wanted.clear();

@@ -73,12 +73,12 @@ struct Work {
   // By its kernel and what it most likely touches, wherever that is: what the forecast knows it by;
   // 0: nothing.
   uint64_t signature = 0;
-  Reuse::Set soon;            // What others needed soon after the last of it.
-  bool tried = false;         // Looked at for a trial; see Mover::TryInPlace.
-  bool run_in_place = false;  // Is released with its memory wherever it is.
-  bool held = false;          // Waits in the queue.
-  bool counted = false;       // Chunks may count it; see Mover::CountIn.
-  bool open = false;          // Held, and its thread is between Begin and End.
+  Reuse::Set soon;             // What others needed soon after the last of it.
+  bool tried = false;          // Looked at for a trial; see Mover::TryInPlace.
+  bool run_in_place = false;   // Is released with its memory wherever it is.
+  bool held = false;           // Waits in the queue.
+  bool counted = false;        // Chunks may count it; see Mover::CountIn.
+  bool in_submission = false;  // Held, and its thread is between Begin and End.
   bool released = false;
   bool timed = false;             // Its end is to be seen when it comes.
   bool ended = false;             // End was called; `end` tells when the GPU is done (none: it is).
@@ -116,7 +116,7 @@ struct Work {
     thread = tag = kernel = signature = 0;
     sample = {};
     soon = {};
-    tried = run_in_place = held = counted = open = released = timed = ended = pinned =
+    tried = run_in_place = held = counted = in_submission = released = timed = ended = pinned =
         needs_arrival = false;
     stream = nullptr;
     hold = 0;
