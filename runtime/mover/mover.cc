@@ -224,12 +224,12 @@ void Mover::Pause() {
   sleeping_ = true;
   if (active) {
     wake_.WaitFor(memory_.mu, kShortSleep);
-  } else if (works_in_submission_ != 0 || settling_ != 0 || memory_.has_dying() ||
+  } else if (works_in_submission_ != 0 || draining_ != 0 || memory_.has_dying() ||
              want_tracking_.load(std::memory_order_relaxed) || OverBudget().value != 0 ||
              (options_.traced && may_return_) || memory_.any_unmapped()) {
     wake_.WaitFor(memory_.mu, kLongSleep);
     // What happened on the device meanwhile tells nobody.
-    look_again_ = look_again_ || works_in_submission_ != 0 || settling_ != 0;
+    look_again_ = look_again_ || works_in_submission_ != 0 || draining_ != 0;
   } else {
     wake_.Wait(memory_.mu);
   }
@@ -355,9 +355,9 @@ bool Mover::PollFinished() {
       Finish(work);
       any = true;
     }
-    if (state->settles_at.has_value() && (dead_ || state->Reached(*state->settles_at))) {
-      state->settles_at.reset();
-      --settling_;
+    if (state->drained_at.has_value() && (dead_ || state->Reached(*state->drained_at))) {
+      state->drained_at.reset();
+      --draining_;
       UpdateTracking();
       any = true;
     }
@@ -448,7 +448,7 @@ bool Mover::HasItsMemory(const Work& work) {
     if (c.state == ChunkState::kMoving && !work.uses[i].mapped_only) return false;
     if (work.run_in_place || c.state == ChunkState::kPinned || i >= work.wanted) continue;
     // Work from before arming ends soon, and then its users are known.
-    if (settling_ != 0 && options_.traced && c.movable && !memory_.UsersKnown(c)) return false;
+    if (draining_ != 0 && options_.traced && c.movable && !memory_.UsersKnown(c)) return false;
     if (work.kind == Work::Kind::kEvict) {
       if (c.on_device && Movable(c)) return false;
     } else if (!c.on_device && Movable(c) &&
@@ -606,7 +606,7 @@ void Mover::WaitUntil(CondVar& told, absl::FunctionRef<bool()> condition) {
 }
 
 bool Mover::Idle() {
-  return queue_.empty() && works_in_submission_ == 0 && settling_ == 0 && !look_again_ &&
+  return queue_.empty() && works_in_submission_ == 0 && draining_ == 0 && !look_again_ &&
          moves_under_way_.load(std::memory_order_relaxed) == 0 && !memory_.has_dying();
 }
 

@@ -297,9 +297,9 @@ class Mover {
   void WakeThread() VS_REQUIRES(memory_.mu);
   Status AwaitTracking();
   // REQUIRES: all work from before arming is done.
-  void SettleStreams() VS_EXCLUDES(memory_.mu);
+  void DrainStreams() VS_EXCLUDES(memory_.mu);
   // What the state's stream carried is done when it reaches the mark.
-  void SettlesAt(StreamState* state, uint32_t mark) VS_REQUIRES(memory_.mu);
+  void DrainsAt(StreamState* state, uint32_t mark) VS_REQUIRES(memory_.mu);
   // REQUIRES: the thread is inside the gate.
   Status ForgetInside(CUstream stream) VS_EXCLUDES(memory_.mu);
   // The mark behind all that a stream carried which ends, or whose thread does. None where all of
@@ -413,7 +413,7 @@ class Mover {
   static Status WhyGivenUp(const Move& move);
   RemapResult RemapMoved(Move* move) VS_EXCLUDES(memory_.mu);
   bool Remount(Move* move);
-  void Settle(Move* move, bool changed);
+  void CompleteMove(Move* move, bool changed);
   void Abandon(Move* move, const Status& why);
   // No released work is running, as far as can be seen.
   bool DeviceIdle() VS_REQUIRES(memory_.mu);
@@ -443,7 +443,7 @@ class Mover {
   size_t held_fingerprints_ VS_GUARDED_BY(memory_.mu) = 0;  // Launches of fingerprints behind it.
   std::vector<std::unique_ptr<Work>> works_ VS_GUARDED_BY(memory_.mu);
   std::vector<Work*> spare_works_ VS_GUARDED_BY(memory_.mu);
-  uint32_t settling_ VS_GUARDED_BY(memory_.mu) = 0;  // Forgotten streams that have yet to settle.
+  uint32_t draining_ VS_GUARDED_BY(memory_.mu) = 0;  // Forgotten streams that have yet to settle.
   // The driver looks up what copies and fills name when they are submitted, and refuses (or worse)
   // what is not mapped just then. So no chunk is remapped while a scope is open whose held work may
   // hand it to the driver, and no such scope opens while one of its chunks is listed here: it is

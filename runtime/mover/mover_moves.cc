@@ -351,7 +351,7 @@ void Mover::FinishMove(Move* move) {
   if (move->unmapped) {
     no_moves_before_ = Clock::now() + kAfterFailure;
   } else if (result.changed) {
-    Settle(move, true);
+    CompleteMove(move, true);
   } else {
     move->copy.status = result.status;
     give_up();
@@ -428,14 +428,14 @@ bool Mover::Remount(Move* move) {
       memory_.chunks()[move->chunk].lost = false;
       --lost_;
     }
-    Settle(move, to == move->in);
+    CompleteMove(move, to == move->in);
     return true;
   }
   no_moves_before_ = Clock::now() + kAfterFailure;
   return false;
 }
 
-void Mover::Settle(Move* move, bool changed) {
+void Mover::CompleteMove(Move* move, bool changed) {
   if (!changed) {
     Abandon(move, absl::OkStatus());
     return;

@@ -99,7 +99,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   if (barriers_in_flight_ != 0) return false;
   if (TimedRuns()) return false;
   // Soon more memory may be moved, and nothing is to be given up before.
-  if (options_.traced && settling_ != 0) return false;
+  if (options_.traced && draining_ != 0) return false;
   if (priced_at_ != history_.changes()) PriceQueue();
   if (!queue_.empty() && queue_.front()->kernel != 0 && !queue_.front()->tried) {
     TryInPlace(queue_.front());

@@ -14,12 +14,12 @@ uint64_t Mover::NextNotes() {
 
 void Mover::UpdateTracking() {
   if (!tracking_.load(std::memory_order_relaxed)) return;
-  const uint64_t unsettled = settling_ + streams_.unrecorded();
+  const uint64_t unsettled = draining_ + streams_.unrecorded();
   stats_.unsettled_streams = unsettled;
   memory_.SetTracking(unsettled == 0 ? Memory::Tracking::kAll : Memory::Tracking::kSinceTracking);
 }
 
-void Mover::SettleStreams() {
+void Mover::DrainStreams() {
   MutexLock lock(memory_.mu);
   for (const auto& state : streams_.all()) streams_.SetUnrecorded(state.get(), false);
   streams_.Sweep();
@@ -49,13 +49,13 @@ void Mover::MarkUnrecorded() {
       continue;
     }
     MutexLock lock(memory_.mu);
-    SettlesAt(state, *mark);
+    DrainsAt(state, *mark);
   }
 }
 
-void Mover::SettlesAt(StreamState* state, uint32_t mark) {
+void Mover::DrainsAt(StreamState* state, uint32_t mark) {
   streams_.SetUnrecorded(state, false);
-  if (!std::exchange(state->settles_at, mark).has_value()) ++settling_;
+  if (!std::exchange(state->drained_at, mark).has_value()) ++draining_;
   streams_.Busy(state);
 }
 

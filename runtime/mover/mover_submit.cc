@@ -332,7 +332,7 @@ Status Mover::ForgetInside(CUstream stream) {
   streams_.Forget(state);
   if (unrecorded && mark.ok()) {
     if (mark->has_value()) {
-      SettlesAt(state, **mark);
+      DrainsAt(state, **mark);
     } else {
       streams_.SetUnrecorded(state, false);
     }
@@ -607,7 +607,7 @@ Status Mover::Synchronize() {
   if (memory_.tracking() != Memory::Tracking::kAll) {
     // Work that was declared before arming: nothing but this tells that it is done.
     VS_RETURN_IF_ERROR(memory_.Drain());
-    if (tracking) SettleStreams();
+    if (tracking) DrainStreams();
   }
   if (!options_.traced) {
     // What comes now and is not declared may write anywhere, but for what is said to be read only.

@@ -169,7 +169,7 @@ Status Mover::CloseUnused(absl::Span<const ChunkIndex> chunks, bool claim, const
     {
       MutexLock lock(memory_.mu);
       marked = options_.traced && memory_.tracking() != Memory::Tracking::kNone &&
-               (settling_ != 0 || Clock::now() - begun < kUnmarkedPatience);
+               (draining_ != 0 || Clock::now() - begun < kUnmarkedPatience);
     }
     if (!marked && (!drained || !options_.traced)) {
       VS_RETURN_IF_ERROR(memory_.Drain());

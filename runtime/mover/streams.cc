@@ -97,7 +97,7 @@ void Streams::Forget(StreamState* state) {
 
 void Streams::Sweep() {
   std::erase_if(forgotten_, [&](StreamState* s) {
-    if (s->unrecorded || s->settles_at.has_value() || !s->held.empty() || !s->in_flight.empty() ||
+    if (s->unrecorded || s->drained_at.has_value() || !s->held.empty() || !s->in_flight.empty() ||
         s->awaiting != 0) {
       return false;
     }
@@ -121,7 +121,7 @@ void Streams::Busy(StreamState* state) {
 
 void Streams::DropIdle() {
   std::erase_if(busy_, [](StreamState* s) {
-    s->busy = !s->in_flight.empty() || s->settles_at.has_value();
+    s->busy = !s->in_flight.empty() || s->drained_at.has_value();
     return !s->busy;
   });
 }

@@ -46,7 +46,7 @@ struct StreamState {
   bool unrecorded = false;
   bool busy = false;       // Is in Streams::busy().
   bool forgotten = false;  // The handle or its thread has gone; goes when nothing is left.
-  std::optional<uint32_t> settles_at;  // Was unrecorded: the mark that ends it.
+  std::optional<uint32_t> drained_at;  // Was unrecorded: the mark that ends it.
   size_t place = 0;                    // In Streams::all().
   // Threads in Mover::AwaitRelease, and what tells them that held work was let go.
   uint32_t awaiting = 0;

@@ -30,7 +30,7 @@ Need::Place PlaceOf(const ChunkView& view, bool explicit_request) {
   }
   if (!explicit_request && (view.prefer_host || claim == Claim::kNone))
     return Need::Place::kInPlace;
-  return view.busy ? Need::Place::kUnsettled : Need::Place::kMissing;
+  return view.busy ? Need::Place::kPending : Need::Place::kMissing;
 }
 
 // All that a view says beside the size, as a number.
@@ -210,7 +210,7 @@ void Lookahead::Clear() {
   lacking_.clear();
   live_ = 0;
   seen_ = busy_ = idle_bytes_ = 0;
-  unclaimed_ = unsettled_ = 0;
+  unclaimed_ = pending_ = 0;
 }
 
 void Lookahead::Refresh() {
@@ -329,9 +329,9 @@ void Lookahead::Add(const Need& need, uint64_t sign) {
       if (!need.coming) return;
       own.on_the_way += size;
       break;
-    case Need::Place::kUnsettled:
+    case Need::Place::kPending:
       own.on_the_way += size;
-      unsettled_ += static_cast<uint32_t>(sign);
+      pending_ += static_cast<uint32_t>(sign);
       break;
     case Need::Place::kUnclaimed:
       unclaimed_ += static_cast<uint32_t>(sign);
@@ -375,7 +375,7 @@ void Lookahead::FindLacks(uint32_t released) {
 
 bool Lookahead::SumsAreRight() const {
   uint64_t idle = 0, busy = 0, missing = 0;
-  uint32_t unclaimed = 0, unsettled = 0;
+  uint32_t unclaimed = 0, pending = 0;
   for (size_t at = begin_; at < window_.size(); ++at) {
     const Work& work = works_[window_[at].work];
     Sums own;
@@ -384,10 +384,10 @@ bool Lookahead::SumsAreRight() const {
       if (need.place == Need::Place::kMissing) own.missing += need.size;
       if (need.place == Need::Place::kIdle) own.idle += need.size;
       if (need.place == Need::Place::kBusy) busy += need.size;
-      if (need.place == Need::Place::kUnsettled) own.on_the_way += need.size;
+      if (need.place == Need::Place::kPending) own.on_the_way += need.size;
       if (need.place == Need::Place::kBusy && need.coming) own.on_the_way += need.size;
       unclaimed += need.place == Need::Place::kUnclaimed;
-      unsettled += need.place == Need::Place::kUnsettled;
+      pending += need.place == Need::Place::kPending;
     }
     const auto marked = [&](const std::vector<uint64_t>& bits) {
       return bits[at / 64] >> at % 64 & 1;
@@ -403,7 +403,7 @@ bool Lookahead::SumsAreRight() const {
     missing += own.missing;
   }
   return idle == idle_bytes_ && busy == busy_ && missing == this->missing() &&
-         unclaimed == unclaimed_ && unsettled == unsettled_ && start_.size() == window_.size() + 1;
+         unclaimed == unclaimed_ && pending == pending_ && start_.size() == window_.size() + 1;
 }
 
 size_t Lookahead::LacksBefore(uint32_t work) const {

@@ -29,7 +29,7 @@ struct Need {
     kUnclaimed,  // On the device; may leave whoever needs it.
     kBusy,       // On the device; may leave once its users have finished.
     kMissing,    // In host memory; to be fetched.
-    kUnsettled,  // In host memory; to be fetched once its users have finished or its move has
+    kPending,    // In host memory; to be fetched once its users have finished or its move has
                  // ended.
     kInPlace,    // In host memory; served there.
     kFixed,      // Stays where it is.
@@ -66,9 +66,9 @@ class Lookahead {
   }
   // Whether it is known that the queue names every chunk on the device that can be moved.
   bool NamesAllOnDevice() const { return told_ && unnamed_ == 0; }
-  // How many needs are kUnclaimed, and kUnsettled.
+  // How many needs are kUnclaimed, and kPending.
   uint32_t unclaimed() const { return unclaimed_; }
-  uint32_t unsettled() const { return unsettled_; }
+  uint32_t pending() const { return pending_; }
 
   // The sum of the durations before `work`; of all for works().
   uint64_t Start(uint32_t work) const { return start_[begin_ + work] - start_[begin_]; }
@@ -178,7 +178,7 @@ class Lookahead {
   uint64_t busy_ = 0;
   uint64_t idle_bytes_ = 0;
   uint64_t most_missing_ = 0;
-  uint32_t unclaimed_ = 0, unsettled_ = 0;
+  uint32_t unclaimed_ = 0, pending_ = 0;
   bool told_ = true;      // By every view so far, of what has changed.
   uint32_t unnamed_ = 0;  // Chunks that are there, and that no work names.
 };

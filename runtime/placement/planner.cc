@@ -151,13 +151,13 @@ void Planner::Scratch::SettleHead(const QueuedWork& work, Outcome outcome, Plan*
     plan->wait = true;
     return;
   }
-  // Only what is left out or unsettled keeps it waiting.
-  if (head_lacks == kNone && ahead.unsettled() == 0) return;
+  // Only what is left out or pending keeps it waiting.
+  if (head_lacks == kNone && ahead.pending() == 0) return;
   uint64_t own_busy = 0;
   for (const ChunkIndex chunk : work.chunks) {
     if (!chunk) continue;
     const Need& need = ahead.Find(chunk);
-    if (need.place == Need::Place::kUnsettled) head_lacks = std::min(head_lacks, need.size);
+    if (need.place == Need::Place::kPending) head_lacks = std::min(head_lacks, need.size);
     // What has no claim makes room even for work that names it.
     if (need.place == Need::Place::kBusy && need.claim != Claim::kNone) own_busy += need.size;
   }

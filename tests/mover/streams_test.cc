@@ -109,7 +109,7 @@ TEST_F(StreamsTest, AreLookedAtWhileTheyAreBusy) {
   }
   EXPECT_EQ(streams_.busy().size(), 3u);
   states[500]->in_flight.clear();
-  states[7]->settles_at = 1;
+  states[7]->drained_at = 1;
   states[7]->in_flight.clear();
   streams_.DropIdle();
   EXPECT_EQ(streams_.busy(), (std::vector<StreamState*>{states[7], states[999]}));
@@ -117,7 +117,7 @@ TEST_F(StreamsTest, AreLookedAtWhileTheyAreBusy) {
   streams_.Forget(states[999]);
   streams_.Sweep();
   EXPECT_EQ(streams_.busy(), std::vector<StreamState*>{states[7]}) << "it has gone";
-  states[7]->settles_at.reset();
+  states[7]->drained_at.reset();
   streams_.DropIdle();
   EXPECT_TRUE(streams_.busy().empty());
 }

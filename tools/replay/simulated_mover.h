@@ -221,7 +221,7 @@ class SimulatedMover {
   bool TimedRuns() const { return timed_in_flight_ != 0 && now_ < timed_until_; }
   void EndRemap();
   std::deque<Move>::iterator FindMove(uint64_t tag);
-  void Settle(const Move& move);
+  void CompleteMove(const Move& move);
   bool MayStayUnmapped(const Move& move) const;
   // By how much calls on mappings take longer for what runs beside them.
   double SlowerCalls() const;

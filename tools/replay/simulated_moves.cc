@@ -498,10 +498,10 @@ void SimulatedMover::EndRemap() {
   }
   moves_.erase(FindMove(call_move_.tag));
   --copied_;
-  Settle(call_move_);
+  CompleteMove(call_move_);
 }
 
-void SimulatedMover::Settle(const Move& move) {
+void SimulatedMover::CompleteMove(const Move& move) {
   SimulatedChunk& c = At(move.chunk);
   Note(move.chunk);
   c.moving = c.coming = false;
