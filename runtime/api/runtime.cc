@@ -255,7 +255,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   if (traced) mover.others = &Tracing::Passers;
   // What was submitted before may wait for the thread that is here.
   mover.prints = !Tracing::unseen();
-  mover.returns = !audited.has_value();
+  mover.idle_fetches = !audited.has_value();
   mover.prices = prices;
   VS_ASSIGN_OR_RETURN(r->mover_, Mover::Start(r->memory_.get(), mover));
   if (r->recorder_ != nullptr && traced && mover.own_context && mover.prints) {

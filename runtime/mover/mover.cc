@@ -226,7 +226,7 @@ void Mover::Pause() {
     wake_.WaitFor(memory_.mu, kShortSleep);
   } else if (works_in_submission_ != 0 || draining_ != 0 || memory_.has_dying() ||
              want_tracking_.load(std::memory_order_relaxed) || OverBudget().value != 0 ||
-             (options_.traced && may_return_) || memory_.any_unmapped()) {
+             (options_.traced && may_fetch_idly_) || memory_.any_unmapped()) {
     wake_.WaitFor(memory_.mu, kLongSleep);
     // What happened on the device meanwhile tells nobody.
     look_again_ = look_again_ || works_in_submission_ != 0 || draining_ != 0;
@@ -363,7 +363,7 @@ bool Mover::PollFinished() {
     }
   }
   last_poll_ = polled;
-  may_return_ = may_return_ || any;
+  may_fetch_idly_ = may_fetch_idly_ || any;
   if (any) {
     streams_.DropIdle();
     streams_.Sweep();

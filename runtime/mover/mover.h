@@ -51,7 +51,7 @@ struct MoverOptions {
   // Fingerprints behind traced kernels. To make ready for them waits for the context's work.
   bool prints = true;
   // What is hot comes back by itself while nothing else is to be done.
-  bool returns = true;
+  bool idle_fetches = true;
   Prices prices;
   RunListener* listener = nullptr;  // Outlives the mover.
   // The contexts but this one whose work has passed by (PassBy). Null: nobody's does.
@@ -235,7 +235,7 @@ class Mover {
   // Work runs whose end is to be seen when it comes: a trial, or the first launches of a kernel.
   bool TimedRuns() VS_REQUIRES(memory_.mu);
   // Hot host chunks for which there is room, while nothing else is to be done.
-  void Return(std::vector<ChunkIndex>* fetch) VS_REQUIRES(memory_.mu);
+  void AddIdleFetches(std::vector<ChunkIndex>* fetch) VS_REQUIRES(memory_.mu);
   void MarkReleased(Work* work) VS_REQUIRES(memory_.mu);
   Status MakeShareable(ChunkIndex index) VS_REQUIRES(sharing_);
   // Closes the gate when nothing that was submitted may use the chunks, and claims them (see
@@ -494,8 +494,8 @@ class Mover {
   Clock::time_point disturbed_at_ VS_GUARDED_BY(memory_.mu);
   uint64_t disturbed_from_ VS_GUARDED_BY(memory_.mu) = 0;
   size_t give_up_next_ VS_GUARDED_BY(memory_.mu) = 1;  // How much work that will be.
-  Clock::time_point no_return_before_ VS_GUARDED_BY(memory_.mu);
-  bool may_return_ VS_GUARDED_BY(memory_.mu) =
+  Clock::time_point no_idle_fetch_before_ VS_GUARDED_BY(memory_.mu);
+  bool may_fetch_idly_ VS_GUARDED_BY(memory_.mu) =
       false;  // Memory or work has gone since Return looked.
   Status error_ VS_GUARDED_BY(memory_.mu);
   Planner planner_ VS_GUARDED_BY(memory_.mu);

@@ -48,7 +48,7 @@ bool Mover::StartMoves() {
   {
     MutexLock lock(memory_.mu);
     if (queue_.empty() && OverBudget().value == 0) {
-      if (options_.traced && options_.returns && !TimedRuns()) Return(&fetch);
+      if (options_.traced && options_.idle_fetches && !TimedRuns()) AddIdleFetches(&fetch);
       if (fetch.empty()) return false;
       returning = true;
     } else {
@@ -74,7 +74,7 @@ bool Mover::StartMoves() {
   if (returning && fetched != 0) {
     MutexLock lock(memory_.mu);
     stats_.returned += fetched;
-    may_return_ = true;  // For what had no place in the pipeline.
+    may_fetch_idly_ = true;  // For what had no place in the pipeline.
   }
   return any;
 }

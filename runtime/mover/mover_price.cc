@@ -18,7 +18,7 @@ namespace {
 // closer than what a chunk's way over the bus takes.
 constexpr int kResolution = 8;
 constexpr std::chrono::microseconds kFineEnough{50};
-constexpr std::chrono::nanoseconds kReturnPeriod{kReturnPeriodNs};
+constexpr std::chrono::nanoseconds kIdleFetchPeriod{kIdleFetchPeriodNs};
 constexpr std::chrono::nanoseconds kTrialPatience{kTrialPatienceNs};
 // All copies that are under way at once take so long, and what hangs is not waited for.
 constexpr std::chrono::milliseconds kTrialAlone{10};
@@ -208,12 +208,13 @@ void Mover::AddForecast(std::vector<QueuedWork>* works) {
   }
 }
 
-void Mover::Return(std::vector<ChunkIndex>* fetch) {
+void Mover::AddIdleFetches(std::vector<ChunkIndex>* fetch) {
   const auto now = Clock::now();
-  if (!may_return_ || now < no_return_before_ || barriers_in_flight_ != 0 || !moves_.empty())
+  if (!may_fetch_idly_ || now < no_idle_fetch_before_ || barriers_in_flight_ != 0 ||
+      !moves_.empty())
     return;
-  no_return_before_ = now + kReturnPeriod;
-  may_return_ = false;
+  no_idle_fetch_before_ = now + kIdleFetchPeriod;
+  may_fetch_idly_ = false;
   Bytes room = memory_.device_pool().available();
   if (room < ChunkBytes(kMinChunkLog2)) return;
   std::vector<std::pair<double, ChunkIndex>> warm;

@@ -569,7 +569,7 @@ void Mover::Wake() {
     }
   }
   MutexLock lock(memory_.mu);
-  may_return_ = true;
+  may_fetch_idly_ = true;
   WakeThread();
 }
 

@@ -56,7 +56,7 @@ inline constexpr uint64_t kTrialPatienceNs = 4'000'000;
 inline constexpr uint64_t kResidentPatienceNs = 1'000'000;
 
 // Between two searches for chunks that might come back, the heat they must have, and how many do.
-inline constexpr uint64_t kReturnPeriodNs = 5'000'000;
+inline constexpr uint64_t kIdleFetchPeriodNs = 5'000'000;
 inline constexpr double kWarm = 0.125;
 inline constexpr size_t kReturnedAtOnce = 32;
 

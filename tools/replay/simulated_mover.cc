@@ -123,8 +123,8 @@ uint64_t SimulatedMover::NextEvent() const {
   }
   const bool may_look =
       tracking_ && traced_ && min_ == nullptr && !TimedRuns() && used_ <= setting_.device_memory;
-  if (may_look && may_return_ && queue_.empty() && moves_.empty() && barriers_in_flight_ == 0) {
-    next = std::min(next, std::max(now_, no_return_before_));
+  if (may_look && may_fetch_idly_ && queue_.empty() && moves_.empty() && barriers_in_flight_ == 0) {
+    next = std::min(next, std::max(now_, no_idle_fetch_before_));
   }
   return next;
 }
@@ -301,7 +301,7 @@ void SimulatedMover::Free(uint32_t allocation) {
     pins_.Gone(static_cast<uint32_t>(pinned - pinned_.begin()));
     KeepByPins();
   }
-  plan_again_ = may_return_ = true;
+  plan_again_ = may_fetch_idly_ = true;
 }
 
 void SimulatedMover::Reclaim(ChunkIndex index) {
@@ -322,7 +322,7 @@ void SimulatedMover::Reclaim(ChunkIndex index) {
   ++departures_;
   if (policy_ != nullptr) policy_->OnRemove(index);
   recorder_->Left(now_, index);
-  plan_again_ = may_return_ = true;
+  plan_again_ = may_fetch_idly_ = true;
 }
 
 ActiveWork* SimulatedMover::NewWork(uint32_t work) {

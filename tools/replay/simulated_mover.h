@@ -208,7 +208,7 @@ class SimulatedMover {
   void PlanByMin(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch);
   // The idle chunk that is needed last, and after `work`; null for none.
   ChunkIndex NeededLast(uint32_t work, absl::Span<const ChunkIndex> but) const;
-  void Return(std::vector<ChunkIndex>* fetch);
+  void AddIdleFetches(std::vector<ChunkIndex>* fetch);
   bool StartEvict(ChunkIndex index);
   // Those of fetches_, up to one that takes a call.
   bool StartFetches();
@@ -345,8 +345,8 @@ class SimulatedMover {
   uint64_t no_unmapping_before_ = 0;
   bool map_all_ = false;
   uint64_t last_poll_ = 0;
-  bool may_return_ = false;
-  uint64_t no_return_before_ = 0;
+  bool may_fetch_idly_ = false;
+  uint64_t no_idle_fetch_before_ = 0;
   HeldTime held_time_;
   // The deadline.
   uint64_t last_progress_ = 0, head_since_ = 0, longest_ = 0, last_finish_ = 0;

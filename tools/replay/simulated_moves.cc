@@ -103,7 +103,7 @@ bool SimulatedMover::PollFinished() {
     longest_ = std::max(longest_, ran);
     last_finish_ = now_;
     give_up_next_ = 1;
-    may_return_ = true;
+    may_fetch_idly_ = true;
     plan_again_ = true;
   }
   return any;
@@ -122,7 +122,7 @@ bool SimulatedMover::StartMoves() {
     PlanByMin(&evict, &fetch);
   } else if (queue_.empty() && !over) {
     if (!traced_ || TimedRuns()) return false;
-    Return(&fetch);
+    AddIdleFetches(&fetch);
     if (fetch.empty()) return false;
   } else {
     if (!plan_again_) return false;
@@ -298,11 +298,12 @@ ChunkIndex SimulatedMover::NeededLast(uint32_t work, absl::Span<const ChunkIndex
   return last;
 }
 
-void SimulatedMover::Return(std::vector<ChunkIndex>* fetch) {
-  if (!may_return_ || now_ < no_return_before_ || barriers_in_flight_ != 0 || !moves_.empty())
+void SimulatedMover::AddIdleFetches(std::vector<ChunkIndex>* fetch) {
+  if (!may_fetch_idly_ || now_ < no_idle_fetch_before_ || barriers_in_flight_ != 0 ||
+      !moves_.empty())
     return;
-  no_return_before_ = now_ + kReturnPeriodNs;
-  may_return_ = false;
+  no_idle_fetch_before_ = now_ + kIdleFetchPeriodNs;
+  may_fetch_idly_ = false;
   Bytes room = Available();
   if (room < ChunkBytes(kMinChunkLog2)) return;
   std::vector<std::pair<double, ChunkIndex>> warm;
@@ -325,7 +326,7 @@ void SimulatedMover::Return(std::vector<ChunkIndex>* fetch) {
     room -= At(index).size();
     fetch->push_back(index);
   }
-  if (!fetch->empty()) may_return_ = true;
+  if (!fetch->empty()) may_fetch_idly_ = true;
 }
 
 bool SimulatedMover::StartEvict(ChunkIndex index) {
@@ -539,7 +540,7 @@ void SimulatedMover::CompleteMove(const Move& move) {
     if (!move.clean) result_.bytes_out += c.size();
     recorder_->Left(now_, move.chunk);
   }
-  plan_again_ = may_return_ = true;
+  plan_again_ = may_fetch_idly_ = true;
   Reclaim(move.chunk);
 }
 
