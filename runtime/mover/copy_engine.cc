@@ -132,7 +132,7 @@ class CopyEngineImpl final : public CopyEngine {
     }
     in_time_.Begin();
     in_flight_.push_back({event, copy, slot});
-    coming_.store(true, std::memory_order_relaxed);
+    leaving_.store(true, std::memory_order_relaxed);
   }
 
   void StartOut(DevicePtr to, DevicePtr from, Bytes size,
@@ -167,7 +167,7 @@ class CopyEngineImpl final : public CopyEngine {
       if (in.print.has_value()) in.copy->print = in_fingerprints_->Take(*in.print);
       Finish(in.copy, Check(result, "cuEventQuery", "of a copy in"));
     }
-    coming_.store(false, std::memory_order_relaxed);
+    leaving_.store(false, std::memory_order_relaxed);
   }
 
   uint64_t in_nanoseconds() const override { return in_time_.nanoseconds(); }
@@ -267,7 +267,7 @@ class CopyEngineImpl final : public CopyEngine {
     }
     Bytes piece;
     for (Bytes at(0); at < out.size; at += piece) {
-      piece = std::min(coming_.load(std::memory_order_relaxed) ? kOutPieceBesideIn : kOutPiece,
+      piece = std::min(leaving_.load(std::memory_order_relaxed) ? kOutPieceBesideIn : kOutPiece,
                        out.size - at);
       VS_RETURN_IF_ERROR(
           Check((*driver_)->MemcpyDtoDAsync((out.to + at).value, (out.from + at).value, piece.value,
@@ -308,7 +308,7 @@ class CopyEngineImpl final : public CopyEngine {
 
   // The mover's thread only.
   std::deque<In> in_flight_;
-  std::atomic<bool> coming_{false};  // Some are in flight: the out thread reads it.
+  std::atomic<bool> leaving_{false};  // Some are in flight: the out thread reads it.
   std::vector<CUevent> spare_events_;
   BusyTime in_time_;
 

@@ -481,7 +481,7 @@ void Mover::Release(Work* work) {
     }
   }
   stats_.hold_ns += static_cast<uint64_t>((Clock::now() - work->begun).count());
-  if (!work->coming.empty()) vain_waits_ = 0;
+  if (!work->fetch_for_others.empty()) vain_waits_ = 0;
   {
     // Whatever becomes of the accounts, its stream goes on.
     const auto go = absl::MakeCleanup([&]() VS_NO_THREAD_SAFETY_ANALYSIS {

@@ -22,8 +22,8 @@ class Mover::View final : public ResidencyView {
     ChunkView v;
     v.size = c.size();
     // A chunk on its way in counts as there: nothing more is to be done for it.
-    v.coming = !c.on_device && c.state == ChunkState::kMoving && c.device_slot != kNoSlot;
-    v.on_device = c.on_device || v.coming;
+    v.incoming = !c.on_device && c.state == ChunkState::kMoving && c.device_slot != kNoSlot;
+    v.on_device = c.on_device || v.incoming;
     v.busy =
         c.in_flight != 0 || (c.on_device && c.in_submission != 0) || c.state == ChunkState::kMoving;
     v.movable = mover_.Movable(c) &&
@@ -105,16 +105,16 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
     TryInPlace(queue_.front());
   }
   // More moves would only keep such work waiting.
-  if (!queue_.empty() && queue_.front()->coming.empty() &&
+  if (!queue_.empty() && queue_.front()->fetch_for_others.empty() &&
       (queue_.front()->barrier() || OnTrial(*queue_.front())) && HasItsMemory(*queue_.front())) {
     return false;
   }
   if (!queue_.empty() && queue_.front()->id == starved_) return false;
   if (GiveWayToUnknown()) return false;
   const Bytes over = OverBudget();
-  Bytes coming;
+  Bytes leaving;
   for (const auto& move : moves_) {
-    if (!move->in) coming += move->size();
+    if (!move->in) leaving += move->size();
   }
   const bool may_fetch = moving_in_ < PipelineBytes();
   const bool may_evict = moving_out_ < PipelineBytes();
@@ -159,13 +159,14 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   if (planned.size() == released && over.value == 0) return !evict->empty();
   std::vector<QueuedWork> works;
   works.reserve(planned.size());
-  std::vector<ChunkIndex> with_coming;  // Of the head: no other waits for any.
+  std::vector<ChunkIndex> with_fetches;  // Of the head: no other waits for any.
   for (const Work* work : planned) {
     absl::Span<const ChunkIndex> wanted = absl::MakeConstSpan(work->chunks).first(work->wanted);
-    if (!work->coming.empty() && work == queue_.front()) {
-      with_coming.assign(wanted.begin(), wanted.end());
-      with_coming.insert(with_coming.end(), work->coming.begin(), work->coming.end());
-      wanted = with_coming;
+    if (!work->fetch_for_others.empty() && work == queue_.front()) {
+      with_fetches.assign(wanted.begin(), wanted.end());
+      with_fetches.insert(with_fetches.end(), work->fetch_for_others.begin(),
+                          work->fetch_for_others.end());
+      wanted = with_fetches;
     }
     works.push_back({.id = work->id,
                      .chunks = wanted,
@@ -180,10 +181,10 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   request.ahead = std::min(PipelineBytes(), kFetchedAhead);
   request.queue = works;
   request.room = memory_.device_pool().available();
-  request.room_coming = coming;
+  request.room_coming = leaving;
   // All of it: a cycle may be many times the budget, and what it needs must not look unneeded.
   request.horizon = Bytes(UINT64_MAX);
-  request.must_free = over > coming ? over - coming : Bytes(0);
+  request.must_free = over > leaving ? over - leaving : Bytes(0);
   if (options_.traced) request.per_byte = kEarly / options_.prices.move_gb_per_s;
   if (may_fetch) request.startable = PipelineBytes() - moving_in_;
   request.max_fetches = may_fetch ? kMovesAtOnce : 0;
@@ -192,7 +193,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   for (const uint32_t i : plan.in_place) {
     if (i >= planned.size()) continue;  // Not submitted yet.
     look_again_ = true;
-    if (!with_coming.empty() && planned[i] == queue_.front()) {
+    if (!with_fetches.empty() && planned[i] == queue_.front()) {
       // There is no room for what others want beside what it wants itself.
       WaitedInVain(planned[i], options_.deadline / kStillShare);
       continue;

@@ -90,9 +90,10 @@ bool Mover::ComesSoon(Work* work, ChunkIndex index) {
     return false;
   }
   const Chunk& c = memory_.chunks()[index];
-  if (c.state == ChunkState::kMoving || absl::c_linear_search(work->coming, index)) return true;
+  if (c.state == ChunkState::kMoving || absl::c_linear_search(work->fetch_for_others, index))
+    return true;
   if (!WantedBehind(work, index)) return false;
-  work->coming.push_back(index);
+  work->fetch_for_others.push_back(index);
   look_again_ = true;
   return true;
 }
@@ -100,7 +101,7 @@ bool Mover::ComesSoon(Work* work, ChunkIndex index) {
 void Mover::WaitedInVain(Work* work, Clock::duration patience) {
   vain_waits_ = std::min(vain_waits_ + 1, kMostDoublings);
   no_coming_before_ = Clock::now() + patience * (1 << vain_waits_);
-  work->coming.clear();
+  work->fetch_for_others.clear();
 }
 
 bool Mover::MapChunksOnHost() {

@@ -92,7 +92,7 @@ struct Work {
   std::optional<uint32_t> end;
   Clock::time_point begun, released_at;
   Clock::time_point waits_for_mapping_since;  // It waits for chunks to get a mapping,
-  std::vector<ChunkIndex> coming;             // and for these to be fetched instead,
+  std::vector<ChunkIndex> fetch_for_others;   // and for these to be fetched instead,
   Clock::time_point moved_at;                 // while anything moves or runs, last seen then.
   LaunchSample sample;                        // What was served in place when it was released.
   std::vector<ChunkIndex> chunks;  // Each once; those that are to be on the device come first.
@@ -121,7 +121,7 @@ struct Work {
     stream = nullptr;
     hold = 0;
     waits_for_mapping_since = moved_at = {};
-    coming.clear();
+    fetch_for_others.clear();
     arrival.reset();
     end.reset();
     chunks.clear();

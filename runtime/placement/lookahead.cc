@@ -37,7 +37,7 @@ Need::Place PlaceOf(const ChunkView& view, bool explicit_request) {
 uint8_t Facts(const ChunkView& view) {
   return static_cast<uint8_t>(view.on_device | view.busy << 1 | view.movable << 2 |
                               view.prefer_host << 3 | static_cast<int>(view.claim) << 4 |
-                              view.coming << 6);
+                              view.incoming << 6);
 }
 
 // Whether later work by hand may claim it.
@@ -291,7 +291,7 @@ void Lookahead::Count(ChunkIndex chunk, const ChunkView& view) {
   m.counts = at;
   need->place = place;
   need->claim = view.claim;
-  need->coming = view.coming;
+  need->incoming = view.incoming;
   need->facts = Facts(view);
   Add(*need, 1);
 }
@@ -326,7 +326,7 @@ void Lookahead::Add(const Need& need, uint64_t sign) {
       break;
     case Need::Place::kBusy:
       busy_ += size;
-      if (!need.coming) return;
+      if (!need.incoming) return;
       own.on_the_way += size;
       break;
     case Need::Place::kPending:
@@ -385,7 +385,7 @@ bool Lookahead::SumsAreRight() const {
       if (need.place == Need::Place::kIdle) own.idle += need.size;
       if (need.place == Need::Place::kBusy) busy += need.size;
       if (need.place == Need::Place::kPending) own.on_the_way += need.size;
-      if (need.place == Need::Place::kBusy && need.coming) own.on_the_way += need.size;
+      if (need.place == Need::Place::kBusy && need.incoming) own.on_the_way += need.size;
       unclaimed += need.place == Need::Place::kUnclaimed;
       pending += need.place == Need::Place::kPending;
     }

@@ -39,7 +39,7 @@ struct Need {
   Place place = Place::kAgain;
   Claim claim = Claim::kOrdinary;
   bool taken = false;                      // Already in the plan, as an eviction.
-  bool coming = false;                     // On its way to the device.
+  bool incoming = false;                   // On its way to the device.
   uint8_t facts = 0;                       // What the view said.
   uint32_t work = 0;                       // Whose it is.
   uint32_t before = kNone, after = kNone;  // The chunk's other mentions.

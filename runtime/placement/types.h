@@ -29,7 +29,7 @@ struct ChunkView {
                            // its room is taken already and it lacks nothing.
   bool busy = false;       // Being moved, or released work that has not finished may touch it: it
                            // can be neither evicted nor fetched yet.
-  bool coming = false;     // With both: on its way there.
+  bool incoming = false;   // With both: on its way there.
   bool movable = true;     // May be moved at all (not pinned, users known).
   bool prefer_host = false;  // Serve in place: do not fetch for work.
   Claim claim = Claim::kOrdinary;

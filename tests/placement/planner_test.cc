@@ -412,13 +412,13 @@ TEST(Planner, WhatTakesLongToComeIsFetchedEarly) {
 
 // What running work uses is no load for the link.
 TEST(Planner, OnlyWhatComesIsOnTheWay) {
-  const auto fetched = [](bool coming) {
+  const auto fetched = [](bool incoming) {
     World w;
     w.Device(1);
     w.Host(2);
     ChunkView& busy = w.Device(3, MiB(64));
     busy.busy = true;
-    busy.coming = coming;
+    busy.incoming = incoming;
     for (int i = 0; i < 4; ++i) w.Queue(Listed({4}));
     w.Queue(Listed({2}));
     w.Queue(Listed({3}));

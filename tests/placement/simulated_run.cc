@@ -52,7 +52,7 @@ class Run final : public ResidencyView {
     return {.size = Size(c),
             .on_device = s.on_device,
             .busy = s.users != 0 || s.moving,
-            .coming = s.on_device && s.moving};
+            .incoming = s.on_device && s.moving};
   }
 
  private:

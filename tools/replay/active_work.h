@@ -54,10 +54,10 @@ struct alignas(64) ActiveWork {
   HeldTime submitted_at, ready_at, released_at;
   uint64_t released_time = 0;
   uint64_t waits_for_mapping_since = 0;  // It waits for chunks to get a mapping; 0: it does not,
-  std::vector<ChunkIndex> coming;        // and for these to be fetched instead,
-  uint64_t moved_at = 0;                 // while anything moves or runs, last seen then.
-  uint64_t signature = 0;                // What the forecast knows it by; 0: nothing.
-  Reuse::Set soon;                       // What others needed soon after the last of it.
+  std::vector<ChunkIndex> fetch_for_others;  // and for these to be fetched instead,
+  uint64_t moved_at = 0;                     // while anything moves or runs, last seen then.
+  uint64_t signature = 0;                    // What the forecast knows it by; 0: nothing.
+  Reuse::Set soon;                           // What others needed soon after the last of it.
   LaunchSample sample;
   RunRecorder::Launch launch;
 

@@ -71,7 +71,7 @@ class SimulatedMover {
     uint32_t next_use = 0;        // Of min: the work that needs it next.
     uint32_t came = 0;            // let_go_ when it last came.
     uint32_t unwritten_from = 0;  // Or that those behind this one do.
-    bool live = false, on_device = false, moving = false, coming = false;
+    bool live = false, on_device = false, moving = false, incoming = false;
     bool dying = false;          // Freed; waits for its users.
     bool unmapped = false;       // On the host, and not mapped.
     bool unused = false;         // Moved in, and nothing has used it since.
@@ -324,7 +324,7 @@ class SimulatedMover {
   std::deque<Move> moves_;  // By tag.
   uint32_t copied_ = 0;     // Of these.
   uint64_t next_tag_ = 0;
-  Bytes moving_in_, moving_out_, coming_;
+  Bytes moving_in_, moving_out_, leaving_;
   bool plan_again_ = false;
   SimulatedLink link_;
   std::deque<ChunkIndex> fetches_;  // Planned, and not begun.
@@ -337,7 +337,7 @@ class SimulatedMover {
   bool call_hides_ = false;
   ChunkIndex call_shows_;
   uint32_t unmapped_ = 0;
-  std::vector<ChunkIndex> with_coming_;  // Of the head, as planned_works_ has it.
+  std::vector<ChunkIndex> with_fetches_;  // Of the head, as planned_works_ has it.
   uint64_t no_coming_before_ = 0;
   int vain_waits_ = 0;
   std::vector<ChunkIndex> to_map_;

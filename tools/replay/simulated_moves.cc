@@ -29,8 +29,8 @@ class SimulatedMover::View final : public ResidencyView {
     const SimulatedChunk& c = mover_.At(index);
     ChunkView v;
     v.size = c.size();
-    v.coming = !c.on_device && c.moving && c.coming;
-    v.on_device = c.on_device || v.coming;
+    v.incoming = !c.on_device && c.moving && c.incoming;
+    v.on_device = c.on_device || v.incoming;
     v.busy = c.in_flight != 0 || c.moving;
     v.movable = c.live && !c.dying && (!trial_ || index != trial_) &&
                 !(c.on_device && c.pinned && !mover_.planned_over_);
@@ -159,7 +159,7 @@ bool SimulatedMover::PlanMoves() {
     tried = TryInPlace(queue_.front());
   }
   // A trial may have been all that it waited for.
-  if (!queue_.empty() && queue_.front()->coming.empty() &&
+  if (!queue_.empty() && queue_.front()->fetch_for_others.empty() &&
       (queue_.front()->barrier() || OnTrial(*queue_.front())) && HasItsMemory(*queue_.front())) {
     return tried;
   }
@@ -178,9 +178,9 @@ bool SimulatedMover::PlanMoves() {
   planned_.Tell(&request);
   request.ahead = std::min(Pipeline(), kFetchedAhead);
   request.room = Available();
-  request.room_coming = coming_;
+  request.room_coming = leaving_;
   request.horizon = Bytes(UINT64_MAX);
-  request.must_free = over > coming_ ? over - coming_ : Bytes(0);
+  request.must_free = over > leaving_ ? over - leaving_ : Bytes(0);
   if (traced_) request.per_byte = kEarly / prices_.decisions.move_gb_per_s;
   if (may_fetch) request.startable = Pipeline() - moving_in_;
   request.max_fetches = may_fetch ? kMovesAtOnce : 0;
@@ -202,7 +202,7 @@ bool SimulatedMover::PlanMoves() {
     ActiveWork* const a = planned_follows_ ? queue_.front() : planned_held_[planned_run_in_place_];
     VS_CHECK(i == planned_.released());
     RemakeQueue();
-    if (a == queue_.front() && !a->coming.empty()) {
+    if (a == queue_.front() && !a->fetch_for_others.empty()) {
       WaitedInVain(a, kDeadline / kStillShare);
       continue;
     }
@@ -218,7 +218,7 @@ void SimulatedMover::PlanByMin(std::vector<ChunkIndex>* evict, std::vector<Chunk
   if (barrier && (head == nullptr || HasItsMemory(*head))) return;
   const uint32_t first = head != nullptr ? head->work : submitted_;
   min_cursor_ = std::max(min_cursor_, first);
-  Bytes room = Available() + coming_;
+  Bytes room = Available() + leaving_;
   Bytes in = moving_in_, out = moving_out_;
   // Room from what the schedule drops, as it is needed.
   const auto make_room = [&](Bytes size, bool for_head) {
@@ -342,10 +342,10 @@ bool SimulatedMover::StartEvict(ChunkIndex index) {
   const bool equal = c.copy == SimulatedChunk::Copy::kStale && c.size() >= kWorthAFingerprint &&
                      (prints_ || DeviceIdle()) && (c.unwritten || c.came > c.unwritten_from);
   c.moving = true;
-  c.coming = false;
+  c.incoming = false;
   ++departures_;
   moving_out_ += c.size();
-  coming_ += c.size();
+  leaving_ += c.size();
   move.clean |= equal;
   move.copied = move.clean;
   copied_ += move.copied;
@@ -386,7 +386,7 @@ bool SimulatedMover::StartFetch(ChunkIndex index) {
   Move move{.chunk = index, .in = true, .tag = next_tag_++};
   move.print = c.size() >= kWorthAFingerprint && (prints_ || DeviceIdle());
   c.moving = true;
-  c.coming = true;
+  c.incoming = true;
   used_ += c.size();
   moving_in_ += c.size();
   move.ahead = c.unmapped;
@@ -441,7 +441,7 @@ bool SimulatedMover::BeginRemap() {
   if (!show) return false;
   Note(show);
   At(show).moving = true;
-  At(show).coming = false;
+  At(show).incoming = false;
   call_shows_ = show;
   const MapCosts& host = prices_.host[At(show).log2_size - kMinChunkLog2];
   Begin(Call::kMapOnHost, Nanoseconds(SlowerCalls() * (host.map + host.access)),
@@ -505,7 +505,7 @@ void SimulatedMover::EndRemap() {
 void SimulatedMover::CompleteMove(const Move& move) {
   SimulatedChunk& c = At(move.chunk);
   Note(move.chunk);
-  c.moving = c.coming = false;
+  c.moving = c.incoming = false;
   c.on_device = move.in;
   if (setting_.moves) result_.moves.push_back({now_, move.chunk, move.in, move.clean});
   if (c.unmapped) {
@@ -526,7 +526,7 @@ void SimulatedMover::CompleteMove(const Move& move) {
     recorder_->Came(now_, move.chunk, /*fetched=*/true);
   } else {
     moving_out_ -= c.size();
-    coming_ -= c.size();
+    leaving_ -= c.size();
     used_ -= c.size();
     slots_.Give(c.log2_size, c.alias);
     c.copy = SimulatedChunk::Copy::kNone;

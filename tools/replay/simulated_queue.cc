@@ -34,11 +34,11 @@ void SimulatedMover::MakeQueue() {
   planned_run_in_place_ = 0;
   const auto queued = [this](const ActiveWork& a) {
     QueuedWork work = Queued(a);
-    if (a.coming.empty() || queue_.empty() || &a != queue_.front()) return work;
+    if (a.fetch_for_others.empty() || queue_.empty() || &a != queue_.front()) return work;
     planned_follows_ = false;
-    with_coming_.assign(a.wanted.begin(), a.wanted.end());
-    with_coming_.insert(with_coming_.end(), a.coming.begin(), a.coming.end());
-    work.chunks = with_coming_;
+    with_fetches_.assign(a.wanted.begin(), a.wanted.end());
+    with_fetches_.insert(with_fetches_.end(), a.fetch_for_others.begin(), a.fetch_for_others.end());
+    work.chunks = with_fetches_;
     work.version = 0;
     return work;
   };
@@ -81,7 +81,7 @@ void SimulatedMover::QueueSubmitted(const ActiveWork& a, bool was_expected) {
   if (!planned_follows_) return;
   const bool released = !a.held;
   if (a.access == Access::kUnknown || in_flight_ > kReleasedSeen ||
-      (&a == (queue_.empty() ? nullptr : queue_.front()) && !a.coming.empty())) {
+      (&a == (queue_.empty() ? nullptr : queue_.front()) && !a.fetch_for_others.empty())) {
     planned_follows_ = false;
     return;
   }
@@ -91,8 +91,8 @@ void SimulatedMover::QueueSubmitted(const ActiveWork& a, bool was_expected) {
 void SimulatedMover::QueueReleased(const ActiveWork& a) {
   queue_changed_ = true;
   if (!planned_follows_) return;
-  planned_follows_ = a.coming.empty() && in_flight_ <= kReleasedSeen &&
-                     (queue_.empty() || queue_.front()->coming.empty());
+  planned_follows_ = a.fetch_for_others.empty() && in_flight_ <= kReleasedSeen &&
+                     (queue_.empty() || queue_.front()->fetch_for_others.empty());
   if (planned_follows_) planned_.Release();
 }
 

@@ -291,9 +291,9 @@ bool SimulatedMover::ComesSoon(ActiveWork* a, ChunkIndex index) {
     WaitedInVain(a, stuck ? short_patience : kDeadline);
     return false;
   }
-  if (At(index).moving || absl::c_linear_search(a->coming, index)) return true;
+  if (At(index).moving || absl::c_linear_search(a->fetch_for_others, index)) return true;
   if (!WantedBehind(index)) return false;
-  a->coming.push_back(index);
+  a->fetch_for_others.push_back(index);
   RemakeQueue();
   return true;
 }
@@ -301,7 +301,7 @@ bool SimulatedMover::ComesSoon(ActiveWork* a, ChunkIndex index) {
 void SimulatedMover::WaitedInVain(ActiveWork* a, uint64_t patience) {
   vain_waits_ = std::min(vain_waits_ + 1, kMostDoublings);
   no_coming_before_ = now_ + (patience << vain_waits_);
-  a->coming.clear();
+  a->fetch_for_others.clear();
   RemakeQueue();
 }
 
@@ -317,7 +317,7 @@ bool SimulatedMover::ReleaseReady() {
     }
     if (!queue_.empty()) head_ = queue_.front()->work;
     head_since_ = now_;
-    if (!a->coming.empty()) vain_waits_ = 0;
+    if (!a->fetch_for_others.empty()) vain_waits_ = 0;
     a->may_start = now_ + static_cast<uint64_t>(1e3 * prices_.hold_release);
     MarkReleased(a);
     QueueReleased(*a);
