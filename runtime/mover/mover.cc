@@ -212,7 +212,7 @@ void Mover::Pause() {
   MutexLock lock(memory_.mu);
   if (look_again_ || stop_) return;
   done_.NotifyAll();
-  const bool active = !queue_.empty() || !moves_.empty() || !forsaken_.empty();
+  const bool active = !queue_.empty() || !moves_.empty() || !detached_.empty();
   if ((active && quiet < kSpin) || TimedRuns()) {
     memory_.mu.Unlock();
     std::this_thread::yield();
@@ -551,7 +551,7 @@ void Mover::CheckDeadline() {
   // Moves under way always end, and what they are for waits for them anyhow: but in a context that
   // is shared with the program their copies may be stuck behind what that has parked.
   const Clock::duration waited = now - std::max(last_progress_, head_since_);
-  if (waited > patience * 10 && synchronous_.load(std::memory_order_relaxed)) ForsakeMoves();
+  if (waited > patience * 10 && synchronous_.load(std::memory_order_relaxed)) DetachMoves();
   const bool stuck = moves_.empty() && waited > patience;
   // Others may make progress for ever while the head gets none.
   Bytes wanted;

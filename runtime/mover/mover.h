@@ -404,8 +404,8 @@ class Mover {
   bool MapChunksOnHost();
   bool MapOnHost(ChunkIndex index);
   // Gives up moves whose copies do not end: their chunks stay where they are, in use by the copy.
-  void ForsakeMoves() VS_REQUIRES(memory_.mu);
-  void BuryForsaken() VS_EXCLUDES(memory_.mu);
+  void DetachMoves() VS_REQUIRES(memory_.mu);
+  void ReapDetached() VS_EXCLUDES(memory_.mu);
   // Whether no thread can be handing the chunk's address to the driver; see unreachable_.
   bool MayRemap(Move* move) VS_EXCLUDES(memory_.mu);
   void Reachable(const Move& move) VS_REQUIRES(memory_.mu);
@@ -414,7 +414,7 @@ class Mover {
   RemapResult RemapMoved(Move* move) VS_EXCLUDES(memory_.mu);
   bool Remount(Move* move);
   void CompleteMove(Move* move, bool changed);
-  void Abandon(Move* move, const Status& why);
+  void RollBack(Move* move, const Status& why);
   // No released work is running, as far as can be seen.
   bool DeviceIdle() VS_REQUIRES(memory_.mu);
   Bytes OverBudget();
@@ -522,7 +522,7 @@ class Mover {
   // The mover's thread only.
   std::unique_ptr<CopyEngine> copy_;
   std::deque<std::unique_ptr<Move>> moves_;
-  std::deque<std::unique_ptr<Move>> forsaken_;
+  std::deque<std::unique_ptr<Move>> detached_;
   Bytes moving_in_, moving_out_;
   Clock::time_point last_progress_;
   Clock::time_point

@@ -27,7 +27,7 @@ class Mover::Starting {
     if (mover_.moves_.back() != nullptr) return;
     mover_.moves_.pop_back();
     if (move_ != nullptr && std::uncaught_exceptions() > before_) {
-      mover_.Abandon(move_, absl::OkStatus());
+      mover_.RollBack(move_, absl::OkStatus());
     }
   }
   Starting(const Starting&) = delete;
@@ -125,7 +125,7 @@ bool Mover::StartEvict(ChunkIndex index) {
   if (move->host_slot == kNoSlot) {
     const StatusOr<uint32_t> slot = memory_.AcquireHost(move->log2);
     if (!slot.ok()) {
-      Abandon(move.get(), slot.status());
+      RollBack(move.get(), slot.status());
       return false;
     }
     move->host_slot = *slot;
@@ -167,8 +167,8 @@ bool Mover::StartFetch(ChunkIndex index) {
   const StatusOr<uint32_t> slot = memory_.device_pool().Acquire(move->log2);
   if (!slot.ok()) {
     // The budget's room went to an allocation meanwhile: the next plan knows.
-    Abandon(move.get(),
-            absl::IsResourceExhausted(slot.status()) ? absl::OkStatus() : slot.status());
+    RollBack(move.get(),
+             absl::IsResourceExhausted(slot.status()) ? absl::OkStatus() : slot.status());
     return false;
   }
   move->device_slot = *slot;
@@ -181,7 +181,7 @@ bool Mover::StartFetch(ChunkIndex index) {
   }
   const StatusOr<DevicePtr> target = FetchTarget(move.get());
   if (!target.ok()) {
-    Abandon(move.get(), target.status());
+    RollBack(move.get(), target.status());
     return false;
   }
   if (move->clean) {
@@ -234,7 +234,7 @@ bool Mover::UnmapAhead(Move* move) {
   return false;
 }
 
-void Mover::ForsakeMoves() {
+void Mover::DetachMoves() {
   for (auto& move : moves_) {
     if (move->copy.done.load(std::memory_order_acquire) || move->unmapped) continue;
     Chunk& c = memory_.chunks()[move->chunk];
@@ -244,14 +244,14 @@ void Mover::ForsakeMoves() {
     if (move->in) c.device_slot = kNoSlot;
     (move->in ? moving_in_ : moving_out_) -= move->size();
     moves_under_way_.fetch_sub(1, std::memory_order_relaxed);
-    forsaken_.push_back(std::move(move));
+    detached_.push_back(std::move(move));
   }
   std::erase(moves_, nullptr);
 }
 
-void Mover::BuryForsaken() {
-  while (!forsaken_.empty() && forsaken_.front()->copy.done.load(std::memory_order_acquire)) {
-    const Move& move = *forsaken_.front();
+void Mover::ReapDetached() {
+  while (!detached_.empty() && detached_.front()->copy.done.load(std::memory_order_acquire)) {
+    const Move& move = *detached_.front();
     {
       MutexLock lock(memory_.mu);
       --memory_.chunks()[move.chunk].in_flight;
@@ -262,14 +262,14 @@ void Mover::BuryForsaken() {
     } else {
       memory_.host_pool().Release(move.host_slot);
     }
-    forsaken_.pop_front();
+    detached_.pop_front();
   }
 }
 
 bool Mover::FinishMoves() {
-  if (copy_ == nullptr || (moves_.empty() && forsaken_.empty())) return false;
+  if (copy_ == nullptr || (moves_.empty() && detached_.empty())) return false;
   copy_->Poll();
-  BuryForsaken();
+  ReapDetached();
   const auto until = Clock::now() + kRemapTime;
   bool any = false;
   for (size_t i = 0; i < moves_.size();) {
@@ -340,7 +340,7 @@ Status Mover::WhyGivenUp(const Move& move) {
 
 void Mover::FinishMove(Move* move) {
   const auto give_up = [&] {
-    if (!move->ahead || UnmapAhead(move)) Abandon(move, WhyGivenUp(*move));
+    if (!move->ahead || UnmapAhead(move)) RollBack(move, WhyGivenUp(*move));
   };
   if (!move->copy.status.ok()) {
     give_up();
@@ -412,7 +412,7 @@ bool Mover::Remount(Move* move) {
   if (Clock::now() < no_moves_before_) return false;
   if (move->ahead) {
     if (!UnmapAhead(move)) return false;
-    Abandon(move, WhyGivenUp(*move));
+    RollBack(move, WhyGivenUp(*move));
     return true;
   }
   const CUmemGenericAllocationHandle device = memory_.device_pool().handle(move->device_slot);
@@ -437,7 +437,7 @@ bool Mover::Remount(Move* move) {
 
 void Mover::CompleteMove(Move* move, bool changed) {
   if (!changed) {
-    Abandon(move, absl::OkStatus());
+    RollBack(move, absl::OkStatus());
     return;
   }
   uint32_t free_device = kNoSlot;
@@ -491,7 +491,7 @@ void Mover::CompleteMove(Move* move, bool changed) {
   if (free_host != kNoSlot) host.Release(free_host);
 }
 
-void Mover::Abandon(Move* move, const Status& why) {
+void Mover::RollBack(Move* move, const Status& why) {
   (move->in ? moving_in_ : moving_out_) -= move->size();
   uint32_t free_device = kNoSlot;
   uint32_t free_host = kNoSlot;
