@@ -121,7 +121,7 @@ void Audit::Finish(bool complete) {
     counters_ = nullptr;
   }
   results_.complete = complete;
-  memory_.driver().Note(WriteAudit(path_, results_));
+  memory_.driver().RecordBackgroundError(WriteAudit(path_, results_));
 }
 
 bool Audit::TakeTurn() {
@@ -263,7 +263,8 @@ Audit::Placed Audit::Place(CUstream stream, absl::Span<const InferredRange> infe
     before = wrong;
     if (attempt != 0) std::this_thread::sleep_for(std::chrono::milliseconds(attempt));
     for (const auto& [ptr, size] : out) {
-      memory_.driver().Note(mover_.Prefetch(ptr, size, /*to_device=*/false, stream));
+      memory_.driver().RecordBackgroundError(
+          mover_.Prefetch(ptr, size, /*to_device=*/false, stream));
     }
     if (!WaitFor(stream, /*moves=*/true)) break;
     // What has no room would only drive out what was inferred as well.
@@ -271,7 +272,8 @@ Audit::Placed Audit::Place(CUstream stream, absl::Span<const InferredRange> infe
     for (const auto& [ptr, size] : in) {
       if (size > room) continue;
       room = room - size;
-      memory_.driver().Note(mover_.Prefetch(ptr, size, /*to_device=*/true, stream));
+      memory_.driver().RecordBackgroundError(
+          mover_.Prefetch(ptr, size, /*to_device=*/true, stream));
     }
     if (!WaitFor(stream, /*moves=*/true)) break;
     placed = Look(inferred, &out, &in);
@@ -307,7 +309,7 @@ bool Audit::BeginWork(const Submission& s, absl::Span<const InferredRange> infer
   const Access access = launch ? Access::kPartial : Access::kExact;
   const Status status = mover_.Begin(
       s.stream, ranges, s.kind == Submission::Kind::kUnknown ? Access::kUnknown : access);
-  memory_.driver().Note(status);
+  memory_.driver().RecordBackgroundError(status);
   return status.ok();
 }
 
@@ -362,7 +364,7 @@ void Audit::Exit(CUstream stream) {
   // A range that cannot be ended would take the context's end with it.
   if (counting && !results_.error.empty()) counters_ = nullptr;
   if (std::exchange(delivered_, false) || !results_.error.empty()) {
-    memory_.driver().Note(WriteAudit(path_, results_));
+    memory_.driver().RecordBackgroundError(WriteAudit(path_, results_));
   }
   ReleaseTurn();
 }

@@ -40,7 +40,7 @@ StatusOr<std::unique_ptr<ContentWatch>> ContentWatch::Create(std::shared_ptr<con
 
 ContentWatch::~ContentWatch() {
   const ScopedContext current(*driver_, context_);
-  driver_->Note(current.status());
+  driver_->RecordBackgroundError(current.status());
   fingerprints_.reset();
 }
 
@@ -119,7 +119,7 @@ bool ContentWatch::Queue(uint64_t number, CUstream stream) {
   }
   const Status status = fingerprints_->Queue(stream, pieces);
   if (status.ok()) return true;
-  driver_->Note(status);
+  driver_->RecordBackgroundError(status);
   // Those that were queued may still write: their slots are lost.
   MutexLock lock(memory_.mu);
   const auto batch = batches_.extract(number);

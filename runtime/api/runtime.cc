@@ -298,18 +298,19 @@ Status Runtime::End(std::unique_ptr<Runtime>* runtime) {
 
 Runtime::~Runtime() {
   // One that was never whole has nothing to tell.
-  if (mover_ != nullptr) driver_->Note(WriteStatistics(Statistics()));
+  if (mover_ != nullptr) driver_->RecordBackgroundError(WriteStatistics(Statistics()));
   if (tracer_ != nullptr) Tracing::Get().Remove(tracer_.get(), memory_->page_map().base());
   audit_.reset();
   mover_.reset();
   // What may still run without having been declared must not lose its memory under way.
-  if (memory_ != nullptr) driver_->Note(memory_->Drain());
+  if (memory_ != nullptr) driver_->RecordBackgroundError(memory_->Drain());
   if (recorder_ != nullptr) recorder_->StopWatching();
   memory_.reset();
   keeper_.reset();
   recorder_.reset();
   if (retained_) {
-    driver_->Note(Check((*driver_)->DevicePrimaryCtxRelease(device_), "cuDevicePrimaryCtxRelease"));
+    driver_->RecordBackgroundError(
+        Check((*driver_)->DevicePrimaryCtxRelease(device_), "cuDevicePrimaryCtxRelease"));
   }
 }
 

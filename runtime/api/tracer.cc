@@ -178,7 +178,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   }
   const Status status = mover_.Begin(s.stream, scratch.ranges, access, kernel, tag);
   // The call is made all the same; nobody is there to be told but who asks for background errors.
-  if (!status.ok()) memory_.driver().Note(status);
+  if (!status.ok()) memory_.driver().RecordBackgroundError(status);
   if (tag != 0) recorder_->Starting();
   return status.ok() || tag != 0;
 }
@@ -195,7 +195,7 @@ void Tracer::Leave(CUstream stream) {
     // Recorded, and no business of the mover's.
     if (!Mover::InScope()) return;
   }
-  memory_.driver().Note(mover_.End(stream));
+  memory_.driver().RecordBackgroundError(mover_.End(stream));
 }
 
 bool Tracer::BeginWait(uint32_t call, const void* params) {
@@ -212,7 +212,9 @@ void Tracer::EndWait(uint32_t call, const void* params) {
   recorder_->Waited(what, what == WaitsFor::kStream ? Decoder::StreamOf(call, params) : CUstream());
 }
 
-void Tracer::StreamGoes(CUstream stream) { memory_.driver().Note(mover_.Forget(stream)); }
+void Tracer::StreamGoes(CUstream stream) {
+  memory_.driver().RecordBackgroundError(mover_.Forget(stream));
+}
 
 void Tracer::Freed(DevicePtr base, Bytes size) {
   sets_.Forget(base);

@@ -39,7 +39,7 @@ StatusOr<std::unique_ptr<WorkTimer>> WorkTimer::Start(std::shared_ptr<const Driv
   if (status.ok()) status = Check(cu->EventRecord(t->base_, stream), "cuEventRecord");
   if (status.ok()) status = Check(cu->EventSynchronize(t->base_), "cuEventSynchronize");
   t->base_time_ = Clock::now();
-  cu.Note(Check(cu->StreamDestroy(stream), "cuStreamDestroy"));
+  cu.RecordBackgroundError(Check(cu->StreamDestroy(stream), "cuStreamDestroy"));
   VS_RETURN_IF_ERROR(status);
   VS_ASSIGN_OR_RETURN(t->thread_, StartThread(
                                       "vramspan-timer", [raw = t.get()] { raw->Loop(); },
@@ -65,7 +65,8 @@ WorkTimer::~WorkTimer() {
   MutexLock lock(mu_);
   const auto destroy = [&](CUevent event) {
     if (event != nullptr) {
-      driver_->Note(Check((*driver_)->EventDestroy(event), "cuEventDestroy", "of a recording"));
+      driver_->RecordBackgroundError(
+          Check((*driver_)->EventDestroy(event), "cuEventDestroy", "of a recording"));
     }
   };
   for (const CUevent event : spare_) destroy(event);

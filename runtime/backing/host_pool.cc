@@ -153,7 +153,7 @@ class HostPool::Impl {
       if (status.ok()) continue;
       // A full budget or machine, or a driver that refuses: the same call would fail again at once.
       // Being full is the business of whoever acquires; the next wish or budget is another try.
-      if (!absl::IsResourceExhausted(status)) slots_->driver().Note(status);
+      if (!absl::IsResourceExhausted(status)) slots_->driver().RecordBackgroundError(status);
       MutexLock lock(mutex_);
       failed_wish_ = wish;
     }

@@ -48,13 +48,13 @@ SlotPool::SlotPool(std::shared_ptr<const Driver> driver, SlotPoolOptions options
 SlotPool::~SlotPool() {
   // The program may have destroyed its context by now; the calls below do not insist on one.
   const ScopedContext context(*driver_, options_.context);
-  driver_->Note(context.status());
+  driver_->RecordBackgroundError(context.status());
   for (int log2 = kMinChunkLog2; log2 <= kMaxChunkLog2; ++log2) {
     const SlotTable& table = tables_[SizeIndex(log2)];
     for (uint32_t index = 0; index < table.end(); ++index) {
       if (table.StateOf(index) == SlotTable::State::kEmpty) continue;
       Slot left;
-      driver_->Note(Destroy({log2, table.Get(index)}, &left));
+      driver_->RecordBackgroundError(Destroy({log2, table.Get(index)}, &left));
     }
   }
 }
@@ -217,9 +217,9 @@ void SlotPool::BecomeShareable(uint32_t slot, const Slot& made) {
 
 void SlotPool::DropShareable(int log2, const Slot& made) {
   const ScopedContext context(*driver_, options_.context);
-  driver_->Note(context.status());
+  driver_->RecordBackgroundError(context.status());
   Slot left;
-  driver_->Note(Destroy({log2, made}, &left));
+  driver_->RecordBackgroundError(Destroy({log2, made}, &left));
 }
 
 bool SlotPool::shareable(uint32_t slot) const {
@@ -272,7 +272,7 @@ StatusOr<DevicePtr> SlotPool::Alias(uint32_t slot) {
     }
   }
   // Another thread was faster. Its alias serves, whether or not ours can be taken down again.
-  driver_->Note(UnmapAlias(made, log2));
+  driver_->RecordBackgroundError(UnmapAlias(made, log2));
   return other;
 }
 
@@ -336,7 +336,7 @@ void SlotPool::Trim(Bytes keep) {
     DestroyOrNote(std::move(beyond));
     if (!parked) return;
     const StatusOr<bool> reclaimed = Reclaim(0);
-    driver_->Note(reclaimed.status());
+    driver_->RecordBackgroundError(reclaimed.status());
     if (!reclaimed.ok() || !*reclaimed) return;
   }
 }
@@ -392,7 +392,7 @@ Status SlotPool::MakeRoom() {
 }
 
 void SlotPool::DestroyOrNote(std::vector<Detached> slots) {
-  driver_->Note(DestroyAll(std::move(slots)));
+  driver_->RecordBackgroundError(DestroyAll(std::move(slots)));
 }
 
 Status SlotPool::DestroyAll(std::vector<Detached> slots) {
@@ -469,7 +469,7 @@ StatusOr<DevicePtr> SlotPool::MapAlias(CUmemGenericAllocationHandle handle, int 
   status = Check((*driver_)->MemSetAccess(alias.value, size.value, &access, 1), "cuMemSetAccess",
                  RangeText(alias, size));
   if (status.ok()) return alias;
-  driver_->Note(UnmapAlias(alias, log2));
+  driver_->RecordBackgroundError(UnmapAlias(alias, log2));
   return status;
 }
 

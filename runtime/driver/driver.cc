@@ -74,7 +74,7 @@ void* Driver::Symbol(const char* name) const {
   return find != nullptr ? find(library_, name) : dlsym(library_, name);
 }
 
-void Driver::Note(const Status& status) const {
+void Driver::RecordBackgroundError(const Status& status) const {
   if (status.ok()) return;
   Log(LogLevel::kWarning, status.message());
   MutexLock lock(noted_mu_);
@@ -102,10 +102,10 @@ ScopedContext::~ScopedContext() {
   if (!pushed_) return;
   CUcontext popped = nullptr;
   if (status_.ok()) {
-    driver_.Note(Check(driver_->ThreadExchangeStreamCaptureMode(&mode_),
-                       "cuThreadExchangeStreamCaptureMode", "back"));
+    driver_.RecordBackgroundError(Check(driver_->ThreadExchangeStreamCaptureMode(&mode_),
+                                        "cuThreadExchangeStreamCaptureMode", "back"));
   }
-  driver_.Note(Check(driver_->CtxPopCurrent(&popped), "cuCtxPopCurrent"));
+  driver_.RecordBackgroundError(Check(driver_->CtxPopCurrent(&popped), "cuCtxPopCurrent"));
 }
 
 std::string KernelName(const Driver& driver, const void* code) {

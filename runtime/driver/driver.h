@@ -52,7 +52,7 @@ class Driver {
 
   // A failure that nobody waits for (of a clean-up, or of work ahead of need) is logged, and the
   // first one kept until somebody can be told. Does nothing for OK.
-  void Note(const Status& status) const VS_EXCLUDES(noted_mu_);
+  void RecordBackgroundError(const Status& status) const VS_EXCLUDES(noted_mu_);
   Status TakeNoted() const VS_EXCLUDES(noted_mu_);  // OK when there is none.
 
  private:

@@ -60,7 +60,7 @@ class CopyEngineImpl final : public CopyEngine {
         StatusOr<std::unique_ptr<Fingerprinter>> made = Fingerprinter::Create(driver_, stream);
         // Without it every eviction copies, and that is all.
         if (!made.ok()) {
-          if (!absl::IsUnavailable(made.status())) driver_->Note(made.status());
+          if (!absl::IsUnavailable(made.status())) driver_->RecordBackgroundError(made.status());
           in_fingerprints_.reset();
           break;
         }
@@ -99,7 +99,7 @@ class CopyEngineImpl final : public CopyEngine {
       for (CUevent event : spare_events_)
         Cleanup((*driver_)->EventDestroy(event), "cuEventDestroy");
     } else {
-      driver_->Note(current.status());
+      driver_->RecordBackgroundError(current.status());
     }
     if (owned_) Cleanup((*driver_)->CtxDestroy(context_), "cuCtxDestroy");
   }
@@ -187,7 +187,7 @@ class CopyEngineImpl final : public CopyEngine {
   };
 
   void Cleanup(CUresult result, const char* call) {
-    driver_->Note(Check(result, call, "of the mover"));
+    driver_->RecordBackgroundError(Check(result, call, "of the mover"));
   }
 
   static void Finish(Copy* copy, Status status) {
@@ -199,7 +199,7 @@ class CopyEngineImpl final : public CopyEngine {
   std::optional<uint32_t> QueueFingerprint(Fingerprinter& prints, DevicePtr from, Bytes size) {
     const StatusOr<std::optional<uint32_t>> slot = prints.Queue(from, size);
     if (slot.ok()) return *slot;
-    driver_->Note(slot.status());
+    driver_->RecordBackgroundError(slot.status());
     return std::nullopt;
   }
 
@@ -336,7 +336,8 @@ StatusOr<std::unique_ptr<CopyEngine>> CopyEngine::Create(std::shared_ptr<const D
     CUcontext popped = nullptr;
     const Status status = Check((*driver)->CtxPopCurrent(&popped), "cuCtxPopCurrent");
     if (!status.ok()) {
-      driver->Note(Check((*driver)->CtxDestroy(mine), "cuCtxDestroy", "of the mover"));
+      driver->RecordBackgroundError(
+          Check((*driver)->CtxDestroy(mine), "cuCtxDestroy", "of the mover"));
       return status;
     }
   }

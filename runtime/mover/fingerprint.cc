@@ -72,11 +72,14 @@ StatusOr<std::unique_ptr<Fingerprinter>> Fingerprinter::Create(std::shared_ptr<c
 Fingerprinter::~Fingerprinter() {
   const DriverApi& cu = driver_->api();
   if (results_ != nullptr) {
-    driver_->Note(Check(cu.MemFreeHost(results_), "cuMemFreeHost", "of fingerprints"));
+    driver_->RecordBackgroundError(
+        Check(cu.MemFreeHost(results_), "cuMemFreeHost", "of fingerprints"));
   }
-  if (sums_ != 0) driver_->Note(Check(cu.MemFree(sums_), "cuMemFree", "of fingerprints"));
+  if (sums_ != 0)
+    driver_->RecordBackgroundError(Check(cu.MemFree(sums_), "cuMemFree", "of fingerprints"));
   if (module_ != nullptr) {
-    driver_->Note(Check(cu.ModuleUnload(module_), "cuModuleUnload", "of fingerprints"));
+    driver_->RecordBackgroundError(
+        Check(cu.ModuleUnload(module_), "cuModuleUnload", "of fingerprints"));
   }
 }
 

@@ -64,7 +64,7 @@ StatusOr<std::unique_ptr<Memory>> Memory::Create(std::shared_ptr<const Driver> d
       (*raw->chunks_)[c].dying = true;
       range.chunks.push_back(c);
     }
-    raw->driver_->Note(raw->TakeApart(std::move(range)));
+    raw->driver_->RecordBackgroundError(raw->TakeApart(std::move(range)));
   };
   m->small_ = std::make_unique<SmallObjects>(std::move(source));
   return m;
@@ -77,7 +77,7 @@ Memory::~Memory() {
   }
   if (page_map_ == nullptr) return;  // Creation failed half-way.
   ScopedContext current(*driver_, options_.context);
-  driver_->Note(current.status());
+  driver_->RecordBackgroundError(current.status());
   MutexLock lock(mu);
   absl::flat_hash_set<uint32_t> released;
   if (chunks_ != nullptr && current.status().ok()) {
@@ -86,8 +86,8 @@ Memory::~Memory() {
       const bool backed = c.device_slot != kNoSlot || c.host_slot != kNoSlot;
       if (c.state == ChunkState::kNone || !backed) continue;
       if (!c.unmapped) {
-        driver_->Note(Check((*driver_)->MemUnmap(c.base.value, c.size().value), "cuMemUnmap",
-                            RangeText(c.base, c.size())));
+        driver_->RecordBackgroundError(Check((*driver_)->MemUnmap(c.base.value, c.size().value),
+                                             "cuMemUnmap", RangeText(c.base, c.size())));
       }
       // One may be mapped twice.
       if (c.device_slot != kNoSlot && released.insert(c.device_slot).second) {
@@ -98,15 +98,17 @@ Memory::~Memory() {
   }
   if (current.status().ok()) {
     while (const std::optional<KeptRange> range = kept_.TakeOldest(0)) {
-      driver_->Note(Check((*driver_)->MemUnmap(range->base.value, range->size.value), "cuMemUnmap",
-                          RangeText(range->base, range->size)));
+      driver_->RecordBackgroundError(
+          Check((*driver_)->MemUnmap(range->base.value, range->size.value), "cuMemUnmap",
+                RangeText(range->base, range->size)));
       for (const uint32_t slot : range->slots) device_pool_->Release(slot);
     }
   }
   if (drain_keeper_ != 0) drains_left_.push_back(drain_keeper_);
   for (const CUdeviceptr p : drains_left_) {
     if (!current.status().ok()) break;
-    driver_->Note(Check((*driver_)->MemFree(p), "cuMemFree", "of what keeps drains cheap"));
+    driver_->RecordBackgroundError(
+        Check((*driver_)->MemFree(p), "cuMemFree", "of what keeps drains cheap"));
   }
   device_pool_.reset();
   host_pool_.reset();
@@ -313,7 +315,7 @@ void Memory::Unmap(const Mapped& mapped) {
                    RangeText(mapped.base, mapped.mapped));
   }
   for (const Backing& b : mapped.backing) Unback(b);
-  driver_->Note(status);
+  driver_->RecordBackgroundError(status);
   // A range that could not be unmapped must not be handed out again: it stays taken.
   if (!status.ok()) return;
   MutexLock lock(mu);

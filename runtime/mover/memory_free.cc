@@ -267,7 +267,7 @@ bool Memory::Reclaim() {
   bool any = !gone.empty();
   for (Range& range : ready) {
     const Status status = TakeApart(std::move(range));
-    driver_->Note(status);
+    driver_->RecordBackgroundError(status);
     any |= status.ok();
   }
   return any;

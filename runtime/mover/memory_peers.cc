@@ -21,7 +21,7 @@ Status Memory::SetPeer(int device, bool allowed) {
       ExclusiveLock alone(mapping_mu);
       accessors_.Remove(device);
     }
-    driver_->Note(SetAccessOfAll(device, CU_MEM_ACCESS_FLAGS_PROT_NONE));
+    driver_->RecordBackgroundError(SetAccessOfAll(device, CU_MEM_ACCESS_FLAGS_PROT_NONE));
   }
   ExclusiveLock alone(mapping_mu);
   changing_access_ = false;

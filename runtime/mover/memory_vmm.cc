@@ -141,7 +141,7 @@ Status Memory::MapSlots(const Detached& detached, DevicePtr at) {
   }
   if (status.ok()) status = GiveAccess(*driver_, accessors_, at, mapped);
   if (!status.ok() && mapped.value != 0) {
-    driver_->Note(
+    driver_->RecordBackgroundError(
         Check((*driver_)->MemUnmap(at.value, mapped.value), "cuMemUnmap", RangeText(at, mapped)));
   }
   return status;
@@ -265,7 +265,7 @@ void Memory::PutBack(const Taken& taken, bool unmapped) {
       const Status status =
           MapAt(*driver_, accessors_, va, size,
                 b.on_device ? device_pool_->handle(b.slot) : host_pool_->handle(b.slot));
-      driver_->Note(status);
+      driver_->RecordBackgroundError(status);
       missing[i] = !status.ok();
     }
     va = va + size;
@@ -335,7 +335,7 @@ Status Memory::CopyDetached(const Detached& detached, DevicePtr to) {
   }
   const Status done = Check((*driver_)->StreamSynchronize(stream), "cuStreamSynchronize");
   if (status.ok()) status = done;
-  driver_->Note(Check((*driver_)->StreamDestroy(stream), "cuStreamDestroy"));
+  driver_->RecordBackgroundError(Check((*driver_)->StreamDestroy(stream), "cuStreamDestroy"));
   return status;
 }
 

@@ -67,7 +67,7 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
     : memory_(*memory),
       driver_(memory->shared_driver()),
       options_(options),
-      notes_(NextNotes()),
+      stream_caches_(NextStreamCaches()),
       ended_threads_(std::make_shared<EndedThreads>(this)),
       streams_(driver_),
       history_(options.prices),
@@ -97,11 +97,12 @@ Mover::~Mover() {
   thread_.Join();
   others_.Join();
   ScopedContext current(*driver_, memory_.options().context);
-  driver_->Note(current.status());
+  driver_->RecordBackgroundError(current.status());
   copy_.reset();
   fingerprints_.reset();
   if (health_ != nullptr) {
-    driver_->Note(Check((*driver_)->StreamDestroy(health_), "cuStreamDestroy", "of the mover"));
+    driver_->RecordBackgroundError(
+        Check((*driver_)->StreamDestroy(health_), "cuStreamDestroy", "of the mover"));
   }
   // Here, where the context is current: the program's thread may have let go of it.
   MutexLock lock(memory_.mu);
@@ -245,7 +246,7 @@ std::optional<Bytes> Mover::FreeAndHeld() {
         Check((*driver_)->MemGetInfo(&free, &total), "cuMemGetInfo", "for what a context takes");
   }
   if (!status.ok()) {
-    driver_->Note(status);
+    driver_->RecordBackgroundError(status);
     return std::nullopt;
   }
   return Bytes(free) + memory_.device_pool().used() + memory_.device_pool().cached();
@@ -299,7 +300,8 @@ bool Mover::Prepare() {
       Log(LogLevel::kInfo, "no context of its own for the mover (" +
                                std::string(engine.status().message()) +
                                "): threads that launch will wait for moves");
-      if (!absl::IsResourceExhausted(engine.status())) driver_->Note(engine.status());
+      if (!absl::IsResourceExhausted(engine.status()))
+        driver_->RecordBackgroundError(engine.status());
       own = false;
       engine = CopyEngine::Create(driver_, memory.context, memory.ordinal, own);
     }

@@ -308,7 +308,7 @@ class Mover {
   // The calling thread ends, and its default stream with it.
   void EndThread();
   // Of all movers, each once.
-  static uint64_t NextNotes();
+  static uint64_t NextStreamCaches();
   // Marks the streams that carried work before arming, so that it is known when that is done.
   // REQUIRES: the gate is closed, and no stream is destroyed without passing it.
   void MarkUnrecorded() VS_EXCLUDES(memory_.mu);
@@ -424,7 +424,8 @@ class Mover {
   Memory& memory_;
   const std::shared_ptr<const Driver> driver_;
   const MoverOptions options_;
-  std::atomic<uint64_t> notes_;  // Changes when what threads remember of their streams is stale.
+  std::atomic<uint64_t>
+      stream_caches_;  // Changes when what threads remember of their streams is stale.
   const std::shared_ptr<EndedThreads> ended_threads_;
   Gate gate_;
   Mutex sharing_;                      // One sharer at a time; taken before everything else.

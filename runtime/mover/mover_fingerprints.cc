@@ -73,7 +73,7 @@ void Mover::QueueFingerprints(Work* work) {
   const Status status =
       fingerprints_->Queue(work->stream->stream, absl::MakeConstSpan(pieces, count));
   if (status.ok()) return;
-  driver_->Note(status);
+  driver_->RecordBackgroundError(status);
   MutexLock lock(memory_.mu);
   // Those that were queued may still write: their slots are lost, and the rest is not worth a list.
   DropFingerprints(work);

@@ -26,7 +26,7 @@ StatusOr<Mover::Shared> Mover::Share(DevicePtr ptr, Bytes size) {
     if (status.ok()) status = MakeShareable(index);
   }
   if (!status.ok()) {
-    driver_->Note(Unpin(ptr, size));
+    driver_->RecordBackgroundError(Unpin(ptr, size));
     return status;
   }
   Shared shared;
@@ -100,7 +100,7 @@ Status Mover::CopyTo(const Slot& made, DevicePtr from, Bytes size) {
             "cuMemcpyDtoDAsync", RangeText(from, size));
   const Status done = Check((*driver_)->StreamSynchronize(stream), "cuStreamSynchronize");
   if (status.ok()) status = done;
-  driver_->Note(Check((*driver_)->StreamDestroy(stream), "cuStreamDestroy"));
+  driver_->RecordBackgroundError(Check((*driver_)->StreamDestroy(stream), "cuStreamDestroy"));
   return status;
 }
 

@@ -7,7 +7,7 @@
 
 namespace vramspan {
 
-uint64_t Mover::NextNotes() {
+uint64_t Mover::NextStreamCaches() {
   static std::atomic<uint64_t> next{1};
   return next.fetch_add(1, std::memory_order_relaxed);
 }
@@ -45,7 +45,7 @@ void Mover::MarkUnrecorded() {
     if (result != CUDA_SUCCESS || capture != CU_STREAM_CAPTURE_STATUS_NONE) continue;
     const StatusOr<uint32_t> mark = Streams::Mark(*driver_, state);
     if (!mark.ok()) {
-      driver_->Note(mark.status());
+      driver_->RecordBackgroundError(mark.status());
       continue;
     }
     MutexLock lock(memory_.mu);
@@ -76,7 +76,7 @@ StatusOr<std::optional<uint32_t>> Mover::MarkLast(StreamState* state) {
 
 void Mover::EndThread() {
   const OwnCalls own;
-  driver_->Note(Forget(CU_STREAM_PER_THREAD));
+  driver_->RecordBackgroundError(Forget(CU_STREAM_PER_THREAD));
 }
 
 }  // namespace vramspan

@@ -71,7 +71,7 @@ Status Mover::Begin(CUstream stream, absl::Span<const WorkRange> ranges, Access 
 }
 
 Status Mover::BeginFast(CUstream stream) {
-  const uint64_t notes = notes_.load(std::memory_order_acquire);
+  const uint64_t notes = stream_caches_.load(std::memory_order_acquire);
   for (const Noted& n : noted) {
     if (n.notes == notes && n.stream == stream) [[likely]]
       return absl::OkStatus();
@@ -83,7 +83,7 @@ Status Mover::BeginFast(CUstream stream) {
 }
 
 StatusOr<StreamState*> Mover::StateOf(CUstream stream) {
-  const uint64_t notes = notes_.load(std::memory_order_acquire);
+  const uint64_t notes = stream_caches_.load(std::memory_order_acquire);
   for (const Noted& n : noted) {
     if (n.notes == notes && n.stream == stream) return n.state;
   }
@@ -256,7 +256,7 @@ Status Mover::End(CUstream stream) {
   gate_.Exit();
   // Nothing will say that the thread has ended, so the stream ends with each of its calls.
   if (mine.stream == CU_STREAM_PER_THREAD && ThreadEnd::Told()) [[unlikely]] {
-    driver_->Note(Forget(mine.stream));
+    driver_->RecordBackgroundError(Forget(mine.stream));
   }
   if (status.ok() && stream != mine.stream) {
     return absl::InvalidArgumentError(
@@ -279,8 +279,8 @@ Status Mover::EndWork(Work* work) {
   // Nothing will tell when the work is done, so wait for it here. That this fails as well means a
   // dead context, in which nothing runs any more.
   if (!mark.ok()) {
-    driver_->Note(Check((*driver_)->StreamSynchronize(work->stream->stream), "cuStreamSynchronize",
-                        "for work without a mark"));
+    driver_->RecordBackgroundError(Check((*driver_)->StreamSynchronize(work->stream->stream),
+                                         "cuStreamSynchronize", "for work without a mark"));
   }
   MutexLock lock(memory_.mu);
   SetInSubmission(work, false);
@@ -325,7 +325,7 @@ Status Mover::ForgetInside(CUstream stream) {
       if (n.state == state) n = {};
     }
   } else {
-    notes_.store(NextNotes(), std::memory_order_release);
+    stream_caches_.store(NextStreamCaches(), std::memory_order_release);
   }
   // Also where its end cannot be told: the next stream of that name is another all the same. It is
   // unsettled then until all work has been waited for.

@@ -243,8 +243,8 @@ StatusOr<Memory::Detached> Mover::Replace(absl::Span<const DevicePtr> mappings, 
   // Only now: what finds no memory of ours would not stop at the gate.
   for (size_t i = 0; i < mappings.size(); ++i) {
     if (!status.ok() && i < mapped) {
-      driver_->Note(Check((*driver_)->MemUnmap(mappings[i].value, size.value), "cuMemUnmap",
-                          RangeText(mappings[i], size)));
+      driver_->RecordBackgroundError(Check((*driver_)->MemUnmap(mappings[i].value, size.value),
+                                           "cuMemUnmap", RangeText(mappings[i], size)));
     }
     Memory::Taken taken;
     {

@@ -62,7 +62,8 @@ Status MapAt(const Driver& driver, const Accessors& to_whom, DevicePtr va, Bytes
   if (!status.ok()) {
     // The first failure is the one to tell; an unmap that fails as well leaves a mapping without
     // access, which the next MapAt reports.
-    driver.Note(Check(driver->MemUnmap(va.value, size.value), "cuMemUnmap", RangeText(va, size)));
+    driver.RecordBackgroundError(
+        Check(driver->MemUnmap(va.value, size.value), "cuMemUnmap", RangeText(va, size)));
   }
   return status;
 }

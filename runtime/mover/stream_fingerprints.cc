@@ -51,7 +51,8 @@ StatusOr<std::unique_ptr<StreamFingerprints>> StreamFingerprints::Create(
     status =
         Check(cu.StreamSynchronize(stream), "cuStreamSynchronize", "after a first fingerprint");
   }
-  p->driver_->Note(Check(cu.StreamDestroy(stream), "cuStreamDestroy", "of a first fingerprint"));
+  p->driver_->RecordBackgroundError(
+      Check(cu.StreamDestroy(stream), "cuStreamDestroy", "of a first fingerprint"));
   VS_RETURN_IF_ERROR(status);
   p->free_.resize(kSlots);
   std::iota(p->free_.begin(), p->free_.end(), 0u);
@@ -61,11 +62,14 @@ StatusOr<std::unique_ptr<StreamFingerprints>> StreamFingerprints::Create(
 StreamFingerprints::~StreamFingerprints() {
   const DriverApi& cu = driver_->api();
   if (results_ != nullptr) {
-    driver_->Note(Check(cu.MemFreeHost(results_), "cuMemFreeHost", "of fingerprints"));
+    driver_->RecordBackgroundError(
+        Check(cu.MemFreeHost(results_), "cuMemFreeHost", "of fingerprints"));
   }
-  if (sums_ != 0) driver_->Note(Check(cu.MemFree(sums_), "cuMemFree", "of fingerprints"));
+  if (sums_ != 0)
+    driver_->RecordBackgroundError(Check(cu.MemFree(sums_), "cuMemFree", "of fingerprints"));
   if (module_ != nullptr) {
-    driver_->Note(Check(cu.ModuleUnload(module_), "cuModuleUnload", "of fingerprints"));
+    driver_->RecordBackgroundError(
+        Check(cu.ModuleUnload(module_), "cuModuleUnload", "of fingerprints"));
   }
 }
 

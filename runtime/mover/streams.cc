@@ -16,7 +16,8 @@ constexpr size_t kFlagStride = 64;  // A cache line each.
 
 void Streams::FreePages() {
   for (void* page : pages_) {
-    driver_->Note(Check((*driver_)->MemFreeHost(page), "cuMemFreeHost", "of hold flags"));
+    driver_->RecordBackgroundError(
+        Check((*driver_)->MemFreeHost(page), "cuMemFreeHost", "of hold flags"));
   }
   pages_.clear();
 }
@@ -34,7 +35,8 @@ StatusOr<FlagPage> Streams::MakePage(const Driver& driver) {
             "cuMemHostAlloc", "for hold flags"));
   const CUresult result = driver->MemHostGetDevicePointer(&page.address, page.host, 0);
   if (result != CUDA_SUCCESS) {
-    driver.Note(Check(driver->MemFreeHost(page.host), "cuMemFreeHost", "of hold flags"));
+    driver.RecordBackgroundError(
+        Check(driver->MemFreeHost(page.host), "cuMemFreeHost", "of hold flags"));
     return DriverError(result, "cuMemHostGetDevicePointer", "for hold flags");
   }
   std::memset(page.host, 0, kPageBytes);

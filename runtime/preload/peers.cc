@@ -85,7 +85,8 @@ CUresult CtxEnablePeerAccess(decltype(&::cuCtxEnablePeerAccess) real, CUcontext 
   const auto disable =
       DriverFunction<decltype(&::cuCtxDisablePeerAccess)>("cuCtxDisablePeerAccess");
   if (disable != nullptr) {
-    runtime->driver()->Note(Check(disable(peer), "cuCtxDisablePeerAccess", "after a failure"));
+    runtime->driver()->RecordBackgroundError(
+        Check(disable(peer), "cuCtxDisablePeerAccess", "after a failure"));
   }
   return ToCuResult(status);
 }

@@ -192,7 +192,7 @@ void StreamOrdered::Trim(Pool* pool, uint64_t keep, Freed* freed) {
 void StreamOrdered::GiveBack(const Freed& freed) {
   for (const CUdeviceptr p : freed) {
     const Status status = runtime_.Free(DevicePtr(p));
-    runtime_.memory().driver().Note(status);
+    runtime_.memory().driver().RecordBackgroundError(status);
   }
 }
 

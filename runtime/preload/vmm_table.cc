@@ -30,9 +30,10 @@ Status CopyInto(Runtime* runtime, const Memory::Detached& detached,
       MapAt(driver, Accessors(runtime->memory().options().ordinal), to, Bytes(size), real);
   if (status.ok()) {
     status = runtime->memory().CopyDetached(detached, to);
-    driver.Note(Check(driver->MemUnmap(at, size), "cuMemUnmap", RangeText(to, Bytes(size))));
+    driver.RecordBackgroundError(
+        Check(driver->MemUnmap(at, size), "cuMemUnmap", RangeText(to, Bytes(size))));
   }
-  driver.Note(Check(driver->MemAddressFree(at, size), "cuMemAddressFree"));
+  driver.RecordBackgroundError(Check(driver->MemAddressFree(at, size), "cuMemAddressFree"));
   return status;
 }
 
@@ -157,7 +158,7 @@ void VmmTable::LetGo(VmmHandle* h) {
     CUdeviceptr base = 0;
     const VmmMapping* const mapping = MappingOf(h->mapped.front(), &base);
     if (mapping != nullptr && !mapping->others.empty()) return;
-    h->runtime->driver()->Note(
+    h->runtime->driver()->RecordBackgroundError(
         h->runtime->mover().Unpin(DevicePtr(h->mapped.front()), Bytes(h->size)));
   }
   h->held = false;
@@ -201,7 +202,7 @@ CUresult VmmTable::Realise(CUmemGenericAllocationHandle handle, const char* why)
       status = detached.status();
       if (detached.ok()) h.detached = *std::move(detached);
     }
-    if (!status.ok()) driver.Note(Check(driver->MemRelease(real), "cuMemRelease"));
+    if (!status.ok()) driver.RecordBackgroundError(Check(driver->MemRelease(real), "cuMemRelease"));
     return status;
   };
   if (const Status made = Aside({&handle, 1}, make); !made.ok()) {
@@ -220,7 +221,7 @@ CUresult VmmTable::Realise(CUmemGenericAllocationHandle handle, const char* why)
   }
   if (h.references == 0) {
     // The program gave it back meanwhile.
-    driver.Note(Check(driver->MemRelease(real), "cuMemRelease"));
+    driver.RecordBackgroundError(Check(driver->MemRelease(real), "cuMemRelease"));
     DropIfUnused(handle);
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -252,8 +253,8 @@ void ForgetVmmOf(Runtime* runtime) {
     const Driver& driver = *runtime->driver();
     for (const auto& [p, mapping] : reservation.mappings) {
       if (mapping.handle != 0) continue;
-      driver.Note(Check(driver->MemUnmap(p, mapping.size), "cuMemUnmap",
-                        RangeText(DevicePtr(p), Bytes(mapping.size))));
+      driver.RecordBackgroundError(Check(driver->MemUnmap(p, mapping.size), "cuMemUnmap",
+                                         RangeText(DevicePtr(p), Bytes(mapping.size))));
     }
   }
 }

@@ -32,8 +32,8 @@ CUresult ReserveUnusual(const Driver& driver, Bytes size, CUdeviceptr* base) {
     if (result != CUDA_SUCCESS && !MayBeTooLarge(result)) return result;
     if (result != CUDA_SUCCESS) continue;
     if (*base == wanted) return CUDA_SUCCESS;
-    driver.Note(Check(driver->MemAddressFree(*base, size.value), "cuMemAddressFree",
-                      RangeText(DevicePtr(*base), size)));
+    driver.RecordBackgroundError(Check(driver->MemAddressFree(*base, size.value),
+                                       "cuMemAddressFree", RangeText(DevicePtr(*base), size)));
   }
   return driver->MemAddressReserve(base, size.value, 0, 0, 0);
 }
@@ -82,10 +82,11 @@ Arena::Arena(std::shared_ptr<const Driver> driver, DevicePtr base, Bytes size)
 
 Arena::~Arena() {
   if (driver_ == nullptr) return;
-  driver_->Note(Check((*driver_)->MemAddressFree(base_.value, size_.value), "cuMemAddressFree",
-                      absl::StrCat(RangeText(base_, size_),
-                                   ", which stays reserved until the "
-                                   "process ends")));
+  driver_->RecordBackgroundError(Check((*driver_)->MemAddressFree(base_.value, size_.value),
+                                       "cuMemAddressFree",
+                                       absl::StrCat(RangeText(base_, size_),
+                                                    ", which stays reserved until the "
+                                                    "process ends")));
 }
 
 StatusOr<DevicePtr> Arena::Take(Bytes size, Bytes alignment) {

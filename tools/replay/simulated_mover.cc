@@ -229,7 +229,7 @@ void SimulatedMover::Allocate(uint32_t allocation) {
   for (uint32_t i = 0; i < chunks_.count(allocation); ++i) {
     const ChunkIndex index(chunks_.first(allocation).value + i);
     SimulatedChunk& c = At(index);
-    Note(index);
+    MarkChanged(index);
     c.live = true;
     if (min_ != nullptr) {
       c.keeps = min_->KeepsFirst(index);
@@ -260,7 +260,7 @@ void SimulatedMover::KeepByPins() {
     for (uint32_t i = 0; i < chunks_.count(a); ++i) {
       const ChunkIndex index(chunks_.first(a).value + i);
       At(index).pinned = change.keep;
-      Note(index);
+      MarkChanged(index);
     }
   }
 }
@@ -268,7 +268,7 @@ void SimulatedMover::KeepByPins() {
 void SimulatedMover::NotePinned() {
   for (const uint32_t a : pinned_) {
     for (uint32_t i = 0; a != Pins::kNone && i < chunks_.count(a); ++i) {
-      Note(ChunkIndex(chunks_.first(a).value + i));
+      MarkChanged(ChunkIndex(chunks_.first(a).value + i));
     }
   }
 }
@@ -291,7 +291,7 @@ void SimulatedMover::Free(uint32_t allocation) {
   }
   for (uint32_t i = 0; i < chunks_.count(allocation); ++i) {
     const ChunkIndex index(chunks_.first(allocation).value + i);
-    Note(index);
+    MarkChanged(index);
     At(index).dying = true;
     ++dying_;
     Reclaim(index);
@@ -309,7 +309,7 @@ void SimulatedMover::Reclaim(ChunkIndex index) {
   if (!c.live || !c.dying || c.in_flight != 0 || c.queued != 0 || c.mapped_only != 0 || c.moving) {
     return;
   }
-  Note(index);
+  MarkChanged(index);
   c.live = false;
   spare_host_[c.log2_size - kMinChunkLog2] += std::exchange(c.has_host, false);
   --dying_;

@@ -233,16 +233,16 @@ class SimulatedMover {
   Bytes Pipeline() const;
 
   // The planner is to look at the chunk again.
-  void Note(ChunkIndex index) {
+  void MarkChanged(ChunkIndex index) {
     if (At(index).noted) return;
     At(index).noted = true;
     changed_.push_back(index);
   }
   void Hold(ChunkIndex index) {
-    if (At(index).in_flight++ == 0) Note(index);
+    if (At(index).in_flight++ == 0) MarkChanged(index);
   }
   void Unhold(ChunkIndex index) {
-    if (--At(index).in_flight == 0) Note(index);
+    if (--At(index).in_flight == 0) MarkChanged(index);
   }
 
   SimulatedChunk& At(ChunkIndex c) { return chunk_[c.value]; }

@@ -188,7 +188,7 @@ bool SimulatedMover::PlanMoves() {
   const ChunkIndex trial =
       !queue_.empty() && queue_.front()->work == trial_for_ ? trial_ : ChunkIndex();
   for (const ChunkIndex c : {trial, planned_trial_}) {
-    if (c && trial != planned_trial_) Note(c);
+    if (c && trial != planned_trial_) MarkChanged(c);
   }
   planned_trial_ = trial;
   if (planned_over_ != (over != Bytes(0))) NotePinned();
@@ -335,7 +335,7 @@ bool SimulatedMover::StartEvict(ChunkIndex index) {
       barriers_in_flight_ != 0) {
     return false;
   }
-  Note(index);
+  MarkChanged(index);
   Move move{.chunk = index, .tag = next_tag_++};
   move.clean = c.copy == SimulatedChunk::Copy::kTwin;
   // What was not written is as its fingerprint says, and what was is not.
@@ -382,7 +382,7 @@ bool SimulatedMover::StartFetch(ChunkIndex index) {
       barriers_in_flight_ != 0 || c.size() > Available()) {
     return false;
   }
-  Note(index);
+  MarkChanged(index);
   Move move{.chunk = index, .in = true, .tag = next_tag_++};
   move.print = c.size() >= kWorthAFingerprint && (prints_ || DeviceIdle());
   c.moving = true;
@@ -439,7 +439,7 @@ bool SimulatedMover::BeginRemap() {
     }
   }
   if (!show) return false;
-  Note(show);
+  MarkChanged(show);
   At(show).moving = true;
   At(show).incoming = false;
   call_shows_ = show;
@@ -491,7 +491,7 @@ void SimulatedMover::EndRemap() {
   }
   if (call == Call::kMapOnHost) {
     SimulatedChunk& c = At(call_shows_);
-    Note(call_shows_);
+    MarkChanged(call_shows_);
     c.moving = c.unmapped = false;
     --unmapped_;
     Reclaim(call_shows_);
@@ -504,7 +504,7 @@ void SimulatedMover::EndRemap() {
 
 void SimulatedMover::CompleteMove(const Move& move) {
   SimulatedChunk& c = At(move.chunk);
-  Note(move.chunk);
+  MarkChanged(move.chunk);
   c.moving = c.incoming = false;
   c.on_device = move.in;
   if (setting_.moves) result_.moves.push_back({now_, move.chunk, move.in, move.clean});
