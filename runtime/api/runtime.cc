@@ -242,11 +242,11 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   if (!taught->empty()) r->teacher_ = std::make_unique<KernelTeacher>(*taught, r->driver_);
   memory.listener = r->recorder_.get();
   if (!pins->empty()) {
-    r->keeper_ = std::make_unique<Keeper>(*pins, memory.device_budget, memory.listener);
-    memory.listener = r->keeper_.get();
+    r->profile_pins_ = std::make_unique<ProfilePins>(*pins, memory.device_budget, memory.listener);
+    memory.listener = r->profile_pins_.get();
   }
   VS_ASSIGN_OR_RETURN(r->memory_, Memory::Create(r->driver_, memory, *std::move(policy)));
-  if (r->keeper_ != nullptr) r->keeper_->SetMemory(r->memory_.get());
+  if (r->profile_pins_ != nullptr) r->profile_pins_->SetMemory(r->memory_.get());
   MoverOptions mover;
   mover.listener = r->recorder_.get();
   mover.own_context = (config.flags & VRAMSPAN_CONFIG_SHARE_CONTEXT) == 0;
@@ -306,7 +306,7 @@ Runtime::~Runtime() {
   if (memory_ != nullptr) driver_->RecordBackgroundError(memory_->Drain());
   if (recorder_ != nullptr) recorder_->StopWatching();
   memory_.reset();
-  keeper_.reset();
+  profile_pins_.reset();
   recorder_.reset();
   if (retained_) {
     driver_->RecordBackgroundError(
@@ -322,7 +322,7 @@ void Runtime::EndRecordedMoves() {
 StatusOr<DevicePtr> Runtime::Allocate(Bytes size) {
   StatusOr<DevicePtr> p = memory_->Allocate(size);
   if (recorder_ != nullptr && p.ok()) recorder_->Allocated(*p, size);
-  if (keeper_ != nullptr && p.ok()) keeper_->Allocated(*p, size);
+  if (profile_pins_ != nullptr && p.ok()) profile_pins_->Allocated(*p, size);
   if (size > SmallObjects::kMaxSmall && memory_->filling()) {
     memory_->PrepareHost();
     mover_->WakeAndStartTracking();
@@ -331,12 +331,12 @@ StatusOr<DevicePtr> Runtime::Allocate(Bytes size) {
 }
 
 Status Runtime::Free(DevicePtr ptr) {
-  if (tracer_ != nullptr || recorder_ != nullptr || keeper_ != nullptr) {
+  if (tracer_ != nullptr || recorder_ != nullptr || profile_pins_ != nullptr) {
     const StatusOr<Allocation> a = memory_->Find(ptr);
     const bool found = a.ok() && a->base == ptr;
     if (found && tracer_ != nullptr) tracer_->Freed(ptr, a->requested);
     if (found && recorder_ != nullptr) recorder_->Freeing(ptr);
-    if (found && keeper_ != nullptr) keeper_->Freeing(ptr);
+    if (found && profile_pins_ != nullptr) profile_pins_->Freeing(ptr);
   }
   const Status status = memory_->Free(ptr);
   if (memory_->has_dying() || (tracer_ != nullptr && mover_->tracking())) mover_->Wake();
@@ -403,7 +403,7 @@ Status Runtime::SetDeviceBudget(Bytes budget) {
   }
   memory_->device_pool().SetBudget(usable);
   if (recorder_ != nullptr) recorder_->BudgetIs(usable);
-  if (keeper_ != nullptr) keeper_->BudgetIs(usable);
+  if (profile_pins_ != nullptr) profile_pins_->BudgetIs(usable);
   if (memory_->filling()) memory_->PrepareHost();
   mover_->Wake();
   return absl::OkStatus();

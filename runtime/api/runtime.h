@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "include/vramspan/vramspan.h"
-#include "runtime/api/keeper.h"
 #include "runtime/api/kernel_teacher.h"
+#include "runtime/api/profile_pins.h"
 #include "runtime/api/tracer.h"
 #include "runtime/mover/mover.h"
 
@@ -69,7 +69,7 @@ class Runtime {
   bool retained_ = false;               // The primary context was retained by us.
   std::unique_ptr<Recorder> recorder_;  // None: this is not recorded. The rest tells it things.
   std::unique_ptr<KernelTeacher> teacher_;
-  std::unique_ptr<Keeper> keeper_;  // None: nothing is named that is to be kept.
+  std::unique_ptr<ProfilePins> profile_pins_;  // None: nothing is named that is to be kept.
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Mover> mover_;
   std::unique_ptr<Audit> audit_;    // None: this is no audit. The tracer and the mover go after it.

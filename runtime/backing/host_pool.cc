@@ -48,7 +48,7 @@ class HostPool::Impl {
     return slot;
   }
 
-  void KeepReady(const std::array<Bytes, kChunkSizeCount>& ready) {
+  void Preallocate(const std::array<Bytes, kChunkSizeCount>& ready) {
     MutexLock lock(mutex_);
     ready_ = ready;
     ++wish_;
@@ -212,8 +212,8 @@ CUmemGenericAllocationHandle HostPool::handle(uint32_t slot) const {
   return impl_->slots().handle(slot);
 }
 DevicePtr HostPool::alias(uint32_t slot) const { return impl_->slots().alias_or_none(slot); }
-void HostPool::KeepReady(const std::array<Bytes, kChunkSizeCount>& ready) {
-  impl_->KeepReady(ready);
+void HostPool::Preallocate(const std::array<Bytes, kChunkSizeCount>& ready) {
+  impl_->Preallocate(ready);
 }
 Bytes HostPool::used() const { return impl_->slots().used(); }
 Bytes HostPool::cached() const { return impl_->slots().cached(); }

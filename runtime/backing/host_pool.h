@@ -48,7 +48,7 @@ class HostPool {
   // cached and ready, as far as the budget and the machine go. Failures there are kept quiet:
   // whoever then acquires gets the error, and the thread rests until the next call of this or of
   // SetBudget.
-  void KeepReady(const std::array<Bytes, kChunkSizeCount>& ready);
+  void Preallocate(const std::array<Bytes, kChunkSizeCount>& ready);
 
   Bytes used() const;  // In slots that chunks hold.
   Bytes cached() const;

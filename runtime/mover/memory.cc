@@ -97,7 +97,7 @@ Memory::~Memory() {
     }
   }
   if (current.status().ok()) {
-    while (const std::optional<KeptRange> range = kept_.TakeOldest(0)) {
+    while (const std::optional<FreeRange> range = kept_.TakeOldest(0)) {
       driver_->RecordBackgroundError(
           Check((*driver_)->MemUnmap(range->base.value, range->size.value), "cuMemUnmap",
                 RangeText(range->base, range->size)));
@@ -265,7 +265,7 @@ StatusOr<DevicePtr> Memory::Place(const std::vector<int>& log2_sizes,
 
 std::optional<Memory::Mapped> Memory::TakeKept(Bytes size, int first_log2) {
   MutexLock lock(mu);
-  std::optional<KeptRange> kept = kept_.Take(size, first_log2);
+  std::optional<FreeRange> kept = kept_.Take(size, first_log2);
   if (!kept) return std::nullopt;
   if (!device_pool_->Unpark(kept->slots)) {
     kept_.Add(*std::move(kept));
@@ -483,7 +483,7 @@ void Memory::PrepareHost() {
     const Bytes least = ChunkBytes(kMinChunkLog2 + i) * 4;
     ready[i] = std::min(std::max(Bytes(ready[i].value / 8), least), GiB(4));
   }
-  host_pool_->KeepReady(ready);
+  host_pool_->Preallocate(ready);
 }
 
 Memory::Counts Memory::counts() {

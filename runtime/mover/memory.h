@@ -5,7 +5,7 @@
 // recorded (see Tracking) that is known chunk by chunk; before, it waits in a quarantine until the
 // context has been drained once for many frees, the way cuMemFree itself waits. What lies on the
 // device then stays mapped until an allocation of the same size takes it over or its memory is
-// needed (kept_ranges.h).
+// needed (free_range_cache.h).
 //
 // Threads: every function may be called from any thread; those that need `mu` say so.
 #ifndef VRAMSPAN_RUNTIME_MOVER_MEMORY_H_
@@ -27,7 +27,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/driver/driver.h"
 #include "runtime/mover/fingerprint.h"
-#include "runtime/mover/kept_ranges.h"
+#include "runtime/mover/free_range_cache.h"
 #include "runtime/mover/remap.h"
 #include "runtime/mover/run_listener.h"
 #include "runtime/placement/policy.h"
@@ -349,7 +349,7 @@ class Memory {
   std::vector<Range> dying_ VS_GUARDED_BY(mu);      // Until their chunks are idle.
   std::vector<ChunkIndex> left_ VS_GUARDED_BY(mu);  // The same: nothing backs these any more.
   std::vector<Range> stuck_ VS_GUARDED_BY(mu);  // The driver did not unmap them: tried again later.
-  KeptRanges kept_ VS_GUARDED_BY(mu);
+  FreeRangeCache kept_ VS_GUARDED_BY(mu);
   Reservations reservations_ VS_GUARDED_BY(mu);
 
   Mutex give_up_mu_;  // Taken after small_mu_, before mapping_mu.

@@ -198,7 +198,7 @@ void Memory::Forget(const std::vector<ChunkIndex>& chunks) {
 }
 
 void Memory::Keep(const Range& range) {
-  KeptRange kept{range.base, range.size, {}, {}};
+  FreeRange kept{range.base, range.size, {}, {}};
   for (const ChunkIndex index : range.chunks) {
     kept.slots.push_back((*chunks_)[index].device_slot);
     kept.log2_sizes.push_back((*chunks_)[index].log2_size);
@@ -212,7 +212,7 @@ StatusOr<bool> Memory::GiveUpKept(int log2) {
   // One at a time: who finds nothing here may rely on it that nobody else is about to release some.
   MutexLock one(give_up_mu_);
   SharedLock mapping(mapping_mu);
-  std::optional<KeptRange> range;
+  std::optional<FreeRange> range;
   {
     MutexLock lock(mu);
     range = kept_.TakeOldest(log2);

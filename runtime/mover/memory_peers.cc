@@ -60,7 +60,7 @@ Status Memory::SetAccessOfAll(int device, CUmemAccess_flags flags) {
     std::vector<std::pair<DevicePtr, Bytes>> kept;
     {
       MutexLock lock(mu);
-      for (const KeptRange& range : kept_.all()) kept.emplace_back(range.base, range.size);
+      for (const FreeRange& range : kept_.all()) kept.emplace_back(range.base, range.size);
     }
     for (const auto& [base, size] : kept) set(base, size);
   }

@@ -13,7 +13,7 @@
 
 #include "include/vramspan/vramspan.h"
 #include "runtime/driver/driver.h"
-#include "runtime/mover/kept_ranges.h"
+#include "runtime/mover/free_range_cache.h"
 #include "tools/simcuda/control.h"
 
 namespace vramspan {
@@ -201,15 +201,15 @@ TEST_F(KeptTest, ThreadsShareWhatIsKept) {
   EXPECT_LE(Statistics().device_cached, kBudget);
 }
 
-KeptRange RangeAt(uint64_t mib, std::vector<int> log2_sizes) {
+FreeRange RangeAt(uint64_t mib, std::vector<int> log2_sizes) {
   Bytes size;
   for (const int log2 : log2_sizes) size += ChunkBytes(log2);
   std::vector<uint32_t> slots(log2_sizes.size());
   return {DevicePtr(mib << 20), size, std::move(slots), std::move(log2_sizes)};
 }
 
-TEST(KeptRanges, GivesTheLatestOfAShapeAndTheOldestOfAll) {
-  KeptRanges kept;
+TEST(FreeRangeCache, GivesTheLatestOfAShapeAndTheOldestOfAll) {
+  FreeRangeCache kept;
   kept.Add(RangeAt(64, {24, 21}));
   kept.Add(RangeAt(128, {22}));
   kept.Add(RangeAt(192, {24, 21}));

@@ -118,7 +118,7 @@ TEST_F(HostPoolTest, MemoryIsMadeAheadAndMadeAgainWhenTaken) {
   const auto pool = Make(MiB(256));
   auto ready = Wish(24, MiB(48));
   ready[0] = MiB(6);
-  pool->KeepReady(ready);
+  pool->Preallocate(ready);
   ASSERT_TRUE(Eventually([&] { return pool->cached() == MiB(54); }));
   EXPECT_EQ(HostUsed(), MiB(54));
   const uint32_t slot = pool->TryAcquireCached(24);
@@ -127,15 +127,15 @@ TEST_F(HostPoolTest, MemoryIsMadeAheadAndMadeAgainWhenTaken) {
   ASSERT_TRUE(Eventually([&] { return pool->cached() == MiB(54); }));
   EXPECT_EQ(pool->used(), MiB(16));
   // A smaller wish takes nothing back, and asks for nothing.
-  pool->KeepReady(Wish(24, MiB(16)));
+  pool->Preallocate(Wish(24, MiB(16)));
   EXPECT_EQ(pool->cached(), MiB(54));
 }
 
 TEST_F(HostPoolTest, WithoutAThreadSlotsAreMadeWhenTheyAreWanted) {
   const RefuseThreads refuse;
   const auto pool = Make(MiB(256));
-  pool->KeepReady(Wish(24, MiB(48)));
-  pool->KeepReady(Wish(24, MiB(64)));
+  pool->Preallocate(Wish(24, MiB(48)));
+  pool->Preallocate(Wish(24, MiB(64)));
   EXPECT_EQ(RefuseThreads::refused(), 1) << "asked for once, and said once";
   EXPECT_NE(pool->alias(MustAcquire(*pool, 24)).value, 0u);
   EXPECT_EQ(pool->used(), MiB(16));
@@ -143,7 +143,7 @@ TEST_F(HostPoolTest, WithoutAThreadSlotsAreMadeWhenTheyAreWanted) {
 
 TEST_F(HostPoolTest, WishesStopAtTheBudget) {
   const auto pool = Make(MiB(40));
-  pool->KeepReady(Wish(24, GiB(1)));
+  pool->Preallocate(Wish(24, GiB(1)));
   ASSERT_TRUE(Eventually([&] { return pool->cached() == MiB(32); }));
   // Raising the budget is another try.
   pool->SetBudget(MiB(64));
@@ -158,7 +158,7 @@ TEST_F(HostPoolTest, RoomThatIsBeingMadeAheadCanBeHad) {
   for (int round = 0; round < 20; ++round) {
     const auto pool = Make(MiB(2));
     const long long calls = call_count_("cuMemCreate");
-    pool->KeepReady(Wish(21, MiB(2)));
+    pool->Preallocate(Wish(21, MiB(2)));
     ASSERT_TRUE(Eventually([&] { return call_count_("cuMemCreate") > calls; }));
     const auto slot = pool->Acquire(21);
     EXPECT_TRUE(slot.ok()) << slot.status();
@@ -169,23 +169,23 @@ TEST_F(HostPoolTest, RoomThatIsBeingMadeAheadCanBeHad) {
 TEST_F(HostPoolTest, WishesWaitForAMachineWithRoom) {
   root_.Memory(GiB(64), MiB(512));
   const auto pool = Make(GiB(1));
-  pool->KeepReady(Wish(24, MiB(64)));
+  pool->Preallocate(Wish(24, MiB(64)));
   const auto full = pool->Acquire(24);
   EXPECT_TRUE(absl::IsResourceExhausted(full.status())) << full.status();
   EXPECT_EQ(call_count_("cuMemCreate"), 0);
   root_.Memory(GiB(64), GiB(2));
-  pool->KeepReady(Wish(24, MiB(64)));
+  pool->Preallocate(Wish(24, MiB(64)));
   ASSERT_TRUE(Eventually([&] { return pool->cached() == MiB(64); }));
 }
 
 TEST_F(HostPoolTest, AFailureAheadIsQuietAndTheNextWishTriesAgain) {
   const auto pool = Make(MiB(64));
   fail_("cuMemCreate", 1, 1, CUDA_ERROR_UNKNOWN);
-  pool->KeepReady(Wish(21, MiB(2)));
+  pool->Preallocate(Wish(21, MiB(2)));
   ASSERT_TRUE(Eventually([&] { return call_count_("cuMemCreate") == 1; }));
   EXPECT_EQ(pool->cached(), Bytes(0));
   // The first wish may still be about to record its failure; a wish after it is never lost.
-  pool->KeepReady(Wish(21, MiB(2)));
+  pool->Preallocate(Wish(21, MiB(2)));
   ASSERT_TRUE(Eventually([&] { return pool->cached() == MiB(2); }));
 }
 
@@ -229,7 +229,7 @@ TEST_F(HostPoolTest, AFailingCallIsNamedAndLeavesThePoolWhole) {
 
 TEST_F(HostPoolTest, ThreadsAndTheThreadThatMakesAheadStayWithinTheBudget) {
   const auto pool = Make(MiB(64));
-  pool->KeepReady(Wish(21, MiB(24)));
+  pool->Preallocate(Wish(21, MiB(24)));
   std::vector<std::thread> threads;
   for (unsigned seed = 0; seed < 3; ++seed) {
     threads.emplace_back([&, seed] {
@@ -250,7 +250,7 @@ TEST_F(HostPoolTest, ThreadsAndTheThreadThatMakesAheadStayWithinTheBudget) {
           pool->Release(mine.back());
           mine.pop_back();
         }
-        if (i % 50 == 0) pool->KeepReady(Wish(21, MiB(2 * (i % 13))));
+        if (i % 50 == 0) pool->Preallocate(Wish(21, MiB(2 * (i % 13))));
         EXPECT_LE(HostUsed(), MiB(64));
       }
       for (const uint32_t slot : mine) pool->Release(slot);
@@ -263,7 +263,7 @@ TEST_F(HostPoolTest, ThreadsAndTheThreadThatMakesAheadStayWithinTheBudget) {
 TEST_F(HostPoolTest, TheThreadEndsInTheMiddleOfItsWork) {
   for (int i = 0; i < 5; ++i) {
     const auto pool = Make(GiB(1));
-    pool->KeepReady(Wish(21, MiB(512)));
+    pool->Preallocate(Wish(21, MiB(512)));
   }
 }
 

@@ -1,4 +1,4 @@
-#include "runtime/mover/kept_ranges.h"
+#include "runtime/mover/free_range_cache.h"
 
 #include <algorithm>
 
@@ -6,21 +6,21 @@
 
 namespace vramspan {
 
-void KeptRanges::Add(KeptRange range) {
+void FreeRangeCache::Add(FreeRange range) {
   VS_CHECK(!range.slots.empty() && range.slots.size() == range.log2_sizes.size());
   const Shape shape = ShapeOf(range);
   ranges_.push_back(std::move(range));
   by_shape_[shape].push_back(std::prev(ranges_.end()));
 }
 
-std::optional<KeptRange> KeptRanges::Take(Bytes size, int first_log2) {
+std::optional<FreeRange> FreeRangeCache::Take(Bytes size, int first_log2) {
   const auto of_shape = by_shape_.find(Shape(size.value, first_log2));
   if (of_shape == by_shape_.end()) return std::nullopt;
   return Remove(of_shape->second.back());
 }
 
-std::optional<KeptRange> KeptRanges::TakeOldest(int log2) {
-  const auto range = std::find_if(ranges_.begin(), ranges_.end(), [log2](const KeptRange& r) {
+std::optional<FreeRange> FreeRangeCache::TakeOldest(int log2) {
+  const auto range = std::find_if(ranges_.begin(), ranges_.end(), [log2](const FreeRange& r) {
     return log2 == 0 ||
            std::find(r.log2_sizes.begin(), r.log2_sizes.end(), log2) != r.log2_sizes.end();
   });
@@ -28,7 +28,7 @@ std::optional<KeptRange> KeptRanges::TakeOldest(int log2) {
   return Remove(range);
 }
 
-KeptRange KeptRanges::Remove(Ranges::iterator range) {
+FreeRange FreeRangeCache::Remove(Ranges::iterator range) {
   const auto of_shape = by_shape_.find(ShapeOf(*range));
   std::list<Ranges::iterator>& places = of_shape->second;
   // Ranges of one shape have chunks of the same sizes: what is taken is the latest or the oldest.
@@ -36,7 +36,7 @@ KeptRange KeptRanges::Remove(Ranges::iterator range) {
   VS_CHECK(*place == range);
   places.erase(place);
   if (places.empty()) by_shape_.erase(of_shape);
-  KeptRange removed = std::move(*range);
+  FreeRange removed = std::move(*range);
   ranges_.erase(range);
   return removed;
 }

@@ -2,8 +2,8 @@
 // linked program has for it: a hint, given up where it does not fit.
 //
 // Made only where something is named; otherwise allocations cost one comparison. Threads: any.
-#ifndef VRAMSPAN_RUNTIME_API_KEEPER_H_
-#define VRAMSPAN_RUNTIME_API_KEEPER_H_
+#ifndef VRAMSPAN_RUNTIME_API_PROFILE_PINS_H_
+#define VRAMSPAN_RUNTIME_API_PROFILE_PINS_H_
 
 #include <vector>
 
@@ -14,10 +14,10 @@
 namespace vramspan {
 
 // Listens to memory, for what the program maps itself counts as well, and passes on what it hears.
-class Keeper final : public RunListener {
+class ProfilePins final : public RunListener {
  public:
   // `next`: may be null, and outlives this.
-  Keeper(const std::vector<Pin>& pins, Bytes budget, RunListener* next);
+  ProfilePins(const std::vector<Pin>& pins, Bytes budget, RunListener* next);
   // Before anything is allocated. `memory` is told of this as its listener.
   void SetMemory(Memory* memory) { memory_ = memory; }
 
@@ -49,4 +49,4 @@ class Keeper final : public RunListener {
 
 }  // namespace vramspan
 
-#endif  // VRAMSPAN_RUNTIME_API_KEEPER_H_
+#endif  // VRAMSPAN_RUNTIME_API_PROFILE_PINS_H_

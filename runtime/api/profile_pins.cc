@@ -1,55 +1,55 @@
-#include "runtime/api/keeper.h"
+#include "runtime/api/profile_pins.h"
 
 #include <absl/algorithm/container.h>
 
 namespace vramspan {
 
-Keeper::Keeper(const std::vector<Pin>& pins, Bytes budget, RunListener* next)
+ProfilePins::ProfilePins(const std::vector<Pin>& pins, Bytes budget, RunListener* next)
     : next_(next), pins_(pins, budget), base_(pins.size()) {}
 
-void Keeper::Allocated(DevicePtr base, Bytes size) {
+void ProfilePins::Allocated(DevicePtr base, Bytes size) {
   MutexLock lock(memory_->mu);
   Made(base, size);
 }
 
-void Keeper::Freeing(DevicePtr base) {
+void ProfilePins::Freeing(DevicePtr base) {
   MutexLock lock(memory_->mu);
   Gone(base);
 }
 
-void Keeper::BudgetIs(Bytes device) {
+void ProfilePins::BudgetIs(Bytes device) {
   MutexLock lock(memory_->mu);
   pins_.SetBudget(device);
   Apply();
 }
 
-void Keeper::Moved(DevicePtr base, Bytes size, bool in, bool clean,
-                   std::chrono::steady_clock::time_point began) {
+void ProfilePins::Moved(DevicePtr base, Bytes size, bool in, bool clean,
+                        std::chrono::steady_clock::time_point began) {
   if (next_ != nullptr) next_->Moved(base, size, in, clean, began);
 }
 
-void Keeper::Released(uint64_t tag, Bytes remote) {
+void ProfilePins::Released(uint64_t tag, Bytes remote) {
   if (next_ != nullptr) next_->Released(tag, remote);
 }
 
-void Keeper::Mapped(DevicePtr base, Bytes size) {
+void ProfilePins::Mapped(DevicePtr base, Bytes size) {
   Made(base, size);
   if (next_ != nullptr) next_->Mapped(base, size);
 }
 
-void Keeper::Unmapped(DevicePtr base) {
+void ProfilePins::Unmapped(DevicePtr base) {
   Gone(base);
   if (next_ != nullptr) next_->Unmapped(base);
 }
 
-void Keeper::Made(DevicePtr base, Bytes size) {
+void ProfilePins::Made(DevicePtr base, Bytes size) {
   const uint32_t pin = pins_.Made(size);
   if (pin == Pins::kNone) return;
   base_[pin] = base;
   Apply();
 }
 
-void Keeper::Gone(DevicePtr base) {
+void ProfilePins::Gone(DevicePtr base) {
   const auto it = absl::c_find(base_, base);
   if (it == base_.end()) return;
   *it = DevicePtr();
@@ -57,7 +57,7 @@ void Keeper::Gone(DevicePtr base) {
   Apply();
 }
 
-void Keeper::Apply() {
+void ProfilePins::Apply() {
   for (const Pins::Change& change : pins_.Changes()) {
     // What the program advised since is as it wants it.
     const Advice from = change.keep ? Advice::kNone : Advice::kKeepOnDevice;

@@ -3,8 +3,8 @@
 // when it needs the memory, so keeping a range costs nobody anything but its addresses.
 //
 // Pure bookkeeping. Threads: not safe; the caller holds the memory lock.
-#ifndef VRAMSPAN_RUNTIME_MOVER_KEPT_RANGES_H_
-#define VRAMSPAN_RUNTIME_MOVER_KEPT_RANGES_H_
+#ifndef VRAMSPAN_RUNTIME_MOVER_FREE_RANGE_CACHE_H_
+#define VRAMSPAN_RUNTIME_MOVER_FREE_RANGE_CACHE_H_
 
 #include <absl/container/flat_hash_map.h>
 
@@ -18,7 +18,7 @@
 
 namespace vramspan {
 
-struct KeptRange {
+struct FreeRange {
   DevicePtr base;
   Bytes size;
   // The chunks in address order: where the first is known, the size says what the others are
@@ -27,26 +27,26 @@ struct KeptRange {
   std::vector<int> log2_sizes;
 };
 
-class KeptRanges {
+class FreeRangeCache {
  public:
   // REQUIRES: there is a chunk in it.
-  void Add(KeptRange range);
+  void Add(FreeRange range);
   // The latest with these chunks, or nothing.
-  std::optional<KeptRange> Take(Bytes size, int first_log2);
+  std::optional<FreeRange> Take(Bytes size, int first_log2);
   // The oldest that has a chunk of 2^log2 bytes, any chunk where log2 is 0, or nothing.
-  std::optional<KeptRange> TakeOldest(int log2);
+  std::optional<FreeRange> TakeOldest(int log2);
 
   bool empty() const { return ranges_.empty(); }
-  const std::list<KeptRange>& all() const { return ranges_; }
+  const std::list<FreeRange>& all() const { return ranges_; }
 
  private:
-  using Ranges = std::list<KeptRange>;
+  using Ranges = std::list<FreeRange>;
   using Shape = std::pair<uint64_t, int>;  // Size and first chunk.
 
-  static Shape ShapeOf(const KeptRange& range) {
+  static Shape ShapeOf(const FreeRange& range) {
     return {range.size.value, range.log2_sizes.front()};
   }
-  KeptRange Remove(Ranges::iterator range);
+  FreeRange Remove(Ranges::iterator range);
 
   Ranges ranges_;  // The oldest first.
   // The places of the ranges of a shape, the oldest first.
@@ -55,4 +55,4 @@ class KeptRanges {
 
 }  // namespace vramspan
 
-#endif  // VRAMSPAN_RUNTIME_MOVER_KEPT_RANGES_H_
+#endif  // VRAMSPAN_RUNTIME_MOVER_FREE_RANGE_CACHE_H_
