@@ -289,7 +289,7 @@ Status Runtime::End(std::unique_ptr<Runtime>* runtime) {
     runtime->reset();
     return absl::OkStatus();
   }
-  r.mover_->Freeze();
+  r.mover_->StopMoving();
   return absl::DeadlineExceededError(
       left ? "a work scope is open: end it, then try again"
            : "a thread is inside a call that submits work and does not return: try again when it "
@@ -315,7 +315,7 @@ Runtime::~Runtime() {
 }
 
 void Runtime::EndRecordedMoves() {
-  if (recorder_ == nullptr || mover_->Freeze()) return;
+  if (recorder_ == nullptr || mover_->StopMoving()) return;
   Log(LogLevel::kInfo, "the process ends while memory moves: what moves last is not recorded");
 }
 

@@ -32,8 +32,8 @@ constexpr uint64_t kPoolsOfBudget = 16;
 
 // Between two looks whether work of another context has ended, and how long that is looked for: its
 // stream may wait for what the thread does next.
-constexpr std::chrono::microseconds kVisitLook{20};
-constexpr std::chrono::seconds kVisitPatience{10};
+constexpr std::chrono::microseconds kForeignLook{20};
+constexpr std::chrono::seconds kForeignPatience{10};
 
 }  // namespace
 
@@ -68,11 +68,11 @@ bool Tracer::Enter(uint32_t call, const void* params) {
   return EnterDecoded(call, params);
 }
 
-Tracer::Visit Tracer::BeginVisit(uint32_t call, const void* params) {
-  mover_.PassBy();
+Tracer::Foreign Tracer::BeginForeignWork(uint32_t call, const void* params) {
+  mover_.BeginUntracked();
   if (!mover_.tracking()) [[likely]]
-    return Visit::kPasses;
-  mover_.PassedBy();
+    return Foreign::kUntracked;
+  mover_.EndUntracked();
   const Uncancellable now;
   Submission& s = MyScratch().submission;
   decoder_.Decode(call, params, &s);
@@ -81,10 +81,10 @@ Tracer::Visit Tracer::BeginVisit(uint32_t call, const void* params) {
     return touch.ptr < map.base() + map.size() &&
            map.base() < touch.ptr + std::max(touch.size, Bytes(1));
   });
-  return named && mover_.BeginVisit() ? Visit::kVisits : Visit::kNone;
+  return named && mover_.BeginForeignWork() ? Foreign::kTouches : Foreign::kNone;
 }
 
-void Tracer::EndVisit(CUstream stream) {
+void Tracer::EndForeignWork(CUstream stream) {
   const Uncancellable now;
   const Driver& driver = memory_.driver();
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -92,7 +92,7 @@ void Tracer::EndVisit(CUstream stream) {
   // and nobody knows when it will.
   if (driver->StreamIsCapturing(stream, &capture) == CUDA_SUCCESS &&
       capture == CU_STREAM_CAPTURE_STATUS_NONE) {
-    const auto until = std::chrono::steady_clock::now() + kVisitPatience;
+    const auto until = std::chrono::steady_clock::now() + kForeignPatience;
     while (driver->StreamQuery(stream) == CUDA_ERROR_NOT_READY) {
       if (std::chrono::steady_clock::now() > until) {
         Log(LogLevel::kError,
@@ -100,10 +100,10 @@ void Tracer::EndVisit(CUstream stream) {
             "stays there from here on, and what is not does not come");
         return;
       }
-      std::this_thread::sleep_for(kVisitLook);
+      std::this_thread::sleep_for(kForeignLook);
     }
   }
-  mover_.EndVisit();
+  mover_.EndForeignWork();
 }
 
 void Tracer::NoteCopies(const Submission& s) {

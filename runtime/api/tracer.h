@@ -60,18 +60,18 @@ class Tracer {
   // The stream is about to be destroyed.
   void StreamGoes(CUstream stream);
   void Freed(DevicePtr base, Bytes size);
-  // What is submitted will not be seen any more: returns when that is safe, see Mover::Freeze.
-  bool GoBlind() { return mover_.Freeze(); }
+  // What is submitted will not be seen any more: returns when that is safe, see Mover::StopMoving.
+  bool StopTracking() { return mover_.StopMoving(); }
   // A call is about to look memory up that it does not submit work with.
-  bool BeginLookUp() { return mover_.BeginLookUp(); }
-  void EndLookUp() { mover_.EndLookUp(); }
-  // A call in another context is about to submit work. kPasses, while memory suffices: PassedBy
-  // must follow. kVisits: it names memory of this runtime, and EndVisit must follow, which waits
-  // for it.
-  enum class Visit : uint8_t { kNone, kPasses, kVisits };
-  Visit BeginVisit(uint32_t call, const void* params);
-  void PassedBy() { mover_.PassedBy(); }
-  void EndVisit(CUstream stream);
+  bool BeginAddressQuery() { return mover_.BeginAddressQuery(); }
+  void EndAddressQuery() { mover_.EndAddressQuery(); }
+  // A call in another context is about to submit work. kPasses, while memory suffices: EndUntracked
+  // must follow. kVisits: it names memory of this runtime, and EndForeignWork must follow, which
+  // waits for it.
+  enum class Foreign : uint8_t { kNone, kUntracked, kTouches };
+  Foreign BeginForeignWork(uint32_t call, const void* params);
+  void EndUntracked() { mover_.EndUntracked(); }
+  void EndForeignWork(CUstream stream);
 
   // The calling thread is about to wait for its device, or is back. True: EndWait must follow.
   // Where it waits for a stream, it waits here until what that holds has been let go.

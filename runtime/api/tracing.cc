@@ -128,25 +128,25 @@ uint64_t TokenOf(const Entry& entry, Presence::Side side) {
 Entry& EntryOfToken(uint64_t token) { return TheState().entries[(token >> 8) - 1]; }
 Presence::Side SideOfToken(uint64_t token) { return (token >> 2) & 1; }
 
-uint64_t BeginLookUp() {
+uint64_t BeginAddressQuery() {
   uint64_t token = 0;
   uint64_t bit = kLooksUp << 1;
   for (Entry& e : TheState().entries) {
     if (e.tracer.load(std::memory_order_acquire) != nullptr) {
       const Using use(e);
-      if (use.tracer() != nullptr && use.tracer()->BeginLookUp()) token |= bit | kLooksUp;
+      if (use.tracer() != nullptr && use.tracer()->BeginAddressQuery()) token |= bit | kLooksUp;
     }
     bit <<= 1;
   }
   return token;
 }
 
-void EndLookUp(uint64_t token) {
+void EndAddressQuery(uint64_t token) {
   uint64_t bit = kLooksUp << 1;
   for (Entry& e : TheState().entries) {
     if ((token & bit) != 0) {
       const Using use(e);
-      if (use.tracer() != nullptr) use.tracer()->EndLookUp();
+      if (use.tracer() != nullptr) use.tracer()->EndAddressQuery();
     }
     bit <<= 1;
   }
@@ -166,7 +166,7 @@ static_assert(Tracing::kMost <= 32);
 VS_HOT_THREAD_LOCAL Visit visit;
 
 // Each context once, or twice where another has gone meanwhile. What does not fit goes unnoticed.
-void NotePasser(CUcontext context) {
+void NoteUntracked(CUcontext context) {
   for (std::atomic<CUcontext>& passer : TheState().passers) {
     CUcontext known = passer.load(std::memory_order_relaxed);
     if (known == context) return;
@@ -183,26 +183,26 @@ void ForgetPasser(CUcontext context) {
   }
 }
 
-void BeginVisit(uint32_t call, const void* params, CUcontext context, const Tracer* own) {
+void BeginForeignWork(uint32_t call, const void* params, CUcontext context, const Tracer* own) {
   State& state = TheState();
   if (state.tracers.load(std::memory_order_relaxed) == (own != nullptr ? 1 : 0)) return;
   // Before it passes any gate: who closes that looks here.
-  NotePasser(context);
+  NoteUntracked(context);
   for (size_t i = 0; i < state.entries.size(); ++i) {
     Tracer* const other = state.entries[i].tracer.load(std::memory_order_acquire);
     if (other == nullptr || other == own) continue;
     const OwnCallsOfLaunch calls;
     Using use(state.entries[i]);
     if (use.tracer() == nullptr) continue;
-    const Tracer::Visit begun = use.tracer()->BeginVisit(call, params);
-    if (begun == Tracer::Visit::kNone) continue;
-    (begun == Tracer::Visit::kPasses ? visit.passing : visit.tracers) |= 1u << i;
+    const Tracer::Foreign begun = use.tracer()->BeginForeignWork(call, params);
+    if (begun == Tracer::Foreign::kNone) continue;
+    (begun == Tracer::Foreign::kUntracked ? visit.passing : visit.tracers) |= 1u << i;
     visit.sides = (visit.sides & ~(1u << i)) | use.Keep() << i;
   }
   if (visit.tracers != 0) visit.stream = Tracer::StreamOf(call, params);
 }
 
-void EndVisit() {
+void EndForeignWork() {
   State& state = TheState();
   const uint32_t passing = std::exchange(visit.passing, 0),
                  visited = std::exchange(visit.tracers, 0);
@@ -211,9 +211,9 @@ void EndVisit() {
     Entry& e = state.entries[i];
     Tracer* const tracer = e.kept.load(std::memory_order_acquire);
     if ((visited & 1u << i) != 0) {
-      tracer->EndVisit(visit.stream);
+      tracer->EndForeignWork(visit.stream);
     } else {
-      tracer->PassedBy();
+      tracer->EndUntracked();
     }
     e.inside.Leave(visit.sides >> i & 1);
   }
@@ -237,11 +237,11 @@ void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token
     if (context == nullptr || Mover::InScope()) return;
     Entry* const entry = EntryOf(context);
     if (entry == nullptr) {
-      BeginVisit(call, params, context, nullptr);
+      BeginForeignWork(call, params, context, nullptr);
       return;
     }
     Using use(*entry);
-    BeginVisit(call, params, context, use.tracer());
+    BeginForeignWork(call, params, context, use.tracer());
     if (use.tracer() == nullptr) return;
     const OwnCallsOfLaunch own;
     if (use.tracer()->Enter(call, params)) *token = TokenOf(*entry, use.Keep());
@@ -270,7 +270,7 @@ void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token
   }
   if (DestroysContext(call)) ForgetPasser(*static_cast<const CUcontext*>(params));
   Decoder& decoder = *TheState().decoder.load(std::memory_order_acquire);
-  if (decoder.LooksUp(call, params)) *token = BeginLookUp();
+  if (decoder.LooksUp(call, params)) *token = BeginAddressQuery();
   if (call_class == CallClass::kDefines) {
     decoder.Before(call, params);
   }
@@ -285,18 +285,18 @@ void Exit(uint32_t call, const void* params, CUresult result, uint64_t token) {
   }
   if ((token & kLooksUp) != 0) {
     const OwnCalls own;
-    EndLookUp(token);
+    EndAddressQuery(token);
   } else if (token != 0) {
     const OwnCallsOfLaunch own;
     Entry& e = EntryOfToken(token);
     e.kept.load(std::memory_order_acquire)->Exit(Tracer::StreamOf(call, params));
     e.inside.Leave(SideOfToken(token));
-    if (visit.any()) EndVisit();
+    if (visit.any()) EndForeignWork();
     return;
   }
   if (visit.any() && !OwnCalls::Now()) {
     const OwnCalls own;
-    EndVisit();
+    EndForeignWork();
   }
   if (OwnCalls::Now() || Decoder::ClassOf(call) != CallClass::kDefines) return;
   const OwnCalls own;
@@ -342,13 +342,13 @@ void ExitByStandby(uint32_t call, const void* params, CUresult result, uint64_t 
 }
 
 // Whether all memory has come to rest.
-bool GoBlind(State* state, const char* why) VS_REQUIRES(state->mu) {
+bool StopTracking(State* state, const char* why) VS_REQUIRES(state->mu) {
   state->sees.store(false, std::memory_order_release);
   state->started = absl::UnavailableError(why);
   bool rests = true;
   for (Entry& e : state->entries) {
     Tracer* const tracer = e.tracer.load(std::memory_order_relaxed);
-    if (tracer != nullptr && !tracer->GoBlind()) rests = false;
+    if (tracer != nullptr && !tracer->StopTracking()) rests = false;
   }
   Log(LogLevel::kError,
       absl::StrCat("launches are not seen any more (", why, "): memory stays where it is"));
@@ -358,7 +358,7 @@ bool GoBlind(State* state, const char* why) VS_REQUIRES(state->mu) {
 void Lost(const char* why) {
   State& state = TheState();
   MutexLock lock(state.mu);
-  GoBlind(&state, why);
+  StopTracking(&state, why);
 }
 
 constexpr const char* kTaken = "CUPTI was given up to another tool";
@@ -536,7 +536,7 @@ Status Tracing::GiveUpCupti() {
         "CUPTI is kept: a call that it saw begin does not return; try again when it has");
   }
   // What moves now could meet a launch that nobody sees.
-  if (!state.standing_by && sees() && !GoBlind(&state, kTaken)) {
+  if (!state.standing_by && sees() && !StopTracking(&state, kTaken)) {
     return absl::DeadlineExceededError(
         "CUPTI is kept: memory that is moving does not come to rest; try again later");
   }

@@ -62,7 +62,7 @@ class Tracing {
   // No call that begins from here on uses it. True when none does that began before; false where
   // one does not return for some seconds: the tracer must stay then. It may be asked again.
   bool Remove(Tracer* tracer, DevicePtr arena);
-  // The contexts but `own` that submitted work beside memory of others (Mover::PassBy).
+  // The contexts but `own` that submitted work beside memory of others (Mover::BeginUntracked).
   static std::vector<CUcontext> Passers(CUcontext own);
   // False when the source was lost to another tool.
   bool sees() const;

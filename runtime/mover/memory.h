@@ -153,11 +153,11 @@ class Memory {
   enum class Tracking { kNone, kSinceTracking, kAll };
   void SetTracking(Tracking tracking) { tracking_.store(tracking, std::memory_order_release); }
   Tracking tracking() const {
-    if (blind_.load(std::memory_order_acquire)) return Tracking::kNone;
+    if (tracking_stopped_.load(std::memory_order_acquire)) return Tracking::kNone;
     return tracking_.load(std::memory_order_acquire);
   }
   // Work is not seen any more: from here on nothing is known of anybody's users.
-  void GoBlind() { blind_.store(true, std::memory_order_release); }
+  void StopTracking() { tracking_stopped_.store(true, std::memory_order_release); }
   // True when every work that may touch the chunk is counted in it.
   bool UsersKnown(const Chunk& c) const {
     return tracking() == Tracking::kAll || (c.tracked && tracking() == Tracking::kSinceTracking);
@@ -325,7 +325,7 @@ class Memory {
   const std::shared_ptr<const Driver> driver_;
   const MemoryOptions options_;
   std::atomic<Tracking> tracking_{Tracking::kNone};
-  std::atomic<bool> blind_{false};
+  std::atomic<bool> tracking_stopped_{false};
   std::atomic<bool> host_used_{false};
   std::atomic<uint32_t> unmapped_{0};
   std::atomic<uint32_t> dying_count_{0};

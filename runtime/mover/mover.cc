@@ -141,7 +141,7 @@ bool Mover::Turn(std::optional<ScopedContext>* current) {
 }
 
 void Mover::Rest(const char* why) {
-  memory_.GoBlind();
+  memory_.StopTracking();
   {
     MutexLock lock(memory_.mu);
     no_unmapping_before_ = Clock::time_point::max();

@@ -54,7 +54,7 @@ struct MoverOptions {
   bool idle_fetches = true;
   Prices prices;
   RunListener* listener = nullptr;  // Outlives the mover.
-  // The contexts but this one whose work has passed by (PassBy). Null: nobody's does.
+  // The contexts but this one whose work has passed by (BeginUntracked). Null: nobody's does.
   std::vector<CUcontext> (*others)(CUcontext own) = nullptr;
 };
 
@@ -156,24 +156,24 @@ class Mover {
   // so that the work that follows is seen. Does not wait inside a scope.
   void WakeAndStartTracking();
   // Around a call that looks memory up in the driver and is not submitted work: all that is hidden
-  // is mapped again, and nothing is remapped before EndLookUp, nor hidden for a while. One load
-  // while memory suffices; false then, and there is nothing to end.
-  bool BeginLookUp();
-  void EndLookUp();
+  // is mapped again, and nothing is remapped before EndAddressQuery, nor hidden for a while. One
+  // load while memory suffices; false then, and there is nothing to end.
+  bool BeginAddressQuery();
+  void EndAddressQuery();
   // Around work in another context that touches memory here, and may write it: nothing moves. Waits
   // for what does. False while memory suffices, and there is nothing to end.
-  // REQUIRES of EndVisit: the work is done.
-  bool BeginVisit();
-  void EndVisit();
+  // REQUIRES of EndForeignWork: the work is done.
+  bool BeginForeignWork();
+  void EndForeignWork();
   // Around the submission of work in another context while this one is not armed, which may touch
   // memory here as well: what has been submitted when memory becomes short is waited for before
   // anything moves. Both only touch a counter of the thread's.
-  void PassBy() { gate_.Enter(); }
-  void PassedBy() { gate_.Exit(); }
+  void BeginUntracked() { gate_.Enter(); }
+  void EndUntracked() { gate_.Exit(); }
   // Nothing moves from here on, for good; work runs with its memory where it is. True when nothing
   // is under way any more and all memory is mapped, so that work may go unseen; false where that
   // takes longer than a few seconds. Not inside a scope.
-  bool Freeze();
+  bool StopMoving();
   // Whether no thread is in a scope, or leaves it within `patience`: for whoever takes the mover
   // apart, when none comes any more. A thread that died in one never leaves it.
   bool AwaitScopes(std::chrono::milliseconds patience) { return gate_.AwaitEmpty(patience); }
@@ -319,7 +319,7 @@ class Mover {
   // One look at everything, or a pause. True: the thread is to end.
   bool Turn(std::optional<ScopedContext>* current);
   // After an exception nothing is begun any more, which might end in another; what is held goes on
-  // with its memory where it is, as after Freeze.
+  // with its memory where it is, as after StopMoving.
   void Rest(const char* why);
   // How long what runs now may well take, by what is known of it.
   Clock::duration MayTake() VS_REQUIRES(memory_.mu);
@@ -452,7 +452,7 @@ class Mover {
   // such care, for its chunks stay.
   std::vector<ChunkIndex> unreachable_ VS_GUARDED_BY(memory_.mu);
   int unknown_in_submission_ VS_GUARDED_BY(memory_.mu) = 0;  // Open scopes that may name any chunk.
-  int looking_up_ VS_GUARDED_BY(memory_.mu) = 0;             // No chunk is listed meanwhile.
+  int address_queries_ VS_GUARDED_BY(memory_.mu) = 0;        // No chunk is listed meanwhile.
   int lost_ VS_GUARDED_BY(memory_.mu) = 0;                   // Moves that have lost the mapping.
   uint64_t next_work_ VS_GUARDED_BY(memory_.mu) = 1;
   uint32_t works_in_submission_ VS_GUARDED_BY(memory_.mu) = 0;  // Begun, not finished.

@@ -200,7 +200,7 @@ StatusOr<DevicePtr> Mover::FetchTarget(Move* move) {
     MutexLock lock(memory_.mu);
     const Chunk& c = memory_.chunks()[move->chunk];
     move->ahead =
-        c.unmapped && c.in_submission == 0 && unknown_in_submission_ == 0 && looking_up_ == 0;
+        c.unmapped && c.in_submission == 0 && unknown_in_submission_ == 0 && address_queries_ == 0;
   }
   if (!move->ahead) return memory_.device_pool().Alias(move->device_slot);
   SharedLock mapping(memory_.mapping_mu);
@@ -313,7 +313,7 @@ bool Mover::MayRemap(Move* move) {
   const auto now = Clock::now();
   MutexLock lock(memory_.mu);
   if (move->due == Clock::time_point()) move->due = now;
-  if (!move->listed && looking_up_ == 0) {
+  if (!move->listed && address_queries_ == 0) {
     move->listed = true;
     unreachable_.push_back(move->chunk);
   }

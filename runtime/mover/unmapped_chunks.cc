@@ -30,7 +30,7 @@ namespace {
 constexpr std::chrono::milliseconds kIdle{100};
 // In one round, so that what waits for something else does not wait for this.
 constexpr std::chrono::milliseconds kMapTime{2};
-constexpr std::chrono::seconds kFreezePatience{5};
+constexpr std::chrono::seconds kStopPatience{5};
 // One takes some tens of microseconds, but more than a second while another process gives tens of
 // gigabytes of host memory back. This long only if the driver never returns.
 constexpr std::chrono::seconds kDriverPatience{300};
@@ -42,7 +42,7 @@ bool Mover::MayStayUnmapped(const Move& move) {
   if (absl::c_any_of(queue_, [](const Work* work) { return work->barrier(); })) return false;
   return Clock::now() >= no_unmapping_before_ && barriers_in_flight_ == 0 && !map_all_ &&
          !move.explicit_request && c.mapped_only == 0 && c.in_submission == 0 &&
-         unknown_in_submission_ == 0 && looking_up_ == 0 && !ServedInPlace(c) &&
+         unknown_in_submission_ == 0 && address_queries_ == 0 && !ServedInPlace(c) &&
          memory_.unmapped() < kMostUnmapped && !synchronous_.load(std::memory_order_relaxed);
 }
 
@@ -210,10 +210,10 @@ bool Mover::WaitMapped(absl::FunctionRef<bool()> unmapped) {
   return true;
 }
 
-bool Mover::BeginLookUp() {
+bool Mover::BeginAddressQuery() {
   if (!tracking_.load(std::memory_order_acquire)) return false;
   MutexLock lock(memory_.mu);
-  ++looking_up_;
+  ++address_queries_;
   if (memory_.any_unmapped()) no_unmapping_before_ = Clock::now() + kNoUnmapping;
   WaitMapped([&]() VS_NO_THREAD_SAFETY_ANALYSIS {
     map_all_ = memory_.any_unmapped();
@@ -222,13 +222,13 @@ bool Mover::BeginLookUp() {
   return true;
 }
 
-void Mover::EndLookUp() {
+void Mover::EndAddressQuery() {
   MutexLock lock(memory_.mu);
   // Of another runtime, perhaps, whose place this one has taken since.
-  if (looking_up_ > 0 && --looking_up_ == 0) WakeThread();
+  if (address_queries_ > 0 && --address_queries_ == 0) WakeThread();
 }
 
-bool Mover::BeginVisit() {
+bool Mover::BeginForeignWork() {
   if (!tracking_.load(std::memory_order_acquire)) return false;
   MutexLock lock(memory_.mu);
   memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
@@ -242,7 +242,7 @@ bool Mover::BeginVisit() {
   return true;
 }
 
-void Mover::EndVisit() {
+void Mover::EndForeignWork() {
   MutexLock lock(memory_.mu);
   DoubtTwins(/*but_read_mostly=*/false);
   // Of another runtime, perhaps, whose place this one has taken since.
@@ -276,28 +276,29 @@ void Mover::WaitForOthers(std::vector<CUcontext> others) {
             "work of another context is not waited for: " + std::string(status.message()));
       }
     }
-    EndVisit();
+    EndForeignWork();
   };
-  StatusOr<Thread> thread = StartThread("vramspan-others", wait, [this] { memory_.GoBlind(); });
+  StatusOr<Thread> thread =
+      StartThread("vramspan-others", wait, [this] { memory_.StopTracking(); });
   if (thread.ok()) {
     others_ = *std::move(thread);
     return;
   }
-  memory_.GoBlind();
+  memory_.StopTracking();
   Log(LogLevel::kError, std::string(thread.status().message()) +
                             ": what other devices do with memory of this one is not waited for, so "
                             "none of it moves");
 }
 
-bool Mover::Freeze() {
+bool Mover::StopMoving() {
   MutexLock lock(memory_.mu);
   // Under the lock: whoever starts a move looks under it whether the users are known.
-  memory_.GoBlind();
+  memory_.StopTracking();
   no_unmapping_before_ = Clock::time_point::max();
   const auto moving = [&] {
     return memory_.any_unmapped() || moves_under_way_.load(std::memory_order_relaxed) != 0;
   };
-  const auto until = Clock::now() + kFreezePatience;
+  const auto until = Clock::now() + kStopPatience;
   while (moving() && !dead_ && Clock::now() < until) {
     map_all_ = true;
     WakeThread();

@@ -216,7 +216,7 @@ void UnmapWhatWasReleased(Program* p) {
 }
 
 // What is only counted, by sizes that tell the calls apart.
-void PassBy(Program* p) {
+void BeginUntracked(Program* p) {
   p->Start();
   void* host = nullptr;
   CHECK_OK(GET(cuMemAllocHost, "cuMemAllocHost_v2")(&host, size_t{1} << 20));
@@ -290,7 +290,7 @@ void UseForeign(Program* p, const std::string& kind) {
   if (kind == "import") return ImportWhenFull(p);
   if (kind == "exported") return ReleaseWhatWasExported(p);
   if (kind == "mapped") return UnmapWhatWasReleased(p);
-  if (kind == "passed_by") return PassBy(p);
+  if (kind == "passed_by") return BeginUntracked(p);
   if (kind == "handed_out") return HandOutTooMuch(p);
   if (kind == "multicast") return BindToMulticast(p);
   Fail("no kind " + kind);
