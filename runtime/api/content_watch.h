@@ -2,7 +2,7 @@
 // itself, what never moves does not. Fingerprints of each large chunk are taken in the program's
 // streams, behind a few of the launches that name it, and each is compared with the one before.
 //
-// Only while the mover is not armed and inside a scope: then nothing moves before what is queued
+// Only while the mover is not tracking and inside a scope: then nothing moves before what is queued
 // here has run. Threads: any.
 #ifndef VRAMSPAN_RUNTIME_API_CONTENT_WATCH_H_
 #define VRAMSPAN_RUNTIME_API_CONTENT_WATCH_H_

@@ -37,8 +37,8 @@ class Recorder final : public RunListener {
                                                   std::shared_ptr<const Driver> driver,
                                                   CUcontext context, trace::Header header);
   ~Recorder() override;
-  // Before any work: tells also what kernels leave as it is, while `mover` is not armed. Where that
-  // cannot be, it is not told.
+  // Before any work: tells also what kernels leave as it is, while `mover` is not tracking. Where
+  // that cannot be, it is not told.
   void WatchContents(CUcontext context, Memory* memory, const Mover* mover);
   // All work is done, and what is watched goes. Nothing is measured any more.
   void StopWatching();

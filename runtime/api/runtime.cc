@@ -254,11 +254,11 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   mover.traced = traced;
   if (traced) mover.others = &Tracing::Passers;
   // What was submitted before may wait for the thread that is here.
-  mover.prints = !Tracing::unseen();
+  mover.fingerprints = !Tracing::unseen();
   mover.idle_fetches = !audited.has_value();
   mover.prices = prices;
   VS_ASSIGN_OR_RETURN(r->mover_, Mover::Start(r->memory_.get(), mover));
-  if (r->recorder_ != nullptr && traced && mover.own_context && mover.prints) {
+  if (r->recorder_ != nullptr && traced && mover.own_context && mover.fingerprints) {
     r->recorder_->WatchContents(r->context_, r->memory_.get(), r->mover_.get());
   }
   if (audited.has_value()) {

@@ -55,7 +55,7 @@ class CopyEngineImpl final : public CopyEngine {
     // In a context that is shared with the program a kernel of ours could get stuck behind a parked
     // stream, as copies could, and nothing here must wait for it.
     if (owned_) {
-      for (auto [stream, prints] :
+      for (auto [stream, fingerprinter] :
            {std::pair(in_stream_, &in_fingerprints_), {out_stream_, &out_fingerprints_}}) {
         StatusOr<std::unique_ptr<Fingerprinter>> made = Fingerprinter::Create(driver_, stream);
         // Without it every eviction copies, and that is all.
@@ -64,7 +64,7 @@ class CopyEngineImpl final : public CopyEngine {
           in_fingerprints_.reset();
           break;
         }
-        *prints = *std::move(made);
+        *fingerprinter = *std::move(made);
       }
     }
     StatusOr<Thread> thread = StartThread(
@@ -196,8 +196,9 @@ class CopyEngineImpl final : public CopyEngine {
   }
 
   // None: the chunk is copied, which is always right.
-  std::optional<uint32_t> QueueFingerprint(Fingerprinter& prints, DevicePtr from, Bytes size) {
-    const StatusOr<std::optional<uint32_t>> slot = prints.Queue(from, size);
+  std::optional<uint32_t> QueueFingerprint(Fingerprinter& fingerprinter, DevicePtr from,
+                                           Bytes size) {
+    const StatusOr<std::optional<uint32_t>> slot = fingerprinter.Queue(from, size);
     if (slot.ok()) return *slot;
     driver_->RecordBackgroundError(slot.status());
     return std::nullopt;

@@ -1,5 +1,5 @@
-// Placement by hand: prefetch, pin and unpin. Each is work without a launch, which goes through the
-// queue as declared work does (mover_submit.cc) and is served by the same planner.
+// Explicit placement: prefetch, pin and unpin. Each is work without a launch, which goes through
+// the queue as declared work does (mover_submit.cc) and is served by the same planner.
 #include <absl/strings/str_cat.h>
 
 #include <thread>

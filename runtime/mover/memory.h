@@ -83,8 +83,9 @@ class Memory {
   uint64_t allocations_state() const { return allocations_state_.load(std::memory_order_acquire); }
 
   // Addresses and memory that come apart, for what programs do with the driver's VMM calls
-  // (memory_vmm.cc). A range that was reserved is one allocation with holes: chunks are where loose
-  // memory was mapped. Memory that is not mapped keeps its contents and its place, device or host.
+  // (memory_vmm.cc). A range that was reserved is one allocation with holes: chunks are where
+  // detached memory was mapped. Memory that is not mapped keeps its contents and its place, device
+  // or host.
   class Detached {
    public:
     Bytes size() const { return size_; }
@@ -149,7 +150,7 @@ class Memory {
   bool ForEachChunk(DevicePtr p, Bytes size, absl::FunctionRef<void(ChunkIndex, Chunk&)> visit)
       VS_REQUIRES(mu);
 
-  // What is known of the program's work: nothing, everything since arming, everything.
+  // What is known of the program's work: nothing, everything since tracking began, everything.
   enum class Tracking { kNone, kSinceTracking, kAll };
   void SetTracking(Tracking tracking) { tracking_.store(tracking, std::memory_order_release); }
   Tracking tracking() const {

@@ -260,7 +260,7 @@ void Memory::PutBack(const Taken& taken, bool unmapped) {
   for (size_t i = 0; i < taken.chunks.size(); ++i) {
     const Bytes size = ChunkBytes(taken.detached.log2_sizes_[i]);
     const Backing& b = taken.detached.backing_[i];
-    // What was hidden is shown: work that came upon it meanwhile waits for that no more.
+    // What was unmapped is mapped: work that came upon it meanwhile waits for that no more.
     if (missing[i] || unmapped) {
       const Status status =
           MapAt(*driver_, accessors_, va, size,

@@ -75,7 +75,7 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
       reuse_(memory->device_pool().budget()),
       planner_(&memory->policy()),
       last_progress_(Clock::now()) {
-  if (options.traced && options.own_context && options.prints) LoadFingerprints();
+  if (options.traced && options.own_context && options.fingerprints) LoadFingerprints();
 }
 
 StatusOr<std::unique_ptr<Mover>> Mover::Start(Memory* memory, const MoverOptions& options) {
@@ -209,12 +209,12 @@ bool Mover::Round() {
 }
 
 void Mover::Pause() {
-  const auto quiet = Clock::now() - last_progress_;
+  const auto idle = Clock::now() - last_progress_;
   MutexLock lock(memory_.mu);
   if (look_again_ || stop_) return;
   done_.NotifyAll();
   const bool active = !queue_.empty() || !moves_.empty() || !detached_.empty();
-  if ((active && quiet < kSpin) || TimedRuns()) {
+  if ((active && idle < kSpin) || TimedRuns()) {
     memory_.mu.Unlock();
     std::this_thread::yield();
     for (const auto until = Clock::now() + kBetweenLooks; Clock::now() < until;) {
@@ -449,7 +449,7 @@ bool Mover::HasItsMemory(const Work& work) {
     const Chunk& c = memory_.chunks()[work.chunks[i]];
     if (c.state == ChunkState::kMoving && !work.uses[i].mapped_only) return false;
     if (work.run_in_place || c.state == ChunkState::kPinned || i >= work.wanted) continue;
-    // Work from before arming ends soon, and then its users are known.
+    // Work from before tracking ends soon, and then its users are known.
     if (draining_ != 0 && options_.traced && c.movable && !memory_.UsersKnown(c)) return false;
     if (work.kind == Work::Kind::kEvict) {
       if (c.on_device && Movable(c)) return false;

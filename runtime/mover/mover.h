@@ -49,7 +49,7 @@ struct MoverOptions {
   // Every call that submits work or destroys a stream passes through here.
   bool traced = false;
   // Fingerprints behind traced kernels. To make ready for them waits for the context's work.
-  bool prints = true;
+  bool fingerprints = true;
   // What is hot comes back by itself while nothing else is to be done.
   bool idle_fetches = true;
   Prices prices;
@@ -155,9 +155,9 @@ class Mover {
   // Wake, and where memory has become short wait until work is recorded (at most a second or so):
   // so that the work that follows is seen. Does not wait inside a scope.
   void WakeAndStartTracking();
-  // Around a call that looks memory up in the driver and is not submitted work: all that is hidden
-  // is mapped again, and nothing is remapped before EndAddressQuery, nor hidden for a while. One
-  // load while memory suffices; false then, and there is nothing to end.
+  // Around a call that looks memory up in the driver and is not submitted work: all that is
+  // unmapped is mapped again, and nothing is remapped before EndAddressQuery, nor left unmapped for
+  // a while. One load while memory suffices; false then, and there is nothing to end.
   bool BeginAddressQuery();
   void EndAddressQuery();
   // Around work in another context that touches memory here, and may write it: nothing moves. Waits
@@ -165,9 +165,9 @@ class Mover {
   // REQUIRES of EndForeignWork: the work is done.
   bool BeginForeignWork();
   void EndForeignWork();
-  // Around the submission of work in another context while this one is not armed, which may touch
-  // memory here as well: what has been submitted when memory becomes short is waited for before
-  // anything moves. Both only touch a counter of the thread's.
+  // Around the submission of work in another context while this one is not tracking, which may
+  // touch memory here as well: what has been submitted when memory becomes short is waited for
+  // before anything moves. Both only touch a counter of the thread's.
   void BeginUntracked() { gate_.Enter(); }
   void EndUntracked() { gate_.Exit(); }
   // Nothing moves from here on, for good; work runs with its memory where it is. True when nothing
@@ -296,7 +296,7 @@ class Mover {
   Status WaitReachable(const Work& work) VS_REQUIRES(memory_.mu);
   void WakeThread() VS_REQUIRES(memory_.mu);
   Status AwaitTracking();
-  // REQUIRES: all work from before arming is done.
+  // REQUIRES: all work from before tracking is done.
   void DrainStreams() VS_EXCLUDES(memory_.mu);
   // What the state's stream carried is done when it reaches the mark.
   void DrainsAt(StreamState* state, uint32_t mark) VS_REQUIRES(memory_.mu);
@@ -309,7 +309,7 @@ class Mover {
   void EndThread();
   // Of all movers, each once.
   static uint64_t NextStreamCaches();
-  // Marks the streams that carried work before arming, so that it is known when that is done.
+  // Marks the streams that carried work before tracking, so that it is known when that is done.
   // REQUIRES: the gate is closed, and no stream is destroyed without passing it.
   void MarkUnrecorded() VS_EXCLUDES(memory_.mu);
   void UpdateTracking() VS_REQUIRES(memory_.mu);
@@ -503,11 +503,11 @@ class Mover {
   bool stop_ VS_GUARDED_BY(memory_.mu) = false;
   bool resting_ VS_GUARDED_BY(memory_.mu) = false;            // See Rest.
   std::vector<ChunkIndex> to_map_ VS_GUARDED_BY(memory_.mu);  // Somebody waits for them.
-  bool map_all_ VS_GUARDED_BY(memory_.mu) = false;            // Until nothing is hidden.
+  bool map_all_ VS_GUARDED_BY(memory_.mu) = false;            // Until nothing is unmapped.
   // What was waited for did not come, so many times in a row: no work waits like that.
   Clock::time_point no_coming_before_ VS_GUARDED_BY(memory_.mu);
   int vain_waits_ VS_GUARDED_BY(memory_.mu) = 0;
-  // After work that may touch anything nothing is hidden for so long.
+  // After work that may touch anything nothing is left unmapped for so long.
   static constexpr std::chrono::seconds kNoUnmapping{1};
   Clock::time_point no_unmapping_before_ VS_GUARDED_BY(memory_.mu);
   bool dead_ VS_GUARDED_BY(memory_.mu) = false;  // A kernel has killed the context.

@@ -60,7 +60,7 @@ void Mover::QueueFingerprints(Work* work) {
       if (!slot.has_value()) break;
       ++c.pending_fingerprints;
       pieces[count++] = {c.base, c.size(), *slot};
-      work->prints.push_back({index, *slot});
+      work->fingerprints.push_back({index, *slot});
     }
     if (work->released) AskFingerprints(*work);
     if (work->held) {
@@ -83,29 +83,29 @@ bool Mover::FingerprintedSoon(const Work& work, ChunkIndex index) {
   const auto at = absl::c_find(queue_, &work);
   const auto end = queue_.end() - at > kSoon ? at + kSoon + 1 : queue_.end();
   return at != end && std::any_of(at + 1, end, [&](const Work* next) {
-           return absl::c_any_of(next->prints,
-                                 [&](const Work::Print& p) { return p.chunk == index; });
+           return absl::c_any_of(next->fingerprints,
+                                 [&](const Work::Fingerprint& p) { return p.chunk == index; });
          });
 }
 
 void Mover::AskFingerprints(const Work& work) {
-  for (const Work::Print& print : work.prints) {
-    Chunk& c = memory_.chunks()[print.chunk];
+  for (const Work::Fingerprint& queued : work.fingerprints) {
+    Chunk& c = memory_.chunks()[queued.chunk];
     --c.pending_fingerprints;
     if (!WorthAFingerprintNow(c) ||
-        (c.pending_fingerprints != 0 && FingerprintedSoon(work, print.chunk)))
+        (c.pending_fingerprints != 0 && FingerprintedSoon(work, queued.chunk)))
       continue;
     ++c.fingerprints_taken;
-    fingerprints_->Ask(print.slot);
+    fingerprints_->Ask(queued.slot);
   }
 }
 
 void Mover::DropFingerprints(Work* work) {
   // Once it is released, each has been asked for or not.
-  for (const Work::Print& print : work->prints) {
-    if (!work->released) --memory_.chunks()[print.chunk].pending_fingerprints;
+  for (const Work::Fingerprint& queued : work->fingerprints) {
+    if (!work->released) --memory_.chunks()[queued.chunk].pending_fingerprints;
   }
-  work->prints.clear();
+  work->fingerprints.clear();
 }
 
 void Mover::NoteWriter(const Work& work, ChunkIndex index) {
@@ -150,20 +150,20 @@ void Mover::DoubtTwins(bool but_read_mostly) {
 }
 
 void Mover::TakeFingerprints(const Work& work) {
-  for (const Work::Print& print : work.prints) {
-    const std::optional<Fingerprint> found = fingerprints_->Result(print.slot);
-    fingerprints_->Give(print.slot);
-    const auto writer = memory_.writers.find(print.chunk.value);
+  for (const Work::Fingerprint& queued : work.fingerprints) {
+    const std::optional<Fingerprint> found = fingerprints_->Result(queued.slot);
+    fingerprints_->Give(queued.slot);
+    const auto writer = memory_.writers.find(queued.chunk.value);
     // Another may have written it since, or while this ran.
     if (!found.has_value() || dead_ || writer == memory_.writers.end() ||
         writer->second.work != work.id) {
       continue;
     }
     writer->second.left = found;
-    Chunk& c = memory_.chunks()[print.chunk];
+    Chunk& c = memory_.chunks()[queued.chunk];
     const bool stale = c.state == ChunkState::kDeviceStale;
     const std::optional<Fingerprint> before =
-        stale ? memory_.fingerprints_of_copies.at(print.chunk.value) : writer->second.before;
+        stale ? memory_.fingerprints_of_copies.at(queued.chunk.value) : writer->second.before;
     if (!before.has_value()) continue;
     c.last_unchanged = *before == *found;
     if (c.last_unchanged) {
@@ -172,7 +172,7 @@ void Mover::TakeFingerprints(const Work& work) {
       any_twins_ = any_twins_ || stale;
     } else {
       c.skip_fingerprint_for = kSkipAfterWrite;
-      if (stale) memory_.DropHostCopy(print.chunk);
+      if (stale) memory_.DropHostCopy(queued.chunk);
     }
   }
 }

@@ -22,7 +22,7 @@ struct Mover::Move {
   // A remap failed both ways, and the address shows nothing until mended, or what was mapped ahead
   // cannot be taken back.
   bool unmapped = false;
-  // Its memory on the device is mapped before its contents are there: the chunk is hidden.
+  // Its memory on the device is mapped before its contents are there: the chunk is unmapped.
   bool ahead = false;
   uint64_t accessors = 0;  // Then what the mapping's were (Accessors::changes).
   DevicePtr va;

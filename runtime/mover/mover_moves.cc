@@ -377,7 +377,7 @@ RemapResult Mover::RemapMoved(Move* move) {
   RemapResult result;
   if (move->ahead) {
     result.changed = true;
-    // Whoever changes it passes by what is hidden.
+    // Whoever changes it passes by what is unmapped.
     if (move->accessors != memory_.accessors().changes()) {
       result = Remap(*driver_, memory_.accessors(), move->va, move->size(), device, device);
       move->ahead = std::exchange(result.mapped, true);

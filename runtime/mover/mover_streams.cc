@@ -14,9 +14,9 @@ uint64_t Mover::NextStreamCaches() {
 
 void Mover::UpdateTracking() {
   if (!tracking_.load(std::memory_order_relaxed)) return;
-  const uint64_t unsettled = draining_ + streams_.unrecorded();
-  stats_.unsettled_streams = unsettled;
-  memory_.SetTracking(unsettled == 0 ? Memory::Tracking::kAll : Memory::Tracking::kSinceTracking);
+  const uint64_t draining = draining_ + streams_.unrecorded();
+  stats_.unsettled_streams = draining;
+  memory_.SetTracking(draining == 0 ? Memory::Tracking::kAll : Memory::Tracking::kSinceTracking);
 }
 
 void Mover::DrainStreams() {
@@ -41,7 +41,7 @@ void Mover::MarkUnrecorded() {
   for (StreamState* state : states) {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
     const CUresult result = (*driver_)->StreamIsCapturing(state->stream, &capture);
-    // Left unsettled until it carries work again.
+    // Left unmarked until it carries work again.
     if (result != CUDA_SUCCESS || capture != CU_STREAM_CAPTURE_STATUS_NONE) continue;
     const StatusOr<uint32_t> mark = Streams::Mark(*driver_, state);
     if (!mark.ok()) {

@@ -210,7 +210,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
       if (Counts(*work)) ++c.queued;
       needs_arrival = needs_arrival || (!c.movable && c.allocation != 0);
     }
-    // Having come this far also says that what the stream carried before arming is done.
+    // Having come this far also says that what the stream carried before tracking is done.
     needs_arrival = needs_arrival || state->unrecorded;
     work->needs_arrival = needs_arrival;
     queue_.push_back(work);
@@ -361,7 +361,7 @@ Status Mover::AwaitTracking() {
   if (tracking_.load(std::memory_order_acquire)) return absl::OkStatus();
   if (scope.mover == this) {
     return absl::FailedPreconditionError(
-        "memory cannot be moved by hand from inside a work scope: end the scope first");
+        "memory cannot be moved on request from inside a work scope: end the scope first");
   }
   want_tracking_.store(true, std::memory_order_release);
   MutexLock lock(memory_.mu);
@@ -605,7 +605,7 @@ Status Mover::Synchronize() {
     });
   }
   if (memory_.tracking() != Memory::Tracking::kAll) {
-    // Work that was declared before arming: nothing but this tells that it is done.
+    // Work that was declared before tracking: nothing but this tells that it is done.
     VS_RETURN_IF_ERROR(memory_.Drain());
     if (tracking) DrainStreams();
   }

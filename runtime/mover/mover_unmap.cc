@@ -68,9 +68,9 @@ bool Mover::CallOffFingerprints(absl::Span<const ChunkIndex> chunks) {
   bool any = false;
   for (const auto& state : streams_.busy()) {
     for (const Work* work : state->in_flight) {
-      for (const Work::Print& print : work->prints) {
-        if (!absl::c_linear_search(chunks, print.chunk)) continue;
-        any = fingerprints_->CallOff(print.slot) || any;
+      for (const Work::Fingerprint& queued : work->fingerprints) {
+        if (!absl::c_linear_search(chunks, queued.chunk)) continue;
+        any = fingerprints_->CallOff(queued.slot) || any;
       }
     }
   }
@@ -154,7 +154,7 @@ StatusOr<std::vector<Memory::Detached>> Mover::UnmapTaken(absl::Span<const Memor
 Status Mover::CloseUnused(absl::Span<const ChunkIndex> chunks, bool claim, const char* why) {
   const auto begun = Clock::now();
   // Where nobody sees the program's work, all of it is waited for. Where it is seen since it was
-  // armed, what streams carried before ends by their marks; some streams nobody can mark.
+  // tracking, what streams carried before ends by their marks; some streams nobody can mark.
   bool drained = false;
   const auto unused = [&]() VS_NO_THREAD_SAFETY_ANALYSIS {
     return memory_.unknown_work.load(std::memory_order_acquire) == 0 &&

@@ -42,7 +42,7 @@ struct StreamState {
   std::deque<Work*> held;                             // In the order of submission.
   std::deque<Work*> in_flight;                        // Released, not known to have finished.
   std::chrono::steady_clock::time_point last_finish;  // Seen; of its last finished work.
-  // Carried work before arming and none since: when that ends is unknown. Set by Streams.
+  // Carried work before tracking and none since: when that ends is unknown. Set by Streams.
   bool unrecorded = false;
   bool busy = false;       // Is in Streams::busy().
   bool forgotten = false;  // The handle or its thread has gone; goes when nothing is left.

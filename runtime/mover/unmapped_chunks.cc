@@ -2,9 +2,11 @@
 // as long as the same with device memory (measured: docs/measurements.md), and a chunk that is
 // evicted to be fetched again needs neither: its address shows nothing meanwhile. That is the remap
 // window, made longer, so it is open only where work says what it touches:
-//  - Work that may touch more than it names waits until all is shown, and nothing is hidden before
+//  - Work that may touch more than it names waits until all is mapped, and nothing is left unmapped
+//  before
 //    it has finished, or for a while after.
-//  - Work finds mapped whatever it may touch (Use::loose), not only what it is likely to. What the
+//  - Work finds mapped whatever it may touch (Use::mapped_only), not only what it is likely to.
+//  What the
 //    next work is likely to touch is fetched for that first: its mapping on the host would be made
 //    for nothing.
 //  - Copies and fills, which the driver looks up when they are submitted, wait for what they name,

@@ -100,11 +100,11 @@ struct Work {
   std::vector<Use> uses;           // By position in chunks.
   // Fingerprints that may be taken behind it, and where they will be. Which are, is said when it is
   // released.
-  struct Print {
+  struct Fingerprint {
     ChunkIndex chunk;
     uint32_t slot;
   };
-  std::vector<Print> prints;
+  std::vector<Fingerprint> fingerprints;
   size_t held_fingerprints = 0;  // While it is held: launches that take them.
 
   // Nothing may move while it runs: it may touch any memory.
@@ -127,7 +127,7 @@ struct Work {
     chunks.clear();
     wanted = 0;
     uses.clear();
-    prints.clear();
+    fingerprints.clear();
     held_fingerprints = 0;
   }
 };

@@ -40,7 +40,7 @@ uint8_t Facts(const ChunkView& view) {
                               view.incoming << 6);
 }
 
-// Whether later work by hand may claim it.
+// Whether a later explicit request may claim it.
 bool Claimable(Need::Place place) {
   return place == Need::Place::kInPlace || place == Need::Place::kUnclaimed;
 }

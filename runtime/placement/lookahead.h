@@ -59,7 +59,7 @@ class Lookahead {
   // REQUIRES: Names(chunk).
   const Need& Find(ChunkIndex chunk) const { return needs_[mentions_[chunk.value].counts]; }
   // What `work` names, in its own order. All but what is first needed by it, or what it is the
-  // first to ask for by hand, is kAgain.
+  // first to ask for explicitly, is kAgain.
   absl::Span<Need> NeedsOf(uint32_t work) {
     const Work& w = works_[window_[begin_ + work].work];
     return absl::MakeSpan(needs_).subspan(w.first_need, w.needs);
@@ -116,7 +116,7 @@ class Lookahead {
   // By chunk: indices of needs.
   struct Mentions {
     uint32_t first = Need::kNone, last = Need::kNone;
-    uint32_t counts = Need::kNone;  // The first, or the one by hand that has claimed it.
+    uint32_t counts = Need::kNone;  // The first, or the explicit request that has claimed it.
     bool there = false;             // On the device, and can be moved; as far as was told.
   };
 

@@ -243,7 +243,7 @@ TEST_F(PeersTest, ComeWhileMemoryMoves) {
   }
 }
 
-// A unmapped chunk whose memory is mapped before it is copied there.
+// An unmapped chunk whose memory is mapped before it is copied there.
 TEST_F(PeersTest, ReachWhatIsOnItsWay) {
   const std::vector<DevicePtr> pieces = Allocs(6);
   const auto unmapped = [&](DevicePtr p, bool mapped) {
