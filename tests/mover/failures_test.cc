@@ -9,7 +9,7 @@
 // VRAMSPAN_TEST_EVERY_CALL=1 fails every single call of each kind in its turn, alone and with all
 // later ones, which takes many minutes, instead of a few picked ones.
 //
-// docs/life-of-a-launch.md, steps 14 to 16, is the contract.
+// docs/life-of-a-launch.md, "When something does not go as planned", is the contract.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -217,7 +217,7 @@ std::vector<Failure> FailuresFor(unsigned long long made, const Point& at) {
 }
 
 // Where a mapping can be neither made nor put back, work that names the memory waits until it can
-// (docs/life-of-a-launch.md, step 15), and so does the program, should it wait for that work. The
+// (docs/life-of-a-launch.md), and so does the program, should it wait for that work. The
 // error does not wait. So somebody has to ask for it, and to end the failure.
 class Mender {
  public:
