@@ -5,6 +5,7 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "runtime/placement/kernel_history.h"
@@ -61,6 +62,20 @@ struct alignas(64) ActiveWork {
   LaunchSample sample;
   RunRecorder::Launch launch;
 
+  // As new, but for the memory that its vectors have.
+  void Renew() {
+    const auto emptied = []<typename T>(std::vector<T>* all) {
+      all->clear();
+      return std::move(*all);
+    };
+    std::vector<uint8_t> no_served = emptied(&served);
+    std::vector<ChunkIndex> no_part = emptied(&part);
+    std::vector<ChunkIndex> no_fetches = emptied(&fetch_for_others);
+    *this = ActiveWork();
+    served = std::move(no_served);
+    part = std::move(no_part);
+    fetch_for_others = std::move(no_fetches);
+  }
   // Nothing may move while it runs.
   bool barrier() const { return access != Access::kExact; }
   bool serves(size_t use) const { return !served.empty() && served[use] != 0; }

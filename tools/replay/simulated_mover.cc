@@ -333,22 +333,15 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
   ActiveWork* a = spare_.back();
   spare_.pop_back();
   const RecordedWork& w = run_.works[work];
+  a->Renew();
   a->work = work;
   a->set = w.set;
   a->code = w.code;
-  a->held = a->released = a->timed = a->started = a->tried = a->run_in_place = a->ready_known =
-      false;
-  a->listed = a->finished = false;
   a->uses = chunks_.uses(w.set);
-  a->served.clear();
   a->wanted = chunks_.chunks(w.set);
   a->version = uint64_t{w.set} + 1;
-  a->possible = {};
   a->submitted = now_;
-  a->may_start = 0;
   a->submitted_at = held_time_;
-  a->sample = {};
-  a->launch = {};
   a->launch.code = w.code;
 
   const bool declared = !traced_ || w.kind == WorkKind::kDeclared;
@@ -357,7 +350,6 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
               : !w.complete                                                    ? Access::kPartial
               : !declared && launch && setting_.overlap == ReplayOverlap::kOff ? Access::kPartial
                                                                                : Access::kExact;
-  a->kernel = 0;
   if (!declared && launch) {
     a->kernel = Mix(w.code + 1, RoughSize(timing_.bytes(w.set))) | 1;
   }
