@@ -29,6 +29,13 @@ if [[ -n $clocks ]]; then
   exit 1
 fi
 
+impure=$(code '#[[:space:]]*include[[:space:]]*["<](cuda|mutex|shared_mutex|thread|atomic|condition_variable|runtime/base/(mutex|thread|own_))|_clock|[cC]lock::now' runtime/scheduler)
+if [[ -n $impure ]]; then
+  echo "$impure"
+  echo "the scheduler is pure: no driver, no lock, no thread, and time is a value (runtime/base/units.h)"
+  exit 1
+fi
+
 # `file:line:included path` of every include, whatever the spaces in it.
 folders=(runtime)
 for folder in include cupti_tracer tools/replay tools/simcuda; do
@@ -39,12 +46,13 @@ grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.cu' --
   sed -E 's/^([^:]+):([0-9]+):[[:space:]]*#[[:space:]]*include[[:space:]]*["<]([^">]+)[">].*/\1:\2:\3/' |
   awk -F: '
     BEGIN {
-      count = split("base driver space backing placement observe mover trace api preload", order, " ")
+      count = split("base driver space backing placement observe scheduler mover trace api preload", order, " ")
       for (i = 1; i <= count; i++) rank[order[i]] = i
       barred["placement", "driver"] = barred["placement", "space"] = barred["placement", "backing"] = 1
+      barred["scheduler", "driver"] = barred["scheduler", "backing"] = barred["scheduler", "observe"] = 1
       barred["observe", "space"] = barred["observe", "placement"] = 1
       allowed["cupti_tracer"] = " base observe "
-      allowed["tools/replay"] = " base space placement trace "
+      allowed["tools/replay"] = " base space placement scheduler trace "
       allowed["tools/simcuda"] = " "
     }
     function wrong(why) { printf "%s:%s: includes \"%s\": %s\n", $1, $2, $3, why; bad++ }
@@ -78,10 +86,11 @@ grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.cu' --
       if (!(to[2] in rank)) wrong("runtime/" to[2] " is not in the list of layers")
       else if (rank[to[2]] > rank[from[2]]) wrong(to[2] " comes after " from[2])
       else if ((from[2], to[2]) in barred)
-        wrong(from[2] == "observe" ? "observe knows of calls and pointers: no space, no placement" \
+        wrong(from[2] == "scheduler" ? "the scheduler is pure: no driver, no backing, no calls" : \
+              from[2] == "observe" ? "observe knows of calls and pointers: no space, no placement" \
                                    : "placement is pure: no driver, no space, no backing")
-      else if (from[2] == "mover" && to[2] == "placement" && to[3] == "policies")
-        wrong("the mover knows plans, no policy")
+      else if (from[2] ~ /^(mover|scheduler)$/ && to[2] == "placement" && to[3] == "policies")
+        wrong("the " from[2] " knows plans, no policy")
     }
     END {
       if (bad) { printf "%d includes break the order of the layers (runtime/README.md)\n", bad; exit 1 }

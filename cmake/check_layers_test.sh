@@ -40,6 +40,8 @@ allowed runtime/observe/a.cc runtime/driver/driver.h
 allowed runtime/preload/a.inc vramspan/vramspan.h
 allowed cupti_tracer/a.cc runtime/observe/launch_source.h
 allowed tools/replay/a.cc runtime/space/chunk.h
+allowed tools/replay/a.cc runtime/scheduler/patience.h
+allowed runtime/scheduler/a.cc runtime/placement/planner.h
 
 refused runtime/base/a.h runtime/driver/driver.h
 refused runtime/space/a.cc chunk.h
@@ -48,6 +50,11 @@ refused runtime/nowhere/a.cc runtime/base/units.h
 refused runtime/placement/a.cc runtime/space/chunk.h
 refused runtime/observe/a.cc runtime/space/chunk.h
 refused runtime/observe/a.cc runtime/placement/planner.h
+refused runtime/scheduler/a.cc runtime/driver/driver.h
+refused runtime/scheduler/a.cc runtime/backing/slot_pool.h
+refused runtime/scheduler/a.cc runtime/placement/policies/lru.h
+refused runtime/scheduler/a.cc runtime/base/mutex.h
+refused runtime/scheduler/a.cc atomic
 refused runtime/mover/a.cu runtime/api/runtime.h
 refused runtime/mover/a.cc runtime/placement/policies/lru.h
 refused runtime/mover/a.cc vramspan/vramspan.h
@@ -57,6 +64,7 @@ refused cupti_tracer/a.cc runtime/mover/mover.h
 refused tools/replay/a.cc runtime/driver/driver.h
 refused tools/simcuda/a.cc runtime/base/units.h
 
+refused_code runtime/scheduler/a.cc 'const auto now = std::chrono::steady_clock::now();'
 refused_code runtime/mover/a.cc 'std::thread([] {}).detach();'
 refused_code runtime/api/a.h 'std::jthread thread_;'
 refused_code cupti_tracer/a.cc 'pthread_create(&id, nullptr, &Run, nullptr);'

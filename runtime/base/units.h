@@ -1,8 +1,9 @@
 // Strong types for the quantities that must not be mixed up: byte counts, device addresses, chunk
-// ids. All are trivially copyable values; arithmetic that makes no sense does not compile.
+// ids, times. All are trivially copyable values; arithmetic that makes no sense does not compile.
 #ifndef VRAMSPAN_RUNTIME_BASE_UNITS_H_
 #define VRAMSPAN_RUNTIME_BASE_UNITS_H_
 
+#include <chrono>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -46,6 +47,18 @@ struct DevicePtr {
 constexpr DevicePtr operator+(DevicePtr p, Bytes n) { return DevicePtr(p.value + n.value); }
 constexpr DevicePtr operator-(DevicePtr p, Bytes n) { return DevicePtr(p.value - n.value); }
 constexpr Bytes operator-(DevicePtr a, DevicePtr b) { return Bytes(a.value - b.value); }
+
+// Time as a value. Whoever has a clock says what an Instant counts from: the mover takes the steady
+// clock's, a replay begins at 0.
+using Duration = std::chrono::nanoseconds;
+struct Timeline {
+  using duration = Duration;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<Timeline>;
+  static constexpr bool is_steady = true;
+};
+using Instant = Timeline::time_point;
 
 // Names a chunk: an index into the chunk table. 0 is no chunk.
 struct ChunkIndex {

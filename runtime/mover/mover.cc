@@ -28,13 +28,6 @@ constexpr std::chrono::microseconds kShortSleep{20};
 constexpr std::chrono::milliseconds kLongSleep{1};
 constexpr size_t kArrivalScan = 256;
 constexpr std::chrono::milliseconds kHealthPeriod{100};
-// However long work has been seen to run.
-constexpr std::chrono::milliseconds kMostPatience{500};
-// Bytes a nanosecond: the head is not starved while its memory may be on its way at this rate.
-constexpr uint64_t kSlowestLink = 1;
-// While threads are blocked the deadline is shorter by this.
-constexpr int kBlockedShare = 8;
-constexpr size_t kGiveUpGrowth = 16;
 // Between two looks while there is something to wait for: the lock is free for others meanwhile.
 constexpr std::chrono::microseconds kBetweenLooks{3};
 
@@ -73,6 +66,7 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
       history_(options.prices),
       heat_(memory->device_pool().budget()),
       reuse_(memory->device_pool().budget()),
+      patience_(options.deadline),
       planner_(&memory->policy()),
       last_progress_(Clock::now()) {
   if (options.traced && options.own_context && options.fingerprints) LoadFingerprints();
@@ -130,10 +124,12 @@ bool Mover::Turn(std::optional<ScopedContext>* current) {
   }
   const bool progress = Round();
   AccountStall();
-  if (progress) last_progress_ = Clock::now();
+  const auto now = Clock::now();
+  if (progress) last_progress_ = now;
   {
     MutexLock lock(memory_.mu);
     if (stop_ && !progress) return true;
+    if (progress) patience_.Progressed(InstantOf(now));
     CheckDeadline();
   }
   if (!progress) Pause();
@@ -339,9 +335,6 @@ bool Mover::PollFinished() {
   bool any = false;
   const auto polled = Clock::now();
   const bool in_flight = in_flight_ != 0;
-  // Something that was in flight already when the deadline first let work go has ended.
-  bool undisturbed = !disturbed_;
-  Clock::duration ran{0};
   for (StreamState* state : streams_.busy()) {
     while (!state->in_flight.empty()) {
       Work* work = state->in_flight.front();
@@ -349,8 +342,7 @@ bool Mover::PollFinished() {
       if (work->end.has_value() && !state->Reached(*work->end) && !dead_) break;
       state->in_flight.pop_front();
       --in_flight_;
-      undisturbed = undisturbed || work->id < disturbed_from_;
-      ran = std::max(ran, polled - std::max(last_finish_, work->released_at));
+      patience_.Ended(work->id, InstantOf(work->released_at), InstantOf(polled));
       if (work->kernel != 0) NoteFinish(*work, polled);
       TakeFingerprints(*work);
       state->last_finish = polled;
@@ -370,18 +362,7 @@ bool Mover::PollFinished() {
     streams_.DropIdle();
     streams_.Sweep();
   }
-  if (any || !in_flight) {
-    const auto now = Clock::now();
-    // What the deadline set free says nothing of how long work runs, nor does what ran while a
-    // thread was blocked.
-    if (!disturbed_) longest_ = std::max(longest_, ran);
-    last_finish_ = now;
-    // What was let go may end while what it was let go for still runs, or waits for more.
-    if (undisturbed || !in_flight) {
-      disturbed_ = false;
-      give_up_next_ = 1;
-    }
-  }
+  patience_.Looked(in_flight, InstantOf(polled));
   return any;
 }
 
@@ -519,62 +500,41 @@ Mover::Clock::duration Mover::MayTake() {
   return std::chrono::nanoseconds(most);
 }
 
-void Mover::Disturb(Clock::time_point now) {
-  if (!disturbed_) disturbed_from_ = queue_.front()->id;
-  disturbed_ = true;
-  disturbed_at_ = now;
-}
-
 void Mover::CheckDeadline() {
   if (queue_.empty()) return;
   if (dead_) {
     for (Work* work : queue_) work->run_in_place = look_again_ = true;
     return;
   }
-  const auto now = Clock::now();
-  if (queue_.front()->id != head_) {
-    head_ = queue_.front()->id;
-    head_since_ = now;
-  }
+  const Instant now = InstantOf(Clock::now());
+  patience_.HeadIs(queue_.front()->id, now);
+  if (!patience_.MayBeDue(now)) return;
   // A thread that is blocked inside the driver may hold up all others that enter it, and with them
   // what the head waits for; unless that is work which the device is known to have.
   const bool runs = absl::c_any_of(streams_.busy(), [](const StreamState* state) {
     return !state->in_flight.empty() && state->in_flight.front()->ended;
   });
-  const bool blocked = !runs && absl::c_any_of(queue_, [&](const Work* work) {
-    return work->in_submission && now - work->begun > options_.deadline / kBlockedShare;
+  const Duration blocked_after = patience_.deadline() / Patience::kBlockedShare;
+  Patience::Situation at;
+  at.blocked = !runs && absl::c_any_of(queue_, [&](const Work* work) {
+    return work->in_submission && now - InstantOf(work->begun) > blocked_after;
   });
-  if (blocked) Disturb(now);
-  const Clock::duration patience =
-      blocked ? options_.deadline / kBlockedShare
-              : std::max<Clock::duration>(
-                    {options_.deadline, std::min<Clock::duration>(longest_ * 2, kMostPatience),
-                     std::min<Clock::duration>(MayTake(), kMostPatience * 4)});
-  // Moves under way always end, and what they are for waits for them anyhow: but in a context that
-  // is shared with the program their copies may be stuck behind what that has parked.
-  const Clock::duration waited = now - std::max(last_progress_, head_since_);
-  if (waited > patience * 10 && synchronous_.load(std::memory_order_relaxed)) DetachMoves();
-  const bool stuck = moves_.empty() && waited > patience;
-  // Others may make progress for ever while the head gets none.
-  Bytes wanted;
-  for (const ChunkIndex index : queue_.front()->chunks) wanted += memory_.chunks()[index].size();
-  const bool starved =
-      now - head_since_ > patience * 10 + std::chrono::nanoseconds(wanted.value / kSlowestLink);
-  if (!stuck && !starved) return;
-  if (starved) starved_ = head_;
-  // Ever more: what runs may wait for work far down the queue, or may just be long, and then all
-  // that is let go with its memory on the host is let go in vain.
-  // Not so where threads are blocked: whatever they wait for is in the queue.
-  size_t left = !stuck ? 1 : blocked ? queue_.size() : give_up_next_;
+  at.moving = !moves_.empty();
+  at.known = MayTake();
+  for (const ChunkIndex index : queue_.front()->chunks) at.wanted += memory_.chunks()[index].size();
+  at.queued = queue_.size();
+  const Patience::Verdict verdict = patience_.Check(at, now);
+  if (verdict.detach_copies && synchronous_.load(std::memory_order_relaxed)) DetachMoves();
+  size_t left = verdict.in_place;
   for (Work* work : queue_) {
+    if (left == 0) break;
     if (work->run_in_place || work->access == Access::kUnknown) continue;
     work->run_in_place = true;
-    Disturb(now);
+    patience_.RunsInPlace(now);
     ++stats_.deadlines;
     look_again_ = true;
-    if (--left == 0) break;
+    --left;
   }
-  if (stuck && !blocked && give_up_next_ < queue_.size()) give_up_next_ *= kGiveUpGrowth;
 }
 
 void Mover::WaitUntil(CondVar& told, absl::FunctionRef<bool()> condition) {

@@ -40,6 +40,7 @@
 #include "runtime/placement/move_limits.h"
 #include "runtime/placement/planner.h"
 #include "runtime/placement/reuse.h"
+#include "runtime/scheduler/patience.h"
 
 namespace vramspan {
 
@@ -78,6 +79,11 @@ struct MoverStatistics {
   uint64_t trials = 0;          // Chunks left on the host to see what that costs.
   uint64_t fetches_unused = 0;  // Evicted again before any work had used them.
 };
+
+// A time of the mover's own clock, as decisions have it.
+inline Instant InstantOf(std::chrono::steady_clock::time_point t) {
+  return Instant(t.time_since_epoch());
+}
 
 class Mover {
  public:
@@ -357,9 +363,6 @@ class Mover {
   bool HasItsMemory(const Work& work) VS_REQUIRES(memory_.mu);
   void Release(Work* work) VS_REQUIRES(memory_.mu);
   void CheckDeadline() VS_REQUIRES(memory_.mu);
-  // What is in flight takes its time for other reasons than its own from here on.
-  // REQUIRES: something is queued.
-  void Disturb(Clock::time_point now) VS_REQUIRES(memory_.mu);
   // Waits on done_, or on `told`, until `condition` holds, and looks now and then whether the
   // context still lives: in a dead one no mark is reached any more.
   void WaitUntil(absl::FunctionRef<bool()> condition) VS_REQUIRES(memory_.mu) {
@@ -484,17 +487,7 @@ class Mover {
   absl::flat_hash_map<uint64_t, ExpectedSet> sets_ VS_GUARDED_BY(memory_.mu);
   size_t set_chunks_ VS_GUARDED_BY(memory_.mu) = 0;
   Clock::time_point last_poll_ VS_GUARDED_BY(memory_.mu);
-  // Of work, or when some was first in flight again.
-  Clock::time_point last_finish_ VS_GUARDED_BY(memory_.mu);
-  // Work has been seen to run this long with nothing else ending: longer than that is stuck. What
-  // the program takes to think beside work that runs does not count.
-  Clock::duration longest_ VS_GUARDED_BY(memory_.mu){0};
-  // What is in flight takes its time for other reasons, the last time then; it is all work before
-  // this one.
-  bool disturbed_ VS_GUARDED_BY(memory_.mu) = false;
-  Clock::time_point disturbed_at_ VS_GUARDED_BY(memory_.mu);
-  uint64_t disturbed_from_ VS_GUARDED_BY(memory_.mu) = 0;
-  size_t give_up_next_ VS_GUARDED_BY(memory_.mu) = 1;  // How much work that will be.
+  Patience patience_ VS_GUARDED_BY(memory_.mu);
   Clock::time_point no_idle_fetch_before_ VS_GUARDED_BY(memory_.mu);
   bool may_fetch_idly_ VS_GUARDED_BY(memory_.mu) =
       false;  // Memory or work has gone since Return looked.
@@ -530,9 +523,6 @@ class Mover {
       stall_since_;           // The last look at what the head waits for; none: there was none.
   uint64_t stall_vmm_ = 0;    // Time in VMM calls by then.
   bool stall_moves_ = false;  // Whether anything moved then.
-  uint64_t head_ = 0;         // The queue's head, and since when it is that.
-  Clock::time_point head_since_;
-  uint64_t starved_ = 0;  // A head that got nothing for too long: nothing moves before it has gone.
   // After a failed move nothing is tried for so long: what failed will most likely fail again.
   static constexpr std::chrono::milliseconds kAfterFailure{5};
   Clock::time_point no_moves_before_;  // After a failure.

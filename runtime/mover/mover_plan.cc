@@ -109,7 +109,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
       (queue_.front()->barrier() || OnTrial(*queue_.front())) && HasItsMemory(*queue_.front())) {
     return false;
   }
-  if (!queue_.empty() && queue_.front()->id == starved_) return false;
+  if (!queue_.empty() && patience_.Starved(queue_.front()->id)) return false;
   if (GiveWayToUnknown()) return false;
   const Bytes over = OverBudget();
   Bytes leaving;

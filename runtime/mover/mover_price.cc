@@ -157,7 +157,7 @@ void Mover::NoteFinish(const Work& work, Clock::time_point now) {
   if (took <= Clock::duration::zero()) return;
   // What ends soon after something was let go by the deadline may have waited for just that; what
   // goes on for long after it is long by itself.
-  if (disturbed_ && now - disturbed_at_ < options_.deadline) return;
+  if (patience_.Disturbed(InstantOf(now))) return;
   if (gap > kFineEnough && gap * kResolution > took) return;
   LaunchSample sample = work.sample;
   sample.nanoseconds = static_cast<uint64_t>(took.count());

@@ -115,9 +115,10 @@ uint64_t SimulatedMover::NextEvent() const {
   if (call_ != Call::kNone) return std::min(next, call_end_);
   if (TimedRuns()) next = std::min(next, timed_until_);
   if (!queue_.empty() && moves_.empty()) {
-    const uint64_t since = std::max(last_progress_, head_since_);
-    // Patience is at least that, and takes looking up.
-    if (next > since + kDeadline) next = std::min(next, std::max(now_, since + Patience()));
+    // With more known it is not earlier, and that takes looking up.
+    if (next > NanosecondsOf(patience_.Due({}))) {
+      next = std::min(next, std::max(now_, NanosecondsOf(patience_.Due(Situation()))));
+    }
     const uint64_t shown = queue_.front()->moved_at + kDeadline / kStillShare + 1;
     if (shown > now_) next = std::min(next, shown);
   }

@@ -30,6 +30,7 @@
 #include "runtime/placement/pins.h"
 #include "runtime/placement/planner.h"
 #include "runtime/placement/reuse.h"
+#include "runtime/scheduler/patience.h"
 #include "tools/replay/active_work.h"
 #include "tools/replay/min_schedule.h"
 #include "tools/replay/planned_queue.h"
@@ -168,7 +169,8 @@ class SimulatedMover {
   bool WantedBehind(ChunkIndex index) const;  // By one of the next few of the queue.
   bool ReleaseReady();
   void CheckDeadline();
-  uint64_t Patience() const;
+  // How things stand for the head, for a decision on when its waiting ends. REQUIRES: there is one.
+  Patience::Situation Situation() const;
   void MarkReleased(ActiveWork* a);
   void DoubtTwin(SimulatedChunk* c);
   // What work touches of a chunk, each byte once, and how much its ranges name in sum.
@@ -245,6 +247,11 @@ class SimulatedMover {
     if (--At(index).in_flight == 0) MarkChanged(index);
   }
 
+  // Virtual time, as decisions have it.
+  static Instant InstantOf(uint64_t ns) { return Instant(Duration(static_cast<int64_t>(ns))); }
+  static uint64_t NanosecondsOf(Instant t) {
+    return static_cast<uint64_t>(t.time_since_epoch().count());
+  }
   SimulatedChunk& At(ChunkIndex c) { return chunk_[c.value]; }
   const SimulatedChunk& At(ChunkIndex c) const { return chunk_[c.value]; }
 
@@ -348,10 +355,7 @@ class SimulatedMover {
   bool may_fetch_idly_ = false;
   uint64_t no_idle_fetch_before_ = 0;
   HeldTime held_time_;
-  // The deadline.
-  uint64_t last_progress_ = 0, head_since_ = 0, longest_ = 0, last_finish_ = 0;
-  uint32_t head_ = kNoWork;
-  size_t give_up_next_ = 1;
+  Patience patience_{Duration(kDeadline)};
 
   // Kept between calls, so that work whose memory is there is let go at once.
   uint64_t departures_ = 1;

@@ -58,14 +58,14 @@ bool SimulatedMover::Round() {
   progress |= ReleaseReady();
   progress |= StartMoves();
   const bool begun = call_ != Call::kNone || BeginRemap();
-  if (progress || begun) last_progress_ = now_;
+  if (progress || begun) patience_.Progressed(InstantOf(now_));
   CheckDeadline();
   return progress && !begun;
 }
 
 bool SimulatedMover::PollFinished() {
   bool any = false;
-  uint64_t ran = 0;
+  const bool in_flight = in_flight_ != 0;
   for (; !ended_.empty(); ended_.pop_front()) {
     ActiveWork* a = ended_.front();
     Stream& stream = streams_[run_.works[a->work].stream];
@@ -74,7 +74,8 @@ bool SimulatedMover::PollFinished() {
       const uint64_t took = now_ > began ? now_ - began : 0;
       const uint64_t gap = now_ - last_poll_;
       // The thread may have been at a call when it ended.
-      const bool seen = now_ == a->end || gap <= kFineEnough || gap * kResolution <= took;
+      const bool seen = !patience_.Disturbed(InstantOf(now_)) &&
+                        (now_ == a->end || gap <= kFineEnough || gap * kResolution <= took);
       if (took != 0 && seen) {
         a->sample.nanoseconds = took;
         history_.Record(a->sample);
@@ -87,8 +88,7 @@ bool SimulatedMover::PollFinished() {
     if (a->barrier()) --barriers_in_flight_;
     if (a->timed) --timed_in_flight_;
     a->finished = true;
-    const uint64_t since = std::max(last_finish_, a->released_time);
-    if (now_ > since) ran = std::max(ran, now_ - since);
+    patience_.Ended(a->work, InstantOf(a->released_time), InstantOf(now_));
     QueueFinished(*a);
     --in_flight_;
     Finish(a);
@@ -99,10 +99,8 @@ bool SimulatedMover::PollFinished() {
     released_.pop_front();
   }
   last_poll_ = now_;
+  patience_.Looked(in_flight, InstantOf(now_));
   if (any) {
-    longest_ = std::max(longest_, ran);
-    last_finish_ = now_;
-    give_up_next_ = 1;
     may_fetch_idly_ = true;
     plan_again_ = true;
   }
@@ -163,6 +161,7 @@ bool SimulatedMover::PlanMoves() {
       (queue_.front()->barrier() || OnTrial(*queue_.front())) && HasItsMemory(*queue_.front())) {
     return tried;
   }
+  if (!queue_.empty() && patience_.Starved(queue_.front()->work)) return tried;
   const Bytes over = used_ > setting_.device_memory ? used_ - setting_.device_memory : Bytes(0);
   const bool may_fetch = moving_in_ < Pipeline();
   const bool may_evict = moving_out_ < Pipeline();

@@ -10,12 +10,7 @@
 #include "tools/replay/simulated_mover.h"
 
 namespace vramspan::replay {
-namespace {
-
-constexpr uint64_t kMostPatience = 500'000'000;
-constexpr size_t kGiveUpGrowth = 16;
-
-}  // namespace
+namespace {}  // namespace
 
 void SimulatedMover::Submit(ActiveWork* a) {
   streams_[run_.works[a->work].stream].works.push_back(a);
@@ -50,10 +45,7 @@ void SimulatedMover::Submit(ActiveWork* a) {
   if (setting_.overlap == ReplayOverlap::kSafe) {
     for (const ChunkIndex c : a->possible) ++At(c).queued;
   }
-  if (queue_.empty()) {
-    head_ = a->work;
-    head_since_ = now_;
-  }
+  if (queue_.empty()) patience_.HeadIs(a->work, InstantOf(now_));
   queue_.push_back(a);
   QueueSubmitted(*a, was_expected);
   barriers_queued_ += a->barrier();
@@ -315,8 +307,7 @@ bool SimulatedMover::ReleaseReady() {
     if (setting_.overlap == ReplayOverlap::kSafe) {
       for (const ChunkIndex c : a->possible) --At(c).queued;
     }
-    if (!queue_.empty()) head_ = queue_.front()->work;
-    head_since_ = now_;
+    if (!queue_.empty()) patience_.HeadIs(queue_.front()->work, InstantOf(now_));
     if (!a->fetch_for_others.empty()) vain_waits_ = 0;
     a->may_start = now_ + static_cast<uint64_t>(1e3 * prices_.hold_release);
     MarkReleased(a);
@@ -328,31 +319,37 @@ bool SimulatedMover::ReleaseReady() {
   return any;
 }
 
-uint64_t SimulatedMover::Patience() const {
+Patience::Situation SimulatedMover::Situation() const {
+  Patience::Situation at;
+  at.moving = !moves_.empty() || call_ != Call::kNone;
   uint64_t known = 0;
   for (const Stream& s : streams_) {
     if (!s.works.empty() && s.works.front()->released && s.works.front()->kernel != 0) {
       known = std::max(known, history_.MayTake(s.works.front()->sample));
     }
   }
-  return std::max(
-      {kDeadline, std::min(longest_ * 2, kMostPatience), std::min(known, kMostPatience * 4)});
+  at.known = Duration(known);
+  for (const ChunkUse& use : queue_.front()->uses) at.wanted += At(use.chunk).size();
+  for (const ChunkIndex c : queue_.front()->possible) at.wanted += At(c).size();
+  at.queued = queue_.size();
+  return at;
 }
 
 void SimulatedMover::CheckDeadline() {
-  if (queue_.empty() || !moves_.empty() || call_ != Call::kNone) return;
-  if (now_ < std::max(last_progress_, head_since_) + kDeadline) return;
-  if (now_ < std::max(last_progress_, head_since_) + Patience()) return;
-  size_t left = give_up_next_;
+  if (queue_.empty()) return;
+  const Instant now = InstantOf(now_);
+  patience_.HeadIs(queue_.front()->work, now);
+  if (!patience_.MayBeDue(now)) return;
+  size_t left = patience_.Check(Situation(), now).in_place;
   for (ActiveWork* a : queue_) {
+    if (left == 0) break;
     if (a->run_in_place || a->access == Access::kUnknown) continue;
     a->run_in_place = true;
+    patience_.RunsInPlace(now);
     plan_again_ = true;
     RemakeQueue();
-    if (--left == 0) break;
+    --left;
   }
-  last_progress_ = now_;  // The next look is as long after this.
-  if (give_up_next_ < queue_.size()) give_up_next_ *= kGiveUpGrowth;
 }
 
 SimulatedMover::Touched SimulatedMover::TouchedIn(uint32_t set, ChunkIndex chunk) const {
