@@ -67,6 +67,7 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
       heat_(memory->device_pool().budget()),
       reuse_(memory->device_pool().budget()),
       patience_(options.deadline),
+      awaited_fetches_(options.deadline),
       planner_(&memory->policy()),
       last_progress_(Clock::now()) {
   if (options.traced && options.own_context && options.fingerprints) LoadFingerprints();
@@ -464,7 +465,7 @@ void Mover::Release(Work* work) {
     }
   }
   stats_.hold_ns += static_cast<uint64_t>((Clock::now() - work->begun).count());
-  if (!work->fetch_for_others.empty()) vain_waits_ = 0;
+  if (!work->fetch_for_others.empty()) awaited_fetches_.Came();
   {
     // Whatever becomes of the accounts, its stream goes on.
     const auto go = absl::MakeCleanup([&]() VS_NO_THREAD_SAFETY_ANALYSIS {

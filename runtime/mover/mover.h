@@ -40,6 +40,7 @@
 #include "runtime/placement/move_limits.h"
 #include "runtime/placement/planner.h"
 #include "runtime/placement/reuse.h"
+#include "runtime/scheduler/awaited_fetches.h"
 #include "runtime/scheduler/patience.h"
 
 namespace vramspan {
@@ -401,7 +402,6 @@ class Mover {
   bool WaitsForUnmapped(Work* work, bool has_its_memory) VS_REQUIRES(memory_.mu);
   bool ComesSoon(Work* work, ChunkIndex index) VS_REQUIRES(memory_.mu);  // To the device.
   // None waits like that for a while: what the work waits for does not come.
-  void WaitedInVain(Work* work, Clock::duration patience) VS_REQUIRES(memory_.mu);
   // Whether one of the next few works of the queue is to have it on the device.
   bool WantedBehind(const Work* work, ChunkIndex index) const VS_REQUIRES(memory_.mu);
   bool MapChunksOnHost();
@@ -488,6 +488,7 @@ class Mover {
   size_t set_chunks_ VS_GUARDED_BY(memory_.mu) = 0;
   Clock::time_point last_poll_ VS_GUARDED_BY(memory_.mu);
   Patience patience_ VS_GUARDED_BY(memory_.mu);
+  AwaitedFetches awaited_fetches_ VS_GUARDED_BY(memory_.mu);
   Clock::time_point no_idle_fetch_before_ VS_GUARDED_BY(memory_.mu);
   bool may_fetch_idly_ VS_GUARDED_BY(memory_.mu) =
       false;  // Memory or work has gone since Return looked.
@@ -497,9 +498,6 @@ class Mover {
   bool resting_ VS_GUARDED_BY(memory_.mu) = false;            // See Rest.
   std::vector<ChunkIndex> to_map_ VS_GUARDED_BY(memory_.mu);  // Somebody waits for them.
   bool map_all_ VS_GUARDED_BY(memory_.mu) = false;            // Until nothing is unmapped.
-  // What was waited for did not come, so many times in a row: no work waits like that.
-  Clock::time_point no_coming_before_ VS_GUARDED_BY(memory_.mu);
-  int vain_waits_ VS_GUARDED_BY(memory_.mu) = 0;
   // After work that may touch anything nothing is left unmapped for so long.
   static constexpr std::chrono::seconds kNoUnmapping{1};
   Clock::time_point no_unmapping_before_ VS_GUARDED_BY(memory_.mu);

@@ -195,7 +195,8 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
     look_again_ = true;
     if (!with_fetches.empty() && planned[i] == queue_.front()) {
       // There is no room for what others want beside what it wants itself.
-      WaitedInVain(planned[i], options_.deadline / kStillShare);
+      awaited_fetches_.NotPlanned(InstantOf(Clock::now()));
+      planned[i]->fetch_for_others.clear();
       continue;
     }
     planned[i]->run_in_place = true;

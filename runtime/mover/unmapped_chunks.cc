@@ -78,19 +78,11 @@ bool Mover::WantedBehind(const Work* work, ChunkIndex index) const {
 }
 
 bool Mover::ComesSoon(Work* work, ChunkIndex index) {
-  const auto now = Clock::now();
-  if (work->waits_for_mapping_since == Clock::time_point())
-    work->waits_for_mapping_since = work->moved_at = now;
-  // What runs makes room when it ends.
-  const bool still = moves_.empty() && in_flight_ == 0;
-  if (!still) work->moved_at = now;
-  if (work->run_in_place || now < no_coming_before_) return false;
-  const Clock::duration short_patience = options_.deadline / kStillShare;
-  const bool stuck = now - work->moved_at > short_patience;
-  if (stuck || now - work->waits_for_mapping_since > options_.deadline) {
-    WaitedInVain(work, stuck ? short_patience : options_.deadline);
-    return false;
-  }
+  const bool active = !moves_.empty() || in_flight_ != 0;
+  const auto answer =
+      awaited_fetches_.Look(active, work->run_in_place, InstantOf(Clock::now()), &work->awaited);
+  if (answer == AwaitedFetches::Answer::kInVain) work->fetch_for_others.clear();
+  if (answer != AwaitedFetches::Answer::kWait) return false;
   const Chunk& c = memory_.chunks()[index];
   if (c.state == ChunkState::kMoving || absl::c_linear_search(work->fetch_for_others, index))
     return true;
@@ -98,12 +90,6 @@ bool Mover::ComesSoon(Work* work, ChunkIndex index) {
   work->fetch_for_others.push_back(index);
   look_again_ = true;
   return true;
-}
-
-void Mover::WaitedInVain(Work* work, Clock::duration patience) {
-  vain_waits_ = std::min(vain_waits_ + 1, kMostDoublings);
-  no_coming_before_ = Clock::now() + patience * (1 << vain_waits_);
-  work->fetch_for_others.clear();
 }
 
 bool Mover::MapChunksOnHost() {

@@ -13,6 +13,7 @@
 #include "runtime/base/units.h"
 #include "runtime/placement/kernel_history.h"
 #include "runtime/placement/reuse.h"
+#include "runtime/scheduler/awaited_fetches.h"
 
 namespace vramspan {
 
@@ -91,10 +92,9 @@ struct Work {
   std::optional<uint32_t> arrival;
   std::optional<uint32_t> end;
   Clock::time_point begun, released_at;
-  Clock::time_point waits_for_mapping_since;  // It waits for chunks to get a mapping,
-  std::vector<ChunkIndex> fetch_for_others;   // and for these to be fetched instead,
-  Clock::time_point moved_at;                 // while anything moves or runs, last seen then.
-  LaunchSample sample;                        // What was served in place when it was released.
+  AwaitedFetch awaited;                      // It waits for chunks to get a mapping,
+  std::vector<ChunkIndex> fetch_for_others;  // and for these to be fetched instead.
+  LaunchSample sample;                       // What was served in place when it was released.
   std::vector<ChunkIndex> chunks;  // Each once; those that are to be on the device come first.
   size_t wanted = 0;               // How many these are.
   std::vector<Use> uses;           // By position in chunks.
@@ -120,7 +120,7 @@ struct Work {
         needs_arrival = false;
     stream = nullptr;
     hold = 0;
-    waits_for_mapping_since = moved_at = {};
+    awaited = {};
     fetch_for_others.clear();
     arrival.reset();
     end.reset();

@@ -73,13 +73,9 @@ inline constexpr Bytes kOutPieceBesideIn = MiB(4);
 // (some 9 us for each MiB, 50 for each chunk). Beyond that a move costs three to ten times the page
 // table updates: at 512 a model of 60 GB at 40 GiB spent a third of its time in them.
 inline constexpr uint32_t kMostUnmapped = 4096;
-// What one of these next works is to have on the device is fetched, and not mapped first for the
-// head, which may touch it; the head waits for at most the deadline, and for such a part of it
-// while nothing moves and nothing runs. Where that was in vain none waits like that for twice as
-// long, twice that the next time, and so on, so many times, until one was not in vain.
+// What one of so many next works is to have on the device is fetched, and not mapped first for work
+// that may touch it (runtime/scheduler/awaited_fetches.h says how long that waits).
 inline constexpr size_t kFetchedNotMapped = 4;
-inline constexpr int kStillShare = 64;
-inline constexpr int kMostDoublings = 7;
 // Recording of declared work begins when four fifths of the device's budget are used.
 constexpr bool IsFilling(Bytes used, Bytes budget) {
   return used.value >= budget.value - budget.value / 100 * 20;

@@ -10,21 +10,21 @@ using std::chrono::milliseconds;
 
 constexpr uint64_t kHead = 7;
 
-Instant At(int64_t ms) { return Instant(milliseconds(ms)); }
+Instant AtMs(int64_t ms) { return Instant(milliseconds(ms)); }
 
 class PatienceTest : public ::testing::Test {
  protected:
-  PatienceTest() { patience_.HeadIs(kHead, At(0)); }
+  PatienceTest() { patience_.HeadIs(kHead, AtMs(0)); }
 
   size_t InPlace(int64_t ms) {
-    const size_t n = patience_.Check(at_, At(ms)).in_place;
-    if (n != 0) patience_.RunsInPlace(At(ms));
+    const size_t n = patience_.Check(at_, AtMs(ms)).in_place;
+    if (n != 0) patience_.RunsInPlace(AtMs(ms));
     return n;
   }
   // A piece of work ends that took `ms`.
   void Ran(uint64_t work, int64_t released, int64_t ended) {
-    patience_.Ended(work, At(released), At(ended));
-    patience_.Looked(/*in_flight=*/true, At(ended));
+    patience_.Ended(work, AtMs(released), AtMs(ended));
+    patience_.Looked(/*in_flight=*/true, AtMs(ended));
   }
 
   Patience patience_{milliseconds(20)};
@@ -37,11 +37,11 @@ TEST_F(PatienceTest, EndsAfterTheDeadlineWithoutProgress) {
 }
 
 TEST_F(PatienceTest, CountsFromTheLastProgressAndFromTheHeadsTurn) {
-  patience_.Progressed(At(15));
+  patience_.Progressed(AtMs(15));
   EXPECT_EQ(InPlace(34), 0u);
-  patience_.HeadIs(kHead + 1, At(35));
+  patience_.HeadIs(kHead + 1, AtMs(35));
   EXPECT_EQ(InPlace(54), 0u);
-  patience_.HeadIs(kHead + 1, At(50));  // The same: nothing new.
+  patience_.HeadIs(kHead + 1, AtMs(50));  // The same: nothing new.
   EXPECT_EQ(InPlace(55), 1u);
 }
 
@@ -65,7 +65,7 @@ TEST_F(PatienceTest, ReleasesEverMoreUntilEarlierWorkEnds) {
 
 TEST_F(PatienceTest, StartsAnewWhenNothingRuns) {
   EXPECT_EQ(InPlace(21), 1u);
-  patience_.Looked(/*in_flight=*/false, At(22));
+  patience_.Looked(/*in_flight=*/false, AtMs(22));
   EXPECT_EQ(InPlace(42), 1u);
 }
 
@@ -79,7 +79,7 @@ TEST_F(PatienceTest, CountsARunFromItsReleaseOrTheEndBeforeIt) {
   Ran(1, 0, 30);
   Ran(2, 0, 45);       // Behind the first: 15 ms.
   Ran(3, 1000, 1010);  // The program thought in between.
-  patience_.HeadIs(kHead + 1, At(2000));
+  patience_.HeadIs(kHead + 1, AtMs(2000));
   EXPECT_EQ(InPlace(2059), 0u);
   EXPECT_EQ(InPlace(2060), 1u);
 }
@@ -92,10 +92,10 @@ TEST_F(PatienceTest, TakesWhatIsKnownOfRunningWork) {
 
 TEST_F(PatienceTest, HasBoundsWhateverWasSeen) {
   Ran(1, 0, 60'000);
-  patience_.HeadIs(kHead + 1, At(100'000));
+  patience_.HeadIs(kHead + 1, AtMs(100'000));
   EXPECT_EQ(InPlace(100'499), 0u);
   EXPECT_EQ(InPlace(100'500), 1u);
-  patience_.HeadIs(kHead + 2, At(200'000));
+  patience_.HeadIs(kHead + 2, AtMs(200'000));
   at_.known = milliseconds(60'000);
   EXPECT_EQ(InPlace(201'999), 0u);
   EXPECT_EQ(InPlace(202'000), 16u) << "nothing had ended between the two";
@@ -109,17 +109,17 @@ TEST_F(PatienceTest, IsShortWhereAThreadIsBlockedAndThenAllGoes) {
 
 TEST_F(PatienceTest, LearnsNothingFromWhatWasDisturbed) {
   EXPECT_EQ(InPlace(21), 1u);
-  EXPECT_TRUE(patience_.Disturbed(At(40)));
-  EXPECT_FALSE(patience_.Disturbed(At(41))) << "that long it is long by itself";
+  EXPECT_TRUE(patience_.Disturbed(AtMs(40)));
+  EXPECT_FALSE(patience_.Disturbed(AtMs(41))) << "that long it is long by itself";
   Ran(kHead - 1, 0, 400);
-  patience_.HeadIs(kHead + 1, At(500));
+  patience_.HeadIs(kHead + 1, AtMs(500));
   EXPECT_EQ(InPlace(521), 1u);
 }
 
 TEST_F(PatienceTest, AHeadStarvesBesideTheProgressOfOthers) {
   at_.wanted = Bytes(5'000'000);  // 5 ms at the slowest link.
   at_.moving = true;
-  for (int64_t ms = 0; ms < 205; ++ms) patience_.Progressed(At(ms));
+  for (int64_t ms = 0; ms < 205; ++ms) patience_.Progressed(AtMs(ms));
   EXPECT_EQ(InPlace(205), 0u);
   EXPECT_FALSE(patience_.Starved(kHead));
   EXPECT_EQ(InPlace(206), 1u) << "the head alone";
@@ -129,18 +129,18 @@ TEST_F(PatienceTest, AHeadStarvesBesideTheProgressOfOthers) {
 
 TEST_F(PatienceTest, DetachesCopiesThatTakeFarTooLong) {
   at_.moving = true;
-  EXPECT_FALSE(patience_.Check(at_, At(200)).detach_copies);
-  EXPECT_TRUE(patience_.Check(at_, At(201)).detach_copies);
+  EXPECT_FALSE(patience_.Check(at_, AtMs(200)).detach_copies);
+  EXPECT_TRUE(patience_.Check(at_, AtMs(201)).detach_copies);
 }
 
 TEST_F(PatienceTest, SaysWhenToLookAgain) {
-  EXPECT_EQ(patience_.Due(at_), At(20));
-  patience_.Progressed(At(9));
-  EXPECT_EQ(patience_.Due(at_), At(29));
+  EXPECT_EQ(patience_.Due(at_), AtMs(20));
+  patience_.Progressed(AtMs(9));
+  EXPECT_EQ(patience_.Due(at_), AtMs(29));
   EXPECT_EQ(InPlace(29), 1u) << "then, and not after it: a replay would not go on";
-  EXPECT_EQ(patience_.Due(at_), At(49));
-  EXPECT_FALSE(patience_.MayBeDue(At(2)));
-  EXPECT_TRUE(patience_.MayBeDue(At(3)));
+  EXPECT_EQ(patience_.Due(at_), AtMs(49));
+  EXPECT_FALSE(patience_.MayBeDue(AtMs(2)));
+  EXPECT_TRUE(patience_.MayBeDue(AtMs(3)));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "runtime/placement/kernel_history.h"
 #include "runtime/placement/reuse.h"
+#include "runtime/scheduler/awaited_fetches.h"
 #include "tools/replay/chunked_run.h"
 #include "tools/replay/run_recorder.h"
 
@@ -54,9 +55,8 @@ struct alignas(64) ActiveWork {
   uint64_t start = 0, end = 0;
   HeldTime submitted_at, ready_at, released_at;
   uint64_t released_time = 0;
-  uint64_t waits_for_mapping_since = 0;  // It waits for chunks to get a mapping; 0: it does not,
-  std::vector<ChunkIndex> fetch_for_others;  // and for these to be fetched instead,
-  uint64_t moved_at = 0;                     // while anything moves or runs, last seen then.
+  AwaitedFetch awaited;                      // It waits for chunks to get a mapping,
+  std::vector<ChunkIndex> fetch_for_others;  // and for these to be fetched instead.
   uint64_t signature = 0;                    // What the forecast knows it by; 0: nothing.
   Reuse::Set soon;                           // What others needed soon after the last of it.
   LaunchSample sample;

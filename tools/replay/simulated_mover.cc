@@ -119,7 +119,7 @@ uint64_t SimulatedMover::NextEvent() const {
     if (next > NanosecondsOf(patience_.Due({}))) {
       next = std::min(next, std::max(now_, NanosecondsOf(patience_.Due(Situation()))));
     }
-    const uint64_t shown = queue_.front()->moved_at + kDeadline / kStillShare + 1;
+    const uint64_t shown = NanosecondsOf(awaited_fetches_.Due(queue_.front()->awaited));
     if (shown > now_) next = std::min(next, shown);
   }
   const bool may_look =

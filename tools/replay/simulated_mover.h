@@ -30,6 +30,7 @@
 #include "runtime/placement/pins.h"
 #include "runtime/placement/planner.h"
 #include "runtime/placement/reuse.h"
+#include "runtime/scheduler/awaited_fetches.h"
 #include "runtime/scheduler/patience.h"
 #include "tools/replay/active_work.h"
 #include "tools/replay/min_schedule.h"
@@ -165,7 +166,6 @@ class SimulatedMover {
   bool HasItsMemory(const ActiveWork& a) const;
   bool WaitsForUnmapped(ActiveWork* a, bool has_its_memory);
   bool ComesSoon(ActiveWork* a, ChunkIndex index);
-  void WaitedInVain(ActiveWork* a, uint64_t patience);
   bool WantedBehind(ChunkIndex index) const;  // By one of the next few of the queue.
   bool ReleaseReady();
   void CheckDeadline();
@@ -345,8 +345,7 @@ class SimulatedMover {
   ChunkIndex call_shows_;
   uint32_t unmapped_ = 0;
   std::vector<ChunkIndex> with_fetches_;  // Of the head, as planned_works_ has it.
-  uint64_t no_coming_before_ = 0;
-  int vain_waits_ = 0;
+  AwaitedFetches awaited_fetches_{Duration(kDeadline)};
   std::vector<ChunkIndex> to_map_;
   static constexpr uint64_t kNoUnmapping = 1'000'000'000;  // After work that may touch anything.
   uint64_t no_unmapping_before_ = 0;

@@ -202,7 +202,8 @@ bool SimulatedMover::PlanMoves() {
     VS_CHECK(i == planned_.released());
     RemakeQueue();
     if (a == queue_.front() && !a->fetch_for_others.empty()) {
-      WaitedInVain(a, kDeadline / kStillShare);
+      awaited_fetches_.NotPlanned(InstantOf(now_));
+      a->fetch_for_others.clear();
       continue;
     }
     a->run_in_place = true;

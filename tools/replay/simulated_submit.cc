@@ -274,27 +274,18 @@ bool SimulatedMover::WantedBehind(ChunkIndex index) const {
 }
 
 bool SimulatedMover::ComesSoon(ActiveWork* a, ChunkIndex index) {
-  if (a->waits_for_mapping_since == 0) a->waits_for_mapping_since = a->moved_at = now_;
-  if (!moves_.empty() || in_flight_ != 0) a->moved_at = now_;
-  if (a->run_in_place || now_ < no_coming_before_) return false;
-  const uint64_t short_patience = kDeadline / kStillShare;
-  const bool stuck = now_ - a->moved_at > short_patience;
-  if (stuck || now_ - a->waits_for_mapping_since > kDeadline) {
-    WaitedInVain(a, stuck ? short_patience : kDeadline);
-    return false;
+  const bool active = !moves_.empty() || in_flight_ != 0;
+  const auto answer = awaited_fetches_.Look(active, a->run_in_place, InstantOf(now_), &a->awaited);
+  if (answer == AwaitedFetches::Answer::kInVain) {
+    a->fetch_for_others.clear();
+    RemakeQueue();
   }
+  if (answer != AwaitedFetches::Answer::kWait) return false;
   if (At(index).moving || absl::c_linear_search(a->fetch_for_others, index)) return true;
   if (!WantedBehind(index)) return false;
   a->fetch_for_others.push_back(index);
   RemakeQueue();
   return true;
-}
-
-void SimulatedMover::WaitedInVain(ActiveWork* a, uint64_t patience) {
-  vain_waits_ = std::min(vain_waits_ + 1, kMostDoublings);
-  no_coming_before_ = now_ + (patience << vain_waits_);
-  a->fetch_for_others.clear();
-  RemakeQueue();
 }
 
 bool SimulatedMover::ReleaseReady() {
@@ -308,7 +299,7 @@ bool SimulatedMover::ReleaseReady() {
       for (const ChunkIndex c : a->possible) --At(c).queued;
     }
     if (!queue_.empty()) patience_.HeadIs(queue_.front()->work, InstantOf(now_));
-    if (!a->fetch_for_others.empty()) vain_waits_ = 0;
+    if (!a->fetch_for_others.empty()) awaited_fetches_.Came();
     a->may_start = now_ + static_cast<uint64_t>(1e3 * prices_.hold_release);
     MarkReleased(a);
     QueueReleased(*a);
