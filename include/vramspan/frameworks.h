@@ -1,12 +1,12 @@
-/* Allocators for frameworks that take theirs from a shared library: PyTorch
+/* Allocators for frameworks that take their allocator from a shared library: PyTorch
  * (torch.cuda.memory.CUDAPluggableAllocator) and CuPy (cupy.cuda.CFunctionAllocator). Nothing is
  * included and nothing linked: the framework finds the functions of libvramspan.so by their names.
  *
- * The first allocation on a device makes a runtime for it, in its primary context, configured by
- * the environment (VRAMSPAN_DEVICE_MEMORY and the others of vramspan.h); it lives as long as the
- * process. Sizes are bytes. Threads: any. What a framework allocates elsewhere (workspaces of
- * libraries, graphs) is not ours. examples/torch_allocator.py and examples/cupy_allocator.py are
- * whole programs.
+ * The first allocation on a device makes a runtime for the device, in its primary context. The
+ * environment configures the runtime (VRAMSPAN_DEVICE_MEMORY and the others of vramspan.h). The
+ * runtime lives as long as the process. Sizes are bytes. Threads: any. Memory that a framework
+ * allocates elsewhere (workspaces of libraries, graphs) is not the runtime's.
+ * examples/torch_allocator.py and examples/cupy_allocator.py are whole programs.
  */
 #ifndef VRAMSPAN_FRAMEWORKS_H_
 #define VRAMSPAN_FRAMEWORKS_H_
@@ -20,13 +20,13 @@
 extern "C" {
 #endif
 
-/* PyTorch's signatures. `stream` is a cudaStream_t; memory is usable in all streams, and freed
- * memory is handed out again only when the work that was submitted before has ended. NULL where
- * there is no room or no runtime: one line on stderr says why. */
+/* PyTorch's signatures. `stream` is a cudaStream_t. Memory is usable in all streams. Freed memory
+ * is handed out again only when the work that was submitted before has ended. NULL if there is no
+ * room or no runtime: one line on stderr says why. */
 VRAMSPAN_API void* vramspan_torch_malloc(ssize_t size, int device, void* stream);
 VRAMSPAN_API void vramspan_torch_free(void* ptr, ssize_t size, int device, void* stream);
 
-/* CuPy's signatures. `param` is ignored. NULL as above, which CuPy does not look at. */
+/* CuPy's signatures. `param` is ignored. NULL as above. CuPy does not check for NULL. */
 VRAMSPAN_API void* vramspan_cupy_malloc(void* param, size_t size, int device);
 VRAMSPAN_API void vramspan_cupy_free(void* param, void* ptr, int device);
 

@@ -1,4 +1,4 @@
-// The runtime's memory for CCCL, Thrust and whatever else takes a cuda::mr resource or an
+// The runtime's memory for CCCL, Thrust and other code that takes a cuda::mr resource or an
 // allocator. Header only; needs CCCL (the CUDA Toolkit's own, 3.0, or a later one) and cudart.
 //
 //   vramspan::MemoryResource resource(runtime);
@@ -8,11 +8,11 @@
 // cuda::mr changed its names: CCCL 3.0 asks for allocate/allocate_async, 3.3 and later ask for
 // allocate_sync/allocate(stream, ...). MemoryResource has both sets, so one class satisfies both.
 //
-// Freeing. Work that was not declared is unknown to the runtime, and Thrust frees its scratch while
-// the kernels that use it may still run. So the functions that take a stream wait until the stream
-// has done what it holds, inside a declared scope too; they fail, and keep the memory, while the
-// stream is captured. The functions without a stream wait for nothing: what used the memory must
-// have finished or have been declared.
+// Freeing. The runtime does not know of work that was not declared. Thrust frees its scratch memory
+// while the kernels that use it may still run. So the freeing functions that take a stream wait
+// until the stream has done what it holds, inside a declared scope too. While the stream is
+// captured, they fail and keep the memory. The freeing functions without a stream wait for nothing.
+// Work that used the memory must have finished or have been declared.
 //
 // With CCCL before 3.3, include this header before other CCCL headers, or define
 // LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE for the whole program.
@@ -42,8 +42,7 @@
 namespace vramspan {
 inline namespace v0 {
 
-// Thrown by MemoryResource where neither device nor host has room: containers expect
-// std::bad_alloc.
+// MemoryResource throws it if neither device nor host has room. Containers expect std::bad_alloc.
 class OutOfMemory : public std::bad_alloc {
  public:
   explicit OutOfMemory(std::string message) : message_(std::move(message)) {}
@@ -53,9 +52,9 @@ class OutOfMemory : public std::bad_alloc {
   std::string message_;
 };
 
-// A cuda::mr resource, cuda::mr::device_accessible. Copies are equal and share the runtime; thread
-// safe. Allocations throw OutOfMemory or Error; 0 bytes are a null pointer. Any power of two is an
-// alignment; those above 256 cost up to as many bytes more.
+// A cuda::mr resource, cuda::mr::device_accessible. Copies are equal and share the runtime. Thread
+// safe. Allocations throw OutOfMemory or Error. An allocation of 0 bytes is a null pointer. An
+// alignment is any power of two; those above 256 cost up to as many bytes more.
 class MemoryResource {
  public:
   static constexpr std::size_t kAlignment = 256;
@@ -137,8 +136,8 @@ class MemoryResource {
   friend constexpr void get_property(const MemoryResource&, cuda::mr::device_accessible) noexcept {}
 
  private:
-  // A free cannot throw. It fails for a pointer that is not the resource's, which is a bug of the
-  // program that must not go unseen.
+  // A free cannot throw. It fails for a pointer that is not the resource's. That bug of the program
+  // must not go unseen.
   static void report(CUresult result, const void* ptr) noexcept {
     std::fprintf(stderr, "vramspan: deallocate(%p): CUDA error %d: %s\n", ptr,
                  static_cast<int>(result), vramspanLastErrorMessage());
@@ -148,9 +147,9 @@ class MemoryResource {
 };
 
 // A standard allocator over a MemoryResource, stream-ordered on one stream (the legacy default
-// stream unless another is given). As temporary memory of Thrust's algorithms: thrust::cuda::par(
-// Allocator<char>). For containers, with their pointer type: thrust::device_vector<T,
-// Allocator<T, thrust::device_ptr<T>>>.
+// stream unless another is given). Thrust's algorithms take it for their temporary memory:
+// thrust::cuda::par(Allocator<char>). Containers take it with their pointer type:
+// thrust::device_vector<T, Allocator<T, thrust::device_ptr<T>>>.
 template <typename T, typename Pointer = T*>
 class Allocator {
  public:

@@ -9,11 +9,12 @@
 // The contract of vramspan.h holds throughout: what moves and when, threads, contexts, the meaning
 // of every limit. On top of it:
 //  - Failures throw vramspan::Error with the CUresult and the sentence of the C interface.
-//    Destructors throw nothing; where a failure matters, call the function that they stand in for.
-//  - Everything made by a Runtime shares it: the runtime is destroyed with the last of Runtime,
-//    Buffer, Pin and MemoryResource, so the order of their destructors does not matter.
-//  - Memory is freed by ~Buffer as by vramspanMemFree: declared work that still uses it is waited
-//    for in the background; undeclared work must have finished.
+//    Destructors throw nothing. If a failure matters, call the function that the destructor stands
+//    in for.
+//  - Everything made by a Runtime shares it. The runtime is destroyed with the last of Runtime,
+//    Buffer, Pin and MemoryResource. The order of their destructors does not matter.
+//  - ~Buffer frees memory as vramspanMemFree does. Declared work that still uses the memory is
+//    waited for in the background. Undeclared work must have finished.
 #ifndef VRAMSPAN_VRAMSPAN_HPP_
 #define VRAMSPAN_VRAMSPAN_HPP_
 
@@ -36,8 +37,8 @@
 #include "vramspan/vramspan.h"
 
 namespace vramspan {
-// Keeps these names apart from those of other major versions, and of the library's own insides
-// where it is linked statically.
+// Keeps these names apart from those of other major versions. If the library is linked statically,
+// it also keeps them apart from the library's internals.
 inline namespace v0 {
 
 // A vramspan call that failed, or a driver call made on the caller's behalf.
@@ -59,8 +60,8 @@ inline void check(CUresult result) {
   throw Error(result, message);
 }
 
-// What vramspanConfig says, field by field. An empty string is the default, and lets the
-// environment variable count. Designated initializers make it readable: Config{.chunk = "16MiB"}.
+// The fields of vramspanConfig. An empty string is the default, and lets the environment variable
+// count. Designated initializers make a Config readable: Config{.chunk = "16MiB"}.
 struct Config {
   int device = 0;
   std::string driver = {};
@@ -98,7 +99,7 @@ struct Region {
       : ptr(buffer.ptr()), bytes(buffer.size_bytes()) {}
 };
 
-// What the work about to be submitted does with a region, for Runtime::submit and Work.
+// These declare what work does with a region, for Runtime::submit and Work.
 inline vramspanRange read(const Region& region) {
   return {region.ptr, region.bytes, VRAMSPAN_READ, 0};
 }
@@ -109,19 +110,20 @@ inline vramspanRange readwrite(const Region& region) {
   return {region.ptr, region.bytes, VRAMSPAN_READ | VRAMSPAN_WRITE, 0};
 }
 
-// Of one of these ranges: each byte is touched at most once, so it is served where it lies.
+// Marks a range: each byte is touched at most once, so the range is served in place.
 inline vramspanRange once(vramspanRange range) {
   range.access |= VRAMSPAN_ONCE;
   return range;
 }
-// Only kernels touch it, and no copy, fill or query names it while the scope is open. Worth saying
-// for scopes that stay open for long.
+// Marks a range: only kernels touch it, and no copy, fill or address query names it while the scope
+// is open. The mark matters for scopes that stay open for long.
 inline vramspanRange kernels_only(vramspanRange range) {
   range.access |= VRAMSPAN_KERNELS_ONLY;
   return range;
 }
 
-// In place of the ranges: the memory of the work is not known. Nothing moves while it runs.
+// Takes the place of the ranges if the memory of the work is unknown. Nothing moves while such work
+// runs.
 struct Unknown {
   explicit constexpr Unknown() = default;
 };
@@ -176,7 +178,8 @@ inline Handle create(const Config& config) {
   return Handle(runtime, [](vramspanRuntime last) { vramspanDestroy(last); });
 }
 
-// `what` is any call that reports by a CUresult or by a cudaError_t.
+// `what` names the caller's copy function. `result` is what it returned: a CUresult or a
+// cudaError_t.
 template <typename Result>
 void check_copy(const char* what, Result result) {
   const auto code = static_cast<CUresult>(result);
@@ -189,7 +192,7 @@ void check_copy(const char* what, Result result) {
 }  // namespace detail
 
 // An array on the device that may be larger than the device. Movable, not copyable. Its pointer
-// never changes. The elements are not constructed: what a new buffer holds is undefined.
+// never changes. The elements are not constructed: the contents of a new buffer are undefined.
 template <typename T>
 class Buffer {
   static_assert(std::is_trivially_copyable_v<T>, "device memory holds plain bytes");
@@ -254,7 +257,7 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
-// Keeps a region on the device while it lives. Made by Runtime::pin.
+// Keeps a region on the device while the Pin lives. Made by Runtime::pin.
 class [[nodiscard]] Pin {
  public:
   Pin(detail::Handle runtime, Region region) : runtime_(std::move(runtime)), region_(region) {
@@ -277,9 +280,10 @@ class [[nodiscard]] Pin {
 
 class Runtime;
 
-// A scope of declared work: from the constructor to end() (or the destructor) the thread submits to
-// `stream` work that touches these ranges and no others. Runtime::submit is the shorter way; this
-// is for work that does not fit into one function call. Stays on the thread that made it.
+// A scope of declared work, from the constructor to end() or the destructor. In between, the thread
+// submits work to `stream` that touches these ranges and no others. Runtime::submit is the shorter
+// way. Work is for what does not fit into one function call. A Work stays on the thread that made
+// it.
 class [[nodiscard]] Work {
  public:
   Work(const Runtime& runtime, CUstream stream, std::span<const vramspanRange> ranges);
@@ -292,7 +296,7 @@ class [[nodiscard]] Work {
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  // Ends the scope. Once: later calls and the destructor do nothing.
+  // Ends the scope. Later calls and the destructor do nothing.
   void end() {
     vramspanRuntime runtime = std::exchange(runtime_, nullptr);
     if (runtime != nullptr) check(vramspanWorkEnd(runtime, stream_));
@@ -303,13 +307,14 @@ class [[nodiscard]] Work {
   CUstream stream_ = nullptr;
 };
 
-// A runtime on one device. Copies are further references to the same runtime. Thread safe, but for
-// assignment to and destruction of the object itself.
+// A runtime on one device. Copies are further references to the same runtime. Thread safe, except
+// for assignment to and destruction of the object itself.
 class Runtime {
  public:
   explicit Runtime(const Config& config = {}) : handle_(detail::create(config)) {}
 
-  // Uses a runtime made by the C interface, which stays its owner and outlives what is made here.
+  // Uses a runtime made by the C interface. The caller still owns that runtime. It must outlive
+  // everything made from the borrowed Runtime.
   static Runtime borrow(vramspanRuntime runtime) {
     return Runtime(detail::Handle(detail::Handle(), runtime));
   }
@@ -324,7 +329,7 @@ class Runtime {
   }
 
   // Declares `ranges`, calls `launch`, ends the declaration, and returns what `launch` returned.
-  // The scope is ended whatever `launch` throws. `ranges`: {read(a), write(b)}, a span of
+  // The scope ends even if `launch` throws. `ranges`: {read(a), write(b)}, a span of
   // vramspanRange, or `unknown`. An empty list says that the work touches none of the runtime's
   // memory.
   template <std::invocable Launch>
@@ -344,8 +349,8 @@ class Runtime {
 
   // Declared copies between host memory and elements [first, first + size of the span) of a buffer.
   // `copy` is the driver's asynchronous copy, cuMemcpyHtoDAsync or cuMemcpyDtoHAsync, or a function
-  // that does the same with the runtime API; what it returns is checked. They return when the copy
-  // is submitted: host memory must stay until the stream has done it.
+  // that does the same with the runtime API. The result of `copy` is checked. Both functions return
+  // when the copy is submitted. The host memory must stay until the stream has done the copy.
   template <typename T, typename Copy>
   void upload(CUstream stream, const Buffer<T>& to, std::span<const std::type_identity_t<T>> from,
               Copy&& copy, std::size_t first = 0) const {
@@ -380,9 +385,10 @@ class Runtime {
     check(vramspanSetPeerAccess(get(), peer, allowed ? 1 : 0));
   }
 
-  // Waits for declared work and moves. Throws the first error of a move since the last time.
+  // Waits for declared work and moves. Throws the first error of a move since errors were last
+  // taken.
   void synchronize() const { check(vramspanSynchronize(get())); }
-  // That error without waiting, as an exception.
+  // Throws the same error, if there is one, without waiting.
   void check_background() const { check(vramspanTakeBackgroundError(get())); }
 
   Residency residency(const Region& region) const {
@@ -426,7 +432,7 @@ class Runtime {
 
 inline Work::Work(const Runtime& runtime, CUstream stream, std::span<const vramspanRange> ranges)
     : stream_(stream) {
-  // No ranges are a declaration too; a null pointer would say that they are unknown.
+  // An empty list is a declaration too. A null pointer would declare unknown ranges.
   static constexpr vramspanRange kNone = {};
   check(vramspanWorkBegin(runtime.get(), stream, ranges.empty() ? &kNone : ranges.data(),
                           ranges.size()));
@@ -438,10 +444,10 @@ inline Work::Work(const Runtime& runtime, CUstream stream, Unknown) : stream_(st
   runtime_ = runtime.get();
 }
 
-// Before a profiler starts in the process: vramspanReleaseCupti.
+// vramspanReleaseCupti, to be called before a profiler starts in the process.
 inline void release_cupti() { check(vramspanReleaseCupti()); }
 
-// The library's version, "0.1.0"; the header's is in VRAMSPAN_VERSION_*.
+// The library's version, "0.1.0". VRAMSPAN_VERSION_* have the header's version.
 inline const char* version() { return vramspanVersion(); }
 
 }  // namespace v0
