@@ -335,8 +335,8 @@ class Mover {
   bool Round();
   void Pause();
   bool TryStartTracking();
-  // Begins a visit for what other contexts have submitted (unmapped_chunks.cc), and tells which
-  // they are. REQUIRES: the gate is closed, so that all they submit later is seen.
+  // Begins foreign work for what other contexts have submitted (unmapped_chunks.cc), and tells
+  // which they are. REQUIRES: the gate is closed, so that all they submit later is seen.
   std::vector<CUcontext> BeginOthers() VS_EXCLUDES(memory_.mu);
   // The visit ends when their work has; never where none can wait for it, and then nothing moves.
   void WaitForOthers(std::vector<CUcontext> others);
@@ -461,7 +461,7 @@ class Mover {
   uint32_t works_in_submission_ VS_GUARDED_BY(memory_.mu) = 0;  // Begun, not finished.
   uint32_t in_flight_ VS_GUARDED_BY(memory_.mu) = 0;            // Of them, released into a stream.
   uint32_t counted_ VS_GUARDED_BY(memory_.mu) = 0;              // Work that chunks may count.
-  // Released work that may touch any memory, and visits: nothing moves.
+  // Released work that may touch any memory, and foreign work: nothing moves.
   uint32_t barriers_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;
   bool any_twins_ VS_GUARDED_BY(memory_.mu) = false;       // False: no chunk has one.
   std::vector<uint32_t> marks_ VS_GUARDED_BY(memory_.mu);  // Scratch: position by chunk.
@@ -490,8 +490,8 @@ class Mover {
   Patience patience_ VS_GUARDED_BY(memory_.mu);
   AwaitedFetches awaited_fetches_ VS_GUARDED_BY(memory_.mu);
   Clock::time_point no_idle_fetch_before_ VS_GUARDED_BY(memory_.mu);
-  bool may_fetch_idly_ VS_GUARDED_BY(memory_.mu) =
-      false;  // Memory or work has gone since Return looked.
+  // Memory or work has gone since AddIdleFetches looked.
+  bool may_fetch_idly_ VS_GUARDED_BY(memory_.mu) = false;
   Status error_ VS_GUARDED_BY(memory_.mu);
   Planner planner_ VS_GUARDED_BY(memory_.mu);
   bool stop_ VS_GUARDED_BY(memory_.mu) = false;

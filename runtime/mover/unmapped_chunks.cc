@@ -1,18 +1,16 @@
-// Host chunks without a mapping. To map a chunk of host memory and unmap it again takes ten times
-// as long as the same with device memory (measured: docs/measurements.md), and a chunk that is
-// evicted to be fetched again needs neither: its address shows nothing meanwhile. That is the remap
-// window, made longer, so it is open only where work says what it touches:
-//  - Work that may touch more than it names waits until all is mapped, and nothing is left unmapped
-//  before
-//    it has finished, or for a while after.
-//  - Work finds mapped whatever it may touch (Use::mapped_only), not only what it is likely to.
-//  What the
-//    next work is likely to touch is fetched for that first: its mapping on the host would be made
-//    for nothing.
-//  - Copies and fills, which the driver looks up when they are submitted, wait for what they name,
-//    captured ones too; calls that look up who knows what wait for all, and hold remaps off.
-//  - Work of another context (a visit) has all shown and nothing moved while it runs.
-//  - What nobody asked for is shown when the program has been idle for a while.
+// Host chunks without a mapping. Mapping and unmapping host memory takes ten times as long as
+// device memory (docs/measurements.md). A chunk that is evicted to be fetched again needs neither,
+// so it stays unmapped. This makes the remap window longer. So it is done only where work says what
+// it touches:
+//  - A barrier waits until everything is mapped. No chunk is left unmapped before the barrier has
+//    ended, nor for a while after.
+//  - Other work finds mapped whatever it may touch (Use::mapped_only). Exception: a chunk that one
+//  of
+//    the next launches needs on the device is fetched, and not mapped on the host first.
+//  - The driver looks up what copies and fills name when they are submitted, captured ones too. So
+//    they wait for those chunks. Address queries wait for all chunks, and hold remaps off.
+//  - While foreign work runs everything is mapped and nothing moves.
+//  - Everything is mapped again when the program has been idle for a while.
 #include <absl/algorithm/container.h>
 #include <absl/strings/str_cat.h>
 

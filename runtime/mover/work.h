@@ -25,8 +25,8 @@ struct Use {
   // Only kernels touch it. The driver looks up what copies and fills name when they are submitted,
   // and refuses what is not mapped just then; a kernel's arguments it never looks at.
   bool kernels_only = false;
-  bool in_place =
-      false;  // Each byte at most once: served where it lies, never fetched for this work.
+  // Each byte is touched once at most: served in place, never fetched for this work.
+  bool in_place = false;
   bool possible = false;     // May be touched, but most likely is not. With `in_place`.
   bool mapped_only = false;  // And it may move all the same, but must be mapped. With `possible`.
   // Nobody named it: what is named is thought to go so far. Of a range: all but where it begins.
@@ -50,8 +50,7 @@ struct Use {
 // What is known of the memory that work touches.
 enum class Access : uint8_t {
   kExact,    // Its ranges and no other: what they do not name may move while it runs.
-  kPartial,  // Its ranges, and who knows what else: they are fetched, and nothing moves while it
-             // runs.
+  kPartial,  // Its ranges, and perhaps more: they are fetched, and nothing moves while it runs.
   kUnknown,  // It waits until nothing moves, and nothing moves while it runs.
 };
 

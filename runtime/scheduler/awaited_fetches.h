@@ -1,8 +1,8 @@
 // A launch that may touch an unmapped chunk waits until the chunk is mapped on the host again. If
 // one of the next launches needs the chunk on the device, it waits for that fetch instead, and the
-// host mapping is skipped. This says how long: until the deadline, or until nothing moves and
-// nothing runs for a while, since then no fetch is coming. Waits in vain hold all others back for a
-// while.
+// host mapping is skipped. The launch waits until the deadline. While nothing moves and nothing
+// runs, the launch waits a short time only: no fetch is coming. A wait in vain holds such waits
+// back for a while.
 //
 // Pure: no clock, no lock, no chunk. One owner.
 #ifndef VRAMSPAN_RUNTIME_SCHEDULER_AWAITED_FETCHES_H_

@@ -1,10 +1,10 @@
-// When waiting for memory ends. Held work waits until its chunks are in place; what cannot be
+// When waiting for memory ends. Held work waits until its chunks are in place. Work that cannot be
 // served in time runs with its memory where it is. Every placement is correct, so patience costs
 // time only.
 //
-// Two things must not be mistaken for each other: work in flight that takes long, and work in
-// flight that itself waits for held work. The first is worth waiting for, the second never ends. So
-// the deadline follows what work was seen to take, and then few are released first, more each time.
+// Work in flight may take long, or may itself wait for held work. The first is worth waiting for.
+// The second never ends. So the wait grows with what work was seen to take. When the wait is over,
+// few pieces of work are released first, and more each time.
 //
 // Pure: no clock, no lock, no chunk. One owner.
 #ifndef VRAMSPAN_RUNTIME_SCHEDULER_PATIENCE_H_
@@ -20,8 +20,7 @@ namespace vramspan {
 
 class Patience {
  public:
-  // The deadline follows what work takes up to here: measured, or told by the history of its
-  // kernel.
+  // How far the wait may grow: with the longest run seen, and with what running kernels may take.
   static constexpr Duration kMostSeen = std::chrono::milliseconds(500);
   static constexpr Duration kMostKnown = 4 * kMostSeen;
   // So much more work is released each time, from one on.

@@ -58,12 +58,12 @@ struct Chunk {
   bool tracked : 1 = false;      // Allocated since work is recorded: no older work can touch it.
   bool unmapped : 1 = false;     // On the host, and nothing is mapped at `base`.
   bool lost : 1 = false;         // Nothing is mapped at `base`: a remap failed both ways.
-  uint8_t fingerprints_taken : 3 =
-      0;  // Fingerprints behind work since it came, or since one told something.
-  uint8_t skip_fingerprint_for : 2 =
-      0;                             // For so many fetches no fingerprint: it was written before.
-  bool unused : 1 = false;           // It came, and no work has used it since.
-  bool last_unchanged : 1 = false;   // The last that told something: what may write it had not.
+  // Fingerprints behind work since it came, or since one told something.
+  uint8_t fingerprints_taken : 3 = 0;
+  // For so many fetches no fingerprint is taken: the chunk was written before.
+  uint8_t skip_fingerprint_for : 2 = 0;
+  bool unused : 1 = false;          // It came, and no work has used it since.
+  bool last_unchanged : 1 = false;  // The last fingerprint that told something: it was not written.
   uint8_t pending_fingerprints = 0;  // Fingerprints behind held work, yet to be asked for or not.
 
   Bytes size() const { return ChunkBytes(log2_size); }
