@@ -46,10 +46,10 @@ grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.cu' --
   sed -E 's/^([^:]+):([0-9]+):[[:space:]]*#[[:space:]]*include[[:space:]]*["<]([^">]+)[">].*/\1:\2:\3/' |
   awk -F: '
     BEGIN {
-      count = split("base driver space backing placement observe scheduler mover trace api preload", order, " ")
+      count = split("base driver space backing placement observe memory scheduler mover trace api preload", order, " ")
       for (i = 1; i <= count; i++) rank[order[i]] = i
       barred["placement", "driver"] = barred["placement", "space"] = barred["placement", "backing"] = 1
-      barred["scheduler", "driver"] = barred["scheduler", "backing"] = barred["scheduler", "observe"] = 1
+      barred["scheduler", "driver"] = barred["scheduler", "backing"] = barred["scheduler", "observe"] = barred["scheduler", "memory"] = 1
       barred["observe", "space"] = barred["observe", "placement"] = 1
       allowed["cupti_tracer"] = " base observe "
       allowed["tools/replay"] = " base space placement scheduler trace "
@@ -89,7 +89,7 @@ grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.cu' --
         wrong(from[2] == "scheduler" ? "the scheduler is pure: no driver, no backing, no calls" : \
               from[2] == "observe" ? "observe knows of calls and pointers: no space, no placement" \
                                    : "placement is pure: no driver, no space, no backing")
-      else if (from[2] ~ /^(mover|scheduler)$/ && to[2] == "placement" && to[3] == "policies")
+      else if (from[2] ~ /^(memory|mover|scheduler)$/ && to[2] == "placement" && to[3] == "policies")
         wrong("the " from[2] " knows plans, no policy")
     }
     END {

@@ -42,6 +42,7 @@ allowed cupti_tracer/a.cc runtime/observe/launch_source.h
 allowed tools/replay/a.cc runtime/space/chunk.h
 allowed tools/replay/a.cc runtime/scheduler/patience.h
 allowed runtime/scheduler/a.cc runtime/placement/planner.h
+allowed runtime/mover/a.cc runtime/memory/memory.h
 
 refused runtime/base/a.h runtime/driver/driver.h
 refused runtime/space/a.cc chunk.h
@@ -53,6 +54,9 @@ refused runtime/observe/a.cc runtime/placement/planner.h
 refused runtime/scheduler/a.cc runtime/driver/driver.h
 refused runtime/scheduler/a.cc runtime/backing/slot_pool.h
 refused runtime/scheduler/a.cc runtime/placement/policies/lru.h
+refused runtime/scheduler/a.cc runtime/memory/memory.h
+refused runtime/memory/a.cc runtime/mover/mover.h
+refused runtime/memory/a.cc runtime/placement/policies/lru.h
 refused runtime/scheduler/a.cc runtime/base/mutex.h
 refused runtime/scheduler/a.cc atomic
 refused runtime/mover/a.cu runtime/api/runtime.h

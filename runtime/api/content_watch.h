@@ -15,7 +15,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/mover/memory.h"
+#include "runtime/memory/memory.h"
 #include "runtime/mover/stream_fingerprints.h"
 #include "runtime/trace/events.h"
 

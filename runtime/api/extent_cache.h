@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "runtime/mover/memory.h"
+#include "runtime/memory/memory.h"
 #include "runtime/observe/working_sets.h"
 
 namespace vramspan {

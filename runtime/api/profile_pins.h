@@ -7,8 +7,8 @@
 
 #include <vector>
 
-#include "runtime/mover/memory.h"
-#include "runtime/mover/run_listener.h"
+#include "runtime/memory/memory.h"
+#include "runtime/memory/run_listener.h"
 #include "runtime/placement/pins.h"
 
 namespace vramspan {

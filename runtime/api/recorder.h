@@ -16,8 +16,8 @@
 
 #include "runtime/api/content_watch.h"
 #include "runtime/api/work_timer.h"
+#include "runtime/memory/run_listener.h"
 #include "runtime/mover/mover.h"
-#include "runtime/mover/run_listener.h"
 #include "runtime/observe/submission.h"
 #include "runtime/observe/working_sets.h"
 #include "runtime/trace/writer.h"

@@ -27,10 +27,10 @@
 #include <vector>
 
 #include "runtime/base/thread.h"
+#include "runtime/memory/memory.h"
+#include "runtime/memory/run_listener.h"
 #include "runtime/mover/copy_engine.h"
 #include "runtime/mover/gate.h"
-#include "runtime/mover/memory.h"
-#include "runtime/mover/run_listener.h"
 #include "runtime/mover/stream_fingerprints.h"
 #include "runtime/mover/streams.h"
 #include "runtime/placement/forecast.h"

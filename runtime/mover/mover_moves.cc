@@ -7,8 +7,8 @@
 #include <exception>
 
 #include "runtime/base/log.h"
+#include "runtime/memory/remap.h"
 #include "runtime/mover/mover_move.h"
-#include "runtime/mover/remap.h"
 #include "runtime/placement/move_limits.h"
 
 namespace vramspan {

@@ -3,8 +3,8 @@
 // another chunk (slot_pool.h), for whoever it was given to keeps it mapped as long as he likes.
 #include <thread>
 
+#include "runtime/memory/remap.h"
 #include "runtime/mover/mover.h"
-#include "runtime/mover/remap.h"
 
 namespace vramspan {
 namespace {

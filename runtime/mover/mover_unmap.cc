@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "runtime/memory/remap.h"
 #include "runtime/mover/mover.h"
-#include "runtime/mover/remap.h"
 
 namespace vramspan {
 namespace {

@@ -19,7 +19,7 @@
 #include "runtime/base/status.h"
 #include "runtime/base/units.h"
 #include "runtime/driver/driver.h"
-#include "runtime/mover/fingerprint.h"
+#include "runtime/mover/fingerprinter.h"
 
 namespace vramspan {
 

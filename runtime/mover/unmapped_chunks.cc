@@ -19,8 +19,8 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/memory/remap.h"
 #include "runtime/mover/mover_move.h"
-#include "runtime/mover/remap.h"
 #include "runtime/placement/move_limits.h"
 
 namespace vramspan {

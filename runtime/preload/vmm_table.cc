@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "runtime/base/log.h"
-#include "runtime/mover/remap.h"
+#include "runtime/memory/remap.h"
 #include "runtime/preload/allocated.h"
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/refusals.h"

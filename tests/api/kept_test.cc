@@ -13,7 +13,7 @@
 
 #include "include/vramspan/vramspan.h"
 #include "runtime/driver/driver.h"
-#include "runtime/mover/free_range_cache.h"
+#include "runtime/memory/free_range_cache.h"
 #include "tools/simcuda/control.h"
 
 namespace vramspan {

@@ -3,8 +3,8 @@
 // when it needs the memory, so keeping a range costs nobody anything but its addresses.
 //
 // Pure bookkeeping. Threads: not safe; the caller holds the memory lock.
-#ifndef VRAMSPAN_RUNTIME_MOVER_FREE_RANGE_CACHE_H_
-#define VRAMSPAN_RUNTIME_MOVER_FREE_RANGE_CACHE_H_
+#ifndef VRAMSPAN_RUNTIME_MEMORY_FREE_RANGE_CACHE_H_
+#define VRAMSPAN_RUNTIME_MEMORY_FREE_RANGE_CACHE_H_
 
 #include <absl/container/flat_hash_map.h>
 
@@ -55,4 +55,4 @@ class FreeRangeCache {
 
 }  // namespace vramspan
 
-#endif  // VRAMSPAN_RUNTIME_MOVER_FREE_RANGE_CACHE_H_
+#endif  // VRAMSPAN_RUNTIME_MEMORY_FREE_RANGE_CACHE_H_

@@ -1,7 +1,7 @@
 // Who is told of what happens to memory and work, as it happens: a recording. What it does must not
 // wait for a driver call or for the mover: some of it is called under the memory lock.
-#ifndef VRAMSPAN_RUNTIME_MOVER_RUN_LISTENER_H_
-#define VRAMSPAN_RUNTIME_MOVER_RUN_LISTENER_H_
+#ifndef VRAMSPAN_RUNTIME_MEMORY_RUN_LISTENER_H_
+#define VRAMSPAN_RUNTIME_MEMORY_RUN_LISTENER_H_
 
 #include <absl/types/span.h>
 
@@ -31,4 +31,4 @@ class RunListener {
 
 }  // namespace vramspan
 
-#endif  // VRAMSPAN_RUNTIME_MOVER_RUN_LISTENER_H_
+#endif  // VRAMSPAN_RUNTIME_MEMORY_RUN_LISTENER_H_

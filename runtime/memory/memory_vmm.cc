@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "runtime/mover/memory.h"
+#include "runtime/memory/memory.h"
 #include "runtime/placement/move_limits.h"
 
 namespace vramspan {

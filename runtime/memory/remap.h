@@ -1,7 +1,7 @@
 // Changing what lies behind an address: one unmap, one map, one set-access, and the way back when a
 // step fails. Copies are somebody else's; here nothing is ever read or written.
-#ifndef VRAMSPAN_RUNTIME_MOVER_REMAP_H_
-#define VRAMSPAN_RUNTIME_MOVER_REMAP_H_
+#ifndef VRAMSPAN_RUNTIME_MEMORY_REMAP_H_
+#define VRAMSPAN_RUNTIME_MEMORY_REMAP_H_
 
 #include <absl/container/inlined_vector.h>
 #include <absl/types/span.h>
@@ -61,4 +61,4 @@ Status GiveAccess(const Driver& driver, const Accessors& to_whom, DevicePtr va, 
 
 }  // namespace vramspan
 
-#endif  // VRAMSPAN_RUNTIME_MOVER_REMAP_H_
+#endif  // VRAMSPAN_RUNTIME_MEMORY_REMAP_H_

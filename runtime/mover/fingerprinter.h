@@ -1,25 +1,19 @@
-// Fingerprints of memory, taken on the device at the speed of its memory: whether a chunk is still
-// what it was costs some microseconds, copying it over the bus a millisecond. 128 bits, two hashes
-// of every word and its place: two different contents have the same by chance once in 2^128.
+// Takes fingerprints of memory on the device, at the speed of its memory.
 //
 // Threads: one, which also is the only one to use the stream. The context is the caller's business.
-#ifndef VRAMSPAN_RUNTIME_MOVER_FINGERPRINT_H_
-#define VRAMSPAN_RUNTIME_MOVER_FINGERPRINT_H_
+#ifndef VRAMSPAN_RUNTIME_MOVER_FINGERPRINTER_H_
+#define VRAMSPAN_RUNTIME_MOVER_FINGERPRINTER_H_
 
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "runtime/base/fingerprint.h"
 #include "runtime/base/status.h"
 #include "runtime/base/units.h"
 #include "runtime/driver/driver.h"
 
 namespace vramspan {
-
-struct Fingerprint {
-  uint64_t a = 0, b = 0;
-  bool operator==(const Fingerprint&) const = default;
-};
 
 // Both kernels, in the current context. Unavailable where the driver takes none of the images.
 StatusOr<CUmodule> LoadFingerprintKernels(const Driver& driver);
@@ -54,4 +48,4 @@ class Fingerprinter {
 
 }  // namespace vramspan
 
-#endif  // VRAMSPAN_RUNTIME_MOVER_FINGERPRINT_H_
+#endif  // VRAMSPAN_RUNTIME_MOVER_FINGERPRINTER_H_

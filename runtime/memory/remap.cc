@@ -1,4 +1,4 @@
-#include "runtime/mover/remap.h"
+#include "runtime/memory/remap.h"
 
 #include <algorithm>
 

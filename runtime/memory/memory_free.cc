@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/mover/memory.h"
+#include "runtime/memory/memory.h"
 
 namespace vramspan {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/mover/memory.h"
+#include "runtime/memory/memory.h"
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>

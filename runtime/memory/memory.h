@@ -8,8 +8,8 @@
 // needed (free_range_cache.h).
 //
 // Threads: every function may be called from any thread; those that need `mu` say so.
-#ifndef VRAMSPAN_RUNTIME_MOVER_MEMORY_H_
-#define VRAMSPAN_RUNTIME_MOVER_MEMORY_H_
+#ifndef VRAMSPAN_RUNTIME_MEMORY_MEMORY_H_
+#define VRAMSPAN_RUNTIME_MEMORY_MEMORY_H_
 
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
@@ -24,12 +24,12 @@
 
 #include "runtime/backing/device_pool.h"
 #include "runtime/backing/host_pool.h"
+#include "runtime/base/fingerprint.h"
 #include "runtime/base/mutex.h"
 #include "runtime/driver/driver.h"
-#include "runtime/mover/fingerprint.h"
-#include "runtime/mover/free_range_cache.h"
-#include "runtime/mover/remap.h"
-#include "runtime/mover/run_listener.h"
+#include "runtime/memory/free_range_cache.h"
+#include "runtime/memory/remap.h"
+#include "runtime/memory/run_listener.h"
 #include "runtime/placement/policy.h"
 #include "runtime/space/allocations.h"
 #include "runtime/space/arena.h"
@@ -367,4 +367,4 @@ class Memory {
 
 }  // namespace vramspan
 
-#endif  // VRAMSPAN_RUNTIME_MOVER_MEMORY_H_
+#endif  // VRAMSPAN_RUNTIME_MEMORY_MEMORY_H_

@@ -1,4 +1,4 @@
-#include "runtime/mover/free_range_cache.h"
+#include "runtime/memory/free_range_cache.h"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 // that are mapped; what is mapped meanwhile knows of it already.
 #include <vector>
 
-#include "runtime/mover/memory.h"
-#include "runtime/mover/remap.h"
+#include "runtime/memory/memory.h"
+#include "runtime/memory/remap.h"
 
 namespace vramspan {
 

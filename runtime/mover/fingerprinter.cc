@@ -1,4 +1,4 @@
-#include "runtime/mover/fingerprint.h"
+#include "runtime/mover/fingerprinter.h"
 
 #include <numeric>
 #include <utility>
