@@ -36,7 +36,7 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
       traced_(setting.overlap != ReplayOverlap::kDeclared),
       prints_(traced_ && setting.overlap != ReplayOverlap::kOff),
       ends_(run_.works.size(), kNever),
-      chunk_(chunks.end()),
+      facts_(chunks.end()),
       pins_(setting.pins, setting.device_memory),
       pinned_(setting.pins.size(), Pins::kNone),
       history_(prices.decisions),
@@ -56,9 +56,15 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
   uint32_t streams = 0;
   for (const RecordedWork& w : run_.works) streams = std::max(streams, w.stream + 1);
   streams_.resize(streams);
+  // An entry for each, whether or not it lives yet: ids are never used twice.
+  StatusOr<std::unique_ptr<ChunkTable>> table = ChunkTable::Create(std::max(chunks.end(), 2u) - 1);
+  VS_CHECK(table.ok());
+  chunk_ = *std::move(table);
   for (uint32_t c = 1; c < chunks.end(); ++c) {
-    const Bytes size = chunks.size(ChunkIndex(c));
-    while (ChunkBytes(chunk_[c].log2_size) < size) ++chunk_[c].log2_size;
+    VS_CHECK(chunk_->Add().value().value == c);
+    Chunk& chunk = At(ChunkIndex(c));
+    while (chunk.size() < chunks.size(ChunkIndex(c))) ++chunk.log2_size;
+    chunk.movable = chunk.tracked = true;  // All work is recorded.
   }
   for (uint32_t s = 0; s < run_.sets(); ++s) {
     for (const ChunkIndex c : chunks.chunks(s)) set_size_[s] += chunks.size(c);
@@ -69,12 +75,12 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
   }
   for (uint32_t a = 0; const bool unwritten : UnwrittenByMoves(run_)) {
     for (uint32_t i = 0; i < chunks.count(a); ++i) {
-      chunk_[chunks.first(a).value + i].unwritten = unwritten;
+      facts_[chunks.first(a).value + i].unwritten = unwritten;
     }
     ++a;
   }
   for (uint32_t c = 0; const uint32_t from : UnwrittenByFingerprints(chunks)) {
-    chunk_[c++].unwritten_from = from;
+    facts_[c++].unwritten_from = from;
   }
   result_.setting = setting;
 }
@@ -229,22 +235,26 @@ void SimulatedMover::Allocate(uint32_t allocation) {
   }
   for (uint32_t i = 0; i < chunks_.count(allocation); ++i) {
     const ChunkIndex index(chunks_.first(allocation).value + i);
-    SimulatedChunk& c = At(index);
+    Chunk& c = At(index);
+    ChunkFacts& facts = FactsOf(index);
     MarkChanged(index);
-    c.live = true;
+    c.allocation = allocation + 1;
+    c.Transition(ChunkState::kFresh);
     if (min_ != nullptr) {
-      c.keeps = min_->KeepsFirst(index);
-      c.next_use = min_->FirstUse(index);
-      if (!c.keeps) droppable_.push_back(index);
+      facts.keeps = min_->KeepsFirst(index);
+      facts.next_use = min_->FirstUse(index);
+      if (!facts.keeps) droppable_.push_back(index);
     }
     if (c.size() > Available()) {
       tracking_ = true;
-      host_pays_ += HostMemoryFor(&c);
+      host_pays_ += HostMemoryFor(index);
+      c.Transition(ChunkState::kHost);
       continue;
     }
     c.on_device = true;
+    c.Transition(ChunkState::kDevice);
     used_ += c.size();
-    slots_.Take(c.log2_size, /*alias=*/false, Available(), &c.alias);
+    slots_.Take(c.log2_size, /*alias=*/false, Available(), &facts.alias);
     if (policy_ != nullptr) policy_->OnInsert(index);
     recorder_->Came(now_, index, /*fetched=*/false);
   }
@@ -260,7 +270,7 @@ void SimulatedMover::KeepByPins() {
     const uint32_t a = pinned_[change.pin];
     for (uint32_t i = 0; i < chunks_.count(a); ++i) {
       const ChunkIndex index(chunks_.first(a).value + i);
-      At(index).pinned = change.keep;
+      FactsOf(index).pinned = change.keep;
       MarkChanged(index);
     }
   }
@@ -274,9 +284,9 @@ void SimulatedMover::NotePinned() {
   }
 }
 
-uint64_t SimulatedMover::HostMemoryFor(SimulatedChunk* c) {
-  if (std::exchange(c->has_host, true)) return 0;
-  const int size = c->log2_size - kMinChunkLog2;
+uint64_t SimulatedMover::HostMemoryFor(ChunkIndex index) {
+  if (std::exchange(FactsOf(index).has_host, true)) return 0;
+  const int size = At(index).log2_size - kMinChunkLog2;
   if (spare_host_[size] != 0) {
     --spare_host_[size];
     return 0;
@@ -306,20 +316,21 @@ void SimulatedMover::Free(uint32_t allocation) {
 }
 
 void SimulatedMover::Reclaim(ChunkIndex index) {
-  SimulatedChunk& c = At(index);
-  if (!c.live || !c.dying || c.in_flight != 0 || c.queued != 0 || c.mapped_only != 0 || c.moving) {
+  Chunk& c = At(index);
+  if (!c.dying || c.in_flight != 0 || c.queued != 0 || c.mapped_only != 0 || Moving(c) ||
+      c.state == ChunkState::kNone) {
     return;
   }
   MarkChanged(index);
-  c.live = false;
-  spare_host_[c.log2_size - kMinChunkLog2] += std::exchange(c.has_host, false);
+  c.Transition(ChunkState::kNone);
+  spare_host_[c.log2_size - kMinChunkLog2] += std::exchange(FactsOf(index).has_host, false);
   --dying_;
   if (c.unmapped) --unmapped_;
   c.unmapped = false;
   if (!c.on_device) return;
   c.on_device = false;
   used_ -= c.size();
-  slots_.Give(c.log2_size, c.alias);
+  slots_.Give(c.log2_size, FactsOf(index).alias);
   ++departures_;
   if (policy_ != nullptr) policy_->OnRemove(index);
   recorder_->Left(now_, index);

@@ -32,6 +32,7 @@
 #include "runtime/placement/reuse.h"
 #include "runtime/scheduler/awaited_fetches.h"
 #include "runtime/scheduler/patience.h"
+#include "runtime/space/chunk_table.h"
 #include "tools/replay/active_work.h"
 #include "tools/replay/min_schedule.h"
 #include "tools/replay/planned_queue.h"
@@ -62,30 +63,18 @@ class SimulatedMover {
   using Access = ActiveWork::Access;
   class View;
 
-  struct SimulatedChunk {
-    enum class Copy : uint8_t { kNone, kTwin, kStale };  // What the host has of a device chunk.
-
-    uint32_t in_flight = 0;    // Released work that has not finished.
-    uint32_t queued = 0;       // Held work.
-    uint32_t mapped_only = 0;  // Released work that must find it mapped, and no more.
-    uint8_t log2_size = 0;
-    Copy copy = Copy::kNone;
+  // What a replay knows of a chunk beside what the runtime does.
+  struct ChunkFacts {
     uint32_t next_use = 0;        // Of min: the work that needs it next.
     uint32_t came = 0;            // let_go_ when it last came.
     uint32_t unwritten_from = 0;  // Or that those behind this one do.
-    bool live = false, on_device = false, moving = false, incoming = false;
-    bool dying = false;          // Freed; waits for its users.
-    bool unmapped = false;       // On the host, and not mapped.
-    bool unused = false;         // Moved in, and nothing has used it since.
-    bool keeps = false;          // The bound's schedule has it stay.
-    bool fingerprinted = false;  // The twin's contents are known by their fingerprint.
-    bool unwritten = false;      // The record shows that kernels leave it as it is,
-    bool has_host = false;       // Host memory was made for it.
-    bool noted = false;          // Is in changed_.
-    bool pinned = false;         // The setting's pins keep it.
-    bool alias = false;          // Its memory on the device has one.
-
-    Bytes size() const { return ChunkBytes(log2_size); }
+    bool keeps = false;           // The bound's schedule has it stay.
+    bool fingerprinted = false;   // The twin's contents are known by their fingerprint.
+    bool unwritten = false;       // The record shows that kernels leave it as it is,
+    bool has_host = false;        // Host memory was made for it.
+    bool noted = false;           // Is in changed_.
+    bool pinned = false;          // The setting's pins keep it.
+    bool alias = false;           // Its memory on the device has one.
   };
   struct Stream {
     std::deque<ActiveWork*> works;  // Not ended, in order.
@@ -134,7 +123,7 @@ class SimulatedMover {
   bool HostAllocates(uint32_t allocation);
   void Allocate(uint32_t allocation);
   // The time that making host memory for the chunk takes, in nanoseconds, where it has none.
-  uint64_t HostMemoryFor(SimulatedChunk* c);
+  uint64_t HostMemoryFor(ChunkIndex index);
   void Free(uint32_t allocation);
   void Reclaim(ChunkIndex index);
   void KeepByPins();
@@ -172,7 +161,7 @@ class SimulatedMover {
   // How things stand for the head, for a decision on when its waiting ends. REQUIRES: there is one.
   Patience::Situation Situation() const;
   void MarkReleased(ActiveWork* a);
-  void DoubtTwin(SimulatedChunk* c);
+  void DoubtTwin(ChunkIndex index);
   // What work touches of a chunk, each byte once, and how much its ranges name in sum.
   struct Touched {
     Bytes once, named;
@@ -236,8 +225,8 @@ class SimulatedMover {
 
   // The planner is to look at the chunk again.
   void MarkChanged(ChunkIndex index) {
-    if (At(index).noted) return;
-    At(index).noted = true;
+    if (facts_[index.value].noted) return;
+    facts_[index.value].noted = true;
     changed_.push_back(index);
   }
   void Hold(ChunkIndex index) {
@@ -252,8 +241,13 @@ class SimulatedMover {
   static uint64_t NanosecondsOf(Instant t) {
     return static_cast<uint64_t>(t.time_since_epoch().count());
   }
-  SimulatedChunk& At(ChunkIndex c) { return chunk_[c.value]; }
-  const SimulatedChunk& At(ChunkIndex c) const { return chunk_[c.value]; }
+  Chunk& At(ChunkIndex c) { return (*chunk_)[c]; }
+  const Chunk& At(ChunkIndex c) const { return (*chunk_)[c]; }
+  ChunkFacts& FactsOf(ChunkIndex c) { return facts_[c.value]; }
+  const ChunkFacts& FactsOf(ChunkIndex c) const { return facts_[c.value]; }
+  // May be moved at all.
+  static bool Movable(const Chunk& c) { return c.state != ChunkState::kNone && !c.dying; }
+  static bool Moving(const Chunk& c) { return c.state == ChunkState::kMoving; }
 
   const ChunkedRun& chunks_;
   const RecordedRun& run_;
@@ -291,7 +285,8 @@ class SimulatedMover {
 
   // The mover.
   bool tracking_ = false;
-  std::vector<SimulatedChunk> chunk_;
+  std::unique_ptr<ChunkTable> chunk_;
+  std::vector<ChunkFacts> facts_;     // By chunk.
   Bytes used_;                        // Of the device.
   std::deque<ActiveWork*> queue_;     // Held, in order.
   std::deque<ActiveWork*> released_;  // In order; finished ones go when they come to the front.

@@ -26,15 +26,16 @@ class SimulatedMover::View final : public ResidencyView {
   View(const SimulatedMover& mover, ChunkIndex trial) : mover_(mover), trial_(trial) {}
 
   ChunkView Get(ChunkIndex index) const override {
-    const SimulatedChunk& c = mover_.At(index);
+    const Chunk& c = mover_.At(index);
     ChunkView v;
     v.size = c.size();
-    v.incoming = !c.on_device && c.moving && c.incoming;
+    const bool pinned = mover_.FactsOf(index).pinned;
+    v.incoming = !c.on_device && Moving(c) && c.device_slot != kNoSlot;
     v.on_device = c.on_device || v.incoming;
-    v.busy = c.in_flight != 0 || c.moving;
-    v.movable = c.live && !c.dying && (!trial_ || index != trial_) &&
-                !(c.on_device && c.pinned && !mover_.planned_over_);
-    if (c.pinned) v.claim = Claim::kKeep;
+    v.busy = c.in_flight != 0 || Moving(c);
+    v.movable = Movable(c) && (!trial_ || index != trial_) &&
+                !(c.on_device && pinned && !mover_.planned_over_);
+    if (pinned) v.claim = Claim::kKeep;
     return v;
   }
   std::optional<absl::Span<const ChunkIndex>> Changed() const override { return mover_.changed_; }
@@ -193,7 +194,7 @@ bool SimulatedMover::PlanMoves() {
   if (planned_over_ != (over != Bytes(0))) NotePinned();
   planned_over_ = over != Bytes(0);
   planner_->Make(request, View(*this, trial), &plan_);
-  for (const ChunkIndex c : changed_) At(c).noted = false;
+  for (const ChunkIndex c : changed_) FactsOf(c).noted = false;
   changed_.clear();
   for (const uint32_t i : plan_.in_place) {
     // Only ever the head.
@@ -226,8 +227,8 @@ void SimulatedMover::PlanByMin(std::vector<ChunkIndex>* evict, std::vector<Chunk
     while (room < size && left-- != 0 && out < Pipeline()) {
       const ChunkIndex index = droppable_.front();
       droppable_.pop_front();
-      const SimulatedChunk& c = At(index);
-      if (!c.live || c.dying || !c.on_device || c.moving || c.keeps ||
+      const Chunk& c = At(index);
+      if (!Movable(c) || !c.on_device || Moving(c) || FactsOf(index).keeps ||
           absl::c_linear_search(*evict, index)) {
         continue;
       }
@@ -245,21 +246,21 @@ void SimulatedMover::PlanByMin(std::vector<ChunkIndex>* evict, std::vector<Chunk
       evict->push_back(index);
       room += At(index).size();
       out += At(index).size();
-      min_cursor_ = std::min(min_cursor_, At(index).next_use);
+      min_cursor_ = std::min(min_cursor_, FactsOf(index).next_use);
     }
     return room >= size;
   };
   // False: no more can be brought.
   const auto bring = [&](absl::Span<const ChunkIndex> wanted, bool* lacks) {
     for (const ChunkIndex index : wanted) {
-      SimulatedChunk& c = At(index);
-      if (!c.live || c.dying || c.on_device || c.moving) continue;
+      Chunk& c = At(index);
+      if (!Movable(c) || c.on_device || Moving(c)) continue;
       if (lacks != nullptr) *lacks = true;
       if (c.in_flight != 0 || absl::c_linear_search(*fetch, index)) continue;
       if (in >= Pipeline() || !make_room(c.size(), lacks != nullptr)) return false;
       room -= c.size();
       in += c.size();
-      c.keeps = true;
+      FactsOf(index).keeps = true;
       fetch->push_back(index);
     }
     return true;
@@ -289,10 +290,11 @@ void SimulatedMover::PlanByMin(std::vector<ChunkIndex>* evict, std::vector<Chunk
 
 ChunkIndex SimulatedMover::NeededLast(uint32_t work, absl::Span<const ChunkIndex> but) const {
   ChunkIndex last;
-  for (uint32_t i = 1; i < chunk_.size(); ++i) {
-    const SimulatedChunk& c = chunk_[i];
-    if (!c.live || !c.on_device || c.moving || c.in_flight != 0 || c.dying) continue;
-    if (c.next_use <= work || (last && c.next_use <= At(last).next_use)) continue;
+  for (uint32_t i = 1; i < chunk_->end(); ++i) {
+    const Chunk& c = At(ChunkIndex(i));
+    if (!Movable(c) || !c.on_device || Moving(c) || c.in_flight != 0) continue;
+    const uint32_t next_use = facts_[i].next_use;
+    if (next_use <= work || (last && next_use <= FactsOf(last).next_use)) continue;
     if (!absl::c_linear_search(but, ChunkIndex(i))) last = ChunkIndex(i);
   }
   return last;
@@ -307,9 +309,9 @@ void SimulatedMover::AddIdleFetches(std::vector<ChunkIndex>* fetch) {
   Bytes room = Available();
   if (room < ChunkBytes(kMinChunkLog2)) return;
   std::vector<std::pair<double, ChunkIndex>> warm;
-  for (uint32_t i = 1; i < chunk_.size(); ++i) {
-    const SimulatedChunk& c = chunk_[i];
-    if (!c.live || c.on_device || c.moving || c.in_flight != 0 || c.dying) continue;
+  for (uint32_t i = 1; i < chunk_->end(); ++i) {
+    const Chunk& c = At(ChunkIndex(i));
+    if (!Movable(c) || c.on_device || Moving(c) || c.in_flight != 0) continue;
     const double heat = heat_.Of(ChunkIndex(i));
     if (heat >= kWarm) warm.emplace_back(heat, ChunkIndex(i));
   }
@@ -330,19 +332,19 @@ void SimulatedMover::AddIdleFetches(std::vector<ChunkIndex>* fetch) {
 }
 
 bool SimulatedMover::StartEvict(ChunkIndex index) {
-  SimulatedChunk& c = At(index);
-  if (!c.live || !c.on_device || c.in_flight != 0 || c.moving || c.dying ||
-      barriers_in_flight_ != 0) {
+  Chunk& c = At(index);
+  if (!Movable(c) || !c.on_device || c.in_flight != 0 || Moving(c) || barriers_in_flight_ != 0) {
     return false;
   }
   MarkChanged(index);
   Move move{.chunk = index, .tag = next_tag_++};
-  move.clean = c.copy == SimulatedChunk::Copy::kTwin;
+  move.clean = c.state == ChunkState::kDeviceTwin;
   // What was not written is as its fingerprint says, and what was is not.
-  const bool equal = c.copy == SimulatedChunk::Copy::kStale && c.size() >= kWorthAFingerprint &&
-                     (prints_ || DeviceIdle()) && (c.unwritten || c.came > c.unwritten_from);
-  c.moving = true;
-  c.incoming = false;
+  const ChunkFacts& facts = FactsOf(index);
+  const bool equal = c.state == ChunkState::kDeviceStale && c.size() >= kWorthAFingerprint &&
+                     (prints_ || DeviceIdle()) &&
+                     (facts.unwritten || facts.came > facts.unwritten_from);
+  c.Transition(ChunkState::kMoving);
   ++departures_;
   moving_out_ += c.size();
   leaving_ += c.size();
@@ -350,7 +352,7 @@ bool SimulatedMover::StartEvict(ChunkIndex index) {
   move.copied = move.clean;
   copied_ += move.copied;
   if (!move.clean) {
-    const uint64_t made = HostMemoryFor(&c);
+    const uint64_t made = HostMemoryFor(index);
     if (made == 0 && waiting_.empty()) {
       link_.Start(/*in=*/false, c.size(), move.tag);
     } else {
@@ -377,20 +379,21 @@ bool SimulatedMover::StartFetches() {
 }
 
 bool SimulatedMover::StartFetch(ChunkIndex index) {
-  SimulatedChunk& c = At(index);
-  if (!c.live || c.on_device || c.in_flight != 0 || c.moving || c.dying ||
-      barriers_in_flight_ != 0 || c.size() > Available()) {
+  Chunk& c = At(index);
+  if (!Movable(c) || c.on_device || c.in_flight != 0 || Moving(c) || barriers_in_flight_ != 0 ||
+      c.size() > Available()) {
     return false;
   }
   MarkChanged(index);
   Move move{.chunk = index, .in = true, .tag = next_tag_++};
   move.print = c.size() >= kWorthAFingerprint && (prints_ || DeviceIdle());
-  c.moving = true;
-  c.incoming = true;
+  c.Transition(ChunkState::kMoving);
+  c.device_slot = 0;
   used_ += c.size();
   moving_in_ += c.size();
   move.ahead = c.unmapped;
-  double calls = SlowerCalls() * slots_.Take(c.log2_size, !move.ahead, Available(), &c.alias);
+  double calls =
+      SlowerCalls() * slots_.Take(c.log2_size, !move.ahead, Available(), &FactsOf(index).alias);
   if (move.ahead) {
     const MapCosts& device = prices_.device[c.log2_size - kMinChunkLog2];
     calls += SlowerCalls() * (device.map + device.access);
@@ -426,7 +429,7 @@ bool SimulatedMover::BeginRemap() {
     map_all_ = false;
     return false;
   }
-  while (!to_map_.empty() && (!At(to_map_.back()).unmapped || At(to_map_.back()).moving)) {
+  while (!to_map_.empty() && (!At(to_map_.back()).unmapped || Moving(At(to_map_.back())))) {
     to_map_.pop_back();
   }
   ChunkIndex show;
@@ -434,14 +437,14 @@ bool SimulatedMover::BeginRemap() {
     show = to_map_.back();
     to_map_.pop_back();
   } else if (map_all_) {
-    for (uint32_t i = 1; i < chunk_.size() && !show; ++i) {
-      if (chunk_[i].unmapped && !chunk_[i].moving) show = ChunkIndex(i);
+    for (uint32_t i = 1; i < chunk_->end() && !show; ++i) {
+      const Chunk& c = At(ChunkIndex(i));
+      if (c.unmapped && !Moving(c)) show = ChunkIndex(i);
     }
   }
   if (!show) return false;
   MarkChanged(show);
-  At(show).moving = true;
-  At(show).incoming = false;
+  At(show).Transition(ChunkState::kMoving);
   call_shows_ = show;
   const MapCosts& host = prices_.host[At(show).log2_size - kMinChunkLog2];
   Begin(Call::kMapOnHost, Nanoseconds(SlowerCalls() * (host.map + host.access)),
@@ -455,7 +458,7 @@ double SimulatedMover::SlowerCalls() const {
 
 uint64_t SimulatedMover::RemapTime(const Move& move, bool hide) const {
   if (move.ahead) return Nanoseconds(prices_.per_move);
-  const SimulatedChunk& c = At(move.chunk);
+  const Chunk& c = At(move.chunk);
   const MapCosts& device = prices_.device[c.log2_size - kMinChunkLog2];
   const MapCosts& host = prices_.host[c.log2_size - kMinChunkLog2];
   const MapCosts& to = move.in ? device : host;
@@ -490,9 +493,10 @@ void SimulatedMover::EndRemap() {
     return;
   }
   if (call == Call::kMapOnHost) {
-    SimulatedChunk& c = At(call_shows_);
+    Chunk& c = At(call_shows_);
     MarkChanged(call_shows_);
-    c.moving = c.unmapped = false;
+    c.Transition(ChunkState::kHost);
+    c.unmapped = false;
     --unmapped_;
     Reclaim(call_shows_);
     return;
@@ -503,9 +507,8 @@ void SimulatedMover::EndRemap() {
 }
 
 void SimulatedMover::CompleteMove(const Move& move) {
-  SimulatedChunk& c = At(move.chunk);
+  Chunk& c = At(move.chunk);
   MarkChanged(move.chunk);
-  c.moving = c.incoming = false;
   c.on_device = move.in;
   if (setting_.moves) result_.moves.push_back({now_, move.chunk, move.in, move.clean});
   if (c.unmapped) {
@@ -516,10 +519,10 @@ void SimulatedMover::CompleteMove(const Move& move) {
     moving_in_ -= c.size();
     // Work that may write anywhere takes all twins away that have no fingerprint.
     const bool twin = barriers_queued_ == 0 || move.print;
-    c.copy = twin ? SimulatedChunk::Copy::kTwin : SimulatedChunk::Copy::kNone;
-    c.fingerprinted = twin && move.print;
+    c.Transition(twin ? ChunkState::kDeviceTwin : ChunkState::kDevice);
     c.unused = true;
-    c.came = let_go_;
+    FactsOf(move.chunk).fingerprinted = twin && move.print;
+    FactsOf(move.chunk).came = let_go_;
     if (policy_ != nullptr) policy_->OnInsert(move.chunk);
     ++result_.moves_in;
     result_.bytes_in += c.size();
@@ -528,9 +531,10 @@ void SimulatedMover::CompleteMove(const Move& move) {
     moving_out_ -= c.size();
     leaving_ -= c.size();
     used_ -= c.size();
-    slots_.Give(c.log2_size, c.alias);
-    c.copy = SimulatedChunk::Copy::kNone;
-    c.unused = c.keeps = false;
+    slots_.Give(c.log2_size, FactsOf(move.chunk).alias);
+    c.device_slot = kNoSlot;
+    c.Transition(ChunkState::kHost);
+    c.unused = FactsOf(move.chunk).keeps = false;
     if (call_hides_) {
       c.unmapped = true;
       ++unmapped_;

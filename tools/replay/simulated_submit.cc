@@ -10,7 +10,6 @@
 #include "tools/replay/simulated_mover.h"
 
 namespace vramspan::replay {
-namespace {}  // namespace
 
 void SimulatedMover::Submit(ActiveWork* a) {
   streams_[run_.works[a->work].stream].works.push_back(a);
@@ -70,7 +69,7 @@ ServedArguments SimulatedMover::Price(ActiveWork* a) {
     return arguments;
   }
   for (size_t i = 0; i < a->uses.size(); ++i) {
-    const SimulatedChunk& c = At(a->uses[i].chunk);
+    const Chunk& c = At(a->uses[i].chunk);
     if (!a->serves(i)) arguments.Add(a->uses[i].slot, c.size(), c.on_device);
   }
   arguments.Judge(a->kernel, &history_);
@@ -84,7 +83,7 @@ ServedArguments SimulatedMover::Price(ActiveWork* a) {
   for (size_t i = 0; i < a->uses.size(); ++i) {
     const ChunkUse& use = a->uses[i];
     if (a->served[i] || !arguments.Serves(use.slot) || a->soon.contains(use.chunk)) continue;
-    const SimulatedChunk& c = At(use.chunk);
+    const Chunk& c = At(use.chunk);
     a->served[i] = c.on_device || c.dying || !merit.Worth(use.chunk, c.size());
   }
   Partition(a);
@@ -166,8 +165,8 @@ bool SimulatedMover::TryInPlace(ActiveWork* a) {
   size_t chosen = a->uses.size();
   Bytes remote;
   for (size_t i = 0; i < a->uses.size(); ++i) {
-    const SimulatedChunk& c = At(a->uses[i].chunk);
-    if (a->serves(i) || c.on_device || c.moving || c.dying) continue;
+    const Chunk& c = At(a->uses[i].chunk);
+    if (a->serves(i) || c.on_device || Moving(c) || c.dying) continue;
     if (a->soon.contains(a->uses[i].chunk)) continue;
     if (chosen != a->uses.size() && a->uses[i].slot != a->uses[chosen].slot) return false;
     chosen = i;
@@ -190,7 +189,7 @@ bool SimulatedMover::TryInPlace(ActiveWork* a) {
 
 void SimulatedMover::OfferVictims(PlaceMerit::Take take) {
   policy_->OfferVictims([&](ChunkIndex victim) {
-    const SimulatedChunk& v = At(victim);
+    const Chunk& v = At(victim);
     return !v.dying && v.on_device && take(victim, v.size());
   });
 }
@@ -198,8 +197,8 @@ void SimulatedMover::OfferVictims(PlaceMerit::Take take) {
 bool SimulatedMover::AllThere(uint32_t set) {
   if (there_at_[set] == departures_) return true;
   for (const ChunkIndex index : chunks_.chunks(set)) {
-    const SimulatedChunk& c = At(index);
-    if (!c.on_device || c.moving) return false;
+    const Chunk& c = At(index);
+    if (!c.on_device || Moving(c)) return false;
   }
   there_at_[set] = departures_;
   return true;
@@ -211,15 +210,15 @@ bool SimulatedMover::RunsAsItIs(const ActiveWork& a) {
     const bool mapped_only = setting_.overlap == ReplayOverlap::kAll;
     if (moves_.size() + unmapped_ != 0 || call_ != Call::kNone) {
       for (const ChunkIndex index : a.possible) {
-        const SimulatedChunk& c = At(index);
-        if ((c.moving && !mapped_only) || c.unmapped) return false;
+        const Chunk& c = At(index);
+        if ((Moving(c) && !mapped_only) || c.unmapped) return false;
       }
     }
   }
   if (AllThere(a.set)) return true;
   for (size_t i = 0; i < a.uses.size(); ++i) {
-    const SimulatedChunk& c = At(a.uses[i].chunk);
-    if (c.moving || c.unmapped || (!c.on_device && !a.serves(i))) return false;
+    const Chunk& c = At(a.uses[i].chunk);
+    if (Moving(c) || c.unmapped || (!c.on_device && !a.serves(i))) return false;
   }
   return true;
 }
@@ -233,13 +232,13 @@ bool SimulatedMover::Ready(ActiveWork* a) {
 
 bool SimulatedMover::HasItsMemory(const ActiveWork& a) const {
   for (size_t i = 0; i < a.uses.size(); ++i) {
-    const SimulatedChunk& c = At(a.uses[i].chunk);
-    if (c.moving) return false;
+    const Chunk& c = At(a.uses[i].chunk);
+    if (Moving(c)) return false;
     if (!c.on_device && !a.run_in_place && !a.serves(i) && !c.dying) return false;
   }
   if (setting_.overlap == ReplayOverlap::kSafe) {
     for (const ChunkIndex c : a.possible) {
-      if (At(c).moving) return false;
+      if (Moving(At(c))) return false;
     }
   }
   return true;
@@ -281,7 +280,7 @@ bool SimulatedMover::ComesSoon(ActiveWork* a, ChunkIndex index) {
     RemakeQueue();
   }
   if (answer != AwaitedFetches::Answer::kWait) return false;
-  if (At(index).moving || absl::c_linear_search(a->fetch_for_others, index)) return true;
+  if (Moving(At(index)) || absl::c_linear_search(a->fetch_for_others, index)) return true;
   if (!WantedBehind(index)) return false;
   a->fetch_for_others.push_back(index);
   RemakeQueue();
@@ -362,9 +361,9 @@ double SimulatedMover::PassNanoseconds(uint32_t work, ChunkIndex chunk,
                                        const Touched& touched) const {
   const double once = prices_.decisions.ServeNanoseconds(touched.once);
   // Named all by two arguments and written: by one of them it is read.
-  const SimulatedChunk& c = At(chunk);
-  const bool both = touched.write && touched.named >= touched.once + touched.once && !c.unwritten &&
-                    work <= c.unwritten_from && !timing_.Proved(work);
+  const ChunkFacts& facts = FactsOf(chunk);
+  const bool both = touched.write && touched.named >= touched.once + touched.once &&
+                    !facts.unwritten && work <= facts.unwritten_from && !timing_.Proved(work);
   // On the device, too, it is slower than what only reads: its rate there shows no more than that.
   return both ? std::max(1.0, prices_.both_ways / timing_.Passes(work)) * once : once;
 }
@@ -385,7 +384,7 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
   const bool priced = learns && has_passes_.contains(a->kernel);
   for (size_t i = 0; i < a->uses.size(); ++i) {
     const ChunkUse& use = a->uses[i];
-    SimulatedChunk& c = At(use.chunk);
+    Chunk& c = At(use.chunk);
     Hold(use.chunk);
     if (learns) {
       heat_.Use(use.chunk, c.size());
@@ -398,7 +397,7 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
     }
     if (c.on_device) {
       if (tracking_ && policy_ != nullptr) policy_->OnUse(use.chunk);
-      if (use.write && c.copy != SimulatedChunk::Copy::kNone) DoubtTwin(&c);
+      if (use.write) DoubtTwin(use.chunk);
       a->launch.fetches += c.unused;
       c.unused = false;
     } else {
@@ -411,9 +410,10 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
       all_there = false;
     }
     if (min_ != nullptr) {
-      c.keeps = min_->Keeps(a->work, i);
-      c.next_use = min_->NextUse(a->work, i);
-      if (!c.keeps) droppable_.push_back(use.chunk);
+      ChunkFacts& facts = FactsOf(use.chunk);
+      facts.keeps = min_->Keeps(a->work, i);
+      facts.next_use = min_->NextUse(a->work, i);
+      if (!facts.keeps) droppable_.push_back(use.chunk);
     }
   }
   sample.touched = set_size_[a->set];
@@ -438,11 +438,11 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
   if (setting_.overlap == ReplayOverlap::kSafe) {
     const bool write = absl::c_any_of(a->uses, [](const ChunkUse& use) { return use.write; });
     for (const ChunkIndex index : a->possible) {
-      SimulatedChunk& c = At(index);
+      Chunk& c = At(index);
       Hold(index);
       if (!c.on_device) continue;
       if (tracking_ && policy_ != nullptr) policy_->OnUse(index);
-      if (write && c.copy != SimulatedChunk::Copy::kNone) DoubtTwin(&c);
+      if (write) DoubtTwin(index);
     }
   }
   if (setting_.overlap == ReplayOverlap::kAll) {
@@ -458,10 +458,11 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
   ++in_flight_;
 }
 
-void SimulatedMover::DoubtTwin(SimulatedChunk* c) {
-  if (c->copy != SimulatedChunk::Copy::kTwin) return;
+void SimulatedMover::DoubtTwin(ChunkIndex index) {
+  Chunk& c = At(index);
+  if (c.state != ChunkState::kDeviceTwin) return;
   // Whether it was written can still be told when it leaves, where its fingerprint was taken.
-  c->copy = c->fingerprinted ? SimulatedChunk::Copy::kStale : SimulatedChunk::Copy::kNone;
+  c.Transition(FactsOf(index).fingerprinted ? ChunkState::kDeviceStale : ChunkState::kDevice);
 }
 
 void SimulatedMover::Finish(ActiveWork* a) {
