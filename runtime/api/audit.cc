@@ -299,12 +299,12 @@ bool Audit::BeginWork(const Submission& s, absl::Span<const InferredRange> infer
     // Served where it lies: the audit has put it there.
     ranges.push_back({r.ptr,
                       r.size,
-                      {.write = r.write,
+                      {.slot = r.slot,
+                       .write = r.write,
                        .kernels_only = launch,
-                       .in_place = true,
+                       .once = true,
                        .possible = !r.likely,
-                       .guessed = !r.exact,
-                       .slot = r.slot}});
+                       .guessed = !r.exact}});
   }
   const Access access = launch ? Access::kPartial : Access::kExact;
   const Status status = mover_.Begin(

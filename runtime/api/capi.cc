@@ -145,7 +145,7 @@ CUresult vramspanWorkBegin(vramspanRuntime runtime, CUstream stream, const vrams
                 Bytes(ranges[i].size),
                 {.write = (access & VRAMSPAN_WRITE) != 0,
                  .kernels_only = (access & VRAMSPAN_KERNELS_ONLY) != 0,
-                 .in_place = (access & VRAMSPAN_ONCE) != 0}};
+                 .once = (access & VRAMSPAN_ONCE) != 0}};
     }
     return r.BeginWork(stream, absl::MakeConstSpan(own, count),
                        ranges == nullptr ? Access::kUnknown : Access::kExact);

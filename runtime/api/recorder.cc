@@ -415,7 +415,7 @@ uint64_t Recorder::Declaring(CUstream stream, absl::Span<const WorkRange> ranges
   event.code = kDeclared;
   event.ranges.clear();
   for (const WorkRange& r : ranges) {
-    event.ranges.push_back({r.ptr, r.size, 0, r.use.write, r.use.in_place});
+    event.ranges.push_back({r.ptr, r.size, 0, r.use.write, r.use.once});
   }
   return Add(&event, stream, /*measure=*/true);
 }

@@ -167,14 +167,14 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   for (const InferredRange& r : scratch.inferred) {
     scratch.ranges.push_back({r.ptr,
                               r.size,
-                              {.write = r.write,
+                              {.slot = r.slot,
+                               .write = r.write,
                                .kernels_only = launch,
                                // Nothing is fetched for a copy, nor for what is merely possible.
-                               .in_place = !r.likely || (r.exact && !launch),
+                               .once = !r.likely || (r.exact && !launch),
                                .possible = !r.likely,
                                .mapped_only = r.settled && overlap_ == Overlap::kAll,
-                               .guessed = !r.exact,
-                               .slot = r.slot}});
+                               .guessed = !r.exact}});
   }
   const Status status = mover_.Begin(s.stream, scratch.ranges, access, kernel, tag);
   // The call is made all the same; nobody is there to be told but who asks for background errors.

@@ -150,8 +150,6 @@ class Memory {
   bool ForEachChunk(DevicePtr p, Bytes size, absl::FunctionRef<void(ChunkIndex, Chunk&)> visit)
       VS_REQUIRES(mu);
 
-  // What is known of the program's work: nothing, everything since tracking began, everything.
-  enum class Tracking { kNone, kSinceTracking, kAll };
   void SetTracking(Tracking tracking) { tracking_.store(tracking, std::memory_order_release); }
   Tracking tracking() const {
     if (tracking_stopped_.load(std::memory_order_acquire)) return Tracking::kNone;
@@ -161,7 +159,7 @@ class Memory {
   void StopTracking() { tracking_stopped_.store(true, std::memory_order_release); }
   // True when every work that may touch the chunk is counted in it.
   bool UsersKnown(const Chunk& c) const {
-    return tracking() == Tracking::kAll || (c.tracked && tracking() == Tracking::kSinceTracking);
+    return vramspan::UsersKnown(c, tracking());
   }
 
   // Declared work of unknown ranges that has not finished: while there is any, nothing that is

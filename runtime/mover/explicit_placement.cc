@@ -21,7 +21,7 @@ constexpr std::chrono::microseconds kHoldPeriod{50};
 Status Mover::Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream stream) {
   VS_RETURN_IF_ERROR(AwaitTracking());
   gate_.Enter();
-  Work* work;
+  StreamWork* work;
   {
     MutexLock lock(memory_.mu);
     work = NewWork();
@@ -47,9 +47,9 @@ Status Mover::Pin(DevicePtr ptr, Bytes size) {
   }
   if (unknown_users) VS_RETURN_IF_ERROR(memory_.Drain());
   MutexLock lock(memory_.mu);
-  Work* work = NewWork();
+  StreamWork* work = NewWork();
   work->kind = Work::Kind::kPin;
-  work->begun = Clock::now();
+  work->submitted_at = Now();
   work->ended = true;
   if (!CountIn(work)) {
     Recycle(work);
@@ -58,8 +58,8 @@ Status Mover::Pin(DevicePtr ptr, Bytes size) {
   }
   const WorkRange range{ptr, size, kNoUse};
   CollectChunks({&range, 1}, work);
-  for (const ChunkIndex index : work->chunks) {
-    Chunk& c = memory_.chunks()[index];
+  for (const ChunkUse& use : work->uses) {
+    Chunk& c = memory_.chunks()[use.chunk];
     ++c.queued;
     if (unknown_users) DeclareUsers(c);
   }

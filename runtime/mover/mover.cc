@@ -63,9 +63,8 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
       stream_caches_(NextStreamCaches()),
       ended_threads_(std::make_shared<EndedThreads>(this)),
       streams_(driver_),
-      history_(options.prices),
-      heat_(memory->device_pool().budget()),
-      reuse_(memory->device_pool().budget()),
+      residency_(&memory->chunks()),
+      trials_(&residency_, &memory->policy(), options.prices, memory->device_pool().budget()),
       patience_(options.deadline),
       awaited_fetches_(options.deadline),
       planner_(&memory->policy()),
@@ -138,12 +137,12 @@ bool Mover::Turn(std::optional<ScopedContext>* current) {
 }
 
 void Mover::Rest(const char* why) {
-  memory_.StopTracking();
   {
     MutexLock lock(memory_.mu);
+    StopTracking();
     no_unmapping_before_ = Clock::time_point::max();
     map_all_ = memory_.any_unmapped();
-    for (Work* work : queue_) work->run_in_place = true;
+    for (StreamWork* work : queue_) work->run_in_place = true;
     if (!std::exchange(resting_, true)) {
       char text[256];  // There may be no memory for more.
       std::snprintf(text, sizeof(text),
@@ -211,7 +210,7 @@ void Mover::Pause() {
   if (look_again_ || stop_) return;
   done_.NotifyAll();
   const bool active = !queue_.empty() || !moves_.empty() || !detached_.empty();
-  if ((active && idle < kSpin) || TimedRuns()) {
+  if ((active && idle < kSpin) || trials_.TimedRuns(Now())) {
     memory_.mu.Unlock();
     std::this_thread::yield();
     for (const auto until = Clock::now() + kBetweenLooks; Clock::now() < until;) {
@@ -338,13 +337,16 @@ bool Mover::PollFinished() {
   const bool in_flight = in_flight_ != 0;
   for (StreamState* state : streams_.busy()) {
     while (!state->in_flight.empty()) {
-      Work* work = state->in_flight.front();
+      StreamWork* work = state->in_flight.front();
       if (!work->ended) break;
       if (work->end.has_value() && !state->Reached(*work->end) && !dead_) break;
       state->in_flight.pop_front();
       --in_flight_;
-      patience_.Ended(work->id, InstantOf(work->released_at), InstantOf(polled));
-      if (work->kernel != 0) NoteFinish(*work, polled);
+      patience_.Ended(work->id, work->released_at, InstantOf(polled));
+      if (work->kernel != 0) {
+        trials_.Finished(*work, InstantOf(state->last_finish), polled - last_poll_,
+                         patience_.Disturbed(InstantOf(polled)), InstantOf(polled));
+      }
       TakeFingerprints(*work);
       state->last_finish = polled;
       Finish(work);
@@ -371,13 +373,13 @@ bool Mover::PollArrivals() {
   bool any = false;
   const size_t n = std::min(queue_.size(), kArrivalScan);
   for (size_t i = 0; i < n; ++i) {
-    Work* work = queue_[i];
+    StreamWork* work = queue_[i];
     if (!work->arrival.has_value() || !work->stream->Reached(*work->arrival)) continue;
     work->arrival.reset();
     work->needs_arrival = false;
-    for (size_t j = 0; j < work->chunks.size(); ++j) {
-      if (!work->uses[j].mapped_only) DeclareUsers(memory_.chunks()[work->chunks[j]]);
-    }
+    work->ForEachFixed([&](const ChunkUse& use) VS_NO_THREAD_SAFETY_ANALYSIS {
+      DeclareUsers(memory_.chunks()[use.chunk]);
+    });
     if (work->stream->unrecorded) {
       streams_.SetUnrecorded(work->stream, false);
       UpdateTracking();
@@ -387,18 +389,15 @@ bool Mover::PollArrivals() {
   return any;
 }
 
-void Mover::Finish(Work* work) {
+void Mover::Finish(StreamWork* work) {
   if (work->kind != Work::Kind::kEvict) {
-    for (size_t i = 0; i < work->chunks.size(); ++i) {
-      Chunk& c = memory_.chunks()[work->chunks[i]];
-      if (work->uses[i].mapped_only) {
-        --c.mapped_only;
-        continue;
-      }
+    for (const ChunkUse& use : work->mapped_only) --memory_.chunks()[use.chunk].mapped_only;
+    work->ForEachFixed([&](const ChunkUse& use) VS_NO_THREAD_SAFETY_ANALYSIS {
+      Chunk& c = memory_.chunks()[use.chunk];
       VS_DCHECK(c.in_flight != 0);
       --c.in_flight;
       DeclareUsers(c);
-    }
+    });
   }
   if (work->barrier()) {
     --barriers_in_flight_;
@@ -417,26 +416,33 @@ void Mover::DeclareUsers(Chunk& c) {
   if (c.allocation != 0) c.movable = true;
 }
 
-bool Mover::Ready(Work* work) {
+bool Mover::Ready(StreamWork* work) {
   if (work->barrier() && moves_under_way_.load(std::memory_order_relaxed) != 0) return false;
   const bool has = HasItsMemory(*work);
   // What it may touch is mapped while what it wants is still on the link.
   if (WaitsForUnmapped(work, has) || !has) return false;
-  return !OnTrial(*work) || work->run_in_place || !TrialWaitsForCopies();
+  const bool moving = moves_under_way_.load(std::memory_order_relaxed) != 0;
+  return !trials_.OnTrial(*work) || work->run_in_place || !trials_.WaitsForCopies(moving, Now());
 }
 
-bool Mover::HasItsMemory(const Work& work) {
+bool Mover::HasItsMemory(const StreamWork& work) {
   if (work.needs_arrival && !work.run_in_place) return false;
-  for (size_t i = 0; i < work.chunks.size(); ++i) {
-    const Chunk& c = memory_.chunks()[work.chunks[i]];
-    if (c.state == ChunkState::kMoving && !work.uses[i].mapped_only) return false;
-    if (work.run_in_place || c.state == ChunkState::kPinned || i >= work.wanted) continue;
+  for (const ChunkUse& use : work.possible) {
+    if (memory_.chunks()[use.chunk].state == ChunkState::kMoving) return false;
+  }
+  for (const ChunkUse& use : work.uses) {
+    if (memory_.chunks()[use.chunk].state == ChunkState::kMoving) return false;
+  }
+  if (work.run_in_place) return true;
+  for (const ChunkIndex index : work.wanted) {
+    const Chunk& c = memory_.chunks()[index];
+    if (c.state == ChunkState::kPinned) continue;
     // Work from before tracking ends soon, and then its users are known.
-    if (draining_ != 0 && options_.traced && c.movable && !memory_.UsersKnown(c)) return false;
+    if (draining_ != 0 && options_.traced && c.movable && !residency_.UsersKnown(c)) return false;
     if (work.kind == Work::Kind::kEvict) {
-      if (c.on_device && Movable(c)) return false;
-    } else if (!c.on_device && Movable(c) &&
-               (work.kind != Work::Kind::kScope || !ServedInPlace(c))) {
+      if (c.on_device && residency_.Movable(c)) return false;
+    } else if (!c.on_device && residency_.Movable(c) &&
+               (work.kind != Work::Kind::kScope || !Residency::ServedInPlace(c))) {
       return false;
     }
   }
@@ -458,13 +464,12 @@ bool Mover::ReleaseReady() {
   return released != 0;
 }
 
-void Mover::Release(Work* work) {
+void Mover::Release(StreamWork* work) {
   if (work->kind != Work::Kind::kEvict) {
-    for (size_t i = 0; i < work->chunks.size(); ++i) {
-      if (!work->uses[i].mapped_only) --memory_.chunks()[work->chunks[i]].queued;
-    }
+    work->ForEachFixed([&](const ChunkUse& use)
+                           VS_NO_THREAD_SAFETY_ANALYSIS { --memory_.chunks()[use.chunk].queued; });
   }
-  stats_.hold_ns += static_cast<uint64_t>((Clock::now() - work->begun).count());
+  stats_.hold_ns += static_cast<uint64_t>((Now() - work->submitted_at).count());
   if (!work->fetch_for_others.empty()) awaited_fetches_.Came();
   {
     // Whatever becomes of the accounts, its stream goes on.
@@ -480,14 +485,12 @@ void Mover::Release(Work* work) {
   if (work->stream != nullptr) return;
   // A pin: nothing runs, so it is over at once.
   work->pinned = true;
-  for (const ChunkIndex index : work->chunks) {
-    const Chunk& c = memory_.chunks()[index];
-    work->pinned = work->pinned && c.on_device;
+  for (const ChunkUse& use : work->uses) {
+    work->pinned = work->pinned && memory_.chunks()[use.chunk].on_device;
   }
-  for (const ChunkIndex index : work->chunks) {
-    Chunk& c = memory_.chunks()[index];
-    --c.in_flight;
-    if (work->pinned) PinHere(index);
+  for (const ChunkUse& use : work->uses) {
+    --memory_.chunks()[use.chunk].in_flight;
+    if (work->pinned) PinHere(use.chunk);
   }
   done_.NotifyAll();
 }
@@ -496,7 +499,7 @@ Mover::Clock::duration Mover::MayTake() {
   uint64_t most = 0;
   for (const StreamState* state : streams_.busy()) {
     if (state->in_flight.empty() || state->in_flight.front()->kernel == 0) continue;
-    most = std::max(most, history_.MayTake(state->in_flight.front()->sample));
+    most = std::max(most, trials_.history().MayTake(state->in_flight.front()->sample));
   }
   return std::chrono::nanoseconds(most);
 }
@@ -504,10 +507,10 @@ Mover::Clock::duration Mover::MayTake() {
 void Mover::CheckDeadline() {
   if (queue_.empty()) return;
   if (dead_) {
-    for (Work* work : queue_) work->run_in_place = look_again_ = true;
+    for (StreamWork* work : queue_) work->run_in_place = look_again_ = true;
     return;
   }
-  const Instant now = InstantOf(Clock::now());
+  const Instant now = Now();
   patience_.HeadIs(queue_.front()->id, now);
   if (!patience_.MayBeDue(now)) return;
   // A thread that is blocked inside the driver may hold up all others that enter it, and with them
@@ -517,17 +520,19 @@ void Mover::CheckDeadline() {
   });
   const Duration blocked_after = patience_.deadline() / Patience::kBlockedShare;
   Patience::Situation at;
-  at.blocked = !runs && absl::c_any_of(queue_, [&](const Work* work) {
-    return work->in_submission && now - InstantOf(work->begun) > blocked_after;
+  at.blocked = !runs && absl::c_any_of(queue_, [&](const StreamWork* work) {
+    return work->in_submission && now - work->submitted_at > blocked_after;
   });
   at.moving = !moves_.empty();
   at.known = MayTake();
-  for (const ChunkIndex index : queue_.front()->chunks) at.wanted += memory_.chunks()[index].size();
+  queue_.front()->ForEach([&](const ChunkUse& use) VS_NO_THREAD_SAFETY_ANALYSIS {
+    at.wanted += memory_.chunks()[use.chunk].size();
+  });
   at.queued = queue_.size();
   const Patience::Verdict verdict = patience_.Check(at, now);
   if (verdict.detach_copies && synchronous_.load(std::memory_order_relaxed)) DetachMoves();
   size_t left = verdict.in_place;
-  for (Work* work : queue_) {
+  for (StreamWork* work : queue_) {
     if (left == 0) break;
     if (work->run_in_place || work->access == Access::kUnknown) continue;
     work->run_in_place = true;

@@ -34,14 +34,13 @@
 #include "runtime/mover/stream_fingerprints.h"
 #include "runtime/mover/streams.h"
 #include "runtime/placement/forecast.h"
-#include "runtime/placement/heat.h"
-#include "runtime/placement/in_place.h"
-#include "runtime/placement/kernel_history.h"
 #include "runtime/placement/move_limits.h"
 #include "runtime/placement/planner.h"
-#include "runtime/placement/reuse.h"
 #include "runtime/scheduler/awaited_fetches.h"
 #include "runtime/scheduler/patience.h"
+#include "runtime/scheduler/residency.h"
+#include "runtime/scheduler/trials.h"
+#include "runtime/scheduler/work.h"
 
 namespace vramspan {
 
@@ -192,6 +191,7 @@ class Mover {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static Instant Now() { return InstantOf(Clock::now()); }
   struct Move;
   class View;
   class EndedThreads;
@@ -201,49 +201,29 @@ class Mover {
 
   // --- taking work in (mover_submit.cc) ---
   Status BeginFast(CUstream stream);
-  StatusOr<Work*> BeginCaptured(absl::Span<const WorkRange> ranges, Access access);
-  StatusOr<Work*> BeginTracked(CUstream stream, absl::Span<const WorkRange> ranges, Access access,
-                               uint64_t kernel, uint64_t tag);
+  StatusOr<StreamWork*> BeginCaptured(absl::Span<const WorkRange> ranges, Access access);
+  StatusOr<StreamWork*> BeginTracked(CUstream stream, absl::Span<const WorkRange> ranges,
+                                     Access access, uint64_t kernel, uint64_t tag);
   // Takes `work` in for `stream` (none: the host waits) and puts the hold into the stream.
-  Status Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ranges);
+  Status Submit(StreamWork* work, CUstream stream, absl::Span<const WorkRange> ranges);
   // The state of the calling thread's stream; without a lock where the thread remembers it.
   StatusOr<StreamState*> StateOf(CUstream stream) VS_EXCLUDES(memory_.mu);
-  Status HoldStream(Work* work, StreamState* state, bool needs_arrival);
-  Status EndWork(Work* work);
+  Status HoldStream(StreamWork* work, StreamState* state, bool needs_arrival);
+  Status EndWork(StreamWork* work);
   // Whether it may run as memory lies, without a look at anybody else.
-  bool RunsAsItIs(const Work& work) VS_REQUIRES(memory_.mu);
-  void CollectChunks(absl::Span<const WorkRange> ranges, Work* work) VS_REQUIRES(memory_.mu);
-  // Of what the work wants and lies on the host, leaves there what is as cheap there
-  // (mover_price.cc).
-  ServedArguments Price(Work* work) VS_REQUIRES(memory_.mu);
-  // For a launch that comes: prices it, and notes what it touches.
-  void PriceNew(Work* work) VS_REQUIRES(memory_.mu);
-  // Puts what the work wants on the device first.
-  static void Partition(Work* work);
+  bool RunsAsItIs(const StreamWork& work) VS_REQUIRES(memory_.mu);
+  void CollectChunks(absl::Span<const WorkRange> ranges, StreamWork* work) VS_REQUIRES(memory_.mu);
+  // Tells apart what it most likely touches and what it only may.
+  static void Sort(StreamWork* work);
   // The same for all work of the same kernel on the same chunks, before it is priced and after.
-  static uint64_t SignatureOf(const Work& work);
+  static uint64_t SignatureOf(const StreamWork& work);
   // Traced work was submitted: what repeats is recognised by it.
-  void NoteSequence(const Work& work) VS_REQUIRES(memory_.mu);
+  void NoteSequence(const StreamWork& work) VS_REQUIRES(memory_.mu);
   // Appends the work that is expected behind the queue, as far as its memory is known.
   void AddForecast(std::vector<QueuedWork>* works) VS_REQUIRES(memory_.mu);
-  // Prices what is queued again, after something was learnt.
-  void PriceQueue() VS_REQUIRES(memory_.mu);
-  // The head lacks memory: where it is not known what that would cost, one chunk stays away.
-  void TryInPlace(Work* work) VS_REQUIRES(memory_.mu);
-  bool OnTrial(const Work& work) VS_REQUIRES(memory_.mu) { return work.id == trial_for_; }
-  // Copies beside a trial would be in what it takes. None begins when the head is on trial and has
-  // the rest of its memory, and for those under way it waits, for a while.
-  bool TrialWaitsForCopies() VS_REQUIRES(memory_.mu);
-  // Calls `take` with what could leave, the first to leave first, until that returns true.
-  void OfferVictims(PlaceMerit::Take take) VS_REQUIRES(memory_.mu);
-  // Notes what a released kernel finds where, and what came of it when it has finished.
-  void NoteRelease(Work* work) VS_REQUIRES(memory_.mu);
-  void NoteFinish(const Work& work, Clock::time_point now) VS_REQUIRES(memory_.mu);
-  // Work runs whose end is to be seen when it comes: a trial, or the first launches of a kernel.
-  bool TimedRuns() VS_REQUIRES(memory_.mu);
   // Hot host chunks for which there is room, while nothing else is to be done.
   void AddIdleFetches(std::vector<ChunkIndex>* fetch) VS_REQUIRES(memory_.mu);
-  void MarkReleased(Work* work) VS_REQUIRES(memory_.mu);
+  void MarkReleased(StreamWork* work) VS_REQUIRES(memory_.mu);
   Status MakeShareable(ChunkIndex index) VS_REQUIRES(sharing_);
   // Closes the gate when nothing that was submitted may use the chunks, and claims them (see
   // Memory::Claim) if wanted; `why` for the error.
@@ -261,19 +241,19 @@ class Mover {
   Status CopyTo(const Slot& made, DevicePtr from, Bytes size);
   // --- who has written what (mover_fingerprints.cc) ---
   // Puts fingerprints of what the work may write behind it, where they may save a copy.
-  void QueueFingerprints(Work* work) VS_EXCLUDES(memory_.mu);
+  void QueueFingerprints(StreamWork* work) VS_EXCLUDES(memory_.mu);
   // It is released: which of them are taken.
-  void AskFingerprints(const Work& work) VS_REQUIRES(memory_.mu);
+  void AskFingerprints(const StreamWork& work) VS_REQUIRES(memory_.mu);
   // It would tell something, as far as is known.
   bool WorthAFingerprintNow(const Chunk& c) VS_REQUIRES(memory_.mu);
   // Work that is right behind it in the queue has one of the chunk.
-  bool FingerprintedSoon(const Work& work, ChunkIndex index) VS_REQUIRES(memory_.mu);
+  bool FingerprintedSoon(const StreamWork& work, ChunkIndex index) VS_REQUIRES(memory_.mu);
   // They could not be put behind it.
-  void DropFingerprints(Work* work) VS_REQUIRES(memory_.mu);
+  void DropFingerprints(StreamWork* work) VS_REQUIRES(memory_.mu);
   // It has finished.
-  void TakeFingerprints(const Work& work) VS_REQUIRES(memory_.mu);
+  void TakeFingerprints(const StreamWork& work) VS_REQUIRES(memory_.mu);
   // It is released, and may write the chunk.
-  void NoteWriter(const Work& work, ChunkIndex index) VS_REQUIRES(memory_.mu);
+  void NoteWriter(const StreamWork& work, ChunkIndex index) VS_REQUIRES(memory_.mu);
   void DoubtTwin(ChunkIndex index) VS_REQUIRES(memory_.mu);  // It may be written. If it has one.
   // Any memory may be written, on the device and on the host.
   void DoubtTwins(bool but_read_mostly) VS_REQUIRES(memory_.mu);
@@ -287,20 +267,20 @@ class Mover {
   void MakeRoom(size_t works) VS_REQUIRES(memory_.mu);
   // From here to Recycle chunks may count the work. False: they count too much (kMostCounted), and
   // it must be taken for work that may touch anything.
-  bool CountIn(Work* work) VS_REQUIRES(memory_.mu);
-  void Cancel(Work* work);
-  Work* NewWork() VS_REQUIRES(memory_.mu);
-  void Recycle(Work* work) VS_REQUIRES(memory_.mu);
+  bool CountIn(StreamWork* work) VS_REQUIRES(memory_.mu);
+  void Cancel(StreamWork* work);
+  StreamWork* NewWork() VS_REQUIRES(memory_.mu);
+  void Recycle(StreamWork* work) VS_REQUIRES(memory_.mu);
   // Whether as many entries wait in the program's streams as `works` held launches make.
   bool MuchHeld(size_t works) const VS_REQUIRES(memory_.mu) {
     return queue_.size() + held_fingerprints_ / kEntriesHeld >= works;
   }
   // Held work whose thread is inside its scope, or no longer.
-  void SetInSubmission(Work* work, bool in_submission) VS_REQUIRES(memory_.mu);
+  void SetInSubmission(StreamWork* work, bool in_submission) VS_REQUIRES(memory_.mu);
   // Waits while `unmapped` holds, however long the driver takes; false where it refuses to map.
   bool WaitMapped(absl::FunctionRef<bool()> unmapped) VS_REQUIRES(memory_.mu);
   // Waits while an address that the work may hand to the driver is being remapped.
-  Status WaitReachable(const Work& work) VS_REQUIRES(memory_.mu);
+  Status WaitReachable(const StreamWork& work) VS_REQUIRES(memory_.mu);
   void WakeThread() VS_REQUIRES(memory_.mu);
   Status AwaitTracking();
   // REQUIRES: all work from before tracking is done.
@@ -320,6 +300,7 @@ class Mover {
   // REQUIRES: the gate is closed, and no stream is destroyed without passing it.
   void MarkUnrecorded() VS_EXCLUDES(memory_.mu);
   void UpdateTracking() VS_REQUIRES(memory_.mu);
+  void StopTracking() VS_REQUIRES(memory_.mu);  // For good.
 
   // --- the thread (mover.cc) ---
   void Loop();
@@ -355,14 +336,14 @@ class Mover {
   std::optional<Bytes> FreeAndHeld();
   bool PollFinished() VS_REQUIRES(memory_.mu);
   bool PollArrivals() VS_REQUIRES(memory_.mu);
-  void Finish(Work* work) VS_REQUIRES(memory_.mu);
+  void Finish(StreamWork* work) VS_REQUIRES(memory_.mu);
   // Work that declared the chunk has been reached or has finished.
   static void DeclareUsers(Chunk& c);
   bool ReleaseReady() VS_REQUIRES(memory_.mu);
-  bool Ready(Work* work) VS_REQUIRES(memory_.mu);
+  bool Ready(StreamWork* work) VS_REQUIRES(memory_.mu);
   // Ready, but for what moves beside it.
-  bool HasItsMemory(const Work& work) VS_REQUIRES(memory_.mu);
-  void Release(Work* work) VS_REQUIRES(memory_.mu);
+  bool HasItsMemory(const StreamWork& work) VS_REQUIRES(memory_.mu);
+  void Release(StreamWork* work) VS_REQUIRES(memory_.mu);
   void CheckDeadline() VS_REQUIRES(memory_.mu);
   // Waits on done_, or on `told`, until `condition` holds, and looks now and then whether the
   // context still lives: in a dead one no mark is reached any more.
@@ -373,9 +354,6 @@ class Mover {
   bool Idle() VS_REQUIRES(memory_.mu);
 
   // --- moves (mover_moves.cc) ---
-  // May be moved at all: its users are known, and nothing keeps it where it is.
-  bool Movable(const Chunk& c) const;
-  bool ServedInPlace(const Chunk& c) const;
   bool StartMoves();
   bool PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch)
       VS_REQUIRES(memory_.mu);
@@ -399,11 +377,11 @@ class Mover {
   // says what it touches (unmapped_chunks.cc).
   bool MayStayUnmapped(const Move& move) VS_REQUIRES(memory_.mu);
   // Whether the work must wait for chunks to be mapped again; asks for them.
-  bool WaitsForUnmapped(Work* work, bool has_its_memory) VS_REQUIRES(memory_.mu);
-  bool ComesSoon(Work* work, ChunkIndex index) VS_REQUIRES(memory_.mu);  // To the device.
+  bool WaitsForUnmapped(StreamWork* work, bool has_its_memory) VS_REQUIRES(memory_.mu);
+  bool ComesSoon(StreamWork* work, ChunkIndex index) VS_REQUIRES(memory_.mu);  // To the device.
   // None waits like that for a while: what the work waits for does not come.
   // Whether one of the next few works of the queue is to have it on the device.
-  bool WantedBehind(const Work* work, ChunkIndex index) const VS_REQUIRES(memory_.mu);
+  bool WantedBehind(const StreamWork* work, ChunkIndex index) const VS_REQUIRES(memory_.mu);
   bool MapChunksOnHost();
   bool MapOnHost(ChunkIndex index);
   // Gives up moves whose copies do not end: their chunks stay where they are, in use by the copy.
@@ -443,10 +421,10 @@ class Mover {
   std::unique_ptr<StreamFingerprints> fingerprints_;
 
   Streams streams_ VS_GUARDED_BY(memory_.mu);
-  std::deque<Work*> queue_ VS_GUARDED_BY(memory_.mu);       // Held work, in order.
-  size_t held_fingerprints_ VS_GUARDED_BY(memory_.mu) = 0;  // Launches of fingerprints behind it.
-  std::vector<std::unique_ptr<Work>> works_ VS_GUARDED_BY(memory_.mu);
-  std::vector<Work*> spare_works_ VS_GUARDED_BY(memory_.mu);
+  std::deque<StreamWork*> queue_ VS_GUARDED_BY(memory_.mu);  // Held work, in order.
+  size_t held_fingerprints_ VS_GUARDED_BY(memory_.mu) = 0;   // Launches of fingerprints behind it.
+  std::vector<std::unique_ptr<StreamWork>> works_ VS_GUARDED_BY(memory_.mu);
+  std::vector<StreamWork*> spare_works_ VS_GUARDED_BY(memory_.mu);
   uint32_t draining_ VS_GUARDED_BY(memory_.mu) = 0;  // Forgotten streams that have yet to settle.
   // The driver looks up what copies and fills name when they are submitted, and refuses (or worse)
   // what is not mapped just then. So no chunk is remapped while a scope is open whose held work may
@@ -467,18 +445,9 @@ class Mover {
   std::vector<uint32_t> marks_ VS_GUARDED_BY(memory_.mu);  // Scratch: position by chunk.
   uint32_t mark_base_ VS_GUARDED_BY(memory_.mu) = 1;
   MoverStatistics stats_ VS_GUARDED_BY(memory_.mu);
-  KernelHistory history_ VS_GUARDED_BY(memory_.mu);
-  uint64_t priced_at_ VS_GUARDED_BY(memory_.mu) =
-      0;  // KernelHistory::changes of the queue's prices.
-  // A chunk that stays away for the head, whoever else wants it, until that has been let go.
-  ChunkIndex trial_ VS_GUARDED_BY(memory_.mu);
-  uint64_t trial_for_ VS_GUARDED_BY(memory_.mu) = 0;
-  std::optional<Clock::time_point> trial_waits_ VS_GUARDED_BY(memory_.mu);  // Since then.
-  uint32_t timed_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;                  // See TimedRuns.
-  Clock::time_point timed_until_ VS_GUARDED_BY(memory_.mu);
-  Heat heat_ VS_GUARDED_BY(memory_.mu);
+  Residency residency_ VS_GUARDED_BY(memory_.mu);
+  Trials trials_ VS_GUARDED_BY(memory_.mu);
   Forecast forecast_ VS_GUARDED_BY(memory_.mu);
-  Reuse reuse_ VS_GUARDED_BY(memory_.mu);
   struct ExpectedSet {
     uint64_t kernel = 0;
     std::vector<ChunkIndex> chunks;

@@ -39,7 +39,7 @@ bool Mover::WorthAFingerprintNow(const Chunk& c) {
          !Tried(c) && memory_.host_used();
 }
 
-void Mover::QueueFingerprints(Work* work) {
+void Mover::QueueFingerprints(StreamWork* work) {
   if (fingerprints_ == nullptr || work->kind != Work::Kind::kScope || work->barrier() ||
       synchronous_.load(std::memory_order_relaxed)) {
     return;
@@ -49,11 +49,12 @@ void Mover::QueueFingerprints(Work* work) {
   {
     MutexLock lock(memory_.mu);
     // Also of what is served in place: it may be on the device all the same.
-    for (size_t i = 0; i < work->chunks.size() && count < kMostFingerprints; ++i) {
-      const ChunkIndex index = work->chunks[i];
+    for (const ChunkUse& use : work->all) {
+      if (count == kMostFingerprints) break;
+      const ChunkIndex index = use.chunk;
       Chunk& c = memory_.chunks()[index];
-      if (!work->uses[i].write || work->uses[i].mapped_only || c.size() < kWorthAFingerprint)
-        continue;
+      const bool fixed = !use.how.possible || !use.how.mapped_only;
+      if (!use.how.write || !fixed || c.size() < kWorthAFingerprint) continue;
       if (c.dying) continue;  // What is behind it may be gone when the stream comes there.
       if (work->released ? !WorthAFingerprintNow(c) : !MayBeWorthAFingerprint(c)) continue;
       const std::optional<uint32_t> slot = fingerprints_->Take();
@@ -79,17 +80,18 @@ void Mover::QueueFingerprints(Work* work) {
   DropFingerprints(work);
 }
 
-bool Mover::FingerprintedSoon(const Work& work, ChunkIndex index) {
+bool Mover::FingerprintedSoon(const StreamWork& work, ChunkIndex index) {
   const auto at = absl::c_find(queue_, &work);
   const auto end = queue_.end() - at > kSoon ? at + kSoon + 1 : queue_.end();
-  return at != end && std::any_of(at + 1, end, [&](const Work* next) {
-           return absl::c_any_of(next->fingerprints,
-                                 [&](const Work::Fingerprint& p) { return p.chunk == index; });
+  return at != end && std::any_of(at + 1, end, [&](const StreamWork* next) {
+           return absl::c_any_of(next->fingerprints, [&](const StreamWork::Fingerprint& p) {
+             return p.chunk == index;
+           });
          });
 }
 
-void Mover::AskFingerprints(const Work& work) {
-  for (const Work::Fingerprint& queued : work.fingerprints) {
+void Mover::AskFingerprints(const StreamWork& work) {
+  for (const StreamWork::Fingerprint& queued : work.fingerprints) {
     Chunk& c = memory_.chunks()[queued.chunk];
     --c.pending_fingerprints;
     if (!WorthAFingerprintNow(c) ||
@@ -100,15 +102,15 @@ void Mover::AskFingerprints(const Work& work) {
   }
 }
 
-void Mover::DropFingerprints(Work* work) {
+void Mover::DropFingerprints(StreamWork* work) {
   // Once it is released, each has been asked for or not.
-  for (const Work::Fingerprint& queued : work->fingerprints) {
+  for (const StreamWork::Fingerprint& queued : work->fingerprints) {
     if (!work->released) --memory_.chunks()[queued.chunk].pending_fingerprints;
   }
   work->fingerprints.clear();
 }
 
-void Mover::NoteWriter(const Work& work, ChunkIndex index) {
+void Mover::NoteWriter(const StreamWork& work, ChunkIndex index) {
   DoubtTwin(index);
   const Chunk& c = memory_.chunks()[index];
   if (!c.on_device) {
@@ -149,8 +151,8 @@ void Mover::DoubtTwins(bool but_read_mostly) {
   any_twins_ = kept;
 }
 
-void Mover::TakeFingerprints(const Work& work) {
-  for (const Work::Fingerprint& queued : work.fingerprints) {
+void Mover::TakeFingerprints(const StreamWork& work) {
+  for (const StreamWork::Fingerprint& queued : work.fingerprints) {
     const std::optional<Fingerprint> found = fingerprints_->Result(queued.slot);
     fingerprints_->Give(queued.slot);
     const auto writer = memory_.writers.find(queued.chunk.value);

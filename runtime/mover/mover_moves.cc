@@ -48,7 +48,8 @@ bool Mover::StartMoves() {
   {
     MutexLock lock(memory_.mu);
     if (queue_.empty() && OverBudget().value == 0) {
-      if (options_.traced && options_.idle_fetches && !TimedRuns()) AddIdleFetches(&fetch);
+      if (options_.traced && options_.idle_fetches && !trials_.TimedRuns(Now()))
+        AddIdleFetches(&fetch);
       if (fetch.empty()) return false;
       returning = true;
     } else {
@@ -81,13 +82,11 @@ bool Mover::StartMoves() {
 
 bool Mover::ServeEvictions(ChunkIndex index) {
   bool any = false;
-  for (Work* work : queue_) {
+  for (StreamWork* work : queue_) {
     if (work->kind != Work::Kind::kEvict) break;
-    const auto end = work->chunks.begin() + static_cast<std::ptrdiff_t>(work->wanted);
-    const auto it = std::find(work->chunks.begin(), end, index);
-    if (it == end) continue;
-    heat_.Reset(index);  // It is to stay there until it is used again.
-    std::iter_swap(it, work->chunks.begin() + static_cast<std::ptrdiff_t>(--work->wanted));
+    if (std::erase(work->part, index) == 0) continue;
+    work->wanted = work->part;
+    trials_.heat().Reset(index);  // It is to stay there until it is used again.
     any = true;
   }
   return any;
@@ -99,8 +98,8 @@ bool Mover::StartEvict(ChunkIndex index) {
   {
     MutexLock lock(memory_.mu);
     Chunk& c = memory_.chunks()[index];
-    if (!c.on_device || c.in_flight != 0 || c.state == ChunkState::kMoving || !Movable(c) ||
-        barriers_in_flight_ != 0) {
+    if (!c.on_device || c.in_flight != 0 || c.state == ChunkState::kMoving ||
+        !residency_.Movable(c) || barriers_in_flight_ != 0) {
       return false;
     }
     move->chunk = index;
@@ -148,8 +147,8 @@ bool Mover::StartFetch(ChunkIndex index) {
   {
     MutexLock lock(memory_.mu);
     Chunk& c = memory_.chunks()[index];
-    if (c.on_device || c.in_flight != 0 || c.state == ChunkState::kMoving || !Movable(c) ||
-        barriers_in_flight_ != 0) {
+    if (c.on_device || c.in_flight != 0 || c.state == ChunkState::kMoving ||
+        !residency_.Movable(c) || barriers_in_flight_ != 0) {
       return false;
     }
     move->chunk = index;
@@ -280,7 +279,7 @@ bool Mover::FinishMoves() {
     }
     {
       MutexLock lock(memory_.mu);
-      if (TimedRuns()) break;
+      if (trials_.TimedRuns(Now())) break;
     }
     if (!MayRemap(move)) {
       ++i;
@@ -322,8 +321,10 @@ bool Mover::MayRemap(Move* move) {
   if (now - move->due < kScopePatience) return false;
   // The thread is inside the driver, most likely behind the very work that waits for this move (a
   // copy that returns when it is done): that is served where its memory is.
-  for (Work* work : queue_) {
-    work->run_in_place = work->run_in_place || absl::c_linear_search(work->chunks, move->chunk);
+  for (StreamWork* work : queue_) {
+    work->run_in_place =
+        work->run_in_place ||
+        absl::c_any_of(work->all, [move](const ChunkUse& use) { return use.chunk == move->chunk; });
   }
   move->copy.status = absl::CancelledError("a scope stays open");
   return true;
@@ -457,7 +458,8 @@ void Mover::CompleteMove(Move* move, bool changed) {
     if (move->in) {
       c.device_slot = move->device_slot;
       // Work that may write anywhere takes all twins away that have no fingerprint.
-      const bool barrier = absl::c_any_of(queue_, [](const Work* work) { return work->barrier(); });
+      const bool barrier =
+          absl::c_any_of(queue_, [](const StreamWork* work) { return work->barrier(); });
       const std::optional<Fingerprint> content = NoteCame(*move);
       const bool twin =
           !move->clean && (!barrier || content.has_value()) && (c.read_mostly || host_has_room);
@@ -516,7 +518,7 @@ void Mover::RollBack(Move* move, const Status& why) {
       ++stats_.moves_failed;
       RecordError(why);
       // What waits is served where its memory is: a remap is never required.
-      for (Work* work : queue_) work->run_in_place = true;
+      for (StreamWork* work : queue_) work->run_in_place = true;
     }
   }
   if (!why.ok()) no_moves_before_ = Clock::now() + kAfterFailure;

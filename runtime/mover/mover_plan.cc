@@ -14,8 +14,12 @@ namespace vramspan {
 class Mover::View final : public ResidencyView {
  public:
   // `stuck`, sorted: chunks that will not come free by themselves.
-  View(Mover& mover, bool over_budget, std::vector<ChunkIndex> stuck)
-      : mover_(mover), over_budget_(over_budget), stuck_(std::move(stuck)) {}
+  View(Mover& mover, bool over_budget, std::vector<ChunkIndex> stuck) VS_NO_THREAD_SAFETY_ANALYSIS
+      : mover_(mover),
+        over_budget_(over_budget),
+        stuck_(std::move(stuck)) {
+    if (!mover.queue_.empty()) trial_ = mover.trials_.TrialOf(*mover.queue_.front());
+  }
 
   ChunkView Get(ChunkIndex index) const override VS_NO_THREAD_SAFETY_ANALYSIS {
     const Chunk& c = mover_.memory_.chunks()[index];
@@ -26,12 +30,11 @@ class Mover::View final : public ResidencyView {
     v.on_device = c.on_device || v.incoming;
     v.busy =
         c.in_flight != 0 || (c.on_device && c.in_submission != 0) || c.state == ChunkState::kMoving;
-    v.movable = mover_.Movable(c) &&
+    v.movable = mover_.residency_.Movable(c) &&
                 !(c.on_device && c.advice == Advice::kKeepOnDevice && !over_budget_) &&
                 !(c.on_device && c.in_submission != 0 && absl::c_binary_search(stuck_, index)) &&
-                !(index == mover_.trial_ && !mover_.queue_.empty() &&
-                  mover_.queue_.front()->id == mover_.trial_for_);
-    v.prefer_host = mover_.ServedInPlace(c);
+                index != trial_;
+    v.prefer_host = Residency::ServedInPlace(c);
     if (v.prefer_host) v.claim = Claim::kNone;
     if (c.advice == Advice::kKeepOnDevice) v.claim = Claim::kKeep;
     return v;
@@ -41,20 +44,12 @@ class Mover::View final : public ResidencyView {
   Mover& mover_;
   const bool over_budget_;
   const std::vector<ChunkIndex> stuck_;
+  ChunkIndex trial_;  // Stays away for the head.
 };
-
-bool Mover::Movable(const Chunk& c) const {
-  return c.movable && !c.dying && c.state != ChunkState::kPinned && c.state != ChunkState::kNone &&
-         memory_.UsersKnown(c);
-}
-
-bool Mover::ServedInPlace(const Chunk& c) const {
-  return c.advice == Advice::kPreferHost || c.advice == Advice::kStreamedOnce;
-}
 
 bool Mover::DeviceIdle() {
   return absl::c_all_of(streams_.busy(), [](const StreamState* state) {
-    return absl::c_all_of(state->in_flight, [&](const Work* work) {
+    return absl::c_all_of(state->in_flight, [&](const StreamWork* work) {
       return work->ended && (!work->end.has_value() || state->Reached(*work->end));
     });
   });
@@ -70,10 +65,10 @@ Bytes Mover::PipelineBytes() { return vramspan::PipelineBytes(memory_.device_poo
 
 std::vector<ChunkIndex> Mover::StuckChunks() {
   std::vector<ChunkIndex> stuck;
-  const auto now = Clock::now();
-  for (const Work* work : queue_) {
-    if (!work->in_submission || now - work->begun < kScopePatience) continue;
-    stuck.insert(stuck.end(), work->chunks.begin(), work->chunks.end());
+  const Instant now = Now();
+  for (const StreamWork* work : queue_) {
+    if (!work->in_submission || now - work->submitted_at < kScopePatience) continue;
+    work->ForEach([&](const ChunkUse& use) { stuck.push_back(use.chunk); });
   }
   absl::c_sort(stuck);
   return stuck;
@@ -81,10 +76,10 @@ std::vector<ChunkIndex> Mover::StuckChunks() {
 
 bool Mover::GiveWayToUnknown() {
   if (unknown_in_submission_ == 0) return false;
-  const auto now = Clock::now();
-  const auto stuck = absl::c_find_if(queue_, [&](const Work* work) {
+  const Instant now = Now();
+  const auto stuck = absl::c_find_if(queue_, [&](const StreamWork* work) {
     return work->in_submission && work->access == Access::kUnknown &&
-           now - work->begun > kScopePatience;
+           now - work->submitted_at > kScopePatience;
   });
   if (stuck == queue_.end()) return false;
   for (auto it = queue_.begin(); it != stuck; ++it) {
@@ -97,16 +92,19 @@ bool Mover::GiveWayToUnknown() {
 bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
   // Work that may touch anything: it waits until nothing moves, so nothing more begins to.
   if (barriers_in_flight_ != 0) return false;
-  if (TimedRuns()) return false;
+  if (trials_.TimedRuns(Now())) return false;
   // Soon more memory may be moved, and nothing is to be given up before.
   if (options_.traced && draining_ != 0) return false;
-  if (priced_at_ != history_.changes()) PriceQueue();
-  if (!queue_.empty() && queue_.front()->kernel != 0 && !queue_.front()->tried) {
-    TryInPlace(queue_.front());
+  if (trials_.PriceQueue(queue_, memory_.device_pool().available())) look_again_ = true;
+  if (!queue_.empty() && queue_.front()->kernel != 0 && !queue_.front()->tried &&
+      trials_.Try(queue_.front())) {
+    ++stats_.trials;
+    look_again_ = true;
   }
   // More moves would only keep such work waiting.
   if (!queue_.empty() && queue_.front()->fetch_for_others.empty() &&
-      (queue_.front()->barrier() || OnTrial(*queue_.front())) && HasItsMemory(*queue_.front())) {
+      (queue_.front()->barrier() || trials_.OnTrial(*queue_.front())) &&
+      HasItsMemory(*queue_.front())) {
     return false;
   }
   if (!queue_.empty() && patience_.Starved(queue_.front()->id)) return false;
@@ -120,13 +118,13 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   const bool may_evict = moving_out_ < PipelineBytes();
 
   // Released work first, in the order in which it was submitted: it says how far off the rest is.
-  std::vector<Work*> planned;
+  std::vector<StreamWork*> planned;
   for (const StreamState* state : streams_.busy()) {
-    for (Work* work : state->in_flight) {
+    for (StreamWork* work : state->in_flight) {
       if (work->kind == Work::Kind::kScope) planned.push_back(work);
     }
   }
-  const auto earlier = [](const Work* a, const Work* b) { return a->id < b->id; };
+  const auto earlier = [](const StreamWork* a, const StreamWork* b) { return a->id < b->id; };
   if (planned.size() > kReleasedSeen) {
     const auto seen = planned.end() - kReleasedSeen;
     std::nth_element(planned.begin(), seen, planned.end(), earlier);
@@ -135,7 +133,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   std::sort(planned.begin(), planned.end(), earlier);
   size_t released = planned.size();
   bool first = true;
-  for (Work* work : queue_) {
+  for (StreamWork* work : queue_) {
     // What comes after work that may touch anything is not looked at before it has run.
     if (work->access == Access::kUnknown) break;
     const bool leads = first;
@@ -143,10 +141,10 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
     if (work->kind == Work::Kind::kEvict) {
       // Not before what was queued earlier has gone: that may want the same memory on the device.
       if (!leads || !may_evict || work->needs_arrival || work->run_in_place) continue;
-      for (size_t i = 0; i < work->wanted; ++i) {
-        const ChunkIndex index = work->chunks[i];
+      for (const ChunkIndex index : work->wanted) {
         const Chunk& c = memory_.chunks()[index];
-        if (c.on_device && Movable(c) && c.in_flight == 0 && c.state != ChunkState::kMoving) {
+        if (c.on_device && residency_.Movable(c) && c.in_flight == 0 &&
+            c.state != ChunkState::kMoving) {
           evict->push_back(index);
         }
       }
@@ -160,8 +158,8 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   std::vector<QueuedWork> works;
   works.reserve(planned.size());
   std::vector<ChunkIndex> with_fetches;  // Of the head: no other waits for any.
-  for (const Work* work : planned) {
-    absl::Span<const ChunkIndex> wanted = absl::MakeConstSpan(work->chunks).first(work->wanted);
+  for (const StreamWork* work : planned) {
+    absl::Span<const ChunkIndex> wanted = work->wanted;
     if (!work->fetch_for_others.empty() && work == queue_.front()) {
       with_fetches.assign(wanted.begin(), wanted.end());
       with_fetches.insert(with_fetches.end(), work->fetch_for_others.begin(),
@@ -170,7 +168,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
     }
     works.push_back({.id = work->id,
                      .chunks = wanted,
-                     .duration = options_.traced ? history_.Expected(work->kernel) : 1,
+                     .duration = options_.traced ? trials_.history().Expected(work->kernel) : 1,
                      .explicit_request = work->kind != Work::Kind::kScope});
   }
 
@@ -195,7 +193,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
     look_again_ = true;
     if (!with_fetches.empty() && planned[i] == queue_.front()) {
       // There is no room for what others want beside what it wants itself.
-      awaited_fetches_.NotPlanned(InstantOf(Clock::now()));
+      awaited_fetches_.NotPlanned(Now());
       planned[i]->fetch_for_others.clear();
       continue;
     }

@@ -16,7 +16,8 @@ void Mover::UpdateTracking() {
   if (!tracking_.load(std::memory_order_relaxed)) return;
   const uint64_t draining = draining_ + streams_.unrecorded();
   stats_.unsettled_streams = draining;
-  memory_.SetTracking(draining == 0 ? Memory::Tracking::kAll : Memory::Tracking::kSinceTracking);
+  memory_.SetTracking(draining == 0 ? Tracking::kAll : Tracking::kSinceTracking);
+  residency_.Track(memory_.tracking());
 }
 
 void Mover::DrainStreams() {
@@ -51,6 +52,11 @@ void Mover::MarkUnrecorded() {
     MutexLock lock(memory_.mu);
     DrainsAt(state, *mark);
   }
+}
+
+void Mover::StopTracking() {
+  memory_.StopTracking();
+  residency_.Track(memory_.tracking());
 }
 
 void Mover::DrainsAt(StreamState* state, uint32_t mark) {

@@ -20,7 +20,7 @@ namespace {
 struct Scope {
   Mover* mover = nullptr;
   CUstream stream = nullptr;
-  Work* work = nullptr;  // None: not recorded (memory suffices, or the stream captures).
+  StreamWork* work = nullptr;  // None: not recorded (memory suffices, or the stream captures).
 };
 VS_HOT_THREAD_LOCAL Scope scope;
 
@@ -40,7 +40,7 @@ constexpr std::chrono::seconds kTrackingPatience{1};
 // Beyond this many finished works nobody has looked at, the mover is asked to look.
 constexpr size_t kUnpolled = 64;
 
-bool Counts(const Work& work) { return work.kind != Work::Kind::kEvict; }
+bool Counts(const StreamWork& work) { return work.kind != Work::Kind::kEvict; }
 
 }  // namespace
 
@@ -53,12 +53,12 @@ Status Mover::Begin(CUstream stream, absl::Span<const WorkRange> ranges, Access 
         "this thread has a work scope open already: scopes do not nest, end it first");
   }
   gate_.Enter();
-  Work* work = nullptr;
+  StreamWork* work = nullptr;
   Status status;
   if (!tracking_.load(std::memory_order_acquire)) [[likely]] {
     status = BeginFast(stream);
   } else {
-    StatusOr<Work*> begun = BeginTracked(stream, ranges, access, kernel, tag);
+    StatusOr<StreamWork*> begun = BeginTracked(stream, ranges, access, kernel, tag);
     status = begun.status();
     if (begun.ok()) work = *begun;
   }
@@ -106,8 +106,8 @@ StatusOr<StreamState*> Mover::StateOf(CUstream stream) {
   return state;
 }
 
-StatusOr<Work*> Mover::BeginTracked(CUstream stream, absl::Span<const WorkRange> ranges,
-                                    Access access, uint64_t kernel, uint64_t tag) {
+StatusOr<StreamWork*> Mover::BeginTracked(CUstream stream, absl::Span<const WorkRange> ranges,
+                                          Access access, uint64_t kernel, uint64_t tag) {
   const Uncancellable now;
   CUcontext current = nullptr;
   VS_RETURN_IF_ERROR(Check((*driver_)->CtxGetCurrent(&current), "cuCtxGetCurrent"));
@@ -126,7 +126,7 @@ StatusOr<Work*> Mover::BeginTracked(CUstream stream, absl::Span<const WorkRange>
     return BeginCaptured(ranges, access);
   }
 
-  Work* work;
+  StreamWork* work;
   {
     MutexLock lock(memory_.mu);
     work = NewWork();
@@ -139,9 +139,9 @@ StatusOr<Work*> Mover::BeginTracked(CUstream stream, absl::Span<const WorkRange>
 }
 
 // The driver looks captured copies up as it does others, though nothing of them runs.
-StatusOr<Work*> Mover::BeginCaptured(absl::Span<const WorkRange> ranges, Access access) {
+StatusOr<StreamWork*> Mover::BeginCaptured(absl::Span<const WorkRange> ranges, Access access) {
   MutexLock lock(memory_.mu);
-  Work* work = NewWork();
+  StreamWork* work = NewWork();
   work->kind = Work::Kind::kCaptured;
   const bool counted = CountIn(work);
   work->access = counted ? access : Access::kUnknown;
@@ -155,7 +155,7 @@ StatusOr<Work*> Mover::BeginCaptured(absl::Span<const WorkRange> ranges, Access 
   return work;
 }
 
-Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ranges) {
+Status Mover::Submit(StreamWork* work, CUstream stream, absl::Span<const WorkRange> ranges) {
   StreamState* state = nullptr;
   bool needs_arrival = false;
   {
@@ -176,7 +176,8 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
     }
     work->stream = state;
     work->thread = ThreadNumber::Mine();
-    work->begun = Clock::now();
+    const auto now = Clock::now();
+    work->submitted_at = InstantOf(now);
     if (CountIn(work)) {
       CollectChunks(ranges, work);
     } else if (work->kind == Work::Kind::kScope) {
@@ -194,7 +195,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
     if (work->barrier()) {
       memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
       // The next of the kind is most likely not far.
-      no_unmapping_before_ = work->begun + kNoUnmapping;
+      no_unmapping_before_ = now + kNoUnmapping;
     }
     if (work->kind == Work::Kind::kScope && queue_.empty() && RunsAsItIs(*work)) {
       MarkReleased(work);
@@ -204,12 +205,11 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
     ++stats_.works_held;
     work->held = true;
     work->hold = ++state->holds;
-    for (size_t i = 0; i < work->chunks.size(); ++i) {
-      Chunk& c = memory_.chunks()[work->chunks[i]];
-      if (work->uses[i].mapped_only) continue;
+    work->ForEachFixed([&](const ChunkUse& use) VS_NO_THREAD_SAFETY_ANALYSIS {
+      Chunk& c = memory_.chunks()[use.chunk];
       if (Counts(*work)) ++c.queued;
       needs_arrival = needs_arrival || (!c.movable && c.allocation != 0);
-    }
+    });
     // Having come this far also says that what the stream carried before tracking is done.
     needs_arrival = needs_arrival || state->unrecorded;
     work->needs_arrival = needs_arrival;
@@ -231,7 +231,7 @@ Status Mover::Submit(Work* work, CUstream stream, absl::Span<const WorkRange> ra
   return status;
 }
 
-Status Mover::HoldStream(Work* work, StreamState* state, bool needs_arrival) {
+Status Mover::HoldStream(StreamWork* work, StreamState* state, bool needs_arrival) {
   if (needs_arrival) {
     VS_ASSIGN_OR_RETURN(const uint32_t mark, Streams::Mark(*driver_, state));
     MutexLock lock(memory_.mu);
@@ -265,7 +265,7 @@ Status Mover::End(CUstream stream) {
   return status;
 }
 
-Status Mover::EndWork(Work* work) {
+Status Mover::EndWork(StreamWork* work) {
   const Uncancellable now;
   if (work->kind == Work::Kind::kCaptured) {
     MutexLock lock(memory_.mu);
@@ -381,20 +381,27 @@ Status Mover::AwaitTracking() {
   return absl::OkStatus();
 }
 
-bool Mover::RunsAsItIs(const Work& work) {
+bool Mover::RunsAsItIs(const StreamWork& work) {
   if (work.barrier() &&
       (moves_under_way_.load(std::memory_order_relaxed) != 0 || memory_.any_unmapped())) {
     return false;
   }
-  for (size_t i = 0; i < work.chunks.size(); ++i) {
-    const Chunk& c = memory_.chunks()[work.chunks[i]];
-    if ((c.state == ChunkState::kMoving && !work.uses[i].mapped_only) || c.unmapped) return false;
-    if (i < work.wanted && !c.on_device && c.allocation != 0 && !ServedInPlace(c)) return false;
+  bool there = true;
+  work.ForEachFixed([&](const ChunkUse& use) VS_NO_THREAD_SAFETY_ANALYSIS {
+    const Chunk& c = memory_.chunks()[use.chunk];
+    there = there && c.state != ChunkState::kMoving && !c.unmapped;
+  });
+  for (const ChunkUse& use : work.mapped_only) {
+    there = there && !memory_.chunks()[use.chunk].unmapped;
   }
-  return true;
+  for (const ChunkIndex index : work.wanted) {
+    const Chunk& c = memory_.chunks()[index];
+    there = there && (c.on_device || c.allocation == 0 || Residency::ServedInPlace(c));
+  }
+  return there;
 }
 
-void Mover::CollectChunks(absl::Span<const WorkRange> ranges, Work* work) {
+void Mover::CollectChunks(absl::Span<const WorkRange> ranges, StreamWork* work) {
   // marks_[chunk] - mark_base_ is the chunk's position in this work; below the base: not yet in it.
   if (mark_base_ > 0xf0000000u) {
     std::fill(marks_.begin(), marks_.end(), 0);
@@ -411,59 +418,71 @@ void Mover::CollectChunks(absl::Span<const WorkRange> ranges, Work* work) {
       if (index.value >= marks.size()) marks.resize(index.value * 2 + 64, 0);
       uint32_t& mark = marks[index.value];
       if (mark < base) {
-        mark = base + static_cast<uint32_t>(work->chunks.size());
-        work->chunks.push_back(index);
-        work->uses.push_back(use);
+        mark = base + static_cast<uint32_t>(work->all.size());
+        work->all.push_back({index, use});
       } else {
-        work->uses[mark - base].Add(use);
+        work->all[mark - base].how.Add(use);
       }
     };
     memory_.ForEachChunk(range.ptr, range.size, add);
   }
-  mark_base_ += static_cast<uint32_t>(work->chunks.size());
+  mark_base_ += static_cast<uint32_t>(work->all.size());
+  Sort(work);
   if (options_.traced && work->kind == Work::Kind::kScope) work->signature = SignatureOf(*work);
-  if (work->kernel != 0) PriceNew(work);
-  Partition(work);
+  trials_.Want(work);
+  if (work->kernel != 0) trials_.PriceNew(work, memory_.device_pool().available());
 }
 
-void Mover::Partition(Work* work) {
-  work->wanted = 0;
-  for (size_t i = 0; i < work->chunks.size(); ++i) {
-    if (work->uses[i].in_place) continue;
-    std::swap(work->chunks[i], work->chunks[work->wanted]);
-    std::swap(work->uses[i], work->uses[work->wanted++]);
+void Mover::Sort(StreamWork* work) {
+  std::vector<ChunkUse>& all = work->all;
+  // Those that are `first` come first, from `begin` on, in the order that they have. How many.
+  const auto to_front = [&](size_t begin, auto first) {
+    size_t end = begin;
+    for (size_t i = begin; i < all.size(); ++i) {
+      if (first(all[i].how)) std::swap(all[i], all[end++]);
+    }
+    return end - begin;
+  };
+  const size_t likely = to_front(0, [](const Use& use) { return !use.possible; });
+  const size_t possible = to_front(likely, [](const Use& use) { return !use.mapped_only; });
+  const absl::Span<const ChunkUse> uses = all;
+  work->uses = uses.first(likely);
+  work->possible = uses.subspan(likely, possible);
+  work->mapped_only = uses.subspan(likely + possible);
+  if (absl::c_any_of(work->uses, [](const ChunkUse& use) { return use.how.once; })) {
+    work->ServeOnce();
   }
 }
 
-void Mover::MarkReleased(Work* work) {
+void Mover::MarkReleased(StreamWork* work) {
   work->released = true;
   work->held = false;
   held_fingerprints_ -= std::exchange(work->held_fingerprints, 0);
   bool in_place = false;
   Bytes remote;
   if (Counts(*work)) {
-    for (size_t i = 0; i < work->chunks.size(); ++i) {
-      Chunk& c = memory_.chunks()[work->chunks[i]];
-      if (work->uses[i].mapped_only) {
-        ++c.mapped_only;
-        continue;
-      }
+    for (const ChunkUse& use : work->mapped_only) ++memory_.chunks()[use.chunk].mapped_only;
+    work->ForEachFixed([&](const ChunkUse& use) VS_NO_THREAD_SAFETY_ANALYSIS {
+      Chunk& c = memory_.chunks()[use.chunk];
       // In a dead context nothing runs any more that could miss it.
       VS_DCHECK(!c.unmapped || work->kind != Work::Kind::kScope || dead_);
       ++c.in_flight;
-      if (!c.on_device && !work->uses[i].possible) {
+      if (!c.on_device && !use.how.possible) {
         in_place = true;
         remote += c.size();
       }
-      if (c.on_device) memory_.policy().OnUse(work->chunks[i]);
-      c.unused = c.unused && (work->uses[i].possible || work->kind != Work::Kind::kScope);
-      if (work->uses[i].write) NoteWriter(*work, work->chunks[i]);
-    }
+      if (c.on_device) memory_.policy().OnUse(use.chunk);
+      c.unused = c.unused && (use.how.possible || work->kind != Work::Kind::kScope);
+      if (use.how.write) NoteWriter(*work, use.chunk);
+    });
   }
   AskFingerprints(*work);
   if (in_place && work->kind == Work::Kind::kScope) ++stats_.works_in_place;
-  work->released_at = Clock::now();
-  if (work->kernel != 0) NoteRelease(work);
+  work->released_at = Now();
+  if (work->kernel != 0) {
+    trials_.Released(work);
+    stats_.bytes_in_place += work->sample.remote;
+  }
   if (work->tag != 0 && options_.listener != nullptr) {
     options_.listener->Released(work->tag, remote);
   }
@@ -477,22 +496,20 @@ void Mover::MarkReleased(Work* work) {
   streams_.Busy(work->stream);
 }
 
-void Mover::Cancel(Work* work) {
+void Mover::Cancel(StreamWork* work) {
   MutexLock lock(memory_.mu);
-  for (size_t i = 0; i < work->chunks.size(); ++i) {
-    Chunk& c = memory_.chunks()[work->chunks[i]];
-    if (!Counts(*work)) continue;
-    if (work->uses[i].mapped_only) {
-      if (work->released) --c.mapped_only;
-    } else if (work->released) {
-      --c.in_flight;
-    } else {
-      --c.queued;
+  if (Counts(*work)) {
+    for (const ChunkUse& use : work->mapped_only) {
+      if (work->released) --memory_.chunks()[use.chunk].mapped_only;
     }
+    work->ForEachFixed([&](const ChunkUse& use) VS_NO_THREAD_SAFETY_ANALYSIS {
+      Chunk& c = memory_.chunks()[use.chunk];
+      --(work->released ? c.in_flight : c.queued);
+    });
   }
   SetInSubmission(work, false);
   if (work->released && work->barrier()) --barriers_in_flight_;
-  if (work->timed) --timed_in_flight_;
+  trials_.Cancelled(*work);
   if (work->barrier()) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
   held_fingerprints_ -= std::exchange(work->held_fingerprints, 0);
   MakeRoom(std::min<size_t>(std::erase(queue_, work), waiting_for_room_));
@@ -518,7 +535,7 @@ void Mover::MakeRoom(size_t works) {
   for (; works != 0; --works) room_.NotifyOne();
 }
 
-bool Mover::CountIn(Work* work) {
+bool Mover::CountIn(StreamWork* work) {
   // The mover may be inside the driver, and what has finished meanwhile goes unseen.
   if (counted_ >= kMostCounted && PollFinished()) WakeThread();
   if (counted_ >= kMostCounted) return false;
@@ -527,30 +544,30 @@ bool Mover::CountIn(Work* work) {
   return true;
 }
 
-Work* Mover::NewWork() {
+StreamWork* Mover::NewWork() {
   if (spare_works_.empty()) {
-    works_.push_back(std::make_unique<Work>());
+    works_.push_back(std::make_unique<StreamWork>());
     spare_works_.push_back(works_.back().get());
   }
-  Work* work = spare_works_.back();
+  StreamWork* work = spare_works_.back();
   spare_works_.pop_back();
-  work->Reset();
+  work->Renew();
   work->id = next_work_++;
   return work;
 }
 
-void Mover::Recycle(Work* work) {
+void Mover::Recycle(StreamWork* work) {
   if (std::exchange(work->counted, false)) --counted_;
   spare_works_.push_back(work);
 }
 
-void Mover::SetInSubmission(Work* work, bool in_submission) {
+void Mover::SetInSubmission(StreamWork* work, bool in_submission) {
   if (work->in_submission == in_submission) return;
   work->in_submission = in_submission;
   if (work->access == Access::kUnknown) unknown_in_submission_ += in_submission ? 1 : -1;
-  for (size_t i = 0; i < work->chunks.size(); ++i) {
-    if (work->uses[i].kernels_only) continue;
-    Chunk& c = memory_.chunks()[work->chunks[i]];
+  for (const ChunkUse& use : work->all) {
+    if (use.how.kernels_only) continue;
+    Chunk& c = memory_.chunks()[use.chunk];
     in_submission ? ++c.in_submission : --c.in_submission;
   }
 }
@@ -604,7 +621,7 @@ Status Mover::Synchronize() {
       return false;
     });
   }
-  if (memory_.tracking() != Memory::Tracking::kAll) {
+  if (memory_.tracking() != Tracking::kAll) {
     // Work that was declared before tracking: nothing but this tells that it is done.
     VS_RETURN_IF_ERROR(memory_.Drain());
     if (tracking) DrainStreams();

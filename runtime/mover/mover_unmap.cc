@@ -33,19 +33,16 @@ constexpr std::chrono::milliseconds kUnmarkedPatience{200};
 }  // namespace
 
 bool Mover::Named(absl::Span<const ChunkIndex> chunks) {
-  const auto names = [&](const Work* work) {
-    for (size_t i = 0; i < work->chunks.size(); ++i) {
-      if (!work->uses[i].guessed && absl::c_linear_search(chunks, work->chunks[i])) return true;
-    }
-    return false;
+  const auto names = [&](const StreamWork* work) {
+    return absl::c_any_of(work->all, [&](const ChunkUse& use) {
+      return !use.how.guessed && absl::c_linear_search(chunks, use.chunk);
+    });
   };
   const auto loosely = [&](ChunkIndex index) VS_NO_THREAD_SAFETY_ANALYSIS {
     size_t count = 0;
     for (const auto& state : streams_.busy()) {
-      for (const Work* work : state->in_flight) {
-        for (size_t i = 0; i < work->chunks.size(); ++i) {
-          count += work->chunks[i] == index && work->uses[i].mapped_only;
-        }
+      for (const StreamWork* work : state->in_flight) {
+        for (const ChunkUse& use : work->mapped_only) count += use.chunk == index;
       }
     }
     return count;
@@ -67,8 +64,8 @@ bool Mover::Named(absl::Span<const ChunkIndex> chunks) {
 bool Mover::CallOffFingerprints(absl::Span<const ChunkIndex> chunks) {
   bool any = false;
   for (const auto& state : streams_.busy()) {
-    for (const Work* work : state->in_flight) {
-      for (const Work::Fingerprint& queued : work->fingerprints) {
+    for (const StreamWork* work : state->in_flight) {
+      for (const StreamWork::Fingerprint& queued : work->fingerprints) {
         if (!absl::c_linear_search(chunks, queued.chunk)) continue;
         any = fingerprints_->CallOff(queued.slot) || any;
       }
@@ -168,7 +165,7 @@ Status Mover::CloseUnused(absl::Span<const ChunkIndex> chunks, bool claim, const
     bool marked;
     {
       MutexLock lock(memory_.mu);
-      marked = options_.traced && memory_.tracking() != Memory::Tracking::kNone &&
+      marked = options_.traced && memory_.tracking() != Tracking::kNone &&
                (draining_ != 0 || Clock::now() - begun < kUnmarkedPatience);
     }
     if (!marked && (!drained || !options_.traced)) {

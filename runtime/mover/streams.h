@@ -23,7 +23,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/base/status.h"
 #include "runtime/driver/driver.h"
-#include "runtime/mover/work.h"
+#include "runtime/mover/stream_work.h"
 
 namespace vramspan {
 
@@ -39,8 +39,8 @@ struct StreamState {
   CUdeviceptr hold_address = 0;
   CUdeviceptr reached_address = 0;
   uint32_t holds = 0;                                 // The last hold's value.
-  std::deque<Work*> held;                             // In the order of submission.
-  std::deque<Work*> in_flight;                        // Released, not known to have finished.
+  std::deque<StreamWork*> held;                       // In the order of submission.
+  std::deque<StreamWork*> in_flight;                  // Released, not known to have finished.
   std::chrono::steady_clock::time_point last_finish;  // Seen; of its last finished work.
   // Carried work before tracking and none since: when that ends is unknown. Set by Streams.
   bool unrecorded = false;

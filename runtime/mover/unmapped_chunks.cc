@@ -39,46 +39,43 @@ constexpr std::chrono::seconds kDriverPatience{300};
 
 bool Mover::MayStayUnmapped(const Move& move) {
   const Chunk& c = memory_.chunks()[move.chunk];
-  if (absl::c_any_of(queue_, [](const Work* work) { return work->barrier(); })) return false;
+  if (absl::c_any_of(queue_, [](const StreamWork* work) { return work->barrier(); })) return false;
   return Clock::now() >= no_unmapping_before_ && barriers_in_flight_ == 0 && !map_all_ &&
          !move.explicit_request && c.mapped_only == 0 && c.in_submission == 0 &&
-         unknown_in_submission_ == 0 && address_queries_ == 0 && !ServedInPlace(c) &&
+         unknown_in_submission_ == 0 && address_queries_ == 0 && !Residency::ServedInPlace(c) &&
          memory_.unmapped() < kMostUnmapped && !synchronous_.load(std::memory_order_relaxed);
 }
 
-bool Mover::WaitsForUnmapped(Work* work, bool has_its_memory) {
+bool Mover::WaitsForUnmapped(StreamWork* work, bool has_its_memory) {
   if (!memory_.any_unmapped() || work->kind != Work::Kind::kScope || dead_) return false;
   if (work->barrier()) {
     map_all_ = true;
     return true;
   }
   bool waits = false;
-  for (size_t i = 0; i < work->chunks.size(); ++i) {
-    const ChunkIndex index = work->chunks[i];
+  for (const ChunkUse& use : work->all) {
+    const ChunkIndex index = use.chunk;
     if (!memory_.chunks()[index].unmapped) continue;
     waits = true;
-    const bool possible = work->uses[i].possible;
-    if (!possible && !has_its_memory) continue;  // It may still come.
-    if (!possible || !ComesSoon(work, index)) to_map_.push_back(index);
+    if (!use.how.possible && !has_its_memory) continue;  // It may still come.
+    if (!use.how.possible || !ComesSoon(work, index)) to_map_.push_back(index);
   }
   return waits;
 }
 
-bool Mover::WantedBehind(const Work* work, ChunkIndex index) const {
-  if (!Movable(memory_.chunks()[index])) return false;
+bool Mover::WantedBehind(const StreamWork* work, ChunkIndex index) const {
+  if (!residency_.Movable(residency_[index])) return false;
   constexpr auto kAhead = static_cast<ptrdiff_t>(kFetchedNotMapped);
   const auto at = absl::c_find(queue_, work);
   const auto end = queue_.end() - at > kAhead ? at + kAhead + 1 : queue_.end();
-  return at != end && std::any_of(at + 1, end, [&](const Work* next) {
-           const auto wanted = absl::MakeConstSpan(next->chunks).first(next->wanted);
-           return !next->run_in_place && absl::c_linear_search(wanted, index);
+  return at != end && std::any_of(at + 1, end, [&](const StreamWork* next) {
+           return !next->run_in_place && absl::c_linear_search(next->wanted, index);
          });
 }
 
-bool Mover::ComesSoon(Work* work, ChunkIndex index) {
+bool Mover::ComesSoon(StreamWork* work, ChunkIndex index) {
   const bool active = !moves_.empty() || in_flight_ != 0;
-  const auto answer =
-      awaited_fetches_.Look(active, work->run_in_place, InstantOf(Clock::now()), &work->awaited);
+  const auto answer = awaited_fetches_.Look(active, work->run_in_place, Now(), &work->awaited);
   if (answer == AwaitedFetches::Answer::kInVain) work->fetch_for_others.clear();
   if (answer != AwaitedFetches::Answer::kWait) return false;
   const Chunk& c = memory_.chunks()[index];
@@ -96,7 +93,7 @@ bool Mover::MapChunksOnHost() {
   std::vector<ChunkIndex> wanted;
   {
     MutexLock lock(memory_.mu);
-    if (TimedRuns()) return false;
+    if (trials_.TimedRuns(Now())) return false;
     if (queue_.empty() && works_in_submission_ == 0 && now - last_progress_ > kIdle)
       map_all_ = true;
     wanted.swap(to_map_);
@@ -157,7 +154,7 @@ bool Mover::MapOnHost(ChunkIndex index) {
   return status.ok();
 }
 
-Status Mover::WaitReachable(const Work& work) {
+Status Mover::WaitReachable(const StreamWork& work) {
   const auto named = [&]() VS_NO_THREAD_SAFETY_ANALYSIS {
     const bool unmapped = memory_.any_unmapped();
     if (!unmapped && unreachable_.empty()) return false;
@@ -167,11 +164,11 @@ Status Mover::WaitReachable(const Work& work) {
       return true;
     }
     bool any = false;
-    for (size_t i = 0; i < work.chunks.size(); ++i) {
-      if (work.uses[i].kernels_only) continue;
-      any = any || absl::c_linear_search(unreachable_, work.chunks[i]);
-      if (!memory_.chunks()[work.chunks[i]].unmapped) continue;
-      to_map_.push_back(work.chunks[i]);
+    for (const auto& [chunk, how] : work.all) {
+      if (how.kernels_only) continue;
+      any = any || absl::c_linear_search(unreachable_, chunk);
+      if (!memory_.chunks()[chunk].unmapped) continue;
+      to_map_.push_back(chunk);
       any = true;
     }
     return any;
@@ -264,13 +261,16 @@ void Mover::WaitForOthers(std::vector<CUcontext> others) {
     }
     EndForeignWork();
   };
-  StatusOr<Thread> thread =
-      StartThread("vramspan-others", wait, [this] { memory_.StopTracking(); });
+  const auto stop = [this] {
+    MutexLock lock(memory_.mu);
+    StopTracking();
+  };
+  StatusOr<Thread> thread = StartThread("vramspan-others", wait, stop);
   if (thread.ok()) {
     others_ = *std::move(thread);
     return;
   }
-  memory_.StopTracking();
+  stop();
   Log(LogLevel::kError, std::string(thread.status().message()) +
                             ": what other devices do with memory of this one is not waited for, so "
                             "none of it moves");
@@ -279,7 +279,7 @@ void Mover::WaitForOthers(std::vector<CUcontext> others) {
 bool Mover::StopMoving() {
   MutexLock lock(memory_.mu);
   // Under the lock: whoever starts a move looks under it whether the users are known.
-  memory_.StopTracking();
+  StopTracking();
   no_unmapping_before_ = Clock::time_point::max();
   const auto moving = [&] {
     return memory_.any_unmapped() || moves_under_way_.load(std::memory_order_relaxed) != 0;

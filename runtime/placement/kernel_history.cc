@@ -142,6 +142,14 @@ std::optional<double> KernelHistory::Passes(uint64_t kernel, uint16_t slot, Byte
   return std::nullopt;
 }
 
+bool KernelHistory::HasPasses(uint64_t kernel) const {
+  const auto it = kernels_.find(kernel);
+  return it != kernels_.end() &&
+         std::any_of(
+             it->second.arguments.begin(), it->second.arguments.end(),
+             [](const Argument& a) { return a.used && (a.trials[0] != 0 || a.trials[1] != 0); });
+}
+
 bool KernelHistory::KnowsResident(uint64_t id) const {
   const auto it = kernels_.find(id);
   return it != kernels_.end() && it->second.resident_samples >= kSettled;

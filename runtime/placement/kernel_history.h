@@ -75,6 +75,8 @@ class KernelHistory {
   // How often each byte of the argument crosses the bus in a launch that is served so much in
   // place; nothing where that was never seen.
   std::optional<double> Passes(uint64_t kernel, uint16_t slot, Bytes remote) const;
+  // Whether that was seen of any of its arguments.
+  bool HasPasses(uint64_t kernel) const;
   // Grows whenever what For says of some argument has become another.
   uint64_t changes() const { return changes_; }
   // Whether it is known how long a launch takes with all its memory on the device. Before that no

@@ -37,6 +37,10 @@ inline constexpr uint32_t kNoSlot = 0xffffffffu;
 // overflows.
 inline constexpr uint32_t kMostCounted = 1 << 15;
 
+// Of which chunks all users are counted: of none, of those allocated since work is recorded, of
+// all.
+enum class Tracking : uint8_t { kNone, kSinceTracking, kAll };
+
 // 32 bytes; with a device and a host slot of 16 bytes each a chunk's metadata stays within 64.
 // Guarded by the lock of the runtime that owns it.
 struct Chunk {
@@ -76,6 +80,11 @@ struct Chunk {
   }
 };
 static_assert(sizeof(Chunk) <= 32);
+
+// True when every work that may touch the chunk is counted in it.
+inline bool UsersKnown(const Chunk& c, Tracking tracking) {
+  return tracking == Tracking::kAll || (c.tracked && tracking == Tracking::kSinceTracking);
+}
 
 }  // namespace vramspan
 

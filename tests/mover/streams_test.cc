@@ -15,7 +15,7 @@ namespace {
 using vramspan::Driver;
 using vramspan::Streams;
 using vramspan::StreamState;
-using vramspan::Work;
+using vramspan::StreamWork;
 
 CUstream Handle(uintptr_t number) { return reinterpret_cast<CUstream>(number << 8); }
 
@@ -71,7 +71,7 @@ TEST_F(StreamsTest, AThreadsOwnIsNoOthers) {
 
 TEST_F(StreamsTest, OfAHandleThatComesAgainAreTwo) {
   StreamState* const before = Get(Handle(1));
-  Work work;
+  StreamWork work;
   before->in_flight.push_back(&work);
   streams_.Forget(before);
   streams_.Sweep();
@@ -101,7 +101,7 @@ TEST_F(StreamsTest, AreLookedAtWhileTheyAreBusy) {
   std::vector<StreamState*> states;
   for (uintptr_t i = 1; i <= 1000; ++i) states.push_back(Get(Handle(i)));
   EXPECT_TRUE(streams_.busy().empty());
-  Work work;
+  StreamWork work;
   for (const size_t i : {7u, 500u, 999u}) {
     states[i]->in_flight.push_back(&work);
     streams_.Busy(states[i]);

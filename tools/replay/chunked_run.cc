@@ -40,14 +40,11 @@ ChunkedRun::ChunkedRun(const RecordedRun* run, int chunk_log2, Bytes device_memo
       for (; c < first_[r.allocation + 1] && offset(ChunkIndex(c)) < Bytes(r.offset + r.size);
            ++c) {
         if (place[c] <= begin) {
-          uses_.push_back({ChunkIndex(c), r.slot, r.write, r.exact});
+          uses_.push_back({ChunkIndex(c), {.slot = r.slot, .write = r.write, .once = r.exact}});
           place[c] = uses_.size();
           continue;
         }
-        ChunkUse& use = uses_[place[c] - 1];
-        use.slot = std::min(use.slot, r.slot);
-        use.write |= r.write;
-        use.exact &= r.exact;
+        uses_[place[c] - 1].how.Add({.slot = r.slot, .write = r.write, .once = r.exact});
       }
     }
   }

@@ -13,18 +13,11 @@
 #include <vector>
 
 #include "runtime/base/units.h"
+#include "runtime/scheduler/work.h"
 #include "runtime/space/small_objects.h"
 #include "tools/replay/recorded_run.h"
 
 namespace vramspan::replay {
-
-// A chunk that a set names, once, with all that its ranges say of it.
-struct ChunkUse {
-  ChunkIndex chunk;
-  uint16_t slot = 0;   // The lowest of the arguments that name it.
-  bool write = false;  // By any of them.
-  bool exact = true;   // By all of them.
-};
 
 class ChunkedRun {
  public:
@@ -42,7 +35,7 @@ class ChunkedRun {
   // The chunks of an allocation are first, first + 1, ...; none for a packed one.
   ChunkIndex first(uint32_t allocation) const { return ChunkIndex(first_[allocation]); }
   uint32_t count(uint32_t allocation) const { return first_[allocation + 1] - first_[allocation]; }
-  // In order of their first mention by the set's ranges.
+  // In order of their first mention by the set's ranges. Touched `once`: where that is exact.
   absl::Span<const ChunkUse> uses(uint32_t set) const {
     return absl::MakeConstSpan(uses_).subspan(set_first_[set],
                                               set_first_[set + 1] - set_first_[set]);

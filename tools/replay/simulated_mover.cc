@@ -39,20 +39,11 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
       facts_(chunks.end()),
       pins_(setting.pins, setting.device_memory),
       pinned_(setting.pins.size(), Pins::kNone),
-      history_(prices.decisions),
-      heat_(setting.device_memory),
-      reuse_(setting.device_memory),
       link_(prices),
       slots_(prices),
       there_at_(run_.sets()),
-      priced_(run_.sets()),
       set_hash_(run_.sets()),
-      set_size_(run_.sets()),
       recorder_(std::make_unique<RunRecorder>(&chunks, setting.timeline)) {
-  if (min == nullptr) {
-    policy_ = MakePolicy(setting.policy).value();
-    planner_ = std::make_unique<Planner>(policy_.get());
-  }
   uint32_t streams = 0;
   for (const RecordedWork& w : run_.works) streams = std::max(streams, w.stream + 1);
   streams_.resize(streams);
@@ -64,10 +55,14 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
     VS_CHECK(chunk_->Add().value().value == c);
     Chunk& chunk = At(ChunkIndex(c));
     while (chunk.size() < chunks.size(ChunkIndex(c))) ++chunk.log2_size;
-    chunk.movable = chunk.tracked = true;  // All work is recorded.
+    chunk.movable = true;
   }
-  for (uint32_t s = 0; s < run_.sets(); ++s) {
-    for (const ChunkIndex c : chunks.chunks(s)) set_size_[s] += chunks.size(c);
+  residency_ = std::make_unique<Residency>(chunk_.get());
+  residency_->Track(Tracking::kAll);
+  if (min == nullptr) {
+    policy_ = MakePolicy(setting.policy).value();
+    planner_ = std::make_unique<Planner>(policy_.get());
+    trials_.emplace(residency_.get(), policy_.get(), prices.decisions, setting.device_memory);
   }
   if (setting.overlap == ReplayOverlap::kSafe || setting.overlap == ReplayOverlap::kAll) {
     possible_.resize(run_.sets());
@@ -119,7 +114,12 @@ uint64_t SimulatedMover::NextEvent() const {
   if (!running_.empty()) next = std::min(next, running_.top().time);
   if (host_timed_ && host_wait_ == HostWait::kNothing) next = std::min(next, host_next_);
   if (call_ != Call::kNone) return std::min(next, call_end_);
-  if (TimedRuns()) next = std::min(next, timed_until_);
+  const bool timed = trials_ && trials_->TimedRuns(InstantOf(now_));
+  if (timed) next = std::min(next, NanosecondsOf(trials_->timed_until()));
+  if (trials_ && !queue_.empty() && trials_->OnTrial(*queue_.front()) && trials_->WaitsUntil()) {
+    const uint64_t until = NanosecondsOf(*trials_->WaitsUntil());
+    if (until > now_) next = std::min(next, until);
+  }
   if (!queue_.empty() && moves_.empty()) {
     // With more known it is not earlier, and that takes looking up.
     if (next > NanosecondsOf(patience_.Due({}))) {
@@ -129,7 +129,7 @@ uint64_t SimulatedMover::NextEvent() const {
     if (shown > now_) next = std::min(next, shown);
   }
   const bool may_look =
-      tracking_ && traced_ && min_ == nullptr && !TimedRuns() && used_ <= setting_.device_memory;
+      tracking_ && traced_ && min_ == nullptr && !timed && used_ <= setting_.device_memory;
   if (may_look && may_fetch_idly_ && queue_.empty() && moves_.empty() && barriers_in_flight_ == 0) {
     next = std::min(next, std::max(now_, no_idle_fetch_before_));
   }
@@ -347,13 +347,15 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
   const RecordedWork& w = run_.works[work];
   a->Renew();
   a->work = work;
+  a->id = work;
   a->set = w.set;
   a->code = w.code;
   a->uses = chunks_.uses(w.set);
   a->wanted = chunks_.chunks(w.set);
   a->version = uint64_t{w.set} + 1;
   a->submitted = now_;
-  a->submitted_at = held_time_;
+  a->submitted_at = InstantOf(now_);
+  a->held_at_submission = held_time_;
   a->launch.code = w.code;
 
   const bool declared = !traced_ || w.kind == WorkKind::kDeclared;
@@ -365,7 +367,9 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
   if (!declared && launch) {
     a->kernel = Mix(w.code + 1, RoughSize(timing_.bytes(w.set))) | 1;
   }
-  if (!declared && !possible_.empty() && launch) a->possible = Possible(w.set);
+  if (!declared && !possible_.empty() && launch) {
+    (setting_.overlap == ReplayOverlap::kAll ? a->mapped_only : a->possible) = Possible(w.set);
+  }
   ++active_;
   return a;
 }
@@ -409,10 +413,10 @@ void SimulatedMover::TryStart(Stream* stream) {
     waiting_streams_ -= stream->waits ? 1 : 0;
     stream->waits = false;
     a->ready = std::max(a->submitted, stream->last_end);
-    a->ready_at = a->ready == a->submitted ? a->submitted_at : stream->last_end_at;
+    a->held_at_ready = a->ready == a->submitted ? a->held_at_submission : stream->last_end_at;
     if (t.after != kNoWork && ends_[t.after] > a->ready) {
       a->ready = ends_[t.after];
-      a->ready_at = held_time_;
+      a->held_at_ready = held_time_;
     }
     a->ready_known = true;
   }
@@ -436,8 +440,8 @@ void SimulatedMover::TryStart(Stream* stream) {
   if (const uint64_t stalled = a->start - unheld; stalled != 0) {
     // What is neither a copy's time nor a drain's: calls, and the way from being let go to the
     // start. Time before it was `unheld` does not count, in proportion.
-    const HeldTime& to = a->released_at;
-    const HeldTime& from = a->ready < a->released_time ? a->ready_at : to;
+    const HeldTime& to = a->held_at_release;
+    const HeldTime& from = InstantOf(a->ready) < a->released_at ? a->held_at_ready : to;
     const uint64_t copy = to.copy - from.copy, drain = to.drain - from.drain;
     const uint64_t all = std::max(stalled, a->start - a->ready);
     launch.stall.copy = stalled * copy / all;

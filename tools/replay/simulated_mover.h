@@ -21,17 +21,17 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <vector>
 
 #include "runtime/placement/forecast.h"
-#include "runtime/placement/heat.h"
-#include "runtime/placement/in_place.h"
 #include "runtime/placement/pins.h"
 #include "runtime/placement/planner.h"
-#include "runtime/placement/reuse.h"
 #include "runtime/scheduler/awaited_fetches.h"
 #include "runtime/scheduler/patience.h"
+#include "runtime/scheduler/residency.h"
+#include "runtime/scheduler/trials.h"
 #include "runtime/space/chunk_table.h"
 #include "tools/replay/active_work.h"
 #include "tools/replay/min_schedule.h"
@@ -60,7 +60,6 @@ class SimulatedMover {
 
  private:
   static constexpr uint64_t kDeadline = 20'000'000;  // The runtime's, where nobody sets it.
-  using Access = ActiveWork::Access;
   class View;
 
   // What a replay knows of a chunk beside what the runtime does.
@@ -134,21 +133,12 @@ class SimulatedMover {
 
   // --- taking work in and letting it go (simulated_submit.cc) ---
   void Submit(ActiveWork* a);
-  ServedArguments Price(ActiveWork* a);
-  // For a launch that comes: prices it, and notes what it touches.
-  void PriceNew(ActiveWork* a);
   uint64_t SignatureOf(const ActiveWork& a);
-  void Partition(ActiveWork* a);
   void WantByMin(ActiveWork* a);
   // Whether a chunk that gets no place for good had better be served where it lies.
   bool MinServes(uint32_t work, ChunkIndex chunk) const;
-  void PriceQueue();
   // Whether it was expected.
   bool NoteSequence(const ActiveWork& a);
-  // Whether a trial was made of it.
-  bool TryInPlace(ActiveWork* a);
-  bool OnTrial(const ActiveWork& a) const { return a.work == trial_for_; }
-  void OfferVictims(PlaceMerit::Take take);
   bool AllThere(uint32_t set);
   bool RunsAsItIs(const ActiveWork& a);
   bool Ready(ActiveWork* a);
@@ -171,7 +161,7 @@ class SimulatedMover {
   // How long one pass over that takes where the chunk is on the host.
   double PassNanoseconds(uint32_t work, ChunkIndex chunk, const Touched& touched) const;
   void Finish(ActiveWork* a);
-  absl::Span<const ChunkIndex> Possible(uint32_t set);
+  absl::Span<const ChunkUse> Possible(uint32_t set);
 
   // --- the queue as the planner sees it (simulated_queue.cc) ---
   void QueueForPlan();
@@ -208,8 +198,6 @@ class SimulatedMover {
   // its way out has gone: to give access waits for that.
   void Begin(Call call, uint64_t nanoseconds, bool gives_access = false);
   bool BeginRemap();
-  // Work runs whose end is to be seen when it comes: a trial, or the first launches of a kernel.
-  bool TimedRuns() const { return timed_in_flight_ != 0 && now_ < timed_until_; }
   void EndRemap();
   std::deque<Move>::iterator FindMove(uint64_t tag);
   void CompleteMove(const Move& move);
@@ -245,9 +233,9 @@ class SimulatedMover {
   const Chunk& At(ChunkIndex c) const { return (*chunk_)[c]; }
   ChunkFacts& FactsOf(ChunkIndex c) { return facts_[c.value]; }
   const ChunkFacts& FactsOf(ChunkIndex c) const { return facts_[c.value]; }
-  // May be moved at all.
-  static bool Movable(const Chunk& c) { return c.state != ChunkState::kNone && !c.dying; }
-  static bool Moving(const Chunk& c) { return c.state == ChunkState::kMoving; }
+  bool Movable(const Chunk& c) const { return residency_->Movable(c); }
+  static bool Moving(const Chunk& c) { return Residency::Moving(c); }
+  bool AnyMoving() const { return !moves_.empty() || call_ != Call::kNone; }
 
   const ChunkedRun& chunks_;
   const RecordedRun& run_;
@@ -286,6 +274,7 @@ class SimulatedMover {
   // The mover.
   bool tracking_ = false;
   std::unique_ptr<ChunkTable> chunk_;
+  std::unique_ptr<Residency> residency_;
   std::vector<ChunkFacts> facts_;     // By chunk.
   Bytes used_;                        // Of the device.
   std::deque<ActiveWork*> queue_;     // Held, in order.
@@ -310,19 +299,11 @@ class SimulatedMover {
   std::vector<ActiveWork*> planned_held_;  // As it was made anew: those held,
   size_t planned_run_in_place_ = 0;        // of which so many, the first, are counted as released.
   uint64_t planned_durations_ = 0;         // The history's expected_changes then.
-  KernelHistory history_;
-  uint64_t priced_at_ = 0;
-  Heat heat_;
+  std::optional<Trials> trials_;           // None for min, which has no policy.
   Forecast forecast_;
-  Reuse reuse_;
   absl::flat_hash_map<uint64_t, ExpectedSet> sets_;  // By signature.
-  uint64_t next_version_ = uint64_t{1} << 32;        // Sets have those below.
   std::deque<std::vector<ChunkIndex>> parts_;        // Of sets_, those that are no set's whole.
   size_t set_chunks_ = 0;
-  ChunkIndex trial_;
-  uint32_t trial_for_ = kNoWork;
-  uint32_t timed_in_flight_ = 0;  // See TimedRuns.
-  uint64_t timed_until_ = 0;
   std::deque<Move> moves_;  // By tag.
   uint32_t copied_ = 0;     // Of these.
   uint64_t next_tag_ = 0;
@@ -353,14 +334,9 @@ class SimulatedMover {
 
   // Kept between calls, so that work whose memory is there is let go at once.
   uint64_t departures_ = 1;
-  std::vector<uint64_t> there_at_;  // By set: departures_ when all of it was there.
-  struct Priced {
-    uint64_t kernel = 0, changes = 0;
-  };
-  std::vector<Priced> priced_;                     // By set: no argument of the kernel is served.
-  std::vector<uint64_t> set_hash_;                 // By set; 0: not known yet.
-  std::vector<Bytes> set_size_;                    // By set: of its chunks.
-  std::vector<std::vector<ChunkIndex>> possible_;  // By set.
+  std::vector<uint64_t> there_at_;               // By set: departures_ when all of it was there.
+  std::vector<uint64_t> set_hash_;               // By set; 0: not known yet.
+  std::vector<std::vector<ChunkUse>> possible_;  // By set.
   std::vector<bool> possible_known_;
   // Of min.
   uint32_t min_cursor_ = 0;           // Work before it needs nothing that could come.
@@ -368,9 +344,8 @@ class SimulatedMover {
   // What the work at the cursor needs, and which work that was found for.
   std::vector<ChunkIndex> min_wanted_;
   uint32_t min_wanted_for_ = kNoWork;
-  uint32_t submitted_ = 0;                          // Works.
-  uint32_t let_go_ = 0;                             // One more than the last work that was.
-  absl::flat_hash_map<uint64_t, bool> has_passes_;  // Kernels of which served launches are known.
+  uint32_t submitted_ = 0;  // Works.
+  uint32_t let_go_ = 0;     // One more than the last work that was.
 
   std::unique_ptr<RunRecorder> recorder_;
   ReplayResult result_;

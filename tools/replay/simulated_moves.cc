@@ -11,9 +11,6 @@
 namespace vramspan::replay {
 namespace {
 
-// A duration is believed when the looks at what has ended were so close together.
-constexpr uint64_t kFineEnough = 50'000;
-constexpr uint64_t kResolution = 8;
 // The bound's schedule is followed so far ahead of the queue.
 constexpr uint32_t kMinAhead = 4096;
 
@@ -33,7 +30,7 @@ class SimulatedMover::View final : public ResidencyView {
     v.incoming = !c.on_device && Moving(c) && c.device_slot != kNoSlot;
     v.on_device = c.on_device || v.incoming;
     v.busy = c.in_flight != 0 || Moving(c);
-    v.movable = Movable(c) && (!trial_ || index != trial_) &&
+    v.movable = mover_.Movable(c) && (!trial_ || index != trial_) &&
                 !(c.on_device && pinned && !mover_.planned_over_);
     if (pinned) v.claim = Claim::kKeep;
     return v;
@@ -70,26 +67,16 @@ bool SimulatedMover::PollFinished() {
   for (; !ended_.empty(); ended_.pop_front()) {
     ActiveWork* a = ended_.front();
     Stream& stream = streams_[run_.works[a->work].stream];
-    if (a->kernel != 0 && policy_ != nullptr) {
-      const uint64_t began = std::max(a->released_time, stream.last_finish);
-      const uint64_t took = now_ > began ? now_ - began : 0;
-      const uint64_t gap = now_ - last_poll_;
+    if (a->kernel != 0 && trials_) {
       // The thread may have been at a call when it ended.
-      const bool seen = !patience_.Disturbed(InstantOf(now_)) &&
-                        (now_ == a->end || gap <= kFineEnough || gap * kResolution <= took);
-      if (took != 0 && seen) {
-        a->sample.nanoseconds = took;
-        history_.Record(a->sample);
-        if (a->sample.remote.value != 0 && a->sample.slot != LaunchSample::kSeveral) {
-          has_passes_[a->kernel] = true;
-        }
-      }
+      const Duration gap(now_ == a->end ? 0 : now_ - last_poll_);
+      trials_->Finished(*a, InstantOf(stream.last_finish), gap,
+                        patience_.Disturbed(InstantOf(now_)), InstantOf(now_));
     }
     stream.last_finish = now_;
     if (a->barrier()) --barriers_in_flight_;
-    if (a->timed) --timed_in_flight_;
     a->finished = true;
-    patience_.Ended(a->work, InstantOf(a->released_time), InstantOf(now_));
+    patience_.Ended(a->work, a->released_at, InstantOf(now_));
     QueueFinished(*a);
     --in_flight_;
     Finish(a);
@@ -120,7 +107,7 @@ bool SimulatedMover::StartMoves() {
     plan_again_ = false;
     PlanByMin(&evict, &fetch);
   } else if (queue_.empty() && !over) {
-    if (!traced_ || TimedRuns()) return false;
+    if (!traced_ || trials_->TimedRuns(InstantOf(now_))) return false;
     AddIdleFetches(&fetch);
     if (fetch.empty()) return false;
   } else {
@@ -148,18 +135,20 @@ bool SimulatedMover::StartMoves() {
 
 bool SimulatedMover::PlanMoves() {
   if (barriers_in_flight_ != 0) return false;
-  if (TimedRuns()) {
+  if (trials_->TimedRuns(InstantOf(now_))) {
     plan_again_ = true;
     return false;
   }
-  if (priced_at_ != history_.changes()) PriceQueue();
+  if (trials_->PriceQueue(queue_, Available())) RemakeQueue();
   bool tried = false;
   if (!queue_.empty() && queue_.front()->kernel != 0 && !queue_.front()->tried) {
-    tried = TryInPlace(queue_.front());
+    tried = trials_->Try(queue_.front());
+    if (tried) RemakeQueue();
+    plan_again_ |= tried;
   }
   // A trial may have been all that it waited for.
   if (!queue_.empty() && queue_.front()->fetch_for_others.empty() &&
-      (queue_.front()->barrier() || OnTrial(*queue_.front())) && HasItsMemory(*queue_.front())) {
+      (queue_.front()->barrier() || trials_->OnTrial(*queue_.front())) && HasItsMemory(*queue_.front())) {
     return tried;
   }
   if (!queue_.empty() && patience_.Starved(queue_.front()->work)) return tried;
@@ -186,7 +175,7 @@ bool SimulatedMover::PlanMoves() {
   request.max_fetches = may_fetch ? kMovesAtOnce : 0;
   request.max_evictions = may_evict ? kMovesAtOnce : 0;
   const ChunkIndex trial =
-      !queue_.empty() && queue_.front()->work == trial_for_ ? trial_ : ChunkIndex();
+      queue_.empty() ? ChunkIndex() : trials_->TrialOf(*queue_.front());
   for (const ChunkIndex c : {trial, planned_trial_}) {
     if (c && trial != planned_trial_) MarkChanged(c);
   }
@@ -312,7 +301,7 @@ void SimulatedMover::AddIdleFetches(std::vector<ChunkIndex>* fetch) {
   for (uint32_t i = 1; i < chunk_->end(); ++i) {
     const Chunk& c = At(ChunkIndex(i));
     if (!Movable(c) || c.on_device || Moving(c) || c.in_flight != 0) continue;
-    const double heat = heat_.Of(ChunkIndex(i));
+    const double heat = trials_->heat().Of(ChunkIndex(i));
     if (heat >= kWarm) warm.emplace_back(heat, ChunkIndex(i));
   }
   // A heap: few of many come back.
@@ -416,7 +405,7 @@ void SimulatedMover::Begin(Call call, uint64_t nanoseconds, bool gives_access) {
 }
 
 bool SimulatedMover::BeginRemap() {
-  if (TimedRuns()) return false;
+  if (trials_ && trials_->TimedRuns(InstantOf(now_))) return false;
   if (copied_ != 0) {
     const auto copied = absl::c_find_if(moves_, [](const Move& m) { return m.copied; });
     call_move_ = *copied;

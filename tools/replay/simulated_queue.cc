@@ -13,20 +13,20 @@ QueuedWork SimulatedMover::Queued(const ActiveWork& a) const {
   work.id = a.work;
   work.chunks = a.wanted;
   work.version = a.version;
-  if (traced_) work.duration = history_.Expected(a.kernel);
+  if (traced_) work.duration = trials_->history().Expected(a.kernel);
   return work;
 }
 
 void SimulatedMover::QueueForPlan() {
   queue_changed_ = false;
-  if (planned_durations_ != history_.expected_changes()) planned_follows_ = false;
+  if (planned_durations_ != trials_->history().expected_changes()) planned_follows_ = false;
   if (!planned_follows_) MakeQueue();
   AddForecast();
   VS_DCHECK(QueueIsRight());
 }
 
 void SimulatedMover::MakeQueue() {
-  planned_durations_ = history_.expected_changes();
+  planned_durations_ = trials_->history().expected_changes();
   // Some that are on the device may not be seen, and then not all of what is here.
   planned_follows_ = in_flight_ <= kReleasedSeen;
   planned_.Clear();
@@ -71,7 +71,7 @@ void SimulatedMover::AddForecast() {
     const auto set = sets_.find(next[i]);
     if (set == sets_.end()) return;
     planned_.Expect({.chunks = set->second.chunks,
-                     .duration = history_.Expected(set->second.kernel),
+                     .duration = trials_->history().Expected(set->second.kernel),
                      .version = set->second.version});
   }
 }
@@ -115,7 +115,7 @@ bool SimulatedMover::QueueIsRight() {
     const size_t count = forecast_.Next(absl::MakeSpan(next).first(kExpectedWorks - queued));
     for (size_t i = 0; i < count && sets_.contains(next[i]); ++i) {
       const ExpectedSet& set = sets_.at(next[i]);
-      right.push_back({.chunks = set.chunks, .duration = history_.Expected(set.kernel)});
+      right.push_back({.chunks = set.chunks, .duration = trials_->history().Expected(set.kernel)});
     }
   }
   const absl::Span<const QueuedWork> works = planned_.works();

@@ -24,11 +24,10 @@ void SimulatedMover::Submit(ActiveWork* a) {
   } else {
     if (run_.works[a->work].kind == WorkKind::kCopy) {
       // Nothing is fetched for a copy: it touches each byte once.
-      a->served.resize(a->uses.size());
-      for (size_t i = 0; i < a->uses.size(); ++i) a->served[i] = a->uses[i].exact;
-      Partition(a);
+      a->ServeOnce();
+      trials_->Want(a);
     } else if (a->kernel != 0) {
-      PriceNew(a);
+      trials_->PriceNew(a, Available());
     }
     if (traced_) was_expected = NoteSequence(*a);
   }
@@ -40,10 +39,7 @@ void SimulatedMover::Submit(ActiveWork* a) {
     return;
   }
   a->held = true;
-  for (const ChunkUse& use : a->uses) ++At(use.chunk).queued;
-  if (setting_.overlap == ReplayOverlap::kSafe) {
-    for (const ChunkIndex c : a->possible) ++At(c).queued;
-  }
+  a->ForEachFixed([this](const ChunkUse& use) { ++At(use.chunk).queued; });
   if (queue_.empty()) patience_.HeadIs(a->work, InstantOf(now_));
   queue_.push_back(a);
   QueueSubmitted(*a, was_expected);
@@ -53,53 +49,6 @@ void SimulatedMover::Submit(ActiveWork* a) {
   TryStart(&streams_[run_.works[a->work].stream]);
 }
 
-void SimulatedMover::PriceNew(ActiveWork* a) {
-  a->soon = reuse_.Launch(a->signature);
-  const ServedArguments arguments = Price(a);
-  for (const ChunkUse& use : a->uses) {
-    reuse_.Touch(use.chunk, At(use.chunk).size(), !arguments.Serves(use.slot));
-  }
-}
-
-ServedArguments SimulatedMover::Price(ActiveWork* a) {
-  ServedArguments arguments;
-  const bool there = AllThere(a->set);
-  if (there && a->served.empty() && priced_[a->set].kernel == a->kernel &&
-      priced_[a->set].changes == history_.changes() + 1) {
-    return arguments;
-  }
-  for (size_t i = 0; i < a->uses.size(); ++i) {
-    const Chunk& c = At(a->uses[i].chunk);
-    if (!a->serves(i)) arguments.Add(a->uses[i].slot, c.size(), c.on_device);
-  }
-  arguments.Judge(a->kernel, &history_);
-  if (!arguments.ServesAny()) {
-    if (there) priced_[a->set] = {a->kernel, history_.changes() + 1};
-    return arguments;
-  }
-  const auto offer = [this](PlaceMerit::Take take) { OfferVictims(take); };
-  PlaceMerit merit(heat_, Available(), offer);
-  a->served.resize(a->uses.size());
-  for (size_t i = 0; i < a->uses.size(); ++i) {
-    const ChunkUse& use = a->uses[i];
-    if (a->served[i] || !arguments.Serves(use.slot) || a->soon.contains(use.chunk)) continue;
-    const Chunk& c = At(use.chunk);
-    a->served[i] = c.on_device || c.dying || !merit.Worth(use.chunk, c.size());
-  }
-  Partition(a);
-  return arguments;
-}
-
-void SimulatedMover::Partition(ActiveWork* a) {
-  a->part.clear();
-  for (size_t i = 0; i < a->uses.size(); ++i) {
-    if (!a->served[i]) a->part.push_back(a->uses[i].chunk);
-  }
-  a->wanted = a->part;
-  a->version = next_version_++;
-  if (a->held) RemakeQueue();
-}
-
 bool SimulatedMover::MinServes(uint32_t work, ChunkIndex chunk) const {
   const Touched touched = TouchedIn(run_.works[work].set, chunk);
   return timing_.Passes(work) * PassNanoseconds(work, chunk, touched) <=
@@ -107,19 +56,11 @@ bool SimulatedMover::MinServes(uint32_t work, ChunkIndex chunk) const {
 }
 
 void SimulatedMover::WantByMin(ActiveWork* a) {
-  a->served.resize(a->uses.size());
+  a->in_place.resize(a->uses.size());
   for (size_t i = 0; i < a->uses.size(); ++i) {
-    a->served[i] = !min_->Keeps(a->work, i) && MinServes(a->work, a->uses[i].chunk);
+    a->in_place[i] = !min_->Keeps(a->work, i) && MinServes(a->work, a->uses[i].chunk);
   }
-  Partition(a);
-}
-
-void SimulatedMover::PriceQueue() {
-  priced_at_ = history_.changes();
-  for (ActiveWork* a : queue_) {
-    if (a->kernel == 0 || a->run_in_place) continue;
-    Price(a);
-  }
+  a->WantTheRest();
 }
 
 uint64_t SimulatedMover::SignatureOf(const ActiveWork& a) {
@@ -160,40 +101,6 @@ bool SimulatedMover::NoteSequence(const ActiveWork& a) {
   return was_expected;
 }
 
-bool SimulatedMover::TryInPlace(ActiveWork* a) {
-  a->tried = true;
-  size_t chosen = a->uses.size();
-  Bytes remote;
-  for (size_t i = 0; i < a->uses.size(); ++i) {
-    const Chunk& c = At(a->uses[i].chunk);
-    if (a->serves(i) || c.on_device || Moving(c) || c.dying) continue;
-    if (a->soon.contains(a->uses[i].chunk)) continue;
-    if (chosen != a->uses.size() && a->uses[i].slot != a->uses[chosen].slot) return false;
-    chosen = i;
-    remote += c.size();
-  }
-  if (chosen == a->uses.size()) return false;
-  const uint16_t slot = a->uses[chosen].slot;
-  if (slot == LaunchSample::kSeveral ||
-      history_.For(a->kernel, slot, remote) != KernelHistory::Verdict::kTry) {
-    return false;
-  }
-  a->served.resize(a->uses.size());
-  a->served[chosen] = 1;
-  trial_ = a->uses[chosen].chunk;
-  trial_for_ = a->work;
-  Partition(a);
-  plan_again_ = true;
-  return true;
-}
-
-void SimulatedMover::OfferVictims(PlaceMerit::Take take) {
-  policy_->OfferVictims([&](ChunkIndex victim) {
-    const Chunk& v = At(victim);
-    return !v.dying && v.on_device && take(victim, v.size());
-  });
-}
-
 bool SimulatedMover::AllThere(uint32_t set) {
   if (there_at_[set] == departures_) return true;
   for (const ChunkIndex index : chunks_.chunks(set)) {
@@ -206,13 +113,12 @@ bool SimulatedMover::AllThere(uint32_t set) {
 
 bool SimulatedMover::RunsAsItIs(const ActiveWork& a) {
   if (a.barrier() && (!moves_.empty() || unmapped_ != 0 || call_ != Call::kNone)) return false;
-  if (!a.possible.empty()) {
-    const bool mapped_only = setting_.overlap == ReplayOverlap::kAll;
-    if (moves_.size() + unmapped_ != 0 || call_ != Call::kNone) {
-      for (const ChunkIndex index : a.possible) {
-        const Chunk& c = At(index);
-        if ((Moving(c) && !mapped_only) || c.unmapped) return false;
-      }
+  if (moves_.size() + unmapped_ != 0 || call_ != Call::kNone) {
+    for (const ChunkUse& use : a.possible) {
+      if (Moving(At(use.chunk)) || At(use.chunk).unmapped) return false;
+    }
+    for (const ChunkUse& use : a.mapped_only) {
+      if (At(use.chunk).unmapped) return false;
     }
   }
   if (AllThere(a.set)) return true;
@@ -227,7 +133,8 @@ bool SimulatedMover::Ready(ActiveWork* a) {
   if (a->barrier() && (!moves_.empty() || call_ != Call::kNone)) return false;
   const bool has = HasItsMemory(*a);
   if (WaitsForUnmapped(a, has) || !has) return false;
-  return !OnTrial(*a) || a->run_in_place || (moves_.empty() && call_ == Call::kNone);
+  return !trials_ || !trials_->OnTrial(*a) || a->run_in_place ||
+         !trials_->WaitsForCopies(AnyMoving(), InstantOf(now_));
 }
 
 bool SimulatedMover::HasItsMemory(const ActiveWork& a) const {
@@ -236,12 +143,7 @@ bool SimulatedMover::HasItsMemory(const ActiveWork& a) const {
     if (Moving(c)) return false;
     if (!c.on_device && !a.run_in_place && !a.serves(i) && !c.dying) return false;
   }
-  if (setting_.overlap == ReplayOverlap::kSafe) {
-    for (const ChunkIndex c : a.possible) {
-      if (Moving(At(c))) return false;
-    }
-  }
-  return true;
+  return absl::c_none_of(a.possible, [this](const ChunkUse& use) { return Moving(At(use.chunk)); });
 }
 
 bool SimulatedMover::WaitsForUnmapped(ActiveWork* a, bool has_its_memory) {
@@ -256,10 +158,12 @@ bool SimulatedMover::WaitsForUnmapped(ActiveWork* a, bool has_its_memory) {
     waits = true;
     if (has_its_memory) to_map_.push_back(use.chunk);
   }
-  for (const ChunkIndex c : a->possible) {
-    if (!At(c).unmapped) continue;
-    waits = true;
-    if (!ComesSoon(a, c)) to_map_.push_back(c);
+  for (const auto uses : {a->possible, a->mapped_only}) {
+    for (const ChunkUse& use : uses) {
+      if (!At(use.chunk).unmapped) continue;
+      waits = true;
+      if (!ComesSoon(a, use.chunk)) to_map_.push_back(use.chunk);
+    }
   }
   return waits;
 }
@@ -293,10 +197,7 @@ bool SimulatedMover::ReleaseReady() {
     ActiveWork* a = queue_.front();
     queue_.pop_front();
     barriers_queued_ -= a->barrier();
-    for (const ChunkUse& use : a->uses) --At(use.chunk).queued;
-    if (setting_.overlap == ReplayOverlap::kSafe) {
-      for (const ChunkIndex c : a->possible) --At(c).queued;
-    }
+    a->ForEachFixed([this](const ChunkUse& use) { --At(use.chunk).queued; });
     if (!queue_.empty()) patience_.HeadIs(queue_.front()->work, InstantOf(now_));
     if (!a->fetch_for_others.empty()) awaited_fetches_.Came();
     a->may_start = now_ + static_cast<uint64_t>(1e3 * prices_.hold_release);
@@ -314,13 +215,12 @@ Patience::Situation SimulatedMover::Situation() const {
   at.moving = !moves_.empty() || call_ != Call::kNone;
   uint64_t known = 0;
   for (const Stream& s : streams_) {
-    if (!s.works.empty() && s.works.front()->released && s.works.front()->kernel != 0) {
-      known = std::max(known, history_.MayTake(s.works.front()->sample));
+    if (!s.works.empty() && s.works.front()->released && s.works.front()->kernel != 0 && trials_) {
+      known = std::max(known, trials_->history().MayTake(s.works.front()->sample));
     }
   }
   at.known = Duration(known);
-  for (const ChunkUse& use : queue_.front()->uses) at.wanted += At(use.chunk).size();
-  for (const ChunkIndex c : queue_.front()->possible) at.wanted += At(c).size();
+  queue_.front()->ForEach([&](const ChunkUse& use) { at.wanted += At(use.chunk).size(); });
   at.queued = queue_.size();
   return at;
 }
@@ -371,33 +271,20 @@ double SimulatedMover::PassNanoseconds(uint32_t work, ChunkIndex chunk,
 void SimulatedMover::MarkReleased(ActiveWork* a) {
   a->released = true;
   let_go_ = std::max(let_go_, a->work + 1);
-  a->released_at = held_time_;
-  a->released_time = now_;
+  a->released_at = InstantOf(now_);
+  a->held_at_release = held_time_;
   a->duration = timing_.of(a->work).duration;
   a->launch.resident = a->duration;
   result_.accesses += a->uses.size();
-  LaunchSample& sample = a->sample;
-  sample.kernel = a->kernel;
   bool all_there = true;
   double remote_time = 0;
-  const bool learns = tracking_ && a->kernel != 0 && policy_ != nullptr;
-  const bool priced = learns && has_passes_.contains(a->kernel);
   for (size_t i = 0; i < a->uses.size(); ++i) {
     const ChunkUse& use = a->uses[i];
     Chunk& c = At(use.chunk);
     Hold(use.chunk);
-    if (learns) {
-      heat_.Use(use.chunk, c.size());
-      if (priced) {
-        if (const auto passes = history_.Passes(a->kernel, use.slot, c.size())) {
-          const double saved = *passes * prices_.decisions.ServeNanoseconds(c.size());
-          policy_->OnPrice(use.chunk, static_cast<uint32_t>(std::min(saved, 4e9)), c.size());
-        }
-      }
-    }
     if (c.on_device) {
       if (tracking_ && policy_ != nullptr) policy_->OnUse(use.chunk);
-      if (use.write) DoubtTwin(use.chunk);
+      if (use.how.write) DoubtTwin(use.chunk);
       a->launch.fetches += c.unused;
       c.unused = false;
     } else {
@@ -405,8 +292,6 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
       remote_time += PassNanoseconds(a->work, use.chunk, touched);
       a->launch.in_place += touched.once;
       ++a->launch.served;
-      sample.slot = all_there || sample.slot == use.slot ? use.slot : LaunchSample::kSeveral;
-      sample.remote += c.size();
       all_there = false;
     }
     if (min_ != nullptr) {
@@ -416,7 +301,6 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
       if (!facts.keeps) droppable_.push_back(use.chunk);
     }
   }
-  sample.touched = set_size_[a->set];
   if (!all_there) {
     const double passes = timing_.Passes(a->work);
     a->launch.passes = passes;
@@ -426,28 +310,15 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
     result_.served_in_place += a->launch.served;
     result_.bytes_in_place += a->launch.in_place;
   }
-  if (learns) {
-    const bool trial = OnTrial(*a) && !all_there;
-    a->timed = trial || (all_there && !history_.KnowsResident(a->kernel));
-    if (a->timed) {
-      ++timed_in_flight_;
-      timed_until_ =
-          std::max(timed_until_, now_ + (trial ? kTrialPatienceNs : kResidentPatienceNs));
-    }
+  if (tracking_ && a->kernel != 0 && trials_) trials_->Released(a);
+  const bool write = absl::c_any_of(a->uses, [](const ChunkUse& use) { return use.how.write; });
+  for (const ChunkUse& use : a->possible) {
+    Hold(use.chunk);
+    if (!At(use.chunk).on_device) continue;
+    if (tracking_ && policy_ != nullptr) policy_->OnUse(use.chunk);
+    if (write) DoubtTwin(use.chunk);
   }
-  if (setting_.overlap == ReplayOverlap::kSafe) {
-    const bool write = absl::c_any_of(a->uses, [](const ChunkUse& use) { return use.write; });
-    for (const ChunkIndex index : a->possible) {
-      Chunk& c = At(index);
-      Hold(index);
-      if (!c.on_device) continue;
-      if (tracking_ && policy_ != nullptr) policy_->OnUse(index);
-      if (write) DoubtTwin(index);
-    }
-  }
-  if (setting_.overlap == ReplayOverlap::kAll) {
-    for (const ChunkIndex c : a->possible) ++At(c).mapped_only;
-  }
+  for (const ChunkUse& use : a->mapped_only) ++At(use.chunk).mapped_only;
   if (!tracking_) {
     TryStart(&streams_[run_.works[a->work].stream]);
     return;
@@ -470,20 +341,15 @@ void SimulatedMover::Finish(ActiveWork* a) {
     Unhold(index);
     if (At(index).dying) Reclaim(index);
   };
-  for (const ChunkUse& use : a->uses) leave(use.chunk);
-  if (setting_.overlap == ReplayOverlap::kSafe) {
-    for (const ChunkIndex c : a->possible) leave(c);
-  }
-  if (setting_.overlap == ReplayOverlap::kAll) {
-    for (const ChunkIndex c : a->possible) {
-      --At(c).mapped_only;
-      if (At(c).dying) Reclaim(c);
-    }
+  a->ForEachFixed([&](const ChunkUse& use) { leave(use.chunk); });
+  for (const ChunkUse& use : a->mapped_only) {
+    --At(use.chunk).mapped_only;
+    if (At(use.chunk).dying) Reclaim(use.chunk);
   }
   --active_;
 }
 
-absl::Span<const ChunkIndex> SimulatedMover::Possible(uint32_t set) {
+absl::Span<const ChunkUse> SimulatedMover::Possible(uint32_t set) {
   if (possible_known_[set]) return possible_[set];
   possible_known_[set] = true;
   const absl::Span<const ChunkIndex> named = chunks_.chunks(set);
@@ -496,7 +362,7 @@ absl::Span<const ChunkIndex> SimulatedMover::Possible(uint32_t set) {
   for (const uint32_t a : allocations) {
     for (uint32_t i = 0; i < chunks_.count(a); ++i) {
       const ChunkIndex c(chunks_.first(a).value + i);
-      if (!absl::c_binary_search(sorted, c)) possible_[set].push_back(c);
+      if (!absl::c_binary_search(sorted, c)) possible_[set].push_back({c, {.possible = true}});
     }
   }
   return possible_[set];

@@ -1,0 +1,128 @@
+#include "runtime/scheduler/trials.h"
+
+#include <algorithm>
+
+#include "runtime/placement/move_limits.h"
+
+namespace vramspan {
+namespace {
+
+constexpr Duration kTrialPatience{kTrialPatienceNs};
+constexpr Duration kResidentPatience{kResidentPatienceNs};
+
+}  // namespace
+
+void Trials::OfferVictims(PlaceMerit::Take take) {
+  policy_.OfferVictims([&](ChunkIndex victim) {
+    const Chunk& v = residency_[victim];
+    return residency_.Movable(v) && v.on_device && take(victim, v.size());
+  });
+}
+
+ServedArguments Trials::Price(Work* work, Bytes room) {
+  ServedArguments arguments;
+  for (size_t i = 0; i < work->uses.size(); ++i) {
+    const auto& [chunk, how] = work->uses[i];
+    const Chunk& c = residency_[chunk];
+    if (!work->serves(i)) arguments.Add(how.slot, c.size(), c.on_device);
+  }
+  arguments.Judge(work->kernel, &history_);
+  if (!arguments.ServesAny()) return arguments;
+  const auto offer = [this](PlaceMerit::Take take) { OfferVictims(take); };
+  PlaceMerit merit(heat_, room, offer);
+  work->in_place.resize(work->uses.size());
+  for (size_t i = 0; i < work->uses.size(); ++i) {
+    const auto& [chunk, how] = work->uses[i];
+    if (work->serves(i) || !arguments.Serves(how.slot) || work->soon.contains(chunk)) continue;
+    // What is on the device as yet may leave before the launch runs: it is not to come back for it.
+    const Chunk& c = residency_[chunk];
+    work->in_place[i] = c.on_device || !residency_.Movable(c) || !merit.Worth(chunk, c.size());
+  }
+  Want(work);
+  return arguments;
+}
+
+void Trials::PriceNew(Work* work, Bytes room) {
+  work->soon = reuse_.Launch(work->signature);
+  const ServedArguments arguments = Price(work, room);
+  for (const auto& [chunk, how] : work->uses) {
+    reuse_.Touch(chunk, residency_[chunk].size(), !how.once && !arguments.Serves(how.slot));
+  }
+}
+
+bool Trials::Try(Work* head) {
+  head->tried = true;
+  // One argument, one chunk: what that adds is the trial's doing.
+  size_t chosen = head->uses.size();
+  Bytes remote;
+  for (size_t i = 0; i < head->uses.size(); ++i) {
+    const auto& [chunk, how] = head->uses[i];
+    const Chunk& c = residency_[chunk];
+    if (head->serves(i) || c.on_device || Residency::Moving(c) || !residency_.Movable(c)) continue;
+    if (head->soon.contains(chunk)) continue;
+    if (chosen != head->uses.size() && how.slot != head->uses[chosen].how.slot) return false;
+    chosen = i;
+    remote += c.size();
+  }
+  if (chosen == head->uses.size()) return false;
+  const uint16_t slot = head->uses[chosen].how.slot;
+  if (slot == LaunchSample::kSeveral ||
+      history_.For(head->kernel, slot, remote) != KernelHistory::Verdict::kTry) {
+    return false;
+  }
+  head->in_place.resize(head->uses.size());
+  head->in_place[chosen] = 1;
+  trial_ = head->uses[chosen].chunk;
+  trial_for_ = head->id;
+  waits_.reset();
+  Want(head);
+  return true;
+}
+
+bool Trials::WaitsForCopies(bool moving, Instant now) {
+  if (!moving) return false;
+  if (!waits_.has_value()) waits_ = now;
+  return now - *waits_ < kAlone;
+}
+
+void Trials::Released(Work* kernel) {
+  LaunchSample& sample = kernel->sample;
+  sample.kernel = kernel->kernel;
+  const bool priced = history_.HasPasses(kernel->kernel);
+  for (const auto& [chunk, how] : kernel->uses) {
+    const Chunk& c = residency_[chunk];
+    heat_.Use(chunk, c.size());
+    // What its place saves, each time it is used.
+    if (priced) {
+      if (const auto passes = history_.Passes(kernel->kernel, how.slot, c.size())) {
+        const double saved = *passes * prices_.ServeNanoseconds(c.size());
+        policy_.OnPrice(chunk, static_cast<uint32_t>(std::min(saved, 4e9)), c.size());
+      }
+    }
+    sample.touched += c.size();
+    if (c.on_device) continue;
+    const bool first = sample.remote == Bytes(0);
+    sample.remote += c.size();
+    sample.slot = first || sample.slot == how.slot ? how.slot : LaunchSample::kSeveral;
+  }
+  const bool remote = sample.remote != Bytes(0);
+  const bool trial = OnTrial(*kernel) && remote;
+  kernel->timed = trial || (!remote && !history_.KnowsResident(kernel->kernel));
+  if (!kernel->timed) return;
+  ++timed_;
+  timed_until_ =
+      std::max(timed_until_, kernel->released_at + (trial ? kTrialPatience : kResidentPatience));
+}
+
+void Trials::Finished(const Work& kernel, Instant began, Duration gap, bool disturbed,
+                      Instant now) {
+  timed_ -= kernel.timed;
+  const Duration took = now - std::max(kernel.released_at, began);
+  if (took <= Duration::zero() || disturbed) return;
+  if (gap > kFineEnough && gap * kResolution > took) return;
+  LaunchSample sample = kernel.sample;
+  sample.nanoseconds = static_cast<uint64_t>(took.count());
+  history_.Record(sample);
+}
+
+}  // namespace vramspan

@@ -1,0 +1,200 @@
+// What launches have served where it lies, and what they teach, in plain numbers of time.
+#include "runtime/scheduler/trials.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tests/scheduler/few_chunks.h"
+
+namespace vramspan {
+namespace {
+
+constexpr uint64_t kKernel = 17;
+const Bytes kRoom = MiB(512);
+
+Instant AtMicros(int64_t us) { return Instant(std::chrono::microseconds(us)); }
+
+class TrialsTest : public ::testing::Test {
+ protected:
+  // A launch of `kernel` comes, is released at once, and ends after so long.
+  void Launch(SomeWork& work, int64_t us, Duration gap = Duration(0), bool disturbed = false) {
+    work.kernel = kKernel;
+    trials_.PriceNew(&work, kRoom);
+    Release(work);
+    End(work, us, gap, disturbed);
+  }
+  void Release(SomeWork& work) {
+    work.released_at = AtMicros(now_);
+    trials_.Released(&work);
+  }
+  void End(SomeWork& work, int64_t us, Duration gap = Duration(0), bool disturbed = false) {
+    const Instant began = AtMicros(now_);
+    now_ += us;
+    trials_.Finished(work, began, gap, disturbed, AtMicros(now_));
+  }
+  // Launches with all their memory on the device, as many as show what that takes: 20 us, so a
+  // kernel that streams.
+  void Settle() {
+    for (int i = 0; i < 3; ++i) {
+      SomeWork work({1, 2});
+      Launch(work, 20);
+    }
+    ASSERT_TRUE(trials_.history().KnowsResident(kKernel));
+  }
+  int64_t ServeMicros(double passes) const {
+    return static_cast<int64_t>(passes * prices_.ServeNanoseconds(MiB(16)) / 1e3);
+  }
+
+  const Prices prices_{};
+  FewChunks chunks_{4};
+  std::unique_ptr<EvictionPolicy> policy_ = MakePolicy("cost").value();
+  Trials trials_{&chunks_.residency(), policy_.get(), prices_, kRoom};
+  int64_t now_ = 1000;
+};
+
+TEST_F(TrialsTest, LeaveOneChunkOnTheHostWhereItsPriceIsUnknown) {
+  chunks_.Fetch(1);
+  chunks_.Fetch(2);
+  Settle();
+  chunks_.Evict(1);
+  SomeWork head({1, 2});
+  head.kernel = kKernel;
+  trials_.PriceNew(&head, kRoom);
+  EXPECT_EQ(head.wanted.size(), 2u);
+  EXPECT_TRUE(trials_.Try(&head));
+  EXPECT_TRUE(head.tried);
+  EXPECT_TRUE(trials_.OnTrial(head));
+  EXPECT_EQ(trials_.TrialOf(head), ChunkIndex(1));
+  ASSERT_EQ(head.wanted.size(), 1u);
+  EXPECT_EQ(head.wanted[0], ChunkIndex(2));
+  EXPECT_EQ(trials_.TrialOf(SomeWork({1})), ChunkIndex()) << "it stays away for the head only";
+}
+
+TEST_F(TrialsTest, TryNothingBeforeTheKernelWasSeenOnTheDevice) {
+  chunks_.Fetch(2);
+  SomeWork head({1, 2});
+  head.kernel = kKernel;
+  trials_.PriceNew(&head, kRoom);
+  EXPECT_FALSE(trials_.Try(&head));
+  EXPECT_EQ(head.wanted.size(), 2u);
+}
+
+TEST_F(TrialsTest, TryOneArgumentAtATime) {
+  chunks_.Fetch(1);
+  chunks_.Fetch(2);
+  Settle();
+  chunks_.Evict(1);
+  chunks_.Evict(2);
+  SomeWork head({1, 2});
+  head.own_uses[1].how.slot = 8;
+  head.kernel = kKernel;
+  EXPECT_FALSE(trials_.Try(&head)) << "what that costs could be either's doing";
+}
+
+TEST_F(TrialsTest, ServeInPlaceWhatTrialsFoundCheap) {
+  chunks_.Fetch(1);
+  chunks_.Fetch(2);
+  Settle();
+  chunks_.Evict(1);
+  for (int i = 0; i < KernelHistory::kTrials; ++i) {
+    SomeWork head({1, 2});
+    head.kernel = kKernel;
+    trials_.PriceNew(&head, kRoom);
+    if (i < KernelHistory::kTrials - 1) {
+      EXPECT_TRUE(trials_.Try(&head)) << i;
+    }
+    Release(head);
+    End(head, 20 + ServeMicros(1));
+  }
+  SomeWork next({1, 2});
+  next.kernel = kKernel;
+  trials_.PriceNew(&next, Bytes(0));
+  EXPECT_TRUE(next.serves(0));
+  EXPECT_TRUE(next.wanted.empty()) << "nor does it come back if it leaves before the launch runs";
+}
+
+TEST_F(TrialsTest, PriceTheQueueAgainOnceSomethingIsLearnt) {
+  chunks_.Fetch(1);
+  chunks_.Fetch(2);
+  Settle();
+  chunks_.Evict(1);
+  SomeWork held({1, 2}), in_place({1, 2});
+  std::vector<Work*> queue = {&held, &in_place};
+  for (Work* work : queue) {
+    work->kernel = kKernel;
+    trials_.PriceNew(work, Bytes(0));
+  }
+  in_place.run_in_place = true;
+  trials_.PriceQueue(queue, Bytes(0));
+  EXPECT_FALSE(trials_.PriceQueue(queue, Bytes(0))) << "nothing was learnt since";
+  const uint64_t version = held.version;
+  trials_.history().Teach(kKernel, 1, 20'000);
+  EXPECT_TRUE(trials_.PriceQueue(queue, Bytes(0)));
+  EXPECT_TRUE(held.serves(0));
+  EXPECT_NE(held.version, version);
+  EXPECT_FALSE(in_place.serves(0));
+}
+
+TEST_F(TrialsTest, TimeATrialAndTheFirstLaunchesOnTheDevice) {
+  chunks_.Fetch(1);
+  chunks_.Fetch(2);
+  SomeWork first({1, 2});
+  first.kernel = kKernel;
+  Release(first);
+  EXPECT_TRUE(first.timed);
+  EXPECT_TRUE(trials_.TimedRuns(AtMicros(now_)));
+  EXPECT_FALSE(trials_.TimedRuns(trials_.timed_until()))
+      << "what takes longer is told all the same";
+  End(first, 20);
+  EXPECT_FALSE(trials_.TimedRuns(AtMicros(now_)));
+  Settle();
+  SomeWork known({1, 2});
+  known.kernel = kKernel;
+  Release(known);
+  EXPECT_FALSE(known.timed);
+  SomeWork cancelled({3});
+  cancelled.kernel = kKernel + 1;
+  chunks_.Fetch(3);
+  Release(cancelled);
+  EXPECT_TRUE(trials_.TimedRuns(AtMicros(now_)));
+  trials_.Cancelled(cancelled);
+  EXPECT_FALSE(trials_.TimedRuns(AtMicros(now_)));
+}
+
+TEST_F(TrialsTest, BelieveADurationThatWasSeenFinely) {
+  chunks_.Fetch(1);
+  chunks_.Fetch(2);
+  const auto knows = [&](Duration gap, bool disturbed) {
+    Trials trials(&chunks_.residency(), policy_.get(), prices_, kRoom);
+    for (int i = 0; i < 3; ++i) {
+      SomeWork work({1, 2});
+      work.kernel = kKernel;
+      work.released_at = AtMicros(1000 * i);
+      trials.Released(&work);
+      trials.Finished(work, work.released_at, gap, disturbed, AtMicros(1000 * i + 800));
+    }
+    return trials.history().KnowsResident(kKernel);
+  };
+  EXPECT_TRUE(knows(std::chrono::microseconds(100), false));
+  EXPECT_FALSE(knows(std::chrono::microseconds(101), false)) << "an eighth of 800 us is 100";
+  EXPECT_FALSE(knows(Duration(0), true)) << "it may have waited for something else";
+}
+
+TEST_F(TrialsTest, WaitForCopiesBesideThemForAWhile) {
+  chunks_.Fetch(1);
+  chunks_.Fetch(2);
+  Settle();
+  chunks_.Evict(1);
+  SomeWork head({1, 2});
+  head.kernel = kKernel;
+  ASSERT_TRUE(trials_.Try(&head));
+  EXPECT_FALSE(trials_.WaitsForCopies(false, AtMicros(0)));
+  EXPECT_TRUE(trials_.WaitsForCopies(true, AtMicros(100)));
+  EXPECT_EQ(trials_.WaitsUntil(), AtMicros(10'100));
+  EXPECT_TRUE(trials_.WaitsForCopies(true, AtMicros(10'099)));
+  EXPECT_FALSE(trials_.WaitsForCopies(true, AtMicros(10'100))) << "what hangs is not waited for";
+}
+
+}  // namespace
+}  // namespace vramspan
