@@ -223,7 +223,7 @@ void Mover::Pause() {
     wake_.WaitFor(memory_.mu, kShortSleep);
   } else if (works_in_submission_ != 0 || draining_ != 0 || memory_.has_dying() ||
              want_tracking_.load(std::memory_order_relaxed) || OverBudget().value != 0 ||
-             (options_.traced && may_fetch_idly_) || memory_.any_unmapped()) {
+             (options_.traced && idle_fetches_.due()) || memory_.any_unmapped()) {
     wake_.WaitFor(memory_.mu, kLongSleep);
     // What happened on the device meanwhile tells nobody.
     look_again_ = look_again_ || works_in_submission_ != 0 || draining_ != 0;
@@ -360,7 +360,7 @@ bool Mover::PollFinished() {
     }
   }
   last_poll_ = polled;
-  may_fetch_idly_ = may_fetch_idly_ || any;
+  if (any) idle_fetches_.LookAgain();
   if (any) {
     streams_.DropIdle();
     streams_.Sweep();

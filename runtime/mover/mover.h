@@ -33,12 +33,13 @@
 #include "runtime/mover/gate.h"
 #include "runtime/mover/stream_fingerprints.h"
 #include "runtime/mover/streams.h"
-#include "runtime/placement/forecast.h"
 #include "runtime/placement/move_limits.h"
 #include "runtime/placement/planner.h"
 #include "runtime/scheduler/awaited_fetches.h"
+#include "runtime/scheduler/idle_fetches.h"
 #include "runtime/scheduler/patience.h"
 #include "runtime/scheduler/residency.h"
+#include "runtime/scheduler/sequence.h"
 #include "runtime/scheduler/trials.h"
 #include "runtime/scheduler/work.h"
 
@@ -215,14 +216,6 @@ class Mover {
   void CollectChunks(absl::Span<const WorkRange> ranges, StreamWork* work) VS_REQUIRES(memory_.mu);
   // Tells apart what it most likely touches and what it only may.
   static void Sort(StreamWork* work);
-  // The same for all work of the same kernel on the same chunks, before it is priced and after.
-  static uint64_t SignatureOf(const StreamWork& work);
-  // Traced work was submitted: what repeats is recognised by it.
-  void NoteSequence(const StreamWork& work) VS_REQUIRES(memory_.mu);
-  // Appends the work that is expected behind the queue, as far as its memory is known.
-  void AddForecast(std::vector<QueuedWork>* works) VS_REQUIRES(memory_.mu);
-  // Hot host chunks for which there is room, while nothing else is to be done.
-  void AddIdleFetches(std::vector<ChunkIndex>* fetch) VS_REQUIRES(memory_.mu);
   void MarkReleased(StreamWork* work) VS_REQUIRES(memory_.mu);
   Status MakeShareable(ChunkIndex index) VS_REQUIRES(sharing_);
   // Closes the gate when nothing that was submitted may use the chunks, and claims them (see
@@ -447,20 +440,11 @@ class Mover {
   MoverStatistics stats_ VS_GUARDED_BY(memory_.mu);
   Residency residency_ VS_GUARDED_BY(memory_.mu);
   Trials trials_ VS_GUARDED_BY(memory_.mu);
-  Forecast forecast_ VS_GUARDED_BY(memory_.mu);
-  struct ExpectedSet {
-    uint64_t kernel = 0;
-    std::vector<ChunkIndex> chunks;
-  };
-  // What work of a signature wanted last; all forgotten when there are too many.
-  absl::flat_hash_map<uint64_t, ExpectedSet> sets_ VS_GUARDED_BY(memory_.mu);
-  size_t set_chunks_ VS_GUARDED_BY(memory_.mu) = 0;
+  Sequence sequence_ VS_GUARDED_BY(memory_.mu);
   Clock::time_point last_poll_ VS_GUARDED_BY(memory_.mu);
   Patience patience_ VS_GUARDED_BY(memory_.mu);
   AwaitedFetches awaited_fetches_ VS_GUARDED_BY(memory_.mu);
-  Clock::time_point no_idle_fetch_before_ VS_GUARDED_BY(memory_.mu);
-  // Memory or work has gone since AddIdleFetches looked.
-  bool may_fetch_idly_ VS_GUARDED_BY(memory_.mu) = false;
+  IdleFetches idle_fetches_ VS_GUARDED_BY(memory_.mu);
   Status error_ VS_GUARDED_BY(memory_.mu);
   Planner planner_ VS_GUARDED_BY(memory_.mu);
   bool stop_ VS_GUARDED_BY(memory_.mu) = false;

@@ -48,8 +48,11 @@ bool Mover::StartMoves() {
   {
     MutexLock lock(memory_.mu);
     if (queue_.empty() && OverBudget().value == 0) {
-      if (options_.traced && options_.idle_fetches && !trials_.TimedRuns(Now()))
-        AddIdleFetches(&fetch);
+      if (options_.traced && options_.idle_fetches && !trials_.TimedRuns(Now()) &&
+          barriers_in_flight_ == 0 && moves_.empty()) {
+        idle_fetches_.Add(residency_, trials_.heat(), memory_.device_pool().available(), Now(),
+                          &fetch);
+      }
       if (fetch.empty()) return false;
       returning = true;
     } else {
@@ -75,7 +78,6 @@ bool Mover::StartMoves() {
   if (returning && fetched != 0) {
     MutexLock lock(memory_.mu);
     stats_.returned += fetched;
-    may_fetch_idly_ = true;  // For what had no place in the pipeline.
   }
   return any;
 }

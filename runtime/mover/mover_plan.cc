@@ -172,7 +172,10 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
                      .explicit_request = work->kind != Work::Kind::kScope});
   }
 
-  AddForecast(&works);
+  if (options_.traced && works.size() < kExpectedWorks) {
+    sequence_.Next(/*skipped=*/0, kExpectedWorks - works.size(), trials_.history(),
+                   [&](const QueuedWork& work) { works.push_back(work); });
+  }
 
   PlanRequest request;
   request.released = static_cast<uint32_t>(released);

@@ -189,7 +189,7 @@ Status Mover::Submit(StreamWork* work, CUstream stream, absl::Span<const WorkRan
       Recycle(work);
       return reachable;
     }
-    if (options_.traced && work->kind == Work::Kind::kScope) NoteSequence(*work);
+    if (options_.traced && work->kind == Work::Kind::kScope) sequence_.Saw(*work);
     ++works_in_submission_;
     ++stats_.works;
     if (work->barrier()) {
@@ -428,7 +428,8 @@ void Mover::CollectChunks(absl::Span<const WorkRange> ranges, StreamWork* work) 
   }
   mark_base_ += static_cast<uint32_t>(work->all.size());
   Sort(work);
-  if (options_.traced && work->kind == Work::Kind::kScope) work->signature = SignatureOf(*work);
+  if (options_.traced && work->kind == Work::Kind::kScope)
+    work->signature = Sequence::Signature(*work);
   trials_.Want(work);
   if (work->kernel != 0) trials_.PriceNew(work, memory_.device_pool().available());
 }
@@ -572,6 +573,11 @@ void Mover::SetInSubmission(StreamWork* work, bool in_submission) {
   }
 }
 
+void Mover::TeachKernel(uint64_t kernel, double passes, uint64_t resident_ns) {
+  MutexLock lock(memory_.mu);
+  trials_.history().Teach(kernel, passes, resident_ns);
+}
+
 void Mover::WakeThread() {
   look_again_ = true;
   if (sleeping_) wake_.NotifyOne();
@@ -586,7 +592,7 @@ void Mover::Wake() {
     }
   }
   MutexLock lock(memory_.mu);
-  may_fetch_idly_ = true;
+  idle_fetches_.LookAgain();
   WakeThread();
 }
 
@@ -647,8 +653,8 @@ Status Mover::TakeError() {
 
 MoverStatistics Mover::statistics() {
   MutexLock lock(memory_.mu);
-  stats_.forecast_hits = forecast_.hits();
-  stats_.forecast_misses = forecast_.misses();
+  stats_.forecast_hits = sequence_.hits();
+  stats_.forecast_misses = sequence_.misses();
   return stats_;
 }
 

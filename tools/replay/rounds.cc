@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "tools/replay/mix.h"
+#include "runtime/base/mix.h"
 
 namespace vramspan::replay {
 namespace {

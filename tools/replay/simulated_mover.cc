@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "runtime/base/log.h"
+#include "runtime/base/mix.h"
 #include "runtime/placement/move_limits.h"
-#include "tools/replay/mix.h"
 #include "tools/replay/run_recorder.h"
 #include "tools/replay/unwritten.h"
 
@@ -130,8 +130,9 @@ uint64_t SimulatedMover::NextEvent() const {
   }
   const bool may_look =
       tracking_ && traced_ && min_ == nullptr && !timed && used_ <= setting_.device_memory;
-  if (may_look && may_fetch_idly_ && queue_.empty() && moves_.empty() && barriers_in_flight_ == 0) {
-    next = std::min(next, std::max(now_, no_idle_fetch_before_));
+  if (may_look && idle_fetches_.due() && queue_.empty() && moves_.empty() &&
+      barriers_in_flight_ == 0) {
+    next = std::min(next, std::max(now_, NanosecondsOf(idle_fetches_.not_before())));
   }
   return next;
 }
@@ -312,7 +313,8 @@ void SimulatedMover::Free(uint32_t allocation) {
     pins_.Gone(static_cast<uint32_t>(pinned - pinned_.begin()));
     KeepByPins();
   }
-  plan_again_ = may_fetch_idly_ = true;
+  plan_again_ = true;
+  idle_fetches_.LookAgain();
 }
 
 void SimulatedMover::Reclaim(ChunkIndex index) {
@@ -334,7 +336,8 @@ void SimulatedMover::Reclaim(ChunkIndex index) {
   ++departures_;
   if (policy_ != nullptr) policy_->OnRemove(index);
   recorder_->Left(now_, index);
-  plan_again_ = may_fetch_idly_ = true;
+  plan_again_ = true;
+  idle_fetches_.LookAgain();
 }
 
 ActiveWork* SimulatedMover::NewWork(uint32_t work) {

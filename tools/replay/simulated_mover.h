@@ -25,12 +25,13 @@
 #include <queue>
 #include <vector>
 
-#include "runtime/placement/forecast.h"
 #include "runtime/placement/pins.h"
 #include "runtime/placement/planner.h"
 #include "runtime/scheduler/awaited_fetches.h"
+#include "runtime/scheduler/idle_fetches.h"
 #include "runtime/scheduler/patience.h"
 #include "runtime/scheduler/residency.h"
+#include "runtime/scheduler/sequence.h"
 #include "runtime/scheduler/trials.h"
 #include "runtime/space/chunk_table.h"
 #include "tools/replay/active_work.h"
@@ -91,11 +92,6 @@ class SimulatedMover {
     bool copied = false;
     uint64_t tag = 0;
   };
-  struct ExpectedSet {
-    absl::Span<const ChunkIndex> chunks;
-    uint64_t version = 0;
-    uint64_t kernel = 0;
-  };
   // A copy out, once there is memory to copy to.
   struct Waiting {
     uint64_t time;
@@ -133,12 +129,9 @@ class SimulatedMover {
 
   // --- taking work in and letting it go (simulated_submit.cc) ---
   void Submit(ActiveWork* a);
-  uint64_t SignatureOf(const ActiveWork& a);
   void WantByMin(ActiveWork* a);
   // Whether a chunk that gets no place for good had better be served where it lies.
   bool MinServes(uint32_t work, ChunkIndex chunk) const;
-  // Whether it was expected.
-  bool NoteSequence(const ActiveWork& a);
   bool AllThere(uint32_t set);
   bool RunsAsItIs(const ActiveWork& a);
   bool Ready(ActiveWork* a);
@@ -189,7 +182,6 @@ class SimulatedMover {
   void PlanByMin(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch);
   // The idle chunk that is needed last, and after `work`; null for none.
   ChunkIndex NeededLast(uint32_t work, absl::Span<const ChunkIndex> but) const;
-  void AddIdleFetches(std::vector<ChunkIndex>* fetch);
   bool StartEvict(ChunkIndex index);
   // Those of fetches_, up to one that takes a call.
   bool StartFetches();
@@ -300,10 +292,7 @@ class SimulatedMover {
   size_t planned_run_in_place_ = 0;        // of which so many, the first, are counted as released.
   uint64_t planned_durations_ = 0;         // The history's expected_changes then.
   std::optional<Trials> trials_;           // None for min, which has no policy.
-  Forecast forecast_;
-  absl::flat_hash_map<uint64_t, ExpectedSet> sets_;  // By signature.
-  std::deque<std::vector<ChunkIndex>> parts_;        // Of sets_, those that are no set's whole.
-  size_t set_chunks_ = 0;
+  Sequence sequence_;
   std::deque<Move> moves_;  // By tag.
   uint32_t copied_ = 0;     // Of these.
   uint64_t next_tag_ = 0;
@@ -327,8 +316,7 @@ class SimulatedMover {
   uint64_t no_unmapping_before_ = 0;
   bool map_all_ = false;
   uint64_t last_poll_ = 0;
-  bool may_fetch_idly_ = false;
-  uint64_t no_idle_fetch_before_ = 0;
+  IdleFetches idle_fetches_;
   HeldTime held_time_;
   Patience patience_{Duration(kDeadline)};
 

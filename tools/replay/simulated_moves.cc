@@ -89,7 +89,7 @@ bool SimulatedMover::PollFinished() {
   last_poll_ = now_;
   patience_.Looked(in_flight, InstantOf(now_));
   if (any) {
-    may_fetch_idly_ = true;
+    idle_fetches_.LookAgain();
     plan_again_ = true;
   }
   return any;
@@ -108,7 +108,9 @@ bool SimulatedMover::StartMoves() {
     PlanByMin(&evict, &fetch);
   } else if (queue_.empty() && !over) {
     if (!traced_ || trials_->TimedRuns(InstantOf(now_))) return false;
-    AddIdleFetches(&fetch);
+    if (barriers_in_flight_ == 0 && moves_.empty()) {
+      idle_fetches_.Add(*residency_, trials_->heat(), Available(), InstantOf(now_), &fetch);
+    }
     if (fetch.empty()) return false;
   } else {
     if (!plan_again_) return false;
@@ -148,7 +150,8 @@ bool SimulatedMover::PlanMoves() {
   }
   // A trial may have been all that it waited for.
   if (!queue_.empty() && queue_.front()->fetch_for_others.empty() &&
-      (queue_.front()->barrier() || trials_->OnTrial(*queue_.front())) && HasItsMemory(*queue_.front())) {
+      (queue_.front()->barrier() || trials_->OnTrial(*queue_.front())) &&
+      HasItsMemory(*queue_.front())) {
     return tried;
   }
   if (!queue_.empty() && patience_.Starved(queue_.front()->work)) return tried;
@@ -174,8 +177,7 @@ bool SimulatedMover::PlanMoves() {
   if (may_fetch) request.startable = Pipeline() - moving_in_;
   request.max_fetches = may_fetch ? kMovesAtOnce : 0;
   request.max_evictions = may_evict ? kMovesAtOnce : 0;
-  const ChunkIndex trial =
-      queue_.empty() ? ChunkIndex() : trials_->TrialOf(*queue_.front());
+  const ChunkIndex trial = queue_.empty() ? ChunkIndex() : trials_->TrialOf(*queue_.front());
   for (const ChunkIndex c : {trial, planned_trial_}) {
     if (c && trial != planned_trial_) MarkChanged(c);
   }
@@ -287,37 +289,6 @@ ChunkIndex SimulatedMover::NeededLast(uint32_t work, absl::Span<const ChunkIndex
     if (!absl::c_linear_search(but, ChunkIndex(i))) last = ChunkIndex(i);
   }
   return last;
-}
-
-void SimulatedMover::AddIdleFetches(std::vector<ChunkIndex>* fetch) {
-  if (!may_fetch_idly_ || now_ < no_idle_fetch_before_ || barriers_in_flight_ != 0 ||
-      !moves_.empty())
-    return;
-  no_idle_fetch_before_ = now_ + kIdleFetchPeriodNs;
-  may_fetch_idly_ = false;
-  Bytes room = Available();
-  if (room < ChunkBytes(kMinChunkLog2)) return;
-  std::vector<std::pair<double, ChunkIndex>> warm;
-  for (uint32_t i = 1; i < chunk_->end(); ++i) {
-    const Chunk& c = At(ChunkIndex(i));
-    if (!Movable(c) || c.on_device || Moving(c) || c.in_flight != 0) continue;
-    const double heat = trials_->heat().Of(ChunkIndex(i));
-    if (heat >= kWarm) warm.emplace_back(heat, ChunkIndex(i));
-  }
-  // A heap: few of many come back.
-  const auto later = [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first < b.first : a.second.value > b.second.value;
-  };
-  std::make_heap(warm.begin(), warm.end(), later);
-  while (!warm.empty() && fetch->size() < kReturnedAtOnce && room >= ChunkBytes(kMinChunkLog2)) {
-    std::pop_heap(warm.begin(), warm.end(), later);
-    const ChunkIndex index = warm.back().second;
-    warm.pop_back();
-    if (At(index).size() > room) continue;
-    room -= At(index).size();
-    fetch->push_back(index);
-  }
-  if (!fetch->empty()) may_fetch_idly_ = true;
 }
 
 bool SimulatedMover::StartEvict(ChunkIndex index) {
@@ -533,7 +504,8 @@ void SimulatedMover::CompleteMove(const Move& move) {
     if (!move.clean) result_.bytes_out += c.size();
     recorder_->Left(now_, move.chunk);
   }
-  plan_again_ = may_fetch_idly_ = true;
+  plan_again_ = true;
+  idle_fetches_.LookAgain();
   Reclaim(move.chunk);
 }
 

@@ -62,18 +62,11 @@ void SimulatedMover::MakeQueue() {
 void SimulatedMover::AddForecast() {
   const size_t queued = planned_.works().size() - planned_.expected();
   const size_t most = traced_ ? kExpectedWorks - std::min(queued, kExpectedWorks) : 0;
-  planned_.KeepExpected(static_cast<uint32_t>(forecast_.confident() ? most : 0));
+  planned_.KeepExpected(static_cast<uint32_t>(sequence_.confident() ? most : 0));
   const size_t known = planned_.expected();
   if (known >= most) return;
-  uint64_t next[kExpectedWorks];
-  const size_t count = forecast_.Next(absl::MakeSpan(next).first(most - known), known);
-  for (size_t i = 0; i < count; ++i) {
-    const auto set = sets_.find(next[i]);
-    if (set == sets_.end()) return;
-    planned_.Expect({.chunks = set->second.chunks,
-                     .duration = trials_->history().Expected(set->second.kernel),
-                     .version = set->second.version});
-  }
+  sequence_.Next(known, most - known, trials_->history(),
+                 [this](const QueuedWork& work) { planned_.Expect(work); });
 }
 
 void SimulatedMover::QueueSubmitted(const ActiveWork& a, bool was_expected) {
@@ -111,12 +104,8 @@ bool SimulatedMover::QueueIsRight() {
   for (const ActiveWork* a : queue_) right.push_back(Queued(*a));
   const size_t queued = right.size();
   if (traced_ && queued < kExpectedWorks) {
-    uint64_t next[kExpectedWorks];
-    const size_t count = forecast_.Next(absl::MakeSpan(next).first(kExpectedWorks - queued));
-    for (size_t i = 0; i < count && sets_.contains(next[i]); ++i) {
-      const ExpectedSet& set = sets_.at(next[i]);
-      right.push_back({.chunks = set.chunks, .duration = trials_->history().Expected(set.kernel)});
-    }
+    sequence_.Next(0, kExpectedWorks - queued, trials_->history(),
+                   [&](const QueuedWork& work) { right.push_back(work); });
   }
   const absl::Span<const QueuedWork> works = planned_.works();
   return planned_.released() == released && works.size() - planned_.expected() == queued &&

@@ -1,4 +1,4 @@
-// Taking work in and letting it go: mover_submit.cc, mover_price.cc and the releasing part of
+// Taking work in and letting it go: mover_submit.cc and the releasing part of
 // mover.cc in virtual time.
 #include <absl/algorithm/container.h>
 
@@ -6,7 +6,6 @@
 
 #include "runtime/base/log.h"
 #include "runtime/placement/move_limits.h"
-#include "tools/replay/mix.h"
 #include "tools/replay/simulated_mover.h"
 
 namespace vramspan::replay {
@@ -18,7 +17,11 @@ void SimulatedMover::Submit(ActiveWork* a) {
     return;
   }
   bool was_expected = false;
-  if (traced_) a->signature = SignatureOf(*a);
+  if (traced_) {
+    uint64_t& hash = set_hash_[a->set];
+    if (hash == 0) hash = Sequence::HashOf(a->uses);
+    a->signature = Sequence::Signature(hash, a->kernel);
+  }
   if (min_ != nullptr) {
     WantByMin(a);
   } else {
@@ -29,7 +32,11 @@ void SimulatedMover::Submit(ActiveWork* a) {
     } else if (a->kernel != 0) {
       trials_->PriceNew(a, Available());
     }
-    if (traced_) was_expected = NoteSequence(*a);
+    if (traced_) {
+      const Sequence::Seen seen = sequence_.Saw(*a);
+      was_expected = seen.expected;
+      if (seen.forgotten) planned_.KeepExpected(0);
+    }
   }
   if (a->barrier()) no_unmapping_before_ = now_ + kNoUnmapping;
   if (queue_.empty() && RunsAsItIs(*a)) {
@@ -61,44 +68,6 @@ void SimulatedMover::WantByMin(ActiveWork* a) {
     a->in_place[i] = !min_->Keeps(a->work, i) && MinServes(a->work, a->uses[i].chunk);
   }
   a->WantTheRest();
-}
-
-uint64_t SimulatedMover::SignatureOf(const ActiveWork& a) {
-  const absl::Span<const ChunkIndex> all = chunks_.chunks(a.set);
-  if (all.empty()) return 0;
-  uint64_t& hash = set_hash_[a.set];
-  if (hash == 0) {
-    for (const ChunkIndex c : all) hash = Mix(hash, c.value);
-  }
-  return Mix(hash, a.kernel);
-}
-
-bool SimulatedMover::NoteSequence(const ActiveWork& a) {
-  // A copy between two launches moves nothing and is no part of the sequence.
-  if (a.signature == 0 || (a.kernel == 0 && a.wanted.empty())) return false;
-  const uint64_t hits = forecast_.hits();
-  forecast_.Saw(a.signature);
-  const bool was_expected = forecast_.hits() != hits;
-  const auto known = sets_.find(a.signature);
-  if (known != sets_.end() && known->second.chunks == a.wanted) return was_expected;
-  // It wants others than it did, and so does what is expected to be the same.
-  if (known != sets_.end()) planned_.KeepExpected(0);
-  if (set_chunks_ + a.wanted.size() > kMostSetChunks ||
-      (known == sets_.end() && sets_.size() == kMostSets)) {
-    sets_.clear();
-    parts_.clear();
-    set_chunks_ = 0;
-    planned_follows_ = false;
-    if (a.wanted.size() > kMostSetChunks) return was_expected;
-  }
-  set_chunks_ += a.wanted.size();
-  absl::Span<const ChunkIndex> wanted = a.wanted;
-  if (wanted.data() != chunks_.chunks(a.set).data()) {
-    parts_.emplace_back(wanted.begin(), wanted.end());
-    wanted = parts_.back();
-  }
-  sets_.insert_or_assign(a.signature, ExpectedSet{wanted, a.version, a.kernel});
-  return was_expected;
 }
 
 bool SimulatedMover::AllThere(uint32_t set) {

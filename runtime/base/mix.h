@@ -1,10 +1,10 @@
 // A hash that is the same in every process, unlike absl::Hash, so that results are.
-#ifndef VRAMSPAN_TOOLS_REPLAY_MIX_H_
-#define VRAMSPAN_TOOLS_REPLAY_MIX_H_
+#ifndef VRAMSPAN_RUNTIME_BASE_MIX_H_
+#define VRAMSPAN_RUNTIME_BASE_MIX_H_
 
 #include <cstdint>
 
-namespace vramspan::replay {
+namespace vramspan {
 
 // The finalizer of splitmix64 (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom
 // number generators", OOPSLA 2014).
@@ -15,6 +15,6 @@ constexpr uint64_t Mix(uint64_t hash, uint64_t value) {
   return z ^ (z >> 31);
 }
 
-}  // namespace vramspan::replay
+}  // namespace vramspan
 
-#endif  // VRAMSPAN_TOOLS_REPLAY_MIX_H_
+#endif  // VRAMSPAN_RUNTIME_BASE_MIX_H_

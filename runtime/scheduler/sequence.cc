@@ -1,0 +1,65 @@
+#include "runtime/scheduler/sequence.h"
+
+#include <algorithm>
+
+#include "runtime/base/mix.h"
+#include "runtime/placement/move_limits.h"
+
+namespace vramspan {
+
+uint64_t Sequence::HashOf(absl::Span<const ChunkUse> uses) {
+  uint64_t hash = 0;
+  for (const ChunkUse& use : uses) hash = Mix(hash, use.chunk.value);
+  return hash;
+}
+
+uint64_t Sequence::Signature(uint64_t hash_of_uses, uint64_t kernel) {
+  return hash_of_uses == 0 ? 0 : Mix(hash_of_uses, kernel);
+}
+
+Sequence::Seen Sequence::Saw(const Work& work) {
+  Seen seen;
+  // A copy between two launches moves nothing and is no part of the sequence.
+  if (work.signature == 0 || (work.kernel == 0 && work.wanted.empty())) return seen;
+  const uint64_t hits = forecast_.hits();
+  forecast_.Saw(work.signature);
+  seen.expected = forecast_.hits() != hits;
+  const auto known = sets_.find(work.signature);
+  if (known != sets_.end()) {
+    if (known->second.chunks == work.wanted) return seen;
+    // It wants others than it did, and so does what is expected to be the same.
+    seen.forgotten = true;
+    chunks_ -= known->second.chunks.size();
+    known->second.chunks.clear();
+  }
+  if (chunks_ + work.wanted.size() > kMostSetChunks ||
+      (known == sets_.end() && sets_.size() == kMostSets)) {
+    sets_.clear();
+    chunks_ = 0;
+    seen.forgotten = true;
+    if (work.wanted.size() > kMostSetChunks) return seen;
+  }
+  chunks_ += work.wanted.size();
+  Set& set = sets_[work.signature];
+  set.kernel = work.kernel;
+  set.version = work.version;
+  set.chunks.assign(work.wanted.begin(), work.wanted.end());
+  return seen;
+}
+
+void Sequence::Next(size_t skipped, size_t most, const KernelHistory& history,
+                    absl::FunctionRef<void(const QueuedWork&)> expect) const {
+  uint64_t next[kExpectedWorks];
+  const size_t count =
+      forecast_.Next(absl::MakeSpan(next).first(std::min(most, kExpectedWorks)), skipped);
+  for (size_t i = 0; i < count; ++i) {
+    const auto set = sets_.find(next[i]);
+    if (set == sets_.end()) return;
+    // Chunks that were freed since are of no size and never move; those of others cost time only.
+    expect({.chunks = set->second.chunks,
+            .duration = history.Expected(set->second.kernel),
+            .version = set->second.version});
+  }
+}
+
+}  // namespace vramspan

@@ -1,0 +1,60 @@
+// What comes after what: recognises launches that come again in the same order (forecast.h), and
+// says what the next ones will want, as they wanted it the last time.
+//
+// Bounded: all sets are forgotten once there are too many (move_limits.h). Pure: no clock, no lock.
+// One owner.
+#ifndef VRAMSPAN_RUNTIME_SCHEDULER_SEQUENCE_H_
+#define VRAMSPAN_RUNTIME_SCHEDULER_SEQUENCE_H_
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/functional/function_ref.h>
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/placement/forecast.h"
+#include "runtime/placement/kernel_history.h"
+#include "runtime/placement/types.h"
+#include "runtime/scheduler/work.h"
+
+namespace vramspan {
+
+class Sequence {
+ public:
+  // The same for all work of the same kernel on the same chunks, before it is priced and after; 0
+  // for work that most likely touches none.
+  static uint64_t Signature(const Work& work) { return Signature(HashOf(work.uses), work.kernel); }
+  static uint64_t Signature(uint64_t hash_of_uses, uint64_t kernel);
+  static uint64_t HashOf(absl::Span<const ChunkUse> uses);  // 0 for none.
+
+  struct Seen {
+    bool expected = false;   // It was.
+    bool forgotten = false;  // What Next gave before is no longer true.
+  };
+  // Work was submitted, and is priced.
+  Seen Saw(const Work& work);
+
+  // Calls `expect` with what is expected after the last work and `skipped` others, in order: at
+  // most so many, as far as it is known what they want. Their chunks are good until the next Saw.
+  void Next(size_t skipped, size_t most, const KernelHistory& history,
+            absl::FunctionRef<void(const QueuedWork&)> expect) const;
+  bool confident() const { return forecast_.confident(); }
+  uint64_t hits() const { return forecast_.hits(); }
+  uint64_t misses() const { return forecast_.misses(); }
+
+ private:
+  struct Set {
+    uint64_t kernel = 0;
+    uint64_t version = 0;
+    std::vector<ChunkIndex> chunks;
+  };
+
+  Forecast forecast_;
+  absl::flat_hash_map<uint64_t, Set> sets_;  // What work of a signature wanted last.
+  size_t chunks_ = 0;                        // Of all sets.
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_SCHEDULER_SEQUENCE_H_

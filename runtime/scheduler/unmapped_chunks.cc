@@ -1,0 +1,80 @@
+#include "runtime/scheduler/unmapped_chunks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/placement/move_limits.h"
+
+namespace vramspan {
+namespace {
+
+bool Contains(absl::Span<const ChunkIndex> chunks, ChunkIndex chunk) {
+  return std::find(chunks.begin(), chunks.end(), chunk) != chunks.end();
+}
+
+}  // namespace
+
+bool UnmappedChunks::MayStayUnmapped(ChunkIndex chunk, uint32_t unmapped, Instant now) const {
+  const Chunk& c = residency_[chunk];
+  return queue_.barriers() == 0 && now >= no_unmapping_before_ && !all_ && c.mapped_only == 0 &&
+         c.in_submission == 0 && !Residency::ServedInPlace(c) && unmapped < kMostUnmapped;
+}
+
+UnmappedChunks::Wait UnmappedChunks::Look(Work* work, bool has_its_memory, bool active,
+                                          Instant now) {
+  Wait wait;
+  if (work->barrier()) {
+    all_ = wait.waits = true;
+    return wait;
+  }
+  for (const ChunkUse& use : work->uses) {
+    if (!residency_[use.chunk].unmapped) continue;
+    wait.waits = true;
+    if (has_its_memory) Map(use.chunk);  // Else it may still come.
+  }
+  for (const absl::Span<const ChunkUse> uses : {work->possible, work->mapped_only}) {
+    for (const ChunkUse& use : uses) {
+      if (!residency_[use.chunk].unmapped) continue;
+      wait.waits = true;
+      if (!ComesSoon(work, use.chunk, active, now, &wait)) Map(use.chunk);
+    }
+  }
+  return wait;
+}
+
+bool UnmappedChunks::ComesSoon(Work* work, ChunkIndex chunk, bool active, Instant now,
+                               Wait* wait) {
+  const auto answer = awaited_.Look(active, work->run_in_place, now, &work->awaited);
+  if (answer == AwaitedFetches::Answer::kInVain) {
+    work->fetch_for_others.clear();
+    wait->wants_others = true;
+  }
+  if (answer != AwaitedFetches::Answer::kWait) return false;
+  const Chunk& c = residency_[chunk];
+  if (Residency::Moving(c) || Contains(work->fetch_for_others, chunk)) return true;
+  const auto wants = [chunk](const Work& next) {
+    return !next.run_in_place && Contains(next.wanted, chunk);
+  };
+  if (!residency_.Movable(c) || !queue_.AnyBehind(work, kFetchedNotMapped, wants)) return false;
+  work->fetch_for_others.push_back(chunk);
+  wait->wants_others = true;
+  return true;
+}
+
+void UnmappedChunks::NotPlanned(Work* work, Instant now) {
+  awaited_.NotPlanned(now);
+  work->fetch_for_others.clear();
+}
+
+std::vector<ChunkIndex> UnmappedChunks::Take(Instant idle_since, Instant now) {
+  if (now - idle_since > kIdle) all_ = true;
+  std::vector<ChunkIndex> chunks = std::exchange(wanted_, {});
+  if (!all_) return chunks;
+  chunks.clear();
+  for (uint32_t i = 1; i < residency_.end(); ++i) {
+    if (residency_[ChunkIndex(i)].unmapped) chunks.push_back(ChunkIndex(i));
+  }
+  return chunks;
+}
+
+}  // namespace vramspan

@@ -1,0 +1,88 @@
+// Host chunks without a mapping: which may stay so, who waits for one, and what gets one again.
+//
+// Mapping and unmapping host memory takes ten times as long as device memory
+// (docs/measurements.md). A chunk that is evicted to be fetched again needs neither, so it stays
+// unmapped. That is done only where work says what it touches:
+//  - A barrier waits until everything is mapped. No chunk is left unmapped before the barrier has
+//    ended, nor for a while after.
+//  - Other work finds mapped whatever it may touch. Exception: a chunk that one of the next
+//    launches needs on the device is fetched, and not mapped on the host first.
+//  - What the driver looks up itself, in copies, fills and address queries, is mapped before.
+//  - While foreign work runs everything is mapped and nothing moves.
+//  - Everything is mapped again when the program has been idle for a while.
+//
+// Pure: no clock, no lock. One owner.
+#ifndef VRAMSPAN_RUNTIME_SCHEDULER_UNMAPPED_CHUNKS_H_
+#define VRAMSPAN_RUNTIME_SCHEDULER_UNMAPPED_CHUNKS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/scheduler/awaited_fetches.h"
+#include "runtime/scheduler/residency.h"
+#include "runtime/scheduler/work_queue.h"
+
+namespace vramspan {
+
+class UnmappedChunks {
+ public:
+  // After work that may touch anything nothing is left unmapped for so long: the next of the kind
+  // is most likely not far.
+  static constexpr Duration kKeptMapped = std::chrono::seconds(1);
+  // Longer than a program thinks between two steps of what it does.
+  static constexpr Duration kIdle = std::chrono::milliseconds(100);
+
+  // All outlive it.
+  UnmappedChunks(const Residency* residency, const WorkQueue* queue, Duration deadline)
+      : residency_(*residency), queue_(*queue), awaited_(deadline) {}
+
+  // --- which may stay so ---
+  // Work that may touch anything comes, or an address query does.
+  void KeepMapped(Instant now) { KeepMappedUntil(now + kKeptMapped); }
+  void KeepMappedUntil(Instant until) { no_unmapping_before_ = until; }
+  // A chunk on its way to the host, of which so many are unmapped.
+  bool MayStayUnmapped(ChunkIndex chunk, uint32_t unmapped, Instant now) const;
+
+  // --- who waits ---
+  struct Wait {
+    bool waits = false;
+    bool wants_others = false;  // What it has fetched for others has changed.
+  };
+  // Whether held work must wait for a mapping; asks for it. `has_its_memory`: but for that it is
+  // ready. `active`: anything moves or runs. REQUIRES: some chunk is unmapped.
+  Wait Look(Work* work, bool has_its_memory, bool active, Instant now);
+  // The plan says that what the work has fetched for others does not come now.
+  void NotPlanned(Work* work, Instant now);
+  // The work is released.
+  void Released(const Work& work) {
+    if (!work.fetch_for_others.empty()) awaited_.Came();
+  }
+  // If nothing moves or runs until then, it waits in vain.
+  Instant Due(const Work& head) const { return awaited_.Due(head.awaited); }
+
+  // --- what is mapped again ---
+  void Map(ChunkIndex chunk) { wanted_.push_back(chunk); }  // Somebody waits for it.
+  void MapAll(bool all = true) { all_ = all; }              // Until nothing is unmapped.
+  // Nothing is unmapped any more.
+  void AllMapped() {
+    wanted_.clear();
+    all_ = false;
+  }
+  // What to map, in order. Whoever still waits for what is not mapped then asks again.
+  // `idle_since`: when anything last happened, where nothing goes on; else now.
+  std::vector<ChunkIndex> Take(Instant idle_since, Instant now);
+
+ private:
+  bool ComesSoon(Work* work, ChunkIndex chunk, bool active, Instant now, Wait* wait);
+
+  const Residency& residency_;
+  const WorkQueue& queue_;
+  AwaitedFetches awaited_;
+  Instant no_unmapping_before_;
+  std::vector<ChunkIndex> wanted_;
+  bool all_ = false;
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_SCHEDULER_UNMAPPED_CHUNKS_H_

@@ -1,0 +1,51 @@
+// Held work, in the order of submission.
+//
+// Pure: no clock, no lock. One owner.
+#ifndef VRAMSPAN_RUNTIME_SCHEDULER_WORK_QUEUE_H_
+#define VRAMSPAN_RUNTIME_SCHEDULER_WORK_QUEUE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+
+#include "runtime/scheduler/work.h"
+
+namespace vramspan {
+
+class WorkQueue {
+ public:
+  bool empty() const { return held_.empty(); }
+  size_t size() const { return held_.size(); }
+  Work* front() const { return held_.front(); }  // The head. REQUIRES: there is one.
+  Work* operator[](size_t i) const { return held_[i]; }
+  auto begin() const { return held_.begin(); }
+  auto end() const { return held_.end(); }
+  // How many may touch any memory.
+  uint32_t barriers() const { return barriers_; }
+
+  void Push(Work* work);
+  // The first so many go.
+  void Pop(size_t count);
+  // Whether it was held.
+  bool Remove(const Work* work);
+
+  // Calls `visit` with those right behind `work`, at most so many, until that returns true. Whether
+  // it did. `work` is held.
+  template <typename Visit>
+  bool AnyBehind(const Work* work, size_t most, Visit visit) const {
+    size_t at = 0;
+    while (at < held_.size() && held_[at] != work) ++at;
+    for (size_t i = at + 1; i < held_.size() && i <= at + most; ++i) {
+      if (visit(*held_[i])) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::deque<Work*> held_;
+  uint32_t barriers_ = 0;
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_SCHEDULER_WORK_QUEUE_H_

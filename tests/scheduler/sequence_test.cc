@@ -1,0 +1,108 @@
+// What comes after what: launches that come again in the same order.
+#include "runtime/scheduler/sequence.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/placement/move_limits.h"
+#include "tests/scheduler/few_chunks.h"
+
+namespace vramspan {
+namespace {
+
+class SequenceTest : public ::testing::Test {
+ protected:
+  // Three launches, again and again, as often as makes it sure.
+  void Laps(int laps) {
+    for (int lap = 0; lap < laps; ++lap) {
+      for (uint32_t i = 1; i <= 3; ++i) Saw({i, i + 1}, i);
+    }
+  }
+  Sequence::Seen Saw(std::vector<uint32_t> chunks, uint64_t kernel, uint64_t version = 0) {
+    SomeWork work(std::move(chunks));
+    work.kernel = kernel;
+    work.version = version;
+    work.signature = Sequence::Signature(work);
+    return sequence_.Saw(work);
+  }
+  std::vector<uint32_t> First(size_t skipped, size_t most) {
+    std::vector<uint32_t> first;
+    sequence_.Next(skipped, most, history_, [&](const QueuedWork& work) {
+      first.push_back(work.chunks.empty() ? 0 : work.chunks[0].value);
+    });
+    return first;
+  }
+
+  KernelHistory history_{Prices{}};
+  Sequence sequence_;
+};
+
+TEST_F(SequenceTest, SaysWhatComesNextAndWhatItWanted) {
+  Laps(2);
+  EXPECT_TRUE(First(0, 4).empty()) << "too few turns to be sure";
+  Laps(4);
+  EXPECT_TRUE(sequence_.confident());
+  EXPECT_EQ(First(0, 4), (std::vector<uint32_t>{1, 2, 3, 1}));
+  EXPECT_EQ(First(1, 3), (std::vector<uint32_t>{2, 3, 1}));
+  EXPECT_TRUE(Saw({1, 2}, 1).expected);
+  EXPECT_FALSE(Saw({3, 4}, 3).expected) << "another was";
+}
+
+TEST_F(SequenceTest, TellsWhenWhatItSaidIsNoLongerTrue) {
+  Laps(6);
+  SomeWork work({1, 2});
+  work.kernel = 1;
+  work.signature = Sequence::Signature(work);
+  EXPECT_FALSE(sequence_.Saw(work).forgotten);
+  Laps(6);
+  work.in_place = {1, 0};
+  work.WantTheRest();
+  work.version = 7;
+  EXPECT_EQ(work.signature, Sequence::Signature(work)) << "wherever it is served, it is the same";
+  EXPECT_TRUE(sequence_.Saw(work).forgotten) << "it wants less than the last time";
+  Saw({2, 3}, 2);
+  Saw({3, 4}, 3);
+  size_t count = 0;
+  sequence_.Next(0, 1, history_, [&](const QueuedWork& next) {
+    ++count;
+    EXPECT_EQ(next.version, 7u);
+    ASSERT_EQ(next.chunks.size(), 1u);
+    EXPECT_EQ(next.chunks[0], ChunkIndex(2));
+  });
+  EXPECT_EQ(count, 1u);
+}
+
+TEST_F(SequenceTest, LeavesOutWhatTouchesNothing) {
+  Laps(6);
+  SomeWork nothing({});
+  EXPECT_EQ(Sequence::Signature(nothing), 0u);
+  EXPECT_FALSE(sequence_.Saw(nothing).expected);
+  SomeWork copy({9});  // Served in place.
+  copy.in_place = {1};
+  copy.WantTheRest();
+  copy.signature = Sequence::Signature(copy);
+  EXPECT_FALSE(sequence_.Saw(copy).expected);
+  EXPECT_TRUE(Saw({1, 2}, 1).expected) << "neither was part of the sequence";
+}
+
+// All that is remembered is forgotten once there is too much of it at once. What is replaced does
+// not count.
+TEST_F(SequenceTest, IsBounded) {
+  std::vector<uint32_t> many(kMostSetChunks / 4);
+  for (uint32_t i = 0; i < many.size(); ++i) many[i] = i + 1;
+  Laps(6);
+  for (int turn = 0; turn < 12; ++turn) {
+    many.pop_back();
+    SomeWork work(many);
+    work.kernel = 50;
+    work.signature = 1234;
+    EXPECT_EQ(sequence_.Saw(work).forgotten, turn != 0) << turn << ": it wants less";
+  }
+  Laps(6);
+  EXPECT_EQ(First(0, 3), (std::vector<uint32_t>{1, 2, 3}));
+  bool forgotten = false;
+  for (uint64_t kernel = 100; kernel < 104; ++kernel) forgotten |= Saw(many, kernel).forgotten;
+  EXPECT_TRUE(forgotten);
+}
+
+}  // namespace
+}  // namespace vramspan
