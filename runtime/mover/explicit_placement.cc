@@ -59,14 +59,13 @@ Status Mover::Pin(DevicePtr ptr, Bytes size) {
   const WorkRange range{ptr, size, kNoUse};
   CollectChunks({&range, 1}, work);
   for (const ChunkUse& use : work->uses) {
-    Chunk& c = memory_.chunks()[use.chunk];
-    ++c.queued;
-    if (unknown_users) DeclareUsers(c);
+    if (unknown_users) DeclareUsers(use.chunk);
   }
+  counts_.Held(*work);
   ++works_in_submission_;
   ++stats_.works_held;
   work->held = true;
-  queue_.push_back(work);
+  queue_.Push(work);
   WakeThread();
   WaitUntil([work] { return work->released; });
   const bool pinned = work->pinned;

@@ -64,9 +64,11 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
       ended_threads_(std::make_shared<EndedThreads>(this)),
       streams_(driver_),
       residency_(&memory->chunks()),
+      counts_(&residency_),
       trials_(&residency_, &memory->policy(), options.prices, memory->device_pool().budget()),
       patience_(options.deadline),
-      awaited_fetches_(options.deadline),
+      unmapped_(&residency_, &queue_, options.deadline),
+      readiness_(&residency_, &unmapped_, &trials_),
       planner_(&memory->policy()),
       last_progress_(Clock::now()) {
   if (options.traced && options.own_context && options.fingerprints) LoadFingerprints();
@@ -140,9 +142,9 @@ void Mover::Rest(const char* why) {
   {
     MutexLock lock(memory_.mu);
     StopTracking();
-    no_unmapping_before_ = Clock::time_point::max();
-    map_all_ = memory_.any_unmapped();
-    for (StreamWork* work : queue_) work->run_in_place = true;
+    unmapped_.KeepMappedUntil(Instant::max());
+    unmapped_.MapAll(memory_.any_unmapped());
+    for (Work* work : queue_) work->run_in_place = true;
     if (!std::exchange(resting_, true)) {
       char text[256];  // There may be no memory for more.
       std::snprintf(text, sizeof(text),
@@ -175,10 +177,7 @@ bool Mover::Round() {
   {
     MutexLock lock(memory_.mu);
     look_again_ = false;
-    if (!memory_.any_unmapped()) {
-      to_map_.clear();
-      map_all_ = false;
-    }
+    if (!memory_.any_unmapped()) unmapped_.AllMapped();
   }
   bool progress = TryStartTracking();
   if (!tracking_.load(std::memory_order_relaxed)) {
@@ -373,13 +372,12 @@ bool Mover::PollArrivals() {
   bool any = false;
   const size_t n = std::min(queue_.size(), kArrivalScan);
   for (size_t i = 0; i < n; ++i) {
-    StreamWork* work = queue_[i];
+    StreamWork* work = Own(queue_[i]);
     if (!work->arrival.has_value() || !work->stream->Reached(*work->arrival)) continue;
     work->arrival.reset();
     work->needs_arrival = false;
-    work->ForEachFixed([&](const ChunkUse& use) VS_NO_THREAD_SAFETY_ANALYSIS {
-      DeclareUsers(memory_.chunks()[use.chunk]);
-    });
+    work->ForEachFixed([&](const ChunkUse& use)
+                           VS_NO_THREAD_SAFETY_ANALYSIS { DeclareUsers(use.chunk); });
     if (work->stream->unrecorded) {
       streams_.SetUnrecorded(work->stream, false);
       UpdateTracking();
@@ -391,18 +389,11 @@ bool Mover::PollArrivals() {
 
 void Mover::Finish(StreamWork* work) {
   if (work->kind != Work::Kind::kEvict) {
-    for (const ChunkUse& use : work->mapped_only) --memory_.chunks()[use.chunk].mapped_only;
-    work->ForEachFixed([&](const ChunkUse& use) VS_NO_THREAD_SAFETY_ANALYSIS {
-      Chunk& c = memory_.chunks()[use.chunk];
-      VS_DCHECK(c.in_flight != 0);
-      --c.in_flight;
-      DeclareUsers(c);
-    });
+    work->ForEachFixed([&](const ChunkUse& use)
+                           VS_NO_THREAD_SAFETY_ANALYSIS { DeclareUsers(use.chunk); });
   }
-  if (work->barrier()) {
-    --barriers_in_flight_;
-    memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
-  }
+  counts_.Ended(*work);
+  if (work->barrier()) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
   if (work->stream->unrecorded) {
     streams_.SetUnrecorded(work->stream, false);
     UpdateTracking();
@@ -411,42 +402,21 @@ void Mover::Finish(StreamWork* work) {
   Recycle(work);
 }
 
-void Mover::DeclareUsers(Chunk& c) {
+void Mover::DeclareUsers(ChunkIndex index) {
   // Packed objects share a chunk with others that may never be declared: those chunks stay.
-  if (c.allocation != 0) c.movable = true;
+  Chunk& c = residency_[index];
+  if (c.allocation == 0 || c.movable) return;
+  c.movable = true;
+  residency_.NoteChange(index);
 }
 
-bool Mover::Ready(StreamWork* work) {
-  if (work->barrier() && moves_under_way_.load(std::memory_order_relaxed) != 0) return false;
-  const bool has = HasItsMemory(*work);
-  // What it may touch is mapped while what it wants is still on the link.
-  if (WaitsForUnmapped(work, has) || !has) return false;
-  const bool moving = moves_under_way_.load(std::memory_order_relaxed) != 0;
-  return !trials_.OnTrial(*work) || work->run_in_place || !trials_.WaitsForCopies(moving, Now());
-}
-
-bool Mover::HasItsMemory(const StreamWork& work) {
-  if (work.needs_arrival && !work.run_in_place) return false;
-  for (const ChunkUse& use : work.possible) {
-    if (memory_.chunks()[use.chunk].state == ChunkState::kMoving) return false;
-  }
-  for (const ChunkUse& use : work.uses) {
-    if (memory_.chunks()[use.chunk].state == ChunkState::kMoving) return false;
-  }
-  if (work.run_in_place) return true;
-  for (const ChunkIndex index : work.wanted) {
-    const Chunk& c = memory_.chunks()[index];
-    if (c.state == ChunkState::kPinned) continue;
-    // Work from before tracking ends soon, and then its users are known.
-    if (draining_ != 0 && options_.traced && c.movable && !residency_.UsersKnown(c)) return false;
-    if (work.kind == Work::Kind::kEvict) {
-      if (c.on_device && residency_.Movable(c)) return false;
-    } else if (!c.on_device && residency_.Movable(c) &&
-               (work.kind != Work::Kind::kScope || !Residency::ServedInPlace(c))) {
-      return false;
-    }
-  }
-  return true;
+Conditions Mover::ConditionsNow() {
+  return {.moving = moves_under_way_.load(std::memory_order_relaxed) != 0,
+          .running = in_flight_ != 0,
+          .draining = options_.traced && draining_ != 0,
+          .dead = dead_,
+          .unmapped = memory_.unmapped(),
+          .now = Now()};
 }
 
 bool Mover::ReleaseReady() {
@@ -454,10 +424,12 @@ bool Mover::ReleaseReady() {
   // shared hardware queue, an event, the legacy stream) while the head waits for its memory.
   size_t released = 0;
   {
-    const auto erase = absl::MakeCleanup([&]() VS_NO_THREAD_SAFETY_ANALYSIS {
-      queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(released));
-    });
-    while (released < queue_.size() && Ready(queue_[released])) Release(queue_[released++]);
+    const auto erase =
+        absl::MakeCleanup([&]() VS_NO_THREAD_SAFETY_ANALYSIS { queue_.Pop(released); });
+    const Conditions at = ConditionsNow();
+    while (released < queue_.size() && readiness_.Ready(queue_[released], at, &look_again_)) {
+      Release(Own(queue_[released++]));
+    }
   }
   if (released != 0) done_.NotifyAll();
   MakeRoom(std::min<size_t>(released, waiting_for_room_));
@@ -465,12 +437,9 @@ bool Mover::ReleaseReady() {
 }
 
 void Mover::Release(StreamWork* work) {
-  if (work->kind != Work::Kind::kEvict) {
-    work->ForEachFixed([&](const ChunkUse& use)
-                           VS_NO_THREAD_SAFETY_ANALYSIS { --memory_.chunks()[use.chunk].queued; });
-  }
+  counts_.Unheld(*work);
   stats_.hold_ns += static_cast<uint64_t>((Now() - work->submitted_at).count());
-  if (!work->fetch_for_others.empty()) awaited_fetches_.Came();
+  unmapped_.Released(*work);
   {
     // Whatever becomes of the accounts, its stream goes on.
     const auto go = absl::MakeCleanup([&]() VS_NO_THREAD_SAFETY_ANALYSIS {
@@ -484,12 +453,12 @@ void Mover::Release(StreamWork* work) {
   }
   if (work->stream != nullptr) return;
   // A pin: nothing runs, so it is over at once.
+  counts_.Ended(*work);
   work->pinned = true;
   for (const ChunkUse& use : work->uses) {
     work->pinned = work->pinned && memory_.chunks()[use.chunk].on_device;
   }
   for (const ChunkUse& use : work->uses) {
-    --memory_.chunks()[use.chunk].in_flight;
     if (work->pinned) PinHere(use.chunk);
   }
   done_.NotifyAll();
@@ -507,7 +476,7 @@ Mover::Clock::duration Mover::MayTake() {
 void Mover::CheckDeadline() {
   if (queue_.empty()) return;
   if (dead_) {
-    for (StreamWork* work : queue_) work->run_in_place = look_again_ = true;
+    for (Work* work : queue_) work->run_in_place = look_again_ = true;
     return;
   }
   const Instant now = Now();
@@ -520,7 +489,7 @@ void Mover::CheckDeadline() {
   });
   const Duration blocked_after = patience_.deadline() / Patience::kBlockedShare;
   Patience::Situation at;
-  at.blocked = !runs && absl::c_any_of(queue_, [&](const StreamWork* work) {
+  at.blocked = !runs && absl::c_any_of(queue_, [&](const Work* work) {
     return work->in_submission && now - work->submitted_at > blocked_after;
   });
   at.moving = !moves_.empty();
@@ -531,16 +500,11 @@ void Mover::CheckDeadline() {
   at.queued = queue_.size();
   const Patience::Verdict verdict = patience_.Check(at, now);
   if (verdict.detach_copies && synchronous_.load(std::memory_order_relaxed)) DetachMoves();
-  size_t left = verdict.in_place;
-  for (StreamWork* work : queue_) {
-    if (left == 0) break;
-    if (work->run_in_place || work->access == Access::kUnknown) continue;
-    work->run_in_place = true;
-    patience_.RunsInPlace(now);
-    ++stats_.deadlines;
-    look_again_ = true;
-    --left;
-  }
+  const size_t more = queue_.RunInPlace(verdict.in_place);
+  if (more == 0) return;
+  patience_.RunsInPlace(now);
+  stats_.deadlines += more;
+  look_again_ = true;
 }
 
 void Mover::WaitUntil(CondVar& told, absl::FunctionRef<bool()> condition) {

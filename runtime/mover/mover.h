@@ -35,13 +35,15 @@
 #include "runtime/mover/streams.h"
 #include "runtime/placement/move_limits.h"
 #include "runtime/placement/planner.h"
-#include "runtime/scheduler/awaited_fetches.h"
 #include "runtime/scheduler/idle_fetches.h"
 #include "runtime/scheduler/patience.h"
+#include "runtime/scheduler/readiness.h"
 #include "runtime/scheduler/residency.h"
 #include "runtime/scheduler/sequence.h"
 #include "runtime/scheduler/trials.h"
-#include "runtime/scheduler/work.h"
+#include "runtime/scheduler/unmapped_chunks.h"
+#include "runtime/scheduler/work_counts.h"
+#include "runtime/scheduler/work_queue.h"
 
 namespace vramspan {
 
@@ -193,6 +195,9 @@ class Mover {
  private:
   using Clock = std::chrono::steady_clock;
   static Instant Now() { return InstantOf(Clock::now()); }
+  // All that is queued here is of the mover's own making.
+  static StreamWork* Own(Work* work) { return static_cast<StreamWork*>(work); }
+  static const StreamWork* Own(const Work* work) { return static_cast<const StreamWork*>(work); }
   struct Move;
   class View;
   class EndedThreads;
@@ -211,8 +216,6 @@ class Mover {
   StatusOr<StreamState*> StateOf(CUstream stream) VS_EXCLUDES(memory_.mu);
   Status HoldStream(StreamWork* work, StreamState* state, bool needs_arrival);
   Status EndWork(StreamWork* work);
-  // Whether it may run as memory lies, without a look at anybody else.
-  bool RunsAsItIs(const StreamWork& work) VS_REQUIRES(memory_.mu);
   void CollectChunks(absl::Span<const WorkRange> ranges, StreamWork* work) VS_REQUIRES(memory_.mu);
   // Tells apart what it most likely touches and what it only may.
   static void Sort(StreamWork* work);
@@ -331,11 +334,9 @@ class Mover {
   bool PollArrivals() VS_REQUIRES(memory_.mu);
   void Finish(StreamWork* work) VS_REQUIRES(memory_.mu);
   // Work that declared the chunk has been reached or has finished.
-  static void DeclareUsers(Chunk& c);
+  void DeclareUsers(ChunkIndex index) VS_REQUIRES(memory_.mu);
   bool ReleaseReady() VS_REQUIRES(memory_.mu);
-  bool Ready(StreamWork* work) VS_REQUIRES(memory_.mu);
-  // Ready, but for what moves beside it.
-  bool HasItsMemory(const StreamWork& work) VS_REQUIRES(memory_.mu);
+  Conditions ConditionsNow() VS_REQUIRES(memory_.mu);
   void Release(StreamWork* work) VS_REQUIRES(memory_.mu);
   void CheckDeadline() VS_REQUIRES(memory_.mu);
   // Waits on done_, or on `told`, until `condition` holds, and looks now and then whether the
@@ -369,12 +370,6 @@ class Mover {
   // What is evicted need not be mapped on the host: nobody is about to touch it, as far as work
   // says what it touches (unmapped_chunks.cc).
   bool MayStayUnmapped(const Move& move) VS_REQUIRES(memory_.mu);
-  // Whether the work must wait for chunks to be mapped again; asks for them.
-  bool WaitsForUnmapped(StreamWork* work, bool has_its_memory) VS_REQUIRES(memory_.mu);
-  bool ComesSoon(StreamWork* work, ChunkIndex index) VS_REQUIRES(memory_.mu);  // To the device.
-  // None waits like that for a while: what the work waits for does not come.
-  // Whether one of the next few works of the queue is to have it on the device.
-  bool WantedBehind(const StreamWork* work, ChunkIndex index) const VS_REQUIRES(memory_.mu);
   bool MapChunksOnHost();
   bool MapOnHost(ChunkIndex index);
   // Gives up moves whose copies do not end: their chunks stay where they are, in use by the copy.
@@ -414,8 +409,8 @@ class Mover {
   std::unique_ptr<StreamFingerprints> fingerprints_;
 
   Streams streams_ VS_GUARDED_BY(memory_.mu);
-  std::deque<StreamWork*> queue_ VS_GUARDED_BY(memory_.mu);  // Held work, in order.
-  size_t held_fingerprints_ VS_GUARDED_BY(memory_.mu) = 0;   // Launches of fingerprints behind it.
+  WorkQueue queue_ VS_GUARDED_BY(memory_.mu);
+  size_t held_fingerprints_ VS_GUARDED_BY(memory_.mu) = 0;  // Launches of fingerprints behind it.
   std::vector<std::unique_ptr<StreamWork>> works_ VS_GUARDED_BY(memory_.mu);
   std::vector<StreamWork*> spare_works_ VS_GUARDED_BY(memory_.mu);
   uint32_t draining_ VS_GUARDED_BY(memory_.mu) = 0;  // Forgotten streams that have yet to settle.
@@ -425,36 +420,30 @@ class Mover {
   // being remapped, waits for open scopes to end, or has lost its mapping. Released work needs no
   // such care, for its chunks stay.
   std::vector<ChunkIndex> unreachable_ VS_GUARDED_BY(memory_.mu);
-  int unknown_in_submission_ VS_GUARDED_BY(memory_.mu) = 0;  // Open scopes that may name any chunk.
-  int address_queries_ VS_GUARDED_BY(memory_.mu) = 0;        // No chunk is listed meanwhile.
-  int lost_ VS_GUARDED_BY(memory_.mu) = 0;                   // Moves that have lost the mapping.
+  int address_queries_ VS_GUARDED_BY(memory_.mu) = 0;  // No chunk is listed meanwhile.
+  int lost_ VS_GUARDED_BY(memory_.mu) = 0;             // Moves that have lost the mapping.
   uint64_t next_work_ VS_GUARDED_BY(memory_.mu) = 1;
   uint32_t works_in_submission_ VS_GUARDED_BY(memory_.mu) = 0;  // Begun, not finished.
   uint32_t in_flight_ VS_GUARDED_BY(memory_.mu) = 0;            // Of them, released into a stream.
   uint32_t counted_ VS_GUARDED_BY(memory_.mu) = 0;              // Work that chunks may count.
-  // Released work that may touch any memory, and foreign work: nothing moves.
-  uint32_t barriers_in_flight_ VS_GUARDED_BY(memory_.mu) = 0;
-  bool any_twins_ VS_GUARDED_BY(memory_.mu) = false;       // False: no chunk has one.
-  std::vector<uint32_t> marks_ VS_GUARDED_BY(memory_.mu);  // Scratch: position by chunk.
+  bool any_twins_ VS_GUARDED_BY(memory_.mu) = false;            // False: no chunk has one.
+  std::vector<uint32_t> marks_ VS_GUARDED_BY(memory_.mu);       // Scratch: position by chunk.
   uint32_t mark_base_ VS_GUARDED_BY(memory_.mu) = 1;
   MoverStatistics stats_ VS_GUARDED_BY(memory_.mu);
   Residency residency_ VS_GUARDED_BY(memory_.mu);
+  WorkCounts counts_ VS_GUARDED_BY(memory_.mu);
   Trials trials_ VS_GUARDED_BY(memory_.mu);
   Sequence sequence_ VS_GUARDED_BY(memory_.mu);
   Clock::time_point last_poll_ VS_GUARDED_BY(memory_.mu);
   Patience patience_ VS_GUARDED_BY(memory_.mu);
-  AwaitedFetches awaited_fetches_ VS_GUARDED_BY(memory_.mu);
+  UnmappedChunks unmapped_ VS_GUARDED_BY(memory_.mu);
+  Readiness readiness_ VS_GUARDED_BY(memory_.mu);
   IdleFetches idle_fetches_ VS_GUARDED_BY(memory_.mu);
   Status error_ VS_GUARDED_BY(memory_.mu);
   Planner planner_ VS_GUARDED_BY(memory_.mu);
   bool stop_ VS_GUARDED_BY(memory_.mu) = false;
-  bool resting_ VS_GUARDED_BY(memory_.mu) = false;            // See Rest.
-  std::vector<ChunkIndex> to_map_ VS_GUARDED_BY(memory_.mu);  // Somebody waits for them.
-  bool map_all_ VS_GUARDED_BY(memory_.mu) = false;            // Until nothing is unmapped.
-  // After work that may touch anything nothing is left unmapped for so long.
-  static constexpr std::chrono::seconds kNoUnmapping{1};
-  Clock::time_point no_unmapping_before_ VS_GUARDED_BY(memory_.mu);
-  bool dead_ VS_GUARDED_BY(memory_.mu) = false;  // A kernel has killed the context.
+  bool resting_ VS_GUARDED_BY(memory_.mu) = false;  // See Rest.
+  bool dead_ VS_GUARDED_BY(memory_.mu) = false;     // A kernel has killed the context.
   CUstream health_ = nullptr;  // Of the program's context, never used: to ask whether that lives.
   bool look_again_ VS_GUARDED_BY(memory_.mu) = false;
   bool sleeping_ VS_GUARDED_BY(memory_.mu) = false;

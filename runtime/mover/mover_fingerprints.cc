@@ -20,7 +20,7 @@ constexpr uint8_t kTriesOfUnchanged = 6;
 // Of a chunk, behind held work: a lap over the weights has one, one over activations hundreds.
 constexpr uint8_t kMostUndecided = 24;
 // Works ahead in which the fingerprint of a chunk makes an earlier one needless.
-constexpr ptrdiff_t kSoon = 3;
+constexpr size_t kSoon = 3;
 
 bool Tried(const Chunk& c) {
   return c.fingerprints_taken >= (c.last_unchanged ? kTriesOfUnchanged : kTries);
@@ -81,13 +81,10 @@ void Mover::QueueFingerprints(StreamWork* work) {
 }
 
 bool Mover::FingerprintedSoon(const StreamWork& work, ChunkIndex index) {
-  const auto at = absl::c_find(queue_, &work);
-  const auto end = queue_.end() - at > kSoon ? at + kSoon + 1 : queue_.end();
-  return at != end && std::any_of(at + 1, end, [&](const StreamWork* next) {
-           return absl::c_any_of(next->fingerprints, [&](const StreamWork::Fingerprint& p) {
-             return p.chunk == index;
-           });
-         });
+  return queue_.AnyBehind(&work, kSoon, [index](const Work& next) {
+    return absl::c_any_of(Own(&next)->fingerprints,
+                          [index](const StreamWork::Fingerprint& p) { return p.chunk == index; });
+  });
 }
 
 void Mover::AskFingerprints(const StreamWork& work) {
@@ -119,7 +116,7 @@ void Mover::NoteWriter(const StreamWork& work, ChunkIndex index) {
     Memory::Writer& last = memory_.writers[index.value];
     const bool behind = last.work != 0 && last.stream == work.stream && last.thread == work.thread;
     // Work that may write anywhere names no chunk, and may write behind this one's fingerprint.
-    const bool told = (c.in_flight == 1 || behind) && barriers_in_flight_ == 0;
+    const bool told = (c.in_flight == 1 || behind) && counts_.barriers() == 0;
     last = {told ? work.id : 0, work.thread, work.stream, {}, last.left ? last.left : last.before};
   }
 }

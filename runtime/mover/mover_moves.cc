@@ -49,7 +49,7 @@ bool Mover::StartMoves() {
     MutexLock lock(memory_.mu);
     if (queue_.empty() && OverBudget().value == 0) {
       if (options_.traced && options_.idle_fetches && !trials_.TimedRuns(Now()) &&
-          barriers_in_flight_ == 0 && moves_.empty()) {
+          counts_.barriers() == 0 && moves_.empty()) {
         idle_fetches_.Add(residency_, trials_.heat(), memory_.device_pool().available(), Now(),
                           &fetch);
       }
@@ -84,7 +84,7 @@ bool Mover::StartMoves() {
 
 bool Mover::ServeEvictions(ChunkIndex index) {
   bool any = false;
-  for (StreamWork* work : queue_) {
+  for (Work* work : queue_) {
     if (work->kind != Work::Kind::kEvict) break;
     if (std::erase(work->part, index) == 0) continue;
     work->wanted = work->part;
@@ -101,7 +101,7 @@ bool Mover::StartEvict(ChunkIndex index) {
     MutexLock lock(memory_.mu);
     Chunk& c = memory_.chunks()[index];
     if (!c.on_device || c.in_flight != 0 || c.state == ChunkState::kMoving ||
-        !residency_.Movable(c) || barriers_in_flight_ != 0) {
+        !residency_.Movable(c) || counts_.barriers() != 0) {
       return false;
     }
     move->chunk = index;
@@ -150,7 +150,7 @@ bool Mover::StartFetch(ChunkIndex index) {
     MutexLock lock(memory_.mu);
     Chunk& c = memory_.chunks()[index];
     if (c.on_device || c.in_flight != 0 || c.state == ChunkState::kMoving ||
-        !residency_.Movable(c) || barriers_in_flight_ != 0) {
+        !residency_.Movable(c) || counts_.barriers() != 0) {
       return false;
     }
     move->chunk = index;
@@ -200,8 +200,8 @@ StatusOr<DevicePtr> Mover::FetchTarget(Move* move) {
   {
     MutexLock lock(memory_.mu);
     const Chunk& c = memory_.chunks()[move->chunk];
-    move->ahead =
-        c.unmapped && c.in_submission == 0 && unknown_in_submission_ == 0 && address_queries_ == 0;
+    move->ahead = c.unmapped && c.in_submission == 0 && counts_.unknown_in_submission() == 0 &&
+                  address_queries_ == 0;
   }
   if (!move->ahead) return memory_.device_pool().Alias(move->device_slot);
   SharedLock mapping(memory_.mapping_mu);
@@ -319,14 +319,15 @@ bool Mover::MayRemap(Move* move) {
     unreachable_.push_back(move->chunk);
   }
   const Chunk& c = memory_.chunks()[move->chunk];
-  if (move->listed && c.in_submission == 0 && unknown_in_submission_ == 0) return true;
+  if (move->listed && c.in_submission == 0 && counts_.unknown_in_submission() == 0) return true;
   if (now - move->due < kScopePatience) return false;
   // The thread is inside the driver, most likely behind the very work that waits for this move (a
   // copy that returns when it is done): that is served where its memory is.
-  for (StreamWork* work : queue_) {
+  for (Work* work : queue_) {
     work->run_in_place =
-        work->run_in_place ||
-        absl::c_any_of(work->all, [move](const ChunkUse& use) { return use.chunk == move->chunk; });
+        work->run_in_place || absl::c_any_of(Own(work)->all, [move](const ChunkUse& use) {
+          return use.chunk == move->chunk;
+        });
   }
   move->copy.status = absl::CancelledError("a scope stays open");
   return true;
@@ -460,8 +461,7 @@ void Mover::CompleteMove(Move* move, bool changed) {
     if (move->in) {
       c.device_slot = move->device_slot;
       // Work that may write anywhere takes all twins away that have no fingerprint.
-      const bool barrier =
-          absl::c_any_of(queue_, [](const StreamWork* work) { return work->barrier(); });
+      const bool barrier = queue_.barriers() != 0;
       const std::optional<Fingerprint> content = NoteCame(*move);
       const bool twin =
           !move->clean && (!barrier || content.has_value()) && (c.read_mostly || host_has_room);
@@ -520,7 +520,7 @@ void Mover::RollBack(Move* move, const Status& why) {
       ++stats_.moves_failed;
       RecordError(why);
       // What waits is served where its memory is: a remap is never required.
-      for (StreamWork* work : queue_) work->run_in_place = true;
+      for (Work* work : queue_) work->run_in_place = true;
     }
   }
   if (!why.ok()) no_moves_before_ = Clock::now() + kAfterFailure;

@@ -66,7 +66,7 @@ Bytes Mover::PipelineBytes() { return vramspan::PipelineBytes(memory_.device_poo
 std::vector<ChunkIndex> Mover::StuckChunks() {
   std::vector<ChunkIndex> stuck;
   const Instant now = Now();
-  for (const StreamWork* work : queue_) {
+  for (const Work* work : queue_) {
     if (!work->in_submission || now - work->submitted_at < kScopePatience) continue;
     work->ForEach([&](const ChunkUse& use) { stuck.push_back(use.chunk); });
   }
@@ -75,9 +75,9 @@ std::vector<ChunkIndex> Mover::StuckChunks() {
 }
 
 bool Mover::GiveWayToUnknown() {
-  if (unknown_in_submission_ == 0) return false;
+  if (counts_.unknown_in_submission() == 0) return false;
   const Instant now = Now();
-  const auto stuck = absl::c_find_if(queue_, [&](const StreamWork* work) {
+  const auto stuck = absl::c_find_if(queue_, [&](const Work* work) {
     return work->in_submission && work->access == Access::kUnknown &&
            now - work->submitted_at > kScopePatience;
   });
@@ -91,7 +91,7 @@ bool Mover::GiveWayToUnknown() {
 
 bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
   // Work that may touch anything: it waits until nothing moves, so nothing more begins to.
-  if (barriers_in_flight_ != 0) return false;
+  if (counts_.barriers() != 0) return false;
   if (trials_.TimedRuns(Now())) return false;
   // Soon more memory may be moved, and nothing is to be given up before.
   if (options_.traced && draining_ != 0) return false;
@@ -104,7 +104,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   // More moves would only keep such work waiting.
   if (!queue_.empty() && queue_.front()->fetch_for_others.empty() &&
       (queue_.front()->barrier() || trials_.OnTrial(*queue_.front())) &&
-      HasItsMemory(*queue_.front())) {
+      readiness_.HasItsMemory(*queue_.front(), ConditionsNow())) {
     return false;
   }
   if (!queue_.empty() && patience_.Starved(queue_.front()->id)) return false;
@@ -118,13 +118,13 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   const bool may_evict = moving_out_ < PipelineBytes();
 
   // Released work first, in the order in which it was submitted: it says how far off the rest is.
-  std::vector<StreamWork*> planned;
+  std::vector<Work*> planned;
   for (const StreamState* state : streams_.busy()) {
     for (StreamWork* work : state->in_flight) {
       if (work->kind == Work::Kind::kScope) planned.push_back(work);
     }
   }
-  const auto earlier = [](const StreamWork* a, const StreamWork* b) { return a->id < b->id; };
+  const auto earlier = [](const Work* a, const Work* b) { return a->id < b->id; };
   if (planned.size() > kReleasedSeen) {
     const auto seen = planned.end() - kReleasedSeen;
     std::nth_element(planned.begin(), seen, planned.end(), earlier);
@@ -133,7 +133,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   std::sort(planned.begin(), planned.end(), earlier);
   size_t released = planned.size();
   bool first = true;
-  for (StreamWork* work : queue_) {
+  for (Work* work : queue_) {
     // What comes after work that may touch anything is not looked at before it has run.
     if (work->access == Access::kUnknown) break;
     const bool leads = first;
@@ -158,7 +158,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
   std::vector<QueuedWork> works;
   works.reserve(planned.size());
   std::vector<ChunkIndex> with_fetches;  // Of the head: no other waits for any.
-  for (const StreamWork* work : planned) {
+  for (const Work* work : planned) {
     absl::Span<const ChunkIndex> wanted = work->wanted;
     if (!work->fetch_for_others.empty() && work == queue_.front()) {
       with_fetches.assign(wanted.begin(), wanted.end());
@@ -196,8 +196,7 @@ bool Mover::PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* f
     look_again_ = true;
     if (!with_fetches.empty() && planned[i] == queue_.front()) {
       // There is no room for what others want beside what it wants itself.
-      awaited_fetches_.NotPlanned(Now());
-      planned[i]->fetch_for_others.clear();
+      unmapped_.NotPlanned(planned[i], Now());
       continue;
     }
     planned[i]->run_in_place = true;

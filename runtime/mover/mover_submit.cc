@@ -40,8 +40,6 @@ constexpr std::chrono::seconds kTrackingPatience{1};
 // Beyond this many finished works nobody has looked at, the mover is asked to look.
 constexpr size_t kUnpolled = 64;
 
-bool Counts(const StreamWork& work) { return work.kind != Work::Kind::kEvict; }
-
 }  // namespace
 
 bool Mover::InScope() { return scope.mover != nullptr; }
@@ -176,8 +174,7 @@ Status Mover::Submit(StreamWork* work, CUstream stream, absl::Span<const WorkRan
     }
     work->stream = state;
     work->thread = ThreadNumber::Mine();
-    const auto now = Clock::now();
-    work->submitted_at = InstantOf(now);
+    work->submitted_at = Now();
     if (CountIn(work)) {
       CollectChunks(ranges, work);
     } else if (work->kind == Work::Kind::kScope) {
@@ -194,10 +191,10 @@ Status Mover::Submit(StreamWork* work, CUstream stream, absl::Span<const WorkRan
     ++stats_.works;
     if (work->barrier()) {
       memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
-      // The next of the kind is most likely not far.
-      no_unmapping_before_ = now + kNoUnmapping;
+      unmapped_.KeepMapped(work->submitted_at);
     }
-    if (work->kind == Work::Kind::kScope && queue_.empty() && RunsAsItIs(*work)) {
+    if (work->kind == Work::Kind::kScope && queue_.empty() &&
+        readiness_.RunsAsItIs(*work, ConditionsNow())) {
       MarkReleased(work);
       if (state->in_flight.size() > kUnpolled) WakeThread();
       return absl::OkStatus();
@@ -207,13 +204,13 @@ Status Mover::Submit(StreamWork* work, CUstream stream, absl::Span<const WorkRan
     work->hold = ++state->holds;
     work->ForEachFixed([&](const ChunkUse& use) VS_NO_THREAD_SAFETY_ANALYSIS {
       Chunk& c = memory_.chunks()[use.chunk];
-      if (Counts(*work)) ++c.queued;
       needs_arrival = needs_arrival || (!c.movable && c.allocation != 0);
     });
+    counts_.Held(*work);
     // Having come this far also says that what the stream carried before tracking is done.
     needs_arrival = needs_arrival || state->unrecorded;
     work->needs_arrival = needs_arrival;
-    queue_.push_back(work);
+    queue_.Push(work);
     state->held.push_back(work);
     if (synchronous_.load(std::memory_order_relaxed)) {
       // The host is what holds the launch here, so the stream has arrived when it is idle enough:
@@ -381,26 +378,6 @@ Status Mover::AwaitTracking() {
   return absl::OkStatus();
 }
 
-bool Mover::RunsAsItIs(const StreamWork& work) {
-  if (work.barrier() &&
-      (moves_under_way_.load(std::memory_order_relaxed) != 0 || memory_.any_unmapped())) {
-    return false;
-  }
-  bool there = true;
-  work.ForEachFixed([&](const ChunkUse& use) VS_NO_THREAD_SAFETY_ANALYSIS {
-    const Chunk& c = memory_.chunks()[use.chunk];
-    there = there && c.state != ChunkState::kMoving && !c.unmapped;
-  });
-  for (const ChunkUse& use : work.mapped_only) {
-    there = there && !memory_.chunks()[use.chunk].unmapped;
-  }
-  for (const ChunkIndex index : work.wanted) {
-    const Chunk& c = memory_.chunks()[index];
-    there = there && (c.on_device || c.allocation == 0 || Residency::ServedInPlace(c));
-  }
-  return there;
-}
-
 void Mover::CollectChunks(absl::Span<const WorkRange> ranges, StreamWork* work) {
   // marks_[chunk] - mark_base_ is the chunk's position in this work; below the base: not yet in it.
   if (mark_base_ > 0xf0000000u) {
@@ -461,19 +438,16 @@ void Mover::MarkReleased(StreamWork* work) {
   held_fingerprints_ -= std::exchange(work->held_fingerprints, 0);
   bool in_place = false;
   Bytes remote;
-  if (Counts(*work)) {
-    for (const ChunkUse& use : work->mapped_only) ++memory_.chunks()[use.chunk].mapped_only;
+  counts_.Released(*work, &memory_.policy());
+  if (work->kind != Work::Kind::kEvict) {
     work->ForEachFixed([&](const ChunkUse& use) VS_NO_THREAD_SAFETY_ANALYSIS {
-      Chunk& c = memory_.chunks()[use.chunk];
+      const Chunk& c = memory_.chunks()[use.chunk];
       // In a dead context nothing runs any more that could miss it.
       VS_DCHECK(!c.unmapped || work->kind != Work::Kind::kScope || dead_);
-      ++c.in_flight;
       if (!c.on_device && !use.how.possible) {
         in_place = true;
         remote += c.size();
       }
-      if (c.on_device) memory_.policy().OnUse(use.chunk);
-      c.unused = c.unused && (use.how.possible || work->kind != Work::Kind::kScope);
       if (use.how.write) NoteWriter(*work, use.chunk);
     });
   }
@@ -487,10 +461,7 @@ void Mover::MarkReleased(StreamWork* work) {
   if (work->tag != 0 && options_.listener != nullptr) {
     options_.listener->Released(work->tag, remote);
   }
-  if (work->barrier()) {
-    ++barriers_in_flight_;
-    DoubtTwins(/*but_read_mostly=*/false);  // It may write anywhere.
-  }
+  if (work->barrier()) DoubtTwins(/*but_read_mostly=*/false);  // It may write anywhere.
   if (work->stream == nullptr) return;
   ++in_flight_;
   work->stream->in_flight.push_back(work);
@@ -499,21 +470,12 @@ void Mover::MarkReleased(StreamWork* work) {
 
 void Mover::Cancel(StreamWork* work) {
   MutexLock lock(memory_.mu);
-  if (Counts(*work)) {
-    for (const ChunkUse& use : work->mapped_only) {
-      if (work->released) --memory_.chunks()[use.chunk].mapped_only;
-    }
-    work->ForEachFixed([&](const ChunkUse& use) VS_NO_THREAD_SAFETY_ANALYSIS {
-      Chunk& c = memory_.chunks()[use.chunk];
-      --(work->released ? c.in_flight : c.queued);
-    });
-  }
+  work->released ? counts_.Ended(*work) : counts_.Unheld(*work);
   SetInSubmission(work, false);
-  if (work->released && work->barrier()) --barriers_in_flight_;
   trials_.Cancelled(*work);
   if (work->barrier()) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
   held_fingerprints_ -= std::exchange(work->held_fingerprints, 0);
-  MakeRoom(std::min<size_t>(std::erase(queue_, work), waiting_for_room_));
+  MakeRoom(std::min<size_t>(queue_.Remove(work), waiting_for_room_));
   std::erase(work->stream->held, work);
   if (work->stream->awaiting != 0) work->stream->let_go.NotifyAll();
   in_flight_ -= static_cast<uint32_t>(std::erase(work->stream->in_flight, work));
@@ -563,14 +525,7 @@ void Mover::Recycle(StreamWork* work) {
 }
 
 void Mover::SetInSubmission(StreamWork* work, bool in_submission) {
-  if (work->in_submission == in_submission) return;
-  work->in_submission = in_submission;
-  if (work->access == Access::kUnknown) unknown_in_submission_ += in_submission ? 1 : -1;
-  for (const ChunkUse& use : work->all) {
-    if (use.how.kernels_only) continue;
-    Chunk& c = memory_.chunks()[use.chunk];
-    in_submission ? ++c.in_submission : --c.in_submission;
-  }
+  counts_.SetInSubmission(work, work->all, in_submission);
 }
 
 void Mover::TeachKernel(uint64_t kernel, double passes, uint64_t resident_ns) {
@@ -622,7 +577,7 @@ Status Mover::Synchronize() {
     WaitUntil([this]() VS_NO_THREAD_SAFETY_ANALYSIS {
       if (!Idle()) return false;
       if (!memory_.any_unmapped() || dead_) return true;
-      map_all_ = true;
+      unmapped_.MapAll();
       WakeThread();
       return false;
     });

@@ -33,8 +33,8 @@ constexpr std::chrono::milliseconds kUnmarkedPatience{200};
 }  // namespace
 
 bool Mover::Named(absl::Span<const ChunkIndex> chunks) {
-  const auto names = [&](const StreamWork* work) {
-    return absl::c_any_of(work->all, [&](const ChunkUse& use) {
+  const auto names = [&](const Work* work) {
+    return absl::c_any_of(Own(work)->all, [&](const ChunkUse& use) {
       return !use.how.guessed && absl::c_linear_search(chunks, use.chunk);
     });
   };

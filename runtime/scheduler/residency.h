@@ -5,8 +5,12 @@
 #ifndef VRAMSPAN_RUNTIME_SCHEDULER_RESIDENCY_H_
 #define VRAMSPAN_RUNTIME_SCHEDULER_RESIDENCY_H_
 
-#include <cstdint>
+#include <absl/types/span.h>
 
+#include <cstdint>
+#include <vector>
+
+#include "runtime/base/grow.h"
 #include "runtime/space/chunk_table.h"
 
 namespace vramspan {
@@ -24,6 +28,19 @@ class Residency {
   void Track(Tracking tracking) { tracking_ = tracking; }
   bool UsersKnown(const Chunk& c) const { return vramspan::UsersKnown(c, tracking_); }
 
+  // The planner is to look at the chunk again: what it is shown of it has changed.
+  void NoteChange(ChunkIndex chunk) {
+    if (chunk.value >= noted_.size()) GrowTo(noted_, size_t{chunk.value} + 1);
+    if (noted_[chunk.value]) return;
+    noted_[chunk.value] = true;
+    changed_.push_back(chunk);
+  }
+  absl::Span<const ChunkIndex> changed() const { return changed_; }
+  void ForgetChanges() {
+    for (const ChunkIndex chunk : changed_) noted_[chunk.value] = false;
+    changed_.clear();
+  }
+
   // May be moved at all: its users are known, and nothing keeps it where it is.
   bool Movable(const Chunk& c) const {
     return c.movable && !c.dying && c.state != ChunkState::kPinned &&
@@ -38,6 +55,8 @@ class Residency {
  private:
   ChunkTable& chunks_;
   Tracking tracking_ = Tracking::kNone;
+  std::vector<ChunkIndex> changed_;  // Each once,
+  std::vector<uint8_t> noted_;       // By chunk: is in there.
 };
 
 }  // namespace vramspan

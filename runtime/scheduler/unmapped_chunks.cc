@@ -42,8 +42,7 @@ UnmappedChunks::Wait UnmappedChunks::Look(Work* work, bool has_its_memory, bool 
   return wait;
 }
 
-bool UnmappedChunks::ComesSoon(Work* work, ChunkIndex chunk, bool active, Instant now,
-                               Wait* wait) {
+bool UnmappedChunks::ComesSoon(Work* work, ChunkIndex chunk, bool active, Instant now, Wait* wait) {
   const auto answer = awaited_.Look(active, work->run_in_place, now, &work->awaited);
   if (answer == AwaitedFetches::Answer::kInVain) {
     work->fetch_for_others.clear();

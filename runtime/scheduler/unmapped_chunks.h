@@ -15,6 +15,7 @@
 #ifndef VRAMSPAN_RUNTIME_SCHEDULER_UNMAPPED_CHUNKS_H_
 #define VRAMSPAN_RUNTIME_SCHEDULER_UNMAPPED_CHUNKS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -39,7 +40,9 @@ class UnmappedChunks {
   // --- which may stay so ---
   // Work that may touch anything comes, or an address query does.
   void KeepMapped(Instant now) { KeepMappedUntil(now + kKeptMapped); }
-  void KeepMappedUntil(Instant until) { no_unmapping_before_ = until; }
+  void KeepMappedUntil(Instant until) {
+    no_unmapping_before_ = std::max(no_unmapping_before_, until);
+  }
   // A chunk on its way to the host, of which so many are unmapped.
   bool MayStayUnmapped(ChunkIndex chunk, uint32_t unmapped, Instant now) const;
 

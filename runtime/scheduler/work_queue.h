@@ -29,6 +29,10 @@ class WorkQueue {
   // Whether it was held.
   bool Remove(const Work* work);
 
+  // So many more, from the head on, are to run with their memory wherever it is. Not what may touch
+  // anything: that waits until nothing moves. How many were not to yet.
+  size_t RunInPlace(size_t count);
+
   // Calls `visit` with those right behind `work`, at most so many, until that returns true. Whether
   // it did. `work` is held.
   template <typename Visit>

@@ -19,6 +19,7 @@ namespace {
 // launch under pressure is three of them, else two.
 constexpr uint32_t kMostLaunched = 500;
 constexpr double kHeldEntries = 3;
+constexpr uint64_t kUnmappedIdle = Duration(UnmappedChunks::kIdle).count();
 // Events at one moment; far more than work can end, or be submitted, at once.
 constexpr uint64_t kMostStill = 1'000'000;
 
@@ -41,7 +42,6 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
       pinned_(setting.pins.size(), Pins::kNone),
       link_(prices),
       slots_(prices),
-      there_at_(run_.sets()),
       set_hash_(run_.sets()),
       recorder_(std::make_unique<RunRecorder>(&chunks, setting.timeline)) {
   uint32_t streams = 0;
@@ -59,11 +59,14 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
   }
   residency_ = std::make_unique<Residency>(chunk_.get());
   residency_->Track(Tracking::kAll);
+  unmapped_chunks_.emplace(residency_.get(), &queue_, Duration(kDeadline));
   if (min == nullptr) {
     policy_ = MakePolicy(setting.policy).value();
     planner_ = std::make_unique<Planner>(policy_.get());
     trials_.emplace(residency_.get(), policy_.get(), prices.decisions, setting.device_memory);
   }
+  counts_.emplace(residency_.get());
+  readiness_.emplace(residency_.get(), &*unmapped_chunks_, trials_ ? &*trials_ : nullptr);
   if (setting.overlap == ReplayOverlap::kSafe || setting.overlap == ReplayOverlap::kAll) {
     possible_.resize(run_.sets());
     possible_known_.resize(run_.sets());
@@ -125,13 +128,16 @@ uint64_t SimulatedMover::NextEvent() const {
     if (next > NanosecondsOf(patience_.Due({}))) {
       next = std::min(next, std::max(now_, NanosecondsOf(patience_.Due(Situation()))));
     }
-    const uint64_t shown = NanosecondsOf(awaited_fetches_.Due(queue_.front()->awaited));
+    const uint64_t shown = NanosecondsOf(unmapped_chunks_->Due(*queue_.front()));
     if (shown > now_) next = std::min(next, shown);
+  }
+  if (unmapped_ != 0 && queue_.empty() && active_ == 0 && moves_.empty() && mapping_.empty()) {
+    next = std::min(next, std::max(now_, last_progress_ + kUnmappedIdle + 1));
   }
   const bool may_look =
       tracking_ && traced_ && min_ == nullptr && !timed && used_ <= setting_.device_memory;
   if (may_look && idle_fetches_.due() && queue_.empty() && moves_.empty() &&
-      barriers_in_flight_ == 0) {
+      counts_->barriers() == 0) {
     next = std::min(next, std::max(now_, NanosecondsOf(idle_fetches_.not_before())));
   }
   return next;
@@ -333,7 +339,6 @@ void SimulatedMover::Reclaim(ChunkIndex index) {
   c.on_device = false;
   used_ -= c.size();
   slots_.Give(c.log2_size, FactsOf(index).alias);
-  ++departures_;
   if (policy_ != nullptr) policy_->OnRemove(index);
   recorder_->Left(now_, index);
   plan_again_ = true;

@@ -27,12 +27,15 @@
 
 #include "runtime/placement/pins.h"
 #include "runtime/placement/planner.h"
-#include "runtime/scheduler/awaited_fetches.h"
 #include "runtime/scheduler/idle_fetches.h"
 #include "runtime/scheduler/patience.h"
+#include "runtime/scheduler/readiness.h"
 #include "runtime/scheduler/residency.h"
 #include "runtime/scheduler/sequence.h"
 #include "runtime/scheduler/trials.h"
+#include "runtime/scheduler/unmapped_chunks.h"
+#include "runtime/scheduler/work_counts.h"
+#include "runtime/scheduler/work_queue.h"
 #include "runtime/space/chunk_table.h"
 #include "tools/replay/active_work.h"
 #include "tools/replay/min_schedule.h"
@@ -72,7 +75,6 @@ class SimulatedMover {
     bool fingerprinted = false;   // The twin's contents are known by their fingerprint.
     bool unwritten = false;       // The record shows that kernels leave it as it is,
     bool has_host = false;        // Host memory was made for it.
-    bool noted = false;           // Is in changed_.
     bool pinned = false;          // The setting's pins keep it.
     bool alias = false;           // Its memory on the device has one.
   };
@@ -132,13 +134,7 @@ class SimulatedMover {
   void WantByMin(ActiveWork* a);
   // Whether a chunk that gets no place for good had better be served where it lies.
   bool MinServes(uint32_t work, ChunkIndex chunk) const;
-  bool AllThere(uint32_t set);
-  bool RunsAsItIs(const ActiveWork& a);
-  bool Ready(ActiveWork* a);
-  bool HasItsMemory(const ActiveWork& a) const;
-  bool WaitsForUnmapped(ActiveWork* a, bool has_its_memory);
-  bool ComesSoon(ActiveWork* a, ChunkIndex index);
-  bool WantedBehind(ChunkIndex index) const;  // By one of the next few of the queue.
+  Conditions ConditionsNow() const;
   bool ReleaseReady();
   void CheckDeadline();
   // How things stand for the head, for a decision on when its waiting ends. REQUIRES: there is one.
@@ -160,7 +156,7 @@ class SimulatedMover {
   void QueueForPlan();
   void MakeQueue();
   void AddForecast();
-  QueuedWork Queued(const ActiveWork& a) const;
+  QueuedWork Queued(const Work& a) const;
   // For work that was taken in just now, let go with its submission or held.
   void QueueSubmitted(const ActiveWork& a, bool was_expected);
   // For the head, which was let go.
@@ -193,7 +189,6 @@ class SimulatedMover {
   void EndRemap();
   std::deque<Move>::iterator FindMove(uint64_t tag);
   void CompleteMove(const Move& move);
-  bool MayStayUnmapped(const Move& move) const;
   // By how much calls on mappings take longer for what runs beside them.
   double SlowerCalls() const;
   uint64_t RemapTime(const Move& move, bool hide) const;
@@ -203,18 +198,7 @@ class SimulatedMover {
   }
   Bytes Pipeline() const;
 
-  // The planner is to look at the chunk again.
-  void MarkChanged(ChunkIndex index) {
-    if (facts_[index.value].noted) return;
-    facts_[index.value].noted = true;
-    changed_.push_back(index);
-  }
-  void Hold(ChunkIndex index) {
-    if (At(index).in_flight++ == 0) MarkChanged(index);
-  }
-  void Unhold(ChunkIndex index) {
-    if (--At(index).in_flight == 0) MarkChanged(index);
-  }
+  void MarkChanged(ChunkIndex index) { residency_->NoteChange(index); }
 
   // Virtual time, as decisions have it.
   static Instant InstantOf(uint64_t ns) { return Instant(Duration(static_cast<int64_t>(ns))); }
@@ -226,6 +210,8 @@ class SimulatedMover {
   ChunkFacts& FactsOf(ChunkIndex c) { return facts_[c.value]; }
   const ChunkFacts& FactsOf(ChunkIndex c) const { return facts_[c.value]; }
   bool Movable(const Chunk& c) const { return residency_->Movable(c); }
+  static ActiveWork* Own(Work* work) { return static_cast<ActiveWork*>(work); }
+  static const ActiveWork* Own(const Work* work) { return static_cast<const ActiveWork*>(work); }
   static bool Moving(const Chunk& c) { return Residency::Moving(c); }
   bool AnyMoving() const { return !moves_.empty() || call_ != Call::kNone; }
 
@@ -267,18 +253,18 @@ class SimulatedMover {
   bool tracking_ = false;
   std::unique_ptr<ChunkTable> chunk_;
   std::unique_ptr<Residency> residency_;
-  std::vector<ChunkFacts> facts_;     // By chunk.
-  Bytes used_;                        // Of the device.
-  std::deque<ActiveWork*> queue_;     // Held, in order.
+  std::optional<UnmappedChunks> unmapped_chunks_;
+  std::optional<WorkCounts> counts_;
+  std::optional<Readiness> readiness_;
+  std::vector<ChunkFacts> facts_;  // By chunk.
+  Bytes used_;                     // Of the device.
+  WorkQueue queue_;
   std::deque<ActiveWork*> released_;  // In order; finished ones go when they come to the front.
   uint32_t in_flight_ = 0;            // Of these, those not known to have finished.
   std::deque<ActiveWork*> ended_;     // Of these, those whose end has not been looked at.
-  uint32_t barriers_in_flight_ = 0;
-  uint32_t barriers_queued_ = 0;
   std::unique_ptr<EvictionPolicy> policy_;
   std::unique_ptr<Planner> planner_;
   Plan plan_;
-  std::vector<ChunkIndex> changed_;  // Since the last plan, in what the planner sees of them.
   Pins pins_;
   std::vector<uint32_t> pinned_;  // By pin: the allocation that lives, or Pins::kNone.
   bool planned_over_ = false;     // More was used than the budget, at the last plan.
@@ -288,10 +274,10 @@ class SimulatedMover {
   PlannedQueue planned_;
   bool planned_follows_ = false;
   bool queue_changed_ = true;
-  std::vector<ActiveWork*> planned_held_;  // As it was made anew: those held,
-  size_t planned_run_in_place_ = 0;        // of which so many, the first, are counted as released.
-  uint64_t planned_durations_ = 0;         // The history's expected_changes then.
-  std::optional<Trials> trials_;           // None for min, which has no policy.
+  std::vector<Work*> planned_held_;  // As it was made anew: those held,
+  size_t planned_run_in_place_ = 0;  // of which so many, the first, are counted as released.
+  uint64_t planned_durations_ = 0;   // The history's expected_changes then.
+  std::optional<Trials> trials_;     // None for min, which has no policy.
   Sequence sequence_;
   std::deque<Move> moves_;  // By tag.
   uint32_t copied_ = 0;     // Of these.
@@ -310,19 +296,13 @@ class SimulatedMover {
   ChunkIndex call_shows_;
   uint32_t unmapped_ = 0;
   std::vector<ChunkIndex> with_fetches_;  // Of the head, as planned_works_ has it.
-  AwaitedFetches awaited_fetches_{Duration(kDeadline)};
-  std::vector<ChunkIndex> to_map_;
-  static constexpr uint64_t kNoUnmapping = 1'000'000'000;  // After work that may touch anything.
-  uint64_t no_unmapping_before_ = 0;
-  bool map_all_ = false;
+  std::deque<ChunkIndex> mapping_;        // To be mapped on the host, in order.
+  uint64_t last_progress_ = 0;
   uint64_t last_poll_ = 0;
   IdleFetches idle_fetches_;
   HeldTime held_time_;
   Patience patience_{Duration(kDeadline)};
 
-  // Kept between calls, so that work whose memory is there is let go at once.
-  uint64_t departures_ = 1;
-  std::vector<uint64_t> there_at_;               // By set: departures_ when all of it was there.
   std::vector<uint64_t> set_hash_;               // By set; 0: not known yet.
   std::vector<std::vector<ChunkUse>> possible_;  // By set.
   std::vector<bool> possible_known_;

@@ -35,7 +35,9 @@ class SimulatedMover::View final : public ResidencyView {
     if (pinned) v.claim = Claim::kKeep;
     return v;
   }
-  std::optional<absl::Span<const ChunkIndex>> Changed() const override { return mover_.changed_; }
+  std::optional<absl::Span<const ChunkIndex>> Changed() const override {
+    return mover_.residency_->changed();
+  }
 
  private:
   const SimulatedMover& mover_;
@@ -56,7 +58,10 @@ bool SimulatedMover::Round() {
   progress |= ReleaseReady();
   progress |= StartMoves();
   const bool begun = call_ != Call::kNone || BeginRemap();
-  if (progress || begun) patience_.Progressed(InstantOf(now_));
+  if (progress || begun) {
+    patience_.Progressed(InstantOf(now_));
+    last_progress_ = now_;
+  }
   CheckDeadline();
   return progress && !begun;
 }
@@ -74,7 +79,6 @@ bool SimulatedMover::PollFinished() {
                         patience_.Disturbed(InstantOf(now_)), InstantOf(now_));
     }
     stream.last_finish = now_;
-    if (a->barrier()) --barriers_in_flight_;
     a->finished = true;
     patience_.Ended(a->work, a->released_at, InstantOf(now_));
     QueueFinished(*a);
@@ -108,7 +112,7 @@ bool SimulatedMover::StartMoves() {
     PlanByMin(&evict, &fetch);
   } else if (queue_.empty() && !over) {
     if (!traced_ || trials_->TimedRuns(InstantOf(now_))) return false;
-    if (barriers_in_flight_ == 0 && moves_.empty()) {
+    if (counts_->barriers() == 0 && moves_.empty()) {
       idle_fetches_.Add(*residency_, trials_->heat(), Available(), InstantOf(now_), &fetch);
     }
     if (fetch.empty()) return false;
@@ -136,7 +140,7 @@ bool SimulatedMover::StartMoves() {
 }
 
 bool SimulatedMover::PlanMoves() {
-  if (barriers_in_flight_ != 0) return false;
+  if (counts_->barriers() != 0) return false;
   if (trials_->TimedRuns(InstantOf(now_))) {
     plan_again_ = true;
     return false;
@@ -151,10 +155,10 @@ bool SimulatedMover::PlanMoves() {
   // A trial may have been all that it waited for.
   if (!queue_.empty() && queue_.front()->fetch_for_others.empty() &&
       (queue_.front()->barrier() || trials_->OnTrial(*queue_.front())) &&
-      HasItsMemory(*queue_.front())) {
+      readiness_->HasItsMemory(*queue_.front(), ConditionsNow())) {
     return tried;
   }
-  if (!queue_.empty() && patience_.Starved(queue_.front()->work)) return tried;
+  if (!queue_.empty() && patience_.Starved(queue_.front()->id)) return tried;
   const Bytes over = used_ > setting_.device_memory ? used_ - setting_.device_memory : Bytes(0);
   const bool may_fetch = moving_in_ < Pipeline();
   const bool may_evict = moving_out_ < Pipeline();
@@ -185,17 +189,15 @@ bool SimulatedMover::PlanMoves() {
   if (planned_over_ != (over != Bytes(0))) NotePinned();
   planned_over_ = over != Bytes(0);
   planner_->Make(request, View(*this, trial), &plan_);
-  for (const ChunkIndex c : changed_) FactsOf(c).noted = false;
-  changed_.clear();
+  residency_->ForgetChanges();
   for (const uint32_t i : plan_.in_place) {
     // Only ever the head.
     if (!any_held) continue;
-    ActiveWork* const a = planned_follows_ ? queue_.front() : planned_held_[planned_run_in_place_];
+    Work* const a = planned_follows_ ? queue_.front() : planned_held_[planned_run_in_place_];
     VS_CHECK(i == planned_.released());
     RemakeQueue();
     if (a == queue_.front() && !a->fetch_for_others.empty()) {
-      awaited_fetches_.NotPlanned(InstantOf(now_));
-      a->fetch_for_others.clear();
+      unmapped_chunks_->NotPlanned(a, InstantOf(now_));
       continue;
     }
     a->run_in_place = true;
@@ -204,10 +206,10 @@ bool SimulatedMover::PlanMoves() {
 }
 
 void SimulatedMover::PlanByMin(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
-  if (barriers_in_flight_ != 0) return;
-  ActiveWork* const head = queue_.empty() ? nullptr : queue_.front();
+  if (counts_->barriers() != 0) return;
+  ActiveWork* const head = queue_.empty() ? nullptr : Own(queue_.front());
   const bool barrier = traced_ && setting_.overlap == ReplayOverlap::kOff;
-  if (barrier && (head == nullptr || HasItsMemory(*head))) return;
+  if (barrier && (head == nullptr || readiness_->HasItsMemory(*head, ConditionsNow()))) return;
   const uint32_t first = head != nullptr ? head->work : submitted_;
   min_cursor_ = std::max(min_cursor_, first);
   Bytes room = Available() + leaving_;
@@ -293,7 +295,7 @@ ChunkIndex SimulatedMover::NeededLast(uint32_t work, absl::Span<const ChunkIndex
 
 bool SimulatedMover::StartEvict(ChunkIndex index) {
   Chunk& c = At(index);
-  if (!Movable(c) || !c.on_device || c.in_flight != 0 || Moving(c) || barriers_in_flight_ != 0) {
+  if (!Movable(c) || !c.on_device || c.in_flight != 0 || Moving(c) || counts_->barriers() != 0) {
     return false;
   }
   MarkChanged(index);
@@ -305,7 +307,6 @@ bool SimulatedMover::StartEvict(ChunkIndex index) {
                      (prints_ || DeviceIdle()) &&
                      (facts.unwritten || facts.came > facts.unwritten_from);
   c.Transition(ChunkState::kMoving);
-  ++departures_;
   moving_out_ += c.size();
   leaving_ += c.size();
   move.clean |= equal;
@@ -340,7 +341,7 @@ bool SimulatedMover::StartFetches() {
 
 bool SimulatedMover::StartFetch(ChunkIndex index) {
   Chunk& c = At(index);
-  if (!Movable(c) || c.on_device || c.in_flight != 0 || Moving(c) || barriers_in_flight_ != 0 ||
+  if (!Movable(c) || c.on_device || c.in_flight != 0 || Moving(c) || counts_->barriers() != 0 ||
       c.size() > Available()) {
     return false;
   }
@@ -380,29 +381,28 @@ bool SimulatedMover::BeginRemap() {
   if (copied_ != 0) {
     const auto copied = absl::c_find_if(moves_, [](const Move& m) { return m.copied; });
     call_move_ = *copied;
-    call_hides_ = !copied->in && MayStayUnmapped(*copied);
+    call_hides_ = !copied->in && counts_->barriers() == 0 &&
+                  unmapped_chunks_->MayStayUnmapped(copied->chunk, unmapped_, InstantOf(now_));
     Begin(Call::kRemap, RemapTime(*copied, call_hides_));
     return true;
   }
   if (unmapped_ == 0) {
-    to_map_.clear();
-    map_all_ = false;
+    unmapped_chunks_->AllMapped();
+    mapping_.clear();
     return false;
   }
-  while (!to_map_.empty() && (!At(to_map_.back()).unmapped || Moving(At(to_map_.back())))) {
-    to_map_.pop_back();
+  if (mapping_.empty()) {
+    const bool idle = queue_.empty() && active_ == 0;
+    const std::vector<ChunkIndex> wanted =
+        unmapped_chunks_->Take(InstantOf(idle ? last_progress_ : now_), InstantOf(now_));
+    mapping_.assign(wanted.begin(), wanted.end());
   }
-  ChunkIndex show;
-  if (!to_map_.empty()) {
-    show = to_map_.back();
-    to_map_.pop_back();
-  } else if (map_all_) {
-    for (uint32_t i = 1; i < chunk_->end() && !show; ++i) {
-      const Chunk& c = At(ChunkIndex(i));
-      if (c.unmapped && !Moving(c)) show = ChunkIndex(i);
-    }
+  while (!mapping_.empty() && (!At(mapping_.front()).unmapped || Moving(At(mapping_.front())))) {
+    mapping_.pop_front();
   }
-  if (!show) return false;
+  if (mapping_.empty()) return false;
+  const ChunkIndex show = mapping_.front();
+  mapping_.pop_front();
   MarkChanged(show);
   At(show).Transition(ChunkState::kMoving);
   call_shows_ = show;
@@ -432,11 +432,6 @@ uint64_t SimulatedMover::RemapTime(const Move& move, bool hide) const {
     end = std::max(end, link_.PieceEnd());
   }
   return end - now_;
-}
-
-bool SimulatedMover::MayStayUnmapped(const Move& move) const {
-  return barriers_queued_ == 0 && barriers_in_flight_ == 0 && now_ >= no_unmapping_before_ &&
-         !map_all_ && At(move.chunk).mapped_only == 0 && unmapped_ < kMostUnmapped;
 }
 
 std::deque<SimulatedMover::Move>::iterator SimulatedMover::FindMove(uint64_t tag) {
@@ -478,7 +473,7 @@ void SimulatedMover::CompleteMove(const Move& move) {
   if (move.in) {
     moving_in_ -= c.size();
     // Work that may write anywhere takes all twins away that have no fingerprint.
-    const bool twin = barriers_queued_ == 0 || move.print;
+    const bool twin = queue_.barriers() == 0 || move.print;
     c.Transition(twin ? ChunkState::kDeviceTwin : ChunkState::kDevice);
     c.unused = true;
     FactsOf(move.chunk).fingerprinted = twin && move.print;

@@ -8,9 +8,9 @@
 
 namespace vramspan::replay {
 
-QueuedWork SimulatedMover::Queued(const ActiveWork& a) const {
+QueuedWork SimulatedMover::Queued(const Work& a) const {
   QueuedWork work;
-  work.id = a.work;
+  work.id = a.id;
   work.chunks = a.wanted;
   work.version = a.version;
   if (traced_) work.duration = trials_->history().Expected(a.kernel);
@@ -32,7 +32,7 @@ void SimulatedMover::MakeQueue() {
   planned_.Clear();
   planned_held_.clear();
   planned_run_in_place_ = 0;
-  const auto queued = [this](const ActiveWork& a) {
+  const auto queued = [this](const Work& a) {
     QueuedWork work = Queued(a);
     if (a.fetch_for_others.empty() || queue_.empty() || &a != queue_.front()) return work;
     planned_follows_ = false;
@@ -47,7 +47,7 @@ void SimulatedMover::MakeQueue() {
     if (a->finished || (skip != 0 && skip-- != 0)) continue;
     planned_.Submit(queued(*a), /*released=*/true, /*was_expected=*/false);
   }
-  for (ActiveWork* a : queue_) {
+  for (Work* a : queue_) {
     planned_follows_ &= !a->run_in_place && a->access != Access::kUnknown;
     if (a->access == Access::kUnknown) break;
     // What is let go as it is runs next, but nothing more is fetched for it.
@@ -101,7 +101,7 @@ bool SimulatedMover::QueueIsRight() {
     if (!a->finished) right.push_back(Queued(*a));
   }
   const size_t released = right.size();
-  for (const ActiveWork* a : queue_) right.push_back(Queued(*a));
+  for (const Work* a : queue_) right.push_back(Queued(*a));
   const size_t queued = right.size();
   if (traced_ && queued < kExpectedWorks) {
     sequence_.Next(0, kExpectedWorks - queued, trials_->history(),

@@ -38,19 +38,18 @@ void SimulatedMover::Submit(ActiveWork* a) {
       if (seen.forgotten) planned_.KeepExpected(0);
     }
   }
-  if (a->barrier()) no_unmapping_before_ = now_ + kNoUnmapping;
-  if (queue_.empty() && RunsAsItIs(*a)) {
+  if (a->barrier()) unmapped_chunks_->KeepMapped(InstantOf(now_));
+  if (queue_.empty() && readiness_->RunsAsItIs(*a, ConditionsNow())) {
     MarkReleased(a);
     QueueSubmitted(*a, was_expected);
     TryStart(&streams_[run_.works[a->work].stream]);
     return;
   }
   a->held = true;
-  a->ForEachFixed([this](const ChunkUse& use) { ++At(use.chunk).queued; });
+  counts_->Held(*a);
   if (queue_.empty()) patience_.HeadIs(a->work, InstantOf(now_));
-  queue_.push_back(a);
+  queue_.Push(a);
   QueueSubmitted(*a, was_expected);
-  barriers_queued_ += a->barrier();
   // What is so far behind is looked at when next something changes.
   plan_again_ |= queue_.size() < kExpectedWorks || in_flight_ == 0;
   TryStart(&streams_[run_.works[a->work].stream]);
@@ -70,105 +69,22 @@ void SimulatedMover::WantByMin(ActiveWork* a) {
   a->WantTheRest();
 }
 
-bool SimulatedMover::AllThere(uint32_t set) {
-  if (there_at_[set] == departures_) return true;
-  for (const ChunkIndex index : chunks_.chunks(set)) {
-    const Chunk& c = At(index);
-    if (!c.on_device || Moving(c)) return false;
-  }
-  there_at_[set] = departures_;
-  return true;
-}
-
-bool SimulatedMover::RunsAsItIs(const ActiveWork& a) {
-  if (a.barrier() && (!moves_.empty() || unmapped_ != 0 || call_ != Call::kNone)) return false;
-  if (moves_.size() + unmapped_ != 0 || call_ != Call::kNone) {
-    for (const ChunkUse& use : a.possible) {
-      if (Moving(At(use.chunk)) || At(use.chunk).unmapped) return false;
-    }
-    for (const ChunkUse& use : a.mapped_only) {
-      if (At(use.chunk).unmapped) return false;
-    }
-  }
-  if (AllThere(a.set)) return true;
-  for (size_t i = 0; i < a.uses.size(); ++i) {
-    const Chunk& c = At(a.uses[i].chunk);
-    if (Moving(c) || c.unmapped || (!c.on_device && !a.serves(i))) return false;
-  }
-  return true;
-}
-
-bool SimulatedMover::Ready(ActiveWork* a) {
-  if (a->barrier() && (!moves_.empty() || call_ != Call::kNone)) return false;
-  const bool has = HasItsMemory(*a);
-  if (WaitsForUnmapped(a, has) || !has) return false;
-  return !trials_ || !trials_->OnTrial(*a) || a->run_in_place ||
-         !trials_->WaitsForCopies(AnyMoving(), InstantOf(now_));
-}
-
-bool SimulatedMover::HasItsMemory(const ActiveWork& a) const {
-  for (size_t i = 0; i < a.uses.size(); ++i) {
-    const Chunk& c = At(a.uses[i].chunk);
-    if (Moving(c)) return false;
-    if (!c.on_device && !a.run_in_place && !a.serves(i) && !c.dying) return false;
-  }
-  return absl::c_none_of(a.possible, [this](const ChunkUse& use) { return Moving(At(use.chunk)); });
-}
-
-bool SimulatedMover::WaitsForUnmapped(ActiveWork* a, bool has_its_memory) {
-  if (unmapped_ == 0) return false;
-  if (a->barrier()) {
-    map_all_ = true;
-    return true;
-  }
-  bool waits = false;
-  for (const ChunkUse& use : a->uses) {
-    if (!At(use.chunk).unmapped) continue;
-    waits = true;
-    if (has_its_memory) to_map_.push_back(use.chunk);
-  }
-  for (const auto uses : {a->possible, a->mapped_only}) {
-    for (const ChunkUse& use : uses) {
-      if (!At(use.chunk).unmapped) continue;
-      waits = true;
-      if (!ComesSoon(a, use.chunk)) to_map_.push_back(use.chunk);
-    }
-  }
-  return waits;
-}
-
-bool SimulatedMover::WantedBehind(ChunkIndex index) const {
-  const size_t end = std::min(queue_.size(), kFetchedNotMapped + 1);
-  size_t i = 1;
-  while (i < end && (queue_[i]->run_in_place || !absl::c_linear_search(queue_[i]->wanted, index)))
-    ++i;
-  return i < end;
-}
-
-bool SimulatedMover::ComesSoon(ActiveWork* a, ChunkIndex index) {
-  const bool active = !moves_.empty() || in_flight_ != 0;
-  const auto answer = awaited_fetches_.Look(active, a->run_in_place, InstantOf(now_), &a->awaited);
-  if (answer == AwaitedFetches::Answer::kInVain) {
-    a->fetch_for_others.clear();
-    RemakeQueue();
-  }
-  if (answer != AwaitedFetches::Answer::kWait) return false;
-  if (Moving(At(index)) || absl::c_linear_search(a->fetch_for_others, index)) return true;
-  if (!WantedBehind(index)) return false;
-  a->fetch_for_others.push_back(index);
-  RemakeQueue();
-  return true;
+Conditions SimulatedMover::ConditionsNow() const {
+  return {.moving = AnyMoving(),
+          .running = in_flight_ != 0,
+          .unmapped = unmapped_,
+          .now = InstantOf(now_)};
 }
 
 bool SimulatedMover::ReleaseReady() {
   bool any = false;
-  while (!queue_.empty() && Ready(queue_.front())) {
-    ActiveWork* a = queue_.front();
-    queue_.pop_front();
-    barriers_queued_ -= a->barrier();
-    a->ForEachFixed([this](const ChunkUse& use) { --At(use.chunk).queued; });
-    if (!queue_.empty()) patience_.HeadIs(queue_.front()->work, InstantOf(now_));
-    if (!a->fetch_for_others.empty()) awaited_fetches_.Came();
+  bool wants_others = false;
+  while (!queue_.empty() && readiness_->Ready(queue_.front(), ConditionsNow(), &wants_others)) {
+    ActiveWork* a = Own(queue_.front());
+    queue_.Pop(1);
+    counts_->Unheld(*a);
+    if (!queue_.empty()) patience_.HeadIs(queue_.front()->id, InstantOf(now_));
+    unmapped_chunks_->Released(*a);
     a->may_start = now_ + static_cast<uint64_t>(1e3 * prices_.hold_release);
     MarkReleased(a);
     QueueReleased(*a);
@@ -176,6 +92,7 @@ bool SimulatedMover::ReleaseReady() {
     any = true;
   }
   if (any) plan_again_ = true;
+  if (wants_others) RemakeQueue();
   return any;
 }
 
@@ -197,18 +114,13 @@ Patience::Situation SimulatedMover::Situation() const {
 void SimulatedMover::CheckDeadline() {
   if (queue_.empty()) return;
   const Instant now = InstantOf(now_);
-  patience_.HeadIs(queue_.front()->work, now);
+  patience_.HeadIs(queue_.front()->id, now);
   if (!patience_.MayBeDue(now)) return;
-  size_t left = patience_.Check(Situation(), now).in_place;
-  for (ActiveWork* a : queue_) {
-    if (left == 0) break;
-    if (a->run_in_place || a->access == Access::kUnknown) continue;
-    a->run_in_place = true;
-    patience_.RunsInPlace(now);
-    plan_again_ = true;
-    RemakeQueue();
-    --left;
-  }
+  const size_t more = queue_.RunInPlace(patience_.Check(Situation(), now).in_place);
+  if (more == 0) return;
+  patience_.RunsInPlace(now);
+  plan_again_ = true;
+  RemakeQueue();
 }
 
 SimulatedMover::Touched SimulatedMover::TouchedIn(uint32_t set, ChunkIndex chunk) const {
@@ -250,12 +162,9 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
   for (size_t i = 0; i < a->uses.size(); ++i) {
     const ChunkUse& use = a->uses[i];
     Chunk& c = At(use.chunk);
-    Hold(use.chunk);
     if (c.on_device) {
-      if (tracking_ && policy_ != nullptr) policy_->OnUse(use.chunk);
       if (use.how.write) DoubtTwin(use.chunk);
       a->launch.fetches += c.unused;
-      c.unused = false;
     } else {
       const Touched touched = TouchedIn(a->set, use.chunk);
       remote_time += PassNanoseconds(a->work, use.chunk, touched);
@@ -279,20 +188,16 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
     result_.served_in_place += a->launch.served;
     result_.bytes_in_place += a->launch.in_place;
   }
+  counts_->Released(*a, tracking_ ? policy_.get() : nullptr);
   if (tracking_ && a->kernel != 0 && trials_) trials_->Released(a);
   const bool write = absl::c_any_of(a->uses, [](const ChunkUse& use) { return use.how.write; });
   for (const ChunkUse& use : a->possible) {
-    Hold(use.chunk);
-    if (!At(use.chunk).on_device) continue;
-    if (tracking_ && policy_ != nullptr) policy_->OnUse(use.chunk);
     if (write) DoubtTwin(use.chunk);
   }
-  for (const ChunkUse& use : a->mapped_only) ++At(use.chunk).mapped_only;
   if (!tracking_) {
     TryStart(&streams_[run_.works[a->work].stream]);
     return;
   }
-  if (a->barrier()) ++barriers_in_flight_;
   a->listed = true;
   released_.push_back(a);
   ++in_flight_;
@@ -306,15 +211,10 @@ void SimulatedMover::DoubtTwin(ChunkIndex index) {
 }
 
 void SimulatedMover::Finish(ActiveWork* a) {
-  const auto leave = [this](ChunkIndex index) {
-    Unhold(index);
-    if (At(index).dying) Reclaim(index);
-  };
-  a->ForEachFixed([&](const ChunkUse& use) { leave(use.chunk); });
-  for (const ChunkUse& use : a->mapped_only) {
-    --At(use.chunk).mapped_only;
+  counts_->Ended(*a);
+  a->ForEach([this](const ChunkUse& use) {
     if (At(use.chunk).dying) Reclaim(use.chunk);
-  }
+  });
   --active_;
 }
 

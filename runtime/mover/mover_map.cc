@@ -1,16 +1,5 @@
-// Host chunks without a mapping. Mapping and unmapping host memory takes ten times as long as
-// device memory (docs/measurements.md). A chunk that is evicted to be fetched again needs neither,
-// so it stays unmapped. This makes the remap window longer. So it is done only where work says what
-// it touches:
-//  - A barrier waits until everything is mapped. No chunk is left unmapped before the barrier has
-//    ended, nor for a while after.
-//  - Other work finds mapped whatever it may touch (Use::mapped_only). Exception: a chunk that one
-//  of
-//    the next launches needs on the device is fetched, and not mapped on the host first.
-//  - The driver looks up what copies and fills name when they are submitted, captured ones too. So
-//    they wait for those chunks. Address queries wait for all chunks, and hold remaps off.
-//  - While foreign work runs everything is mapped and nothing moves.
-//  - Everything is mapped again when the program has been idle for a while.
+// Maps unmapped host chunks again (scheduler/unmapped_chunks.h says which), and makes whoever hands
+// an address to the driver wait for that.
 #include <absl/algorithm/container.h>
 #include <absl/strings/str_cat.h>
 
@@ -26,8 +15,6 @@
 namespace vramspan {
 namespace {
 
-// Longer than a program thinks between two steps of what it does.
-constexpr std::chrono::milliseconds kIdle{100};
 // In one round, so that what waits for something else does not wait for this.
 constexpr std::chrono::milliseconds kMapTime{2};
 constexpr std::chrono::seconds kStopPatience{5};
@@ -38,53 +25,10 @@ constexpr std::chrono::seconds kDriverPatience{300};
 }  // namespace
 
 bool Mover::MayStayUnmapped(const Move& move) {
-  const Chunk& c = memory_.chunks()[move.chunk];
-  if (absl::c_any_of(queue_, [](const StreamWork* work) { return work->barrier(); })) return false;
-  return Clock::now() >= no_unmapping_before_ && barriers_in_flight_ == 0 && !map_all_ &&
-         !move.explicit_request && c.mapped_only == 0 && c.in_submission == 0 &&
-         unknown_in_submission_ == 0 && address_queries_ == 0 && !Residency::ServedInPlace(c) &&
-         memory_.unmapped() < kMostUnmapped && !synchronous_.load(std::memory_order_relaxed);
-}
-
-bool Mover::WaitsForUnmapped(StreamWork* work, bool has_its_memory) {
-  if (!memory_.any_unmapped() || work->kind != Work::Kind::kScope || dead_) return false;
-  if (work->barrier()) {
-    map_all_ = true;
-    return true;
-  }
-  bool waits = false;
-  for (const ChunkUse& use : work->all) {
-    const ChunkIndex index = use.chunk;
-    if (!memory_.chunks()[index].unmapped) continue;
-    waits = true;
-    if (!use.how.possible && !has_its_memory) continue;  // It may still come.
-    if (!use.how.possible || !ComesSoon(work, index)) to_map_.push_back(index);
-  }
-  return waits;
-}
-
-bool Mover::WantedBehind(const StreamWork* work, ChunkIndex index) const {
-  if (!residency_.Movable(residency_[index])) return false;
-  constexpr auto kAhead = static_cast<ptrdiff_t>(kFetchedNotMapped);
-  const auto at = absl::c_find(queue_, work);
-  const auto end = queue_.end() - at > kAhead ? at + kAhead + 1 : queue_.end();
-  return at != end && std::any_of(at + 1, end, [&](const StreamWork* next) {
-           return !next->run_in_place && absl::c_linear_search(next->wanted, index);
-         });
-}
-
-bool Mover::ComesSoon(StreamWork* work, ChunkIndex index) {
-  const bool active = !moves_.empty() || in_flight_ != 0;
-  const auto answer = awaited_fetches_.Look(active, work->run_in_place, Now(), &work->awaited);
-  if (answer == AwaitedFetches::Answer::kInVain) work->fetch_for_others.clear();
-  if (answer != AwaitedFetches::Answer::kWait) return false;
-  const Chunk& c = memory_.chunks()[index];
-  if (c.state == ChunkState::kMoving || absl::c_linear_search(work->fetch_for_others, index))
-    return true;
-  if (!WantedBehind(work, index)) return false;
-  work->fetch_for_others.push_back(index);
-  look_again_ = true;
-  return true;
+  return counts_.barriers() == 0 && !move.explicit_request &&
+         counts_.unknown_in_submission() == 0 && address_queries_ == 0 &&
+         !synchronous_.load(std::memory_order_relaxed) &&
+         unmapped_.MayStayUnmapped(move.chunk, memory_.unmapped(), Now());
 }
 
 bool Mover::MapChunksOnHost() {
@@ -94,15 +38,8 @@ bool Mover::MapChunksOnHost() {
   {
     MutexLock lock(memory_.mu);
     if (trials_.TimedRuns(Now())) return false;
-    if (queue_.empty() && works_in_submission_ == 0 && now - last_progress_ > kIdle)
-      map_all_ = true;
-    wanted.swap(to_map_);
-    if (map_all_) {
-      wanted.clear();
-      for (uint32_t i = 1; i < memory_.chunks().end(); ++i) {
-        if (memory_.chunks()[ChunkIndex(i)].unmapped) wanted.push_back(ChunkIndex(i));
-      }
-    }
+    const bool idle = queue_.empty() && works_in_submission_ == 0;
+    wanted = unmapped_.Take(InstantOf(idle ? last_progress_ : now), InstantOf(now));
   }
   bool any = false;
   for (const ChunkIndex index : wanted) {
@@ -160,7 +97,7 @@ Status Mover::WaitReachable(const StreamWork& work) {
     if (!unmapped && unreachable_.empty()) return false;
     if (synchronous_.load(std::memory_order_relaxed)) return false;
     if (work.access == Access::kUnknown) {
-      map_all_ = unmapped;
+      unmapped_.MapAll(unmapped);
       return true;
     }
     bool any = false;
@@ -168,7 +105,7 @@ Status Mover::WaitReachable(const StreamWork& work) {
       if (how.kernels_only) continue;
       any = any || absl::c_linear_search(unreachable_, chunk);
       if (!memory_.chunks()[chunk].unmapped) continue;
-      to_map_.push_back(chunk);
+      unmapped_.Map(chunk);
       any = true;
     }
     return any;
@@ -197,10 +134,11 @@ bool Mover::BeginAddressQuery() {
   if (!tracking_.load(std::memory_order_acquire)) return false;
   MutexLock lock(memory_.mu);
   ++address_queries_;
-  if (memory_.any_unmapped()) no_unmapping_before_ = Clock::now() + kNoUnmapping;
+  if (memory_.any_unmapped()) unmapped_.KeepMapped(Now());
   WaitMapped([&]() VS_NO_THREAD_SAFETY_ANALYSIS {
-    map_all_ = memory_.any_unmapped();
-    return (map_all_ || !unreachable_.empty()) && !dead_;
+    const bool any = memory_.any_unmapped();
+    unmapped_.MapAll(any);
+    return (any || !unreachable_.empty()) && !dead_;
   });
   return true;
 }
@@ -215,12 +153,13 @@ bool Mover::BeginForeignWork() {
   if (!tracking_.load(std::memory_order_acquire)) return false;
   MutexLock lock(memory_.mu);
   memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
-  ++barriers_in_flight_;
-  no_unmapping_before_ = Clock::now() + kNoUnmapping;
+  counts_.ForeignWorkBegan();
+  unmapped_.KeepMapped(Now());
   WaitUntil([&]() VS_NO_THREAD_SAFETY_ANALYSIS {
-    map_all_ = memory_.any_unmapped();
-    if (map_all_) WakeThread();
-    return dead_ || (!map_all_ && moves_under_way_.load(std::memory_order_relaxed) == 0);
+    const bool any = memory_.any_unmapped();
+    unmapped_.MapAll(any);
+    if (any) WakeThread();
+    return dead_ || (!any && moves_under_way_.load(std::memory_order_relaxed) == 0);
   });
   return true;
 }
@@ -229,8 +168,7 @@ void Mover::EndForeignWork() {
   MutexLock lock(memory_.mu);
   DoubtTwins(/*but_read_mostly=*/false);
   // Of another runtime, perhaps, whose place this one has taken since.
-  if (barriers_in_flight_ == 0) return;
-  --barriers_in_flight_;
+  if (!counts_.ForeignWorkEnded()) return;
   memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
   WakeThread();
 }
@@ -241,7 +179,7 @@ std::vector<CUcontext> Mover::BeginOthers() {
   if (others.empty()) return others;
   MutexLock lock(memory_.mu);
   memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
-  ++barriers_in_flight_;
+  counts_.ForeignWorkBegan();
   return others;
 }
 
@@ -280,13 +218,13 @@ bool Mover::StopMoving() {
   MutexLock lock(memory_.mu);
   // Under the lock: whoever starts a move looks under it whether the users are known.
   StopTracking();
-  no_unmapping_before_ = Clock::time_point::max();
+  unmapped_.KeepMappedUntil(Instant::max());
   const auto moving = [&] {
     return memory_.any_unmapped() || moves_under_way_.load(std::memory_order_relaxed) != 0;
   };
   const auto until = Clock::now() + kStopPatience;
   while (moving() && !dead_ && Clock::now() < until) {
-    map_all_ = true;
+    unmapped_.MapAll();
     WakeThread();
     done_.WaitFor(memory_.mu, std::chrono::milliseconds(5));
   }

@@ -1,0 +1,51 @@
+#include "runtime/scheduler/work_counts.h"
+
+#include "runtime/base/log.h"
+
+namespace vramspan {
+
+void WorkCounts::Queued(const Work& work, int by) {
+  if (!Counts(work)) return;
+  work.ForEachFixed([&](const ChunkUse& use) {
+    Chunk& c = residency_[use.chunk];
+    c.queued = static_cast<uint16_t>(c.queued + by);
+  });
+}
+
+void WorkCounts::Released(const Work& work, EvictionPolicy* policy) {
+  barriers_ += work.barrier();
+  if (!Counts(work)) return;
+  for (const ChunkUse& use : work.mapped_only) ++residency_[use.chunk].mapped_only;
+  work.ForEachFixed([&](const ChunkUse& use) {
+    Chunk& c = residency_[use.chunk];
+    if (c.in_flight++ == 0) residency_.NoteChange(use.chunk);
+    if (policy != nullptr && c.on_device) policy->OnUse(use.chunk);
+    c.unused = c.unused && (use.how.possible || work.kind != Work::Kind::kScope);
+  });
+}
+
+void WorkCounts::Ended(const Work& work) {
+  barriers_ -= work.barrier();
+  if (!Counts(work)) return;
+  for (const ChunkUse& use : work.mapped_only) --residency_[use.chunk].mapped_only;
+  work.ForEachFixed([&](const ChunkUse& use) {
+    Chunk& c = residency_[use.chunk];
+    VS_DCHECK(c.in_flight != 0);
+    if (--c.in_flight == 0) residency_.NoteChange(use.chunk);
+  });
+}
+
+void WorkCounts::SetInSubmission(Work* work, absl::Span<const ChunkUse> looked_up,
+                                 bool in_submission) {
+  if (work->in_submission == in_submission) return;
+  work->in_submission = in_submission;
+  if (work->access == Access::kUnknown) unknown_in_submission_ += in_submission ? 1 : -1;
+  for (const ChunkUse& use : looked_up) {
+    if (use.how.kernels_only) continue;
+    Chunk& c = residency_[use.chunk];
+    in_submission ? ++c.in_submission : --c.in_submission;
+    residency_.NoteChange(use.chunk);
+  }
+}
+
+}  // namespace vramspan

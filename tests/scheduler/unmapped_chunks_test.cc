@@ -1,0 +1,174 @@
+// Host chunks without a mapping: which stay so, who waits for one, and what gets one again.
+#include "runtime/scheduler/unmapped_chunks.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/placement/move_limits.h"
+#include "tests/scheduler/few_chunks.h"
+
+namespace vramspan {
+namespace {
+
+constexpr Duration kWaits = std::chrono::milliseconds(20);
+
+Instant AtMillis(int64_t ms) { return Instant(std::chrono::milliseconds(ms)); }
+
+class UnmappedChunksTest : public ::testing::Test {
+ protected:
+  bool MayStay(uint32_t chunk, int64_t ms = 5000, uint32_t unmapped = 0) {
+    return unmapped_.MayStayUnmapped(ChunkIndex(chunk), unmapped, AtMillis(ms));
+  }
+  bool Waits(Work* work, bool has_its_memory = false, int64_t ms = 5000, bool active = true) {
+    last_ = unmapped_.Look(work, has_its_memory, active, AtMillis(ms));
+    return last_.waits;
+  }
+  std::vector<uint32_t> Take(int64_t idle_since = 5000, int64_t ms = 5000) {
+    std::vector<uint32_t> chunks;
+    for (const ChunkIndex c : unmapped_.Take(AtMillis(idle_since), AtMillis(ms)))
+      chunks.push_back(c.value);
+    return chunks;
+  }
+  void Unmap(std::initializer_list<uint32_t> chunks) {
+    for (const uint32_t c : chunks) chunks_[c].unmapped = true;
+  }
+
+  FewChunks chunks_{8};
+  WorkQueue queue_;
+  UnmappedChunks unmapped_{&chunks_.residency(), &queue_, kWaits};
+  UnmappedChunks::Wait last_;
+};
+
+TEST_F(UnmappedChunksTest, AChunkStaysUnmappedUnlessSomebodyMayReachIt) {
+  EXPECT_TRUE(MayStay(1));
+  chunks_[1].mapped_only = 1;
+  chunks_[2].in_submission = 1;
+  chunks_[3].advice = Advice::kStreamedOnce;
+  for (const uint32_t c : {1u, 2u, 3u}) EXPECT_FALSE(MayStay(c)) << c;
+  EXPECT_TRUE(MayStay(4, 5000, kMostUnmapped - 1));
+  EXPECT_FALSE(MayStay(4, 5000, kMostUnmapped)) << "a barrier would wait for all of them";
+}
+
+TEST_F(UnmappedChunksTest, NoneStaysUnmappedBesideABarrierOrSoonAfter) {
+  SomeWork barrier({1});
+  barrier.access = Access::kPartial;
+  queue_.Push(&barrier);
+  unmapped_.KeepMapped(AtMillis(5000));
+  EXPECT_FALSE(MayStay(4, 7000)) << "it is held";
+  queue_.Pop(1);
+  EXPECT_FALSE(MayStay(4, 5999));
+  EXPECT_TRUE(MayStay(4, 6000));
+  unmapped_.KeepMappedUntil(Instant::max());
+  unmapped_.KeepMapped(AtMillis(7000));
+  EXPECT_FALSE(MayStay(4, 9000)) << "for good is longer than a second";
+}
+
+TEST_F(UnmappedChunksTest, ABarrierWaitsForAll) {
+  Unmap({3, 5, 7});
+  SomeWork barrier({1});
+  barrier.access = Access::kUnknown;
+  EXPECT_TRUE(Waits(&barrier));
+  EXPECT_EQ(Take(), (std::vector<uint32_t>{3, 5, 7}));
+  EXPECT_FALSE(MayStay(1)) << "until nothing is unmapped";
+  unmapped_.AllMapped();
+  EXPECT_TRUE(MayStay(1));
+}
+
+TEST_F(UnmappedChunksTest, WhatWorkTouchesMostLikelyIsMappedOnlyWhereItDoesNotComeToTheDevice) {
+  Unmap({1, 2});
+  SomeWork head({1, 2, 3});
+  EXPECT_TRUE(Waits(&head));
+  EXPECT_TRUE(Take().empty()) << "both are to come";
+  EXPECT_TRUE(Waits(&head, /*has_its_memory=*/true));
+  EXPECT_EQ(Take(), (std::vector<uint32_t>{1, 2}));
+  EXPECT_TRUE(Take().empty()) << "who still waits asks again";
+  SomeWork other({3});
+  EXPECT_FALSE(Waits(&other));
+}
+
+TEST_F(UnmappedChunksTest, WhatWorkMayTouchIsMappedAtOnce) {
+  Unmap({4, 5});
+  SomeWork head({1}, {4}, {5});
+  queue_.Push(&head);
+  EXPECT_TRUE(Waits(&head));
+  EXPECT_EQ(Take(), (std::vector<uint32_t>{4, 5}));
+}
+
+TEST_F(UnmappedChunksTest, UnlessOneOfTheNextFourIsToHaveItOnTheDevice) {
+  Unmap({4, 5});
+  SomeWork head({1}, {4}, {5});
+  SomeWork second({2}), third({2}), fourth({2}), fifth({4}), sixth({5});
+  for (Work* work : std::initializer_list<Work*>{&head, &second, &third, &fourth, &fifth, &sixth}) {
+    queue_.Push(work);
+  }
+  EXPECT_TRUE(Waits(&head));
+  EXPECT_TRUE(last_.wants_others);
+  EXPECT_EQ(head.fetch_for_others, std::vector<ChunkIndex>{ChunkIndex(4)});
+  EXPECT_EQ(Take(), std::vector<uint32_t>{5}) << "the sixth is too far off";
+  EXPECT_TRUE(Waits(&head));
+  EXPECT_FALSE(last_.wants_others) << "it is known";
+}
+
+TEST_F(UnmappedChunksTest, AFetchThatDoesNotComeIsNotWaitedForLong) {
+  Unmap({4});
+  SomeWork head({1}, {4}), next({4});
+  queue_.Push(&head);
+  queue_.Push(&next);
+  EXPECT_TRUE(Waits(&head, false, 5000));
+  EXPECT_TRUE(Take().empty());
+  EXPECT_TRUE(Waits(&head, false, 5021));
+  EXPECT_TRUE(last_.wants_others) << "in vain";
+  EXPECT_TRUE(head.fetch_for_others.empty());
+  EXPECT_EQ(Take(), std::vector<uint32_t>{4});
+  SomeWork later({2}, {4});
+  EXPECT_TRUE(Waits(&later, false, 5030));
+  EXPECT_EQ(Take(), std::vector<uint32_t>{4}) << "nor by others, for a while";
+}
+
+TEST_F(UnmappedChunksTest, AFetchThatIsNotPlannedIsNotWaitedFor) {
+  Unmap({4});
+  SomeWork head({1}, {4}), next({4});
+  queue_.Push(&head);
+  queue_.Push(&next);
+  EXPECT_TRUE(Waits(&head));
+  ASSERT_FALSE(head.fetch_for_others.empty());
+  unmapped_.NotPlanned(&head, AtMillis(5000));
+  EXPECT_TRUE(head.fetch_for_others.empty());
+  EXPECT_TRUE(Waits(&head));
+  EXPECT_EQ(Take(), std::vector<uint32_t>{4});
+}
+
+TEST_F(UnmappedChunksTest, AllAreMappedWhereTheProgramIsIdle) {
+  Unmap({2, 6});
+  EXPECT_TRUE(Take(/*idle_since=*/4900).empty());
+  EXPECT_EQ(Take(4899), (std::vector<uint32_t>{2, 6}));
+}
+
+TEST(WorkQueueTest, KeepsTheOrderAndCountsBarriers) {
+  SomeWork a({1}), b({2}), c({3});
+  b.access = Access::kPartial;
+  WorkQueue queue;
+  for (Work* work : std::initializer_list<Work*>{&a, &b, &c}) queue.Push(work);
+  EXPECT_EQ(queue.barriers(), 1u);
+  std::vector<uint64_t> behind;
+  const auto note = [&](const Work& work) {
+    behind.push_back(work.id);
+    return false;
+  };
+  EXPECT_FALSE(queue.AnyBehind(&a, 1, note));
+  EXPECT_EQ(behind, std::vector<uint64_t>{b.id});
+  EXPECT_FALSE(queue.AnyBehind(&c, 4, note));
+  EXPECT_EQ(behind.size(), 1u);
+  EXPECT_TRUE(queue.Remove(&b));
+  EXPECT_FALSE(queue.Remove(&b));
+  EXPECT_EQ(queue.barriers(), 0u);
+  queue.Push(&b);
+  queue.Pop(2);
+  EXPECT_EQ(queue.front(), &b);
+  EXPECT_EQ(queue.barriers(), 1u);
+  queue.Pop(1);
+  EXPECT_TRUE(queue.empty());
+  EXPECT_EQ(queue.barriers(), 0u);
+}
+
+}  // namespace
+}  // namespace vramspan
