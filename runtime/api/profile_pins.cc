@@ -62,9 +62,12 @@ void ProfilePins::Apply() {
     // What the program advised since is as it wants it.
     const Advice from = change.keep ? Advice::kNone : Advice::kKeepOnDevice;
     const Advice to = change.keep ? Advice::kKeepOnDevice : Advice::kNone;
-    memory_->ForEachChunk(base_[change.pin], pins_.at(change.pin).size, [&](ChunkIndex, Chunk& c) {
-      if (c.advice == from) c.advice = to;
-    });
+    memory_->ForEachChunk(base_[change.pin], pins_.at(change.pin).size,
+                          [&](ChunkIndex index, Chunk& c) {
+                            if (c.advice != from) return;
+                            c.advice = to;
+                            memory_->chunks().NoteChange(index);
+                          });
   }
 }
 

@@ -365,6 +365,7 @@ Status Runtime::Advise(DevicePtr ptr, Bytes size, vramspanAdvice advice) {
   MutexLock lock(memory_->mu);
   // The analysis does not see the lock from inside a lambda.
   const auto advise = [&](ChunkIndex index, Chunk& c) VS_NO_THREAD_SAFETY_ANALYSIS {
+    memory_->chunks().NoteChange(index);
     c.read_mostly = advice == VRAMSPAN_ADVISE_READ_MOSTLY;
     const bool in_place =
         advice == VRAMSPAN_ADVISE_PREFER_HOST || advice == VRAMSPAN_ADVISE_STREAMED_ONCE;

@@ -53,6 +53,7 @@ Status Memory::Free(DevicePtr base) {
         const ChunkIndex index = page_map_->Find(at);
         Chunk& c = (*chunks_)[index];
         c.dying = true;
+        chunks_->NoteChange(index);
         known = known && UsersKnown(c);
         range.chunks.push_back(index);
         at = at + c.size();

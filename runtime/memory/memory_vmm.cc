@@ -225,6 +225,7 @@ StatusOr<std::vector<ChunkIndex>> Memory::Claim(DevicePtr at) {
     const ChunkIndex index = page_map_->Find(p);
     Chunk& c = (*chunks_)[index];
     c.dying = true;
+    chunks_->NoteChange(index);
     chunks.push_back(index);
     p = p + c.size();
   }
@@ -232,7 +233,10 @@ StatusOr<std::vector<ChunkIndex>> Memory::Claim(DevicePtr at) {
 }
 
 void Memory::Unclaim(absl::Span<const ChunkIndex> chunks) {
-  for (const ChunkIndex index : chunks) (*chunks_)[index].dying = false;
+  for (const ChunkIndex index : chunks) {
+    (*chunks_)[index].dying = false;
+    chunks_->NoteChange(index);
+  }
 }
 
 Memory::Taken Memory::TakeOut(DevicePtr at, const std::vector<ChunkIndex>& chunks) {
@@ -275,6 +279,7 @@ void Memory::PutBack(const Taken& taken, bool unmapped) {
     const ChunkIndex index = taken.chunks[i];
     Chunk& c = (*chunks_)[index];
     c.dying = false;
+    chunks_->NoteChange(index);
     c.lost = c.on_device && missing[i];
     SetUnmapped(index, !c.on_device && missing[i]);
     if (c.on_device) policy_->OnInsert(index);
@@ -293,6 +298,7 @@ void Memory::Leave(const Taken& taken) {
       unused.push_back(index);
       continue;
     }
+    chunks_->NoteChange(index);
     // To work that counts it, it is in its place and stays there.
     if (c.state == ChunkState::kHost) {
       c.Transition(ChunkState::kMoving);

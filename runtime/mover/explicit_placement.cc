@@ -66,6 +66,7 @@ Status Mover::Pin(DevicePtr ptr, Bytes size) {
   ++stats_.works_held;
   work->held = true;
   queue_.Push(work);
+  plan_maker_.Submitted(work);
   WakeThread();
   WaitUntil([work] { return work->released; });
   const bool pinned = work->pinned;
@@ -107,6 +108,7 @@ void Mover::PinHere(ChunkIndex index) {
   if (memory_.pins[index.value]++ != 0) return;
   memory_.DropHostCopy(index);
   memory_.chunks()[index].Transition(ChunkState::kPinned);
+  residency_.NoteChange(index);
 }
 
 Status Mover::Unpin(DevicePtr ptr, Bytes size) {
@@ -126,6 +128,7 @@ Status Mover::Unpin(DevicePtr ptr, Bytes size) {
     if (--memory_.pins[index.value] != 0) continue;
     memory_.pins.erase(index.value);
     memory_.chunks()[index].Transition(ChunkState::kDevice);
+    residency_.NoteChange(index);
   }
   WakeThread();
   return absl::OkStatus();

@@ -69,7 +69,9 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
       patience_(options.deadline),
       unmapped_(&residency_, &queue_, options.deadline),
       readiness_(&residency_, &unmapped_, &trials_),
-      planner_(&memory->policy()),
+      plan_maker_({&residency_, &queue_, &counts_, &readiness_, &unmapped_, &trials_, &sequence_,
+                   &patience_},
+                  &memory->policy(), options.prices, options.traced),
       last_progress_(Clock::now()) {
   if (options.traced && options.own_context && options.fingerprints) LoadFingerprints();
 }
@@ -145,6 +147,7 @@ void Mover::Rest(const char* why) {
     unmapped_.KeepMappedUntil(Instant::max());
     unmapped_.MapAll(memory_.any_unmapped());
     for (Work* work : queue_) work->run_in_place = true;
+    plan_maker_.Remake();
     if (!std::exchange(resting_, true)) {
       char text[256];  // There may be no memory for more.
       std::snprintf(text, sizeof(text),
@@ -333,14 +336,14 @@ bool Mover::Prepare() {
 bool Mover::PollFinished() {
   bool any = false;
   const auto polled = Clock::now();
-  const bool in_flight = in_flight_ != 0;
+  const bool in_flight = plan_maker_.released() != 0;
   for (StreamState* state : streams_.busy()) {
     while (!state->in_flight.empty()) {
       StreamWork* work = state->in_flight.front();
       if (!work->ended) break;
       if (work->end.has_value() && !state->Reached(*work->end) && !dead_) break;
       state->in_flight.pop_front();
-      --in_flight_;
+      plan_maker_.Ended(*work);
       patience_.Ended(work->id, work->released_at, InstantOf(polled));
       if (work->kernel != 0) {
         trials_.Finished(*work, InstantOf(state->last_finish), polled - last_poll_,
@@ -412,7 +415,7 @@ void Mover::DeclareUsers(ChunkIndex index) {
 
 Conditions Mover::ConditionsNow() {
   return {.moving = moves_under_way_.load(std::memory_order_relaxed) != 0,
-          .running = in_flight_ != 0,
+          .running = plan_maker_.released() != 0,
           .draining = options_.traced && draining_ != 0,
           .dead = dead_,
           .unmapped = memory_.unmapped(),
@@ -423,13 +426,18 @@ bool Mover::ReleaseReady() {
   // Strictly in order. Work let go ahead of the head could be stuck behind it all the same (by a
   // shared hardware queue, an event, the legacy stream) while the head waits for its memory.
   size_t released = 0;
+  bool wants_others = false;
   {
     const auto erase =
         absl::MakeCleanup([&]() VS_NO_THREAD_SAFETY_ANALYSIS { queue_.Pop(released); });
     const Conditions at = ConditionsNow();
-    while (released < queue_.size() && readiness_.Ready(queue_[released], at, &look_again_)) {
+    while (released < queue_.size() && readiness_.Ready(queue_[released], at, &wants_others)) {
       Release(Own(queue_[released++]));
     }
+  }
+  if (wants_others) {
+    plan_maker_.Remake();
+    look_again_ = true;
   }
   if (released != 0) done_.NotifyAll();
   MakeRoom(std::min<size_t>(released, waiting_for_room_));
@@ -440,6 +448,7 @@ void Mover::Release(StreamWork* work) {
   counts_.Unheld(*work);
   stats_.hold_ns += static_cast<uint64_t>((Now() - work->submitted_at).count());
   unmapped_.Released(*work);
+  work->stream != nullptr ? plan_maker_.Released(work) : plan_maker_.Remake();
   {
     // Whatever becomes of the accounts, its stream goes on.
     const auto go = absl::MakeCleanup([&]() VS_NO_THREAD_SAFETY_ANALYSIS {
@@ -477,6 +486,7 @@ void Mover::CheckDeadline() {
   if (queue_.empty()) return;
   if (dead_) {
     for (Work* work : queue_) work->run_in_place = look_again_ = true;
+    plan_maker_.Remake();
     return;
   }
   const Instant now = Now();
@@ -503,6 +513,8 @@ void Mover::CheckDeadline() {
   const size_t more = queue_.RunInPlace(verdict.in_place);
   if (more == 0) return;
   patience_.RunsInPlace(now);
+  plan_maker_.Remake();
+  residency_.NoteAll();  // Should a change have gone untold, the wait for it ends here.
   stats_.deadlines += more;
   look_again_ = true;
 }

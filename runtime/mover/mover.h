@@ -34,9 +34,9 @@
 #include "runtime/mover/stream_fingerprints.h"
 #include "runtime/mover/streams.h"
 #include "runtime/placement/move_limits.h"
-#include "runtime/placement/planner.h"
 #include "runtime/scheduler/idle_fetches.h"
 #include "runtime/scheduler/patience.h"
+#include "runtime/scheduler/plan_maker.h"
 #include "runtime/scheduler/readiness.h"
 #include "runtime/scheduler/residency.h"
 #include "runtime/scheduler/sequence.h"
@@ -199,7 +199,6 @@ class Mover {
   static StreamWork* Own(Work* work) { return static_cast<StreamWork*>(work); }
   static const StreamWork* Own(const Work* work) { return static_cast<const StreamWork*>(work); }
   struct Move;
-  class View;
   class EndedThreads;
   class Starting;
 
@@ -349,13 +348,6 @@ class Mover {
 
   // --- moves (mover_moves.cc) ---
   bool StartMoves();
-  bool PlanMoves(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch)
-      VS_REQUIRES(memory_.mu);
-  // Where a thread is blocked in a scope that may name any chunk, nothing can be remapped before it
-  // comes back: what is ahead of its work is served where its memory is. True: there is one.
-  bool GiveWayToUnknown() VS_REQUIRES(memory_.mu);
-  // What scopes name that have been open for so long that their threads must be blocked.
-  std::vector<ChunkIndex> StuckChunks() VS_REQUIRES(memory_.mu);
   bool StartEvict(ChunkIndex index);
   // The chunk is leaving, as work at the head of the queue may have asked: once is enough, or work
   // that wants it back would never be done with. True: some had.
@@ -424,7 +416,6 @@ class Mover {
   int lost_ VS_GUARDED_BY(memory_.mu) = 0;             // Moves that have lost the mapping.
   uint64_t next_work_ VS_GUARDED_BY(memory_.mu) = 1;
   uint32_t works_in_submission_ VS_GUARDED_BY(memory_.mu) = 0;  // Begun, not finished.
-  uint32_t in_flight_ VS_GUARDED_BY(memory_.mu) = 0;            // Of them, released into a stream.
   uint32_t counted_ VS_GUARDED_BY(memory_.mu) = 0;              // Work that chunks may count.
   bool any_twins_ VS_GUARDED_BY(memory_.mu) = false;            // False: no chunk has one.
   std::vector<uint32_t> marks_ VS_GUARDED_BY(memory_.mu);       // Scratch: position by chunk.
@@ -440,7 +431,7 @@ class Mover {
   Readiness readiness_ VS_GUARDED_BY(memory_.mu);
   IdleFetches idle_fetches_ VS_GUARDED_BY(memory_.mu);
   Status error_ VS_GUARDED_BY(memory_.mu);
-  Planner planner_ VS_GUARDED_BY(memory_.mu);
+  PlanMaker plan_maker_ VS_GUARDED_BY(memory_.mu);
   bool stop_ VS_GUARDED_BY(memory_.mu) = false;
   bool resting_ VS_GUARDED_BY(memory_.mu) = false;  // See Rest.
   bool dead_ VS_GUARDED_BY(memory_.mu) = false;     // A kernel has killed the context.
@@ -458,6 +449,7 @@ class Mover {
   std::deque<std::unique_ptr<Move>> moves_;
   std::deque<std::unique_ptr<Move>> detached_;
   Bytes moving_in_, moving_out_;
+  Plan plan_;
   Clock::time_point last_progress_;
   Clock::time_point
       stall_since_;           // The last look at what the head waits for; none: there was none.

@@ -69,6 +69,7 @@ bool Mover::MapOnHost(ChunkIndex index) {
     size = c.size();
     slot = c.host_slot;
     c.Transition(ChunkState::kMoving);
+    residency_.NoteChange(index);
     moves_under_way_.fetch_add(1, std::memory_order_relaxed);
   }
   const auto begin = Clock::now();
@@ -79,6 +80,7 @@ bool Mover::MapOnHost(ChunkIndex index) {
   stats_.vmm_ns += static_cast<uint64_t>((Clock::now() - begin).count());
   ++stats_.remaps;
   memory_.chunks()[index].Transition(ChunkState::kHost);
+  residency_.NoteChange(index);
   moves_under_way_.fetch_sub(1, std::memory_order_relaxed);
   if (status.ok()) {
     memory_.SetUnmapped(index, false);

@@ -10,9 +10,6 @@
 
 namespace vramspan {
 
-// A move gives way to a scope that stays open for longer.
-inline constexpr std::chrono::microseconds kScopePatience{200};
-
 struct Mover::Move {
   ChunkIndex chunk;
   bool in = false;     // To the device; else to the host.

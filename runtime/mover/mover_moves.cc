@@ -42,11 +42,14 @@ class Mover::Starting {
 
 bool Mover::StartMoves() {
   if (Clock::now() < no_moves_before_) return false;
-  std::vector<ChunkIndex> evict, fetch;
   bool any = false;
   bool returning = false;
+  std::vector<ChunkIndex>& evict = plan_.evict;
+  std::vector<ChunkIndex>& fetch = plan_.fetch;
   {
     MutexLock lock(memory_.mu);
+    evict.clear();
+    fetch.clear();
     if (queue_.empty() && OverBudget().value == 0) {
       if (options_.traced && options_.idle_fetches && !trials_.TimedRuns(Now()) &&
           counts_.barriers() == 0 && moves_.empty()) {
@@ -56,7 +59,15 @@ bool Mover::StartMoves() {
       if (fetch.empty()) return false;
       returning = true;
     } else {
-      any = PlanMoves(&evict, &fetch) && evict.empty() && fetch.empty();
+      const DevicePool& pool = memory_.device_pool();
+      const Room room{.budget = pool.budget(),
+                      .used = pool.used(),
+                      .available = pool.available(),
+                      .moving_in = moving_in_,
+                      .moving_out = moving_out_};
+      const bool more = plan_maker_.Make(room, ConditionsNow(), &plan_);
+      look_again_ = look_again_ || more;
+      any = more && evict.empty() && fetch.empty();
     }
   }
   const Bytes pipeline = PipelineBytes();
@@ -81,6 +92,22 @@ bool Mover::StartMoves() {
   }
   return any;
 }
+
+bool Mover::DeviceIdle() {
+  return absl::c_all_of(streams_.busy(), [](const StreamState* state) {
+    return absl::c_all_of(state->in_flight, [&](const StreamWork* work) {
+      return work->ended && (!work->end.has_value() || state->Reached(*work->end));
+    });
+  });
+}
+
+Bytes Mover::OverBudget() {
+  const Bytes used = memory_.device_pool().used();
+  const Bytes budget = memory_.device_pool().budget();
+  return used > budget ? used - budget : Bytes(0);
+}
+
+Bytes Mover::PipelineBytes() { return vramspan::PipelineBytes(memory_.device_pool().budget()); }
 
 bool Mover::ServeEvictions(ChunkIndex index) {
   bool any = false;
@@ -118,6 +145,7 @@ bool Mover::StartEvict(ChunkIndex index) {
       move->content = last->second.left;
     }
     c.Transition(ChunkState::kMoving);
+    residency_.NoteChange(index);
     moves_under_way_.fetch_add(1, std::memory_order_relaxed);
   }
   moving_out_ += move->size();
@@ -160,6 +188,7 @@ bool Mover::StartFetch(ChunkIndex index) {
     move->host_slot = c.host_slot;
     move->clean = c.state == ChunkState::kFresh;
     c.Transition(ChunkState::kMoving);
+    residency_.NoteChange(index);
     moves_under_way_.fetch_add(1, std::memory_order_relaxed);
   }
   moving_in_ += move->size();
@@ -179,6 +208,7 @@ bool Mover::StartFetch(ChunkIndex index) {
     print = move->size() >= kWorthAFingerprint &&
             !memory_.fingerprints_of_host_chunks.contains(index.value) && DeviceIdle();
     memory_.chunks()[index].device_slot = *slot;
+    residency_.NoteChange(index);
   }
   const StatusOr<DevicePtr> target = FetchTarget(move.get());
   if (!target.ok()) {
@@ -242,6 +272,7 @@ void Mover::DetachMoves() {
     Reachable(*move);
     c.Transition(move->origin);
     ++c.in_flight;  // The copy still reads it.
+    residency_.NoteChange(move->chunk);
     if (move->in) c.device_slot = kNoSlot;
     (move->in ? moving_in_ : moving_out_) -= move->size();
     moves_under_way_.fetch_sub(1, std::memory_order_relaxed);
@@ -256,6 +287,7 @@ void Mover::ReapDetached() {
     {
       MutexLock lock(memory_.mu);
       --memory_.chunks()[move.chunk].in_flight;
+      residency_.NoteChange(move.chunk);
       if (!move.copy.status.ok()) RecordError(move.copy.status);
     }
     if (move.in) {
@@ -320,10 +352,11 @@ bool Mover::MayRemap(Move* move) {
   }
   const Chunk& c = memory_.chunks()[move->chunk];
   if (move->listed && c.in_submission == 0 && counts_.unknown_in_submission() == 0) return true;
-  if (now - move->due < kScopePatience) return false;
+  if (now - move->due < kBlockedAfter) return false;
   // The thread is inside the driver, most likely behind the very work that waits for this move (a
   // copy that returns when it is done): that is served where its memory is.
   for (Work* work : queue_) {
+    plan_maker_.Remake();
     work->run_in_place =
         work->run_in_place || absl::c_any_of(Own(work)->all, [move](const ChunkUse& use) {
           return use.chunk == move->chunk;
@@ -457,6 +490,7 @@ void Mover::CompleteMove(Move* move, bool changed) {
     MutexLock lock(memory_.mu);
     Chunk& c = memory_.chunks()[move->chunk];
     Reachable(*move);
+    residency_.NoteChange(move->chunk);
     c.on_device = move->in;
     if (move->in) {
       c.device_slot = move->device_slot;
@@ -503,6 +537,7 @@ void Mover::RollBack(Move* move, const Status& why) {
     MutexLock lock(memory_.mu);
     Chunk& c = memory_.chunks()[move->chunk];
     Reachable(*move);
+    residency_.NoteChange(move->chunk);
     c.Transition(move->origin);
     // The copy may have begun, so the host holds neither what it did nor what it should.
     if (move->origin == ChunkState::kDeviceStale && !move->copy.equal) {
@@ -521,6 +556,7 @@ void Mover::RollBack(Move* move, const Status& why) {
       RecordError(why);
       // What waits is served where its memory is: a remap is never required.
       for (Work* work : queue_) work->run_in_place = true;
+      plan_maker_.Remake();
     }
   }
   if (!why.ok()) no_moves_before_ = Clock::now() + kAfterFailure;

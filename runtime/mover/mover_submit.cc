@@ -186,7 +186,6 @@ Status Mover::Submit(StreamWork* work, CUstream stream, absl::Span<const WorkRan
       Recycle(work);
       return reachable;
     }
-    if (options_.traced && work->kind == Work::Kind::kScope) sequence_.Saw(*work);
     ++works_in_submission_;
     ++stats_.works;
     if (work->barrier()) {
@@ -195,6 +194,7 @@ Status Mover::Submit(StreamWork* work, CUstream stream, absl::Span<const WorkRan
     }
     if (work->kind == Work::Kind::kScope && queue_.empty() &&
         readiness_.RunsAsItIs(*work, ConditionsNow())) {
+      plan_maker_.Submitted(work);
       MarkReleased(work);
       if (state->in_flight.size() > kUnpolled) WakeThread();
       return absl::OkStatus();
@@ -211,6 +211,7 @@ Status Mover::Submit(StreamWork* work, CUstream stream, absl::Span<const WorkRan
     needs_arrival = needs_arrival || state->unrecorded;
     work->needs_arrival = needs_arrival;
     queue_.Push(work);
+    plan_maker_.Submitted(work);
     state->held.push_back(work);
     if (synchronous_.load(std::memory_order_relaxed)) {
       // The host is what holds the launch here, so the stream has arrived when it is idle enough:
@@ -463,7 +464,6 @@ void Mover::MarkReleased(StreamWork* work) {
   }
   if (work->barrier()) DoubtTwins(/*but_read_mostly=*/false);  // It may write anywhere.
   if (work->stream == nullptr) return;
-  ++in_flight_;
   work->stream->in_flight.push_back(work);
   streams_.Busy(work->stream);
 }
@@ -478,7 +478,8 @@ void Mover::Cancel(StreamWork* work) {
   MakeRoom(std::min<size_t>(queue_.Remove(work), waiting_for_room_));
   std::erase(work->stream->held, work);
   if (work->stream->awaiting != 0) work->stream->let_go.NotifyAll();
-  in_flight_ -= static_cast<uint32_t>(std::erase(work->stream->in_flight, work));
+  std::erase(work->stream->in_flight, work);
+  work->released ? plan_maker_.Ended(*work) : plan_maker_.Remake();
   --works_in_submission_;
   Recycle(work);
   WakeThread();
@@ -608,6 +609,7 @@ Status Mover::TakeError() {
 
 MoverStatistics Mover::statistics() {
   MutexLock lock(memory_.mu);
+  stats_.trials = trials_.made();
   stats_.forecast_hits = sequence_.hits();
   stats_.forecast_misses = sequence_.misses();
   return stats_;

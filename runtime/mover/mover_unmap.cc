@@ -181,7 +181,10 @@ Status Mover::CloseUnused(absl::Span<const ChunkIndex> chunks, bool claim, const
           MutexLock lock(memory_.mu);
           if (unused()) {
             // Nor does the mover begin to move them.
-            for (const ChunkIndex index : chunks) memory_.chunks()[index].dying = claim;
+            for (const ChunkIndex index : chunks) {
+              memory_.chunks()[index].dying = claim;
+              residency_.NoteChange(index);
+            }
             return absl::OkStatus();
           }
           WakeThread();

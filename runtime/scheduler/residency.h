@@ -8,9 +8,7 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
-#include <vector>
 
-#include "runtime/base/grow.h"
 #include "runtime/space/chunk_table.h"
 
 namespace vramspan {
@@ -25,21 +23,19 @@ class Residency {
   uint32_t end() const { return chunks_.end(); }
 
   // Of which chunks all users are counted, from here on.
-  void Track(Tracking tracking) { tracking_ = tracking; }
+  void Track(Tracking tracking) {
+    if (tracking != tracking_) NoteAll();
+    tracking_ = tracking;
+  }
   bool UsersKnown(const Chunk& c) const { return vramspan::UsersKnown(c, tracking_); }
 
   // The planner is to look at the chunk again: what it is shown of it has changed.
-  void NoteChange(ChunkIndex chunk) {
-    if (chunk.value >= noted_.size()) GrowTo(noted_, size_t{chunk.value} + 1);
-    if (noted_[chunk.value]) return;
-    noted_[chunk.value] = true;
-    changed_.push_back(chunk);
+  void NoteChange(ChunkIndex chunk) { chunks_.NoteChange(chunk); }
+  void NoteAll() {
+    for (uint32_t i = 1; i < end(); ++i) NoteChange(ChunkIndex(i));
   }
-  absl::Span<const ChunkIndex> changed() const { return changed_; }
-  void ForgetChanges() {
-    for (const ChunkIndex chunk : changed_) noted_[chunk.value] = false;
-    changed_.clear();
-  }
+  absl::Span<const ChunkIndex> changed() const { return chunks_.changed(); }
+  void ForgetChanges() { chunks_.ForgetChanges(); }
 
   // May be moved at all: its users are known, and nothing keeps it where it is.
   bool Movable(const Chunk& c) const {
@@ -55,8 +51,6 @@ class Residency {
  private:
   ChunkTable& chunks_;
   Tracking tracking_ = Tracking::kNone;
-  std::vector<ChunkIndex> changed_;  // Each once,
-  std::vector<uint8_t> noted_;       // By chunk: is in there.
 };
 
 }  // namespace vramspan

@@ -17,33 +17,36 @@ uint64_t Sequence::Signature(uint64_t hash_of_uses, uint64_t kernel) {
   return hash_of_uses == 0 ? 0 : Mix(hash_of_uses, kernel);
 }
 
-Sequence::Seen Sequence::Saw(const Work& work) {
+Sequence::Seen Sequence::Saw(Work* work) {
   Seen seen;
   // A copy between two launches moves nothing and is no part of the sequence.
-  if (work.signature == 0 || (work.kernel == 0 && work.wanted.empty())) return seen;
+  if (work->signature == 0 || (work->kernel == 0 && work->wanted.empty())) return seen;
   const uint64_t hits = forecast_.hits();
-  forecast_.Saw(work.signature);
+  forecast_.Saw(work->signature);
   seen.expected = forecast_.hits() != hits;
-  const auto known = sets_.find(work.signature);
+  const auto known = sets_.find(work->signature);
   if (known != sets_.end()) {
-    if (known->second.chunks == work.wanted) return seen;
+    if (known->second.chunks == work->wanted) {
+      if (known->second.version != 0) work->version = known->second.version;
+      return seen;
+    }
     // It wants others than it did, and so does what is expected to be the same.
     seen.forgotten = true;
     chunks_ -= known->second.chunks.size();
     known->second.chunks.clear();
   }
-  if (chunks_ + work.wanted.size() > kMostSetChunks ||
+  if (chunks_ + work->wanted.size() > kMostSetChunks ||
       (known == sets_.end() && sets_.size() == kMostSets)) {
     sets_.clear();
     chunks_ = 0;
     seen.forgotten = true;
-    if (work.wanted.size() > kMostSetChunks) return seen;
+    if (work->wanted.size() > kMostSetChunks) return seen;
   }
-  chunks_ += work.wanted.size();
-  Set& set = sets_[work.signature];
-  set.kernel = work.kernel;
-  set.version = work.version;
-  set.chunks.assign(work.wanted.begin(), work.wanted.end());
+  chunks_ += work->wanted.size();
+  Set& set = sets_[work->signature];
+  set.kernel = work->kernel;
+  set.version = work->version;
+  set.chunks.assign(work->wanted.begin(), work->wanted.end());
   return seen;
 }
 

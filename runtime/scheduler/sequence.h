@@ -32,8 +32,9 @@ class Sequence {
     bool expected = false;   // It was.
     bool forgotten = false;  // What Next gave before is no longer true.
   };
-  // Work was submitted, and is priced.
-  Seen Saw(const Work& work);
+  // Work was submitted, and is priced. It gets the version of what it wanted before, where it wants
+  // the same.
+  Seen Saw(Work* work);
 
   // Calls `expect` with what is expected after the last work and `skipped` others, in order: at
   // most so many, as far as it is known what they want. Their chunks are good until the next Saw.

@@ -75,6 +75,7 @@ bool Trials::Try(Work* head) {
   trial_ = head->uses[chosen].chunk;
   trial_for_ = head->id;
   waits_.reset();
+  ++made_;
   Want(head);
   return true;
 }

@@ -70,6 +70,7 @@ class Trials {
   // The head lacks memory. Where it is not known what that would cost, one chunk of it stays away.
   // Whether one does.
   bool Try(Work* head);
+  uint64_t made() const { return made_; }
   bool OnTrial(const Work& work) const { return work.id == trial_for_; }
   // The chunk that stays away for the head, whoever else wants it.
   ChunkIndex TrialOf(const Work& head) const { return OnTrial(head) ? trial_ : ChunkIndex(); }
@@ -106,6 +107,7 @@ class Trials {
   Reuse reuse_;
   uint64_t priced_at_ = 0;  // KernelHistory::changes of the queue's prices.
   uint64_t next_version_ = uint64_t{1} << 32;
+  uint64_t made_ = 0;  // Trials.
   ChunkIndex trial_;
   uint64_t trial_for_ = kNone;
   std::optional<Instant> waits_;  // The trial does, since then.

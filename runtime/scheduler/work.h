@@ -68,7 +68,8 @@ struct Work {
     kCaptured,  // Its memory is mapped while its scope is open, and that is all; never queued.
   };
 
-  uint64_t id = 0;  // In the order of submission.
+  uint64_t id = 0;     // In the order of submission.
+  uint64_t place = 0;  // In the order of release.
   Kind kind = Kind::kScope;
   Access access = Access::kExact;
   bool tried = false;          // Looked at for a trial.

@@ -27,6 +27,29 @@ size_t WorkQueue::RunInPlace(size_t count) {
   return more;
 }
 
+std::vector<ChunkIndex> WorkQueue::StuckChunks(Instant now) const {
+  std::vector<ChunkIndex> stuck;
+  for (const Work* work : held_) {
+    if (!work->in_submission || now - work->submitted_at < kBlockedAfter) continue;
+    work->ForEach([&](const ChunkUse& use) { stuck.push_back(use.chunk); });
+  }
+  std::sort(stuck.begin(), stuck.end());
+  return stuck;
+}
+
+bool WorkQueue::GiveWayToUnknown(Instant now, bool* changed) {
+  const auto stuck = std::find_if(held_.begin(), held_.end(), [now](const Work* work) {
+    return work->in_submission && work->access == Access::kUnknown &&
+           now - work->submitted_at > kBlockedAfter;
+  });
+  if (stuck == held_.end()) return false;
+  for (auto it = held_.begin(); it != stuck; ++it) {
+    *changed |= !(*it)->run_in_place;
+    (*it)->run_in_place = true;
+  }
+  return true;
+}
+
 bool WorkQueue::Remove(const Work* work) {
   const auto at = std::find(held_.begin(), held_.end(), work);
   if (at == held_.end()) return false;

@@ -7,10 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #include "runtime/scheduler/work.h"
 
 namespace vramspan {
+
+// What work names gives way to a thread that is in submission for longer: it must be blocked there.
+inline constexpr Duration kBlockedAfter = std::chrono::microseconds(200);
 
 class WorkQueue {
  public:
@@ -32,6 +36,13 @@ class WorkQueue {
   // So many more, from the head on, are to run with their memory wherever it is. Not what may touch
   // anything: that waits until nothing moves. How many were not to yet.
   size_t RunInPlace(size_t count);
+
+  // What blocked threads name, sorted: it does not come free by itself.
+  std::vector<ChunkIndex> StuckChunks(Instant now) const;
+  // Where a blocked thread may name any chunk, nothing can be remapped before it comes back: what
+  // is ahead of its work is to run in place. Whether there is one; `changed` is set where that
+  // changed anything.
+  bool GiveWayToUnknown(Instant now, bool* changed);
 
   // Calls `visit` with those right behind `work`, at most so many, until that returns true. Whether
   // it did. `work` is held.

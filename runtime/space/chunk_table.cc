@@ -52,6 +52,7 @@ StatusOr<ChunkIndex> ChunkTable::Add() {
   }
   new (&chunks_[chunk.value]) Chunk();
   ++live_;
+  NoteChange(chunk);
   return chunk;
 }
 
@@ -65,6 +66,7 @@ void ChunkTable::Remove(ChunkIndex chunk) {
   entry.device_slot = first_free_;
   first_free_ = chunk.value;
   --live_;
+  NoteChange(chunk);
 }
 
 }  // namespace vramspan

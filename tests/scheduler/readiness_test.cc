@@ -179,6 +179,7 @@ TEST(WorkCountsTest, TellWhatChangedForThePlanner) {
   FewChunks chunks(2);
   WorkCounts counts(&chunks.residency());
   SomeWork a({1}), b({1});
+  chunks.residency().ForgetChanges();
   counts.Released(a, nullptr);
   ASSERT_EQ(chunks.residency().changed().size(), 1u);
   EXPECT_EQ(chunks.residency().changed()[0], ChunkIndex(1));

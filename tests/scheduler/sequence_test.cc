@@ -22,7 +22,7 @@ class SequenceTest : public ::testing::Test {
     work.kernel = kernel;
     work.version = version;
     work.signature = Sequence::Signature(work);
-    return sequence_.Saw(work);
+    return sequence_.Saw(&work);
   }
   std::vector<uint32_t> First(size_t skipped, size_t most) {
     std::vector<uint32_t> first;
@@ -52,13 +52,13 @@ TEST_F(SequenceTest, TellsWhenWhatItSaidIsNoLongerTrue) {
   SomeWork work({1, 2});
   work.kernel = 1;
   work.signature = Sequence::Signature(work);
-  EXPECT_FALSE(sequence_.Saw(work).forgotten);
+  EXPECT_FALSE(sequence_.Saw(&work).forgotten);
   Laps(6);
   work.in_place = {1, 0};
   work.WantTheRest();
   work.version = 7;
   EXPECT_EQ(work.signature, Sequence::Signature(work)) << "wherever it is served, it is the same";
-  EXPECT_TRUE(sequence_.Saw(work).forgotten) << "it wants less than the last time";
+  EXPECT_TRUE(sequence_.Saw(&work).forgotten) << "it wants less than the last time";
   Saw({2, 3}, 2);
   Saw({3, 4}, 3);
   size_t count = 0;
@@ -75,12 +75,12 @@ TEST_F(SequenceTest, LeavesOutWhatTouchesNothing) {
   Laps(6);
   SomeWork nothing({});
   EXPECT_EQ(Sequence::Signature(nothing), 0u);
-  EXPECT_FALSE(sequence_.Saw(nothing).expected);
+  EXPECT_FALSE(sequence_.Saw(&nothing).expected);
   SomeWork copy({9});  // Served in place.
   copy.in_place = {1};
   copy.WantTheRest();
   copy.signature = Sequence::Signature(copy);
-  EXPECT_FALSE(sequence_.Saw(copy).expected);
+  EXPECT_FALSE(sequence_.Saw(&copy).expected);
   EXPECT_TRUE(Saw({1, 2}, 1).expected) << "neither was part of the sequence";
 }
 
@@ -95,7 +95,7 @@ TEST_F(SequenceTest, IsBounded) {
     SomeWork work(many);
     work.kernel = 50;
     work.signature = 1234;
-    EXPECT_EQ(sequence_.Saw(work).forgotten, turn != 0) << turn << ": it wants less";
+    EXPECT_EQ(sequence_.Saw(&work).forgotten, turn != 0) << turn << ": it wants less";
   }
   Laps(6);
   EXPECT_EQ(First(0, 3), (std::vector<uint32_t>{1, 2, 3}));

@@ -21,8 +21,7 @@ struct ActiveWork : Work {
   uint32_t code = 0;
   bool started = false;
   bool ready_known = false;
-  bool listed = false;    // The mover knows of it as released,
-  bool finished = false;  // and of its end.
+  bool listed = false;  // The mover knows of it as released.
 
   uint64_t submitted = 0;
   uint64_t ready = 0;      // When it could have started, had it not been held.

@@ -62,11 +62,15 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
   unmapped_chunks_.emplace(residency_.get(), &queue_, Duration(kDeadline));
   if (min == nullptr) {
     policy_ = MakePolicy(setting.policy).value();
-    planner_ = std::make_unique<Planner>(policy_.get());
     trials_.emplace(residency_.get(), policy_.get(), prices.decisions, setting.device_memory);
   }
   counts_.emplace(residency_.get());
   readiness_.emplace(residency_.get(), &*unmapped_chunks_, trials_ ? &*trials_ : nullptr);
+  if (trials_) {
+    plan_maker_.emplace(PlanSources{residency_.get(), &queue_, &*counts_, &*readiness_,
+                                    &*unmapped_chunks_, &*trials_, &sequence_, &patience_},
+                        policy_.get(), prices.decisions, traced_);
+  }
   if (setting.overlap == ReplayOverlap::kSafe || setting.overlap == ReplayOverlap::kAll) {
     possible_.resize(run_.sets());
     possible_known_.resize(run_.sets());
@@ -277,16 +281,8 @@ void SimulatedMover::KeepByPins() {
     const uint32_t a = pinned_[change.pin];
     for (uint32_t i = 0; i < chunks_.count(a); ++i) {
       const ChunkIndex index(chunks_.first(a).value + i);
-      FactsOf(index).pinned = change.keep;
+      At(index).advice = change.keep ? Advice::kKeepOnDevice : Advice::kNone;
       MarkChanged(index);
-    }
-  }
-}
-
-void SimulatedMover::NotePinned() {
-  for (const uint32_t a : pinned_) {
-    for (uint32_t i = 0; a != Pins::kNone && i < chunks_.count(a); ++i) {
-      MarkChanged(ChunkIndex(chunks_.first(a).value + i));
     }
   }
 }

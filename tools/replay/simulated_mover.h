@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "runtime/placement/pins.h"
-#include "runtime/placement/planner.h"
 #include "runtime/scheduler/idle_fetches.h"
 #include "runtime/scheduler/patience.h"
+#include "runtime/scheduler/plan_maker.h"
 #include "runtime/scheduler/readiness.h"
 #include "runtime/scheduler/residency.h"
 #include "runtime/scheduler/sequence.h"
@@ -39,7 +39,6 @@
 #include "runtime/space/chunk_table.h"
 #include "tools/replay/active_work.h"
 #include "tools/replay/min_schedule.h"
-#include "tools/replay/planned_queue.h"
 #include "tools/replay/replay_result.h"
 #include "tools/replay/run_recorder.h"
 #include "tools/replay/simulated_link.h"
@@ -64,7 +63,6 @@ class SimulatedMover {
 
  private:
   static constexpr uint64_t kDeadline = 20'000'000;  // The runtime's, where nobody sets it.
-  class View;
 
   // What a replay knows of a chunk beside what the runtime does.
   struct ChunkFacts {
@@ -124,7 +122,6 @@ class SimulatedMover {
   void Free(uint32_t allocation);
   void Reclaim(ChunkIndex index);
   void KeepByPins();
-  void NotePinned();
   void EndWorks();
   void TryStart(Stream* stream);
   ActiveWork* NewWork(uint32_t work);
@@ -152,29 +149,15 @@ class SimulatedMover {
   void Finish(ActiveWork* a);
   absl::Span<const ChunkUse> Possible(uint32_t set);
 
-  // --- the queue as the planner sees it (simulated_queue.cc) ---
-  void QueueForPlan();
-  void MakeQueue();
-  void AddForecast();
-  QueuedWork Queued(const Work& a) const;
-  // For work that was taken in just now, let go with its submission or held.
-  void QueueSubmitted(const ActiveWork& a, bool was_expected);
-  // For the head, which was let go.
-  void QueueReleased(const ActiveWork& a);
-  void QueueFinished(const ActiveWork& a);
-  // Something of it has changed otherwise.
+  // Held work wants others than it did, or is to run in place.
   void RemakeQueue() {
-    queue_changed_ = true;
-    planned_follows_ = false;
+    if (plan_maker_) plan_maker_->Remake();
   }
-  bool QueueIsRight();
 
   // --- moves (simulated_moves.cc) ---
   bool Round();
   bool PollFinished();
   bool StartMoves();
-  // Into plan_.
-  bool PlanMoves();
   void PlanByMin(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch);
   // The idle chunk that is needed last, and after `work`; null for none.
   ChunkIndex NeededLast(uint32_t work, absl::Span<const ChunkIndex> but) const;
@@ -259,30 +242,19 @@ class SimulatedMover {
   std::vector<ChunkFacts> facts_;  // By chunk.
   Bytes used_;                     // Of the device.
   WorkQueue queue_;
-  std::deque<ActiveWork*> released_;  // In order; finished ones go when they come to the front.
-  uint32_t in_flight_ = 0;            // Of these, those not known to have finished.
-  std::deque<ActiveWork*> ended_;     // Of these, those whose end has not been looked at.
+  std::deque<ActiveWork*> ended_;  // Released, those whose end has not been looked at.
   std::unique_ptr<EvictionPolicy> policy_;
-  std::unique_ptr<Planner> planner_;
+  std::optional<PlanMaker> plan_maker_;  // None for min.
   Plan plan_;
   Pins pins_;
   std::vector<uint32_t> pinned_;  // By pin: the allocation that lives, or Pins::kNone.
-  bool planned_over_ = false;     // More was used than the budget, at the last plan.
-  ChunkIndex planned_trial_;      // What the last plan took for on trial.
-  // The queue as the planner sees it. It follows each event where it can, else it is made anew
-  // where it has changed.
-  PlannedQueue planned_;
-  bool planned_follows_ = false;
-  bool queue_changed_ = true;
-  std::vector<Work*> planned_held_;  // As it was made anew: those held,
-  size_t planned_run_in_place_ = 0;  // of which so many, the first, are counted as released.
-  uint64_t planned_durations_ = 0;   // The history's expected_changes then.
-  std::optional<Trials> trials_;     // None for min, which has no policy.
+  std::optional<Trials> trials_;  // None for min, which has no policy.
   Sequence sequence_;
   std::deque<Move> moves_;  // By tag.
   uint32_t copied_ = 0;     // Of these.
   uint64_t next_tag_ = 0;
-  Bytes moving_in_, moving_out_, leaving_;
+  Bytes moving_in_, moving_out_;
+  uint32_t in_flight_ = 0;  // Released works whose end is not known.
   bool plan_again_ = false;
   SimulatedLink link_;
   std::deque<ChunkIndex> fetches_;  // Planned, and not begun.
@@ -295,8 +267,7 @@ class SimulatedMover {
   bool call_hides_ = false;
   ChunkIndex call_shows_;
   uint32_t unmapped_ = 0;
-  std::vector<ChunkIndex> with_fetches_;  // Of the head, as planned_works_ has it.
-  std::deque<ChunkIndex> mapping_;        // To be mapped on the host, in order.
+  std::deque<ChunkIndex> mapping_;  // To be mapped on the host, in order.
   uint64_t last_progress_ = 0;
   uint64_t last_poll_ = 0;
   IdleFetches idle_fetches_;

@@ -18,32 +18,6 @@ uint64_t Nanoseconds(double microseconds) { return static_cast<uint64_t>(1e3 * m
 
 }  // namespace
 
-class SimulatedMover::View final : public ResidencyView {
- public:
-  View(const SimulatedMover& mover, ChunkIndex trial) : mover_(mover), trial_(trial) {}
-
-  ChunkView Get(ChunkIndex index) const override {
-    const Chunk& c = mover_.At(index);
-    ChunkView v;
-    v.size = c.size();
-    const bool pinned = mover_.FactsOf(index).pinned;
-    v.incoming = !c.on_device && Moving(c) && c.device_slot != kNoSlot;
-    v.on_device = c.on_device || v.incoming;
-    v.busy = c.in_flight != 0 || Moving(c);
-    v.movable = mover_.Movable(c) && (!trial_ || index != trial_) &&
-                !(c.on_device && pinned && !mover_.planned_over_);
-    if (pinned) v.claim = Claim::kKeep;
-    return v;
-  }
-  std::optional<absl::Span<const ChunkIndex>> Changed() const override {
-    return mover_.residency_->changed();
-  }
-
- private:
-  const SimulatedMover& mover_;
-  const ChunkIndex trial_;
-};
-
 Bytes SimulatedMover::Pipeline() const { return PipelineBytes(setting_.device_memory); }
 
 Bytes SimulatedMover::KeptOf(Bytes budget) {
@@ -79,16 +53,12 @@ bool SimulatedMover::PollFinished() {
                         patience_.Disturbed(InstantOf(now_)), InstantOf(now_));
     }
     stream.last_finish = now_;
-    a->finished = true;
     patience_.Ended(a->work, a->released_at, InstantOf(now_));
-    QueueFinished(*a);
+    if (plan_maker_) plan_maker_->Ended(*a);
     --in_flight_;
     Finish(a);
+    spare_.push_back(a);
     any = true;
-  }
-  while (!released_.empty() && released_.front()->finished) {
-    spare_.push_back(released_.front());
-    released_.pop_front();
   }
   last_poll_ = now_;
   patience_.Looked(in_flight, InstantOf(now_));
@@ -119,7 +89,15 @@ bool SimulatedMover::StartMoves() {
   } else {
     if (!plan_again_) return false;
     plan_again_ = false;
-    any = PlanMoves() && evict.empty() && fetch.empty();
+    if (trials_->TimedRuns(InstantOf(now_))) plan_again_ = true;
+    const Room room{.budget = setting_.device_memory,
+                    .used = used_,
+                    .available = Available(),
+                    .moving_in = moving_in_,
+                    .moving_out = moving_out_};
+    const bool more = plan_maker_->Make(room, ConditionsNow(), &plan_);
+    plan_again_ |= more;
+    any = more && evict.empty() && fetch.empty();
   }
   const Bytes pipeline = Pipeline();
   for (const ChunkIndex index : evict) {
@@ -139,72 +117,6 @@ bool SimulatedMover::StartMoves() {
   return any;
 }
 
-bool SimulatedMover::PlanMoves() {
-  if (counts_->barriers() != 0) return false;
-  if (trials_->TimedRuns(InstantOf(now_))) {
-    plan_again_ = true;
-    return false;
-  }
-  if (trials_->PriceQueue(queue_, Available())) RemakeQueue();
-  bool tried = false;
-  if (!queue_.empty() && queue_.front()->kernel != 0 && !queue_.front()->tried) {
-    tried = trials_->Try(queue_.front());
-    if (tried) RemakeQueue();
-    plan_again_ |= tried;
-  }
-  // A trial may have been all that it waited for.
-  if (!queue_.empty() && queue_.front()->fetch_for_others.empty() &&
-      (queue_.front()->barrier() || trials_->OnTrial(*queue_.front())) &&
-      readiness_->HasItsMemory(*queue_.front(), ConditionsNow())) {
-    return tried;
-  }
-  if (!queue_.empty() && patience_.Starved(queue_.front()->id)) return tried;
-  const Bytes over = used_ > setting_.device_memory ? used_ - setting_.device_memory : Bytes(0);
-  const bool may_fetch = moving_in_ < Pipeline();
-  const bool may_evict = moving_out_ < Pipeline();
-  // Then a plan has nothing to say.
-  if (!may_fetch && over == Bytes(0)) return tried;
-
-  if (queue_changed_) QueueForPlan();
-  const bool any_held =
-      planned_follows_ ? !queue_.empty() : planned_held_.size() > planned_run_in_place_;
-  if (!any_held && over == Bytes(0)) return tried;
-
-  PlanRequest request;
-  planned_.Tell(&request);
-  request.ahead = std::min(Pipeline(), kFetchedAhead);
-  request.room = Available();
-  request.room_coming = leaving_;
-  request.horizon = Bytes(UINT64_MAX);
-  request.must_free = over > leaving_ ? over - leaving_ : Bytes(0);
-  if (traced_) request.per_byte = kEarly / prices_.decisions.move_gb_per_s;
-  if (may_fetch) request.startable = Pipeline() - moving_in_;
-  request.max_fetches = may_fetch ? kMovesAtOnce : 0;
-  request.max_evictions = may_evict ? kMovesAtOnce : 0;
-  const ChunkIndex trial = queue_.empty() ? ChunkIndex() : trials_->TrialOf(*queue_.front());
-  for (const ChunkIndex c : {trial, planned_trial_}) {
-    if (c && trial != planned_trial_) MarkChanged(c);
-  }
-  planned_trial_ = trial;
-  if (planned_over_ != (over != Bytes(0))) NotePinned();
-  planned_over_ = over != Bytes(0);
-  planner_->Make(request, View(*this, trial), &plan_);
-  residency_->ForgetChanges();
-  for (const uint32_t i : plan_.in_place) {
-    // Only ever the head.
-    if (!any_held) continue;
-    Work* const a = planned_follows_ ? queue_.front() : planned_held_[planned_run_in_place_];
-    VS_CHECK(i == planned_.released());
-    RemakeQueue();
-    if (a == queue_.front() && !a->fetch_for_others.empty()) {
-      unmapped_chunks_->NotPlanned(a, InstantOf(now_));
-      continue;
-    }
-    a->run_in_place = true;
-  }
-  return tried || !plan_.evict.empty() || !plan_.fetch.empty() || !plan_.in_place.empty();
-}
-
 void SimulatedMover::PlanByMin(std::vector<ChunkIndex>* evict, std::vector<ChunkIndex>* fetch) {
   if (counts_->barriers() != 0) return;
   ActiveWork* const head = queue_.empty() ? nullptr : Own(queue_.front());
@@ -212,7 +124,7 @@ void SimulatedMover::PlanByMin(std::vector<ChunkIndex>* evict, std::vector<Chunk
   if (barrier && (head == nullptr || readiness_->HasItsMemory(*head, ConditionsNow()))) return;
   const uint32_t first = head != nullptr ? head->work : submitted_;
   min_cursor_ = std::max(min_cursor_, first);
-  Bytes room = Available() + leaving_;
+  Bytes room = Available() + moving_out_;
   Bytes in = moving_in_, out = moving_out_;
   // Room from what the schedule drops, as it is needed.
   const auto make_room = [&](Bytes size, bool for_head) {
@@ -308,7 +220,6 @@ bool SimulatedMover::StartEvict(ChunkIndex index) {
                      (facts.unwritten || facts.came > facts.unwritten_from);
   c.Transition(ChunkState::kMoving);
   moving_out_ += c.size();
-  leaving_ += c.size();
   move.clean |= equal;
   move.copied = move.clean;
   copied_ += move.copied;
@@ -484,7 +395,6 @@ void SimulatedMover::CompleteMove(const Move& move) {
     recorder_->Came(now_, move.chunk, /*fetched=*/true);
   } else {
     moving_out_ -= c.size();
-    leaving_ -= c.size();
     used_ -= c.size();
     slots_.Give(c.log2_size, FactsOf(move.chunk).alias);
     c.device_slot = kNoSlot;

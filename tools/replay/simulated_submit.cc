@@ -16,7 +16,6 @@ void SimulatedMover::Submit(ActiveWork* a) {
     MarkReleased(a);
     return;
   }
-  bool was_expected = false;
   if (traced_) {
     uint64_t& hash = set_hash_[a->set];
     if (hash == 0) hash = Sequence::HashOf(a->uses);
@@ -32,16 +31,11 @@ void SimulatedMover::Submit(ActiveWork* a) {
     } else if (a->kernel != 0) {
       trials_->PriceNew(a, Available());
     }
-    if (traced_) {
-      const Sequence::Seen seen = sequence_.Saw(*a);
-      was_expected = seen.expected;
-      if (seen.forgotten) planned_.KeepExpected(0);
-    }
   }
   if (a->barrier()) unmapped_chunks_->KeepMapped(InstantOf(now_));
   if (queue_.empty() && readiness_->RunsAsItIs(*a, ConditionsNow())) {
+    if (plan_maker_) plan_maker_->Submitted(a);
     MarkReleased(a);
-    QueueSubmitted(*a, was_expected);
     TryStart(&streams_[run_.works[a->work].stream]);
     return;
   }
@@ -49,7 +43,7 @@ void SimulatedMover::Submit(ActiveWork* a) {
   counts_->Held(*a);
   if (queue_.empty()) patience_.HeadIs(a->work, InstantOf(now_));
   queue_.Push(a);
-  QueueSubmitted(*a, was_expected);
+  if (plan_maker_) plan_maker_->Submitted(a);
   // What is so far behind is looked at when next something changes.
   plan_again_ |= queue_.size() < kExpectedWorks || in_flight_ == 0;
   TryStart(&streams_[run_.works[a->work].stream]);
@@ -87,7 +81,7 @@ bool SimulatedMover::ReleaseReady() {
     unmapped_chunks_->Released(*a);
     a->may_start = now_ + static_cast<uint64_t>(1e3 * prices_.hold_release);
     MarkReleased(a);
-    QueueReleased(*a);
+    if (plan_maker_) plan_maker_->Released(a);
     TryStart(&streams_[run_.works[a->work].stream]);
     any = true;
   }
@@ -199,7 +193,6 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
     return;
   }
   a->listed = true;
-  released_.push_back(a);
   ++in_flight_;
 }
 

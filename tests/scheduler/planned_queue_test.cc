@@ -1,6 +1,6 @@
 // The queue that is kept from plan to plan, against one that is made anew each time, and what it
 // says of its changes against what it was.
-#include "tools/replay/planned_queue.h"
+#include "runtime/scheduler/planned_queue.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace vramspan::replay {
+namespace vramspan {
 namespace {
 
 class PlannedQueueTest : public testing::Test {
@@ -130,4 +130,4 @@ TEST_F(PlannedQueueTest, IsWhatCameAndHasNotGoneAndSaysWhatChanged) {
 }
 
 }  // namespace
-}  // namespace vramspan::replay
+}  // namespace vramspan

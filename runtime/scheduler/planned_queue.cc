@@ -1,10 +1,10 @@
-#include "tools/replay/planned_queue.h"
+#include "runtime/scheduler/planned_queue.h"
 
 #include <algorithm>
 
 #include "runtime/base/log.h"
 
-namespace vramspan::replay {
+namespace vramspan {
 namespace {
 
 // Works that have gone, beside as many that have not, before their places are taken.
@@ -96,4 +96,4 @@ void PlannedQueue::Tell(PlanRequest* request) {
   same_ = works().size();
 }
 
-}  // namespace vramspan::replay
+}  // namespace vramspan

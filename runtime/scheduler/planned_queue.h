@@ -3,8 +3,8 @@
 // Kept from plan to plan as work comes and goes, together with what that changed since the planner
 // was last shown it, so that neither is proportional to the queue. Chunks are the caller's, and
 // stay as they are while the work is in here.
-#ifndef VRAMSPAN_TOOLS_REPLAY_PLANNED_QUEUE_H_
-#define VRAMSPAN_TOOLS_REPLAY_PLANNED_QUEUE_H_
+#ifndef VRAMSPAN_RUNTIME_SCHEDULER_PLANNED_QUEUE_H_
+#define VRAMSPAN_RUNTIME_SCHEDULER_PLANNED_QUEUE_H_
 
 #include <absl/types/span.h>
 
@@ -13,7 +13,7 @@
 
 #include "runtime/placement/types.h"
 
-namespace vramspan::replay {
+namespace vramspan {
 
 class PlannedQueue {
  public:
@@ -55,6 +55,6 @@ class PlannedQueue {
   bool told_ = false;  // Nothing was forgotten since.
 };
 
-}  // namespace vramspan::replay
+}  // namespace vramspan
 
-#endif  // VRAMSPAN_TOOLS_REPLAY_PLANNED_QUEUE_H_
+#endif  // VRAMSPAN_RUNTIME_SCHEDULER_PLANNED_QUEUE_H_

@@ -1,0 +1,217 @@
+#include "runtime/scheduler/plan_maker.h"
+
+#include <algorithm>
+
+#include "runtime/base/log.h"
+#include "runtime/placement/move_limits.h"
+
+namespace vramspan {
+
+QueuedWork PlanMaker::Queued(const Work& work) const {
+  return {.id = work.id,
+          .chunks = work.wanted,
+          .duration = traced_ ? from_.trials->history().Expected(work.kernel) : 1,
+          .explicit_request = work.kind != Work::Kind::kScope,
+          .version = work.version};
+}
+
+void PlanMaker::Submitted(Work* work) {
+  const Sequence::Seen seen =
+      traced_ && work->kind == Work::Kind::kScope ? from_.sequence->Saw(work) : Sequence::Seen();
+  if (seen.forgotten) planned_.KeepExpected(0);
+  const bool many = released_.size() > kReleasedSeen;
+  if (!work->held) released_.Add(work);
+  changed_ = true;
+  if (!follows_) return;
+  follows_ = work->access != Access::kUnknown && work->kind == Work::Kind::kScope && !many;
+  if (follows_) planned_.Submit(Queued(*work), !work->held, seen.expected);
+}
+
+void PlanMaker::Released(Work* head) {
+  released_.Add(head);
+  changed_ = true;
+  if (!follows_) return;
+  follows_ = head->fetch_for_others.empty() && released_.size() <= kReleasedSeen &&
+             (from_.queue->empty() || from_.queue->front()->fetch_for_others.empty());
+  if (follows_) planned_.Release();
+}
+
+void PlanMaker::Ended(const Work& work) {
+  released_.Remove(work);
+  changed_ = true;
+  if (follows_) follows_ = planned_.Finish(work.id);
+}
+
+void PlanMaker::FollowQueue() {
+  changed_ = false;
+  if (durations_ != from_.trials->history().expected_changes()) follows_ = false;
+  if (!follows_) MakeQueue();
+  AddForecast();
+  VS_DCHECK(QueueIsRight());
+}
+
+void PlanMaker::MakeQueue() {
+  durations_ = from_.trials->history().expected_changes();
+  // Some that run may not be seen, and then not all of what is here.
+  follows_ = released_.size() <= kReleasedSeen;
+  planned_.Clear();
+  held_.clear();
+  run_in_place_ = 0;
+  released_.ForEachLatest(kReleasedSeen, [this](const Work& work) {
+    if (work.kind != Work::Kind::kScope) return;
+    planned_.Submit(Queued(work), /*released=*/true, /*was_expected=*/false);
+  });
+  for (Work* work : *from_.queue) {
+    const bool head = work == from_.queue->front();
+    follows_ &=
+        !work->run_in_place && work->kind == Work::Kind::kScope && work->access != Access::kUnknown;
+    // What comes after work that may touch anything is not looked at before it has run.
+    if (work->access == Access::kUnknown) break;
+    if (work->kind == Work::Kind::kEvict) continue;
+    // What is released as it is runs next, but nothing more is fetched for it.
+    const bool leads = work->run_in_place && held_.size() == run_in_place_;
+    if (work->run_in_place && !leads) continue;
+    run_in_place_ += leads;
+    QueuedWork queued = Queued(*work);
+    if (head && !work->fetch_for_others.empty()) {
+      follows_ = false;
+      with_fetches_.assign(work->wanted.begin(), work->wanted.end());
+      with_fetches_.insert(with_fetches_.end(), work->fetch_for_others.begin(),
+                           work->fetch_for_others.end());
+      queued.chunks = with_fetches_;
+      queued.version = 0;
+    }
+    planned_.Submit(queued, /*released=*/leads, /*was_expected=*/false);
+    held_.push_back(work);
+  }
+}
+
+void PlanMaker::AddForecast() {
+  const size_t queued = planned_.works().size() - planned_.expected();
+  const size_t most = traced_ ? kExpectedWorks - std::min(queued, kExpectedWorks) : 0;
+  planned_.KeepExpected(static_cast<uint32_t>(from_.sequence->confident() ? most : 0));
+  const size_t known = planned_.expected();
+  if (known >= most) return;
+  from_.sequence->Next(known, most - known, from_.trials->history(),
+                       [this](const QueuedWork& work) { planned_.Expect(work); });
+}
+
+bool PlanMaker::QueueIsRight() const {
+  if (!follows_) return true;
+  std::vector<QueuedWork> right;
+  released_.ForEachLatest(kReleasedSeen, [&](const Work& work) {
+    if (work.kind == Work::Kind::kScope) right.push_back(Queued(work));
+  });
+  const size_t released = right.size();
+  for (const Work* work : *from_.queue) right.push_back(Queued(*work));
+  const size_t queued = right.size();
+  if (traced_ && queued < kExpectedWorks) {
+    from_.sequence->Next(0, kExpectedWorks - queued, from_.trials->history(),
+                         [&](const QueuedWork& work) { right.push_back(work); });
+  }
+  const absl::Span<const QueuedWork> works = planned_.works();
+  return planned_.released() == released && works.size() - planned_.expected() == queued &&
+         std::equal(works.begin(), works.end(), right.begin(), right.end(),
+                    [](const QueuedWork& a, const QueuedWork& b) {
+                      return a.id == b.id && a.chunks == b.chunks && a.duration == b.duration;
+                    });
+}
+
+bool PlanMaker::Rests(const Conditions& at) {
+  // Work that may touch anything waits until nothing moves, so nothing more begins to.
+  if (from_.counts->barriers() != 0) return true;
+  if (from_.trials->TimedRuns(at.now)) return true;
+  // Soon more memory may be moved, and nothing is to be given up before.
+  return at.draining;
+}
+
+void PlanMaker::AddExplicitEvictions(std::vector<ChunkIndex>* evict) const {
+  // Not before what was queued earlier has gone: that may want the same memory on the device.
+  for (const Work* work : *from_.queue) {
+    if (work->kind != Work::Kind::kEvict) return;
+    if (work->needs_arrival || work->run_in_place) continue;
+    for (const ChunkIndex index : work->wanted) {
+      const Chunk& c = (*from_.residency)[index];
+      if (c.on_device && from_.residency->Movable(c) && c.in_flight == 0 && !Residency::Moving(c)) {
+        evict->push_back(index);
+      }
+    }
+  }
+}
+
+bool PlanMaker::Make(const Room& room, const Conditions& at, Plan* plan) {
+  plan->evict.clear();
+  plan->fetch.clear();
+  plan->in_place.clear();
+  if (Rests(at)) return false;
+  bool any = from_.trials->PriceQueue(*from_.queue, room.available);
+  if (any) Remake();
+  Work* const head = from_.queue->empty() ? nullptr : from_.queue->front();
+  if (head != nullptr) {
+    if (head->kernel != 0 && !head->tried && from_.trials->Try(head)) {
+      Remake();
+      any = true;
+    }
+    // A trial may have been all that it waited for. More moves would only keep it waiting.
+    if (head->fetch_for_others.empty() && (head->barrier() || from_.trials->OnTrial(*head)) &&
+        from_.readiness->HasItsMemory(*head, at)) {
+      return any;
+    }
+    if (from_.patience->Starved(head->id)) return any;
+    bool gave_way = false;
+    const bool blocked = from_.counts->unknown_in_submission() != 0 &&
+                         from_.queue->GiveWayToUnknown(at.now, &gave_way);
+    if (gave_way) Remake();
+    if (blocked) return any || gave_way;
+  }
+  const Bytes pipeline = PipelineBytes(room.budget);
+  const Bytes over = room.used > room.budget ? room.used - room.budget : Bytes(0);
+  const bool may_fetch = room.moving_in < pipeline, may_evict = room.moving_out < pipeline;
+  if (may_evict) AddExplicitEvictions(&plan->evict);
+  // Then a plan has nothing to say.
+  if (!may_fetch && over == Bytes(0)) return any;
+  if (changed_) FollowQueue();
+  const bool held = follows_ ? head != nullptr : held_.size() > run_in_place_;
+  if (!held && over == Bytes(0)) return any;
+
+  PlanRequest request;
+  planned_.Tell(&request);
+  request.ahead = std::min(pipeline, kFetchedAhead);
+  request.room = room.available;
+  request.room_coming = room.moving_out;
+  // All of it: a cycle may be many times the budget, and what it needs must not look unneeded.
+  request.horizon = Bytes(UINT64_MAX);
+  request.must_free = over > room.moving_out ? over - room.moving_out : Bytes(0);
+  if (traced_) request.per_byte = kEarly / prices_.move_gb_per_s;
+  if (may_fetch) request.startable = pipeline - room.moving_in;
+  request.max_fetches = may_fetch ? kMovesAtOnce : 0;
+  request.max_evictions = may_evict ? kMovesAtOnce : 0;
+  views_.Set(over != Bytes(0), head != nullptr ? from_.trials->TrialOf(*head) : ChunkIndex(),
+             from_.queue->StuckChunks(at.now));
+  Plan made;
+  planner_.Make(request, views_, &made);
+  from_.residency->ForgetChanges();
+  RunInPlace(made, at.now);
+  plan->evict.insert(plan->evict.end(), made.evict.begin(), made.evict.end());
+  plan->fetch = std::move(made.fetch);
+  plan->in_place = std::move(made.in_place);
+  return any || !plan->in_place.empty();
+}
+
+void PlanMaker::RunInPlace(const Plan& plan, Instant now) {
+  for (const uint32_t i : plan.in_place) {
+    // Only ever the head, of what is held and submitted.
+    if (follows_ ? from_.queue->empty() : held_.size() <= run_in_place_) continue;
+    VS_CHECK(i == planned_.released());
+    Work* const work = follows_ ? from_.queue->front() : held_[run_in_place_];
+    Remake();
+    if (work == from_.queue->front() && !work->fetch_for_others.empty()) {
+      // There is no room for what others want beside what it wants itself.
+      from_.unmapped->NotPlanned(work, now);
+    } else {
+      work->run_in_place = true;
+    }
+  }
+}
+
+}  // namespace vramspan
