@@ -106,7 +106,7 @@ class Cycle {
   WorkQueue queue_;
   WorkCounts counts_{&residency_};
   Trials trials_{&residency_, policy_.get(), Prices(), room_.budget};
-  UnmappedChunks unmapped_{&residency_, &queue_, kDeadline};
+  UnmappedChunks unmapped_{&residency_, &queue_, &counts_, kDeadline};
   Readiness readiness_{&residency_, &unmapped_, &trials_};
   Sequence sequence_;
   Patience patience_{kDeadline};

@@ -204,7 +204,6 @@ StatusOr<uint32_t> Memory::AcquireHost(int log2) {
     const bool copy = c.state == ChunkState::kDeviceTwin || c.state == ChunkState::kDeviceStale;
     if (!copy || c.log2_size != log2) continue;
     c.Transition(ChunkState::kDevice);
-    fingerprints_of_copies.erase(i);
     return std::exchange(c.host_slot, kNoSlot);
   }
   return slot;
@@ -224,7 +223,6 @@ void Memory::DropHostCopy(ChunkIndex index) {
   c.Transition(ChunkState::kDevice);
   host_pool_->Release(c.host_slot);
   c.host_slot = kNoSlot;
-  fingerprints_of_copies.erase(index.value);
 }
 
 void Memory::Unback(Backing backing) {
@@ -365,9 +363,6 @@ void Memory::FillChunks(const std::vector<ChunkIndex>& added, DevicePtr base,
   const bool tracked = tracking() != Tracking::kNone;
   DevicePtr at = base;
   for (size_t i = 0; i < added.size(); ++i) {
-    fingerprints_of_copies.erase(added[i].value);
-    fingerprints_of_host_chunks.erase(added[i].value);
-    writers.erase(added[i].value);
     Chunk& c = (*chunks_)[added[i]];
     const Backing& b = backing[i];
     c.base = at;

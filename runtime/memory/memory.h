@@ -24,7 +24,6 @@
 
 #include "runtime/backing/device_pool.h"
 #include "runtime/backing/host_pool.h"
-#include "runtime/base/fingerprint.h"
 #include "runtime/base/mutex.h"
 #include "runtime/driver/driver.h"
 #include "runtime/memory/free_range_cache.h"
@@ -38,8 +37,6 @@
 #include "runtime/space/small_objects.h"
 
 namespace vramspan {
-
-struct StreamState;
 
 struct MemoryOptions {
   int ordinal = 0;
@@ -158,9 +155,7 @@ class Memory {
   // Work is not seen any more: from here on nothing is known of anybody's users.
   void StopTracking() { tracking_stopped_.store(true, std::memory_order_release); }
   // True when every work that may touch the chunk is counted in it.
-  bool UsersKnown(const Chunk& c) const {
-    return vramspan::UsersKnown(c, tracking());
-  }
+  bool UsersKnown(const Chunk& c) const { return vramspan::UsersKnown(c, tracking()); }
 
   // Declared work of unknown ranges that has not finished: while there is any, nothing that is
   // freed is known to be out of use.
@@ -217,20 +212,6 @@ class Memory {
   // Guards chunks, allocations and the policy, here and in the mover.
   Mutex mu;
   absl::flat_hash_map<uint32_t, uint32_t> pins VS_GUARDED_BY(mu);  // Pin counts by chunk.
-  // What the host copies of device chunks hold, where that is known; by chunk.
-  absl::flat_hash_map<uint32_t, Fingerprint> fingerprints_of_copies VS_GUARDED_BY(mu);
-  // And what chunks on the host hold, where that is known, and nothing may have written them.
-  absl::flat_hash_map<uint32_t, Fingerprint> fingerprints_of_host_chunks VS_GUARDED_BY(mu);
-  // Who may have written a device chunk last (0: several, none knows in which order), what was in
-  // it behind that, once that is known, and what earlier since it came, where that was known. Work
-  // of one thread in one stream comes in order.
-  struct Writer {
-    uint64_t work = 0;
-    uint64_t thread = 0;
-    const StreamState* stream = nullptr;
-    std::optional<Fingerprint> left, before;
-  };
-  absl::flat_hash_map<uint32_t, Writer> writers VS_GUARDED_BY(mu);
   // A host chunk that nobody is to touch soon need not be mapped: most of what a remap costs is the
   // page table of host memory (docs/measurements.md). Who is to touch it has it shown first.
   void SetUnmapped(ChunkIndex index, bool unmapped) VS_REQUIRES(mu);

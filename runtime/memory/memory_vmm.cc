@@ -307,9 +307,6 @@ void Memory::Leave(const Taken& taken) {
     }
     if (c.state != ChunkState::kPinned) c.Transition(ChunkState::kPinned);
     c.device_slot = c.host_slot = kNoSlot;
-    fingerprints_of_copies.erase(index.value);
-    fingerprints_of_host_chunks.erase(index.value);
-    writers.erase(index.value);
     left_.push_back(index);
     dying_count_.fetch_add(1, std::memory_order_relaxed);
   }

@@ -65,9 +65,10 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
       streams_(driver_),
       residency_(&memory->chunks()),
       counts_(&residency_),
+      host_copies_(&residency_),
       trials_(&residency_, &memory->policy(), options.prices, memory->device_pool().budget()),
       patience_(options.deadline),
-      unmapped_(&residency_, &queue_, options.deadline),
+      unmapped_(&residency_, &queue_, &counts_, options.deadline),
       readiness_(&residency_, &unmapped_, &trials_),
       plan_maker_({&residency_, &queue_, &counts_, &readiness_, &unmapped_, &trials_, &sequence_,
                    &patience_},
@@ -98,13 +99,16 @@ Mover::~Mover() {
   driver_->RecordBackgroundError(current.status());
   copy_.reset();
   fingerprints_.reset();
-  if (health_ != nullptr) {
-    driver_->RecordBackgroundError(
-        Check((*driver_)->StreamDestroy(health_), "cuStreamDestroy", "of the mover"));
+  CUstream health;
+  {
+    // Here, where the context is current: the program's thread may have let go of it.
+    MutexLock lock(memory_.mu);
+    streams_.FreePages();
+    health = health_;
   }
-  // Here, where the context is current: the program's thread may have let go of it.
-  MutexLock lock(memory_.mu);
-  streams_.FreePages();
+  if (health == nullptr) return;
+  driver_->RecordBackgroundError(
+      Check((*driver_)->StreamDestroy(health), "cuStreamDestroy", "of the mover"));
 }
 
 void Mover::Loop() {
@@ -315,22 +319,26 @@ bool Mover::Prepare() {
     }
     synchronous_.store(!own, std::memory_order_relaxed);
   }
-  if (health_ == nullptr) {
-    // Pushed again: one that could not be popped may cover the thread's own.
-    ScopedContext current(*driver_, memory_.options().context);
-    Status status = current.status();
-    if (status.ok()) {
-      status = Check((*driver_)->StreamCreate(&health_, CU_STREAM_NON_BLOCKING), "cuStreamCreate",
-                     "to watch the context");
-    }
-    if (!status.ok()) {
-      MutexLock lock(memory_.mu);
-      health_ = nullptr;
-      RecordError(status);
-      return false;
-    }
+  return WatchContext();
+}
+
+bool Mover::WatchContext() {
+  {
+    MutexLock lock(memory_.mu);
+    if (health_ != nullptr) return true;
   }
-  return true;
+  // Pushed again: one that could not be popped may cover the thread's own.
+  ScopedContext current(*driver_, memory_.options().context);
+  Status status = current.status();
+  CUstream made = nullptr;
+  if (status.ok()) {
+    status = Check((*driver_)->StreamCreate(&made, CU_STREAM_NON_BLOCKING), "cuStreamCreate",
+                   "to watch the context");
+  }
+  MutexLock lock(memory_.mu);
+  if (status.ok()) health_ = made;
+  RecordError(status);
+  return status.ok();
 }
 
 bool Mover::PollFinished() {
@@ -525,7 +533,8 @@ void Mover::WaitUntil(CondVar& told, absl::FunctionRef<bool()> condition) {
     told.WaitFor(memory_.mu, kHealthPeriod);
     // The thread notifies often, so the clock counts and not whether it did. One looks for all.
     const auto now = Clock::now();
-    if (health_ == nullptr || dead_) continue;
+    const CUstream health = health_;
+    if (health == nullptr || dead_) continue;
     if (now - std::max(looked, health_looked_) < kHealthPeriod) continue;
     looked = health_looked_ = now;
     memory_.mu.Unlock();
@@ -535,8 +544,7 @@ void Mover::WaitUntil(CondVar& told, absl::FunctionRef<bool()> condition) {
       ScopedContext current(*driver_, memory_.options().context);
       alive = current.status();
       if (alive.ok()) {
-        alive =
-            Check((*driver_)->StreamQuery(health_), "cuStreamQuery", "of the program's context");
+        alive = Check((*driver_)->StreamQuery(health), "cuStreamQuery", "of the program's context");
       }
     }
     memory_.mu.Lock();

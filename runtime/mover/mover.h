@@ -34,6 +34,7 @@
 #include "runtime/mover/stream_fingerprints.h"
 #include "runtime/mover/streams.h"
 #include "runtime/placement/move_limits.h"
+#include "runtime/scheduler/host_copies.h"
 #include "runtime/scheduler/idle_fetches.h"
 #include "runtime/scheduler/patience.h"
 #include "runtime/scheduler/plan_maker.h"
@@ -249,13 +250,8 @@ class Mover {
   void TakeFingerprints(const StreamWork& work) VS_REQUIRES(memory_.mu);
   // It is released, and may write the chunk.
   void NoteWriter(const StreamWork& work, ChunkIndex index) VS_REQUIRES(memory_.mu);
-  void DoubtTwin(ChunkIndex index) VS_REQUIRES(memory_.mu);  // It may be written. If it has one.
   // Any memory may be written, on the device and on the host.
   void DoubtTwins(bool but_read_mostly) VS_REQUIRES(memory_.mu);
-  // The chunk has come to the device; what it holds, where that is known. It has left the device.
-  std::optional<Fingerprint> NoteCame(const Move& move) VS_REQUIRES(memory_.mu);
-  void NoteLeft(const Move& move) VS_REQUIRES(memory_.mu);
-
   // Waits until fewer than `most` are held.
   void WaitForRoom(size_t most) VS_REQUIRES(memory_.mu);
   // So many are no longer held.
@@ -311,13 +307,15 @@ class Mover {
   bool Round();
   void Pause();
   bool TryStartTracking();
-  // Begins foreign work for what other contexts have submitted (unmapped_chunks.cc), and tells
+  // Begins foreign work for what other contexts have submitted (mover_map.cc), and tells
   // which they are. REQUIRES: the gate is closed, so that all they submit later is seen.
   std::vector<CUcontext> BeginOthers() VS_EXCLUDES(memory_.mu);
   // The visit ends when their work has; never where none can wait for it, and then nothing moves.
   void WaitForOthers(std::vector<CUcontext> others);
   // What moves need: made before they are needed, while the device fills up.
   bool Prepare();
+  // Makes the stream that tells whether the context lives. False, with an error on record: none.
+  bool WatchContext() VS_EXCLUDES(memory_.mu);
   // Whether work is to be recorded from here on. What is traced names its memory from the first
   // move on; what is declared must have been named before.
   bool MustRecord() const {
@@ -360,8 +358,8 @@ class Mover {
   bool UnmapAhead(Move* move) VS_EXCLUDES(memory_.mu);
   bool FinishMoves();
   // What is evicted need not be mapped on the host: nobody is about to touch it, as far as work
-  // says what it touches (unmapped_chunks.cc).
-  bool MayStayUnmapped(const Move& move) VS_REQUIRES(memory_.mu);
+  // says what it touches (scheduler/unmapped_chunks.h).
+  bool LeaveUnmapped(const Move& move) VS_REQUIRES(memory_.mu);
   bool MapChunksOnHost();
   bool MapOnHost(ChunkIndex index);
   // Gives up moves whose copies do not end: their chunks stay where they are, in use by the copy.
@@ -417,12 +415,12 @@ class Mover {
   uint64_t next_work_ VS_GUARDED_BY(memory_.mu) = 1;
   uint32_t works_in_submission_ VS_GUARDED_BY(memory_.mu) = 0;  // Begun, not finished.
   uint32_t counted_ VS_GUARDED_BY(memory_.mu) = 0;              // Work that chunks may count.
-  bool any_twins_ VS_GUARDED_BY(memory_.mu) = false;            // False: no chunk has one.
   std::vector<uint32_t> marks_ VS_GUARDED_BY(memory_.mu);       // Scratch: position by chunk.
   uint32_t mark_base_ VS_GUARDED_BY(memory_.mu) = 1;
   MoverStatistics stats_ VS_GUARDED_BY(memory_.mu);
   Residency residency_ VS_GUARDED_BY(memory_.mu);
   WorkCounts counts_ VS_GUARDED_BY(memory_.mu);
+  HostCopies host_copies_ VS_GUARDED_BY(memory_.mu);
   Trials trials_ VS_GUARDED_BY(memory_.mu);
   Sequence sequence_ VS_GUARDED_BY(memory_.mu);
   Clock::time_point last_poll_ VS_GUARDED_BY(memory_.mu);
@@ -435,7 +433,8 @@ class Mover {
   bool stop_ VS_GUARDED_BY(memory_.mu) = false;
   bool resting_ VS_GUARDED_BY(memory_.mu) = false;  // See Rest.
   bool dead_ VS_GUARDED_BY(memory_.mu) = false;     // A kernel has killed the context.
-  CUstream health_ = nullptr;  // Of the program's context, never used: to ask whether that lives.
+  // Of the program's context, never used: to ask whether that lives.
+  CUstream health_ VS_GUARDED_BY(memory_.mu) = nullptr;
   bool look_again_ VS_GUARDED_BY(memory_.mu) = false;
   bool sleeping_ VS_GUARDED_BY(memory_.mu) = false;
   CondVar wake_;  // For the thread.

@@ -24,9 +24,8 @@ constexpr std::chrono::seconds kDriverPatience{300};
 
 }  // namespace
 
-bool Mover::MayStayUnmapped(const Move& move) {
-  return counts_.barriers() == 0 && !move.explicit_request &&
-         counts_.unknown_in_submission() == 0 && address_queries_ == 0 &&
+bool Mover::LeaveUnmapped(const Move& move) {
+  return !move.explicit_request && address_queries_ == 0 &&
          !synchronous_.load(std::memory_order_relaxed) &&
          unmapped_.MayStayUnmapped(move.chunk, memory_.unmapped(), Now());
 }

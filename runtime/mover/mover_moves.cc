@@ -1,5 +1,5 @@
-// Moves: from a plan (mover_plan.cc) to copies, from finished copies to remaps, and back where a
-// step fails.
+// Moves: from a plan (scheduler/plan_maker.h) to copies, from finished copies to remaps, and back
+// where a step fails.
 #include <absl/algorithm/container.h>
 #include <absl/strings/str_cat.h>
 
@@ -137,13 +137,13 @@ bool Mover::StartEvict(ChunkIndex index) {
     move->origin = c.state;
     move->device_slot = c.device_slot;
     move->host_slot = c.host_slot;
-    move->clean = c.state == ChunkState::kDeviceTwin || c.state == ChunkState::kFresh;
-    if (c.state == ChunkState::kDeviceStale && c.size() >= kWorthAFingerprint && DeviceIdle()) {
-      move->expected = memory_.fingerprints_of_copies.at(index.value);
+    HostCopies::Leaving leaving = host_copies_.Leaves(index, /*print=*/false);
+    if (c.state == ChunkState::kDeviceStale && DeviceIdle()) {
+      leaving = host_copies_.Leaves(index, /*print=*/true);
     }
-    if (const auto last = memory_.writers.find(index.value); last != memory_.writers.end()) {
-      move->content = last->second.left;
-    }
+    move->clean = leaving.clean;
+    move->expected = leaving.expected;
+    move->content = leaving.content;
     c.Transition(ChunkState::kMoving);
     residency_.NoteChange(index);
     moves_under_way_.fetch_add(1, std::memory_order_relaxed);
@@ -205,8 +205,7 @@ bool Mover::StartFetch(ChunkIndex index) {
   bool print;
   {
     MutexLock lock(memory_.mu);
-    print = move->size() >= kWorthAFingerprint &&
-            !memory_.fingerprints_of_host_chunks.contains(index.value) && DeviceIdle();
+    print = host_copies_.WorthAPrint(index) && DeviceIdle();
     memory_.chunks()[index].device_slot = *slot;
     residency_.NoteChange(index);
   }
@@ -404,7 +403,7 @@ RemapResult Mover::RemapMoved(Move* move) {
   {
     MutexLock lock(memory_.mu);
     unmapped = memory_.chunks()[move->chunk].unmapped;
-    if (!move->in && MayStayUnmapped(*move)) {
+    if (!move->in && LeaveUnmapped(*move)) {
       hide = true;
       // Already: whoever is to touch it from here on waits until it is shown.
       memory_.SetUnmapped(move->chunk, true);
@@ -494,14 +493,10 @@ void Mover::CompleteMove(Move* move, bool changed) {
     c.on_device = move->in;
     if (move->in) {
       c.device_slot = move->device_slot;
-      // Work that may write anywhere takes all twins away that have no fingerprint.
-      const bool barrier = queue_.barriers() != 0;
-      const std::optional<Fingerprint> content = NoteCame(*move);
-      const bool twin =
-          !move->clean && (!barrier || content.has_value()) && (c.read_mostly || host_has_room);
-      if (twin && content.has_value()) memory_.fingerprints_of_copies[move->chunk.value] = *content;
-      c.Transition(twin ? ChunkState::kDeviceTwin : ChunkState::kDevice);
-      any_twins_ = any_twins_ || twin;
+      const bool twin = host_copies_.Came(move->chunk, {.clean = move->clean,
+                                                        .barrier_held = queue_.barriers() != 0,
+                                                        .host_has_room = host_has_room,
+                                                        .print = move->copy.print});
       if (!twin) {
         free_host = c.host_slot;
         c.host_slot = kNoSlot;
@@ -514,8 +509,7 @@ void Mover::CompleteMove(Move* move, bool changed) {
       c.host_slot = move->host_slot;
       c.device_slot = kNoSlot;
       free_device = move->device_slot;
-      c.Transition(ChunkState::kHost);
-      NoteLeft(*move);
+      host_copies_.Left(move->chunk, move->clean || move->copy.equal, move->content);
       memory_.policy().OnRemove(move->chunk);
       ++stats_.evictions;
       stats_.fetches_unused += c.unused;

@@ -20,11 +20,13 @@ void ChunkViews::Set(bool over_budget, ChunkIndex trial, std::vector<ChunkIndex>
     }
   }
   trial_ = trial;
-  if (stuck == stuck_) return;
-  for (const std::vector<ChunkIndex>* chunks : {&stuck, &stuck_}) {
-    for (const ChunkIndex chunk : *chunks) residency_.NoteChange(chunk);
+  if (stuck != stuck_) {
+    for (const std::vector<ChunkIndex>* chunks : {&stuck, &stuck_}) {
+      for (const ChunkIndex chunk : *chunks) residency_.NoteChange(chunk);
+    }
+    stuck_ = std::move(stuck);
   }
-  stuck_ = std::move(stuck);
+  changed_ = residency_.TakeChanged();
 }
 
 ChunkView ChunkViews::Get(ChunkIndex index) const {

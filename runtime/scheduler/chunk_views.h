@@ -21,14 +21,13 @@ class ChunkViews final : public ResidencyView {
   void Set(bool over_budget, ChunkIndex trial, std::vector<ChunkIndex> stuck);
 
   ChunkView Get(ChunkIndex index) const override;
-  std::optional<absl::Span<const ChunkIndex>> Changed() const override {
-    return residency_.changed();
-  }
+  std::optional<absl::Span<const ChunkIndex>> Changed() const override { return changed_; }
 
  private:
   Residency& residency_;
   bool over_budget_ = false;
   ChunkIndex trial_;
+  absl::Span<const ChunkIndex> changed_;
   std::vector<ChunkIndex> stuck_;
 };
 

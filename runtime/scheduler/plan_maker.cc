@@ -190,7 +190,6 @@ bool PlanMaker::Make(const Room& room, const Conditions& at, Plan* plan) {
              from_.queue->StuckChunks(at.now));
   Plan made;
   planner_.Make(request, views_, &made);
-  from_.residency->ForgetChanges();
   RunInPlace(made, at.now);
   plan->evict.insert(plan->evict.end(), made.evict.begin(), made.evict.end());
   plan->fetch = std::move(made.fetch);
@@ -202,7 +201,7 @@ void PlanMaker::RunInPlace(const Plan& plan, Instant now) {
   for (const uint32_t i : plan.in_place) {
     // Only ever the head, of what is held and submitted.
     if (follows_ ? from_.queue->empty() : held_.size() <= run_in_place_) continue;
-    VS_CHECK(i == planned_.released());
+    VS_DCHECK(i == planned_.released());
     Work* const work = follows_ ? from_.queue->front() : held_[run_in_place_];
     Remake();
     if (work == from_.queue->front() && !work->fetch_for_others.empty()) {

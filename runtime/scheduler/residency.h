@@ -1,13 +1,14 @@
 // The chunks as decisions look at them: which may be moved at all, and which are best served where
 // they lie.
 //
-// Pure: no clock, no lock. One owner, who also owns the table.
+// Pure: no clock, no lock. One owner.
 #ifndef VRAMSPAN_RUNTIME_SCHEDULER_RESIDENCY_H_
 #define VRAMSPAN_RUNTIME_SCHEDULER_RESIDENCY_H_
 
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "runtime/space/chunk_table.h"
 
@@ -34,8 +35,18 @@ class Residency {
   void NoteAll() {
     for (uint32_t i = 1; i < end(); ++i) NoteChange(ChunkIndex(i));
   }
-  absl::Span<const ChunkIndex> changed() const { return chunks_.changed(); }
-  void ForgetChanges() { chunks_.ForgetChanges(); }
+  // Those of which that was said since the last call, each once. Good until then.
+  absl::Span<const ChunkIndex> TakeChanged() {
+    taken_.clear();
+    chunks_.changed().Drain([this](ChunkIndex chunk) { taken_.push_back(chunk); });
+    return taken_;
+  }
+  // Calls `visit` with the chunks that were removed since the last call: their indices may be
+  // others' since. For one caller.
+  template <typename Visit>
+  void ForEachRemoved(Visit visit) {
+    chunks_.removed().Drain(visit);
+  }
 
   // May be moved at all: its users are known, and nothing keeps it where it is.
   bool Movable(const Chunk& c) const {
@@ -51,6 +62,7 @@ class Residency {
  private:
   ChunkTable& chunks_;
   Tracking tracking_ = Tracking::kNone;
+  std::vector<ChunkIndex> taken_;
 };
 
 }  // namespace vramspan

@@ -16,8 +16,10 @@ bool Contains(absl::Span<const ChunkIndex> chunks, ChunkIndex chunk) {
 
 bool UnmappedChunks::MayStayUnmapped(ChunkIndex chunk, uint32_t unmapped, Instant now) const {
   const Chunk& c = residency_[chunk];
-  return queue_.barriers() == 0 && now >= no_unmapping_before_ && !all_ && c.mapped_only == 0 &&
-         c.in_submission == 0 && !Residency::ServedInPlace(c) && unmapped < kMostUnmapped;
+  return queue_.barriers() == 0 && counts_.barriers() == 0 &&
+         counts_.unknown_in_submission() == 0 && now >= no_unmapping_before_ && !all_ &&
+         c.mapped_only == 0 && c.in_submission == 0 && !Residency::ServedInPlace(c) &&
+         unmapped < kMostUnmapped;
 }
 
 UnmappedChunks::Wait UnmappedChunks::Look(Work* work, bool has_its_memory, bool active,

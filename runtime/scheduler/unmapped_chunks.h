@@ -4,7 +4,7 @@
 // (docs/measurements.md). A chunk that is evicted to be fetched again needs neither, so it stays
 // unmapped. That is done only where work says what it touches:
 //  - A barrier waits until everything is mapped. No chunk is left unmapped before the barrier has
-//    ended, nor for a while after.
+//    ended, nor for a while after it was submitted.
 //  - Other work finds mapped whatever it may touch. Exception: a chunk that one of the next
 //    launches needs on the device is fetched, and not mapped on the host first.
 //  - What the driver looks up itself, in copies, fills and address queries, is mapped before.
@@ -21,21 +21,23 @@
 
 #include "runtime/scheduler/awaited_fetches.h"
 #include "runtime/scheduler/residency.h"
+#include "runtime/scheduler/work_counts.h"
 #include "runtime/scheduler/work_queue.h"
 
 namespace vramspan {
 
 class UnmappedChunks {
  public:
-  // After work that may touch anything nothing is left unmapped for so long: the next of the kind
-  // is most likely not far.
+  // From the submission of work that may touch anything on, nothing is left unmapped for so long:
+  // the next of the kind is most likely not far.
   static constexpr Duration kKeptMapped = std::chrono::seconds(1);
   // Longer than a program thinks between two steps of what it does.
   static constexpr Duration kIdle = std::chrono::milliseconds(100);
 
   // All outlive it.
-  UnmappedChunks(const Residency* residency, const WorkQueue* queue, Duration deadline)
-      : residency_(*residency), queue_(*queue), awaited_(deadline) {}
+  UnmappedChunks(const Residency* residency, const WorkQueue* queue, const WorkCounts* counts,
+                 Duration deadline)
+      : residency_(*residency), queue_(*queue), counts_(*counts), awaited_(deadline) {}
 
   // --- which may stay so ---
   // Work that may touch anything comes, or an address query does.
@@ -80,6 +82,7 @@ class UnmappedChunks {
 
   const Residency& residency_;
   const WorkQueue& queue_;
+  const WorkCounts& counts_;
   AwaitedFetches awaited_;
   Instant no_unmapping_before_;
   std::vector<ChunkIndex> wanted_;

@@ -67,6 +67,7 @@ void ChunkTable::Remove(ChunkIndex chunk) {
   first_free_ = chunk.value;
   --live_;
   NoteChange(chunk);
+  removed_.Add(chunk);
 }
 
 }  // namespace vramspan

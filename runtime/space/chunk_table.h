@@ -5,14 +5,11 @@
 #ifndef VRAMSPAN_RUNTIME_SPACE_CHUNK_TABLE_H_
 #define VRAMSPAN_RUNTIME_SPACE_CHUNK_TABLE_H_
 
-#include <absl/types/span.h>
-
 #include <memory>
-#include <vector>
 
-#include "runtime/base/grow.h"
 #include "runtime/base/status.h"
 #include "runtime/space/chunk.h"
+#include "runtime/space/chunk_set.h"
 
 namespace vramspan {
 
@@ -33,21 +30,12 @@ class ChunkTable {
   // One past the highest index ever given out; entries in state kNone among them are free.
   uint32_t end() const { return end_; }
   uint32_t live() const { return live_; }
-
   // What decisions see of the chunk has changed, or will before the lock is left. Add and Remove
   // say so themselves.
-  void NoteChange(ChunkIndex chunk) {
-    if (chunk.value >= noted_.size()) GrowTo(noted_, size_t{chunk.value} + 1);
-    if (noted_[chunk.value]) return;
-    noted_[chunk.value] = true;
-    changed_.push_back(chunk);
-  }
-  // Those that have changed since ForgetChanges, each once.
-  absl::Span<const ChunkIndex> changed() const { return changed_; }
-  void ForgetChanges() {
-    for (const ChunkIndex chunk : changed_) noted_[chunk.value] = false;
-    changed_.clear();
-  }
+  void NoteChange(ChunkIndex chunk) { changed_.Add(chunk); }
+  // Those that have changed since the last call, and those that were removed.
+  ChunkSet& changed() { return changed_; }
+  ChunkSet& removed() { return removed_; }
 
  private:
   ChunkTable(Chunk* chunks, uint32_t capacity) : chunks_(chunks), capacity_(capacity) {}
@@ -56,9 +44,8 @@ class ChunkTable {
   const uint32_t capacity_;
   uint32_t end_ = 1;
   uint32_t live_ = 0;
-  std::vector<ChunkIndex> changed_;
-  std::vector<uint8_t> noted_;  // By chunk: is in changed_.
-  uint32_t first_free_ = 0;     // Free entries are chained through their device_slot.
+  ChunkSet changed_, removed_;
+  uint32_t first_free_ = 0;  // Free entries are chained through their device_slot.
 };
 
 }  // namespace vramspan

@@ -18,14 +18,7 @@ class FewChunks {
   explicit FewChunks(uint32_t count)
       : table_(ChunkTable::Create(count).value()), residency_(table_.get()) {
     residency_.Track(Tracking::kAll);
-    for (uint32_t i = 0; i < count; ++i) {
-      Chunk& c = (*table_)[table_->Add().value()];
-      c.log2_size = kLog2;
-      c.allocation = 1;
-      c.movable = true;
-      c.Transition(ChunkState::kFresh);
-      c.Transition(ChunkState::kHost);
-    }
+    for (uint32_t i = 0; i < count; ++i) Add();
   }
 
   Residency& residency() { return residency_; }
@@ -42,10 +35,24 @@ class FewChunks {
     c.on_device = false;
     c.Transition(ChunkState::kHost);
   }
+  // It is freed, and the next takes its index.
+  void Replace(uint32_t chunk) {
+    table_->Remove(ChunkIndex(chunk));
+    Add();
+  }
   // It is on its way to the other memory.
   void Moves(uint32_t chunk) { (*this)[chunk].Transition(ChunkState::kMoving); }
 
  private:
+  void Add() {
+    Chunk& c = (*table_)[table_->Add().value()];
+    c.log2_size = kLog2;
+    c.allocation = 1;
+    c.movable = true;
+    c.Transition(ChunkState::kFresh);
+    c.Transition(ChunkState::kHost);
+  }
+
   std::unique_ptr<ChunkTable> table_;
   Residency residency_;
 };

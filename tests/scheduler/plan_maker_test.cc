@@ -70,7 +70,7 @@ class PlanMakerTest : public ::testing::Test {
   WorkQueue queue_;
   WorkCounts counts_{&chunks_.residency()};
   Trials trials_{&chunks_.residency(), policy_.get(), Prices(), MiB(64)};
-  UnmappedChunks unmapped_{&chunks_.residency(), &queue_, kDeadline};
+  UnmappedChunks unmapped_{&chunks_.residency(), &queue_, &counts_, kDeadline};
   Readiness readiness_{&chunks_.residency(), &unmapped_, &trials_};
   Sequence sequence_;
   Patience patience_{kDeadline};

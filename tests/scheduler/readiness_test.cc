@@ -29,7 +29,8 @@ class ReadinessTest : public ::testing::Test {
 
   FewChunks chunks_{8};
   WorkQueue queue_;
-  UnmappedChunks unmapped_{&chunks_.residency(), &queue_, std::chrono::milliseconds(20)};
+  WorkCounts counts_{&chunks_.residency()};
+  UnmappedChunks unmapped_{&chunks_.residency(), &queue_, &counts_, std::chrono::milliseconds(20)};
   std::unique_ptr<EvictionPolicy> policy_ = MakePolicy("lru").value();
   Trials trials_{&chunks_.residency(), policy_.get(), Prices(), GiB(1)};
   Readiness readiness_{&chunks_.residency(), &unmapped_, &trials_};
@@ -179,16 +180,18 @@ TEST(WorkCountsTest, TellWhatChangedForThePlanner) {
   FewChunks chunks(2);
   WorkCounts counts(&chunks.residency());
   SomeWork a({1}), b({1});
-  chunks.residency().ForgetChanges();
+  const auto changed = [&] {
+    const auto taken = chunks.residency().TakeChanged();
+    return std::vector<ChunkIndex>(taken.begin(), taken.end());
+  };
+  (void)changed();
   counts.Released(a, nullptr);
-  ASSERT_EQ(chunks.residency().changed().size(), 1u);
-  EXPECT_EQ(chunks.residency().changed()[0], ChunkIndex(1));
-  chunks.residency().ForgetChanges();
+  EXPECT_EQ(changed(), std::vector<ChunkIndex>{ChunkIndex(1)});
   counts.Released(b, nullptr);
   counts.Ended(a);
-  EXPECT_TRUE(chunks.residency().changed().empty()) << "it was busy, and is";
+  EXPECT_TRUE(changed().empty()) << "it was busy, and is";
   counts.Ended(b);
-  EXPECT_EQ(chunks.residency().changed().size(), 1u);
+  EXPECT_EQ(changed(), std::vector<ChunkIndex>{ChunkIndex(1)});
 }
 
 TEST(WorkCountsTest, CountWhatTheDriverLooksUp) {

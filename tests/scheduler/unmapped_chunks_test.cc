@@ -34,7 +34,8 @@ class UnmappedChunksTest : public ::testing::Test {
 
   FewChunks chunks_{8};
   WorkQueue queue_;
-  UnmappedChunks unmapped_{&chunks_.residency(), &queue_, kWaits};
+  WorkCounts counts_{&chunks_.residency()};
+  UnmappedChunks unmapped_{&chunks_.residency(), &queue_, &counts_, kWaits};
   UnmappedChunks::Wait last_;
 };
 
@@ -55,6 +56,14 @@ TEST_F(UnmappedChunksTest, NoneStaysUnmappedBesideABarrierOrSoonAfter) {
   unmapped_.KeepMapped(AtMillis(5000));
   EXPECT_FALSE(MayStay(4, 7000)) << "it is held";
   queue_.Pop(1);
+  counts_.Released(barrier, nullptr);
+  EXPECT_FALSE(MayStay(4, 7000)) << "it runs";
+  counts_.Ended(barrier);
+  SomeWork unknown({});
+  unknown.access = Access::kUnknown;
+  counts_.SetInSubmission(&unknown, {}, true);
+  EXPECT_FALSE(MayStay(4, 7000)) << "it may hand any chunk to the driver";
+  counts_.SetInSubmission(&unknown, {}, false);
   EXPECT_FALSE(MayStay(4, 5999));
   EXPECT_TRUE(MayStay(4, 6000));
   unmapped_.KeepMappedUntil(Instant::max());

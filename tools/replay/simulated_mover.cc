@@ -59,12 +59,13 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
   }
   residency_ = std::make_unique<Residency>(chunk_.get());
   residency_->Track(Tracking::kAll);
-  unmapped_chunks_.emplace(residency_.get(), &queue_, Duration(kDeadline));
   if (min == nullptr) {
     policy_ = MakePolicy(setting.policy).value();
     trials_.emplace(residency_.get(), policy_.get(), prices.decisions, setting.device_memory);
   }
   counts_.emplace(residency_.get());
+  unmapped_chunks_.emplace(residency_.get(), &queue_, &*counts_, Duration(kDeadline));
+  host_copies_.emplace(residency_.get());
   readiness_.emplace(residency_.get(), &*unmapped_chunks_, trials_ ? &*trials_ : nullptr);
   if (trials_) {
     plan_maker_.emplace(PlanSources{residency_.get(), &queue_, &*counts_, &*readiness_,

@@ -1,6 +1,6 @@
 // What the runtime's mover (runtime/mover) would have done with a recorded run, in virtual time:
-// the same decisions by the same code (runtime/placement), over a simulated program, device and
-// bus. The parts have the names they have there.
+// the same decisions by the same code (runtime/scheduler, runtime/placement), over a simulated
+// program, device and bus. The parts have the names they have there.
 //
 // What is modelled: streams, each first come first served; the program that runs ahead as it did
 // (timing.h), up to what a stream takes and the mover holds; copies both ways (simulated_link.h);
@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "runtime/placement/pins.h"
+#include "runtime/scheduler/host_copies.h"
 #include "runtime/scheduler/idle_fetches.h"
 #include "runtime/scheduler/patience.h"
 #include "runtime/scheduler/plan_maker.h"
@@ -69,8 +70,8 @@ class SimulatedMover {
     uint32_t next_use = 0;        // Of min: the work that needs it next.
     uint32_t came = 0;            // let_go_ when it last came.
     uint32_t unwritten_from = 0;  // Or that those behind this one do.
+    bool written = false;         // By work, since it came, as far as the record says.
     bool keeps = false;           // The bound's schedule has it stay.
-    bool fingerprinted = false;   // The twin's contents are known by their fingerprint.
     bool unwritten = false;       // The record shows that kernels leave it as it is,
     bool has_host = false;        // Host memory was made for it.
     bool pinned = false;          // The setting's pins keep it.
@@ -88,7 +89,7 @@ class SimulatedMover {
     bool in = false;
     bool clean = false;
     bool ahead = false;  // Its memory on the device was mapped before the copy.
-    bool print = false;  // Its contents can be compared when it leaves.
+    bool print = false;  // Its fingerprint is taken on its way in.
     bool copied = false;
     uint64_t tag = 0;
   };
@@ -137,7 +138,7 @@ class SimulatedMover {
   // How things stand for the head, for a decision on when its waiting ends. REQUIRES: there is one.
   Patience::Situation Situation() const;
   void MarkReleased(ActiveWork* a);
-  void DoubtTwin(ChunkIndex index);
+  void DropHostCopy(ChunkIndex index) { At(index).Transition(ChunkState::kDevice); }
   // What work touches of a chunk, each byte once, and how much its ranges name in sum.
   struct Touched {
     Bytes once, named;
@@ -192,7 +193,6 @@ class SimulatedMover {
   const Chunk& At(ChunkIndex c) const { return (*chunk_)[c]; }
   ChunkFacts& FactsOf(ChunkIndex c) { return facts_[c.value]; }
   const ChunkFacts& FactsOf(ChunkIndex c) const { return facts_[c.value]; }
-  bool Movable(const Chunk& c) const { return residency_->Movable(c); }
   static ActiveWork* Own(Work* work) { return static_cast<ActiveWork*>(work); }
   static const ActiveWork* Own(const Work* work) { return static_cast<const ActiveWork*>(work); }
   static bool Moving(const Chunk& c) { return Residency::Moving(c); }
@@ -238,6 +238,7 @@ class SimulatedMover {
   std::unique_ptr<Residency> residency_;
   std::optional<UnmappedChunks> unmapped_chunks_;
   std::optional<WorkCounts> counts_;
+  std::optional<HostCopies> host_copies_;
   std::optional<Readiness> readiness_;
   std::vector<ChunkFacts> facts_;  // By chunk.
   Bytes used_;                     // Of the device.

@@ -1,4 +1,4 @@
-// Moves in virtual time: mover_moves.cc, unmapped_chunks.cc and the mover's thread.
+// Moves in virtual time: mover_moves.cc, mover_map.cc and the mover's thread.
 #include <absl/algorithm/container.h>
 
 #include <algorithm>
@@ -133,7 +133,7 @@ void SimulatedMover::PlanByMin(std::vector<ChunkIndex>* evict, std::vector<Chunk
       const ChunkIndex index = droppable_.front();
       droppable_.pop_front();
       const Chunk& c = At(index);
-      if (!Movable(c) || !c.on_device || Moving(c) || FactsOf(index).keeps ||
+      if (!residency_->Movable(c) || !c.on_device || Moving(c) || FactsOf(index).keeps ||
           absl::c_linear_search(*evict, index)) {
         continue;
       }
@@ -159,7 +159,7 @@ void SimulatedMover::PlanByMin(std::vector<ChunkIndex>* evict, std::vector<Chunk
   const auto bring = [&](absl::Span<const ChunkIndex> wanted, bool* lacks) {
     for (const ChunkIndex index : wanted) {
       Chunk& c = At(index);
-      if (!Movable(c) || c.on_device || Moving(c)) continue;
+      if (!residency_->Movable(c) || c.on_device || Moving(c)) continue;
       if (lacks != nullptr) *lacks = true;
       if (c.in_flight != 0 || absl::c_linear_search(*fetch, index)) continue;
       if (in >= Pipeline() || !make_room(c.size(), lacks != nullptr)) return false;
@@ -197,7 +197,7 @@ ChunkIndex SimulatedMover::NeededLast(uint32_t work, absl::Span<const ChunkIndex
   ChunkIndex last;
   for (uint32_t i = 1; i < chunk_->end(); ++i) {
     const Chunk& c = At(ChunkIndex(i));
-    if (!Movable(c) || !c.on_device || Moving(c) || c.in_flight != 0) continue;
+    if (!residency_->Movable(c) || !c.on_device || Moving(c) || c.in_flight != 0) continue;
     const uint32_t next_use = facts_[i].next_use;
     if (next_use <= work || (last && next_use <= FactsOf(last).next_use)) continue;
     if (!absl::c_linear_search(but, ChunkIndex(i))) last = ChunkIndex(i);
@@ -207,17 +207,18 @@ ChunkIndex SimulatedMover::NeededLast(uint32_t work, absl::Span<const ChunkIndex
 
 bool SimulatedMover::StartEvict(ChunkIndex index) {
   Chunk& c = At(index);
-  if (!Movable(c) || !c.on_device || c.in_flight != 0 || Moving(c) || counts_->barriers() != 0) {
+  if (!residency_->Movable(c) || !c.on_device || c.in_flight != 0 || Moving(c) ||
+      counts_->barriers() != 0) {
     return false;
   }
   MarkChanged(index);
   Move move{.chunk = index, .tag = next_tag_++};
-  move.clean = c.state == ChunkState::kDeviceTwin;
+  const HostCopies::Leaving leaving = host_copies_->Leaves(index, prints_ || DeviceIdle());
+  move.clean = leaving.clean;
   // What was not written is as its fingerprint says, and what was is not.
   const ChunkFacts& facts = FactsOf(index);
-  const bool equal = c.state == ChunkState::kDeviceStale && c.size() >= kWorthAFingerprint &&
-                     (prints_ || DeviceIdle()) &&
-                     (facts.unwritten || facts.came > facts.unwritten_from);
+  const bool equal =
+      leaving.expected && (!facts.written || facts.unwritten || facts.came > facts.unwritten_from);
   c.Transition(ChunkState::kMoving);
   moving_out_ += c.size();
   move.clean |= equal;
@@ -252,13 +253,13 @@ bool SimulatedMover::StartFetches() {
 
 bool SimulatedMover::StartFetch(ChunkIndex index) {
   Chunk& c = At(index);
-  if (!Movable(c) || c.on_device || c.in_flight != 0 || Moving(c) || counts_->barriers() != 0 ||
-      c.size() > Available()) {
+  if (!residency_->Movable(c) || c.on_device || c.in_flight != 0 || Moving(c) ||
+      counts_->barriers() != 0 || c.size() > Available()) {
     return false;
   }
   MarkChanged(index);
   Move move{.chunk = index, .in = true, .tag = next_tag_++};
-  move.print = c.size() >= kWorthAFingerprint && (prints_ || DeviceIdle());
+  move.print = host_copies_->WorthAPrint(index) && (prints_ || DeviceIdle());
   c.Transition(ChunkState::kMoving);
   c.device_slot = 0;
   used_ += c.size();
@@ -292,8 +293,8 @@ bool SimulatedMover::BeginRemap() {
   if (copied_ != 0) {
     const auto copied = absl::c_find_if(moves_, [](const Move& m) { return m.copied; });
     call_move_ = *copied;
-    call_hides_ = !copied->in && counts_->barriers() == 0 &&
-                  unmapped_chunks_->MayStayUnmapped(copied->chunk, unmapped_, InstantOf(now_));
+    call_hides_ =
+        !copied->in && unmapped_chunks_->MayStayUnmapped(copied->chunk, unmapped_, InstantOf(now_));
     Begin(Call::kRemap, RemapTime(*copied, call_hides_));
     return true;
   }
@@ -383,12 +384,15 @@ void SimulatedMover::CompleteMove(const Move& move) {
   }
   if (move.in) {
     moving_in_ -= c.size();
-    // Work that may write anywhere takes all twins away that have no fingerprint.
-    const bool twin = queue_.barriers() == 0 || move.print;
-    c.Transition(twin ? ChunkState::kDeviceTwin : ChunkState::kDevice);
+    // Which print it is does not matter: the record says whether it is still the same.
+    std::optional<Fingerprint> print;
+    if (move.print) print.emplace();
+    host_copies_->Came(
+        move.chunk,
+        {.barrier_held = queue_.barriers() != 0, .host_has_room = true, .print = print});
     c.unused = true;
-    FactsOf(move.chunk).fingerprinted = twin && move.print;
     FactsOf(move.chunk).came = let_go_;
+    FactsOf(move.chunk).written = false;
     if (policy_ != nullptr) policy_->OnInsert(move.chunk);
     ++result_.moves_in;
     result_.bytes_in += c.size();
@@ -398,7 +402,7 @@ void SimulatedMover::CompleteMove(const Move& move) {
     used_ -= c.size();
     slots_.Give(c.log2_size, FactsOf(move.chunk).alias);
     c.device_slot = kNoSlot;
-    c.Transition(ChunkState::kHost);
+    host_copies_->Left(move.chunk, move.clean, std::nullopt);
     c.unused = FactsOf(move.chunk).keeps = false;
     if (call_hides_) {
       c.unmapped = true;

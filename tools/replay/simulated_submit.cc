@@ -157,7 +157,6 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
     const ChunkUse& use = a->uses[i];
     Chunk& c = At(use.chunk);
     if (c.on_device) {
-      if (use.how.write) DoubtTwin(use.chunk);
       a->launch.fetches += c.unused;
     } else {
       const Touched touched = TouchedIn(a->set, use.chunk);
@@ -184,23 +183,21 @@ void SimulatedMover::MarkReleased(ActiveWork* a) {
   }
   counts_->Released(*a, tracking_ ? policy_.get() : nullptr);
   if (tracking_ && a->kernel != 0 && trials_) trials_->Released(a);
-  const bool write = absl::c_any_of(a->uses, [](const ChunkUse& use) { return use.how.write; });
-  for (const ChunkUse& use : a->possible) {
-    if (write) DoubtTwin(use.chunk);
-  }
+  a->ForEachFixed([this](const ChunkUse& use) {
+    // A fingerprint behind it is not followed: the record says whether it was written.
+    if (!use.how.write) return;
+    FactsOf(use.chunk).written = true;
+    if (host_copies_->MayBeWritten(use.chunk, {})) DropHostCopy(use.chunk);
+  });
   if (!tracking_) {
     TryStart(&streams_[run_.works[a->work].stream]);
     return;
   }
   a->listed = true;
+  if (a->barrier()) {
+    host_copies_->AnyMayBeWritten(false, [this](ChunkIndex index) { DropHostCopy(index); });
+  }
   ++in_flight_;
-}
-
-void SimulatedMover::DoubtTwin(ChunkIndex index) {
-  Chunk& c = At(index);
-  if (c.state != ChunkState::kDeviceTwin) return;
-  // Whether it was written can still be told when it leaves, where its fingerprint was taken.
-  c.Transition(FactsOf(index).fingerprinted ? ChunkState::kDeviceStale : ChunkState::kDevice);
 }
 
 void SimulatedMover::Finish(ActiveWork* a) {
@@ -217,6 +214,8 @@ absl::Span<const ChunkUse> SimulatedMover::Possible(uint32_t set) {
   const absl::Span<const ChunkIndex> named = chunks_.chunks(set);
   std::vector<ChunkIndex> sorted(named.begin(), named.end());
   absl::c_sort(sorted);
+  const bool write =
+      absl::c_any_of(chunks_.uses(set), [](const ChunkUse& use) { return use.how.write; });
   std::vector<uint32_t> allocations;
   for (const RecordedRange& r : run_.set(set)) allocations.push_back(r.allocation);
   absl::c_sort(allocations);
@@ -224,7 +223,9 @@ absl::Span<const ChunkUse> SimulatedMover::Possible(uint32_t set) {
   for (const uint32_t a : allocations) {
     for (uint32_t i = 0; i < chunks_.count(a); ++i) {
       const ChunkIndex c(chunks_.first(a).value + i);
-      if (!absl::c_binary_search(sorted, c)) possible_[set].push_back({c, {.possible = true}});
+      if (!absl::c_binary_search(sorted, c)) {
+        possible_[set].push_back({c, {.write = write, .possible = true}});
+      }
     }
   }
   return possible_[set];
