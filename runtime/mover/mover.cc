@@ -456,7 +456,6 @@ void Mover::Release(StreamWork* work) {
   counts_.Unheld(*work);
   stats_.hold_ns += static_cast<uint64_t>((Now() - work->submitted_at).count());
   unmapped_.Released(*work);
-  work->stream != nullptr ? plan_maker_.Released(work) : plan_maker_.Remake();
   {
     // Whatever becomes of the accounts, its stream goes on.
     const auto go = absl::MakeCleanup([&]() VS_NO_THREAD_SAFETY_ANALYSIS {
@@ -466,6 +465,7 @@ void Mover::Release(StreamWork* work) {
       if (work->stream->awaiting != 0) work->stream->let_go.NotifyAll();
       if (synchronous_.load(std::memory_order_relaxed)) done_.NotifyAll();
     });
+    work->stream != nullptr ? plan_maker_.Released(work) : plan_maker_.Remake();
     MarkReleased(work);
   }
   if (work->stream != nullptr) return;

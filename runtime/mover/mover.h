@@ -252,6 +252,7 @@ class Mover {
   void NoteWriter(const StreamWork& work, ChunkIndex index) VS_REQUIRES(memory_.mu);
   // Any memory may be written, on the device and on the host.
   void DoubtTwins(bool but_read_mostly) VS_REQUIRES(memory_.mu);
+
   // Waits until fewer than `most` are held.
   void WaitForRoom(size_t most) VS_REQUIRES(memory_.mu);
   // So many are no longer held.

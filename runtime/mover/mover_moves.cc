@@ -354,8 +354,8 @@ bool Mover::MayRemap(Move* move) {
   if (now - move->due < kBlockedAfter) return false;
   // The thread is inside the driver, most likely behind the very work that waits for this move (a
   // copy that returns when it is done): that is served where its memory is.
+  plan_maker_.Remake();
   for (Work* work : queue_) {
-    plan_maker_.Remake();
     work->run_in_place =
         work->run_in_place || absl::c_any_of(Own(work)->all, [move](const ChunkUse& use) {
           return use.chunk == move->chunk;
