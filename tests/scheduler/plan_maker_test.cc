@@ -293,6 +293,33 @@ TEST_F(PlanMakerTest, ExpectsWhatCameInThisOrderBefore) {
   EXPECT_EQ(plan_.evict, Chunks({4})) << "needed last of 2, 3 and 4";
 }
 
+TEST(ChunkViewsTest, TellWhatChangesWithThePlan) {
+  FewChunks chunks(4);
+  ChunkViews views(&chunks.residency());
+  chunks.Fetch(1);
+  chunks[1].advice = Advice::kKeepOnDevice;
+  const auto changed = [&](bool over, uint32_t trial, std::vector<ChunkIndex> stuck) {
+    views.Set(over, ChunkIndex(trial), std::move(stuck));
+    std::vector<uint32_t> ids;
+    const auto noted = views.Changed();
+    for (const ChunkIndex c : *noted) ids.push_back(c.value);
+    return ids;
+  };
+  (void)changed(false, 0, {});
+  EXPECT_TRUE(changed(false, 0, {}).empty());
+  EXPECT_FALSE(views.Get(ChunkIndex(1)).movable);
+  EXPECT_EQ(changed(true, 0, {}), std::vector<uint32_t>{1}) << "even what is to be kept may leave";
+  EXPECT_TRUE(views.Get(ChunkIndex(1)).movable);
+  EXPECT_EQ(changed(true, 2, {}), std::vector<uint32_t>{2});
+  EXPECT_FALSE(views.Get(ChunkIndex(2)).movable);
+  EXPECT_EQ(changed(true, 3, {}), (std::vector<uint32_t>{2, 3}));
+  EXPECT_TRUE(views.Get(ChunkIndex(2)).movable);
+  EXPECT_EQ(changed(true, 3, {ChunkIndex(1)}), std::vector<uint32_t>{1});
+  chunks[1].in_submission = 1;
+  EXPECT_FALSE(views.Get(ChunkIndex(1)).movable);
+  EXPECT_EQ(changed(true, 3, {}), std::vector<uint32_t>{1});
+}
+
 TEST(ReleasedWorkTest, ForgetsWhatHasEndedInAnyOrder) {
   std::vector<std::unique_ptr<SomeWork>> works;
   ReleasedWork released;

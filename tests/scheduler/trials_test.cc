@@ -194,6 +194,31 @@ TEST_F(TrialsTest, WaitForCopiesBesideThemForAWhile) {
   EXPECT_EQ(trials_.WaitsUntil(), AtMicros(10'100));
   EXPECT_TRUE(trials_.WaitsForCopies(true, AtMicros(10'099)));
   EXPECT_FALSE(trials_.WaitsForCopies(true, AtMicros(10'100))) << "what hangs is not waited for";
+  SomeWork next({1, 2});
+  next.kernel = kKernel;
+  ASSERT_TRUE(trials_.Try(&next));
+  EXPECT_TRUE(trials_.WaitsForCopies(true, AtMicros(50'000))) << "each trial has its own wait";
+}
+
+// What another launch needs on the device soon after crosses the bus once, if it is moved now.
+TEST_F(TrialsTest, MoveWhatIsNeededSoonAfter) {
+  constexpr uint64_t kCheap = 21, kDear = 22;
+  trials_.history().Teach(kCheap, 1, 20'000);
+  trials_.history().Teach(kDear, 9, 20'000);
+  const auto launch = [&](uint64_t kernel, SomeWork* work) {
+    work->kernel = kernel;
+    work->signature = kernel << 32;
+    trials_.PriceNew(work, Bytes(0));
+  };
+  SomeWork first({1});
+  launch(kCheap, &first);
+  EXPECT_TRUE(first.serves(0)) << "nobody is known to need it";
+  SomeWork dear({1}), again({1}), once({1});
+  launch(kDear, &dear);
+  launch(kCheap, &again);
+  EXPECT_FALSE(again.serves(0));
+  launch(kCheap, &once);
+  EXPECT_TRUE(once.serves(0)) << "this time nobody did";
 }
 
 }  // namespace
