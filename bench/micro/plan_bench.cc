@@ -9,11 +9,11 @@
 
 #include "runtime/placement/move_limits.h"
 #include "runtime/scheduler/plan_maker.h"
+#include "tests/scheduler/few_chunks.h"
 
 namespace vramspan {
 namespace {
 
-constexpr int kLog2 = 24;
 constexpr Duration kDeadline = std::chrono::milliseconds(20);
 
 class Cycle {
@@ -21,18 +21,9 @@ class Cycle {
   // `launches` of two chunks each; three quarters of all chunks have room. `held` works are held.
   Cycle(uint32_t launches, uint32_t held)
       : launches_(launches),
-        table_(ChunkTable::Create(2 * launches).value()),
+        chunks_(2 * launches),
         policy_(MakePolicy("cost").value()),
-        room_{.budget = ChunkBytes(kLog2) * (launches + launches / 2)} {
-    residency_.Track(Tracking::kAll);
-    for (uint32_t i = 0; i < 2 * launches; ++i) {
-      Chunk& c = (*table_)[table_->Add().value()];
-      c.log2_size = kLog2;
-      c.allocation = 1;
-      c.movable = true;
-      c.Transition(ChunkState::kFresh);
-      c.Transition(ChunkState::kHost);
-    }
+        room_{.budget = ChunkBytes(FewChunks::kLog2) * (launches + launches / 2)} {
     works_.resize(held + 8);
     uses_.resize(works_.size());
     while (queue_.size() < held) Submit();
@@ -89,20 +80,17 @@ class Cycle {
     maker_.Submitted(&work);
   }
   void Turn(ChunkIndex index, bool in) {
-    Chunk& c = (*table_)[index];
-    c.Transition(ChunkState::kMoving);
-    c.on_device = in;
-    c.Transition(in ? ChunkState::kDevice : ChunkState::kHost);
+    in ? chunks_.Fetch(index.value) : chunks_.Evict(index.value);
     in ? policy_->OnInsert(index) : policy_->OnRemove(index);
-    in ? room_.used += c.size() : room_.used -= c.size();
+    in ? room_.used += residency_[index].size() : room_.used -= residency_[index].size();
     residency_.NoteChange(index);
   }
 
   const uint32_t launches_;
-  std::unique_ptr<ChunkTable> table_;
+  FewChunks chunks_;
   std::unique_ptr<EvictionPolicy> policy_;
   Room room_;
-  Residency residency_{table_.get()};
+  Residency& residency_ = chunks_.residency();
   WorkQueue queue_;
   WorkCounts counts_{&residency_};
   Trials trials_{&residency_, policy_.get(), Prices(), room_.budget};

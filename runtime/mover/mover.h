@@ -15,7 +15,6 @@
 #ifndef VRAMSPAN_RUNTIME_MOVER_MOVER_H_
 #define VRAMSPAN_RUNTIME_MOVER_MOVER_H_
 
-#include <absl/container/flat_hash_map.h>
 #include <absl/functional/function_ref.h>
 #include <absl/types/span.h>
 
@@ -311,7 +310,7 @@ class Mover {
   // Begins foreign work for what other contexts have submitted (mover_map.cc), and tells
   // which they are. REQUIRES: the gate is closed, so that all they submit later is seen.
   std::vector<CUcontext> BeginOthers() VS_EXCLUDES(memory_.mu);
-  // The visit ends when their work has; never where none can wait for it, and then nothing moves.
+  // The foreign work ends when theirs has. Where nobody can wait for that, nothing ever moves.
   void WaitForOthers(std::vector<CUcontext> others);
   // What moves need: made before they are needed, while the device fills up.
   bool Prepare();

@@ -127,20 +127,15 @@ bool Mover::StartEvict(ChunkIndex index) {
   {
     MutexLock lock(memory_.mu);
     Chunk& c = memory_.chunks()[index];
-    if (!c.on_device || c.in_flight != 0 || c.state == ChunkState::kMoving ||
-        !residency_.Movable(c) || counts_.barriers() != 0) {
-      return false;
-    }
+    if (!residency_.MayLeave(c) || counts_.barriers() != 0) return false;
     move->chunk = index;
     move->va = c.base;
     move->log2 = c.log2_size;
     move->origin = c.state;
     move->device_slot = c.device_slot;
     move->host_slot = c.host_slot;
-    HostCopies::Leaving leaving = host_copies_.Leaves(index, /*print=*/false);
-    if (c.state == ChunkState::kDeviceStale && DeviceIdle()) {
-      leaving = host_copies_.Leaves(index, /*print=*/true);
-    }
+    const bool print = c.state == ChunkState::kDeviceStale && DeviceIdle();
+    const HostCopies::Leaving leaving = host_copies_.Leaves(index, print);
     move->clean = leaving.clean;
     move->expected = leaving.expected;
     move->content = leaving.content;
@@ -177,10 +172,7 @@ bool Mover::StartFetch(ChunkIndex index) {
   {
     MutexLock lock(memory_.mu);
     Chunk& c = memory_.chunks()[index];
-    if (c.on_device || c.in_flight != 0 || c.state == ChunkState::kMoving ||
-        !residency_.Movable(c) || counts_.barriers() != 0) {
-      return false;
-    }
+    if (!residency_.MayCome(c) || counts_.barriers() != 0) return false;
     move->chunk = index;
     move->va = c.base;
     move->log2 = c.log2_size;

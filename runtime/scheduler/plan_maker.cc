@@ -131,10 +131,7 @@ void PlanMaker::AddExplicitEvictions(std::vector<ChunkIndex>* evict) const {
     if (work->kind != Work::Kind::kEvict) return;
     if (work->needs_arrival || work->run_in_place) continue;
     for (const ChunkIndex index : work->wanted) {
-      const Chunk& c = (*from_.residency)[index];
-      if (c.on_device && from_.residency->Movable(c) && c.in_flight == 0 && !Residency::Moving(c)) {
-        evict->push_back(index);
-      }
+      if (from_.residency->MayLeave((*from_.residency)[index])) evict->push_back(index);
     }
   }
 }
@@ -188,12 +185,11 @@ bool PlanMaker::Make(const Room& room, const Conditions& at, Plan* plan) {
   request.max_evictions = may_evict ? kMovesAtOnce : 0;
   views_.Set(over != Bytes(0), head != nullptr ? from_.trials->TrialOf(*head) : ChunkIndex(),
              from_.queue->StuckChunks(at.now));
-  Plan made;
-  planner_.Make(request, views_, &made);
-  RunInPlace(made, at.now);
-  plan->evict.insert(plan->evict.end(), made.evict.begin(), made.evict.end());
-  plan->fetch = std::move(made.fetch);
-  plan->in_place = std::move(made.in_place);
+  planner_.Make(request, views_, &made_);
+  RunInPlace(made_, at.now);
+  plan->evict.insert(plan->evict.end(), made_.evict.begin(), made_.evict.end());
+  plan->fetch = made_.fetch;
+  plan->in_place = made_.in_place;
   return any || !plan->in_place.empty();
 }
 

@@ -90,6 +90,7 @@ class PlanMaker {
   const bool traced_;
   ChunkViews views_;
   Planner planner_;
+  Plan made_;  // The planner's last answer, kept for its memory.
   ReleasedWork released_;
   // The queue as the planner sees it: whether that follows each event, and whether any came since.
   PlannedQueue planned_;

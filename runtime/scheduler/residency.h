@@ -54,12 +54,17 @@ class Residency {
            c.state != ChunkState::kNone && UsersKnown(c);
   }
   static bool Moving(const Chunk& c) { return c.state == ChunkState::kMoving; }
+  // A move of it to the host, or to the device, may begin: no released work uses it.
+  bool MayLeave(const Chunk& c) const { return c.on_device && IsIdle(c); }
+  bool MayCome(const Chunk& c) const { return !c.on_device && IsIdle(c); }
   // By the program's advice: no work has it fetched.
   static bool ServedInPlace(const Chunk& c) {
     return c.advice == Advice::kPreferHost || c.advice == Advice::kStreamedOnce;
   }
 
  private:
+  bool IsIdle(const Chunk& c) const { return c.in_flight == 0 && !Moving(c) && Movable(c); }
+
   ChunkTable& chunks_;
   Tracking tracking_ = Tracking::kNone;
   std::vector<ChunkIndex> taken_;

@@ -16,8 +16,6 @@
 #ifndef VRAMSPAN_TOOLS_REPLAY_SIMULATED_MOVER_H_
 #define VRAMSPAN_TOOLS_REPLAY_SIMULATED_MOVER_H_
 
-#include <absl/container/flat_hash_map.h>
-
 #include <array>
 #include <deque>
 #include <memory>

@@ -207,10 +207,7 @@ ChunkIndex SimulatedMover::NeededLast(uint32_t work, absl::Span<const ChunkIndex
 
 bool SimulatedMover::StartEvict(ChunkIndex index) {
   Chunk& c = At(index);
-  if (!residency_->Movable(c) || !c.on_device || c.in_flight != 0 || Moving(c) ||
-      counts_->barriers() != 0) {
-    return false;
-  }
+  if (!residency_->MayLeave(c) || counts_->barriers() != 0) return false;
   MarkChanged(index);
   Move move{.chunk = index, .tag = next_tag_++};
   const HostCopies::Leaving leaving = host_copies_->Leaves(index, prints_ || DeviceIdle());
@@ -253,10 +250,7 @@ bool SimulatedMover::StartFetches() {
 
 bool SimulatedMover::StartFetch(ChunkIndex index) {
   Chunk& c = At(index);
-  if (!residency_->Movable(c) || c.on_device || c.in_flight != 0 || Moving(c) ||
-      counts_->barriers() != 0 || c.size() > Available()) {
-    return false;
-  }
+  if (!residency_->MayCome(c) || counts_->barriers() != 0 || c.size() > Available()) return false;
   MarkChanged(index);
   Move move{.chunk = index, .in = true, .tag = next_tag_++};
   move.print = host_copies_->WorthAPrint(index) && (prints_ || DeviceIdle());
