@@ -209,14 +209,6 @@ StatusOr<uint32_t> Memory::AcquireHost(int log2) {
   return slot;
 }
 
-void Memory::SetUnmapped(ChunkIndex index, bool unmapped) {
-  Chunk& c = (*chunks_)[index];
-  if (c.unmapped == unmapped) return;
-  c.unmapped = unmapped;
-  unmapped ? unmapped_.fetch_add(1, std::memory_order_release)
-           : unmapped_.fetch_sub(1, std::memory_order_release);
-}
-
 void Memory::DropHostCopy(ChunkIndex index) {
   Chunk& c = (*chunks_)[index];
   if (c.state != ChunkState::kDeviceTwin && c.state != ChunkState::kDeviceStale) return;

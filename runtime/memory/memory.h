@@ -168,11 +168,6 @@ class Memory {
   // Drains if anything is quarantined, and takes that apart, and what the driver refused before.
   Status DrainAndReclaim() VS_EXCLUDES(mu);
   bool has_dying() const { return dying_count_.load(std::memory_order_relaxed) != 0; }
-  // Nothing that was released or held may touch it, as far as it is known.
-  static bool Unused(const Chunk& c) {
-    return c.in_flight == 0 && c.queued == 0 && c.mapped_only == 0 && c.in_submission == 0 &&
-           c.state != ChunkState::kMoving;
-  }
 
   // A slot of host memory; where there is no room, that of some chunk's twin: a twin is only a
   // saving, and who asks needs the memory more.
@@ -214,9 +209,7 @@ class Memory {
   absl::flat_hash_map<uint32_t, uint32_t> pins VS_GUARDED_BY(mu);  // Pin counts by chunk.
   // A host chunk that nobody is to touch soon need not be mapped: most of what a remap costs is the
   // page table of host memory (docs/measurements.md). Who is to touch it has it shown first.
-  void SetUnmapped(ChunkIndex index, bool unmapped) VS_REQUIRES(mu);
-  bool any_unmapped() const { return unmapped_.load(std::memory_order_acquire) != 0; }
-  uint32_t unmapped() const { return unmapped_.load(std::memory_order_acquire); }
+  bool any_unmapped() const VS_NO_THREAD_SAFETY_ANALYSIS { return chunks_->unmapped() != 0; }
   // Gives up the host copy of a chunk on the device, if there is one.
   void DropHostCopy(ChunkIndex index) VS_REQUIRES(mu);
   ChunkTable& chunks() VS_REQUIRES(mu) { return *chunks_; }
@@ -307,7 +300,6 @@ class Memory {
   std::atomic<Tracking> tracking_{Tracking::kNone};
   std::atomic<bool> tracking_stopped_{false};
   std::atomic<bool> host_used_{false};
-  std::atomic<uint32_t> unmapped_{0};
   std::atomic<uint32_t> dying_count_{0};
   std::atomic<uint64_t> allocations_state_{1};
   // Allocated to drain, and not freed for a failure.

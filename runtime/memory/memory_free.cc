@@ -130,7 +130,7 @@ StatusOr<std::vector<Memory::Backing>> Memory::Dismantle(Range range) {
       Chunk& c = (*chunks_)[index];
       if (c.on_device) policy_->OnRemove(index);
       range.gone[i] = range.gone[i] || c.unmapped;
-      SetUnmapped(index, false);  // Nobody is to show it any more.
+      chunks_->SetUnmapped(index, false);  // Nobody is to show it any more.
       // Gone at once: until the chunk leaves the table, others may look for copies to drop.
       DropHostCopy(index);
       // What other processes may have is not for another allocation.
@@ -259,7 +259,7 @@ bool Memory::Reclaim() {
     }
     const auto still = std::partition(
         left_.begin(), left_.end(),
-        [&](ChunkIndex c) VS_NO_THREAD_SAFETY_ANALYSIS { return !Unused((*chunks_)[c]); });
+        [&](ChunkIndex c) VS_NO_THREAD_SAFETY_ANALYSIS { return !IsUnused((*chunks_)[c]); });
     gone.assign(still, left_.end());
     left_.erase(still, left_.end());
     Forget(gone);

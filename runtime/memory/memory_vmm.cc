@@ -245,7 +245,7 @@ Memory::Taken Memory::TakeOut(DevicePtr at, const std::vector<ChunkIndex>& chunk
     Chunk& c = (*chunks_)[index];
     if (c.on_device) policy_->OnRemove(index);
     taken.unmapped.push_back(c.unmapped);
-    SetUnmapped(index, false);  // Nobody is to show it any more.
+    chunks_->SetUnmapped(index, false);  // Nobody is to show it any more.
     DropHostCopy(index);
     taken.detached.size_ += c.size();
     taken.detached.log2_sizes_.push_back(c.log2_size);
@@ -281,7 +281,7 @@ void Memory::PutBack(const Taken& taken, bool unmapped) {
     c.dying = false;
     chunks_->NoteChange(index);
     c.lost = c.on_device && missing[i];
-    SetUnmapped(index, !c.on_device && missing[i]);
+    chunks_->SetUnmapped(index, !c.on_device && missing[i]);
     if (c.on_device) policy_->OnInsert(index);
     page_map_->Set(c.base, c.size(), index);
   }
@@ -294,7 +294,7 @@ void Memory::Leave(const Taken& taken) {
   std::vector<ChunkIndex> unused;
   for (const ChunkIndex index : taken.chunks) {
     Chunk& c = (*chunks_)[index];
-    if (Unused(c)) {
+    if (IsUnused(c)) {
       unused.push_back(index);
       continue;
     }

@@ -426,7 +426,7 @@ Conditions Mover::ConditionsNow() {
           .running = plan_maker_.released() != 0,
           .draining = options_.traced && draining_ != 0,
           .dead = dead_,
-          .unmapped = memory_.unmapped(),
+          .unmapped = memory_.chunks().unmapped(),
           .now = Now()};
 }
 

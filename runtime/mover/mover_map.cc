@@ -27,21 +27,23 @@ constexpr std::chrono::seconds kDriverPatience{300};
 bool Mover::LeaveUnmapped(const Move& move) {
   return !move.explicit_request && address_queries_ == 0 &&
          !synchronous_.load(std::memory_order_relaxed) &&
-         unmapped_.MayStayUnmapped(move.chunk, memory_.unmapped(), Now());
+         unmapped_.MayStayUnmapped(move.chunk, Now());
 }
 
 bool Mover::MapChunksOnHost() {
   const auto now = Clock::now();
   if (!memory_.any_unmapped() || now < no_moves_before_) return false;
-  std::vector<ChunkIndex> wanted;
-  {
-    MutexLock lock(memory_.mu);
-    if (trials_.TimedRuns(Now())) return false;
-    const bool idle = queue_.empty() && works_in_submission_ == 0;
-    wanted = unmapped_.Take(InstantOf(idle ? last_progress_ : now), InstantOf(now));
-  }
   bool any = false;
-  for (const ChunkIndex index : wanted) {
+  for (;;) {
+    ChunkIndex index;
+    {
+      MutexLock lock(memory_.mu);
+      if (trials_.TimedRuns(Now())) break;
+      const bool idle = queue_.empty() && works_in_submission_ == 0;
+      index = unmapped_.BeginMapping(InstantOf(idle ? last_progress_ : now), InstantOf(now));
+      if (!index) break;
+      moves_under_way_.fetch_add(1, std::memory_order_relaxed);
+    }
     any |= MapOnHost(index);
     if (Clock::now() - now > kMapTime) break;
     // Somebody may wait for what has come meanwhile.
@@ -61,15 +63,10 @@ bool Mover::MapOnHost(ChunkIndex index) {
   uint32_t slot;
   {
     MutexLock lock(memory_.mu);
-    Chunk& c = memory_.chunks()[index];
-    // What is on its way to the device is there soon.
-    if (!c.unmapped || c.state != ChunkState::kHost) return false;
+    const Chunk& c = memory_.chunks()[index];
     va = c.base;
     size = c.size();
     slot = c.host_slot;
-    c.Transition(ChunkState::kMoving);
-    residency_.NoteChange(index);
-    moves_under_way_.fetch_add(1, std::memory_order_relaxed);
   }
   const auto begin = Clock::now();
   SharedLock mapping(memory_.mapping_mu);
@@ -78,12 +75,9 @@ bool Mover::MapOnHost(ChunkIndex index) {
   MutexLock lock(memory_.mu);
   stats_.vmm_ns += static_cast<uint64_t>((Clock::now() - begin).count());
   ++stats_.remaps;
-  memory_.chunks()[index].Transition(ChunkState::kHost);
-  residency_.NoteChange(index);
+  unmapped_.Mapped(index, status.ok());
   moves_under_way_.fetch_sub(1, std::memory_order_relaxed);
-  if (status.ok()) {
-    memory_.SetUnmapped(index, false);
-  } else {
+  if (!status.ok()) {
     ++stats_.moves_failed;
     RecordError(status);
     no_moves_before_ = Clock::now() + kAfterFailure;

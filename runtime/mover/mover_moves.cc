@@ -398,7 +398,7 @@ RemapResult Mover::RemapMoved(Move* move) {
     if (!move->in && LeaveUnmapped(*move)) {
       hide = true;
       // Already: whoever is to touch it from here on waits until it is shown.
-      memory_.SetUnmapped(move->chunk, true);
+      memory_.chunks().SetUnmapped(move->chunk, true);
     }
   }
   const auto begin = Clock::now();
@@ -422,8 +422,8 @@ RemapResult Mover::RemapMoved(Move* move) {
                    move->in ? device : host);
   }
   MutexLock lock(memory_.mu);
-  if (hide && !result.changed) memory_.SetUnmapped(move->chunk, false);
-  if (unmapped && result.changed) memory_.SetUnmapped(move->chunk, false);
+  if (hide && !result.changed) memory_.chunks().SetUnmapped(move->chunk, false);
+  if (unmapped && result.changed) memory_.chunks().SetUnmapped(move->chunk, false);
   stats_.vmm_ns += static_cast<uint64_t>((Clock::now() - begin).count());
   if (!move->ahead) ++stats_.remaps;  // Else it was counted.
   if (!result.mapped) {

@@ -526,7 +526,7 @@ void Mover::Recycle(StreamWork* work) {
 }
 
 void Mover::SetInSubmission(StreamWork* work, bool in_submission) {
-  counts_.SetInSubmission(work, work->all, in_submission);
+  counts_.SetInSubmission(work, in_submission);
 }
 
 void Mover::TeachKernel(uint64_t kernel, double passes, uint64_t resident_ns) {

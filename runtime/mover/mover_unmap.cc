@@ -157,7 +157,7 @@ Status Mover::CloseUnused(absl::Span<const ChunkIndex> chunks, bool claim, const
     return memory_.unknown_work.load(std::memory_order_acquire) == 0 &&
            absl::c_all_of(chunks, [&](ChunkIndex index) VS_NO_THREAD_SAFETY_ANALYSIS {
              const Chunk& c = memory_.chunks()[index];
-             return Memory::Unused(c) && (drained || memory_.UsersKnown(c));
+             return IsUnused(c) && (drained || memory_.UsersKnown(c));
            });
   };
   Clock::duration closed{0};

@@ -37,6 +37,7 @@ class Patience {
   // --- what happened; times never go back ---
   // Something was released, began to move, arrived or ended.
   void Progressed(Instant now) { progress_ = now; }
+  Instant progress() const { return progress_; }  // The last.
   // The first held work, whenever that may have changed.
   void HeadIs(uint64_t work, Instant now);
   // Work that was released at `released` has ended.

@@ -48,6 +48,18 @@ class Residency {
     chunks_.removed().Drain(visit);
   }
 
+  // A host chunk has no mapping, or has one again. How many have none.
+  void SetUnmapped(ChunkIndex chunk, bool unmapped) { chunks_.SetUnmapped(chunk, unmapped); }
+  uint32_t unmapped() const { return chunks_.unmapped(); }
+  // Work that declared the chunk has been reached, or has ended. Packed objects share a chunk with
+  // others that may never be declared: such chunks stay.
+  void UsersDeclared(ChunkIndex chunk) {
+    Chunk& c = chunks_[chunk];
+    if (c.allocation == 0 || c.movable) return;
+    c.movable = true;
+    NoteChange(chunk);
+  }
+
   // May be moved at all: its users are known, and nothing keeps it where it is.
   bool Movable(const Chunk& c) const {
     return c.movable && !c.dying && c.state != ChunkState::kPinned &&

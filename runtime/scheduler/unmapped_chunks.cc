@@ -14,12 +14,12 @@ bool Contains(absl::Span<const ChunkIndex> chunks, ChunkIndex chunk) {
 
 }  // namespace
 
-bool UnmappedChunks::MayStayUnmapped(ChunkIndex chunk, uint32_t unmapped, Instant now) const {
+bool UnmappedChunks::MayStayUnmapped(ChunkIndex chunk, Instant now) const {
   const Chunk& c = residency_[chunk];
   return queue_.barriers() == 0 && counts_.barriers() == 0 &&
          counts_.unknown_in_submission() == 0 && now >= no_unmapping_before_ && !all_ &&
          c.mapped_only == 0 && c.in_submission == 0 && !Residency::ServedInPlace(c) &&
-         unmapped < kMostUnmapped;
+         residency_.unmapped() < kMostUnmapped;
 }
 
 UnmappedChunks::Wait UnmappedChunks::Look(Work* work, bool has_its_memory, bool active,
@@ -67,15 +67,38 @@ void UnmappedChunks::NotPlanned(Work* work, Instant now) {
   work->fetch_for_others.clear();
 }
 
-std::vector<ChunkIndex> UnmappedChunks::Take(Instant idle_since, Instant now) {
-  if (now - idle_since > kIdle) all_ = true;
-  std::vector<ChunkIndex> chunks = std::exchange(wanted_, {});
-  if (!all_) return chunks;
-  chunks.clear();
+void UnmappedChunks::Collect() {
+  next_.assign(wanted_.begin(), wanted_.end());
+  wanted_.clear();
+  if (!all_) return;
+  next_.clear();
   for (uint32_t i = 1; i < residency_.end(); ++i) {
-    if (residency_[ChunkIndex(i)].unmapped) chunks.push_back(ChunkIndex(i));
+    if (residency_[ChunkIndex(i)].unmapped) next_.push_back(ChunkIndex(i));
   }
-  return chunks;
+}
+
+ChunkIndex UnmappedChunks::BeginMapping(Instant idle_since, Instant now) {
+  if (now - idle_since > kIdle) all_ = true;
+  if (next_.empty()) Collect();
+  while (!next_.empty()) {
+    const ChunkIndex chunk = next_.front();
+    next_.pop_front();
+    Chunk& c = residency_[chunk];
+    // What is on its way to the device is there soon.
+    if (!c.unmapped || c.state != ChunkState::kHost) continue;
+    c.Transition(ChunkState::kMoving);
+    residency_.NoteChange(chunk);
+    mapping_ = true;
+    return chunk;
+  }
+  return ChunkIndex();
+}
+
+void UnmappedChunks::Mapped(ChunkIndex chunk, bool ok) {
+  mapping_ = false;
+  residency_[chunk].Transition(ChunkState::kHost);
+  if (ok) residency_.SetUnmapped(chunk, false);
+  residency_.NoteChange(chunk);
 }
 
 }  // namespace vramspan

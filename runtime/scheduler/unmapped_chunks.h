@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "runtime/scheduler/awaited_fetches.h"
@@ -35,7 +36,7 @@ class UnmappedChunks {
   static constexpr Duration kIdle = std::chrono::milliseconds(100);
 
   // All outlive it.
-  UnmappedChunks(const Residency* residency, const WorkQueue* queue, const WorkCounts* counts,
+  UnmappedChunks(Residency* residency, const WorkQueue* queue, const WorkCounts* counts,
                  Duration deadline)
       : residency_(*residency), queue_(*queue), counts_(*counts), awaited_(deadline) {}
 
@@ -45,8 +46,8 @@ class UnmappedChunks {
   void KeepMappedUntil(Instant until) {
     no_unmapping_before_ = std::max(no_unmapping_before_, until);
   }
-  // A chunk on its way to the host, of which so many are unmapped.
-  bool MayStayUnmapped(ChunkIndex chunk, uint32_t unmapped, Instant now) const;
+  // A chunk on its way to the host.
+  bool MayStayUnmapped(ChunkIndex chunk, Instant now) const;
 
   // --- who waits ---
   struct Wait {
@@ -71,21 +72,28 @@ class UnmappedChunks {
   // Nothing is unmapped any more.
   void AllMapped() {
     wanted_.clear();
+    next_.clear();
     all_ = false;
   }
-  // What to map, in order. Whoever still waits for what is not mapped then asks again.
-  // `idle_since`: when anything last happened, where nothing goes on; else now.
-  std::vector<ChunkIndex> Take(Instant idle_since, Instant now);
+  // The next to be mapped, from here on; null for none. `idle_since`: when anything last happened,
+  // where nothing goes on; else now.
+  ChunkIndex BeginMapping(Instant idle_since, Instant now);
+  // It is mapped, or could not be: whoever still waits for it asks again.
+  void Mapped(ChunkIndex chunk, bool ok);
+  bool mapping() const { return mapping_; }  // One is being mapped.
 
  private:
+  void Collect();
   bool ComesSoon(Work* work, ChunkIndex chunk, bool active, Instant now, Wait* wait);
 
-  const Residency& residency_;
+  Residency& residency_;
   const WorkQueue& queue_;
   const WorkCounts& counts_;
   AwaitedFetches awaited_;
   Instant no_unmapping_before_;
   std::vector<ChunkIndex> wanted_;
+  std::deque<ChunkIndex> next_;  // To be mapped, in order.
+  bool mapping_ = false;
   bool all_ = false;
 };
 

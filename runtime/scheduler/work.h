@@ -78,6 +78,7 @@ struct Work {
   bool released = false;       // May run, as far as memory goes.
   bool timed = false;          // Its end is to be seen when it comes.
   bool in_submission = false;  // Held, and its thread is still inside the call that submits it.
+  bool submitted = false;      // Its thread has left that call, held or not.
   bool needs_arrival = false;  // Some chunk's earlier users are not known yet.
   // What is to be on the device, in order.
   absl::Span<const ChunkIndex> wanted;
@@ -99,6 +100,11 @@ struct Work {
   AwaitedFetch awaited;                      // It waits for chunks to get a mapping,
   std::vector<ChunkIndex> fetch_for_others;  // and for these to be fetched instead.
   Instant submitted_at, released_at;
+  Bytes remote;                       // On the host when it was released, most likely used.
+  uint32_t fingerprint_launches = 0;  // Behind it while it is held.
+  // Work of one thread in one stream comes in order.
+  uint64_t thread = 0;
+  const void* stream_key = nullptr;
 
   // Nothing may move while it runs: it may touch any memory.
   bool barrier() const { return access != Access::kExact; }

@@ -35,17 +35,18 @@ void WorkCounts::Ended(const Work& work) {
   });
 }
 
-void WorkCounts::SetInSubmission(Work* work, absl::Span<const ChunkUse> looked_up,
-                                 bool in_submission) {
+void WorkCounts::SetInSubmission(Work* work, bool in_submission) {
   if (work->in_submission == in_submission) return;
   work->in_submission = in_submission;
-  if (work->access == Access::kUnknown) unknown_in_submission_ += in_submission ? 1 : -1;
-  for (const ChunkUse& use : looked_up) {
-    if (use.how.kernels_only) continue;
+  const int by = in_submission ? 1 : -1;
+  in_submission_ += by;
+  if (work->access == Access::kUnknown) unknown_in_submission_ += by;
+  work->ForEach([&](const ChunkUse& use) {
+    if (use.how.kernels_only) return;
     Chunk& c = residency_[use.chunk];
-    in_submission ? ++c.in_submission : --c.in_submission;
+    c.in_submission = static_cast<uint16_t>(c.in_submission + by);
     residency_.NoteChange(use.chunk);
-  }
+  });
 }
 
 }  // namespace vramspan

@@ -25,7 +25,7 @@ class WorkCounts {
   // It was released, and has ended or will not run.
   void Ended(const Work& work);
   // Held work whose thread is inside the call that submits it, or no longer.
-  void SetInSubmission(Work* work, absl::Span<const ChunkUse> looked_up, bool in_submission);
+  void SetInSubmission(Work* work, bool in_submission);
 
   // Work of other contexts, which may touch any memory here.
   void ForeignWorkBegan() { ++barriers_; }
@@ -33,7 +33,8 @@ class WorkCounts {
   bool ForeignWorkEnded() { return barriers_ != 0 && barriers_-- != 0; }
   // Released work that may touch any memory, and foreign work: nothing moves.
   uint32_t barriers() const { return barriers_; }
-  // Work in submission that may name any chunk to the driver.
+  // Work in submission, and such as may name any chunk to the driver.
+  uint32_t in_submission() const { return in_submission_; }
   uint32_t unknown_in_submission() const { return unknown_in_submission_; }
 
  private:
@@ -43,7 +44,7 @@ class WorkCounts {
 
   Residency& residency_;
   uint32_t barriers_ = 0;
-  uint32_t unknown_in_submission_ = 0;
+  uint32_t in_submission_ = 0, unknown_in_submission_ = 0;
 };
 
 }  // namespace vramspan

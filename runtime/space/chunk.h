@@ -81,6 +81,12 @@ struct Chunk {
 };
 static_assert(sizeof(Chunk) <= 32);
 
+// Nothing that was released or held may touch it, as far as it is known, and nothing moves it.
+inline bool IsUnused(const Chunk& c) {
+  return c.in_flight == 0 && c.queued == 0 && c.mapped_only == 0 && c.in_submission == 0 &&
+         c.state != ChunkState::kMoving;
+}
+
 // True when every work that may touch the chunk is counted in it.
 inline bool UsersKnown(const Chunk& c, Tracking tracking) {
   return tracking == Tracking::kAll || (c.tracked && tracking == Tracking::kSinceTracking);

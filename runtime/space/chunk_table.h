@@ -5,6 +5,7 @@
 #ifndef VRAMSPAN_RUNTIME_SPACE_CHUNK_TABLE_H_
 #define VRAMSPAN_RUNTIME_SPACE_CHUNK_TABLE_H_
 
+#include <atomic>
 #include <memory>
 
 #include "runtime/base/status.h"
@@ -30,6 +31,14 @@ class ChunkTable {
   // One past the highest index ever given out; entries in state kNone among them are free.
   uint32_t end() const { return end_; }
   uint32_t live() const { return live_; }
+  // A host chunk is left without a mapping, or has one again. How many are without: of any thread.
+  void SetUnmapped(ChunkIndex chunk, bool unmapped) {
+    Chunk& c = (*this)[chunk];
+    if (c.unmapped == unmapped) return;
+    c.unmapped = unmapped;
+    unmapped_.fetch_add(unmapped ? 1 : -1, std::memory_order_release);
+  }
+  uint32_t unmapped() const { return unmapped_.load(std::memory_order_acquire); }
   // What decisions see of the chunk has changed, or will before the lock is left. Add and Remove
   // say so themselves.
   void NoteChange(ChunkIndex chunk) { changed_.Add(chunk); }
@@ -45,6 +54,7 @@ class ChunkTable {
   uint32_t end_ = 1;
   uint32_t live_ = 0;
   ChunkSet changed_, removed_;
+  std::atomic<uint32_t> unmapped_{0};
   uint32_t first_free_ = 0;  // Free entries are chained through their device_slot.
 };
 

@@ -243,7 +243,7 @@ TEST_F(PlanMakerTest, GivesWayToAThreadThatIsBlockedAndMayNameAnything) {
   unknown.submitted_at = at_.now;
   Hold(&head);
   Hold(&unknown);
-  counts_.SetInSubmission(&unknown, {}, true);
+  counts_.SetInSubmission(&unknown, true);
   Make();
   ExpectPlan({1}, {5});
   at_.now += kBlockedAfter + Duration(1);
@@ -258,7 +258,7 @@ TEST_F(PlanMakerTest, DoesNotWaitForWhatABlockedThreadNames) {
   SomeWork head({5, 2, 3, 4});
   Hold(&head);
   Hold(&copy);
-  counts_.SetInSubmission(&copy, copy.own_uses, true);
+  counts_.SetInSubmission(&copy, true);
   EXPECT_FALSE(Make());
   EXPECT_FALSE(head.run_in_place) << "it may come back";
   at_.now += kBlockedAfter + Duration(1);

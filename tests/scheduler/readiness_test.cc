@@ -23,7 +23,7 @@ class ReadinessTest : public ::testing::Test {
     at_.moving = true;
   }
   void Unmap(uint32_t chunk) {
-    chunks_[chunk].unmapped = true;
+    chunks_.residency().SetUnmapped(ChunkIndex(chunk), true);
     at_.unmapped = 1;
   }
 
@@ -200,12 +200,12 @@ TEST(WorkCountsTest, CountWhatTheDriverLooksUp) {
   SomeWork copy({1, 2});
   copy.access = Access::kUnknown;
   copy.own_uses[1].how.kernels_only = true;
-  counts.SetInSubmission(&copy, copy.own_uses, true);
-  counts.SetInSubmission(&copy, copy.own_uses, true);
+  counts.SetInSubmission(&copy, true);
+  counts.SetInSubmission(&copy, true);
   EXPECT_EQ(chunks[1].in_submission, 1);
   EXPECT_EQ(chunks[2].in_submission, 0);
   EXPECT_EQ(counts.unknown_in_submission(), 1u);
-  counts.SetInSubmission(&copy, copy.own_uses, false);
+  counts.SetInSubmission(&copy, false);
   EXPECT_EQ(chunks[1].in_submission, 0);
   EXPECT_EQ(counts.unknown_in_submission(), 0u);
 }

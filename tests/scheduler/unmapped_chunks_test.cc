@@ -15,21 +15,26 @@ Instant AtMillis(int64_t ms) { return Instant(std::chrono::milliseconds(ms)); }
 
 class UnmappedChunksTest : public ::testing::Test {
  protected:
-  bool MayStay(uint32_t chunk, int64_t ms = 5000, uint32_t unmapped = 0) {
-    return unmapped_.MayStayUnmapped(ChunkIndex(chunk), unmapped, AtMillis(ms));
+  bool MayStay(uint32_t chunk, int64_t ms = 5000) {
+    return unmapped_.MayStayUnmapped(ChunkIndex(chunk), AtMillis(ms));
   }
   bool Waits(Work* work, bool has_its_memory = false, int64_t ms = 5000, bool active = true) {
     last_ = unmapped_.Look(work, has_its_memory, active, AtMillis(ms));
     return last_.waits;
   }
-  std::vector<uint32_t> Take(int64_t idle_since = 5000, int64_t ms = 5000) {
+  // Maps what is to be mapped.
+  std::vector<uint32_t> Map(int64_t idle_since = 5000, int64_t ms = 5000) {
     std::vector<uint32_t> chunks;
-    for (const ChunkIndex c : unmapped_.Take(AtMillis(idle_since), AtMillis(ms)))
+    while (const ChunkIndex c = unmapped_.BeginMapping(AtMillis(idle_since), AtMillis(ms))) {
       chunks.push_back(c.value);
+      EXPECT_TRUE(unmapped_.mapping());
+      unmapped_.Mapped(c, /*ok=*/true);
+    }
+    EXPECT_FALSE(unmapped_.mapping());
     return chunks;
   }
   void Unmap(std::initializer_list<uint32_t> chunks) {
-    for (const uint32_t c : chunks) chunks_[c].unmapped = true;
+    for (const uint32_t c : chunks) chunks_.residency().SetUnmapped(ChunkIndex(c), true);
   }
 
   FewChunks chunks_{8};
@@ -45,8 +50,33 @@ TEST_F(UnmappedChunksTest, AChunkStaysUnmappedUnlessSomebodyMayReachIt) {
   chunks_[2].in_submission = 1;
   chunks_[3].advice = Advice::kStreamedOnce;
   for (const uint32_t c : {1u, 2u, 3u}) EXPECT_FALSE(MayStay(c)) << c;
-  EXPECT_TRUE(MayStay(4, 5000, kMostUnmapped - 1));
-  EXPECT_FALSE(MayStay(4, 5000, kMostUnmapped)) << "a barrier would wait for all of them";
+  EXPECT_TRUE(MayStay(4));
+}
+
+TEST_F(UnmappedChunksTest, ThereIsAnEndToHowManyStayUnmapped) {
+  FewChunks many(kMostUnmapped + 1);
+  UnmappedChunks unmapped(&many.residency(), &queue_, &counts_, kWaits);
+  for (uint32_t c = 1; c < kMostUnmapped; ++c) {
+    many.residency().SetUnmapped(ChunkIndex(c), true);
+  }
+  EXPECT_TRUE(unmapped.MayStayUnmapped(ChunkIndex(kMostUnmapped), AtMillis(5000)));
+  many.residency().SetUnmapped(ChunkIndex(kMostUnmapped), true);
+  EXPECT_FALSE(unmapped.MayStayUnmapped(ChunkIndex(kMostUnmapped + 1), AtMillis(5000)))
+      << "a barrier would wait for all of them";
+}
+
+TEST_F(UnmappedChunksTest, WhatIsOnItsWayIsNotMappedAndWhatCouldNotBeIsAskedForAgain) {
+  Unmap({1, 2});
+  unmapped_.Map(ChunkIndex(1));
+  unmapped_.Map(ChunkIndex(2));
+  chunks_.Moves(1);
+  const ChunkIndex next = unmapped_.BeginMapping(AtMillis(5000), AtMillis(5000));
+  EXPECT_EQ(next, ChunkIndex(2));
+  EXPECT_EQ(chunks_[2].state, ChunkState::kMoving);
+  unmapped_.Mapped(next, /*ok=*/false);
+  EXPECT_EQ(chunks_[2].state, ChunkState::kHost);
+  EXPECT_TRUE(chunks_[2].unmapped);
+  EXPECT_TRUE(Map().empty());
 }
 
 TEST_F(UnmappedChunksTest, NoneStaysUnmappedBesideABarrierOrSoonAfter) {
@@ -61,9 +91,9 @@ TEST_F(UnmappedChunksTest, NoneStaysUnmappedBesideABarrierOrSoonAfter) {
   counts_.Ended(barrier);
   SomeWork unknown({});
   unknown.access = Access::kUnknown;
-  counts_.SetInSubmission(&unknown, {}, true);
+  counts_.SetInSubmission(&unknown, true);
   EXPECT_FALSE(MayStay(4, 7000)) << "it may hand any chunk to the driver";
-  counts_.SetInSubmission(&unknown, {}, false);
+  counts_.SetInSubmission(&unknown, false);
   EXPECT_FALSE(MayStay(4, 5999));
   EXPECT_TRUE(MayStay(4, 6000));
   unmapped_.KeepMappedUntil(Instant::max());
@@ -76,7 +106,7 @@ TEST_F(UnmappedChunksTest, ABarrierWaitsForAll) {
   SomeWork barrier({1});
   barrier.access = Access::kUnknown;
   EXPECT_TRUE(Waits(&barrier));
-  EXPECT_EQ(Take(), (std::vector<uint32_t>{3, 5, 7}));
+  EXPECT_EQ(Map(), (std::vector<uint32_t>{3, 5, 7}));
   EXPECT_FALSE(MayStay(1)) << "until nothing is unmapped";
   unmapped_.AllMapped();
   EXPECT_TRUE(MayStay(1));
@@ -86,10 +116,9 @@ TEST_F(UnmappedChunksTest, WhatWorkTouchesMostLikelyIsMappedOnlyWhereItDoesNotCo
   Unmap({1, 2});
   SomeWork head({1, 2, 3});
   EXPECT_TRUE(Waits(&head));
-  EXPECT_TRUE(Take().empty()) << "both are to come";
+  EXPECT_TRUE(Map().empty()) << "both are to come";
   EXPECT_TRUE(Waits(&head, /*has_its_memory=*/true));
-  EXPECT_EQ(Take(), (std::vector<uint32_t>{1, 2}));
-  EXPECT_TRUE(Take().empty()) << "who still waits asks again";
+  EXPECT_EQ(Map(), (std::vector<uint32_t>{1, 2}));
   SomeWork other({3});
   EXPECT_FALSE(Waits(&other));
 }
@@ -99,7 +128,7 @@ TEST_F(UnmappedChunksTest, WhatWorkMayTouchIsMappedAtOnce) {
   SomeWork head({1}, {4}, {5});
   queue_.Push(&head);
   EXPECT_TRUE(Waits(&head));
-  EXPECT_EQ(Take(), (std::vector<uint32_t>{4, 5}));
+  EXPECT_EQ(Map(), (std::vector<uint32_t>{4, 5}));
 }
 
 TEST_F(UnmappedChunksTest, UnlessOneOfTheNextFourIsToHaveItOnTheDevice) {
@@ -112,7 +141,7 @@ TEST_F(UnmappedChunksTest, UnlessOneOfTheNextFourIsToHaveItOnTheDevice) {
   EXPECT_TRUE(Waits(&head));
   EXPECT_TRUE(last_.wants_others);
   EXPECT_EQ(head.fetch_for_others, std::vector<ChunkIndex>{ChunkIndex(4)});
-  EXPECT_EQ(Take(), std::vector<uint32_t>{5}) << "the sixth is too far off";
+  EXPECT_EQ(Map(), std::vector<uint32_t>{5}) << "the sixth is too far off";
   EXPECT_TRUE(Waits(&head));
   EXPECT_FALSE(last_.wants_others) << "it is known";
 }
@@ -123,14 +152,15 @@ TEST_F(UnmappedChunksTest, AFetchThatDoesNotComeIsNotWaitedForLong) {
   queue_.Push(&head);
   queue_.Push(&next);
   EXPECT_TRUE(Waits(&head, false, 5000));
-  EXPECT_TRUE(Take().empty());
+  EXPECT_TRUE(Map().empty());
   EXPECT_TRUE(Waits(&head, false, 5021));
   EXPECT_TRUE(last_.wants_others) << "in vain";
   EXPECT_TRUE(head.fetch_for_others.empty());
-  EXPECT_EQ(Take(), std::vector<uint32_t>{4});
+  EXPECT_EQ(Map(), std::vector<uint32_t>{4});
+  Unmap({4});
   SomeWork later({2}, {4});
   EXPECT_TRUE(Waits(&later, false, 5030));
-  EXPECT_EQ(Take(), std::vector<uint32_t>{4}) << "nor by others, for a while";
+  EXPECT_EQ(Map(), std::vector<uint32_t>{4}) << "nor by others, for a while";
 }
 
 TEST_F(UnmappedChunksTest, AFetchThatIsNotPlannedIsNotWaitedFor) {
@@ -143,13 +173,13 @@ TEST_F(UnmappedChunksTest, AFetchThatIsNotPlannedIsNotWaitedFor) {
   unmapped_.NotPlanned(&head, AtMillis(5000));
   EXPECT_TRUE(head.fetch_for_others.empty());
   EXPECT_TRUE(Waits(&head));
-  EXPECT_EQ(Take(), std::vector<uint32_t>{4});
+  EXPECT_EQ(Map(), std::vector<uint32_t>{4});
 }
 
 TEST_F(UnmappedChunksTest, AllAreMappedWhereTheProgramIsIdle) {
   Unmap({2, 6});
-  EXPECT_TRUE(Take(/*idle_since=*/4900).empty());
-  EXPECT_EQ(Take(4899), (std::vector<uint32_t>{2, 6}));
+  EXPECT_TRUE(Map(/*idle_since=*/4900).empty());
+  EXPECT_EQ(Map(4899), (std::vector<uint32_t>{2, 6}));
 }
 
 TEST(WorkQueueTest, KeepsTheOrderAndCountsBarriers) {

@@ -5,30 +5,31 @@
 #include <cstdint>
 #include <utility>
 
+#include "runtime/scheduler/stalls.h"
 #include "runtime/scheduler/work.h"
 #include "tools/replay/run_recorder.h"
 
 namespace vramspan::replay {
 
-// Time up to some moment by what the mover was doing while it held work.
-struct HeldTime {
-  uint64_t copy = 0, vmm = 0, drain = 0;
-};
+// Virtual time, as decisions have it.
+inline Instant InstantOf(uint64_t ns) { return Instant(Duration(static_cast<int64_t>(ns))); }
+inline uint64_t NanosecondsOf(Instant t) {
+  return static_cast<uint64_t>(t.time_since_epoch().count());
+}
 
 struct ActiveWork : Work {
   uint32_t work = 0;  // The recorded; `id` is the same.
   uint32_t set = 0;
-  uint32_t code = 0;
   bool started = false;
   bool ready_known = false;
-  bool listed = false;  // The mover knows of it as released.
+  bool seen = false;  // The scheduler knows of it.
 
-  uint64_t submitted = 0;
+  uint64_t came = 0;       // When it was submitted.
   uint64_t ready = 0;      // When it could have started, had it not been held.
   uint64_t may_start = 0;  // Not before; once released.
   uint64_t duration = 0;
   uint64_t start = 0, end = 0;
-  HeldTime held_at_submission, held_at_ready, held_at_release;
+  Stalls at_submission, at_ready, at_release;  // Of all work by then.
   RunRecorder::Launch launch;
 
   // As new, but for the memory that its vectors have.

@@ -33,7 +33,7 @@ ReplayResult Replay(const ChunkedRun& chunks, const Timing& timing, const Replay
                     const ReplaySetting& setting) {
   std::unique_ptr<MinSchedule> min;
   if (setting.policy == kMinPolicy) {
-    min = std::make_unique<MinSchedule>(chunks, SimulatedMover::KeptOf(setting.device_memory));
+    min = std::make_unique<MinSchedule>(chunks, BoundMoves::KeptOf(setting.device_memory));
   }
   return SimulatedMover(chunks, timing, prices, setting, min.get()).Run();
 }

@@ -1,0 +1,101 @@
+// When a plan is made, and the plan that is being carried out, move by move.
+//
+// Pure: no clock, no lock. One owner.
+#ifndef VRAMSPAN_RUNTIME_SCHEDULER_PLANNING_H_
+#define VRAMSPAN_RUNTIME_SCHEDULER_PLANNING_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/placement/planner.h"
+#include "runtime/scheduler/action.h"
+#include "runtime/scheduler/idle_fetches.h"
+#include "runtime/scheduler/moves.h"
+#include "runtime/scheduler/owner.h"
+#include "runtime/scheduler/plan_maker.h"
+#include "runtime/scheduler/trials.h"
+#include "runtime/scheduler/work_counts.h"
+#include "runtime/scheduler/work_queue.h"
+
+namespace vramspan {
+
+// The other parts of the scheduler that plans meet. All outlive it.
+struct PlanningParts {
+  Residency* residency;
+  WorkQueue* queue;
+  const WorkCounts* counts;
+  Trials* trials;  // These two: null where the owner makes the plans.
+  PlanMaker* plan_maker;
+  Moves* moves;
+  SchedulerOwner* owner;
+};
+
+class Planning {
+ public:
+  // `idle_fetches`: what is hot comes back by itself while nothing else is to be done.
+  // `always_prints`: fingerprints can be taken of chunks beside work that runs.
+  Planning(const PlanningParts& parts, bool idle_fetches, bool always_prints)
+      : parts_(parts), idle_fetches_on_(idle_fetches), always_prints_(always_prints) {}
+
+  // --- what may change a plan ---
+  void Again() { again_ = true; }
+  // There may be room: for hot chunks, too.
+  void RoomCame() {
+    again_ = true;
+    idle_fetches_.LookAgain();
+  }
+  // The same for work; null plan makers are not told.
+  void Submitted(Work* work);
+  void Released(Work* head);
+  void Ended(const Work& work);
+  // Held work wants others than it did, or is to run in place.
+  void Remake();
+  // After a failure what failed will most likely fail again: nothing begins for a while.
+  void Failed(Instant now) { not_before_ = now + kAfterFailure; }
+  // What was to come found no memory: that went to another.
+  void Refused(Instant now);
+  bool Pauses(Instant now) const { return now < not_before_; }
+  Instant not_before() const { return not_before_; }
+
+  // --- the plan ---
+  // The next move of it, which begins; a new plan is made where one is due. Null: none is to begin.
+  // `work_may_go`: held work may go on that could not before.
+  ChunkMove* NextMove(const Moment& at, const Conditions& conditions, bool* work_may_go);
+  // When idle fetches may come, unless `before`.
+  Instant Due(const Moment& at, Instant before) const;
+  uint64_t returned() const { return returned_; }  // Idle fetches that began.
+  uint64_t plans() const { return plans_; }        // Made that had something to say.
+
+ private:
+  static constexpr Duration kAfterFailure = std::chrono::milliseconds(5);
+  static constexpr Duration kAfterRefusal = std::chrono::microseconds(100);
+
+  bool IsDue(const Moment& at) const;
+  // Whether work may go on.
+  bool Make(const Moment& at, const Conditions& conditions);
+  bool MayReturn(const Moment& at) const;
+  ChunkMove* NextOfPlan(const Moment& at, const Conditions& conditions, Bytes pipeline);
+  ChunkMove* NextEviction(const Conditions& conditions, Bytes pipeline);
+  ChunkMove* NextFetch(const Moment& at, const Conditions& conditions, Bytes pipeline);
+  // Work at the head of the queue may have asked that the chunk leaves: once is enough, or work
+  // that wants it back would never be done with. Whether some had.
+  bool ServeEvictions(ChunkIndex chunk);
+  void DropFetches() { fetches_ = plan_.fetch.size(); }
+
+  const PlanningParts parts_;
+  const bool idle_fetches_on_, always_prints_;
+  IdleFetches idle_fetches_;
+  Plan plan_;
+  size_t evictions_ = 0, fetches_ = 0;  // Of the plan, so many have been looked at.
+  bool idle_ = false;                   // Its fetches were asked for by nobody.
+  Instant fetches_until_;
+  bool again_ = false;
+  Bytes available_, used_;  // When the last was made.
+  Instant made_;
+  Instant not_before_;
+  uint64_t returned_ = 0, plans_ = 0;
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_SCHEDULER_PLANNING_H_

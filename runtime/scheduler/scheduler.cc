@@ -1,0 +1,144 @@
+#include "runtime/scheduler/scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace vramspan {
+
+using Kind = Action::Kind;
+
+Scheduler::Scheduler(ChunkTable* chunks, EvictionPolicy* policy, const SchedulerOptions& options,
+                     SchedulerOwner* owner)
+    : residency_(chunks),
+      counts_(&residency_),
+      host_copies_(&residency_),
+      trials_(policy == nullptr ? std::nullopt
+                                : std::optional<Trials>(std::in_place, &residency_, policy,
+                                                        options.prices, options.device_memory)),
+      patience_(options.deadline),
+      unmapped_(&residency_, &queue_, &counts_, options.deadline),
+      reachability_(&residency_, &unmapped_, &counts_),
+      readiness_(&residency_, &unmapped_, trials_ ? &*trials_ : nullptr),
+      moves_({&residency_, &queue_, &counts_, &unmapped_, &reachability_, &host_copies_, policy,
+              owner}),
+      plan_maker_(
+          policy == nullptr
+              ? std::nullopt
+              : std::optional<PlanMaker>(std::in_place,
+                                         PlanSources{&residency_, &queue_, &counts_, &readiness_,
+                                                     &unmapped_, &*trials_, &sequence_, &patience_},
+                                         policy, options.prices, options.traced)),
+      planning_({&residency_, &queue_, &counts_, trials_ ? &*trials_ : nullptr,
+                 plan_maker_ ? &*plan_maker_ : nullptr, &moves_, owner},
+                options.traced && options.idle_fetches, options.always_prints),
+      work_({&residency_, &queue_, &counts_, &host_copies_, trials_ ? &*trials_ : nullptr,
+             &patience_, &unmapped_, &readiness_, &moves_, &planning_, policy, owner}) {}
+
+Action Scheduler::Next(const Moment& at) {
+  // What was done since the last call may have taken long, but it was something.
+  if (std::exchange(acted_, false)) patience_.Progressed(at.now);
+  const Action action = Decide(at);
+  acted_ = action.kind != Kind::kNothing;
+  return action;
+}
+
+Action Scheduler::Decide(const Moment& at) {
+  if (residency_.unmapped() == 0) unmapped_.AllMapped();
+  // Work that has its memory comes first, then what may bring other work nearer to that: new
+  // copies, which take longest, then the ends of those that are done, then mappings on the host.
+  for (bool again = true; again;) {
+    if (Work* const work = work_.TakeReady(at)) return {.kind = Kind::kRelease, .work = work};
+    const WorkFlow::Overdue overdue = work_.CheckDeadline(at);
+    detaches_ |= overdue.copies_stuck && shares_context_;
+    again = overdue.work_may_go;
+    if (again) continue;
+    ChunkMove* const begins = planning_.NextMove(at, work_.ConditionsAt(at), &again);
+    if (begins != nullptr)
+      return {.kind = begins->in ? Kind::kFetch : Kind::kEvict, .move = begins};
+  }
+  if (detaches_) {
+    ChunkMove* const stuck = moves_.First(ChunkMove::Stage::kCopying);
+    if (stuck != nullptr) return {.kind = Kind::kDetach, .move = stuck};
+    detaches_ = false;
+  }
+  const Action end = EndOfMove(at);
+  return end.kind != Kind::kNothing ? end : Mapping(at);
+}
+
+Action Scheduler::EndOfMove(const Moment& at) {
+  ChunkIndex blocked;
+  ChunkMove* const remap = TimedRuns(at.now) ? nullptr : moves_.ToRemap(at.now, &blocked);
+  if (blocked) work_.InPlaceWith(blocked);
+  if (ChunkMove* const failed = moves_.First(ChunkMove::Stage::kFailed)) {
+    return {.kind = failed->ahead ? Kind::kUnmap : Kind::kGiveUp, .move = failed};
+  }
+  ChunkMove* const lost = moves_.First(ChunkMove::Stage::kLost);
+  if (lost != nullptr && !planning_.Pauses(at.now)) {
+    return {.kind = lost->ahead ? Kind::kUnmap : Kind::kMend, .move = lost};
+  }
+  return {.kind = remap != nullptr ? Kind::kRemap : Kind::kNothing, .move = remap};
+}
+
+Action Scheduler::Mapping(const Moment& at) {
+  if (residency_.unmapped() == 0 || TimedRuns(at.now) || planning_.Pauses(at.now)) return {};
+  const bool idle = queue_.empty() && !work_.running();
+  const ChunkIndex chunk = unmapped_.BeginMapping(idle ? patience_.progress() : at.now, at.now);
+  return {.kind = chunk ? Kind::kMapOnHost : Kind::kNothing, .chunk = chunk};
+}
+
+Instant Scheduler::Due(const Moment& at, Instant before) {
+  // Nothing begins while timed work runs.
+  before = TimedRuns(at.now) ? std::min(before, trials_->timed_until()) : planning_.Due(at, before);
+  if (trials_ && !queue_.empty() && trials_->OnTrial(*queue_.front()) && trials_->WaitsUntil()) {
+    const Instant until = *trials_->WaitsUntil();
+    if (until > at.now) before = std::min(before, until);
+  }
+  if (moves_.size() != 0) return before;
+  if (residency_.unmapped() != 0 && queue_.empty() && !work_.running() && !unmapped_.mapping()) {
+    const Instant idle = patience_.progress() + UnmappedChunks::kIdle + Duration(1);
+    before = std::min(before, std::max(at.now, idle));
+  }
+  return work_.Due(before, at.now);
+}
+
+void Scheduler::Refused(ChunkMove* move, bool failed, Instant now) {
+  moves_.Refused(move);
+  planning_.Refused(now);
+  acted_ = false;
+  if (failed) Failed(now);
+}
+
+void Scheduler::Remapped(ChunkMove* move, RemapOutcome outcome, const Moment& at) {
+  moves_.Remapped(move, outcome, at.host_has_room);
+  if (outcome == RemapOutcome::kDone) planning_.RoomCame();
+  if (outcome == RemapOutcome::kLost) planning_.Failed(at.now);
+}
+
+void Scheduler::Unmapped(ChunkMove* move, bool ok, Instant now) {
+  moves_.Unmapped(move, ok);
+  if (!ok) planning_.Failed(now);
+}
+
+void Scheduler::GiveUp(ChunkMove* move, bool failed, Instant now) {
+  moves_.GiveUp(move);
+  planning_.RoomCame();
+  if (failed) Failed(now);
+}
+
+void Scheduler::Failed(Instant now) {
+  planning_.Failed(now);
+  // What waits is served where its memory is: a remap is never required.
+  work_.AllInPlace();
+}
+
+void Scheduler::MappedOnHost(ChunkIndex chunk, bool ok, Instant now) {
+  unmapped_.Mapped(chunk, ok);
+  if (!ok) planning_.Failed(now);
+}
+
+void Scheduler::Track(Tracking tracking) {
+  residency_.Track(tracking);
+  planning_.Again();
+}
+
+}  // namespace vramspan

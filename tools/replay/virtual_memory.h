@@ -1,0 +1,85 @@
+// The chunks of a recorded program, the memory that backs them, and what a replay knows of them
+// beside what the runtime does.
+#ifndef VRAMSPAN_TOOLS_REPLAY_VIRTUAL_MEMORY_H_
+#define VRAMSPAN_TOOLS_REPLAY_VIRTUAL_MEMORY_H_
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "runtime/space/chunk_table.h"
+#include "tools/replay/chunked_run.h"
+#include "tools/replay/replay_result.h"
+#include "tools/replay/run_recorder.h"
+#include "tools/replay/simulated_slots.h"
+
+namespace vramspan::replay {
+
+struct ChunkFacts {
+  uint32_t came = 0;            // One more than the last work that was let go when it last came.
+  uint32_t unwritten_from = 0;  // Or that works behind this one leave it as it is.
+  bool written = false;         // By work, since it came, as far as the record says.
+  bool unwritten = false;       // The record shows that kernels leave it as it is.
+  bool has_host = false;        // Host memory was made for it.
+  bool alias = false;           // Its memory on the device has one.
+};
+
+class VirtualMemory {
+ public:
+  // All outlive it.
+  VirtualMemory(const ChunkedRun* chunks, const ReplayPrices& prices, Bytes device_memory,
+                RunRecorder* recorder);
+
+  ChunkTable& table() { return *table_; }
+  Chunk& operator[](ChunkIndex c) { return (*table_)[c]; }
+  const Chunk& operator[](ChunkIndex c) const { return (*table_)[c]; }
+  ChunkFacts& facts(ChunkIndex c) { return facts_[c.value]; }
+  const ChunkFacts& facts(ChunkIndex c) const { return facts_[c.value]; }
+
+  Bytes budget() const { return budget_; }
+  Bytes used() const { return used_; }
+  Bytes available() const { return used_ < budget_ ? budget_ - used_ : Bytes(0); }
+
+  // --- the program's allocations ---
+  // Memory of less than a chunk, which always fits.
+  void AddPacked(uint64_t now, Bytes size);
+  void RemovePacked(uint64_t now, Bytes size);
+  // A chunk comes to be: on the device if it fits there, which is returned.
+  bool Add(uint64_t now, ChunkIndex c, uint32_t allocation);
+  // The program frees it.
+  void Free(ChunkIndex c);
+  // It is free, and nothing uses it: whether it is gone now. `*was_on_device`: it was there.
+  bool Reclaim(uint64_t now, ChunkIndex c, bool* was_on_device);
+  uint32_t dying() const { return dying_; }  // Freed, and not gone.
+
+  // --- moves ---
+  // What making host memory for the chunk takes, where it has none, in nanoseconds.
+  uint64_t MakeHost(ChunkIndex c);
+  // Memory for a chunk that is to come: what the calls for it take, in microseconds. `alias`: a
+  // mapping of it beside is wanted, for the copy.
+  double TakeSlot(ChunkIndex c, bool alias);
+  // It has come, and it has left.
+  void Came(uint64_t now, ChunkIndex c, uint32_t let_go);
+  void Left(uint64_t now, ChunkIndex c);
+  // Whether work wrote it since it came, as far as the record says.
+  bool WasWritten(ChunkIndex c) const {
+    const ChunkFacts& f = facts(c);
+    return f.written && !f.unwritten && f.came <= f.unwritten_from;
+  }
+
+ private:
+  const ReplayPrices prices_;
+  const Bytes budget_;
+  RunRecorder& recorder_;
+  std::unique_ptr<ChunkTable> table_;
+  std::vector<ChunkFacts> facts_;
+  Bytes used_;
+  SimulatedSlots slots_;
+  uint32_t dying_ = 0;
+  bool made_host_ = false;
+  std::array<uint32_t, kChunkSizeCount> spare_host_{};  // Made, and its chunk was freed.
+};
+
+}  // namespace vramspan::replay
+
+#endif  // VRAMSPAN_TOOLS_REPLAY_VIRTUAL_MEMORY_H_

@@ -1,0 +1,30 @@
+#include "tools/replay/virtual_program.h"
+
+#include <algorithm>
+
+namespace vramspan::replay {
+
+const RecordedStep* VirtualProgram::Next(uint64_t now, bool recorded) {
+  if (done()) return nullptr;
+  waits_ = false;
+  if (!timed_) {
+    const StepTiming& t = timing_.step(step_);
+    next_ = time_ + t.think;
+    if (t.after != kNoWork) {
+      if (ends_[t.after] == kNever) return nullptr;
+      next_ = std::max(next_, ends_[t.after]);
+    }
+    // Where memory is short, a launch takes as long as that to be looked at, recorded or not.
+    next_ = next_ + t.rest - (recorded ? 0 : t.recording);
+    timed_ = true;
+  }
+  return next_ > now ? nullptr : &run_.steps[step_];
+}
+
+void VirtualProgram::Took(uint64_t now, uint64_t nanoseconds) {
+  time_ = now + nanoseconds;
+  timed_ = false;
+  ++step_;
+}
+
+}  // namespace vramspan::replay
