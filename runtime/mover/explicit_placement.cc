@@ -24,7 +24,7 @@ Status Mover::Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream strea
   StreamWork* work;
   {
     MutexLock lock(memory_.mu);
-    work = NewWork();
+    work = works_.New();
     work->kind = to_device ? Work::Kind::kFetch : Work::Kind::kEvict;
   }
   const WorkRange range{ptr, size, kNoUse};
@@ -47,31 +47,28 @@ Status Mover::Pin(DevicePtr ptr, Bytes size) {
   }
   if (unknown_users) VS_RETURN_IF_ERROR(memory_.Drain());
   MutexLock lock(memory_.mu);
-  StreamWork* work = NewWork();
+  StreamWork* work = works_.New();
   work->kind = Work::Kind::kPin;
   work->submitted_at = Now();
-  work->ended = true;
+  work->submitted = true;
   if (!CountIn(work)) {
-    Recycle(work);
+    works_.Recycle(work);
     return absl::ResourceExhaustedError(
         "cannot pin: too much work is under way; wait for some of it");
   }
   const WorkRange range{ptr, size, kNoUse};
   CollectChunks({&range, 1}, work);
   for (const ChunkUse& use : work->uses) {
-    if (unknown_users) DeclareUsers(use.chunk);
+    if (unknown_users) scheduler_.UsersDeclared(use.chunk);
   }
-  counts_.Held(*work);
   ++works_in_submission_;
-  ++stats_.works_held;
-  work->held = true;
-  queue_.Push(work);
-  plan_maker_.Submitted(work);
+  ++accounts_.stats.works_held;
+  scheduler_.work().Submit(work, At());
   WakeThread();
   WaitUntil([work] { return work->released; });
   const bool pinned = work->pinned;
   --works_in_submission_;
-  Recycle(work);
+  works_.Recycle(work);
   if (pinned) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("cannot pin ", size.value, " bytes: the device budget of ",
@@ -108,7 +105,7 @@ void Mover::PinHere(ChunkIndex index) {
   if (memory_.pins[index.value]++ != 0) return;
   memory_.DropHostCopy(index);
   memory_.chunks()[index].Transition(ChunkState::kPinned);
-  residency_.NoteChange(index);
+  memory_.chunks().NoteChange(index);
 }
 
 Status Mover::Unpin(DevicePtr ptr, Bytes size) {
@@ -128,8 +125,9 @@ Status Mover::Unpin(DevicePtr ptr, Bytes size) {
     if (--memory_.pins[index.value] != 0) continue;
     memory_.pins.erase(index.value);
     memory_.chunks()[index].Transition(ChunkState::kDevice);
-    residency_.NoteChange(index);
+    memory_.chunks().NoteChange(index);
   }
+  scheduler_.LookAgain();
   WakeThread();
   return absl::OkStatus();
 }

@@ -15,7 +15,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/mover/mover_ended_threads.h"
-#include "runtime/mover/mover_move.h"
+#include "runtime/placement/move_limits.h"
 
 namespace vramspan {
 namespace {
@@ -27,6 +27,8 @@ constexpr std::chrono::microseconds kSpin{200};
 constexpr std::chrono::microseconds kShortSleep{20};
 constexpr std::chrono::milliseconds kLongSleep{1};
 constexpr size_t kArrivalScan = 256;
+// In one round, so that other things are looked at.
+constexpr std::chrono::nanoseconds kRoundTime{kRemapTimeNs};
 constexpr std::chrono::milliseconds kHealthPeriod{100};
 // Between two looks while there is something to wait for: the lock is free for others meanwhile.
 constexpr std::chrono::microseconds kBetweenLooks{3};
@@ -63,16 +65,15 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
       stream_caches_(NextStreamCaches()),
       ended_threads_(std::make_shared<EndedThreads>(this)),
       streams_(driver_),
-      residency_(&memory->chunks()),
-      counts_(&residency_),
-      host_copies_(&residency_),
-      trials_(&residency_, &memory->policy(), options.prices, memory->device_pool().budget()),
-      patience_(options.deadline),
-      unmapped_(&residency_, &queue_, &counts_, options.deadline),
-      readiness_(&residency_, &unmapped_, &trials_),
-      plan_maker_({&residency_, &queue_, &counts_, &readiness_, &unmapped_, &trials_, &sequence_,
-                   &patience_},
-                  &memory->policy(), options.prices, options.traced),
+      scheduler_(&memory->chunks(), &memory->policy(),
+                 {.deadline = options.deadline,
+                  .traced = options.traced,
+                  .idle_fetches = options.idle_fetches,
+                  .device_memory = memory->device_pool().budget(),
+                  .prices = options.prices},
+                 this),
+      works_(memory),
+      maker_(memory, &scheduler_, &accounts_, options.listener),
       last_progress_(Clock::now()) {
   if (options.traced && options.own_context && options.fingerprints) LoadFingerprints();
 }
@@ -97,7 +98,7 @@ Mover::~Mover() {
   others_.Join();
   ScopedContext current(*driver_, memory_.options().context);
   driver_->RecordBackgroundError(current.status());
-  copy_.reset();
+  maker_.Stop();
   fingerprints_.reset();
   CUstream health;
   {
@@ -128,7 +129,7 @@ bool Mover::Turn(std::optional<ScopedContext>* current) {
   if (!current->has_value() || !(*current)->status().ok()) {
     current->emplace(*driver_, memory_.options().context);
     MutexLock lock(memory_.mu);
-    RecordError((*current)->status());
+    accounts_.Record((*current)->status());
   }
   const bool progress = Round();
   AccountStall();
@@ -137,8 +138,6 @@ bool Mover::Turn(std::optional<ScopedContext>* current) {
   {
     MutexLock lock(memory_.mu);
     if (stop_ && !progress) return true;
-    if (progress) patience_.Progressed(InstantOf(now));
-    CheckDeadline();
   }
   if (!progress) Pause();
   return false;
@@ -148,10 +147,9 @@ void Mover::Rest(const char* why) {
   {
     MutexLock lock(memory_.mu);
     StopTracking();
-    unmapped_.KeepMappedUntil(Instant::max());
-    unmapped_.MapAll(memory_.any_unmapped());
-    for (Work* work : queue_) work->run_in_place = true;
-    plan_maker_.Remake();
+    scheduler_.unmapped().KeepMappedUntil(Instant::max());
+    scheduler_.unmapped().MapAll(memory_.any_unmapped());
+    scheduler_.work().AllInPlace();
     if (!std::exchange(resting_, true)) {
       char text[256];  // There may be no memory for more.
       std::snprintf(text, sizeof(text),
@@ -167,24 +165,21 @@ void Mover::Rest(const char* why) {
 void Mover::AccountStall() {
   const auto now = Clock::now();
   MutexLock lock(memory_.mu);
+  const bool moving = scheduler_.moves().size() != 0;
+  const uint64_t in_calls = accounts_.stats.vmm_ns;
   // The queue was not empty at the last look. It may be by now: what ends a stall counts as well.
   if (stall_since_ != Clock::time_point()) {
-    const auto since = static_cast<uint64_t>((now - stall_since_).count());
-    const uint64_t vmm = std::min(since, stats_.vmm_ns - stall_vmm_);
-    const bool moved = stall_moves_ || !moves_.empty();
-    stats_.stall_vmm_ns += vmm;
-    (moved ? stats_.stall_copy_ns : stats_.stall_drain_ns) += since - vmm;
+    stalls_.Add(now - stall_since_, Duration(in_calls - stall_vmm_), stall_moves_ || moving);
   }
-  stall_since_ = queue_.empty() ? Clock::time_point() : now;
-  stall_moves_ = !moves_.empty();
-  stall_vmm_ = stats_.vmm_ns;
+  stall_since_ = scheduler_.queue().empty() ? Clock::time_point() : now;
+  stall_moves_ = moving;
+  stall_vmm_ = in_calls;
 }
 
 bool Mover::Round() {
   {
     MutexLock lock(memory_.mu);
     look_again_ = false;
-    if (!memory_.any_unmapped()) unmapped_.AllMapped();
   }
   bool progress = TryStartTracking();
   if (!tracking_.load(std::memory_order_relaxed)) {
@@ -192,22 +187,71 @@ bool Mover::Round() {
     MutexLock lock(memory_.mu);
     return PollFinished() || progress;
   }
-  {
-    MutexLock lock(memory_.mu);
-    progress |= PollFinished();
-    progress |= PollArrivals();
-    progress |= ReleaseReady();
+  for (const auto until = Clock::now() + kRoundTime; Act();) {
+    progress = true;
+    if (Clock::now() > until) break;
   }
-  progress |= StartMoves();
-  bool changed = FinishMoves();
-  changed |= MapChunksOnHost();
-  if (changed) {
+  if (memory_.has_dying() && memory_.Reclaim()) {
     progress = true;
     MutexLock lock(memory_.mu);
-    ReleaseReady();
+    scheduler_.LookAgain();
   }
-  if (memory_.has_dying()) progress |= memory_.Reclaim();
   return progress;
+}
+
+bool Mover::Act() {
+  maker_.Poll();
+  if (maker_.any_detached()) maker_.ReapDetached();
+  Action action;
+  bool any = false;
+  {
+    MutexLock lock(memory_.mu);
+    any |= PollFinished();
+    any |= PollArrivals();
+    action = Decide(&any);
+  }
+  maker_.Perform(action);
+  // Somebody may wait for the end of a move, not for its beginning.
+  const bool begins = action.kind == Action::Kind::kEvict || action.kind == Action::Kind::kFetch;
+  if (action.kind != Action::Kind::kNothing && !begins) done_.NotifyAll();
+  return any || action.kind != Action::Kind::kNothing;
+}
+
+Action Mover::Decide(bool* any) {
+  maker_.Locked();
+  *any |= maker_.TakeCopied();
+  maker_.MakePlace();
+  size_t released = 0;
+  Action action = scheduler_.Next(At());
+  for (; action.kind == Action::Kind::kRelease; action = scheduler_.Next(At())) {
+    Release(Own(action.work));
+    ++released;
+  }
+  const bool begins = action.kind == Action::Kind::kEvict || action.kind == Action::Kind::kFetch;
+  if (begins) maker_.Begin(action.move);
+  if (released != 0) {
+    *any = true;
+    done_.NotifyAll();
+    MakeRoom(std::min<size_t>(released, waiting_for_room_));
+  }
+  return action;
+}
+
+Moment Mover::At() {
+  const DevicePool& pool = memory_.device_pool();
+  return {.now = Now(),
+          .budget = pool.budget(),
+          .used = pool.used(),
+          .available = pool.available(),
+          .draining = options_.traced && draining_ != 0,
+          .follows_writers = fingerprints_ != nullptr && memory_.host_used()};
+}
+
+void Mover::ForEachRunning(absl::FunctionRef<void(const Work&)> visit)
+    VS_NO_THREAD_SAFETY_ANALYSIS {
+  for (const StreamState* state : streams_.busy()) {
+    if (!state->in_flight.empty()) visit(*state->in_flight.front());
+  }
 }
 
 void Mover::Pause() {
@@ -215,8 +259,8 @@ void Mover::Pause() {
   MutexLock lock(memory_.mu);
   if (look_again_ || stop_) return;
   done_.NotifyAll();
-  const bool active = !queue_.empty() || !moves_.empty() || !detached_.empty();
-  if ((active && idle < kSpin) || trials_.TimedRuns(Now())) {
+  const bool active = !scheduler_.queue().empty() || scheduler_.moving() || maker_.any_detached();
+  if ((active && idle < kSpin) || scheduler_.trials().TimedRuns(Now())) {
     memory_.mu.Unlock();
     std::this_thread::yield();
     for (const auto until = Clock::now() + kBetweenLooks; Clock::now() < until;) {
@@ -229,7 +273,7 @@ void Mover::Pause() {
     wake_.WaitFor(memory_.mu, kShortSleep);
   } else if (works_in_submission_ != 0 || draining_ != 0 || memory_.has_dying() ||
              want_tracking_.load(std::memory_order_relaxed) || OverBudget().value != 0 ||
-             (options_.traced && idle_fetches_.due()) || memory_.any_unmapped()) {
+             scheduler_.planning().returns_due() || memory_.any_unmapped()) {
     wake_.WaitFor(memory_.mu, kLongSleep);
     // What happened on the device meanwhile tells nobody.
     look_again_ = look_again_ || works_in_submission_ != 0 || draining_ != 0;
@@ -293,7 +337,7 @@ bool Mover::TryStartTracking() {
 
 bool Mover::Prepare() {
   const MemoryOptions& memory = memory_.options();
-  if (copy_ == nullptr) {
+  if (!maker_.ready()) {
     bool own = options_.own_context;
     const std::optional<Bytes> before = FreeAndHeld();
     StatusOr<std::unique_ptr<CopyEngine>> engine =
@@ -309,15 +353,17 @@ bool Mover::Prepare() {
     }
     if (!engine.ok()) {
       MutexLock lock(memory_.mu);
-      RecordError(engine.status());
+      accounts_.Record(engine.status());
       return false;
     }
-    copy_ = *std::move(engine);
+    maker_.Use(*std::move(engine));
     const std::optional<Bytes> after = FreeAndHeld();
     if (before.has_value() && after.has_value() && *after < *before) {
       overhead_.store(*before - *after, std::memory_order_release);
     }
     synchronous_.store(!own, std::memory_order_relaxed);
+    MutexLock lock(memory_.mu);
+    if (!own) scheduler_.ShareContext();
   }
   return WatchContext();
 }
@@ -337,27 +383,22 @@ bool Mover::WatchContext() {
   }
   MutexLock lock(memory_.mu);
   if (status.ok()) health_ = made;
-  RecordError(status);
+  accounts_.Record(status);
   return status.ok();
 }
 
 bool Mover::PollFinished() {
   bool any = false;
   const auto polled = Clock::now();
-  const bool in_flight = plan_maker_.released() != 0;
   for (StreamState* state : streams_.busy()) {
     while (!state->in_flight.empty()) {
       StreamWork* work = state->in_flight.front();
-      if (!work->ended) break;
+      if (!work->submitted) break;
       if (work->end.has_value() && !state->Reached(*work->end) && !dead_) break;
       state->in_flight.pop_front();
-      plan_maker_.Ended(*work);
-      patience_.Ended(work->id, work->released_at, InstantOf(polled));
-      if (work->kernel != 0) {
-        trials_.Finished(*work, InstantOf(state->last_finish), polled - last_poll_,
-                         patience_.Disturbed(InstantOf(polled)), InstantOf(polled));
-      }
       TakeFingerprints(*work);
+      scheduler_.work().Finished(work, InstantOf(state->last_finish), /*at_once=*/false,
+                                 InstantOf(polled));
       state->last_finish = polled;
       Finish(work);
       any = true;
@@ -369,26 +410,23 @@ bool Mover::PollFinished() {
       any = true;
     }
   }
-  last_poll_ = polled;
-  if (any) idle_fetches_.LookAgain();
   if (any) {
     streams_.DropIdle();
     streams_.Sweep();
   }
-  patience_.Looked(in_flight, InstantOf(polled));
+  scheduler_.work().Looked(InstantOf(polled));
   return any;
 }
 
 bool Mover::PollArrivals() {
   bool any = false;
-  const size_t n = std::min(queue_.size(), kArrivalScan);
+  const WorkQueue& queue = scheduler_.queue();
+  const size_t n = std::min(queue.size(), kArrivalScan);
   for (size_t i = 0; i < n; ++i) {
-    StreamWork* work = Own(queue_[i]);
+    StreamWork* work = Own(queue[i]);
     if (!work->arrival.has_value() || !work->stream->Reached(*work->arrival)) continue;
     work->arrival.reset();
-    work->needs_arrival = false;
-    work->ForEachFixed([&](const ChunkUse& use)
-                           VS_NO_THREAD_SAFETY_ANALYSIS { DeclareUsers(use.chunk); });
+    scheduler_.work().Arrived(work);
     if (work->stream->unrecorded) {
       streams_.SetUnrecorded(work->stream, false);
       UpdateTracking();
@@ -399,63 +437,16 @@ bool Mover::PollArrivals() {
 }
 
 void Mover::Finish(StreamWork* work) {
-  if (work->kind != Work::Kind::kEvict) {
-    work->ForEachFixed([&](const ChunkUse& use)
-                           VS_NO_THREAD_SAFETY_ANALYSIS { DeclareUsers(use.chunk); });
-  }
-  counts_.Ended(*work);
   if (work->barrier()) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
   if (work->stream->unrecorded) {
     streams_.SetUnrecorded(work->stream, false);
     UpdateTracking();
   }
   --works_in_submission_;
-  Recycle(work);
-}
-
-void Mover::DeclareUsers(ChunkIndex index) {
-  // Packed objects share a chunk with others that may never be declared: those chunks stay.
-  Chunk& c = residency_[index];
-  if (c.allocation == 0 || c.movable) return;
-  c.movable = true;
-  residency_.NoteChange(index);
-}
-
-Conditions Mover::ConditionsNow() {
-  return {.moving = moves_under_way_.load(std::memory_order_relaxed) != 0,
-          .running = plan_maker_.released() != 0,
-          .draining = options_.traced && draining_ != 0,
-          .dead = dead_,
-          .unmapped = memory_.chunks().unmapped(),
-          .now = Now()};
-}
-
-bool Mover::ReleaseReady() {
-  // Strictly in order. Work let go ahead of the head could be stuck behind it all the same (by a
-  // shared hardware queue, an event, the legacy stream) while the head waits for its memory.
-  size_t released = 0;
-  bool wants_others = false;
-  {
-    const auto erase =
-        absl::MakeCleanup([&]() VS_NO_THREAD_SAFETY_ANALYSIS { queue_.Pop(released); });
-    const Conditions at = ConditionsNow();
-    while (released < queue_.size() && readiness_.Ready(queue_[released], at, &wants_others)) {
-      Release(Own(queue_[released++]));
-    }
-  }
-  if (wants_others) {
-    plan_maker_.Remake();
-    look_again_ = true;
-  }
-  if (released != 0) done_.NotifyAll();
-  MakeRoom(std::min<size_t>(released, waiting_for_room_));
-  return released != 0;
+  works_.Recycle(work);
 }
 
 void Mover::Release(StreamWork* work) {
-  counts_.Unheld(*work);
-  stats_.hold_ns += static_cast<uint64_t>((Now() - work->submitted_at).count());
-  unmapped_.Released(*work);
   {
     // Whatever becomes of the accounts, its stream goes on.
     const auto go = absl::MakeCleanup([&]() VS_NO_THREAD_SAFETY_ANALYSIS {
@@ -465,12 +456,11 @@ void Mover::Release(StreamWork* work) {
       if (work->stream->awaiting != 0) work->stream->let_go.NotifyAll();
       if (synchronous_.load(std::memory_order_relaxed)) done_.NotifyAll();
     });
-    work->stream != nullptr ? plan_maker_.Released(work) : plan_maker_.Remake();
-    MarkReleased(work);
+    AskFingerprints(*work);
+    scheduler_.work().Released(work, At());
+    GoesOn(work);
   }
-  if (work->stream != nullptr) return;
-  // A pin: nothing runs, so it is over at once.
-  counts_.Ended(*work);
+  if (work->kind != Work::Kind::kPin) return;
   work->pinned = true;
   for (const ChunkUse& use : work->uses) {
     work->pinned = work->pinned && memory_.chunks()[use.chunk].on_device;
@@ -479,52 +469,6 @@ void Mover::Release(StreamWork* work) {
     if (work->pinned) PinHere(use.chunk);
   }
   done_.NotifyAll();
-}
-
-Mover::Clock::duration Mover::MayTake() {
-  uint64_t most = 0;
-  for (const StreamState* state : streams_.busy()) {
-    if (state->in_flight.empty() || state->in_flight.front()->kernel == 0) continue;
-    most = std::max(most, trials_.history().MayTake(state->in_flight.front()->sample));
-  }
-  return std::chrono::nanoseconds(most);
-}
-
-void Mover::CheckDeadline() {
-  if (queue_.empty()) return;
-  if (dead_) {
-    for (Work* work : queue_) work->run_in_place = look_again_ = true;
-    plan_maker_.Remake();
-    return;
-  }
-  const Instant now = Now();
-  patience_.HeadIs(queue_.front()->id, now);
-  if (!patience_.MayBeDue(now)) return;
-  // A thread that is blocked inside the driver may hold up all others that enter it, and with them
-  // what the head waits for; unless that is work which the device is known to have.
-  const bool runs = absl::c_any_of(streams_.busy(), [](const StreamState* state) {
-    return !state->in_flight.empty() && state->in_flight.front()->ended;
-  });
-  const Duration blocked_after = patience_.deadline() / Patience::kBlockedShare;
-  Patience::Situation at;
-  at.blocked = !runs && absl::c_any_of(queue_, [&](const Work* work) {
-    return work->in_submission && now - work->submitted_at > blocked_after;
-  });
-  at.moving = !moves_.empty();
-  at.known = MayTake();
-  queue_.front()->ForEach([&](const ChunkUse& use) VS_NO_THREAD_SAFETY_ANALYSIS {
-    at.wanted += memory_.chunks()[use.chunk].size();
-  });
-  at.queued = queue_.size();
-  const Patience::Verdict verdict = patience_.Check(at, now);
-  if (verdict.detach_copies && synchronous_.load(std::memory_order_relaxed)) DetachMoves();
-  const size_t more = queue_.RunInPlace(verdict.in_place);
-  if (more == 0) return;
-  patience_.RunsInPlace(now);
-  plan_maker_.Remake();
-  residency_.NoteAll();  // Should a change have gone untold, the wait for it ends here.
-  stats_.deadlines += more;
-  look_again_ = true;
 }
 
 void Mover::WaitUntil(CondVar& told, absl::FunctionRef<bool()> condition) {
@@ -550,23 +494,23 @@ void Mover::WaitUntil(CondVar& told, absl::FunctionRef<bool()> condition) {
     memory_.mu.Lock();
     if (alive.ok() || ToCuResult(alive) == CUDA_ERROR_NOT_READY) continue;
     // What kills a context stays: an error that comes and goes says nothing of the work in it.
-    RecordError(alive);
+    accounts_.Record(alive);
     if (!IsFatal(ToCuResult(alive))) continue;
     dead_ = true;
+    scheduler_.work().ContextDied();
     WakeThread();
   }
 }
 
 bool Mover::Idle() {
-  return queue_.empty() && works_in_submission_ == 0 && draining_ == 0 && !look_again_ &&
-         moves_under_way_.load(std::memory_order_relaxed) == 0 && !memory_.has_dying();
+  return scheduler_.queue().empty() && works_in_submission_ == 0 && draining_ == 0 &&
+         !look_again_ && !scheduler_.moving() && !memory_.has_dying();
 }
 
-void Mover::RecordError(const Status& status) {
-  if (error_.ok() && !status.ok()) {
-    error_ = status;
-    Log(LogLevel::kError, std::string(status.message()));
-  }
+Bytes Mover::OverBudget() {
+  const Bytes used = memory_.device_pool().used();
+  const Bytes budget = memory_.device_pool().budget();
+  return used > budget ? used - budget : Bytes(0);
 }
 
 }  // namespace vramspan

@@ -28,22 +28,14 @@
 #include "runtime/base/thread.h"
 #include "runtime/memory/memory.h"
 #include "runtime/memory/run_listener.h"
-#include "runtime/mover/copy_engine.h"
 #include "runtime/mover/gate.h"
+#include "runtime/mover/move_maker.h"
+#include "runtime/mover/mover_accounts.h"
 #include "runtime/mover/stream_fingerprints.h"
 #include "runtime/mover/streams.h"
-#include "runtime/placement/move_limits.h"
-#include "runtime/scheduler/host_copies.h"
-#include "runtime/scheduler/idle_fetches.h"
-#include "runtime/scheduler/patience.h"
-#include "runtime/scheduler/plan_maker.h"
-#include "runtime/scheduler/readiness.h"
-#include "runtime/scheduler/residency.h"
-#include "runtime/scheduler/sequence.h"
-#include "runtime/scheduler/trials.h"
-#include "runtime/scheduler/unmapped_chunks.h"
-#include "runtime/scheduler/work_counts.h"
-#include "runtime/scheduler/work_queue.h"
+#include "runtime/mover/work_pool.h"
+#include "runtime/scheduler/scheduler.h"
+#include "runtime/scheduler/stalls.h"
 
 namespace vramspan {
 
@@ -62,33 +54,12 @@ struct MoverOptions {
   std::vector<CUcontext> (*others)(CUcontext own) = nullptr;
 };
 
-// A piece of memory that work will touch.
-struct WorkRange {
-  DevicePtr ptr;
-  Bytes size;
-  Use use;
-};
-
-struct MoverStatistics {
-  uint64_t works = 0, works_held = 0, works_in_place = 0, deadlines = 0;
-  Bytes bytes_in, bytes_out, bytes_out_clean;
-  uint64_t fetches = 0, evictions = 0, remaps = 0, moves_failed = 0;
-  uint64_t hold_ns = 0, vmm_ns = 0, copy_in_ns = 0, copy_out_ns = 0;
-  uint64_t unsettled_streams = 0;
-  Bytes bytes_in_place;   // Served from host memory to kernels.
-  uint64_t returned = 0;  // Chunks that came back though nothing asked for them.
-  uint64_t stall_drain_ns = 0, stall_copy_ns = 0, stall_vmm_ns = 0;
-  uint64_t forecast_hits = 0, forecast_misses = 0;
-  uint64_t trials = 0;          // Chunks left on the host to see what that costs.
-  uint64_t fetches_unused = 0;  // Evicted again before any work had used them.
-};
-
 // A time of the mover's own clock, as decisions have it.
 inline Instant InstantOf(std::chrono::steady_clock::time_point t) {
   return Instant(t.time_since_epoch());
 }
 
-class Mover {
+class Mover final : SchedulerOwner {
  public:
   // `memory` outlives the mover. An error, naming the thread, where none can be made for it.
   static StatusOr<std::unique_ptr<Mover>> Start(Memory* memory, const MoverOptions& options);
@@ -198,11 +169,16 @@ class Mover {
   // All that is queued here is of the mover's own making.
   static StreamWork* Own(Work* work) { return static_cast<StreamWork*>(work); }
   static const StreamWork* Own(const Work* work) { return static_cast<const StreamWork*>(work); }
-  struct Move;
   class EndedThreads;
-  class Starting;
 
   Mover(Memory* memory, const MoverOptions& options) VS_NO_THREAD_SAFETY_ANALYSIS;
+
+  // --- the scheduler's owner; under the lock ---
+  void DropHostCopy(ChunkIndex chunk) override VS_NO_THREAD_SAFETY_ANALYSIS {
+    memory_.DropHostCopy(chunk);
+  }
+  void ForEachRunning(absl::FunctionRef<void(const Work&)> visit) override;
+  Moment At() VS_REQUIRES(memory_.mu);
 
   // --- taking work in (mover_submit.cc) ---
   Status BeginFast(CUstream stream);
@@ -216,9 +192,8 @@ class Mover {
   Status HoldStream(StreamWork* work, StreamState* state, bool needs_arrival);
   Status EndWork(StreamWork* work);
   void CollectChunks(absl::Span<const WorkRange> ranges, StreamWork* work) VS_REQUIRES(memory_.mu);
-  // Tells apart what it most likely touches and what it only may.
-  static void Sort(StreamWork* work);
-  void MarkReleased(StreamWork* work) VS_REQUIRES(memory_.mu);
+  // It may run: what only the mover notes of that.
+  void GoesOn(StreamWork* work) VS_REQUIRES(memory_.mu);
   Status MakeShareable(ChunkIndex index) VS_REQUIRES(sharing_);
   // Closes the gate when nothing that was submitted may use the chunks, and claims them (see
   // Memory::Claim) if wanted; `why` for the error.
@@ -247,27 +222,14 @@ class Mover {
   void DropFingerprints(StreamWork* work) VS_REQUIRES(memory_.mu);
   // It has finished.
   void TakeFingerprints(const StreamWork& work) VS_REQUIRES(memory_.mu);
-  // It is released, and may write the chunk.
-  void NoteWriter(const StreamWork& work, ChunkIndex index) VS_REQUIRES(memory_.mu);
-  // Any memory may be written, on the device and on the host.
-  void DoubtTwins(bool but_read_mostly) VS_REQUIRES(memory_.mu);
 
-  // Waits until fewer than `most` are held.
-  void WaitForRoom(size_t most) VS_REQUIRES(memory_.mu);
+  // Waits until one more may be held.
+  void WaitForRoom(bool kernels_only) VS_REQUIRES(memory_.mu);
   // So many are no longer held.
   void MakeRoom(size_t works) VS_REQUIRES(memory_.mu);
-  // From here to Recycle chunks may count the work. False: they count too much (kMostCounted), and
-  // it must be taken for work that may touch anything.
+  // See WorkPool::CountIn.
   bool CountIn(StreamWork* work) VS_REQUIRES(memory_.mu);
   void Cancel(StreamWork* work);
-  StreamWork* NewWork() VS_REQUIRES(memory_.mu);
-  void Recycle(StreamWork* work) VS_REQUIRES(memory_.mu);
-  // Whether as many entries wait in the program's streams as `works` held launches make.
-  bool MuchHeld(size_t works) const VS_REQUIRES(memory_.mu) {
-    return queue_.size() + held_fingerprints_ / kEntriesHeld >= works;
-  }
-  // Held work whose thread is inside its scope, or no longer.
-  void SetInSubmission(StreamWork* work, bool in_submission) VS_REQUIRES(memory_.mu);
   // Waits while `unmapped` holds, however long the driver takes; false where it refuses to map.
   bool WaitMapped(absl::FunctionRef<bool()> unmapped) VS_REQUIRES(memory_.mu);
   // Waits while an address that the work may hand to the driver is being remapped.
@@ -300,11 +262,13 @@ class Mover {
   // After an exception nothing is begun any more, which might end in another; what is held goes on
   // with its memory where it is, as after StopMoving.
   void Rest(const char* why);
-  // How long what runs now may well take, by what is known of it.
-  Clock::duration MayTake() VS_REQUIRES(memory_.mu);
   // Puts the time since the last look on the account of what the head waits for.
   void AccountStall() VS_EXCLUDES(memory_.mu);
   bool Round();
+  // Has the scheduler decide, and does that. Whether it was anything.
+  bool Act();
+  // Releases what it wants released; the rest is returned. `any` is set where there was any.
+  Action Decide(bool* any) VS_REQUIRES(memory_.mu);
   void Pause();
   bool TryStartTracking();
   // Begins foreign work for what other contexts have submitted (mover_map.cc), and tells
@@ -330,12 +294,7 @@ class Mover {
   bool PollFinished() VS_REQUIRES(memory_.mu);
   bool PollArrivals() VS_REQUIRES(memory_.mu);
   void Finish(StreamWork* work) VS_REQUIRES(memory_.mu);
-  // Work that declared the chunk has been reached or has finished.
-  void DeclareUsers(ChunkIndex index) VS_REQUIRES(memory_.mu);
-  bool ReleaseReady() VS_REQUIRES(memory_.mu);
-  Conditions ConditionsNow() VS_REQUIRES(memory_.mu);
   void Release(StreamWork* work) VS_REQUIRES(memory_.mu);
-  void CheckDeadline() VS_REQUIRES(memory_.mu);
   // Waits on done_, or on `told`, until `condition` holds, and looks now and then whether the
   // context still lives: in a dead one no mark is reached any more.
   void WaitUntil(absl::FunctionRef<bool()> condition) VS_REQUIRES(memory_.mu) {
@@ -344,41 +303,7 @@ class Mover {
   void WaitUntil(CondVar& told, absl::FunctionRef<bool()> condition) VS_REQUIRES(memory_.mu);
   bool Idle() VS_REQUIRES(memory_.mu);
 
-  // --- moves (mover_moves.cc) ---
-  bool StartMoves();
-  bool StartEvict(ChunkIndex index);
-  // The chunk is leaving, as work at the head of the queue may have asked: once is enough, or work
-  // that wants it back would never be done with. True: some had.
-  bool ServeEvictions(ChunkIndex index) VS_REQUIRES(memory_.mu);
-  bool StartFetch(ChunkIndex index);
-  // Where the chunk is copied to: its own address, if that shows nothing (so most slots never need
-  // an alias, which costs as much as a remap), else its slot's alias.
-  StatusOr<DevicePtr> FetchTarget(Move* move) VS_EXCLUDES(memory_.mu);
-  // Takes back what FetchTarget mapped. False: the driver refuses, and the move stays unmapped.
-  bool UnmapAhead(Move* move) VS_EXCLUDES(memory_.mu);
-  bool FinishMoves();
-  // What is evicted need not be mapped on the host: nobody is about to touch it, as far as work
-  // says what it touches (scheduler/unmapped_chunks.h).
-  bool LeaveUnmapped(const Move& move) VS_REQUIRES(memory_.mu);
-  bool MapChunksOnHost();
-  bool MapOnHost(ChunkIndex index);
-  // Gives up moves whose copies do not end: their chunks stay where they are, in use by the copy.
-  void DetachMoves() VS_REQUIRES(memory_.mu);
-  void ReapDetached() VS_EXCLUDES(memory_.mu);
-  // Whether no thread can be handing the chunk's address to the driver; see unreachable_.
-  bool MayRemap(Move* move) VS_EXCLUDES(memory_.mu);
-  void Reachable(const Move& move) VS_REQUIRES(memory_.mu);
-  void FinishMove(Move* move);
-  static Status WhyGivenUp(const Move& move);
-  RemapResult RemapMoved(Move* move) VS_EXCLUDES(memory_.mu);
-  bool Remount(Move* move);
-  void CompleteMove(Move* move, bool changed);
-  void RollBack(Move* move, const Status& why);
-  // No released work is running, as far as can be seen.
-  bool DeviceIdle() VS_REQUIRES(memory_.mu);
   Bytes OverBudget();
-  Bytes PipelineBytes();
-  void RecordError(const Status& status) VS_REQUIRES(memory_.mu);
 
   Memory& memory_;
   const std::shared_ptr<const Driver> driver_;
@@ -399,37 +324,11 @@ class Mover {
   std::unique_ptr<StreamFingerprints> fingerprints_;
 
   Streams streams_ VS_GUARDED_BY(memory_.mu);
-  WorkQueue queue_ VS_GUARDED_BY(memory_.mu);
-  size_t held_fingerprints_ VS_GUARDED_BY(memory_.mu) = 0;  // Launches of fingerprints behind it.
-  std::vector<std::unique_ptr<StreamWork>> works_ VS_GUARDED_BY(memory_.mu);
-  std::vector<StreamWork*> spare_works_ VS_GUARDED_BY(memory_.mu);
+  Scheduler scheduler_ VS_GUARDED_BY(memory_.mu);
+  WorkPool works_ VS_GUARDED_BY(memory_.mu);
+  MoverAccounts accounts_ VS_GUARDED_BY(memory_.mu);
   uint32_t draining_ VS_GUARDED_BY(memory_.mu) = 0;  // Forgotten streams that have yet to settle.
-  // The driver looks up what copies and fills name when they are submitted, and refuses (or worse)
-  // what is not mapped just then. So no chunk is remapped while a scope is open whose held work may
-  // hand it to the driver, and no such scope opens while one of its chunks is listed here: it is
-  // being remapped, waits for open scopes to end, or has lost its mapping. Released work needs no
-  // such care, for its chunks stay.
-  std::vector<ChunkIndex> unreachable_ VS_GUARDED_BY(memory_.mu);
-  int address_queries_ VS_GUARDED_BY(memory_.mu) = 0;  // No chunk is listed meanwhile.
-  int lost_ VS_GUARDED_BY(memory_.mu) = 0;             // Moves that have lost the mapping.
-  uint64_t next_work_ VS_GUARDED_BY(memory_.mu) = 1;
   uint32_t works_in_submission_ VS_GUARDED_BY(memory_.mu) = 0;  // Begun, not finished.
-  uint32_t counted_ VS_GUARDED_BY(memory_.mu) = 0;              // Work that chunks may count.
-  std::vector<uint32_t> marks_ VS_GUARDED_BY(memory_.mu);       // Scratch: position by chunk.
-  uint32_t mark_base_ VS_GUARDED_BY(memory_.mu) = 1;
-  MoverStatistics stats_ VS_GUARDED_BY(memory_.mu);
-  Residency residency_ VS_GUARDED_BY(memory_.mu);
-  WorkCounts counts_ VS_GUARDED_BY(memory_.mu);
-  HostCopies host_copies_ VS_GUARDED_BY(memory_.mu);
-  Trials trials_ VS_GUARDED_BY(memory_.mu);
-  Sequence sequence_ VS_GUARDED_BY(memory_.mu);
-  Clock::time_point last_poll_ VS_GUARDED_BY(memory_.mu);
-  Patience patience_ VS_GUARDED_BY(memory_.mu);
-  UnmappedChunks unmapped_ VS_GUARDED_BY(memory_.mu);
-  Readiness readiness_ VS_GUARDED_BY(memory_.mu);
-  IdleFetches idle_fetches_ VS_GUARDED_BY(memory_.mu);
-  Status error_ VS_GUARDED_BY(memory_.mu);
-  PlanMaker plan_maker_ VS_GUARDED_BY(memory_.mu);
   bool stop_ VS_GUARDED_BY(memory_.mu) = false;
   bool resting_ VS_GUARDED_BY(memory_.mu) = false;  // See Rest.
   bool dead_ VS_GUARDED_BY(memory_.mu) = false;     // A kernel has killed the context.
@@ -444,20 +343,13 @@ class Mover {
   Clock::time_point health_looked_ VS_GUARDED_BY(memory_.mu);  // Somebody, at the context.
 
   // The mover's thread only.
-  std::unique_ptr<CopyEngine> copy_;
-  std::deque<std::unique_ptr<Move>> moves_;
-  std::deque<std::unique_ptr<Move>> detached_;
-  Bytes moving_in_, moving_out_;
-  Plan plan_;
+  MoveMaker maker_;
   Clock::time_point last_progress_;
   Clock::time_point
       stall_since_;           // The last look at what the head waits for; none: there was none.
   uint64_t stall_vmm_ = 0;    // Time in VMM calls by then.
   bool stall_moves_ = false;  // Whether anything moved then.
-  // After a failed move nothing is tried for so long: what failed will most likely fail again.
-  static constexpr std::chrono::milliseconds kAfterFailure{5};
-  Clock::time_point no_moves_before_;  // After a failure.
-  std::atomic<uint32_t> moves_under_way_{0};
+  Stalls stalls_ VS_GUARDED_BY(memory_.mu);
   Thread thread_;
   Thread others_;  // Waits for what other contexts had submitted.
 };

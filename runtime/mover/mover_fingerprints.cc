@@ -3,7 +3,6 @@
 #include <absl/algorithm/container.h>
 
 #include "runtime/mover/mover.h"
-#include "runtime/mover/mover_move.h"
 #include "runtime/placement/move_limits.h"
 
 namespace vramspan {
@@ -46,9 +45,9 @@ void Mover::QueueFingerprints(StreamWork* work) {
     }
     if (work->released) AskFingerprints(*work);
     if (work->held) {
-      work->held_fingerprints =
+      const size_t launches =
           (count + StreamFingerprints::kPiecesOfALaunch - 1) / StreamFingerprints::kPiecesOfALaunch;
-      held_fingerprints_ += work->held_fingerprints;
+      scheduler_.work().FollowedBy(work, static_cast<uint32_t>(launches));
     }
   }
   if (count == 0) return;
@@ -62,7 +61,7 @@ void Mover::QueueFingerprints(StreamWork* work) {
 }
 
 bool Mover::FingerprintedSoon(const StreamWork& work, ChunkIndex index) {
-  return queue_.AnyBehind(&work, kSoon, [index](const Work& next) {
+  return scheduler_.queue().AnyBehind(&work, kSoon, [index](const Work& next) {
     return absl::c_any_of(Own(&next)->fingerprints,
                           [index](const StreamWork::Fingerprint& p) { return p.chunk == index; });
   });
@@ -88,26 +87,13 @@ void Mover::DropFingerprints(StreamWork* work) {
   work->fingerprints.clear();
 }
 
-void Mover::NoteWriter(const StreamWork& work, ChunkIndex index) {
-  const HostCopies::Write write{.by = {work.id, work.thread, work.stream},
-                                .alone = residency_[index].in_flight == 1,
-                                .barrier = counts_.barriers() != 0,
-                                .follow = fingerprints_ != nullptr && memory_.host_used()};
-  if (host_copies_.MayBeWritten(index, write)) memory_.DropHostCopy(index);
-}
-
-void Mover::DoubtTwins(bool but_read_mostly) {
-  const auto drop = [this](ChunkIndex index)
-                        VS_NO_THREAD_SAFETY_ANALYSIS { memory_.DropHostCopy(index); };
-  host_copies_.AnyMayBeWritten(but_read_mostly, drop);
-}
-
 void Mover::TakeFingerprints(const StreamWork& work) {
   for (const StreamWork::Fingerprint& queued : work.fingerprints) {
     const std::optional<Fingerprint> found = fingerprints_->Result(queued.slot);
     fingerprints_->Give(queued.slot);
     if (!found.has_value() || dead_) continue;
-    if (host_copies_.Found(queued.chunk, work.id, *found)) memory_.DropHostCopy(queued.chunk);
+    if (scheduler_.host_copies().Found(queued.chunk, work.id, *found))
+      memory_.DropHostCopy(queued.chunk);
   }
 }
 

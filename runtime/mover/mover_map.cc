@@ -9,14 +9,12 @@
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/memory/remap.h"
-#include "runtime/mover/mover_move.h"
+#include "runtime/mover/mover.h"
 #include "runtime/placement/move_limits.h"
 
 namespace vramspan {
 namespace {
 
-// In one round, so that what waits for something else does not wait for this.
-constexpr std::chrono::milliseconds kMapTime{2};
 constexpr std::chrono::seconds kStopPatience{5};
 // One takes some tens of microseconds, but more than a second while another process gives tens of
 // gigabytes of host memory back. This long only if the driver never returns.
@@ -24,100 +22,25 @@ constexpr std::chrono::seconds kDriverPatience{300};
 
 }  // namespace
 
-bool Mover::LeaveUnmapped(const Move& move) {
-  return !move.explicit_request && address_queries_ == 0 &&
-         !synchronous_.load(std::memory_order_relaxed) &&
-         unmapped_.MayStayUnmapped(move.chunk, Now());
-}
-
-bool Mover::MapChunksOnHost() {
-  const auto now = Clock::now();
-  if (!memory_.any_unmapped() || now < no_moves_before_) return false;
-  bool any = false;
-  for (;;) {
-    ChunkIndex index;
-    {
-      MutexLock lock(memory_.mu);
-      if (trials_.TimedRuns(Now())) break;
-      const bool idle = queue_.empty() && works_in_submission_ == 0;
-      index = unmapped_.BeginMapping(InstantOf(idle ? last_progress_ : now), InstantOf(now));
-      if (!index) break;
-      moves_under_way_.fetch_add(1, std::memory_order_relaxed);
-    }
-    any |= MapOnHost(index);
-    if (Clock::now() - now > kMapTime) break;
-    // Somebody may wait for what has come meanwhile.
-    copy_->Poll();
-    if (absl::c_any_of(moves_, [](const auto& move) {
-          return move->in && move->copy.done.load(std::memory_order_acquire);
-        })) {
-      break;
-    }
-  }
-  return any;
-}
-
-bool Mover::MapOnHost(ChunkIndex index) {
-  DevicePtr va;
-  Bytes size;
-  uint32_t slot;
-  {
-    MutexLock lock(memory_.mu);
-    const Chunk& c = memory_.chunks()[index];
-    va = c.base;
-    size = c.size();
-    slot = c.host_slot;
-  }
-  const auto begin = Clock::now();
-  SharedLock mapping(memory_.mapping_mu);
-  const Status status =
-      MapAt(*driver_, memory_.accessors(), va, size, memory_.host_pool().handle(slot));
-  MutexLock lock(memory_.mu);
-  stats_.vmm_ns += static_cast<uint64_t>((Clock::now() - begin).count());
-  ++stats_.remaps;
-  unmapped_.Mapped(index, status.ok());
-  moves_under_way_.fetch_sub(1, std::memory_order_relaxed);
-  if (!status.ok()) {
-    ++stats_.moves_failed;
-    RecordError(status);
-    no_moves_before_ = Clock::now() + kAfterFailure;
-  }
-  done_.NotifyAll();
-  return status.ok();
-}
-
 Status Mover::WaitReachable(const StreamWork& work) {
   const auto named = [&]() VS_NO_THREAD_SAFETY_ANALYSIS {
-    const bool unmapped = memory_.any_unmapped();
-    if (!unmapped && unreachable_.empty()) return false;
-    if (synchronous_.load(std::memory_order_relaxed)) return false;
-    if (work.access == Access::kUnknown) {
-      unmapped_.MapAll(unmapped);
-      return true;
-    }
-    bool any = false;
-    for (const auto& [chunk, how] : work.all) {
-      if (how.kernels_only) continue;
-      any = any || absl::c_linear_search(unreachable_, chunk);
-      if (!memory_.chunks()[chunk].unmapped) continue;
-      unmapped_.Map(chunk);
-      any = true;
-    }
-    return any;
+    return !synchronous_.load(std::memory_order_relaxed) &&
+           scheduler_.reachability().MustWait(work);
   };
   if (WaitMapped(named)) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("memory of this work has lost its mapping and could not be mapped again",
-                   error_.ok() ? "" : ": ", error_.message(),
+                   accounts_.error.ok() ? "" : ": ", accounts_.error.message(),
                    "; synchronize, free what can be freed, and try again"));
 }
 
 bool Mover::WaitMapped(absl::FunctionRef<bool()> unmapped) {
   const auto begin = Clock::now();
-  const uint64_t failed = stats_.moves_failed;
+  const uint64_t failed = accounts_.stats.moves_failed;
   while (unmapped()) {
     if (dead_) return false;
-    const bool refused = lost_ != 0 || stats_.moves_failed != failed;
+    const bool refused = scheduler_.moves().First(ChunkMove::Stage::kLost) != nullptr ||
+                         accounts_.stats.moves_failed != failed;
     if (Clock::now() - begin > (refused ? kRemapPatience : kDriverPatience)) return false;
     WakeThread();
     done_.WaitFor(memory_.mu, std::chrono::milliseconds(5));
@@ -128,12 +51,10 @@ bool Mover::WaitMapped(absl::FunctionRef<bool()> unmapped) {
 bool Mover::BeginAddressQuery() {
   if (!tracking_.load(std::memory_order_acquire)) return false;
   MutexLock lock(memory_.mu);
-  ++address_queries_;
-  if (memory_.any_unmapped()) unmapped_.KeepMapped(Now());
+  scheduler_.reachability().QueryBegan();
+  if (memory_.any_unmapped()) scheduler_.unmapped().KeepMapped(Now());
   WaitMapped([&]() VS_NO_THREAD_SAFETY_ANALYSIS {
-    const bool any = memory_.any_unmapped();
-    unmapped_.MapAll(any);
-    return (any || !unreachable_.empty()) && !dead_;
+    return !dead_ && scheduler_.reachability().QueryMustWait();
   });
   return true;
 }
@@ -141,29 +62,27 @@ bool Mover::BeginAddressQuery() {
 void Mover::EndAddressQuery() {
   MutexLock lock(memory_.mu);
   // Of another runtime, perhaps, whose place this one has taken since.
-  if (address_queries_ > 0 && --address_queries_ == 0) WakeThread();
+  if (scheduler_.reachability().QueryEnded()) WakeThread();
 }
 
 bool Mover::BeginForeignWork() {
   if (!tracking_.load(std::memory_order_acquire)) return false;
   MutexLock lock(memory_.mu);
   memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
-  counts_.ForeignWorkBegan();
-  unmapped_.KeepMapped(Now());
+  scheduler_.work().ForeignWorkBegan(Now());
   WaitUntil([&]() VS_NO_THREAD_SAFETY_ANALYSIS {
     const bool any = memory_.any_unmapped();
-    unmapped_.MapAll(any);
+    scheduler_.unmapped().MapAll(any);
     if (any) WakeThread();
-    return dead_ || (!any && moves_under_way_.load(std::memory_order_relaxed) == 0);
+    return dead_ || (!any && !scheduler_.moving());
   });
   return true;
 }
 
 void Mover::EndForeignWork() {
   MutexLock lock(memory_.mu);
-  DoubtTwins(/*but_read_mostly=*/false);
   // Of another runtime, perhaps, whose place this one has taken since.
-  if (!counts_.ForeignWorkEnded()) return;
+  if (!scheduler_.work().ForeignWorkEnded()) return;
   memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
   WakeThread();
 }
@@ -174,7 +93,7 @@ std::vector<CUcontext> Mover::BeginOthers() {
   if (others.empty()) return others;
   MutexLock lock(memory_.mu);
   memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
-  counts_.ForeignWorkBegan();
+  scheduler_.work().ForeignWorkBegan(Now());
   return others;
 }
 
@@ -213,13 +132,13 @@ bool Mover::StopMoving() {
   MutexLock lock(memory_.mu);
   // Under the lock: whoever starts a move looks under it whether the users are known.
   StopTracking();
-  unmapped_.KeepMappedUntil(Instant::max());
-  const auto moving = [&] {
-    return memory_.any_unmapped() || moves_under_way_.load(std::memory_order_relaxed) != 0;
+  scheduler_.unmapped().KeepMappedUntil(Instant::max());
+  const auto moving = [&]() VS_NO_THREAD_SAFETY_ANALYSIS {
+    return memory_.any_unmapped() || scheduler_.moving();
   };
   const auto until = Clock::now() + kStopPatience;
   while (moving() && !dead_ && Clock::now() < until) {
-    unmapped_.MapAll();
+    scheduler_.unmapped().MapAll();
     WakeThread();
     done_.WaitFor(memory_.mu, std::chrono::milliseconds(5));
   }

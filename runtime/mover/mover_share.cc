@@ -83,7 +83,7 @@ Status Mover::MakeShareable(ChunkIndex index) {
     if (!result.mapped) {
       MutexLock lock(memory_.mu);
       memory_.chunks()[index].lost = true;
-      RecordError(status);
+      accounts_.Record(status);
     }
   }
   if (result.changed) pool.BecomeShareable(chunk.device_slot, made);

@@ -15,9 +15,9 @@ uint64_t Mover::NextStreamCaches() {
 void Mover::UpdateTracking() {
   if (!tracking_.load(std::memory_order_relaxed)) return;
   const uint64_t draining = draining_ + streams_.unrecorded();
-  stats_.unsettled_streams = draining;
+  accounts_.stats.unsettled_streams = draining;
   memory_.SetTracking(draining == 0 ? Tracking::kAll : Tracking::kSinceTracking);
-  residency_.Track(memory_.tracking());
+  scheduler_.Track(memory_.tracking());
 }
 
 void Mover::DrainStreams() {
@@ -56,7 +56,7 @@ void Mover::MarkUnrecorded() {
 
 void Mover::StopTracking() {
   memory_.StopTracking();
-  residency_.Track(memory_.tracking());
+  scheduler_.Track(memory_.tracking());
 }
 
 void Mover::DrainsAt(StreamState* state, uint32_t mark) {

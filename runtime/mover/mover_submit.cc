@@ -127,7 +127,7 @@ StatusOr<StreamWork*> Mover::BeginTracked(CUstream stream, absl::Span<const Work
   StreamWork* work;
   {
     MutexLock lock(memory_.mu);
-    work = NewWork();
+    work = works_.New();
     work->access = access;
     work->kernel = kernel;
     work->tag = tag;
@@ -139,17 +139,17 @@ StatusOr<StreamWork*> Mover::BeginTracked(CUstream stream, absl::Span<const Work
 // The driver looks captured copies up as it does others, though nothing of them runs.
 StatusOr<StreamWork*> Mover::BeginCaptured(absl::Span<const WorkRange> ranges, Access access) {
   MutexLock lock(memory_.mu);
-  StreamWork* work = NewWork();
+  StreamWork* work = works_.New();
   work->kind = Work::Kind::kCaptured;
   const bool counted = CountIn(work);
   work->access = counted ? access : Access::kUnknown;
   if (counted) CollectChunks(ranges, work);
   const Status reachable = WaitReachable(*work);
   if (!reachable.ok()) {
-    Recycle(work);
+    works_.Recycle(work);
     return reachable;
   }
-  SetInSubmission(work, true);
+  scheduler_.work().SetInSubmission(work, true);
   return work;
 }
 
@@ -160,7 +160,7 @@ Status Mover::Submit(StreamWork* work, CUstream stream, absl::Span<const WorkRan
     StatusOr<StreamState*> found = StateOf(stream);
     if (!found.ok()) {
       MutexLock lock(memory_.mu);
-      Recycle(work);
+      works_.Recycle(work);
       return found.status();
     }
     state = *found;
@@ -170,9 +170,10 @@ Status Mover::Submit(StreamWork* work, CUstream stream, absl::Span<const WorkRan
     const bool kernels = work->access != Access::kUnknown &&
                          absl::c_all_of(ranges, [](const auto& r) { return r.use.kernels_only; });
     if (!synchronous_.load(std::memory_order_relaxed)) {
-      WaitForRoom(kernels ? kMostHeldKernels : kMostHeld);
+      WaitForRoom(kernels);
     }
     work->stream = state;
+    work->stream_key = state;
     work->thread = ThreadNumber::Mine();
     work->submitted_at = Now();
     if (CountIn(work)) {
@@ -183,35 +184,22 @@ Status Mover::Submit(StreamWork* work, CUstream stream, absl::Span<const WorkRan
     }
     const Status reachable = WaitReachable(*work);
     if (!reachable.ok()) {
-      Recycle(work);
+      works_.Recycle(work);
       return reachable;
     }
     ++works_in_submission_;
-    ++stats_.works;
-    if (work->barrier()) {
-      memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
-      unmapped_.KeepMapped(work->submitted_at);
-    }
-    if (work->kind == Work::Kind::kScope && queue_.empty() &&
-        readiness_.RunsAsItIs(*work, ConditionsNow())) {
-      plan_maker_.Submitted(work);
-      MarkReleased(work);
+    ++accounts_.stats.works;
+    if (work->barrier()) memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
+    // Having come this far also says that what the stream carried before tracking is done.
+    work->needs_arrival = state->unrecorded;
+    if (scheduler_.work().Submit(work, At())) {
+      GoesOn(work);
       if (state->in_flight.size() > kUnpolled) WakeThread();
       return absl::OkStatus();
     }
-    ++stats_.works_held;
-    work->held = true;
+    ++accounts_.stats.works_held;
+    needs_arrival = work->needs_arrival;
     work->hold = ++state->holds;
-    work->ForEachFixed([&](const ChunkUse& use) VS_NO_THREAD_SAFETY_ANALYSIS {
-      Chunk& c = memory_.chunks()[use.chunk];
-      needs_arrival = needs_arrival || (!c.movable && c.allocation != 0);
-    });
-    counts_.Held(*work);
-    // Having come this far also says that what the stream carried before tracking is done.
-    needs_arrival = needs_arrival || state->unrecorded;
-    work->needs_arrival = needs_arrival;
-    queue_.Push(work);
-    plan_maker_.Submitted(work);
     state->held.push_back(work);
     if (synchronous_.load(std::memory_order_relaxed)) {
       // The host is what holds the launch here, so the stream has arrived when it is idle enough:
@@ -221,7 +209,7 @@ Status Mover::Submit(StreamWork* work, CUstream stream, absl::Span<const WorkRan
       WaitUntil([work] { return work->released; });
       return absl::OkStatus();
     }
-    SetInSubmission(work, true);
+    scheduler_.work().SetInSubmission(work, true);
     if (!needs_arrival) WakeThread();
   }
   const Status status = HoldStream(work, state, needs_arrival);
@@ -267,8 +255,8 @@ Status Mover::EndWork(StreamWork* work) {
   const Uncancellable now;
   if (work->kind == Work::Kind::kCaptured) {
     MutexLock lock(memory_.mu);
-    SetInSubmission(work, false);
-    Recycle(work);
+    scheduler_.work().SetInSubmission(work, false);
+    works_.Recycle(work);
     WakeThread();
     return absl::OkStatus();
   }
@@ -281,9 +269,9 @@ Status Mover::EndWork(StreamWork* work) {
                                          "cuStreamSynchronize", "for work without a mark"));
   }
   MutexLock lock(memory_.mu);
-  SetInSubmission(work, false);
+  scheduler_.work().SetInSubmission(work, false);
   if (mark.ok()) work->end = *mark;
-  work->ended = true;
+  work->submitted = true;
   if (!mark.ok()) WakeThread();
   return mark.status();
 }
@@ -367,7 +355,8 @@ Status Mover::AwaitTracking() {
   const auto until = Clock::now() + std::chrono::seconds(10);
   while (!tracking_.load(std::memory_order_acquire)) {
     if (!want_tracking_.load(std::memory_order_acquire)) {
-      return error_.ok() ? absl::InternalError("the mover could not start") : error_;
+      return accounts_.error.ok() ? absl::InternalError("the mover could not start")
+                                  : accounts_.error;
     }
     if (Clock::now() > until) {
       return absl::DeadlineExceededError(
@@ -380,89 +369,18 @@ Status Mover::AwaitTracking() {
 }
 
 void Mover::CollectChunks(absl::Span<const WorkRange> ranges, StreamWork* work) {
-  // marks_[chunk] - mark_base_ is the chunk's position in this work; below the base: not yet in it.
-  if (mark_base_ > 0xf0000000u) {
-    std::fill(marks_.begin(), marks_.end(), 0);
-    mark_base_ = 1;
-  }
-  std::vector<uint32_t>& marks = marks_;
-  const uint32_t base = mark_base_;
-  for (const WorkRange& range : ranges) {
-    // The analysis does not see the lock from inside a lambda.
-    const auto add = [&](ChunkIndex index, Chunk& c) VS_NO_THREAD_SAFETY_ANALYSIS {
-      Use use = range.use;
-      const bool begins = range.ptr >= c.base && range.ptr < c.base + c.size();
-      use.guessed = use.guessed && (use.possible || !begins);
-      if (index.value >= marks.size()) marks.resize(index.value * 2 + 64, 0);
-      uint32_t& mark = marks[index.value];
-      if (mark < base) {
-        mark = base + static_cast<uint32_t>(work->all.size());
-        work->all.push_back({index, use});
-      } else {
-        work->all[mark - base].how.Add(use);
-      }
-    };
-    memory_.ForEachChunk(range.ptr, range.size, add);
-  }
-  mark_base_ += static_cast<uint32_t>(work->all.size());
-  Sort(work);
-  if (options_.traced && work->kind == Work::Kind::kScope)
+  works_.Collect(ranges, work);
+  if (options_.traced && work->kind == Work::Kind::kScope) {
     work->signature = Sequence::Signature(*work);
-  trials_.Want(work);
-  if (work->kernel != 0) trials_.PriceNew(work, memory_.device_pool().available());
+  }
+  scheduler_.trials().Want(work);
 }
 
-void Mover::Sort(StreamWork* work) {
-  std::vector<ChunkUse>& all = work->all;
-  // Those that are `first` come first, from `begin` on, in the order that they have. How many.
-  const auto to_front = [&](size_t begin, auto first) {
-    size_t end = begin;
-    for (size_t i = begin; i < all.size(); ++i) {
-      if (first(all[i].how)) std::swap(all[i], all[end++]);
-    }
-    return end - begin;
-  };
-  const size_t likely = to_front(0, [](const Use& use) { return !use.possible; });
-  const size_t possible = to_front(likely, [](const Use& use) { return !use.mapped_only; });
-  const absl::Span<const ChunkUse> uses = all;
-  work->uses = uses.first(likely);
-  work->possible = uses.subspan(likely, possible);
-  work->mapped_only = uses.subspan(likely + possible);
-  if (absl::c_any_of(work->uses, [](const ChunkUse& use) { return use.how.once; })) {
-    work->ServeOnce();
-  }
-}
-
-void Mover::MarkReleased(StreamWork* work) {
-  work->released = true;
-  work->held = false;
-  held_fingerprints_ -= std::exchange(work->held_fingerprints, 0);
-  bool in_place = false;
-  Bytes remote;
-  counts_.Released(*work, &memory_.policy());
-  if (work->kind != Work::Kind::kEvict) {
-    work->ForEachFixed([&](const ChunkUse& use) VS_NO_THREAD_SAFETY_ANALYSIS {
-      const Chunk& c = memory_.chunks()[use.chunk];
-      // In a dead context nothing runs any more that could miss it.
-      VS_DCHECK(!c.unmapped || work->kind != Work::Kind::kScope || dead_);
-      if (!c.on_device && !use.how.possible) {
-        in_place = true;
-        remote += c.size();
-      }
-      if (use.how.write) NoteWriter(*work, use.chunk);
-    });
-  }
-  AskFingerprints(*work);
-  if (in_place && work->kind == Work::Kind::kScope) ++stats_.works_in_place;
-  work->released_at = Now();
-  if (work->kernel != 0) {
-    trials_.Released(work);
-    stats_.bytes_in_place += work->sample.remote;
-  }
+void Mover::GoesOn(StreamWork* work) {
+  if (work->kernel != 0) accounts_.stats.bytes_in_place += work->sample.remote;
   if (work->tag != 0 && options_.listener != nullptr) {
-    options_.listener->Released(work->tag, remote);
+    options_.listener->Released(work->tag, work->remote);
   }
-  if (work->barrier()) DoubtTwins(/*but_read_mostly=*/false);  // It may write anywhere.
   if (work->stream == nullptr) return;
   work->stream->in_flight.push_back(work);
   streams_.Busy(work->stream);
@@ -470,28 +388,26 @@ void Mover::MarkReleased(StreamWork* work) {
 
 void Mover::Cancel(StreamWork* work) {
   MutexLock lock(memory_.mu);
-  work->released ? counts_.Ended(*work) : counts_.Unheld(*work);
-  SetInSubmission(work, false);
-  trials_.Cancelled(*work);
   if (work->barrier()) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
-  held_fingerprints_ -= std::exchange(work->held_fingerprints, 0);
-  MakeRoom(std::min<size_t>(queue_.Remove(work), waiting_for_room_));
+  const bool held = scheduler_.work().Cancelled(work);
+  MakeRoom(std::min<size_t>(held, waiting_for_room_));
   std::erase(work->stream->held, work);
   if (work->stream->awaiting != 0) work->stream->let_go.NotifyAll();
   std::erase(work->stream->in_flight, work);
-  work->released ? plan_maker_.Ended(*work) : plan_maker_.Remake();
   --works_in_submission_;
-  Recycle(work);
+  works_.Recycle(work);
   WakeThread();
 }
 
-void Mover::WaitForRoom(size_t most) {
-  if (MuchHeld(most)) [[unlikely]] {
+void Mover::WaitForRoom(bool kernels_only) {
+  const auto full = [&](bool kernels)
+                        VS_NO_THREAD_SAFETY_ANALYSIS { return scheduler_.work().Full(kernels); };
+  if (full(kernels_only)) [[unlikely]] {
     ++waiting_for_room_;
-    WaitUntil(room_, [&]() VS_NO_THREAD_SAFETY_ANALYSIS { return !MuchHeld(most); });
+    WaitUntil(room_, [&] { return !full(kernels_only); });
     --waiting_for_room_;
     // Work that is not held after all makes no room for the next.
-    if (!MuchHeld(kMostHeld)) MakeRoom(1);
+    if (!full(false)) MakeRoom(1);
   }
 }
 
@@ -501,37 +417,13 @@ void Mover::MakeRoom(size_t works) {
 
 bool Mover::CountIn(StreamWork* work) {
   // The mover may be inside the driver, and what has finished meanwhile goes unseen.
-  if (counted_ >= kMostCounted && PollFinished()) WakeThread();
-  if (counted_ >= kMostCounted) return false;
-  ++counted_;
-  work->counted = true;
-  return true;
-}
-
-StreamWork* Mover::NewWork() {
-  if (spare_works_.empty()) {
-    works_.push_back(std::make_unique<StreamWork>());
-    spare_works_.push_back(works_.back().get());
-  }
-  StreamWork* work = spare_works_.back();
-  spare_works_.pop_back();
-  work->Renew();
-  work->id = next_work_++;
-  return work;
-}
-
-void Mover::Recycle(StreamWork* work) {
-  if (std::exchange(work->counted, false)) --counted_;
-  spare_works_.push_back(work);
-}
-
-void Mover::SetInSubmission(StreamWork* work, bool in_submission) {
-  counts_.SetInSubmission(work, in_submission);
+  if (works_.full() && PollFinished()) WakeThread();
+  return works_.CountIn(work);
 }
 
 void Mover::TeachKernel(uint64_t kernel, double passes, uint64_t resident_ns) {
   MutexLock lock(memory_.mu);
-  trials_.history().Teach(kernel, passes, resident_ns);
+  scheduler_.trials().history().Teach(kernel, passes, resident_ns);
 }
 
 void Mover::WakeThread() {
@@ -548,7 +440,7 @@ void Mover::Wake() {
     }
   }
   MutexLock lock(memory_.mu);
-  idle_fetches_.LookAgain();
+  scheduler_.LookAgain();
   WakeThread();
 }
 
@@ -578,7 +470,7 @@ Status Mover::Synchronize() {
     WaitUntil([this]() VS_NO_THREAD_SAFETY_ANALYSIS {
       if (!Idle()) return false;
       if (!memory_.any_unmapped() || dead_) return true;
-      unmapped_.MapAll();
+      scheduler_.unmapped().MapAll();
       WakeThread();
       return false;
     });
@@ -591,7 +483,7 @@ Status Mover::Synchronize() {
   if (!options_.traced) {
     // What comes now and is not declared may write anywhere, but for what is said to be read only.
     MutexLock lock(memory_.mu);
-    DoubtTwins(/*but_read_mostly=*/true);
+    scheduler_.work().AnyMayBeWritten(/*but_read_mostly=*/true);
   }
   // Recording may have failed to start before.
   if (!tracking && memory_.filling()) WakeAndStartTracking();
@@ -601,18 +493,36 @@ Status Mover::Synchronize() {
 
 Status Mover::TakeError() {
   MutexLock lock(memory_.mu);
-  if (error_.ok()) return driver_->TakeNoted();
+  Status& error = accounts_.error;
+  if (error.ok()) return driver_->TakeNoted();
   // A dead context stays dead, and everybody who asks is told.
-  if (dead_) return error_;
-  return std::exchange(error_, absl::OkStatus());
+  if (dead_) return error;
+  return std::exchange(error, absl::OkStatus());
 }
 
 MoverStatistics Mover::statistics() {
+  const auto nanoseconds = [](Duration d) { return static_cast<uint64_t>(d.count()); };
   MutexLock lock(memory_.mu);
-  stats_.trials = trials_.made();
-  stats_.forecast_hits = sequence_.hits();
-  stats_.forecast_misses = sequence_.misses();
-  return stats_;
+  MoverStatistics s = accounts_.stats;
+  const WorkFlow::Statistics& work = scheduler_.work().statistics();
+  s.works_in_place = work.in_place;
+  s.deadlines = work.deadlines;
+  s.hold_ns = nanoseconds(work.held);
+  const Moves::Counts& moves = scheduler_.moves().counts();
+  s.fetches = moves.fetches;
+  s.evictions = moves.evictions;
+  s.fetches_unused = moves.fetches_unused;
+  s.bytes_in = moves.in;
+  s.bytes_out = moves.out;
+  s.bytes_out_clean = moves.out_clean;
+  s.returned = scheduler_.planning().returned();
+  s.stall_vmm_ns = nanoseconds(stalls_.calls);
+  s.stall_copy_ns = nanoseconds(stalls_.copies);
+  s.stall_drain_ns = nanoseconds(stalls_.drain);
+  s.trials = scheduler_.trials().made();
+  s.forecast_hits = scheduler_.sequence().hits();
+  s.forecast_misses = scheduler_.sequence().misses();
+  return s;
 }
 
 }  // namespace vramspan

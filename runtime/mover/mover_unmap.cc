@@ -56,9 +56,9 @@ bool Mover::Named(absl::Span<const ChunkIndex> chunks) {
     counted = counted || c.in_flight != 0 || c.queued != 0 || c.mapped_only != 0;
   }
   if (!counted) return false;
-  return absl::c_any_of(queue_, names) || absl::c_any_of(streams_.busy(), [&](const auto& state) {
-           return absl::c_any_of(state->in_flight, names);
-         });
+  return absl::c_any_of(scheduler_.queue(), names) ||
+         absl::c_any_of(streams_.busy(),
+                        [&](const auto& state) { return absl::c_any_of(state->in_flight, names); });
 }
 
 bool Mover::CallOffFingerprints(absl::Span<const ChunkIndex> chunks) {
@@ -183,7 +183,7 @@ Status Mover::CloseUnused(absl::Span<const ChunkIndex> chunks, bool claim, const
             // Nor does the mover begin to move them.
             for (const ChunkIndex index : chunks) {
               memory_.chunks()[index].dying = claim;
-              residency_.NoteChange(index);
+              memory_.chunks().NoteChange(index);
             }
             return absl::OkStatus();
           }

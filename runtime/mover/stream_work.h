@@ -17,18 +17,16 @@ namespace vramspan {
 struct StreamState;
 
 struct StreamWork : Work {
-  uint64_t thread = 0;            // That submitted it.
   uint64_t tag = 0;               // What the listener knows it by; 0: nothing.
-  bool counted = false;           // Chunks may count it; see Mover::CountIn.
-  bool ended = false;             // End was called; `end` tells when the GPU is done (none: it is).
+  bool counted = false;           // Chunks may count it; see WorkPool.
   bool pinned = false;            // What came of a kPin.
   StreamState* stream = nullptr;  // None for work that the host waits for.
   uint32_t hold = 0;              // The value its stream's flag must reach.
   // Marks in its stream. Before the hold, where some chunk's earlier users are not known: once the
   // stream has come this far, whatever the program did to the memory before is done. And behind it.
   std::optional<uint32_t> arrival;
-  std::optional<uint32_t> end;
-  std::vector<ChunkUse> all;  // Of its uses: likely, possible, mapped only.
+  std::optional<uint32_t> end;  // Once it is submitted; none: nothing will tell, and it is over.
+  std::vector<ChunkUse> all;    // Of its uses: likely, possible, mapped only.
   // Fingerprints that may be taken behind it, and where they will be. Which are, is said when it is
   // released.
   struct Fingerprint {
@@ -36,7 +34,6 @@ struct StreamWork : Work {
     uint32_t slot;
   };
   std::vector<Fingerprint> fingerprints;
-  size_t held_fingerprints = 0;  // While it is held: launches that take them.
 
   // As new, but for the memory that its vectors have.
   void Renew() {

@@ -97,6 +97,11 @@ Remapping Moves::BeginRemap(ChunkMove* move, bool may_hide, Instant now) {
   return Remapping::kUnmap;
 }
 
+void Moves::NotRemapped(ChunkMove* move) {
+  move->stage = Stage::kCopied;
+  if (!move->in) from_.residency->SetUnmapped(move->chunk, false);
+}
+
 void Moves::Remapped(ChunkMove* move, RemapOutcome outcome, bool host_has_room) {
   if (outcome == RemapOutcome::kLost) {
     SetLost(move, true);
@@ -164,7 +169,8 @@ void Moves::RollBack(ChunkMove* move, bool equal) {
 
 void Moves::Detach(ChunkMove* move) {
   Chunk& c = (*from_.residency)[move->chunk];
-  c.Transition(move->origin);
+  // What the copy has begun to write over is no host copy any more.
+  c.Transition(move->origin == ChunkState::kDeviceStale ? ChunkState::kDevice : move->origin);
   ++c.in_flight;  // The copy still reads it.
   if (move->in) c.device_slot = kNoSlot;
   Leave(move);

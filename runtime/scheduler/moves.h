@@ -75,6 +75,8 @@ class Moves {
   // What came of that, or of an attempt to mend a lost mapping. `host_has_room`: for copies of what
   // is on the device. Done: it is over.
   void Remapped(ChunkMove* move, RemapOutcome outcome, bool host_has_room);
+  // It came to nothing, and is to be tried again.
+  void NotRemapped(ChunkMove* move);
   // What was mapped ahead is unmapped, or could not be.
   void Unmapped(ChunkMove* move, bool ok);
   // A failed one is over. The chunk is where it was.

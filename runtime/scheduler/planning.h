@@ -63,6 +63,7 @@ class Planning {
   ChunkMove* NextMove(const Moment& at, const Conditions& conditions, bool* work_may_go);
   // When idle fetches may come, unless `before`.
   Instant Due(const Moment& at, Instant before) const;
+  bool returns_due() const { return idle_fetches_on_ && idle_fetches_.due(); }
   uint64_t returned() const { return returned_; }  // Idle fetches that began.
   uint64_t plans() const { return plans_; }        // Made that had something to say.
 

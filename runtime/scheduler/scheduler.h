@@ -79,6 +79,11 @@ class Scheduler {
   // --- all else ---
   // Memory was freed, or the budget has changed, or what is asked of chunks.
   void LookAgain() { planning_.RoomCame(); }
+  // Work that declared the chunk has been reached, or has ended.
+  void UsersDeclared(ChunkIndex chunk) {
+    residency_.UsersDeclared(chunk);
+    planning_.Again();
+  }
   // Of which chunks all users are counted, from here on.
   void Track(Tracking tracking);
   // Moves are made in the program's own context, where copies may wait for held work: kDetach.

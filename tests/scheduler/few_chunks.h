@@ -22,6 +22,7 @@ class FewChunks {
   }
 
   Residency& residency() { return residency_; }
+  ChunkTable& table() { return *table_; }
   Chunk& operator[](uint32_t chunk) { return (*table_)[ChunkIndex(chunk)]; }
   void Fetch(uint32_t chunk) {
     Chunk& c = (*this)[chunk];

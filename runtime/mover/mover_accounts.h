@@ -1,0 +1,42 @@
+// What the mover counts, and the first of its failures.
+#ifndef VRAMSPAN_RUNTIME_MOVER_MOVER_ACCOUNTS_H_
+#define VRAMSPAN_RUNTIME_MOVER_MOVER_ACCOUNTS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/base/log.h"
+#include "runtime/base/status.h"
+#include "runtime/base/units.h"
+
+namespace vramspan {
+
+struct MoverStatistics {
+  uint64_t works = 0, works_held = 0, works_in_place = 0, deadlines = 0;
+  Bytes bytes_in, bytes_out, bytes_out_clean;
+  uint64_t fetches = 0, evictions = 0, remaps = 0, moves_failed = 0;
+  uint64_t hold_ns = 0, vmm_ns = 0, copy_in_ns = 0, copy_out_ns = 0;
+  uint64_t unsettled_streams = 0;
+  Bytes bytes_in_place;   // Served from host memory to kernels.
+  uint64_t returned = 0;  // Chunks that came back though nothing asked for them.
+  uint64_t stall_drain_ns = 0, stall_copy_ns = 0, stall_vmm_ns = 0;
+  uint64_t forecast_hits = 0, forecast_misses = 0;
+  uint64_t trials = 0;          // Chunks left on the host to see what that costs.
+  uint64_t fetches_unused = 0;  // Evicted again before any work had used them.
+};
+
+// Guarded by the memory lock.
+struct MoverAccounts {
+  MoverStatistics stats;
+  Status error;  // The first that nobody has taken.
+
+  void Record(const Status& status) {
+    if (!error.ok() || status.ok()) return;
+    error = status;
+    Log(LogLevel::kError, std::string(status.message()));
+  }
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_MOVER_MOVER_ACCOUNTS_H_

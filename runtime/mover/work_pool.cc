@@ -1,0 +1,85 @@
+#include "runtime/mover/work_pool.h"
+
+#include <absl/algorithm/container.h>
+#include <absl/cleanup/cleanup.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace vramspan {
+
+StreamWork* WorkPool::New() {
+  if (spare_.empty()) {
+    works_.push_back(std::make_unique<StreamWork>());
+    spare_.push_back(works_.back().get());
+  }
+  StreamWork* work = spare_.back();
+  spare_.pop_back();
+  work->Renew();
+  work->id = next_++;
+  return work;
+}
+
+void WorkPool::Recycle(StreamWork* work) {
+  if (std::exchange(work->counted, false)) --counted_;
+  spare_.push_back(work);
+}
+
+bool WorkPool::CountIn(StreamWork* work) {
+  if (full()) return false;
+  ++counted_;
+  work->counted = true;
+  return true;
+}
+
+void WorkPool::Add(ChunkIndex index, const Chunk& c, const WorkRange& range, StreamWork* work) {
+  Use use = range.use;
+  const bool begins = range.ptr >= c.base && range.ptr < c.base + c.size();
+  use.guessed = use.guessed && (use.possible || !begins);
+  if (index.value >= marks_.size()) marks_.resize(index.value * 2 + 64, 0);
+  uint32_t& mark = marks_[index.value];
+  if (mark < mark_base_) {
+    mark = mark_base_ + static_cast<uint32_t>(work->all.size());
+    work->all.push_back({index, use});
+  } else {
+    work->all[mark - mark_base_].how.Add(use);
+  }
+}
+
+void WorkPool::Collect(absl::Span<const WorkRange> ranges, StreamWork* work) {
+  if (mark_base_ > 0xf0000000u) {
+    std::fill(marks_.begin(), marks_.end(), 0);
+    mark_base_ = 1;
+  }
+  // One more: an exception may come between a mark and its place.
+  const auto next =
+      absl::MakeCleanup([&] { mark_base_ += static_cast<uint32_t>(work->all.size()) + 1; });
+  for (const WorkRange& range : ranges) {
+    memory_.ForEachChunk(range.ptr, range.size,
+                         [&](ChunkIndex index, Chunk& c) { Add(index, c, range, work); });
+  }
+  Sort(work);
+}
+
+void WorkPool::Sort(StreamWork* work) {
+  std::vector<ChunkUse>& all = work->all;
+  // Those that are `first` come first, from `begin` on, in the order that they have. How many.
+  const auto to_front = [&](size_t begin, auto first) {
+    size_t end = begin;
+    for (size_t i = begin; i < all.size(); ++i) {
+      if (first(all[i].how)) std::swap(all[i], all[end++]);
+    }
+    return end - begin;
+  };
+  const size_t likely = to_front(0, [](const Use& use) { return !use.possible; });
+  const size_t possible = to_front(likely, [](const Use& use) { return !use.mapped_only; });
+  const absl::Span<const ChunkUse> uses = all;
+  work->uses = uses.first(likely);
+  work->possible = uses.subspan(likely, possible);
+  work->mapped_only = uses.subspan(likely + possible);
+  if (absl::c_any_of(work->uses, [](const ChunkUse& use) { return use.how.once; })) {
+    work->ServeOnce();
+  }
+}
+
+}  // namespace vramspan

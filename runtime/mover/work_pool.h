@@ -1,0 +1,57 @@
+// The records of the program's work, and which chunks its ranges touch.
+//
+// Threads: the memory lock guards all of it.
+#ifndef VRAMSPAN_RUNTIME_MOVER_WORK_POOL_H_
+#define VRAMSPAN_RUNTIME_MOVER_WORK_POOL_H_
+
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "runtime/memory/memory.h"
+#include "runtime/mover/stream_work.h"
+
+namespace vramspan {
+
+// A piece of memory that work will touch.
+struct WorkRange {
+  DevicePtr ptr;
+  Bytes size;
+  Use use;
+};
+
+class WorkPool {
+ public:
+  explicit WorkPool(Memory* memory) : memory_(*memory) {}
+
+  // As new, with a number of its own.
+  StreamWork* New();
+  void Recycle(StreamWork* work);
+
+  // From here to Recycle chunks may count the work. False: they count too much (kMostCounted), and
+  // it must be taken for work that may touch anything.
+  bool CountIn(StreamWork* work);
+  bool full() const { return counted_ >= kMostCounted; }
+  // Finds its chunks, and tells apart what it most likely touches and what it only may.
+  void Collect(absl::Span<const WorkRange> ranges, StreamWork* work) VS_NO_THREAD_SAFETY_ANALYSIS;
+
+ private:
+  void Add(ChunkIndex index, const Chunk& c, const WorkRange& range, StreamWork* work);
+  static void Sort(StreamWork* work);
+
+  Memory& memory_;
+  std::vector<std::unique_ptr<StreamWork>> works_;
+  std::vector<StreamWork*> spare_;
+  uint64_t next_ = 1;
+  uint32_t counted_ = 0;  // Work that chunks may count.
+  // marks_[chunk] - mark_base_ is the chunk's position in the work that is being looked at; below
+  // the base: not yet in it.
+  std::vector<uint32_t> marks_;
+  uint32_t mark_base_ = 1;
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_MOVER_WORK_POOL_H_

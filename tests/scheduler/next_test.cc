@@ -1,0 +1,128 @@
+// What comes first, and how long that may be waited for.
+#include "runtime/placement/move_limits.h"
+#include "runtime/scheduler/scheduler.h"
+#include "tests/scheduler/few_moves.h"
+
+namespace vramspan {
+namespace {
+
+using Kind = Action::Kind;
+
+TEST(SchedulerNext, WorkThatHasItsMemoryRunsAtOnceAndInOrder) {
+  FewMoves few(3, 2);
+  SomeWork first({3}), second({2});
+  EXPECT_FALSE(few.Submit(&first, 0));
+  EXPECT_FALSE(few.Submit(&second, 1)) << "it stays behind the first";
+  SomeWork alone({1});
+  FewMoves other(3, 2);
+  EXPECT_TRUE(other.Submit(&alone, 0));
+}
+
+TEST(SchedulerNext, ReleasesComeBeforeMovesThatHaveEnded) {
+  FewMoves few(18, 16);
+  SomeWork first({17}), second({18});
+  few.Submit(&first, 0);
+  few.Submit(&second, 0);
+  ChunkMove* const out1 = few.Expect(Kind::kEvict, 1, 1);
+  ChunkMove* const out2 = few.Expect(Kind::kEvict, 2, 1);
+  few.Copy(out1);
+  few.Copy(out2);
+  few.Expect(Kind::kRemap, 1, 2);
+  few.Remap(out1, 3);
+  ChunkMove* const in = few.Expect(Kind::kFetch, 17, 4);
+  few.Copy(in);
+  few.Expect(Kind::kRemap, 2, 5);
+  few.Remap(out2, 6);
+  few.Expect(Kind::kFetch, 18, 7);
+  few.Expect(Kind::kRemap, 17, 8);
+  few.Remap(in, 9);
+  EXPECT_EQ(few.Next(10).work, &first);
+}
+
+TEST(SchedulerNext, WhatCannotBeServedInTimeRunsInPlace) {
+  FewMoves few(3, 2);
+  SomeWork runs({1, 2}), waits({3});
+  EXPECT_TRUE(few.Submit(&runs, 0));
+  EXPECT_FALSE(few.Submit(&waits, 0));
+  few.ExpectNothing(10);
+  const Instant due = few->Due(few.At(10), Instant::max());
+  EXPECT_EQ(due, few.At(20000).now);
+  few.ExpectNothing(19999);
+  const Action action = few.Next(20000);
+  EXPECT_EQ(action.kind, Kind::kRelease);
+  EXPECT_EQ(action.work, &waits);
+  EXPECT_EQ(few->work().statistics().deadlines, 1u);
+  EXPECT_EQ(few->work().statistics().in_place, 1u);
+}
+
+TEST(SchedulerNext, AnActionThatTakesLongIsNoWaitInVain) {
+  FewMoves few(3, 2);
+  SomeWork waits({3});
+  few.Submit(&waits, 0);
+  ChunkMove* const out = few.Expect(Kind::kEvict, 1, 1);
+  few.Copy(out);
+  few.Expect(Kind::kRemap, 1, 2);
+  few.Remap(out, 150'000);  // The driver was away, for far longer than the deadline.
+  EXPECT_EQ(few.Next(150'000).kind, Kind::kFetch);
+  EXPECT_FALSE(waits.run_in_place);
+}
+
+TEST(SchedulerNext, ADeadContextLetsEverythingGo) {
+  FewMoves few(3, 2);
+  SomeWork runs({1, 2}), waits({3});
+  few.Submit(&runs, 0);
+  few.Submit(&waits, 0);
+  few->work().ContextDied();
+  EXPECT_EQ(few.Next(1).work, &waits);
+}
+
+TEST(SchedulerNext, StuckCopiesOfASharedContextAreDetachedAndOnlyThere) {
+  for (const bool shared : {false, true}) {
+    FewMoves few(3, 2);
+    if (shared) few->ShareContext();
+    SomeWork waits({3});
+    few.Submit(&waits, 0);
+    ChunkMove* const out = few.Expect(Kind::kEvict, 1, 1);
+    few->moves().Started(out);
+    few.ExpectNothing(20'001);
+    EXPECT_EQ(few.Next(300'000).work, &waits) << "it has waited for long enough";
+    EXPECT_EQ(few.Next(300'000).kind, shared ? Kind::kDetach : Kind::kNothing);
+  }
+}
+
+TEST(SchedulerNext, WhatFillsTheStreamsIsAsMuchAsHeldLaunchesMake) {
+  FewMoves few(3, 2);
+  std::vector<std::unique_ptr<SomeWork>> works;
+  while (!few->work().Full(/*kernels_only=*/false)) {
+    works.push_back(std::make_unique<SomeWork>(std::vector<uint32_t>{3}));
+    few.Submit(works.back().get(), 0);
+  }
+  EXPECT_EQ(works.size(), kMostHeld);
+  EXPECT_FALSE(few->work().Full(/*kernels_only=*/true));
+  const auto most = static_cast<uint32_t>(kEntriesHeld * (kMostHeldKernels - kMostHeld));
+  few->work().FollowedBy(works.front().get(), most);
+  EXPECT_TRUE(few->work().Full(/*kernels_only=*/true));
+  EXPECT_TRUE(few->work().Cancelled(works.front().get()));
+  EXPECT_FALSE(few->work().Full(/*kernels_only=*/false));
+}
+
+TEST(SchedulerNext, IdleProgramsHaveTheirHostMemoryMappedAgain) {
+  FewMoves few(3, 2);
+  few.residency().SetUnmapped(ChunkIndex(3), true);
+  SomeWork work({1});
+  few.Submit(&work, 0);
+  few.End(&work, 10);
+  few.ExpectNothing(20);
+  EXPECT_EQ(few->Due(few.At(20), Instant::max()),
+            few.At(10).now + UnmappedChunks::kIdle + Duration(1));
+  const Action action = few.Next(100'011);
+  EXPECT_EQ(action.kind, Kind::kMapOnHost);
+  EXPECT_EQ(action.chunk, ChunkIndex(3));
+  EXPECT_TRUE(few->moving());
+  few->MappedOnHost(action.chunk, /*ok=*/true, few.At(100'020).now);
+  EXPECT_FALSE(few->moving());
+  EXPECT_FALSE(few.chunk(3).unmapped);
+}
+
+}  // namespace
+}  // namespace vramspan
