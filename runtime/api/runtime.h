@@ -42,7 +42,7 @@ class Runtime {
                                           absl::FunctionRef<Status(DevicePtr)> open);
   // Mover::Share. Where the device has no room for the chunk that it takes meanwhile, other memory
   // makes room.
-  StatusOr<Mover::Shared> Share(DevicePtr ptr, Bytes size);
+  StatusOr<SharedMemory> Share(DevicePtr ptr, Bytes size);
   Status Advise(DevicePtr ptr, Bytes size, vramspanAdvice advice);
   // What the program declares, between vramspanWorkBegin and vramspanWorkEnd.
   Status BeginWork(CUstream stream, absl::Span<const WorkRange> ranges, Access access);

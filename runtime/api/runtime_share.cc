@@ -16,8 +16,8 @@ constexpr std::chrono::microseconds kPeriod{100};
 
 }  // namespace
 
-StatusOr<Mover::Shared> Runtime::Share(DevicePtr ptr, Bytes size) {
-  StatusOr<Mover::Shared> shared = mover_->Share(ptr, size);
+StatusOr<SharedMemory> Runtime::Share(DevicePtr ptr, Bytes size) {
+  StatusOr<SharedMemory> shared = mover_->Share(ptr, size);
   if (!absl::IsUnavailable(shared.status())) return shared;
   // The device is full to the brim: something else leaves it, and may come back after.
   DevicePool& pool = memory_->device_pool();

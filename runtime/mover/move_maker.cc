@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/mover/now.h"
+
 namespace vramspan {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using Stage = ChunkMove::Stage;
-
-Instant Now() { return Instant(Clock::now().time_since_epoch()); }
 
 RemapResult Of(const Status& status) {
   return {.status = status, .mapped = true, .changed = status.ok()};

@@ -30,7 +30,7 @@ struct Exported {
   uint64_t id = 0;
   IpcSecret secret{};
   uint64_t size = 0;
-  Mover::Shared memory;
+  SharedMemory memory;
 };
 
 // Never taken apart: calls may come until the process is gone.
@@ -64,7 +64,7 @@ IpcAnswer Describe(const IpcRequest& request) {
   const auto found = exporter.Find(request);
   if (found == exporter.by_base.end()) return answer;
   const auto& [base, exported] = *found;
-  const Mover::Shared& memory = exported.memory;
+  const SharedMemory& memory = exported.memory;
   answer.pieces = memory.pieces.size();
   for (const auto& piece : memory.pieces) answer.bytes += piece.size.value;
   answer.offset = base - memory.base.value;
@@ -81,7 +81,7 @@ StatusOr<OwnedFd> ExportPiece(const IpcRequest& request, uint64_t index, IpcPiec
   if (found == exporter.by_base.end() || exporter.exiting || real == nullptr) {
     return absl::NotFoundError("the allocation was freed meanwhile");
   }
-  const Mover::Shared::Piece& from = found->second.memory.pieces.at(index);
+  const SharedMemory::Piece& from = found->second.memory.pieces.at(index);
   int fd = -1;
   VS_RETURN_IF_ERROR(Check(real(&fd, from.handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
                            "cuMemExportToShareableHandle", "for another process"));

@@ -1,9 +1,5 @@
-// What the program unmaps itself, or has memory of the driver put in the place of. Both take memory
-// from behind an address, so both come to pass only when no work that was submitted can miss it.
-//
-// An unmap is the program's own word that nothing uses the memory: the driver waits for nothing and
-// lets work that is wrong about that die. Here it waits for work that names the memory, since that
-// may have ended without the mover having looked; not for work that is only thought to go so far.
+#include "runtime/mover/unmapping.h"
+
 #include <absl/algorithm/container.h>
 #include <absl/strings/str_cat.h>
 
@@ -11,10 +7,11 @@
 #include <thread>
 
 #include "runtime/memory/remap.h"
-#include "runtime/mover/mover.h"
 
 namespace vramspan {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // Longer than the mover is ever away from looking what has ended.
 constexpr std::chrono::seconds kNamedPatience{1};
@@ -32,51 +29,53 @@ constexpr std::chrono::milliseconds kUnmarkedPatience{200};
 
 }  // namespace
 
-bool Mover::Named(absl::Span<const ChunkIndex> chunks) {
+size_t Unmapping::Loosely(ChunkIndex chunk) const {
+  size_t count = 0;
+  for (const auto& state : parts_.streams->busy()) {
+    for (const StreamWork* work : state->in_flight) {
+      for (const ChunkUse& use : work->mapped_only) count += use.chunk == chunk;
+    }
+  }
+  return count;
+}
+
+bool Unmapping::Named(absl::Span<const ChunkIndex> chunks) {
   const auto names = [&](const Work* work) {
-    return absl::c_any_of(Own(work)->all, [&](const ChunkUse& use) {
+    return absl::c_any_of(static_cast<const StreamWork*>(work)->all, [&](const ChunkUse& use) {
       return !use.how.guessed && absl::c_linear_search(chunks, use.chunk);
     });
-  };
-  const auto loosely = [&](ChunkIndex index) VS_NO_THREAD_SAFETY_ANALYSIS {
-    size_t count = 0;
-    for (const auto& state : streams_.busy()) {
-      for (const StreamWork* work : state->in_flight) {
-        for (const ChunkUse& use : work->mapped_only) count += use.chunk == index;
-      }
-    }
-    return count;
   };
   bool counted = false;
   for (const ChunkIndex index : chunks) {
     const Chunk& c = memory_.chunks()[index];
     if (c.in_submission != 0) return true;  // A thread hands it to the driver.
     // More than work accounts for: the listener has yet to read it.
-    if (c.mapped_only != 0 && c.mapped_only > loosely(index)) return true;
+    if (c.mapped_only != 0 && c.mapped_only > Loosely(index)) return true;
     counted = counted || c.in_flight != 0 || c.queued != 0 || c.mapped_only != 0;
   }
   if (!counted) return false;
-  return absl::c_any_of(scheduler_.queue(), names) ||
-         absl::c_any_of(streams_.busy(),
+  return absl::c_any_of(parts_.scheduler->queue(), names) ||
+         absl::c_any_of(parts_.streams->busy(),
                         [&](const auto& state) { return absl::c_any_of(state->in_flight, names); });
 }
 
-bool Mover::CallOffFingerprints(absl::Span<const ChunkIndex> chunks) {
+bool Unmapping::CallOffReads(absl::Span<const ChunkIndex> chunks) {
   bool any = false;
-  for (const auto& state : streams_.busy()) {
-    for (const StreamWork* work : state->in_flight) {
-      for (const StreamWork::Fingerprint& queued : work->fingerprints) {
-        if (!absl::c_linear_search(chunks, queued.chunk)) continue;
-        any = fingerprints_->CallOff(queued.slot) || any;
-      }
-    }
+  for (const auto& state : parts_.streams->busy()) {
+    for (const StreamWork* work : state->in_flight) any |= parts_.prints->CallOff(*work, chunks);
   }
-  if (options_.listener != nullptr) any = options_.listener->CallOffReads(chunks) || any;
+  if (parts_.listener != nullptr) any = parts_.listener->CallOffReads(chunks) || any;
   return any;
 }
 
-StatusOr<std::vector<Memory::Detached>> Mover::Unmap(absl::Span<const DevicePtr> mappings,
-                                                     DevicePtr p, Bytes size) {
+bool Unmapping::Moving(absl::Span<const ChunkIndex> chunks) {
+  return absl::c_any_of(chunks, [&](ChunkIndex c) VS_NO_THREAD_SAFETY_ANALYSIS {
+    return memory_.chunks()[c].state == ChunkState::kMoving;
+  });
+}
+
+StatusOr<std::vector<Memory::Detached>> Unmapping::Unmap(absl::Span<const DevicePtr> mappings,
+                                                         DevicePtr p, Bytes size) {
   std::vector<std::vector<ChunkIndex>> claimed;
   std::vector<ChunkIndex> all;
   {
@@ -100,11 +99,8 @@ StatusOr<std::vector<Memory::Detached>> Mover::Unmap(absl::Span<const DevicePtr>
     {
       MutexLock lock(memory_.mu);
       const auto now = Clock::now();
-      const bool moving = absl::c_any_of(all, [&](ChunkIndex c) VS_NO_THREAD_SAFETY_ANALYSIS {
-        return memory_.chunks()[c].state == ChunkState::kMoving;
-      });
-      bool waits = moving || (now - begun < kNamedPatience && Named(all));
-      if (!waits && CallOffFingerprints(all)) {
+      bool waits = Moving(all) || (now - begun < kNamedPatience && Named(all));
+      if (!waits && CallOffReads(all)) {
         if (!called_off.has_value()) called_off = now;
         waits = now - *called_off < kFingerprintPatience;
       }
@@ -114,7 +110,7 @@ StatusOr<std::vector<Memory::Detached>> Mover::Unmap(absl::Span<const DevicePtr>
                                                         ": a move of it has not ended in ",
                                                         kPatience.count(), " s"));
       }
-      WakeThread();
+      parts_.signals->Wake();
       if (waits) continue;
       for (size_t i = 0; i < mappings.size(); ++i) {
         taken.push_back(memory_.TakeOut(mappings[i], claimed[i]));
@@ -124,15 +120,16 @@ StatusOr<std::vector<Memory::Detached>> Mover::Unmap(absl::Span<const DevicePtr>
   }
 }
 
-StatusOr<std::vector<Memory::Detached>> Mover::UnmapTaken(absl::Span<const Memory::Taken> taken,
-                                                          DevicePtr p, Bytes size) {
+StatusOr<std::vector<Memory::Detached>> Unmapping::UnmapTaken(absl::Span<const Memory::Taken> taken,
+                                                              DevicePtr p, Bytes size) {
   Status status;
   {
-    ScopedContext current(*driver_, memory_.options().context);
+    ScopedContext current(memory_.driver(), memory_.options().context);
     status = current.status();
     // One call for all: it fails for all or for none. Holes do not matter to it.
     if (status.ok()) {
-      status = Check((*driver_)->MemUnmap(p.value, size.value), "cuMemUnmap", RangeText(p, size));
+      status =
+          Check(memory_.driver()->MemUnmap(p.value, size.value), "cuMemUnmap", RangeText(p, size));
     }
     if (!status.ok()) {
       for (const Memory::Taken& t : taken) memory_.PutBack(t, /*unmapped=*/false);
@@ -148,38 +145,39 @@ StatusOr<std::vector<Memory::Detached>> Mover::UnmapTaken(absl::Span<const Memor
   return detached;
 }
 
-Status Mover::CloseUnused(absl::Span<const ChunkIndex> chunks, bool claim, const char* why) {
+bool Unmapping::Unused(absl::Span<const ChunkIndex> chunks, bool drained) {
+  return memory_.unknown_work.load(std::memory_order_acquire) == 0 &&
+         absl::c_all_of(chunks, [&](ChunkIndex index) VS_NO_THREAD_SAFETY_ANALYSIS {
+           const Chunk& c = memory_.chunks()[index];
+           return IsUnused(c) && (drained || memory_.UsersKnown(c));
+         });
+}
+
+bool Unmapping::EndsByMarks(Clock::duration waited) {
+  MutexLock lock(memory_.mu);
+  return parts_.traced && memory_.tracking() != Tracking::kNone &&
+         (parts_.streams->draining() || waited < kUnmarkedPatience);
+}
+
+Status Unmapping::CloseUnused(absl::Span<const ChunkIndex> chunks, bool claim, const char* why) {
   const auto begun = Clock::now();
   // Where nobody sees the program's work, all of it is waited for. Where it is seen since it was
   // tracking, what streams carried before ends by their marks; some streams nobody can mark.
   bool drained = false;
-  const auto unused = [&]() VS_NO_THREAD_SAFETY_ANALYSIS {
-    return memory_.unknown_work.load(std::memory_order_acquire) == 0 &&
-           absl::c_all_of(chunks, [&](ChunkIndex index) VS_NO_THREAD_SAFETY_ANALYSIS {
-             const Chunk& c = memory_.chunks()[index];
-             return IsUnused(c) && (drained || memory_.UsersKnown(c));
-           });
-  };
   Clock::duration closed{0};
   for (;; std::this_thread::sleep_for(kUnmapPeriod)) {
-    bool marked;
-    {
-      MutexLock lock(memory_.mu);
-      marked = options_.traced && memory_.tracking() != Tracking::kNone &&
-               (draining_ != 0 || Clock::now() - begun < kUnmarkedPatience);
-    }
-    if (!marked && (!drained || !options_.traced)) {
+    if (!EndsByMarks(Clock::now() - begun) && (!drained || !parts_.traced)) {
       VS_RETURN_IF_ERROR(memory_.Drain());
       drained = true;
     }
     // From the closing of the gate on nobody submits anything, and what was submitted is recorded.
     // What runs ends meanwhile, so the gate stays closed for a while: for longer each time.
-    if (gate_.Close(kCloseDeadline)) {
+    if (parts_.gate->Close(kCloseDeadline)) {
       const auto until = Clock::now() + closed;
       for (;; std::this_thread::sleep_for(kUnmapPeriod)) {
         {
           MutexLock lock(memory_.mu);
-          if (unused()) {
+          if (Unused(chunks, drained)) {
             // Nor does the mover begin to move them.
             for (const ChunkIndex index : chunks) {
               memory_.chunks()[index].dying = claim;
@@ -187,11 +185,11 @@ Status Mover::CloseUnused(absl::Span<const ChunkIndex> chunks, bool claim, const
             }
             return absl::OkStatus();
           }
-          WakeThread();
+          parts_.signals->Wake();
         }
         if (Clock::now() >= until) break;
       }
-      gate_.Open();
+      parts_.gate->Open();
       closed = std::clamp<Clock::duration>(closed * 2, std::chrono::milliseconds(1), kMostClosed);
     }
     if (Clock::now() - begun > kPatience) {
@@ -201,11 +199,25 @@ Status Mover::CloseUnused(absl::Span<const ChunkIndex> chunks, bool claim, const
   }
 }
 
-StatusOr<Memory::Detached> Mover::Replace(absl::Span<const DevicePtr> mappings, Bytes size,
-                                          CUmemGenericAllocationHandle by,
-                                          absl::FunctionRef<Status(const Memory::Detached&)> copy,
-                                          absl::FunctionRef<Status(DevicePtr)> open) {
-  VS_RETURN_IF_ERROR(AwaitTracking());
+Status Unmapping::Swap(absl::Span<const DevicePtr> mappings, Bytes size,
+                       CUmemGenericAllocationHandle by, absl::FunctionRef<Status(DevicePtr)> open,
+                       Swapped* done) {
+  while (done->mapped < mappings.size()) {
+    const DevicePtr at = mappings[done->mapped];
+    VS_RETURN_IF_ERROR(
+        Check(memory_.driver()->MemUnmap(at.value, size.value), "cuMemUnmap", RangeText(at, size)));
+    ++done->unmapped;
+    VS_RETURN_IF_ERROR(MapAt(memory_.driver(), memory_.accessors(), at, size, by));
+    ++done->mapped;
+    VS_RETURN_IF_ERROR(open(at));
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<Memory::Detached> Unmapping::Replace(
+    absl::Span<const DevicePtr> mappings, Bytes size, CUmemGenericAllocationHandle by,
+    absl::FunctionRef<Status(const Memory::Detached&)> copy,
+    absl::FunctionRef<Status(DevicePtr)> open) {
   std::vector<std::vector<ChunkIndex>> chunks(mappings.size());
   std::vector<ChunkIndex> all;
   {
@@ -216,7 +228,7 @@ StatusOr<Memory::Detached> Mover::Replace(absl::Span<const DevicePtr> mappings, 
       all.insert(all.end(), chunks[i].begin(), chunks[i].end());
     }
   }
-  MutexLock one(sharing_);
+  MutexLock alone(one);
   VS_RETURN_IF_ERROR(
       CloseUnused(all, /*claim=*/true, "put memory of the driver in the place of the program's"));
   SharedLock mapping(memory_.mapping_mu);
@@ -225,26 +237,17 @@ StatusOr<Memory::Detached> Mover::Replace(absl::Span<const DevicePtr> mappings, 
     MutexLock lock(memory_.mu);
     detached = memory_.DetachedAt(mappings.front());
   }
-  ScopedContext current(*driver_, memory_.options().context);
+  ScopedContext current(memory_.driver(), memory_.options().context);
   Status status = detached.ok() ? current.status() : detached.status();
   if (status.ok()) status = copy(*detached);
-  size_t unmapped = 0;
-  size_t mapped = 0;
-  while (status.ok() && mapped < mappings.size()) {
-    const DevicePtr at = mappings[mapped];
-    status = Check((*driver_)->MemUnmap(at.value, size.value), "cuMemUnmap", RangeText(at, size));
-    if (!status.ok()) break;
-    ++unmapped;
-    status = MapAt(*driver_, memory_.accessors(), at, size, by);
-    if (!status.ok()) break;
-    ++mapped;
-    status = open(at);
-  }
+  Swapped done;
+  if (status.ok()) status = Swap(mappings, size, by, open, &done);
   // Only now: what finds no memory of ours would not stop at the gate.
   for (size_t i = 0; i < mappings.size(); ++i) {
-    if (!status.ok() && i < mapped) {
-      driver_->RecordBackgroundError(Check((*driver_)->MemUnmap(mappings[i].value, size.value),
-                                           "cuMemUnmap", RangeText(mappings[i], size)));
+    if (!status.ok() && i < done.mapped) {
+      memory_.driver().RecordBackgroundError(
+          Check(memory_.driver()->MemUnmap(mappings[i].value, size.value), "cuMemUnmap",
+                RangeText(mappings[i], size)));
     }
     Memory::Taken taken;
     {
@@ -252,9 +255,9 @@ StatusOr<Memory::Detached> Mover::Replace(absl::Span<const DevicePtr> mappings, 
       taken = memory_.TakeOut(mappings[i], chunks[i]);
       if (status.ok()) memory_.Leave(taken);
     }
-    if (!status.ok()) memory_.PutBack(taken, /*unmapped=*/i < unmapped);
+    if (!status.ok()) memory_.PutBack(taken, /*unmapped=*/i < done.unmapped);
   }
-  gate_.Open();
+  parts_.gate->Open();
   if (!status.ok()) return status;
   return detached;
 }

@@ -1,21 +1,20 @@
-// Memory for other processes: the chunks of a range get physical memory that can be exported, one
-// after the other. Nothing else in the runtime has memory of that kind: it is never cached for
-// another chunk (slot_pool.h), for whoever it was given to keeps it mapped as long as he likes.
+#include "runtime/mover/sharing.h"
+
+#include <chrono>
 #include <thread>
 
 #include "runtime/memory/remap.h"
-#include "runtime/mover/mover.h"
 
 namespace vramspan {
 namespace {
 
-constexpr std::chrono::microseconds kPeriod{50};
+constexpr std::chrono::microseconds kSharePeriod{50};
 
 }  // namespace
 
-StatusOr<Mover::Shared> Mover::Share(DevicePtr ptr, Bytes size) {
-  MutexLock one(sharing_);
-  VS_RETURN_IF_ERROR(Hold(ptr, size));
+StatusOr<SharedMemory> Sharing::Share(DevicePtr ptr, Bytes size) {
+  MutexLock alone(unmapping_.one);
+  VS_RETURN_IF_ERROR(placements_.Hold(ptr, size));
   std::vector<ChunkIndex> chunks;
   {
     MutexLock lock(memory_.mu);
@@ -26,10 +25,10 @@ StatusOr<Mover::Shared> Mover::Share(DevicePtr ptr, Bytes size) {
     if (status.ok()) status = MakeShareable(index);
   }
   if (!status.ok()) {
-    driver_->RecordBackgroundError(Unpin(ptr, size));
+    memory_.driver().RecordBackgroundError(placements_.Unpin(ptr, size));
     return status;
   }
-  Shared shared;
+  SharedMemory shared;
   MutexLock lock(memory_.mu);
   for (const ChunkIndex index : chunks) {
     const Chunk& c = memory_.chunks()[index];
@@ -39,7 +38,7 @@ StatusOr<Mover::Shared> Mover::Share(DevicePtr ptr, Bytes size) {
   return shared;
 }
 
-Status Mover::MakeShareable(ChunkIndex index) {
+Status Sharing::MakeShareable(ChunkIndex index) {
   DevicePool& pool = memory_.device_pool();
   Chunk chunk;
   {
@@ -58,24 +57,25 @@ Status Mover::MakeShareable(ChunkIndex index) {
     return why;
   };
   const ChunkIndex only[] = {index};
-  if (const Status closed = CloseUnused(only, /*claim=*/false, "share memory"); !closed.ok())
+  if (const Status closed = unmapping_.CloseUnused(only, /*claim=*/false, "share memory");
+      !closed.ok())
     return give_up(closed);
-  ScopedContext current(*driver_, memory_.options().context);
+  ScopedContext current(memory_.driver(), memory_.options().context);
   Status status = current.status();
   if (status.ok()) status = CopyTo(made, chunk.base, chunk.size());
   RemapResult result;
   if (status.ok()) {
     SharedLock mapping(memory_.mapping_mu);
-    result = Remap(*driver_, memory_.accessors(), chunk.base, chunk.size(),
+    result = Remap(memory_.driver(), memory_.accessors(), chunk.base, chunk.size(),
                    pool.handle(chunk.device_slot), made.handle);
     // Both have the contents, and nobody submits anything meanwhile.
-    const auto end = Clock::now() + kRemapPatience;
-    while (!result.mapped && Clock::now() < end) {
-      std::this_thread::sleep_for(kPeriod);
+    const auto end = std::chrono::steady_clock::now() + kRemapPatience;
+    while (!result.mapped && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(kSharePeriod);
       const Status mapped =
-          MapAt(*driver_, memory_.accessors(), chunk.base, chunk.size(), made.handle);
+          MapAt(memory_.driver(), memory_.accessors(), chunk.base, chunk.size(), made.handle);
       result.changed = mapped.ok();
-      result.mapped = result.changed || MapAt(*driver_, memory_.accessors(), chunk.base,
+      result.mapped = result.changed || MapAt(memory_.driver(), memory_.accessors(), chunk.base,
                                               chunk.size(), pool.handle(chunk.device_slot))
                                             .ok();
     }
@@ -87,20 +87,21 @@ Status Mover::MakeShareable(ChunkIndex index) {
     }
   }
   if (result.changed) pool.BecomeShareable(chunk.device_slot, made);
-  gate_.Open();
+  unmapping_.OpenGate();
   return status.ok() ? status : give_up(status);
 }
 
-Status Mover::CopyTo(const Slot& made, DevicePtr from, Bytes size) {
+Status Sharing::CopyTo(const Slot& made, DevicePtr from, Bytes size) {
   CUstream stream = nullptr;
-  VS_RETURN_IF_ERROR(Check((*driver_)->StreamCreate(&stream, CU_STREAM_NON_BLOCKING),
+  VS_RETURN_IF_ERROR(Check(memory_.driver()->StreamCreate(&stream, CU_STREAM_NON_BLOCKING),
                            "cuStreamCreate", "to copy by"));
   Status status =
-      Check((*driver_)->MemcpyDtoDAsync(made.alias.value, from.value, size.value, stream),
+      Check(memory_.driver()->MemcpyDtoDAsync(made.alias.value, from.value, size.value, stream),
             "cuMemcpyDtoDAsync", RangeText(from, size));
-  const Status done = Check((*driver_)->StreamSynchronize(stream), "cuStreamSynchronize");
+  const Status done = Check(memory_.driver()->StreamSynchronize(stream), "cuStreamSynchronize");
   if (status.ok()) status = done;
-  driver_->RecordBackgroundError(Check((*driver_)->StreamDestroy(stream), "cuStreamDestroy"));
+  memory_.driver().RecordBackgroundError(
+      Check(memory_.driver()->StreamDestroy(stream), "cuStreamDestroy"));
   return status;
 }
 

@@ -1,13 +1,15 @@
-// Explicit placement: prefetch, pin and unpin. Each is work without a launch, which goes through
-// the queue as declared work does (mover_submit.cc) and is served by the same planner.
+#include "runtime/mover/placements.h"
+
 #include <absl/strings/str_cat.h>
 
+#include <chrono>
 #include <thread>
-
-#include "runtime/mover/mover.h"
+#include <vector>
 
 namespace vramspan {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // Of work that is nothing but a move.
 constexpr Use kNoUse{.write = false, .kernels_only = true};
@@ -18,57 +20,57 @@ constexpr std::chrono::microseconds kHoldPeriod{50};
 
 }  // namespace
 
-Status Mover::Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream stream) {
-  VS_RETURN_IF_ERROR(AwaitTracking());
-  gate_.Enter();
-  StreamWork* work;
-  {
-    MutexLock lock(memory_.mu);
-    work = works_.New();
-    work->kind = to_device ? Work::Kind::kFetch : Work::Kind::kEvict;
+Status Placements::Require() {
+  if (!parts_.recording->begun() && parts_.scopes->InOwnScope()) {
+    return absl::FailedPreconditionError(
+        "memory cannot be moved on request from inside a work scope: end the scope first");
   }
-  const WorkRange range{ptr, size, kNoUse};
-  Status status = Submit(work, stream, {&range, 1});
-  if (status.ok()) status = EndWork(work);
-  gate_.Exit();
-  return status;
+  return parts_.recording->Require();
 }
 
-Status Mover::Pin(DevicePtr ptr, Bytes size) {
-  VS_RETURN_IF_ERROR(AwaitTracking());
-  bool unknown_users = false;
+Status Placements::Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream stream) {
+  VS_RETURN_IF_ERROR(Require());
+  const Work::Kind kind = to_device ? Work::Kind::kFetch : Work::Kind::kEvict;
+  return parts_.scopes->Submit(kind, {ptr, size, kNoUse}, stream);
+}
+
+StatusOr<bool> Placements::KnowUsers(DevicePtr ptr, Bytes size) {
+  bool unknown = false;
   {
     MutexLock lock(memory_.mu);
     if (!memory_.ForEachChunk(ptr, size, [&](ChunkIndex, Chunk& c) {
-          unknown_users = unknown_users || (!c.on_device && !c.movable);
+          unknown = unknown || (!c.on_device && !c.movable);
         })) {
       return absl::InvalidArgumentError("cannot pin: not in a live allocation of this runtime");
     }
   }
-  if (unknown_users) VS_RETURN_IF_ERROR(memory_.Drain());
+  if (unknown) VS_RETURN_IF_ERROR(memory_.Drain());
+  return unknown;
+}
+
+Status Placements::Pin(DevicePtr ptr, Bytes size) {
+  VS_RETURN_IF_ERROR(Require());
+  VS_ASSIGN_OR_RETURN(const bool waited, KnowUsers(ptr, size));
   MutexLock lock(memory_.mu);
-  StreamWork* work = works_.New();
+  StreamWork* work = parts_.work->New();
   work->kind = Work::Kind::kPin;
-  work->submitted_at = Now();
+  work->submitted_at = parts_.work->At().now;
   work->submitted = true;
-  if (!CountIn(work)) {
-    works_.Recycle(work);
+  if (!parts_.work->CountIn(work)) {
+    parts_.work->Recycle(work);
     return absl::ResourceExhaustedError(
         "cannot pin: too much work is under way; wait for some of it");
   }
   const WorkRange range{ptr, size, kNoUse};
-  CollectChunks({&range, 1}, work);
+  parts_.work->Collect({&range, 1}, work);
   for (const ChunkUse& use : work->uses) {
-    if (unknown_users) scheduler_.UsersDeclared(use.chunk);
+    if (waited) parts_.scheduler->UsersDeclared(use.chunk);
   }
-  ++works_in_submission_;
-  ++accounts_.stats.works_held;
-  scheduler_.work().Submit(work, At());
-  WakeThread();
-  WaitUntil([work] { return work->released; });
+  parts_.work->Submit(work);
+  parts_.signals->Wake();
+  parts_.watch->WaitUntil([work] { return work->released; });
   const bool pinned = work->pinned;
-  --works_in_submission_;
-  works_.Recycle(work);
+  parts_.work->Recycle(work);
   if (pinned) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("cannot pin ", size.value, " bytes: the device budget of ",
@@ -77,7 +79,7 @@ Status Mover::Pin(DevicePtr ptr, Bytes size) {
                    "pinned or in use; raise the budget or unpin something"));
 }
 
-Status Mover::Hold(DevicePtr ptr, Bytes size) {
+Status Placements::Hold(DevicePtr ptr, Bytes size) {
   {
     MutexLock lock(memory_.mu);
     std::vector<ChunkIndex> chunks;
@@ -87,7 +89,7 @@ Status Mover::Hold(DevicePtr ptr, Bytes size) {
       chunks.push_back(index);
     });
     if (found && there) {
-      for (const ChunkIndex index : chunks) PinHere(index);
+      for (const ChunkIndex index : chunks) PinHere(&memory_, index);
       return absl::OkStatus();
     }
   }
@@ -101,14 +103,7 @@ Status Mover::Hold(DevicePtr ptr, Bytes size) {
   return pinned;
 }
 
-void Mover::PinHere(ChunkIndex index) {
-  if (memory_.pins[index.value]++ != 0) return;
-  memory_.DropHostCopy(index);
-  memory_.chunks()[index].Transition(ChunkState::kPinned);
-  memory_.chunks().NoteChange(index);
-}
-
-Status Mover::Unpin(DevicePtr ptr, Bytes size) {
+Status Placements::Unpin(DevicePtr ptr, Bytes size) {
   MutexLock lock(memory_.mu);
   bool all = true;
   std::vector<ChunkIndex> chunks;
@@ -127,8 +122,8 @@ Status Mover::Unpin(DevicePtr ptr, Bytes size) {
     memory_.chunks()[index].Transition(ChunkState::kDevice);
     memory_.chunks().NoteChange(index);
   }
-  scheduler_.LookAgain();
-  WakeThread();
+  parts_.scheduler->LookAgain();
+  parts_.signals->Wake();
   return absl::OkStatus();
 }
 

@@ -1,0 +1,206 @@
+#include "runtime/mover/mover_thread.h"
+
+#include <cstdio>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "runtime/base/log.h"
+#include "runtime/base/own_calls.h"
+#include "runtime/mover/now.h"
+#include "runtime/placement/move_limits.h"
+
+namespace vramspan {
+namespace {
+
+// Polling without a pause for this long after the last progress, then with short sleeps.
+constexpr std::chrono::microseconds kSpin{200};
+constexpr std::chrono::microseconds kShortSleep{20};
+constexpr std::chrono::milliseconds kLongSleep{1};
+// Between two looks while there is something to wait for: the lock is free for others meanwhile.
+constexpr std::chrono::microseconds kBetweenLooks{3};
+// In one round, so that other things are looked at.
+constexpr std::chrono::nanoseconds kRoundTime{kRemapTimeNs};
+
+}  // namespace
+
+Status MoverThread::Start() {
+  VS_ASSIGN_OR_RETURN(thread_, StartThread("vramspan-mover", [this] { Loop(); }));
+  return absl::OkStatus();
+}
+
+void MoverThread::Stop() {
+  {
+    MutexLock lock(memory_.mu);
+    stop_ = true;
+    parts_.signals->Wake();
+  }
+  thread_.Join();
+}
+
+void MoverThread::Loop() {
+  const OwnCalls own;
+  // For the thread's whole life: its queries must not ruin a capture, hence the relaxed mode.
+  std::optional<ScopedContext> current;
+  for (bool ended = false; !ended;) {
+    try {
+      ended = Turn(&current);
+    } catch (const std::exception& e) {
+      Rest(e.what());
+    }
+  }
+}
+
+bool MoverThread::Turn(std::optional<ScopedContext>* current) {
+  if (!current->has_value() || !(*current)->status().ok()) {
+    current->emplace(memory_.driver(), memory_.options().context);
+    MutexLock lock(memory_.mu);
+    parts_.accounts->Record((*current)->status());
+  }
+  const bool progress = Round();
+  AccountStall();
+  if (progress) {
+    last_progress_ = Clock::now();
+    return false;
+  }
+  {
+    MutexLock lock(memory_.mu);
+    if (stop_) return true;
+  }
+  Pause();
+  return false;
+}
+
+void MoverThread::Rest(const char* why) {
+  {
+    MutexLock lock(memory_.mu);
+    parts_.streams->StopTracking();
+    parts_.scheduler->unmapped().KeepMappedUntil(Instant::max());
+    parts_.scheduler->unmapped().MapAll(memory_.any_unmapped());
+    parts_.scheduler->work().AllInPlace();
+    if (!std::exchange(resting_, true)) {
+      char text[256];  // There may be no memory for more.
+      std::snprintf(text, sizeof(text),
+                    "no memory moves from here on, after an exception in the mover's thread (%s): "
+                    "the program goes on with its memory where it is",
+                    why);
+      Log(LogLevel::kError, text);
+    }
+  }
+  std::this_thread::sleep_for(kLongSleep);
+}
+
+void MoverThread::AccountStall() {
+  const auto now = Clock::now();
+  MutexLock lock(memory_.mu);
+  const bool moving = parts_.scheduler->moves().size() != 0;
+  const uint64_t calls = parts_.accounts->stats.vmm_ns;
+  // The queue was not empty at the last look. It may be by now: what ends a stall counts as well.
+  if (stall_since_ != Clock::time_point()) {
+    stalls_.Add(now - stall_since_, Duration(calls - stall_calls_), stall_moves_ || moving);
+  }
+  stall_since_ = parts_.scheduler->queue().empty() ? Clock::time_point() : now;
+  stall_moves_ = moving;
+  stall_calls_ = calls;
+}
+
+bool MoverThread::Round() {
+  {
+    MutexLock lock(memory_.mu);
+    parts_.signals->Looks();
+  }
+  bool progress = parts_.recording->TryBegin();
+  if (!parts_.recording->begun()) {
+    // Nothing is recorded yet, but streams may have been forgotten.
+    MutexLock lock(memory_.mu);
+    return parts_.work->PollMarks() || progress;
+  }
+  for (const auto until = Clock::now() + kRoundTime; Act();) {
+    progress = true;
+    if (Clock::now() > until) break;
+  }
+  if (memory_.has_dying() && memory_.Reclaim()) {
+    progress = true;
+    MutexLock lock(memory_.mu);
+    parts_.scheduler->LookAgain();
+  }
+  return progress;
+}
+
+bool MoverThread::Act() {
+  MoveMaker& maker = *parts_.maker;
+  maker.Poll();
+  if (maker.any_detached()) maker.ReapDetached();
+  Action action;
+  bool any = false;
+  {
+    MutexLock lock(memory_.mu);
+    any |= parts_.work->PollMarks();
+    any |= parts_.work->PollArrivals();
+    action = Decide(&any);
+  }
+  maker.Perform(action);
+  // Somebody may wait for the end of a move, not for its beginning.
+  const bool begins = action.kind == Action::Kind::kEvict || action.kind == Action::Kind::kFetch;
+  if (action.kind != Action::Kind::kNothing && !begins) parts_.signals->Done();
+  return any || action.kind != Action::Kind::kNothing;
+}
+
+Action MoverThread::Decide(bool* any) {
+  MoveMaker& maker = *parts_.maker;
+  maker.Locked();
+  *any |= maker.TakeCopied();
+  maker.MakePlace();
+  size_t released = 0;
+  Action action = parts_.scheduler->Next(parts_.work->At());
+  for (; action.kind == Action::Kind::kRelease;
+       action = parts_.scheduler->Next(parts_.work->At())) {
+    parts_.work->Release(static_cast<StreamWork*>(action.work));
+    ++released;
+  }
+  const bool begins = action.kind == Action::Kind::kEvict || action.kind == Action::Kind::kFetch;
+  if (begins) maker.Begin(action.move);
+  if (released != 0) {
+    *any = true;
+    parts_.signals->Done();
+    parts_.work->MadeRoom(released);
+  }
+  return action;
+}
+
+bool MoverThread::MustLook() {
+  const DevicePool& pool = memory_.device_pool();
+  return parts_.work->begun() != 0 || parts_.streams->draining() || memory_.has_dying() ||
+         parts_.recording->asked() || pool.used() > pool.budget() ||
+         parts_.scheduler->planning().returns_due() || memory_.any_unmapped();
+}
+
+void MoverThread::Pause() {
+  const auto idle = Clock::now() - last_progress_;
+  Signals& signals = *parts_.signals;
+  MutexLock lock(memory_.mu);
+  if (signals.pending() || stop_) return;
+  signals.Done();
+  Scheduler& scheduler = *parts_.scheduler;
+  const bool active =
+      !scheduler.queue().empty() || scheduler.moving() || parts_.maker->any_detached();
+  if ((active && idle < kSpin) || scheduler.trials().TimedRuns(Now())) {
+    memory_.mu.Unlock();
+    std::this_thread::yield();
+    for (const auto until = Clock::now() + kBetweenLooks; Clock::now() < until;) {
+    }
+    memory_.mu.Lock();
+    return;
+  }
+  if (active) {
+    signals.Sleep(memory_.mu, kShortSleep);
+  } else if (MustLook()) {
+    signals.Sleep(memory_.mu, kLongSleep);
+    // What happened on the device meanwhile tells nobody.
+    if (parts_.work->begun() != 0 || parts_.streams->draining()) signals.Wake();
+  } else {
+    signals.Sleep(memory_.mu, {});
+  }
+}
+
+}  // namespace vramspan

@@ -1,0 +1,183 @@
+#include "runtime/mover/recording.h"
+
+#include <string>
+#include <utility>
+
+#include "runtime/base/log.h"
+#include "runtime/base/own_calls.h"
+#include "runtime/mover/work_scopes.h"
+#include "runtime/scheduler/recording_rule.h"
+
+namespace vramspan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How long a closing gate waits for threads that are inside it; see Gate.
+constexpr std::chrono::milliseconds kGateDeadline{20};
+// Beginning takes a tenth of a second, most of it for a context, unless some thread stays inside
+// the driver: then work that follows goes unseen for a while.
+constexpr std::chrono::seconds kBeginPatience{1};
+constexpr std::chrono::seconds kRequiredPatience{10};
+
+}  // namespace
+
+void Recording::Ask() {
+  if (begun()) return;
+  if (MustRecord(options_.traced, memory_.short_of_device(), memory_.filling())) {
+    wanted_.store(true, std::memory_order_release);
+  } else if (memory_.filling() && !ready_.load(std::memory_order_acquire)) {
+    ready_wanted_.store(true, std::memory_order_release);
+  }
+}
+
+void Recording::AskAndWait() {
+  if (begun() || WorkScopes::InScope()) return;
+  const auto until = Clock::now() + kBeginPatience;
+  MutexLock lock(memory_.mu);
+  // For what is only made ready as well: what a context takes is not to be seen as the program's.
+  while (
+      !begun() &&
+      (wanted_.load(std::memory_order_acquire) || ready_wanted_.load(std::memory_order_acquire)) &&
+      Clock::now() < until) {
+    parts_.signals->done().WaitFor(memory_.mu, std::chrono::milliseconds(5));
+  }
+}
+
+Status Recording::Require() {
+  if (begun()) return absl::OkStatus();
+  wanted_.store(true, std::memory_order_release);
+  MutexLock lock(memory_.mu);
+  parts_.signals->Wake();
+  const auto until = Clock::now() + kRequiredPatience;
+  while (!begun()) {
+    if (!wanted_.load(std::memory_order_acquire)) {
+      const Status& error = parts_.accounts->error;
+      return error.ok() ? absl::InternalError("the mover could not start") : error;
+    }
+    if (Clock::now() > until) {
+      return absl::DeadlineExceededError(
+          "a thread has been submitting work for 10 s without returning from the driver, so moves "
+          "cannot start; try again when it has returned");
+    }
+    parts_.signals->done().WaitFor(memory_.mu, std::chrono::milliseconds(10));
+  }
+  return absl::OkStatus();
+}
+
+bool Recording::TryBegin() {
+  if (begun_.load(std::memory_order_relaxed)) return false;
+  const bool begin = wanted_.load(std::memory_order_acquire);
+  if (!begin && !ready_wanted_.load(std::memory_order_acquire)) return false;
+  const bool ready = Prepare();
+  ready_.store(ready, std::memory_order_release);
+  ready_wanted_.store(false, std::memory_order_release);
+  if (!ready) wanted_.store(false, std::memory_order_release);
+  if (!ready || !begin) return ready;
+  if (!parts_.gate->Close(kGateDeadline)) return false;
+  begun_.store(true, std::memory_order_release);
+  {
+    MutexLock lock(memory_.mu);
+    parts_.streams->RecordingBegan();
+  }
+  if (options_.traced) parts_.streams->MarkUnrecorded();
+  std::vector<CUcontext> others = BeginOthers();
+  parts_.gate->Open();
+  wanted_.store(false, std::memory_order_release);
+  WaitForOthers(std::move(others));
+  return true;
+}
+
+std::optional<Bytes> Recording::FreeAndHeld() {
+  ScopedContext current(memory_.driver(), memory_.options().context);
+  size_t free = 0, total = 0;
+  Status status = current.status();
+  if (status.ok()) {
+    status = Check(memory_.driver()->MemGetInfo(&free, &total), "cuMemGetInfo",
+                   "for what a context takes");
+  }
+  if (!status.ok()) {
+    memory_.driver().RecordBackgroundError(status);
+    return std::nullopt;
+  }
+  return Bytes(free) + memory_.device_pool().used() + memory_.device_pool().cached();
+}
+
+StatusOr<std::unique_ptr<CopyEngine>> Recording::MakeEngine(bool* own) {
+  const MemoryOptions& memory = memory_.options();
+  StatusOr<std::unique_ptr<CopyEngine>> engine =
+      CopyEngine::Create(memory_.shared_driver(), memory.context, memory.ordinal, *own);
+  if (engine.ok() || !*own) return engine;
+  Log(LogLevel::kInfo, "no context of its own for the mover (" +
+                           std::string(engine.status().message()) +
+                           "): threads that launch will wait for moves");
+  if (!absl::IsResourceExhausted(engine.status())) {
+    memory_.driver().RecordBackgroundError(engine.status());
+  }
+  *own = false;
+  return CopyEngine::Create(memory_.shared_driver(), memory.context, memory.ordinal, *own);
+}
+
+bool Recording::Prepare() {
+  if (parts_.maker->ready()) return parts_.watch->Start();
+  bool own = options_.own_context;
+  const std::optional<Bytes> before = FreeAndHeld();
+  StatusOr<std::unique_ptr<CopyEngine>> engine = MakeEngine(&own);
+  if (!engine.ok()) {
+    MutexLock lock(memory_.mu);
+    parts_.accounts->Record(engine.status());
+    return false;
+  }
+  parts_.maker->Use(*std::move(engine));
+  const std::optional<Bytes> after = FreeAndHeld();
+  if (before.has_value() && after.has_value() && *after < *before) {
+    overhead_.store(*before - *after, std::memory_order_release);
+  }
+  if (!own) {
+    MutexLock lock(memory_.mu);
+    parts_.work->WaitInThreads();
+    parts_.scheduler->ShareContext();
+  }
+  return parts_.watch->Start();
+}
+
+std::vector<CUcontext> Recording::BeginOthers() {
+  std::vector<CUcontext> others;
+  if (options_.others != nullptr) others = options_.others(memory_.options().context);
+  if (others.empty()) return others;
+  parts_.foreign->Begin();
+  return others;
+}
+
+void Recording::WaitForOthers(std::vector<CUcontext> others) {
+  if (others.empty()) return;
+  // A thread of its own: what they wait for may be what the mover's has yet to let go.
+  const auto wait = [this, others = std::move(others)] {
+    const OwnCalls own;
+    for (const CUcontext context : others) {
+      // One that is gone has no work.
+      CUdeviceptr left = 0;
+      const Status status = DrainContext(memory_.driver(), context, &left);
+      if (!status.ok()) {
+        Log(LogLevel::kInfo,
+            "work of another context is not waited for: " + std::string(status.message()));
+      }
+    }
+    parts_.foreign->End();
+  };
+  const auto stop = [this] {
+    MutexLock lock(memory_.mu);
+    parts_.streams->StopTracking();
+  };
+  StatusOr<Thread> thread = StartThread("vramspan-others", wait, stop);
+  if (thread.ok()) {
+    others_ = *std::move(thread);
+    return;
+  }
+  stop();
+  Log(LogLevel::kError, std::string(thread.status().message()) +
+                            ": what other devices do with memory of this one is not waited for, so "
+                            "none of it moves");
+}
+
+}  // namespace vramspan
