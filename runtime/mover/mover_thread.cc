@@ -57,9 +57,7 @@ bool MoverThread::Turn(std::optional<ScopedContext>* current) {
     MutexLock lock(memory_.mu);
     parts_.accounts->Record((*current)->status());
   }
-  const bool progress = Round();
-  AccountStall();
-  if (progress) {
+  if (Round()) {
     last_progress_ = Clock::now();
     return false;
   }
@@ -92,16 +90,17 @@ void MoverThread::Rest(const char* why) {
 
 void MoverThread::AccountStall() {
   const auto now = Clock::now();
-  MutexLock lock(memory_.mu);
+  const WorkQueue& queue = parts_.scheduler->queue();
   const bool moving = parts_.scheduler->moves().size() != 0;
   const uint64_t calls = parts_.accounts->stats.vmm_ns;
-  // The queue was not empty at the last look. It may be by now: what ends a stall counts as well.
-  if (stall_since_ != Clock::time_point()) {
-    stalls_.Add(now - stall_since_, Duration(calls - stall_calls_), stall_moves_ || moving);
+  const bool held = held_since_ != Instant();
+  if (held) {
+    stalls_.Add(InstantOf(now) - held_since_, Duration(calls - held_calls_), held_moves_ || moving);
   }
-  stall_since_ = parts_.scheduler->queue().empty() ? Clock::time_point() : now;
-  stall_moves_ = moving;
-  stall_calls_ = calls;
+  // What came since the last look has waited since it came.
+  held_since_ = queue.empty() ? Instant() : held ? InstantOf(now) : queue.front()->submitted_at;
+  held_moves_ = moving;
+  held_calls_ = calls;
 }
 
 bool MoverThread::Round() {
@@ -151,6 +150,7 @@ Action MoverThread::Decide(bool* any) {
   maker.Locked();
   *any |= maker.TakeCopied();
   maker.MakePlace();
+  AccountStall();
   size_t released = 0;
   Action action = parts_.scheduler->Next(parts_.work->At());
   for (; action.kind == Action::Kind::kRelease;
@@ -162,6 +162,7 @@ Action MoverThread::Decide(bool* any) {
   if (begins) maker.Begin(action.move);
   if (released != 0) {
     *any = true;
+    AccountStall();
     parts_.signals->Done();
     parts_.work->MadeRoom(released);
   }

@@ -59,7 +59,7 @@ class MoverThread {
   // Releases what it wants released; the rest is returned. `any` is set where there was any.
   Action Decide(bool* any) VS_REQUIRES(memory_.mu);
   // Puts the time since the last look on the account of what the head waits for.
-  void AccountStall() VS_EXCLUDES(memory_.mu);
+  void AccountStall() VS_REQUIRES(memory_.mu);
   void Pause() VS_EXCLUDES(memory_.mu);
   // Something may be to do though nobody will say so.
   bool MustLook() VS_REQUIRES(memory_.mu);
@@ -69,11 +69,11 @@ class MoverThread {
   bool stop_ VS_GUARDED_BY(memory_.mu) = false;
   bool resting_ VS_GUARDED_BY(memory_.mu) = false;  // See Rest.
   Clock::time_point last_progress_;
-  // The last look at what the head waits for; none: there was none. Time in calls by then, and
-  // whether anything moved.
-  Clock::time_point stall_since_;
-  uint64_t stall_calls_ = 0;
-  bool stall_moves_ = false;
+  // Since the last look at what the head waits for, which there was; or none is held. Time in calls
+  // by then, and whether anything moved.
+  Instant held_since_;
+  uint64_t held_calls_ = 0;
+  bool held_moves_ = false;
   Stalls stalls_;  // Under the memory lock.
   Thread thread_;
 };
