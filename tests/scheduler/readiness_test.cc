@@ -159,7 +159,7 @@ TEST(WorkCountsTest, AreZeroAgainAtTheEnd) {
   counts.Held(work);
   EXPECT_EQ(chunks[1].queued, 1);
   EXPECT_EQ(chunks[2].queued, 1);
-  EXPECT_EQ(chunks[3].queued, 0) << "that may move meanwhile";
+  EXPECT_EQ(chunks[3].queued, 1) << "that may move meanwhile, and is not to be freed";
   counts.Unheld(work);
   chunks[1].unused = chunks[2].unused = true;
   counts.Released(work, nullptr);
@@ -174,6 +174,20 @@ TEST(WorkCountsTest, AreZeroAgainAtTheEnd) {
   for (uint32_t c = 1; c <= 3; ++c) {
     EXPECT_EQ(chunks[c].queued + chunks[c].in_flight + chunks[c].mapped_only, 0) << c;
   }
+}
+
+// It was freed, and the index given to another; when the work ended the other's count fell below 0.
+TEST(WorkCountsTest, WhatHeldWorkNeedsMappedIsInUse) {
+  FewChunks chunks(1);
+  WorkCounts counts(&chunks.residency());
+  SomeWork work({}, {}, {1});
+  counts.Held(work);
+  EXPECT_FALSE(IsUnused(chunks[1]));
+  counts.Unheld(work);
+  counts.Released(work, nullptr);
+  EXPECT_FALSE(IsUnused(chunks[1]));
+  counts.Ended(work);
+  EXPECT_TRUE(IsUnused(chunks[1]));
 }
 
 TEST(WorkCountsTest, TellWhatChangedForThePlanner) {
