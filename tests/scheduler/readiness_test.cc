@@ -68,6 +68,21 @@ TEST_F(ReadinessTest, RunsAsItIsOnlyWithAllItMayTouchMapped) {
   EXPECT_TRUE(RunsAsItIs(SomeWork({1}, {6})));
 }
 
+// A swap of what only has to be mapped may fail both ways, and then nothing is mapped for a while.
+TEST_F(ReadinessTest, WaitsWhileWhatItNeedsMappedHasLostItsMapping) {
+  Moves(3);
+  SomeWork work({1}, {}, {3});
+  EXPECT_TRUE(RunsAsItIs(work));
+  EXPECT_TRUE(Ready(&work));
+  chunks_[3].lost = true;
+  EXPECT_FALSE(RunsAsItIs(work));
+  EXPECT_FALSE(Ready(&work));
+  work.run_in_place = true;
+  EXPECT_FALSE(Ready(&work));
+  at_.dead = true;
+  EXPECT_TRUE(Ready(&work)) << "nothing runs any more";
+}
+
 TEST_F(ReadinessTest, HasItsMemoryOnceTheRestCannotMove) {
   EXPECT_FALSE(Has(SomeWork({1, 5})));
   chunks_[5].movable = false;
