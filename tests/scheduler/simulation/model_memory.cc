@@ -95,6 +95,8 @@ void ModelMemory::CheckFound(const SimWork& work, const char* when) {
   for (const ChunkUse& use : work.mapped_only) {
     const ModelChunk& m = (*this)[use.chunk];
     if (m.live && (m.changing || m.mapped != Mapped::kNothing)) continue;
+    // It may be remapped meanwhile, and that may fail.
+    if (work.started && chunk(use.chunk).lost) continue;
     common_.verdict.Fail("%s work %llu: chunk %u, to be mapped, is not", when,
                          static_cast<unsigned long long>(work.id), use.chunk.value);
   }
@@ -161,7 +163,7 @@ Moment ModelMemory::At() {
 
 void ModelMemory::Held(const SimWork& work, int by) {
   if (work.kind == Work::Kind::kEvict) return;
-  work.ForEachFixed([&](const ChunkUse& u) { (*this)[u.chunk].queued += by; });
+  work.ForEach([&](const ChunkUse& u) { (*this)[u.chunk].queued += by; });
 }
 
 void ModelMemory::Released(const SimWork& work, int by) {

@@ -143,7 +143,9 @@ void Mover::Pin(ChunkIndex c) {
 
 void Mover::Unpin(ChunkIndex c) {
   if (--memory_[c].pins != 0) return;
+  memory_.Check(c);
   memory_.chunk(c).Transition(ChunkState::kDevice);
+  memory_.Check(c);
   memory_.table().NoteChange(c);
 }
 
@@ -152,7 +154,7 @@ void Mover::CheckMayMove(ChunkIndex c, const char* what) {
   if (!m.live || m.in_flight != 0 || m.detached != 0) {
     common_.verdict.Fail("%s of chunk %u, which is in use", what, c.value);
   }
-  if (streams_.unknown_runs() || foreign != 0) {
+  if ((streams_.unknown_runs() || foreign != 0) && !common_.dead) {
     common_.verdict.Fail("%s of chunk %u beside work that may touch anything", what, c.value);
   }
 }
@@ -160,6 +162,7 @@ void Mover::CheckMayMove(ChunkIndex c, const char* what) {
 void Mover::BeginEvict(const Action& action) {
   ChunkMove* const move = action.move;
   CheckMayMove(move->chunk, "an eviction");
+  memory_.Check(move->chunk);
   ModelChunk& m = memory_[move->chunk];
   Copy& copy = CopyOf(move);
   copy = {.move = move, .chunk = move->chunk, .generation = copy.generation + 1};
@@ -175,6 +178,7 @@ void Mover::BeginFetch(const Action& action, Bytes available) {
   ChunkMove* const move = action.move;
   const ChunkIndex c = move->chunk;
   CheckMayMove(c, "a fetch");
+  memory_.Check(c);
   if (move->size > available) {
     common_.verdict.Fail("chunk %u is to come, and there is no room for it", c.value);
   }

@@ -76,9 +76,9 @@ bool Program::Compose(Step step, uint32_t thread, SimWork* work) {
       break;
     }
     case Step::kUnknown:
+      // It names nothing: nobody could fetch that for it.
       work->access = Access::kUnknown;
       work->kernels = false;
-      if (common_.random.Chance(300)) UseSome(1, {}, work);
       work->duration = common_.random.Between(Duration(1000), o.most_work);
       break;
     case Step::kCaptured:

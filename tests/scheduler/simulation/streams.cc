@@ -82,7 +82,7 @@ void Streams::TryStart(uint32_t stream) {
   while (s.ended < s.works.size()) {
     SimWork* const work = s.works[s.ended];
     if (work->started || !work->released || !work->enqueued) return;
-    work->started = true;
+    work->started = true;  // Before it looks: that it was released is some time ago.
     const bool runs = work->kind == Work::Kind::kScope && !common_.dead;
     if (runs) {
       memory_.CheckFound(*work, "starting");

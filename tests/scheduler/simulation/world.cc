@@ -1,6 +1,9 @@
 #include "tests/scheduler/simulation/world.h"
 
+#include <absl/strings/str_format.h>
+
 #include <algorithm>
+#include <utility>
 
 namespace vramspan::simulation {
 namespace {
@@ -112,12 +115,30 @@ void World::CheckHead() {
     head->ForEach([&](const ChunkUse& use) { bytes += memory_.chunk(use.chunk).size(); });
     // The wait grows with what work was seen to take, or may.
     const Duration wait = std::max(common_.options.deadline, Patience::kMostSeen);
-    head_until_ = common_.now + 11 * wait + Duration(bytes.value);
+    // In a shared context its copy may be stuck as well, which is given up after as long.
+    const int waits = common_.options.shares_context ? 22 : 11;
+    head_until_ = common_.now + waits * wait + Duration(bytes.value);
     head_slow_ = common_.slow;
   } else if (common_.now > head_until_ + (common_.slow - head_slow_)) {
-    common_.verdict.Fail("work %llu is the first that is held, and is not let go",
-                         static_cast<unsigned long long>(head->id));
+    common_.verdict.Fail("work %llu is the first that is held, and is not let go:%s",
+                         static_cast<unsigned long long>(head->id), Describe(*head).c_str());
   }
+}
+
+std::string World::Describe(const SimWork& work) {
+  Scheduler& s = scheduler_;
+  std::string text = absl::StrFormat(
+      " kind %d, access %d, in place %d, needs arrival %d, in submission %d; %d barriers, queried "
+      "%d, %d unknown in submission, %d unmapped, %d moves;",
+      work.kind, work.access, work.run_in_place, work.needs_arrival, work.in_submission,
+      s.counts().barriers(), s.reachability().queried(), s.counts().unknown_in_submission(),
+      s.residency().unmapped(), s.moves().size());
+  work.ForEach([&](const ChunkUse& use) {
+    const Chunk& c = memory_.chunk(use.chunk);
+    absl::StrAppendFormat(&text, " %d %s%s%s,", use.chunk.value, ChunkStateName(c.state),
+                          c.unmapped ? " unmapped" : "", c.lost ? " lost" : "");
+  });
+  return text;
 }
 
 void World::CheckQueue() {

@@ -39,6 +39,7 @@ class World final : SchedulerOwner {
   void Outside();
   void CheckHead();
   void CheckQueue();
+  std::string Describe(const SimWork& work);
   void Drain();
   void CheckEnd();
 
