@@ -166,6 +166,11 @@ void Moves::Detach(ChunkMove* move) {
   Chunk& c = (*from_.residency)[move->chunk];
   c.Transition(move->origin);
   ++c.in_flight;  // The copy still reads it.
+  if (move->origin == ChunkState::kDeviceStale) {
+    // And it still writes the host copy, which is the copy's from here on.
+    c.Transition(ChunkState::kDevice);
+    c.host_slot = kNoSlot;
+  }
   if (move->in) c.device_slot = kNoSlot;
   Leave(move);
   move->stage = Stage::kDetached;
