@@ -27,8 +27,10 @@ class Mover {
 
   // What may touch anything and is none of the scheduler's work, and who looks at addresses.
   int foreign = 0, queries = 0, unknown_in_submission = 0;
-  // Work whose thread waits for its release: copies may be stuck behind it.
-  int parked = 0;
+  // A thread waits for the release of its work, and copies are stuck behind that.
+  void Park() { ++parked_; }
+  void Unpark();
+  void EndStuck();
   size_t detached() const { return detached_; }
   const uint64_t* acted() const { return acted_; }
 
@@ -74,6 +76,8 @@ class Mover {
   EvictionPolicy& policy_;
   std::vector<Copy> copies_;
   std::vector<uint32_t> landed_;  // Places.
+  int parked_ = 0;
+  std::vector<Event> stuck_;
   size_t detached_ = 0;
   bool calling_ = false;
   Action call_;         // That goes on,

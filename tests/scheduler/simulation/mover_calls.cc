@@ -75,20 +75,27 @@ void Mover::CopyEnded(const Event& event) {
   Copy& copy = copies_[event.which];
   if (copy.generation != event.generation) return;
   // Behind the program's parked streams.
-  if (common_.options.shares_context && parked != 0 && !copy.detached) {
-    common_.heap.Add(common_.now + std::chrono::microseconds(300), Event::Kind::kCopyEnd,
-                     event.which, event.generation);
-    return;
-  }
+  if (parked_ != 0 && !common_.dead) return stuck_.push_back(event);
   ++common_.events;
   ModelChunk& m = memory_[copy.chunk];
-  copy.ok = !common_.Strikes(Fault::kCopy);
+  copy.ok = !common_.Strikes(Fault::kCopy) && !(common_.dead && common_.options.shares_context);
   copy.error = !copy.ok;
   uint32_t& to = copy.in ? m.device : m.host;
   const bool nothing = common_.Lies(copy.in ? Sabotage::kCopyNothingIn : Sabotage::kCopyNothing);
   if (!copy.equal && !nothing) to = copy.ok ? copy.version : 0;
   copy.landed = true;
   landed_.push_back(event.which);
+}
+
+void Mover::Unpark() {
+  if (--parked_ == 0) EndStuck();
+}
+
+void Mover::EndStuck() {
+  for (const Event& event : std::exchange(stuck_, {})) {
+    common_.heap.Add(common_.now + std::chrono::microseconds(50), Event::Kind::kCopyEnd,
+                     event.which, event.generation);
+  }
 }
 
 void Mover::TellLanded() {

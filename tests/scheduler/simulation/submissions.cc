@@ -55,7 +55,7 @@ void Threads::Submit(uint32_t t) {
     scheduler.work().FollowedBy(work, common_.random.Between(1, 3));
   }
   if (common_.options.shares_context) {
-    ++mover_.parked;
+    mover_.Park();
     return WaitAs(t, Stage::kReleased);
   }
   SetInSubmission(work, true);
@@ -123,6 +123,7 @@ void Threads::Return(uint32_t t) {
     common_.dead = true;
     common_.scheduler->work().ContextDied();
     streams_.ContextDied();
+    mover_.EndStuck();
   }
 }
 

@@ -166,7 +166,7 @@ bool Threads::TryGo(uint32_t t) {
     }
     case Stage::kReleased:
       if (!thread.work->released) return false;
-      --mover_.parked;
+      mover_.Unpark();
       goes();
       EnterDriver(t);
       return true;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr Duration kOutsidePeriod = std::chrono::milliseconds(5);
 constexpr uint64_t kEventsOfDrain = 400'000;
+constexpr uint32_t kMostStill = 50'000;
 // Chunks compared after each event, and events between two looks at all held work.
 constexpr uint32_t kComparedEach = 2;
 constexpr uint64_t kEventsOfQueueCheck = 512;
@@ -57,6 +58,8 @@ bool World::Run() {
 void World::Step() {
   const Event event = common_.heap.Take();
   if (event.at < common_.now) common_.verdict.Fail("time goes back");
+  still_ = event.at > common_.now ? 0 : still_ + 1;
+  if (still_ > kMostStill) common_.verdict.Fail("nothing comes of what happens, and time stands");
   common_.now = event.at;
   Happens(event);
   mover_.Act();
