@@ -66,7 +66,8 @@ enum class Sabotage : uint8_t {
   kCountTwice,           // A count of a chunk is raised beside the scheduler.
   kIllegalState,         // A chunk takes a state that it cannot come to.
   kMoveBesideBarrier,    // A move begins while work runs that may touch anything.
-  kEndCounterTwice,      // The scheduler is told twice that foreign work has ended.
+  kForgetForeign,        // The scheduler is not told that foreign work has ended.
+  kForgetCopied,         // A copy has ended, and the scheduler is not told.
   kCount,
 };
 const char* SabotageName(Sabotage sabotage);

@@ -161,6 +161,7 @@ void Mover::CheckMayMove(ChunkIndex c, const char* what) {
 
 void Mover::BeginEvict(const Action& action) {
   ChunkMove* const move = action.move;
+  if (common_.Lies(Sabotage::kMoveBesideBarrier)) ++foreign;
   CheckMayMove(move->chunk, "an eviction");
   memory_.Check(move->chunk);
   ModelChunk& m = memory_[move->chunk];

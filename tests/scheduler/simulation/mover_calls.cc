@@ -109,6 +109,7 @@ void Mover::TellLanded() {
       copy.in ? memory_.GiveDevice(copy.chunk) : memory_.GiveHost(copy.chunk);
       continue;
     }
+    if (common_.Lies(Sabotage::kForgetCopied)) continue;
     std::optional<Fingerprint> print;
     if (copy.move->print && copy.ok) print = Fingerprint{copy.version, copy.chunk.value};
     common_.scheduler->moves().Copied(copy.move, {copy.ok, copy.ok && copy.equal, print});

@@ -90,7 +90,9 @@ void Threads::GoesOn(const Event& event) {
         }
       }
       --mover_.foreign;
-      common_.scheduler->work().ForeignWorkEnded();
+      if (!common_.scheduler->work().ForeignWorkEnded()) common_.verdict.Fail("no foreign work");
+      if (common_.Lies(Sabotage::kForgetForeign))
+        common_.scheduler->work().ForeignWorkBegan(common_.now);
       return Think(t);
     }
     default:
@@ -155,10 +157,12 @@ bool Threads::TryGo(uint32_t t) {
   switch (thread.stage) {
     case Stage::kRoom:
       if (scheduler.work().Full(thread.work->kernels)) return false;
+      if (scheduler.queue().size() >= common_.options.most_held) return false;
       thread.stage = Stage::kMappings;
       [[fallthrough]];
     case Stage::kMappings: {
-      const bool looks = thread.work->kind != Work::Kind::kPin && !common_.options.shares_context;
+      const bool looks = thread.work->kind == Work::Kind::kCaptured ||
+                         (thread.work->kind != Work::Kind::kPin && !common_.options.shares_context);
       if (looks && !common_.dead && scheduler.reachability().MustWait(*thread.work)) return false;
       goes();
       Submit(t);

@@ -27,7 +27,7 @@ SchedulerOptions OptionsOf(const WorldOptions& o) {
 
 World::World(const WorldOptions& options)
     : common_(options),
-      policy_(MakePolicy("cost").value()),
+      policy_(MakePolicy(options.policy).value()),
       memory_(&common_),
       scheduler_(&memory_.table(), policy_.get(), OptionsOf(options), this),
       streams_(&common_, &memory_),

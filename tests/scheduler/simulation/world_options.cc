@@ -22,6 +22,7 @@ void DrawSize(Random* random, WorldOptions* o) {
     o->streams = random->Between(8, 24);
     o->sets = random->Between(50, 300);
   }
+  o->most_held = size < 90 ? random->Between(5, 95) : 160;
   o->threads = random->Between(1, std::min<uint32_t>(o->streams, 8));
   o->most_uses = random->Between(1, 8);
   o->budget_percent = random->Between(25, 95);
@@ -65,6 +66,7 @@ WorldOptions WorldOptions::Draw(uint64_t seed) {
   o.shares_context = random.Chance(100);
   o.follows_writers = o.traced && random.Chance(500);
   o.always_prints = o.follows_writers && random.Chance(500);
+  o.policy = random.Chance(500) ? "cost" : "lru";
   o.idle_fetches = random.Chance(700);
   o.blocking_copies = random.Chance(300);
   // Half of the worlds with faults have most of them, half have few.
@@ -97,7 +99,8 @@ const char* SabotageName(Sabotage sabotage) {
                                            "CountTwice",
                                            "IllegalState",
                                            "MoveBesideBarrier",
-                                           "EndCounterTwice"};
+                                           "ForgetForeign",
+                                           "ForgetCopied"};
   static_assert(sizeof(kNames) / sizeof(kNames[0]) == static_cast<size_t>(Sabotage::kCount));
   return kNames[static_cast<size_t>(sabotage)];
 }
