@@ -22,7 +22,7 @@ void DrawSize(Random* random, WorldOptions* o) {
     o->streams = random->Between(8, 24);
     o->sets = random->Between(50, 300);
   }
-  o->most_held = size < 90 ? random->Between(5, 95) : 160;
+  o->most_held = size < 90 ? random->Between(10, 100) : 160;
   o->threads = random->Between(1, std::min<uint32_t>(o->streams, 8));
   o->most_uses = random->Between(1, 8);
   o->budget_percent = random->Between(25, 95);
