@@ -172,6 +172,11 @@ void Moves::Detach(ChunkMove* move) {
   // What the copy has begun to write over is no host copy any more.
   c.Transition(move->origin == ChunkState::kDeviceStale ? ChunkState::kDevice : move->origin);
   ++c.in_flight;  // The copy still reads it.
+  if (move->origin == ChunkState::kDeviceStale) {
+    // And it still writes the host copy, which is the copy's from here on.
+    c.Transition(ChunkState::kDevice);
+    c.host_slot = kNoSlot;
+  }
   if (move->in) c.device_slot = kNoSlot;
   Leave(move);
   move->stage = Stage::kDetached;

@@ -81,7 +81,8 @@ class Moves {
   void Unmapped(ChunkMove* move, bool ok);
   // A failed one is over. The chunk is where it was.
   void GiveUp(ChunkMove* move) { RollBack(move, move->clean); }
-  // The chunk stays where it was, in use by the copy until that has ended.
+  // The chunk stays where it was, in use by the copy until that has ended. The memory that is
+  // copied to is the copy's, and goes with it: a host copy that the chunk had, too.
   void Detach(ChunkMove* move);
   void DetachedEnded(ChunkMove* move);
 

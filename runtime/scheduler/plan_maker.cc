@@ -186,20 +186,22 @@ bool PlanMaker::Make(const Room& room, const Conditions& at, Plan* plan) {
   views_.Set(over != Bytes(0), head != nullptr ? from_.trials->TrialOf(*head) : ChunkIndex(),
              from_.queue->StuckChunks(at.now));
   planner_.Make(request, views_, &made_);
-  RunInPlace(made_, at.now);
+  any |= RunInPlace(made_, at.now);
   plan->evict.insert(plan->evict.end(), made_.evict.begin(), made_.evict.end());
   plan->fetch = made_.fetch;
   plan->in_place = made_.in_place;
-  return any || !plan->in_place.empty();
+  return any;
 }
 
-void PlanMaker::RunInPlace(const Plan& plan, Instant now) {
+bool PlanMaker::RunInPlace(const Plan& plan, Instant now) {
+  bool any = false;
   for (const uint32_t i : plan.in_place) {
-    // Only ever the head, of what is held and submitted.
+    // Only ever the head, of what is held and submitted. What is expected has yet to come.
     if (follows_ ? from_.queue->empty() : held_.size() <= run_in_place_) continue;
     VS_DCHECK(i == planned_.released());
     Work* const work = follows_ ? from_.queue->front() : held_[run_in_place_];
     Remake();
+    any = true;
     if (work == from_.queue->front() && !work->fetch_for_others.empty()) {
       // There is no room for what others want beside what it wants itself.
       from_.unmapped->NotPlanned(work, now);
@@ -207,6 +209,7 @@ void PlanMaker::RunInPlace(const Plan& plan, Instant now) {
       work->run_in_place = true;
     }
   }
+  return any;
 }
 
 }  // namespace vramspan

@@ -83,7 +83,7 @@ class PlanMaker {
   void MakeQueue();
   void AddForecast();
   bool QueueIsRight() const;
-  void RunInPlace(const Plan& plan, Instant now);
+  bool RunInPlace(const Plan& plan, Instant now);  // Whether there was any such work.
 
   const PlanSources from_;
   const Prices prices_;

@@ -10,9 +10,15 @@ bool Readiness::NoneMoves(absl::Span<const ChunkUse> uses) const {
   });
 }
 
+bool Readiness::NoneIsLost(absl::Span<const ChunkUse> uses) const {
+  return std::none_of(uses.begin(), uses.end(),
+                      [this](const ChunkUse& use) { return residency_[use.chunk].lost; });
+}
+
 bool Readiness::RunsAsItIs(const Work& work, const Conditions& at) const {
   if (at.moving || at.unmapped != 0) {
     if (work.barrier() || !NoneMoves(work.uses) || !NoneMoves(work.possible)) return false;
+    if (!NoneIsLost(work.mapped_only)) return false;
     bool unmapped = false;
     work.ForEach([&](const ChunkUse& use) { unmapped |= residency_[use.chunk].unmapped; });
     if (unmapped) return false;
@@ -26,6 +32,7 @@ bool Readiness::RunsAsItIs(const Work& work, const Conditions& at) const {
 bool Readiness::HasItsMemory(const Work& work, const Conditions& at) const {
   if (work.needs_arrival && !work.run_in_place) return false;
   if (at.moving && (!NoneMoves(work.uses) || !NoneMoves(work.possible))) return false;
+  if (at.moving && !at.dead && !NoneIsLost(work.mapped_only)) return false;
   if (work.run_in_place) return true;
   return std::all_of(work.wanted.begin(), work.wanted.end(), [&](ChunkIndex chunk) {
     const Chunk& c = residency_[chunk];

@@ -41,6 +41,8 @@ class Readiness {
 
  private:
   bool NoneMoves(absl::Span<const ChunkUse> uses) const;
+  // What moves may lose its mapping until that is mended.
+  bool NoneIsLost(absl::Span<const ChunkUse> uses) const;
 
   const Residency& residency_;
   UnmappedChunks& unmapped_;

@@ -6,7 +6,8 @@ namespace vramspan {
 
 void WorkCounts::Queued(const Work& work, int by) {
   if (!Counts(work)) return;
-  work.ForEachFixed([&](const ChunkUse& use) {
+  // Those that need only be mapped as well: they may move, but must not be freed before it ends.
+  work.ForEach([&](const ChunkUse& use) {
     Chunk& c = residency_[use.chunk];
     c.queued = static_cast<uint16_t>(c.queued + by);
   });

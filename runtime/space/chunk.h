@@ -49,7 +49,7 @@ struct Chunk {
   uint32_t host_slot = kNoSlot;    // The host handle: mapped at `base`, or the twin.
   uint32_t allocation = 0;         // The allocation it belongs to; 0: a chunk of packed objects.
   uint16_t in_flight = 0;          // Released work that has not finished and may touch it.
-  uint16_t queued = 0;             // Held work that will touch it.
+  uint16_t queued = 0;             // Held work that may touch it.
   uint16_t in_submission = 0;      // Open scopes whose held work may hand it to the driver.
   uint16_t mapped_only = 0;        // Released work that must find it mapped, and no more.
   ChunkState state : 3 = ChunkState::kNone;

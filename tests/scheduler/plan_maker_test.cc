@@ -91,6 +91,23 @@ TEST_F(PlanMakerTest, FetchesWhatTheHeadLacksInThePlaceOfTheLeastRecentlyUsed) {
   ExpectPlan({1}, {5});
 }
 
+// Asked again at once it would say the same for ever.
+TEST_F(PlanMakerTest, NothingMayGoWhereOnlyExpectedWorkIsToRunInPlace) {
+  // The next one wants more than there is.
+  for (int lap = 0; lap < 20; ++lap) {
+    for (const uint64_t kernel : {3, 1, 2}) {
+      SomeWork work(kernel == 3 ? std::vector<uint32_t>{1, 2, 3, 4, 5, 6} : std::vector{1u, 2u});
+      work.signature = kernel;
+      RunAtOnce(&work);
+      End(work);
+    }
+  }
+  ASSERT_TRUE(sequence_.confident());
+  room_.budget = MiB(48);
+  EXPECT_FALSE(Make());
+  EXPECT_FALSE(plan_.in_place.empty());
+}
+
 TEST_F(PlanMakerTest, SeesWhatHasChangedSinceThePlanBefore) {
   SomeWork runs({1}), head({5, 2});
   RunAtOnce(&runs);

@@ -68,6 +68,21 @@ TEST_F(ReadinessTest, RunsAsItIsOnlyWithAllItMayTouchMapped) {
   EXPECT_TRUE(RunsAsItIs(SomeWork({1}, {6})));
 }
 
+// A swap of what only has to be mapped may fail both ways, and then nothing is mapped for a while.
+TEST_F(ReadinessTest, WaitsWhileWhatItNeedsMappedHasLostItsMapping) {
+  Moves(3);
+  SomeWork work({1}, {}, {3});
+  EXPECT_TRUE(RunsAsItIs(work));
+  EXPECT_TRUE(Ready(&work));
+  chunks_[3].lost = true;
+  EXPECT_FALSE(RunsAsItIs(work));
+  EXPECT_FALSE(Ready(&work));
+  work.run_in_place = true;
+  EXPECT_FALSE(Ready(&work));
+  at_.dead = true;
+  EXPECT_TRUE(Ready(&work)) << "nothing runs any more";
+}
+
 TEST_F(ReadinessTest, HasItsMemoryOnceTheRestCannotMove) {
   EXPECT_FALSE(Has(SomeWork({1, 5})));
   chunks_[5].movable = false;
@@ -159,7 +174,7 @@ TEST(WorkCountsTest, AreZeroAgainAtTheEnd) {
   counts.Held(work);
   EXPECT_EQ(chunks[1].queued, 1);
   EXPECT_EQ(chunks[2].queued, 1);
-  EXPECT_EQ(chunks[3].queued, 0) << "that may move meanwhile";
+  EXPECT_EQ(chunks[3].queued, 1) << "that may move meanwhile, and is not to be freed";
   counts.Unheld(work);
   chunks[1].unused = chunks[2].unused = true;
   counts.Released(work, nullptr);
@@ -174,6 +189,20 @@ TEST(WorkCountsTest, AreZeroAgainAtTheEnd) {
   for (uint32_t c = 1; c <= 3; ++c) {
     EXPECT_EQ(chunks[c].queued + chunks[c].in_flight + chunks[c].mapped_only, 0) << c;
   }
+}
+
+// It was freed, and the index given to another; when the work ended the other's count fell below 0.
+TEST(WorkCountsTest, WhatHeldWorkNeedsMappedIsInUse) {
+  FewChunks chunks(1);
+  WorkCounts counts(&chunks.residency());
+  SomeWork work({}, {}, {1});
+  counts.Held(work);
+  EXPECT_FALSE(IsUnused(chunks[1]));
+  counts.Unheld(work);
+  counts.Released(work, nullptr);
+  EXPECT_FALSE(IsUnused(chunks[1]));
+  counts.Ended(work);
+  EXPECT_TRUE(IsUnused(chunks[1]));
 }
 
 TEST(WorkCountsTest, TellWhatChangedForThePlanner) {

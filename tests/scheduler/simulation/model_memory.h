@@ -1,0 +1,90 @@
+// Memory as it really is in a world. Of each chunk: the version of its contents that lies in device
+// memory, that which lies in host memory, and which of the two is mapped. A write adds one to the
+// version of what is mapped. So a lost write or a stale copy shows as an old version.
+#ifndef VRAMSPAN_TESTS_SCHEDULER_SIMULATION_MODEL_MEMORY_H_
+#define VRAMSPAN_TESTS_SCHEDULER_SIMULATION_MODEL_MEMORY_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tests/scheduler/simulation/common.h"
+#include "tests/scheduler/simulation/sim_work.h"
+
+namespace vramspan::simulation {
+
+enum class Mapped : uint8_t { kNothing, kDevice, kHost };
+
+struct ModelChunk {
+  uint32_t device = 0, host = 0;  // Versions; 0: nothing of worth.
+  uint32_t last = 0;              // That was written.
+  Mapped mapped = Mapped::kNothing;
+  ChunkState state = ChunkState::kNone;  // As it was last seen.
+  bool live = false;
+  bool changing = false;                      // A call that changes its mapping goes on.
+  bool has_device = false, has_host = false;  // Slots.
+  // As the world counts what the scheduler counts.
+  uint32_t in_flight = 0, queued = 0, in_submission = 0, mapped_only = 0;
+  uint32_t detached = 0;  // Copies that were given up, and go on.
+  uint32_t pins = 0;
+
+  uint32_t mapped_version() const { return mapped == Mapped::kDevice ? device : host; }
+};
+
+class ModelMemory {
+ public:
+  explicit ModelMemory(Common* common);
+
+  ChunkTable& table() { return *table_; }
+  Chunk& chunk(ChunkIndex c) { return (*table_)[c]; }
+  ModelChunk& operator[](ChunkIndex c) { return chunks_[c.value]; }
+  uint32_t end() const { return table_->end(); }
+
+  // --- the program's ---
+  ChunkIndex Add(int log2, EvictionPolicy* policy);  // 0: no more.
+  void Free(ChunkIndex c);
+  bool any_dying() const { return !dying_.empty(); }
+  void Reclaim(EvictionPolicy* policy);
+  // What work does to what it uses; `all`: that may be touched, and not only what most likely is.
+  void Touch(const SimWork& work, bool all);
+  void Write(ChunkIndex c);
+  // Work that is released, or runs, finds its memory.
+  void CheckFound(const SimWork& work, const char* when);
+  void CheckMapped(ChunkIndex c, const char* who);
+
+  // --- slots ---
+  bool TakeDevice(ChunkIndex c);  // False: no room.
+  void GiveDevice(ChunkIndex c);
+  void TakeHost(ChunkIndex c);
+  void GiveHost(ChunkIndex c);
+  Bytes used() const { return used_; }
+  Bytes budget() const { return budget_; }
+  void SetBudget(Bytes budget) { budget_ = budget; }
+  Bytes total() const { return total_; }
+  Moment At();
+
+  // --- counts: by one, up or down ---
+  void Held(const SimWork& work, int by);
+  void Released(const SimWork& work, int by);
+  void InSubmission(const SimWork& work, int by);
+
+  // Compares the next few chunks with what the scheduler has of them; or one.
+  void CheckSome(uint32_t count);
+  void Check(ChunkIndex c);
+  // Whether nothing is used, moved or asked for any more.
+  void CheckIdle();
+
+ private:
+  void CheckCopies(ChunkIndex c, const ModelChunk& m, const Chunk& real);
+
+  Common& common_;
+  std::unique_ptr<ChunkTable> table_;
+  std::vector<ModelChunk> chunks_;
+  std::vector<ChunkIndex> dying_;
+  Bytes used_, budget_, total_;
+  uint32_t next_checked_ = 1;
+};
+
+}  // namespace vramspan::simulation
+
+#endif  // VRAMSPAN_TESTS_SCHEDULER_SIMULATION_MODEL_MEMORY_H_
