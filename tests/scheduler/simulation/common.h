@@ -28,6 +28,7 @@ struct Common {
   uint64_t log = 0;     // A hash of all that was done: the same for the same seed.
   bool faults_on = true;
   bool wakes = false;  // Something came to be for which threads may wait.
+  bool quiet = false;  // Time has passed, and nothing else has happened.
   bool dead = false;   // The context.
   Duration slow{0};    // Spent in calls that took long, or while a mapping was lost.
   uint64_t lies = 0;

@@ -95,7 +95,8 @@ void World::Outside() {
   ++common_.events;
   common_.wakes = true;  // Who waits looks again from time to time.
   common_.heap.Add(common_.now + kOutsidePeriod, Event::Kind::kOutside, 0);
-  if (!common_.faults_on || !common_.random.Chance(50)) return;
+  common_.quiet = !common_.faults_on || !common_.random.Chance(50);
+  if (common_.quiet) return;
   const uint64_t hundredth = memory_.total().value / 100;
   const Bytes budget(hundredth * common_.random.Between(common_.options.budget_percent / 2, 100));
   memory_.SetBudget(std::max(budget, ChunkBytes(static_cast<int>(common_.options.largest))));
