@@ -16,11 +16,13 @@
 namespace vramspan::simulation {
 
 struct Common {
-  explicit Common(const WorldOptions& o) : options(o), random(o.seed ^ 0x5eed) {}
+  explicit Common(const WorldOptions& o)
+      : options(o), random(o.seed ^ 0x5eed), draining(o.tracked_late) {}
 
   const WorldOptions options;
   Random random;
   EventHeap heap;
+  bool draining;  // Work from before it is recorded runs.
   Instant now;
   Verdict verdict;
   Scheduler* scheduler = nullptr;

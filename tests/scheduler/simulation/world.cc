@@ -36,9 +36,11 @@ World::World(const WorldOptions& options)
       threads_(&common_, &memory_, &streams_, &mover_, &program_) {
   common_.scheduler = &scheduler_;
   if (options.shares_context) scheduler_.ShareContext();
-  if (options.tracked_late) threads_.SubmitCounted();
-  scheduler_.Track(options.tracked_late ? Tracking::kSinceTracking : Tracking::kAll);
-  tracks_all_ = !options.tracked_late;
+  if (options.tracked_late) {
+    threads_.SubmitCounted();
+  } else {
+    scheduler_.Track(Tracking::kAll);
+  }
   common_.heap.Add(Instant(kOutsidePeriod), Event::Kind::kOutside, 0);
 }
 
