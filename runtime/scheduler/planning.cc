@@ -138,7 +138,8 @@ bool Planning::Make(const Moment& at, const Conditions& conditions) {
 }
 
 Instant Planning::Due(const Moment& at, Instant before) const {
-  if (again_ && Pauses(at.now)) before = std::min(before, not_before_);
+  // Nothing begins before, nor is what was lost or unmapped looked at.
+  if (Pauses(at.now)) return std::min(before, not_before_);
   if (MayReturn(at)) before = std::min(before, std::max(at.now, idle_fetches_.not_before()));
   if (parts_.counts->in_submission() != 0 && !parts_.queue->empty()) {
     before = std::min(before, std::max(at.now, made_ + kBlockedAfter));

@@ -16,11 +16,13 @@
 namespace vramspan::simulation {
 
 struct Common {
-  explicit Common(const WorldOptions& o) : options(o), random(o.seed ^ 0x5eed) {}
+  explicit Common(const WorldOptions& o)
+      : options(o), random(o.seed ^ 0x5eed), draining(o.tracked_late) {}
 
   const WorldOptions options;
   Random random;
   EventHeap heap;
+  bool draining;  // Work from before it is recorded runs.
   Instant now;
   Verdict verdict;
   Scheduler* scheduler = nullptr;
@@ -28,6 +30,7 @@ struct Common {
   uint64_t log = 0;     // A hash of all that was done: the same for the same seed.
   bool faults_on = true;
   bool wakes = false;  // Something came to be for which threads may wait.
+  bool quiet = false;  // Time has passed, and nothing else has happened.
   bool dead = false;   // The context.
   Duration slow{0};    // Spent in calls that took long, or while a mapping was lost.
   uint64_t lies = 0;

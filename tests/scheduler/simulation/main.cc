@@ -1,6 +1,7 @@
 // Long runs of the simulation: scheduler_simulation [--seconds S | --events N] [--seed N]
-// [--worlds N] [--log]. Worlds of one seed after the other, until the time is over, or so many
-// events have happened; or the one of a seed, with --worlds 1. A failure prints how to repeat it.
+// [--worlds N] [--log] [--due]. Worlds of one seed after the other, until the time is over, or so
+// many events have happened; or the one of a seed, with --worlds 1. A failure prints how to repeat
+// it.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,10 @@ int main(int argc, char** argv) {
     const std::string_view name = argv[i];
     if (name == "--log") {
       options.log = true;
+      continue;
+    }
+    if (name == "--due") {
+      options.checks_due = true;
       continue;
     }
     if (i + 1 == argc) {

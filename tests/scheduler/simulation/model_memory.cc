@@ -17,7 +17,7 @@ ChunkIndex ModelMemory::Add(int log2, EvictionPolicy* policy) {
   Chunk& real = chunk(c);
   real.log2_size = static_cast<uint8_t>(log2);
   real.allocation = 1;
-  real.tracked = true;
+  real.tracked = !common_.draining;
   real.movable = !common_.options.declared_first;
   real.read_mostly = common_.random.Chance(100);
   if (common_.random.Chance(60)) real.advice = static_cast<Advice>(common_.random.Between(1, 3));
@@ -158,6 +158,7 @@ Moment ModelMemory::At() {
           .used = used_,
           .available = available,
           .host_has_room = true,
+          .draining = common_.draining,
           .follows_writers = common_.options.follows_writers};
 }
 

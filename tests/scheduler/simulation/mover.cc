@@ -24,8 +24,22 @@ Mover::Copy& Mover::CopyOf(const ChunkMove* move) {
   return copies_[move->place];
 }
 
+void Mover::Sleep(const Moment& at) {
+  const Instant next = common_.heap.next().at;
+  const Instant due = common_.scheduler->Due(at, next);
+  // Whatever happens before, it is asked again.
+  ++due_generation_;
+  due_ = due < next ? due : Instant::max();
+  if (due < next) {
+    common_.heap.Add(std::max(due, common_.now), Event::Kind::kDue, 0, due_generation_);
+  }
+}
+
 void Mover::Act() {
   Scheduler& scheduler = *common_.scheduler;
+  const bool quiet =
+      std::exchange(common_.quiet, false) && due_ == Instant::max() && common_.options.checks_due;
+  bool first = true;
   while (!calling_ && common_.verdict.ok()) {
     TellLanded();
     streams_.Report();
@@ -33,14 +47,12 @@ void Mover::Act() {
     const Moment at = memory_.At();
     const Action action = scheduler.Next(at);
     if (action.kind == Action::Kind::kNothing) {
-      const Instant due = scheduler.Due(at, Instant::max());
-      if (due != due_ && due != Instant::max()) {
-        common_.heap.Add(std::max(due, common_.now), Event::Kind::kDue, 0, ++due_generation_);
-      } else if (due == Instant::max()) {
-        ++due_generation_;
-      }
-      due_ = due;
+      Sleep(at);
       break;
+    }
+    if (quiet && std::exchange(first, false)) {
+      common_.verdict.Fail("there was something to do (%s), and nothing had said when",
+                           kNames[static_cast<size_t>(action.kind)]);
     }
     ++common_.events;
     ++acted_[static_cast<size_t>(action.kind)];

@@ -49,6 +49,7 @@ class Mover {
   };
 
   Copy& CopyOf(const ChunkMove* move);
+  void Sleep(const Moment& at);
   void TellLanded();
   void Perform(const Action& action);
   void Release(SimWork* work);

@@ -13,6 +13,7 @@ struct RunOptions {
   uint64_t events = UINT64_MAX;
   double seconds = 20;
   bool log = false;
+  bool checks_due = false;  // See WorldOptions.
   const char* program = "scheduler_simulation";
 };
 

@@ -1,4 +1,4 @@
-// Random worlds, for VRAMSPAN_SIMULATION_SECONDS of a core (12 by default).
+// Random worlds, for VRAMSPAN_SIMULATION_SECONDS (16 by default).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 namespace vramspan::simulation {
 namespace {
 
-constexpr double kSeconds = 12;
+constexpr double kSeconds = 16;
 
 TEST(SchedulerSimulation, AllInvariantsHold) {
   const char* const seconds = std::getenv("VRAMSPAN_SIMULATION_SECONDS");

@@ -163,6 +163,12 @@ void Streams::ForEachRunning(absl::FunctionRef<void(const Work&)> visit) {
   }
 }
 
+void Streams::Drains(size_t works) {
+  counted_ = works;
+  common_.draining = works != 0;
+  if (works == 0) common_.scheduler->Track(Tracking::kAll);
+}
+
 void Streams::Report() {
   for (; look_ != 0; look_ &= look_ - 1) {
     ReportStream(static_cast<uint32_t>(std::countr_zero(look_)));
@@ -198,6 +204,7 @@ void Streams::ReportEnd(Stream* s, SimWork* work) {
   if (common_.Lies(Sabotage::kForgetFinished)) return;
   if (work->counted) {
     common_.scheduler->work().CountedEnded(*work);
+    Drains(counted_ - 1);
   } else {
     for (const SimWork::Print& print : work->prints) {
       if (common_.scheduler->host_copies().Found(print.chunk, work->id, print.print)) {

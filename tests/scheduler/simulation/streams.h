@@ -50,6 +50,8 @@ class Streams {
   void ForEachRunning(absl::FunctionRef<void(const Work&)> visit);
   void NoteReleased(const SimWork& work, int by) { unknown_ += work.barrier() ? by : 0; }
   size_t under_way() const { return under_way_; }
+  // Work from before it is recorded, of which so much was submitted.
+  void Drains(size_t works);
 
  private:
   struct Stream {
@@ -75,6 +77,7 @@ class Streams {
   uint64_t next_id_ = 1;
   uint64_t look_ = 0;        // By stream: there may be news.
   WorkName spins_, target_;  // The first runs until the second has ended.
+  size_t counted_ = 0;       // From before it is recorded.
   int unknown_ = 0;          // Released work that may touch anything.
   size_t under_way_ = 0;
 };

@@ -24,12 +24,14 @@ Threads::Threads(Common* common, ModelMemory* memory, Streams* streams, Mover* m
 }
 
 void Threads::SubmitCounted() {
+  size_t works = 0;
   for (uint32_t t = 0; t < threads_.size(); ++t) {
     SimWork* const work = streams_.New();
     if (!program_.Compose(Program::Step::kLaunch, t, work)) {
       streams_.Recycle(work);
       continue;
     }
+    ++works;
     work->counted = work->submitted = true;
     work->kernel = 0;
     work->duration *= 20;
@@ -40,6 +42,8 @@ void Threads::SubmitCounted() {
     mover_.LetGo(work, /*was_held=*/false);
     streams_.Enqueued(work);
   }
+  common_.scheduler->Track(Tracking::kSinceTracking);
+  streams_.Drains(works);
 }
 
 void Threads::Think(uint32_t t) {

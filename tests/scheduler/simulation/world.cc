@@ -36,9 +36,11 @@ World::World(const WorldOptions& options)
       threads_(&common_, &memory_, &streams_, &mover_, &program_) {
   common_.scheduler = &scheduler_;
   if (options.shares_context) scheduler_.ShareContext();
-  if (options.tracked_late) threads_.SubmitCounted();
-  scheduler_.Track(options.tracked_late ? Tracking::kSinceTracking : Tracking::kAll);
-  tracks_all_ = !options.tracked_late;
+  if (options.tracked_late) {
+    threads_.SubmitCounted();
+  } else {
+    scheduler_.Track(Tracking::kAll);
+  }
   common_.heap.Add(Instant(kOutsidePeriod), Event::Kind::kOutside, 0);
 }
 
@@ -95,7 +97,8 @@ void World::Outside() {
   ++common_.events;
   common_.wakes = true;  // Who waits looks again from time to time.
   common_.heap.Add(common_.now + kOutsidePeriod, Event::Kind::kOutside, 0);
-  if (!common_.faults_on || !common_.random.Chance(50)) return;
+  common_.quiet = !common_.faults_on || !common_.random.Chance(50);
+  if (common_.quiet) return;
   const uint64_t hundredth = memory_.total().value / 100;
   const Bytes budget(hundredth * common_.random.Between(common_.options.budget_percent / 2, 100));
   memory_.SetBudget(std::max(budget, ChunkBytes(static_cast<int>(common_.options.largest))));

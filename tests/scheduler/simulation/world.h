@@ -58,7 +58,6 @@ class World final : SchedulerOwner {
   Duration longest_{0};  // That any work took.
   size_t most_held_ = 0;
   uint32_t still_ = 0;  // So many events at one time.
-  bool tracks_all_ = false;
 };
 
 }  // namespace vramspan::simulation

@@ -49,7 +49,10 @@ struct WorldOptions {
   uint32_t fault_rate = 20;  // So many times of 1,000 each strikes where it can.
   Sabotage sabotage = Sabotage::kNone;
   uint32_t events = 20'000;  // So many, then all faults and new steps end.
-  bool log = false;          // Prints what is done.
+  // That there is never something to do without Scheduler::Due having said when. Not so yet: beside
+  // moves it says nothing of waits that end by time alone.
+  bool checks_due = false;
+  bool log = false;  // Prints what is done.
 
   static WorldOptions Draw(uint64_t seed);
   const char* size_class() const {
