@@ -5,8 +5,9 @@
     bench/report.py --check    writes nothing: fails where the page is not what it would write
     bench/report.py --show ID  prints every row of ID, the oldest first
 
-Each form fails with the file and the line where a row or a target is not well-formed, or where a document cites
-a figure (`@ID` in backquotes) that no row has. --root FOLDER reads another tree. bench/results/README.md has the form.
+Each form fails with the file and the line where a row or a target is not well-formed. The first two fail as well
+where a document cites a figure (`@ID` in backquotes) that no row has, or names a page of docs/findings that is not
+there. --root FOLDER reads another tree. bench/results/README.md has the form.
 """
 import argparse
 import json
@@ -17,6 +18,8 @@ import sys
 from figures import Row, Wrong, lines_of, read_results, read_targets
 
 CITED = re.compile(r"`@([^`\s]+)`")
+FINDING = re.compile(r"\bfindings/(\d{4}-[\w-]+\.md)")
+SOURCES = ("*.md", "*.h", "*.cc", "*.cu")
 SIGNS = {"at most": "≤", "at least": "≥", "within": "±"}
 TREND = 5
 
@@ -27,6 +30,17 @@ def check_citations(root: pathlib.Path, rows: dict[str, list[Row]]) -> None:
             for cited in CITED.findall(line):
                 if cited not in rows:
                     raise Wrong(f"{file}:{number}: cites {cited}, which no row in bench/results has")
+
+
+def check_findings(root: pathlib.Path) -> None:
+    """Documents and comments name pages that are there."""
+    pages = {page.name for page in (root / "docs/findings").glob("*.md")}
+    folders = [root / name for name in ("docs", "runtime", "tools", "tests", "bench")]
+    for file in sorted(file for folder in folders for kind in SOURCES for file in folder.rglob(kind)):
+        for number, line in enumerate(lines_of(file), 1):
+            for name in FINDING.findall(line):
+                if name not in pages:
+                    raise Wrong(f"{file}:{number}: docs/findings/{name} is not there")
 
 
 def text(value: float) -> str:
@@ -54,8 +68,10 @@ def table_line(target: Row, rows: list[Row]) -> str:
 
 
 def page(targets: dict[str, Row], rows: dict[str, list[Row]]) -> str:
-    head = ["# Measurements", "", "`bench/report.py` makes this page of `bench/results` and `bench/targets.json`. Do not edit it.",
-            "[Rows](../bench/results/README.md) have the command, the commit and the spread; [findings](findings/README.md) say why.",
+    head = ["# Measurements", "",
+            "`bench/report.py` makes this page of `bench/results` and `bench/targets.json`. Do not edit it.",
+            "[Rows](../bench/results/README.md) have the command, the commit and the spread; "
+            "[findings](findings/README.md) say why.",
             "A trend has the last five figures of the latest row's device, the oldest first.",
             "`bench/report.py --show ID` prints every row of an id. Ids without a line here have rows, too.",
             "", "| id | what it is | target | latest | trend | met | latest on |", "|---|---|---|---|---|---|---|"]
@@ -65,12 +81,12 @@ def page(targets: dict[str, Row], rows: dict[str, list[Row]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--show", metavar="ID")
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     targets = read_targets(options.root / "bench/targets.json")
     rows = read_results(options.root / "bench/results", targets)
     if options.show:
@@ -79,6 +95,7 @@ def main() -> None:
         print("\n".join(json.dumps(row) for row in rows[options.show]))
         return
     check_citations(options.root, rows)
+    check_findings(options.root)
     made, file = page(targets, rows), options.root / "docs/measurements.md"
     if not options.check:
         file.write_text(made, encoding="utf-8")
