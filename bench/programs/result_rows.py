@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Rows of bench/results, from programs that measure.
 
-    bench/programs/result_rows.py RAW   adds the lines of RAW, which C++ benches write, to the results, and prints where
+    bench/programs/result_rows.py RAW
+        adds the lines that a program of bench/micro wrote with --results RAW, and prints where
+    bench/programs/result_rows.py RAW --command "traced_bench --format json"
+        adds rows of what a program of bench/workloads printed with --format json
 
 A Python program calls append(rows), with rows made by row(). Commit, device, driver, date, target and the rest of the form
 (bench/results/README.md) are filled in here. VRAMSPAN_RESULTS names another folder than bench/results.
@@ -100,11 +103,23 @@ def append(rows: list[Row], folder: pathlib.Path | None = None) -> pathlib.Path:
     return file
 
 
+def read(raw: pathlib.Path, command: str | None) -> list[Row]:
+    text = raw.read_text(encoding="utf-8")
+    if command is None:
+        return [json.loads(line) for line in text.splitlines()]
+    import workload_rows
+    return workload_rows.rows_of(json.loads(text), command)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("raw", type=pathlib.Path, metavar="RAW")
+    parser.add_argument("--command", help="what printed RAW, where that is JSON of a workload")
     options = parser.parse_args()
-    rows = [json.loads(line) for line in options.raw.read_text(encoding="utf-8").splitlines()]
+    try:
+        rows = read(options.raw, options.command)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        sys.exit(f"{options.raw}: cannot be made into rows: {error!r}")
     if not rows:
         sys.exit(f"{options.raw}: no rows")
     print(append(rows))
