@@ -131,7 +131,10 @@ def read_results(folder: pathlib.Path, targets: dict[str, Row]) -> dict[str, lis
                 raise Wrong(f"{where}: date or commit is another than in the file's name")
             if row["id"] in targets and row["unit"] != targets[row["id"]]["unit"]:
                 raise Wrong(f"{where}: {row['id']} is in {targets[row['id']]['unit']}, not in {row['unit']}")
-            rows.setdefault(row["id"], []).append(row)
+            of_id = rows.setdefault(row["id"], [])
+            if of_id and of_id[0]["unit"] != row["unit"]:
+                raise Wrong(f"{where}: other rows of {row['id']} are in {of_id[0]['unit']}, not in {row['unit']}")
+            of_id.append(row)
     for of_id in rows.values():
         of_id.sort(key=lambda row: row["date"])
     return rows
