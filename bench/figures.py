@@ -51,6 +51,7 @@ ROW = {"id": is_id, "value": is_number, "unit": is_text, "spread": or_null(is_sp
        "n": or_null(lambda v: type(v) is int and v > 0), "target": or_null(is_number), "commit": or_null(is_commit),
        "dirty": or_null(lambda v: isinstance(v, bool)), "date": is_date, "gpu": or_null(is_text),
        "driver": or_null(is_text), "command": or_null(is_text)}
+OPTIONAL = {"source": is_text, "note": is_text}
 TARGET = {"id": is_id, "target": or_null(is_number), "direction": or_null(lambda v: v in DIRECTIONS), "unit": is_text,
           "sentence": is_text}
 
@@ -65,8 +66,8 @@ def no_constant(name: str) -> None:
     raise ValueError(f"{name} is no number")
 
 
-def parse(line: str, fields: dict[str, Callable[[Any], bool]], where: str, optional: tuple[str, ...] = ()) -> Row:
-    """The object that a line holds, with exactly these fields."""
+def parse(line: str, fields: dict[str, Callable[[Any], bool]], where: str, optional: dict[str, Callable[[Any], bool]] = {}) -> Row:
+    """The object that a line holds, with these fields and no other."""
     try:
         row = json.loads(line, object_pairs_hook=pairs_once, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
@@ -78,9 +79,11 @@ def parse(line: str, fields: dict[str, Callable[[Any], bool]], where: str, optio
             raise Wrong(f"{where}: the field {name!r} is missing")
         if not check(row[name]):
             raise Wrong(f"{where}: the field {name!r} must not be {json.dumps(row[name])[:80]}")
-    for name in row:
+    for name, value in row.items():
         if name not in fields and name not in optional:
             raise Wrong(f"{where}: there is no field {name[:80]!r}")
+        if name in optional and not optional[name](value):
+            raise Wrong(f"{where}: the field {name!r} must not be {json.dumps(value)[:80]}")
     return row
 
 
@@ -124,7 +127,7 @@ def read_results(folder: pathlib.Path, targets: dict[str, Row]) -> dict[str, lis
         name = FILE.fullmatch(file.name)
         if name is None:
             raise Wrong(f"{file}:1: the name must be DATE-COMMIT-MACHINE.jsonl")
-        of_file = [(f"{file}:{n}", parse(line, ROW, f"{file}:{n}", ("source",))) for n, line in enumerate(lines_of(file), 1)]
+        of_file = [(f"{file}:{n}", parse(line, ROW, f"{file}:{n}", OPTIONAL)) for n, line in enumerate(lines_of(file), 1)]
         once(of_file)
         for where, row in of_file:
             if (row["date"][:10], row["commit"] or "unknown") != name.groups():

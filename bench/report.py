@@ -62,7 +62,7 @@ def table_line(target: Row, rows: list[Row]) -> str:
     latest = rows[-1]
     trend = [text(row["value"]) for row in rows if row["gpu"] == latest["gpu"]][-TREND:]
     met = "" if not wanted else "met" if is_met(latest["value"], target) else "**missed**"
-    device = f"{latest['date'][:10]}, {latest['gpu'] or 'device not noted'}"
+    device = ", ".join([latest["date"][:10], latest["gpu"] or "device not noted", *filter(None, [latest.get("note")])])
     return "| " + " | ".join([*cells, f"{text(latest['value'])} {target['unit']}",
                               ", ".join(trend) if len(trend) > 1 else "", met, device]) + " |"
 

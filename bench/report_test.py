@@ -90,7 +90,8 @@ class ReportTest(unittest.TestCase):
 
     def test_wrong_rows_are_refused(self) -> None:
         wrong = {"id": "Plan held", "value": "4.5", "unit": "", "spread": [2, 1], "n": 0, "target": True, "commit": "xyz",
-                 "dirty": 1, "date": "yesterday", "gpu": 7, "driver": ["580"], "command": "a\nb", "value ": 4}
+                 "dirty": 1, "date": "yesterday", "gpu": 7, "driver": ["580"], "command": "a\nb", "value ": 4, "note": 1,
+                 "source": ""}
         for field, value in wrong.items():
             with self.subTest(field):
                 self.rows([ROW, {**ROW, "id": "other", field: value}])

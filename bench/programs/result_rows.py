@@ -27,6 +27,7 @@ Row = dict[str, Any]
 def row(id: str, value: float, unit: str, spread: tuple[float, float] | None = None, n: int | None = None,
         command: str | None = None) -> Row:
     """A figure; `spread` has the least and the most of `n` values. Without a command it is this program's."""
+    value = float(f"{value:.6g}")
     return {"id": id, "value": value, "unit": unit, "spread": list(spread) if spread else None, "n": n,
             "command": command or shlex.join(sys.argv)}
 
@@ -72,6 +73,12 @@ def device() -> tuple[str, str | None]:
     return processor(), "simulated" if "simcuda" in os.environ.get("VRAMSPAN_DRIVER", "") else None
 
 
+def load() -> str | None:
+    """What else the processors do, where that is more than they can: figures beside it are worse than the machine's."""
+    busy, processors = os.getloadavg()[0], os.cpu_count() or 1
+    return f"load {busy:.1f} on {processors} cores" if busy > 1.5 * processors else None
+
+
 def machine(gpu: str) -> str:
     """A word for the file's name."""
     return re.sub(r"[^a-z0-9]+", "-", gpu.lower().replace("nvidia ", "").replace(" cores, no gpu", "")).strip("-")
@@ -90,7 +97,7 @@ def append(rows: list[Row], folder: pathlib.Path | None = None) -> pathlib.Path:
     """Writes rows into a new file of the results, and returns it."""
     folder = folder or pathlib.Path(os.environ.get("VRAMSPAN_RESULTS", ROOT / "bench/results"))
     targets = {t["id"]: t["target"] for t in json.loads((ROOT / "bench/targets.json").read_text(encoding="utf-8"))}
-    (short, dirty), (gpu, driver) = commit(), device()
+    (short, dirty), (gpu, driver), note = commit(), device(), load()
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     folder.mkdir(parents=True, exist_ok=True)
     file = new_file(folder, f"{now[:10]}-{short or 'unknown'}-{machine(gpu)}")
@@ -99,6 +106,8 @@ def append(rows: list[Row], folder: pathlib.Path | None = None) -> pathlib.Path:
             whole = {"id": r["id"], "value": r["value"], "unit": r["unit"], "spread": r["spread"], "n": r["n"],
                      "target": targets.get(r["id"]), "commit": short, "dirty": dirty, "date": now, "gpu": gpu,
                      "driver": "simulated" if "simcuda" in r["command"] else driver, "command": r["command"]}
+            if note:
+                whole["note"] = note
             out.write(json.dumps(whole, allow_nan=False) + "\n")
     return file
 
