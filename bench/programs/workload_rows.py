@@ -45,7 +45,7 @@ def traced(said: Said, command: str) -> Iterator[Row]:
         raise ValueError("its results are wrong: no figure of such a run counts")
     for r in said["rows"]:
         to = "resident" if r["workload"] in ("hotcold", "bfs") else "bound"
-        if to in r["to"]:
+        if to in r["to"] and r["way"] != "resident":
             yield row(traced_id(r), r["to"][to], f"x {to}", n=r["passes"], command=command)
 
 
