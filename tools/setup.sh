@@ -21,6 +21,7 @@ test_packages=(
   clang lld                      # compile and link the tests; the other stages check the lock annotations, and fuzz
   musl-tools                     # a program for musl, which a test of the preload leaves alone
   chromium                       # opens the report's page in its test
+  python3                        # makes docs/measurements.md of bench/results, which a test checks
 )
 all_packages=(
   libbenchmark-dev

@@ -135,6 +135,7 @@ BENCHMARK(BM_Plan)
     ->Args({400, 8})
     ->Args({4000, 8})
     ->Args({4000, 3000})
+    ->Unit(benchmark::kMicrosecond)
     ->Iterations(20000);
 
 }  // namespace

@@ -4,12 +4,37 @@
 
 #include <string>
 
+#include "tools/replay/bound_moves.h"
+#include "tools/replay/load_run.h"
 #include "tools/replay/min_schedule.h"
 #include "tools/replay/simulated_mover.h"
 #include "tools/replay/synthetic.h"
 
 namespace vramspan::replay {
 namespace {
+
+// Replays `run` over and over, and counts accesses.
+void ReplayEach(benchmark::State& state, const RecordedRun& run, const ReplaySetting& setting) {
+  const ReplayPrices prices;
+  const ChunkedRun chunks(&run, setting.chunk_log2, setting.device_memory);
+  const Timing timing(&run, prices);
+  const MinSchedule min(chunks, BoundMoves::KeptOf(setting.device_memory));
+  uint64_t accesses = 0, fetches = 0;
+  for (auto _ : state) {
+    SimulatedMover mover(chunks, timing, prices, setting,
+                         setting.policy == kMinPolicy ? &min : nullptr);
+    const ReplayResult result = mover.Run();
+    accesses += result.accesses;
+    fetches += result.fetches;
+  }
+  state.SetItemsProcessed(static_cast<int64_t>(accesses));
+  state.counters["fetched"] =
+      static_cast<double>(fetches) / static_cast<double>(std::max<uint64_t>(1, accesses));
+}
+
+Bytes ShareOfPeak(const RecordedRun& run, int64_t percent) {
+  return Bytes(run.PeakBytes().value * static_cast<uint64_t>(percent) / 100);
+}
 
 // A program that goes round `mib` MiB a piece of work in chunks of 2 MiB, with `percent` of its
 // memory on the device. A launch takes 500 us and comes `lead` us after the one before: with 5 the
@@ -19,26 +44,29 @@ void BM_Replay(benchmark::State& state, const std::string& policy, ReplayOverlap
       "synthetic:loop,layers=64,passes=" + std::to_string(16384 / state.range(0)) +
       ",us=500,mib=" + std::to_string(state.range(0)) + ",lead=" + std::to_string(state.range(2));
   const RecordedRun run = SyntheticRun(spec).value();
-  const ReplaySetting setting{
-      .policy = policy,
-      .device_memory = Bytes(run.PeakBytes().value * static_cast<uint64_t>(state.range(1)) / 100),
-      .chunk_log2 = kMinChunkLog2,
-      .overlap = overlap};
-  const ReplayPrices prices;
-  const ChunkedRun chunks(&run, setting.chunk_log2, setting.device_memory);
-  const Timing timing(&run, prices);
-  const MinSchedule min(chunks, SimulatedMover::KeptOf(setting.device_memory));
-  uint64_t accesses = 0, fetches = 0;
-  for (auto _ : state) {
-    SimulatedMover mover(chunks, timing, prices, setting, policy == kMinPolicy ? &min : nullptr);
-    const ReplayResult result = mover.Run();
-    accesses += result.accesses;
-    fetches += result.fetches;
-  }
-  state.SetItemsProcessed(static_cast<int64_t>(accesses));
-  state.counters["fetched"] =
-      static_cast<double>(fetches) / static_cast<double>(std::max<uint64_t>(1, accesses));
+  ReplayEach(state, run,
+             {.policy = policy,
+              .device_memory = ShareOfPeak(run, state.range(1)),
+              .chunk_log2 = kMinChunkLog2,
+              .overlap = overlap});
 }
+
+// A run of examples/traces, with chunks as the runtime chooses them.
+void BM_Recorded(benchmark::State& state, const std::string& trace, const std::string& policy) {
+  const StatusOr<RecordedRun> run = LoadRun(VRAMSPAN_TRACES "/" + trace + ".vramspan");
+  if (!run.ok()) {
+    state.SkipWithError(std::string(run.status().message()).c_str());
+    return;
+  }
+  ReplayEach(state, *run,
+             {.policy = policy,
+              .device_memory = ShareOfPeak(*run, state.range(0)),
+              .overlap = ReplayOverlap::kSafe});
+}
+BENCHMARK_CAPTURE(BM_Recorded, train_cost, "train", "cost")
+    ->ArgName("percent")
+    ->Arg(50)
+    ->Unit(benchmark::kMillisecond);
 
 void Arguments(benchmark::internal::Benchmark* b) {
   b->ArgNames({"mib", "percent", "lead"})->Unit(benchmark::kMillisecond);

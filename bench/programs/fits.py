@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What vramspan costs a program that fits: without it, and with it in several ways, by turns.
 
-    bench/programs/fits.py --vramspan build/release/bin/vramspan [--turns 5] [--seconds S] [--ways off,run,record] [--json fits.json] [CASE...]
+    bench/programs/fits.py --vramspan build/release/bin/vramspan [--turns 5] [--seconds S] [--ways off,run,record] [--json fits.json] [--results] [CASE...]
 
 `run` is `vramspan run` with its defaults and no budget, `record` writes a trace as well, `no-times` one without times, `off`
 loads the library and passes everything through, and `again` is without it once more, which says how machine and process
@@ -12,7 +12,7 @@ scatter. Machines drift, and one process is faster than the next, so a turn of
   start, buffers       runs the program once in each way, beginning with another one each time.
 
 One line a case and time that the program reports: the plain median and its range over the turns, then for each way the
-median and range of the turns' ratios. Where the ratios scatter by more than a target allows, only more turns tell. It needs
+median and range of the turns' ratios; --results adds these to bench/results. Where the ratios scatter by more than a target allows, only more turns tell. It needs
 a GPU to itself, and memory for all ways at once.
 """
 import argparse
@@ -25,6 +25,7 @@ import sys
 import tempfile
 import time
 
+import result_rows
 from together import Programs
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -124,6 +125,7 @@ def main():
     parser.add_argument("--ways", default="off,run,record", type=lambda t: t.split(","))
     parser.add_argument("--binaries", type=lambda p: pathlib.Path(p).resolve(), default=HERE, help="where `buffers` is")
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--results", action="store_true", help="add a row for each case and way to bench/results")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(map(repr, CASES)))
     options = parser.parse_args()
     for kind, names, known in (("case", options.cases, CASES), ("way", options.ways, WAYS)):
@@ -133,7 +135,7 @@ def main():
     for name in ("turns", "bursts"):
         if getattr(options, name) < 1:
             parser.error(f"--{name} takes a number of 1 or more")
-    found, same = [], True
+    found, same, rows = [], True, []
     print(f"{'case':28} {'plain ms (range)':>26} " + " ".join(f"{w + ', x plain':>22}" for w in options.ways))
     for name in options.cases or CASES:
         seen, agree = by_turns(name, options)
@@ -144,11 +146,16 @@ def main():
             for way in options.ways:
                 ratios = [ms / p for ms, p in zip(ways[way], plain)]
                 cells.append(f"{statistics.median(ratios):.3f} ({min(ratios):.2f}-{max(ratios):.2f})")
+                rows.append(result_rows.row(f"fits.{result_rows.part(name)}.{result_rows.part(what)}.{result_rows.part(way)}",
+                                            round(statistics.median(ratios), 4), "x plain",
+                                            (round(min(ratios), 4), round(max(ratios), 4)), len(ratios)))
             print(f"{name + ': ' + what:28} {f'{statistics.median(plain):.2f} ({min(plain):.1f}-{max(plain):.1f})':>26} "
                   + " ".join(f"{c:>22}" for c in cells), flush=True)
             found.append({"case": name, "what": what, "ms": ways})
         if options.json:
             options.json.write_text(json.dumps(found, indent=1))
+    if options.results:
+        print(f"results: {result_rows.append(rows)}")
     return 0 if same else 1
 
 

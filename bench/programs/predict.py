@@ -2,7 +2,7 @@
 """What `vramspan replay` foretells of a round at less memory, beside what a run there takes.
 
     bench/programs/predict.py --vramspan build/release/bin/vramspan [--budgets 75,50,25] [--overlap safe] [--turns 1]
-        [--tuned] [--recordings FOLDER] [--html predicted.html] [--json predicted.json] [CASE...]
+        [--tuned] [--recordings FOLDER] [--html predicted.html] [--json predicted.json] [--results] [CASE...]
     bench/programs/predict.py --page predicted.json --html predicted.html
 
 A turn starts each program several times at once: without vramspan, recorded with all its memory there, and at each budget,
@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 
+import result_rows
 from together import Programs
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -174,6 +175,20 @@ def off(row):
     return (row["predicted_ms"] / row["measured_ms"] - 1) * 100
 
 
+def figures(rows):
+    """Rows of bench/results: what was measured and predicted of each case and budget, by how much that is off, and what a
+    profile makes of it."""
+    for r in rows:
+        of = f"{result_rows.part(r['case'])}.percent_{r['share']}"
+        turns = r["turns"]
+        for kind, ms, at in (("measured", r["measured_ms"], 0), ("predicted", r["predicted_ms"], 1)):
+            spread = (round(min(t[at] for t in turns), 3), round(max(t[at] for t in turns), 3))
+            yield result_rows.row(f"{kind}.{of}", round(ms, 3), "ms", spread, len(turns))
+        yield result_rows.row(f"predict.{of}", round(off(r), 1), "%", n=len(turns))
+        if "tuned_ms" in r:
+            yield result_rows.row(f"tune.{of}", round(r["tuned_ms"] / r["measured_ms"], 3), "x default", n=len(turns))
+
+
 def ticks(most):
     """0 and up, in steps of 1, 2 or 5 times a power of ten: four to nine of them."""
     step = 10 ** math.floor(math.log10(most / 4))
@@ -233,6 +248,7 @@ def main():
     parser.add_argument("--recordings", type=lambda p: pathlib.Path(p).resolve(), help="a folder to keep recordings and profiles in")
     parser.add_argument("--html", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--results", action="store_true", help="add rows for what was measured and predicted to bench/results")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(map(repr, CASES)))
     options = parser.parse_args()
     if options.page:
@@ -268,6 +284,8 @@ def main():
                 options.json.write_text(json.dumps(rows, indent=1))
             if options.html:
                 options.html.write_text(page(rows, options))
+    if options.results and rows:
+        print(f"results: {result_rows.append(list(figures(rows)))}")
 
 
 main()

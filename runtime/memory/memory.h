@@ -208,7 +208,8 @@ class Memory {
   Mutex mu;
   absl::flat_hash_map<uint32_t, uint32_t> pins VS_GUARDED_BY(mu);  // Pin counts by chunk.
   // A host chunk that nobody is to touch soon need not be mapped: most of what a remap costs is the
-  // page table of host memory (docs/measurements.md). Who is to touch it has it shown first.
+  // page table of host memory (docs/findings/0003-what-a-remap-costs.md). Who is to touch it has it
+  // shown first.
   bool any_unmapped() const VS_NO_THREAD_SAFETY_ANALYSIS { return chunks_->unmapped() != 0; }
   // Gives up the host copy of a chunk on the device, if there is one.
   void DropHostCopy(ChunkIndex index) VS_REQUIRES(mu);

@@ -5,8 +5,8 @@
 // Copies to the device are queued ahead, asynchronously. Copies to the host go out one piece at a
 // time from a thread of their own: while such a copy is running, page table updates (set-access)
 // wait up to a millisecond for the copy engine's time slice, unless the engine falls idle between
-// pieces (measured: docs/measurements.md). Where no such thread is to be had the mover's own waits
-// for each of them.
+// pieces (docs/findings/0001-page-tables-beside-copies.md). Where no such thread is to be had the
+// mover's own waits for each of them.
 //
 // Threads: Start* and Poll by one thread, the mover's.
 #ifndef VRAMSPAN_RUNTIME_MOVER_COPY_ENGINE_H_

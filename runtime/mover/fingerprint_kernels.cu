@@ -89,9 +89,10 @@ namespace {
 
 #if defined(__CUDA_ARCH__)
 // Which pieces are wanted, a bit each. A word of host memory is read once: blocks that read the
-// same one are answered one after another, a microsecond each (docs/measurements.md). So the first
-// block to come reads, and says in `gate`: blocks that came (16 bits) and left (16), what is wanted
-// (8 bits from 32), and whether it has said so (bit 63).
+// same one are answered one after another, a microsecond each
+// (docs/findings/0005-a-word-that-many-blocks-read.md). So the first block to come reads, and says
+// in `gate`: blocks that came (16 bits) and left (16), what is wanted (8 bits from 32), and whether
+// it has said so (bit 63).
 __device__ inline unsigned Wanted(const Pieces& pieces, Word* gate,
                                   const volatile uint32_t* asked) {
   __shared__ unsigned wanted;

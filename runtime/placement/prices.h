@@ -1,5 +1,6 @@
 // What it costs to touch a byte where it lies, and to move it first: the figures that decisions are
-// made with. Per device; the defaults were measured on an H100 over PCIe 5 (docs/measurements.md).
+// made with. Per device; the defaults were measured on an H100 over PCIe 5
+// (docs/findings/0012-what-traced-programs-reach.md).
 #ifndef VRAMSPAN_RUNTIME_PLACEMENT_PRICES_H_
 #define VRAMSPAN_RUNTIME_PLACEMENT_PRICES_H_
 
@@ -27,7 +28,7 @@ struct Prices {
 
   // What reads each byte once is seen to take up to 1.2 passes beside copies, what writes it as
   // well 1.11 to 1.27 alone and 1.36 beside, and a move takes calls on mappings besides
-  // (docs/measurements.md, "Trials").
+  // (docs/findings/0018-trials.md).
   static constexpr double kOnce = 1.5;
 };
 

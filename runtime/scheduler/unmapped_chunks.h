@@ -1,8 +1,8 @@
 // Host chunks without a mapping: which may stay so, who waits for one, and what gets one again.
 //
 // Mapping and unmapping host memory takes ten times as long as device memory
-// (docs/measurements.md). A chunk that is evicted to be fetched again needs neither, so it stays
-// unmapped. That is done only where work says what it touches:
+// (docs/findings/0003-what-a-remap-costs.md). A chunk that is evicted to be fetched again needs
+// neither, so it stays unmapped. That is done only where work says what it touches:
 //  - A barrier waits until everything is mapped. No chunk is left unmapped before the barrier has
 //    ended, nor for a while after it was submitted.
 //  - Other work finds mapped whatever it may touch. Exception: a chunk that one of the next

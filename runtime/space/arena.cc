@@ -16,7 +16,7 @@ bool IsGranular(uint64_t value) { return value % kGranularity.value == 0; }
 // Where reservations are asked for, the first that is free. Left to itself the driver begins at
 // 2^40, where the upper half of an address is 256, 257 and so on: in the parameters of kernels two
 // integers, such as 0 and twice the multiprocessors, read as a pointer there and end the array that
-// they seem to point into (docs/measurements.md, "Integers that look like pointers"). These are no
+// they seem to point into (docs/findings/0007-integers-that-look-like-pointers.md). These are no
 // sizes, no strides and no halves of anything usual, and lie below what Linux hands out.
 constexpr CUdeviceptr kUnusual[] = {0x3A6B'0000'0000, 0x2D57'0000'0000, 0x1E5B'0000'0000,
                                     0x4C6D'0000'0000};

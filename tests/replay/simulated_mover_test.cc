@@ -146,8 +146,8 @@ TEST(SimulatedMover, ALoopIsForThePoliciesThatKnowLoops) {
   EXPECT_LT(fetched("lru", ReplayOverlap::kSafe), 0.65);
 }
 
-// The same as the launches held ahead of a GPU did (docs/measurements.md, layers of 268 MB of which
-// half fit, m = 2048: 1.14 times what the link needs).
+// The same as the launches held ahead of a GPU did (bench/results, layers.declared.fits_8.m_2048 of
+// 2026-11-21: layers of 268 MB of which half fit take 1.14 times what the link needs).
 TEST(SimulatedMover, MovesRunBesideWorkWhereTheyMay) {
   const RecordedRun few = Synthetic("loop,layers=16,passes=10,mib=256,us=656,written=0");
   const RecordedRun many = Synthetic("loop,layers=16,passes=20,mib=256,us=656,written=0");

@@ -1,5 +1,6 @@
 // What things cost on the device that a replay pretends to have. The defaults were measured on an
-// H100 over PCIe 5 (docs/measurements.md); `vramspan info` measures the same figures elsewhere.
+// H100 over PCIe 5; an H200's are in docs/findings/0003-what-a-remap-costs.md. `vramspan info`
+// measures the same figures elsewhere.
 #ifndef VRAMSPAN_TOOLS_REPLAY_REPLAY_PRICES_H_
 #define VRAMSPAN_TOOLS_REPLAY_REPLAY_PRICES_H_
 
@@ -37,12 +38,12 @@ struct ReplayPrices {
                                               {6, 588, 165, 8790}}};
   // A call on a mapping takes so much longer, by its own time, beside kernels, again beside copies
   // in, and again beside copies out: the driver's updates wait for all of them
-  // (docs/measurements.md, "Page table updates" and "Who waits for whom in the driver").
+  // (docs/findings/0001-page-tables-beside-copies.md).
   double beside = 0.55;
   // Microseconds.
   double hold_call = 1.76;  // One entry of a held launch, for the launching thread.
   // What each launch takes of its thread while memory is short, beyond what it takes where all is
-  // there and a recording is made (docs/measurements.md, "What a launch takes of its thread").
+  // there and a recording is made (docs/findings/0021-what-holds-a-training-step-up.md).
   double short_call = 7.5;
   double hold_release = 8.1;  // From letting a launch go to its start.
   // What else a launch's stream takes for the operations around it, alone and beside copies in: for
@@ -50,12 +51,12 @@ struct ReplayPrices {
   double pass = 2.3, pass_beside = 7.4;
   double mark = 2, mark_beside = 8;
   // What a kernel reads and writes where it lies takes so much longer than what it only reads: 1.11
-  // to 1.27 were seen (docs/measurements.md, "Trials").
+  // to 1.27 were seen (docs/findings/0018-trials.md).
   double both_ways = 1.2;
   double copy_start = 2.5;  // Of each copy in.
   double piece_start = 10;  // Of each piece of a copy out: the next is started by a thread.
   // The mover's own time for a plan that has something moved, for beginning a fetch, and for ending
-  // a move ("What the mover's thread is busy with").
+  // a move (docs/findings/0020-what-the-movers-thread-is-busy-with.md).
   double per_plan = 20, per_fetch = 15, per_move = 10;
   double begin = 160'000;  // Once, where memory is short: the mover's context (an H200's).
 };
