@@ -4,6 +4,7 @@
 #ifndef VRAMSPAN_RUNTIME_SCHEDULER_WORK_QUEUE_H_
 #define VRAMSPAN_RUNTIME_SCHEDULER_WORK_QUEUE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -45,12 +46,12 @@ class WorkQueue {
   bool GiveWayToUnknown(Instant now, bool* changed);
 
   // Calls `visit` with those right behind `work`, at most so many, until that returns true. Whether
-  // it did. `work` is held.
+  // it did. `work` is held, or was the head until now.
   template <typename Visit>
   bool AnyBehind(const Work* work, size_t most, Visit visit) const {
-    size_t at = 0;
-    while (at < held_.size() && held_[at] != work) ++at;
-    for (size_t i = at + 1; i < held_.size() && i <= at + most; ++i) {
+    const auto it = std::find(held_.begin(), held_.end(), work);
+    const size_t first = it == held_.end() ? 0 : static_cast<size_t>(it - held_.begin()) + 1;
+    for (size_t i = first; i < held_.size() && i < first + most; ++i) {
       if (visit(*held_[i])) return true;
     }
     return false;

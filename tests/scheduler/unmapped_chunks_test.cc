@@ -197,11 +197,15 @@ TEST(WorkQueueTest, KeepsTheOrderAndCountsBarriers) {
   EXPECT_EQ(behind, std::vector<uint64_t>{b.id});
   EXPECT_FALSE(queue.AnyBehind(&c, 4, note));
   EXPECT_EQ(behind.size(), 1u);
+  behind.clear();
+  queue.Pop(1);
+  EXPECT_FALSE(queue.AnyBehind(&a, 1, note)) << "it was the head until now";
+  EXPECT_EQ(behind, std::vector<uint64_t>{b.id});
   EXPECT_TRUE(queue.Remove(&b));
   EXPECT_FALSE(queue.Remove(&b));
   EXPECT_EQ(queue.barriers(), 0u);
   queue.Push(&b);
-  queue.Pop(2);
+  queue.Pop(1);
   EXPECT_EQ(queue.front(), &b);
   EXPECT_EQ(queue.barriers(), 1u);
   queue.Pop(1);
