@@ -196,7 +196,7 @@ void ProgramWork::PinAll(StreamWork* work) VS_UNDER_LOCK {
 }
 
 void PinHere(Memory* memory, ChunkIndex chunk) VS_UNDER_LOCK {
-  if (memory->pins[chunk.value]++ != 0) return;
+  if (memory->pins()[chunk.value]++ != 0) return;
   memory->DropHostCopy(chunk);
   memory->chunks()[chunk].Transition(ChunkState::kPinned);
   memory->chunks().NoteChange(chunk);
