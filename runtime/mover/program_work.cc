@@ -94,7 +94,7 @@ void ProgramWork::Submit(StreamWork* work) {
 }
 
 void ProgramWork::GoesOn(StreamWork* work) {
-  if (work->kernel != 0) accounts_.stats.bytes_in_place += work->sample.remote;
+  if (work->kernel != 0) accounts_.stats.bytes_in_place += work->trial.sample.remote;
   if (work->tag != 0 && options_.listener != nullptr) {
     options_.listener->Released(work->tag, work->remote);
   }

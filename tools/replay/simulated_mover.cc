@@ -211,8 +211,8 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
   const RecordedWork& w = run_.works[work];
   a->set = w.set;
   a->uses = chunks_.uses(w.set);
-  a->wanted = chunks_.chunks(w.set);
-  a->version = uint64_t{w.set} + 1;
+  a->wanted.chunks = chunks_.chunks(w.set);
+  a->wanted.version = uint64_t{w.set} + 1;
   a->came = now_;
   a->submitted_at = InstantOf(now_);
   a->submitted = true;
