@@ -303,7 +303,7 @@ Runtime::~Runtime() {
   audit_.reset();
   mover_.reset();
   // What may still run without having been declared must not lose its memory under way.
-  if (memory_ != nullptr) driver_->RecordBackgroundError(memory_->Drain());
+  if (memory_ != nullptr) driver_->RecordBackgroundError(memory_->drains().Drain());
   if (recorder_ != nullptr) recorder_->StopWatching();
   memory_.reset();
   profile_pins_.reset();
@@ -323,8 +323,8 @@ StatusOr<DevicePtr> Runtime::Allocate(Bytes size) {
   StatusOr<DevicePtr> p = memory_->Allocate(size);
   if (recorder_ != nullptr && p.ok()) recorder_->Allocated(*p, size);
   if (profile_pins_ != nullptr && p.ok()) profile_pins_->Allocated(*p, size);
-  if (size > SmallObjects::kMaxSmall && memory_->filling()) {
-    memory_->PrepareHost();
+  if (size > SmallObjects::kMaxSmall && memory_->supply().filling()) {
+    memory_->supply().PrepareHost();
     mover_->WakeAndStartTracking();
   }
   return p;
@@ -405,7 +405,7 @@ Status Runtime::SetDeviceBudget(Bytes budget) {
   memory_->device_pool().SetBudget(usable);
   if (recorder_ != nullptr) recorder_->BudgetIs(usable);
   if (profile_pins_ != nullptr) profile_pins_->BudgetIs(usable);
-  if (memory_->filling()) memory_->PrepareHost();
+  if (memory_->supply().filling()) memory_->supply().PrepareHost();
   mover_->Wake();
   return absl::OkStatus();
 }
@@ -451,7 +451,7 @@ vramspanStatistics Runtime::Statistics() {
   s.host_budget = host.budget().value;
   s.host_used = host.used().value;
   s.host_cached = host.cached().value;
-  const Memory::Counts counts = memory_->counts();
+  const MemoryCounts counts = memory_->counts();
   s.allocations = counts.allocations;
   s.allocated_bytes = counts.allocated.value;
   s.peak_allocated_bytes = counts.peak_allocated.value;

@@ -32,14 +32,14 @@ class Runtime {
   StatusOr<DevicePtr> Allocate(Bytes size);
   Status Free(DevicePtr ptr);
   // As of Memory. Memory is shared out as for allocations.
-  StatusOr<Memory::Detached> MakeDetached(Bytes size);
+  StatusOr<DetachedMemory> MakeDetached(Bytes size);
   // Mover::Unmap and Mover::Replace.
-  StatusOr<std::vector<Memory::Detached>> UnmapLoose(absl::Span<const DevicePtr> mappings,
-                                                     DevicePtr p, Bytes size);
-  StatusOr<Memory::Detached> ReplaceLoose(absl::Span<const DevicePtr> mappings, Bytes size,
-                                          CUmemGenericAllocationHandle by,
-                                          absl::FunctionRef<Status(const Memory::Detached&)> copy,
-                                          absl::FunctionRef<Status(DevicePtr)> open);
+  StatusOr<std::vector<DetachedMemory>> UnmapLoose(absl::Span<const DevicePtr> mappings,
+                                                   DevicePtr p, Bytes size);
+  StatusOr<DetachedMemory> ReplaceLoose(absl::Span<const DevicePtr> mappings, Bytes size,
+                                        CUmemGenericAllocationHandle by,
+                                        absl::FunctionRef<Status(const DetachedMemory&)> copy,
+                                        absl::FunctionRef<Status(DevicePtr)> open);
   // Mover::Share. Where the device has no room for the chunk that it takes meanwhile, other memory
   // makes room.
   StatusOr<SharedMemory> Share(DevicePtr ptr, Bytes size);

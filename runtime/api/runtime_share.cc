@@ -52,7 +52,7 @@ Status Runtime::SetPeerAccess(CUdevice peer, bool allowed) {
         absl::StrCat("device ", peer, " cannot access memory of device ", own,
                      peer == own ? ": it is the same" : ": the driver says so"));
   }
-  return memory_->SetPeer(peer, allowed);
+  return memory_->peers().Set(peer, allowed);
 }
 
 }  // namespace vramspan

@@ -37,24 +37,23 @@ StatusOr<std::unique_ptr<SlotPool>> SlotPool::Create(std::shared_ptr<const Drive
 
 SlotPool::SlotPool(std::shared_ptr<const Driver> driver, SlotPoolOptions options,
                    std::unique_ptr<Arena> aliases)
-    : driver_(std::move(driver)),
-      options_(std::move(options)),
-      aliases_(std::move(aliases)),
+    : options_(std::move(options)),
+      maker_(std::move(driver), &options_, std::move(aliases)),
       budget_(options_.budget) {
   // No alias lies below the first address.
-  for (SlotTable& table : tables_) table = SlotTable(aliases_->base() - kGranularity);
+  for (SlotTable& table : tables_) table = SlotTable(maker_.base() - kGranularity);
 }
 
 SlotPool::~SlotPool() {
   // The program may have destroyed its context by now; the calls below do not insist on one.
-  const ScopedContext context(*driver_, options_.context);
-  driver_->RecordBackgroundError(context.status());
+  const ScopedContext context(driver(), options_.context);
+  driver().RecordBackgroundError(context.status());
   for (int log2 = kMinChunkLog2; log2 <= kMaxChunkLog2; ++log2) {
     const SlotTable& table = tables_[SizeIndex(log2)];
     for (uint32_t index = 0; index < table.end(); ++index) {
       if (table.StateOf(index) == SlotTable::State::kEmpty) continue;
       Slot left;
-      driver_->RecordBackgroundError(Destroy({log2, table.Get(index)}, &left));
+      driver().RecordBackgroundError(maker_.Destroy(log2, table.Get(index), &left));
     }
   }
 }
@@ -121,7 +120,7 @@ StatusOr<uint32_t> SlotPool::Acquire(int log2) {
   }
   const Status room = MakeRoom();
   StatusOr<CUmemGenericAllocationHandle> handle =
-      room.ok() ? CreateHandle(log2, options_.handle_types)
+      room.ok() ? maker_.CreateHandle(log2, options_.handle_types)
                 : StatusOr<CUmemGenericAllocationHandle>(room);
   // The budget may promise more than the driver has left; what is cached here helps then.
   while (absl::IsResourceExhausted(handle.status())) {
@@ -140,7 +139,7 @@ StatusOr<uint32_t> SlotPool::Acquire(int log2) {
       handle = status;
       break;
     }
-    handle = CreateHandle(log2, options_.handle_types);
+    handle = maker_.CreateHandle(log2, options_.handle_types);
   }
   MutexLock lock(mutex_);
   creating_ -= size;
@@ -158,9 +157,9 @@ Status SlotPool::CreateCached(int log2) {
   }
   Status status;
   Slot slot;
-  if (const auto handle = CreateHandle(log2, options_.handle_types); handle.ok()) {
+  if (const auto handle = maker_.CreateHandle(log2, options_.handle_types); handle.ok()) {
     slot.handle = *handle;
-    if (const auto alias = MapAlias(*handle, log2); alias.ok()) {
+    if (const auto alias = maker_.MapAlias(*handle, log2); alias.ok()) {
       slot.alias = *alias;
     } else {
       status = alias.status();
@@ -195,8 +194,9 @@ void SlotPool::Release(uint32_t slot) {
 
 StatusOr<Slot> SlotPool::MakeShareable(int log2) {
   Slot made;
-  VS_ASSIGN_OR_RETURN(made.handle, CreateHandle(log2, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
-  const StatusOr<DevicePtr> alias = MapAlias(made.handle, log2);
+  VS_ASSIGN_OR_RETURN(made.handle,
+                      maker_.CreateHandle(log2, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+  const StatusOr<DevicePtr> alias = maker_.MapAlias(made.handle, log2);
   if (!alias.ok()) {
     DropShareable(log2, made);
     return alias.status();
@@ -216,10 +216,10 @@ void SlotPool::BecomeShareable(uint32_t slot, const Slot& made) {
 }
 
 void SlotPool::DropShareable(int log2, const Slot& made) {
-  const ScopedContext context(*driver_, options_.context);
-  driver_->RecordBackgroundError(context.status());
+  const ScopedContext context(driver(), options_.context);
+  driver().RecordBackgroundError(context.status());
   Slot left;
-  driver_->RecordBackgroundError(Destroy({log2, made}, &left));
+  driver().RecordBackgroundError(maker_.Destroy(log2, made, &left));
 }
 
 bool SlotPool::shareable(uint32_t slot) const {
@@ -261,7 +261,7 @@ StatusOr<DevicePtr> SlotPool::Alias(uint32_t slot) {
     if (at.alias.value != 0) return at.alias;
     handle = at.handle;
   }
-  VS_ASSIGN_OR_RETURN(const DevicePtr made, MapAlias(handle, log2));
+  VS_ASSIGN_OR_RETURN(const DevicePtr made, maker_.MapAlias(handle, log2));
   DevicePtr other;
   {
     MutexLock lock(mutex_);
@@ -272,7 +272,7 @@ StatusOr<DevicePtr> SlotPool::Alias(uint32_t slot) {
     }
   }
   // Another thread was faster. Its alias serves, whether or not ours can be taken down again.
-  driver_->RecordBackgroundError(UnmapAlias(made, log2));
+  driver().RecordBackgroundError(maker_.UnmapAlias(made, log2));
   return other;
 }
 
@@ -336,7 +336,7 @@ void SlotPool::Trim(Bytes keep) {
     DestroyOrNote(std::move(beyond));
     if (!parked) return;
     const StatusOr<bool> reclaimed = Reclaim(0);
-    driver_->RecordBackgroundError(reclaimed.status());
+    driver().RecordBackgroundError(reclaimed.status());
     if (!reclaimed.ok() || !*reclaimed) return;
   }
 }
@@ -392,19 +392,19 @@ Status SlotPool::MakeRoom() {
 }
 
 void SlotPool::DestroyOrNote(std::vector<Detached> slots) {
-  driver_->RecordBackgroundError(DestroyAll(std::move(slots)));
+  driver().RecordBackgroundError(DestroyAll(std::move(slots)));
 }
 
 Status SlotPool::DestroyAll(std::vector<Detached> slots) {
   if (slots.empty()) return absl::OkStatus();
   Status first;
   {
-    const ScopedContext context(*driver_, options_.context);
+    const ScopedContext context(driver(), options_.context);
     first = context.status();
     for (Detached& detached : slots) {
       if (!context.status().ok()) break;
       Slot left;
-      first.Update(Destroy(detached, &left));
+      first.Update(maker_.Destroy(detached.log2, detached.slot, &left));
       detached.slot = left;
     }
   }
@@ -415,71 +415,6 @@ Status SlotPool::DestroyAll(std::vector<Detached> slots) {
   }
   released_.NotifyAll();
   return first;
-}
-
-Status SlotPool::Destroy(const Detached& detached, Slot* left) {
-  *left = detached.slot;
-  if (left->alias.value != 0) {
-    VS_RETURN_IF_ERROR(UnmapAlias(left->alias, detached.log2));
-    left->alias = DevicePtr();
-  }
-  VS_RETURN_IF_ERROR(
-      Check((*driver_)->MemRelease(left->handle), "cuMemRelease",
-            absl::StrCat(MiBText(ChunkBytes(detached.log2)), " of ", options_.memory, " memory")));
-  left->handle = 0;
-  return absl::OkStatus();
-}
-
-StatusOr<CUmemGenericAllocationHandle> SlotPool::CreateHandle(int log2,
-                                                              CUmemAllocationHandleType types) {
-  const ScopedContext context(*driver_, options_.context);
-  VS_RETURN_IF_ERROR(context.status());
-  CUmemAllocationProp prop{};
-  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  prop.location = options_.location;
-  prop.requestedHandleTypes = types;
-  CUmemGenericAllocationHandle handle = 0;
-  const CUresult result = (*driver_)->MemCreate(&handle, ChunkBytes(log2).value, &prop, 0);
-  if (result == CUDA_SUCCESS) return handle;
-  std::string what = absl::StrCat(MiBText(ChunkBytes(log2)), " of ", options_.memory, " memory");
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) absl::StrAppend(&what, ": ", options_.shortage_hint);
-  return DriverError(result, "cuMemCreate", what);
-}
-
-StatusOr<DevicePtr> SlotPool::MapAlias(CUmemGenericAllocationHandle handle, int log2) {
-  const ScopedContext context(*driver_, options_.context);
-  VS_RETURN_IF_ERROR(context.status());
-  const Bytes size = ChunkBytes(log2);
-  DevicePtr alias;
-  {
-    MutexLock lock(mutex_);
-    VS_ASSIGN_OR_RETURN(alias, aliases_->Take(size, kGranularity));
-  }
-  Status status = Check((*driver_)->MemMap(alias.value, size.value, 0, handle, 0), "cuMemMap",
-                        RangeText(alias, size));
-  if (!status.ok()) {
-    MutexLock lock(mutex_);
-    aliases_->Give(alias, size);
-    return status;
-  }
-  CUmemAccessDesc access{};
-  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  access.location.id = options_.ordinal;
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  status = Check((*driver_)->MemSetAccess(alias.value, size.value, &access, 1), "cuMemSetAccess",
-                 RangeText(alias, size));
-  if (status.ok()) return alias;
-  driver_->RecordBackgroundError(UnmapAlias(alias, log2));
-  return status;
-}
-
-Status SlotPool::UnmapAlias(DevicePtr alias, int log2) {
-  const Bytes size = ChunkBytes(log2);
-  VS_RETURN_IF_ERROR(
-      Check((*driver_)->MemUnmap(alias.value, size.value), "cuMemUnmap", RangeText(alias, size)));
-  MutexLock lock(mutex_);
-  aliases_->Give(alias, size);
-  return absl::OkStatus();
 }
 
 }  // namespace vramspan

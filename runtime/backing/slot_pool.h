@@ -8,9 +8,8 @@
 // needs no driver call. Who parked it takes it apart when the pool asks (`reclaim`): before memory
 // is made that could come from there, and when there is no room.
 //
-// A failing driver call leaves every slot whole: what could not be undone stays a cached slot, with
-// or without its alias, and is used or destroyed later. Only an alias that can be neither given
-// access nor unmapped is lost, and then its addresses are, not its memory.
+// A failing driver call leaves every slot whole (slot_maker.h): what could not be undone stays a
+// cached slot, with or without its alias, and is used or destroyed later.
 //
 // A slot may become shareable: its memory can then be given to other processes, and may outlive the
 // slot there. Nobody else ever gets it: it is destroyed when its chunk lets go of it.
@@ -23,13 +22,12 @@
 #include <absl/types/span.h>
 
 #include <array>
-#include <functional>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "runtime/backing/slot.h"
+#include "runtime/backing/slot_maker.h"
+#include "runtime/backing/slot_pool_options.h"
 #include "runtime/backing/slot_table.h"
 #include "runtime/base/mutex.h"
 #include "runtime/base/status.h"
@@ -39,21 +37,6 @@
 #include "runtime/space/chunk.h"
 
 namespace vramspan {
-
-struct SlotPoolOptions {
-  std::string memory;         // "device" or "host", for messages.
-  std::string budget_hint;    // What to do when the budget is full.
-  std::string shortage_hint;  // What it means that the driver is out of memory, and what to do.
-  CUmemLocation location{};
-  CUmemAllocationHandleType handle_types = CU_MEM_HANDLE_TYPE_NONE;
-  int ordinal = 0;  // The device that gets access to the aliases.
-  CUcontext context = nullptr;
-  Bytes budget;
-  Bytes alias_space;
-  // Unmaps and releases some parked slots, one of 2^log2 bytes among them where log2 is not 0.
-  // False when there are none. Called without the pool's lock.
-  std::function<StatusOr<bool>(int log2)> reclaim;
-};
 
 class SlotPool {
  public:
@@ -95,7 +78,7 @@ class SlotPool {
   DevicePtr alias_or_none(uint32_t slot) const;
   CUmemGenericAllocationHandle handle(uint32_t slot) const;
 
-  const Driver& driver() const { return *driver_; }
+  const Driver& driver() const { return maker_.driver(); }
   Bytes used() const;    // In held slots.
   Bytes cached() const;  // And parked.
   Bytes cached(int log2) const;
@@ -130,23 +113,17 @@ class SlotPool {
 
   // Those that the driver refuses to destroy go back into the cache; the first error is returned.
   Status DestroyAll(std::vector<Detached> slots) VS_EXCLUDES(mutex_);
-  Status Destroy(const Detached& detached, Slot* left) VS_EXCLUDES(mutex_);
   // For callers that have no way to return it.
   void DestroyOrNote(std::vector<Detached> slots) VS_EXCLUDES(mutex_);
   // Waits for other threads' releases and destroys cached and parked slots until nothing exceeds
   // the budget.
   Status MakeRoom() VS_EXCLUDES(mutex_);
   StatusOr<bool> Reclaim(int log2) VS_EXCLUDES(mutex_);
-  StatusOr<CUmemGenericAllocationHandle> CreateHandle(int log2, CUmemAllocationHandleType types)
-      VS_EXCLUDES(mutex_);
-  StatusOr<DevicePtr> MapAlias(CUmemGenericAllocationHandle handle, int log2) VS_EXCLUDES(mutex_);
-  Status UnmapAlias(DevicePtr alias, int log2) VS_EXCLUDES(mutex_);
 
-  const std::shared_ptr<const Driver> driver_;
   const SlotPoolOptions options_;
+  SlotMaker maker_;
   mutable Mutex mutex_;
   CondVar released_;
-  const std::unique_ptr<Arena> aliases_ VS_PT_GUARDED_BY(mutex_);
   std::array<SlotTable, kChunkSizeCount> tables_ VS_GUARDED_BY(mutex_);
   absl::flat_hash_set<uint32_t> shareable_ VS_GUARDED_BY(mutex_);  // All of them held.
   Bytes budget_ VS_GUARDED_BY(mutex_);

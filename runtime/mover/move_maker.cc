@@ -95,7 +95,7 @@ void MoveMaker::StartOut(ChunkMove* move) {
   auto refuse = absl::MakeCleanup([&] { Refuse(move, absl::OkStatus()); });
   on.shown.Begin("evict");
   if (on.host_slot == kNoSlot) {
-    const StatusOr<uint32_t> slot = memory_.AcquireHost(on.log2);
+    const StatusOr<uint32_t> slot = memory_.supply().AcquireHost(on.log2);
     if (!slot.ok()) {
       std::move(refuse).Cancel();
       Refuse(move, slot.status());
@@ -103,7 +103,7 @@ void MoveMaker::StartOut(ChunkMove* move) {
     }
     on.host_slot = *slot;
     on.took_host_slot = true;
-    memory_.NoteHostUse();
+    memory_.supply().NoteHostUse();
   }
   if (move->clean) {
     on.copy.done.store(true, std::memory_order_relaxed);
@@ -151,11 +151,11 @@ void MoveMaker::StartIn(ChunkMove* move) {
 StatusOr<DevicePtr> MoveMaker::TargetOf(ChunkMove* move) {
   DriverMove& on = Of(*move);
   if (!move->ahead) return memory_.device_pool().Alias(on.device_slot);
-  SharedLock mapping(memory_.mapping_mu);
+  SharedLock mapping(memory_.peers().mapping_mu);
   const auto begin = Clock::now();
-  const Status status = MapAt(memory_.driver(), memory_.accessors(), on.va, on.size,
+  const Status status = MapAt(memory_.driver(), memory_.peers().accessors(), on.va, on.size,
                               memory_.device_pool().handle(on.device_slot));
-  on.accessors = memory_.accessors().changes();
+  on.accessors = memory_.peers().accessors().changes();
   MutexLock lock(memory_.mu);
   Count(begin);
   if (!status.ok()) return status;
@@ -173,7 +173,7 @@ void MoveMaker::Remap(ChunkMove* move) {
   });
   Slots left;
   {
-    SharedLock mapping(memory_.mapping_mu);
+    SharedLock mapping(memory_.peers().mapping_mu);
     Remapping how;
     {
       MutexLock lock(memory_.mu);
@@ -209,7 +209,7 @@ RemapResult MoveMaker::ChangeMapping(const ChunkMove& move, Remapping how) {
   const CUmemGenericAllocationHandle device = memory_.device_pool().handle(on.device_slot);
   const CUmemGenericAllocationHandle host = memory_.host_pool().handle(on.host_slot);
   const Driver& driver = memory_.driver();
-  const Accessors& accessors = memory_.accessors();
+  const Accessors& accessors = memory_.peers().accessors();
   switch (how) {
     case Remapping::kNone:
       break;
@@ -252,12 +252,13 @@ void MoveMaker::Mend(ChunkMove* move) {
   RemapOutcome outcome = RemapOutcome::kLost;
   Slots left;
   {
-    SharedLock mapping(memory_.mapping_mu);
+    SharedLock mapping(memory_.peers().mapping_mu);
     // Where it was going comes first.
     for (const bool to : {move->in, !move->in}) {
       const auto handle = to ? memory_.device_pool().handle(on.device_slot)
                              : memory_.host_pool().handle(on.host_slot);
-      if (!MapAt(memory_.driver(), memory_.accessors(), on.va, on.size, handle).ok()) continue;
+      if (!MapAt(memory_.driver(), memory_.peers().accessors(), on.va, on.size, handle).ok())
+        continue;
       outcome = to == move->in ? RemapOutcome::kDone : RemapOutcome::kAsBefore;
       break;
     }
@@ -275,7 +276,7 @@ void MoveMaker::Mend(ChunkMove* move) {
 
 void MoveMaker::UnmapAhead(ChunkMove* move) {
   const DriverMove& on = Of(*move);
-  SharedLock mapping(memory_.mapping_mu);
+  SharedLock mapping(memory_.peers().mapping_mu);
   const Status status = Check(memory_.driver()->MemUnmap(on.va.value, on.size.value), "cuMemUnmap",
                               RangeText(on.va, on.size));
   MutexLock lock(memory_.mu);
@@ -341,7 +342,7 @@ void MoveMaker::MapOnHost(ChunkIndex chunk) {
     size = c.size();
     slot = c.host_slot;
   }
-  SharedLock mapping(memory_.mapping_mu);
+  SharedLock mapping(memory_.peers().mapping_mu);
   Status status = absl::CancelledError("nothing was mapped, after an exception");
   const auto begin = Clock::now();
   const auto tell = absl::MakeCleanup([&] {
@@ -351,7 +352,8 @@ void MoveMaker::MapOnHost(ChunkIndex chunk) {
     accounts_.Record(status);
     scheduler_.MappedOnHost(chunk, status.ok(), Now());
   });
-  status = MapAt(memory_.driver(), memory_.accessors(), va, size, memory_.host_pool().handle(slot));
+  status = MapAt(memory_.driver(), memory_.peers().accessors(), va, size,
+                 memory_.host_pool().handle(slot));
 }
 
 void MoveMaker::Release(Slots slots) {

@@ -60,7 +60,7 @@ class MoveMaker {
   void Refuse(ChunkMove* move, const Status& why);
   void Remap(ChunkMove* move);
   RemapResult ChangeMapping(const ChunkMove& move, Remapping how)
-      VS_REQUIRES_SHARED(memory_.mapping_mu);
+      VS_REQUIRES_SHARED(memory_.peers().mapping_mu);
   // Both memories hold the chunk's contents: maps that to which it was going, or the other.
   void Mend(ChunkMove* move);
   void UnmapAhead(ChunkMove* move);

@@ -114,10 +114,10 @@ void Mover::TeachKernel(uint64_t kernel, double passes, uint64_t resident_ns) {
   scheduler_.trials().history().Teach(kernel, passes, resident_ns);
 }
 
-StatusOr<Memory::Detached> Mover::Replace(absl::Span<const DevicePtr> mappings, Bytes size,
-                                          CUmemGenericAllocationHandle by,
-                                          absl::FunctionRef<Status(const Memory::Detached&)> copy,
-                                          absl::FunctionRef<Status(DevicePtr)> open) {
+StatusOr<DetachedMemory> Mover::Replace(absl::Span<const DevicePtr> mappings, Bytes size,
+                                        CUmemGenericAllocationHandle by,
+                                        absl::FunctionRef<Status(const DetachedMemory&)> copy,
+                                        absl::FunctionRef<Status(DevicePtr)> open) {
   VS_RETURN_IF_ERROR(placements_.Require());
   return unmapping_.Replace(mappings, size, by, copy, open);
 }
@@ -182,7 +182,7 @@ Status Mover::Synchronize() {
   }
   if (memory_.tracking() != Tracking::kAll) {
     // Work that was declared before tracking: nothing but this tells that it is done.
-    VS_RETURN_IF_ERROR(memory_.Drain());
+    VS_RETURN_IF_ERROR(memory_.drains().Drain());
     if (recorded) streams_.AllSettled();
   }
   if (!traced_) {
@@ -191,8 +191,8 @@ Status Mover::Synchronize() {
     scheduler_.work().AnyMayBeWritten(/*but_read_mostly=*/true);
   }
   // Recording may have failed to start before.
-  if (!recorded && memory_.filling()) WakeAndStartTracking();
-  VS_RETURN_IF_ERROR(memory_.DrainAndReclaim());
+  if (!recorded && memory_.supply().filling()) WakeAndStartTracking();
+  VS_RETURN_IF_ERROR(memory_.freed().DrainAndReclaim());
   return TakeError();
 }
 

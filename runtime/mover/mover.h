@@ -100,17 +100,17 @@ class Mover final : SchedulerOwner {
   // Unmaps [p, p + size), in which these are the mappings of chunks: all or, on an error, none.
   // Waits until what names their memory has ended, at most a second, and until no move of it is
   // under way; other work is not waited for. What they had, in their order.
-  StatusOr<std::vector<Memory::Detached>> Unmap(absl::Span<const DevicePtr> mappings, DevicePtr p,
-                                                Bytes size) {
+  StatusOr<std::vector<DetachedMemory>> Unmap(absl::Span<const DevicePtr> mappings, DevicePtr p,
+                                              Bytes size) {
     return unmapping_.Unmap(mappings, p, size);
   }
   // Puts `by` behind the mappings of one piece of memory, in its place: waits until no work may use
   // it, then `copy` is called while nobody submits any, and `open` for each mapping that shows
   // `by`, to let others touch it. What they had. An error changes nothing.
-  StatusOr<Memory::Detached> Replace(absl::Span<const DevicePtr> mappings, Bytes size,
-                                     CUmemGenericAllocationHandle by,
-                                     absl::FunctionRef<Status(const Memory::Detached&)> copy,
-                                     absl::FunctionRef<Status(DevicePtr)> open);
+  StatusOr<DetachedMemory> Replace(absl::Span<const DevicePtr> mappings, Bytes size,
+                                   CUmemGenericAllocationHandle by,
+                                   absl::FunctionRef<Status(const DetachedMemory&)> copy,
+                                   absl::FunctionRef<Status(DevicePtr)> open);
 
   // Pins the range, puts memory of the same contents behind it that other processes can be given,
   // and says what that is; the handles are good until the range is freed. Waits for the context's

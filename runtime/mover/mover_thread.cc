@@ -118,7 +118,7 @@ bool MoverThread::Round() {
     progress = true;
     if (Clock::now() > until) break;
   }
-  if (memory_.has_dying() && memory_.Reclaim()) {
+  if (memory_.has_dying() && memory_.freed().Reclaim()) {
     progress = true;
     MutexLock lock(memory_.mu);
     parts_.scheduler->LookAgain();

@@ -44,7 +44,7 @@ StatusOr<bool> Placements::KnowUsers(DevicePtr ptr, Bytes size) {
       return absl::InvalidArgumentError("cannot pin: not in a live allocation of this runtime");
     }
   }
-  if (unknown) VS_RETURN_IF_ERROR(memory_.Drain());
+  if (unknown) VS_RETURN_IF_ERROR(memory_.drains().Drain());
   return unknown;
 }
 
@@ -117,8 +117,8 @@ Status Placements::Unpin(DevicePtr ptr, Bytes size) {
               : "cannot unpin: not in a live allocation of this runtime");
   }
   for (const ChunkIndex index : chunks) {
-    if (--memory_.pins[index.value] != 0) continue;
-    memory_.pins.erase(index.value);
+    if (--memory_.pins()[index.value] != 0) continue;
+    memory_.pins().erase(index.value);
     memory_.chunks()[index].Transition(ChunkState::kDevice);
     memory_.chunks().NoteChange(index);
   }

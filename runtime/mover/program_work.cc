@@ -94,7 +94,7 @@ void ProgramWork::Submit(StreamWork* work) {
 }
 
 void ProgramWork::GoesOn(StreamWork* work) {
-  if (work->kernel != 0) accounts_.stats.bytes_in_place += work->sample.remote;
+  if (work->kernel != 0) accounts_.stats.bytes_in_place += work->trial.sample.remote;
   if (work->tag != 0 && options_.listener != nullptr) {
     options_.listener->Released(work->tag, work->remote);
   }
@@ -196,7 +196,7 @@ void ProgramWork::PinAll(StreamWork* work) VS_UNDER_LOCK {
 }
 
 void PinHere(Memory* memory, ChunkIndex chunk) VS_UNDER_LOCK {
-  if (memory->pins[chunk.value]++ != 0) return;
+  if (memory->pins()[chunk.value]++ != 0) return;
   memory->DropHostCopy(chunk);
   memory->chunks()[chunk].Transition(ChunkState::kPinned);
   memory->chunks().NoteChange(chunk);

@@ -24,9 +24,9 @@ constexpr std::chrono::seconds kRequiredPatience{10};
 
 void Recording::Ask() {
   if (begun()) return;
-  if (MustRecord(options_.traced, memory_.short_of_device(), memory_.filling())) {
+  if (MustRecord(options_.traced, memory_.supply().short_of_device(), memory_.supply().filling())) {
     wanted_.store(true, std::memory_order_release);
-  } else if (memory_.filling() && !ready_.load(std::memory_order_acquire)) {
+  } else if (memory_.supply().filling() && !ready_.load(std::memory_order_acquire)) {
     ready_wanted_.store(true, std::memory_order_release);
   }
 }

@@ -65,19 +65,20 @@ Status Sharing::MakeShareable(ChunkIndex index) {
   if (status.ok()) status = CopyTo(made, chunk.base, chunk.size());
   RemapResult result;
   if (status.ok()) {
-    SharedLock mapping(memory_.mapping_mu);
-    result = Remap(memory_.driver(), memory_.accessors(), chunk.base, chunk.size(),
+    SharedLock mapping(memory_.peers().mapping_mu);
+    result = Remap(memory_.driver(), memory_.peers().accessors(), chunk.base, chunk.size(),
                    pool.handle(chunk.device_slot), made.handle);
     // Both have the contents, and nobody submits anything meanwhile.
     const auto end = std::chrono::steady_clock::now() + kRemapPatience;
     while (!result.mapped && std::chrono::steady_clock::now() < end) {
       std::this_thread::sleep_for(kSharePeriod);
-      const Status mapped =
-          MapAt(memory_.driver(), memory_.accessors(), chunk.base, chunk.size(), made.handle);
+      const Status mapped = MapAt(memory_.driver(), memory_.peers().accessors(), chunk.base,
+                                  chunk.size(), made.handle);
       result.changed = mapped.ok();
-      result.mapped = result.changed || MapAt(memory_.driver(), memory_.accessors(), chunk.base,
-                                              chunk.size(), pool.handle(chunk.device_slot))
-                                            .ok();
+      result.mapped =
+          result.changed || MapAt(memory_.driver(), memory_.peers().accessors(), chunk.base,
+                                  chunk.size(), pool.handle(chunk.device_slot))
+                                .ok();
     }
     status = result.changed ? absl::OkStatus() : result.status;
     if (!result.mapped) {

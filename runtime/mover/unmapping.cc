@@ -74,16 +74,16 @@ bool Unmapping::Moving(absl::Span<const ChunkIndex> chunks) {
   });
 }
 
-StatusOr<std::vector<Memory::Detached>> Unmapping::Unmap(absl::Span<const DevicePtr> mappings,
-                                                         DevicePtr p, Bytes size) {
+StatusOr<std::vector<DetachedMemory>> Unmapping::Unmap(absl::Span<const DevicePtr> mappings,
+                                                       DevicePtr p, Bytes size) {
   std::vector<std::vector<ChunkIndex>> claimed;
   std::vector<ChunkIndex> all;
   {
     MutexLock lock(memory_.mu);
     for (const DevicePtr at : mappings) {
-      StatusOr<std::vector<ChunkIndex>> chunks = memory_.Claim(at);
+      StatusOr<std::vector<ChunkIndex>> chunks = memory_.mappings().Claim(at);
       if (!chunks.ok()) {
-        memory_.Unclaim(all);
+        memory_.mappings().Unclaim(all);
         return chunks.status();
       }
       all.insert(all.end(), chunks->begin(), chunks->end());
@@ -94,8 +94,8 @@ StatusOr<std::vector<Memory::Detached>> Unmapping::Unmap(absl::Span<const Device
   std::optional<Clock::time_point> called_off;
   for (;; std::this_thread::sleep_for(kUnmapPeriod)) {
     // From before they are taken out until the driver has unmapped them; not while it waits.
-    SharedLock mapping(memory_.mapping_mu);
-    std::vector<Memory::Taken> taken;
+    SharedLock mapping(memory_.peers().mapping_mu);
+    std::vector<Mappings::Taken> taken;
     {
       MutexLock lock(memory_.mu);
       const auto now = Clock::now();
@@ -105,7 +105,7 @@ StatusOr<std::vector<Memory::Detached>> Unmapping::Unmap(absl::Span<const Device
         waits = now - *called_off < kFingerprintPatience;
       }
       if (waits && now - begun > kPatience) {
-        memory_.Unclaim(all);
+        memory_.mappings().Unclaim(all);
         return absl::DeadlineExceededError(absl::StrCat("cannot unmap ", RangeText(p, size),
                                                         ": a move of it has not ended in ",
                                                         kPatience.count(), " s"));
@@ -113,15 +113,15 @@ StatusOr<std::vector<Memory::Detached>> Unmapping::Unmap(absl::Span<const Device
       parts_.signals->Wake();
       if (waits) continue;
       for (size_t i = 0; i < mappings.size(); ++i) {
-        taken.push_back(memory_.TakeOut(mappings[i], claimed[i]));
+        taken.push_back(memory_.mappings().TakeOut(mappings[i], claimed[i]));
       }
     }
     return UnmapTaken(taken, p, size);
   }
 }
 
-StatusOr<std::vector<Memory::Detached>> Unmapping::UnmapTaken(absl::Span<const Memory::Taken> taken,
-                                                              DevicePtr p, Bytes size) {
+StatusOr<std::vector<DetachedMemory>> Unmapping::UnmapTaken(absl::Span<const Mappings::Taken> taken,
+                                                            DevicePtr p, Bytes size) {
   Status status;
   {
     ScopedContext current(memory_.driver(), memory_.options().context);
@@ -132,14 +132,15 @@ StatusOr<std::vector<Memory::Detached>> Unmapping::UnmapTaken(absl::Span<const M
           Check(memory_.driver()->MemUnmap(p.value, size.value), "cuMemUnmap", RangeText(p, size));
     }
     if (!status.ok()) {
-      for (const Memory::Taken& t : taken) memory_.PutBack(t, /*unmapped=*/false);
+      for (const Mappings::Taken& t : taken)
+        memory_.vmm().PutBack(t, /*unmapped=*/false, memory_.peers().accessors());
       return status;
     }
   }
-  std::vector<Memory::Detached> detached;
+  std::vector<DetachedMemory> detached;
   MutexLock lock(memory_.mu);
-  for (const Memory::Taken& t : taken) {
-    memory_.Leave(t);
+  for (const Mappings::Taken& t : taken) {
+    memory_.mappings().Leave(t);
     detached.push_back(t.detached);
   }
   return detached;
@@ -167,7 +168,7 @@ Status Unmapping::CloseUnused(absl::Span<const ChunkIndex> chunks, bool claim, c
   Clock::duration closed{0};
   for (;; std::this_thread::sleep_for(kUnmapPeriod)) {
     if (!EndsByMarks(Clock::now() - begun) && (!drained || !parts_.traced)) {
-      VS_RETURN_IF_ERROR(memory_.Drain());
+      VS_RETURN_IF_ERROR(memory_.drains().Drain());
       drained = true;
     }
     // From the closing of the gate on nobody submits anything, and what was submitted is recorded.
@@ -207,17 +208,17 @@ Status Unmapping::Swap(absl::Span<const DevicePtr> mappings, Bytes size,
     VS_RETURN_IF_ERROR(
         Check(memory_.driver()->MemUnmap(at.value, size.value), "cuMemUnmap", RangeText(at, size)));
     ++done->unmapped;
-    VS_RETURN_IF_ERROR(MapAt(memory_.driver(), memory_.accessors(), at, size, by));
+    VS_RETURN_IF_ERROR(MapAt(memory_.driver(), memory_.peers().accessors(), at, size, by));
     ++done->mapped;
     VS_RETURN_IF_ERROR(open(at));
   }
   return absl::OkStatus();
 }
 
-StatusOr<Memory::Detached> Unmapping::Replace(
-    absl::Span<const DevicePtr> mappings, Bytes size, CUmemGenericAllocationHandle by,
-    absl::FunctionRef<Status(const Memory::Detached&)> copy,
-    absl::FunctionRef<Status(DevicePtr)> open) {
+StatusOr<DetachedMemory> Unmapping::Replace(absl::Span<const DevicePtr> mappings, Bytes size,
+                                            CUmemGenericAllocationHandle by,
+                                            absl::FunctionRef<Status(const DetachedMemory&)> copy,
+                                            absl::FunctionRef<Status(DevicePtr)> open) {
   std::vector<std::vector<ChunkIndex>> chunks(mappings.size());
   std::vector<ChunkIndex> all;
   {
@@ -231,11 +232,11 @@ StatusOr<Memory::Detached> Unmapping::Replace(
   MutexLock alone(one);
   VS_RETURN_IF_ERROR(
       CloseUnused(all, /*claim=*/true, "put memory of the driver in the place of the program's"));
-  SharedLock mapping(memory_.mapping_mu);
-  StatusOr<Memory::Detached> detached;
+  SharedLock mapping(memory_.peers().mapping_mu);
+  StatusOr<DetachedMemory> detached;
   {
     MutexLock lock(memory_.mu);
-    detached = memory_.DetachedAt(mappings.front());
+    detached = memory_.mappings().DetachedAt(mappings.front());
   }
   ScopedContext current(memory_.driver(), memory_.options().context);
   Status status = detached.ok() ? current.status() : detached.status();
@@ -249,13 +250,14 @@ StatusOr<Memory::Detached> Unmapping::Replace(
           Check(memory_.driver()->MemUnmap(mappings[i].value, size.value), "cuMemUnmap",
                 RangeText(mappings[i], size)));
     }
-    Memory::Taken taken;
+    Mappings::Taken taken;
     {
       MutexLock lock(memory_.mu);
-      taken = memory_.TakeOut(mappings[i], chunks[i]);
-      if (status.ok()) memory_.Leave(taken);
+      taken = memory_.mappings().TakeOut(mappings[i], chunks[i]);
+      if (status.ok()) memory_.mappings().Leave(taken);
     }
-    if (!status.ok()) memory_.PutBack(taken, /*unmapped=*/i < done.unmapped);
+    if (!status.ok())
+      memory_.vmm().PutBack(taken, /*unmapped=*/i < done.unmapped, memory_.peers().accessors());
   }
   parts_.gate->Open();
   if (!status.ok()) return status;

@@ -40,15 +40,15 @@ class Unmapping {
   Unmapping(Memory* memory, const Parts& parts) : memory_(*memory), parts_(parts) {}
 
   // See Mover::Unmap and Mover::Replace. REQUIRES of Replace: recording has begun.
-  StatusOr<std::vector<Memory::Detached>> Unmap(absl::Span<const DevicePtr> mappings, DevicePtr p,
-                                                Bytes size) VS_EXCLUDES(memory_.mu);
-  StatusOr<Memory::Detached> Replace(absl::Span<const DevicePtr> mappings, Bytes size,
-                                     CUmemGenericAllocationHandle by,
-                                     absl::FunctionRef<Status(const Memory::Detached&)> copy,
-                                     absl::FunctionRef<Status(DevicePtr)> open)
+  StatusOr<std::vector<DetachedMemory>> Unmap(absl::Span<const DevicePtr> mappings, DevicePtr p,
+                                              Bytes size) VS_EXCLUDES(memory_.mu);
+  StatusOr<DetachedMemory> Replace(absl::Span<const DevicePtr> mappings, Bytes size,
+                                   CUmemGenericAllocationHandle by,
+                                   absl::FunctionRef<Status(const DetachedMemory&)> copy,
+                                   absl::FunctionRef<Status(DevicePtr)> open)
       VS_EXCLUDES(memory_.mu, one);
   // Closes the gate when nothing that was submitted may use the chunks, and claims them (see
-  // Memory::Claim) if wanted; `why` for the error.
+  // Mappings::Claim) if wanted; `why` for the error.
   Status CloseUnused(absl::Span<const ChunkIndex> chunks, bool claim, const char* why)
       VS_REQUIRES(one) VS_EXCLUDES(memory_.mu);
   void OpenGate() { parts_.gate->Open(); }
@@ -64,16 +64,16 @@ class Unmapping {
   // Fingerprints of the chunks that have not begun are not taken. Whether any may be under way.
   bool CallOffReads(absl::Span<const ChunkIndex> chunks) VS_REQUIRES(memory_.mu);
   bool Moving(absl::Span<const ChunkIndex> chunks) VS_REQUIRES(memory_.mu);
-  StatusOr<std::vector<Memory::Detached>> UnmapTaken(absl::Span<const Memory::Taken> taken,
-                                                     DevicePtr p, Bytes size)
-      VS_REQUIRES_SHARED(memory_.mapping_mu) VS_EXCLUDES(memory_.mu);
+  StatusOr<std::vector<DetachedMemory>> UnmapTaken(absl::Span<const Mappings::Taken> taken,
+                                                   DevicePtr p, Bytes size)
+      VS_REQUIRES_SHARED(memory_.peers().mapping_mu) VS_EXCLUDES(memory_.mu);
   // Of several mappings, so many, the first.
   struct Swapped {
     size_t unmapped = 0, mapped = 0;
   };
   Status Swap(absl::Span<const DevicePtr> mappings, Bytes size, CUmemGenericAllocationHandle by,
               absl::FunctionRef<Status(DevicePtr)> open, Swapped* done)
-      VS_REQUIRES_SHARED(memory_.mapping_mu);
+      VS_REQUIRES_SHARED(memory_.peers().mapping_mu);
   // Nothing that was submitted may use them. `drained`: all that was submitted has been waited for.
   bool Unused(absl::Span<const ChunkIndex> chunks, bool drained) VS_REQUIRES(memory_.mu);
   // Work from before recording ends by marks; some streams nobody can mark.

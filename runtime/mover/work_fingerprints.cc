@@ -32,7 +32,7 @@ void WorkFingerprints::Load() {
 
 bool WorkFingerprints::IsWorth(const Chunk& c) const {
   // While everything fits nothing leaves.
-  return memory_.host_used() && HostCopies::WorthNow(c);
+  return memory_.supply().host_used() && HostCopies::WorthNow(c);
 }
 
 size_t WorkFingerprints::Choose(StreamWork* work, StreamFingerprints::Piece* pieces) {

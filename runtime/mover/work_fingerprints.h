@@ -38,7 +38,7 @@ class WorkFingerprints {
   // Those of the chunks that have not begun are not taken. Whether any may be under way.
   bool CallOff(const StreamWork& work, absl::Span<const ChunkIndex> chunks);
   // They tell who wrote what.
-  bool follow_writers() const { return prints_ != nullptr && memory_.host_used(); }
+  bool follow_writers() const { return prints_ != nullptr && memory_.supply().host_used(); }
 
  private:
   static constexpr size_t kMost = 32;  // Of one piece of work.

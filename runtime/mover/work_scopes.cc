@@ -137,8 +137,8 @@ StatusOr<WorkScopes::Taken> WorkScopes::Take(StreamWork* work, absl::Span<const 
   if (!in_threads) {
     parts_.work->WaitForRoom(work->access != Access::kUnknown && KernelsOnly(ranges));
   }
-  work->stream_key = work->stream;
-  work->thread = ThreadNumber::Mine();
+  work->submitter.stream_key = work->stream;
+  work->submitter.thread = ThreadNumber::Mine();
   work->submitted_at = Now();
   if (parts_.work->CountIn(work)) {
     parts_.work->Collect(ranges, work);

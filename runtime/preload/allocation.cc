@@ -161,7 +161,7 @@ CUresult MemFree(decltype(&::cuMemFree_v2) real, CUdeviceptr p) {
   try {
     const std::optional<Allocated> memory = RemoveAllocated(p);
     if (!memory.has_value()) return CUDA_ERROR_INVALID_VALUE;
-    Status status = runtime->memory().Drain();
+    Status status = runtime->memory().drains().Drain();
     if (!status.ok()) RestoreAllocated(*memory);
     if (status.ok() && memory->pool != nullptr) StreamOrderedOf(runtime)->Forget(p);
     if (status.ok()) ForgetExported(p);

@@ -45,7 +45,7 @@ bool StillGranted(const State& state, const Grant& gone) VS_REQUIRES(state.mu) {
 void Revoke(const State& state, const Grant& gone) VS_REQUIRES(state.mu) {
   Runtime* const runtime = RuntimeOfContext(gone.to);
   if (runtime == nullptr || StillGranted(state, gone)) return;
-  const Status status = runtime->memory().SetPeer(gone.device, false);
+  const Status status = runtime->memory().peers().Set(gone.device, false);
   if (status.ok()) return;
   Log(LogLevel::kWarning,
       absl::StrCat("device ", gone.device, " keeps access to memory of device ",
@@ -53,7 +53,7 @@ void Revoke(const State& state, const Grant& gone) VS_REQUIRES(state.mu) {
 }
 
 Status Give(Runtime* runtime, CUdevice device) {
-  const Status status = runtime->memory().SetPeer(device, true);
+  const Status status = runtime->memory().peers().Set(device, true);
   if (!status.ok()) {
     Log(LogLevel::kWarning,
         absl::StrCat("device ", device, " gets no access to memory of device ",
@@ -127,7 +127,7 @@ void OpenForCopies(Runtime* runtime, CUdevice device) {
   int can = 0;
   if (reaches == nullptr || reaches(&can, device, owner) != CUDA_SUCCESS || can == 0 ||
       !OpenTo(device, runtime).ok()) {
-    runtime->memory().AddPeerWherePossible(device);
+    runtime->memory().peers().AddWherePossible(device);
   }
   opened.fetch_or(bit, std::memory_order_acq_rel);
 }

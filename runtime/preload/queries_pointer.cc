@@ -28,7 +28,7 @@ Subject SubjectOf(CUdeviceptr p) {
   if (s.runtime == nullptr) return s;
   s.memory = FindAllocated(p);
   if (s.memory.has_value()) {
-    s.stand_in = s.runtime->memory().plain();
+    s.stand_in = s.runtime->memory().drains().plain();
   } else {
     CUdeviceptr base = 0;
     size_t size = 0;

@@ -124,7 +124,7 @@ StatusOr<CUdeviceptr> StreamOrdered::Allocate(CUmemoryPool handle, Bytes size, C
   GiveBack(freed);
   if (taken != 0) return taken;
   // What is not in use is better used than kept, as soon as it would cost others their place.
-  if (runtime_.memory().filling()) GiveUpIdle();
+  if (runtime_.memory().supply().filling()) GiveUpIdle();
   StatusOr<DevicePtr> p = runtime_.Allocate(Bytes(capacity));
   if (!p.ok() && absl::IsResourceExhausted(p.status()) && WaitForPending()) {
     p = runtime_.Allocate(Bytes(capacity));

@@ -115,7 +115,7 @@ CUresult UnmapKnown(decltype(&::cuMemUnmap) real, CUdeviceptr p, size_t size) {
         table.changed.Wait(table.mu);
         continue;
       }
-      std::vector<Memory::Detached> detached;
+      std::vector<DetachedMemory> detached;
       if (!known.at.empty()) {
         const Status unmapped = table.Aside(known.handles, [&] {
           VS_ASSIGN_OR_RETURN(detached,
@@ -151,11 +151,11 @@ CUresult MapOurs(VmmTable& table, VmmReservation* r, CUdeviceptr p,
   r->mappings.emplace(p, VmmMapping{h->size, handle});
   Status mapped;
   if (h->mapped.empty()) {
-    mapped = h->runtime->memory().MapDetached(*h->detached, DevicePtr(p));
+    mapped = h->runtime->memory().vmm().MapDetached(*h->detached, DevicePtr(p));
   } else {
     mapped = table.Hold(handle, "it is mapped twice");
     if (mapped.ok()) {
-      mapped = h->runtime->memory().MapAgain(DevicePtr(h->mapped.front()), DevicePtr(p));
+      mapped = h->runtime->memory().vmm().MapAgain(DevicePtr(h->mapped.front()), DevicePtr(p));
     }
   }
   if (!mapped.ok()) {
@@ -183,7 +183,8 @@ CUresult MemAddressReserve(decltype(&::cuMemAddressReserve) real, CUdeviceptr* p
   const CUresult result = Guarded([&] {
     VmmTable& table = VmmTable::Get();
     MutexLock lock(table.mu);
-    const StatusOr<DevicePtr> taken = runtime->memory().Reserve(Bytes(size), Bytes(alignment));
+    const StatusOr<DevicePtr> taken =
+        runtime->memory().vmm().Reserve(Bytes(size), Bytes(alignment));
     if (!taken.ok()) return Told(taken.status());
     base = taken->value;
     // What is left of a runtime that has ended may have had the same addresses.
@@ -210,7 +211,7 @@ CUresult MemAddressFree(decltype(&::cuMemAddressFree) real, CUdeviceptr p, size_
           return CUDA_ERROR_INVALID_VALUE;
         }
         const Status given = r->runtime != nullptr
-                                 ? r->runtime->memory().Unreserve(DevicePtr(p), Bytes(size))
+                                 ? r->runtime->memory().vmm().Unreserve(DevicePtr(p), Bytes(size))
                                  : absl::OkStatus();
         if (given.ok()) table.reservations.erase(p);
         return Told(given);
@@ -227,7 +228,7 @@ CUresult VmmCreate(decltype(&::cuMemCreate) real, CUmemGenericAllocationHandle* 
   Runtime* const runtime = ordinary ? RuntimeForMemoryOf(properties->location.id) : nullptr;
   if (runtime == nullptr) return MemCreate(real, handle, size, properties, flags);
   return Guarded([&] {
-    StatusOr<Memory::Detached> detached = runtime->MakeDetached(Bytes(size));
+    StatusOr<DetachedMemory> detached = runtime->MakeDetached(Bytes(size));
     if (!detached.ok()) return Told(detached.status());
     VmmHandle made;
     made.runtime = runtime;

@@ -96,7 +96,7 @@ CUresult MemGetAccess(decltype(&::cuMemGetAccess) real, unsigned long long* flag
     if (mapping == nullptr) {
       if (!FindAllocated(p).has_value()) return CUDA_ERROR_INVALID_VALUE;
       const OwnCalls own;
-      return real(flags, location, runtime->memory().plain());
+      return real(flags, location, runtime->memory().drains().plain());
     }
     if (mapping->handle != 0 && mapping->others.empty()) {
       const bool has = mapping->access && location->type == CU_MEM_LOCATION_TYPE_DEVICE &&

@@ -20,8 +20,8 @@ constexpr uint64_t kFirst = uint64_t{0x7653} << 48;
 constexpr uint64_t kMask = uint64_t{0xffff} << 48;
 
 // A mapping of the driver's handle somewhere, for as long as the copy takes.
-Status CopyInto(Runtime* runtime, const Memory::Detached& detached,
-                CUmemGenericAllocationHandle real, size_t size) {
+Status CopyInto(Runtime* runtime, const DetachedMemory& detached, CUmemGenericAllocationHandle real,
+                size_t size) {
   const Driver& driver = *runtime->driver();
   CUdeviceptr at = 0;
   VS_RETURN_IF_ERROR(Check(driver->MemAddressReserve(&at, size, 0, 0, 0), "cuMemAddressReserve"));
@@ -29,7 +29,7 @@ Status CopyInto(Runtime* runtime, const Memory::Detached& detached,
   Status status =
       MapAt(driver, Accessors(runtime->memory().options().ordinal), to, Bytes(size), real);
   if (status.ok()) {
-    status = runtime->memory().CopyDetached(detached, to);
+    status = runtime->memory().vmm().CopyDetached(detached, to);
     driver.RecordBackgroundError(
         Check(driver->MemUnmap(at, size), "cuMemUnmap", RangeText(to, Bytes(size))));
   }
@@ -120,7 +120,7 @@ void VmmTable::DropIfUnused(CUmemGenericAllocationHandle handle) {
   VmmHandle* const h = Find(handle);
   if (h == nullptr || h->at_work || h->references > 0 || !h->mapped.empty()) return;
   if (h->runtime != nullptr && h->detached.has_value()) {
-    h->runtime->memory().ReleaseDetached(*std::move(h->detached));
+    h->runtime->memory().vmm().ReleaseDetached(*std::move(h->detached));
   }
   handles.erase(handle);
 }
@@ -182,7 +182,7 @@ CUresult VmmTable::Realise(CUmemGenericAllocationHandle handle, const char* why)
     if (created != CUDA_SUCCESS) {
       return DriverError(created, "cuMemCreate", absl::StrFormat("%d, %s", h.size, why));
     }
-    const auto copy = [&](const Memory::Detached& detached) {
+    const auto copy = [&](const DetachedMemory& detached) {
       return h.used ? CopyInto(h.runtime, detached, real, h.size) : absl::OkStatus();
     };
     const auto open = [&](DevicePtr at) {
@@ -197,7 +197,7 @@ CUresult VmmTable::Realise(CUmemGenericAllocationHandle handle, const char* why)
     } else {
       std::vector<DevicePtr> mappings;
       for (const CUdeviceptr at : h.mapped) mappings.emplace_back(at);
-      StatusOr<Memory::Detached> detached =
+      StatusOr<DetachedMemory> detached =
           h.runtime->ReplaceLoose(mappings, Bytes(h.size), real, copy, open);
       status = detached.status();
       if (detached.ok()) h.detached = *std::move(detached);
@@ -209,7 +209,7 @@ CUresult VmmTable::Realise(CUmemGenericAllocationHandle handle, const char* why)
     DropIfUnused(handle);
     return Told(made);
   }
-  h.runtime->memory().ReleaseDetached(*std::exchange(h.detached, std::nullopt));
+  h.runtime->memory().vmm().ReleaseDetached(*std::exchange(h.detached, std::nullopt));
   Count(Foreign::kHandle, h.size);
   LogStays(h.size, why);
   h.real = real;

@@ -1,7 +1,7 @@
 // What the program made with the driver's VMM calls and what stands for it: handles of ours, the
 // reservations that came out of an arena, and what is mapped in those.
 //
-// A handle of ours has a value that no driver gives out. Its memory is detached (Memory::Detached)
+// A handle of ours has a value that no driver gives out. Its memory is detached (DetachedMemory)
 // until it is mapped into a reservation of ours, and chunks from then on. Mapped twice, or with
 // access that is not plain, it stays on the device where it is. What cannot be ours at all (a
 // handle that is exported, or bound to a multicast object) becomes real: the driver's own memory,
@@ -32,13 +32,13 @@ struct VmmHandle {
   Runtime* runtime = nullptr;  // Null: it ended, and the memory with it.
   CUmemAllocationProp properties{};
   size_t size = 0;
-  int references = 1;                        // The program's.
-  std::optional<Memory::Detached> detached;  // While it is not mapped.
-  bool used = false;                         // Was mapped: it may have contents.
-  std::vector<CUdeviceptr> mapped;           // Where it is mapped as chunks,
-  bool held = false;                         // which stay where they are, on the device.
-  CUmemGenericAllocationHandle real = 0;     // The driver's, where it is real; else 0.
-  bool at_work = false;                      // A thread is at it without the lock.
+  int references = 1;                      // The program's.
+  std::optional<DetachedMemory> detached;  // While it is not mapped.
+  bool used = false;                       // Was mapped: it may have contents.
+  std::vector<CUdeviceptr> mapped;         // Where it is mapped as chunks,
+  bool held = false;                       // which stay where they are, on the device.
+  CUmemGenericAllocationHandle real = 0;   // The driver's, where it is real; else 0.
+  bool at_work = false;                    // A thread is at it without the lock.
 };
 
 struct VmmMapping {

@@ -4,9 +4,11 @@
 // runs, the launch waits a short time only: no fetch is coming. A wait in vain holds such waits
 // back for a while.
 //
-// Pure: no clock, no lock, no chunk. One owner.
+// Pure: no clock, no lock, no look at a chunk. One owner.
 #ifndef VRAMSPAN_RUNTIME_SCHEDULER_AWAITED_FETCHES_H_
 #define VRAMSPAN_RUNTIME_SCHEDULER_AWAITED_FETCHES_H_
+
+#include <vector>
 
 #include "runtime/base/units.h"
 #include "runtime/scheduler/backoff.h"
@@ -17,6 +19,7 @@ namespace vramspan {
 struct AwaitedFetch {
   Instant since;   // It waits for chunks to get a mapping; the default: it does not.
   Instant active;  // Anything moved or ran, last seen then.
+  std::vector<ChunkIndex> chunks;  // It waits for these to be fetched instead.
 };
 
 class AwaitedFetches {

@@ -9,10 +9,10 @@ namespace vramspan {
 
 QueuedWork PlanMaker::Queued(const Work& work) const {
   return {.id = work.id,
-          .chunks = work.wanted,
+          .chunks = work.wanted.chunks,
           .duration = traced_ ? from_.trials->history().Expected(work.kernel) : 1,
           .explicit_request = work.kind != Work::Kind::kScope,
-          .version = work.version};
+          .version = work.wanted.version};
 }
 
 void PlanMaker::Submitted(Work* work) {
@@ -31,8 +31,8 @@ void PlanMaker::Released(Work* head) {
   released_.Add(head);
   changed_ = true;
   if (!follows_) return;
-  follows_ = head->fetch_for_others.empty() && released_.size() <= kReleasedSeen &&
-             (from_.queue->empty() || from_.queue->front()->fetch_for_others.empty());
+  follows_ = head->awaited.chunks.empty() && released_.size() <= kReleasedSeen &&
+             (from_.queue->empty() || from_.queue->front()->awaited.chunks.empty());
   if (follows_) planned_.Release();
 }
 
@@ -73,11 +73,11 @@ void PlanMaker::MakeQueue() {
     if (work->run_in_place && !leads) continue;
     run_in_place_ += leads;
     QueuedWork queued = Queued(*work);
-    if (head && !work->fetch_for_others.empty()) {
+    if (head && !work->awaited.chunks.empty()) {
       follows_ = false;
-      with_fetches_.assign(work->wanted.begin(), work->wanted.end());
-      with_fetches_.insert(with_fetches_.end(), work->fetch_for_others.begin(),
-                           work->fetch_for_others.end());
+      with_fetches_.assign(work->wanted.chunks.begin(), work->wanted.chunks.end());
+      with_fetches_.insert(with_fetches_.end(), work->awaited.chunks.begin(),
+                           work->awaited.chunks.end());
       queued.chunks = with_fetches_;
       queued.version = 0;
     }
@@ -130,7 +130,7 @@ void PlanMaker::AddExplicitEvictions(std::vector<ChunkIndex>* evict) const {
   for (const Work* work : *from_.queue) {
     if (work->kind != Work::Kind::kEvict) return;
     if (work->needs_arrival || work->run_in_place) continue;
-    for (const ChunkIndex index : work->wanted) {
+    for (const ChunkIndex index : work->wanted.chunks) {
       if (from_.residency->MayLeave((*from_.residency)[index])) evict->push_back(index);
     }
   }
@@ -145,12 +145,12 @@ bool PlanMaker::Make(const Room& room, const Conditions& at, Plan* plan) {
   if (any) Remake();
   Work* const head = from_.queue->empty() ? nullptr : from_.queue->front();
   if (head != nullptr) {
-    if (head->kernel != 0 && !head->tried && from_.trials->Try(head)) {
+    if (head->kernel != 0 && !head->trial.tried && from_.trials->Try(head)) {
       Remake();
       any = true;
     }
     // A trial may have been all that it waited for. More moves would only keep it waiting.
-    if (head->fetch_for_others.empty() && (head->barrier() || from_.trials->OnTrial(*head)) &&
+    if (head->awaited.chunks.empty() && (head->barrier() || from_.trials->OnTrial(*head)) &&
         from_.readiness->HasItsMemory(*head, at)) {
       return any;
     }
@@ -202,7 +202,7 @@ bool PlanMaker::RunInPlace(const Plan& plan, Instant now) {
     Work* const work = follows_ ? from_.queue->front() : held_[run_in_place_];
     Remake();
     any = true;
-    if (work == from_.queue->front() && !work->fetch_for_others.empty()) {
+    if (work == from_.queue->front() && !work->awaited.chunks.empty()) {
       // There is no room for what others want beside what it wants itself.
       from_.unmapped->NotPlanned(work, now);
     } else {

@@ -83,8 +83,8 @@ bool Planning::ServeEvictions(ChunkIndex chunk) {
   bool any = false;
   for (Work* work : *parts_.queue) {
     if (work->kind != Work::Kind::kEvict) break;
-    if (std::erase(work->part, chunk) == 0) continue;
-    work->wanted = work->part;
+    if (std::erase(work->wanted.part, chunk) == 0) continue;
+    work->wanted.chunks = work->wanted.part;
     parts_.trials->heat().Reset(chunk);  // It is to stay there until it is used again.
     any = true;
   }

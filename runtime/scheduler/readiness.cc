@@ -23,10 +23,11 @@ bool Readiness::RunsAsItIs(const Work& work, const Conditions& at) const {
     work.ForEach([&](const ChunkUse& use) { unmapped |= residency_[use.chunk].unmapped; });
     if (unmapped) return false;
   }
-  return std::all_of(work.wanted.begin(), work.wanted.end(), [this](ChunkIndex chunk) {
-    const Chunk& c = residency_[chunk];
-    return c.on_device || c.allocation == 0 || Residency::ServedInPlace(c);
-  });
+  return std::all_of(work.wanted.chunks.begin(), work.wanted.chunks.end(),
+                     [this](ChunkIndex chunk) {
+                       const Chunk& c = residency_[chunk];
+                       return c.on_device || c.allocation == 0 || Residency::ServedInPlace(c);
+                     });
 }
 
 bool Readiness::HasItsMemory(const Work& work, const Conditions& at) const {
@@ -34,7 +35,7 @@ bool Readiness::HasItsMemory(const Work& work, const Conditions& at) const {
   if (at.moving && (!NoneMoves(work.uses) || !NoneMoves(work.possible))) return false;
   if (at.moving && !at.dead && !NoneIsLost(work.mapped_only)) return false;
   if (work.run_in_place) return true;
-  return std::all_of(work.wanted.begin(), work.wanted.end(), [&](ChunkIndex chunk) {
+  return std::all_of(work.wanted.chunks.begin(), work.wanted.chunks.end(), [&](ChunkIndex chunk) {
     const Chunk& c = residency_[chunk];
     if (c.state == ChunkState::kPinned) return true;
     // Work from before tracking ends soon, and then its users are known.

@@ -20,14 +20,14 @@ uint64_t Sequence::Signature(uint64_t hash_of_uses, uint64_t kernel) {
 Sequence::Seen Sequence::Saw(Work* work) {
   Seen seen;
   // A copy between two launches moves nothing and is no part of the sequence.
-  if (work->signature == 0 || (work->kernel == 0 && work->wanted.empty())) return seen;
+  if (work->signature == 0 || (work->kernel == 0 && work->wanted.chunks.empty())) return seen;
   const uint64_t hits = forecast_.hits();
   forecast_.Saw(work->signature);
   seen.expected = forecast_.hits() != hits;
   const auto known = sets_.find(work->signature);
   if (known != sets_.end()) {
-    if (known->second.chunks == work->wanted) {
-      if (known->second.version != 0) work->version = known->second.version;
+    if (known->second.chunks == work->wanted.chunks) {
+      if (known->second.version != 0) work->wanted.version = known->second.version;
       return seen;
     }
     // It wants others than it did, and so does what is expected to be the same.
@@ -35,18 +35,18 @@ Sequence::Seen Sequence::Saw(Work* work) {
     chunks_ -= known->second.chunks.size();
     known->second.chunks.clear();
   }
-  if (chunks_ + work->wanted.size() > kMostSetChunks ||
+  if (chunks_ + work->wanted.chunks.size() > kMostSetChunks ||
       (known == sets_.end() && sets_.size() == kMostSets)) {
     sets_.clear();
     chunks_ = 0;
     seen.forgotten = true;
-    if (work->wanted.size() > kMostSetChunks) return seen;
+    if (work->wanted.chunks.size() > kMostSetChunks) return seen;
   }
-  chunks_ += work->wanted.size();
+  chunks_ += work->wanted.chunks.size();
   Set& set = sets_[work->signature];
   set.kernel = work->kernel;
-  set.version = work->version;
-  set.chunks.assign(work->wanted.begin(), work->wanted.end());
+  set.version = work->wanted.version;
+  set.chunks.assign(work->wanted.chunks.begin(), work->wanted.chunks.end());
   return seen;
 }
 

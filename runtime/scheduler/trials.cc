@@ -30,20 +30,22 @@ ServedArguments Trials::Price(Work* work, Bytes room) {
   if (!arguments.ServesAny()) return arguments;
   const auto offer = [this](PlaceMerit::Take take) { OfferVictims(take); };
   PlaceMerit merit(heat_, room, offer);
-  work->in_place.resize(work->uses.size());
+  work->wanted.in_place.resize(work->uses.size());
   for (size_t i = 0; i < work->uses.size(); ++i) {
     const auto& [chunk, how] = work->uses[i];
-    if (work->serves(i) || !arguments.Serves(how.slot) || work->soon.contains(chunk)) continue;
+    if (work->serves(i) || !arguments.Serves(how.slot) || work->trial.soon.contains(chunk))
+      continue;
     // What is on the device as yet may leave before the launch runs: it is not to come back for it.
     const Chunk& c = residency_[chunk];
-    work->in_place[i] = c.on_device || !residency_.Movable(c) || !merit.Worth(chunk, c.size());
+    work->wanted.in_place[i] =
+        c.on_device || !residency_.Movable(c) || !merit.Worth(chunk, c.size());
   }
   Want(work);
   return arguments;
 }
 
 void Trials::PriceNew(Work* work, Bytes room) {
-  work->soon = reuse_.Launch(work->signature);
+  work->trial.soon = reuse_.Launch(work->signature);
   const ServedArguments arguments = Price(work, room);
   for (const auto& [chunk, how] : work->uses) {
     reuse_.Touch(chunk, residency_[chunk].size(), !how.once && !arguments.Serves(how.slot));
@@ -51,7 +53,7 @@ void Trials::PriceNew(Work* work, Bytes room) {
 }
 
 bool Trials::Try(Work* head) {
-  head->tried = true;
+  head->trial.tried = true;
   // One argument, one chunk: what that adds is the trial's doing.
   size_t chosen = head->uses.size();
   Bytes remote;
@@ -59,7 +61,7 @@ bool Trials::Try(Work* head) {
     const auto& [chunk, how] = head->uses[i];
     const Chunk& c = residency_[chunk];
     if (head->serves(i) || c.on_device || Residency::Moving(c) || !residency_.Movable(c)) continue;
-    if (head->soon.contains(chunk)) continue;
+    if (head->trial.soon.contains(chunk)) continue;
     if (chosen != head->uses.size() && how.slot != head->uses[chosen].how.slot) return false;
     chosen = i;
     remote += c.size();
@@ -70,8 +72,8 @@ bool Trials::Try(Work* head) {
       history_.For(head->kernel, slot, remote) != KernelHistory::Verdict::kTry) {
     return false;
   }
-  head->in_place.resize(head->uses.size());
-  head->in_place[chosen] = 1;
+  head->wanted.in_place.resize(head->uses.size());
+  head->wanted.in_place[chosen] = 1;
   trial_ = head->uses[chosen].chunk;
   trial_for_ = head->id;
   waits_.reset();
@@ -87,7 +89,7 @@ bool Trials::WaitsForCopies(bool moving, Instant now) {
 }
 
 void Trials::Released(Work* kernel) {
-  LaunchSample& sample = kernel->sample;
+  LaunchSample& sample = kernel->trial.sample;
   sample.kernel = kernel->kernel;
   const bool priced = history_.HasPasses(kernel->kernel);
   for (const auto& [chunk, how] : kernel->uses) {
@@ -121,7 +123,7 @@ void Trials::Finished(const Work& kernel, Instant began, Duration gap, bool dist
   const Duration took = now - std::max(kernel.released_at, began);
   if (took <= Duration::zero() || disturbed) return;
   if (gap > kFineEnough && gap * kResolution > took) return;
-  LaunchSample sample = kernel.sample;
+  LaunchSample sample = kernel.trial.sample;
   sample.nanoseconds = static_cast<uint64_t>(took.count());
   history_.Record(sample);
 }

@@ -48,7 +48,7 @@ class Trials {
   // Wants on the device what is not served in place.
   void Want(Work* work) {
     work->WantTheRest();
-    work->version = next_version_++;
+    work->wanted.version = next_version_++;
   }
 
   // --- prices. `room`: device memory that may be filled ---

@@ -47,24 +47,24 @@ UnmappedChunks::Wait UnmappedChunks::Look(Work* work, bool has_its_memory, bool 
 bool UnmappedChunks::ComesSoon(Work* work, ChunkIndex chunk, bool active, Instant now, Wait* wait) {
   const auto answer = awaited_.Look(active, work->run_in_place, now, &work->awaited);
   if (answer == AwaitedFetches::Answer::kInVain) {
-    work->fetch_for_others.clear();
+    work->awaited.chunks.clear();
     wait->wants_others = true;
   }
   if (answer != AwaitedFetches::Answer::kWait) return false;
   const Chunk& c = residency_[chunk];
-  if (Residency::Moving(c) || Contains(work->fetch_for_others, chunk)) return true;
+  if (Residency::Moving(c) || Contains(work->awaited.chunks, chunk)) return true;
   const auto wants = [chunk](const Work& next) {
-    return !next.run_in_place && Contains(next.wanted, chunk);
+    return !next.run_in_place && Contains(next.wanted.chunks, chunk);
   };
   if (!residency_.Movable(c) || !queue_.AnyBehind(work, kFetchedNotMapped, wants)) return false;
-  work->fetch_for_others.push_back(chunk);
+  work->awaited.chunks.push_back(chunk);
   wait->wants_others = true;
   return true;
 }
 
 void UnmappedChunks::NotPlanned(Work* work, Instant now) {
   awaited_.NotPlanned(now);
-  work->fetch_for_others.clear();
+  work->awaited.chunks.clear();
 }
 
 void UnmappedChunks::Collect() {

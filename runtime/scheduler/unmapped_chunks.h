@@ -61,7 +61,7 @@ class UnmappedChunks {
   void NotPlanned(Work* work, Instant now);
   // The work is released.
   void Released(const Work& work) {
-    if (!work.fetch_for_others.empty()) awaited_.Came();
+    if (!work.awaited.chunks.empty()) awaited_.Came();
   }
   // If nothing moves or runs until then, it waits in vain.
   Instant Due(const Work& head) const { return awaited_.Due(head.awaited); }

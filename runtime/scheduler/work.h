@@ -59,6 +59,30 @@ enum class Access : uint8_t {
   kUnknown,  // It waits until nothing moves, and nothing moves while it runs.
 };
 
+// What is to be on the device when work runs, and what of its uses is served where it lies.
+struct WantedMemory {
+  absl::Span<const ChunkIndex> chunks;  // In order.
+  uint64_t version = 0;                 // Of `chunks`, as QueuedWork has it; 0: it has none.
+  // By position in the uses: is served where it lies. Empty: none is.
+  std::vector<uint8_t> in_place;
+  std::vector<ChunkIndex> part;  // `chunks`, where that is not all of the uses.
+
+  bool serves(size_t use) const { return !in_place.empty() && in_place[use] != 0; }
+};
+
+// What trials know of work (trials.h).
+struct TrialOfWork {
+  bool tried = false;   // Looked at for a trial.
+  Reuse::Set soon;      // What others needed soon after the last of it.
+  LaunchSample sample;  // What was served in place when it was released.
+};
+
+// Who submits work: what one thread submits to one stream comes in order.
+struct Submitter {
+  uint64_t thread = 0;
+  const void* stream_key = nullptr;
+};
+
 struct Work {
   enum class Kind : uint8_t {
     kScope,     // GPU work of the program.
@@ -72,7 +96,6 @@ struct Work {
   uint64_t place = 0;  // In the order of release.
   Kind kind = Kind::kScope;
   Access access = Access::kExact;
-  bool tried = false;          // Looked at for a trial.
   bool run_in_place = false;   // Is released with its memory wherever it is.
   bool held = false;           // Waits in the queue.
   bool released = false;       // May run, as far as memory goes.
@@ -80,35 +103,26 @@ struct Work {
   bool in_submission = false;  // Held, and its thread is still inside the call that submits it.
   bool submitted = false;      // Its thread has left that call, held or not.
   bool needs_arrival = false;  // Some chunk's earlier users are not known yet.
-  // What is to be on the device, in order.
-  absl::Span<const ChunkIndex> wanted;
-  uint64_t version = 0;  // Of `wanted`, as QueuedWork has it; 0: it has none.
+  WantedMemory wanted;
 
   // What it touches, each chunk once. Whoever made the work keeps these.
   absl::Span<const ChunkUse> uses;         // Most likely.
   absl::Span<const ChunkUse> possible;     // It may. They stay where they are while it runs.
   absl::Span<const ChunkUse> mapped_only;  // It may. They stay mapped, and may move.
-  // By position in `uses`: is served where it lies. Empty: none is.
-  std::vector<uint8_t> in_place;
-  std::vector<ChunkIndex> part;  // `wanted`, where that is not all.
 
   uint64_t kernel = 0;  // What the history knows it by; 0: not a kernel that was seen.
   // By its kernel and its uses, wherever those lie: what the forecast knows it by; 0: nothing.
   uint64_t signature = 0;
-  Reuse::Set soon;                           // What others needed soon after the last of it.
-  LaunchSample sample;                       // What was served in place when it was released.
-  AwaitedFetch awaited;                      // It waits for chunks to get a mapping,
-  std::vector<ChunkIndex> fetch_for_others;  // and for these to be fetched instead.
+  TrialOfWork trial;
+  AwaitedFetch awaited;
   Instant submitted_at, released_at;
   Bytes remote;                       // On the host when it was released, most likely used.
   uint32_t fingerprint_launches = 0;  // Behind it while it is held.
-  // Work of one thread in one stream comes in order.
-  uint64_t thread = 0;
-  const void* stream_key = nullptr;
+  Submitter submitter;
 
   // Nothing may move while it runs: it may touch any memory.
   bool barrier() const { return access != Access::kExact; }
-  bool serves(size_t use) const { return !in_place.empty() && in_place[use] != 0; }
+  bool serves(size_t use) const { return wanted.serves(use); }
 
   // Calls `visit` with each chunk that must not move while it runs.
   template <typename Visit>
@@ -125,16 +139,16 @@ struct Work {
 
   // In place is what is touched once at most: to move it would cross the bus as often.
   void ServeOnce() {
-    in_place.resize(uses.size());
-    for (size_t i = 0; i < uses.size(); ++i) in_place[i] = uses[i].how.once;
+    wanted.in_place.resize(uses.size());
+    for (size_t i = 0; i < uses.size(); ++i) wanted.in_place[i] = uses[i].how.once;
   }
   // Wants all on the device that is not served in place.
   void WantTheRest() {
-    part.clear();
+    wanted.part.clear();
     for (size_t i = 0; i < uses.size(); ++i) {
-      if (!serves(i)) part.push_back(uses[i].chunk);
+      if (!serves(i)) wanted.part.push_back(uses[i].chunk);
     }
-    wanted = part;
+    wanted.chunks = wanted.part;
   }
 
   // Takes the memory of another's vectors, empty.
@@ -143,9 +157,9 @@ struct Work {
       from->clear();
       *to = std::move(*from);
     };
-    take(&other->in_place, &in_place);
-    take(&other->part, &part);
-    take(&other->fetch_for_others, &fetch_for_others);
+    take(&other->wanted.in_place, &wanted.in_place);
+    take(&other->wanted.part, &wanted.part);
+    take(&other->awaited.chunks, &awaited.chunks);
   }
 };
 

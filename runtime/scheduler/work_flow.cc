@@ -135,10 +135,11 @@ void WorkFlow::MarkReleased(Work* work, const Moment& at) {
       VS_DCHECK(!c.unmapped || work->kind != Work::Kind::kScope || dead_);
       if (!c.on_device && !use.how.possible) work->remote += c.size();
       if (!use.how.write) return;
-      const HostCopies::Write write{.by = {work->id, work->thread, work->stream_key},
-                                    .alone = c.in_flight == 1,
-                                    .barrier = barrier,
-                                    .follow = at.follows_writers};
+      const HostCopies::Write write{
+          .by = {work->id, work->submitter.thread, work->submitter.stream_key},
+          .alone = c.in_flight == 1,
+          .barrier = barrier,
+          .follow = at.follows_writers};
       if (parts_.host_copies->MayBeWritten(use.chunk, write)) {
         parts_.owner->DropHostCopy(use.chunk);
       }
@@ -207,7 +208,7 @@ Patience::Situation WorkFlow::Situation(Instant now) {
   parts_.owner->ForEachRunning([&](const Work& work) {
     runs |= work.submitted;
     if (work.kernel == 0 || parts_.trials == nullptr) return;
-    known = std::max(known, parts_.trials->history().MayTake(work.sample));
+    known = std::max(known, parts_.trials->history().MayTake(work.trial.sample));
   });
   Patience::Situation at;
   // A thread that is blocked inside the driver may hold up all others that enter it, and with them

@@ -14,6 +14,7 @@ namespace {
 
 using vramspan::Allocation;
 using vramspan::Bytes;
+using vramspan::DetachedMemory;
 using vramspan::DevicePtr;
 using vramspan::Extent;
 using vramspan::ExtentCache;
@@ -58,24 +59,24 @@ TEST_F(ExtentsTest, WhatIsFreedIsNotFound) {
 }
 
 TEST_F(ExtentsTest, OfAReservationWhatIsMappedCounts) {
-  const StatusOr<DevicePtr> base = memory().Reserve(MiB(64), MiB(2));
+  const StatusOr<DevicePtr> base = memory().vmm().Reserve(MiB(64), MiB(2));
   ASSERT_TRUE(base.ok());
-  StatusOr<Memory::Detached> first = runtime_->MakeDetached(MiB(4));
-  StatusOr<Memory::Detached> second = runtime_->MakeDetached(MiB(4));
+  StatusOr<DetachedMemory> first = runtime_->MakeDetached(MiB(4));
+  StatusOr<DetachedMemory> second = runtime_->MakeDetached(MiB(4));
   ASSERT_TRUE(first.ok() && second.ok());
-  ASSERT_TRUE(memory().MapDetached(*first, *base).ok());
+  ASSERT_TRUE(memory().vmm().MapDetached(*first, *base).ok());
   EXPECT_EQ(Of(cache_.Find(memory(), *base)), std::pair(*base, MiB(4)));
-  ASSERT_TRUE(memory().MapDetached(*second, *base + MiB(12)).ok());
+  ASSERT_TRUE(memory().vmm().MapDetached(*second, *base + MiB(12)).ok());
   EXPECT_EQ(Of(cache_.Find(memory(), *base)), std::pair(*base, MiB(16)));
-  StatusOr<Memory::Detached> taken = UnmapOne(*runtime_, *base + MiB(12), MiB(4));
+  StatusOr<DetachedMemory> taken = UnmapOne(*runtime_, *base + MiB(12), MiB(4));
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_EQ(Of(cache_.Find(memory(), *base)), std::pair(*base, MiB(4)));
-  memory().ReleaseDetached(*std::move(taken));
+  memory().vmm().ReleaseDetached(*std::move(taken));
   taken = UnmapOne(*runtime_, *base, MiB(4));
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_EQ(cache_.Find(memory(), *base).size, Bytes(0));
-  memory().ReleaseDetached(*std::move(taken));
-  EXPECT_TRUE(memory().Unreserve(*base, MiB(64)).ok());
+  memory().vmm().ReleaseDetached(*std::move(taken));
+  EXPECT_TRUE(memory().vmm().Unreserve(*base, MiB(64)).ok());
 }
 
 // The next runtime's memory may have the same addresses.

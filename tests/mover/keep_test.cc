@@ -18,6 +18,7 @@ using vramspan::Advice;
 using vramspan::Bytes;
 using vramspan::Chunk;
 using vramspan::ChunkIndex;
+using vramspan::DetachedMemory;
 using vramspan::DevicePtr;
 using vramspan::Memory;
 using vramspan::MiB;
@@ -109,24 +110,24 @@ TEST_F(KeepTest, TheProgramsOwnAdviceIsMore) {
 TEST_F(KeepTest, WhatTheProgramMaps) {
   Start("4194304:2");
   Memory& memory = runtime_->memory();
-  const StatusOr<DevicePtr> base = memory.Reserve(MiB(16), MiB(2));
+  const StatusOr<DevicePtr> base = memory.vmm().Reserve(MiB(16), MiB(2));
   ASSERT_TRUE(base.ok()) << base.status();
-  StatusOr<Memory::Detached> loose = runtime_->MakeDetached(MiB(4));
+  StatusOr<DetachedMemory> loose = runtime_->MakeDetached(MiB(4));
   ASSERT_TRUE(loose.ok()) << loose.status();
-  ASSERT_TRUE(memory.MapDetached(*loose, *base).ok());
+  ASSERT_TRUE(memory.vmm().MapDetached(*loose, *base).ok());
   EXPECT_FALSE(Kept(*base, MiB(4)));
   loose = UnmapOne(*runtime_, *base, MiB(4));
   ASSERT_TRUE(loose.ok()) << loose.status();
-  ASSERT_TRUE(memory.MapDetached(*loose, *base + MiB(8)).ok());
+  ASSERT_TRUE(memory.vmm().MapDetached(*loose, *base + MiB(8)).ok());
   EXPECT_TRUE(Kept(*base + MiB(8), MiB(4)));
   loose = UnmapOne(*runtime_, *base + MiB(8), MiB(4));
   ASSERT_TRUE(loose.ok()) << loose.status();
-  ASSERT_TRUE(memory.MapDetached(*loose, *base).ok());
+  ASSERT_TRUE(memory.vmm().MapDetached(*loose, *base).ok());
   EXPECT_FALSE(Kept(*base, MiB(4))) << "it is the third";
   loose = UnmapOne(*runtime_, *base, MiB(4));
   ASSERT_TRUE(loose.ok()) << loose.status();
-  memory.ReleaseDetached(*std::move(loose));
-  EXPECT_TRUE(memory.Unreserve(*base, MiB(16)).ok());
+  memory.vmm().ReleaseDetached(*std::move(loose));
+  EXPECT_TRUE(memory.vmm().Unreserve(*base, MiB(16)).ok());
 }
 
 }  // namespace

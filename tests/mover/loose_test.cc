@@ -12,6 +12,7 @@ namespace {
 
 using vramspan::Bytes;
 using vramspan::ChunkIndex;
+using vramspan::DetachedMemory;
 using vramspan::DevicePtr;
 using vramspan::Memory;
 using vramspan::MiB;
@@ -40,19 +41,19 @@ class LooseTest : public MoverTest {
   }
   Memory& memory() { return runtime_->memory(); }
   DevicePtr Reserve(Bytes size) {
-    const StatusOr<DevicePtr> base = memory().Reserve(size, MiB(2));
+    const StatusOr<DevicePtr> base = memory().vmm().Reserve(size, MiB(2));
     EXPECT_TRUE(base.ok()) << base.status();
     return base.value_or(DevicePtr());
   }
-  Memory::Detached Make(Bytes size) {
-    StatusOr<Memory::Detached> loose = runtime_->MakeDetached(size);
+  DetachedMemory Make(Bytes size) {
+    StatusOr<DetachedMemory> loose = runtime_->MakeDetached(size);
     EXPECT_TRUE(loose.ok()) << loose.status();
-    return loose.ok() ? *std::move(loose) : Memory::Detached();
+    return loose.ok() ? *std::move(loose) : DetachedMemory();
   }
-  Memory::Detached Unmap(DevicePtr at) {
-    StatusOr<Memory::Detached> loose = UnmapOne(*runtime_, at, kPiece);
+  DetachedMemory Unmap(DevicePtr at) {
+    StatusOr<DetachedMemory> loose = UnmapOne(*runtime_, at, kPiece);
     EXPECT_TRUE(loose.ok()) << loose.status();
-    return loose.ok() ? *std::move(loose) : Memory::Detached();
+    return loose.ok() ? *std::move(loose) : DetachedMemory();
   }
   static Buffer At(DevicePtr p, Word seed) {
     Buffer b;
@@ -79,20 +80,20 @@ class LooseTest : public MoverTest {
 
 TEST_F(LooseTest, ContentsGoWithTheMemory) {
   const DevicePtr base = Reserve(MiB(64));
-  const Memory::Detached one = Make(kPiece);
-  ASSERT_TRUE(memory().MapDetached(one, base + MiB(2)).ok());
+  const DetachedMemory one = Make(kPiece);
+  ASSERT_TRUE(memory().vmm().MapDetached(one, base + MiB(2)).ok());
   const Buffer b = At(base + MiB(2), 1);
   Fill(b);
-  const Memory::Detached again = Unmap(base + MiB(2));
-  const Memory::Detached two = Make(kPiece);
-  ASSERT_TRUE(memory().MapDetached(two, base + MiB(2)).ok());
+  const DetachedMemory again = Unmap(base + MiB(2));
+  const DetachedMemory two = Make(kPiece);
+  ASSERT_TRUE(memory().vmm().MapDetached(two, base + MiB(2)).ok());
   Fill(At(base + MiB(2), 2));
-  ASSERT_TRUE(memory().MapDetached(again, base + MiB(40)).ok());
+  ASSERT_TRUE(memory().vmm().MapDetached(again, base + MiB(40)).ok());
   EXPECT_EQ(world_.Wrong(At(base + MiB(40), 1)), "");
   EXPECT_EQ(world_.Wrong(At(base + MiB(2), 2)), "");
-  memory().ReleaseDetached(Unmap(base + MiB(2)));
-  memory().ReleaseDetached(Unmap(base + MiB(40)));
-  EXPECT_TRUE(memory().Unreserve(base, MiB(64)).ok());
+  memory().vmm().ReleaseDetached(Unmap(base + MiB(2)));
+  memory().vmm().ReleaseDetached(Unmap(base + MiB(40)));
+  EXPECT_TRUE(memory().vmm().Unreserve(base, MiB(64)).ok());
   EXPECT_EQ(memory().counts().allocated, Bytes());
   EXPECT_EQ(memory().device_pool().used(), Bytes());
   EXPECT_EQ(memory().host_pool().used(), Bytes());
@@ -104,7 +105,7 @@ TEST_F(LooseTest, WhatDoesNotFitIsOnTheHostAndMovesWhenItIsUsed) {
   std::vector<Buffer> buffers;
   for (uint64_t i = 0; i < 3; ++i) {
     const DevicePtr at = base + Bytes(i * kPiece.value);
-    ASSERT_TRUE(memory().MapDetached(Make(kPiece), at).ok());
+    ASSERT_TRUE(memory().vmm().MapDetached(Make(kPiece), at).ok());
     buffers.push_back(At(at, i));
     Fill(buffers.back());
   }
@@ -121,27 +122,27 @@ TEST_F(LooseTest, WhatDoesNotFitIsOnTheHostAndMovesWhenItIsUsed) {
   EXPECT_GT(runtime_->Statistics().fetches, 0u);
   for (uint64_t i = 0; i < 3; ++i) {
     EXPECT_EQ(world_.Wrong(buffers[i]), "");
-    const Memory::Detached loose = Unmap(DevicePtr(buffers[i].ptr));
+    const DetachedMemory loose = Unmap(DevicePtr(buffers[i].ptr));
     // Wherever it is, a copy of it is right.
     const DevicePtr other = base + MiB(32);
-    const Memory::Detached target = Make(kPiece);
-    ASSERT_TRUE(memory().MapDetached(target, other).ok());
-    EXPECT_TRUE(memory().CopyDetached(loose, other).ok());
+    const DetachedMemory target = Make(kPiece);
+    ASSERT_TRUE(memory().vmm().MapDetached(target, other).ok());
+    EXPECT_TRUE(memory().vmm().CopyDetached(loose, other).ok());
     EXPECT_EQ(world_.Wrong(At(other, i)), "");
-    memory().ReleaseDetached(Unmap(other));
-    memory().ReleaseDetached(loose);
+    memory().vmm().ReleaseDetached(Unmap(other));
+    memory().vmm().ReleaseDetached(loose);
   }
-  EXPECT_TRUE(memory().Unreserve(base, MiB(64)).ok());
+  EXPECT_TRUE(memory().vmm().Unreserve(base, MiB(64)).ok());
 }
 
 TEST_F(LooseTest, AReservationIsOneAllocationWithHoles) {
   const DevicePtr base = Reserve(MiB(64));
   EXPECT_FALSE(memory().Find(base).ok()) << "nothing is mapped in it";
   EXPECT_EQ(ChunksIn(base, MiB(64)), 0u);
-  ASSERT_TRUE(memory().MapDetached(Make(kPiece), base + MiB(8)).ok());
-  ASSERT_TRUE(memory().MapDetached(Make(kPiece), base + MiB(32)).ok());
+  ASSERT_TRUE(memory().vmm().MapDetached(Make(kPiece), base + MiB(8)).ok());
+  ASSERT_TRUE(memory().vmm().MapDetached(Make(kPiece), base + MiB(32)).ok());
   const DevicePtr next = Reserve(MiB(8));
-  ASSERT_TRUE(memory().MapDetached(Make(kPiece), next).ok());
+  ASSERT_TRUE(memory().vmm().MapDetached(Make(kPiece), next).ok());
   EXPECT_EQ(ChunksIn(base, MiB(64)), 4u);
   EXPECT_EQ(ChunksIn(base, MiB(256)), 4u) << "clipped to the reservation";
   EXPECT_EQ(ChunksIn(base, MiB(8)), 0u);
@@ -153,59 +154,60 @@ TEST_F(LooseTest, AReservationIsOneAllocationWithHoles) {
     EXPECT_EQ(found->requested, MiB(38));
   }
   EXPECT_FALSE(memory().Find(base + MiB(38)).ok());
-  memory().ReleaseDetached(Unmap(base + MiB(32)));
+  memory().vmm().ReleaseDetached(Unmap(base + MiB(32)));
   EXPECT_EQ(memory().Find(base)->requested, MiB(14));
-  memory().ReleaseDetached(Unmap(base + MiB(8)));
-  memory().ReleaseDetached(Unmap(next));
-  EXPECT_TRUE(memory().Unreserve(base, MiB(64)).ok());
-  EXPECT_TRUE(memory().Unreserve(next, MiB(8)).ok());
+  memory().vmm().ReleaseDetached(Unmap(base + MiB(8)));
+  memory().vmm().ReleaseDetached(Unmap(next));
+  EXPECT_TRUE(memory().vmm().Unreserve(base, MiB(64)).ok());
+  EXPECT_TRUE(memory().vmm().Unreserve(next, MiB(8)).ok());
 }
 
 TEST_F(LooseTest, Refusals) {
   const DevicePtr base = Reserve(MiB(16));
-  const Memory::Detached loose = Make(kPiece);
+  const DetachedMemory loose = Make(kPiece);
   const auto refused = [](const Status& s) { return absl::IsInvalidArgument(s); };
-  EXPECT_TRUE(refused(memory().MapDetached(loose, base + MiB(12)))) << "it ends beyond the range";
-  EXPECT_TRUE(refused(memory().MapDetached(loose, base + MiB(16))));
+  EXPECT_TRUE(refused(memory().vmm().MapDetached(loose, base + MiB(12))))
+      << "it ends beyond the range";
+  EXPECT_TRUE(refused(memory().vmm().MapDetached(loose, base + MiB(16))));
   EXPECT_TRUE(refused(UnmapOne(*runtime_, base, kPiece).status()));
-  ASSERT_TRUE(memory().MapDetached(loose, base).ok());
-  const Memory::Detached other = Make(kPiece);
-  EXPECT_TRUE(refused(memory().MapDetached(other, base + MiB(4)))) << "something is there";
+  ASSERT_TRUE(memory().vmm().MapDetached(loose, base).ok());
+  const DetachedMemory other = Make(kPiece);
+  EXPECT_TRUE(refused(memory().vmm().MapDetached(other, base + MiB(4)))) << "something is there";
   EXPECT_TRUE(refused(UnmapOne(*runtime_, base + MiB(4), MiB(2)).status()))
       << "a piece of a mapping";
-  EXPECT_TRUE(refused(memory().Unreserve(base, MiB(16))));
+  EXPECT_TRUE(refused(memory().vmm().Unreserve(base, MiB(16))));
   EXPECT_TRUE(refused(memory().Free(base)));
   EXPECT_TRUE(refused(memory().Free(base + MiB(4))));
-  memory().ReleaseDetached(Unmap(base));
-  EXPECT_TRUE(refused(memory().Unreserve(base, MiB(8))));
+  memory().vmm().ReleaseDetached(Unmap(base));
+  EXPECT_TRUE(refused(memory().vmm().Unreserve(base, MiB(8))));
   EXPECT_TRUE(refused(memory().Free(base)));
-  memory().ReleaseDetached(other);
-  EXPECT_TRUE(memory().Unreserve(base, MiB(16)).ok());
-  EXPECT_TRUE(refused(memory().Unreserve(base, MiB(16))));
+  memory().vmm().ReleaseDetached(other);
+  EXPECT_TRUE(memory().vmm().Unreserve(base, MiB(16)).ok());
+  EXPECT_TRUE(refused(memory().vmm().Unreserve(base, MiB(16))));
 }
 
 TEST_F(LooseTest, NoRoomAnywhere) {
   Start({.host_memory = "4MiB"});
   const DevicePtr base = Reserve(MiB(64));
-  const Memory::Detached one = Make(kPiece), two = Make(MiB(4));
-  const StatusOr<Memory::Detached> three = runtime_->MakeDetached(kPiece);
+  const DetachedMemory one = Make(kPiece), two = Make(MiB(4));
+  const StatusOr<DetachedMemory> three = runtime_->MakeDetached(kPiece);
   EXPECT_TRUE(absl::IsResourceExhausted(three.status())) << three.status();
   EXPECT_EQ(memory().counts().allocations, 2u);
   EXPECT_TRUE(absl::IsResourceExhausted(runtime_->MakeDetached(Bytes(uint64_t{1} << 50)).status()));
-  memory().ReleaseDetached(one);
-  memory().ReleaseDetached(Make(kPiece));
-  memory().ReleaseDetached(two);
-  EXPECT_TRUE(memory().Unreserve(base, MiB(64)).ok());
+  memory().vmm().ReleaseDetached(one);
+  memory().vmm().ReleaseDetached(Make(kPiece));
+  memory().vmm().ReleaseDetached(two);
+  EXPECT_TRUE(memory().vmm().Unreserve(base, MiB(64)).ok());
 }
 
 // Every driver call in it fails once: nothing is lost, nothing is left over.
 TEST_F(LooseTest, ADriverThatFails) {
   const DevicePtr base = Reserve(MiB(64));
-  const Memory::Detached loose = Make(kPiece);
+  const DetachedMemory loose = Make(kPiece);
   for (const char* call : {"cuMemMap", "cuMemSetAccess"}) {
     for (int nth = 1; nth <= 2; ++nth) {
       world_.fail(call, static_cast<unsigned long long>(nth), 1, CUDA_ERROR_OUT_OF_MEMORY);
-      const Status status = memory().MapDetached(loose, base);
+      const Status status = memory().vmm().MapDetached(loose, base);
       if (std::string(call) == "cuMemMap" || nth == 1) {
         EXPECT_FALSE(status.ok()) << call << nth;
         EXPECT_FALSE(memory().Find(base).ok());
@@ -221,15 +223,15 @@ TEST_F(LooseTest, ADriverThatFails) {
   world_.reset();
   EXPECT_EQ(world_.Wrong(At(base, 9)), "") << "as it was";
   EXPECT_EQ(ChunksIn(base, kPiece), 2u);
-  memory().ReleaseDetached(Unmap(base));
-  EXPECT_TRUE(memory().Unreserve(base, MiB(64)).ok());
+  memory().vmm().ReleaseDetached(Unmap(base));
+  EXPECT_TRUE(memory().vmm().Unreserve(base, MiB(64)).ok());
 }
 
 // Addresses and memory that are still out when the runtime ends.
 TEST_F(LooseTest, EndsWithMemoryOut) {
   const DevicePtr base = Reserve(MiB(64));
-  ASSERT_TRUE(memory().MapDetached(Make(kPiece), base).ok());
-  const Memory::Detached left = Make(kPiece);
+  ASSERT_TRUE(memory().vmm().MapDetached(Make(kPiece), base).ok());
+  const DetachedMemory left = Make(kPiece);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ using vramspan::Access;
 using vramspan::Bytes;
 using vramspan::Chunk;
 using vramspan::ChunkIndex;
+using vramspan::DetachedMemory;
 using vramspan::DevicePtr;
 using vramspan::Memory;
 using vramspan::MiB;
@@ -111,16 +112,16 @@ TEST_F(PeersTest, ReachWhatIsThereAndWhatComes) {
   EXPECT_GT(before.on_device, 0);
   EXPECT_GT(before.on_host, 0);
   EXPECT_EQ(before.reached, 0);
-  ASSERT_TRUE(memory().SetPeer(kPeer, true).ok());
+  ASSERT_TRUE(memory().peers().Set(kPeer, true).ok());
   ExpectAll(pieces);
   pieces.push_back(Alloc());
-  const StatusOr<DevicePtr> base = memory().Reserve(MiB(64), MiB(2));
+  const StatusOr<DevicePtr> base = memory().vmm().Reserve(MiB(64), MiB(2));
   ASSERT_TRUE(base.ok());
-  StatusOr<Memory::Detached> loose = runtime_->MakeDetached(kPeerPiece);
-  ASSERT_TRUE(loose.ok() && memory().MapDetached(*loose, *base).ok());
+  StatusOr<DetachedMemory> loose = runtime_->MakeDetached(kPeerPiece);
+  ASSERT_TRUE(loose.ok() && memory().vmm().MapDetached(*loose, *base).ok());
   pieces.push_back(*base);
   ExpectAll(pieces);
-  ASSERT_TRUE(memory().SetPeer(kPeer, false).ok());
+  ASSERT_TRUE(memory().peers().Set(kPeer, false).ok());
   ExpectNone(pieces);
   pieces.push_back(Alloc());
   ExpectNone(pieces);
@@ -145,7 +146,7 @@ TEST_F(PeersTest, ReachWhatMoves) {
   const std::vector<DevicePtr> pieces = Allocs(6);
   for (const DevicePtr p : pieces) Use(p);
   Wait();
-  ASSERT_TRUE(memory().SetPeer(kPeer, true).ok());
+  ASSERT_TRUE(memory().peers().Set(kPeer, true).ok());
   const uint64_t fetched = runtime_->Statistics().fetches;
   for (int round = 0; round < 3; ++round) {
     for (const DevicePtr p : pieces) Use(p);
@@ -153,7 +154,7 @@ TEST_F(PeersTest, ReachWhatMoves) {
   Wait();
   EXPECT_GT(runtime_->Statistics().fetches, fetched);
   ExpectAll(pieces);
-  ASSERT_TRUE(memory().SetPeer(kPeer, false).ok());
+  ASSERT_TRUE(memory().peers().Set(kPeer, false).ok());
   for (const DevicePtr p : pieces) Use(p);
   Wait();
   ExpectNone(pieces);
@@ -163,8 +164,8 @@ TEST_F(PeersTest, ReachFreedMemoryThatIsHandedOutAgain) {
   for (const bool add : {true, false}) {
     DevicePtr p = Alloc();
     ASSERT_TRUE(runtime_->Free(p).ok());
-    ASSERT_TRUE(memory().DrainAndReclaim().ok());
-    ASSERT_TRUE(memory().SetPeer(kPeer, add).ok());
+    ASSERT_TRUE(memory().freed().DrainAndReclaim().ok());
+    ASSERT_TRUE(memory().peers().Set(kPeer, add).ok());
     const long long maps = world_.call_count("cuMemMap");
     p = Alloc();
     EXPECT_EQ(world_.call_count("cuMemMap"), maps) << "it was kept";
@@ -177,12 +178,12 @@ TEST_F(PeersTest, HaveNoAccessWhereTheDriverRefuses) {
   Start(VRAMSPAN_CONFIG_NO_HOST);  // Nothing else calls the driver.
   std::vector<DevicePtr> pieces = Allocs(1);
   world_.fail("cuMemSetAccess", 3, 1, CUDA_ERROR_OUT_OF_MEMORY);
-  const vramspan::Status status = memory().SetPeer(kPeer, true);
+  const vramspan::Status status = memory().peers().Set(kPeer, true);
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   ExpectNone(pieces);
   pieces.push_back(Alloc());
   ExpectNone(pieces);
-  ASSERT_TRUE(memory().SetPeer(kPeer, true).ok()) << "another time it may work";
+  ASSERT_TRUE(memory().peers().Set(kPeer, true).ok()) << "another time it may work";
   ExpectAll(pieces);
 }
 
@@ -191,16 +192,16 @@ TEST_F(PeersTest, ComeWhileFreedMemoryIsHandedOutAgain) {
   std::vector<DevicePtr> pieces = Allocs(2);
   world_.set_delay("cuMemSetAccess", 100);
   for (int round = 0; round < 30; ++round) {
-    ASSERT_TRUE(memory().SetPeer(kPeer, false).ok());
+    ASSERT_TRUE(memory().peers().Set(kPeer, false).ok());
     std::atomic<bool> done{false};
     std::thread changing([&] {
       ASSERT_CU(world_.api().CtxSetCurrent(world_.context()));
-      EXPECT_TRUE(memory().SetPeer(kPeer, true).ok());
+      EXPECT_TRUE(memory().peers().Set(kPeer, true).ok());
       done.store(true);
     });
     do {
       ASSERT_TRUE(runtime_->Free(pieces.back()).ok());
-      ASSERT_TRUE(memory().DrainAndReclaim().ok());
+      ASSERT_TRUE(memory().freed().DrainAndReclaim().ok());
       pieces.back() = Alloc();
     } while (!done.load());
     changing.join();
@@ -229,8 +230,8 @@ TEST_F(PeersTest, ComeWhileMemoryMoves) {
     });
     std::thread changing([&] {
       ASSERT_CU(world_.api().CtxSetCurrent(world_.context()));
-      EXPECT_TRUE(memory().SetPeer(kPeer, false).ok());
-      EXPECT_TRUE(memory().SetPeer(kPeer, true).ok());
+      EXPECT_TRUE(memory().peers().Set(kPeer, false).ok());
+      EXPECT_TRUE(memory().peers().Set(kPeer, true).ok());
       stop.store(true);
     });
     for (const DevicePtr p : pieces) Use(p);
@@ -270,7 +271,7 @@ TEST_F(PeersTest, ReachWhatIsOnItsWay) {
     } while (!seen && world_.api().StreamQuery(stream_) == CUDA_ERROR_NOT_READY);
     if (!seen) world_.set_delay("cuMemcpyDtoDAsync_v2", 0);
   }
-  EXPECT_TRUE(memory().SetPeer(kPeer, true).ok());
+  EXPECT_TRUE(memory().peers().Set(kPeer, true).ok());
   world_.set_delay("cuMemcpyDtoDAsync_v2", 0);
   Wait();
   ExpectAll(pieces);
@@ -296,7 +297,7 @@ TEST_F(PeersTest, ReachWhatLostItsMappingForAWhile) {
     for (const DevicePtr p : pieces) Use(p);
   });
   while (lost() == 0) std::this_thread::yield();
-  EXPECT_TRUE(memory().SetPeer(kPeer, true).ok());
+  EXPECT_TRUE(memory().peers().Set(kPeer, true).ok());
   world_.reset();
   using_it.join();
   while (lost() != 0) std::this_thread::yield();

@@ -9,9 +9,9 @@
 
 namespace vramspan_test {
 
-inline vramspan::StatusOr<vramspan::Memory::Detached> UnmapOne(vramspan::Runtime& runtime,
-                                                               vramspan::DevicePtr at,
-                                                               vramspan::Bytes size) {
+inline vramspan::StatusOr<vramspan::DetachedMemory> UnmapOne(vramspan::Runtime& runtime,
+                                                             vramspan::DevicePtr at,
+                                                             vramspan::Bytes size) {
   const vramspan::DevicePtr mappings[] = {at};
   auto detached = runtime.UnmapLoose(mappings, at, size);
   if (!detached.ok()) return detached.status();

@@ -194,18 +194,18 @@ TEST_F(PlanMakerTest, GivesUpWhatIsFetchedForOthersBeforeTheHeadRunsInPlace) {
   SomeWork head({1, 2, 3, 4}, {5}), next({5});
   Hold(&head);
   Hold(&next);
-  head.fetch_for_others = Chunks({5});
+  head.awaited.chunks = Chunks({5});
   maker_.Remake();
   EXPECT_TRUE(Make());
   EXPECT_FALSE(head.run_in_place);
-  EXPECT_TRUE(head.fetch_for_others.empty());
+  EXPECT_TRUE(head.awaited.chunks.empty());
 }
 
 TEST_F(PlanMakerTest, FetchesForTheHeadWhatItWaitsForOfOthers) {
   SomeWork head({1}, {5}), next({5});
   Hold(&head);
   Hold(&next);
-  head.fetch_for_others = Chunks({5});
+  head.awaited.chunks = Chunks({5});
   maker_.Remake();
   Make();
   ExpectPlan({2}, {5});
@@ -346,7 +346,7 @@ TEST(ReleasedWorkTest, ForgetsWhatHasEndedInAnyOrder) {
   }
   const auto latest = [&](size_t most) {
     std::vector<uint32_t> first;
-    released.ForEachLatest(most, [&](const Work& w) { first.push_back(w.wanted[0].value); });
+    released.ForEachLatest(most, [&](const Work& w) { first.push_back(w.wanted.chunks[0].value); });
     return first;
   };
   EXPECT_EQ(latest(9), (std::vector<uint32_t>{1, 2, 3, 4, 5}));

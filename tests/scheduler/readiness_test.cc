@@ -42,7 +42,7 @@ TEST_F(ReadinessTest, RunsAsItIsWhereWhatItWantsIsThere) {
   EXPECT_TRUE(RunsAsItIs(SomeWork({1, 2}, {5}, {6})));
   EXPECT_FALSE(RunsAsItIs(SomeWork({1, 5})));
   SomeWork served({1, 5});
-  served.in_place = {0, 1};
+  served.wanted.in_place = {0, 1};
   served.WantTheRest();
   EXPECT_TRUE(RunsAsItIs(served));
   chunks_[5].advice = Advice::kPreferHost;

@@ -20,7 +20,7 @@ class SequenceTest : public ::testing::Test {
   Sequence::Seen Saw(std::vector<uint32_t> chunks, uint64_t kernel, uint64_t version = 0) {
     SomeWork work(std::move(chunks));
     work.kernel = kernel;
-    work.version = version;
+    work.wanted.version = version;
     work.signature = Sequence::Signature(work);
     return sequence_.Saw(&work);
   }
@@ -54,9 +54,9 @@ TEST_F(SequenceTest, TellsWhenWhatItSaidIsNoLongerTrue) {
   work.signature = Sequence::Signature(work);
   EXPECT_FALSE(sequence_.Saw(&work).forgotten);
   Laps(6);
-  work.in_place = {1, 0};
+  work.wanted.in_place = {1, 0};
   work.WantTheRest();
-  work.version = 7;
+  work.wanted.version = 7;
   EXPECT_EQ(work.signature, Sequence::Signature(work)) << "wherever it is served, it is the same";
   EXPECT_TRUE(sequence_.Saw(&work).forgotten) << "it wants less than the last time";
   Saw({2, 3}, 2);
@@ -77,7 +77,7 @@ TEST_F(SequenceTest, LeavesOutWhatTouchesNothing) {
   EXPECT_EQ(Sequence::Signature(nothing), 0u);
   EXPECT_FALSE(sequence_.Saw(&nothing).expected);
   SomeWork copy({9});  // Served in place.
-  copy.in_place = {1};
+  copy.wanted.in_place = {1};
   copy.WantTheRest();
   copy.signature = Sequence::Signature(copy);
   EXPECT_FALSE(sequence_.Saw(&copy).expected);
@@ -99,10 +99,10 @@ TEST_F(SequenceTest, IsBounded) {
   }
   SomeWork before({1, 2});
   before.kernel = 1;
-  before.version = 9;
+  before.wanted.version = 9;
   before.signature = Sequence::Signature(before);
   sequence_.Saw(&before);
-  EXPECT_EQ(before.version, 5u) << "it is remembered from before";
+  EXPECT_EQ(before.wanted.version, 5u) << "it is remembered from before";
   bool forgotten = false;
   for (uint64_t kernel = 100; kernel < 104; ++kernel) forgotten |= Saw(many, kernel).forgotten;
   EXPECT_TRUE(forgotten);

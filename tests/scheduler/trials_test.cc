@@ -61,13 +61,13 @@ TEST_F(TrialsTest, LeaveOneChunkOnTheHostWhereItsPriceIsUnknown) {
   SomeWork head({1, 2});
   head.kernel = kKernel;
   trials_.PriceNew(&head, kRoom);
-  EXPECT_EQ(head.wanted.size(), 2u);
+  EXPECT_EQ(head.wanted.chunks.size(), 2u);
   EXPECT_TRUE(trials_.Try(&head));
-  EXPECT_TRUE(head.tried);
+  EXPECT_TRUE(head.trial.tried);
   EXPECT_TRUE(trials_.OnTrial(head));
   EXPECT_EQ(trials_.TrialOf(head), ChunkIndex(1));
-  ASSERT_EQ(head.wanted.size(), 1u);
-  EXPECT_EQ(head.wanted[0], ChunkIndex(2));
+  ASSERT_EQ(head.wanted.chunks.size(), 1u);
+  EXPECT_EQ(head.wanted.chunks[0], ChunkIndex(2));
   EXPECT_EQ(trials_.TrialOf(SomeWork({1})), ChunkIndex()) << "it stays away for the head only";
 }
 
@@ -77,7 +77,7 @@ TEST_F(TrialsTest, TryNothingBeforeTheKernelWasSeenOnTheDevice) {
   head.kernel = kKernel;
   trials_.PriceNew(&head, kRoom);
   EXPECT_FALSE(trials_.Try(&head));
-  EXPECT_EQ(head.wanted.size(), 2u);
+  EXPECT_EQ(head.wanted.chunks.size(), 2u);
 }
 
 TEST_F(TrialsTest, TryOneArgumentAtATime) {
@@ -111,7 +111,8 @@ TEST_F(TrialsTest, ServeInPlaceWhatTrialsFoundCheap) {
   next.kernel = kKernel;
   trials_.PriceNew(&next, Bytes(0));
   EXPECT_TRUE(next.serves(0));
-  EXPECT_TRUE(next.wanted.empty()) << "nor does it come back if it leaves before the launch runs";
+  EXPECT_TRUE(next.wanted.chunks.empty())
+      << "nor does it come back if it leaves before the launch runs";
 }
 
 TEST_F(TrialsTest, PriceTheQueueAgainOnceSomethingIsLearnt) {
@@ -128,11 +129,11 @@ TEST_F(TrialsTest, PriceTheQueueAgainOnceSomethingIsLearnt) {
   in_place.run_in_place = true;
   trials_.PriceQueue(queue, Bytes(0));
   EXPECT_FALSE(trials_.PriceQueue(queue, Bytes(0))) << "nothing was learnt since";
-  const uint64_t version = held.version;
+  const uint64_t version = held.wanted.version;
   trials_.history().Teach(kKernel, 1, 20'000);
   EXPECT_TRUE(trials_.PriceQueue(queue, Bytes(0)));
   EXPECT_TRUE(held.serves(0));
-  EXPECT_NE(held.version, version);
+  EXPECT_NE(held.wanted.version, version);
   EXPECT_FALSE(in_place.serves(0));
 }
 

@@ -140,7 +140,7 @@ TEST_F(UnmappedChunksTest, UnlessOneOfTheNextFourIsToHaveItOnTheDevice) {
   }
   EXPECT_TRUE(Waits(&head));
   EXPECT_TRUE(last_.wants_others);
-  EXPECT_EQ(head.fetch_for_others, std::vector<ChunkIndex>{ChunkIndex(4)});
+  EXPECT_EQ(head.awaited.chunks, std::vector<ChunkIndex>{ChunkIndex(4)});
   EXPECT_EQ(Map(), std::vector<uint32_t>{5}) << "the sixth is too far off";
   EXPECT_TRUE(Waits(&head));
   EXPECT_FALSE(last_.wants_others) << "it is known";
@@ -155,7 +155,7 @@ TEST_F(UnmappedChunksTest, AFetchThatDoesNotComeIsNotWaitedForLong) {
   EXPECT_TRUE(Map().empty());
   EXPECT_TRUE(Waits(&head, false, 5021));
   EXPECT_TRUE(last_.wants_others) << "in vain";
-  EXPECT_TRUE(head.fetch_for_others.empty());
+  EXPECT_TRUE(head.awaited.chunks.empty());
   EXPECT_EQ(Map(), std::vector<uint32_t>{4});
   Unmap({4});
   SomeWork later({2}, {4});
@@ -169,9 +169,9 @@ TEST_F(UnmappedChunksTest, AFetchThatIsNotPlannedIsNotWaitedFor) {
   queue_.Push(&head);
   queue_.Push(&next);
   EXPECT_TRUE(Waits(&head));
-  ASSERT_FALSE(head.fetch_for_others.empty());
+  ASSERT_FALSE(head.awaited.chunks.empty());
   unmapped_.NotPlanned(&head, AtMillis(5000));
-  EXPECT_TRUE(head.fetch_for_others.empty());
+  EXPECT_TRUE(head.awaited.chunks.empty());
   EXPECT_TRUE(Waits(&head));
   EXPECT_EQ(Map(), std::vector<uint32_t>{4});
 }

@@ -39,9 +39,9 @@ bool BoundMoves::Serves(uint32_t work, ChunkIndex chunk) const {
 }
 
 void BoundMoves::Want(ActiveWork* a) const {
-  a->in_place.resize(a->uses.size());
+  a->wanted.in_place.resize(a->uses.size());
   for (size_t i = 0; i < a->uses.size(); ++i) {
-    a->in_place[i] = !schedule_.Keeps(a->work, i) && Serves(a->work, a->uses[i].chunk);
+    a->wanted.in_place[i] = !schedule_.Keeps(a->work, i) && Serves(a->work, a->uses[i].chunk);
   }
   a->WantTheRest();
 }
@@ -139,7 +139,8 @@ bool BoundMoves::Make(Scheduler* scheduler, const Room& room, const Conditions& 
             .pipeline = PipelineBytes(room.budget)};
   cursor_ = std::max(cursor_, open.first);
   bool lacks = false;
-  const bool all = head == nullptr || head->run_in_place || Bring(&open, head->wanted, &lacks);
+  const bool all =
+      head == nullptr || head->run_in_place || Bring(&open, head->wanted.chunks, &lacks);
   const bool in_place = head != nullptr && lacks && plan->fetch.empty() && plan->evict.empty() &&
                         !at.moving && !at.running;
   if (in_place) head->run_in_place = true;

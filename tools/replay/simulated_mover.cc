@@ -1,8 +1,6 @@
 // The loop of events, and what the program does.
 #include "tools/replay/simulated_mover.h"
 
-#include <absl/algorithm/container.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -48,8 +46,7 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
       served_(&chunks, &timing, &memory_, prices),
       policy_(min == nullptr ? MakePolicy(setting.policy).value() : nullptr),
       scheduler_(&memory_.table(), policy_.get(), OptionsOf(setting, prices), this),
-      pins_(setting.pins, setting.device_memory),
-      pinned_(setting.pins.size(), Pins::kNone),
+      kept_(&chunks, &memory_, setting.pins, setting.device_memory),
       set_hash_(run_.sets()),
       possible_(&chunks) {
   if (min != nullptr) {
@@ -169,8 +166,9 @@ bool SimulatedMover::Allocates(uint32_t allocation) {
   }
   // Freed memory whose work has yet to end is better than host memory.
   if (wanted > memory_.available() && memory_.dying() != 0) return false;
-  const Bytes size = run_.allocations[allocation].size;
-  if (chunks_.count(allocation) == 0) memory_.AddPacked(now_, size);
+  if (chunks_.count(allocation) == 0) {
+    memory_.AddPacked(now_, run_.allocations[allocation].size);
+  }
   uint64_t pays = 0;
   for (uint32_t i = 0; i < chunks_.count(allocation); ++i) {
     const ChunkIndex chunk(chunks_.first(allocation).value + i);
@@ -183,23 +181,9 @@ bool SimulatedMover::Allocates(uint32_t allocation) {
     }
   }
   if (!IsTraced(setting_) && IsFilling(memory_.used(), memory_.budget())) tracking_ = true;
-  if (const uint32_t pin = pins_.Made(size); pin != Pins::kNone) {
-    pinned_[pin] = allocation;
-    KeepByPins();
-  }
+  kept_.Made(allocation);
   program_.Took(now_, pays);
   return true;
-}
-
-void SimulatedMover::KeepByPins() {
-  for (const Pins::Change& change : pins_.Changes()) {
-    const uint32_t a = pinned_[change.pin];
-    for (uint32_t i = 0; i < chunks_.count(a); ++i) {
-      const ChunkIndex chunk(chunks_.first(a).value + i);
-      memory_[chunk].advice = change.keep ? Advice::kKeepOnDevice : Advice::kNone;
-      memory_.table().NoteChange(chunk);
-    }
-  }
 }
 
 void SimulatedMover::Frees(uint32_t allocation) {
@@ -211,11 +195,7 @@ void SimulatedMover::Frees(uint32_t allocation) {
     memory_.Free(chunk);
     Reclaim(chunk);
   }
-  if (const auto pinned = absl::c_find(pinned_, allocation); pinned != pinned_.end()) {
-    *pinned = Pins::kNone;
-    pins_.Gone(static_cast<uint32_t>(pinned - pinned_.begin()));
-    KeepByPins();
-  }
+  kept_.Freed(allocation);
   scheduler_.LookAgain();
 }
 
@@ -231,8 +211,8 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
   const RecordedWork& w = run_.works[work];
   a->set = w.set;
   a->uses = chunks_.uses(w.set);
-  a->wanted = chunks_.chunks(w.set);
-  a->version = uint64_t{w.set} + 1;
+  a->wanted.chunks = chunks_.chunks(w.set);
+  a->wanted.version = uint64_t{w.set} + 1;
   a->came = now_;
   a->submitted_at = InstantOf(now_);
   a->submitted = true;

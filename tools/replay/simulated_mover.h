@@ -18,10 +18,10 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/placement/pins.h"
 #include "runtime/scheduler/scheduler.h"
 #include "runtime/scheduler/stalls.h"
 #include "tools/replay/bound_moves.h"
+#include "tools/replay/kept_allocations.h"
 #include "tools/replay/min_schedule.h"
 #include "tools/replay/mover_calls.h"
 #include "tools/replay/possible_sets.h"
@@ -68,7 +68,6 @@ class SimulatedMover final : SchedulerOwner {
   bool Submits(uint32_t work);
   bool Allocates(uint32_t allocation);
   void Frees(uint32_t allocation);
-  void KeepByPins();
   void Reclaim(ChunkIndex chunk);
 
   // --- work ---
@@ -110,8 +109,7 @@ class SimulatedMover final : SchedulerOwner {
   Scheduler scheduler_;
   std::vector<ActiveWork*> ended_;  // Those whose end has not been looked at.
   std::vector<ChunkMove*> moves_;   // By place.
-  Pins pins_;
-  std::vector<uint32_t> pinned_;    // By pin: the allocation that lives, or Pins::kNone.
+  KeptAllocations kept_;
   std::vector<uint64_t> set_hash_;  // By set; 0: not known yet.
   PossibleSets possible_;
   uint64_t first_submission_ = 0;

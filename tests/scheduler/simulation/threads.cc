@@ -132,10 +132,10 @@ void Threads::Begin(uint32_t t) {
   }
   SimWork* const work = streams_.New();
   work->by = t;
-  work->thread = t + 1;
+  work->submitter.thread = t + 1;
   const uint32_t own = common_.options.streams / common_.options.threads;
   work->stream = t + common_.options.threads * common_.random.Below(own);
-  work->stream_key = &threads_[t] + work->stream;
+  work->submitter.stream_key = &threads_[t] + work->stream;
   if (!program_.Compose(step, t, work)) {
     streams_.Recycle(work);
     return Think(t);

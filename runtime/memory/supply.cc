@@ -1,0 +1,98 @@
+#include "runtime/memory/supply.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/base/log.h"
+#include "runtime/placement/move_limits.h"
+
+namespace vramspan {
+
+StatusOr<Backing> Supply::Back(int log2) {
+  const StatusOr<uint32_t> device = state_.device_pool().Acquire(log2);
+  if (device.ok()) return Backing{*device, true, log2};
+  if (!state_.options().use_host || !absl::IsResourceExhausted(device.status())) {
+    return device.status();
+  }
+  {
+    MutexLock lock(state_.mu);
+    // Room that is only waiting for a drain is better than host memory.
+    if (state_.freed_ranges().any_quarantined()) return device.status();
+  }
+  // Beyond a budget that was lowered nothing is taken over either: what is there is to become less.
+  HostPool& pool = state_.host_pool();
+  const bool over = pool.used() > pool.budget();
+  const StatusOr<uint32_t> host = over ? pool.Acquire(log2) : AcquireHost(log2);
+  if (!host.ok()) {
+    return Status(host.status().code(),
+                  absl::StrCat(device.status().message(), "; and ", host.status().message()));
+  }
+  NoteHostUse();
+  return Backing{*host, false, log2};
+}
+
+void Supply::Unback(const Backing& backing) {
+  if (backing.slot == kNoSlot) return;
+  if (backing.on_device) {
+    state_.device_pool().Release(backing.slot);
+  } else {
+    state_.host_pool().Release(backing.slot);
+  }
+}
+
+CUmemGenericAllocationHandle Supply::Handle(const Backing& backing) {
+  return backing.on_device ? state_.device_pool().handle(backing.slot)
+                           : state_.host_pool().handle(backing.slot);
+}
+
+StatusOr<uint32_t> Supply::AcquireHost(int log2) {
+  StatusOr<uint32_t> slot = state_.host_pool().Acquire(log2);
+  if (slot.ok() || !absl::IsResourceExhausted(slot.status())) return slot;
+  MutexLock lock(state_.mu);
+  if (const std::optional<uint32_t> copy = state_.map().TakeHostCopy(log2)) return *copy;
+  return slot;
+}
+
+void Supply::NoteHostUse() {
+  if (host_used_.exchange(true, std::memory_order_relaxed) || !state_.options().announce) return;
+  Log(LogLevel::kWarning,
+      absl::StrFormat("device memory is short (budget %d MiB): some data live in host memory from "
+                      "here on, and move as they are used",
+                      state_.device_pool().budget().value >> 20));
+}
+
+void Supply::PrepareHost() {
+  if (!state_.options().use_host || !filling()) return;
+  // An eighth of what the device holds in chunks of each size, at least four of them: slots come
+  // back with every fetch, so what is needed ahead is a pipeline's worth, not a second device.
+  std::array<Bytes, kChunkSizeCount> ready{};
+  {
+    MutexLock lock(state_.mu);
+    for (uint32_t i = 1; i < state_.chunks().end(); ++i) {
+      const Chunk& c = state_.chunks()[ChunkIndex(i)];
+      if (c.state != ChunkState::kNone && c.on_device) {
+        ready[c.log2_size - kMinChunkLog2] += c.size();
+      }
+    }
+  }
+  for (int i = 0; i < kChunkSizeCount; ++i) {
+    if (ready[i].value == 0) continue;
+    const Bytes least = ChunkBytes(kMinChunkLog2 + i) * 4;
+    ready[i] = std::min(std::max(Bytes(ready[i].value / 8), least), GiB(4));
+  }
+  state_.host_pool().Preallocate(ready);
+}
+
+bool Supply::filling() const {
+  if (host_used()) return true;
+  return IsFilling(state_.device_pool().used(), state_.device_pool().budget());
+}
+
+bool Supply::short_of_device() const {
+  return host_used() || state_.device_pool().used() > state_.device_pool().budget();
+}
+
+}  // namespace vramspan

@@ -1,0 +1,48 @@
+// What backs chunks: device memory as long as there is room, then host memory. Here is known how
+// short device memory is.
+//
+// Threads: any. Errors: ResourceExhausted where neither has room.
+#ifndef VRAMSPAN_RUNTIME_MEMORY_SUPPLY_H_
+#define VRAMSPAN_RUNTIME_MEMORY_SUPPLY_H_
+
+#include <atomic>
+
+#include "runtime/memory/memory_state.h"
+
+namespace vramspan {
+
+class Supply {
+ public:
+  // `state` outlives it.
+  explicit Supply(MemoryState* state) : state_(*state) {}
+
+  // A slot for a chunk of 2^log2 bytes.
+  StatusOr<Backing> Back(int log2) VS_EXCLUDES(state_.mu);
+  void Unback(const Backing& backing);
+  CUmemGenericAllocationHandle Handle(const Backing& backing);
+  // A slot of host memory; where there is no room, that of some chunk's twin: a twin is only a
+  // saving, and who asks needs the memory more.
+  StatusOr<uint32_t> AcquireHost(int log2) VS_EXCLUDES(state_.mu);
+
+  // Says once that data went to host memory.
+  void NoteHostUse();
+  // Whether any ever has.
+  bool host_used() const { return host_used_.load(std::memory_order_relaxed); }
+  // Makes host memory ready in the background once the device is filling up.
+  void PrepareHost() VS_EXCLUDES(state_.mu);
+
+  // True once the device budget is 80 % used or host memory backs anything: from then on what moves
+  // need is made ready, and declared work is worth recording.
+  bool filling() const;
+  // True once host memory backs anything, and while more is used than the budget allows: from then
+  // on traced work is worth recording.
+  bool short_of_device() const;
+
+ private:
+  MemoryState& state_;
+  std::atomic<bool> host_used_{false};
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_MEMORY_SUPPLY_H_
