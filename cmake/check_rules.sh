@@ -13,6 +13,8 @@ rules+='|NoteSequence|OfferVictims|OnTrial|Partition|PlanMoves|Price|PriceNew|Pr
 rules+='|QueueForPlan|QueueReleased|QueueSubmitted|Ready|Return|RunInPlace|RunsAsItIs|ServedInPlace|SignatureOf'
 rules+='|StuckChunks|TimedRuns|TrialWaitsForCopies|TryInPlace|WaitedInVain|WaitsForHidden|WaitsForUnmapped'
 rules+='|WantTheRest|WantedBehind|Worth|WorthNow'
+rules+='|CheckDeadline|LeaveUnmapped|MarkReleased|MayRemap|MuchHeld|MustRecord|MustWait|NextMove|QueryMustWait|ReleaseReady'
+rules+='|RollBack|ServeEvictions|Situation|StartMoves|TakeReady|ToRemap'
 # What a definition or a declaration begins with: a type, which no call has before it.
 named=$(grep -nE --include='*.h' --include='*.cc' -r \
   "^[[:space:]]*(static |virtual |\[\[nodiscard\]\] )*[A-Za-z_:][A-Za-z0-9_:<>,*&[:space:]]*[[:space:]*&]([A-Za-z]+::)*($rules)\(" \

@@ -1,4 +1,4 @@
-// Host chunks without a mapping (mover_map.cc): they come about where work says what it
+// Host chunks without a mapping (scheduler/unmapped_chunks.h): they come about where work says what it
 // touches, and are mapped again before anybody could notice.
 #include <chrono>
 #include <thread>

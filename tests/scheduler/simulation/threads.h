@@ -1,5 +1,5 @@
 // The threads of a simulated program: what each does next, and what it waits for, as the runtime's
-// mover makes it wait (runtime/mover/mover_submit.cc).
+// mover makes it wait (runtime/mover/work_scopes.cc).
 #ifndef VRAMSPAN_TESTS_SCHEDULER_SIMULATION_THREADS_H_
 #define VRAMSPAN_TESTS_SCHEDULER_SIMULATION_THREADS_H_
 
