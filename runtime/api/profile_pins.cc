@@ -63,7 +63,7 @@ void ProfilePins::Apply() {
     const Advice from = change.keep ? Advice::kNone : Advice::kKeepOnDevice;
     const Advice to = change.keep ? Advice::kKeepOnDevice : Advice::kNone;
     memory_->ForEachChunk(base_[change.pin], pins_.at(change.pin).size,
-                          [&](ChunkIndex index, Chunk& c) {
+                          [&](ChunkIndex index, Chunk& c) VS_NO_THREAD_SAFETY_ANALYSIS {
                             if (c.advice != from) return;
                             c.advice = to;
                             memory_->chunks().NoteChange(index);

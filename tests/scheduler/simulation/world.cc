@@ -119,8 +119,8 @@ void World::CheckHead() {
     head_submission_ = head->submission;
     Bytes bytes;
     head->ForEach([&](const ChunkUse& use) { bytes += memory_.chunk(use.chunk).size(); });
-    // The wait grows with what work was seen to take, or may.
-    const Duration wait = std::max(common_.options.deadline, Patience::kMostSeen);
+    // The wait grows with what work was seen to take, and with what running kernels may.
+    const Duration wait = std::max(common_.options.deadline, Patience::kMostKnown);
     // In a shared context its copy may be stuck as well, which is given up after as long.
     const int waits = common_.options.shares_context ? 22 : 11;
     head_until_ = common_.now + waits * wait + Duration(bytes.value);
