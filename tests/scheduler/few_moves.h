@@ -83,7 +83,9 @@ class FewMoves final : public SchedulerOwner {
     const Action action = Next(us);
     EXPECT_EQ(action.kind, kind);
     EXPECT_NE(action.move, nullptr);
-    if (action.move != nullptr) EXPECT_EQ(action.move->chunk, ChunkIndex(chunk));
+    if (action.move != nullptr) {
+      EXPECT_EQ(action.move->chunk, ChunkIndex(chunk));
+    }
     return action.move;
   }
   void ExpectNothing(int64_t us) { EXPECT_EQ(Next(us).kind, Action::Kind::kNothing); }
