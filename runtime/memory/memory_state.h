@@ -88,7 +88,7 @@ class MemoryState {
     return map_.allocations_state();
   }
   // A host chunk that nobody is to touch soon need not be mapped: most of what a remap costs is the
-  // page table of host memory (docs/measurements.md). Who is to touch it has it shown first.
+  // page table of host memory (docs/findings/0003). Who is to touch it has it shown first.
   bool any_unmapped() const VS_NO_THREAD_SAFETY_ANALYSIS { return map_.chunks().unmapped() != 0; }
   // Freed memory waits for its chunks to be idle.
   bool has_dying() const VS_NO_THREAD_SAFETY_ANALYSIS { return freed_.has_dying(); }

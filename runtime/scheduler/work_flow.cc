@@ -217,7 +217,7 @@ Patience::Situation WorkFlow::Situation(Instant now) {
   at.blocked = !runs && std::any_of(parts_.queue->begin(), parts_.queue->end(), [&](const Work* w) {
     return w->in_submission && now - w->submitted_at > blocked_after;
   });
-  at.moving = parts_.moves->size() != 0 || parts_.unmapped->mapping();
+  at.moving = ConditionsAt({.now = now}).moving;
   at.known = Duration(known);
   parts_.queue->front()->ForEach(
       [&](const ChunkUse& use) { at.wanted += (*parts_.residency)[use.chunk].size(); });

@@ -1,5 +1,5 @@
-// Host chunks without a mapping (scheduler/unmapped_chunks.h): they come about where work says what it
-// touches, and are mapped again before anybody could notice.
+// Host chunks without a mapping (scheduler/unmapped_chunks.h): they come about where work says what
+// it touches, and are mapped again before anybody could notice.
 #include <chrono>
 #include <thread>
 #include <utility>

@@ -7,6 +7,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/mix.h"
 #include "runtime/placement/move_limits.h"
+#include "runtime/scheduler/recording_rule.h"
 
 namespace vramspan::replay {
 namespace {
@@ -170,17 +171,20 @@ bool SimulatedMover::Allocates(uint32_t allocation) {
     memory_.AddPacked(now_, run_.allocations[allocation].size);
   }
   uint64_t pays = 0;
+  bool on_host = false;
   for (uint32_t i = 0; i < chunks_.count(allocation); ++i) {
     const ChunkIndex chunk(chunks_.first(allocation).value + i);
     if (bound_) bound_->Allocated(chunk);
     if (memory_.Add(now_, chunk, allocation)) {
       if (policy_ != nullptr) policy_->OnInsert(chunk);
     } else {
-      tracking_ = true;
+      on_host = true;
       pays += memory_.MakeHost(chunk);
     }
   }
-  if (!IsTraced(setting_) && IsFilling(memory_.used(), memory_.budget())) tracking_ = true;
+  const bool is_short = on_host || memory_.used() > memory_.budget();
+  const bool filling = is_short || IsFilling(memory_.used(), memory_.budget());
+  tracking_ |= MustRecord(IsTraced(setting_), is_short, filling);
   kept_.Made(allocation);
   program_.Took(now_, pays);
   return true;
