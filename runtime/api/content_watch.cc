@@ -99,7 +99,9 @@ uint64_t ContentWatch::Due(absl::Span<const trace::TracedRange> ranges, uint64_t
   };
   MutexLock lock(memory_.mu);
   if (abandoned_) return 0;
-  for (const trace::TracedRange& r : ranges) memory_.ForEachChunk(r.ptr, r.size, look);
+  for (const trace::TracedRange& r : ranges) {
+    if (!r.possible) memory_.ForEachChunk(r.ptr, r.size, look);
+  }
   if (!open) settled.store(mark, std::memory_order_relaxed);
   if (due.empty()) return 0;
   batches_[++numbers_] = {id, std::move(due)};

@@ -27,7 +27,8 @@ constexpr size_t kMostCodes = 1 << 16;
 constexpr size_t kMostStreams = 1 << 16;
 // Of work that was let go with memory on the host and never measured.
 constexpr size_t kMostRemote = 1 << 16;
-constexpr uint32_t kDeclared = 0;  // The code of what the program declares.
+constexpr uint32_t kDeclared = 0;  // The code of what the program declares,
+constexpr uint32_t kForeign = 1;   // and of work of other contexts.
 // Of a kernel's launches, so many are measured; after that one in so many, and one in more when
 // that many have been. Which is by chance: what repeats itself, as a model's layers do, would else
 // be measured at the same place each time.
@@ -171,6 +172,7 @@ StatusOr<std::unique_ptr<Recorder>> Recorder::Open(const std::string& path, Time
   VS_RETURN_IF_ERROR(writer.status());
   r->writer_ = *std::move(writer);
   r->writer_->Add(trace::CodeEvent{kDeclared, 0, "(declared work)"});
+  r->writer_->Add(trace::CodeEvent{kForeign, 0, "(work of another context)"});
   VS_ASSIGN_OR_RETURN(
       r->timer_, WorkTimer::Start(driver, context,
                                   [raw = r.get()](uint64_t id, WorkTimer::Clock::time_point start,
@@ -278,20 +280,18 @@ uint32_t Recorder::StreamNumber(CUstream stream) {
   for (const Mine::Stream& known : mine.streams) {
     if (known.recorder == id_ && known.stream == stream) return known.number;
   }
-  const std::pair<CUstream, uint64_t> key(
-      stream, stream == CU_STREAM_PER_THREAD ? ThreadNumber::Mine() : uint64_t{0});
-  uint32_t number;
-  {
-    MutexLock lock(mu_);
-    number = static_cast<uint32_t>(streams_.size());
-    const auto known = streams_.find(key);
-    if (known != streams_.end()) {
-      number = known->second;
-    } else if (streams_.size() < kMostStreams) {
-      streams_.emplace(key, number);
-    }
-  }
+  const uint32_t number =
+      NumberOf({stream, stream == CU_STREAM_PER_THREAD ? ThreadNumber::Mine() : uint64_t{0}});
   mine.streams[mine.next_stream++ % mine.streams.size()] = {id_, stream, number};
+  return number;
+}
+
+uint32_t Recorder::NumberOf(const StreamKey& key) {
+  MutexLock lock(mu_);
+  const auto known = streams_.find(key);
+  if (known != streams_.end()) return known->second;
+  const auto number = static_cast<uint32_t>(streams_.size());
+  if (streams_.size() < kMostStreams) streams_.emplace(key, number);
   return number;
 }
 
@@ -321,7 +321,7 @@ Recorder::Numbered Recorder::CodeOf(const void* code, uint64_t shape, Submission
   }
   bool made = false;
   Code* const known = FindCode(code, shape, &made);
-  if (known == nullptr) return {static_cast<uint32_t>(kMostCodes) + 1, true};
+  if (known == nullptr) return {kForeign + static_cast<uint32_t>(kMostCodes) + 1, true};
   place = {id_, code, shape, known};
   if (!made) return {known->number, Measures(known, kind)};
   writer_->Add(trace::CodeEvent{known->number, shape, NameOf(code, kind, known->number)});
@@ -335,7 +335,7 @@ Recorder::Code* Recorder::FindCode(const void* code, uint64_t shape, bool* made)
   if (codes_.size() == kMostCodes) return nullptr;
   *made = true;
   std::unique_ptr<Code>& known = codes_[{code, shape}];
-  known = std::make_unique<Code>(static_cast<uint32_t>(codes_.size()));
+  known = std::make_unique<Code>(kForeign + static_cast<uint32_t>(codes_.size()));
   return known.get();
 }
 
@@ -397,7 +397,17 @@ uint64_t Recorder::Submitting(const Submission& s, absl::Span<const InferredRang
   event.code = code.number;
   event.ranges.clear();
   for (const InferredRange& r : ranges) {
-    if (r.likely) event.ranges.push_back({r.ptr, r.size, r.slot, r.write, r.exact});
+    if (r.of_last) {
+      event.ranges.back().settled = r.settled;
+      continue;
+    }
+    event.ranges.push_back({.ptr = r.ptr,
+                            .size = r.size,
+                            .slot = r.slot,
+                            .write = r.write,
+                            .exact = r.exact,
+                            .settled = r.settled,
+                            .possible = !r.likely});
   }
   Add(&event, s.stream, code.measure);
   mine.current.waits_after = WaitsAfter(s);
@@ -415,9 +425,20 @@ uint64_t Recorder::Declaring(CUstream stream, absl::Span<const WorkRange> ranges
   event.code = kDeclared;
   event.ranges.clear();
   for (const WorkRange& r : ranges) {
-    event.ranges.push_back({r.ptr, r.size, 0, r.use.write, r.use.once});
+    event.ranges.push_back(
+        {.ptr = r.ptr, .size = r.size, .write = r.use.write, .exact = r.use.once});
   }
   return Add(&event, stream, /*measure=*/true);
+}
+
+void Recorder::ForeignWork(CUstream stream) {
+  writer_->Add(trace::WorkEvent{.time = writer_->Now(),
+                                .id = next_.fetch_add(1, std::memory_order_relaxed),
+                                .stream = NumberOf(ForeignKey(stream)),
+                                .code = kForeign,
+                                .kind = trace::WorkEvent::Kind::kForeign,
+                                .complete = false,
+                                .ranges = {}});
 }
 
 void Recorder::Starting() {
@@ -434,7 +455,7 @@ void Recorder::Submitted() {
   const uint64_t now = writer_->Now();
   if (current.start != nullptr) timer_->Behind(current.start, current.stream, current.id);
   if (current.waits_after != kNever && now - current.since >= current.waits_after) {
-    AddWait(current.since, WaitsFor::kStream, current.stream);
+    AddWait(current.since, WaitsFor::kStream, StreamNumber(current.stream));
   }
   if (watch_ != nullptr && Mover::InScope() && !mover_->tracking()) TakeFingerprints();
   current = {};
@@ -448,10 +469,14 @@ void Recorder::Submitted() {
 void Recorder::Waiting() { Mine::Get().waiting_since = writer_->Now(); }
 
 void Recorder::Waited(WaitsFor what, CUstream stream) {
-  AddWait(Mine::Get().waiting_since, what, stream);
+  AddWait(Mine::Get().waiting_since, what, what == WaitsFor::kStream ? StreamNumber(stream) : 0);
 }
 
-void Recorder::AddWait(uint64_t since, WaitsFor what, CUstream stream) {
+void Recorder::WaitedForForeignWork(CUstream stream) {
+  AddWait(Mine::Get().waiting_since, WaitsFor::kStream, NumberOf(ForeignKey(stream)));
+}
+
+void Recorder::AddWait(uint64_t since, WaitsFor what, uint32_t stream) {
   trace::WaitEvent event;
   event.time = writer_->Now();
   event.duration = event.time - since;
@@ -460,7 +485,7 @@ void Recorder::AddWait(uint64_t since, WaitsFor what, CUstream stream) {
                 static_cast<For>(WaitsFor::kEvent) == For::kEvent &&
                 static_cast<For>(WaitsFor::kStream) == For::kStream);
   event.what = static_cast<For>(what);
-  if (what == WaitsFor::kStream) event.stream = StreamNumber(stream);
+  event.stream = stream;
   writer_->Add(event);
 }
 

@@ -50,11 +50,14 @@ class Recorder final : public RunListener {
   // The calling thread is about to make a call that submits work, from here on it is recorded;
   // where it is, Submitting follows.
   void Entering();
-  // What that call is; Submitted must follow. What is likely of `ranges` is told. The tag for
-  // Mover::Begin; 0 where this is not recorded, since the stream captures.
+  // What that call is; Submitted must follow. The tag for Mover::Begin; 0 where this is not
+  // recorded, since the stream captures.
   uint64_t Submitting(const Submission& s, absl::Span<const InferredRange> ranges, bool complete);
   // The same for a scope that the program declares.
   uint64_t Declaring(CUstream stream, absl::Span<const WorkRange> ranges, Access access);
+  // The same for work of another context that names memory of this one. Nothing follows, but
+  // Waiting and WaitedForForeignWork where the thread waits for its end.
+  void ForeignWork(CUstream stream);
   // The call's place in the stream: after the mover's hold, if there is one.
   void Starting();
   void Submitted();
@@ -62,6 +65,7 @@ class Recorder final : public RunListener {
   // The calling thread is about to wait for its device; Waited must follow.
   void Waiting();
   void Waited(WaitsFor what, CUstream stream);
+  void WaitedForForeignWork(CUstream stream);
 
   // RunListener.
   void Moved(DevicePtr base, Bytes size, bool in, bool clean,
@@ -91,6 +95,10 @@ class Recorder final : public RunListener {
   void Finish();
   bool Captures(CUstream stream);
   uint32_t StreamNumber(CUstream stream);
+  // Of a stream of this context, or of another's.
+  using StreamKey = std::pair<CUstream, uint64_t>;
+  static StreamKey ForeignKey(CUstream stream) { return {stream, ~uint64_t{0}}; }
+  uint32_t NumberOf(const StreamKey& key) VS_EXCLUDES(mu_);
   // Null: more codes than are told apart. `made`: this is the first launch of it.
   Code* FindCode(const void* code, uint64_t shape, bool* made) VS_EXCLUDES(mu_);
   Numbered CodeOf(const void* code, uint64_t shape, Submission::Kind kind);
@@ -100,7 +108,8 @@ class Recorder final : public RunListener {
   uint64_t Add(trace::WorkEvent* event, CUstream stream, bool measure);
   // The thread has recorded since then.
   void NoteCost(uint64_t since);
-  void AddWait(uint64_t since, WaitsFor what, CUstream stream);
+  // `stream`: its number, where it is one that is waited for.
+  void AddWait(uint64_t since, WaitsFor what, uint32_t stream);
   // Takes the fingerprints that are due behind the thread's work.
   void TakeFingerprints();
 
@@ -116,7 +125,7 @@ class Recorder final : public RunListener {
   Mutex mu_;
   bool finished_ VS_GUARDED_BY(mu_) = false;
   // A per-thread stream is another one in each thread, which is told by its number.
-  absl::flat_hash_map<std::pair<CUstream, uint64_t>, uint32_t> streams_ VS_GUARDED_BY(mu_);
+  absl::flat_hash_map<StreamKey, uint32_t> streams_ VS_GUARDED_BY(mu_);
   absl::flat_hash_map<std::pair<const void*, uint64_t>, std::unique_ptr<Code>> codes_
       VS_GUARDED_BY(mu_);
   absl::flat_hash_map<uint64_t, Bytes> remote_ VS_GUARDED_BY(mu_);  // By tag, where there is some.

@@ -223,6 +223,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
     header.overlap = traced ? overlap_name.text.value_or("off") : "all";
     header.chunk_log2 = memory.chunk_log2;
     header.waits = traced;
+    header.possible = traced;
     header.serve_gb_per_s = prices.serve_gb_per_s;
     header.move_gb_per_s = prices.move_gb_per_s;
     header.device_gb_per_s = prices.device_gb_per_s;

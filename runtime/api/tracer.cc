@@ -70,9 +70,10 @@ bool Tracer::Enter(uint32_t call, const void* params) {
 
 Tracer::Foreign Tracer::BeginForeignWork(uint32_t call, const void* params) {
   mover_.BeginUntracked();
-  if (!mover_.tracking()) [[likely]]
+  const bool tracked = mover_.tracking();
+  if (!tracked && recorder_ == nullptr) [[likely]]
     return Foreign::kUntracked;
-  mover_.EndUntracked();
+  if (tracked) mover_.EndUntracked();
   const Uncancellable now;
   Submission& s = MyScratch().submission;
   decoder_.Decode(call, params, &s);
@@ -81,12 +82,15 @@ Tracer::Foreign Tracer::BeginForeignWork(uint32_t call, const void* params) {
     return touch.ptr < map.base() + map.size() &&
            map.base() < touch.ptr + std::max(touch.size, Bytes(1));
   });
+  if (named && recorder_ != nullptr) recorder_->ForeignWork(s.stream);
+  if (!tracked) return Foreign::kUntracked;
   return named && mover_.BeginForeignWork() ? Foreign::kTouches : Foreign::kNone;
 }
 
 void Tracer::EndForeignWork(CUstream stream) {
   const Uncancellable now;
   const Driver& driver = memory_.driver();
+  if (recorder_ != nullptr) recorder_->Waiting();
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
   // What it ended with, the program is told when it waits itself. What is captured has not begun,
   // and nobody knows when it will.
@@ -104,6 +108,7 @@ void Tracer::EndForeignWork(CUstream stream) {
     }
   }
   mover_.EndForeignWork();
+  if (recorder_ != nullptr) recorder_->WaitedForForeignWork(stream);
 }
 
 void Tracer::NoteCopies(const Submission& s) {
@@ -128,7 +133,8 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
     };
     hidden_.Follow(&s, extent, &allocation);
   }
-  sets_.Infer(s, overlap_ != Overlap::kOff, allocation, &scratch.inferred);
+  const bool overlaps = overlap_ != Overlap::kOff;
+  sets_.Infer(s, overlaps || recorder_ != nullptr, allocation, &scratch.inferred);
   touches_.fetch_add(s.touches.size(), std::memory_order_relaxed);
 
   if (audit_ != nullptr) return audit_->Enter(s, scratch.inferred);
@@ -136,13 +142,16 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   Access access = launch && overlap_ == Overlap::kOff ? Access::kPartial : Access::kExact;
   if (s.incomplete) access = Access::kPartial;
   if (s.kind == Submission::Kind::kUnknown) access = Access::kUnknown;
-  if (launch && access != Access::kExact && scratch.inferred.empty()) {
-    launches_unknown_.fetch_add(1, std::memory_order_relaxed);
-  }
   uint64_t tag = 0;
   if (recorder_ != nullptr) {
     const bool complete = !s.incomplete && s.kind != Submission::Kind::kUnknown;
     tag = recorder_->Submitting(s, scratch.inferred, complete);
+    // A replay may overlap where this run does not.
+    if (!overlaps)
+      std::erase_if(scratch.inferred, [](const InferredRange& r) { return !r.likely; });
+  }
+  if (launch && access != Access::kExact && scratch.inferred.empty()) {
+    launches_unknown_.fetch_add(1, std::memory_order_relaxed);
   }
   // What touches none of our memory is none of our business.
   if (access == Access::kExact && scratch.inferred.empty()) {

@@ -86,7 +86,8 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
                       .size = extent.size,
                       .likely = false,
                       .write = touch.write,
-                      .settled = end.settled});
+                      .settled = end.settled,
+                      .of_last = true});
     }
   }
 }

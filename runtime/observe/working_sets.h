@@ -48,7 +48,8 @@ struct InferredRange {
   bool write = true;
   // Possible, and the boundary that leaves it out of the likely range has proved itself.
   bool settled = false;
-  uint16_t slot = 0;  // Touch::slot
+  bool of_last = false;  // Possible: the whole allocation of the likely range before it.
+  uint16_t slot = 0;     // Touch::slot
 };
 
 class WorkingSets {

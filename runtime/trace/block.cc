@@ -81,6 +81,7 @@ void VisitFields(Header& h, Visit visit) {
   visit("device_gb_per_s", h.device_gb_per_s);
   visit("source", h.source);
   visit("waits", h.waits);
+  visit("possible", h.possible);
 }
 
 std::string Text(const std::string& value) { return Escaped(value); }

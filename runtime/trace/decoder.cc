@@ -49,7 +49,7 @@ const char* Read(VarintReader* in, BlockState* last, WorkEvent* e) {
   const uint64_t code = in->Take();
   const uint64_t flags = in->Take();
   if (stream > UINT32_MAX || code > UINT32_MAX) return "a stream's or code's number is too large";
-  if (flags >> 2 > static_cast<uint64_t>(WorkEvent::Kind::kUnknown)) return "unknown kind of work";
+  if (flags >> 2 > static_cast<uint64_t>(WorkEvent::Kind::kForeign)) return "unknown kind of work";
   e->stream = static_cast<uint32_t>(stream);
   e->code = static_cast<uint32_t>(code);
   e->kind = static_cast<WorkEvent::Kind>(flags >> 2);
@@ -68,10 +68,12 @@ const char* Read(VarintReader* in, BlockState* last, WorkEvent* e) {
     const TracedRange& like = i < before.size() ? before[i] : i > 0 ? e->ranges.back() : none;
     TracedRange r;
     const uint64_t range_flags = in->Take();
-    if (range_flags >> 18 != 0) return "a range has unknown flags";
+    if (range_flags >> 20 != 0) return "a range has unknown flags";
     r.write = (range_flags & 1) != 0;
     r.exact = (range_flags & 2) != 0;
     r.slot = static_cast<uint16_t>(range_flags >> 2);
+    r.settled = (range_flags & 1 << 18) != 0;
+    r.possible = (range_flags & 1 << 19) != 0;
     r.ptr = DevicePtr(Unfold(like.ptr.value, in->Take()));
     r.size = Bytes(Unfold(like.size.value, in->Take()));
     e->ranges.push_back(r);

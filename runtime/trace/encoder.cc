@@ -16,7 +16,8 @@ constexpr size_t kFrontBytes = 2;
 
 uint64_t RangeFlags(const TracedRange& r) {
   return static_cast<uint64_t>(r.write) | static_cast<uint64_t>(r.exact) << 1 |
-         static_cast<uint64_t>(r.slot) << 2;
+         static_cast<uint64_t>(r.slot) << 2 | static_cast<uint64_t>(r.settled) << 18 |
+         static_cast<uint64_t>(r.possible) << 19;
 }
 
 }  // namespace

@@ -57,12 +57,23 @@ struct TracedRange {
   uint16_t slot = 0;  // Of a kernel: which 8 bytes of its parameters held the pointer.
   bool write = true;
   bool exact = false;  // Every byte is touched, once. False: as inferred.
+  // Where the header says `possible`. Of a range that is inferred: its end has proved itself. The
+  // work may touch the rest of the allocation too, but that would be new.
+  bool settled = false;
+  bool possible = false;  // The work may touch it, and most likely does not.
 
   bool operator==(const TracedRange&) const = default;
 };
 
 struct WorkEvent {
-  enum class Kind : uint8_t { kKernel = 0, kGraph = 1, kCopy = 2, kDeclared = 3, kUnknown = 4 };
+  enum class Kind : uint8_t {
+    kKernel = 0,
+    kGraph = 1,
+    kCopy = 2,
+    kDeclared = 3,
+    kUnknown = 4,
+    kForeign = 5,  // Of another context, in this program's memory, of which it may touch all.
+  };
 
   uint64_t time = 0;
   uint64_t id = 0;  // Counts up through the whole trace; what TimesEvent refers to.
@@ -151,7 +162,8 @@ struct Header {
   int chunk_log2 = 0;                  // 0: chosen by size.
   double serve_gb_per_s = 0, move_gb_per_s = 0, device_gb_per_s = 0;
   std::string source = "vramspan";
-  int waits = 0;  // 1: what the program waits for is told (WaitEvent).
+  int waits = 0;     // 1: what the program waits for is told (WaitEvent).
+  int possible = 0;  // 1: what work may touch is told (TracedRange), and work of other contexts.
 };
 
 }  // namespace vramspan::trace

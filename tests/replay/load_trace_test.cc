@@ -133,6 +133,15 @@ TEST_F(LoadTraceTest, WhatIsSavedLoadsTheSame) {
                    {90, 0, RecordedWait::For::kEvent},
                    {100 * seed, 9, RecordedWait::For::kStream, 2}};
     for (size_t i = 0; i < saved.works.size(); i += seed) saved.works[i].cost = 1 + 10 * i;
+    saved.setting.possible_told = seed % 3 == 0;
+    for (size_t i = 0; i < saved.works.size(); i += 3) {
+      // The last of some ranges is only possible, and the first's end has proved itself.
+      const auto set = saved.set(saved.works[i].set);
+      std::vector<RecordedRange> ranges(set.begin(), set.end());
+      ranges.front().settled = true;
+      saved.works[i].set = saved.AddSet(ranges, ranges.size() > 1 ? 1 : 0);
+      saved.works[i].kind = i % 2 == 0 ? WorkKind::kForeign : WorkKind::kKernel;
+    }
     ASSERT_TRUE(SaveTrace(saved, path_, true).ok());
     const auto run = LoadTrace(path_);
     ASSERT_TRUE(run.ok()) << run.status();
@@ -141,6 +150,7 @@ TEST_F(LoadTraceTest, WhatIsSavedLoadsTheSame) {
     ASSERT_EQ(run->steps.size(), saved.steps.size());
     ASSERT_EQ(run->works.size(), saved.works.size());
     EXPECT_EQ(run->setting.waits_told, saved.setting.waits_told);
+    EXPECT_EQ(run->setting.possible_told, saved.setting.possible_told);
     EXPECT_EQ(run->waits, saved.waits);
     for (size_t i = 0; i < saved.steps.size(); ++i) {
       const RecordedStep& step = run->steps[i];
@@ -161,7 +171,9 @@ TEST_F(LoadTraceTest, WhatIsSavedLoadsTheSame) {
       EXPECT_EQ(a.stream, b.stream);
       EXPECT_EQ(a.cost, b.cost);
       EXPECT_EQ(run->codes[a.code].name, saved.codes[b.code].name);
+      EXPECT_EQ(a.kind, b.kind);
       EXPECT_EQ(run->set(a.set), saved.set(b.set));
+      EXPECT_EQ(run->may_touch(a.set), saved.may_touch(b.set));
     }
   }
   EXPECT_TRUE(absl::IsAlreadyExists(SaveTrace(RandomRun(1), path_, false)));

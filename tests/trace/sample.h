@@ -58,13 +58,13 @@ inline std::vector<Event> SampleEvents(uint64_t seed, size_t count) {
         work.id = i;
         work.stream = static_cast<uint32_t>(random() % 3);
         work.code = static_cast<uint32_t>(random() % 7);
-        work.kind = static_cast<WorkEvent::Kind>(random() % 5);
+        work.kind = static_cast<WorkEvent::Kind>(random() % 6);
         work.complete = random() % 4 != 0;
         std::mt19937_64 again(work.code + random() % 2);
         for (uint64_t n = again() % 6; n > 0; --n) {
           work.ranges.push_back({DevicePtr(base.value + again() % 4096), Bytes(again() % (1 << 28)),
                                  static_cast<uint16_t>(again()), again() % 2 == 0,
-                                 again() % 2 == 0});
+                                 again() % 2 == 0, again() % 2 == 0, again() % 2 == 0});
         }
         events.emplace_back(work);
       }

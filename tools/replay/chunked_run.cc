@@ -30,22 +30,15 @@ ChunkedRun::ChunkedRun(const RecordedRun* run, int chunk_log2, Bytes device_memo
     const size_t begin = uses_.size();
     set_first_.push_back(begin);
     for (const RecordedRange& r : run->set(s)) {
-      if (count(r.allocation) == 0 || r.size == 0) continue;
-      // Chunks of an allocation never grow, so the first one's size gets near.
-      uint32_t c = first_[r.allocation] +
-                   static_cast<uint32_t>(std::min<uint64_t>(r.offset >> log2_[first_[r.allocation]],
-                                                            count(r.allocation) - 1));
-      while (offset(ChunkIndex(c)) > Bytes(r.offset)) --c;
-      while (offset(ChunkIndex(c)) + size(ChunkIndex(c)) <= Bytes(r.offset)) ++c;
-      for (; c < first_[r.allocation + 1] && offset(ChunkIndex(c)) < Bytes(r.offset + r.size);
-           ++c) {
-        if (place[c] <= begin) {
-          uses_.push_back({ChunkIndex(c), {.slot = r.slot, .write = r.write, .once = r.exact}});
-          place[c] = uses_.size();
-          continue;
+      const Use use = {.slot = r.slot, .write = r.write, .once = r.exact};
+      ForEachChunk(r, [&](ChunkIndex c) {
+        if (place[c.value] > begin) {
+          uses_[place[c.value] - 1].how.Add(use);
+          return;
         }
-        uses_[place[c] - 1].how.Add({.slot = r.slot, .write = r.write, .once = r.exact});
-      }
+        uses_.push_back({c, use});
+        place[c.value] = uses_.size();
+      });
     }
   }
   set_first_.push_back(uses_.size());

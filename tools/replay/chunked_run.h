@@ -9,6 +9,7 @@
 
 #include <absl/types/span.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -45,6 +46,9 @@ class ChunkedRun {
     return absl::MakeConstSpan(ids_).subspan(set_first_[set],
                                              set_first_[set + 1] - set_first_[set]);
   }
+  // Calls `visit` with each chunk that the range lies in, in their order.
+  template <typename Visit>
+  void ForEachChunk(const RecordedRange& r, Visit visit) const;
   static bool Packed(Bytes size) { return size <= SmallObjects::kMaxSmall; }
 
  private:
@@ -56,6 +60,20 @@ class ChunkedRun {
   std::vector<ChunkUse> uses_;
   std::vector<ChunkIndex> ids_;
 };
+
+template <typename Visit>
+void ChunkedRun::ForEachChunk(const RecordedRange& r, Visit visit) const {
+  if (count(r.allocation) == 0 || r.size == 0) return;
+  const uint32_t first = first_[r.allocation];
+  // Chunks of an allocation never grow, so the first one's size gets near.
+  uint32_t c = first + static_cast<uint32_t>(
+                           std::min<uint64_t>(r.offset >> log2_[first], count(r.allocation) - 1));
+  while (offset(ChunkIndex(c)) > Bytes(r.offset)) --c;
+  while (offset(ChunkIndex(c)) + size(ChunkIndex(c)) <= Bytes(r.offset)) ++c;
+  for (; c < first_[r.allocation + 1] && offset(ChunkIndex(c)) < Bytes(r.offset + r.size); ++c) {
+    visit(ChunkIndex(c));
+  }
+}
 
 }  // namespace vramspan::replay
 

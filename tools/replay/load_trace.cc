@@ -29,7 +29,8 @@ RecordedSetting SettingOf(const trace::Header& h) {
           .device_gb_per_s = h.device_gb_per_s,
           .source = CleanText(h.source),
           .estimated_times = h.times == "estimated",
-          .waits_told = h.waits == 1};
+          .waits_told = h.waits == 1,
+          .possible_told = h.possible == 1};
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
-// What a recorded launch may touch beside what it most likely does: all other chunks of the
-// allocations that it names.
+// What a recorded launch may touch beside what it most likely does. The trace tells it. Of traces
+// that do not (before version 2), it is all other chunks of the allocations that the launch names.
+//
+// Threads: one.
 #ifndef VRAMSPAN_TOOLS_REPLAY_POSSIBLE_SETS_H_
 #define VRAMSPAN_TOOLS_REPLAY_POSSIBLE_SETS_H_
 
@@ -12,19 +14,28 @@ namespace vramspan::replay {
 
 class PossibleSets {
  public:
-  explicit PossibleSets(const ChunkedRun* chunks) : chunks_(*chunks), sets_(chunks->run().sets()) {}
+  struct Uses {
+    std::vector<ChunkUse> stay;         // Where they are, while the launch runs.
+    std::vector<ChunkUse> mapped_only;  // These may move beside it, mapped all the while.
+  };
+
+  // `chunks` outlives it. `loose`: what is behind an end that has proved itself may move; of a
+  // trace that does not tell which, everything.
+  PossibleSets(const ChunkedRun* chunks, bool loose)
+      : chunks_(*chunks), loose_(loose), sets_(chunks->run().sets()) {}
 
   // By set of ranges; good as long as this.
-  absl::Span<const ChunkUse> Of(uint32_t set) {
+  const Uses& Of(uint32_t set) {
     if (!sets_[set].has_value()) sets_[set] = Find(set);
     return *sets_[set];
   }
 
  private:
-  std::vector<ChunkUse> Find(uint32_t set) const;
+  Uses Find(uint32_t set) const;
 
   const ChunkedRun& chunks_;
-  std::vector<std::optional<std::vector<ChunkUse>>> sets_;
+  const bool loose_;
+  std::vector<std::optional<Uses>> sets_;
 };
 
 }  // namespace vramspan::replay

@@ -22,7 +22,8 @@ class RawSets {
     if (likely < sets_.size() && sets_[likely] == ranges) return likely;
     uint64_t hash = ranges.size();
     for (const trace::TracedRange& r : ranges) {
-      hash = absl::HashOf(hash, r.ptr.value, r.size.value, r.slot, r.write, r.exact);
+      hash = absl::HashOf(hash, r.ptr.value, r.size.value, r.slot, r.write, r.exact, r.settled,
+                          r.possible);
     }
     std::vector<uint32_t>& same = by_hash_[hash];
     for (const uint32_t index : same) {

@@ -15,23 +15,26 @@ Bytes Charged(Bytes size) {
   return size <= SmallObjects::kMaxSmall ? size : RoundUp(size, kGranularity);
 }
 
-uint64_t Hash(absl::Span<const RecordedRange> ranges) {
-  uint64_t hash = ranges.size();
+uint64_t Hash(absl::Span<const RecordedRange> ranges, uint32_t possible) {
+  uint64_t hash = absl::HashOf(ranges.size(), possible);
   for (const RecordedRange& r : ranges) {
-    hash = absl::HashOf(hash, r.allocation, r.offset, r.size, r.slot, r.write, r.exact);
+    hash = absl::HashOf(hash, r.allocation, r.offset, r.size, r.slot, r.write, r.exact, r.settled);
   }
   return hash;
 }
 
 }  // namespace
 
-uint32_t RecordedRun::AddSet(absl::Span<const RecordedRange> ranges) {
-  std::vector<uint32_t>& same = by_hash_[Hash(ranges)];
+uint32_t RecordedRun::AddSet(absl::Span<const RecordedRange> ranges, uint32_t possible) {
+  const auto likely = static_cast<uint32_t>(ranges.size()) - possible;
+  std::vector<uint32_t>& same = by_hash_[Hash(ranges, possible)];
   for (const uint32_t index : same) {
-    if (set(index) == ranges) return index;
+    if (set(index) == ranges.first(likely) && may_touch(index) == ranges.subspan(likely)) {
+      return index;
+    }
   }
   const auto index = static_cast<uint32_t>(sets_.size());
-  sets_.push_back({ranges_.size(), static_cast<uint32_t>(ranges.size())});
+  sets_.push_back({ranges_.size(), likely, possible});
   ranges_.insert(ranges_.end(), ranges.begin(), ranges.end());
   same.push_back(index);
   return index;
@@ -69,11 +72,13 @@ Status RecordedRun::Check() const {
     return absl::InternalError(absl::StrCat("a recorded run that contradicts itself: ", parts...));
   };
   for (uint32_t s = 0; s < sets(); ++s) {
-    for (const RecordedRange& r : set(s)) {
-      if (r.allocation >= allocations.size()) return bad("set ", s, " names no allocation");
-      const uint64_t size = allocations[r.allocation].size.value;
-      if (r.offset > size || r.size > size - r.offset) {
-        return bad("set ", s, " leaves allocation ", r.allocation);
+    for (const absl::Span<const RecordedRange> ranges : {set(s), may_touch(s)}) {
+      for (const RecordedRange& r : ranges) {
+        if (r.allocation >= allocations.size()) return bad("set ", s, " names no allocation");
+        const uint64_t size = allocations[r.allocation].size.value;
+        if (r.offset > size || r.size > size - r.offset) {
+          return bad("set ", s, " leaves allocation ", r.allocation);
+        }
       }
     }
   }
@@ -88,8 +93,12 @@ Status RecordedRun::Check() const {
       if (w.code >= codes.size() || w.set >= sets() || w.end < w.start) {
         return bad("work ", step.index, " names no code or set, or ends before it starts");
       }
-      for (const RecordedRange& r : set(w.set)) {
-        if (state[r.allocation] != kLive) return bad("work ", step.index, " touches freed memory");
+      for (const absl::Span<const RecordedRange> ranges : {set(w.set), may_touch(w.set)}) {
+        for (const RecordedRange& r : ranges) {
+          if (state[r.allocation] != kLive) {
+            return bad("work ", step.index, " touches freed memory");
+          }
+        }
       }
       continue;
     }

@@ -36,14 +36,22 @@ struct RecordedRange {
   uint32_t allocation = 0;
   uint64_t offset = 0;
   uint64_t size = 0;
-  uint16_t slot = 0;   // Of a kernel: which 8 bytes of its parameters name it; else 0.
-  bool write = true;   // False only where it is known that it is only read.
-  bool exact = false;  // Every byte is touched, once (copies and fills). False: as inferred.
+  uint16_t slot = 0;     // Of a kernel: which 8 bytes of its parameters name it; else 0.
+  bool write = true;     // False only where it is known that it is only read.
+  bool exact = false;    // Every byte is touched, once (copies and fills). False: as inferred.
+  bool settled = false;  // Inferred, and its end has proved itself.
 
   bool operator==(const RecordedRange&) const = default;
 };
 
-enum class WorkKind : uint8_t { kKernel = 0, kGraph = 1, kCopy = 2, kDeclared = 3, kUnknown = 4 };
+enum class WorkKind : uint8_t {
+  kKernel = 0,
+  kGraph = 1,
+  kCopy = 2,
+  kDeclared = 3,
+  kUnknown = 4,
+  kForeign = 5,  // Of another context; it may touch all memory.
+};
 
 // What is launched: equal where the work is the same.
 struct RecordedCode {
@@ -123,6 +131,8 @@ struct RecordedSetting {
   std::string source;            // "vramspan", "pytorch-et", "oracle-general".
   bool estimated_times = false;  // Durations are guesses, not measurements.
   bool waits_told = false;       // All that the program waited for is in `waits`.
+  // What work may touch beside what it likely does is told: RecordedRange::settled, may_touch.
+  bool possible_told = false;
 };
 
 class RecordedRun {
@@ -140,10 +150,15 @@ class RecordedRun {
   // What else there is to know of how it was read: an importer left out another GPU's tensors.
   std::vector<std::string> notes;
 
-  // The index of the set with these ranges, in this order; added where it is not there yet.
-  uint32_t AddSet(absl::Span<const RecordedRange> ranges);
+  // The index of the set with these ranges, in this order; added where it is not there yet. The
+  // last `possible` of them are what the work may touch and likely does not.
+  uint32_t AddSet(absl::Span<const RecordedRange> ranges, uint32_t possible = 0);
   absl::Span<const RecordedRange> set(uint32_t index) const {
     return absl::MakeConstSpan(ranges_).subspan(sets_[index].first, sets_[index].count);
+  }
+  absl::Span<const RecordedRange> may_touch(uint32_t index) const {
+    const Set& s = sets_[index];
+    return absl::MakeConstSpan(ranges_).subspan(s.first + s.count, s.possible);
   }
   uint32_t sets() const { return static_cast<uint32_t>(sets_.size()); }
 
@@ -160,6 +175,7 @@ class RecordedRun {
   struct Set {
     size_t first = 0;
     uint32_t count = 0;
+    uint32_t possible = 0;  // Behind them.
   };
   std::vector<RecordedRange> ranges_;
   std::vector<Set> sets_;

@@ -27,6 +27,7 @@ trace::Header HeaderOf(const RecordedRun& run) {
   h.device_gb_per_s = s.device_gb_per_s;
   h.source = s.source;
   h.waits = s.waits_told;
+  h.possible = s.possible_told;
   return h;
 }
 
@@ -60,10 +61,12 @@ Status Write(const RecordedRun& run, const std::string& path) {
     event.code = w.code;
     event.kind = static_cast<trace::WorkEvent::Kind>(w.kind);
     event.complete = w.complete;
-    for (const RecordedRange& r : run.set(w.set)) {
+    const auto add = [&](const RecordedRange& r, bool possible) {
       event.ranges.push_back({run.allocations[r.allocation].base + Bytes(r.offset), Bytes(r.size),
-                              r.slot, r.write, r.exact});
-    }
+                              r.slot, r.write, r.exact, r.settled, possible});
+    };
+    for (const RecordedRange& r : run.set(w.set)) add(r, /*possible=*/false);
+    for (const RecordedRange& r : run.may_touch(w.set)) add(r, /*possible=*/true);
     writer->Add(event);
     if (w.cost != 0) writer->Add(trace::CostEvent{1, w.cost});
     if (w.timed() && !w.guessed) {

@@ -49,7 +49,7 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
       scheduler_(&memory_.table(), policy_.get(), OptionsOf(setting, prices), this),
       kept_(&chunks, &memory_, setting.pins, setting.device_memory),
       set_hash_(run_.sets()),
-      possible_(&chunks) {
+      possible_(&chunks, setting.overlap == ReplayOverlap::kAll) {
   if (min != nullptr) {
     bound_.emplace(&chunks, min, &served_, &memory_, setting.overlap == ReplayOverlap::kOff);
   }
@@ -225,13 +225,15 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
   const bool declared = !IsTraced(setting_) || w.kind == WorkKind::kDeclared;
   const bool launch = w.kind == WorkKind::kKernel || w.kind == WorkKind::kGraph;
   const bool off = setting_.overlap == ReplayOverlap::kOff;
-  a->access = w.kind == WorkKind::kUnknown                  ? Access::kUnknown
-              : !w.complete || (!declared && launch && off) ? Access::kPartial
-                                                            : Access::kExact;
+  a->access = w.kind == WorkKind::kUnknown || w.kind == WorkKind::kForeign ? Access::kUnknown
+              : !w.complete || (!declared && launch && off)                ? Access::kPartial
+                                                                           : Access::kExact;
   if (declared || !launch) return a;
   a->kernel = Mix(w.code + 1, RoughSize(timing_.bytes(w.set))) | 1;
   if (!off) {
-    (setting_.overlap == ReplayOverlap::kAll ? a->mapped_only : a->possible) = possible_.Of(w.set);
+    const PossibleSets::Uses& uses = possible_.Of(w.set);
+    a->possible = uses.stay;
+    a->mapped_only = uses.mapped_only;
   }
   return a;
 }

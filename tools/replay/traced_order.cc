@@ -123,11 +123,12 @@ Status TracedOrder::Work(const TracedCall& call) {
   if (placed.allocations != run_->allocations.size() || placed.epoch != epoch_) {
     VS_RETURN_IF_ERROR(PlaceSet(call, work.set));
     const uint32_t sets = run_->sets();
-    placed = {run_->allocations.size(), epoch_, run_->AddSet(ranges_)};
+    placed = {run_->allocations.size(), epoch_,
+              run_->AddSet(ranges_, static_cast<uint32_t>(possible_.size()))};
     if (run_->sets() != sets) kept_ranges_ += ranges_.size();
   }
   work.set = placed.set;
-  named_ += run_->set(work.set).size();
+  named_ += run_->set(work.set).size() + run_->may_touch(work.set).size();
   if (named_ > limits_.accesses) {
     return events_.TooMuch(call.block, limits_.accesses, "ranges named by all work together");
   }
@@ -162,20 +163,22 @@ void TracedOrder::Compare(const trace::CompareEvent& e, uint32_t last) {
 
 Status TracedOrder::PlaceSet(const TracedCall& call, uint32_t set) {
   ranges_.clear();
+  possible_.clear();
   for (const trace::TracedRange& r : events_.sets[set]) {
     ++pieces_;
-    Place(r);
+    Place(r, r.possible ? &possible_ : &ranges_);
     if (pieces_ > limits_.pieces) {
       return events_.TooMuch(call.block, limits_.pieces, "pieces of allocations named");
     }
-    if (kept_ranges_ + ranges_.size() > limits_.ranges) {
+    if (kept_ranges_ + ranges_.size() + possible_.size() > limits_.ranges) {
       return events_.TooMuch(call.block, limits_.ranges, "ranges of different work");
     }
   }
+  ranges_.insert(ranges_.end(), possible_.begin(), possible_.end());
   return absl::OkStatus();
 }
 
-void TracedOrder::Place(const trace::TracedRange& r) {
+void TracedOrder::Place(const trace::TracedRange& r, std::vector<RecordedRange>* out) {
   auto it = live_.upper_bound(r.ptr);
   if (it == live_.begin()) return;
   --it;
@@ -188,12 +191,13 @@ void TracedOrder::Place(const trace::TracedRange& r) {
     const uint64_t offset = (at - a.base).value;
     const uint64_t size = std::min(left, a.size.value - offset);
     ++pieces_;
-    ranges_.push_back({.allocation = it->second,
-                       .offset = offset,
-                       .size = size,
-                       .slot = r.slot,
-                       .write = r.write,
-                       .exact = r.exact});
+    out->push_back({.allocation = it->second,
+                    .offset = offset,
+                    .size = size,
+                    .slot = r.slot,
+                    .write = r.write,
+                    .exact = r.exact,
+                    .settled = r.settled});
     left -= size;
     at = a.base + a.size;
     if (left == 0) return;

@@ -36,7 +36,7 @@ class TracedOrder {
 
   void End(uint32_t allocation, uint64_t time);
   // Adds the pieces of allocations that the range is, if it is any.
-  void Place(const trace::TracedRange& r);
+  void Place(const trace::TracedRange& r, std::vector<RecordedRange>* out);
   // The same of a raw set, into ranges_.
   Status PlaceSet(const TracedCall& call, uint32_t set);
   void PutTimes();
@@ -57,7 +57,8 @@ class TracedOrder {
   std::map<DevicePtr, uint32_t> live_;
   uint64_t epoch_ = 0;                            // Counts frees.
   absl::flat_hash_map<uint32_t, Placed> placed_;  // By raw set.
-  std::vector<RecordedRange> ranges_;
+  std::vector<RecordedRange> ranges_;    // Of the set that is placed: the likely ones, then
+  std::vector<RecordedRange> possible_;  // those that are only possible. Here first.
   uint64_t kept_ranges_ = 0, pieces_ = 0, named_ = 0, granules_ = 0;
 };
 

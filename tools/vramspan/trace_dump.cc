@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string Hex(DevicePtr p) { return absl::StrFormat("0x%x", p.value); }
-constexpr const char* kKinds[] = {"kernel", "graph", "copy", "declared", "unknown"};
+constexpr const char* kKinds[] = {"kernel", "graph", "copy", "declared", "unknown", "foreign"};
 
 Json Fields(const trace::AllocateEvent& e) {
   return {{"event", "allocate"}, {"time", e.time}, {"base", Hex(e.base)}, {"size", e.size.value}};
@@ -35,7 +35,9 @@ Json Fields(const trace::WorkEvent& e) {
                       {"size", r.size.value},
                       {"slot", r.slot},
                       {"write", r.write},
-                      {"exact", r.exact}});
+                      {"exact", r.exact},
+                      {"settled", r.settled},
+                      {"possible", r.possible}});
   }
   return {{"event", "work"},
           {"time", e.time},
