@@ -290,6 +290,9 @@ typedef struct vramspanStatistics {
   uint64_t stall_copy_ns;   /* time it waited for copies */
   uint64_t stall_vmm_ns;    /* time it waited for remaps */
   uint64_t fetches_unused;  /* of fetches: evicted again before any use (thrash) */
+  /* Launches whose parameters may name memory in other forms than pointers (docs/overlap.md). They
+   * are looked for with the overlap "safe" and "all". */
+  uint64_t launches_encoded;
 } vramspanStatistics;
 VRAMSPAN_API CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanStatistics* out);
 

@@ -479,6 +479,7 @@ vramspanStatistics Runtime::Statistics() {
     s.launches = t.launches;
     s.copies = t.copies;
     s.launches_unknown = t.launches_unknown;
+    s.launches_encoded = t.launches_encoded;
     s.touches = t.touches;
     s.bytes_scanned = t.scanned.value;
   }

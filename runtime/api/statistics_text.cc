@@ -51,9 +51,10 @@ std::string StatisticsText(const vramspanStatistics& s, absl::Span<const PassedM
   line("work recorded",
        absl::StrCat(s.works, ", held ", s.works_held, " for ", Milliseconds(s.hold_ns), " in sum"));
   if (s.launches + s.copies != 0) {
-    line("traced", absl::StrCat(s.launches, " launches (", s.launches_unknown,
-                                " named no memory of ours), ", s.copies, " copies, ", s.touches,
-                                " pointers in ", Size(s.bytes_scanned), " scanned"));
+    line("traced",
+         absl::StrCat(s.launches, " launches (", s.launches_unknown, " named no memory of ours, ",
+                      s.launches_encoded, " may name some in other forms), ", s.copies, " copies, ",
+                      s.touches, " pointers in ", Size(s.bytes_scanned), " scanned"));
   }
   if (s.forecast_hits + s.forecast_misses != 0) {
     line("foreseen", absl::StrCat(s.forecast_hits, " launches, wrongly ", s.forecast_misses));
@@ -128,6 +129,7 @@ std::string StatisticsJson(const vramspanStatistics& s, absl::Span<const PassedM
   VS_FIELD(stall_copy_ns);
   VS_FIELD(stall_vmm_ns);
   VS_FIELD(fetches_unused);
+  VS_FIELD(launches_encoded);
 #undef VS_FIELD
   absl::StrAppend(&text, ",\"passed\":[");
   const char* comma = "";

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/api/encoded_cache.h"
 #include "runtime/api/extent_cache.h"
 #include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
@@ -24,6 +25,7 @@ struct Scratch {
   std::vector<InferredRange> inferred;
   std::vector<WorkRange> ranges;
   ExtentCache extents;
+  EncodedCache encoded;
 };
 Scratch& MyScratch() { return PerThread<Scratch>::Mine(); }
 
@@ -117,6 +119,16 @@ void Tracer::NoteCopies(const Submission& s) {
   scanned_.fetch_add(scanned.value, std::memory_order_relaxed);
 }
 
+void Tracer::FindEncoded(EncodedCache* cache, ExtentCache* extents, Submission* launch) {
+  const EncodedAddresses& found = cache->Find(*launch, decoder_.arenas(), memory_, extents);
+  if (!found.any()) return;
+  launches_encoded_.fetch_add(1, std::memory_order_relaxed);
+  if (found.anywhere) launch->incomplete = true;
+  for (const DevicePtr p : found.possible) {
+    launch->touches.push_back({.ptr = p, .linear = false, .via = Via::kEncoded});
+  }
+}
+
 bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   if (recorder_ != nullptr) recorder_->Entering();
   Scratch& scratch = MyScratch();
@@ -126,6 +138,11 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   const bool launch = s.kind == Submission::Kind::kKernel || s.kind == Submission::Kind::kGraph;
   (launch ? launches_ : copies_).fetch_add(1, std::memory_order_relaxed);
   auto allocation = [this, &scratch](DevicePtr p) { return scratch.extents.Find(memory_, p); };
+  const bool overlaps = overlap_ != Overlap::kOff;
+  // With `off` no memory moves that a kernel may reach in whatever way.
+  if (launch && overlaps && mover_.tracking()) {
+    FindEncoded(&scratch.encoded, &scratch.extents, &s);
+  }
   if (launch && !hidden_.empty()) {
     const HiddenPointers::Extent extent = [](void* context, DevicePtr p) {
       const Extent e = (*static_cast<decltype(allocation)*>(context))(p);
@@ -133,7 +150,6 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
     };
     hidden_.Follow(&s, extent, &allocation);
   }
-  const bool overlaps = overlap_ != Overlap::kOff;
   sets_.Infer(s, overlaps || recorder_ != nullptr, allocation, &scratch.inferred);
   touches_.fetch_add(s.touches.size(), std::memory_order_relaxed);
 
@@ -233,6 +249,7 @@ void Tracer::Freed(DevicePtr base, Bytes size) {
 TracerStatistics Tracer::statistics() const {
   return {launches_.load(std::memory_order_relaxed), copies_.load(std::memory_order_relaxed),
           launches_unknown_.load(std::memory_order_relaxed),
+          launches_encoded_.load(std::memory_order_relaxed),
           touches_.load(std::memory_order_relaxed),
           Bytes(scanned_.load(std::memory_order_relaxed))};
 }

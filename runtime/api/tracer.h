@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "runtime/api/audit.h"
+#include "runtime/api/encoded_cache.h"
 #include "runtime/api/kernel_teacher.h"
 #include "runtime/api/recorder.h"
 #include "runtime/mover/mover.h"
@@ -34,6 +35,7 @@ struct TracerStatistics {
   uint64_t launches = 0;          // Seen while work was recorded: kernels and graphs.
   uint64_t copies = 0;            // The same: copies and fills.
   uint64_t launches_unknown = 0;  // Of the launches: named no memory of ours, and may reach it.
+  uint64_t launches_encoded = 0;  // May name some in other forms than pointers.
   uint64_t touches = 0;           // Pointers and ranges into our memory that they named.
   Bytes scanned;                  // Looked through for them; of copies also before.
 };
@@ -89,6 +91,8 @@ class Tracer {
   // recorded.
   bool EnterDecoded(uint32_t call, const void* params);
   void Leave(CUstream stream);
+  // Adds to a launch what it may name in other forms.
+  void FindEncoded(EncodedCache* cache, ExtentCache* extents, Submission* launch);
   // What the copies carry is remembered with their targets.
   void NoteCopies(const Submission& s);
 
@@ -101,7 +105,8 @@ class Tracer {
   KernelTeacher* teacher_ = nullptr;
   WorkingSets sets_;
   HiddenPointers hidden_;
-  std::atomic<uint64_t> launches_{0}, copies_{0}, launches_unknown_{0}, touches_{0}, scanned_{0};
+  std::atomic<uint64_t> launches_{0}, copies_{0}, launches_unknown_{0}, launches_encoded_{0};
+  std::atomic<uint64_t> touches_{0}, scanned_{0};
 };
 
 }  // namespace vramspan

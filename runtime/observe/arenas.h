@@ -36,6 +36,10 @@ class ArenaSet {
 
   // False: in none. True: between the first and the last of them. One test.
   bool Near(uint64_t value) const { return value - low_ < span_; }
+  // The same for any address of [base, base + size).
+  bool NearAny(uint64_t base, uint64_t size) const {
+    return span_ != 0 && (Near(base) || low_ - base < size);
+  }
   bool Has(uint64_t value) const {
     if (!Near(value)) [[likely]]
       return false;

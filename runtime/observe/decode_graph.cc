@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/observe/encoded_addresses.h"
 #include "runtime/observe/knowledge.h"
 
 namespace vramspan {
@@ -91,6 +92,11 @@ NodeWork DecodeKernelNode(Knowledge& known, const Params& params, const void* ke
   // A node that the driver shows without its parameters.
   if (params.kernelParams == nullptr && params.extra == nullptr &&
       !known.layouts.Of(kernel).runs.empty()) {
+    work.incomplete = true;
+  }
+  // What lives where is not known yet, when the graph is made.
+  std::vector<char> block;
+  if (EncodedAddresses::MayHold(work.parameters.Block(&block), known.arenas.set())) {
     work.incomplete = true;
   }
   return TakeWork(std::move(work));

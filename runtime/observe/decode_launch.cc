@@ -204,6 +204,7 @@ void DecodeKernel(Knowledge& known, const void* kernel, void* const* parameters,
   if (kernel == nullptr || (parameters != nullptr && extra != nullptr)) return;  // Refused.
   if (extra != nullptr) {
     const Buffer buffer = FindBuffer(extra);
+    out->parameters.buffer = {buffer.data, buffer.size};
     ScanBuffer(known, buffer.data, buffer.size, out);
   } else if (parameters != nullptr) {
     const Layout& layout = known.layouts.Of(kernel);
@@ -212,6 +213,8 @@ void DecodeKernel(Knowledge& known, const void* kernel, void* const* parameters,
       out->incomplete = true;
       return;
     }
+    out->parameters.layout = &layout;
+    out->parameters.values = parameters;
     ScanParameters(known, layout, parameters, out);
   }
   if (out->words.size() > Submission::kMostWords) out->words.clear();

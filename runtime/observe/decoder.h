@@ -19,6 +19,7 @@
 #include <memory>
 
 #include "runtime/driver/driver.h"
+#include "runtime/observe/arenas.h"
 #include "runtime/observe/submission.h"
 
 namespace vramspan {
@@ -40,6 +41,7 @@ class Decoder {
   // Addresses outside all arenas are nobody's: touches name only what lies in one.
   void AddArena(DevicePtr base, Bytes size);
   void RemoveArena(DevicePtr base);
+  const ArenaSet& arenas() const;
 
   static CallClass ClassOf(uint32_t call);
   // All calls of one class, for subscribing.

@@ -13,6 +13,7 @@ size_t Up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 Layout MakeLayout(const std::vector<std::pair<size_t, size_t>>& places) {
   Layout layout;
   layout.known = true;
+  layout.places = places;
   for (size_t i = 0; i < places.size(); ++i) {
     const size_t offset = places[i].first;
     const size_t size = places[i].second;

@@ -47,7 +47,10 @@ struct Layout {
     uint16_t size;
   };
 
+  using Places = std::vector<std::pair<size_t, size_t>>;  // Offset and size of each parameter.
+
   bool known = false;  // False: the driver did not tell.
+  Places places;
   std::vector<Run> runs;
   std::vector<Rest> rests;
   std::vector<MapPlace> maps;
@@ -64,7 +67,7 @@ class Layouts {
   void Drop() VS_EXCLUDES(mu_);
 
  private:
-  using Places = std::vector<std::pair<size_t, size_t>>;  // Offset and size of each parameter.
+  using Places = Layout::Places;
 
   const Layout& Learn(const void* kernel) VS_EXCLUDES(mu_);
   bool Ask(const void* kernel, Places* places) const;

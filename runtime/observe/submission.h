@@ -12,15 +12,18 @@
 #include <vector>
 
 #include "runtime/base/units.h"
+#include "runtime/observe/parameters.h"
 
 namespace vramspan {
 
 // How a submission comes to a piece of memory.
 enum class Via : uint8_t {
-  kCall,    // The call names it.
-  kTable,   // A pointer in memory that the call names leads to it.
-  kGlobal,  // A pointer in memory that every kernel can reach leads to it: whether this one goes
-            // there is not known.
+  kCall,     // The call names it.
+  kTable,    // A pointer in memory that the call names leads to it.
+  kGlobal,   // A pointer in memory that every kernel can reach leads to it: whether this one goes
+             // there is not known.
+  kEncoded,  // The call may name it in another form (encoded_addresses.h): whether it does is not
+             // known.
 };
 
 // A piece of memory that a submission names, or leads to.
@@ -64,6 +67,8 @@ struct Submission {
   uint64_t numbers = 0;
   // Of a kernel: what `numbers` is the hash of, eight bytes each; none of more than kMostWords.
   std::vector<uint64_t> words;
+  // Of a kernel. Good while the call is.
+  Parameters parameters;
   // Not all of its memory can be told: a graph with nodes of unknown contents, a device-side
   // launch.
   bool incomplete = false;
@@ -80,6 +85,7 @@ struct Submission {
     shape = 0;
     numbers = 0;
     words.clear();
+    parameters = {};
     incomplete = false;
     scanned = Bytes(0);
     touches.clear();

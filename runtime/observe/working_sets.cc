@@ -43,7 +43,7 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
   for (const Touch& touch : submission.touches) {
     const Extent extent = allocation(touch.ptr);
     named_.push_back({extent, nullptr});
-    if (extent.size.value == 0 || touch.size.value != 0 || touch.via == Via::kGlobal) continue;
+    if (extent.size.value == 0 || touch.size.value != 0 || touch.via >= Via::kGlobal) continue;
     // Many a launch names one allocation several times in a row.
     if (last == nullptr || extent.base != last_base) {
       last = &KnownOf(extent.base);
@@ -59,15 +59,15 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
     const Touch& touch = submission.touches[i];
     const Extent& extent = named_[i].extent;
     if (extent.size.value == 0) continue;
-    if (touch.via == Via::kGlobal) {
-      // Every kernel could go there and hardly any does.
+    if (touch.via >= Via::kGlobal) {
+      // The kernel could go there and most likely does not.
       if (!possible) continue;
       const bool sized = touch.size.value != 0;
       out->push_back({.ptr = sized ? touch.ptr : extent.base,
                       .size = sized ? touch.size : extent.size,
                       .likely = false,
                       .write = touch.write,
-                      .settled = true});
+                      .settled = touch.via == Via::kGlobal});
       continue;
     }
     InferredRange range{

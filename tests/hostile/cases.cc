@@ -71,6 +71,8 @@ const std::vector<Case>& Cases() {
       {"work 16", {kRecorded}, kMachine + " HOSTILE_THREADS=3;"},
       {"work 16", {kRecorded}, kMachine + " HOSTILE_THREADS=4;"},
       {"rounds 3 10", {kShort}, kMachine + " HOSTILE_CLOCK=20;"},
+      // Kernels whose parameters show no pointers.
+      {"encoded 4", {kShort, kSafe, kAll}, "", 1, 50},
       // Calls that make little sense.
       {"odd_calls", {kAmple, kShort, kSafe, kAll}},
   };

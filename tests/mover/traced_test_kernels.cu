@@ -4,6 +4,7 @@
 #include "tests/mover/traced_test_kernels.h"
 #include "tools/simcuda/grid_range.h"
 
+using vramspan_test::PackedPointers;
 using vramspan_test::PointerBlock;
 using vramspan_test::PointerPair;
 using vramspan_test::TensorMap;
@@ -30,6 +31,49 @@ extern "C" __global__ void add_to_pair(char tag, PointerPair pair, size_t count,
   Add(pair.words, count, value);
 }
 SIMCUDA_EXPORT(add_to_pair);
+
+// Addresses that no slot of 8 bytes shows as they are. `first` is an ordinary pointer.
+
+extern "C" __global__ void add_to_packed(PackedPointers arrays, Word value) {
+  for (Word* words : {arrays.first, arrays.second, arrays.third}) Add(words, arrays.count, value);
+}
+SIMCUDA_EXPORT(add_to_packed);
+
+// Arrays that begin at 1.
+extern "C" __global__ void add_from_one(Word* first, Word* second, size_t count, Word value) {
+  Add(first + 1, count, value);
+  Add(second + 1, count, value);
+}
+SIMCUDA_EXPORT(add_from_one);
+
+// The second by its distance in words.
+extern "C" __global__ void add_at_distance(Word* first, long long apart, size_t count, Word value) {
+  Add(first, count, value);
+  Add(first + apart, count, value);
+}
+SIMCUDA_EXPORT(add_at_distance);
+
+// The second in two halves with a number between them.
+extern "C" __global__ void add_to_halves(Word* first, unsigned low, unsigned count, unsigned high,
+                                         Word value) {
+  Add(first, count, value);
+  Add(reinterpret_cast<Word*>(size_t{high} << 32 | low), count, value);
+}
+SIMCUDA_EXPORT(add_to_halves);
+
+// With a tag of 16 bits on top.
+extern "C" __global__ void add_to_tagged(Word* first, size_t tagged, size_t count, Word value) {
+  Add(first, count, value);
+  Add(reinterpret_cast<Word*>(tagged << 16 >> 16), count, value);
+}
+SIMCUDA_EXPORT(add_to_tagged);
+
+// As the number of a page of 4 KiB.
+extern "C" __global__ void add_to_page(Word* first, size_t page, size_t count, Word value) {
+  Add(first, count, value);
+  Add(reinterpret_cast<Word*>(page << 12), count, value);
+}
+SIMCUDA_EXPORT(add_to_page);
 
 __device__ Word* hidden_words[4];
 SIMCUDA_EXPORT_GLOBAL(hidden_words);

@@ -16,6 +16,17 @@ struct PointerBlock {
 };
 static_assert(sizeof(PointerBlock) == 4096);
 
+// Pointers at any byte.
+#pragma pack(push, 1)
+struct PackedPointers {
+  unsigned long long* first;
+  unsigned count;
+  unsigned long long* second;
+  unsigned char tag[3];
+  unsigned long long* third;
+};
+#pragma pack(pop)
+
 // Pointers at two depths of a struct.
 struct PointerPair {
   short tag;

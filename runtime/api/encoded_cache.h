@@ -1,0 +1,40 @@
+// What the launches of a thread may reach by addresses in other forms (encoded_addresses.h). It is
+// looked for once for all launches that have every byte of their parameters in common; then it
+// costs a hash of what the launch names. It is looked for again when memory that it depends on came
+// or went.
+//
+// Threads: one.
+#ifndef VRAMSPAN_RUNTIME_API_ENCODED_CACHE_H_
+#define VRAMSPAN_RUNTIME_API_ENCODED_CACHE_H_
+
+#include <vector>
+
+#include "runtime/api/extent_cache.h"
+#include "runtime/memory/memory.h"
+#include "runtime/observe/encoded_addresses.h"
+
+namespace vramspan {
+
+class EncodedCache {
+ public:
+  // `launch` has its parameters. Good until the next call.
+  const EncodedAddresses& Find(const Submission& launch, const ArenaSet& arenas, Memory& memory,
+                               ExtentCache* extents);
+
+  uint64_t searches() const { return searches_; }
+
+ private:
+  struct Entry {
+    uint64_t key = 0;
+    uint64_t allocations = 0;  // Memory::allocations_state(), when it was looked for.
+    EncodedAddresses found;
+  };
+
+  std::vector<Entry> entries_;  // By key; made when first asked.
+  std::vector<char> block_;     // Scratch.
+  uint64_t searches_ = 0;
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_API_ENCODED_CACHE_H_

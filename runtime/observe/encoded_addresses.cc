@@ -1,0 +1,183 @@
+#include "runtime/observe/encoded_addresses.h"
+
+#include <absl/algorithm/container.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace vramspan {
+namespace {
+
+constexpr size_t kSlot = sizeof(uint64_t);
+constexpr size_t kWord = sizeof(uint32_t);
+constexpr int kTagBits = 16;
+constexpr int kLeastShift = 4, kMostShift = 12;
+constexpr uint64_t kUpperHalf = uint64_t{1} << 32;
+// Of a distance that is told in elements: the sizes of these, and the most.
+constexpr int64_t kElements[] = {1, 2, 4, 8, 16};
+constexpr int64_t kLargestElement = 16;
+constexpr int64_t kFarthest = int64_t{1} << 47;
+// Words of 4 bytes from here on are mostly floating-point numbers.
+constexpr int64_t kFloats = int64_t{1} << 29;
+
+template <typename T>
+T Read(const char* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+class Search {
+ public:
+  Search(absl::Span<const char> block, absl::Span<const Touch> named,
+         const EncodedAddresses::World& world)
+      : block_(block), world_(world) {
+    for (const Touch& touch : named) {
+      const Extent extent = world_.allocation(touch.ptr);
+      if (extent.size.value == 0) continue;
+      if (!absl::c_linear_search(known_, extent.base)) known_.push_back(extent.base);
+      if (touch.via == Via::kCall && touch.size.value == 0)
+        pointers_.push_back({touch.ptr, extent});
+    }
+    for (const Touch& touch : named) {
+      if (touch.size.value == 0) NameInFront(touch.ptr.value);
+    }
+  }
+
+  EncodedAddresses Run() {
+    for (size_t at = 0; at + kSlot <= block_.size(); ++at) Bytes8(at);
+    for (size_t at = 0; at + kWord <= block_.size(); at += kWord) Half(at);
+    if (!pointers_.empty()) Distances();
+    return std::move(found_);
+  }
+
+ private:
+  struct Pointer {
+    DevicePtr ptr;
+    Extent extent;
+  };
+
+  // Whatever lives at the address may be meant.
+  void Name(uint64_t address) {
+    const Extent extent = world_.allocation(DevicePtr(address));
+    if (extent.size <= world_.never_moves || absl::c_linear_search(known_, extent.base)) return;
+    if (found_.possible.size() == EncodedAddresses::kMost) {
+      found_.anywhere = true;
+      return;
+    }
+    known_.push_back(extent.base);
+    found_.possible.emplace_back(address);
+  }
+  // The array that begins a little behind the address.
+  void NameInFront(uint64_t address) {
+    const uint64_t behind = address + EncodedAddresses::kInFront.value;
+    if (world_.arenas.Near(behind)) Name(behind);
+  }
+  void NameIfNear(uint64_t address) {
+    if (world_.arenas.Near(address)) Name(address);
+  }
+
+  void Bytes8(size_t at) {
+    const auto value = Read<uint64_t>(&block_[at]);
+    NameInFront(value);
+    NameIfNear(value);
+    if (value >> (64 - kTagBits) != 0) NameIfNear(value << kTagBits >> kTagBits);
+    if (at % kWord != 0) return;
+    for (int shift = kLeastShift; shift <= kMostShift; ++shift) {
+      if (value << shift >> shift == value) NameIfNear(value << shift);
+    }
+  }
+
+  // A word that may be the upper half of an address.
+  void Half(size_t at) {
+    const uint64_t upper = uint64_t{Read<uint32_t>(&block_[at])} << 32;
+    if (!world_.arenas.NearAny(upper, kUpperHalf)) return;
+    // As it lies in a slot, it has its lower half in front of it.
+    if (at % kSlot == kWord && world_.arenas.Has(Read<uint64_t>(&block_[at - kWord]))) return;
+    if (!world_.any_in(DevicePtr(upper), Bytes(kUpperHalf))) return;
+    // Behind it; what is in front, Bytes8 has seen. Which of them it goes with nothing tells.
+    if (at + 2 * kWord <= block_.size()) Name(upper | Read<uint32_t>(&block_[at + kWord]));
+    found_.anywhere = true;
+  }
+
+  void AddNumber(int64_t number, int64_t below) {
+    if (number != 0 && number < below && number > -below) numbers_.push_back(number);
+  }
+  void AddWord(size_t at) { AddNumber(Read<int32_t>(&block_[at]), kFloats); }
+
+  void Distances() {
+    for (size_t at = 0; at + kWord <= block_.size(); at += kSlot) {
+      if (at + kSlot > block_.size()) {
+        AddWord(at);
+        break;
+      }
+      const auto value = Read<uint64_t>(&block_[at]);
+      if (world_.arenas.Has(value)) continue;
+      AddNumber(static_cast<int64_t>(value), kFarthest);
+      AddWord(at);
+      AddWord(at + kWord);
+    }
+    absl::c_sort(numbers_);
+    numbers_.erase(std::unique(numbers_.begin(), numbers_.end()), numbers_.end());
+    if (pointers_.size() * numbers_.size() > EncodedAddresses::kMostPairs) {
+      found_.anywhere = true;
+      return;
+    }
+    for (const Pointer& pointer : pointers_) {
+      for (const int64_t number : numbers_) Distance(pointer, number);
+    }
+  }
+
+  void Distance(const Pointer& pointer, int64_t number) {
+    const auto in_front = static_cast<int64_t>((pointer.ptr - pointer.extent.base).value);
+    const auto behind = static_cast<int64_t>(pointer.extent.size.value) - in_front;
+    const int64_t farthest = number * kLargestElement;
+    // Most numbers are small, and stay within the array.
+    if (farthest < behind && -farthest <= in_front) return;
+    // One that leads to the array's end counts what is in it.
+    if (absl::c_any_of(kElements, [&](int64_t e) { return number * e == behind; })) return;
+    for (const int64_t element : kElements) {
+      const int64_t distance = number * element;
+      if (distance >= behind || -distance > in_front) {
+        NameStart(pointer.ptr.value + static_cast<uint64_t>(distance));
+      }
+    }
+  }
+  // The array that begins there, or a little behind.
+  void NameStart(uint64_t address) {
+    if (!world_.arenas.Near(address + EncodedAddresses::kInFront.value)) return;
+    if (world_.allocation(DevicePtr(address)).base.value == address) Name(address);
+    NameInFront(address);
+  }
+
+  const absl::Span<const char> block_;
+  const EncodedAddresses::World& world_;
+  std::vector<DevicePtr> known_;  // Allocations that are named, by their bases.
+  std::vector<Pointer> pointers_;
+  std::vector<int64_t> numbers_;
+  EncodedAddresses found_;
+};
+
+}  // namespace
+
+EncodedAddresses EncodedAddresses::Find(absl::Span<const char> block, absl::Span<const Touch> named,
+                                        const World& world) {
+  return Search(block, named, world).Run();
+}
+
+bool EncodedAddresses::MayHold(absl::Span<const char> block, const ArenaSet& arenas) {
+  // All slots count as named, and all else as an allocation of its own.
+  const auto allocation = [](DevicePtr p) { return Extent{p, Bytes(1)}; };
+  const auto any_in = [](DevicePtr, Bytes) { return true; };
+  std::vector<Touch> slots;
+  for (size_t at = 0; at + kSlot <= block.size(); at += kSlot) {
+    const DevicePtr p(Read<uint64_t>(&block[at]));
+    if (!arenas.Has(p.value)) continue;
+    // In front of an array: whoever knows what lives where can tell.
+    slots.push_back({.ptr = p, .size = Bytes(1)});
+    slots.push_back({.ptr = p + kInFront, .size = Bytes(1)});
+  }
+  return Find(block, slots, {arenas, Bytes(0), allocation, any_in}).any();
+}
+
+}  // namespace vramspan
