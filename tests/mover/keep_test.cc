@@ -70,7 +70,7 @@ TEST_F(KeepTest, WhatIsAbsurdIsRefused) {
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(
       std::string(refused.status().message()),
-      HasSubstr("VRAMSPAN_KEEP: \"4194304:1\" keeps allocation 1 of 4194304 bytes a second"));
+      HasSubstr("VRAMSPAN_KEEP: '4194304:1' keeps allocation 1 of 4194304 bytes a second"));
 }
 
 TEST_F(KeepTest, TheNthOfItsSizeUpToHalfTheBudget) {
