@@ -436,8 +436,8 @@ StatusOr<LaunchSource> ParseLaunchSource(std::string_view text) {
   if (text == "cupti") return LaunchSource::kCupti;
   if (text == "hooks") return LaunchSource::kHooks;
   if (text == "off") return LaunchSource::kOff;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", Repeated(text), "' is not a launch source; use auto, cupti, hooks or off"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", Repeated(text), "' is not a launch source; use auto, cupti, hooks or off"));
 }
 
 Tracing& Tracing::Get() {

@@ -58,18 +58,16 @@ constexpr const char* kNoBudgets[] = {
 TEST_F(ConfigTest, DeviceBudgetsThatAreNone) {
   for (const char* text : kNoBudgets) {
     SCOPED_TRACE(std::string("'") + text + "'");
-    ExpectSays(
-        Refusal([&](vramspanConfig& c) { c.device_memory = text; }),
-        {"VRAMSPAN_DEVICE_MEMORY", std::string("'") + text + "'", "; use ", "100%", "GiB"});
+    ExpectSays(Refusal([&](vramspanConfig& c) { c.device_memory = text; }),
+               {"VRAMSPAN_DEVICE_MEMORY", std::string("'") + text + "'", "; use ", "100%", "GiB"});
   }
 }
 
 TEST_F(ConfigTest, HostBudgetsThatAreNone) {
   for (const char* text : kNoBudgets) {
     SCOPED_TRACE(std::string("'") + text + "'");
-    ExpectSays(
-        Refusal([&](vramspanConfig& c) { c.host_memory = text; }),
-        {"VRAMSPAN_HOST_MEMORY", std::string("'") + text + "'", "; use ", "100%", "GiB"});
+    ExpectSays(Refusal([&](vramspanConfig& c) { c.host_memory = text; }),
+               {"VRAMSPAN_HOST_MEMORY", std::string("'") + text + "'", "; use ", "100%", "GiB"});
   }
 }
 

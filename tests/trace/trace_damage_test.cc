@@ -118,7 +118,8 @@ TEST_F(TraceDamage, OtherFiles) {
     return std::string(Read(bytes).status.message());
   };
   EXPECT_THAT(says(""), HasSubstr("0 bytes"));
-  EXPECT_THAT(says("{\"nodes\": [] , \"schema\": \"1.1\"}"), HasSubstr("does not have \"VRAMSPAN\" at byte 8"));
+  EXPECT_THAT(says("{\"nodes\": [] , \"schema\": \"1.1\"}"),
+              HasSubstr("does not have \"VRAMSPAN\" at byte 8"));
   std::string newer = bytes_;
   newer[16] = 9;
   EXPECT_THAT(says(newer), HasSubstr("version 9"));
