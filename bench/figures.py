@@ -71,9 +71,9 @@ def parse(line: str, fields: dict[str, Callable[[Any], bool]], where: str, optio
     try:
         row = json.loads(line, object_pairs_hook=pairs_once, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
-        raise Wrong(f"{where}: not JSON: {error}") from None
+        raise Wrong(f"{where}: the line is not JSON: {error}") from None
     if not isinstance(row, dict):
-        raise Wrong(f"{where}: not an object")
+        raise Wrong(f"{where}: the line is not an object")
     for name, check in fields.items():
         if name not in row:
             raise Wrong(f"{where}: the field {name!r} is missing")
@@ -91,7 +91,7 @@ def lines_of(file: pathlib.Path) -> list[str]:
     try:
         return file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise Wrong(f"{file}:1: cannot be read: {error}") from None
+        raise Wrong(f"{file}:1: the file cannot be read: {error}") from None
 
 
 def once(rows: list[tuple[str, Row]]) -> None:
@@ -106,7 +106,7 @@ def read_targets(file: pathlib.Path) -> dict[str, Row]:
     """An array with one object a line, so that each has a line of its own."""
     lines = lines_of(file)
     if len(lines) < 2 or lines[0] != "[" or lines[-1] != "]":
-        raise Wrong(f"{file}:1: must be '[', an object a line, and ']'")
+        raise Wrong(f"{file}:1: the file must be '[', an object a line, and ']'")
     found = []
     for number, line in enumerate(lines[1:-1], 2):
         where, last = f"{file}:{number}", number == len(lines) - 1
@@ -131,7 +131,7 @@ def read_results(folder: pathlib.Path, targets: dict[str, Row]) -> dict[str, lis
         once(of_file)
         for where, row in of_file:
             if (row["date"][:10], row["commit"] or "unknown") != name.groups():
-                raise Wrong(f"{where}: date or commit is another than in the file's name")
+                raise Wrong(f"{where}: the date or commit differs from that in the file's name")
             if row["id"] in targets and row["unit"] != targets[row["id"]]["unit"]:
                 raise Wrong(f"{where}: {row['id']} is in {targets[row['id']]['unit']}, not in {row['unit']}")
             of_id = rows.setdefault(row["id"], [])

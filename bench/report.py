@@ -29,7 +29,7 @@ def check_citations(root: pathlib.Path, rows: dict[str, list[Row]]) -> None:
         for number, line in enumerate(lines_of(file), 1):
             for cited in CITED.findall(line):
                 if cited not in rows:
-                    raise Wrong(f"{file}:{number}: cites {cited}, which no row in bench/results has")
+                    raise Wrong(f"{file}:{number}: the page cites {cited}, which no row in bench/results has")
 
 
 def check_findings(root: pathlib.Path) -> None:
@@ -102,7 +102,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"{file}: {len(targets)} ids, {sum(map(len, rows.values()))} rows")
     elif lines_of(file) != made.splitlines():
         at = next((n for n, (a, b) in enumerate(zip(lines_of(file), made.splitlines()), 1) if a != b), len(made.splitlines()))
-        raise Wrong(f"{file}:{at}: is not what bench/report.py writes; run bench/report.py")
+        raise Wrong(f"{file}:{at}: the page is not what bench/report.py writes; run bench/report.py")
 
 
 if __name__ == "__main__":

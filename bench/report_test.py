@@ -56,7 +56,7 @@ class ReportTest(unittest.TestCase):
         self.rows([ROW, 4])
         done = subprocess.run([sys.executable, HERE / "report.py", "--root", self.root], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertEqual(done.stderr, f"report.py: {self.root}/bench/results/{NAME}:2: not an object\n")
+        self.assertEqual(done.stderr, f"report.py: {self.root}/bench/results/{NAME}:2: the line is not an object\n")
 
     def test_writes_a_page_that_passes_its_check(self) -> None:
         self.refused("measurements.md:1:", "--check")
@@ -116,9 +116,9 @@ class ReportTest(unittest.TestCase):
         self.rows([ROW, ROW])
         self.refused(f"{NAME}:2: the id plan.held_8 stands in")
         self.rows([{**ROW, "date": "2026-11-25"}])
-        self.refused(f"{NAME}:1: date or commit")
+        self.refused(f"{NAME}:1: the date or commit")
         self.rows([{**ROW, "commit": None}])
-        self.refused(f"{NAME}:1: date or commit")
+        self.refused(f"{NAME}:1: the date or commit")
         self.rows([{**ROW, "unit": "ms"}])
         self.refused(f"{NAME}:1: plan.held_8 is in us, not in ms")
         self.rows([ROW, {**ROW, "id": "free"}])
@@ -146,7 +146,7 @@ class ReportTest(unittest.TestCase):
 
     def test_what_documents_cite_has_to_be_there(self) -> None:
         self.write("docs/findings/0001-a.md", "# A\n\nRows: `@plan.held_9`.\n")
-        self.refused("0001-a.md:3: cites plan.held_9")
+        self.refused("0001-a.md:3: the page cites plan.held_9")
         self.write("docs/findings/0001-a.md", "# A\n")
         self.write("docs/b.md", "See [the page](findings/0001-a.md),\nand [another](findings/0002-b.md).\n")
         self.refused("b.md:2: docs/findings/0002-b.md is not there")

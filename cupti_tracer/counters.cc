@@ -49,7 +49,7 @@ std::string Refused(vramspanCounters& c, const char* call, CUptiResult result) {
       result == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES) {
     c.denied = true;
     return "this user may not read the GPU's counters (" + c.cupti->Text(result) +
-           "): run as root or with CAP_SYS_ADMIN, or have the driver loaded with "
+           "); run as root or with CAP_SYS_ADMIN, or load the driver with "
            "NVreg_RestrictProfilingToAdminUsers=0";
   }
   return std::string("CUPTI refused ") + call + ": " + c.cupti->Text(result);
@@ -73,7 +73,7 @@ std::string Supported(vramspanCounters& c, CUdevice device) {
   };
   std::string why = "CUPTI cannot read this device's counters";
   if (lacks(support.architecture)) why += " (the device is too old)";
-  if (lacks(support.vGpu)) why += " (a virtual GPU without profiling: its host must allow it)";
+  if (lacks(support.vGpu)) why += " (the host of this virtual GPU must allow profiling)";
   if (lacks(support.confidentialCompute)) why += " (confidential computing is on)";
   if (lacks(support.wsl)) why += " (WSL)";
   return why;
@@ -127,8 +127,8 @@ std::string MakeHost(vramspanCounters& c, CUdevice device) {
     why = Configure(c, metrics, &passes);
     if (why.empty() && passes == 1) return "";
     if (why.empty()) {
-      why = "the counters of host memory's traffic need " + std::to_string(passes) +
-            " passes on this device, and nothing may be run twice";
+      why = "counting the traffic of host memory takes " + std::to_string(passes) +
+            " passes on this device, but an audit runs each launch once";
     }
     VS_PARAMS(CUpti_Profiler_Host_Deinitialize, deinitialize);
     deinitialize.pHostObject = c.host;

@@ -37,7 +37,7 @@ void* OpenCuptiLibrary(const char* preferred, std::string* error) {
       *error = text != nullptr ? text : path;
     }
   }
-  *error = "CUPTI cannot be opened (" + *error + "): install it with the CUDA Toolkit, or set " +
+  *error = "CUPTI cannot be opened (" + *error + "); install it with the CUDA Toolkit, or set " +
            "VRAMSPAN_CUPTI to the path of " + kSoname;
   return nullptr;
 }

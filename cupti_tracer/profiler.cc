@@ -26,8 +26,7 @@ const Profiler* OpenProfiler(const char* preferred, std::string* error) {
   profiler.field = reinterpret_cast<decltype(&::symbol)>(dlsym(library, #symbol)); \
   if (profiler.field == nullptr) {                                                 \
     *error = "the CUPTI that was opened has no " #symbol                           \
-             ", so it cannot count: use that of CUDA "                             \
-             "13 or later";                                                        \
+             ", so it cannot count; use the CUPTI of CUDA 13 or later";            \
     return nullptr;                                                                \
   }
   VRAMSPAN_PROFILER_CALLS(VS_X)

@@ -62,11 +62,11 @@ std::string Holder() {
 std::string Start(const vramspanLaunchSink* wanted, const char* library) {
   const std::lock_guard lock(mutex);
   if (wanted->version != VRAMSPAN_LAUNCH_SOURCE_VERSION) {
-    return "this launch tracer is of another version than the runtime: install them together";
+    return "the launch tracer and the runtime are of different versions; install them together";
   }
   if (under_way.closed()) return "CUPTI was given up to another tool";
   if (sink != nullptr)
-    return sink == wanted ? "" : "launches are traced for another runtime already";
+    return sink == wanted ? "" : "launches are already traced for another runtime";
   std::string error;
   cupti = OpenCupti(library, &error);
   if (cupti == nullptr) return error;
@@ -79,7 +79,7 @@ std::string Start(const vramspanLaunchSink* wanted, const char* library) {
     const std::string holder = Holder();
     return "another tool holds CUPTI (" +
            (holder.empty() ? "a profiler, or a framework's tracing" : holder) +
-           "): it allows one at a time";
+           "), which allows one tool at a time; end that tool first";
   }
   for (uint32_t i = 0; i < wanted->count && result == CUPTI_SUCCESS; ++i) {
     result = cupti->EnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, wanted->calls[i]);
@@ -98,12 +98,12 @@ std::string Stop() {
   if (subscriber == nullptr) return "";
   // A call whose exit is not told would stay open for good, and with it the gate.
   if (!under_way.Close(kPatience)) {
-    return "a call that the tracer saw begin does not return: try again when it has";
+    return "a traced call has not returned; try again when it has";
   }
   const CUptiResult result = cupti->Unsubscribe(subscriber);
   if (result != CUPTI_SUCCESS) {
     under_way.Open();
-    return "CUPTI does not let go: " + cupti->Text(result);
+    return "CUPTI refused to end tracing: " + cupti->Text(result);
   }
   subscriber = nullptr;
   return "";

@@ -2,18 +2,17 @@
 # Searches with the fuzz targets of tests/fuzz, keeps what is new, and adds up how much was run.
 #
 # Usage: tools/fuzz.sh --hours N [-j JOBS] [TARGET...]
-#   --hours N   how long in all, also as 0.5; each target gets the same part of it
+#   --hours N   how long in all, as 2 or 0.5; each target gets the same part of it
 #   -j JOBS     targets at once (default: the number of processors)
 #   TARGET      as in tests/fuzz/corpus: trace, ipc, ... (default: all)
 #
 # Each target starts from its corpus, tests/fuzz/corpus/TARGET, and from what earlier searches of this folder found
-# (build/fuzz/found/TARGET). Afterwards its corpus is made as small as reaches the same code: inputs whose names are
-# hashes come and go, of 4 KiB at most each; those that a person has named stay. An input that breaks the target is made
-# as small as a minute makes it, and stays as broke-HASH: every build then runs it as a test, which fails until the
-# fault is mended.
+# (build/fuzz/found/TARGET). Afterwards its corpus keeps the smallest inputs that reach the same code, of 4 KiB at most
+# each. Inputs that a person has named stay. An input that breaks the target is made smaller for a minute, and stays as
+# broke-HASH. Every build then runs it as a test, which fails until the fault is mended.
 #
-# tests/fuzz/runs.tsv says how many runs each target has had in all, and when the last. The exit code is 1 where one
-# broke.
+# tests/fuzz/runs.tsv says how many runs each target has had in all, and when the last was.
+# Exit status: 0 if no target broke, 1 if one did, 2 for a wrong option. Example: tools/fuzz.sh --hours 0.5 trace
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -37,7 +36,7 @@ while [[ $# -gt 0 ]]; do
       jobs=$2
       shift
       ;;
-    -h | --help) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 0 ;;
     -*) die "unknown argument '$1' (see --help)" ;;
     *)
       [[ -e tests/fuzz/fuzz_$1.cc ]] || die "there is no target '$1': tests/fuzz/fuzz_$1.cc"

@@ -55,12 +55,12 @@ install_missing() {
   local as_root=()
   if [[ $(id -u) -ne 0 ]]; then
     command -v sudo >/dev/null ||
-      die "these packages are missing and there is no sudo; install them as root: ${missing[*]}"
+      die "packages are missing and there is no sudo; install them as root: ${missing[*]}"
     as_root=(sudo)
   fi
   echo "setup: installing ${missing[*]}"
   # A failing update is not the end: the lists that are there may do.
-  "${as_root[@]}" apt-get -qq update || echo "setup: apt-get update failed, going on with the lists there are"
+  "${as_root[@]}" apt-get -qq update || echo "setup: apt-get update failed, so the package lists that are here are used"
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null ||
     die "apt-get could not install: ${missing[*]}"
@@ -77,7 +77,7 @@ check_cuda() {
       return
     fi
   done
-  die "no CUDA Toolkit found: no cuda.h under CUDA_HOME, beside nvcc, or in /usr/local/cuda." \
+  die "there is no CUDA Toolkit: no cuda.h is under CUDA_HOME, beside nvcc, or in /usr/local/cuda." \
     "Install NVIDIA's CUDA Toolkit 13.0 or later (its package is cuda-toolkit-13-0; a GPU and its driver" \
     "are not needed to build), then set CUDA_HOME to its folder and run this again."
 }
@@ -85,6 +85,6 @@ check_cuda() {
 if command -v dpkg-query >/dev/null; then
   install_missing
 else
-  echo "setup: no dpkg here, so nothing was installed; needed are (Debian's names): ${packages[*]}"
+  echo "setup: there is no dpkg, so nothing was installed; install these packages (Debian's names): ${packages[*]}"
 fi
 check_cuda

@@ -2,20 +2,24 @@
 # Builds vramspan and runs its tests, all of them on the simulated driver: no GPU is needed.
 #
 # Usage: tools/test.sh [--all | --nightly | --only STAGE] [-j JOBS]
-#   --all          all stages; without it the first, which has every test
-#   --nightly      all stages, an hour for each that searches, and what is labelled nightly
-#   --only STAGE   one stage: release, fuzz, dev, clang, asan or tsan
-#   -j JOBS        programs at once, in building and in testing (default: the number of processors)
+#   --all          run all stages (default: the first, which has every test)
+#   --nightly      run all stages, search for an hour each, and run the tests labelled nightly
+#   --only STAGE   run one stage: release, fuzz, dev, clang, asan or tsan
+#   -j JOBS        build and test with so many processes at once (default: the number of processors)
 #
-# Stages, in order; the first failure ends the run:
-#   release  everything, optimised, all tests; what others' files once broke is among them
-#   fuzz     what reads files of others, against arbitrary bytes, a minute each (clang, libFuzzer)
-#   dev      as release, each file compiled by itself, and the benchmarks; nothing run
-#   clang    everything compiled with clang++ and -Wthread-safety -Werror, nothing run
-#   asan     AddressSanitizer and UndefinedBehaviorSanitizer, all tests but those labelled slow or noasan
-#   tsan     ThreadSanitizer, all tests but those labelled slow or notsan
+# Stages run in this order. The first failure ends the run.
+#   release  builds everything, optimised, and runs all tests
+#   fuzz     gives arbitrary bytes to each reader of files, for a minute each (clang, libFuzzer)
+#   dev      builds each file by itself, and the benchmarks; runs nothing
+#   clang    builds with clang++ and -Wthread-safety -Werror; runs nothing
+#   asan     runs all tests but those labelled slow or noasan, with AddressSanitizer and UndefinedBehaviorSanitizer
+#   tsan     runs all tests but those labelled slow or notsan, with ThreadSanitizer
 #
-# With --all and --nightly the torture takes its full time; with --nightly its seed is the date.
+# With --all and --nightly the torture takes its full time. With --nightly its seed is the date.
+#
+# Exit status: 0 if all passed, 2 for a wrong option, else that of the stage that failed (the last line names it).
+# Examples: tools/test.sh; tools/test.sh --only asan -j 4
+# Read more: CONTRIBUTING.md
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -54,7 +58,7 @@ while [[ $# -gt 0 ]]; do
       jobs=$2
       shift
       ;;
-    -h | --help) sed -n '2,19s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,23s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) die "unknown argument '$1' (see --help)" ;;
   esac
   shift

@@ -21,8 +21,13 @@ extern "C" {
 #endif
 
 /* PyTorch's signatures. `stream` is a cudaStream_t. Memory is usable in all streams. Freed memory
- * is handed out again only when the work that was submitted before has ended. NULL if there is no
- * room or no runtime: one line on stderr says why. */
+ * is handed out again only when the work that was submitted before has ended. malloc returns NULL
+ * in these cases:
+ *  - There is no room. One line on stderr says why.
+ *  - The device got no runtime. Only the first such call says why, in one line on stderr.
+ *  - `size` is 0 or less, `device` is not 0 to 63, or this is a child of fork whose parent has
+ *    runtimes. No line says so.
+ * VRAMSPAN_LOG=off leaves all lines out. A free that fails says why, in one line on stderr. */
 VRAMSPAN_API void* vramspan_torch_malloc(ssize_t size, int device, void* stream);
 VRAMSPAN_API void vramspan_torch_free(void* ptr, ssize_t size, int device, void* stream);
 

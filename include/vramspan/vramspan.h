@@ -24,9 +24,16 @@
  *
  * Conventions.
  *  - Sizes are bytes. Pointers are plain CUdeviceptr, 256-byte aligned, usable in every CUDA call.
- *  - Functions that can fail return a CUresult: the error of the driver call that failed, else
- *    CUDA_ERROR_INVALID_VALUE for arguments, CUDA_ERROR_OUT_OF_MEMORY if neither device nor host
- *    has room. vramspanLastErrorMessage() has the sentence: what happened, to what, what to do.
+ *  - Functions that can fail return a CUresult. If a driver call failed, it is that call's error.
+ *    Else it is one of these:
+ *     . CUDA_ERROR_INVALID_VALUE: an argument is wrong.
+ *     . CUDA_ERROR_OUT_OF_MEMORY: neither device nor host has room, or the process has no memory.
+ *     . CUDA_ERROR_ILLEGAL_STATE: the call is not possible now, inside a scope for example.
+ *     . CUDA_ERROR_TIMEOUT: something that the call waits for did not end.
+ *     . CUDA_ERROR_NOT_FOUND, CUDA_ERROR_NOT_SUPPORTED: there is no such thing here.
+ *     . CUDA_ERROR_NOT_INITIALIZED: this is a child of fork, and the runtime is its parent's.
+ *     . CUDA_ERROR_UNKNOWN: anything else.
+ *    vramspanLastErrorMessage() has the sentence: what happened, to what, what to do.
  *    Out-parameters are written only on success.
  *  - Threads: every function may be called from any thread at any time, vramspanDestroy excepted.
  *    A work scope belongs to the thread that opened it.
@@ -196,9 +203,17 @@ VRAMSPAN_API CUresult vramspanMemPrefetchAsync(vramspanRuntime runtime, CUdevice
 
 /* Fetches the range's chunks if needed, and waits until they are on the device. The pinned chunks
  * stay there until unpinned. Pins are for memory that others reach in other ways (IPC, RDMA,
- * registration). CUDA_ERROR_OUT_OF_MEMORY if the budget has no room for the whole range: then
- * nothing is pinned. Pins are counted: a chunk stays pinned until each pin is taken back. */
+ * registration). Pins are counted: a chunk stays pinned until each pin is taken back. An error pins
+ * nothing:
+ *  - CUDA_ERROR_INVALID_VALUE: the range is not in a live allocation.
+ *  - CUDA_ERROR_OUT_OF_MEMORY: the budget has no room for the whole range, or too much work is
+ *    under way. The message says which.
+ *  - CUDA_ERROR_ILLEGAL_STATE: a scope is open on this thread, and nothing has moved so far.
+ *  - CUDA_ERROR_TIMEOUT: a thread has been inside a submitting call for 10 s, so the first move
+ *    cannot begin. Try again when it has returned. */
 VRAMSPAN_API CUresult vramspanMemPin(vramspanRuntime runtime, CUdeviceptr ptr, size_t size);
+/* Takes one pin of each chunk back. CUDA_ERROR_INVALID_VALUE if part of the range is not pinned:
+ * then nothing changes. */
 VRAMSPAN_API CUresult vramspanMemUnpin(vramspanRuntime runtime, CUdeviceptr ptr, size_t size);
 
 /* New budgets, up or down. A lower device budget evicts in the background until it is met. A host
@@ -235,9 +250,13 @@ VRAMSPAN_API CUresult vramspanTakeBackgroundError(vramspanRuntime runtime);
 /* Gives up CUPTI for good, for all runtimes of the process. A profiler that is about to start in
  * the process can then have CUPTI. CUPTI takes one tool at a time, and does not tell the holder
  * that another tool asked. From here on launches are not seen: memory stays where it is, and
- * anybody may touch it (docs/linking.md). Nothing happens if CUPTI is not held. Not from inside a
- * scope. CUDA_ERROR_TIMEOUT: a call that the tracer saw begin has not returned within a second.
- * CUPTI is still held then; try again. */
+ * anybody may touch it (docs/linking.md). Nothing happens if CUPTI is not held. After an error
+ * CUPTI is still held:
+ *  - CUDA_ERROR_ILLEGAL_STATE: a scope is open on this thread. End it first.
+ *  - CUDA_ERROR_TIMEOUT: try again. A traced call has not returned within a second, memory still
+ *    moves, or CUPTI refused. The message says which. Unless hooks see the launches, moves may have
+ *    stopped for good all the same.
+ *  - CUDA_ERROR_NOT_INITIALIZED: this is a child of fork whose parent traces launches. */
 VRAMSPAN_API CUresult vramspanReleaseCupti(void);
 
 typedef struct vramspanResidency {
@@ -278,9 +297,9 @@ typedef struct vramspanStatistics {
   /* Of traced work, since memory first ran short. */
   uint64_t launches, copies; /* kernels and graphs; copies and fills */
   uint64_t
-      launches_unknown;   /* launches that named no memory of ours, and may reach it all the same */
-  uint64_t touches;       /* pointers and ranges of our memory that they named */
-  uint64_t bytes_scanned; /* of parameters and small host copies, for those pointers */
+      launches_unknown;     /* launches that named no memory of vramspan, and may reach it anyway */
+  uint64_t touches;         /* pointers and ranges of vramspan's memory that they named */
+  uint64_t bytes_scanned;   /* of parameters and small host copies, for those pointers */
   uint64_t bytes_in_place;  /* served from host memory to launches, at most once each */
   uint64_t trials;          /* chunks left on the host once, to see what that costs */
   uint64_t returned;        /* chunks that idle fetches brought back */

@@ -350,10 +350,10 @@ void Audit::Exit(CUstream stream) {
   if (results_.error.empty() && !Captures(stream)) {
     const ScopedContext relaxed(memory_.driver(), memory_.options().context);
     if (!WaitFor(stream, /*moves=*/false)) {
-      Stop(absl::StrFormat(
-          "%s did not end within %d s of its submission: it waits for what the program does later, "
-          "and nothing was counted from there on",
-          counting ? launched_ : "a copy or fill", kPatience.count()));
+      Stop(
+          absl::StrFormat("%s did not end within %d s of its submission, so counting stopped. It "
+                          "may wait for something that the program does later",
+                          counting ? launched_ : "a copy or fill", kPatience.count()));
     } else if (counting) {
       // Nothing is to move while a launch is counted, and it counts for nothing if something did.
       pending_[tag_].disturbed = Moving() || mover_.statistics().remaps != remaps_;

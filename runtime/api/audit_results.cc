@@ -64,7 +64,7 @@ StatusOr<AuditResults> ParseAudit(std::string_view text) {
   const std::vector<std::string_view> lines = absl::StrSplit(text, '\n');
   if (lines.front() != kHead) {
     return absl::InvalidArgumentError(
-        "these are no results of an audit, or those of another version of vramspan");
+        "the file does not hold an audit's results, or another version of vramspan wrote it");
   }
   for (size_t i = 1; i < lines.size(); ++i) {
     std::string_view line = lines[i];
@@ -78,7 +78,7 @@ StatusOr<AuditResults> ParseAudit(std::string_view text) {
     } else if (!absl::ConsumePrefix(&line, "kernel ") ||
                !ParseRow(line, &results.rows.emplace_back())) {
       return absl::InvalidArgumentError(
-          absl::StrCat("line ", i + 1, " of an audit's results is not understood: ", lines[i]));
+          absl::StrCat("line ", i + 1, " of the audit's results is not understood: ", lines[i]));
     }
   }
   return results;

@@ -52,7 +52,7 @@ Status CheckEnum(const Enum& value, Enum last, const char* what) {
   std::memcpy(&number, &value, sizeof(number));
   if (number >= 0 && number <= static_cast<int>(last)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("unknown ", what, " ", number, ": use 0 to ", static_cast<int>(last)));
+      absl::StrCat("unknown ", what, " ", number, "; use 0 to ", static_cast<int>(last)));
 }
 
 // As the driver has it, whose contexts do not come along either.
@@ -138,8 +138,8 @@ CUresult vramspanWorkBegin(vramspanRuntime runtime, CUstream stream, const vrams
           (access & kReadWrite) == 0) {
         return absl::InvalidArgumentError(
             absl::StrCat("range ", i, ": access is ", access,
-                         "; use VRAMSPAN_READ, VRAMSPAN_WRITE or both, and beside them "
-                         "VRAMSPAN_KERNELS_ONLY and VRAMSPAN_ONCE where they are true"));
+                         "; use VRAMSPAN_READ, VRAMSPAN_WRITE or both, with VRAMSPAN_KERNELS_ONLY "
+                         "and VRAMSPAN_ONCE if they hold"));
       }
       own[i] = {DevicePtr(ranges[i].ptr),
                 Bytes(ranges[i].size),
@@ -228,9 +228,9 @@ CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanStatistics* out)
   return With(runtime, [&](Runtime& r) -> Status {
     if (out == nullptr) return NullError("the out-parameter");
     if (out->struct_size != sizeof(vramspanStatistics)) {
-      return absl::InvalidArgumentError(absl::StrCat("vramspanStatistics.struct_size is ",
-                                                     out->struct_size, ": set it to sizeof, ",
-                                                     sizeof(vramspanStatistics)));
+      return absl::InvalidArgumentError(
+          absl::StrCat("vramspanStatistics.struct_size is ", out->struct_size,
+                       "; set it to sizeof(vramspanStatistics), ", sizeof(vramspanStatistics)));
     }
     *out = r.Statistics();
     return absl::OkStatus();

@@ -53,14 +53,14 @@ StatusOr<Runtime*> RuntimeOf(int device) {
   }
   Devices& devices = TheDevices();
   if (!devices.process.Here()) {
-    return absl::UnavailableError("a child of fork has no memory of vramspan: its parent has it");
+    return absl::UnavailableError("vramspan gives no memory in a child of fork");
   }
   MutexLock lock(devices.mu);
   auto& runtime = devices.runtimes[static_cast<size_t>(device)];
   if (!runtime.has_value()) {
     runtime.emplace(MakeRuntime(device));
     if (!runtime->ok()) {
-      Log(LogLevel::kError, absl::StrCat("device ", device, " has no memory of vramspan: ",
+      Log(LogLevel::kError, absl::StrCat("device ", device, " gets no memory of vramspan: ",
                                          runtime->status().message()));
     }
   }

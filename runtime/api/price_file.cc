@@ -70,20 +70,21 @@ std::string PricesText(const Prices& prices, int driver) {
 
 StatusOr<Prices> ParsePrices(std::string_view text, int driver) {
   if (text.size() > kMostPriceText) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("longer than ", kMostPriceText, " bytes, so it is not ours"));
+    return absl::InvalidArgumentError(absl::StrCat("the file is longer than ", kMostPriceText,
+                                                   " bytes, so vramspan did not write it"));
   }
   std::vector<std::string_view> lines = absl::StrSplit(text, '\n');
   if (lines.front() != kFirstLine) {
     return absl::FailedPreconditionError(
-        absl::StrCat("does not begin with \"", kFirstLine, "\": run `vramspan info` again"));
+        absl::StrCat("the first line is not \"", kFirstLine, "\"; run `vramspan info` again"));
   }
   if (lines.size() != 5 || !lines.back().empty()) {
-    return absl::InvalidArgumentError("is not the four lines that `vramspan info` writes");
+    return absl::InvalidArgumentError(
+        "the file does not hold the four lines that `vramspan info` writes");
   }
   if (lines[1] != absl::StrCat("driver ", driver)) {
     return absl::FailedPreconditionError(
-        absl::StrCat("was measured with another driver: run `vramspan info` again"));
+        absl::StrCat("the costs were measured with another driver; run `vramspan info` again"));
   }
   Prices prices;
   const struct {
@@ -95,7 +96,7 @@ StatusOr<Prices> ParsePrices(std::string_view text, int driver) {
     const bool named = field.line.starts_with(field.name);
     if (!named || !absl::SimpleAtod(field.line.substr(field.name.size()), field.value) ||
         !(*field.value >= kLeast && *field.value <= kMost)) {
-      return absl::InvalidArgumentError(absl::StrCat("'", Repeated(field.line), "' is not ",
+      return absl::InvalidArgumentError(absl::StrCat("'", Repeated(field.line), "' should be ",
                                                      field.name, "and a rate from ", kLeast, " to ",
                                                      kMost));
     }

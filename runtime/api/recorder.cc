@@ -84,8 +84,8 @@ StatusOr<bool> TellsCommandLine() {
   if (text == nullptr || *text == '\0') return true;
   const std::optional<bool> no = ParseYesNo(text);
   if (no.has_value()) return !*no;
-  return absl::InvalidArgumentError(absl::StrCat("VRAMSPAN_NO_COMMAND_LINE: \"", CleanText(text),
-                                                 "\" is neither yes nor no: use ", kYesNoWords));
+  return absl::InvalidArgumentError(absl::StrCat("VRAMSPAN_NO_COMMAND_LINE: '", CleanText(text),
+                                                 "' is neither yes nor no; use ", kYesNoWords));
 }
 
 // The program's name alone, or with its words.
@@ -146,8 +146,8 @@ StatusOr<Recorder::Times> Recorder::ParseTimes(std::string_view text) {
   if (text == "none") return Times::kNone;
   if (text == "some") return Times::kSome;
   if (text == "all") return Times::kAll;
-  return absl::InvalidArgumentError(
-      absl::StrCat("\"", Repeated(text), "\" is not what can be measured: use none, some or all"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", Repeated(text), "' does not say which launches to time; use some, all or none"));
 }
 
 StatusOr<std::unique_ptr<Recorder>> Recorder::Open(const std::string& path, Times times,
@@ -165,8 +165,9 @@ StatusOr<std::unique_ptr<Recorder>> Recorder::Open(const std::string& path, Time
     const std::string other = absl::StrCat(path, ".", getpid(), i == 0 ? "" : absl::StrCat(".", i));
     writer = trace::Writer::Open({.path = other}, header);
     if (writer.ok()) {
-      Log(LogLevel::kWarning, absl::StrCat("this process is recorded in ", CleanText(other), ": ",
-                                           CleanText(path), " is there already"));
+      Log(LogLevel::kWarning,
+          absl::StrCat(CleanText(path), " exists already, so this process is recorded in ",
+                       CleanText(other)));
     }
   }
   VS_RETURN_IF_ERROR(writer.status());
@@ -218,7 +219,7 @@ void Recorder::WatchContents(CUcontext context, Memory* memory, const Mover* mov
   if (made.ok()) {
     watch_ = *std::move(made);
   } else {
-    Log(LogLevel::kInfo, absl::StrCat("the recording does not say what kernels only read: ",
+    Log(LogLevel::kInfo, absl::StrCat("the recording cannot tell what kernels only read: ",
                                       made.status().message()));
   }
 }

@@ -50,8 +50,8 @@ StatusOr<int> ParseChunk(const Setting& setting) {
   if (!size.ok() || !std::has_single_bit(size->value) || *size < ChunkBytes(kMinChunkLog2) ||
       *size > ChunkBytes(kMaxChunkLog2)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(setting.name, ": \"", Repeated(*setting.text),
-                     "\" is not a chunk size: use auto, 2MiB, 4MiB, 8MiB, 16MiB, 32MiB or 64MiB"));
+        absl::StrCat(setting.name, ": '", Repeated(*setting.text),
+                     "' is not a chunk size; use auto, 2MiB, 4MiB, 8MiB, 16MiB, 32MiB or 64MiB"));
   }
   return std::countr_zero(size->value);
 }
@@ -61,14 +61,13 @@ StatusOr<Bytes> DeviceBudget(const Setting& setting, Bytes total, Bytes free) {
   StatusOr<Bytes> budget = ParseBudget(*setting.text, total);
   if (!budget.ok()) return setting.Error(budget.status());
   if (*budget > total) {
-    return absl::InvalidArgumentError(absl::StrCat(setting.name, ": \"", Repeated(*setting.text),
-                                                   "\" is more than the device's ",
+    return absl::InvalidArgumentError(absl::StrCat(setting.name, ": '", Repeated(*setting.text),
+                                                   "' is more than the device's ",
                                                    total.value >> 20, " MiB"));
   }
   if (*budget < kGranularity) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(setting.name, ": \"", Repeated(*setting.text),
-                     "\" is less than one chunk; give at least 2MiB"));
+    return absl::InvalidArgumentError(absl::StrCat(setting.name, ": '", Repeated(*setting.text),
+                                                   "' is less than one chunk; give at least 2MiB"));
   }
   return *budget;
 }
@@ -97,7 +96,8 @@ Prices PricesFor(const Driver& driver, const Capabilities& device) {
       path.ok() ? ReadPrices(*path, driver.version()) : StatusOr<Prices>(path.status());
   if (prices.ok()) return *prices;
   if (!absl::IsNotFound(prices.status())) {
-    Log(LogLevel::kInfo, absl::StrCat("decides by built-in costs: ", prices.status().message()));
+    Log(LogLevel::kInfo,
+        absl::StrCat("the runtime decides by built-in costs: ", prices.status().message()));
   }
   return Prices{};
 }
@@ -113,7 +113,7 @@ Status Runtime::TakeContext(int device) {
   VS_RETURN_IF_ERROR(Check((*driver_)->DeviceGetCount(&count), "cuDeviceGetCount"));
   if (device < 0 || device >= count) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "there is no device ", device, ": this machine has ", count, " (numbered from 0)"));
+        "there is no device ", device, "; this machine has ", count, ", numbered from 0"));
   }
   VS_RETURN_IF_ERROR(Check((*driver_)->DeviceGet(&device_, device), "cuDeviceGet"));
   VS_RETURN_IF_ERROR(
@@ -126,9 +126,9 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   vramspanConfig config{};
   if (given != nullptr) {
     if (given->struct_size != sizeof(vramspanConfig)) {
-      return absl::InvalidArgumentError(absl::StrCat("vramspanConfig.struct_size is ",
-                                                     given->struct_size, ": set it to sizeof, ",
-                                                     sizeof(vramspanConfig)));
+      return absl::InvalidArgumentError(
+          absl::StrCat("vramspanConfig.struct_size is ", given->struct_size,
+                       "; set it to sizeof(vramspanConfig), ", sizeof(vramspanConfig)));
     }
     config = *given;
   }
@@ -136,7 +136,8 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
       VRAMSPAN_CONFIG_QUIET | VRAMSPAN_CONFIG_NO_HOST | VRAMSPAN_CONFIG_SHARE_CONTEXT;
   if ((config.flags & ~kFlags) != 0) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("vramspanConfig.flags has unknown bits: 0x%x", config.flags & ~kFlags));
+        absl::StrFormat("vramspanConfig.flags has unknown bits: 0x%x; use VRAMSPAN_CONFIG_* alone",
+                        config.flags & ~kFlags));
   }
   const Setting device_memory(config.device_memory, "VRAMSPAN_DEVICE_MEMORY");
   const Setting host_memory(config.host_memory, "VRAMSPAN_HOST_MEMORY");
@@ -155,7 +156,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
     if (!size.ok()) return arena.Error(size.status());
     if (*size < ChunkBytes(kMaxChunkLog2)) {
       return arena.Error(absl::InvalidArgumentError(absl::StrCat(
-          "\"", Repeated(*arena.text), "\" is less than the largest chunk; give at least 64MiB")));
+          "'", Repeated(*arena.text), "' is less than the largest chunk; give at least 64MiB")));
     }
     memory.arena = RoundUp(*size, ChunkBytes(kMaxChunkLog2));
   }
@@ -172,9 +173,9 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   VS_ASSIGN_OR_RETURN(const Capabilities device, ReadCapabilities(*r->driver_, r->device_));
   const Setting tuned(nullptr, "VRAMSPAN_PROFILE_DEVICE");
   if (tuned.text.has_value() && *tuned.text != device.uuid) {
-    Log(LogLevel::kWarning,
-        absl::StrCat("the profile is stale: it was tuned for device ", Repeated(*tuned.text),
-                     ", and this is ", device.uuid, " (", device.name, "); record and tune here"));
+    Log(LogLevel::kWarning, absl::StrCat("the profile is stale: it was tuned for device ",
+                                         Repeated(*tuned.text), ", and this is ", device.uuid, " (",
+                                         device.name, "); record and tune on this device"));
   }
   VS_RETURN_IF_ERROR(CanWork(*r->driver_, device));
   {
@@ -194,9 +195,9 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   memory.announce = (config.flags & VRAMSPAN_CONFIG_QUIET) == 0;
   const std::optional<std::string> audited = Audit::Folder();
   if (audited.has_value() && *source == LaunchSource::kOff) {
-    return Audit::Refuse(*audited, tracer.Error(absl::FailedPreconditionError(
-                                       "an audit needs traced launches, and the program asks for "
-                                       "\"off\"")));
+    return Audit::Refuse(*audited,
+                         tracer.Error(absl::FailedPreconditionError(
+                             "an audit needs traced launches, but the program asks for 'off'")));
   }
   bool traced = false;
   if (*source != LaunchSource::kOff) {
@@ -206,7 +207,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
     if (!traced && *source != LaunchSource::kAuto) return tracer.Error(started);
     if (!traced) {
       Log(LogLevel::kInfo,
-          absl::StrCat("launches are not traced, so only declared work has its memory moved: ",
+          absl::StrCat("launches are not traced, so only memory of declared work moves: ",
                        started.message()));
     }
   }
@@ -292,9 +293,8 @@ Status Runtime::End(std::unique_ptr<Runtime>* runtime) {
   }
   r.mover_->StopMoving();
   return absl::DeadlineExceededError(
-      left ? "a work scope is open: end it, then try again"
-           : "a thread is inside a call that submits work and does not return: try again when it "
-             "has");
+      left ? "a work scope is open; end it, then try again"
+           : "a thread is inside a call that submits work; try again when it has returned");
 }
 
 Runtime::~Runtime() {
@@ -317,7 +317,7 @@ Runtime::~Runtime() {
 
 void Runtime::EndRecordedMoves() {
   if (recorder_ == nullptr || mover_->StopMoving()) return;
-  Log(LogLevel::kInfo, "the process ends while memory moves: what moves last is not recorded");
+  Log(LogLevel::kInfo, "the process ends while memory moves, so the last moves are not recorded");
 }
 
 StatusOr<DevicePtr> Runtime::Allocate(Bytes size) {

@@ -48,9 +48,9 @@ Status Runtime::SetPeerAccess(CUdevice peer, bool allowed) {
   int can = 0;
   if (can_access == nullptr || peer == own || can_access(&can, peer, own) != CUDA_SUCCESS ||
       can == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("device ", peer, " cannot access memory of device ", own,
-                     peer == own ? ": it is the same" : ": the driver says so"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "device ", peer, " cannot access memory of device ", own,
+        peer == own ? ": it is the same device" : ": the driver reports no access between them"));
   }
   return memory_->peers().Set(peer, allowed);
 }

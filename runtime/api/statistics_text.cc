@@ -45,23 +45,24 @@ std::string StatisticsText(const vramspanStatistics& s, absl::Span<const PassedM
   const auto line = [&](std::string_view what, std::string_view value) {
     absl::StrAppendFormat(&text, "  %-26s %s\n", what, value);
   };
-  line("allocated, at most",
+  line("allocated at the peak",
        absl::StrCat(Size(s.peak_allocated_bytes), " (device budget ", Size(s.device_budget), ")"));
   line("host memory in use", Size(s.host_used));
-  line("work recorded",
-       absl::StrCat(s.works, ", held ", s.works_held, " for ", Milliseconds(s.hold_ns), " in sum"));
+  line("work recorded", absl::StrCat(s.works, " pieces, ", s.works_held, " held for ",
+                                     Milliseconds(s.hold_ns), " in all"));
   if (s.launches + s.copies != 0) {
-    line("traced",
-         absl::StrCat(s.launches, " launches (", s.launches_unknown, " named no memory of ours, ",
-                      s.launches_encoded, " may name some in other forms), ", s.copies, " copies, ",
-                      s.touches, " pointers in ", Size(s.bytes_scanned), " scanned"));
+    line("traced", absl::StrCat(s.launches, " launches (", s.launches_unknown,
+                                " named no memory of vramspan, ", s.launches_encoded,
+                                " may name some in other forms), ", s.copies, " copies, ",
+                                s.touches, " pointers in ", Size(s.bytes_scanned), " scanned"));
   }
   if (s.forecast_hits + s.forecast_misses != 0) {
-    line("foreseen", absl::StrCat(s.forecast_hits, " launches, wrongly ", s.forecast_misses));
+    line("forecast",
+         absl::StrCat(s.forecast_hits, " launches right, ", s.forecast_misses, " wrong"));
   }
-  line("moved in", absl::StrFormat("%s, %d chunks, %.1f GB/s", Size(s.bytes_in), s.fetches,
-                                   Rate(s.bytes_in, s.copy_in_ns)));
-  line("moved out",
+  line("fetched", absl::StrFormat("%s, %d chunks, %.1f GB/s", Size(s.bytes_in), s.fetches,
+                                  Rate(s.bytes_in, s.copy_in_ns)));
+  line("evicted",
        absl::StrFormat("%s, and %s without a copy, %d chunks, %.1f GB/s", Size(s.bytes_out),
                        Size(s.bytes_out_clean), s.evictions, Rate(s.bytes_out, s.copy_out_ns)));
   if (s.bytes_in_place != 0 || s.works_in_place != 0) {
@@ -69,18 +70,18 @@ std::string StatisticsText(const vramspanStatistics& s, absl::Span<const PassedM
                                          " pieces of work, ", s.trials, " trials"));
   }
   if (s.fetches_unused != 0) {
-    line("came in vain",
-         absl::StrCat(s.fetches_unused, " chunks left again before they were used"));
+    line("fetched in vain",
+         absl::StrCat(s.fetches_unused, " chunks, evicted again before they were used"));
   }
-  if (s.returned != 0) line("came back by itself", absl::StrCat(s.returned, " chunks"));
-  line("first in line waited for",
+  if (s.returned != 0) line("fetched while idle", absl::StrCat(s.returned, " chunks"));
+  line("the head waited for",
        absl::StrCat("running work ", Milliseconds(s.stall_drain_ns), ", copies ",
                     Milliseconds(s.stall_copy_ns), ", remaps ", Milliseconds(s.stall_vmm_ns)));
-  if (s.deadlines != 0) line("let go by the deadline", absl::StrCat(s.deadlines));
+  if (s.deadlines != 0) line("released by the deadline", absl::StrCat(s.deadlines));
   if (s.moves_failed != 0) line("moves failed", absl::StrCat(s.moves_failed));
   for (const PassedMemory& p : passed) {
     if (p.allocations == 0) continue;
-    line(absl::StrCat("passed by: ", p.what),
+    line(absl::StrCat("of the driver: ", p.what),
          absl::StrCat(p.allocations, " allocations, ", Size(p.bytes), " in all"));
   }
   return text;

@@ -44,7 +44,7 @@ StatusOr<Overlap> ParseOverlap(std::string_view text) {
   if (text == "safe") return Overlap::kSafe;
   if (text == "all") return Overlap::kAll;
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", Repeated(text), "\" is no way to overlap: use off, safe or all"));
+      absl::StrCat("'", Repeated(text), "' is not a way to overlap; use off, safe or all"));
 }
 
 Tracer::Tracer(Decoder* decoder, Memory* memory, Mover* mover, Overlap overlap)
@@ -102,8 +102,8 @@ void Tracer::EndForeignWork(CUstream stream) {
     while (driver->StreamQuery(stream) == CUDA_ERROR_NOT_READY) {
       if (std::chrono::steady_clock::now() > until) {
         Log(LogLevel::kError,
-            "work of another context in memory that is short does not end: what is on the device "
-            "stays there from here on, and what is not does not come");
+            "work of another context does not end while memory is short, so no memory moves from "
+            "here on");
         return;
       }
       std::this_thread::sleep_for(kForeignLook);

@@ -351,7 +351,7 @@ bool StopTracking(State* state, const char* why) VS_REQUIRES(state->mu) {
     if (tracer != nullptr && !tracer->StopTracking()) rests = false;
   }
   Log(LogLevel::kError,
-      absl::StrCat("launches are not seen any more (", why, "): memory stays where it is"));
+      absl::StrCat("launches are no longer seen (", why, "), so memory stays where it is"));
   return rests;
 }
 
@@ -417,10 +417,10 @@ StatusOr<void*> OpenTracerFunction(const char* name) {
     }
     if (void* function = dlsym(library, name); function != nullptr) return function;
     absl::StrAppend(&errors, errors.empty() ? "" : "; ", path,
-                    " is no launch tracer, or an old one");
+                    " is not a launch tracer, or an old one");
   }
   return absl::UnavailableError(absl::StrCat("the launch tracer cannot be opened (", errors,
-                                             "): set VRAMSPAN_CUPTI_TRACER to the path of ",
+                                             "); set VRAMSPAN_CUPTI_TRACER to the path of ",
                                              kTracerLibrary));
 }
 
@@ -437,7 +437,7 @@ StatusOr<LaunchSource> ParseLaunchSource(std::string_view text) {
   if (text == "hooks") return LaunchSource::kHooks;
   if (text == "off") return LaunchSource::kOff;
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", Repeated(text), "\" is no launch source: use auto, cupti, hooks or off"));
+      absl::StrCat("'", Repeated(text), "' is not a launch source; use auto, cupti, hooks or off"));
 }
 
 Tracing& Tracing::Get() {
@@ -468,7 +468,8 @@ void Tracing::OfferHooks(vramspanLaunchSourceStart_t start) {
 }
 
 Status Tracing::Start(const std::shared_ptr<const Driver>& driver, LaunchSource source) {
-  if (Inherited()) return absl::UnavailableError("the parent process traces launches already");
+  if (Inherited())
+    return absl::UnavailableError("the parent process traces launches, so a child of fork cannot");
   State& state = TheState();
   MutexLock lock(state.mu);
   if (state.driver != nullptr && state.driver->path() != driver->path()) {
@@ -497,7 +498,7 @@ Status Tracing::Start(const std::shared_ptr<const Driver>& driver, LaunchSource 
   const vramspanLaunchSourceStart_t hooks = state.hooks.load(std::memory_order_acquire);
   if (source == LaunchSource::kHooks && hooks == nullptr) {
     return state.started = absl::UnavailableError(
-               "the program's calls pass through no hooks: start it with `vramspan run`");
+               "the program's calls pass through no hooks; start it with `vramspan run`");
   }
   // They leave CUPTI to the program's own tools, and cost less than its callbacks.
   const bool take_hooks = hooks != nullptr && source != LaunchSource::kCupti;
@@ -529,16 +530,17 @@ Status Tracing::GiveUpCupti() {
   MutexLock lock(state.mu);
   if (state.stop_cupti == nullptr) return absl::OkStatus();
   if (Mover::InScope()) {
-    return absl::FailedPreconditionError("CUPTI cannot be given up inside a scope: end it first");
+    return absl::FailedPreconditionError(
+        "CUPTI cannot be given up inside a scope; end the scope first");
   }
   if (state.standing_by && !LetHooksTakeOver(&state)) {
     return absl::DeadlineExceededError(
-        "CUPTI is kept: a call that it saw begin does not return; try again when it has");
+        "CUPTI is kept, because a traced call has not returned; try again when it has");
   }
   // What moves now could meet a launch that nobody sees.
   if (!state.standing_by && sees() && !StopTracking(&state, kTaken)) {
     return absl::DeadlineExceededError(
-        "CUPTI is kept: memory that is moving does not come to rest; try again later");
+        "CUPTI is kept, because memory still moves; try again later");
   }
   char error[512] = "";
   if ((*state.stop_cupti)(error, sizeof(error)) != 0) {
@@ -557,7 +559,7 @@ StatusOr<const vramspanCountersTable*> Tracing::Counters() {
   const vramspanCountersTable* table = reinterpret_cast<vramspanCountersGet_t>(get)();
   if (table->version == VRAMSPAN_COUNTERS_VERSION) return table;
   return absl::UnavailableError(
-      "this launch tracer is of another version than the runtime: install them together");
+      "the launch tracer and the runtime are of different versions; install them together");
 }
 
 std::string Tracing::CuptiBeside(const Driver& driver) {
@@ -578,8 +580,8 @@ Status Tracing::Add(CUcontext context, Tracer* tracer, DevicePtr arena, Bytes si
     state.tracers.fetch_add(1, std::memory_order_relaxed);
     return absl::OkStatus();
   }
-  return absl::ResourceExhaustedError(
-      absl::StrCat("launches are traced for ", kMost, " runtimes already, and no more"));
+  return absl::ResourceExhaustedError(absl::StrCat("launches are already traced for ", kMost,
+                                                   " runtimes, the most that are possible"));
 }
 
 bool Tracing::Remove(Tracer* tracer, DevicePtr arena) {

@@ -12,8 +12,7 @@ namespace vramspan {
 namespace {
 
 constexpr std::string_view kSizeAllowed =
-    "a positive number of bytes with an optional unit B, KiB, MiB, GiB, TiB (1024s) or KB, MB, GB, "
-    "TB (1000s), like 8GiB or 1.5GB";
+    "bytes, or a number with a unit, as 8GiB (also B, KiB, MiB, TiB) or 1.5GB (also KB, MB, TB)";
 
 // Room to spare below 2^64, so that callers may add and round up without a thought of overflow.
 constexpr uint64_t kLargest = std::numeric_limits<int64_t>::max();
@@ -36,7 +35,7 @@ constexpr Unit kUnits[] = {
 
 Status Refuse(std::string_view text, std::string_view why, std::string_view allowed) {
   return absl::InvalidArgumentError(
-      absl::StrCat("'", Repeated(text), "' ", why, "; allowed is ", allowed));
+      absl::StrCat("'", Repeated(text), "' ", why, "; use ", allowed));
 }
 
 // digits / 10^places, exact. Doubles would turn 0.1TiB into something a user did not write.
@@ -93,7 +92,7 @@ StatusOr<Bytes> ParseSize(std::string_view text) {
     const auto found = std::find_if(std::begin(kUnits), std::end(kUnits),
                                     [&](const Unit& u) { return u.name == rest; });
     if (found == std::end(kUnits)) {
-      return Refuse(text, absl::StrCat("ends in '", Repeated(rest), "', which is no unit"),
+      return Refuse(text, absl::StrCat("ends in '", Repeated(rest), "', which is not a unit"),
                     kSizeAllowed);
     }
     unit = found->bytes;
@@ -103,13 +102,12 @@ StatusOr<Bytes> ParseSize(std::string_view text) {
   }
   const std::optional<uint64_t> bytes = Times(*number, unit);
   if (!bytes.has_value()) return Refuse(text, "is more than 2^63 bytes", kSizeAllowed);
-  if (*bytes == 0) return Refuse(text, "is no bytes at all", kSizeAllowed);
+  if (*bytes == 0) return Refuse(text, "is 0 bytes", kSizeAllowed);
   return Bytes(*bytes);
 }
 
 StatusOr<Bytes> ParseBudget(std::string_view text, Bytes whole) {
-  const std::string allowed =
-      absl::StrCat("a percentage above 0% and up to 100%, or ", kSizeAllowed);
+  const std::string allowed = absl::StrCat("a percentage above 0% and up to 100%, ", kSizeAllowed);
   if (text.empty() || text.back() != '%') {
     StatusOr<Bytes> size = ParseSize(text);
     if (size.ok()) return size;
@@ -119,13 +117,13 @@ StatusOr<Bytes> ParseBudget(std::string_view text, Bytes whole) {
   const std::optional<Decimal> percent = TakeDecimal(&rest);
   if (!percent.has_value() || !rest.empty()) return Refuse(text, "is not a percentage", allowed);
   if (percent->digits == 0 || percent->digits > 100 * percent->scale) {
-    return Refuse(text, "is outside of the range", allowed);
+    return Refuse(text, "is outside the range", allowed);
   }
   // digits <= 100 * scale <= 10^11: the product fits 128 bits.
   const unsigned __int128 bytes =
       static_cast<unsigned __int128>(percent->digits) * whole.value / percent->scale / 100;
   if (bytes == 0) {
-    return Refuse(text, absl::StrCat("of ", whole.value, " bytes is no bytes at all"), allowed);
+    return Refuse(text, absl::StrCat("of ", whole.value, " bytes is 0 bytes"), allowed);
   }
   return Bytes(static_cast<uint64_t>(bytes));
 }

@@ -109,7 +109,7 @@ StatusOr<std::optional<uint64_t>> ReadNumber(const std::string& path) {
   uint64_t value = 0;
   if (!absl::SimpleAtoi(stripped, &value)) {
     return absl::InternalError(
-        absl::StrCat(path, " holds '", Repeated(stripped), "', which is no number"));
+        absl::StrCat(path, " holds '", Repeated(stripped), "', which is not a number"));
   }
   // v1 writes "no limit" as the largest whole number of pages in 63 bits.
   if (value >= (uint64_t{1} << 62)) return std::nullopt;

@@ -63,7 +63,7 @@ class HostPool::Impl {
         thread_ = *std::move(thread);
       } else {
         Log(LogLevel::kWarning,
-            absl::StrCat(thread.status().message(), ": host memory is made when it is needed"));
+            absl::StrCat(thread.status().message(), ", so host memory is made when it is needed"));
       }
     }
     wake_.NotifyAll();

@@ -39,9 +39,8 @@ Status HostRoom::Read() {
   const Bytes floor = Floor(limits);
   room_ = left > floor ? left - floor : Bytes(0);
   credit_ = std::min(room_, kInterval);
-  limit_ =
-      absl::StrCat(cgroup ? limits.cgroup_file : std::string("MemAvailable"), " leaves ",
-                   left.value >> 20, " MiB, of which ", floor.value >> 20, " MiB are not touched");
+  limit_ = absl::StrCat(cgroup ? limits.cgroup_file : std::string("MemAvailable"), " leaves ",
+                        left.value >> 20, " MiB, of which ", floor.value >> 20, " MiB stay free");
   return absl::OkStatus();
 }
 

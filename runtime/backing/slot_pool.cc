@@ -98,7 +98,7 @@ uint32_t SlotPool::TakeCached(int log2, bool with_alias) {
 
 StatusOr<uint32_t> SlotPool::Acquire(int log2) {
   if (log2 < kMinChunkLog2 || log2 > kMaxChunkLog2) {
-    return absl::InvalidArgumentError(absl::StrCat("no chunk has 2^", log2, " bytes; allowed is 2^",
+    return absl::InvalidArgumentError(absl::StrCat("no chunk has 2^", log2, " bytes; use 2^",
                                                    kMinChunkLog2, " to 2^", kMaxChunkLog2));
   }
   if (const uint32_t slot = TakeCached(log2, /*with_alias=*/false); slot != kNoSlot) return slot;

@@ -40,7 +40,7 @@ void WriteLine(std::string_view text) {
     char count[32];
     std::snprintf(count, sizeof(count), "%llu", static_cast<unsigned long long>(before));
     if (WriteQuietly(STDERR_FILENO,
-                     {"vramspan: ", count, " messages were lost, since nobody read them\n"},
+                     {"vramspan: ", count, " messages were lost, because nobody read them\n"},
                      milliseconds(0)) != 0) {
       dropped.fetch_add(before + 1, std::memory_order_relaxed);
       return;
@@ -55,7 +55,7 @@ void WriteLine(std::string_view text) {
 LogLevel FromEnvironment() {
   const char* where = std::getenv("VRAMSPAN_STDERR");
   if (where != nullptr && *where != '\0' && !follow) {
-    WriteLine("VRAMSPAN_STDERR is not follow, the one value that it has: it is not heeded");
+    WriteLine("VRAMSPAN_STDERR is ignored; follow is its only value");
   }
   const char* text = std::getenv("VRAMSPAN_LOG");
   if (text == nullptr) return LogLevel::kWarning;
@@ -64,7 +64,7 @@ LogLevel FromEnvironment() {
   if (v == "error") return LogLevel::kError;
   if (v == "info") return LogLevel::kInfo;
   if (!v.empty() && v != "warning") {
-    WriteLine("VRAMSPAN_LOG is no level: set it to off, error, warning or info; warning is taken");
+    WriteLine("VRAMSPAN_LOG is not a level, so warning is taken; use off, error, warning or info");
   }
   return LogLevel::kWarning;
 }

@@ -41,9 +41,9 @@ StatusOr<int> OwnDescriptor::Get() const {
   const int number = number_.load(std::memory_order_acquire);
   if (number >= 0 && FileIdentity::Of(number) == identity_) return number;
   number_.store(-1, std::memory_order_release);
-  return absl::UnavailableError(
-      number < 0 ? "its descriptor is closed"
-                 : absl::StrCat("the program has closed descriptor ", number, ", which was ours"));
+  return absl::UnavailableError(number < 0 ? "its descriptor is closed"
+                                           : absl::StrCat("the program has closed descriptor ",
+                                                          number, ", which was vramspan's"));
 }
 
 void OwnDescriptor::Close() {

@@ -37,7 +37,7 @@ StatusOr<std::string> ReadSmallFile(const std::string& path, size_t most) {
   close(fd);
   if (have > most) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, " is larger than ", most, " bytes, so it is not ours"));
+        absl::StrCat(path, " is larger than ", most, " bytes, so vramspan did not write it"));
   }
   text.resize(have);
   return text;
@@ -51,13 +51,13 @@ Status AppendToFile(const std::string& path, std::string_view text) {
       open(path.c_str(),
            O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0666);
   if (fd < 0) {
-    return refuse(errno == ELOOP ? "it is a link, and is not followed: name the file itself"
+    return refuse(errno == ELOOP ? "it is a link, which is not followed; name the file itself"
                                  : std::strerror(errno));
   }
   struct stat found;
   Status status;
   if (fstat(fd, &found) != 0 || !S_ISREG(found.st_mode)) {
-    status = refuse("it is no regular file");
+    status = refuse("it is not a regular file");
   } else if (const int error = WriteQuietly(fd, {text}, std::chrono::milliseconds(0)); error != 0) {
     status = refuse(std::strerror(error));
   }

@@ -88,7 +88,7 @@ StatusOr<Thread> StartThread(const char* name, std::function<void()> body,
     return Thread(id, getpid());
   }
   return absl::ResourceExhaustedError(
-      absl::StrCat("no thread ", name, " can be made: ", std::strerror(error)));
+      absl::StrCat("the thread ", name, " cannot be made: ", std::strerror(error)));
 }
 
 void RunApart(const char* name, const std::function<void()>& body) {

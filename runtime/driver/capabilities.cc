@@ -102,18 +102,18 @@ Status CanWork(const Driver& driver, const Capabilities& d) {
   if (!d.vmm) {
     return absl::FailedPreconditionError(
         absl::StrCat(who,
-                     " has no virtual memory management (cuMemCreate, cuMemMap): vramspan "
-                     "needs a Volta or newer GPU outside of vGPU and WSL"));
+                     " has no virtual memory management (cuMemCreate, cuMemMap); use a Volta or "
+                     "newer GPU outside of vGPU and WSL"));
   }
   if (!d.host_numa_vmm) {
     return absl::FailedPreconditionError(absl::StrCat(
         who, " cannot map host memory with driver ", driver.version() / 1000, ".",
         driver.version() % 1000 / 10,
-        " (HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT is 0): update the NVIDIA driver to 12.5 or newer"));
+        " (HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT is 0); update the NVIDIA driver to 12.5 or newer"));
   }
   if (!d.stream_wait_value) {
     return absl::FailedPreconditionError(absl::StrCat(
-        who, " has no stream memory operations (cuStreamWaitValue32), which hold launches"));
+        who, " has no stream memory operations (cuStreamWaitValue32), so launches cannot be held"));
   }
   for (const Bytes g : {d.device_granularity, d.host_granularity}) {
     if (g > kGranularity) {

@@ -48,16 +48,17 @@ StatusOr<std::shared_ptr<const Driver>> Driver::Load(const std::string& path) {
   }
   VS_RETURN_IF_ERROR(Check(get_version(&driver->version_), "cuDriverGetVersion", name));
   if (driver->version_ < kOldestVersion) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the CUDA driver ", name, " is version ", VersionText(driver->version_),
-        "; vramspan needs ", VersionText(kOldestVersion), " or newer: update the NVIDIA driver"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the CUDA driver ", name, " has version ", VersionText(driver->version_),
+                     ", and vramspan needs ", VersionText(kOldestVersion),
+                     " or newer; update the NVIDIA driver"));
   }
 #define VS_X(field, symbol)                                                            \
   driver->api_.field = reinterpret_cast<decltype(&::symbol)>(driver->Symbol(#symbol)); \
   if (driver->api_.field == nullptr) {                                                 \
     return absl::FailedPreconditionError(                                              \
         absl::StrCat("the CUDA driver ", name, " (", VersionText(driver->version_),    \
-                     ") has no " #symbol ": update the NVIDIA driver"));               \
+                     ") has no " #symbol "; update the NVIDIA driver"));               \
   }
   VRAMSPAN_DRIVER_CALLS(VS_X)
 #undef VS_X

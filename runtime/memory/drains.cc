@@ -8,8 +8,9 @@ Status DrainContext(const Driver& driver, CUcontext context, CUdeviceptr* left) 
   // The one call that waits for all of a context's work, streams unknown to us included, and that a
   // capture elsewhere survives (in relaxed mode; measured). cuCtxSynchronize would ruin it.
   CUdeviceptr p = 0;
-  VS_RETURN_IF_ERROR(Check(driver->MemAlloc(&p, 256), "cuMemAlloc", "256, to drain"));
-  const Status status = Check(driver->MemFree(p), "cuMemFree", "to drain");
+  VS_RETURN_IF_ERROR(
+      Check(driver->MemAlloc(&p, 256), "cuMemAlloc", "256, to wait for earlier work"));
+  const Status status = Check(driver->MemFree(p), "cuMemFree", "to wait for earlier work");
   if (!status.ok()) *left = p;
   return status;
 }
@@ -23,8 +24,7 @@ Status Drains::Open() {
 void Drains::Close() {
   if (keeper_ != 0) left_.push_back(keeper_);
   for (const CUdeviceptr p : left_) {
-    state_.driver().RecordBackgroundError(
-        Check(state_.driver()->MemFree(p), "cuMemFree", "of what keeps drains cheap"));
+    state_.driver().RecordBackgroundError(Check(state_.driver()->MemFree(p), "cuMemFree", "256"));
   }
 }
 

@@ -24,7 +24,7 @@ Status FreedMemory::Free(DevicePtr base) {
     MutexLock lock(state_.mu);
     if (state_.map().reservations().Begins(base)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "cannot free ", AddressText(base), ": it was reserved, and goes with cuMemAddressFree"));
+          "cannot free ", AddressText(base), ": it was reserved; free it with cuMemAddressFree"));
     }
     const ChunkIndex first = state_.page_map().Find(base);
     if (!first) {

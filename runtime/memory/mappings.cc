@@ -19,9 +19,9 @@ StatusOr<std::vector<ChunkIndex>> Mappings::Prepare(const DetachedMemory& detach
     taken = static_cast<bool>(map_.page_map().Find(p));
   }
   if (taken) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("cannot map %d bytes at 0x%x: not reserved, or something is mapped there",
-                        size.value, at.value));
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "cannot map %d bytes at 0x%x: the range is not reserved, or something is mapped there",
+        size.value, at.value));
   }
   return map_.Add(detached.backing().size());
 }

@@ -53,7 +53,7 @@ Memory::~Memory() {
 
 StatusOr<DevicePtr> Memory::Allocate(Bytes size) {
   if (size.value == 0) {
-    return absl::InvalidArgumentError("cannot allocate 0 bytes: ask for at least 1");
+    return absl::InvalidArgumentError("cannot allocate 0 bytes; ask for at least 1");
   }
   StatusOr<DevicePtr> p = AllocateOnce(size);
   if (p.ok() || !absl::IsResourceExhausted(p.status())) return p;
@@ -75,7 +75,7 @@ StatusOr<DevicePtr> Memory::AllocateOnce(Bytes size) {
     if (size > page_map().size()) {
       return absl::ResourceExhaustedError(
           absl::StrCat("cannot allocate ", size.value, " bytes: the address arena has ",
-                       page_map().size().value, " (VRAMSPAN_ARENA)"));
+                       page_map().size().value, " bytes; raise VRAMSPAN_ARENA"));
     }
     Allocation allocation;
     allocation.requested = size;

@@ -52,8 +52,8 @@ StatusOr<DetachedMemory> Vmm::MakeDetached(Bytes size) {
                                  : std::min(size < kLarge ? kChosenLog2 : kMaxChunkLog2,
                                             LargestChunk(state_.device_pool().budget()));
   if (size > state_.page_map().size()) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "cannot make ", size.value, " bytes of memory: more than there are addresses"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot make ", size.value, " bytes of memory: there are fewer addresses"));
   }
   const std::vector<int> sizes = ChunkSizesFor(size, chosen);
   StatusOr<DetachedMemory> detached = MakeOnce(sizes);

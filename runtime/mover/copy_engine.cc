@@ -72,8 +72,8 @@ class CopyEngineImpl final : public CopyEngine {
     if (thread.ok()) {
       out_thread_ = *std::move(thread);
     } else {
-      Log(LogLevel::kWarning,
-          std::string(thread.status().message()) + ": the mover waits for each copy to the host");
+      Log(LogLevel::kWarning, std::string(thread.status().message()) +
+                                  ", so the mover waits for each copy to the host");
       MutexLock lock(mu_);
       out_goes_ = false;
     }

@@ -41,7 +41,7 @@ StatusOr<CUmodule> LoadFingerprintKernels(const Driver& driver) {
   }
   if (IsForeignImage(loaded)) {
     return absl::UnavailableError(
-        "this build has no kernel for the device: install nvcc to build it");
+        "this build has no fingerprint kernel for the device; build vramspan with nvcc");
   }
   VS_RETURN_IF_ERROR(Check(loaded, "cuModuleLoadData", "to take fingerprints"));
   return module;

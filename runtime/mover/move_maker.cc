@@ -343,7 +343,7 @@ void MoveMaker::MapOnHost(ChunkIndex chunk) {
     slot = c.host_slot;
   }
   SharedLock mapping(memory_.peers().mapping_mu);
-  Status status = absl::CancelledError("nothing was mapped, after an exception");
+  Status status = absl::CancelledError("an exception ended the mapping");
   const auto begin = Clock::now();
   const auto tell = absl::MakeCleanup([&] {
     MutexLock lock(memory_.mu);

@@ -79,8 +79,8 @@ void MoverThread::Rest(const char* why) {
     if (!std::exchange(resting_, true)) {
       char text[256];  // There may be no memory for more.
       std::snprintf(text, sizeof(text),
-                    "no memory moves from here on, after an exception in the mover's thread (%s): "
-                    "the program goes on with its memory where it is",
+                    "no memory moves from here on, because an exception ended the mover's thread "
+                    "(%s); the program goes on",
                     why);
       Log(LogLevel::kError, text);
     }

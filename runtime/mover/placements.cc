@@ -23,7 +23,7 @@ constexpr std::chrono::microseconds kHoldPeriod{50};
 Status Placements::Require() {
   if (!parts_.recording->begun() && parts_.scopes->InOwnScope()) {
     return absl::FailedPreconditionError(
-        "memory cannot be moved on request from inside a work scope: end the scope first");
+        "memory cannot be moved on request inside a work scope; end the scope first");
   }
   return parts_.recording->Require();
 }
@@ -41,7 +41,8 @@ StatusOr<bool> Placements::KnowUsers(DevicePtr ptr, Bytes size) {
     if (!memory_.ForEachChunk(ptr, size, [&](ChunkIndex, Chunk& c) {
           unknown = unknown || (!c.on_device && !c.movable);
         })) {
-      return absl::InvalidArgumentError("cannot pin: not in a live allocation of this runtime");
+      return absl::InvalidArgumentError(
+          "cannot pin: the range is not in a live allocation of this runtime");
     }
   }
   if (unknown) VS_RETURN_IF_ERROR(memory_.drains().Drain());
@@ -114,7 +115,7 @@ Status Placements::Unpin(DevicePtr ptr, Bytes size) {
   if (!found || !all) {
     return absl::InvalidArgumentError(
         found ? "cannot unpin: part of the range is not pinned"
-              : "cannot unpin: not in a live allocation of this runtime");
+              : "cannot unpin: the range is not in a live allocation of this runtime");
   }
   for (const ChunkIndex index : chunks) {
     if (--memory_.pins()[index.value] != 0) continue;

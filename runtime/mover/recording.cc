@@ -108,9 +108,9 @@ StatusOr<std::unique_ptr<CopyEngine>> Recording::MakeEngine(bool* own) {
   StatusOr<std::unique_ptr<CopyEngine>> engine =
       CopyEngine::Create(memory_.shared_driver(), memory.context, memory.ordinal, *own);
   if (engine.ok() || !*own) return engine;
-  Log(LogLevel::kInfo, "no context of its own for the mover (" +
+  Log(LogLevel::kInfo, "the mover has no context of its own (" +
                            std::string(engine.status().message()) +
-                           "): threads that launch will wait for moves");
+                           "), so threads that launch wait for moves");
   if (!absl::IsResourceExhausted(engine.status())) {
     memory_.driver().RecordBackgroundError(engine.status());
   }
@@ -175,9 +175,9 @@ void Recording::WaitForOthers(std::vector<CUcontext> others) {
     return;
   }
   stop();
-  Log(LogLevel::kError, std::string(thread.status().message()) +
-                            ": what other devices do with memory of this one is not waited for, so "
-                            "none of it moves");
+  Log(LogLevel::kError,
+      std::string(thread.status().message()) +
+          ": work of other devices cannot be waited for, so no memory of this device moves");
 }
 
 }  // namespace vramspan

@@ -25,8 +25,8 @@ void WorkFingerprints::Load() {
     if (made.ok()) prints_ = *std::move(made);
   }
   if (!status.ok()) {
-    Log(LogLevel::kInfo, "no fingerprints in the program's streams (" +
-                             std::string(status.message()) + "): more is copied");
+    Log(LogLevel::kInfo, "the program's streams get no fingerprints (" +
+                             std::string(status.message()) + "), so more is copied");
   }
 }
 

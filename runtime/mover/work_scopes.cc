@@ -31,7 +31,7 @@ Status WorkScopes::Begin(CUstream stream, absl::Span<const WorkRange> ranges, Ac
                          uint64_t kernel, uint64_t tag) {
   if (scope.of != nullptr) {
     return absl::FailedPreconditionError(
-        "this thread has a work scope open already: scopes do not nest, end it first");
+        "this thread already has a work scope open; end it first, because scopes do not nest");
   }
   parts_.gate->Enter();
   StreamWork* work = nullptr;
@@ -59,8 +59,8 @@ StatusOr<StreamWork*> WorkScopes::BeginTracked(CUstream stream, absl::Span<const
   VS_RETURN_IF_ERROR(Check(driver->CtxGetCurrent(&current), "cuCtxGetCurrent"));
   if (current != memory_.options().context) {
     return absl::FailedPreconditionError(
-        "work was declared in another context than the runtime's: make the context current in "
-        "which the runtime was created");
+        "work was declared in another context than the runtime's; make the context current that "
+        "the runtime was created in");
   }
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUresult result = driver->StreamIsCapturing(stream, &capture);
@@ -198,7 +198,7 @@ Status WorkScopes::End(CUstream stream) {
   }
   if (status.ok() && stream != mine.stream) {
     return absl::InvalidArgumentError(
-        "the work scope was opened on another stream than it is ended on; it was ended on its own");
+        "the work scope was opened on another stream; it has ended on that stream");
   }
   return status;
 }

@@ -20,9 +20,10 @@ size_t ReadIfMapped(const void* from, void* to, size_t size) {
   static std::atomic<bool> told{false};
   if (errno != EFAULT && !told.exchange(true)) {
     Log(LogLevel::kWarning,
-        absl::StrCat("copies are not searched for pointers: process_vm_readv failed (",
-                     strerror(errno), "); kernels that reach memory by pointers in memory may run ",
-                     "slower. A container's seccomp profile may have to allow the call"));
+        absl::StrCat(
+            "process_vm_readv failed (", strerror(errno),
+            "), so copies are not searched for pointers, and kernels that follow pointers "
+            "in memory may run slower; let the container's seccomp profile allow the call"));
   }
   return 0;
 }

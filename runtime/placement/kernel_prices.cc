@@ -55,7 +55,7 @@ StatusOr<std::vector<KernelPrice>> ParseKernelPrices(std::string_view text) {
     }
     if (!Parse(word, &prices.emplace_back())) {
       return absl::InvalidArgumentError(
-          absl::StrCat("\"", Repeated(word), "\" should be NAME:SHAPE:PASSES:RESIDENT_NS"));
+          absl::StrCat("'", Repeated(word), "' should be NAME:SHAPE:PASSES:RESIDENT_NS"));
     }
   }
   return prices;

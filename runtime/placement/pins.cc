@@ -29,7 +29,7 @@ Status AddPin(std::string_view size, std::string_view nth, std::vector<Pin>* pin
   }
   if (pins->size() == kMostPins) {
     return absl::InvalidArgumentError(
-        absl::StrCat("is an allocation too many to keep: at most ", kMostPins));
+        absl::StrCat("is one allocation too many to keep; keep at most ", kMostPins));
   }
   pins->push_back(pin);
   return absl::OkStatus();
@@ -43,8 +43,7 @@ StatusOr<std::vector<Pin>> ParsePins(std::string_view text) {
         absl::StrSplit(word, absl::MaxSplits(':', 1));
     const Status status = AddPin(parts.first, parts.second, &pins);
     if (!status.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("\"", Repeated(word), "\" ", status.message()));
+      return absl::InvalidArgumentError(absl::StrCat("'", Repeated(word), "' ", status.message()));
     }
   }
   return pins;

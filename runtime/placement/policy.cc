@@ -51,9 +51,9 @@ StatusOr<std::unique_ptr<EvictionPolicy>> MakePolicy(std::string_view name, uint
   for (const Entry& entry : kPolicies) {
     if (entry.name == name) return std::make_unique<FirstOutPolicy>(entry.make(seed));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no eviction policy '", Repeated(name),
-                   "'; choose one of: ", absl::StrJoin(PolicyNames(), ", ")));
+  return absl::InvalidArgumentError(absl::StrCat("there is no eviction policy '", Repeated(name),
+                                                 "'; use one of ",
+                                                 absl::StrJoin(PolicyNames(), ", ")));
 }
 
 std::vector<std::string_view> PolicyNames() {

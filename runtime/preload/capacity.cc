@@ -26,8 +26,9 @@ Report ReadReport() {
   if (text.empty() || text == "device") return Report::kDevice;
   if (text == "budget") return Report::kBudget;
   if (text == "total") return Report::kTotal;
-  Log(LogLevel::kWarning, absl::StrCat("VRAMSPAN_REPORT: \"", Repeated(text),
-                                       "\" is no memory to report: use device, budget or total"));
+  Log(LogLevel::kWarning,
+      absl::StrCat("VRAMSPAN_REPORT: '", Repeated(text),
+                   "' is not a way to report memory; use device, budget or total"));
   return Report::kDevice;
 }
 

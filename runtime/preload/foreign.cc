@@ -87,9 +87,9 @@ bool Grow(Runtime* runtime, Bytes before) {
   const Bytes budget = std::min(before, room);
   if (status.ok() && budget < now + kLeastStep && budget != before) return false;
   if (status.ok()) status = runtime->SetDeviceBudget(budget);
-  Log(LogLevel::kInfo, status.ok() ? absl::StrCat("took ", (budget - now).value >> 20,
-                                                  " MiB of the device budget back")
-                                   : std::string(status.message()));
+  Log(LogLevel::kInfo,
+      status.ok() ? absl::StrCat("the device budget got ", (budget - now).value >> 20, " MiB back")
+                  : std::string(status.message()));
   return status.ok() && budget == before;
 }
 
@@ -109,8 +109,8 @@ bool GiveBackOf(CUdevice device, Runtime* runtime, Bytes bytes, int step) {
   pool.AwaitReleases();
   const Bytes after = Held(runtime);
   if (after < before) {
-    Log(LogLevel::kInfo, absl::StrCat("gave ", (before - after).value >> 20,
-                                      " MiB of device memory back for the driver's own use"));
+    Log(LogLevel::kInfo, absl::StrCat("the driver got ", (before - after).value >> 20,
+                                      " MiB of device memory back for its own use"));
   }
   return after < before;
 }

@@ -158,7 +158,7 @@ CUresult IpcGetMemHandle(decltype(&::cuIpcGetMemHandle) real, CUipcMemHandle* ha
       *handle = *made;
       return CUDA_SUCCESS;
     }
-    Log(LogLevel::kWarning, absl::StrCat("memory of the program's gets no legacy IPC handle: ",
+    Log(LogLevel::kWarning, absl::StrCat("an allocation of the program gets no legacy IPC handle: ",
                                          made.status().message()));
     return ToCuResult(made.status());
   } catch (const std::exception& e) {

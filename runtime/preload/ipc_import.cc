@@ -97,7 +97,7 @@ Status MapPieces(const Calls& calls, int peer, const IpcAnswer& answer, CUdevice
   const auto end = std::chrono::steady_clock::now() + kOpenPatience;
   for (uint64_t i = 0; i < answer.pieces; ++i) {
     if (std::chrono::steady_clock::now() > end) {
-      return absl::DeadlineExceededError("the other process takes too long");
+      return absl::DeadlineExceededError("the other process took too long");
     }
     IpcPiece piece;
     OwnedFd fd;
@@ -105,7 +105,7 @@ Status MapPieces(const Calls& calls, int peer, const IpcAnswer& answer, CUdevice
     const bool sound = piece.index == i && piece.bytes != 0 &&
                        piece.bytes % kGranularity.value == 0 &&
                        piece.bytes <= answer.bytes - *mapped;
-    if (!sound) return absl::DataLossError("a piece makes no sense");
+    if (!sound) return absl::DataLossError("a piece of the answer is damaged");
     CUmemGenericAllocationHandle handle = 0;
     VS_RETURN_IF_ERROR(Check(calls.MemImportFromShareableHandle(
                                  &handle, reinterpret_cast<void*>(static_cast<intptr_t>(fd.get())),
@@ -118,7 +118,8 @@ Status MapPieces(const Calls& calls, int peer, const IpcAnswer& answer, CUdevice
     VS_RETURN_IF_ERROR(status);
     *mapped += piece.bytes;
   }
-  return *mapped == answer.bytes ? absl::OkStatus() : absl::DataLossError("pieces are missing");
+  return *mapped == answer.bytes ? absl::OkStatus()
+                                 : absl::DataLossError("pieces of the answer are missing");
 }
 
 StatusOr<Mapping> Import(const Calls& calls, const IpcHandle& handle) {
@@ -195,7 +196,7 @@ CUresult Open(CUdeviceptr* p, const IpcHandle& handle) {
     return Refuse(CUDA_ERROR_INVALID_HANDLE, "its vramspan is of another version");
   }
   if (CheckOf(handle) != handle.check) {
-    return Refuse(CUDA_ERROR_INVALID_HANDLE, "the handle is not as it was given out");
+    return Refuse(CUDA_ERROR_INVALID_HANDLE, "the handle was changed after it was given out");
   }
   // As the driver has it.
   if (IsExporter(handle.socket)) return CUDA_ERROR_INVALID_CONTEXT;

@@ -41,7 +41,7 @@ void CloseInChildren(OwnDescriptor* listener) {
   pthread_atfork(nullptr, nullptr, [] { inherited->Close(); });
 }
 
-Status NotYet() { return absl::DeadlineExceededError("it says nothing, or does not listen"); }
+Status NotYet() { return absl::DeadlineExceededError("it sends nothing, or does not read"); }
 
 }  // namespace
 
@@ -106,9 +106,8 @@ void IpcServer::Serve() {
   }
   peers_.clear();
   Say(LogLevel::kWarning,
-      absl::StrCat(
-          "memory of this process that has a legacy IPC handle cannot be opened any more: ",
-          status.message()));
+      absl::StrCat("legacy IPC handles of this process can no longer be opened: ",
+                   status.message()));
   MutexLock lock(mu_);
   status_ = status;
 }
@@ -130,7 +129,7 @@ Status IpcServer::Open() {
   VS_ASSIGN_OR_RETURN(const int now, listener_.Get());
   if (bind(now, reinterpret_cast<const sockaddr*>(&address_.name), address_.size) != 0 ||
       listen(now, kBacklog) != 0) {
-    return absl::UnavailableError(absl::StrCat("no socket for it: ", strerror(errno)));
+    return absl::UnavailableError(absl::StrCat("it gets no socket: ", strerror(errno)));
   }
   return absl::OkStatus();
 }
@@ -237,7 +236,8 @@ Status IpcServer::Hear(Peer* peer) {
   if (peer->delivers) return HearPiece(socket);
   VS_RETURN_IF_ERROR(
       ReceivePacket(socket, &peer->request, sizeof(peer->request), nullptr, MSG_DONTWAIT));
-  if (peer->request.magic != kIpcMagic) return absl::DataLossError("not a request");
+  if (peer->request.magic != kIpcMagic)
+    return absl::DataLossError("it sent something that is not a request");
   peer->asked = true;
   peer->answer = describe_(peer->request);
   return Tell(peer);
@@ -248,7 +248,7 @@ Status IpcServer::HearPiece(int socket) {
   OwnedFd fd;
   VS_RETURN_IF_ERROR(ReceivePacket(socket, &delivery, sizeof(delivery), &fd, MSG_DONTWAIT));
   if (delivery.magic != kIpcDeliveryMagic || delivery.secret != secret_) {
-    return absl::DataLossError("not a piece");
+    return absl::DataLossError("a piece of the answer is damaged");
   }
   for (Peer& peer : peers_) {
     if (peer.id != delivery.peer || !peer.asked) continue;

@@ -24,7 +24,8 @@ constexpr size_t kMostDescriptors = 16;
 constexpr uint64_t kMostBytes = uint64_t{1} << 46;
 
 Status SocketError(const char* what, int error) {
-  if (error == EAGAIN) return absl::DeadlineExceededError("the other process does not go on");
+  if (error == EAGAIN)
+    return absl::DeadlineExceededError("the other process stopped in the middle");
   return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(error)));
 }
 
@@ -71,12 +72,12 @@ IpcHandle FromCuda(const CUipcMemHandle& handle) {
 }
 
 Status CheckAnswer(const IpcHandle& handle, const IpcAnswer& answer) {
-  if (answer.magic != kIpcMagic) return absl::DataLossError("the answer is none of vramspan's");
-  if (answer.pieces == 0) return absl::NotFoundError("the allocation was freed, or never was");
+  if (answer.magic != kIpcMagic) return absl::DataLossError("the answer is not vramspan's");
+  if (answer.pieces == 0) return absl::NotFoundError("the allocation was freed, or never existed");
   const bool sound = answer.bytes <= kMostBytes && answer.bytes % kGranularity.value == 0 &&
                      answer.pieces <= answer.bytes / kGranularity.value &&
                      answer.offset < answer.bytes && handle.size <= answer.bytes - answer.offset;
-  return sound ? absl::OkStatus() : absl::DataLossError("the answer makes no sense");
+  return sound ? absl::OkStatus() : absl::DataLossError("the answer is damaged");
 }
 
 OwnedFd::~OwnedFd() {
@@ -190,7 +191,7 @@ Status ReceivePacket(int socket, void* data, size_t size, OwnedFd* fd, int flags
   const bool whole = static_cast<size_t>(got) == size &&
                      (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
                      count == (fd != nullptr ? 1 : 0);
-  if (!whole) return absl::DataLossError("a message is not as it should be");
+  if (!whole) return absl::DataLossError("a message is damaged");
   if (fd != nullptr) *fd = std::move(came[0]);
   return absl::OkStatus();
 }

@@ -27,8 +27,9 @@ void SayWhatIsNeitherYesNorNo() {
   for (const char* variable : {"VRAMSPAN_OFF", "VRAMSPAN_QUIET"}) {
     const char* text = std::getenv(variable);
     if (text == nullptr || *text == '\0' || ParseYesNo(text).has_value()) continue;
-    Log(LogLevel::kWarning, absl::StrCat(variable, ": '", Repeated(text),
-                                         "' is taken for no; allowed is ", kYesNoWords));
+    Log(LogLevel::kWarning,
+        absl::StrCat(variable, ": '", Repeated(text),
+                     "' is neither yes nor no, and is taken for no; use ", kYesNoWords));
   }
 }
 

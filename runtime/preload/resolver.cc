@@ -125,9 +125,10 @@ void* Replace(const char* symbol, void* function, int version) {
   if (LogThreshold() >= LogLevel::kInfo && !IsOwnCode(function)) {
     for (size_t id = 0; id < HookCount(); ++id) {
       if (!fits(id)) continue;
-      Log(LogLevel::kInfo, absl::StrCat("calls of ", symbol, " (CUDA ", version,
-                                        ") are not caught: the driver exports that function under "
-                                        "no name that is known here"));
+      Log(LogLevel::kInfo,
+          absl::StrCat(
+              "calls of ", symbol, " (CUDA ", version,
+              ") are not caught, because the driver exports the function under an unknown name"));
       break;
     }
   }

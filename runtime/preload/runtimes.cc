@@ -107,7 +107,7 @@ Runtime* Make(CUcontext context) {
   if (device < 0 || static_cast<size_t>(device) >= kMostDevices) {
     if (device >= 0 && !state.said_most.exchange(true)) {
       StandAside(absl::StrCat("on device ", device),
-                 absl::StrCat("no more than ", kMostDevices, " devices have a runtime"));
+                 absl::StrCat("only ", kMostDevices, " devices can have a runtime"));
     }
     return nullptr;
   }
@@ -166,14 +166,14 @@ void End(size_t device) {
   ForgetVmmOf(runtime);
   ForgetLowered(runtime);
   std::unique_ptr<Runtime> owned(runtime);
-  Status ended = absl::DeadlineExceededError("a call that uses it does not return");
+  Status ended = absl::DeadlineExceededError("a call that uses it has not returned");
   if (unused) ended = Runtime::End(&owned);
   if (ended.ok()) return;
   // For that thread. The driver takes the context, and what is left are addresses and host memory.
   static_cast<void>(owned.release());
   Log(LogLevel::kWarning,
       absl::StrCat("the memory of a context of device ", device,
-                   " is not given back, as the context goes: ", ended.message()));
+                   " is not given back when the context ends: ", ended.message()));
 }
 
 // The runtime of the entry, to be used until the hook returns, where `is` holds of it.

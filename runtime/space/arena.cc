@@ -57,9 +57,9 @@ StatusOr<std::unique_ptr<Arena>> Arena::Create(std::shared_ptr<const Driver> dri
       }
       VS_RETURN_IF_ERROR(Check((*driver)->MemAddressFree(base, tried.value), "cuMemAddressFree",
                                RangeText(DevicePtr(base), tried)));
-      return absl::InternalError(
-          absl::StrFormat("cuMemAddressReserve(%d bytes) gave 0x%x, which is no multiple of 2 MiB",
-                          tried.value, base));
+      return absl::InternalError(absl::StrFormat(
+          "cuMemAddressReserve(%d bytes) gave 0x%x, which is not a multiple of 2 MiB", tried.value,
+          base));
     }
     if (tried <= kSmallest || !MayBeTooLarge(result)) {
       std::string detail = absl::StrCat(size.value, " bytes");
@@ -99,9 +99,9 @@ StatusOr<DevicePtr> Arena::Take(Bytes size, Bytes alignment) {
   }
   if (const std::optional<DevicePtr> p = holes_.Take(size, alignment); p.has_value()) return *p;
   return absl::ResourceExhaustedError(absl::StrFormat(
-      "no room for %d bytes aligned to %d among the %d bytes of addresses at 0x%x: %d are free, "
-      "the largest hole has %d (VRAMSPAN_ARENA says how many there are)",
-      size.value, alignment.value, size_.value, base_.value, holes_.total().value,
+      "the arena of %d bytes at 0x%x has no room for %d bytes aligned to %d: %d are free, and the "
+      "largest hole has %d; raise VRAMSPAN_ARENA",
+      size_.value, base_.value, size.value, alignment.value, holes_.total().value,
       holes_.largest().value));
 }
 

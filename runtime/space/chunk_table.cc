@@ -24,8 +24,8 @@ size_t TableBytes(uint32_t capacity) { return (size_t{capacity} + 1) * sizeof(Ch
 
 StatusOr<std::unique_ptr<ChunkTable>> ChunkTable::Create(uint32_t capacity) {
   if (capacity == 0 || capacity == ~uint32_t{0}) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "chunk table for %d chunks: allowed are 1 to %d", capacity, ~uint32_t{0} - 1));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("chunk table for %d chunks: use 1 to %d", capacity, ~uint32_t{0} - 1));
   }
   void* table = mmap(nullptr, TableBytes(capacity), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -136,22 +136,21 @@ StatusOr<Header> UnpackHeader(std::string_view bytes, size_t* taken) {
     return NoTrace(absl::StrCat("it has ", bytes.size(), " bytes, fewer than a header takes"));
   }
   if (std::memcmp(bytes.data() + 8, kFileMark, sizeof(kFileMark)) != 0) {
-    return NoTrace("it does not begin as one (\"VRAMSPAN\" at byte 8)");
+    return NoTrace("it does not have \"VRAMSPAN\" at byte 8");
   }
   const auto order = Get<uint16_t>(bytes, kFixed - 2);
   const bool swapped = order == static_cast<uint16_t>(kByteOrder << 8 | kByteOrder >> 8);
   if (swapped || Get<uint32_t>(bytes, 0) != kHeaderFrame) {
     return absl::FailedPreconditionError(
-        "this trace was written by a machine of the other byte order (at byte 18), which is not "
-        "read "
-        "here");
+        "a machine of the other byte order wrote this trace (at byte 18); read it on such a "
+        "machine");
   }
-  if (order != kByteOrder) return NoTrace("its byte order (at byte 18) is none");
+  if (order != kByteOrder) return NoTrace("its byte order (at byte 18) is unknown");
   const auto version = Get<uint16_t>(bytes, kFixed - 4);
   if (version == 0 || version > kVersion) {
     return absl::FailedPreconditionError(absl::StrCat(
         "this trace is of version ", version, " (at byte 16) and this vramspan reads up to ",
-        kVersion, ": use the vramspan that wrote it, or a newer one"));
+        kVersion, "; use the vramspan that wrote it, or a newer one"));
   }
   const auto size = Get<uint32_t>(bytes, 4);
   if (size > kMostHeader || size < kFixed - 8 || bytes.size() < 8 + size_t{size}) {
@@ -170,7 +169,7 @@ StatusOr<Header> UnpackHeader(std::string_view bytes, size_t* taken) {
     VisitFields(header, [&](const char* key, auto& value) {
       if (line.substr(0, equals) == key && !Parse(line.substr(equals + 1), &value)) bad = key;
     });
-    if (!bad.empty()) return NoTrace(absl::StrCat("its header's ", bad, " is no such value"));
+    if (!bad.empty()) return NoTrace(absl::StrCat("its header has a wrong value for ", bad));
   }
   return header;
 }
@@ -187,7 +186,7 @@ BlockPacker::~BlockPacker() { ZSTD_freeCCtx(static_cast<ZSTD_CCtx*>(context_)); 
 StatusOr<absl::Span<const char>> BlockPacker::Pack(BlockHeader header,
                                                    absl::Span<const uint8_t> raw) {
   if (context_ == nullptr) {
-    return absl::ResourceExhaustedError("no memory to compress a trace with");
+    return absl::ResourceExhaustedError("there is no memory to compress the trace");
   }
   out_.resize(kBlockFrontBytes + ZSTD_compressBound(raw.size()));
   const size_t packed =

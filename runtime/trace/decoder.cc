@@ -49,7 +49,8 @@ const char* Read(VarintReader* in, BlockState* last, WorkEvent* e) {
   const uint64_t code = in->Take();
   const uint64_t flags = in->Take();
   if (stream > UINT32_MAX || code > UINT32_MAX) return "a stream's or code's number is too large";
-  if (flags >> 2 > static_cast<uint64_t>(WorkEvent::Kind::kForeign)) return "unknown kind of work";
+  if (flags >> 2 > static_cast<uint64_t>(WorkEvent::Kind::kForeign))
+    return "the kind of work is unknown";
   e->stream = static_cast<uint32_t>(stream);
   e->code = static_cast<uint32_t>(code);
   e->kind = static_cast<WorkEvent::Kind>(flags >> 2);
@@ -61,7 +62,7 @@ const char* Read(VarintReader* in, BlockState* last, WorkEvent* e) {
   const uint64_t count = in->Take();
   // Each takes three bytes at least.
   if (count > kMostRanges || count > in->left() / 3)
-    return "more ranges than the event has room for";
+    return "an event has more ranges than it has room for";
   e->ranges.reserve(count);
   for (uint64_t i = 0; i < count; ++i) {
     const TracedRange none;
@@ -132,11 +133,11 @@ Status Decoder::Bad(const char* what) const {
 StatusOr<bool> Decoder::Next(Event* event) {
   while (at_ < bytes_.size()) {
     const uint8_t type = bytes_[at_];
-    if (type == 0) return Bad("an event of no type");
+    if (type == 0) return Bad("an event has no type");
     const uint8_t* const end = bytes_.data() + bytes_.size();
     VarintReader front(bytes_.data() + at_ + 1, end);
     const uint64_t length = front.Take();
-    if (!front.ok() || length > front.left()) return Bad("an event that is longer than its block");
+    if (!front.ok() || length > front.left()) return Bad("an event is longer than its block");
     VarintReader in(front.at(), front.at() + length);
     const char* wrong = nullptr;
     bool known = true;
@@ -154,7 +155,7 @@ StatusOr<bool> Decoder::Next(Event* event) {
         auto& e = As<WorkEvent>(event);
         wrong = Read(&in, &last_, &e);
         ranges_ += e.told().size();
-        if (ranges_ > kMostRangesOfBlock) wrong = "more ranges than a block may tell";
+        if (ranges_ > kMostRangesOfBlock) wrong = "a block has more ranges than it may";
         break;
       }
       case EventType::kTimes:
@@ -191,7 +192,7 @@ StatusOr<bool> Decoder::Next(Event* event) {
         known = false;
     }
     if (wrong != nullptr) return Bad(wrong);
-    if (!in.ok()) return Bad("an event that ends too soon");
+    if (!in.ok()) return Bad("an event ends too soon");
     at_ = static_cast<size_t>(front.at() + length - bytes_.data());
     if (known) return true;
     ++unknown_;

@@ -157,9 +157,8 @@ void Reader::ForEach(absl::FunctionRef<void(const Block&, const Event&)> take) {
       continue;
     }
     if (header->raw_bytes > left) {
-      Problem(at,
-              absl::StrCat("what is packed comes to more than ", kMostUnpacked >> 20, " MiB and ",
-                           kMostUnpackedOfByte, " times the file; the rest is left out"));
+      Problem(at, absl::StrCat("the file unpacks to more than ", kMostUnpacked >> 20, " MiB and ",
+                               kMostUnpackedOfByte, " times its size; the rest is left out"));
       break;
     }
     left -= header->raw_bytes;
@@ -178,10 +177,10 @@ void Reader::ForEach(absl::FunctionRef<void(const Block&, const Event&)> take) {
 }
 
 void Reader::SayWhatIsMissing() {
-  if (more_problems_ != 0) problems_.push_back(absl::StrCat(more_problems_, " more of the kind"));
+  if (more_problems_ != 0) problems_.push_back(absl::StrCat(more_problems_, " more such problems"));
   if (lost_ != 0) {
-    problems_.push_back(
-        absl::StrCat(lost_, " events were lost while it was recorded: the disk did not keep up"));
+    problems_.push_back(absl::StrCat(
+        lost_, " events were lost while it was recorded, because the disk did not keep up"));
   }
   if (unknown_ != 0) {
     problems_.push_back(
@@ -189,8 +188,8 @@ void Reader::SayWhatIsMissing() {
   }
   if (!ended_) {
     problems_.push_back(
-        "the trace has no end: the program was killed or the file was cut, and what came in the "
-        "last quarter of a second may be missing");
+        "the trace has no end, because the program was killed or the file was cut; the last "
+        "quarter of a second may be missing");
   }
 }
 

@@ -32,8 +32,8 @@ std::atomic<uint64_t> next_writer{1};
 StatusOr<int> OpenFile(const std::string& path, bool force) {
   struct stat found;
   if (lstat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode) && !S_ISLNK(found.st_mode)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the trace cannot be ", path, ", which is no regular file: name another"));
+    return absl::InvalidArgumentError(absl::StrCat("the trace cannot be written to ", path,
+                                                   ", which is not a regular file; name another"));
   }
   const int fd = open(path.c_str(),
                       O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (force ? O_TRUNC : O_EXCL), 0600);
@@ -41,7 +41,7 @@ StatusOr<int> OpenFile(const std::string& path, bool force) {
   const int error = errno;
   if (error == EEXIST) {
     return absl::AlreadyExistsError(
-        absl::StrCat(path, " is there already, and is not written over"));
+        absl::StrCat(path, " exists already, and is not replaced; name another"));
   }
   return absl::FailedPreconditionError(
       absl::StrCat("cannot write the trace ", path, ": ", std::strerror(error)));

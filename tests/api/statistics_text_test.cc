@@ -41,19 +41,19 @@ std::string FileText(const std::string& path) {
 TEST(StatisticsTextTest, SaysWhatMovedAndWhatWasWaitedFor) {
   const std::string text = StatisticsText(Some());
   EXPECT_THAT(text, HasSubstr("20.0 GiB (device budget 1024.0 MiB)"));
-  EXPECT_THAT(text, HasSubstr("12, held 7"));
+  EXPECT_THAT(text, HasSubstr("12 pieces, 7 held"));
   EXPECT_THAT(text, HasSubstr("10 launches"));
   EXPECT_THAT(text, HasSubstr("550.0 MiB, 34 chunks, 57.7 GB/s"));
   EXPECT_THAT(text, HasSubstr("remaps 2.5 ms"));
   // What never happened is not worth a line.
   EXPECT_THAT(text, Not(HasSubstr("deadline")));
-  EXPECT_THAT(text, Not(HasSubstr("foreseen")));
+  EXPECT_THAT(text, Not(HasSubstr("forecast")));
 }
 
 TEST(StatisticsTextTest, MemoryThatPassedByHasItsLines) {
   const PassedMemory passed[] = {{"arrays", 3, 6 << 20}, {"managed", 0, 0}};
   const std::string text = StatisticsText(Some(), passed);
-  EXPECT_THAT(text, HasSubstr("passed by: arrays          3 allocations, 6.0 MiB in all"));
+  EXPECT_THAT(text, HasSubstr("of the driver: arrays      3 allocations, 6.0 MiB in all"));
   EXPECT_THAT(text, Not(HasSubstr("managed")));
 }
 

@@ -113,7 +113,7 @@ TEST(AuditTest, ALaunchThatDoesNotFitIsNoMiss) {
   EXPECT_EQ(kernel.at("over_budget").at("host_bytes"), kBuffer) << report.dump(1);
   EXPECT_EQ(kernel.at("missed_bytes"), 0);
   EXPECT_EQ(report.at("total").at("missed_bytes"), 0);
-  EXPECT_THAT(Audit("over").out, HasSubstr("than fits on the device"));
+  EXPECT_THAT(Audit("over").out, HasSubstr("does not fit on the device"));
 }
 
 TEST(AuditTest, ARuntimeThatIsNotDestroyedIsReported) {
@@ -125,7 +125,7 @@ TEST(AuditTest, ARuntimeThatIsNotDestroyedIsReported) {
 TEST(AuditTest, AProgramThatEndsAtOnceIsReportedAsFarAsItIsKnown) {
   const Output audit = Audit("die");
   EXPECT_EQ(audit.code, 6);
-  EXPECT_THAT(audit.err, HasSubstr("did not come to their end"));
+  EXPECT_THAT(audit.err, HasSubstr("did not end in order"));
 }
 
 TEST(AuditTest, TheTableIsForPeople) {
@@ -150,7 +150,7 @@ TEST(AuditTest, WithoutPermissionOneLineSaysWhatToDo) {
   const Output audit = Audit("visible", "", "SIMCUDA_COUNTERS=0");
   EXPECT_EQ(audit.code, 1);
   EXPECT_THAT(audit.out, IsEmpty());
-  EXPECT_THAT(audit.err, AllOf(HasSubstr("vramspan: audit: this user may not read"),
+  EXPECT_THAT(audit.err, AllOf(HasSubstr("vramspan audit: this user may not read"),
                                HasSubstr("CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"),
                                HasSubstr("NVreg_RestrictProfilingToAdminUsers=0")));
 }
@@ -179,7 +179,7 @@ TEST(AuditTest, BadUsage) {
   EXPECT_EQ(Audit("visible", "--output /nowhere/report").code, 1);
   const Output help = RunBinary("", "audit --help");
   EXPECT_EQ(help.code, 0);
-  EXPECT_THAT(help.out, AllOf(HasSubstr("--output"), HasSubstr("Exit code"),
+  EXPECT_THAT(help.out, AllOf(HasSubstr("--output"), HasSubstr("Exit status"),
                               HasSubstr("vramspan audit --top 10 -- ./train --steps 3")));
 }
 
@@ -189,7 +189,7 @@ TEST(AuditTest, AReportIsWrittenOverOnlyWhenForced) {
   std::ofstream(path) << "mine";
   const Output refused = Audit("visible", "--output '" + path + "'");
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr(path + ": is there already; --force replaces it"));
+  EXPECT_THAT(refused.err, HasSubstr(path + ": the file exists; --force replaces it"));
   EXPECT_EQ(refused.out, "") << "before the program runs";
   EXPECT_EQ(ReadText(path), "mine");
   EXPECT_EQ(Audit("visible", "--force --output '" + path + "'").code, 0);

@@ -78,7 +78,8 @@ TEST(ParseSize, RefusesAndNamesTheTextAndWhatIsAllowed) {
     ASSERT_FALSE(size.ok()) << "'" << text << "' became " << size->value;
     EXPECT_EQ(size.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(size.status().message()), HasSubstr("'" + CleanText(text) + "'"));
-    EXPECT_THAT(std::string(size.status().message()), HasSubstr("8GiB or 1.5GB"));
+    EXPECT_THAT(std::string(size.status().message()),
+                HasSubstr("as 8GiB (also B, KiB, MiB, TiB) or 1.5GB"));
   }
 }
 

@@ -138,7 +138,7 @@ TEST(Log, AFullPipeIsNotWaitedForAndTheLossIsTold) {
     Log(LogLevel::kError, "read");
   });
   EXPECT_EQ(text,
-            "vramspan: 2 messages were lost, since nobody read them\n"
+            "vramspan: 2 messages were lost, because nobody read them\n"
             "vramspan: read\n");
 }
 

@@ -58,18 +58,16 @@ constexpr const char* kNoBudgets[] = {
 TEST_F(ConfigTest, DeviceBudgetsThatAreNone) {
   for (const char* text : kNoBudgets) {
     SCOPED_TRACE(std::string("'") + text + "'");
-    ExpectSays(
-        Refusal([&](vramspanConfig& c) { c.device_memory = text; }),
-        {"VRAMSPAN_DEVICE_MEMORY", std::string("'") + text + "'", "allowed is", "100%", "GiB"});
+    ExpectSays(Refusal([&](vramspanConfig& c) { c.device_memory = text; }),
+               {"VRAMSPAN_DEVICE_MEMORY", std::string("'") + text + "'", "; use ", "100%", "GiB"});
   }
 }
 
 TEST_F(ConfigTest, HostBudgetsThatAreNone) {
   for (const char* text : kNoBudgets) {
     SCOPED_TRACE(std::string("'") + text + "'");
-    ExpectSays(
-        Refusal([&](vramspanConfig& c) { c.host_memory = text; }),
-        {"VRAMSPAN_HOST_MEMORY", std::string("'") + text + "'", "allowed is", "100%", "GiB"});
+    ExpectSays(Refusal([&](vramspanConfig& c) { c.host_memory = text; }),
+               {"VRAMSPAN_HOST_MEMORY", std::string("'") + text + "'", "; use ", "100%", "GiB"});
   }
 }
 
@@ -108,7 +106,7 @@ TEST_F(ConfigTest, ArenasThatAreNone) {
   for (const char* text : {"", "0", "-4TiB", "50%", "4 TiB", "9000000TiB"}) {
     SCOPED_TRACE(std::string("'") + text + "'");
     ExpectSays(Refusal([&](vramspanConfig& c) { c.arena = text; }),
-               {"VRAMSPAN_ARENA", std::string("'") + text + "'", "allowed is"});
+               {"VRAMSPAN_ARENA", std::string("'") + text + "'", "; use "});
   }
 }
 
@@ -214,7 +212,7 @@ class ConfigDeathTest : public testing::Test {
 
 TEST_F(ConfigDeathTest, ADriverThatIsTooOld) {
   EXPECT_EXIT(CreateWith("SIMCUDA_DRIVER_VERSION", "11080", CUDA_ERROR_ILLEGAL_STATE),
-              testing::ExitedWithCode(0), "is version 11.8; vramspan needs 12.5 or newer");
+              testing::ExitedWithCode(0), "has version 11.8, and vramspan needs 12.5 or newer");
 }
 
 TEST_F(ConfigDeathTest, ADriverWithoutHostBackedMemory) {

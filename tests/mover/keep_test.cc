@@ -68,9 +68,8 @@ class KeepTest : public MoverTest {
 TEST_F(KeepTest, WhatIsAbsurdIsRefused) {
   const auto refused = Create("4194304:1,4194304:1");
   ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(
-      std::string(refused.status().message()),
-      HasSubstr("VRAMSPAN_KEEP: \"4194304:1\" keeps allocation 1 of 4194304 bytes a second"));
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("VRAMSPAN_KEEP: '4194304:1' keeps allocation 1 of 4194304 bytes a second"));
 }
 
 TEST_F(KeepTest, TheNthOfItsSizeUpToHalfTheBudget) {

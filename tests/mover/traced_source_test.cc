@@ -174,19 +174,19 @@ TEST_F(TracedSource, ValuesThatAreNone) {
   for (const char* text : {"hooks?", "maybe", "", "CUPTI", "on", "cupti "}) {
     SCOPED_TRACE(text);
     ExpectSays(Refusal(text),
-               {"VRAMSPAN_TRACER", std::string("\"") + text + "\"", "auto", "cupti", "off"});
+               {"VRAMSPAN_TRACER", std::string("'") + text + "'", "auto", "cupti", "off"});
   }
   for (const char* text : {"maybe", "", "ALL", "on", "safe,all"}) {
     SCOPED_TRACE(text);
     ExpectSays(Refusal("off", text),
-               {"VRAMSPAN_OVERLAP", std::string("\"") + text + "\"", "off", "safe", "all"});
+               {"VRAMSPAN_OVERLAP", std::string("'") + text + "'", "off", "safe", "all"});
   }
 }
 
 TEST_F(TracedSource, ValuesOfTheEnvironmentThatAreNone) {
   if (!IsAlone()) return ExpectPassesAlone({"VRAMSPAN_TRACER=maybe", "VRAMSPAN_OVERLAP=hooks?"});
-  ExpectSays(Refusal(nullptr, "off"), {"VRAMSPAN_TRACER", "\"maybe\""});
-  ExpectSays(Refusal("off"), {"VRAMSPAN_OVERLAP", "\"hooks?\""});
+  ExpectSays(Refusal(nullptr, "off"), {"VRAMSPAN_TRACER", "'maybe'"});
+  ExpectSays(Refusal("off"), {"VRAMSPAN_OVERLAP", "'hooks?'"});
 }
 
 TEST_F(TracedSource, CuptiThatIsNotThere) {
@@ -216,7 +216,7 @@ TEST_F(TracedSource, TracerThatIsNotThere) {
 TEST_F(TracedSource, LibraryThatIsNoTracer) {
   const std::string library = std::getenv("VRAMSPAN_DRIVER");
   if (!IsAlone()) return ExpectPassesAlone({"VRAMSPAN_CUPTI_TRACER=" + library});
-  ExpectSays(Refusal("cupti"), {"VRAMSPAN_TRACER", library + " is no launch tracer"});
+  ExpectSays(Refusal("cupti"), {"VRAMSPAN_TRACER", library + " is not a launch tracer"});
   ExpectUntraced();
 }
 
@@ -273,7 +273,7 @@ TEST_F(TracedSource, ACallUnderWayKeepsCupti) {
   });
   while (runtime.stats().copies == before.copies) std::this_thread::yield();
   EXPECT_EQ(vramspanReleaseCupti(), CUDA_ERROR_TIMEOUT);
-  ExpectSays(LastError(), {"CUPTI is kept", "does not return", "try again"});
+  ExpectSays(LastError(), {"CUPTI is kept", "a traced call has not returned", "try again"});
   EXPECT_EQ(Subscribe(), CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
   flag.Set(1);
   copies.join();

@@ -54,9 +54,9 @@ TEST(PinsText, WhatIsAbsurdIsRefused) {
       {"99999999999999999999999:1", "of 1048577 to"},
       {"+8388608:1", "of 1048577 to"},
       {":1", "of 1048577 to"},
-      {"8MiB:1", "\"8MiB:1\" should keep"},
-      {"8388608:1,", "\"\" should keep"},
-      {many, "an allocation too many to keep: at most 256"},
+      {"8MiB:1", "'8MiB:1' should keep"},
+      {"8388608:1,", "'' should keep"},
+      {many, "one allocation too many to keep; keep at most 256"},
   };
   for (const auto& c : cases) {
     const Status status = ParsePins(c.text).status();

@@ -89,12 +89,13 @@ TEST(Bystanders, WhoAsksForMoreIsTold) {
     return vramspan::RunBinary("", "run " + options + " -- " + program + " </dev/null");
   };
   const std::string musl = BYSTANDERS_FOLDER "/bystander_musl";
-  const std::string line =
-      "vramspan run: " + musl + " runs as without vramspan, since it is a program for musl\nerr\n";
+  const std::string line = "vramspan run: " + musl +
+                           " runs as without vramspan, because it is a program for musl\n"
+                           "err\n";
   EXPECT_EQ(run("--stats", Quoted(musl)).err, line);
   EXPECT_EQ(run("--quiet --device-memory 2MiB", Quoted(musl)).err, line);
   EXPECT_EQ(run("--quiet", Quoted(musl)).err, "err\n");
-  EXPECT_THAT(run("--stats", Built("static")).err, HasSubstr("since it is linked statically\n"));
+  EXPECT_THAT(run("--stats", Built("static")).err, HasSubstr("because it is linked statically\n"));
   EXPECT_EQ(run("--stats", Built("dynamic")).err, "err\n");
 }
 

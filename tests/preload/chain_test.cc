@@ -43,7 +43,8 @@ TEST_P(ChainTest, NothingBreaksForWhatIsLookedUp) {
     for (const std::vector<std::string>& order : Orders(other)) {
       const Output both = RunWith(order, route, "doubled", "VRAMSPAN_STATS=-");
       ExpectOk(both);
-      EXPECT_THAT(both.err, HasSubstr("72 launches (0 named no memory of ours)")) << order.front();
+      EXPECT_THAT(both.err, HasSubstr("72 launches (0 named no memory of vramspan)"))
+          << order.front();
     }
   }
 }

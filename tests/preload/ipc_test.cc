@@ -18,8 +18,8 @@ TEST(PreloadIpc, TwoProcessesShareMemoryWhileOtherMemoryMoves) {
   const Output output = RunPreloaded("proc2", "ipc");
   ExpectOk(output);
   EXPECT_THAT(output.err, AllOf(HasSubstr("its vramspan is of another version"),
-                                HasSubstr("the handle is not as it was given out"),
-                                HasSubstr("the allocation was freed, or never was"),
+                                HasSubstr("the handle was changed after it was given out"),
+                                HasSubstr("the allocation was freed, or never existed"),
                                 HasSubstr("does not answer")));
   ExpectOk(RunPreloaded("linked_pt", "ipc"));
   ExpectOk(RunPreloaded("dlsym", "ipc", "VRAMSPAN_OVERLAP=all"));

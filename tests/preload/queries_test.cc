@@ -69,7 +69,7 @@ TEST(Queries, AReportThatIsNoneIsSaidOnce) {
 TEST(Queries, AReportThatIsNoneIsSaidThoughNobodyAsks) {
   const Output output =
       Ok(RunPreloaded("dlsym", "within", "VRAMSPAN_REPORT=\"$(printf 'x\\033[2J')\""));
-  EXPECT_THAT(output.err, HasSubstr("VRAMSPAN_REPORT: \"x\ufffd[2J\" is no memory to report"));
+  EXPECT_THAT(output.err, HasSubstr("VRAMSPAN_REPORT: 'x\ufffd[2J' is not a way to report memory"));
 }
 
 TEST(Queries, NvmlAgreesWithTheDriver) {

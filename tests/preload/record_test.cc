@@ -58,17 +58,17 @@ TEST_F(RecordTest, WithoutTheCommandLine) {
   EXPECT_THAT(program, Not(HasSubstr("doubled")));
   const Output wrong = Record("within", "VRAMSPAN_NO_COMMAND_LINE=perhaps");
   EXPECT_EQ(wrong.code, 0);
-  EXPECT_THAT(wrong.err, HasSubstr("VRAMSPAN_NO_COMMAND_LINE: \"perhaps\" is neither yes nor no"));
+  EXPECT_THAT(wrong.err, HasSubstr("VRAMSPAN_NO_COMMAND_LINE: 'perhaps' is neither yes nor no"));
 }
 
 TEST_F(RecordTest, ANameThatIsTakenIsSaid) {
   std::ofstream(path_) << "somebody's";
   const Output output = Record("doubled");
   EXPECT_EQ(output.code, 0) << output.err;
-  EXPECT_THAT(output.err, HasSubstr(path_ + " is there already"));
+  EXPECT_THAT(output.err, HasSubstr(path_ + " exists already, so this process is recorded in "));
   const Output device = RunPreloaded("default", "within", "VRAMSPAN_RECORD=/dev/full");
   EXPECT_EQ(device.code, 0) << device.err;
-  EXPECT_THAT(device.err, HasSubstr("/dev/full, which is no regular file"));
+  EXPECT_THAT(device.err, HasSubstr("/dev/full, which is not a regular file"));
 }
 
 // 24 buffers, filled once and added to twice, each copied back in the end.

@@ -21,7 +21,7 @@ TEST(PreloadVmm, APoolThatGrowsHasTwiceTheDevicesMemory) {
   for (const char* route : {"proc2_pt", "linked", "dlsym"}) {
     const Output with = RunPreloaded(route, "expandable", "VRAMSPAN_STATS=- VRAMSPAN_LOG=info");
     ExpectVmmOk(with);
-    EXPECT_THAT(with.err, HasSubstr("(0 named no memory of ours)"));
+    EXPECT_THAT(with.err, HasSubstr("(0 named no memory of vramspan)"));
     EXPECT_THAT(with.err, Not(HasSubstr("its own VMM"))) << "all of it is ours";
   }
 }

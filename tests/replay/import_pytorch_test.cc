@@ -361,10 +361,10 @@ TEST_F(ImportPytorchTest, SaysWhatIsWrong) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(what));
   };
   constexpr auto kBad = absl::StatusCode::kFailedPrecondition;
-  expect(Error("{}"), kBad, "et.json: no execution trace of PyTorch");
-  expect(Error(R"({"nodes": []})"), kBad, "no execution trace");
+  expect(Error("{}"), kBad, "et.json: this is not an execution trace of PyTorch");
+  expect(Error(R"({"nodes": []})"), kBad, "not an execution trace");
   expect(Error(R"({"schemaVersion": 1, "traceEvents": []})"), kBad, "as --profile");
-  expect(Error("hello"), kBad, "no JSON");
+  expect(Error("hello"), kBad, "not JSON");
   expect(ImportPytorch(folder_ + "/none").status(), absl::StatusCode::kNotFound, "none");
 
   Trace trace;
@@ -373,7 +373,7 @@ TEST_F(ImportPytorchTest, SaysWhatIsWrong) {
   const auto with_profile = [&](const std::string& profile) {
     return Error(trace.text(), Write("p.json", profile));
   };
-  expect(with_profile("{}"), kBad, "p.json: no profile");
+  expect(with_profile("{}"), kBad, "p.json: this is not a profile");
   expect(with_profile(Profile({Call(1, 1)})), kBad, "has no kernels");
   expect(with_profile(Profile({Kernel(1, 1, 1, 1, 1)})), kBad, "Record function id");
   expect(with_profile(Profile({Call(1, 9), Kernel(1, 1, 1, 1, 1)})),

@@ -62,11 +62,11 @@ TEST(JsonStream, SaysWhereThereIsNoSuchArray) {
 }
 
 TEST(JsonStream, RefusesWhatIsNoDocument) {
-  EXPECT_THAT(Error(""), HasSubstr("no JSON"));
-  EXPECT_THAT(Error("[1, 2]"), HasSubstr("no object"));
-  EXPECT_THAT(Error("3"), HasSubstr("no object"));
-  EXPECT_THAT(Error(R"({"nodes": [1, })"), HasSubstr("no JSON at byte 15"));
-  EXPECT_THAT(Error(R"({"nodes": []} x)"), HasSubstr("no JSON"));
+  EXPECT_THAT(Error(""), HasSubstr("not JSON"));
+  EXPECT_THAT(Error("[1, 2]"), HasSubstr("not an object"));
+  EXPECT_THAT(Error("3"), HasSubstr("not an object"));
+  EXPECT_THAT(Error(R"({"nodes": [1, })"), HasSubstr("not JSON at byte 15"));
+  EXPECT_THAT(Error(R"({"nodes": []} x)"), HasSubstr("not JSON"));
   EXPECT_THAT(Error(R"({"nodes": [1], "nodes": [2]})"), HasSubstr("second"));
 }
 
@@ -111,7 +111,7 @@ TEST(JsonStream, TakesWhatPythonWritesForNoNumber) {
               ElementsAre("1", "\"\"", "\"\"", "\"\"", "\"\"", "\"\"", "\"\"", "\"\"", "\"\"",
                           "[\"\"]", R"({"x":""})", "null", "-5", "\"nan\"", R"("\"inf, nan")"));
   for (const char* word : {"nano", "infinit", "nil", "-", "-x", "n", "nan5", "Inf.0"}) {
-    EXPECT_THAT(Error(absl::StrCat(R"({"nodes": [)", word, "]}")), HasSubstr("no JSON at byte"));
+    EXPECT_THAT(Error(absl::StrCat(R"({"nodes": [)", word, "]}")), HasSubstr("not JSON at byte"));
   }
   // Wherever what is read at a time ends.
   for (size_t before = 16370; before < 16400; ++before) {
@@ -130,7 +130,7 @@ TEST(JsonStream, ATextThatJustEndsIsUsed) {
   size_t most = 0;
   for (size_t size = 0; size < whole.size(); ++size) {
     if (size < begins) {
-      EXPECT_THAT(Error(whole.substr(0, size)), HasSubstr("no JSON")) << size;
+      EXPECT_THAT(Error(whole.substr(0, size)), HasSubstr("not JSON")) << size;
       continue;
     }
     const ReadStream read = ReadAll(whole.substr(0, size));
@@ -153,11 +153,11 @@ TEST(JsonStream, ATextThatJustEndsIsUsed) {
 
 TEST(JsonStream, WhatIsBehindTheDocumentIsNotPassedOver) {
   for (const char* tail : {"x", "{}", ",", "]", "nan", "n", "\"x", "{\"nodes\": ["}) {
-    EXPECT_THAT(Error(std::string(R"({"nodes": [1]} )") + tail), HasSubstr("no JSON at byte"));
+    EXPECT_THAT(Error(std::string(R"({"nodes": [1]} )") + tail), HasSubstr("not JSON at byte"));
   }
-  EXPECT_THAT(Error(R"({"nodes": [1]})" + std::string(9, '\0') + "x"), HasSubstr("no JSON"));
-  EXPECT_THAT(Error(R"({"nodes": [1,]})"), HasSubstr("no JSON"));
-  EXPECT_THAT(Error("{\"nodes\": [\"\xff\xfe\"]}"), HasSubstr("no JSON"));
+  EXPECT_THAT(Error(R"({"nodes": [1]})" + std::string(9, '\0') + "x"), HasSubstr("not JSON"));
+  EXPECT_THAT(Error(R"({"nodes": [1,]})"), HasSubstr("not JSON"));
+  EXPECT_THAT(Error("{\"nodes\": [\"\xff\xfe\"]}"), HasSubstr("not JSON"));
 }
 
 TEST(JsonStream, TellsTextThatIsNotInUtf8) {

@@ -99,13 +99,13 @@ TEST_F(LoadRunTest, WhatIsNoTraceIsSaidToBeNone) {
     expect("not a vramspan trace");
   }
   Write("{\"a\": 1}");
-  expect("no execution trace of PyTorch");
+  expect("not an execution trace of PyTorch");
   Write("{");
-  expect("no JSON");
+  expect("not JSON");
   Write("[]");
-  expect("no object");
+  expect("not an object");
   WritePacked(trace::PackHeader({}));
-  expect("is a trace of vramspan's, packed once more with gzip: unpack it first (gzip -dc)");
+  expect("this is a vramspan trace that was packed again with gzip; unpack it first (gzip -dc)");
   std::string wide = "\xff\xfe";
   for (const char c : std::string(kPytorch)) (wide += c) += '\0';
   Write(wide);

@@ -152,7 +152,7 @@ TEST_F(NewFileTest, DevicesAreWrittenTo) {
   EXPECT_TRUE(WriteNewFile("/dev/null", true, "text").ok());
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
   EXPECT_THAT(std::string(WriteNewFile("/dev/full", true, "text").message()),
-              HasSubstr("/dev/full: cannot be written: No space left"));
+              HasSubstr("/dev/full: the file cannot be written: No space left"));
 }
 
 TEST_F(NewFileTest, SaysWhatCannotBeWritten) {

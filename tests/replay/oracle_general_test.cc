@@ -199,9 +199,9 @@ TEST_F(OracleGeneral, NamesOtherFormatsOfTheKind) {
     std::ofstream(path_, std::ios::binary) << bytes;
     for (const Status& status : {LoadOracleGeneral(path_).status(), LoadRun(path_).status()}) {
       EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << name;
-      EXPECT_THAT(
-          std::string(status.message()),
-          AllOf(HasSubstr(path_), HasSubstr("libCacheSim's format " + name + ", which is")));
+      EXPECT_THAT(std::string(status.message()),
+                  AllOf(HasSubstr(path_), HasSubstr("libCacheSim's format " + name +
+                                                    ", which vramspan does not read; convert it")));
     }
   }
   for (const std::string& bytes : {std::string(96, 'x'), std::string(4096, '\0'),

@@ -308,7 +308,8 @@ TEST_F(TuneCommandTest, ForcedItStillLeavesTheTrace) {
   const std::string before = ReadText(path_);
   const Output tune = Tune("--force --device-memory 50% '" + path_ + "'");
   EXPECT_EQ(tune.code, 1);
-  EXPECT_THAT(tune.err, HasSubstr(path_ + ": is what is read, too: give another file to write"));
+  EXPECT_THAT(tune.err,
+              HasSubstr(path_ + ": the file is also what is read; write to another file"));
   EXPECT_EQ(ReadText(path_), before);
 }
 

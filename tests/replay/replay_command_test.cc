@@ -254,25 +254,25 @@ TEST(ReplayCommand, MistakesExitWithTwoAndSayWhatIsAllowed) {
   } cases[] = {
       {"", "traces is required"},
       {"--nonsense", "--nonsense"},
-      {"--policy best", "--policy: there is no policy 'best'; allowed is all, or a list of arc"},
+      {"--policy best", "--policy: there is no policy 'best'; use all, or a list of arc"},
       {"--policy lru,", "--policy: there is no policy ''"},
-      {"--chunk 3MiB", "--chunk: '3MiB' is not a chunk size; allowed is"},
+      {"--chunk 3MiB", "--chunk: '3MiB' is not a chunk size; use a list of auto"},
       {"--chunk auto,128MiB", "--chunk: '128MiB'"},
       {"--device-memory 0", "--device-memory: '0'"},
       {"--device-memory 101%", "--device-memory: '101%'"},
       {"--device-memory 8Gib", "--device-memory: '8Gib'"},
-      {"--overlap some", "--overlap: 'some' is no way to overlap; allowed is off, safe, all"},
-      {"--keep 8MiB:1", "--keep: \"8MiB:1\" should keep an allocation of 1048577 to"},
-      {"--keep 8388608:0", "--keep: \"8388608:0\" should say which allocation of that size"},
+      {"--overlap some", "--overlap: 'some' is not a way to overlap; use off, safe, all"},
+      {"--keep 8MiB:1", "--keep: '8MiB:1' should keep an allocation of 1048577 to"},
+      {"--keep 8388608:0", "--keep: '8388608:0' should say which allocation of that size"},
       {"--format xml", "--format"},
-      {"--timeline", "--timeline: the table has no room for it: add --format json"},
-      {"--curves --format csv", "--curves: the csv has no room for it: add --format json"},
+      {"--timeline", "--timeline: the table has no room for it; add --format json"},
+      {"--curves --format csv", "--curves: the csv has no room for it; add --format json"},
       {"--threads 0", "--threads"},
       {"--threads many", "--threads"},
-      {"synthetic:spiral", "'synthetic:spiral' is no synthetic run; there are synthetic:loop"},
+      {"synthetic:spiral", "'synthetic:spiral' is not a synthetic run; use synthetic:loop"},
       {"synthetic:loop,layers=0", "'layers=0'"},
       {"synthetic:loop,layers=1e9", "'layers=1e9'"},
-      {"synthetic:loop,wheels=4", "'wheels=4' in 'synthetic:loop,wheels=4' is no key; allowed is"},
+      {"synthetic:loop,wheels=4", "'wheels=4' in 'synthetic:loop,wheels=4' is not a key; use "},
       {"synthetic:loop,layers=100000,passes=1000000", "at most"},
   };
   for (const auto& c : cases) {
@@ -296,8 +296,8 @@ TEST(ReplayCommand, HelpTeaches) {
   EXPECT_EQ(help.code, 0);
   EXPECT_THAT(help.out,
               AllOf(HasSubstr("Examples"), HasSubstr("vramspan run --record"),
-                    HasSubstr("synthetic:loop,layers"), HasSubstr("--device-memory 8GiB,12GiB"),
-                    HasSubstr("TEXT=25%,50%,75%,100%")));
+                    HasSubstr("synthetic:loop,layers=24"), HasSubstr("--device-memory 8GiB,12GiB"),
+                    HasSubstr("(default: 25%,50%,75%,100%)")));
 }
 
 }  // namespace

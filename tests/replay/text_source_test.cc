@@ -67,7 +67,7 @@ TEST_F(TextSourceTest, AFewBytesDoNotUnpackToMany) {
   ASSERT_LT(packed, 1u << 17);
   const auto [text, status] = ReadBack(uint64_t{1} << 40);
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr(path_ + ": is longer than"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr(path_ + ": it is longer than"));
   EXPECT_LE(text.size(), (64u << 20) + 100 * packed);
 }
 
@@ -101,7 +101,7 @@ TEST_F(TextSourceTest, OneMemberBehindTheOther) {
     EXPECT_THAT(loss_, IsEmpty());
     Write(bytes + std::string(30, '\0') + "x");
     EXPECT_EQ(ReadBack(1 << 30), std::make_pair(text, absl::OkStatus()));
-    EXPECT_THAT(loss_, HasSubstr("the last 31 bytes are no "));
+    EXPECT_THAT(loss_, HasSubstr("the last 31 bytes are not "));
   }
 }
 
@@ -126,7 +126,7 @@ TEST_F(TextSourceTest, NamesWhatItDoesNotUnpack) {
       {std::string("\xfd"
                    "7zXZ\0\0\x04",
                    8),
-       "packed with xz, which is not read"},
+       "packed with xz, but only gzip and zstd are read"},
       {"BZh91AY&SY\x01\x02", "unpack it first (bzip2 -dc)"},
       {std::string("\x04\x22\x4d\x18\x64\x40", 6), "packed with lz4"},
       {std::string("PK\x03\x04\x14\0", 6), "packed with zip"},
@@ -156,7 +156,7 @@ TEST_F(TextSourceTest, SaysWhatIsWrong) {
   Write(damaged);
   EXPECT_EQ(ReadBack(1 << 30).second.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(ReadBack(1 << 30).second.message()),
-              StartsWith(path_ + ": cannot be unpacked: "));
+              StartsWith(path_ + ": it cannot be unpacked: "));
   std::string zstd = ZstdOf(NumberLines(50'000));
   zstd[zstd.size() / 2] = static_cast<char>(~zstd[zstd.size() / 2]);
   zstd[zstd.size() / 3] = static_cast<char>(~zstd[zstd.size() / 3]);

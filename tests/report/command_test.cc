@@ -47,7 +47,7 @@ TEST_F(ReportCommand, WritesThePageAndSaysNothing) {
 TEST_F(ReportCommand, OverwritesOnlyWhenForced) {
   WriteWhole(output_, "mine");
   EXPECT_EQ(Report(usual_), 1);
-  EXPECT_THAT(said_, HasSubstr(output_ + ": is there already; --force replaces it"));
+  EXPECT_THAT(said_, HasSubstr(output_ + ": the file exists; --force replaces it"));
   EXPECT_EQ(ReadWhole(output_), "mine");
   EXPECT_EQ(Report(usual_ + " --force"), 0);
   EXPECT_THAT(ReadWhole(output_), HasSubstr("<!doctype html>"));
@@ -55,17 +55,18 @@ TEST_F(ReportCommand, OverwritesOnlyWhenForced) {
 
 TEST_F(ReportCommand, ForcedItStillLeavesWhatItReads) {
   EXPECT_EQ(Report(absl::StrCat(input_, " --force -o ", TestFolder(), "/./replay.json")), 1);
-  EXPECT_THAT(said_, HasSubstr("replay.json: is what is read, too: give another file to write"));
+  EXPECT_THAT(said_,
+              HasSubstr("replay.json: the file is also what is read; write to another file"));
   EXPECT_EQ(ReadWhole(input_), SmallReplay().dump());
 }
 
 TEST_F(ReportCommand, BadDataLeavesNoPageAndIsNamed) {
   WriteWhole(input_, "{\"tool\": \"vramspan replay\", \"version\": 1, \"runs\": [7]}");
   EXPECT_EQ(Report(usual_), 1);
-  EXPECT_THAT(said_, HasSubstr(input_ + ": runs[0]: not an object"));
+  EXPECT_THAT(said_, HasSubstr(input_ + ": runs[0]: it is not an object"));
   WriteWhole(input_, "{\"tool\": NaN}");
   EXPECT_EQ(Report(usual_), 1);
-  EXPECT_THAT(said_, HasSubstr(input_ + ": not valid JSON at byte"));
+  EXPECT_THAT(said_, HasSubstr(input_ + ": it is not valid JSON at byte"));
   std::filesystem::remove(input_);
   EXPECT_EQ(Report(usual_), 1);
   EXPECT_THAT(said_, HasSubstr(input_));
@@ -74,9 +75,10 @@ TEST_F(ReportCommand, BadDataLeavesNoPageAndIsNamed) {
 
 TEST_F(ReportCommand, SaysWhatItCannotWrite) {
   EXPECT_EQ(Report(absl::StrCat(input_, " -o ", TestFolder(), "/none/page.html")), 1);
-  EXPECT_THAT(said_, HasSubstr("/none/page.html: cannot be written: No such file or directory"));
+  EXPECT_THAT(said_,
+              HasSubstr("/none/page.html: the file cannot be written: No such file or directory"));
   EXPECT_EQ(Report(absl::StrCat(input_, " -o /dev/full --force")), 1);
-  EXPECT_THAT(said_, HasSubstr("/dev/full: cannot be written: No space left on device"));
+  EXPECT_THAT(said_, HasSubstr("/dev/full: the file cannot be written: No space left on device"));
 }
 
 TEST_F(ReportCommand, ReplaysATraceFirst) {

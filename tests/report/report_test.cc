@@ -39,21 +39,23 @@ json::json_pointer At(const char* path) { return json::json_pointer(path); }
 
 TEST(ReportData, NamesTheFieldThatIsWrong) {
   const std::vector<Broken> cases = {
-      {"no object", [](json& r) { r = json::array(); }, "the document: not an object"},
-      {"another tool", [](json& r) { r["tool"] = "nvprof"; }, "tool: not \"vramspan replay\""},
+      {"no object", [](json& r) { r = json::array(); }, "the document: it is not an object"},
+      {"another tool", [](json& r) { r["tool"] = "nvprof"; },
+       "tool: it is not \"vramspan replay\""},
       {"no tool", [](json& r) { r.erase("tool"); }, "tool: missing"},
       {"a newer version", [](json& r) { r["version"] = 2; }, "version: 2 is newer"},
       {"version 0", [](json& r) { r["version"] = 0; }, "version: 0 is not between 1 and"},
       {"no runs", [](json& r) { r.erase("runs"); }, "runs: missing"},
-      {"runs no list", [](json& r) { r["runs"] = 7; }, "runs: not a list"},
-      {"a run is a number", [](json& r) { r["runs"][1] = 7; }, "runs[1]: not an object"},
-      {"nothing at all", [](json& r) { r["runs"] = r["curves"] = json::array(); }, "runs: empty"},
+      {"runs no list", [](json& r) { r["runs"] = 7; }, "runs: it is not a list"},
+      {"a run is a number", [](json& r) { r["runs"][1] = 7; }, "runs[1]: it is not an object"},
+      {"nothing at all", [](json& r) { r["runs"] = r["curves"] = json::array(); },
+       "runs: it is empty"},
       {"a policy that is a number", [](json& r) { r["runs"][3]["policy"] = 1; },
-       "runs[3].policy: not a text"},
+       "runs[3].policy: it is not a string"},
       {"no predicted time", [](json& r) { r["runs"][3].erase("predicted_ms"); },
        "runs[3].predicted_ms: missing"},
       {"a time that is a text", [](json& r) { r["runs"][0]["stall_ms"] = "1"; },
-       "runs[0].stall_ms: not a number"},
+       "runs[0].stall_ms: it is not a number"},
       {"a negative time", [](json& r) { r["runs"][0]["stall_ms"] = -1; },
        "runs[0].stall_ms: -1 is not between 0 and 1e+15"},
       {"a huge size", [](json& r) { r["runs"][0]["bytes_in"] = 1e300; },
@@ -71,15 +73,15 @@ TEST(ReportData, NamesTheFieldThatIsWrong) {
       {"a ratio above one", [](json& r) { r.at(At("/curves/1/points/5/miss_ratio")) = 1.5; },
        "curves[1].points[5].miss_ratio: 1.5 is not between 0 and"},
       {"sampled is a number", [](json& r) { r.at(At("/curves/0/sampled")) = 1; },
-       "curves[0].sampled: neither true nor false"},
-      {"prices no object", [](json& r) { r["prices"] = 3; }, "prices: not an object"},
+       "curves[0].sampled: it is neither true nor false"},
+      {"prices no object", [](json& r) { r["prices"] = 3; }, "prices: it is not an object"},
       {"a problem that is an object",
        [](json& r) {
          r["trace"]["problems"] = {{{"a", 1}}};
        },
-       "trace.problems[0]: not a text"},
+       "trace.problems[0]: it is not a string"},
       {"too many runs", [](json& r) { r["runs"] = json(6'000, 0); },
-       "runs: a list of 6000, where at most 5000 can be"},
+       "runs: it is a list of 6000; use at most 5000"},
       {"too many traces",
        [](json& r) {
          const json run = r["runs"][0];
@@ -88,9 +90,9 @@ TEST(ReportData, NamesTheFieldThatIsWrong) {
            r["runs"].back()["trace"] = absl::StrCat(i);
          }
        },
-       "trace: more than 100 traces"},
+       "trace: it has more than 100 traces"},
       {"a timeline too short", [](json& r) { r.at(At("/runs/3/timeline/stall_ms")).erase(0); },
-       "runs[3].timeline.stall_ms: a list of 299 for 300 bins"},
+       "runs[3].timeline.stall_ms: it is a list of 299 for 300 bins"},
       {"a timeline without bins", [](json& r) { r.at(At("/runs/3/timeline/bins")) = 0; },
        "runs[3].timeline.bins: 0 is not between 1"},
       {"more resident than there is",
@@ -160,7 +162,7 @@ TEST(ReportInput, SaysWhereATextIsNoJson) {
 
 TEST(ReportInput, BoundsWhatAFileCanCost) {
   EXPECT_THAT(std::string(ParseReplay(std::string(10'000'000, '[')).status().message()),
-              HasSubstr("nested more than 32 deep"));
+              HasSubstr("nested more than 32 levels deep"));
   std::string zeros = "[0";
   for (size_t i = 0; i < kMostReplayValues; ++i) zeros += ",0";
   EXPECT_THAT(std::string(ParseReplay(zeros + "]").status().message()),

@@ -164,7 +164,8 @@ json Trace() {
           {"estimated_times", false},
           {"waits", 120},
           {"waited_ms", 3'400},
-          {"notes", {"3 mentions of tensors were left out: not on cuda:0, which has most"}},
+          {"notes",
+           {"3 mentions of tensors were left out, because they are not on cuda:0, which has most"}},
           {"problems",
            {"the file ends in the middle of block 812 at byte 7340032: what follows is lost"}}};
 }

@@ -100,8 +100,7 @@ TEST_F(HostileTraceTest, AFewBytesThatStandForVeryMuchAreRefused) {
     bool by_info;  // Which does not look at what is replayed.
   } cases[] = {
       {HostileTrace().Raw(frees, 1 << 20, 5), "at byte [0-9]+: more than [0-9]+ events", true},
-      {HostileTrace().Raw(nothing, 1, 70), "at byte [0-9]+: what is packed comes to more than",
-       true},
+      {HostileTrace().Raw(nothing, 1, 70), "at byte [0-9]+: the file unpacks to more than", true},
       {HostileTrace().Events(ranges, 3), "at byte [0-9]+: more than [0-9]+ ranges", true},
       {HostileTrace().Events(spans), "at byte [0-9]+: more than [0-9]+ ranges", true},
       {HostileTrace().Events(allocations(100, GiB(8 << 10))),
@@ -192,7 +191,7 @@ TEST_F(HostileTraceTest, DamageIsOneOnStderrAndTheRestIsUsed) {
     EXPECT_EQ(output.code, 1) << command;
     EXPECT_THAT(output.err,
                 AllOf(HasSubstr(absl::StrCat(path_, ": at byte ", block, ": block 5")),
-                      HasSubstr(path_ + " is damaged or incomplete: what could be read")))
+                      HasSubstr(path_ + " is damaged or incomplete; what could be read")))
         << command;
     EXPECT_THAT(output.out, AllOf(Not(HasSubstr("problem ")), Not(HasSubstr("problem:"))));
     const bool writes = command.find(output_) != std::string::npos;
@@ -287,7 +286,7 @@ TEST_F(HostileTraceTest, AHeadersNumbersAreWithinReason) {
     HostileTrace(header).Save(path_);
     const Output info = RunBounded("trace info " + path_);
     EXPECT_EQ(info.code, 1);
-    EXPECT_THAT(info.err, HasSubstr("its header's chunk_log2 is no such value"));
+    EXPECT_THAT(info.err, HasSubstr("its header has a wrong value for chunk_log2"));
   }
 }
 

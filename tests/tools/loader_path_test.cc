@@ -91,23 +91,23 @@ TEST_F(LoaderPathTest, OnlyLinksToWhatIsGoneAreSwept) {
 TEST_F(LoaderPathTest, AFolderThatIsNotTheUsersAloneIsNotUsed) {
   fs::create_directory(own_);
   chmod(own_.c_str(), 0755);
-  EXPECT_THAT(Refused({place_}), AllOf(HasSubstr(own_ + ": has mode 0755, not 0700"),
-                                       HasSubstr("no way to quote " + odd_ + "/lib.so")));
+  EXPECT_THAT(Refused({place_}), AllOf(HasSubstr(own_ + ": it has mode 0755, not 0700"),
+                                       HasSubstr("cannot take the path " + odd_ + "/lib.so")));
   fs::remove(own_);
   // Made by somebody else, beforehand.
   fs::create_directory(folder_.path() + "/elsewhere");
   chmod((folder_.path() + "/elsewhere").c_str(), 0700);
   fs::create_directory_symlink(folder_.path() + "/elsewhere", own_);
-  EXPECT_THAT(Refused({place_}), HasSubstr(own_ + ": is there, and is no folder"));
+  EXPECT_THAT(Refused({place_}), HasSubstr(own_ + ": it exists, and is not a folder"));
   fs::remove(own_);
   std::ofstream(own_) << "";
-  EXPECT_THAT(Refused({place_}), HasSubstr(own_ + ": is there, and is no folder"));
+  EXPECT_THAT(Refused({place_}), HasSubstr(own_ + ": it exists, and is not a folder"));
   fs::remove(own_);
   if (geteuid() == 0) {
     fs::create_directory(own_);
     chmod(own_.c_str(), 0700);
     ASSERT_EQ(chown(own_.c_str(), 1, 1), 0);
-    EXPECT_THAT(Refused({place_}), HasSubstr(own_ + ": belongs to another user"));
+    EXPECT_THAT(Refused({place_}), HasSubstr(own_ + ": it belongs to another user"));
   }
 }
 
@@ -129,16 +129,17 @@ TEST_F(LoaderPathTest, TheFirstPlaceThatWillDoIsTaken) {
       LoaderPath(odd_ + "/lib.so", {folder_.path() + "/none", spaced, place_});
   ASSERT_TRUE(path.ok()) << path.status();
   EXPECT_TRUE(path->starts_with(place_)) << *path;
-  EXPECT_THAT(
-      Refused({folder_.path() + "/none", spaced}),
-      AllOf(HasSubstr("/none: No such file or directory; "), HasSubstr(spaced + ": its own name")));
+  EXPECT_THAT(Refused({folder_.path() + "/none", spaced}),
+              AllOf(HasSubstr("/none: No such file or directory; "),
+                    HasSubstr(spaced + ": its path has a character that")));
 }
 
 TEST_F(LoaderPathTest, AnotherLinkOfThatNameIsNotFollowed) {
   const fs::path link = fs::path(Made()).parent_path();
   fs::remove(link);
   fs::create_directory_symlink(place_, link);
-  EXPECT_THAT(Refused({place_}), HasSubstr(link.string() + ": is there and is no link to " + odd_));
+  EXPECT_THAT(Refused({place_}),
+              HasSubstr(link.string() + ": it exists, and is not a link to " + odd_));
 }
 
 }  // namespace

@@ -58,15 +58,15 @@ TEST(Run, MistakesExitWithTwoAndNameWhatWasWrong) {
       {"", "--chunk 3MiB -- true", "--chunk: '3MiB'"},
       {"", "--chunk 128MiB -- true", "--chunk: '128MiB'"},
       {"", "--policy best -- true", "--policy: there is no eviction policy 'best'"},
-      {"", "--tracer magic -- true", "--tracer: \"magic\""},
-      {"", "--overlap some -- true", "--overlap: \"some\""},
-      {"", "--report lots -- true", "--report: 'lots' is no way to report memory"},
-      {"", "--record-times few -- true", "--record-times: \"few\""},
-      {"", "--record '' -- true", "--record: '' is no file"},
+      {"", "--tracer magic -- true", "--tracer: 'magic'"},
+      {"", "--overlap some -- true", "--overlap: 'some'"},
+      {"", "--report lots -- true", "--report: 'lots' is not a way to report memory"},
+      {"", "--record-times few -- true", "--record-times: 'few'"},
+      {"", "--record '' -- true", "--record: '' is not a file"},
       {"", "--device-memory 1MiB -- true", "--device-memory: '1MiB' is less than a chunk"},
       {"", "--device-memory '' -- true", "--device-memory: '' is not a budget"},
       {"VRAMSPAN_DEVICE_MEMORY=8Gib", "-- true", "VRAMSPAN_DEVICE_MEMORY: '8Gib'"},
-      {"VRAMSPAN_OVERLAP=some", "-- true", "VRAMSPAN_OVERLAP: \"some\""},
+      {"VRAMSPAN_OVERLAP=some", "-- true", "VRAMSPAN_OVERLAP: 'some'"},
       {"SIMCUDA_DEVICE_MEMORY=64MiB", "--simulate --device-memory 65MiB -- true",
        "--device-memory: '65MiB' is more than the device's 64 MiB"},
       {"SIMCUDA_DEVICE_MEMORY=64MiB VRAMSPAN_SIMULATE=1", "--device-memory 65MiB -- true",
@@ -170,9 +170,9 @@ TEST(Run, VariablesSayYesOrNo) {
     }
     const Output other = Launch("-- true", std::string(variable) + "=maybe");
     EXPECT_EQ(other.code, 2) << variable;
-    EXPECT_EQ(other.err, std::string("vramspan run: ") + variable +
-                             ": 'maybe' is neither yes nor no; allowed is 1, yes, on, true, 0, no, "
-                             "off or false\n");
+    EXPECT_EQ(other.err,
+              std::string("vramspan run: ") + variable +
+                  ": 'maybe' is neither yes nor no; use 1, yes, on, true, 0, no, off or false\n");
   }
   EXPECT_THAT(Launch("-- env", "VRAMSPAN_SIMULATE=off").out, Not(HasSubstr("VRAMSPAN_DRIVER")));
   EXPECT_THAT(Launch("-- env", "VRAMSPAN_SIMULATE=Yes").out, HasSubstr("VRAMSPAN_DRIVER="));
@@ -185,7 +185,7 @@ TEST(Run, ForceRemovesFilesOnly) {
   const auto refused = [&] {
     const Output run = Launch("--force --record " + path + " -- env");
     EXPECT_EQ(run.code, 1);
-    EXPECT_THAT(run.err, HasSubstr("--record: " + path + " is no regular file"));
+    EXPECT_THAT(run.err, HasSubstr("--record: " + path + " is not a regular file"));
     EXPECT_TRUE(std::filesystem::exists(std::filesystem::symlink_status(path)));
   };
   std::filesystem::create_directory(path);
@@ -208,7 +208,7 @@ TEST(Run, ARecordingIsNotWrittenOver) {
   std::ofstream(path) << "something";
   const Output refused = Launch("--record " + path + " -- env");
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr(path + " is there already; --force writes over it"));
+  EXPECT_THAT(refused.err, HasSubstr(path + ": the file exists; --force replaces it"));
   EXPECT_TRUE(std::filesystem::exists(path));
   EXPECT_EQ(Launch("--force --record " + path + " -- no-such-program").code, 127);
   EXPECT_EQ(Launch("--force --record " + path + " -- /tmp").code, 126);
@@ -353,45 +353,11 @@ TEST(Run, AProgramThatCannotHaveItIsSaidBeforehandWhereMoreWasAsked) {
                                                7) +
                                                std::string(57, '\0');
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-  const std::string line = "vramspan run: " + path +
-                           " runs as without vramspan, since it is a 32-bit program, and so does "
-                           "what it starts\n";
+  const std::string line =
+      "vramspan run: " + path +
+      " runs as without vramspan, because it is a 32-bit program, and so does what it starts\n";
   EXPECT_THAT(Launch("-- " + path).err, HasSubstr(line));
   EXPECT_THAT(Launch("--stats -- " + path).err, HasSubstr(line));
-}
-
-// No words are lost between the lines that a footer is written in.
-TEST(Help, SaysWhatTheExitCodesMean) {
-  const auto words = [](const std::string& text) {
-    std::istringstream stream(text);
-    std::string all, word;
-    while (stream >> word) all += word + " ";
-    return all;
-  };
-  EXPECT_THAT(words(RunBinary("", "--help").out),
-              HasSubstr("`vramspan help COMMAND` says what a command does. Exit codes: 0 as asked; "
-                        "1, it could not be done; 2, the command line was not understood. "));
-  const struct {
-    const char* command;
-    const char* codes;
-  } cases[] = {
-      {"audit",
-       "Exit code: the program's own; 1: nothing could be audited, and a sentence on stderr says "
-       "why; 2: the command line was not understood; 126, 127: the program cannot be run, or is "
-       "not there. "},
-      {"demo",
-       "Exit code 0: all results are identical; 1: they are not, or the demo could not run; 2: the "
-       "command line asks for what is not there. "},
-      {"info",
-       "Exit code 0: vramspan works on at least one device shown; 1: it does not, and a sentence "
-       "on stderr says what is missing. "},
-      {"run",
-       "Exit codes of its own: 1, it cannot be set up; 2, the command line asks for what there is "
-       "not; 126, the program cannot be run; 127, there is no such program. "},
-  };
-  for (const auto& c : cases) {
-    EXPECT_THAT(words(RunBinary("", std::string(c.command) + " --help").out), HasSubstr(c.codes));
-  }
 }
 
 }  // namespace

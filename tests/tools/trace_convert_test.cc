@@ -67,7 +67,7 @@ TEST_F(TraceConvert, GoesToLibCacheSimAndBack) {
   EXPECT_EQ(import.code, 0) << import.err;
   EXPECT_EQ(import.out, "requests        5\nobjects         3  of 12.0 MiB together\n");
   // What they do not tell of is left out.
-  EXPECT_THAT(Trace("info " + out_).out, HasSubstr("\ndevice         (not said)\ntime "));
+  EXPECT_THAT(Trace("info " + out_).out, HasSubstr("\ndevice         (unknown)\ntime "));
   const std::string arguments = "curves --policy lru,min --points 3 --chunk 4MiB --format csv ";
   for (const std::string& trace : {et_, out_}) {
     const Output curves = Trace(arguments + trace);
@@ -88,7 +88,7 @@ TEST_F(TraceConvert, OfACutTraceWhatIsThereIsUsed) {
   EXPECT_EQ(import.code, 1);
   EXPECT_THAT(import.out, StartsWith("nodes            2\n"));
   EXPECT_THAT(import.err, AllOf(HasSubstr(et_ + ": its list of nodes is cut short"),
-                                HasSubstr("what could be read of it was used")));
+                                HasSubstr("what could be read was used")));
   const auto info = nlohmann::json::parse(Trace("info --format json " + out_).out);
   EXPECT_EQ(info["works"], 2);
   const Output replay = RunBinary("", "replay --policy lru " + et_);
@@ -125,7 +125,7 @@ TEST_F(TraceConvert, ReplacesNothingUnasked) {
   for (const std::string& command : commands) {
     const Output output = Trace(command);
     EXPECT_EQ(output.code, 1) << command;
-    EXPECT_THAT(output.err, HasSubstr("there already"));
+    EXPECT_THAT(output.err, HasSubstr("the file exists; --force replaces it"));
     EXPECT_EQ(Trace(command + " --force").code, 0) << command;
   }
 }
@@ -140,12 +140,12 @@ TEST_F(TraceConvert, ForcedItStillLeavesWhatItReads) {
   for (const std::string& command : commands) {
     const Output output = Trace(command + " --force");
     EXPECT_EQ(output.code, 1) << command;
-    EXPECT_THAT(output.err, HasSubstr("et.json: is what is read, too")) << command;
+    EXPECT_THAT(output.err, HasSubstr("et.json: the file is also what is read;")) << command;
   }
   EXPECT_EQ(ReadText(et_), before);
   const Output twice = Trace("export " + et_ + " --perfetto " + out_ + " --oracle-general " + out_);
   EXPECT_EQ(twice.code, 1);
-  EXPECT_THAT(twice.err, HasSubstr("is what --perfetto writes, too"));
+  EXPECT_THAT(twice.err, HasSubstr("the file is also what --perfetto writes;"));
 }
 
 TEST_F(TraceConvert, SaysWhatIsWrong) {
@@ -162,7 +162,7 @@ TEST_F(TraceConvert, SaysWhatIsWrong) {
   expect("import --profile x -o " + out_, 2, "requires --pytorch-et");
   expect("import --pytorch-et " + text + " -o " + out_, 1, text);
   expect("import --oracle-general " + text + " -o " + out_, 1, text);
-  expect("import --pytorch-et " + et_ + " --profile " + et_ + " -o " + out_, 1, "no profile");
+  expect("import --pytorch-et " + et_ + " --profile " + et_ + " -o " + out_, 1, "not a profile");
   expect("export " + et_, 2, "--perfetto or --oracle-general");
   expect("export " + et_ + " --perfetto x --chunk 2MiB,4MiB", 2, "--chunk");
   expect("export " + text + " --perfetto x", 1, text);

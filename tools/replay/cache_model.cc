@@ -83,7 +83,7 @@ StatusOr<CacheCounts> RunMin(const ChunkedRun& run, Bytes room) {
         absl::StrCat("`min` looks into the future of at most ", kMostMinAccesses - 1,
                      " chunk accesses, and these "
                      "are ",
-                     counts.accesses, ": choose larger chunks or a shorter trace"));
+                     counts.accesses, "; use larger chunks or a shorter trace"));
   }
   counts.misses = MinMisses(run, room, /*bypass=*/true);
   return counts;

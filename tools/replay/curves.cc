@@ -155,7 +155,7 @@ Status CheckOptions(const CurveOptions& options) {
   for (const int log2 : options.chunk_log2) {
     if (log2 != 0 && (log2 < kMinChunkLog2 || log2 > kMaxChunkLog2)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("chunks of 2^", log2, " bytes: they have 2^21 (2 MiB) to 2^26 (64 MiB)"));
+          absl::StrCat("no chunk has 2^", log2, " bytes; use 2^21 (2 MiB) to 2^26 (64 MiB)"));
     }
   }
   for (const std::string& policy : options.policies) {

@@ -46,8 +46,7 @@ std::string WhyKernel(const RecordedRun& run, const ReplayResult& result,
       "%.0f %% of what it lost", 100.0 * static_cast<double>(most) / static_cast<double>(lost));
   if (most == in_place) {
     return absl::StrFormat(
-        "It ran on memory that lay on the host: %s in %s, each byte %.1f times over the bus "
-        "(%s).%s",
+        "It used %s of host memory in place, in %s, each byte %.1f times over the bus (%s).%s",
         Amount(kernel.in_place), Times(kernel.served, "chunk"), kernel.passes, share,
         kernel.passes > 2 ? " It reads that memory again and again: more device memory, or smaller "
                             "allocations, would let it be moved instead."

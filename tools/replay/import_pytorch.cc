@@ -61,7 +61,7 @@ class Importer {
     mentions_ += node->tensors.size();
     if (nodes_.size() >= kMostNodes || mentions_ > kMostMentions) {
       return absl::ResourceExhaustedError(
-          absl::StrCat("more than ", kMostNodes, " nodes, or ", kMostMentions, " tensors"));
+          absl::StrCat("it has more than ", kMostNodes, " nodes, or ", kMostMentions, " tensors"));
     }
     nodes_.push_back(*std::move(node));
     return absl::OkStatus();
@@ -233,7 +233,7 @@ Status Importer::AddWork(uint32_t n) {
   }
   if (granules_ > kMostGranules * 4) {
     return absl::ResourceExhaustedError(
-        "its operators name more memory than can be held chunk by chunk");
+        "its operators name more memory than can be tracked chunk by chunk");
   }
   RecordedWork work;
   work.code = CodeOf(node);
@@ -334,19 +334,22 @@ void Importer::SayProblems() {
   std::vector<std::string>& notes = import_.run.notes;
   if (cut_) {
     problems.push_back(
-        absl::StrCat("its list of nodes is cut short, as of a program that was killed; the ",
+        absl::StrCat("its list of nodes is cut short, perhaps because the program was killed; the ",
                      summary.nodes, " nodes before that are used"));
   }
   if (malformed_ != 0) {
-    problems.push_back(absl::StrCat(malformed_, " nodes were left out: no nodes, or twice there"));
+    problems.push_back(
+        absl::StrCat(malformed_, " nodes were left out, because they are damaged or come twice"));
   }
   if (absurd_ != 0) {
-    problems.push_back(
-        absl::StrCat(absurd_, " tensors were left out: of more than 2^46 bytes, which no GPU has"));
+    problems.push_back(absl::StrCat(
+        absurd_,
+        " tensors were left out, because they have more than 2^46 bytes, more than any GPU"));
   }
   if (other_devices_ != 0) {
-    notes.push_back(absl::StrCat(other_devices_, " mentions of tensors were left out: not on cuda:",
-                                 import_.summary.device, ", which has most"));
+    notes.push_back(absl::StrCat(
+        other_devices_, " mentions of tensors were left out, because they are not on cuda:",
+        import_.summary.device, ", which has most"));
   }
   if (!profile_) return;
   problems.insert(problems.end(), profile_->problems.begin(), profile_->problems.end());
@@ -399,7 +402,7 @@ StatusOr<PytorchImport> Importer::Finish(bool cut) {
   summary.works = import_.run.works.size();
   if (profile_ && summary.works == 0) {
     return absl::FailedPreconditionError(
-        "the profile has kernels of none of its operators: it is of another run");
+        "the profile has no kernels of the trace's operators, so it is of another run");
   }
   VS_RETURN_IF_ERROR(MakeSteps());
   SayProblems();
@@ -419,19 +422,18 @@ StatusOr<PytorchImport> ReadPytorch(std::streambuf* text, std::optional<PytorchP
                       }));
   if (read.members.contains("schemaVersion")) {
     return absl::FailedPreconditionError(
-        "this is a profile of PyTorch: it has times, but does not say which memory is touched; an "
-        "execution trace does (torch.profiler.ExecutionTraceObserver), and takes this as "
-        "--profile");
+        "this is a profile of PyTorch, which does not say which memory is touched; import an "
+        "execution trace (torch.profiler.ExecutionTraceObserver) with this as --profile");
   }
   if (read.cut && !read.members.contains("schema")) {
     return absl::FailedPreconditionError(
-        "it is cut short, and what there is names no 'schema', so it is no execution trace of "
-        "PyTorch that could be used");
+        "it is cut short before any 'schema', so it is not an execution trace of PyTorch that "
+        "could be used");
   }
   if (!read.found || !read.members.contains("schema")) {
     return absl::FailedPreconditionError(
-        "no execution trace of PyTorch: it has no 'schema' and list of 'nodes'; record one with "
-        "torch.profiler.ExecutionTraceObserver");
+        "this is not an execution trace of PyTorch: it has no 'schema' and list of 'nodes'; record "
+        "one with torch.profiler.ExecutionTraceObserver");
   }
   return importer.Finish(read.cut);
 }

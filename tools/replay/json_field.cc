@@ -27,7 +27,7 @@ void JsonField::Fail(std::string_view why) const {
 
 std::optional<JsonField> JsonField::Find(const char* key) const {
   if (!json_->is_object()) {
-    Fail("not an object");
+    Fail("it is not an object");
     return std::nullopt;
   }
   const auto found = json_->find(key);
@@ -45,11 +45,11 @@ JsonField JsonField::At(const char* key) const {
 std::vector<JsonField> JsonField::Items(size_t most) const {
   std::vector<JsonField> items;
   if (!json_->is_array()) {
-    Fail("not a list");
+    Fail("it is not a list");
     return items;
   }
   if (json_->size() > most) {
-    Fail(absl::StrCat("a list of ", json_->size(), ", where at most ", most, " can be"));
+    Fail(absl::StrCat("it is a list of ", json_->size(), "; use at most ", most));
     return items;
   }
   items.reserve(json_->size());
@@ -61,7 +61,7 @@ std::vector<JsonField> JsonField::Items(size_t most) const {
 
 double JsonField::Number(double low, double high) const {
   if (!json_->is_number()) {
-    Fail("not a number");
+    Fail("it is not a number");
     return low;
   }
   const double value = json_->get<double>();
@@ -74,7 +74,7 @@ double JsonField::Number(double low, double high) const {
 
 std::string JsonField::Text(size_t most) const {
   if (!json_->is_string()) {
-    Fail("not a text");
+    Fail("it is not a string");
     return {};
   }
   return CleanText(json_->get_ref<const std::string&>(), most);
@@ -82,7 +82,7 @@ std::string JsonField::Text(size_t most) const {
 
 bool JsonField::Flag() const {
   if (!json_->is_boolean()) {
-    Fail("neither true nor false");
+    Fail("it is neither true nor false");
     return false;
   }
   return json_->get<bool>();

@@ -32,11 +32,11 @@ class Handler final : public nlohmann::json_sax<json> {
     const size_t size = value.size();
     return Value(std::move(value), size);
   }
-  bool binary(binary_t&) override { return Fail("binary data"); }
+  bool binary(binary_t&) override { return Fail("it has binary data"); }
   bool start_object(size_t) override { return Start(json::object()); }
   bool start_array(size_t) override {
     if (depth_ == 1 && key_ == array_) {
-      if (result_.found) return Fail("a second array of that name");
+      if (result_.found) return Fail("it has a second array of that name");
       result_.found = true;
       in_array_ = true;
       ++depth_;
@@ -72,8 +72,9 @@ class Handler final : public nlohmann::json_sax<json> {
     // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
     const std::string_view what = e.what();
     const size_t start = what.find("] ");
-    status_ = absl::FailedPreconditionError(absl::StrCat(
-        "no JSON at byte ", position, ": ", start == what.npos ? what : what.substr(start + 2)));
+    status_ = absl::FailedPreconditionError(
+        absl::StrCat("it is not JSON at byte ", position, ": ",
+                     start == what.npos ? what : what.substr(start + 2)));
     return false;
   }
 
@@ -95,11 +96,11 @@ class Handler final : public nlohmann::json_sax<json> {
   bool Take(size_t bytes) {
     size_ += bytes + kValueSize;
     if (size_ <= limits_.element_size) return true;
-    return Fail(absl::StrCat("an element of more than ", limits_.element_size, " bytes"));
+    return Fail(absl::StrCat("it has an element of more than ", limits_.element_size, " bytes"));
   }
   template <typename T>
   bool Value(T value, size_t size) {
-    if (depth_ == 0) return Fail("no object");
+    if (depth_ == 0) return Fail("it is not an object");
     if (depth_ == 1) {
       if (result_.members.size() < kMostMembers && size < 4096) {
         result_.members[key_] = std::move(value);
@@ -121,9 +122,9 @@ class Handler final : public nlohmann::json_sax<json> {
     return true;
   }
   bool Start(json value) {
-    if (depth_ == 0 && !value.is_object()) return Fail("no object");
+    if (depth_ == 0 && !value.is_object()) return Fail("it is not an object");
     if (++depth_ > limits_.depth) {
-      return Fail(absl::StrCat("more than ", limits_.depth, " levels deep"));
+      return Fail(absl::StrCat("it has more than ", limits_.depth, " levels of nesting"));
     }
     if (depth_ == 1 || !in_array_) return true;
     if (!Take(0)) return false;
@@ -141,7 +142,7 @@ class Handler final : public nlohmann::json_sax<json> {
   }
   bool Element(const json& value) {
     if (++result_.elements > limits_.elements) {
-      return Fail(absl::StrCat("more than ", limits_.elements, " elements"));
+      return Fail(absl::StrCat("it has more than ", limits_.elements, " elements"));
     }
     size_ = 0;
     status_ = element_(value);
@@ -176,15 +177,15 @@ StatusOr<JsonStreamResult> ReadJsonStream(std::streambuf* text, std::string_view
     return absl::FailedPreconditionError(NotInUtf8(other));
   }
   if (clean.too_long()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("a name, number or string of more than ", limits.element_size, " bytes"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "it has a name, number or string of more than ", limits.element_size, " bytes"));
   }
   // What the program did not get to write before it was killed; it wrote the rest in order.
   if (handler.no_json() && !handler.ended() && clean.ended() && handler.result().found) {
     handler.result().cut = true;
     return std::move(handler.result());
   }
-  return handler.status().ok() ? absl::FailedPreconditionError("no JSON") : handler.status();
+  return handler.status().ok() ? absl::FailedPreconditionError("it is not JSON") : handler.status();
 }
 
 }  // namespace vramspan::replay

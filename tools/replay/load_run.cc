@@ -24,7 +24,7 @@ Status CheckOrder(const RecordedRun& run) {
   uint32_t next = 0;
   for (const RecordedStep& step : run.steps) {
     if (step.kind == RecordedStep::Kind::kWork && step.index != next++) {
-      return absl::InternalError("works are not in the order of the steps");
+      return absl::InternalError("the works are not in the order of the steps");
     }
   }
   return absl::OkStatus();
@@ -40,9 +40,10 @@ StatusOr<RecordedRun> LoadFile(const std::string& path) {
   VS_RETURN_IF_ERROR(source->status());
   if (trace::Reader::LooksLikeTrace(first)) {
     if (source->packing() == Packing::kNone) return LoadTrace(path);
-    return absl::FailedPreconditionError(absl::StrCat(
-        path, ": is a trace of vramspan's, packed once more with ", PackingName(source->packing()),
-        ": unpack it first (", UnpackingCommand(source->packing()), ")"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": this is a vramspan trace that was packed again with ",
+                     PackingName(source->packing()), "; unpack it first (",
+                     UnpackingCommand(source->packing()), ")"));
   }
   std::string_view begin = first;
   if (begin.starts_with(kByteOrderMark)) begin.remove_prefix(kByteOrderMark.size());

@@ -18,12 +18,12 @@ namespace {
 namespace fs = std::filesystem;
 
 Status ThereAlready(const std::string& path) {
-  return absl::AlreadyExistsError(absl::StrCat(path, ": is there already; --force replaces it"));
+  return absl::AlreadyExistsError(absl::StrCat(path, ": the file exists; --force replaces it"));
 }
 
 Status CannotWrite(const std::string& path, int error) {
   return absl::FailedPreconditionError(
-      absl::StrCat(path, ": cannot be written: ", std::strerror(error)));
+      absl::StrCat(path, ": the file cannot be written: ", std::strerror(error)));
 }
 
 std::string NameBeside(const std::string& target) {
@@ -41,7 +41,7 @@ bool IsThere(const std::string& path) {
 }  // namespace
 
 StatusOr<std::unique_ptr<OutputPlace>> OutputPlace::Find(const std::string& path, bool force) {
-  if (path.empty()) return absl::FailedPreconditionError("'' is no file to write");
+  if (path.empty()) return absl::FailedPreconditionError("'' is not a file to write");
   if (!force && IsThere(path)) return ThereAlready(path);
   struct stat status;
   const bool there = stat(path.c_str(), &status) == 0;
@@ -160,7 +160,7 @@ Status RefuseSameFile(const std::string& output, const std::string& other, std::
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(
-      absl::StrCat(output, ": is ", what, ", too: give another file to write"));
+      absl::StrCat(output, ": the file is also ", what, "; write to another file"));
 }
 
 }  // namespace vramspan::replay

@@ -55,7 +55,7 @@ class Reader {
   Status Take(const Request& request) {
     if (run_.works.size() >= kMostRequests) {
       return absl::ResourceExhaustedError(
-          absl::StrCat("more than ", kMostRequests, " requests: cut a piece out of it"));
+          absl::StrCat("it has more than ", kMostRequests, " requests; cut a piece out of it"));
     }
     const auto next = static_cast<uint32_t>(run_.allocations.size());
     const auto [at, fresh] = objects_.try_emplace(request.object, next);
@@ -77,11 +77,11 @@ class Reader {
 
   // `left`: bytes behind the last request that are none.
   StatusOr<RecordedRun> Finish(uint64_t left) {
-    if (run_.works.empty()) return absl::FailedPreconditionError("has no requests");
+    if (run_.works.empty()) return absl::FailedPreconditionError("it has no requests");
     if (left != 0) {
       run_.problems.push_back(absl::StrCat("it ends in the middle of a request: after ",
                                            run_.works.size(), " requests ", left,
-                                           " bytes are left, and one has 24"));
+                                           " bytes are left, and a request has 24"));
     }
     uint64_t small = 0;
     DevicePtr base(uint64_t{1} << 44);
@@ -102,9 +102,9 @@ class Reader {
       run_.AddSet({{RecordedRange{.allocation = i, .offset = 0, .size = object.size.value}}});
     }
     if (small != 0) {
-      run_.notes.push_back(
-          absl::StrCat(small, " of ", run_.allocations.size(),
-                       " objects are smaller than 2 MiB and take that: memory moves in granules"));
+      run_.notes.push_back(absl::StrCat(
+          small, " of ", run_.allocations.size(),
+          " objects are smaller than 2 MiB and take 2 MiB, because memory moves in granules"));
     }
     run_.codes.push_back({"request", 0});
     run_.setting.source = "oracle-general";
@@ -128,7 +128,7 @@ Status CheckBegin(std::string_view begin) {
     if (next >= number && next <= kMostNext) continue;
     const std::string other = OtherFormat(begin);
     return absl::FailedPreconditionError(absl::StrCat(
-        "no oracleGeneral trace: ",
+        "this is not an oracleGeneral trace: ",
         other.empty()
             ? absl::StrCat("request ", number, " says that the next of its object is ", next)
             : other));

@@ -91,9 +91,9 @@ std::string OtherFormat(std::string_view begin) {
   std::string_view name = BinaryFormat(begin);
   if (name.empty()) name = TextFormat(begin);
   if (name.empty()) return {};
-  return absl::StrCat("it looks like a cache trace in libCacheSim's format ", name,
-                      ", which is not read here: its traceConv makes an oracleGeneral of it, which "
-                      "is");
+  return absl::StrCat(
+      "it looks like a cache trace in libCacheSim's format ", name,
+      ", which vramspan does not read; convert it to oracleGeneral with libCacheSim's traceConv");
 }
 
 }  // namespace vramspan::replay

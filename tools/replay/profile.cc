@@ -184,19 +184,19 @@ std::string ProfileText(const Profile& profile) {
 
 StatusOr<Profile> ParseProfile(std::string_view text) {
   if (text.size() > kMostProfileText) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("longer than ", kMostProfileText, " bytes, so it is no profile"));
+    return absl::InvalidArgumentError(absl::StrCat("the file is longer than ", kMostProfileText,
+                                                   " bytes, so it is not a profile"));
   }
   Lines lines(text);
   const std::string_view title = lines.Title();
   if (!title.starts_with(kTitle)) {
-    return absl::InvalidArgumentError("is no profile: write one with `vramspan tune`");
+    return absl::InvalidArgumentError("the file is not a profile; write one with `vramspan tune`");
   }
   const std::string_view version = title.substr(kTitle.size());
   if (version != kVersion && version != kWithoutPins) {
     return absl::FailedPreconditionError(
         absl::StrCat("line 1 says '", absl::CEscape(title.substr(0, 40)),
-                     "', and this is not the version that is read here: tune again"));
+                     "', which this vramspan does not read; tune again"));
   }
   Profile profile;
   profile.program = lines.Text("program");
@@ -220,7 +220,7 @@ StatusOr<Profile> ParseProfile(std::string_view text) {
     ParsePin(&profile, &lines);
   }
   while (lines.status().ok() && !lines.AtEnd()) {
-    if (profile.kernels.size() == kMostProfileKernels) lines.Wrong("is a kernel too many");
+    if (profile.kernels.size() == kMostProfileKernels) lines.Wrong("is one kernel too many");
     profile.kernels.push_back(ParseKernel(lines.Next("kernel"), &lines));
   }
   lines.End();
@@ -241,12 +241,12 @@ Status CheckProfile(const Profile& profile, std::string_view program,
   if (!profile.program.empty() && !program.empty() && !SameProgram(mine, yours)) {
     return absl::FailedPreconditionError(absl::StrCat("the profile is for '", mine.text(),
                                                       "', not for '", yours.text(),
-                                                      "': record and tune that program"));
+                                                      "'; record and tune that program"));
   }
   if (!profile.device_uuid.empty() && !device_uuid.empty() && profile.device_uuid != device_uuid) {
     return absl::FailedPreconditionError(
         absl::StrCat("the profile is for the device ", profile.device_uuid, " (", profile.device,
-                     "), not for ", device_uuid, ": tune again for it (--prices)"));
+                     "), not for ", device_uuid, "; tune again for it (--prices)"));
   }
   return absl::OkStatus();
 }

@@ -293,7 +293,7 @@ StatusOr<PytorchNode> ParsePytorchNode(const json& node) {
   const json* const id = Member(node, "id");
   const json* const name = Member(node, "name");
   if (id == nullptr || !id->is_number_unsigned() || name == nullptr || !name->is_string()) {
-    return absl::FailedPreconditionError("a node without an id and a name");
+    return absl::FailedPreconditionError("a node has no id or no name");
   }
   PytorchNode made;
   made.id = id->get<uint64_t>();

@@ -117,18 +117,18 @@ StatusOr<PytorchProfile> ReadPytorchProfile(std::streambuf* text) {
                                      [&](const json& event) { return collector.Take(event); }));
   if (!read.found) {
     return absl::FailedPreconditionError(
-        "no profile of PyTorch: it has no list of 'traceEvents'; export one with torch.profiler's "
-        "export_chrome_trace");
+        "this is not a profile of PyTorch: it has no list of 'traceEvents'; export one with "
+        "torch.profiler's export_chrome_trace");
   }
   PytorchProfile profile = collector.Finish();
   if (profile.kernels == 0) {
     return absl::FailedPreconditionError(
-        "has no kernels: record with torch.profiler.ProfilerActivity.CUDA");
+        "it has no kernels; record with torch.profiler.ProfilerActivity.CUDA");
   }
   if (collector.functions() == 0) {
     return absl::FailedPreconditionError(
-        "its operators have no \"Record function id\", so nothing says which node of the execution "
-        "trace they are: record both in one run, with PyTorch 2.1 or later");
+        "its operators have no \"Record function id\", so they match no node of the execution "
+        "trace; record both in one run, with PyTorch 2.1 or later");
   }
   if (read.cut) {
     profile.problems.push_back("its list of events is cut short; what comes before is used");

@@ -69,7 +69,7 @@ uint64_t RecordedRun::Duration() const {
 
 Status RecordedRun::Check() const {
   const auto bad = [](auto&&... parts) {
-    return absl::InternalError(absl::StrCat("a recorded run that contradicts itself: ", parts...));
+    return absl::InternalError(absl::StrCat("the recorded run contradicts itself: ", parts...));
   };
   for (uint32_t s = 0; s < sets(); ++s) {
     for (const absl::Span<const RecordedRange> ranges : {set(s), may_touch(s)}) {

@@ -126,7 +126,7 @@ std::string Fit(const ReportCase& one) {
   if (fits == nullptr) {
     return absl::StrCat("No budget that was tried stays within 5 % of full speed. The largest, ",
                         Budget(*below), ", takes ", TimesWords(below->slowdown),
-                        " as long: replay larger ones.");
+                        " as long. Replay larger ones.");
   }
   if (fits->budget == *budgets.rbegin() && below != nullptr) {
     return absl::StrCat("Only the largest budget that was tried, ", Budget(*fits),
@@ -138,7 +138,7 @@ std::string Fit(const ReportCase& one) {
     return absl::StrCat("Even ", Budget(*fits),
                         ", the least that was tried, stays within 5 % of full speed (",
                         TimesWords(fits->slowdown), ", ", fits->policy,
-                        "): replay smaller ones to see where that ends.");
+                        "). Replay smaller ones to see where that ends.");
   }
   return absl::StrCat("From ", Budget(*fits), " on the program stays within 5 % of full speed (",
                       TimesWords(fits->slowdown), ", ", fits->policy, " with ",
@@ -173,12 +173,12 @@ std::optional<std::string> Policy(const ReportCase& one, const ReportRun& focus)
         return a.second->slowdown < b.second->slowdown;
       })->second;
   if (worst->slowdown <= focus.slowdown * kLittle) {
-    return absl::StrCat("The policy hardly matters at ", Budget(focus), ": the slowest, ",
+    return absl::StrCat("The policy makes little difference at ", Budget(focus), ": the slowest, ",
                         worst->policy, ", is within 2 % of ", focus.policy, ".");
   }
-  std::string text =
-      absl::StrCat("At ", Budget(focus), " take ", focus.policy, " (", TimesWords(focus.slowdown),
-                   "); the slowest is ", worst->policy, " (", TimesWords(worst->slowdown), ").");
+  std::string text = absl::StrCat("At ", Budget(focus), " the best is ", focus.policy, " (",
+                                  TimesWords(focus.slowdown), "); the slowest is ", worst->policy,
+                                  " (", TimesWords(worst->slowdown), ").");
   const size_t budgets = Budgets(one).size();
   if (budgets > 1) {
     absl::StrAppendFormat(&text, " %s is best, or as good as the best, at %d of the %d budgets.",
@@ -210,7 +210,7 @@ std::optional<std::string> Room(const ReportCase& one, const ReportRun& focus) {
   }
   return absl::StrCat(focus.policy, " fetches ", TimesWords(focus.fetches / *least),
                       " as many chunks as ", fewest,
-                      ", with the future known: what better choices could save at most.");
+                      ", with the future known. Better choices can save no more than that.");
 }
 
 std::optional<std::string> Chunks(const ReportCase& one, const ReportRun& focus) {
@@ -223,7 +223,7 @@ std::optional<std::string> Chunks(const ReportCase& one, const ReportRun& focus)
     if (worst == nullptr || best->slowdown > worst->slowdown) worst = best;
   }
   if (worst->slowdown <= focus.slowdown * kLittle) {
-    return absl::StrCat("The chunk size hardly matters at ", Budget(focus),
+    return absl::StrCat("The chunk size makes little difference at ", Budget(focus),
                         ": all that were tried are within 2 % of each other.");
   }
   return absl::StrCat("At ", Budget(focus), " use ", ChunkWords(focus.chunk), " (",
@@ -236,8 +236,8 @@ std::optional<std::string> Round(const ReportCase& one, const ReportRun& focus) 
     return std::nullopt;
   }
   return absl::StrFormat(
-      "%.0f pieces of work come again and again: %s a time with all memory on the device, %s (%s) "
-      "at %s. What is paid once is not in that.",
+      "A round of %.0f pieces of work takes %s with all memory on the device, and %s (%s) at %s. "
+      "Costs paid once are left out.",
       one.trace.round_works, TimeWords(*focus.resident_round_ms), TimeWords(*focus.round_ms),
       TimesWords(*focus.round_ms / *focus.resident_round_ms), Budget(focus));
 }
@@ -254,7 +254,7 @@ std::optional<std::string> Stalls(const ReportRun& focus) {
   if (most == focus.stall_copy_ms) {
     return text + "The link is the limit: only fewer bytes or more memory help.";
   }
-  if (most == focus.stall_vmm_ms) return text + "Larger chunks need fewer of the driver's calls.";
+  if (most == focus.stall_vmm_ms) return text + "Larger chunks need fewer driver calls.";
   return text + "Memory that is declared, or --overlap safe, lets moves run beside the work.";
 }
 
@@ -298,10 +298,9 @@ std::optional<std::string> Kernels(const ReportRun& focus) {
 
 std::optional<std::string> InPlace(const ReportRun& focus) {
   if (focus.bytes_in_place <= 0) return std::nullopt;
-  return absl::StrCat(SizeWords(focus.bytes_in_place),
-                      " are read or written across the bus where they lie, beside ",
-                      SizeWords(focus.bytes_in), " moved in and ", SizeWords(focus.bytes_out),
-                      " moved out.");
+  return absl::StrCat(
+      SizeWords(focus.bytes_in_place), " are read or written in place, over the bus, beside ",
+      SizeWords(focus.bytes_in), " fetched and ", SizeWords(focus.bytes_out), " evicted.");
 }
 
 // The timeline to judge by: the focus's own, or that of a run with its budget.
@@ -345,7 +344,7 @@ std::optional<std::string> Pins(const ReportCase& one, const ReportRun& focus) {
                                     SizeWords(allocation->bytes), Changes(*allocation) / 2));
   }
   if (named.empty()) return std::nullopt;
-  return absl::StrCat("Candidates for vramspanMemPin, which come and go often and take ",
+  return absl::StrCat("Candidates for vramspanMemPin come and go often, and take ",
                       SizeWords(bytes), " together: ", absl::StrJoin(named, ", "), ".");
 }
 

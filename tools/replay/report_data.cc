@@ -40,7 +40,7 @@ std::vector<double> Numbers(const JsonField& list, size_t count, double high) {
   std::vector<double> numbers;
   for (const JsonField& item : list.Items(kMostBins)) numbers.push_back(item.Number(0, high));
   if (numbers.size() != count) {
-    list.Fail(absl::StrCat("a list of ", numbers.size(), " for ", count, " bins"));
+    list.Fail(absl::StrCat("it is a list of ", numbers.size(), " for ", count, " bins"));
     numbers.resize(count);
   }
   return numbers;
@@ -188,7 +188,7 @@ void ReadPrices(const JsonField& field, const nlohmann::json& object, const std:
                 ReportData* data) {
   for (const auto& [key, value] : object.items()) {
     if (data->prices.size() >= kMostPrices) {
-      return field.Fail(absl::StrCat("more than ", kMostPrices, " values"));
+      return field.Fail(absl::StrCat("it has more than ", kMostPrices, " values"));
     }
     const std::string name = CleanText(absl::StrCat(prefix, prefix.empty() ? "" : ".", key), kName);
     if (value.is_object()) {
@@ -212,7 +212,7 @@ ReportCase& CaseOf(const JsonField& field, ReportData* data) {
     if (one.trace.file == file) return one;
   }
   if (data->cases.size() >= kMostCases) {
-    field.At("trace").Fail(absl::StrCat("more than ", kMostCases, " traces in one report"));
+    field.At("trace").Fail(absl::StrCat("it has more than ", kMostCases, " traces in one report"));
     return data->cases.back();
   }
   data->cases.emplace_back().trace.file = file;
@@ -222,7 +222,7 @@ ReportCase& CaseOf(const JsonField& field, ReportData* data) {
 void CheckKind(const JsonField& document) {
   if (document.At("tool").Text(kName) != "vramspan replay") {
     document.At("tool").Fail(
-        "not \"vramspan replay\": this is not what `vramspan replay --format json` prints");
+        "it is not \"vramspan replay\", so `vramspan replay --format json` did not print this");
   }
   const double version = document.At("version").Number(1, kCount);
   if (version != 1) {
@@ -262,13 +262,13 @@ StatusOr<ReportData> ReadReportData(const nlohmann::json& replay) {
     }
   }
   if (data.cases.empty())
-    document.At("runs").Fail("empty, and there are no curves: nothing to report");
+    document.At("runs").Fail("it is empty, and there are no curves, so there is nothing to report");
   ReadTraces(document, &data);
   if (const auto prices = document.Find("prices")) {
     if (prices->json().is_object()) {
       ReadPrices(*prices, prices->json(), "", &data);
     } else {
-      prices->Fail("not an object");
+      prices->Fail("it is not an object");
     }
   }
   VS_RETURN_IF_ERROR(status);

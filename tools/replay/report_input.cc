@@ -37,7 +37,7 @@ class Counter final : public nlohmann::json_sax<json> {
     const std::string_view what = error.what();
     const size_t end = what.find("] ");
     status_ = absl::InvalidArgumentError(
-        absl::StrCat("not valid JSON at byte ", position, ": ",
+        absl::StrCat("it is not valid JSON at byte ", position, ": ",
                      end == std::string_view::npos ? what : what.substr(end + 2)));
     return false;
   }
@@ -47,14 +47,15 @@ class Counter final : public nlohmann::json_sax<json> {
  private:
   bool One() {
     if (++values_ <= kMostReplayValues) return true;
-    status_ = absl::InvalidArgumentError(absl::StrCat(
-        "more than ", kMostReplayValues, " values; replay fewer budgets, policies or chunk sizes"));
+    status_ = absl::InvalidArgumentError(
+        absl::StrCat("it has more than ", kMostReplayValues,
+                     " values; replay fewer budgets, policies or chunk sizes"));
     return false;
   }
   bool Deeper() {
     if (++depth_ <= kMostReplayDepth) return One();
-    status_ =
-        absl::InvalidArgumentError(absl::StrCat("nested more than ", kMostReplayDepth, " deep"));
+    status_ = absl::InvalidArgumentError(
+        absl::StrCat("it is nested more than ", kMostReplayDepth, " levels deep"));
     return false;
   }
 
@@ -64,7 +65,7 @@ class Counter final : public nlohmann::json_sax<json> {
 
 Status CannotRead(const std::string& path, int error) {
   return absl::FailedPreconditionError(
-      absl::StrCat(path, ": cannot be read: ", std::strerror(error)));
+      absl::StrCat(path, ": the file cannot be read: ", std::strerror(error)));
 }
 
 StatusOr<std::string> ReadBounded(const std::string& path) {
@@ -79,7 +80,7 @@ StatusOr<std::string> ReadBounded(const std::string& path) {
     text.append(block, 0, static_cast<size_t>(file.gcount()));
     if (text.size() > kMostReplayBytes) {
       return absl::InvalidArgumentError(
-          absl::StrCat(path, ": longer than the ", kMostReplayBytes >> 20,
+          absl::StrCat(path, ": the file is longer than the ", kMostReplayBytes >> 20,
                        " MiB that are read; replay fewer budgets, policies or chunk sizes"));
     }
   }

@@ -15,8 +15,8 @@ uint64_t Limit(uint64_t any, uint64_t a_byte, uint64_t bytes, uint64_t most) {
 }
 
 Status TooMuch(uint64_t most, std::string_view of) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("more than ", most, " ", of, ", which is more than is replayed of such a file"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "it has more than ", most, " ", of, ", more than is replayed of a file of this size"));
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ Status CheckLimits(const RecordedRun& run, const RunLimits& limits) {
       return TooMuch(limits.accesses, "accesses to granules of 2 MiB");
     }
     if (w.submitted > kMostTime || w.end > kMostTime || w.end - w.start > kMostTime - busy) {
-      return absl::ResourceExhaustedError("times of more than 36 years");
+      return absl::ResourceExhaustedError("it has times of more than 36 years");
     }
     busy += w.end - w.start;
   }

@@ -54,17 +54,17 @@ Status Fill(std::string_view text, std::string_view spec, Keys* keys) {
       allowed.push_back(absl::StrCat(k.name, "=", k.least, " to ", k.most));
     }
     return absl::InvalidArgumentError(absl::StrCat("'", Repeated(text), "' in '", Repeated(spec),
-                                                   "' ", why, "; allowed is ",
+                                                   "' ", why, "; use ",
                                                    absl::StrJoin(allowed, ", ")));
   };
   const std::pair<std::string_view, std::string_view> parts =
       absl::StrSplit(text, absl::MaxSplits('=', 1));
   const auto key =
       std::find_if(keys->begin(), keys->end(), [&](const Key& k) { return k.name == parts.first; });
-  if (key == keys->end()) return refuse("is no key");
+  if (key == keys->end()) return refuse("is not a key");
   uint64_t value = 0;
   if (!absl::SimpleAtoi(parts.second, &value) || value < key->least || value > key->most) {
-    return refuse("has no such value");
+    return refuse("cannot have that value");
   }
   key->value = value;
   return absl::OkStatus();
@@ -133,8 +133,8 @@ class Writer {
 StatusOr<RecordedRun> Loop(std::string_view spec, const Keys& keys, bool sweep) {
   const uint64_t layers = Of(keys, "layers"), passes = Of(keys, "passes");
   if (layers * passes > kMostWorks) {
-    return absl::InvalidArgumentError(absl::StrCat("'", Repeated(spec), "' is ", layers * passes,
-                                                   " works; at most ", kMostWorks));
+    return absl::InvalidArgumentError(absl::StrCat("'", Repeated(spec), "' has ", layers * passes,
+                                                   " works; use at most ", kMostWorks));
   }
   Writer writer(keys);
   for (uint64_t i = 0; i < layers; ++i) {
@@ -188,10 +188,9 @@ StatusOr<RecordedRun> SyntheticRun(std::string_view spec) {
   std::vector<std::string_view> words = absl::StrSplit(spec.substr(kPrefix.size()), ',');
   const std::string_view kind = words.front();
   if (kind != "loop" && kind != "sweep" && kind != "random") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", Repeated(spec),
-                     "' is no synthetic run; there are synthetic:loop, "
-                     "synthetic:sweep and synthetic:random"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", Repeated(spec),
+        "' is not a synthetic run; use synthetic:loop, synthetic:sweep or synthetic:random"));
   }
   Keys keys = kind == "random" ? RandomKeys() : LoopKeys();
   for (size_t i = 1; i < words.size(); ++i) {

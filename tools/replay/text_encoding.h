@@ -38,7 +38,7 @@ inline std::string_view OtherEncoding(std::string_view begin) {
 
 inline std::string NotInUtf8(std::string_view encoding) {
   return absl::StrCat("it is text in ", encoding,
-                      ", and JSON is read in UTF-8: convert it (iconv -f ", encoding, " -t UTF-8)");
+                      ", and JSON is read in UTF-8; convert it (iconv -f ", encoding, " -t UTF-8)");
 }
 
 }  // namespace vramspan::replay

@@ -74,7 +74,7 @@ class Source : public TextSource {
     if (next->empty()) return traits_type::eof();
     if (next->size() > left_) {
       return Fail(absl::ResourceExhaustedError(absl::StrCat(
-          "is longer than ", most_, " bytes, which is all that is read of such a file")));
+          "it is longer than ", most_, " bytes, the most that is read of such a file")));
     }
     left_ -= next->size();
     setg(next->data(), next->data(), next->data() + next->size());
@@ -86,8 +86,9 @@ class Source : public TextSource {
 
   Status Have(size_t count) {
     const int error = file_->Have(count);
-    return error == 0 ? absl::OkStatus()
-                      : absl::DataLossError(absl::StrCat("cannot be read: ", std::strerror(error)));
+    return error == 0
+               ? absl::OkStatus()
+               : absl::DataLossError(absl::StrCat("it cannot be read: ", std::strerror(error)));
   }
   std::string_view* rest() { return file_->rest(); }
 
@@ -140,7 +141,7 @@ class PackedSource final : public Source {
       const StatusOr<size_t> made = unpacker_->Run(rest(), absl::MakeSpan(out_));
       if (!made.ok()) {
         return Status(made.status().code(),
-                      absl::StrCat("cannot be unpacked: ", made.status().message()));
+                      absl::StrCat("it cannot be unpacked: ", made.status().message()));
       }
       if (*made != 0) return absl::MakeSpan(out_).first(*made);
       if (before == 0) {
@@ -165,7 +166,7 @@ class PackedSource final : public Source {
       VS_RETURN_IF_ERROR(Have(1));
     }
     if (!zeros) {
-      loss_ = absl::StrCat("the last ", bytes, " bytes are no ", PackingName(packing_),
+      loss_ = absl::StrCat("the last ", bytes, " bytes are not ", PackingName(packing_),
                            " data and are left out");
     }
     return absl::OkStatus();
@@ -200,10 +201,9 @@ StatusOr<std::unique_ptr<TextSource>> TextSource::Open(const std::string& path, 
     return std::make_unique<PlainSource>(std::move(input), path, most, packing);
   }
   if (packing != Packing::kGzip && packing != Packing::kZstd) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, ": is packed with ", PackingName(packing),
-                     ", which is not read here (gzip and zstd are): unpack it first (",
-                     UnpackingCommand(packing), ")"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": the file is packed with ", PackingName(packing),
+        ", but only gzip and zstd are read; unpack it first (", UnpackingCommand(packing), ")"));
   }
   most = std::min(most, kMostUnpacked + kMostUnpackedOfByte * static_cast<uint64_t>(file.st_size));
   auto unpacker = Unpacker::Make(packing);

@@ -20,8 +20,7 @@ constexpr uint32_t kMostStreams = 1 << 16;
 Status TracedEvents::TooMuch(uint32_t block, uint64_t most, std::string_view of) const {
   return absl::ResourceExhaustedError(absl::StrCat("at byte ", blocks[block], ": more than ", most,
                                                    " ", of,
-                                                   ", which is more than is read of a file of "
-                                                   "this size"));
+                                                   ", more than is read of a file of this size"));
 }
 
 Status TraceEvents::Take(size_t offset, uint32_t thread, const trace::Event& event) {
@@ -98,8 +97,9 @@ void TraceEvents::Take(const trace::TimesEvent& e) {
 void TraceEvents::Take(const trace::MoveEvent& e) {
   if (problems_.Late(e.time)) return;
   if (e.size > ChunkBytes(kMaxChunkLog2)) {
-    problems_.Note(absl::StrFormat("a move of %d bytes at 0x%x is left out: no chunk is as large",
-                                   e.size.value, e.base.value));
+    problems_.Note(
+        absl::StrFormat("a move of %d bytes at 0x%x is left out, because no chunk is as large",
+                        e.size.value, e.base.value));
     return;
   }
   // Its memory may be freed before it ends, and is told of only after it may begin.

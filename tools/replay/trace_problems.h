@@ -27,7 +27,7 @@ class TraceProblems {
   // Whether it is beyond every clock; sums of times must not run over.
   bool Late(uint64_t time) {
     if (time <= kMostTime) return false;
-    Note(absl::StrCat("an event of ", time, " ns is left out: no trace is as long"));
+    Note(absl::StrCat("an event of ", time, " ns is left out, because no trace is as long"));
     return true;
   }
   // Those of the file itself come before all others.
@@ -36,7 +36,7 @@ class TraceProblems {
   }
   // All of them. Nothing is noted any more.
   std::vector<std::string> Finish() {
-    if (more_ != 0) problems_.push_back(absl::StrCat(more_, " more of the kind"));
+    if (more_ != 0) problems_.push_back(absl::StrCat(more_, " more such problems"));
     return std::move(problems_);
   }
 

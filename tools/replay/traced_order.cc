@@ -70,7 +70,8 @@ Status TracedOrder::Allocate(const TracedCall& call) {
   if (call.size.value == 0 || call.size > kMostAllocation ||
       call.base.value + call.size.value < call.base.value) {
     problems_.Note(absl::StrCat("an allocation of ", call.size.value, " bytes at ",
-                                HexText(call.base), " is left out: no machine has that"));
+                                HexText(call.base),
+                                " is left out, because no machine has that much"));
     return absl::OkStatus();
   }
   granules_ += ChunkedRun::Packed(call.size) ? 0 : GranulesOf(0, call.size.value);

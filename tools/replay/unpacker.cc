@@ -8,7 +8,7 @@
 namespace vramspan::replay {
 namespace {
 
-Status NoMemory() { return absl::ResourceExhaustedError("no memory to unpack it with"); }
+Status NoMemory() { return absl::ResourceExhaustedError("there is no memory to unpack it"); }
 
 class Gzip final : public Unpacker {
  public:
@@ -58,8 +58,8 @@ class Zstd final : public Unpacker {
       if (ZSTD_getErrorCode(hint) == ZSTD_error_memory_allocation) return NoMemory();
       if (ZSTD_getErrorCode(hint) == ZSTD_error_frameParameter_windowTooLarge) {
         return absl::FailedPreconditionError(
-            "it was packed with a window of more than 128 MiB (zstd --long): unpack it first "
-            "(zstd -dc --long=31)");
+            "it was packed with a window of more than 128 MiB (zstd --long); unpack it first (zstd "
+            "-dc --long=31)");
       }
       return absl::DataLossError(ZSTD_getErrorName(hint));
     }

@@ -9,7 +9,6 @@
 #include <memory>
 #include <system_error>
 
-#include "runtime/base/log.h"
 #include "tools/replay/new_file.h"
 #include "tools/vramspan/audit_report.h"
 #include "tools/vramspan/command.h"
@@ -37,7 +36,7 @@ class ResultsFolder {
     std::error_code error;
     std::filesystem::remove_all(path_, error);
     if (error) {
-      Log(LogLevel::kWarning, absl::StrCat(path_, " cannot be removed: ", error.message()));
+      SayError("vramspan audit", absl::StrCat(path_, " cannot be removed: ", error.message()));
     }
   }
   ResultsFolder(const ResultsFolder&) = delete;
@@ -54,42 +53,46 @@ class AuditCommand final : public Command {
  public:
   std::string name() const override { return "audit"; }
   std::string summary() const override {
-    return "Run a program and count what its kernels touch beyond what was inferred for them";
+    return "Run a program, and count what its kernels touch that was not inferred";
   }
 
   void Define(CommandOptions& options) override {
-    options.Option("--format", format_, "table or json").OneOf({"table", "json"}).ShowDefault();
-    options.Option("--output", output_, "Write the report to this file (default: stdout)");
-    options.Flag("--force", force_, "Overwrite the file if it is there");
-    options.Option("--top", top_, "Show so many kernels, the worst ones; 0: all")
-        .AtLeastNone()
-        .ShowDefault();
-    options.Flag("--simulate", simulate_, "Run the program on the simulated driver");
     options.Option("program", program_, "The program, linked with vramspan, and its arguments")
-        .Required()
-        .Shown("");
+        .Required();
     options.WordsLast();
+    options.Flag("--simulate", simulate_, "Run the program on the simulated driver");
+    options.Option("--top", top_, "How many kernels to show, the worst first; 0 shows all")
+        .AtLeastNone()
+        .Shown("N")
+        .ShowDefault();
+    options.Option("--format", format_, "How the report is printed")
+        .OneOf({"table", "json"})
+        .ShowDefault();
+    options.Option("--output", output_, "Write the report to FILE (default: stdout)").Shown("FILE");
+    options.Flag("--force", force_, "Let --output replace a file");
     options.Footer(
-        "Before each launch exactly the memory that was inferred for it is put on the device, and "
-        "all\n"
-        "else into host memory; the GPU's counters then tell what the kernel took from host "
-        "memory.\n"
-        "The program runs much slower, one launch at a time, with the results it always has. "
-        "Reading\n"
-        "counters takes root, or a driver loaded with NVreg_RestrictProfilingToAdminUsers=0.\n"
+        "Before each launch, the memory that was inferred for it goes to the device, and all other "
+        "memory to the host. The GPU's counters then tell what the kernel took from host memory.\n"
+        "The program runs much slower, one launch at a time, with the same results. Reading "
+        "counters takes root, or a driver that was loaded with "
+        "NVreg_RestrictProfilingToAdminUsers=0.\n"
         "\n"
-        "Exit code: the program's own; 1: nothing could be audited, and a sentence on stderr says "
-        "why;\n"
-        "2: the command line was not understood; 126, 127: the program cannot be run, or is not "
-        "there.\n"
+        "Exit status: the program's own, or\n"
+        "  1    the audit failed or ended early; a sentence on stderr says why\n"
+        "  2    the command line was not understood\n"
+        "  126  the program cannot be run\n"
+        "  127  there is no such program\n"
         "\n"
-        "Example\n"
-        "  vramspan audit --top 10 -- ./train --steps 3");
+        "Examples\n"
+        "  vramspan audit -- ./train --steps 3\n"
+        "  vramspan audit --top 10 -- ./train --steps 3\n"
+        "\n"
+        "Read more: docs/audit.md");
   }
 
   int Run() override {
     const auto failed = [](const Status& status) {
-      Log(LogLevel::kError, absl::StrCat("audit: ", status.message()));
+      SayError("vramspan audit", status.message());
       return kExitFailure;
     };
     std::unique_ptr<replay::NewFile> file;  // Before the program runs, which may take long.
@@ -127,9 +130,9 @@ class AuditCommand final : public Command {
     if (!nothing) Show(*report, file.get());
     for (const std::string& error : report->errors) failed(absl::UnavailableError(error));
     if (report->incomplete != 0) {
-      Log(LogLevel::kWarning,
-          absl::StrCat("audit: ", report->incomplete, " of ", report->runtimes,
-                       " runtimes did not come to their end: their last launches are missing"));
+      SayError("vramspan audit",
+               absl::StrCat(report->incomplete, " of ", report->runtimes,
+                            " runtimes did not end in order, so their last launches are missing"));
     }
     if (file != nullptr && !nothing) {
       const Status written = file->Close();

@@ -63,20 +63,18 @@ std::string ReadFile(const std::filesystem::path& path) {
 
 void Notes(const AuditRow& row, std::string* out) {
   if (row.over != 0) {
-    absl::StrAppendFormat(
-        out,
-        "    more was inferred for %d of them than fits on the device: %s of host "
-        "memory in these are no miss\n",
-        row.over, SizeText(row.over_host));
+    absl::StrAppendFormat(out,
+                          "    the memory of %d of them does not fit on the device; %s that they "
+                          "took from the host does not count as missed\n",
+                          row.over, SizeText(row.over_host));
   }
   if (row.counted != row.launches) {
     absl::StrAppendFormat(out, "    %d of them were not counted\n", row.launches - row.counted);
   }
   if (row.remaining != 0) {
-    absl::StrAppendFormat(out,
-                          "    up to %s beside what was inferred stayed on the device: what is "
-                          "missed there does not show\n",
-                          SizeText(row.remaining));
+    absl::StrAppendFormat(
+        out, "    up to %s that was not inferred stayed on the device, where misses do not show\n",
+        SizeText(row.remaining));
   }
 }
 
@@ -170,7 +168,7 @@ std::string ToTable(const Report& report, size_t top) {
     Notes(row, &out);
   }
   if (shown < report.rows.size()) {
-    absl::StrAppendFormat(&out, "%d more kernels, in the total\n", report.rows.size() - shown);
+    absl::StrAppendFormat(&out, "%d more kernels are in the total\n", report.rows.size() - shown);
   }
   absl::StrAppendFormat(&out, "late or never inferred: %d of %d bytes (%.4f %%)\n",
                         Missed(report.total), report.total.touched, Percent(report.total));

@@ -1,16 +1,102 @@
 #include "tools/vramspan/command_options.h"
 
+#include <absl/strings/str_join.h>
+#include <absl/strings/str_split.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 namespace vramspan {
+namespace {
+
+constexpr size_t kColumns = 100, kNameColumns = 28;
+
+// `text` in lines of at most `columns`, broken at spaces. Lines of it that begin with a space stay.
+std::string Wrapped(const std::string& text, size_t columns) {
+  std::vector<std::string> lines;
+  for (const std::string_view line : absl::StrSplit(text, '\n')) {
+    lines.emplace_back();
+    if (line.starts_with(' ')) {
+      lines.back() = line;
+      continue;
+    }
+    for (const std::string_view word : absl::StrSplit(line, ' ')) {
+      if (!lines.back().empty() && lines.back().size() + 1 + word.size() > columns) {
+        lines.emplace_back();
+      }
+      if (!lines.back().empty()) lines.back() += ' ';
+      lines.back() += word;
+    }
+  }
+  return absl::StrJoin(lines, "\n");
+}
+
+// CLI11's help, with its lines broken, and with the value's limits and default in words.
+class Help final : public CLI::Formatter {
+ public:
+  Help() {
+    column_width(kNameColumns);
+    label("Positionals", "Arguments");
+  }
+
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    return CLI::detail::find_and_replace(CLI::Formatter::make_help(app, std::move(name), mode),
+                                         "\n\n\n", "\n\n");
+  }
+
+  // Without --help: who reads it has found it.
+  std::string make_group(std::string title, bool positional,
+                         std::vector<const CLI::Option*> options) const override {
+    std::erase_if(options, [](const CLI::Option* option) { return option->check_lname("help"); });
+    if (options.empty()) return "";
+    return CLI::Formatter::make_group(std::move(title), positional, std::move(options));
+  }
+
+  std::string make_footer(const CLI::App* app) const override {
+    return Wrapped(app->get_footer(), kColumns) + "\n";
+  }
+
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    const std::string name = CLI::Formatter::make_option_name(option, positional);
+    return name.substr(0, name.find('{'));
+  }
+
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_positional()) {
+      return option->get_expected_max() == CLI::detail::expected_max_vector_size ? "..." : "";
+    }
+    const std::string& text = option->get_option_text();
+    if (text.starts_with('[')) return text;
+    if (!text.empty()) return " " + text;
+    if (option->get_type_size() == 0) return "";
+    const std::string type = option->get_type_name();
+    return " " + type.substr(0, type.find(':'));
+  }
+
+  std::string make_option_desc(const CLI::Option* option) const override {
+    std::string text = option->get_description();
+    if (option->get_required() && !option->get_positional()) text += " (required)";
+    const std::string by_default = option->get_default_str();
+    if (!by_default.empty()) text += " (default: " + by_default + ")";
+    return Wrapped(text, kColumns - kNameColumns);
+  }
+};
+
+}  // namespace
 
 CommandOption& CommandOption::Required() {
   option_->required();
   return *this;
 }
 CommandOption& CommandOption::OneOf(const std::vector<std::string>& words) {
-  option_->check(CLI::IsMember(words));
-  return *this;
+  option_->check(CLI::Validator(
+      [words](const std::string& text) {
+        if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
+        return "'" + text + "' is unknown; use one of " + absl::StrJoin(words, ", ");
+      },
+      ""));
+  return Shown(absl::StrJoin(words, "|"));
 }
 CommandOption& CommandOption::Within(int least, int most) {
   option_->check(CLI::Range(least, most));
@@ -29,8 +115,8 @@ CommandOption& CommandOption::ShowDefault() {
   option_->capture_default_str();
   return *this;
 }
-CommandOption& CommandOption::Shown(const std::string& type) {
-  option_->type_name(type);
+CommandOption& CommandOption::Shown(const std::string& value) {
+  option_->option_text(value);
   return *this;
 }
 CommandOption& CommandOption::Excludes(const CommandOption& other) {
@@ -70,13 +156,19 @@ CommandOption CommandOptions::Option(const std::string& names, uint64_t& value,
                                      const std::string& help) {
   return CommandOption(app_->add_option(names, value, help));
 }
-void CommandOptions::Flag(const std::string& names, bool& value, const std::string& help) {
-  app_->add_flag(names, value, help);
+CommandOption CommandOptions::Flag(const std::string& names, bool& value, const std::string& help) {
+  return CommandOption(app_->add_flag(names, value, help));
 }
-void CommandOptions::Flag(const std::string& names, std::string& value, const std::string& help) {
-  app_->add_flag(names, value, help);
+CommandOption CommandOptions::Flag(const std::string& names, std::string& value,
+                                   const std::string& help) {
+  return CommandOption(app_->add_flag(names, value, help));
 }
 
+CommandOptions::CommandOptions(CLI::App* app) : app_(app) {
+  app_->formatter(std::make_shared<Help>());
+}
+
+void CommandOptions::Group(const std::string& title) { app_->option_defaults()->group(title); }
 void CommandOptions::Footer(const std::string& text) { app_->footer(text); }
 void CommandOptions::WordsLast() { app_->positionals_at_end(); }
 

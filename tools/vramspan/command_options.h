@@ -26,8 +26,10 @@ class CommandOption {
   CommandOption& Within(int least, int most);
   CommandOption&
   AtLeastNone();  // A count: what is less than 0 is refused, not taken for a large one.
-  CommandOption& ShowDefault();                   // The help says what the variable holds now.
-  CommandOption& Shown(const std::string& type);  // What the help says of the value's kind.
+  CommandOption& ShowDefault();  // The help says what the variable holds now.
+  // What the help shows behind the name for the value: "SIZE", or "[=FILE]" where it may be
+  // missing.
+  CommandOption& Shown(const std::string& value);
   CommandOption& Excludes(const CommandOption& other);
   CommandOption& Needs(const CommandOption& other);
 
@@ -40,7 +42,7 @@ class CommandOption {
 // outlives the parsing.
 class CommandOptions {
  public:
-  explicit CommandOptions(CLI::App* app) : app_(app) {}
+  explicit CommandOptions(CLI::App* app);
 
   CommandOption Option(const std::string& names, std::string& value, const std::string& help);
   CommandOption Option(const std::string& names, std::optional<std::string>& value,
@@ -52,10 +54,13 @@ class CommandOptions {
                        const std::string& help);
   CommandOption Option(const std::string& names, uint32_t& value, const std::string& help);
   CommandOption Option(const std::string& names, uint64_t& value, const std::string& help);
-  void Flag(const std::string& names, bool& value, const std::string& help);
+  CommandOption Flag(const std::string& names, bool& value, const std::string& help);
   // A flag that may have a text: "--name{what it stands for without one}".
-  void Flag(const std::string& names, std::string& value, const std::string& help);
+  CommandOption Flag(const std::string& names, std::string& value, const std::string& help);
 
+  void Group(const std::string& title);  // What the help puts the options that follow under.
+  // What the help ends with: what the command does, "Exit status", "Examples", "Read more". Lines
+  // that begin with a space stay as they are. Others may be of any length.
   void Footer(const std::string& text);
   void WordsLast();  // All behind the first word by place are words by place.
 

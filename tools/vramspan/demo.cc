@@ -11,46 +11,64 @@ class DemoCommand final : public Command {
  public:
   std::string name() const override { return "demo"; }
   std::string summary() const override {
-    return "Run a program with twice as much data as device memory, and check every byte";
+    return "Run a program with more data than device memory, and check every byte";
   }
 
   void Define(CommandOptions& options) override {
-    options.Option("--device-memory", options_.device_memory,
-                   "Device memory the program gets: 4GiB, or 25% of the device's; its data are "
-                   "twice that (default: half of --data)");
-    options.Option("--data", options_.data,
-                   "How much data the program has (default: twice --device-memory, else 8GiB on a "
-                   "GPU, 256MiB simulated)");
-    options.Option("--chunk", options_.chunk, "The unit that moves: auto, or 2MiB to 64MiB");
-    options.Option("--policy", options_.policy,
-                   "Who leaves when the queue does not tell: arc, clock, cost, cycle, fifo, lfu, "
-                   "lru, random, s3fifo or sieve");
-    options.Option("--overlap", options_.overlap,
-                   "What may move beside traced launches: off, safe or all (default: safe, which "
-                   "is right for this program; docs/overlap.md)");
+    options.Group("Size");
+    options
+        .Option("--device-memory", options_.device_memory,
+                "Device memory for the program, as 4GiB, or 25% of the device (default: half of "
+                "--data)")
+        .Shown("SIZE");
+    options
+        .Option("--data", options_.data,
+                "How much data the program has (default: twice --device-memory, else 8GiB on a "
+                "GPU, 256MiB simulated)")
+        .Shown("SIZE");
+    options
+        .Option("--chunk", options_.chunk,
+                "The unit that moves: auto, or a power of two from 2MiB to 64MiB (default: auto)")
+        .Shown("SIZE");
+    options.Flag("--quick", options_.quick, "Use less data, fewer rounds and fewer budgets");
+    options.Group("What moves");
+    options
+        .Option("--policy", options_.policy,
+                "What is evicted if the queue does not tell: arc, clock, cost, cycle, fifo, lfu, "
+                "lru, random, s3fifo or sieve (default: cost)")
+        .Shown("NAME");
+    options
+        .Option(
+            "--overlap", options_.overlap,
+            "What may move beside traced launches (default: safe, which is right for this program)")
+        .Shown("off|safe|all");
     options.Flag("--declare", options_.declare,
-                 "The program declares what each launch touches (default: only where launches "
-                 "cannot be traced)");
-    options.Option("--format", options_.format, "table or json").ShowDefault();
-    options.Option("--device", options_.device, "Which GPU").ShowDefault();
+                 "Declare what each launch touches (default: only if launches cannot be traced)");
+    options.Group("Device and output");
+    options.Option("--device", options_.device, "Which GPU, from 0").Shown("N").ShowDefault();
     options.Flag("--simulate", options_.simulate,
                  "Use the simulated driver even if there is a GPU");
-    options.Flag("--quick", options_.quick, "Less data, fewer rounds, fewer budgets");
+    options.Option("--format", options_.format, "How the result is printed")
+        .Shown("table|json")
+        .ShowDefault();
     options.Footer(
-        "Runs one program without a limit, then with budgets of 100, 75, 50 and 25 % of its data, "
-        "and\n"
-        "compares every byte of all data. Uses the GPU if there is one, else the simulated "
-        "driver.\n"
-        "The program allocates, launches and copies; where launches can be traced (CUPTI) it "
-        "declares\n"
-        "nothing, and the table says which of the two it was.\n"
-        "Exit code 0: all results are identical; 1: they are not, or the demo could not run; 2: "
-        "the\n"
-        "command line asks for what is not there.\n"
+        "The demo runs one program without a limit, then with budgets of 100, 75, 50 and 25 % of "
+        "its data. It compares every byte of the results. It uses the GPU if there is one, else "
+        "the simulated driver.\n"
+        "The program declares nothing if CUPTI can trace its launches. The table says whether they "
+        "were traced or declared.\n"
+        "\n"
+        "Exit status\n"
+        "  0  all results are identical\n"
+        "  1  a result differs, or the demo could not run\n"
+        "  2  the command line asks for something that is not there\n"
         "\n"
         "Examples\n"
         "  vramspan demo --device-memory 4GiB\n"
-        "  vramspan demo --simulate --chunk 2MiB --policy clock --format json");
+        "  vramspan demo --simulate --quick\n"
+        "  vramspan demo --simulate --chunk 2MiB --policy clock --format json\n"
+        "\n"
+        "Read more: README.md, docs/overlap.md");
   }
 
   int Run() override {

@@ -42,7 +42,7 @@ Bytes DefaultData(const Options& options, bool simulated) {
 Status CheckOptions(const Options& options) {
   if (options.format != "table" && options.format != "json") {
     return absl::InvalidArgumentError(
-        absl::StrCat("--format: \"", options.format, "\" is unknown; use table or json"));
+        absl::StrCat("--format: '", options.format, "' is unknown; use one of table, json"));
   }
   if (!options.policy.empty()) {
     const auto policy = MakePolicy(options.policy);
@@ -54,8 +54,8 @@ Status CheckOptions(const Options& options) {
     }
     if (options.declare) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--overlap: \"", options.overlap,
-                       "\" is for launches that are traced: leave it or --declare out"));
+          absl::StrCat("--overlap: '", options.overlap,
+                       "' is for traced launches; leave out --overlap or --declare"));
     }
   }
   if (!options.chunk.empty() && options.chunk != "auto") {
@@ -63,18 +63,17 @@ Status CheckOptions(const Options& options) {
     if (!chunk.ok() || !std::has_single_bit(chunk->value) || *chunk < ChunkBytes(kMinChunkLog2) ||
         *chunk > ChunkBytes(kMaxChunkLog2)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--chunk: \"", options.chunk,
-                       "\" is not a chunk size; use auto, 2MiB, 4MiB, 8MiB, 16MiB, 32MiB or "
-                       "64MiB"));
+          absl::StrCat("--chunk: '", options.chunk,
+                       "' is not a chunk size; use auto, 2MiB, 4MiB, 8MiB, 16MiB, 32MiB or 64MiB"));
     }
   }
   if (!options.data.empty()) {
     const StatusOr<Bytes> data = ParseSize(options.data);
     if (!data.ok()) return Named("--data", data.status());
     if (*data < Bytes(Shape::kMinData)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--data: \"", options.data, "\" is too little to show anything; use at least ",
-          SizeText(Bytes(Shape::kMinData))));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--data: '", options.data, "' is too little to show anything; use at least ",
+                       SizeText(Bytes(Shape::kMinData))));
     }
   }
   if (!options.device_memory.empty()) {
@@ -106,12 +105,12 @@ StatusOr<Plan> MakePlan(const Options& options, bool simulated, Bytes total, Byt
     plan.headline_asked = true;
     if (plan.device_memory > room) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "--device-memory: \"", options.device_memory, "\" is ", SizeText(plan.device_memory),
+          "--device-memory: '", options.device_memory, "' is ", SizeText(plan.device_memory),
           ", more than the ", SizeText(room), " that this device has for data"));
     }
     if (plan.device_memory < Bytes(Shape::kMinData / 2)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "--device-memory: \"", options.device_memory, "\" is ", SizeText(*budget),
+          "--device-memory: '", options.device_memory, "' is ", SizeText(*budget),
           ", too little to run in; use at least ", SizeText(Bytes(Shape::kMinData / 2))));
     }
     if (!data.has_value()) data = plan.device_memory * 2;
@@ -126,8 +125,8 @@ StatusOr<Plan> MakePlan(const Options& options, bool simulated, Bytes total, Byt
     const char* option = options.data.empty() ? "--device-memory" : "--data";
     const std::string& text = options.data.empty() ? options.device_memory : options.data;
     return absl::InvalidArgumentError(
-        absl::StrCat(text.empty() ? "the demo" : absl::StrCat(option, ": \"", text, "\""),
-                     " makes ", SizeText(plan.shape.total_bytes()),
+        absl::StrCat(text.empty() ? "the demo" : absl::StrCat(option, ": '", text, "'"), " makes ",
+                     SizeText(plan.shape.total_bytes()),
                      " of data, but the run that results are compared "
                      "with must fit into the ",
                      SizeText(room), " that this device has; use --data ",

@@ -49,9 +49,9 @@ bool IsLinkName(std::string_view name) {
 std::string WhoElseMayChange(const std::string& folder) {
   struct stat s;
   if (lstat(folder.c_str(), &s) != 0) return Failed(folder);
-  if (!S_ISDIR(s.st_mode)) return Error(folder, "no folder");
+  if (!S_ISDIR(s.st_mode)) return Error(folder, "it is not a folder");
   if (s.st_uid != 0 && s.st_uid != geteuid() && s.st_uid != kUnknownOwner) {
-    return Error(folder, "belongs to another user");
+    return Error(folder, "it belongs to another user");
   }
   if ((s.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (s.st_mode & S_ISVTX) == 0) {
     return Error(folder, "others may write to it, and it is not sticky");
@@ -69,7 +69,7 @@ class OwnFolder {
     if (error) return absl::FailedPreconditionError(Error(place, error.message()));
     if (!LoaderTakes(real)) {
       return absl::FailedPreconditionError(
-          Error(real, "its own name has what the loader takes for a separator"));
+          Error(real, "its path has a character that the loader takes for a separator"));
     }
     std::filesystem::path above;
     for (const std::filesystem::path& part : real) {
@@ -85,15 +85,15 @@ class OwnFolder {
     struct stat s;
     if (folder.fd_ < 0 || fstat(folder.fd_, &s) != 0) {
       return absl::FailedPreconditionError(errno == ENOTDIR || errno == ELOOP
-                                               ? Error(path, "is there, and is no folder")
+                                               ? Error(path, "it exists, and is not a folder")
                                                : Failed(path));
     }
     if (s.st_uid != geteuid()) {
-      return absl::FailedPreconditionError(Error(path, "belongs to another user"));
+      return absl::FailedPreconditionError(Error(path, "it belongs to another user"));
     }
     if ((s.st_mode & 07777) != S_IRWXU) {
       return absl::FailedPreconditionError(
-          absl::StrFormat("%s: has mode %04o, not 0700", path, s.st_mode & 07777u));
+          absl::StrFormat("%s: it has mode %04o, not 0700", path, s.st_mode & 07777u));
     }
     return folder;
   }
@@ -114,7 +114,7 @@ class OwnFolder {
     const std::optional<std::string> leads = Target(name);
     if (leads == folder) return path;
     return absl::FailedPreconditionError(
-        Error(path, absl::StrCat("is there and is no link to ", folder, "; remove it")));
+        Error(path, absl::StrCat("it exists, and is not a link to ", folder, "; remove it")));
   }
 
   // Removes links to folders that are gone.
@@ -156,7 +156,7 @@ StatusOr<std::string> LoaderPath(const std::string& path, const std::vector<std:
   const std::filesystem::path library(path);
   if (!LoaderTakes(library.filename())) {
     return absl::FailedPreconditionError(
-        Error(path, "the loader takes a part of the file's name for a separator"));
+        Error(path, "the file's name has a character that the loader takes for a separator"));
   }
   std::vector<std::string> why;
   for (const std::string& place : places) {
@@ -171,7 +171,7 @@ StatusOr<std::string> LoaderPath(const std::string& path, const std::vector<std:
     why.emplace_back(link.status().message());
   }
   return absl::FailedPreconditionError(
-      absl::StrCat("the loader knows no way to quote ", path,
+      absl::StrCat("the loader cannot take the path ", path,
                    ", and there is no place for a link to it (TMPDIR may name one): ",
                    absl::StrJoin(why, "; ")));
 }

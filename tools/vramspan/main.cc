@@ -27,7 +27,7 @@ bool IsCommand(std::string_view name) {
 }
 
 std::string NoSuchCommand(const std::string& word, const std::vector<std::string>& names) {
-  return absl::StrCat("there is no command '", word, "'; allowed is ", absl::StrJoin(names, " "),
+  return absl::StrCat("there is no command '", word, "'; use one of ", absl::StrJoin(names, ", "),
                       vramspan::DidYouMean(word, names));
 }
 
@@ -77,15 +77,21 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "vramspan " VRAMSPAN_VERSION_TEXT);
   app.require_subcommand(1);
   app.failure_message(&Complaint);
-  app.footer(
-      "Start with\n"
-      "  vramspan info              what this machine's GPUs can do, and what moving costs\n"
-      "  vramspan info --simulate   the same on a machine without a GPU\n"
-      "  vramspan run -- PROGRAM    a program as it is, with more memory than its GPU has\n"
+  vramspan::CommandOptions(&app).Footer(
+      "`vramspan help COMMAND` says what a command does.\n"
       "\n"
-      "`vramspan help COMMAND` says what a command does. Exit codes: 0 as asked; 1, it could not "
-      "be\n"
-      "done; 2, the command line was not understood.");
+      "Exit status\n"
+      "  0  done as asked\n"
+      "  1  it could not be done; a sentence on stderr says why\n"
+      "  2  the command line was not understood\n"
+      "`vramspan run` and `vramspan audit` exit as the program does.\n"
+      "\n"
+      "Examples\n"
+      "  vramspan info             # what this machine's GPUs can do, and what moving costs\n"
+      "  vramspan info --simulate  # the same on a machine without a GPU\n"
+      "  vramspan run -- PROGRAM   # an unchanged program, with more memory than its GPU has\n"
+      "\n"
+      "Read more: README.md");
   std::map<CLI::App*, vramspan::Command*> commands;
   for (vramspan::Command* command : vramspan::Commands()) {
     CLI::App* sub = app.add_subcommand(command->name(), command->summary());

@@ -20,9 +20,9 @@ StatusOr<std::string> SimulatedDriver() {
     if (std::filesystem::is_regular_file(path, error)) return path.string();
     absl::StrAppend(&looked, looked.empty() ? "" : " nor at ", path.string());
   }
-  return absl::NotFoundError(absl::StrCat("the simulated driver is neither at ", looked,
-                                          ": build the target simcuda, or name a library in "
-                                          "VRAMSPAN_DRIVER"));
+  return absl::NotFoundError(
+      absl::StrCat("the simulated driver is neither at ", looked,
+                   "; build the target simcuda, or name a library in VRAMSPAN_DRIVER"));
 }
 
 StatusOr<std::shared_ptr<const Driver>> OpenDriver(bool simulate) {

@@ -28,67 +28,83 @@ class ReplayCommand final : public Command {
  public:
   std::string name() const override { return "replay"; }
   std::string summary() const override {
-    return "What a recorded run would have cost with less memory, another policy or other chunks";
+    return "Predict what a recorded run takes with less memory or another policy";
   }
 
   void Define(CommandOptions& options) override {
-    options.Option("traces", files_, "Traces that `vramspan run --record` wrote, or synthetic:...")
-        .Required()
-        .Shown("TRACE");
+    options
+        .Option("traces", files_,
+                "Traces that `vramspan run --record` wrote, or synthetic:NAME (see below)")
+        .Required();
+    options.Group("What is tried");
     options
         .Option("--device-memory", budgets_,
-                "Device memory to try: a list of sizes (8GiB) and of parts of what the run had "
-                "at most (50%)")
+                "Device memory: a list of sizes, as 8GiB, and of parts of the run's peak, as 50%")
+        .Shown("SIZES")
         .ShowDefault();
     options
         .Option("--policy", policies_,
-                "Who leaves: all, or a list of arc, clock, cost, cycle, fifo, lfu, lru, random, "
-                "s3fifo, sieve and min (the fewest fetches there can be, the future known)")
+                "What is evicted: all, or a list of arc, clock, cost, cycle, fifo, lfu, lru, "
+                "random, s3fifo, sieve and min. min knows the future, and fetches least")
+        .Shown("NAMES")
         .ShowDefault();
-    options.Option("--chunk", chunks_, "The unit that moves: a list of auto and 2MiB to 64MiB")
+    options
+        .Option("--chunk", chunks_,
+                "The unit that moves: a list of auto and powers of two from 2MiB to 64MiB")
+        .Shown("SIZES")
         .ShowDefault();
-    options.Option("--overlap", overlap_,
-                   "What may move beside running work: off, safe, all, or declared (default: as "
-                   "recorded, else off)");
-    options.Option("--keep", keep_,
-                   "Allocations to keep on the device, at most half of it: a list of SIZE:NTH, the "
-                   "bytes of one and which of that size it is, from 1 (min keeps what it likes)");
-    options.Option("--prices", prices_,
-                   "What things cost on the device: a file of what `vramspan info --format json` "
-                   "prints, or ~/.cache/vramspan/UUID.json (default: the recorded device's, where "
-                   "`vramspan info` measured it on this machine, else an H100's)");
-    options.Option("--format", format_, "table, csv or json")
+    options
+        .Option("--overlap", overlap_,
+                "What may move beside running work: off, safe, all or declared (default: as "
+                "recorded, else off)")
+        .Shown("HOW");
+    options
+        .Option("--keep", keep_,
+                "Allocations to keep on the device: a list of SIZE:NTH, the size in bytes and the "
+                "number among those of that size, from 1. They get half the device memory at most. "
+                "min ignores them")
+        .Shown("LIST");
+    options
+        .Option("--prices", prices_,
+                "A file with the device's costs: the output of `vramspan info --format json`, or "
+                "one of ~/.cache/vramspan (default: the recorded device's costs if `vramspan info` "
+                "measured them on this machine, else an H100's)")
+        .Shown("FILE");
+    options.Group("Output");
+    options.Option("--format", format_, "How the result is printed")
         .OneOf({"table", "csv", "json"})
         .ShowDefault();
-    options.Flag("--timeline", timeline_, "In the JSON, what lay where over time");
+    options.Flag("--timeline", timeline_, "Add to the JSON what was where over time");
     options.Flag("--curves", curves_,
-                 "In the JSON, the miss-ratio curve of each policy as a plain cache");
-    options.Option("--threads", threads_, "Replays at once (default: as many as there are cores)")
-        .Within(1, 1024);
+                 "Add to the JSON the miss-ratio curve of each policy as a plain cache");
+    options
+        .Option("--threads", threads_, "Replays at once, 1 to 1024 (default: the number of cores)")
+        .Within(1, 1024)
+        .Shown("N");
     options.Footer(
-        "Runs the decisions of the runtime (its policies and its planner) over the recorded work, "
-        "in\n"
-        "virtual time, with measured costs; no GPU is needed. `x` is the time against the run with "
-        "all\n"
-        "its memory on the device; `fetches` are chunks that were not there when work needed them, "
-        "and\n"
-        "`at least` is how few anybody could have done with. A round is what the program does "
-        "again\n"
-        "and again (a training step, a token): what one takes, in the median.\n"
+        "A replay makes the runtime's own decisions over the recorded work, in virtual time, with "
+        "measured costs. It needs no GPU. The table says, for each setting:\n"
+        "  x         the predicted time over the time with all memory on the device\n"
+        "  a round   the median time of what the program repeats, as a training step or a token\n"
+        "  fetches   accesses that did not find their chunk on the device\n"
+        "  at least  the fewest fetches that are possible if the future is known\n"
+        "synthetic:loop, synthetic:sweep and synthetic:random are made-up programs. They take "
+        "keys, as in the last example.\n"
         "\n"
-        "Without a trace: synthetic:loop, synthetic:sweep and synthetic:random, with keys, as in\n"
-        "synthetic:loop,layers=24,passes=20,mib=64,us=3000\n"
-        "\n"
-        "Exit code: 1: a trace cannot be read, or not all of it; 2: the command line was not "
-        "understood.\n"
+        "Exit status\n"
+        "  0  all traces were replayed\n"
+        "  1  a trace cannot be read, or not all of it\n"
+        "  2  the command line was not understood\n"
         "\n"
         "Examples\n"
-        "  vramspan run --record out.vramspan -- python train.py\n"
-        "  vramspan replay out.vramspan\n"
+        "  vramspan run --record out.vramspan -- python train.py && vramspan replay out.vramspan\n"
         "  vramspan replay out.vramspan --device-memory 8GiB,12GiB --policy all --chunk "
         "auto,2MiB,16MiB\n"
         "  vramspan replay out.vramspan --timeline --curves --format json > replay.json\n"
-        "  vramspan replay synthetic:loop,layers=48,us=1000 --policy lru,cycle,cost,min");
+        "  vramspan replay synthetic:loop,layers=24,passes=20,mib=64,us=3000 --policy "
+        "lru,cycle,cost,min\n"
+        "\n"
+        "Read more: docs/replay.md");
   }
 
   int Run() override {
@@ -113,7 +129,7 @@ class ReplayCommand final : public Command {
     if ((timeline_ || curves_) && format_ != "json") {
       return absl::InvalidArgumentError(absl::StrCat(timeline_ ? "--timeline" : "--curves",
                                                      ": the ", format_,
-                                                     " has no room for it: add --format json"));
+                                                     " has no room for it; add --format json"));
     }
     usage_ = false;
     // One device's for all: those of the first trace.
@@ -134,8 +150,8 @@ class ReplayCommand final : public Command {
       SayProblems(file, trace.run.notes);
       SayProblems(file, trace.run.problems);
       if (trace.run.works.empty()) {
-        return absl::FailedPreconditionError(file +
-                                             ": holds no work, so there is nothing to replay");
+        return absl::FailedPreconditionError(
+            file + ": the trace holds no work, so there is nothing to replay");
       }
       for (const Pin& pin : *pins) {
         const auto same = absl::c_count_if(trace.run.allocations,

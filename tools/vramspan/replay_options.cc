@@ -74,9 +74,9 @@ StatusOr<std::vector<std::string>> ParsePolicies(const std::string& text) {
   std::vector<std::string> policies;
   for (std::string_view name : absl::StrSplit(text, ',')) {
     if (!absl::c_linear_search(all, name)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--policy: there is no policy '", Repeated(name),
-                       "'; allowed is all, or a list of ", absl::StrJoin(all, ", ")));
+      return absl::InvalidArgumentError(absl::StrCat("--policy: there is no policy '",
+                                                     Repeated(name), "'; use all, or a list of ",
+                                                     absl::StrJoin(all, ", ")));
     }
     if (!absl::c_linear_search(policies, name)) policies.emplace_back(name);
   }
@@ -93,8 +93,7 @@ StatusOr<std::vector<int>> ParseChunks(const std::string& text) {
           *size > ChunkBytes(kMaxChunkLog2)) {
         return absl::InvalidArgumentError(absl::StrCat(
             "--chunk: '", Repeated(part),
-            "' is not a chunk size; allowed is a list of auto, 2MiB, 4MiB, 8MiB, 16MiB, 32MiB and "
-            "64MiB"));
+            "' is not a chunk size; use a list of auto, 2MiB, 4MiB, 8MiB, 16MiB, 32MiB and 64MiB"));
       }
       log2 = std::countr_zero(size->value);
     }
@@ -108,9 +107,8 @@ StatusOr<ReplayOverlap> ParseReplayOverlap(const std::string& text) {
   if (text == "safe") return ReplayOverlap::kSafe;
   if (text == "all") return ReplayOverlap::kAll;
   if (text == "declared") return ReplayOverlap::kDeclared;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--overlap: '", Repeated(text),
-                   "' is no way to overlap; allowed is off, safe, all or declared"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--overlap: '", Repeated(text), "' is not a way to overlap; use off, safe, all or declared"));
 }
 
 StatusOr<std::vector<Budget>> ParseBudgets(const std::string& text, Bytes peak) {
@@ -140,16 +138,16 @@ StatusOr<ReplayPrices> ReadReplayPrices(const std::string& path, const std::stri
   if (json.is_object() && json.contains("devices")) {
     of = DeviceIn(json["devices"], uuid);
     if (of == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          path,
-          " holds the prices of several devices, and none is the one that was recorded: "
-          "choose with `vramspan info --device NUMBER --format json`"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path,
+                       " holds the prices of several devices, and none is the one that was "
+                       "recorded; choose with `vramspan info --device NUMBER --format json`"));
     }
   }
   if (!HasCosts(*of)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path,
-                     " holds no prices: give what `vramspan info --format json` prints, or the "
+                     " holds no prices; give what `vramspan info --format json` prints, or the "
                      "file that it keeps of a device, ~/.cache/vramspan/UUID.json"));
   }
   const StatusOr<DeviceCosts> costs = info::CostsFromJson(of->at("costs"));

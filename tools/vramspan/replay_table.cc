@@ -38,7 +38,9 @@ void AppendPhases(const ReplayedTrace& trace, std::string* out) {
   const absl::Span<const Rounds> phases = trace.phases.all();
   if (phases.size() < 2 && !trace.phases.main().empty()) return;
   if (phases.empty()) return;
-  absl::StrAppend(out, "\nA round of each phase, ms: so many, of so many pieces of work\n");
+  absl::StrAppend(out,
+                  "\n"
+                  "Rounds of each phase, in ms, with their number and their pieces of work\n");
   absl::StrAppendFormat(out, "%-18s %-7s %-8s", "memory", "policy", "chunk");
   for (const Rounds& p : phases) {
     absl::StrAppendFormat(out, " %14s", absl::StrCat(p.count(), " of ", p.works()));
@@ -63,7 +65,7 @@ void AppendTrace(const ReplayedTrace& trace, std::string* out) {
                         CleanText(trace.file), run.works.size(), run.allocations.size(),
                         SizeText(run.PeakBytes()));
   if (run.setting.estimated_times) {
-    absl::StrAppend(out, "  Its times are estimates, so those below are.\n");
+    absl::StrAppend(out, "  Its times are estimates, so those below are estimates too.\n");
   }
   if (trace.results.empty()) return;
   absl::StrAppendFormat(out, "  With all of it on the device: %.3f ms (recorded: %.3f ms)\n",

@@ -6,8 +6,6 @@
 #include <sstream>
 #include <string>
 
-#include "runtime/base/clean_text.h"
-#include "runtime/base/log.h"
 #include "tools/replay/new_file.h"
 #include "tools/replay/report_input.h"
 #include "tools/vramspan/command.h"
@@ -22,34 +20,42 @@ class ReportCommand final : public Command {
  public:
   std::string name() const override { return "report"; }
   std::string summary() const override {
-    return "One page that shows what less memory, another policy or other chunks would cost";
+    return "Write a page of what less memory, another policy or other chunks cost";
   }
 
   void Define(CommandOptions& options) override {
     options
         .Option("input", input_,
                 "What `vramspan replay --format json` printed, or a trace, which is replayed first")
+        .Required();
+    options.Option("-o,--output", output_, "The HTML page to write; - is stdout")
         .Required()
-        .Shown("REPLAY.json|TRACE");
-    options.Option("-o,--output", output_, "The HTML page to write (-: stdout)").Required();
-    options.Flag("--force", force_, "Overwrite the page if it is there");
-    options.Option("--title", title_, "The page's title (default: the name of the trace)");
-    options.Option(
-        "--prices", prices_file_,
-        "With a trace: what things cost on the device, a file of `vramspan info --format json` "
-        "(default: the recorded device's, where `vramspan info` measured it on this machine, "
-        "else an H100's)");
+        .Shown("FILE");
+    options.Flag("--force", force_, "Let --output replace a file");
+    options.Option("--title", title_, "The page's title (default: the name of the trace)")
+        .Shown("TEXT");
+    options
+        .Option("--prices", prices_file_,
+                "For a trace: a file with the device's costs: the output of `vramspan info "
+                "--format json`, or one of ~/.cache/vramspan (default: the recorded device's costs "
+                "if `vramspan info` measured them on this machine, else an H100's)")
+        .Shown("FILE");
     options.Footer(
         "The page needs no network and no other file. A trace is replayed with all policies, three "
-        "sizes of\n"
-        "chunk and six budgets; `vramspan replay` can try others. Of a damaged one the page shows "
-        "what\n"
-        "could be read, and the exit code is 1.\n"
+        "chunk sizes and six budgets. `vramspan replay` can try others. The page shows what could "
+        "be read of a damaged trace.\n"
+        "\n"
+        "Exit status\n"
+        "  0  the page is written\n"
+        "  1  the input cannot be read, or not all of it, or the page cannot be written\n"
+        "  2  the command line was not understood\n"
         "\n"
         "Examples\n"
         "  vramspan report out.vramspan -o report.html\n"
-        "  vramspan replay out.vramspan --timeline --format json > replay.json\n"
-        "  vramspan report replay.json -o report.html");
+        "  vramspan replay out.vramspan --timeline --curves --format json > replay.json\n"
+        "  vramspan report replay.json -o report.html\n"
+        "\n"
+        "Read more: docs/report.md");
   }
 
   int Run() override {
@@ -62,7 +68,7 @@ class ReportCommand final : public Command {
 
  private:
   static int Failed(const Status& why, int exit) {
-    Log(LogLevel::kError, CleanText(why.message()));
+    SayError("vramspan report", why.message());
     return exit;
   }
 

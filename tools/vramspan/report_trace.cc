@@ -92,7 +92,7 @@ StatusOr<nlohmann::json> ReplayForReport(const std::string& trace, const std::st
   VS_ASSIGN_OR_RETURN(const PricesOfDevice prices, PricesFor(prices_file, run));
   if (run.works.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(trace, ": holds no work, so there is nothing to report"));
+        absl::StrCat(trace, ": the trace holds no work, so there is nothing to report"));
   }
   std::vector<ReplayedTrace> traces;
   ReplayedTrace& one = traces.emplace_back(trace, std::move(run));

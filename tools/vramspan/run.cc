@@ -43,7 +43,7 @@ StatusOr<std::string> PreloadLibrary() {
     }
   }
   return absl::NotFoundError("libvramspan_preload.so is neither at " + looked +
-                             ": build the target vramspan_preload, or install it");
+                             "; build the target vramspan_preload, or install it");
 }
 
 // The programs that the loader puts no preload into run as they are. Who asked for nothing but the
@@ -52,7 +52,7 @@ void SayWhereNotReached(const std::string& program, const run::Reach& reach,
                         const run::Options& options) {
   if (reach.why_not.empty() || (!reach.complains && !run::AsksForMore(options))) return;
   SayError("vramspan run",
-           absl::StrCat(program, " runs as without vramspan, since it ", reach.why_not,
+           absl::StrCat(program, " runs as without vramspan, because it ", reach.why_not,
                         reach.children ? "" : ", and so does what it starts"));
 }
 
@@ -63,7 +63,7 @@ Status RemoveRecording(const std::string& path) {
   if (status.type() == std::filesystem::file_type::not_found) return absl::OkStatus();
   if (!error && !std::filesystem::is_regular_file(status)) {
     return absl::FailedPreconditionError("--record: " + path +
-                                         " is no regular file, which is all that --force removes");
+                                         " is not a regular file, and --force removes no other");
   }
   if (!error) std::filesystem::remove(path, error);
   if (!error) return absl::OkStatus();
@@ -81,60 +81,90 @@ class RunCommand final : public Command {
     given_ = options;
     options
         .Option("program", command_,
-                "The program and its arguments: the first word that is no option, and all behind")
+                "The program and its arguments. Options end at the first word that is no option.")
         .Required();
     options.WordsLast();
-    options.Option("--device-memory", options_.device_memory,
-                   "Device memory for the program's data: 8GiB, or 50% of the device's (default: "
-                   "what is free, less head-room)");
-    options.Option("--host-memory", options_.host_memory,
-                   "Host memory beside it: 64GiB, or 50% of the machine's");
-    options.Option("--chunk", options_.chunk, "The unit that moves: auto, or 2MiB to 64MiB");
-    options.Option("--policy", options_.policy,
-                   "Who leaves when the queue does not tell: arc, clock, cost, cycle, fifo, lfu, "
-                   "lru, random, s3fifo or sieve");
-    options.Option("--tracer", options_.tracer,
-                   "How launches are seen: auto, cupti, hooks, or off (then nothing moves)");
-    options.Option("--overlap", options_.overlap,
-                   "What may move beside running work: off, safe or all");
-    options.Option("--report", options_.report,
-                   "How much memory the program is told there is: device (as the GPU has), budget, "
-                   "or total (with host memory)");
-    options.Flag(
-        "--stats{-}", stats_,
-        "A summary at the end, on stderr; --stats=FILE appends it to a file, as JSON where that "
-        "ends in .json (--stats FILE where -- stands before the program)");
-    options.Option("--profile", options_.profile,
-                   "Settings that `vramspan tune` found, for what is not given here or in the "
-                   "environment");
-    options.Option("--record", record_,
-                   "Write a trace of the run to this file, for `vramspan replay` (%p: the "
-                   "process's number)");
-    options.Option("--record-times", options_.record_times,
-                   "How many launches of a recorded run to measure: some of each kernel while no "
-                   "memory moves (default), all, or none");
+    options.Group("Memory");
+    options
+        .Option("--device-memory", options_.device_memory,
+                "Device memory for the program's data, as 8GiB, or 50% of the device (default: the "
+                "free memory less a head-room)")
+        .Shown("SIZE");
+    options
+        .Option("--host-memory", options_.host_memory,
+                "Host memory for data that does not fit, as 64GiB, or 50% of the machine (default: "
+                "the available memory less a margin)")
+        .Shown("SIZE");
+    options
+        .Option("--chunk", options_.chunk,
+                "The unit that moves: auto, or a power of two from 2MiB to 64MiB (default: auto)")
+        .Shown("SIZE");
+    options
+        .Option("--report", options_.report,
+                "What the program is told about memory: device, budget (the device budget) or "
+                "total (both budgets) (default: device)")
+        .Shown("WHAT");
+    options.Group("What moves");
+    options
+        .Option("--policy", options_.policy,
+                "What is evicted if the queue does not tell: arc, clock, cost, cycle, fifo, lfu, "
+                "lru, random, s3fifo or sieve (default: cost)")
+        .Shown("NAME");
+    options
+        .Option("--overlap", options_.overlap,
+                "What may move beside running work. docs/overlap.md says what safe and all risk "
+                "(default: off)")
+        .Shown("off|safe|all");
+    options
+        .Option("--tracer", options_.tracer,
+                "How launches are seen: auto, hooks, cupti or off. Nothing moves with off "
+                "(default: auto, which takes hooks)")
+        .Shown("HOW");
+    options
+        .Option("--profile", options_.profile,
+                "Settings that `vramspan tune` found. Options and variables go before them")
+        .Shown("FILE");
+    options.Group("What is written");
+    options
+        .Flag("--stats{-}", stats_,
+              "Print statistics on stderr at the end, or append them to FILE. FILE.json gets a "
+              "line of JSON. `--stats FILE` needs -- before the program")
+        .Shown("[=FILE]");
+    options
+        .Option("--record", record_,
+                "Write a trace of the run for `vramspan replay`. %p in the name stands for the "
+                "process id")
+        .Shown("FILE");
+    options
+        .Option("--record-times", options_.record_times,
+                "Which launches are timed: some of each kernel, all or none (default: some)")
+        .Shown("some|all|none");
     options.Flag("--no-command-line", options_.no_command_line,
-                 "Leave the program's words out of the trace, which may have secrets");
-    options.Flag("--force", options_.force, "Let --record write over a file that is there");
+                 "Leave the command line out of the trace, because it may hold secrets");
+    options.Flag("--force", options_.force, "Let --record replace a file");
+    options.Group("Other");
     options.Flag("--simulate", options_.simulate,
-                 "Run on the simulated driver (programs of the driver API)");
-    options.Flag("--quiet", options_.quiet, "Announce nothing; what is wrong is said");
-    options.Flag("--off", options_.off, "Pass everything through, as without vramspan");
+                 "Run on the simulated driver. The program must use the driver API");
+    options.Flag("--quiet", options_.quiet, "Print errors alone, no warnings and announcements");
+    options.Flag("--off", options_.off, "Pass every call through, as without vramspan");
     options.Footer(
-        "The program's exit code, signals and output are its own. What is not given is taken from\n"
-        "VRAMSPAN_DEVICE_MEMORY, VRAMSPAN_HOST_MEMORY, VRAMSPAN_CHUNK, VRAMSPAN_POLICY,\n"
-        "VRAMSPAN_TRACER, VRAMSPAN_OVERLAP, VRAMSPAN_REPORT, VRAMSPAN_STATS, VRAMSPAN_PROFILE,\n"
-        "VRAMSPAN_RECORD, VRAMSPAN_RECORD_TIMES, VRAMSPAN_NO_COMMAND_LINE, VRAMSPAN_SIMULATE,\n"
-        "VRAMSPAN_QUIET and VRAMSPAN_OFF (of the last four: 1, yes, on, true, or 0, no, off, "
-        "false).\n"
-        "Exit codes of its own: 1, it cannot be set up; 2, the command line asks for what there "
-        "is\n"
-        "not; 126, the program cannot be run; 127, there is no such program.\n"
+        "The program keeps its exit status, signals and output.\n"
+        "An option that is not given is taken from its variable: VRAMSPAN_DEVICE_MEMORY for "
+        "--device-memory, and so on. --force has no variable. Variables of --no-command-line, "
+        "--simulate, --quiet and --off hold 1, yes, on or true, or 0, no, off or false.\n"
+        "\n"
+        "Exit status\n"
+        "  1    the run cannot be set up\n"
+        "  2    the command line asks for something that is not there\n"
+        "  126  the program cannot be run\n"
+        "  127  there is no such program\n"
         "\n"
         "Examples\n"
         "  vramspan run -- python train.py\n"
         "  vramspan run --device-memory 50% --stats -- ./program --its-own-option\n"
-        "  vramspan run --record out.vramspan -- python train.py && vramspan replay out.vramspan");
+        "  vramspan run --record out.vramspan -- python train.py && vramspan replay out.vramspan\n"
+        "\n"
+        "Read more: docs/preload.md, docs/budgets.md, docs/overlap.md");
   }
 
   // `--stats FILE` as well as `--stats`, with the program behind it or not: the next word is its
@@ -170,7 +200,7 @@ class RunCommand final : public Command {
       options_.stats = stats_ == "-" ? stats_ : std::filesystem::absolute(stats_).string();
     }
     if (record_.has_value()) {
-      if (record_->empty()) return Refuse(absl::InvalidArgumentError("--record: '' is no file"));
+      if (record_->empty()) return Refuse(absl::InvalidArgumentError("--record: '' is not a file"));
       options_.record = std::filesystem::absolute(*record_).string();
     }
     StatusOr<std::string> preload = PreloadLibrary();

@@ -41,8 +41,8 @@ StatusOr<bool> IsSet(const World& world, const char* name) {
   if (!text.has_value()) return false;
   const std::optional<bool> yes = ParseYesNo(*text);
   if (yes.has_value()) return *yes;
-  return absl::InvalidArgumentError(absl::StrCat(
-      name, ": '", Repeated(*text), "' is neither yes nor no; allowed is ", kYesNoWords));
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ": '", Repeated(*text), "' is neither yes nor no; use ", kYesNoWords));
 }
 
 Status Named(const Setting& setting, const Status& status) {
@@ -57,15 +57,15 @@ Status CheckChunk(const std::string& text) {
       *size <= ChunkBytes(kMaxChunkLog2)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", Repeated(text),
-      "' is not a chunk size; allowed is auto, 2MiB, 4MiB, 8MiB, 16MiB, 32MiB or 64MiB"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", Repeated(text),
+                   "' is not a chunk size; use auto, 2MiB, 4MiB, 8MiB, 16MiB, 32MiB or 64MiB"));
 }
 
 Status CheckReport(const std::string& text) {
   if (text == "device" || text == "budget" || text == "total") return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "'", Repeated(text), "' is no way to report memory; allowed is device, budget or total"));
+      "'", Repeated(text), "' is not a way to report memory; use device, budget or total"));
 }
 
 // A budget of a whole that is known, or of one that is not, which only percentages can exceed.
@@ -162,8 +162,8 @@ class Planner {
   Status Record() {
     if (!options_.record.has_value()) return absl::OkStatus();
     if (!options_.force && world_.exists(*options_.record)) {
-      return absl::AlreadyExistsError(absl::StrCat("--record: ", *options_.record,
-                                                   " is there already; --force writes over it"));
+      return absl::AlreadyExistsError(
+          absl::StrCat("--record: ", *options_.record, ": the file exists; --force replaces it"));
     }
     VS_RETURN_IF_ERROR(CheckFolder("--record", *options_.record));
     plan_["VRAMSPAN_RECORD"] = *options_.record;
@@ -176,7 +176,7 @@ class Planner {
     profile_name_ = options_.profile.has_value() ? "--profile" : kVariable;
     if (!options_.profile.has_value()) options_.profile = Variable(world_, kVariable);
     if (!options_.profile.has_value()) return absl::OkStatus();
-    if (options_.profile->empty()) return absl::InvalidArgumentError("--profile: '' is no file");
+    if (options_.profile->empty()) return absl::InvalidArgumentError("--profile: '' is not a file");
     const StatusOr<replay::Profile> read = replay::ReadProfile(*options_.profile);
     // What a file holds is no mistake of the command line.
     const auto failed = [&](std::string_view why) {

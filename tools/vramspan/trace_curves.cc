@@ -23,23 +23,40 @@ class Curves final : public Action {
   std::string name() const override { return "curves"; }
 
   void Define(CommandOptions& trace) override {
-    CommandOptions options = trace.Action(name(), "How often each policy would miss, by memory");
-    options.Option("trace", path_, "A recorded run").Required();
-    options.Option("--policy", policies_, "all, or a list of policies and min").ShowDefault();
-    options.Option("--chunk", chunks_, "The unit that moves: a list of auto and 2MiB to 64MiB")
+    CommandOptions options =
+        trace.Action(name(), "Show how often each policy would miss, by memory");
+    options.Option("trace", path_, "A trace of `vramspan run --record`").Required();
+    options
+        .Option("--policy", policies_, "all, or a list of policies and min, which knows the future")
+        .Shown("NAMES")
         .ShowDefault();
-    options.Option("--points", points_, "So many sizes of device memory")
+    options
+        .Option("--chunk", chunks_,
+                "The unit that moves: a list of auto and powers of two from 2MiB to 64MiB")
+        .Shown("SIZES")
+        .ShowDefault();
+    options.Option("--points", points_, "How many sizes of device memory, 2 to 1000")
         .Within(2, 1000)
+        .Shown("N")
         .ShowDefault();
-    options.Option("--format", format_, "table, csv or json")
+    options.Option("--format", format_, "How the result is printed")
         .OneOf({"table", "csv", "json"})
         .ShowDefault();
     options.Footer(
-        "Each policy as a plain cache, chunk by chunk, without look-ahead and without prices; what "
-        "a\n"
-        "run would have cost is what `vramspan replay` says. In %: accesses that did not find "
-        "their\n"
-        "chunk, first touches aside. min: the least that anybody could have.");
+        "Each policy runs as a plain cache of chunks, without look-ahead and without prices. "
+        "`vramspan replay` says what a run would have cost. The table has, in %, the accesses that "
+        "did not find their chunk. First touches do not count. min is the least that is possible.\n"
+        "\n"
+        "Exit status\n"
+        "  0  the trace was read whole\n"
+        "  1  the trace cannot be read, or not all of it; the rest is shown\n"
+        "  2  the command line was not understood\n"
+        "\n"
+        "Examples\n"
+        "  vramspan trace curves out.vramspan\n"
+        "  vramspan trace curves out.vramspan --policy lru,cost,min --chunk 2MiB\n"
+        "\n"
+        "Read more: docs/replay.md");
   }
 
   Status Run() override {

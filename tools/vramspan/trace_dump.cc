@@ -100,18 +100,30 @@ class Dump final : public Action {
   std::string name() const override { return "dump"; }
 
   void Define(CommandOptions& trace) override {
-    CommandOptions options = trace.Action(name(), "Every event, a line each");
-    options.Option("trace", path_, "A file of vramspan run --record").Required();
-    options.Option("--format", format_, "text, or json: an object a line")
+    CommandOptions options = trace.Action(name(), "Print every event, a line each");
+    options.Option("trace", path_, "A trace of `vramspan run --record`").Required();
+    options.Option("--limit", limit_, "How many events to print at most; 0 prints all")
+        .AtLeastNone()
+        .Shown("N")
+        .ShowDefault();
+    options.Option("--format", format_, "How events are printed; json is an object a line")
         .OneOf({"text", "json"})
         .ShowDefault();
-    options.Option("--limit", limit_, "No more events than this (0: all)")
-        .AtLeastNone()
-        .ShowDefault();
     options.Footer(
-        "Times are nanoseconds since the trace began; a move's and a wait's is its end. In the\n"
-        "file's order: between threads by blocks, not by time. What is damaged is said on stderr\n"
-        "(of all that was looked at: with --limit, not of what is behind), with exit code 1.");
+        "Times are nanoseconds since the trace began. The time of a move or a wait is its end. "
+        "Events come in the file's order: by blocks between threads, not by time. A line on stderr "
+        "names each damaged part that was read.\n"
+        "\n"
+        "Exit status\n"
+        "  0  the trace was read whole\n"
+        "  1  the trace cannot be read, or not all of it; the rest is shown\n"
+        "  2  the command line was not understood\n"
+        "\n"
+        "Examples\n"
+        "  vramspan trace dump out.vramspan | less\n"
+        "  vramspan trace dump out.vramspan --format json --limit 1000 | jq .event\n"
+        "\n"
+        "Read more: docs/trace-format.md");
   }
 
   Status Run() override {

@@ -17,16 +17,30 @@ class Export final : public Action {
 
   void Define(CommandOptions& trace) override {
     CommandOptions options = trace.Action(name(), "Write a trace for other tools");
-    options.Option("trace", path_, "A recorded run").Required();
-    options.Option("--perfetto", perfetto_, "A file for ui.perfetto.dev (-: stdout)");
-    options.Option("--oracle-general", oracle_,
-                   "A file for libCacheSim: each chunk that work names is a request");
-    options.Option("--chunk", chunk_, "The size of those chunks: auto, or 2MiB to 64MiB")
+    options.Option("trace", path_, "A trace of `vramspan run --record`").Required();
+    options.Option("--perfetto", perfetto_, "Write a file for ui.perfetto.dev; - is stdout")
+        .Shown("FILE");
+    options
+        .Option("--oracle-general", oracle_,
+                "Write a file for libCacheSim: each chunk that work names is a request")
+        .Shown("FILE");
+    options
+        .Option("--chunk", chunk_,
+                "The size of those chunks: auto, or a power of two from 2MiB to 64MiB")
+        .Shown("SIZE")
         .ShowDefault();
     options.Flag("--force", force_, "Replace files that are there");
     options.Footer(
-        "Example\n"
-        "  vramspan trace export out.vramspan --perfetto out.pftrace");
+        "Exit status\n"
+        "  0  the files are written\n"
+        "  1  the trace cannot be read, or not all of it, or a file cannot be written\n"
+        "  2  the command line was not understood\n"
+        "\n"
+        "Examples\n"
+        "  vramspan trace export out.vramspan --perfetto out.pftrace\n"
+        "  vramspan trace export out.vramspan --oracle-general out.bin --chunk 2MiB\n"
+        "\n"
+        "Read more: docs/replay.md");
   }
 
   Status Run() override {

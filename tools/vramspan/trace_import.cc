@@ -37,27 +37,38 @@ class Import final : public Action {
   std::string name() const override { return "import"; }
 
   void Define(CommandOptions& trace) override {
-    CommandOptions options = trace.Action(name(), "Make a trace of what others recorded");
+    CommandOptions options = trace.Action(name(), "Make a trace of what other tools recorded");
     const CommandOption pytorch =
-        options.Option("--pytorch-et", pytorch_, "A PyTorch execution trace (JSON)");
-    options.Option("--oracle-general", oracle_, "A cache trace of libCacheSim's oracleGeneral")
-        .Excludes(pytorch);
+        options.Option("--pytorch-et", pytorch_, "A PyTorch execution trace (JSON)").Shown("FILE");
     options
-        .Option("--profile", profile_, "Times: what torch.profiler exported of the same run (JSON)")
+        .Option(
+            "--profile", profile_,
+            "With --pytorch-et: the times, which torch.profiler exported of the same run (JSON)")
+        .Shown("FILE")
         .Needs(pytorch);
-    options.Option("-o,--output", output_, "Where the trace goes").Required();
-    options.Flag("--force", force_, "Replace the file that is there");
+    options.Option("--oracle-general", oracle_, "A cache trace of libCacheSim's oracleGeneral")
+        .Shown("FILE")
+        .Excludes(pytorch);
+    options.Option("-o,--output", output_, "The trace to write").Required().Shown("FILE");
+    options.Flag("--force", force_, "Let --output replace a file");
     options.Footer(
-        "Of PyTorch: torch.profiler.ExecutionTraceObserver writes them. Storages become "
-        "allocations,\n"
-        "operators work; without --profile times are estimates for an H100.\n"
-        "Of libCacheSim: objects become allocations of 2 MiB and up, requests work.\n"
-        "Both can be given to `vramspan replay` as they are, too; all may be packed by gzip or "
-        "zstd.\n"
+        "PyTorch: torch.profiler.ExecutionTraceObserver writes execution traces. Storages become "
+        "allocations, and operators become work. Without --profile times are estimates for an "
+        "H100.\n"
+        "libCacheSim: objects become allocations of 2 MiB and more, and requests become work.\n"
+        "Files may be packed by gzip or zstd. `vramspan replay` takes them too, without an "
+        "import.\n"
         "\n"
-        "Example\n"
+        "Exit status\n"
+        "  0  the trace is written\n"
+        "  1  the input cannot be read, or not all of it, or the trace cannot be written\n"
+        "  2  the command line was not understood\n"
+        "\n"
+        "Examples\n"
         "  vramspan trace import --pytorch-et et.json.gz --profile trace.json -o out.vramspan\n"
-        "  vramspan replay out.vramspan");
+        "  vramspan trace import --oracle-general cache.zst -o out.vramspan\n"
+        "\n"
+        "Read more: docs/replay.md");
   }
 
   Status Run() override {

@@ -23,11 +23,24 @@ class Info final : public Action {
 
   void Define(CommandOptions& trace) override {
     CommandOptions options =
-        trace.Action(name(), "Who was recorded, where, and how much there is of it");
-    options.Option("trace", path_, "A file of vramspan run --record").Required();
-    options.Option("--format", format_, "table or json").OneOf({"table", "json"}).ShowDefault();
+        trace.Action(name(), "Show who was recorded, where, and how much there is of it");
+    options.Option("trace", path_, "A trace of `vramspan run --record`").Required();
+    options.Option("--format", format_, "How the result is printed")
+        .OneOf({"table", "json"})
+        .ShowDefault();
     options.Footer(
-        "What is damaged or missing is said on stderr, and the rest is used: exit code 1 then.");
+        "A line on stderr names each damaged or missing part.\n"
+        "\n"
+        "Exit status\n"
+        "  0  the trace was read whole\n"
+        "  1  the trace cannot be read, or not all of it; the rest is shown\n"
+        "  2  the command line was not understood\n"
+        "\n"
+        "Examples\n"
+        "  vramspan trace info out.vramspan\n"
+        "  vramspan trace info out.vramspan --format json | jq .program\n"
+        "\n"
+        "Read more: docs/replay.md");
   }
 
   Status Run() override {
@@ -110,12 +123,12 @@ class Info final : public Action {
     const auto line = [](const char* what, const std::string& value) {
       std::cout << absl::StrFormat("%-14s %s\n", what, CleanText(value));
     };
-    line("program", h.program.empty() ? "(not said)" : h.program);
+    line("program", h.program.empty() ? "(unknown)" : h.program);
     line("recorded by",
          absl::StrCat(h.source, ", format ", h.version, ", ", SizeText(reader->file_bytes()), ", ",
                       reader->events(), " events in ", reader->blocks(), " blocks"));
     // What other tools record says less.
-    std::string device = h.device.empty() ? "(not said)" : h.device;
+    std::string device = h.device.empty() ? "(unknown)" : h.device;
     const auto add = [&](std::string_view what, Bytes bytes) {
       if (bytes != Bytes(0)) absl::StrAppend(&device, ", ", what, SizeText(bytes.value));
     };

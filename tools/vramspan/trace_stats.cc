@@ -70,19 +70,30 @@ class Stats final : public Action {
   std::string name() const override { return "stats"; }
 
   void Define(CommandOptions& trace) override {
-    CommandOptions options = trace.Action(name(), "What each kernel took and touched");
-    options.Option("trace", path_, "A recorded run").Required();
-    options.Option("--format", format_, "table, csv or json")
+    CommandOptions options = trace.Action(name(), "Show what each kernel took and touched");
+    options.Option("trace", path_, "A trace of `vramspan run --record`").Required();
+    options.Option("--top", top_, "How many rows to show, the longest first; 0 shows all")
+        .AtLeastNone()
+        .Shown("N")
+        .ShowDefault();
+    options.Option("--format", format_, "How the result is printed")
         .OneOf({"table", "csv", "json"})
         .ShowDefault();
-    options.Option("--top", top_, "So many rows, those that took longest first (0: all)")
-        .AtLeastNone()
-        .ShowDefault();
     options.Footer(
-        "touched: the memory that its launches named, as far as can be inferred, summed over "
-        "them.\n"
-        "remote: how much of it was on the host. GB/s: touched over the time on the device.\n"
-        "Exit code 1 where the trace is damaged, too: what could be read of it is shown.");
+        "  touched  the memory that the launches named, as far as can be inferred, summed\n"
+        "  remote   how much of it was on the host\n"
+        "  GB/s     touched over the time on the device\n"
+        "\n"
+        "Exit status\n"
+        "  0  the trace was read whole\n"
+        "  1  the trace cannot be read, or not all of it; the rest is shown\n"
+        "  2  the command line was not understood\n"
+        "\n"
+        "Examples\n"
+        "  vramspan trace stats out.vramspan\n"
+        "  vramspan trace stats out.vramspan --top 0 --format csv > kernels.csv\n"
+        "\n"
+        "Read more: docs/replay.md");
   }
 
   Status Run() override {
@@ -116,7 +127,7 @@ class Stats final : public Action {
           SizeText(row.remote), row.Rate(), audit::ShortName(row.name, 60));
     }
     if (rows->size() < all) {
-      std::cout << absl::StrFormat("%d more with --top 0\n", all - rows->size());
+      std::cout << absl::StrFormat("--top 0 shows %d more\n", all - rows->size());
     }
   }
 

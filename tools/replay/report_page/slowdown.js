@@ -50,7 +50,7 @@ function slowdownSpec(one, chunk, width) {
 function boundNote(series) {
   if (series.length === 1 || !series.some((entry) => entry.floor) || isFloor(series)) return "";
   return el("p", { class: "what bound-note" }, "The bound is not drawn here: min fetches the fewest chunks, but serves " +
-    "so much in place that policies which move more are faster. Compare fetches with it, not times.");
+    "so much in place that policies with more moves are faster. Compare fetches with it, not times.");
 }
 
 function drawSlowdown(host, one, state) {

@@ -79,13 +79,13 @@ const UNITS = { gb_per_s: "GB/s", us: "µs", ns: "ns", ms: "ms", s: "s", percent
 const PRICE_WORDS = {
   "copy_gb_per_s.in": "copy to the device", "copy_gb_per_s.out": "copy to the host",
   "copy_gb_per_s.both": "copies both ways, the sum", serve_gb_per_s: "kernel on host memory",
-  device_gb_per_s: "kernel on device memory", move_gb_per_s: "move, remaps and all",
-  hold_call_us: "to hold a launch, each call", hold_release_us: "from letting it go to its start",
+  device_gb_per_s: "kernel on device memory", move_gb_per_s: "move with its remaps",
+  hold_call_us: "to hold a launch, each call", hold_release_us: "from its release to its start",
   copy_start_us: "start of a copy in", piece_start_us: "start of a piece out", per_plan_us: "the mover, each plan",
   per_fetch_us: "the mover, each fetch", per_move_us: "the mover, each move",
   short_call_us: "the program, each launch while memory is short",
   begin_us: "once, the mover's context", remap_beside: "remaps beside kernels, or copies: longer by",
-  serve_both_ways: "read and written where it lies: times",
+  serve_both_ways: "read and written in place: times",
 };
 
 function priceWords(text) {
@@ -135,17 +135,17 @@ function priceLists(prices) {
 function drawAssumptions(host, one, prices) {
   const { trace } = one;
   const times = trace.estimated_times
-    ? "The times of the work are estimates, not measurements: compare policies and budgets by them, but do not take " +
-      "the milliseconds for what a run would show."
-    : "The times of the work were measured when the trace was recorded; moves, stalls and service in place are priced " +
-      "as below.";
+    ? "The times of the work are estimates, not measurements. Compare policies and budgets by them, but do not expect " +
+      "a run to take so many milliseconds."
+    : "The times of the work were measured when the trace was recorded. Moves, stalls and service in place have the " +
+      "prices below.";
   const problems = trace.problems.length === 0 ? [el("p", {}, "The trace was read without problems.")]
     : [el("p", {}, "What was wrong with the trace:"),
       el("ul", { class: "problems" }, trace.problems.map((problem) => el("li", {}, problem)))];
   const waits = trace.waits === null || trace.waited_ms === null
-    ? "What the program waited for was not recorded: a replay takes it that where it paused for long it waited for the device."
-    : `The program waited for its device ${countText(trace.waits)} times, ${timeText(trace.waited_ms)} in all, and a replay ` +
-      "waits for that and nothing else.";
+    ? "The trace does not tell what the program waited for. The replay assumes that it waited for the device in each long pause."
+    : `The program waited for its device ${countText(trace.waits)} times, ${timeText(trace.waited_ms)} in all. A replay ` +
+      "waits for the same and nothing else.";
   const notes = trace.notes.map((note) => el("p", {}, note));
   host.replaceChildren(el("p", {}, times), el("p", {}, waits), ...problems, ...notes, ...priceLists(prices));
 }
