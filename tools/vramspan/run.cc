@@ -57,17 +57,17 @@ void SayWhereNotReached(const std::string& program, const run::Reach& reach,
 }
 
 // What an earlier run left. Whatever else has the name was not ours.
-Status RemoveRecording(const std::string& path) {
+Status RemoveRecording(const std::string& option, const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::symlink_status(path, error);
   if (status.type() == std::filesystem::file_type::not_found) return absl::OkStatus();
   if (!error && !std::filesystem::is_regular_file(status)) {
-    return absl::FailedPreconditionError("--record: " + path +
+    return absl::FailedPreconditionError(option + ": " + path +
                                          " is no regular file, which is all that --force removes");
   }
   if (!error) std::filesystem::remove(path, error);
   if (!error) return absl::OkStatus();
-  return absl::FailedPreconditionError("--record: " + path + ": " + error.message());
+  return absl::FailedPreconditionError(option + ": " + path + ": " + error.message());
 }
 
 class RunCommand final : public Command {
@@ -113,9 +113,13 @@ class RunCommand final : public Command {
     options.Option("--record-times", options_.record_times,
                    "How many launches of a recorded run to measure: some of each kernel while no "
                    "memory moves (default), all, or none");
+    options.Option("--record-events", record_events_,
+                   "Write every event that decisions are made from to this file, for `vramspan "
+                   "repeat` (%p: the process's number)");
     options.Flag("--no-command-line", options_.no_command_line,
-                 "Leave the program's words out of the trace, which may have secrets");
-    options.Flag("--force", options_.force, "Let --record write over a file that is there");
+                 "Leave the program's words out of what is recorded, which may have secrets");
+    options.Flag("--force", options_.force,
+                 "Let --record and --record-events write over files that are there");
     options.Flag("--simulate", options_.simulate,
                  "Run on the simulated driver (programs of the driver API)");
     options.Flag("--quiet", options_.quiet, "Announce nothing; what is wrong is said");
@@ -124,9 +128,10 @@ class RunCommand final : public Command {
         "The program's exit code, signals and output are its own. What is not given is taken from\n"
         "VRAMSPAN_DEVICE_MEMORY, VRAMSPAN_HOST_MEMORY, VRAMSPAN_CHUNK, VRAMSPAN_POLICY,\n"
         "VRAMSPAN_TRACER, VRAMSPAN_OVERLAP, VRAMSPAN_REPORT, VRAMSPAN_STATS, VRAMSPAN_PROFILE,\n"
-        "VRAMSPAN_RECORD, VRAMSPAN_RECORD_TIMES, VRAMSPAN_NO_COMMAND_LINE, VRAMSPAN_SIMULATE,\n"
-        "VRAMSPAN_QUIET and VRAMSPAN_OFF (of the last four: 1, yes, on, true, or 0, no, off, "
-        "false).\n"
+        "VRAMSPAN_RECORD, VRAMSPAN_RECORD_TIMES, VRAMSPAN_RECORD_EVENTS,\n"
+        "VRAMSPAN_NO_COMMAND_LINE, VRAMSPAN_SIMULATE, VRAMSPAN_QUIET and VRAMSPAN_OFF (of the "
+        "last\n"
+        "four: 1, yes, on, true, or 0, no, off, false).\n"
         "Exit codes of its own: 1, it cannot be set up; 2, the command line asks for what there "
         "is\n"
         "not; 126, the program cannot be run; 127, there is no such program.\n"
@@ -169,9 +174,12 @@ class RunCommand final : public Command {
     if (!stats_.empty()) {
       options_.stats = stats_ == "-" ? stats_ : std::filesystem::absolute(stats_).string();
     }
-    if (record_.has_value()) {
-      if (record_->empty()) return Refuse(absl::InvalidArgumentError("--record: '' is no file"));
-      options_.record = std::filesystem::absolute(*record_).string();
+    const Recording recordings[] = {{"--record", record_, options_.record},
+                                    {"--record-events", record_events_, options_.record_events}};
+    for (const auto& [option, given, path] : recordings) {
+      if (!given.has_value()) continue;
+      if (given->empty()) return Refuse(absl::InvalidArgumentError(option + ": '' is no file"));
+      path = std::filesystem::absolute(*given).string();
     }
     StatusOr<std::string> preload = PreloadLibrary();
     if (!preload.ok()) return Refuse(preload.status());
@@ -189,9 +197,9 @@ class RunCommand final : public Command {
         return Refuse(absl::InternalError(variable + ": " + std::strerror(errno)));
       }
     }
-    if (options_.record.has_value() && options_.force &&
-        run::FindProgram(command_.front()).has_value()) {
-      const Status removed = RemoveRecording(*options_.record);
+    for (const auto& [option, given, path] : recordings) {
+      if (!path.has_value() || !options_.force || !run::FindProgram(command_.front())) continue;
+      const Status removed = RemoveRecording(option, *path);
       if (!removed.ok()) return Refuse(removed);
     }
     std::vector<char*> arguments;
@@ -204,6 +212,12 @@ class RunCommand final : public Command {
   }
 
  private:
+  struct Recording {
+    std::string option;
+    const std::optional<std::string>& given;
+    std::optional<std::string>& path;  // The same, absolute.
+  };
+
   // The first word from `at` on that is `stop`, or no option of ours with its value.
   size_t Options(const std::vector<std::string>& words, size_t at, std::string_view stop) const {
     for (; at < words.size() && words[at] != stop && words[at].size() > 1 && words[at][0] == '-';
@@ -223,7 +237,7 @@ class RunCommand final : public Command {
   std::optional<CommandOptions> given_;
   run::Options options_;
   std::string stats_;
-  std::optional<std::string> record_;
+  std::optional<std::string> record_, record_events_;
   std::vector<std::string> command_;
 };
 
