@@ -67,7 +67,9 @@ void ContentWatch::Begin(DevicePtr base, Bytes size, bool mapped) {
 void ContentWatch::LetGo(const Print& p) {
   if (abandoned_) return;
   const State& s = StateOf(p.chunk);
-  if (s.mapped && s.life == p.life) --memory_.chunks()[p.chunk].mapped_only;
+  if (!s.mapped || s.life != p.life) return;
+  --memory_.chunks()[p.chunk].mapped_only;
+  memory_.chunks().NoteChange(p.chunk);
 }
 
 uint64_t ContentWatch::SettledMark(uint64_t hash) const {
@@ -93,7 +95,10 @@ uint64_t ContentWatch::Due(absl::Span<const trace::TracedRange> ranges, uint64_t
     const std::optional<uint32_t> slot = fingerprints_->Take();
     if (!slot.has_value()) return;
     ++s.taken;
-    if (s.mapped) ++c.mapped_only;
+    if (s.mapped) {
+      ++c.mapped_only;
+      memory_.chunks().NoteChange(index);
+    }
     fingerprints_->Ask(*slot);
     due.push_back({index, s.life, {c.base, c.size(), *slot}});
   };

@@ -5,19 +5,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <fstream>
 #include <iterator>
 #include <optional>
 
 #include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
-#include "runtime/base/own_process.h"
 #include "runtime/base/thread.h"
 #include "runtime/base/thread_local.h"
 #include "runtime/base/thread_number.h"
-#include "runtime/base/yes_no.h"
 
 namespace vramspan {
 namespace {
@@ -65,37 +61,6 @@ uint64_t WaitsAfter(const Submission& s) {
   Bytes from_host;
   for (const HostCopy& copy : s.host_copies) from_host += copy.size;
   return from_host != Bytes(0) && from_host <= kPutAside ? kNever : kLongCall;
-}
-
-// Recordings that have not ended, for the end of the process.
-struct Living {
-  const OwnProcess process = OwnProcess::This();
-  Mutex mu;
-  std::vector<Recorder*> all VS_GUARDED_BY(mu);
-};
-Living& TheLiving() {
-  static Living* living = new Living;
-  return *living;
-}
-
-// VRAMSPAN_NO_COMMAND_LINE: what is secret in it is not for a file that is passed on.
-StatusOr<bool> TellsCommandLine() {
-  const char* text = std::getenv("VRAMSPAN_NO_COMMAND_LINE");
-  if (text == nullptr || *text == '\0') return true;
-  const std::optional<bool> no = ParseYesNo(text);
-  if (no.has_value()) return !*no;
-  return absl::InvalidArgumentError(absl::StrCat("VRAMSPAN_NO_COMMAND_LINE: '", CleanText(text),
-                                                 "' is neither yes nor no; use ", kYesNoWords));
-}
-
-// The program's name alone, or with its words.
-std::string CommandLine(bool whole) {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  while (!text.empty() && text.back() == '\0') text.pop_back();
-  if (!whole) text.resize(std::min(text.find('\0'), text.size()));
-  for (char& c : text) c = c == '\0' ? ' ' : c;
-  return text;
 }
 
 }  // namespace
@@ -156,22 +121,12 @@ StatusOr<std::unique_ptr<Recorder>> Recorder::Open(const std::string& path, Time
   header.pid = static_cast<uint64_t>(getpid());
   header.began_unix_ns = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch() /
                                                std::chrono::nanoseconds(1));
-  VS_ASSIGN_OR_RETURN(const bool whole, TellsCommandLine());
-  header.program = CommandLine(whole);
+  VS_ASSIGN_OR_RETURN(header.program, RecordedCommandLine());
   header.times = times == Times::kNone ? "none" : "events";
   std::unique_ptr<Recorder> r(new Recorder(driver, times));
-  StatusOr<std::unique_ptr<trace::Writer>> writer = trace::Writer::Open({.path = path}, header);
-  for (int i = 0; i < 8 && absl::IsAlreadyExists(writer.status()); ++i) {
-    const std::string other = absl::StrCat(path, ".", getpid(), i == 0 ? "" : absl::StrCat(".", i));
-    writer = trace::Writer::Open({.path = other}, header);
-    if (writer.ok()) {
-      Log(LogLevel::kWarning,
-          absl::StrCat(CleanText(path), " exists already, so this process is recorded in ",
-                       CleanText(other)));
-    }
-  }
-  VS_RETURN_IF_ERROR(writer.status());
-  r->writer_ = *std::move(writer);
+  VS_ASSIGN_OR_RETURN(r->writer_, OpenOrBeside(path, [&](const std::string& file) {
+                        return trace::Writer::Open({.path = file}, header);
+                      }));
   r->writer_->Add(trace::CodeEvent{kDeclared, 0, "(declared work)"});
   r->writer_->Add(trace::CodeEvent{kForeign, 0, "(work of another context)"});
   VS_ASSIGN_OR_RETURN(
@@ -195,20 +150,12 @@ StatusOr<std::unique_ptr<Recorder>> Recorder::Open(const std::string& path, Time
                                         id, raw->writer_->At(start),
                                         static_cast<uint64_t>(took.count()), remote});
                                   }));
-  Living& living = TheLiving();
-  MutexLock lock(living.mu);
-  static const int registered = std::atexit(&FinishAll);
-  static_cast<void>(registered);
-  living.all.push_back(r.get());
+  r->Lives();
   return r;
 }
 
 Recorder::~Recorder() {
-  {
-    Living& living = TheLiving();
-    MutexLock lock(living.mu);
-    std::erase(living.all, this);
-  }
+  LivesNoMore();
   Finish();
 }
 
@@ -229,18 +176,6 @@ void Recorder::StopWatching() {
   // Its thread tells of what has ended.
   timer_->Stop();
   watch_.reset();
-}
-
-// The process ends, and the runtime was never destroyed.
-void Recorder::FinishAll() {
-  if (!TheLiving().process.Ends()) return;
-  // On a thread of its own: what the driver keeps for this one may be gone by now.
-  RunApart("vramspan-end", [] {
-    const OwnCalls own;
-    Living& living = TheLiving();
-    MutexLock lock(living.mu);
-    for (Recorder* recorder : std::exchange(living.all, {})) recorder->Finish();
-  });
 }
 
 void Recorder::Finish() {

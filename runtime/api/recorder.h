@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "runtime/api/content_watch.h"
+#include "runtime/api/record_file.h"
 #include "runtime/api/work_timer.h"
 #include "runtime/memory/run_listener.h"
 #include "runtime/mover/mover.h"
@@ -24,7 +25,7 @@
 
 namespace vramspan {
 
-class Recorder final : public RunListener {
+class Recorder final : public RunListener, EndsWithProcess {
  public:
   // Of which work the time on the device is measured. kSome: while no memory moves, of a kernel's
   // first launches and then of one in eight; that is most of what a recording costs.
@@ -91,8 +92,7 @@ class Recorder final : public RunListener {
   };
 
   Recorder(std::shared_ptr<const Driver> driver, Times times);
-  static void FinishAll();
-  void Finish();
+  void Finish() override;
   bool Captures(CUstream stream);
   uint32_t StreamNumber(CUstream stream);
   // Of a stream of this context, or of another's.

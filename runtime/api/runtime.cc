@@ -17,6 +17,7 @@
 #include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/uncancellable.h"
+#include "runtime/scheduler/told_owner.h"
 
 namespace vramspan {
 namespace {
@@ -235,6 +236,17 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
     if (!recorder.ok()) return record.Error(recorder.status());
     r->recorder_ = *std::move(recorder);
   }
+  MoverOptions mover;
+  const Setting events(nullptr, "VRAMSPAN_RECORD_EVENTS");
+  if (events.text.has_value()) {
+    auto recording = EventRecording::Open(*events.text);
+    if (!recording.ok()) return events.Error(recording.status());
+    r->events_ = *std::move(recording);
+    mover.sink = r->events_->sink();
+    auto told = std::make_unique<ToldPolicy>(*std::move(policy), mover.sink);
+    mover.policy = told->decides();
+    policy = std::move(told);
+  }
   const Setting keep(nullptr, "VRAMSPAN_KEEP");
   const StatusOr<std::vector<Pin>> pins = ParsePins(keep.text.value_or(""));
   if (!pins.ok()) return keep.Error(pins.status());
@@ -249,7 +261,6 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   }
   VS_ASSIGN_OR_RETURN(r->memory_, Memory::Create(r->driver_, memory, *std::move(policy)));
   if (r->profile_pins_ != nullptr) r->profile_pins_->SetMemory(r->memory_.get());
-  MoverOptions mover;
   mover.listener = r->recorder_.get();
   mover.own_context = (config.flags & VRAMSPAN_CONFIG_SHARE_CONTEXT) == 0;
   if (config.deadline_us != 0) mover.deadline = std::chrono::microseconds(config.deadline_us);
@@ -309,6 +320,7 @@ Runtime::~Runtime() {
   memory_.reset();
   profile_pins_.reset();
   recorder_.reset();
+  events_.reset();
   if (retained_) {
     driver_->RecordBackgroundError(
         Check((*driver_)->DevicePrimaryCtxRelease(device_), "cuDevicePrimaryCtxRelease"));

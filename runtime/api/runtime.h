@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "include/vramspan/vramspan.h"
+#include "runtime/api/event_recording.h"
 #include "runtime/api/kernel_teacher.h"
 #include "runtime/api/profile_pins.h"
 #include "runtime/api/tracer.h"
@@ -65,9 +66,10 @@ class Runtime {
   std::shared_ptr<const Driver> driver_;
   CUcontext context_ = nullptr;
   CUdevice device_ = 0;
-  Bytes total_;                         // The device's memory.
-  bool retained_ = false;               // The primary context was retained by us.
-  std::unique_ptr<Recorder> recorder_;  // None: this is not recorded. The rest tells it things.
+  Bytes total_;                             // The device's memory.
+  bool retained_ = false;                   // The primary context was retained by us.
+  std::unique_ptr<Recorder> recorder_;      // None: this is not recorded. The rest tells it things.
+  std::unique_ptr<EventRecording> events_;  // None: its scheduler's events are not recorded.
   std::unique_ptr<KernelTeacher> teacher_;
   std::unique_ptr<ProfilePins> profile_pins_;  // None: nothing is named that is to be kept.
   std::unique_ptr<Memory> memory_;

@@ -50,6 +50,7 @@ void ChunkMap::Fill(const std::vector<ChunkIndex>& added, DevicePtr base,
     c.Transition(ChunkState::kFresh);
     // A linked program may write from here on without our seeing it, so fresh ends at once.
     c.Transition(c.on_device ? ChunkState::kDevice : ChunkState::kHost);
+    chunks_->NoteChange(added[i]);
     if (c.on_device) policy_->OnInsert(added[i]);
     page_map_->Set(at, c.size(), added[i]);
     at = at + c.size();
@@ -70,6 +71,7 @@ void ChunkMap::DropHostCopy(ChunkIndex index) {
   Chunk& c = (*chunks_)[index];
   if (c.state != ChunkState::kDeviceTwin && c.state != ChunkState::kDeviceStale) return;
   c.Transition(ChunkState::kDevice);
+  chunks_->NoteChange(index);
   host_pool_->Release(c.host_slot);
   c.host_slot = kNoSlot;
 }
@@ -80,6 +82,7 @@ std::optional<uint32_t> ChunkMap::TakeHostCopy(int log2) {
     const bool copy = c.state == ChunkState::kDeviceTwin || c.state == ChunkState::kDeviceStale;
     if (!copy || c.log2_size != log2) continue;
     c.Transition(ChunkState::kDevice);
+    chunks_->NoteChange(ChunkIndex(i));
     return std::exchange(c.host_slot, kNoSlot);
   }
   return std::nullopt;

@@ -34,6 +34,7 @@ StatusOr<std::vector<Backing>> Dismantler::Dismantle(ChunkRange range) {
       if (c.on_device) state_.policy().OnRemove(index);
       range.gone[i] = range.gone[i] || c.unmapped;
       chunks.SetUnmapped(index, false);  // Nobody is to show it any more.
+      chunks.NoteChange(index);
       // Gone at once: until the chunk leaves the table, others may look for copies to drop.
       state_.DropHostCopy(index);
       // What other processes may have is not for another allocation.

@@ -84,6 +84,7 @@ Mappings::Taken Mappings::TakeOut(DevicePtr at, const std::vector<ChunkIndex>& c
     if (c.on_device) map_.policy().OnRemove(index);
     taken.unmapped.push_back(c.unmapped);
     map_.chunks().SetUnmapped(index, false);  // Nobody is to show it any more.
+    map_.chunks().NoteChange(index);
     map_.DropHostCopy(index);
     taken.detached.Add(BackingOf(c));
   }

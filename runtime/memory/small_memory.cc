@@ -24,6 +24,7 @@ SmallMemory::SmallMemory(MemoryState* state, Placing* placing, Dismantler* disma
       MutexLock lock(state->mu);
       const ChunkIndex c = state->page_map().Find(p);
       state->chunks()[c].dying = true;
+      state->chunks().NoteChange(c);
       range.chunks.push_back(c);
     }
     state->driver().RecordBackgroundError(dismantler->TakeApart(std::move(range)));

@@ -14,12 +14,13 @@ constexpr std::chrono::milliseconds kStopLook{5};
 Mover::Mover(Memory* memory, const MoverOptions& options)
     : memory_(*memory),
       traced_(options.traced),
-      scheduler_(&memory->chunks(), &memory->policy(),
+      scheduler_(&memory->chunks(), options.policy != nullptr ? options.policy : &memory->policy(),
                  {.deadline = options.deadline,
                   .traced = options.traced,
                   .idle_fetches = options.idle_fetches,
                   .device_memory = memory->device_pool().budget(),
-                  .prices = options.prices},
+                  .prices = options.prices,
+                  .sink = options.sink},
                  this),
       watch_(memory, &scheduler_, &accounts_, &signals_),
       streams_(memory, &scheduler_, &accounts_, &signals_, &gate_),
@@ -111,7 +112,7 @@ bool Mover::Idle() {
 
 void Mover::TeachKernel(uint64_t kernel, double passes, uint64_t resident_ns) {
   MutexLock lock(memory_.mu);
-  scheduler_.trials().history().Teach(kernel, passes, resident_ns);
+  scheduler_.Teach(kernel, passes, resident_ns);
 }
 
 StatusOr<DetachedMemory> Mover::Replace(absl::Span<const DevicePtr> mappings, Bytes size,

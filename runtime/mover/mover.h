@@ -51,6 +51,10 @@ struct MoverOptions {
   bool idle_fetches = true;
   Prices prices;
   RunListener* listener = nullptr;  // Outlives the mover.
+  // Is told of all that the scheduler is told, and outlives the mover; null: nobody is. What
+  // decides then is not the memory's policy, which tells, but the one behind that (ToldPolicy).
+  EventSink* sink = nullptr;
+  EvictionPolicy* policy = nullptr;
   // The contexts but this one whose work has passed by (BeginUntracked). Null: nobody's does.
   std::vector<CUcontext> (*others)(CUcontext own) = nullptr;
 };

@@ -58,7 +58,7 @@ void ProgramWork::Collect(absl::Span<const WorkRange> ranges, StreamWork* work) 
   if (options_.traced && work->kind == Work::Kind::kScope) {
     work->signature = Sequence::Signature(*work);
   }
-  scheduler_.trials().Want(work);
+  scheduler_.Want(work);
 }
 
 void ProgramWork::WaitForRoom(bool kernels_only) {

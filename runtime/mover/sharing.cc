@@ -84,6 +84,7 @@ Status Sharing::MakeShareable(ChunkIndex index) {
     if (!result.mapped) {
       MutexLock lock(memory_.mu);
       memory_.chunks()[index].lost = true;
+      memory_.chunks().NoteChange(index);
       accounts_.Record(status);
     }
   }

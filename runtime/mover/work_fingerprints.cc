@@ -108,7 +108,7 @@ void WorkFingerprints::Take(const StreamWork& work, bool dead) {
     const std::optional<Fingerprint> found = prints_->Result(queued.slot);
     prints_->Give(queued.slot);
     if (!found.has_value() || dead) continue;
-    if (scheduler_.host_copies().Found(queued.chunk, work.id, *found)) {
+    if (scheduler_.Found(queued.chunk, work.id, *found)) {
       memory_.DropHostCopy(queued.chunk);
     }
   }

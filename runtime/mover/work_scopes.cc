@@ -156,7 +156,7 @@ StatusOr<WorkScopes::Taken> WorkScopes::Take(StreamWork* work, absl::Span<const 
   if (in_threads) {
     // The host is what holds the launch here, so the stream has arrived when it is idle enough:
     // nothing tells, and the chunks stay until work that declared them has finished.
-    work->needs_arrival = false;
+    parts_.scheduler->work().ArrivesUntold(work);
     parts_.signals->Wake();
     parts_.watch->WaitUntil([work] { return work->released; });
     return Taken::kRuns;

@@ -31,7 +31,7 @@ class Residency {
   bool UsersKnown(const Chunk& c) const { return vramspan::UsersKnown(c, tracking_); }
 
   // The planner is to look at the chunk again: what it is shown of it has changed.
-  void NoteChange(ChunkIndex chunk) { chunks_.NoteChange(chunk); }
+  void NoteChange(ChunkIndex chunk) { chunks_.NoteDecision(chunk); }
   void NoteAll() {
     for (uint32_t i = 1; i < end(); ++i) NoteChange(ChunkIndex(i));
   }

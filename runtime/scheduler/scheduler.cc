@@ -1,15 +1,21 @@
 #include "runtime/scheduler/scheduler.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace vramspan {
 
 using Kind = Action::Kind;
+using Tells = SchedulerEvent::Kind;
 
 Scheduler::Scheduler(ChunkTable* chunks, EvictionPolicy* policy, const SchedulerOptions& options,
                      SchedulerOwner* owner)
-    : residency_(chunks),
+    : tell_(options.sink),
+      told_owner_(options.sink == nullptr
+                      ? std::nullopt
+                      : std::optional<ToldOwner>(std::in_place, owner, options.sink)),
+      residency_(chunks),
       counts_(&residency_),
       host_copies_(&residency_),
       trials_(policy == nullptr ? std::nullopt
@@ -20,7 +26,7 @@ Scheduler::Scheduler(ChunkTable* chunks, EvictionPolicy* policy, const Scheduler
       reachability_(&residency_, &unmapped_, &counts_),
       readiness_(&residency_, &unmapped_, trials_ ? &*trials_ : nullptr),
       moves_({&residency_, &queue_, &counts_, &unmapped_, &reachability_, &host_copies_, policy,
-              owner}),
+              told_owner_ ? &*told_owner_ : owner}),
       plan_maker_(
           policy == nullptr
               ? std::nullopt
@@ -28,13 +34,27 @@ Scheduler::Scheduler(ChunkTable* chunks, EvictionPolicy* policy, const Scheduler
                                          PlanSources{&residency_, &queue_, &counts_, &readiness_,
                                                      &unmapped_, &*trials_, &sequence_, &patience_},
                                          policy, options.prices, options.traced)),
-      planning_({&residency_, &queue_, &counts_, trials_ ? &*trials_ : nullptr,
-                 plan_maker_ ? &*plan_maker_ : nullptr, &moves_, owner},
-                options.traced && options.idle_fetches, options.always_prints),
+      planning_(
+          {&residency_, &queue_, &counts_, trials_ ? &*trials_ : nullptr,
+           plan_maker_ ? &*plan_maker_ : nullptr, &moves_, told_owner_ ? &*told_owner_ : owner},
+          options.traced && options.idle_fetches, options.always_prints),
       work_({&residency_, &queue_, &counts_, &host_copies_, trials_ ? &*trials_ : nullptr,
-             &patience_, &unmapped_, &readiness_, &moves_, &planning_, policy, owner}) {}
+             &patience_, &unmapped_, &readiness_, &moves_, &planning_, policy,
+             told_owner_ ? &*told_owner_ : owner}) {
+  if (options.sink == nullptr) return;
+  options.sink->Made(chunks, options, policy == nullptr ? "" : policy->name());
+}
 
 Action Scheduler::Next(const Moment& at) {
+  return tell_({.kind = Tells::kNext, .at = &at}, [&] { return NextAction(at); });
+}
+
+Instant Scheduler::Due(const Moment& at, Instant before) {
+  return tell_({.kind = Tells::kDue, .at = &at, .other = before},
+               [&] { return NextTime(at, before); });
+}
+
+Action Scheduler::NextAction(const Moment& at) {
   // What was done since the last call may have taken long, but it was something.
   if (std::exchange(acted_, false)) patience_.Progressed(at.now);
   const Action action = Decide(at);
@@ -86,7 +106,7 @@ Action Scheduler::Mapping(const Moment& at) {
   return {.kind = chunk ? Kind::kMapOnHost : Kind::kNothing, .chunk = chunk};
 }
 
-Instant Scheduler::Due(const Moment& at, Instant before) {
+Instant Scheduler::NextTime(const Moment& at, Instant before) {
   // Nothing begins while timed work runs.
   before = TimedRuns(at.now) ? std::min(before, trials_->timed_until()) : planning_.Due(at, before);
   if (trials_ && !queue_.empty() && trials_->OnTrial(*queue_.front()) && trials_->WaitsUntil()) {
@@ -101,28 +121,50 @@ Instant Scheduler::Due(const Moment& at, Instant before) {
   return work_.Due(before, at.now);
 }
 
+void Scheduler::Want(Work* work) {
+  tell_({.kind = Tells::kWant, .work = work}, [&] { trials_->Want(work); });
+}
+
 void Scheduler::Refused(ChunkMove* move, bool failed, Instant now) {
-  moves_.Refused(move);
-  planning_.Refused(now);
-  acted_ = false;
-  if (failed) Failed(now);
+  tell_({.kind = Tells::kRefused, .move = move, .now = now, .value = failed}, [&] {
+    moves_.Refused(move);
+    planning_.Refused(now);
+    acted_ = false;
+    if (failed) Failed(now);
+  });
+}
+
+Remapping Scheduler::BeginRemap(ChunkMove* move, Instant now) {
+  return tell_({.kind = Tells::kBeginRemap, .move = move, .now = now},
+               [&] { return moves_.BeginRemap(move, /*may_hide=*/!shares_context_, now); });
 }
 
 void Scheduler::Remapped(ChunkMove* move, RemapOutcome outcome, const Moment& at) {
-  moves_.Remapped(move, outcome, at.host_has_room);
-  if (outcome == RemapOutcome::kDone) planning_.RoomCame();
-  if (outcome == RemapOutcome::kLost) planning_.Failed(at.now);
+  tell_({.kind = Tells::kRemapped,
+         .move = move,
+         .now = at.now,
+         .value = static_cast<uint64_t>(outcome),
+         .second = at.host_has_room},
+        [&] {
+          moves_.Remapped(move, outcome, at.host_has_room);
+          if (outcome == RemapOutcome::kDone) planning_.RoomCame();
+          if (outcome == RemapOutcome::kLost) planning_.Failed(at.now);
+        });
 }
 
 void Scheduler::Unmapped(ChunkMove* move, bool ok, Instant now) {
-  moves_.Unmapped(move, ok);
-  if (!ok) planning_.Failed(now);
+  tell_({.kind = Tells::kUnmapped, .move = move, .now = now, .value = ok}, [&] {
+    moves_.Unmapped(move, ok);
+    if (!ok) planning_.Failed(now);
+  });
 }
 
 void Scheduler::GiveUp(ChunkMove* move, bool failed, Instant now) {
-  moves_.GiveUp(move);
-  planning_.RoomCame();
-  if (failed) Failed(now);
+  tell_({.kind = Tells::kGiveUp, .move = move, .now = now, .value = failed}, [&] {
+    moves_.GiveUp(move);
+    planning_.RoomCame();
+    if (failed) Failed(now);
+  });
 }
 
 void Scheduler::Failed(Instant now) {
@@ -132,13 +174,45 @@ void Scheduler::Failed(Instant now) {
 }
 
 void Scheduler::MappedOnHost(ChunkIndex chunk, bool ok, Instant now) {
-  unmapped_.Mapped(chunk, ok);
-  if (!ok) planning_.Failed(now);
+  tell_({.kind = Tells::kMappedOnHost, .chunk = chunk, .now = now, .value = ok}, [&] {
+    unmapped_.Mapped(chunk, ok);
+    if (!ok) planning_.Failed(now);
+  });
+}
+
+void Scheduler::LookAgain() {
+  tell_({.kind = Tells::kLookAgain}, [&] { planning_.RoomCame(); });
+}
+
+void Scheduler::UsersDeclared(ChunkIndex chunk) {
+  tell_({.kind = Tells::kUsersDeclared, .chunk = chunk}, [&] {
+    residency_.UsersDeclared(chunk);
+    planning_.Again();
+  });
 }
 
 void Scheduler::Track(Tracking tracking) {
-  residency_.Track(tracking);
-  planning_.Again();
+  tell_({.kind = Tells::kTrack, .value = static_cast<uint64_t>(tracking)}, [&] {
+    residency_.Track(tracking);
+    planning_.Again();
+  });
+}
+
+void Scheduler::ShareContext() {
+  tell_({.kind = Tells::kShareContext}, [&] { shares_context_ = true; });
+}
+
+bool Scheduler::Found(ChunkIndex chunk, uint64_t work, const Fingerprint& print) {
+  return tell_({.kind = Tells::kFound, .print = &print, .chunk = chunk, .value = work},
+               [&] { return host_copies_.Found(chunk, work, print); });
+}
+
+void Scheduler::Teach(uint64_t kernel, double passes, uint64_t resident_ns) {
+  tell_({.kind = Tells::kTeach,
+         .value = kernel,
+         .second = std::bit_cast<uint64_t>(passes),
+         .third = resident_ns},
+        [&] { trials_->history().Teach(kernel, passes, resident_ns); });
 }
 
 }  // namespace vramspan

@@ -18,12 +18,15 @@
 #include <optional>
 
 #include "runtime/scheduler/action.h"
+#include "runtime/scheduler/event_sink.h"
+#include "runtime/scheduler/events.h"
 #include "runtime/scheduler/moves.h"
 #include "runtime/scheduler/owner.h"
 #include "runtime/scheduler/plan_maker.h"
 #include "runtime/scheduler/planning.h"
 #include "runtime/scheduler/reachability.h"
 #include "runtime/scheduler/sequence.h"
+#include "runtime/scheduler/told_owner.h"
 #include "runtime/scheduler/work_flow.h"
 
 namespace vramspan {
@@ -35,6 +38,7 @@ struct SchedulerOptions {
   bool always_prints = false;
   Bytes device_memory;  // The budget, as it is at first.
   Prices prices;
+  EventSink* sink = nullptr;  // Is told of all that happens; outlives the scheduler. Null: nobody.
 };
 
 class Scheduler {
@@ -51,19 +55,19 @@ class Scheduler {
   Instant Due(const Moment& at, Instant before);
 
   // --- what happens to work, and what threads ask of addresses ---
-  WorkFlow& work() { return work_; }
-  Reachability& reachability() { return reachability_; }
-  UnmappedChunks& unmapped() { return unmapped_; }
+  WorkEvents work() { return {&work_, tell_}; }
+  AddressEvents reachability() { return {&reachability_, tell_}; }
+  MappingEvents unmapped() { return {&unmapped_, tell_}; }
+  // What is wanted of it is all that is not served in place.
+  void Want(Work* work);
 
   // --- what comes of moves; what is not here is told to them ---
-  Moves& moves() { return moves_; }
+  MoveEvents moves() { return {&moves_, tell_}; }
   const Moves& moves() const { return moves_; }
   // A move could not be started, and is over; `failed`: for an error, and not because its memory
   // went to another.
   void Refused(ChunkMove* move, bool failed, Instant now);
-  Remapping BeginRemap(ChunkMove* move, Instant now) {
-    return moves_.BeginRemap(move, /*may_hide=*/!shares_context_, now);
-  }
+  Remapping BeginRemap(ChunkMove* move, Instant now);
   void Remapped(ChunkMove* move, RemapOutcome outcome, const Moment& at);
   void Unmapped(ChunkMove* move, bool ok, Instant now);
   // `failed`: for an error, and not because a thread keeps the address.
@@ -78,16 +82,17 @@ class Scheduler {
 
   // --- all else ---
   // Memory was freed, or the budget has changed, or what is asked of chunks.
-  void LookAgain() { planning_.RoomCame(); }
+  void LookAgain();
   // Work that declared the chunk has been reached, or has ended.
-  void UsersDeclared(ChunkIndex chunk) {
-    residency_.UsersDeclared(chunk);
-    planning_.Again();
-  }
+  void UsersDeclared(ChunkIndex chunk);
   // Of which chunks all users are counted, from here on.
   void Track(Tracking tracking);
   // Moves are made in the program's own context, where copies may wait for held work: kDetach.
-  void ShareContext() { shares_context_ = true; }
+  void ShareContext();
+  // What the fingerprint behind the work tells. True: the chunk's host copy is to be dropped.
+  [[nodiscard]] bool Found(ChunkIndex chunk, uint64_t work, const Fingerprint& print);
+  // What is known of a kernel before it was seen here (KernelHistory::Teach).
+  void Teach(uint64_t kernel, double passes, uint64_t resident_ns);
 
   // --- what others look at ---
   const Residency& residency() const { return residency_; }
@@ -95,16 +100,19 @@ class Scheduler {
   const WorkCounts& counts() const { return counts_; }
   const Planning& planning() const { return planning_; }
   const Sequence& sequence() const { return sequence_; }
-  HostCopies& host_copies() { return host_copies_; }
-  Trials& trials() { return *trials_; }
+  const Trials& trials() const { return *trials_; }
 
  private:
+  Action NextAction(const Moment& at);
+  Instant NextTime(const Moment& at, Instant before);
   Action Decide(const Moment& at);
   Action EndOfMove(const Moment& at);
   Action Mapping(const Moment& at);
   bool TimedRuns(Instant now) const { return trials_ && trials_->TimedRuns(now); }
   void Failed(Instant now);
 
+  const EventTeller tell_;
+  std::optional<ToldOwner> told_owner_;  // Where somebody is told.
   Residency residency_;
   WorkQueue queue_;
   WorkCounts counts_;

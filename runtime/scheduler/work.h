@@ -119,6 +119,7 @@ struct Work {
   Bytes remote;                       // On the host when it was released, most likely used.
   uint32_t fingerprint_launches = 0;  // Behind it while it is held.
   Submitter submitter;
+  mutable uint64_t told = 0;  // An EventSink knows what it touches: a mark of the sink's own.
 
   // Nothing may move while it runs: it may touch any memory.
   bool barrier() const { return access != Access::kExact; }

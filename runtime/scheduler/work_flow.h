@@ -70,6 +70,8 @@ class WorkFlow {
   // --- it goes on ---
   // Its stream has come as far as the work: whatever the program did before is done.
   void Arrived(Work* work);
+  // Nothing will tell when it has: its chunks stay until work that declared them has ended.
+  void ArrivesUntold(Work* work) { work->needs_arrival = false; }
   // It was let go, as kRelease asked.
   void Released(Work* work, const Moment& at);
   // It has ended, and ran from `began` at the earliest. `at_once`: its end was seen when it came.

@@ -68,6 +68,7 @@ void ChunkTable::Remove(ChunkIndex chunk) {
   --live_;
   NoteChange(chunk);
   removed_.Add(chunk);
+  if (told_ != nullptr) told_->removed.Add(chunk);
 }
 
 }  // namespace vramspan

@@ -41,10 +41,24 @@ class ChunkTable {
   uint32_t unmapped() const { return unmapped_.load(std::memory_order_acquire); }
   // What decisions see of the chunk has changed, or will before the lock is left. Add and Remove
   // say so themselves.
-  void NoteChange(ChunkIndex chunk) { changed_.Add(chunk); }
+  void NoteChange(ChunkIndex chunk) {
+    changed_.Add(chunk);
+    if (told_ != nullptr) told_->changed.Add(chunk);
+  }
+  // The same of a change that the scheduler itself makes: it follows from what it was told.
+  void NoteDecision(ChunkIndex chunk) { changed_.Add(chunk); }
   // Those that have changed since the last call, and those that were removed.
   ChunkSet& changed() { return changed_; }
   ChunkSet& removed() { return removed_; }
+  // For whoever records what the scheduler is told: what others than the scheduler changed. From
+  // the first call on.
+  struct Told {
+    ChunkSet changed, removed;
+  };
+  Told& told() {
+    if (told_ == nullptr) told_ = std::make_unique<Told>();
+    return *told_;
+  }
 
  private:
   ChunkTable(Chunk* chunks, uint32_t capacity) : chunks_(chunks), capacity_(capacity) {}
@@ -54,6 +68,7 @@ class ChunkTable {
   uint32_t end_ = 1;
   uint32_t live_ = 0;
   ChunkSet changed_, removed_;
+  std::unique_ptr<Told> told_;  // Null: nobody records.
   std::atomic<uint32_t> unmapped_{0};
   uint32_t first_free_ = 0;  // Free entries are chained through their device_slot.
 };

@@ -10,6 +10,7 @@
 #include "tests/trace/sample.h"
 #include "tools/replay/load_trace.h"
 #include "tools/replay/profile.h"
+#include "tools/replay/repeat_events.h"
 
 namespace vramspan_test {
 namespace {
@@ -98,6 +99,33 @@ TEST_F(RecordTest, TwiceTheDevicesMemory) {
   for (const RecordedMove& move : run.moves) in += move.in ? 1 : 0;
   EXPECT_THAT(output.err, HasSubstr(", " + std::to_string(in) + " chunks"));
   EXPECT_GT(run.moves.size(), 12u);
+}
+
+// What its decisions were made from, told again, comes to the same decisions.
+TEST_F(RecordTest, EventsGiveTheSameActions) {
+  for (const char* const scenario : {"doubled", "expandable", "pools_churn", "exit_busy"}) {
+    std::filesystem::remove(path_);
+    ASSERT_EQ(RunTool("--record-events " + path_, scenario), 0) << scenario;
+    const StatusOr<RepeatedEvents> again = RepeatEvents(path_);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_TRUE(again->whole);
+    EXPECT_EQ(again->damage, "");
+    EXPECT_FALSE(again->difference.has_value()) << again->difference->now;
+    EXPECT_THAT(again->program, HasSubstr(scenario));
+    EXPECT_GT(again->actions, 50u) << scenario;
+    const std::string repeat = std::string("'" VRAMSPAN_BINARY "' repeat ") + path_;
+    EXPECT_EQ(std::system((repeat + " | grep -q ' actions, all the same$'").c_str()), 0);
+  }
+}
+
+TEST_F(RecordTest, EventsThatCannotBeWrittenEndNothing) {
+  const Output full = RunPreloaded("default", "within", "VRAMSPAN_RECORD_EVENTS=/dev/full");
+  EXPECT_EQ(full.code, 0) << full.err;
+  EXPECT_THAT(full.err, HasSubstr("/dev/full, which is not a regular file"));
+  std::ofstream(path_) << "somebody's";
+  const Output taken = RunPreloaded("default", "doubled", "VRAMSPAN_RECORD_EVENTS=" + path_);
+  EXPECT_EQ(taken.code, 0) << taken.err;
+  EXPECT_THAT(taken.err, HasSubstr(path_ + " exists already"));
 }
 
 TEST_F(RecordTest, WhatFits) {

@@ -92,7 +92,7 @@ TEST(Run, OptionsBecomeVariables) {
   const Output env = Launch(
       "--device-memory 8GiB --host-memory 50% --chunk 4MiB --policy lru --tracer hooks --overlap "
       "safe --report budget --record /tmp/%p.vramspan --record-times all --stats=/tmp/stats "
-      "--quiet "
+      "--quiet --record-events /tmp/%p.events "
       "--off -- env",
       "LD_PRELOAD=libm.so.6");
   ASSERT_EQ(env.code, 0) << env.err;
@@ -101,7 +101,7 @@ TEST(Run, OptionsBecomeVariables) {
         "VRAMSPAN_POLICY=lru", "VRAMSPAN_TRACER=hooks", "VRAMSPAN_OVERLAP=safe",
         "VRAMSPAN_STATS=/tmp/stats", "VRAMSPAN_QUIET=1", "VRAMSPAN_REPORT=budget",
         "VRAMSPAN_RECORD=/tmp/%p.vramspan", "VRAMSPAN_OFF=1", "VRAMSPAN_RECORD_TIMES=all",
-        "/libvramspan_preload.so:libm.so.6"}) {
+        "VRAMSPAN_RECORD_EVENTS=/tmp/%p.events", "/libvramspan_preload.so:libm.so.6"}) {
     EXPECT_THAT(env.out, HasSubstr(std::string(line) + "\n"));
   }
   const Output bare = Launch("-- env");
@@ -205,10 +205,14 @@ TEST(Run, ARecordingIsNotWrittenOver) {
   const std::string path = folder.path() + "/t.vramspan";
   // By its place, whatever the program makes its folder.
   EXPECT_THAT(Launch("--record " + path + " -- env").out, HasSubstr("VRAMSPAN_RECORD=" + path));
+  EXPECT_THAT(Launch("--record-events " + path + " -- env").out,
+              HasSubstr("VRAMSPAN_RECORD_EVENTS=" + path));
   std::ofstream(path) << "something";
   const Output refused = Launch("--record " + path + " -- env");
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr(path + ": the file exists; --force replaces it"));
+  EXPECT_THAT(Launch("--record-events " + path + " -- env").err,
+              HasSubstr("--record-events: " + path + ": the file exists; --force replaces it"));
   EXPECT_TRUE(std::filesystem::exists(path));
   EXPECT_EQ(Launch("--force --record " + path + " -- no-such-program").code, 127);
   EXPECT_EQ(Launch("--force --record " + path + " -- /tmp").code, 126);

@@ -37,7 +37,7 @@ void SimulatedMover::Submit(ActiveWork* a) {
   } else if (run_.works[a->work].kind == WorkKind::kCopy) {
     // Nothing is fetched for a copy: it touches each byte once.
     a->ServeOnce();
-    scheduler_.trials().Want(a);
+    scheduler_.Want(a);
   }
   // Before it counts as a use of what it touches.
   if (scheduler_.queue().empty()) FindDuration(a);

@@ -57,17 +57,17 @@ void SayWhereNotReached(const std::string& program, const run::Reach& reach,
 }
 
 // What an earlier run left. Whatever else has the name was not ours.
-Status RemoveRecording(const std::string& path) {
+Status RemoveRecording(const std::string& option, const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::symlink_status(path, error);
   if (status.type() == std::filesystem::file_type::not_found) return absl::OkStatus();
   if (!error && !std::filesystem::is_regular_file(status)) {
-    return absl::FailedPreconditionError("--record: " + path +
+    return absl::FailedPreconditionError(option + ": " + path +
                                          " is not a regular file, and --force removes no other");
   }
   if (!error) std::filesystem::remove(path, error);
   if (!error) return absl::OkStatus();
-  return absl::FailedPreconditionError("--record: " + path + ": " + error.message());
+  return absl::FailedPreconditionError(option + ": " + path + ": " + error.message());
 }
 
 class RunCommand final : public Command {
@@ -139,9 +139,13 @@ class RunCommand final : public Command {
         .Option("--record-times", options_.record_times,
                 "Which launches are timed: some of each kernel, all or none (default: some)")
         .Shown("some|all|none");
+    options
+        .Option("--record-events", record_events_,
+                "Write what decisions are made from, for `vramspan repeat`. %p as above")
+        .Shown("FILE");
     options.Flag("--no-command-line", options_.no_command_line,
-                 "Leave the command line out of the trace, because it may hold secrets");
-    options.Flag("--force", options_.force, "Let --record replace a file");
+                 "Leave the command line out of recordings, because it may hold secrets");
+    options.Flag("--force", options_.force, "Let --record and --record-events replace files");
     options.Group("Other");
     options.Flag("--simulate", options_.simulate,
                  "Run on the simulated driver. The program must use the driver API");
@@ -199,9 +203,12 @@ class RunCommand final : public Command {
     if (!stats_.empty()) {
       options_.stats = stats_ == "-" ? stats_ : std::filesystem::absolute(stats_).string();
     }
-    if (record_.has_value()) {
-      if (record_->empty()) return Refuse(absl::InvalidArgumentError("--record: '' is not a file"));
-      options_.record = std::filesystem::absolute(*record_).string();
+    const Recording recordings[] = {{"--record", record_, options_.record},
+                                    {"--record-events", record_events_, options_.record_events}};
+    for (const auto& [option, given, path] : recordings) {
+      if (!given.has_value()) continue;
+      if (given->empty()) return Refuse(absl::InvalidArgumentError(option + ": '' is not a file"));
+      path = std::filesystem::absolute(*given).string();
     }
     StatusOr<std::string> preload = PreloadLibrary();
     if (!preload.ok()) return Refuse(preload.status());
@@ -219,9 +226,9 @@ class RunCommand final : public Command {
         return Refuse(absl::InternalError(variable + ": " + std::strerror(errno)));
       }
     }
-    if (options_.record.has_value() && options_.force &&
-        run::FindProgram(command_.front()).has_value()) {
-      const Status removed = RemoveRecording(*options_.record);
+    for (const auto& [option, given, path] : recordings) {
+      if (!path.has_value() || !options_.force || !run::FindProgram(command_.front())) continue;
+      const Status removed = RemoveRecording(option, *path);
       if (!removed.ok()) return Refuse(removed);
     }
     std::vector<char*> arguments;
@@ -234,6 +241,12 @@ class RunCommand final : public Command {
   }
 
  private:
+  struct Recording {
+    std::string option;
+    const std::optional<std::string>& given;
+    std::optional<std::string>& path;  // The same, absolute.
+  };
+
   // The first word from `at` on that is `stop`, or no option of ours with its value.
   size_t Options(const std::vector<std::string>& words, size_t at, std::string_view stop) const {
     for (; at < words.size() && words[at] != stop && words[at].size() > 1 && words[at][0] == '-';
@@ -253,7 +266,7 @@ class RunCommand final : public Command {
   std::optional<CommandOptions> given_;
   run::Options options_;
   std::string stats_;
-  std::optional<std::string> record_;
+  std::optional<std::string> record_, record_events_;
   std::vector<std::string> command_;
 };
 

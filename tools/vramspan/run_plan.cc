@@ -109,7 +109,8 @@ class Planner {
     VS_RETURN_IF_ERROR(
         Check(options_.record_times, "--record-times", "VRAMSPAN_RECORD_TIMES",
               [](const std::string& text) { return Recorder::ParseTimes(text).status(); }));
-    VS_RETURN_IF_ERROR(Record());
+    VS_RETURN_IF_ERROR(Record(options_.record, "--record", "VRAMSPAN_RECORD"));
+    VS_RETURN_IF_ERROR(Record(options_.record_events, "--record-events", "VRAMSPAN_RECORD_EVENTS"));
     VS_RETURN_IF_ERROR(Flag(options_.no_command_line, "VRAMSPAN_NO_COMMAND_LINE").status());
     VS_RETURN_IF_ERROR(Flag(options_.quiet, "VRAMSPAN_QUIET").status());
     VS_RETURN_IF_ERROR(Flag(options_.off, "VRAMSPAN_OFF").status());
@@ -159,14 +160,14 @@ class Planner {
     return absl::NotFoundError(absl::StrCat(option, ": ", path, ": there is no folder ", folder));
   }
 
-  Status Record() {
-    if (!options_.record.has_value()) return absl::OkStatus();
-    if (!options_.force && world_.exists(*options_.record)) {
+  Status Record(const std::optional<std::string>& path, const char* option, const char* variable) {
+    if (!path.has_value()) return absl::OkStatus();
+    if (!options_.force && world_.exists(*path)) {
       return absl::AlreadyExistsError(
-          absl::StrCat("--record: ", *options_.record, ": the file exists; --force replaces it"));
+          absl::StrCat(option, ": ", *path, ": the file exists; --force replaces it"));
     }
-    VS_RETURN_IF_ERROR(CheckFolder("--record", *options_.record));
-    plan_["VRAMSPAN_RECORD"] = *options_.record;
+    VS_RETURN_IF_ERROR(CheckFolder(option, *path));
+    plan_[variable] = *path;
     return absl::OkStatus();
   }
 
@@ -298,7 +299,7 @@ bool AsksForMore(const Options& options) {
   for (const std::optional<std::string>* const option :
        {&options.device_memory, &options.host_memory, &options.chunk, &options.policy,
         &options.tracer, &options.overlap, &options.report, &options.stats, &options.record_times,
-        &options.profile, &options.record}) {
+        &options.profile, &options.record, &options.record_events}) {
     if (option->has_value()) return true;
   }
   return options.simulate;

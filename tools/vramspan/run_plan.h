@@ -18,10 +18,10 @@ struct Options {
       stats,  // "-" or an absolute path.
       record_times;
   std::optional<std::string>
-      profile;                        // A file of `vramspan tune`, for what is not given otherwise,
-  std::string program;                // and what is to be run: its words, a space between them.
-  std::optional<std::string> record;  // An absolute path.
-  bool force = false;                 // `record` may be written over.
+      profile;          // A file of `vramspan tune`, for what is not given otherwise,
+  std::string program;  // and what is to be run: its words, a space between them.
+  std::optional<std::string> record, record_events;  // Absolute paths,
+  bool force = false;                                // which may be written over.
   bool simulate = false, quiet = false, off = false, no_command_line = false;
 };
 

@@ -53,7 +53,7 @@ std::unique_ptr<Launch> Scripted::Copy(std::vector<uint32_t> uses) {
 
 void Scripted::Submit(Launch* work) {
   work->submitted_at = now_;
-  scheduler_.trials().Want(work);
+  scheduler_.Want(work);
   if (scheduler_.work().Submit(work, At())) {
     Runs(work);
   } else {

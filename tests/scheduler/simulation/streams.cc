@@ -207,8 +207,9 @@ void Streams::ReportEnd(Stream* s, SimWork* work) {
     Drains(counted_ - 1);
   } else {
     for (const SimWork::Print& print : work->prints) {
-      if (common_.scheduler->host_copies().Found(print.chunk, work->id, print.print)) {
+      if (common_.scheduler->Found(print.chunk, work->id, print.print)) {
         memory_.chunk(print.chunk).Transition(ChunkState::kDevice);
+        memory_.table().NoteChange(print.chunk);
         memory_.GiveHost(print.chunk);
       }
     }

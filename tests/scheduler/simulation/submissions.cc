@@ -39,7 +39,7 @@ void Threads::Submit(uint32_t t) {
   work->submission = ++submissions_;
   work->submitted_at = common_.now;
   common_.Log("submit", work->id, work->all.size());
-  scheduler.trials().Want(work);
+  scheduler.Want(work);
   if (scheduler.work().Submit(work, memory_.At())) {
     streams_.Push(work);
     mover_.LetGo(work, /*was_held=*/false);

@@ -160,7 +160,9 @@ bool Threads::TryGo(uint32_t t) {
   const auto goes = [&] { waiting_ &= ~(1u << t); };
   switch (thread.stage) {
     case Stage::kRoom:
-      if (scheduler.work().Full(thread.work->kernels)) return false;
+      if (common_.options.asks_for_room && scheduler.work().Full(thread.work->kernels)) {
+        return false;
+      }
       if (scheduler.queue().size() >= common_.options.most_held) return false;
       thread.stage = Stage::kMappings;
       [[fallthrough]];

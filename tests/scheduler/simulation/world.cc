@@ -15,21 +15,22 @@ constexpr uint32_t kMostStill = 50'000;
 constexpr uint32_t kComparedEach = 2;
 constexpr uint64_t kEventsOfQueueCheck = 512;
 
-SchedulerOptions OptionsOf(const WorldOptions& o) {
+SchedulerOptions OptionsOf(const WorldOptions& o, EventSink* sink) {
   return {.deadline = o.deadline,
           .traced = o.traced,
           .idle_fetches = o.idle_fetches,
           .always_prints = o.always_prints,
-          .device_memory = ChunkBytes(static_cast<int>(o.largest)) * o.chunks};
+          .device_memory = ChunkBytes(static_cast<int>(o.largest)) * o.chunks,
+          .sink = sink};
 }
 
 }  // namespace
 
-World::World(const WorldOptions& options)
+World::World(const WorldOptions& options, EventSink* sink)
     : common_(options),
-      policy_(MakePolicy(options.policy).value()),
+      policy_(std::make_unique<ToldPolicy>(MakePolicy(options.policy).value(), sink)),
       memory_(&common_),
-      scheduler_(&memory_.table(), policy_.get(), OptionsOf(options), this),
+      scheduler_(&memory_.table(), policy_->decides(), OptionsOf(options, sink), this),
       streams_(&common_, &memory_),
       mover_(&common_, &memory_, &streams_, policy_.get()),
       program_(&common_, &memory_, policy_.get()),
@@ -48,6 +49,7 @@ void World::DropHostCopy(ChunkIndex c) {
   Chunk& real = memory_.chunk(c);
   if (real.state != ChunkState::kDeviceTwin && real.state != ChunkState::kDeviceStale) return;
   real.Transition(ChunkState::kDevice);
+  memory_.table().NoteChange(c);
   memory_.GiveHost(c);
 }
 

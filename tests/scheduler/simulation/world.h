@@ -15,7 +15,8 @@ namespace vramspan::simulation {
 
 class World final : SchedulerOwner {
  public:
-  explicit World(const WorldOptions& options);
+  // `sink`: is told of all that its scheduler is told; null: nobody.
+  explicit World(const WorldOptions& options, EventSink* sink = nullptr);
 
   // Once. Whether all invariants held.
   bool Run();
@@ -44,7 +45,7 @@ class World final : SchedulerOwner {
   void CheckEnd();
 
   Common common_;
-  const std::unique_ptr<EvictionPolicy> policy_;
+  const std::unique_ptr<ToldPolicy> policy_;
   ModelMemory memory_;
   Scheduler scheduler_;
   Streams streams_;

@@ -34,7 +34,8 @@ struct WorldOptions {
   Duration deadline = std::chrono::milliseconds(20);
   Duration most_think = std::chrono::microseconds(30);  // Between two steps of a thread.
   Duration most_work = std::chrono::microseconds(400);
-  uint32_t most_held = 160;  // The program does not run further ahead.
+  uint32_t most_held = 160;   // The program does not run further ahead.
+  bool asks_for_room = true;  // Nor does it submit what WorkFlow::Full says is too much.
   const char* policy = "cost";
   bool traced = true;
   bool declared_first = false;  // Who uses a chunk is not known before some work named it.
