@@ -60,7 +60,7 @@ class RecordWriter {
   }
   void PutText(std::string_view text) {
     Put(text.size());
-    std::memcpy(at_, text.data(), text.size());
+    if (!text.empty()) std::memcpy(at_, text.data(), text.size());
     at_ += text.size();
   }
 
