@@ -14,7 +14,7 @@ namespace {
 using Type = SchedulerRecordType;
 using EventKind = SchedulerEvent::Kind;
 
-uint64_t Number(Instant t) { return static_cast<uint64_t>(t.time_since_epoch().count()); }
+uint64_t NumberOf(Instant t) { return static_cast<uint64_t>(t.time_since_epoch().count()); }
 uint64_t Bits(double value) { return std::bit_cast<uint64_t>(value); }
 
 // What a sink knows work by: all that others say of it before it is submitted.
@@ -60,7 +60,7 @@ class RecordWriter {
   }
   void PutText(std::string_view text) {
     Put(text.size());
-    std::memcpy(at_, text.data(), text.size());
+    if (!text.empty()) std::memcpy(at_, text.data(), text.size());
     at_ += text.size();
   }
 
@@ -166,7 +166,7 @@ void SchedulerEncoder::PutWork(const Work& work) {
   out.Put(work.signature);
   out.Put(work.submitter.thread);
   out.Put(std::bit_cast<uint64_t>(work.submitter.stream_key));
-  out.Put(Fold(last_.time, Number(work.submitted_at)));
+  out.Put(Fold(last_.time, NumberOf(work.submitted_at)));
   out.Put(work.uses.size());
   out.Put(work.possible.size());
   out.Put(work.mapped_only.size());
@@ -182,7 +182,7 @@ void SchedulerEncoder::PutMoment(const Moment& at, RecordWriter* out) {
                     at.available.value == last_.available;
   out->Put(static_cast<uint64_t>(at.host_has_room | at.draining << 1 | at.follows_writers << 2 |
                                  same << 3));
-  out->Put(&last_.time, Number(at.now));
+  out->Put(&last_.time, NumberOf(at.now));
   if (same) return;
   out->Put(&last_.budget, at.budget.value);
   out->Put(&last_.used, at.used.value);
@@ -202,9 +202,9 @@ void SchedulerEncoder::Begin(const SchedulerEvent& event) {
   if (has.work) out.Put(&last_.work, event.work->id);
   if (has.move) out.Put(event.move->place);
   if (has.chunk) out.Put(&last_.chunk, event.chunk.value);
-  if (has.now) out.Put(&last_.time, Number(event.now));
+  if (has.now) out.Put(&last_.time, NumberOf(event.now));
   if (has.moment) PutMoment(*event.at, &out);
-  if (has.other) out.Put(Fold(last_.time, Number(event.other)));
+  if (has.other) out.Put(Fold(last_.time, NumberOf(event.other)));
   if (has.values > 0) out.Put(event.value);
   if (has.values > 1) out.Put(event.second);
   if (has.values > 2) out.Put(event.third);

@@ -115,6 +115,11 @@ TEST_F(RecordTest, EventsGiveTheSameActions) {
     EXPECT_GT(again->actions, 50u) << scenario;
     const std::string repeat = std::string("'" VRAMSPAN_BINARY "' repeat ") + path_;
     EXPECT_EQ(std::system((repeat + " | grep -q ' actions, all the same$'").c_str()), 0);
+    // Of a file that was cut, what is left is told, and that something is missing.
+    std::filesystem::resize_file(path_, std::filesystem::file_size(path_) * 3 / 4);
+    const int cut = std::system((repeat + " >/dev/null 2>&1").c_str());
+    EXPECT_EQ(WEXITSTATUS(cut), 1);
+    EXPECT_THAT(RepeatEvents(path_)->damage, HasSubstr("the file ends in the middle of a block"));
   }
 }
 

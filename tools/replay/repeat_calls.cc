@@ -17,7 +17,7 @@ using trace::EventRecord;
 // As far from the first as any time may be, so that many of them can be added.
 constexpr Duration kLongest{int64_t{1} << 50};
 constexpr uint32_t kMostPolicyChunks = 1 << 20;
-constexpr double kMostPasses = 1e6;
+constexpr double kMostTaughtPasses = 1e6;
 constexpr size_t kMostPlaces = 1 << 16;
 
 }  // namespace
@@ -75,7 +75,7 @@ bool EventRepeater::CallOfAll(const EventRecord& e, EventAnswer* answer) {
       return true;
     case Kind::kTeach: {
       const auto passes = std::bit_cast<double>(e.second);
-      if (!std::isfinite(passes) || passes < 0 || passes > kMostPasses) return false;
+      if (!std::isfinite(passes) || passes < 0 || passes > kMostTaughtPasses) return false;
       if (e.third > static_cast<uint64_t>(kLongest.count())) return false;
       s.Teach(e.value, passes, e.third);
       return true;

@@ -19,7 +19,7 @@ using trace::EventRecord;
 
 // More than any device has, and than a run may have at once.
 constexpr uint32_t kMostChunks = 1 << 20;
-constexpr size_t kMostWorks = 40'000;
+constexpr size_t kMostKnownWorks = 40'000;
 constexpr uint32_t kMostKept = 1 << 14;
 
 const char* const kActionNames[] = {"nothing", "release", "evict",   "fetch",  "remap",
@@ -190,7 +190,7 @@ bool EventRepeater::TakeChunk(const trace::ChunkRecord& record) {
 bool EventRepeater::TakeWork(const trace::WorkRecord& record) {
   const Work& said = record.work;
   if (known_.contains(said.id)) return Damaged("work is told of twice");
-  if (known_.size() >= kMostWorks) return Damaged("more work than there can be at once");
+  if (known_.size() >= kMostKnownWorks) return Damaged("more work than there can be at once");
   if (!IsTime(said.submitted_at)) return Damaged("a time that cannot be");
   auto work = std::make_unique<KnownWork>();
   static_cast<Work&>(*work) = said;
@@ -249,8 +249,8 @@ bool EventRepeater::TellPending() {
   if (has.answers) {
     const AnswerRecord& recorded = *pending_->answer;
     const AnswerRecord now = AnswerRecord::Of(came);
-    result_.actions += now.kind != Action::Kind::kNothing;
     if (!(recorded == now)) return Differs(TextOf(e.kind, recorded), TextOf(e.kind, now));
+    result_.actions += now.kind != Action::Kind::kNothing;
     if (e.kind == SchedulerEvent::Kind::kNext && !Acted(came.action)) {
       return Damaged("an action that cannot be");
     }

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "runtime/base/clean_text.h"
 #include "tools/replay/repeat_events.h"
 #include "tools/vramspan/command.h"
 
@@ -67,7 +66,8 @@ class RepeatCommand final : public Command {
 
   static void SayText(const RepeatedEvents& r) {
     if (!r.difference.has_value()) {
-      std::cout << absl::StrFormat("%d events, %d actions, all the same\n", r.events, r.actions);
+      std::cout << absl::StrFormat("%d events, %d actions, all the same%s\n", r.events, r.actions,
+                                   r.damage.empty() ? "" : " up to the damage");
       return;
     }
     const replay::EventDifference& d = *r.difference;
