@@ -65,8 +65,8 @@ TEST_P(SchedulerSimulationFinds, EachLie) {
 
 INSTANTIATE_TEST_SUITE_P(Lies, SchedulerSimulationFinds,
                          testing::Range(1, static_cast<int>(Sabotage::kCount)),
-                         [](const testing::TestParamInfo<int>& info) {
-                           return SabotageName(static_cast<Sabotage>(info.param));
+                         [](const testing::TestParamInfo<int>& lie) {
+                           return SabotageName(static_cast<Sabotage>(lie.param));
                          });
 
 }  // namespace

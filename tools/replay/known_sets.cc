@@ -1,15 +1,21 @@
-#include "tools/replay/possible_sets.h"
+#include "tools/replay/known_sets.h"
 
 #include <absl/algorithm/container.h>
 
 #include <algorithm>
 
+#include "runtime/scheduler/sequence.h"
+
 namespace vramspan::replay {
 
-std::vector<ChunkUse> PossibleSets::Find(uint32_t set) const {
-  const absl::Span<const ChunkIndex> named = chunks_.chunks(set);
-  std::vector<ChunkIndex> sorted(named.begin(), named.end());
-  absl::c_sort(sorted);
+uint64_t KnownSets::HashOf(uint32_t set) {
+  uint64_t& hash = sets_[set].hash;
+  if (hash == 0) hash = Sequence::HashOf(chunks_.uses(set));
+  return hash;
+}
+
+std::vector<ChunkUse> KnownSets::FindPossible(uint32_t set) {
+  for (const ChunkIndex chunk : chunks_.chunks(set)) named_in_[chunk.value] = set + 1;
   const bool write =
       absl::c_any_of(chunks_.uses(set), [](const ChunkUse& use) { return use.how.write; });
   std::vector<uint32_t> allocations;
@@ -20,9 +26,8 @@ std::vector<ChunkUse> PossibleSets::Find(uint32_t set) const {
   for (const uint32_t a : allocations) {
     for (uint32_t i = 0; i < chunks_.count(a); ++i) {
       const ChunkIndex c(chunks_.first(a).value + i);
-      if (!absl::c_binary_search(sorted, c)) {
-        possible.push_back({c, {.write = write, .possible = true}});
-      }
+      if (named_in_[c.value] == set + 1) continue;
+      possible.push_back({c, {.write = write, .possible = true}});
     }
   }
   return possible;
