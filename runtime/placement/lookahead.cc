@@ -12,32 +12,23 @@
 namespace vramspan {
 namespace {
 
-// Works that may have gone in a row: those of several streams end in any order.
-constexpr size_t kMostGone = 16;
 // Needs that have gone, beside as many that have not, before all is looked at anew.
 constexpr size_t kMostStale = 1024;
 // Works that have gone from the front, beside as many that have not, before their places are taken.
 constexpr size_t kMostBehind = 256;
 
-Need::Place PlaceOf(const ChunkView& view, bool explicit_request) {
+Need::Place PlaceOf(const SeenChunk& seen, bool explicit_request) {
   const Claim claim =
-      explicit_request && view.claim == Claim::kNone ? Claim::kOrdinary : view.claim;
-  if (!view.movable) return Need::Place::kFixed;
-  if (view.on_device && claim == Claim::kKeep) return Need::Place::kFixed;
-  if (view.on_device && view.busy) return Need::Place::kBusy;
-  if (view.on_device) {
+      explicit_request && seen.claim() == Claim::kNone ? Claim::kOrdinary : seen.claim();
+  if (!seen.movable()) return Need::Place::kFixed;
+  if (seen.on_device() && claim == Claim::kKeep) return Need::Place::kFixed;
+  if (seen.on_device() && seen.busy()) return Need::Place::kBusy;
+  if (seen.on_device()) {
     return claim == Claim::kNone ? Need::Place::kUnclaimed : Need::Place::kIdle;
   }
-  if (!explicit_request && (view.prefer_host || claim == Claim::kNone))
+  if (!explicit_request && (seen.prefer_host() || claim == Claim::kNone))
     return Need::Place::kInPlace;
-  return view.busy ? Need::Place::kPending : Need::Place::kMissing;
-}
-
-// All that a view says beside the size, as a number.
-uint8_t Facts(const ChunkView& view) {
-  return static_cast<uint8_t>(view.on_device | view.busy << 1 | view.movable << 2 |
-                              view.prefer_host << 3 | static_cast<int>(view.claim) << 4 |
-                              view.incoming << 6);
+  return seen.busy() ? Need::Place::kPending : Need::Place::kMissing;
 }
 
 // Whether a later explicit request may claim it.
@@ -54,8 +45,12 @@ void Lookahead::Scan(const PlanRequest& request, const ResidencyView& residency)
   residency_ = &residency;
   if (needs_.size() > 2 * live_ + kMostStale) Clear();
   if (request.queue_version == 0 || request.queue_version != queue_version_) {
-    const bool told = request.queue_since != 0 && request.queue_since == queue_version_;
-    told ? KeepTold(request) : KeepBeginning(queue);
+    size_t same = 0;
+    if (request.queue_since != 0 && request.queue_since == queue_version_) {
+      Drop(0, std::min<size_t>(request.queue_gone, works()));
+      same = std::min<size_t>(request.queue_same, works());
+    }
+    Follow(queue, same);
   }
   queue_version_ = request.queue_version;
   VS_DCHECK(works() <= queue.size());
@@ -67,26 +62,6 @@ void Lookahead::Scan(const PlanRequest& request, const ResidencyView& residency)
   FindLacks(request.released);
 }
 
-void Lookahead::KeepBeginning(absl::Span<const QueuedWork> queue) {
-  size_t kept = 0;
-  for (; kept < std::min<size_t>(queue.size(), works()); ++kept) {
-    const size_t end = std::min<size_t>(works(), kept + kMostGone);
-    size_t at = kept;
-    while (at < end && !IsSame(window_[begin_ + at], queue[kept])) ++at;
-    if (at == end) break;
-    if (at != kept) Drop(kept, at - kept);
-  }
-  Drop(kept, works() - kept);
-}
-
-void Lookahead::KeepTold(const PlanRequest& request) {
-  const size_t gone = std::min<size_t>(request.queue_gone, works());
-  const size_t kept = std::min(request.queue_same, works() - gone);
-  Drop(gone + kept, works() - gone - kept);
-  Drop(0, gone);
-  for (size_t i = 0; i < kept; ++i) VS_DCHECK(IsSame(window_[begin_ + i], request.queue[i]));
-}
-
 bool Lookahead::NamesTheSame(const Work& work, absl::Span<const ChunkIndex> chunks) const {
   return work.needs == chunks.size() &&
          (work.needs == 0 ||
@@ -94,97 +69,120 @@ bool Lookahead::NamesTheSame(const Work& work, absl::Span<const ChunkIndex> chun
 }
 
 void Lookahead::Push(const QueuedWork& queued) {
-  if (spare_.empty()) {
-    spare_.push_back(static_cast<uint32_t>(works_.size()));
-    works_.emplace_back();
-  }
-  const uint32_t work = spare_.back();
-  spare_.pop_back();
   const size_t place = window_.size();
-  window_.push_back({work, queued.explicit_request, queued.version, queued.duration});
+  const uint32_t work = NewWork(queued);
+  window_.push_back(SeenAs(work, queued));
   own_.emplace_back();
   start_.push_back(start_.back() + queued.duration);
   if (place / 64 >= idle_.size()) {
     idle_.push_back(0);
     lacking_.push_back(0);
   }
+  works_[work].at = static_cast<uint32_t>(place);
+  LinkAll(works_[work]);
+}
+
+void Lookahead::LinkAll(const Work& work) {
+  for (uint32_t i = 0; i < work.needs; ++i) Link(work.first_need + i);
+}
+
+uint32_t Lookahead::NewWork(const QueuedWork& queued) {
+  if (spare_.empty()) {
+    spare_.push_back(static_cast<uint32_t>(works_.size()));
+    works_.emplace_back();
+  }
+  const uint32_t work = spare_.back();
+  spare_.pop_back();
   // One without needs has no place among them: what is behind it may go.
   const size_t first = queued.chunks.empty() ? 0 : needs_.size();
   works_[work] = {.first_need = static_cast<uint32_t>(first),
                   .needs = static_cast<uint32_t>(queued.chunks.size()),
-                  .at = static_cast<uint32_t>(place),
                   .explicit_request = queued.explicit_request};
   live_ += queued.chunks.size();
   ids_.insert(ids_.end(), queued.chunks.begin(), queued.chunks.end());
-  for (const ChunkIndex chunk : queued.chunks) {
-    const auto at = static_cast<uint32_t>(needs_.size());
-    needs_.push_back({.chunk = chunk, .work = work});
-    if (!chunk) continue;
-    if (chunk.value >= mentions_.size()) GrowTo(mentions_, size_t{chunk.value} + 1);
-    Mentions& m = mentions_[chunk.value];
-    needs_[at].before = m.last;
-    (m.last == Need::kNone ? m.first : needs_[m.last].after) = at;
-    m.last = at;
-    if (m.first == at) {
-      Count(chunk);
-    } else if (queued.explicit_request) {
-      Recount(chunk);
+  for (const ChunkIndex chunk : queued.chunks) needs_.push_back({.chunk = chunk, .work = work});
+  return work;
+}
+
+void Lookahead::Link(uint32_t at) {
+  Need& need = needs_[at];
+  const ChunkIndex chunk = need.chunk;
+  if (!chunk) return;
+  if (chunk.value >= mentions_.size()) GrowTo(mentions_, size_t{chunk.value} + 1);
+  Mentions& m = mentions_[chunk.value];
+  const Work& work = works_[need.work];
+  need.before = m.last;
+  while (need.before != Need::kNone && works_[needs_[need.before].work].at > work.at) {
+    need.before = needs_[need.before].before;
+  }
+  const bool counts = need.before == Need::kNone || work.explicit_request;
+  if (m.first == Need::kNone) {
+    unnamed_.Remove(chunk, m.seen);
+    // Where nobody tells, all that was seen of it may be old.
+    if (!m.seen.known() || !told_) m.seen = SeenChunk(residency_->Get(chunk));
+  } else if (counts) {
+    Uncount(chunk);
+  }
+  uint32_t& behind = need.before == Need::kNone ? m.first : needs_[need.before].after;
+  need.after = behind;
+  behind = at;
+  (need.after == Need::kNone ? m.last : needs_[need.after].before) = at;
+  if (counts) Count(chunk);
+}
+
+void Lookahead::Forget(uint32_t index) {
+  const Work& work = works_[index];
+  for (uint32_t at = work.first_need + work.needs; at-- > work.first_need;) {
+    const Need& need = needs_[at];
+    if (!need.chunk) continue;
+    Mentions& m = mentions_[need.chunk.value];
+    const bool counts = m.first == at || m.counts == at;
+    if (counts) Uncount(need.chunk);
+    (need.before == Need::kNone ? m.first : needs_[need.before].after) = need.after;
+    (need.after == Need::kNone ? m.last : needs_[need.after].before) = need.before;
+    if (m.first == Need::kNone) {
+      unnamed_.Add(need.chunk, m.seen);
+    } else if (counts) {
+      Count(need.chunk);
     }
   }
+  live_ -= work.needs;
+  if (work.first_need + work.needs == needs_.size()) {
+    needs_.resize(work.first_need);
+    ids_.resize(work.first_need);
+  }
+  spare_.push_back(index);
 }
 
 void Lookahead::Drop(size_t from, size_t count) {
   // The last first, so that a chunk's next use is not counted only to go as well.
-  for (size_t i = begin_ + from + count; i-- > begin_ + from;) {
-    const Work& work = works_[window_[i].work];
-    for (uint32_t at = work.first_need + work.needs; at-- > work.first_need;) {
-      const Need& need = needs_[at];
-      if (!need.chunk) continue;
-      Mentions& m = mentions_[need.chunk.value];
-      const bool counts = m.first == at || m.counts == at;
-      if (counts) Uncount(need.chunk);
-      (need.before == Need::kNone ? m.first : needs_[need.before].after) = need.after;
-      (need.after == Need::kNone ? m.last : needs_[need.after].before) = need.before;
-      if (counts) Count(need.chunk);
-    }
-    live_ -= work.needs;
-    if (work.first_need + work.needs == needs_.size()) {
-      needs_.resize(work.first_need);
-      ids_.resize(work.first_need);
-    }
-    spare_.push_back(window_[i].work);
-  }
-  if (count != 0) CloseGap(from, count);
-}
-
-void Lookahead::CloseGap(size_t from, size_t count) {
+  for (size_t i = begin_ + from + count; i-- > begin_ + from;) Forget(window_[i].work);
   if (from + count == works()) {
     window_.resize(begin_ + from);
     own_.resize(begin_ + from);
     start_.resize(begin_ + from + 1);
     return;
   }
-  const auto erase = [](auto& entries, size_t first, size_t number) {
-    const auto begin = entries.begin() + static_cast<ptrdiff_t>(first);
-    entries.erase(begin, begin + static_cast<ptrdiff_t>(number));
-  };
-  if (from == 0) {
-    begin_ += count;
-    if (begin_ < kMostBehind + works()) return;
-  } else {
-    erase(window_, begin_ + from, count);
-    erase(own_, begin_ + from, count);
-  }
-  erase(window_, 0, begin_);
-  erase(own_, 0, begin_);
+  begin_ += count;
+  if (begin_ < kMostBehind + works()) return;
+  window_.erase(window_.begin(), window_.begin() + static_cast<ptrdiff_t>(begin_));
+  own_.erase(own_.begin(), own_.begin() + static_cast<ptrdiff_t>(begin_));
   begin_ = 0;
   start_.assign(1, 0);
-  idle_.assign(window_.size() / 64 + 1, 0);
-  lacking_.assign(window_.size() / 64 + 1, 0);
-  for (size_t i = 0; i < window_.size(); ++i) {
-    works_[window_[i].work].at = static_cast<uint32_t>(i);
-    start_.push_back(start_.back() + window_[i].duration);
-    Mark(i);
+  Renumber(0);
+}
+
+void Lookahead::Renumber(size_t place) {
+  start_.resize(place + 1);
+  for (std::vector<uint64_t>* marks : {&idle_, &lacking_}) {
+    marks->resize(place / 64 + 1);
+    marks->back() &= (uint64_t{1} << place % 64) - 1;
+    marks->resize(window_.size() / 64 + 1);
+  }
+  for (size_t at = place; at < window_.size(); ++at) {
+    works_[window_[at].work].at = static_cast<uint32_t>(at);
+    start_.push_back(start_.back() + window_[at].duration);
+    Mark(at);
   }
 }
 
@@ -195,8 +193,9 @@ void Lookahead::Clear() {
       const ChunkIndex chunk = ids_[work.first_need + i];
       if (!chunk) continue;
       Mentions& m = mentions_[chunk.value];
-      if (m.counts != Need::kNone && m.there) ++unnamed_;
-      m = {.there = m.there};
+      if (m.first == Need::kNone) continue;
+      m.first = m.last = m.counts = Need::kNone;
+      unnamed_.Add(chunk, m.seen);
     }
     spare_.push_back(window_[w].work);
   }
@@ -215,9 +214,10 @@ void Lookahead::Clear() {
 
 void Lookahead::Refresh() {
   if (const auto changed = residency_->Changed(); changed.has_value()) {
-    for (const ChunkIndex chunk : *changed) LookAt(chunk);
+    for (const ChunkIndex chunk : *changed) LookAgain(chunk);
     VS_DCHECK(absl::c_all_of(needs_, [this](const Need& need) {
-      return need.place == Need::Place::kAgain || IsAsItWas(need);
+      const Mentions& m = mentions_[need.chunk.value];
+      return need.place == Need::Place::kAgain || SeenChunk(residency_->Get(need.chunk)) == m.seen;
     }));
     return;
   }
@@ -226,53 +226,31 @@ void Lookahead::Refresh() {
     const Work& work = works_[window_[w].work];
     const Need* need = needs_.data() + work.first_need;
     for (const Need* const end = need + work.needs; need != end; ++need) {
-      if (need->place != Need::Place::kAgain && !IsAsItWas(*need)) Recount(need->chunk);
+      if (need->place != Need::Place::kAgain) LookAgain(need->chunk);
     }
   }
 }
 
-void Lookahead::LookAt(ChunkIndex chunk) {
+void Lookahead::LookAgain(ChunkIndex chunk) {
   if (chunk.value >= mentions_.size()) GrowTo(mentions_, size_t{chunk.value} + 1);
   Mentions& m = mentions_[chunk.value];
-  const ChunkView view = residency_->Get(chunk);
-  const bool there = view.on_device && view.movable;
-  if (Names(chunk)) {
-    m.there = there;
-    if (IsAs(needs_[m.counts], view)) return;
-    Uncount(chunk);
-    Count(chunk, view);
-  } else if (there != m.there) {
-    m.there = there;
-    there ? ++unnamed_ : --unnamed_;
-  }
-}
-
-bool Lookahead::IsAs(const Need& need, const ChunkView& view) {
-  return view.size.value == need.size && Facts(view) == need.facts;
-}
-
-bool Lookahead::IsAsItWas(const Need& need) const {
-  return IsAs(need, residency_->Get(need.chunk));
-}
-
-void Lookahead::Recount(ChunkIndex chunk) {
-  Uncount(chunk);
-  Count(chunk);
+  const SeenChunk seen(residency_->Get(chunk));
+  if (seen == m.seen) return;
+  // The sums hold what it was.
+  const bool named = m.first != Need::kNone;
+  named ? Uncount(chunk) : unnamed_.Remove(chunk, m.seen);
+  m.seen = seen;
+  named ? Count(chunk) : unnamed_.Add(chunk, m.seen);
 }
 
 void Lookahead::Count(ChunkIndex chunk) {
-  if (mentions_[chunk.value].first != Need::kNone) Count(chunk, residency_->Get(chunk));
-}
-
-void Lookahead::Count(ChunkIndex chunk, const ChunkView& view) {
   Mentions& m = mentions_[chunk.value];
-  if (m.there) --unnamed_;
   uint32_t at = m.first;
   Need* need = &needs_[at];
-  need->size = view.size.value;
+  need->size = m.seen.size();
   works_[need->work].seen += need->size;
   seen_ += need->size;
-  Need::Place place = PlaceOf(view, works_[need->work].explicit_request);
+  Need::Place place = PlaceOf(m.seen, works_[need->work].explicit_request);
   if (Claimable(place)) {
     uint32_t explicit_request = at;
     while (explicit_request != Need::kNone &&
@@ -282,24 +260,22 @@ void Lookahead::Count(ChunkIndex chunk, const ChunkView& view) {
     if (explicit_request != Need::kNone) {
       at = explicit_request;
       need = &needs_[at];
-      need->size = view.size.value;
+      need->size = m.seen.size();
       works_[need->work].seen += need->size;
       seen_ += need->size;
-      place = PlaceOf(view, /*explicit_request=*/true);
+      place = PlaceOf(m.seen, /*explicit_request=*/true);
     }
   }
   m.counts = at;
   need->place = place;
-  need->claim = view.claim;
-  need->incoming = view.incoming;
-  need->facts = Facts(view);
+  need->claim = m.seen.claim();
+  need->incoming = m.seen.incoming();
   Add(*need, 1);
 }
 
 void Lookahead::Uncount(ChunkIndex chunk) {
   Mentions& m = mentions_[chunk.value];
   if (m.counts == Need::kNone) return;
-  if (m.there) ++unnamed_;
   Need& need = needs_[m.counts];
   Add(need, ~uint64_t{0});
   need.place = Need::Place::kAgain;
@@ -401,6 +377,14 @@ bool Lookahead::SumsAreRight() const {
     }
     idle += own.idle;
     missing += own.missing;
+  }
+  UnnamedChunks right;
+  for (uint32_t i = 0; i < mentions_.size(); ++i) {
+    if (mentions_[i].first == Need::kNone) right.Add(ChunkIndex(i), mentions_[i].seen);
+  }
+  if (right.idle_bytes() != unnamed_.idle_bytes() || right.busy_bytes() != unnamed_.busy_bytes() ||
+      right.idle().size() != unnamed_.idle().size() || right.unclaimed() != unnamed_.unclaimed()) {
+    return false;
   }
   return idle == idle_bytes_ && busy == busy_ && missing == this->missing() &&
          unclaimed == unclaimed_ && pending == pending_ && start_.size() == window_.size() + 1;

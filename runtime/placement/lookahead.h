@@ -6,7 +6,10 @@
 // of a chunk are a list through the works that are looked at, so that the next use is at hand when
 // the first one goes; sums are kept by work.
 //
-// Metadata: 16 bytes a chunk, 36 a mention of one. Threads: not safe. Indices and references hold
+// Where the view tells what has changed, chunks on the device that no work names are kept as well:
+// they leave first.
+//
+// Metadata: 40 bytes a chunk, 36 a mention of one. Threads: not safe. Indices and references hold
 // until the next Scan.
 #ifndef VRAMSPAN_RUNTIME_PLACEMENT_LOOKAHEAD_H_
 #define VRAMSPAN_RUNTIME_PLACEMENT_LOOKAHEAD_H_
@@ -17,7 +20,9 @@
 #include <vector>
 
 #include "runtime/base/log.h"
+#include "runtime/placement/seen_chunk.h"
 #include "runtime/placement/types.h"
+#include "runtime/placement/unnamed_chunks.h"
 
 namespace vramspan {
 
@@ -40,7 +45,6 @@ struct Need {
   Claim claim = Claim::kOrdinary;
   bool taken = false;                      // Already in the plan, as an eviction.
   bool incoming = false;                   // On its way to the device.
-  uint8_t facts = 0;                       // What the view said.
   uint32_t work = 0;                       // Whose it is.
   uint32_t before = kNone, after = kNone;  // The chunk's other mentions.
   uint64_t size = 0;
@@ -64,8 +68,10 @@ class Lookahead {
     const Work& w = works_[window_[begin_ + work].work];
     return absl::MakeSpan(needs_).subspan(w.first_need, w.needs);
   }
-  // Whether it is known that the queue names every chunk on the device that can be moved.
-  bool NamesAllOnDevice() const { return told_ && unnamed_ == 0; }
+  // What no work names; null: not known, for some view did not tell what has changed.
+  const UnnamedChunks* unnamed() const { return told_ ? &unnamed_ : nullptr; }
+  // REQUIRES: the chunk was named, or told to have changed.
+  uint64_t SizeOf(ChunkIndex chunk) const { return mentions_[chunk.value].seen.size(); }
   // How many needs are kUnclaimed, and kPending.
   uint32_t unclaimed() const { return unclaimed_; }
   uint32_t pending() const { return pending_; }
@@ -117,16 +123,23 @@ class Lookahead {
   struct Mentions {
     uint32_t first = Need::kNone, last = Need::kNone;
     uint32_t counts = Need::kNone;  // The first, or the explicit request that has claimed it.
-    bool there = false;             // On the device, and can be moved; as far as was told.
+    SeenChunk seen;
   };
 
-  // Drops what the queue does not begin with.
-  void KeepBeginning(absl::Span<const QueuedWork> queue);
-  // The same, where the request tells what to drop.
-  void KeepTold(const PlanRequest& request);
+  // Drops what has gone from the queue, and puts in what has come between what has not, from the
+  // work on: those before it are the same. What has come behind them all is left out.
+  void Follow(absl::Span<const QueuedWork> queue, size_t from);
+  // The same where there is something to drop or to put in.
+  void Replace(absl::Span<const QueuedWork> queue, size_t from);
+  // How many works have gone here, and have come there, before the next that are the same.
+  struct Change {
+    size_t gone = 0, came = 0;
+    bool found = false;
+  };
+  Change FindChange(absl::Span<const QueuedWork> queue, size_t here, size_t there) const;
+  // But for the duration.
   bool IsSame(const Seen& seen, const QueuedWork& queued) const {
-    if (seen.duration != queued.duration || seen.explicit_request != queued.explicit_request)
-      return false;
+    if (seen.explicit_request != queued.explicit_request) return false;
     if (seen.version != queued.version || seen.version == 0) {
       return NamesTheSame(works_[seen.work], queued.chunks);
     }
@@ -134,21 +147,26 @@ class Lookahead {
     return true;
   }
   bool NamesTheSame(const Work& work, absl::Span<const ChunkIndex> chunks) const;
+  static Seen SeenAs(uint32_t work, const QueuedWork& queued) {
+    return {work, queued.explicit_request, queued.version, queued.duration};
+  }
   void Push(const QueuedWork& queued);
-  // From the work on, as many.
+  // Its needs are no mentions yet.
+  uint32_t NewWork(const QueuedWork& queued);
+  // They take their places among those of their chunks.
+  void LinkAll(const Work& work);
+  void Link(uint32_t need);
+  // They are mentions no more.
+  void Forget(uint32_t work);
+  // From the work on, as many: the first, or the last.
   void Drop(size_t from, size_t count);
-  // Takes what has gone out of the window: in front of begin_, or in the middle.
-  void CloseGap(size_t from, size_t count);
+  // From that place in the window on, all that is by place is as the works there are.
+  void Renumber(size_t place);
   void Clear();
   void Refresh();
-  void LookAt(ChunkIndex chunk);
-  // REQUIRES: the need counts.
-  bool IsAsItWas(const Need& need) const;
-  static bool IsAs(const Need& need, const ChunkView& view);
-  void Recount(ChunkIndex chunk);
-  void Count(ChunkIndex chunk);
+  void LookAgain(ChunkIndex chunk);
   // REQUIRES: a work names it, and none of its mentions counts.
-  void Count(ChunkIndex chunk, const ChunkView& view);
+  void Count(ChunkIndex chunk);
   void Uncount(ChunkIndex chunk);
   // Adds what the need comes to, or takes it off again.
   void Add(const Need& need, uint64_t sign);
@@ -169,7 +187,13 @@ class Lookahead {
   std::vector<uint64_t> start_{0};
   // By place in the window, 64 in each: whether the work lacks anything, and has anything idle.
   std::vector<uint64_t> lacking_, idle_;
-  std::vector<uint32_t> spare_;  // Works that are of no use.
+  struct Followed {
+    Seen seen;
+    bool came;
+    Sums own;
+  };
+  std::vector<Followed> followed_;  // Kept for its memory.
+  std::vector<uint32_t> spare_;     // Works that are of no use.
   std::vector<Mentions> mentions_;
   std::vector<Lack> lacks_;
   uint64_t queue_version_ = 0;
@@ -179,8 +203,8 @@ class Lookahead {
   uint64_t idle_bytes_ = 0;
   uint64_t most_missing_ = 0;
   uint32_t unclaimed_ = 0, pending_ = 0;
-  bool told_ = true;      // By every view so far, of what has changed.
-  uint32_t unnamed_ = 0;  // Chunks that are there, and that no work names.
+  bool told_ = true;  // By every view so far, of what has changed.
+  UnnamedChunks unnamed_;
 };
 
 }  // namespace vramspan

@@ -8,6 +8,7 @@
 #define VRAMSPAN_RUNTIME_PLACEMENT_POLICY_H_
 
 #include <absl/functional/function_ref.h>
+#include <absl/types/span.h>
 
 #include <cstdint>
 #include <memory>
@@ -44,6 +45,12 @@ class EvictionPolicy {
   // have been offered. Offering does not remove: OnRemove follows when the chunk really leaves.
   // `take` must not call the policy.
   virtual void OfferVictims(absl::FunctionRef<bool(ChunkIndex)> take) = 0;
+  // The same where only those of `wanted` are, which are on the device: `take` refuses others, and
+  // so they may be left out.
+  virtual void OfferAmong(absl::Span<const ChunkIndex> /*wanted*/,
+                          absl::FunctionRef<bool(ChunkIndex)> take) {
+    OfferVictims(take);
+  }
 };
 
 // By name. InvalidArgument names the text and lists the policies there are.

@@ -10,21 +10,22 @@ void Victims::Line::Clear() {
   idle = 0;
 }
 
-void Victims::Line::Add(ChunkIndex chunk, uint64_t size) {
-  chunks.push_back({.chunk = chunk, .size = size});
-  idle += size;
-}
-
 void Victims::Start(const ResidencyView& residency, uint64_t want, uint32_t max, bool for_all) {
   residency_ = &residency;
   want_ = want;
   left_ = max;
+  most_ = size_t{max} + kEqualClaim;
   for_all_ = for_all;
-  gathered_ = false;
   unclaimed_.Clear();
   unnamed_.Clear();
   kept_.Clear();
-  unnamed_busy_ = 0;
+  drawn_ = 0;
+  const UnnamedChunks* const unnamed = ahead_->unnamed();
+  whole_ = for_all || unnamed == nullptr || policy_->Draws() ||
+           unnamed->unclaimed() + ahead_->unclaimed() != 0;
+  unnamed_.idle = whole_ ? 0 : unnamed->idle_bytes();
+  unnamed_busy_ = whole_ ? 0 : unnamed->busy_bytes();
+  all_drawn_ = !whole_ && unnamed->idle().empty();
   farthest_ = static_cast<int64_t>(ahead_->works()) - 1;
 }
 
@@ -34,23 +35,22 @@ void Victims::Finish() {
 }
 
 void Victims::Gather() {
-  if (gathered_) return;
-  gathered_ = true;
-  // The policy is not asked where nothing of what it has would be taken.
-  if (for_all_ || !ahead_->NamesAllOnDevice() || policy_->Draws()) GatherOffered();
+  if (!whole_ || all_drawn_) return;
+  all_drawn_ = true;
+  GatherOffered();
   uint32_t left = ahead_->unclaimed();
   for (uint32_t work = ahead_->works(); left != 0; --work) {
     const absl::Span<const Need> needs = ahead_->NeedsOf(work - 1);
     for (size_t i = needs.size(); i-- > 0;) {
       if (needs[i].place != Need::Place::kUnclaimed) continue;
       unclaimed_.Add(needs[i].chunk, needs[i].size);
+      unclaimed_.idle += needs[i].size;
       --left;
     }
   }
 }
 
 void Victims::GatherOffered() {
-  const size_t most = size_t{left_} + kEqualClaim;
   policy_->OfferVictims([&](ChunkIndex chunk) {
     const bool named = ahead_->Names(chunk);
     if (named && !for_all_) return false;
@@ -58,7 +58,9 @@ void Victims::GatherOffered() {
     if (!view.movable || !view.on_device) return false;
     const uint64_t size = view.size.value;
     if (view.claim == Claim::kKeep) {
-      if (for_all_ && !view.busy && kept_.chunks.size() < most) kept_.Add(chunk, size);
+      if (!for_all_ || view.busy || kept_.chunks.size() >= most_) return false;
+      kept_.Add(chunk, size);
+      kept_.idle += size;
       return false;
     }
     if (named) return false;
@@ -68,14 +70,39 @@ void Victims::GatherOffered() {
     }
     Line& line = view.claim == Claim::kNone ? unclaimed_ : unnamed_;
     // More than may be taken is only counted.
-    if (line.chunks.size() < most) {
-      line.Add(chunk, size);
-    } else {
-      line.idle += size;
-    }
-    return unclaimed_.chunks.size() + unnamed_.chunks.size() >= kEqualClaim &&
-           unclaimed_.idle + unnamed_.idle >= want_;
+    if (line.chunks.size() < most_) line.Add(chunk, size);
+    line.idle += size;
+    return IsEnough(unclaimed_.chunks.size() + unnamed_.chunks.size(),
+                    unclaimed_.idle + unnamed_.idle);
   });
+}
+
+void Victims::Draw(size_t count) {
+  if (all_drawn_ || unnamed_.chunks.size() >= count) return;
+  // Nobody holds a place in the policy's order: those that were drawn come first again. So each
+  // time twice as many are drawn.
+  size_t known = unnamed_.chunks.size();
+  count = std::max({count, 2 * known, 2 * kEqualClaim});
+  unnamed_.chunks.reserve(most_);
+  bool more = false;
+  const UnnamedChunks& unnamed = *ahead_->unnamed();
+  policy_->OfferAmong(unnamed.idle(), [&](ChunkIndex chunk) {
+    if (!unnamed.IsIdle(chunk)) return false;
+    if (known != 0) {
+      --known;
+      return false;
+    }
+    const uint64_t size = ahead_->SizeOf(chunk);
+    unnamed_.Add(chunk, size);
+    drawn_ += size;
+    const size_t drawn = unnamed_.chunks.size();
+    if (IsEnough(drawn, drawn_) || drawn == most_ || drawn == unnamed.idle().size()) {
+      return true;
+    }
+    more = drawn >= count;
+    return more;
+  });
+  all_drawn_ = !more;
 }
 
 Victims::Outcome Victims::Take(uint64_t need, int64_t after, std::vector<ChunkIndex>* evict,
@@ -143,6 +170,8 @@ bool Victims::ChooseFrom(Line* line, uint64_t need) {
   while (line->first_untaken < chunks.size() && chunks[line->first_untaken].taken) {
     ++line->first_untaken;
   }
+  // As many as are compared below.
+  if (line == &unnamed_) Draw(line->first_untaken + kEqualClaim);
   if (line->first_untaken == chunks.size()) return false;
   // Where none covers the need, the first in line goes: sizes do not matter to many.
   size_t best = line->first_untaken;

@@ -69,7 +69,7 @@ class Victims {
     uint64_t idle = 0;  // Bytes of those that are not taken.
 
     void Clear();
-    void Add(ChunkIndex chunk, uint64_t size);
+    void Add(ChunkIndex chunk, uint64_t size) { chunks.push_back({.chunk = chunk, .size = size}); }
   };
   struct Chosen {
     ChunkIndex chunk;
@@ -79,9 +79,15 @@ class Victims {
     int64_t needed_by;  // Then the work that first needs it.
   };
 
-  // Draws on the policy once, when the first victim is wanted.
+  // Where all is drawn at once: that, when the first victim is wanted.
   void Gather();
   void GatherOffered();
+  // Else, of unnamed_: so many at least, or all that Gather would draw.
+  void Draw(size_t count);
+  // Whether no more is drawn: equal claims are compared, and no more will be asked for.
+  bool IsEnough(size_t chunks, uint64_t bytes) const {
+    return chunks >= kEqualClaim && bytes >= want_;
+  }
   Outcome Choose(uint64_t need, int64_t after, uint64_t* total);
   void GiveBack(const Chosen& chosen);
   void Prune(uint64_t need, uint64_t* total);
@@ -95,14 +101,20 @@ class Victims {
   Lookahead* const ahead_;
   const ResidencyView* residency_ = nullptr;
   uint64_t want_ = 0;
+  size_t most_ = 0;    // Chunks in a line: more than these cannot be taken.
   uint32_t left_ = 0;  // Victims that may still be taken.
   bool for_all_ = false;
 
-  bool gathered_ = false;
-  Line unclaimed_;             // Not named, in the policy's order, then named, needed last first.
-  Line unnamed_;               // In the policy's order; beyond want_ not all.
-  Line kept_;                  // In the policy's order, named or not; only where for_all_.
-  uint64_t unnamed_busy_ = 0;  // Complete if the policy was drawn on to its end.
+  // All that is offered is drawn at once, and the sums are of that: where claims differ, or it is
+  // not known what no work names, or to be asked changes what the policy offers next. Else the sums
+  // are known, and what is offered is drawn as it is wanted.
+  bool whole_ = false;
+  bool all_drawn_ = false;  // There is no more to draw.
+  uint64_t drawn_ = 0;      // Bytes of unnamed_, taken or not.
+  Line unclaimed_;          // Not named, in the policy's order, then named, needed last first.
+  Line unnamed_;            // In the policy's order.
+  Line kept_;               // In the policy's order, named or not; only where for_all_.
+  uint64_t unnamed_busy_ = 0;
 
   int64_t farthest_ = 0;  // No named chunk that is needed by a later work may still leave.
   std::vector<Chosen> named_taken_;

@@ -184,7 +184,8 @@ bool PlanMaker::Make(const Room& room, const Conditions& at, Plan* plan) {
   request.max_fetches = may_fetch ? kMovesAtOnce : 0;
   request.max_evictions = may_evict ? kMovesAtOnce : 0;
   views_.Set(over != Bytes(0), head != nullptr ? from_.trials->TrialOf(*head) : ChunkIndex(),
-             from_.queue->StuckChunks(at.now));
+             from_.counts->in_submission() != 0 ? from_.queue->StuckChunks(at.now)
+                                                : std::vector<ChunkIndex>());
   planner_.Make(request, views_, &made_);
   any |= RunInPlace(made_, at.now);
   plan->evict.insert(plan->evict.end(), made_.evict.begin(), made_.evict.end());

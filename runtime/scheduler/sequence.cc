@@ -45,23 +45,27 @@ Sequence::Seen Sequence::Saw(Work* work) {
   chunks_ += work->wanted.chunks.size();
   Set& set = sets_[work->signature];
   set.kernel = work->kernel;
+  set.known_at = kNever;
   set.version = work->wanted.version;
   set.chunks.assign(work->wanted.chunks.begin(), work->wanted.chunks.end());
   return seen;
 }
 
 void Sequence::Next(size_t skipped, size_t most, const KernelHistory& history,
-                    absl::FunctionRef<void(const QueuedWork&)> expect) const {
+                    absl::FunctionRef<void(const QueuedWork&)> expect) {
   uint64_t next[kExpectedWorks];
   const size_t count =
       forecast_.Next(absl::MakeSpan(next).first(std::min(most, kExpectedWorks)), skipped);
   for (size_t i = 0; i < count; ++i) {
-    const auto set = sets_.find(next[i]);
-    if (set == sets_.end()) return;
+    const auto found = sets_.find(next[i]);
+    if (found == sets_.end()) return;
+    Set& set = found->second;
+    if (set.known_at != history.expected_changes()) {
+      set.known_at = history.expected_changes();
+      set.duration = history.Expected(set.kernel);
+    }
     // Chunks that were freed since are of no size and never move; those of others cost time only.
-    expect({.chunks = set->second.chunks,
-            .duration = history.Expected(set->second.kernel),
-            .version = set->second.version});
+    expect({.chunks = set.chunks, .duration = set.duration, .version = set.version});
   }
 }
 

@@ -11,6 +11,7 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "runtime/placement/forecast.h"
@@ -39,15 +40,18 @@ class Sequence {
   // Calls `expect` with what is expected after the last work and `skipped` others, in order: at
   // most so many, as far as it is known what they want. Their chunks are good until the next Saw.
   void Next(size_t skipped, size_t most, const KernelHistory& history,
-            absl::FunctionRef<void(const QueuedWork&)> expect) const;
+            absl::FunctionRef<void(const QueuedWork&)> expect);
   bool confident() const { return forecast_.confident(); }
   uint64_t hits() const { return forecast_.hits(); }
   uint64_t misses() const { return forecast_.misses(); }
 
  private:
+  static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
   struct Set {
     uint64_t kernel = 0;
     uint64_t version = 0;
+    // What the history expects of the kernel, as of its expected_changes.
+    uint64_t duration = 0, known_at = kNever;
     std::vector<ChunkIndex> chunks;
   };
 

@@ -79,7 +79,7 @@ void UnmappedChunks::Collect() {
 
 ChunkIndex UnmappedChunks::BeginMapping(Instant idle_since, Instant now) {
   if (now - idle_since > kIdle) all_ = true;
-  if (next_.empty()) Collect();
+  if (next_.empty() && wants_mapping()) Collect();
   while (!next_.empty()) {
     const ChunkIndex chunk = next_.front();
     next_.pop_front();

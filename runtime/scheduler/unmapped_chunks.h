@@ -78,6 +78,8 @@ class UnmappedChunks {
   // The next to be mapped, from here on; null for none. `idle_since`: when anything last happened,
   // where nothing goes on; else now.
   ChunkIndex BeginMapping(Instant idle_since, Instant now);
+  // More is to be mapped than BeginMapping has looked at: it may have some the next time.
+  bool wants_mapping() const { return all_ || !wanted_.empty(); }
   // It is mapped, or could not be: whoever still waits for it asks again.
   void Mapped(ChunkIndex chunk, bool ok);
   bool mapping() const { return mapping_; }  // One is being mapped.

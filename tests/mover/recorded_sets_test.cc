@@ -8,8 +8,8 @@
 
 #include "tests/mover/world.h"
 #include "tests/trace/sample.h"
+#include "tools/replay/known_sets.h"
 #include "tools/replay/load_run.h"
-#include "tools/replay/possible_sets.h"
 
 namespace vramspan_test {
 namespace {
@@ -96,13 +96,13 @@ TEST_P(RecordedSets, AnEndThatHasProvedItselfIsTold) {
   EXPECT_TRUE(run.set(last)[0].settled);
   // What a replay makes of it: the other half moves beside the last, and not beside the early one.
   const ChunkedRun chunks(&run, 21, MiB(64));
-  PossibleSets safe(&chunks, /*loose=*/false), all(&chunks, /*loose=*/true);
-  EXPECT_EQ(safe.Of(last).stay.size(), 2u);
-  EXPECT_THAT(safe.Of(last).mapped_only, IsEmpty());
-  EXPECT_THAT(all.Of(last).stay, IsEmpty());
-  EXPECT_EQ(all.Of(last).mapped_only.size(), 2u);
-  EXPECT_EQ(all.Of(run.works[2].set).stay.size(), 2u);
-  EXPECT_THAT(all.Of(run.works[2].set).mapped_only, IsEmpty());
+  KnownSets safe(&chunks, /*loose=*/false), all(&chunks, /*loose=*/true);
+  EXPECT_EQ(safe.PossibleOf(last).stay.size(), 2u);
+  EXPECT_THAT(safe.PossibleOf(last).mapped_only, IsEmpty());
+  EXPECT_THAT(all.PossibleOf(last).stay, IsEmpty());
+  EXPECT_EQ(all.PossibleOf(last).mapped_only.size(), 2u);
+  EXPECT_EQ(all.PossibleOf(run.works[2].set).stay.size(), 2u);
+  EXPECT_THAT(all.PossibleOf(run.works[2].set).mapped_only, IsEmpty());
 }
 
 TEST_P(RecordedSets, WorkOfAnotherContextIsTold) {

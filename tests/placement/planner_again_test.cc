@@ -34,7 +34,7 @@ class Changing final : public ResidencyView {
 class Life {
  public:
   explicit Life(uint32_t seed, bool advised) : rng_(seed), advised_(advised) {
-    policy_ = MakePolicy("lru").value();
+    policy_ = MakePolicy(seed % 4 < 2 ? "lru" : "cost").value();
     for (uint32_t id = 1; id <= kChunks; ++id) Change(ChunkIndex(id));
   }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <functional>
 #include <list>
 #include <random>
 #include <set>
@@ -215,6 +216,47 @@ TEST_P(AdviceTest, HoldsUntilTakenBackWhereverTheChunkLies) {
 
 INSTANTIATE_TEST_SUITE_P(All, AdviceTest, ::testing::ValuesIn(PolicyNames()),
                          [](const auto& i) { return std::string(i.param); });
+
+// Of an offer, those that are wanted.
+Ids Wanted(const std::vector<ChunkIndex>& wanted,
+           const std::function<void(absl::FunctionRef<bool(ChunkIndex)>)>& offer) {
+  Ids ids;
+  offer([&](ChunkIndex chunk) {
+    if (std::find(wanted.begin(), wanted.end(), chunk) != wanted.end()) ids.push_back(chunk.value);
+    return false;
+  });
+  return ids;
+}
+
+TEST(Policy, OffersAmongTheWantedInTheSameOrder) {
+  constexpr uint32_t kChunks = 60;
+  for (const std::string_view name : PolicyNames()) {
+    if (Make(name)->Draws()) continue;
+    for (uint32_t seed = 1; seed <= 4; ++seed) {
+      auto policy = Make(name);
+      std::mt19937 rng(seed);
+      const bool loops = seed % 2 == 0;  // Over more than there is room for.
+      for (uint32_t step = 0; step < 500; ++step) {
+        const ChunkIndex chunk(1 + (loops ? step : rng()) % kChunks);
+        policy->OnInsert(chunk);
+        policy->OnUse(chunk);
+        if (rng() % 4 == 0) policy->OnPrice(chunk, 1u << rng() % 30, kGranularity);
+        const Ids there = Offered(*policy);
+        if (there.size() > 40) policy->OnRemove(ChunkIndex(there[0]));
+        if (rng() % 8 == 0) policy->Advise(chunk, rng() % 8 == 0, /*on_device=*/true);
+        std::vector<ChunkIndex> wanted;
+        const uint32_t share = 1 + rng() % 12;
+        for (const uint32_t id : Offered(*policy)) {
+          if (rng() % share == 0) wanted.push_back(ChunkIndex(id));
+        }
+        std::shuffle(wanted.begin(), wanted.end(), rng);
+        ASSERT_EQ(Wanted(wanted, [&](auto take) { policy->OfferAmong(wanted, take); }),
+                  Wanted(wanted, [&](auto take) { policy->OfferVictims(take); }))
+            << name << ", seed " << seed << ", step " << step;
+      }
+    }
+  }
+}
 
 // The textbook's own words, slow and plain.
 Ids ModelFifoOrLru(size_t room, const Ids& references, bool lru) {

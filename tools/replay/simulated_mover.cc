@@ -48,8 +48,7 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
       policy_(min == nullptr ? MakePolicy(setting.policy).value() : nullptr),
       scheduler_(&memory_.table(), policy_.get(), OptionsOf(setting, prices), this),
       kept_(&chunks, &memory_, setting.pins, setting.device_memory),
-      set_hash_(run_.sets()),
-      possible_(&chunks, setting.overlap == ReplayOverlap::kAll) {
+      sets_(&chunks, setting.overlap == ReplayOverlap::kAll) {
   if (min != nullptr) {
     bound_.emplace(&chunks, min, &served_, &memory_, setting.overlap == ReplayOverlap::kOff);
   }
@@ -102,9 +101,10 @@ Moment SimulatedMover::At() const {
 uint64_t SimulatedMover::NextEvent() {
   const uint64_t next = std::min({calls_.NextEvent(), streams_.NextEnd(), program_.NextEvent()});
   if (!tracking_ || calls_.calling()) return next;
-  const Instant latest = next == kNever ? Instant::max() : InstantOf(next);
-  const Instant due = scheduler_.Due(At(), latest);
-  return due == Instant::max() ? kNever : NanosecondsOf(due);
+  const Instant behind = next == kNever ? Instant::max() : InstantOf(next + 1);
+  const Instant due = scheduler_.Due(At(), behind);
+  rest_.Until(due);
+  return due == behind ? next : NanosecondsOf(due);
 }
 
 void SimulatedMover::Pass(uint64_t to) {
@@ -118,6 +118,7 @@ void SimulatedMover::Pass(uint64_t to) {
     std::optional<Fingerprint> print;
     // Which it is does not matter: the record says whether it is still the same.
     if (move->print) print.emplace();
+    rest_.Told();
     scheduler_.moves().Copied(move, {.print = print});
   });
   const Action ended = calls_.TakeEnded(now_);
@@ -127,6 +128,7 @@ void SimulatedMover::Pass(uint64_t to) {
 void SimulatedMover::Program() {
   while (const RecordedStep* const step = program_.Next(now_, tracking_)) {
     bool taken = true;
+    rest_.Told();
     if (step->kind == RecordedStep::Kind::kWork) {
       taken = Submits(step->index);
     } else if (step->kind == RecordedStep::Kind::kAllocate) {
@@ -231,7 +233,7 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
   if (declared || !launch) return a;
   a->kernel = Mix(w.code + 1, RoughSize(timing_.bytes(w.set))) | 1;
   if (!off) {
-    const PossibleSets::Uses& uses = possible_.Of(w.set);
+    const KnownSets::Uses& uses = sets_.PossibleOf(w.set);
     a->possible = uses.stay;
     a->mapped_only = uses.mapped_only;
   }

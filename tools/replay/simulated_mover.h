@@ -22,11 +22,12 @@
 #include "runtime/scheduler/stalls.h"
 #include "tools/replay/bound_moves.h"
 #include "tools/replay/kept_allocations.h"
+#include "tools/replay/known_sets.h"
 #include "tools/replay/min_schedule.h"
 #include "tools/replay/mover_calls.h"
-#include "tools/replay/possible_sets.h"
 #include "tools/replay/replay_result.h"
 #include "tools/replay/run_recorder.h"
+#include "tools/replay/scheduler_rest.h"
 #include "tools/replay/served_time.h"
 #include "tools/replay/timing.h"
 #include "tools/replay/virtual_memory.h"
@@ -107,11 +108,11 @@ class SimulatedMover final : SchedulerOwner {
   const std::unique_ptr<EvictionPolicy> policy_;  // None for min,
   std::optional<BoundMoves> bound_;               // which has this instead.
   Scheduler scheduler_;
+  SchedulerRest rest_;
   std::vector<ActiveWork*> ended_;  // Those whose end has not been looked at.
   std::vector<ChunkMove*> moves_;   // By place.
   KeptAllocations kept_;
-  std::vector<uint64_t> set_hash_;  // By set; 0: not known yet.
-  PossibleSets possible_;
+  KnownSets sets_;
   uint64_t first_submission_ = 0;
   uint32_t let_go_ = 0;  // One more than the last work that was.
 };

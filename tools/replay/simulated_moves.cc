@@ -27,9 +27,7 @@ void SimulatedMover::Submit(ActiveWork* a) {
   }
   a->seen = true;
   if (setting_.overlap != ReplayOverlap::kDeclared) {
-    uint64_t& hash = set_hash_[a->set];
-    if (hash == 0) hash = Sequence::HashOf(a->uses);
-    a->signature = Sequence::Signature(hash, a->kernel);
+    a->signature = Sequence::Signature(sets_.HashOf(a->set), a->kernel);
   }
   if (bound_) {
     bound_->Submitted();
@@ -86,6 +84,7 @@ void SimulatedMover::Released(ActiveWork* a) {
 
 void SimulatedMover::EndWork() {
   streams_.End(StreamsNow(), [this](ActiveWork* a) {
+    rest_.Told();
     if (a->seen) {
       ended_.push_back(a);
       return;
@@ -117,11 +116,13 @@ void SimulatedMover::LookAtEnded() {
 bool SimulatedMover::Act() {
   if (calls_.calling()) return false;
   LookAtEnded();
+  if (rest_.Holds(!scheduler_.queue().empty(), InstantOf(now_))) return false;
   const uint64_t plans = scheduler_.planning().plans();
   const Action action = scheduler_.Next(At());
   if (scheduler_.planning().plans() != plans) calls_.Owe(prices_.per_plan);
   switch (action.kind) {
     case Action::Kind::kNothing:
+      if (!scheduler_.unmapped().wants_mapping()) rest_.Began(InstantOf(now_));
       return false;
     case Action::Kind::kRelease: {
       auto* const a = static_cast<ActiveWork*>(action.work);
@@ -181,6 +182,7 @@ void SimulatedMover::Remap(const Action& action) {
 }
 
 void SimulatedMover::EndCall(const Action& ended) {
+  rest_.Told();
   if (ended.kind == Action::Kind::kFetch) {
     scheduler_.moves().Started(ended.move);
     calls_.StartIn(*ended.move);

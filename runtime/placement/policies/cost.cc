@@ -45,6 +45,7 @@ void CostPolicy::List(ChunkIndex chunk) {
   const uint32_t list = ListOf(chunk);
   entry.due = (inflation_ + ValueOf(list % kKinds)) & kDueMask;
   entry.listed = ++listings_;
+  filled_count_ += lists_.Empty(list);
   lists_.PushBack(list, chunk);
   filled_[list / 64] |= uint64_t{1} << (list % 64);
 }
@@ -52,14 +53,16 @@ void CostPolicy::List(ChunkIndex chunk) {
 void CostPolicy::Unlist(ChunkIndex chunk) {
   const uint32_t list = ListOf(chunk);
   lists_.Remove(chunk);
-  if (lists_.Empty(list)) filled_[list / 64] &= ~(uint64_t{1} << (list % 64));
+  if (!lists_.Empty(list)) return;
+  filled_[list / 64] &= ~(uint64_t{1} << (list % 64));
+  --filled_count_;
 }
 
 template <typename F>
 void CostPolicy::ForEachFilled(F f) const {
   for (uint32_t word = 0; word < filled_.size(); ++word) {
     for (uint64_t bits = filled_[word]; bits != 0; bits &= bits - 1) {
-      f(word * 64 + static_cast<uint32_t>(std::countr_zero(bits)));
+      if (f(word * 64 + static_cast<uint32_t>(std::countr_zero(bits)))) return;
     }
   }
 }
@@ -95,7 +98,10 @@ void CostPolicy::OnUse(ChunkIndex chunk) {
 void CostPolicy::OnRemove(ChunkIndex chunk) {
   if (!lists_.Contains(chunk)) return;
   uint32_t first_due = kDueMask;
-  ForEachFilled([&](uint32_t list) { first_due = std::min(first_due, DueIn(lists_.Front(list))); });
+  ForEachFilled([&](uint32_t list) {
+    first_due = std::min(first_due, DueIn(lists_.Front(list)));
+    return first_due == 0;
+  });
   inflation_ += first_due;
   Unlist(chunk);
   LoopWatch::OnRemove(entries_[chunk.value]);
@@ -118,12 +124,29 @@ void CostPolicy::OfferVictims(absl::FunctionRef<bool(ChunkIndex)> take) {
   ForEachFilled([&](uint32_t list) {
     cursors_.push_back(
         {.chunk = lists_.Front(list), .list = static_cast<uint16_t>(list), .turn = 0});
+    return false;
   });
   if (loops_.looping()) {
     OfferLoop(take);
   } else {
-    OfferByDue(take);
+    OfferByDue(/*alone=*/false, take);
   }
+}
+
+void CostPolicy::OfferAmong(absl::Span<const ChunkIndex> wanted,
+                            absl::FunctionRef<bool(ChunkIndex)> take) {
+  // Where every chunk has a price of its own there are as many lists: to go through all takes
+  // longer than to put the few in order.
+  if (loops_.looping() || wanted.size() > filled_count_) {
+    OfferVictims(take);
+    return;
+  }
+  cursors_.clear();
+  for (const ChunkIndex chunk : wanted) {
+    if (!lists_.Contains(chunk)) continue;
+    cursors_.push_back({.chunk = chunk, .list = static_cast<uint16_t>(ListOf(chunk)), .turn = 0});
+  }
+  OfferByDue(/*alone=*/true, take);
 }
 
 uint64_t CostPolicy::TurnOf(const Cursor& cursor) const {
@@ -132,7 +155,7 @@ uint64_t CostPolicy::TurnOf(const Cursor& cursor) const {
   return uint64_t{DueIn(cursor.chunk)} << 48 | uint64_t{cursor.kind()} << 32 | listed;
 }
 
-void CostPolicy::OfferByDue(absl::FunctionRef<bool(ChunkIndex)> take) {
+void CostPolicy::OfferByDue(bool alone, absl::FunctionRef<bool(ChunkIndex)> take) {
   // The lists are many and short where every chunk has a price of its own: a heap of their heads.
   const auto later = [](const Cursor& a, const Cursor& b) { return a.turn > b.turn; };
   for (Cursor& cursor : cursors_) cursor.turn = TurnOf(cursor);
@@ -143,7 +166,7 @@ void CostPolicy::OfferByDue(absl::FunctionRef<bool(ChunkIndex)> take) {
     // Many of a list are due at once: go on with it for as long as it stays the first.
     do {
       if (take(first.chunk)) return;
-      first.chunk = lists_.Next(first.chunk);
+      first.chunk = alone ? ChunkIndex() : lists_.Next(first.chunk);
       if (!first.chunk) break;
       first.turn = TurnOf(first);
     } while (cursors_.size() == 1 || first.turn < cursors_.front().turn);

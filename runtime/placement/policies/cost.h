@@ -53,6 +53,8 @@ class CostPolicy final : public EvictionPolicy {
   void OnRemove(ChunkIndex chunk) override;
   void OnPrice(ChunkIndex chunk, uint32_t nanoseconds_saved_per_use, Bytes size) override;
   void OfferVictims(absl::FunctionRef<bool(ChunkIndex)> take) override;
+  void OfferAmong(absl::Span<const ChunkIndex> wanted,
+                  absl::FunctionRef<bool(ChunkIndex)> take) override;
 
  private:
   static constexpr int kPriceBits = 6;
@@ -78,7 +80,7 @@ class CostPolicy final : public EvictionPolicy {
   };
   static_assert(sizeof(Entry) == 8);
 
-  // A list while it is gone through.
+  // A list while it is gone through; or one chunk of it.
   struct Cursor {
     ChunkIndex chunk;  // The next; never null.
     uint16_t list;
@@ -105,10 +107,11 @@ class CostPolicy final : public EvictionPolicy {
   Entry& EntryOf(ChunkIndex chunk);
   void List(ChunkIndex chunk);
   void Unlist(ChunkIndex chunk);
-  // Calls `f` with each list that is not empty, in order.
+  // Calls `f` with each list that is not empty, in order, until it returns true.
   template <typename F>
   void ForEachFilled(F f) const;
-  void OfferByDue(absl::FunctionRef<bool(ChunkIndex)> take);
+  // What the cursors stand at; `alone`: and not what follows it in its list.
+  void OfferByDue(bool alone, absl::FunctionRef<bool(ChunkIndex)> take);
   void OfferLoop(absl::FunctionRef<bool(ChunkIndex)> take);
   // From the last to `first`, those that are in use or those that are not; true if one was taken.
   bool OfferList(uint32_t list, ChunkIndex first, bool in_use,
@@ -116,6 +119,7 @@ class CostPolicy final : public EvictionPolicy {
 
   ChunkLists lists_{kLists};                    // In each, due first and used first is first.
   std::array<uint64_t, kLists / 64> filled_{};  // A bit for each list that is not empty.
+  uint32_t filled_count_ = 0;
   std::vector<Entry> entries_;
   std::vector<Cursor> cursors_;  // Of an offer; kept for its memory.
   uint32_t present_ = 0;

@@ -42,4 +42,9 @@ void FirstOutPolicy::OfferVictims(absl::FunctionRef<bool(ChunkIndex)> take) {
   rest_->OfferVictims([&](ChunkIndex c) { return !first_.Contains(c) && take(c); });
 }
 
+void FirstOutPolicy::OfferAmong(absl::Span<const ChunkIndex> wanted,
+                                absl::FunctionRef<bool(ChunkIndex)> take) {
+  first_.Front() ? OfferVictims(take) : rest_->OfferAmong(wanted, take);
+}
+
 }  // namespace vramspan

@@ -27,6 +27,8 @@ class FirstOutPolicy final : public EvictionPolicy {
   void Advise(ChunkIndex chunk, bool leaves_first, bool on_device) override;
   bool Draws() const override { return rest_->Draws(); }
   void OfferVictims(absl::FunctionRef<bool(ChunkIndex)> take) override;
+  void OfferAmong(absl::Span<const ChunkIndex> wanted,
+                  absl::FunctionRef<bool(ChunkIndex)> take) override;
 
  private:
   const std::unique_ptr<EvictionPolicy> rest_;  // Knows every chunk on the device.
