@@ -70,7 +70,7 @@ struct PlanRequest {
   uint64_t queue_version = 0;
   // Not 0, where the planner's request before had this version: of that queue the first
   // `queue_gone` works have gone, and the `queue_same` works behind them are the first of this one.
-  // What else was in it is not looked at.
+  // What else was in it is compared.
   uint64_t queue_since = 0;
   size_t queue_gone = 0, queue_same = 0;
   // How many works of the queue are released. They say how far off the held work is: without them
