@@ -169,14 +169,11 @@ void Moves::RollBack(ChunkMove* move, bool equal) {
 
 void Moves::Detach(ChunkMove* move) {
   Chunk& c = (*from_.residency)[move->chunk];
-  // What the copy has begun to write over is no host copy any more.
-  c.Transition(move->origin == ChunkState::kDeviceStale ? ChunkState::kDevice : move->origin);
+  // What the copy has begun to write over is no host copy any more: it is the copy's from here on.
+  const bool overwrites = move->origin == ChunkState::kDeviceStale;
+  c.Transition(overwrites ? ChunkState::kDevice : move->origin);
+  if (overwrites) c.host_slot = kNoSlot;
   ++c.in_flight;  // The copy still reads it.
-  if (move->origin == ChunkState::kDeviceStale) {
-    // And it still writes the host copy, which is the copy's from here on.
-    c.Transition(ChunkState::kDevice);
-    c.host_slot = kNoSlot;
-  }
   if (move->in) c.device_slot = kNoSlot;
   Leave(move);
   move->stage = Stage::kDetached;

@@ -139,6 +139,21 @@ TEST_F(MovesTest, ADetachedMoveKeepsItsChunkInUseUntilItsCopyHasEnded) {
   EXPECT_EQ(few_.chunk(1).in_flight, 0u);
 }
 
+// The copy still writes it.
+TEST_F(MovesTest, ADetachedMoveTakesADoubtfulHostCopyAlong) {
+  for (const ChunkState to :
+       {ChunkState::kMoving, ChunkState::kDeviceTwin, ChunkState::kDeviceStale}) {
+    few_.chunk(1).Transition(to);
+  }
+  few_.chunk(1).host_slot = 0;
+  ChunkMove* const out = Evict();
+  few_->moves().Started(out);
+  few_->moves().Detach(out);
+  EXPECT_EQ(few_.chunk(1).state, ChunkState::kDevice);
+  EXPECT_EQ(few_.chunk(1).host_slot, kNoSlot);
+  EXPECT_EQ(few_.chunk(1).in_flight, 1u);
+}
+
 TEST_F(MovesTest, NothingIsRemappedWhileAThreadMayHandItToTheDriver) {
   SomeWork copy({1});
   few_.Submit(&copy, 1);
