@@ -128,6 +128,7 @@ class MappingEvents {
   void MapAll(bool all = true) {
     tell_({.kind = Kind::kMapAll, .value = all}, [&] { unmapped_.MapAll(all); });
   }
+  bool wants_mapping() const { return unmapped_.wants_mapping(); }
 
  private:
   UnmappedChunks& unmapped_;

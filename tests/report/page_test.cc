@@ -425,7 +425,7 @@ TEST(ReportPage, SaysTheAnswerAndWhatToChange) {
     EXPECT_THAT(texts.at("assumptions"), HasSubstr(price));
   }
   EXPECT_THAT(texts.at("runs"), HasSubstr("330 runs"));
-  EXPECT_THAT(texts.at("advice"), HasSubstr("1204 pieces of work come again and again"));
+  EXPECT_THAT(texts.at("advice"), HasSubstr("A round of 1204 pieces of work takes"));
 }
 
 TEST(ReportPage, ReadsWellInDarkAndLight) {

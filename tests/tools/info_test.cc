@@ -208,7 +208,7 @@ TEST(Usage, MistakesExitWithTwoAndNameWhatWasWrong) {
       {"", "subcommand is required"},
       {"inof", "no command 'inof'"},
       {"inof", "; did you mean 'info'?\n"},
-      {"rep", "; did you mean 'replay'?\n"},
+      {"repl", "; did you mean 'replay'?\n"},
       {"help reprot", "no command 'reprot'"},
       {"trace dmup", "; did you mean 'dump'?\n"},
       {"info --nonsense", "--nonsense"},
