@@ -29,16 +29,10 @@ const EncodedAddresses& EncodedCache::Find(const Submission& launch, const Arena
   Entry& entry = entries_[key * 0x9e3779b97f4a7c15u >> (64 - kLaunchesLog2)];
   if (entry.key == key && entry.allocations == allocations) return entry.found;
   ++searches_;
-  const auto any_in = [&](DevicePtr from, Bytes size) {
-    bool any = false;
-    MutexLock lock(memory.mu);
-    memory.ForEachChunk(from, size, [&](ChunkIndex, Chunk&) { any = true; });
-    return any;
-  };
   const auto allocation = [&](DevicePtr p) { return extents->Find(memory, p); };
   entry = {key, allocations,
            EncodedAddresses::Find(launch.parameters.Block(&block_), launch.touches,
-                                  {arenas, SmallObjects::kMaxSmall, allocation, any_in})};
+                                  {arenas, SmallObjects::kMaxSmall, allocation})};
   return entry.found;
 }
 

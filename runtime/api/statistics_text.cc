@@ -51,10 +51,13 @@ std::string StatisticsText(const vramspanStatistics& s, absl::Span<const PassedM
   line("work recorded", absl::StrCat(s.works, " pieces, ", s.works_held, " held for ",
                                      Milliseconds(s.hold_ns), " in all"));
   if (s.launches + s.copies != 0) {
-    line("traced", absl::StrCat(s.launches, " launches (", s.launches_unknown,
-                                " named no memory of vramspan, ", s.launches_encoded,
-                                " may name some in other forms), ", s.copies, " copies, ",
-                                s.touches, " pointers in ", Size(s.bytes_scanned), " scanned"));
+    std::string traced = absl::StrCat(
+        s.launches, " launches (", s.launches_unknown, " named no memory of vramspan), ", s.copies,
+        " copies, ", s.touches, " pointers in ", Size(s.bytes_scanned), " scanned");
+    if (s.launches_encoded != 0) {
+      absl::StrAppend(&traced, ", ", s.launches_encoded, " launches with addresses in other forms");
+    }
+    line("traced", traced);
   }
   if (s.forecast_hits + s.forecast_misses != 0) {
     line("forecast",

@@ -13,12 +13,13 @@ constexpr size_t kWord = sizeof(uint32_t);
 constexpr int kTagBits = 16;
 constexpr int kLeastShift = 4, kMostShift = 12;
 constexpr uint64_t kUpperHalf = uint64_t{1} << 32;
-// Of a distance that is told in elements: the sizes of these, and the most.
+// Of a distance that is told in elements: the sizes of these, and the most of it.
 constexpr int64_t kElements[] = {1, 2, 4, 8, 16};
-constexpr int64_t kLargestElement = 16;
 constexpr int64_t kFarthest = int64_t{1} << 47;
-// Words of 4 bytes from here on are mostly floating-point numbers.
-constexpr int64_t kFloats = int64_t{1} << 29;
+// How far the halves of an address are looked for from each other, and what is no lower half but a
+// number.
+constexpr size_t kHalvesApart = 4 * kWord;
+constexpr uint32_t kSmall = 1 << 16;
 
 template <typename T>
 T Read(const char* from) {
@@ -68,8 +69,10 @@ class Search {
     known_.push_back(extent.base);
     found_.possible.emplace_back(address);
   }
-  // The array that begins a little behind the address.
+  // The array that begins a little behind the address. Where arrays begin is aligned, so that an
+  // address which is, is no other's.
   void NameInFront(uint64_t address) {
+    if (address % WorkingSets::kAlignment.value == 0) return;
     const uint64_t behind = address + EncodedAddresses::kInFront.value;
     if (world_.arenas.Near(behind)) Name(behind);
   }
@@ -88,34 +91,29 @@ class Search {
     }
   }
 
-  // A word that may be the upper half of an address.
+  // A word that may be the upper half of an address, with its lower half near it. What is passed to
+  // kernels has gaps that hold what lay there before, so there is many a half of an old address.
   void Half(size_t at) {
     const uint64_t upper = uint64_t{Read<uint32_t>(&block_[at])} << 32;
-    if (!world_.arenas.NearAny(upper, kUpperHalf)) return;
-    // As it lies in a slot, it has its lower half in front of it.
-    if (at % kSlot == kWord && world_.arenas.Has(Read<uint64_t>(&block_[at - kWord]))) return;
-    if (!world_.any_in(DevicePtr(upper), Bytes(kUpperHalf))) return;
-    // Behind it; what is in front, Bytes8 has seen. Which of them it goes with nothing tells.
-    if (at + 2 * kWord <= block_.size()) Name(upper | Read<uint32_t>(&block_[at + kWord]));
-    found_.anywhere = true;
+    if (!world_.arenas.NearAny(upper, kUpperHalf) || InAddress(at)) return;
+    const size_t first = at - std::min(at, kHalvesApart);
+    const size_t end = std::min(block_.size() - kWord, at + kHalvesApart);
+    for (size_t low = first; low <= end; low += kWord) {
+      const auto lower = Read<uint32_t>(&block_[low]);
+      if (low != at && lower >= kSmall && !InAddress(low)) Name(upper | lower);
+    }
+  }
+  // Whether the word is part of a slot that holds an address.
+  bool InAddress(size_t at) const {
+    const size_t slot = at / kSlot * kSlot;
+    return slot + kSlot <= block_.size() && world_.arenas.Has(Read<uint64_t>(&block_[slot]));
   }
 
-  void AddNumber(int64_t number, int64_t below) {
-    if (number != 0 && number < below && number > -below) numbers_.push_back(number);
-  }
-  void AddWord(size_t at) { AddNumber(Read<int32_t>(&block_[at]), kFloats); }
-
+  // Those that are negative: of the others most count something.
   void Distances() {
-    for (size_t at = 0; at + kWord <= block_.size(); at += kSlot) {
-      if (at + kSlot > block_.size()) {
-        AddWord(at);
-        break;
-      }
-      const auto value = Read<uint64_t>(&block_[at]);
-      if (world_.arenas.Has(value)) continue;
-      AddNumber(static_cast<int64_t>(value), kFarthest);
-      AddWord(at);
-      AddWord(at + kWord);
+    for (size_t at = 0; at + kSlot <= block_.size(); at += kSlot) {
+      const auto number = Read<int64_t>(&block_[at]);
+      if (number < 0 && number > -kFarthest) numbers_.push_back(number);
     }
     absl::c_sort(numbers_);
     numbers_.erase(std::unique(numbers_.begin(), numbers_.end()), numbers_.end());
@@ -130,24 +128,15 @@ class Search {
 
   void Distance(const Pointer& pointer, int64_t number) {
     const auto in_front = static_cast<int64_t>((pointer.ptr - pointer.extent.base).value);
-    const auto behind = static_cast<int64_t>(pointer.extent.size.value) - in_front;
-    const int64_t farthest = number * kLargestElement;
-    // Most numbers are small, and stay within the array.
-    if (farthest < behind && -farthest <= in_front) return;
-    // One that leads to the array's end counts what is in it.
-    if (absl::c_any_of(kElements, [&](int64_t e) { return number * e == behind; })) return;
     for (const int64_t element : kElements) {
       const int64_t distance = number * element;
-      if (distance >= behind || -distance > in_front) {
-        NameStart(pointer.ptr.value + static_cast<uint64_t>(distance));
-      }
+      if (-distance > in_front) NameStart(pointer.ptr.value + static_cast<uint64_t>(distance));
     }
   }
-  // The array that begins there, or a little behind.
+  // The array that begins there.
   void NameStart(uint64_t address) {
-    if (!world_.arenas.Near(address + EncodedAddresses::kInFront.value)) return;
+    if (!world_.arenas.Near(address)) return;
     if (world_.allocation(DevicePtr(address)).base.value == address) Name(address);
-    NameInFront(address);
   }
 
   const absl::Span<const char> block_;
@@ -168,7 +157,6 @@ EncodedAddresses EncodedAddresses::Find(absl::Span<const char> block, absl::Span
 bool EncodedAddresses::MayHold(absl::Span<const char> block, const ArenaSet& arenas) {
   // All slots count as named, and all else as an allocation of its own.
   const auto allocation = [](DevicePtr p) { return Extent{p, Bytes(1)}; };
-  const auto any_in = [](DevicePtr, Bytes) { return true; };
   std::vector<Touch> slots;
   for (size_t at = 0; at + kSlot <= block.size(); at += kSlot) {
     const DevicePtr p(Read<uint64_t>(&block[at]));
@@ -177,7 +165,7 @@ bool EncodedAddresses::MayHold(absl::Span<const char> block, const ArenaSet& are
     slots.push_back({.ptr = p, .size = Bytes(1)});
     slots.push_back({.ptr = p + kInFront, .size = Bytes(1)});
   }
-  return Find(block, slots, {arenas, Bytes(0), allocation, any_in}).any();
+  return Find(block, slots, {arenas, Bytes(0), allocation}).any();
 }
 
 }  // namespace vramspan

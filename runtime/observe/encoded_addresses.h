@@ -1,14 +1,15 @@
 // Addresses in the parameters of a kernel that no aligned slot of 8 bytes shows as they are:
 //  - at any byte, as in packed structs; with tags in the upper 16 bits; shifted right by 4 to 12;
-//  - in front of what they mean by up to 64 KiB: arrays that begin at 1, or at a negative index;
-//  - in two halves, each in a word of 4 bytes;
-//  - as a pointer and the distance from it to the start of another array, in elements of 1, 2, 4, 8
-//    or 16 bytes. A number that leads to the end of the pointer's own array counts its elements.
+//  - in front of what they mean by up to 64 KiB, and no multiple of 256: arrays that begin at 1;
+//  - in two halves of 4 bytes, with at most three words between them;
+//  - as a pointer and the negative distance from it to the start of another array, as 8 bytes that
+//    count elements of 1, 2, 4, 8 or 16. Numbers that are not negative mostly count something.
 //
-// What is found is possible, and no more: numbers may look like any of these. Half an address
-// without the other half beside it may mean any memory.
+// What is found is possible, and no more: numbers may look like any of these. Where that names too
+// much, any memory may be meant.
 //
 // Not looked for: what is computed in other ways, and addresses in host memory that is named.
+// docs/findings/0034-addresses-in-other-forms.md says why no more counts.
 //
 // Pure. Threads: any.
 #ifndef VRAMSPAN_RUNTIME_OBSERVE_ENCODED_ADDRESSES_H_
@@ -38,8 +39,6 @@ struct EncodedAddresses {
     Bytes never_moves;  // Allocations of up to this size.
     // The allocation at an address; of size 0: none.
     absl::FunctionRef<Extent(DevicePtr)> allocation;
-    // Whether any allocation has a part of the range.
-    absl::FunctionRef<bool(DevicePtr, Bytes)> any_in;
   };
 
   // An address in each allocation, in no order; of none that the slots name.

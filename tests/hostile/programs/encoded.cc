@@ -29,8 +29,10 @@ class Forms {
     Launch("add_packed", pair, value);
     CUdeviceptr before = first - sizeof(Word), other = second - sizeof(Word);
     Launch("add_one_based", before, other, count, value);
-    long long words = (static_cast<long long>(second) - static_cast<long long>(first)) / 8;
-    Launch("add_apart", first, words, count, value);
+    // From the one behind.
+    CUdeviceptr behind = first > second ? first : second, ahead = first + second - behind;
+    long long words = -static_cast<long long>(behind - ahead) / 8;
+    Launch("add_apart", behind, words, count, value);
     size_t flagged = first | 1;
     auto low = static_cast<unsigned>(second), few = static_cast<unsigned>(count),
          high = static_cast<unsigned>(second >> 32);
@@ -62,8 +64,7 @@ HOSTILE_PROGRAM(encoded) {
   Forms forms(MakeStream());
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 1;
   for (int round = 0; round < rounds; ++round) {
-    // By turns the one in front and the one behind; three apart, so that no number of words is what
-    // a block holds in words of another size.
+    // By turns the one in front and the one behind.
     for (size_t i = 0; i + 3 < blocks.size(); i += 6) {
       for (size_t k = i; k < i + 3; ++k) {
         const bool turned = (k + static_cast<size_t>(round)) % 2 == 0;
