@@ -247,7 +247,8 @@ void Tracer::Freed(DevicePtr base, Bytes size) {
 }
 
 TracerStatistics Tracer::statistics() const {
-  return {launches_.load(std::memory_order_relaxed), copies_.load(std::memory_order_relaxed),
+  return {launches_.load(std::memory_order_relaxed),
+          copies_.load(std::memory_order_relaxed),
           launches_unknown_.load(std::memory_order_relaxed),
           launches_encoded_.load(std::memory_order_relaxed),
           touches_.load(std::memory_order_relaxed),
