@@ -28,7 +28,6 @@ const EncodedAddresses& EncodedCache::Find(const Submission& launch, const Arena
   const uint64_t key = KeyOf(launch);
   Entry& entry = entries_[key * 0x9e3779b97f4a7c15u >> (64 - kLaunchesLog2)];
   if (entry.key == key && entry.allocations == allocations) return entry.found;
-  ++searches_;
   const auto allocation = [&](DevicePtr p) { return extents->Find(memory, p); };
   entry = {key, allocations,
            EncodedAddresses::Find(launch.parameters.Block(&block_), launch.touches,

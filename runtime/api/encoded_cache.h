@@ -21,8 +21,6 @@ class EncodedCache {
   const EncodedAddresses& Find(const Submission& launch, const ArenaSet& arenas, Memory& memory,
                                ExtentCache* extents);
 
-  uint64_t searches() const { return searches_; }
-
  private:
   struct Entry {
     uint64_t key = 0;
@@ -32,7 +30,6 @@ class EncodedCache {
 
   std::vector<Entry> entries_;  // By key; made when first asked.
   std::vector<char> block_;     // Scratch.
-  uint64_t searches_ = 0;
 };
 
 }  // namespace vramspan

@@ -60,7 +60,7 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
     const Extent& extent = named_[i].extent;
     if (extent.size.value == 0) continue;
     if (touch.via >= Via::kGlobal) {
-      // The kernel could go there and most likely does not.
+      // By kGlobal or kEncoded the kernel could go there, and most likely does not.
       if (!possible) continue;
       const bool sized = touch.size.value != 0;
       out->push_back({.ptr = sized ? touch.ptr : extent.base,

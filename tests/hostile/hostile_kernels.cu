@@ -81,6 +81,7 @@ extern "C" __global__ void add_tagged(size_t first, size_t second, size_t count,
 SIMCUDA_EXPORT(add_tagged);
 
 extern "C" __global__ void add_pages(size_t first, size_t second, size_t count, Word value) {
-  AddBoth(reinterpret_cast<Word*>(first << 12), reinterpret_cast<Word*>(second << 12), count, value);
+  AddBoth(reinterpret_cast<Word*>(first << 12), reinterpret_cast<Word*>(second << 12), count,
+          value);
 }
 SIMCUDA_EXPORT(add_pages);

@@ -63,8 +63,8 @@ inline std::vector<Event> SampleEvents(uint64_t seed, size_t count) {
         std::mt19937_64 again(work.code + random() % 2);
         for (uint64_t n = again() % 6; n > 0; --n) {
           work.ranges.push_back({DevicePtr(base.value + again() % 4096), Bytes(again() % (1 << 28)),
-                                 static_cast<uint16_t>(again()), again() % 2 == 0,
-                                 again() % 2 == 0, again() % 2 == 0, again() % 2 == 0});
+                                 static_cast<uint16_t>(again()), again() % 2 == 0, again() % 2 == 0,
+                                 again() % 2 == 0, again() % 2 == 0});
         }
         events.emplace_back(work);
       }
