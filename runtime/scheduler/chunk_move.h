@@ -34,6 +34,7 @@ struct ChunkMove {
   // Its memory on the device is mapped before its contents are there: the chunk is unmapped.
   bool ahead = false;
   bool print = false;   // On its way in: its fingerprint is to be taken.
+  bool lost = false;    // What is mapped is not what the chunk says, by an error.
   bool listed = false;  // No thread may hand the address to the driver; see Reachability.
   Bytes size;
   std::optional<Fingerprint>

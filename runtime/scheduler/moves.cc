@@ -152,6 +152,8 @@ void Moves::Unmapped(ChunkMove* move, bool ok) {
 
 void Moves::SetLost(ChunkMove* move, bool lost) {
   (*from_.residency)[move->chunk].lost = lost;
+  lost_ += static_cast<uint32_t>(lost) - static_cast<uint32_t>(move->lost);
+  move->lost = lost;
   if (lost) move->stage = Stage::kLost;
 }
 

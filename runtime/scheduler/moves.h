@@ -49,6 +49,8 @@ class Moves {
   // Under way, detached ones not among them.
   size_t size() const { return under_way_.size(); }
   absl::Span<ChunkMove* const> all() const { return under_way_; }
+  // Of them, those whose chunk lost its mapping by an error that is not mended yet.
+  uint32_t lost() const { return lost_; }
   // Copies under way and waiting.
   Bytes moving_in() const { return moving_in_; }
   Bytes moving_out() const { return moving_out_; }
@@ -101,6 +103,7 @@ class Moves {
   std::vector<uint32_t> free_;
   std::vector<ChunkMove*> under_way_;  // In the order in which they began.
   Bytes moving_in_, moving_out_;
+  uint32_t lost_ = 0;
   Counts counts_;
 };
 

@@ -17,6 +17,7 @@ bool Readiness::NoneIsLost(absl::Span<const ChunkUse> uses) const {
 
 bool Readiness::RunsAsItIs(const Work& work, const Conditions& at) const {
   if (at.moving || at.unmapped != 0) {
+    if (work.needs_all_mapped() && (at.unmapped != 0 || at.lost != 0)) return false;
     if (work.barrier() || !NoneMoves(work.uses) || !NoneMoves(work.possible)) return false;
     if (!NoneIsLost(work.mapped_only)) return false;
     bool unmapped = false;
@@ -48,6 +49,7 @@ bool Readiness::HasItsMemory(const Work& work, const Conditions& at) const {
 
 bool Readiness::Ready(Work* work, const Conditions& at, bool* wants_others) {
   if (work->barrier() && at.moving) return false;
+  if (work->needs_all_mapped() && at.lost != 0 && !at.dead) return false;
   const bool has = HasItsMemory(*work, at);
   // What it may touch is mapped while what it wants is still on the link.
   if (at.unmapped != 0 && work->kind == Work::Kind::kScope && !at.dead) {

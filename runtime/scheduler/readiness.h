@@ -22,6 +22,7 @@ struct Conditions {
       false;          // Traced work from before tracking runs: its chunks' users come to be known.
   bool dead = false;  // A kernel has killed the context: nothing runs any more.
   uint32_t unmapped = 0;  // So many chunks are.
+  uint32_t lost = 0;      // So many chunks have lost their mapping by an error.
   Instant now;
 };
 

@@ -3,7 +3,9 @@
 // Mapping and unmapping host memory takes ten times as long as device memory
 // (docs/findings/0003-what-a-remap-costs.md). A chunk that is evicted to be fetched again needs
 // neither, so it stays unmapped. That is done only where work says what it touches:
-//  - A barrier waits until everything is mapped. No chunk is left unmapped before the barrier has
+//  - Work that is not known to touch its ranges alone (a barrier, or a kernel whose code nothing
+//  has
+//    proved) waits until everything is mapped. No chunk is left unmapped before that work has
 //    ended, nor for a while after it was submitted.
 //  - Other work finds mapped whatever it may touch. Exception: a chunk that one of the next
 //    launches needs on the device is fetched, and not mapped on the host first.
@@ -29,8 +31,8 @@ namespace vramspan {
 
 class UnmappedChunks {
  public:
-  // From the submission of work that may touch anything on, nothing is left unmapped for so long:
-  // the next of the kind is most likely not far.
+  // From the submission of work that needs all memory mapped on, nothing is left unmapped for so
+  // long: the next of the kind is most likely not far.
   static constexpr Duration kKeptMapped = std::chrono::seconds(1);
   // Longer than a program thinks between two steps of what it does.
   static constexpr Duration kIdle = std::chrono::milliseconds(100);
@@ -41,7 +43,7 @@ class UnmappedChunks {
       : residency_(*residency), queue_(*queue), counts_(*counts), awaited_(deadline) {}
 
   // --- which may stay so ---
-  // Work that may touch anything comes, or an address query does.
+  // Work that needs all memory mapped comes, or an address query does.
   void KeepMapped(Instant now) { KeepMappedUntil(now + kKeptMapped); }
   void KeepMappedUntil(Instant until) {
     no_unmapping_before_ = std::max(no_unmapping_before_, until);

@@ -52,11 +52,14 @@ struct ChunkUse {
 };
 static_assert(sizeof(ChunkUse) == 8);
 
-// What is known of the memory that work touches.
+// What is known of the memory that work touches. The numbers stand in files (events-format.md).
 enum class Access : uint8_t {
-  kExact,    // Its ranges and no other: what they do not name may move while it runs.
-  kPartial,  // Its ranges, and perhaps more: they are fetched, and nothing moves while it runs.
-  kUnknown,  // It waits until nothing moves, and nothing moves while it runs.
+  kExact = 0,    // Its ranges and no other: what they do not name may move while it runs.
+  kPartial = 1,  // Its ranges, and perhaps more: they are fetched, and nothing moves while it runs.
+  kUnknown = 2,  // It waits until nothing moves, and nothing moves while it runs.
+  // Its ranges, most likely: what they do not name may move while it runs, but all memory is
+  // mapped.
+  kMapped = 3,
 };
 
 // What is to be on the device when work runs, and what of its uses is served where it lies.
@@ -122,7 +125,9 @@ struct Work {
   mutable uint64_t told = 0;  // An EventSink knows what it touches: a mark of the sink's own.
 
   // Nothing may move while it runs: it may touch any memory.
-  bool barrier() const { return access != Access::kExact; }
+  bool barrier() const { return access == Access::kPartial || access == Access::kUnknown; }
+  // No chunk may lack its mapping while it runs.
+  bool needs_all_mapped() const { return access != Access::kExact; }
   bool serves(size_t use) const { return wanted.serves(use); }
 
   // Calls `visit` with each chunk that must not move while it runs.

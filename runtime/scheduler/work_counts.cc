@@ -15,6 +15,7 @@ void WorkCounts::Queued(const Work& work, int by) {
 
 void WorkCounts::Released(const Work& work, EvictionPolicy* policy) {
   barriers_ += work.barrier();
+  need_all_mapped_ += work.needs_all_mapped();
   if (!Counts(work)) return;
   for (const ChunkUse& use : work.mapped_only) ++residency_[use.chunk].mapped_only;
   work.ForEachFixed([&](const ChunkUse& use) {
@@ -27,6 +28,7 @@ void WorkCounts::Released(const Work& work, EvictionPolicy* policy) {
 
 void WorkCounts::Ended(const Work& work) {
   barriers_ -= work.barrier();
+  need_all_mapped_ -= work.needs_all_mapped();
   if (!Counts(work)) return;
   for (const ChunkUse& use : work.mapped_only) --residency_[use.chunk].mapped_only;
   work.ForEachFixed([&](const ChunkUse& use) {

@@ -28,11 +28,21 @@ class WorkCounts {
   void SetInSubmission(Work* work, bool in_submission);
 
   // Work of other contexts, which may touch any memory here.
-  void ForeignWorkBegan() { ++barriers_; }
+  void ForeignWorkBegan() {
+    ++barriers_;
+    ++need_all_mapped_;
+  }
   // False: there was none.
-  bool ForeignWorkEnded() { return barriers_ != 0 && barriers_-- != 0; }
+  bool ForeignWorkEnded() {
+    if (barriers_ == 0) return false;
+    --barriers_;
+    --need_all_mapped_;
+    return true;
+  }
   // Released work that may touch any memory, and foreign work: nothing moves.
   uint32_t barriers() const { return barriers_; }
+  // Released work that needs all memory mapped, and foreign work.
+  uint32_t need_all_mapped() const { return need_all_mapped_; }
   // Work in submission, and such as may name any chunk to the driver.
   uint32_t in_submission() const { return in_submission_; }
   uint32_t unknown_in_submission() const { return unknown_in_submission_; }
@@ -43,7 +53,7 @@ class WorkCounts {
   void Queued(const Work& work, int by);
 
   Residency& residency_;
-  uint32_t barriers_ = 0;
+  uint32_t barriers_ = 0, need_all_mapped_ = 0;
   uint32_t in_submission_ = 0, unknown_in_submission_ = 0;
 };
 

@@ -20,6 +20,7 @@ Conditions WorkFlow::ConditionsAt(const Moment& at) const {
           .draining = at.draining,
           .dead = dead_,
           .unmapped = parts_.residency->unmapped(),
+          .lost = parts_.moves->lost(),
           .now = at.now};
 }
 
@@ -27,7 +28,7 @@ bool WorkFlow::Submit(Work* work, const Moment& at) {
   if (work->kernel != 0 && parts_.trials != nullptr) {
     parts_.trials->PriceNew(work, at.available);
   }
-  if (work->barrier()) parts_.unmapped->KeepMapped(at.now);
+  if (work->needs_all_mapped()) parts_.unmapped->KeepMapped(at.now);
   if (work->kind == Work::Kind::kScope && parts_.queue->empty() &&
       parts_.readiness->RunsAsItIs(*work, ConditionsAt(at))) {
     parts_.planning->Submitted(work);

@@ -6,12 +6,12 @@ namespace vramspan {
 
 void WorkQueue::Push(Work* work) {
   held_.push_back(work);
-  barriers_ += work->barrier();
+  Count(*work, 1);
 }
 
 void WorkQueue::Pop(size_t count) {
   for (; count != 0; --count) {
-    barriers_ -= held_.front()->barrier();
+    Count(*held_.front(), -1);
     held_.pop_front();
   }
 }
@@ -54,7 +54,7 @@ bool WorkQueue::Remove(const Work* work) {
   const auto at = std::find(held_.begin(), held_.end(), work);
   if (at == held_.end()) return false;
   held_.erase(at);
-  barriers_ -= work->barrier();
+  Count(*work, -1);
   return true;
 }
 

@@ -25,8 +25,9 @@ class WorkQueue {
   Work* operator[](size_t i) const { return held_[i]; }
   auto begin() const { return held_.begin(); }
   auto end() const { return held_.end(); }
-  // How many may touch any memory.
+  // How many may touch any memory, and how many need all memory mapped.
   uint32_t barriers() const { return barriers_; }
+  uint32_t need_all_mapped() const { return need_all_mapped_; }
 
   void Push(Work* work);
   // The first so many go.
@@ -59,7 +60,12 @@ class WorkQueue {
 
  private:
   std::deque<Work*> held_;
-  uint32_t barriers_ = 0;
+  // The work comes (1), or goes (-1).
+  void Count(const Work& work, int by) {
+    barriers_ += work.barrier() ? by : 0;
+    need_all_mapped_ += work.needs_all_mapped() ? by : 0;
+  }
+  uint32_t barriers_ = 0, need_all_mapped_ = 0;
 };
 
 }  // namespace vramspan

@@ -111,9 +111,7 @@ bool SchedulerDecoder::TakeWork(Fields* in, WorkRecord* record) {
   Work& work = record->work;
   work.id = in->TakeChange(&last_.work);
   const uint64_t flags = in->Take(kMostWorkFlags);
-  if ((flags & 7) > static_cast<uint64_t>(Work::Kind::kCaptured) || (flags >> 3 & 3) > 2) {
-    return false;
-  }
+  if ((flags & 7) > static_cast<uint64_t>(Work::Kind::kCaptured)) return false;
   work.kind = static_cast<Work::Kind>(flags & 7);
   work.access = static_cast<Access>(flags >> 3 & 3);
   work.needs_arrival = (flags & 1 << 5) != 0;

@@ -68,6 +68,24 @@ TEST_F(ReadinessTest, RunsAsItIsOnlyWithAllItMayTouchMapped) {
   EXPECT_TRUE(RunsAsItIs(SomeWork({1}, {6})));
 }
 
+TEST_F(ReadinessTest, BesideMovesRunsWhatNeedsAllMappedButNotWhileAnyIsNot) {
+  Moves(3);
+  SomeWork work({1});
+  work.access = Access::kMapped;
+  EXPECT_TRUE(RunsAsItIs(work)) << "it is remapped, and is mapped before and after";
+  EXPECT_TRUE(Ready(&work));
+  at_.lost = 1;
+  EXPECT_FALSE(RunsAsItIs(work));
+  EXPECT_FALSE(Ready(&work));
+  at_.dead = true;
+  EXPECT_TRUE(Ready(&work)) << "nothing runs any more";
+  at_.dead = false;
+  at_.lost = 0;
+  Unmap(5);
+  EXPECT_FALSE(RunsAsItIs(work)) << "though it does not name that";
+  EXPECT_FALSE(Ready(&work));
+}
+
 // A swap of what only has to be mapped may fail both ways, and then nothing is mapped for a while.
 TEST_F(ReadinessTest, WaitsWhileWhatItNeedsMappedHasLostItsMapping) {
   Moves(3);

@@ -101,6 +101,26 @@ TEST_F(UnmappedChunksTest, NoneStaysUnmappedBesideABarrierOrSoonAfter) {
   EXPECT_FALSE(MayStay(4, 9000)) << "for good is longer than a second";
 }
 
+TEST_F(UnmappedChunksTest, NoneStaysUnmappedBesideWorkThatNeedsAllMappedOrSoonAfter) {
+  SomeWork work({1});
+  work.access = Access::kMapped;
+  queue_.Push(&work);
+  EXPECT_FALSE(MayStay(4, 7000)) << "it is held";
+  EXPECT_EQ(queue_.barriers(), 0u);
+  queue_.Pop(1);
+  EXPECT_TRUE(MayStay(4, 7000));
+  counts_.Released(work, nullptr);
+  EXPECT_EQ(counts_.barriers(), 0u) << "memory may move beside it";
+  EXPECT_FALSE(MayStay(4, 7000)) << "it runs";
+  counts_.Ended(work);
+  unmapped_.KeepMapped(AtMillis(5000));
+  EXPECT_FALSE(MayStay(4, 5999)) << "its like may come again";
+  EXPECT_TRUE(MayStay(4, 6000));
+  Unmap({3, 5});
+  EXPECT_TRUE(Waits(&work));
+  EXPECT_EQ(Map(), (std::vector<uint32_t>{3, 5}));
+}
+
 TEST_F(UnmappedChunksTest, ABarrierWaitsForAll) {
   Unmap({3, 5, 7});
   SomeWork barrier({1});

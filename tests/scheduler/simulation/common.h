@@ -38,10 +38,12 @@ struct Common {
   bool Strikes(Fault fault) {
     return faults_on && options.faults.Has(fault) && random.Chance(options.fault_rate);
   }
-  // Whether to lie here and now.
+  // Whether to lie here and now. Of trust always: who is not trusted has all memory mapped for
+  // long.
   bool Lies(Sabotage sabotage) {
-    if (options.sabotage != sabotage || events < 1000 || !random.Chance(100)) [[likely]]
+    if (options.sabotage != sabotage || events < 1000) [[likely]]
       return false;
+    if (sabotage != Sabotage::kTrustTooMuch && !random.Chance(100)) return false;
     ++lies;
     return true;
   }

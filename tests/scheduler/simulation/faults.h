@@ -68,6 +68,7 @@ enum class Sabotage : uint8_t {
   kMoveBesideBarrier,    // A move begins while work runs that may touch anything.
   kForgetForeign,        // The scheduler is not told that foreign work has ended.
   kForgetCopied,         // A copy has ended, and the scheduler is not told.
+  kTrustTooMuch,         // Work needs all memory mapped, and the scheduler is not told.
   kCount,
 };
 const char* SabotageName(Sabotage sabotage);

@@ -1,7 +1,7 @@
 // Long runs of the simulation: scheduler_simulation [--seconds S | --events N] [--seed N]
-// [--worlds N] [--log] [--due]. Worlds of one seed after the other, until the time is over, or so
-// many events have happened; or the one of a seed, with --worlds 1. A failure prints how to repeat
-// it.
+// [--worlds N] [--log] [--due]. Worlds of one seed after the other, for 20 s or as long as is said,
+// or until so many events have happened; or the one of a seed, with --worlds 1. A failure prints
+// how to repeat it.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -31,6 +31,8 @@ int main(int argc, char** argv) {
     if (name == "--events") options.events = value;
     if (name == "--seed") options.seed = value;
     if (name == "--worlds") options.worlds = value;
+    // Whoever says how much means all of it.
+    if (name == "--events" || name == "--worlds") options.seconds = vramspan::simulation::kNoEnd;
   }
   options.program = argv[0];
   return vramspan::simulation::RunWorlds(options).ok ? 0 : 1;

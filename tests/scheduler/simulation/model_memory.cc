@@ -84,6 +84,19 @@ void ModelMemory::CheckMapped(ChunkIndex c, const char* who) {
   }
 }
 
+void ModelMemory::CheckAllMapped(bool still) {
+  for (uint32_t i = 1; i < end(); ++i) {
+    const ChunkIndex c(i);
+    const ModelChunk& m = (*this)[c];
+    if (!m.live) continue;
+    if (still) {
+      CheckMapped(c, "work that may touch it");
+    } else if (chunk(c).unmapped || (m.mapped == Mapped::kNothing && !m.changing)) [[unlikely]] {
+      common_.verdict.Fail("chunk %u is not mapped, and work comes that needs all mapped", c.value);
+    }
+  }
+}
+
 void ModelMemory::CheckFound(const SimWork& work, const char* when) {
   work.ForEachFixed([&](const ChunkUse& use) {
     CheckMapped(use.chunk, when);

@@ -51,6 +51,8 @@ class ModelMemory {
   // Work that is released, or runs, finds its memory.
   void CheckFound(const SimWork& work, const char* when);
   void CheckMapped(ChunkIndex c, const char* who);
+  // For work that needs all memory mapped. `still`: and that none is being remapped.
+  void CheckAllMapped(bool still);
 
   // --- slots ---
   bool TakeDevice(ChunkIndex c);  // False: no room.

@@ -120,8 +120,8 @@ void Mover::LetGo(SimWork* work, bool was_held) {
   memory_.Released(*work, 1);
   streams_.NoteReleased(*work, 1);
   if (work->kind == Work::Kind::kScope && !common_.dead) memory_.CheckFound(*work, "released");
-  for (uint32_t i = 1; work->barrier() && !common_.dead && i < memory_.end(); ++i) {
-    if (memory_[ChunkIndex(i)].live) memory_.CheckMapped(ChunkIndex(i), "work that may touch it");
+  if ((work->all_mapped || work->barrier()) && !common_.dead) {
+    memory_.CheckAllMapped(work->barrier());
   }
   streams_.Released(work);
 }
@@ -218,7 +218,8 @@ void Mover::BeginRemap(const Action& action) {
     common_.verdict.Fail("a remap of chunk %u, which a thread hands to the driver", c.value);
   }
   how_ = common_.scheduler->BeginRemap(move, common_.now);
-  if (how_ == Remapping::kUnmap && m.mapped_only != 0) {
+  if (how_ == Remapping::kUnmap &&
+      (m.mapped_only != 0 || (streams_.needs_all_mapped() && !common_.dead))) {
     common_.verdict.Fail("chunk %u is to be unmapped, and must be mapped", c.value);
   }
   if (how_ == Remapping::kNone) return EndRemap(move);

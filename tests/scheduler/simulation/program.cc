@@ -43,9 +43,10 @@ void Program::MakeSet(Set* set) {
 
 Program::Step Program::NextStep() {
   const StepShares& s = common_.options.steps;
-  const std::array<std::pair<uint32_t, Step>, 11> shares = {{{s.copies, Step::kCopy},
+  const std::array<std::pair<uint32_t, Step>, 12> shares = {{{s.copies, Step::kCopy},
                                                              {s.unknown, Step::kUnknown},
                                                              {s.partial, Step::kPartial},
+                                                             {s.mapped, Step::kMapped},
                                                              {s.captured, Step::kCaptured},
                                                              {s.fetches, Step::kFetch},
                                                              {s.evictions, Step::kEvict},
@@ -103,6 +104,10 @@ bool Program::Compose(Step step, uint32_t thread, SimWork* work) {
       if (step == Step::kPartial) {
         work->access = Access::kPartial;
         work->kernel = 0;
+      }
+      work->all_mapped = step == Step::kMapped;
+      if (work->all_mapped && !common_.Lies(Sabotage::kTrustTooMuch)) {
+        work->access = Access::kMapped;
       }
     }
   }

@@ -17,6 +17,7 @@ class Program {
     kCopy,
     kUnknown,
     kPartial,
+    kMapped,
     kCaptured,
     kFetch,
     kEvict,

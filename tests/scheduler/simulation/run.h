@@ -7,6 +7,8 @@
 
 namespace vramspan::simulation {
 
+inline constexpr double kNoEnd = 1e9;  // Seconds.
+
 struct RunOptions {
   uint64_t seed = 1;
   uint64_t worlds = UINT64_MAX;

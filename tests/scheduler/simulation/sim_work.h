@@ -33,8 +33,9 @@ struct SimWork : Work {
   bool started = false;   // it runs,
   bool ended = false;     // and has ended.
   bool arrival_seen = false;
-  bool spins = false;  // It runs until another has ended.
-  Instant seen_at;     // Not before does the mover see its end or arrival.
+  bool spins = false;       // It runs until another has ended.
+  bool all_mapped = false;  // No memory may lack its mapping beside it.
+  Instant seen_at;          // Not before does the mover see its end or arrival.
 
   // As new, but for the memory that its vectors have.
   void Renew() {

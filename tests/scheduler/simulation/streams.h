@@ -42,13 +42,17 @@ class Streams {
   void EndFirst(const Event& event);
   void ContextDied();
   bool unknown_runs() const { return unknown_ != 0; }
+  bool needs_all_mapped() const { return all_mapped_ != 0; }
 
   // --- the mover's ---
   void LookAt(uint32_t stream) { look_ |= uint64_t{1} << stream; }
   // Tells the scheduler what has ended and what has been reached.
   void Report();
   void ForEachRunning(absl::FunctionRef<void(const Work&)> visit);
-  void NoteReleased(const SimWork& work, int by) { unknown_ += work.barrier() ? by : 0; }
+  void NoteReleased(const SimWork& work, int by) {
+    unknown_ += work.barrier() ? by : 0;
+    all_mapped_ += work.all_mapped ? by : 0;
+  }
   size_t under_way() const { return under_way_; }
   // Work from before it is recorded, of which so much was submitted.
   void Drains(size_t works);
@@ -78,7 +82,8 @@ class Streams {
   uint64_t look_ = 0;        // By stream: there may be news.
   WorkName spins_, target_;  // The first runs until the second has ended.
   size_t counted_ = 0;       // From before it is recorded.
-  int unknown_ = 0;          // Released work that may touch anything.
+  int unknown_ = 0;          // Released work that may touch anything,
+  int all_mapped_ = 0;       // and such beside which all memory is mapped.
   size_t under_way_ = 0;
 };
 

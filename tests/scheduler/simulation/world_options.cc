@@ -47,6 +47,7 @@ void DrawSteps(Random* random, StepShares* s) {
   s->foreign = some(5);
   s->queries = some(10);
   s->random_sets = some(200);
+  s->mapped = some(random->Chance(500) ? 10 : 800);
 }
 
 }  // namespace
@@ -100,7 +101,8 @@ const char* SabotageName(Sabotage sabotage) {
                                            "IllegalState",
                                            "MoveBesideBarrier",
                                            "ForgetForeign",
-                                           "ForgetCopied"};
+                                           "ForgetCopied",
+                                           "TrustTooMuch"};
   static_assert(sizeof(kNames) / sizeof(kNames[0]) == static_cast<size_t>(Sabotage::kCount));
   return kNames[static_cast<size_t>(sabotage)];
 }
