@@ -81,8 +81,8 @@ typedef struct vramspanConfig {
   const char* tracer;   /* How launches are seen: "auto" (default: CUPTI if it can be had), "cupti"
                            (an error if CUPTI cannot be had), "hooks" (the default in a program that
                            `vramspan run` started, and only there), "off". VRAMSPAN_TRACER. */
-  const char* overlap;  /* What may move beside traced work: "off" (default), "safe", "all";
-                           docs/overlap.md. VRAMSPAN_OVERLAP. */
+  const char* overlap;  /* What may move beside traced work: "auto" (default), "off", "proven",
+                           "safe", "all"; docs/overlap.md. VRAMSPAN_OVERLAP. */
   const char* record;   /* Trace file to record the run in, for `vramspan replay`. "%p" stands for
                            the process id. Default: none. VRAMSPAN_RECORD. */
   uint32_t deadline_us; /* Held work is released, with its memory where it is, if work in flight
@@ -310,8 +310,10 @@ typedef struct vramspanStatistics {
   uint64_t stall_vmm_ns;    /* time it waited for remaps */
   uint64_t fetches_unused;  /* of fetches: evicted again before any use (thrash) */
   /* Launches whose parameters may name memory in other forms than pointers (docs/overlap.md). They
-   * are looked for with the overlap "safe" and "all". */
+   * are looked for where memory may move beside the launch. */
   uint64_t launches_encoded;
+  /* Launches by how far the code of their kernels is trusted (docs/overlap.md). */
+  uint64_t launches_untried, launches_plausible, launches_proven;
 } vramspanStatistics;
 VRAMSPAN_API CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanStatistics* out);
 

@@ -329,6 +329,8 @@ uint64_t Recorder::Submitting(const Submission& s, absl::Span<const InferredRang
   }
   event.time = mine.entered;
   event.complete = complete;
+  const bool launch = s.kind == Submission::Kind::kKernel || s.kind == Submission::Kind::kGraph;
+  event.trust = launch ? s.trust : Trust::kUntried;
   const Numbered code = CodeOf(s.code, s.shape, s.kind);
   event.code = code.number;
   event.ranges.clear();
@@ -358,6 +360,7 @@ uint64_t Recorder::Declaring(CUstream stream, absl::Span<const WorkRange> ranges
   event.time = writer_->Now();
   event.kind = trace::WorkEvent::Kind::kDeclared;
   event.complete = access == Access::kExact;
+  event.trust = Trust::kUntried;
   event.code = kDeclared;
   event.ranges.clear();
   for (const WorkRange& r : ranges) {

@@ -165,7 +165,8 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   if (!policy.ok()) return policy_name.Error(policy.status());
   const StatusOr<LaunchSource> source = ParseLaunchSource(tracer.text.value_or("auto"));
   if (!source.ok()) return tracer.Error(source.status());
-  const StatusOr<Overlap> overlap = ParseOverlap(overlap_name.text.value_or("off"));
+  const StatusOr<Overlap> overlap =
+      ParseOverlap(overlap_name.text.value_or(OverlapName(kDefaultOverlap)));
   if (!overlap.ok()) return overlap_name.Error(overlap.status());
 
   VS_ASSIGN_OR_RETURN(r->driver_,
@@ -222,10 +223,11 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
     header.device_budget = memory.device_budget;
     header.host_budget = memory.use_host ? memory.host_budget : Bytes(0);
     header.policy = policy_name.text.value_or("cost");
-    header.overlap = traced ? overlap_name.text.value_or("off") : "all";
+    header.overlap = traced ? OverlapName(*overlap) : "all";
     header.chunk_log2 = memory.chunk_log2;
     header.waits = traced;
     header.possible = traced;
+    header.trust = traced;
     header.serve_gb_per_s = prices.serve_gb_per_s;
     header.move_gb_per_s = prices.move_gb_per_s;
     header.device_gb_per_s = prices.device_gb_per_s;
@@ -310,7 +312,9 @@ Status Runtime::End(std::unique_ptr<Runtime>* runtime) {
 
 Runtime::~Runtime() {
   // One that was never whole has nothing to tell.
-  if (mover_ != nullptr) driver_->RecordBackgroundError(WriteStatistics(Statistics()));
+  if (mover_ != nullptr)
+    driver_->RecordBackgroundError(
+        WriteStatistics(Statistics(), {.kernels = Tracing::Kernels(kKernelsTold)}));
   if (tracer_ != nullptr) Tracing::Get().Remove(tracer_.get(), memory_->page_map().base());
   audit_.reset();
   mover_.reset();
@@ -492,6 +496,9 @@ vramspanStatistics Runtime::Statistics() {
     s.copies = t.copies;
     s.launches_unknown = t.launches_unknown;
     s.launches_encoded = t.launches_encoded;
+    s.launches_untried = t.launches_by_trust[static_cast<size_t>(Trust::kUntried)];
+    s.launches_plausible = t.launches_by_trust[static_cast<size_t>(Trust::kPlausible)];
+    s.launches_proven = t.launches_by_trust[static_cast<size_t>(Trust::kProven)];
     s.touches = t.touches;
     s.bytes_scanned = t.scanned.value;
   }

@@ -34,13 +34,17 @@ std::string Quoted(std::string_view text) {
   return quoted + "\"";
 }
 
+// Kernels that a table names, and how much of their names.
+constexpr size_t kUntriedShown = 5;
+constexpr size_t kLongestName = 60;
+
 double Rate(uint64_t bytes, uint64_t ns) {
   return ns == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(ns);
 }
 
 }  // namespace
 
-std::string StatisticsText(const vramspanStatistics& s, absl::Span<const PassedMemory> passed) {
+std::string StatisticsText(const vramspanStatistics& s, const StatisticsDetails& details) {
   std::string text = absl::StrCat("vramspan: process ", getpid(), "\n");
   const auto line = [&](std::string_view what, std::string_view value) {
     absl::StrAppendFormat(&text, "  %-26s %s\n", what, value);
@@ -58,6 +62,17 @@ std::string StatisticsText(const vramspanStatistics& s, absl::Span<const PassedM
       absl::StrAppend(&traced, ", ", s.launches_encoded, " launches with addresses in other forms");
     }
     line("traced", traced);
+  }
+  if (s.launches != 0) {
+    line("launches by trust",
+         absl::StrCat(s.launches_proven, " proven, ", s.launches_plausible, " plausible, ",
+                      s.launches_untried, " untried (docs/overlap.md)"));
+    size_t shown = 0;
+    for (const KernelTrust& k : details.kernels) {
+      if (k.trust != Trust::kUntried || ++shown > kUntriedShown) continue;
+      line("untried kernel",
+           absl::StrCat(k.launches, " launches of ", CleanText(k.name, kLongestName), ": ", k.why));
+    }
   }
   if (s.forecast_hits + s.forecast_misses != 0) {
     line("forecast",
@@ -82,7 +97,7 @@ std::string StatisticsText(const vramspanStatistics& s, absl::Span<const PassedM
                     Milliseconds(s.stall_copy_ns), ", remaps ", Milliseconds(s.stall_vmm_ns)));
   if (s.deadlines != 0) line("released by the deadline", absl::StrCat(s.deadlines));
   if (s.moves_failed != 0) line("moves failed", absl::StrCat(s.moves_failed));
-  for (const PassedMemory& p : passed) {
+  for (const PassedMemory& p : details.passed) {
     if (p.allocations == 0) continue;
     line(absl::StrCat("of the driver: ", p.what),
          absl::StrCat(p.allocations, " allocations, ", Size(p.bytes), " in all"));
@@ -90,7 +105,7 @@ std::string StatisticsText(const vramspanStatistics& s, absl::Span<const PassedM
   return text;
 }
 
-std::string StatisticsJson(const vramspanStatistics& s, absl::Span<const PassedMemory> passed) {
+std::string StatisticsJson(const vramspanStatistics& s, const StatisticsDetails& details) {
   std::string text = absl::StrCat(kJsonStart, getpid());
 #define VS_FIELD(name) absl::StrAppend(&text, ",\"" #name "\":", s.name)
   VS_FIELD(device_budget);
@@ -134,12 +149,23 @@ std::string StatisticsJson(const vramspanStatistics& s, absl::Span<const PassedM
   VS_FIELD(stall_vmm_ns);
   VS_FIELD(fetches_unused);
   VS_FIELD(launches_encoded);
+  VS_FIELD(launches_untried);
+  VS_FIELD(launches_plausible);
+  VS_FIELD(launches_proven);
 #undef VS_FIELD
   absl::StrAppend(&text, ",\"passed\":[");
   const char* comma = "";
-  for (const PassedMemory& p : passed) {
+  for (const PassedMemory& p : details.passed) {
     absl::StrAppend(&text, comma, R"({"what":")", p.what, R"(","allocations":)", p.allocations,
                     R"(,"bytes":)", p.bytes, "}");
+    comma = ",";
+  }
+  absl::StrAppend(&text, "],\"kernels\":[");
+  comma = "";
+  for (const KernelTrust& k : details.kernels) {
+    absl::StrAppend(&text, comma, R"({"name":)", Quoted(k.name), R"(,"trust":")",
+                    TrustName(k.trust), R"(","why":)", Quoted(k.why), R"(,"launches":)", k.launches,
+                    "}");
     comma = ",";
   }
   absl::StrAppend(&text, "]}\n");
@@ -178,10 +204,10 @@ Status Write(const char* where, const std::string& text) {
 
 }  // namespace
 
-Status WriteStatistics(const vramspanStatistics& s, absl::Span<const PassedMemory> passed) {
+Status WriteStatistics(const vramspanStatistics& s, const StatisticsDetails& details) {
   const char* where = Destination();
   if (where == nullptr) return absl::OkStatus();
-  return Write(where, IsJson(where) ? StatisticsJson(s, passed) : StatisticsText(s, passed));
+  return Write(where, IsJson(where) ? StatisticsJson(s, details) : StatisticsText(s, details));
 }
 
 Status WriteStatisticsOff(std::string_view place, std::string_view why) {

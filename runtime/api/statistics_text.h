@@ -10,6 +10,7 @@
 
 #include "include/vramspan/vramspan.h"
 #include "runtime/base/status.h"
+#include "runtime/base/trust.h"
 
 namespace vramspan {
 
@@ -19,10 +20,24 @@ struct PassedMemory {
   uint64_t allocations, bytes;
 };
 
-std::string StatisticsText(const vramspanStatistics& s, absl::Span<const PassedMemory> passed = {});
+// Launches of one kernel, and how far its code is trusted.
+struct KernelTrust {
+  std::string name;
+  Trust trust = Trust::kUntried;
+  std::string why;
+  uint64_t launches = 0;
+};
+
+// What is told beside the numbers.
+struct StatisticsDetails {
+  absl::Span<const PassedMemory> passed;
+  absl::Span<const KernelTrust> kernels;  // The most launched first.
+};
+
+std::string StatisticsText(const vramspanStatistics& s, const StatisticsDetails& details = {});
 // The same as one line of JSON: {"schema":"vramspan.stats","schema_version":1,"process":...}, every
-// field of the struct under its name, and "passed".
-std::string StatisticsJson(const vramspanStatistics& s, absl::Span<const PassedMemory> passed = {});
+// field of the struct under its name, "passed" and "kernels".
+std::string StatisticsJson(const vramspanStatistics& s, const StatisticsDetails& details = {});
 
 // The same where there is no runtime though there was to be one: `where` ("on device 0"), and why.
 // In JSON those are the fields "off_where" and "off".
@@ -32,7 +47,7 @@ std::string StatisticsOffJson(std::string_view where, std::string_view why);
 // Writes the text to what VRAMSPAN_STATS names: "-" is stderr, else a file, which is appended to;
 // JSON where its name ends in .json. Does nothing where it names nothing. An error names the file.
 // Follows no link and writes to no device; the program is never ended or kept by what it writes to.
-Status WriteStatistics(const vramspanStatistics& s, absl::Span<const PassedMemory> passed = {});
+Status WriteStatistics(const vramspanStatistics& s, const StatisticsDetails& details = {});
 Status WriteStatisticsOff(std::string_view where, std::string_view why);
 
 }  // namespace vramspan

@@ -40,11 +40,10 @@ constexpr std::chrono::seconds kForeignPatience{10};
 }  // namespace
 
 StatusOr<Overlap> ParseOverlap(std::string_view text) {
-  if (text == "off") return Overlap::kOff;
-  if (text == "safe") return Overlap::kSafe;
-  if (text == "all") return Overlap::kAll;
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", Repeated(text), "' is not a way to overlap; use off, safe or all"));
+  const std::optional<Overlap> overlap = OverlapOf(text);
+  if (overlap.has_value()) return *overlap;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", Repeated(text), "' is not a way to overlap; use auto, off, proven, safe or all"));
 }
 
 Tracer::Tracer(Decoder* decoder, Memory* memory, Mover* mover, Overlap overlap)
@@ -129,6 +128,12 @@ void Tracer::FindEncoded(EncodedCache* cache, ExtentCache* extents, Submission* 
   }
 }
 
+Beside Tracer::NoteLaunch(const Submission& launch) {
+  launches_by_trust_[static_cast<size_t>(launch.trust)].fetch_add(1, std::memory_order_relaxed);
+  if (launch.kernel != nullptr) launch.kernel->launches.fetch_add(1, std::memory_order_relaxed);
+  return BesideLaunch(overlap_, launch.trust);
+}
+
 bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   if (recorder_ != nullptr) recorder_->Entering();
   Scratch& scratch = MyScratch();
@@ -138,9 +143,9 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   const bool launch = s.kind == Submission::Kind::kKernel || s.kind == Submission::Kind::kGraph;
   (launch ? launches_ : copies_).fetch_add(1, std::memory_order_relaxed);
   auto allocation = [this, &scratch](DevicePtr p) { return scratch.extents.Find(memory_, p); };
-  const bool overlaps = overlap_ != Overlap::kOff;
-  // With `off` no memory moves that a kernel may reach in whatever way.
-  if (launch && overlaps && mover_.tracking()) {
+  const Beside beside = launch ? NoteLaunch(s) : Beside{.access = Access::kExact};
+  // Where nothing moves beside it, a kernel may reach memory in whatever way.
+  if (launch && beside.moves() && mover_.tracking()) {
     FindEncoded(&scratch.encoded, &scratch.extents, &s);
   }
   if (launch && !hidden_.empty()) {
@@ -150,12 +155,12 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
     };
     hidden_.Follow(&s, extent, &allocation);
   }
-  sets_.Infer(s, overlaps || recorder_ != nullptr, allocation, &scratch.inferred);
+  sets_.Infer(s, beside.moves() || recorder_ != nullptr, allocation, &scratch.inferred);
   touches_.fetch_add(s.touches.size(), std::memory_order_relaxed);
 
   if (audit_ != nullptr) return audit_->Enter(s, scratch.inferred);
 
-  Access access = launch && overlap_ == Overlap::kOff ? Access::kPartial : Access::kExact;
+  Access access = beside.access;
   if (s.incomplete) access = Access::kPartial;
   if (s.kind == Submission::Kind::kUnknown) access = Access::kUnknown;
   uint64_t tag = 0;
@@ -163,7 +168,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
     const bool complete = !s.incomplete && s.kind != Submission::Kind::kUnknown;
     tag = recorder_->Submitting(s, scratch.inferred, complete);
     // A replay may overlap where this run does not.
-    if (!overlaps)
+    if (!beside.moves())
       std::erase_if(scratch.inferred, [](const InferredRange& r) { return !r.likely; });
   }
   if (launch && access != Access::kExact && scratch.inferred.empty()) {
@@ -198,7 +203,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
                                // Nothing is fetched for a copy, nor for what is merely possible.
                                .once = !r.likely || (r.exact && !launch),
                                .possible = !r.likely,
-                               .mapped_only = r.settled && overlap_ == Overlap::kAll,
+                               .mapped_only = r.settled && beside.beyond_ends,
                                .guessed = !r.exact}});
   }
   const Status status = mover_.Begin(s.stream, scratch.ranges, access, kernel, tag);
@@ -247,12 +252,17 @@ void Tracer::Freed(DevicePtr base, Bytes size) {
 }
 
 TracerStatistics Tracer::statistics() const {
-  return {launches_.load(std::memory_order_relaxed),
-          copies_.load(std::memory_order_relaxed),
-          launches_unknown_.load(std::memory_order_relaxed),
-          launches_encoded_.load(std::memory_order_relaxed),
-          touches_.load(std::memory_order_relaxed),
-          Bytes(scanned_.load(std::memory_order_relaxed))};
+  TracerStatistics s{launches_.load(std::memory_order_relaxed),
+                     copies_.load(std::memory_order_relaxed),
+                     launches_unknown_.load(std::memory_order_relaxed),
+                     launches_encoded_.load(std::memory_order_relaxed),
+                     {},
+                     touches_.load(std::memory_order_relaxed),
+                     Bytes(scanned_.load(std::memory_order_relaxed))};
+  for (size_t i = 0; i < s.launches_by_trust.size(); ++i) {
+    s.launches_by_trust[i] = launches_by_trust_[i].load(std::memory_order_relaxed);
+  }
+  return s;
 }
 
 }  // namespace vramspan

@@ -1,18 +1,14 @@
 // A runtime's eyes: what the program submits becomes work that the mover knows, as if the program
 // had declared it.
 //
-// How far the inference is trusted (Overlap) says what may be remapped beside running work:
-//  - kOff: nothing. The inferred chunks are fetched, and everything else waits until the device is
-//    quiet, so that a kernel may reach any memory by ways nobody saw.
-//  - kSafe: what no running work's parameters point into, whole allocations at a time, pointers
-//  that
-//    were seen on their way to device memory included.
-//  - kAll: what no running work is likely to touch. A kernel that goes beyond that may fault.
+// What may be remapped beside a launch follows from what the user allows and from how far its code
+// is trusted (scheduler/overlap.h).
 //
 // Threads: any.
 #ifndef VRAMSPAN_RUNTIME_API_TRACER_H_
 #define VRAMSPAN_RUNTIME_API_TRACER_H_
 
+#include <array>
 #include <atomic>
 #include <string_view>
 
@@ -24,10 +20,10 @@
 #include "runtime/observe/decoder.h"
 #include "runtime/observe/hidden_pointers.h"
 #include "runtime/observe/working_sets.h"
+#include "runtime/scheduler/overlap.h"
 
 namespace vramspan {
 
-enum class Overlap : uint8_t { kOff, kSafe, kAll };
 // InvalidArgument names the text and lists what there is.
 StatusOr<Overlap> ParseOverlap(std::string_view text);
 
@@ -36,8 +32,9 @@ struct TracerStatistics {
   uint64_t copies = 0;            // The same: copies and fills.
   uint64_t launches_unknown = 0;  // Of the launches: named no memory of ours, and may reach it.
   uint64_t launches_encoded = 0;  // May name some in other forms than pointers.
-  uint64_t touches = 0;           // Pointers and ranges into our memory that they named.
-  Bytes scanned;                  // Looked through for them; of copies also before.
+  std::array<uint64_t, 3> launches_by_trust{};  // By the value of Trust.
+  uint64_t touches = 0;  // Pointers and ranges into our memory that they named.
+  Bytes scanned;         // Looked through for them; of copies also before.
 };
 
 class Tracer {
@@ -93,6 +90,8 @@ class Tracer {
   void Leave(CUstream stream);
   // Adds to a launch what it may name in other forms.
   void FindEncoded(EncodedCache* cache, ExtentCache* extents, Submission* launch);
+  // Counts a launch, and says what may happen beside it.
+  Beside NoteLaunch(const Submission& launch);
   // What the copies carry is remembered with their targets.
   void NoteCopies(const Submission& s);
 
@@ -107,6 +106,7 @@ class Tracer {
   HiddenPointers hidden_;
   std::atomic<uint64_t> launches_{0}, copies_{0}, launches_unknown_{0}, launches_encoded_{0};
   std::atomic<uint64_t> touches_{0}, scanned_{0};
+  std::array<std::atomic<uint64_t>, 3> launches_by_trust_{};
 };
 
 }  // namespace vramspan

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <sys/auxv.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -12,9 +13,11 @@
 #include <filesystem>
 #include <system_error>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "runtime/api/trust_files.h"
 #include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
@@ -445,6 +448,22 @@ Tracing& Tracing::Get() {
   return tracing;
 }
 
+std::vector<KernelTrust> Tracing::Kernels(size_t most) {
+  std::vector<KernelTrust> kernels;
+  Decoder* const decoder = TheState().decoder.load(std::memory_order_acquire);
+  if (decoder == nullptr) return kernels;
+  decoder->codes().ForEach([&](const KernelCode& code) {
+    const uint64_t launches = code.launches.load(std::memory_order_relaxed);
+    if (launches == 0) return;
+    kernels.push_back({code.name, code.verdict.trust, code.verdict.why, launches});
+  });
+  std::sort(kernels.begin(), kernels.end(), [](const KernelTrust& a, const KernelTrust& b) {
+    return std::tie(b.launches, a.name) < std::tie(a.launches, b.name);
+  });
+  kernels.resize(std::min(kernels.size(), most));
+  return kernels;
+}
+
 Decoder* Tracing::decoder() { return TheState().decoder.load(std::memory_order_acquire); }
 
 std::vector<CUcontext> Tracing::Passers(CUcontext own) {
@@ -481,7 +500,9 @@ Status Tracing::Start(const std::shared_ptr<const Driver>& driver, LaunchSource 
   if (state.driver == nullptr) {
     started_in.store(OwnProcess::This(), std::memory_order_relaxed);
     state.driver = driver;
-    state.decoder.store(new Decoder(driver), std::memory_order_release);
+    auto* const decoder = new Decoder(driver);
+    AddTrustFiles(&decoder->codes().trust());
+    state.decoder.store(decoder, std::memory_order_release);
     for (const CallClass c :
          {CallClass::kSubmits, CallClass::kDefines, CallClass::kLooksUp, CallClass::kWaits}) {
       for (const uint32_t call : Decoder::CallsOf(c)) state.calls.push_back(call);

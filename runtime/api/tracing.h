@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/api/statistics_text.h"
 #include "runtime/api/tracer.h"
 #include "runtime/observe/hardware_counters.h"
 #include "runtime/observe/launch_source.h"
@@ -32,6 +33,9 @@ enum class LaunchSource : uint8_t {
 };
 // InvalidArgument names the text and lists what there is.
 StatusOr<LaunchSource> ParseLaunchSource(std::string_view text);
+
+// Of so many kernels statistics tell.
+inline constexpr size_t kKernelsTold = 200;
 
 class Tracing {
  public:
@@ -50,6 +54,10 @@ class Tracing {
   Status GiveUpCupti();
   // Null before Start.
   Decoder* decoder();
+
+  // The kernels that were launched while work was recorded, at most so many, the most launched
+  // first.
+  static std::vector<KernelTrust> Kernels(size_t most);
 
   // What reads the GPU's counters, whichever the source, and where that is to look for CUPTI first:
   // beside a driver that was given by its path, else empty.

@@ -165,7 +165,10 @@ void StreamOps(Knowledge& known, const void* params, Submission* out) {
   AddStreamOps(known, p.paramArray, p.count, out);
 }
 
-inline void DropLayouts(Knowledge& known, const void* /*params*/) { known.layouts.Drop(); }
+inline void DropHandles(Knowledge& known, const void* /*params*/) {
+  known.layouts.Drop();
+  known.codes.Drop();
+}
 
 }  // namespace vramspan::fields
 

@@ -293,14 +293,14 @@ constexpr Table MakeTable() {
   VS_WAITS_FOR_STREAM(cuStreamSynchronize_ptsz);
 
   // The ends of modules, and so of the kernels' handles.
-  VS_FORGETS(cuModuleUnload, DropLayouts);
-  VS_FORGETS(cuLibraryUnload, DropLayouts);
-  VS_FORGETS(cuCtxDestroy, DropLayouts);
-  VS_FORGETS(cuCtxDestroy_v2, DropLayouts);
-  VS_FORGETS(cuDevicePrimaryCtxRelease, DropLayouts);
-  VS_FORGETS(cuDevicePrimaryCtxRelease_v2, DropLayouts);
-  VS_FORGETS(cuDevicePrimaryCtxReset, DropLayouts);
-  VS_FORGETS(cuDevicePrimaryCtxReset_v2, DropLayouts);
+  VS_FORGETS(cuModuleUnload, DropHandles);
+  VS_FORGETS(cuLibraryUnload, DropHandles);
+  VS_FORGETS(cuCtxDestroy, DropHandles);
+  VS_FORGETS(cuCtxDestroy_v2, DropHandles);
+  VS_FORGETS(cuDevicePrimaryCtxRelease, DropHandles);
+  VS_FORGETS(cuDevicePrimaryCtxRelease_v2, DropHandles);
+  VS_FORGETS(cuDevicePrimaryCtxReset, DropHandles);
+  VS_FORGETS(cuDevicePrimaryCtxReset_v2, DropHandles);
   return table;
 }
 

@@ -13,7 +13,7 @@ constexpr int kMostLevels = 64;
 
 NodeWork TakeWork(Submission&& from) {
   const bool incomplete = from.incomplete || from.kind == Submission::Kind::kUnknown;
-  return {std::move(from.touches), std::move(from.host_copies), incomplete};
+  return {std::move(from.touches), std::move(from.host_copies), incomplete, from.trust};
 }
 
 NodeWork Unreadable() { return {.incomplete = true}; }
@@ -40,6 +40,7 @@ void AddAll(NodeWork&& from, NodeWork* to) {
   to->touches.insert(to->touches.end(), from.touches.begin(), from.touches.end());
   to->host_copies.insert(to->host_copies.end(), from.host_copies.begin(), from.host_copies.end());
   to->incomplete |= from.incomplete;
+  to->trust = std::min(to->trust, from.trust);
 }
 
 NodeWork ReadNode(Knowledge& known, CUgraphNode node, int level);

@@ -201,6 +201,8 @@ void DecodeKernel(Knowledge& known, const void* kernel, void* const* parameters,
   out->code = kernel;
   if (known.any_may_be_reached()) [[unlikely]]
     out->incomplete = true;
+  out->kernel = &known.codes.Of(kernel);
+  out->trust = out->kernel->verdict.trust;
   if (kernel == nullptr || (parameters != nullptr && extra != nullptr)) return;  // Refused.
   if (extra != nullptr) {
     const Buffer buffer = FindBuffer(extra);

@@ -36,6 +36,7 @@ Decoder::~Decoder() = default;
 void Decoder::AddArena(DevicePtr base, Bytes size) { state_->arenas.Add(base, size); }
 void Decoder::RemoveArena(DevicePtr base) { state_->arenas.Remove(base); }
 const ArenaSet& Decoder::arenas() const { return state_->arenas.set(); }
+KernelCodes& Decoder::codes() { return state_->codes; }
 
 CallClass Decoder::ClassOf(uint32_t call) {
   return call < CallCount() ? CallAt(call).call_class : CallClass::kNone;

@@ -20,6 +20,7 @@
 
 #include "runtime/driver/driver.h"
 #include "runtime/observe/arenas.h"
+#include "runtime/observe/kernel_codes.h"
 #include "runtime/observe/submission.h"
 
 namespace vramspan {
@@ -42,6 +43,8 @@ class Decoder {
   void AddArena(DevicePtr base, Bytes size);
   void RemoveArena(DevicePtr base);
   const ArenaSet& arenas() const;
+  // Of all kernels that were launched, and what is trusted of them.
+  KernelCodes& codes();
 
   static CallClass ClassOf(uint32_t call);
   // All calls of one class, for subscribing.

@@ -70,6 +70,7 @@ bool Graphs::Launch(CUgraphExec exec, Submission* out) {
   out->touches.insert(out->touches.end(), all->touches.begin(), all->touches.end());
   out->host_copies.insert(out->host_copies.end(), all->host_copies.begin(), all->host_copies.end());
   if (all->incomplete) out->incomplete = true;
+  out->trust = std::min(out->trust, all->trust);
   return true;
 }
 
@@ -87,6 +88,7 @@ std::shared_ptr<const NodeWork> Graphs::AllOf(Exec& exec) {
     all.touches.insert(all.touches.end(), work.touches.begin(), work.touches.end());
     all.host_copies.insert(all.host_copies.end(), work.host_copies.begin(), work.host_copies.end());
     all.incomplete |= work.incomplete;
+    all.trust = std::min(all.trust, work.trust);
   }
   Unite(&all.touches);
   exec.all = std::make_shared<const NodeWork>(std::move(all));

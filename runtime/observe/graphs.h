@@ -33,6 +33,7 @@ struct NodeWork {
   std::vector<Touch> touches;
   std::vector<HostCopy> host_copies;
   bool incomplete = false;
+  Trust trust = Trust::kProven;  // Of its kernels the least.
 };
 using NodeWorks = absl::flat_hash_map<CUgraphNode, NodeWork>;
 

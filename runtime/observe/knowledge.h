@@ -13,6 +13,7 @@
 #include "runtime/driver/driver.h"
 #include "runtime/observe/arenas.h"
 #include "runtime/observe/graphs.h"
+#include "runtime/observe/kernel_codes.h"
 #include "runtime/observe/layouts.h"
 #include "runtime/observe/objects.h"
 #include "runtime/observe/pitched_copy.h"
@@ -21,11 +22,13 @@
 namespace vramspan {
 
 struct Knowledge {
-  explicit Knowledge(std::shared_ptr<const Driver> d) : driver(std::move(d)), layouts(*driver) {}
+  explicit Knowledge(std::shared_ptr<const Driver> d)
+      : driver(std::move(d)), layouts(*driver), codes(*driver) {}
 
   const std::shared_ptr<const Driver> driver;
   Arenas arenas;
   Layouts layouts;
+  KernelCodes codes;
   Graphs graphs;
   Objects textures;
   TensorMaps tensor_maps;

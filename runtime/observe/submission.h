@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/base/trust.h"
 #include "runtime/base/units.h"
 #include "runtime/observe/parameters.h"
 
@@ -25,6 +26,8 @@ enum class Via : uint8_t {
   kEncoded,  // The call may name it in another form (encoded_addresses.h): whether it does is not
              // known.
 };
+
+struct KernelCode;
 
 // A piece of memory that a submission names, or leads to.
 struct Touch {
@@ -69,6 +72,10 @@ struct Submission {
   std::vector<uint64_t> words;
   // Of a kernel. Good while the call is.
   Parameters parameters;
+  // Of a kernel; lives as long as the process. Null of all else.
+  const KernelCode* kernel = nullptr;
+  // How far its code is trusted; of a graph's kernels the least, and of neither all there is.
+  Trust trust = Trust::kProven;
   // Not all of its memory can be told: a graph with nodes of unknown contents, a device-side
   // launch.
   bool incomplete = false;
@@ -86,6 +93,8 @@ struct Submission {
     numbers = 0;
     words.clear();
     parameters = {};
+    kernel = nullptr;
+    trust = Trust::kProven;
     incomplete = false;
     scanned = Bytes(0);
     touches.clear();

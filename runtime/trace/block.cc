@@ -82,6 +82,7 @@ void VisitFields(Header& h, Visit visit) {
   visit("source", h.source);
   visit("waits", h.waits);
   visit("possible", h.possible);
+  visit("trust", h.trust);
 }
 
 std::string Text(const std::string& value) { return Escaped(value); }

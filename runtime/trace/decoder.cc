@@ -49,11 +49,14 @@ const char* Read(VarintReader* in, BlockState* last, WorkEvent* e) {
   const uint64_t code = in->Take();
   const uint64_t flags = in->Take();
   if (stream > UINT32_MAX || code > UINT32_MAX) return "a stream's or code's number is too large";
-  if (flags >> 2 > static_cast<uint64_t>(WorkEvent::Kind::kForeign))
+  if ((flags >> 2 & 7) > static_cast<uint64_t>(WorkEvent::Kind::kForeign)) {
     return "the kind of work is unknown";
+  }
+  if (flags >> 5 > static_cast<uint64_t>(Trust::kProven)) return "how work is trusted is unknown";
   e->stream = static_cast<uint32_t>(stream);
   e->code = static_cast<uint32_t>(code);
-  e->kind = static_cast<WorkEvent::Kind>(flags >> 2);
+  e->kind = static_cast<WorkEvent::Kind>(flags >> 2 & 7);
+  e->trust = static_cast<Trust>(flags >> 5);
   e->complete = (flags & 2) == 0;
   std::vector<TracedRange>& before = last->ranges[e->code];
   e->ranges.clear();

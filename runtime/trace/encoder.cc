@@ -115,7 +115,7 @@ void Encoder::AddWork(const WorkEvent& e, absl::Span<const TracedRange> ranges) 
   at = PutVarint(at, e.stream);
   at = PutVarint(at, e.code);
   at = PutVarint(at, static_cast<uint64_t>(same) | static_cast<uint64_t>(!e.complete) << 1 |
-                         static_cast<uint64_t>(e.kind) << 2);
+                         static_cast<uint64_t>(e.kind) << 2 | static_cast<uint64_t>(e.trust) << 5);
   if (!same) {
     at = PutVarint(at, ranges.size());
     for (size_t i = 0; i < ranges.size(); ++i) {

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/base/trust.h"
 #include "runtime/base/units.h"
 
 namespace vramspan::trace {
@@ -81,6 +82,8 @@ struct WorkEvent {
   uint32_t code = 0;
   Kind kind = Kind::kKernel;
   bool complete = true;  // False: it may touch memory that nobody could tell.
+  // Where the header says `trust`: how far the code of a launch was trusted; of a graph the least.
+  Trust trust = Trust::kUntried;
   std::vector<TracedRange> ranges;
   // Of an event that was read, whose ranges are those of the last of this code in its block: these,
   // until the next event is read. A loop of launches costs no copy of them each.
@@ -164,6 +167,7 @@ struct Header {
   std::string source = "vramspan";
   int waits = 0;     // 1: what the program waits for is told (WaitEvent).
   int possible = 0;  // 1: what work may touch is told (TracedRange), and work of other contexts.
+  int trust = 0;     // 1: how far the code of launches is trusted is told.
 };
 
 }  // namespace vramspan::trace

@@ -52,14 +52,20 @@ TEST(StatisticsTextTest, SaysWhatMovedAndWhatWasWaitedFor) {
 
 TEST(StatisticsTextTest, MemoryThatPassedByHasItsLines) {
   const PassedMemory passed[] = {{"arrays", 3, 6 << 20}, {"managed", 0, 0}};
-  const std::string text = StatisticsText(Some(), passed);
+  const KernelTrust kernels[] = {{"gemm\"", Trust::kPlausible, "its name is known", 9},
+                                 {"mine", Trust::kUntried, "no trust file knows it", 2}};
+  const std::string text = StatisticsText(Some(), {.passed = passed, .kernels = kernels});
   EXPECT_THAT(text, HasSubstr("of the driver: arrays      3 allocations, 6.0 MiB in all"));
   EXPECT_THAT(text, Not(HasSubstr("managed")));
+  EXPECT_THAT(text, HasSubstr("untried kernel             2 launches of mine: no trust file"));
+  EXPECT_THAT(text, Not(HasSubstr("gemm")));
 }
 
 TEST(StatisticsTextTest, JsonIsOneLineWithEveryField) {
   const PassedMemory passed[] = {{"arrays", 3, 6 << 20}, {"managed", 0, 0}};
-  const std::string text = StatisticsJson(Some(), passed);
+  const KernelTrust kernels[] = {{"gemm\"", Trust::kPlausible, "its name is known", 9},
+                                 {"mine", Trust::kUntried, "no trust file knows it", 2}};
+  const std::string text = StatisticsJson(Some(), {.passed = passed, .kernels = kernels});
   EXPECT_EQ(text.find('\n'), text.size() - 1);
   EXPECT_THAT(text, testing::StartsWith(R"({"schema":"vramspan.stats","schema_version":1,)"));
   EXPECT_THAT(text, HasSubstr(R"("works":12,"works_held":7,)"));
@@ -67,13 +73,15 @@ TEST(StatisticsTextTest, JsonIsOneLineWithEveryField) {
   EXPECT_THAT(text, HasSubstr(R"({"what":"arrays","allocations":3,"bytes":6291456})"));
   // The struct is its size and fields of eight bytes.
   const auto names = static_cast<size_t>(std::count(text.begin(), text.end(), ':'));
-  constexpr size_t kOthers = 4 + 2 * 3;  // schema, version, process, passed; what passed.
+  EXPECT_THAT(text, HasSubstr(R"({"name":"gemm\"","trust":"plausible",)"));
+  // schema, version, process, passed, kernels; what passed; the kernels.
+  constexpr size_t kOthers = 5 + 2 * 3 + 2 * 4;
   EXPECT_EQ(names - kOthers, sizeof(vramspanStatistics) / sizeof(uint64_t) - 1);
 
   const std::string path = testing::TempDir() + "/vramspan_stats.json";
   std::remove(path.c_str());
   ASSERT_EQ(setenv("VRAMSPAN_STATS", path.c_str(), 1), 0);
-  EXPECT_TRUE(WriteStatistics(Some(), passed).ok());
+  EXPECT_TRUE(WriteStatistics(Some(), {.passed = passed, .kernels = kernels}).ok());
   EXPECT_EQ(FileText(path), text);
   ASSERT_EQ(unsetenv("VRAMSPAN_STATS"), 0);
 }

@@ -66,8 +66,8 @@ std::string WhyKernel(const RecordedRun& run, const ReplayResult& result,
   }
   const bool off = result.setting.overlap == ReplayOverlap::kOff;
   return absl::StrCat("It waited for running work to end before memory could move (", share, ").",
-                      off ? " With overlap safe or all, memory moves beside work that does not "
-                            "touch it."
+                      off ? " With overlap auto, memory moves beside work that is known to touch "
+                            "nothing else."
                       : run.works.size() > 1 ? " What runs uses most of the device's memory."
                                              : "");
 }
@@ -90,17 +90,14 @@ std::string AllocationName(const RecordedRun& run, uint32_t allocation) {
 }
 
 const char* OverlapName(ReplayOverlap overlap) {
-  switch (overlap) {
-    case ReplayOverlap::kOff:
-      return "off";
-    case ReplayOverlap::kSafe:
-      return "safe";
-    case ReplayOverlap::kAll:
-      return "all";
-    case ReplayOverlap::kDeclared:
-      return "declared";
-  }
-  return "";
+  const std::optional<Overlap> traced = TracedOverlap(overlap);
+  return traced.has_value() ? vramspan::OverlapName(*traced) : "declared";
+}
+
+std::optional<ReplayOverlap> ReplayOverlapOf(std::string_view name) {
+  if (name == OverlapName(ReplayOverlap::kDeclared)) return ReplayOverlap::kDeclared;
+  const std::optional<Overlap> traced = OverlapOf(name);
+  return traced.has_value() ? std::optional(ReplayOverlapOf(*traced)) : std::nullopt;
 }
 
 }  // namespace vramspan::replay

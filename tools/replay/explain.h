@@ -19,8 +19,6 @@ std::string KernelName(const RecordedCode& code);
 // The allocation's name, or its address, with its number.
 std::string AllocationName(const RecordedRun& run, uint32_t allocation);
 
-const char* OverlapName(ReplayOverlap overlap);
-
 }  // namespace vramspan::replay
 
 #endif  // VRAMSPAN_TOOLS_REPLAY_EXPLAIN_H_

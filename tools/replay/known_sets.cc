@@ -55,12 +55,12 @@ std::vector<std::pair<ChunkIndex, KnownSets::Possible>> KnownSets::Reachable(uin
   return reachable;
 }
 
-KnownSets::Uses KnownSets::FindPossible(uint32_t set) {
+KnownSets::Uses KnownSets::FindPossible(uint32_t set, bool loose) {
   for (const ChunkIndex chunk : chunks_.chunks(set)) named_in_[chunk.value] = set + 1;
   Uses uses;
   for (const auto& [chunk, how] : Reachable(set)) {
     if (named_in_[chunk.value] == set + 1) continue;
-    const bool moves = loose_ && how.settled;
+    const bool moves = loose && how.settled;
     (moves ? uses.mapped_only : uses.stay)
         .push_back({chunk, {.write = how.write, .possible = true, .mapped_only = moves}});
   }

@@ -6,6 +6,7 @@
 #ifndef VRAMSPAN_TOOLS_REPLAY_KNOWN_SETS_H_
 #define VRAMSPAN_TOOLS_REPLAY_KNOWN_SETS_H_
 
+#include <array>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -21,15 +22,15 @@ class KnownSets {
     std::vector<ChunkUse> mapped_only;  // These may move beside it, mapped all the while.
   };
 
-  // `chunks` outlives it. `loose`: what is behind an end that has proved itself may move; of a
-  // trace that does not tell which, everything.
-  KnownSets(const ChunkedRun* chunks, bool loose)
-      : chunks_(*chunks), loose_(loose), sets_(chunks->run().sets()), named_in_(chunks->end()) {}
+  // `chunks` outlives it.
+  explicit KnownSets(const ChunkedRun* chunks)
+      : chunks_(*chunks), sets_(chunks->run().sets()), named_in_(chunks->end()) {}
 
-  // By set of ranges; good as long as this.
-  const Uses& PossibleOf(uint32_t set) {
-    std::optional<Uses>& possible = sets_[set].possible;
-    if (!possible.has_value()) possible = FindPossible(set);
+  // By set of ranges; good as long as this. `loose`: what is behind an end that has proved itself
+  // may move; of a trace that does not tell which, everything.
+  const Uses& PossibleOf(uint32_t set, bool loose) {
+    std::optional<Uses>& possible = sets_[set].possible[loose ? 1 : 0];
+    if (!possible.has_value()) possible = FindPossible(set, loose);
     return *possible;
   }
   uint64_t HashOf(uint32_t set);  // Sequence's, of its uses.
@@ -46,15 +47,14 @@ class KnownSets {
     }
   };
   struct Set {
-    std::optional<Uses> possible;
-    uint64_t hash = 0;  // 0: not known yet.
+    std::array<std::optional<Uses>, 2> possible;  // Loose ones second.
+    uint64_t hash = 0;                            // 0: not known yet.
   };
-  Uses FindPossible(uint32_t set);
+  Uses FindPossible(uint32_t set, bool loose);
   // All that there is, in the order of the chunks.
   std::vector<std::pair<ChunkIndex, Possible>> Reachable(uint32_t set) const;
 
   const ChunkedRun& chunks_;
-  const bool loose_;
   std::vector<Set> sets_;
   // By chunk: one more than the last set that was found to name it.
   std::vector<uint32_t> named_in_;

@@ -30,7 +30,8 @@ RecordedSetting SettingOf(const trace::Header& h) {
           .source = CleanText(h.source),
           .estimated_times = h.times == "estimated",
           .waits_told = h.waits == 1,
-          .possible_told = h.possible == 1};
+          .possible_told = h.possible == 1,
+          .trust_told = h.trust == 1};
 }
 
 }  // namespace

@@ -113,14 +113,6 @@ std::optional<int> ParseChunk(std::string_view text) {
   return text == ChunkText(0) ? std::optional<int>(0) : std::nullopt;
 }
 
-std::optional<ReplayOverlap> ParseOverlapName(std::string_view text) {
-  for (const ReplayOverlap overlap :
-       {ReplayOverlap::kOff, ReplayOverlap::kSafe, ReplayOverlap::kAll, ReplayOverlap::kDeclared}) {
-    if (text == OverlapName(overlap)) return overlap;
-  }
-  return std::nullopt;
-}
-
 ProfileKernel ParseKernel(std::string_view value, Lines* lines) {
   const std::vector<std::string_view> words = absl::StrSplit(value, absl::MaxSplits(' ', 3));
   ProfileKernel kernel;
@@ -210,8 +202,8 @@ StatusOr<Profile> ParseProfile(std::string_view text) {
   const std::optional<int> chunk = ParseChunk(lines.Next("chunk"));
   if (!chunk.has_value()) lines.Wrong("should be auto or a size from 2MiB to 64MiB");
   profile.chunk_log2 = chunk.value_or(0);
-  const std::optional<ReplayOverlap> overlap = ParseOverlapName(lines.Next("overlap"));
-  if (!overlap.has_value()) lines.Wrong("should be off, safe, all or declared");
+  const std::optional<ReplayOverlap> overlap = ReplayOverlapOf(lines.Next("overlap"));
+  if (!overlap.has_value()) lines.Wrong("should be auto, off, proven, safe, all or declared");
   profile.overlap = overlap.value_or(ReplayOverlap::kOff);
   profile.predicted_ms = lines.Number(lines.Next("predicted_ms"), kMostMs);
   profile.default_ms = lines.Number(lines.Next("default_ms"), kMostMs);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "runtime/base/status.h"
+#include "runtime/base/trust.h"
 #include "runtime/base/units.h"
 
 namespace vramspan::replay {
@@ -69,8 +70,9 @@ struct RecordedWork {
   uint32_t code = 0;    // Index into codes.
   uint32_t set = 0;     // Index into sets.
   WorkKind kind = WorkKind::kKernel;
-  bool complete = true;  // False: it may touch memory that nobody could tell.
-  bool guessed = false;  // Its times are those of its likes (FillTimes).
+  bool complete = true;           // False: it may touch memory that nobody could tell.
+  Trust trust = Trust::kUntried;  // Of a launch's code, where that is told.
+  bool guessed = false;           // Its times are those of its likes (FillTimes).
 
   bool timed() const { return end > start; }
 };
@@ -133,6 +135,7 @@ struct RecordedSetting {
   bool waits_told = false;       // All that the program waited for is in `waits`.
   // What work may touch beside what it likely does is told: RecordedRange::settled, may_touch.
   bool possible_told = false;
+  bool trust_told = false;  // How far the code of launches was trusted is told.
 };
 
 class RecordedRun {

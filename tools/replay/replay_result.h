@@ -5,16 +5,32 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/units.h"
 #include "runtime/placement/pins.h"
+#include "runtime/scheduler/overlap.h"
 
 namespace vramspan::replay {
 
-// What may move beside running work (docs/overlap.md). kDeclared: every launch says what it
-// touches, as vramspanWorkBegin does, and nothing is learnt from how it runs.
-enum class ReplayOverlap : uint8_t { kOff, kSafe, kAll, kDeclared };
+// What may move beside running work (docs/overlap.md), as Overlap has it. kDeclared: every launch
+// says what it touches, as vramspanWorkBegin does, and nothing is learnt from how it runs.
+enum class ReplayOverlap : uint8_t { kOff, kProven, kAuto, kSafe, kAll, kDeclared };
+
+constexpr std::optional<Overlap> TracedOverlap(ReplayOverlap overlap) {
+  if (overlap == ReplayOverlap::kDeclared) return std::nullopt;
+  return static_cast<Overlap>(overlap);
+}
+constexpr ReplayOverlap ReplayOverlapOf(Overlap overlap) {
+  return static_cast<ReplayOverlap>(overlap);
+}
+static_assert(ReplayOverlapOf(Overlap::kAll) == ReplayOverlap::kAll &&
+              ReplayOverlapOf(Overlap::kOff) == ReplayOverlap::kOff);
+
+// The name of one, or nothing where it names none.
+std::optional<ReplayOverlap> ReplayOverlapOf(std::string_view name);
+const char* OverlapName(ReplayOverlap overlap);
 
 // The name of the bound as a policy: Belady's, with bypass.
 inline constexpr char kMinPolicy[] = "min";

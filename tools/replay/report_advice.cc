@@ -255,7 +255,9 @@ std::optional<std::string> Stalls(const ReportRun& focus) {
     return text + "The link is the limit: only fewer bytes or more memory help.";
   }
   if (most == focus.stall_vmm_ms) return text + "Larger chunks need fewer driver calls.";
-  return text + "Memory that is declared, or --overlap safe, lets moves run beside the work.";
+  return text +
+         "Memory that is declared, or kernels that are trusted, let moves run beside the "
+         "work (docs/overlap.md).";
 }
 
 std::string Quoted(const std::string& name) {
@@ -372,7 +374,9 @@ std::string SizeOption(double bytes) {
 // but a name gets in.
 std::string Command(const ReportRun& focus) {
   if (!absl::c_all_of(focus.policy, &absl::ascii_isalnum)) return "";
-  const bool overlaps = focus.overlap == "safe" || focus.overlap == "all";
+  // All but the default, which need not be said.
+  const bool overlaps = focus.overlap == "off" || focus.overlap == "proven" ||
+                        focus.overlap == "safe" || focus.overlap == "all";
   return absl::StrCat("vramspan run --device-memory ", SizeOption(focus.budget), " --policy ",
                       focus.policy, " --chunk ",
                       focus.chunk == 0 ? "auto" : SizeOption(focus.chunk),

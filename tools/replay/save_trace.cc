@@ -28,6 +28,7 @@ trace::Header HeaderOf(const RecordedRun& run) {
   h.source = s.source;
   h.waits = s.waits_told;
   h.possible = s.possible_told;
+  h.trust = s.trust_told;
   return h;
 }
 
@@ -61,6 +62,7 @@ Status Write(const RecordedRun& run, const std::string& path) {
     event.code = w.code;
     event.kind = static_cast<trace::WorkEvent::Kind>(w.kind);
     event.complete = w.complete;
+    event.trust = w.trust;
     const auto add = [&](const RecordedRange& r, bool possible) {
       event.ranges.push_back({run.allocations[r.allocation].base + Bytes(r.offset), Bytes(r.size),
                               r.slot, r.write, r.exact, r.settled, possible});

@@ -21,10 +21,18 @@ constexpr uint64_t kMostStill = 1'000'000;
 
 bool IsTraced(const ReplaySetting& setting) { return setting.overlap != ReplayOverlap::kDeclared; }
 
-SchedulerOptions OptionsOf(const ReplaySetting& setting, const ReplayPrices& prices) {
+// Whether memory moves beside launches at all.
+bool MovesBeside(const ReplaySetting& setting, const RecordedRun& run) {
+  const std::optional<Overlap> overlap = TracedOverlap(setting.overlap);
+  return !overlap.has_value() || BesideLaunch(*overlap, Trust::kUntried).moves() ||
+         (run.setting.trust_told && BesideLaunch(*overlap, Trust::kProven).moves());
+}
+
+SchedulerOptions OptionsOf(const ReplaySetting& setting, const RecordedRun& run,
+                           const ReplayPrices& prices) {
   return {.traced = IsTraced(setting),
           // In the streams, behind launches; which they are taken of does not matter.
-          .always_prints = IsTraced(setting) && setting.overlap != ReplayOverlap::kOff,
+          .always_prints = IsTraced(setting) && MovesBeside(setting, run),
           .device_memory = setting.device_memory,
           .prices = prices.decisions};
 }
@@ -46,11 +54,11 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
       calls_(prices),
       served_(&chunks, &timing, &memory_, prices),
       policy_(min == nullptr ? MakePolicy(setting.policy).value() : nullptr),
-      scheduler_(&memory_.table(), policy_.get(), OptionsOf(setting, prices), this),
+      scheduler_(&memory_.table(), policy_.get(), OptionsOf(setting, run_, prices), this),
       kept_(&chunks, &memory_, setting.pins, setting.device_memory),
-      sets_(&chunks, setting.overlap == ReplayOverlap::kAll) {
+      sets_(&chunks) {
   if (min != nullptr) {
-    bound_.emplace(&chunks, min, &served_, &memory_, setting.overlap == ReplayOverlap::kOff);
+    bound_.emplace(&chunks, min, &served_, &memory_, !MovesBeside(setting, run_));
   }
   scheduler_.Track(Tracking::kAll);
   result_.setting = setting;
@@ -226,14 +234,16 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
   a->launch.code = w.code;
   const bool declared = !IsTraced(setting_) || w.kind == WorkKind::kDeclared;
   const bool launch = w.kind == WorkKind::kKernel || w.kind == WorkKind::kGraph;
-  const bool off = setting_.overlap == ReplayOverlap::kOff;
+  const Beside beside = declared || !launch
+                            ? Beside{.access = Access::kExact}
+                            : BesideLaunch(*TracedOverlap(setting_.overlap), w.trust);
   a->access = w.kind == WorkKind::kUnknown || w.kind == WorkKind::kForeign ? Access::kUnknown
-              : !w.complete || (!declared && launch && off)                ? Access::kPartial
-                                                                           : Access::kExact;
+              : !w.complete                                                ? Access::kPartial
+                                                                           : beside.access;
   if (declared || !launch) return a;
   a->kernel = Mix(w.code + 1, RoughSize(timing_.bytes(w.set))) | 1;
-  if (!off) {
-    const KnownSets::Uses& uses = sets_.PossibleOf(w.set);
+  if (beside.moves()) {
+    const KnownSets::Uses& uses = sets_.PossibleOf(w.set, beside.beyond_ends);
     a->possible = uses.stay;
     a->mapped_only = uses.mapped_only;
   }

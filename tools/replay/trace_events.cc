@@ -80,7 +80,8 @@ void TraceEvents::Take(const trace::WorkEvent& e) {
                            .stream = StreamIndex(e.stream),
                            .code = CodeIndex(e.code),
                            .kind = static_cast<WorkKind>(e.kind),
-                           .complete = e.complete});
+                           .complete = e.complete,
+                           .trust = e.trust});
   uncosted_[thread_].push_back(work);
 }
 

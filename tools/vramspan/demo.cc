@@ -40,8 +40,8 @@ class DemoCommand final : public Command {
     options
         .Option(
             "--overlap", options_.overlap,
-            "What may move beside traced launches (default: safe, which is right for this program)")
-        .Shown("off|safe|all");
+            "What may move beside traced launches: auto, off, proven, safe or all (default: auto)")
+        .Shown("HOW");
     options.Flag("--declare", options_.declare,
                  "Declare what each launch touches (default: only if launches cannot be traced)");
     options.Group("Device and output");

@@ -12,8 +12,6 @@ namespace {
 
 // Every kernel of the demo stays within arrays that its parameters name, so what `safe` trusts
 // holds for it.
-constexpr const char* kOverlap = "safe";
-
 Launches Declared(std::string why) { return {.why_declared = std::move(why)}; }
 
 }  // namespace
@@ -31,7 +29,9 @@ StatusOr<Launches> ChooseLaunches(bool declare, const std::string& overlap,
   if (*source == LaunchSource::kOff) return Declared(absl::StrCat(kVariable, "=off"));
   const Status started = Tracing::Get().Start(driver, *source);
   if (started.ok()) {
-    return Launches{.traced = true, .overlap = OrDefault(overlap, "VRAMSPAN_OVERLAP", kOverlap)};
+    return Launches{
+        .traced = true,
+        .overlap = OrDefault(overlap, "VRAMSPAN_OVERLAP", OverlapName(kDefaultOverlap))};
   }
   if (*source == LaunchSource::kAuto) return Declared(std::string(started.message()));
   return Status(started.code(), absl::StrCat(kVariable, ": ", started.message()));

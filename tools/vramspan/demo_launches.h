@@ -14,7 +14,7 @@ namespace vramspan::demo {
 
 struct Launches {
   bool traced = false;
-  std::string overlap;       // Of traced launches: "off", "safe" or "all".
+  std::string overlap;       // Of traced launches, as ParseOverlap takes it.
   std::string why_declared;  // Empty where they are traced.
 };
 
@@ -27,7 +27,7 @@ StatusOr<Launches> ChooseLaunches(bool declare, const std::string& overlap,
 // InvalidArgument lists what there is.
 Status CheckOverlap(const std::string& overlap);
 
-// "traced by CUPTI, nothing is declared, overlap safe".
+// "traced by CUPTI, nothing is declared, overlap auto".
 std::string LaunchesText(const Launches& launches);
 
 }  // namespace vramspan::demo

@@ -55,8 +55,8 @@ class ReplayCommand final : public Command {
         .ShowDefault();
     options
         .Option("--overlap", overlap_,
-                "What may move beside running work: off, safe, all or declared (default: as "
-                "recorded, else off)")
+                "What may move beside running work: auto, off, proven, safe, all or declared "
+                "(default: as recorded, else auto)")
         .Shown("HOW");
     options
         .Option("--keep", keep_,
@@ -165,12 +165,9 @@ class ReplayCommand final : public Command {
       if (traces.empty()) {
         VS_ASSIGN_OR_RETURN(prices, replay::PricesFor(prices_, trace.run));
       }
-      const std::string& recorded = trace.run.setting.overlap;
-      const StatusOr<replay::ReplayOverlap> overlap =
-          replay::ParseReplayOverlap(!overlap_.empty()  ? overlap_
-                                     : recorded.empty() ? "off"
-                                                        : recorded);
-      VS_RETURN_IF_ERROR(overlap.status());
+      VS_ASSIGN_OR_RETURN(const std::vector<replay::ReplayOverlap> overlaps,
+                          replay::OverlapsFor(overlap_, trace.run));
+      SayProblems(file, replay::TrustNotes(overlaps, trace.run));
       VS_ASSIGN_OR_RETURN(const std::vector<Budget> budgets,
                           replay::ParseBudgets(budgets_, trace.run.PeakBytes()));
       std::vector<ReplaySetting> settings;
@@ -180,7 +177,7 @@ class ReplayCommand final : public Command {
             settings.push_back({.policy = policy,
                                 .device_memory = budget.bytes,
                                 .chunk_log2 = chunk,
-                                .overlap = *overlap,
+                                .overlap = overlaps.front(),
                                 .pins = *pins,
                                 .timeline = timeline_});
             trace.percents.push_back(budget.percent);

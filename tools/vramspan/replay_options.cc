@@ -103,12 +103,39 @@ StatusOr<std::vector<int>> ParseChunks(const std::string& text) {
 }
 
 StatusOr<ReplayOverlap> ParseReplayOverlap(const std::string& text) {
-  if (text == "off") return ReplayOverlap::kOff;
-  if (text == "safe") return ReplayOverlap::kSafe;
-  if (text == "all") return ReplayOverlap::kAll;
-  if (text == "declared") return ReplayOverlap::kDeclared;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--overlap: '", Repeated(text), "' is not a way to overlap; use off, safe, all or declared"));
+  const std::optional<ReplayOverlap> overlap = ReplayOverlapOf(text);
+  if (overlap.has_value()) return *overlap;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--overlap: '", Repeated(text),
+                   "' is not a way to overlap; use auto, off, proven, safe, all or declared"));
+}
+
+StatusOr<std::vector<ReplayOverlap>> OverlapsFor(const std::string& asked, const RecordedRun& run) {
+  const std::string& recorded = run.setting.overlap;
+  const std::string text = !asked.empty()     ? asked
+                           : recorded.empty() ? vramspan::OverlapName(kDefaultOverlap)
+                                              : recorded;
+  std::vector<ReplayOverlap> overlaps;
+  for (const std::string_view word : absl::StrSplit(text, ',')) {
+    VS_ASSIGN_OR_RETURN(overlaps.emplace_back(), ParseReplayOverlap(std::string(word)));
+  }
+  return overlaps;
+}
+
+std::vector<std::string> TrustNotes(const std::vector<ReplayOverlap>& overlaps,
+                                    const RecordedRun& run) {
+  std::vector<std::string> notes;
+  for (const ReplayOverlap overlap : overlaps) {
+    if (run.setting.trust_told ||
+        (overlap != ReplayOverlap::kAuto && overlap != ReplayOverlap::kProven)) {
+      continue;
+    }
+    notes.push_back(
+        absl::StrCat("the recording does not tell how far kernels were trusted, so "
+                     "overlap ",
+                     OverlapName(overlap), " counts as off"));
+  }
+  return notes;
 }
 
 StatusOr<std::vector<Budget>> ParseBudgets(const std::string& text, Bytes peak) {

@@ -17,6 +17,11 @@ namespace vramspan::replay {
 StatusOr<std::vector<std::string>> ParsePolicies(const std::string& text);
 StatusOr<std::vector<int>> ParseChunks(const std::string& text);  // Log2 sizes; 0 for auto.
 StatusOr<ReplayOverlap> ParseReplayOverlap(const std::string& text);
+// A list of them: as `asked`, else as recorded, else the default.
+StatusOr<std::vector<ReplayOverlap>> OverlapsFor(const std::string& asked, const RecordedRun& run);
+// What is to be said where the recording does not tell what one of them needs; else nothing.
+std::vector<std::string> TrustNotes(const std::vector<ReplayOverlap>& overlaps,
+                                    const RecordedRun& run);
 
 struct Budget {
   Bytes bytes;

@@ -26,9 +26,8 @@ constexpr const char* kChunks = "auto,8MiB,32MiB";
 unsigned Threads() { return std::max(1u, std::thread::hardware_concurrency()); }
 
 Status AddSettings(ReplayedTrace* trace, std::vector<ReplaySetting>* settings) {
-  const std::string& recorded = trace->run.setting.overlap;
-  VS_ASSIGN_OR_RETURN(const ReplayOverlap overlap,
-                      ParseReplayOverlap(recorded.empty() ? "off" : recorded));
+  VS_ASSIGN_OR_RETURN(const std::vector<ReplayOverlap> overlaps, OverlapsFor("", trace->run));
+  SayProblems(trace->file, TrustNotes(overlaps, trace->run));
   VS_ASSIGN_OR_RETURN(const std::vector<std::string> policies, ParsePolicies(kPolicies));
   VS_ASSIGN_OR_RETURN(const std::vector<int> chunks, ParseChunks(kChunks));
   VS_ASSIGN_OR_RETURN(const std::vector<Budget> budgets,
@@ -39,7 +38,7 @@ Status AddSettings(ReplayedTrace* trace, std::vector<ReplaySetting>* settings) {
         settings->push_back({.policy = policy,
                              .device_memory = budget.bytes,
                              .chunk_log2 = chunk,
-                             .overlap = overlap});
+                             .overlap = overlaps.front()});
         trace->percents.push_back(budget.percent);
       }
     }

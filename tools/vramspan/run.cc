@@ -112,9 +112,10 @@ class RunCommand final : public Command {
         .Shown("NAME");
     options
         .Option("--overlap", options_.overlap,
-                "What may move beside running work. docs/overlap.md says what safe and all risk "
-                "(default: off)")
-        .Shown("off|safe|all");
+                "What may move beside running work: auto, off, proven, safe or all. auto lets move "
+                "what is known to be safe, and docs/overlap.md says what the others risk (default: "
+                "auto)")
+        .Shown("HOW");
     options
         .Option("--tracer", options_.tracer,
                 "How launches are seen: auto, hooks, cupti or off. Nothing moves with off "

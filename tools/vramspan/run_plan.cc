@@ -195,7 +195,8 @@ class Planner {
     fill(&options_.chunk, "VRAMSPAN_CHUNK",
          profile.chunk_log2 == 0 ? "auto"
                                  : absl::StrCat(uint64_t{1} << (profile.chunk_log2 - 20), "MiB"));
-    fill(&options_.overlap, "VRAMSPAN_OVERLAP", std::string(OverlapName(profile.overlap)));
+    const Overlap overlap = replay::TracedOverlap(profile.overlap).value_or(Overlap::kOff);
+    fill(&options_.overlap, "VRAMSPAN_OVERLAP", OverlapName(overlap));
     if (profile.device_memory.value != 0) {
       memory_of_profile_ = !options_.device_memory.has_value();
       fill(&options_.device_memory, "VRAMSPAN_DEVICE_MEMORY",
@@ -221,19 +222,6 @@ class Planner {
                         .resident_ns = static_cast<uint64_t>(k.resident_us * 1e3)});
     }
     return prices;
-  }
-
-  static std::string_view OverlapName(replay::ReplayOverlap overlap) {
-    switch (overlap) {
-      case replay::ReplayOverlap::kSafe:
-        return "safe";
-      case replay::ReplayOverlap::kAll:
-        return "all";
-      case replay::ReplayOverlap::kOff:
-      case replay::ReplayOverlap::kDeclared:
-        break;
-    }
-    return "off";
   }
 
   Status Simulate() {

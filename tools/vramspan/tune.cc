@@ -64,8 +64,9 @@ class TuneCommand final : public Command {
         .Shown("SIZE");
     options
         .Option("--overlap", overlaps_,
-                "What may move beside running work: a list of off, safe and all to choose from. "
-                "docs/overlap.md says what safe and all risk (default: as recorded, else off)")
+                "What may move beside running work: a list of auto, off, proven, safe and all to "
+                "choose from. docs/overlap.md says what each risks (default: as recorded, else "
+                "auto)")
         .Shown("LIST");
     options
         .Option("--prices", prices_,
@@ -106,18 +107,14 @@ class TuneCommand final : public Command {
 
  private:
   StatusOr<std::vector<replay::ReplayOverlap>> Overlaps(const RecordedRun& run) const {
-    const std::string& recorded = run.setting.overlap;
-    std::vector<replay::ReplayOverlap> overlaps;
-    const std::string text = !overlaps_.empty() ? overlaps_ : recorded.empty() ? "off" : recorded;
-    for (const std::string_view word : absl::StrSplit(text, ',')) {
-      VS_ASSIGN_OR_RETURN(const replay::ReplayOverlap overlap,
-                          replay::ParseReplayOverlap(std::string(word)));
+    VS_ASSIGN_OR_RETURN(std::vector<replay::ReplayOverlap> overlaps,
+                        replay::OverlapsFor(overlaps_, run));
+    for (const replay::ReplayOverlap overlap : overlaps) {
       if (overlap == replay::ReplayOverlap::kDeclared) {
         return absl::InvalidArgumentError(
             "--overlap: 'declared' cannot be tuned, because it is up to the program; use a list of "
-            "off, safe and all");
+            "auto, off, proven, safe and all");
       }
-      overlaps.push_back(overlap);
     }
     return overlaps;
   }
@@ -173,6 +170,9 @@ class TuneCommand final : public Command {
     VS_RETURN_IF_ERROR(device_memory.status());
     options.device_memory = *device_memory;
     VS_ASSIGN_OR_RETURN(options.overlaps, Overlaps(runs.front()));
+    for (size_t i = 0; i < runs.size(); ++i) {
+      SayProblems(files_[i], replay::TrustNotes(options.overlaps, runs[i]));
+    }
     options.threads = threads_ != 0 ? threads_ : std::max(1u, std::thread::hardware_concurrency());
     // Seven sizes of chunk, then eight other policies with two of them, then three choices of what
     // to keep.

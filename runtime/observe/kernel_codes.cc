@@ -1,0 +1,52 @@
+#include "runtime/observe/kernel_codes.h"
+
+#include <utility>
+
+namespace vramspan {
+
+const KernelCode& KernelCodes::Learn(const void* kernel) {
+  uint64_t drops = 0;
+  {
+    MutexLock lock(mu_);
+    drops = drops_;
+  }
+  std::string name = KernelName(driver_, kernel);
+  MutexLock lock(mu_);
+  const KernelCode* code = &others_;
+  const auto known = codes_.find(name);
+  if (known != codes_.end()) {
+    code = known->second.get();
+  } else if (codes_.size() < kMost) {
+    auto made = std::make_unique<KernelCode>();
+    made->verdict = VerdictOf(name, made->module);
+    made->name = name;
+    code = codes_.emplace(std::move(name), std::move(made)).first->second.get();
+  }
+  // Else the handle may be another's by now.
+  if (kernel != nullptr && drops == drops_) {
+    table_.Put(reinterpret_cast<uintptr_t>(kernel), {reinterpret_cast<uintptr_t>(code)});
+  }
+  return *code;
+}
+
+TrustVerdict KernelCodes::VerdictOf(std::string_view name, uint64_t module) const {
+  for (const TrustList* const list : {&trust_, &BuiltInTrust()}) {
+    const std::optional<TrustVerdict> verdict = list->Of(name, module);
+    if (verdict.has_value()) return *verdict;
+  }
+  return {Trust::kUntried, "no trust file knows it"};
+}
+
+void KernelCodes::Drop() {
+  MutexLock lock(mu_);
+  ++drops_;
+  table_.Clear();
+}
+
+void KernelCodes::ForEach(absl::FunctionRef<void(const KernelCode&)> visit) {
+  MutexLock lock(mu_);
+  for (const auto& [name, code] : codes_) visit(*code);
+  visit(others_);
+}
+
+}  // namespace vramspan

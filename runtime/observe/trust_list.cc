@@ -1,0 +1,194 @@
+#include "runtime/observe/trust_list.h"
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+#include <absl/strings/str_split.h>
+#include <absl/strings/strip.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "runtime/base/clean_text.h"
+#include "runtime/base/log.h"
+
+namespace vramspan {
+namespace {
+
+constexpr std::string_view kFirstLine = "vramspan-trust 1";
+
+// A star stands for any text. Each is matched as early as it can be, so time is their product at
+// most.
+bool Matches(std::string_view glob, std::string_view name) {
+  size_t g = 0, n = 0, star = std::string_view::npos, after = 0;
+  while (n < name.size()) {
+    if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      after = n;
+    } else if (g < glob.size() && glob[g] == name[n]) {
+      ++g;
+      ++n;
+    } else if (star != std::string_view::npos) {
+      g = star + 1;
+      n = ++after;
+    } else {
+      return false;
+    }
+  }
+  while (g < glob.size() && glob[g] == '*') ++g;
+  return g == glob.size();
+}
+
+// The text up to the next space, which is taken away.
+std::string_view TakeWord(std::string_view* text) {
+  const size_t end = std::min(text->find(' '), text->size());
+  const std::string_view word = text->substr(0, end);
+  text->remove_prefix(std::min(end + 1, text->size()));
+  return word;
+}
+
+bool TakeNumber(std::string_view* text, uint64_t* number) {
+  const std::string_view word = TakeWord(text);
+  return !word.empty() && std::all_of(word.begin(), word.end(), absl::ascii_isdigit) &&
+         absl::SimpleAtoi(word, number);
+}
+
+bool TakeModule(std::string_view* text, uint64_t* module) {
+  const std::string_view word = TakeWord(text);
+  *module = 0;
+  return word == "-" || (word.size() == 16 && absl::SimpleHexAtoi(word, module) && *module != 0);
+}
+
+Status Wrong(std::string_view why) { return absl::InvalidArgumentError(why); }
+
+}  // namespace
+
+struct TrustList::File {
+  std::vector<Pattern> patterns;
+  std::vector<std::pair<std::string, Audited>> audited;
+  std::vector<std::string> sources;
+  uint32_t first = 0;  // Of the sources: what the list has.
+
+  uint32_t source() const { return first + static_cast<uint32_t>(sources.size()) - 1; }
+};
+
+Status TrustList::ParseLine(std::string_view line, File* file) {
+  const std::string_view kind = TakeWord(&line);
+  if (kind == "kernel") {
+    Audited a{.source = file->source()};
+    if (!TakeNumber(&line, &a.kernel.launches) || !TakeNumber(&line, &a.kernel.argument_sets) ||
+        !TakeNumber(&line, &a.kernel.most_sectors)) {
+      return Wrong("launches, sets of arguments and sectors are three numbers");
+    }
+    if (!TakeModule(&line, &a.kernel.module)) {
+      return Wrong("a module is 16 hexadecimal digits, not all 0, or -");
+    }
+    if (line.empty() || line.size() > kMostName) return Wrong("a name has 1 to 4,096 bytes");
+    file->audited.push_back({std::string(line), a});
+    return absl::OkStatus();
+  }
+  if (line.empty() || line.size() > kMostName) return Wrong("a text of 1 to 4,096 bytes follows");
+  if (kind == "of") {
+    file->sources.push_back(CleanText(line));
+  } else if (kind == "name" || kind == "not") {
+    file->patterns.push_back({std::string(line), file->source(), kind == "name"});
+  } else {
+    return Wrong("a line begins with of, name, not or kernel");
+  }
+  return absl::OkStatus();
+}
+
+Status TrustList::Add(std::string_view source, std::string_view text) {
+  const auto wrong = [&](size_t line, std::string_view why) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(CleanText(source), line == 0 ? "" : absl::StrCat(", line ", line), ": ", why));
+  };
+  if (text.size() > kMostText) return wrong(0, "a trust file has 16 MiB at most");
+  File file{.first = static_cast<uint32_t>(sources_.size())};
+  size_t number = 0;
+  for (std::string_view line : absl::StrSplit(text, '\n')) {
+    if (++number > kMostLines) return wrong(number, "a trust file has 131,072 lines at most");
+    absl::ConsumeSuffix(&line, "\r");
+    if (line == kFirstLine) {
+      file.sources.push_back(CleanText(source));
+      continue;
+    }
+    if (number == 1) return wrong(1, "a trust file begins with 'vramspan-trust 1'");
+    if (line.empty() || line[0] == '#') continue;
+    const Status status = ParseLine(line, &file);
+    if (!status.ok()) return wrong(number, status.message());
+  }
+  std::move(file.sources.begin(), file.sources.end(), std::back_inserter(sources_));
+  std::move(file.patterns.begin(), file.patterns.end(), std::back_inserter(patterns_));
+  for (auto& [name, audited] : file.audited) audited_[name].push_back(audited);
+  return absl::OkStatus();
+}
+
+std::optional<TrustVerdict> TrustList::Of(std::string_view name, uint64_t module) const {
+  const Audited *proof = nullptr, *clean = nullptr, *missed = nullptr;
+  bool missed_here = false;
+  if (const auto known = audited_.find(name); known != audited_.end()) {
+    for (const Audited& a : known->second) {
+      const bool same = a.kernel.module != 0 && a.kernel.module == module;
+      if (a.kernel.most_sectors >= kNoise) {
+        missed = &a;
+        missed_here |= same;
+        continue;
+      }
+      clean = &a;
+      const bool enough =
+          a.kernel.launches >= kProvenLaunches && a.kernel.argument_sets >= kProvenSets;
+      if (same && enough) proof = &a;
+    }
+  }
+  if (proof != nullptr && !missed_here) {
+    return TrustVerdict{
+        Trust::kProven,
+        absl::StrCat("audited, ", proof->kernel.launches, " launches of ",
+                     proof->kernel.argument_sets, " sets of arguments: ", sources_[proof->source])};
+  }
+  // Other code of the same name says something as well: it is built from much the same source.
+  if (missed != nullptr) {
+    return TrustVerdict{
+        Trust::kUntried,
+        absl::StrCat("an audit saw it take ", missed->kernel.most_sectors,
+                     " sectors of memory that was not inferred: ", sources_[missed->source])};
+  }
+  const Pattern* plausible = nullptr;
+  for (const Pattern& p : patterns_) {
+    if (!Matches(p.glob, name)) continue;
+    if (!p.trusts)
+      return TrustVerdict{Trust::kUntried, absl::StrCat("excepted: ", sources_[p.source])};
+    plausible = &p;
+  }
+  if (clean != nullptr) {
+    return TrustVerdict{Trust::kPlausible,
+                        absl::StrCat("its name was audited: ", sources_[clean->source])};
+  }
+  if (plausible != nullptr) {
+    return TrustVerdict{Trust::kPlausible,
+                        absl::StrCat("its name is known: ", sources_[plausible->source])};
+  }
+  return std::nullopt;
+}
+
+const TrustList& BuiltInTrust() {
+  static const TrustList* const list = [] {
+    auto* const made = new TrustList;
+    const std::string_view text = BuiltInTrustText();
+    const Status added = text.empty() ? absl::OkStatus() : made->Add("built in", text);
+    if (!added.ok()) Log(LogLevel::kError, added.message());
+    return made;
+  }();
+  return *list;
+}
+
+std::string TrustLine(std::string_view name, const AuditedKernel& kernel) {
+  return absl::StrFormat("kernel %d %d %d %s %s\n", kernel.launches, kernel.argument_sets,
+                         kernel.most_sectors,
+                         kernel.module == 0 ? "-" : absl::StrFormat("%016x", kernel.module), name);
+}
+
+}  // namespace vramspan

@@ -1,0 +1,82 @@
+// What files say of how far kernels are trusted (docs/trust.md): by patterns of their names, and by
+// audits of their very code.
+//
+// Pure; texts are parsed as from a stranger. Threads: any, once nothing is added any more.
+#ifndef VRAMSPAN_RUNTIME_OBSERVE_TRUST_LIST_H_
+#define VRAMSPAN_RUNTIME_OBSERVE_TRUST_LIST_H_
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/base/trust.h"
+
+namespace vramspan {
+
+// What an audit has seen of the launches of one kernel.
+struct AuditedKernel {
+  uint64_t launches = 0;
+  uint64_t argument_sets = 0;  // That differ in what they name.
+  uint64_t most_sectors = 0;   // Of host memory in one launch, whatever was not inferred.
+  uint64_t module = 0;         // A hash of the image that holds it; 0: not known.
+};
+
+struct TrustVerdict {
+  Trust trust = Trust::kUntried;
+  std::string why;
+};
+
+class TrustList {
+ public:
+  // Of a file, its lines, and a name or pattern.
+  static constexpr size_t kMostText = size_t{16} << 20;
+  static constexpr size_t kMostLines = size_t{1} << 17;
+  static constexpr size_t kMostName = 4096;
+  // Code is proven by so many launches, of so many sets of arguments, each of which took fewer
+  // sectors from host memory than this. A launch takes up to 25 of its own (docs/audit.md).
+  static constexpr uint64_t kProvenLaunches = 8;
+  static constexpr uint64_t kProvenSets = 3;
+  static constexpr uint64_t kNoise = 64;
+
+  // Adds what a file says, or several files one after the other; `source` is how it is called.
+  // InvalidArgument names the file, the line and what is wrong there; then nothing is added.
+  Status Add(std::string_view source, std::string_view text);
+
+  // Nothing where no line concerns it. `module`: of the image that holds it; 0: not known.
+  std::optional<TrustVerdict> Of(std::string_view name, uint64_t module) const;
+
+  size_t size() const { return patterns_.size() + audited_.size(); }
+
+ private:
+  struct Pattern {
+    std::string glob;
+    uint32_t source;
+    bool trusts;  // False: what matches is not trusted, whatever else matches it.
+  };
+  struct Audited {
+    AuditedKernel kernel;
+    uint32_t source;
+  };
+  struct File;  // While it is parsed.
+
+  static Status ParseLine(std::string_view line, File* file);
+
+  std::vector<std::string> sources_;
+  std::vector<Pattern> patterns_;
+  absl::flat_hash_map<std::string, std::vector<Audited>> audited_;  // By name.
+};
+
+// The line of a trust file that says this.
+std::string TrustLine(std::string_view name, const AuditedKernel& kernel);
+// What the project ships (runtime/observe/trust), parsed when it is first asked for.
+const TrustList& BuiltInTrust();
+std::string_view BuiltInTrustText();
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_OBSERVE_TRUST_LIST_H_

@@ -1,0 +1,114 @@
+#include "runtime/observe/trust_list.h"
+
+#include <gmock/gmock.h>
+
+namespace vramspan {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kModule = 0x123456789abcdef0;
+
+class TrustListTest : public testing::Test {
+ protected:
+  Status Add(const std::string& lines) {
+    return list_.Add("some.trust", "vramspan-trust 1\n" + lines);
+  }
+  Trust Of(std::string_view name, uint64_t module = 0) {
+    const auto verdict = list_.Of(name, module);
+    why_ = verdict.has_value() ? verdict->why : "nothing";
+    return verdict.has_value() ? verdict->trust : Trust::kUntried;
+  }
+
+  TrustList list_;
+  std::string why_;
+};
+
+TEST_F(TrustListTest, ANameIsPlausibleByItsPattern) {
+  ASSERT_TRUE(Add("of PyTorch 2.9\nname _ZN2at6native*\nname *gemm*_tn\n").ok());
+  EXPECT_EQ(Of("_ZN2at6native29vectorized"), Trust::kPlausible);
+  EXPECT_THAT(why_, HasSubstr("PyTorch 2.9"));
+  EXPECT_EQ(Of("ampere_sgemm_128x64_tn"), Trust::kPlausible);
+  EXPECT_EQ(Of("ampere_sgemm_128x64_tnx"), Trust::kUntried);
+  EXPECT_EQ(why_, "nothing");
+  EXPECT_EQ(Of("x_ZN2at6native"), Trust::kUntried);
+}
+
+TEST_F(TrustListTest, AnExceptionCountsBeforeAllPatterns) {
+  ASSERT_TRUE(Add("name _ZN7cutlass*\nnot *GroupProblem*\nname *GroupProblemShape*\n").ok());
+  EXPECT_EQ(Of("_ZN7cutlass6KernelI"), Trust::kPlausible);
+  EXPECT_EQ(Of("_ZN7cutlass6KernelI17GroupProblemShapeE"), Trust::kUntried);
+  EXPECT_THAT(why_, HasSubstr("excepted"));
+}
+
+TEST_F(TrustListTest, CodeIsProvenByItsModuleAndEnoughLaunches) {
+  ASSERT_TRUE(Add("kernel 8 3 25 123456789abcdef0 f(int*)\nkernel 7 3 0 123456789abcdef0 few\n"
+                  "kernel 8 2 0 123456789abcdef0 same\nkernel 80 30 0 - unknown\n")
+                  .ok());
+  EXPECT_EQ(Of("f(int*)", kModule), Trust::kProven);
+  EXPECT_THAT(why_, HasSubstr("8 launches of 3"));
+  EXPECT_EQ(Of("f(int*)", kModule + 1), Trust::kPlausible) << "other code of the name";
+  EXPECT_EQ(Of("f(int*)"), Trust::kPlausible);
+  EXPECT_EQ(Of("few", kModule), Trust::kPlausible);
+  EXPECT_EQ(Of("same", kModule), Trust::kPlausible);
+  EXPECT_EQ(Of("unknown", kModule), Trust::kPlausible);
+  EXPECT_EQ(Of("unknown"), Trust::kPlausible) << "no module is like no other";
+}
+
+TEST_F(TrustListTest, CodeThatTookWhatWasNotInferredIsNotTrusted) {
+  ASSERT_TRUE(Add("name *\nkernel 9 9 64 123456789abcdef0 f\nkernel 9 9 0 0000000000000007 f\n"
+                  "kernel 9 9 0 123456789abcdef0 f\n")
+                  .ok());
+  EXPECT_EQ(Of("f", kModule), Trust::kUntried) << "one audit that misses is enough";
+  EXPECT_THAT(why_, HasSubstr("64 sectors"));
+  EXPECT_EQ(Of("f", 7), Trust::kProven) << "this code has not";
+  EXPECT_EQ(Of("f", 8), Trust::kUntried);
+  EXPECT_EQ(Of("f"), Trust::kUntried);
+}
+
+TEST_F(TrustListTest, SaysWhichLineIsWrongAndAddsNothing) {
+  const auto wrong = [&](const std::string& lines, const std::string& why) {
+    const Status added = Add("name good*\n" + lines);
+    EXPECT_THAT(added.message(), HasSubstr("some.trust, line 3: " + why)) << lines;
+    EXPECT_EQ(Of("good"), Trust::kUntried);
+    EXPECT_EQ(list_.size(), 0u);
+  };
+  wrong("kernel 1 2 f\n", "launches");
+  wrong("kernel 1 2 -3 - f\n", "launches");
+  wrong("kernel 1 2 99999999999999999999999 - f\n", "launches");
+  wrong("kernel 1 2 3 123 f\n", "a module");
+  wrong("kernel 1 2 3 0000000000000000 f\n", "a module");
+  wrong("kernel 1 2 3 g23456789abcdef0 f\n", "a module");
+  wrong("kernel 1 2 3 -\n", "a name");
+  wrong("kernel 1 2 3 - " + std::string(5000, 'x') + "\n", "a name");
+  wrong("name\n", "a text");
+  wrong("mane x\n", "a line begins");
+  EXPECT_THAT(list_.Add("other", "").message(), HasSubstr("other, line 1"));
+  EXPECT_THAT(list_.Add("other", "vramspan-trust 2\n").message(), HasSubstr("line 1"));
+  EXPECT_THAT(list_.Add("other", std::string(TrustList::kMostText + 1, 'x')).message(),
+              HasSubstr("16 MiB"));
+  EXPECT_TRUE(list_.Add("other", "vramspan-trust 1\r\n# a remark\r\n\r\nname x\r\n").ok());
+  EXPECT_EQ(Of("x"), Trust::kPlausible);
+}
+
+TEST_F(TrustListTest, TakesFilesOneAfterTheOtherAndWhatItWrites) {
+  const std::string line = TrustLine("f(a b)", {9, 4, 3, kModule});
+  EXPECT_EQ(line, "kernel 9 4 3 123456789abcdef0 f(a b)\n");
+  EXPECT_EQ(TrustLine("g", {1, 1, 0, 0}), "kernel 1 1 0 - g\n");
+  ASSERT_TRUE(Add("of A\nname a*\nvramspan-trust 1\nname b*\n" + line).ok());
+  EXPECT_EQ(Of("b1"), Trust::kPlausible);
+  EXPECT_THAT(why_, HasSubstr("some.trust")) << "not A";
+  EXPECT_EQ(Of("f(a b)", kModule), Trust::kProven);
+}
+
+TEST(BuiltInTrustTest, IsUnderstood) {
+  TrustList list;
+  if (!BuiltInTrustText().empty()) {
+    const Status added = list.Add("built in", BuiltInTrustText());
+    EXPECT_TRUE(added.ok()) << added;
+  }
+  EXPECT_FALSE(BuiltInTrust().Of("a kernel of nobody's", 1).has_value());
+}
+
+}  // namespace
+}  // namespace vramspan
