@@ -312,6 +312,8 @@ typedef struct vramspanStatistics {
   /* Launches whose parameters may name memory in other forms than pointers (docs/overlap.md). They
    * are looked for with the overlap "safe" and "all". */
   uint64_t launches_encoded;
+  uint64_t
+      launches_known; /* launches that an earlier one told all about: its parameters are equal */
 } vramspanStatistics;
 VRAMSPAN_API CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanStatistics* out);
 

@@ -492,6 +492,7 @@ vramspanStatistics Runtime::Statistics() {
     s.copies = t.copies;
     s.launches_unknown = t.launches_unknown;
     s.launches_encoded = t.launches_encoded;
+    s.launches_known = t.launches_known;
     s.touches = t.touches;
     s.bytes_scanned = t.scanned.value;
   }

@@ -134,6 +134,7 @@ std::string StatisticsJson(const vramspanStatistics& s, absl::Span<const PassedM
   VS_FIELD(stall_vmm_ns);
   VS_FIELD(fetches_unused);
   VS_FIELD(launches_encoded);
+  VS_FIELD(launches_known);
 #undef VS_FIELD
   absl::StrAppend(&text, ",\"passed\":[");
   const char* comma = "";
