@@ -314,6 +314,8 @@ typedef struct vramspanStatistics {
   uint64_t launches_encoded;
   /* Launches by how far the code of their kernels is trusted (docs/overlap.md). */
   uint64_t launches_untried, launches_plausible, launches_proven;
+  uint64_t
+      launches_known; /* launches that an earlier one told all about: its parameters are equal */
 } vramspanStatistics;
 VRAMSPAN_API CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanStatistics* out);
 

@@ -499,6 +499,7 @@ vramspanStatistics Runtime::Statistics() {
     s.launches_untried = t.launches_by_trust[static_cast<size_t>(Trust::kUntried)];
     s.launches_plausible = t.launches_by_trust[static_cast<size_t>(Trust::kPlausible)];
     s.launches_proven = t.launches_by_trust[static_cast<size_t>(Trust::kProven)];
+    s.launches_known = t.launches_known;
     s.touches = t.touches;
     s.bytes_scanned = t.scanned.value;
   }

@@ -152,6 +152,7 @@ std::string StatisticsJson(const vramspanStatistics& s, const StatisticsDetails&
   VS_FIELD(launches_untried);
   VS_FIELD(launches_plausible);
   VS_FIELD(launches_proven);
+  VS_FIELD(launches_known);
 #undef VS_FIELD
   absl::StrAppend(&text, ",\"passed\":[");
   const char* comma = "";

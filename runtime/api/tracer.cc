@@ -26,6 +26,8 @@ struct Scratch {
   std::vector<WorkRange> ranges;
   ExtentCache extents;
   EncodedCache encoded;
+  LaunchMemo memo;
+  WorkingSets::Repeatable again;  // Of a launch that is to be learnt.
 };
 Scratch& MyScratch() { return PerThread<Scratch>::Mine(); }
 
@@ -36,6 +38,8 @@ constexpr uint64_t kPoolsOfBudget = 16;
 // stream may wait for what the thread does next.
 constexpr std::chrono::microseconds kForeignLook{20};
 constexpr std::chrono::seconds kForeignPatience{10};
+
+std::atomic<uint64_t> tracers{1};
 
 }  // namespace
 
@@ -51,6 +55,7 @@ Tracer::Tracer(Decoder* decoder, Memory* memory, Mover* mover, Overlap overlap)
       memory_(*memory),
       mover_(*mover),
       overlap_(overlap),
+      number_(tracers.fetch_add(1, std::memory_order_relaxed)),
       sets_(Bytes(memory->device_pool().budget().value / kPoolsOfBudget)),
       hidden_(memory->page_map().base(), memory->page_map().size()) {}
 
@@ -118,14 +123,59 @@ void Tracer::NoteCopies(const Submission& s) {
   scanned_.fetch_add(scanned.value, std::memory_order_relaxed);
 }
 
-void Tracer::FindEncoded(EncodedCache* cache, ExtentCache* extents, Submission* launch) {
+bool Tracer::FindEncoded(EncodedCache* cache, ExtentCache* extents, Submission* launch) {
   const EncodedAddresses& found = cache->Find(*launch, decoder_.arenas(), memory_, extents);
-  if (!found.any()) return;
+  if (!found.any()) return false;
   launches_encoded_.fetch_add(1, std::memory_order_relaxed);
   if (found.anywhere) launch->incomplete = true;
   for (const DevicePtr p : found.possible) {
     launch->touches.push_back({.ptr = p, .linear = false, .via = Via::kEncoded});
   }
+  return true;
+}
+
+LaunchMemo::Grounds Tracer::GroundsOf(const Submission& launch) const {
+  return {.tracer = number_,
+          .trust = static_cast<uint64_t>(launch.trust),
+          .allocations = memory_.allocations_state(),
+          .hidden = hidden_.changes(),
+          .decoder = decoder_.grounds(),
+          .incomplete = launch.incomplete};
+}
+
+LaunchMemo::Known* Tracer::Learn(const Submission& launch, const LaunchMemo::Grounds& grounds,
+                                 const WorkingSets::Repeatable* again, LaunchMemo::Known* known,
+                                 LaunchMemo* memo) {
+  if (again == nullptr || !again->any()) {
+    if (known != nullptr) memo->Forget(known);
+    memo->Refuse();
+    return nullptr;
+  }
+  if (known == nullptr) known = memo->Learn(launch, grounds);
+  if (known == nullptr) return nullptr;
+  known->again = *again;
+  known->ranges.clear();
+  known->uses.allocations = 0;
+  known->kernel = 0;
+  known->touches = launch.touches.size();
+  memo->Count(known);
+  return known;
+}
+
+bool Tracer::EnterKnown(const Submission& launch, LaunchMemo::Known* known) {
+  launches_.fetch_add(1, std::memory_order_relaxed);
+  launches_known_.fetch_add(1, std::memory_order_relaxed);
+  touches_.fetch_add(known->touches, std::memory_order_relaxed);
+  NoteLaunch(launch);
+  if (known->encoded) launches_encoded_.fetch_add(1, std::memory_order_relaxed);
+  if (known->ranges.empty()) {
+    if (known->access == Access::kExact) return false;
+    launches_unknown_.fetch_add(1, std::memory_order_relaxed);
+  }
+  const Status status = mover_.Begin(launch.stream, known->ranges, known->access, known->kernel,
+                                     /*tag=*/0, &known->uses);
+  if (!status.ok()) memory_.driver().RecordBackgroundError(status);
+  return status.ok();
 }
 
 Beside Tracer::NoteLaunch(const Submission& launch) {
@@ -138,15 +188,32 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   if (recorder_ != nullptr) recorder_->Entering();
   Scratch& scratch = MyScratch();
   Submission& s = scratch.submission;
-  decoder_.Decode(call, params, &s);
+  decoder_.Name(call, params, &s);
+  LaunchMemo::Known* known = nullptr;
+  LaunchMemo::Grounds grounds;
+  bool learns = false;
+  if (Remembers(s)) {
+    grounds = GroundsOf(s);
+    known = scratch.memo.Find(s, grounds);
+    if (known != nullptr && sets_.Repeat(known->again)) return EnterKnown(s, known);
+    learns = known != nullptr || scratch.memo.Wants();
+  }
+  decoder_.Scan(&s);
   NoteCopies(s);
   const bool launch = s.kind == Submission::Kind::kKernel || s.kind == Submission::Kind::kGraph;
   (launch ? launches_ : copies_).fetch_add(1, std::memory_order_relaxed);
-  auto allocation = [this, &scratch](DevicePtr p) { return scratch.extents.Find(memory_, p); };
+  // Where nothing lives, packed objects may, and nothing tells when.
+  bool stray = false;
+  auto allocation = [this, &scratch, &stray](DevicePtr p) {
+    const Extent extent = scratch.extents.Find(memory_, p);
+    stray |= extent.size == Bytes(0);
+    return extent;
+  };
   const Beside beside = launch ? NoteLaunch(s) : Beside{.access = Access::kExact};
   // Where nothing moves beside it, a kernel may reach memory in whatever way.
+  bool encoded = false;
   if (launch && beside.moves() && mover_.tracking()) {
-    FindEncoded(&scratch.encoded, &scratch.extents, &s);
+    encoded = FindEncoded(&scratch.encoded, &scratch.extents, &s);
   }
   if (launch && !hidden_.empty()) {
     const HiddenPointers::Extent extent = [](void* context, DevicePtr p) {
@@ -155,7 +222,8 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
     };
     hidden_.Follow(&s, extent, &allocation);
   }
-  sets_.Infer(s, beside.moves() || recorder_ != nullptr, allocation, &scratch.inferred);
+  sets_.Infer(s, beside.moves() || recorder_ != nullptr, allocation, &scratch.inferred,
+              learns ? &scratch.again : nullptr);
   touches_.fetch_add(s.touches.size(), std::memory_order_relaxed);
 
   if (audit_ != nullptr) return audit_->Enter(s, scratch.inferred);
@@ -173,6 +241,13 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   }
   if (launch && access != Access::kExact && scratch.inferred.empty()) {
     launches_unknown_.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (learns) {
+    known = Learn(s, grounds, stray ? nullptr : &scratch.again, known, &scratch.memo);
+    if (known != nullptr) {
+      known->access = access;
+      known->encoded = encoded;
+    }
   }
   // What touches none of our memory is none of our business.
   if (access == Access::kExact && scratch.inferred.empty()) {
@@ -206,7 +281,13 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
                                .mapped_only = r.settled && beside.beyond_ends,
                                .guessed = !r.exact}});
   }
-  const Status status = mover_.Begin(s.stream, scratch.ranges, access, kernel, tag);
+  if (known != nullptr) {
+    known->kernel = kernel;
+    known->ranges.assign(scratch.ranges.begin(), scratch.ranges.end());
+  }
+  const Status status = mover_.Begin(s.stream, scratch.ranges, access, kernel, tag,
+                                     known != nullptr ? &known->uses : nullptr);
+  if (known != nullptr) scratch.memo.Count(known);
   // The call is made all the same; nobody is there to be told but who asks for background errors.
   if (!status.ok()) memory_.driver().RecordBackgroundError(status);
   if (tag != 0) recorder_->Starting();
@@ -257,6 +338,7 @@ TracerStatistics Tracer::statistics() const {
                      launches_unknown_.load(std::memory_order_relaxed),
                      launches_encoded_.load(std::memory_order_relaxed),
                      {},
+                     launches_known_.load(std::memory_order_relaxed),
                      touches_.load(std::memory_order_relaxed),
                      Bytes(scanned_.load(std::memory_order_relaxed))};
   for (size_t i = 0; i < s.launches_by_trust.size(); ++i) {

@@ -15,6 +15,7 @@
 #include "runtime/api/audit.h"
 #include "runtime/api/encoded_cache.h"
 #include "runtime/api/kernel_teacher.h"
+#include "runtime/api/launch_memo.h"
 #include "runtime/api/recorder.h"
 #include "runtime/mover/mover.h"
 #include "runtime/observe/decoder.h"
@@ -33,6 +34,7 @@ struct TracerStatistics {
   uint64_t launches_unknown = 0;  // Of the launches: named no memory of ours, and may reach it.
   uint64_t launches_encoded = 0;  // May name some in other forms than pointers.
   std::array<uint64_t, 3> launches_by_trust{};  // By the value of Trust.
+  uint64_t launches_known = 0;    // Were the same as an earlier one, and told by that.
   uint64_t touches = 0;  // Pointers and ranges into our memory that they named.
   Bytes scanned;         // Looked through for them; of copies also before.
 };
@@ -87,9 +89,21 @@ class Tracer {
   // While anybody wants to know what is submitted: memory is short, or this is an audit or
   // recorded.
   bool EnterDecoded(uint32_t call, const void* params);
+  // Launches that come again are told by what they named before.
+  bool Remembers(const Submission& s) const {
+    return s.kind == Submission::Kind::kKernel && audit_ == nullptr && recorder_ == nullptr &&
+           mover_.tracking();
+  }
+  LaunchMemo::Grounds GroundsOf(const Submission& launch) const;
+  bool EnterKnown(const Submission& launch, LaunchMemo::Known* known);
+  // What is to be known of the launch from here on, but for its ranges; null where nothing can be.
+  // `again`: null where what it names may come and go unnoticed; `known`: what was known before.
+  static LaunchMemo::Known* Learn(const Submission& launch, const LaunchMemo::Grounds& grounds,
+                                  const WorkingSets::Repeatable* again, LaunchMemo::Known* known,
+                                  LaunchMemo* memo);
   void Leave(CUstream stream);
-  // Adds to a launch what it may name in other forms.
-  void FindEncoded(EncodedCache* cache, ExtentCache* extents, Submission* launch);
+  // Adds to a launch what it may name in other forms. Whether there is any.
+  bool FindEncoded(EncodedCache* cache, ExtentCache* extents, Submission* launch);
   // Counts a launch, and says what may happen beside it.
   Beside NoteLaunch(const Submission& launch);
   // What the copies carry is remembered with their targets.
@@ -99,12 +113,14 @@ class Tracer {
   Memory& memory_;
   Mover& mover_;
   const Overlap overlap_;
+  const uint64_t number_;  // No other tracer of the process ever has it.
   Audit* audit_ = nullptr;
   Recorder* recorder_ = nullptr;
   KernelTeacher* teacher_ = nullptr;
   WorkingSets sets_;
   HiddenPointers hidden_;
   std::atomic<uint64_t> launches_{0}, copies_{0}, launches_unknown_{0}, launches_encoded_{0};
+  std::atomic<uint64_t> launches_known_{0};
   std::atomic<uint64_t> touches_{0}, scanned_{0};
   std::array<std::atomic<uint64_t>, 3> launches_by_trust_{};
 };

@@ -83,7 +83,7 @@ class MemoryState {
   // --- without it ---
   const PageMap& page_map() const VS_NO_THREAD_SAFETY_ANALYSIS { return map_.page_map(); }
   // Another value, that no memory had before, once an allocation begins or ends to be found, or has
-  // another size. Packed objects change nothing. Never 0.
+  // another size, or a chunk of packed objects goes. Those themselves change nothing. Never 0.
   uint64_t allocations_state() const VS_NO_THREAD_SAFETY_ANALYSIS {
     return map_.allocations_state();
   }

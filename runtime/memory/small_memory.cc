@@ -25,6 +25,8 @@ SmallMemory::SmallMemory(MemoryState* state, Placing* placing, Dismantler* disma
       const ChunkIndex c = state->page_map().Find(p);
       state->chunks()[c].dying = true;
       state->chunks().NoteChange(c);
+      // Objects come and go unnoticed; what is known of their chunk ends here.
+      state->map().AllocationsChanged();
       range.chunks.push_back(c);
     }
     state->driver().RecordBackgroundError(dismantler->TakeApart(std::move(range)));

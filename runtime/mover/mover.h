@@ -71,10 +71,11 @@ class Mover final : SchedulerOwner {
   // The calling thread is about to submit work to `stream`. On success End must follow on the same
   // thread; on failure nothing is open.
   // `kernel` stands for what is launched, where that is known: equal where the work is the same.
-  // `tag`: what the listener knows the work by.
+  // `tag`: what the listener knows the work by. `kept`: what was kept of the same ranges, or is to
+  // be; good while nothing that they lie in is freed.
   Status Begin(CUstream stream, absl::Span<const WorkRange> ranges, Access access = Access::kExact,
-               uint64_t kernel = 0, uint64_t tag = 0) {
-    return scopes_.Begin(stream, ranges, access, kernel, tag);
+               uint64_t kernel = 0, uint64_t tag = 0, KeptUses* kept = nullptr) {
+    return scopes_.Begin(stream, ranges, access, kernel, tag, kept);
   }
   Status End(CUstream stream) { return scopes_.End(stream); }
   // The stream is destroyed next, or its thread ends.

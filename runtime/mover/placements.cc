@@ -63,7 +63,7 @@ Status Placements::Pin(DevicePtr ptr, Bytes size) {
         "cannot pin: too much work is under way; wait for some of it");
   }
   const WorkRange range{ptr, size, kNoUse};
-  parts_.work->Collect({&range, 1}, work);
+  parts_.work->Collect({&range, 1}, /*kept=*/nullptr, work);
   for (const ChunkUse& use : work->uses) {
     if (waited) parts_.scheduler->UsersDeclared(use.chunk);
   }

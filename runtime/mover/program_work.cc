@@ -53,10 +53,11 @@ bool ProgramWork::CountIn(StreamWork* work) {
   return pool_.CountIn(work);
 }
 
-void ProgramWork::Collect(absl::Span<const WorkRange> ranges, StreamWork* work) {
-  pool_.Collect(ranges, work);
+void ProgramWork::Collect(absl::Span<const WorkRange> ranges, KeptUses* kept, StreamWork* work) {
+  kept != nullptr ? pool_.Collect(ranges, kept, work) : pool_.Collect(ranges, work);
   if (options_.traced && work->kind == Work::Kind::kScope) {
-    work->signature = Sequence::Signature(*work);
+    const uint64_t hash = kept != nullptr ? kept->hash : Sequence::HashOf(work->uses);
+    work->signature = Sequence::Signature(hash, work->kernel);
   }
   scheduler_.Want(work);
 }

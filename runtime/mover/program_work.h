@@ -41,7 +41,8 @@ class ProgramWork {
   void Recycle(StreamWork* work) { pool_.Recycle(work); }
   // False: chunks count too much work, and it must be taken for such as may touch anything.
   bool CountIn(StreamWork* work);
-  void Collect(absl::Span<const WorkRange> ranges, StreamWork* work);
+  // `kept`, where given: what is kept of the ranges.
+  void Collect(absl::Span<const WorkRange> ranges, KeptUses* kept, StreamWork* work);
   // Waits until one more may be held.
   void WaitForRoom(bool kernels_only);
   // It runs at once, or it is held, which `StreamWork::held` tells.

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/scheduler/sequence.h"
+
 namespace vramspan {
 
 StreamWork* WorkPool::New() {
@@ -58,11 +60,27 @@ void WorkPool::Collect(absl::Span<const WorkRange> ranges, StreamWork* work) {
     memory_.ForEachChunk(range.ptr, range.size,
                          [&](ChunkIndex index, Chunk& c) { Add(index, c, range, work); });
   }
-  Sort(work);
+  const auto [likely, possible] = Sort(&work->all);
+  Split(likely, possible, work);
 }
 
-void WorkPool::Sort(StreamWork* work) {
-  std::vector<ChunkUse>& all = work->all;
+void WorkPool::Collect(absl::Span<const WorkRange> ranges, KeptUses* kept, StreamWork* work) {
+  const uint64_t allocations = memory_.allocations_state();
+  if (kept->allocations == allocations) {
+    work->all.assign(kept->all.begin(), kept->all.end());
+    Split(kept->likely, kept->possible, work);
+    return;
+  }
+  Collect(ranges, work);
+  kept->allocations = allocations;
+  kept->hash = Sequence::HashOf(work->uses);
+  kept->all.assign(work->all.begin(), work->all.end());
+  kept->likely = work->uses.size();
+  kept->possible = work->possible.size();
+}
+
+std::pair<size_t, size_t> WorkPool::Sort(std::vector<ChunkUse>* uses) {
+  std::vector<ChunkUse>& all = *uses;
   // Those that are `first` come first, from `begin` on, in the order that they have. How many.
   const auto to_front = [&](size_t begin, auto first) {
     size_t end = begin;
@@ -73,7 +91,11 @@ void WorkPool::Sort(StreamWork* work) {
   };
   const size_t likely = to_front(0, [](const Use& use) { return !use.possible; });
   const size_t possible = to_front(likely, [](const Use& use) { return !use.mapped_only; });
-  const absl::Span<const ChunkUse> uses = all;
+  return {likely, possible};
+}
+
+void WorkPool::Split(size_t likely, size_t possible, StreamWork* work) {
+  const absl::Span<const ChunkUse> uses = work->all;
   work->uses = uses.first(likely);
   work->possible = uses.subspan(likely, possible);
   work->mapped_only = uses.subspan(likely + possible);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "runtime/memory/memory.h"
@@ -20,6 +21,18 @@ struct WorkRange {
   DevicePtr ptr;
   Bytes size;
   Use use;
+};
+
+// The chunks that the ranges of a launch came to, kept by whoever names the same ranges again.
+struct KeptUses {
+  // MemoryState::allocations_state() then: while it is that, ranges that lie in live allocations
+  // come to the same chunks. 0: nothing is kept.
+  uint64_t allocations = 0;
+  uint64_t hash = 0;  // Sequence::HashOf the likely ones.
+  std::vector<ChunkUse> all;
+  size_t likely = 0, possible = 0;  // The first of them, and those behind.
+
+  size_t bytes() const { return all.capacity() * sizeof(ChunkUse); }
 };
 
 class WorkPool {
@@ -36,10 +49,15 @@ class WorkPool {
   bool full() const { return counted_ >= kMostCounted; }
   // Finds its chunks, and tells apart what it most likely touches and what it only may.
   void Collect(absl::Span<const WorkRange> ranges, StreamWork* work) VS_NO_THREAD_SAFETY_ANALYSIS;
+  // The same by what is kept of the same ranges; keeps it, where that is nothing or old.
+  void Collect(absl::Span<const WorkRange> ranges, KeptUses* kept,
+               StreamWork* work) VS_NO_THREAD_SAFETY_ANALYSIS;
 
  private:
   void Add(ChunkIndex index, const Chunk& c, const WorkRange& range, StreamWork* work);
-  static void Sort(StreamWork* work);
+  // How many are likely, and how many possible.
+  static std::pair<size_t, size_t> Sort(std::vector<ChunkUse>* all);
+  static void Split(size_t likely, size_t possible, StreamWork* work);
 
   Memory& memory_;
   std::vector<std::unique_ptr<StreamWork>> works_;

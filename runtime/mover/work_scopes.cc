@@ -28,7 +28,7 @@ bool WorkScopes::InScope() { return scope.of != nullptr; }
 bool WorkScopes::InOwnScope() const { return scope.of == this; }
 
 Status WorkScopes::Begin(CUstream stream, absl::Span<const WorkRange> ranges, Access access,
-                         uint64_t kernel, uint64_t tag) {
+                         uint64_t kernel, uint64_t tag, KeptUses* kept) {
   if (scope.of != nullptr) {
     return absl::FailedPreconditionError(
         "this thread already has a work scope open; end it first, because scopes do not nest");
@@ -39,7 +39,7 @@ Status WorkScopes::Begin(CUstream stream, absl::Span<const WorkRange> ranges, Ac
   if (!parts_.recording->begun()) [[likely]] {
     status = parts_.streams->NoteUnrecorded(stream);
   } else {
-    StatusOr<StreamWork*> begun = BeginTracked(stream, ranges, access, kernel, tag);
+    StatusOr<StreamWork*> begun = BeginTracked(stream, ranges, access, kernel, tag, kept);
     status = begun.status();
     if (begun.ok()) work = *begun;
   }
@@ -52,7 +52,8 @@ Status WorkScopes::Begin(CUstream stream, absl::Span<const WorkRange> ranges, Ac
 }
 
 StatusOr<StreamWork*> WorkScopes::BeginTracked(CUstream stream, absl::Span<const WorkRange> ranges,
-                                               Access access, uint64_t kernel, uint64_t tag) {
+                                               Access access, uint64_t kernel, uint64_t tag,
+                                               KeptUses* kept) {
   const Uncancellable now;
   const Driver& driver = memory_.driver();
   CUcontext current = nullptr;
@@ -79,7 +80,7 @@ StatusOr<StreamWork*> WorkScopes::BeginTracked(CUstream stream, absl::Span<const
     work->kernel = kernel;
     work->tag = tag;
   }
-  VS_RETURN_IF_ERROR(TakeIn(work, stream, ranges));
+  VS_RETURN_IF_ERROR(TakeIn(work, stream, ranges, kept));
   return work;
 }
 
@@ -89,7 +90,7 @@ StatusOr<StreamWork*> WorkScopes::BeginCaptured(absl::Span<const WorkRange> rang
   work->kind = Work::Kind::kCaptured;
   const bool counted = parts_.work->CountIn(work);
   work->access = counted ? access : Access::kUnknown;
-  if (counted) parts_.work->Collect(ranges, work);
+  if (counted) parts_.work->Collect(ranges, nullptr, work);
   const Status reachable = parts_.work->WaitReachable(*work);
   if (!reachable.ok()) {
     parts_.work->Recycle(work);
@@ -113,7 +114,8 @@ Status WorkScopes::Submit(Work::Kind kind, const WorkRange& range, CUstream stre
   return status;
 }
 
-Status WorkScopes::TakeIn(StreamWork* work, CUstream stream, absl::Span<const WorkRange> ranges) {
+Status WorkScopes::TakeIn(StreamWork* work, CUstream stream, absl::Span<const WorkRange> ranges,
+                          KeptUses* kept) {
   const StatusOr<StreamState*> state = parts_.streams->StateOf(stream);
   if (!state.ok()) {
     MutexLock lock(memory_.mu);
@@ -121,7 +123,7 @@ Status WorkScopes::TakeIn(StreamWork* work, CUstream stream, absl::Span<const Wo
     return state.status();
   }
   work->stream = *state;
-  VS_ASSIGN_OR_RETURN(const Taken taken, Take(work, ranges));
+  VS_ASSIGN_OR_RETURN(const Taken taken, Take(work, ranges, kept));
   if (taken == Taken::kRuns) return absl::OkStatus();
   const Status status = HoldStream(work, taken == Taken::kHeldAfterMark);
   if (!status.ok()) {
@@ -131,7 +133,8 @@ Status WorkScopes::TakeIn(StreamWork* work, CUstream stream, absl::Span<const Wo
   return status;
 }
 
-StatusOr<WorkScopes::Taken> WorkScopes::Take(StreamWork* work, absl::Span<const WorkRange> ranges) {
+StatusOr<WorkScopes::Taken> WorkScopes::Take(StreamWork* work, absl::Span<const WorkRange> ranges,
+                                             KeptUses* kept) {
   MutexLock lock(memory_.mu);
   const bool in_threads = parts_.work->waits_in_threads();
   if (!in_threads) {
@@ -141,7 +144,7 @@ StatusOr<WorkScopes::Taken> WorkScopes::Take(StreamWork* work, absl::Span<const 
   work->submitter.thread = ThreadNumber::Mine();
   work->submitted_at = Now();
   if (parts_.work->CountIn(work)) {
-    parts_.work->Collect(ranges, work);
+    parts_.work->Collect(ranges, kept, work);
   } else if (work->kind == Work::Kind::kScope) {
     work->access = Access::kUnknown;
     work->kernel = 0;

@@ -35,7 +35,7 @@ class WorkScopes {
 
   // See Mover::Begin, whose scopes these are.
   Status Begin(CUstream stream, absl::Span<const WorkRange> ranges, Access access, uint64_t kernel,
-               uint64_t tag);
+               uint64_t tag, KeptUses* kept);
   Status End(CUstream stream);
   // The calling thread is between the two, of whichever mover.
   static bool InScope();
@@ -50,17 +50,18 @@ class WorkScopes {
 
  private:
   StatusOr<StreamWork*> BeginTracked(CUstream stream, absl::Span<const WorkRange> ranges,
-                                     Access access, uint64_t kernel, uint64_t tag);
+                                     Access access, uint64_t kernel, uint64_t tag, KeptUses* kept);
   // The driver looks captured copies up as it does others, though nothing of them runs.
   StatusOr<StreamWork*> BeginCaptured(absl::Span<const WorkRange> ranges, Access access);
   // Takes the work in, and puts the hold into the stream where it must wait.
-  Status TakeIn(StreamWork* work, CUstream stream, absl::Span<const WorkRange> ranges);
+  Status TakeIn(StreamWork* work, CUstream stream, absl::Span<const WorkRange> ranges,
+                KeptUses* kept = nullptr);
   enum class Taken : uint8_t {
     kRuns,           // At once, or it has waited here.
     kHeld,           // It waits, and so must its stream,
     kHeldAfterMark,  // after a mark that tells when that has come so far.
   };
-  StatusOr<Taken> Take(StreamWork* work, absl::Span<const WorkRange> ranges)
+  StatusOr<Taken> Take(StreamWork* work, absl::Span<const WorkRange> ranges, KeptUses* kept)
       VS_EXCLUDES(memory_.mu);
   Status HoldStream(StreamWork* work, bool mark);
   Status EndWork(StreamWork* work);

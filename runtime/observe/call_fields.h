@@ -49,7 +49,7 @@ void Launch(Knowledge& known, const void* params, Submission* out) {
   const P& p = As<P>(params);
   void* const* extra = nullptr;
   if constexpr (requires { p.extra; }) extra = p.extra;
-  DecodeKernel(known, p.f, p.kernelParams, extra, out);
+  NameKernel(known, p.f, p.kernelParams, extra, out);
   if constexpr (requires { p.gridDimX; }) {
     out->shape = Shape(p);
   } else if constexpr (requires { p.config; }) {

@@ -195,8 +195,8 @@ Buffer FindBuffer(void* const* extra) {
 
 }  // namespace
 
-void DecodeKernel(Knowledge& known, const void* kernel, void* const* parameters, void* const* extra,
-                  Submission* out) {
+void NameKernel(Knowledge& known, const void* kernel, void* const* parameters, void* const* extra,
+                Submission* out) {
   out->kind = Submission::Kind::kKernel;
   out->code = kernel;
   if (known.any_may_be_reached()) [[unlikely]]
@@ -207,7 +207,6 @@ void DecodeKernel(Knowledge& known, const void* kernel, void* const* parameters,
   if (extra != nullptr) {
     const Buffer buffer = FindBuffer(extra);
     out->parameters.buffer = {buffer.data, buffer.size};
-    ScanBuffer(known, buffer.data, buffer.size, out);
   } else if (parameters != nullptr) {
     const Layout& layout = known.layouts.Of(kernel);
     if (!layout.known) [[unlikely]] {
@@ -217,9 +216,23 @@ void DecodeKernel(Knowledge& known, const void* kernel, void* const* parameters,
     }
     out->parameters.layout = &layout;
     out->parameters.values = parameters;
-    ScanParameters(known, layout, parameters, out);
+  }
+}
+
+void ScanKernel(const Knowledge& known, Submission* out) {
+  const Parameters& parameters = out->parameters;
+  if (parameters.layout != nullptr) {
+    ScanParameters(known, *parameters.layout, parameters.values, out);
+  } else if (parameters.buffer.data() != nullptr) {
+    ScanBuffer(known, parameters.buffer.data(), parameters.buffer.size(), out);
   }
   if (out->words.size() > Submission::kMostWords) out->words.clear();
+}
+
+void DecodeKernel(Knowledge& known, const void* kernel, void* const* parameters, void* const* extra,
+                  Submission* out) {
+  NameKernel(known, kernel, parameters, extra, out);
+  ScanKernel(known, out);
 }
 
 }  // namespace vramspan

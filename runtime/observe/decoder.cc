@@ -78,12 +78,20 @@ CUstream Decoder::StreamOf(uint32_t call, const void* params) {
 
 WaitsFor Decoder::WhatFor(uint32_t call) { return CallAt(call).waits_for; }
 
-void Decoder::Decode(uint32_t call, const void* params, Submission* out) {
+void Decoder::Name(uint32_t call, const void* params, Submission* out) {
   const Call& entry = CallAt(call);
   out->Clear();
   out->stream = NormalStream(entry, params);
   out->waits = entry.returns_done;
   entry.decode(*state_, params, out);
+}
+
+void Decoder::Scan(Submission* out) const {
+  if (out->kind == Submission::Kind::kKernel) ScanKernel(*state_, out);
+}
+
+Decoder::Grounds Decoder::grounds() const {
+  return {&state_->arenas.set(), state_->textures.changes() + state_->tensor_maps.changes()};
 }
 
 void Decoder::Learn(uint32_t call, const void* params, CUresult result) {

@@ -63,7 +63,20 @@ class Decoder {
   // Fills `out` for a call that is about to be made. Calls with nothing to do (a null kernel,
   // parameters that the driver will refuse) yield no touches; never fails: what cannot be told
   // becomes Kind::kUnknown or `incomplete`. REQUIRES: ClassOf(call) is kSubmits.
-  void Decode(uint32_t call, const void* params, Submission* out);
+  void Decode(uint32_t call, const void* params, Submission* out) {
+    Name(call, params, out);
+    Scan(out);
+  }
+  // The same in two steps: all but what the parameters of a kernel say, and that.
+  void Name(uint32_t call, const void* params, Submission* out);
+  void Scan(Submission* out) const;
+  // What a Scan of the same parameters depends on: where equal, it says the same. Read it before.
+  struct Grounds {
+    const ArenaSet* arenas = nullptr;
+    uint64_t objects = 0;
+    bool operator==(const Grounds&) const = default;
+  };
+  Grounds grounds() const;
 
   // The call has returned `result`. REQUIRES: ClassOf(call) is kDefines.
   void Learn(uint32_t call, const void* params, CUresult result);

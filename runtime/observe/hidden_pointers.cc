@@ -36,7 +36,11 @@ struct HiddenPointers::State {
 
   bool Has(uint64_t value) const { return value - arena < size; }
   std::vector<Seen> Scan(const HostCopy& copy, uint64_t* end) const;
-  void Erase(uint64_t from, uint64_t to) VS_REQUIRES(mu);
+  // Whether any was there.
+  bool Erase(uint64_t from, uint64_t to) VS_REQUIRES(mu);
+  // Just these are there.
+  bool Holds(uint64_t from, uint64_t to, const std::vector<Seen>& seen) const VS_REQUIRES(mu);
+  uint64_t First(uint64_t from) const { return from >= kPointer ? from - kPointer + 1 : 0; }
   void Bound() VS_REQUIRES(mu);
   bool AddHeld(uint64_t from, uint64_t to, Via via, size_t most,
                absl::flat_hash_set<uint64_t>* starts, std::vector<Touch>* touches) const
@@ -81,6 +85,8 @@ Bytes HiddenPointers::Copied(const HostCopy& copy) {
   if (seen.empty() && empty()) return copy.size;
   State& state = *state_;
   MutexLock lock(state.mu);
+  // Programs copy the same table again for each step.
+  const bool changes = !state.Holds(copy.target.value, end, seen);
   state.Erase(copy.target.value, end);
   if (!seen.empty()) {
     const uint64_t number = ++state.copies;
@@ -89,21 +95,34 @@ Bytes HiddenPointers::Copied(const HostCopy& copy) {
     state.Bound();
   }
   count_.store(state.held.size(), std::memory_order_relaxed);
+  if (changes) changes_.fetch_add(1, std::memory_order_release);
   return copy.size;
 }
 
 void HiddenPointers::Forget(DevicePtr ptr, Bytes size) {
   if (empty()) return;
   MutexLock lock(state_->mu);
-  state_->Erase(ptr.value, ptr.value + size.value);
+  const bool any = state_->Erase(ptr.value, ptr.value + size.value);
   count_.store(state_->held.size(), std::memory_order_relaxed);
+  if (any) changes_.fetch_add(1, std::memory_order_release);
 }
 
 // Those that lie in part in [from, to) go too.
-void HiddenPointers::State::Erase(uint64_t from, uint64_t to) {
-  if (from >= to) return;
-  const uint64_t first = from >= kPointer ? from - kPointer + 1 : 0;
-  held.erase(held.lower_bound(first), held.lower_bound(to));
+bool HiddenPointers::State::Erase(uint64_t from, uint64_t to) {
+  if (from >= to) return false;
+  const size_t before = held.size();
+  held.erase(held.lower_bound(First(from)), held.lower_bound(to));
+  return held.size() != before;
+}
+
+bool HiddenPointers::State::Holds(uint64_t from, uint64_t to, const std::vector<Seen>& seen) const {
+  if (from >= to) return seen.empty();
+  auto it = held.lower_bound(First(from));
+  for (const Seen& s : seen) {
+    if (it == held.end() || it->first != s.at || it->second.value != s.value) return false;
+    ++it;
+  }
+  return it == held.lower_bound(to);
 }
 
 void HiddenPointers::State::Bound() {

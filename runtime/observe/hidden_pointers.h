@@ -41,6 +41,8 @@ class HiddenPointers {
 
   // True while nothing is remembered: then Follow has nothing to add. One load.
   bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
+  // Has grown once Follow adds something else to some launch.
+  uint64_t changes() const { return changes_.load(std::memory_order_acquire); }
   // Adds to the touches of a launch what is behind them, each start once; makes it incomplete where
   // the bounds cut that short. `extent` says how far a touch of unknown size may reach: the end of
   // its allocation. It is called under the lock.
@@ -51,6 +53,7 @@ class HiddenPointers {
   struct State;
   const std::unique_ptr<State> state_;
   std::atomic<size_t> count_{0};
+  std::atomic<uint64_t> changes_{0};  // Written under the lock.
 };
 
 }  // namespace vramspan

@@ -40,8 +40,13 @@ struct Knowledge {
   }
 };
 
-// decode_launch.cc: a kernel with its parameters. Where they cannot be read the submission becomes
-// kUnknown; else it is a kKernel.
+// decode_launch.cc: a kernel, and where its parameters are. Where they cannot be read the
+// submission becomes kUnknown; else it is a kKernel.
+void NameKernel(Knowledge& known, const void* kernel, void* const* parameters, void* const* extra,
+                Submission* out);
+// What the parameters say.
+void ScanKernel(const Knowledge& known, Submission* out);
+// Both.
 void DecodeKernel(Knowledge& known, const void* kernel, void* const* parameters, void* const* extra,
                   Submission* out);
 

@@ -56,13 +56,17 @@ void Objects::Name(uint64_t value, Memory memory) {
   } else {
     order_.splice(order_.end(), order_, it->second);
   }
-  table_.Put(value, {memory.ptr.value, memory.size.value});
+  const LookupTable::Value named{memory.ptr.value, memory.size.value};
+  const bool changes = made || table_.Find(value) != named;
+  table_.Put(value, named);
   if (places_.size() > kMost) {
     table_.Put(order_.front(), {});
     places_.erase(order_.front());
     order_.pop_front();
   }
   count_.store(places_.size(), std::memory_order_relaxed);
+  // Libraries encode the map of a matrix again for each product.
+  if (changes) changes_.fetch_add(1, std::memory_order_release);
 }
 
 void Objects::Unname(uint64_t value) {
@@ -73,12 +77,14 @@ void Objects::Unname(uint64_t value) {
   order_.erase(it->second);
   places_.erase(it);
   count_.store(places_.size(), std::memory_order_relaxed);
+  changes_.fetch_add(1, std::memory_order_release);
 }
 
 void TensorMaps::Name(const void* map, Objects::Memory memory) {
-  objects_.Name(HashTensorMap(map), memory);
+  // First: Objects counts the change when all of it can be found.
   const size_t head = HeadOf(map);
   heads_[head / 64].fetch_or(uint64_t{1} << (head % 64), std::memory_order_relaxed);
+  objects_.Name(HashTensorMap(map), memory);
 }
 
 Objects::Memory TensorMaps::Find(const void* map) const {

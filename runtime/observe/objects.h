@@ -33,6 +33,8 @@ class Objects {
   void Unname(uint64_t value) VS_EXCLUDES(mu_);
 
   bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
+  // Has grown once Find says something else of any value.
+  uint64_t changes() const { return changes_.load(std::memory_order_acquire); }
   Memory Find(uint64_t value) const {
     const LookupTable::Value found = table_.Find(value);
     return {DevicePtr(found.first), Bytes(found.second)};
@@ -41,6 +43,7 @@ class Objects {
  private:
   LookupTable table_;  // Written under mu_.
   std::atomic<size_t> count_{0};
+  std::atomic<uint64_t> changes_{0};  // Written under mu_.
   Mutex mu_;
   std::list<uint64_t> order_ VS_GUARDED_BY(mu_);  // Named last at the end.
   absl::flat_hash_map<uint64_t, std::list<uint64_t>::iterator> places_ VS_GUARDED_BY(mu_);
@@ -53,6 +56,7 @@ class TensorMaps {
  public:
   void Name(const void* map, Objects::Memory memory);
   bool empty() const { return objects_.empty(); }
+  uint64_t changes() const { return objects_.changes(); }
   Objects::Memory Find(const void* map) const;
 
  private:

@@ -19,6 +19,9 @@ struct Parameters {
   // The bytes that a kernel is given, as they lie there; what no parameter fills is 0. In `block`,
   // where they do not lie so already.
   absl::Span<const char> Block(std::vector<char>* block) const;
+  // Whether Block would give just this; false where any parameter is missing. REQUIRES: of `block`,
+  // that the same layout gave it, or a buffer where this is one.
+  bool Equal(absl::Span<const char> block) const;
 };
 
 }  // namespace vramspan

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace vramspan {
 namespace {
@@ -29,7 +30,7 @@ uint32_t CodeOf(const Submission& s) {
 
 void WorkingSets::Infer(const Submission& submission, bool possible,
                         absl::FunctionRef<Extent(DevicePtr)> allocation,
-                        std::vector<InferredRange>* out) {
+                        std::vector<InferredRange>* out, Repeatable* again) {
   out->clear();
   MutexLock lock(mu_);
   ++infers_;
@@ -55,6 +56,7 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
     known.counted = infers_;
     See(known, (touch.ptr - extent.base).value, launch);
   }
+  const uint64_t before = again != nullptr ? Changes() : 0;
   for (size_t i = 0; i < submission.touches.size(); ++i) {
     const Touch& touch = submission.touches[i];
     const Extent& extent = named_[i].extent;
@@ -90,6 +92,7 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
                       .of_last = true});
     }
   }
+  if (again != nullptr) NoteWhere(launch, before, again);
 }
 
 WorkingSets::Known& WorkingSets::KnownOf(DevicePtr base) {
@@ -110,6 +113,7 @@ WorkingSets::Boundaries::iterator WorkingSets::Known::From(uint64_t offset) {
 }
 
 void WorkingSets::Known::Insert(Boundaries::iterator before, const Boundary& boundary) {
+  ++changes;
   boundaries.insert(before, boundary);
   if (boundaries.size() <= hints.size() / 2) return;
   ++hints_log2;
@@ -120,15 +124,15 @@ void WorkingSets::See(Known& known, uint64_t offset, const Launch& launch) {
   auto& list = known.boundaries;
   const auto it = known.From(offset);
   if (it != list.end() && it->offset == offset) {
-    it->named += it->seen != known.launches;
-    it->seen = known.launches;
-    if (it->code != launch.code) it->code = kSeveral;
-    it->Name(launch.namer);
+    it->See(known.launches);
+    const bool several = it->code != launch.code && std::exchange(it->code, kSeveral) != kSeveral;
+    known.changes += it->Name(launch.namer) || several;
     return;
   }
   const uint64_t before_it = it == list.begin() ? 0 : std::prev(it)->offset;
   if (offset % kAlignment.value != 0 && offset - before_it < kApart.value) return;
   if (it != list.begin() && std::prev(it)->named >= kSettled) known.pool = true;
+  ++known.changes;
   const Boundary seen{
       .offset = offset, .seen = known.launches, .code = launch.code, .namers = {launch.namer}};
   // One within the array that begins here, seen first since the call names it first.
@@ -163,11 +167,22 @@ WorkingSets::Boundary::User& WorkingSets::Boundary::Use(uint32_t launch, uint64_
   return *least;
 }
 
-void WorkingSets::Boundary::Name(uint32_t namer) {
+bool WorkingSets::Boundary::Name(uint32_t namer) {
   for (uint32_t& known : namers) {
-    if (known == 0) known = namer;
-    if (known == namer) return;
+    if (known == namer) return false;
+    if (known != 0) continue;
+    known = namer;
+    return true;
   }
+  return false;
+}
+
+bool WorkingSets::Boundary::EndsAt(const Boundary& by) {
+  if (end_seen == by.seen) return seen != by.seen && ++alone >= kAlone;
+  end_seen = by.seen;
+  alone = 0;
+  ++renewed;
+  return false;
 }
 
 bool WorkingSets::Boundary::NamedBy(uint32_t namer) const {
@@ -218,12 +233,10 @@ WorkingSets::End WorkingSets::EndOf(Known& known, const Extent& extent, const To
     start.end_seen = end->seen;
     start.alone = start.renewed = 0;
     start.users = {};
-  } else if (start.end_seen != end->seen) {
-    start.end_seen = end->seen;
-    start.alone = 0;
-    ++start.renewed;
-  } else if (start.seen != end->seen && ++start.alone >= kAlone) {
+    ++known.changes;
+  } else if (start.EndsAt(*end)) {
     known.pool = true;
+    ++known.changes;
     list.erase(end);
     return EndOf(known, extent, touch, launch);
   }
@@ -231,7 +244,10 @@ WorkingSets::End WorkingSets::EndOf(Known& known, const Extent& extent, const To
   if (known.pool || launch.kind == 0) return {end->offset, false};
   const ProvenLengths::Piece piece{offset, end->offset - offset};
   if (start.renewed >= kRenewed && user.times > kRenewed && end->NamedBy(launch.namer)) {
-    if (by_numbers && !user.noted) known.lengths.Note(s, touch, piece);
+    if (by_numbers && !user.noted) {
+      known.lengths.Note(s, touch, piece);
+      ++known.changes;
+    }
     user.noted = true;
     return {end->offset, true};
   }
@@ -241,6 +257,7 @@ WorkingSets::End WorkingSets::EndOf(Known& known, const Extent& extent, const To
 void WorkingSets::Forget(DevicePtr base) {
   MutexLock lock(mu_);
   allocations_.erase(base.value);
+  ++forgotten_;
 }
 
 }  // namespace vramspan

@@ -79,11 +79,17 @@ class WorkingSets {
   // A pool up to the size `whole` is one array: see above.
   explicit WorkingSets(Bytes whole) : whole_(whole) {}
 
+  class Repeatable;
   // What `submission` names, in ranges that lie in live allocations. `possible`: with the possible
-  // range of each pointer behind its likely one.
+  // range of each pointer behind its likely one. `again`, where given: what the same launch may be
+  // told by from then on.
   void Infer(const Submission& submission, bool possible,
-             absl::FunctionRef<Extent(DevicePtr)> allocation, std::vector<InferredRange>* out)
-      VS_EXCLUDES(mu_);
+             absl::FunctionRef<Extent(DevicePtr)> allocation, std::vector<InferredRange>* out,
+             Repeatable* again = nullptr) VS_EXCLUDES(mu_);
+  // An Infer as the one that `again` comes from, of a launch that is the same, while no allocation
+  // has come or gone (packed objects are none): notes all that it would, if its answer is still
+  // that. False: it may be another, nothing was noted, and Infer must tell.
+  bool Repeat(const Repeatable& again) VS_EXCLUDES(mu_);
   // The allocation was freed.
   void Forget(DevicePtr base) VS_EXCLUDES(mu_);
 
@@ -112,13 +118,22 @@ class WorkingSets {
 
     // Notes such a launch.
     User& Use(uint32_t launch, uint64_t now);
-    void Name(uint32_t namer);
+    // Whether nobody knew that.
+    bool Name(uint32_t namer);
     bool NamedBy(uint32_t namer) const;
+    // A launch names it.
+    void See(uint64_t now) {
+      named += seen != now;
+      seen = now;
+    }
+    // And goes to `by`, which ends it as before. True: it has done so alone for too long.
+    bool EndsAt(const Boundary& by);
   };
   using Boundaries = std::vector<Boundary>;
   struct Known {
     uint64_t launches = 0;
     uint64_t counted = 0;   // The last Infer that counted as a launch into it.
+    uint64_t changes = 0;   // Grows with all that Repeatable does not look at itself.
     bool pool = false;      // Handed out anew.
     Boundaries boundaries;  // Sorted by offset.
     // Where boundaries were found, by a hash of their offsets: a launch asks for those that others
@@ -144,6 +159,10 @@ class WorkingSets {
     uint32_t namer;  // Code; of a graph, what tells it from others.
     uint32_t kind;   // 0: not asked for.
   };
+  // In all that the launch names.
+  uint64_t Changes() const VS_REQUIRES(mu_);
+  // Where the answers to the launch come from. `before`: the changes when they were given.
+  void NoteWhere(const Launch& launch, uint64_t before, Repeatable* again) VS_REQUIRES(mu_);
   // Of the allocation at `base`; made where there is none.
   Known& KnownOf(DevicePtr base) VS_REQUIRES(mu_);
   // Notes the pointer.
@@ -163,8 +182,51 @@ class WorkingSets {
   const Bytes whole_;
   Mutex mu_;
   uint64_t infers_ VS_GUARDED_BY(mu_) = 0;
+  uint64_t forgotten_ VS_GUARDED_BY(mu_) = 0;  // Allocations.
   absl::flat_hash_map<uint64_t, std::unique_ptr<Known>> allocations_ VS_GUARDED_BY(mu_);
   std::vector<Named> named_ VS_GUARDED_BY(mu_);  // Scratch: by touch.
+};
+
+// Where an Infer found what it answered by. It looks at what each launch changes: ages, and who
+// used a boundary last. Of all else the allocations count the changes.
+class WorkingSets::Repeatable {
+ public:
+  // Pointers of one launch; of a launch with more nothing is kept.
+  static constexpr size_t kMostPointers = 512;
+
+  // False: what the launch is told is about to be another, or is another each time.
+  bool any() const { return any_; }
+  size_t bytes() const {
+    return pointers_.capacity() * sizeof(Pointer) + allocations_.capacity() * sizeof(Counted);
+  }
+
+ private:
+  friend class WorkingSets;
+  static constexpr uint32_t kNone = UINT32_MAX;
+  struct Counted {
+    Known* known;
+    uint64_t changes;
+  };
+  // Positions in the list of boundaries.
+  struct Pointer {
+    Known* known;
+    uint32_t start = kNone;  // None: it is within an array.
+    uint32_t next = kNone;   // Of no old age when it was looked at.
+    uint32_t end = kNone;    // None: the end of the allocation.
+    uint16_t user = 0;
+    uint16_t times = 1;   // That the launch holds it.
+    bool proven = false;  // `end` has proved itself to such launches by itself.
+  };
+  // Pointer::user of such a launch.
+  bool IsUser(const Boundary& start, const Pointer& pointer) const;
+  // What it looks at is so that the answer is the same.
+  bool Stands(const Pointer& pointer) const;
+
+  bool any_ = false;
+  uint32_t kind_ = 0;
+  uint64_t forgotten_ = 0;
+  std::vector<Counted> allocations_;
+  std::vector<Pointer> pointers_;
 };
 
 }  // namespace vramspan

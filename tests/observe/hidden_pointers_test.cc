@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace vramspan {
@@ -107,6 +108,31 @@ TEST_F(HiddenPointersTest, ACopyReplacesWhatItsTargetHeld) {
   EXPECT_THAT(Behind(8), ElementsAre(a)) << "one byte of a pointer was written over";
   hidden_.Forget(DevicePtr(At(0)), Bytes(kAllocation));
   EXPECT_TRUE(hidden_.empty());
+}
+
+TEST_F(HiddenPointersTest, ChangesAreCounted) {
+  uint64_t changes = hidden_.changes();
+  const auto changed = [&] { return std::exchange(changes, hidden_.changes()) != changes; };
+  Copy(At(0), {1, 2});
+  EXPECT_FALSE(changed()) << "there is nothing";
+  Copy(At(0), {At(kAllocation), 7});
+  EXPECT_TRUE(changed());
+  Copy(At(0), {At(kAllocation), 8});
+  EXPECT_FALSE(changed()) << "the same table again";
+  Copy(At(0), {At(2 * kAllocation), 8});
+  EXPECT_TRUE(changed());
+  Copy(At(0), {At(2 * kAllocation), At(3 * kAllocation)});
+  EXPECT_TRUE(changed());
+  Copy(At(0), {At(2 * kAllocation), 7});
+  EXPECT_TRUE(changed());
+  Copy(At(0), {7, At(2 * kAllocation)});
+  EXPECT_TRUE(changed());
+  Copy(At(64), {7});
+  EXPECT_FALSE(changed());
+  hidden_.Forget(DevicePtr(At(64)), Bytes(64));
+  EXPECT_FALSE(changed());
+  hidden_.Forget(DevicePtr(At(0)), Bytes(64));
+  EXPECT_TRUE(changed());
 }
 
 TEST_F(HiddenPointersTest, LevelsUpToABound) {

@@ -1,6 +1,7 @@
 // Textures and tensor maps: launches that pass one touch the memory that it was made from.
 
 #include <cstring>
+#include <utility>
 
 #include "runtime/observe/objects.h"
 #include "tests/observe/decoder_fixture.h"
@@ -147,6 +148,24 @@ TEST(TensorBytes, AreToldWhereTheyCanBe) {
   EXPECT_EQ(TensorBytes(CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B, 1, lengths, nullptr, none), Bytes());
   EXPECT_EQ(TensorBytes(bytes, 2, lengths, strides, CU_TENSOR_MAP_INTERLEAVE_16B), Bytes());
   EXPECT_EQ(TensorBytes(bytes, 2, lengths, nullptr, none), Bytes());
+}
+
+TEST(Objects, ChangesAreCounted) {
+  Objects objects;
+  uint64_t changes = objects.changes();
+  const auto changed = [&] { return std::exchange(changes, objects.changes()) != changes; };
+  objects.Name(1, {DevicePtr(4096), Bytes(8)});
+  EXPECT_TRUE(changed());
+  objects.Name(1, {DevicePtr(4096), Bytes(8)});
+  EXPECT_FALSE(changed()) << "the same again";
+  objects.Name(1, {DevicePtr(4096), Bytes(16)});
+  EXPECT_TRUE(changed());
+  objects.Name(1, {DevicePtr(8192), Bytes(16)});
+  EXPECT_TRUE(changed());
+  objects.Unname(2);
+  EXPECT_FALSE(changed());
+  objects.Unname(1);
+  EXPECT_TRUE(changed());
 }
 
 TEST(Objects, TheLastNamedAreRemembered) {
