@@ -34,9 +34,9 @@ struct TracerStatistics {
   uint64_t launches_unknown = 0;  // Of the launches: named no memory of ours, and may reach it.
   uint64_t launches_encoded = 0;  // May name some in other forms than pointers.
   std::array<uint64_t, 3> launches_by_trust{};  // By the value of Trust.
-  uint64_t launches_known = 0;    // Were the same as an earlier one, and told by that.
-  uint64_t touches = 0;  // Pointers and ranges into our memory that they named.
-  Bytes scanned;         // Looked through for them; of copies also before.
+  uint64_t launches_known = 0;  // Were the same as an earlier one, and told by that.
+  uint64_t touches = 0;         // Pointers and ranges into our memory that they named.
+  Bytes scanned;                // Looked through for them; of copies also before.
 };
 
 class Tracer {

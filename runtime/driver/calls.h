@@ -62,6 +62,8 @@
   X(ModuleUnload, cuModuleUnload)                                       \
   X(ModuleGetFunction, cuModuleGetFunction)                             \
   X(KernelGetName, cuKernelGetName)                                     \
+  X(KernelGetLibrary, cuKernelGetLibrary)                               \
+  X(FuncGetModule, cuFuncGetModule)                                     \
   X(FuncGetName, cuFuncGetName)                                         \
   X(KernelGetParamInfo, cuKernelGetParamInfo)                           \
   X(FuncGetParamInfo, cuFuncGetParamInfo)                               \

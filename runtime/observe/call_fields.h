@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "runtime/observe/knowledge.h"
+#include "runtime/observe/module_images.h"
 #include "runtime/observe/submission.h"
 
 namespace vramspan::fields {
@@ -165,9 +166,19 @@ void StreamOps(Knowledge& known, const void* params, Submission* out) {
   AddStreamOps(known, p.paramArray, p.count, out);
 }
 
+// Code was loaded; the preload's hooks tell the same where there is one.
+template <typename P>
+void Loaded(Knowledge& /*known*/, const void* params) {
+  NoteLoaded(As<P>(params));
+}
 inline void DropHandles(Knowledge& known, const void* /*params*/) {
   known.layouts.Drop();
   known.codes.Drop();
+}
+template <typename P>
+void Unloads(Knowledge& known, const void* params) {
+  NoteUnloads(As<P>(params));
+  DropHandles(known, params);
 }
 
 }  // namespace vramspan::fields

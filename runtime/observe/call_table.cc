@@ -292,9 +292,18 @@ constexpr Table MakeTable() {
   VS_WAITS_FOR_STREAM(cuStreamSynchronize);
   VS_WAITS_FOR_STREAM(cuStreamSynchronize_ptsz);
 
+  // Code.
+  VS_LEARNS(cuModuleLoad, Loaded);
+  VS_LEARNS(cuModuleLoadData, Loaded);
+  VS_LEARNS(cuModuleLoadDataEx, Loaded);
+  VS_LEARNS(cuModuleLoadFatBinary, Loaded);
+  VS_LEARNS(cuLibraryLoadData, Loaded);
+  VS_LEARNS(cuLibraryLoadFromFile, Loaded);
+  VS_LEARNS(cuKernelGetFunction, Loaded);
+
   // The ends of modules, and so of the kernels' handles.
-  VS_FORGETS(cuModuleUnload, DropHandles);
-  VS_FORGETS(cuLibraryUnload, DropHandles);
+  VS_FORGETS(cuModuleUnload, Unloads<cuModuleUnload_params>);
+  VS_FORGETS(cuLibraryUnload, Unloads<cuLibraryUnload_params>);
   VS_FORGETS(cuCtxDestroy, DropHandles);
   VS_FORGETS(cuCtxDestroy_v2, DropHandles);
   VS_FORGETS(cuDevicePrimaryCtxRelease, DropHandles);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "runtime/observe/module_images.h"
+
 namespace vramspan {
 
 const KernelCode& KernelCodes::Learn(const void* kernel) {
@@ -11,16 +13,18 @@ const KernelCode& KernelCodes::Learn(const void* kernel) {
     drops = drops_;
   }
   std::string name = KernelName(driver_, kernel);
+  const uint64_t module = ModuleImages::Get().HashOf(driver_, kernel);
   MutexLock lock(mu_);
   const KernelCode* code = &others_;
-  const auto known = codes_.find(name);
+  const auto known = codes_.find(std::pair(name, module));
   if (known != codes_.end()) {
     code = known->second.get();
   } else if (codes_.size() < kMost) {
     auto made = std::make_unique<KernelCode>();
+    made->module = module;
     made->verdict = VerdictOf(name, made->module);
     made->name = name;
-    code = codes_.emplace(std::move(name), std::move(made)).first->second.get();
+    code = codes_.emplace(std::pair(std::move(name), module), std::move(made)).first->second.get();
   }
   // Else the handle may be another's by now.
   if (kernel != nullptr && drops == drops_) {
@@ -45,7 +49,7 @@ void KernelCodes::Drop() {
 
 void KernelCodes::ForEach(absl::FunctionRef<void(const KernelCode&)> visit) {
   MutexLock lock(mu_);
-  for (const auto& [name, code] : codes_) visit(*code);
+  for (const auto& [key, code] : codes_) visit(*code);
   visit(others_);
 }
 

@@ -13,7 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/trust.h"
@@ -59,7 +59,8 @@ class KernelCodes {
   LookupTable table_;  // Of addresses of codes; written under mu_.
   Mutex mu_;
   uint64_t drops_ VS_GUARDED_BY(mu_) = 0;
-  std::map<std::string, std::unique_ptr<KernelCode>, std::less<>> codes_ VS_GUARDED_BY(mu_);
+  // By name and module.
+  std::map<std::pair<std::string, uint64_t>, std::unique_ptr<KernelCode>> codes_ VS_GUARDED_BY(mu_);
   KernelCode others_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <fstream>
 
 #include "runtime/base/log.h"
 
@@ -36,11 +38,21 @@ TracedTest::~TracedTest() {
   EXPECT_CU(world_.api().ModuleUnload(module_));
 }
 
+const char* OverlapOf(const std::string& parameter) {
+  if (parameter == "off") return "off";
+  if (parameter == "safe") return "safe";
+  if (parameter == "all") return "all";
+  const std::string path = testing::TempDir() + "all_names.trust";
+  std::ofstream(path) << "vramspan-trust 1\nname *\n";
+  setenv("VRAMSPAN_TRUST", path.c_str(), 1);
+  return "auto";
+}
+
 void TracedTest::Start(size_t buffers) {
   RuntimeOptions options;
   options.deadline_us = 5'000'000;
   options.tracer = "cupti";
-  options.overlap = GetParam();
+  options.overlap = OverlapOf(GetParam());
   Start(options, buffers);
 }
 

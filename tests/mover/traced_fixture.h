@@ -27,6 +27,9 @@ inline constexpr size_t kBudget = 4;  // Chunks; every buffer has one.
 inline constexpr size_t kChunkWords = kChunk / sizeof(Word);
 
 // Waits until it holds; false when it does not within 20 s.
+// What a runtime is given for the parameter of a traced test.
+const char* OverlapOf(const std::string& parameter);
+
 bool Eventually(const std::function<bool()>& holds);
 
 // The addresses of parameters, in order. They must live as long as it is used.
@@ -35,7 +38,8 @@ std::vector<void*> Parameters(Args&... args) {
   return {static_cast<void*>(&args)...};
 }
 
-// The parameter is what overlaps: off, safe, all.
+// The parameter is what overlaps: off, safe, all; or auto, with a file that finds all names
+// plausible. What auto does beside proven code is what all does.
 class TracedTest : public MoverTest, public testing::WithParamInterface<const char*> {
  protected:
   using Indices = std::vector<size_t>;
@@ -111,8 +115,8 @@ class TracedTest : public MoverTest, public testing::WithParamInterface<const ch
   Watchdog watchdog_;
 };
 
-#define INSTANTIATE_TRACED(Suite)                                                 \
-  INSTANTIATE_TEST_SUITE_P(Overlap, Suite, testing::Values("off", "safe", "all"), \
+#define INSTANTIATE_TRACED(Suite)                                                              \
+  INSTANTIATE_TEST_SUITE_P(Overlap, Suite, testing::Values("off", "safe", "all", "plausible"), \
                            [](const auto& each) { return std::string(each.param); })
 
 }  // namespace vramspan_test
