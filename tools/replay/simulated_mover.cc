@@ -48,7 +48,9 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
       policy_(min == nullptr ? MakePolicy(setting.policy).value() : nullptr),
       scheduler_(&memory_.table(), policy_.get(), OptionsOf(setting, prices), this),
       kept_(&chunks, &memory_, setting.pins, setting.device_memory),
-      sets_(&chunks, setting.overlap == ReplayOverlap::kAll) {
+      sets_(IsTraced(setting) && setting.overlap != ReplayOverlap::kOff
+                ? &chunks.known(/*loose=*/setting.overlap == ReplayOverlap::kAll)
+                : nullptr) {
   if (min != nullptr) {
     bound_.emplace(&chunks, min, &served_, &memory_, setting.overlap == ReplayOverlap::kOff);
   }
@@ -232,8 +234,8 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
                                                                            : Access::kExact;
   if (declared || !launch) return a;
   a->kernel = Mix(w.code + 1, RoughSize(timing_.bytes(w.set))) | 1;
-  if (!off) {
-    const KnownSets::Uses& uses = sets_.PossibleOf(w.set);
+  if (sets_ != nullptr) {
+    const KnownSets::Uses uses = sets_->PossibleOf(w.set);
     a->possible = uses.stay;
     a->mapped_only = uses.mapped_only;
   }
