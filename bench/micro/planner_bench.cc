@@ -47,7 +47,7 @@ void BM_Make(benchmark::State& state) {
     for (uint32_t i = 0; i < per_work; ++i) {
       chunks[w].push_back(ChunkIndex(1 + (w * per_work + i) % distinct));
     }
-    queue.push_back({w, chunks[w]});
+    queue.push_back({.id = w, .chunks = chunks[w]});
   }
   for (const ChunkIndex c : chunks[0]) residency[c.value].busy = true;
   PlanRequest request;

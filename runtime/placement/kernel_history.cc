@@ -39,7 +39,7 @@ KernelHistory::Kernel& KernelHistory::Find(uint64_t kernel) {
   }
   if (kernels_.size() == kMost) {
     const auto oldest = kernels_.find(by_age_.front());
-    if (oldest->second.resident_samples != 0) ++expected_changes_;
+    if (oldest->second.resident_samples != 0) ExpectedChanged(oldest->first);
     kernels_.erase(oldest);
     by_age_.pop_front();
   }
@@ -76,7 +76,7 @@ void KernelHistory::Record(const LaunchSample& sample) {
     }
     ++kernel.resident_samples;
     kernel.touched = sample.touched;
-    if (ExpectedOf(kernel) != before) ++expected_changes_;
+    if (ExpectedOf(kernel) != before) ExpectedChanged(sample.kernel);
     return;
   }
   if (sample.slot == LaunchSample::kSeveral) return;
@@ -122,7 +122,7 @@ void KernelHistory::Teach(uint64_t id, double passes, uint64_t resident) {
   if (kernel.resident_samples == 0 && resident != 0) {
     kernel.resident = static_cast<double>(resident);
     kernel.resident_samples = kSettled;
-    ++expected_changes_;
+    ExpectedChanged(id);
   }
   if (kernel.taught) return;
   kernel.taught = passes;

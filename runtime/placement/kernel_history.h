@@ -87,6 +87,7 @@ class KernelHistory {
   uint64_t Expected(uint64_t kernel) const;
   // Grows whenever what Expected says of some kernel has become another.
   uint64_t expected_changes() const { return expected_changes_; }
+  uint64_t expected_changed() const { return expected_changed_; }  // Of which it last did.
   // How long a launch may well take, in nanoseconds, where its memory lies as the sample says; 0
   // where nothing is known. Generous.
   uint64_t MayTake(const LaunchSample& sample) const;
@@ -111,6 +112,10 @@ class KernelHistory {
   };
 
   Kernel& Find(uint64_t kernel);
+  void ExpectedChanged(uint64_t kernel) {
+    ++expected_changes_;
+    expected_changed_ = kernel;
+  }
   static uint64_t ExpectedOf(const Kernel& kernel);
   static Argument& ArgumentOf(Kernel& kernel, uint16_t slot);
   static void Note(double passes, size_t width, Argument* argument);
@@ -119,7 +124,7 @@ class KernelHistory {
   Verdict Judge(const Kernel& kernel, const Argument& argument, size_t width) const;
 
   const Prices prices_;
-  uint64_t changes_ = 0, expected_changes_ = 0;
+  uint64_t changes_ = 0, expected_changes_ = 0, expected_changed_ = 0;
   std::unordered_map<uint64_t, Kernel> kernels_;
   std::list<uint64_t> by_age_;  // The least recently launched first.
 };

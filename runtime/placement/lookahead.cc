@@ -172,8 +172,15 @@ void Lookahead::Drop(size_t from, size_t count) {
   Renumber(0);
 }
 
+void Lookahead::Retime(size_t place) {
+  start_.resize(window_.size() + 1);
+  for (size_t at = place; at < window_.size(); ++at) {
+    start_[at + 1] = start_[at] + window_[at].duration;
+  }
+}
+
 void Lookahead::Renumber(size_t place) {
-  start_.resize(place + 1);
+  Retime(place);
   for (std::vector<uint64_t>* marks : {&idle_, &lacking_}) {
     marks->resize(place / 64 + 1);
     marks->back() &= (uint64_t{1} << place % 64) - 1;
@@ -181,7 +188,6 @@ void Lookahead::Renumber(size_t place) {
   }
   for (size_t at = place; at < window_.size(); ++at) {
     works_[window_[at].work].at = static_cast<uint32_t>(at);
-    start_.push_back(start_.back() + window_[at].duration);
     Mark(at);
   }
 }

@@ -160,8 +160,10 @@ class Lookahead {
   void Forget(uint32_t work);
   // From the work on, as many: the first, or the last.
   void Drop(size_t from, size_t count);
-  // From that place in the window on, all that is by place is as the works there are.
+  // From that place in the window on, all that is by place is as the works there are; or only what
+  // comes before each in time.
   void Renumber(size_t place);
+  void Retime(size_t place);
   void Clear();
   void Refresh();
   void LookAgain(ChunkIndex chunk);

@@ -14,12 +14,14 @@ constexpr size_t kMostGone = 16;
 void Lookahead::Follow(absl::Span<const QueuedWork> queue, size_t from) {
   for (size_t i = 0; i < from; ++i) VS_DCHECK(IsSame(window_[begin_ + i], queue[i]));
   const size_t end = std::min<size_t>(queue.size(), works());
-  size_t same = from;
-  while (same < end && IsSame(window_[begin_ + same], queue[same]) &&
-         window_[begin_ + same].duration == queue[same].duration) {
-    window_[begin_ + same].version = queue[same].version;
-    ++same;
+  size_t same = from, retimed = end;
+  for (; same < end && IsSame(window_[begin_ + same], queue[same]); ++same) {
+    Seen& seen = window_[begin_ + same];
+    if (seen.duration != queue[same].duration) retimed = std::min(retimed, same);
+    seen.version = queue[same].version;
+    seen.duration = queue[same].duration;
   }
+  if (retimed < same) Retime(begin_ + retimed);
   if (same < end) {
     Replace(queue, same);
   } else {

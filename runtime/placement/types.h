@@ -48,7 +48,9 @@ class ResidencyView {
 
 // One queued piece of work: the chunks it will touch, each once.
 struct QueuedWork {
+  // Whose it is, to who keeps the queue: the planner looks at neither.
   uint64_t id = 0;
+  uint64_t kernel = 0;
   absl::Span<const ChunkIndex> chunks;
   // Expected run time in any unit that the whole queue and PlanRequest::per_byte share; 1 for all
   // where it is not known.

@@ -7,8 +7,11 @@
 
 namespace vramspan {
 
+using Comes = PlannedQueue::Comes;
+
 QueuedWork PlanMaker::Queued(const Work& work) const {
   return {.id = work.id,
+          .kernel = work.kernel,
           .chunks = work.wanted.chunks,
           .duration = traced_ ? from_.trials->history().Expected(work.kernel) : 1,
           .explicit_request = work.kind != Work::Kind::kScope,
@@ -19,12 +22,17 @@ void PlanMaker::Submitted(Work* work) {
   const Sequence::Seen seen =
       traced_ && work->kind == Work::Kind::kScope ? from_.sequence->Saw(work) : Sequence::Seen();
   if (seen.forgotten) planned_.KeepExpected(0);
+  if (seen.changed) planned_.Rename(work->signature, *seen.changed, work->wanted.version);
   const bool many = released_.size() > kReleasedSeen;
   if (!work->held) released_.Add(work);
   changed_ = true;
   if (!follows_) return;
   follows_ = work->access != Access::kUnknown && work->kind == Work::Kind::kScope && !many;
-  if (follows_) planned_.Submit(Queued(*work), !work->held, seen.expected);
+  if (!follows_) return;
+  const Comes comes = seen.expected ? Comes::kExpected
+                      : seen.counts ? Comes::kUnexpected
+                                    : Comes::kBeside;
+  planned_.Submit(Queued(*work), !work->held, comes);
 }
 
 void PlanMaker::Released(Work* head) {
@@ -44,10 +52,20 @@ void PlanMaker::Ended(const Work& work) {
 
 void PlanMaker::FollowQueue() {
   changed_ = false;
-  if (durations_ != from_.trials->history().expected_changes()) follows_ = false;
-  if (!follows_) MakeQueue();
+  follows_ ? Retime() : MakeQueue();
   AddForecast();
   VS_DCHECK(QueueIsRight());
+}
+
+void PlanMaker::Retime() {
+  const KernelHistory& history = from_.trials->history();
+  const uint64_t changes = history.expected_changes() - durations_;
+  if (changes == 0 || !traced_) return;
+  durations_ += changes;
+  planned_.Retime([&](const QueuedWork& work) {
+    const bool same = changes == 1 && work.kernel != history.expected_changed();
+    return same ? work.duration : history.Expected(work.kernel);
+  });
 }
 
 void PlanMaker::MakeQueue() {
@@ -59,7 +77,7 @@ void PlanMaker::MakeQueue() {
   run_in_place_ = 0;
   released_.ForEachLatest(kReleasedSeen, [this](const Work& work) {
     if (work.kind != Work::Kind::kScope) return;
-    planned_.Submit(Queued(work), /*released=*/true, /*was_expected=*/false);
+    planned_.Submit(Queued(work), /*released=*/true, Comes::kUnexpected);
   });
   for (Work* work : *from_.queue) {
     const bool head = work == from_.queue->front();
@@ -81,7 +99,7 @@ void PlanMaker::MakeQueue() {
       queued.chunks = with_fetches_;
       queued.version = 0;
     }
-    planned_.Submit(queued, /*released=*/leads, /*was_expected=*/false);
+    planned_.Submit(queued, /*released=*/leads, Comes::kUnexpected);
     held_.push_back(work);
   }
 }

@@ -80,6 +80,7 @@ class PlanMaker {
   void AddExplicitEvictions(std::vector<ChunkIndex>* evict) const;
   QueuedWork Queued(const Work& work) const;
   void FollowQueue();
+  void Retime();  // As the history expects by now.
   void MakeQueue();
   void AddForecast();
   bool QueueIsRight() const;
@@ -97,7 +98,7 @@ class PlanMaker {
   bool follows_ = false, changed_ = true;
   std::vector<Work*> held_;               // As it was made anew: those held,
   size_t run_in_place_ = 0;               // of which so many, the first, are counted as released.
-  uint64_t durations_ = 0;                // The history's expected_changes then.
+  uint64_t durations_ = 0;                // The history's expected_changes, as the queue has them.
   std::vector<ChunkIndex> with_fetches_;  // Of the head, with what is fetched for others.
 };
 

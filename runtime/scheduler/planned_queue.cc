@@ -30,18 +30,18 @@ void PlannedQueue::Clear() {
   Changed(0);
 }
 
-void PlannedQueue::Submit(const QueuedWork& work, bool released, bool was_expected) {
+void PlannedQueue::Submit(const QueuedWork& work, bool released, Comes comes) {
   VS_DCHECK(!released || held_ == 0);
   const size_t at = size_t{released_} + held_;
-  if (was_expected && expected() != 0) {
+  if (comes == Comes::kExpected && expected() != 0) {
     QueuedWork& expected = works_[begin_ + at];
     // The planner does not look at ids.
     if (!IsSame(expected, work)) Changed(at);
     expected = work;
   } else {
-    KeepExpected(0);
-    works_.push_back(work);
-    changed_ = true;
+    if (comes != Comes::kBeside) KeepExpected(0);
+    Changed(at);
+    works_.insert(works_.begin() + static_cast<ptrdiff_t>(begin_ + at), work);
   }
   ++(released ? released_ : held_);
 }
@@ -71,6 +71,26 @@ bool PlannedQueue::Finish(uint64_t id) {
 void PlannedQueue::Expect(const QueuedWork& work) {
   works_.push_back(work);
   changed_ = true;
+}
+
+void PlannedQueue::Rename(uint64_t id, absl::Span<const ChunkIndex> chunks, uint64_t version) {
+  for (size_t at = size_t{released_} + held_; at < works().size(); ++at) {
+    QueuedWork& work = works_[begin_ + at];
+    if (work.id != id) continue;
+    work.chunks = chunks;
+    work.version = version;
+    Changed(at);
+  }
+}
+
+void PlannedQueue::Retime(absl::FunctionRef<uint64_t(const QueuedWork& work)> duration) {
+  for (size_t at = 0; at < works().size(); ++at) {
+    QueuedWork& work = works_[begin_ + at];
+    const uint64_t takes = duration(work);
+    if (takes == work.duration) continue;
+    work.duration = takes;
+    Changed(at);
+  }
 }
 
 void PlannedQueue::KeepExpected(uint32_t count) {

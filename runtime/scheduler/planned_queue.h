@@ -6,6 +6,7 @@
 #ifndef VRAMSPAN_RUNTIME_SCHEDULER_PLANNED_QUEUE_H_
 #define VRAMSPAN_RUNTIME_SCHEDULER_PLANNED_QUEUE_H_
 
+#include <absl/functional/function_ref.h>
 #include <absl/types/span.h>
 
 #include <cstdint>
@@ -25,14 +26,24 @@ class PlannedQueue {
 
   // Forgets all of it.
   void Clear();
-  // Work that comes last of what is released, or held, in the place of the first that is expected,
-  // which it is, or of all of it. REQUIRES: nothing is held, for what is released.
-  void Submit(const QueuedWork& work, bool released, bool was_expected);
+  // How work that comes stands to what is expected.
+  enum class Comes : uint8_t {
+    kExpected,    // It is the first of it.
+    kBeside,      // It says nothing of it: what was expected still is, behind it.
+    kUnexpected,  // None of it is expected any more.
+  };
+  // Work that comes last of what is released, or held. REQUIRES: nothing is held, for what is
+  // released.
+  void Submit(const QueuedWork& work, bool released, Comes comes);
   // The first that is held. REQUIRES: there is one.
   void Release();
   // The first that is released. False, and nothing is done, if that is another.
   bool Finish(uint64_t id);
   void Expect(const QueuedWork& work);
+  // What is expected by that id wants these chunks now.
+  void Rename(uint64_t id, absl::Span<const ChunkIndex> chunks, uint64_t version);
+  // Works take as long now as `duration` says.
+  void Retime(absl::FunctionRef<uint64_t(const QueuedWork& work)> duration);
   // Keeps the first so many of what is expected.
   void KeepExpected(uint32_t count);
 

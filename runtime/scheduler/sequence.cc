@@ -21,17 +21,17 @@ Sequence::Seen Sequence::Saw(Work* work) {
   Seen seen;
   // A copy between two launches moves nothing and is no part of the sequence.
   if (work->signature == 0 || (work->kernel == 0 && work->wanted.chunks.empty())) return seen;
+  seen.counts = true;
   const uint64_t hits = forecast_.hits();
   forecast_.Saw(work->signature);
   seen.expected = forecast_.hits() != hits;
   const auto known = sets_.find(work->signature);
-  if (known != sets_.end()) {
+  const bool changed = known != sets_.end();
+  if (changed) {
     if (known->second.chunks == work->wanted.chunks) {
       if (known->second.version != 0) work->wanted.version = known->second.version;
       return seen;
     }
-    // It wants others than it did, and so does what is expected to be the same.
-    seen.forgotten = true;
     chunks_ -= known->second.chunks.size();
     known->second.chunks.clear();
   }
@@ -48,6 +48,8 @@ Sequence::Seen Sequence::Saw(Work* work) {
   set.known_at = kNever;
   set.version = work->wanted.version;
   set.chunks.assign(work->wanted.chunks.begin(), work->wanted.chunks.end());
+  // It wants others than it did, and so does what is expected to be the same.
+  if (changed) seen.changed = set.chunks;
   return seen;
 }
 
@@ -65,7 +67,11 @@ void Sequence::Next(size_t skipped, size_t most, const KernelHistory& history,
       set.duration = history.Expected(set.kernel);
     }
     // Chunks that were freed since are of no size and never move; those of others cost time only.
-    expect({.chunks = set.chunks, .duration = set.duration, .version = set.version});
+    expect({.id = next[i],
+            .kernel = set.kernel,
+            .chunks = set.chunks,
+            .duration = set.duration,
+            .version = set.version});
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "runtime/placement/forecast.h"
@@ -30,15 +31,19 @@ class Sequence {
   static uint64_t HashOf(absl::Span<const ChunkUse> uses);  // 0 for none.
 
   struct Seen {
+    bool counts = false;     // It is part of the sequence.
     bool expected = false;   // It was.
     bool forgotten = false;  // What Next gave before is no longer true.
+    // The same, but of its own signature only: that wants these now.
+    std::optional<absl::Span<const ChunkIndex>> changed;
   };
   // Work was submitted, and is priced. It gets the version of what it wanted before, where it wants
   // the same.
   Seen Saw(Work* work);
 
   // Calls `expect` with what is expected after the last work and `skipped` others, in order: at
-  // most so many, as far as it is known what they want. Their chunks are good until the next Saw.
+  // most so many, as far as it is known what they want. Their ids are signatures. Their chunks are
+  // good until Saw says that they are forgotten, or have changed.
   void Next(size_t skipped, size_t most, const KernelHistory& history,
             absl::FunctionRef<void(const QueuedWork&)> expect);
   bool confident() const { return forecast_.confident(); }

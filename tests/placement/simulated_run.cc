@@ -97,7 +97,8 @@ class Run final : public ResidencyView {
     const size_t first = setup_.show_released ? done_ : released_;
     const size_t count = std::min<size_t>(setup_.works.size() - first, setup_.look_ahead);
     std::vector<QueuedWork> queue;
-    for (size_t i = first; i < first + count; ++i) queue.push_back({i, setup_.works[i]});
+    for (size_t i = first; i < first + count; ++i)
+      queue.push_back({.id = i, .chunks = setup_.works[i]});
     PlanRequest request;
     request.queue = queue;
     request.released = static_cast<uint32_t>(released_ - first);

@@ -40,7 +40,10 @@ class World final : public ResidencyView {
   }
   void Queue(Chunks chunks, uint64_t duration = 1, bool explicit_request = false) {
     works_.push_back(std::move(chunks));
-    queue_.push_back({queue_.size(), works_.back(), duration, explicit_request});
+    queue_.push_back({.id = queue_.size(),
+                      .chunks = works_.back(),
+                      .duration = duration,
+                      .explicit_request = explicit_request});
     request.queue = queue_;
   }
 

@@ -13,6 +13,8 @@ namespace {
 
 class PlannedQueueTest : public testing::Test {
  protected:
+  static constexpr uint64_t kExpected = uint64_t{1} << 40;  // The first id of what is.
+
   uint32_t Below(size_t bound) { return static_cast<uint32_t>(rng_() % bound); }
   bool OneIn(uint32_t n) { return Below(n) == 0; }
 
@@ -20,16 +22,17 @@ class PlannedQueueTest : public testing::Test {
 
   void Submit() {
     QueuedWork work = NewWork();
-    const bool released = held_.empty() && OneIn(2), was_expected = OneIn(2);
-    if (was_expected && !expected_.empty()) {
+    const bool released = held_.empty() && OneIn(2);
+    const auto comes = static_cast<PlannedQueue::Comes>(Below(3));
+    if (comes == PlannedQueue::Comes::kExpected && !expected_.empty()) {
       if (!OneIn(4)) work.version = expected_.front().version;
       if (!OneIn(4)) work.duration = expected_.front().duration;
       expected_.pop_front();
-    } else {
+    } else if (comes != PlannedQueue::Comes::kBeside) {
       expected_.clear();
     }
     (released ? released_ : held_).push_back(work);
-    queue_.Submit(work, released, was_expected);
+    queue_.Submit(work, released, comes);
   }
   void Release() {
     if (held_.empty()) return;
@@ -44,7 +47,8 @@ class PlannedQueueTest : public testing::Test {
     if (which == 0) released_.pop_front();
   }
   void Expect() {
-    const QueuedWork work{.duration = 1 + Below(2), .version = 1 + Below(5)};
+    const QueuedWork work{
+        .id = kExpected + Below(3), .duration = 1 + Below(2), .version = 1 + Below(5)};
     expected_.push_back(work);
     queue_.Expect(work);
   }
@@ -52,6 +56,23 @@ class PlannedQueueTest : public testing::Test {
     const uint32_t count = Below(expected_.size() + 2);
     if (count < expected_.size()) expected_.resize(count);
     queue_.KeepExpected(count);
+  }
+  void Rename() {
+    const uint64_t id = kExpected + Below(3), version = 1 + Below(5);
+    for (QueuedWork& work : expected_) {
+      if (work.id == id) work.version = version;
+    }
+    queue_.Rename(id, {}, version);
+  }
+  void Retime() {
+    const uint64_t longer = Below(5);
+    const auto duration = [&](const QueuedWork& work) {
+      return work.version == longer ? 3 - work.duration : work.duration;
+    };
+    for (auto* part : {&released_, &held_, &expected_}) {
+      for (QueuedWork& work : *part) work.duration = duration(work);
+    }
+    queue_.Retime(duration);
   }
   void Clear() {
     released_.clear();
@@ -123,6 +144,8 @@ TEST_F(PlannedQueueTest, IsWhatCameAndHasNotGoneAndSaysWhatChanged) {
         if (OneIn(6)) Keep();
         break;
       default:
+        if (OneIn(8)) Rename();
+        if (OneIn(8)) Retime();
         if (OneIn(500)) Clear();
     }
   }

@@ -52,13 +52,16 @@ TEST_F(SequenceTest, TellsWhenWhatItSaidIsNoLongerTrue) {
   SomeWork work({1, 2});
   work.kernel = 1;
   work.signature = Sequence::Signature(work);
-  EXPECT_FALSE(sequence_.Saw(&work).forgotten);
+  EXPECT_FALSE(sequence_.Saw(&work).changed);
   Laps(6);
   work.wanted.in_place = {1, 0};
   work.WantTheRest();
   work.wanted.version = 7;
   EXPECT_EQ(work.signature, Sequence::Signature(work)) << "wherever it is served, it is the same";
-  EXPECT_TRUE(sequence_.Saw(&work).forgotten) << "it wants less than the last time";
+  const Sequence::Seen seen = sequence_.Saw(&work);
+  EXPECT_FALSE(seen.forgotten) << "what others want is known all the same";
+  ASSERT_TRUE(seen.changed) << "it wants less than the last time";
+  EXPECT_EQ(*seen.changed, std::vector{ChunkIndex(2)});
   Saw({2, 3}, 2);
   Saw({3, 4}, 3);
   size_t count = 0;
@@ -75,12 +78,12 @@ TEST_F(SequenceTest, LeavesOutWhatTouchesNothing) {
   Laps(6);
   SomeWork nothing({});
   EXPECT_EQ(Sequence::Signature(nothing), 0u);
-  EXPECT_FALSE(sequence_.Saw(&nothing).expected);
+  EXPECT_FALSE(sequence_.Saw(&nothing).counts);
   SomeWork copy({9});  // Served in place.
   copy.wanted.in_place = {1};
   copy.WantTheRest();
   copy.signature = Sequence::Signature(copy);
-  EXPECT_FALSE(sequence_.Saw(&copy).expected);
+  EXPECT_FALSE(sequence_.Saw(&copy).counts);
   EXPECT_TRUE(Saw({1, 2}, 1).expected) << "neither was part of the sequence";
 }
 
@@ -95,7 +98,7 @@ TEST_F(SequenceTest, IsBounded) {
     SomeWork work(many);
     work.kernel = 50;
     work.signature = 1234;
-    EXPECT_EQ(sequence_.Saw(&work).forgotten, turn != 0) << turn << ": it wants less";
+    EXPECT_EQ(sequence_.Saw(&work).changed.has_value(), turn != 0) << turn << ": it wants less";
   }
   SomeWork before({1, 2});
   before.kernel = 1;

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "runtime/placement/move_limits.h"
+#include "runtime/scheduler/sequence.h"
 #include "runtime/space/allocations.h"
+#include "tools/replay/known_sets.h"
 
 namespace vramspan::replay {
 
@@ -44,6 +46,16 @@ ChunkedRun::ChunkedRun(const RecordedRun* run, int chunk_log2, Bytes device_memo
   set_first_.push_back(uses_.size());
   ids_.reserve(uses_.size());
   for (const ChunkUse& use : uses_) ids_.push_back(use.chunk);
+  hashes_.reserve(run->sets());
+  for (uint32_t s = 0; s < run->sets(); ++s) hashes_.push_back(Sequence::HashOf(uses(s)));
+}
+
+ChunkedRun::~ChunkedRun() = default;
+
+const KnownSets& ChunkedRun::known(bool loose) const {
+  Known& known = known_[loose];
+  std::call_once(known.found, [&] { known.sets = std::make_unique<KnownSets>(this, loose); });
+  return *known.sets;
 }
 
 Bytes ChunkedRun::offset(ChunkIndex c) const {

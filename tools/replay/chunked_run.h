@@ -10,7 +10,10 @@
 #include <absl/types/span.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "runtime/base/units.h"
@@ -20,11 +23,14 @@
 
 namespace vramspan::replay {
 
+class KnownSets;
+
 class ChunkedRun {
  public:
   // `run` outlives this. `chunk_log2`: 21 to 26, or 0 for sizes chosen by request, then no larger
   // than leaves `device_memory` 32 of them. The same whatever the budget where it is not 0.
   ChunkedRun(const RecordedRun* run, int chunk_log2, Bytes device_memory);
+  ~ChunkedRun();
 
   const RecordedRun& run() const { return *run_; }
   // One more than the highest id.
@@ -49,6 +55,10 @@ class ChunkedRun {
   // Calls `visit` with each chunk that the range lies in, in their order.
   template <typename Visit>
   void ForEachChunk(const RecordedRange& r, Visit visit) const;
+  // Sequence's hash of its uses.
+  uint64_t hash(uint32_t set) const { return hashes_[set]; }
+  // What launches may touch beside; found by the first who asks. Threads: any.
+  const KnownSets& known(bool loose) const;
   static bool Packed(Bytes size) { return size <= SmallObjects::kMaxSmall; }
 
  private:
@@ -59,6 +69,12 @@ class ChunkedRun {
   std::vector<size_t> set_first_;     // By set, and one more.
   std::vector<ChunkUse> uses_;
   std::vector<ChunkIndex> ids_;
+  std::vector<uint64_t> hashes_;  // By set.
+  struct Known {
+    std::once_flag found;
+    std::unique_ptr<const KnownSets> sets;
+  };
+  mutable std::array<Known, 2> known_;  // By `loose`.
 };
 
 template <typename Visit>

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/scheduler/sequence.h"
-
 namespace vramspan::replay {
 namespace {
 
@@ -25,10 +23,26 @@ void Merge(std::vector<std::pair<Of, How>>* all) {
 
 }  // namespace
 
-uint64_t KnownSets::HashOf(uint32_t set) {
-  uint64_t& hash = sets_[set].hash;
-  if (hash == 0) hash = Sequence::HashOf(chunks_.uses(set));
-  return hash;
+KnownSets::KnownSets(const ChunkedRun* chunks, bool loose) : chunks_(*chunks) {
+  const uint32_t sets = chunks->run().sets();
+  sets_.reserve(size_t{sets} + 1);
+  // By chunk: one more than the last set that was found to name it.
+  std::vector<uint32_t> named_in(chunks->end());
+  std::vector<ChunkUse> mapped_only;
+  for (uint32_t set = 0; set < sets; ++set) {
+    for (const ChunkIndex chunk : chunks->chunks(set)) named_in[chunk.value] = set + 1;
+    sets_.push_back({.stay = uses_.size()});
+    mapped_only.clear();
+    for (const auto& [chunk, how] : Reachable(set)) {
+      if (named_in[chunk.value] == set + 1) continue;
+      const bool moves = loose && how.settled;
+      (moves ? mapped_only : uses_)
+          .push_back({chunk, {.write = how.write, .possible = true, .mapped_only = moves}});
+    }
+    sets_.back().mapped_only = uses_.size();
+    uses_.insert(uses_.end(), mapped_only.begin(), mapped_only.end());
+  }
+  sets_.push_back({.stay = uses_.size()});
 }
 
 std::vector<std::pair<ChunkIndex, KnownSets::Possible>> KnownSets::Reachable(uint32_t set) const {
@@ -53,18 +67,6 @@ std::vector<std::pair<ChunkIndex, KnownSets::Possible>> KnownSets::Reachable(uin
   }
   Merge(&reachable);
   return reachable;
-}
-
-KnownSets::Uses KnownSets::FindPossible(uint32_t set, bool loose) {
-  for (const ChunkIndex chunk : chunks_.chunks(set)) named_in_[chunk.value] = set + 1;
-  Uses uses;
-  for (const auto& [chunk, how] : Reachable(set)) {
-    if (named_in_[chunk.value] == set + 1) continue;
-    const bool moves = loose && how.settled;
-    (moves ? uses.mapped_only : uses.stay)
-        .push_back({chunk, {.write = how.write, .possible = true, .mapped_only = moves}});
-  }
-  return uses;
 }
 
 }  // namespace vramspan::replay

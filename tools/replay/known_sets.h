@@ -1,13 +1,13 @@
-// What is found out once of each set of ranges that recorded work names: what a launch may touch
-// beside what it most likely does, and a hash. The trace tells the former. Of traces that do not
-// (before version 2), it is all other chunks of the allocations that the launch names.
+// What a launch may touch beside what it most likely does, of each set of ranges that recorded work
+// names. The trace tells it. Of traces that do not (before version 2), it is all other chunks of
+// the allocations that the launch names.
 //
-// Threads: one.
+// Threads: any, once it is made.
 #ifndef VRAMSPAN_TOOLS_REPLAY_KNOWN_SETS_H_
 #define VRAMSPAN_TOOLS_REPLAY_KNOWN_SETS_H_
 
-#include <array>
-#include <optional>
+#include <absl/types/span.h>
+
 #include <utility>
 #include <vector>
 
@@ -18,22 +18,21 @@ namespace vramspan::replay {
 class KnownSets {
  public:
   struct Uses {
-    std::vector<ChunkUse> stay;         // Where they are, while the launch runs.
-    std::vector<ChunkUse> mapped_only;  // These may move beside it, mapped all the while.
+    absl::Span<const ChunkUse> stay;         // Where they are, while the launch runs.
+    absl::Span<const ChunkUse> mapped_only;  // These may move beside it, mapped all the while.
   };
 
-  // `chunks` outlives it.
-  explicit KnownSets(const ChunkedRun* chunks)
-      : chunks_(*chunks), sets_(chunks->run().sets()), named_in_(chunks->end()) {}
+  // `chunks` outlives it. `loose`: what is behind an end that has proved itself may move; of a
+  // trace that does not tell which, everything.
+  KnownSets(const ChunkedRun* chunks, bool loose);
 
-  // By set of ranges; good as long as this. `loose`: what is behind an end that has proved itself
-  // may move; of a trace that does not tell which, everything.
-  const Uses& PossibleOf(uint32_t set, bool loose) {
-    std::optional<Uses>& possible = sets_[set].possible[loose ? 1 : 0];
-    if (!possible.has_value()) possible = FindPossible(set, loose);
-    return *possible;
+  // By set of ranges; good as long as this.
+  Uses PossibleOf(uint32_t set) const {
+    const auto all = absl::MakeConstSpan(uses_);
+    const Set& s = sets_[set];
+    return {all.subspan(s.stay, s.mapped_only - s.stay),
+            all.subspan(s.mapped_only, sets_[set + 1].stay - s.mapped_only)};
   }
-  uint64_t HashOf(uint32_t set);  // Sequence's, of its uses.
 
  private:
   // Of a chunk or an allocation: what may be done to it.
@@ -46,18 +45,16 @@ class KnownSets {
       settled &= more.settled;
     }
   };
+  // Where its uses begin.
   struct Set {
-    std::array<std::optional<Uses>, 2> possible;  // Loose ones second.
-    uint64_t hash = 0;                            // 0: not known yet.
+    size_t stay = 0, mapped_only = 0;
   };
-  Uses FindPossible(uint32_t set, bool loose);
   // All that there is, in the order of the chunks.
   std::vector<std::pair<ChunkIndex, Possible>> Reachable(uint32_t set) const;
 
   const ChunkedRun& chunks_;
-  std::vector<Set> sets_;
-  // By chunk: one more than the last set that was found to name it.
-  std::vector<uint32_t> named_in_;
+  std::vector<Set> sets_;  // And one more.
+  std::vector<ChunkUse> uses_;
 };
 
 }  // namespace vramspan::replay

@@ -34,6 +34,7 @@ void SimulatedLink::Start(bool in, Bytes size, uint64_t tag) {
 }
 
 uint64_t SimulatedLink::NextEnd() const {
+  if (!busy()) return kNever;
   uint64_t next = kNever;
   for (size_t e = 0; e < engines_.size(); ++e) {
     if (engines_[e].copies.empty()) continue;
@@ -44,7 +45,10 @@ uint64_t SimulatedLink::NextEnd() const {
 }
 
 void SimulatedLink::Advance(uint64_t now) {
-  if (now == now_) return;
+  if (now == now_ || !busy()) {
+    now_ = now;
+    return;
+  }
   const double passed = static_cast<double>(now - now_);
   const double rates[] = {Rate(0), Rate(1)};
   now_ = now;

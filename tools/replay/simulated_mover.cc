@@ -55,8 +55,7 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
       served_(&chunks, &timing, &memory_, prices),
       policy_(min == nullptr ? MakePolicy(setting.policy).value() : nullptr),
       scheduler_(&memory_.table(), policy_.get(), OptionsOf(setting, run_, prices), this),
-      kept_(&chunks, &memory_, setting.pins, setting.device_memory),
-      sets_(&chunks) {
+      kept_(&chunks, &memory_, setting.pins, setting.device_memory) {
   if (min != nullptr) {
     bound_.emplace(&chunks, min, &served_, &memory_, !MovesBeside(setting, run_));
   }
@@ -243,7 +242,7 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
   if (declared || !launch) return a;
   a->kernel = Mix(w.code + 1, RoughSize(timing_.bytes(w.set))) | 1;
   if (beside.moves()) {
-    const KnownSets::Uses& uses = sets_.PossibleOf(w.set, beside.beyond_ends);
+    const KnownSets::Uses uses = chunks_.known(beside.beyond_ends).PossibleOf(w.set);
     a->possible = uses.stay;
     a->mapped_only = uses.mapped_only;
   }

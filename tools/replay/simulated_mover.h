@@ -112,7 +112,6 @@ class SimulatedMover final : SchedulerOwner {
   std::vector<ActiveWork*> ended_;  // Those whose end has not been looked at.
   std::vector<ChunkMove*> moves_;   // By place.
   KeptAllocations kept_;
-  KnownSets sets_;
   uint64_t first_submission_ = 0;
   uint32_t let_go_ = 0;  // One more than the last work that was.
 };

@@ -27,7 +27,7 @@ void SimulatedMover::Submit(ActiveWork* a) {
   }
   a->seen = true;
   if (setting_.overlap != ReplayOverlap::kDeclared) {
-    a->signature = Sequence::Signature(sets_.HashOf(a->set), a->kernel);
+    a->signature = Sequence::Signature(chunks_.hash(a->set), a->kernel);
   }
   if (bound_) {
     bound_->Submitted();
@@ -83,6 +83,7 @@ void SimulatedMover::Released(ActiveWork* a) {
 }
 
 void SimulatedMover::EndWork() {
+  if (streams_.NextEnd() > now_) return;
   streams_.End(StreamsNow(), [this](ActiveWork* a) {
     rest_.Told();
     if (a->seen) {

@@ -41,17 +41,19 @@ CostPolicy::Entry& CostPolicy::EntryOf(ChunkIndex chunk) {
 }
 
 void CostPolicy::List(ChunkIndex chunk) {
-  Entry& entry = entries_[chunk.value];
   const uint32_t list = ListOf(chunk);
-  entry.due = (inflation_ + ValueOf(list % kKinds)) & kDueMask;
-  entry.listed = ++listings_;
+  Stamp(&entries_[chunk.value], list);
   filled_count_ += lists_.Empty(list);
   lists_.PushBack(list, chunk);
   filled_[list / 64] |= uint64_t{1} << (list % 64);
 }
 
-void CostPolicy::Unlist(ChunkIndex chunk) {
-  const uint32_t list = ListOf(chunk);
+void CostPolicy::Stamp(Entry* entry, uint32_t list) {
+  entry->due = (inflation_ + ValueOf(list % kKinds)) & kDueMask;
+  entry->listed = ++listings_;
+}
+
+void CostPolicy::Unlist(ChunkIndex chunk, uint32_t list) {
   lists_.Remove(chunk);
   if (!lists_.Empty(list)) return;
   filled_[list / 64] &= ~(uint64_t{1} << (list % 64));
@@ -76,8 +78,8 @@ void CostPolicy::OnInsert(ChunkIndex chunk) {
 
 void CostPolicy::OnUse(ChunkIndex chunk) {
   if (!lists_.Contains(chunk)) return;
-  Unlist(chunk);
   Entry& entry = entries_[chunk.value];
+  const uint32_t before = ListOf(chunk);
   switch (loops_.OnUse(entries_, chunk, present_)) {
     case LoopWatch::Visit::kSame:
     case LoopWatch::Visit::kStayed:
@@ -92,6 +94,13 @@ void CostPolicy::OnUse(ChunkIndex chunk) {
       entry.frequency = std::max((entry.frequency + 1u) / 2, 1u) - 1;
       break;
   }
+  // Most uses leave it in its list.
+  if (const uint32_t list = ListOf(chunk); list == before) {
+    Stamp(&entry, list);
+    lists_.MoveToBack(list, chunk);
+    return;
+  }
+  Unlist(chunk, before);
   List(chunk);
 }
 
@@ -103,7 +112,7 @@ void CostPolicy::OnRemove(ChunkIndex chunk) {
     return first_due == 0;
   });
   inflation_ += first_due;
-  Unlist(chunk);
+  Unlist(chunk, ListOf(chunk));
   LoopWatch::OnRemove(entries_[chunk.value]);
   --present_;
 }
@@ -114,7 +123,7 @@ void CostPolicy::OnPrice(ChunkIndex chunk, uint32_t nanoseconds_saved_per_use, B
   Entry& entry = EntryOf(chunk);
   if (entry.price == price) return;
   const bool listed = lists_.Contains(chunk);
-  if (listed) Unlist(chunk);
+  if (listed) Unlist(chunk, ListOf(chunk));
   entry.price = price & kHighestPrice;
   if (listed) List(chunk);
 }

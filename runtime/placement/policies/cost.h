@@ -106,7 +106,8 @@ class CostPolicy final : public EvictionPolicy {
   }
   Entry& EntryOf(ChunkIndex chunk);
   void List(ChunkIndex chunk);
-  void Unlist(ChunkIndex chunk);
+  void Stamp(Entry* entry, uint32_t list);  // Due, and listed, as of now.
+  void Unlist(ChunkIndex chunk, uint32_t list);
   // Calls `f` with each list that is not empty, in order, until it returns true.
   template <typename F>
   void ForEachFilled(F f) const;
