@@ -71,7 +71,7 @@ bool Lookahead::NamesTheSame(const Work& work, absl::Span<const ChunkIndex> chun
 void Lookahead::Push(const QueuedWork& queued) {
   const size_t place = window_.size();
   const uint32_t work = NewWork(queued);
-  window_.push_back(SeenAs(work, queued));
+  window_.push_back(Seen::As(work, queued));
   own_.emplace_back();
   start_.push_back(start_.back() + queued.duration);
   if (place / 64 >= idle_.size()) {

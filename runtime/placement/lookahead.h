@@ -118,6 +118,10 @@ class Lookahead {
     uint32_t work;
     bool explicit_request;
     uint64_t version, duration;
+
+    static Seen As(uint32_t work, const QueuedWork& queued) {
+      return {work, queued.explicit_request, queued.version, queued.duration};
+    }
   };
   // By chunk: indices of needs.
   struct Mentions {
@@ -147,9 +151,6 @@ class Lookahead {
     return true;
   }
   bool NamesTheSame(const Work& work, absl::Span<const ChunkIndex> chunks) const;
-  static Seen SeenAs(uint32_t work, const QueuedWork& queued) {
-    return {work, queued.explicit_request, queued.version, queued.duration};
-  }
   void Push(const QueuedWork& queued);
   // Its needs are no mentions yet.
   uint32_t NewWork(const QueuedWork& queued);

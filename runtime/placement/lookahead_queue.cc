@@ -34,7 +34,8 @@ void Lookahead::Replace(absl::Span<const QueuedWork> queue, size_t from) {
   size_t here = from, there = from;
   while (there < queue.size() && here < works()) {
     if (IsSame(window_[begin_ + here], queue[there])) {
-      followed_.push_back({SeenAs(window_[begin_ + here].work, queue[there]), /*came=*/false, {}});
+      followed_.push_back(
+          {Seen::As(window_[begin_ + here].work, queue[there]), /*came=*/false, {}});
       ++here;
       ++there;
       continue;
@@ -44,7 +45,7 @@ void Lookahead::Replace(absl::Span<const QueuedWork> queue, size_t from) {
     for (size_t i = change.gone; i-- > 0;) Forget(window_[begin_ + here + i].work);
     for (size_t i = 0; i < change.came; ++i) {
       const QueuedWork& queued = queue[there + i];
-      followed_.push_back({SeenAs(NewWork(queued), queued), /*came=*/true, {}});
+      followed_.push_back({Seen::As(NewWork(queued), queued), /*came=*/true, {}});
     }
     here += change.gone;
     there += change.came;

@@ -84,7 +84,9 @@ TEST_F(SequenceTest, LeavesOutWhatTouchesNothing) {
   copy.WantTheRest();
   copy.signature = Sequence::Signature(copy);
   EXPECT_FALSE(sequence_.Saw(&copy).counts);
-  EXPECT_TRUE(Saw({1, 2}, 1).expected) << "neither was part of the sequence";
+  const Sequence::Seen seen = Saw({1, 2}, 1);
+  EXPECT_TRUE(seen.counts);
+  EXPECT_TRUE(seen.expected) << "neither was part of the sequence";
 }
 
 // All that is remembered is forgotten once there is too much of it at once. What is replaced does
