@@ -166,7 +166,7 @@ std::string StatisticsJson(const vramspanStatistics& s, const StatisticsDetails&
   for (const KernelTrust& k : details.kernels) {
     absl::StrAppend(&text, comma, R"({"name":)", Quoted(k.name), R"(,"trust":")",
                     TrustName(k.trust), R"(","why":)", Quoted(k.why), R"(,"launches":)", k.launches,
-                    "}");
+                    absl::StrFormat(R"(,"module":"%016x"})", k.module));
     comma = ",";
   }
   absl::StrAppend(&text, "]}\n");

@@ -26,6 +26,7 @@ struct KernelTrust {
   Trust trust = Trust::kUntried;
   std::string why;
   uint64_t launches = 0;
+  uint64_t module = 0;  // A hash of the image that holds it; 0: not known.
 };
 
 // What is told beside the numbers.

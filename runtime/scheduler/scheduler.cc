@@ -116,7 +116,9 @@ Instant Scheduler::NextTime(const Moment& at, Instant before) {
   if (moves_.size() != 0) return before;
   if (residency_.unmapped() != 0 && queue_.empty() && !work_.running() && !unmapped_.mapping()) {
     const Instant idle = patience_.progress() + UnmappedChunks::kIdle + Duration(1);
-    before = std::min(before, std::max(at.now, idle));
+    // Nothing is mapped while moves pause.
+    const Instant maps = planning_.Pauses(at.now) ? planning_.not_before() : at.now;
+    before = std::min(before, std::max(maps, idle));
   }
   return work_.Due(before, at.now);
 }

@@ -52,7 +52,7 @@ TEST(StatisticsTextTest, SaysWhatMovedAndWhatWasWaitedFor) {
 
 TEST(StatisticsTextTest, MemoryThatPassedByHasItsLines) {
   const PassedMemory passed[] = {{"arrays", 3, 6 << 20}, {"managed", 0, 0}};
-  const KernelTrust kernels[] = {{"gemm\"", Trust::kPlausible, "its name is known", 9},
+  const KernelTrust kernels[] = {{"gemm\"", Trust::kPlausible, "its name is known", 9, 0xabc},
                                  {"mine", Trust::kUntried, "no trust file knows it", 2}};
   const std::string text = StatisticsText(Some(), {.passed = passed, .kernels = kernels});
   EXPECT_THAT(text, HasSubstr("of the driver: arrays      3 allocations, 6.0 MiB in all"));
@@ -63,7 +63,7 @@ TEST(StatisticsTextTest, MemoryThatPassedByHasItsLines) {
 
 TEST(StatisticsTextTest, JsonIsOneLineWithEveryField) {
   const PassedMemory passed[] = {{"arrays", 3, 6 << 20}, {"managed", 0, 0}};
-  const KernelTrust kernels[] = {{"gemm\"", Trust::kPlausible, "its name is known", 9},
+  const KernelTrust kernels[] = {{"gemm\"", Trust::kPlausible, "its name is known", 9, 0xabc},
                                  {"mine", Trust::kUntried, "no trust file knows it", 2}};
   const std::string text = StatisticsJson(Some(), {.passed = passed, .kernels = kernels});
   EXPECT_EQ(text.find('\n'), text.size() - 1);
@@ -74,8 +74,9 @@ TEST(StatisticsTextTest, JsonIsOneLineWithEveryField) {
   // The struct is its size and fields of eight bytes.
   const auto names = static_cast<size_t>(std::count(text.begin(), text.end(), ':'));
   EXPECT_THAT(text, HasSubstr(R"({"name":"gemm\"","trust":"plausible",)"));
+  EXPECT_THAT(text, HasSubstr(R"("launches":9,"module":"0000000000000abc"})"));
   // schema, version, process, passed, kernels; what passed; the kernels.
-  constexpr size_t kOthers = 5 + 2 * 3 + 2 * 4;
+  constexpr size_t kOthers = 5 + 2 * 3 + 2 * 5;
   EXPECT_EQ(names - kOthers, sizeof(vramspanStatistics) / sizeof(uint64_t) - 1);
 
   const std::string path = testing::TempDir() + "/vramspan_stats.json";

@@ -26,7 +26,7 @@ __attribute__((noinline)) void operator delete(void* p, size_t) noexcept { std::
 namespace vramspan_test {
 namespace {
 
-constexpr size_t kBudget = 4;  // Chunks; every buffer has one.
+constexpr size_t kRoom = 4;  // Chunks; every buffer has one.
 
 class Traced : public MoverTest, public testing::WithParamInterface<const char*> {
  protected:
@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(Overlap, Traced, testing::Values("off", "safe", "all"),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST_P(Traced, KernelFindsItsMemoryOnTheDevice) {
-  ASSERT_NO_FATAL_FAILURE(Start(2 * kBudget));
+  ASSERT_NO_FATAL_FAILURE(Start(2 * kRoom));
   for (int round = 0; round < 3; ++round) {
     for (size_t i = 0; i < buffers_.size(); ++i) {
       Add(i, i + 1, stream_);
@@ -85,7 +85,7 @@ TEST_P(Traced, KernelFindsItsMemoryOnTheDevice) {
 }
 
 TEST_P(Traced, LegacyAndPerThreadStreamsAreWorkLikeAnyOther) {
-  ASSERT_NO_FATAL_FAILURE(Start(2 * kBudget));
+  ASSERT_NO_FATAL_FAILURE(Start(2 * kRoom));
   for (int round = 0; round < 3; ++round) {
     for (size_t i = 0; i < buffers_.size(); ++i) {
       EXPECT_CU(world_.api().StreamSynchronize(stream_));
@@ -98,7 +98,7 @@ TEST_P(Traced, LegacyAndPerThreadStreamsAreWorkLikeAnyOther) {
 }
 
 TEST_P(Traced, CopiesAreServedWhereTheirMemoryIs) {
-  ASSERT_NO_FATAL_FAILURE(Start(2 * kBudget));
+  ASSERT_NO_FATAL_FAILURE(Start(2 * kRoom));
   runtime_->Synchronize();
   const vramspanStatistics before = runtime_->stats();
   std::vector<Word> words(kChunk / sizeof(Word));
@@ -113,12 +113,12 @@ TEST_P(Traced, CopiesAreServedWhereTheirMemoryIs) {
 }
 
 TEST_P(Traced, StreamThatWasDestroyedIsForgotten) {
-  ASSERT_NO_FATAL_FAILURE(Start(kBudget / 2));
+  ASSERT_NO_FATAL_FAILURE(Start(kRoom / 2));
   const CUstream gone = world_.NewStream();
   Add(0, 1, gone);
   EXPECT_CU(world_.api().StreamSynchronize(gone));
   EXPECT_CU(world_.api().StreamDestroy(gone));
-  for (size_t i = buffers_.size(); i < 2 * kBudget; ++i) {
+  for (size_t i = buffers_.size(); i < 2 * kRoom; ++i) {
     buffers_.push_back(runtime_->Alloc(kChunk));
     buffers_.back().seed = i + 1;
     EXPECT_CU(world_.LaunchFill(buffers_.back(), stream_));
@@ -131,10 +131,10 @@ TEST_P(Traced, StreamThatWasDestroyedIsForgotten) {
 
 // Streams that carried work while memory sufficed, and none since, keep nothing where it is.
 TEST_P(Traced, StreamsFromBeforeSettleByThemselves) {
-  ASSERT_NO_FATAL_FAILURE(Start(kBudget / 2));
+  ASSERT_NO_FATAL_FAILURE(Start(kRoom / 2));
   const CUstream idle = world_.NewStream();
   Add(0, 1, idle);
-  for (size_t i = buffers_.size(); i < 2 * kBudget; ++i) {
+  for (size_t i = buffers_.size(); i < 2 * kRoom; ++i) {
     buffers_.push_back(runtime_->Alloc(kChunk));
     buffers_.back().seed = i + 1;
     EXPECT_CU(world_.LaunchFill(buffers_.back(), stream_));
@@ -150,7 +150,7 @@ TEST_P(Traced, StreamsFromBeforeSettleByThemselves) {
 // A program that waits for each launch queues nothing ahead: that it goes round in a loop larger
 // than the budget is seen from what came before, and part of the loop stays.
 TEST_P(Traced, LoopIsForeseen) {
-  ASSERT_NO_FATAL_FAILURE(Start(kBudget + 2));
+  ASSERT_NO_FATAL_FAILURE(Start(kRoom + 2));
   runtime_->Synchronize();
   constexpr uint64_t kRounds = 30;
   uint64_t after_some = 0;
@@ -169,7 +169,7 @@ TEST_P(Traced, LoopIsForeseen) {
 }
 
 TEST_P(Traced, ThreadsAndStreams) {
-  ASSERT_NO_FATAL_FAILURE(Start(2 * kBudget));
+  ASSERT_NO_FATAL_FAILURE(Start(2 * kRoom));
   EXPECT_CU(world_.api().StreamSynchronize(stream_));
   std::vector<std::thread> threads;
   for (size_t t = 0; t < 4; ++t) {
@@ -221,7 +221,7 @@ TEST_P(Traced, CostsNoCallAndNoAllocationWhileMemorySuffices) {
   ASSERT_CU(world_.api().MemAlloc(&plain, 256 * sizeof(Word)));
   launch(plain);
   const long long without = launch(plain);  // The simulated driver's own.
-  ASSERT_NO_FATAL_FAILURE(Start(kBudget, "64MiB"));
+  ASSERT_NO_FATAL_FAILURE(Start(kRoom, "64MiB"));
   launch(buffers_[0].ptr);
   EXPECT_CU(world_.api().StreamSynchronize(stream_));
   const long long before = calls();
@@ -238,26 +238,26 @@ TEST_P(Traced, CostsNoCallAndNoAllocationWhileMemorySuffices) {
 
 // Up to the last byte of the budget.
 TEST_P(Traced, CostsTheDeviceNothingWhileAllFits) {
-  ASSERT_NO_FATAL_FAILURE(Start(kBudget));
+  ASSERT_NO_FATAL_FAILURE(Start(kRoom));
   const auto marks = [&] {
     return world_.call_count("cuStreamWaitValue32_v2") +
            world_.call_count("cuStreamWriteValue32_v2") + world_.call_count("cuStreamIsCapturing");
   };
   const auto before = marks();
   for (int round = 0; round < 100; ++round) {
-    for (size_t i = 0; i < kBudget; ++i) Add(i, 1, stream_);
+    for (size_t i = 0; i < kRoom; ++i) Add(i, 1, stream_);
   }
   runtime_->Synchronize();
   EXPECT_EQ(marks(), before);
   EXPECT_EQ(runtime_->stats().works, 0u);
   // One chunk more, and what was there before may leave for it.
   buffers_.push_back(runtime_->Alloc(kChunk));
-  buffers_.back().seed = kBudget + 1;
+  buffers_.back().seed = kRoom + 1;
   EXPECT_CU(world_.LaunchFill(buffers_.back(), stream_));
-  Add(kBudget, 1, stream_);
+  Add(kRoom, 1, stream_);
   runtime_->Synchronize();
   EXPECT_GT(marks(), before);
-  EXPECT_TRUE(OnDevice(kBudget));
+  EXPECT_TRUE(OnDevice(kRoom));
   EXPECT_EQ(runtime_->stats().evictions, 1u);
 }
 
