@@ -149,6 +149,15 @@ TEST(AuditTrustTest, ALinkedProgramIsLeftToItsOwnRuntimes) {
   EXPECT_EQ(report.at("runtimes"), 1) << audit.out;
   EXPECT_EQ(report.at("total").at("missed_bytes"), 0) << audit.out;
   EXPECT_EQ(report.at("total").at("counted"), 16);
+  EXPECT_THAT(audit.err, IsEmpty()) << "no other runtime was tried";
+  // The preload has no memory of its own there, and gives the program's none.
+  const Output run =
+      RunBinary(kEnvironment,
+                "run --simulate --device-memory 16MiB --stats -- '" VRAMSPAN_AUDITED "' visible");
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.err, AllOf(HasSubstr("(device budget 64.0 MiB)"),
+                             HasSubstr("off in this process: the program has runtimes of its own"),
+                             Not(HasSubstr("budget 16.0 MiB")), Not(HasSubstr("its own VMM"))));
 }
 
 TEST(AuditTrustTest, GraphsSayNothingOfTheirKernels) {
