@@ -7,9 +7,10 @@
 # `std::string_view <name>Sha256()` as well: the hash of that text in base64, by which a page's policy names a script.
 
 include_guard(GLOBAL)
-set(_VRAMSPAN_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/embed_text.cmake)
 
 function(vramspan_embed_text)
+  # Not a variable beside the function: whoever includes this second would not have it.
+  set(script "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/embed_text.cmake")
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "OUTPUT;HEADER;NAMESPACE;HASH" "TEXTS")
   set(sources)
   foreach(entry IN LISTS arg_TEXTS)
@@ -19,7 +20,7 @@ function(vramspan_embed_text)
   endforeach()
   add_custom_command(OUTPUT "${arg_OUTPUT}"
     COMMAND ${CMAKE_COMMAND} "-DOUTPUT=${arg_OUTPUT}" "-DHEADER=${arg_HEADER}"
-      "-DNAMESPACE=${arg_NAMESPACE}" "-DHASH=${arg_HASH}" "-DTEXTS=${arg_TEXTS}" -P "${_VRAMSPAN_EMBED_SCRIPT}"
-    DEPENDS ${sources} "${_VRAMSPAN_EMBED_SCRIPT}"
+      "-DNAMESPACE=${arg_NAMESPACE}" "-DHASH=${arg_HASH}" "-DTEXTS=${arg_TEXTS}" -P "${script}"
+    DEPENDS ${sources} "${script}"
     VERBATIM)
 endfunction()

@@ -26,7 +26,7 @@ case $(uname -m) in
 esac
 wanted=$(
   printf '%s\n' "$rows" nvmlDeviceGetMemoryInfo nvmlDeviceGetMemoryInfo_v2 \
-      cuptiFinalize cuptiSubscribe cuptiSubscribe_v2 |
+      cuptiFinalize cuptiSubscribe cuptiSubscribe_v2 vramspanPreloadStandAside |
     sed 's/$/@@VRAMSPAN_PRELOAD_1/'
   printf '%s\n' {__libc_start_main,stdin}@@VRAMSPAN_NOT_FOR_MUSL
   printf '%s\n' {cuptiFinalize,cuptiSubscribe}@libcupti.so.1{2,3} cuptiSubscribe_v2@libcupti.so.13

@@ -1,5 +1,6 @@
 #include "runtime/api/audit.h"
 
+#include <absl/hash/hash.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "runtime/base/own_process.h"
 #include "runtime/base/thread.h"
 #include "runtime/base/thread_number.h"
+#include "runtime/observe/kernel_codes.h"
 
 namespace vramspan {
 namespace {
@@ -60,7 +62,9 @@ Status Audit::Refuse(const std::string& folder, const Status& why) {
 
 Audit::Audit(std::string folder, const vramspanCountersTable* table, Memory* memory, Mover* mover)
     : path_(PathIn(folder)), table_(table), memory_(*memory), mover_(*mover) {
-  results_.driver = memory_.driver().path();
+  const int version = memory_.driver().version();
+  results_.driver =
+      absl::StrCat(memory_.driver().path(), ", CUDA ", version / 1000, ".", version % 1000 / 10);
 }
 
 StatusOr<std::unique_ptr<Audit>> Audit::Open(const std::string& folder, const Driver& driver,
@@ -153,22 +157,30 @@ bool Audit::Captures(CUstream stream) {
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-std::string Audit::NameOf(const Submission& s) {
+size_t Audit::RowOf(const Submission& s) {
   if (s.kind == Submission::Kind::kGraph) {
     const size_t number = graphs_.try_emplace(s.code, graphs_.size() + 1).first->second;
-    return absl::StrCat("(graph ", number, ")");
+    return Row(AuditRow::Kind::kGraph, absl::StrCat("(graph ", number, ")"), 0);
   }
-  return KernelName(memory_.driver(), s.code);
+  return Row(AuditRow::Kind::kKernel, s.kernel->name, s.kernel->module);
 }
 
-AuditRow& Audit::RowOf(const std::string& name) {
-  const auto known = index_.find(name);
-  if (known != index_.end()) return results_.rows[known->second];
-  if (index_.size() >= kMostRows && name != kOthers) return RowOf(kOthers);
-  index_.emplace(name, results_.rows.size());
-  AuditRow& row = results_.rows.emplace_back();
-  row.name = name;
-  return row;
+size_t Audit::Row(AuditRow::Kind kind, const std::string& name, uint64_t module) {
+  const auto known = index_.find({kind, name, module});
+  if (known != index_.end()) return known->second;
+  if (index_.size() >= kMostRows && kind != AuditRow::Kind::kOthers) {
+    return Row(AuditRow::Kind::kOthers, kOthers, 0);
+  }
+  index_.emplace(std::tuple(kind, name, module), results_.rows.size());
+  results_.rows.push_back({.kind = kind, .name = name, .module = module});
+  sets_.emplace_back();
+  return results_.rows.size() - 1;
+}
+
+// All that the kernel is given: addresses, sizes and other numbers.
+uint64_t Audit::ArgumentsOf(const Submission& s) {
+  const absl::Span<const char> block = s.parameters.Block(&block_);
+  return absl::HashOf(absl::string_view(block.data(), block.size()));
 }
 
 void Audit::Counted(void* self, const vramspanCounted* range) {
@@ -179,18 +191,24 @@ void Audit::Counted(void* self, const vramspanCounted* range) {
   const Pending pending = std::move(it->second);
   audit.pending_.erase(it);
   if (pending.disturbed) return;
-  AuditRow& row = audit.RowOf(pending.name);
+  AuditRow& row = audit.results_.rows[pending.row];
   const uint64_t read = range->host_reads * VRAMSPAN_SECTOR_BYTES;
   const uint64_t written = range->host_writes * VRAMSPAN_SECTOR_BYTES;
   ++row.counted;
   if (pending.over) {
     ++row.over;
     row.over_host += read + written;
-  } else {
-    row.read += read;
-    row.written += written;
-    row.touched += read + written + range->device * VRAMSPAN_SECTOR_BYTES;
+    return;
   }
+  row.read += read;
+  row.written += written;
+  row.touched += read + written + range->device * VRAMSPAN_SECTOR_BYTES;
+  row.most = std::max(row.most, range->host_reads + range->host_writes);
+  if (!pending.would_show) return;
+  ++row.evidence;
+  absl::flat_hash_set<uint64_t>& sets = audit.sets_[pending.row];
+  if (sets.size() < AuditRow::kMostSets) sets.insert(pending.arguments);
+  row.sets = sets.size();
 }
 
 Audit::Placed Audit::Look(absl::Span<const InferredRange> inferred,
@@ -229,6 +247,8 @@ Audit::Placed Audit::Look(absl::Span<const InferredRange> inferred,
     } else if (wanted_[i] == 0 && c.on_device && movable) {
       placed.remaining += c.size();
       add(out, c);
+    } else if (wanted_[i] == 0 && movable) {
+      placed.outside += c.size();
     }
   }
   return placed;
@@ -314,8 +334,8 @@ bool Audit::BeginWork(const Submission& s, absl::Span<const InferredRange> infer
 }
 
 void Audit::BeginCount(const Submission& s, const Placed& placed) {
-  launched_ = NameOf(s);
-  AuditRow& row = RowOf(launched_);
+  launched_ = RowOf(s);
+  AuditRow& row = results_.rows[launched_];
   ++row.launches;
   row.inferred += placed.inferred.value;
   row.remaining = std::max(row.remaining, placed.remaining.value);
@@ -323,7 +343,10 @@ void Audit::BeginCount(const Submission& s, const Placed& placed) {
   char error[512] = "";
   if (table_->begin(counters_, next_tag_, error, sizeof(error)) != 0) return Stop(error);
   tag_ = next_tag_++;
-  pending_[tag_] = {launched_, placed.missing.value != 0, false};
+  pending_[tag_] = {.row = launched_,
+                    .arguments = ArgumentsOf(s),
+                    .over = placed.missing.value != 0,
+                    .would_show = placed.would_show()};
   remaps_ = mover_.statistics().remaps;
   counting_ = true;
 }
@@ -350,10 +373,10 @@ void Audit::Exit(CUstream stream) {
   if (results_.error.empty() && !Captures(stream)) {
     const ScopedContext relaxed(memory_.driver(), memory_.options().context);
     if (!WaitFor(stream, /*moves=*/false)) {
-      Stop(
-          absl::StrFormat("%s did not end within %d s of its submission, so counting stopped. It "
-                          "may wait for something that the program does later",
-                          counting ? launched_ : "a copy or fill", kPatience.count()));
+      Stop(absl::StrFormat(
+          "%s did not end within %d s of its submission, so counting stopped. It "
+          "may wait for something that the program does later",
+          counting ? results_.rows[launched_].name : "a copy or fill", kPatience.count()));
     } else if (counting) {
       // Nothing is to move while a launch is counted, and it counts for nothing if something did.
       pending_[tag_].disturbed = Moving() || mover_.statistics().remaps != remaps_;

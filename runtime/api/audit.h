@@ -12,6 +12,7 @@
 #define VRAMSPAN_RUNTIME_API_AUDIT_H_
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 #include <absl/types/span.h>
 
 #include <chrono>
@@ -19,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "runtime/api/audit_results.h"
@@ -59,6 +61,9 @@ class Audit {
     Bytes inferred;
     Bytes missing;    // Inferred, and not on the device.
     Bytes remaining;  // Movable, not inferred, and on the device.
+    Bytes outside;    // The same, and in host memory: touching it would show.
+
+    bool would_show() const { return remaining.value == 0 && outside.value != 0; }
   };
 
   Audit(std::string folder, const vramspanCountersTable* table, Memory* memory, Mover* mover);
@@ -76,8 +81,10 @@ class Audit {
   // True when all that the stream was given is done and, with `moves`, nothing is moving.
   bool WaitFor(CUstream stream, bool moves);
   bool Captures(CUstream stream);
-  std::string NameOf(const Submission& s);
-  AuditRow& RowOf(const std::string& name);
+  size_t RowOf(const Submission& s);
+  // Of this, with room for no more than kMostRows.
+  size_t Row(AuditRow::Kind kind, const std::string& name, uint64_t module);
+  uint64_t ArgumentsOf(const Submission& s);
   void Stop(const std::string& why);
   void Finish(bool complete);
   static void Counted(void* self, const vramspanCounted* range);
@@ -96,21 +103,26 @@ class Audit {
   // Of whoever has the turn.
   uint64_t holder_ = 0;  // ThreadNumber.
   bool counting_ = false;
-  std::string launched_;  // The name of what is being counted.
   bool delivered_ = false;
   uint64_t next_tag_ = 1;
   uint64_t tag_ = 0;     // Of what is being counted,
   uint64_t remaps_ = 0;  // and what had been remapped by then.
   struct Pending {
-    std::string name;
-    bool over = false;       // More was inferred than fits on the device.
-    bool disturbed = false;  // Something moved meanwhile: it is not counted.
+    size_t row = 0;
+    uint64_t arguments = 0;   // A hash.
+    bool over = false;        // More was inferred than fits on the device.
+    bool would_show = false;  // What it touches beside what was inferred.
+    bool disturbed = false;   // Something moved meanwhile: it is not counted.
   };
   absl::flat_hash_map<uint64_t, Pending> pending_;  // Counted, not delivered: a batch at most.
-  absl::flat_hash_map<std::string, size_t> index_;
+  // By kind, name and module.
+  absl::flat_hash_map<std::tuple<AuditRow::Kind, std::string, uint64_t>, size_t> index_;
   absl::flat_hash_map<const void*, size_t> graphs_;  // Their numbers.
   AuditResults results_;
-  std::vector<uint8_t> wanted_;  // Scratch, by chunk.
+  std::vector<absl::flat_hash_set<uint64_t>> sets_;  // By row: hashes of arguments.
+  size_t launched_ = 0;                              // The row of what is being counted.
+  std::vector<uint8_t> wanted_;                      // Scratch, by chunk.
+  std::vector<char> block_;                          // Scratch, of parameters.
 };
 
 }  // namespace vramspan

@@ -11,13 +11,14 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include "runtime/base/quiet_write.h"
 
 namespace vramspan {
 namespace {
 
-constexpr std::string_view kHead = "vramspan-audit 1";
+constexpr std::string_view kHead = "vramspan-audit 2";
 
 // One line of text, whatever it holds.
 std::string OneLine(std::string text) {
@@ -29,10 +30,21 @@ std::string OneLine(std::string text) {
 template <typename Row>
 auto Fields(Row& r) {
   return std::to_array({&r.launches, &r.counted, &r.inferred, &r.touched, &r.read, &r.written,
-                        &r.over, &r.over_host, &r.remaining});
+                        &r.over, &r.over_host, &r.remaining, &r.evidence, &r.sets, &r.most,
+                        &r.module});
 }
 
+constexpr std::array<std::pair<AuditRow::Kind, std::string_view>, 3> kKinds = {
+    {{AuditRow::Kind::kKernel, "kernel "},
+     {AuditRow::Kind::kGraph, "graph "},
+     {AuditRow::Kind::kOthers, "others "}}};
+
 bool ParseRow(std::string_view line, AuditRow* row) {
+  const auto kind = std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& k) {
+    return absl::ConsumePrefix(&line, k.second);
+  });
+  if (kind == kKinds.end()) return false;
+  row->kind = kind->first;
   for (uint64_t* field : Fields(*row)) {
     const size_t space = line.find(' ');
     if (space == std::string_view::npos || !absl::SimpleAtoi(line.substr(0, space), field)) {
@@ -52,9 +64,9 @@ std::string AuditText(const AuditResults& results) {
   if (!results.error.empty()) absl::StrAppend(&text, "error ", OneLine(results.error), "\n");
   absl::StrAppend(&text, "driver ", OneLine(results.driver), "\n");
   for (const AuditRow& row : results.rows) {
-    absl::StrAppend(&text, "kernel");
-    for (const uint64_t* field : Fields(row)) absl::StrAppend(&text, " ", *field);
-    absl::StrAppend(&text, " ", OneLine(row.name), "\n");
+    absl::StrAppend(&text, kKinds[static_cast<size_t>(row.kind)].second);
+    for (const uint64_t* field : Fields(row)) absl::StrAppend(&text, *field, " ");
+    absl::StrAppend(&text, OneLine(row.name), "\n");
   }
   return text;
 }
@@ -75,8 +87,7 @@ StatusOr<AuditResults> ParseAudit(std::string_view text) {
       results.error = line;
     } else if (absl::ConsumePrefix(&line, "driver ")) {
       results.driver = line;
-    } else if (!absl::ConsumePrefix(&line, "kernel ") ||
-               !ParseRow(line, &results.rows.emplace_back())) {
+    } else if (!ParseRow(line, &results.rows.emplace_back())) {
       return absl::InvalidArgumentError(
           absl::StrCat("line ", i + 1, " of the audit's results is not understood: ", lines[i]));
     }

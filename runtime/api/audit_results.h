@@ -1,10 +1,12 @@
 // What an audited process tells, one file for each of its runtimes: lines of text, the first
-// "vramspan-audit 1". `vramspan audit` reads them (docs/audit.md).
+// "vramspan-audit 2". `vramspan audit` reads them (docs/audit.md).
 //
-//   complete                       the runtime came to its end
-//   error TEXT                     nothing was counted, or no more from some point on
+//   complete       the runtime came to its end
+//   error TEXT     nothing was counted, or no more from some point on
 //   driver TEXT
-//   kernel N N N N N N N N N NAME  the fields of AuditRow in order, the name to the line's end
+//   kernel N ... NAME  the fields of AuditRow in order, 13 of them, the name to the line's end
+//   graph N ... NAME   the same of a graph
+//   others N ... NAME  the same of kernels that share a row
 #ifndef VRAMSPAN_RUNTIME_API_AUDIT_RESULTS_H_
 #define VRAMSPAN_RUNTIME_API_AUDIT_RESULTS_H_
 
@@ -17,9 +19,15 @@
 
 namespace vramspan {
 
-// Sums over the launches of one kernel. Launches of which more was inferred than fits on the device
-// are `over`, and what they took from host memory is no miss.
+// Sums over the launches of one kernel's code. Launches of which more was inferred than fits on the
+// device are `over`, and what they took from host memory is no miss.
 struct AuditRow {
+  // A graph, and kernels that share a row, say nothing of any one kernel.
+  enum class Kind : uint8_t { kKernel, kGraph, kOthers };
+  // So many sets of arguments are told apart.
+  static constexpr uint64_t kMostSets = 64;
+
+  Kind kind = Kind::kKernel;
   std::string name;  // As the driver has it: mangled, most often.
   uint64_t launches = 0;
   uint64_t counted = 0;   // Of them, `over` included.
@@ -30,6 +38,12 @@ struct AuditRow {
   uint64_t over = 0;
   uint64_t over_host = 0;  // Bytes of host memory in those.
   uint64_t remaining = 0;  // Most bytes not inferred that could not be put into host memory.
+  // Launches that were counted, not `over`, with all movable memory that was not inferred in host
+  // memory, and some there: touching it would have shown.
+  uint64_t evidence = 0;
+  uint64_t sets = 0;    // Of arguments that differ, among these; kMostSets at most.
+  uint64_t most = 0;    // Sectors of host memory in one launch that was not `over`.
+  uint64_t module = 0;  // A hash of the image that holds the code; 0: not known.
 };
 
 struct AuditResults {

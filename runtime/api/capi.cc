@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/api/beside_preload.h"
 #include "runtime/api/runtime.h"
 #include "runtime/api/tracing.h"
 #include "runtime/base/own_calls.h"
@@ -87,6 +88,8 @@ CUresult vramspanCreate(vramspanRuntime* out, const vramspanConfig* config) {
   if (out == nullptr) return Report(NullError("the out-parameter"));
   const OwnCalls own;
   try {
+    const Status alone = HavePreloadStandAside();
+    if (!alone.ok()) return Report(alone);
     StatusOr<std::unique_ptr<Runtime>> runtime = Runtime::Create(config);
     if (!runtime.ok()) return Report(runtime.status());
     *out = new vramspanRuntime_st{*std::move(runtime)};

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "runtime/api/beside_preload.h"
 #include "runtime/api/runtime.h"
 #include "runtime/base/log.h"
 #include "runtime/base/mutex.h"
@@ -33,6 +34,7 @@ Devices& TheDevices() {
 }
 
 StatusOr<std::unique_ptr<Runtime>> MakeRuntime(int device) {
+  VS_RETURN_IF_ERROR(HavePreloadStandAside());
   VS_ASSIGN_OR_RETURN(const std::shared_ptr<const Driver> driver, Driver::Load());
   CUdevice handle = 0;
   VS_RETURN_IF_ERROR(

@@ -19,6 +19,13 @@ Status AddTrustFile(const std::string& path, TrustList* list) {
 
 }  // namespace
 
+Status AddTrustFiles(std::string_view paths, TrustList* list) {
+  for (const std::string_view path : absl::StrSplit(paths, ':', absl::SkipEmpty())) {
+    VS_RETURN_IF_ERROR(AddTrustFile(std::string(path), list));
+  }
+  return absl::OkStatus();
+}
+
 void AddTrustFiles(TrustList* list) {
   const char* const paths = std::getenv("VRAMSPAN_TRUST");
   if (paths == nullptr) return;

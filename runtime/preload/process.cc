@@ -16,6 +16,11 @@ namespace {
 
 // Where cuInit has succeeded, also with VRAMSPAN_OFF.
 constinit std::atomic<OwnProcess> initialised{OwnProcess()};
+// Not a local with a guard: this may be asked before main, in a constructor under the loader's
+// lock.
+enum : int { kUnknown, kNo, kYes };
+constinit std::atomic<int> off_state{kUnknown};
+constinit std::atomic<const char*> off_why{"VRAMSPAN_OFF"};
 
 bool IsSet(const char* variable) {
   const char* text = std::getenv(variable);
@@ -36,15 +41,20 @@ void SayWhatIsNeitherYesNorNo() {
 }  // namespace
 
 bool Off() {
-  // Not a local with a guard: this may run before main, in a constructor under the loader's lock.
-  enum : int { kUnknown, kNo, kYes };
-  static constinit std::atomic<int> state{kUnknown};
-  int s = state.load(std::memory_order_relaxed);
+  int s = off_state.load(std::memory_order_relaxed);
   if (s == kUnknown) {
     s = IsSet("VRAMSPAN_OFF") ? kYes : kNo;
-    state.store(s, std::memory_order_relaxed);
+    int unknown = kUnknown;  // Unless it was turned off meanwhile.
+    if (!off_state.compare_exchange_strong(unknown, s, std::memory_order_relaxed)) s = unknown;
   }
   return s == kYes;
+}
+
+void TurnOff(const char* why) {
+  off_why.store(why, std::memory_order_relaxed);
+  if (off_state.exchange(kYes, std::memory_order_release) == kYes) return;
+  // Else cuInit says so.
+  if (initialised.load(std::memory_order_relaxed).Here()) StandAsideAsAsked("in this process", why);
 }
 
 bool Quiet() { return IsSet("VRAMSPAN_QUIET"); }
@@ -54,7 +64,7 @@ CUresult Init(decltype(&::cuInit) real, unsigned flags) {
   if (result != CUDA_SUCCESS || Ready()) return result;
   const bool first = !initialised.exchange(OwnProcess::This(), std::memory_order_relaxed).Here();
   if (Off()) {
-    if (first) StandAsideAsAsked("in this process", "VRAMSPAN_OFF");
+    if (first) StandAsideAsAsked("in this process", off_why.load(std::memory_order_relaxed));
     return result;
   }
   if (first) {

@@ -15,8 +15,10 @@
 
 namespace vramspan::preload {
 
-// VRAMSPAN_OFF: this library is as good as not there.
+// VRAMSPAN_OFF, or TurnOff was called: this library is as good as not there.
 bool Off();
+// For as long as the process lives; the statistics say why. What was looked up before stays hooked.
+void TurnOff(const char* why);
 // VRAMSPAN_QUIET: nothing is announced. What keeps vramspan from working is said all the same.
 bool Quiet();
 

@@ -103,6 +103,7 @@ StatusOr<std::unique_ptr<Runtime>> MakeRuntime() {
 Runtime* Make(CUcontext context) {
   State& state = TheState();
   MutexLock lock(state.mu);
+  if (Off()) return nullptr;
   const auto get_device = DriverFunction<decltype(&::cuCtxGetDevice)>("cuCtxGetDevice");
   CUdevice device = 0;
   if (get_device == nullptr || get_device(&device) != CUDA_SUCCESS) return nullptr;
@@ -266,4 +267,20 @@ void WithPrimary(CUdevice device, void (*call)(CUcontext)) {
   release(device);
 }
 
+bool LeaveToProgram() {
+  State& state = TheState();
+  MutexLock lock(state.mu);
+  for (const Entry& e : state.entries) {
+    if (e.runtime.load(std::memory_order_relaxed) != nullptr) return false;
+  }
+  TurnOff("the program has runtimes of its own");
+  return true;
+}
+
 }  // namespace vramspan::preload
+
+// Called by the libvramspan that a program is linked with (runtime/api/beside_preload.h). 0: its
+// runtimes may be made.
+extern "C" __attribute__((visibility("default"))) int vramspanPreloadStandAside() {
+  return vramspan::preload::LeaveToProgram() ? 0 : 1;
+}

@@ -36,6 +36,10 @@ void WithPrimary(CUdevice device, void (*call)(CUcontext));
 void EndRuntime(CUcontext context);
 void EndRuntimeOfPrimary(CUdevice device);
 
+// The program is about to make runtimes of its own, so none is made here from now on. False where
+// one was made already.
+bool LeaveToProgram();
+
 }  // namespace vramspan::preload
 
 #endif  // VRAMSPAN_RUNTIME_PRELOAD_RUNTIMES_H_

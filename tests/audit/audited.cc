@@ -1,5 +1,6 @@
 // A program for audits: linked with vramspan, declares nothing, checks its results. The first
 // argument says what it does; its exit code is 0 where all is right, 3 where a result is wrong.
+// With AUDITED_UNCHANGED it knows nothing of vramspan, and has the driver's memory.
 #include <absl/strings/str_cat.h>
 
 #include <cstdio>
@@ -11,7 +12,9 @@
 #include "runtime/driver/driver.h"
 #include "tests/kernels/test_kernels.h"
 #include "tests/mover/traced_test_kernels.h"
+#ifndef AUDITED_UNCHANGED
 #include "vramspan/vramspan.h"
+#endif
 
 namespace {
 
@@ -40,6 +43,18 @@ class Program {
     Must(simcuda::LoadKernels(traced_test_kernels_images(), cu.ModuleLoadData, &traced_),
          "traced kernels");
     Must(cu.StreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+#ifdef AUDITED_UNCHANGED
+    static_cast<void>(device_memory);
+  }
+
+  CUdeviceptr Allocate(size_t bytes = kBytes) {
+    CUdeviceptr p = 0;
+    const auto allocate = Symbol<decltype(&cuMemAlloc)>("cuMemAlloc_v2");
+    Must(allocate(&p, bytes), "cuMemAlloc");
+    return p;
+  }
+  void Destroy() {}
+#else
     vramspanConfig config{};
     config.struct_size = sizeof(config);
     config.device_memory = device_memory;
@@ -57,6 +72,8 @@ class Program {
     Must(vramspanMemAlloc(runtime_, &p, bytes), "vramspanMemAlloc");
     return p;
   }
+  void Destroy() { Must(vramspanDestroy(runtime_), "vramspanDestroy"); }
+#endif
   template <typename... Args>
   void Launch(const char* name, Args... args) {
     LaunchIn(stream_, name, args...);
@@ -82,7 +99,6 @@ class Program {
       std::exit(3);
     }
   }
-  void Destroy() { Must(vramspanDestroy(runtime_), "vramspanDestroy"); }
   CUstream NewStream() {
     CUstream stream = nullptr;
     Must(driver_->api().StreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
@@ -101,7 +117,9 @@ class Program {
   CUcontext context_ = nullptr;
   CUmodule module_ = nullptr, traced_ = nullptr;
   CUstream stream_ = nullptr;
+#ifndef AUDITED_UNCHANGED
   vramspanRuntime runtime_ = nullptr;
+#endif
 };
 
 // Every pointer is a parameter.
@@ -119,16 +137,16 @@ std::vector<CUdeviceptr> Visible(Program& p) {
 }
 
 // The second kernel finds its memory by pointers that the first wrote.
-void Hidden(Program& p) {
+void Hidden(Program& p, int times = 1) {
   const std::vector<CUdeviceptr> buffers = Visible(p);
   const CUdeviceptr table = p.Allocate();
   p.Launch("fill", table, kWords, Word{0});
   for (size_t i = 0; i < 2; ++i) {
     p.Launch("store_pointer", table, i, Word{buffers[i]} ^ vramspan_test::kPointerMask);
   }
-  p.Launch("add_to_table", table, size_t{2}, kWords, Word{100});
-  p.Expect(buffers[0], 131);
-  p.Expect(buffers[1], 132);
+  for (int i = 0; i < times; ++i) p.Launch("add_to_table", table, size_t{2}, kWords, Word{100});
+  p.Expect(buffers[0], 31 + 100 * Word(times));
+  p.Expect(buffers[1], 32 + 100 * Word(times));
   p.Expect(buffers[2], 33);
 }
 
@@ -188,6 +206,8 @@ int main(int argc, char** argv) {
     Visible(p);
   } else if (what == "hidden") {
     Hidden(p);
+  } else if (what == "twice") {
+    Hidden(p, 2);
   } else if (what == "graph") {
     Graph(p);
   } else if (what == "threads") {

@@ -1,19 +1,26 @@
 // `vramspan audit`: what did the inference of working sets miss, by the GPU's own counters?
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 #include <stdlib.h>
 
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "tools/replay/new_file.h"
 #include "tools/vramspan/audit_report.h"
+#include "tools/vramspan/audit_trust.h"
 #include "tools/vramspan/command.h"
-#include "tools/vramspan/open_driver.h"
 #include "tools/vramspan/run_program.h"
+#include "tools/vramspan/run_start.h"
 
 namespace vramspan {
 namespace {
@@ -49,6 +56,14 @@ class ResultsFolder {
   const std::string path_;
 };
 
+std::string Today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  char text[sizeof("2026-01-01")] = "";
+  if (gmtime_r(&now, &parts) != nullptr) std::strftime(text, sizeof(text), "%Y-%m-%d", &parts);
+  return text;
+}
+
 class AuditCommand final : public Command {
  public:
   std::string name() const override { return "audit"; }
@@ -57,10 +72,24 @@ class AuditCommand final : public Command {
   }
 
   void Define(CommandOptions& options) override {
-    options.Option("program", program_, "The program, linked with vramspan, and its arguments")
+    given_ = options;
+    options
+        .Option("program", program_,
+                "The program and its arguments. Options end at the first word that is no option.")
         .Required();
     options.WordsLast();
-    options.Flag("--simulate", simulate_, "Run the program on the simulated driver");
+    options.Group("How the program runs");
+    options
+        .Option("--device-memory", run_.device_memory,
+                "Device memory for an unchanged program's data, as for `vramspan run`")
+        .Shown("SIZE");
+    options.Option("--host-memory", run_.host_memory, "Host memory for it, as for `vramspan run`")
+        .Shown("SIZE");
+    options.Option("--chunk", run_.chunk, "The unit that moves, as for `vramspan run`")
+        .Shown("SIZE");
+    options.Flag("--simulate", run_.simulate, "Run the program on the simulated driver");
+    options.Flag("--quiet", run_.quiet, "Print errors alone, no warnings and announcements");
+    options.Group("What is written");
     options.Option("--top", top_, "How many kernels to show, the worst first; 0 shows all")
         .AtLeastNone()
         .Shown("N")
@@ -69,8 +98,15 @@ class AuditCommand final : public Command {
         .OneOf({"table", "json"})
         .ShowDefault();
     options.Option("--output", output_, "Write the report to FILE (default: stdout)").Shown("FILE");
-    options.Flag("--force", force_, "Let --output replace a file");
+    options
+        .Option("--trust", trust_,
+                "Write how far each kernel's code is trusted to FILE, for `vramspan run --trust`")
+        .Shown("FILE");
+    options.Flag("--no-command-line", run_.no_command_line,
+                 "Leave the arguments out of the trust file, because they may hold secrets");
+    options.Flag("--force", force_, "Let --output and --trust replace files");
     options.Footer(
+        "The program may be linked with vramspan, or know nothing of it.\n"
         "Before each launch, the memory that was inferred for it goes to the device, and all other "
         "memory to the host. The GPU's counters then tell what the kernel took from host memory.\n"
         "The program runs much slower, one launch at a time, with the same results. Reading "
@@ -86,49 +122,51 @@ class AuditCommand final : public Command {
         "Examples\n"
         "  vramspan audit -- ./train --steps 3\n"
         "  vramspan audit --top 10 -- ./train --steps 3\n"
+        "  vramspan audit --trust train.trust -- python3 train.py --steps 3\n"
         "\n"
-        "Read more: docs/audit.md");
+        "Read more: docs/audit.md, docs/trust.md");
   }
 
   int Run() override {
-    const auto failed = [](const Status& status) {
-      SayError("vramspan audit", status.message());
-      return kExitFailure;
-    };
-    std::unique_ptr<replay::NewFile> file;  // Before the program runs, which may take long.
-    if (!output_.empty()) {
-      StatusOr<std::unique_ptr<replay::NewFile>> opened = replay::NewFile::Open(output_, force_);
-      if (!opened.ok()) return failed(opened.status());
-      file = *std::move(opened);
+    if (const std::optional<std::string> option = given_->OptionWithoutValue()) {
+      SayError("vramspan audit", absl::StrCat(*option, " needs a value before --"));
+      return kExitUsage;
+    }
+    // Before the program runs, which may take long.
+    std::unique_ptr<replay::NewFile> file, trust_file;
+    for (const auto& [path, opened] :
+         {std::pair(&output_, &file), std::pair(&trust_, &trust_file)}) {
+      if (path->empty()) continue;
+      StatusOr<std::unique_ptr<replay::NewFile>> made = replay::NewFile::Open(*path, force_);
+      if (!made.ok()) return Failed(made.status());
+      *opened = *std::move(made);
     }
     const auto folder = ResultsFolder::Make();
-    if (!folder.ok()) return failed(folder.status());
-    std::vector<std::pair<std::string, std::string>> environment = {
-        {"VRAMSPAN_AUDIT", (*folder)->path()}, {"VRAMSPAN_TRACER", "cupti"}};
-    if (simulate_) {
-      const StatusOr<std::string> driver = SimulatedDriver();
-      if (!driver.ok()) return failed(driver.status());
-      environment.push_back({"VRAMSPAN_DRIVER", *driver});
-    }
-    const StatusOr<int> code = RunProgram(program_, environment);
+    if (!folder.ok()) return Failed(folder.status());
+    const StatusOr<int> code = RunIn((*folder)->path());
     if (!code.ok()) {
-      failed(code.status());
-      return absl::IsNotFound(code.status())             ? kExitNotFound
+      Failed(code.status());
+      return absl::IsInvalidArgument(code.status())      ? kExitUsage
+             : absl::IsNotFound(code.status())           ? kExitNotFound
              : absl::IsFailedPrecondition(code.status()) ? kExitNotRunnable
                                                          : kExitFailure;
     }
     StatusOr<audit::Report> report = audit::ReadReport((*folder)->path());
-    if (!report.ok()) return failed(report.status());
+    if (!report.ok()) return Failed(report.status());
     if (report->runtimes == 0) {
-      return failed(absl::FailedPreconditionError(
+      return Failed(absl::FailedPreconditionError(
           absl::StrCat(program_[0], " created no vramspan runtime (its exit code was ", *code,
                        "), so there was nothing to audit")));
     }
     report->program = program_;
     report->exit_code = *code;
     const bool nothing = report->rows.empty() && !report->errors.empty();
-    if (!nothing) Show(*report, file.get());
-    for (const std::string& error : report->errors) failed(absl::UnavailableError(error));
+    StatusOr<audit::TrustFile> trust = absl::CancelledError();
+    if (trust_file != nullptr && report->errors.empty()) {
+      trust = audit::MakeTrustFile(*report, Of(*report));
+    }
+    if (!nothing) Show(*report, trust.ok() ? &*trust : nullptr, file.get());
+    for (const std::string& error : report->errors) Failed(absl::UnavailableError(error));
     if (report->incomplete != 0) {
       SayError("vramspan audit",
                absl::StrCat(report->incomplete, " of ", report->runtimes,
@@ -136,14 +174,52 @@ class AuditCommand final : public Command {
     }
     if (file != nullptr && !nothing) {
       const Status written = file->Close();
-      if (!written.ok()) return failed(written);
+      if (!written.ok()) return Failed(written);
     }
-    return report->errors.empty() ? *code : kExitFailure;
+    if (!report->errors.empty()) return kExitFailure;
+    if (trust_file == nullptr) return *code;
+    if (!trust.ok()) {
+      return Failed(absl::FailedPreconditionError(
+          absl::StrCat(trust_, " is not written: ", trust.status().message())));
+    }
+    trust_file->Write(trust->text);
+    const Status written = trust_file->Close();
+    return written.ok() ? *code : Failed(written);
   }
 
  private:
-  void Show(const audit::Report& report, replay::NewFile* file) const {
-    const std::string text = format_ == "json" ? ToJson(report, top_) : ToTable(report, top_);
+  static int Failed(const Status& status) {
+    SayError("vramspan audit", status.message());
+    return kExitFailure;
+  }
+
+  // The program's exit code. What keeps it from being started is as RunProgram says it.
+  StatusOr<int> RunIn(const std::string& results) {
+    // What an unchanged program does is seen through the preload. One that is linked with vramspan
+    // has it stand aside.
+    run_.tracer = "cupti";
+    StatusOr<run::Plan> plan =
+        run::PlanFor("vramspan audit", program_.front(), run_, /*matters=*/true);
+    if (!plan.ok()) {
+      return absl::IsInvalidArgument(plan.status())
+                 ? plan.status()
+                 : absl::UnavailableError(plan.status().message());
+    }
+    (*plan)["VRAMSPAN_AUDIT"] = results;
+    return RunProgram(program_, {plan->begin(), plan->end()});
+  }
+
+  // What the trust file says that it is of.
+  std::string Of(const audit::Report& report) const {
+    const bool all = !run_.no_command_line;
+    return absl::StrCat(all ? absl::StrJoin(program_, " ") : program_.front(), ", ", Today(), ", ",
+                        report.driver);
+  }
+
+  void Show(const audit::Report& report, const audit::TrustFile* trust,
+            replay::NewFile* file) const {
+    std::string text = format_ == "json" ? ToJson(report, top_) : ToTable(report, top_);
+    if (trust != nullptr && format_ == "table") absl::StrAppend(&text, HowToUse(*trust));
     if (file != nullptr) {
       file->Write(text);
     } else {
@@ -151,10 +227,29 @@ class AuditCommand final : public Command {
     }
   }
 
+  std::string HowToUse(const audit::TrustFile& trust) const {
+    std::string text;
+    if (trust.graph_launches != 0) {
+      absl::StrAppend(&text, trust.graph_launches,
+                      " launches of graphs say nothing of the kernels in them, and are not in ",
+                      trust_, "\n");
+    }
+    if (trust.unnamed_launches != 0) {
+      absl::StrAppend(&text, trust.unnamed_launches,
+                      " launches are of kernels that a trust file cannot name\n");
+    }
+    absl::StrAppend(&text,
+                    "so that memory moves beside kernels as this allows: VRAMSPAN_TRUST=", trust_,
+                    " vramspan run -- ", program_.front(), " ...\n");
+    return text;
+  }
+
+  std::optional<CommandOptions> given_;
   std::string format_ = "table";
-  std::string output_;
+  std::string output_, trust_;
   size_t top_ = 0;
-  bool force_ = false, simulate_ = false;
+  bool force_ = false;
+  run::Options run_;
   std::vector<std::string> program_;
 };
 

@@ -13,16 +13,19 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <system_error>
+#include <tuple>
+#include <utility>
 
 #include "runtime/base/clean_text.h"
 #include "tools/vramspan/amount_text.h"
+#include "tools/vramspan/audit_trust.h"
 
 namespace vramspan::audit {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr int kSchemaVersion = 1;
+constexpr int kSchemaVersion = 2;
 constexpr size_t kNameWidth = 40;
 
 uint64_t Missed(const AuditRow& row) { return row.read + row.written; }
@@ -43,6 +46,9 @@ void Add(const AuditRow& from, AuditRow* to) {
   to->over += from.over;
   to->over_host += from.over_host;
   to->remaining = std::max(to->remaining, from.remaining);
+  to->evidence += from.evidence;
+  to->sets = std::max(to->sets, from.sets);
+  to->most = std::max(to->most, from.most);
 }
 
 std::string Demangled(const std::string& name) {
@@ -82,6 +88,11 @@ size_t Shown(const Report& report, size_t top) {
   return top == 0 ? report.rows.size() : std::min(top, report.rows.size());
 }
 
+// At most so many are told apart.
+std::string SetsText(const AuditRow& row) {
+  return absl::StrCat(row.sets, row.sets == AuditRow::kMostSets ? "+" : "");
+}
+
 OrderedJson RowJson(const AuditRow& row) {
   return {{"launches", row.launches},
           {"counted", row.counted},
@@ -93,6 +104,18 @@ OrderedJson RowJson(const AuditRow& row) {
           {"missed_percent", Percent(row)},
           {"over_budget", {{"launches", row.over}, {"host_bytes", row.over_host}}},
           {"remaining_on_device_bytes", row.remaining}};
+}
+
+// What concerns trust, which a sum of several kernels has none of.
+OrderedJson KernelJson(const AuditRow& row) {
+  OrderedJson kernel = {{"name", row.name}, {"readable_name", Demangled(row.name)}};
+  kernel.update(RowJson(row));
+  kernel.update({{"evidence_launches", row.evidence},
+                 {"argument_sets", row.sets},
+                 {"most_host_sectors", row.most},
+                 {"module", row.module == 0 ? "-" : absl::StrFormat("%016x", row.module)},
+                 {"level", LevelText(row)}});
+  return kernel;
 }
 
 }  // namespace
@@ -124,7 +147,7 @@ std::string ShortName(const std::string& name, size_t most) {
 
 StatusOr<Report> ReadReport(const std::string& folder) {
   Report report;
-  std::map<std::string, AuditRow> rows;
+  std::map<std::tuple<std::string, uint64_t, AuditRow::Kind>, AuditRow> rows;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     if (entry.path().extension() != ".audit") continue;
@@ -135,18 +158,20 @@ StatusOr<Report> ReadReport(const std::string& folder) {
                                             results.error) == report.errors.end()) {
       report.errors.push_back(results.error);
     }
+    if (report.driver.empty()) report.driver = results.driver;
     for (const AuditRow& row : results.rows) {
-      Add(row, &rows[row.name]);
+      AuditRow& sum = rows[{row.name, row.module, row.kind}];
+      sum.kind = row.kind;
+      sum.name = row.name;
+      sum.module = row.module;
+      Add(row, &sum);
       Add(row, &report.total);
     }
   }
   if (error) {
     return absl::UnavailableError(absl::StrCat("cannot read ", folder, ": ", error.message()));
   }
-  for (auto& [name, row] : rows) {
-    row.name = name;
-    report.rows.push_back(std::move(row));
-  }
+  for (auto& [code, row] : rows) report.rows.push_back(std::move(row));
   std::stable_sort(report.rows.begin(), report.rows.end(),
                    [](const AuditRow& a, const AuditRow& b) {
                      return Missed(a) != Missed(b) ? Missed(a) > Missed(b) : a.touched > b.touched;
@@ -156,15 +181,16 @@ StatusOr<Report> ReadReport(const std::string& folder) {
 
 std::string ToTable(const Report& report, size_t top) {
   std::string out;
-  absl::StrAppendFormat(&out, "%-*s %9s %11s %11s %11s %11s %9s\n", kNameWidth, "kernel",
-                        "launches", "inferred", "touched", "host reads", "host writes", "missed");
+  absl::StrAppendFormat(&out, "%-*s %9s %11s %11s %11s %11s %9s %4s %7s %s\n", kNameWidth, "kernel",
+                        "launches", "inferred", "touched", "host reads", "host writes", "missed",
+                        "sets", "most", "level");
   const size_t shown = Shown(report, top);
   for (size_t i = 0; i < shown; ++i) {
     const AuditRow& row = report.rows[i];
-    absl::StrAppendFormat(&out, "%-*s %9d %11s %11s %11s %11s %7.3f %%\n", kNameWidth,
+    absl::StrAppendFormat(&out, "%-*s %9d %11s %11s %11s %11s %7.3f %% %4s %7d %s\n", kNameWidth,
                           ShortName(row.name, kNameWidth), row.launches, SizeText(row.inferred),
                           SizeText(row.touched), SizeText(row.read), SizeText(row.written),
-                          Percent(row));
+                          Percent(row), SetsText(row), row.most, LevelText(row));
     Notes(row, &out);
   }
   if (shown < report.rows.size()) {
@@ -179,10 +205,7 @@ std::string ToJson(const Report& report, size_t top) {
   OrderedJson kernels = OrderedJson::array();
   const size_t shown = Shown(report, top);
   for (size_t i = 0; i < shown; ++i) {
-    OrderedJson kernel = {{"name", report.rows[i].name},
-                          {"readable_name", Demangled(report.rows[i].name)}};
-    kernel.update(RowJson(report.rows[i]));
-    kernels.push_back(std::move(kernel));
+    kernels.push_back(KernelJson(report.rows[i]));
   }
   const OrderedJson json = {{"schema", "vramspan.audit"},
                             {"schema_version", kSchemaVersion},
@@ -191,6 +214,7 @@ std::string ToJson(const Report& report, size_t top) {
                             {"exit_code", report.exit_code},
                             {"runtimes", report.runtimes},
                             {"incomplete_runtimes", report.incomplete},
+                            {"driver", report.driver},
                             {"total", RowJson(report.total)},
                             {"kernels", std::move(kernels)},
                             {"kernels_left_out", report.rows.size() - shown}};

@@ -16,12 +16,14 @@ struct Report {
   size_t runtimes = 0;
   size_t incomplete = 0;            // Of them: did not come to their end.
   std::vector<std::string> errors;  // Each once.
-  // By name, the worst first.
+  std::string driver;               // Of the first runtime that is read.
+  // By code, the worst first.
   std::vector<AuditRow> rows;
   AuditRow total;
 };
 
-// Reads and merges the results in the folder.
+// Reads and merges the results in the folder. What several runtimes have told of one code counts
+// together, but for the sets of arguments: those of one may be those of another.
 StatusOr<Report> ReadReport(const std::string& folder);
 
 // `top`: so many kernels at most, 0 for all. The total is of all.

@@ -11,17 +11,15 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
-#include <map>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "tools/vramspan/command.h"
-#include "tools/vramspan/loader_path.h"
-#include "tools/vramspan/open_driver.h"
 #include "tools/vramspan/program_file.h"
 #include "tools/vramspan/run_plan.h"
+#include "tools/vramspan/run_start.h"
 
 namespace vramspan {
 namespace {
@@ -29,32 +27,6 @@ namespace {
 // What a shell answers for a program that is not there, or cannot be run.
 constexpr int kExitNotFound = 127;
 constexpr int kExitNotExecutable = 126;
-
-StatusOr<std::string> PreloadLibrary() {
-  std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  std::string looked = "/proc/self/exe";
-  if (!error) {
-    looked.clear();
-    for (const char* place : {"../lib/libvramspan_preload.so", VRAMSPAN_PRELOAD_INSTALLED}) {
-      const std::filesystem::path path = (self.parent_path() / place).lexically_normal();
-      if (std::filesystem::is_regular_file(path, error)) return path.string();
-      looked += (looked.empty() ? "" : " nor at ") + path.string();
-    }
-  }
-  return absl::NotFoundError("libvramspan_preload.so is neither at " + looked +
-                             "; build the target vramspan_preload, or install it");
-}
-
-// The programs that the loader puts no preload into run as they are. Who asked for nothing but the
-// program is told where that changes what it starts.
-void SayWhereNotReached(const std::string& program, const run::Reach& reach,
-                        const run::Options& options) {
-  if (reach.why_not.empty() || (!reach.complains && !run::AsksForMore(options))) return;
-  SayError("vramspan run",
-           absl::StrCat(program, " runs as without vramspan, because it ", reach.why_not,
-                        reach.children ? "" : ", and so does what it starts"));
-}
 
 // What an earlier run left. Whatever else has the name was not ours.
 Status RemoveRecording(const std::string& option, const std::string& path) {
@@ -125,6 +97,11 @@ class RunCommand final : public Command {
         .Option("--profile", options_.profile,
                 "Settings that `vramspan tune` found. Options and variables go before them")
         .Shown("FILE");
+    options
+        .Option("--trust", trust_,
+                "Trust files of `vramspan audit`, beside those of VRAMSPAN_TRUST, with colons "
+                "between them")
+        .Shown("FILE[:FILE...]");
     options.Group("What is written");
     options
         .Flag("--stats{-}", stats_,
@@ -169,7 +146,7 @@ class RunCommand final : public Command {
         "  vramspan run --device-memory 50% --stats -- ./program --its-own-option\n"
         "  vramspan run --record out.vramspan -- python train.py && vramspan replay out.vramspan\n"
         "\n"
-        "Read more: docs/preload.md, docs/budgets.md, docs/overlap.md");
+        "Read more: docs/preload.md, docs/budgets.md, docs/overlap.md, docs/trust.md");
   }
 
   // `--stats FILE` as well as `--stats`, with the program behind it or not: the next word is its
@@ -188,14 +165,6 @@ class RunCommand final : public Command {
   }
 
   int Run() override {
-    run::World world;
-    world.variable = [](const char* name) -> const char* { return std::getenv(name); };
-    world.simulated_driver = &SimulatedDriver;
-    world.largest_device = &run::LargestDevice;
-    world.exists = [](const std::string& path) {
-      std::error_code error;  // A link that leads nowhere is there, too.
-      return std::filesystem::exists(std::filesystem::symlink_status(path, error));
-    };
     if (const std::optional<std::string> option = given_->OptionWithoutValue()) {
       return Refuse(absl::InvalidArgumentError(*option + " needs a value before --"));
     }
@@ -204,6 +173,11 @@ class RunCommand final : public Command {
     if (!stats_.empty()) {
       options_.stats = stats_ == "-" ? stats_ : std::filesystem::absolute(stats_).string();
     }
+    if (trust_.has_value()) {
+      const StatusOr<std::string> paths = run::AbsolutePaths("--trust", *trust_);
+      if (!paths.ok()) return Refuse(paths.status());
+      options_.trust = *paths;
+    }
     const Recording recordings[] = {{"--record", record_, options_.record},
                                     {"--record-events", record_events_, options_.record_events}};
     for (const auto& [option, given, path] : recordings) {
@@ -211,17 +185,9 @@ class RunCommand final : public Command {
       if (given->empty()) return Refuse(absl::InvalidArgumentError(option + ": '' is not a file"));
       path = std::filesystem::absolute(*given).string();
     }
-    StatusOr<std::string> preload = PreloadLibrary();
-    if (!preload.ok()) return Refuse(preload.status());
-    world.preload = *std::move(preload);
-    world.for_loader = [](const std::string& path) {
-      return run::LoaderPath(path, run::PlacesForLinks());
-    };
-    const run::Reach reach = run::ReachOf(command_.front());
-    world.preloads = !reach.complains;
-    const StatusOr<std::map<std::string, std::string>> plan = run::MakePlan(options_, world);
+    const StatusOr<run::Plan> plan =
+        run::PlanFor("vramspan run", command_.front(), options_, run::AsksForMore(options_));
     if (!plan.ok()) return Refuse(plan.status());
-    SayWhereNotReached(command_.front(), reach, options_);
     for (const auto& [variable, value] : *plan) {
       if (setenv(variable.c_str(), value.c_str(), 1) != 0) {
         return Refuse(absl::InternalError(variable + ": " + std::strerror(errno)));
@@ -267,7 +233,7 @@ class RunCommand final : public Command {
   std::optional<CommandOptions> given_;
   run::Options options_;
   std::string stats_;
-  std::optional<std::string> record_, record_events_;
+  std::optional<std::string> record_, record_events_, trust_;
   std::vector<std::string> command_;
 };
 

@@ -10,6 +10,7 @@
 #include "runtime/api/recorder.h"
 #include "runtime/api/tracer.h"
 #include "runtime/api/tracing.h"
+#include "runtime/api/trust_files.h"
 #include "runtime/backing/budget.h"
 #include "runtime/backing/host_limits.h"
 #include "runtime/base/clean_text.h"
@@ -83,7 +84,7 @@ class Planner {
  public:
   Planner(const Options& options, const World& world) : options_(options), world_(world) {}
 
-  StatusOr<std::map<std::string, std::string>> Make() {
+  StatusOr<Plan> Make() {
     VS_RETURN_IF_ERROR(Preload());
     VS_RETURN_IF_ERROR(Simulate());
     VS_RETURN_IF_ERROR(Profile());
@@ -102,6 +103,7 @@ class Planner {
     VS_RETURN_IF_ERROR(Check(options_.overlap, "--overlap", "VRAMSPAN_OVERLAP",
                              [](const std::string& text) { return ParseOverlap(text).status(); }));
     VS_RETURN_IF_ERROR(Check(options_.report, "--report", "VRAMSPAN_REPORT", &CheckReport));
+    VS_RETURN_IF_ERROR(Trust());
     if (options_.stats.has_value()) {
       if (*options_.stats != "-") VS_RETURN_IF_ERROR(CheckFolder("--stats", *options_.stats));
       plan_["VRAMSPAN_STATS"] = *options_.stats;
@@ -168,6 +170,21 @@ class Planner {
     }
     VS_RETURN_IF_ERROR(CheckFolder(option, *path));
     plan_[variable] = *path;
+    return absl::OkStatus();
+  }
+
+  Status Trust() {
+    const auto check = [](const Setting& setting) {
+      TrustList list;
+      return Named(setting, AddTrustFiles(setting.text, &list));
+    };
+    constexpr const char* kVariable = "VRAMSPAN_TRUST";
+    const std::optional<std::string> others = Variable(world_, kVariable);
+    if (others.has_value()) VS_RETURN_IF_ERROR(check({kVariable, *others}));
+    if (!options_.trust.has_value()) return absl::OkStatus();
+    VS_RETURN_IF_ERROR(check({"--trust", *options_.trust}));
+    plan_[kVariable] =
+        others.has_value() ? absl::StrCat(*options_.trust, ":", *others) : *options_.trust;
     return absl::OkStatus();
   }
 
@@ -278,7 +295,7 @@ class Planner {
   bool simulate_ = false;
   std::string profile_name_;        // Where the profile was given.
   bool memory_of_profile_ = false;  // Unless a variable has it.
-  std::map<std::string, std::string> plan_;
+  Plan plan_;
 };
 
 }  // namespace
@@ -286,14 +303,14 @@ class Planner {
 bool AsksForMore(const Options& options) {
   for (const std::optional<std::string>* const option :
        {&options.device_memory, &options.host_memory, &options.chunk, &options.policy,
-        &options.tracer, &options.overlap, &options.report, &options.stats, &options.record_times,
-        &options.profile, &options.record, &options.record_events}) {
+        &options.tracer, &options.overlap, &options.report, &options.stats, &options.trust,
+        &options.record_times, &options.profile, &options.record, &options.record_events}) {
     if (option->has_value()) return true;
   }
   return options.simulate;
 }
 
-StatusOr<std::map<std::string, std::string>> MakePlan(const Options& options, const World& world) {
+StatusOr<Plan> MakePlan(const Options& options, const World& world) {
   return Planner(options, world).Make();
 }
 

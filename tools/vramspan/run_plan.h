@@ -16,6 +16,7 @@ namespace vramspan::run {
 struct Options {
   std::optional<std::string> device_memory, host_memory, chunk, policy, tracer, overlap, report,
       stats,  // "-" or an absolute path.
+      trust,  // Absolute paths with colons between them, beside what the variable names.
       record_times;
   std::optional<std::string>
       profile;          // A file of `vramspan tune`, for what is not given otherwise,
@@ -37,11 +38,13 @@ struct World {
   bool preloads = true;  // The loader of the program can be asked to preload.
 };
 
+using Plan = std::map<std::string, std::string>;
+
 // Whether more is asked for on the command line than to start the program.
 bool AsksForMore(const Options& options);
 
 // The variables to set. InvalidArgument names what was asked for and cannot be.
-StatusOr<std::map<std::string, std::string>> MakePlan(const Options& options, const World& world);
+StatusOr<Plan> MakePlan(const Options& options, const World& world);
 
 // The memory of the machine's largest GPU, as its management library says without starting CUDA.
 std::optional<Bytes> LargestDevice();

@@ -1,0 +1,73 @@
+#include "tools/vramspan/audit_trust.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "runtime/base/clean_text.h"
+#include "runtime/observe/trust_list.h"
+
+namespace vramspan::audit {
+namespace {
+
+constexpr std::string_view kHead =
+    "vramspan-trust 1\n"
+    "# Launches, sets of arguments, most sectors of host memory in one launch, module, name "
+    "(docs/trust.md)\n";
+
+bool Missed(const AuditRow& row) { return row.most >= TrustList::kNoise; }
+
+// A name in parentheses is ours, for codes that the driver has no name for.
+bool HasName(const AuditRow& row) {
+  return !row.name.empty() && row.name[0] != '(' && row.name.size() <= TrustList::kMostName &&
+         CleanText(row.name) == row.name;
+}
+
+}  // namespace
+
+std::string_view LevelText(const AuditRow& row) {
+  if (row.kind != AuditRow::Kind::kKernel) return "-";
+  if (Missed(row)) return "missed";
+  if (row.evidence < TrustList::kProvenLaunches || row.sets < TrustList::kProvenSets) {
+    return "too few launches";
+  }
+  // Without a hash its name alone is known.
+  return row.module != 0 ? "proven" : "plausible";
+}
+
+StatusOr<TrustFile> MakeTrustFile(const Report& report, std::string_view of) {
+  TrustFile file;
+  std::vector<const AuditRow*> rows;
+  for (const AuditRow& row : report.rows) {
+    if (row.kind == AuditRow::Kind::kGraph) file.graph_launches += row.launches;
+    if (row.kind != AuditRow::Kind::kKernel || (row.evidence == 0 && !Missed(row))) continue;
+    if (HasName(row)) {
+      rows.push_back(&row);
+    } else {
+      file.unnamed_launches += row.launches;
+    }
+  }
+  if (rows.empty()) {
+    return absl::FailedPreconditionError("no launch of a kernel by itself could be counted");
+  }
+  std::sort(rows.begin(), rows.end(), [](const AuditRow* a, const AuditRow* b) {
+    return std::tie(a->name, a->module) < std::tie(b->name, b->module);
+  });
+  file.codes = rows.size();
+  file.text = absl::StrCat(kHead, "of ", CleanText(of, TrustList::kMostName), "\n");
+  for (const AuditRow* row : rows) {
+    absl::StrAppend(&file.text, TrustLine(row->name, {.launches = row->evidence,
+                                                      .argument_sets = row->sets,
+                                                      .most_sectors = row->most,
+                                                      .module = row->module}));
+  }
+  // Who is to read it decides.
+  TrustList list;
+  const Status read = list.Add("the trust file", file.text);
+  if (!read.ok()) return absl::FailedPreconditionError(read.message());
+  return file;
+}
+
+}  // namespace vramspan::audit
