@@ -61,7 +61,11 @@ Status Audit::Refuse(const std::string& folder, const Status& why) {
 }
 
 Audit::Audit(std::string folder, const vramspanCountersTable* table, Memory* memory, Mover* mover)
-    : path_(PathIn(folder)), table_(table), memory_(*memory), mover_(*mover) {
+    : path_(PathIn(folder)),
+      for_trust_(std::getenv("VRAMSPAN_AUDIT_TRUST") != nullptr),
+      table_(table),
+      memory_(*memory),
+      mover_(*mover) {
   const int version = memory_.driver().version();
   results_.driver =
       absl::StrCat(memory_.driver().path(), ", CUDA ", version / 1000, ".", version % 1000 / 10);
@@ -221,7 +225,7 @@ Audit::Placed Audit::Look(absl::Span<const InferredRange> inferred,
   const ChunkTable& chunks = memory_.chunks();
   wanted_.assign(chunks.end(), 0);
   for (const InferredRange& r : inferred) {
-    if (!r.likely) continue;
+    if (!IsPlaced(r)) continue;
     memory_.ForEachChunk(r.ptr, r.size,
                          [&](ChunkIndex index, Chunk&) { wanted_[index.value] = 1; });
   }
@@ -301,7 +305,7 @@ Audit::Placed Audit::Place(CUstream stream, absl::Span<const InferredRange> infe
   // The union of what was inferred: kernels hold a pointer several times over.
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
   for (const InferredRange& r : inferred) {
-    if (r.likely) ranges.push_back({r.ptr.value, r.ptr.value + r.size.value});
+    if (IsPlaced(r)) ranges.push_back({r.ptr.value, r.ptr.value + r.size.value});
   }
   std::sort(ranges.begin(), ranges.end());
   uint64_t end = 0;

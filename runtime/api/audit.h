@@ -68,6 +68,9 @@ class Audit {
 
   Audit(std::string folder, const vramspanCountersTable* table, Memory* memory, Mover* mover);
 
+  // To the device before the launch. For a trust file that is all that the launch may touch: what
+  // it takes from elsewhere it takes from where memory would move beside it.
+  bool IsPlaced(const InferredRange& r) const { return r.likely || for_trust_; }
   bool TakeTurn() VS_EXCLUDES(mu_);
   void ReleaseTurn() VS_EXCLUDES(mu_);
   bool BeginWork(const Submission& s, absl::Span<const InferredRange> inferred);
@@ -91,6 +94,7 @@ class Audit {
   static void FinishAll();
 
   const std::string path_;
+  const bool for_trust_;
   const vramspanCountersTable* const table_;
   vramspanCounters* counters_ = nullptr;
   Memory& memory_;

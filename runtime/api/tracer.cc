@@ -210,9 +210,11 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
     return extent;
   };
   const Beside beside = launch ? NoteLaunch(s) : Beside{.access = Access::kExact};
-  // Where nothing moves beside it, a kernel may reach memory in whatever way.
+  // Where nothing moves beside it, a kernel may reach memory in whatever way. An audit asks what it
+  // reaches beside all that it may touch.
+  const bool wide = beside.moves() || audit_ != nullptr;
   bool encoded = false;
-  if (launch && beside.moves() && mover_.tracking()) {
+  if (launch && wide && mover_.tracking()) {
     encoded = FindEncoded(&scratch.encoded, &scratch.extents, &s);
   }
   if (launch && !hidden_.empty()) {
@@ -222,7 +224,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
     };
     hidden_.Follow(&s, extent, &allocation);
   }
-  sets_.Infer(s, beside.moves() || recorder_ != nullptr, allocation, &scratch.inferred,
+  sets_.Infer(s, wide || recorder_ != nullptr, allocation, &scratch.inferred,
               learns ? &scratch.again : nullptr);
   touches_.fetch_add(s.touches.size(), std::memory_order_relaxed);
 

@@ -17,9 +17,9 @@ namespace vramspan {
 
 enum class Overlap : uint8_t {
   kOff,     // Nothing moves beside any launch.
-  kProven,  // Beside launches of proven code, everything that `all` allows.
+  kProven,  // Beside launches of proven code, what is outside their possible ranges.
   kAuto,    // The same, and beside plausible code what is outside its possible ranges, mapped.
-  kSafe,    // Beside all launches what is outside their possible ranges.
+  kSafe,    // Beside all launches what is outside their possible ranges, mapped or not.
   kAll,     // The same, and what lies beyond a proven end of a likely range.
 };
 inline constexpr std::array<Overlap, 5> kOverlaps = {
@@ -66,10 +66,10 @@ constexpr Beside BesideLaunch(Overlap overlap, Trust trust) {
     case Overlap::kOff:
       return kNothing;
     case Overlap::kProven:
-      return trust == Trust::kProven ? kAllOutside : kNothing;
+      return trust == Trust::kProven ? kOutside : kNothing;
     case Overlap::kAuto:
       if (trust == Trust::kPlausible) return kOutsideMapped;
-      return trust == Trust::kProven ? kAllOutside : kNothing;
+      return trust == Trust::kProven ? kOutside : kNothing;
     case Overlap::kSafe:
       return kOutside;
     case Overlap::kAll:

@@ -102,7 +102,7 @@ TEST(AuditTrustTest, WhatTheFileSaysHoldsInTheNextRun) {
     return std::string("not told: ") + ReadText(stats);
   };
   EXPECT_EQ(level("", "add_constant"), "untried");
-  EXPECT_EQ(level("--trust '" + trust + "'", "add_constant"), "plausible");
+  EXPECT_EQ(level("--trust '" + trust + "'", "add_constant"), "proven");
   EXPECT_EQ(level("--trust '" + trust + "'", "add_to_table"), "untried");
 }
 

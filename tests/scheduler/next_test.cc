@@ -124,5 +124,22 @@ TEST(SchedulerNext, IdleProgramsHaveTheirHostMemoryMappedAgain) {
   EXPECT_FALSE(few.chunk(3).unmapped);
 }
 
+// It was due at once, again and again, until a pause of five milliseconds was over.
+TEST(SchedulerNext, NothingIsDueBeforeAPauseEnds) {
+  FewMoves few(3, 2);
+  few.residency().SetUnmapped(ChunkIndex(3), true);
+  SomeWork work({1});
+  few.Submit(&work, 0);
+  few.End(&work, 10);
+  const Action action = few.Next(100'011);
+  ASSERT_EQ(action.kind, Kind::kMapOnHost);
+  few->MappedOnHost(action.chunk, /*ok=*/false, few.At(100'020).now);
+  few.ExpectNothing(100'030);
+  const Instant due = few->Due(few.At(100'030), Instant::max());
+  EXPECT_GT(due, few.At(100'030).now);
+  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(due - few.At(0).now);
+  EXPECT_EQ(few.Next(us.count() + 1).kind, Kind::kMapOnHost);
+}
+
 }  // namespace
 }  // namespace vramspan

@@ -206,6 +206,7 @@ class AuditCommand final : public Command {
                  : absl::UnavailableError(plan.status().message());
     }
     (*plan)["VRAMSPAN_AUDIT"] = results;
+    if (!trust_.empty()) (*plan)["VRAMSPAN_AUDIT_TRUST"] = "1";
     return RunProgram(program_, {plan->begin(), plan->end()});
   }
 
