@@ -46,6 +46,8 @@ const std::map<std::string, const char*>& Excepted() {
       {"cuLaunchKernel", "where it fails the program's launches do as well"},
       {"cuKernelGetName", "the audit"},
       {"cuFuncGetName", "the audit"},
+      {"cuKernelGetLibrary", "the decoder of observe/"},
+      {"cuFuncGetModule", "the decoder of observe/"},
       {"cuKernelGetParamInfo", "the decoder of observe/"},
       {"cuFuncGetParamInfo", "the decoder of observe/"},
       {"cuGraphGetNodes", "the decoder of observe/"},

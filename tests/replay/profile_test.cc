@@ -89,7 +89,7 @@ TEST(Profile, EveryWrongLineIsNamed) {
       {"policy=cycle", "policy=best", "line 6 names no policy"},
       {"policy=cycle", "policy=min", "line 6 names no policy"},
       {"chunk=16MiB", "chunk=17MiB", "line 7 should be auto or a size"},
-      {"overlap=safe", "overlap=some", "line 8 should be off, safe"},
+      {"overlap=safe", "overlap=some", "line 8 should be auto, off, proven, safe"},
       {"predicted_ms=12.5", "predicted_ms=nan", "line 9 should be a number"},
       {"default_ms=14.25", "default_ms=1e3", "line 10 should be a number"},
       {"resident_ms=10", "resident_ms=99999999999999", "line 11 should be a number"},
@@ -289,7 +289,7 @@ TEST_F(TuneCommandTest, LeavesTheDefaultWhereNothingIsBetter) {
   ASSERT_TRUE(profile.ok()) << profile.status();
   EXPECT_EQ(profile->policy, "cost");
   EXPECT_EQ(profile->chunk_log2, 0);
-  EXPECT_EQ(profile->overlap, ReplayOverlap::kOff);
+  EXPECT_EQ(profile->overlap, ReplayOverlap::kAuto);
 }
 
 TEST_F(TuneCommandTest, OverwritesOnlyWhenTold) {

@@ -54,12 +54,12 @@ TEST(ReportAdvice, TheHeadlineIsAboutHalfOfThePeak) {
 
 TEST(ReportAdvice, TheCommandAsksForWhatWasReplayed) {
   ReportCase one = Case({Ran("lru", 5, 8, 2)});
-  for (const char* overlap : {"safe", "all"}) {
+  for (const char* overlap : {"off", "proven", "safe", "all"}) {
     one.runs[0].overlap = overlap;
     EXPECT_THAT(FindingsOf(one).command,
                 HasSubstr(absl::StrCat("--chunk 8MiB --overlap ", overlap, " -- PROGRAM")));
   }
-  for (const char* overlap : {"", "off", "declared", "all; echo"}) {
+  for (const char* overlap : {"", "auto", "declared", "all; echo"}) {
     one.runs[0].overlap = overlap;
     EXPECT_THAT(FindingsOf(one).command, HasSubstr("--chunk 8MiB -- PROGRAM")) << overlap;
   }
@@ -164,7 +164,7 @@ TEST(ReportAdvice, SaysWhatTheStallsWaitFor) {
   one.runs[0].stall_vmm_ms = 900;
   EXPECT_THAT(On(one, "Stalls"), HasSubstr("Larger chunks"));
   one.runs[0].stall_drain_ms = 1'000;
-  EXPECT_THAT(On(one, "Stalls"), HasSubstr("--overlap safe"));
+  EXPECT_THAT(On(one, "Stalls"), HasSubstr("kernels that are trusted"));
   one.runs[0].slowdown = 1.01;
   EXPECT_EQ(On(one, "Stalls"), "");
 }

@@ -167,7 +167,7 @@ class ReplayCommand final : public Command {
       }
       VS_ASSIGN_OR_RETURN(const std::vector<replay::ReplayOverlap> overlaps,
                           replay::OverlapsFor(overlap_, trace.run));
-      SayProblems(file, replay::TrustNotes(overlaps, trace.run));
+      SayProblems(file, replay::TrustNotes(overlap_, overlaps, trace.run));
       VS_ASSIGN_OR_RETURN(const std::vector<Budget> budgets,
                           replay::ParseBudgets(budgets_, trace.run.PeakBytes()));
       std::vector<ReplaySetting> settings;

@@ -122,9 +122,11 @@ StatusOr<std::vector<ReplayOverlap>> OverlapsFor(const std::string& asked, const
   return overlaps;
 }
 
-std::vector<std::string> TrustNotes(const std::vector<ReplayOverlap>& overlaps,
+std::vector<std::string> TrustNotes(const std::string& asked,
+                                    const std::vector<ReplayOverlap>& overlaps,
                                     const RecordedRun& run) {
   std::vector<std::string> notes;
+  if (asked.empty() && run.setting.overlap.empty()) return notes;
   for (const ReplayOverlap overlap : overlaps) {
     if (run.setting.trust_told ||
         (overlap != ReplayOverlap::kAuto && overlap != ReplayOverlap::kProven)) {

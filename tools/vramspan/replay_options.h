@@ -19,8 +19,10 @@ StatusOr<std::vector<int>> ParseChunks(const std::string& text);  // Log2 sizes;
 StatusOr<ReplayOverlap> ParseReplayOverlap(const std::string& text);
 // A list of them: as `asked`, else as recorded, else the default.
 StatusOr<std::vector<ReplayOverlap>> OverlapsFor(const std::string& asked, const RecordedRun& run);
-// What is to be said where the recording does not tell what one of them needs; else nothing.
-std::vector<std::string> TrustNotes(const std::vector<ReplayOverlap>& overlaps,
+// What is to be said where the recording does not tell what one of them needs; else nothing. Nor
+// where nobody named one: what was imported was not trusted or otherwise.
+std::vector<std::string> TrustNotes(const std::string& asked,
+                                    const std::vector<ReplayOverlap>& overlaps,
                                     const RecordedRun& run);
 
 struct Budget {

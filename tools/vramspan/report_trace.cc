@@ -27,7 +27,7 @@ unsigned Threads() { return std::max(1u, std::thread::hardware_concurrency()); }
 
 Status AddSettings(ReplayedTrace* trace, std::vector<ReplaySetting>* settings) {
   VS_ASSIGN_OR_RETURN(const std::vector<ReplayOverlap> overlaps, OverlapsFor("", trace->run));
-  SayProblems(trace->file, TrustNotes(overlaps, trace->run));
+  SayProblems(trace->file, TrustNotes("", overlaps, trace->run));
   VS_ASSIGN_OR_RETURN(const std::vector<std::string> policies, ParsePolicies(kPolicies));
   VS_ASSIGN_OR_RETURN(const std::vector<int> chunks, ParseChunks(kChunks));
   VS_ASSIGN_OR_RETURN(const std::vector<Budget> budgets,

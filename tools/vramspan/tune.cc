@@ -171,7 +171,7 @@ class TuneCommand final : public Command {
     options.device_memory = *device_memory;
     VS_ASSIGN_OR_RETURN(options.overlaps, Overlaps(runs.front()));
     for (size_t i = 0; i < runs.size(); ++i) {
-      SayProblems(files_[i], replay::TrustNotes(options.overlaps, runs[i]));
+      SayProblems(files_[i], replay::TrustNotes(overlaps_, options.overlaps, runs[i]));
     }
     options.threads = threads_ != 0 ? threads_ : std::max(1u, std::thread::hardware_concurrency());
     // Seven sizes of chunk, then eight other policies with two of them, then three choices of what
