@@ -16,7 +16,7 @@ bool Contains(absl::Span<const ChunkIndex> chunks, ChunkIndex chunk) {
 
 bool UnmappedChunks::MayStayUnmapped(ChunkIndex chunk, Instant now) const {
   const Chunk& c = residency_[chunk];
-  return queue_.need_all_mapped() == 0 && counts_.need_all_mapped() == 0 &&
+  return queue_.need_all_mapped() == 0 && counts_.need_all_mapped() == 0 && !last_needs_all_ &&
          counts_.unknown_in_submission() == 0 && now >= no_unmapping_before_ && !all_ &&
          c.mapped_only == 0 && c.in_submission == 0 && !Residency::ServedInPlace(c) &&
          residency_.unmapped() < kMostUnmapped;

@@ -4,9 +4,8 @@
 // (docs/findings/0003-what-a-remap-costs.md). A chunk that is evicted to be fetched again needs
 // neither, so it stays unmapped. That is done only where work says what it touches:
 //  - Work that is not known to touch its ranges alone (a barrier, or a kernel whose code nothing
-//  has
-//    proved) waits until everything is mapped. No chunk is left unmapped before that work has
-//    ended, nor for a while after it was submitted.
+//    has proved) waits until everything is mapped. No chunk is left unmapped before that work has
+//    ended, nor until other work has been submitted: the next is most likely of the same kind.
 //  - Other work finds mapped whatever it may touch. Exception: a chunk that one of the next
 //    launches needs on the device is fetched, and not mapped on the host first.
 //  - What the driver looks up itself, in copies, fills and address queries, is mapped before.
@@ -31,8 +30,8 @@ namespace vramspan {
 
 class UnmappedChunks {
  public:
-  // From the submission of work that needs all memory mapped on, nothing is left unmapped for so
-  // long: the next of the kind is most likely not far.
+  // From an address query or foreign work on, nothing is left unmapped for so long: the next of the
+  // kind is most likely not far.
   static constexpr Duration kKeptMapped = std::chrono::seconds(1);
   // Longer than a program thinks between two steps of what it does.
   static constexpr Duration kIdle = std::chrono::milliseconds(100);
@@ -43,7 +42,10 @@ class UnmappedChunks {
       : residency_(*residency), queue_(*queue), counts_(*counts), awaited_(deadline) {}
 
   // --- which may stay so ---
-  // Work that needs all memory mapped comes, or an address query does.
+  void Submitted(const Work& work) {
+    if (work.kind == Work::Kind::kScope) last_needs_all_ = work.needs_all_mapped();
+  }
+  // An address query or foreign work comes.
   void KeepMapped(Instant now) { KeepMappedUntil(now + kKeptMapped); }
   void KeepMappedUntil(Instant until) {
     no_unmapping_before_ = std::max(no_unmapping_before_, until);
@@ -99,6 +101,7 @@ class UnmappedChunks {
   std::deque<ChunkIndex> next_;  // To be mapped, in order.
   bool mapping_ = false;
   bool all_ = false;
+  bool last_needs_all_ = false;  // The work that was submitted last.
 };
 
 }  // namespace vramspan

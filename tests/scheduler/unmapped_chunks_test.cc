@@ -79,11 +79,10 @@ TEST_F(UnmappedChunksTest, WhatIsOnItsWayIsNotMappedAndWhatCouldNotBeIsAskedForA
   EXPECT_TRUE(Map().empty());
 }
 
-TEST_F(UnmappedChunksTest, NoneStaysUnmappedBesideABarrierOrSoonAfter) {
+TEST_F(UnmappedChunksTest, NoneStaysUnmappedBesideABarrier) {
   SomeWork barrier({1});
   barrier.access = Access::kPartial;
   queue_.Push(&barrier);
-  unmapped_.KeepMapped(AtMillis(5000));
   EXPECT_FALSE(MayStay(4, 7000)) << "it is held";
   queue_.Pop(1);
   counts_.Released(barrier, nullptr);
@@ -94,14 +93,16 @@ TEST_F(UnmappedChunksTest, NoneStaysUnmappedBesideABarrierOrSoonAfter) {
   counts_.SetInSubmission(&unknown, true);
   EXPECT_FALSE(MayStay(4, 7000)) << "it may hand any chunk to the driver";
   counts_.SetInSubmission(&unknown, false);
-  EXPECT_FALSE(MayStay(4, 5999));
+  EXPECT_TRUE(MayStay(4, 5000));
+  unmapped_.KeepMapped(AtMillis(5000));
+  EXPECT_FALSE(MayStay(4, 5999)) << "foreign work came, or a query";
   EXPECT_TRUE(MayStay(4, 6000));
   unmapped_.KeepMappedUntil(Instant::max());
   unmapped_.KeepMapped(AtMillis(7000));
   EXPECT_FALSE(MayStay(4, 9000)) << "for good is longer than a second";
 }
 
-TEST_F(UnmappedChunksTest, NoneStaysUnmappedBesideWorkThatNeedsAllMappedOrSoonAfter) {
+TEST_F(UnmappedChunksTest, NoneStaysUnmappedBesideWorkThatNeedsAllMapped) {
   SomeWork work({1});
   work.access = Access::kMapped;
   queue_.Push(&work);
@@ -113,9 +114,15 @@ TEST_F(UnmappedChunksTest, NoneStaysUnmappedBesideWorkThatNeedsAllMappedOrSoonAf
   EXPECT_EQ(counts_.barriers(), 0u) << "memory may move beside it";
   EXPECT_FALSE(MayStay(4, 7000)) << "it runs";
   counts_.Ended(work);
-  unmapped_.KeepMapped(AtMillis(5000));
-  EXPECT_FALSE(MayStay(4, 5999)) << "its like may come again";
-  EXPECT_TRUE(MayStay(4, 6000));
+  EXPECT_TRUE(MayStay(4, 7000));
+  unmapped_.Submitted(work);
+  EXPECT_FALSE(MayStay(4, 7000)) << "the next is most likely of its kind";
+  SomeWork other({2}), fetch({2});
+  fetch.kind = Work::Kind::kFetch;
+  unmapped_.Submitted(fetch);
+  EXPECT_FALSE(MayStay(4, 7000)) << "a fetch says nothing of what runs next";
+  unmapped_.Submitted(other);
+  EXPECT_TRUE(MayStay(4, 7000));
   Unmap({3, 5});
   EXPECT_TRUE(Waits(&work));
   EXPECT_EQ(Map(), (std::vector<uint32_t>{3, 5}));
