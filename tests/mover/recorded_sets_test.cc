@@ -18,6 +18,7 @@ using namespace vramspan::replay;  // NOLINT
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using vramspan::ChunkUse;
+using vramspan::MiB;
 using vramspan::StatusOr;
 
 constexpr size_t kWhole = 8 * kMiB;
