@@ -12,23 +12,26 @@ patterns=()
 while [[ ${1:---} != -- ]]; do patterns+=("$1"); shift; done
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-n=0
-while [[ $# -gt 0 ]]; do
-  [[ $1 != -- ]] || { shift; continue; }
-  n=$((n + 1))
-  echo "make_trust: $1" >&2
-  "$build/bin/vramspan" audit --trust "$scratch/$n.trust" --output "$scratch/$n.txt" -- bash -c "$1" >&2 ||
-    echo "make_trust: the audit of '$1' failed, and is left out" >&2
-  shift
-done
+{
+  while [[ $# -gt 0 ]]; do
+    [[ $1 == -- ]] || printf 'echo "make_trust: %s" >&2\n%s || echo "make_trust: it failed" >&2\n' "${1//\"/}" "$1"
+    shift
+  done
+} >"$scratch/programs.sh"
+# One audit of all: what is known of a code adds up.
+"$build/bin/vramspan" audit --trust "$scratch/all.trust" --output "$scratch/all.json" --format json -- \
+  bash "$scratch/programs.sh" >&2
 {
   echo "vramspan-trust 1"
   echo "of $of"
-  # A code that several programs launched: launches add up, of the others the largest counts.
-  cat "$scratch"/*.trust | grep '^kernel ' | awk '
-    { name = $0; sub(/^kernel [^ ]+ [^ ]+ [^ ]+ [^ ]+ /, "", name); key = $5 " " name
-      launches[key] += $2; if ($3 > sets[key]) sets[key] = $3; if ($4 > most[key]) most[key] = $4 }
-    END { for (key in launches) print "kernel", launches[key], sets[key] + 0, most[key] + 0, key }' |
-    grep -E "$(IFS='|'; echo "${patterns[*]}")" | LC_ALL=C sort -k6
+  grep '^kernel ' "$scratch/all.trust" | grep -E "$(IFS='|'; echo "${patterns[*]}")" | LC_ALL=C sort -k6
 } >"$out"
+python3 - "$scratch/all.json" >&2 <<'EOF'
+import collections, json, sys
+levels = collections.Counter()
+for kernel in json.load(open(sys.argv[1]))["kernels"]:
+    levels[kernel["level"], kernel["doubtful_launches"] > 0] += 1
+for (level, doubtful), count in sorted(levels.items()):
+    print(f"make_trust: {count:5} {level}{' with doubtful launches' if doubtful else ''}")
+EOF
 echo "make_trust: $(grep -c '^kernel' "$out") kernels in $out" >&2

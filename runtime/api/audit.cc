@@ -120,6 +120,14 @@ void Audit::FinishAll() {
   });
 }
 
+Status Audit::Write() {
+  for (size_t i = 0; i < sets_.size(); ++i) {
+    results_.rows[i].sectors = sets_[i].taken();
+    results_.rows[i].sets = std::min<uint64_t>(sets_[i].shown(), AuditRow::kMostSets);
+  }
+  return WriteAudit(path_, results_);
+}
+
 void Audit::Finish(bool complete) {
   if (counters_ != nullptr) {
     const ScopedContext current(memory_.driver(), memory_.options().context);
@@ -129,7 +137,7 @@ void Audit::Finish(bool complete) {
     counters_ = nullptr;
   }
   results_.complete = complete;
-  memory_.driver().RecordBackgroundError(WriteAudit(path_, results_));
+  memory_.driver().RecordBackgroundError(Write());
 }
 
 bool Audit::TakeTurn() {
@@ -207,12 +215,9 @@ void Audit::Counted(void* self, const vramspanCounted* range) {
   row.read += read;
   row.written += written;
   row.touched += read + written + range->device * VRAMSPAN_SECTOR_BYTES;
-  row.most = std::max(row.most, range->host_reads + range->host_writes);
-  if (!pending.would_show) return;
-  ++row.evidence;
-  absl::flat_hash_set<uint64_t>& sets = audit.sets_[pending.row];
-  if (sets.size() < AuditRow::kMostSets) sets.insert(pending.arguments);
-  row.sets = sets.size();
+  if (pending.would_show) ++row.evidence;
+  audit.sets_[pending.row].Add(pending.arguments, range->host_reads + range->host_writes,
+                               pending.would_show);
 }
 
 Audit::Placed Audit::Look(absl::Span<const InferredRange> inferred,
@@ -391,7 +396,7 @@ void Audit::Exit(CUstream stream) {
   // A range that cannot be ended would take the context's end with it.
   if (counting && !results_.error.empty()) counters_ = nullptr;
   if (std::exchange(delivered_, false) || !results_.error.empty()) {
-    memory_.driver().RecordBackgroundError(WriteAudit(path_, results_));
+    memory_.driver().RecordBackgroundError(Write());
   }
   ReleaseTurn();
 }

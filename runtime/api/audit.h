@@ -12,7 +12,6 @@
 #define VRAMSPAN_RUNTIME_API_AUDIT_H_
 
 #include <absl/container/flat_hash_map.h>
-#include <absl/container/flat_hash_set.h>
 #include <absl/types/span.h>
 
 #include <chrono>
@@ -23,6 +22,7 @@
 #include <tuple>
 #include <vector>
 
+#include "runtime/api/argument_sets.h"
 #include "runtime/api/audit_results.h"
 #include "runtime/base/mutex.h"
 #include "runtime/mover/mover.h"
@@ -89,6 +89,7 @@ class Audit {
   size_t Row(AuditRow::Kind kind, const std::string& name, uint64_t module);
   uint64_t ArgumentsOf(const Submission& s);
   void Stop(const std::string& why);
+  Status Write();
   void Finish(bool complete);
   static void Counted(void* self, const vramspanCounted* range);
   static void FinishAll();
@@ -123,10 +124,10 @@ class Audit {
   absl::flat_hash_map<std::tuple<AuditRow::Kind, std::string, uint64_t>, size_t> index_;
   absl::flat_hash_map<const void*, size_t> graphs_;  // Their numbers.
   AuditResults results_;
-  std::vector<absl::flat_hash_set<uint64_t>> sets_;  // By row: hashes of arguments.
-  size_t launched_ = 0;                              // The row of what is being counted.
-  std::vector<uint8_t> wanted_;                      // Scratch, by chunk.
-  std::vector<char> block_;                          // Scratch, of parameters.
+  std::vector<ArgumentSets> sets_;  // By row.
+  size_t launched_ = 0;             // The row of what is being counted.
+  std::vector<uint8_t> wanted_;     // Scratch, by chunk.
+  std::vector<char> block_;         // Scratch, of parameters.
 };
 
 }  // namespace vramspan

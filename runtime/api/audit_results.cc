@@ -18,7 +18,7 @@
 namespace vramspan {
 namespace {
 
-constexpr std::string_view kHead = "vramspan-audit 2";
+constexpr std::string_view kHead = "vramspan-audit 3";
 
 // One line of text, whatever it holds.
 std::string OneLine(std::string text) {
@@ -30,8 +30,8 @@ std::string OneLine(std::string text) {
 template <typename Row>
 auto Fields(Row& r) {
   return std::to_array({&r.launches, &r.counted, &r.inferred, &r.touched, &r.read, &r.written,
-                        &r.over, &r.over_host, &r.remaining, &r.evidence, &r.sets, &r.most,
-                        &r.module});
+                        &r.over, &r.over_host, &r.remaining, &r.evidence, &r.sets, &r.sectors.most,
+                        &r.sectors.doubtful, &r.sectors.doubtful_most, &r.module});
 }
 
 constexpr std::array<std::pair<AuditRow::Kind, std::string_view>, 3> kKinds = {

@@ -1,10 +1,10 @@
 // What an audited process tells, one file for each of its runtimes: lines of text, the first
-// "vramspan-audit 2". `vramspan audit` reads them (docs/audit.md).
+// "vramspan-audit 3". `vramspan audit` reads them (docs/audit.md).
 //
 //   complete       the runtime came to its end
 //   error TEXT     nothing was counted, or no more from some point on
 //   driver TEXT
-//   kernel N ... NAME  the fields of AuditRow in order, 13 of them, the name to the line's end
+//   kernel N ... NAME  the fields of AuditRow in order, 15 of them, the name to the line's end
 //   graph N ... NAME   the same of a graph
 //   others N ... NAME  the same of kernels that share a row
 #ifndef VRAMSPAN_RUNTIME_API_AUDIT_RESULTS_H_
@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/api/argument_sets.h"
 #include "runtime/base/status.h"
 
 namespace vramspan {
@@ -42,7 +43,7 @@ struct AuditRow {
   // memory, and some there: touching it would have shown.
   uint64_t evidence = 0;
   uint64_t sets = 0;    // Of arguments that differ, among these; kMostSets at most.
-  uint64_t most = 0;    // Sectors of host memory in one launch that was not `over`.
+  HostSectors sectors;  // Of launches that were not `over`.
   uint64_t module = 0;  // A hash of the image that holds the code; 0: not known.
 };
 

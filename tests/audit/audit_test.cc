@@ -56,7 +56,7 @@ Json Kernel(const Json& report, const std::string& name) {
 TEST(AuditTest, NothingIsMissedWhereTheParametersHoldAllPointers) {
   const Json report = Report("visible");
   EXPECT_EQ(report.at("schema"), "vramspan.audit");
-  EXPECT_EQ(report.at("schema_version"), 2);
+  EXPECT_EQ(report.at("schema_version"), 3);
   EXPECT_EQ(report.at("exit_code"), 0);
   EXPECT_EQ(report.at("incomplete_runtimes"), 0);
   const Json& total = report.at("total");
@@ -223,7 +223,7 @@ TEST(AuditResultsTest, SurviveTheFile) {
   results.driver = "libcuda.so.1";
   using enum AuditRow::Kind;
   results.rows.push_back(
-      {kKernel, "a name with (spaces)", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13});
+      {kKernel, "a name with (spaces)", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, {12, 13, 14}, 15});
   results.rows.push_back({.kind = kGraph, .name = "(graph 1)"});
   results.rows.push_back({.kind = kOthers, .name = "(other kernels)"});
   const auto read = ParseAudit(AuditText(results));
@@ -234,12 +234,13 @@ TEST(AuditResultsTest, SurviveTheFile) {
   EXPECT_EQ(read->rows[0].name, "a name with (spaces)");
   EXPECT_EQ(read->rows[0].launches, 1u);
   EXPECT_EQ(read->rows[0].remaining, 9u);
-  EXPECT_EQ(read->rows[0].module, 13u);
+  EXPECT_EQ(read->rows[0].sectors.doubtful_most, 14u);
+  EXPECT_EQ(read->rows[0].module, 15u);
   EXPECT_EQ(read->rows[0].kind, kKernel);
   EXPECT_EQ(read->rows[1].kind, kGraph);
   EXPECT_EQ(read->rows[2].kind, kOthers);
-  EXPECT_FALSE(ParseAudit("vramspan-audit 2\nkernel 1 2 x\n").ok());
-  EXPECT_FALSE(ParseAudit("vramspan-audit 1\n").ok());
+  EXPECT_FALSE(ParseAudit("vramspan-audit 3\nkernel 1 2 x\n").ok());
+  EXPECT_FALSE(ParseAudit("vramspan-audit 2\n").ok());
 }
 
 }  // namespace

@@ -218,10 +218,11 @@ TEST(ReadReportTest, CodesOfOneNameAreRowsOfTheirOwn) {
                                       {.complete = true, .driver = "d", .rows = std::move(rows)});
     ASSERT_TRUE(written.ok()) << written;
   };
-  write("1.audit", {{.name = "k", .launches = 5, .evidence = 5, .sets = 3, .most = 7, .module = 1},
-                    {.name = "k", .launches = 9, .evidence = 9, .sets = 4, .most = 99}});
+  write("1.audit",
+        {{.name = "k", .launches = 5, .evidence = 5, .sets = 3, .sectors = {7}, .module = 1},
+         {.name = "k", .launches = 9, .evidence = 9, .sets = 4, .sectors = {99}}});
   write("2.audit",
-        {{.name = "k", .launches = 4, .evidence = 3, .sets = 2, .most = 9, .module = 1}});
+        {{.name = "k", .launches = 4, .evidence = 3, .sets = 2, .sectors = {9}, .module = 1}});
   const auto report = audit::ReadReport(folder.path());
   ASSERT_TRUE(report.ok()) << report.status();
   const auto file = audit::MakeTrustFile(*report, "x");
@@ -239,17 +240,24 @@ audit::Report ReportOf(AuditRow row) {
 
 TEST(MakeTrustFileTest, NamesWhatLacksForALevel) {
   const auto level = [](AuditRow row) { return std::string(audit::LevelText(row)); };
-  EXPECT_EQ(level({.evidence = 8, .sets = 3, .most = 63, .module = 1}), "proven");
-  EXPECT_EQ(level({.evidence = 8, .sets = 3, .most = 63}), "plausible");
+  EXPECT_EQ(level({.evidence = 8, .sets = 3, .sectors = {63}, .module = 1}), "proven");
+  EXPECT_EQ(level({.evidence = 8, .sets = 3, .sectors = {63}}), "plausible");
   EXPECT_EQ(level({.evidence = 7, .sets = 3, .module = 1}), "too few launches");
   EXPECT_EQ(level({.evidence = 8, .sets = 2, .module = 1}), "too few launches");
-  EXPECT_EQ(level({.evidence = 8, .sets = 3, .most = 64, .module = 1}), "missed");
+  EXPECT_EQ(level({.evidence = 8, .sets = 3, .sectors = {64}, .module = 1}), "missed");
+  // One doubtful launch of few may be anything, one of more is a disturbance, two are not.
+  EXPECT_EQ(level({.evidence = 15, .sets = 3, .sectors = {9, 1, 200}, .module = 1}),
+            "too few launches");
+  EXPECT_EQ(level({.evidence = 16, .sets = 3, .sectors = {9, 1, 200}, .module = 1}), "proven");
+  EXPECT_EQ(level({.evidence = 16, .sets = 3, .sectors = {9, 2, 200}, .module = 1}), "missed");
+  EXPECT_EQ(level({.evidence = 32, .sets = 3, .sectors = {9, 2, 200}, .module = 1}), "proven");
   EXPECT_EQ(level({.kind = AuditRow::Kind::kGraph, .evidence = 8, .sets = 3}), "-");
 }
 
 TEST(MakeTrustFileTest, SaysAsMuchAsTheLevelAndNoMore) {
   const auto file = audit::MakeTrustFile(
-      ReportOf({.name = "k", .launches = 9, .evidence = 8, .sets = 3, .most = 5, .module = 0xAB}),
+      ReportOf(
+          {.name = "k", .launches = 9, .evidence = 8, .sets = 3, .sectors = {5}, .module = 0xAB}),
       "two\nlines");
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_EQ(file->codes, 1u);
@@ -267,9 +275,17 @@ TEST(MakeTrustFileTest, WhatHasShownNothingHasNoLine) {
           .ok());
   EXPECT_FALSE(
       audit::MakeTrustFile(ReportOf({.name = std::string(5000, 'k'), .evidence = 9}), "x").ok());
-  const auto missed = audit::MakeTrustFile(ReportOf({.name = "k", .launches = 9, .most = 64}), "x");
+  const auto missed =
+      audit::MakeTrustFile(ReportOf({.name = "k", .launches = 9, .sectors = {64}}), "x");
   ASSERT_TRUE(missed.ok());
   EXPECT_THAT(missed->text, EndsWith("\nkernel 0 0 64 - k\n"));
+  // Nor does one that can be told neither way.
+  AuditRow row{.name = "k", .evidence = 15, .sets = 3, .sectors = {9, 1, 200}};
+  EXPECT_FALSE(audit::MakeTrustFile(ReportOf(row), "x").ok());
+  row.evidence = 16;
+  EXPECT_THAT(audit::MakeTrustFile(ReportOf(row), "x")->text, EndsWith("\nkernel 16 3 9 - k\n"));
+  row.sectors.doubtful = 2;
+  EXPECT_THAT(audit::MakeTrustFile(ReportOf(row), "x")->text, EndsWith("\nkernel 16 3 200 - k\n"));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr int kSchemaVersion = 2;
+constexpr int kSchemaVersion = 3;
 constexpr size_t kNameWidth = 40;
 
 uint64_t Missed(const AuditRow& row) { return row.read + row.written; }
@@ -48,7 +48,9 @@ void Add(const AuditRow& from, AuditRow* to) {
   to->remaining = std::max(to->remaining, from.remaining);
   to->evidence += from.evidence;
   to->sets = std::max(to->sets, from.sets);
-  to->most = std::max(to->most, from.most);
+  to->sectors.most = std::max(to->sectors.most, from.sectors.most);
+  to->sectors.doubtful += from.sectors.doubtful;
+  to->sectors.doubtful_most = std::max(to->sectors.doubtful_most, from.sectors.doubtful_most);
 }
 
 std::string Demangled(const std::string& name) {
@@ -112,7 +114,8 @@ OrderedJson KernelJson(const AuditRow& row) {
   kernel.update(RowJson(row));
   kernel.update({{"evidence_launches", row.evidence},
                  {"argument_sets", row.sets},
-                 {"most_host_sectors", row.most},
+                 {"most_host_sectors", MostSectors(row)},
+                 {"doubtful_launches", row.sectors.doubtful},
                  {"module", row.module == 0 ? "-" : absl::StrFormat("%016x", row.module)},
                  {"level", LevelText(row)}});
   return kernel;
@@ -190,7 +193,7 @@ std::string ToTable(const Report& report, size_t top) {
     absl::StrAppendFormat(&out, "%-*s %9d %11s %11s %11s %11s %7.3f %% %4s %7d %s\n", kNameWidth,
                           ShortName(row.name, kNameWidth), row.launches, SizeText(row.inferred),
                           SizeText(row.touched), SizeText(row.read), SizeText(row.written),
-                          Percent(row), SetsText(row), row.most, LevelText(row));
+                          Percent(row), SetsText(row), MostSectors(row), LevelText(row));
     Notes(row, &out);
   }
   if (shown < report.rows.size()) {

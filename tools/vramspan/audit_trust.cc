@@ -17,7 +17,13 @@ constexpr std::string_view kHead =
     "# Launches, sets of arguments, most sectors of host memory in one launch, module, name "
     "(docs/trust.md)\n";
 
-bool Missed(const AuditRow& row) { return row.most >= TrustList::kNoise; }
+bool CanTell(const AuditRow& row) {
+  return row.sectors.doubtful == 0 || row.evidence >= kEnoughToTell;
+}
+bool Missed(const AuditRow& row) {
+  return row.sectors.most >= TrustList::kNoise ||
+         (CanTell(row) && row.sectors.doubtful > Disturbances(row.evidence));
+}
 
 // A name in parentheses is ours, for codes that the driver has no name for.
 bool HasName(const AuditRow& row) {
@@ -27,10 +33,16 @@ bool HasName(const AuditRow& row) {
 
 }  // namespace
 
+uint64_t MostSectors(const AuditRow& row) {
+  return Missed(row) || !CanTell(row) ? std::max(row.sectors.most, row.sectors.doubtful_most)
+                                      : row.sectors.most;
+}
+
 std::string_view LevelText(const AuditRow& row) {
   if (row.kind != AuditRow::Kind::kKernel) return "-";
   if (Missed(row)) return "missed";
-  if (row.evidence < TrustList::kProvenLaunches || row.sets < TrustList::kProvenSets) {
+  if (row.evidence < TrustList::kProvenLaunches || row.sets < TrustList::kProvenSets ||
+      !CanTell(row)) {
     return "too few launches";
   }
   // Without a hash its name alone is known.
@@ -42,7 +54,8 @@ StatusOr<TrustFile> MakeTrustFile(const Report& report, std::string_view of) {
   std::vector<const AuditRow*> rows;
   for (const AuditRow& row : report.rows) {
     if (row.kind == AuditRow::Kind::kGraph) file.graph_launches += row.launches;
-    if (row.kind != AuditRow::Kind::kKernel || (row.evidence == 0 && !Missed(row))) continue;
+    if (row.kind != AuditRow::Kind::kKernel) continue;
+    if (!Missed(row) && (row.evidence == 0 || !CanTell(row))) continue;
     if (HasName(row)) {
       rows.push_back(&row);
     } else {
@@ -60,7 +73,7 @@ StatusOr<TrustFile> MakeTrustFile(const Report& report, std::string_view of) {
   for (const AuditRow* row : rows) {
     absl::StrAppend(&file.text, TrustLine(row->name, {.launches = row->evidence,
                                                       .argument_sets = row->sets,
-                                                      .most_sectors = row->most,
+                                                      .most_sectors = MostSectors(*row),
                                                       .module = row->module}));
   }
   // Who is to read it decides.

@@ -18,6 +18,8 @@ struct TrustFile {
   uint64_t unnamed_launches = 0;  // Of codes that no line can name.
 };
 
+// In one launch, disturbances left out. Where these cannot be told, they count.
+uint64_t MostSectors(const AuditRow& row);
 // The level that a code gets from its row, or why it gets none; "-" of what is not one code.
 std::string_view LevelText(const AuditRow& row);
 

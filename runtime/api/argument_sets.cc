@@ -1,0 +1,35 @@
+#include "runtime/api/argument_sets.h"
+
+#include <algorithm>
+
+#include "runtime/observe/trust_list.h"
+
+namespace vramspan {
+
+void ArgumentSets::Add(uint64_t arguments, uint64_t sectors, bool shows) {
+  const bool above = sectors >= TrustList::kNoise;
+  if (!above || sectors >= kLittle) most_ = std::max(most_, sectors);
+  const bool further = sets_.size() >= kMost && !sets_.contains(arguments);
+  Set& set = further ? beyond_ : sets_[arguments];
+  if (shows && !set.shown && !further) ++shown_;
+  set.shown |= shows;
+  set.clean |= (shows && !above) || further;
+  if (!above) return;
+  set.most = std::max(set.most, sectors);
+  ++set.above;
+}
+
+HostSectors ArgumentSets::taken() const {
+  HostSectors taken{.most = most_, .doubtful = beyond_.above, .doubtful_most = beyond_.most};
+  for (const auto& [arguments, set] : sets_) {
+    if (set.above >= 2 && !set.clean) {
+      taken.most = std::max(taken.most, set.most);
+    } else {
+      taken.doubtful += set.above;
+      taken.doubtful_most = std::max(taken.doubtful_most, set.most);
+    }
+  }
+  return taken;
+}
+
+}  // namespace vramspan

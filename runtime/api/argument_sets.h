@@ -1,0 +1,64 @@
+// What the launches of one kernel's code took from host memory, by their arguments.
+//
+// The counters belong to the whole device, and now and then somebody else uses host memory: on an
+// H100 about once in a second, 68 to 1,302 sectors (finding 0038). Equal launches touch the same,
+// so a miss shows in each of them. So what a launch took may be a disturbance where it is little,
+// and where not all launches with these arguments took as much. Such launches are doubtful. They
+// are disturbances where they are rare among all launches of the code (Disturbances).
+//
+// Pure.
+#ifndef VRAMSPAN_RUNTIME_API_ARGUMENT_SETS_H_
+#define VRAMSPAN_RUNTIME_API_ARGUMENT_SETS_H_
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vramspan {
+
+// Of the launches of one code, in sectors of host memory.
+struct HostSectors {
+  uint64_t most = 0;           // In one launch that is not doubtful.
+  uint64_t doubtful = 0;       // Launches,
+  uint64_t doubtful_most = 0;  // and the most in one of them.
+};
+
+// How many doubtful launches are disturbances among so many. Of a few launches none is: it cannot
+// be told.
+constexpr uint64_t kEnoughToTell = 16;
+constexpr uint64_t Disturbances(uint64_t launches) {
+  return launches < kEnoughToTell ? 0 : 1 + launches / 32;
+}
+
+class ArgumentSets {
+ public:
+  // So many sets are kept apart. Launches of further ones count as alone in theirs.
+  static constexpr size_t kMost = 4096;
+  static constexpr uint64_t kLittle = 4096;  // Sectors: 128 KiB.
+
+  // A launch whose arguments have this hash took so many sectors of host memory. `shows`: all that
+  // it does not name lay there.
+  void Add(uint64_t arguments, uint64_t sectors, bool shows);
+
+  // Sets with a launch that shows.
+  size_t shown() const { return shown_; }
+  HostSectors taken() const;
+
+ private:
+  struct Set {
+    uint64_t most = 0;   // Sectors in one launch above noise,
+    uint64_t above = 0;  // and how many of those there were.
+    bool shown = false;
+    bool clean = false;  // A launch that shows took no more than noise.
+  };
+
+  absl::flat_hash_map<uint64_t, Set> sets_;
+  size_t shown_ = 0;
+  Set beyond_;         // The launches of further sets.
+  uint64_t most_ = 0;  // In one launch that is not doubtful, whatever else comes.
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_API_ARGUMENT_SETS_H_

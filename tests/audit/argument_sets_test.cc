@@ -1,0 +1,85 @@
+#include "runtime/api/argument_sets.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/observe/trust_list.h"
+
+namespace vramspan {
+namespace {
+
+constexpr uint64_t kNoise = TrustList::kNoise;
+
+// So many launches that show, each with arguments of its own from `first` on.
+void AddClean(ArgumentSets* sets, uint64_t first, size_t count) {
+  for (size_t i = 0; i < count; ++i) sets->Add(first + i, 10, /*shows=*/true);
+}
+
+TEST(ArgumentSetsTest, WhatOneLaunchTookIsDoubtful) {
+  ArgumentSets sets;
+  AddClean(&sets, 0, 15);
+  EXPECT_EQ(sets.taken().most, 10u);
+  EXPECT_EQ(sets.taken().doubtful, 0u);
+  // An equal one took nothing,
+  sets.Add(0, 519, true);
+  sets.Add(0, 100, true);
+  // or there is no equal one.
+  sets.Add(99, kNoise, true);
+  EXPECT_EQ(sets.shown(), 16u);
+  EXPECT_EQ(sets.taken().most, 10u);
+  EXPECT_EQ(sets.taken().doubtful, 3u);
+  EXPECT_EQ(sets.taken().doubtful_most, 519u);
+}
+
+TEST(ArgumentSetsTest, WhatAllEqualLaunchesTookIsAMiss) {
+  ArgumentSets sets;
+  AddClean(&sets, 0, 1000);
+  sets.Add(5000, 90, true);
+  EXPECT_EQ(sets.taken().most, 10u);
+  sets.Add(5000, 91, true);
+  EXPECT_EQ(sets.taken().most, 91u);
+  EXPECT_EQ(sets.taken().doubtful, 0u);
+  sets.Add(5000, 0, true);
+  EXPECT_EQ(sets.taken().most, 10u);
+  EXPECT_EQ(sets.taken().doubtful, 2u);
+}
+
+TEST(ArgumentSetsTest, MuchIsAMissThoughEqualLaunchesTookNothing) {
+  ArgumentSets sets;
+  for (int i = 0; i < 1000; ++i) sets.Add(1, 0, true);
+  sets.Add(1, ArgumentSets::kLittle, true);
+  EXPECT_EQ(sets.taken().most, ArgumentSets::kLittle);
+}
+
+// Its memory was on the device: nothing could show.
+TEST(ArgumentSetsTest, ALaunchThatShowsNothingExcusesNone) {
+  ArgumentSets sets;
+  for (int i = 0; i < 100; ++i) sets.Add(1, 0, /*shows=*/false);
+  EXPECT_EQ(sets.shown(), 0u);
+  for (int i = 0; i < 2; ++i) sets.Add(1, kNoise, true);
+  EXPECT_EQ(sets.shown(), 1u);
+  EXPECT_EQ(sets.taken().most, kNoise);
+  // What it took is a miss all the same.
+  for (int i = 0; i < 2; ++i) sets.Add(2, 2 * kNoise, false);
+  EXPECT_EQ(sets.taken().most, 2 * kNoise);
+}
+
+TEST(ArgumentSetsTest, BeyondSoManySetsEachLaunchIsAloneInItsOwn) {
+  ArgumentSets sets;
+  AddClean(&sets, 0, ArgumentSets::kMost);
+  for (int i = 0; i < 3; ++i) sets.Add(ArgumentSets::kMost, 100 + i, true);
+  EXPECT_EQ(sets.shown(), ArgumentSets::kMost);
+  EXPECT_EQ(sets.taken().most, 10u);
+  EXPECT_EQ(sets.taken().doubtful, 3u);
+  EXPECT_EQ(sets.taken().doubtful_most, 102u);
+  sets.Add(ArgumentSets::kMost, ArgumentSets::kLittle, true);
+  EXPECT_EQ(sets.taken().most, ArgumentSets::kLittle);
+}
+
+TEST(ArgumentSetsTest, OfFewLaunchesNoneIsADisturbance) {
+  EXPECT_EQ(Disturbances(kEnoughToTell - 1), 0u);
+  EXPECT_EQ(Disturbances(kEnoughToTell), 1u);
+  EXPECT_EQ(Disturbances(64), 3u);
+}
+
+}  // namespace
+}  // namespace vramspan
