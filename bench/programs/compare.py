@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the programs of this folder without vramspan and with it at several budgets, and compares what comes out.
 
-    bench/programs/compare.py --vramspan build/release/bin/vramspan [--budgets 100,75,50,25] [--overlap off,safe,all]
+    bench/programs/compare.py --vramspan build/release/bin/vramspan [--budgets 100,75,50,25] [--overlap auto,off,safe,all]
         [--jobs 4] [CASE...]
 
 A budget is a share of what the program needs: of what it reported as its peak without vramspan. One line a run, as it
@@ -27,6 +27,8 @@ CASES = {
     "train": (["train.py"], {}),
     "train-expandable": (["train.py"], {TORCH: "expandable_segments:True"}),
     "train-malloc-async": (["train.py"], {TORCH: "backend:cudaMallocAsync"}),
+    "gpt2": (["gpt2.py"], {}),
+    "convolutions": (["convolutions.py"], {}),
     "graphs": (["graphs.py"], {}),
     "graphs-malloc-async": (["graphs.py"], {TORCH: "backend:cudaMallocAsync"}),
     "compiled": (["compiled.py"], {}),
@@ -101,7 +103,7 @@ def main():
     parser.add_argument("--vramspan", type=pathlib.Path, default=HERE.parents[1] / "build/release/bin/vramspan")
     parser.add_argument("--binaries", type=pathlib.Path, help="where `buffers` is")
     parser.add_argument("--budgets", default="100,75,50,25")
-    parser.add_argument("--overlap", default="off")
+    parser.add_argument("--overlap", default="auto")
     parser.add_argument("--tracer", default="auto")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--timeout", type=float, default=120)
