@@ -69,7 +69,7 @@ StatusOr<StreamWork*> WorkScopes::BeginTracked(CUstream stream, absl::Span<const
   if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return nullptr;
   VS_RETURN_IF_ERROR(Check(result, "cuStreamIsCapturing"));
   if (capture != CU_STREAM_CAPTURE_STATUS_NONE) {
-    if (KernelsOnly(ranges)) return nullptr;
+    if (access != Access::kUnknown && KernelsOnly(ranges)) return nullptr;
     return BeginCaptured(ranges, access);
   }
   StreamWork* work;

@@ -98,9 +98,27 @@ TEST_F(HiddenTest, WorkThatMayTouchAnythingFindsEverythingMapped) {
   buffers_[i].add += 1;
   Wait();
   EXPECT_EQ(Hidden(), 0u);
-  // More of the kind is to be expected, so nothing is unmapped for a while.
+  // What comes then says again what it touches.
   Cycle();
+  EXPECT_GT(Hidden(), 0u);
+}
+
+// Nothing says what the copy names, and the driver looks it up when it is captured.
+TEST_F(HiddenTest, ACapturedCopyInAScopeThatNamesNothingFindsItsMemoryMapped) {
+  const auto begin = world_.Symbol<decltype(&cuStreamBeginCapture_v2)>("cuStreamBeginCapture_v2");
+  const auto end = world_.Symbol<decltype(&cuStreamEndCapture)>("cuStreamEndCapture");
+  const auto destroy = world_.Symbol<decltype(&cuGraphDestroy)>("cuGraphDestroy");
+  Cycle();
+  const size_t i = AHidden();
+  Word word = 0;
+  CUgraph graph = nullptr;
+  EXPECT_CU(begin(stream_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  EXPECT_SPAN(vramspanWorkBegin(runtime_->get(), stream_, nullptr, 0));
   EXPECT_EQ(Hidden(), 0u);
+  EXPECT_CU(world_.api().MemcpyDtoHAsync(&word, buffers_[i].ptr, sizeof(word), stream_));
+  EXPECT_SPAN(vramspanWorkEnd(runtime_->get(), stream_));
+  EXPECT_CU(end(stream_, &graph));
+  EXPECT_CU(destroy(graph));
 }
 
 TEST_F(HiddenTest, WorkThatIsServedInPlaceFindsItsMemoryMapped) {
