@@ -126,6 +126,20 @@ Status TrustList::Add(std::string_view source, std::string_view text) {
   return absl::OkStatus();
 }
 
+bool TrustList::Proves(const AuditedKernel& kernel) {
+  return kernel.module != 0 && kernel.launches >= kProvenLaunches &&
+         kernel.argument_sets >= kProvenSets && kernel.most_sectors < kNoise;
+}
+
+size_t TrustList::proven() const {
+  size_t proven = 0;
+  for (const auto& [name, audited] : audited_) {
+    proven += std::count_if(audited.begin(), audited.end(),
+                            [](const Audited& a) { return Proves(a.kernel); });
+  }
+  return proven;
+}
+
 std::optional<TrustVerdict> TrustList::Of(std::string_view name, uint64_t module) const {
   const Audited *proof = nullptr, *clean = nullptr, *missed = nullptr;
   bool missed_here = false;
@@ -138,9 +152,7 @@ std::optional<TrustVerdict> TrustList::Of(std::string_view name, uint64_t module
         continue;
       }
       clean = &a;
-      const bool enough =
-          a.kernel.launches >= kProvenLaunches && a.kernel.argument_sets >= kProvenSets;
-      if (same && enough) proof = &a;
+      if (same && Proves(a.kernel)) proof = &a;
     }
   }
   if (proof != nullptr && !missed_here) {

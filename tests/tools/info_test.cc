@@ -2,6 +2,7 @@
 // VRAMSPAN_DRIVER; where that matters a test says otherwise.
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/run_binary.h"
@@ -50,6 +51,30 @@ TEST_F(InfoTest, TheTableSaysThatItWorksAndWhatThingsCost) {
                     HasSubstr("device 2 MiB, host 2 MiB"), HasSubstr("\n  64 MiB "),
                     HasSubstr("to device "), HasSubstr("kernel on host"), HasSubstr("held launch"),
                     HasSubstr("just measured")));
+}
+
+TEST_F(InfoTest, SaysWhatEvidenceThereIsOfKernels) {
+  const std::string good = cache_.path() + "/good", bad = cache_.path() + "/bad";
+  std::ofstream(good) << "vramspan-trust 1\nkernel 9 4 3 00000000000000ab f\nkernel 9 4 99 - g\n";
+  std::ofstream(bad) << "vramspan-trust 2\n";
+  const std::string files = "VRAMSPAN_TRUST='" + good + ":" + bad + "' ";
+  const Output info = Info("", files);
+  EXPECT_EQ(info.code, 0) << info.err;
+  EXPECT_THAT(info.out, AllOf(HasSubstr("trusted code, built in: "),
+                              HasSubstr("trusted code, " + good + ": 1 kernels are proven\n"),
+                              HasSubstr("trusted code, " + bad + ": NONE: " + bad + ", line 1"),
+                              HasSubstr("audits            can count: `vramspan audit --trust")));
+  const Output denied = Info("--format json", files + "SIMCUDA_COUNTERS=0");
+  EXPECT_EQ(denied.code, 0) << "memory can be had all the same";
+  const Json json = Parse(denied);
+  EXPECT_GT(json.at("trust")[0].at("proven"), 1000);
+  EXPECT_EQ(json.at("trust")[1].at("proven"), 1);
+  EXPECT_TRUE(json.at("trust")[1].at("wrong").is_null());
+  EXPECT_TRUE(json.at("trust")[2].at("wrong").is_string());
+  const Json& device = json.at("devices")[0];
+  EXPECT_FALSE(device.at("audits_can_count"));
+  EXPECT_THAT(device.at("audits_lack").get<std::string>(),
+              HasSubstr("NVreg_RestrictProfilingToAdminUsers=0"));
 }
 
 TEST_F(InfoTest, JsonHasAVersionAndEveryFigure) {

@@ -91,6 +91,11 @@ void DeviceTable(std::string* out, const DeviceReport& d) {
     Line(out, "default budgets",
          absl::StrCat("device ", SizeText(*d.device_budget), ", host ", SizeText(*d.host_budget)));
   }
+  if (d.counters.has_value()) {
+    Line(out, "audits",
+         d.counters->ok() ? "can count: `vramspan audit --trust FILE -- program` proves its kernels"
+                          : absl::StrCat("CANNOT count: ", d.counters->message()));
+  }
   Line(out, "costs", d.costs_note);
   if (d.costs.has_value()) CostTable(out, *d.costs);
 }
@@ -132,6 +137,10 @@ OrderedJson DeviceJson(const DeviceReport& d) {
       {"granularity_bytes",
        {{"device", c.device_granularity.value}, {"host", c.host_granularity.value}}},
       {"host_memory_probed", std::move(access)},
+      {"audits_can_count", d.counters.has_value() ? OrderedJson(d.counters->ok()) : nullptr},
+      {"audits_lack", d.counters.has_value() && !d.counters->ok()
+                          ? OrderedJson(std::string(d.counters->message()))
+                          : nullptr},
       {"default_budget_bytes",
        {{"device", OrNull(d.device_budget)}, {"host", OrNull(d.host_budget)}}},
       {"costs", d.costs.has_value() ? CostsToJson(*d.costs) : OrderedJson(nullptr)},
@@ -145,11 +154,25 @@ std::string ToTable(const Report& report) {
   std::string out =
       absl::StrCat(report.simulated ? "simulated driver " : "driver ", report.driver_path,
                    ", CUDA ", VersionText(report.driver_version), "\n");
+  for (const TrustSource& source : report.trust) {
+    absl::StrAppend(&out, "trusted code, ", source.name, ": ",
+                    source.read.ok() ? absl::StrCat(source.proven, " kernels are proven")
+                                     : absl::StrCat("NONE: ", source.read.message()),
+                    "\n");
+  }
   for (const DeviceReport& device : report.devices) DeviceTable(&out, device);
   return out;
 }
 
 std::string ToJson(const Report& report) {
+  OrderedJson trust = OrderedJson::array();
+  for (const TrustSource& source : report.trust) {
+    trust.push_back(
+        {{"source", source.name},
+         {"proven", source.proven},
+         {"wrong", source.read.ok() ? OrderedJson(nullptr)
+                                    : OrderedJson(std::string(source.read.message()))}});
+  }
   OrderedJson devices = OrderedJson::array();
   for (const DeviceReport& device : report.devices) devices.push_back(DeviceJson(device));
   const OrderedJson json = {{"schema", "vramspan.info"},
@@ -159,6 +182,7 @@ std::string ToJson(const Report& report) {
                              {{"path", report.driver_path},
                               {"version", report.driver_version},
                               {"simulated", report.simulated}}},
+                            {"trust", std::move(trust)},
                             {"devices", std::move(devices)}};
   // A device's name is the driver's text; bytes that are no UTF-8 are replaced.
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";

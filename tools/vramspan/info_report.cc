@@ -24,6 +24,7 @@ class OwnContext {
     CUdevice device = 0;
     status_ = Check(driver_->DeviceGet(&device, ordinal), "cuDeviceGet", absl::StrCat(ordinal));
     if (!status_.ok()) return;
+    device_ = device;
     status_ = Check(driver_->CtxCreate(&context_, nullptr, 0, device), "cuCtxCreate",
                     absl::StrCat("device ", ordinal));
   }
@@ -35,6 +36,7 @@ class OwnContext {
 
   const Status& status() const { return status_; }
   CUcontext get() const { return context_; }
+  CUdevice device() const { return device_; }
 
   // The probe kernels, loaded into this context; they end with it.
   StatusOr<ProbeKernels> LoadKernels() {
@@ -63,6 +65,7 @@ class OwnContext {
 
  private:
   const Driver& driver_;
+  CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   Status status_;
 };
@@ -83,6 +86,7 @@ void Probe(const std::shared_ptr<const Driver>& driver, DeviceReport* report) {
     report->free_memory = Bytes(free);
     report->device_budget = DefaultDeviceBudget(Bytes(total), Bytes(free));
   }
+  report->counters = CountersCanBeRead(*driver, context.device(), context.get());
   const auto kernels = context.LoadKernels();
   if (!kernels.ok()) return not_tried(kernels.status());
   auto access = ProbeHostAccess(driver, report->capabilities, context.get(), *kernels);
@@ -185,6 +189,7 @@ StatusOr<Report> MakeReport(const Options& options) {
   report.driver_path = driver->path();
   report.driver_version = driver->version();
   report.simulated = IsSimulated(*driver);
+  report.trust = TrustSources();
   int count = 0;
   VS_RETURN_IF_ERROR(Check(driver->api().DeviceGetCount(&count), "cuDeviceGetCount"));
   if (count == 0) {

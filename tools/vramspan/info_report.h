@@ -10,6 +10,7 @@
 #include "runtime/backing/costs.h"
 #include "runtime/backing/host_access.h"
 #include "runtime/driver/driver.h"
+#include "tools/vramspan/info_evidence.h"
 
 namespace vramspan::info {
 
@@ -25,6 +26,7 @@ struct DeviceReport {
   Status works;                      // Why vramspan cannot work on it.
   std::optional<HostAccess> access;  // None where it could not be tried; `access_note` says why.
   std::string access_note;
+  std::optional<Status> counters;  // Why no audit can count here; none where it was not tried.
   std::optional<Bytes> free_memory;
   std::optional<Bytes> device_budget, host_budget;  // The defaults at this moment.
   std::optional<DeviceCosts> costs;
@@ -36,6 +38,7 @@ struct Report {
   std::string driver_path;
   int driver_version = 0;
   bool simulated = false;
+  std::vector<TrustSource> trust;
   std::vector<DeviceReport> devices;
 
   bool AnyWorks() const;
