@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "runtime/api/tracing.h"
+#include "runtime/api/tracer_library.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/base/own_process.h"
 #include "runtime/base/thread.h"
@@ -73,12 +73,12 @@ Audit::Audit(std::string folder, const vramspanCountersTable* table, Memory* mem
 
 StatusOr<std::unique_ptr<Audit>> Audit::Open(const std::string& folder, const Driver& driver,
                                              CUdevice device, Memory* memory, Mover* mover) {
-  const StatusOr<const vramspanCountersTable*> table = Tracing::Counters();
+  const StatusOr<const vramspanCountersTable*> table = tracer_library::Counters();
   if (!table.ok()) return Refuse(folder, table.status());
   const ScopedContext current(driver, memory->options().context);
   if (!current.status().ok()) return Refuse(folder, current.status());
   std::unique_ptr<Audit> audit(new Audit(folder, *table, memory, mover));
-  const std::string cupti = Tracing::CuptiBeside(driver);
+  const std::string cupti = tracer_library::CuptiBeside(driver);
   char error[512] = "";
   int denied = 0;
   if ((*table)->open(memory->options().context, device, cupti.empty() ? nullptr : cupti.c_str(),

@@ -2,21 +2,17 @@
 
 #include <absl/strings/str_cat.h>
 #include <cupti_driver_cbid.h>
-#include <dlfcn.h>
-#include <sys/auxv.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "runtime/api/tracer_library.h"
 #include "runtime/api/trust_files.h"
 #include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
@@ -35,7 +31,6 @@ constinit std::atomic<OwnProcess> started_in{OwnProcess()};
 
 bool Here() { return started_in.load(std::memory_order_relaxed).Here(); }
 
-constexpr const char* kTracerLibrary = "libvramspan_cupti_tracer.so";
 // A traced call that takes longer waits for something, or its thread died in it.
 constexpr std::chrono::seconds kRemovePatience{5};
 
@@ -381,57 +376,6 @@ bool LetHooksTakeOver(State* state) {
   return true;
 }
 
-// The folder of the file that this code is in.
-std::string OwnFolder() {
-  Dl_info own{}, program{};
-  if (dladdr(reinterpret_cast<void*>(&OwnFolder), &own) == 0 || own.dli_fname == nullptr) {
-    return {};
-  }
-  std::string path = own.dli_fname;
-  // Of the program itself the loader knows only what it was called.
-  const auto headers = reinterpret_cast<void*>(getauxval(AT_PHDR));
-  if (dladdr(headers, &program) != 0 && program.dli_fbase == own.dli_fbase) {
-    std::error_code error;
-    const std::filesystem::path file = std::filesystem::read_symlink("/proc/self/exe", error);
-    if (!error) path = file.string();
-  }
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
-}
-
-// A function of the tracer's library, which stays open.
-StatusOr<void*> OpenTracerFunction(const char* name) {
-  std::vector<std::string> paths;
-  if (const char* path = std::getenv("VRAMSPAN_CUPTI_TRACER"); path != nullptr && *path != '\0') {
-    paths = {path};
-  } else {
-    const std::string own = OwnFolder();
-    // Beside a shared libvramspan, beside the library folder of a program that carries us, else
-    // wherever the loader looks.
-    paths = {own + kTracerLibrary, own + "../lib/" + kTracerLibrary, kTracerLibrary};
-  }
-  std::string errors;
-  for (const std::string& path : paths) {
-    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-      const char* error = dlerror();
-      absl::StrAppend(&errors, errors.empty() ? "" : "; ", error != nullptr ? error : path);
-      continue;
-    }
-    if (void* function = dlsym(library, name); function != nullptr) return function;
-    absl::StrAppend(&errors, errors.empty() ? "" : "; ", path,
-                    " is not a launch tracer, or an old one");
-  }
-  return absl::UnavailableError(absl::StrCat("the launch tracer cannot be opened (", errors,
-                                             "); set VRAMSPAN_CUPTI_TRACER to the path of ",
-                                             kTracerLibrary));
-}
-
-StatusOr<vramspanLaunchSourceStart_t> OpenTracer() {
-  VS_ASSIGN_OR_RETURN(void* const start, OpenTracerFunction(VRAMSPAN_LAUNCH_SOURCE_START));
-  return reinterpret_cast<vramspanLaunchSourceStart_t>(start);
-}
-
 }  // namespace
 
 StatusOr<LaunchSource> ParseLaunchSource(std::string_view text) {
@@ -524,9 +468,10 @@ Status Tracing::Start(const std::shared_ptr<const Driver>& driver, LaunchSource 
   // They leave CUPTI to the program's own tools, and cost less than its callbacks.
   const bool take_hooks = hooks != nullptr && source != LaunchSource::kCupti;
   const StatusOr<vramspanLaunchSourceStart_t> start =
-      take_hooks ? StatusOr<vramspanLaunchSourceStart_t>(hooks) : OpenTracer();
+      take_hooks ? StatusOr<vramspanLaunchSourceStart_t>(hooks)
+                 : tracer_library::LaunchSourceStart();
   if (!start.ok()) return state.started = start.status();
-  const std::string cupti = CuptiBeside(*driver);
+  const std::string cupti = tracer_library::CuptiBeside(*driver);
   char error[512] = "";
   state.sink.enter = take_hooks ? &Enter : &EnterByCupti;
   state.sink.exit = take_hooks ? &Exit : &ExitByCupti;
@@ -534,8 +479,8 @@ Status Tracing::Start(const std::shared_ptr<const Driver>& driver, LaunchSource 
     return state.started = absl::UnavailableError(error);
   }
   if (!take_hooks) {
-    const StatusOr<void*> stop = OpenTracerFunction(VRAMSPAN_LAUNCH_SOURCE_STOP);
-    if (stop.ok()) state.stop_cupti = reinterpret_cast<vramspanLaunchSourceStop_t>(*stop);
+    const StatusOr<vramspanLaunchSourceStop_t> stop = tracer_library::LaunchSourceStop();
+    if (stop.ok()) state.stop_cupti = *stop;
     state.standby = state.sink;
     state.standby.enter = &EnterByStandby;
     state.standby.exit = &ExitByStandby;
@@ -573,20 +518,6 @@ Status Tracing::GiveUpCupti() {
     Log(LogLevel::kInfo, absl::StrCat(kTaken, ": launches are seen by hooks from here on"));
   }
   return absl::OkStatus();
-}
-
-StatusOr<const vramspanCountersTable*> Tracing::Counters() {
-  VS_ASSIGN_OR_RETURN(void* const get, OpenTracerFunction(VRAMSPAN_COUNTERS_GET));
-  const vramspanCountersTable* table = reinterpret_cast<vramspanCountersGet_t>(get)();
-  if (table->version == VRAMSPAN_COUNTERS_VERSION) return table;
-  return absl::UnavailableError(
-      "the launch tracer and the runtime are of different versions; install them together");
-}
-
-std::string Tracing::CuptiBeside(const Driver& driver) {
-  const size_t slash = driver.path().rfind('/');
-  return slash == std::string::npos ? std::string()
-                                    : driver.path().substr(0, slash + 1) + "libcupti.so.13";
 }
 
 Status Tracing::Add(CUcontext context, Tracer* tracer, DevicePtr arena, Bytes size) {

@@ -20,7 +20,6 @@
 
 #include "runtime/api/statistics_text.h"
 #include "runtime/api/tracer.h"
-#include "runtime/observe/hardware_counters.h"
 #include "runtime/observe/launch_source.h"
 
 namespace vramspan {
@@ -58,11 +57,6 @@ class Tracing {
   // The kernels that were launched while work was recorded, at most so many, the most launched
   // first.
   static std::vector<KernelTrust> Kernels(size_t most);
-
-  // What reads the GPU's counters, whichever the source, and where that is to look for CUPTI first:
-  // beside a driver that was given by its path, else empty.
-  static StatusOr<const vramspanCountersTable*> Counters();
-  static std::string CuptiBeside(const Driver& driver);
 
   // At most kMost runtimes are traced. ResourceExhausted beyond that.
   static constexpr size_t kMost = 16;

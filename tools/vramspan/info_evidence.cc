@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "runtime/api/tracing.h"
+#include "runtime/api/tracer_library.h"
 #include "runtime/api/trust_files.h"
 #include "runtime/observe/hardware_counters.h"
 #include "runtime/observe/trust_list.h"
@@ -25,8 +25,8 @@ std::vector<TrustSource> TrustSources() {
 }
 
 Status CountersCanBeRead(const Driver& driver, CUdevice device, CUcontext context) {
-  VS_ASSIGN_OR_RETURN(const vramspanCountersTable* const table, Tracing::Counters());
-  const std::string cupti = Tracing::CuptiBeside(driver);
+  VS_ASSIGN_OR_RETURN(const vramspanCountersTable* const table, tracer_library::Counters());
+  const std::string cupti = tracer_library::CuptiBeside(driver);
   vramspanCounters* counters = nullptr;
   int denied = 0;
   char error[512] = "";
