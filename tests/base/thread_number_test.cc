@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <memory>
@@ -88,26 +86,6 @@ TEST(ThreadEnd, ComesBeforeTheKeys) {
   EXPECT_EQ(counts->ends, 1);
   EXPECT_EQ(pthread_key_delete(key), 0);
   counts.reset();
-}
-
-TEST(ThreadEnd, IsNotToldInAChild) {
-  class Exits : public ThreadEnd::Listener {
-   public:
-    void ThreadEnds() override {
-      if (getpid() != parent) _exit(1);
-    }
-    const pid_t parent = getpid();
-  };
-  const auto exits = std::make_shared<Exits>();
-  std::thread([&] {
-    ThreadEnd::Tell(exits);
-    const pid_t child = fork();
-    if (child == 0) pthread_exit(nullptr);  // Its last thread: the process ends with 0.
-    int status = -1;
-    EXPECT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status));
-    EXPECT_EQ(WEXITSTATUS(status), 0);
-  }).join();
 }
 
 }  // namespace
