@@ -178,8 +178,21 @@ bool Tracer::EnterKnown(const Submission& launch, LaunchMemo::Known* known) {
   return status.ok();
 }
 
+void Tracer::TellUntried(const Submission& launch) const {
+  const bool by_trust = overlap_ == Overlap::kAuto || overlap_ == Overlap::kProven;
+  if (!by_trust || !memory_.options().announce || audit_ != nullptr || !mover_.tracking()) return;
+  const std::string one = launch.kernel != nullptr ? CleanText(launch.kernel->name, 100) : "";
+  Log(LogLevel::kWarning,
+      absl::StrCat("nothing proves what the kernels of ", kUntriedTold, " launches touch",
+                   one.empty() ? "" : absl::StrCat(" (", one, " is one)"),
+                   ", so memory moves only between them; `vramspan audit --trust FILE -- program` "
+                   "may prove it, and `run --trust FILE` uses that"));
+}
+
 Beside Tracer::NoteLaunch(const Submission& launch) {
-  launches_by_trust_[static_cast<size_t>(launch.trust)].fetch_add(1, std::memory_order_relaxed);
+  std::atomic<uint64_t>& launches = launches_by_trust_[static_cast<size_t>(launch.trust)];
+  const uint64_t before = launches.fetch_add(1, std::memory_order_relaxed);
+  if (before + 1 == kUntriedTold && launch.trust == Trust::kUntried) TellUntried(launch);
   if (launch.kernel != nullptr) launch.kernel->launches.fetch_add(1, std::memory_order_relaxed);
   return BesideLaunch(overlap_, launch.trust);
 }

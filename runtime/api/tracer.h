@@ -104,6 +104,9 @@ class Tracer {
   void Leave(CUstream stream);
   // Adds to a launch what it may name in other forms. Whether there is any.
   bool FindEncoded(EncodedCache* cache, ExtentCache* extents, Submission* launch);
+  // After so many launches of untried code, while memory is short, one line says what to do.
+  static constexpr uint64_t kUntriedTold = 1000;
+  void TellUntried(const Submission& launch) const;
   // Counts a launch, and says what may happen beside it.
   Beside NoteLaunch(const Submission& launch);
   // What the copies carry is remembered with their targets.

@@ -35,6 +35,22 @@ TEST_P(Hostile, SameAsWithoutVramspan) {
   }
 }
 
+// Once, where memory is short, and where nobody has said how it is to move.
+TEST(HostileSays, HowUntriedKernelsMayBeProven) {
+  const Case many{.program = "many_threads 250 60"};
+  const auto told = [&](const std::string& options) {
+    const std::string ours = RunCase(many, &options).ours;
+    const std::string text = "nothing proves what the kernels of 1000 launches touch (add is one)";
+    size_t times = 0;
+    for (size_t at = 0; (at = ours.find(text, at)) != std::string::npos; ++at) ++times;
+    return times;
+  };
+  EXPECT_EQ(told("--device-memory 16MiB"), 1u);
+  EXPECT_EQ(told("--device-memory 16MiB --overlap off"), 0u);
+  EXPECT_EQ(told("--device-memory 16MiB --quiet"), 0u);
+  EXPECT_EQ(told("--device-memory 128MiB"), 0u);
+}
+
 std::string Name(const testing::TestParamInfo<Case>& info) {
   std::string name = info.param.program;
   for (char& c : name) {

@@ -18,13 +18,14 @@ std::string ReadText(const std::string& path) {
 }
 
 // A summary is a first line of vramspan's and indented ones behind it.
-std::string WithoutOurLines(const std::string& text) {
+std::string WithoutOurLines(const std::string& text, std::string* ours) {
   std::istringstream lines(text);
   std::string rest, line;
   bool summary = false;
   while (std::getline(lines, line)) {
     if (line.starts_with("vramspan")) {
       summary = line.starts_with("vramspan: process ");
+      *ours += line + "\n";
     } else if (!summary || !line.starts_with("  ")) {
       summary = false;
       rest += line + "\n";
@@ -59,7 +60,7 @@ Said RunCase(const Case& c, const std::string* options) {
   Said said;
   said.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   said.out = ReadText(folder + "/out");
-  said.err = WithoutOurLines(ReadText(folder + "/err"));
+  said.err = WithoutOurLines(ReadText(folder + "/err"), &said.ours);
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
   return said;

@@ -11,9 +11,10 @@ namespace vramspan_test {
 struct Said {
   int code = -1;  // As a shell gives it: 128 and the signal's number; 137 also after a minute.
   std::string out, err;
+  std::string ours;  // Vramspan's own lines, which `err` is without.
 };
 
-// Without vramspan where `options` is null. `err` is without vramspan's own lines.
+// Without vramspan where `options` is null.
 Said RunCase(const Case& c, const std::string* options);
 
 }  // namespace vramspan_test
