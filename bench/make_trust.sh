@@ -14,7 +14,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 {
   while [[ $# -gt 0 ]]; do
-    [[ $1 == -- ]] || printf 'echo "make_trust: %s" >&2\n%s || echo "make_trust: it failed" >&2\n' "${1//\"/}" "$1"
+    [[ $1 == -- ]] || printf 'echo "make_trust: "%q >&2\nbash -c %q || echo "make_trust: it failed" >&2\n' "$1" "$1"
     shift
   done
 } >"$scratch/programs.sh"

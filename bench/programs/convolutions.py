@@ -1,4 +1,4 @@
-"""A residual network of convolutions, trained; conv.py [WIDTH] [STEPS]"""
+"""A residual network of convolutions, trained; convolutions.py [WIDTH] [STEPS]"""
 import sys
 from common import digest, median, repeated, report, torch_setup
 torch = torch_setup()

@@ -1,4 +1,4 @@
-"""GPT-2 of transformers, trained; hf.py [LAYERS] [STEPS]"""
+"""GPT-2 of transformers, trained; gpt2.py [LAYERS] [STEPS]"""
 import sys
 from common import digest, median, repeated, report, torch_setup
 torch = torch_setup()

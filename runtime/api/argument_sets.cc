@@ -11,8 +11,7 @@ void ArgumentSets::Add(uint64_t arguments, uint64_t sectors, bool shows) {
   if (!above || sectors >= kLittle) most_ = std::max(most_, sectors);
   const bool further = sets_.size() >= kMost && !sets_.contains(arguments);
   Set& set = further ? beyond_ : sets_[arguments];
-  if (shows && !set.shown && !further) ++shown_;
-  set.shown |= shows;
+  if (shows && !above && !set.clean && !further) ++clean_;
   set.clean |= (shows && !above) || further;
   if (!above) return;
   set.most = std::max(set.most, sectors);

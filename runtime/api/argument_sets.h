@@ -41,20 +41,19 @@ class ArgumentSets {
   // it does not name lay there.
   void Add(uint64_t arguments, uint64_t sectors, bool shows);
 
-  // Sets with a launch that shows.
-  size_t shown() const { return shown_; }
+  // Sets with a launch that shows and took no more than noise.
+  size_t clean() const { return clean_; }
   HostSectors taken() const;
 
  private:
   struct Set {
     uint64_t most = 0;   // Sectors in one launch above noise,
     uint64_t above = 0;  // and how many of those there were.
-    bool shown = false;
     bool clean = false;  // A launch that shows took no more than noise.
   };
 
   absl::flat_hash_map<uint64_t, Set> sets_;
-  size_t shown_ = 0;
+  size_t clean_ = 0;
   Set beyond_;         // The launches of further sets.
   uint64_t most_ = 0;  // In one launch that is not doubtful, whatever else comes.
 };

@@ -16,6 +16,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/base/thread_number.h"
 #include "runtime/observe/kernel_codes.h"
+#include "runtime/observe/trust_list.h"
 
 namespace vramspan {
 namespace {
@@ -123,7 +124,7 @@ void Audit::FinishAll() {
 Status Audit::Write() {
   for (size_t i = 0; i < sets_.size(); ++i) {
     results_.rows[i].sectors = sets_[i].taken();
-    results_.rows[i].sets = std::min<uint64_t>(sets_[i].shown(), AuditRow::kMostSets);
+    results_.rows[i].sets = std::min<uint64_t>(sets_[i].clean(), AuditRow::kMostSets);
   }
   return WriteAudit(path_, results_);
 }
@@ -215,9 +216,9 @@ void Audit::Counted(void* self, const vramspanCounted* range) {
   row.read += read;
   row.written += written;
   row.touched += read + written + range->device * VRAMSPAN_SECTOR_BYTES;
-  if (pending.would_show) ++row.evidence;
-  audit.sets_[pending.row].Add(pending.arguments, range->host_reads + range->host_writes,
-                               pending.would_show);
+  const uint64_t sectors = range->host_reads + range->host_writes;
+  if (pending.would_show && sectors < TrustList::kNoise) ++row.evidence;
+  audit.sets_[pending.row].Add(pending.arguments, sectors, pending.would_show);
 }
 
 Audit::Placed Audit::Look(absl::Span<const InferredRange> inferred,

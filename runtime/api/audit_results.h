@@ -40,7 +40,7 @@ struct AuditRow {
   uint64_t over_host = 0;  // Bytes of host memory in those.
   uint64_t remaining = 0;  // Most bytes not inferred that could not be put into host memory.
   // Launches that were counted, not `over`, with all movable memory that was not inferred in host
-  // memory, and some there: touching it would have shown.
+  // memory, and some there: touching it would have shown, and no more than noise did.
   uint64_t evidence = 0;
   uint64_t sets = 0;    // Of arguments that differ, among these; kMostSets at most.
   HostSectors sectors;  // Of launches that were not `over`.

@@ -6,6 +6,7 @@
 //  - Work that is not known to touch its ranges alone (a barrier, or a kernel whose code nothing
 //    has proved) waits until everything is mapped. No chunk is left unmapped before that work has
 //    ended, nor until other work has been submitted: the next is most likely of the same kind.
+//    Of work of which nothing is known, not for a while.
 //  - Other work finds mapped whatever it may touch. Exception: a chunk that one of the next
 //    launches needs on the device is fetched, and not mapped on the host first.
 //  - What the driver looks up itself, in copies, fills and address queries, is mapped before.
@@ -30,8 +31,8 @@ namespace vramspan {
 
 class UnmappedChunks {
  public:
-  // From an address query or foreign work on, nothing is left unmapped for so long: the next of the
-  // kind is most likely not far.
+  // From an address query, foreign work or work of which nothing is known on, nothing is left
+  // unmapped for so long: the next of the kind is most likely not far.
   static constexpr Duration kKeptMapped = std::chrono::seconds(1);
   // Longer than a program thinks between two steps of what it does.
   static constexpr Duration kIdle = std::chrono::milliseconds(100);
@@ -42,10 +43,11 @@ class UnmappedChunks {
       : residency_(*residency), queue_(*queue), counts_(*counts), awaited_(deadline) {}
 
   // --- which may stay so ---
-  void Submitted(const Work& work) {
+  void Submitted(const Work& work, Instant now) {
     if (work.kind == Work::Kind::kScope) last_needs_all_ = work.needs_all_mapped();
+    if (work.needs_all_mapped() && work.uses.empty()) KeepMapped(now);
   }
-  // An address query or foreign work comes.
+  // An address query or foreign work comes, or work of which nothing is known.
   void KeepMapped(Instant now) { KeepMappedUntil(now + kKeptMapped); }
   void KeepMappedUntil(Instant until) {
     no_unmapping_before_ = std::max(no_unmapping_before_, until);

@@ -28,7 +28,7 @@ bool WorkFlow::Submit(Work* work, const Moment& at) {
   if (work->kernel != 0 && parts_.trials != nullptr) {
     parts_.trials->PriceNew(work, at.available);
   }
-  parts_.unmapped->Submitted(*work);
+  parts_.unmapped->Submitted(*work, at.now);
   if (work->kind == Work::Kind::kScope && parts_.queue->empty() &&
       parts_.readiness->RunsAsItIs(*work, ConditionsAt(at))) {
     parts_.planning->Submitted(work);

@@ -98,9 +98,9 @@ TEST_F(HiddenTest, WorkThatMayTouchAnythingFindsEverythingMapped) {
   buffers_[i].add += 1;
   Wait();
   EXPECT_EQ(Hidden(), 0u);
-  // What comes then says again what it touches.
+  // More of the kind is to be expected, so nothing is unmapped for a while.
   Cycle();
-  EXPECT_GT(Hidden(), 0u);
+  EXPECT_EQ(Hidden(), 0u);
 }
 
 // Nothing says what the copy names, and the driver looks it up when it is captured.

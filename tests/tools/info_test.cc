@@ -61,7 +61,7 @@ TEST_F(InfoTest, SaysWhatEvidenceThereIsOfKernels) {
   const Output info = Info("", files);
   EXPECT_EQ(info.code, 0) << info.err;
   EXPECT_THAT(info.out, AllOf(HasSubstr("trusted code, built in: "),
-                              HasSubstr("trusted code, " + good + ": 1 kernels are proven\n"),
+                              HasSubstr("trusted code, " + good + ": 1 codes are proven\n"),
                               HasSubstr("trusted code, " + bad + ": NONE: " + bad + ", line 1"),
                               HasSubstr("audits            can count: `vramspan audit --trust")));
   const Output denied = Info("--format json", files + "SIMCUDA_COUNTERS=0");

@@ -17,12 +17,14 @@ constexpr std::string_view kHead =
     "# Launches, sets of arguments, most sectors of host memory in one launch, module, name "
     "(docs/trust.md)\n";
 
+// One doubtful launch among few may be anything. That two are disturbances is not to be expected.
 bool CanTell(const AuditRow& row) {
-  return row.sectors.doubtful == 0 || row.evidence >= kEnoughToTell;
+  return row.sectors.doubtful != 1 || row.evidence >= kEnoughToTell;
 }
 bool Missed(const AuditRow& row) {
   return row.sectors.most >= TrustList::kNoise ||
-         (CanTell(row) && row.sectors.doubtful > Disturbances(row.evidence));
+         (CanTell(row) &&
+          row.sectors.doubtful > Disturbances(std::max(row.evidence, kEnoughToTell)));
 }
 
 // A name in parentheses is ours, for codes that the driver has no name for.

@@ -93,8 +93,9 @@ void DeviceTable(std::string* out, const DeviceReport& d) {
   }
   if (d.counters.has_value()) {
     Line(out, "audits",
-         d.counters->ok() ? "can count: `vramspan audit --trust FILE -- program` proves its kernels"
-                          : absl::StrCat("CANNOT count: ", d.counters->message()));
+         d.counters->ok()
+             ? "can count: `vramspan audit --trust FILE -- program` may prove its kernels"
+             : absl::StrCat("CANNOT count: ", d.counters->message()));
   }
   Line(out, "costs", d.costs_note);
   if (d.costs.has_value()) CostTable(out, *d.costs);
@@ -156,7 +157,7 @@ std::string ToTable(const Report& report) {
                    ", CUDA ", VersionText(report.driver_version), "\n");
   for (const TrustSource& source : report.trust) {
     absl::StrAppend(&out, "trusted code, ", source.name, ": ",
-                    source.read.ok() ? absl::StrCat(source.proven, " kernels are proven")
+                    source.read.ok() ? absl::StrCat(source.proven, " codes are proven")
                                      : absl::StrCat("NONE: ", source.read.message()),
                     "\n");
   }

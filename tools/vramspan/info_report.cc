@@ -86,7 +86,6 @@ void Probe(const std::shared_ptr<const Driver>& driver, DeviceReport* report) {
     report->free_memory = Bytes(free);
     report->device_budget = DefaultDeviceBudget(Bytes(total), Bytes(free));
   }
-  report->counters = CountersCanBeRead(*driver, context.device(), context.get());
   const auto kernels = context.LoadKernels();
   if (!kernels.ok()) return not_tried(kernels.status());
   auto access = ProbeHostAccess(driver, report->capabilities, context.get(), *kernels);
@@ -170,6 +169,11 @@ StatusOr<DeviceReport> ReportDevice(const std::shared_ptr<const Driver>& driver,
   Probe(driver, &report);
   if (report.works.ok()) {
     FindCosts(driver, options.measure, &report);
+    // Last: what reads counters stays in the process, and may change what is measured.
+    const OwnContext context(*driver, ordinal);
+    report.counters = context.status().ok()
+                          ? CountersCanBeRead(*driver, context.device(), context.get())
+                          : context.status();
   } else {
     report.costs_note = "not measured: vramspan cannot work on this device";
   }
