@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // The same as what a block holds, which no checksum keeps a fuzzer out of.
   replay::EventRepeater repeater;
   repeater.Take({data, size});
-  const replay::RepeatedEvents& result = repeater.Finish();
+  const replay::RepeatedEvents& result = repeater.result();
   VS_CHECK(result.actions <= result.events);
   return 0;
 }

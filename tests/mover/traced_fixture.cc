@@ -143,7 +143,8 @@ void TracedTest::ExpectStay(const Indices& which, const std::function<void(CUstr
   const auto all = [&] {
     return std::all_of(which.begin(), which.end(), [&](size_t i) { return OnDevice(i); });
   };
-  // A prefetch is a hint: on a busy machine one does not come now and then.
+  // Idle fetches may have taken the room. Where the first prefetch is done before the second is
+  // asked for, the second may evict what the first brought.
   for (int attempt = 0; attempt < 5 && !all(); ++attempt) {
     move(VRAMSPAN_LOCATION_DEVICE);
     runtime_->Synchronize();

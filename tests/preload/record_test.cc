@@ -119,7 +119,7 @@ TEST_F(RecordTest, EventsGiveTheSameActions) {
     std::filesystem::resize_file(path_, std::filesystem::file_size(path_) * 3 / 4);
     const int cut = std::system((repeat + " >/dev/null 2>&1").c_str());
     EXPECT_EQ(WEXITSTATUS(cut), 1);
-    EXPECT_NE(RepeatEvents(path_)->damage, "");
+    EXPECT_THAT(RepeatEvents(path_)->damage, HasSubstr("the file ends in the middle of a block"));
   }
 }
 

@@ -86,11 +86,6 @@ bool EventRepeater::Take(absl::Span<const uint8_t> bytes) {
   return false;
 }
 
-const RepeatedEvents& EventRepeater::Finish() {
-  if (!over_) TellPending();
-  return result_;
-}
-
 bool EventRepeater::TakeRecord(const trace::SchedulerRecord& record) {
   if (const auto* made = std::get_if<trace::MadeRecord>(&record)) return Construct(*made);
   if (!scheduler_) return Damaged("there is no scheduler yet");

@@ -50,8 +50,9 @@ class EventRepeater final : SchedulerOwner {
 
   // The next bytes. False: there is a difference, or damage, and no more is wanted.
   bool Take(absl::Span<const uint8_t> bytes);
-  // There are no more.
-  const RepeatedEvents& Finish();
+  // So far. An event is told when the next record comes: of a file without an end the last one may
+  // lack its answer.
+  const RepeatedEvents& result() const { return result_; }
 
  private:
   using Kind = SchedulerEvent::Kind;

@@ -47,7 +47,7 @@ StatusOr<RepeatedEvents> RepeatEventsOf(std::string_view bytes) {
     more = repeater.Take(raw);
     at = contents + header->packed_bytes;
   }
-  RepeatedEvents result = repeater.Finish();
+  RepeatedEvents result = repeater.result();
   result.program = std::move(program);
   if (result.damage.empty() && !cut.empty()) {
     result.damage = absl::StrCat("at byte ", at, ": ", cut);
