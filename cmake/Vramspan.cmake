@@ -141,7 +141,7 @@ function(vramspan_add_test name)
     "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/no-cache"
     "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1"
     "UBSAN_OPTIONS=print_stacktrace=1"
-    "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1"
+    "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions='${PROJECT_SOURCE_DIR}/tests/tsan_suppressions.txt'"
     ${arg_ENVIRONMENT})
   if(VRAMSPAN_TEST_WRAPPER)
     set_target_properties(${name} PROPERTIES CROSSCOMPILING_EMULATOR "${VRAMSPAN_TEST_WRAPPER}")

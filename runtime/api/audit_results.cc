@@ -13,6 +13,7 @@
 #include <fstream>
 #include <utility>
 
+#include "runtime/base/clean_text.h"
 #include "runtime/base/quiet_write.h"
 
 namespace vramspan {
@@ -88,8 +89,8 @@ StatusOr<AuditResults> ParseAudit(std::string_view text) {
     } else if (absl::ConsumePrefix(&line, "driver ")) {
       results.driver = line;
     } else if (!ParseRow(line, &results.rows.emplace_back())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("line ", i + 1, " of the audit's results is not understood: ", lines[i]));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "line ", i + 1, " of the audit's results is not understood: ", Repeated(lines[i])));
     }
   }
   return results;

@@ -195,7 +195,8 @@ TEST_P(TracedMemo, NotAfterATableChanged) {
   size_t arrays = 1, count = kChunkWords;
   Word value = 1;
   const auto show = [&](size_t i) {
-    EXPECT_CU(DRIVER(cuMemcpyHtoD)(table, &buffers_[i].ptr, sizeof(CUdeviceptr)));
+    // Such a copy may return before it is done, and the stream does not wait for others.
+    EXPECT_CU(DRIVER(cuMemcpyHtoDAsync)(table, &buffers_[i].ptr, sizeof(CUdeviceptr), stream_));
   };
   const auto launch = [&](size_t i) {
     EXPECT_CU(world_.Launch(world_.Kernel("add_to_table"), stream_,
