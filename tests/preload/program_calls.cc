@@ -55,6 +55,7 @@ Caller::~Caller() {
 void Caller::Call(const std::string& name, Told told, const std::function<CUresult()>& call,
                   CUresult wanted) {
   p_.Launch(p_.fill_hash, marker_, 1, 0);
+  CHECK_OK(p_.api.CtxSynchronize());  // Calls in other streams read what it writes.
   std::printf("call %s: %s\n", name.c_str(), Words(told));
   const CUresult result = call();
   if (result != wanted) Fail(name + " is " + std::to_string(result));
