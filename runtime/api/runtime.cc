@@ -238,6 +238,9 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
     if (!recorder.ok()) return record.Error(recorder.status());
     r->recorder_ = *std::move(recorder);
   }
+  const Setting graphs(nullptr, "VRAMSPAN_GRAPHS");
+  const auto graph_launch = ParseGraphLaunch(graphs.text.value_or("whole"));
+  if (!graph_launch.ok()) return graphs.Error(graph_launch.status());
   MoverOptions mover;
   const Setting events(nullptr, "VRAMSPAN_RECORD_EVENTS");
   if (events.text.has_value()) {
@@ -280,16 +283,17 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
     VS_ASSIGN_OR_RETURN(r->audit_, Audit::Open(*audited, *r->driver_, r->device_, r->memory_.get(),
                                                r->mover_.get()));
   }
-  if (traced) VS_RETURN_IF_ERROR(r->StartTracer(*overlap));
+  if (traced) VS_RETURN_IF_ERROR(r->StartTracer(*overlap, *graph_launch));
   return r;
 }
 
-Status Runtime::StartTracer(Overlap overlap) {
+Status Runtime::StartTracer(Overlap overlap, GraphLaunch graphs) {
   Tracing& tracing = Tracing::Get();
   tracer_ = std::make_unique<Tracer>(tracing.decoder(), memory_.get(), mover_.get(), overlap);
   tracer_->SetAudit(audit_.get());
   tracer_->SetRecorder(recorder_.get());
   tracer_->SetTeacher(teacher_.get());
+  tracer_->SetGraphLaunch(graphs);
   const PageMap& map = memory_->page_map();
   const Status added = tracing.Add(context_, tracer_.get(), map.base(), map.size());
   if (!added.ok()) tracer_.reset();
@@ -500,6 +504,8 @@ vramspanStatistics Runtime::Statistics() {
     s.launches_plausible = t.launches_by_trust[static_cast<size_t>(Trust::kPlausible)];
     s.launches_proven = t.launches_by_trust[static_cast<size_t>(Trust::kProven)];
     s.launches_known = t.launches_known;
+    s.graphs_cut = t.graphs_cut;
+    s.segments = t.segments;
     s.touches = t.touches;
     s.bytes_scanned = t.scanned.value;
   }

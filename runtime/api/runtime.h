@@ -61,7 +61,7 @@ class Runtime {
   Runtime() = default;
   Status TakeContext(int device);
   // Lets the launch source tell this runtime of the program's work.
-  Status StartTracer(Overlap overlap);
+  Status StartTracer(Overlap overlap, GraphLaunch graphs);
 
   std::shared_ptr<const Driver> driver_;
   CUcontext context_ = nullptr;

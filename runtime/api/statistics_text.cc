@@ -58,6 +58,9 @@ std::string StatisticsText(const vramspanStatistics& s, const StatisticsDetails&
     std::string traced = absl::StrCat(
         s.launches, " launches (", s.launches_unknown, " named no memory of vramspan), ", s.copies,
         " copies, ", s.touches, " pointers in ", Size(s.bytes_scanned), " scanned");
+    if (s.graphs_cut != 0) {
+      absl::StrAppend(&traced, ", ", s.graphs_cut, " graphs in ", s.segments, " segments");
+    }
     if (s.launches_encoded != 0) {
       absl::StrAppend(&traced, ", ", s.launches_encoded, " launches with addresses in other forms");
     }
@@ -153,6 +156,8 @@ std::string StatisticsJson(const vramspanStatistics& s, const StatisticsDetails&
   VS_FIELD(launches_plausible);
   VS_FIELD(launches_proven);
   VS_FIELD(launches_known);
+  VS_FIELD(graphs_cut);
+  VS_FIELD(segments);
 #undef VS_FIELD
   absl::StrAppend(&text, ",\"passed\":[");
   const char* comma = "";

@@ -338,6 +338,22 @@ void Tracer::EndWait(uint32_t call, const void* params) {
   recorder_->Waited(what, what == WaitsFor::kStream ? Decoder::StreamOf(call, params) : CUstream());
 }
 
+bool Tracer::MayBeCut(CUgraphExec exec) {
+  if (graph_launch_ == GraphLaunch::kWhole) return false;
+  return GraphSets(&decoder_, &memory_, &sets_, &hidden_).MayBeCut(exec);
+}
+
+std::vector<size_t> Tracer::CutsOf(CUgraphExec exec, absl::Span<const CUgraphNode> nodes) {
+  // An audit says what graphs take as the program launches them.
+  if (!mover_.tracking() || audit_ != nullptr) return {};
+  return GraphSets(&decoder_, &memory_, &sets_, &hidden_).Cut(exec, nodes);
+}
+
+void Tracer::NoteSegments(size_t segments) {
+  graphs_cut_.fetch_add(1, std::memory_order_relaxed);
+  segments_.fetch_add(segments, std::memory_order_relaxed);
+}
+
 void Tracer::StreamGoes(CUstream stream) {
   memory_.driver().RecordBackgroundError(mover_.Forget(stream));
 }
@@ -355,6 +371,8 @@ TracerStatistics Tracer::statistics() const {
                      {},
                      launches_known_.load(std::memory_order_relaxed),
                      touches_.load(std::memory_order_relaxed),
+                     graphs_cut_.load(std::memory_order_relaxed),
+                     segments_.load(std::memory_order_relaxed),
                      Bytes(scanned_.load(std::memory_order_relaxed))};
   for (size_t i = 0; i < s.launches_by_trust.size(); ++i) {
     s.launches_by_trust[i] = launches_by_trust_[i].load(std::memory_order_relaxed);

@@ -8,12 +8,17 @@
 #ifndef VRAMSPAN_RUNTIME_API_TRACER_H_
 #define VRAMSPAN_RUNTIME_API_TRACER_H_
 
+#include <absl/types/span.h>
+#include <cuda.h>
+
 #include <array>
 #include <atomic>
 #include <string_view>
+#include <vector>
 
 #include "runtime/api/audit.h"
 #include "runtime/api/encoded_cache.h"
+#include "runtime/api/graph_sets.h"
 #include "runtime/api/kernel_teacher.h"
 #include "runtime/api/launch_memo.h"
 #include "runtime/api/recorder.h"
@@ -36,6 +41,8 @@ struct TracerStatistics {
   std::array<uint64_t, 3> launches_by_trust{};  // By the value of Trust.
   uint64_t launches_known = 0;  // Were the same as an earlier one, and told by that.
   uint64_t touches = 0;         // Pointers and ranges into our memory that they named.
+  uint64_t graphs_cut = 0;      // Launches of graphs that were made in segments,
+  uint64_t segments = 0;        // and of how many; `launches` counts these.
   Bytes scanned;                // Looked through for them; of copies also before.
 };
 
@@ -73,6 +80,16 @@ class Tracer {
   Foreign BeginForeignWork(uint32_t call, const void* params);
   void EndUntracked() { mover_.EndUntracked(); }
   void EndForeignWork(CUstream stream);
+
+  // Graphs that do not fit are launched in segments, by whoever stands between the program and the
+  // driver, from here on. Before the first Enter.
+  void SetGraphLaunch(GraphLaunch how) { graph_launch_ = how; }
+  // Whether that may ever concern the graph, as it is now.
+  bool MayBeCut(CUgraphExec exec);
+  // Where the graph is cut now (CutGraph); none where memory suffices, or nobody may.
+  std::vector<size_t> CutsOf(CUgraphExec exec, absl::Span<const CUgraphNode> nodes);
+  // A graph was launched in so many segments.
+  void NoteSegments(size_t segments);
 
   // The calling thread is about to wait for its device, or is back. True: EndWait must follow.
   // Where it waits for a stream, it waits here until what that holds has been let go.
@@ -120,10 +137,11 @@ class Tracer {
   Audit* audit_ = nullptr;
   Recorder* recorder_ = nullptr;
   KernelTeacher* teacher_ = nullptr;
+  GraphLaunch graph_launch_ = GraphLaunch::kWhole;
   WorkingSets sets_;
   HiddenPointers hidden_;
   std::atomic<uint64_t> launches_{0}, copies_{0}, launches_unknown_{0}, launches_encoded_{0};
-  std::atomic<uint64_t> launches_known_{0};
+  std::atomic<uint64_t> launches_known_{0}, graphs_cut_{0}, segments_{0};
   std::atomic<uint64_t> touches_{0}, scanned_{0};
   std::array<std::atomic<uint64_t>, 3> launches_by_trust_{};
 };

@@ -419,6 +419,30 @@ std::vector<CUcontext> Tracing::Passers(CUcontext own) {
   return others;
 }
 
+bool Tracing::MayBeCut(CUcontext context, CUgraphExec exec) {
+  Entry* const entry = Here() ? EntryOf(context) : nullptr;
+  if (entry == nullptr) return false;
+  const OwnCalls own;
+  const Using use(*entry);
+  return use.tracer() != nullptr && use.tracer()->MayBeCut(exec);
+}
+
+std::vector<size_t> Tracing::CutsOf(CUcontext context, CUgraphExec exec,
+                                    absl::Span<const CUgraphNode> nodes) {
+  Entry* const entry = Here() ? EntryOf(context) : nullptr;
+  if (entry == nullptr) return {};
+  const OwnCalls own;
+  const Using use(*entry);
+  return use.tracer() != nullptr ? use.tracer()->CutsOf(exec, nodes) : std::vector<size_t>();
+}
+
+void Tracing::NoteSegments(CUcontext context, size_t segments) {
+  Entry* const entry = EntryOf(context);
+  if (entry == nullptr) return;
+  const Using use(*entry);
+  if (use.tracer() != nullptr) use.tracer()->NoteSegments(segments);
+}
+
 bool Tracing::Inherited() {
   const OwnProcess started = started_in.load(std::memory_order_relaxed);
   return !started.None() && !started.Here();

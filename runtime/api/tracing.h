@@ -66,6 +66,11 @@ class Tracing {
   bool Remove(Tracer* tracer, DevicePtr arena);
   // The contexts but `own` that submitted work beside memory of others (Mover::BeginUntracked).
   static std::vector<CUcontext> Passers(CUcontext own);
+  // Of the runtime of a context (Tracer): nothing is cut where it has none.
+  static bool MayBeCut(CUcontext context, CUgraphExec exec);
+  static std::vector<size_t> CutsOf(CUcontext context, CUgraphExec exec,
+                                    absl::Span<const CUgraphNode> nodes);
+  static void NoteSegments(CUcontext context, size_t segments);
   // False when the source was lost to another tool.
   bool sees() const;
   // The source was started by the parent of this process.

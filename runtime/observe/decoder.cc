@@ -37,6 +37,7 @@ void Decoder::AddArena(DevicePtr base, Bytes size) { state_->arenas.Add(base, si
 void Decoder::RemoveArena(DevicePtr base) { state_->arenas.Remove(base); }
 const ArenaSet& Decoder::arenas() const { return state_->arenas.set(); }
 KernelCodes& Decoder::codes() { return state_->codes; }
+Graphs& Decoder::graphs() { return state_->graphs; }
 
 CallClass Decoder::ClassOf(uint32_t call) {
   return call < CallCount() ? CallAt(call).call_class : CallClass::kNone;

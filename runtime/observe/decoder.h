@@ -20,6 +20,7 @@
 
 #include "runtime/driver/driver.h"
 #include "runtime/observe/arenas.h"
+#include "runtime/observe/graphs.h"
 #include "runtime/observe/kernel_codes.h"
 #include "runtime/observe/submission.h"
 
@@ -45,6 +46,8 @@ class Decoder {
   const ArenaSet& arenas() const;
   // Of all kernels that were launched, and what is trusted of them.
   KernelCodes& codes();
+  // What executable graphs do.
+  Graphs& graphs();
 
   static CallClass ClassOf(uint32_t call);
   // All calls of one class, for subscribing.

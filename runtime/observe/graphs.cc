@@ -74,6 +74,18 @@ bool Graphs::Launch(CUgraphExec exec, Submission* out) {
   return true;
 }
 
+std::vector<NodeWork> Graphs::Nodes(CUgraphExec exec, absl::Span<const CUgraphNode> nodes) {
+  std::vector<NodeWork> works(nodes.size());
+  const std::shared_ptr<Exec> found = Find(exec);
+  if (found == nullptr) return works;
+  MutexLock lock(found->mu);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const auto it = found->works.find(nodes[i]);
+    if (it != found->works.end()) works[i] = it->second;
+  }
+  return works;
+}
+
 std::shared_ptr<Graphs::Exec> Graphs::Find(CUgraphExec exec) {
   MutexLock lock(mu_);
   const auto it = execs_.find(exec);

@@ -15,6 +15,7 @@
 #define VRAMSPAN_RUNTIME_OBSERVE_GRAPHS_H_
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/types/span.h>
 #include <cuda.h>
 
 #include <atomic>
@@ -54,6 +55,9 @@ class Graphs {
 
   // Adds what a launch does. False: the graph was never seen.
   bool Launch(CUgraphExec exec, Submission* out) VS_EXCLUDES(mu_);
+  // What these nodes do, each by itself; nothing of one that is not known.
+  std::vector<NodeWork> Nodes(CUgraphExec exec, absl::Span<const CUgraphNode> nodes)
+      VS_EXCLUDES(mu_);
   bool any_device_launch() const { return device_launches_.load(std::memory_order_relaxed) != 0; }
 
  private:

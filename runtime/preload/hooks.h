@@ -5,6 +5,7 @@
 #include "runtime/preload/allocation.h"
 #include "runtime/preload/context.h"
 #include "runtime/preload/foreign.h"
+#include "runtime/preload/graphs.h"
 #include "runtime/preload/images.h"
 #include "runtime/preload/ipc.h"
 #include "runtime/preload/launch.h"

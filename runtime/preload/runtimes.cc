@@ -19,6 +19,7 @@
 #include "runtime/preload/between_devices.h"
 #include "runtime/preload/capacity.h"
 #include "runtime/preload/foreign.h"
+#include "runtime/preload/graphs.h"
 #include "runtime/preload/hook_scope.h"
 #include "runtime/preload/ipc.h"
 #include "runtime/preload/launch.h"
@@ -246,6 +247,7 @@ void EndRuntime(CUcontext context) {
   if (!Ready() || context == nullptr) return;
   State& state = TheState();
   if (state.exiting.load(std::memory_order_acquire)) return;
+  graphs::ForgetContext(context);
   MutexLock lock(state.mu);
   for (size_t i = 0; i < state.entries.size(); ++i) {
     if (state.entries[i].context.load(std::memory_order_relaxed) == context) End(i);

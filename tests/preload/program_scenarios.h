@@ -75,6 +75,10 @@ void OwnPool(Program* p, bool per_thread);  // Needs a second device.
 // What a pool of a program does that grows by cuMemMap, in more memory than the device has
 // (program_vmm.cc).
 void Expandable(Program* p);
+// Executable graphs of twice the device's memory, launched and changed (program_graphs.cc).
+void LaunchLargeGraphs(Program* p);
+void LaunchAsMemoryGetsShort(Program* p);
+void LaunchAcrossContexts(Program* p);
 // What the VMM calls answer to uses of all kinds, contents included.
 void VmmAnswers(Program* p);
 // What the driver lets pass and vramspan refuses.

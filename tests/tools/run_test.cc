@@ -60,6 +60,7 @@ TEST(Run, MistakesExitWithTwoAndNameWhatWasWrong) {
       {"", "--chunk 128MiB -- true", "--chunk: '128MiB'"},
       {"", "--policy best -- true", "--policy: there is no eviction policy 'best'"},
       {"", "--tracer magic -- true", "--tracer: 'magic'"},
+      {"", "--graphs halved -- true", "--graphs: 'halved'"},
       {"", "--overlap some -- true", "--overlap: 'some'"},
       {"", "--report lots -- true", "--report: 'lots' is not a way to report memory"},
       {"", "--record-times few -- true", "--record-times: 'few'"},
@@ -92,7 +93,8 @@ TEST(Run, ABudgetIsComparedWithTheLargestGpu) {
 TEST(Run, OptionsBecomeVariables) {
   const Output env = Launch(
       "--device-memory 8GiB --host-memory 50% --chunk 4MiB --policy lru --tracer hooks --overlap "
-      "safe --report budget --record /tmp/%p.vramspan --record-times all --stats=/tmp/stats "
+      "safe --graphs cut --report budget --record /tmp/%p.vramspan --record-times all "
+      "--stats=/tmp/stats "
       "--quiet --record-events /tmp/%p.events "
       "--off -- env",
       "LD_PRELOAD=libm.so.6");
@@ -100,9 +102,10 @@ TEST(Run, OptionsBecomeVariables) {
   for (const char* line :
        {"VRAMSPAN_DEVICE_MEMORY=8GiB", "VRAMSPAN_HOST_MEMORY=50%", "VRAMSPAN_CHUNK=4MiB",
         "VRAMSPAN_POLICY=lru", "VRAMSPAN_TRACER=hooks", "VRAMSPAN_OVERLAP=safe",
-        "VRAMSPAN_STATS=/tmp/stats", "VRAMSPAN_QUIET=1", "VRAMSPAN_REPORT=budget",
-        "VRAMSPAN_RECORD=/tmp/%p.vramspan", "VRAMSPAN_OFF=1", "VRAMSPAN_RECORD_TIMES=all",
-        "VRAMSPAN_RECORD_EVENTS=/tmp/%p.events", "/libvramspan_preload.so:libm.so.6"}) {
+        "VRAMSPAN_GRAPHS=cut", "VRAMSPAN_STATS=/tmp/stats", "VRAMSPAN_QUIET=1",
+        "VRAMSPAN_REPORT=budget", "VRAMSPAN_RECORD=/tmp/%p.vramspan", "VRAMSPAN_OFF=1",
+        "VRAMSPAN_RECORD_TIMES=all", "VRAMSPAN_RECORD_EVENTS=/tmp/%p.events",
+        "/libvramspan_preload.so:libm.so.6"}) {
     EXPECT_THAT(env.out, HasSubstr(std::string(line) + "\n"));
   }
   const Output bare = Launch("-- env");

@@ -89,6 +89,11 @@ class RunCommand final : public Command {
                 "auto)")
         .Shown("HOW");
     options
+        .Option("--graphs", options_.graphs,
+                "Graphs whose memory does not fit: launched whole, or cut into segments of which "
+                "each does (default: whole)")
+        .Shown("whole|cut");
+    options
         .Option("--tracer", options_.tracer,
                 "How launches are seen: auto, hooks, cupti or off. Nothing moves with off "
                 "(default: auto, which takes hooks)")

@@ -102,6 +102,9 @@ class Planner {
               [](const std::string& text) { return ParseLaunchSource(text).status(); }));
     VS_RETURN_IF_ERROR(Check(options_.overlap, "--overlap", "VRAMSPAN_OVERLAP",
                              [](const std::string& text) { return ParseOverlap(text).status(); }));
+    VS_RETURN_IF_ERROR(
+        Check(options_.graphs, "--graphs", "VRAMSPAN_GRAPHS",
+              [](const std::string& text) { return ParseGraphLaunch(text).status(); }));
     VS_RETURN_IF_ERROR(Check(options_.report, "--report", "VRAMSPAN_REPORT", &CheckReport));
     VS_RETURN_IF_ERROR(Trust());
     if (options_.stats.has_value()) {
@@ -303,8 +306,9 @@ class Planner {
 bool AsksForMore(const Options& options) {
   for (const std::optional<std::string>* const option :
        {&options.device_memory, &options.host_memory, &options.chunk, &options.policy,
-        &options.tracer, &options.overlap, &options.report, &options.stats, &options.trust,
-        &options.record_times, &options.profile, &options.record, &options.record_events}) {
+        &options.tracer, &options.overlap, &options.graphs, &options.report, &options.stats,
+        &options.trust, &options.record_times, &options.profile, &options.record,
+        &options.record_events}) {
     if (option->has_value()) return true;
   }
   return options.simulate;
