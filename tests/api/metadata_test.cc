@@ -48,6 +48,10 @@ void Deallocate(void* p) {
 
 void* operator new(size_t size) { return Allocate(size, __builtin_return_address(0)); }
 void* operator new[](size_t size) { return Allocate(size, __builtin_return_address(0)); }
+// As the library has it, but a sanitizer's would not be freed here.
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return Allocate(size, __builtin_return_address(0));
+}
 void operator delete(void* p) noexcept { Deallocate(p); }
 void operator delete[](void* p) noexcept { Deallocate(p); }
 void operator delete(void* p, size_t) noexcept { Deallocate(p); }

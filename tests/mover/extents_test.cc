@@ -27,7 +27,8 @@ class ExtentsTest : public MoverTest {
  protected:
   void SetUp() override { runtime_ = Make(); }
   static std::unique_ptr<Runtime> Make() {
-    const vramspanConfig config = Config({.chunk = "4MiB"});
+    const RuntimeOptions options{.chunk = "4MiB"};  // Which the other names.
+    const vramspanConfig config = Config(options);
     StatusOr<std::unique_ptr<Runtime>> made = Runtime::Create(&config);
     EXPECT_TRUE(made.ok()) << made.status();
     return made.ok() ? *std::move(made) : nullptr;

@@ -20,6 +20,10 @@ __attribute__((noinline)) void* operator new(size_t size) {
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }
+// As the library has it, but a sanitizer's would not be freed here.
+__attribute__((noinline)) void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return operator new(size);
+}
 __attribute__((noinline)) void operator delete(void* p) noexcept { std::free(p); }
 __attribute__((noinline)) void operator delete(void* p, size_t) noexcept { std::free(p); }
 

@@ -21,6 +21,10 @@ size_t allocations = 0;
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }
+// As the library has it, but a sanitizer's would not be freed here.
+[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return operator new(size);
+}
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }
 
