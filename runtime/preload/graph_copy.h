@@ -36,9 +36,9 @@ class GraphCopy {
   CUgraph graph() const { return graph_; }
   absl::Span<const CUgraphNode> nodes() const { return nodes_; }
 
-  // Graphs of the nodes up to each of `ends`, in order, which take this one apart. What depends on
-  // a node of an earlier segment does so no more: who launches them in order keeps that. Empty
-  // where the driver refuses.
+  // Takes the graph apart into one for each of `ends`, with the nodes up to there, in order. What
+  // depends on a node of an earlier segment does so no more: who launches them in order keeps that.
+  // Empty where the driver refuses.
   static std::vector<GraphCopy> Split(GraphCopy whole, absl::Span<const size_t> ends);
 
  private:

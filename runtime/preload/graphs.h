@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <string_view>
+#include <type_traits>
 
 #include "runtime/preload/launch.h"
 #include "runtime/preload/segmented_graph.h"
