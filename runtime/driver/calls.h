@@ -63,6 +63,7 @@
   X(ModuleGetFunction, cuModuleGetFunction)                             \
   X(KernelGetName, cuKernelGetName)                                     \
   X(KernelGetLibrary, cuKernelGetLibrary)                               \
+  X(KernelGetFunction, cuKernelGetFunction)                             \
   X(FuncGetModule, cuFuncGetModule)                                     \
   X(FuncGetName, cuFuncGetName)                                         \
   X(KernelGetParamInfo, cuKernelGetParamInfo)                           \

@@ -55,11 +55,22 @@ uint64_t ModuleImages::HashOfHandle(const void* handle) {
   return hash;
 }
 
+void ModuleImages::NoteFunctionOf(const Driver& driver, CUkernel kernel) {
+  // The kernel is about to be launched, and so loaded, in a capture too.
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  if (driver->ThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS) return;
+  CUfunction function = nullptr;
+  if (driver->KernelGetFunction(&function, kernel) == CUDA_SUCCESS) Made(function, kernel);
+  driver.RecordBackgroundError(Check(driver->ThreadExchangeStreamCaptureMode(&mode),
+                                     "cuThreadExchangeStreamCaptureMode", "back"));
+}
+
 uint64_t ModuleImages::HashOf(const Driver& driver, const void* kernel) {
   void* const handle = const_cast<void*>(kernel);
   if (handle == nullptr) return 0;
   CUlibrary library = nullptr;
   if (driver->KernelGetLibrary(&library, static_cast<CUkernel>(handle)) == CUDA_SUCCESS) {
+    NoteFunctionOf(driver, static_cast<CUkernel>(handle));
     return HashOfHandle(library);
   }
   CUmodule module = nullptr;

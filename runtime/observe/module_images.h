@@ -44,6 +44,8 @@ class ModuleImages {
   };
 
   uint64_t HashOfHandle(const void* handle) VS_EXCLUDES(mu_);
+  // In the current context. Nodes of graphs name it where the program launched the kernel itself.
+  void NoteFunctionOf(const Driver& driver, CUkernel kernel) VS_EXCLUDES(mu_);
   void Put(const void* handle, const Image& image) VS_REQUIRES(mu_);
 
   Mutex mu_;

@@ -47,6 +47,7 @@ const std::map<std::string, const char*>& Excepted() {
       {"cuKernelGetName", "the audit"},
       {"cuFuncGetName", "the audit"},
       {"cuKernelGetLibrary", "the decoder of observe/"},
+      {"cuKernelGetFunction", "the decoder of observe/"},
       {"cuFuncGetModule", "the decoder of observe/"},
       {"cuKernelGetParamInfo", "the decoder of observe/"},
       {"cuFuncGetParamInfo", "the decoder of observe/"},

@@ -121,12 +121,30 @@ TEST_F(ModuleImagesTest, AKernelIsOfItsLibraryAndSoAreItsFunctions) {
                                       0,        &option,      nullptr, 1};
   Defined(CALL(cuLibraryLoadData), load);
   image.back() = 'x';
-  EXPECT_EQ(HashOf(kernel), HashOfImage(image.data())) << "only when it is asked for";
-  EXPECT_EQ(HashOf(function), 0u);
+  EXPECT_EQ(HashOf(function), 0u) << "nobody told whose it is";
   Defined(CALL(cuKernelGetFunction), cuKernelGetFunction_params{&function, kernel});
+  EXPECT_EQ(HashOf(function), HashOfImage(image.data())) << "only when it is asked for";
   EXPECT_EQ(HashOf(function), HashOf(kernel));
   Defining(CALL(cuLibraryUnload), cuLibraryUnload_params{library});
   EXPECT_EQ(HashOf(kernel), 0u);
+  EXPECT_EQ(HashOf(function), 0u);
+  SIM_OK(cuLibraryUnload(library));
+}
+
+// A graph that was captured of its launch names it.
+TEST_F(ModuleImagesTest, AFunctionOfAKernelThatWasSeenIsOfItsLibrary) {
+  CUlibrary library = nullptr;
+  const cuLibraryLoadData_params load{&library, image_, nullptr, nullptr, 0, nullptr, nullptr, 0};
+  SIM_OK(cuLibraryLoadData(&library, image_, nullptr, nullptr, 0, nullptr, nullptr, 0));
+  Defined(CALL(cuLibraryLoadData), load);
+  CUkernel kernel = nullptr;
+  SIM_OK(cuLibraryGetKernel(&kernel, library, "eight"));
+  CUfunction function = nullptr;
+  SIM_OK(cuKernelGetFunction(&function, kernel));
+  EXPECT_EQ(HashOf(function), 0u);
+  EXPECT_EQ(HashOf(kernel), HashOfImage(image_));
+  EXPECT_EQ(HashOf(function), HashOfImage(image_));
+  Defining(CALL(cuLibraryUnload), cuLibraryUnload_params{library});
   EXPECT_EQ(HashOf(function), 0u);
   SIM_OK(cuLibraryUnload(library));
 }
