@@ -1,23 +1,25 @@
 // What the launches of a thread may reach by addresses in other forms (encoded_addresses.h). It is
 // looked for once for all launches that have every byte of their parameters in common; then it
-// costs a hash of what the launch names. It is looked for again when memory that it depends on came
-// or went.
+// costs a hash of what the launch names. Of a graph it is looked for once, for all of its nodes. It
+// is looked for again when memory that it depends on came or went.
 //
 // Threads: one.
 #ifndef VRAMSPAN_RUNTIME_API_ENCODED_CACHE_H_
 #define VRAMSPAN_RUNTIME_API_ENCODED_CACHE_H_
 
+#include <memory>
 #include <vector>
 
 #include "runtime/api/extent_cache.h"
 #include "runtime/memory/memory.h"
 #include "runtime/observe/encoded_addresses.h"
+#include "runtime/observe/graphs.h"
 
 namespace vramspan {
 
 class EncodedCache {
  public:
-  // `launch` has its parameters. Good until the next call.
+  // `launch` is a kernel's and has its parameters, or a graph's. Good until the next call.
   const EncodedAddresses& Find(const Submission& launch, const ArenaSet& arenas, Memory& memory,
                                ExtentCache* extents);
 
@@ -28,8 +30,18 @@ class EncodedCache {
     EncodedAddresses found;
   };
 
+  struct GraphEntry {
+    std::shared_ptr<const NodeWork> graph;  // Kept, so that no other has its address.
+    uint64_t allocations = 0;
+    EncodedAddresses found;
+  };
+
+  const EncodedAddresses& FindInGraph(const Submission& launch,
+                                      const EncodedAddresses::World& world, uint64_t allocations);
+
   std::vector<Entry> entries_;  // By key; made when first asked.
-  std::vector<char> block_;     // Scratch.
+  std::vector<GraphEntry> graphs_;
+  std::vector<char> block_;  // Scratch.
 };
 
 }  // namespace vramspan

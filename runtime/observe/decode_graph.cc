@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,10 @@ constexpr int kMostLevels = 64;
 
 NodeWork TakeWork(Submission&& from) {
   const bool incomplete = from.incomplete || from.kind == Submission::Kind::kUnknown;
-  return {std::move(from.touches), std::move(from.host_copies), incomplete, from.trust};
+  return {.touches = std::move(from.touches),
+          .host_copies = std::move(from.host_copies),
+          .incomplete = incomplete,
+          .trust = from.trust};
 }
 
 NodeWork Unreadable() { return {.incomplete = true}; }
@@ -39,6 +43,7 @@ NodeWork Read(Knowledge& known, CUgraphNode node, Query query) {
 void AddAll(NodeWork&& from, NodeWork* to) {
   to->touches.insert(to->touches.end(), from.touches.begin(), from.touches.end());
   to->host_copies.insert(to->host_copies.end(), from.host_copies.begin(), from.host_copies.end());
+  std::move(from.encoded.begin(), from.encoded.end(), std::back_inserter(to->encoded));
   to->incomplete |= from.incomplete;
   to->trust = std::min(to->trust, from.trust);
 }
@@ -95,12 +100,15 @@ NodeWork DecodeKernelNode(Knowledge& known, const Params& params, const void* ke
       !known.layouts.Of(kernel).runs.empty()) {
     work.incomplete = true;
   }
-  // What lives where is not known yet, when the graph is made.
-  std::vector<char> block;
-  if (EncodedAddresses::MayHold(work.parameters.Block(&block), known.arenas.set())) {
-    work.incomplete = true;
+  std::vector<char> scratch;
+  const absl::Span<const char> block = work.parameters.Block(&scratch);
+  std::vector<EncodedParameters> encoded;
+  if (EncodedAddresses::MayHold(block, known.arenas.set())) {
+    encoded.push_back({{block.begin(), block.end()}, work.touches});
   }
-  return TakeWork(std::move(work));
+  NodeWork node = TakeWork(std::move(work));
+  node.encoded = std::move(encoded);
+  return node;
 }
 
 template <typename Params>

@@ -28,6 +28,9 @@ T Read(const char* from) {
   return value;
 }
 
+// Those that are negative: of the others most count something.
+bool IsDistance(int64_t number) { return number < 0 && number > -kFarthest; }
+
 class Search {
  public:
   Search(absl::Span<const char> block, absl::Span<const Touch> named,
@@ -109,11 +112,10 @@ class Search {
     return slot + kSlot <= block_.size() && world_.arenas.Has(Read<uint64_t>(&block_[slot]));
   }
 
-  // Those that are negative: of the others most count something.
   void Distances() {
     for (size_t at = 0; at + kSlot <= block_.size(); at += kSlot) {
       const auto number = Read<int64_t>(&block_[at]);
-      if (number < 0 && number > -kFarthest) numbers_.push_back(number);
+      if (IsDistance(number)) numbers_.push_back(number);
     }
     absl::c_sort(numbers_);
     numbers_.erase(std::unique(numbers_.begin(), numbers_.end()), numbers_.end());
@@ -158,13 +160,16 @@ bool EncodedAddresses::MayHold(absl::Span<const char> block, const ArenaSet& are
   // All slots count as named, and all else as an allocation of its own.
   const auto allocation = [](DevicePtr p) { return Extent{p, Bytes(1)}; };
   std::vector<Touch> slots;
+  bool distance = false;
   for (size_t at = 0; at + kSlot <= block.size(); at += kSlot) {
     const DevicePtr p(Read<uint64_t>(&block[at]));
+    distance |= IsDistance(Read<int64_t>(&block[at]));
     if (!arenas.Has(p.value)) continue;
     // In front of an array: whoever knows what lives where can tell.
     slots.push_back({.ptr = p, .size = Bytes(1)});
     slots.push_back({.ptr = p + kInFront, .size = Bytes(1)});
   }
+  if (distance && !slots.empty()) return true;
   return Find(block, slots, {arenas, Bytes(0), allocation}).any();
 }
 

@@ -50,7 +50,7 @@ struct EncodedAddresses {
   // `block`: the parameters as they lie; `named`: what their slots show, or what a graph names.
   static EncodedAddresses Find(absl::Span<const char> block, absl::Span<const Touch> named,
                                const World& world);
-  // Whether there may be some, whatever lives where and but for distances.
+  // Whether there may be some, whatever lives where.
   static bool MayHold(absl::Span<const char> block, const ArenaSet& arenas);
 };
 

@@ -71,6 +71,7 @@ bool Graphs::Launch(CUgraphExec exec, Submission* out) {
   out->host_copies.insert(out->host_copies.end(), all->host_copies.begin(), all->host_copies.end());
   if (all->incomplete) out->incomplete = true;
   out->trust = std::min(out->trust, all->trust);
+  if (!all->encoded.empty()) out->graph = all;
   return true;
 }
 
@@ -99,6 +100,7 @@ std::shared_ptr<const NodeWork> Graphs::AllOf(Exec& exec) {
   for (const auto& [node, work] : exec.works) {
     all.touches.insert(all.touches.end(), work.touches.begin(), work.touches.end());
     all.host_copies.insert(all.host_copies.end(), work.host_copies.begin(), work.host_copies.end());
+    all.encoded.insert(all.encoded.end(), work.encoded.begin(), work.encoded.end());
     all.incomplete |= work.incomplete;
     all.trust = std::min(all.trust, work.trust);
   }

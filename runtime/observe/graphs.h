@@ -29,10 +29,18 @@ namespace vramspan {
 
 struct Knowledge;
 
+// The parameters of a kernel that may hold addresses in other forms (encoded_addresses.h). Where
+// these lead is looked for at a launch: what lives where is not known when a graph is made.
+struct EncodedParameters {
+  std::vector<char> block;
+  std::vector<Touch> named;  // What their slots show.
+};
+
 // What one node does. A child graph is one node.
 struct NodeWork {
   std::vector<Touch> touches;
   std::vector<HostCopy> host_copies;
+  std::vector<EncodedParameters> encoded;
   bool incomplete = false;
   Trust trust = Trust::kProven;  // Of its kernels the least.
 };

@@ -9,6 +9,7 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "runtime/base/trust.h"
@@ -28,6 +29,7 @@ enum class Via : uint8_t {
 };
 
 struct KernelCode;
+struct NodeWork;
 
 // A piece of memory that a submission names, or leads to.
 struct Touch {
@@ -82,6 +84,8 @@ struct Submission {
   Bytes scanned;  // Of parameters and host memory, looked through for addresses.
   std::vector<Touch> touches;
   std::vector<HostCopy> host_copies;
+  // Of a graph: what its nodes do, if their parameters may hold addresses in other forms.
+  std::shared_ptr<const NodeWork> graph;
   bool waits = false;  // The call returns when the work is done.
 
   void Clear() {
@@ -99,6 +103,7 @@ struct Submission {
     scanned = Bytes(0);
     touches.clear();
     host_copies.clear();
+    graph.reset();
   }
 };
 

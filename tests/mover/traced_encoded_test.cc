@@ -1,4 +1,6 @@
 // Addresses in parameters that no aligned slot of 8 bytes shows as they are.
+#include <array>
+
 #include "tests/mover/traced_fixture.h"
 
 namespace vramspan_test {
@@ -16,6 +18,35 @@ constexpr Form kForms[] = {{"packed", true}, {"from_one", false}, {"distance", t
 class TracedEncoded : public TracedTest {
  protected:
   void Launch(const std::string& form, size_t first, size_t second, Word value, CUstream stream) {
+    Submit(form, first, second, value, stream);
+    if (form == "packed") buffers_[first].add += value;
+    Added({first, second}, value);
+  }
+  // A graph of such launches, each of two buffers.
+  CUgraphExec Captured(const std::vector<std::array<size_t, 2>>& pairs, size_t form = 0) {
+    CUgraph graph = nullptr;
+    CUgraphExec exec = nullptr;
+    EXPECT_CU(DRIVER(cuStreamBeginCapture)(stream_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    for (size_t i = 0; i < pairs.size(); ++i) {
+      Submit(NthForm(form + i), pairs[i][0], pairs[i][1], 1, stream_);
+    }
+    EXPECT_CU(DRIVER(cuStreamEndCapture)(stream_, &graph));
+    EXPECT_CU(DRIVER(cuGraphInstantiate)(&exec, graph, 0));
+    EXPECT_CU(DRIVER(cuGraphDestroy)(graph));
+    return exec;
+  }
+  void LaunchGraph(CUgraphExec exec, const std::vector<std::array<size_t, 2>>& pairs, size_t form) {
+    EXPECT_CU(DRIVER(cuGraphLaunch)(exec, stream_));
+    for (size_t i = 0; i < pairs.size(); ++i) {
+      if (NthForm(form + i) == "packed") buffers_[pairs[i][0]].add += 1;
+      Added({pairs[i][0], pairs[i][1]}, 1);
+    }
+  }
+  static std::string NthForm(size_t n) { return kForms[n % std::size(kForms)].name; }
+  bool overlaps() const { return std::string(GetParam()) != "off"; }
+
+ private:
+  void Submit(const std::string& form, size_t first, size_t second, Word value, CUstream stream) {
     Word *one = Words(first), *other = Words(second);
     size_t count = kChunkWords;
     const auto launch = [&](const char* kernel, auto&... parameters) {
@@ -26,7 +57,6 @@ class TracedEncoded : public TracedTest {
       // In a row of three, of which the last adds nothing that the first has not.
       PackedPointers arrays = {one, static_cast<unsigned>(count), other, {1, 2, 3}, one};
       launch("add_to_packed", arrays, value);
-      buffers_[first].add += value;
     } else if (form == "from_one") {
       --one, --other;
       launch("add_from_one", one, other, count, value);
@@ -44,9 +74,7 @@ class TracedEncoded : public TracedTest {
       size_t page = address >> 12;
       launch("add_to_page", one, page, count, value);
     }
-    Added({first, second}, value);
   }
-  bool overlaps() const { return std::string(GetParam()) != "off"; }
 };
 INSTANTIATE_TRACED(TracedEncoded);
 
@@ -63,6 +91,42 @@ TEST_P(TracedEncoded, RightWhileMemoryMoves) {
     }
     Wait(stream_);
   }
+}
+
+// A graph's nodes are searched when it is launched: those of one form each, and of all in one.
+TEST_P(TracedEncoded, RightInGraphs) {
+  ASSERT_NO_FATAL_FAILURE(Start(12));
+  using Pairs = std::vector<std::array<size_t, 2>>;
+  std::vector<std::pair<Pairs, size_t>> all = {
+      {{{11, 6}, {10, 7}, {11, 8}, {8, 9}, {9, 6}, {6, 11}}, 0}};
+  // Distances lead back.
+  for (size_t form = 0; form < std::size(kForms); ++form)
+    all.push_back({{{11, 6 + form % 5}}, form});
+  std::vector<CUgraphExec> graphs;
+  for (const auto& [pairs, form] : all) graphs.push_back(Captured(pairs, form));
+  Pressure pressure(this, {0, 1, 2, 3, 4, 5});
+  const uint64_t before = runtime_->stats().launches_encoded;
+  for (size_t round = 0; round < 24; ++round) {
+    for (size_t i = 0; i < all.size(); ++i) LaunchGraph(graphs[i], all[i].first, all[i].second);
+    Wait(stream_);
+  }
+  EXPECT_EQ(runtime_->stats().launches_encoded - before, overlaps() ? 24 * all.size() : 0);
+  for (const CUgraphExec exec : graphs) EXPECT_CU(DRIVER(cuGraphExecDestroy)(exec));
+}
+
+// What they may mean stays where it is, and all else may move beside them.
+TEST_P(TracedEncoded, GraphsKeepNoMoreThanTheyMayMean) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  EXPECT_CU(DRIVER(cuFuncLoad)(Traced("add_to_packed")));
+  EXPECT_CU(DRIVER(cuFuncLoad)(Traced("add_from_one")));
+  // The second is in front of arrays, which no slot names.
+  const CUgraphExec exec = Captured({{4, 1}, {4, 2}});
+  ExpectStay({4, 1, 2}, [&](CUstream stream) {
+    EXPECT_CU(DRIVER(cuGraphLaunch)(exec, stream));
+    buffers_[4].add += 2;
+    Added({4, 1, 2}, 1);
+  });
+  EXPECT_CU(DRIVER(cuGraphExecDestroy)(exec));
 }
 
 // Nothing is fetched for them, and where they are known they stay where they are.
