@@ -274,6 +274,7 @@ bool Audit::Moving() {
 }
 
 bool Audit::WaitFor(CUstream stream, bool moves) {
+  const ScopedRelaxed relaxed(memory_.driver());
   const auto until = std::chrono::steady_clock::now() + kPatience;
   while (memory_.driver()->StreamQuery(stream) == CUDA_ERROR_NOT_READY || (moves && Moving())) {
     if (std::chrono::steady_clock::now() > until) return false;

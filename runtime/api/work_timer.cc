@@ -122,7 +122,8 @@ void WorkTimer::Behind(CUevent before, CUstream stream, uint64_t id) {
 
 void WorkTimer::Loop() {
   const OwnCalls own;
-  static_cast<void>((*driver_)->CtxSetCurrent(context_));
+  // Relaxed: what is asked here must not ruin a capture of the program's.
+  const ScopedContext current(*driver_, context_);
   for (bool last = false; !last;) {
     {
       MutexLock lock(mu_);

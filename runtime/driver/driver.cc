@@ -91,21 +91,28 @@ std::string RangeText(DevicePtr ptr, Bytes size) {
   return absl::StrFormat("0x%x+%d", ptr.value, size.value);
 }
 
-ScopedContext::ScopedContext(const Driver& driver, CUcontext context) : driver_(driver) {
-  status_ = Check(driver_->CtxPushCurrent(context), "cuCtxPushCurrent");
-  if (!status_.ok()) return;
-  pushed_ = true;
+ScopedRelaxed::ScopedRelaxed(const Driver& driver) : driver_(driver) {
   status_ = Check(driver_->ThreadExchangeStreamCaptureMode(&mode_),
                   "cuThreadExchangeStreamCaptureMode", "relaxed");
 }
 
+ScopedRelaxed::~ScopedRelaxed() {
+  if (!status_.ok()) return;
+  driver_.RecordBackgroundError(Check(driver_->ThreadExchangeStreamCaptureMode(&mode_),
+                                      "cuThreadExchangeStreamCaptureMode", "back"));
+}
+
+ScopedContext::ScopedContext(const Driver& driver, CUcontext context) : driver_(driver) {
+  status_ = Check(driver_->CtxPushCurrent(context), "cuCtxPushCurrent");
+  if (!status_.ok()) return;
+  pushed_ = true;
+  status_ = relaxed_.emplace(driver).status();
+}
+
 ScopedContext::~ScopedContext() {
   if (!pushed_) return;
+  relaxed_.reset();
   CUcontext popped = nullptr;
-  if (status_.ok()) {
-    driver_.RecordBackgroundError(Check(driver_->ThreadExchangeStreamCaptureMode(&mode_),
-                                        "cuThreadExchangeStreamCaptureMode", "back"));
-  }
   driver_.RecordBackgroundError(Check(driver_->CtxPopCurrent(&popped), "cuCtxPopCurrent"));
 }
 

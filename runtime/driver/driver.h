@@ -13,6 +13,7 @@
 #include <cuda.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -76,9 +77,25 @@ inline Status Check(CUresult result, std::string_view call, std::string_view det
 // "0x7f12_34000000+2097152", the detail for calls on a range.
 std::string RangeText(DevicePtr ptr, Bytes size);
 
-// Makes a context current for a scope, and the calling thread's capture mode relaxed, so that what
-// is done inside cannot ruin a capture elsewhere in the process (measured: global-mode captures
-// fail on calls of other threads unless those are relaxed).
+// Makes the calling thread's capture mode relaxed for a scope, so that what is done inside cannot
+// ruin a capture, its own in another stream or one elsewhere in the process (measured: global-mode
+// captures fail on calls of other threads unless those are relaxed).
+class ScopedRelaxed {
+ public:
+  explicit ScopedRelaxed(const Driver& driver);
+  ~ScopedRelaxed();
+  ScopedRelaxed(const ScopedRelaxed&) = delete;
+  ScopedRelaxed& operator=(const ScopedRelaxed&) = delete;
+
+  const Status& status() const { return status_; }
+
+ private:
+  const Driver& driver_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+  Status status_;
+};
+
+// Makes a context current for a scope, and the calling thread's capture mode relaxed.
 class ScopedContext {
  public:
   ScopedContext(const Driver& driver, CUcontext context);
@@ -90,9 +107,9 @@ class ScopedContext {
 
  private:
   const Driver& driver_;
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
   bool pushed_ = false;
   Status status_;
+  std::optional<ScopedRelaxed> relaxed_;
 };
 
 // What a device can do, as data: read once, never #ifdef'd above.

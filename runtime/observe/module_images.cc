@@ -57,12 +57,9 @@ uint64_t ModuleImages::HashOfHandle(const void* handle) {
 
 void ModuleImages::NoteFunctionOf(const Driver& driver, CUkernel kernel) {
   // The kernel is about to be launched, and so loaded, in a capture too.
-  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-  if (driver->ThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS) return;
+  const ScopedRelaxed relaxed(driver);
   CUfunction function = nullptr;
   if (driver->KernelGetFunction(&function, kernel) == CUDA_SUCCESS) Made(function, kernel);
-  driver.RecordBackgroundError(Check(driver->ThreadExchangeStreamCaptureMode(&mode),
-                                     "cuThreadExchangeStreamCaptureMode", "back"));
 }
 
 uint64_t ModuleImages::HashOf(const Driver& driver, const void* kernel) {

@@ -62,6 +62,8 @@ void StreamOrdered::Complete(const Pending& pending, Freed* freed) {
 }
 
 void StreamOrdered::Poll(Freed* freed) {
+  if (pending_.empty()) return;
+  const ScopedRelaxed relaxed(*runtime_.driver());
   std::vector<uint64_t> behind;  // Streams that have not got to their first free.
   std::erase_if(pending_, [&](const Pending& p) VS_NO_THREAD_SAFETY_ANALYSIS {
     if (std::find(behind.begin(), behind.end(), p.stream) != behind.end()) return false;
