@@ -17,6 +17,7 @@
 #include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/uncancellable.h"
+#include "runtime/driver/checker.h"
 #include "runtime/scheduler/told_owner.h"
 
 namespace vramspan {
@@ -267,7 +268,15 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   VS_ASSIGN_OR_RETURN(r->memory_, Memory::Create(r->driver_, memory, *std::move(policy)));
   if (r->profile_pins_ != nullptr) r->profile_pins_->SetMemory(r->memory_.get());
   mover.listener = r->recorder_.get();
-  mover.own_context = (config.flags & VRAMSPAN_CONFIG_SHARE_CONTEXT) == 0;
+  const Checker checker = CheckerBeside();
+  if (checker != Checker::kNone && memory.announce) {
+    Log(LogLevel::kWarning,
+        absl::StrCat("beside ", CheckerName(checker),
+                     " launches wait in their threads while memory moves, which is slow; what the "
+                     "tool reports is the program's own"));
+  }
+  mover.own_context =
+      (config.flags & VRAMSPAN_CONFIG_SHARE_CONTEXT) == 0 && checker == Checker::kNone;
   if (config.deadline_us != 0) mover.deadline = std::chrono::microseconds(config.deadline_us);
   mover.traced = traced;
   if (traced) mover.others = &Tracing::Passers;
