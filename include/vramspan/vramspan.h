@@ -316,7 +316,7 @@ typedef struct vramspanStatistics {
   uint64_t launches_untried, launches_plausible, launches_proven;
   uint64_t
       launches_known;  /* launches that an earlier one told all about: its parameters are equal */
-  uint64_t graphs_cut; /* launches of graphs that were made in segments (VRAMSPAN_GRAPHS=cut), */
+  uint64_t graphs_cut; /* launches of graphs that were made in segments (docs/graphs.md),    */
   uint64_t segments;   /* and of how many: each counts in `launches` */
 } vramspanStatistics;
 VRAMSPAN_API CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanStatistics* out);

@@ -15,10 +15,11 @@ constexpr Bytes kPiece = kGranularity;
 }  // namespace
 
 StatusOr<GraphLaunch> ParseGraphLaunch(std::string_view text) {
+  if (text == "auto") return GraphLaunch::kAuto;
   if (text == "whole") return GraphLaunch::kWhole;
   if (text == "cut") return GraphLaunch::kCut;
   return absl::InvalidArgumentError(
-      absl::StrCat("'", Repeated(text), "' is not a way to launch graphs; use whole or cut"));
+      absl::StrCat("'", Repeated(text), "' is not a way to launch graphs; use auto, whole or cut"));
 }
 
 bool GraphSets::MayBeCut(CUgraphExec exec) {

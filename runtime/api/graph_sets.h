@@ -21,8 +21,8 @@
 
 namespace vramspan {
 
-// How a graph is launched whose memory does not fit.
-enum class GraphLaunch : uint8_t { kWhole, kCut };
+// How a graph is launched whose memory does not fit. kAuto: as was faster (GraphChoice).
+enum class GraphLaunch : uint8_t { kAuto, kWhole, kCut };
 // InvalidArgument names the text and lists what there is.
 StatusOr<GraphLaunch> ParseGraphLaunch(std::string_view text);
 

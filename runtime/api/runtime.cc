@@ -240,7 +240,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
     r->recorder_ = *std::move(recorder);
   }
   const Setting graphs(nullptr, "VRAMSPAN_GRAPHS");
-  const auto graph_launch = ParseGraphLaunch(graphs.text.value_or("whole"));
+  const auto graph_launch = ParseGraphLaunch(graphs.text.value_or("auto"));
   if (!graph_launch.ok()) return graphs.Error(graph_launch.status());
   MoverOptions mover;
   const Setting events(nullptr, "VRAMSPAN_RECORD_EVENTS");

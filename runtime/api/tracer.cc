@@ -102,6 +102,7 @@ void Tracer::EndForeignWork(CUstream stream) {
   // and nobody knows when it will.
   if (driver->StreamIsCapturing(stream, &capture) == CUDA_SUCCESS &&
       capture == CU_STREAM_CAPTURE_STATUS_NONE) {
+    const ScopedRelaxed relaxed(driver);
     const auto until = std::chrono::steady_clock::now() + kForeignPatience;
     while (driver->StreamQuery(stream) == CUDA_ERROR_NOT_READY) {
       if (std::chrono::steady_clock::now() > until) {
@@ -338,9 +339,10 @@ void Tracer::EndWait(uint32_t call, const void* params) {
   recorder_->Waited(what, what == WaitsFor::kStream ? Decoder::StreamOf(call, params) : CUstream());
 }
 
-bool Tracer::MayBeCut(CUgraphExec exec) {
-  if (graph_launch_ == GraphLaunch::kWhole) return false;
-  return GraphSets(&decoder_, &memory_, &sets_, &hidden_).MayBeCut(exec);
+GraphLaunch Tracer::HowToLaunch(CUgraphExec exec) {
+  if (graph_launch_ == GraphLaunch::kWhole) return GraphLaunch::kWhole;
+  const bool may = GraphSets(&decoder_, &memory_, &sets_, &hidden_).MayBeCut(exec);
+  return may ? graph_launch_ : GraphLaunch::kWhole;
 }
 
 std::vector<size_t> Tracer::CutsOf(CUgraphExec exec, absl::Span<const CUgraphNode> nodes) {

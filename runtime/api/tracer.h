@@ -84,8 +84,8 @@ class Tracer {
   // Graphs that do not fit are launched in segments, by whoever stands between the program and the
   // driver, from here on. Before the first Enter.
   void SetGraphLaunch(GraphLaunch how) { graph_launch_ = how; }
-  // Whether that may ever concern the graph, as it is now.
-  bool MayBeCut(CUgraphExec exec);
+  // kWhole also of a graph that this can never concern, as it is now.
+  GraphLaunch HowToLaunch(CUgraphExec exec);
   // Where the graph is cut now (CutGraph); none where memory suffices, or nobody may.
   std::vector<size_t> CutsOf(CUgraphExec exec, absl::Span<const CUgraphNode> nodes);
   // A graph was launched in so many segments.

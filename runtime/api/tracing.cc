@@ -419,12 +419,12 @@ std::vector<CUcontext> Tracing::Passers(CUcontext own) {
   return others;
 }
 
-bool Tracing::MayBeCut(CUcontext context, CUgraphExec exec) {
+GraphLaunch Tracing::HowToLaunch(CUcontext context, CUgraphExec exec) {
   Entry* const entry = Here() ? EntryOf(context) : nullptr;
-  if (entry == nullptr) return false;
+  if (entry == nullptr) return GraphLaunch::kWhole;
   const OwnCalls own;
   const Using use(*entry);
-  return use.tracer() != nullptr && use.tracer()->MayBeCut(exec);
+  return use.tracer() != nullptr ? use.tracer()->HowToLaunch(exec) : GraphLaunch::kWhole;
 }
 
 std::vector<size_t> Tracing::CutsOf(CUcontext context, CUgraphExec exec,

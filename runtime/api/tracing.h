@@ -67,7 +67,7 @@ class Tracing {
   // The contexts but `own` that submitted work beside memory of others (Mover::BeginUntracked).
   static std::vector<CUcontext> Passers(CUcontext own);
   // Of the runtime of a context (Tracer): nothing is cut where it has none.
-  static bool MayBeCut(CUcontext context, CUgraphExec exec);
+  static GraphLaunch HowToLaunch(CUcontext context, CUgraphExec exec);
   static std::vector<size_t> CutsOf(CUcontext context, CUgraphExec exec,
                                     absl::Span<const CUgraphNode> nodes);
   static void NoteSegments(CUcontext context, size_t segments);

@@ -8,6 +8,7 @@
 #include "runtime/api/tracing.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/preload/beside_captures.h"
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/launch.h"
 #include "runtime/preload/resolver.h"
@@ -22,7 +23,6 @@ struct SegmentCalls {
   decltype(&::cuGraphExecUpdate_v2) update;
   decltype(&::cuGraphExecDestroy) destroy;
   decltype(&::cuGraphUpload) upload;
-  decltype(&::cuThreadExchangeStreamCaptureMode) exchange_mode;
   decltype(&::cuStreamIsCapturing) is_capturing;
   decltype(&::cuEventCreate) event_create;
   decltype(&::cuEventDestroy_v2) event_destroy;
@@ -32,9 +32,9 @@ struct SegmentCalls {
   decltype(&::cuStreamSynchronize) await_stream;
 
   bool all() const {
-    return instantiate && update && destroy && upload && exchange_mode && is_capturing &&
-           event_create && event_destroy && event_record && wait_event && await_event &&
-           await_stream;
+    return instantiate && update && destroy && upload && is_capturing && event_create &&
+           event_destroy && event_record && wait_event && await_event && await_stream &&
+           BesideCaptures::Call() != nullptr;
   }
   static const SegmentCalls& Get() {
     static const SegmentCalls calls = {
@@ -42,7 +42,6 @@ struct SegmentCalls {
         DriverFunction<decltype(update)>("cuGraphExecUpdate_v2"),
         DriverFunction<decltype(destroy)>("cuGraphExecDestroy"),
         DriverFunction<decltype(upload)>("cuGraphUpload"),
-        DriverFunction<decltype(exchange_mode)>("cuThreadExchangeStreamCaptureMode"),
         DriverFunction<decltype(is_capturing)>("cuStreamIsCapturing"),
         DriverFunction<decltype(event_create)>("cuEventCreate"),
         DriverFunction<decltype(event_destroy)>("cuEventDestroy_v2"),
@@ -53,18 +52,6 @@ struct SegmentCalls {
     };
     return calls;
   }
-};
-
-// No capture of another thread is spoilt by what is made here.
-class BesideCaptures {
- public:
-  BesideCaptures() { SegmentCalls::Get().exchange_mode(&mode_); }
-  ~BesideCaptures() { SegmentCalls::Get().exchange_mode(&mode_); }
-  BesideCaptures(const BesideCaptures&) = delete;
-  BesideCaptures& operator=(const BesideCaptures&) = delete;
-
- private:
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
 // With the memory that the driver needs for its launches, which may be vramspan's by now.
@@ -107,12 +94,14 @@ Mutex& LockOf(CUstream stream) {
 std::shared_ptr<SegmentedGraph> SegmentedGraph::Make(CUgraphExec exec, CUgraph graph,
                                                      unsigned long long flags) {
   const CUcontext context = CurrentContext();
-  if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0 ||
-      !Tracing::MayBeCut(context, exec) || !SegmentCalls::Get().all()) {
+  const GraphLaunch how = Tracing::HowToLaunch(context, exec);
+  if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0 || how == GraphLaunch::kWhole ||
+      !SegmentCalls::Get().all()) {
     return nullptr;
   }
-  std::shared_ptr<SegmentedGraph> made(
-      new SegmentedGraph(exec, context, static_cast<unsigned>(flags) & kKeptFlags));
+  std::shared_ptr<SegmentedGraph> made(new SegmentedGraph(exec, context,
+                                                          static_cast<unsigned>(flags) & kKeptFlags,
+                                                          /*chooses=*/how == GraphLaunch::kAuto));
   MutexLock lock(made->mu_);
   made->Read(graph);
   return made->copy_.graph() != nullptr ? made : nullptr;
@@ -129,6 +118,7 @@ void SegmentedGraph::Abandon() {
   MutexLock lock(mu_);
   segments_.clear();
   launched_ = nullptr;
+  times_.Abandon();
 }
 
 void SegmentedGraph::Read(CUgraph graph) {
@@ -252,16 +242,29 @@ CUresult SegmentedGraph::LaunchSegments(LaunchCall launch) {
   return CUDA_SUCCESS;
 }
 
+GraphWay SegmentedGraph::Choose() {
+  if (!chooses_) return GraphWay::kSegments;
+  times_.Collect([&](GraphWay way, Duration time) { choice_.Took(way, time); });
+  if (choice_.settled() && choice_.way() == GraphWay::kWhole && !segments_.empty()) {
+    DropSegments(0);
+    changed_ = true;
+  }
+  return choice_.way();
+}
+
 CUresult SegmentedGraph::Launch(CUstream stream, LaunchCall launch) {
   MutexLock lock(mu_);
   const bool cut = ToBeCut();
   // Behind the whole ones so far is no segment, but a whole one is.
   const bool first = launched_ == nullptr;
   if ((!cut && first) || IsCapturing(stream)) return launch(exec_);
-  const bool in_segments = cut && !first && Ready(stream);
+  const bool may = cut && !first;
+  const bool in_segments = may && Choose() == GraphWay::kSegments && Ready(stream);
   MutexLock alone(LockOf(stream));
   AwaitEarlier(stream);
+  if (may && chooses_) times_.Begin(stream, in_segments ? GraphWay::kSegments : GraphWay::kWhole);
   const CUresult result = in_segments ? LaunchSegments(launch) : launch(exec_);
+  times_.End(stream);
   NoteLaunch(stream);
   return result;
 }

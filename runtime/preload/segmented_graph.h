@@ -8,9 +8,10 @@
 // it with launches of one executable graph. Launches of several such graphs in one stream do not
 // mix; other work of other threads may come between two segments.
 //
-// Launched whole: while memory suffices, and once more then, so that segments are behind all
-// earlier launches; where nodes may have to run at the same time, or the driver does not copy them
-// (nodes that allocate); from a change on that cannot be made to a copy; in a capture.
+// Launched whole: where that is faster, unless the user says otherwise; while memory suffices, and
+// once more then, so that segments are behind all earlier launches; where nodes may have to run at
+// the same time, or the driver does not copy them (nodes that allocate); from a change on that
+// cannot be made to a copy; in a capture.
 //
 // Threads: any; one lock, which is held over the launch: a graph is launched by one at a time.
 #ifndef VRAMSPAN_RUNTIME_PRELOAD_SEGMENTED_GRAPH_H_
@@ -23,7 +24,9 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
+#include "runtime/placement/graph_choice.h"
 #include "runtime/preload/graph_copy.h"
+#include "runtime/preload/launch_times.h"
 
 namespace vramspan::preload {
 
@@ -53,8 +56,8 @@ class SegmentedGraph {
   CUresult Launch(CUstream stream, LaunchCall launch) VS_EXCLUDES(mu_);
 
  private:
-  SegmentedGraph(CUgraphExec exec, CUcontext context, unsigned flags)
-      : exec_(exec), context_(context), flags_(flags) {}
+  SegmentedGraph(CUgraphExec exec, CUcontext context, unsigned flags, bool chooses)
+      : exec_(exec), context_(context), flags_(flags), chooses_(chooses) {}
 
   // Takes a copy of the graph that it was made of, or updated from; none where it is not to be cut.
   void Read(CUgraph graph) VS_REQUIRES(mu_);
@@ -65,6 +68,8 @@ class SegmentedGraph {
   bool Ready(CUstream stream) VS_REQUIRES(mu_);
   bool MakeSegments(CUstream stream) VS_REQUIRES(mu_);
   void DropSegments(size_t kept) VS_REQUIRES(mu_);
+  // How it is launched now that it may be cut.
+  GraphWay Choose() VS_REQUIRES(mu_);
   CUresult LaunchSegments(LaunchCall launch) VS_REQUIRES(mu_);
   // Around a launch, once it was to be cut.
   void AwaitEarlier(CUstream stream) VS_REQUIRES(mu_);
@@ -73,6 +78,7 @@ class SegmentedGraph {
   const CUgraphExec exec_;
   const CUcontext context_;
   const unsigned flags_;
+  const bool chooses_;  // Else it is cut.
   Mutex mu_;
   bool whole_ VS_GUARDED_BY(mu_) = false;              // For good.
   std::vector<CUgraphNode> nodes_ VS_GUARDED_BY(mu_);  // As the program knows them, in order.
@@ -82,6 +88,8 @@ class SegmentedGraph {
   bool changed_ VS_GUARDED_BY(mu_) = true;       // The segments are not what the copy says.
   std::vector<CUgraphExec> segments_ VS_GUARDED_BY(mu_);
   CUevent launched_ VS_GUARDED_BY(mu_) = nullptr;  // The last launch, once it was to be cut.
+  GraphChoice choice_ VS_GUARDED_BY(mu_);
+  LaunchTimes times_ VS_GUARDED_BY(mu_);
 };
 
 }  // namespace vramspan::preload

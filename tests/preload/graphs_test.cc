@@ -48,6 +48,19 @@ TEST_P(LargeGraphs, WaitForWhatWasLaunchedWhole) {
 
 TEST_P(LargeGraphs, EndWithTheirContext) { Run("cut", "graphs_contexts"); }
 
+// Both ways are tried, so that launches of both follow each other.
+TEST_P(LargeGraphs, AreRightWhicheverIsFaster) {
+  const Output plain = RunPlain("dlsym", "graphs_often", "SIMCUDA_DEVICE_MEMORY=256MiB");
+  const Output chosen = Run("auto", "graphs_often");
+  EXPECT_EQ(chosen.out, plain.out);
+  // Seven launches whole, before the first that is not.
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(chosen.err, found, std::regex("(\\d+) graphs in"))) << chosen.err;
+  EXPECT_LE(std::stoi(found[1]), 40 - 7);
+  Run("auto", "graphs_short");
+  Run("auto", "graphs_contexts");
+}
+
 TEST_P(LargeGraphs, AreRightWhole) { EXPECT_THAT(Run("whole").err, Not(HasSubstr("segments"))); }
 
 }  // namespace

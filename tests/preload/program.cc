@@ -329,6 +329,7 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"free_waits", &FreeWaits},
     {"graphs", &LaunchLargeGraphs},
     {"graphs_contexts", &LaunchAcrossContexts},
+    {"graphs_often", &LaunchOneGraphOften},
     {"graphs_short", &LaunchAsMemoryGetsShort},
     {"ipc", &ShareByIpc},
     {"ipc_closes", [](Program* p) { IpcWhereAllIsClosed(p, false); }},

@@ -334,6 +334,24 @@ void LaunchAsMemoryGetsShort(Program* p) {
   CutGraphs::Destroy(graph);
 }
 
+// One graph, so often that both ways of launching it are tried, and one of them stays. Now and then
+// a node of it changes.
+void LaunchOneGraphOften(Program* p) {
+  CutGraphs g(p);
+  std::vector<CUgraphNode> nodes;
+  std::vector<Step> steps = Steps(3);
+  const CUgraph graph = g.Make(steps, &nodes);
+  const CUgraphExec exec = CutGraphs::Instantiate(graph);
+  for (size_t round = 0; round < 20; ++round) {
+    if (round % 8 == 3) steps = g.SetNodes(exec, nodes, steps, round % 7);
+    g.Launch(exec, steps, 2);
+    if (round % 3 != 2) g.Check("launched often");
+  }
+  g.Check("launched often");
+  CutGraphs::Destroy(exec);
+  CutGraphs::Destroy(graph);
+}
+
 // The context ends under graphs that nobody has destroyed; handles come again in the next.
 void LaunchAcrossContexts(Program* p) {
   for (int i = 0; i < 3; ++i) {

@@ -78,6 +78,7 @@ void Expandable(Program* p);
 // Executable graphs of twice the device's memory, launched and changed (program_graphs.cc).
 void LaunchLargeGraphs(Program* p);
 void LaunchAsMemoryGetsShort(Program* p);
+void LaunchOneGraphOften(Program* p);
 void LaunchAcrossContexts(Program* p);
 // What the VMM calls answer to uses of all kinds, contents included.
 void VmmAnswers(Program* p);

@@ -90,9 +90,9 @@ class RunCommand final : public Command {
         .Shown("HOW");
     options
         .Option("--graphs", options_.graphs,
-                "Graphs whose memory does not fit: launched whole, or cut into segments of which "
-                "each does (default: whole)")
-        .Shown("whole|cut");
+                "Graphs whose memory does not fit: launched whole, cut into segments of which each "
+                "does, or auto: both are tried, and the faster way stays (default: auto)")
+        .Shown("auto|whole|cut");
     options
         .Option("--tracer", options_.tracer,
                 "How launches are seen: auto, hooks, cupti or off. Nothing moves with off "
