@@ -197,15 +197,18 @@ TEST(AuditTrustTest, AFileThatIsWrongStopsTheRunBeforeTheProgramStarts) {
   const std::string good = folder.path() + "/good", bad = folder.path() + "/bad";
   std::ofstream(good) << "vramspan-trust 1\n";
   std::ofstream(bad) << "vramspan-trust 1\nkernel 1 2 x - fill\n";
-  const Output run = RunBinary("", "run --trust '" + good + ":" + bad + "' -- echo started");
+  // Programs of the system, which under AddressSanitizer need its options as ours do.
+  const std::string plain = kEnvironment;
+  const Output run = RunBinary(plain, "run --trust '" + good + ":" + bad + "' -- echo started");
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.out, IsEmpty());
   EXPECT_THAT(run.err, HasSubstr("--trust: " + bad + ", line 2: "));
-  EXPECT_EQ(RunBinary("", "run --trust '" + folder.path() + "/none' -- echo started").code, 2);
-  EXPECT_EQ(RunBinary("VRAMSPAN_TRUST='" + bad + "'", "run -- echo started").code, 2);
-  EXPECT_EQ(RunBinary("", "run --trust '' -- echo started").code, 2);
+  EXPECT_EQ(RunBinary(plain, "run --trust '" + folder.path() + "/none' -- echo started").code, 2);
+  EXPECT_EQ(RunBinary(plain + "VRAMSPAN_TRUST='" + bad + "'", "run -- echo started").code, 2);
+  EXPECT_EQ(RunBinary(plain, "run --trust '' -- echo started").code, 2);
+  EXPECT_EQ(RunBinary(plain, "run --trust '" + good + "' -- echo started").out, "started\n");
   // Beside what the environment names, from the root on.
-  EXPECT_THAT(RunBinary("-C '" + folder.path() + "' VRAMSPAN_TRUST='" + good + "'",
+  EXPECT_THAT(RunBinary("-C '" + folder.path() + "' " + plain + "VRAMSPAN_TRUST='" + good + "'",
                         "run --trust good -- env")
                   .out,
               HasSubstr("VRAMSPAN_TRUST=" + good + ":" + good + "\n"));
