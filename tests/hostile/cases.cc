@@ -17,7 +17,9 @@ const std::vector<Case>& Cases() {
       {"work 16", {kShort}, "unset HOME XDG_CACHE_HOME;"},
       {"work 16", {kShort}, "export HOME=/proc XDG_CACHE_HOME=/proc;"},
       {"work 16", {kShort}, "ulimit -n 32;"},
+#ifndef __SANITIZE_ADDRESS__  // Which reserves terabytes of addresses before a program starts.
       {"work 16", {kShort}, "ulimit -v 4000000;"},
+#endif
       {"work 16", {kShort}, "ulimit -l 0;"},
       {"work 16", {kShort + " --stats"}},
       // Ways to end while work is held and in flight.
