@@ -60,7 +60,14 @@ class LossySink final : public EventSink {
     if (!losing_) encoder_.Dropped(chunk);
   }
   void End(const SchedulerEvent& event, const EventAnswer& answer) override {
-    if (!losing_) encoder_.End(event, answer);
+    if (!losing_) return encoder_.End(event, answer);
+#ifdef VRAMSPAN_DCHECK
+    // The encoder would find out itself what a lost event changed. Who repeats it is to: an end
+    // that writes nothing makes the encoder take all chunks for told.
+    if (event.kind < SchedulerEvent::Kind::kInserted) {
+      encoder_.End({.kind = SchedulerEvent::Kind::kLookAgain}, {});
+    }
+#endif
   }
 
   uint64_t lost() const { return lost_; }
