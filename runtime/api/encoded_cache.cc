@@ -1,6 +1,6 @@
 #include "runtime/api/encoded_cache.h"
 
-#include <algorithm>
+#include <absl/container/flat_hash_set.h>
 
 #include "runtime/space/small_objects.h"
 
@@ -8,7 +8,8 @@ namespace vramspan {
 namespace {
 
 constexpr int kLaunchesLog2 = 11;
-constexpr int kGraphsLog2 = 8;  // Segments of a graph are many.
+constexpr int kGraphsLog2 = 8;         // Segments of a graph are many.
+constexpr size_t kMostOfGraph = 1024;  // Allocations that it may mean.
 
 // All bytes of the parameters: those that are no pointers are in `numbers`, and so is where the
 // pointers are.
@@ -43,19 +44,30 @@ const EncodedAddresses& EncodedCache::FindInGraph(const Submission& launch,
                                                   const EncodedAddresses::World& world,
                                                   uint64_t allocations) {
   if (graphs_.empty()) graphs_.resize(size_t{1} << kGraphsLog2);
-  const auto address = reinterpret_cast<uintptr_t>(launch.graph.get());
-  GraphEntry& entry = graphs_[address * 0x9e3779b97f4a7c15u >> (64 - kGraphsLog2)];
-  if (entry.graph == launch.graph && entry.allocations == allocations) return entry.found;
-  // What the slots of all nodes show may be in front of arrays.
-  entry = {launch.graph, allocations, EncodedAddresses::Find({}, launch.touches, world)};
-  std::vector<DevicePtr>& all = entry.found.possible;
-  for (const EncodedParameters& parameters : launch.graph->encoded) {
-    EncodedAddresses found = EncodedAddresses::Find(parameters.block, parameters.named, world);
-    entry.found.anywhere |= found.anywhere;
-    all.insert(all.end(), found.possible.begin(), found.possible.end());
+  const uint64_t number = launch.graph->number;
+  GraphEntry& entry = graphs_[number % graphs_.size()];
+  if (entry.number == number && entry.allocations == allocations) return entry.found;
+  // What the slots of all nodes show may be in front of arrays. What a copy names is no more than
+  // what it copies.
+  std::vector<Touch> pointers;
+  absl::flat_hash_set<uint64_t> known;  // Allocations that are possible, by their bases.
+  for (const Touch& touch : launch.touches) {
+    if (touch.size != Bytes(0)) continue;
+    pointers.push_back(touch);
+    known.insert(world.allocation(touch.ptr).base.value);
   }
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
+  entry = {number, allocations, EncodedAddresses::Find({}, pointers, world)};
+  std::vector<DevicePtr>& all = entry.found.possible;
+  for (const DevicePtr p : all) known.insert(world.allocation(p).base.value);
+  for (const EncodedParameters& parameters : launch.graph->encoded) {
+    const EncodedAddresses found =
+        EncodedAddresses::Find(parameters.block, parameters.named, world);
+    entry.found.anywhere |= found.anywhere;
+    for (const DevicePtr p : found.possible) {
+      if (known.insert(world.allocation(p).base.value).second) all.push_back(p);
+    }
+  }
+  entry.found.anywhere |= all.size() > kMostOfGraph;
   return entry.found;
 }
 

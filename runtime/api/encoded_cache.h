@@ -7,7 +7,6 @@
 #ifndef VRAMSPAN_RUNTIME_API_ENCODED_CACHE_H_
 #define VRAMSPAN_RUNTIME_API_ENCODED_CACHE_H_
 
-#include <memory>
 #include <vector>
 
 #include "runtime/api/extent_cache.h"
@@ -31,7 +30,7 @@ class EncodedCache {
   };
 
   struct GraphEntry {
-    std::shared_ptr<const NodeWork> graph;  // Kept, so that no other has its address.
+    uint64_t number = 0;  // NodeWork::number.
     uint64_t allocations = 0;
     EncodedAddresses found;
   };

@@ -228,7 +228,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   // reaches beside all that it may touch.
   const bool wide = beside.moves() || audit_ != nullptr;
   bool encoded = false;
-  if (launch && wide && mover_.tracking()) {
+  if (launch && wide && (mover_.tracking() || recorder_ != nullptr)) {
     encoded = FindEncoded(&scratch.encoded, &scratch.extents, &s);
   }
   if (launch && !hidden_.empty()) {

@@ -86,6 +86,7 @@ class Tracer {
   void SetGraphLaunch(GraphLaunch how) { graph_launch_ = how; }
   // kWhole also of a graph that this can never concern, as it is now.
   GraphLaunch HowToLaunch(CUgraphExec exec);
+  bool tracks() const { return mover_.tracking(); }
   // Where the graph is cut now (CutGraph); none where memory suffices, or nobody may.
   std::vector<size_t> CutsOf(CUgraphExec exec, absl::Span<const CUgraphNode> nodes);
   // A graph was launched in so many segments.

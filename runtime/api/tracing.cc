@@ -427,6 +427,13 @@ GraphLaunch Tracing::HowToLaunch(CUcontext context, CUgraphExec exec) {
   return use.tracer() != nullptr ? use.tracer()->HowToLaunch(exec) : GraphLaunch::kWhole;
 }
 
+bool Tracing::Tracks(CUcontext context) {
+  Entry* const entry = Here() ? EntryOf(context) : nullptr;
+  if (entry == nullptr) return false;
+  const Using use(*entry);
+  return use.tracer() != nullptr && use.tracer()->tracks();
+}
+
 std::vector<size_t> Tracing::CutsOf(CUcontext context, CUgraphExec exec,
                                     absl::Span<const CUgraphNode> nodes) {
   Entry* const entry = Here() ? EntryOf(context) : nullptr;

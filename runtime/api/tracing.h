@@ -68,6 +68,7 @@ class Tracing {
   static std::vector<CUcontext> Passers(CUcontext own);
   // Of the runtime of a context (Tracer): nothing is cut where it has none.
   static GraphLaunch HowToLaunch(CUcontext context, CUgraphExec exec);
+  static bool Tracks(CUcontext context);  // Memory is short, or was.
   static std::vector<size_t> CutsOf(CUcontext context, CUgraphExec exec,
                                     absl::Span<const CUgraphNode> nodes);
   static void NoteSegments(CUcontext context, size_t segments);

@@ -123,7 +123,9 @@ void WorkTimer::Behind(CUevent before, CUstream stream, uint64_t id) {
 void WorkTimer::Loop() {
   const OwnCalls own;
   // Relaxed: what is asked here must not ruin a capture of the program's.
-  const ScopedContext current(*driver_, context_);
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  static_cast<void>((*driver_)->ThreadExchangeStreamCaptureMode(&mode));
+  static_cast<void>((*driver_)->CtxSetCurrent(context_));
   for (bool last = false; !last;) {
     {
       MutexLock lock(mu_);

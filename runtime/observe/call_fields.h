@@ -172,6 +172,7 @@ void Loaded(Knowledge& /*known*/, const void* params) {
   NoteLoaded(As<P>(params));
 }
 inline void DropHandles(Knowledge& known, const void* /*params*/) {
+  ModuleImages::Get().DropFunctions();
   known.layouts.Drop();
   known.codes.Drop();
 }

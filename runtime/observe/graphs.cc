@@ -105,6 +105,8 @@ std::shared_ptr<const NodeWork> Graphs::AllOf(Exec& exec) {
     all.trust = std::min(all.trust, work.trust);
   }
   Unite(&all.touches);
+  static std::atomic<uint64_t> numbers{0};
+  all.number = numbers.fetch_add(1, std::memory_order_relaxed) + 1;
   exec.all = std::make_shared<const NodeWork>(std::move(all));
   return exec.all;
 }

@@ -43,6 +43,7 @@ struct NodeWork {
   std::vector<EncodedParameters> encoded;
   bool incomplete = false;
   Trust trust = Trust::kProven;  // Of its kernels the least.
+  uint64_t number = 0;           // Of all nodes of a graph together: no other has it. 0: of a node.
 };
 using NodeWorks = absl::flat_hash_map<CUgraphNode, NodeWork>;
 

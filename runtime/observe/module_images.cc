@@ -30,6 +30,11 @@ void ModuleImages::Made(CUfunction function, CUkernel kernel) {
   made_[function] = kernel;
 }
 
+void ModuleImages::DropFunctions() {
+  MutexLock lock(mu_);
+  made_.clear();
+}
+
 void ModuleImages::Unloads(const void* handle) {
   MutexLock lock(mu_);
   images_.erase(handle);

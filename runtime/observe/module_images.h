@@ -31,6 +31,8 @@ class ModuleImages {
   void Loaded(const void* handle, const void* image, bool preserved) VS_EXCLUDES(mu_);
   // A function was made of a library's kernel.
   void Made(CUfunction function, CUkernel kernel) VS_EXCLUDES(mu_);
+  // All functions went with their context, or may have.
+  void DropFunctions() VS_EXCLUDES(mu_);
   // The driver is about to unload it: the handle may be another's at once.
   void Unloads(const void* handle) VS_EXCLUDES(mu_);
 

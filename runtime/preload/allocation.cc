@@ -11,7 +11,6 @@
 #include "runtime/base/log.h"
 #include "runtime/base/mutex.h"
 #include "runtime/base/own_calls.h"
-#include "runtime/driver/checker.h"
 #include "runtime/preload/allocated.h"
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/ipc.h"
@@ -47,9 +46,6 @@ CUresult Allocate(Runtime* runtime, CUdeviceptr* p, Bytes size) {
 // free: then the capture is ruined by the question, as it is by the call. The driver looks at that
 // before it looks at what it is asked for (measured on an H100).
 bool RefusedByCapture(Runtime* runtime) {
-  // cuda-gdb tells its user of every call that is refused.
-  static const bool told = CheckerBeside() == Checker::kDebugger;
-  if (told) return false;
   CUdeviceptr none = 0;
   return (*runtime->driver())->MemAlloc(&none, 0) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }

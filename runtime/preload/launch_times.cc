@@ -46,14 +46,13 @@ void LaunchTimes::Abandon() {
   begun_ = false;
 }
 
-void LaunchTimes::Begin(CUstream stream, GraphWay way) {
+void LaunchTimes::Begin(CUstream stream) {
   begun_ = false;
   const EventCalls& calls = EventCalls::Get();
   if (count_ == kMost || !calls.all()) return;
   const OwnCalls own;
   const BesideCaptures beside;
   Launch& launch = Nth(count_);
-  launch.way = way;
   for (CUevent* const event : {&launch.begin, &launch.end}) {
     if (*event == nullptr && calls.create(event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) {
       *event = nullptr;
@@ -63,11 +62,13 @@ void LaunchTimes::Begin(CUstream stream, GraphWay way) {
   begun_ = calls.record(launch.begin, stream) == CUDA_SUCCESS;
 }
 
-void LaunchTimes::End(CUstream stream) {
+void LaunchTimes::End(CUstream stream, GraphWay way) {
   if (!begun_) return;
   begun_ = false;
   const OwnCalls own;
-  count_ += EventCalls::Get().record(Nth(count_).end, stream) == CUDA_SUCCESS;
+  Launch& launch = Nth(count_);
+  launch.way = way;
+  count_ += EventCalls::Get().record(launch.end, stream) == CUDA_SUCCESS;
 }
 
 void LaunchTimes::Collect(absl::FunctionRef<void(GraphWay, Duration)> tell) {

@@ -26,8 +26,8 @@ class LaunchTimes {
   LaunchTimes& operator=(const LaunchTimes&) = delete;
 
   // Before and behind the calls of a launch, in its stream.
-  void Begin(CUstream stream, GraphWay way);
-  void End(CUstream stream);
+  void Begin(CUstream stream);
+  void End(CUstream stream, GraphWay way);
   // Tells of those that have ended, in order.
   void Collect(absl::FunctionRef<void(GraphWay, Duration)> tell);
   // What it has made went with its context.

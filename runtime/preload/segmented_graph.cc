@@ -8,6 +8,7 @@
 #include "runtime/api/tracing.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/base/thread_number.h"
 #include "runtime/preload/beside_captures.h"
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/launch.h"
@@ -84,9 +85,10 @@ constexpr unsigned kKeptFlags = CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
 
 // One for each of the streams in which such graphs are launched, most likely.
 constexpr size_t kStreamLocks = 64;
-Mutex& LockOf(CUstream stream) {
+Mutex& LockOf(CUcontext context, CUstream stream) {
   static std::array<Mutex, kStreamLocks>* const locks = new std::array<Mutex, kStreamLocks>;
-  return (*locks)[absl::HashOf(stream) % kStreamLocks];
+  const uint64_t thread = stream == CU_STREAM_PER_THREAD ? ThreadNumber::Mine() : 0;
+  return (*locks)[absl::HashOf(context, stream, thread) % kStreamLocks];
 }
 
 }  // namespace
@@ -135,15 +137,24 @@ void SegmentedGraph::Read(CUgraph graph) {
 void SegmentedGraph::Update(CUgraph graph) {
   MutexLock lock(mu_);
   if (whole_) return;
+  const OwnCalls own;
+  if (launched_ == nullptr && !Tracing::Tracks(context_)) {
+    // A copy at each update costs too much while memory suffices. The next one reads it again.
+    const BesideCaptures beside;
+    copy_ = {};
+    return;
+  }
   const size_t nodes = nodes_.size();
   Read(graph);
   // An update changes no more than parameters, most often: what was cut so still may be.
-  if (nodes_.size() != nodes || ends_.size() == 1) ends_.clear();
+  if (nodes_.size() == nodes && ends_.size() != 1) return;
+  ends_.clear();
+  choice_ = {};
 }
 
 void SegmentedGraph::SetNode(CUgraphNode node, absl::FunctionRef<CUresult(CUgraphNode)> set) {
   MutexLock lock(mu_);
-  if (whole_) return;
+  if (whole_ || copy_.graph() == nullptr) return;
   const auto copy = copies_.find(node);
   if (copy == copies_.end() || set(copy->second) != CUDA_SUCCESS) {
     StayWholeFromHere();
@@ -259,12 +270,16 @@ CUresult SegmentedGraph::Launch(CUstream stream, LaunchCall launch) {
   const bool first = launched_ == nullptr;
   if ((!cut && first) || IsCapturing(stream)) return launch(exec_);
   const bool may = cut && !first;
-  const bool in_segments = may && Choose() == GraphWay::kSegments && Ready(stream);
-  MutexLock alone(LockOf(stream));
+  MutexLock alone(LockOf(context_, stream));
   AwaitEarlier(stream);
-  if (may && chooses_) times_.Begin(stream, in_segments ? GraphWay::kSegments : GraphWay::kWhole);
-  const CUresult result = in_segments ? LaunchSegments(launch) : launch(exec_);
-  times_.End(stream);
+  GraphWay way = may ? Choose() : GraphWay::kWhole;
+  // Events are of the current context, which may end before this one does.
+  const bool timed = may && chooses_ && CurrentContext() == context_;
+  if (timed) times_.Begin(stream);
+  // What updates segments is a part of what a launch takes.
+  if (way == GraphWay::kSegments && !Ready(stream)) way = GraphWay::kWhole;
+  const CUresult result = way == GraphWay::kSegments ? LaunchSegments(launch) : launch(exec_);
+  if (timed) times_.End(stream, way);
   NoteLaunch(stream);
   return result;
 }

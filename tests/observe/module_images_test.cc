@@ -144,6 +144,10 @@ TEST_F(ModuleImagesTest, AFunctionOfAKernelThatWasSeenIsOfItsLibrary) {
   EXPECT_EQ(HashOf(function), 0u);
   EXPECT_EQ(HashOf(kernel), HashOfImage(image_));
   EXPECT_EQ(HashOf(function), HashOfImage(image_));
+  ModuleImages::Get().DropFunctions();
+  EXPECT_EQ(HashOf(function), 0u) << "its context may have ended";
+  EXPECT_EQ(HashOf(kernel), HashOfImage(image_));
+  EXPECT_EQ(HashOf(function), HashOfImage(image_));
   Defining(CALL(cuLibraryUnload), cuLibraryUnload_params{library});
   EXPECT_EQ(HashOf(function), 0u);
   SIM_OK(cuLibraryUnload(library));
