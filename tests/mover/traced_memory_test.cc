@@ -102,19 +102,14 @@ TEST_P(TracedMemory, ComesBackWhenThereIsRoom) {
   }
   runtime_->Synchronize();
   // What the last launch had evicted to make room comes back by itself.
-  const auto full = [&] {
-    return runtime_->stats().device_used == runtime_->stats().device_budget;
-  };
-  ASSERT_TRUE(Eventually(full));
-  Indices left;
-  for (size_t i = 0; i < 2 * kBudget; ++i) {
-    if (OnDevice(i)) {
-      Free(i);
-    } else {
-      left.push_back(i);
-    }
-  }
-  ASSERT_EQ(left.size(), kBudget);
+  Indices there, left;
+  ASSERT_TRUE(Eventually([&] {
+    there.clear(), left.clear();
+    for (size_t i = 0; i < 2 * kBudget; ++i) (OnDevice(i) ? there : left).push_back(i);
+    return left.size() == kBudget &&
+           runtime_->stats().device_used == runtime_->stats().device_budget;
+  }));
+  for (const size_t i : there) Free(i);
   const vramspanStatistics before = runtime_->stats();
   EXPECT_TRUE(Eventually([&] {
     for (const size_t i : left) {
