@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "tests/mover/traced_fixture.h"
 #include "tests/mover/world.h"
 
 namespace vramspan_test {
