@@ -305,7 +305,7 @@ void LaunchAsMemoryGetsShort(Program* p) {
   CutGraphs g(p, kAtFirst);
   unsigned* flag = nullptr;
   CHECK_OK(p->api.MemHostAlloc(reinterpret_cast<void**>(&flag), 4096, CU_MEMHOSTALLOC_DEVICEMAP));
-  *static_cast<volatile unsigned*>(flag) = 0;
+  __atomic_store_n(flag, 0, __ATOMIC_RELEASE);
   std::vector<CUgraphNode> nodes;
   std::vector<Step> steps = Steps(1, kAtFirst);
   const CUgraph graph = g.Make(steps, &nodes);
@@ -328,7 +328,7 @@ void LaunchAsMemoryGetsShort(Program* p) {
     CHECK(GET(cuStreamQuery, "cuStreamQuery")(other) == CUDA_ERROR_NOT_READY);
     usleep(1000);
   }
-  *static_cast<volatile unsigned*>(flag) = 1;
+  __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
   g.Check("memory got short");
   CutGraphs::Destroy(exec);
   CutGraphs::Destroy(graph);
