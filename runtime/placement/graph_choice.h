@@ -39,7 +39,7 @@ class GraphChoice {
 
   // How the next launch goes.
   GraphWay way() const { return way_; }
-  // Whether the other way has been tried and is not used, as far as can be seen.
+  // Whether both ways have been tried, and this one stays for now.
   bool settled() const { return !trying_; }
   // A launch took so long. Launches may end, and be told of, when others have begun.
   void Took(GraphWay way, Duration time);

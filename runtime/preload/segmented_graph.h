@@ -13,7 +13,8 @@
 // the same time, or the driver does not copy them (nodes that allocate); from a change on that
 // cannot be made to a copy; in a capture.
 //
-// Threads: any; one lock, which is held over the launch: a graph is launched by one at a time.
+// Threads: any; one lock, which is held over the launch: a graph is launched by one at a time. A
+// lock of the stream is taken behind it, so that two such graphs never mix there.
 #ifndef VRAMSPAN_RUNTIME_PRELOAD_SEGMENTED_GRAPH_H_
 #define VRAMSPAN_RUNTIME_PRELOAD_SEGMENTED_GRAPH_H_
 
