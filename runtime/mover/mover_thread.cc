@@ -164,7 +164,7 @@ Action MoverThread::Decide(bool* any) {
     *any = true;
     AccountStall();
     parts_.signals->Done();
-    parts_.work->MadeRoom(released);
+    parts_.work->MadeRoom();
   }
   return action;
 }

@@ -19,6 +19,11 @@ constexpr size_t kUnpolled = 64;
 constexpr std::chrono::seconds kDriverPatience{300};
 constexpr std::chrono::milliseconds kMappedLook{5};
 
+// A thread that waits to be let in: each is told by itself.
+struct Waiting : Admission::Waiter {
+  CondVar told;
+};
+
 }  // namespace
 
 // The lock that callers hold is the memory's; the analysis cannot see that it is the same.
@@ -62,18 +67,33 @@ void ProgramWork::Collect(absl::Span<const WorkRange> ranges, KeptUses* kept, St
   scheduler_.Want(work);
 }
 
-void ProgramWork::WaitForRoom(bool kernels_only) {
-  if (!scheduler_.work().Full(kernels_only)) [[likely]]
+void ProgramWork::WaitForRoom(absl::Span<const WorkRange> ranges, Access access) {
+  const bool kernel = access != Access::kUnknown && KernelsOnly(ranges);
+  if (admission_.empty() && !scheduler_.work().Full(kernel, let_in_)) [[likely]]
     return;
-  ++waiting_;
-  watch_.WaitUntil(room_, [&] { return !scheduler_.work().Full(kernels_only); });
-  --waiting_;
+  Waiting me;
+  me.kernel = kernel;
+  if (access == Access::kUnknown) me.wanted.AddAll();
+  for (const WorkRange& range : ranges) {
+    if (!range.use.possible) me.wanted.Add(range.ptr, range.size);
+  }
+  admission_.Add(&me);
+  watch_.WaitUntil(me.told, [&] {
+    MadeRoom();
+    return me.let_in;
+  });
   // Work that is not held after all makes no room for the next.
-  if (!scheduler_.work().Full(false)) MadeRoom(1);
+  MadeRoom();
+  --let_in_;
 }
 
-void ProgramWork::MadeRoom(size_t works) {
-  for (works = std::min<size_t>(works, waiting_); works != 0; --works) room_.NotifyOne();
+void ProgramWork::MadeRoom() {
+  while (!admission_.empty() && !scheduler_.work().Full(true, let_in_)) {
+    Admission::Waiter* const next = admission_.LetIn(scheduler_.work().Full(false, let_in_));
+    if (next == nullptr) return;
+    ++let_in_;
+    static_cast<Waiting*>(next)->told.NotifyOne();
+  }
 }
 
 void ProgramWork::Submit(StreamWork* work) {
@@ -106,7 +126,7 @@ void ProgramWork::GoesOn(StreamWork* work) {
 
 void ProgramWork::Cancel(StreamWork* work) {
   if (work->barrier()) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
-  MadeRoom(scheduler_.work().Cancelled(work));
+  if (scheduler_.work().Cancelled(work)) MadeRoom();
   StreamState* const state = work->stream;
   std::erase(state->held, work);
   if (state->awaiting != 0) state->let_go.NotifyAll();

@@ -18,6 +18,7 @@
 #include "runtime/mover/signals.h"
 #include "runtime/mover/work_fingerprints.h"
 #include "runtime/mover/work_pool.h"
+#include "runtime/scheduler/admission.h"
 #include "runtime/scheduler/scheduler.h"
 
 namespace vramspan {
@@ -44,7 +45,7 @@ class ProgramWork {
   // `kept`, where given: what is kept of the ranges.
   void Collect(absl::Span<const WorkRange> ranges, KeptUses* kept, StreamWork* work);
   // Waits until one more may be held.
-  void WaitForRoom(bool kernels_only);
+  void WaitForRoom(absl::Span<const WorkRange> ranges, Access access);
   // It runs at once, or it is held, which `StreamWork::held` tells.
   void Submit(StreamWork* work);
   // It will not run.
@@ -60,8 +61,8 @@ class ProgramWork {
   bool PollArrivals();
   // The scheduler wants it let go.
   void Release(StreamWork* work);
-  // So many are no longer held.
-  void MadeRoom(size_t works);
+  // Some may be held no longer: others are let in.
+  void MadeRoom();
 
   // No context of the mover's own: what is held waits in the thread that launches it.
   void WaitInThreads() { in_threads_.store(true, std::memory_order_relaxed); }
@@ -88,8 +89,8 @@ class ProgramWork {
   WorkPool pool_;
   std::atomic<bool> in_threads_{false};
   uint32_t begun_ = 0;
-  CondVar room_;  // For those who wait to be taken in: each is told by itself.
-  uint32_t waiting_ = 0;
+  Admission admission_;
+  uint32_t let_in_ = 0;  // And not held yet.
 };
 
 // It is on the device, and stays.

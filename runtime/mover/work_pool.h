@@ -4,6 +4,7 @@
 #ifndef VRAMSPAN_RUNTIME_MOVER_WORK_POOL_H_
 #define VRAMSPAN_RUNTIME_MOVER_WORK_POOL_H_
 
+#include <absl/algorithm/container.h>
 #include <absl/types/span.h>
 
 #include <cstdint>
@@ -22,6 +23,10 @@ struct WorkRange {
   Bytes size;
   Use use;
 };
+
+inline bool KernelsOnly(absl::Span<const WorkRange> ranges) {
+  return absl::c_all_of(ranges, [](const WorkRange& range) { return range.use.kernels_only; });
+}
 
 // The chunks that the ranges of a launch came to, kept by whoever names the same ranges again.
 struct KeptUses {

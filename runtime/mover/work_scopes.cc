@@ -1,7 +1,5 @@
 #include "runtime/mover/work_scopes.h"
 
-#include <absl/algorithm/container.h>
-
 #include "runtime/base/thread_local.h"
 #include "runtime/base/thread_number.h"
 #include "runtime/base/uncancellable.h"
@@ -17,10 +15,6 @@ struct Scope {
   StreamWork* work = nullptr;  // None: not recorded (memory suffices, or the stream captures).
 };
 VS_HOT_THREAD_LOCAL Scope scope;
-
-bool KernelsOnly(absl::Span<const WorkRange> ranges) {
-  return absl::c_all_of(ranges, [](const WorkRange& r) { return r.use.kernels_only; });
-}
 
 }  // namespace
 
@@ -137,9 +131,7 @@ StatusOr<WorkScopes::Taken> WorkScopes::Take(StreamWork* work, absl::Span<const 
                                              KeptUses* kept) {
   MutexLock lock(memory_.mu);
   const bool in_threads = parts_.work->waits_in_threads();
-  if (!in_threads) {
-    parts_.work->WaitForRoom(work->access != Access::kUnknown && KernelsOnly(ranges));
-  }
+  if (!in_threads) parts_.work->WaitForRoom(ranges, work->access);
   work->submitter.stream_key = work->stream;
   work->submitter.thread = ThreadNumber::Mine();
   work->submitted_at = Now();

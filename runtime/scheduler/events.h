@@ -23,9 +23,9 @@ class WorkEvents {
 
   WorkEvents(WorkFlow* flow, EventTeller tell) : flow_(*flow), tell_(tell) {}
 
-  bool Full(bool kernels_only) const {
-    return tell_({.kind = Kind::kFull, .value = kernels_only},
-                 [&] { return flow_.Full(kernels_only); });
+  bool Full(bool kernels_only, uint32_t coming = 0) const {
+    return tell_({.kind = Kind::kFull, .value = uint64_t{coming} << 1 | uint64_t{kernels_only}},
+                 [&] { return flow_.Full(kernels_only, coming); });
   }
   bool Submit(Work* work, const Moment& at);
   void SetInSubmission(Work* work, bool in_submission) {

@@ -8,9 +8,9 @@
 
 namespace vramspan {
 
-bool WorkFlow::Full(bool kernels_only) const {
+bool WorkFlow::Full(bool kernels_only, uint32_t coming) const {
   // As many entries wait in the program's streams as so many held launches make.
-  const size_t held = parts_.queue->size() + fingerprint_launches_ / kEntriesHeld;
+  const size_t held = parts_.queue->size() + coming + fingerprint_launches_ / kEntriesHeld;
   return held >= (kernels_only ? kMostHeldKernels : kMostHeld);
 }
 

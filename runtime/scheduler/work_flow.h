@@ -52,9 +52,9 @@ class WorkFlow {
   explicit WorkFlow(const WorkFlowParts& parts) : parts_(parts) {}
 
   // --- a thread submits ---
-  // Whether one more is too much, and must wait until some is released: so that no stream fills up,
-  // in which the driver would block the thread.
-  bool Full(bool kernels_only) const;
+  // Whether one more, beside `coming` others, is too much and must wait until some is released: so
+  // that no stream fills up, in which the driver would block the thread.
+  bool Full(bool kernels_only, uint32_t coming = 0) const;
   // True: it runs at once, and counts as released. False: it is held.
   bool Submit(Work* work, const Moment& at);
   // Its thread is inside the call that submits it, or no longer.

@@ -1,9 +1,13 @@
 // Same as without vramspan: what a program writes, the code it ends with, and its messages but for
 // vramspan's own.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cctype>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <ostream>
 #include <string>
 
@@ -49,6 +53,23 @@ TEST(HostileSays, HowUntriedKernelsMayBeProven) {
   EXPECT_EQ(told("--device-memory 16MiB --overlap off"), 0u);
   EXPECT_EQ(told("--device-memory 16MiB --quiet"), 0u);
   EXPECT_EQ(told("--device-memory 128MiB"), 0u);
+}
+
+// 400 threads and 24 blocks, of which eight fit: in the order in which they come, half of the 2,000
+// launches would fetch theirs.
+TEST(HostileThreads, ThatWaitAreServedTogether) {
+  const std::string file =
+      testing::TempDir() + "/many_threads." + std::to_string(getpid()) + ".json";
+  const std::string options = "--overlap off --device-memory 16MiB --stats=" + file;
+  const Said said = RunCase({.program = "many_threads 400 60"}, &options);
+  EXPECT_EQ(said.out, "in time: 1\n");
+  std::ifstream statistics(file);
+  const std::string text(std::istreambuf_iterator<char>(statistics), {});
+  std::remove(file.c_str());
+  const std::string name = "\"fetches\":";
+  const size_t at = text.find(name);
+  ASSERT_NE(at, std::string::npos) << text;
+  EXPECT_LT(std::atoi(text.c_str() + at + name.size()), 700);
 }
 
 std::string Name(const testing::TestParamInfo<Case>& info) {

@@ -81,7 +81,8 @@ bool EventRepeater::CallOfAll(const EventRecord& e, EventAnswer* answer) {
       return true;
     }
     case Kind::kFull:
-      answer->value = static_cast<uint64_t>(s.work().Full(e.value != 0));
+      answer->value = static_cast<uint64_t>(
+          s.work().Full((e.value & 1) != 0, static_cast<uint32_t>(e.value >> 1)));
       return true;
     case Kind::kLooked:
       answer->value = static_cast<uint64_t>(s.work().Looked(e.now));
