@@ -42,6 +42,8 @@ CASES = {
     "jax-platform": (["jax_products.py"], {"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"}),
     "cupy": (["cupy_arrays.py"], {}),
     "static-cudart": (["./buffers"], {}),
+    "llama-cpp": (["llama_cpp.py", "16"], {}),
+    "llama-cpp-no-graphs": (["llama_cpp.py", "16"], {"GGML_CUDA_DISABLE_GRAPHS": "1"}),
     "two-at-once": (["two.py"], {}),
     "memory-info": (["memory_info.py"], {}),
     "data-parallel": (["data_parallel.py"], {}),
@@ -120,6 +122,9 @@ def main():
     if options.logs:
         options.logs.mkdir(parents=True, exist_ok=True)
     chosen = options.cases or list(CASES)
+    if not options.cases and not os.environ.get("LLAMA_CPP"):
+        print("llama-cpp* are left out: LLAMA_CPP names no build (llama_cpp.py)")
+        chosen = [case for case in chosen if not case.startswith("llama-cpp")]
     shares = [int(s) for s in options.budgets.split(",")]
     results, wrong = [], 0
 
