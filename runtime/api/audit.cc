@@ -170,12 +170,15 @@ bool Audit::Captures(CUstream stream) {
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-size_t Audit::RowOf(const Submission& s) {
+size_t Audit::RowOf(const Submission& s, absl::Span<const InferredRange> inferred) {
   if (s.kind == Submission::Kind::kGraph) {
     const size_t number = graphs_.try_emplace(s.code, graphs_.size() + 1).first->second;
     return Row(AuditRow::Kind::kGraph, absl::StrCat("(graph ", number, ")"), 0);
   }
-  return Row(AuditRow::Kind::kKernel, s.kernel->name, s.kernel->module);
+  const bool arrays =
+      std::any_of(inferred.begin(), inferred.end(), [](const InferredRange& r) { return r.array; });
+  return Row(arrays ? AuditRow::Kind::kArrays : AuditRow::Kind::kKernel, s.kernel->name,
+             s.kernel->module);
 }
 
 size_t Audit::Row(AuditRow::Kind kind, const std::string& name, uint64_t module) {
@@ -344,8 +347,8 @@ bool Audit::BeginWork(const Submission& s, absl::Span<const InferredRange> infer
   return status.ok();
 }
 
-void Audit::BeginCount(const Submission& s, const Placed& placed) {
-  launched_ = RowOf(s);
+void Audit::BeginCount(size_t row_number, const Submission& s, const Placed& placed) {
+  launched_ = row_number;
   AuditRow& row = results_.rows[launched_];
   ++row.launches;
   row.inferred += placed.inferred.value;
@@ -371,7 +374,9 @@ bool Audit::Enter(const Submission& s, absl::Span<const InferredRange> inferred)
     ReleaseTurn();
     return false;
   }
-  if (launch) BeginCount(s, placed);
+  if (!launch) return true;
+  launches_.fetch_add(1, std::memory_order_relaxed);
+  BeginCount(RowOf(s, inferred), s, placed);
   return true;
 }
 

@@ -14,6 +14,7 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/types/span.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -35,6 +36,7 @@ namespace vramspan {
 class Audit {
  public:
   static constexpr std::chrono::seconds kPatience{60};
+  static constexpr uint64_t kByTurns = 256;
 
   // The folder of the results, where this process is audited.
   static std::optional<std::string> Folder();
@@ -50,6 +52,9 @@ class Audit {
   Audit(const Audit&) = delete;
   Audit& operator=(const Audit&) = delete;
 
+  // Whether the launch is to show if it stays in arrays (Trust::kArrays). Launches are asked about
+  // that and about allocations by turns, many at a time: each change moves much memory.
+  bool ByArrays() const { return for_trust_ && (launches_ / kByTurns) % 2 != 0; }
   // The calling thread is about to submit this. True: the mover's scope is open, and Exit must
   // follow on this thread before that is ended.
   bool Enter(const Submission& s, absl::Span<const InferredRange> inferred);
@@ -74,7 +79,7 @@ class Audit {
   bool TakeTurn() VS_EXCLUDES(mu_);
   void ReleaseTurn() VS_EXCLUDES(mu_);
   bool BeginWork(const Submission& s, absl::Span<const InferredRange> inferred);
-  void BeginCount(const Submission& s, const Placed& placed);
+  void BeginCount(size_t row, const Submission& s, const Placed& placed);
   Placed Place(CUstream stream, absl::Span<const InferredRange> inferred);
   // Appends the ranges that lie wrong, merged where they adjoin.
   Placed Look(absl::Span<const InferredRange> inferred,
@@ -84,7 +89,7 @@ class Audit {
   // True when all that the stream was given is done and, with `moves`, nothing is moving.
   bool WaitFor(CUstream stream, bool moves);
   bool Captures(CUstream stream);
-  size_t RowOf(const Submission& s);
+  size_t RowOf(const Submission& s, absl::Span<const InferredRange> inferred);
   // Of this, with room for no more than kMostRows.
   size_t Row(AuditRow::Kind kind, const std::string& name, uint64_t module);
   uint64_t ArgumentsOf(const Submission& s);
@@ -104,6 +109,8 @@ class Audit {
   Mutex mu_;
   CondVar turn_free_;
   bool turn_taken_ VS_GUARDED_BY(mu_) = false;
+
+  std::atomic<uint64_t> launches_{0};
 
   // Of whoever has the turn.
   uint64_t holder_ = 0;  // ThreadNumber.

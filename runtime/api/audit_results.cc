@@ -35,8 +35,9 @@ auto Fields(Row& r) {
                         &r.sectors.doubtful, &r.sectors.doubtful_most, &r.module});
 }
 
-constexpr std::array<std::pair<AuditRow::Kind, std::string_view>, 3> kKinds = {
+constexpr std::array<std::pair<AuditRow::Kind, std::string_view>, 4> kKinds = {
     {{AuditRow::Kind::kKernel, "kernel "},
+     {AuditRow::Kind::kArrays, "arrays "},
      {AuditRow::Kind::kGraph, "graph "},
      {AuditRow::Kind::kOthers, "others "}}};
 

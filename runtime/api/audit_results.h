@@ -5,6 +5,7 @@
 //   error TEXT     nothing was counted, or no more from some point on
 //   driver TEXT
 //   kernel N ... NAME  the fields of AuditRow in order, 15 of them, the name to the line's end
+//   arrays N ... NAME  the same of a kernel's launches that could show that it stays in arrays
 //   graph N ... NAME   the same of a graph
 //   others N ... NAME  the same of kernels that share a row
 #ifndef VRAMSPAN_RUNTIME_API_AUDIT_RESULTS_H_
@@ -24,7 +25,8 @@ namespace vramspan {
 // device are `over`, and what they took from host memory is no miss.
 struct AuditRow {
   // A graph, and kernels that share a row, say nothing of any one kernel.
-  enum class Kind : uint8_t { kKernel, kGraph, kOthers };
+  // kArrays: launches of a kernel that could show that it stays in arrays (Trust::kArrays).
+  enum class Kind : uint8_t { kKernel, kArrays, kGraph, kOthers };
   // So many sets of arguments are told apart.
   static constexpr uint64_t kMostSets = 64;
 

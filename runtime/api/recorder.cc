@@ -330,7 +330,8 @@ uint64_t Recorder::Submitting(const Submission& s, absl::Span<const InferredRang
   event.time = mine.entered;
   event.complete = complete;
   const bool launch = s.kind == Submission::Kind::kKernel || s.kind == Submission::Kind::kGraph;
-  event.trust = launch ? s.trust : Trust::kUntried;
+  // What stays in arrays is told as exact: then its level says no more than that it is proven.
+  event.trust = launch ? std::min(s.trust, Trust::kProven) : Trust::kUntried;
   const Numbered code = CodeOf(s.code, s.shape, s.kind);
   event.code = code.number;
   event.ranges.clear();
@@ -343,7 +344,7 @@ uint64_t Recorder::Submitting(const Submission& s, absl::Span<const InferredRang
                             .size = r.size,
                             .slot = r.slot,
                             .write = r.write,
-                            .exact = r.exact,
+                            .exact = r.exact || r.array,
                             .settled = r.settled,
                             .possible = !r.likely});
   }

@@ -64,7 +64,7 @@ bool Tracer::Enter(uint32_t call, const void* params) {
     if (Decoder::CopiesFromHost(call)) {
       Submission& s = MyScratch().submission;
       decoder_.Decode(call, params, &s);
-      NoteCopies(s);
+      NoteCopies(s, &MyScratch().extents);
     }
     return mover_.Begin(StreamOf(call, params), {}, Access::kPartial).ok();
   }
@@ -118,10 +118,14 @@ void Tracer::EndForeignWork(CUstream stream) {
   if (recorder_ != nullptr) recorder_->WaitedForForeignWork(stream);
 }
 
-void Tracer::NoteCopies(const Submission& s) {
+void Tracer::NoteCopies(const Submission& s, ExtentCache* extents) {
   Bytes scanned = s.scanned;
   for (const HostCopy& copy : s.host_copies) scanned += hidden_.Copied(copy);
   scanned_.fetch_add(scanned.value, std::memory_order_relaxed);
+  for (const Upload& upload : s.uploads) {
+    const Extent extent = extents->Find(memory_, upload.target);
+    if (extent.size != Bytes(0)) sets_.Uploaded(extent, upload.target, upload.size);
+  }
 }
 
 bool Tracer::FindEncoded(EncodedCache* cache, ExtentCache* extents, Submission* launch) {
@@ -191,7 +195,8 @@ void Tracer::TellUntried(const Submission& launch) const {
 }
 
 Beside Tracer::NoteLaunch(const Submission& launch) {
-  std::atomic<uint64_t>& launches = launches_by_trust_[static_cast<size_t>(launch.trust)];
+  const Trust level = std::min(launch.trust, Trust::kProven);
+  std::atomic<uint64_t>& launches = launches_by_trust_[static_cast<size_t>(level)];
   const uint64_t before = launches.fetch_add(1, std::memory_order_relaxed);
   if (before + 1 == kUntriedTold && launch.trust == Trust::kUntried) TellUntried(launch);
   if (launch.kernel != nullptr) launch.kernel->launches.fetch_add(1, std::memory_order_relaxed);
@@ -213,7 +218,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
     learns = known != nullptr || scratch.memo.Wants();
   }
   decoder_.Scan(&s);
-  NoteCopies(s);
+  NoteCopies(s, &scratch.extents);
   const bool launch = s.kind == Submission::Kind::kKernel || s.kind == Submission::Kind::kGraph;
   (launch ? launches_ : copies_).fetch_add(1, std::memory_order_relaxed);
   // Where nothing lives, packed objects may, and nothing tells when.
@@ -237,6 +242,10 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
       return e.base + e.size;
     };
     hidden_.Follow(&s, extent, &allocation);
+  }
+  if (audit_ != nullptr) {
+    const bool arrays = s.kind == Submission::Kind::kKernel && audit_->ByArrays();
+    s.trust = arrays ? Trust::kArrays : Trust::kProven;
   }
   sets_.Infer(s, wide || recorder_ != nullptr, allocation, &scratch.inferred,
               learns ? &scratch.again : nullptr);

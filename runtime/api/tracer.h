@@ -127,8 +127,8 @@ class Tracer {
   void TellUntried(const Submission& launch) const;
   // Counts a launch, and says what may happen beside it.
   Beside NoteLaunch(const Submission& launch);
-  // What the copies carry is remembered with their targets.
-  void NoteCopies(const Submission& s);
+  // What the copies carry is remembered with their targets, and where arrays lie by them.
+  void NoteCopies(const Submission& s, ExtentCache* extents);
 
   Decoder& decoder_;
   Memory& memory_;

@@ -12,6 +12,7 @@ enum class Trust : uint8_t {
   kUntried = 0,    // Nothing is known.
   kPlausible = 1,  // Its name is one of a library whose kernels were audited.
   kProven = 2,     // Counters have seen this very code, again and again, touch nothing else.
+  kArrays = 3,     // Nor other arrays of the allocations that it names (WorkingSets).
 };
 
 constexpr const char* TrustName(Trust trust) {
@@ -22,6 +23,8 @@ constexpr const char* TrustName(Trust trust) {
       return "plausible";
     case Trust::kProven:
       return "proven";
+    case Trust::kArrays:
+      return "arrays";
   }
   return "";
 }

@@ -1,5 +1,6 @@
 #include "runtime/observe/hidden_pointers.h"
 #include "runtime/observe/knowledge.h"
+#include "runtime/observe/uploads.h"
 
 namespace vramspan {
 
@@ -22,8 +23,10 @@ void AddCopy(const Knowledge& known, uint64_t target, uint64_t source, uint64_t 
              Submission* out) {
   AddRange(known, target, size, /*write=*/true, /*linear=*/true, out);
   AddRange(known, source, size, /*write=*/false, /*linear=*/true, out);
-  if (from == Source::kDevice || size == 0 || size > HiddenPointers::kMostScanned.value) return;
+  if (from == Source::kDevice || size == 0) return;
   if (source == 0 || target == 0 || known.arenas.set().Has(source)) return;
+  if (size >= Uploads::kLeast.value) out->uploads.push_back({DevicePtr(target), Bytes(size)});
+  if (size > HiddenPointers::kMostScanned.value) return;
   out->host_copies.push_back(
       {reinterpret_cast<const void*>(source), DevicePtr(target), Bytes(size)});
 }

@@ -42,7 +42,7 @@ struct NodeWork {
   std::vector<HostCopy> host_copies;
   std::vector<EncodedParameters> encoded;
   bool incomplete = false;
-  Trust trust = Trust::kProven;  // Of its kernels the least.
+  Trust trust = Trust::kArrays;  // Of its kernels the least.
   uint64_t number = 0;           // Of all nodes of a graph together: no other has it. 0: of a node.
 };
 using NodeWorks = absl::flat_hash_map<CUgraphNode, NodeWork>;

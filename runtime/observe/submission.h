@@ -50,6 +50,12 @@ struct HostCopy {
   Bytes size;
 };
 
+// Memory that one copy from the host fills.
+struct Upload {
+  DevicePtr target;
+  Bytes size;
+};
+
 struct Submission {
   enum class Kind : uint8_t {
     kKernel,
@@ -77,13 +83,14 @@ struct Submission {
   // Of a kernel; lives as long as the process. Null of all else.
   const KernelCode* kernel = nullptr;
   // How far its code is trusted; of a graph's kernels the least, and of neither all there is.
-  Trust trust = Trust::kProven;
+  Trust trust = Trust::kArrays;
   // Not all of its memory can be told: a graph with nodes of unknown contents, a device-side
   // launch.
   bool incomplete = false;
   Bytes scanned;  // Of parameters and host memory, looked through for addresses.
   std::vector<Touch> touches;
   std::vector<HostCopy> host_copies;
+  std::vector<Upload> uploads;  // Of a call itself; a graph's are none.
   // Of a graph: what its nodes do, if their parameters may hold addresses in other forms.
   std::shared_ptr<const NodeWork> graph;
   bool waits = false;  // The call returns when the work is done.
@@ -98,11 +105,12 @@ struct Submission {
     words.clear();
     parameters = {};
     kernel = nullptr;
-    trust = Trust::kProven;
+    trust = Trust::kArrays;
     incomplete = false;
     scanned = Bytes(0);
     touches.clear();
     host_copies.clear();
+    uploads.clear();
     graph.reset();
   }
 };

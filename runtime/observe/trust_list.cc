@@ -1,5 +1,6 @@
 #include "runtime/observe/trust_list.h"
 
+#include <absl/container/flat_hash_set.h>
 #include <absl/strings/ascii.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
@@ -76,8 +77,8 @@ struct TrustList::File {
 
 Status TrustList::ParseLine(std::string_view line, File* file) {
   const std::string_view kind = TakeWord(&line);
-  if (kind == "kernel") {
-    Audited a{.source = file->source()};
+  if (kind == "kernel" || kind == "arrays") {
+    Audited a{.kernel = {.arrays = kind == "arrays"}, .source = file->source()};
     if (!TakeNumber(&line, &a.kernel.launches) || !TakeNumber(&line, &a.kernel.argument_sets) ||
         !TakeNumber(&line, &a.kernel.most_sectors)) {
       return Wrong("launches, sets of arguments and sectors are three numbers");
@@ -95,7 +96,7 @@ Status TrustList::ParseLine(std::string_view line, File* file) {
   } else if (kind == "name" || kind == "not") {
     file->patterns.push_back({std::string(line), file->source(), kind == "name"});
   } else {
-    return Wrong("a line begins with of, name, not or kernel");
+    return Wrong("a line begins with of, name, not, kernel or arrays");
   }
   return absl::OkStatus();
 }
@@ -134,18 +135,27 @@ bool TrustList::Proves(const AuditedKernel& kernel) {
 size_t TrustList::proven() const {
   size_t proven = 0;
   for (const auto& [name, audited] : audited_) {
-    proven += std::count_if(audited.begin(), audited.end(),
-                            [](const Audited& a) { return Proves(a.kernel); });
+    absl::flat_hash_set<uint64_t> modules;
+    for (const Audited& a : audited) {
+      if (Proves(a.kernel)) modules.insert(a.kernel.module);
+    }
+    proven += modules.size();
   }
   return proven;
 }
 
 std::optional<TrustVerdict> TrustList::Of(std::string_view name, uint64_t module) const {
   const Audited *proof = nullptr, *clean = nullptr, *missed = nullptr;
-  bool missed_here = false;
+  bool missed_here = false, in_arrays = false, beyond_arrays = false;
   if (const auto known = audited_.find(name); known != audited_.end()) {
     for (const Audited& a : known->second) {
       const bool same = a.kernel.module != 0 && a.kernel.module == module;
+      // What shows that code stays in arrays shows all the more that it stays in allocations.
+      if (a.kernel.arrays && a.kernel.most_sectors >= kNoise) {
+        beyond_arrays = true;
+        continue;
+      }
+      in_arrays |= a.kernel.arrays && same && Proves(a.kernel);
       if (a.kernel.most_sectors >= kNoise) {
         missed = &a;
         missed_here |= same;
@@ -157,7 +167,7 @@ std::optional<TrustVerdict> TrustList::Of(std::string_view name, uint64_t module
   }
   if (proof != nullptr && !missed_here) {
     return TrustVerdict{
-        Trust::kProven,
+        in_arrays && !beyond_arrays ? Trust::kArrays : Trust::kProven,
         absl::StrCat("audited, ", proof->kernel.launches, " launches of ",
                      proof->kernel.argument_sets, " sets of arguments: ", sources_[proof->source])};
   }
@@ -198,8 +208,8 @@ const TrustList& BuiltInTrust() {
 }
 
 std::string TrustLine(std::string_view name, const AuditedKernel& kernel) {
-  return absl::StrFormat("kernel %d %d %d %s %s\n", kernel.launches, kernel.argument_sets,
-                         kernel.most_sectors,
+  return absl::StrFormat("%s %d %d %d %s %s\n", kernel.arrays ? "arrays" : "kernel",
+                         kernel.launches, kernel.argument_sets, kernel.most_sectors,
                          kernel.module == 0 ? "-" : absl::StrFormat("%016x", kernel.module), name);
 }
 

@@ -24,6 +24,7 @@ struct AuditedKernel {
   uint64_t argument_sets = 0;  // That differ in what they name.
   uint64_t most_sectors = 0;   // Of host memory in one launch, whatever was not inferred.
   uint64_t module = 0;         // A hash of the image that holds it; 0: not known.
+  bool arrays = false;         // Other arrays of allocations that it named would have shown, too.
 };
 
 struct TrustVerdict {

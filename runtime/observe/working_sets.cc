@@ -37,7 +37,8 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
   named_.clear();
   const uint32_t code = CodeOf(submission);
   const uint32_t kind = possible ? KindOf(submission) : 0;
-  const Launch launch{submission, code, code == kSeveral ? kind : code, kind};
+  const Launch launch{submission, code, code == kSeveral ? kind : code, kind,
+                      possible && submission.trust >= Trust::kArrays};
   // All pointers of the launch bound each other, so all are seen before any range is told.
   Known* last = nullptr;
   DevicePtr last_base;
@@ -56,7 +57,7 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
     known.counted = infers_;
     See(known, (touch.ptr - extent.base).value, launch);
   }
-  const uint64_t before = again != nullptr ? Changes() : 0;
+  const uint64_t before = again != nullptr ? Changes(launch) : 0;
   for (size_t i = 0; i < submission.touches.size(); ++i) {
     const Touch& touch = submission.touches[i];
     const Extent& extent = named_[i].extent;
@@ -82,6 +83,7 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
     const uint64_t offset = (touch.ptr - extent.base).value;
     const End end = EndOf(*named_[i].known, extent, touch, launch);
     range.size = Bytes(end.offset - offset);
+    if (launch.arrays && InArray(*named_[i].known, extent, range, end.offset, out)) continue;
     out->push_back(range);
     if (possible && (offset != 0 || end.offset != extent.size.value)) {
       out->push_back({.ptr = extent.base,
@@ -93,6 +95,23 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
     }
   }
   if (again != nullptr) NoteWhere(launch, before, again);
+}
+
+bool WorkingSets::InArray(const Known& known, const Extent& extent, InferredRange range,
+                          uint64_t end, std::vector<InferredRange>* out) {
+  const uint64_t offset = (range.ptr - extent.base).value;
+  const Uploads::Array array = known.ArrayAt(offset);
+  if (!array.any()) return false;
+  const uint64_t array_end = std::min(array.end, extent.size.value);
+  range.size = Bytes(std::min(end, array_end) - offset);
+  range.array = true;
+  out->push_back(range);
+  if (array.begin == offset && array_end <= end) return true;
+  out->push_back({.ptr = extent.base + Bytes(array.begin),
+                  .size = Bytes(array_end - array.begin),
+                  .likely = false,
+                  .write = range.write});
+  return true;
 }
 
 WorkingSets::Known& WorkingSets::KnownOf(DevicePtr base) {
@@ -252,6 +271,17 @@ WorkingSets::End WorkingSets::EndOf(Known& known, const Extent& extent, const To
     return {end->offset, true};
   }
   return {end->offset, by_numbers && known.lengths.Hold(s, touch, piece)};
+}
+
+void WorkingSets::Uploaded(const Extent& allocation, DevicePtr ptr, Bytes size) {
+  const Bytes offset = ptr - allocation.base;
+  if (size < Uploads::kLeast || offset > allocation.size) return;
+  size = std::min(size, allocation.size - offset);
+  // All of it: that is what an allocation tells anyway.
+  if (size == allocation.size) return;
+  MutexLock lock(mu_);
+  Known& known = KnownOf(allocation.base);
+  if (!known.pool) known.upload_changes += known.uploads.Add(offset.value, size);
 }
 
 void WorkingSets::Forget(DevicePtr base) {

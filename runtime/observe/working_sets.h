@@ -18,6 +18,9 @@
 // An algorithm may look at one array piece by piece, each named by its start (Thrust's is_sorted
 // does). Such a row of equal steps, named by one code alone, ends nothing for other codes.
 //
+// Code that stays in arrays (Trust::kArrays) is taken at its word where a pointer leads into what
+// was uploaded as one (uploads.h): it may touch that array, and no more of the allocation.
+//
 // Threads: any; one lock, for the length of an Infer.
 #ifndef VRAMSPAN_RUNTIME_OBSERVE_WORKING_SETS_H_
 #define VRAMSPAN_RUNTIME_OBSERVE_WORKING_SETS_H_
@@ -32,6 +35,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/observe/proven_lengths.h"
 #include "runtime/observe/submission.h"
+#include "runtime/observe/uploads.h"
 
 namespace vramspan {
 
@@ -45,6 +49,7 @@ struct InferredRange {
   Bytes size;
   bool likely = true;  // False: possible, and no more.
   bool exact = false;  // The call itself says which bytes (a copy).
+  bool array = false;  // Nothing else of its allocation is touched, but what is told as possible.
   bool write = true;
   // Possible, and the boundary that leaves it out of the likely range has proved itself.
   bool settled = false;
@@ -90,6 +95,8 @@ class WorkingSets {
   // has come or gone (packed objects are none): notes all that it would, if its answer is still
   // that. False: it may be another, nothing was noted, and Infer must tell.
   bool Repeat(const Repeatable& again) VS_EXCLUDES(mu_);
+  // A copy from the host fills this part of the allocation.
+  void Uploaded(const Extent& allocation, DevicePtr ptr, Bytes size) VS_EXCLUDES(mu_);
   // The allocation was freed.
   void Forget(DevicePtr base) VS_EXCLUDES(mu_);
 
@@ -141,7 +148,14 @@ class WorkingSets {
     int hints_log2 = kHintsLog2;
     std::vector<uint16_t> hints = std::vector<uint16_t>(size_t{1} << kHintsLog2);
     ProvenLengths lengths;
+    Uploads uploads;
+    uint64_t upload_changes = 0;
 
+    uint64_t ChangesFor(bool arrays) const { return changes + (arrays ? upload_changes : 0); }
+    // The array that holds the byte, where its allocation is not handed out anew.
+    Uploads::Array ArrayAt(uint64_t offset) const {
+      return pool ? Uploads::Array() : uploads.At(offset);
+    }
     // The first boundary that does not lie before `offset`.
     Boundaries::iterator From(uint64_t offset);
     void Insert(Boundaries::iterator before, const Boundary& boundary);
@@ -158,9 +172,13 @@ class WorkingSets {
     uint32_t code;   // kSeveral for a graph.
     uint32_t namer;  // Code; of a graph, what tells it from others.
     uint32_t kind;   // 0: not asked for.
+    bool arrays;     // It stays in them.
   };
   // In all that the launch names.
-  uint64_t Changes() const VS_REQUIRES(mu_);
+  uint64_t Changes(const Launch& launch) const VS_REQUIRES(mu_);
+  // Tells what the pointer names where that lies in an array. False: it does not.
+  static bool InArray(const Known& known, const Extent& extent, InferredRange range, uint64_t end,
+                      std::vector<InferredRange>* out);
   // Where the answers to the launch come from. `before`: the changes when they were given.
   void NoteWhere(const Launch& launch, uint64_t before, Repeatable* again) VS_REQUIRES(mu_);
   // Of the allocation at `base`; made where there is none.
@@ -224,6 +242,7 @@ class WorkingSets::Repeatable {
 
   bool any_ = false;
   uint32_t kind_ = 0;
+  bool arrays_ = false;
   uint64_t forgotten_ = 0;
   std::vector<Counted> allocations_;
   std::vector<Pointer> pointers_;

@@ -7,10 +7,10 @@
 
 namespace vramspan {
 
-uint64_t WorkingSets::Changes() const {
+uint64_t WorkingSets::Changes(const Launch& launch) const {
   uint64_t changes = 0;
   for (const Named& named : named_) {
-    if (named.known != nullptr) changes += named.known->changes;
+    if (named.known != nullptr) changes += named.known->ChangesFor(launch.arrays);
   }
   return changes;
 }
@@ -18,17 +18,18 @@ uint64_t WorkingSets::Changes() const {
 void WorkingSets::NoteWhere(const Launch& launch, uint64_t before, Repeatable* again) {
   again->any_ = false;
   again->kind_ = launch.kind;
+  again->arrays_ = launch.arrays;
   again->forgotten_ = forgotten_;
   again->allocations_.clear();
   again->pointers_.clear();
   const auto& touches = launch.submission.touches;
   // What was learnt from its last pointers may answer otherwise for its first ones.
-  if (touches.size() > Repeatable::kMostPointers || Changes() != before) return;
+  if (touches.size() > Repeatable::kMostPointers || Changes(launch) != before) return;
   for (size_t i = 0; i < touches.size(); ++i) {
     if (named_[i].known == nullptr) continue;
     Known& known = *named_[i].known;
     if (absl::c_none_of(again->allocations_, [&](const auto& a) { return a.known == &known; })) {
-      again->allocations_.push_back({&known, known.changes});
+      again->allocations_.push_back({&known, known.ChangesFor(launch.arrays)});
     }
     auto& list = known.boundaries;
     const auto position = [&](Boundaries::iterator it) {
@@ -99,7 +100,7 @@ bool WorkingSets::Repeat(const Repeatable& again) {
   // First: what was forgotten is not there any more.
   if (!again.any_ || again.forgotten_ != forgotten_) return false;
   for (const Repeatable::Counted& a : again.allocations_) {
-    if (a.known->changes != a.changes) return false;
+    if (a.known->ChangesFor(again.arrays_) != a.changes) return false;
   }
   for (const Repeatable::Pointer& p : again.pointers_) {
     if (!again.Stands(p)) return false;

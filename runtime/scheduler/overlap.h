@@ -66,10 +66,10 @@ constexpr Beside BesideLaunch(Overlap overlap, Trust trust) {
     case Overlap::kOff:
       return kNothing;
     case Overlap::kProven:
-      return trust == Trust::kProven ? kOutside : kNothing;
+      return trust >= Trust::kProven ? kOutside : kNothing;
     case Overlap::kAuto:
       if (trust == Trust::kPlausible) return kOutsideMapped;
-      return trust == Trust::kProven ? kOutside : kNothing;
+      return trust >= Trust::kProven ? kOutside : kNothing;
     case Overlap::kSafe:
       return kOutside;
     case Overlap::kAll:

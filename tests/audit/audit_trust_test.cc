@@ -141,6 +141,27 @@ TEST(AuditTrustTest, WhatCouldNotShowIsNoEvidence) {
   EXPECT_EQ(kernel.at("most_host_sectors"), 0);
 }
 
+TEST(AuditTrustTest, CodeThatStaysInUploadedArraysIsProvenThere) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/program.trust", stats = folder.path() + "/stats.json";
+  const Output audit = AuditUnchanged("--trust '" + path + "'", "arrays");
+  ASSERT_EQ(audit.code, 0) << audit.err;
+  EXPECT_THAT(audit.out, AllOf(HasSubstr("late or never inferred: 0 of "), HasSubstr(" arrays\n"),
+                               HasSubstr(" beyond arrays\n")));
+  const std::string text = ReadText(path);
+  EXPECT_THAT(text, AllOf(ContainsRegex("\nkernel [0-9]+ 6 0 [0-9a-f-]+ add_constant\n"),
+                          ContainsRegex("\narrays [0-9]+ 6 0 [0-9a-f-]+ add_constant\n"),
+                          ContainsRegex("\narrays 0 0 [0-9]{5,} [0-9a-f-]+ fill\n")));
+  const Output run =
+      RunBinary(kEnvironment, "run --simulate --device-memory 12MiB --chunk 2MiB --stats='" +
+                                  stats + "' --trust '" + path + "'" + kUnchanged + "arrays");
+  EXPECT_EQ(run.code, 0) << run.err;
+  const Json json = Json::parse(ReadText(stats), nullptr, false);
+  for (const Json& k : json.value("kernels", Json::array())) {
+    EXPECT_EQ(k.at("trust"), k.at("name") == "add_constant" ? "arrays" : "plausible");
+  }
+}
+
 TEST(AuditTrustTest, ALinkedProgramIsLeftToItsOwnRuntimes) {
   const Output audit =
       RunBinary(kEnvironment, "audit --simulate --format json -- '" VRAMSPAN_AUDITED "' visible");
@@ -256,6 +277,11 @@ TEST(MakeTrustFileTest, NamesWhatLacksForALevel) {
   EXPECT_EQ(level({.evidence = 16, .sets = 3, .sectors = {9, 2, 200}, .module = 1}), "missed");
   EXPECT_EQ(level({.evidence = 32, .sets = 3, .sectors = {9, 2, 200}, .module = 1}), "proven");
   EXPECT_EQ(level({.kind = AuditRow::Kind::kGraph, .evidence = 8, .sets = 3}), "-");
+  constexpr auto kArrays = AuditRow::Kind::kArrays;
+  EXPECT_EQ(level({.kind = kArrays, .evidence = 8, .sets = 3, .module = 1}), "arrays");
+  EXPECT_EQ(level({.kind = kArrays, .evidence = 8, .sets = 3}), "-");
+  EXPECT_EQ(level({.kind = kArrays, .evidence = 8, .sets = 2, .module = 1}), "too few launches");
+  EXPECT_EQ(level({.kind = kArrays, .sectors = {64}, .module = 1}), "beyond arrays");
 }
 
 TEST(MakeTrustFileTest, SaysAsMuchAsTheLevelAndNoMore) {

@@ -182,6 +182,31 @@ void Threads(Program& p) {
   for (std::thread& t : threads) t.join();
 }
 
+// Six arrays in one allocation, each uploaded, beside another. One kernel stays in them, one goes
+// beyond.
+void InArrays(Program& p) {
+  constexpr size_t kArrays = 6;
+  constexpr int kRounds = 100;
+  const CUdeviceptr all = p.Allocate(kArrays * kBytes), other = p.Allocate();
+  p.Launch("fill", other, kWords, Word{9});
+  for (size_t i = 0; i < kArrays; ++i) {
+    const std::vector<Word> words(kWords, Word{1} + i);
+    Must(p.api().MemcpyHtoDAsync(all + i * kBytes, words.data(), kBytes, p.stream()),
+         "cuMemcpyHtoDAsync");
+    Must(p.api().StreamSynchronize(p.stream()), "cuStreamSynchronize");
+  }
+  for (int round = 0; round < kRounds; ++round) {
+    if (round % 10 == 0) p.Launch("fill", all, 2 * kWords, Word{5});
+    for (size_t i = 0; i < kArrays; ++i) {
+      p.Launch("add_constant", all + i * kBytes, kWords, Word{1});
+    }
+  }
+  for (size_t i = 0; i < kArrays; ++i) {
+    p.Expect(all + i * kBytes, i < 2 ? Word{15} : Word{1} + i + kRounds);
+  }
+  p.Expect(other, 9);
+}
+
 // More than the device holds in one launch.
 void Over(Program& p) {
   vramspan_test::Arrays arrays{};
@@ -212,6 +237,8 @@ int main(int argc, char** argv) {
     Graph(p);
   } else if (what == "threads") {
     Threads(p);
+  } else if (what == "arrays") {
+    InArrays(p);
   } else if (what == "over") {
     Over(p);
   } else if (what == "many") {

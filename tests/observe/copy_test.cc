@@ -88,8 +88,22 @@ TEST_F(CopyTest, LargeCopiesHoldNoPointersWorthReading) {
       Decode(CALL(cuMemcpyHtoD_v2), cuMemcpyHtoD_v2_params{At(0), host_, (64 << 10) + 1});
   EXPECT_THAT(more.host_copies, IsEmpty());
   EXPECT_THAT(more.touches, SizeIs(1));
+  // But they say where an array lies.
+  ASSERT_THAT(more.uploads, SizeIs(1));
+  EXPECT_EQ(more.uploads[0].target, DevicePtr(At(0)));
+  EXPECT_EQ(more.uploads[0].size, Bytes((64 << 10) + 1));
   EXPECT_THAT(Decode(CALL(cuMemcpyHtoD_v2), cuMemcpyHtoD_v2_params{At(0), host_, 0}).touches,
               IsEmpty());
+}
+
+TEST_F(CopyTest, NeitherSmallCopiesNorThoseOnTheDeviceAreUploads) {
+  const auto uploads = [&](uint32_t call, auto params) {
+    return Decode(call, params).uploads.size();
+  };
+  EXPECT_EQ(uploads(CALL(cuMemcpyHtoD_v2), cuMemcpyHtoD_v2_params{At(0), host_, 4096}), 1u);
+  EXPECT_EQ(uploads(CALL(cuMemcpyHtoD_v2), cuMemcpyHtoD_v2_params{At(0), host_, 4095}), 0u);
+  EXPECT_EQ(uploads(CALL(cuMemcpyDtoD_v2), cuMemcpyDtoD_v2_params{At(0), At(8192), 8192}), 0u);
+  EXPECT_EQ(uploads(CALL(cuMemcpyDtoH_v2), cuMemcpyDtoH_v2_params{host_, At(0), 8192}), 0u);
 }
 
 TEST_F(CopyTest, RangesAreClippedToTheArena) {

@@ -31,7 +31,7 @@ constexpr uint64_t PlaceAt(uint64_t offset, uint64_t allocation = 0) {
 bool SameAnswer(const std::vector<InferredRange>& a, const std::vector<InferredRange>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
     return x.ptr == y.ptr && x.size == y.size && x.likely == y.likely && x.settled == y.settled &&
-           x.slot == y.slot;
+           x.array == y.array && x.slot == y.slot;
   });
 }
 
@@ -51,6 +51,7 @@ class Repeated : public testing::Test {
     s.kind = Submission::Kind::kKernel;
     s.code = reinterpret_cast<const void*>(kind->code);
     s.numbers = kind->number;
+    s.trust = kind->code % 2 != 0 ? Trust::kArrays : Trust::kProven;
     s.words = {kind->number};
     for (const uint64_t p : kind->pointers) {
       s.touches.push_back({.ptr = DevicePtr(p), .linear = false});
@@ -67,6 +68,13 @@ class Repeated : public testing::Test {
   void Forget(uint64_t allocation) {
     sets_.Forget(DevicePtr(PlaceAt(0, allocation)));
     plain_.Forget(DevicePtr(PlaceAt(0, allocation)));
+  }
+
+  void Upload(uint64_t offset, uint64_t allocation, Bytes size) {
+    for (WorkingSets* const sets : {&sets_, &plain_}) {
+      sets->Uploaded({DevicePtr(PlaceAt(0, allocation)), kRepeatedSize},
+                     DevicePtr(PlaceAt(offset, allocation)), size);
+    }
   }
 
   WorkingSets sets_{MiB(1)}, plain_{MiB(1)};
@@ -105,6 +113,10 @@ TEST_F(Repeated, AsInferAnswers) {
           ASSERT_NO_FATAL_FAILURE(Launch(&other));
         }
         if (random() % 5000 == 0) Forget(random() % kRepeatedCount);
+        if (random() % 1000 == 0) {
+          Upload(random() % kRepeatedSize.value & ~uint64_t{255}, random() % kRepeatedCount,
+                 Bytes(random() % MiB(2).value));
+        }
       }
     }
   }

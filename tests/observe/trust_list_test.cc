@@ -62,6 +62,20 @@ TEST_F(TrustListTest, CodeIsProvenByItsModuleAndEnoughLaunches) {
   EXPECT_EQ(Of("unknown"), Trust::kPlausible) << "no module is like no other";
 }
 
+TEST_F(TrustListTest, CodeStaysInArraysWhereThatWasShown) {
+  ASSERT_TRUE(Add("kernel 8 3 25 123456789abcdef0 f\narrays 8 3 25 123456789abcdef0 f\n"
+                  "kernel 8 3 25 123456789abcdef0 g\narrays 8 2 25 123456789abcdef0 g\n"
+                  "kernel 8 3 25 123456789abcdef0 h\narrays 0 0 64 0000000000000007 h\n"
+                  "arrays 8 3 25 123456789abcdef0 h\narrays 8 3 25 123456789abcdef0 alone\n")
+                  .ok());
+  EXPECT_EQ(Of("f", kModule), Trust::kArrays);
+  EXPECT_EQ(Of("f", kModule + 1), Trust::kPlausible) << "other code of the name";
+  EXPECT_EQ(Of("g", kModule), Trust::kProven) << "too few sets";
+  EXPECT_EQ(Of("h", kModule), Trust::kProven) << "other code of the name went beyond";
+  EXPECT_EQ(Of("alone", kModule), Trust::kArrays);
+  EXPECT_EQ(list_.proven(), 4u);
+}
+
 TEST_F(TrustListTest, CodeThatTookWhatWasNotInferredIsNotTrusted) {
   ASSERT_TRUE(Add("name *\nkernel 9 9 64 123456789abcdef0 f\nkernel 9 9 0 0000000000000007 f\n"
                   "kernel 9 9 0 123456789abcdef0 f\n")

@@ -297,6 +297,74 @@ TEST_F(WorkingSetsTest, AGraphWithOtherContentsIsAnother) {
   EXPECT_FALSE(settled(kOther + 4096));
 }
 
+class WorkingSetsArrayTest : public WorkingSetsTest {
+ protected:
+  static constexpr uint64_t kArray = MiB(8).value;
+
+  WorkingSetsArrayTest() {
+    for (uint64_t i = 0; i < 4; ++i) Upload(kSlab + i * kArray, kArray - 512);
+  }
+  void Upload(uint64_t ptr, uint64_t size) {
+    sets_.Uploaded({DevicePtr(kSlab), kSlabSize}, DevicePtr(ptr), Bytes(size));
+  }
+  std::vector<InferredRange> Launch(uint64_t pointer, Trust trust = Trust::kArrays) {
+    Submission s;
+    s.kind = Submission::Kind::kKernel;
+    s.trust = trust;
+    s.touches.push_back({.ptr = DevicePtr(pointer)});
+    std::vector<InferredRange> out;
+    sets_.Infer(s, /*possible=*/true, Find, &out);
+    return out;
+  }
+};
+
+TEST_F(WorkingSetsArrayTest, APointerIntoAnArrayNamesItWhereTheCodeStaysThere) {
+  auto r = Launch(kSlab + kArray);
+  ASSERT_EQ(r.size(), 1u);
+  EXPECT_EQ(r[0].size, Bytes(kArray)) << "with the padding up to the next";
+  EXPECT_TRUE(r[0].array);
+  EXPECT_FALSE(r[0].exact);
+  // To the middle: the rest is likely, and all of it possible.
+  r = Launch(kSlab + 2 * kArray + 4096);
+  ASSERT_EQ(r.size(), 2u);
+  EXPECT_EQ(r[0].size, Bytes(kArray - 4096));
+  EXPECT_EQ(r[1].ptr, DevicePtr(kSlab + 2 * kArray));
+  EXPECT_EQ(r[1].size, Bytes(kArray));
+  EXPECT_FALSE(r[1].likely);
+  EXPECT_FALSE(r[1].of_last);
+  // Behind the last one nothing follows.
+  r = Launch(kSlab + 3 * kArray);
+  EXPECT_EQ(r[0].size, Bytes(kArray - 512));
+}
+
+TEST_F(WorkingSetsArrayTest, OfOtherCodeTheAllocationIsPossible) {
+  const auto r = Launch(kSlab + kArray, Trust::kProven);
+  ASSERT_EQ(r.size(), 2u);
+  EXPECT_FALSE(r[0].array);
+  EXPECT_EQ(r[1].size, kSlabSize);
+}
+
+TEST_F(WorkingSetsArrayTest, BesideArraysTheAllocationIsPossible) {
+  const auto r = Launch(kSlab + 5 * kArray);
+  ASSERT_EQ(r.size(), 2u);
+  EXPECT_FALSE(r[0].array);
+  EXPECT_EQ(r[1].size, kSlabSize);
+}
+
+TEST_F(WorkingSetsArrayTest, PoolsHaveNoArrays) {
+  for (uint32_t i = 0; i < WorkingSets::kSettled; ++i) Launch(kSlab + kArray);
+  EXPECT_TRUE(Launch(kSlab + kArray)[0].array);
+  Launch(kSlab + kArray + MiB(1).value);  // Handed out anew.
+  EXPECT_FALSE(Launch(kSlab + kArray)[0].array);
+  Upload(kSlab + 6 * kArray, kArray);
+  EXPECT_FALSE(Launch(kSlab + 6 * kArray)[0].array);
+}
+
+TEST_F(WorkingSetsArrayTest, AreForgottenWithTheirAllocation) {
+  sets_.Forget(DevicePtr(kSlab));
+  EXPECT_FALSE(Launch(kSlab + kArray)[0].array);
+}
+
 TEST_F(WorkingSetsTest, BoundariesAreForgottenWithTheirAllocation) {
   Launch({kSlab + MiB(8).value});
   sets_.Forget(DevicePtr(kSlab));

@@ -41,13 +41,15 @@ uint64_t MostSectors(const AuditRow& row) {
 }
 
 std::string_view LevelText(const AuditRow& row) {
-  if (row.kind != AuditRow::Kind::kKernel) return "-";
-  if (Missed(row)) return "missed";
+  const bool arrays = row.kind == AuditRow::Kind::kArrays;
+  if (row.kind != AuditRow::Kind::kKernel && !arrays) return "-";
+  if (Missed(row)) return arrays ? "beyond arrays" : "missed";
   if (row.evidence < TrustList::kProvenLaunches || row.sets < TrustList::kProvenSets ||
       !CanTell(row)) {
     return "too few launches";
   }
   // Without a hash its name alone is known.
+  if (arrays) return row.module != 0 ? "arrays" : "-";
   return row.module != 0 ? "proven" : "plausible";
 }
 
@@ -56,7 +58,7 @@ StatusOr<TrustFile> MakeTrustFile(const Report& report, std::string_view of) {
   std::vector<const AuditRow*> rows;
   for (const AuditRow& row : report.rows) {
     if (row.kind == AuditRow::Kind::kGraph) file.graph_launches += row.launches;
-    if (row.kind != AuditRow::Kind::kKernel) continue;
+    if (row.kind != AuditRow::Kind::kKernel && row.kind != AuditRow::Kind::kArrays) continue;
     if (!Missed(row) && (row.evidence == 0 || !CanTell(row))) continue;
     if (HasName(row)) {
       rows.push_back(&row);
@@ -68,15 +70,17 @@ StatusOr<TrustFile> MakeTrustFile(const Report& report, std::string_view of) {
     return absl::FailedPreconditionError("no launch of a kernel by itself could be counted");
   }
   std::sort(rows.begin(), rows.end(), [](const AuditRow* a, const AuditRow* b) {
-    return std::tie(a->name, a->module) < std::tie(b->name, b->module);
+    return std::tie(a->name, a->module, a->kind) < std::tie(b->name, b->module, b->kind);
   });
   file.codes = rows.size();
   file.text = absl::StrCat(kHead, "of ", CleanText(of, TrustList::kMostName), "\n");
   for (const AuditRow* row : rows) {
-    absl::StrAppend(&file.text, TrustLine(row->name, {.launches = row->evidence,
-                                                      .argument_sets = row->sets,
-                                                      .most_sectors = MostSectors(*row),
-                                                      .module = row->module}));
+    absl::StrAppend(&file.text,
+                    TrustLine(row->name, {.launches = row->evidence,
+                                          .argument_sets = row->sets,
+                                          .most_sectors = MostSectors(*row),
+                                          .module = row->module,
+                                          .arrays = row->kind == AuditRow::Kind::kArrays}));
   }
   // Who is to read it decides.
   TrustList list;
