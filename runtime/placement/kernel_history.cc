@@ -85,11 +85,13 @@ void KernelHistory::Record(const LaunchSample& sample) {
       kernel.resident_samples != 0
           ? kernel.resident
           : static_cast<double>((sample.touched - sample.remote).value) / prices_.device_gb_per_s;
-  const double once = prices_.ServeNanoseconds(sample.remote);
+  const Bytes tried = sample.remote - sample.apart;
+  const double once = prices_.ServeNanoseconds(tried);
   Argument& argument = ArgumentOf(kernel, sample.slot);
-  const size_t width = Width(sample.remote);
+  const size_t width = Width(tried);
   const Verdict before = Judge(kernel, argument, width);
-  const double cost = std::max(0.0, time - resident);
+  const double apart = static_cast<double>(sample.apart_nanoseconds);
+  const double cost = std::max(0.0, time - resident - apart);
   double passes = cost / once;
   if (once < kVisible * resident && cost < kVisible * resident) {
     // Too small a part to be seen: what it costs does not matter. Nor does it say anything against

@@ -47,6 +47,10 @@ struct LaunchSample {
   uint16_t slot = kSeveral;  // The argument that was partly remote, if it was the only one.
   Bytes touched;             // All of its likely memory.
   Bytes remote;              // Of that, served in place.
+  // Of what was served in place, other arguments than the one in `slot`, and what that adds, as far
+  // as it is known.
+  Bytes apart;
+  uint64_t apart_nanoseconds = 0;
   uint64_t nanoseconds = 0;
 };
 

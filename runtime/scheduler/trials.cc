@@ -88,25 +88,37 @@ bool Trials::WaitsForCopies(bool moving, Instant now) {
   return now - *waits_ < kAlone;
 }
 
+uint16_t Trials::TriedSlot(const Work& kernel) const {
+  if (!OnTrial(kernel) || residency_[trial_].on_device) return LaunchSample::kSeveral;
+  for (const auto& [chunk, how] : kernel.uses) {
+    if (chunk == trial_) return how.slot;
+  }
+  return LaunchSample::kSeveral;
+}
+
 void Trials::Released(Work* kernel) {
   LaunchSample& sample = kernel->trial.sample;
   sample.kernel = kernel->kernel;
   const bool priced = history_.HasPasses(kernel->kernel);
+  const uint16_t tried = TriedSlot(*kernel);
   for (const auto& [chunk, how] : kernel->uses) {
     const Chunk& c = residency_[chunk];
     heat_.Use(chunk, c.size());
+    const std::optional<double> passes =
+        priced ? history_.Passes(kernel->kernel, how.slot, c.size()) : std::nullopt;
+    const double served = passes.value_or(0) * prices_.ServeNanoseconds(c.size());
     // What its place saves, each time it is used.
-    if (priced) {
-      if (const auto passes = history_.Passes(kernel->kernel, how.slot, c.size())) {
-        const double saved = *passes * prices_.ServeNanoseconds(c.size());
-        policy_.OnPrice(chunk, static_cast<uint32_t>(std::min(saved, 4e9)), c.size());
-      }
-    }
+    if (passes) policy_.OnPrice(chunk, static_cast<uint32_t>(std::min(served, 4e9)), c.size());
     sample.touched += c.size();
     if (c.on_device) continue;
-    const bool first = sample.remote == Bytes(0);
+    if (tried != LaunchSample::kSeveral && how.slot != tried && passes) {
+      sample.apart += c.size();
+      sample.apart_nanoseconds += static_cast<uint64_t>(served);
+    } else {
+      const bool first = sample.remote == sample.apart;
+      sample.slot = first || sample.slot == how.slot ? how.slot : LaunchSample::kSeveral;
+    }
     sample.remote += c.size();
-    sample.slot = first || sample.slot == how.slot ? how.slot : LaunchSample::kSeveral;
   }
   const bool remote = sample.remote != Bytes(0);
   const bool trial = OnTrial(*kernel) && remote;

@@ -98,6 +98,8 @@ class Trials {
 
   ServedArguments Price(Work* work, Bytes room);
   void OfferVictims(PlaceMerit::Take take);
+  // The argument whose chunk the work leaves on the host to see; kSeveral where it leaves none.
+  uint16_t TriedSlot(const Work& kernel) const;
 
   const Residency& residency_;
   EvictionPolicy& policy_;

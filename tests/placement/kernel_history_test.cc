@@ -127,6 +127,27 @@ TEST_F(History, StreamingIsServedInPlace) {
   EXPECT_EQ(For(kTouched), Verdict::kServe);
 }
 
+// Another argument lay there as well, and what that adds is known.
+TEST_F(History, WhatOthersAddIsNotTheArguments) {
+  for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
+  const double once = prices_.ServeNanoseconds(kChunk);
+  const auto beside = [&](double passes, double others) {
+    history_.Record({.kernel = kKernel,
+                     .slot = kSlot,
+                     .touched = kTouched,
+                     .remote = kChunk + kChunk,
+                     .apart = kChunk,
+                     .apart_nanoseconds = static_cast<uint64_t>(others * once),
+                     .nanoseconds = static_cast<uint64_t>(1e5 + (passes + others) * once)});
+  };
+  beside(1, 1.2);
+  beside(1, 1.2);
+  EXPECT_EQ(For(kChunk), Verdict::kServe);
+  EXPECT_NEAR(*history_.Passes(kKernel, kSlot, kChunk), 1, 0.01);
+  for (int i = 0; i < 8; ++i) beside(8, 1);
+  EXPECT_EQ(For(kChunk), Verdict::kMove);
+}
+
 // Where the link copies at its full rate both ways, a move is as cheap as reading once; what reads
 // once is served all the same, as slow as copies beside it may make it look.
 TEST(HistoryOfAFullDuplexLink, StreamingBesideCopiesIsServedInPlace) {

@@ -115,6 +115,37 @@ TEST_F(TrialsTest, ServeInPlaceWhatTrialsFoundCheap) {
       << "nor does it come back if it leaves before the launch runs";
 }
 
+// As a kernel with two large weights, which lie side by side.
+TEST_F(TrialsTest, TryAnArgumentBesideOneThatIsServed) {
+  chunks_.Fetch(1);
+  chunks_.Fetch(2);
+  Settle();
+  const auto come = [&](SomeWork* work) {
+    work->own_uses[1].how.slot = static_cast<uint16_t>(work->own_uses[0].how.slot + 1);
+    work->kernel = kKernel;
+    trials_.PriceNew(work, Bytes(0));
+  };
+  const auto trials = [&](int64_t us) {
+    int made = 0;
+    for (int i = 0; i < KernelHistory::kTrials; ++i) {
+      SomeWork head({1, 2});
+      come(&head);
+      made += trials_.Try(&head) ? 1 : 0;
+      Release(head);
+      End(head, us);
+    }
+    return made;
+  };
+  chunks_.Evict(1);
+  EXPECT_EQ(trials(20 + ServeMicros(1)), 2);
+  chunks_.Evict(2);
+  EXPECT_EQ(trials(20 + ServeMicros(2)), 2) << "of the other, once each byte of both";
+  SomeWork next({1, 2});
+  come(&next);
+  EXPECT_TRUE(next.serves(0));
+  EXPECT_TRUE(next.serves(1));
+}
+
 TEST_F(TrialsTest, PriceTheQueueAgainOnceSomethingIsLearnt) {
   chunks_.Fetch(1);
   chunks_.Fetch(2);
