@@ -27,6 +27,8 @@ void Admission::Add(Waiter* waiter) {
 }
 
 Admission::Waiter* Admission::LetIn(bool kernels_only) {
+  // Room for something else comes when fewer are held.
+  if (kernels_only && first_ != nullptr && !first_->kernel && Overdue(*first_)) return nullptr;
   Waiter** chosen = nullptr;
   int least = 0;
   for (Waiter** at = &first_; *at != nullptr; at = &(*at)->next) {
@@ -37,7 +39,7 @@ Admission::Waiter* Admission::LetIn(bool kernels_only) {
     const bool oldest = chosen == nullptr;
     chosen = at;
     least = beyond;
-    if (least == 0 || (oldest && let_in_ - waiter.came > kMostPassed * size_)) break;
+    if (least == 0 || (oldest && Overdue(waiter))) break;
   }
   if (chosen == nullptr) return nullptr;
   Waiter* const waiter = *chosen;

@@ -49,10 +49,13 @@ class Admission {
   bool empty() const { return first_ == nullptr; }
   // It waits from here on, and is kept until it is let in.
   void Add(Waiter* waiter);
-  // Lets one in, of all or of the kernels alone. Null: none of these waits.
+  // Lets one in, of all or of the kernels alone. Null: none of these waits, or another has waited
+  // for too long.
   Waiter* LetIn(bool kernels_only);
 
  private:
+  bool Overdue(const Waiter& waiter) const { return let_in_ - waiter.came > kMostPassed * size_; }
+
   Waiter* first_ = nullptr;  // In the order in which they came.
   Waiter** end_ = &first_;
   uint64_t size_ = 0, let_in_ = 0;

@@ -109,6 +109,16 @@ TEST_F(AdmissionTest, NobodyIsPassedForEver) {
   EXPECT_EQ(passed, Admission::kMostPassed * 10 + 1);
 }
 
+TEST_F(AdmissionTest, NeitherIsWhatIsNoKernel) {
+  Come('c', Pieces(1, 1), /*kernel=*/false);
+  for (int i = 0; i < 9; ++i) Come('a', Pieces(0, 1));
+  uint64_t passed = 0;
+  for (; LetIn(/*kernels_only=*/true) == 'a'; ++passed) Come('a', Pieces(0, 1));
+  EXPECT_EQ(passed, Admission::kMostPassed * 10 + 1);
+  EXPECT_EQ(LetIn(), 'c') << "once fewer are held";
+  EXPECT_EQ(LetIn(/*kernels_only=*/true), 'a');
+}
+
 TEST_F(AdmissionTest, MemoryThatWrapsRoundTheSetIsTheSame) {
   EXPECT_EQ(Pieces(62, 4).Beyond(Pieces(126, 4)), 0);
   EXPECT_EQ(Pieces(62, 4).Beyond(Pieces(0, 2)), 2);
