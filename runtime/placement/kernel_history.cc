@@ -16,6 +16,8 @@ constexpr uint32_t kSettled = 3;
 // reckoned at ten times, its memory counted in whole chunks, and re-reads its weights all the same;
 // what reads and writes at the memory's own rate at 26 to 28, since each byte counts once.
 constexpr double kStreams = 20;
+// Of one pass: by so much what other arguments add may be taken for more than it was.
+constexpr double kOff = 0.25;
 // Passes that a kernel of unknown habits may make over what is remote.
 constexpr double kMayPass = 100;
 // Nanoseconds from a launch to the next where the kernel itself takes less than can be seen.
@@ -91,6 +93,8 @@ void KernelHistory::Record(const LaunchSample& sample) {
   const size_t width = Width(tried);
   const Verdict before = Judge(kernel, argument, width);
   const double apart = static_cast<double>(sample.apart_nanoseconds);
+  // Then what is thought of the others is not true of this launch.
+  if (time + kOff * once < resident + apart) return;
   const double cost = std::max(0.0, time - resident - apart);
   double passes = cost / once;
   if (once < kVisible * resident && cost < kVisible * resident) {
@@ -170,8 +174,11 @@ uint64_t KernelHistory::Expected(uint64_t id) const {
 uint64_t KernelHistory::MayTake(const LaunchSample& sample) const {
   const auto it = kernels_.find(sample.kernel);
   const double resident = it == kernels_.end() ? 0 : it->second.resident;
-  const double passes = Passes(sample.kernel, sample.slot, sample.remote).value_or(kMayPass);
-  return static_cast<uint64_t>(2 * (resident + passes * prices_.ServeNanoseconds(sample.remote)));
+  const Bytes tried = sample.remote - sample.apart;
+  const double passes = Passes(sample.kernel, sample.slot, tried).value_or(kMayPass);
+  const double served =
+      passes * prices_.ServeNanoseconds(tried) + static_cast<double>(sample.apart_nanoseconds);
+  return static_cast<uint64_t>(2 * (resident + served));
 }
 
 KernelHistory::Verdict KernelHistory::For(uint64_t id, uint16_t slot, Bytes remote) {

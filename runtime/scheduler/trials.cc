@@ -101,7 +101,8 @@ void Trials::Released(Work* kernel) {
   sample.kernel = kernel->kernel;
   const bool priced = history_.HasPasses(kernel->kernel);
   const uint16_t tried = TriedSlot(*kernel);
-  for (const auto& [chunk, how] : kernel->uses) {
+  for (size_t i = 0; i < kernel->uses.size(); ++i) {
+    const auto& [chunk, how] = kernel->uses[i];
     const Chunk& c = residency_[chunk];
     heat_.Use(chunk, c.size());
     const std::optional<double> passes =
@@ -111,7 +112,8 @@ void Trials::Released(Work* kernel) {
     if (passes) policy_.OnPrice(chunk, static_cast<uint32_t>(std::min(served, 4e9)), c.size());
     sample.touched += c.size();
     if (c.on_device) continue;
-    if (tried != LaunchSample::kSeveral && how.slot != tried && passes) {
+    // What is known to be cheap where it lies is no part of the trial beside it.
+    if (tried != LaunchSample::kSeveral && how.slot != tried && passes && kernel->serves(i)) {
       sample.apart += c.size();
       sample.apart_nanoseconds += static_cast<uint64_t>(served);
     } else {
@@ -120,6 +122,8 @@ void Trials::Released(Work* kernel) {
     }
     sample.remote += c.size();
   }
+  // Of so much the price is another.
+  if (sample.apart > KernelHistory::kWide) sample.slot = LaunchSample::kSeveral;
   const bool remote = sample.remote != Bytes(0);
   const bool trial = OnTrial(*kernel) && remote;
   kernel->timed = trial || (!remote && !history_.KnowsResident(kernel->kernel));

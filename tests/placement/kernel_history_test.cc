@@ -148,6 +148,21 @@ TEST_F(History, WhatOthersAddIsNotTheArguments) {
   EXPECT_EQ(For(kChunk), Verdict::kMove);
 }
 
+TEST_F(History, ALaunchThatTookLessThanTheOthersAddIsNoSample) {
+  for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
+  LaunchSample sample{.kernel = kKernel,
+                      .slot = kSlot,
+                      .touched = kTouched,
+                      .remote = kChunk + kChunk,
+                      .apart = kChunk,
+                      .apart_nanoseconds = 1'000'000,
+                      .nanoseconds = 200'000};
+  for (int i = 0; i < 3; ++i) history_.Record(sample);
+  EXPECT_EQ(For(kChunk), Verdict::kTry);
+  // What they add is part of what the launch may take.
+  EXPECT_GT(history_.MayTake(sample), 2'000'000u);
+}
+
 // Where the link copies at its full rate both ways, a move is as cheap as reading once; what reads
 // once is served all the same, as slow as copies beside it may make it look.
 TEST(HistoryOfAFullDuplexLink, StreamingBesideCopiesIsServedInPlace) {
