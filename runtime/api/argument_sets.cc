@@ -18,6 +18,18 @@ void ArgumentSets::Add(uint64_t arguments, uint64_t sectors, bool shows) {
   ++set.above;
 }
 
+void ArgumentSets::AddDoubts(const ArgumentSets& arrays) {
+  for (const auto& [arguments, set] : arrays.sets_) {
+    if (set.above == 0) continue;
+    Set& mine = sets_[arguments];
+    if (mine.clean) continue;
+    mine.most = std::max(mine.most, set.most);
+    mine.above += set.above;
+  }
+  beyond_.most = std::max(beyond_.most, arrays.beyond_.most);
+  beyond_.above += arrays.beyond_.above;
+}
+
 HostSectors ArgumentSets::taken() const {
   HostSectors taken{.most = most_, .doubtful = beyond_.above, .doubtful_most = beyond_.most};
   for (const auto& [arguments, set] : sets_) {

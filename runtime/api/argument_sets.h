@@ -41,6 +41,10 @@ class ArgumentSets {
   // it does not name lay there.
   void Add(uint64_t arguments, uint64_t sectors, bool shows);
 
+  // Launches that were asked about arrays, and took what is in none of theirs: they may have missed
+  // all the same. Sets that are clean here did not.
+  void AddDoubts(const ArgumentSets& arrays);
+
   // Sets with a launch that shows and took no more than noise.
   size_t clean() const { return clean_; }
   HostSectors taken() const;

@@ -1,5 +1,6 @@
 #include "runtime/api/audit.h"
 
+#include <absl/container/flat_hash_set.h>
 #include <absl/hash/hash.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
@@ -123,7 +124,15 @@ void Audit::FinishAll() {
 
 Status Audit::Write() {
   for (size_t i = 0; i < sets_.size(); ++i) {
-    results_.rows[i].sectors = sets_[i].taken();
+    const AuditRow& row = results_.rows[i];
+    const auto arrays = index_.find({AuditRow::Kind::kArrays, row.name, row.module});
+    if (row.kind != AuditRow::Kind::kKernel || arrays == index_.end()) {
+      results_.rows[i].sectors = sets_[i].taken();
+    } else {
+      ArgumentSets all = sets_[i];
+      all.AddDoubts(sets_[arrays->second]);
+      results_.rows[i].sectors = all.taken();
+    }
     results_.rows[i].sets = std::min<uint64_t>(sets_[i].clean(), AuditRow::kMostSets);
   }
   return WriteAudit(path_, results_);
@@ -238,6 +247,7 @@ Audit::Placed Audit::Look(absl::Span<const InferredRange> inferred,
     memory_.ForEachChunk(r.ptr, r.size,
                          [&](ChunkIndex index, Chunk&) { wanted_[index.value] = 1; });
   }
+  absl::flat_hash_set<uint32_t> outside;  // Allocations.
   uint32_t last_allocation = 0;
   const auto add = [&](std::vector<std::pair<DevicePtr, Bytes>>* list, const Chunk& c) {
     // A request ends where its allocation does.
@@ -262,7 +272,14 @@ Audit::Placed Audit::Look(absl::Span<const InferredRange> inferred,
       add(out, c);
     } else if (wanted_[i] == 0 && movable) {
       placed.outside += c.size();
+      outside.insert(c.allocation);
     }
+  }
+  for (const InferredRange& r : inferred) {
+    if (!r.array) continue;
+    memory_.ForEachChunk(r.ptr, r.size, [&](ChunkIndex, Chunk& c) {
+      placed.arrays_show &= outside.contains(c.allocation);
+    });
   }
   return placed;
 }
@@ -360,7 +377,7 @@ void Audit::BeginCount(size_t row_number, const Submission& s, const Placed& pla
   pending_[tag_] = {.row = launched_,
                     .arguments = ArgumentsOf(s),
                     .over = placed.missing.value != 0,
-                    .would_show = placed.would_show()};
+                    .would_show = placed.would_show() && placed.arrays_show};
   remaps_ = mover_.statistics().remaps;
   counting_ = true;
 }

@@ -15,6 +15,7 @@
 #include <absl/types/span.h>
 
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -53,8 +54,11 @@ class Audit {
   Audit& operator=(const Audit&) = delete;
 
   // Whether the launch is to show if it stays in arrays (Trust::kArrays). Launches are asked about
-  // that and about allocations by turns, many at a time: each change moves much memory.
-  bool ByArrays() const { return for_trust_ && (launches_ / kByTurns) % 2 != 0; }
+  // that and about allocations by turns, many at a time: each change moves much memory. By turns
+  // that do not repeat (Thue and Morse's), or loops might see one kind alone.
+  bool ByArrays() const {
+    return for_trust_ && std::popcount(launches_.load(std::memory_order_relaxed) / kByTurns) % 2;
+  }
   // The calling thread is about to submit this. True: the mover's scope is open, and Exit must
   // follow on this thread before that is ended.
   bool Enter(const Submission& s, absl::Span<const InferredRange> inferred);
@@ -64,9 +68,10 @@ class Audit {
   // Where the memory of a launch lies, against where it should.
   struct Placed {
     Bytes inferred;
-    Bytes missing;    // Inferred, and not on the device.
-    Bytes remaining;  // Movable, not inferred, and on the device.
-    Bytes outside;    // The same, and in host memory: touching it would show.
+    Bytes missing;            // Inferred, and not on the device.
+    Bytes remaining;          // Movable, not inferred, and on the device.
+    Bytes outside;            // The same, and in host memory: touching it would show.
+    bool arrays_show = true;  // There is some of each allocation with an array that is inferred.
 
     bool would_show() const { return remaining.value == 0 && outside.value != 0; }
   };

@@ -330,7 +330,7 @@ uint64_t Recorder::Submitting(const Submission& s, absl::Span<const InferredRang
   event.time = mine.entered;
   event.complete = complete;
   const bool launch = s.kind == Submission::Kind::kKernel || s.kind == Submission::Kind::kGraph;
-  // What stays in arrays is told as exact: then its level says no more than that it is proven.
+  // That code stays in arrays is not told: a replay takes all of an allocation for possible.
   event.trust = launch ? std::min(s.trust, Trust::kProven) : Trust::kUntried;
   const Numbered code = CodeOf(s.code, s.shape, s.kind);
   event.code = code.number;
@@ -344,7 +344,7 @@ uint64_t Recorder::Submitting(const Submission& s, absl::Span<const InferredRang
                             .size = r.size,
                             .slot = r.slot,
                             .write = r.write,
-                            .exact = r.exact || r.array,
+                            .exact = r.exact,
                             .settled = r.settled,
                             .possible = !r.likely});
   }

@@ -7,32 +7,32 @@ namespace vramspan {
 
 bool Uploads::Add(uint64_t offset, Bytes size) {
   if (size < kLeast) return false;
-  const Array added{offset, offset + size.value};
-  const auto first = std::partition_point(
-      arrays_.begin(), arrays_.end(), [&](const Array& array) { return array.end <= added.begin; });
-  if (first != arrays_.end() && first->begin <= added.begin && added.end <= first->end) {
-    return false;
-  }
-  const auto last = std::partition_point(
-      first, arrays_.end(), [&](const Array& array) { return array.begin < added.end; });
-  if (first != last) {
-    *first = added;
-    arrays_.erase(std::next(first), last);
+  Piece added{offset, offset + size.value, true};
+  const auto first = std::partition_point(pieces_.begin(), pieces_.end(),
+                                          [&](const Piece& p) { return p.end <= added.begin; });
+  const auto last = std::partition_point(first, pieces_.end(),
+                                         [&](const Piece& p) { return p.begin < added.end; });
+  if (first == last) {
+    if (pieces_.size() == kMost) return false;
+    arrays_bytes_ += BytesOf(added);
+    pieces_.insert(first, added);
     return true;
   }
-  if (arrays_.size() == kMost) return false;
-  arrays_.insert(first, added);
-  return true;
+  // One that takes in all that it overlaps.
+  added = {std::min(added.begin, first->begin), std::max(added.end, std::prev(last)->end), false};
+  const bool changed = std::next(first) != last || first->array || first->begin != added.begin ||
+                       first->end != added.end;
+  std::for_each(first, last, [&](const Piece& p) { arrays_bytes_ -= BytesOf(p); });
+  *first = added;
+  pieces_.erase(std::next(first), last);
+  return changed;
 }
 
-Uploads::Array Uploads::At(uint64_t offset) const {
-  const auto at = std::partition_point(arrays_.begin(), arrays_.end(),
-                                       [&](const Array& array) { return array.end <= offset; });
-  if (at == arrays_.end() || offset < at->begin) return {};
-  Array array = *at;
-  const auto next = std::next(at);
-  if (next != arrays_.end() && next->begin - array.end <= kPadding.value) array.end = next->begin;
-  return array;
+Bytes Uploads::SizeAt(uint64_t offset) const {
+  const auto at = std::partition_point(pieces_.begin(), pieces_.end(),
+                                       [&](const Piece& p) { return p.begin < offset; });
+  const bool begins = at != pieces_.end() && at->begin == offset;
+  return Bytes(begins ? BytesOf(*at) : 0);
 }
 
 }  // namespace vramspan

@@ -2,11 +2,10 @@
 //
 // A program that lays out its own memory, as llama.cpp does with all weights in one buffer, tells
 // by its copies where each array begins and ends. That is evidence of a layout, and no proof of
-// what a kernel does with it: only code that was seen to stay in such arrays is taken at its word
-// (docs/trust.md).
+// what a kernel does with it: only code that was seen to stay in such arrays is taken at its word,
+// and only where launches name the arrays as they were uploaded (WorkingSets, docs/trust.md).
 //
-// What lies within an earlier upload is a part of that. Otherwise an upload takes the place of all
-// that it overlaps.
+// What is written by two copies is no array: it holds inputs, or is handed out anew.
 //
 // Pure; of one allocation. Threads: one at a time.
 #ifndef VRAMSPAN_RUNTIME_OBSERVE_UPLOADS_H_
@@ -24,26 +23,25 @@ class Uploads {
  public:
   // Smaller ones are arguments, most often.
   static constexpr Bytes kLeast = KiB(4);
-  // An array goes on to the next one where that begins so soon: rows are padded, and kernels read
-  // the padding.
-  static constexpr Bytes kPadding = KiB(4);
   // Remembered; beyond that no more are.
   static constexpr size_t kMost = 1 << 16;
 
-  // Offsets into the allocation.
-  struct Array {
-    uint64_t begin = 0, end = 0;
-
-    bool any() const { return end != 0; }
-  };
-
-  // False: nothing has changed.
+  // False: nothing has changed. Offsets into the allocation.
   bool Add(uint64_t offset, Bytes size);
-  // Which holds that byte; none where it lies in no upload.
-  Array At(uint64_t offset) const;
+  // The size of the array that begins there; 0 where none does.
+  Bytes SizeAt(uint64_t offset) const;
+  // Whether arrays are nearly all of an allocation of that size: so its program has laid it out.
+  bool Fill(Bytes allocation) const { return arrays_bytes_ >= allocation.value / 4 * 3; }
 
  private:
-  std::vector<Array> arrays_;  // Sorted; none overlaps another.
+  struct Piece {
+    uint64_t begin, end;
+    bool array;  // False: written again.
+  };
+  static uint64_t BytesOf(const Piece& piece) { return piece.array ? piece.end - piece.begin : 0; }
+
+  std::vector<Piece> pieces_;  // Sorted; none overlaps another.
+  uint64_t arrays_bytes_ = 0;
 };
 
 }  // namespace vramspan

@@ -83,8 +83,13 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
     const uint64_t offset = (touch.ptr - extent.base).value;
     const End end = EndOf(*named_[i].known, extent, touch, launch);
     range.size = Bytes(end.offset - offset);
-    if (launch.arrays && InArray(*named_[i].known, extent, range, end.offset, out)) continue;
+    if (launch.arrays) {
+      const uint64_t array_end = named_[i].known->ArrayEnd(offset, extent.size);
+      range.array = array_end != 0;
+      if (range.array) range.size = Bytes(array_end - offset);
+    }
     out->push_back(range);
+    if (range.array) continue;
     if (possible && (offset != 0 || end.offset != extent.size.value)) {
       out->push_back({.ptr = extent.base,
                       .size = extent.size,
@@ -97,21 +102,16 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
   if (again != nullptr) NoteWhere(launch, before, again);
 }
 
-bool WorkingSets::InArray(const Known& known, const Extent& extent, InferredRange range,
-                          uint64_t end, std::vector<InferredRange>* out) {
-  const uint64_t offset = (range.ptr - extent.base).value;
-  const Uploads::Array array = known.ArrayAt(offset);
-  if (!array.any()) return false;
-  const uint64_t array_end = std::min(array.end, extent.size.value);
-  range.size = Bytes(std::min(end, array_end) - offset);
-  range.array = true;
-  out->push_back(range);
-  if (array.begin == offset && array_end <= end) return true;
-  out->push_back({.ptr = extent.base + Bytes(array.begin),
-                  .size = Bytes(array_end - array.begin),
-                  .likely = false,
-                  .write = range.write});
-  return true;
+uint64_t WorkingSets::Known::ArrayEnd(uint64_t offset, Bytes allocation) {
+  if (pool || !uploads.Fill(allocation)) return 0;
+  const Bytes size = uploads.SizeAt(offset);
+  const auto start = From(offset);
+  if (size == Bytes(0) || start == boundaries.end() || start->offset != offset) return 0;
+  const auto next = std::next(start);
+  const uint64_t end =
+      next == boundaries.end() ? allocation.value : std::min(next->offset, allocation.value);
+  const uint64_t told = offset + size.value;
+  return told <= end && end <= told + kPadding.value ? end : 0;
 }
 
 WorkingSets::Known& WorkingSets::KnownOf(DevicePtr base) {

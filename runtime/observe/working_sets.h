@@ -18,8 +18,10 @@
 // An algorithm may look at one array piece by piece, each named by its start (Thrust's is_sorted
 // does). Such a row of equal steps, named by one code alone, ends nothing for other codes.
 //
-// Code that stays in arrays (Trust::kArrays) is taken at its word where a pointer leads into what
-// was uploaded as one (uploads.h): it may touch that array, and no more of the allocation.
+// Code that stays in arrays (Trust::kArrays) is taken at its word where a pointer leads to what was
+// uploaded as one (uploads.h): it may touch that array, and no more of the allocation. Launches
+// must name the array as it was uploaded: its start, nothing within it, and next what follows it.
+// And uploads must make up the allocation, or else it is memory that is used for this and that.
 //
 // Threads: any; one lock, for the length of an Infer.
 #ifndef VRAMSPAN_RUNTIME_OBSERVE_WORKING_SETS_H_
@@ -49,7 +51,7 @@ struct InferredRange {
   Bytes size;
   bool likely = true;  // False: possible, and no more.
   bool exact = false;  // The call itself says which bytes (a copy).
-  bool array = false;  // Nothing else of its allocation is touched, but what is told as possible.
+  bool array = false;  // Nothing else of its allocation is touched by this pointer.
   bool write = true;
   // Possible, and the boundary that leaves it out of the likely range has proved itself.
   bool settled = false;
@@ -78,6 +80,8 @@ class WorkingSets {
   // Boundaries that make a row, and how many of it are looked at.
   static constexpr size_t kRow = 8;
   static constexpr size_t kLongestRow = 1 << 12;
+  // What follows an array may begin so far behind it: rows are padded, and kernels read that.
+  static constexpr Bytes kPadding = KiB(4);
   // Boundaries remembered of one allocation; beyond that those of old age go first.
   static constexpr size_t kMostBoundaries = 1 << 16;
 
@@ -152,10 +156,8 @@ class WorkingSets {
     uint64_t upload_changes = 0;
 
     uint64_t ChangesFor(bool arrays) const { return changes + (arrays ? upload_changes : 0); }
-    // The array that holds the byte, where its allocation is not handed out anew.
-    Uploads::Array ArrayAt(uint64_t offset) const {
-      return pool ? Uploads::Array() : uploads.At(offset);
-    }
+    // Where the array ends that begins there, or what pads it; 0 where none does.
+    uint64_t ArrayEnd(uint64_t offset, Bytes allocation);
     // The first boundary that does not lie before `offset`.
     Boundaries::iterator From(uint64_t offset);
     void Insert(Boundaries::iterator before, const Boundary& boundary);
@@ -176,9 +178,6 @@ class WorkingSets {
   };
   // In all that the launch names.
   uint64_t Changes(const Launch& launch) const VS_REQUIRES(mu_);
-  // Tells what the pointer names where that lies in an array. False: it does not.
-  static bool InArray(const Known& known, const Extent& extent, InferredRange range, uint64_t end,
-                      std::vector<InferredRange>* out);
   // Where the answers to the launch come from. `before`: the changes when they were given.
   void NoteWhere(const Launch& launch, uint64_t before, Repeatable* again) VS_REQUIRES(mu_);
   // Of the allocation at `base`; made where there is none.

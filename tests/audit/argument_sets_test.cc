@@ -30,6 +30,24 @@ TEST(ArgumentSetsTest, WhatOneLaunchTookIsDoubtful) {
   EXPECT_EQ(sets.taken().doubtful_most, 519u);
 }
 
+// Launches that were asked about arrays may have missed all the same.
+TEST(ArgumentSetsTest, WhatWasTakenBesideArraysIsDoubtedUnlessEqualLaunchesWereClean) {
+  ArgumentSets sets, arrays;
+  AddClean(&sets, 0, 100);
+  for (const uint64_t arguments : {5, 6}) {
+    for (int i = 0; i < 3; ++i) arrays.Add(arguments, 10'000, true);
+  }
+  ArgumentSets all = sets;
+  all.AddDoubts(arrays);
+  EXPECT_EQ(all.taken().most, 10u) << "they went beyond arrays, and no further";
+  for (int i = 0; i < 3; ++i) arrays.Add(500, 20'000, true);
+  AddClean(&arrays, 600, 5);
+  all = sets;
+  all.AddDoubts(arrays);
+  EXPECT_EQ(all.taken().most, 20'000u);
+  EXPECT_EQ(all.clean(), 100u);
+}
+
 TEST(ArgumentSetsTest, WhatAllEqualLaunchesTookIsAMiss) {
   ArgumentSets sets;
   AddClean(&sets, 0, 1000);

@@ -56,7 +56,7 @@ Json Kernel(const Json& report, const std::string& name) {
 TEST(AuditTest, NothingIsMissedWhereTheParametersHoldAllPointers) {
   const Json report = Report("visible");
   EXPECT_EQ(report.at("schema"), "vramspan.audit");
-  EXPECT_EQ(report.at("schema_version"), 3);
+  EXPECT_EQ(report.at("schema_version"), 4);
   EXPECT_EQ(report.at("exit_code"), 0);
   EXPECT_EQ(report.at("incomplete_runtimes"), 0);
   const Json& total = report.at("total");

@@ -63,6 +63,7 @@ class Repeated : public testing::Test {
     }
     std::vector<InferredRange> right;
     plain_.Infer(s, possible_, FindRepeated, &right);
+    for (const InferredRange& r : right) arrays_ += r.array;
     ASSERT_TRUE(SameAnswer(kind->ranges, right)) << "after " << repeats_ << " that were repeated";
   }
   void Forget(uint64_t allocation) {
@@ -79,7 +80,7 @@ class Repeated : public testing::Test {
 
   WorkingSets sets_{MiB(1)}, plain_{MiB(1)};
   bool possible_ = true;
-  int repeats_ = 0;
+  int repeats_ = 0, arrays_ = 0;
 };
 
 TEST_F(Repeated, AsInferAnswers) {
@@ -100,6 +101,8 @@ TEST_F(Repeated, AsInferAnswers) {
           kind.pointers.push_back(PlaceAt(offset, random() % kRepeatedCount));
         }
       }
+      const uint64_t step = kRepeatedSize.value / places & ~uint64_t{255};
+      for (uint64_t i = 0; i < places; ++i) Upload(i * step, program % kRepeatedCount, Bytes(step));
       for (int launch = 0; launch < 20000; ++launch) {
         Kind& kind = kinds[static_cast<size_t>(launch) % kinds.size()];
         if (random() % 200 == 0) {
@@ -121,6 +124,7 @@ TEST_F(Repeated, AsInferAnswers) {
     }
   }
   EXPECT_GT(repeats_, 200000) << "what is tested is hardly used";
+  EXPECT_GT(arrays_, 1000);
 }
 
 TEST_F(Repeated, ABoundaryLearntBetween) {

@@ -9,12 +9,7 @@ namespace {
 class UploadsTest : public testing::Test {
  protected:
   bool Add(uint64_t begin, uint64_t end) { return uploads_.Add(begin, Bytes(end - begin)); }
-  void Expect(uint64_t offset, uint64_t begin, uint64_t end) const {
-    const Uploads::Array array = uploads_.At(offset);
-    EXPECT_EQ(array.begin, begin) << offset;
-    EXPECT_EQ(array.end, end) << offset;
-  }
-  void ExpectNone(uint64_t offset) const { EXPECT_FALSE(uploads_.At(offset).any()) << offset; }
+  uint64_t SizeAt(uint64_t offset) const { return uploads_.SizeAt(offset).value; }
 
   Uploads uploads_;
 };
@@ -25,14 +20,12 @@ TEST_F(UploadsTest, EachIsAnArray) {
   EXPECT_TRUE(Add(kFar, 2 * kFar));
   EXPECT_TRUE(Add(4 * kFar, 5 * kFar));
   EXPECT_TRUE(Add(2 * kFar, 3 * kFar));
-  ExpectNone(0);
-  ExpectNone(kFar - 1);
-  Expect(kFar, kFar, 2 * kFar);
-  Expect(2 * kFar - 1, kFar, 2 * kFar);
-  Expect(2 * kFar, 2 * kFar, 3 * kFar);
-  ExpectNone(3 * kFar);
-  Expect(4 * kFar, 4 * kFar, 5 * kFar);
-  ExpectNone(5 * kFar);
+  EXPECT_EQ(SizeAt(0), 0u);
+  EXPECT_EQ(SizeAt(kFar), kFar);
+  EXPECT_EQ(SizeAt(kFar + 256), 0u) << "it begins elsewhere";
+  EXPECT_EQ(SizeAt(2 * kFar), kFar);
+  EXPECT_EQ(SizeAt(3 * kFar), 0u);
+  EXPECT_EQ(SizeAt(4 * kFar), kFar);
 }
 
 TEST_F(UploadsTest, SmallOnesAreNone) {
@@ -40,33 +33,30 @@ TEST_F(UploadsTest, SmallOnesAreNone) {
   EXPECT_TRUE(Add(0, Uploads::kLeast.value));
 }
 
-TEST_F(UploadsTest, APartOfAnEarlierOneChangesNothing) {
-  Add(0, kFar);
-  EXPECT_FALSE(Add(0, kFar));
-  EXPECT_FALSE(Add(0, kFar / 2));
-  EXPECT_FALSE(Add(kFar / 2, kFar));
-  Expect(0, 0, kFar);
-}
-
-TEST_F(UploadsTest, OthersTakeThePlaceOfWhatTheyOverlap) {
+TEST_F(UploadsTest, WhatIsWrittenAgainIsNone) {
   for (uint64_t i = 0; i < 8; ++i) Add(i * kFar, (i + 1) * kFar);
-  EXPECT_TRUE(Add(kFar + kFar / 2, 4 * kFar));
-  Expect(0, 0, kFar);
-  ExpectNone(kFar);
-  Expect(3 * kFar, kFar + kFar / 2, 4 * kFar);
-  Expect(4 * kFar, 4 * kFar, 5 * kFar);
+  EXPECT_TRUE(Add(0, kFar));
+  EXPECT_EQ(SizeAt(0), 0u) << "as it was";
+  EXPECT_FALSE(Add(0, kFar)) << "nothing new";
+  EXPECT_TRUE(Add(2 * kFar + 4096, 2 * kFar + 8192));
+  EXPECT_EQ(SizeAt(2 * kFar), 0u) << "a part of it";
+  EXPECT_EQ(SizeAt(2 * kFar + 4096), 0u);
+  EXPECT_TRUE(Add(4 * kFar + 4096, 6 * kFar - 4096));
+  EXPECT_EQ(SizeAt(4 * kFar), 0u) << "across two";
+  EXPECT_EQ(SizeAt(5 * kFar), 0u);
+  for (const uint64_t i : {1, 3, 6, 7}) EXPECT_EQ(SizeAt(i * kFar), kFar) << i;
   EXPECT_TRUE(Add(0, 9 * kFar));
-  Expect(7 * kFar, 0, 9 * kFar);
+  EXPECT_EQ(SizeAt(0), 0u);
 }
 
-TEST_F(UploadsTest, AnArrayHasThePaddingBehindIt) {
-  Add(0, kFar - 64);
-  Expect(0, 0, kFar - 64);
-  ExpectNone(kFar - 1);
-  Add(kFar, 2 * kFar);
-  Expect(0, 0, kFar);
-  Add(2 * kFar + Uploads::kPadding.value + 1, 3 * kFar);
-  Expect(kFar, kFar, 2 * kFar);
+TEST_F(UploadsTest, FillWhatTheyAreNearlyAllOf) {
+  for (uint64_t i = 0; i < 3; ++i) Add(i * kFar, (i + 1) * kFar);
+  EXPECT_TRUE(uploads_.Fill(Bytes(4 * kFar)));
+  EXPECT_FALSE(uploads_.Fill(Bytes(5 * kFar)));
+  Add(0, kFar);
+  EXPECT_FALSE(uploads_.Fill(Bytes(4 * kFar))) << "that is none any more";
+  Add(3 * kFar, 4 * kFar);
+  EXPECT_TRUE(uploads_.Fill(Bytes(4 * kFar)));
 }
 
 TEST_F(UploadsTest, AreBounded) {

@@ -300,69 +300,90 @@ TEST_F(WorkingSetsTest, AGraphWithOtherContentsIsAnother) {
 class WorkingSetsArrayTest : public WorkingSetsTest {
  protected:
   static constexpr uint64_t kArray = MiB(8).value;
+  static constexpr uint64_t kArrays = kSlabSize.value / kArray;
 
-  WorkingSetsArrayTest() {
-    for (uint64_t i = 0; i < 4; ++i) Upload(kSlab + i * kArray, kArray - 512);
+  // All of the slab, but for some padding; and each array is named once.
+  void UploadAndNameAll() {
+    for (uint64_t i = 0; i < kArrays; ++i) Upload(i * kArray, kArray - 512);
+    for (uint64_t i = 0; i < kArrays; ++i) Launch(i * kArray);
   }
-  void Upload(uint64_t ptr, uint64_t size) {
-    sets_.Uploaded({DevicePtr(kSlab), kSlabSize}, DevicePtr(ptr), Bytes(size));
+  void Upload(uint64_t offset, uint64_t size) {
+    sets_.Uploaded({DevicePtr(kSlab), kSlabSize}, DevicePtr(kSlab + offset), Bytes(size));
   }
-  std::vector<InferredRange> Launch(uint64_t pointer, Trust trust = Trust::kArrays) {
+  std::vector<InferredRange> Launch(uint64_t offset, Trust trust = Trust::kArrays) {
     Submission s;
     s.kind = Submission::Kind::kKernel;
     s.trust = trust;
-    s.touches.push_back({.ptr = DevicePtr(pointer)});
+    s.touches.push_back({.ptr = DevicePtr(kSlab + offset)});
     std::vector<InferredRange> out;
     sets_.Infer(s, /*possible=*/true, Find, &out);
     return out;
   }
+  bool InArray(uint64_t offset) { return Launch(offset)[0].array; }
 };
 
-TEST_F(WorkingSetsArrayTest, APointerIntoAnArrayNamesItWhereTheCodeStaysThere) {
-  auto r = Launch(kSlab + kArray);
-  ASSERT_EQ(r.size(), 1u);
+TEST_F(WorkingSetsArrayTest, APointerToAnArrayNamesItWhereTheCodeStaysThere) {
+  UploadAndNameAll();
+  const auto r = Launch(kArray);
+  ASSERT_EQ(r.size(), 1u) << "nothing else is possible";
   EXPECT_EQ(r[0].size, Bytes(kArray)) << "with the padding up to the next";
   EXPECT_TRUE(r[0].array);
   EXPECT_FALSE(r[0].exact);
-  // To the middle: the rest is likely, and all of it possible.
-  r = Launch(kSlab + 2 * kArray + 4096);
-  ASSERT_EQ(r.size(), 2u);
-  EXPECT_EQ(r[0].size, Bytes(kArray - 4096));
-  EXPECT_EQ(r[1].ptr, DevicePtr(kSlab + 2 * kArray));
-  EXPECT_EQ(r[1].size, Bytes(kArray));
-  EXPECT_FALSE(r[1].likely);
-  EXPECT_FALSE(r[1].of_last);
-  // Behind the last one nothing follows.
-  r = Launch(kSlab + 3 * kArray);
-  EXPECT_EQ(r[0].size, Bytes(kArray - 512));
+  EXPECT_TRUE(InArray(kSlabSize.value - kArray)) << "it ends where the allocation does";
 }
 
 TEST_F(WorkingSetsArrayTest, OfOtherCodeTheAllocationIsPossible) {
-  const auto r = Launch(kSlab + kArray, Trust::kProven);
+  UploadAndNameAll();
+  const auto r = Launch(kArray, Trust::kProven);
   ASSERT_EQ(r.size(), 2u);
   EXPECT_FALSE(r[0].array);
   EXPECT_EQ(r[1].size, kSlabSize);
 }
 
-TEST_F(WorkingSetsArrayTest, BesideArraysTheAllocationIsPossible) {
-  const auto r = Launch(kSlab + 5 * kArray);
-  ASSERT_EQ(r.size(), 2u);
-  EXPECT_FALSE(r[0].array);
-  EXPECT_EQ(r[1].size, kSlabSize);
+// A program that uploads an array piece by piece names its start alone.
+TEST_F(WorkingSetsArrayTest, AnArrayEndsWhereLaunchesNameTheNext) {
+  for (uint64_t i = 0; i < kArrays; ++i) Upload(i * kArray, kArray);
+  for (const uint64_t i : {0, 4}) Launch(i * kArray);
+  EXPECT_FALSE(InArray(0));
+  EXPECT_FALSE(InArray(4 * kArray));
+  Launch(kArray);
+  EXPECT_TRUE(InArray(0));
 }
 
-TEST_F(WorkingSetsArrayTest, PoolsHaveNoArrays) {
-  for (uint32_t i = 0; i < WorkingSets::kSettled; ++i) Launch(kSlab + kArray);
-  EXPECT_TRUE(Launch(kSlab + kArray)[0].array);
-  Launch(kSlab + kArray + MiB(1).value);  // Handed out anew.
-  EXPECT_FALSE(Launch(kSlab + kArray)[0].array);
-  Upload(kSlab + 6 * kArray, kArray);
-  EXPECT_FALSE(Launch(kSlab + 6 * kArray)[0].array);
+TEST_F(WorkingSetsArrayTest, WhatIsNamedWithinIsNoArray) {
+  UploadAndNameAll();
+  EXPECT_TRUE(InArray(kArray));
+  EXPECT_FALSE(InArray(kArray + 4096));
+  EXPECT_FALSE(InArray(kArray)) << "nor what it lies in";
+}
+
+TEST_F(WorkingSetsArrayTest, AreAllOfAnAllocation) {
+  for (uint64_t i = 0; i < 5; ++i) Upload(i * kArray, kArray);
+  for (uint64_t i = 0; i < kArrays; ++i) Launch(i * kArray);
+  EXPECT_FALSE(InArray(kArray)) << "five eighths are not enough";
+  Upload(5 * kArray, kArray);
+  EXPECT_TRUE(InArray(kArray));
+}
+
+TEST_F(WorkingSetsArrayTest, WhatIsUploadedAgainIsNone) {
+  UploadAndNameAll();
+  Upload(kArray, kArray - 512);
+  EXPECT_FALSE(InArray(kArray));
+  EXPECT_TRUE(InArray(2 * kArray));
+}
+
+TEST_F(WorkingSetsArrayTest, PoolsHaveNone) {
+  UploadAndNameAll();
+  for (uint32_t i = 0; i < WorkingSets::kSettled; ++i) EXPECT_TRUE(InArray(kArray));
+  Launch(kArray + MiB(1).value);  // Handed out anew.
+  EXPECT_FALSE(InArray(2 * kArray));
 }
 
 TEST_F(WorkingSetsArrayTest, AreForgottenWithTheirAllocation) {
+  UploadAndNameAll();
   sets_.Forget(DevicePtr(kSlab));
-  EXPECT_FALSE(Launch(kSlab + kArray)[0].array);
+  for (uint64_t i = 0; i < kArrays; ++i) Launch(i * kArray);
+  EXPECT_FALSE(InArray(kArray));
 }
 
 TEST_F(WorkingSetsTest, BoundariesAreForgottenWithTheirAllocation) {

@@ -25,7 +25,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr int kSchemaVersion = 3;
+constexpr int kSchemaVersion = 4;
 constexpr size_t kNameWidth = 40;
 
 uint64_t Missed(const AuditRow& row) { return row.read + row.written; }
@@ -110,7 +110,10 @@ OrderedJson RowJson(const AuditRow& row) {
 
 // What concerns trust, which a sum of several kernels has none of.
 OrderedJson KernelJson(const AuditRow& row) {
-  OrderedJson kernel = {{"name", row.name}, {"readable_name", Demangled(row.name)}};
+  OrderedJson kernel = {
+      {"name", row.name},
+      {"readable_name", Demangled(row.name)},
+      {"asked_about", row.kind == AuditRow::Kind::kArrays ? "arrays" : "allocations"}};
   kernel.update(RowJson(row));
   kernel.update({{"evidence_launches", row.evidence},
                  {"argument_sets", row.sets},
