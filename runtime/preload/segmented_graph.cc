@@ -255,7 +255,8 @@ CUresult SegmentedGraph::LaunchSegments(LaunchCall launch) {
 
 GraphWay SegmentedGraph::Choose() {
   if (!chooses_) return GraphWay::kSegments;
-  times_.Collect([&](GraphWay way, Duration time) { choice_.Took(way, time); });
+  times_.Collect([this](GraphWay way, Duration time)
+                     VS_NO_THREAD_SAFETY_ANALYSIS { choice_.Took(way, time); });
   if (choice_.settled() && choice_.way() == GraphWay::kWhole && !segments_.empty()) {
     DropSegments(0);
     changed_ = true;
