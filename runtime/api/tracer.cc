@@ -122,6 +122,8 @@ void Tracer::NoteCopies(const Submission& s, ExtentCache* extents) {
   Bytes scanned = s.scanned;
   for (const HostCopy& copy : s.host_copies) scanned += hidden_.Copied(copy);
   scanned_.fetch_add(scanned.value, std::memory_order_relaxed);
+  // Nobody asks otherwise, and this is done while memory suffices as well.
+  if (audit_ == nullptr && !decoder_.codes().AnyStaysInArrays()) return;
   for (const Upload& upload : s.uploads) {
     const Extent extent = extents->Find(memory_, upload.target);
     if (extent.size != Bytes(0)) sets_.Uploaded(extent, upload.target, upload.size);

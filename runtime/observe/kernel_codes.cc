@@ -1,5 +1,6 @@
 #include "runtime/observe/kernel_codes.h"
 
+#include <string_view>
 #include <utility>
 
 #include "runtime/observe/module_images.h"
@@ -39,6 +40,11 @@ TrustVerdict KernelCodes::VerdictOf(std::string_view name, uint64_t module) cons
     if (verdict.has_value()) return *verdict;
   }
   return {Trust::kUntried, "no trust file knows it"};
+}
+
+bool KernelCodes::AnyStaysInArrays() const {
+  static const bool built_in = BuiltInTrustText().find("\narrays ") != std::string_view::npos;
+  return built_in || trust_.arrays();
 }
 
 void KernelCodes::Drop() {

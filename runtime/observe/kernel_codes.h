@@ -43,6 +43,9 @@ class KernelCodes {
   // What the user's files say, which counts before what is built in. Before the first Of.
   TrustList& trust() { return trust_; }
 
+  // Whether some code may be known to stay in arrays.
+  bool AnyStaysInArrays() const;
+
   const KernelCode& Of(const void* kernel) {
     const LookupTable::Value found = table_.Find(reinterpret_cast<uintptr_t>(kernel));
     return found ? *reinterpret_cast<const KernelCode*>(found.first) : Learn(kernel);

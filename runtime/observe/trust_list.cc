@@ -123,7 +123,10 @@ Status TrustList::Add(std::string_view source, std::string_view text) {
   }
   std::move(file.sources.begin(), file.sources.end(), std::back_inserter(sources_));
   std::move(file.patterns.begin(), file.patterns.end(), std::back_inserter(patterns_));
-  for (auto& [name, audited] : file.audited) audited_[name].push_back(audited);
+  for (auto& [name, audited] : file.audited) {
+    audited_[name].push_back(audited);
+    arrays_ |= audited.kernel.arrays;
+  }
   return absl::OkStatus();
 }
 

@@ -52,6 +52,8 @@ class TrustList {
   std::optional<TrustVerdict> Of(std::string_view name, uint64_t module) const;
 
   size_t size() const { return patterns_.size() + audited_.size(); }
+  // Whether any line says of code that it stays in arrays.
+  bool arrays() const { return arrays_; }
   // Codes that lines of their own prove.
   size_t proven() const;
 
@@ -73,6 +75,7 @@ class TrustList {
   std::vector<std::string> sources_;
   std::vector<Pattern> patterns_;
   absl::flat_hash_map<std::string, std::vector<Audited>> audited_;  // By name.
+  bool arrays_ = false;
 };
 
 // The line of a trust file that says this.

@@ -1,6 +1,5 @@
 #include "runtime/scheduler/admission.h"
 
-#include <algorithm>
 #include <bit>
 
 namespace vramspan {

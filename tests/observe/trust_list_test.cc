@@ -74,6 +74,8 @@ TEST_F(TrustListTest, CodeStaysInArraysWhereThatWasShown) {
   EXPECT_EQ(Of("h", kModule), Trust::kProven) << "other code of the name went beyond";
   EXPECT_EQ(Of("alone", kModule), Trust::kArrays);
   EXPECT_EQ(list_.proven(), 4u);
+  EXPECT_TRUE(list_.arrays());
+  EXPECT_FALSE(BuiltInTrust().arrays()) << "then copies are looked at in every program";
 }
 
 TEST_F(TrustListTest, CodeThatTookWhatWasNotInferredIsNotTrusted) {
