@@ -38,6 +38,9 @@ void WorkPool::Add(ChunkIndex index, const Chunk& c, const WorkRange& range, Str
   Use use = range.use;
   const bool begins = range.ptr >= c.base && range.ptr < c.base + c.size();
   use.guessed = use.guessed && (use.possible || !begins);
+  const DevicePtr from = std::max(range.ptr, c.base);
+  const DevicePtr to = std::min(range.ptr + range.size, c.base + c.size());
+  use.part = NamedPart::Of(to - from);
   if (index.value >= marks_.size()) marks_.resize(index.value * 2 + 64, 0);
   uint32_t& mark = marks_[index.value];
   if (mark < mark_base_) {

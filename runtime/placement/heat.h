@@ -24,12 +24,13 @@ class Heat {
 
   explicit Heat(Bytes budget) : half_life_(kHalfLife * std::max(1.0, Count(budget))) {}
 
-  void Use(ChunkIndex chunk, Bytes size) {
+  // So much of a chunk of that size is touched.
+  void Use(ChunkIndex chunk, Bytes touched, Bytes size) {
     if (chunk.value >= heat_.size()) GrowTo(heat_, size_t{chunk.value} + 1);
-    heat_[chunk.value] += static_cast<float>(weight_);
-    if (size != last_size_) {
-      last_size_ = size;
-      growth_ = std::exp2(Count(size) / half_life_);
+    heat_[chunk.value] += static_cast<float>(weight_ * Count(touched) / Count(size));
+    if (touched != last_size_) {
+      last_size_ = touched;
+      growth_ = std::exp2(Count(touched) / half_life_);
     }
     weight_ *= growth_;
     if (weight_ > kMostWeight) {

@@ -14,7 +14,7 @@ constexpr double kEarned = 2;
 
 }  // namespace
 
-void ServedArguments::Add(uint16_t slot, Bytes size, bool on_device) {
+void ServedArguments::Add(uint16_t slot, Bytes named, Bytes size, bool on_device) {
   if (slot == LaunchSample::kSeveral) return;
   size_t i = 0;
   while (i < count_ && arguments_[i].slot != slot) ++i;
@@ -22,14 +22,18 @@ void ServedArguments::Add(uint16_t slot, Bytes size, bool on_device) {
     if (count_ == arguments_.size()) return;
     arguments_[count_++].slot = slot;
   }
-  arguments_[i].size += size;
-  if (!on_device) arguments_[i].remote += size;
+  const auto add = [&](KernelHistory::Remote* to) {
+    to->named += named;
+    to->moved += size;
+  };
+  add(&arguments_[i].all);
+  if (!on_device) add(&arguments_[i].remote);
 }
 
 void ServedArguments::Judge(uint64_t kernel, KernelHistory* history) {
   for (size_t i = 0; i < count_; ++i) {
     Argument& a = arguments_[i];
-    a.serve = history->For(kernel, a.slot, a.remote.value != 0 ? a.remote : a.size) ==
+    a.serve = history->For(kernel, a.slot, a.remote.moved != Bytes(0) ? a.remote : a.all) ==
               KernelHistory::Verdict::kServe;
     any_ |= a.serve;
   }

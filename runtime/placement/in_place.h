@@ -19,8 +19,8 @@ namespace vramspan {
 // are told apart; those beyond are moved.
 class ServedArguments {
  public:
-  // A chunk that the argument names. None for LaunchSample::kSeveral.
-  void Add(uint16_t slot, Bytes size, bool on_device);
+  // What the argument names of a chunk of that size. None for LaunchSample::kSeveral.
+  void Add(uint16_t slot, Bytes named, Bytes size, bool on_device);
   // Asks the history. After all Adds, before Serves.
   void Judge(uint64_t kernel, KernelHistory* history);
   bool Serves(uint16_t slot) const {
@@ -33,7 +33,7 @@ class ServedArguments {
   struct Argument {
     uint16_t slot = 0;
     bool serve = false;
-    Bytes size, remote;
+    KernelHistory::Remote all, remote;
   };
   const Argument* Find(uint16_t slot) const {
     for (size_t i = 0; i < count_; ++i) {

@@ -76,7 +76,8 @@ void KernelHistory::Record(const LaunchSample& sample) {
       const double weight = time < kernel.resident ? 2 * kNew : kNew / 4;
       kernel.resident += weight * (time - kernel.resident);
     }
-    ++kernel.resident_samples;
+    // From here on it may be cheap at worst.
+    if (++kernel.resident_samples == kSettled) ++changes_;
     kernel.touched = sample.touched;
     if (ExpectedOf(kernel) != before) ExpectedChanged(sample.kernel);
     return;
@@ -91,7 +92,8 @@ void KernelHistory::Record(const LaunchSample& sample) {
   const double once = prices_.ServeNanoseconds(tried);
   Argument& argument = ArgumentOf(kernel, sample.slot);
   const size_t width = Width(tried);
-  const Verdict before = Judge(kernel, argument, width);
+  const Remote whole{tried, tried};
+  const Verdict before = Judge(kernel, argument, whole);
   const double apart = static_cast<double>(sample.apart_nanoseconds);
   // Then what is thought of the others is not true of this launch.
   if (time + kOff * once < resident + apart) return;
@@ -104,7 +106,7 @@ void KernelHistory::Record(const LaunchSample& sample) {
     passes = std::min(passes, 1.0);
   }
   Note(passes, width, &argument);
-  if (Judge(kernel, argument, width) != before) ++changes_;
+  if (Judge(kernel, argument, whole) != before) ++changes_;
 }
 
 void KernelHistory::Note(double passes, size_t width, Argument* argument) {
@@ -148,6 +150,15 @@ std::optional<double> KernelHistory::Passes(uint64_t kernel, uint16_t slot, Byte
   return std::nullopt;
 }
 
+bool KernelHistory::Decided(uint64_t kernel, uint16_t slot, Bytes remote) const {
+  const auto it = kernels_.find(kernel);
+  if (it == kernels_.end()) return false;
+  for (const Argument& a : it->second.arguments) {
+    if (a.used && a.slot == slot) return Decided(a, Width(remote));
+  }
+  return false;
+}
+
 bool KernelHistory::HasPasses(uint64_t kernel) const {
   const auto it = kernels_.find(kernel);
   return it != kernels_.end() &&
@@ -181,9 +192,20 @@ uint64_t KernelHistory::MayTake(const LaunchSample& sample) const {
   return static_cast<uint64_t>(2 * (resident + served));
 }
 
-KernelHistory::Verdict KernelHistory::For(uint64_t id, uint16_t slot, Bytes remote) {
+KernelHistory::Verdict KernelHistory::For(uint64_t id, uint16_t slot, const Remote& remote) {
   Kernel& kernel = Find(id);
-  return Judge(kernel, ArgumentOf(kernel, slot), Width(remote));
+  return Judge(kernel, ArgumentOf(kernel, slot), remote);
+}
+
+double KernelHistory::Slack(const Remote& remote) const {
+  const double passes =
+      prices_.MoveNanoseconds(remote.moved) / prices_.ServeNanoseconds(remote.named);
+  return std::max(1.0, passes / prices_.MostPasses());
+}
+
+bool KernelHistory::CheapAtWorst(const Kernel& kernel, const Remote& remote) const {
+  return kernel.resident_samples >= kSettled &&
+         kMayPass * kernel.resident <= prices_.MoveNanoseconds(remote.moved);
 }
 
 bool KernelHistory::Decided(const Argument& argument, size_t width) const {
@@ -196,20 +218,23 @@ bool KernelHistory::Decided(const Argument& argument, size_t width) const {
 }
 
 KernelHistory::Verdict KernelHistory::Judge(const Kernel& kernel, const Argument& argument,
-                                            size_t width) const {
+                                            const Remote& remote) const {
+  const size_t width = Width(remote.named);
+  const double slack = Slack(remote);
   if (!Decided(argument, width) && Decided(argument, 0)) {
     // Wide access can only be dearer than narrow access is.
-    if (argument.passes[0] > prices_.MostPasses()) return Verdict::kMove;
+    if (argument.passes[0] > slack * prices_.MostPasses()) return Verdict::kMove;
     // The first launch that serves so much shows what it costs.
     return Verdict::kServe;
   }
-  if (argument.trials[width] != 0 && argument.passes[width] > kDear) return Verdict::kMove;
+  if (argument.trials[width] != 0 && argument.passes[width] > slack * kDear) return Verdict::kMove;
   if (!Decided(argument, width)) {
+    if (CheapAtWorst(kernel, remote)) return Verdict::kServe;
     const bool streams = static_cast<double>(kernel.touched.value) >=
                          kStreams * prices_.serve_gb_per_s * kernel.resident;
     return kernel.resident_samples >= kSettled && streams ? Verdict::kTry : Verdict::kMove;
   }
-  return argument.passes[width] <= prices_.MostPasses() ? Verdict::kServe : Verdict::kMove;
+  return argument.passes[width] <= slack * prices_.MostPasses() ? Verdict::kServe : Verdict::kMove;
 }
 
 }  // namespace vramspan

@@ -14,6 +14,11 @@
 // are three, of which the middle one counts; what cannot be told from those (too small beside the
 // kernel's time) counts as cheap.
 //
+// What is served is what an argument names, and what moves is whole chunks. So an array of a few
+// KiB in a chunk of 64 MiB may be read many times in place before the move is cheaper. A launch
+// that takes less than a hundredth of the move is served untried. In place it takes about a hundred
+// times as long at worst, since the second-level cache is that much faster than the bus.
+//
 // Bounded: kMost kernels; the least recently launched goes. Pure and deterministic. Threads: not
 // safe.
 #ifndef VRAMSPAN_RUNTIME_PLACEMENT_KERNEL_HISTORY_H_
@@ -65,7 +70,7 @@ class KernelHistory {
   static constexpr size_t kArguments = 8;  // Told apart in one kernel; the others share the last.
   static constexpr Bytes kWide = GiB(1);   // Remote memory beyond this is a case of its own.
   static constexpr int kTrials = 3;        // At most; the middle one counts,
-  static constexpr double kDear = 4;       // unless one adds so many passes.
+  static constexpr double kDear = 4;       // unless one adds so many passes, of a whole chunk.
 
   explicit KernelHistory(const Prices& prices) : prices_(prices) {}
 
@@ -74,11 +79,17 @@ class KernelHistory {
   // it, counts as tried with so many passes, and `resident` nanoseconds as what a launch takes.
   // What is seen from then on counts as ever.
   void Teach(uint64_t kernel, double passes, uint64_t resident);
-  // For a launch of which `remote` bytes of the argument would be served in place.
-  Verdict For(uint64_t kernel, uint16_t slot, Bytes remote);
+  // What would be served in place for a launch, or moved instead.
+  struct Remote {
+    Bytes named;  // Of the argument.
+    Bytes moved;  // The chunks that it lies in.
+  };
+  Verdict For(uint64_t kernel, uint16_t slot, const Remote& remote);
   // How often each byte of the argument crosses the bus in a launch that is served so much in
   // place; nothing where that was never seen.
   std::optional<double> Passes(uint64_t kernel, uint16_t slot, Bytes remote) const;
+  // Whether enough was seen of what that costs.
+  bool Decided(uint64_t kernel, uint16_t slot, Bytes remote) const;
   // Whether that was seen of any of its arguments.
   bool HasPasses(uint64_t kernel) const;
   // Grows whenever what For says of some argument has become another.
@@ -125,7 +136,12 @@ class KernelHistory {
   static void Note(double passes, size_t width, Argument* argument);
   bool Decided(const Argument& argument, size_t width) const;
 
-  Verdict Judge(const Kernel& kernel, const Argument& argument, size_t width) const;
+  // How many times more passes than over whole chunks are as cheap as a move: little of a chunk may
+  // be named, and all of it moves.
+  double Slack(const Remote& remote) const;
+  // Whatever it does with so little, or so fast, it costs less than a move.
+  bool CheapAtWorst(const Kernel& kernel, const Remote& remote) const;
+  Verdict Judge(const Kernel& kernel, const Argument& argument, const Remote& remote) const;
 
   const Prices prices_;
   uint64_t changes_ = 0, expected_changes_ = 0, expected_changed_ = 0;

@@ -24,7 +24,7 @@ ServedArguments Trials::Price(Work* work, Bytes room) {
   for (size_t i = 0; i < work->uses.size(); ++i) {
     const auto& [chunk, how] = work->uses[i];
     const Chunk& c = residency_[chunk];
-    if (!work->serves(i)) arguments.Add(how.slot, c.size(), c.on_device);
+    if (!work->serves(i)) arguments.Add(how.slot, how.part.In(c.size()), c.size(), c.on_device);
   }
   arguments.Judge(work->kernel, &history_);
   if (!arguments.ServesAny()) return arguments;
@@ -48,7 +48,8 @@ void Trials::PriceNew(Work* work, Bytes room) {
   work->trial.soon = reuse_.Launch(work->signature);
   const ServedArguments arguments = Price(work, room);
   for (const auto& [chunk, how] : work->uses) {
-    reuse_.Touch(chunk, residency_[chunk].size(), !how.once && !arguments.Serves(how.slot));
+    reuse_.Touch(chunk, how.part.In(residency_[chunk].size()),
+                 !how.once && !arguments.Serves(how.slot));
   }
 }
 
@@ -56,7 +57,7 @@ bool Trials::Try(Work* head) {
   head->trial.tried = true;
   // One argument, one chunk: what that adds is the trial's doing.
   size_t chosen = head->uses.size();
-  Bytes remote;
+  KernelHistory::Remote remote;
   for (size_t i = 0; i < head->uses.size(); ++i) {
     const auto& [chunk, how] = head->uses[i];
     const Chunk& c = residency_[chunk];
@@ -64,7 +65,8 @@ bool Trials::Try(Work* head) {
     if (head->trial.soon.contains(chunk)) continue;
     if (chosen != head->uses.size() && how.slot != head->uses[chosen].how.slot) return false;
     chosen = i;
-    remote += c.size();
+    remote.named += how.part.In(c.size());
+    remote.moved += c.size();
   }
   if (chosen == head->uses.size()) return false;
   const uint16_t slot = head->uses[chosen].how.slot;
@@ -104,28 +106,33 @@ void Trials::Released(Work* kernel) {
   for (size_t i = 0; i < kernel->uses.size(); ++i) {
     const auto& [chunk, how] = kernel->uses[i];
     const Chunk& c = residency_[chunk];
-    heat_.Use(chunk, c.size());
+    const Bytes named = how.part.In(c.size());
+    heat_.Use(chunk, named, c.size());
     const std::optional<double> passes =
-        priced ? history_.Passes(kernel->kernel, how.slot, c.size()) : std::nullopt;
-    const double served = passes.value_or(0) * prices_.ServeNanoseconds(c.size());
+        priced ? history_.Passes(kernel->kernel, how.slot, named) : std::nullopt;
+    const double served = passes.value_or(0) * prices_.ServeNanoseconds(named);
     // What its place saves, each time it is used.
     if (passes) policy_.OnPrice(chunk, static_cast<uint32_t>(std::min(served, 4e9)), c.size());
-    sample.touched += c.size();
+    sample.touched += named;
     if (c.on_device) continue;
     // What is known to be cheap where it lies is no part of the trial beside it.
     if (tried != LaunchSample::kSeveral && how.slot != tried && passes && kernel->serves(i)) {
-      sample.apart += c.size();
+      sample.apart += named;
       sample.apart_nanoseconds += static_cast<uint64_t>(served);
     } else {
       const bool first = sample.remote == sample.apart;
       sample.slot = first || sample.slot == how.slot ? how.slot : LaunchSample::kSeveral;
     }
-    sample.remote += c.size();
+    sample.remote += named;
   }
   // Of so much the price is another.
   if (sample.apart > KernelHistory::kWide) sample.slot = LaunchSample::kSeveral;
   const bool remote = sample.remote != Bytes(0);
-  const bool trial = OnTrial(*kernel) && remote;
+  // So is what is served untried.
+  const bool trial =
+      remote && (OnTrial(*kernel) ||
+                 (sample.slot != LaunchSample::kSeveral &&
+                  !history_.Decided(kernel->kernel, sample.slot, sample.remote - sample.apart)));
   kernel->timed = trial || (!remote && !history_.KnowsResident(kernel->kernel));
   if (!kernel->timed) return;
   ++timed_;

@@ -15,6 +15,7 @@
 #include "runtime/placement/kernel_history.h"
 #include "runtime/placement/reuse.h"
 #include "runtime/scheduler/awaited_fetches.h"
+#include "runtime/scheduler/named_part.h"
 
 namespace vramspan {
 
@@ -30,6 +31,7 @@ struct Use {
   bool mapped_only : 1 = false;  // And it may move all the same, but must be mapped.
   // Nobody named it: what is named is thought to go so far. Of a range: all but where it begins.
   bool guessed : 1 = false;
+  NamedPart part;  // Of the chunk: all that is likely, or all that is possible.
 
   // For memory that is named twice.
   void Add(const Use& other) {
@@ -39,6 +41,12 @@ struct Use {
     if (possible) slot = other.slot;
     // Kernels often hold a pointer several times over.
     if (!other.possible) slot = std::min(slot, other.slot);
+    // What is only possible says nothing of how much is likely.
+    if (possible == other.possible) {
+      part.Add(other.part);
+    } else if (possible) {
+      part = other.part;
+    }
     possible &= other.possible;
     mapped_only &= other.mapped_only;
     guessed &= other.guessed;

@@ -130,14 +130,15 @@ bool SchedulerDecoder::TakeWork(Fields* in, WorkRecord* record) {
   record->all.resize(likely + possible + rest);
   for (ChunkUse& use : record->all) {
     use.chunk = in->TakeChunk(&last_.chunk);
-    const uint64_t bits = in->Take(uint64_t{1} << 22);
+    const uint64_t bits = in->Take(uint64_t{1} << 30);
     use.how = {.slot = static_cast<uint16_t>(bits >> 6),
                .write = (bits & 1) != 0,
                .kernels_only = (bits & 2) != 0,
                .once = (bits & 4) != 0,
                .possible = (bits & 8) != 0,
                .mapped_only = (bits & 16) != 0,
-               .guessed = (bits & 32) != 0};
+               .guessed = (bits & 32) != 0,
+               .part = NamedPart::FromCode(static_cast<uint8_t>(bits >> 22))};
   }
   std::string in_place;
   if (!in->TakeText(likely, &in_place) || !in->ok()) return false;

@@ -21,11 +21,14 @@ class TracedTrials : public MoverTest, public ::testing::WithParamInterface<cons
  protected:
   // A bus so slow that what the simulated driver runs counts as reading its memory once, at the
   // memory's own rate.
-  TracedTrials() {
+  TracedTrials() { UsePrices(/*move_gb_per_s=*/20); }
+  // Where a move is as slow, a launch is cheap in place at worst, and needs no trial.
+  void UsePrices(double move_gb_per_s) {
     folder_ = ::testing::TempDir() + "vramspan-trials-" + std::to_string(getpid());
     std::filesystem::create_directories(folder_ + "/vramspan");
     std::ofstream(folder_ + "/vramspan/GPU-73696d63-7564-612d-6465-766963652d00.prices")
-        << "vramspan-prices 1\ndriver 13000\nserve_gb_per_s 1.000\nmove_gb_per_s 0.700\n";
+        << "vramspan-prices 1\ndriver 13000\nserve_gb_per_s 1.000\nmove_gb_per_s " << move_gb_per_s
+        << "\n";
     setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
   }
   ~TracedTrials() override {
@@ -115,6 +118,18 @@ TEST_P(TracedTrials, AreBelievedBesideSlowRemaps) {
 
 TEST_P(TracedTrials, AreMadeOfWhatWasNeverSeenWithoutThem) {
   ExpectBelieved(world_, GetParam(), /*kernels=*/10);
+}
+
+// As AreMadeOfWhatWasNeverSeenWithoutThem, but moves are slow.
+TEST_P(TracedTrials, AreNotNeededOfShortLaunches) {
+  UsePrices(/*move_gb_per_s=*/0.1);
+  std::string seen;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    const vramspanStatistics s = Laps(world_, GetParam(), /*kernels=*/10, /*words=*/1 << 12);
+    if (s.trials <= 10 && s.works_in_place >= 90) return;
+    seen += std::to_string(s.trials) + " trials, " + std::to_string(s.works_in_place) + " served; ";
+  }
+  ADD_FAILURE() << seen;
 }
 
 // The mover looks often enough, though nothing has happened for a while.

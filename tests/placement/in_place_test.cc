@@ -27,7 +27,7 @@ class PlaceMeritTest : public testing::Test {
         device_.insert(chunk.value);
       }
     }
-    heat_.Use(chunk, kPlacedChunk);
+    heat_.Use(chunk, kPlacedChunk, kPlacedChunk);
     return moved;
   }
   ChunkIndex Coldest() const {
@@ -73,7 +73,7 @@ class PlaceMeritOfSizesTest : public testing::Test {
     Use(id, uses);
   }
   void Use(uint32_t id, int uses) {
-    for (int i = 0; i < uses; ++i) heat_.Use(ChunkIndex(id), Bytes(1));
+    for (int i = 0; i < uses; ++i) heat_.Use(ChunkIndex(id), Bytes(1), Bytes(1));
   }
   PlaceMerit::OfferVictims Offer() { return offer_; }
 

@@ -30,8 +30,10 @@ class History : public testing::Test {
                          resident + passes * prices_.ServeNanoseconds(remote))});
   }
   Verdict For(Bytes remote, uint64_t kernel = kKernel) {
-    return history_.For(kernel, kSlot, remote);
+    return history_.For(kernel, kSlot, {remote, remote});
   }
+  // Where little of a chunk of 64 MiB is named.
+  Verdict ForPart(Bytes named) { return history_.For(kKernel, kSlot, {named, MiB(64)}); }
 
   const Prices prices_{};
   KernelHistory history_{prices_};
@@ -119,10 +121,10 @@ TEST_F(History, StreamingIsServedInPlace) {
   for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(For(kChunk), Verdict::kTry);
-    EXPECT_EQ(history_.changes(), 0u);
+    EXPECT_EQ(history_.changes(), 1u) << "since it is known how long the kernel takes";
     Launch(1e5, kChunk, 1.0);
   }
-  EXPECT_EQ(history_.changes(), 1u);
+  EXPECT_EQ(history_.changes(), 2u);
   EXPECT_EQ(For(kChunk), Verdict::kServe);
   EXPECT_EQ(For(kTouched), Verdict::kServe);
 }
@@ -180,8 +182,27 @@ TEST(HistoryOfAFullDuplexLink, StreamingBesideCopiesIsServedInPlace) {
            .remote = remote,
            .nanoseconds = static_cast<uint64_t>(1e5 + passes * prices.ServeNanoseconds(remote))});
     }
-    EXPECT_EQ(history.For(kKernel, kSlot, kChunk), verdict) << passes;
+    EXPECT_EQ(history.For(kKernel, kSlot, {kChunk, kChunk}), verdict) << passes;
   }
+}
+
+// As an array of 16 KiB whose chunk would cross the bus for it.
+TEST_F(History, LittleOfAChunkMayBeReadOftenBeforeItIsWorthAMove) {
+  for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
+  for (int i = 0; i < 3; ++i) Launch(1e5, MiB(4), 8);
+  EXPECT_EQ(For(MiB(4)), Verdict::kMove);
+  EXPECT_EQ(ForPart(MiB(4)), Verdict::kServe);
+  EXPECT_EQ(ForPart(MiB(16)), Verdict::kMove) << "8 passes over a quarter take longer than a move";
+}
+
+// The bus is about a hundred times slower than what the kernel may have read from: whatever it does
+// is over before a move would be.
+TEST_F(History, ShortLaunchesAreServedUntried) {
+  for (int i = 0; i < 2; ++i) Launch(1e4, Bytes(0), 0);
+  EXPECT_EQ(ForPart(MiB(4)), Verdict::kMove) << "how long it takes is not known yet";
+  Launch(1e4, Bytes(0), 0);
+  EXPECT_EQ(ForPart(MiB(4)), Verdict::kServe);
+  EXPECT_EQ(For(MiB(4)), Verdict::kTry) << "a small chunk is moved sooner";
 }
 
 // A trial beside copies, or one whose launch came late, is told from the others. Two that say the
@@ -299,14 +320,22 @@ TEST_F(History, ManyArgumentsShareTheLastPlace) {
 TEST(HeatTest, CountsUsesAndForgetsThem) {
   Heat heat(MiB(64));
   const ChunkIndex a(1), b(2);
-  for (int i = 0; i < 4; ++i) heat.Use(a, Bytes(0));
-  EXPECT_DOUBLE_EQ(heat.Of(a), 4);
+  for (int i = 0; i < 4; ++i) heat.Use(a, Bytes(1), Bytes(1));
+  EXPECT_NEAR(heat.Of(a), 4, 1e-6);
   EXPECT_EQ(heat.Of(b), 0);
   // One half-life.
-  for (int i = 0; i < 4; ++i) heat.Use(b, MiB(64));
+  for (int i = 0; i < 4; ++i) heat.Use(b, MiB(64), MiB(64));
   EXPECT_NEAR(heat.Of(a), 2, 1e-3);
   heat.Reset(b);
   EXPECT_EQ(heat.Of(b), 0);
+}
+
+TEST(HeatTest, CountsHowMuchOfAChunkIsUsed) {
+  Heat heat(MiB(256));
+  for (int i = 0; i < 8; ++i) heat.Use(ChunkIndex(1), MiB(4), MiB(64));
+  EXPECT_NEAR(heat.Of(ChunkIndex(1)), 0.5, 0.02);
+  // And what is used of it makes the others as much older.
+  EXPECT_GT(heat.Of(ChunkIndex(1)), 0.48);
 }
 
 // A cycle over twice the budget: at no point is one chunk clearly hotter than another.
@@ -314,7 +343,7 @@ TEST(HeatTest, CyclesAreEvenlyHot) {
   constexpr uint32_t kChunks = 64;
   Heat heat(MiB(2) * (kChunks / 2));
   for (int pass = 0; pass < 200; ++pass) {
-    for (uint32_t i = 1; i <= kChunks; ++i) heat.Use(ChunkIndex(i), MiB(2));
+    for (uint32_t i = 1; i <= kChunks; ++i) heat.Use(ChunkIndex(i), MiB(2), MiB(2));
   }
   const double newest = heat.Of(ChunkIndex(kChunks)), oldest = heat.Of(ChunkIndex(1));
   EXPECT_GT(newest, oldest);
@@ -323,7 +352,7 @@ TEST(HeatTest, CyclesAreEvenlyHot) {
 
 TEST(HeatTest, LastsThroughManyHalfLives) {
   Heat heat(MiB(1));
-  for (int i = 0; i < 100'000; ++i) heat.Use(ChunkIndex(1), MiB(1));
+  for (int i = 0; i < 100'000; ++i) heat.Use(ChunkIndex(1), MiB(1), MiB(1));
   EXPECT_NEAR(heat.Of(ChunkIndex(1)), 1 / (std::exp2(0.25) - 1), 0.1);
 }
 

@@ -14,7 +14,9 @@ class IdleFetchesTest : public ::testing::Test {
  protected:
   IdleFetchesTest() {
     for (uint32_t i = 1; i <= 6; ++i) {
-      for (uint32_t uses = 0; uses < i; ++uses) heat_.Use(ChunkIndex(i), MiB(16));
+      for (uint32_t uses = 0; uses < i; ++uses) {
+        heat_.Use(ChunkIndex(i), MiB(16), MiB(16));
+      }
     }
   }
   std::vector<uint32_t> Look(int64_t ms, Bytes room) {

@@ -80,6 +80,32 @@ TEST_F(TrialsTest, TryNothingBeforeTheKernelWasSeenOnTheDevice) {
   EXPECT_EQ(head.wanted.chunks.size(), 2u);
 }
 
+// What one more launch tells of its memory is told in bytes that it names.
+TEST_F(TrialsTest, CountWhatIsNamedOfAChunk) {
+  chunks_.Fetch(1);
+  SomeWork work({1, 2});
+  work.own_uses[0].how.part = NamedPart::Of(MiB(1));
+  work.own_uses[1].how.part = NamedPart::Of(MiB(4));
+  work.kernel = kKernel;
+  trials_.PriceNew(&work, kRoom);
+  Release(work);
+  EXPECT_EQ(work.trial.sample.touched, MiB(5));
+  EXPECT_EQ(work.trial.sample.remote, MiB(4));
+  EXPECT_NEAR(trials_.heat().Of(ChunkIndex(2)), 0.25, 0.01);
+}
+
+// No move and no copy begins beside it, until there are enough such launches.
+TEST_F(TrialsTest, TimeWhatIsServedUntried) {
+  for (int i = 0; i < 4; ++i) {
+    SomeWork work({1});
+    work.kernel = kKernel;
+    trials_.PriceNew(&work, kRoom);
+    Release(work);
+    EXPECT_EQ(trials_.TimedRuns(AtMicros(now_)), i < 2) << i;
+    End(work, 20 + ServeMicros(1));
+  }
+}
+
 TEST_F(TrialsTest, TryOneArgumentAtATime) {
   chunks_.Fetch(1);
   chunks_.Fetch(2);

@@ -32,8 +32,11 @@ ChunkedRun::ChunkedRun(const RecordedRun* run, int chunk_log2, Bytes device_memo
     const size_t begin = uses_.size();
     set_first_.push_back(begin);
     for (const RecordedRange& r : run->set(s)) {
-      const Use use = {.slot = r.slot, .write = r.write, .once = r.exact};
+      Use use = {.slot = r.slot, .write = r.write, .once = r.exact};
       ForEachChunk(r, [&](ChunkIndex c) {
+        const uint64_t at = offset(c).value;
+        const uint64_t to = std::min(r.offset + r.size, at + size(c).value);
+        use.part = NamedPart::Of(Bytes(to - std::max(r.offset, at)));
         if (place[c.value] > begin) {
           uses_[place[c.value] - 1].how.Add(use);
           return;
