@@ -8,6 +8,8 @@ namespace vramspan {
 
 void ArgumentSets::Add(uint64_t arguments, uint64_t sectors, bool shows) {
   const bool above = sectors >= TrustList::kNoise;
+  shown_ += shows;
+  doubts_ |= above;
   if (!above || sectors >= kLittle) most_ = std::max(most_, sectors);
   const bool further = sets_.size() >= kMost && !sets_.contains(arguments);
   Set& set = further ? beyond_ : sets_[arguments];
@@ -16,6 +18,12 @@ void ArgumentSets::Add(uint64_t arguments, uint64_t sectors, bool shows) {
   if (!above) return;
   set.most = std::max(set.most, sectors);
   ++set.above;
+}
+
+bool ArgumentSets::MayTell(uint64_t arguments) const {
+  if (doubts_ || shown_ < kEnoughToTell) return true;
+  const auto known = sets_.find(arguments);
+  return clean_ < kEnoughToTell && (known == sets_.end() || !known->second.clean);
 }
 
 void ArgumentSets::AddDoubts(const ArgumentSets& arrays) {

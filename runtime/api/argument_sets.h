@@ -45,6 +45,10 @@ class ArgumentSets {
   // all the same. Sets that are clean here did not.
   void AddDoubts(const ArgumentSets& arrays);
 
+  // Whether a launch with these arguments may still tell something, and not only what others have
+  // told: else memory need not be moved to see what it takes.
+  bool MayTell(uint64_t arguments) const;
+
   // Sets with a launch that shows and took no more than noise.
   size_t clean() const { return clean_; }
   HostSectors taken() const;
@@ -58,6 +62,8 @@ class ArgumentSets {
 
   absl::flat_hash_map<uint64_t, Set> sets_;
   size_t clean_ = 0;
+  uint64_t shown_ = 0;  // Launches that show.
+  bool doubts_ = false;
   Set beyond_;         // The launches of further sets.
   uint64_t most_ = 0;  // In one launch that is not doubtful, whatever else comes.
 };

@@ -303,9 +303,16 @@ bool Audit::WaitFor(CUstream stream, bool moves) {
   return true;
 }
 
-Audit::Placed Audit::Place(CUstream stream, absl::Span<const InferredRange> inferred) {
+Audit::Placed Audit::Place(CUstream stream, absl::Span<const InferredRange> inferred, bool tells) {
   std::vector<std::pair<DevicePtr, Bytes>> out, in;
-  Placed placed = Look(inferred, &out, &in);
+  const auto look = [&] {
+    Placed placed = Look(inferred, &out, &in);
+    placed.tells = tells;
+    // But to make room.
+    if (!tells && placed.missing <= memory_.device_pool().available()) out.clear();
+    return placed;
+  };
+  Placed placed = look();
   Bytes before;
   for (int attempt = 0; attempt < kAttempts && !(out.empty() && in.empty()); ++attempt) {
     // Host memory may be full, and the inferred more than the device holds: then it stays so.
@@ -327,7 +334,7 @@ Audit::Placed Audit::Place(CUstream stream, absl::Span<const InferredRange> infe
           mover_.Prefetch(ptr, size, /*to_device=*/true, stream));
     }
     if (!WaitFor(stream, /*moves=*/true)) break;
-    placed = Look(inferred, &out, &in);
+    placed = look();
   }
   // The union of what was inferred: kernels hold a pointer several times over.
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
@@ -364,18 +371,18 @@ bool Audit::BeginWork(const Submission& s, absl::Span<const InferredRange> infer
   return status.ok();
 }
 
-void Audit::BeginCount(size_t row_number, const Submission& s, const Placed& placed) {
+void Audit::BeginCount(size_t row_number, uint64_t arguments, const Placed& placed) {
   launched_ = row_number;
   AuditRow& row = results_.rows[launched_];
   ++row.launches;
   row.inferred += placed.inferred.value;
-  row.remaining = std::max(row.remaining, placed.remaining.value);
+  if (placed.tells) row.remaining = std::max(row.remaining, placed.remaining.value);
   if (counters_ == nullptr || !results_.error.empty()) return;
   char error[512] = "";
   if (table_->begin(counters_, next_tag_, error, sizeof(error)) != 0) return Stop(error);
   tag_ = next_tag_++;
   pending_[tag_] = {.row = launched_,
-                    .arguments = ArgumentsOf(s),
+                    .arguments = arguments,
                     .over = placed.missing.value != 0,
                     .would_show = placed.would_show() && placed.arrays_show};
   remaps_ = mover_.statistics().remaps;
@@ -386,14 +393,18 @@ bool Audit::Enter(const Submission& s, absl::Span<const InferredRange> inferred)
   if (Captures(s.stream) || !TakeTurn()) return BeginWork(s, inferred);
   const bool launch = s.kind == Submission::Kind::kKernel || s.kind == Submission::Kind::kGraph;
   Placed placed;
-  if (launch && results_.error.empty()) placed = Place(s.stream, inferred);
+  const size_t row = launch ? RowOf(s, inferred) : 0;
+  const uint64_t arguments = launch ? ArgumentsOf(s) : 0;
+  if (launch && results_.error.empty()) {
+    placed = Place(s.stream, inferred, !for_trust_ || sets_[row].MayTell(arguments));
+  }
   if (!BeginWork(s, inferred)) {
     ReleaseTurn();
     return false;
   }
   if (!launch) return true;
   launches_.fetch_add(1, std::memory_order_relaxed);
-  BeginCount(RowOf(s, inferred), s, placed);
+  BeginCount(row, arguments, placed);
   return true;
 }
 

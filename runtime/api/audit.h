@@ -71,6 +71,7 @@ class Audit {
     Bytes missing;            // Inferred, and not on the device.
     Bytes remaining;          // Movable, not inferred, and on the device.
     Bytes outside;            // The same, and in host memory: touching it would show.
+    bool tells = true;        // Or `remaining` was left there, since more would say nothing new.
     bool arrays_show = true;  // There is some of each allocation with an array that is inferred.
 
     bool would_show() const { return remaining.value == 0 && outside.value != 0; }
@@ -84,8 +85,9 @@ class Audit {
   bool TakeTurn() VS_EXCLUDES(mu_);
   void ReleaseTurn() VS_EXCLUDES(mu_);
   bool BeginWork(const Submission& s, absl::Span<const InferredRange> inferred);
-  void BeginCount(size_t row, const Submission& s, const Placed& placed);
-  Placed Place(CUstream stream, absl::Span<const InferredRange> inferred);
+  void BeginCount(size_t row, uint64_t arguments, const Placed& placed);
+  // `tells`: the launch may show something new, so what it does not name goes to host memory.
+  Placed Place(CUstream stream, absl::Span<const InferredRange> inferred, bool tells);
   // Appends the ranges that lie wrong, merged where they adjoin.
   Placed Look(absl::Span<const InferredRange> inferred,
               std::vector<std::pair<DevicePtr, Bytes>>* out,

@@ -30,6 +30,22 @@ TEST(ArgumentSetsTest, WhatOneLaunchTookIsDoubtful) {
   EXPECT_EQ(sets.taken().doubtful_most, 519u);
 }
 
+// What it costs to audit a code does not grow with its launches.
+TEST(ArgumentSetsTest, EnoughSetsTellWhatMoreWould) {
+  ArgumentSets sets;
+  AddClean(&sets, 0, 10);
+  EXPECT_TRUE(sets.MayTell(3)) << "of a few launches doubts cannot be told from disturbances";
+  AddClean(&sets, 0, 10);
+  EXPECT_FALSE(sets.MayTell(3));
+  EXPECT_TRUE(sets.MayTell(30));
+  sets.Add(30, 0, /*shows=*/false);
+  EXPECT_TRUE(sets.MayTell(30)) << "it has shown nothing yet";
+  AddClean(&sets, 100, 60);
+  EXPECT_FALSE(sets.MayTell(30));
+  sets.Add(3, 5000, true);
+  EXPECT_TRUE(sets.MayTell(3)) << "what is doubtful is looked at again and again";
+}
+
 // Launches that were asked about arrays may have missed all the same.
 TEST(ArgumentSetsTest, WhatWasTakenBesideArraysIsDoubtedUnlessEqualLaunchesWereClean) {
   ArgumentSets sets, arrays;
