@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 
+#include "runtime/base/log.h"
 #include "runtime/scheduler/work.h"
 
 namespace vramspan {
@@ -21,9 +22,14 @@ class ReleasedWork {
     works_.push_back(work);
     ++count_;
   }
-  // REQUIRES: it was added, and not removed since.
+  // REQUIRES: it was added, and not removed since. Else nothing is done: an owner that forgot to
+  // tell of a release is to be found by what comes of it (the simulation has one).
   void Remove(const Work& work) {
-    works_[work.place - first_] = nullptr;
+    const uint64_t at = work.place - first_;
+    const bool there = at < works_.size() && works_[at] == &work;
+    VS_DCHECK(there);
+    if (!there) return;
+    works_[at] = nullptr;
     --count_;
     for (; !works_.empty() && works_.front() == nullptr; ++first_) works_.pop_front();
   }

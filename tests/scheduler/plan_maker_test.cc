@@ -361,6 +361,12 @@ TEST(ReleasedWorkTest, ForgetsWhatHasEndedInAnyOrder) {
   EXPECT_EQ(released.size(), 0u);
   released.Add(works[0].get());
   EXPECT_EQ(latest(9), std::vector<uint32_t>{1});
+#ifndef VRAMSPAN_DCHECK
+  released.Remove(*works[1]);
+  SomeWork never({7});
+  released.Remove(never);
+  EXPECT_EQ(latest(9), std::vector<uint32_t>{1}) << "what is not there takes nothing along";
+#endif
 }
 
 }  // namespace
