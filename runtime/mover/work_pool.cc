@@ -39,7 +39,8 @@ void WorkPool::Add(ChunkIndex index, const Chunk& c, const WorkRange& range, Str
   const bool begins = range.ptr >= c.base && range.ptr < c.base + c.size();
   use.guessed = use.guessed && (use.possible || !begins);
   const DevicePtr from = std::max(range.ptr, c.base);
-  const DevicePtr to = std::min(range.ptr + range.size, c.base + c.size());
+  const DevicePtr end = c.base + c.size(), last = range.ptr + range.size;
+  const DevicePtr to = last < range.ptr ? end : std::min(last, end);  // A size may be absurd.
   use.part = NamedPart::Of(to - from);
   if (index.value >= marks_.size()) marks_.resize(index.value * 2 + 64, 0);
   uint32_t& mark = marks_[index.value];

@@ -92,21 +92,24 @@ void KernelHistory::Record(const LaunchSample& sample) {
   const double once = prices_.ServeNanoseconds(tried);
   Argument& argument = ArgumentOf(kernel, sample.slot);
   const size_t width = Width(tried);
-  const Remote whole{tried, tried};
-  const Verdict before = Judge(kernel, argument, whole);
+  const Remote remote{tried, std::max(tried, sample.moved)};
+  const Verdict before = Judge(kernel, argument, remote);
   const double apart = static_cast<double>(sample.apart_nanoseconds);
   // Then what is thought of the others is not true of this launch.
   if (time + kOff * once < resident + apart) return;
   const double cost = std::max(0.0, time - resident - apart);
   double passes = cost / once;
-  if (once < kVisible * resident && cost < kVisible * resident) {
+  const double unseen = std::max(kVisible * resident, static_cast<double>(sample.unsure));
+  // Of little of a larger argument it cannot be told what all of that would cost.
+  if (once < unseen && cost >= unseen && 2 * tried < sample.argument) return;
+  if (once < unseen && cost < unseen) {
     // Too small a part to be seen: what it costs does not matter. Nor does it say anything against
     // what larger parts have cost.
     if (argument.trials[width] != 0 && argument.passes[width] > 1) return;
     passes = std::min(passes, 1.0);
   }
   Note(passes, width, &argument);
-  if (Judge(kernel, argument, whole) != before) ++changes_;
+  if (Judge(kernel, argument, remote) != before) ++changes_;
 }
 
 void KernelHistory::Note(double passes, size_t width, Argument* argument) {
@@ -150,13 +153,13 @@ std::optional<double> KernelHistory::Passes(uint64_t kernel, uint16_t slot, Byte
   return std::nullopt;
 }
 
-bool KernelHistory::Decided(uint64_t kernel, uint16_t slot, Bytes remote) const {
-  const auto it = kernels_.find(kernel);
-  if (it == kernels_.end()) return false;
-  for (const Argument& a : it->second.arguments) {
-    if (a.used && a.slot == slot) return Decided(a, Width(remote));
-  }
-  return false;
+bool KernelHistory::WantsSample(uint64_t id, uint16_t slot, Bytes remote) {
+  Kernel& kernel = Find(id);
+  Argument& argument = ArgumentOf(kernel, slot);
+  const size_t width = Width(remote);
+  if (Decided(argument, width, 1) || argument.wanted[width] == kMostWanted) return false;
+  ++argument.wanted[width];
+  return true;
 }
 
 bool KernelHistory::HasPasses(uint64_t kernel) const {
@@ -208,12 +211,12 @@ bool KernelHistory::CheapAtWorst(const Kernel& kernel, const Remote& remote) con
          kMayPass * kernel.resident <= prices_.MoveNanoseconds(remote.moved);
 }
 
-bool KernelHistory::Decided(const Argument& argument, size_t width) const {
+bool KernelHistory::Decided(const Argument& argument, size_t width, double slack) const {
   const uint8_t trials = argument.trials[width];
   if (trials != kTrials - 1) return trials >= kTrials;
   // Whatever the last one says, the middle one will say what these do.
   const auto& first = argument.first[width];
-  const double most = prices_.MostPasses();
+  const double most = slack * prices_.MostPasses();
   return (first[0] <= most) == (first[trials - 1u] <= most);
 }
 
@@ -221,14 +224,14 @@ KernelHistory::Verdict KernelHistory::Judge(const Kernel& kernel, const Argument
                                             const Remote& remote) const {
   const size_t width = Width(remote.named);
   const double slack = Slack(remote);
-  if (!Decided(argument, width) && Decided(argument, 0)) {
+  if (!Decided(argument, width, slack) && Decided(argument, 0, slack)) {
     // Wide access can only be dearer than narrow access is.
     if (argument.passes[0] > slack * prices_.MostPasses()) return Verdict::kMove;
     // The first launch that serves so much shows what it costs.
     return Verdict::kServe;
   }
   if (argument.trials[width] != 0 && argument.passes[width] > slack * kDear) return Verdict::kMove;
-  if (!Decided(argument, width)) {
+  if (!Decided(argument, width, slack)) {
     if (CheapAtWorst(kernel, remote)) return Verdict::kServe;
     const bool streams = static_cast<double>(kernel.touched.value) >=
                          kStreams * prices_.serve_gb_per_s * kernel.resident;

@@ -52,11 +52,14 @@ struct LaunchSample {
   uint16_t slot = kSeveral;  // The argument that was partly remote, if it was the only one.
   Bytes touched;             // All of its likely memory.
   Bytes remote;              // Of that, served in place.
+  Bytes argument;            // All that the argument in `slot` names; 0: not known.
+  Bytes moved;               // The chunks that it is remote in; 0: not known.
   // Of what was served in place, other arguments than the one in `slot`, and what that adds, as far
   // as it is known.
   Bytes apart;
   uint64_t apart_nanoseconds = 0;
   uint64_t nanoseconds = 0;
+  uint64_t unsure = 0;  // Nanoseconds: it may have ended so much earlier.
 };
 
 class KernelHistory {
@@ -88,8 +91,10 @@ class KernelHistory {
   // How often each byte of the argument crosses the bus in a launch that is served so much in
   // place; nothing where that was never seen.
   std::optional<double> Passes(uint64_t kernel, uint16_t slot, Bytes remote) const;
-  // Whether enough was seen of what that costs.
-  bool Decided(uint64_t kernel, uint16_t slot, Bytes remote) const;
+  // So much of the argument is about to be served, and is not known to be cheap: whether its end is
+  // to be seen when it comes. So often, at most.
+  bool WantsSample(uint64_t kernel, uint16_t slot, Bytes remote);
+  static constexpr uint8_t kMostWanted = 4 * kTrials;
   // Whether that was seen of any of its arguments.
   bool HasPasses(uint64_t kernel) const;
   // Grows whenever what For says of some argument has become another.
@@ -115,6 +120,7 @@ class KernelHistory {
     // Of narrow access and of wide: the middle one of the first kTrials, smoothed from then on.
     std::array<double, 2> passes{};
     std::array<uint8_t, 2> trials{};
+    std::array<uint8_t, 2> wanted{};                    // Samples.
     std::array<std::array<float, kTrials>, 2> first{};  // In order.
   };
   struct Kernel {
@@ -134,7 +140,7 @@ class KernelHistory {
   static uint64_t ExpectedOf(const Kernel& kernel);
   static Argument& ArgumentOf(Kernel& kernel, uint16_t slot);
   static void Note(double passes, size_t width, Argument* argument);
-  bool Decided(const Argument& argument, size_t width) const;
+  bool Decided(const Argument& argument, size_t width, double slack) const;
 
   // How many times more passes than over whole chunks are as cheap as a move: little of a chunk may
   // be named, and all of it moves.

@@ -16,7 +16,7 @@ class NamedPart {
  public:
   constexpr NamedPart() = default;  // All of it.
   static constexpr NamedPart Of(Bytes named) {
-    const uint64_t steps = std::max((named.value + kStep - 1) / kStep, kOnes);
+    const uint64_t steps = std::max(named.value / kStep + (named.value % kStep != 0), kOnes);
     const int shift = std::bit_width(steps) - std::bit_width(kOnes);
     const uint64_t rounded = (steps + (uint64_t{1} << shift) - 1) >> shift;
     // A carry makes it the first of the next power of two.

@@ -55,8 +55,10 @@ void Trials::PriceNew(Work* work, Bytes room) {
 
 bool Trials::Try(Work* head) {
   head->trial.tried = true;
-  // One argument, one chunk: what that adds is the trial's doing.
+  // One argument, one chunk: what that adds is the trial's doing. The more of it, the better that
+  // is seen.
   size_t chosen = head->uses.size();
+  Bytes most;
   KernelHistory::Remote remote;
   for (size_t i = 0; i < head->uses.size(); ++i) {
     const auto& [chunk, how] = head->uses[i];
@@ -64,8 +66,12 @@ bool Trials::Try(Work* head) {
     if (head->serves(i) || c.on_device || Residency::Moving(c) || !residency_.Movable(c)) continue;
     if (head->trial.soon.contains(chunk)) continue;
     if (chosen != head->uses.size() && how.slot != head->uses[chosen].how.slot) return false;
-    chosen = i;
-    remote.named += how.part.In(c.size());
+    const Bytes named = how.part.In(c.size());
+    if (chosen == head->uses.size() || named >= most) {
+      chosen = i;
+      most = named;
+    }
+    remote.named += named;
     remote.moved += c.size();
   }
   if (chosen == head->uses.size()) return false;
@@ -122,17 +128,23 @@ void Trials::Released(Work* kernel) {
     } else {
       const bool first = sample.remote == sample.apart;
       sample.slot = first || sample.slot == how.slot ? how.slot : LaunchSample::kSeveral;
+      sample.moved += c.size();
     }
     sample.remote += named;
   }
   // Of so much the price is another.
   if (sample.apart > KernelHistory::kWide) sample.slot = LaunchSample::kSeveral;
   const bool remote = sample.remote != Bytes(0);
-  // So is what is served untried.
+  if (remote && sample.slot != LaunchSample::kSeveral) {
+    for (const auto& [chunk, how] : kernel->uses) {
+      if (how.slot == sample.slot) sample.argument += how.part.In(residency_[chunk].size());
+    }
+  }
+  // One argument that is served untried is seen as a trial is.
   const bool trial =
       remote && (OnTrial(*kernel) ||
-                 (sample.slot != LaunchSample::kSeveral &&
-                  !history_.Decided(kernel->kernel, sample.slot, sample.remote - sample.apart)));
+                 (sample.slot != LaunchSample::kSeveral && !kernel->run_in_place &&
+                  history_.WantsSample(kernel->kernel, sample.slot, sample.remote - sample.apart)));
   kernel->timed = trial || (!remote && !history_.KnowsResident(kernel->kernel));
   if (!kernel->timed) return;
   ++timed_;
@@ -148,6 +160,7 @@ void Trials::Finished(const Work& kernel, Instant began, Duration gap, bool dist
   if (gap > kFineEnough && gap * kResolution > took) return;
   LaunchSample sample = kernel.trial.sample;
   sample.nanoseconds = static_cast<uint64_t>(took.count());
+  sample.unsure = static_cast<uint64_t>(std::max(gap, Duration(0)).count());
   history_.Record(sample);
 }
 

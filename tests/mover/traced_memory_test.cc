@@ -183,6 +183,24 @@ TEST_P(TracedMemory, CountsOfLaunchesAndCopies) {
   runtime_->Synchronize();
 }
 
+// Another launch names a pointer into the chunk, so the first array ends there.
+TEST_P(TracedMemory, BytesServedInPlaceAreThoseThatAreNamed) {
+  constexpr size_t kFirst = size_t{64} << 10;
+  ASSERT_NO_FATAL_FAILURE(Start());
+  ASSERT_NO_FATAL_FAILURE(PlaceOnHost({0}));
+  EXPECT_SPAN(
+      vramspanMemAdvise(runtime_->get(), buffers_[0].ptr, kChunk, VRAMSPAN_ADVISE_PREFER_HOST));
+  Buffer first = buffers_[0], second = buffers_[0];
+  first.words = second.words = 16;
+  second.ptr += kFirst;
+  EXPECT_CU(world_.LaunchAdd(second, 0, stream_, 1));
+  runtime_->Synchronize();
+  const vramspanStatistics before = runtime_->stats();
+  for (int k = 0; k < 3; ++k) EXPECT_CU(world_.LaunchAdd(first, 0, stream_, 1));
+  runtime_->Synchronize();
+  EXPECT_EQ(runtime_->stats().bytes_in_place, before.bytes_in_place + 3 * kFirst);
+}
+
 TEST_P(TracedMemory, BytesServedInPlace) {
   ASSERT_NO_FATAL_FAILURE(Start());
   ASSERT_NO_FATAL_FAILURE(PlaceOnHost({0, 1}));

@@ -21,7 +21,7 @@ class TracedTrials : public MoverTest, public ::testing::WithParamInterface<cons
  protected:
   // A bus so slow that what the simulated driver runs counts as reading its memory once, at the
   // memory's own rate.
-  TracedTrials() { UsePrices(/*move_gb_per_s=*/20); }
+  TracedTrials() { UsePrices(/*move_gb_per_s=*/500); }
   // Where a move is as slow, a launch is cheap in place at worst, and needs no trial.
   void UsePrices(double move_gb_per_s) {
     folder_ = ::testing::TempDir() + "vramspan-trials-" + std::to_string(getpid());

@@ -195,6 +195,64 @@ TEST_F(History, LittleOfAChunkMayBeReadOftenBeforeItIsWorthAMove) {
   EXPECT_EQ(ForPart(MiB(16)), Verdict::kMove) << "8 passes over a quarter take longer than a move";
 }
 
+// What its launch may have taken for other reasons is told by how late its end was seen.
+TEST_F(History, LittleOfALargeArgumentSaysNothingOfAllOfIt) {
+  for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
+  LaunchSample sample{.kernel = kKernel,
+                      .slot = kSlot,
+                      .touched = kTouched,
+                      .remote = KiB(8),
+                      .argument = MiB(200),
+                      .moved = MiB(2),
+                      .nanoseconds = 110'000,
+                      .unsure = 7'000};
+  for (int i = 0; i < 3; ++i) history_.Record(sample);
+  EXPECT_EQ(history_.Passes(kKernel, kSlot, KiB(8)), std::nullopt);
+  EXPECT_EQ(For(kChunk), Verdict::kTry);
+  sample.argument = KiB(8);
+  history_.Record(sample);
+  EXPECT_GT(history_.Passes(kKernel, kSlot, KiB(8)).value_or(0), 50);
+}
+
+TEST_F(History, WhatIsWithinTheLookIsNoCost) {
+  for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
+  history_.Record({.kernel = kKernel,
+                   .slot = kSlot,
+                   .touched = kTouched,
+                   .remote = KiB(8),
+                   .nanoseconds = 110'000,
+                   .unsure = 20'000});
+  EXPECT_LE(history_.Passes(kKernel, kSlot, KiB(8)).value_or(9), 1);
+}
+
+// Two trials of which the middle of three need not be either.
+TEST_F(History, TrialsAgreeByWhatTheMoveCosts) {
+  for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
+  Launch(1e5, MiB(4), 3);
+  Launch(1e5, MiB(4), 60);
+  EXPECT_EQ(ForPart(MiB(4)), Verdict::kTry);
+  const uint64_t changes = history_.changes();
+  history_.Record(
+      {.kernel = kKernel,
+       .slot = kSlot,
+       .touched = kTouched,
+       .remote = MiB(4),
+       .moved = MiB(64),
+       .nanoseconds = static_cast<uint64_t>(1e5 + 8 * prices_.ServeNanoseconds(MiB(4)))});
+  EXPECT_EQ(ForPart(MiB(4)), Verdict::kServe);
+  EXPECT_GT(history_.changes(), changes);
+}
+
+TEST_F(History, WantsSamplesUntilItKnowsAndNotForEver) {
+  int wanted = 0;
+  while (wanted < 100 && history_.WantsSample(kKernel, kSlot, kChunk)) ++wanted;
+  EXPECT_EQ(wanted, KernelHistory::kMostWanted);
+  for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0, kKernel + 1);
+  EXPECT_TRUE(history_.WantsSample(kKernel + 1, kSlot, kChunk));
+  for (int i = 0; i < 2; ++i) Launch(1e5, kChunk, 1, kKernel + 1);
+  EXPECT_FALSE(history_.WantsSample(kKernel + 1, kSlot, kChunk));
+}
+
 // The bus is about a hundred times slower than what the kernel may have read from: whatever it does
 // is over before a move would be.
 TEST_F(History, ShortLaunchesAreServedUntried) {

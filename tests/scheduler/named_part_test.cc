@@ -28,6 +28,7 @@ TEST(NamedPartTest, IsNoMoreThanTheChunk) {
   EXPECT_EQ(NamedPart().In(MiB(2)), MiB(2));
   EXPECT_EQ(NamedPart::Of(MiB(3)).In(MiB(2)), MiB(2));
   EXPECT_EQ(NamedPart::Of(GiB(64)).In(MiB(64)), MiB(64));
+  EXPECT_EQ(NamedPart::Of(Bytes(UINT64_MAX)).In(MiB(64)), MiB(64));
 }
 
 TEST(NamedPartTest, AddsUp) {

@@ -35,6 +35,7 @@ void Program::MakeSet(Set* set) {
                       .write = common_.random.Chance(500),
                       .kernels_only = true};
     how.once = common_.random.Chance(50);
+    how.part = vramspan::NamedPart::FromCode(static_cast<uint8_t>(common_.random.Below(256)));
     how.possible = i >= likely;
     how.mapped_only = how.possible && loose;
     set->named.push_back({common_.random.Below(static_cast<uint32_t>(arrays_.size())), how});
