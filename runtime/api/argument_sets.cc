@@ -21,9 +21,9 @@ void ArgumentSets::Add(uint64_t arguments, uint64_t sectors, bool shows) {
 }
 
 bool ArgumentSets::MayTell(uint64_t arguments) const {
+  if (most_ >= TrustList::kNoise) return false;  // It has missed, whatever comes.
   if (doubts_ || shown_ < kEnoughToTell) return true;
-  const auto known = sets_.find(arguments);
-  return clean_ < kEnoughToTell && (known == sets_.end() || !known->second.clean);
+  return clean_ < kEnoughToTell && !Clean(arguments);
 }
 
 void ArgumentSets::AddDoubts(const ArgumentSets& arrays) {

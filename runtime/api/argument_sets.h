@@ -48,6 +48,9 @@ class ArgumentSets {
   // Whether a launch with these arguments may still tell something, and not only what others have
   // told: else memory need not be moved to see what it takes.
   bool MayTell(uint64_t arguments) const;
+  // Whether one of them took more than noise, and whether one that shows did not.
+  bool Doubts(uint64_t arguments) const { return Of(arguments).above != 0; }
+  bool Clean(uint64_t arguments) const { return Of(arguments).clean; }
 
   // Sets with a launch that shows and took no more than noise.
   size_t clean() const { return clean_; }
@@ -59,6 +62,11 @@ class ArgumentSets {
     uint64_t above = 0;  // and how many of those there were.
     bool clean = false;  // A launch that shows took no more than noise.
   };
+
+  Set Of(uint64_t arguments) const {
+    const auto known = sets_.find(arguments);
+    return known == sets_.end() ? Set() : known->second;
+  }
 
   absl::flat_hash_map<uint64_t, Set> sets_;
   size_t clean_ = 0;

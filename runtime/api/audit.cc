@@ -202,6 +202,15 @@ size_t Audit::Row(AuditRow::Kind kind, const std::string& name, uint64_t module)
   return results_.rows.size() - 1;
 }
 
+bool Audit::MayTell(size_t row, uint64_t arguments) const {
+  if (!for_trust_ || sets_[row].MayTell(arguments)) return true;
+  const AuditRow& r = results_.rows[row];
+  if (r.kind != AuditRow::Kind::kKernel || sets_[row].Clean(arguments)) return false;
+  // Launches that went beyond arrays are excused by equal ones that did not go beyond allocations.
+  const auto arrays = index_.find({AuditRow::Kind::kArrays, r.name, r.module});
+  return arrays != index_.end() && sets_[arrays->second].Doubts(arguments);
+}
+
 // All that the kernel is given: addresses, sizes and other numbers.
 uint64_t Audit::ArgumentsOf(const Submission& s) {
   const absl::Span<const char> block = s.parameters.Block(&block_);
@@ -225,9 +234,12 @@ void Audit::Counted(void* self, const vramspanCounted* range) {
     row.over_host += read + written;
     return;
   }
-  row.read += read;
-  row.written += written;
-  row.touched += read + written + range->device * VRAMSPAN_SECTOR_BYTES;
+  // A miss would not show where nothing was put into host memory for it.
+  if (pending.tells) {
+    row.read += read;
+    row.written += written;
+    row.touched += read + written + range->device * VRAMSPAN_SECTOR_BYTES;
+  }
   const uint64_t sectors = range->host_reads + range->host_writes;
   if (pending.would_show && sectors < TrustList::kNoise) ++row.evidence;
   audit.sets_[pending.row].Add(pending.arguments, sectors, pending.would_show);
@@ -383,6 +395,7 @@ void Audit::BeginCount(size_t row_number, uint64_t arguments, const Placed& plac
   tag_ = next_tag_++;
   pending_[tag_] = {.row = launched_,
                     .arguments = arguments,
+                    .tells = placed.tells,
                     .over = placed.missing.value != 0,
                     .would_show = placed.would_show() && placed.arrays_show};
   remaps_ = mover_.statistics().remaps;
@@ -396,7 +409,7 @@ bool Audit::Enter(const Submission& s, absl::Span<const InferredRange> inferred)
   const size_t row = launch ? RowOf(s, inferred) : 0;
   const uint64_t arguments = launch ? ArgumentsOf(s) : 0;
   if (launch && results_.error.empty()) {
-    placed = Place(s.stream, inferred, !for_trust_ || sets_[row].MayTell(arguments));
+    placed = Place(s.stream, inferred, MayTell(row, arguments));
   }
   if (!BeginWork(s, inferred)) {
     ReleaseTurn();

@@ -97,6 +97,8 @@ class Audit {
   bool WaitFor(CUstream stream, bool moves);
   bool Captures(CUstream stream);
   size_t RowOf(const Submission& s, absl::Span<const InferredRange> inferred);
+  // Whether a launch of the row may show something new.
+  bool MayTell(size_t row, uint64_t arguments) const;
   // Of this, with room for no more than kMostRows.
   size_t Row(AuditRow::Kind kind, const std::string& name, uint64_t module);
   uint64_t ArgumentsOf(const Submission& s);
@@ -129,6 +131,7 @@ class Audit {
   struct Pending {
     size_t row = 0;
     uint64_t arguments = 0;   // A hash.
+    bool tells = true;        // Else what it did not name was left where it was.
     bool over = false;        // More was inferred than fits on the device.
     bool would_show = false;  // What it touches beside what was inferred.
     bool disturbed = false;   // Something moved meanwhile: it is not counted.

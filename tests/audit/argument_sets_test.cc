@@ -42,8 +42,12 @@ TEST(ArgumentSetsTest, EnoughSetsTellWhatMoreWould) {
   EXPECT_TRUE(sets.MayTell(30)) << "it has shown nothing yet";
   AddClean(&sets, 100, 60);
   EXPECT_FALSE(sets.MayTell(30));
-  sets.Add(3, 5000, true);
+  sets.Add(3, 519, true);
   EXPECT_TRUE(sets.MayTell(3)) << "what is doubtful is looked at again and again";
+  EXPECT_TRUE(sets.Doubts(3) && sets.Clean(3));
+  EXPECT_FALSE(sets.Doubts(4));
+  sets.Add(4, ArgumentSets::kLittle, true);
+  EXPECT_FALSE(sets.MayTell(3)) << "it has missed";
 }
 
 // Launches that were asked about arrays may have missed all the same.
