@@ -58,7 +58,9 @@ TEST(NamedPartTest, AnyCodeIsSomePart) {
     EXPECT_EQ(part.code(), code);
     EXPECT_GE(part.In(MiB(64)), KiB(4));
     EXPECT_LE(part.In(MiB(64)), MiB(64));
-    if (code != 0) EXPECT_EQ(NamedPart::Of(part.In(GiB(1))).code(), code);
+    if (code != 0) {
+      EXPECT_EQ(NamedPart::Of(part.In(GiB(1))).code(), code);
+    }
   }
 }
 
