@@ -1,6 +1,7 @@
 // How often each chunk is used, the recent past counting more: a sum of uses whose weight halves
-// whenever kernels have touched kHalfLife times the device budget. Uses are made ever heavier
-// instead of all sums lighter, so that a use costs one addition.
+// whenever kernels have touched kHalfLife times the device budget. A use of a part of a chunk
+// counts as that part. Uses are made ever heavier instead of all sums lighter: a use touches one
+// sum.
 //
 // Metadata: 4 bytes a chunk. Pure. Threads: not safe.
 #ifndef VRAMSPAN_RUNTIME_PLACEMENT_HEAT_H_
@@ -52,7 +53,7 @@ class Heat {
 
   const double half_life_;
   double weight_ = 1;
-  Bytes last_size_;  // Most chunks are as large as the one before.
+  Bytes last_size_;  // Touched by the use before: often as much as by the next.
   double growth_ = 1;
   std::vector<float> heat_;
 };

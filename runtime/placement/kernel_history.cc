@@ -13,8 +13,9 @@ constexpr double kVisible = 0.02;
 constexpr uint32_t kSettled = 3;
 // Times the rate of the bus: a kernel that is slower than this does more with its memory than read
 // it once, and to try costs more than can be won. A small matrix product of a language model is
-// reckoned at ten times, its memory counted in whole chunks, and re-reads its weights all the same;
-// what reads and writes at the memory's own rate at 26 to 28, since each byte counts once.
+// reckoned at ten times, and re-reads its weights all the same; what reads and writes at the
+// memory's own rate at 26 to 28, since each byte counts once. Both were seen while whole chunks
+// were counted.
 constexpr double kStreams = 20;
 // Of one pass: by so much what other arguments add may be taken for more than it was.
 constexpr double kOff = 0.25;

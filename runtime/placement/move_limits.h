@@ -49,9 +49,9 @@ inline constexpr size_t kMostSets = 1 << 14;
 inline constexpr size_t kMostSetChunks = 1 << 20;
 
 // While a trial runs (kernel_history.h) nothing is remapped, so that its end is seen when it comes,
-// for this long at most from its release. One chunk over the bus takes 1.3 ms and less. Nor is it
-// while the first launches run that have all their memory on the device: what takes longer than
-// this is told well enough beside remaps.
+// for this long at most from its release. One chunk over the bus takes 1.3 ms and less; what is
+// served untried may be several. Nor is it while the first launches run that have all their memory
+// on the device: what takes longer than this is told well enough beside remaps.
 inline constexpr uint64_t kTrialPatienceNs = 4'000'000;
 inline constexpr uint64_t kResidentPatienceNs = 1'000'000;
 

@@ -2,9 +2,10 @@
 // for it, if one of the next launches needs it on the device: it crosses the bus once instead of
 // twice, and while it is read on the host it cannot come.
 //
-// Soon is before kernels have touched kSoon times what the device holds; beyond that it would have
-// left by then. What the launches behind one need is taken from the last time that the same came by
-// (its signature is the forecast's). A launch needs what it cannot as well read on the host.
+// Soon is before kernels have touched kSoon times what the device holds, in bytes that they name;
+// beyond that it most likely has left by then. What the launches behind one need is taken from the
+// last time that the same came by (its signature is the forecast's). A launch needs what it cannot
+// as well read on the host.
 //
 // Bounded: kMost signatures, those that fall together displace each other, and 72 bytes a chunk,
 // for the last kTouches launches that touched it. Of one launch's chunks those whose numbers are 64
