@@ -6,7 +6,17 @@
 
 namespace vramspan {
 
-void ArgumentSets::Add(uint64_t arguments, uint64_t sectors, bool shows) {
+void ArgumentSets::AddGiven(uint64_t given) {
+  const auto known = std::find_if(given_.begin(), given_.end(),
+                                  [given](const GivenLaunches& g) { return g.given == given; });
+  if (known != given_.end()) {
+    ++known->launches;
+  } else if (given_.size() < kMostGiven) {
+    given_.push_back({given, 1});
+  }
+}
+
+void ArgumentSets::Add(uint64_t arguments, uint64_t given, uint64_t sectors, bool shows) {
   const bool above = sectors >= TrustList::kNoise;
   shown_ += shows;
   doubts_ |= above;
@@ -15,6 +25,7 @@ void ArgumentSets::Add(uint64_t arguments, uint64_t sectors, bool shows) {
   Set& set = further ? beyond_ : sets_[arguments];
   if (shows && !above && !set.clean && !further) ++clean_;
   set.clean |= (shows && !above) || further;
+  if (shows && !above) AddGiven(given);
   if (!above) return;
   set.most = std::max(set.most, sectors);
   ++set.above;

@@ -11,9 +11,11 @@
 #define VRAMSPAN_RUNTIME_API_ARGUMENT_SETS_H_
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/types/span.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace vramspan {
 
@@ -31,15 +33,22 @@ constexpr uint64_t Disturbances(uint64_t launches) {
   return launches < kEnoughToTell ? 0 : 1 + launches / 32;
 }
 
+// Launches that show and took no more than noise, and were all given this but for pointers.
+struct GivenLaunches {
+  uint64_t given = 0;  // Submission::given.
+  uint64_t launches = 0;
+};
+
 class ArgumentSets {
  public:
   // So many sets are kept apart. Launches of further ones count as alone in theirs.
   static constexpr size_t kMost = 4096;
   static constexpr uint64_t kLittle = 4096;  // Sectors: 128 KiB.
+  static constexpr size_t kMostGiven = 4;
 
-  // A launch whose arguments have this hash took so many sectors of host memory. `shows`: all that
-  // it does not name lay there.
-  void Add(uint64_t arguments, uint64_t sectors, bool shows);
+  // A launch whose arguments have this hash took so many sectors of host memory. `given`: a hash of
+  // them but for pointers. `shows`: all that it does not name lay there.
+  void Add(uint64_t arguments, uint64_t given, uint64_t sectors, bool shows);
 
   // Launches that were asked about arrays, and took what is in none of theirs: they may have missed
   // all the same. Sets that are clean here did not.
@@ -54,6 +63,9 @@ class ArgumentSets {
 
   // Sets with a launch that shows and took no more than noise.
   size_t clean() const { return clean_; }
+  // Such launches, by what they were given but for pointers: of the first that were seen. With more
+  // of them there are enough sets.
+  absl::Span<const GivenLaunches> given() const { return given_; }
   HostSectors taken() const;
 
  private:
@@ -63,6 +75,7 @@ class ArgumentSets {
     bool clean = false;  // A launch that shows took no more than noise.
   };
 
+  void AddGiven(uint64_t given);
   Set Of(uint64_t arguments) const {
     const auto known = sets_.find(arguments);
     return known == sets_.end() ? Set() : known->second;
@@ -70,6 +83,7 @@ class ArgumentSets {
 
   absl::flat_hash_map<uint64_t, Set> sets_;
   size_t clean_ = 0;
+  std::vector<GivenLaunches> given_;
   uint64_t shown_ = 0;  // Launches that show.
   bool doubts_ = false;
   Set beyond_;         // The launches of further sets.

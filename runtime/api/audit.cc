@@ -134,6 +134,7 @@ Status Audit::Write() {
       results_.rows[i].sectors = all.taken();
     }
     results_.rows[i].sets = std::min<uint64_t>(sets_[i].clean(), AuditRow::kMostSets);
+    results_.rows[i].given.assign(sets_[i].given().begin(), sets_[i].given().end());
   }
   return WriteAudit(path_, results_);
 }
@@ -242,7 +243,7 @@ void Audit::Counted(void* self, const vramspanCounted* range) {
   }
   const uint64_t sectors = range->host_reads + range->host_writes;
   if (pending.would_show && sectors < TrustList::kNoise) ++row.evidence;
-  audit.sets_[pending.row].Add(pending.arguments, sectors, pending.would_show);
+  audit.sets_[pending.row].Add(pending.arguments, pending.given, sectors, pending.would_show);
 }
 
 Audit::Placed Audit::Look(absl::Span<const InferredRange> inferred,
@@ -383,7 +384,8 @@ bool Audit::BeginWork(const Submission& s, absl::Span<const InferredRange> infer
   return status.ok();
 }
 
-void Audit::BeginCount(size_t row_number, uint64_t arguments, const Placed& placed) {
+void Audit::BeginCount(size_t row_number, uint64_t arguments, uint64_t given,
+                       const Placed& placed) {
   launched_ = row_number;
   AuditRow& row = results_.rows[launched_];
   ++row.launches;
@@ -395,6 +397,7 @@ void Audit::BeginCount(size_t row_number, uint64_t arguments, const Placed& plac
   tag_ = next_tag_++;
   pending_[tag_] = {.row = launched_,
                     .arguments = arguments,
+                    .given = given,
                     .tells = placed.tells,
                     .over = placed.missing.value != 0,
                     .would_show = placed.would_show() && placed.arrays_show};
@@ -417,7 +420,7 @@ bool Audit::Enter(const Submission& s, absl::Span<const InferredRange> inferred)
   }
   if (!launch) return true;
   launches_.fetch_add(1, std::memory_order_relaxed);
-  BeginCount(row, arguments, placed);
+  BeginCount(row, arguments, s.given(), placed);
   return true;
 }
 

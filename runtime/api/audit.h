@@ -85,7 +85,7 @@ class Audit {
   bool TakeTurn() VS_EXCLUDES(mu_);
   void ReleaseTurn() VS_EXCLUDES(mu_);
   bool BeginWork(const Submission& s, absl::Span<const InferredRange> inferred);
-  void BeginCount(size_t row, uint64_t arguments, const Placed& placed);
+  void BeginCount(size_t row, uint64_t arguments, uint64_t given, const Placed& placed);
   // `tells`: the launch may show something new, so what it does not name goes to host memory.
   Placed Place(CUstream stream, absl::Span<const InferredRange> inferred, bool tells);
   // Appends the ranges that lie wrong, merged where they adjoin.
@@ -130,7 +130,8 @@ class Audit {
   uint64_t remaps_ = 0;  // and what had been remapped by then.
   struct Pending {
     size_t row = 0;
-    uint64_t arguments = 0;   // A hash.
+    uint64_t arguments = 0;   // A hash,
+    uint64_t given = 0;       // and of all but pointers.
     bool tells = true;        // Else what it did not name was left where it was.
     bool over = false;        // More was inferred than fits on the device.
     bool would_show = false;  // What it touches beside what was inferred.

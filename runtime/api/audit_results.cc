@@ -19,7 +19,8 @@
 namespace vramspan {
 namespace {
 
-constexpr std::string_view kHead = "vramspan-audit 3";
+constexpr std::string_view kGiven = "given ";
+constexpr std::string_view kHead = "vramspan-audit 4";
 
 // One line of text, whatever it holds.
 std::string OneLine(std::string text) {
@@ -40,6 +41,18 @@ constexpr std::array<std::pair<AuditRow::Kind, std::string_view>, 4> kKinds = {
      {AuditRow::Kind::kArrays, "arrays "},
      {AuditRow::Kind::kGraph, "graph "},
      {AuditRow::Kind::kOthers, "others "}}};
+
+bool ParseGiven(std::string_view line, std::vector<AuditRow>* rows) {
+  const std::pair<std::string_view, std::string_view> words =
+      absl::StrSplit(line, absl::MaxSplits(' ', 1));
+  GivenLaunches g;
+  if (rows->empty() || rows->back().given.size() == ArgumentSets::kMostGiven ||
+      !absl::SimpleAtoi(words.first, &g.given) || !absl::SimpleAtoi(words.second, &g.launches)) {
+    return false;
+  }
+  rows->back().given.push_back(g);
+  return true;
+}
 
 bool ParseRow(std::string_view line, AuditRow* row) {
   const auto kind = std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& k) {
@@ -69,6 +82,9 @@ std::string AuditText(const AuditResults& results) {
     absl::StrAppend(&text, kKinds[static_cast<size_t>(row.kind)].second);
     for (const uint64_t* field : Fields(row)) absl::StrAppend(&text, *field, " ");
     absl::StrAppend(&text, OneLine(row.name), "\n");
+    for (const GivenLaunches& g : row.given) {
+      absl::StrAppend(&text, kGiven, g.given, " ", g.launches, "\n");
+    }
   }
   return text;
 }
@@ -89,7 +105,8 @@ StatusOr<AuditResults> ParseAudit(std::string_view text) {
       results.error = line;
     } else if (absl::ConsumePrefix(&line, "driver ")) {
       results.driver = line;
-    } else if (!ParseRow(line, &results.rows.emplace_back())) {
+    } else if (absl::ConsumePrefix(&line, kGiven) ? !ParseGiven(line, &results.rows)
+                                                  : !ParseRow(line, &results.rows.emplace_back())) {
       return absl::InvalidArgumentError(absl::StrCat(
           "line ", i + 1, " of the audit's results is not understood: ", Repeated(lines[i])));
     }

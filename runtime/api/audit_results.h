@@ -1,10 +1,11 @@
 // What an audited process tells, one file for each of its runtimes: lines of text, the first
-// "vramspan-audit 3". `vramspan audit` reads them (docs/audit.md).
+// "vramspan-audit 4". `vramspan audit` reads them (docs/audit.md).
 //
 //   complete       the runtime came to its end
 //   error TEXT     nothing was counted, or no more from some point on
 //   driver TEXT
 //   kernel N ... NAME  the fields of AuditRow in order, 15 of them, the name to the line's end
+//   given HASH N       of the launches of the row before, so many were given the same
 //   arrays N ... NAME  the same of a kernel's launches that could show that it stays in arrays
 //   graph N ... NAME   the same of a graph
 //   others N ... NAME  the same of kernels that share a row
@@ -44,9 +45,10 @@ struct AuditRow {
   // Launches that were counted, not `over`, with all movable memory that was not inferred in host
   // memory, and some there: touching it would have shown, and no more than noise did.
   uint64_t evidence = 0;
-  uint64_t sets = 0;    // Of arguments that differ, among these; kMostSets at most.
-  HostSectors sectors;  // Of launches that were not `over`.
-  uint64_t module = 0;  // A hash of the image that holds the code; 0: not known.
+  uint64_t sets = 0;                 // Of arguments that differ, among these; kMostSets at most.
+  HostSectors sectors;               // Of launches that were not `over`.
+  uint64_t module = 0;               // A hash of the image that holds the code; 0: not known.
+  std::vector<GivenLaunches> given;  // ArgumentSets::given.
 };
 
 struct AuditResults {

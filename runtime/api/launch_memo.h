@@ -14,6 +14,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/base/trust.h"
 #include "runtime/mover/work_pool.h"
 #include "runtime/observe/decoder.h"
 #include "runtime/observe/working_sets.h"
@@ -47,6 +48,7 @@ class LaunchMemo {
     std::vector<WorkRange> ranges;
     KeptUses uses;
     Access access = Access::kExact;
+    Trust trust = Trust::kUntried;  // Of this launch.
     uint64_t kernel = 0;
     size_t touches = 0;
     bool encoded = false;  // It may name memory in other forms.

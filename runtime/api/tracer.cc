@@ -173,7 +173,7 @@ bool Tracer::EnterKnown(const Submission& launch, LaunchMemo::Known* known) {
   launches_.fetch_add(1, std::memory_order_relaxed);
   launches_known_.fetch_add(1, std::memory_order_relaxed);
   touches_.fetch_add(known->touches, std::memory_order_relaxed);
-  NoteLaunch(launch);
+  NoteLaunch(launch, known->trust);
   if (known->encoded) launches_encoded_.fetch_add(1, std::memory_order_relaxed);
   if (known->ranges.empty()) {
     if (known->access == Access::kExact) return false;
@@ -196,13 +196,13 @@ void Tracer::TellUntried(const Submission& launch) const {
                    "may prove it, and `run --trust FILE` uses that"));
 }
 
-Beside Tracer::NoteLaunch(const Submission& launch) {
-  const Trust level = std::min(launch.trust, Trust::kProven);
+Beside Tracer::NoteLaunch(const Submission& launch, Trust trust) {
+  const Trust level = std::min(trust, Trust::kProven);
   std::atomic<uint64_t>& launches = launches_by_trust_[static_cast<size_t>(level)];
   const uint64_t before = launches.fetch_add(1, std::memory_order_relaxed);
-  if (before + 1 == kUntriedTold && launch.trust == Trust::kUntried) TellUntried(launch);
+  if (before + 1 == kUntriedTold && trust == Trust::kUntried) TellUntried(launch);
   if (launch.kernel != nullptr) launch.kernel->launches.fetch_add(1, std::memory_order_relaxed);
-  return BesideLaunch(overlap_, launch.trust);
+  return BesideLaunch(overlap_, trust);
 }
 
 bool Tracer::EnterDecoded(uint32_t call, const void* params) {
@@ -230,7 +230,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
     stray |= extent.size == Bytes(0);
     return extent;
   };
-  const Beside beside = launch ? NoteLaunch(s) : Beside{.access = Access::kExact};
+  const Beside beside = launch ? NoteLaunch(s, s.trust) : Beside{.access = Access::kExact};
   // Where nothing moves beside it, a kernel may reach memory in whatever way. An audit asks what it
   // reaches beside all that it may touch.
   const bool wide = beside.moves() || audit_ != nullptr;
@@ -273,6 +273,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
     known = Learn(s, grounds, stray ? nullptr : &scratch.again, known, &scratch.memo);
     if (known != nullptr) {
       known->access = access;
+      known->trust = s.trust;
       known->encoded = encoded;
     }
   }

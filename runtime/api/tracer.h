@@ -126,7 +126,7 @@ class Tracer {
   static constexpr uint64_t kUntriedTold = 1000;
   void TellUntried(const Submission& launch) const;
   // Counts a launch, and says what may happen beside it.
-  Beside NoteLaunch(const Submission& launch);
+  Beside NoteLaunch(const Submission& launch, Trust trust);
   // What the copies carry is remembered with their targets, and where arrays lie by them.
   void NoteCopies(const Submission& s, ExtentCache* extents);
 

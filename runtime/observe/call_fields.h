@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "runtime/observe/knowledge.h"
+#include "runtime/observe/launch_shape.h"
 #include "runtime/observe/module_images.h"
 #include "runtime/observe/submission.h"
 
@@ -35,16 +36,6 @@ CUstream Stream(const void* params) {
   }
 }
 
-template <typename Dims>
-uint64_t Shape(const Dims& d) {
-  uint64_t shape = 0;
-  for (const uint64_t size :
-       {d.gridDimX, d.gridDimY, d.gridDimZ, d.blockDimX, d.blockDimY, d.blockDimZ}) {
-    shape = (shape ^ size) * 0x9e3779b97f4a7c15ull;
-  }
-  return shape;
-}
-
 template <typename P>
 void Launch(Knowledge& known, const void* params, Submission* out) {
   const P& p = As<P>(params);
@@ -52,9 +43,9 @@ void Launch(Knowledge& known, const void* params, Submission* out) {
   if constexpr (requires { p.extra; }) extra = p.extra;
   NameKernel(known, p.f, p.kernelParams, extra, out);
   if constexpr (requires { p.gridDimX; }) {
-    out->shape = Shape(p);
+    out->shape = LaunchShape(p);
   } else if constexpr (requires { p.config; }) {
-    if (p.config != nullptr) out->shape = Shape(*p.config);
+    if (p.config != nullptr) out->shape = LaunchShape(*p.config);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "runtime/observe/encoded_addresses.h"
 #include "runtime/observe/knowledge.h"
+#include "runtime/observe/launch_shape.h"
 
 namespace vramspan {
 namespace {
@@ -94,6 +95,7 @@ NodeWork ReadNode(Knowledge& known, CUgraphNode node, int level) {
 template <typename Params>
 NodeWork DecodeKernelNode(Knowledge& known, const Params& params, const void* kernel) {
   Submission work;
+  work.shape = LaunchShape(params);
   DecodeKernel(known, kernel, params.kernelParams, params.extra, &work);
   // A node that the driver shows without its parameters.
   if (params.kernelParams == nullptr && params.extra == nullptr &&

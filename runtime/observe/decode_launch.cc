@@ -227,6 +227,7 @@ void ScanKernel(const Knowledge& known, Submission* out) {
     ScanBuffer(known, parameters.buffer.data(), parameters.buffer.size(), out);
   }
   if (out->words.size() > Submission::kMostWords) out->words.clear();
+  if (!out->kernel->verdict.given.empty()) out->trust = out->kernel->verdict.Of(out->given());
 }
 
 void DecodeKernel(Knowledge& known, const void* kernel, void* const* parameters, void* const* extra,

@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/base/mix.h"
 #include "runtime/base/trust.h"
 #include "runtime/base/units.h"
 #include "runtime/observe/parameters.h"
@@ -78,6 +79,8 @@ struct Submission {
   uint64_t numbers = 0;
   // Of a kernel: what `numbers` is the hash of, eight bytes each; none of more than kMostWords.
   std::vector<uint64_t> words;
+  // Of a kernel: all that it is given but for pointers. The same in every process.
+  uint64_t given() const { return Mix(shape, numbers); }
   // Of a kernel. Good while the call is.
   Parameters parameters;
   // Of a kernel; lives as long as the process. Null of all else.

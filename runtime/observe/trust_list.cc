@@ -2,6 +2,7 @@
 
 #include <absl/container/flat_hash_set.h>
 #include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
@@ -56,10 +57,16 @@ bool TakeNumber(std::string_view* text, uint64_t* number) {
          absl::SimpleAtoi(word, number);
 }
 
-bool TakeModule(std::string_view* text, uint64_t* module) {
+bool TakeHash(std::string_view* text, uint64_t* hash) {
   const std::string_view word = TakeWord(text);
+  return word.size() == 16 && absl::SimpleHexAtoi(word, hash) && *hash != 0;
+}
+
+bool TakeModule(std::string_view* text, uint64_t* module) {
+  if (*text != "-" && !absl::StartsWith(*text, "- ")) return TakeHash(text, module);
+  TakeWord(text);
   *module = 0;
-  return word == "-" || (word.size() == 16 && absl::SimpleHexAtoi(word, module) && *module != 0);
+  return true;
 }
 
 Status Wrong(std::string_view why) { return absl::InvalidArgumentError(why); }
@@ -75,21 +82,30 @@ struct TrustList::File {
   uint32_t source() const { return first + static_cast<uint32_t>(sources.size()) - 1; }
 };
 
-Status TrustList::ParseLine(std::string_view line, File* file) {
-  const std::string_view kind = TakeWord(&line);
-  if (kind == "kernel" || kind == "arrays") {
-    Audited a{.kernel = {.arrays = kind == "arrays"}, .source = file->source()};
-    if (!TakeNumber(&line, &a.kernel.launches) || !TakeNumber(&line, &a.kernel.argument_sets) ||
-        !TakeNumber(&line, &a.kernel.most_sectors)) {
-      return Wrong("launches, sets of arguments and sectors are three numbers");
-    }
-    if (!TakeModule(&line, &a.kernel.module)) {
-      return Wrong("a module is 16 hexadecimal digits, not all 0, or -");
-    }
-    if (line.empty() || line.size() > kMostName) return Wrong("a name has 1 to 4,096 bytes");
-    file->audited.push_back({std::string(line), a});
-    return absl::OkStatus();
+Status TrustList::ParseAudited(std::string_view line, bool given, File* file, Audited a) {
+  if (!TakeNumber(&line, &a.kernel.launches) || !TakeNumber(&line, &a.kernel.argument_sets) ||
+      !TakeNumber(&line, &a.kernel.most_sectors)) {
+    return Wrong("launches, sets of arguments and sectors are three numbers");
   }
+  if (given && !TakeHash(&line, &a.kernel.given)) {
+    return Wrong("what launches are given is 16 hexadecimal digits, not all 0");
+  }
+  if (!TakeModule(&line, &a.kernel.module)) {
+    return Wrong("a module is 16 hexadecimal digits, not all 0, or -");
+  }
+  if (line.empty() || line.size() > kMostName) return Wrong("a name has 1 to 4,096 bytes");
+  file->audited.push_back({std::string(line), a});
+  return absl::OkStatus();
+}
+
+Status TrustList::ParseLine(std::string_view line, File* file) {
+  std::string_view kind = TakeWord(&line);
+  const bool given = absl::ConsumePrefix(&kind, "given-");
+  if (kind == "kernel" || kind == "arrays") {
+    return ParseAudited(line, given, file,
+                        {.kernel = {.arrays = kind == "arrays"}, .source = file->source()});
+  }
+  if (given) return Wrong("given-kernel and given-arrays are all that is given");
   if (line.empty() || line.size() > kMostName) return Wrong("a text of 1 to 4,096 bytes follows");
   if (kind == "of") {
     file->sources.push_back(CleanText(line));
@@ -132,7 +148,7 @@ Status TrustList::Add(std::string_view source, std::string_view text) {
 
 bool TrustList::Proves(const AuditedKernel& kernel) {
   return kernel.module != 0 && kernel.launches >= kProvenLaunches &&
-         kernel.argument_sets >= kProvenSets && kernel.most_sectors < kNoise;
+         (kernel.given != 0 || kernel.argument_sets >= kProvenSets) && kernel.most_sectors < kNoise;
 }
 
 size_t TrustList::proven() const {
@@ -147,39 +163,60 @@ size_t TrustList::proven() const {
   return proven;
 }
 
-std::optional<TrustVerdict> TrustList::Of(std::string_view name, uint64_t module) const {
-  const Audited *proof = nullptr, *clean = nullptr, *missed = nullptr;
-  bool missed_here = false, in_arrays = false, beyond_arrays = false;
-  if (const auto known = audited_.find(name); known != audited_.end()) {
-    for (const Audited& a : known->second) {
-      const bool same = a.kernel.module != 0 && a.kernel.module == module;
-      // What shows that code stays in arrays shows all the more that it stays in allocations.
-      if (a.kernel.arrays && a.kernel.most_sectors >= kNoise) {
-        beyond_arrays = true;
+TrustList::Evidence TrustList::EvidenceOf(std::string_view name, uint64_t module) const {
+  Evidence e;
+  const auto known = audited_.find(name);
+  if (known == audited_.end()) return e;
+  for (const Audited& a : known->second) {
+    const bool same = a.kernel.module != 0 && a.kernel.module == module;
+    // What shows that code stays in arrays shows all the more that it stays in allocations.
+    if (a.kernel.arrays && a.kernel.most_sectors >= kNoise) {
+      e.beyond_arrays = true;
+    } else if (a.kernel.most_sectors >= kNoise) {
+      e.missed = &a;
+      e.missed_here |= same;
+    } else {
+      e.clean = &a;
+      if (!same || !Proves(a.kernel)) continue;
+      if (a.kernel.given != 0) {
+        e.given.push_back({a.kernel.given, a.kernel.arrays ? Trust::kArrays : Trust::kProven});
         continue;
       }
-      in_arrays |= a.kernel.arrays && same && Proves(a.kernel);
-      if (a.kernel.most_sectors >= kNoise) {
-        missed = &a;
-        missed_here |= same;
-        continue;
-      }
-      clean = &a;
-      if (same && Proves(a.kernel)) proof = &a;
+      e.in_arrays |= a.kernel.arrays;
+      e.proof = &a;
     }
   }
-  if (proof != nullptr && !missed_here) {
-    return TrustVerdict{
-        in_arrays && !beyond_arrays ? Trust::kArrays : Trust::kProven,
-        absl::StrCat("audited, ", proof->kernel.launches, " launches of ",
-                     proof->kernel.argument_sets, " sets of arguments: ", sources_[proof->source])};
+  for (TrustVerdict::Given& g : e.given) {
+    if (e.beyond_arrays) g.trust = Trust::kProven;
+  }
+  if (e.missed_here) e.given.clear();
+  return e;
+}
+
+std::optional<TrustVerdict> TrustList::Of(std::string_view name, uint64_t module) const {
+  Evidence evidence = EvidenceOf(name, module);
+  std::optional<TrustVerdict> verdict = Judge(name, evidence);
+  if (!verdict.has_value() || evidence.given.empty()) return verdict;
+  verdict->given = std::move(evidence.given);
+  const size_t kinds = verdict->given.size();
+  absl::StrAppend(&verdict->why, "; of its launches ", kinds,
+                  kinds == 1 ? " kind is" : " kinds are", " proven");
+  return verdict;
+}
+
+std::optional<TrustVerdict> TrustList::Judge(std::string_view name, const Evidence& e) const {
+  if (e.proof != nullptr && !e.missed_here) {
+    return TrustVerdict{e.in_arrays && !e.beyond_arrays ? Trust::kArrays : Trust::kProven,
+                        absl::StrCat("audited, ", e.proof->kernel.launches, " launches of ",
+                                     e.proof->kernel.argument_sets,
+                                     " sets of arguments: ", sources_[e.proof->source])};
   }
   // Other code of the same name says something as well: it is built from much the same source.
-  if (missed != nullptr) {
+  if (e.missed != nullptr) {
     return TrustVerdict{
         Trust::kUntried,
-        absl::StrCat("an audit saw it take ", missed->kernel.most_sectors,
-                     " sectors of memory that was not inferred: ", sources_[missed->source])};
+        absl::StrCat("an audit saw it take ", e.missed->kernel.most_sectors,
+                     " sectors of memory that was not inferred: ", sources_[e.missed->source])};
   }
   const Pattern* plausible = nullptr;
   for (const Pattern& p : patterns_) {
@@ -188,9 +225,9 @@ std::optional<TrustVerdict> TrustList::Of(std::string_view name, uint64_t module
       return TrustVerdict{Trust::kUntried, absl::StrCat("excepted: ", sources_[p.source])};
     plausible = &p;
   }
-  if (clean != nullptr) {
+  if (e.clean != nullptr) {
     return TrustVerdict{Trust::kPlausible,
-                        absl::StrCat("its name was audited: ", sources_[clean->source])};
+                        absl::StrCat("its name was audited: ", sources_[e.clean->source])};
   }
   if (plausible != nullptr) {
     return TrustVerdict{Trust::kPlausible,
@@ -211,8 +248,10 @@ const TrustList& BuiltInTrust() {
 }
 
 std::string TrustLine(std::string_view name, const AuditedKernel& kernel) {
-  return absl::StrFormat("%s %d %d %d %s %s\n", kernel.arrays ? "arrays" : "kernel",
-                         kernel.launches, kernel.argument_sets, kernel.most_sectors,
+  const bool given = kernel.given != 0;
+  return absl::StrFormat("%s%s %d %d %d %s%s %s\n", given ? "given-" : "",
+                         kernel.arrays ? "arrays" : "kernel", kernel.launches, kernel.argument_sets,
+                         kernel.most_sectors, given ? absl::StrFormat("%016x ", kernel.given) : "",
                          kernel.module == 0 ? "-" : absl::StrFormat("%016x", kernel.module), name);
 }
 

@@ -7,6 +7,7 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,11 +26,27 @@ struct AuditedKernel {
   uint64_t most_sectors = 0;   // Of host memory in one launch, whatever was not inferred.
   uint64_t module = 0;         // A hash of the image that holds it; 0: not known.
   bool arrays = false;         // Other arrays of allocations that it named would have shown, too.
+  uint64_t given = 0;          // Submission::given of these launches; 0: of any.
 };
 
 struct TrustVerdict {
+  // Launches that are given this (Submission::given).
+  struct Given {
+    uint64_t given;
+    Trust trust;
+  };
+
   Trust trust = Trust::kUntried;
   std::string why;
+  std::vector<Given> given = {};  // That are trusted further.
+
+  Trust Of(uint64_t launch) const {
+    Trust most = trust;
+    for (const Given& g : given) {
+      if (g.given == launch) most = std::max(most, g.trust);
+    }
+    return most;
+  }
 };
 
 class TrustList {
@@ -39,7 +56,8 @@ class TrustList {
   static constexpr size_t kMostLines = size_t{1} << 17;
   static constexpr size_t kMostName = 4096;
   // Code is proven by so many launches, of so many sets of arguments, each of which took fewer
-  // sectors from host memory than this. A launch takes up to 25 of its own (docs/audit.md).
+  // sectors from host memory than this. A launch takes up to 25 of its own (docs/audit.md). With
+  // fewer sets it is proven for launches that are given the same but for pointers.
   static constexpr uint64_t kProvenLaunches = 8;
   static constexpr uint64_t kProvenSets = 3;
   static constexpr uint64_t kNoise = 64;
@@ -68,8 +86,21 @@ class TrustList {
     uint32_t source;
   };
   struct File;  // While it is parsed.
+  // What the lines of one name say of the code in one module. Null: no line does.
+  struct Evidence {
+    const Audited* proof = nullptr;   // Of all its launches.
+    const Audited* clean = nullptr;   // Of some code of the name,
+    const Audited* missed = nullptr;  // that was seen to miss,
+    bool missed_here = false;         // and this is it.
+    bool in_arrays = false;
+    bool beyond_arrays = false;  // Code of the name.
+    std::vector<TrustVerdict::Given> given;
+  };
 
+  Evidence EvidenceOf(std::string_view name, uint64_t module) const;
+  std::optional<TrustVerdict> Judge(std::string_view name, const Evidence& e) const;
   static bool Proves(const AuditedKernel& kernel);
+  static Status ParseAudited(std::string_view line, bool given, File* file, Audited audited);
   static Status ParseLine(std::string_view line, File* file);
 
   std::vector<std::string> sources_;

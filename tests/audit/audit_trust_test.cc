@@ -106,6 +106,29 @@ TEST(AuditTrustTest, WhatTheFileSaysHoldsInTheNextRun) {
   EXPECT_EQ(level("--trust '" + trust + "'", "add_to_table"), "untried");
 }
 
+TEST(AuditTrustTest, CodeThatIsAlwaysGivenTheSameIsProvenForThat) {
+  const TemporaryFolder folder;
+  const std::string trust = folder.path() + "/program.trust", stats = folder.path() + "/stats.json";
+  const Output audit = AuditUnchanged("--trust '" + trust + "'", "same");
+  ASSERT_EQ(audit.code, 0) << audit.err;
+  EXPECT_THAT(audit.out, HasSubstr(" proven, if given this\n"));
+  const std::string text = ReadText(trust);
+  EXPECT_THAT(text, ContainsRegex("\nkernel 12 2 0 [0-9a-f]{16} add_constant\n"
+                                  "given-kernel 12 2 0 [0-9a-f]{16} [0-9a-f]{16} add_constant\n"));
+  const Output run =
+      RunBinary(kEnvironment, "run --simulate --device-memory 8MiB --chunk 2MiB --stats='" + stats +
+                                  "' --trust '" + trust + "'" + kUnchanged + "same_and_other");
+  EXPECT_EQ(run.code, 0) << run.err;
+  const Json json = Json::parse(ReadText(stats), nullptr, false);
+  EXPECT_EQ(json.value("launches_proven", 0), 12) << "the first of them, and those that are known";
+  for (const Json& k : json.value("kernels", Json::array())) {
+    if (k.at("name") != "add_constant") continue;
+    EXPECT_EQ(k.at("trust"), "plausible");
+    EXPECT_THAT(std::string(k.at("why")), HasSubstr("; of its launches 1 kind is proven"));
+    EXPECT_EQ(k.at("launches"), 13);
+  }
+}
+
 // Of one kernel, in the audit of a program that nobody changed.
 Json Audited(const std::string& options, const std::string& what, const std::string& kernel) {
   const Output audit = RunBinary(
@@ -247,13 +270,17 @@ TEST(ReadReportTest, CodesOfOneNameAreRowsOfTheirOwn) {
         {{.name = "k", .launches = 5, .evidence = 5, .sets = 3, .sectors = {7}, .module = 1},
          {.name = "k", .launches = 9, .evidence = 9, .sets = 4, .sectors = {99}}});
   write("2.audit",
-        {{.name = "k", .launches = 4, .evidence = 3, .sets = 2, .sectors = {9}, .module = 1}});
+        {{.name = "k", .launches = 4, .evidence = 3, .sets = 2, .sectors = {9}, .module = 1},
+         {.name = "s", .evidence = 7, .sets = 1, .module = 2, .given = {{0xaa, 4}, {0xbb, 3}}}});
+  write("3.audit", {{.name = "s", .evidence = 5, .sets = 1, .module = 2, .given = {{0xaa, 5}}}});
   const auto report = audit::ReadReport(folder.path());
   ASSERT_TRUE(report.ok()) << report.status();
   const auto file = audit::MakeTrustFile(*report, "x");
   ASSERT_TRUE(file.ok()) << file.status();
   // The sets of two runs may be the same.
-  EXPECT_THAT(file->text, EndsWith("\nkernel 9 4 99 - k\nkernel 8 3 9 0000000000000001 k\n"));
+  EXPECT_THAT(file->text, EndsWith("\nkernel 9 4 99 - k\nkernel 8 3 9 0000000000000001 k\n"
+                                   "kernel 12 1 0 0000000000000002 s\n"
+                                   "given-kernel 9 1 0 00000000000000aa 0000000000000002 s\n"));
 }
 
 // Of one kernel.
@@ -278,7 +305,19 @@ TEST(MakeTrustFileTest, NamesWhatLacksForALevel) {
   EXPECT_EQ(level({.evidence = 16, .sets = 3, .sectors = {9, 2, 200}, .module = 1}), "missed");
   EXPECT_EQ(level({.evidence = 32, .sets = 3, .sectors = {9, 2, 200}, .module = 1}), "proven");
   EXPECT_EQ(level({.kind = AuditRow::Kind::kGraph, .evidence = 8, .sets = 3}), "-");
+  EXPECT_EQ(level({.evidence = 9, .sets = 2, .module = 1, .given = {{5, 8}, {6, 1}}}),
+            "proven, if given this");
+  EXPECT_EQ(level({.evidence = 9, .sets = 2, .module = 1, .given = {{5, 7}, {6, 2}}}),
+            "too few launches");
+  EXPECT_EQ(level({.evidence = 8, .sets = 2, .given = {{5, 8}}}), "too few launches");
+  EXPECT_EQ(
+      level({.evidence = 8, .sets = 2, .sectors = {9, 1, 200}, .module = 1, .given = {{5, 8}}}),
+      "too few launches");
+  EXPECT_EQ(level({.evidence = 8, .sets = 2, .sectors = {64}, .module = 1, .given = {{5, 8}}}),
+            "missed");
   constexpr auto kArrays = AuditRow::Kind::kArrays;
+  EXPECT_EQ(level({.kind = kArrays, .evidence = 8, .sets = 1, .module = 1, .given = {{5, 8}}}),
+            "arrays, if given this");
   EXPECT_EQ(level({.kind = kArrays, .evidence = 8, .sets = 3, .module = 1}), "arrays");
   EXPECT_EQ(level({.kind = kArrays, .evidence = 8, .sets = 3}), "-");
   EXPECT_EQ(level({.kind = kArrays, .evidence = 8, .sets = 2, .module = 1}), "too few launches");
@@ -296,6 +335,20 @@ TEST(MakeTrustFileTest, SaysAsMuchAsTheLevelAndNoMore) {
   TrustList list;
   ASSERT_TRUE(list.Add("file", file->text).ok());
   EXPECT_EQ(list.Of("k", 0xAB)->trust, Trust::kProven);
+}
+
+TEST(MakeTrustFileTest, SaysWhatLaunchesWereGivenWhereSetsAreMissing) {
+  AuditRow row{.name = "k", .evidence = 19, .sets = 2, .sectors = {5}, .module = 0xAB};
+  row.given = {{0x11, 8}, {0x22, 7}, {0x33, 9}};
+  const auto file = audit::MakeTrustFile(ReportOf(row), "x");
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(file->text, EndsWith("\nkernel 19 2 5 00000000000000ab k\n"
+                                   "given-kernel 8 2 5 0000000000000011 00000000000000ab k\n"
+                                   "given-kernel 9 2 5 0000000000000033 00000000000000ab k\n"));
+  row.sets = 3;
+  EXPECT_THAT(audit::MakeTrustFile(ReportOf(row), "x")->text,
+              EndsWith("\nkernel 19 3 5 00000000000000ab k\n"))
+      << "all its launches are proven";
 }
 
 // A launch without evidence would make the name plausible.

@@ -221,6 +221,20 @@ void Over(Program& p) {
   p.Expect(out, 7);
 }
 
+// A kernel that is always given the same but for the pointer; at last it may be given another
+// number.
+void Same(Program& p, bool other) {
+  std::vector<CUdeviceptr> buffers;
+  for (int i = 0; i < 4; ++i) {
+    buffers.push_back(p.Allocate());
+    p.Launch("fill", buffers[i], kWords, Word{1});
+  }
+  for (int i = 0; i < 12; ++i) p.Launch("add_constant", buffers[i % 2], kWords, Word{1});
+  if (other) p.Launch("add_constant", buffers[0], kWords, Word{2});
+  p.Expect(buffers[0], other ? 9 : 7);
+  p.Expect(buffers[1], 7);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -233,6 +247,8 @@ int main(int argc, char** argv) {
     Hidden(p);
   } else if (what == "twice") {
     Hidden(p, 2);
+  } else if (what == "same" || what == "same_and_other") {
+    Same(p, what != "same");
   } else if (what == "graph") {
     Graph(p);
   } else if (what == "threads") {

@@ -1,6 +1,7 @@
 #include "runtime/observe/trust_list.h"
 
 #include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
 #include <gmock/gmock.h>
 
@@ -78,6 +79,31 @@ TEST_F(TrustListTest, CodeStaysInArraysWhereThatWasShown) {
   EXPECT_FALSE(BuiltInTrust().arrays()) << "then copies are looked at in every program";
 }
 
+TEST_F(TrustListTest, LaunchesAreProvenByOthersThatWereGivenTheSame) {
+  constexpr char kGiven[] = "00000000000000aa 123456789abcdef0";
+  ASSERT_TRUE(Add(absl::StrCat("kernel 9 2 9 123456789abcdef0 f\ngiven-kernel 8 2 9 ", kGiven,
+                               " f\n", "given-kernel 7 2 9 00000000000000bb 123456789abcdef0 f\n",
+                               "given-arrays 8 2 9 ", kGiven, " g\n", "given-arrays 8 2 9 ", kGiven,
+                               " h\narrays 0 0 64 0000000000000007 h\n", "given-kernel 8 2 64 ",
+                               kGiven, " i\n", "given-kernel 8 2 9 ", kGiven,
+                               " j\nkernel 0 0 64 123456789abcdef0 j\n"))
+                  .ok());
+  const auto of = [&](const char* name, uint64_t given, uint64_t module = kModule) {
+    const auto verdict = list_.Of(name, module);
+    return verdict.has_value() ? verdict->Of(given) : Trust::kUntried;
+  };
+  EXPECT_EQ(of("f", 0xaa), Trust::kProven);
+  EXPECT_EQ(of("f", 0xbb), Trust::kPlausible) << "of too few";
+  EXPECT_EQ(of("f", 0xcc), Trust::kPlausible) << "given something else";
+  EXPECT_EQ(of("f", 0xaa, kModule + 1), Trust::kPlausible) << "other code of the name";
+  EXPECT_EQ(of("g", 0xaa), Trust::kArrays);
+  EXPECT_EQ(of("h", 0xaa), Trust::kProven) << "code of its name went beyond arrays";
+  EXPECT_EQ(of("i", 0xaa), Trust::kUntried) << "it missed";
+  EXPECT_EQ(of("j", 0xaa), Trust::kUntried) << "it missed in another launch";
+  EXPECT_EQ(Of("f", kModule), Trust::kPlausible);
+  EXPECT_THAT(why_, HasSubstr("; of its launches 1 kind is proven"));
+}
+
 TEST_F(TrustListTest, CodeThatTookWhatWasNotInferredIsNotTrusted) {
   ASSERT_TRUE(Add("name *\nkernel 9 9 64 123456789abcdef0 f\nkernel 9 9 0 0000000000000007 f\n"
                   "kernel 9 9 0 123456789abcdef0 f\n")
@@ -103,6 +129,10 @@ TEST_F(TrustListTest, SaysWhichLineIsWrongAndAddsNothing) {
   wrong("kernel 1 2 3 0000000000000000 f\n", "a module");
   wrong("kernel 1 2 3 g23456789abcdef0 f\n", "a module");
   wrong("kernel 1 2 3 -\n", "a name");
+  wrong("given-kernel 1 2 3 - f\n", "what launches are given");
+  wrong("given-kernel 1 2 3 0000000000000000 - f\n", "what launches are given");
+  wrong("given-arrays 1 2 3 00000000000000aa f\n", "a module");
+  wrong("given-name f\n", "given-kernel");
   wrong("kernel 1 2 3 - " + std::string(5000, 'x') + "\n", "a name");
   wrong("name\n", "a text");
   wrong("mane x\n", "a line begins");
@@ -118,6 +148,8 @@ TEST_F(TrustListTest, TakesFilesOneAfterTheOtherAndWhatItWrites) {
   const std::string line = TrustLine("f(a b)", {9, 4, 3, kModule});
   EXPECT_EQ(line, "kernel 9 4 3 123456789abcdef0 f(a b)\n");
   EXPECT_EQ(TrustLine("g", {1, 1, 0, 0}), "kernel 1 1 0 - g\n");
+  EXPECT_EQ(TrustLine("g", {8, 1, 0, kModule, /*arrays=*/true, /*given=*/5}),
+            "given-arrays 8 1 0 0000000000000005 123456789abcdef0 g\n");
   ASSERT_TRUE(Add("of A\nname a*\nvramspan-trust 1\nname b*\n" + line).ok());
   EXPECT_EQ(Of("b1"), Trust::kPlausible);
   EXPECT_THAT(why_, HasSubstr("some.trust")) << "not A";

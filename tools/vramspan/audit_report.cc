@@ -1,5 +1,6 @@
 #include "tools/vramspan/audit_report.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 #include <absl/strings/strip.h>
@@ -25,7 +26,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr int kSchemaVersion = 4;
+constexpr int kSchemaVersion = 5;
 constexpr size_t kNameWidth = 40;
 
 uint64_t Missed(const AuditRow& row) { return row.read + row.written; }
@@ -48,6 +49,11 @@ void Add(const AuditRow& from, AuditRow* to) {
   to->remaining = std::max(to->remaining, from.remaining);
   to->evidence += from.evidence;
   to->sets = std::max(to->sets, from.sets);
+  for (const GivenLaunches& g : from.given) {
+    const auto known = absl::c_find_if(
+        to->given, [&g](const GivenLaunches& other) { return other.given == g.given; });
+    known != to->given.end() ? void(known->launches += g.launches) : to->given.push_back(g);
+  }
   to->sectors.most = std::max(to->sectors.most, from.sectors.most);
   to->sectors.doubtful += from.sectors.doubtful;
   to->sectors.doubtful_most = std::max(to->sectors.doubtful_most, from.sectors.doubtful_most);
@@ -117,6 +123,7 @@ OrderedJson KernelJson(const AuditRow& row) {
   kernel.update(RowJson(row));
   kernel.update({{"evidence_launches", row.evidence},
                  {"argument_sets", row.sets},
+                 {"kinds_of_launches_proven", ProvenKinds(row)},
                  {"most_host_sectors", MostSectors(row)},
                  {"doubtful_launches", row.sectors.doubtful},
                  {"module", row.module == 0 ? "-" : absl::StrFormat("%016x", row.module)},

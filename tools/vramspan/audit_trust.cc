@@ -1,5 +1,6 @@
 #include "tools/vramspan/audit_trust.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -27,6 +28,10 @@ bool Missed(const AuditRow& row) {
           row.sectors.doubtful > Disturbances(std::max(row.evidence, kEnoughToTell)));
 }
 
+bool ProvesGiven(const GivenLaunches& given) {
+  return given.given != 0 && given.launches >= TrustList::kProvenLaunches;
+}
+
 // A name in parentheses is ours, for codes that the driver has no name for.
 bool HasName(const AuditRow& row) {
   return !row.name.empty() && row.name[0] != '(' && row.name.size() <= TrustList::kMostName &&
@@ -40,13 +45,22 @@ uint64_t MostSectors(const AuditRow& row) {
                                       : row.sectors.most;
 }
 
+size_t ProvenKinds(const AuditRow& row) {
+  if (row.sets >= TrustList::kProvenSets || row.module == 0 || Missed(row) || !CanTell(row) ||
+      (row.kind != AuditRow::Kind::kKernel && row.kind != AuditRow::Kind::kArrays)) {
+    return 0;
+  }
+  return absl::c_count_if(row.given, ProvesGiven);
+}
+
 std::string_view LevelText(const AuditRow& row) {
   const bool arrays = row.kind == AuditRow::Kind::kArrays;
   if (row.kind != AuditRow::Kind::kKernel && !arrays) return "-";
   if (Missed(row)) return arrays ? "beyond arrays" : "missed";
   if (row.evidence < TrustList::kProvenLaunches || row.sets < TrustList::kProvenSets ||
       !CanTell(row)) {
-    return "too few launches";
+    if (ProvenKinds(row) == 0) return "too few launches";
+    return arrays ? "arrays, if given this" : "proven, if given this";
   }
   // Without a hash its name alone is known.
   if (arrays) return row.module != 0 ? "arrays" : "-";
@@ -75,12 +89,19 @@ StatusOr<TrustFile> MakeTrustFile(const Report& report, std::string_view of) {
   file.codes = rows.size();
   file.text = absl::StrCat(kHead, "of ", CleanText(of, TrustList::kMostName), "\n");
   for (const AuditRow* row : rows) {
-    absl::StrAppend(&file.text,
-                    TrustLine(row->name, {.launches = row->evidence,
-                                          .argument_sets = row->sets,
-                                          .most_sectors = MostSectors(*row),
-                                          .module = row->module,
-                                          .arrays = row->kind == AuditRow::Kind::kArrays}));
+    AuditedKernel kernel{.launches = row->evidence,
+                         .argument_sets = row->sets,
+                         .most_sectors = MostSectors(*row),
+                         .module = row->module,
+                         .arrays = row->kind == AuditRow::Kind::kArrays};
+    absl::StrAppend(&file.text, TrustLine(row->name, kernel));
+    if (ProvenKinds(*row) == 0) continue;
+    for (const GivenLaunches& given : row->given) {
+      if (!ProvesGiven(given)) continue;
+      kernel.launches = given.launches;
+      kernel.given = given.given;
+      absl::StrAppend(&file.text, TrustLine(row->name, kernel));
+    }
   }
   // Who is to read it decides.
   TrustList list;

@@ -20,6 +20,8 @@ struct TrustFile {
 
 // In one launch, disturbances left out. Where these cannot be told, they count.
 uint64_t MostSectors(const AuditRow& row);
+// Kinds of launches, given the same but for pointers, that are proven where the code is not.
+size_t ProvenKinds(const AuditRow& row);
 // The level that a code gets from its row, or why it gets none; "-" of what is not one code.
 std::string_view LevelText(const AuditRow& row);
 
