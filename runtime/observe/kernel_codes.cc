@@ -35,11 +35,7 @@ const KernelCode& KernelCodes::Learn(const void* kernel) {
 }
 
 TrustVerdict KernelCodes::VerdictOf(std::string_view name, uint64_t module) const {
-  for (const TrustList* const list : {&trust_, &BuiltInTrust()}) {
-    const std::optional<TrustVerdict> verdict = list->Of(name, module);
-    if (verdict.has_value()) return *verdict;
-  }
-  return {Trust::kUntried, "no trust file knows it"};
+  return FirstThenSecond(trust_.Of(name, module), BuiltInTrust().Of(name, module));
 }
 
 bool KernelCodes::AnyStaysInArrays() const {

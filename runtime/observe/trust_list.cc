@@ -236,6 +236,19 @@ std::optional<TrustVerdict> TrustList::Judge(std::string_view name, const Eviden
   return std::nullopt;
 }
 
+TrustVerdict FirstThenSecond(std::optional<TrustVerdict> first,
+                             std::optional<TrustVerdict> second) {
+  if (!first.has_value() && !second.has_value()) {
+    return {Trust::kUntried, "no trust file knows it"};
+  }
+  if (!second.has_value()) return *std::move(first);
+  if (!first.has_value()) return *std::move(second);
+  // The first has seen too little of the code where it is plausible. That says nothing against it.
+  if (first->trust != Trust::kPlausible || second->trust <= first->trust) return *std::move(first);
+  second->given.insert(second->given.end(), first->given.begin(), first->given.end());
+  return *std::move(second);
+}
+
 const TrustList& BuiltInTrust() {
   static const TrustList* const list = [] {
     auto* const made = new TrustList;

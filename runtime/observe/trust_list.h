@@ -109,6 +109,10 @@ class TrustList {
   bool arrays_ = false;
 };
 
+// What two lists say together, of which the first counts before the second. But of code of which
+// the first has seen too little the second may know more.
+TrustVerdict FirstThenSecond(std::optional<TrustVerdict> first, std::optional<TrustVerdict> second);
+
 // The line of a trust file that says this.
 std::string TrustLine(std::string_view name, const AuditedKernel& kernel);
 // What the project ships (runtime/observe/trust), parsed when it is first asked for.

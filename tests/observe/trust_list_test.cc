@@ -104,6 +104,21 @@ TEST_F(TrustListTest, LaunchesAreProvenByOthersThatWereGivenTheSame) {
   EXPECT_THAT(why_, HasSubstr("; of its launches 1 kind is proven"));
 }
 
+TEST(FirstThenSecondTest, ThatTheFirstHasSeenTooLittleSaysNothingAgainstTheSecond) {
+  const TrustVerdict untried{Trust::kUntried, "1"},
+      plausible{Trust::kPlausible, "2", {{5, Trust::kProven}}}, proven{Trust::kProven, "3"},
+      arrays{Trust::kArrays, "4"};
+  EXPECT_EQ(FirstThenSecond(std::nullopt, std::nullopt).trust, Trust::kUntried);
+  EXPECT_EQ(FirstThenSecond(std::nullopt, proven).why, "3");
+  EXPECT_EQ(FirstThenSecond(plausible, std::nullopt).why, "2");
+  const TrustVerdict both = FirstThenSecond(plausible, proven);
+  EXPECT_EQ(both.why, "3");
+  EXPECT_EQ(both.given.size(), 1u);
+  EXPECT_EQ(FirstThenSecond(untried, proven).why, "1") << "it has seen a miss";
+  EXPECT_EQ(FirstThenSecond(proven, arrays).why, "3") << "it may have seen it go beyond arrays";
+  EXPECT_EQ(FirstThenSecond(plausible, untried).why, "2");
+}
+
 TEST_F(TrustListTest, CodeThatTookWhatWasNotInferredIsNotTrusted) {
   ASSERT_TRUE(Add("name *\nkernel 9 9 64 123456789abcdef0 f\nkernel 9 9 0 0000000000000007 f\n"
                   "kernel 9 9 0 123456789abcdef0 f\n")
