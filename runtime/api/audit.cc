@@ -180,13 +180,11 @@ bool Audit::Captures(CUstream stream) {
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-size_t Audit::RowOf(const Submission& s, absl::Span<const InferredRange> inferred) {
+size_t Audit::RowOf(const Submission& s, bool arrays) {
   if (s.kind == Submission::Kind::kGraph) {
     const size_t number = graphs_.try_emplace(s.code, graphs_.size() + 1).first->second;
     return Row(AuditRow::Kind::kGraph, absl::StrCat("(graph ", number, ")"), 0);
   }
-  const bool arrays =
-      std::any_of(inferred.begin(), inferred.end(), [](const InferredRange& r) { return r.array; });
   return Row(arrays ? AuditRow::Kind::kArrays : AuditRow::Kind::kKernel, s.kernel->name,
              s.kernel->module);
 }
@@ -291,7 +289,9 @@ Audit::Placed Audit::Look(absl::Span<const InferredRange> inferred,
   for (const InferredRange& r : inferred) {
     if (!r.array) continue;
     memory_.ForEachChunk(r.ptr, r.size, [&](ChunkIndex, Chunk& c) {
-      placed.arrays_show &= outside.contains(c.allocation);
+      const bool shows = outside.contains(c.allocation);
+      placed.arrays_show &= shows;
+      placed.array_shows |= shows;
     });
   }
   return placed;
@@ -409,10 +409,17 @@ bool Audit::Enter(const Submission& s, absl::Span<const InferredRange> inferred)
   if (Captures(s.stream) || !TakeTurn()) return BeginWork(s, inferred);
   const bool launch = s.kind == Submission::Kind::kKernel || s.kind == Submission::Kind::kGraph;
   Placed placed;
-  const size_t row = launch ? RowOf(s, inferred) : 0;
+  const bool arrays =
+      std::any_of(inferred.begin(), inferred.end(), [](const InferredRange& r) { return r.array; });
+  size_t row = launch ? RowOf(s, arrays) : 0;
   const uint64_t arguments = launch ? ArgumentsOf(s) : 0;
   if (launch && results_.error.empty()) {
     placed = Place(s.stream, inferred, MayTell(row, arguments));
+    // Nothing of an allocation is apart from its arrays. So the launch was asked about allocations.
+    if (arrays && !placed.array_shows) {
+      row = RowOf(s, /*arrays=*/false);
+      placed.arrays_show = true;
+    }
   }
   if (!BeginWork(s, inferred)) {
     ReleaseTurn();

@@ -68,11 +68,12 @@ class Audit {
   // Where the memory of a launch lies, against where it should.
   struct Placed {
     Bytes inferred;
-    Bytes missing;            // Inferred, and not on the device.
-    Bytes remaining;          // Movable, not inferred, and on the device.
-    Bytes outside;            // The same, and in host memory: touching it would show.
-    bool tells = true;        // Or `remaining` was left there, since more would say nothing new.
-    bool arrays_show = true;  // There is some of each allocation with an array that is inferred.
+    Bytes missing;             // Inferred, and not on the device.
+    Bytes remaining;           // Movable, not inferred, and on the device.
+    Bytes outside;             // The same, and in host memory: touching it would show.
+    bool tells = true;         // Or `remaining` was left there, since more would say nothing new.
+    bool arrays_show = true;   // There is some of each allocation with an array that is inferred.
+    bool array_shows = false;  // Of any such.
 
     bool would_show() const { return remaining.value == 0 && outside.value != 0; }
   };
@@ -96,7 +97,7 @@ class Audit {
   // True when all that the stream was given is done and, with `moves`, nothing is moving.
   bool WaitFor(CUstream stream, bool moves);
   bool Captures(CUstream stream);
-  size_t RowOf(const Submission& s, absl::Span<const InferredRange> inferred);
+  size_t RowOf(const Submission& s, bool arrays);
   // Whether a launch of the row may show something new.
   bool MayTell(size_t row, uint64_t arguments) const;
   // Of this, with room for no more than kMostRows.

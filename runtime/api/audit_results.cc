@@ -79,6 +79,7 @@ std::string AuditText(const AuditResults& results) {
   if (!results.error.empty()) absl::StrAppend(&text, "error ", OneLine(results.error), "\n");
   absl::StrAppend(&text, "driver ", OneLine(results.driver), "\n");
   for (const AuditRow& row : results.rows) {
+    if (row.launches == 0) continue;
     absl::StrAppend(&text, kKinds[static_cast<size_t>(row.kind)].second);
     for (const uint64_t* field : Fields(row)) absl::StrAppend(&text, *field, " ");
     absl::StrAppend(&text, OneLine(row.name), "\n");

@@ -4,9 +4,9 @@
 //   complete       the runtime came to its end
 //   error TEXT     nothing was counted, or no more from some point on
 //   driver TEXT
-//   kernel N ... NAME  the fields of AuditRow in order, 15 of them, the name to the line's end
-//   given HASH N       of the launches of the row before, so many were given the same
-//   arrays N ... NAME  the same of a kernel's launches that could show that it stays in arrays
+//   kernel N ... NAME  where it was launched, the fields of AuditRow in order, 15 of them, the name
+//   to the line's end given HASH N       of the launches of the row before, so many were given the
+//   same arrays N ... NAME  the same of a kernel's launches that could show that it stays in arrays
 //   graph N ... NAME   the same of a graph
 //   others N ... NAME  the same of kernels that share a row
 #ifndef VRAMSPAN_RUNTIME_API_AUDIT_RESULTS_H_

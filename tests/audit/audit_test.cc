@@ -225,8 +225,9 @@ TEST(AuditResultsTest, SurviveTheFile) {
   results.rows.push_back(
       {kKernel, "a name with (spaces)", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, {12, 13, 14}, 15});
   results.rows.back().given = {{UINT64_MAX, 8}, {5, 1}};
-  results.rows.push_back({.kind = kGraph, .name = "(graph 1)"});
-  results.rows.push_back({.kind = kOthers, .name = "(other kernels)"});
+  results.rows.push_back({.kind = kGraph, .name = "(graph 1)", .launches = 1});
+  results.rows.push_back({.kind = kOthers, .name = "(other kernels)", .launches = 1});
+  results.rows.push_back({.name = "never launched"});
   const auto read = ParseAudit(AuditText(results));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_TRUE(read->complete);

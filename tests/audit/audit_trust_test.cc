@@ -186,6 +186,20 @@ TEST(AuditTrustTest, CodeThatStaysInUploadedArraysIsProvenThere) {
   }
 }
 
+// The turns that ask about arrays are evidence all the same.
+TEST(AuditTrustTest, ArraysOfOneChunkShowWhatAllocationsDo) {
+  const TemporaryFolder folder;
+  const Output audit =
+      AuditUnchanged("--format json --trust '" + folder.path() + "/program.trust'", "packed");
+  ASSERT_EQ(audit.code, 0) << audit.err;
+  const Json report = Json::parse(audit.out.substr(audit.out.find('{')), nullptr, false);
+  ASSERT_EQ(report.at("kernels").size(), 1u) << audit.out;
+  const Json kernel = report.at("kernels")[0];
+  EXPECT_EQ(kernel.at("asked_about"), "allocations");
+  EXPECT_EQ(kernel.at("launches"), 480);
+  EXPECT_EQ(kernel.at("level"), "proven");
+}
+
 TEST(AuditTrustTest, ALinkedProgramIsLeftToItsOwnRuntimes) {
   const Output audit =
       RunBinary(kEnvironment, "audit --simulate --format json -- '" VRAMSPAN_AUDITED "' visible");
@@ -271,8 +285,15 @@ TEST(ReadReportTest, CodesOfOneNameAreRowsOfTheirOwn) {
          {.name = "k", .launches = 9, .evidence = 9, .sets = 4, .sectors = {99}}});
   write("2.audit",
         {{.name = "k", .launches = 4, .evidence = 3, .sets = 2, .sectors = {9}, .module = 1},
-         {.name = "s", .evidence = 7, .sets = 1, .module = 2, .given = {{0xaa, 4}, {0xbb, 3}}}});
-  write("3.audit", {{.name = "s", .evidence = 5, .sets = 1, .module = 2, .given = {{0xaa, 5}}}});
+         {.name = "s",
+          .launches = 7,
+          .evidence = 7,
+          .sets = 1,
+          .module = 2,
+          .given = {{0xaa, 4}, {0xbb, 3}}}});
+  write(
+      "3.audit",
+      {{.name = "s", .launches = 5, .evidence = 5, .sets = 1, .module = 2, .given = {{0xaa, 5}}}});
   const auto report = audit::ReadReport(folder.path());
   ASSERT_TRUE(report.ok()) << report.status();
   const auto file = audit::MakeTrustFile(*report, "x");

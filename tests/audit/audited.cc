@@ -207,6 +207,28 @@ void InArrays(Program& p) {
   p.Expect(other, 9);
 }
 
+// Two uploaded arrays in each allocation of one chunk, so that none can be elsewhere than the
+// other.
+void Packed(Program& p) {
+  constexpr int kRounds = 80;
+  constexpr size_t kArray = size_t{1} << 20;
+  std::vector<CUdeviceptr> arrays;
+  for (int i = 0; i < 3; ++i) {
+    const CUdeviceptr two = p.Allocate(2 * kArray);
+    for (const CUdeviceptr array : {two, two + kArray}) {
+      arrays.push_back(array);
+      const std::vector<Word> words(kArray / sizeof(Word), Word{1});
+      Must(p.api().MemcpyHtoDAsync(array, words.data(), kArray, p.stream()), "cuMemcpyHtoDAsync");
+      Must(p.api().StreamSynchronize(p.stream()), "cuStreamSynchronize");
+    }
+  }
+  for (int i = 0; i < kRounds; ++i) {
+    for (const CUdeviceptr array : arrays) {
+      p.Launch("add_constant", array, kArray / sizeof(Word), Word{1});
+    }
+  }
+}
+
 // More than the device holds in one launch.
 void Over(Program& p) {
   vramspan_test::Arrays arrays{};
@@ -255,6 +277,8 @@ int main(int argc, char** argv) {
     Threads(p);
   } else if (what == "arrays") {
     InArrays(p);
+  } else if (what == "packed") {
+    Packed(p);
   } else if (what == "over") {
     Over(p);
   } else if (what == "many") {
