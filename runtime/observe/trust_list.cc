@@ -156,7 +156,7 @@ size_t TrustList::proven() const {
   for (const auto& [name, audited] : audited_) {
     absl::flat_hash_set<uint64_t> modules;
     for (const Audited& a : audited) {
-      if (Proves(a.kernel)) modules.insert(a.kernel.module);
+      if (a.kernel.given == 0 && Proves(a.kernel)) modules.insert(a.kernel.module);
     }
     proven += modules.size();
   }

@@ -92,6 +92,7 @@ TEST_F(TrustListTest, LaunchesAreProvenByOthersThatWereGivenTheSame) {
     const auto verdict = list_.Of(name, module);
     return verdict.has_value() ? verdict->Of(given) : Trust::kUntried;
   };
+  EXPECT_EQ(list_.proven(), 0u) << "whatever they are given";
   EXPECT_EQ(of("f", 0xaa), Trust::kProven);
   EXPECT_EQ(of("f", 0xbb), Trust::kPlausible) << "of too few";
   EXPECT_EQ(of("f", 0xcc), Trust::kPlausible) << "given something else";
