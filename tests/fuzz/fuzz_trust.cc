@@ -27,6 +27,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         if (!verdict.has_value()) continue;
         VS_CHECK(verdict->why.find('\n') == std::string::npos);
         VS_CHECK(verdict->trust != Trust::kProven || module == kModule);
+        for (const auto& g : verdict->given) {
+          VS_CHECK(module == kModule && g.given != 0 && g.trust >= Trust::kProven);
+          VS_CHECK(verdict->Of(g.given) >= g.trust);
+        }
       }
       const size_t space = name.find(' ');
       if (space == std::string_view::npos) break;
