@@ -34,10 +34,7 @@ target_link_options(vramspan_shared PRIVATE
   -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/vramspan.map
   -Wl,--exclude-libs,ALL
   -Wl,-z,nodelete)
-if(VRAMSPAN_SANITIZE STREQUAL "")
-  # A sanitizer's runtime is in the program and must share its C++ library.
-  target_link_options(vramspan_shared PRIVATE -static-libstdc++ -static-libgcc -Wl,-z,defs)
-endif()
+vramspan_shipped(vramspan_shared)
 
 install(TARGETS vramspan_shared EXPORT vramspanTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT library)

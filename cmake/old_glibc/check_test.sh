@@ -1,0 +1,46 @@
+#!/bin/bash
+# check.sh finds what it is there for: a newer symbol, a library of the compiler's. And takes what is linked to the
+# stubs.
+#
+# Usage: cmake/old_glibc/check_test.sh STUBS COMPILER
+set -euo pipefail
+stubs=$1
+compiler=$2
+check=$(dirname "$0")/check.sh
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# fstat is of glibc 2.33, or of what stands beside this file.
+cat >"$work/new.cc" <<'CODE'
+#include <sys/stat.h>
+#include <cstdio>
+int ran_before_main = 0;
+struct Constructor {
+  Constructor() { ran_before_main = 1; }
+} constructor;
+int main() {
+  struct stat of_file{};
+  if (fstat(0, &of_file) != 0 || of_file.st_ino == 0) return 1;
+  try {
+    throw ran_before_main;
+  } catch (int caught) {
+    return caught == 1 ? 0 : 2;
+  }
+}
+CODE
+"$compiler" -w "$work/new.cc" -o "$work/plain"
+"$compiler" -w "$work/new.cc" -o "$work/shipped" -L "$stubs" -static-libstdc++ -static-libgcc
+
+fails_with() {
+  local said
+  if said=$("$check" "$1" "$2" 2>&1); then
+    echo "check.sh takes $2 for $1" >&2
+    exit 1
+  fi
+  [[ $said == *"$3"* ]] || { echo "check.sh says '$said', not '$3'" >&2; exit 1; }
+}
+fails_with 2.28 "$work/plain" "needs the library libstdc++.so.6"
+fails_with 2.28 "$work/plain" "needs GLIBC_2.34, for __libc_start_main"
+fails_with 2.1 "$work/shipped" "needs GLIBC_2.2.5, for "
+"$check" 2.28 "$work/shipped"
+"$work/shipped" <"$0"
