@@ -325,7 +325,7 @@ VRAMSPAN_API CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanSta
  * thread's next failure. */
 VRAMSPAN_API const char* vramspanLastErrorMessage(void);
 
-/* "0.1.0" */
+/* The library's version as text: "MAJOR.MINOR.PATCH". */
 VRAMSPAN_API const char* vramspanVersion(void);
 
 #ifdef __cplusplus

@@ -255,6 +255,12 @@ const char* vramspanLastErrorMessage(void) {
   return text != nullptr ? text->c_str() : "";
 }
 
-const char* vramspanVersion(void) { return "0.1.0"; }
+#define VS_TEXT(number) #number
+#define VS_VERSION(major, minor, patch) VS_TEXT(major) "." VS_TEXT(minor) "." VS_TEXT(patch)
+const char* vramspanVersion(void) {
+  return VS_VERSION(VRAMSPAN_VERSION_MAJOR, VRAMSPAN_VERSION_MINOR, VRAMSPAN_VERSION_PATCH);
+}
+#undef VS_VERSION
+#undef VS_TEXT
 
 }  // extern "C"
