@@ -2,7 +2,8 @@
 # library of the C++ compiler's.
 #
 #   vramspan_shipped(TARGET)   links it so
-#   vramspan_test_shipped()    tests that all of them are so, and that the test would find one that is not
+#   vramspan_finish_shipped()  makes the target `shipped` of all of them, and tests: that they are so, that the test
+#                              would find one that is not, and that they are packed alike twice
 #
 # Headers and archives are this machine's. Only what the linker finds as the C library is made for the purpose
 # (old_glibc/stubs.sh). What the archives and headers call of a newer glibc is in old_glibc/*.cc.
@@ -12,7 +13,7 @@ set(VRAMSPAN_GLIBC 2.28 CACHE STRING "The oldest glibc that what is shipped runs
 if(VRAMSPAN_SANITIZE)
   function(vramspan_shipped target)
   endfunction()
-  function(vramspan_test_shipped)
+  function(vramspan_finish_shipped)
   endfunction()
   return()
 endif()
@@ -50,11 +51,17 @@ function(vramspan_shipped target)
   set_property(GLOBAL APPEND PROPERTY VRAMSPAN_SHIPPED ${target})
 endfunction()
 
-function(vramspan_test_shipped)
+function(vramspan_finish_shipped)
   get_property(targets GLOBAL PROPERTY VRAMSPAN_SHIPPED)
-  list(TRANSFORM targets REPLACE "(.+)" "$<TARGET_FILE:\\1>")
-  add_test(NAME shipped_glibc
-    COMMAND "${PROJECT_SOURCE_DIR}/cmake/old_glibc/check.sh" ${VRAMSPAN_GLIBC} ${targets})
-  add_test(NAME shipped_glibc_check
-    COMMAND "${PROJECT_SOURCE_DIR}/cmake/old_glibc/check_test.sh" "${VRAMSPAN_STUBS}" ${CMAKE_CXX_COMPILER})
+  add_custom_target(shipped DEPENDS ${targets} vramspan_man)
+  if(NOT VRAMSPAN_BUILD_TESTS)
+    return()
+  endif()
+  set(files ${targets})
+  list(TRANSFORM files REPLACE "(.+)" "$<TARGET_FILE:\\1>")
+  set(here "${PROJECT_SOURCE_DIR}/cmake/old_glibc")
+  add_test(NAME shipped_glibc COMMAND "${here}/check.sh" ${VRAMSPAN_GLIBC} ${files})
+  add_test(NAME shipped_glibc_check COMMAND "${here}/check_test.sh" "${VRAMSPAN_STUBS}" ${CMAKE_CXX_COMPILER})
+  add_test(NAME packages COMMAND "${PROJECT_SOURCE_DIR}/tools/package/packages_test.sh" "${PROJECT_BINARY_DIR}")
+  set_tests_properties(packages PROPERTIES LABELS slow TIMEOUT 300)
 endfunction()

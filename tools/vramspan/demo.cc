@@ -24,7 +24,7 @@ class DemoCommand final : public Command {
     options
         .Option("--data", options_.data,
                 "How much data the program has (default: twice --device-memory, else 8GiB on a "
-                "GPU, 256MiB simulated)")
+                "GPU, 32MiB simulated)")
         .Shown("SIZE");
     options
         .Option("--chunk", options_.chunk,

@@ -16,8 +16,7 @@ namespace {
 // Sizes that take seconds: a GPU moves 50 GB/s, a simulated one computes on a CPU.
 constexpr Bytes kGpuData = GiB(8);
 constexpr Bytes kGpuQuickData = GiB(1);
-constexpr Bytes kSimulatedData = MiB(256);
-constexpr Bytes kSimulatedQuickData = MiB(64);
+constexpr Bytes kSimulatedData = MiB(32);
 
 constexpr int kRounds = 8;
 constexpr int kQuickRounds = 3;
@@ -33,7 +32,7 @@ Status Named(const char* option, const Status& status) {
 bool IsPercent(const std::string& text) { return !text.empty() && text.back() == '%'; }
 
 Bytes DefaultData(const Options& options, bool simulated) {
-  if (simulated) return options.quick ? kSimulatedQuickData : kSimulatedData;
+  if (simulated) return kSimulatedData;
   return options.quick ? kGpuQuickData : kGpuData;
 }
 
