@@ -26,6 +26,7 @@ test_packages=(
 all_packages=(
   libbenchmark-dev
   clang-format
+  debootstrap lintian            # try the packages in fresh userlands (tools/package/try.sh)
 )
 
 die() {

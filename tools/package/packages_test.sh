@@ -1,0 +1,46 @@
+#!/bin/bash
+# Packs a build twice: the packages are equal byte for byte, and hold what they say they hold. What is installed from
+# the wheel runs.
+#
+# Usage: tools/package/packages_test.sh BUILD
+set -euo pipefail
+build=$1
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# Times that differ show where a time gets in.
+export SOURCE_DATE_EPOCH=1700000000
+(umask 077 && "$here/build.sh" --from "$build" "$work/first")
+TZ=Asia/Kolkata "$here/build.sh" --from "$build" "$work/second"
+cd "$work"
+[[ $(ls first) == "$(ls second)" && $(ls first | wc -l) -eq 3 ]] || { echo "other packages: $(ls first second)" >&2; exit 1; }
+for file in first/*; do
+  cmp "$file" "second/${file#first/}"
+done
+
+python3 - first/*.whl installed <<'CODE'
+import base64, hashlib, json, os, sys, zipfile
+wheel = zipfile.ZipFile(sys.argv[1])
+names = wheel.namelist()
+record = next(n for n in names if n.endswith(".dist-info/RECORD"))
+rows = [line.rsplit(",", 2) for line in wheel.read(record).decode().splitlines()]
+assert sorted(r[0] for r in rows) == sorted(names), "RECORD names other files"
+for name, digest, size in rows:
+    if name != record:
+        content = wheel.read(name)
+        want = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+        assert digest == "sha256=" + want and int(size) == len(content), name
+sbom = json.loads(wheel.read(next(n for n in names if n.endswith(".spdx.json"))))
+shipped = {c["checksumValue"] for f in sbom["files"] for c in f["checksums"] if c["algorithm"] == "SHA256"}
+for name in names:
+    if "/tree/" in name:
+        assert hashlib.sha256(wheel.read(name)).hexdigest() in shipped, f"{name} is not in the SBOM"
+licences = wheel.read(next(n for n in names if n.endswith("THIRD-PARTY.txt"))).decode()
+for package in sbom["packages"][1:]:
+    assert f"\n{package['name']} {package['versionInfo']}: " in licences, package["name"]
+for entry in wheel.infolist():  # As pip does it.
+    path = wheel.extract(entry, sys.argv[2])
+    os.chmod(path, entry.external_attr >> 16)
+CODE
+export PYTHONPATH=$work/installed PYTHONDONTWRITEBYTECODE=1
+python3 -m vramspan run --simulate --quiet --device-memory 16MiB -- python3 "$here/try_program.py"
