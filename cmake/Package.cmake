@@ -70,5 +70,6 @@ if(VRAMSPAN_BUILD_TESTS AND VRAMSPAN_SANITIZE STREQUAL "")
   add_test(NAME library_exports
     COMMAND "${PROJECT_SOURCE_DIR}/cmake/check_library.sh" $<TARGET_FILE:vramspan_shared>
       "${PROJECT_SOURCE_DIR}/include/vramspan/vramspan.h"
-      "${PROJECT_SOURCE_DIR}/include/vramspan/frameworks.h")
+      "${PROJECT_SOURCE_DIR}/include/vramspan/frameworks.h"
+      "${PROJECT_SOURCE_DIR}/include/vramspan/process.h")
 endif()

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Checks what the preload shows of itself: it exports the entry points that are to be hooked (a list of
-# X(base, version, symbol)), NVML's memory info, CUPTI's subscription, the loader's look-up functions in the
+# X(base, version, symbol)), NVML's memory info, CUPTI's subscription, what the program may ask, the loader's look-up functions in the
 # versions that programs are linked to, and what keeps it out of programs for musl, nothing else; it needs nothing
 # but the C library, and is never unloaded.
 #
@@ -26,7 +26,8 @@ case $(uname -m) in
 esac
 wanted=$(
   printf '%s\n' "$rows" nvmlDeviceGetMemoryInfo nvmlDeviceGetMemoryInfo_v2 \
-      cuptiFinalize cuptiSubscribe cuptiSubscribe_v2 vramspanPreloadStandAside |
+      cuptiFinalize cuptiSubscribe cuptiSubscribe_v2 \
+      vramspanPreload{LastErrorMessage,Pin,Prefetch,StandAside,Statistics,Unpin} |
     sed 's/$/@@VRAMSPAN_PRELOAD_1/'
   printf '%s\n' {__libc_start_main,stdin}@@VRAMSPAN_NOT_FOR_MUSL
   printf '%s\n' {cuptiFinalize,cuptiSubscribe}@libcupti.so.1{2,3} cuptiSubscribe_v2@libcupti.so.13

@@ -1,14 +1,16 @@
-// The C functions: arguments checked, statuses turned into CUresults, the sentence kept for the
-// thread. No exception crosses this edge.
+// The C functions: arguments checked, statuses turned into CUresults. No exception crosses this
+// edge.
 #include <absl/strings/str_cat.h>
 
-#include <cstring>
 #include <exception>
 #include <new>
 #include <string>
 #include <vector>
 
 #include "runtime/api/beside_preload.h"
+#include "runtime/api/check_enum.h"
+#include "runtime/api/found_runtime.h"
+#include "runtime/api/last_error.h"
 #include "runtime/api/runtime.h"
 #include "runtime/api/tracing.h"
 #include "runtime/base/own_calls.h"
@@ -22,38 +24,8 @@ struct vramspanRuntime_st {
 namespace vramspan {
 namespace {
 
-// A program may call from another thread_local's destructor, when the thread's message is gone.
-thread_local bool message_is_gone = false;
-struct Message {
-  std::string text;
-  ~Message() { message_is_gone = true; }
-};
-
-// Null when it is gone.
-std::string* LastError() {
-  thread_local Message message;
-  return message_is_gone ? nullptr : &message.text;
-}
-
-CUresult Report(const Status& status) {
-  if (status.ok()) return CUDA_SUCCESS;
-  if (std::string* text = LastError(); text != nullptr) *text = std::string(status.message());
-  return ToCuResult(status);
-}
-
 Status NullError(const char* what) {
   return absl::InvalidArgumentError(absl::StrCat(what, " is NULL"));
-}
-
-// The caller may pass any number for an enum, also one that C++ does not know how to load as such.
-template <typename Enum>
-Status CheckEnum(const Enum& value, Enum last, const char* what) {
-  int number = 0;
-  static_assert(sizeof(number) == sizeof(value));
-  std::memcpy(&number, &value, sizeof(number));
-  if (number >= 0 && number <= static_cast<int>(last)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown ", what, " ", number, "; use 0 to ", static_cast<int>(last)));
 }
 
 // As the driver has it, whose contexts do not come along either.
@@ -173,11 +145,7 @@ CUresult vramspanMemAdvise(vramspanRuntime runtime, CUdeviceptr ptr, size_t size
 
 CUresult vramspanMemPrefetchAsync(vramspanRuntime runtime, CUdeviceptr ptr, size_t size,
                                   vramspanLocation to, CUstream stream) {
-  return With(runtime, [&](Runtime& r) -> Status {
-    VS_RETURN_IF_ERROR(CheckEnum(to, VRAMSPAN_LOCATION_HOST, "location"));
-    VS_RETURN_IF_ERROR(r.memory().Find(DevicePtr(ptr)).status());
-    return r.mover().Prefetch(DevicePtr(ptr), Bytes(size), to == VRAMSPAN_LOCATION_DEVICE, stream);
-  });
+  return With(runtime, [&](Runtime& r) { return Prefetch(r, ptr, size, to, stream); });
 }
 
 CUresult vramspanMemPin(vramspanRuntime runtime, CUdeviceptr ptr, size_t size) {
@@ -228,16 +196,7 @@ CUresult vramspanMemGetAddressRange(vramspanRuntime runtime, CUdeviceptr* base, 
 }
 
 CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanStatistics* out) {
-  return With(runtime, [&](Runtime& r) -> Status {
-    if (out == nullptr) return NullError("the out-parameter");
-    if (out->struct_size != sizeof(vramspanStatistics)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("vramspanStatistics.struct_size is ", out->struct_size,
-                       "; set it to sizeof(vramspanStatistics), ", sizeof(vramspanStatistics)));
-    }
-    *out = r.Statistics();
-    return absl::OkStatus();
-  });
+  return With(runtime, [&](Runtime& r) { return CopyStatistics(r, out); });
 }
 
 CUresult vramspanReleaseCupti(void) {
@@ -250,10 +209,7 @@ CUresult vramspanReleaseCupti(void) {
   }
 }
 
-const char* vramspanLastErrorMessage(void) {
-  const std::string* text = LastError();
-  return text != nullptr ? text->c_str() : "";
-}
+const char* vramspanLastErrorMessage(void) { return LastErrorMessage(); }
 
 #define VS_TEXT(number) #number
 #define VS_VERSION(major, minor, patch) VS_TEXT(major) "." VS_TEXT(minor) "." VS_TEXT(patch)

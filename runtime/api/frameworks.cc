@@ -1,4 +1,5 @@
-// The functions of include/vramspan/frameworks.h. No exception crosses this edge.
+// The functions of include/vramspan/frameworks.h and process.h: the runtimes of the allocators, one
+// a device. No exception crosses this edge.
 #include "include/vramspan/frameworks.h"
 
 #include <absl/strings/str_cat.h>
@@ -8,7 +9,9 @@
 #include <memory>
 #include <optional>
 
+#include "include/vramspan/process.h"
 #include "runtime/api/beside_preload.h"
+#include "runtime/api/found_runtime.h"
 #include "runtime/api/runtime.h"
 #include "runtime/base/log.h"
 #include "runtime/base/mutex.h"
@@ -70,6 +73,25 @@ StatusOr<Runtime*> RuntimeOf(int device) {
   return (*runtime)->get();
 }
 
+// The first runtime that was made and of which `is` holds; null where there is none.
+template <typename Is>
+Runtime* FindMade(Is is) {
+  Devices& devices = TheDevices();
+  if (!devices.process.Here()) return nullptr;
+  MutexLock lock(devices.mu);
+  for (size_t i = 0; i < devices.runtimes.size(); ++i) {
+    auto& runtime = devices.runtimes[i];
+    if (runtime.has_value() && runtime->ok() && is(static_cast<int>(i), ***runtime)) {
+      return (*runtime)->get();
+    }
+  }
+  return nullptr;
+}
+
+Runtime* MadeFor(CUdeviceptr ptr) {
+  return FindMade([&](int, Runtime& r) { return r.memory().Find(DevicePtr(ptr)).ok(); });
+}
+
 void* Allocate(size_t size, int device) {
   if (size == 0) return nullptr;
   const OwnCalls own;
@@ -114,5 +136,24 @@ void* vramspan_cupy_malloc(void*, size_t size, int device) {
 }
 
 void vramspan_cupy_free(void*, void* ptr, int device) { vramspan::Free(ptr, device); }
+
+CUresult vramspanProcessStatistics(int device, vramspanStatistics* out) {
+  vramspan::Runtime* const made =
+      vramspan::FindMade([&](int at, vramspan::Runtime&) { return at == device; });
+  return vramspan::StatisticsOfFound(made, device, out);
+}
+
+CUresult vramspanProcessPin(CUdeviceptr ptr, size_t size) {
+  return vramspan::PinInFound(vramspan::MadeFor(ptr), ptr, size);
+}
+
+CUresult vramspanProcessUnpin(CUdeviceptr ptr, size_t size) {
+  return vramspan::UnpinInFound(vramspan::MadeFor(ptr), ptr, size);
+}
+
+CUresult vramspanProcessPrefetch(CUdeviceptr ptr, size_t size, vramspanLocation to,
+                                 CUstream stream) {
+  return vramspan::PrefetchInFound(vramspan::MadeFor(ptr), ptr, size, to, stream);
+}
 
 }  // extern "C"

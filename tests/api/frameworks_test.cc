@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "include/vramspan/process.h"
 #include "runtime/driver/driver.h"
 
 namespace vramspan {
@@ -82,6 +83,41 @@ TEST_F(FrameworksTest, CuPy) {
       [&](void* p) { release(nullptr, p, 0); });
   EXPECT_EQ(allocate(nullptr, 0, 0), nullptr);
   release(nullptr, nullptr, 0);
+}
+
+// Without a handle: the address and the device say which runtime is meant.
+TEST_F(FrameworksTest, TheProgramSaysWhatItWants) {
+  const auto allocate = Find<void* (*)(ssize_t, int, void*)>("vramspan_torch_malloc");
+  const auto release = Find<void (*)(void*, ssize_t, int, void*)>("vramspan_torch_free");
+  const auto pin = Find<decltype(&vramspanProcessPin)>("vramspanProcessPin");
+  const auto unpin = Find<decltype(&vramspanProcessUnpin)>("vramspanProcessUnpin");
+  const auto prefetch = Find<decltype(&vramspanProcessPrefetch)>("vramspanProcessPrefetch");
+  const auto statistics = Find<decltype(&vramspanProcessStatistics)>("vramspanProcessStatistics");
+  const auto message = Find<decltype(&vramspanLastErrorMessage)>("vramspanLastErrorMessage");
+
+  const auto p = reinterpret_cast<CUdeviceptr>(allocate(static_cast<ssize_t>(kBlock), 0, nullptr));
+  ASSERT_NE(p, 0U);
+  vramspanStatistics s{};
+  EXPECT_EQ(statistics(0, &s), CUDA_ERROR_INVALID_VALUE) << "no size";
+  s.struct_size = sizeof(s);
+  EXPECT_EQ(statistics(0, nullptr), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(statistics(1, &s), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(statistics(-1, &s), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(statistics(0, &s), CUDA_SUCCESS);
+  EXPECT_EQ(s.allocated_bytes, kBlock);
+
+  EXPECT_EQ(pin(p, kBlock), CUDA_SUCCESS) << message();
+  EXPECT_EQ(unpin(p, kBlock), CUDA_SUCCESS) << message();
+  EXPECT_EQ(unpin(p, kBlock), CUDA_ERROR_INVALID_VALUE) << "not pinned any more";
+  EXPECT_EQ(pin(0x1000, 1), CUDA_ERROR_NOT_FOUND);
+  EXPECT_STREQ(message(), "vramspan backs no memory of this process at 0x1000");
+  EXPECT_EQ(prefetch(0x1000, 1, VRAMSPAN_LOCATION_HOST, nullptr), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(prefetch(p, kBlock, static_cast<vramspanLocation>(7), nullptr),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(prefetch(p, kBlock, VRAMSPAN_LOCATION_HOST, nullptr), CUDA_SUCCESS) << message();
+  EXPECT_EQ((*driver_)->StreamSynchronize(nullptr), CUDA_SUCCESS);
+  release(reinterpret_cast<void*>(p), static_cast<ssize_t>(kBlock), 0, nullptr);
+  EXPECT_EQ(unpin(p, kBlock), CUDA_ERROR_NOT_FOUND) << "it is freed";
 }
 
 }  // namespace

@@ -137,6 +137,12 @@ TEST(Preload, AThreadMayBeCancelledInACall) {
   ExpectOk(RunPreloaded("linked_pt", "cancelled", "VRAMSPAN_DEVICE_MEMORY=12MiB"));
 }
 
+TEST(Preload, TheProgramSaysWhatItWants) {
+  for (const char* overlap : {"off", "safe"}) {
+    ExpectOk(RunPreloaded("linked", "process", "VRAMSPAN_OVERLAP=" + std::string(overlap)));
+  }
+}
+
 TEST(Preload, WhatIsExecutedHasItToo) { ExpectOk(RunPreloaded("linked", "exec")); }
 
 TEST(Preload, AProgramMayEndInTheMiddleOfItsWork) {

@@ -354,6 +354,7 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"pools_own", [](Program* p) { OwnPool(p, false); }},
     {"pools_own_pt", [](Program* p) { OwnPool(p, true); }},
     {"pools_pt", [](Program* p) { AskPools(p, true); }},
+    {"process", &SayWhatIsWanted},
     {"queries", &AskQueries},
     {"pools_synchronised", &PoolsAreTrimmedBySynchronising},
     {"rescue", &Rescue},

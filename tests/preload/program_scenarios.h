@@ -72,6 +72,8 @@ void AskPools(Program* p, bool per_thread);
 void ChurnPools(Program* p, bool per_thread);
 void PoolsKeepOrder(Program* p, bool per_thread);
 void OwnPool(Program* p, bool per_thread);  // Needs a second device.
+// What it says of its memory to the vramspan that it was started with (program_process.cc).
+void SayWhatIsWanted(Program* p);
 // What a pool of a program does that grows by cuMemMap, in more memory than the device has
 // (program_vmm.cc).
 void Expandable(Program* p);

@@ -43,4 +43,4 @@ for entry in wheel.infolist():  # As pip does it.
     os.chmod(path, entry.external_attr >> 16)
 CODE
 export PYTHONPATH=$work/installed PYTHONDONTWRITEBYTECODE=1
-python3 -m vramspan run --simulate --quiet --device-memory 16MiB -- python3 "$here/try_program.py"
+python3 -m vramspan run --simulate --quiet --device-memory 16MiB -- python3 "$here/try_program.py" asks

@@ -63,6 +63,14 @@ version.restype = ctypes.c_char_p
 assert version().decode() == vramspan.__version__
 done = vramspan.run([sys.executable, "/packages/try_program.py"], simulate=True, quiet=True, device_memory="16MiB")
 assert done.returncode == 0, done
+done = vramspan.run([sys.executable, "/packages/try_program.py", "asks"], simulate=True, quiet=True, device_memory="16MiB")
+assert done.returncode == 0, done
+try:
+    vramspan.stats()
+except LookupError as error:
+    assert "vramspan run" in str(error)
+else:
+    sys.exit("there are statistics of nothing")
 print(f"  python: importing took {took:.1f} ms")
 CODE
 pip uninstall --quiet --yes vramspan

@@ -1,5 +1,6 @@
-"""A program that knows nothing of vramspan: it fills 64 MiB of device memory and reads them back."""
+"""Fills 64 MiB of device memory and reads them back. Knows nothing of vramspan, but with the argument `asks`."""
 import ctypes
+import sys
 
 cuda = ctypes.CDLL("libcuda.so.1")
 MIB = 1 << 20
@@ -27,3 +28,27 @@ for i, buffer in enumerate(buffers):
     if back.raw != bytes([i]) * (4 * MIB):
         raise SystemExit(f"buffer {i} has changed")
 print("64 MiB are as they were written")
+
+if sys.argv[1:] == ["asks"]:
+    import vramspan
+
+    vramspan.pin(buffers[0].value, 4 * MIB)
+    vramspan.prefetch(buffers[1].value, 4 * MIB, to="host")
+    check("cuCtxSynchronize")
+    stats = vramspan.stats()
+    assert stats["allocated_bytes"] == 64 * MIB and stats["device_budget"] == 16 * MIB, stats
+    vramspan.unpin(buffers[0].value, 4 * MIB)
+    for wrong, kind in (
+        (lambda: vramspan.unpin(buffers[0].value, 4 * MIB), ValueError),
+        (lambda: vramspan.pin(0x1000, 1), LookupError),
+        (lambda: vramspan.stats(device=1), LookupError),
+        (lambda: vramspan.prefetch(0x1000, 1, to="disk"), ValueError),
+        (lambda: vramspan.pin("text"), TypeError),
+    ):
+        try:
+            wrong()
+        except kind as error:
+            assert str(error), kind
+        else:
+            raise SystemExit(f"no {kind.__name__}")
+    print("vramspan did what it was asked")

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import os
 import pathlib
+import re
 import time
 import zipfile
 
@@ -23,6 +24,19 @@ TREE = {
     "lib/vramspan/simcuda/libcuda.so.1": "lib/vramspan/simcuda/libcuda.so.1",
     "lib/vramspan/simcuda/libcupti.so.13": "lib/vramspan/simcuda/libcupti.so.13",
 }
+
+
+def statistics_fields(header):
+    """The names of vramspanStatistics after its size, as vramspan.h has them."""
+    body = re.search(r"typedef struct vramspanStatistics \{(.*?)\} vramspanStatistics;", header, re.S)[1]
+    body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+    declarations = [" ".join(d.split()) for d in body.split(";") if d.strip()]
+    assert declarations[0] == "size_t struct_size", declarations[0]
+    names = []
+    for declaration in declarations[1:]:
+        assert declaration.startswith("uint64_t "), declaration
+        names += [name.strip() for name in declaration[len("uint64_t "):].split(",")]
+    return names
 
 
 def metadata(version):
@@ -59,7 +73,8 @@ def main():
     for source in sorted(args.package.rglob("*.py")):
         files[f"vramspan/{source.relative_to(args.package)}"] = (source.read_bytes(), False)
     files["vramspan/_version.py"] = (f'VERSION = "{args.version}"\n'.encode(), False)
-    files["vramspan/py.typed"] = (b"", False)
+    names = statistics_fields((args.tree / "include/vramspan/vramspan.h").read_text(encoding="utf-8"))
+    files["vramspan/_statistics.py"] = (f"FIELDS = {tuple(names)!r}\n".encode(), False)
     for source, name in TREE.items():
         files[f"vramspan/tree/{name}"] = ((args.tree / source).read_bytes(), True)
     text = metadata(args.version) + (doc / "README.md").read_text(encoding="utf-8")

@@ -2,13 +2,15 @@
 
     vramspan.run(["python3", "train.py"], device_memory="50%")   # an unchanged program
     vramspan.torch.use_allocator()                               # PyTorch's allocations in this process
+    vramspan.stats(), pin(tensor), unpin(tensor), prefetch(tensor)   # in a process that has either
 
 Importing this starts nothing, and loads no library: each function does what it says when it is called.
 """
 from ._files import binary_path, library_path, preload_path
 from ._version import VERSION as __version__
 
-__all__ = ["binary_path", "library_path", "preload_path", "run", "torch"]
+_CALLS = ("Error", "pin", "prefetch", "stats", "unpin")
+__all__ = ["binary_path", "library_path", "preload_path", "run", "torch", *_CALLS]
 
 
 def run(program, *, check=False, **options):
@@ -32,8 +34,10 @@ def _words(options):
 
 
 def __getattr__(name):
-    if name == "torch":
-        import importlib
+    import importlib
 
+    if name == "torch":
         return importlib.import_module(".torch", __name__)
+    if name in _CALLS:
+        return getattr(importlib.import_module("._calls", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
