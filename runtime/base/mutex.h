@@ -13,6 +13,8 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "runtime/base/pause.h"
+
 #if defined(__clang__)
 #define VRAMSPAN_ATTRIBUTE(x) __attribute__((x))
 #else
@@ -42,7 +44,7 @@ class VS_CAPABILITY("mutex") Mutex {
   void Lock() VS_ACQUIRE() {
     for (int i = 0; i < 200; ++i) {
       if (mu_.try_lock()) return;
-      __builtin_ia32_pause();
+      Pause();
     }
     mu_.lock();
   }

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/pause.h"
+
 namespace vramspan {
 
 class LookupTable {
@@ -45,7 +47,7 @@ class LookupTable {
         if (writes_.load(std::memory_order_relaxed) == before) [[likely]]
           return value;
       }
-      __builtin_ia32_pause();
+      Pause();
     }
   }
 

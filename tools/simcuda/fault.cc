@@ -18,6 +18,7 @@ __attribute__((tls_model("initial-exec"))) thread_local sigjmp_buf* fault_target
 struct sigaction previous_segv;
 struct sigaction previous_bus;
 
+#if defined(__x86_64__)
 // Of the processor's page fault error code.
 constexpr greg_t kWriteAccess = 2;
 
@@ -25,6 +26,27 @@ bool IsWrite(const void* ucontext) {
   const auto* context = static_cast<const ucontext_t*>(ucontext);
   return (context->uc_mcontext.gregs[REG_ERR] & kWriteAccess) != 0;
 }
+#else
+// Of the exception syndrome, which is one of the records that the kernel leaves behind the
+// registers.
+constexpr uint64_t kWriteAccess = 1 << 6;
+
+bool IsWrite(const void* ucontext) {
+  const mcontext_t& machine = static_cast<const ucontext_t*>(ucontext)->uc_mcontext;
+  for (size_t at = 0; at < sizeof(machine.__reserved);) {
+    _aarch64_ctx record;
+    memcpy(&record, machine.__reserved + at, sizeof(record));
+    if (record.magic == ESR_MAGIC) {
+      esr_context syndrome;
+      memcpy(&syndrome, machine.__reserved + at, sizeof(syndrome));
+      return (syndrome.esr & kWriteAccess) != 0;
+    }
+    if (record.magic == 0 || record.size == 0) break;
+    at += record.size;
+  }
+  return false;
+}
+#endif
 
 void HandleFault(int signal, siginfo_t* info, void* ucontext) {
   if (signal == SIGSEGV && memory::TouchCounter::Get().Touched(info->si_addr, IsWrite(ucontext))) {

@@ -27,8 +27,8 @@
 
 #else  // Compiled for the host.
 
-#if !defined(__x86_64__) || !defined(__ELF__)
-#error "simcuda kernel images are x86-64 ELF shared objects"
+#if !(defined(__x86_64__) || defined(__aarch64__)) || !defined(__ELF__)
+#error "simcuda kernel images are ELF shared objects for x86-64 or aarch64"
 #endif
 
 #include <type_traits>

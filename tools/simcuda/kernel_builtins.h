@@ -139,7 +139,11 @@ SIMCUDA_CAS(unsigned long long)
 #undef SIMCUDA_CAS
 
 // An instruction, not __atomic_thread_fence: ThreadSanitizer does not model that and g++ says so.
+#if defined(__x86_64__)
 static inline void __threadfence() { asm volatile("mfence" ::: "memory"); }
+#else
+static inline void __threadfence() { asm volatile("dmb ish" ::: "memory"); }
+#endif
 static inline void __threadfence_block() { __threadfence(); }
 static inline void __threadfence_system() { __threadfence(); }
 
@@ -153,7 +157,15 @@ static inline void __nanosleep(unsigned int ns) {
   nanosleep(&pause, nullptr);
 }
 
-static inline long long clock64() { return static_cast<long long>(__builtin_ia32_rdtsc()); }
+static inline long long clock64() {
+#if defined(__x86_64__)
+  return static_cast<long long>(__builtin_ia32_rdtsc());
+#else
+  long long now;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(now));
+  return now;
+#endif
+}
 
 template <typename T>
 inline T __ldg(const T* address) {

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <vector>
 
+#include "tools/simcuda/modules/machine.h"
+
 namespace simcuda {
 namespace {
 
@@ -55,7 +57,7 @@ CUresult CheckKind(const Elf64_Ehdr& header, size_t available) {
     return CUDA_ERROR_INVALID_IMAGE;
   }
   if (header.e_machine == kMachineCuda) return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  if (header.e_machine != EM_X86_64 || header.e_type != ET_DYN ||
+  if (header.e_machine != kMachine || header.e_type != ET_DYN ||
       header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0 || header.e_phnum > 64 ||
       header.e_phoff < sizeof(header) || header.e_phoff > kMaxImageBytes) {
     return CUDA_ERROR_INVALID_IMAGE;

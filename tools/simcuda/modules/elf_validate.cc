@@ -8,6 +8,7 @@
 
 #include "tools/simcuda/kernel_abi.h"
 #include "tools/simcuda/modules/elf_image.h"
+#include "tools/simcuda/modules/machine.h"
 
 namespace simcuda {
 namespace {
@@ -298,20 +299,22 @@ class Validator {
     for (uint64_t at = 0; at < bytes; at += entry_bytes) {
       Elf64_Rela rela;
       memcpy(&rela, table + at, sizeof(rela));
+      // Where the linker had made room for more.
+      if (ELF64_R_TYPE(rela.r_info) == kNothing) continue;
       if (!InMemory(rela.r_offset, 8, PF_W)) return false;
       if (ELF64_R_SYM(rela.r_info) >= symbols_ && ELF64_R_SYM(rela.r_info) != 0) return false;
       switch (ELF64_R_TYPE(rela.r_info)) {
-        case R_X86_64_RELATIVE:
+        case kRelative:
           if (!InMemory(static_cast<uint64_t>(rela.r_addend), 0, 0)) return false;
           break;
-        case R_X86_64_64:
-        case R_X86_64_GLOB_DAT:
-        case R_X86_64_JUMP_SLOT:
-        case R_X86_64_DTPMOD64:
-        case R_X86_64_DTPOFF64:
-        case R_X86_64_TPOFF64:
+        case kAddress:
+        case kDataAddress:
+        case kCodeAddress:
+        case kTlsModule:
+        case kTlsOffset:
+        case kTlsThread:
           break;
-        case R_X86_64_TLSDESC:
+        case kTlsDescriptor:
           if (!InMemory(rela.r_offset, 16, PF_W)) return false;
           break;
         default:
@@ -331,7 +334,7 @@ class Validator {
       Elf64_Rela rela;
       memcpy(&rela, table + at, sizeof(rela));
       if (rela.r_offset < address || rela.r_offset - address >= bytes) continue;
-      if (ELF64_R_TYPE(rela.r_info) != R_X86_64_RELATIVE ||
+      if (ELF64_R_TYPE(rela.r_info) != kRelative ||
           !InMemory(static_cast<uint64_t>(rela.r_addend), 1, PF_X)) {
         return false;
       }
