@@ -33,8 +33,8 @@ for binary; do
       newest=$(printf '%s\n' "$number" "$newest" | sort -V | tail -n 1)
       continue
     fi
-    symbols=$(nm -D --with-symbol-versions "$binary" | awk -v version="$version" '
-      $(NF - 1) ~ /^[UwvBVWDRT]$/ { split($NF, part, /@+/); if (part[2] == version) print part[1] }')
+    symbols=$(readelf --dyn-syms -W "$binary" | awk -v version="$version" '
+      { split($8, part, /@+/); if (part[2] == version) print part[1] }')
     complain "$binary: needs $version, for ${symbols:-the file itself}"
   done
 done

@@ -1,10 +1,11 @@
 #!/bin/bash
 # Builds what users install: a wheel, a .deb and a tarball, for glibc 2.28 and later, each with its SBOM and licences.
 #
-# Usage: tools/package/build.sh [--from BUILD] [--only KIND]... [FOLDER]
-#   --from BUILD  package a build folder that is there (default: build the preset `package`)
-#   --only KIND   wheel, deb or tarball (default: all three)
-#   FOLDER        gets the packages (default: build/packages)
+# Usage: tools/package/build.sh [--machine MACHINE] [--from BUILD] [--only KIND]... [FOLDER]
+#   --machine MACHINE  x86_64 (default), or aarch64 by a cross compiler
+#   --from BUILD       package a build folder that is there (default: build the preset `package`)
+#   --only KIND        wheel, deb or tarball (default: all three)
+#   FOLDER             gets the packages (default: build/packages)
 #
 # The same sources and tools give the same bytes. SOURCE_DATE_EPOCH dates the files (default: the last commit).
 set -euo pipefail
@@ -20,17 +21,23 @@ die() {
 
 build=
 given=false
+machine=x86_64
 kinds=()
 folder=$repo/build/packages
 while [[ $# -gt 0 ]]; do
   case $1 in
     --from) build=$(cd "${2:?--from takes a build folder}" && pwd); given=true; shift ;;
+    --machine)
+      [[ ${2:-} == x86_64 || ${2:-} == aarch64 ]] || die "--machine takes x86_64 or aarch64, not '${2:-}'"
+      machine=$2
+      shift
+      ;;
     --only)
       [[ " wheel deb tarball " == *" ${2:-} "* ]] || die "--only takes wheel, deb or tarball, not '${2:-}'"
       kinds+=("$2")
       shift
       ;;
-    -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
     -*) die "unknown argument '$1' (see --help)" ;;
     *) folder=$1 ;;
   esac
@@ -38,16 +45,25 @@ while [[ $# -gt 0 ]]; do
 done
 [[ ${#kinds[@]} -gt 0 ]] || kinds=(wheel deb tarball)
 
-if [[ -z $build ]]; then
-  "$repo/tools/setup.sh" build
-  build=$repo/build/package
+build_preset() {
   (
     cd "$repo"
-    cmake --preset package >/dev/null
-    cmake --build --preset package -j "${JOBS:-$(nproc)}" -- --quiet
+    cmake --preset "$1" >/dev/null
+    cmake --build --preset "$1" -j "${JOBS:-$(nproc)}" -- --quiet
   ) >&2
+  build=$repo/build/$1
+}
+if [[ -z $build ]]; then
+  "$repo/tools/setup.sh" build
+  # The manual page is made of what a command says that runs here.
+  build_preset package
+  if [[ $machine == aarch64 ]]; then
+    command -v aarch64-linux-gnu-g++ >/dev/null || die "the cross compiler is missing: install g++-aarch64-linux-gnu"
+    "$here/arm64.sh" "$repo/build/deps/arm64"
+    build_preset package-aarch64
+  fi
 fi
-for tool in python3 strip; do
+for tool in python3 readelf; do
   command -v "$tool" >/dev/null || die "$tool is missing: run tools/setup.sh test"
 done
 
@@ -70,8 +86,7 @@ doc=$tree/share/doc/vramspan
 mkdir -p "$doc/docs"
 cp "$repo/README.md" "$repo/CHANGELOG.md" "$repo/LICENSE" "$doc"
 cp "$repo"/docs/*.md "$doc/docs"
-version=$("$tree/bin/vramspan" --version)
-version=${version#vramspan }
+version=$(sed -n 's/^#define VRAMSPAN_VERSION_[MP][A-Z]* //p' "$tree/include/vramspan/vramspan.h" | paste -sd.)
 
 # Every binary of it, and those inside: the images of kernels for the simulated driver.
 mapfile -t binaries < <(find "$tree" -type f \( -name '*.so*' -o -path '*/bin/*' \) | sort)
@@ -85,7 +100,6 @@ fi
 "$here/sbom.py" --version "$version" --abseil "$(sed -n 's/^VRAMSPAN_ABSEIL_SOURCE_DIR:PATH=//p' "$build/CMakeCache.txt")" \
   "$tree" "$doc/vramspan.spdx.json" "$doc/THIRD-PARTY.txt"
 
-machine=$(uname -m)
 for kind in "${kinds[@]}"; do
   case $kind in
     wheel) "$here/wheel.py" --version "$version" --machine "$machine" "$tree" "$here/python/vramspan" "$folder" ;;
@@ -96,6 +110,6 @@ for kind in "${kinds[@]}"; do
         --mtime="@$SOURCE_DATE_EPOCH" --transform "s,^vramspan,vramspan-$version," --create vramspan | gzip -9n >"$file"
       echo "$file"
       ;;
-    deb) "$here/deb.sh" "$version" "$tree" "$folder" ;;
+    deb) "$here/deb.sh" "$version" "$machine" "$tree" "$folder" ;;
   esac
 done

@@ -2,12 +2,13 @@
 # Writes the .deb from the tree that is installed, by CPack. The tree stands in /usr/lib/vramspan as it is, so that
 # the command finds its libraries; /usr/bin has a link to the command, and the pages are where Debian has pages.
 #
-# Usage: tools/package/deb.sh VERSION TREE FOLDER
+# Usage: tools/package/deb.sh VERSION MACHINE TREE FOLDER
 set -euo pipefail
 umask 022
 version=$1
-tree=$2
-folder=$3
+machine=$2
+tree=$3
+folder=$4
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -41,7 +42,11 @@ cp "$here/lintian-overrides" "$usr/share/lintian/overrides/vramspan"
 find "$usr" -name '*.so*' -type f -exec chmod 0644 {} +
 find "$work/root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 
-architecture=$(dpkg --print-architecture)
+case $machine in
+  x86_64) architecture=amd64 ;;
+  aarch64) architecture=arm64 ;;
+  *) echo "$0: what does Debian call $machine?" >&2; exit 1 ;;
+esac
 cat >"$work/CPackConfig.cmake" <<CONFIG
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME vramspan)
