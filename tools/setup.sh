@@ -3,8 +3,9 @@
 # is a CUDA Toolkit. Quiet when there is nothing to do. Writes to stderr alone, so that callers' output stays
 # clean.
 #
-# Usage: tools/setup.sh [build | test | all]
+# Usage: tools/setup.sh [build | package | test | all]
 #   build   what the library and the tools are built with (tools/demo.sh)
+#   package and what packs them (tools/package/build.sh)
 #   test    and what the default tests need (tools/test.sh)
 #   all     and what the other stages, the benchmarks and those who edit need (default)
 set -euo pipefail
@@ -36,9 +37,10 @@ die() {
 
 case ${1:-all} in
   build) ;;
+  package) packages+=(python3) ;;
   test) packages+=("${test_packages[@]}") ;;
   all) packages+=("${test_packages[@]}" "${all_packages[@]}") ;;
-  -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
   *) die "unknown argument '$1' (see --help)" ;;
 esac
 

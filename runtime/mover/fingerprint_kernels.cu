@@ -2,7 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace {
+// Not unnamed: nvcc names what is in such a namespace by the folder, and builds would differ.
+namespace fingerprint_parts {
 
 using Word = unsigned long long;
 
@@ -54,7 +55,8 @@ __device__ inline void HashPart(const Word* data, size_t words, Word* sum_a, Wor
   *sum_b = b;
 }
 
-}  // namespace
+}  // namespace fingerprint_parts
+using namespace fingerprint_parts;  // NOLINT
 
 // Adds the hashes to sums[0] and sums[1].
 extern "C" __global__ void fingerprint(const Word* data, size_t words, Word* sums) {
@@ -85,7 +87,7 @@ struct Sums {
   Word gate;   // Of a launch's first slot: what is below.
 };
 
-namespace {
+namespace fingerprint_parts {
 
 #if defined(__CUDA_ARCH__)
 // Which pieces are wanted, a bit each. A word of host memory is read once: blocks that read the
@@ -149,7 +151,7 @@ __device__ inline void AddUp(Word a, Word b, Word adders, Sums* mine, Word* resu
   __threadfence_system();
 }
 
-}  // namespace
+}  // namespace fingerprint_parts
 
 extern "C" __global__ void fingerprints(Pieces pieces, Sums* sums, Word* results,
                                         const volatile uint32_t* asked) {

@@ -54,7 +54,7 @@ build_preset() {
   build=$repo/build/$1
 }
 if [[ -z $build ]]; then
-  "$repo/tools/setup.sh" build
+  "$repo/tools/setup.sh" package
   # The manual page is made of what a command says that runs here.
   build_preset package
   if [[ $machine == aarch64 ]]; then
@@ -64,7 +64,7 @@ if [[ -z $build ]]; then
   fi
 fi
 for tool in python3 readelf; do
-  command -v "$tool" >/dev/null || die "$tool is missing: run tools/setup.sh test"
+  command -v "$tool" >/dev/null || die "$tool is missing: run tools/setup.sh package"
 done
 
 if [[ -z ${SOURCE_DATE_EPOCH:-} ]]; then
