@@ -45,6 +45,9 @@ while [[ $# -gt 0 ]]; do
 done
 [[ ${#kinds[@]} -gt 0 ]] || kinds=(wheel deb tarball)
 
+# A cache of compilations may write paths anew before the compiler sees them, and they are in messages.
+export CCACHE_BASEDIR=
+
 build_preset() {
   (
     cd "$repo"
