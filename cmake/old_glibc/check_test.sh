@@ -2,13 +2,20 @@
 # check.sh finds what it is there for: a newer symbol, a library of the compiler's. And takes what is linked to the
 # stubs.
 #
-# Usage: cmake/old_glibc/check_test.sh STUBS COMPILER
+# Usage: cmake/old_glibc/check_test.sh COMPILER
 set -euo pipefail
-stubs=$1
-compiler=$2
-check=$(dirname "$0")/check.sh
+compiler=$1
+here=$(cd "$(dirname "$0")" && pwd)
+check=$here/check.sh
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+
+for source in "$here"/*.cc; do
+  "$compiler" -std=c++20 -O2 -fPIC -fno-stack-protector -fno-exceptions -c "$source" -o "$work/$(basename "$source").o"
+done
+ar rcs "$work/compat.a" "$work"/*.o
+stubs=$work/stubs
+"$here/stubs.sh" 2.28 "$stubs" "$work/compat.a" "$compiler"
 
 # fstat is of glibc 2.33, or of what stands beside this file.
 cat >"$work/new.cc" <<'CODE'

@@ -10,8 +10,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # Times that differ show where a time gets in.
 export SOURCE_DATE_EPOCH=1700000000
-(umask 077 && "$here/build.sh" --from "$build" "$work/first")
-TZ=Asia/Kolkata "$here/build.sh" --from "$build" "$work/second"
+(umask 077 && "$here/build.sh" --unchecked "$build" "$work/first")
+TZ=Asia/Kolkata "$here/build.sh" --unchecked "$build" "$work/second"
 cd "$work"
 [[ $(ls first) == "$(ls second)" && $(ls first | wc -l) -eq 3 ]] || { echo "other packages: $(ls first second)" >&2; exit 1; }
 for file in first/*; do
