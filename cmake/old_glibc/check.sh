@@ -1,6 +1,6 @@
 #!/bin/bash
 # Checks that binaries run with an old glibc: none needs a symbol of a version newer than VERSION, nor any library
-# but the C library. Names the binary, the symbol and its version.
+# but the C library. Names the binary, the symbol and its version. Nor do readelf and nm warn of its table of symbols.
 #
 # Usage: cmake/old_glibc/check.sh VERSION BINARY...
 set -euo pipefail
@@ -18,6 +18,8 @@ complain() {
 
 newest=0
 for binary; do
+  warnings=$({ readelf --dyn-syms -W "$binary" && nm -D "$binary"; } 2>&1 >/dev/null) || warnings+=" (failed)"
+  [[ -z $warnings ]] || complain "$binary: $warnings"
   dynamic=$(readelf -dW "$binary")
   for name in $(sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' <<<"$dynamic"); do
     case $name in

@@ -1,6 +1,6 @@
 #!/bin/bash
-# check.sh finds what it is there for: a newer symbol, a library of the compiler's. And takes what is linked to the
-# stubs.
+# check.sh finds what it is there for: a newer symbol, a library of the compiler's, a table that the linker broke. And
+# takes what is linked to the stubs.
 #
 # Usage: cmake/old_glibc/check_test.sh COMPILER
 set -euo pipefail
@@ -51,3 +51,20 @@ fails_with 2.28 "$work/plain" "needs GLIBC_2.34, for __libc_start_main"
 fails_with 2.1 "$work/shipped" "needs GLIBC_2.2.5, for "
 "$check" 2.28 "$work/shipped"
 "$work/shipped" <"$0"
+
+# What exports a symbol under a version of its own can refer to glibc's.
+root=$here/../..
+"$compiler" -std=c++20 -O2 -fPIC -I"$root" -c "$root/runtime/preload/not_for_musl.cc" -o "$work/hook.o"
+echo 'VRAMSPAN_NOT_FOR_MUSL { global: __libc_start_main; stdin; local: *; };' >"$work/hook.map"
+link_hook() {
+  "$compiler" -shared "$work/hook.o" -L "$stubs" -Wl,--version-script="$work/hook.map" -o "$work/$1"
+}
+link_hook hook.so
+refers=$(nm -D --undefined-only "$work/hook.so")
+[[ $refers == *__libc_start_main@GLIBC_2.* ]] || { echo "hook.so does not refer to glibc's start" >&2; exit 1; }
+"$check" 2.28 "$work/hook.so"
+# Stubs for an empty COMPAT let the linker take one for the other.
+ar rcs "$work/empty.a"
+"$here/stubs.sh" 2.28 "$stubs" "$work/empty.a" "$compiler"
+link_hook broken.so
+fails_with 2.28 "$work/broken.so" "broken.so symbol number"

@@ -9,6 +9,9 @@
 # A symbol has the newest of its versions that is no newer than VERSION: glibc keeps the older ones for good. What
 # came later is missing, and the linker names it. Since 2.34 libc.so.6 has what was in libraries of their own.
 # The stubs put it back there, because with an old glibc somebody must load them.
+#
+# Who names no version gets that one, unless COMPAT has the symbol. Then the stub's is not the default version: the
+# linker takes a default one and what a library itself exports under that name for the same symbol.
 set -euo pipefail
 if [[ $# -lt 4 ]]; then
   echo "usage: $0 VERSION FOLDER COMPAT COMPILER..." >&2
@@ -27,13 +30,15 @@ file_of() {
   [[ -e $path ]] || return 1
   readlink -f "$path"
 }
+in_compat=$(readelf -sW "$compat" | awk '$5 == "GLOBAL" && $7 != "UND" { print $8 }' | sort -u | paste -sd' ')
 
 # Symbols of the library in $1: library, name, version, kind, size.
 symbols_of() {
   local path
   path=$(file_of "$1") || return 0
-  readelf --dyn-syms -W "$path" | awk -v library="$1" -v limit="$version" '
+  readelf --dyn-syms -W "$path" | awk -v library="$1" -v limit="$version" -v in_compat="$in_compat" '
     function number(text,    part) { split(text, part, "."); return part[1] * 1e6 + part[2] * 1e3 + part[3] }
+    BEGIN { split(in_compat, words, " "); for (i in words) ours[words[i]] }
     $7 == "UND" || $7 == "ABS" || NF < 8 || $5 == "LOCAL" { next }
     split($8, part, /@+/) == 2 && part[2] ~ /^GLIBC_[0-9.]+$/ {
       name = part[1]
@@ -50,7 +55,8 @@ symbols_of() {
           else if (name ~ /^(_*pthread_|sem_|thrd_|mtx_|cnd_|tss_|call_once$)/) home = "libpthread.so.0"
           else if (name ~ /^(aio_|lio_|mq_|shm_|timer_)/) home = "librt.so.1"
         }
-        print home, name, node[name], kind[name], size[name]
+        at = name in ours ? "@" : "@@"
+        print home, name, node[name], kind[name], size[name], at
       }
     }'
 }
@@ -68,12 +74,16 @@ for library in "${libraries[@]}"; do
     {
       type = $4 == "OBJECT" ? "object" : $4 == "TLS" ? "tls_object" : "function"
       bytes = type == "function" || $5 == "0" ? 1 : $5
-      print ".globl " $2 "\n.type " $2 ", %" type "\n" $2 ":\n.skip " bytes "\n.size " $2 ", " bytes
+      label = $6 == "@@" ? $2 : "vramspan_old_" $2
+      print ".globl " label "\n.type " label ", %" type "\n" label ":\n.skip " bytes "\n.size " label ", " bytes
+      if (label != $2) print ".symver " label ", " $2 "@" $3
     }' <<<"$all" >"$folder/$library.s"
   awk -v library="$library" '
-    $1 == library { names[$3] = names[$3] " " $2 ";" }
-    END { for (node in names) print node " { global:" names[node] " };" ; print "VRAMSPAN_NO_MORE { local: *; };" }' \
-    <<<"$all" | sort >"$folder/$library.map"
+    $1 == library { names[$3] = names[$3] ($6 == "@@" ? " " $2 ";" : "") }
+    END {
+      for (node in names) print node " {" (names[node] == "" ? "" : " global:" names[node]) " };"
+      print "VRAMSPAN_NO_MORE { local: *; };"
+    }' <<<"$all" | sort >"$folder/$library.map"
   "${compiler[@]}" -shared -nostdlib -x assembler "$folder/$library.s" -Wl,-soname,"$library" \
     -Wl,--version-script="$folder/$library.map" -o "$folder/$library"
   rm "$folder/$library.s" "$folder/$library.map"

@@ -98,6 +98,7 @@ if $given; then
   echo "package: for tests only, because the build's glibc is not checked" >&2
 else
   "$repo/cmake/old_glibc/check.sh" 2.28 "${binaries[@]}" "${images[@]}" >&2
+  "$repo/cmake/check_preload.sh" "$tree/lib/libvramspan_preload.so" "$repo/tests/preload/hooked_symbols.inc" >&2
 fi
 if ! find "$build" -name '*.fatbin' | grep -q .; then
   echo "package: no kernel has code for GPUs, because nvcc was not found" >&2
