@@ -72,6 +72,7 @@ TEST_P(BystandersTest, AreAsWithoutVramspan) {
 INSTANTIATE_TEST_SUITE_P(
     All, BystandersTest,
     ::testing::Values(Case{"dynamic", Built("dynamic") + " a b"}, Case{"static", Built("static")},
+                      Case{"unversioned", Built("unversioned") + " a"},
                       Case{"musl", Built("musl") + " a"}, Case{"musl_static", Built("musl_static")},
                       Case{"musl_child", "sh -c \"" + Built("musl") + " x; exit 5\""},
                       Case{"script", "./script a b"},
