@@ -7,7 +7,8 @@
 #   COMPAT    an archive that has what VERSION lacks; FOLDER/libc.so takes from it what is called
 #
 # A symbol has the newest of its versions that is no newer than VERSION: glibc keeps the older ones for good. What
-# came later is missing, and the linker names it. Since 2.34 libc.so.6 has what was in libraries of their own.
+# came later is missing, and the linker names it. So is what glibc keeps for old programs alone, without a default
+# version. Since 2.34 libc.so.6 has what was in libraries of their own.
 # The stubs put it back there, because with an old glibc somebody must load them.
 #
 # Who names no version gets that one, unless COMPAT has the symbol. Then the stub's is not the default version: the
@@ -42,6 +43,7 @@ symbols_of() {
     $7 == "UND" || $7 == "ABS" || NF < 8 || $5 == "LOCAL" { next }
     split($8, part, /@+/) == 2 && part[2] ~ /^GLIBC_[0-9.]+$/ {
       name = part[1]
+      if ($8 ~ /@@/) for_new_programs[name] = 1
       value = number(substr(part[2], 7))
       if (!(name in newest) || value > newest[name]) newest[name] = value
       if (value > number(limit) || (name in best) && value < best[name]) next
@@ -49,6 +51,7 @@ symbols_of() {
     }
     END {
       for (name in best) {
+        if (!(name in for_new_programs)) continue
         home = library
         if (library == "libc.so.6" && newest[name] > best[name]) {
           if (name ~ /^dl/) home = "libdl.so.2"
