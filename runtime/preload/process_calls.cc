@@ -11,8 +11,12 @@
 namespace vramspan::preload {
 namespace {
 
-// A runtime of the parent is none of a child's.
-Runtime* Holding(CUdeviceptr p) { return Inherited() ? nullptr : RuntimeOf(p); }
+// A runtime of the parent is none of a child's. Nor is what was freed a runtime's, though its
+// address stays in the runtime's range.
+Runtime* Holding(CUdeviceptr p) {
+  Runtime* const runtime = Inherited() ? nullptr : RuntimeOf(p);
+  return runtime != nullptr && runtime->memory().Find(DevicePtr(p)).ok() ? runtime : nullptr;
+}
 Runtime* OnDevice(int device) { return Inherited() ? nullptr : RuntimeOfDevice(device); }
 
 }  // namespace

@@ -56,5 +56,9 @@ void SayWhatIsWanted(Program* p) {
   CHECK(prefetch(0x1000, 1, VRAMSPAN_LOCATION_HOST, p->stream) == CUDA_ERROR_NOT_FOUND);
   p->Work(buffers, kBytes, 1);
   for (const CUdeviceptr b : buffers) CHECK_OK(p->api.MemFree(b));
-  CHECK(pin(buffers.front(), kBytes) == CUDA_ERROR_INVALID_VALUE);
+  for (const CUdeviceptr b : buffers) {
+    CHECK(pin(b, kBytes) == CUDA_ERROR_NOT_FOUND);
+    CHECK(unpin(b, kBytes) == CUDA_ERROR_NOT_FOUND);
+    CHECK(prefetch(b, kBytes, VRAMSPAN_LOCATION_HOST, p->stream) == CUDA_ERROR_NOT_FOUND);
+  }
 }
