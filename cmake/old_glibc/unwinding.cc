@@ -1,5 +1,5 @@
-// libgcc's unwinder asks glibc 2.35 which library an address lies in. Every glibc can list the
-// libraries.
+// libgcc's unwinder asks glibc 2.35 which library an address lies in. That glibc answers without a
+// lock. An older one can list the libraries, with its loader's lock held.
 #include <dlfcn.h>
 #include <link.h>
 #include <stdint.h>
@@ -34,9 +34,20 @@ int Visit(dl_phdr_info* library, size_t, void* data) {
   return 1;
 }
 
+using Find = int(void*, dl_find_object*);
+Find* glibcs = nullptr;
+
+// Before any thread of the program's can be in a frame of this binary's.
+__attribute__((constructor)) void LookUp() {
+  glibcs = reinterpret_cast<Find*>(dlvsym(RTLD_DEFAULT, "_dl_find_object", "GLIBC_2.35"));
+  // The program is not to hear of it.
+  if (glibcs == nullptr) dlerror();
+}
+
 }  // namespace
 
 __attribute__((visibility("hidden"))) int _dl_find_object(void* address, dl_find_object* result) {
+  if (glibcs != nullptr) return glibcs(address, result);
   Search search = {reinterpret_cast<ElfW(Addr)>(address), result};
   return dl_iterate_phdr(&Visit, &search) == 1 ? 0 : -1;
 }
