@@ -1,5 +1,5 @@
-// Where a program starts. The crt1.o of glibc 2.34 and later leaves constructors to the C library;
-// before that they were the program's own, and the C library called what it was given for them.
+// Where a program starts. The crt1.o of glibc 2.34 and later leaves constructors to the C library.
+// Before that they were the program's own, and the C library called what it was given for them.
 extern "C" {
 
 using Main = int(int, char**, char**);
