@@ -40,16 +40,15 @@ def statistics_fields(header):
 
 
 def metadata(version):
-    return f"""Metadata-Version: 2.1
+    return f"""Metadata-Version: 2.4
 Name: vramspan
 Version: {version}
 Summary: More memory than the GPU has, at addresses that never change
-License: Apache-2.0
+License-Expression: Apache-2.0
 License-File: LICENSE
 License-File: THIRD-PARTY.txt
 Keywords: cuda,gpu,memory,oversubscription
 Classifier: Environment :: GPU :: NVIDIA CUDA
-Classifier: License :: OSI Approved :: Apache Software License
 Classifier: Operating System :: POSIX :: Linux
 Requires-Python: >=3.7
 Description-Content-Type: text/markdown
