@@ -44,3 +44,17 @@ for entry in wheel.infolist():  # As pip does it.
 CODE
 export PYTHONPATH=$work/installed PYTHONDONTWRITEBYTECODE=1
 python3 -m vramspan run --simulate --quiet --device-memory 16MiB -- python3 "$here/try_program.py" asks
+
+# The library that backs the process need not be the wheel's own.
+tree=$work/installed/vramspan/tree/lib
+mkdir other
+cp "$tree/libvramspan.so.0" other
+for mode in RTLD_GLOBAL RTLD_LOCAL; do
+  VRAMSPAN_DRIVER=$tree/vramspan/simcuda/libcuda.so.1 VRAMSPAN_DEVICE_MEMORY=16MiB python3 - $mode <<'CODE'
+import ctypes, sys, vramspan
+own = ctypes.CDLL("other/libvramspan.so.0", mode=getattr(ctypes, sys.argv[1]))
+own.vramspan_torch_malloc.restype = ctypes.c_void_p
+assert own.vramspan_torch_malloc(ctypes.c_ssize_t(4 << 20), 0, None)
+assert vramspan.stats()["allocated_bytes"] == 4 << 20
+CODE
+done

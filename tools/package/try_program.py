@@ -1,6 +1,7 @@
 """Fills 64 MiB of device memory and reads them back. Knows nothing of vramspan, but with the argument `asks`."""
 import ctypes
 import sys
+import types
 
 cuda = ctypes.CDLL("libcuda.so.1")
 MIB = 1 << 20
@@ -38,6 +39,11 @@ if sys.argv[1:] == ["asks"]:
     stats = vramspan.stats()
     assert stats["allocated_bytes"] == 64 * MIB and stats["device_budget"] == 16 * MIB, stats
     vramspan.unpin(buffers[0].value, 4 * MIB)
+    # As CuPy's array[:, 1:] has it: the elements lie apart, in all of what was allocated.
+    part = types.SimpleNamespace
+    whole = part(ptr=buffers[2].value, size=4 * MIB)
+    vramspan.pin(part(data=part(ptr=whole.ptr + 8, mem=whole), nbytes=MIB, flags=part(c_contiguous=False)))
+    vramspan.unpin(whole.ptr, whole.size)
     for wrong, kind in (
         (lambda: vramspan.unpin(buffers[0].value, 4 * MIB), ValueError),
         (lambda: vramspan.pin(0x1000, 1), LookupError),

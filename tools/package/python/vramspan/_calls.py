@@ -37,11 +37,19 @@ def _libraries():
     process = ctypes.CDLL(None)
     if hasattr(process, "vramspanPreloadStatistics"):
         yield _Library(process, "vramspanPreload", "vramspanPreloadLastErrorMessage")
-    try:
-        own = ctypes.CDLL(library_path(), mode=os.RTLD_NOLOAD | os.RTLD_LOCAL | os.RTLD_NOW)
-    except OSError:
-        return
-    yield _Library(own, "vramspanProcess", "vramspanLastErrorMessage")
+    if hasattr(process, "vramspanProcessStatistics"):
+        yield _Library(process, "vramspanProcess", "vramspanLastErrorMessage")
+    # One that a program was linked with or has opened has the name, and need not be this package's.
+    path = library_path()
+    handles = set()
+    for name in (os.path.basename(path), path):
+        try:
+            own = ctypes.CDLL(name, mode=os.RTLD_NOLOAD | os.RTLD_LOCAL | os.RTLD_NOW)
+        except OSError:
+            continue
+        if own._handle not in handles and hasattr(own, "vramspanProcessStatistics"):
+            handles.add(own._handle)
+            yield _Library(own, "vramspanProcess", "vramspanLastErrorMessage")
 
 
 def _call(name, *args):
@@ -72,7 +80,10 @@ def _range(memory, size):
         return ctypes.c_uint64(whole.data_ptr()), ctypes.c_size_t(
             whole.numel() * whole.element_size() if whole is memory else whole.nbytes())
     if hasattr(memory, "data") and hasattr(memory.data, "ptr"):
-        return ctypes.c_uint64(memory.data.ptr), ctypes.c_size_t(memory.nbytes)
+        if memory.flags.c_contiguous:
+            return ctypes.c_uint64(memory.data.ptr), ctypes.c_size_t(memory.nbytes)
+        # So may the elements of an array with strides, before its pointer too.
+        return ctypes.c_uint64(memory.data.mem.ptr), ctypes.c_size_t(memory.data.mem.size)
     raise TypeError(f"{type(memory).__name__} is neither a tensor nor an array; give an address and a size")
 
 
