@@ -3,13 +3,14 @@
 #
 # Usage: tools/package/try.sh [--from FOLDER] [--userlands FOLDER] [SUITE]...
 #   --from FOLDER       has the packages (default: build them)
-#   --userlands FOLDER  where userlands are made, and found again (default: build/userlands)
+#   --userlands FOLDER  where userlands are made, and found again (default: /var/tmp/vramspan-userlands, for debootstrap
+#                       takes no path with a space)
 #   SUITE               bullseye, bookworm, trixie (default: these, and buster where a mirror has it)
 #
 # DEBIAN_MIRROR names another mirror than deb.debian.org.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-userlands=$here/../../build/userlands
+userlands=/var/tmp/vramspan-userlands
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 packages=
 suites=()
@@ -17,7 +18,7 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --from) packages=$(cd "${2:?--from takes a folder}" && pwd); shift ;;
     --userlands) userlands=${2:?--userlands takes a folder}; shift ;;
-    -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
     -*) echo "try: unknown argument '$1' (see --help)" >&2; exit 2 ;;
     *) suites+=("$1") ;;
   esac
@@ -34,6 +35,7 @@ if [[ -z $packages ]]; then
   "$here/build.sh" "$packages"
 fi
 lintian --allow-root --fail-on error,warning "$packages"/*.deb
+[[ $userlands != *" "* ]] || { echo "try: debootstrap takes no path with a space: '$userlands'" >&2; exit 2; }
 mkdir -p "$userlands"
 userlands=$(cd "$userlands" && pwd)
 
