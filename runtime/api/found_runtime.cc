@@ -42,7 +42,7 @@ Status CopyStatistics(Runtime& runtime, vramspanStatistics* out) {
   return absl::OkStatus();
 }
 
-Status Prefetch(Runtime& runtime, CUdeviceptr ptr, size_t size, vramspanLocation to,
+Status Prefetch(Runtime& runtime, CUdeviceptr ptr, size_t size, const vramspanLocation& to,
                 CUstream stream) {
   VS_RETURN_IF_ERROR(CheckEnum(to, VRAMSPAN_LOCATION_HOST, "location"));
   VS_RETURN_IF_ERROR(runtime.memory().Find(DevicePtr(ptr)).status());
@@ -68,7 +68,7 @@ CUresult UnpinInFound(Runtime* runtime, CUdeviceptr ptr, size_t size) {
   return OnFound(runtime, [&](Runtime& r) { return r.mover().Unpin(DevicePtr(ptr), Bytes(size)); });
 }
 
-CUresult PrefetchInFound(Runtime* runtime, CUdeviceptr ptr, size_t size, vramspanLocation to,
+CUresult PrefetchInFound(Runtime* runtime, CUdeviceptr ptr, size_t size, const vramspanLocation& to,
                          CUstream stream) {
   if (runtime == nullptr) return NotOurs(ptr);
   return OnFound(runtime, [&](Runtime& r) { return Prefetch(r, ptr, size, to, stream); });

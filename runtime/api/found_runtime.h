@@ -10,13 +10,14 @@ namespace vramspan {
 
 // The caller's structure may be of another version: then nothing is written.
 Status CopyStatistics(Runtime& runtime, vramspanStatistics* out);
-Status Prefetch(Runtime& runtime, CUdeviceptr ptr, size_t size, vramspanLocation to,
+// By reference: a caller in C may pass what is no vramspanLocation (check_enum.h).
+Status Prefetch(Runtime& runtime, CUdeviceptr ptr, size_t size, const vramspanLocation& to,
                 CUstream stream);
 
 CUresult StatisticsOfFound(Runtime* runtime, int device, vramspanStatistics* out);
 CUresult PinInFound(Runtime* runtime, CUdeviceptr ptr, size_t size);
 CUresult UnpinInFound(Runtime* runtime, CUdeviceptr ptr, size_t size);
-CUresult PrefetchInFound(Runtime* runtime, CUdeviceptr ptr, size_t size, vramspanLocation to,
+CUresult PrefetchInFound(Runtime* runtime, CUdeviceptr ptr, size_t size, const vramspanLocation& to,
                          CUstream stream);
 
 }  // namespace vramspan
