@@ -16,7 +16,8 @@ void ArgumentSets::AddGiven(uint64_t given) {
   }
 }
 
-void ArgumentSets::Add(uint64_t arguments, uint64_t given, uint64_t sectors, bool shows) {
+void ArgumentSets::Add(const CountedLaunch& launch) {
+  const auto [arguments, given, sectors, shows, beside] = launch;
   const bool above = sectors >= TrustList::kNoise;
   shown_ += shows;
   doubts_ |= above;
@@ -25,10 +26,18 @@ void ArgumentSets::Add(uint64_t arguments, uint64_t given, uint64_t sectors, boo
   Set& set = further ? beyond_ : sets_[arguments];
   if (shows && !above && !set.clean && !further) ++clean_;
   set.clean |= (shows && !above) || further;
+  set.given = given;
   if (shows && !above) AddGiven(given);
   if (!above) return;
   set.most = std::max(set.most, sectors);
   ++set.above;
+  set.apart += !beside;
+}
+
+bool ArgumentSets::Contradicted(const Set& set) const {
+  return std::any_of(given_.begin(), given_.end(), [&set](const GivenLaunches& g) {
+    return g.given != 0 && g.given == set.given && g.launches >= kEnoughAlike;
+  });
 }
 
 bool ArgumentSets::MayTell(uint64_t arguments) const {
@@ -44,6 +53,8 @@ void ArgumentSets::AddDoubts(const ArgumentSets& arrays) {
     if (mine.clean) continue;
     mine.most = std::max(mine.most, set.most);
     mine.above += set.above;
+    mine.apart += set.apart;
+    mine.given = set.given;
   }
   beyond_.most = std::max(beyond_.most, arrays.beyond_.most);
   beyond_.above += arrays.beyond_.above;
@@ -52,11 +63,12 @@ void ArgumentSets::AddDoubts(const ArgumentSets& arrays) {
 HostSectors ArgumentSets::taken() const {
   HostSectors taken{.most = most_, .doubtful = beyond_.above, .doubtful_most = beyond_.most};
   for (const auto& [arguments, set] : sets_) {
-    if (set.above >= 2 && !set.clean) {
+    if (set.apart >= 2 && !set.clean) {
       taken.most = std::max(taken.most, set.most);
-    } else {
+    } else if (set.above != 0) {
       taken.doubtful += set.above;
       taken.doubtful_most = std::max(taken.doubtful_most, set.most);
+      if (Contradicted(set)) taken.contradicted += set.above;
     }
   }
   return taken;

@@ -4,7 +4,8 @@
 // H100 about once in a second, 68 to 1,302 sectors (finding 0038). Equal launches touch the same,
 // so a miss shows in each of them. So what a launch took may be a disturbance where it is little,
 // and where not all launches with these arguments took as much. Such launches are doubtful. They
-// are disturbances where they are rare among all launches of the code (Disturbances).
+// are disturbances where they are rare among all launches of the code (Disturbances). One
+// disturbance may last for several launches that are counted one after the other.
 //
 // Pure.
 #ifndef VRAMSPAN_RUNTIME_API_ARGUMENT_SETS_H_
@@ -17,6 +18,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/observe/trust_list.h"
+
 namespace vramspan {
 
 // Of the launches of one code, in sectors of host memory.
@@ -24,11 +27,23 @@ struct HostSectors {
   uint64_t most = 0;           // In one launch that is not doubtful.
   uint64_t doubtful = 0;       // Launches,
   uint64_t doubtful_most = 0;  // and the most in one of them.
+  // Of the doubtful ones: enough others (kEnoughAlike) were given the same, and took nothing.
+  uint64_t contradicted = 0;
+};
+
+// What one launch took.
+struct CountedLaunch {
+  uint64_t arguments = 0;  // A hash of all that it was given,
+  uint64_t given = 0;      // and of that but for pointers: Submission::given.
+  uint64_t sectors = 0;    // Of host memory.
+  bool shows = false;      // All that it does not name lay there.
+  bool beside = false;     // The launch counted just before it took more than noise, too.
 };
 
 // How many doubtful launches are disturbances among so many. Of a few launches none is: it cannot
-// be told.
+// be told, unless enough that were given the same contradict it.
 constexpr uint64_t kEnoughToTell = 16;
+constexpr uint64_t kEnoughAlike = TrustList::kProvenLaunches;
 constexpr uint64_t Disturbances(uint64_t launches) {
   return launches < kEnoughToTell ? 0 : 1 + launches / 32;
 }
@@ -46,9 +61,7 @@ class ArgumentSets {
   static constexpr uint64_t kLittle = 4096;  // Sectors: 128 KiB.
   static constexpr size_t kMostGiven = 4;
 
-  // A launch whose arguments have this hash took so many sectors of host memory. `given`: a hash of
-  // them but for pointers. `shows`: all that it does not name lay there.
-  void Add(uint64_t arguments, uint64_t given, uint64_t sectors, bool shows);
+  void Add(const CountedLaunch& launch);
 
   // Launches that were asked about arrays, and took what is in none of theirs: they may have missed
   // all the same. Sets that are clean here did not.
@@ -71,11 +84,14 @@ class ArgumentSets {
  private:
   struct Set {
     uint64_t most = 0;   // Sectors in one launch above noise,
-    uint64_t above = 0;  // and how many of those there were.
+    uint64_t above = 0;  // and how many of those there were,
+    uint64_t apart = 0;  // of which not beside another.
+    uint64_t given = 0;
     bool clean = false;  // A launch that shows took no more than noise.
   };
 
   void AddGiven(uint64_t given);
+  bool Contradicted(const Set& set) const;
   Set Of(uint64_t arguments) const {
     const auto known = sets_.find(arguments);
     return known == sets_.end() ? Set() : known->second;

@@ -241,7 +241,13 @@ void Audit::Counted(void* self, const vramspanCounted* range) {
   }
   const uint64_t sectors = range->host_reads + range->host_writes;
   if (pending.would_show && sectors < TrustList::kNoise) ++row.evidence;
-  audit.sets_[pending.row].Add(pending.arguments, pending.given, sectors, pending.would_show);
+  const bool above = sectors >= TrustList::kNoise;
+  audit.sets_[pending.row].Add({.arguments = pending.arguments,
+                                .given = pending.given,
+                                .sectors = sectors,
+                                .shows = pending.would_show,
+                                .beside = above && range->tag == audit.above_ + 1});
+  if (above) audit.above_ = range->tag;
 }
 
 Audit::Placed Audit::Look(absl::Span<const InferredRange> inferred,
@@ -386,8 +392,7 @@ bool Audit::BeginWork(const Submission& s, absl::Span<const InferredRange> infer
 
 void Audit::BeginCount(size_t row_number, uint64_t arguments, uint64_t given,
                        const Placed& placed) {
-  launched_ = row_number;
-  AuditRow& row = results_.rows[launched_];
+  AuditRow& row = results_.rows[row_number];
   ++row.launches;
   row.inferred += placed.inferred.value;
   if (placed.tells) row.remaining = std::max(row.remaining, placed.remaining.value);
@@ -395,7 +400,7 @@ void Audit::BeginCount(size_t row_number, uint64_t arguments, uint64_t given,
   char error[512] = "";
   if (table_->begin(counters_, next_tag_, error, sizeof(error)) != 0) return Stop(error);
   tag_ = next_tag_++;
-  pending_[tag_] = {.row = launched_,
+  pending_[tag_] = {.row = row_number,
                     .arguments = arguments,
                     .given = given,
                     .tells = placed.tells,
@@ -443,7 +448,7 @@ void Audit::Exit(CUstream stream) {
       Stop(absl::StrFormat(
           "%s did not end within %d s of its submission, so counting stopped. It "
           "may wait for something that the program does later",
-          counting ? results_.rows[launched_].name : "a copy or fill", kPatience.count()));
+          counting ? results_.rows[pending_[tag_].row].name : "a copy or fill", kPatience.count()));
     } else if (counting) {
       // Nothing is to move while a launch is counted, and it counts for nothing if something did.
       pending_[tag_].disturbed = Moving() || mover_.statistics().remaps != remaps_;

@@ -126,6 +126,7 @@ class Audit {
   uint64_t holder_ = 0;  // ThreadNumber.
   bool counting_ = false;
   bool delivered_ = false;
+  uint64_t above_ = UINT64_MAX - 1;  // Of the last launch that took more than noise.
   uint64_t next_tag_ = 1;
   uint64_t tag_ = 0;     // Of what is being counted,
   uint64_t remaps_ = 0;  // and what had been remapped by then.
@@ -144,7 +145,6 @@ class Audit {
   absl::flat_hash_map<const void*, size_t> graphs_;  // Their numbers.
   AuditResults results_;
   std::vector<ArgumentSets> sets_;  // By row.
-  size_t launched_ = 0;             // The row of what is being counted.
   std::vector<uint8_t> wanted_;     // Scratch, by chunk.
   std::vector<char> block_;         // Scratch, of parameters.
 };

@@ -20,7 +20,7 @@ namespace vramspan {
 namespace {
 
 constexpr std::string_view kGiven = "given ";
-constexpr std::string_view kHead = "vramspan-audit 4";
+constexpr std::string_view kHead = "vramspan-audit 5";
 
 // One line of text, whatever it holds.
 std::string OneLine(std::string text) {
@@ -33,7 +33,8 @@ template <typename Row>
 auto Fields(Row& r) {
   return std::to_array({&r.launches, &r.counted, &r.inferred, &r.touched, &r.read, &r.written,
                         &r.over, &r.over_host, &r.remaining, &r.evidence, &r.sets, &r.sectors.most,
-                        &r.sectors.doubtful, &r.sectors.doubtful_most, &r.module});
+                        &r.sectors.doubtful, &r.sectors.doubtful_most, &r.sectors.contradicted,
+                        &r.module});
 }
 
 constexpr std::array<std::pair<AuditRow::Kind, std::string_view>, 4> kKinds = {

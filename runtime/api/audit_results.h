@@ -1,10 +1,10 @@
 // What an audited process tells, one file for each of its runtimes: lines of text, the first
-// "vramspan-audit 4". `vramspan audit` reads them (docs/audit.md).
+// "vramspan-audit 5". `vramspan audit` reads them (docs/audit.md).
 //
 //   complete       the runtime came to its end
 //   error TEXT     nothing was counted, or no more from some point on
 //   driver TEXT
-//   kernel N ... NAME  where it was launched, the fields of AuditRow in order, 15 of them, the name
+//   kernel N ... NAME  where it was launched, the fields of AuditRow in order, 16 of them, the name
 //   to the line's end given HASH N       of the launches of the row before, so many were given the
 //   same arrays N ... NAME  the same of a kernel's launches that could show that it stays in arrays
 //   graph N ... NAME   the same of a graph

@@ -11,7 +11,8 @@ constexpr uint64_t kNoise = TrustList::kNoise;
 
 // So many launches that show, each with arguments of its own from `first` on.
 void AddClean(ArgumentSets* sets, uint64_t first, size_t count) {
-  for (size_t i = 0; i < count; ++i) sets->Add(first + i, 0, 10, /*shows=*/true);
+  for (size_t i = 0; i < count; ++i)
+    sets->Add({.arguments = first + i, .sectors = 10, .shows = true});
 }
 
 TEST(ArgumentSetsTest, WhatOneLaunchTookIsDoubtful) {
@@ -20,10 +21,10 @@ TEST(ArgumentSetsTest, WhatOneLaunchTookIsDoubtful) {
   EXPECT_EQ(sets.taken().most, 10u);
   EXPECT_EQ(sets.taken().doubtful, 0u);
   // An equal one took nothing,
-  sets.Add(0, 0, 519, true);
-  sets.Add(0, 0, 100, true);
+  sets.Add({.arguments = 0, .sectors = 519, .shows = true});
+  sets.Add({.arguments = 0, .sectors = 100, .shows = true});
   // or there is no equal one.
-  sets.Add(99, 0, kNoise, true);
+  sets.Add({.arguments = 99, .sectors = kNoise, .shows = true});
   EXPECT_EQ(sets.clean(), 15u) << "not that of the one alone";
   EXPECT_EQ(sets.taken().most, 10u);
   EXPECT_EQ(sets.taken().doubtful, 3u);
@@ -38,15 +39,15 @@ TEST(ArgumentSetsTest, EnoughSetsTellWhatMoreWould) {
   AddClean(&sets, 0, 10);
   EXPECT_FALSE(sets.MayTell(3));
   EXPECT_TRUE(sets.MayTell(30));
-  sets.Add(30, 0, 0, /*shows=*/false);
+  sets.Add({.arguments = 30, .sectors = 0, .shows = false});
   EXPECT_TRUE(sets.MayTell(30)) << "it has shown nothing yet";
   AddClean(&sets, 100, 60);
   EXPECT_FALSE(sets.MayTell(30));
-  sets.Add(3, 0, 519, true);
+  sets.Add({.arguments = 3, .sectors = 519, .shows = true});
   EXPECT_TRUE(sets.MayTell(3)) << "what is doubtful is looked at again and again";
   EXPECT_TRUE(sets.Doubts(3) && sets.Clean(3));
   EXPECT_FALSE(sets.Doubts(4));
-  sets.Add(4, 0, ArgumentSets::kLittle, true);
+  sets.Add({.arguments = 4, .sectors = ArgumentSets::kLittle, .shows = true});
   EXPECT_FALSE(sets.MayTell(3)) << "it has missed";
 }
 
@@ -55,12 +56,13 @@ TEST(ArgumentSetsTest, WhatWasTakenBesideArraysIsDoubtedUnlessEqualLaunchesWereC
   ArgumentSets sets, arrays;
   AddClean(&sets, 0, 100);
   for (const uint64_t arguments : {5, 6}) {
-    for (int i = 0; i < 3; ++i) arrays.Add(arguments, 0, 10'000, true);
+    for (uint64_t i = 0; i < 3; ++i)
+      arrays.Add({.arguments = arguments, .sectors = 10'000, .shows = true});
   }
   ArgumentSets all = sets;
   all.AddDoubts(arrays);
   EXPECT_EQ(all.taken().most, 10u) << "they went beyond arrays, and no further";
-  for (int i = 0; i < 3; ++i) arrays.Add(500, 0, 20'000, true);
+  for (int i = 0; i < 3; ++i) arrays.Add({.arguments = 500, .sectors = 20'000, .shows = true});
   AddClean(&arrays, 600, 5);
   all = sets;
   all.AddDoubts(arrays);
@@ -71,44 +73,76 @@ TEST(ArgumentSetsTest, WhatWasTakenBesideArraysIsDoubtedUnlessEqualLaunchesWereC
 TEST(ArgumentSetsTest, WhatAllEqualLaunchesTookIsAMiss) {
   ArgumentSets sets;
   AddClean(&sets, 0, 1000);
-  sets.Add(5000, 0, 90, true);
+  sets.Add({.arguments = 5000, .sectors = 90, .shows = true});
   EXPECT_EQ(sets.taken().most, 10u);
-  sets.Add(5000, 0, 91, true);
+  sets.Add({.arguments = 5000, .sectors = 91, .shows = true});
   EXPECT_EQ(sets.taken().most, 91u);
   EXPECT_EQ(sets.taken().doubtful, 0u);
-  sets.Add(5000, 0, 0, true);
+  sets.Add({.arguments = 5000, .sectors = 0, .shows = true});
   EXPECT_EQ(sets.taken().most, 10u);
   EXPECT_EQ(sets.taken().doubtful, 2u);
 }
 
+// One disturbance may last for several launches.
+TEST(ArgumentSetsTest, EqualLaunchesThatWereCountedOneAfterTheOtherDoNotBearEachOtherOut) {
+  ArgumentSets sets;
+  AddClean(&sets, 0, 100);
+  sets.Add({.arguments = 500, .sectors = 266, .shows = true});
+  sets.Add({.arguments = 500, .sectors = 266, .shows = true, .beside = true});
+  EXPECT_EQ(sets.taken().most, 10u);
+  EXPECT_EQ(sets.taken().doubtful, 2u);
+  ArgumentSets all;
+  all.AddDoubts(sets);
+  EXPECT_EQ(all.taken().doubtful, 2u);
+  sets.Add({.arguments = 500, .sectors = 266, .shows = true});
+  EXPECT_EQ(sets.taken().most, 266u);
+}
+
+TEST(ArgumentSetsTest, EnoughThatWereGivenTheSameContradictOne) {
+  ArgumentSets sets;
+  for (uint64_t i = 0; i < kEnoughAlike - 1; ++i) {
+    sets.Add({.arguments = i, .given = 7, .sectors = 10, .shows = true});
+  }
+  sets.Add({.arguments = 50, .given = 7, .sectors = 390, .shows = true});
+  sets.Add({.arguments = 60, .given = 8, .sectors = 390, .shows = true});
+  EXPECT_EQ(sets.taken().doubtful, 2u);
+  EXPECT_EQ(sets.taken().contradicted, 0u);
+  sets.Add({.arguments = 70, .given = 7, .sectors = 10, .shows = false});
+  EXPECT_EQ(sets.taken().contradicted, 0u) << "it shows nothing";
+  sets.Add({.arguments = 70, .given = 7, .sectors = 10, .shows = true});
+  EXPECT_EQ(sets.taken().doubtful, 2u);
+  EXPECT_EQ(sets.taken().contradicted, 1u) << "not the one that was given something else";
+}
+
 TEST(ArgumentSetsTest, MuchIsAMissThoughEqualLaunchesTookNothing) {
   ArgumentSets sets;
-  for (int i = 0; i < 1000; ++i) sets.Add(1, 0, 0, true);
-  sets.Add(1, 0, ArgumentSets::kLittle, true);
+  for (int i = 0; i < 1000; ++i) sets.Add({.arguments = 1, .sectors = 0, .shows = true});
+  sets.Add({.arguments = 1, .sectors = ArgumentSets::kLittle, .shows = true});
   EXPECT_EQ(sets.taken().most, ArgumentSets::kLittle);
 }
 
 // Its memory was on the device: nothing could show.
 TEST(ArgumentSetsTest, ALaunchThatShowsNothingExcusesNone) {
   ArgumentSets sets;
-  for (int i = 0; i < 100; ++i) sets.Add(1, 0, 0, /*shows=*/false);
-  for (int i = 0; i < 2; ++i) sets.Add(1, 0, kNoise, true);
+  for (int i = 0; i < 100; ++i) sets.Add({.arguments = 1, .sectors = 0, .shows = false});
+  for (int i = 0; i < 2; ++i) sets.Add({.arguments = 1, .sectors = kNoise, .shows = true});
   EXPECT_EQ(sets.clean(), 0u);
   EXPECT_EQ(sets.taken().most, kNoise);
   // What it took is a miss all the same.
-  for (int i = 0; i < 2; ++i) sets.Add(2, 0, 2 * kNoise, false);
+  for (int i = 0; i < 2; ++i) sets.Add({.arguments = 2, .sectors = 2 * kNoise, .shows = false});
   EXPECT_EQ(sets.taken().most, 2 * kNoise);
 }
 
 TEST(ArgumentSetsTest, BeyondSoManySetsEachLaunchIsAloneInItsOwn) {
   ArgumentSets sets;
   AddClean(&sets, 0, ArgumentSets::kMost);
-  for (int i = 0; i < 3; ++i) sets.Add(ArgumentSets::kMost, 0, 100 + i, true);
+  for (uint64_t i = 0; i < 3; ++i)
+    sets.Add({.arguments = ArgumentSets::kMost, .sectors = 100 + i, .shows = true});
   EXPECT_EQ(sets.clean(), ArgumentSets::kMost);
   EXPECT_EQ(sets.taken().most, 10u);
   EXPECT_EQ(sets.taken().doubtful, 3u);
   EXPECT_EQ(sets.taken().doubtful_most, 102u);
-  sets.Add(ArgumentSets::kMost, 0, ArgumentSets::kLittle, true);
+  sets.Add({.arguments = ArgumentSets::kMost, .sectors = ArgumentSets::kLittle, .shows = true});
   EXPECT_EQ(sets.taken().most, ArgumentSets::kLittle);
 }
 
@@ -121,15 +155,17 @@ TEST(ArgumentSetsTest, OfFewLaunchesNoneIsADisturbance) {
 // Code that is always given the same says something of what it is given.
 TEST(ArgumentSetsTest, LaunchesThatShowAreCountedByWhatTheyAreGiven) {
   ArgumentSets sets;
-  for (int i = 0; i < 6; ++i) sets.Add(i % 2, 7, 10, /*shows=*/true);
-  sets.Add(0, 7, 10, /*shows=*/false);
-  sets.Add(0, 7, kNoise, /*shows=*/true);
-  sets.Add(0, 8, 10, /*shows=*/true);
+  for (uint64_t i = 0; i < 6; ++i)
+    sets.Add({.arguments = i % 2, .given = 7, .sectors = 10, .shows = true});
+  sets.Add({.arguments = 0, .given = 7, .sectors = 10, .shows = false});
+  sets.Add({.arguments = 0, .given = 7, .sectors = kNoise, .shows = true});
+  sets.Add({.arguments = 0, .given = 8, .sectors = 10, .shows = true});
   ASSERT_EQ(sets.given().size(), 2u);
   EXPECT_EQ(sets.given()[0].given, 7u);
   EXPECT_EQ(sets.given()[0].launches, 6u) << "only those that show, and took nothing";
   EXPECT_EQ(sets.given()[1].launches, 1u);
-  for (uint64_t i = 0; i < 100; ++i) sets.Add(i, 100 + i, 10, /*shows=*/true);
+  for (uint64_t i = 0; i < 100; ++i)
+    sets.Add({.arguments = i, .given = 100 + i, .sectors = 10, .shows = true});
   EXPECT_EQ(sets.given().size(), ArgumentSets::kMostGiven);
 }
 

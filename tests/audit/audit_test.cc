@@ -223,7 +223,7 @@ TEST(AuditResultsTest, SurviveTheFile) {
   results.driver = "libcuda.so.1";
   using enum AuditRow::Kind;
   results.rows.push_back(
-      {kKernel, "a name with (spaces)", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, {12, 13, 14}, 15});
+      {kKernel, "a name with (spaces)", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, {12, 13, 14, 15}, 16});
   results.rows.back().given = {{UINT64_MAX, 8}, {5, 1}};
   results.rows.push_back({.kind = kGraph, .name = "(graph 1)", .launches = 1});
   results.rows.push_back({.kind = kOthers, .name = "(other kernels)", .launches = 1});
@@ -237,7 +237,8 @@ TEST(AuditResultsTest, SurviveTheFile) {
   EXPECT_EQ(read->rows[0].launches, 1u);
   EXPECT_EQ(read->rows[0].remaining, 9u);
   EXPECT_EQ(read->rows[0].sectors.doubtful_most, 14u);
-  EXPECT_EQ(read->rows[0].module, 15u);
+  EXPECT_EQ(read->rows[0].sectors.contradicted, 15u);
+  EXPECT_EQ(read->rows[0].module, 16u);
   EXPECT_EQ(read->rows[0].kind, kKernel);
   ASSERT_EQ(read->rows[0].given.size(), 2u);
   EXPECT_EQ(read->rows[0].given[0].given, UINT64_MAX);
@@ -245,13 +246,13 @@ TEST(AuditResultsTest, SurviveTheFile) {
   EXPECT_EQ(read->rows[0].given[1].launches, 1u);
   EXPECT_EQ(read->rows[1].kind, kGraph);
   EXPECT_EQ(read->rows[2].kind, kOthers);
-  EXPECT_FALSE(ParseAudit("vramspan-audit 4\nkernel 1 2 x\n").ok());
+  EXPECT_FALSE(ParseAudit("vramspan-audit 5\nkernel 1 2 x\n").ok());
   EXPECT_FALSE(ParseAudit("vramspan-audit 2\n").ok());
-  const std::string row = "vramspan-audit 4\nkernel 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 k\n";
+  const std::string row = "vramspan-audit 5\nkernel 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 k\n";
   EXPECT_TRUE(ParseAudit(row + "given 5 8\n").ok());
   EXPECT_FALSE(ParseAudit(row + "given 5\n").ok());
   EXPECT_FALSE(ParseAudit(row + "given 5 x\n").ok());
-  EXPECT_FALSE(ParseAudit("vramspan-audit 4\ngiven 5 8\n").ok()) << "of no row";
+  EXPECT_FALSE(ParseAudit("vramspan-audit 5\ngiven 5 8\n").ok()) << "of no row";
   std::string many = row;
   for (size_t i = 0; i <= ArgumentSets::kMostGiven; ++i) many += "given 5 8\n";
   EXPECT_FALSE(ParseAudit(many).ok());

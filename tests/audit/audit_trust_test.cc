@@ -129,6 +129,28 @@ TEST(AuditTrustTest, CodeThatIsAlwaysGivenTheSameIsProvenForThat) {
   }
 }
 
+// Somebody else used host memory during one launch of few, or during two that follow each other.
+TEST(AuditTrustTest, DisturbancesAreTakenForNoMisses) {
+  const auto level = [](const std::string& disturbed, const std::string& what) {
+    const Output audit = RunBinary(kEnvironment + disturbed,
+                                   "audit --simulate --device-memory 64MiB --chunk 2MiB "
+                                   "--format json" +
+                                       (kUnchanged + what));
+    EXPECT_EQ(audit.code, 0) << audit.err;
+    const Json report = Json::parse(audit.out.substr(audit.out.find('{')), nullptr, false);
+    for (const Json& k : report.value("kernels", Json::array())) {
+      if (k.at("name") == "add_constant") {
+        return absl::StrCat(std::string(k.at("level")), " ", int{k.at("doubtful_launches")});
+      }
+    }
+    return audit.out;
+  };
+  EXPECT_EQ(level("SIMCUDA_DISTURBED_FROM=8 ", "same"), "proven, if given this 1");
+  EXPECT_EQ(level("SIMCUDA_DISTURBED_FROM=8 SIMCUDA_DISTURBED=2 ", "same"), "missed 2");
+  EXPECT_EQ(level("SIMCUDA_DISTURBED_FROM=19 SIMCUDA_DISTURBED=2 ", "twins"), "proven 2");
+  EXPECT_EQ(level("SIMCUDA_DISTURBED_FROM=19 SIMCUDA_DISTURBED=4 ", "twins"), "missed 4");
+}
+
 // Of one kernel, in the audit of a program that nobody changed.
 Json Audited(const std::string& options, const std::string& what, const std::string& kernel) {
   const Output audit = RunBinary(
@@ -325,6 +347,9 @@ TEST(MakeTrustFileTest, NamesWhatLacksForALevel) {
   EXPECT_EQ(level({.evidence = 16, .sets = 3, .sectors = {9, 1, 200}, .module = 1}), "proven");
   EXPECT_EQ(level({.evidence = 16, .sets = 3, .sectors = {9, 2, 200}, .module = 1}), "missed");
   EXPECT_EQ(level({.evidence = 32, .sets = 3, .sectors = {9, 2, 200}, .module = 1}), "proven");
+  // But one of few that others contradict, which were given the same.
+  EXPECT_EQ(level({.evidence = 9, .sets = 3, .sectors = {9, 1, 200, 1}, .module = 1}), "proven");
+  EXPECT_EQ(level({.evidence = 9, .sets = 3, .sectors = {9, 2, 200, 2}, .module = 1}), "missed");
   EXPECT_EQ(level({.kind = AuditRow::Kind::kGraph, .evidence = 8, .sets = 3}), "-");
   EXPECT_EQ(level({.evidence = 9, .sets = 2, .module = 1, .given = {{5, 8}, {6, 1}}}),
             "proven, if given this");

@@ -257,6 +257,15 @@ void Same(Program& p, bool other) {
   p.Expect(buffers[1], 7);
 }
 
+// Each launch comes twice in a row, and never again.
+void Twins(Program& p) {
+  const std::vector<CUdeviceptr> buffers = Visible(p);
+  for (Word i = 0; i < 20; ++i) {
+    for (int twin = 0; twin < 2; ++twin) p.Launch("add_constant", buffers[0], kWords, i);
+  }
+  p.Expect(buffers[0], 31 + 19 * 20);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -271,6 +280,8 @@ int main(int argc, char** argv) {
     Hidden(p, 2);
   } else if (what == "same" || what == "same_and_other") {
     Same(p, what != "same");
+  } else if (what == "twins") {
+    Twins(p);
   } else if (what == "graph") {
     Graph(p);
   } else if (what == "threads") {

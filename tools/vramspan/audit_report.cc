@@ -56,6 +56,7 @@ void Add(const AuditRow& from, AuditRow* to) {
   }
   to->sectors.most = std::max(to->sectors.most, from.sectors.most);
   to->sectors.doubtful += from.sectors.doubtful;
+  to->sectors.contradicted += from.sectors.contradicted;
   to->sectors.doubtful_most = std::max(to->sectors.doubtful_most, from.sectors.doubtful_most);
 }
 

@@ -18,9 +18,11 @@ constexpr std::string_view kHead =
     "# Launches, sets of arguments, most sectors of host memory in one launch, module, name "
     "(docs/trust.md)\n";
 
-// One doubtful launch among few may be anything. That two are disturbances is not to be expected.
+// One doubtful launch among few may be anything, unless others that were given the same contradict
+// it. That two are disturbances is not to be expected.
 bool CanTell(const AuditRow& row) {
-  return row.sectors.doubtful != 1 || row.evidence >= kEnoughToTell;
+  return row.sectors.doubtful != 1 || row.sectors.contradicted == 1 ||
+         row.evidence >= kEnoughToTell;
 }
 bool Missed(const AuditRow& row) {
   return row.sectors.most >= TrustList::kNoise ||
