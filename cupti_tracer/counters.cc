@@ -267,10 +267,8 @@ std::string Open(vramspanCounters& c, CUdevice device, const char* library) {
   return StartBatch(c);
 }
 
+// REQUIRES: a batch is started.
 std::string Begin(vramspanCounters& c, uint64_t tag) {
-  if (!c.started) {
-    if (std::string why = StartBatch(c); !why.empty()) return why;
-  }
   const std::string name = std::to_string(c.tags.size());
   VS_PARAMS(CUpti_RangeProfiler_PushRange, push);
   push.pRangeProfilerObject = c.ranges;
@@ -311,6 +309,12 @@ int OpenC(CUcontext context, CUdevice device, const char* library,
 }
 
 int BeginC(vramspanCounters* c, uint64_t tag, char* error, size_t size) {
+  if (!c->started) {
+    if (const std::string why = StartBatch(*c); !why.empty()) {
+      Tell(why, error, size);
+      return VRAMSPAN_COUNTERS_NOT_NOW;
+    }
+  }
   return Tell(Begin(*c, tag), error, size);
 }
 

@@ -398,8 +398,11 @@ void Audit::BeginCount(size_t row_number, uint64_t arguments, uint64_t given,
   if (placed.tells) row.remaining = std::max(row.remaining, placed.remaining.value);
   if (counters_ == nullptr || !results_.error.empty()) return;
   char error[512] = "";
-  if (table_->begin(counters_, next_tag_, error, sizeof(error)) != 0) return Stop(error);
-  tag_ = next_tag_++;
+  const int begun = table_->begin(counters_, tag_ + 1, error, sizeof(error));
+  if (begun == VRAMSPAN_COUNTERS_NOT_NOW && ++refused_ < kMostRefused) return;
+  if (begun != 0) return Stop(error);
+  refused_ = 0;
+  ++tag_;
   pending_[tag_] = {.row = row_number,
                     .arguments = arguments,
                     .given = given,

@@ -38,6 +38,8 @@ class Audit {
  public:
   static constexpr std::chrono::seconds kPatience{60};
   static constexpr uint64_t kByTurns = 256;
+  // After so many launches in a row for which the counters would not start they are given up.
+  static constexpr size_t kMostRefused = 256;
 
   // The folder of the results, where this process is audited.
   static std::optional<std::string> Folder();
@@ -126,10 +128,10 @@ class Audit {
   uint64_t holder_ = 0;  // ThreadNumber.
   bool counting_ = false;
   bool delivered_ = false;
+  size_t refused_ = 0;               // Launches in a row for which the counters would not start.
   uint64_t above_ = UINT64_MAX - 1;  // Of the last launch that took more than noise.
-  uint64_t next_tag_ = 1;
-  uint64_t tag_ = 0;     // Of what is being counted,
-  uint64_t remaps_ = 0;  // and what had been remapped by then.
+  uint64_t tag_ = 0;                 // Of what is being counted, or was last,
+  uint64_t remaps_ = 0;              // and what had been remapped by then.
   struct Pending {
     size_t row = 0;
     uint64_t arguments = 0;   // A hash,

@@ -20,7 +20,11 @@
 extern "C" {
 #endif
 
-#define VRAMSPAN_COUNTERS_VERSION 1u
+#define VRAMSPAN_COUNTERS_VERSION 2u
+
+// What `begin` returns where counting cannot begin now, and may later: another thread captures, or
+// else keeps CUPTI from starting.
+#define VRAMSPAN_COUNTERS_NOT_NOW 2
 
 // What counts are of: the cache's sectors.
 #define VRAMSPAN_SECTOR_BYTES 32u

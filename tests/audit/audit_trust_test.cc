@@ -151,6 +151,23 @@ TEST(AuditTrustTest, DisturbancesAreTakenForNoMisses) {
   EXPECT_EQ(level("SIMCUDA_DISTURBED_FROM=19 SIMCUDA_DISTURBED=4 ", "twins"), "missed 4");
 }
 
+// CUPTI may not start between two batches of ranges, and does so later.
+TEST(AuditTrustTest, LaunchesThatCannotBeCountedAreLeftOut) {
+  const auto audit = [](const std::string& refused) {
+    return RunBinary(kEnvironment + ("SIMCUDA_REFUSED_STARTS=" + refused + " "),
+                     "audit --simulate --device-memory 64MiB --chunk 2MiB --format json" +
+                         (kUnchanged + std::string("many")));
+  };
+  const Output some = audit("100");
+  EXPECT_EQ(some.code, 0) << some.err;
+  const Json total = Json::parse(some.out.substr(some.out.find('{')), nullptr, false).at("total");
+  EXPECT_EQ(total.at("launches"), 401);
+  EXPECT_EQ(total.at("counted"), 301);
+  const Output all = audit("1000");
+  EXPECT_EQ(all.code, 1);
+  EXPECT_THAT(all.err, HasSubstr("CUPTI refused RangeStart"));
+}
+
 // Of one kernel, in the audit of a program that nobody changed.
 Json Audited(const std::string& options, const std::string& what, const std::string& kernel) {
   const Output audit = RunBinary(

@@ -295,8 +295,8 @@ int main(int argc, char** argv) {
   } else if (what == "many") {
     const CUdeviceptr b = p.Allocate();
     p.Launch("fill", b, kWords, Word{0});
-    for (int i = 0; i < 300; ++i) p.Launch("add_constant", b, kWords, Word{1});
-    p.Expect(b, 300);
+    for (int i = 0; i < 400; ++i) p.Launch("add_constant", b, kWords, Word{1});
+    p.Expect(b, 400);
   } else if (what == "leave") {
     Visible(p);
     return 0;  // Without vramspanDestroy.

@@ -28,6 +28,13 @@ int simcudaMayCount() {
   return may ? 1 : 0;
 }
 
+int simcudaCountStart() {
+  static const size_t refused = simcuda::EnvNumber("SIMCUDA_REFUSED_STARTS", 0);
+  static std::atomic<size_t> starts{0};
+  const size_t before = starts.fetch_add(1);
+  return before == 0 || before > refused ? 0 : -1;
+}
+
 int simcudaCountBegin() {
   simcuda::InstallFaultHandler();
   return Vmm::Get().BeginCounting() ? 0 : -1;

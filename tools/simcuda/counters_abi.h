@@ -19,6 +19,8 @@ typedef struct simcudaTouched {
 // 0 where SIMCUDA_COUNTERS=0 says that this user may not count.
 SIMCUDA_COUNTERS_EXPORT int simcudaMayCount(void);
 // 0, or -1: a stretch is open already (none is, for End), or the system refused.
+// 0 where counting may start now: SIMCUDA_REFUSED_STARTS says how often not, after the first.
+SIMCUDA_COUNTERS_EXPORT int simcudaCountStart(void);
 SIMCUDA_COUNTERS_EXPORT int simcudaCountBegin(void);
 SIMCUDA_COUNTERS_EXPORT int simcudaCountEnd(simcudaTouched* touched);
 

@@ -22,6 +22,7 @@ bool Open(DriverLink* link) {
       Find(library, "simcudaCuptiEnableDomain", &link->enable_domain) &&
       Find(library, "simcudaCuptiGetCallbackState", &link->get_callback_state) &&
       Find(library, "simcudaMayCount", &link->may_count) &&
+      Find(library, "simcudaCountStart", &link->count_start) &&
       Find(library, "simcudaCountBegin", &link->count_begin) &&
       Find(library, "simcudaCountEnd", &link->count_end)) {
     return true;

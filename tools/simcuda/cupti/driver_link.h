@@ -18,6 +18,7 @@ struct DriverLink {
   decltype(&simcudaCuptiEnableDomain) enable_domain = nullptr;
   decltype(&simcudaCuptiGetCallbackState) get_callback_state = nullptr;
   decltype(&simcudaMayCount) may_count = nullptr;
+  decltype(&simcudaCountStart) count_start = nullptr;
   decltype(&simcudaCountBegin) count_begin = nullptr;
   decltype(&simcudaCountEnd) count_end = nullptr;
 };

@@ -76,6 +76,7 @@ CUPTI_EXPORT cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params* params) {
   const std::lock_guard lock(mutex);
   if (params == nullptr || !Is(params->pRangeProfilerObject)) return CUPTI_ERROR_INVALID_PARAMETER;
   if (enabled->started || enabled->image == nullptr) return CUPTI_ERROR_INVALID_OPERATION;
+  if (Driver()->count_start() != 0) return CUPTI_ERROR_UNKNOWN;
   enabled->started = true;
   return CUPTI_SUCCESS;
 }
