@@ -24,7 +24,8 @@ trap 'rm -rf "$scratch"' EXIT
 {
   echo "vramspan-trust 1"
   echo "of $of"
-  grep '^kernel ' "$scratch/all.trust" | grep -E "$(IFS='|'; echo "${patterns[*]}")" | LC_ALL=C sort -k6
+  # What launches were given tells of the program's sizes. Other programs have others.
+  grep -E '^(kernel|arrays) ' "$scratch/all.trust" | grep -E "$(IFS='|'; echo "${patterns[*]}")" | LC_ALL=C sort -k6
 } >"$out"
 python3 - "$scratch/all.json" >&2 <<'EOF'
 import collections, json, sys

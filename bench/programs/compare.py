@@ -35,6 +35,7 @@ CASES = {
     "spike": (["spike.py"], {}),
     "spike-expandable": (["spike.py"], {TORCH: "expandable_segments:True"}),
     "streams": (["streams.py"], {}),
+    "tables": (["tables.py"], {}),
     "buckets": (["buckets.py"], {}),
     "sweep": (["sweep.py"], {}),
     "profiled": (["profiled.py"], {}),

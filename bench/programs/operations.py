@@ -9,7 +9,8 @@ from torch.nn import functional as F
 
 rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
 SIZES = (256, 384)
-ONCE = {"conv2d", "conv", "norm", "silu", "encoder", "lstm", "gru", "strided", "pointwise", "depthwise", "transposed", "embedding"}
+ONCE = {"product by table", "conv2d", "conv", "norm", "silu", "encoder", "lstm", "gru", "strided", "pointwise", "depthwise",
+        "transposed", "embedding"}
 FLOATS = [torch.float32, torch.bfloat16, torch.float16]
 device = "cuda"
 left_out = set()
@@ -139,6 +140,37 @@ def products(n, dtype):
                 attempt("bmm", torch.bmm, left, right)
 
 
+def tables(n, dtype):
+    """Products of matrices that only a table on the device names, which a kernel wrote, by code that multiplies others as well.
+    Twice, and apart."""
+    if n != SIZES[0]:
+        return
+    import ctypes
+    types = {torch.float32: (0, 68), torch.bfloat16: (14, 68), torch.float16: (2, 68), torch.float64: (1, 70)}
+    blas = ctypes.CDLL("libcublas.so.13")
+    lengths = (8, 32, 96, 256, 1024)
+    for dtype in (dtype, torch.float64) if dtype == torch.float16 else (dtype,):
+        kind, compute = types[dtype]
+        one = (ctypes.c_double if dtype == torch.float64 else ctypes.c_float)
+        for m, k, width, batch, left, right in itertools.product(lengths, lengths[1:], lengths[1:], (3,), (0, 1), (0, 1)):
+            # Each in memory of its own, or the table would lie beside what it names.
+            a, b, c = (torch.ones(max(batch * size, 4 << 20), device=device, dtype=dtype)[:batch * size].view(batch, size)
+                       for size in (m * k, k * width, m * width))
+            # What is uploaded would be looked into.
+            at = [torch.arange(batch, device=device) * (t[0].numel() * t.element_size()) + t.data_ptr() for t in (a, b, c)]
+
+            def product():
+                result = blas.cublasGemmBatchedEx(
+                    ctypes.c_void_p(torch.cuda.current_blas_handle()), left, right, m, width, k, ctypes.byref(one(1)),
+                    ctypes.c_void_p(at[0].data_ptr()), kind, k if left else m, ctypes.c_void_p(at[1].data_ptr()), kind,
+                    width if right else k, ctypes.byref(one(0)), ctypes.c_void_p(at[2].data_ptr()), kind, m, batch,
+                    compute, -1)
+                if result:
+                    raise RuntimeError(f"cublasGemmBatchedEx: {result}")
+
+            attempt("product by table", lambda: [product(), torch.zeros(1, device=device), product()])
+
+
 def convolutions(n, dtype):
     if n != SIZES[0]:
         return
@@ -208,7 +240,42 @@ def attention(n, dtype):
             attempt("attention", lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal).sum().backward())
 
 
-groups = [elementwise, reductions, indexing, layers, attention, convolutions, products]
+def libraries(n, dtype):
+    """cuFFT, cuSOLVER, cuSPARSE and what lies around them. They have no halves, so other types stand for those."""
+    real = torch.float64 if dtype == torch.float16 else torch.float32
+    whole = dtype == torch.bfloat16
+    for size in (n, n * 3, 1000, 1 << 14):
+        x = torch.rand(48, size, device=device, dtype=real)
+        attempt("rfft", lambda: torch.fft.irfft(torch.fft.rfft(x)))
+        attempt("fft", lambda: torch.fft.ifft(torch.fft.fft(torch.complex(x, x))))
+    for shape in ((4, n, n), (2, 48, 48, 48)):
+        x = torch.rand(*shape, device=device, dtype=real)
+        attempt("fftn", lambda: torch.fft.ifftn(torch.fft.fftn(torch.complex(x, x), dim=(-2, -1))))
+        attempt("rfftn", lambda: torch.fft.irfftn(torch.fft.rfftn(x)))
+    for batch, size in ((1, n), (1, 4 * n), (64, 32)):
+        a = torch.rand(batch, size, size, device=device, dtype=real)
+        a = a if batch > 1 else a[0]
+        spd = a @ a.mT + size * torch.eye(size, device=device, dtype=real)
+        b = torch.rand_like(a)
+        linalg = torch.linalg
+        for op in (linalg.cholesky, linalg.inv, linalg.lu_factor, linalg.det, linalg.eigh, linalg.qr, linalg.svdvals,
+                   linalg.matrix_norm, torch.cholesky_inverse):
+            attempt(op.__name__, op, spd)
+        attempt("solve", linalg.solve, spd, b)
+        attempt("lstsq", linalg.lstsq, spd, b)
+        attempt("solve_triangular", lambda: linalg.solve_triangular(spd, b, upper=False))
+    dense = torch.rand(8 * n, 8 * n, device=device, dtype=real)
+    sparse = (dense * (dense > 0.99)).to_sparse_csr() if whole else (dense * (dense > 0.99)).to_sparse()
+    wide = torch.rand(8 * n, 64, device=device, dtype=real)
+    attempt("sparse mm", lambda: sparse @ wide)
+    attempt("sparse mv", lambda: sparse @ wide[:, 0])
+    attempt("sparse product", lambda: sparse @ sparse)
+    attempt("to_dense", lambda: sparse.to_dense())
+    attempt("coalesce", lambda: torch.sparse_coo_tensor(torch.randint(0, n, (2, 64 * n), device=device), dense[0].repeat(8),
+                                                        (n, n)).coalesce())
+
+
+groups = [elementwise, reductions, indexing, layers, attention, convolutions, products, tables, libraries]
 chosen = [group for group in groups if group.__name__ in sys.argv[2:]] or groups
 for group, round_, dtype in itertools.product(chosen, range(rounds), FLOATS):
     # Another place for everything.
