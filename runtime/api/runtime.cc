@@ -10,6 +10,7 @@
 #include <string>
 
 #include "runtime/api/price_file.h"
+#include "runtime/api/spill_text.h"
 #include "runtime/api/statistics_text.h"
 #include "runtime/api/tracing.h"
 #include "runtime/backing/budget.h"
@@ -323,11 +324,21 @@ Status Runtime::End(std::unique_ptr<Runtime>* runtime) {
            : "a thread is inside a call that submits work; try again when it has returned");
 }
 
+void Runtime::TellSpill(const vramspanStatistics& statistics) const {
+  const auto since = memory_->supply().short_since();
+  if (!since.has_value()) return;
+  const std::string text = SpillText(statistics, std::chrono::steady_clock::now() - *since);
+  if (!text.empty()) Log(LogLevel::kWarning, text);
+}
+
 Runtime::~Runtime() {
   // One that was never whole has nothing to tell.
-  if (mover_ != nullptr)
+  if (mover_ != nullptr) {
+    const vramspanStatistics statistics = Statistics();
+    TellSpill(statistics);
     driver_->RecordBackgroundError(
-        WriteStatistics(Statistics(), {.kernels = Tracing::Kernels(kKernelsTold)}));
+        WriteStatistics(statistics, {.kernels = Tracing::Kernels(kKernelsTold)}));
+  }
   if (tracer_ != nullptr) Tracing::Get().Remove(tracer_.get(), memory_->page_map().base());
   audit_.reset();
   mover_.reset();

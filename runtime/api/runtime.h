@@ -53,6 +53,8 @@ class Runtime {
   Status SetPeerAccess(CUdevice peer, bool allowed);
   StatusOr<vramspanResidency> Residency(DevicePtr ptr, Bytes size);
   vramspanStatistics Statistics();
+  // Says on stderr what too little device memory has cost, where that it is short was said.
+  void TellSpill(const vramspanStatistics& statistics) const;
   // The process ends. Where this is recorded nothing moves from here on, for good, so that the
   // recording and the statistics end with the same.
   void EndRecordedMoves();

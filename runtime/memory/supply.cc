@@ -57,11 +57,21 @@ StatusOr<uint32_t> Supply::AcquireHost(int log2) {
 }
 
 void Supply::NoteHostUse() {
-  if (host_used_.exchange(true, std::memory_order_relaxed) || !state_.options().announce) return;
+  if (host_used()) return;
+  int64_t never = kNever;
+  const int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
+  if (!host_used_.compare_exchange_strong(never, now, std::memory_order_relaxed)) return;
+  if (!state_.options().announce) return;
   Log(LogLevel::kWarning,
       absl::StrFormat("device memory is short (budget %d MiB): some data live in host memory from "
                       "here on, and move as they are used",
                       state_.device_pool().budget().value >> 20));
+}
+
+std::optional<std::chrono::steady_clock::time_point> Supply::short_since() const {
+  if (!host_used() || !state_.options().announce) return std::nullopt;
+  return std::chrono::steady_clock::time_point(
+      std::chrono::steady_clock::duration(host_used_.load(std::memory_order_relaxed)));
 }
 
 void Supply::PrepareHost() {

@@ -6,6 +6,9 @@
 #define VRAMSPAN_RUNTIME_MEMORY_SUPPLY_H_
 
 #include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
 
 #include "runtime/memory/memory_state.h"
 
@@ -27,7 +30,9 @@ class Supply {
   // Says once that data went to host memory.
   void NoteHostUse();
   // Whether any ever has.
-  bool host_used() const { return host_used_.load(std::memory_order_relaxed); }
+  bool host_used() const { return host_used_.load(std::memory_order_relaxed) != kNever; }
+  // Since when, where it was said.
+  std::optional<std::chrono::steady_clock::time_point> short_since() const;
   // Makes host memory ready in the background once the device is filling up.
   void PrepareHost() VS_EXCLUDES(state_.mu);
 
@@ -39,8 +44,10 @@ class Supply {
   bool short_of_device() const;
 
  private:
+  static constexpr int64_t kNever = INT64_MIN;
+
   MemoryState& state_;
-  std::atomic<bool> host_used_{false};
+  std::atomic<int64_t> host_used_{kNever};  // When first, as the clock counts.
 };
 
 }  // namespace vramspan

@@ -71,9 +71,10 @@ void WriteAllStatistics() {
     Runtime* const runtime = e.runtime.load(std::memory_order_acquire);
     if (runtime == nullptr) continue;
     runtime->EndRecordedMoves();
-    const Status written =
-        WriteStatistics(runtime->Statistics(),
-                        {.passed = CountedMemory(), .kernels = Tracing::Kernels(kKernelsTold)});
+    const vramspanStatistics statistics = runtime->Statistics();
+    runtime->TellSpill(statistics);
+    const Status written = WriteStatistics(
+        statistics, {.passed = CountedMemory(), .kernels = Tracing::Kernels(kKernelsTold)});
     if (!written.ok()) Log(LogLevel::kWarning, written.message());
   }
 }

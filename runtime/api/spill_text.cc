@@ -1,0 +1,35 @@
+#include "runtime/api/spill_text.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace vramspan {
+namespace {
+
+std::string Amount(uint64_t bytes) {
+  const double gib = static_cast<double>(bytes) / (1 << 30);
+  return gib >= 1 ? absl::StrFormat("%.1f GiB", gib) : absl::StrFormat("%.0f MiB", gib * 1024);
+}
+
+}  // namespace
+
+std::string SpillText(const vramspanStatistics& s, std::chrono::nanoseconds short_for) {
+  if (s.fetches == 0 && s.evictions == 0 && s.works_in_place == 0) return "";
+  // Work that still runs is no loss: the device is busy.
+  const auto waited = static_cast<double>(s.stall_copy_ns + s.stall_vmm_ns);
+  const auto all = static_cast<double>(std::max<int64_t>(short_for.count(), 1));
+  std::string text = absl::StrFormat(
+      "device memory was short for %.1f s: %s came to the device and %s left it, and launches "
+      "waited %.1f s for that (%.0f %%)",
+      all / 1e9, Amount(s.bytes_in), Amount(s.bytes_out + s.bytes_out_clean), waited / 1e9,
+      std::min(100 * waited / all, 100.0));
+  if (s.works_in_place != 0) {
+    absl::StrAppend(&text, "; ", s.works_in_place, " pieces of work used host memory in place");
+  }
+  return text;
+}
+
+}  // namespace vramspan

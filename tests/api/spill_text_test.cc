@@ -1,0 +1,38 @@
+#include "runtime/api/spill_text.h"
+
+#include <gtest/gtest.h>
+
+namespace vramspan {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(SpillTextTest, SaysWhatCameWhatLeftAndWhatWaited) {
+  vramspanStatistics s{};
+  s.fetches = 10;
+  s.bytes_in = uint64_t{3} << 29;
+  s.bytes_out = uint64_t{300} << 20;
+  s.bytes_out_clean = uint64_t{200} << 20;
+  s.stall_copy_ns = 1'000'000'000;
+  s.stall_vmm_ns = 500'000'000;
+  s.stall_drain_ns = 9'000'000'000;
+  EXPECT_EQ(SpillText(s, milliseconds(6000)),
+            "device memory was short for 6.0 s: 1.5 GiB came to the device and 500 MiB left it, "
+            "and launches waited 1.5 s for that (25 %)")
+      << "the device is busy while work runs";
+  s.works_in_place = 7;
+  EXPECT_TRUE(SpillText(s, milliseconds(6000))
+                  .ends_with("(25 %); 7 pieces of work used host memory in place"));
+}
+
+TEST(SpillTextTest, SaysNothingWhereNothingMoved) {
+  EXPECT_EQ(SpillText({}, milliseconds(6000)), "");
+  vramspanStatistics s{};
+  s.evictions = 1;
+  s.stall_copy_ns = 5'000'000;
+  EXPECT_TRUE(SpillText(s, milliseconds(1)).ends_with("(100 %)"));
+  EXPECT_NE(SpillText(s, milliseconds(0)), "");
+}
+
+}  // namespace
+}  // namespace vramspan
