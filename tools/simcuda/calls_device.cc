@@ -164,8 +164,7 @@ CUresult DeviceGetUuid(CUuuid* uuid, CUdevice ordinal) {
   Device* device;
   if (uuid == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult r = FindDevice(ordinal, &device); r != CUDA_SUCCESS) return r;
-  memcpy(uuid->bytes, "simcuda-device-", 15);
-  uuid->bytes[15] = static_cast<char>(device->ordinal());
+  memcpy(uuid->bytes, UuidOf(device->ordinal()).data(), sizeof(uuid->bytes));
   return CUDA_SUCCESS;
 }
 

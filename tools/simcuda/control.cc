@@ -4,6 +4,7 @@
 #include "tools/simcuda/driver.h"
 #include "tools/simcuda/entry_table.h"
 #include "tools/simcuda/handle_table.h"
+#include "tools/simcuda/shared/shared_devices.h"
 
 using simcuda::ControlState;
 using simcuda::Driver;
@@ -45,6 +46,11 @@ long long simcudaMemoryUsed(int device) {
   if (device == -1) return static_cast<long long>(driver.host_memory().used());
   simcuda::Device* found = driver.device(device);
   return found == nullptr ? -1 : static_cast<long long>(found->memory().used());
+}
+
+const char* simcudaSharedBy(void) {
+  const simcuda::shared::SharedDevices* const shared = simcuda::shared::SharedDevices::Get();
+  return shared != nullptr ? shared->name().c_str() : "";
 }
 
 unsigned long long simcudaStaleHandleUses(void) {

@@ -37,6 +37,10 @@ int simcudaSetHostMemory(unsigned long long bytes);
 /* Bytes in use on a device, or of page-locked and VMM host memory (device -1). */
 long long simcudaMemoryUsed(int device);
 
+/* What the devices are shared by: equal in all processes that have the same ones, and empty where
+ * they are this process's alone (SIMCUDA_SHARED_DEVICES). Limits are then those of all. */
+const char* simcudaSharedBy(void);
+
 /* Uses of handles that were destroyed or never existed, of every kind. */
 unsigned long long simcudaStaleHandleUses(void);
 

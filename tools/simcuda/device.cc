@@ -1,5 +1,6 @@
 #include "tools/simcuda/device.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tools/simcuda/context.h"
@@ -7,19 +8,29 @@
 
 namespace simcuda {
 
+MemoryAccount::MemoryAccount(size_t limit, shared::SharedDevices* shared, size_t number)
+    : shared_(shared), number_(number), limit_(limit) {
+  if (shared_ != nullptr) shared_->InitLimit(number_, limit);
+}
+
 bool MemoryAccount::Charge(size_t bytes) {
   MutexLock lock(mutex_);
-  if (used_ > limit_ || bytes > limit_ - used_) return false;
+  if (shared_ != nullptr ? !shared_->Charge(number_, bytes)
+                         : used_ > limit_ || bytes > limit_ - used_) {
+    return false;
+  }
   used_ += bytes;
   return true;
 }
 
 void MemoryAccount::Release(size_t bytes) {
   MutexLock lock(mutex_);
+  if (shared_ != nullptr) shared_->Release(number_, bytes);
   used_ -= bytes;
 }
 
 size_t MemoryAccount::limit() const {
+  if (shared_ != nullptr) return shared_->limit(number_);
   MutexLock lock(mutex_);
   return limit_;
 }
@@ -30,16 +41,23 @@ size_t MemoryAccount::used() const {
 }
 
 size_t MemoryAccount::free() const {
+  if (shared_ != nullptr) {
+    const size_t most = shared_->limit(number_);
+    return most - std::min(most, shared_->Used(number_));
+  }
   MutexLock lock(mutex_);
   return used_ < limit_ ? limit_ - used_ : 0;
 }
 
 void MemoryAccount::set_limit(size_t limit) {
+  if (shared_ != nullptr) shared_->set_limit(number_, limit);
   MutexLock lock(mutex_);
   limit_ = limit;
 }
 
-Device::Device(int ordinal, size_t memory) : ordinal_(ordinal), memory_(memory) {}
+Device::Device(int ordinal, size_t memory)
+    : ordinal_(ordinal),
+      memory_(memory, shared::SharedDevices::Get(), static_cast<size_t>(ordinal)) {}
 
 CUresult Device::RetainPrimary(CUcontext* handle) {
   MutexLock lock(mutex_);

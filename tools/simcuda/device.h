@@ -11,23 +11,27 @@
 #include <memory>
 
 #include "tools/simcuda/mutex.h"
+#include "tools/simcuda/shared/shared_devices.h"
 #include "tools/simcuda/stream.h"
 
 namespace simcuda {
 
 // Bytes in use against a limit. Charging fails when the limit would be passed; a lowered limit
-// takes nothing back.
+// takes nothing back. The limit may be that of several processes.
 class MemoryAccount {
  public:
-  explicit MemoryAccount(size_t limit) : limit_(limit) {}
+  // `shared`: where the limit is, and the use of others counts, under the number; it outlives this.
+  explicit MemoryAccount(size_t limit, shared::SharedDevices* shared = nullptr, size_t number = 0);
   bool Charge(size_t bytes);
   void Release(size_t bytes);
   size_t limit() const;
-  size_t used() const;
+  size_t used() const;  // By this process.
   size_t free() const;
   void set_limit(size_t limit);
 
  private:
+  shared::SharedDevices* const shared_;
+  const size_t number_;
   mutable Mutex mutex_;
   size_t limit_ SIMCUDA_GUARDED_BY(mutex_);
   size_t used_ SIMCUDA_GUARDED_BY(mutex_) = 0;

@@ -2,28 +2,11 @@
 
 #include <pthread.h>
 
-#include <algorithm>
 #include <cstdlib>
 
-#include "tools/simcuda/environment.h"
+#include "tools/simcuda/shared/shared_devices.h"
 
 namespace simcuda {
-
-Config Config::FromEnvironment() {
-  Config config;
-  config.devices = static_cast<int>(std::min<size_t>(EnvNumber("SIMCUDA_DEVICES", 1), 64));
-  config.device_memory = EnvBytes("SIMCUDA_DEVICE_MEMORY", config.device_memory);
-  config.host_memory = EnvBytes("SIMCUDA_HOST_MEMORY", config.host_memory);
-  config.context_memory = EnvBytes("SIMCUDA_CONTEXT_MEMORY", config.context_memory);
-  config.driver_version = static_cast<int>(EnvNumber("SIMCUDA_DRIVER_VERSION", 13000));
-  config.host_vmm = EnvNumber("SIMCUDA_HOST_VMM", 1) != 0;
-  config.peer_access = EnvNumber("SIMCUDA_PEER_ACCESS", 1) != 0;
-  config.connections =
-      static_cast<int>(std::clamp<size_t>(EnvNumber("CUDA_DEVICE_MAX_CONNECTIONS", 8), 1, 32));
-  EnvVersion("SIMCUDA_COMPUTE_CAPABILITY", &config.compute_capability_major,
-             &config.compute_capability_minor);
-  return config;
-}
 
 Driver& Driver::Get() {
   static Driver* const driver = new Driver();
@@ -37,6 +20,7 @@ Driver::Driver() : config_(Config::FromEnvironment()), host_memory_(config_.host
   pthread_atfork(nullptr, nullptr, [] {
     Driver& driver = Driver::Get();
     if (driver.initialized_.exchange(false)) driver.forked_.store(true);
+    if (shared::SharedDevices* const shared = shared::SharedDevices::Get()) shared->Forked();
   });
 }
 

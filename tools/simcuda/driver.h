@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "tools/simcuda/config.h"
 #include "tools/simcuda/context.h"
 #include "tools/simcuda/device.h"
 #include "tools/simcuda/event.h"
@@ -17,22 +18,6 @@
 #include "tools/simcuda/stream.h"
 
 namespace simcuda {
-
-// Read once from the environment; README.md lists the variables.
-struct Config {
-  int devices = 1;
-  size_t device_memory = size_t{1} << 30;
-  size_t host_memory = size_t{8} << 30;
-  size_t context_memory = size_t{16} << 20;
-  int compute_capability_major = 9;
-  int compute_capability_minor = 0;
-  int driver_version = 13000;
-  int connections = 8;
-  bool host_vmm = true;
-  bool peer_access = true;  // Devices reach each other's memory.
-
-  static Config FromEnvironment();
-};
 
 class Driver {
  public:

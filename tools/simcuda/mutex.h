@@ -18,6 +18,7 @@
 #endif
 
 #define SIMCUDA_GUARDED_BY(x) SIMCUDA_ANNOTATION(guarded_by(x))
+#define SIMCUDA_PT_GUARDED_BY(x) SIMCUDA_ANNOTATION(pt_guarded_by(x))
 #define SIMCUDA_REQUIRES(...) SIMCUDA_ANNOTATION(requires_capability(__VA_ARGS__))
 #define SIMCUDA_EXCLUDES(...) SIMCUDA_ANNOTATION(locks_excluded(__VA_ARGS__))
 #define SIMCUDA_NO_ANALYSIS SIMCUDA_ANNOTATION(no_thread_safety_analysis)
