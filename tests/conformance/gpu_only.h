@@ -13,6 +13,9 @@ void RegisterCuptiTests();
 // Where there are two devices that reach each other, simulated or real; else a line says so.
 void RegisterPeerTests();
 
+// On a real device, and on a simulated one that processes share.
+void RegisterSharedDeviceTests();
+
 }  // namespace vramspan::conformance
 
 #endif  // VRAMSPAN_TESTS_CONFORMANCE_GPU_ONLY_H_

@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
     vramspan::conformance::RegisterHopperTests();
     vramspan::conformance::RegisterCuptiTests();
     vramspan::conformance::RegisterPeerTests();
+    vramspan::conformance::RegisterSharedDeviceTests();
   } catch (const std::exception& error) {
     // No driver: every rule fails with this reason.
     fprintf(stderr, "conformance: %s\n", error.what());
