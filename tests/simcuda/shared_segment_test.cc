@@ -14,6 +14,7 @@
 #include <functional>
 #include <random>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "tools/simcuda/shared/segment.h"
@@ -115,11 +116,22 @@ class SharedSegment : public ::testing::Test {
   Layout* layout_ = nullptr;
 };
 
+TEST_F(SharedSegment, AFileOfAnotherVersionIsLeftAsItIs) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    const uintmax_t size = entry.file_size();
+    std::filesystem::resize_file(entry.path(), size + 1);
+    EXPECT_EQ(Segment::Open(folder_), nullptr);
+    EXPECT_EQ(std::filesystem::file_size(entry.path()), size + 1);
+    std::filesystem::resize_file(entry.path(), size);
+    EXPECT_NE(Segment::Open(folder_), nullptr);
+  }
+}
+
 TEST_F(SharedSegment, EveryoneHasExactlyWhatItHolds) {
   std::vector<pid_t> children;
   for (uint64_t seed = 0; seed < 6; ++seed) {
     children.push_back(
-        Start([seed](Segment& s, int place) { return Churn(s, place, seed, 100000); }));
+        Start([seed](Segment& s, int place) { return Churn(s, place, seed, 40000); }));
   }
   for (const pid_t child : children) EXPECT_EQ(Wait(child), 0);
   EXPECT_EQ(own_->Used(0), 0u);
@@ -215,6 +227,35 @@ TEST_F(SharedSegment, WhatIsBegunIsEndedByWhoeverComes) {
   device.head.store(number << 16 | static_cast<uint64_t>(other));
   ASSERT_TRUE(own_->Charge(0, place, kPageBytes));
   EXPECT_EQ(own_->Used(0), 6 * kPageBytes);
+}
+
+// A page goes from the first place to a far one while a process is stopped that adds them up. It
+// must not count the page twice, and refuse the one that is left.
+TEST_F(SharedSegment, NothingIsRefusedForASumThatNeverWas) {
+  constexpr int kFar = static_cast<int>(kMostProcesses) - 1;
+  constexpr size_t kEnds = 7 * kPageBytes;
+  own_->set_limit(0, 2 * kPageBytes);
+  int at = own_->Arrive(), other = kFar;
+  Mapped().owners[kFar].store(Mapped().owners[at].load());
+  ASSERT_TRUE(own_->Charge(0, at, kPageBytes));
+  const pid_t child = Start([](Segment& s, int place) {
+    while (s.limit(0) != kEnds) {
+      if (!s.Charge(0, place, kPageBytes)) return 1;
+      s.Release(0, place, kPageBytes);
+    }
+    return 0;
+  });
+  std::mt19937_64 random(4);
+  for (int moves = 0; moves < 1000; ++moves) {
+    usleep(static_cast<useconds_t>(random() % 50));
+    Stop(child);
+    own_->Release(0, at, kPageBytes);
+    ASSERT_TRUE(own_->Charge(0, other, kPageBytes));
+    std::swap(at, other);
+    kill(child, SIGCONT);
+  }
+  own_->set_limit(0, kEnds);
+  EXPECT_EQ(Wait(child), 0);
 }
 
 TEST_F(SharedSegment, WhoFindsNoRoomLooksWhoIsDead) {

@@ -35,12 +35,16 @@ std::unique_ptr<Segment> Segment::Open(const std::string& folder) {
   const std::string path = folder + kFile;
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return nullptr;
-  struct stat found;
+  struct stat found = {};
   void* mapped = MAP_FAILED;
-  // A file of this size becomes no smaller by it.
-  if (fstat(file, &found) == 0 &&
-      (found.st_size == sizeof(Layout) || ftruncate(file, sizeof(Layout)) == 0)) {
-    mapped = mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  // A larger file is not cut: others may have it mapped. A smaller one gets its pages at once, or a
+  // full file system would end the process at the first touch.
+  if (fstat(file, &found) == 0) {
+    if (found.st_size > static_cast<off_t>(sizeof(Layout))) {
+      errno = EPROTO;
+    } else if ((errno = posix_fallocate(file, 0, sizeof(Layout))) == 0) {
+      mapped = mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    }
   }
   const int error = errno;
   close(file);
