@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cupti_tracer/profiler.h"
@@ -23,6 +24,7 @@ struct vramspanCounters {
   std::vector<uint64_t> tags;  // Of the batch, in order; a range's name is its place in it.
   bool started = false;
   bool denied = false;
+  bool not_now = false;  // RangeStart was refused.
   void (*counted)(void*, const vramspanCounted*) = nullptr;
   void* user = nullptr;
 };
@@ -161,9 +163,12 @@ std::string StartBatch(vramspanCounters& c) {
   VS_CUPTI(RangeSetConfig, config);
   VS_PARAMS(CUpti_RangeProfiler_Start, start);
   start.pRangeProfilerObject = c.ranges;
-  VS_CUPTI(RangeStart, start);
-  c.started = true;
-  return "";
+  const CUptiResult result = c.cupti->RangeStart(&start);
+  c.started = result == CUPTI_SUCCESS;
+  if (c.started) return "";
+  std::string why = Refused(c, "RangeStart", result);
+  c.not_now = !c.denied;
+  return why;
 }
 
 std::string Deliver(vramspanCounters& c, size_t index) {
@@ -312,7 +317,7 @@ int BeginC(vramspanCounters* c, uint64_t tag, char* error, size_t size) {
   if (!c->started) {
     if (const std::string why = StartBatch(*c); !why.empty()) {
       Tell(why, error, size);
-      return VRAMSPAN_COUNTERS_NOT_NOW;
+      return std::exchange(c->not_now, false) ? VRAMSPAN_COUNTERS_NOT_NOW : 1;
     }
   }
   return Tell(Begin(*c, tag), error, size);

@@ -5,7 +5,7 @@
 // so a miss shows in each of them. So what a launch took may be a disturbance where it is little,
 // and where not all launches with these arguments took as much. Such launches are doubtful. They
 // are disturbances where they are rare among all launches of the code (Disturbances). One
-// disturbance may last for several launches that are counted one after the other.
+// disturbance may last for several launches that are counted one after the other: a run.
 //
 // Pure.
 #ifndef VRAMSPAN_RUNTIME_API_ARGUMENT_SETS_H_
@@ -27,7 +27,8 @@ struct HostSectors {
   uint64_t most = 0;           // In one launch that is not doubtful.
   uint64_t doubtful = 0;       // Launches,
   uint64_t doubtful_most = 0;  // and the most in one of them.
-  // Of the doubtful ones: enough others (kEnoughAlike) were given the same, and took nothing.
+  // Of the doubtful ones: enough others (kEnoughAlike) took nothing that were equal, or were given
+  // the same and had pointers of their own.
   uint64_t contradicted = 0;
 };
 
@@ -37,7 +38,7 @@ struct CountedLaunch {
   uint64_t given = 0;      // and of that but for pointers: Submission::given.
   uint64_t sectors = 0;    // Of host memory.
   bool shows = false;      // All that it does not name lay there.
-  bool beside = false;     // The launch counted just before it took more than noise, too.
+  uint64_t run = 0;        // Of launches above noise: NoisyRuns::Of.
 };
 
 // How many doubtful launches are disturbances among so many. Of a few launches none is: it cannot
@@ -52,6 +53,7 @@ constexpr uint64_t Disturbances(uint64_t launches) {
 struct GivenLaunches {
   uint64_t given = 0;  // Submission::given.
   uint64_t launches = 0;
+  uint64_t sets = 0;  // Of arguments, among them.
 };
 
 class ArgumentSets {
@@ -72,7 +74,7 @@ class ArgumentSets {
   bool MayTell(uint64_t arguments) const;
   // Whether one of them took more than noise, and whether one that shows did not.
   bool Doubts(uint64_t arguments) const { return Of(arguments).above != 0; }
-  bool Clean(uint64_t arguments) const { return Of(arguments).clean; }
+  bool Clean(uint64_t arguments) const { return Of(arguments).clean != 0; }
 
   // Sets with a launch that shows and took no more than noise.
   size_t clean() const { return clean_; }
@@ -85,12 +87,13 @@ class ArgumentSets {
   struct Set {
     uint64_t most = 0;   // Sectors in one launch above noise,
     uint64_t above = 0;  // and how many of those there were,
-    uint64_t apart = 0;  // of which not beside another.
-    uint64_t given = 0;
-    bool clean = false;  // A launch that shows took no more than noise.
+    uint64_t runs = 0;   // in so many runs.
+    uint64_t run = 0;    // The last of these.
+    uint64_t given = 0;  // What they were given but for pointers; 0: not all the same.
+    uint64_t clean = 0;  // Launches that show and took no more than noise.
   };
 
-  void AddGiven(uint64_t given);
+  void AddGiven(uint64_t given, bool of_new_set);
   bool Contradicted(const Set& set) const;
   Set Of(uint64_t arguments) const {
     const auto known = sets_.find(arguments);

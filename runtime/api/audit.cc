@@ -246,8 +246,7 @@ void Audit::Counted(void* self, const vramspanCounted* range) {
                                 .given = pending.given,
                                 .sectors = sectors,
                                 .shows = pending.would_show,
-                                .beside = above && range->tag == audit.above_ + 1});
-  if (above) audit.above_ = range->tag;
+                                .run = above ? audit.noisy_.Of(range->tag, pending.at) : 0});
 }
 
 Audit::Placed Audit::Look(absl::Span<const InferredRange> inferred,
@@ -398,17 +397,20 @@ void Audit::BeginCount(size_t row_number, uint64_t arguments, uint64_t given,
   if (placed.tells) row.remaining = std::max(row.remaining, placed.remaining.value);
   if (counters_ == nullptr || !results_.error.empty()) return;
   char error[512] = "";
-  const int begun = table_->begin(counters_, tag_ + 1, error, sizeof(error));
+  // Another thread may be capturing.
+  const ScopedContext relaxed(memory_.driver(), memory_.options().context);
+  const int begun = table_->begin(counters_, ++tag_, error, sizeof(error));
   if (begun == VRAMSPAN_COUNTERS_NOT_NOW && ++refused_ < kMostRefused) return;
   if (begun != 0) return Stop(error);
   refused_ = 0;
-  ++tag_;
   pending_[tag_] = {.row = row_number,
                     .arguments = arguments,
                     .given = given,
                     .tells = placed.tells,
                     .over = placed.missing.value != 0,
-                    .would_show = placed.would_show() && placed.arrays_show};
+                    .would_show = placed.would_show() && placed.arrays_show,
+                    .at = Instant(std::chrono::duration_cast<Duration>(
+                        std::chrono::steady_clock::now().time_since_epoch()))};
   remaps_ = mover_.statistics().remaps;
   counting_ = true;
 }

@@ -26,6 +26,7 @@
 
 #include "runtime/api/argument_sets.h"
 #include "runtime/api/audit_results.h"
+#include "runtime/api/noisy_runs.h"
 #include "runtime/base/mutex.h"
 #include "runtime/mover/mover.h"
 #include "runtime/observe/hardware_counters.h"
@@ -128,10 +129,10 @@ class Audit {
   uint64_t holder_ = 0;  // ThreadNumber.
   bool counting_ = false;
   bool delivered_ = false;
-  size_t refused_ = 0;               // Launches in a row for which the counters would not start.
-  uint64_t above_ = UINT64_MAX - 1;  // Of the last launch that took more than noise.
-  uint64_t tag_ = 0;                 // Of what is being counted, or was last,
-  uint64_t remaps_ = 0;              // and what had been remapped by then.
+  size_t refused_ = 0;  // Launches in a row for which the counters would not start.
+  NoisyRuns noisy_;
+  uint64_t tag_ = 0;     // Of what is being counted, or was last,
+  uint64_t remaps_ = 0;  // and what had been remapped by then.
   struct Pending {
     size_t row = 0;
     uint64_t arguments = 0;   // A hash,
@@ -140,6 +141,7 @@ class Audit {
     bool over = false;        // More was inferred than fits on the device.
     bool would_show = false;  // What it touches beside what was inferred.
     bool disturbed = false;   // Something moved meanwhile: it is not counted.
+    Instant at;               // When counting began.
   };
   absl::flat_hash_map<uint64_t, Pending> pending_;  // Counted, not delivered: a batch at most.
   // By kind, name and module.

@@ -325,6 +325,8 @@ Status Runtime::End(std::unique_ptr<Runtime>* runtime) {
 }
 
 void Runtime::TellSpill(const vramspanStatistics& statistics) const {
+  // An audit moves memory for its own sake.
+  if (audit_ != nullptr) return;
   const auto since = memory_->supply().short_since();
   if (!since.has_value()) return;
   const std::string text = SpillText(statistics, std::chrono::steady_clock::now() - *since);

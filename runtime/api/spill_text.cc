@@ -22,8 +22,8 @@ std::string SpillText(const vramspanStatistics& s, std::chrono::nanoseconds shor
   const auto waited = static_cast<double>(s.stall_copy_ns + s.stall_vmm_ns);
   const auto all = static_cast<double>(std::max<int64_t>(short_for.count(), 1));
   std::string text = absl::StrFormat(
-      "device memory was short for %.1f s: %s came to the device and %s left it, and launches "
-      "waited %.1f s for that (%.0f %%)",
+      "device memory first ran short %.1f s ago: %s came to the device and %s left it, and "
+      "launches waited %.1f s for that (%.0f %% of the time since)",
       all / 1e9, Amount(s.bytes_in), Amount(s.bytes_out + s.bytes_out_clean), waited / 1e9,
       std::min(100 * waited / all, 100.0));
   if (s.works_in_place != 0) {

@@ -216,7 +216,9 @@ std::optional<TrustVerdict> TrustList::Judge(std::string_view name, const Eviden
     return TrustVerdict{
         Trust::kUntried,
         absl::StrCat("an audit saw it take ", e.missed->kernel.most_sectors,
-                     " sectors of memory that was not inferred: ", sources_[e.missed->source])};
+                     " sectors of memory that was not inferred: ", sources_[e.missed->source]),
+        {},
+        e.missed_here};
   }
   const Pattern* plausible = nullptr;
   for (const Pattern& p : patterns_) {
@@ -244,7 +246,10 @@ TrustVerdict FirstThenSecond(std::optional<TrustVerdict> first,
   if (!second.has_value()) return *std::move(first);
   if (!first.has_value()) return *std::move(second);
   // The first has seen too little of the code where it is plausible. That says nothing against it.
-  if (first->trust != Trust::kPlausible || second->trust <= first->trust) return *std::move(first);
+  if (first->trust != Trust::kPlausible) return *std::move(first);
+  // A name says less than what was seen of this very code.
+  if (second->missed) return *std::move(second);
+  if (second->trust <= first->trust) return *std::move(first);
   second->given.insert(second->given.end(), first->given.begin(), first->given.end());
   return *std::move(second);
 }

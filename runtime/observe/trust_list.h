@@ -39,6 +39,7 @@ struct TrustVerdict {
   Trust trust = Trust::kUntried;
   std::string why;
   std::vector<Given> given = {};  // That are trusted further.
+  bool missed = false;            // This very code was seen to miss.
 
   Trust Of(uint64_t launch) const {
     Trust most = trust;

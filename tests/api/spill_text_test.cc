@@ -17,12 +17,12 @@ TEST(SpillTextTest, SaysWhatCameWhatLeftAndWhatWaited) {
   s.stall_vmm_ns = 500'000'000;
   s.stall_drain_ns = 9'000'000'000;
   EXPECT_EQ(SpillText(s, milliseconds(6000)),
-            "device memory was short for 6.0 s: 1.5 GiB came to the device and 500 MiB left it, "
-            "and launches waited 1.5 s for that (25 %)")
+            "device memory first ran short 6.0 s ago: 1.5 GiB came to the device and 500 MiB left "
+            "it, and launches waited 1.5 s for that (25 % of the time since)")
       << "the device is busy while work runs";
   s.works_in_place = 7;
   EXPECT_TRUE(SpillText(s, milliseconds(6000))
-                  .ends_with("(25 %); 7 pieces of work used host memory in place"));
+                  .ends_with("since); 7 pieces of work used host memory in place"));
 }
 
 TEST(SpillTextTest, SaysNothingWhereNothingMoved) {
@@ -30,7 +30,7 @@ TEST(SpillTextTest, SaysNothingWhereNothingMoved) {
   vramspanStatistics s{};
   s.evictions = 1;
   s.stall_copy_ns = 5'000'000;
-  EXPECT_TRUE(SpillText(s, milliseconds(1)).ends_with("(100 %)"));
+  EXPECT_TRUE(SpillText(s, milliseconds(1)).ends_with("(100 % of the time since)"));
   EXPECT_NE(SpillText(s, milliseconds(0)), "");
 }
 

@@ -145,8 +145,9 @@ TEST(AuditTrustTest, DisturbancesAreTakenForNoMisses) {
     }
     return audit.out;
   };
-  EXPECT_EQ(level("SIMCUDA_DISTURBED_FROM=8 ", "same"), "proven, if given this 1");
-  EXPECT_EQ(level("SIMCUDA_DISTURBED_FROM=8 SIMCUDA_DISTURBED=2 ", "same"), "missed 2");
+  EXPECT_EQ(level("SIMCUDA_DISTURBED_FROM=8 ", "equal"), "proven, if given this 1");
+  EXPECT_EQ(level("SIMCUDA_DISTURBED_FROM=8 SIMCUDA_DISTURBED=2 ", "equal"), "missed 2");
+  EXPECT_EQ(level("SIMCUDA_DISTURBED_FROM=8 ", "same"), "too few launches 1") << "of two sets";
   EXPECT_EQ(level("SIMCUDA_DISTURBED_FROM=19 SIMCUDA_DISTURBED=2 ", "twins"), "proven 2");
   EXPECT_EQ(level("SIMCUDA_DISTURBED_FROM=19 SIMCUDA_DISTURBED=4 ", "twins"), "missed 4");
 }

@@ -245,16 +245,16 @@ void Over(Program& p) {
 
 // A kernel that is always given the same but for the pointer; at last it may be given another
 // number.
-void Same(Program& p, bool other) {
+void Same(Program& p, int used, bool other) {
   std::vector<CUdeviceptr> buffers;
   for (int i = 0; i < 4; ++i) {
     buffers.push_back(p.Allocate());
     p.Launch("fill", buffers[i], kWords, Word{1});
   }
-  for (int i = 0; i < 12; ++i) p.Launch("add_constant", buffers[i % 2], kWords, Word{1});
+  for (int i = 0; i < 12; ++i) p.Launch("add_constant", buffers[i % used], kWords, Word{1});
   if (other) p.Launch("add_constant", buffers[0], kWords, Word{2});
-  p.Expect(buffers[0], other ? 9 : 7);
-  p.Expect(buffers[1], 7);
+  p.Expect(buffers[0], (other ? 3 : 1) + 12 / used);
+  p.Expect(buffers[1], used == 1 ? 1 : 7);
 }
 
 // Each launch comes twice in a row, and never again.
@@ -279,7 +279,9 @@ int main(int argc, char** argv) {
   } else if (what == "twice") {
     Hidden(p, 2);
   } else if (what == "same" || what == "same_and_other") {
-    Same(p, what != "same");
+    Same(p, 2, what != "same");
+  } else if (what == "equal") {
+    Same(p, 1, false);
   } else if (what == "twins") {
     Twins(p);
   } else if (what == "graph") {

@@ -208,6 +208,13 @@ TEST(BuiltInTrustTest, ProductsThatTakeTablesAreProvenByAuditsOfTheProgramAlone)
                                            kProduct, "\n"))
                   .ok());
   EXPECT_EQ(FirstThenSecond(list.Of(kProduct, 0xAB), built_in).trust, Trust::kProven);
+  // A name says less than what was seen of this very code.
+  TrustList named, missed;
+  ASSERT_TRUE(named.Add("own", "vramspan-trust 1\nof x\nname *\n").ok());
+  ASSERT_TRUE(
+      missed.Add("built in", "vramspan-trust 1\nof x\nkernel 0 0 999 00000000000000ab k\n").ok());
+  EXPECT_EQ(FirstThenSecond(named.Of("k", 0xAB), missed.Of("k", 0xAB)).trust, Trust::kUntried);
+  EXPECT_EQ(FirstThenSecond(named.Of("k", 0xCD), missed.Of("k", 0xCD)).trust, Trust::kPlausible);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ TEST_P(RouteTest, TwiceTheDevicesMemory) {
   const Output output = RunPreloaded(GetParam(), "doubled", "VRAMSPAN_STATS=-");
   ExpectOk(output);
   EXPECT_THAT(output.err, StartsWith(kShort));
-  EXPECT_THAT(output.err, HasSubstr("vramspan: device memory was short for "));
+  EXPECT_THAT(output.err, HasSubstr("vramspan: device memory first ran short "));
   // Launches are seen whichever way they come: 24 buffers, filled once and added to twice.
   EXPECT_THAT(output.err, HasSubstr("72 launches (0 named no memory of vramspan), 24 copies"));
 }
