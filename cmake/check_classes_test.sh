@@ -47,4 +47,8 @@ fails "a bundle of 10 and 16 members"
 runtime <<<''
 replay < <(echo 'namespace {'; echo 'class A {'; lines 1 'int F@();'; lines 26 'int m@_;'; echo '};'; echo '}')
 fails "the same in the replay tool"
+replay <<<''
+mkdir -p "$tree/tools/broker/core"
+(echo 'class A {'; lines 1 'int F@();'; lines 26 'int m@_;'; echo '};') >"$tree/tools/broker/core/a.h"
+fails "the same in the broker"
 exit $bad

@@ -36,9 +36,16 @@ if [[ -n $impure ]]; then
   exit 1
 fi
 
+impure=$(code '#[[:space:]]*include[[:space:]]*["<](cuda|mutex|shared_mutex|thread|atomic|condition_variable|unistd|sys/|cstdio|iostream|fstream|random|runtime/base/(mutex|thread|own_|small_file|quiet_write))|_clock|[cC]lock::now|getenv' tools/broker/core)
+if [[ -n $impure ]]; then
+  echo "$impure"
+  echo "the broker's core is pure: no driver, lock, thread, input or output, and time is a value"
+  exit 1
+fi
+
 # `file:line:included path` of every include, whatever the spaces in it.
 folders=(runtime)
-for folder in include cupti_tracer tools/replay tools/simcuda; do
+for folder in include cupti_tracer tools/broker tools/replay tools/simcuda; do
   [[ -d $folder ]] && folders+=("$folder")
 done
 grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.cu' --include='*.inc' \
@@ -51,6 +58,7 @@ grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.cu' --
       barred["placement", "driver"] = barred["placement", "space"] = barred["placement", "backing"] = 1
       barred["scheduler", "driver"] = barred["scheduler", "backing"] = barred["scheduler", "observe"] = barred["scheduler", "memory"] = 1
       barred["observe", "space"] = barred["observe", "placement"] = 1
+      allowed["tools/broker"] = " base "
       allowed["cupti_tracer"] = " base observe "
       allowed["tools/replay"] = " base space placement scheduler trace "
       allowed["tools/simcuda"] = " "
@@ -68,6 +76,12 @@ grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.cu' --
       if (beside in allowed) {
         if (to[1] == "runtime" && !index(allowed[beside], " " to[2] " "))
           wrong(beside " may include" (allowed[beside] == " " ? " nothing" : allowed[beside] "alone") " of the runtime")
+        if ($1 ~ /^tools\/broker\/core\// &&
+            (to[1] ~ /^(include|vramspan|tests|bench|examples|cupti_tracer)$/ ||
+             to[1] == "tools" && $3 !~ /^tools\/broker\/core\//))
+          wrong("the broker\047s core includes runtime/base and itself alone")
+        if ($1 ~ /^tools\/broker\/core\// && n == 1 && $3 ~ /\.(h|hpp|inc)$/)
+          wrong("write the path from the repository root")
         next
       }
       if (!(from[2] in rank)) { wrong("its folder runtime/" from[2] " is not in the list of layers"); next }

@@ -43,6 +43,10 @@ allowed tools/replay/a.cc runtime/space/chunk.h
 allowed tools/replay/a.cc runtime/scheduler/patience.h
 allowed runtime/scheduler/a.cc runtime/placement/planner.h
 allowed runtime/mover/a.cc runtime/memory/memory.h
+allowed tools/broker/core/a.cc runtime/base/units.h
+allowed tools/broker/core/a.cc tools/broker/core/water.h
+allowed tools/broker/core/a.cc absl/strings/str_cat.h
+allowed tools/broker/a.cc tools/broker/core/decide.h
 
 refused runtime/base/a.h runtime/driver/driver.h
 refused runtime/space/a.cc chunk.h
@@ -67,8 +71,18 @@ refused include/vramspan/a.hpp runtime/base/units.h
 refused cupti_tracer/a.cc runtime/mover/mover.h
 refused tools/replay/a.cc runtime/driver/driver.h
 refused tools/simcuda/a.cc runtime/base/units.h
+refused tools/broker/core/a.cc runtime/scheduler/patience.h
+refused tools/broker/core/a.cc runtime/base/mutex.h
+refused tools/broker/core/a.cc tools/broker/daemon.h
+refused tools/broker/core/a.cc tools/replay/bound.h
+refused tools/broker/core/a.cc vramspan/vramspan.h
+refused tools/broker/core/a.cc water.h
+refused tools/broker/core/a.cc atomic
+refused tools/broker/a.cc runtime/api/runtime.h
+refused runtime/api/a.cc tools/broker/core/decide.h
 
 refused_code runtime/scheduler/a.cc 'const auto now = std::chrono::steady_clock::now();'
+refused_code tools/broker/core/a.cc 'const auto now = std::chrono::steady_clock::now();'
 refused_code runtime/mover/a.cc 'std::thread([] {}).detach();'
 refused_code runtime/api/a.h 'std::jthread thread_;'
 refused_code cupti_tracer/a.cc 'pthread_create(&id, nullptr, &Run, nullptr);'

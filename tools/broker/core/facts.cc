@@ -1,0 +1,163 @@
+#include "tools/broker/core/facts.h"
+
+#include <algorithm>
+
+#include "tools/broker/core/amounts.h"
+
+namespace vramspan::broker {
+namespace {
+
+bool Populated(const State& state, const Tenant& tenant) {
+  return !tenant.processes.empty() ||
+         std::any_of(tenant.tenants.begin(), tenant.tenants.end(),
+                     [&](TenantId id) { return Populated(state, state.tenants.at(id)); });
+}
+
+void SetFractions(State& state, const Tenant& tenant, uint64_t fraction) {
+  uint64_t weight = tenant.processes.size() * kDefaultWeight;
+  for (const TenantId id : tenant.tenants) {
+    const Tenant& inside = state.tenants.at(id);
+    if (Populated(state, inside)) weight += inside.policy.weight;
+  }
+  if (weight == 0) return;
+  // Never nothing: who is compared by it is divided by it.
+  const auto part = [&](uint64_t of) {
+    return std::max<uint64_t>(1, static_cast<uint64_t>(Wide{fraction} * of / weight));
+  };
+  for (const ProcessId id : tenant.processes) {
+    state.processes.at(id).fraction = part(kDefaultWeight);
+  }
+  for (const TenantId id : tenant.tenants) {
+    const Tenant& inside = state.tenants.at(id);
+    if (Populated(state, inside)) SetFractions(state, inside, part(inside.policy.weight));
+  }
+}
+
+// Host memory that it is about to evict to.
+Bytes Arriving(const Process& process, Place place) {
+  const auto& evicted = process.leases[Place::kDevice].recall;
+  return place == Place::kHost && evicted ? evicted->copied : Bytes();
+}
+
+}  // namespace
+
+Bytes Held(const Process& process, Place place) {
+  const Bytes grant = process.leases[place].grant;
+  if (place == Place::kHost) return grant;
+  return std::max(Plus(grant, process.room), process.measured);
+}
+
+Bytes Held(const State& state, Place place) {
+  Bytes sum;
+  for (const auto& [id, process] : state.processes) sum = Plus(sum, Held(process, place));
+  return sum;
+}
+
+Bytes Held(const State& state, const Tenant& tenant, Place place) {
+  Bytes sum;
+  for (const ProcessId id : tenant.processes) {
+    sum = Plus(sum, Held(state.processes.at(id), place));
+  }
+  for (const TenantId id : tenant.tenants) {
+    sum = Plus(sum, Held(state, state.tenants.at(id), place));
+  }
+  return sum;
+}
+
+Bytes Burden(const Process& process, Place place) {
+  return Minus(Held(process, place), process.leases[place].grant);
+}
+
+Bytes Beside(const Process& process, Place place) {
+  const bool waits = process.room_wish && place == Place::kDevice;
+  return Plus(Burden(process, place), waits ? process.room_wish->bytes : Bytes());
+}
+
+Bytes Used(const Process& process, Place place) {
+  return std::min(Plus(process.said.used[place], Arriving(process, place)),
+                  process.leases[place].grant);
+}
+
+Bytes Demand(const Process& process, Place place) {
+  const Said& said = process.said;
+  if (place == Place::kHost) {
+    // Not as far as it is granted: what is granted must not make it more.
+    return Plus(Plus(said.used[place], Arriving(process, place)),
+                Plus(said.wanted[place], process.host_wish));
+  }
+  return Plus(Minus(Minus(Used(process, place), said.cached), said.cold), said.wanted[place]);
+}
+
+bool Responds(const Process& process) {
+  if (process.stuck) return false;
+  switch (process.state) {
+    case LeaseState::kAdmitted:
+    case LeaseState::kSteady:
+    case LeaseState::kRecalling:
+    case LeaseState::kPartial:
+      return true;
+    case LeaseState::kOverdue:
+    case LeaseState::kFenced:
+    case LeaseState::kDying:
+    case LeaseState::kAdopted:
+      return false;
+  }
+  return false;
+}
+
+bool MayBeLent(const State& state, const Process& process, Place place) {
+  return Responds(process) && !(process.overran && place == Place::kDevice) &&
+         !process.leases[place].recall && process.leases[place].rest_until <= state.now;
+}
+
+Bytes Room(const State& state, Place place) {
+  const Pool& pool = state.pools[place];
+  const Bytes reserve = place == Place::kDevice ? state.settings.Reserve(pool.capacity) : Bytes();
+  return Minus(pool.capacity, Plus(pool.foreign, reserve));
+}
+
+Bytes Excess(const State& state, Place place) {
+  return Minus(Held(state, place), Room(state, place));
+}
+
+Bytes Free(const State& state, Place place) {
+  return Minus(Room(state, place), Held(state, place));
+}
+
+Bytes Coming(const State& state, Place place) {
+  Bytes sum;
+  for (const auto& [id, process] : state.processes) {
+    const Lease& lease = process.leases[place];
+    if (lease.recall && Responds(process)) sum = Plus(sum, lease.recall->bytes);
+  }
+  return sum;
+}
+
+Bytes PlainShare(const State& state, const Process& process, Place place) {
+  return std::max(PartOf(Room(state, place), process.fraction, kWhole),
+                  state.tenants.at(process.tenant).policy.guarantee[place]);
+}
+
+bool OverLimit(const State& state, const Process& process, Place place) {
+  for (TenantId id = process.tenant; id != kRoot;) {
+    const Tenant& tenant = state.tenants.at(id);
+    const Bytes limit = tenant.policy.limit[place];
+    if (limit != kAllBytes && Held(state, tenant, place) > limit) return true;
+    id = tenant.parent;
+  }
+  return false;
+}
+
+Process* Find(State& state, ProcessId id) {
+  const auto found = state.processes.find(id);
+  return found == state.processes.end() ? nullptr : &found->second;
+}
+
+Tenant* Find(State& state, TenantId id) {
+  const auto found = state.tenants.find(id);
+  return found == state.tenants.end() ? nullptr : &found->second;
+}
+
+void SetFractions(State& state) { SetFractions(state, state.tenants.at(kRoot), kWhole); }
+
+}  // namespace vramspan::broker

@@ -1,0 +1,45 @@
+#include "tools/broker/core/gather.h"
+
+#include <algorithm>
+
+#include "tools/broker/core/amounts.h"
+#include "tools/broker/core/facts.h"
+
+namespace vramspan::broker {
+
+void GatherFreed(State& state, Place place, Bytes before) {
+  const Bytes freed = Minus(Free(state, place), before);
+  if (freed == Bytes()) return;
+  Pool& pool = state.pools[place];
+  pool.gathered = Plus(pool.gathered, freed);
+  // Later ones join: who waits for the first waits no longer for them.
+  if (!pool.gather_until) pool.gather_until = After(state.now, state.settings.gather);
+}
+
+void EndGathering(State& state, Place place) {
+  Pool& pool = state.pools[place];
+  if (!pool.gather_until || *pool.gather_until > state.now) return;
+  pool.gathered = Bytes();
+  pool.gather_until.reset();
+}
+
+Bytes ToGive(const State& state, Place place) {
+  Bytes kept = state.pools[place].gathered;
+  // What some wait for that is no chunk.
+  for (const auto& [id, process] : state.processes) {
+    if (process.room_wish && place == Place::kDevice) kept = Plus(kept, process.room_wish->bytes);
+  }
+  return Minus(Free(state, place), kept);
+}
+
+void NoteExcess(State& state, Place place) {
+  Pool& pool = state.pools[place];
+  pool.excess = std::max(pool.excess, Excess(state, place));
+}
+
+void LowerExcess(State& state, Place place) {
+  Pool& pool = state.pools[place];
+  pool.excess = std::min(pool.excess, Excess(state, place));
+}
+
+}  // namespace vramspan::broker

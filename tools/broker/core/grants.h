@@ -1,0 +1,29 @@
+// Gives free memory out: room for contexts first, then to who is short, then to everybody.
+//
+// Winner is whose grant is the least for its weight, as in GPUswap; so free memory goes to all of
+// them evenly. Nobody is given what it just gave back.
+#ifndef VRAMSPAN_TOOLS_BROKER_CORE_GRANTS_H_
+#define VRAMSPAN_TOOLS_BROKER_CORE_GRANTS_H_
+
+#include "runtime/base/units.h"
+#include "tools/broker/core/action.h"
+#include "tools/broker/core/state.h"
+
+namespace vramspan::broker {
+
+// Tells the process its grant as it is now.
+void TellGrant(Process& process, Place place, Actions& actions);
+// Grants so much more, and says so. REQUIRES: the bytes are free.
+void Raise(Process& process, Place place, Bytes bytes, Actions& actions);
+
+// Answers those who wait for room: with room if there is some and it may be given, of the reserve
+// as well; with a refusal when they have waited too long.
+void AnswerRooms(State& state, bool may_give, Actions& actions);
+// Grants free memory to those a chunk or more below their target. REQUIRES: targets are worked out.
+void GiveToShort(State& state, Place place, Actions& actions);
+// Lends what is left then to everybody, as far as it is a chunk or more.
+void Lend(State& state, Place place, Actions& actions);
+
+}  // namespace vramspan::broker
+
+#endif  // VRAMSPAN_TOOLS_BROKER_CORE_GRANTS_H_

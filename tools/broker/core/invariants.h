@@ -1,0 +1,39 @@
+// What holds after every event, whatever processes say and do. Tests check it, and so does Decide
+// in builds with VRAMSPAN_DCHECK.
+//
+//   I1  What is held, foreign use and the reserve are no more than the capacity. What came above it
+//       by a cause outside only shrinks, and is being recalled as far as anybody can be asked.
+//   I2  Who has less than its guarantee and its demand gets it from what those hold who answer:
+//       whoever can be asked was asked, and it does not last.
+//   I3  Nobody waits for the broker longer than a request for room may.
+//   I4  While the broker does not know everybody, nobody's grant changes.
+//
+// And that the state makes sense: leases, recalls, turns, and the tree of tenants.
+#ifndef VRAMSPAN_TOOLS_BROKER_CORE_INVARIANTS_H_
+#define VRAMSPAN_TOOLS_BROKER_CORE_INVARIANTS_H_
+
+#include <string>
+
+#include "tools/broker/core/state.h"
+
+namespace vramspan::broker {
+
+// Which does not hold, and for whom. Empty: all hold.
+std::string BrokenInvariant(const State& state);
+
+// invariant_shortage.cc: I1 and I2, as far as it is about who was asked.
+std::string BrokenShortage(const State& state);
+
+// Device memory that is free, or that processes who answer hold above their targets.
+Bytes ToBeHad(const State& state);
+
+// Remembers since when tenants have less than their guarantee though there is something to be had.
+void NoteShortage(State& state);
+
+// How long a tenant may have less than its guarantee while others could give it: each process has
+// its time to answer for a slice, to be silent and to be unwilling, one behind the other.
+Duration GuaranteeBound(const State& state, const Tenant& tenant);
+
+}  // namespace vramspan::broker
+
+#endif  // VRAMSPAN_TOOLS_BROKER_CORE_INVARIANTS_H_

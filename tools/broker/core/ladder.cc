@@ -1,0 +1,89 @@
+#include "tools/broker/core/ladder.h"
+
+#include <algorithm>
+
+#include "tools/broker/core/amounts.h"
+#include "tools/broker/core/facts.h"
+#include "tools/broker/core/gather.h"
+#include "tools/broker/core/turns.h"
+
+namespace vramspan::broker {
+namespace {
+
+constexpr int kAsItIs = 1, kClean = 2, kIdle = 3, kVictim = 4;
+
+bool MayBeAsked(const State& state, const Process& process, Place place) {
+  const Lease& lease = process.leases[place];
+  return Responds(process) && !lease.recall && lease.retry_at <= state.now;
+}
+
+bool Idle(const Process& process) {
+  const Said& said = process.said;
+  const Bytes untouched = Plus(Plus(said.cached, said.clean), said.cold);
+  return said.wanted[Place::kDevice] == Bytes() && Used(process, Place::kDevice) <= untouched;
+}
+
+// How much of `wish` the process can evict now: the link and the host have to have room for it.
+Bytes ToCopy(State& state, Process& process, Bytes wish, Candidate& candidate) {
+  const ProcessId evicts = Evicts(state);
+  if (evicts && evicts != process.id) return Bytes();
+  const Bytes copied = std::min(wish, state.settings.slice);
+  const Bytes there = Minus(process.leases[Place::kHost].grant, Used(process, Place::kHost));
+  candidate.host_room = std::min(Minus(copied, there), ToGive(state, Place::kHost));
+  // For the slices behind it as well. Nobody is given what lacks less than a chunk.
+  if (there < copied) process.host_wish = Plus(wish, state.settings.chunk);
+  return std::min(copied, Plus(there, candidate.host_room));
+}
+
+// Whether a is asked before b.
+bool Before(const State& state, const Candidate& a, const Candidate& b) {
+  if (a.small != b.small) return b.small;
+  if (a.rung != b.rung) return a.rung < b.rung;
+  const Process& x = state.processes.at(a.process);
+  const Process& y = state.processes.at(b.process);
+  const Class of_x = state.tenants.at(x.tenant).policy.klass;
+  const Class of_y = state.tenants.at(y.tenant).policy.klass;
+  if (of_x != of_y) return of_x < of_y;
+  const auto use = [](const Process& process) {
+    return Minus(Used(process, Place::kDevice), process.said.cached).value;
+  };
+  return Wide{use(x)} * y.fraction > Wide{use(y)} * x.fraction;
+}
+
+}  // namespace
+
+std::optional<Candidate> ToGiveBack(State& state, Process& process, Place place, Bytes need) {
+  const Lease& lease = process.leases[place];
+  const Bytes surplus = Minus(lease.grant, lease.target);
+  const Bytes wanted = std::min(surplus, need);
+  if (wanted == Bytes()) return std::nullopt;
+  if (!MayBeAsked(state, process, place)) return std::nullopt;
+  // Less than this is not worth a message of its own.
+  const Bytes least = std::min(wanted, state.settings.chunk);
+  Candidate candidate{
+      .process = process.id, .small = surplus < state.settings.chunk, .rung = kAsItIs};
+  Bytes at_hand = lease.grant - Used(process, place);
+  if (place == Place::kDevice) at_hand = Plus(at_hand, process.said.cached);
+  if (at_hand < least && place == Place::kDevice) {
+    candidate.rung = kClean;
+    at_hand = Plus(at_hand, process.said.clean);
+  }
+  if (at_hand < least && place == Place::kDevice) {
+    candidate.rung = Idle(process) ? kIdle : kVictim;
+    candidate.copied = ToCopy(state, process, wanted - at_hand, candidate);
+  }
+  candidate.bytes = std::min(wanted, Plus(at_hand, candidate.copied));
+  if (candidate.bytes < least) return std::nullopt;
+  return candidate;
+}
+
+std::optional<Candidate> NextToGive(State& state, Place place, Bytes need) {
+  std::optional<Candidate> best;
+  for (auto& [id, process] : state.processes) {
+    const auto candidate = ToGiveBack(state, process, place, need);
+    if (candidate && (!best || Before(state, *candidate, *best))) best = candidate;
+  }
+  return best;
+}
+
+}  // namespace vramspan::broker

@@ -1,0 +1,38 @@
+// Who is asked to give memory back, and how much: what costs least comes first.
+//
+//   1. memory that can be given back as it is: not used, or cached
+//   2. clean memory: the host has it already
+//   3. memory of those who have touched none for long
+//   4. that of the victim: class batch first, then who uses most for its weight, as in GPUswap
+//
+// Nobody goes below its target for another. The victim's own planner picks the chunks.
+#ifndef VRAMSPAN_TOOLS_BROKER_CORE_LADDER_H_
+#define VRAMSPAN_TOOLS_BROKER_CORE_LADDER_H_
+
+#include <optional>
+
+#include "runtime/base/units.h"
+#include "tools/broker/core/state.h"
+
+namespace vramspan::broker {
+
+struct Candidate {
+  ProcessId process;
+  bool small = false;  // It has less than a chunk to give: who has more is asked before.
+  int rung = 0;
+  Bytes bytes;
+  Bytes copied;     // What of them goes to the host,
+  Bytes host_room;  // and how much it has to be granted there for that.
+};
+
+// Who is asked next for at most `need` bytes of the device or the host. Nothing: nobody can be
+// asked now. A victim that lacks host memory to evict to has that in its Process::host_wish. Host
+// memory in use is never asked for.
+std::optional<Candidate> NextToGive(State& state, Place place, Bytes need);
+
+// What that process can give of `need` bytes, in the same way.
+std::optional<Candidate> ToGiveBack(State& state, Process& process, Place place, Bytes need);
+
+}  // namespace vramspan::broker
+
+#endif  // VRAMSPAN_TOOLS_BROKER_CORE_LADDER_H_

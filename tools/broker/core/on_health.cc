@@ -1,0 +1,56 @@
+// Processes stop, run again, die, and are seen to hold more than they may.
+#include "tools/broker/core/amounts.h"
+#include "tools/broker/core/death.h"
+#include "tools/broker/core/facts.h"
+#include "tools/broker/core/gather.h"
+#include "tools/broker/core/handlers.h"
+#include "tools/broker/core/obedience.h"
+
+namespace vramspan::broker {
+
+void On(State& state, const Dies& event, Actions&) {
+  Process* const process = Find(state, event.process);
+  if (process == nullptr || process->state == LeaseState::kDying) return;
+  process->state = LeaseState::kDying;
+  process->until = After(state.now, state.settings.death_wait);
+  process->room_wish.reset();
+  for (Lease& lease : process->leases.values) lease.recall.reset();
+}
+
+void On(State& state, const BytesGone& event, Actions& actions) {
+  const Process* const process = Find(state, event.process);
+  if (process != nullptr && process->state == LeaseState::kDying) {
+    Forget(state, process->id, actions);
+  }
+}
+
+void On(State& state, const IsStuck& event, Actions&) {
+  Process* const process = Find(state, event.process);
+  if (process != nullptr) Suspend(*process);
+}
+
+void On(State& state, const Beats& event, Actions&) {
+  Process* const process = Find(state, event.process);
+  if (process != nullptr && process->stuck) Resume(state, *process);
+}
+
+void On(State& state, const Measured& event, Actions& actions) {
+  Process* const process = Find(state, event.process);
+  if (process == nullptr) return;
+  const Bytes before = Free(state, Place::kDevice);
+  process->measured = event.bytes;
+  const Bytes may = Plus(process->leases[Place::kDevice].grant, process->room);
+  const Bytes over = Minus(event.bytes, may);
+  const bool overruns = over > state.settings.overrun;
+  if (overruns != process->overran) {
+    process->overran = overruns;
+    actions.push_back({.kind = Action::Kind::kOverrun,
+                       .process = process->id,
+                       .tenant = process->tenant,
+                       .bytes = overruns ? over : Bytes()});
+  }
+  GatherFreed(state, Place::kDevice, before);
+  NoteExcess(state, Place::kDevice);
+}
+
+}  // namespace vramspan::broker

@@ -1,0 +1,64 @@
+// A connected process: what it said, what it holds, and how it obeys.
+#ifndef VRAMSPAN_TOOLS_BROKER_CORE_PROCESS_H_
+#define VRAMSPAN_TOOLS_BROKER_CORE_PROCESS_H_
+
+#include <optional>
+
+#include "runtime/base/units.h"
+#include "tools/broker/core/amounts.h"
+#include "tools/broker/core/lease.h"
+#include "tools/broker/core/names.h"
+
+namespace vramspan::broker {
+
+enum class LeaseState : uint8_t {
+  kAdmitted,  // It said hello, and was granted nothing yet.
+  kSteady,
+  kRecalling,  // A recall is out.
+  kPartial,    // It gave less than it was asked for. It is asked again later.
+  kOverdue,    // It did not answer a recall in time: its memory counts as fixed.
+  kFenced,     // The same, and nothing is expected of it any more.
+  kDying,      // It is gone, its memory may not be.
+  kAdopted,    // It held memory when the broker began. Nothing changes until all such are there.
+};
+
+// What a process says. The broker keeps it within what it granted.
+struct Said {
+  PerPlace<Bytes> used;    // Of the grant.
+  PerPlace<Bytes> wanted;  // Beyond what is used.
+  // Of the used device memory. No two of them overlap.
+  Bytes cached;  // In nobody's use: it can be given back as it is.
+  Bytes clean;   // The host has the same: nothing need be copied.
+  Bytes cold;    // Not touched for long. Clean memory may be cold; it counts as clean alone.
+};
+
+// What a process asked for that is no chunk: a context, mostly.
+struct RoomWish {
+  Bytes bytes;
+  Instant until;
+};
+
+struct Process {
+  ProcessId id;
+  TenantId tenant;
+  LeaseState state = LeaseState::kAdmitted;
+  bool stuck = false;    // It does not run: stopped, or hung.
+  bool overran = false;  // It was seen to hold more than it was granted.
+  Revision revision;     // The last it was told.
+  PerPlace<Lease> leases;
+  Said said;
+  Bytes room;      // Device memory beside the grant that it was allowed.
+  Bytes measured;  // Device memory that it was seen to hold. 0 where that is not known.
+  std::optional<RoomWish> room_wish;
+  Bytes host_wish;        // Host memory that its next recall lacks.
+  int refusals = 0;       // Answers to recalls that gave nothing, in a row.
+  Instant until;          // kFenced: its parole. kDying: its bytes are taken for gone.
+  uint64_t fraction = 0;  // Of everything, by weights alone, in parts of kWhole.
+  Instant last_turn;      // When it last held the turn to fetch.
+};
+
+inline constexpr uint64_t kWhole = uint64_t{1} << 40;
+
+}  // namespace vramspan::broker
+
+#endif  // VRAMSPAN_TOOLS_BROKER_CORE_PROCESS_H_

@@ -1,0 +1,123 @@
+#include "tools/broker/core/recalls.h"
+
+#include <algorithm>
+
+#include "tools/broker/core/amounts.h"
+#include "tools/broker/core/facts.h"
+#include "tools/broker/core/gather.h"
+#include "tools/broker/core/grants.h"
+#include "tools/broker/core/ladder.h"
+#include "tools/broker/core/shares.h"
+#include "tools/broker/core/turns.h"
+
+namespace vramspan::broker {
+namespace {
+
+// What recalls inside the tenant will bring.
+Bytes ComingFrom(const State& state, const Tenant& tenant, Place place) {
+  Bytes sum;
+  for (const ProcessId id : tenant.processes) {
+    const Process& process = state.processes.at(id);
+    const Lease& lease = process.leases[place];
+    if (lease.recall && Responds(process)) sum = Plus(sum, lease.recall->bytes);
+  }
+  for (const TenantId id : tenant.tenants) {
+    sum = Plus(sum, ComingFrom(state, state.tenants.at(id), place));
+  }
+  return sum;
+}
+
+void Send(State& state, const Candidate& candidate, Place place, Actions& actions) {
+  Process& process = state.processes.at(candidate.process);
+  if (candidate.host_room > Bytes()) {
+    Raise(process, Place::kHost, candidate.host_room, actions);
+  }
+  if (candidate.copied > Bytes()) GiveEvictTurn(state, process.id, actions);
+  ++process.revision.value;
+  const Recall recall{.revision = process.revision,
+                      .bytes = candidate.bytes,
+                      .copied = candidate.copied,
+                      .sent = state.now,
+                      .deadline = After(state.now, state.settings.deadline)};
+  process.leases[place].recall = recall;
+  process.state = LeaseState::kRecalling;
+  actions.push_back({.kind = Action::Kind::kRecall,
+                     .process = process.id,
+                     .tenant = process.tenant,
+                     .place = place,
+                     .revision = recall.revision,
+                     .bytes = recall.bytes,
+                     .copied = recall.copied,
+                     .deadline = recall.deadline});
+}
+
+}  // namespace
+
+void SetHungry(State& state, Place place) {
+  const Settings& settings = state.settings;
+  for (auto& [id, process] : state.processes) {
+    Lease& lease = process.leases[place];
+    const Bytes lacking = Minus(lease.target, lease.grant);
+    if (!Responds(process) || lacking < settings.chunk) {
+      lease.hungry = false;
+      lease.short_since.reset();
+      continue;
+    }
+    if (!lease.short_since) lease.short_since = state.now;
+    const Bytes little =
+        Plus(settings.chunk, PartOf(lease.target, settings.hysteresis_percent, 100));
+    // What is recalled on the host is in nobody's use: no copy need be saved.
+    lease.hungry = lease.hungry || place == Place::kHost || lacking > little ||
+                   After(*lease.short_since, settings.patience) <= state.now ||
+                   BelowGuarantee(state, process, place);
+  }
+}
+
+Bytes Lacking(const State& state, Place place) {
+  Bytes sum = Excess(state, place);
+  for (const auto& [id, process] : state.processes) {
+    const Lease& lease = process.leases[place];
+    if (lease.hungry) sum = Plus(sum, Minus(lease.target, lease.grant));
+    if (process.room_wish && place == Place::kDevice) sum = Plus(sum, process.room_wish->bytes);
+  }
+  return Minus(sum, Plus(Free(state, place), Coming(state, place)));
+}
+
+Bytes Owed(const State& state, const Process& process, Place place) {
+  Bytes owed;
+  if (process.overran && place == Place::kDevice) {
+    owed = Minus(Held(process, place), PlainShare(state, process, place));
+  }
+  for (TenantId id = process.tenant; id != kRoot;) {
+    const Tenant& tenant = state.tenants.at(id);
+    if (tenant.policy.limit[place] != kAllBytes) {
+      const Bytes most = Plus(tenant.policy.limit[place], ComingFrom(state, tenant, place));
+      owed = std::max(owed, Minus(Held(state, tenant, place), most));
+    }
+    id = tenant.parent;
+  }
+  return owed;
+}
+
+void RecallForOthers(State& state, Place place, Actions& actions) {
+  if (place == Place::kDevice) {
+    for (auto& [id, process] : state.processes) process.host_wish = Bytes();
+  }
+  for (auto& [id, process] : state.processes) {
+    const Bytes owed = Owed(state, process, place);
+    if (owed == Bytes()) continue;
+    const auto candidate = ToGiveBack(state, process, place, owed);
+    if (candidate) Send(state, *candidate, place, actions);
+  }
+  // Each who is asked brings it closer to nothing, or cannot be asked again.
+  while (true) {
+    const Bytes need = Lacking(state, place);
+    const bool exact = Excess(state, place) > Bytes();
+    if (need == Bytes() || (need < state.settings.chunk && !exact)) return;
+    const auto candidate = NextToGive(state, place, need);
+    if (!candidate) return;
+    Send(state, *candidate, place, actions);
+  }
+}
+
+}  // namespace vramspan::broker

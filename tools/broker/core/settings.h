@@ -1,0 +1,55 @@
+// The figures of the broker's rules. Where a figure is a choice and no measurement, it says so.
+#ifndef VRAMSPAN_TOOLS_BROKER_CORE_SETTINGS_H_
+#define VRAMSPAN_TOOLS_BROKER_CORE_SETTINGS_H_
+
+#include <algorithm>
+#include <chrono>
+
+#include "runtime/base/units.h"
+#include "tools/broker/core/amounts.h"
+
+namespace vramspan::broker {
+
+struct Settings {
+  Bytes chunk = kGranularity;
+  // What one recall has copied at most: 5.7 ms of an H100's link, well inside a stall of 50 ms.
+  Bytes slice = MiB(256);
+  // A slice whose host memory must be pinned first takes 41 ms. The rest is for what runs.
+  Duration deadline = std::chrono::milliseconds(250);
+  // Choices: how long a process may be silent, and how often unwilling, before it is fenced; and
+  // when it is asked again.
+  Duration fence_after = std::chrono::seconds(2);
+  Duration retry = std::chrono::milliseconds(100);
+  int most_refusals = 8;
+  Duration parole = std::chrono::seconds(5);
+  // Programs free in bursts: GPUswap's 50 ms.
+  Duration gather = std::chrono::milliseconds(50);
+  // A shortage below the hysteresis is served after this. A choice.
+  Duration patience = std::chrono::seconds(1);
+  uint64_t hysteresis_percent = 2;
+  // What a process may be seen to hold beyond its grant, as the kernel's limits will allow it.
+  Bytes overrun = MiB(256);
+  // A giver is given nothing back for twice the time of its move, and no longer than this.
+  Duration longest_rest = std::chrono::seconds(1);
+  // What a caller of ROOM waits at most, and how long dead processes' bytes are waited for.
+  Duration room_wait = std::chrono::seconds(1);
+  Duration death_wait = std::chrono::seconds(2);
+  Duration adoption = std::chrono::seconds(2);
+  // How long one process fetches while another waits to. A choice: some ten slices.
+  Duration fetch_turn = std::chrono::milliseconds(50);
+  // Device memory that is never granted, so that a newcomer's context fits.
+  Bytes least_reserve = GiB(1);
+  uint64_t reserve_percent = 2;
+
+  // Host memory that is lent to nobody who does not want it: victims evict to it at once, and who
+  // is silent does not sit on it. A choice.
+  uint64_t host_kept_percent = 25;
+
+  Bytes Reserve(Bytes capacity) const {
+    return std::max(least_reserve, PartOf(capacity, reserve_percent, 100));
+  }
+};
+
+}  // namespace vramspan::broker
+
+#endif  // VRAMSPAN_TOOLS_BROKER_CORE_SETTINGS_H_

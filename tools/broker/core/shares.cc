@@ -1,0 +1,132 @@
+#include "tools/broker/core/shares.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "tools/broker/core/amounts.h"
+#include "tools/broker/core/facts.h"
+#include "tools/broker/core/gather.h"
+#include "tools/broker/core/water.h"
+
+namespace vramspan::broker {
+namespace {
+
+// What tenants and processes are due, from their processes upwards.
+class Dues {
+ public:
+  Dues(const State& state, Place place, Wish wish) : state_(state), place_(place), wish_(wish) {}
+
+  // Its tenants' first, then its processes'.
+  std::vector<Share> Inside(const Tenant& tenant) const {
+    std::vector<Share> shares;
+    shares.reserve(tenant.tenants.size() + tenant.processes.size());
+    for (const TenantId id : tenant.tenants) shares.push_back(Of(state_.tenants.at(id)));
+    for (const ProcessId id : tenant.processes) shares.push_back(Of(state_.processes.at(id)));
+    return shares;
+  }
+
+  Share Of(const Tenant& tenant) const {
+    Share sum{.weight = tenant.policy.weight};
+    for (const Share& inside : Inside(tenant)) {
+      sum.hard = Plus(sum.hard, inside.hard);
+      sum.floor = Plus(sum.floor, inside.floor);
+      sum.ceiling = Plus(sum.ceiling, inside.ceiling);
+    }
+    const Bytes guaranteed = std::min(tenant.policy.guarantee[place_], sum.ceiling);
+    sum.ceiling = std::max(sum.hard, std::min(tenant.policy.limit[place_], sum.ceiling));
+    sum.floor = std::min(std::max(sum.floor, guaranteed), sum.ceiling);
+    return sum;
+  }
+
+ private:
+  Share Of(const Process& process) const {
+    const Bytes beside = Beside(process, place_);
+    const Bytes held = Plus(process.leases[place_].grant, beside);
+    const bool lends = wish_ == Wish::kAll;
+    if (lends ? !MayBeLent(state_, process, place_) : !Responds(process)) {
+      return Between(held, held);
+    }
+    // Host memory in use has nowhere to go.
+    const Bytes used = place_ == Place::kHost ? Used(process, place_) : Bytes();
+    const Bytes hard = lends ? held : Plus(beside, used);
+    const Bytes wish = lends ? kAllBytes : Plus(beside, Demand(process, place_));
+    const bool overran = process.overran && place_ == Place::kDevice;
+    const Bytes most = overran ? PlainShare(state_, process, place_) : kAllBytes;
+    Share share = Between(hard, std::max(hard, std::min(wish, most)));
+    // What gives way to others comes before what others would like to have.
+    if (place_ == Place::kHost && !lends) {
+      share.floor = std::min(Plus(hard, process.host_wish), share.ceiling);
+    }
+    return share;
+  }
+
+  static Share Between(Bytes hard, Bytes ceiling) {
+    return {.weight = kDefaultWeight, .hard = hard, .floor = hard, .ceiling = ceiling};
+  }
+
+  const State& state_;
+  const Place place_;
+  const Wish wish_;
+};
+
+// Shares `amount` out among all that is inside the tenant.
+void Deal(State& state, const Tenant& tenant, Bytes amount, Place place, Wish wish) {
+  std::vector<Share> shares = Dues(state, place, wish).Inside(tenant);
+  Waterfill(amount, shares);
+  size_t i = 0;
+  for (const TenantId id : tenant.tenants) {
+    Deal(state, state.tenants.at(id), shares[i++].share, place, wish);
+  }
+  for (const ProcessId id : tenant.processes) {
+    Process& process = state.processes.at(id);
+    Lease& lease = process.leases[place];
+    const Bytes granted = Minus(shares[i++].share, Beside(process, place));
+    (wish == Wish::kDemand ? lease.target : lease.lent) = granted;
+  }
+}
+
+// What the tenant would hold at its processes' targets.
+Bytes Targeted(const State& state, const Tenant& tenant, Place place) {
+  Bytes sum;
+  for (const ProcessId id : tenant.processes) {
+    const Process& process = state.processes.at(id);
+    sum = Plus(sum, Plus(process.leases[place].target, Burden(process, place)));
+  }
+  for (const TenantId id : tenant.tenants) {
+    sum = Plus(sum, Targeted(state, state.tenants.at(id), place));
+  }
+  return sum;
+}
+
+}  // namespace
+
+Bytes ToLend(const State& state, Place place) {
+  const Bytes free = ToGive(state, place);
+  if (place == Place::kDevice) return free;
+  return Minus(free, PartOf(Room(state, place), state.settings.host_kept_percent, 100));
+}
+
+void ShareOut(State& state, Place place, Wish wish) {
+  const Bytes amount =
+      wish == Wish::kDemand ? Room(state, place) : Plus(Held(state, place), ToLend(state, place));
+  Deal(state, state.tenants.at(kRoot), amount, place, wish);
+}
+
+bool BelowGuarantee(const State& state, const Tenant& tenant, Place place) {
+  const Bytes guarantee = tenant.policy.guarantee[place];
+  if (guarantee == Bytes()) return false;
+  const Share share = Dues(state, place, Wish::kDemand).Of(tenant);
+  const Bytes due = std::min({guarantee, share.ceiling, Targeted(state, tenant, place)});
+  return Minus(due, Held(state, tenant, place)) >= state.settings.chunk;
+}
+
+bool BelowGuarantee(const State& state, const Process& process, Place place) {
+  for (TenantId id = process.tenant; id != kRoot;) {
+    const Tenant& tenant = state.tenants.at(id);
+    if (BelowGuarantee(state, tenant, place)) return true;
+    id = tenant.parent;
+  }
+  return false;
+}
+
+}  // namespace vramspan::broker

@@ -1,0 +1,34 @@
+// Shares the memory out: down the tree of tenants to their processes, by water-filling.
+//
+// What a process holds that cannot be had back is the hard part of its share, and of the shares of
+// the tenants that it is inside of. So nobody gets more by stopping a process, or by not answering.
+#ifndef VRAMSPAN_TOOLS_BROKER_CORE_SHARES_H_
+#define VRAMSPAN_TOOLS_BROKER_CORE_SHARES_H_
+
+#include "runtime/base/units.h"
+#include "tools/broker/core/state.h"
+
+namespace vramspan::broker {
+
+// What is shared out, and to whom.
+enum class Wish : uint8_t {
+  kDemand,  // All of the room, to those who demand it: Lease::target.
+  kAll,     // What is granted stays, what may be lent goes to everybody up to the limits:
+            // Lease::lent.
+};
+
+// What may be lent, of the memory that is free.
+Bytes ToLend(const State& state, Place place);
+
+// Works the shares out for all processes.
+void ShareOut(State& state, Place place, Wish wish);
+
+// Whether the tenant has a chunk less than its guarantee and its demand, and should have more: a
+// limit around it may be used up by who does not answer. REQUIRES: targets are worked out.
+bool BelowGuarantee(const State& state, const Tenant& tenant, Place place);
+// Whether a tenant that the process is inside of has.
+bool BelowGuarantee(const State& state, const Process& process, Place place);
+
+}  // namespace vramspan::broker
+
+#endif  // VRAMSPAN_TOOLS_BROKER_CORE_SHARES_H_
