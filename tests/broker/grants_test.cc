@@ -9,23 +9,41 @@ namespace {
 using Kind = Action::Kind;
 constexpr Duration kMillisecond = std::chrono::milliseconds(1);
 
+// Two of 2 GiB and 1 want more; a third has more than it is due, and does not answer yet. What
+// comes free lifts the least first.
 TEST(BrokerGrants, TheWinnerIsWhoHasLeastForItsWeight) {
   Machine machine(GiB(10));
+  machine.Tell(ForeignIs{Place::kDevice, GiB(2)});
   const ProcessId a = machine.Add(1), b = machine.Add(2), c = machine.Add(3);
-  machine.Works(a, GiB(4));
+  machine.Works(a, GiB(2));
   machine.Works(b, GiB(1));
   machine.Works(c, GiB(5));
   machine.Run(std::chrono::seconds(5));
-  machine.Tell(IsStuck{c});
   machine.Works(a, GiB(100));
   machine.Works(b, GiB(100));
-  machine.Tell(Dies{c});
-  machine.Tell(BytesGone{c});
-  machine.Tell(ForeignIs{Place::kDevice, GiB(4)});
+  ASSERT_TRUE(machine.Recalled(c));
+  machine.Tell(ForeignIs{Place::kDevice, Bytes()});
   machine.Pass(machine.state().settings.gather);
-  // One GiB came free. Both are short of 3 and less.
-  EXPECT_EQ(machine.Grant(a), GiB(4));
-  EXPECT_EQ(machine.Grant(b), GiB(2));
+  EXPECT_EQ(machine.Grant(a), GiB(2) + MiB(512));
+  EXPECT_EQ(machine.Grant(b), GiB(2) + MiB(512));
+}
+
+TEST(BrokerGrants, WeightsCountForWinners) {
+  Machine machine(GiB(10));
+  machine.Tell(ForeignIs{Place::kDevice, GiB(2)});
+  const ProcessId a = machine.Add(1, Weighs(300)), b = machine.Add(2), c = machine.Add(3);
+  machine.Works(a, GiB(2));
+  machine.Works(b, GiB(1));
+  machine.Works(c, GiB(5));
+  machine.Run(std::chrono::seconds(5));
+  machine.Works(a, GiB(100));
+  machine.Works(b, GiB(100));
+  ASSERT_TRUE(machine.Recalled(c));
+  machine.Tell(ForeignIs{Place::kDevice, Bytes()});
+  machine.Pass(machine.state().settings.gather);
+  // 3 GiB for 300 are as much as 1 for 100. Behind that three slices go for one.
+  EXPECT_GE(machine.Grant(a), GiB(3) + MiB(512));
+  EXPECT_LE(machine.Grant(b), GiB(1) + MiB(512));
 }
 
 TEST(BrokerGrants, WhatComesFreeIsGatheredAndGivenOnce) {
@@ -83,6 +101,25 @@ TEST(BrokerGrants, AGuaranteeDoesNotRest) {
   machine.Speak(a);
   machine.Pass(machine.state().settings.gather);
   EXPECT_EQ(machine.Grant(a), GiB(8));
+}
+
+// What another is to get later is lent to nobody before: it would have to be recalled.
+TEST(BrokerGrants, NothingIsLentWhileSomebodyIsShort) {
+  Machine machine(GiB(80));
+  const ProcessId a = machine.Add(1);
+  machine.Works(a, GiB(80));
+  const ProcessId b = machine.Add(2);
+  machine.Works(b, MiB(256));
+  machine.Pass(200 * kMillisecond);
+  machine.Answer(a);
+  machine.Speak(a);
+  machine.Speak(b);
+  machine.Tell(CapacityIs{Place::kDevice, GiB(80) + MiB(512)});
+  machine.Pass(100 * kMillisecond);
+  ASSERT_GT(machine.Device(a).rest_until, machine.now());
+  EXPECT_EQ(machine.Grant(b), MiB(256));
+  machine.Run(std::chrono::seconds(1));
+  EXPECT_GE(machine.Grant(a), GiB(80));
 }
 
 TEST(BrokerGrants, ALittleShortageWaitsAndIsServedInTheEnd) {
@@ -188,6 +225,15 @@ TEST(BrokerRooms, RoomComesFromWhoHasMore) {
   machine.Run(std::chrono::milliseconds(500));
   EXPECT_EQ(machine.At(b).room, MiB(500));
   EXPECT_EQ(machine.Grant(a), GiB(8) - MiB(500));
+}
+
+TEST(BrokerRooms, RoomGoesByWeight) {
+  Machine machine(GiB(8));
+  const ProcessId a = machine.Add(1, Weighs(300)), b = machine.Add(2, Weighs(100));
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{a, GiB(6) + Bytes(1)})), Refusal::kShare);
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{b, GiB(2) + Bytes(1)})), Refusal::kShare);
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{a, GiB(6)})), Refusal::kNone);
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{b, GiB(2)})), Refusal::kNone);
 }
 
 TEST(BrokerRooms, RoomIsNoWayRoundTheShare) {

@@ -138,16 +138,6 @@ Bytes PlainShare(const State& state, const Process& process, Place place) {
                   state.tenants.at(process.tenant).policy.guarantee[place]);
 }
 
-bool OverLimit(const State& state, const Process& process, Place place) {
-  for (TenantId id = process.tenant; id != kRoot;) {
-    const Tenant& tenant = state.tenants.at(id);
-    const Bytes limit = tenant.policy.limit[place];
-    if (limit != kAllBytes && Held(state, tenant, place) > limit) return true;
-    id = tenant.parent;
-  }
-  return false;
-}
-
 Process* Find(State& state, ProcessId id) {
   const auto found = state.processes.find(id);
   return found == state.processes.end() ? nullptr : &found->second;

@@ -34,9 +34,6 @@ Bytes Coming(const State& state, Place place);
 
 // Its share of the room by weights alone, or its guarantee if that is more.
 Bytes PlainShare(const State& state, const Process& process, Place place);
-// Whether it or what it is inside of holds more than its limit. It must give back at once.
-bool OverLimit(const State& state, const Process& process, Place place);
-
 Process* Find(State& state, ProcessId id);
 Tenant* Find(State& state, TenantId id);
 // Works out Process::fraction, after tenants, processes or weights changed.

@@ -1,6 +1,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "tools/broker/core/amounts.h"
 #include "tools/broker/core/facts.h"
@@ -15,7 +16,8 @@ namespace {
 
 // What could be had from the process if it were asked for `need`: written anew, and simpler than
 // the rules that ask.
-Bytes CouldGive(const State& state, const Process& process, Place place, Bytes need) {
+Bytes CouldGive(const State& state, const Process& process, Place place, Bytes need,
+                Bytes free_host) {
   const Lease& lease = process.leases[place];
   if (!Responds(process)) return Bytes();
   const Bytes wish = std::min(need, Minus(lease.grant, lease.target));
@@ -26,8 +28,7 @@ Bytes CouldGive(const State& state, const Process& process, Place place, Bytes n
   }
   at_hand = Plus(Plus(at_hand, process.said.cached), process.said.clean);
   const Bytes on_host =
-      Plus(Minus(process.leases[Place::kHost].grant, process.said.used[Place::kHost]),
-           ToGive(state, Place::kHost));
+      Plus(Minus(process.leases[Place::kHost].grant, process.said.used[Place::kHost]), free_host);
   return std::min(wish, Plus(at_hand, std::min(on_host, state.settings.slice)));
 }
 
@@ -36,11 +37,12 @@ std::string BrokenAsking(const State& state, Place place) {
   const Bytes need = Lacking(state, place);
   const bool exact = Excess(state, place) > Bytes();
   if (need == Bytes() || (need < state.settings.chunk && !exact)) return {};
+  const Bytes free_host = ToGive(state, Place::kHost);
   for (const auto& [id, process] : state.processes) {
     const Lease& lease = process.leases[place];
     if (lease.recall || lease.retry_at > state.now) continue;
     const Bytes surplus = Minus(lease.grant, lease.target);
-    const Bytes bytes = CouldGive(state, process, place, need);
+    const Bytes bytes = CouldGive(state, process, place, need, free_host);
     if (bytes == Bytes() || bytes < std::min({state.settings.chunk, surplus, need})) continue;
     const Bytes at_hand = Plus(Plus(Minus(lease.grant, process.said.used[place]),
                                     place == Place::kDevice ? process.said.cached : Bytes()),
@@ -65,21 +67,26 @@ std::string BrokenGuarantee(const State& state, const Tenant& tenant) {
 }  // namespace
 
 Bytes ToBeHad(const State& state) {
+  const Bytes free_host = ToGive(state, Place::kHost);
   Bytes sum = ToGive(state, Place::kDevice);
   for (const auto& [id, process] : state.processes) {
-    sum = Plus(sum, CouldGive(state, process, Place::kDevice, kAllBytes));
+    sum = Plus(sum, CouldGive(state, process, Place::kDevice, kAllBytes, free_host));
   }
   // What each may keep as less than a chunk is not to be had.
   return Minus(sum, state.settings.chunk * (state.processes.size() + 1));
 }
 
 void NoteShortage(State& state) {
+  std::optional<bool> to_be_had;  // The same for all, and looked for once.
   for (auto& [id, tenant] : state.tenants) {
     const bool answers =
         std::any_of(tenant.processes.begin(), tenant.processes.end(),
                     [&](ProcessId process) { return Responds(state.processes.at(process)); });
-    if (state.adopting_until || !answers || !BelowGuarantee(state, tenant, Place::kDevice) ||
-        ToBeHad(state) == Bytes()) {
+    bool is_short =
+        !state.adopting_until && answers && BelowGuarantee(state, tenant, Place::kDevice);
+    if (is_short && !to_be_had) to_be_had = ToBeHad(state) > Bytes();
+    is_short = is_short && *to_be_had;
+    if (!is_short) {
       tenant.short_since.reset();
     } else if (!tenant.short_since) {
       tenant.short_since = state.now;

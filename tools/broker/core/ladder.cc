@@ -24,12 +24,13 @@ bool Idle(const Process& process) {
 }
 
 // How much of `wish` the process can evict now: the link and the host have to have room for it.
-Bytes ToCopy(State& state, Process& process, Bytes wish, Candidate& candidate) {
+Bytes ToCopy(const State& state, Process& process, Bytes wish, Bytes free_host,
+             Candidate& candidate) {
   const ProcessId evicts = Evicts(state);
   if (evicts && evicts != process.id) return Bytes();
   const Bytes copied = std::min(wish, state.settings.slice);
   const Bytes there = Minus(process.leases[Place::kHost].grant, Used(process, Place::kHost));
-  candidate.host_room = std::min(Minus(copied, there), ToGive(state, Place::kHost));
+  candidate.host_room = std::min(Minus(copied, there), free_host);
   // For the slices behind it as well. Nobody is given what lacks less than a chunk.
   if (there < copied) process.host_wish = Plus(wish, state.settings.chunk);
   return std::min(copied, Plus(there, candidate.host_room));
@@ -52,7 +53,8 @@ bool Before(const State& state, const Candidate& a, const Candidate& b) {
 
 }  // namespace
 
-std::optional<Candidate> ToGiveBack(State& state, Process& process, Place place, Bytes need) {
+std::optional<Candidate> ToGiveBack(const State& state, Process& process, Place place, Bytes need,
+                                    Bytes free_host) {
   const Lease& lease = process.leases[place];
   const Bytes surplus = Minus(lease.grant, lease.target);
   const Bytes wanted = std::min(surplus, need);
@@ -70,20 +72,26 @@ std::optional<Candidate> ToGiveBack(State& state, Process& process, Place place,
   }
   if (at_hand < least && place == Place::kDevice) {
     candidate.rung = Idle(process) ? kIdle : kVictim;
-    candidate.copied = ToCopy(state, process, wanted - at_hand, candidate);
+    candidate.copied = ToCopy(state, process, wanted - at_hand, free_host, candidate);
   }
   candidate.bytes = std::min(wanted, Plus(at_hand, candidate.copied));
   if (candidate.bytes < least) return std::nullopt;
   return candidate;
 }
 
-std::optional<Candidate> NextToGive(State& state, Place place, Bytes need) {
-  std::optional<Candidate> best;
+std::vector<ProcessId> ToBeAsked(State& state, Place place, Bytes need) {
+  const Bytes free_host = ToGive(state, Place::kHost);
+  std::vector<Candidate> candidates;
   for (auto& [id, process] : state.processes) {
-    const auto candidate = ToGiveBack(state, process, place, need);
-    if (candidate && (!best || Before(state, *candidate, *best))) best = candidate;
+    const auto candidate = ToGiveBack(state, process, place, need, free_host);
+    if (candidate) candidates.push_back(*candidate);
   }
-  return best;
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [&](const Candidate& a, const Candidate& b) { return Before(state, a, b); });
+  std::vector<ProcessId> ids;
+  ids.reserve(candidates.size());
+  for (const Candidate& candidate : candidates) ids.push_back(candidate.process);
+  return ids;
 }
 
 }  // namespace vramspan::broker

@@ -10,6 +10,7 @@
 #define VRAMSPAN_TOOLS_BROKER_CORE_LADDER_H_
 
 #include <optional>
+#include <vector>
 
 #include "runtime/base/units.h"
 #include "tools/broker/core/state.h"
@@ -25,13 +26,15 @@ struct Candidate {
   Bytes host_room;  // and how much it has to be granted there for that.
 };
 
-// Who is asked next for at most `need` bytes of the device or the host. Nothing: nobody can be
-// asked now. A victim that lacks host memory to evict to has that in its Process::host_wish. Host
-// memory in use is never asked for.
-std::optional<Candidate> NextToGive(State& state, Place place, Bytes need);
+// What the process can give of `need` bytes of the device or the host, where so much host memory is
+// free to evict to. Nothing: it cannot be asked now. A victim that lacks host memory has that in
+// its Process::host_wish. Host memory in use is never asked for.
+std::optional<Candidate> ToGiveBack(const State& state, Process& process, Place place, Bytes need,
+                                    Bytes free_host);
 
-// What that process can give of `need` bytes, in the same way.
-std::optional<Candidate> ToGiveBack(State& state, Process& process, Place place, Bytes need);
+// All who can give something of `need` bytes now, in the order in which they are asked. Whether the
+// later ones still can, ToGiveBack says when it is their turn.
+std::vector<ProcessId> ToBeAsked(State& state, Place place, Bytes need);
 
 }  // namespace vramspan::broker
 

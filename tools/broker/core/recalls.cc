@@ -51,6 +51,14 @@ void Send(State& state, const Candidate& candidate, Place place, Actions& action
                      .deadline = recall.deadline});
 }
 
+// Asks the process for what it can give of that, and says how much it is.
+Bytes Ask(State& state, Process& process, Place place, Bytes need, Actions& actions) {
+  const auto candidate = ToGiveBack(state, process, place, need, ToGive(state, Place::kHost));
+  if (!candidate) return Bytes();
+  Send(state, *candidate, place, actions);
+  return candidate->bytes;
+}
+
 }  // namespace
 
 void SetHungry(State& state, Place place) {
@@ -105,18 +113,16 @@ void RecallForOthers(State& state, Place place, Actions& actions) {
   }
   for (auto& [id, process] : state.processes) {
     const Bytes owed = Owed(state, process, place);
-    if (owed == Bytes()) continue;
-    const auto candidate = ToGiveBack(state, process, place, owed);
-    if (candidate) Send(state, *candidate, place, actions);
+    if (owed > Bytes()) Ask(state, process, place, owed, actions);
   }
-  // Each who is asked brings it closer to nothing, or cannot be asked again.
-  while (true) {
-    const Bytes need = Lacking(state, place);
-    const bool exact = Excess(state, place) > Bytes();
-    if (need == Bytes() || (need < state.settings.chunk && !exact)) return;
-    const auto candidate = NextToGive(state, place, need);
-    if (!candidate) return;
-    Send(state, *candidate, place, actions);
+  Bytes need = Lacking(state, place);
+  // What is held beyond the room is recalled to the byte.
+  const bool exact = Excess(state, place) > Bytes();
+  const auto enough = [&] { return need == Bytes() || (need < state.settings.chunk && !exact); };
+  if (enough()) return;
+  for (const ProcessId id : ToBeAsked(state, place, need)) {
+    need = Minus(need, Ask(state, state.processes.at(id), place, need, actions));
+    if (enough()) return;
   }
 }
 
