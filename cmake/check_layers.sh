@@ -53,12 +53,12 @@ grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.cu' --
   sed -E 's/^([^:]+):([0-9]+):[[:space:]]*#[[:space:]]*include[[:space:]]*["<]([^">]+)[">].*/\1:\2:\3/' |
   awk -F: '
     BEGIN {
-      count = split("base driver space backing placement observe memory scheduler mover trace api preload", order, " ")
+      count = split("base lease driver space backing placement observe memory scheduler mover trace api preload", order, " ")
       for (i = 1; i <= count; i++) rank[order[i]] = i
       barred["placement", "driver"] = barred["placement", "space"] = barred["placement", "backing"] = 1
       barred["scheduler", "driver"] = barred["scheduler", "backing"] = barred["scheduler", "observe"] = barred["scheduler", "memory"] = 1
       barred["observe", "space"] = barred["observe", "placement"] = 1
-      allowed["tools/broker"] = " base "
+      allowed["tools/broker"] = " base lease "
       allowed["cupti_tracer"] = " base observe "
       allowed["tools/replay"] = " base space placement scheduler trace "
       allowed["tools/simcuda"] = " "
@@ -77,7 +77,7 @@ grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.cu' --
         if (to[1] == "runtime" && !index(allowed[beside], " " to[2] " "))
           wrong(beside " may include" (allowed[beside] == " " ? " nothing" : allowed[beside] "alone") " of the runtime")
         if ($1 ~ /^tools\/broker\/core\// &&
-            (to[1] ~ /^(include|vramspan|tests|bench|examples|cupti_tracer)$/ ||
+            (to[1] == "runtime" && to[2] != "base" || to[1] ~ /^(include|vramspan|tests|bench|examples|cupti_tracer)$/ ||
              to[1] == "tools" && $3 !~ /^tools\/broker\/core\//))
           wrong("the broker\047s core includes runtime/base and itself alone")
         if ($1 ~ /^tools\/broker\/core\// && n == 1 && $3 ~ /\.(h|hpp|inc)$/)

@@ -47,6 +47,8 @@ allowed tools/broker/core/a.cc runtime/base/units.h
 allowed tools/broker/core/a.cc tools/broker/core/water.h
 allowed tools/broker/core/a.cc absl/strings/str_cat.h
 allowed tools/broker/a.cc tools/broker/core/decide.h
+allowed tools/broker/a.cc runtime/lease/message.h
+allowed runtime/api/a.cc runtime/lease/message.h
 
 refused runtime/base/a.h runtime/driver/driver.h
 refused runtime/space/a.cc chunk.h
@@ -73,6 +75,8 @@ refused tools/replay/a.cc runtime/driver/driver.h
 refused tools/simcuda/a.cc runtime/base/units.h
 refused tools/broker/core/a.cc runtime/scheduler/patience.h
 refused tools/broker/core/a.cc runtime/base/mutex.h
+refused tools/broker/core/a.cc runtime/lease/message.h
+refused runtime/lease/a.cc runtime/driver/driver.h
 refused tools/broker/core/a.cc tools/broker/daemon.h
 refused tools/broker/core/a.cc tools/replay/bound.h
 refused tools/broker/core/a.cc vramspan/vramspan.h
