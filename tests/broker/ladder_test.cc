@@ -109,6 +109,22 @@ TEST_F(BrokerLadder, OneEvictsAtATime) {
   EXPECT_TRUE(Only(actions, Kind::kTakeTurn).empty());
 }
 
+TEST_F(BrokerLadder, ASlowVictimDoesNotHoldTheOthersUp) {
+  Use(GiB(3), GiB(5), GiB(4));
+  Recalls(GiB(3));
+  ASSERT_EQ(machine_.state().evict.holder, ProcessId(2));
+  const Duration turn = machine_.state().settings.evict_turn;
+  machine_.Pass(turn - std::chrono::milliseconds(1));
+  EXPECT_FALSE(machine_.Recalled(ProcessId(3)));
+  machine_.Pass(std::chrono::milliseconds(1));
+  EXPECT_TRUE(machine_.Recalled(ProcessId(3)));
+  EXPECT_EQ(machine_.state().evict.holder, ProcessId(3));
+  // The slow one's answer counts as ever. Its next slice waits for the turn.
+  machine_.Answer(ProcessId(2));
+  EXPECT_EQ(machine_.Grant(ProcessId(2)), GiB(5) - MiB(256));
+  EXPECT_FALSE(machine_.Recalled(ProcessId(2)));
+}
+
 TEST_F(BrokerLadder, WhoHasNoRoomOnTheHostIsNotAsked) {
   machine_.Tell(CapacityIs{Place::kHost, Bytes()});
   machine_.Pass(std::chrono::seconds(1));

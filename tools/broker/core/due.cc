@@ -49,6 +49,7 @@ std::optional<Instant> Due(const State& state) {
   for (const Pool& pool : state.pools.values) {
     if (pool.gather_until) due.Add(*pool.gather_until);
   }
+  if (Evicts(state)) due.Add(state.evict.until);
   if (state.adopting_until) due.Add(*state.adopting_until);
   if (state.fetch.holder && AnotherFetches(state, state.fetch.holder)) due.Add(state.fetch.until);
   return due.Get();

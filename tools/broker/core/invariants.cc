@@ -56,7 +56,10 @@ std::string BrokenLease(const State& state, const Process& process) {
       return Of(process, "I2: the deadline is too far away");
     }
     if (recall.revision > process.revision) return Of(process, "a recall from the future");
-    if (recall.copied > Bytes() && Responds(process) && state.evict.holder != process.id) {
+    // Who took too long has lost the turn, and ends what it began.
+    const bool new_slice = After(recall.sent, state.settings.evict_turn) > state.now;
+    if (recall.copied > Bytes() && Responds(process) && state.evict.holder != process.id &&
+        new_slice) {
       return Of(process, "copies without the turn to evict");
     }
     if (recall.deadline <= state.now && Responds(process)) return Of(process, "is overdue");

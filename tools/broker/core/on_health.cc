@@ -36,7 +36,7 @@ void On(State& state, const Beats& event, Actions&) {
 
 void On(State& state, const Measured& event, Actions& actions) {
   Process* const process = Find(state, event.process);
-  if (process == nullptr) return;
+  if (process == nullptr || process->state == LeaseState::kDying) return;
   const Bytes before = Free(state, Place::kDevice);
   process->measured = event.bytes;
   const Bytes may = Plus(process->leases[Place::kDevice].grant, process->room);

@@ -35,6 +35,9 @@ struct Settings {
   Duration room_wait = std::chrono::seconds(1);
   Duration death_wait = std::chrono::seconds(2);
   Duration adoption = std::chrono::seconds(2);
+  // How long a slice has the link for itself: what a victim may stall at most. Who takes longer
+  // goes on beside the next, so that nobody holds the others' memory up by being slow.
+  Duration evict_turn = std::chrono::milliseconds(50);
   // How long one process fetches while another waits to. A choice: some ten slices.
   Duration fetch_turn = std::chrono::milliseconds(50);
   // Device memory that is never granted, so that a newcomer's context fits.

@@ -24,14 +24,19 @@ bool AnotherFetches(const State& state, ProcessId than) {
   });
 }
 
+bool Copies(const Process& process) {
+  const auto& recall = process.leases[Place::kDevice].recall;
+  return Responds(process) && recall && recall->copied > Bytes();
+}
+
 ProcessId Evicts(const State& state) {
   const auto found = state.processes.find(state.evict.holder);
-  if (found == state.processes.end() || !Responds(found->second)) return {};
-  const auto& recall = found->second.leases[Place::kDevice].recall;
-  return recall && recall->copied > Bytes() ? found->first : ProcessId();
+  if (found == state.processes.end() || !Copies(found->second)) return {};
+  return state.evict.until > state.now ? found->first : ProcessId();
 }
 
 void GiveEvictTurn(State& state, ProcessId process, Actions& actions) {
+  state.evict.until = After(state.now, state.settings.evict_turn);
   if (state.evict.holder == process) return;
   if (Find(state, state.evict.holder) != nullptr) {
     Tell(Action::Kind::kTakeTurn, state.evict.holder, Direction::kEvict, actions);
@@ -41,9 +46,10 @@ void GiveEvictTurn(State& state, ProcessId process, Actions& actions) {
 }
 
 void TakeEvictTurn(State& state, Actions& actions) {
-  if (!state.evict.holder || Evicts(state)) return;
-  if (Find(state, state.evict.holder) != nullptr) {
-    Tell(Action::Kind::kTakeTurn, state.evict.holder, Direction::kEvict, actions);
+  const Process* const holder = Find(state, state.evict.holder);
+  if (holder != nullptr && Copies(*holder)) return;
+  if (holder != nullptr) {
+    Tell(Action::Kind::kTakeTurn, holder->id, Direction::kEvict, actions);
   }
   state.evict = {};
 }

@@ -11,11 +11,14 @@ namespace vramspan::broker {
 bool Fetches(const Process& process);
 bool AnotherFetches(const State& state, ProcessId than);
 
-// Who has the turn to evict, and needs it: something recalled from it is to be copied. Or nobody.
+// Something recalled from it is to be copied, and it answers.
+bool Copies(const Process& process);
+// Who has the turn to evict and needs it, so that nobody else may begin to. Or nobody: who takes
+// long for its slice goes on with it, and another may begin.
 ProcessId Evicts(const State& state);
 // REQUIRES: nobody else evicts.
 void GiveEvictTurn(State& state, ProcessId process, Actions& actions);
-// Takes it from who does not need it any more.
+// Takes it from who has nothing to copy any more.
 void TakeEvictTurn(State& state, Actions& actions);
 // Takes the turn to fetch from who needs it no longer, or has had it long enough while others wait.
 // Gives it to who has not had it for longest.
