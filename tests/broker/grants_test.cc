@@ -236,6 +236,16 @@ TEST(BrokerRooms, RoomGoesByWeight) {
   EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{b, GiB(2)})), Refusal::kNone);
 }
 
+TEST(BrokerRooms, RoomsStayWithinTheLimitsAround) {
+  Machine machine(GiB(8));
+  machine.Tell(TenantAppears{TenantId(9), kRoot, Limited(GiB(2))});
+  const ProcessId a = machine.Add(1, Policy(), TenantId(9));
+  const ProcessId b = machine.Add(2, Policy(), TenantId(9));
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{a, GiB(1)})), Refusal::kNone);
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{b, GiB(1) + Bytes(1)})), Refusal::kShare);
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{b, GiB(1)})), Refusal::kNone);
+}
+
 TEST(BrokerRooms, RoomIsNoWayRoundTheShare) {
   Machine machine(GiB(8));
   const ProcessId a = machine.Add(1);

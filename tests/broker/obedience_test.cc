@@ -100,6 +100,20 @@ TEST_F(BrokerObedience, WhoDefersIsAskedLaterAndFencedInTheEnd) {
   EXPECT_EQ(machine_.Grant(b_), MiB(256));
 }
 
+TEST_F(BrokerObedience, AByteAtATimeIsNoObedience) {
+  Want();
+  const Settings& settings = machine_.state().settings;
+  for (int i = 1; i < settings.most_refusals; ++i) {
+    machine_.Answer(a_, Result::kPartial, MiB(100));
+    machine_.Pass(settings.retry);
+    ASSERT_TRUE(machine_.Recalled(a_));
+  }
+  EXPECT_EQ(Only(machine_.Answer(a_, Result::kPartial, MiB(100)), Kind::kFence).size(), 1u);
+  machine_.Pass(settings.parole);
+  machine_.Answer(a_, Result::kPartial, MiB(128));
+  EXPECT_EQ(machine_.At(a_).refusals, 0);
+}
+
 TEST_F(BrokerObedience, WhoIsSilentIsOverdueThenFencedAndSteadyWhenItAnswers) {
   Want();
   const Settings& settings = machine_.state().settings;

@@ -100,8 +100,9 @@ Duration GuaranteeBound(const State& state, const Tenant& tenant) {
   const auto slices =
       static_cast<int64_t>(tenant.policy.guarantee[Place::kDevice] / settings.slice + 1);
   const auto processes = static_cast<int64_t>(state.processes.size());
-  return round * slices + processes * (round * settings.most_refusals + settings.fence_after +
-                                       settings.longest_rest);
+  // Half a slice counts as obedience.
+  return 2 * round * slices + processes * (round * settings.most_refusals + settings.fence_after +
+                                           settings.longest_rest);
 }
 
 std::string BrokenShortage(const State& state) {

@@ -2,7 +2,7 @@
 //
 //   steady -> recalling -> steady | partial | overdue -> fenced
 //
-// A process that answers too late, or once more gives what it is asked for, is steady again.
+// A process that answers too late, or gives what it is asked for after all, is steady again.
 #ifndef VRAMSPAN_TOOLS_BROKER_CORE_OBEDIENCE_H_
 #define VRAMSPAN_TOOLS_BROKER_CORE_OBEDIENCE_H_
 
@@ -13,9 +13,9 @@ namespace vramspan::broker {
 
 bool AnyRecall(const Process& process);
 
-// It gave something back.
+// It gave back half of what was recalled or more.
 void Obeyed(Process& process, Actions& actions);
-// It answered, and gave nothing.
+// It answered, and gave less.
 void Refused(const State& state, Process& process, Actions& actions);
 // What the time has come for: deadlines, fences, paroles.
 void CheckObedience(State& state, Actions& actions);

@@ -15,19 +15,35 @@ Process* Living(State& state, ProcessId id) {
   return process != nullptr && process->state != LeaseState::kDying ? process : nullptr;
 }
 
-// Rooms are never recalled. So those of a tenant stay within what it is due by weight.
-bool WithinShare(const State& state, const Process& process, Bytes bytes) {
-  Bytes rooms = bytes;
-  Bytes share;
-  for (const ProcessId id : state.tenants.at(process.tenant).processes) {
-    const Process& other = state.processes.at(id);
-    rooms = Plus(rooms, other.room);
-    if (other.room_wish) rooms = Plus(rooms, other.room_wish->bytes);
-    share = Plus(share, PartOf(Room(state, Place::kDevice), other.fraction, kWhole));
+// What all inside the tenant have of rooms, or wait for.
+Bytes Rooms(const State& state, const Tenant& tenant) {
+  Bytes sum;
+  for (const ProcessId id : tenant.processes) {
+    const Process& process = state.processes.at(id);
+    sum = Plus(sum, process.room);
+    if (process.room_wish) sum = Plus(sum, process.room_wish->bytes);
   }
-  const Policy& policy = state.tenants.at(process.tenant).policy;
-  share = std::max(share, policy.guarantee[Place::kDevice]);
-  return rooms <= std::min(share, policy.limit[Place::kDevice]);
+  for (const TenantId id : tenant.tenants) sum = Plus(sum, Rooms(state, state.tenants.at(id)));
+  return sum;
+}
+
+// Rooms are never recalled. So those of a tenant stay within what its processes are due by weight,
+// and those of each tenant around within its limit.
+bool WithinShare(const State& state, const Process& process, Bytes bytes) {
+  const Tenant& own = state.tenants.at(process.tenant);
+  Bytes share;
+  for (const ProcessId id : own.processes) {
+    const uint64_t fraction = state.processes.at(id).fraction;
+    share = Plus(share, PartOf(Room(state, Place::kDevice), fraction, kWhole));
+  }
+  share = std::max(share, own.policy.guarantee[Place::kDevice]);
+  if (Plus(Rooms(state, own), bytes) > share) return false;
+  for (TenantId id = own.id; id != kRoot;) {
+    const Tenant& tenant = state.tenants.at(id);
+    if (Plus(Rooms(state, tenant), bytes) > tenant.policy.limit[Place::kDevice]) return false;
+    id = tenant.parent;
+  }
+  return true;
 }
 
 }  // namespace

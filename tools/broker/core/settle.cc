@@ -31,7 +31,7 @@ bool Adopting(State& state) {
   return false;
 }
 
-// Whether somebody is yet to get something, though it be later: what were lent to others before
+// Whether somebody is yet to get something, though it be later: what was lent to others before
 // would have to be recalled from them.
 bool AnybodyShort(const State& state, Place place) {
   return std::any_of(state.processes.begin(), state.processes.end(), [&](const auto& entry) {
