@@ -7,6 +7,8 @@ namespace vramspan::broker {
 namespace {
 
 using Kind = Action::Kind;
+// Behind this nobody remembers what was needed before.
+constexpr Duration kForgotten = 2 * Settings().demand_window;
 
 class BrokerLadder : public testing::Test {
  protected:
@@ -65,6 +67,7 @@ TEST_F(BrokerLadder, WhatIsNotUsedComesFirstAndAtOnce) {
   Said said = SaidOf(3);
   said.used[Place::kDevice] = GiB(1);
   machine_.Tell(Says{ProcessId(3), said});
+  machine_.Pass(kForgotten);
   const auto recalls = Recalls(GiB(2));
   ASSERT_EQ(recalls.size(), 1u);
   EXPECT_EQ(recalls[0].process, ProcessId(3));
@@ -81,6 +84,7 @@ TEST_F(BrokerLadder, CachedThenCleanThenIdleThenVictims) {
   machine_.Tell(Says{ProcessId(1), cached});
   machine_.Tell(Says{ProcessId(2), clean});
   machine_.Tell(Says{ProcessId(3), idle});
+  machine_.Pass(kForgotten);
   const auto recalls = Recalls(GiB(8));
   // The cached and the clean cost nobody the link; the idle one copies.
   ASSERT_EQ(recalls.size(), 3u);

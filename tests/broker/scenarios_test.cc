@@ -103,6 +103,23 @@ TEST(BrokerScenarios, ALittleWobbleMovesNothing) {
   EXPECT_LE(machine.recalled() - recalled, GiB(1));
 }
 
+// One wants everything and nothing by turns. It moves the other's memory once, and keeps its share.
+TEST(BrokerScenarios, TurnsOfMuchAndLittleMoveNothing) {
+  for (const int milliseconds : {10, 200, 1000}) {
+    Machine machine(GiB(80));
+    const ProcessId a = machine.Add(1), b = machine.Add(2);
+    machine.Works(b, GiB(100));
+    machine.Run(std::chrono::seconds(1));
+    const Bytes before = machine.recalled();
+    for (int i = 0; i < 10'000 / milliseconds; ++i) {
+      machine.Works(a, i % 2 == 0 ? GiB(100) : Bytes());
+      machine.Run(std::chrono::milliseconds(milliseconds));
+    }
+    EXPECT_LE(machine.recalled() - before, GiB(40)) << milliseconds;
+    EXPECT_GE(machine.Grant(b), GiB(40));
+  }
+}
+
 TEST(BrokerScenarios, ForeignGrowthIsMadeRoomFor) {
   Machine machine(GiB(80), Settings());
   const ProcessId a = machine.Add(1), b = machine.Add(2, Guaranteed(GiB(30)));

@@ -55,6 +55,22 @@ TEST(BrokerShares, WhatOneDoesNotNeedTheOthersHave) {
   EXPECT_EQ(machine.Grant(b), GiB(40));
 }
 
+TEST(BrokerShares, WhatWasNeededLatelyIsKept) {
+  Machine machine(GiB(80));
+  const ProcessId a = machine.Add(1), b = machine.Add(2);
+  machine.Works(a, GiB(30));
+  machine.Works(b, GiB(50));
+  machine.Run(std::chrono::seconds(20));
+  machine.Works(a, GiB(10));
+  machine.Works(b, GiB(70));
+  const Duration window = machine.state().settings.demand_window;
+  machine.Run(window - std::chrono::milliseconds(1));
+  EXPECT_EQ(machine.Grant(a), GiB(30));
+  EXPECT_EQ(machine.Grant(b), GiB(50));
+  machine.Run(window + std::chrono::milliseconds(1));
+  EXPECT_EQ(machine.Grant(b), GiB(70));
+}
+
 TEST(BrokerShares, MemoryUntouchedForLongIsLent) {
   Machine machine(GiB(80));
   const ProcessId a = machine.Add(1);

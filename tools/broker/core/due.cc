@@ -29,6 +29,7 @@ void AddProcess(const State& state, const Process& process, Earliest& due) {
   }
   if (process.room_wish) due.Add(process.room_wish->until);
   if (process.state == LeaseState::kFenced) due.Add(process.until);
+  if (Demand(process, Place::kDevice) > DemandNow(process)) due.Add(process.demand.end);
   for (const Lease& lease : process.leases.values) {
     due.Add(lease.rest_until);
     due.Add(lease.retry_at);

@@ -79,13 +79,27 @@ Bytes Used(const Process& process, Place place) {
 }
 
 Bytes Demand(const Process& process, Place place) {
+  if (place == Place::kDevice) return std::max(process.demand.before, process.demand.now);
   const Said& said = process.said;
-  if (place == Place::kHost) {
-    // Not as far as it is granted: what is granted must not make it more.
-    return Plus(Plus(said.used[place], Arriving(process, place)),
-                Plus(said.wanted[place], process.host_wish));
+  // Not as far as it is granted: what is granted must not make it more.
+  return Plus(Plus(said.used[place], Arriving(process, place)),
+              Plus(said.wanted[place], process.host_wish));
+}
+
+Bytes DemandNow(const Process& process) {
+  const Said& said = process.said;
+  const Bytes used = Used(process, Place::kDevice);
+  return Plus(Minus(Minus(used, said.cached), said.cold), said.wanted[Place::kDevice]);
+}
+
+void RememberDemand(State& state) {
+  for (auto& [id, process] : state.processes) {
+    RememberedDemand& demand = process.demand;
+    if (demand.end <= state.now) {
+      demand = {.before = demand.now, .end = After(state.now, state.settings.demand_window)};
+    }
+    demand.now = std::max(demand.now, DemandNow(process));
   }
-  return Plus(Minus(Minus(Used(process, place), said.cached), said.cold), said.wanted[place]);
 }
 
 bool Responds(const Process& process) {

@@ -17,8 +17,13 @@ Bytes Burden(const Process& process, Place place);
 Bytes Beside(const Process& process, Place place);
 // What of the grant the process itself uses, as it said; on the host also what it is to evict.
 Bytes Used(const Process& process, Place place);
-// What it needs: used and touched, or wanted.
+// What it needs, of the device also what it needed lately. Who wants much and little by turns keeps
+// its share, and others' memory is not moved for each turn.
 Bytes Demand(const Process& process, Place place);
+// What it needs of the device now: used and touched, or wanted.
+Bytes DemandNow(const Process& process);
+// Remembers that. Called at each event.
+void RememberDemand(State& state);
 
 // It answers, as far as is known. The memory of others counts as fixed.
 bool Responds(const Process& process);

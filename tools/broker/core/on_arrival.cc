@@ -34,7 +34,7 @@ Process* Admit(State& state, ProcessId id, TenantId tenant, Actions& actions) {
 
 void On(State& state, const Joins& event, Actions& actions) {
   Process* const process = Admit(state, event.process, event.tenant, actions);
-  if (process != nullptr) TakeWord(state, *process, event.said);
+  if (process != nullptr) TakeWord(*process, event.said);
 }
 
 void On(State& state, const Restarts& event, Actions& actions) {
@@ -70,7 +70,7 @@ void On(State& state, const Adopts& event, Actions& actions) {
     if (event.grants[place] > grant) TellGrant(*process, place, actions);
     NoteExcess(state, place);
   }
-  TakeWord(state, *process, event.said);
+  TakeWord(*process, event.said);
   if (state.adopting > 0) --state.adopting;
 }
 

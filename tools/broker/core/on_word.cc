@@ -50,7 +50,7 @@ bool WithinShare(const State& state, const Process& process, Bytes bytes) {
 
 void On(State& state, const Says& event, Actions&) {
   Process* const process = Living(state, event.process);
-  if (process != nullptr) TakeWord(state, *process, event.said);
+  if (process != nullptr) TakeWord(*process, event.said);
 }
 
 void On(State& state, const WantsRoom& event, Actions& actions) {

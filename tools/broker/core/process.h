@@ -32,6 +32,13 @@ struct Said {
   Bytes cold;    // Not touched for long. Clean memory may be cold; it counts as clean alone.
 };
 
+// What a process needed of the device at most, in this window of time and in the one before.
+struct RememberedDemand {
+  Bytes before;
+  Bytes now;
+  Instant end;  // Of this window.
+};
+
 // What a process asked for that is no chunk: a context, mostly.
 struct RoomWish {
   Bytes bytes;
@@ -47,6 +54,7 @@ struct Process {
   Revision revision;     // The last it was told.
   PerPlace<Lease> leases;
   Said said;
+  RememberedDemand demand;
   Bytes room;      // Device memory beside the grant that it was allowed.
   Bytes measured;  // Device memory that it was seen to hold. 0 where that is not known.
   std::optional<RoomWish> room_wish;

@@ -17,11 +17,13 @@ Bytes TakeFrom(Bytes& from, Bytes bytes) {
 
 }  // namespace
 
-void TakeWord(const State& state, Process& process, const Said& said) {
+void TakeWord(Process& process, const Said& said) {
   Said& kept = process.said;
   for (const Place place : kPlaces) {
     kept.used[place] = std::min(said.used[place], process.leases[place].grant);
-    kept.wanted[place] = std::min(said.wanted[place], state.pools[place].capacity);
+    // As much as it likes: sums end at the largest number, and shares at the capacity. Cut here,
+    // its demand would grow with what it is granted.
+    kept.wanted[place] = said.wanted[place];
   }
   Bytes rest = kept.used[Place::kDevice];
   const auto part = [&](Bytes bytes) {

@@ -2,12 +2,14 @@
 #ifndef VRAMSPAN_TOOLS_BROKER_CORE_WORD_H_
 #define VRAMSPAN_TOOLS_BROKER_CORE_WORD_H_
 
-#include "tools/broker/core/state.h"
+#include "runtime/base/units.h"
+#include "tools/broker/core/names.h"
+#include "tools/broker/core/process.h"
 
 namespace vramspan::broker {
 
-// Remembers it: used memory within the grants, its parts within that, wishes within the capacity.
-void TakeWord(const State& state, Process& process, const Said& said);
+// Remembers it: used memory within the grants, its parts within that.
+void TakeWord(Process& process, const Said& said);
 
 // The process gave back what its grant no longer has; of that, `copied` went to the host. Until it
 // says so itself, this is what it would say. What it needs stays the same.
