@@ -46,6 +46,22 @@ TEST(BrokerGrants, WeightsCountForWinners) {
   EXPECT_LE(machine.Grant(b), GiB(1) + MiB(512));
 }
 
+// The weight of another does not make a guarantee wait.
+TEST(BrokerGrants, GuaranteesWinBeforeWeights) {
+  Machine machine(GiB(10));
+  const ProcessId a = machine.Add(1);
+  machine.Works(a, GiB(10));
+  const ProcessId b = machine.Add(2, Weighs(kMostWeight));
+  Policy policy = Guaranteed(MiB(200));
+  policy.weight = 1;
+  const ProcessId c = machine.Add(3, policy);
+  machine.Works(b, GiB(10));
+  machine.Works(c, GiB(10));
+  machine.Answer(a);
+  EXPECT_EQ(machine.Grant(c), MiB(200));
+  EXPECT_EQ(machine.Grant(b), MiB(56));
+}
+
 TEST(BrokerGrants, WhatComesFreeIsGatheredAndGivenOnce) {
   Machine machine(GiB(10));
   const ProcessId a = machine.Add(1);

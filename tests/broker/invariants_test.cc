@@ -57,7 +57,7 @@ TEST_F(BrokerInvariants, SomebodyCouldBeAskedAndWasNot) {
 TEST_F(BrokerInvariants, AGuaranteeIsLateByMoreThanItsBound) {
   Tenant& tenant = machine_.state().tenants.at(TenantId(2));
   ASSERT_TRUE(tenant.short_since);
-  tenant.short_since = machine_.now() - GuaranteeBound(machine_.state(), tenant);
+  tenant.short_since = machine_.now() - GuaranteeBound(machine_.state());
   EXPECT_EQ(Broken(), "");
   *tenant.short_since -= std::chrono::nanoseconds(1);
   EXPECT_THAT(Broken(), HasSubstr("I2: tenant 2"));

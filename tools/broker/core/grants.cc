@@ -13,13 +13,29 @@ namespace {
 
 struct Winner {
   Process* process = nullptr;
-  Bytes grant;  // With what it has won so far.
-  Bytes most;
+  Bytes grant;       // With what it has won so far.
+  Bytes guaranteed;  // Up to this it comes before the others,
+  Bytes target;      // and up to this with them.
 };
 
 // Whether a's grant is less than b's for its weight.
 bool Less(const Winner& a, const Winner& b) {
   return Wide{a.grant.value} * b.process->fraction < Wide{b.grant.value} * a.process->fraction;
+}
+
+// Gives slices of `left` to the winners one behind the other, until all have what `most` says.
+void GiveSlices(std::vector<Winner>& winners, Bytes Winner::*most, Bytes slice, Bytes& left) {
+  while (left > Bytes()) {
+    Winner* next = nullptr;
+    for (Winner& winner : winners) {
+      if (winner.grant >= winner.*most) continue;
+      if (next == nullptr || Less(winner, *next)) next = &winner;
+    }
+    if (next == nullptr) return;
+    const Bytes won = std::min({left, next->*most - next->grant, slice});
+    next->grant += won;
+    left -= won;
+  }
 }
 
 }  // namespace
@@ -68,28 +84,24 @@ void AnswerRooms(State& state, bool may_give, Actions& actions) {
 
 void GiveToShort(State& state, Place place, Actions& actions) {
   Bytes left = ToGive(state, place);
+  if (left == Bytes()) return;
   std::vector<Winner> winners;
   for (auto& [id, process] : state.processes) {
     const Lease& lease = process.leases[place];
     const Bytes lacking = Minus(lease.target, lease.grant);
     if (lacking < state.settings.chunk || !Responds(process) || lease.recall) continue;
-    if (lease.rest_until > state.now && !BelowGuarantee(state, process, place)) continue;
-    winners.push_back({&process, lease.grant, lease.target});
+    const Bytes guaranteed = BelowGuarantee(state, process, place);
+    if (lease.rest_until > state.now && guaranteed == Bytes()) continue;
+    winners.push_back({.process = &process,
+                       .grant = lease.grant,
+                       .guaranteed = std::min(lease.target, Plus(lease.grant, guaranteed)),
+                       .target = lease.target});
   }
-  while (left > Bytes() && !winners.empty()) {
-    const auto winner = std::min_element(winners.begin(), winners.end(), Less);
-    const Bytes won = std::min({left, winner->most - winner->grant, state.settings.slice});
-    winner->grant += won;
-    left -= won;
-    if (winner->grant < winner->most && left > Bytes()) continue;
-    Process& process = *winner->process;
-    Raise(process, place, winner->grant - process.leases[place].grant, actions);
-    winners.erase(winner);
-  }
+  GiveSlices(winners, &Winner::guaranteed, state.settings.slice, left);
+  GiveSlices(winners, &Winner::target, state.settings.slice, left);
   for (const Winner& winner : winners) {
-    Process& process = *winner.process;
-    const Bytes won = winner.grant - process.leases[place].grant;
-    if (won > Bytes()) Raise(process, place, won, actions);
+    const Bytes won = winner.grant - winner.process->leases[place].grant;
+    if (won > Bytes()) Raise(*winner.process, place, won, actions);
   }
 }
 

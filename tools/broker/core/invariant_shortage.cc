@@ -59,7 +59,7 @@ std::string BrokenAsking(const State& state, Place place) {
 // A tenant has waited for its guarantee for too long, though there is something to be had.
 std::string BrokenGuarantee(const State& state, const Tenant& tenant) {
   if (!tenant.short_since) return {};
-  if (state.now - *tenant.short_since <= GuaranteeBound(state, tenant)) return {};
+  if (state.now - *tenant.short_since <= GuaranteeBound(state)) return {};
   return absl::StrCat("I2: tenant ", tenant.id.value, " is below its guarantee for too long, and ",
                       ToBeHad(state).value, " bytes could be had");
 }
@@ -83,7 +83,7 @@ void NoteShortage(State& state) {
         std::any_of(tenant.processes.begin(), tenant.processes.end(),
                     [&](ProcessId process) { return Responds(state.processes.at(process)); });
     bool is_short =
-        !state.adopting_until && answers && BelowGuarantee(state, tenant, Place::kDevice);
+        !state.adopting_until && answers && BelowGuarantee(state, tenant, Place::kDevice) > Bytes();
     if (is_short && !to_be_had) to_be_had = ToBeHad(state) > Bytes();
     is_short = is_short && *to_be_had;
     if (!is_short) {
@@ -94,11 +94,12 @@ void NoteShortage(State& state) {
   }
 }
 
-Duration GuaranteeBound(const State& state, const Tenant& tenant) {
+Duration GuaranteeBound(const State& state) {
   const Settings& settings = state.settings;
   const Duration round = settings.deadline + settings.retry;
-  const auto slices =
-      static_cast<int64_t>(tenant.policy.guarantee[Place::kDevice] / settings.slice + 1);
+  // No device has a million slices.
+  const uint64_t slices_of_all = state.pools[Place::kDevice].capacity / settings.slice + 1;
+  const auto slices = static_cast<int64_t>(std::min<uint64_t>(slices_of_all, 1'000'000));
   const auto processes = static_cast<int64_t>(state.processes.size());
   // Half a slice counts as obedience.
   return 2 * round * slices + processes * (round * settings.most_refusals + settings.fence_after +

@@ -30,9 +30,10 @@ Bytes ToBeHad(const State& state);
 // Remembers since when tenants have less than their guarantee though there is something to be had.
 void NoteShortage(State& state);
 
-// How long a tenant may have less than its guarantee while others could give it: each process has
-// its time to answer for a slice, to be silent and to be unwilling, one behind the other.
-Duration GuaranteeBound(const State& state, const Tenant& tenant);
+// How long a tenant may have less than its guarantee while others could give it. Guarantees are met
+// one behind the other, and are no more than the capacity together. Each slice takes its time, and
+// each process may be silent and unwilling before.
+Duration GuaranteeBound(const State& state);
 
 }  // namespace vramspan::broker
 

@@ -10,6 +10,8 @@ namespace vramspan::broker {
 void On(State& state, const CapacityIs& event, Actions&) {
   const Bytes before = Free(state, event.place);
   state.pools[event.place].capacity = event.bytes;
+  // How long guarantees may take follows from the capacity.
+  for (auto& [id, tenant] : state.tenants) tenant.short_since.reset();
   GatherFreed(state, event.place, before);
   NoteExcess(state, event.place);
 }

@@ -77,7 +77,7 @@ void SetHungry(State& state, Place place) {
     // What is recalled on the host is in nobody's use: no copy need be saved.
     lease.hungry = lease.hungry || place == Place::kHost || lacking > little ||
                    After(*lease.short_since, settings.patience) <= state.now ||
-                   BelowGuarantee(state, process, place);
+                   BelowGuarantee(state, process, place) > Bytes();
   }
 }
 

@@ -112,21 +112,23 @@ void ShareOut(State& state, Place place, Wish wish) {
   Deal(state, state.tenants.at(kRoot), amount, place, wish);
 }
 
-bool BelowGuarantee(const State& state, const Tenant& tenant, Place place) {
+Bytes BelowGuarantee(const State& state, const Tenant& tenant, Place place) {
   const Bytes guarantee = tenant.policy.guarantee[place];
-  if (guarantee == Bytes()) return false;
+  if (guarantee == Bytes()) return Bytes();
   const Share share = Dues(state, place, Wish::kDemand).Of(tenant);
   const Bytes due = std::min({guarantee, share.ceiling, Targeted(state, tenant, place)});
-  return Minus(due, Held(state, tenant, place)) >= state.settings.chunk;
+  const Bytes lacking = Minus(due, Held(state, tenant, place));
+  return lacking >= state.settings.chunk ? lacking : Bytes();
 }
 
-bool BelowGuarantee(const State& state, const Process& process, Place place) {
+Bytes BelowGuarantee(const State& state, const Process& process, Place place) {
+  Bytes most;
   for (TenantId id = process.tenant; id != kRoot;) {
     const Tenant& tenant = state.tenants.at(id);
-    if (BelowGuarantee(state, tenant, place)) return true;
+    most = std::max(most, BelowGuarantee(state, tenant, place));
     id = tenant.parent;
   }
-  return false;
+  return most;
 }
 
 }  // namespace vramspan::broker

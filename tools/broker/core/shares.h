@@ -23,11 +23,12 @@ Bytes ToLend(const State& state, Place place);
 // Works the shares out for all processes.
 void ShareOut(State& state, Place place, Wish wish);
 
-// Whether the tenant has a chunk less than its guarantee and its demand, and should have more: a
-// limit around it may be used up by who does not answer. REQUIRES: targets are worked out.
-bool BelowGuarantee(const State& state, const Tenant& tenant, Place place);
-// Whether a tenant that the process is inside of has.
-bool BelowGuarantee(const State& state, const Process& process, Place place);
+// What the tenant lacks of its guarantee and its demand, if that is a chunk or more and it should
+// have it: a limit around it may be used up by who does not answer. REQUIRES: targets are worked
+// out.
+Bytes BelowGuarantee(const State& state, const Tenant& tenant, Place place);
+// The most that a tenant lacks which the process is inside of.
+Bytes BelowGuarantee(const State& state, const Process& process, Place place);
 
 }  // namespace vramspan::broker
 
