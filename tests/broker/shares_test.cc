@@ -156,6 +156,22 @@ TEST(BrokerShares, ALoweredLimitIsRecalledThoughNobodyIsShort) {
   EXPECT_EQ(machine.Grant(a), GiB(16));
 }
 
+// What one gives back inside of a limit the other gets, and never more than the limit is granted.
+TEST(BrokerShares, ALimitHoldsWhileMemoryChangesHandsInside) {
+  Machine machine(GiB(80));
+  const ProcessId a = machine.Add(1, Limited(GiB(14)));
+  machine.Works(a, GiB(14));
+  machine.Run(kLong);
+  const ProcessId b = machine.AddProcess(2, TenantId(1));
+  machine.Works(b, GiB(20));
+  for (int i = 0; i < 1000; ++i) {
+    machine.Run(std::chrono::milliseconds(1));
+    ASSERT_LE(machine.Grant(a) + machine.Grant(b), GiB(14));
+  }
+  EXPECT_EQ(machine.Grant(a), GiB(7));
+  EXPECT_EQ(machine.Grant(b), GiB(7));
+}
+
 TEST(BrokerShares, AnOverrunCostsWhatWasLent) {
   Machine machine(GiB(80));
   const ProcessId a = machine.Add(1);

@@ -152,6 +152,17 @@ Bytes PlainShare(const State& state, const Process& process, Place place) {
                   state.tenants.at(process.tenant).policy.guarantee[place]);
 }
 
+Bytes BelowLimits(const State& state, const Process& process, Place place) {
+  Bytes least = kAllBytes;
+  for (TenantId id = process.tenant; id != kRoot;) {
+    const Tenant& tenant = state.tenants.at(id);
+    const Bytes limit = tenant.policy.limit[place];
+    if (limit != kAllBytes) least = std::min(least, Minus(limit, Held(state, tenant, place)));
+    id = tenant.parent;
+  }
+  return least;
+}
+
 Process* Find(State& state, ProcessId id) {
   const auto found = state.processes.find(id);
   return found == state.processes.end() ? nullptr : &found->second;

@@ -39,6 +39,9 @@ Bytes Coming(const State& state, Place place);
 
 // Its share of the room by weights alone, or its guarantee if that is more.
 Bytes PlainShare(const State& state, const Process& process, Place place);
+// How much more the process may hold before a limit around it is reached.
+Bytes BelowLimits(const State& state, const Process& process, Place place);
+
 Process* Find(State& state, ProcessId id);
 Tenant* Find(State& state, TenantId id);
 // Works out Process::fraction, after tenants, processes or weights changed.

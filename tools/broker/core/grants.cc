@@ -88,19 +88,24 @@ void GiveToShort(State& state, Place place, Actions& actions) {
   std::vector<Winner> winners;
   for (auto& [id, process] : state.processes) {
     const Lease& lease = process.leases[place];
-    const Bytes lacking = Minus(lease.target, lease.grant);
-    if (lacking < state.settings.chunk || !Responds(process) || lease.recall) continue;
+    // Its target may be what another inside of the same limit has to give back yet.
+    const Bytes most = Plus(lease.grant, BelowLimits(state, process, place));
+    const Bytes target = std::min(lease.target, most);
+    if (Minus(target, lease.grant) < state.settings.chunk || !Responds(process) || lease.recall)
+      continue;
     const Bytes guaranteed = BelowGuarantee(state, process, place);
     if (lease.rest_until > state.now && guaranteed == Bytes()) continue;
     winners.push_back({.process = &process,
                        .grant = lease.grant,
-                       .guaranteed = std::min(lease.target, Plus(lease.grant, guaranteed)),
-                       .target = lease.target});
+                       .guaranteed = std::min(target, Plus(lease.grant, guaranteed)),
+                       .target = target});
   }
   GiveSlices(winners, &Winner::guaranteed, state.settings.slice, left);
   GiveSlices(winners, &Winner::target, state.settings.slice, left);
   for (const Winner& winner : winners) {
-    const Bytes won = winner.grant - winner.process->leases[place].grant;
+    // Two may have won what one limit leaves.
+    const Bytes won = std::min(winner.grant - winner.process->leases[place].grant,
+                               BelowLimits(state, *winner.process, place));
     if (won > Bytes()) Raise(*winner.process, place, won, actions);
   }
 }

@@ -13,18 +13,20 @@
 namespace vramspan::broker {
 namespace {
 
-// What recalls inside the tenant will bring.
-Bytes ComingFrom(const State& state, const Tenant& tenant, Place place) {
-  Bytes sum;
+// What the tenant would hold if the hungry inside were served, less what recalls inside will bring.
+Bytes Served(const State& state, const Tenant& tenant, Place place) {
+  Bytes sum, coming;
   for (const ProcessId id : tenant.processes) {
     const Process& process = state.processes.at(id);
     const Lease& lease = process.leases[place];
-    if (lease.recall && Responds(process)) sum = Plus(sum, lease.recall->bytes);
+    sum = Plus(sum, Held(process, place));
+    if (lease.hungry) sum = Plus(sum, Minus(lease.target, lease.grant));
+    if (lease.recall && Responds(process)) coming = Plus(coming, lease.recall->bytes);
   }
   for (const TenantId id : tenant.tenants) {
-    sum = Plus(sum, ComingFrom(state, state.tenants.at(id), place));
+    sum = Plus(sum, Served(state, state.tenants.at(id), place));
   }
-  return sum;
+  return Minus(sum, coming);
 }
 
 void Send(State& state, const Candidate& candidate, Place place, Actions& actions) {
@@ -98,10 +100,8 @@ Bytes Owed(const State& state, const Process& process, Place place) {
   }
   for (TenantId id = process.tenant; id != kRoot;) {
     const Tenant& tenant = state.tenants.at(id);
-    if (tenant.policy.limit[place] != kAllBytes) {
-      const Bytes most = Plus(tenant.policy.limit[place], ComingFrom(state, tenant, place));
-      owed = std::max(owed, Minus(Held(state, tenant, place), most));
-    }
+    const Bytes limit = tenant.policy.limit[place];
+    if (limit != kAllBytes) owed = std::max(owed, Minus(Served(state, tenant, place), limit));
     id = tenant.parent;
   }
   return owed;

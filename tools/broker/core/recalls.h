@@ -17,8 +17,9 @@ void SetHungry(State& state, Place place);
 // free or on its way.
 Bytes Lacking(const State& state, Place place);
 
-// What the process has to give back at once: what it or a tenant around it holds above the limit,
-// or above its share by weight if it was seen to hold more than it was granted.
+// What the process has to give back though memory is free: what a tenant around it holds above its
+// limit, or would if the hungry inside were served; or what it holds above its share by weight, if
+// it was seen to hold more than it was granted.
 Bytes Owed(const State& state, const Process& process, Place place);
 
 // REQUIRES: targets are worked out.
