@@ -1,7 +1,6 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "tools/broker/core/amounts.h"
 #include "tools/broker/core/facts.h"
@@ -30,6 +29,18 @@ Bytes CouldGive(const State& state, const Process& process, Place place, Bytes n
   const Bytes on_host =
       Plus(Minus(process.leases[Place::kHost].grant, process.said.used[Place::kHost]), free_host);
   return std::min(wish, Plus(at_hand, std::min(on_host, state.settings.slice)));
+}
+
+Bytes CouldGiveInside(const State& state, const Tenant& tenant, Bytes free_host) {
+  Bytes sum;
+  for (const ProcessId id : tenant.processes) {
+    const Process& process = state.processes.at(id);
+    sum = Plus(sum, CouldGive(state, process, Place::kDevice, kAllBytes, free_host));
+  }
+  for (const TenantId id : tenant.tenants) {
+    sum = Plus(sum, CouldGiveInside(state, state.tenants.at(id), free_host));
+  }
+  return sum;
 }
 
 // Somebody could be asked, and was not.
@@ -61,31 +72,36 @@ std::string BrokenGuarantee(const State& state, const Tenant& tenant) {
   if (!tenant.short_since) return {};
   if (state.now - *tenant.short_since <= GuaranteeBound(state)) return {};
   return absl::StrCat("I2: tenant ", tenant.id.value, " is below its guarantee for too long, and ",
-                      ToBeHad(state).value, " bytes could be had");
+                      ToBeHad(state, tenant).value, " bytes could be had");
 }
 
 }  // namespace
 
-Bytes ToBeHad(const State& state) {
+Bytes ToBeHad(const State& state, const Tenant& tenant) {
   const Bytes free_host = ToGive(state, Place::kHost);
-  Bytes sum = ToGive(state, Place::kDevice);
-  for (const auto& [id, process] : state.processes) {
-    sum = Plus(sum, CouldGive(state, process, Place::kDevice, kAllBytes, free_host));
+  Bytes least = Plus(ToGive(state, Place::kDevice),
+                     CouldGiveInside(state, state.tenants.at(kRoot), free_host));
+  for (TenantId id = tenant.id; id != kRoot;) {
+    const Tenant& around = state.tenants.at(id);
+    const Bytes limit = around.policy.limit[Place::kDevice];
+    if (limit != kAllBytes) {
+      const Bytes below = Minus(limit, Held(state, around, Place::kDevice));
+      least = std::min(least, Plus(below, CouldGiveInside(state, around, free_host)));
+    }
+    id = around.parent;
   }
   // What each may keep as less than a chunk is not to be had.
-  return Minus(sum, state.settings.chunk * (state.processes.size() + 1));
+  return Minus(least, state.settings.chunk * (state.processes.size() + 1));
 }
 
 void NoteShortage(State& state) {
-  std::optional<bool> to_be_had;  // The same for all, and looked for once.
   for (auto& [id, tenant] : state.tenants) {
     const bool answers =
         std::any_of(tenant.processes.begin(), tenant.processes.end(),
                     [&](ProcessId process) { return Responds(state.processes.at(process)); });
-    bool is_short =
-        !state.adopting_until && answers && BelowGuarantee(state, tenant, Place::kDevice) > Bytes();
-    if (is_short && !to_be_had) to_be_had = ToBeHad(state) > Bytes();
-    is_short = is_short && *to_be_had;
+    const bool is_short = !state.adopting_until && answers &&
+                          BelowGuarantee(state, tenant, Place::kDevice) > Bytes() &&
+                          ToBeHad(state, tenant) > Bytes();
     if (!is_short) {
       tenant.short_since.reset();
     } else if (!tenant.short_since) {

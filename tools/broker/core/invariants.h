@@ -24,8 +24,9 @@ std::string BrokenInvariant(const State& state);
 // invariant_shortage.cc: I1 and I2, as far as it is about who was asked.
 std::string BrokenShortage(const State& state);
 
-// Device memory that is free, or that processes who answer hold above their targets.
-Bytes ToBeHad(const State& state);
+// Device memory that the tenant could have: free, or held above their targets by processes who
+// answer. Where a limit around it is reached, only by those inside of that.
+Bytes ToBeHad(const State& state, const Tenant& tenant);
 
 // Remembers since when tenants have less than their guarantee though there is something to be had.
 void NoteShortage(State& state);
