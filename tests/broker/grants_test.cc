@@ -213,7 +213,7 @@ TEST(BrokerRooms, AContextHasTheReserve) {
   EXPECT_EQ(machine.Grant(a), before - MiB(500));
   machine.Tell(ReturnsRoom{b, GiB(1)});
   EXPECT_EQ(machine.At(b).room, Bytes());
-  machine.Run(std::chrono::seconds(1));
+  machine.Run(std::chrono::seconds(3));
   EXPECT_EQ(machine.Grant(a), before);
 }
 
@@ -244,12 +244,12 @@ TEST(BrokerRooms, RoomComesFromWhoHasMore) {
 }
 
 TEST(BrokerRooms, RoomGoesByWeight) {
-  Machine machine(GiB(8));
+  Machine machine(GiB(2));
   const ProcessId a = machine.Add(1, Weighs(300)), b = machine.Add(2, Weighs(100));
-  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{a, GiB(6) + Bytes(1)})), Refusal::kShare);
-  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{b, GiB(2) + Bytes(1)})), Refusal::kShare);
-  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{a, GiB(6)})), Refusal::kNone);
-  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{b, GiB(2)})), Refusal::kNone);
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{a, MiB(1536) + Bytes(1)})), Refusal::kShare);
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{b, MiB(512) + Bytes(1)})), Refusal::kShare);
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{a, MiB(1536)})), Refusal::kNone);
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{b, MiB(512)})), Refusal::kNone);
 }
 
 TEST(BrokerRooms, RoomsStayWithinTheLimitsAround) {
@@ -263,21 +263,73 @@ TEST(BrokerRooms, RoomsStayWithinTheLimitsAround) {
 }
 
 TEST(BrokerRooms, RoomIsNoWayRoundTheShare) {
-  Machine machine(GiB(8));
+  Machine machine(GiB(4));
   const ProcessId a = machine.Add(1);
   machine.Add(2);
-  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{a, GiB(4) + MiB(1)})), Refusal::kShare);
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{a, GiB(2) + MiB(1)})), Refusal::kShare);
   EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{a, kAllBytes})), Refusal::kShare);
-  machine.Tell(WantsRoom{a, GiB(3)});
+  machine.Tell(WantsRoom{a, MiB(1536)});
   EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{a, MiB(1)})), Refusal::kBusy);
   machine.Run(std::chrono::milliseconds(100));
-  ASSERT_EQ(machine.At(a).room, GiB(3));
-  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{a, GiB(2)})), Refusal::kShare);
+  ASSERT_EQ(machine.At(a).room, MiB(1536));
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{a, GiB(1)})), Refusal::kShare);
   // Its context is part of what it is due.
   machine.Works(a, GiB(100));
   machine.Works(ProcessId(2), GiB(100));
   machine.Run(std::chrono::seconds(5));
-  EXPECT_EQ(machine.Grant(a), GiB(1));
+  EXPECT_EQ(machine.Grant(a), MiB(512));
+}
+
+// Rooms are never recalled: who is alone takes no more than contexts need.
+TEST(BrokerRooms, RoomIsForContextsThoughNobodyElseIsThere) {
+  Machine machine(GiB(80));
+  const ProcessId a = machine.Add(1);
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{a, GiB(80)})), Refusal::kShare);
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{a, GiB(2)})), Refusal::kNone);
+  machine.Run(std::chrono::seconds(1));
+  ASSERT_EQ(machine.At(a).room, GiB(2));
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{a, Bytes(1)})), Refusal::kShare);
+  // More processes do not help.
+  for (uint64_t id = 2; id <= 5; ++id) {
+    const ProcessId other = machine.AddProcess(id, TenantId(1));
+    EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{other, GiB(2)})),
+              id < 5 ? Refusal::kNone : Refusal::kShare);
+  }
+  machine.Run(std::chrono::seconds(1));
+  const ProcessId b = machine.Add(9, Guaranteed(GiB(72)));
+  machine.Works(b, GiB(80));
+  machine.Run(std::chrono::seconds(10));
+  EXPECT_EQ(machine.Grant(b), GiB(72));
+}
+
+TEST(BrokerRooms, RoomsLeaveGuaranteesAloneThoughNobodyIsThereForThem) {
+  Machine machine(GiB(80));
+  const ProcessId a = machine.Add(1, Guaranteed(MiB(256)));
+  machine.Tell(TenantAppears{TenantId(2), kRoot, Guaranteed(GiB(79))});
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{a, GiB(1) + Bytes(1)})), Refusal::kShare);
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{a, GiB(1)})), Refusal::kNone);
+  machine.Run(std::chrono::seconds(1));
+  // Inside of a tenant as well.
+  machine.Tell(TenantAppears{TenantId(3), TenantId(2), Guaranteed(GiB(78))});
+  const ProcessId b = machine.Add(4, Policy(), TenantId(2));
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{b, GiB(1) + Bytes(1)})), Refusal::kShare);
+  EXPECT_EQ(RefusalIn(machine.Tell(WantsRoom{b, GiB(1)})), Refusal::kNone);
+}
+
+TEST(BrokerRooms, RoomByTurnsMovesNothing) {
+  Machine machine(GiB(80));
+  const ProcessId a = machine.Add(1), b = machine.Add(2);
+  machine.Works(a, GiB(100));
+  machine.Run(std::chrono::seconds(5));
+  for (int i = 0; i < 1000; ++i) {
+    machine.Tell(WantsRoom{b, GiB(1)});
+    machine.Run(100 * kMillisecond);
+    machine.Tell(ReturnsRoom{b, GiB(1)});
+    machine.Run(100 * kMillisecond);
+  }
+  EXPECT_LE(machine.recalled(), GiB(1));
+  machine.Run(std::chrono::seconds(5));
+  EXPECT_EQ(machine.Grant(a), GiB(80));
 }
 
 }  // namespace

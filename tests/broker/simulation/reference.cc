@@ -44,10 +44,9 @@ struct Reference {
 
   Due Of(const Process& process) const {
     double held = Number(Held(process, Place::kDevice));
-    if (process.room_wish) held += Number(process.room_wish->bytes);
+    held += Number(RoomLacking(process));
     if (!Responds(process)) return {kDefaultWeight, held, held, held};
-    double burden = held - Number(process.leases[Place::kDevice].grant);
-    if (process.room_wish) burden += Number(process.room_wish->bytes);
+    const double burden = held - Number(process.leases[Place::kDevice].grant);
     double most = 1e30;
     if (process.overran) most = Number(PlainShare(state, process, Place::kDevice));
     const double wish = burden + Number(Demand(process, Place::kDevice));
@@ -77,7 +76,7 @@ struct Reference {
     size_t i = 0;
     for (const TenantId id : tenant.tenants) Deal(state.tenants.at(id), shares[i++]);
     for (const ProcessId id : tenant.processes) {
-      grants[id] = shares[i++] - Number(Burden(state.processes.at(id), Place::kDevice));
+      grants[id] = shares[i++] - Number(Beside(state.processes.at(id), Place::kDevice));
     }
   }
 };

@@ -28,6 +28,7 @@ void AddProcess(const State& state, const Process& process, Earliest& due) {
     return;
   }
   if (process.room_wish) due.Add(process.room_wish->until);
+  if (process.room_kept > Bytes()) due.Add(process.room_kept_until);
   if (process.state == LeaseState::kFenced) due.Add(process.until);
   if (Demand(process, Place::kDevice) > DemandNow(process)) due.Add(process.demand.end);
   for (const Lease& lease : process.leases.values) {

@@ -44,7 +44,7 @@ Bytes Arriving(const Process& process, Place place) {
 Bytes Held(const Process& process, Place place) {
   const Bytes grant = process.leases[place].grant;
   if (place == Place::kHost) return grant;
-  return std::max(Plus(grant, process.room), process.measured);
+  return std::max(Plus(grant, Plus(process.room, process.room_kept)), process.measured);
 }
 
 Bytes Held(const State& state, Place place) {
@@ -68,9 +68,12 @@ Bytes Burden(const Process& process, Place place) {
   return Minus(Held(process, place), process.leases[place].grant);
 }
 
+Bytes RoomLacking(const Process& process) {
+  return process.room_wish ? Minus(process.room_wish->bytes, process.room_kept) : Bytes();
+}
+
 Bytes Beside(const Process& process, Place place) {
-  const bool waits = process.room_wish && place == Place::kDevice;
-  return Plus(Burden(process, place), waits ? process.room_wish->bytes : Bytes());
+  return Plus(Burden(process, place), place == Place::kDevice ? RoomLacking(process) : Bytes());
 }
 
 Bytes Used(const Process& process, Place place) {

@@ -13,6 +13,8 @@ Bytes Held(const State& state, Place place);
 Bytes Held(const State& state, const Tenant& tenant, Place place);
 // What of it is no grant: contexts, and what it took beyond its grant. No recall gets that back.
 Bytes Burden(const Process& process, Place place);
+// What it lacks of the room that it waits for: what it returned lately is kept for it.
+Bytes RoomLacking(const Process& process);
 // What its share has to hold before anything is granted: that, and the room that it waits for.
 Bytes Beside(const Process& process, Place place);
 // What of the grant the process itself uses, as it said; on the host also what it is to evict.

@@ -23,11 +23,21 @@ void EndGathering(State& state, Place place) {
   pool.gather_until.reset();
 }
 
+void EndKeeping(State& state) {
+  const Bytes before = Free(state, Place::kDevice);
+  for (auto& [id, process] : state.processes) {
+    // The dead have all that they held until it is gone.
+    if (process.state == LeaseState::kDying || process.room_kept_until > state.now) continue;
+    process.room_kept = Bytes();
+  }
+  GatherFreed(state, Place::kDevice, before);
+}
+
 Bytes ToGive(const State& state, Place place) {
   Bytes kept = state.pools[place].gathered;
   // What some wait for that is no chunk.
   for (const auto& [id, process] : state.processes) {
-    if (process.room_wish && place == Place::kDevice) kept = Plus(kept, process.room_wish->bytes);
+    if (place == Place::kDevice) kept = Plus(kept, RoomLacking(process));
   }
   return Minus(Free(state, place), kept);
 }

@@ -11,6 +11,8 @@ namespace vramspan::broker {
 // More may be free now than `before`.
 void GatherFreed(State& state, Place place, Bytes before);
 void EndGathering(State& state, Place place);
+// Ends the keeping of rooms that were returned long enough ago.
+void EndKeeping(State& state);
 // What of the free memory may be given out.
 Bytes ToGive(const State& state, Place place);
 

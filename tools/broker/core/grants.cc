@@ -67,7 +67,8 @@ void AnswerRooms(State& state, bool may_give, Actions& actions) {
     const Pool& pool = state.pools[Place::kDevice];
     Action answer{.process = id, .tenant = process.tenant, .bytes = wish.bytes};
     const Bytes used = Plus(Held(state, Place::kDevice), pool.foreign);
-    if (may_give && Plus(used, wish.bytes) <= pool.capacity) {
+    if (may_give && Plus(used, RoomLacking(process)) <= pool.capacity) {
+      process.room_kept = Minus(process.room_kept, wish.bytes);
       process.room = Plus(process.room, wish.bytes);
       NoteExcess(state, Place::kDevice);
       answer.kind = Action::Kind::kRoom;

@@ -25,7 +25,7 @@ std::string BrokenSums(const State& state) {
     Wide held = 0;
     for (const auto& [id, process] : state.processes) {
       Wide holds = Wide{process.leases[place].grant.value};
-      if (place == Place::kDevice) holds += process.room.value;
+      if (place == Place::kDevice) holds += Wide{process.room.value} + process.room_kept.value;
       if (place == Place::kDevice) holds = std::max(holds, Wide{process.measured.value});
       held += holds;
     }

@@ -3,7 +3,6 @@
 
 #include "tools/broker/core/amounts.h"
 #include "tools/broker/core/facts.h"
-#include "tools/broker/core/gather.h"
 #include "tools/broker/core/handlers.h"
 #include "tools/broker/core/word.h"
 
@@ -15,21 +14,31 @@ Process* Living(State& state, ProcessId id) {
   return process != nullptr && process->state != LeaseState::kDying ? process : nullptr;
 }
 
-// What all inside the tenant have of rooms, or wait for.
+Bytes Rooms(const Process& process) {
+  return Plus(process.room, process.room_wish ? process.room_wish->bytes : Bytes());
+}
+
+// What the tenant's own processes have of rooms, or wait for.
 Bytes Rooms(const State& state, const Tenant& tenant) {
   Bytes sum;
-  for (const ProcessId id : tenant.processes) {
-    const Process& process = state.processes.at(id);
-    sum = Plus(sum, process.room);
-    if (process.room_wish) sum = Plus(sum, process.room_wish->bytes);
-  }
-  for (const TenantId id : tenant.tenants) sum = Plus(sum, Rooms(state, state.tenants.at(id)));
+  for (const ProcessId id : tenant.processes) sum = Plus(sum, Rooms(state.processes.at(id)));
   return sum;
 }
 
-// Rooms are never recalled. So those of a tenant stay within what its processes are due by weight,
-// and those of each tenant around within its limit.
-bool WithinShare(const State& state, const Process& process, Bytes bytes) {
+// What cannot be used for anything else if all come: guarantees, whether anybody is there for them
+// or not, and rooms beyond them. `asking` asks for `bytes` of room.
+Bytes Promised(const State& state, const Tenant& tenant, TenantId asking, Bytes bytes) {
+  Bytes sum = Rooms(state, tenant);
+  if (tenant.id == asking) sum = Plus(sum, bytes);
+  for (const TenantId id : tenant.tenants) {
+    sum = Plus(sum, Promised(state, state.tenants.at(id), asking, bytes));
+  }
+  return std::max(sum, tenant.policy.guarantee[Place::kDevice]);
+}
+
+// Rooms are never recalled. So those of a tenant stay within what its processes are due by weight
+// now, and within what contexts need. They leave others' guarantees alone, and keep the limits.
+bool MayHaveRoom(const State& state, const Process& process, Bytes bytes) {
   const Tenant& own = state.tenants.at(process.tenant);
   Bytes share;
   for (const ProcessId id : own.processes) {
@@ -37,10 +46,17 @@ bool WithinShare(const State& state, const Process& process, Bytes bytes) {
     share = Plus(share, PartOf(Room(state, Place::kDevice), fraction, kWhole));
   }
   share = std::max(share, own.policy.guarantee[Place::kDevice]);
-  if (Plus(Rooms(state, own), bytes) > share) return false;
+  if (Plus(Rooms(process), bytes) > state.settings.most_room) return false;
+  if (Plus(Rooms(state, own), bytes) > std::min(share, state.settings.most_rooms)) return false;
+  // What is within the guarantee takes nothing from others, whatever came of the capacity.
+  const Tenant& root = state.tenants.at(kRoot);
+  const Bytes promised = Promised(state, root, own.id, bytes);
+  if (promised > Room(state, Place::kDevice) && promised > Promised(state, root, own.id, Bytes())) {
+    return false;
+  }
   for (TenantId id = own.id; id != kRoot;) {
     const Tenant& tenant = state.tenants.at(id);
-    if (Plus(Rooms(state, tenant), bytes) > tenant.policy.limit[Place::kDevice]) return false;
+    if (Promised(state, tenant, own.id, bytes) > tenant.policy.limit[Place::kDevice]) return false;
     id = tenant.parent;
   }
   return true;
@@ -58,7 +74,7 @@ void On(State& state, const WantsRoom& event, Actions& actions) {
   if (process == nullptr) return;
   Refusal refusal = Refusal::kNone;
   if (process->room_wish) refusal = Refusal::kBusy;
-  if (!WithinShare(state, *process, event.bytes)) refusal = Refusal::kShare;
+  if (!MayHaveRoom(state, *process, event.bytes)) refusal = Refusal::kShare;
   if (refusal != Refusal::kNone) {
     actions.push_back({.kind = Action::Kind::kRefuse,
                        .process = process->id,
@@ -73,9 +89,11 @@ void On(State& state, const WantsRoom& event, Actions& actions) {
 void On(State& state, const ReturnsRoom& event, Actions&) {
   Process* const process = Living(state, event.process);
   if (process == nullptr) return;
-  const Bytes before = Free(state, Place::kDevice);
-  process->room = Minus(process->room, event.bytes);
-  GatherFreed(state, Place::kDevice, before);
+  const Bytes returned = std::min(process->room, event.bytes);
+  if (returned == Bytes()) return;
+  process->room -= returned;
+  process->room_kept = Plus(process->room_kept, returned);
+  process->room_kept_until = After(state.now, state.settings.demand_window);
 }
 
 }  // namespace vramspan::broker

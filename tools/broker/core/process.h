@@ -55,7 +55,10 @@ struct Process {
   PerPlace<Lease> leases;
   Said said;
   RememberedDemand demand;
-  Bytes room;      // Device memory beside the grant that it was allowed.
+  Bytes room;  // Device memory beside the grant that it was allowed.
+  // Room that it returned. It is kept for the process for a while: asking by turns moves nothing.
+  Bytes room_kept;
+  Instant room_kept_until;
   Bytes measured;  // Device memory that it was seen to hold. 0 where that is not known.
   std::optional<RoomWish> room_wish;
   Bytes host_wish;        // Host memory that its next recall lacks.

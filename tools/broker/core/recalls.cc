@@ -88,7 +88,7 @@ Bytes Lacking(const State& state, Place place) {
   for (const auto& [id, process] : state.processes) {
     const Lease& lease = process.leases[place];
     if (lease.hungry) sum = Plus(sum, Minus(lease.target, lease.grant));
-    if (process.room_wish && place == Place::kDevice) sum = Plus(sum, process.room_wish->bytes);
+    if (place == Place::kDevice) sum = Plus(sum, RoomLacking(process));
   }
   return Minus(sum, Plus(Free(state, place), Coming(state, place)));
 }

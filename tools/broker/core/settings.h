@@ -43,6 +43,10 @@ struct Settings {
   // For one to two of these a process keeps its share though it no longer needs it. Moving half of
   // an 80 GiB card takes 0.9 s, there and back twice as long.
   Duration demand_window = std::chrono::seconds(2);
+  // What one process, and all of one tenant, may have as rooms, since no recall gets them back. A
+  // context has 0.5 GiB, and so has a mover's; each of them twice. The rest is a choice.
+  Bytes most_room = GiB(2);
+  Bytes most_rooms = GiB(8);
   // Device memory that is never granted, so that a newcomer's context fits.
   Bytes least_reserve = GiB(1);
   uint64_t reserve_percent = 2;

@@ -56,6 +56,7 @@ void Settle(State& state, Actions& actions) {
   ForgetTheLongDead(state, actions);
   CheckObedience(state, actions);
   for (const Place place : kPlaces) EndGathering(state, place);
+  EndKeeping(state);
   RememberDemand(state);
   const bool adopting = Adopting(state);
   AnswerRooms(state, !adopting, actions);
