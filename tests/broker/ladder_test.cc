@@ -79,7 +79,7 @@ TEST_F(BrokerLadder, CachedThenCleanThenIdleThenVictims) {
   Use(GiB(3), GiB(5), GiB(4));
   Said cached = SaidOf(1), clean = SaidOf(2), idle = SaidOf(3);
   cached.cached = MiB(100);
-  clean.clean = MiB(200);
+  clean.clean = MiB(300);
   idle.cold = GiB(4);
   machine_.Tell(Says{ProcessId(1), cached});
   machine_.Tell(Says{ProcessId(2), clean});
@@ -160,6 +160,37 @@ TEST_F(BrokerLadder, HostMemoryThatNobodyUsesIsRecalledForAVictim) {
   machine_.Works(ProcessId(9), GiB(4));
   machine_.Run(std::chrono::seconds(5));
   EXPECT_EQ(machine_.Grant(ProcessId(9)), GiB(4));
+}
+
+TEST_F(BrokerLadder, LessThanASliceIsFilledUpWithWhatIsCopied) {
+  Use(GiB(3), GiB(6), GiB(3));
+  Said said = SaidOf(2);
+  said.cached = MiB(4);
+  said.clean = MiB(50);
+  machine_.Tell(Says{ProcessId(2), said});
+  const auto recalls = Recalls(GiB(2));
+  ASSERT_EQ(recalls.size(), 1u);
+  EXPECT_EQ(recalls[0].process, ProcessId(2));
+  EXPECT_EQ(recalls[0].bytes, MiB(256));
+  EXPECT_EQ(recalls[0].copied, MiB(202));
+}
+
+TEST_F(BrokerLadder, WhoIsToCopyForItsSliceComesBehindWhoIsIdle) {
+  Use(GiB(3), GiB(5), GiB(4));
+  Said clean = SaidOf(2), idle = SaidOf(3);
+  clean.clean = MiB(200);
+  idle.cold = GiB(4);
+  machine_.Tell(Says{ProcessId(2), clean});
+  machine_.Tell(Says{ProcessId(3), idle});
+  machine_.Pass(kForgotten);
+  const auto recalls = Recalls(GiB(8));
+  ASSERT_EQ(recalls.size(), 2u);
+  EXPECT_EQ(recalls[0].process, ProcessId(3));
+  EXPECT_EQ(recalls[0].copied, MiB(256));
+  // The link is taken. What need not be copied is given all the same.
+  EXPECT_EQ(recalls[1].process, ProcessId(2));
+  EXPECT_EQ(recalls[1].bytes, MiB(200));
+  EXPECT_EQ(recalls[1].copied, Bytes());
 }
 
 }  // namespace

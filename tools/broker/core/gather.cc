@@ -42,6 +42,11 @@ Bytes ToGive(const State& state, Place place) {
   return Minus(Free(state, place), kept);
 }
 
+Bytes Kept(const State& state, Place place) {
+  if (place == Place::kDevice) return Bytes();
+  return PartOf(Room(state, place), state.settings.host_kept_percent, 100);
+}
+
 void NoteExcess(State& state, Place place) {
   Pool& pool = state.pools[place];
   pool.excess = std::max(pool.excess, Excess(state, place));

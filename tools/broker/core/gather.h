@@ -15,6 +15,9 @@ void EndGathering(State& state, Place place);
 void EndKeeping(State& state);
 // What of the free memory may be given out.
 Bytes ToGive(const State& state, Place place);
+// Host memory that no target has, but by a guarantee or for a victim, and that is not lent. Who
+// wants host memory may have it until what was lent comes back.
+Bytes Kept(const State& state, Place place);
 
 // The room has shrunk, or may have, for a cause outside: what is held beyond it is excused.
 void NoteExcess(State& state, Place place);

@@ -26,8 +26,11 @@ Bytes CouldGive(const State& state, const Process& process, Place place, Bytes n
     return std::min(wish, Minus(at_hand, evicted ? evicted->copied : Bytes()));
   }
   at_hand = Plus(Plus(at_hand, process.said.cached), process.said.clean);
-  const Bytes on_host =
-      Plus(Minus(process.leases[Place::kHost].grant, process.said.used[Place::kHost]), free_host);
+  const Lease& host = process.leases[Place::kHost];
+  const Bytes kept = Minus(host.grant, host.recall ? host.recall->bytes : Bytes());
+  const Bytes free = std::min(free_host, BelowLimits(state, process, Place::kHost));
+  const Bytes on_host = std::max(Plus(Minus(kept, process.said.used[Place::kHost]), free),
+                                 Minus(kept, PlainShare(state, process, Place::kHost)));
   return std::min(wish, Plus(at_hand, std::min(on_host, state.settings.slice)));
 }
 

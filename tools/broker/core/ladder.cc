@@ -23,17 +23,29 @@ bool Idle(const Process& process) {
   return said.wanted[Place::kDevice] == Bytes() && Used(process, Place::kDevice) <= untouched;
 }
 
+// What the process has of host memory to evict to, if it uses so much of it.
+Bytes RoomOnHost(const Process& process, Bytes used) {
+  const Lease& host = process.leases[Place::kHost];
+  return Minus(host.grant, Plus(used, host.recall ? host.recall->bytes : Bytes()));
+}
+
 // How much of `wish` the process can evict now: the link and the host have to have room for it.
 Bytes ToCopy(const State& state, Process& process, Bytes wish, Bytes free_host,
              Candidate& candidate) {
   const ProcessId evicts = Evicts(state);
   if (evicts && evicts != process.id) return Bytes();
   const Bytes copied = std::min(wish, state.settings.slice);
-  const Bytes there = Minus(process.leases[Place::kHost].grant, Used(process, Place::kHost));
-  candidate.host_room = std::min(Minus(copied, there), free_host);
+  const Bytes there = RoomOnHost(process, Used(process, Place::kHost));
+  const Bytes free = std::min(free_host, BelowLimits(state, process, Place::kHost));
+  candidate.host_room = std::min(Minus(copied, there), free);
   // For the slices behind it as well. Nobody is given what lacks less than a chunk.
   if (there < copied) process.host_wish = Plus(wish, state.settings.chunk);
-  return std::min(copied, Plus(there, candidate.host_room));
+  // Who has more than its share of the host makes the room itself: what it says to use there is no
+  // excuse beyond that.
+  const Bytes believed =
+      std::min(Used(process, Place::kHost), PlainShare(state, process, Place::kHost));
+  return std::min(copied,
+                  std::max(Plus(there, candidate.host_room), RoomOnHost(process, believed)));
 }
 
 // Whether a is asked before b.
@@ -60,19 +72,23 @@ std::optional<Candidate> ToGiveBack(const State& state, Process& process, Place 
   const Bytes wanted = std::min(surplus, need);
   if (wanted == Bytes()) return std::nullopt;
   if (!MayBeAsked(state, process, place)) return std::nullopt;
-  // Less than this is not worth a message of its own.
+  // Less than this is not worth a message of its own. This much is asked for at once if it has it,
+  // though a part of it be on a later rung: who always has a little at hand is asked no less.
   const Bytes least = std::min(wanted, state.settings.chunk);
+  const Bytes most = std::min(wanted, state.settings.slice);
   Candidate candidate{
       .process = process.id, .small = surplus < state.settings.chunk, .rung = kAsItIs};
-  Bytes at_hand = lease.grant - Used(process, place);
-  if (place == Place::kDevice) at_hand = Plus(at_hand, process.said.cached);
-  if (at_hand < least && place == Place::kDevice) {
-    candidate.rung = kClean;
-    at_hand = Plus(at_hand, process.said.clean);
-  }
-  if (at_hand < least && place == Place::kDevice) {
-    candidate.rung = Idle(process) ? kIdle : kVictim;
-    candidate.copied = ToCopy(state, process, wanted - at_hand, free_host, candidate);
+  Bytes at_hand = Minus(lease.grant, Used(process, place));
+  if (place == Place::kDevice) {
+    at_hand = Plus(at_hand, process.said.cached);
+    if (at_hand < most) {
+      candidate.rung = kClean;
+      at_hand = Plus(at_hand, process.said.clean);
+    }
+    if (at_hand < most) {
+      candidate.rung = Idle(process) ? kIdle : kVictim;
+      candidate.copied = ToCopy(state, process, most - at_hand, free_host, candidate);
+    }
   }
   candidate.bytes = std::min(wanted, Plus(at_hand, candidate.copied));
   if (candidate.bytes < least) return std::nullopt;

@@ -5,6 +5,9 @@
 //   3. memory of those who have touched none for long
 //   4. that of the victim: class batch first, then who uses most for its weight, as in GPUswap
 //
+// Who has less than a slice on one rung fills it up from the next ones: it is asked where the slice
+// ends.
+//
 // Nobody goes below its target for another. The victim's own planner picks the chunks.
 #ifndef VRAMSPAN_TOOLS_BROKER_CORE_LADDER_H_
 #define VRAMSPAN_TOOLS_BROKER_CORE_LADDER_H_

@@ -51,8 +51,8 @@ struct Settings {
   Bytes least_reserve = GiB(1);
   uint64_t reserve_percent = 2;
 
-  // Host memory that is lent to nobody who does not want it: victims evict to it at once, and who
-  // is silent does not sit on it. A choice.
+  // Host memory that nobody has for the asking, but by a guarantee: victims evict to it at once,
+  // and who wants all of it does not sit on it. A choice.
   uint64_t host_kept_percent = 25;
 
   Bytes Reserve(Bytes capacity) const {

@@ -101,15 +101,19 @@ Bytes Targeted(const State& state, const Tenant& tenant, Place place) {
 }  // namespace
 
 Bytes ToLend(const State& state, Place place) {
-  const Bytes free = ToGive(state, place);
-  if (place == Place::kDevice) return free;
-  return Minus(free, PartOf(Room(state, place), state.settings.host_kept_percent, 100));
+  return Minus(ToGive(state, place), Kept(state, place));
 }
 
 void ShareOut(State& state, Place place, Wish wish) {
-  const Bytes amount =
-      wish == Wish::kDemand ? Room(state, place) : Plus(Held(state, place), ToLend(state, place));
-  Deal(state, state.tenants.at(kRoot), amount, place, wish);
+  const Tenant& root = state.tenants.at(kRoot);
+  Bytes amount = Plus(Held(state, place), ToLend(state, place));
+  if (wish == Wish::kDemand) {
+    // What is kept is for floors alone: guarantees, and what victims are to evict.
+    const Bytes floors = Dues(state, place, wish).Of(root).floor;
+    const Bytes room = Room(state, place);
+    amount = std::max(Minus(room, Kept(state, place)), std::min(room, floors));
+  }
+  Deal(state, root, amount, place, wish);
 }
 
 Bytes BelowGuarantee(const State& state, const Tenant& tenant, Place place) {
