@@ -196,5 +196,46 @@ TEST_F(BrokerObedience, TheDeadAreForgottenWhereNobodySeesTheirBytesGo) {
   EXPECT_EQ(machine_.Grant(b_), GiB(8));
 }
 
+TEST_F(BrokerObedience, TheDeadKeepWhatIsSeenOfThem) {
+  const Duration wait = machine_.state().settings.death_wait;
+  machine_.Tell(Dies{a_});
+  Want();
+  for (int i = 0; i < 10; ++i) {
+    machine_.Pass(wait - std::chrono::milliseconds(1));
+    // It hangs in the kernel, and its memory is there.
+    machine_.Tell(Measured{a_, GiB(8)});
+    ASSERT_EQ(machine_.Grant(b_), Bytes());
+  }
+  // More than was granted counts as well, and what is not known does not.
+  machine_.Tell(Measured{a_, GiB(9)});
+  EXPECT_EQ(Held(machine_.At(a_), Place::kDevice), GiB(9));
+  machine_.Pass(wait - std::chrono::milliseconds(1));
+  machine_.Tell(Measured{a_, Bytes()});
+  ASSERT_TRUE(machine_.state().processes.contains(a_));
+  machine_.Pass(std::chrono::milliseconds(1));
+  EXPECT_FALSE(machine_.state().processes.contains(a_));
+  machine_.Pass(std::chrono::seconds(1));
+  EXPECT_EQ(machine_.Grant(b_), GiB(8));
+}
+
+TEST_F(BrokerObedience, WhoHeldNothingIsForgottenAtOnce) {
+  const Bytes host = machine_.Host(b_).grant;
+  ASSERT_EQ(host, Bytes());
+  EXPECT_EQ(Only(machine_.Tell(Dies{b_}), Kind::kForget).size(), 1u);
+  EXPECT_FALSE(machine_.state().processes.contains(b_));
+  // Seen to hold something, it is waited for.
+  const ProcessId c = machine_.AddProcess(3, TenantId(2));
+  machine_.Tell(Measured{c, MiB(1)});
+  machine_.Tell(Dies{c});
+  EXPECT_EQ(state(c), LeaseState::kDying);
+}
+
+TEST_F(BrokerObedience, NothingIsNotHalfOfAByte) {
+  machine_.Tell(ForeignIs{Place::kDevice, Bytes(1)});
+  ASSERT_EQ(machine_.Device(a_).recall->bytes, Bytes(1));
+  machine_.Answer(a_, Result::kDeferred);
+  EXPECT_EQ(machine_.At(a_).refusals, 1);
+}
+
 }  // namespace
 }  // namespace vramspan::broker

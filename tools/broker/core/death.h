@@ -9,7 +9,8 @@ namespace vramspan::broker {
 
 // What it held is free. REQUIRES: it is there.
 void Forget(State& state, ProcessId id, Actions& actions);
-// Forgets the dead whose bytes nobody saw go. If they are there yet, they are foreign use.
+// Forgets the dead of whose bytes nobody saw anything for a while. If they are there yet, they are
+// foreign use.
 void ForgetTheLongDead(State& state, Actions& actions);
 
 }  // namespace vramspan::broker

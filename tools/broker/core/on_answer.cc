@@ -42,8 +42,8 @@ void On(State& state, const Acknowledges& event, Actions& actions) {
     const Duration rest = std::min(2 * (state.now - recall.sent), state.settings.longest_rest);
     lease.rest_until = After(state.now, rest);
   }
-  // A byte at a time is no obedience either.
-  if (given >= Bytes(recall.bytes.value / 2)) {
+  // A byte at a time is no obedience either. Half is rounded up: nothing is not half of a byte.
+  if (given >= recall.bytes - Bytes(recall.bytes.value / 2)) {
     Obeyed(*process, actions);
   } else {
     Refused(state, *process, actions);

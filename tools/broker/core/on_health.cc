@@ -1,4 +1,6 @@
 // Processes stop, run again, die, and are seen to hold more than they may.
+#include <algorithm>
+
 #include "tools/broker/core/amounts.h"
 #include "tools/broker/core/death.h"
 #include "tools/broker/core/facts.h"
@@ -8,13 +10,16 @@
 
 namespace vramspan::broker {
 
-void On(State& state, const Dies& event, Actions&) {
+void On(State& state, const Dies& event, Actions& actions) {
   Process* const process = Find(state, event.process);
   if (process == nullptr || process->state == LeaseState::kDying) return;
   process->state = LeaseState::kDying;
   process->until = After(state.now, state.settings.death_wait);
   process->room_wish.reset();
   for (Lease& lease : process->leases.values) lease.recall.reset();
+  const bool holds = std::any_of(kPlaces.begin(), kPlaces.end(),
+                                 [&](Place place) { return Held(*process, place) > Bytes(); });
+  if (!holds) Forget(state, process->id, actions);
 }
 
 void On(State& state, const BytesGone& event, Actions& actions) {
@@ -36,7 +41,15 @@ void On(State& state, const Beats& event, Actions&) {
 
 void On(State& state, const Measured& event, Actions& actions) {
   Process* const process = Find(state, event.process);
-  if (process == nullptr || process->state == LeaseState::kDying) return;
+  if (process == nullptr) return;
+  if (process->state == LeaseState::kDying) {
+    if (event.bytes == Bytes()) return;
+    // It is there yet, whatever it hangs in. More than was thought is excused, less is no matter.
+    process->until = After(state.now, state.settings.death_wait);
+    process->measured = std::max(process->measured, event.bytes);
+    NoteExcess(state, Place::kDevice);
+    return;
+  }
   const Bytes before = Free(state, Place::kDevice);
   process->measured = event.bytes;
   const Bytes may = Plus(process->leases[Place::kDevice].grant, process->room);
