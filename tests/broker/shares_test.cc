@@ -196,5 +196,20 @@ TEST(BrokerShares, AnOverrunCostsWhatWasLent) {
   EXPECT_EQ(machine.Grant(a), GiB(70));
 }
 
+// More processes beside the tenants inside bring the one around no more.
+TEST(BrokerShares, ProcessesBesideTenantsAreOneAmongThem) {
+  Machine machine(GiB(80));
+  const ProcessId inside = machine.Add(1);
+  const ProcessId child = machine.Add(2, Policy(), TenantId(1));
+  machine.Works(inside, GiB(100));
+  machine.Works(child, GiB(100));
+  for (uint64_t id = 10; id < 18; ++id) {
+    machine.Works(machine.AddProcess(id, TenantId(1)), GiB(100));
+  }
+  machine.Run(kLong);
+  EXPECT_EQ(machine.Grant(child), GiB(40));
+  EXPECT_EQ(PlainShare(machine.state(), machine.At(child), Place::kDevice), GiB(40));
+}
+
 }  // namespace
 }  // namespace vramspan::broker

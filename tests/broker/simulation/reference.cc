@@ -53,30 +53,41 @@ struct Reference {
     return {kDefaultWeight, burden, burden, std::max(burden, std::min(wish, most))};
   }
   Due Of(const Tenant& tenant) const {
-    Due due{static_cast<double>(tenant.policy.weight), 0, 0, 0};
-    for (const Due& inside : Inside(tenant)) {
-      due.hard += inside.hard;
-      due.floor += inside.floor;
-      due.ceiling += inside.ceiling;
-    }
+    Due due = Together(Inside(tenant), tenant.policy.weight);
     const double guarantee = std::min(Number(tenant.policy.guarantee[Place::kDevice]), due.ceiling);
     due.ceiling = std::min(due.ceiling, Number(tenant.policy.limit[Place::kDevice]));
     due.ceiling = std::max(due.ceiling, due.hard);
     due.floor = std::min(std::max(due.floor, guarantee), due.ceiling);
     return due;
   }
+  static Due Together(const std::vector<Due>& dues, uint32_t weight) {
+    Due due{static_cast<double>(weight), 0, 0, 0};
+    for (const Due& inside : dues) {
+      due.hard += inside.hard;
+      due.floor += inside.floor;
+      due.ceiling += inside.ceiling;
+    }
+    return due;
+  }
+  std::vector<Due> OfProcesses(const Tenant& tenant) const {
+    std::vector<Due> dues;
+    for (const ProcessId id : tenant.processes) dues.push_back(Of(state.processes.at(id)));
+    return dues;
+  }
   std::vector<Due> Inside(const Tenant& tenant) const {
     std::vector<Due> dues;
     for (const TenantId id : tenant.tenants) dues.push_back(Of(state.tenants.at(id)));
-    for (const ProcessId id : tenant.processes) dues.push_back(Of(state.processes.at(id)));
+    dues.push_back(Together(OfProcesses(tenant), kDefaultWeight));
     return dues;
   }
   void Deal(const Tenant& tenant, double amount) {
     const std::vector<double> shares = Share(amount, Inside(tenant));
     size_t i = 0;
     for (const TenantId id : tenant.tenants) Deal(state.tenants.at(id), shares[i++]);
+    const std::vector<double> own = Share(shares[i], OfProcesses(tenant));
+    i = 0;
     for (const ProcessId id : tenant.processes) {
-      grants[id] = shares[i++] - Number(Beside(state.processes.at(id), Place::kDevice));
+      grants[id] = own[i++] - Number(Beside(state.processes.at(id), Place::kDevice));
     }
   }
 };

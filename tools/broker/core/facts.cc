@@ -14,7 +14,9 @@ bool Populated(const State& state, const Tenant& tenant) {
 }
 
 void SetFractions(State& state, const Tenant& tenant, uint64_t fraction) {
-  uint64_t weight = tenant.processes.size() * kDefaultWeight;
+  // Its own processes are one among the tenants inside, however many they are.
+  const size_t own = tenant.processes.size();
+  uint64_t weight = own > 0 ? kDefaultWeight : 0;
   for (const TenantId id : tenant.tenants) {
     const Tenant& inside = state.tenants.at(id);
     if (Populated(state, inside)) weight += inside.policy.weight;
@@ -25,7 +27,7 @@ void SetFractions(State& state, const Tenant& tenant, uint64_t fraction) {
     return std::max<uint64_t>(1, static_cast<uint64_t>(Wide{fraction} * of / weight));
   };
   for (const ProcessId id : tenant.processes) {
-    state.processes.at(id).fraction = part(kDefaultWeight);
+    state.processes.at(id).fraction = std::max<uint64_t>(1, part(kDefaultWeight) / own);
   }
   for (const TenantId id : tenant.tenants) {
     const Tenant& inside = state.tenants.at(id);

@@ -16,22 +16,26 @@ class Dues {
  public:
   Dues(const State& state, Place place, Wish wish) : state_(state), place_(place), wish_(wish) {}
 
-  // Its tenants' first, then its processes'.
+  // Its tenants' first. Its own processes' are the last, as one: more of them bring it no more.
   std::vector<Share> Inside(const Tenant& tenant) const {
     std::vector<Share> shares;
-    shares.reserve(tenant.tenants.size() + tenant.processes.size());
+    shares.reserve(tenant.tenants.size() + 1);
     for (const TenantId id : tenant.tenants) shares.push_back(Of(state_.tenants.at(id)));
+    if (!tenant.processes.empty()) {
+      shares.push_back(Together(OfProcesses(tenant), kDefaultWeight));
+    }
+    return shares;
+  }
+
+  std::vector<Share> OfProcesses(const Tenant& tenant) const {
+    std::vector<Share> shares;
+    shares.reserve(tenant.processes.size());
     for (const ProcessId id : tenant.processes) shares.push_back(Of(state_.processes.at(id)));
     return shares;
   }
 
   Share Of(const Tenant& tenant) const {
-    Share sum{.weight = tenant.policy.weight};
-    for (const Share& inside : Inside(tenant)) {
-      sum.hard = Plus(sum.hard, inside.hard);
-      sum.floor = Plus(sum.floor, inside.floor);
-      sum.ceiling = Plus(sum.ceiling, inside.ceiling);
-    }
+    Share sum = Together(Inside(tenant), tenant.policy.weight);
     const Bytes guaranteed = std::min(tenant.policy.guarantee[place_], sum.ceiling);
     sum.ceiling = std::max(sum.hard, std::min(tenant.policy.limit[place_], sum.ceiling));
     sum.floor = std::min(std::max(sum.floor, guaranteed), sum.ceiling);
@@ -60,6 +64,16 @@ class Dues {
     return share;
   }
 
+  static Share Together(const std::vector<Share>& shares, uint32_t weight) {
+    Share sum{.weight = weight};
+    for (const Share& share : shares) {
+      sum.hard = Plus(sum.hard, share.hard);
+      sum.floor = Plus(sum.floor, share.floor);
+      sum.ceiling = Plus(sum.ceiling, share.ceiling);
+    }
+    return sum;
+  }
+
   static Share Between(Bytes hard, Bytes ceiling) {
     return {.weight = kDefaultWeight, .hard = hard, .floor = hard, .ceiling = ceiling};
   }
@@ -71,12 +85,18 @@ class Dues {
 
 // Shares `amount` out among all that is inside the tenant.
 void Deal(State& state, const Tenant& tenant, Bytes amount, Place place, Wish wish) {
-  std::vector<Share> shares = Dues(state, place, wish).Inside(tenant);
+  const Dues dues(state, place, wish);
+  std::vector<Share> shares = dues.Inside(tenant);
   Waterfill(amount, shares);
   size_t i = 0;
   for (const TenantId id : tenant.tenants) {
     Deal(state, state.tenants.at(id), shares[i++].share, place, wish);
   }
+  if (tenant.processes.empty()) return;
+  const Bytes own = shares[i].share;
+  shares = dues.OfProcesses(tenant);
+  Waterfill(own, shares);
+  i = 0;
   for (const ProcessId id : tenant.processes) {
     Process& process = state.processes.at(id);
     Lease& lease = process.leases[place];
