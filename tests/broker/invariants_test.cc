@@ -63,6 +63,21 @@ TEST_F(BrokerInvariants, AGuaranteeIsLateByMoreThanItsBound) {
   EXPECT_THAT(Broken(), HasSubstr("I2: tenant 2"));
 }
 
+// Targets are the core's own work.
+TEST_F(BrokerInvariants, ATargetThatIsTooLowHidesNoShortage) {
+  Device(1).target = GiB(8);
+  Device(2).target = Bytes();
+  Device(2).hungry = false;
+  NoteShortage(machine_.state());
+  EXPECT_TRUE(machine_.state().tenants.at(TenantId(2)).short_since);
+}
+
+TEST_F(BrokerInvariants, WhatIsGuaranteedToOthersIsNotToBeHad) {
+  machine_.state().tenants.at(TenantId(1)).policy.guarantee[Place::kDevice] = GiB(8);
+  NoteShortage(machine_.state());
+  EXPECT_FALSE(machine_.state().tenants.at(TenantId(2)).short_since);
+}
+
 TEST_F(BrokerInvariants, ADeadlineIsTooFarAway) {
   Device(1).recall->deadline += std::chrono::nanoseconds(1);
   EXPECT_THAT(Broken(), HasSubstr("I2: the deadline"));

@@ -165,8 +165,15 @@ void World::Restart() {
     client.answers = {};
     client.evicts = client.fetches = client.fenced = client.waits_for_room = false;
     client.stuck = false;
-    Adopts adopts{id,          client.tenant, client.revision, client.grants, client.grants,
-                  client.room, client.room,   client.Says()};
+    Adopts adopts{.process = id, .tenant = client.tenant, .revision = client.revision};
+    adopts.grants = client.grants;
+    adopts.room = client.room;
+    adopts.said = client.Says();
+    const bool proven = !OneIn(6);
+    if (proven) {
+      for (const Place place : kPlaces) adopts.proven[place] = client.grants[place];
+      adopts.proven_room = client.room;
+    }
     if (client.manner == Manner::kLying) {
       adopts.grants = {{AnyBytes(), AnyBytes()}};
       adopts.said = Lie();
@@ -180,10 +187,13 @@ void World::Restart() {
         Tell({now_, TimePasses{}});
       }
     }
-    if (!state_.adopting_until) {
-      // Too late: it lets everything go, and comes as a new one.
+    if (!proven) {
+      // It uses nothing until it hears that it may.
       client.grants = client.used = {};
       client.room = Bytes();
+    }
+    if (!proven && !state_.adopting_until) {
+      // Too late: it lets everything go, and comes as a new one.
       client.revision = Revision();
       Tell({now_, Joins{id, client.tenant, client.Says()}});
     } else {

@@ -2,6 +2,7 @@
 #ifndef VRAMSPAN_TOOLS_BROKER_CORE_EVENT_H_
 #define VRAMSPAN_TOOLS_BROKER_CORE_EVENT_H_
 
+#include <optional>
 #include <variant>
 
 #include "runtime/base/units.h"
@@ -49,11 +50,11 @@ struct Adopts {  // Joins, with memory: what it says it was granted before.
   TenantId tenant;
   Revision revision;
   PerPlace<Bytes> grants;
-  // The most that is believed, where the daemon has evidence: its own page, or NVML. Without any,
-  // the capacity is.
-  PerPlace<Bytes> proven = {{kAllBytes, kAllBytes}};
+  // The most that is believed at once, where the daemon has evidence: its own page, or NVML. With
+  // evidence of its device memory a process is adopted at any time: it holds that anyway.
+  PerPlace<std::optional<Bytes>> proven;
   Bytes room;
-  Bytes proven_room = kAllBytes;
+  Bytes proven_room;
   Said said;
 };
 struct Says {

@@ -1,6 +1,7 @@
 #include "tools/broker/core/grants.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "tools/broker/core/amounts.h"
@@ -58,6 +59,17 @@ void Raise(Process& process, Place place, Bytes bytes, Actions& actions) {
   }
   if (process.state == LeaseState::kAdmitted) process.state = LeaseState::kSteady;
   TellGrant(process, place, actions);
+}
+
+void Believe(const State& state, Process& process, Actions& actions) {
+  for (const Place place : kPlaces) {
+    const Bytes claimed = std::exchange(process.claimed[place], Bytes());
+    if (claimed == Bytes()) continue;
+    const Bytes believed = std::min({claimed, Free(state, place), PlainShare(state, process, place),
+                                     BelowLimits(state, process, place)});
+    process.said.used[place] = believed;
+    Raise(process, place, believed, actions);
+  }
 }
 
 void AnswerRooms(State& state, bool may_give, Actions& actions) {

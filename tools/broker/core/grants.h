@@ -16,6 +16,11 @@ void TellGrant(Process& process, Place place, Actions& actions);
 // Grants so much more, and says so. REQUIRES: the bytes are free.
 void Raise(Process& process, Place place, Bytes bytes, Actions& actions);
 
+// What the process claims without proof is granted as far as it is free, and no more than its share
+// by weights. It is taken for used, and the process is told. REQUIRES: all who have proof are
+// there.
+void Believe(const State& state, Process& process, Actions& actions);
+
 // Answers those who wait for room: with room if there is some and it may be given, of the reserve
 // as well; with a refusal when they have waited too long.
 void AnswerRooms(State& state, bool may_give, Actions& actions);

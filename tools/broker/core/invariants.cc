@@ -106,7 +106,8 @@ std::string BrokenInvariant(const State& state) {
   for (const auto& [id, process] : state.processes) {
     if (std::string broken = BrokenLease(state, process); !broken.empty()) return broken;
   }
-  return BrokenShortage(state);
+  if (std::string broken = BrokenShortage(state); !broken.empty()) return broken;
+  return BrokenGuarantee(state);
 }
 
 }  // namespace vramspan::broker

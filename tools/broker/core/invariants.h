@@ -24,8 +24,19 @@ std::string BrokenInvariant(const State& state);
 // invariant_shortage.cc: I1 and I2, as far as it is about who was asked.
 std::string BrokenShortage(const State& state);
 
-// Device memory that the tenant could have: free, or held above their targets by processes who
-// answer. Where a limit around it is reached, only by those inside of that.
+// What the process could evict now, of a slice, for the host has room for it.
+Bytes CouldEvict(const State& state, const Process& process, Bytes free_host);
+// What could be had from the process if `wish` were asked of it: written anew, and simpler than the
+// rules that ask.
+Bytes CouldGive(const State& state, const Process& process, Place place, Bytes wish,
+                Bytes free_host);
+
+// invariant_guarantee.cc: I2, as far as it is about how long it lasts. It knows no targets, so it
+// sees one that is too low.
+std::string BrokenGuarantee(const State& state);
+
+// Device memory that the tenant could have: free, or held by processes who answer, beyond what is
+// guaranteed to them. Where a limit around it is reached, only by those inside of that.
 Bytes ToBeHad(const State& state, const Tenant& tenant);
 
 // Remembers since when tenants have less than their guarantee though there is something to be had.

@@ -47,7 +47,8 @@ void On(State& state, const Restarts& event, Actions& actions) {
 }
 
 void On(State& state, const Adopts& event, Actions& actions) {
-  if (!state.adopting_until) {
+  const bool proven = event.proven[Place::kDevice].has_value();
+  if (!proven && !state.adopting_until) {
     actions.push_back({.kind = Action::Kind::kRefuse,
                        .process = event.process,
                        .tenant = event.tenant,
@@ -58,20 +59,23 @@ void On(State& state, const Adopts& event, Actions& actions) {
   if (process == nullptr) return;
   process->state = LeaseState::kAdopted;
   process->revision = event.revision;
-  const auto believed = [](Bytes said, Bytes proven, Bytes capacity) {
-    return std::min(said, proven == kAllBytes ? capacity : proven);
-  };
   // Its room is memory that it has, whatever its share is now.
-  process->room = believed(event.room, event.proven_room, state.pools[Place::kDevice].capacity);
+  process->room = std::min(event.room, event.proven_room);
   for (const Place place : kPlaces) {
+    const Bytes said = event.grants[place];
+    if (!event.proven[place]) {
+      process->claimed[place] = said;
+      continue;
+    }
     Bytes& grant = process->leases[place].grant;
-    grant = believed(event.grants[place], event.proven[place], state.pools[place].capacity);
+    grant = std::min(said, *event.proven[place]);
     // It hears what it was not believed.
-    if (event.grants[place] > grant) TellGrant(*process, place, actions);
+    if (said > grant) TellGrant(*process, place, actions);
     NoteExcess(state, place);
   }
+  NoteExcess(state, Place::kDevice);
   TakeWord(*process, event.said);
-  if (state.adopting > 0) --state.adopting;
+  if (proven && state.adopting > 0) --state.adopting;
 }
 
 }  // namespace vramspan::broker

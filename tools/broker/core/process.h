@@ -55,7 +55,8 @@ struct Process {
   PerPlace<Lease> leases;
   Said said;
   RememberedDemand demand;
-  Bytes room;  // Device memory beside the grant that it was allowed.
+  PerPlace<Bytes> claimed;  // What it says it was granted, without proof. See Believe.
+  Bytes room;               // Device memory beside the grant that it was allowed.
   // Room that it returned. It is kept for the process for a while: asking by turns moves nothing.
   Bytes room_kept;
   Instant room_kept_until;

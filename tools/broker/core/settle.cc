@@ -19,14 +19,18 @@ namespace {
 // Each round gives or recalls something; three are much.
 constexpr int kMostRounds = 16;
 
-// Whether those are still waited for who held memory before a restart.
-bool Adopting(State& state) {
-  if (!state.adopting_until) return false;
-  if (state.adopting > 0 && *state.adopting_until > state.now) return true;
-  state.adopting_until.reset();
-  state.adopting = 0;
+// Whether those are still waited for who held memory before a restart. If not, the adopted are as
+// others are.
+bool Adopting(State& state, Actions& actions) {
+  if (state.adopting_until) {
+    if (state.adopting > 0 && *state.adopting_until > state.now) return true;
+    state.adopting_until.reset();
+    state.adopting = 0;
+  }
   for (auto& [id, process] : state.processes) {
-    if (process.state == LeaseState::kAdopted) process.state = LeaseState::kSteady;
+    if (process.state != LeaseState::kAdopted) continue;
+    process.state = LeaseState::kSteady;
+    Believe(state, process, actions);
   }
   return false;
 }
@@ -57,8 +61,9 @@ void Settle(State& state, Actions& actions) {
   CheckObedience(state, actions);
   for (const Place place : kPlaces) EndGathering(state, place);
   EndKeeping(state);
+  const bool adopting = Adopting(state, actions);
+  // What is believed of the adopted is in use.
   RememberDemand(state);
-  const bool adopting = Adopting(state);
   AnswerRooms(state, !adopting, actions);
   if (!adopting) {
     // The device first: what it recalls says how much of the host is wanted. What the host gives

@@ -55,7 +55,7 @@ struct State {
   std::map<TenantId, Tenant> tenants;
   std::map<ProcessId, Process> processes;
   Turn evict, fetch;
-  // After a restart: until when, and for how many, processes with memory are waited for.
+  // After a restart: until when, and for how many, processes with proof of memory are waited for.
   std::optional<Instant> adopting_until;
   uint64_t adopting = 0;
 };
