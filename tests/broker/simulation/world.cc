@@ -138,6 +138,10 @@ void World::Carry(const Action& action) {
       if (action.bytes > client.grants[action.place]) {
         const Bytes more = action.bytes - client.grants[action.place];
         client.speaks_at = now_ + std::chrono::nanoseconds(more.value / 47 + 50'000);
+        // On the device a room may have come at the same instant: grants give way to it.
+        if (action.place == Place::kHost && BeyondLimit(client.tenant, action.place)) {
+          Fail("a grant that rose beyond a limit");
+        }
       }
       client.grants[action.place] = action.bytes;
       break;
@@ -171,6 +175,14 @@ void World::Carry(const Action& action) {
       clients_.erase(found);
       break;
   }
+}
+
+bool World::BeyondLimit(TenantId id, Place place) const {
+  for (; id != kRoot; id = state_.tenants.at(id).parent) {
+    const Tenant& tenant = state_.tenants.at(id);
+    if (Held(state_, tenant, place) > tenant.policy.limit[place]) return true;
+  }
+  return false;
 }
 
 Bytes World::AnyBytes() {

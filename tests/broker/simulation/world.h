@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -43,6 +44,8 @@ class World {
   // world.cc
   void Tell(const Event& event);
   void Carry(const Action& action);
+  // Whether the tenant, or one around it, holds more than it may.
+  bool BeyondLimit(TenantId id, Place place) const;
   void Fail(const std::string& why);
   void Print() const;
   uint64_t Below(uint64_t n) { return n == 0 ? 0 : random_() % n; }
@@ -72,6 +75,8 @@ class World {
   void Quiet();
   void CheckShares();
   bool HostHasRoom() const;
+  // What those inside use of the host, if each has room there for another slice.
+  std::optional<Bytes> HostHasRoom(const Tenant& tenant) const;
   bool Obedient() const;
   // What processes have beyond what is due to them.
   double Surplus() const;

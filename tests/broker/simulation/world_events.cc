@@ -125,6 +125,10 @@ Policy World::AnyPolicy() {
   if (OneIn(3)) {
     policy.limit[Place::kDevice] = Plus(policy.guarantee[Place::kDevice], UpTo(capacity));
   }
+  if (OneIn(6)) policy.guarantee[Place::kHost] = UpTo(GiB(20));
+  if (OneIn(6)) {
+    policy.limit[Place::kHost] = Plus(policy.guarantee[Place::kHost], UpTo(GiB(40)));
+  }
   return policy;
 }
 

@@ -65,13 +65,23 @@ void World::Quiet() {
   for (auto& [id, client] : clients_) client.manner = manners[id];
 }
 
-bool World::HostHasRoom() const {
+bool World::HostHasRoom() const { return HostHasRoom(state_.tenants.at(kRoot)).has_value(); }
+
+std::optional<Bytes> World::HostHasRoom(const Tenant& tenant) const {
   Bytes used;
-  for (const auto& [id, process] : state_.processes) {
+  for (const ProcessId id : tenant.processes) {
+    const Process& process = state_.processes.at(id);
     used = Plus(
         used, Responds(process) ? Used(process, Place::kHost) : process.leases[Place::kHost].grant);
   }
-  return Plus(used, state_.settings.slice) <= Room(state_, Place::kHost);
+  for (const TenantId id : tenant.tenants) {
+    const std::optional<Bytes> inside = HostHasRoom(state_.tenants.at(id));
+    if (!inside) return std::nullopt;
+    used = Plus(used, *inside);
+  }
+  const Bytes most = std::min(Room(state_, Place::kHost), tenant.policy.limit[Place::kHost]);
+  if (Plus(used, state_.settings.slice) > most) return std::nullopt;
+  return used;
 }
 
 bool World::Obedient() const {
