@@ -247,9 +247,8 @@ TrustVerdict FirstThenSecond(std::optional<TrustVerdict> first,
   if (!first.has_value()) return *std::move(second);
   // The first has seen too little of the code where it is plausible. That says nothing against it.
   if (first->trust != Trust::kPlausible) return *std::move(first);
-  // A name says less than what was seen of this very code.
-  if (second->missed) return *std::move(second);
-  if (second->trust <= first->trust) return *std::move(first);
+  // A name says less than what was seen of this very code. What launches were given says more.
+  if (!second->missed && second->trust <= first->trust) return *std::move(first);
   second->given.insert(second->given.end(), first->given.begin(), first->given.end());
   return *std::move(second);
 }

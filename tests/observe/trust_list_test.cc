@@ -215,6 +215,15 @@ TEST(BuiltInTrustTest, ProductsThatTakeTablesAreProvenByAuditsOfTheProgramAlone)
       missed.Add("built in", "vramspan-trust 1\nof x\nkernel 0 0 999 00000000000000ab k\n").ok());
   EXPECT_EQ(FirstThenSecond(named.Of("k", 0xAB), missed.Of("k", 0xAB)).trust, Trust::kUntried);
   EXPECT_EQ(FirstThenSecond(named.Of("k", 0xCD), missed.Of("k", 0xCD)).trust, Trust::kPlausible);
+  TrustList given;
+  ASSERT_TRUE(given
+                  .Add("own",
+                       "vramspan-trust 1\nof x\nkernel 9 1 9 00000000000000ab k\n"
+                       "given-kernel 9 1 9 0000000000000007 00000000000000ab k\n")
+                  .ok());
+  const TrustVerdict verdict = FirstThenSecond(given.Of("k", 0xAB), missed.Of("k", 0xAB));
+  EXPECT_EQ(verdict.Of(7), Trust::kProven) << "by an audit of the program itself";
+  EXPECT_EQ(verdict.Of(8), Trust::kUntried);
 }
 
 }  // namespace
