@@ -27,8 +27,8 @@ struct HostSectors {
   uint64_t most = 0;           // In one launch that is not doubtful.
   uint64_t doubtful = 0;       // Launches,
   uint64_t doubtful_most = 0;  // and the most in one of them.
-  // Of the doubtful ones: enough others (kEnoughAlike) took nothing that were equal, or were given
-  // the same and had pointers of their own.
+  // Doubtful ones that others contradict: kEnoughAlike equal ones took nothing, or as many that
+  // were given the same, with other pointers.
   uint64_t contradicted = 0;
 };
 

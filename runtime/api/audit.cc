@@ -16,6 +16,7 @@
 #include "runtime/base/own_process.h"
 #include "runtime/base/thread.h"
 #include "runtime/base/thread_number.h"
+#include "runtime/mover/now.h"
 #include "runtime/observe/kernel_codes.h"
 #include "runtime/observe/trust_list.h"
 
@@ -409,8 +410,7 @@ void Audit::BeginCount(size_t row_number, uint64_t arguments, uint64_t given,
                     .tells = placed.tells,
                     .over = placed.missing.value != 0,
                     .would_show = placed.would_show() && placed.arrays_show,
-                    .at = Instant(std::chrono::duration_cast<Duration>(
-                        std::chrono::steady_clock::now().time_since_epoch()))};
+                    .at = Now()};
   remaps_ = mover_.statistics().remaps;
   counting_ = true;
 }

@@ -6,15 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "runtime/api/memory_text.h"
+
 namespace vramspan {
-namespace {
-
-std::string Amount(uint64_t bytes) {
-  const double gib = static_cast<double>(bytes) / (1 << 30);
-  return gib >= 1 ? absl::StrFormat("%.1f GiB", gib) : absl::StrFormat("%.0f MiB", gib * 1024);
-}
-
-}  // namespace
 
 std::string SpillText(const vramspanStatistics& s, std::chrono::nanoseconds short_for) {
   if (s.fetches == 0 && s.evictions == 0 && s.works_in_place == 0) return "";
@@ -24,7 +18,7 @@ std::string SpillText(const vramspanStatistics& s, std::chrono::nanoseconds shor
   std::string text = absl::StrFormat(
       "device memory first ran short %.1f s ago: %s came to the device and %s left it, and "
       "launches waited %.1f s for that (%.0f %% of the time since)",
-      all / 1e9, Amount(s.bytes_in), Amount(s.bytes_out + s.bytes_out_clean), waited / 1e9,
+      all / 1e9, MemoryText(s.bytes_in), MemoryText(s.bytes_out + s.bytes_out_clean), waited / 1e9,
       std::min(100 * waited / all, 100.0));
   if (s.works_in_place != 0) {
     absl::StrAppend(&text, "; ", s.works_in_place, " pieces of work used host memory in place");

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/api/memory_text.h"
 #include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/small_file.h"
@@ -16,11 +17,6 @@ namespace {
 
 constexpr std::string_view kJsonStart =
     R"({"schema":"vramspan.stats","schema_version":1,"process":)";
-
-std::string Size(uint64_t bytes) {
-  if (bytes >= uint64_t{10} << 30) return absl::StrFormat("%.1f GiB", bytes / 1073741824.0);
-  return absl::StrFormat("%.1f MiB", bytes / 1048576.0);
-}
 
 std::string Milliseconds(uint64_t ns) { return absl::StrFormat("%.1f ms", ns / 1e6); }
 
@@ -49,15 +45,15 @@ std::string StatisticsText(const vramspanStatistics& s, const StatisticsDetails&
   const auto line = [&](std::string_view what, std::string_view value) {
     absl::StrAppendFormat(&text, "  %-26s %s\n", what, value);
   };
-  line("allocated at the peak",
-       absl::StrCat(Size(s.peak_allocated_bytes), " (device budget ", Size(s.device_budget), ")"));
-  line("host memory in use", Size(s.host_used));
+  line("allocated at the peak", absl::StrCat(MemoryText(s.peak_allocated_bytes), " (device budget ",
+                                             MemoryText(s.device_budget), ")"));
+  line("host memory in use", MemoryText(s.host_used));
   line("work recorded", absl::StrCat(s.works, " pieces, ", s.works_held, " held for ",
                                      Milliseconds(s.hold_ns), " in all"));
   if (s.launches + s.copies != 0) {
     std::string traced = absl::StrCat(
         s.launches, " launches (", s.launches_unknown, " named no memory of vramspan), ", s.copies,
-        " copies, ", s.touches, " pointers in ", Size(s.bytes_scanned), " scanned");
+        " copies, ", s.touches, " pointers in ", MemoryText(s.bytes_scanned), " scanned");
     if (s.graphs_cut != 0) {
       absl::StrAppend(&traced, ", ", s.graphs_cut, " graphs in ", s.segments, " segments");
     }
@@ -81,14 +77,15 @@ std::string StatisticsText(const vramspanStatistics& s, const StatisticsDetails&
     line("forecast",
          absl::StrCat(s.forecast_hits, " launches right, ", s.forecast_misses, " wrong"));
   }
-  line("fetched", absl::StrFormat("%s, %d chunks, %.1f GB/s", Size(s.bytes_in), s.fetches,
+  line("fetched", absl::StrFormat("%s, %d chunks, %.1f GB/s", MemoryText(s.bytes_in), s.fetches,
                                   Rate(s.bytes_in, s.copy_in_ns)));
-  line("evicted",
-       absl::StrFormat("%s, and %s without a copy, %d chunks, %.1f GB/s", Size(s.bytes_out),
-                       Size(s.bytes_out_clean), s.evictions, Rate(s.bytes_out, s.copy_out_ns)));
+  line("evicted", absl::StrFormat("%s, and %s without a copy, %d chunks, %.1f GB/s",
+                                  MemoryText(s.bytes_out), MemoryText(s.bytes_out_clean),
+                                  s.evictions, Rate(s.bytes_out, s.copy_out_ns)));
   if (s.bytes_in_place != 0 || s.works_in_place != 0) {
-    line("served in place", absl::StrCat(Size(s.bytes_in_place), " at most, ", s.works_in_place,
-                                         " pieces of work, ", s.trials, " trials"));
+    line("served in place",
+         absl::StrCat(MemoryText(s.bytes_in_place), " at most, ", s.works_in_place,
+                      " pieces of work, ", s.trials, " trials"));
   }
   if (s.fetches_unused != 0) {
     line("fetched in vain",
@@ -103,7 +100,7 @@ std::string StatisticsText(const vramspanStatistics& s, const StatisticsDetails&
   for (const PassedMemory& p : details.passed) {
     if (p.allocations == 0) continue;
     line(absl::StrCat("of the driver: ", p.what),
-         absl::StrCat(p.allocations, " allocations, ", Size(p.bytes), " in all"));
+         absl::StrCat(p.allocations, " allocations, ", MemoryText(p.bytes), " in all"));
   }
   return text;
 }

@@ -16,9 +16,10 @@ TEST(SpillTextTest, SaysWhatCameWhatLeftAndWhatWaited) {
   s.stall_copy_ns = 1'000'000'000;
   s.stall_vmm_ns = 500'000'000;
   s.stall_drain_ns = 9'000'000'000;
-  EXPECT_EQ(SpillText(s, milliseconds(6000)),
-            "device memory first ran short 6.0 s ago: 1.5 GiB came to the device and 500 MiB left "
-            "it, and launches waited 1.5 s for that (25 % of the time since)")
+  EXPECT_EQ(
+      SpillText(s, milliseconds(6000)),
+      "device memory first ran short 6.0 s ago: 1536.0 MiB came to the device and 500.0 MiB left "
+      "it, and launches waited 1.5 s for that (25 % of the time since)")
       << "the device is busy while work runs";
   s.works_in_place = 7;
   EXPECT_TRUE(SpillText(s, milliseconds(6000))
