@@ -1,18 +1,14 @@
-// Sizes and budgets as users write them, and the defaults where they write none.
+// Budgets as users write them, and the defaults where they write none.
 #ifndef VRAMSPAN_RUNTIME_BACKING_BUDGET_H_
 #define VRAMSPAN_RUNTIME_BACKING_BUDGET_H_
 
 #include <string_view>
 
+#include "runtime/base/size_text.h"
 #include "runtime/base/status.h"
 #include "runtime/base/units.h"
 
 namespace vramspan {
-
-// "4096", "512MiB", "8GiB", "1.5GB" (1000s), "2TiB": a positive number of bytes. The unit's case
-// matters ("8Gib" is bits to most readers and is refused). Errors name the text and what is
-// allowed.
-StatusOr<Bytes> ParseSize(std::string_view text);
 
 // ParseSize, or a percentage "50%" (0 < p <= 100, fractions allowed) of `whole`.
 StatusOr<Bytes> ParseBudget(std::string_view text, Bytes whole);
