@@ -1,0 +1,36 @@
+// What the daemon knows of a tenant: a cgroup, with what it is allowed and what it costs.
+#ifndef VRAMSPAN_TOOLS_BROKER_SERVER_ACCOUNT_H_
+#define VRAMSPAN_TOOLS_BROKER_SERVER_ACCOUNT_H_
+
+#include <string>
+
+#include "runtime/base/units.h"
+#include "tools/broker/core/names.h"
+#include "tools/broker/core/policy.h"
+#include "tools/broker/server/allowance.h"
+
+namespace vramspan::broker {
+
+// Where its policy is from.
+enum class Source : uint8_t {
+  kPresent,   // From nowhere: it is there because processes of it are.
+  kOperator,  // `set`, until the daemon ends.
+  kFile,      // The configuration.
+};
+
+struct Account {
+  TenantId id;
+  std::string cgroup;
+  std::string name;  // For people: the configuration's, else the cgroup.
+  Account* parent = nullptr;
+  Policy policy;
+  Source source = Source::kPresent;
+  bool appeared = false;  // The devices' states have it.
+  int connections = 0;
+  int processes = 0;  // In the states: those that are dying, too.
+  Allowance allowance;
+};
+
+}  // namespace vramspan::broker
+
+#endif  // VRAMSPAN_TOOLS_BROKER_SERVER_ACCOUNT_H_

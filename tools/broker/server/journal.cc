@@ -1,0 +1,45 @@
+#include "tools/broker/server/journal.h"
+
+#include <absl/strings/str_cat.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "runtime/base/clean_text.h"
+#include "tools/broker/server/clock.h"
+
+namespace vramspan::broker {
+namespace {
+
+constexpr int kLinesASecond = 10;
+constexpr size_t kMostOfALine = 2000;
+
+struct Second {
+  Instant end;
+  int lines = 0;
+  uint64_t dropped = 0;
+};
+
+void WriteLine(std::string_view text) {
+  const std::string line = absl::StrCat("vramspan broker: ", CleanText(text, kMostOfALine), "\n");
+  // Nobody can be told that the log is full.
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace
+
+void Journal::Say(std::string_view text) {
+  static Second second;
+  const Instant now = Now();
+  if (now >= second.end) {
+    if (second.dropped > 0) WriteLine(absl::StrCat(second.dropped, " lines were not written"));
+    second = {.end = now + std::chrono::seconds(1)};
+  }
+  if (++second.lines > kLinesASecond) {
+    ++second.dropped;
+    return;
+  }
+  WriteLine(text);
+}
+
+}  // namespace vramspan::broker

@@ -1,0 +1,18 @@
+// The daemon's log: lines on stderr, for a person or systemd. A hostile process can make many, so
+// no more than ten a second are written; then one says how many were not.
+#ifndef VRAMSPAN_TOOLS_BROKER_SERVER_JOURNAL_H_
+#define VRAMSPAN_TOOLS_BROKER_SERVER_JOURNAL_H_
+
+#include <string_view>
+
+namespace vramspan::broker {
+
+class Journal {
+ public:
+  // What others wrote is shown clean.
+  static void Say(std::string_view text);
+};
+
+}  // namespace vramspan::broker
+
+#endif  // VRAMSPAN_TOOLS_BROKER_SERVER_JOURNAL_H_

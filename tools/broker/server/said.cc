@@ -1,0 +1,59 @@
+#include "tools/broker/server/said.h"
+
+#include <algorithm>
+
+#include "tools/broker/server/refusal_text.h"
+
+namespace vramspan::broker {
+namespace {
+
+lease::TurnCode TurnCodeOf(const Action& action) {
+  const bool gives = action.kind == Action::Kind::kGiveTurn;
+  if (action.direction == Direction::kEvict) {
+    return gives ? lease::TurnCode::kGiveEvict : lease::TurnCode::kTakeEvict;
+  }
+  return gives ? lease::TurnCode::kGiveFetch : lease::TurnCode::kTakeFetch;
+}
+
+}  // namespace
+
+lease::Message MessageOf(const Action& action, Instant now) {
+  lease::Message message;
+  switch (action.kind) {
+    case Action::Kind::kGrant:
+      message.type = lease::Type::kGrant;
+      message.memory = MemoryOf(action.place);
+      message.revision = action.revision.value;
+      message.bytes = action.bytes;
+      break;
+    case Action::Kind::kRecall:
+      message.type = lease::Type::kRecall;
+      message.memory = MemoryOf(action.place);
+      message.revision = action.revision.value;
+      message.bytes = action.bytes;
+      message.more = action.copied;
+      message.time = std::max<Duration>(action.deadline - now, Duration(0));
+      break;
+    case Action::Kind::kRoom:
+      message.type = lease::Type::kRoomGiven;
+      message.bytes = action.bytes;
+      break;
+    case Action::Kind::kGiveTurn:
+    case Action::Kind::kTakeTurn:
+      message.type = lease::Type::kTurn;
+      message.code = static_cast<uint8_t>(TurnCodeOf(action));
+      break;
+    case Action::Kind::kRefuse:
+      message.type = lease::Type::kRefuse;
+      message.code = static_cast<uint8_t>(RefuseCodeOf(action.refusal));
+      break;
+    case Action::Kind::kFence:
+    case Action::Kind::kUnfence:
+    case Action::Kind::kOverrun:
+    case Action::Kind::kForget:
+      break;
+  }
+  return message;
+}
+
+}  // namespace vramspan::broker

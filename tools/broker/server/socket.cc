@@ -1,0 +1,105 @@
+#include "tools/broker/server/socket.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "tools/broker/server/system_error.h"
+
+namespace vramspan::broker {
+namespace {
+
+// What the kernel keeps of those who were not accepted yet.
+constexpr int kBacklog = 128;
+constexpr size_t kMostDescriptors = 2;
+
+}  // namespace
+
+StatusOr<Fd> ListenAt(const std::string& path, mode_t mode) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": a socket's path has at most ",
+                                                   sizeof address.sun_path - 1,
+                                                   " bytes; use a shorter run directory"));
+  }
+  memcpy(address.sun_path, path.data(), path.size());
+  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return SystemError("socket");
+  const int on = 1;
+  // Sockets that are accepted inherit it.
+  if (setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) {
+    return SystemError("SO_PASSCRED");
+  }
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) return SystemError(path);
+  const mode_t mask = umask(0177);
+  const int bound = bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  const int error = errno;
+  umask(mask);
+  if (bound != 0) return SystemError(path, error);
+  if (chmod(path.c_str(), mode) != 0) return SystemError(path);
+  if (listen(socket.get(), kBacklog) != 0) return SystemError(path);
+  return socket;
+}
+
+Sent Send(int socket, std::span<const uint8_t> datagram, std::initializer_list<int> descriptors) {
+  iovec vector = {.iov_base = const_cast<uint8_t*>(datagram.data()), .iov_len = datagram.size()};
+  msghdr message = {};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
+  const size_t count = std::min(descriptors.size(), kMostDescriptors);
+  if (count > 0) {
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(count * sizeof(int));
+    memcpy(CMSG_DATA(header), descriptors.begin(), count * sizeof(int));
+  }
+  ssize_t sent = 0;
+  do {
+    sent = sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  if (sent >= 0) return Sent::kSent;
+  return errno == EAGAIN || errno == EWOULDBLOCK ? Sent::kFull : Sent::kGone;
+}
+
+Received Receive(int socket, std::span<uint8_t> buffer) {
+  iovec vector = {.iov_base = buffer.data(), .iov_len = buffer.size()};
+  msghdr message = {};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  // No room for descriptors: the kernel closes those.
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))] = {};
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  ssize_t size = 0;
+  do {
+    size = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  } while (size < 0 && errno == EINTR);
+  Received received;
+  if (size < 0) {
+    const bool nothing = errno == EAGAIN || errno == EWOULDBLOCK;
+    received.kind = nothing ? Received::Kind::kNothing : Received::Kind::kEnd;
+    return received;
+  }
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_CREDENTIALS) continue;
+    ucred credentials = {};
+    memcpy(&credentials, CMSG_DATA(header), sizeof credentials);
+    received.pid = credentials.pid;
+  }
+  // An end has no sender. A datagram may be empty.
+  const bool end = size == 0 && received.pid == 0;
+  received.kind = end ? Received::Kind::kEnd : Received::Kind::kDatagram;
+  received.size = static_cast<size_t>(size);
+  return received;
+}
+
+}  // namespace vramspan::broker

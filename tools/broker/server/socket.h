@@ -1,0 +1,44 @@
+// Unix sockets of the daemon: SOCK_SEQPACKET, one message a datagram, and nothing ever waits.
+#ifndef VRAMSPAN_TOOLS_BROKER_SERVER_SOCKET_H_
+#define VRAMSPAN_TOOLS_BROKER_SERVER_SOCKET_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+#include "runtime/base/status.h"
+#include "tools/broker/server/fd.h"
+
+namespace vramspan::broker {
+
+// Listens at `path`, which `mode` says who may connect to. A socket that is there is replaced.
+// Whoever is accepted has the kernel say who sent each message.
+StatusOr<Fd> ListenAt(const std::string& path, mode_t mode);
+
+enum class Sent : uint8_t {
+  kSent,
+  kFull,  // The other does not read.
+  kGone,  // The other is not there, or it could not be sent at all.
+};
+
+// With `descriptors`, at most two.
+Sent Send(int socket, std::span<const uint8_t> datagram,
+          std::initializer_list<int> descriptors = {});
+
+struct Received {
+  enum class Kind : uint8_t { kDatagram, kNothing, kEnd };
+  Kind kind = Kind::kNothing;
+  size_t size = 0;  // What it has, at most the buffer's.
+  pid_t pid = 0;    // Who sent it, as the kernel says. 0: nobody that is seen from here.
+};
+
+// A datagram longer than the buffer is cut. Descriptors that come with it are closed.
+Received Receive(int socket, std::span<uint8_t> buffer);
+
+}  // namespace vramspan::broker
+
+#endif  // VRAMSPAN_TOOLS_BROKER_SERVER_SOCKET_H_
