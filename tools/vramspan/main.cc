@@ -104,7 +104,8 @@ int main(int argc, char** argv) {
   // `help trace info` is `trace info --help`.
   if (!words.empty() && words.front() == "help") {
     words.erase(words.begin());
-    const size_t named = !words.empty() && words.front() == "trace" ? 2 : 1;
+    const size_t named =
+        !words.empty() && (words.front() == "trace" || words.front() == "broker") ? 2 : 1;
     words.resize(std::min(words.size(), named));
     words.push_back("--help");
   }
