@@ -15,9 +15,9 @@ std::string RefusalText(Refusal refusal, const Device& device) {
       const Bytes capacity = device.state.pools[Place::kDevice].capacity;
       const Bytes most = Minus(capacity, device.state.settings.Reserve(capacity));
       return absl::StrCat("the guarantees would be more than ", device.name, " has to give (",
-                          most.value, " bytes of device memory, ",
-                          device.state.pools[Place::kHost].capacity.value,
-                          " of host memory), or than the tenant around them is guaranteed");
+                          most.value >> 20, " MiB of device memory, ",
+                          device.state.pools[Place::kHost].capacity.value >> 20,
+                          " MiB of host memory), or than the tenant around them is guaranteed");
     }
     case Refusal::kInUse:
       return "the tenant has processes or tenants inside";

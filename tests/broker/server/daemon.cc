@@ -1,0 +1,154 @@
+#include "tests/broker/server/daemon.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/log.h"
+#include "tools/broker/control/ask.h"
+
+namespace vramspan::broker_test {
+namespace {
+
+constexpr int kPatienceMs = 30'000;
+
+}  // namespace
+
+Daemon::~Daemon() {
+  if (pid_ > 0) Kill();
+  if (errors_ >= 0) close(errors_);
+}
+
+void Daemon::Spawn(const How& how) {
+  std::filesystem::create_directories(folder_.path() + "/proc");
+  std::filesystem::create_directories(config() + "/tenants.d");
+  if (errors_ >= 0) close(errors_);
+  said_.clear();
+  int ends[2];
+  VS_CHECK(pipe(ends) == 0);
+  pid_ = fork();
+  VS_CHECK(pid_ >= 0);
+  if (pid_ == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    for (int fd = 3; fd < 1024; ++fd) close(fd);
+    if (how.descriptors > 0) {
+      const rlimit limit = {how.descriptors, how.descriptors};
+      setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    setenv("LD_LIBRARY_PATH", FAKE_NVML_FOLDER, 1);
+    setenv("FAKE_NVML_USE", (folder_.path() + "/use").c_str(), 1);
+    std::vector<std::string> words = {
+        BROKER_DAEMON, "--run-directory",       run(), "--config", config(),
+        "--proc",      folder_.path() + "/proc"};
+    if (!how.capacity.empty()) words.insert(words.end(), {"--capacity", how.capacity});
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    execv(BROKER_DAEMON, arguments.data());
+    _exit(127);
+  }
+  close(ends[1]);
+  errors_ = ends[0];
+}
+
+void Daemon::Start(const How& how) {
+  Spawn(how);
+  WaitToSay("listens at");
+}
+
+std::string Daemon::StartInVain() {
+  Spawn(How());
+  while (ReadMore()) {
+  }
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+  return said_;
+}
+
+bool Daemon::ReadMore() {
+  pollfd poll = {.fd = errors_, .events = POLLIN, .revents = 0};
+  VS_CHECK(::poll(&poll, 1, kPatienceMs) == 1);
+  char text[4096];
+  const ssize_t size = read(errors_, text, sizeof text);
+  if (size <= 0) return false;
+  said_.append(text, static_cast<size_t>(size));
+  return true;
+}
+
+void Daemon::WaitToSay(const std::string& text) {
+  while (said_.find(text) == std::string::npos) {
+    if (!ReadMore()) {
+      fprintf(stderr, "the daemon ended, and had said: %s\n", said_.c_str());
+      VS_CHECK(false);
+    }
+  }
+}
+
+void Daemon::Signal(int number) const { VS_CHECK(kill(pid_, number) == 0); }
+
+void Daemon::Kill() {
+  Signal(SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+int Daemon::End() {
+  Signal(SIGTERM);
+  int status = 0;
+  waitpid(pid_, &status, 0);
+  pid_ = -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+double Daemon::CpuSeconds() const {
+  std::ifstream file("/proc/" + std::to_string(pid_) + "/schedstat");
+  uint64_t nanoseconds = 0;
+  file >> nanoseconds;
+  return static_cast<double>(nanoseconds) * 1e-9;
+}
+
+std::vector<std::string> Daemon::Ask(const std::string& request) const {
+  std::vector<std::string> answers;
+  const Status asked = broker::Ask(run(), request, [&](const std::string& line) {
+    answers.push_back(line);
+    const auto answer = nlohmann::json::parse(line);
+    return answer["kind"] != "end" && answer["kind"] != "done" && answer["kind"] != "error";
+  });
+  if (!asked.ok()) answers.push_back(asked.ToString());
+  return answers;
+}
+
+std::string Daemon::Set(const std::string& tenant, const std::string& key,
+                        const std::string& value) const {
+  const nlohmann::json request = {{"verb", "set"}, {"tenant", tenant}, {"changes", {{key, value}}}};
+  return nlohmann::json::parse(Ask(request.dump()).at(0)).value("error", "");
+}
+
+void Daemon::WriteTenant(const std::string& file, const std::string& text) const {
+  std::filesystem::create_directories(config() + "/tenants.d");
+  std::ofstream(config() + "/tenants.d/" + file) << text;
+}
+
+void Daemon::RemoveTenant(const std::string& file) const {
+  std::filesystem::remove(config() + "/tenants.d/" + file);
+}
+
+void Daemon::PutInto(pid_t pid, const std::string& cgroup) const {
+  const std::string folder = folder_.path() + "/proc/" + std::to_string(pid);
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/cgroup") << "0::" << cgroup << "\n";
+}
+
+void Daemon::ShowUse(const std::string& text) const {
+  const std::string next = folder_.path() + "/use.new";
+  std::ofstream(next) << text;
+  std::filesystem::rename(next, folder_.path() + "/use");
+}
+
+}  // namespace vramspan::broker_test

@@ -1,0 +1,66 @@
+// The real daemon as a child, in folders of its own.
+#ifndef VRAMSPAN_TESTS_BROKER_SERVER_DAEMON_H_
+#define VRAMSPAN_TESTS_BROKER_SERVER_DAEMON_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/tools/run_binary.h"
+
+namespace vramspan::broker_test {
+
+class Daemon {
+ public:
+  struct How {
+    std::string capacity = "device=9GiB,host=32GiB";  // Empty: NVML, the stand-in's.
+    uint64_t descriptors = 0;                         // Its limit, if any.
+  };
+
+  ~Daemon();
+  // Ready when it returns. May be started again after it has ended.
+  void Start(const How& how);
+  void Start() { Start(How()); }
+  // Runs it though it will not serve; what it says.
+  std::string StartInVain();
+
+  void Signal(int number) const;
+  void Kill();  // And waits for its end.
+  int End();    // By SIGTERM; its exit code.
+  // Until it has said `text`, in any line since it was started.
+  void WaitToSay(const std::string& text);
+  // What it has computed so far.
+  double CpuSeconds() const;
+
+  // What an operator asks: all answers.
+  std::vector<std::string> Ask(const std::string& request) const;
+  // "" where it was done, else why not.
+  std::string Set(const std::string& tenant, const std::string& key,
+                  const std::string& value) const;
+
+  void WriteTenant(const std::string& file, const std::string& text) const;
+  void RemoveTenant(const std::string& file) const;
+  // By the kernel's stand-in the process is in this cgroup.
+  void PutInto(pid_t pid, const std::string& cgroup) const;
+  // What the stand-in of NVML shows: lines "PID BYTES" below "CAPACITY USED".
+  void ShowUse(const std::string& text) const;
+
+  std::string run() const { return folder_.path() + "/run"; }
+  std::string config() const { return folder_.path() + "/config"; }
+  std::string said() const { return said_; }
+  pid_t pid() const { return pid_; }
+
+ private:
+  void Spawn(const How& how);
+  bool ReadMore();
+
+  const TemporaryFolder folder_;
+  pid_t pid_ = -1;
+  int errors_ = -1;
+  std::string said_;
+};
+
+}  // namespace vramspan::broker_test
+
+#endif  // VRAMSPAN_TESTS_BROKER_SERVER_DAEMON_H_

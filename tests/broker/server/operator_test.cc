@@ -1,0 +1,151 @@
+// What an operator does: the configuration, `set`, and what `vramspan broker` shows.
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/broker/server/program.h"
+
+namespace vramspan::broker_test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr Bytes kAll = GiB(8);
+
+Output Broker(const Daemon& daemon, const std::string& arguments) {
+  return RunBinary("", "broker " + arguments + " --run-directory '" + daemon.run() + "'");
+}
+
+TEST(Operator, StatusIsATableAndJson) {
+  Daemon daemon;
+  daemon.WriteTenant("train.toml",
+                     "cgroup = \"/a\"\nweight = 300\nguarantee = \"2GiB\"\nlimit = \"6GiB\"\n"
+                     "class = \"batch\"\nhost_limit = \"20GiB\"\n");
+  daemon.Start();
+  Program a(daemon, "/a");
+  a.BeGreedy(kAll);
+  ASSERT_TRUE(Until({&a}, [&] { return a.grant() == GiB(6); }));
+  const Output table = Broker(daemon, "status");
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("GPU-01010101-0101-0101-0101-010101010101"));
+  EXPECT_THAT(table.out, HasSubstr("train"));
+  EXPECT_THAT(table.out, HasSubstr("batch"));
+  EXPECT_THAT(table.out, HasSubstr(std::to_string(a.pid())));
+  const Output json = Broker(daemon, "status --format json");
+  ASSERT_EQ(json.code, 0) << json.err;
+  const auto report = nlohmann::json::parse(json.out);
+  EXPECT_EQ(report["schema"], "vramspan.broker-status");
+  EXPECT_EQ(report["schema_version"], 1);
+  EXPECT_EQ(report["broker"]["pid"], daemon.pid());
+  EXPECT_EQ(report["broker"]["enforcement"], "cooperative");
+  const auto& device = report["devices"].at(0);
+  EXPECT_EQ(device["device_memory"]["capacity_bytes"], GiB(9).value);
+  EXPECT_EQ(device["reserve_bytes"], GiB(1).value);
+  EXPECT_EQ(device["device_memory"]["held_bytes"], GiB(6).value);
+  const auto& tenant = device["tenants"].at(0);
+  EXPECT_EQ(tenant["name"], "train");
+  EXPECT_EQ(tenant["cgroup"], "/a");
+  EXPECT_EQ(tenant["weight"], 300);
+  EXPECT_EQ(tenant["guarantee_bytes"], GiB(2).value);
+  EXPECT_EQ(tenant["limit_bytes"], GiB(6).value);
+  EXPECT_EQ(tenant["host_limit_bytes"], GiB(20).value);
+  EXPECT_EQ(tenant["class"], "batch");
+  const auto& process = tenant["processes"].at(0);
+  EXPECT_EQ(process["pid"], a.pid());
+  EXPECT_EQ(process["state"], "steady");
+  EXPECT_EQ(process["device_memory"]["grant_bytes"], GiB(6).value);
+  EXPECT_EQ(process["device_memory"]["target_bytes"], GiB(6).value);
+}
+
+TEST(Operator, SetHoldsAtOnce) {
+  Daemon daemon;
+  daemon.Start();
+  Program a(daemon, "/a"), b(daemon, "/b");
+  a.BeGreedy(kAll);
+  b.BeGreedy(kAll);
+  ASSERT_TRUE(Until({&a, &b}, [&] { return b.grant() >= GiB(4) - MiB(2); }));
+  const Output set = Broker(daemon, "set /a weight=300 class=batch");
+  EXPECT_EQ(set.code, 0) << set.err;
+  EXPECT_TRUE(Until({&a, &b}, [&] { return a.grant() >= GiB(6) - MiB(2); })) << a.grant().value;
+  EXPECT_EQ(daemon.Set("/b", "guarantee", "4GiB"), "");
+  EXPECT_TRUE(Until({&a, &b}, [&] { return b.grant() >= GiB(4) - MiB(2); })) << b.grant().value;
+  EXPECT_EQ(daemon.Set("/a", "limit", "1GiB"), "");
+  EXPECT_TRUE(Until({&a, &b}, [&] { return a.grant() <= GiB(1); })) << a.grant().value;
+}
+
+TEST(Operator, RefusalsAreWords) {
+  Daemon daemon;
+  daemon.WriteTenant("a.toml", "name = \"first\"\ncgroup = \"/a\"\nguarantee = \"5GiB\"\n");
+  daemon.Start();
+  Program p(daemon, "/p");
+  p.Hello(GiB(1));
+  ASSERT_TRUE(Until({&p}, [&] { return p.welcomed(); }));
+  EXPECT_THAT(daemon.Set("/b", "guarantee", "4GiB"), HasSubstr("8192 MiB of device memory"));
+  EXPECT_THAT(daemon.Set("first", "limit", "4GiB"), HasSubstr("no more than the limit"));
+  EXPECT_THAT(daemon.Set("first", "weight", "0"), HasSubstr("'0' is not a weight; use 1 to 10000"));
+  EXPECT_THAT(daemon.Set("first", "class", "best"), HasSubstr("batch, normal or latency"));
+  EXPECT_THAT(daemon.Set("first", "limit", "8Gib"), HasSubstr("not a unit"));
+  EXPECT_THAT(daemon.Set("first", "wait", "2"), HasSubstr("'wait' is not known"));
+  EXPECT_THAT(daemon.Set("nobody", "weight", "2"), HasSubstr("no tenant 'nobody'"));
+  const Output set = Broker(daemon, "set first weight");
+  EXPECT_EQ(set.code, 2);
+  EXPECT_THAT(set.err, HasSubstr("KEY=VALUE"));
+  EXPECT_EQ(Broker(daemon, "set first weight=0").code, 1);
+  for (const char* const request : {"", "x", "[]", "{}", "{\"verb\":1}", "{\"verb\":\"drain\"}",
+                                    "{\"verb\":\"set\",\"tenant\":\"first\"}",
+                                    "{\"verb\":\"set\",\"tenant\":\"a\",\"changes\":{\"a\":1}}"}) {
+    if (request[0] == '\0') continue;
+    EXPECT_THAT(daemon.Ask(request).at(0), HasSubstr("\"error\"")) << request;
+  }
+}
+
+TEST(Operator, TheConfigurationIsReadAgain) {
+  Daemon daemon;
+  daemon.Start();
+  Program a(daemon, "/a");
+  a.BeGreedy(kAll);
+  ASSERT_TRUE(Until({&a}, [&] { return a.grant() == kAll; }));
+  daemon.WriteTenant("a.toml", "cgroup = \"/a\"\nlimit = \"3GiB\"\n");
+  ASSERT_TRUE(Until({&a}, [&] { return a.grant() == GiB(3); })) << a.grant().value;
+  daemon.WriteTenant("bad.toml", "cgroup = \"/b\"\n\nweight = \"much\"\n");
+  daemon.WaitToSay("bad.toml:3: weight: 'much' is not a weight");
+  daemon.WriteTenant("bad.toml", "cgroup = \"/b\"\nguarantee = \"9GiB\"\n");
+  daemon.WaitToSay("bad.toml: the guarantees would be more");
+  daemon.WriteTenant("bad.toml", "cgroup = [\n");
+  daemon.WaitToSay("bad.toml:1: ");
+  EXPECT_EQ(a.grant(), GiB(3));
+  daemon.RemoveTenant("bad.toml");
+  daemon.RemoveTenant("a.toml");
+  EXPECT_TRUE(Until({&a}, [&] { return a.grant() == kAll; })) << a.grant().value;
+  daemon.Signal(SIGHUP);
+  daemon.WaitToSay("was read again");
+}
+
+TEST(Operator, AWrongConfigurationIsNotServed) {
+  Daemon daemon;
+  daemon.WriteTenant("a.toml", "weight = 2\n");
+  EXPECT_THAT(daemon.StartInVain(), HasSubstr("a.toml:1: there is no cgroup"));
+}
+
+TEST(Operator, ATenantWithProcessesIsNotMoved) {
+  Daemon daemon;
+  daemon.WriteTenant("b.toml", "cgroup = \"/a/b\"\n");
+  daemon.Start();
+  Program p(daemon, "/a/b/c");
+  p.Hello(GiB(1));
+  ASSERT_TRUE(Until({&p}, [&] { return p.welcomed(); }));
+  EXPECT_THAT(daemon.Set("/a", "weight", "200"), HasSubstr("has processes"));
+  p.Kill();
+  EXPECT_TRUE(Until({}, [&] { return daemon.Set("/a", "weight", "200").empty(); }));
+}
+
+TEST(Operator, NobodyIsThere) {
+  const TemporaryFolder folder;
+  const Output status = RunBinary("", "broker status --run-directory '" + folder.path() + "'");
+  EXPECT_EQ(status.code, 1);
+  EXPECT_THAT(status.err, HasSubstr("no broker is in"));
+}
+
+}  // namespace
+}  // namespace vramspan::broker_test

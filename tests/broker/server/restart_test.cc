@@ -1,0 +1,159 @@
+// The daemon killed, stopped and started again, and what NVML proves.
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include "tests/broker/server/program.h"
+
+namespace vramspan::broker_test {
+namespace {
+
+using lease::Type;
+
+constexpr Bytes kAll = GiB(8);
+
+// What NVML shows: 9 GiB, so much in use, and each process's.
+std::string Use(Bytes used, const std::vector<std::pair<pid_t, Bytes>>& processes) {
+  std::string text = std::to_string(GiB(9).value) + " " + std::to_string(used.value) + "\n";
+  for (const auto& [pid, bytes] : processes) {
+    text += std::to_string(pid) + " " + std::to_string(bytes.value) + "\n";
+  }
+  return text;
+}
+
+uint64_t LastRevision(const Program& program) { return program.page().revision; }
+
+TEST(Restart, TheKilledDaemonsProcessesAreBelievedUpToTheirShare) {
+  Daemon daemon;
+  daemon.Start();
+  Program a(daemon, "/a"), b(daemon, "/b");
+  a.BeGreedy(kAll);
+  b.BeGreedy(kAll);
+  ASSERT_TRUE(Until({&a, &b},
+                    [&] { return a.grant() <= GiB(4) + MiB(2) && b.grant() >= GiB(4) - MiB(2); }));
+  // Until the daemon has noted them (processes, in the run directory).
+  ASSERT_TRUE(Until({&a, &b}, [&] {
+    return ReadText(daemon.run() + "/processes").find(std::to_string(b.pid())) != std::string::npos;
+  }));
+  daemon.Kill();
+  ASSERT_TRUE(Until({&a, &b}, [&] { return a.ended() && b.ended(); }));
+  daemon.Start();
+  a.Reconnect();
+  b.Reconnect();
+  a.Adopt(a.grant(), GiB(1), LastRevision(a));
+  // A liar.
+  b.Adopt(GiB(100), GiB(1), LastRevision(b));
+  ASSERT_TRUE(Until({&a, &b}, [&] { return a.welcomed() && b.welcomed(); }));
+  ASSERT_TRUE(Until({&a, &b},
+                    [&] {
+                      return a.grant() >= GiB(4) - MiB(4) && a.grant() <= GiB(4) + MiB(4) &&
+                             b.grant() <= GiB(4) + MiB(4) && b.grant() >= GiB(4) - MiB(4);
+                    }))
+      << a.grant().value << " " << b.grant().value;
+}
+
+TEST(Restart, WhoComesLateWithoutProofIsRefused) {
+  Daemon daemon;
+  daemon.Start();
+  Program a(daemon, "/a");
+  a.Adopt(GiB(4), GiB(1), 7);
+  ASSERT_TRUE(Until({&a}, [&] { return a.Count(Type::kRefuse) == 1; }));
+  EXPECT_EQ(a.heard().back().code, static_cast<uint8_t>(lease::RefuseCode::kNotNow));
+  EXPECT_FALSE(a.ended());
+  a.Hello(GiB(1));
+  EXPECT_TRUE(Until({&a}, [&] { return a.grant() >= GiB(1); }));
+}
+
+TEST(Restart, NvmlProvesWhatAProcessHolds) {
+  Daemon daemon;
+  daemon.ShowUse(Use(Bytes(), {}));
+  daemon.Start({.capacity = ""});
+  Program a(daemon, "/a");
+  daemon.ShowUse(Use(GiB(3), {{a.pid(), GiB(3)}}));
+  a.Adopt(GiB(5), GiB(1), 7);
+  ASSERT_TRUE(Until({&a}, [&] { return a.welcomed() && a.Count(Type::kGrant) > 0; }));
+  EXPECT_EQ(a.heard()[1].bytes, GiB(3));
+  EXPECT_GT(a.heard()[1].revision, 7u);
+}
+
+TEST(Restart, ForeignUseIsSeen) {
+  Daemon daemon;
+  daemon.ShowUse(Use(Bytes(), {}));
+  daemon.Start({.capacity = ""});
+  Program a(daemon, "/a");
+  a.BeGreedy(kAll);
+  ASSERT_TRUE(Until({&a}, [&] { return a.grant() == kAll; }));
+  daemon.ShowUse(Use(GiB(11) - GiB(2), {{a.pid(), GiB(6)}}));
+  ASSERT_TRUE(Until({&a}, [&] { return a.grant() == GiB(5); })) << a.grant().value;
+  daemon.ShowUse(Use(GiB(5), {{a.pid(), GiB(5)}}));
+  EXPECT_TRUE(Until({&a}, [&] { return a.grant() == kAll; })) << a.grant().value;
+}
+
+TEST(Restart, TheDeadHoldWhatNvmlShows) {
+  Daemon daemon;
+  daemon.ShowUse(Use(Bytes(), {}));
+  daemon.Start({.capacity = ""});
+  Program a(daemon, "/a"), b(daemon, "/b");
+  a.BeGreedy(kAll);
+  ASSERT_TRUE(Until({&a}, [&] { return a.grant() == kAll; }));
+  b.BeGreedy(kAll);
+  ASSERT_TRUE(Until({&a, &b}, [&] { return b.grant() >= GiB(4) - MiB(2); }));
+  const Bytes before = b.grant();
+  const std::vector<std::pair<pid_t, Bytes>> both = {{a.pid(), GiB(4)}, {b.pid(), GiB(4)}};
+  daemon.ShowUse(Use(GiB(8), both));
+  const pid_t of_a = a.pid();
+  a.Kill();
+  // Longer than dead processes' bytes are waited for where nothing is seen of them: 2 s.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2500);
+  ASSERT_TRUE(Until({&b}, [&] { return std::chrono::steady_clock::now() > end; }));
+  EXPECT_LE(b.grant(), before + MiB(4));
+  EXPECT_NE(of_a, b.pid());
+  daemon.ShowUse(Use(GiB(4), {{b.pid(), GiB(4)}}));
+  EXPECT_TRUE(Until({&b}, [&] { return b.grant() == kAll; })) << b.grant().value;
+}
+
+TEST(Restart, AnOverrunIsSaid) {
+  Daemon daemon;
+  daemon.ShowUse(Use(Bytes(), {}));
+  daemon.WriteTenant("a.toml", "cgroup = \"/a\"\nlimit = \"2GiB\"\n");
+  daemon.Start({.capacity = ""});
+  Program a(daemon, "/a");
+  a.BeGreedy(kAll);
+  ASSERT_TRUE(Until({&a}, [&] { return a.grant() == GiB(2); }));
+  EXPECT_EQ(a.heard()[0].bytes, GiB(2));
+  daemon.ShowUse(Use(GiB(5), {{a.pid(), GiB(5)}}));
+  daemon.WaitToSay("more than it may");
+}
+
+TEST(Restart, AStoppedDaemonHurtsNobody) {
+  Daemon daemon;
+  daemon.Start();
+  Program a(daemon, "/a"), b(daemon, "/b");
+  a.BeGreedy(kAll);
+  ASSERT_TRUE(Until({&a}, [&] { return a.grant() == kAll; }));
+  daemon.Signal(SIGSTOP);
+  b.BeGreedy(kAll);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+  ASSERT_TRUE(Until({&a, &b}, [&] { return std::chrono::steady_clock::now() > end; }));
+  EXPECT_EQ(a.grant(), kAll);
+  EXPECT_FALSE(a.ended() || b.ended());
+  daemon.Signal(SIGCONT);
+  EXPECT_TRUE(Until({&a, &b}, [&] { return b.grant() >= GiB(4) - MiB(2); }));
+}
+
+TEST(Restart, OnlyOneServesAFolder) {
+  Daemon daemon;
+  daemon.Start();
+  // The same folder, by another process of the same program.
+  const std::string command = std::string(BROKER_DAEMON) + " --capacity device=9GiB,host=9GiB" +
+                              " --run-directory '" + daemon.run() + "' 2>&1";
+  FILE* const other = popen(command.c_str(), "re");
+  ASSERT_NE(other, nullptr);
+  char text[512] = {};
+  EXPECT_GT(fread(text, 1, sizeof text - 1, other), 0u);
+  EXPECT_EQ(WEXITSTATUS(pclose(other)), 1);
+  EXPECT_THAT(text, testing::HasSubstr("another broker serves here"));
+  EXPECT_EQ(daemon.End(), 0);
+}
+
+}  // namespace
+}  // namespace vramspan::broker_test
