@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,6 +36,7 @@ void Daemon::Spawn(const How& how) {
   pid_ = fork();
   VS_CHECK(pid_ >= 0);
   if (pid_ == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(ends[1], STDERR_FILENO);
     for (int fd = 3; fd < 1024; ++fd) close(fd);
     if (how.descriptors > 0) {
@@ -43,14 +45,16 @@ void Daemon::Spawn(const How& how) {
     }
     setenv("LD_LIBRARY_PATH", FAKE_NVML_FOLDER, 1);
     setenv("FAKE_NVML_USE", (folder_.path() + "/use").c_str(), 1);
+    // Another build of it, as one with sanitizers.
+    const char* const named = getenv("VRAMSPAN_BROKER_DAEMON");
+    const std::string daemon = named == nullptr ? BROKER_DAEMON : named;
     std::vector<std::string> words = {
-        BROKER_DAEMON, "--run-directory",       run(), "--config", config(),
-        "--proc",      folder_.path() + "/proc"};
+        daemon, "--run-directory", run(), "--config", config(), "--proc", folder_.path() + "/proc"};
     if (!how.capacity.empty()) words.insert(words.end(), {"--capacity", how.capacity});
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
-    execv(BROKER_DAEMON, arguments.data());
+    execv(daemon.c_str(), arguments.data());
     _exit(127);
   }
   close(ends[1]);
@@ -73,7 +77,10 @@ std::string Daemon::StartInVain() {
 
 bool Daemon::ReadMore() {
   pollfd poll = {.fd = errors_, .events = POLLIN, .revents = 0};
-  VS_CHECK(::poll(&poll, 1, kPatienceMs) == 1);
+  if (::poll(&poll, 1, kPatienceMs) != 1) {
+    fprintf(stderr, "the daemon has said, and nothing since: %s\n", said_.c_str());
+    VS_CHECK(false);
+  }
   char text[4096];
   const ssize_t size = read(errors_, text, sizeof text);
   if (size <= 0) return false;

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -20,7 +21,7 @@ using lease::Type;
 bool Serves(Daemon& daemon, const std::string& cgroup) {
   Program p(daemon, cgroup);
   p.Hello(MiB(2));
-  return Until({&p}, [&] { return p.grant() >= MiB(2); });
+  return Until({&p}, [&] { return p.welcomed() || p.ended(); }) && p.welcomed();
 }
 
 TEST(Hostile, NobodyWritesTheBrokersPage) {
@@ -146,7 +147,11 @@ TEST(Hostile, AFullDescriptorTableTurnsAwayNewcomersOnly) {
     for (int i = 0; i < 40; ++i) {
       programs.push_back(std::make_unique<Program>(daemon, "/t" + std::to_string(i)));
     }
-    daemon.WaitToSay("no descriptors left");
+    std::vector<Program*> all;
+    for (const auto& program : programs) all.push_back(program.get());
+    ASSERT_TRUE(Until(all, [&] {
+      return std::any_of(all.begin(), all.end(), [](const Program* p) { return p->ended(); });
+    }));
     first.Send({.type = Type::kRoom, .bytes = GiB(3)});
     EXPECT_TRUE(Until({&first}, [&] { return first.Count(Type::kRefuse) == 1; }));
   }

@@ -11,8 +11,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr Bytes kAll = GiB(8);
-
 Output Broker(const Daemon& daemon, const std::string& arguments) {
   return RunBinary("", "broker " + arguments + " --run-directory '" + daemon.run() + "'");
 }

@@ -147,6 +147,7 @@ Program::~Program() {
 
 void Program::Reconnect() {
   ended_ = welcomed_ = false;
+  grant_ = host_ = Bytes();
   Command('c');
   char answer = 0;
   while (recv(channel_, &answer, 1, 0) == 1 && answer != 'C') VS_CHECK(answer != 'X');

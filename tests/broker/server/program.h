@@ -18,6 +18,9 @@ namespace vramspan::broker_test {
 
 inline constexpr std::array<uint8_t, 16> kDevice = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
+// What the daemon has to give where it has 9 GiB: 1 is the reserve.
+inline constexpr Bytes kAll = GiB(8);
+
 class Program {
  public:
   // In the tenant of `cgroup`. It is connected when this returns.

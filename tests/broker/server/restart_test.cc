@@ -9,8 +9,6 @@ namespace {
 
 using lease::Type;
 
-constexpr Bytes kAll = GiB(8);
-
 // What NVML shows: 9 GiB, so much in use, and each process's.
 std::string Use(Bytes used, const std::vector<std::pair<pid_t, Bytes>>& processes) {
   std::string text = std::to_string(GiB(9).value) + " " + std::to_string(used.value) + "\n";
@@ -37,9 +35,10 @@ TEST(Restart, TheKilledDaemonsProcessesAreBelievedUpToTheirShare) {
   daemon.Kill();
   ASSERT_TRUE(Until({&a, &b}, [&] { return a.ended() && b.ended(); }));
   daemon.Start();
+  const Bytes held = a.grant();
   a.Reconnect();
   b.Reconnect();
-  a.Adopt(a.grant(), GiB(1), LastRevision(a));
+  a.Adopt(held, GiB(1), LastRevision(a));
   // A liar.
   b.Adopt(GiB(100), GiB(1), LastRevision(b));
   ASSERT_TRUE(Until({&a, &b}, [&] { return a.welcomed() && b.welcomed(); }));

@@ -9,7 +9,6 @@
 namespace vramspan::broker_test {
 namespace {
 
-constexpr Bytes kAll = GiB(8);
 constexpr Bytes kChunk = MiB(2);
 
 bool About(Bytes a, Bytes b) { return a <= b + kChunk && b <= a + kChunk; }
