@@ -51,7 +51,9 @@ std::vector<std::string> CommandsOf(const std::string& help, const std::string& 
 
 std::vector<std::string> AllCommands() {
   std::vector<std::string> all = CommandsOf(HelpOf(""), "");
-  for (const std::string& action : CommandsOf(HelpOf("trace"), "trace ")) all.push_back(action);
+  for (const std::string name : {"broker", "trace"}) {
+    for (const std::string& action : CommandsOf(HelpOf(name), name + " ")) all.push_back(action);
+  }
   return all;
 }
 

@@ -15,7 +15,7 @@ class BrokerCommand final : public Command {
  public:
   std::string name() const override { return "broker"; }
   std::string summary() const override {
-    return "Share a GPU's memory among several programs, by weights, guarantees and limits";
+    return "Share a GPU's memory among several programs by weights";
   }
 
   void Define(CommandOptions& options) override {

@@ -34,6 +34,7 @@ class Set final : public Action {
         "\n"
         "Examples\n"
         "  vramspan broker set train weight=200 guarantee=8GiB limit=20GiB class=batch\n"
+        "  vramspan broker set /system.slice/train.service limit=none\n"
         "\n"
         "Read more: docs/sharing.md");
   }

@@ -22,7 +22,15 @@ constexpr int kPatienceMs = 30'000;
 }  // namespace
 
 Daemon::~Daemon() {
-  if (pid_ > 0) Kill();
+  if (pid_ > 0) {
+    // A build with sanitizers has something to say then.
+    Signal(SIGCONT);
+    const int code = End();
+    while (code != 0 && ReadMore()) {
+    }
+    if (code != 0) fprintf(stderr, "the daemon ended with %d: %s\n", code, said_.c_str());
+    VS_CHECK(code == 0);
+  }
   if (errors_ >= 0) close(errors_);
 }
 

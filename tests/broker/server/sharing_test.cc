@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "tests/broker/server/program.h"
@@ -76,8 +77,11 @@ TEST(Sharing, TheKilledLeaveTheirMemory) {
   ASSERT_TRUE(Until({&a}, [&] { return a.grant() == kAll; }));
   b.BeGreedy(kAll);
   ASSERT_TRUE(Until({&a, &b}, [&] { return About(b.grant(), GiB(4)); }));
+  const auto before = std::chrono::steady_clock::now();
   a.Kill();
   EXPECT_TRUE(Until({&b}, [&] { return b.grant() == kAll; })) << b.grant().value;
+  // Not only when the dead are forgotten, after 2 s.
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::milliseconds(1900));
 }
 
 TEST(Sharing, WhoSaysByeLeavesItsMemory) {
@@ -88,8 +92,10 @@ TEST(Sharing, WhoSaysByeLeavesItsMemory) {
   ASSERT_TRUE(Until({&a}, [&] { return a.grant() == kAll; }));
   b.Hello(kAll);
   a.set_answers(false);
+  const auto before = std::chrono::steady_clock::now();
   a.Send({.type = lease::Type::kBye});
   EXPECT_TRUE(Until({&a, &b}, [&] { return b.grant() == kAll && a.ended(); }));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::milliseconds(1900));
 }
 
 TEST(Sharing, TheStoppedHoldNobodyUp) {
