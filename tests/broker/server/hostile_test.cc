@@ -104,6 +104,9 @@ TEST(Hostile, OneConnectionADevice) {
   a.Hello(GiB(1));
   ASSERT_TRUE(Until({&a}, [&] { return a.Count(Type::kRefuse) == 1; }));
   EXPECT_EQ(a.heard().back().code, static_cast<uint8_t>(lease::RefuseCode::kDenied));
+  // Nor for another one.
+  a.Send({.type = Type::kHello, .bytes = GiB(1), .device = {2}});
+  ASSERT_TRUE(Until({&a}, [&] { return a.Count(Type::kRefuse) == 2; }));
   EXPECT_EQ(a.Count(Type::kWelcome), 1);
 }
 
@@ -130,15 +133,21 @@ TEST(Hostile, ATenantHas64Connections) {
     ASSERT_TRUE(Until({programs.back().get()}, [&] { return programs.back()->welcomed(); }));
   }
   Program more(daemon, "/a");
-  EXPECT_TRUE(Until({&more}, [&] { return more.ended(); }));
+  more.Hello(MiB(2));
+  EXPECT_TRUE(Until({&more}, [&] { return more.ended() || more.welcomed(); }));
+  EXPECT_FALSE(more.welcomed());
   EXPECT_TRUE(Serves(daemon, "/b"));
   programs.pop_back();
   EXPECT_TRUE(Until({}, [&] { return Serves(daemon, "/a"); }));
 }
 
-TEST(Hostile, AFullDescriptorTableTurnsAwayNewcomersOnly) {
+// A process has two descriptors there: the last may be the connection's or the process's own.
+class FullTable : public testing::TestWithParam<uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Hostile, FullTable, testing::Values(40, 41));
+
+TEST_P(FullTable, TurnsAwayNewcomersOnly) {
   Daemon daemon;
-  daemon.Start({.descriptors = 40});
+  daemon.Start({.descriptors = GetParam()});
   Program first(daemon, "/first");
   first.Hello(MiB(2));
   ASSERT_TRUE(Until({&first}, [&] { return first.grant() >= MiB(2); }));
@@ -152,8 +161,14 @@ TEST(Hostile, AFullDescriptorTableTurnsAwayNewcomersOnly) {
     ASSERT_TRUE(Until(all, [&] {
       return std::any_of(all.begin(), all.end(), [](const Program* p) { return p->ended(); });
     }));
+    // An operator finds out at once, and the daemon does not turn round and round for it.
+    const double before = daemon.CpuSeconds();
+    daemon.Ask(R"({"verb":"status"})");
     first.Send({.type = Type::kRoom, .bytes = GiB(3)});
     EXPECT_TRUE(Until({&first}, [&] { return first.Count(Type::kRefuse) == 1; }));
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    ASSERT_TRUE(Until({&first}, [&] { return std::chrono::steady_clock::now() > end; }));
+    EXPECT_LT(daemon.CpuSeconds() - before, 0.3);
   }
   EXPECT_TRUE(Until({&first}, [&] { return Serves(daemon, "/later"); }));
 }
@@ -166,6 +181,12 @@ double CpuWhile(const Daemon& daemon, int seconds, const std::function<void()>& 
   return daemon.CpuSeconds() - before;
 }
 
+// A hundredth of a core. What is not charged costs more in a build that looks at each access.
+#ifdef VRAMSPAN_DCHECK
+constexpr double kMostCost = 0.03;
+#else
+constexpr double kMostCost = 0.01;
+#endif
 // What may be saved up is used first.
 constexpr int kBurstSeconds = 2, kSeconds = 5;
 
@@ -188,8 +209,7 @@ TEST(Hostile, AFloodOfMessagesCostsLittle) {
   CpuWhile(daemon, kBurstSeconds, flood);
   const double cost = CpuWhile(daemon, kSeconds, flood);
   EXPECT_GT(wish, 10'000u);
-  // A hundredth for the tenant; the rest is looking round, and others' moves that it causes.
-  EXPECT_LT(cost, 0.02 * kSeconds) << cost;
+  EXPECT_LT(cost, kMostCost * kSeconds) << cost;
   RecordProperty("cpu_ms", static_cast<int>(cost * 1000));
   EXPECT_TRUE(Serves(daemon, "/c"));
 }
@@ -201,7 +221,7 @@ TEST(Hostile, AFloodOfConnectionsCostsLittle) {
   const auto flood = [&] { a.Reconnect(); };
   CpuWhile(daemon, kBurstSeconds, flood);
   const double cost = CpuWhile(daemon, kSeconds, flood);
-  EXPECT_LT(cost, 0.02 * kSeconds) << cost;
+  EXPECT_LT(cost, kMostCost * kSeconds) << cost;
   RecordProperty("cpu_ms", static_cast<int>(cost * 1000));
   EXPECT_TRUE(Serves(daemon, "/b"));
 }

@@ -95,19 +95,19 @@ TEST(Roll, CountsTheLiving) {
   EXPECT_TRUE(LivingIn("0 " + uuid + "\n" + self + " GPU-1\n").empty());
 }
 
-TEST(Allowance, IsAHundredthOfACore) {
+TEST(Allowance, IsATwoHundredthOfACore) {
   Allowance allowance{Instant()};
   EXPECT_TRUE(allowance.full());
   allowance.Charge(Allowance::kMost);
   EXPECT_TRUE(allowance.empty());
   allowance.Fill(Instant(std::chrono::seconds(1)));
-  allowance.Charge(std::chrono::milliseconds(9));
+  allowance.Charge(std::chrono::milliseconds(4));
   EXPECT_FALSE(allowance.empty());
   allowance.Charge(std::chrono::milliseconds(1));
   EXPECT_TRUE(allowance.empty());
   // A single thing that took long shuts nobody out for longer than it takes to fill.
   allowance.Charge(std::chrono::hours(1));
-  allowance.Fill(Instant(std::chrono::seconds(27)));
+  allowance.Fill(Instant(std::chrono::seconds(52)));
   EXPECT_FALSE(allowance.empty());
 }
 

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <chrono>
+#include <nlohmann/json.hpp>
+
 #include "tests/broker/server/program.h"
 
 namespace vramspan::broker_test {
@@ -105,7 +108,12 @@ TEST(Restart, TheDeadHoldWhatNvmlShows) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2500);
   ASSERT_TRUE(Until({&b}, [&] { return std::chrono::steady_clock::now() > end; }));
   EXPECT_LE(b.grant(), before + MiB(4));
-  EXPECT_NE(of_a, b.pid());
+  std::string state;
+  for (const std::string& line : daemon.Ask(R"({"verb":"status"})")) {
+    const auto object = nlohmann::json::parse(line);
+    if (object.value("pid", 0) == of_a) state = object.value("state", "");
+  }
+  EXPECT_EQ(state, "dying");
   daemon.ShowUse(Use(GiB(4), {{b.pid(), GiB(4)}}));
   EXPECT_TRUE(Until({&b}, [&] { return b.grant() == kAll; })) << b.grant().value;
 }

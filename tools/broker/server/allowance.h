@@ -1,4 +1,5 @@
-// What a tenant may cost the daemon: a hundredth of a core, with something saved up for bursts.
+// What a tenant may cost the daemon: a two-hundredth of a core, with something saved up for bursts.
+// With what is not charged (waking up, looking round) that stays below a hundredth.
 #ifndef VRAMSPAN_TOOLS_BROKER_SERVER_ALLOWANCE_H_
 #define VRAMSPAN_TOOLS_BROKER_SERVER_ALLOWANCE_H_
 
@@ -10,7 +11,7 @@ namespace vramspan::broker {
 
 class Allowance {
  public:
-  static constexpr int kOneIn = 100;
+  static constexpr int kOneIn = 200;
   // A choice: 200 processes may come at once.
   static constexpr Duration kMost = std::chrono::milliseconds(250);
 

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "tools/broker/server/journal.h"
@@ -32,6 +33,10 @@ Status Control::Start(Fd listening) {
 
 void Control::OnConnection() {
   Fd socket(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket && (errno == EMFILE || errno == ENFILE)) {
+    Journal::Say("an operator was turned away: there are no descriptors left (ulimit -n)");
+    return spare_.TurnAway(listening_.get());
+  }
   if (!socket || !MayOperate(socket.get()) || connections_.size() >= kMostOperators) return;
   const WatchId key = ++last_;
   const StatusOr<WatchId> watch =

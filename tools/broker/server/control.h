@@ -11,6 +11,7 @@
 #include "runtime/base/status.h"
 #include "tools/broker/server/fd.h"
 #include "tools/broker/server/loop.h"
+#include "tools/broker/server/socket.h"
 
 namespace vramspan::broker {
 
@@ -39,6 +40,7 @@ class Control {
   Loop& loop_;
   const Answer answer_;
   Fd listening_;
+  Spare spare_;
   std::map<WatchId, Connection> connections_;  // By a number of their own.
   WatchId last_ = 0;
 };

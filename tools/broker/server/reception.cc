@@ -1,7 +1,6 @@
 #include "tools/broker/server/reception.h"
 
 #include <absl/strings/str_cat.h>
-#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -19,8 +18,6 @@ namespace {
 // Others are looked at after so many, of one process and of those who connect. A choice.
 constexpr int kMostAtOnce = 32;
 
-Fd OpenSpare() { return Fd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
-
 }  // namespace
 
 Reception::Reception(Loop& loop, Dispatcher& dispatcher, Inspector& inspector, Accounts& accounts,
@@ -33,11 +30,10 @@ Reception::Reception(Loop& loop, Dispatcher& dispatcher, Inspector& inspector, A
       machine_(machine),
       maker_(maker),
       proc_(std::move(proc)),
-      spare_(OpenSpare()),
       accepting_(Now()) {}
 
 Status Reception::Start(Fd listening) {
-  if (!spare_) return SystemError("/dev/null");
+  if (!spare_.held()) return SystemError("/dev/null");
   listening_ = std::move(listening);
   VS_ASSIGN_OR_RETURN(
       watch_, loop_.Watch(listening_.get(), EPOLLIN, [this](uint32_t) { OnConnections(); }));
@@ -64,18 +60,11 @@ bool Reception::Accept() {
     return true;
   }
   if (errno == EMFILE || errno == ENFILE) {
-    TurnAway();
+    spare_.TurnAway(listening_.get());
+    Journal::Say("a process was turned away: there are no descriptors left (ulimit -n)");
     return true;
   }
   return errno == ECONNABORTED || errno == EINTR;
-}
-
-void Reception::TurnAway() {
-  // Left in the queue it would be told of for ever.
-  spare_.Reset();
-  Fd(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC)).Reset();
-  spare_ = OpenSpare();
-  Journal::Say("a process was turned away: there are no descriptors left (ulimit -n)");
 }
 
 void Reception::Admit(Fd socket) {
@@ -150,6 +139,8 @@ bool Reception::ReadOne(Client& client) {
   if (received.kind == Received::Kind::kNothing) return false;
   if (received.kind == Received::Kind::kEnd) {
     dispatcher_.Drop(client, "");
+    // Who only comes and goes has cost what it costs to come.
+    accepting_.Charge(Spent() - before);
     return false;
   }
   lease::Message message;

@@ -12,6 +12,7 @@
 #include "tools/broker/server/dispatcher.h"
 #include "tools/broker/server/inspector.h"
 #include "tools/broker/server/machine.h"
+#include "tools/broker/server/socket.h"
 
 namespace vramspan::broker {
 
@@ -31,7 +32,6 @@ class Reception {
   void OnConnections();
   bool Accept();  // False: nobody waits any more.
   void Admit(Fd socket);
-  void TurnAway();
   void OnReadable(ProcessId id);
   // True: there may be more.
   bool ReadOne(Client& client);
@@ -56,7 +56,7 @@ class Reception {
   const std::string proc_;
   Fd listening_;
   WatchId watch_ = 0;
-  Fd spare_;  // So that there is a descriptor to turn somebody away with.
+  Spare spare_;
   Allowance accepting_;
   bool paused_ = false;
   uint64_t last_ = 0;

@@ -160,12 +160,13 @@ void Conclude(Accounts& accounts, const Reform& reform) {
   for (const WantedTenant& tenant : reform.wanted) wanted[tenant.cgroup] = &tenant;
   for (Account* const account : accounts.All()) {
     const auto found = wanted.find(account->cgroup);
+    if (found == wanted.end() && !Told(*account)) continue;
+    const WantedTenant* const around = AroundIn(wanted, account->cgroup);
+    account->parent = around == nullptr ? nullptr : accounts.FindCgroup(around->cgroup);
     if (found == wanted.end()) {
-      if (!Told(*account)) continue;
       account->source = Source::kPresent;
       account->name = account->cgroup;
       account->policy = Policy();
-      account->parent = nullptr;
       account->appeared = account->processes > 0;
       continue;
     }
@@ -173,8 +174,6 @@ void Conclude(Accounts& accounts, const Reform& reform) {
     account->name = found->second->name;
     account->policy = found->second->policy;
     account->appeared = true;
-    const WantedTenant* const around = AroundIn(wanted, account->cgroup);
-    account->parent = around == nullptr ? nullptr : accounts.FindCgroup(around->cgroup);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "tools/broker/server/socket.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -16,7 +17,17 @@ namespace {
 constexpr int kBacklog = 128;
 constexpr size_t kMostDescriptors = 2;
 
+Fd OpenSpare() { return Fd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
 }  // namespace
+
+Spare::Spare() : fd_(OpenSpare()) {}
+
+void Spare::TurnAway(int listening) {
+  fd_.Reset();
+  Fd(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC)).Reset();
+  fd_ = OpenSpare();
+}
 
 StatusOr<Fd> ListenAt(const std::string& path, mode_t mode) {
   sockaddr_un address = {};

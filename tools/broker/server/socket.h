@@ -19,6 +19,19 @@ namespace vramspan::broker {
 // Whoever is accepted has the kernel say who sent each message.
 StatusOr<Fd> ListenAt(const std::string& path, mode_t mode);
 
+// A descriptor kept for the time when there are no others: one that waits to be accepted then would
+// be told of for ever.
+class Spare {
+ public:
+  Spare();
+  // Somebody who waits is turned away.
+  void TurnAway(int listening);
+  bool held() const { return static_cast<bool>(fd_); }
+
+ private:
+  Fd fd_;
+};
+
 enum class Sent : uint8_t {
   kSent,
   kFull,  // The other does not read.
