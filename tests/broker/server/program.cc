@@ -285,4 +285,10 @@ bool Until(std::vector<Program*> programs, const std::function<bool()>& done) {
   return false;
 }
 
+bool Serves(const Daemon& daemon, const std::string& cgroup) {
+  Program p(daemon, cgroup);
+  p.Hello(MiB(2));
+  return Until({&p}, [&] { return p.welcomed() || p.ended(); }) && p.welcomed();
+}
+
 }  // namespace vramspan::broker_test

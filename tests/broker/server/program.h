@@ -77,6 +77,9 @@ class Program {
 // Lets all of them take what comes, until it is so. False: it took longer than any machine needs.
 bool Until(std::vector<Program*> programs, const std::function<bool()>& done);
 
+// The daemon answers the hello of one more process.
+bool Serves(const Daemon& daemon, const std::string& cgroup);
+
 }  // namespace vramspan::broker_test
 
 #endif  // VRAMSPAN_TESTS_BROKER_SERVER_PROGRAM_H_
