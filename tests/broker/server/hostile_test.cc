@@ -101,6 +101,9 @@ TEST(Hostile, OneConnectionADevice) {
   a.Send({.type = Type::kHello, .bytes = GiB(1), .device = {2}});
   ASSERT_TRUE(Until({&a}, [&] { return a.Count(Type::kRefuse) == 2; }));
   EXPECT_EQ(a.Count(Type::kWelcome), 1);
+  // It is still of the first.
+  a.Send({.type = Type::kRoom, .bytes = GiB(5)});
+  EXPECT_TRUE(Until({&a}, [&] { return a.Count(Type::kRefuse) == 3; }));
 }
 
 TEST(Hostile, WhoDoesNotReadIsCutOff) {
