@@ -15,7 +15,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/base/thread.h"
-#include "runtime/preload/private_descriptors.h"
+#include "runtime/base/private_descriptors.h"
 
 namespace vramspan::preload {
 namespace {
