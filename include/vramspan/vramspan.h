@@ -318,6 +318,12 @@ typedef struct vramspanStatistics {
       launches_known;  /* launches that an earlier one told all about: its parameters are equal */
   uint64_t graphs_cut; /* launches of graphs that were made in segments (docs/graphs.md),    */
   uint64_t segments;   /* and of how many: each counts in `launches` */
+  /* A broker that shares the device out (docs/broker-protocol.md). 0: there is none; 1: it is gone,
+   * or has not answered yet; 2: this process has its lease; 3: it expects nothing of it any more.
+   */
+  uint64_t lease_state;
+  uint64_t lease_grants, lease_recalls; /* that it sent */
+  uint64_t lease_reconnects;            /* connections after the first */
 } vramspanStatistics;
 VRAMSPAN_API CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanStatistics* out);
 

@@ -192,10 +192,12 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
                         DeviceBudget(device_memory, Bytes(total), Bytes(free)));
   }
   VS_ASSIGN_OR_RETURN(memory.host_budget, HostBudget(host_memory));
+  memory.use_host = (config.flags & VRAMSPAN_CONFIG_NO_HOST) == 0;
+  VS_RETURN_IF_ERROR(r->JoinBroker(device.uuid, device_memory.text.has_value(),
+                                   host_memory.text.has_value(), &memory));
   memory.ordinal = device.ordinal;
   memory.numa_node = device.host_numa_id;
   memory.context = r->context_;
-  memory.use_host = (config.flags & VRAMSPAN_CONFIG_NO_HOST) == 0;
   memory.announce = (config.flags & VRAMSPAN_CONFIG_QUIET) == 0;
   const std::optional<std::string> audited = Audit::Folder();
   if (audited.has_value() && *source == LaunchSource::kOff) {
@@ -285,6 +287,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   mover.fingerprints = !Tracing::unseen();
   mover.idle_fetches = !audited.has_value();
   mover.prices = prices;
+  mover.room = r->lease_.get();
   VS_ASSIGN_OR_RETURN(r->mover_, Mover::Start(r->memory_.get(), mover));
   if (r->recorder_ != nullptr && traced && mover.own_context && mover.fingerprints) {
     r->recorder_->WatchContents(r->context_, r->memory_.get(), r->mover_.get());
@@ -294,6 +297,16 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
                                                r->mover_.get()));
   }
   if (traced) VS_RETURN_IF_ERROR(r->StartTracer(*overlap, *graph_launch));
+  if (r->lease_ != nullptr) {
+    VS_RETURN_IF_ERROR(r->lease_->Drive(r->memory_.get(), r->mover_.get(),
+                                        [runtime = r.get()](const Budgets& budgets) {
+                                          const DevicePool& pool = runtime->memory_->device_pool();
+                                          if (pool.budget() != budgets.device)
+                                            runtime->ApplyDeviceBudget(budgets.device);
+                                          runtime->memory_->device_pool().SetBudget(budgets.device);
+                                          runtime->memory_->host_pool().SetBudget(budgets.host);
+                                        }));
+  }
   return r;
 }
 
@@ -343,11 +356,13 @@ Runtime::~Runtime() {
   }
   if (tracer_ != nullptr) Tracing::Get().Remove(tracer_.get(), memory_->page_map().base());
   audit_.reset();
+  if (lease_ != nullptr) lease_->Rest();
   mover_.reset();
   // What may still run without having been declared must not lose its memory under way.
   if (memory_ != nullptr) driver_->RecordBackgroundError(memory_->drains().Drain());
   if (recorder_ != nullptr) recorder_->StopWatching();
   memory_.reset();
+  lease_.reset();
   profile_pins_.reset();
   recorder_.reset();
   events_.reset();
@@ -363,7 +378,7 @@ void Runtime::EndRecordedMoves() {
 }
 
 StatusOr<DevicePtr> Runtime::Allocate(Bytes size) {
-  StatusOr<DevicePtr> p = memory_->Allocate(size);
+  StatusOr<DevicePtr> p = WithLease(size, [&] { return memory_->Allocate(size); });
   if (recorder_ != nullptr && p.ok()) recorder_->Allocated(*p, size);
   if (profile_pins_ != nullptr && p.ok()) profile_pins_->Allocated(*p, size);
   if (size > SmallObjects::kMaxSmall && memory_->supply().filling()) {
@@ -445,18 +460,30 @@ Status Runtime::SetDeviceBudget(Bytes budget) {
                                                    " bytes is more than the device's ",
                                                    total_.value >> 20, " MiB"));
   }
-  memory_->device_pool().SetBudget(usable);
-  if (recorder_ != nullptr) recorder_->BudgetIs(usable);
-  if (profile_pins_ != nullptr) profile_pins_->BudgetIs(usable);
+  if (lease_ == nullptr) {
+    ApplyDeviceBudget(usable);
+  } else {
+    lease_->SetCeilings(usable, std::nullopt);
+  }
+  return absl::OkStatus();
+}
+
+void Runtime::ApplyDeviceBudget(Bytes budget) {
+  memory_->device_pool().SetBudget(budget);
+  if (recorder_ != nullptr) recorder_->BudgetIs(budget);
+  if (profile_pins_ != nullptr) profile_pins_->BudgetIs(budget);
   if (memory_->supply().filling()) memory_->supply().PrepareHost();
   mover_->Wake();
-  return absl::OkStatus();
 }
 
 Status Runtime::SetHostBudget(Bytes budget) {
   VS_ASSIGN_OR_RETURN(const HostLimits limits, ReadHostLimits());
   VS_RETURN_IF_ERROR(CheckHostBudget(budget, limits));
-  memory_->host_pool().SetBudget(budget);
+  if (lease_ == nullptr) {
+    memory_->host_pool().SetBudget(budget);
+  } else {
+    lease_->SetCeilings(std::nullopt, budget);
+  }
   return absl::OkStatus();
 }
 
@@ -540,6 +567,13 @@ vramspanStatistics Runtime::Statistics() {
   s.stall_copy_ns = m.stall_copy_ns;
   s.stall_vmm_ns = m.stall_vmm_ns;
   s.fetches_unused = m.fetches_unused;
+  if (lease_ != nullptr) {
+    const LeaseNumbers lease = lease_->numbers();
+    s.lease_state = lease.state;
+    s.lease_grants = lease.grants;
+    s.lease_recalls = lease.recalls;
+    s.lease_reconnects = lease.reconnects;
+  }
   return s;
 }
 

@@ -4,10 +4,13 @@
 #define VRAMSPAN_RUNTIME_API_RUNTIME_H_
 
 #include <memory>
+#include <optional>
+#include <type_traits>
 
 #include "include/vramspan/vramspan.h"
 #include "runtime/api/event_recording.h"
 #include "runtime/api/kernel_teacher.h"
+#include "runtime/api/lease_budgets.h"
 #include "runtime/api/profile_pins.h"
 #include "runtime/api/tracer.h"
 #include "runtime/mover/mover.h"
@@ -53,6 +56,9 @@ class Runtime {
   Status SetPeerAccess(CUdevice peer, bool allowed);
   StatusOr<vramspanResidency> Residency(DevicePtr ptr, Bytes size);
   vramspanStatistics Statistics();
+  // What the device is for this program, of which the driver says that it has `total`: the limit of
+  // its tenant. None: no broker shares it out.
+  std::optional<Bytes> LeaseLimit(Bytes total);
   // Says on stderr what too little device memory has cost, where that it is short was said.
   void TellSpill(const vramspanStatistics& statistics) const;
   // The process ends. Where this is recorded nothing moves from here on, for good, so that the
@@ -62,6 +68,15 @@ class Runtime {
  private:
   Runtime() = default;
   Status TakeContext(int device);
+  // The budgets of `memory` become what the broker grants, where there is one. `device_given`,
+  // `host_given`: the user has set them, and no grant makes them more.
+  Status JoinBroker(const std::string& device_uuid, bool device_given, bool host_given,
+                    MemoryOptions* memory);
+  // Without a check of what the program may ask for.
+  void ApplyDeviceBudget(Bytes budget);
+  // Allocates as `allocate` does. Where no budget has room, the broker is asked for more first.
+  template <typename Call>
+  std::invoke_result_t<Call> WithLease(Bytes size, Call allocate);
   // Lets the launch source tell this runtime of the program's work.
   Status StartTracer(Overlap overlap, GraphLaunch graphs);
 
@@ -74,11 +89,29 @@ class Runtime {
   std::unique_ptr<EventRecording> events_;  // None: its scheduler's events are not recorded.
   std::unique_ptr<KernelTeacher> teacher_;
   std::unique_ptr<ProfilePins> profile_pins_;  // None: nothing is named that is to be kept.
+  std::unique_ptr<LeaseBudgets> lease_;        // None: no broker shares the device out.
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Mover> mover_;
   std::unique_ptr<Audit> audit_;    // None: this is no audit. The tracer and the mover go after it.
   std::unique_ptr<Tracer> tracer_;  // None: only what is declared is known.
 };
+
+template <typename Call>
+std::invoke_result_t<Call> Runtime::WithLease(Bytes size, Call allocate) {
+  auto allocated = allocate();
+  if (lease_ == nullptr) [[likely]]
+    return allocated;
+  if (absl::IsResourceExhausted(allocated.status())) {
+    const LeaseBudgets::Need need(lease_.get(), size);
+    uint64_t raises = 0;
+    do {
+      raises = lease_->raises();
+      allocated = allocate();
+    } while (absl::IsResourceExhausted(allocated.status()) && lease_->AwaitRaise(raises));
+  }
+  if (memory_->supply().host_used()) lease_->Wants();
+  return allocated;
+}
 
 }  // namespace vramspan
 

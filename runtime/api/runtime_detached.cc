@@ -3,7 +3,8 @@
 
 namespace vramspan {
 StatusOr<DetachedMemory> Runtime::MakeDetached(Bytes size) {
-  StatusOr<DetachedMemory> detached = memory_->vmm().MakeDetached(size);
+  StatusOr<DetachedMemory> detached =
+      WithLease(size, [&] { return memory_->vmm().MakeDetached(size); });
   if (memory_->supply().filling()) {
     memory_->supply().PrepareHost();
     mover_->WakeAndStartTracking();

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include "runtime/api/runtime.h"
 
@@ -12,7 +11,6 @@ namespace {
 
 // Chunks that running work holds cannot be taken from under it.
 constexpr std::chrono::seconds kPatience{2};
-constexpr std::chrono::microseconds kPeriod{100};
 
 }  // namespace
 
@@ -26,15 +24,12 @@ StatusOr<SharedMemory> Runtime::Share(DevicePtr ptr, Bytes size) {
   const Bytes in_use = std::min(pool.used(), budget);
   if (in_use > room) {
     const Bytes lowered = in_use - room;
-    VS_RETURN_IF_ERROR(SetDeviceBudget(lowered));
-    const auto end = std::chrono::steady_clock::now() + kPatience;
-    while (pool.used() > lowered && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(kPeriod);
-    }
+    ApplyDeviceBudget(lowered);
+    pool.AwaitMost(lowered, kPatience);
     pool.Trim(Bytes(0));
     shared = mover_->Share(ptr, size);
     // Who changed it meanwhile knows better.
-    if (pool.budget() == lowered) VS_RETURN_IF_ERROR(SetDeviceBudget(budget));
+    if (pool.budget() == lowered) ApplyDeviceBudget(budget);
   }
   if (!absl::IsUnavailable(shared.status())) return shared;
   return absl::ResourceExhaustedError(

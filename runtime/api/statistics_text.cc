@@ -95,6 +95,11 @@ std::string StatisticsText(const vramspanStatistics& s, const StatisticsDetails&
   line("the head waited for",
        absl::StrCat("running work ", Milliseconds(s.stall_drain_ns), ", copies ",
                     Milliseconds(s.stall_copy_ns), ", remaps ", Milliseconds(s.stall_vmm_ns)));
+  if (s.lease_state != 0) {
+    line("shared by a broker", absl::StrCat(s.lease_grants, " grants, ", s.lease_recalls,
+                                            " recalls, ", s.lease_reconnects, " reconnections",
+                                            s.lease_state == 1 ? "; it is gone" : ""));
+  }
   if (s.deadlines != 0) line("released by the deadline", absl::StrCat(s.deadlines));
   if (s.moves_failed != 0) line("moves failed", absl::StrCat(s.moves_failed));
   for (const PassedMemory& p : details.passed) {
@@ -155,6 +160,10 @@ std::string StatisticsJson(const vramspanStatistics& s, const StatisticsDetails&
   VS_FIELD(launches_known);
   VS_FIELD(graphs_cut);
   VS_FIELD(segments);
+  VS_FIELD(lease_state);
+  VS_FIELD(lease_grants);
+  VS_FIELD(lease_recalls);
+  VS_FIELD(lease_reconnects);
 #undef VS_FIELD
   absl::StrAppend(&text, ",\"passed\":[");
   const char* comma = "";

@@ -57,6 +57,10 @@ Bytes DevicePool::cached() const { return impl_->slots->cached(); }
 Bytes DevicePool::budget() const { return impl_->slots->budget(); }
 Bytes DevicePool::available() const { return impl_->slots->available(); }
 void DevicePool::SetBudget(Bytes budget) { impl_->slots->SetBudget(budget); }
+Bytes DevicePool::most() const { return impl_->slots->most(); }
+bool DevicePool::AwaitMost(Bytes most, std::chrono::nanoseconds patience) {
+  return impl_->slots->AwaitMost(most, patience);
+}
 void DevicePool::Trim(Bytes keep) { impl_->slots->Trim(keep); }
 
 void DevicePool::AwaitReleases() { impl_->slots->AwaitReleases(); }

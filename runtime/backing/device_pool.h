@@ -10,6 +10,7 @@
 
 #include <absl/types/span.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -73,6 +74,10 @@ class DevicePool {
 
   // Releases cached and parked handles until at most `keep` bytes are.
   void Trim(Bytes keep);
+  // As of SlotPool: what the driver has given or may be asked for, and the wait for that to be
+  // less.
+  Bytes most() const;
+  bool AwaitMost(Bytes most, std::chrono::nanoseconds patience);
   // Returns when the driver has what other threads were releasing, which counts no more by then.
   void AwaitReleases();
 

@@ -218,6 +218,10 @@ void HostPool::Preallocate(const std::array<Bytes, kChunkSizeCount>& ready) {
 Bytes HostPool::used() const { return impl_->slots().used(); }
 Bytes HostPool::cached() const { return impl_->slots().cached(); }
 Bytes HostPool::budget() const { return impl_->slots().budget(); }
+Bytes HostPool::most() const { return impl_->slots().most(); }
+bool HostPool::AwaitMost(Bytes most, std::chrono::nanoseconds patience) {
+  return impl_->slots().AwaitMost(most, patience);
+}
 void HostPool::SetBudget(Bytes budget) { impl_->SetBudget(budget); }
 
 }  // namespace vramspan

@@ -7,6 +7,7 @@
 #define VRAMSPAN_RUNTIME_BACKING_HOST_POOL_H_
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -54,6 +55,10 @@ class HostPool {
   Bytes cached() const;
   Bytes budget() const;
   void SetBudget(Bytes budget);
+  // As of SlotPool: what the driver has given or may be asked for, and the wait for that to be
+  // less.
+  Bytes most() const;
+  bool AwaitMost(Bytes most, std::chrono::nanoseconds patience);
 
  private:
   class Impl;

@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/base/log.h"
@@ -339,6 +340,25 @@ void SlotPool::Trim(Bytes keep) {
     driver().RecordBackgroundError(reclaimed.status());
     if (!reclaimed.ok() || !*reclaimed) return;
   }
+}
+
+Bytes SlotPool::Most() const { return std::max(budget_, Total() + releasing_); }
+
+Bytes SlotPool::most() const {
+  MutexLock lock(mutex_);
+  return Most();
+}
+
+bool SlotPool::AwaitMost(Bytes most, std::chrono::nanoseconds patience) {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + patience;
+  MutexLock lock(mutex_);
+  while (Most() > most) {
+    const auto left = until - Clock::now();
+    if (left <= left.zero()) return false;
+    released_.WaitFor(mutex_, left);
+  }
+  return true;
 }
 
 void SlotPool::AwaitReleases() {

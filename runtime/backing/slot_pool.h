@@ -22,6 +22,7 @@
 #include <absl/types/span.h>
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -87,6 +88,11 @@ class SlotPool {
   void SetBudget(Bytes budget);
   // Destroys cached and parked slots until at most `keep` bytes of them are left.
   void Trim(Bytes keep);
+  // The most that the driver has given, or may be asked for before the budget is raised again:
+  // what is being released counts until the driver has it.
+  Bytes most() const;
+  // Waits until that is no more than `most`. False where it takes longer than `patience`.
+  bool AwaitMost(Bytes most, std::chrono::nanoseconds patience);
   // Returns when the driver has what other threads were destroying. Slots count neither as used nor
   // as cached by then.
   void AwaitReleases();
@@ -105,6 +111,7 @@ class SlotPool {
   void Insert(int log2, const Slot& slot) VS_REQUIRES(mutex_);
   Slot At(uint32_t slot) const VS_REQUIRES(mutex_);
   SlotTable& TableOf(uint32_t slot) VS_REQUIRES(mutex_);
+  Bytes Most() const VS_REQUIRES(mutex_);
   Bytes Total() const VS_REQUIRES(mutex_) { return held_ + cached_ + parked_ + creating_; }
   // Takes cached slots out of the table until they make up `need` bytes or there are no more. Their
   // bytes count as releasing_ until DestroyAll.

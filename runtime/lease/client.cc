@@ -231,6 +231,7 @@ void Client::Follow(const Effects& effects) {
         break;
       case Effect::Kind::kGrant:
         (message.memory == Memory::kHost ? standing_.told_host : standing_.told_device) = true;
+        if (standing_.told_device) standing_.absent = false;
         ++standing_.granted;
         break;
       case Effect::Kind::kRecall:

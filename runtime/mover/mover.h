@@ -57,6 +57,7 @@ struct MoverOptions {
   EvictionPolicy* policy = nullptr;
   // The contexts but this one whose work has passed by (BeginUntracked). Null: nobody's does.
   std::vector<CUcontext> (*others)(CUcontext own) = nullptr;
+  ContextRoom* room = nullptr;  // For the context of its own. Outlives the mover.
 };
 
 class Mover final : SchedulerOwner {

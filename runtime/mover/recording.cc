@@ -122,8 +122,11 @@ bool Recording::Prepare() {
   if (parts_.maker->ready()) return parts_.watch->Start();
   bool own = options_.own_context;
   const std::optional<Bytes> before = FreeAndHeld();
+  ContextRoom* const room = own ? options_.room : nullptr;
+  if (room != nullptr) room->Before();
   StatusOr<std::unique_ptr<CopyEngine>> engine = MakeEngine(&own);
   if (!engine.ok()) {
+    if (room != nullptr) room->After(Bytes(0));
     MutexLock lock(memory_.mu);
     parts_.accounts->Record(engine.status());
     return false;
@@ -132,6 +135,9 @@ bool Recording::Prepare() {
   const std::optional<Bytes> after = FreeAndHeld();
   if (before.has_value() && after.has_value() && *after < *before) {
     overhead_.store(*before - *after, std::memory_order_release);
+  }
+  if (room != nullptr) {
+    room->After(before.has_value() && after.has_value() ? std::optional(overhead()) : std::nullopt);
   }
   if (!own) {
     MutexLock lock(memory_.mu);

@@ -23,6 +23,15 @@
 
 namespace vramspan {
 
+// Whom to ask before a context takes device memory, and to tell what it took; nothing where that is
+// not known. Called on the mover's thread, without a lock.
+class ContextRoom {
+ public:
+  virtual ~ContextRoom() = default;
+  virtual void Before() = 0;
+  virtual void After(std::optional<Bytes> took) = 0;
+};
+
 class Recording {
  public:
   struct Options {
@@ -30,6 +39,7 @@ class Recording {
     bool traced = false;
     // The contexts but this one whose work has passed by. Null: nobody's does.
     std::vector<CUcontext> (*others)(CUcontext own) = nullptr;
+    ContextRoom* room = nullptr;  // Null: nobody is asked.
   };
   // What beginning needs, and tells. All outlive it.
   struct Parts {

@@ -107,7 +107,9 @@ size_t PitchUnit(decltype(&::cuMemAllocPitch_v2) real, unsigned element) {
 CUresult MemAlloc(decltype(&::cuMemAlloc_v2) real, CUdeviceptr* p, size_t size) {
   if (p == nullptr || size == 0) return real(p, size);
   Runtime* const runtime = RuntimeForAllocation();
-  if (runtime == nullptr) return real(p, size);
+  if (runtime == nullptr) {
+    return AllocationsRefused() ? CUDA_ERROR_SYSTEM_NOT_READY : real(p, size);
+  }
   if (RefusedByCapture(runtime)) {
     *p = 0;
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -128,7 +130,7 @@ CUresult MemAllocPitch(decltype(&::cuMemAllocPitch_v2) real, CUdeviceptr* p, siz
                      (element == 4 || element == 8 || element == 16);
   if (!valid) return pass();
   Runtime* const runtime = RuntimeForAllocation();
-  if (runtime == nullptr) return pass();
+  if (runtime == nullptr) return AllocationsRefused() ? CUDA_ERROR_SYSTEM_NOT_READY : pass();
   if (RefusedByCapture(runtime)) {
     *p = 0;
     *pitch = (width + kAlignment.value - 1) / kAlignment.value * kAlignment.value;

@@ -70,10 +70,19 @@ uint64_t LessOrNone(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
 bool ReportsDevice() { return TheReport() == Report::kDevice; }
 
+bool BrokerMayBe() {
+  static const bool may = LeaseBudgets::MayJoin();
+  return may;
+}
+
 uint64_t ReportedTotal(CUdevice device, uint64_t total) {
-  if (TheReport() == Report::kDevice) return total;
-  const uint64_t budget =
-      BudgetOf("VRAMSPAN_DEVICE_MEMORY", DriversTotal(device, total)).value_or(total);
+  // Of a device that is shared out the tenant's limit is all there is.
+  Runtime* const runtime = RuntimeOfDevice(device);
+  const uint64_t whole =
+      runtime != nullptr ? runtime->LeaseLimit(Bytes(total)).value_or(Bytes(total)).value : total;
+  if (TheReport() == Report::kDevice) return whole;
+  const uint64_t budget = std::min(
+      whole, BudgetOf("VRAMSPAN_DEVICE_MEMORY", DriversTotal(device, total)).value_or(whole));
   return TheReport() == Report::kBudget ? budget : budget + HostShare();
 }
 
@@ -92,6 +101,11 @@ Capacity Reported(CUdevice device, Capacity driver, uint64_t held) {
   const uint64_t everything = budget + runtime->memory().host_pool().budget().value;
   Capacity seen;
   seen.total = ReportedTotal(device, driver.total);
+  if (runtime->LeaseLimit(Bytes(driver.total)).has_value()) {
+    // Grants change by what others do, and a program that plans by this must not see that.
+    seen.free = LessOrNone(seen.total, charged);
+    return seen;
+  }
   switch (TheReport()) {
     case Report::kDevice:
       seen.free = LessOrNone(driver.free + held, charged);

@@ -30,6 +30,9 @@ uint64_t ReportedTotal(CUdevice device, uint64_t total);
 // Whether programs are told of the device itself, so that numbers need no runtime.
 bool ReportsDevice();
 
+// Whether a broker may have a limit for this process. Looked for once.
+bool BrokerMayBe();
+
 // Device memory that the runtime of the device has from the driver, the mover's own context
 // included; 0 where there is none.
 uint64_t HeldByRuntime(CUdevice device);

@@ -14,8 +14,8 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
-#include "runtime/base/thread.h"
 #include "runtime/base/private_descriptors.h"
+#include "runtime/base/thread.h"
 
 namespace vramspan::preload {
 namespace {

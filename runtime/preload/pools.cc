@@ -113,7 +113,7 @@ CUresult Allocate(Call call, CUdeviceptr* p, size_t size, CUmemoryPool pool, CUs
   };
   if (p == nullptr || size == 0) return call();
   Runtime* const runtime = RuntimeForAllocation();
-  if (runtime == nullptr) return pass();
+  if (runtime == nullptr) return AllocationsRefused() ? CUDA_ERROR_SYSTEM_NOT_READY : pass();
   std::optional<OwnCalls> own(std::in_place);
   try {
     const CUdevice device = CurrentDevice();

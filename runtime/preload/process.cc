@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "runtime/api/lease_budgets.h"
 #include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/yes_no.h"
@@ -68,6 +69,11 @@ CUresult Init(decltype(&::cuInit) real, unsigned flags) {
     return result;
   }
   if (first) {
+    if (const Status status = LeaseBudgets::CheckRequired(); absl::IsFailedPrecondition(status)) {
+      Log(LogLevel::kError, absl::StrCat("cuInit fails: ", status.message()));
+      initialised.store(OwnProcess(), std::memory_order_relaxed);
+      return CUDA_ERROR_SYSTEM_NOT_READY;
+    }
     SayWhatIsNeitherYesNorNo();
     if (Quiet()) SetLogThreshold(std::min(LogThreshold(), LogLevel::kError));
   }

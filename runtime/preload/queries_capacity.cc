@@ -10,8 +10,9 @@ namespace vramspan::preload {
 
 CUresult MemGetInfo(decltype(&::cuMemGetInfo_v2) real, size_t* free, size_t* total) {
   if (!Ready()) return real(free, total);
-  // Budgets are a runtime's; the device itself is there without one.
-  if (!ReportsDevice() && RuntimeForAllocation() == nullptr) return real(free, total);
+  // Budgets and a tenant's limit are a runtime's; the device itself is there without one.
+  const bool needs_runtime = !ReportsDevice() || BrokerMayBe();
+  if (needs_runtime && RuntimeForAllocation() == nullptr) return real(free, total);
   const OwnCalls own;
   const auto get_device = DriverFunction<decltype(&::cuCtxGetDevice)>("cuCtxGetDevice");
   CUdevice device = -1;

@@ -52,6 +52,7 @@ struct State {
   std::atomic<size_t> count{0};  // Entries from here on were never used.
   std::atomic<bool> exiting{false};
   std::atomic<bool> said_most{false};  // That there are more devices than kMostDevices.
+  std::atomic<bool> refused{false};    // See AllocationsRefused.
   OwnProcess process;                  // That has made the first.
 };
 
@@ -127,6 +128,12 @@ Runtime* Make(CUcontext context) {
     std::atexit(&Hush);
   }
   StatusOr<std::unique_ptr<Runtime>> made = MakeRuntime();
+  if (!made.ok() && LeaseBudgets::Required()) {
+    Log(LogLevel::kError, absl::StrCat("the program gets no memory of device ", device, ": ",
+                                       made.status().message()));
+    state.refused.store(true, std::memory_order_release);
+    return nullptr;
+  }
   if (!made.ok()) {
     StandAside(absl::StrCat("on device ", device), made.status().message());
     return nullptr;
@@ -224,6 +231,8 @@ Runtime* RuntimeForAllocation() {
   Runtime* const runtime = RuntimeOfContext(context);
   return runtime != nullptr ? runtime : Make(context);
 }
+
+bool AllocationsRefused() { return TheState().refused.load(std::memory_order_acquire); }
 
 Runtime* RuntimeOfContext(CUcontext context) {
   if (!Ready() || context == nullptr) return nullptr;

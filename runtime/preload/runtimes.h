@@ -21,6 +21,9 @@ inline constexpr size_t kMostDevices = Tracing::kMost;
 // The runtime for allocations in the current context; made where there is none. Null where memory
 // comes from the driver.
 Runtime* RuntimeForAllocation();
+// The user insists on a broker, and the one that is there does not want this process: it is not to
+// have the driver's memory in place of a runtime's.
+bool AllocationsRefused();
 // The runtime whose memory holds the address; null for memory of others.
 Runtime* RuntimeOf(CUdeviceptr p);
 // The runtime of a device; null where there is none. For those that want its memory back.

@@ -226,7 +226,10 @@ CUresult VmmCreate(decltype(&::cuMemCreate) real, CUmemGenericAllocationHandle* 
   const bool ordinary = handle != nullptr && properties != nullptr && flags == 0 && size != 0 &&
                         Granular(size) && MayBeOurs(*properties);
   Runtime* const runtime = ordinary ? RuntimeForMemoryOf(properties->location.id) : nullptr;
-  if (runtime == nullptr) return MemCreate(real, handle, size, properties, flags);
+  if (runtime == nullptr) {
+    if (ordinary && AllocationsRefused()) return CUDA_ERROR_SYSTEM_NOT_READY;
+    return MemCreate(real, handle, size, properties, flags);
+  }
   return Guarded([&] {
     StatusOr<DetachedMemory> detached = runtime->MakeDetached(Bytes(size));
     if (!detached.ok()) return Told(detached.status());

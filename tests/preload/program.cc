@@ -304,6 +304,7 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"cancelled", &ThreadsAreCancelled},
     {"children", &ChildrenOfFork},
     {"contexts", &Contexts},
+    {"as_told", &DoAsTold},
     {"dies_aborted", [](Program* p) { Dies(p, SIGABRT); }},
     {"dies_trapped", [](Program* p) { Dies(p, SIGTRAP); }},
     {"dies_killed", [](Program* p) { Dies(p, SIGKILL); }},

@@ -54,6 +54,8 @@ void Answers(Program* p);
 // Device memory that cannot be had leaves what it would be answered in alone. Not so with the
 // driver alone.
 void LeavesUntouched(Program* p);
+// What lines on its standard input say (program_lease.cc).
+void DoAsTold(Program* p);
 // Plain memory in captures of all modes; a little of it where there is no more; and frees from
 // static objects (program_edges.cc).
 void AllocateInCaptures(Program* p);

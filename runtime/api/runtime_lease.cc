@@ -1,0 +1,31 @@
+// What a runtime does where a broker shares its device out.
+#include "runtime/api/lease_budgets.h"
+#include "runtime/api/runtime.h"
+#include "runtime/backing/host_limits.h"
+
+namespace vramspan {
+
+Status Runtime::JoinBroker(const std::string& device_uuid, bool device_given, bool host_given,
+                           MemoryOptions* memory) {
+  const Budgets alone = {memory->device_budget, memory->host_budget};
+  Budgets ceilings = alone;
+  if (!device_given) ceilings.device = total_;
+  if (!host_given) {
+    VS_ASSIGN_OR_RETURN(const HostLimits limits, ReadHostLimits());
+    ceilings.host = limits.total;
+  }
+  if (!memory->use_host) ceilings.host = Bytes(0);
+  VS_ASSIGN_OR_RETURN(lease_, LeaseBudgets::Join(device_uuid, {alone, ceilings}));
+  if (lease_ == nullptr) return absl::OkStatus();
+  const Budgets granted = lease_->budgets();
+  memory->device_budget = granted.device;
+  memory->host_budget = granted.host;
+  return absl::OkStatus();
+}
+
+std::optional<Bytes> Runtime::LeaseLimit(Bytes total) {
+  if (lease_ == nullptr) return std::nullopt;
+  return lease_->Limit(total);
+}
+
+}  // namespace vramspan

@@ -1,0 +1,137 @@
+// A program that does what it is told on its standard input, so that a test can share the device
+// out meanwhile. Each line is answered by one, "done" where nothing else is to be said.
+//
+//   device N    another device, from here on
+//   alloc N     N buffers more, each with words of its own
+//   try N       the same, "no" and the driver's code where one cannot be had
+//   work N      N rounds of adding to all of them
+//   check       every word of every buffer
+//   free        all of them
+//   info        what is free, and the total, in MiB
+//   close       all descriptors but the first three
+//   fork        a child, which ends
+//   end
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <sstream>
+#include <vector>
+
+#include "tests/preload/program_scenarios.h"
+
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+constexpr size_t kBuffer = 4 * kMiB;
+constexpr size_t kWords = kBuffer / sizeof(unsigned long long);
+
+class Told {
+ public:
+  explicit Told(Program* p) : p_(*p) {}
+
+  std::string Do(const std::string& what, int n) {
+    if (what == "device") return UseDevice(n);
+    if (what == "alloc" || what == "try") return Allocate(n, what == "try");
+    if (what == "work") return Work(n);
+    if (what == "check") return Check();
+    if (what == "free") return Free();
+    if (what == "info") return Info();
+    if (what == "close") {
+      for (int i = 3; i < 1100; ++i) close(i);
+      return "done";
+    }
+    if (what == "fork") {
+      const pid_t child = fork();
+      if (child == 0) _exit(0);
+      int status = 0;
+      CHECK(waitpid(child, &status, 0) == child && status == 0);
+      return "done";
+    }
+    Fail("what is " + what);
+  }
+
+ private:
+  struct Buffer {
+    CUdeviceptr at;
+    unsigned long long seed, added;
+  };
+
+  std::string UseDevice(int n) {
+    CHECK(buffers_.empty());
+    CHECK_OK(p_.api.DeviceGet(&p_.device, n));
+    CHECK_OK(p_.api.PrimaryRetain(&p_.context, p_.device));
+    CHECK_OK(p_.api.CtxSetCurrent(p_.context));
+    p_.LoadKernels();
+    return "done";
+  }
+  std::string Allocate(int n, bool may_fail) {
+    for (int i = 0; i < n; ++i) {
+      Buffer b{0, ++seed_, 0};
+      const CUresult result = p_.api.MemAlloc(&b.at, kBuffer);
+      if (result != CUDA_SUCCESS && may_fail) return "no " + std::to_string(result);
+      CHECK_OK(result);
+      p_.Launch(p_.fill_hash, b.at, kWords, b.seed);
+      buffers_.push_back(b);
+    }
+    CHECK_OK(p_.api.StreamSynchronize(p_.stream));
+    return "done";
+  }
+  std::string Work(int n) {
+    for (int round = 0; round < n; ++round) {
+      for (Buffer& b : buffers_) {
+        p_.Launch(p_.add_constant, b.at, kWords, 1);
+        ++b.added;
+      }
+    }
+    CHECK_OK(p_.api.StreamSynchronize(p_.stream));
+    return "done";
+  }
+  std::string Check() {
+    std::vector<unsigned long long> back(kWords);
+    for (const Buffer& b : buffers_) {
+      CHECK_OK(p_.api.MemcpyDtoH(back.data(), b.at, kBuffer));
+      for (size_t w = 0; w < kWords; ++w) {
+        if (back[w] != Program::Word(w, b.seed) + b.added) {
+          Fail("word " + std::to_string(w) + " of buffer " + std::to_string(b.seed) + " is wrong");
+        }
+      }
+    }
+    return "done";
+  }
+  std::string Free() {
+    for (const Buffer& b : buffers_) CHECK_OK(p_.api.MemFree(b.at));
+    buffers_.clear();
+    return "done";
+  }
+  std::string Info() {
+    size_t free = 0, total = 0;
+    CHECK_OK(p_.api.MemGetInfo(&free, &total));
+    return std::to_string(free / kMiB) + " " + std::to_string(total / kMiB);
+  }
+
+  Program& p_;
+  unsigned long long seed_ = 0;
+  std::vector<Buffer> buffers_;
+};
+
+}  // namespace
+
+void DoAsTold(Program* p) {
+  const CUresult init = p->api.Init(0);
+  if (init != CUDA_SUCCESS) {
+    std::cout << "init " << init << std::endl;
+    std::exit(1);
+  }
+  p->Start();
+  p->LoadKernels();
+  Told told(p);
+  std::cout << "ready" << std::endl;
+  for (std::string line; std::getline(std::cin, line) && line != "end";) {
+    std::istringstream words(line);
+    std::string what;
+    int n = 0;
+    words >> what >> n;
+    std::cout << told.Do(what, n) << std::endl;
+  }
+}
