@@ -19,6 +19,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kShortestBeat{10}, kLongestBeat{1000};
+// The broker looks for a new beat once in a time; so many tell it what is used, too.
+constexpr int kBeatsInTime = 4;
 // Between two wants, so that a program that allocates all the time does not flood the broker.
 constexpr milliseconds kWantsApart{10};
 // How long memory that cannot go, as it is pinned, is waited for.
@@ -223,7 +225,7 @@ void Client::Follow(const Effects& effects) {
         if (!connection_.Send(message)) return Disconnect("it takes no messages");
         break;
       case Effect::Kind::kWelcome:
-        period_ = std::clamp<Duration>(message.time, kShortestBeat, kLongestBeat);
+        period_ = std::clamp<Duration>(message.time / kBeatsInTime, kShortestBeat, kLongestBeat);
         next_beat_ = Now();
         standing_.device_limit = message.bytes;
         standing_.host_limit = message.more;

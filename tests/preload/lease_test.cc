@@ -1,6 +1,5 @@
 // Programs that know nothing of vramspan, whose memory a broker shares out. The broker does what
 // the test says (tests/lease/scripted_broker.h); the driver itself tells how much each has.
-#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
@@ -9,6 +8,7 @@
 #include <thread>
 
 #include "tests/lease/scripted_broker.h"
+#include "tests/preload/device_monitor.h"
 #include "tests/preload/told_program.h"
 
 namespace vramspan_test {
@@ -28,52 +28,22 @@ constexpr Bytes kNone{0};
 // What a program's context takes, the mover's as much again, and a granule for the mover's words.
 constexpr int kContexts = 34;
 
-struct NvmlMemory {
-  unsigned long long total, free, used;
-};
-
 class PreloadLease : public ::testing::Test {
  protected:
-  // The monitor keeps to the folder that it has found first, and so do all programs here.
-  static void SetUpTestSuite() {
-    shared_ = (std::filesystem::temp_directory_path() / "vramspan-leased-XXXXXX").string();
-    if (mkdtemp(shared_.data()) == nullptr) abort();
-    setenv("SIMCUDA_SHARED_DEVICES", shared_.c_str(), 1);
-    setenv("SIMCUDA_DEVICE_MEMORY", "256MiB", 1);
-    setenv("SIMCUDA_DEVICES", "2", 1);
-  }
-  static void TearDownTestSuite() {
-    std::error_code ignored;
-    std::filesystem::remove_all(shared_, ignored);
-  }
-
   PreloadLease() {
     folder_ = (std::filesystem::temp_directory_path() / "vramspan-lease-XXXXXX").string();
     if (mkdtemp(folder_.data()) == nullptr) abort();
     broker_ = std::make_unique<ScriptedBroker>(folder_);
-    nvml_ = dlopen(SIMCUDA_NVML, RTLD_NOW | RTLD_LOCAL);
-    EXPECT_NE(nvml_, nullptr) << dlerror();
-    EXPECT_EQ(Call("nvmlInit_v2"), 0);
-    EXPECT_EQ(Call("nvmlDeviceGetHandleByIndex_v2", 0u, &device_), 0);
+    UsedMiB();
   }
   ~PreloadLease() override {
     program_.reset();
-    Call("nvmlShutdown");
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }
 
-  template <typename... Args>
-  int Call(const char* name, Args... args) {
-    const auto function = reinterpret_cast<int (*)(Args...)>(dlsym(nvml_, name));
-    return function != nullptr ? function(args...) : -1;
-  }
   // What all have of the first device, as the driver says.
-  int UsedMiB() {
-    NvmlMemory memory{};
-    EXPECT_EQ(Call("nvmlDeviceGetMemoryInfo", device_, &memory), 0);
-    return static_cast<int>(memory.used >> 20);
-  }
+  static int UsedMiB() { return DeviceMonitor::Get().UsedMiB(); }
   void Start(std::map<std::string, std::string> environment = {}) {
     environment.try_emplace("VRAMSPAN_BROKER", folder_);
     program_ = std::make_unique<ToldProgram>(folder_, environment);
@@ -105,15 +75,11 @@ class PreloadLease : public ::testing::Test {
     peer->Send({.type = Type::kRoomGiven, .bytes = room->bytes});
   }
 
-  static std::string shared_;
   std::string folder_;
   std::unique_ptr<ScriptedBroker> broker_;
   std::unique_ptr<ToldProgram> program_;
   Message hello_;
-  void* nvml_ = nullptr;
-  void* device_ = nullptr;
 };
-std::string PreloadLease::shared_;
 
 TEST_F(PreloadLease, MemoryFollowsTheGrantsDownAndUp) {
   Start({{"VRAMSPAN_STATS", "-"}});

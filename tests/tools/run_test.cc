@@ -63,6 +63,8 @@ TEST(Run, MistakesExitWithTwoAndNameWhatWasWrong) {
       {"", "--graphs halved -- true", "--graphs: 'halved'"},
       {"", "--overlap some -- true", "--overlap: 'some'"},
       {"", "--report lots -- true", "--report: 'lots' is not a way to report memory"},
+      {"", "--broker maybe -- true", "--broker: 'maybe' is not a broker; use off, require, or"},
+      {"VRAMSPAN_BROKER=here", "-- true", "VRAMSPAN_BROKER: 'here' is not a broker"},
       {"", "--record-times few -- true", "--record-times: 'few'"},
       {"", "--record '' -- true", "--record: '' is not a file"},
       {"", "--device-memory 1MiB -- true", "--device-memory: '1MiB' is less than a chunk"},
@@ -93,7 +95,8 @@ TEST(Run, ABudgetIsComparedWithTheLargestGpu) {
 TEST(Run, OptionsBecomeVariables) {
   const Output env = Launch(
       "--device-memory 8GiB --host-memory 50% --chunk 4MiB --policy lru --tracer hooks --overlap "
-      "safe --graphs cut --report budget --record /tmp/%p.vramspan --record-times all "
+      "safe --graphs cut --report budget --broker require --record /tmp/%p.vramspan --record-times "
+      "all "
       "--stats=/tmp/stats "
       "--quiet --record-events /tmp/%p.events "
       "--off -- env",
@@ -103,8 +106,8 @@ TEST(Run, OptionsBecomeVariables) {
        {"VRAMSPAN_DEVICE_MEMORY=8GiB", "VRAMSPAN_HOST_MEMORY=50%", "VRAMSPAN_CHUNK=4MiB",
         "VRAMSPAN_POLICY=lru", "VRAMSPAN_TRACER=hooks", "VRAMSPAN_OVERLAP=safe",
         "VRAMSPAN_GRAPHS=cut", "VRAMSPAN_STATS=/tmp/stats", "VRAMSPAN_QUIET=1",
-        "VRAMSPAN_REPORT=budget", "VRAMSPAN_RECORD=/tmp/%p.vramspan", "VRAMSPAN_OFF=1",
-        "VRAMSPAN_RECORD_TIMES=all", "VRAMSPAN_RECORD_EVENTS=/tmp/%p.events",
+        "VRAMSPAN_REPORT=budget", "VRAMSPAN_BROKER=require", "VRAMSPAN_RECORD=/tmp/%p.vramspan",
+        "VRAMSPAN_OFF=1", "VRAMSPAN_RECORD_TIMES=all", "VRAMSPAN_RECORD_EVENTS=/tmp/%p.events",
         "/libvramspan_preload.so:libm.so.6"}) {
     EXPECT_THAT(env.out, HasSubstr(std::string(line) + "\n"));
   }

@@ -76,6 +76,11 @@ class RunCommand final : public Command {
                 "What the program is told about memory: device, budget (the device budget) or "
                 "total (both budgets) (default: device)")
         .Shown("WHAT");
+    options
+        .Option("--broker", options_.broker,
+                "The broker that shares the device out: off, require (without one nothing starts), "
+                "or the path of its directory (default: one is asked where it is)")
+        .Shown("off|require|DIR");
     options.Group("What moves");
     options
         .Option("--policy", options_.policy,

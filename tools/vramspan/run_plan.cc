@@ -15,6 +15,7 @@
 #include "runtime/backing/host_limits.h"
 #include "runtime/base/clean_text.h"
 #include "runtime/base/yes_no.h"
+#include "runtime/lease/broker_place.h"
 #include "runtime/placement/kernel_prices.h"
 #include "runtime/placement/policy.h"
 #include "runtime/space/chunk.h"
@@ -106,6 +107,9 @@ class Planner {
         Check(options_.graphs, "--graphs", "VRAMSPAN_GRAPHS",
               [](const std::string& text) { return ParseGraphLaunch(text).status(); }));
     VS_RETURN_IF_ERROR(Check(options_.report, "--report", "VRAMSPAN_REPORT", &CheckReport));
+    VS_RETURN_IF_ERROR(
+        Check(options_.broker, "--broker", lease::kBrokerVariable,
+              [](const std::string& text) { return lease::ParseBrokerPlace(text, "").status(); }));
     VS_RETURN_IF_ERROR(Trust());
     if (options_.stats.has_value()) {
       if (*options_.stats != "-") VS_RETURN_IF_ERROR(CheckFolder("--stats", *options_.stats));
@@ -306,8 +310,8 @@ class Planner {
 bool AsksForMore(const Options& options) {
   for (const std::optional<std::string>* const option :
        {&options.device_memory, &options.host_memory, &options.chunk, &options.policy,
-        &options.tracer, &options.overlap, &options.graphs, &options.report, &options.stats,
-        &options.trust, &options.record_times, &options.profile, &options.record,
+        &options.tracer, &options.overlap, &options.graphs, &options.report, &options.broker,
+        &options.stats, &options.trust, &options.record_times, &options.profile, &options.record,
         &options.record_events}) {
     if (option->has_value()) return true;
   }
