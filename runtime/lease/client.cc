@@ -37,6 +37,25 @@ uint64_t SomeNumber() {
   return (number ^ number >> 29) * 0x9e3779b97f4a7c15 >> 16;
 }
 
+// What a thread that leaves the table of descriptors takes along is still in the table that it
+// left.
+class CallersCopies {
+ public:
+  explicit CallersCopies(std::array<int, 2> numbers)
+      : numbers_(numbers),
+        identities_{FileIdentity::Of(numbers[0]), FileIdentity::Of(numbers[1])} {}
+  // Once the thread has its own.
+  void Close() const {
+    for (size_t i = 0; i < numbers_.size(); ++i) {
+      if (FileIdentity::Of(numbers_[i]) == identities_[i]) close(numbers_[i]);
+    }
+  }
+
+ private:
+  const std::array<int, 2> numbers_;
+  const std::array<FileIdentity, 2> identities_;
+};
+
 }  // namespace
 
 StatusOr<std::unique_ptr<Client>> Client::Start(const BrokerPlace& place,
@@ -51,10 +70,7 @@ StatusOr<std::unique_ptr<Client>> Client::Start(const BrokerPlace& place,
     client->wake_.Adopt(pair[0]);
     client->woken_.Adopt(pair[1]);
   }
-  const std::array<int, 2> numbers = {client->connection_.descriptor(),
-                                      client->woken_.Get().value_or(-1)};
-  const std::array<FileIdentity, 2> identities = {FileIdentity::Of(numbers[0]),
-                                                  FileIdentity::Of(numbers[1])};
+  const CallersCopies copies({client->connection_.descriptor(), client->woken_.Get().value_or(-1)});
   VS_ASSIGN_OR_RETURN(client->thread_, StartThread(
                                            "vramspan-lease", [c = client.get()] { c->Run(); },
                                            [c = client.get()] { c->Fail(); }));
@@ -64,10 +80,7 @@ StatusOr<std::unique_ptr<Client>> Client::Start(const BrokerPlace& place,
     while (!client->left_) client->done_.Wait(client->mu_);
     is_private = client->private_;
   }
-  // The thread has its own by now.
-  for (size_t i = 0; is_private && i < numbers.size(); ++i) {
-    if (FileIdentity::Of(numbers[i]) == identities[i]) close(numbers[i]);
-  }
+  if (is_private) copies.Close();
   return client;
 }
 
@@ -175,10 +188,6 @@ void Client::Connect() {
   if (!socket.ok()) {
     next_try_ = Now() + ReconnectDelay(SomeNumber());
     standing_.absent = absl::IsNotFound(socket.status()) && !standing_.told_device;
-    if (!standing_.absent) return;
-    MutexLock lock(mu_);
-    first_ = true;
-    done_.NotifyAll();
     return;
   }
   connection_.Adopt(*socket);
@@ -251,13 +260,9 @@ void Client::Follow(const Effects& effects) {
         connection_.pages().Drop();
         next_try_ = Now() + kEmptyPatience;
         break;
-      case Effect::Kind::kRefused: {
+      case Effect::Kind::kRefused:
         standing_.refusal = message.code;
-        MutexLock lock(mu_);
-        first_ = true;
-        done_.NotifyAll();
         break;
-      }
       case Effect::Kind::kClose:
         return Disconnect(effect.why);
     }
@@ -351,9 +356,12 @@ void Client::TellMember() {
   standing_.device_recalled = session_.Recalled(Memory::kDevice);
   standing_.host_recalled = session_.Recalled(Memory::kHost);
   member_.Stands(standing_);
+  // Whoever waits for the first word finds what the member was told.
+  const bool told = standing_.told_device && standing_.told_host;
   MutexLock lock(mu_);
-  if (first_ || !standing_.told_device || !standing_.told_host) return;
-  first_ = told_ = true;
+  if (first_ || !(told || standing_.absent || standing_.refusal != 0)) return;
+  first_ = true;
+  told_ = told;
   done_.NotifyAll();
 }
 

@@ -110,6 +110,28 @@ TEST_F(DevicePoolTest, AFullBudgetIsAnErrorThatNamesItAndItsUse) {
   EXPECT_TRUE(pool->Acquire(23).ok());
 }
 
+TEST_F(DevicePoolTest, WhatTheDriverMayHaveGivenIsTheBudgetOrAllThatIsThere) {
+  const auto pool = Make(MiB(64));
+  EXPECT_EQ(pool->most(), MiB(64)) << "so much may be taken at any time";
+  std::vector<uint32_t> slots;
+  for (int i = 0; i < 4; ++i) slots.push_back(MustAcquire(*pool, 23));
+  pool->Release(slots[0]);
+  pool->SetBudget(MiB(16));
+  EXPECT_EQ(pool->most(), MiB(24)) << "what is held stays; what was cached is the driver's";
+  EXPECT_EQ(DeviceUsed(), pool->most());
+  EXPECT_FALSE(pool->AwaitMost(MiB(16), std::chrono::milliseconds(1)));
+  std::thread releases([&] { pool->Release(slots[1]); });
+  EXPECT_TRUE(pool->AwaitMost(MiB(16), std::chrono::seconds(60)));
+  EXPECT_EQ(DeviceUsed(), MiB(16)) << "the driver has it by then";
+  releases.join();
+  pool->SetBudget(Bytes(0));
+  pool->Release(slots[2]);
+  pool->Release(slots[3]);
+  EXPECT_TRUE(pool->AwaitMost(Bytes(0), std::chrono::milliseconds(0)));
+  EXPECT_EQ(DeviceUsed(), Bytes(0));
+  EXPECT_TRUE(absl::IsResourceExhausted(pool->Acquire(21).status()));
+}
+
 TEST_F(DevicePoolTest, RefusesSizesThatNoChunkHas) {
   const auto pool = Make(MiB(64));
   for (const int log2 : {-1, 0, 20, 27, 64}) {
