@@ -129,6 +129,11 @@ StatusOr<std::unique_ptr<LeaseBudgets>> LeaseBudgets::Join(const std::string& de
     return nullptr;
   }
   if (place.required) return BrokerMissing("it does not answer");
+  if (standing.absent) {
+    Log(LogLevel::kWarning,
+        "the broker went away before it answered; this process runs as without one");
+    return nullptr;
+  }
   Log(LogLevel::kWarning,
       "the broker does not answer yet: until it does no memory of the device is used, and what is "
       "allocated lives in host memory");
@@ -261,6 +266,9 @@ lease::ProcessPage LeaseBudgets::Page() {
   // What is not on the device. Host memory also holds copies of what is.
   const Bytes charged = memory_->counts().charged;
   page.wanted_device += std::min(on_host, charged - std::min(charged, held));
+  // What the user does not allow is nothing that a grant could help.
+  const Bytes allowed = bounds_.ceilings.device;
+  page.wanted_device = std::min(page.wanted_device, allowed - std::min(allowed, budgets_.device));
   const MoverStatistics moves = mover_->statistics();
   page.stalled = moves.stall_drain_ns + moves.stall_copy_ns + moves.stall_vmm_ns;
   return page;

@@ -40,6 +40,10 @@ inline Budgets BudgetsOf(const lease::Standing& standing, const LeaseBounds& bou
 // no more than a part of a small device. What is not needed goes back.
 inline Bytes RoomForContext(Bytes total) { return std::min(MiB(544), Bytes(total.value / 16)); }
 
+// Who comes to a full device is granted next to nothing at first, and has its chunks for life. A
+// choice: it is one of eight, or will have as much.
+inline Bytes ExpectedShare(Bytes total) { return Bytes(total.value / 8); }
+
 }  // namespace vramspan
 
 #endif  // VRAMSPAN_RUNTIME_API_LEASE_RULE_H_

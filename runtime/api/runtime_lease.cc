@@ -1,4 +1,6 @@
 // What a runtime does where a broker shares its device out.
+#include <algorithm>
+
 #include "runtime/api/lease_budgets.h"
 #include "runtime/api/runtime.h"
 #include "runtime/backing/host_limits.h"
@@ -20,6 +22,7 @@ Status Runtime::JoinBroker(const std::string& device_uuid, bool device_given, bo
   const Budgets granted = lease_->budgets();
   memory->device_budget = granted.device;
   memory->host_budget = granted.host;
+  memory->expected_budget = std::min(ExpectedShare(total_), ceilings.device);
   return absl::OkStatus();
 }
 

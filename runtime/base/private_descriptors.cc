@@ -55,6 +55,15 @@ void CloseEach(std::span<const int> keep) {
 
 }  // namespace
 
+LeftCopies::LeftCopies(const std::array<int, 2>& numbers)
+    : numbers_(numbers), identities_{FileIdentity::Of(numbers[0]), FileIdentity::Of(numbers[1])} {}
+
+void LeftCopies::Close() const {
+  for (size_t i = 0; i < numbers_.size(); ++i) {
+    if (FileIdentity::Of(numbers_[i]) == identities_[i]) close(numbers_[i]);
+  }
+}
+
 bool LeaveDescriptors(std::span<const int> keep) {
   const unsigned beyond = keep.empty() ? 0 : static_cast<unsigned>(keep.back()) + 1;
   // In one call nothing is copied but what lies below that, so that nothing outlives what the

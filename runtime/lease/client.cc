@@ -9,7 +9,6 @@
 #include <ctime>
 #include <utility>
 
-#include "runtime/base/file_identity.h"
 #include "runtime/base/private_descriptors.h"
 #include "runtime/base/uncancellable.h"
 
@@ -37,25 +36,6 @@ uint64_t SomeNumber() {
   return (number ^ number >> 29) * 0x9e3779b97f4a7c15 >> 16;
 }
 
-// What a thread that leaves the table of descriptors takes along is still in the table that it
-// left.
-class CallersCopies {
- public:
-  explicit CallersCopies(std::array<int, 2> numbers)
-      : numbers_(numbers),
-        identities_{FileIdentity::Of(numbers[0]), FileIdentity::Of(numbers[1])} {}
-  // Once the thread has its own.
-  void Close() const {
-    for (size_t i = 0; i < numbers_.size(); ++i) {
-      if (FileIdentity::Of(numbers_[i]) == identities_[i]) close(numbers_[i]);
-    }
-  }
-
- private:
-  const std::array<int, 2> numbers_;
-  const std::array<FileIdentity, 2> identities_;
-};
-
 }  // namespace
 
 StatusOr<std::unique_ptr<Client>> Client::Start(const BrokerPlace& place,
@@ -70,7 +50,7 @@ StatusOr<std::unique_ptr<Client>> Client::Start(const BrokerPlace& place,
     client->wake_.Adopt(pair[0]);
     client->woken_.Adopt(pair[1]);
   }
-  const CallersCopies copies({client->connection_.descriptor(), client->woken_.Get().value_or(-1)});
+  const LeftCopies copies({client->connection_.descriptor(), client->woken_.Get().value_or(-1)});
   VS_ASSIGN_OR_RETURN(client->thread_, StartThread(
                                            "vramspan-lease", [c = client.get()] { c->Run(); },
                                            [c = client.get()] { c->Fail(); }));
@@ -300,7 +280,7 @@ bool Client::TakeOrders() {
 
 void Client::AnswerRecall(Memory memory, bool due) {
   const Bytes recalled = session_.Recalled(memory);
-  if (recalled == Bytes(0) && !due) return;
+  if (!due && !session_.Open(memory)) return;
   const Grants& grants = session_.grants();
   const Bytes grant = memory == Memory::kHost ? grants.host : grants.device;
   const Bytes most = member_.Most(memory);

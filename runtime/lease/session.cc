@@ -20,9 +20,15 @@ void Close(const char* why, Effects& effects) {
 
 }  // namespace
 
+Bytes Session::Recalled(Memory memory) const {
+  const std::optional<OpenRecall>& open = OpenOf(memory);
+  if (!open) return Bytes(0);
+  return std::min(open->bytes, memory == Memory::kHost ? grants_.host : grants_.device);
+}
+
 std::optional<Instant> Session::Due() const {
   std::optional<Instant> due;
-  for (const std::optional<Open>& open : open_) {
+  for (const std::optional<OpenRecall>& open : open_) {
     if (open && !open->due && (!due || open->answer_by < *due)) due = open->answer_by;
   }
   return due;
@@ -98,7 +104,7 @@ void Session::OnRecall(Instant now, const Message& message, Effects& effects) {
   grants_.revision = message.revision;
   // Longer than a day is as good as for ever, and must not overflow.
   const Duration time = std::min<Duration>(message.time, std::chrono::hours(24));
-  open_[static_cast<size_t>(message.memory)] = Open{
+  open_[static_cast<size_t>(message.memory)] = OpenRecall{
       message, std::min(message.bytes, GrantOf(message.memory)), now + time - time / kAnswerEarly};
   effects.push_back({.kind = Kind::kRecall, .message = message});
 }
@@ -139,7 +145,7 @@ void Session::RoomIs(Bytes bytes, Effects& effects) {
 }
 
 void Session::TimePasses(Instant now, Effects& effects) {
-  for (std::optional<Open>& open : open_) {
+  for (std::optional<OpenRecall>& open : open_) {
     if (!open || open->due || now < open->answer_by) continue;
     open->due = true;
     effects.push_back({.kind = Kind::kDue, .message = open->recall});
@@ -152,11 +158,12 @@ void Session::Want(const Wants& wants, Effects& effects) {
 }
 
 void Session::Answer(Memory memory, Bytes given, Effects& effects) {
-  std::optional<Open>& open = open_[static_cast<size_t>(memory)];
+  std::optional<OpenRecall>& open = open_[static_cast<size_t>(memory)];
   if (!open) return;
+  const Bytes recalled = Recalled(memory);
   AckCode code = AckCode::kDone;
-  if (given < open->bytes) code = given == Bytes(0) ? AckCode::kDeferred : AckCode::kPartial;
-  given = std::min(given, open->bytes);
+  if (given < recalled) code = given == Bytes(0) ? AckCode::kDeferred : AckCode::kPartial;
+  given = std::min(given, recalled);
   Bytes& grant = GrantOf(memory);
   grant -= std::min(grant, given);
   Send({.type = Type::kAck,

@@ -62,8 +62,10 @@ class Session {
   const Grants& grants() const { return grants_; }
   bool may_evict() const { return may_evict_; }
   bool may_fetch() const { return may_fetch_; }
-  // Of the open recall; 0 where there is none.
-  Bytes Recalled(Memory memory) const { return OpenOf(memory) ? OpenOf(memory)->bytes : Bytes(0); }
+  // There is a recall without an answer.
+  bool Open(Memory memory) const { return OpenOf(memory).has_value(); }
+  // Of the open recall, what the grant still has; 0 where there is none.
+  Bytes Recalled(Memory memory) const;
   // When TimePasses has something to say though nothing happens.
   std::optional<Instant> Due() const;
 
@@ -87,14 +89,14 @@ class Session {
   void End(Effects& effects);
 
  private:
-  struct Open {
+  struct OpenRecall {
     Message recall;
     Bytes bytes;
     Instant answer_by;
     bool due = false;  // Was said.
   };
 
-  const std::optional<Open>& OpenOf(Memory memory) const {
+  const std::optional<OpenRecall>& OpenOf(Memory memory) const {
     return open_[static_cast<size_t>(memory)];
   }
   Bytes& GrantOf(Memory memory) { return memory == Memory::kHost ? grants_.host : grants_.device; }
@@ -112,7 +114,7 @@ class Session {
   bool member_ = false;    // It has been a member, and holds what it was granted.
   bool may_evict_ = false, may_fetch_ = false;
   Grants grants_;
-  std::array<std::optional<Open>, 2> open_;
+  std::array<std::optional<OpenRecall>, 2> open_;
   std::optional<Bytes> room_asked_;
 };
 

@@ -11,6 +11,7 @@
 
 #include <absl/functional/function_ref.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -32,6 +33,8 @@ struct MemoryOptions {
   CUcontext context = nullptr;
   Bytes device_budget;
   Bytes host_budget;
+  // What the device budget may well become, where it begins with less: chunks are chosen for that.
+  Bytes expected_budget;
   Bytes arena = GiB(4096);
   int chunk_log2 = 0;               // 0: chosen per allocation.
   bool use_host = true;             // False: an allocation that does not fit on the device fails.
@@ -61,6 +64,10 @@ class MemoryState {
   // These synchronise themselves.
   DevicePool& device_pool() { return *device_pool_; }
   HostPool& host_pool() { return *host_pool_; }
+  // By which the size of chunks is chosen.
+  Bytes BudgetForChunks() const {
+    return std::max(device_pool_->budget(), options_.expected_budget);
+  }
 
   // --- under the lock ---
   // Guards chunks, allocations and the policy, here and in the mover.

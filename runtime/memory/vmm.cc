@@ -50,7 +50,7 @@ StatusOr<DetachedMemory> Vmm::MakeDetached(Bytes size) {
   const int forced = state_.options().chunk_log2;
   const int chosen = forced != 0 ? forced
                                  : std::min(size < kLarge ? kChosenLog2 : kMaxChunkLog2,
-                                            LargestChunk(state_.device_pool().budget()));
+                                            LargestChunk(state_.BudgetForChunks()));
   if (size > state_.page_map().size()) {
     return absl::ResourceExhaustedError(
         absl::StrCat("cannot make ", size.value, " bytes of memory: there are fewer addresses"));

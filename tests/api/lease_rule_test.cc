@@ -56,6 +56,8 @@ TEST(LeaseRule, WhoIsNotAdoptedKeepsHostMemoryToEvictTo) {
   EXPECT_EQ(BudgetsOf(s, kBounds, kBefore), (Budgets{Bytes(0), GiB(100)}));
 }
 
+TEST(LeaseRule, ChunksAreChosenForAShare) { EXPECT_EQ(ExpectedShare(GiB(80)), GiB(10)); }
+
 TEST(LeaseRule, RoomIsNoMoreThanAPartOfASmallDevice) {
   EXPECT_EQ(RoomForContext(GiB(80)), MiB(544));
   EXPECT_EQ(RoomForContext(MiB(256)), MiB(16));

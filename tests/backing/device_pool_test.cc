@@ -120,10 +120,12 @@ TEST_F(DevicePoolTest, WhatTheDriverMayHaveGivenIsTheBudgetOrAllThatIsThere) {
   EXPECT_EQ(pool->most(), MiB(24)) << "what is held stays; what was cached is the driver's";
   EXPECT_EQ(DeviceUsed(), pool->most());
   EXPECT_FALSE(pool->AwaitMost(MiB(16), std::chrono::milliseconds(1)));
+  delay_("cuMemRelease", 50'000);
   std::thread releases([&] { pool->Release(slots[1]); });
   EXPECT_TRUE(pool->AwaitMost(MiB(16), std::chrono::seconds(60)));
   EXPECT_EQ(DeviceUsed(), MiB(16)) << "the driver has it by then";
   releases.join();
+  delay_("cuMemRelease", 0);
   pool->SetBudget(Bytes(0));
   pool->Release(slots[2]);
   pool->Release(slots[3]);

@@ -110,6 +110,16 @@ TEST_F(LeaseSession, NobodyGivesMoreThanWasRecalledOrGranted) {
   EXPECT_EQ(session_.grants().host, Bytes(0));
 }
 
+TEST_F(LeaseSession, AGrantThatSinksTakesFromAnOpenRecall) {
+  Join();
+  Grant(1, MiB(64));
+  Recall(2, MiB(40));
+  Grant(3, MiB(24));
+  EXPECT_EQ(session_.Recalled(Memory::kDevice), MiB(24));
+  EXPECT_EQ(Answer(Memory::kDevice, MiB(24)).code, 0);
+  EXPECT_EQ(session_.grants().device, Bytes(0));
+}
+
 TEST_F(LeaseSession, WithoutAnOpenRecallThereIsNoAnswer) {
   Join();
   Grant(1, MiB(10));

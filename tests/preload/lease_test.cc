@@ -121,6 +121,24 @@ TEST_F(PreloadLease, MemoryFollowsTheGrantsDownAndUp) {
   EXPECT_THAT(program_->err(), HasSubstr("shared by a broker         3 grants, 2 recalls, 0 rec"));
 }
 
+TEST_F(PreloadLease, RoomIsAskedForAContextAndWhatItDidNotTakeGoesBack) {
+  Start();
+  program_->Tell("alloc 24");
+  const std::unique_ptr<BrokersPeer> peer = Accept(MiB(64), MiB(512));
+  ASSERT_NE(peer, nullptr);
+  const std::optional<Message> room = peer->Await(Type::kRoom);
+  ASSERT_TRUE(room.has_value());
+  EXPECT_EQ(room->bytes, MiB(20)) << "a sixteenth of this device";
+  EXPECT_LE(UsedMiB(), 64 + kContexts / 2) << "the context is not made yet";
+  peer->Send({.type = Type::kRoomGiven, .bytes = room->bytes});
+  const std::optional<Message> back = peer->Await(Type::kRoomBack);
+  ASSERT_TRUE(back.has_value());
+  EXPECT_GE(back->bytes, MiB(2));
+  EXPECT_LE(back->bytes, MiB(4));
+  EXPECT_EQ(program_->Line(), "done");
+  ExpectEnd();
+}
+
 TEST_F(PreloadLease, WhatIsPutToTheHostIsSaidAtOnce) {
   Start();
   program_->Tell("alloc 4");
@@ -192,6 +210,8 @@ TEST_F(PreloadLease, TheUsersBudgetIsACeilingBesideTheGrant) {
   EXPECT_EQ(program_->Line(), "done");
   ExpectDone("work 5");
   EXPECT_LE(UsedMiB(), 16 + kContexts);
+  EXPECT_TRUE(peer->AwaitPage([](const ProcessPage& p) { return p.used_host >= MiB(16); }));
+  EXPECT_EQ(peer->Page().wanted_device, kNone) << "no grant would help";
   ExpectEnd();
 }
 
