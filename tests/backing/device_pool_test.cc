@@ -120,8 +120,9 @@ TEST_F(DevicePoolTest, WhatTheDriverMayHaveGivenIsTheBudgetOrAllThatIsThere) {
   EXPECT_EQ(pool->most(), MiB(24)) << "what is held stays; what was cached is the driver's";
   EXPECT_EQ(DeviceUsed(), pool->most());
   EXPECT_FALSE(pool->AwaitMost(MiB(16), std::chrono::milliseconds(1)));
-  delay_("cuMemRelease", 50'000);
+  delay_("cuMemRelease", 200'000);
   std::thread releases([&] { pool->Release(slots[1]); });
+  while (pool->used() != MiB(16)) std::this_thread::yield();
   EXPECT_TRUE(pool->AwaitMost(MiB(16), std::chrono::seconds(60)));
   EXPECT_EQ(DeviceUsed(), MiB(16)) << "the driver has it by then";
   releases.join();
