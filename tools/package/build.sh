@@ -80,8 +80,9 @@ folder=$(cd "$folder" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The tree that all packages hold.
+# The tree that all packages hold, and that of the .deb: the broker's daemon is for hosts.
 tree=$work/vramspan
+host=$work/host
 for component in library tools; do
   cmake --install "$build" --component "$component" --prefix "$tree" --strip >/dev/null
 done
@@ -91,22 +92,28 @@ cp "$repo/README.md" "$repo/CHANGELOG.md" "$repo/LICENSE" "$doc"
 cp "$repo"/docs/*.md "$doc/docs"
 version=$(sed -n 's/^#define VRAMSPAN_VERSION_[MP][A-Z]* //p' "$tree/include/vramspan/vramspan.h" | paste -sd.)
 
+cp -a "$tree" "$host"
+cmake --install "$build" --component broker --prefix "$host" --strip >/dev/null
+
 # Every binary of it, and those inside: the images of kernels for the simulated driver.
-mapfile -t binaries < <(find "$tree" -type f \( -name '*.so*' -o -path '*/bin/*' \) | sort)
+mapfile -t binaries < <(find "$host" -type f \( -name '*.so*' -o -path '*/bin/*' -o -path '*/libexec/*' \) | sort)
 mapfile -t images < <(find "$build" -path '*/kernels/*.so' ! -path '*/tests/*' ! -path '*/bench/*' ! -path '*/examples/*')
 if $given; then
   echo "package: for tests only, because the build's glibc is not checked" >&2
 else
   "$repo/cmake/old_glibc/check.sh" 2.28 "${binaries[@]}" "${images[@]}" >&2
-  "$repo/cmake/check_preload.sh" "$tree/lib/libvramspan_preload.so" "$repo/tests/preload/hooked_symbols.inc" >&2
+  "$repo/cmake/check_preload.sh" "$host/lib/libvramspan_preload.so" "$repo/tests/preload/hooked_symbols.inc" >&2
 fi
 if ! find "$build" -name '*.fatbin' | grep -q .; then
   echo "package: no kernel has code for GPUs, because nvcc was not found" >&2
   $given || exit 1
 fi
 
-"$here/sbom.py" --version "$version" --abseil "$(sed -n 's/^VRAMSPAN_ABSEIL_SOURCE_DIR:PATH=//p' "$build/CMakeCache.txt")" \
-  "$tree" "$doc/vramspan.spdx.json" "$doc/THIRD-PARTY.txt"
+abseil=$(sed -n 's/^VRAMSPAN_ABSEIL_SOURCE_DIR:PATH=//p' "$build/CMakeCache.txt")
+for packed in "$tree" "$host"; do
+  "$here/sbom.py" --version "$version" --abseil "$abseil" "$packed" "$packed/share/doc/vramspan/vramspan.spdx.json" \
+    "$packed/share/doc/vramspan/THIRD-PARTY.txt"
+done
 
 for kind in "${kinds[@]}"; do
   case $kind in
@@ -118,6 +125,6 @@ for kind in "${kinds[@]}"; do
         --mtime="@$SOURCE_DATE_EPOCH" --transform "s,^vramspan,vramspan-$version," --create vramspan | gzip -9n >"$file"
       echo "$file"
       ;;
-    deb) "$here/deb.sh" "$version" "$machine" "$tree" "$folder" ;;
+    deb) "$here/deb.sh" "$version" "$machine" "$host" "$folder" ;;
   esac
 done

@@ -21,6 +21,8 @@ ln -s ../lib/vramspan/bin/vramspan "$usr/bin/vramspan"
 mv "$usr/lib/vramspan/share/man" "$usr/share/man"
 cp -a "$usr/lib/vramspan/share/doc/vramspan/." "$doc"
 rm -r "$usr/lib/vramspan/share"
+mkdir -p "$work/root/lib"
+mv "$usr/lib/vramspan/lib/systemd" "$work/root/lib/systemd"
 gzip -9n "$usr/share/man/man1/vramspan.1"
 mv "$doc/CHANGELOG.md" "$doc/NEWS.md"
 

@@ -18,10 +18,17 @@ for file in first/*; do
   cmp "$file" "second/${file#first/}"
 done
 
+# The daemon is for hosts, and so is its unit.
+held=$(dpkg-deb -c first/*.deb)
+for path in ./usr/lib/vramspan/libexec/vramspan/broker ./lib/systemd/system/vramspan-broker.service; do
+  [[ $held == *" $path"* ]] || { echo "the .deb has no $path" >&2; exit 1; }
+done
+
 python3 - first/*.whl installed <<'CODE'
 import base64, hashlib, json, os, sys, zipfile
 wheel = zipfile.ZipFile(sys.argv[1])
 names = wheel.namelist()
+assert not any("libexec" in name for name in names), "the wheel has the daemon"
 record = next(n for n in names if n.endswith(".dist-info/RECORD"))
 rows = [line.rsplit(",", 2) for line in wheel.read(record).decode().splitlines()]
 assert sorted(r[0] for r in rows) == sorted(names), "RECORD names other files"

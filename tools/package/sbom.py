@@ -19,6 +19,7 @@ COMPONENTS = [
     ("zlib", "Zlib", "zlib1g-dev", "static library"),
     ("CLI11", "BSD-3-Clause", "libcli11-dev", "headers"),
     ("nlohmann-json", "MIT", "nlohmann-json3-dev", "headers"),
+    ("tomlplusplus", "MIT", "libtomlplusplus-dev", "headers, in the broker alone"),
     ("gcc-runtime", "GPL-3.0-or-later WITH GCC-exception-3.1", None, "libstdc++ and libgcc, static libraries"),
     ("glibc", "LGPL-2.1-or-later", "libc6-dev", "start files and libc_nonshared.a; the C library itself is not"),
 ]

@@ -37,6 +37,18 @@ listing >/packages/before
 dpkg -i /packages/*.deb >/dev/null
 use deb vramspan
 [[ -s /usr/share/doc/vramspan/copyright ]] || die "deb: there is no licence"
+vramspan broker serve --run-directory /tmp/broker --capacity device=2GiB,host=2GiB 2>/tmp/broker.log &
+for _ in $(seq 100); do
+  vramspan broker status --run-directory /tmp/broker >/dev/null 2>&1 && break
+  sleep 0.1
+done
+vramspan broker status --run-directory /tmp/broker >/dev/null || die "deb: the broker does not serve: $(cat /tmp/broker.log)"
+said=$(vramspan run --simulate --broker /tmp/broker --device-memory 16MiB --stats -- python3 /packages/try_program.py 2>&1) ||
+  die "deb: the program failed under the broker: $said"
+[[ $said == *"64 MiB are as they were written"*"shared by a broker"* ]] || die "deb: under the broker: $said"
+kill %1
+wait %1 || die "deb: the broker ended with $?"
+rm -r /tmp/broker /tmp/broker.log
 dpkg -P vramspan >/dev/null
 diff /packages/before <(listing) || die "deb: uninstalling leaves files"
 
