@@ -25,6 +25,8 @@ constexpr milliseconds kWantsApart{10};
 // How long memory that cannot go, as it is pinned, is waited for.
 constexpr std::chrono::seconds kEmptyPatience{5};
 constexpr std::chrono::seconds kRoomPatience{1};
+// Between two tries to join one that more processes than it takes wait for.
+constexpr Duration kQueuePeriod = milliseconds(10);
 // A broker that never stops talking does not keep the thread from its beat.
 constexpr int kDatagramsInRound = 64;
 
@@ -42,9 +44,10 @@ StatusOr<std::unique_ptr<Client>> Client::Start(const BrokerPlace& place,
                                                 const std::array<uint8_t, 16>& device,
                                                 Member* member) {
   const Uncancellable now;
-  VS_ASSIGN_OR_RETURN(const int socket, Connection::Open(place.sockets));
+  const StatusOr<int> socket = Connection::Open(place.sockets);
+  if (!socket.ok() && !absl::IsUnavailable(socket.status())) return socket.status();
   std::unique_ptr<Client> client(new Client(place, device, member));
-  client->connection_.Adopt(socket);
+  if (socket.ok()) client->connection_.Adopt(*socket);
   std::array<int, 2> pair = {-1, -1};
   if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.data()) == 0) {
     client->wake_.Adopt(pair[0]);
@@ -145,9 +148,11 @@ void Client::LeaveTable() {
 void Client::Run() {
   LeaveTable();
   Effects effects;
-  session_.Connected({}, effects);
-  ++standing_.connections;
-  Follow(effects);
+  if (connection_.held()) {
+    session_.Connected({}, effects);
+    ++standing_.connections;
+    Follow(effects);
+  }
   while (TakeOrders()) {
     if (!connection_.held() && session_.state() != Session::State::kApart) {
       Disconnect("the program has closed its descriptor");
@@ -166,7 +171,9 @@ void Client::Run() {
 void Client::Connect() {
   const StatusOr<int> socket = Connection::Open(place_.sockets);
   if (!socket.ok()) {
-    next_try_ = Now() + ReconnectDelay(SomeNumber());
+    // Who is in a queue that will move soon does not go away for long.
+    const bool queue = absl::IsUnavailable(socket.status()) && standing_.connections == 0;
+    next_try_ = Now() + (queue ? kQueuePeriod : ReconnectDelay(SomeNumber()));
     standing_.absent = absl::IsNotFound(socket.status()) && !standing_.told_device;
     return;
   }

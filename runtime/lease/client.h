@@ -60,7 +60,8 @@ class Member {
 
 class Client {
  public:
-  // Connects. NotFound: no broker listens. `member` outlives it.
+  // Connects, or begins to try where a broker listens that has no place for another yet. NotFound:
+  // no broker listens. `member` outlives it.
   static StatusOr<std::unique_ptr<Client>> Start(const BrokerPlace& place,
                                                  const std::array<uint8_t, 16>& device,
                                                  Member* member);

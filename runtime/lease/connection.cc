@@ -29,23 +29,37 @@ void CloseInherited() {
   }
 }
 
+// Nobody is interrupted by a signal that would have waited.
+int ConnectTo(int descriptor, const sockaddr_un& address) {
+  int result = 0;
+  do {
+    result = connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  } while (result != 0 && errno == EINTR);
+  return result;
+}
+
 Status CheckBroker(int descriptor) {
   ucred peer{};
   socklen_t size = sizeof(peer);
   if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
     return absl::PermissionDeniedError("the system does not say whose it is");
   }
-  if (peer.uid == 0 || peer.uid == geteuid()) return absl::OkStatus();
-  return absl::PermissionDeniedError("it is of user " + std::to_string(peer.uid) +
-                                     ", and neither of root nor of this user");
+  return MayTrust(peer.uid, geteuid());
 }
 
 StatusOr<int> OpenOne(const std::string& path) {
   const auto failed = [&](int error) {
     const std::string text = path + ": " + std::strerror(error);
-    return error == ENOENT || error == ENOTDIR || error == ECONNREFUSED
-               ? Status(absl::NotFoundError(text))
-               : Status(absl::UnavailableError(text));
+    switch (error) {
+      case ENOENT:
+      case ENOTDIR:
+      case ECONNREFUSED:
+        return Status(absl::NotFoundError(text));
+      case EAGAIN:
+        return Status(absl::UnavailableError(text + ": more processes wait for it than it takes"));
+      default:
+        return Status(absl::FailedPreconditionError(text));
+    }
   };
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -54,7 +68,7 @@ StatusOr<int> OpenOne(const std::string& path) {
   const int made = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (made < 0) return failed(errno);
   Status status;
-  if (connect(made, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+  if (ConnectTo(made, address) != 0) {
     status = failed(errno);
   } else if (const Status trusted = CheckBroker(made); !trusted.ok()) {
     status = Status(trusted.code(), path + ": " + std::string(trusted.message()));
@@ -66,11 +80,19 @@ StatusOr<int> OpenOne(const std::string& path) {
 
 }  // namespace
 
+Status MayTrust(uid_t peer, uid_t own) {
+  if (peer == 0 || peer == own) return absl::OkStatus();
+  return absl::PermissionDeniedError("it is of user " + std::to_string(peer) +
+                                     ", and neither of root nor of this user");
+}
+
 StatusOr<int> Connection::Open(std::span<const std::string> sockets) {
   Status why = absl::NotFoundError("there is no place for one");
   for (const std::string& path : sockets) {
     const StatusOr<int> opened = OpenOne(path);
     if (opened.ok()) return opened;
+    // One that is only busy is there: it is not passed over.
+    if (absl::IsUnavailable(opened.status())) return opened;
     // What was found and is of no use says more than what is not there.
     if (&path == &sockets.front() || absl::IsNotFound(why)) why = opened.status();
   }

@@ -4,6 +4,8 @@
 #ifndef VRAMSPAN_RUNTIME_LEASE_CONNECTION_H_
 #define VRAMSPAN_RUNTIME_LEASE_CONNECTION_H_
 
+#include <sys/types.h>
+
 #include <array>
 #include <span>
 #include <string>
@@ -16,6 +18,9 @@
 
 namespace vramspan::lease {
 
+// Whether a broker of the user `peer` may be trusted by a process of `own`. Pure.
+Status MayTrust(uid_t peer, uid_t own);
+
 class Connection {
  public:
   struct Datagram {
@@ -27,7 +32,8 @@ class Connection {
   enum class Reading : uint8_t { kNothing, kDatagram, kEnded };
 
   // A descriptor, closed by exec. The first of these that somebody listens on is taken. NotFound:
-  // nobody does; PermissionDenied: who listens is neither root nor of our own user.
+  // nobody does; PermissionDenied: who listens is neither root nor of our own user; Unavailable:
+  // somebody does, and as many as it takes wait for it already.
   static StatusOr<int> Open(std::span<const std::string> sockets);
 
   Connection() = default;

@@ -77,6 +77,35 @@ class LeaseClient : public ::testing::Test {
   std::unique_ptr<Client> client_;
 };
 
+TEST(LeaseTrust, IsForRootAndTheSameUserAlone) {
+  EXPECT_TRUE(MayTrust(/*peer=*/0, /*own=*/1000).ok());
+  EXPECT_TRUE(MayTrust(1000, 1000).ok());
+  EXPECT_TRUE(MayTrust(0, 0).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(MayTrust(1001, 1000)));
+  EXPECT_TRUE(absl::IsPermissionDenied(MayTrust(1000, 0))) << "nor does root trust a user";
+  EXPECT_TRUE(absl::IsPermissionDenied(MayTrust(65534, 1000)));
+}
+
+TEST_F(LeaseClient, ABrokerWithAFullQueueIsWaitedForAndNotPassedOver) {
+  const std::string path = folder_ + "/broker.sock";
+  std::vector<int> others;
+  StatusOr<int> other = 0;
+  while ((other = Connection::Open({&path, 1})).ok()) others.push_back(*other);
+  EXPECT_TRUE(absl::IsUnavailable(other.status())) << other.status();
+  const std::vector<std::string> two = {path, folder_ + "/nobody"};
+  EXPECT_TRUE(absl::IsUnavailable(Connection::Open(two).status()));
+  const Status started = Start();
+  ASSERT_TRUE(started.ok()) << started;
+  EXPECT_FALSE(client_->AwaitGrants(milliseconds(50)));
+  EXPECT_FALSE(member_.standing().absent);
+  for (size_t i = 0; i < others.size(); ++i) ASSERT_NE(broker_->Accept(), nullptr);
+  Greet(Type::kHello);
+  peer_->Grant(Memory::kDevice, MiB(8));
+  EXPECT_TRUE(Granted(MiB(8)));
+  EXPECT_EQ(member_.standing().connections, 1u);
+  for (const int socket : others) close(socket);
+}
+
 TEST_F(LeaseClient, WithoutABrokerThereIsNone) {
   broker_.reset();
   EXPECT_TRUE(absl::IsNotFound(Start()));
