@@ -11,10 +11,11 @@ namespace {
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 void* MapPage(int descriptor, int rights) {
-  struct stat file {};
+  // The seals first: only what is sealed has a size that stays.
   const int seals = fcntl(descriptor, F_GET_SEALS);
-  if (fstat(descriptor, &file) != 0 || file.st_size != static_cast<off_t>(kPageSize) || seals < 0 ||
-      (seals & kSeals) != kSeals) {
+  if (seals < 0 || (seals & kSeals) != kSeals) return nullptr;
+  struct stat file {};
+  if (fstat(descriptor, &file) != 0 || file.st_size != static_cast<off_t>(kPageSize)) {
     return nullptr;
   }
   void* const page = mmap(nullptr, kPageSize, rights, MAP_SHARED, descriptor, 0);
