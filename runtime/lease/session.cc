@@ -93,14 +93,18 @@ void Session::OnWelcome(const Message& message, bool pages, Effects& effects) {
 }
 
 void Session::OnGrant(const Message& message, Effects& effects) {
-  if (message.revision <= grants_.revision) return Close("its revisions go back", effects);
+  if (message.revision != grants_.revision + 1) {
+    return Close("its revisions do not follow each other", effects);
+  }
   grants_.revision = message.revision;
   GrantOf(message.memory) = message.bytes;
   effects.push_back({.kind = Kind::kGrant, .message = message});
 }
 
 void Session::OnRecall(Instant now, const Message& message, Effects& effects) {
-  if (message.revision <= grants_.revision) return Close("its revisions go back", effects);
+  if (message.revision != grants_.revision + 1) {
+    return Close("its revisions do not follow each other", effects);
+  }
   grants_.revision = message.revision;
   // Longer than a day is as good as for ever, and must not overflow.
   const Duration time = std::min<Duration>(message.time, std::chrono::hours(24));

@@ -267,12 +267,30 @@ TEST_F(LeaseSession, ABrokerThatBreaksTheRulesIsLeft) {
   Join();
   Hear({.type = Type::kWelcome, .device = kDevice}, true);
   ExpectLeft();
-  Grant(5, MiB(2));
-  Grant(5, MiB(4));
+}
+
+TEST_F(LeaseSession, ARevisionThatDoesNotFollowTheLastEndsIt) {
+  Join();
+  Grant(2, MiB(2));
   ExpectLeft();
-  Recall(4, MiB(2));
-  ExpectLeft();
+  Grant(1, MiB(2));
+  EXPECT_EQ(Kinds(), std::vector{Kind::kGrant});
+  for (const uint64_t revision : {uint64_t{0}, uint64_t{1}, uint64_t{3}}) {
+    Grant(revision, MiB(4));
+    ExpectLeft();
+    Recall(revision, MiB(2), Memory::kHost);
+    ExpectLeft();
+  }
   EXPECT_EQ(session_.grants().device, MiB(2));
+  Recall(2, MiB(1), Memory::kHost);
+  EXPECT_EQ(Kinds(), std::vector{Kind::kRecall});
+  Do([&] { session_.Closed(effects_); });
+  Connect();
+  Hear({.type = Type::kWelcome, .device = kDevice}, true);
+  Grant(1, MiB(4));
+  ExpectLeft();
+  Grant(3, MiB(4));
+  EXPECT_EQ(Kinds(), std::vector{Kind::kGrant}) << "who was adopted goes on counting";
 }
 
 TEST_F(LeaseSession, WhatALaterBrokerSaysIsIgnored) {
