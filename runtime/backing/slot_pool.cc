@@ -144,7 +144,10 @@ StatusOr<uint32_t> SlotPool::Acquire(int log2) {
   }
   MutexLock lock(mutex_);
   creating_ -= size;
-  if (!handle.ok()) return handle.status();
+  if (!handle.ok()) {
+    released_.NotifyAll();
+    return handle.status();
+  }
   Insert(log2, {*handle, DevicePtr()});
   return Hold(log2, /*with_alias=*/false);
 }
@@ -170,7 +173,11 @@ Status SlotPool::CreateCached(int log2) {
   }
   MutexLock lock(mutex_);
   creating_ -= size;
-  if (slot.handle != 0) Insert(log2, slot);
+  if (slot.handle != 0) {
+    Insert(log2, slot);
+  } else {
+    released_.NotifyAll();
+  }
   return status;
 }
 

@@ -135,6 +135,20 @@ TEST_F(DevicePoolTest, WhatTheDriverMayHaveGivenIsTheBudgetOrAllThatIsThere) {
   EXPECT_TRUE(absl::IsResourceExhausted(pool->Acquire(21).status()));
 }
 
+TEST_F(DevicePoolTest, WhoWaitsForLessHearsOfACreationThatFails) {
+  const auto pool = Make(MiB(64));
+  delay_("cuMemCreate", 300'000);
+  ASSERT_EQ(fail_("cuMemCreate", 1, 1, CUDA_ERROR_OUT_OF_MEMORY), 0);
+  const long long calls = call_count_("cuMemCreate");
+  std::thread creates([&] { EXPECT_FALSE(pool->Acquire(23).ok()); });
+  while (call_count_("cuMemCreate") == calls) std::this_thread::yield();
+  pool->SetBudget(Bytes(0));
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_TRUE(pool->AwaitMost(Bytes(0), std::chrono::seconds(10)));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(5));
+  creates.join();
+}
+
 TEST_F(DevicePoolTest, RefusesSizesThatNoChunkHas) {
   const auto pool = Make(MiB(64));
   for (const int log2 : {-1, 0, 20, 27, 64}) {
