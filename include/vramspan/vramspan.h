@@ -217,7 +217,8 @@ VRAMSPAN_API CUresult vramspanMemPin(vramspanRuntime runtime, CUdeviceptr ptr, s
 VRAMSPAN_API CUresult vramspanMemUnpin(vramspanRuntime runtime, CUdeviceptr ptr, size_t size);
 
 /* New budgets, up or down. A lower device budget evicts in the background until it is met. A host
- * budget below what is in use refuses new host memory and moves nothing. */
+ * budget below what is in use refuses new host memory and moves nothing. Where a broker shares the
+ * device out, both are ceilings beside its grants, and take effect soon after the call returns. */
 VRAMSPAN_API CUresult vramspanSetDeviceBudget(vramspanRuntime runtime, size_t bytes);
 VRAMSPAN_API CUresult vramspanSetHostBudget(vramspanRuntime runtime, size_t bytes);
 

@@ -74,6 +74,8 @@ Status LeaseBudgets::CheckRequired() {
   VS_ASSIGN_OR_RETURN(const lease::BrokerPlace place, PlaceOfBroker());
   if (!place.required) return absl::OkStatus();
   const StatusOr<int> socket = lease::Connection::Open(place.sockets);
+  // Somebody listens. Whether it answers is seen when memory is asked for.
+  if (absl::IsUnavailable(socket.status())) return absl::OkStatus();
   if (!socket.ok()) return BrokerMissing(absl::StrCat("none listens: ", socket.status().message()));
   close(*socket);
   return absl::OkStatus();
@@ -121,6 +123,11 @@ StatusOr<std::unique_ptr<LeaseBudgets>> LeaseBudgets::Join(const std::string& de
     MutexLock lock(lease->mu_);
     standing = lease->standing_;
   }
+  if (standing.told_device) {
+    Log(LogLevel::kInfo, absl::StrCat("the broker grants ", lease->budgets().device.value >> 20,
+                                      " MiB of the device, and has said nothing of the host yet"));
+    return lease;
+  }
   if (standing.refusal != 0) {
     const std::string why =
         absl::StrCat("the broker refuses this process: ", RefusalText(standing.refusal));
@@ -160,7 +167,6 @@ Status LeaseBudgets::Drive(Memory* memory, Mover* mover, SetBudgets set) {
   set_ = std::move(set);
   {
     MutexLock lock(mu_);
-    applied_ = {memory->device_pool().budget(), memory->host_pool().budget()};
     memory_ = memory;
     mover_ = mover;
     apply_ = true;
@@ -175,7 +181,7 @@ void LeaseBudgets::Rest() {
     MutexLock lock(mu_);
     stop_ = true;
     changed_.NotifyAll();
-    raised_.NotifyAll();
+    applied_.NotifyAll();
   }
   thread_.Join();
   MutexLock lock(mu_);
@@ -192,6 +198,12 @@ void LeaseBudgets::SetCeilings(std::optional<Bytes> device, std::optional<Bytes>
   changed_.NotifyAll();
 }
 
+void LeaseBudgets::Reapply() {
+  MutexLock lock(mu_);
+  apply_ = true;
+  changed_.NotifyAll();
+}
+
 void LeaseBudgets::Add(Bytes bytes) {
   {
     MutexLock lock(mu_);
@@ -200,20 +212,41 @@ void LeaseBudgets::Add(Bytes bytes) {
   client_->Look();
 }
 
-uint64_t LeaseBudgets::raises() {
-  MutexLock lock(mu_);
-  return raises_;
+LeaseBudgets::Need::Need(LeaseBudgets* lease, Bytes bytes)
+    : lease_(*lease), bytes_(bytes), until_(std::chrono::steady_clock::now() + kRaisePatience) {
+  lease_.Add(bytes);
 }
 
-bool LeaseBudgets::AwaitRaise(uint64_t before) {
-  const auto until = std::chrono::steady_clock::now() + kRaisePatience;
+Budgets LeaseBudgets::most() {
   MutexLock lock(mu_);
-  while (raises_ == before && !stop_) {
+  return MostOf(standing_, bounds_);
+}
+
+bool LeaseBudgets::MayHelp(Bytes size) {
+  const Budgets most = this->most();
+  return size <= most.device + most.host;
+}
+
+Budgets LeaseBudgets::InPools() const {
+  if (memory_ == nullptr) return budgets_;
+  return {memory_->device_pool().budget(), memory_->host_pool().budget()};
+}
+
+Budgets LeaseBudgets::Applied() {
+  MutexLock lock(mu_);
+  return InPools();
+}
+
+bool LeaseBudgets::AwaitMore(const Budgets& than, std::chrono::steady_clock::time_point until) {
+  MutexLock lock(mu_);
+  while (!stop_) {
     const auto left = until - std::chrono::steady_clock::now();
     if (left <= left.zero()) return false;
-    raised_.WaitFor(mu_, left);
+    const Budgets now = InPools();
+    if (now.device > than.device || now.host > than.host) return true;
+    applied_.WaitFor(mu_, left);
   }
-  return !stop_;
+  return false;
 }
 
 LeaseNumbers LeaseBudgets::numbers() {
@@ -251,35 +284,38 @@ lease::ProcessPage LeaseBudgets::Page() {
   MutexLock lock(mu_);
   lease::ProcessPage page;
   page.wanted_device = page.wanted_host = needed_;
-  if (memory_ == nullptr) return page;
-  const DevicePool& device = memory_->device_pool();
-  const HostPool& host = memory_->host_pool();
-  const Bytes held = device.used(), on_host = host.used();
-  page.cached = device.cached();
-  page.used_device = held + page.cached;
-  page.used_host = on_host + host.cached();
-  // A budget that was lowered, and a host without room for what is to leave.
-  const Bytes beyond = held - std::min(held, device.budget());
-  const Bytes room = host.budget() - std::min(host.budget(), on_host);
-  page.wanted_host += beyond - std::min(beyond, room);
-  if (!memory_->supply().host_used()) return page;
-  // What is not on the device. Host memory also holds copies of what is.
-  const Bytes charged = memory_->counts().charged;
-  page.wanted_device += std::min(on_host, charged - std::min(charged, held));
-  // What the user does not allow is nothing that a grant could help.
-  const Bytes allowed = bounds_.ceilings.device;
-  page.wanted_device = std::min(page.wanted_device, allowed - std::min(allowed, budgets_.device));
-  const MoverStatistics moves = mover_->statistics();
-  page.stalled = moves.stall_drain_ns + moves.stall_copy_ns + moves.stall_vmm_ns;
+  if (memory_ != nullptr) {
+    const DevicePool& device = memory_->device_pool();
+    const HostPool& host = memory_->host_pool();
+    const Bytes held = device.used(), on_host = host.used();
+    page.cached = device.cached();
+    page.used_device = held + page.cached;
+    page.used_host = on_host + host.cached();
+    // A budget that was lowered, and a host without room for what is to leave.
+    const Bytes beyond = held - std::min(held, device.budget());
+    const Bytes room = host.budget() - std::min(host.budget(), on_host);
+    page.wanted_host += beyond - std::min(beyond, room);
+    if (memory_->supply().host_used()) {
+      // What is not on the device. Host memory also holds copies of what is.
+      const Bytes charged = memory_->counts().charged;
+      page.wanted_device += std::min(on_host, charged - std::min(charged, held));
+      const MoverStatistics moves = mover_->statistics();
+      page.stalled = moves.stall_drain_ns + moves.stall_copy_ns + moves.stall_vmm_ns;
+    }
+  }
+  // What is not allowed is nothing that a grant could help.
+  const Budgets most = MostOf(standing_, bounds_);
+  page.wanted_device = WantWithin(page.wanted_device, most.device, budgets_.device);
+  page.wanted_host = WantWithin(page.wanted_host, most.host, budgets_.host);
   return page;
 }
 
-void LeaseBudgets::Before() {
+Bytes LeaseBudgets::Before() {
   const Bytes total = [this] {
     MutexLock lock(mu_);
     return bounds_.ceilings.device;
   }();
-  room_ = client_->AskRoom(RoomForContext(total));
+  return room_ = client_->AskRoom(RoomForContext(total));
 }
 
 void LeaseBudgets::After(std::optional<Bytes> took) {
@@ -313,11 +349,7 @@ void LeaseBudgets::Work() {
     }
     settled = Apply(budgets);
     MutexLock lock(mu_);
-    if (budgets.device > applied_.device || budgets.host > applied_.host) {
-      ++raises_;
-      raised_.NotifyAll();
-    }
-    applied_ = budgets;
+    applied_.NotifyAll();
   }
 }
 

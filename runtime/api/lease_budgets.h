@@ -8,6 +8,7 @@
 #ifndef VRAMSPAN_RUNTIME_API_LEASE_BUDGETS_H_
 #define VRAMSPAN_RUNTIME_API_LEASE_BUDGETS_H_
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/base/thread.h"
 #include "runtime/lease/client.h"
+#include "runtime/mover/context_room.h"
 #include "runtime/mover/mover.h"
 
 namespace vramspan {
@@ -55,25 +57,36 @@ class LeaseBudgets final : public lease::Member, public ContextRoom {
   // is destroyed: when nothing is held.
   void Rest();
 
-  // The user allows no more than this.
+  // The user allows no more than this, as soon as the thread has seen to it.
   void SetCeilings(std::optional<Bytes> device, std::optional<Bytes> host);
+  // A budget was set beside what the broker grants: soon it is that again.
+  void Reapply();
   // Memory was put to the host for want of device memory: the broker is told soon.
   void Wants() { client_->Look(); }
-  // As long as one lives, so much is needed that no budget has room for.
+  // No grant exceeds this.
+  Budgets most();
+  // A grant could make room for so much beside what is allocated.
+  bool MayHelp(Bytes size);
+  // As long as one lives, so much is needed that no budget has room for. It may be waited for, a
+  // second at most in all.
   class Need {
    public:
-    Need(LeaseBudgets* lease, Bytes bytes) : lease_(*lease), bytes_(bytes) { lease_.Add(bytes); }
+    Need(LeaseBudgets* lease, Bytes bytes);
     ~Need() { lease_.Add(Bytes(0) - bytes_); }
     Need(const Need&) = delete;
     Need& operator=(const Need&) = delete;
 
+    // Another try begins, with the budgets of now.
+    void Try() { tried_ = lease_.Applied(); }
+    // Waits until a budget has more than at the last try. False: none had, or the time is over.
+    bool AwaitMore() { return lease_.AwaitMore(tried_, until_); }
+
    private:
     LeaseBudgets& lease_;
     const Bytes bytes_;
+    const std::chrono::steady_clock::time_point until_;
+    Budgets tried_;
   };
-  // How often a budget was raised; and the wait for that to be another number, a second at most.
-  uint64_t raises();
-  bool AwaitRaise(uint64_t before);
 
   LeaseNumbers numbers();
 
@@ -82,7 +95,7 @@ class LeaseBudgets final : public lease::Member, public ContextRoom {
   Bytes Most(lease::Memory memory) override;
   lease::ProcessPage Page() override;
   // --- of the mover's ---
-  void Before() override;
+  Bytes Before() override;
   void After(std::optional<Bytes> took) override;
 
  private:
@@ -90,6 +103,8 @@ class LeaseBudgets final : public lease::Member, public ContextRoom {
       : bounds_(bounds), budgets_{{}, bounds.alone.host} {}
 
   void Add(Bytes bytes);
+  Budgets Applied();  // As the pools have them.
+  bool AwaitMore(const Budgets& than, std::chrono::steady_clock::time_point until);
   void Work();
   // Memory is to be given back for which somebody waits.
   bool Recalled() const VS_REQUIRES(mu_) {
@@ -98,16 +113,15 @@ class LeaseBudgets final : public lease::Member, public ContextRoom {
   }
   // Has `set_` done. Whether all that was asked back is back.
   bool Apply(const Budgets& budgets);
+  Budgets InPools() const VS_REQUIRES(mu_);
 
   Mutex mu_;
-  CondVar changed_, raised_;
+  CondVar changed_, applied_;
   LeaseBounds bounds_ VS_GUARDED_BY(mu_);
   lease::Standing standing_ VS_GUARDED_BY(mu_);
   Budgets budgets_ VS_GUARDED_BY(mu_);  // As they are to be.
-  Budgets applied_ VS_GUARDED_BY(mu_);
   bool apply_ VS_GUARDED_BY(mu_) = false;
   bool stop_ VS_GUARDED_BY(mu_) = false;
-  uint64_t raises_ VS_GUARDED_BY(mu_) = 0;
   Bytes needed_ VS_GUARDED_BY(mu_);
   Memory* memory_ VS_GUARDED_BY(mu_) = nullptr;  // Null: it is not looked at.
   Mover* mover_ VS_GUARDED_BY(mu_) = nullptr;

@@ -32,8 +32,23 @@ inline Budgets BudgetsOf(const lease::Standing& standing, const LeaseBounds& bou
   const Bytes granted = std::min(standing.device(), bounds.ceilings.device);
   budgets.device = Bytes(granted.value & ~(kGranularity.value - 1));
   // Without a word of the host's memory what there is stays: evictions need somewhere to go.
-  if (standing.told_host) budgets.host = std::min(standing.host(), bounds.ceilings.host);
+  const Bytes host = standing.told_host ? standing.host() : before.host;
+  budgets.host = std::min(host, bounds.ceilings.host);
   return budgets;
+}
+
+// What no grant exceeds: the tenant's limits, where it was told of any, and the ceilings.
+inline Budgets MostOf(const lease::Standing& standing, const LeaseBounds& bounds) {
+  const auto least = [](Bytes limit, Bytes ceiling) {
+    return limit == Bytes(0) ? ceiling : std::min(limit, ceiling);
+  };
+  return {least(standing.device_limit, bounds.ceilings.device),
+          least(standing.host_limit, bounds.ceilings.host)};
+}
+
+// Of what is wanted beyond `budget`, what a grant can help with.
+inline Bytes WantWithin(Bytes wanted, Bytes most, Bytes budget) {
+  return std::min(wanted, most - std::min(most, budget));
 }
 
 // What a context most likely takes, asked for before it is made: 524 MiB on an H100 (measured), and

@@ -14,6 +14,7 @@
 #include "runtime/api/profile_pins.h"
 #include "runtime/api/tracer.h"
 #include "runtime/mover/mover.h"
+#include "runtime/space/no_addresses.h"
 
 namespace vramspan {
 
@@ -59,6 +60,9 @@ class Runtime {
   // What the device is for this program, of which the driver says that it has `total`: the limit of
   // its tenant. None: no broker shares it out.
   std::optional<Bytes> LeaseLimit(Bytes total);
+  // The most that device and host may ever have for it together, whatever is granted now. None as
+  // above.
+  std::optional<Bytes> LeaseMost();
   // Says on stderr what too little device memory has cost, where that it is short was said.
   void TellSpill(const vramspanStatistics& statistics) const;
   // The process ends. Where this is recorded nothing moves from here on, for good, so that the
@@ -74,7 +78,8 @@ class Runtime {
                     MemoryOptions* memory);
   // Without a check of what the program may ask for.
   void ApplyDeviceBudget(Bytes budget);
-  // Allocates as `allocate` does. Where no budget has room, the broker is asked for more first.
+  // Allocates as `allocate` does. Where no budget has room, the broker is asked for more first, and
+  // a larger grant is waited for, a second at most.
   template <typename Call>
   std::invoke_result_t<Call> WithLease(Bytes size, Call allocate);
   // Lets the launch source tell this runtime of the program's work.
@@ -101,13 +106,15 @@ std::invoke_result_t<Call> Runtime::WithLease(Bytes size, Call allocate) {
   auto allocated = allocate();
   if (lease_ == nullptr) [[likely]]
     return allocated;
-  if (absl::IsResourceExhausted(allocated.status())) {
-    const LeaseBudgets::Need need(lease_.get(), size);
-    uint64_t raises = 0;
+  const auto helps_more = [&] {
+    return absl::IsResourceExhausted(allocated.status()) && !LacksAddresses(allocated.status());
+  };
+  if (helps_more() && lease_->MayHelp(size)) {
+    LeaseBudgets::Need need(lease_.get(), size);
     do {
-      raises = lease_->raises();
+      need.Try();
       allocated = allocate();
-    } while (absl::IsResourceExhausted(allocated.status()) && lease_->AwaitRaise(raises));
+    } while (helps_more() && need.AwaitMore());
   }
   if (memory_->supply().host_used()) lease_->Wants();
   return allocated;

@@ -31,4 +31,10 @@ std::optional<Bytes> Runtime::LeaseLimit(Bytes total) {
   return lease_->Limit(total);
 }
 
+std::optional<Bytes> Runtime::LeaseMost() {
+  if (lease_ == nullptr) return std::nullopt;
+  const Budgets most = lease_->most();
+  return most.device + most.host;
+}
+
 }  // namespace vramspan

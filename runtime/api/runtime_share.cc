@@ -25,11 +25,18 @@ StatusOr<SharedMemory> Runtime::Share(DevicePtr ptr, Bytes size) {
   if (in_use > room) {
     const Bytes lowered = in_use - room;
     ApplyDeviceBudget(lowered);
+    // What is cached does not leave by itself.
+    pool.Trim(Bytes(0));
     pool.AwaitMost(lowered, kPatience);
     pool.Trim(Bytes(0));
     shared = mover_->Share(ptr, size);
     // Who changed it meanwhile knows better.
-    if (pool.budget() == lowered) ApplyDeviceBudget(budget);
+    if (lease_ != nullptr) {
+      // The grant may have become less than what there was.
+      lease_->Reapply();
+    } else if (pool.budget() == lowered) {
+      ApplyDeviceBudget(budget);
+    }
   }
   if (!absl::IsUnavailable(shared.status())) return shared;
   return absl::ResourceExhaustedError(

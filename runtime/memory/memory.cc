@@ -8,6 +8,7 @@
 
 #include "runtime/memory/address_text.h"
 #include "runtime/placement/move_limits.h"
+#include "runtime/space/no_addresses.h"
 
 namespace vramspan {
 
@@ -73,9 +74,9 @@ StatusOr<DevicePtr> Memory::AllocateOnce(Bytes size) {
     size = object.size;  // Counted as what it takes, so that a free can count the same.
   } else {
     if (size > page_map().size()) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("cannot allocate ", size.value, " bytes: the address arena has ",
-                       page_map().size().value, " bytes; raise VRAMSPAN_ARENA"));
+      return NoAddresses(absl::StrCat("cannot allocate ", size.value,
+                                      " bytes: the address arena has ", page_map().size().value,
+                                      " bytes; raise VRAMSPAN_ARENA"));
     }
     Allocation allocation;
     allocation.requested = size;

@@ -7,6 +7,7 @@
 
 #include "runtime/memory/remap.h"
 #include "runtime/placement/move_limits.h"
+#include "runtime/space/no_addresses.h"
 
 namespace vramspan {
 namespace {
@@ -52,7 +53,7 @@ StatusOr<DetachedMemory> Vmm::MakeDetached(Bytes size) {
                                  : std::min(size < kLarge ? kChosenLog2 : kMaxChunkLog2,
                                             LargestChunk(state_.BudgetForChunks()));
   if (size > state_.page_map().size()) {
-    return absl::ResourceExhaustedError(
+    return NoAddresses(
         absl::StrCat("cannot make ", size.value, " bytes of memory: there are fewer addresses"));
   }
   const std::vector<int> sizes = ChunkSizesFor(size, chosen);

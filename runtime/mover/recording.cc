@@ -121,9 +121,10 @@ StatusOr<std::unique_ptr<CopyEngine>> Recording::MakeEngine(bool* own) {
 bool Recording::Prepare() {
   if (parts_.maker->ready()) return parts_.watch->Start();
   bool own = options_.own_context;
-  const std::optional<Bytes> before = FreeAndHeld();
   ContextRoom* const room = own ? options_.room : nullptr;
-  if (room != nullptr) room->Before();
+  const Bytes given = room != nullptr ? room->Before() : Bytes(0);
+  // Others may have freed memory so that there is room: that is no part of what a context takes.
+  const std::optional<Bytes> before = FreeAndHeld();
   StatusOr<std::unique_ptr<CopyEngine>> engine = MakeEngine(&own);
   if (!engine.ok()) {
     if (room != nullptr) room->After(Bytes(0));
@@ -132,13 +133,10 @@ bool Recording::Prepare() {
     return false;
   }
   parts_.maker->Use(*std::move(engine));
-  const std::optional<Bytes> after = FreeAndHeld();
-  if (before.has_value() && after.has_value() && *after < *before) {
-    overhead_.store(*before - *after, std::memory_order_release);
-  }
-  if (room != nullptr) {
-    room->After(before.has_value() && after.has_value() ? std::optional(overhead()) : std::nullopt);
-  }
+  const std::optional<Bytes> took = TakenByContext(before, FreeAndHeld());
+  if (own) overhead_.store(took.value_or(given), std::memory_order_release);
+  // Without a context of its own nothing was taken for one.
+  if (room != nullptr) room->After(own ? took : Bytes(0));
   if (!own) {
     MutexLock lock(memory_.mu);
     parts_.work->WaitInThreads();

@@ -11,6 +11,7 @@
 
 #include "runtime/base/thread.h"
 #include "runtime/memory/memory.h"
+#include "runtime/mover/context_room.h"
 #include "runtime/mover/context_watch.h"
 #include "runtime/mover/foreign_work.h"
 #include "runtime/mover/gate.h"
@@ -22,15 +23,6 @@
 #include "runtime/scheduler/scheduler.h"
 
 namespace vramspan {
-
-// Whom to ask before a context takes device memory, and to tell what it took; nothing where that is
-// not known. Called on the mover's thread, without a lock.
-class ContextRoom {
- public:
-  virtual ~ContextRoom() = default;
-  virtual void Before() = 0;
-  virtual void After(std::optional<Bytes> took) = 0;
-};
 
 class Recording {
  public:
@@ -60,7 +52,8 @@ class Recording {
 
   // Work is recorded: ranges count from here on.
   bool begun() const { return begun_.load(std::memory_order_acquire); }
-  // Device memory that the context of the mover's own takes, once there is one.
+  // Device memory that the context of the mover's own takes, once there is one: as measured, else
+  // the room that was given for it.
   Bytes overhead() const { return overhead_.load(std::memory_order_acquire); }
 
   // Asks the mover's thread for what memory is short of.

@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "runtime/base/log.h"
+#include "runtime/space/no_addresses.h"
 
 namespace vramspan {
 namespace {
@@ -98,7 +99,7 @@ StatusOr<DevicePtr> Arena::Take(Bytes size, Bytes alignment) {
         size.value, alignment.value));
   }
   if (const std::optional<DevicePtr> p = holes_.Take(size, alignment); p.has_value()) return *p;
-  return absl::ResourceExhaustedError(absl::StrFormat(
+  return NoAddresses(absl::StrFormat(
       "the arena of %d bytes at 0x%x has no room for %d bytes aligned to %d: %d are free, and the "
       "largest hole has %d; raise VRAMSPAN_ARENA",
       size_.value, base_.value, size.value, alignment.value, holes_.total().value,

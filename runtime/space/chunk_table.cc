@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "runtime/base/log.h"
+#include "runtime/space/no_addresses.h"
 
 namespace vramspan {
 namespace {
@@ -47,8 +48,7 @@ StatusOr<ChunkIndex> ChunkTable::Add() {
   } else if (end_ <= capacity_) {
     chunk = ChunkIndex(end_++);
   } else {
-    return absl::ResourceExhaustedError(
-        absl::StrFormat("all %d entries of the chunk table are in use", capacity_));
+    return NoAddresses(absl::StrFormat("all %d entries of the chunk table are in use", capacity_));
   }
   new (&chunks_[chunk.value]) Chunk();
   ++live_;

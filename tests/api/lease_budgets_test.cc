@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -34,15 +35,16 @@ class LeasedRuntime : public ::testing::Test {
     std::filesystem::remove_all(folder_, ignored);
   }
   // Grants so much to the runtime that is made meanwhile.
-  void Make(Bytes device, Bytes host) {
+  void Make(Bytes device, Bytes host, Bytes device_limit = Bytes(~uint64_t{0}),
+            Bytes host_limit = Bytes(~uint64_t{0}), const std::string& arena = "") {
     std::thread grants([&] {
       peer_ = broker_->Accept();
       if (peer_ == nullptr) return;
-      peer_->Welcome(peer_->Receive().value_or(Message{}));
+      peer_->Welcome(peer_->Receive().value_or(Message{}), device_limit, host_limit);
       peer_->Grant(Memory::kDevice, device);
       peer_->Grant(Memory::kHost, host);
     });
-    runtime_ = std::make_unique<Runtime>(vramspan::Config{.quiet = true});
+    runtime_ = std::make_unique<Runtime>(vramspan::Config{.arena = arena, .quiet = true});
     grants.join();
     ASSERT_NE(peer_, nullptr);
   }
@@ -54,6 +56,13 @@ class LeasedRuntime : public ::testing::Test {
       std::this_thread::sleep_for(milliseconds(2));
     }
     return true;
+  }
+
+  // How long an allocation of so much takes that must fail.
+  milliseconds TimeToFail(size_t bytes) {
+    const auto before = std::chrono::steady_clock::now();
+    EXPECT_THROW(static_cast<void>(runtime_->alloc<char>(bytes)), std::exception);
+    return std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - before);
   }
 
   const examples::Driver driver_;
@@ -107,6 +116,95 @@ TEST_F(LeasedRuntime, FreedMemoryThatIsCachedIsGivenBackWhenRecalled) {
   ASSERT_TRUE(ack.has_value());
   EXPECT_EQ(ack->code, 0);
   EXPECT_TRUE(peer_->AwaitPage([](const ProcessPage& p) { return p.used_device <= MiB(8); }));
+}
+
+// What keeps the one that allocates from its end, for no longer than a test may take.
+class Meanwhile {
+ public:
+  template <typename Round>
+  explicit Meanwhile(Round round)
+      : thread_([this, round] {
+          const auto until = std::chrono::steady_clock::now() + seconds(8);
+          while (!stop_ && std::chrono::steady_clock::now() < until) round();
+        }) {}
+  ~Meanwhile() {
+    stop_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+TEST_F(LeasedRuntime, AnAllocationThatMustFailEndsThoughGrantsComeAndGo) {
+  Make(MiB(4), MiB(4));
+  const Meanwhile toggles([this] {
+    peer_->Grant(Memory::kDevice, MiB(6));
+    std::this_thread::sleep_for(milliseconds(10));
+    peer_->Grant(Memory::kDevice, MiB(4));
+    std::this_thread::sleep_for(milliseconds(10));
+  });
+  EXPECT_LT(TimeToFail(64 * kMiB), seconds(3));
+}
+
+TEST_F(LeasedRuntime, AnAllocationThatMustFailEndsThoughRecallsAreObeyed) {
+  Make(MiB(4), MiB(4));
+  const Meanwhile recalls([this] {
+    peer_->Grant(Memory::kDevice, MiB(8));
+    std::this_thread::sleep_for(milliseconds(5));
+    peer_->Recall(Memory::kDevice, MiB(4), milliseconds(200));
+    static_cast<void>(peer_->Await(Type::kAck, milliseconds(400)));
+  });
+  EXPECT_LT(TimeToFail(64 * kMiB), seconds(3));
+}
+
+TEST_F(LeasedRuntime, ALargerGrantIsWaitedFor) {
+  Make(MiB(4), MiB(4));
+  std::thread grants([this] {
+    EXPECT_TRUE(peer_->AwaitPage([](const ProcessPage& p) { return p.wanted_device >= MiB(16); }));
+    peer_->Grant(Memory::kDevice, MiB(6));
+    peer_->Grant(Memory::kDevice, MiB(16));
+  });
+  EXPECT_NO_THROW(static_cast<void>(runtime_->alloc<char>(16 * kMiB)));
+  grants.join();
+}
+
+TEST_F(LeasedRuntime, WhatNoGrantCanGiveIsNeitherWaitedForNorWanted) {
+  Make(MiB(4), MiB(4), MiB(8), MiB(8));
+  std::atomic<int> wants{0};
+  {
+    const Meanwhile answers([&] {
+      const std::optional<Message> message = peer_->Receive(milliseconds(10));
+      if (!message.has_value()) return;
+      if (message->type == Type::kWant) ++wants;
+      // What the mover waits for is not what this is about.
+      if (message->type == Type::kRoom) peer_->Send({.type = Type::kRoomGiven});
+    });
+    EXPECT_LT(TimeToFail(24 * kMiB), milliseconds(600));
+  }
+  EXPECT_EQ(wants, 0);
+}
+
+TEST_F(LeasedRuntime, NoMoreIsWantedThanIsAllowed) {
+  Make(MiB(8), MiB(8), MiB(16), MiB(16));
+  std::thread grants([this] {
+    const std::optional<Message> want = peer_->Await(Type::kWant);
+    ASSERT_TRUE(want.has_value());
+    EXPECT_EQ(want->bytes, MiB(8)) << "beside the 8 MiB of the limit that it has";
+    EXPECT_EQ(want->more, MiB(8));
+    peer_->Grant(Memory::kDevice, MiB(16));
+    peer_->Grant(Memory::kHost, MiB(16));
+  });
+  EXPECT_NO_THROW(static_cast<void>(runtime_->alloc<char>(24 * kMiB)));
+  grants.join();
+}
+
+TEST_F(LeasedRuntime, AddressesAreNotWaitedFor) {
+  Make(MiB(32), MiB(64), Bytes(~uint64_t{0}), Bytes(~uint64_t{0}), "64MiB");
+  EXPECT_LT(TimeToFail(128 * kMiB), milliseconds(600));
+  const auto memory = runtime_->alloc<char>(40 * kMiB);
+  EXPECT_LT(TimeToFail(40 * kMiB), milliseconds(600));
 }
 
 TEST_F(LeasedRuntime, WhoInsistsOnABrokerHearsWhyThereIsNone) {

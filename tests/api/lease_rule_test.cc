@@ -37,6 +37,26 @@ TEST(LeaseRule, BeforeTheFirstWordNothingOfTheDeviceIsUsed) {
   EXPECT_EQ(BudgetsOf(Standing{}, kBounds, kBefore), (Budgets{Bytes(0), GiB(100)}));
 }
 
+TEST(LeaseRule, ALowerCeilingOfTheHostCountsBeforeAWordOfIt) {
+  LeaseBounds bounds = kBounds;
+  bounds.ceilings.host = GiB(10);
+  EXPECT_EQ(BudgetsOf(Standing{}, bounds, kBefore).host, GiB(10));
+  Standing s = Told(GiB(1), Bytes(0));
+  s.told_host = false;
+  EXPECT_EQ(BudgetsOf(s, bounds, kBefore), (Budgets{GiB(1), GiB(10)}));
+}
+
+TEST(LeaseRule, NoGrantExceedsLimitsAndCeilings) {
+  Standing s;
+  EXPECT_EQ(MostOf(s, kBounds), kBounds.ceilings) << "it was told of no limits";
+  s.device_limit = GiB(30);
+  s.host_limit = GiB(300);
+  EXPECT_EQ(MostOf(s, kBounds), (Budgets{GiB(30), GiB(200)}));
+  EXPECT_EQ(WantWithin(GiB(50), GiB(30), GiB(10)), GiB(20));
+  EXPECT_EQ(WantWithin(GiB(5), GiB(30), GiB(10)), GiB(5));
+  EXPECT_EQ(WantWithin(GiB(5), GiB(30), GiB(40)), Bytes(0));
+}
+
 TEST(LeaseRule, WhereTheBrokerWentAwayBeforeThatItIsAsWithoutOne) {
   Standing s;
   s.absent = true;
