@@ -101,9 +101,10 @@ Capacity Reported(CUdevice device, Capacity driver, uint64_t held) {
   const uint64_t everything = budget + runtime->memory().host_pool().budget().value;
   Capacity seen;
   seen.total = ReportedTotal(device, driver.total);
-  if (runtime->LeaseLimit(Bytes(driver.total)).has_value()) {
-    // Grants change by what others do, and a program that plans by this must not see that.
-    seen.free = LessOrNone(seen.total, charged);
+  if (const std::optional<Bytes> most = runtime->LeaseMost(); most.has_value()) {
+    // Grants change by what others do, and a program that plans by this must not see that. What can
+    // never be had is not free.
+    seen.free = LessOrNone(std::min(seen.total, most->value), charged);
     return seen;
   }
   switch (TheReport()) {

@@ -240,6 +240,7 @@ CUresult MemCreate(decltype(&::cuMemCreate) real, CUmemGenericAllocationHandle* 
 
 CUresult MemAllocManaged(decltype(&::cuMemAllocManaged) real, CUdeviceptr* p, size_t size,
                          unsigned flags) {
+  if (AllocationsRefused()) return CUDA_ERROR_SYSTEM_NOT_READY;
   return Counted(WithRescue(size, [&] { return real(p, size, flags); }), Foreign::kManaged, size);
 }
 
@@ -258,6 +259,7 @@ CUresult MemHostRegister(decltype(&::cuMemHostRegister_v2) real, void* p, size_t
 
 CUresult ArrayCreate(decltype(&::cuArrayCreate_v2) real, CUarray* array,
                      const CUDA_ARRAY_DESCRIPTOR* descriptor) {
+  if (AllocationsRefused()) return CUDA_ERROR_SYSTEM_NOT_READY;
   const size_t bytes = ArrayBytes(descriptor);
   return Counted(WithRescue(bytes, [&] { return real(array, descriptor); }), Foreign::kArray,
                  bytes);
@@ -265,6 +267,7 @@ CUresult ArrayCreate(decltype(&::cuArrayCreate_v2) real, CUarray* array,
 
 CUresult Array3DCreate(decltype(&::cuArray3DCreate_v2) real, CUarray* array,
                        const CUDA_ARRAY3D_DESCRIPTOR* descriptor) {
+  if (AllocationsRefused()) return CUDA_ERROR_SYSTEM_NOT_READY;
   const size_t bytes = ArrayBytes(descriptor);
   return Counted(WithRescue(bytes, [&] { return real(array, descriptor); }), Foreign::kArray,
                  bytes);
@@ -272,6 +275,7 @@ CUresult Array3DCreate(decltype(&::cuArray3DCreate_v2) real, CUarray* array,
 
 CUresult MipmappedArrayCreate(decltype(&::cuMipmappedArrayCreate) real, CUmipmappedArray* array,
                               const CUDA_ARRAY3D_DESCRIPTOR* descriptor, unsigned levels) {
+  if (AllocationsRefused()) return CUDA_ERROR_SYSTEM_NOT_READY;
   const size_t bytes = MipmappedBytes(descriptor, levels);
   return Counted(WithRescue(bytes, [&] { return real(array, descriptor, levels); }),
                  Foreign::kArray, bytes);

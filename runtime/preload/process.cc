@@ -68,12 +68,13 @@ CUresult Init(decltype(&::cuInit) real, unsigned flags) {
     if (first) StandAsideAsAsked("in this process", off_why.load(std::memory_order_relaxed));
     return result;
   }
+  // Each thread asks, until one was answered: none goes on beside one whose cuInit fails.
+  if (const Status status = LeaseBudgets::CheckRequired(); absl::IsFailedPrecondition(status)) {
+    Log(LogLevel::kError, absl::StrCat("cuInit fails: ", status.message()));
+    initialised.store(OwnProcess(), std::memory_order_relaxed);
+    return CUDA_ERROR_SYSTEM_NOT_READY;
+  }
   if (first) {
-    if (const Status status = LeaseBudgets::CheckRequired(); absl::IsFailedPrecondition(status)) {
-      Log(LogLevel::kError, absl::StrCat("cuInit fails: ", status.message()));
-      initialised.store(OwnProcess(), std::memory_order_relaxed);
-      return CUDA_ERROR_SYSTEM_NOT_READY;
-    }
     SayWhatIsNeitherYesNorNo();
     if (Quiet()) SetLogThreshold(std::min(LogThreshold(), LogLevel::kError));
   }

@@ -8,14 +8,24 @@
 //   check       every word of every buffer
 //   free        all of them
 //   info        what is free, and the total, in MiB
-//   close       all descriptors but the first three
+//   others      the codes of a pitched, a managed and an array's allocation
+//   close       all descriptors but the first three and the driver's, each by its number, on a
+//               thread of its own while this one works
+//   closefrom   the same, by close_range and closefrom
 //   fork        a child, which ends
 //   end
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
 #include <iostream>
 #include <sstream>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "tests/preload/program_scenarios.h"
@@ -37,10 +47,8 @@ class Told {
     if (what == "check") return Check();
     if (what == "free") return Free();
     if (what == "info") return Info();
-    if (what == "close") {
-      for (int i = 3; i < 1100; ++i) close(i);
-      return "done";
-    }
+    if (what == "others") return Others();
+    if (what == "close" || what == "closefrom") return Close(what == "close");
     if (what == "fork") {
       const pid_t child = fork();
       if (child == 0) _exit(0);
@@ -110,6 +118,54 @@ class Told {
     return std::to_string(free / kMiB) + " " + std::to_string(total / kMiB);
   }
 
+  std::string Others() {
+    const auto code = [](const char* of, CUresult result) {
+      return std::string(of) + " " + std::to_string(result);
+    };
+    CUdeviceptr p = 0;
+    size_t pitch = 0;
+    void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
+    const auto create =
+        reinterpret_cast<decltype(&::cuArrayCreate_v2)>(dlsym(driver, "cuArrayCreate_v2"));
+    CHECK(create != nullptr);
+    const CUDA_ARRAY_DESCRIPTOR d{64, 64, CU_AD_FORMAT_FLOAT, 1};
+    CUarray array = nullptr;
+    return code("pitched", p_.api.MemAllocPitch(&p, &pitch, 64, 64, 4)) + ", " +
+           code("managed", p_.api.MemAllocManaged(&p, kMiB, CU_MEM_ATTACH_GLOBAL)) + ", " +
+           code("array", create(&array, &d));
+  }
+  // No driver lives without its own: they stay.
+  static bool IsDrivers(int descriptor) {
+    char to[256] = {};
+    const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+    if (readlink(link.c_str(), to, sizeof(to) - 1) <= 0) return false;
+    const char* const shared = std::getenv("SIMCUDA_SHARED_DEVICES");
+    return std::string_view(to).starts_with("/memfd:simcuda") ||
+           (shared != nullptr && std::string_view(to).starts_with(shared));
+  }
+  std::string Close(bool by_number) {
+    std::thread closes([by_number] {
+      for (int i = 3; i < 1100; ++i) {
+        if (IsDrivers(i)) continue;
+        if (by_number) {
+          close(i);
+          continue;
+        }
+        const int first = i;
+        while (i < 1100 && !IsDrivers(i)) ++i;
+        // The last is all that there is.
+        if (i == 1100) {
+          closefrom(first);
+        } else {
+          CHECK(close_range(static_cast<unsigned>(first), static_cast<unsigned>(i - 1), 0) == 0);
+        }
+      }
+    });
+    Work(5);
+    closes.join();
+    return "done";
+  }
+
   Program& p_;
   unsigned long long seed_ = 0;
   std::vector<Buffer> buffers_;
@@ -117,8 +173,30 @@ class Told {
 
 }  // namespace
 
+namespace {
+
+// All of several threads at once; the code of those that do not agree is -1.
+CUresult InitByThreads(const Program& p) {
+  std::atomic<bool> go{false};
+  std::array<CUresult, 8> results{};
+  std::vector<std::thread> threads;
+  for (CUresult& result : results) {
+    threads.emplace_back([&go, &result, &p] {
+      while (!go) continue;
+      result = p.api.Init(0);
+    });
+  }
+  go = true;
+  for (std::thread& thread : threads) thread.join();
+  const bool same = std::all_of(results.begin(), results.end(),
+                                [&](CUresult result) { return result == results[0]; });
+  return same ? results[0] : static_cast<CUresult>(-1);
+}
+
+}  // namespace
+
 void DoAsTold(Program* p) {
-  const CUresult init = p->api.Init(0);
+  const CUresult init = InitByThreads(*p);
   if (init != CUDA_SUCCESS) {
     std::cout << "init " << init << std::endl;
     std::exit(1);
