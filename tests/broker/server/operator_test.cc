@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <chrono>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/broker/server/program.h"
@@ -116,8 +118,72 @@ TEST(Operator, TheConfigurationIsReadAgain) {
   daemon.RemoveTenant("bad.toml");
   daemon.RemoveTenant("a.toml");
   EXPECT_TRUE(Until({&a}, [&] { return a.grant() == kAll; })) << a.grant().value;
+}
+
+// Nobody watches the folder that is there now.
+TEST(Operator, AHangupReadsTheConfiguration) {
+  Daemon daemon;
+  daemon.Start();
+  Program a(daemon, "/a");
+  a.BeGreedy(kAll);
+  ASSERT_TRUE(Until({&a}, [&] { return a.grant() == kAll; }));
+  std::filesystem::rename(daemon.config() + "/tenants.d", daemon.config() + "/before");
+  daemon.WriteTenant("a.toml", "cgroup = \"/a\"\nlimit = \"3GiB\"\n");
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  ASSERT_TRUE(Until({&a}, [&] { return std::chrono::steady_clock::now() > end; }));
+  EXPECT_EQ(a.grant(), kAll);
   daemon.Signal(SIGHUP);
-  daemon.WaitToSay("was read again");
+  EXPECT_TRUE(Until({&a}, [&] { return a.grant() == GiB(3); })) << a.grant().value;
+  // From here on it is watched.
+  daemon.WriteTenant("a.toml", "cgroup = \"/a\"\nlimit = \"2GiB\"\n");
+  EXPECT_TRUE(Until({&a}, [&] { return a.grant() == GiB(2); })) << a.grant().value;
+}
+
+TEST(Operator, ATenantOutlivesTheOneAroundIt) {
+  Daemon daemon;
+  daemon.WriteTenant("a.toml", "cgroup = \"/a\"\nlimit = \"2GiB\"\n");
+  daemon.WriteTenant("b.toml", "cgroup = \"/a/b\"\n");
+  daemon.Start();
+  Program p(daemon, "/a/b");
+  const auto has = [&](const std::string& cgroup) {
+    for (const std::string& line : daemon.Ask(R"({"verb":"status"})")) {
+      const auto object = nlohmann::json::parse(line);
+      if (object["kind"] == "tenant" && object["cgroup"] == cgroup) return true;
+    }
+    return false;
+  };
+  Program other(daemon, "/c");
+  other.Hello(MiB(2));
+  ASSERT_TRUE(Until({&other}, [&] { return other.welcomed() && has("/a/b"); }));
+  daemon.RemoveTenant("b.toml");
+  ASSERT_TRUE(Until({&other}, [&] { return !has("/a/b"); }));
+  daemon.RemoveTenant("a.toml");
+  ASSERT_TRUE(Until({&other}, [&] { return !has("/a"); }));
+  // Until /a is forgotten, which nothing shows: two rounds.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+  ASSERT_TRUE(Until({&other}, [&] { return std::chrono::steady_clock::now() > end; }));
+  p.Hello(GiB(3));
+  ASSERT_TRUE(
+      Until({&p, &other}, [&] { return p.welcomed() || p.Count(lease::Type::kRefuse) > 0; }));
+  ASSERT_TRUE(p.welcomed());
+  EXPECT_EQ(p.heard()[0].bytes, Bytes(UINT64_MAX));
+  EXPECT_TRUE(Until({&p, &other}, [&] { return p.grant() >= GiB(3); }));
+}
+
+TEST(Operator, SetReachesWhomItNames) {
+  Daemon daemon;
+  daemon.Start();
+  Program a(daemon, "/a"), inside(daemon, "/d/x");
+  a.BeGreedy(kAll);
+  inside.Hello(MiB(2));
+  ASSERT_TRUE(Until({&a, &inside}, [&] { return a.grant() > GiB(4) && inside.welcomed(); }));
+  EXPECT_EQ(daemon.Set("//a/", "limit", "1GiB"), "");
+  EXPECT_TRUE(Until({&a}, [&] { return a.grant() == GiB(1); })) << a.grant().value;
+  EXPECT_THAT(daemon.Set("/user.slice/user-7.slice/session-1.scope", "limit", "1GiB"),
+              HasSubstr("use /user.slice/user-7.slice"));
+  EXPECT_THAT(daemon.Set("/a/../b", "limit", "1GiB"), HasSubstr("write the whole path"));
+  // It would not hold for what is there already.
+  EXPECT_THAT(daemon.Set("/d", "limit", "1GiB"), HasSubstr("'/d/x' has processes"));
 }
 
 TEST(Operator, AWrongConfigurationIsNotServed) {

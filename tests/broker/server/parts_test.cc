@@ -1,14 +1,20 @@
 // The daemon's parts by themselves: what reads others' text, and what a tenant may cost.
 #include <gmock/gmock.h>
 
+#include <array>
+#include <chrono>
+
+#include "tests/broker/server/lingering.h"
 #include "tools/broker/core/decide.h"
 #include "tools/broker/server/allowance.h"
 #include "tools/broker/server/cgroup.h"
 #include "tools/broker/server/configuration.h"
+#include "tools/broker/server/hang_up.h"
 #include "tools/broker/server/host_memory.h"
 #include "tools/broker/server/options.h"
 #include "tools/broker/server/reform.h"
 #include "tools/broker/server/roll.h"
+#include "tools/broker/server/socket.h"
 
 namespace vramspan::broker {
 namespace {
@@ -53,6 +59,15 @@ TEST(Accounts, TheNearestKnownTakesTheProcess) {
   EXPECT_EQ(accounts.For("/z", now).cgroup, "/z");
 }
 
+TEST(Accounts, TheErasedIsNobodysParent) {
+  Accounts accounts;
+  Account& outer = accounts.At("/a", Instant());
+  Account& inner = accounts.At("/a/b", Instant());
+  inner.parent = &outer;
+  accounts.Erase(outer);
+  EXPECT_EQ(inner.parent, nullptr);
+}
+
 TEST(Configuration, IsRead) {
   const auto tenant = ReadTenant("d/train.toml",
                                  "cgroup = \"/a/\"\nweight = 7\nguarantee = \"1GiB\"\n"
@@ -93,6 +108,27 @@ TEST(Roll, CountsTheLiving) {
       LivingIn(self + " " + uuid + "\n" + self + " " + uuid + "\n-1 " + uuid + "\nx\n")[Uuid{1}],
       2u);
   EXPECT_TRUE(LivingIn("0 " + uuid + "\n" + self + " GPU-1\n").empty());
+}
+
+// Where the kernel lets descriptors through: they are seen, never taken, and not waited for.
+TEST(HangUp, WaitsForNoDescriptor) {
+  int pair[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+  const int on = 1;
+  ASSERT_EQ(setsockopt(pair[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof on), 0);
+  ASSERT_EQ(send(pair[0], "ab", 2, 0), 2);
+  broker_test::Lingering lingering;
+  ASSERT_TRUE(lingering.PassTo(pair[0], {'c'}));
+  std::array<uint8_t, 8> buffer;
+  const auto before = std::chrono::steady_clock::now();
+  const Received first = Receive(pair[1], buffer);
+  EXPECT_EQ(first.kind, Received::Kind::kDatagram);
+  EXPECT_EQ(first.size, 2u);
+  EXPECT_EQ(Receive(pair[1], buffer).kind, Received::Kind::kDescriptors);
+  EXPECT_EQ(Receive(pair[1], buffer).kind, Received::Kind::kDescriptors);
+  close(pair[0]);
+  HangUp(Fd(pair[1]));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(5));
 }
 
 TEST(Allowance, IsATwoHundredthOfACore) {

@@ -155,9 +155,9 @@ void Program::Reconnect() {
 
 void Program::Command(char command) { VS_CHECK(send(channel_, &command, 1, MSG_NOSIGNAL) == 1); }
 
-void Program::SendRaw(std::span<const uint8_t> datagram) {
+bool Program::SendRaw(std::span<const uint8_t> datagram) {
   VS_CHECK(datagram.size() != 1);
-  send(channel_, datagram.data(), datagram.size(), MSG_NOSIGNAL);
+  return send(channel_, datagram.data(), datagram.size(), MSG_NOSIGNAL) >= 0;
 }
 
 void Program::Send(const Message& message) { SendRaw(lease::Encode(message)); }

@@ -30,7 +30,8 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   void Send(const lease::Message& message);
-  void SendRaw(std::span<const uint8_t> datagram);  // Not of one byte.
+  // Not of one byte. False: the child has no room for it.
+  bool SendRaw(std::span<const uint8_t> datagram);
   void Hello(Bytes device, Bytes host = Bytes());
   void Adopt(Bytes device, Bytes host, uint64_t last_revision);
   // It uses so much of its grants, and wants so much more: its page, and a message.

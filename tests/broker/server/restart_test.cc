@@ -1,8 +1,14 @@
 // The daemon killed, stopped and started again, and what NVML proves.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/broker/server/program.h"
@@ -129,6 +135,107 @@ TEST(Restart, AnOverrunIsSaid) {
   EXPECT_EQ(a.heard()[0].bytes, GiB(2));
   daemon.ShowUse(Use(GiB(5), {{a.pid(), GiB(5)}}));
   daemon.WaitToSay("more than it may");
+}
+
+TEST(Restart, TheFirstIsNotGrantedTheHostMemoryOfOthers) {
+  Daemon daemon;
+  daemon.ShowUse(Use(Bytes(), {}));
+  daemon.Start({.capacity = ""});
+  Program a(daemon, "/a");
+  a.Hello(MiB(2), GiB(16));
+  ASSERT_TRUE(Until({&a}, [&] { return a.host() > Bytes(); }));
+  for (const lease::Message& message : a.heard()) {
+    if (message.type != Type::kGrant || message.memory != lease::Memory::kHost) continue;
+    EXPECT_LE(message.bytes, GiB(4));
+  }
+}
+
+TEST(Restart, AHelloFreesNothingOfTheDead) {
+  Daemon daemon;
+  daemon.Start();
+  Program a(daemon, "/a"), b(daemon, "/b");
+  a.BeGreedy(kAll);
+  ASSERT_TRUE(Until({&a}, [&] { return a.grant() == kAll; }));
+  a.set_answers(false);
+  a.Reconnect();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  a.Hello(MiB(2));
+  b.Hello(kAll);
+  Bytes most;
+  ASSERT_TRUE(Until({&b}, [&] {
+    most = std::max(most, b.grant());
+    return std::chrono::steady_clock::now() > end;
+  }));
+  EXPECT_TRUE(b.welcomed());
+  EXPECT_EQ(most, Bytes());
+  EXPECT_TRUE(Until({&a, &b}, [&] { return b.grant() >= GiB(4); }));
+}
+
+TEST(Restart, AnAdoptedRoomIsNoMoreThanOneMayAskFor) {
+  Daemon daemon;
+  daemon.ShowUse(Use(Bytes(), {}));
+  daemon.Start({.capacity = ""});
+  Program a(daemon, "/a");
+  daemon.ShowUse(Use(GiB(7), {{a.pid(), GiB(7)}}));
+  a.Send({.type = Type::kAdopt, .revision = 7, .rest = GiB(7), .device = kDevice});
+  ASSERT_TRUE(Until({&a}, [&] { return a.welcomed(); }));
+  Bytes room;
+  for (const std::string& line : daemon.Ask(R"({"verb":"status"})")) {
+    const auto object = nlohmann::json::parse(line);
+    if (object.value("pid", 0) == a.pid()) room = Bytes(object["room_bytes"].get<uint64_t>());
+  }
+  EXPECT_EQ(room, GiB(2));
+}
+
+TEST(Restart, ARefusedProcessHasTenMoreSeconds) {
+  Daemon daemon;
+  daemon.Start();
+  Program a(daemon, "/a");
+  const auto start = std::chrono::steady_clock::now();
+  const auto passed = [&] { return std::chrono::steady_clock::now() - start; };
+  ASSERT_TRUE(Until({&a}, [&] { return passed() > std::chrono::seconds(6); }));
+  a.Adopt(GiB(4), GiB(1), 7);
+  ASSERT_TRUE(Until({&a}, [&] { return a.Count(Type::kRefuse) == 1; }));
+  ASSERT_TRUE(Until({&a}, [&] { return passed() > std::chrono::seconds(11); }));
+  EXPECT_FALSE(a.ended());
+  a.Hello(GiB(1));
+  EXPECT_TRUE(Until({&a}, [&] { return a.grant() >= GiB(1); }));
+}
+
+TEST(Restart, AFolderThatIsReadLockedStartsAllTheSame) {
+  Daemon daemon;
+  daemon.Start();
+  EXPECT_EQ(daemon.End(), 0);
+  const int folder = open(daemon.run().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_EQ(flock(folder, LOCK_EX | LOCK_NB), 0);
+  daemon.Start();
+  EXPECT_TRUE(Serves(daemon, "/a"));
+  close(folder);
+}
+
+TEST(Restart, ModesAreRightWhateverTheUmask) {
+  Daemon daemon;
+  const mode_t mask = umask(0077);
+  daemon.Start();
+  umask(mask);
+  const auto mode = [&](const std::string& file) {
+    struct stat found = {};
+    EXPECT_EQ(lstat((daemon.run() + file).c_str(), &found), 0);
+    return found.st_mode & 0777;
+  };
+  EXPECT_EQ(mode(""), geteuid() == 0 ? 0755u : 0700u);
+  EXPECT_EQ(mode("/broker.sock"), geteuid() == 0 ? 0666u : 0600u);
+  EXPECT_EQ(mode("/control.sock"), 0600u);
+  EXPECT_EQ(mode("/lock"), 0600u);
+}
+
+TEST(Restart, AParentThatOthersMayChangeIsRefused) {
+  Daemon daemon;
+  const std::string parent = std::filesystem::path(daemon.run()).parent_path();
+  ASSERT_EQ(chmod(parent.c_str(), 0777), 0);
+  EXPECT_THAT(daemon.StartInVain(), testing::HasSubstr(parent + ": others may change it"));
+  ASSERT_EQ(chmod(parent.c_str(), 01777), 0);
+  daemon.Start();
 }
 
 TEST(Restart, AStoppedDaemonHurtsNobody) {

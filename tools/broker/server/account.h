@@ -22,6 +22,7 @@ struct Account {
   TenantId id;
   std::string cgroup;
   std::string name;  // For people: the configuration's, else the cgroup.
+  // In which it lies in the states; null is the root. Known as long as this points at it.
   Account* parent = nullptr;
   Policy policy;
   Source source = Source::kPresent;

@@ -68,7 +68,11 @@ Account* Accounts::Around(std::string_view cgroup) const {
 
 void Accounts::Erase(const Account& account) {
   const auto found = by_cgroup_.find(account.cgroup);
-  if (found != by_cgroup_.end()) by_cgroup_.erase(found);
+  if (found == by_cgroup_.end()) return;
+  for (const auto& [path, other] : by_cgroup_) {
+    if (other->parent == found->second.get()) other->parent = nullptr;
+  }
+  by_cgroup_.erase(found);
 }
 
 std::vector<Account*> Accounts::All() const {

@@ -29,6 +29,7 @@ class Accounts {
   // The nearest around `cgroup` that the states have and that was told of by an operator; else
   // null.
   Account* Around(std::string_view cgroup) const;
+  // Nobody has it around any more.
   void Erase(const Account& account);
 
   // From the outermost to the innermost.

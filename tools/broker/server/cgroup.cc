@@ -1,8 +1,11 @@
 #include "tools/broker/server/cgroup.h"
 
+#include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
 
 #include <vector>
+
+#include "runtime/base/clean_text.h"
 
 namespace vramspan::broker {
 namespace {
@@ -31,6 +34,23 @@ std::string CgroupOf(std::string_view text) {
     if (Has(parts[1], "memory")) memory = parts[2];
   }
   return std::string(unified == "/" ? memory : unified);
+}
+
+StatusOr<std::string> WrittenCgroup(std::string_view text) {
+  const auto refused = [&](std::string_view why) {
+    return absl::InvalidArgumentError(absl::StrCat("cgroup: '", Repeated(text), "' ", why));
+  };
+  if (!text.starts_with('/')) return refused("is no path of a cgroup; it begins with /");
+  const std::vector<std::string_view> parts = absl::StrSplit(text, '/', absl::SkipEmpty());
+  if (parts.empty()) return std::string("/");
+  std::string cgroup;
+  for (const std::string_view part : parts) {
+    if (part == "." || part == "..") return refused("has a . or .. in it; write the whole path");
+    absl::StrAppend(&cgroup, "/", part);
+  }
+  const std::string tenant = TenantOf(cgroup);
+  if (tenant == cgroup) return cgroup;
+  return refused(absl::StrCat("is part of a user's one tenant; use ", tenant));
 }
 
 std::string TenantOf(std::string_view cgroup) {

@@ -7,11 +7,17 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/status.h"
+
 namespace vramspan::broker {
 
 // Of a /proc/PID/cgroup: the unified hierarchy's path, or where that is the root the memory
 // controller's. "/" where neither is told.
 std::string CgroupOf(std::string_view text);
+
+// As an operator wrote it, brought to the form that the kernel has. Errors, in words: it is no
+// path, or no process ever belongs to it, as TenantOf makes its user the tenant.
+StatusOr<std::string> WrittenCgroup(std::string_view text);
 
 // All sessions and services of a user are one tenant: who may log in once more, or makes cgroups in
 // what systemd gave it, gets no more for that.

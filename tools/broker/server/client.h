@@ -23,8 +23,8 @@ struct Client {
   ProcessId id;
   Peer peer;
   Account* account = nullptr;
-  Instant since;
-  Fd socket;  // None: the connection has ended.
+  Instant since;  // It has connected, or was refused.
+  Fd socket;      // None: the connection has ended.
   WatchId socket_watch = 0, end_watch = 0;
   bool paused = false;  // Nothing is read of it: its tenant has cost too much.
   bool ended = false;   // The process is gone.

@@ -10,6 +10,7 @@
 #include <toml++/toml.h>
 
 #include "runtime/base/small_file.h"
+#include "tools/broker/server/cgroup.h"
 #include "tools/broker/server/policy_text.h"
 
 namespace vramspan::broker {
@@ -35,12 +36,7 @@ Status Take(std::string_view key, const std::string& value, WantedTenant* tenant
     return absl::OkStatus();
   }
   if (key == "cgroup") {
-    if (!value.starts_with('/')) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("cgroup: '", value, "' is no path of a cgroup; it begins with /"));
-    }
-    tenant->cgroup = value;
-    while (tenant->cgroup.size() > 1 && tenant->cgroup.ends_with('/')) tenant->cgroup.pop_back();
+    VS_ASSIGN_OR_RETURN(tenant->cgroup, WrittenCgroup(value));
     return absl::OkStatus();
   }
   return SetPolicy(key, value, &tenant->policy);
@@ -63,7 +59,10 @@ StatusOr<WantedTenant> ReadTenant(const std::string& file, std::string_view text
     if (!taken.ok()) return At(file, key.source().begin, taken.message());
   }
   if (tenant.name.empty()) tenant.name = std::filesystem::path(file).stem().string();
-  if (tenant.cgroup.empty() && tenant.name.starts_with('/')) tenant.cgroup = tenant.name;
+  if (tenant.cgroup.empty() && tenant.name.starts_with('/')) {
+    const Status taken = Take("cgroup", tenant.name, &tenant);
+    if (!taken.ok()) return At(file, {1, 1}, taken.message());
+  }
   if (tenant.cgroup.empty()) {
     return At(file, {1, 1},
               "there is no cgroup; say whose processes it is about: cgroup = \"/...\"");

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "tools/broker/server/hang_up.h"
 #include "tools/broker/server/journal.h"
 #include "tools/broker/server/socket.h"
 
@@ -37,11 +38,17 @@ void Control::OnConnection() {
     Journal::Say("an operator was turned away: there are no descriptors left (ulimit -n)");
     return spare_.TurnAway(listening_.get());
   }
-  if (!socket || !MayOperate(socket.get()) || connections_.size() >= kMostOperators) return;
+  if (!socket) return;
+  if (!MayOperate(socket.get()) || connections_.size() >= kMostOperators) {
+    return HangUp(std::move(socket));
+  }
   const WatchId key = ++last_;
   const StatusOr<WatchId> watch =
       loop_.Watch(socket.get(), EPOLLIN, [this, key](uint32_t) { OnReady(key); });
-  if (!watch.ok()) return Journal::Say(watch.status().message());
+  if (!watch.ok()) {
+    Journal::Say(watch.status().message());
+    return HangUp(std::move(socket));
+  }
   Connection& connection = connections_[key];
   connection.socket = std::move(socket);
   connection.watch = *watch;
@@ -60,6 +67,7 @@ bool Control::Read(Connection& connection) {
   std::vector<uint8_t> buffer(kMostOfARequest);
   const Received received = Receive(connection.socket.get(), buffer);
   if (received.kind == Received::Kind::kEnd) return false;
+  if (received.kind == Received::Kind::kDescriptors) return false;
   if (received.kind == Received::Kind::kNothing) return true;
   const std::string_view request(reinterpret_cast<const char*>(buffer.data()), received.size);
   for (std::string& line : answer_(request)) connection.answers.push_back(std::move(line));
@@ -82,6 +90,7 @@ void Control::End(WatchId key) {
   const auto found = connections_.find(key);
   if (found == connections_.end()) return;
   loop_.Forget(found->second.watch);
+  HangUp(std::move(found->second.socket));
   connections_.erase(found);
 }
 

@@ -8,6 +8,7 @@
 #include "tools/broker/core/amounts.h"
 #include "tools/broker/core/decide.h"
 #include "tools/broker/server/clock.h"
+#include "tools/broker/server/hang_up.h"
 #include "tools/broker/server/journal.h"
 #include "tools/broker/server/said.h"
 #include "tools/broker/server/socket.h"
@@ -55,6 +56,9 @@ void Dispatcher::Decided(const Item& item, const Actions& actions) {
     if (arriving->joined) {
       ++arriving->account->processes;
       Welcome(*arriving);
+    } else {
+      // It may have much to evict before it says hello.
+      arriving->since = Now();
     }
   }
   for (const Action& action : actions) Do(*item.device, action);
@@ -148,7 +152,7 @@ void Dispatcher::Drop(Client& client, std::string_view why) {
                               ", so its connection ends"));
   }
   loop_.Forget(std::exchange(client.socket_watch, 0));
-  client.socket.Reset();
+  HangUp(std::move(client.socket));
   --client.account->connections;
   if (client.joined) {
     Apply(*client.device, Dies{client.id});

@@ -21,6 +21,7 @@ class Fd {
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
+  int Release() { return std::exchange(fd_, -1); }  // The caller owns it now.
   void Reset(int fd = -1) {
     const int old = std::exchange(fd_, fd);
     if (old >= 0) close(old);

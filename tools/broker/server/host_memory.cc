@@ -66,9 +66,10 @@ std::optional<HostUse> ReadMeminfo(std::string_view text) {
 
 StatusOr<HostUse> HostMemory::Look() const {
   if (stated_) return HostUse{*stated_, *stated_};
-  VS_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile("/proc/meminfo", kMostMemoryText));
+  VS_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(meminfo_, kMostMemoryText));
   const std::optional<HostUse> use = ReadMeminfo(text);
-  if (!use) return absl::FailedPreconditionError("/proc/meminfo does not say what is available");
+  if (!use)
+    return absl::FailedPreconditionError(absl::StrCat(meminfo_, " does not say what is available"));
   return WithinLimits(*use);
 }
 

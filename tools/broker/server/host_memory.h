@@ -21,8 +21,9 @@ std::optional<HostUse> ReadMeminfo(std::string_view text);
 
 class HostMemory {
  public:
-  // `stated`: so much, and nobody else uses any. For tests.
-  explicit HostMemory(std::optional<Bytes> stated) : stated_(stated) {}
+  // `stated`: so much, and nobody else uses any. For tests. `proc` is /proc but in tests.
+  HostMemory(std::optional<Bytes> stated, const std::string& proc)
+      : stated_(stated), meminfo_(proc + "/meminfo") {}
 
   StatusOr<HostUse> Look() const;
   bool stated() const { return stated_.has_value(); }
@@ -31,6 +32,7 @@ class HostMemory {
 
  private:
   const std::optional<Bytes> stated_;
+  const std::string meminfo_;
 };
 
 }  // namespace vramspan::broker

@@ -25,6 +25,7 @@ class Inspector {
   // What the process says now. Its page alone, where it has written one.
   void LookAtPage(Client& client);
   void LookAtDevice(Device& device);
+  void LookAtHost();
   // The process has ended, or said that it holds nothing.
   void LookAtDead(Client& client);
 
@@ -33,7 +34,6 @@ class Inspector {
   void LookAtClients(Instant now);
   void LookAtBeat(Client& client, Instant now);
   void Measure(Device& device, Client& client, const DeviceUse& use, Bytes* ours);
-  void LookAtHost();
   // Forgets tenants that nobody needs to know of. False: some will have to be looked at again.
   bool Sweep(Instant now);
   bool AnybodyDying() const;

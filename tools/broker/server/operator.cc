@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/broker/core/amounts.h"
+#include "tools/broker/server/cgroup.h"
 #include "tools/broker/server/clock.h"
 #include "tools/broker/server/configuration.h"
 #include "tools/broker/server/journal.h"
@@ -36,13 +37,18 @@ Status Operator::Start(Loop& loop) {
 Status Operator::WatchFolder(Loop& loop) {
   inotify_ = Fd(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   if (!inotify_) return SystemError("inotify_init1");
+  VS_RETURN_IF_ERROR(WatchTenants());
+  return loop.Watch(inotify_.get(), EPOLLIN, [this](uint32_t) { OnChange(); }).status();
+}
+
+Status Operator::WatchTenants() {
   const std::string tenants = folder_ + "/tenants.d";
   constexpr uint32_t kChanges = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE;
   // A folder that is made later is read at SIGHUP.
   if (inotify_add_watch(inotify_.get(), tenants.c_str(), kChanges) < 0 && errno != ENOENT) {
     return SystemError(tenants);
   }
-  return loop.Watch(inotify_.get(), EPOLLIN, [this](uint32_t) { OnChange(); }).status();
+  return absl::OkStatus();
 }
 
 void Operator::OnChange() {
@@ -53,7 +59,9 @@ void Operator::OnChange() {
 }
 
 void Operator::RereadAndSay() {
-  const Status read = Reread();
+  // The folder may be another by now. The same one is watched once.
+  const Status watched = WatchTenants();
+  const Status read = watched.ok() ? Reread() : watched;
   Journal::Say(read.ok() ? absl::StrCat("the configuration was read again from ", folder_)
                          : absl::StrCat("the configuration stays as it was: ", read.message()));
 }
@@ -70,7 +78,12 @@ Status Operator::Reread() {
 }
 
 Status Operator::Set(const std::string& tenant, const std::map<std::string, std::string>& changes) {
-  const Account* const account = accounts_.Find(tenant);
+  const Account* account = accounts_.Find(tenant);
+  std::string cgroup;
+  if (account == nullptr && tenant.starts_with('/')) {
+    VS_ASSIGN_OR_RETURN(cgroup, WrittenCgroup(tenant));
+    account = accounts_.Find(cgroup);
+  }
   if (account == nullptr && !tenant.starts_with('/')) {
     std::string known;
     for (const Account* const a : accounts_.All()) absl::StrAppend(&known, ", ", a->name);
@@ -79,7 +92,7 @@ Status Operator::Set(const std::string& tenant, const std::map<std::string, std:
                                             known.substr(known.empty() ? 0 : 1)));
   }
   std::vector<WantedTenant> wanted = ToldOf(accounts_);
-  const std::string cgroup = account == nullptr ? tenant : account->cgroup;
+  if (account != nullptr) cgroup = account->cgroup;
   auto found = std::find_if(wanted.begin(), wanted.end(),
                             [&](const WantedTenant& w) { return w.cgroup == cgroup; });
   if (found == wanted.end()) {

@@ -27,6 +27,7 @@ class Operator {
 
  private:
   Status WatchFolder(Loop& loop);
+  Status WatchTenants();
   void OnChange();
 
   Status Carry(StatusOr<Reform> reform);

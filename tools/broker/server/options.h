@@ -18,7 +18,7 @@ struct Options {
   std::string run_directory;
   std::string config;
   std::optional<Capacity> capacity;  // Instead of what NVML and the kernel say. For tests.
-  std::string proc = "/proc";        // Where cgroups of processes are read. For tests.
+  std::string proc = "/proc";        // Where cgroups and meminfo are read. For tests.
 };
 
 // "device=8GiB,host=16GiB", both of them.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/broker/server/clock.h"
+#include "tools/broker/server/hang_up.h"
 #include "tools/broker/server/journal.h"
 #include "tools/broker/server/socket.h"
 #include "tools/broker/server/system_error.h"
@@ -56,7 +57,8 @@ void Reception::OnConnections() {
 bool Reception::Accept() {
   Fd socket(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (socket) {
-    Admit(std::move(socket));
+    Admit(socket);
+    HangUp(std::move(socket));  // Where it was not admitted.
     return true;
   }
   if (errno == EMFILE || errno == ENFILE) {
@@ -67,7 +69,7 @@ bool Reception::Accept() {
   return errno == ECONNABORTED || errno == EINTR;
 }
 
-void Reception::Admit(Fd socket) {
+void Reception::Admit(Fd& socket) {
   StatusOr<Peer> peer = IdentifyPeer(socket.get(), proc_);
   if (!peer.ok())
     return Journal::Say(absl::StrCat("a connection is refused: ", peer.status().message()));
@@ -83,10 +85,9 @@ void Reception::Admit(Fd socket) {
   client.peer = *std::move(peer);
   client.account = &account;
   client.since = client.beat_at = now;
-  client.socket = std::move(socket);
   const ProcessId id = client.id;
   const StatusOr<WatchId> reads =
-      loop_.Watch(client.socket.get(), EPOLLIN, [this, id](uint32_t) { OnReadable(id); });
+      loop_.Watch(socket.get(), EPOLLIN, [this, id](uint32_t) { OnReadable(id); });
   if (!reads.ok()) return Journal::Say(reads.status().message());
   const StatusOr<WatchId> ends =
       loop_.Watch(client.peer.pidfd.get(), EPOLLIN, [this, id](uint32_t) { OnEnd(id); });
@@ -94,6 +95,7 @@ void Reception::Admit(Fd socket) {
     loop_.Forget(*reads);
     return Journal::Say(ends.status().message());
   }
+  client.socket = std::move(socket);
   client.socket_watch = *reads;
   client.end_watch = *ends;
   ++account.connections;
@@ -141,6 +143,11 @@ bool Reception::ReadOne(Client& client) {
     dispatcher_.Drop(client, "");
     // Who only comes and goes has cost what it costs to come.
     accepting_.Charge(Spent() - before);
+    return false;
+  }
+  if (received.kind == Received::Kind::kDescriptors) {
+    dispatcher_.Drop(client, "passes descriptors");
+    client.account->allowance.Charge(Spent() - before);
     return false;
   }
   lease::Message message;

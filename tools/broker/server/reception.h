@@ -31,7 +31,8 @@ class Reception {
  private:
   void OnConnections();
   bool Accept();  // False: nobody waits any more.
-  void Admit(Fd socket);
+  // Takes the socket where it is admitted.
+  void Admit(Fd& socket);
   void OnReadable(ProcessId id);
   // True: there may be more.
   bool ReadOne(Client& client);
@@ -39,6 +40,8 @@ class Reception {
 
   void Handle(Client& client, const lease::Message& message);
   void Join(Client& client, const lease::Message& message);
+  // The states have the tenant, or take it in now.
+  bool Appears(Account& account, const Device& device);
   bool MayJoin(Client& client, const lease::Message& message);
   Happening ArrivalOf(const Client& client, const lease::Message& message) const;
   void Want(Client& client, const lease::Message& message);

@@ -1,4 +1,7 @@
 // What each message of a process means.
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
 #include <vector>
 
 #include "tools/broker/core/amounts.h"
@@ -69,20 +72,28 @@ void Reception::Join(Client& client, const lease::Message& message) {
   client.beat = 0;
   client.beat_at = Now();
   client.stuck = false;
-  Account& account = *client.account;
-  if (!account.appeared) {
-    account.appeared = true;
-    const TenantId parent = account.parent == nullptr ? kRoot : account.parent->id;
-    dispatcher_.Apply(TenantAppears{account.id, parent, account.policy});
-  }
+  if (!Appears(*client.account, *client.device)) return Refuse(client, lease::RefuseCode::kDenied);
   // The first that comes finds what others have now.
-  if (client.device->state.processes.empty()) inspector_.LookAtDevice(*client.device);
+  if (client.device->state.processes.empty()) {
+    inspector_.LookAtDevice(*client.device);
+    inspector_.LookAtHost();
+  }
   // One that held memory uses it, until its page says more.
   PerPlace<Bytes>& told =
       message.type == lease::Type::kHello ? client.said.wanted : client.said.used;
   told = {{message.bytes, message.more}};
   dispatcher_.Arrive(client, ArrivalOf(client, message));
   inspector_.Wake();
+}
+
+bool Reception::Appears(Account& account, const Device& device) {
+  if (account.appeared) return true;
+  account.parent = accounts_.Around(account.cgroup);
+  const TenantId parent = account.parent == nullptr ? kRoot : account.parent->id;
+  dispatcher_.Apply(TenantAppears{account.id, parent, account.policy});
+  account.appeared = device.state.tenants.contains(account.id);
+  if (!account.appeared) Journal::Say(absl::StrCat(account.name, ": the core does not take it"));
+  return account.appeared;
 }
 
 bool Reception::MayJoin(Client& client, const lease::Message& message) {
@@ -97,7 +108,10 @@ bool Reception::MayJoin(Client& client, const lease::Message& message) {
     if (other->socket) return false;
     former.push_back(id);
   }
-  // What its last connection held is what it speaks of now.
+  // What its last connection held is what it speaks of now. One that says hello speaks of nothing,
+  // and what nobody believes says nothing: those bytes are waited for as any dead process's.
+  const bool believed = machine_.sees_use() || client.device->state.adopting_until.has_value();
+  if (message.type != lease::Type::kAdopt || !believed) return true;
   for (const ProcessId id : former) dispatcher_.Apply(*client.device, BytesGone{id});
   return true;
 }
@@ -119,7 +133,9 @@ Happening Reception::ArrivalOf(const Client& client, const lease::Message& messa
   // Nobody sees which of its bytes are which. What its grant does not explain may be its room.
   const Bytes seen = *found->second;
   adopts.proven[Place::kDevice] = seen;
-  adopts.proven_room = Minus(seen, message.bytes);
+  // More than may be asked for is no room: nobody could get it back.
+  adopts.proven_room =
+      std::min(Minus(seen, message.bytes), client.device->state.settings.most_room);
   return adopts;
 }
 
@@ -127,6 +143,7 @@ void Reception::Refuse(Client& client, lease::RefuseCode code) {
   lease::Message message;
   message.type = lease::Type::kRefuse;
   message.code = static_cast<uint8_t>(code);
+  client.since = Now();
   dispatcher_.Tell(client, message);
 }
 

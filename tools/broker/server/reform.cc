@@ -55,7 +55,8 @@ StatusOr<std::vector<Step>> Steps(Accounts& accounts, const ByCgroup& wanted, In
     Step step = {.account = account,
                  .wanted = found == wanted.end() ? nullptr : found->second,
                  .parent = account->parent == nullptr ? kRoot : account->parent->id};
-    if (step.wanted == nullptr && !Told(*account)) continue;
+    // One that is there for its processes stays where it is, or leaves until more of them come.
+    if (step.wanted == nullptr && !Told(*account) && !account->appeared) continue;
     const bool used = account->processes > 0;
     TenantId parent = kRoot;
     if (const WantedTenant* const around = AroundIn(wanted, account->cgroup)) {
@@ -160,7 +161,7 @@ void Conclude(Accounts& accounts, const Reform& reform) {
   for (const WantedTenant& tenant : reform.wanted) wanted[tenant.cgroup] = &tenant;
   for (Account* const account : accounts.All()) {
     const auto found = wanted.find(account->cgroup);
-    if (found == wanted.end() && !Told(*account)) continue;
+    if (found == wanted.end() && !Told(*account) && !account->appeared) continue;
     const WantedTenant* const around = AroundIn(wanted, account->cgroup);
     account->parent = around == nullptr ? nullptr : accounts.FindCgroup(around->cgroup);
     if (found == wanted.end()) {

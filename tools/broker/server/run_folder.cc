@@ -4,28 +4,69 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
 #include "tools/broker/server/system_error.h"
 
 namespace vramspan::broker {
+namespace {
+
+constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
+
+bool IsOurs(const struct stat& found) { return found.st_uid == geteuid() || found.st_uid == 0; }
+
+Status Unsafe(std::string_view path) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(path,
+                   ": others may change it, and could stand in for the broker; use another "
+                   "--run-directory, or chmod go-w it"));
+}
+
+// Whoever may rename a folder on the way could put another in its place.
+Status LookAtParents(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path at = std::filesystem::canonical(path, error);
+  if (error) return SystemError(path, error.value());
+  while (at != at.root_path()) {
+    at = at.parent_path();
+    struct stat found = {};
+    if (stat(at.c_str(), &found) != 0) return SystemError(at.string());
+    const bool sticky = (found.st_mode & S_ISVTX) != 0;
+    if (!IsOurs(found) || ((found.st_mode & kOthersWrite) != 0 && !sticky)) {
+      return Unsafe(at.string());
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The folder itself may be locked by whoever can read it: a file in it that is ours alone.
+StatusOr<Fd> Lock(const Fd& folder, const std::string& path) {
+  Fd file(openat(folder.get(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) return SystemError(absl::StrCat(path, "/lock"));
+  if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
+  if (errno != EWOULDBLOCK) return SystemError(path);
+  return absl::AlreadyExistsError(
+      absl::StrCat(path, ": another broker serves here; ask it by `vramspan broker status`"));
+}
+
+}  // namespace
 
 StatusOr<Fd> ClaimRunFolder(const std::string& path) {
   // Root's is for everybody to connect in.
   const mode_t mode = geteuid() == 0 ? 0755 : 0700;
-  if (mkdir(path.c_str(), mode) != 0 && errno != EEXIST) return SystemError(path);
+  const bool made = mkdir(path.c_str(), mode) == 0;
+  if (!made && errno != EEXIST) return SystemError(path);
   Fd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!folder) return SystemError(path);
   struct stat found = {};
   if (fstat(folder.get(), &found) != 0) return SystemError(path);
-  if ((found.st_uid != geteuid() && found.st_uid != 0) || (found.st_mode & 022) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path,
-                     ": others may change it, and could stand in for the broker; use another "
-                     "--run-directory, or chmod go-w it"));
-  }
-  if (flock(folder.get(), LOCK_EX | LOCK_NB) == 0) return folder;
-  if (errno != EWOULDBLOCK) return SystemError(path);
-  return absl::AlreadyExistsError(
-      absl::StrCat(path, ": another broker serves here; ask it by `vramspan broker status`"));
+  if (!IsOurs(found) || (found.st_mode & kOthersWrite) != 0) return Unsafe(path);
+  VS_RETURN_IF_ERROR(LookAtParents(path));
+  // Whatever the umask is.
+  if (made && fchmod(folder.get(), mode) != 0) return SystemError(path);
+  return Lock(folder, path);
 }
 
 }  // namespace vramspan::broker

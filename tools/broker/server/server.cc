@@ -52,7 +52,7 @@ Server::Server(const Options& options, std::unique_ptr<Loop> loop, std::unique_p
       loop_(std::move(loop)),
       machine_(std::move(machine)),
       folder_(std::move(folder)),
-      host_(StatedHost(options)),
+      host_(StatedHost(options), options.proc),
       roll_(options.run_directory + "/processes"),
       maker_(devices_, accounts_, *machine_, host_),
       dispatcher_(*loop_, devices_, clients_),

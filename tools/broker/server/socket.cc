@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tools/broker/server/hang_up.h"
 #include "tools/broker/server/system_error.h"
 
 namespace vramspan::broker {
@@ -16,6 +17,43 @@ namespace {
 // What the kernel keeps of those who were not accepted yet.
 constexpr int kBacklog = 128;
 constexpr size_t kMostDescriptors = 2;
+constexpr int kPassRights = 83;  // SO_PASSRIGHTS, of Linux 6.16.
+
+// One datagram. With MSG_PEEK it stays, and so does the only hold of what came with it.
+Received Take(int socket, std::span<uint8_t> buffer, int flags) {
+  iovec vector = {.iov_base = buffer.data(), .iov_len = buffer.size()};
+  msghdr message = {};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  // No room for descriptors: of those only MSG_CTRUNC tells.
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))] = {};
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  ssize_t size = 0;
+  do {
+    size = recvmsg(socket, &message, flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  } while (size < 0 && errno == EINTR);
+  Received received;
+  if (size < 0) {
+    const bool nothing = errno == EAGAIN || errno == EWOULDBLOCK;
+    received.kind = nothing ? Received::Kind::kNothing : Received::Kind::kEnd;
+    return received;
+  }
+  bool sent = false;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_CREDENTIALS) continue;
+    ucred credentials = {};
+    memcpy(&credentials, CMSG_DATA(header), sizeof credentials);
+    received.pid = credentials.pid;
+    sent = true;
+  }
+  received.size = static_cast<size_t>(size);
+  // An end has no sender. A datagram may be empty.
+  received.kind = size == 0 && !sent ? Received::Kind::kEnd : Received::Kind::kDatagram;
+  if ((message.msg_flags & MSG_CTRUNC) != 0) received.kind = Received::Kind::kDescriptors;
+  return received;
+}
 
 Fd OpenSpare() { return Fd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
@@ -25,7 +63,7 @@ Spare::Spare() : fd_(OpenSpare()) {}
 
 void Spare::TurnAway(int listening) {
   fd_.Reset();
-  Fd(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC)).Reset();
+  HangUp(Fd(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC)));
   fd_ = OpenSpare();
 }
 
@@ -45,13 +83,18 @@ StatusOr<Fd> ListenAt(const std::string& path, mode_t mode) {
   if (setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) {
     return SystemError("SO_PASSCRED");
   }
+  const int off = 0;
+  if (setsockopt(socket.get(), SOL_SOCKET, kPassRights, &off, sizeof off) != 0 &&
+      errno != ENOPROTOOPT) {
+    return SystemError("SO_PASSRIGHTS");
+  }
   if (unlink(path.c_str()) != 0 && errno != ENOENT) return SystemError(path);
-  const mode_t mask = umask(0177);
+  // Never by its path afterwards: that may be another's by then.
+  const mode_t mask = umask(~mode & 0777);
   const int bound = bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   const int error = errno;
   umask(mask);
   if (bound != 0) return SystemError(path, error);
-  if (chmod(path.c_str(), mode) != 0) return SystemError(path);
   if (listen(socket.get(), kBacklog) != 0) return SystemError(path);
   return socket;
 }
@@ -81,36 +124,8 @@ Sent Send(int socket, std::span<const uint8_t> datagram, std::initializer_list<i
 }
 
 Received Receive(int socket, std::span<uint8_t> buffer) {
-  iovec vector = {.iov_base = buffer.data(), .iov_len = buffer.size()};
-  msghdr message = {};
-  message.msg_iov = &vector;
-  message.msg_iovlen = 1;
-  // No room for descriptors: the kernel closes those.
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))] = {};
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  ssize_t size = 0;
-  do {
-    size = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  } while (size < 0 && errno == EINTR);
-  Received received;
-  if (size < 0) {
-    const bool nothing = errno == EAGAIN || errno == EWOULDBLOCK;
-    received.kind = nothing ? Received::Kind::kNothing : Received::Kind::kEnd;
-    return received;
-  }
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
-       header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_CREDENTIALS) continue;
-    ucred credentials = {};
-    memcpy(&credentials, CMSG_DATA(header), sizeof credentials);
-    received.pid = credentials.pid;
-  }
-  // An end has no sender. A datagram may be empty.
-  const bool end = size == 0 && received.pid == 0;
-  received.kind = end ? Received::Kind::kEnd : Received::Kind::kDatagram;
-  received.size = static_cast<size_t>(size);
-  return received;
+  const Received next = Take(socket, buffer, MSG_PEEK);
+  return next.kind == Received::Kind::kDatagram ? Take(socket, buffer, 0) : next;
 }
 
 }  // namespace vramspan::broker

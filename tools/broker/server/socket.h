@@ -16,7 +16,8 @@
 namespace vramspan::broker {
 
 // Listens at `path`, which `mode` says who may connect to. A socket that is there is replaced.
-// Whoever is accepted has the kernel say who sent each message.
+// Whoever is accepted has the kernel say who sent each message, and since Linux 6.16 cannot pass
+// descriptors.
 StatusOr<Fd> ListenAt(const std::string& path, mode_t mode);
 
 // A descriptor kept for the time when there are no others: one that waits to be accepted then would
@@ -43,13 +44,14 @@ Sent Send(int socket, std::span<const uint8_t> datagram,
           std::initializer_list<int> descriptors = {});
 
 struct Received {
-  enum class Kind : uint8_t { kDatagram, kNothing, kEnd };
+  // kDescriptors: there are some with the next datagram. It stays where it is (HangUp).
+  enum class Kind : uint8_t { kDatagram, kNothing, kEnd, kDescriptors };
   Kind kind = Kind::kNothing;
   size_t size = 0;  // What it has, at most the buffer's.
   pid_t pid = 0;    // Who sent it, as the kernel says. 0: nobody that is seen from here.
 };
 
-// A datagram longer than the buffer is cut. Descriptors that come with it are closed.
+// A datagram longer than the buffer is cut. No descriptor is ever taken.
 Received Receive(int socket, std::span<uint8_t> buffer);
 
 }  // namespace vramspan::broker
