@@ -26,7 +26,7 @@ constexpr milliseconds kWantsApart{10};
 constexpr std::chrono::seconds kEmptyPatience{5};
 constexpr std::chrono::seconds kRoomPatience{1};
 // Between two tries to join one that more processes than it takes wait for.
-constexpr Duration kQueuePeriod = milliseconds(10);
+constexpr Duration kQueuePeriod = milliseconds(100);
 // A broker that never stops talking does not keep the thread from its beat.
 constexpr int kDatagramsInRound = 64;
 
