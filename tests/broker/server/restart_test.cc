@@ -258,8 +258,9 @@ TEST(Restart, OnlyOneServesAFolder) {
   Daemon daemon;
   daemon.Start();
   // The same folder, by another process of the same program.
-  const std::string command = std::string(BROKER_DAEMON) + " --capacity device=9GiB,host=9GiB" +
-                              " --run-directory '" + daemon.run() + "' 2>&1";
+  const std::string command = std::string("'") + BROKER_DAEMON +
+                              "' --capacity device=9GiB,host=9GiB --run-directory '" +
+                              daemon.run() + "' 2>&1";
   FILE* const other = popen(command.c_str(), "re");
   ASSERT_NE(other, nullptr);
   char text[512] = {};
