@@ -4,7 +4,7 @@
 // The thread has a table of descriptors of its own where the system allows that: a program that
 // closes all it does not know, forks or replaces itself has no part in the connection. It takes no
 // signal, calls no driver, and never ends the program. Whatever the broker does, or if it is gone,
-// the last grants stay; then the thread connects again and again, 0.1 to 5 s after the last try.
+// the last grants stay; then the thread connects again and again, 0.1 to 1.5 s after the last try.
 //
 // Threads: all functions of any. The destructor waits for the thread, which waits for nothing.
 #ifndef VRAMSPAN_RUNTIME_LEASE_CLIENT_H_

@@ -206,7 +206,7 @@ void Session::End(Effects& effects) {
 
 Duration ReconnectDelay(uint64_t random) {
   constexpr Duration kLeast = std::chrono::milliseconds(100);
-  constexpr Duration kMost = std::chrono::seconds(5);
+  constexpr Duration kMost = std::chrono::milliseconds(1500);
   return kLeast + Duration(random % static_cast<uint64_t>((kMost - kLeast).count() + 1));
 }
 

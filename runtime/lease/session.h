@@ -118,7 +118,8 @@ class Session {
   std::optional<Bytes> room_asked_;
 };
 
-// When to connect again: 0.1 to 5 s, whatever number it is given.
+// When to connect again: 0.1 to 1.5 s, whatever number it is given. A broker that comes back waits
+// two seconds for those that it cannot see by the driver.
 Duration ReconnectDelay(uint64_t random);
 
 }  // namespace vramspan::lease
