@@ -4,8 +4,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
+#include <string>
 
+#include "runtime/trace/block.h"
 #include "tests/preload/run_program.h"
 #include "tests/trace/sample.h"
 #include "tools/replay/load_trace.h"
@@ -28,6 +31,17 @@ class RecordTest : public ::testing::Test {
  protected:
   Output Record(const std::string& scenario, const std::string& environment = "") {
     return RunPreloaded("default", scenario, "VRAMSPAN_RECORD=" + path_ + " " + environment);
+  }
+  // Where the last block of the file begins.
+  size_t LastBlock() const {
+    std::ifstream file(path_, std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    size_t last = std::string::npos;
+    for (size_t at = trace::FindBlock(bytes, 0); at != std::string::npos;
+         at = trace::FindBlock(bytes, at + 1)) {
+      last = at;
+    }
+    return last;
   }
   // As a user types it.
   static int RunTool(const std::string& options, const std::string& scenario) {
@@ -116,10 +130,12 @@ TEST_F(RecordTest, EventsGiveTheSameActions) {
     const std::string repeat = std::string("'" VRAMSPAN_BINARY "' repeat ") + path_;
     EXPECT_EQ(std::system((repeat + " | grep -q ' actions, all the same$'").c_str()), 0);
     // Of a file that was cut, what is left is told, and that something is missing.
-    std::filesystem::resize_file(path_, std::filesystem::file_size(path_) * 3 / 4);
+    std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 1);
     const int cut = std::system((repeat + " >/dev/null 2>&1").c_str());
     EXPECT_EQ(WEXITSTATUS(cut), 1);
     EXPECT_THAT(RepeatEvents(path_)->damage, HasSubstr("the file ends in the middle of a block"));
+    std::filesystem::resize_file(path_, LastBlock() + 20);
+    EXPECT_THAT(RepeatEvents(path_)->damage, HasSubstr("it ends inside a block's header"));
   }
 }
 
