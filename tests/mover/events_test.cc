@@ -46,11 +46,13 @@ class RecordedEvents : public TracedTest {
 };
 INSTANTIATE_TRACED(RecordedEvents);
 
-// Each thread has a stream and a buffer, and there is room for half of them.
+// Each thread has a stream and a buffer, and there is room for half of them. Moves are so slow that
+// launches are held until no more may be; how often, in all, depends on the machine.
 TEST_P(RecordedEvents, GiveTheSameActionsWithManyHeldLaunches) {
   constexpr size_t kThreads = 2 * kBudget;
   constexpr int kLaunches = 120;
   Start();
+  world_.set_delay("cuMemSetAccess", 20'000);
   std::vector<std::thread> threads;
   for (size_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([this, t, stream = NewStream()] {
@@ -59,12 +61,12 @@ TEST_P(RecordedEvents, GiveTheSameActionsWithManyHeldLaunches) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+  world_.set_delay("cuMemSetAccess", 0);
   runtime_->Synchronize();
   const vramspanStatistics stats = runtime_->stats();
-  EXPECT_GE(stats.works_held, 500u);
   const RepeatedEvents again = End();
   ExpectTheSame(again);
-  EXPECT_GT(again.most_held, 50u);
+  EXPECT_GT(again.most_held, 100u);
   EXPECT_GE(again.actions, stats.works_held + stats.fetches + stats.evictions);
 }
 
