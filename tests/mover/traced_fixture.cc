@@ -36,13 +36,12 @@ TracedTest::~TracedTest() {
   }
   for (const CUstream stream : streams_) EXPECT_CU(world_.api().StreamDestroy(stream));
   EXPECT_CU(world_.api().ModuleUnload(module_));
+  unsetenv("VRAMSPAN_TRUST");
 }
 
-const char* OverlapOf(const std::string& parameter) {
-  if (parameter == "off") return "off";
-  if (parameter == "safe") return "safe";
-  if (parameter == "all") return "all";
-  const std::string path = testing::TempDir() + "all_names.trust";
+const char* TracedTest::Overlap() {
+  if (GetParam() != std::string("plausible")) return GetParam();
+  const std::string path = trust_.File("all_names.trust");
   std::ofstream(path) << "vramspan-trust 1\nname *\n";
   setenv("VRAMSPAN_TRUST", path.c_str(), 1);
   return "auto";
@@ -52,7 +51,7 @@ void TracedTest::Start(size_t buffers) {
   RuntimeOptions options;
   options.deadline_us = 5'000'000;
   options.tracer = "cupti";
-  options.overlap = OverlapOf(GetParam());
+  options.overlap = Overlap();
   Start(options, buffers);
 }
 

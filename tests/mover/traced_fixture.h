@@ -15,6 +15,7 @@
 
 #include "tests/mover/traced_test_kernels.h"
 #include "tests/mover/world.h"
+#include "tests/trace/sample.h"
 
 #define VRAMSPAN_TRACED_TEXT_(name) #name
 #define VRAMSPAN_TRACED_TEXT(name) VRAMSPAN_TRACED_TEXT_(name)
@@ -27,9 +28,6 @@ inline constexpr size_t kBudget = 4;  // Chunks; every buffer has one.
 inline constexpr size_t kChunkWords = kChunk / sizeof(Word);
 
 // Waits until it holds; false when it does not within 20 s.
-// What a runtime is given for the parameter of a traced test.
-const char* OverlapOf(const std::string& parameter);
-
 bool Eventually(const std::function<bool()>& holds);
 
 // The addresses of parameters, in order. They must live as long as it is used.
@@ -110,6 +108,10 @@ class TracedTest : public MoverTest, public testing::WithParamInterface<const ch
   std::vector<Buffer> buffers_;
 
  private:
+  // What a runtime is given for the parameter.
+  const char* Overlap();
+
+  vramspan::trace::TestFolder trust_;  // Its own: another test may write the same beside it.
   std::vector<CUstream> streams_;
   CUmodule module_ = nullptr;
   Watchdog watchdog_;
