@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -14,8 +15,8 @@ namespace {
 // A library of this name, as long as it lives.
 class Loaded {
  public:
-  explicit Loaded(const std::string& name) : folder_(testing::TempDir() + "/checkers") {
-    std::filesystem::create_directories(folder_);
+  explicit Loaded(const std::string& name) {
+    if (mkdtemp(folder_.data()) == nullptr) abort();
     const std::string path = folder_ + "/" + name;
     std::filesystem::copy_file(kStubFolder + "/stub_no_driver.so", path,
                                std::filesystem::copy_options::overwrite_existing);
@@ -28,7 +29,8 @@ class Loaded {
   }
 
  private:
-  const std::string folder_;
+  // Of its own: other tests may run beside this one.
+  std::string folder_ = testing::TempDir() + "/checkers.XXXXXX";
   void* library_ = nullptr;
 };
 
