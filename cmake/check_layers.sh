@@ -60,7 +60,7 @@ grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.cu' --
       barred["observe", "space"] = barred["observe", "placement"] = 1
       allowed["tools/broker"] = " base lease "
       allowed["cupti_tracer"] = " base observe "
-      allowed["tools/replay"] = " base space placement scheduler trace "
+      allowed["tools/replay"] = " base lease space placement scheduler trace "
       allowed["tools/simcuda"] = " "
     }
     function wrong(why) { printf "%s:%s: includes \"%s\": %s\n", $1, $2, $3, why; bad++ }
@@ -76,6 +76,10 @@ grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.cu' --
       if (beside in allowed) {
         if (to[1] == "runtime" && !index(allowed[beside], " " to[2] " "))
           wrong(beside " may include" (allowed[beside] == " " ? " nothing" : allowed[beside] "alone") " of the runtime")
+        # One direction: in a replay the core decides, and is spoken to as processes do.
+        if (beside == "tools/replay" && $3 ~ /^tools\/broker\// && $3 !~ /^tools\/broker\/(core|words)\//)
+          wrong("of the broker a replay includes core/ and words/ alone")
+        if (beside == "tools/broker" && $3 ~ /^tools\/replay\//) wrong("the broker knows nothing of replays")
         if ($1 ~ /^tools\/broker\/core\// &&
             (to[1] == "runtime" && to[2] != "base" || to[1] ~ /^(include|vramspan|tests|bench|examples|cupti_tracer)$/ ||
              to[1] == "tools" && $3 !~ /^tools\/broker\/core\//))

@@ -43,6 +43,9 @@ allowed tools/replay/a.cc runtime/space/chunk.h
 allowed tools/replay/a.cc runtime/scheduler/patience.h
 allowed runtime/scheduler/a.cc runtime/placement/planner.h
 allowed runtime/mover/a.cc runtime/memory/memory.h
+allowed tools/replay/a.cc runtime/lease/session.h
+allowed tools/replay/a.cc tools/broker/core/decide.h
+allowed tools/replay/a.cc tools/broker/words/said.h
 allowed tools/broker/core/a.cc runtime/base/units.h
 allowed tools/broker/core/a.cc tools/broker/core/water.h
 allowed tools/broker/core/a.cc absl/strings/str_cat.h
@@ -72,6 +75,8 @@ refused runtime/api/a.cc tools/replay/bound.h
 refused include/vramspan/a.hpp runtime/base/units.h
 refused cupti_tracer/a.cc runtime/mover/mover.h
 refused tools/replay/a.cc runtime/driver/driver.h
+refused tools/replay/a.cc tools/broker/server/client.h
+refused tools/broker/server/a.cc tools/replay/bound.h
 refused tools/simcuda/a.cc runtime/base/units.h
 refused tools/broker/core/a.cc runtime/scheduler/patience.h
 refused tools/broker/core/a.cc runtime/base/mutex.h

@@ -282,31 +282,26 @@ Bytes LeaseBudgets::Most(lease::Memory memory) {
 
 lease::ProcessPage LeaseBudgets::Page() {
   MutexLock lock(mu_);
-  lease::ProcessPage page;
-  page.wanted_device = page.wanted_host = needed_;
+  HeldMemory held{.needed = needed_};
+  uint64_t stalled = 0;
   if (memory_ != nullptr) {
     const DevicePool& device = memory_->device_pool();
     const HostPool& host = memory_->host_pool();
-    const Bytes held = device.used(), on_host = host.used();
-    page.cached = device.cached();
-    page.used_device = held + page.cached;
-    page.used_host = on_host + host.cached();
-    // A budget that was lowered, and a host without room for what is to leave.
-    const Bytes beyond = held - std::min(held, device.budget());
-    const Bytes room = host.budget() - std::min(host.budget(), on_host);
-    page.wanted_host += beyond - std::min(beyond, room);
-    if (memory_->supply().host_used()) {
-      // What is not on the device. Host memory also holds copies of what is.
-      const Bytes charged = memory_->counts().charged;
-      page.wanted_device += std::min(on_host, charged - std::min(charged, held));
+    held.device_used = device.used();
+    held.device_cached = device.cached();
+    held.device_budget = device.budget();
+    held.host_used = host.used();
+    held.host_cached = host.cached();
+    held.host_budget = host.budget();
+    held.on_host = memory_->supply().host_used();
+    if (held.on_host) {
+      held.allocated = memory_->counts().charged;
       const MoverStatistics moves = mover_->statistics();
-      page.stalled = moves.stall_drain_ns + moves.stall_copy_ns + moves.stall_vmm_ns;
+      stalled = moves.stall_drain_ns + moves.stall_copy_ns + moves.stall_vmm_ns;
     }
   }
-  // What is not allowed is nothing that a grant could help.
-  const Budgets most = MostOf(standing_, bounds_);
-  page.wanted_device = WantWithin(page.wanted_device, most.device, budgets_.device);
-  page.wanted_host = WantWithin(page.wanted_host, most.host, budgets_.host);
+  lease::ProcessPage page = PageOf(held, MostOf(standing_, bounds_), budgets_);
+  page.stalled = stalled;
   return page;
 }
 

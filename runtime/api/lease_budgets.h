@@ -14,10 +14,10 @@
 #include <optional>
 #include <string>
 
-#include "runtime/api/lease_rule.h"
 #include "runtime/base/mutex.h"
 #include "runtime/base/thread.h"
 #include "runtime/lease/client.h"
+#include "runtime/lease/lease_rule.h"
 #include "runtime/mover/context_room.h"
 #include "runtime/mover/mover.h"
 

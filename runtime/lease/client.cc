@@ -20,8 +20,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kShortestBeat{10}, kLongestBeat{1000};
 // The broker looks for a new beat once in a time; so many tell it what is used, too.
 constexpr int kBeatsInTime = 4;
-// Between two wants, so that a program that allocates all the time does not flood the broker.
-constexpr milliseconds kWantsApart{10};
 // How long memory that cannot go, as it is pinned, is waited for.
 constexpr std::chrono::seconds kEmptyPatience{5};
 constexpr std::chrono::seconds kRoomPatience{1};
@@ -286,25 +284,16 @@ bool Client::TakeOrders() {
 }
 
 void Client::AnswerRecall(Memory memory, bool due) {
-  const Bytes recalled = session_.Recalled(memory);
   if (!due && !session_.Open(memory)) return;
-  const Grants& grants = session_.grants();
-  const Bytes grant = memory == Memory::kHost ? grants.host : grants.device;
-  const Bytes most = member_.Most(memory);
-  const Bytes given = std::min(recalled, grant > most ? grant - most : Bytes(0));
-  if (given < recalled && !due) return;
+  const Bytes given = session_.Given(memory, member_.Most(memory));
+  if (given < session_.Recalled(memory) && !due) return;
   Effects effects;
   session_.Answer(memory, given, effects);
   Follow(effects);
 }
 
 void Client::SayWants(const Wants& wants) {
-  const bool more = wants.device > said_.wants.device || wants.host > said_.wants.host;
-  // What is no longer wanted the page tells. It may be wanted again.
-  said_.wants.device = std::min(said_.wants.device, wants.device);
-  said_.wants.host = std::min(said_.wants.host, wants.host);
-  if (!more || session_.state() != Session::State::kMember || Now() < said_.next) return;
-  said_ = {wants, Now() + kWantsApart};
+  if (session_.state() != Session::State::kMember || !said_.Says(wants, Now())) return;
   Effects effects;
   session_.Want(wants, effects);
   Follow(effects);
@@ -358,7 +347,7 @@ void Client::Pause() {
   if (!connection_.held() || session_.state() == Session::State::kBarred) no_later_than(next_try_);
   if (session_.state() == Session::State::kMember) {
     no_later_than(next_beat_);
-    if (said_.next > Now()) no_later_than(said_.next);
+    if (said_.next() > Now()) no_later_than(said_.next());
   }
   if (session_.Due()) no_later_than(*session_.Due());
   std::array<pollfd, 2> polled = {};

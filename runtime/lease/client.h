@@ -22,28 +22,11 @@
 #include "runtime/lease/broker_place.h"
 #include "runtime/lease/connection.h"
 #include "runtime/lease/pages.h"
+#include "runtime/lease/said_wants.h"
 #include "runtime/lease/session.h"
+#include "runtime/lease/standing.h"
 
 namespace vramspan::lease {
-
-// What a process may use, and how things stand with its broker.
-struct Standing {
-  Session::State state = Session::State::kApart;
-  Grants grants;
-  Bytes device_recalled, host_recalled;  // Of the grants; to be given back now.
-  Bytes device_limit, host_limit;        // Of the tenant. 0: never told.
-  bool fenced = false;
-  bool absent = false;  // There has never been an answer, and nobody listens any more.
-  bool told_device = false, told_host = false;          // That there was a grant of it.
-  uint64_t granted = 0, recalled = 0, connections = 0;  // How often.
-  // Why the last connection ended, and the code of a refusal; nothing and 0 for none.
-  const char* ended = "";
-  uint8_t refusal = 0;
-
-  // What may be used once recalls are obeyed.
-  Bytes device() const { return grants.device - device_recalled; }
-  Bytes host() const { return grants.host - host_recalled; }
-};
 
 // Whose lease it is. Called on the lease's thread, under no lock of it: nothing here may wait, or
 // call the driver.
@@ -111,11 +94,7 @@ class Client {
   Connection connection_;
   Standing standing_;
   bool private_ = false;
-  struct Said {
-    Wants wants;
-    Instant next;  // Not before this again.
-  };
-  Said said_;            // What the broker was told of wants.
+  SaidWants said_;
   bool asking_ = false;  // For room.
   uint64_t beat_ = 0;
   Duration period_;

@@ -26,6 +26,11 @@ Bytes Session::Recalled(Memory memory) const {
   return std::min(open->bytes, memory == Memory::kHost ? grants_.host : grants_.device);
 }
 
+Bytes Session::Given(Memory memory, Bytes most) const {
+  const Bytes grant = memory == Memory::kHost ? grants_.host : grants_.device;
+  return std::min(Recalled(memory), grant > most ? grant - most : Bytes(0));
+}
+
 std::optional<Instant> Session::Due() const {
   std::optional<Instant> due;
   for (const std::optional<OpenRecall>& open : open_) {

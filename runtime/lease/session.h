@@ -66,6 +66,8 @@ class Session {
   bool Open(Memory memory) const { return OpenOf(memory).has_value(); }
   // Of the open recall, what the grant still has; 0 where there is none.
   Bytes Recalled(Memory memory) const;
+  // Of that, what the driver has back where the process has, or may take, `most` of the memory.
+  Bytes Given(Memory memory, Bytes most) const;
   // When TimePasses has something to say though nothing happens.
   std::optional<Instant> Due() const;
 

@@ -11,7 +11,7 @@
 
 #include "runtime/base/small_file.h"
 #include "tools/broker/server/cgroup.h"
-#include "tools/broker/server/policy_text.h"
+#include "tools/broker/words/policy_text.h"
 
 namespace vramspan::broker {
 namespace {

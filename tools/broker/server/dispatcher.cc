@@ -10,7 +10,7 @@
 #include "tools/broker/server/clock.h"
 #include "tools/broker/server/hang_up.h"
 #include "tools/broker/server/journal.h"
-#include "tools/broker/server/said.h"
+#include "tools/broker/words/said.h"
 #include "tools/broker/server/socket.h"
 
 namespace vramspan::broker {

@@ -8,7 +8,7 @@
 #include "tools/broker/core/amounts.h"
 #include "tools/broker/server/clock.h"
 #include "tools/broker/server/journal.h"
-#include "tools/broker/server/said.h"
+#include "tools/broker/words/said.h"
 
 namespace vramspan::broker {
 namespace {

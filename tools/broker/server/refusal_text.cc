@@ -34,25 +34,4 @@ std::string RefusalText(Refusal refusal, const Device& device) {
   return "there is no such tenant";
 }
 
-lease::RefuseCode RefuseCodeOf(Refusal refusal) {
-  switch (refusal) {
-    case Refusal::kBusy:
-      return lease::RefuseCode::kBusy;
-    case Refusal::kShare:
-      return lease::RefuseCode::kShare;
-    case Refusal::kNoRoom:
-      return lease::RefuseCode::kNoRoom;
-    case Refusal::kNotNow:
-      return lease::RefuseCode::kNotNow;
-    case Refusal::kNone:
-    case Refusal::kKnown:
-    case Refusal::kUnknown:
-    case Refusal::kPolicy:
-    case Refusal::kGuarantee:
-    case Refusal::kInUse:
-      break;
-  }
-  return lease::RefuseCode::kDenied;
-}
-
 }  // namespace vramspan::broker

@@ -1,10 +1,9 @@
-// Refusals of the core, in words for the operator and as codes for processes.
+// Refusals of the core, in words for the operator.
 #ifndef VRAMSPAN_TOOLS_BROKER_SERVER_REFUSAL_TEXT_H_
 #define VRAMSPAN_TOOLS_BROKER_SERVER_REFUSAL_TEXT_H_
 
 #include <string>
 
-#include "runtime/lease/message.h"
 #include "tools/broker/core/action.h"
 #include "tools/broker/server/device.h"
 
@@ -12,8 +11,6 @@ namespace vramspan::broker {
 
 // What was wrong with what an operator wanted of a tenant.
 std::string RefusalText(Refusal refusal, const Device& device);
-
-lease::RefuseCode RefuseCodeOf(Refusal refusal);
 
 }  // namespace vramspan::broker
 

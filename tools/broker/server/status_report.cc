@@ -6,7 +6,7 @@
 
 #include "tools/broker/core/amounts.h"
 #include "tools/broker/core/facts.h"
-#include "tools/broker/server/policy_text.h"
+#include "tools/broker/words/policy_text.h"
 
 namespace vramspan::broker {
 namespace {

@@ -1,6 +1,6 @@
 // A tenant's policy as operators write it, in files and on the command line.
-#ifndef VRAMSPAN_TOOLS_BROKER_SERVER_POLICY_TEXT_H_
-#define VRAMSPAN_TOOLS_BROKER_SERVER_POLICY_TEXT_H_
+#ifndef VRAMSPAN_TOOLS_BROKER_WORDS_POLICY_TEXT_H_
+#define VRAMSPAN_TOOLS_BROKER_WORDS_POLICY_TEXT_H_
 
 #include <string_view>
 
@@ -17,4 +17,4 @@ std::string_view ClassText(Class klass);
 
 }  // namespace vramspan::broker
 
-#endif  // VRAMSPAN_TOOLS_BROKER_SERVER_POLICY_TEXT_H_
+#endif  // VRAMSPAN_TOOLS_BROKER_WORDS_POLICY_TEXT_H_

@@ -1,7 +1,9 @@
 // Which budgets follow from what a broker has said.
-#include "runtime/api/lease_rule.h"
+#include "runtime/lease/lease_rule.h"
 
 #include <gtest/gtest.h>
+
+#include "runtime/lease/said_wants.h"
 
 namespace vramspan {
 namespace {
@@ -81,6 +83,47 @@ TEST(LeaseRule, ChunksAreChosenForAShare) { EXPECT_EQ(ExpectedShare(GiB(80)), Gi
 TEST(LeaseRule, RoomIsNoMoreThanAPartOfASmallDevice) {
   EXPECT_EQ(RoomForContext(GiB(80)), MiB(544));
   EXPECT_EQ(RoomForContext(MiB(256)), MiB(16));
+}
+
+constexpr Budgets kMost = {GiB(80), GiB(200)}, kNow = {GiB(40), GiB(100)};
+
+TEST(LeaseRule, WhatLiesOnTheHostIsWantedOnTheDevice) {
+  HeldMemory held = {.device_used = GiB(30),
+                     .device_cached = GiB(1),
+                     .device_budget = GiB(40),
+                     .host_used = GiB(20),
+                     .host_budget = GiB(100),
+                     .allocated = GiB(45)};
+  EXPECT_EQ(PageOf(held, kMost, kNow).wanted_device, Bytes(0)) << "all of it is reserved alone";
+  held.on_host = true;
+  const lease::ProcessPage page = PageOf(held, kMost, kNow);
+  EXPECT_EQ(page.wanted_device, GiB(15)) << "the rest of the host's are copies";
+  EXPECT_EQ(page.used_device, GiB(31));
+  EXPECT_EQ(page.cached, GiB(1));
+  held.needed = GiB(60);
+  EXPECT_EQ(PageOf(held, kMost, kNow).wanted_device, GiB(40)) << "no more than is allowed";
+}
+
+TEST(LeaseRule, WhatIsToLeaveWantsTheHostMemoryThatItLacks) {
+  const HeldMemory held = {.device_used = GiB(40),
+                           .device_budget = GiB(30),
+                           .host_used = GiB(94),
+                           .host_budget = GiB(100),
+                           .allocated = GiB(120),
+                           .on_host = true};
+  EXPECT_EQ(PageOf(held, kMost, kNow).wanted_host, GiB(4));
+}
+
+TEST(SaidWants, MoreIsSaidAndNotTooOften) {
+  lease::SaidWants said;
+  const Instant t{std::chrono::seconds(1)};
+  EXPECT_FALSE(said.Says({}, t));
+  EXPECT_TRUE(said.Says({GiB(1), Bytes(0)}, t));
+  EXPECT_FALSE(said.Says({GiB(1), Bytes(0)}, t + std::chrono::seconds(1)));
+  EXPECT_TRUE(said.Says({GiB(2), Bytes(0)}, t + std::chrono::seconds(1)));
+  EXPECT_FALSE(said.Says({GiB(3), Bytes(0)}, t + std::chrono::seconds(1)));
+  EXPECT_FALSE(said.Says({}, t + std::chrono::seconds(2))) << "what is wanted no longer";
+  EXPECT_TRUE(said.Says({GiB(2), Bytes(0)}, t + std::chrono::seconds(3)));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
-// What a process says of itself, taken from its page and its messages.
-#ifndef VRAMSPAN_TOOLS_BROKER_SERVER_SAID_H_
-#define VRAMSPAN_TOOLS_BROKER_SERVER_SAID_H_
+// What a process says, as the core takes it, and what the core says, as messages.
+//
+// Pure.
+#ifndef VRAMSPAN_TOOLS_BROKER_WORDS_SAID_H_
+#define VRAMSPAN_TOOLS_BROKER_WORDS_SAID_H_
 
 #include "runtime/lease/message.h"
 #include "runtime/lease/pages.h"
@@ -49,4 +51,4 @@ lease::Message MessageOf(const Action& action, Instant now);
 
 }  // namespace vramspan::broker
 
-#endif  // VRAMSPAN_TOOLS_BROKER_SERVER_SAID_H_
+#endif  // VRAMSPAN_TOOLS_BROKER_WORDS_SAID_H_

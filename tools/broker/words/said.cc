@@ -1,8 +1,6 @@
-#include "tools/broker/server/said.h"
+#include "tools/broker/words/said.h"
 
 #include <algorithm>
-
-#include "tools/broker/server/refusal_text.h"
 
 namespace vramspan::broker {
 namespace {
@@ -13,6 +11,27 @@ lease::TurnCode TurnCodeOf(const Action& action) {
     return gives ? lease::TurnCode::kGiveEvict : lease::TurnCode::kTakeEvict;
   }
   return gives ? lease::TurnCode::kGiveFetch : lease::TurnCode::kTakeFetch;
+}
+
+lease::RefuseCode RefuseCodeOf(Refusal refusal) {
+  switch (refusal) {
+    case Refusal::kBusy:
+      return lease::RefuseCode::kBusy;
+    case Refusal::kShare:
+      return lease::RefuseCode::kShare;
+    case Refusal::kNoRoom:
+      return lease::RefuseCode::kNoRoom;
+    case Refusal::kNotNow:
+      return lease::RefuseCode::kNotNow;
+    case Refusal::kNone:
+    case Refusal::kKnown:
+    case Refusal::kUnknown:
+    case Refusal::kPolicy:
+    case Refusal::kGuarantee:
+    case Refusal::kInUse:
+      break;
+  }
+  return lease::RefuseCode::kDenied;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "tools/broker/server/policy_text.h"
+#include "tools/broker/words/policy_text.h"
 
 #include <absl/strings/str_cat.h>
 

@@ -1,13 +1,14 @@
-// Which budgets follow from what a broker has said.
+// Which budgets follow from what a broker has said, and what is to be said to it.
 //
-// Pure.
-#ifndef VRAMSPAN_RUNTIME_API_LEASE_RULE_H_
-#define VRAMSPAN_RUNTIME_API_LEASE_RULE_H_
+// Pure: runtimes and replays share it.
+#ifndef VRAMSPAN_RUNTIME_LEASE_LEASE_RULE_H_
+#define VRAMSPAN_RUNTIME_LEASE_LEASE_RULE_H_
 
 #include <algorithm>
 
 #include "runtime/base/units.h"
-#include "runtime/lease/client.h"
+#include "runtime/lease/pages.h"
+#include "runtime/lease/standing.h"
 
 namespace vramspan {
 
@@ -51,6 +52,38 @@ inline Bytes WantWithin(Bytes wanted, Bytes most, Bytes budget) {
   return std::min(wanted, most - std::min(most, budget));
 }
 
+// What a process has of both memories, and has put there.
+struct HeldMemory {
+  Bytes device_used, device_cached, device_budget;
+  Bytes host_used, host_cached, host_budget;
+  Bytes allocated;       // As the driver would charge it, were it plain device memory.
+  bool on_host = false;  // Host memory has backed something.
+  Bytes needed;          // What no budget has room for, and is waited for.
+};
+
+// What it says of itself. `most`: as MostOf has it. `budgets`: as they are to be.
+inline lease::ProcessPage PageOf(const HeldMemory& held, const Budgets& most,
+                                 const Budgets& budgets) {
+  lease::ProcessPage page;
+  page.cached = held.device_cached;
+  page.used_device = held.device_used + held.device_cached;
+  page.used_host = held.host_used + held.host_cached;
+  page.wanted_device = page.wanted_host = held.needed;
+  // A budget that was lowered, and a host without room for what is to leave.
+  const Bytes beyond = held.device_used - std::min(held.device_used, held.device_budget);
+  const Bytes room = held.host_budget - std::min(held.host_budget, held.host_used);
+  page.wanted_host += beyond - std::min(beyond, room);
+  if (held.on_host) {
+    // What is not on the device. Host memory also holds copies of what is.
+    const Bytes off_device = held.allocated - std::min(held.allocated, held.device_used);
+    page.wanted_device += std::min(held.host_used, off_device);
+  }
+  // What is not allowed is nothing that a grant could help.
+  page.wanted_device = WantWithin(page.wanted_device, most.device, budgets.device);
+  page.wanted_host = WantWithin(page.wanted_host, most.host, budgets.host);
+  return page;
+}
+
 // What a context most likely takes, asked for before it is made: 524 MiB on an H100 (measured), and
 // no more than a part of a small device. What is not needed goes back.
 inline Bytes RoomForContext(Bytes total) { return std::min(MiB(544), Bytes(total.value / 16)); }
@@ -61,4 +94,4 @@ inline Bytes ExpectedShare(Bytes total) { return Bytes(total.value / 8); }
 
 }  // namespace vramspan
 
-#endif  // VRAMSPAN_RUNTIME_API_LEASE_RULE_H_
+#endif  // VRAMSPAN_RUNTIME_LEASE_LEASE_RULE_H_
