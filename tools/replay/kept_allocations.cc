@@ -23,6 +23,11 @@ void KeptAllocations::Freed(uint32_t allocation) {
   Advise();
 }
 
+void KeptAllocations::SetBudget(Bytes budget) {
+  pins_.SetBudget(budget);
+  Advise();
+}
+
 void KeptAllocations::Advise() {
   for (const Pins::Change& change : pins_.Changes()) {
     const uint32_t a = pinned_[change.pin];

@@ -22,6 +22,7 @@ class KeptAllocations {
   // Its chunks are there.
   void Made(uint32_t allocation);
   void Freed(uint32_t allocation);
+  void SetBudget(Bytes budget);
 
  private:
   void Advise();

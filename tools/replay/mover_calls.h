@@ -26,6 +26,8 @@ class MoverCalls {
   // whose copies have ended.
   void Advance(uint64_t now, absl::FunctionRef<void(uint32_t)> copied);
   bool copies_in() const { return link_.copies_in(); }
+  bool copies_out() const { return link_.copies_out(); }
+  void SetCrowd(const LinkCrowd& others) { link_.SetCrowd(others); }
 
   // --- the thread: calls that `action` takes, and so long, in nanoseconds, by the thread alone.
   // REQUIRES: it is at none. `running`: work runs beside it.

@@ -95,7 +95,8 @@ struct Timeline {
 
 struct ReplayResult {
   ReplaySetting setting;
-  uint64_t predicted = 0, resident = 0;  // Nanoseconds.
+  uint64_t predicted = 0, resident = 0;  // Nanoseconds, from the first submission on.
+  uint64_t begun = 0;                    // Until then.
   // Of the median round (rounds.h); 0: none were found. And of that of each phase.
   uint64_t round = 0, resident_round = 0;
   std::vector<uint64_t> phases, resident_phases;

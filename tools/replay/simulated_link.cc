@@ -74,7 +74,8 @@ double SimulatedLink::Piece() const {
 
 double SimulatedLink::Rate(size_t engine) const {
   const Engine& e = engines_[engine];
-  return engines_[1 - engine].copies.empty() ? e.alone : e.beside;
+  const bool both = !engines_[1 - engine].copies.empty() || others_[1 - engine] != 0;
+  return (both ? e.beside : e.alone) / (1 + others_[engine]);
 }
 
 uint64_t SimulatedLink::PieceEnd() const {

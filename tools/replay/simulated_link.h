@@ -19,6 +19,12 @@
 
 namespace vramspan::replay {
 
+// How many other programs copy over the same bus, each way.
+struct LinkCrowd {
+  uint32_t in = 0, out = 0;
+  bool operator==(const LinkCrowd&) const = default;
+};
+
 class SimulatedLink {
  public:
   explicit SimulatedLink(const ReplayPrices& prices);
@@ -29,6 +35,8 @@ class SimulatedLink {
   uint64_t NextEnd() const;
   // Time passes up to `now`, no later than NextEnd.
   void Advance(uint64_t now);
+  // From now on. All that copy one way get the same of it.
+  void SetCrowd(const LinkCrowd& others) { others_ = {others.out, others.in}; }
   // The copies that have ended since the last call, in their order; until the next call.
   absl::Span<const uint64_t> TakeDone();
   bool any_done() const { return !done_.empty(); }
@@ -55,6 +63,7 @@ class SimulatedLink {
 
   const ReplayPrices prices_;
   std::array<Engine, 2> engines_;
+  std::array<uint32_t, 2> others_{};  // As the engines.
   std::vector<uint64_t> done_, taken_;
   uint64_t now_ = 0;
 };

@@ -67,13 +67,7 @@ SimulatedMover::~SimulatedMover() = default;
 
 ReplayResult SimulatedMover::Run() {
   uint64_t still = 0;
-  for (;;) {
-    EndWork();
-    // What has ended is known before the program goes on because of it.
-    if (tracking_) Act();
-    Program();
-    while (tracking_ && Act()) Program();
-    if (program_.done() && streams_.active() == 0) break;
+  while (Settle()) {
     const uint64_t next = NextEvent();
     VS_CHECK(next != kNever);
     // Something must come of it when time stands still.
@@ -81,9 +75,23 @@ ReplayResult SimulatedMover::Run() {
     VS_CHECK(still < kMostStill);
     Pass(std::max(next, now_));
   }
+  return Finish();
+}
+
+bool SimulatedMover::Settle() {
+  EndWork();
+  // What has ended is known before the program goes on because of it.
+  if (tracking_) Act();
+  Program();
+  while (tracking_ && Act()) Program();
+  return !program_.done() || streams_.active() != 0;
+}
+
+ReplayResult SimulatedMover::Finish() {
   const uint64_t first = run_.works.empty() ? 0 : first_submission_;
   const uint64_t last = std::max(streams_.last_end(), program_.time());
-  result_.predicted = last - std::min(first, program_.time());
+  result_.begun = std::min(first, program_.time());
+  result_.predicted = last - result_.begun;
   const std::vector<uint64_t>& ends = streams_.ends();
   result_.round = timing_.phases().main().Median(ends);
   for (const Rounds& phase : timing_.phases().all()) result_.phases.push_back(phase.Median(ends));
@@ -96,6 +104,16 @@ ReplayResult SimulatedMover::Run() {
   result_.fetches = result_.moves_in + result_.served_in_place;
   recorder_->Finish(last, &result_);
   return std::move(result_);
+}
+
+void SimulatedMover::SetBudget(Bytes budget) {
+  calls_.Owe(memory_.SetBudget(budget));
+  kept_.SetBudget(budget);
+  const bool is_short = memory_.used() > budget;
+  const bool filling = is_short || IsFilling(memory_.used(), budget);
+  tracking_ |= MustRecord(IsTraced(setting_), is_short, filling);
+  rest_.Told();
+  scheduler_.LookAgain();
 }
 
 Moment SimulatedMover::At() const {

@@ -47,6 +47,29 @@ class SimulatedMover final : SchedulerOwner {
   // Once. Fills all of the result but `resident` and the bound.
   ReplayResult Run();
 
+  // --- the same in steps, for several programs on one clock: Settle, Pass to NextEvent or before,
+  // again and again, and Finish ---
+  // Does what is to be done now. False: the program is over.
+  bool Settle();
+  uint64_t NextEvent();
+  // REQUIRES: no later than NextEvent, unless that has passed.
+  void Pass(uint64_t to);
+  ReplayResult Finish();
+
+  // --- what others on the device change, from now on ---
+  void SetBudget(Bytes budget);
+  void SetCrowd(const LinkCrowd& others) { calls_.SetCrowd(others); }
+  // Of the device's time for kernels.
+  void SetShare(double share) { streams_.SetShare(now_, share); }
+
+  // --- and what they see of it ---
+  uint64_t now() const { return now_; }
+  bool computes() const { return streams_.Computes(now_); }
+  uint64_t NextStart() const { return streams_.NextStart(now_); }  // Of kernels; kNever for none.
+  bool Copies(bool in) const { return in ? calls_.copies_in() : calls_.copies_out(); }
+  const VirtualMemory& memory() const { return memory_; }
+  const Moves::Counts& moves() const { return scheduler_.moves().counts(); }
+
  private:
   // --- the scheduler's owner ---
   void DropHostCopy(ChunkIndex chunk) override { memory_[chunk].Transition(ChunkState::kDevice); }
@@ -58,8 +81,6 @@ class SimulatedMover final : SchedulerOwner {
   }
 
   // --- time ---
-  uint64_t NextEvent();
-  void Pass(uint64_t to);
   Moment At() const;
   VirtualStreams::Now StreamsNow() const;
 

@@ -204,6 +204,7 @@ void SimulatedMover::EndRemap(ChunkMove* move) {
   } else {
     memory_.Left(now_, chunk);
     if (bound_) bound_->Left(chunk);
+    calls_.Owe(memory_.Trim());
   }
   scheduler_.Remapped(move, RemapOutcome::kDone, At());
   Reclaim(chunk);

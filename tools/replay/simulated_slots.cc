@@ -16,6 +16,16 @@ double SimulatedSlots::Take(int log2, bool alias, Bytes room, bool* has_alias) {
     mine.pop_back();
     bytes_ -= ChunkBytes(log2);
   }
+  calls += Trim(room);
+  if (alias && !*has_alias) {
+    calls += device.map + device.access;
+    *has_alias = true;
+  }
+  return calls;
+}
+
+double SimulatedSlots::Trim(Bytes room) {
+  double calls = 0;
   while (bytes_ > room) {
     const int pick = SizeToGiveBack(
         bytes_ - room, [this](int size) { return !slots_[size - kMinChunkLog2].empty(); });
@@ -24,10 +34,6 @@ double SimulatedSlots::Take(int log2, bool alias, Bytes room, bool* has_alias) {
     calls += other.release + (goes.front() ? other.unmap : 0);
     goes.pop_front();
     bytes_ -= ChunkBytes(pick);
-  }
-  if (alias && !*has_alias) {
-    calls += device.map + device.access;
-    *has_alias = true;
   }
   return calls;
 }

@@ -20,6 +20,9 @@ class SimulatedSlots {
   // beside, for copies; where the caller wants that (`alias`), from here on.
   double Take(int log2, bool alias, Bytes room, bool* has_alias);
   void Give(int log2, bool has_alias);
+  // Gives back what is beyond `room`: what the calls for it take, in microseconds.
+  double Trim(Bytes room);
+  Bytes bytes() const { return bytes_; }
 
  private:
   const ReplayPrices prices_;

@@ -38,11 +38,13 @@ VirtualMemory::VirtualMemory(const ChunkedRun* chunks, const ReplayPrices& price
 
 void VirtualMemory::AddPacked(uint64_t now, Bytes size) {
   used_ += size;
+  allocated_ += size;
   recorder_.Packed(now, size, /*came=*/true);
 }
 
 void VirtualMemory::RemovePacked(uint64_t now, Bytes size) {
   used_ -= size;
+  allocated_ -= size;
   recorder_.Packed(now, size, /*came=*/false);
 }
 
@@ -51,6 +53,7 @@ bool VirtualMemory::Add(uint64_t now, ChunkIndex index, uint32_t allocation) {
   table_->NoteChange(index);
   c.allocation = allocation + 1;
   c.Transition(ChunkState::kFresh);
+  allocated_ += c.size();
   if (c.size() > available()) {
     c.Transition(ChunkState::kHost);
     return false;
@@ -73,7 +76,11 @@ bool VirtualMemory::Reclaim(uint64_t now, ChunkIndex index, bool* was_on_device)
   if (!c.dying || !IsUnused(c) || c.state == ChunkState::kNone) return false;
   table_->NoteChange(index);
   c.Transition(ChunkState::kNone);
-  spare_host_[c.log2_size - kMinChunkLog2] += std::exchange(facts(index).has_host, false);
+  allocated_ -= c.size();
+  if (std::exchange(facts(index).has_host, false)) {
+    ++spare_host_[c.log2_size - kMinChunkLog2];
+    on_host_ -= c.size();
+  }
   --dying_;
   table_->SetUnmapped(index, false);
   *was_on_device = c.on_device;
@@ -84,6 +91,7 @@ bool VirtualMemory::Reclaim(uint64_t now, ChunkIndex index, bool* was_on_device)
 
 uint64_t VirtualMemory::MakeHost(ChunkIndex index) {
   if (std::exchange(facts(index).has_host, true)) return 0;
+  on_host_ += (*this)[index].size();
   const int size = (*this)[index].log2_size - kMinChunkLog2;
   if (spare_host_[size] != 0) {
     --spare_host_[size];

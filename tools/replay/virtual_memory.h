@@ -39,6 +39,19 @@ class VirtualMemory {
   Bytes budget() const { return budget_; }
   Bytes used() const { return used_; }
   Bytes available() const { return used_ < budget_ ? budget_ - used_ : Bytes(0); }
+  Bytes cached() const { return slots_.bytes(); }  // Kept for chunks to come.
+  Bytes allocated() const { return allocated_; }
+  Bytes on_host() const {
+    return on_host_;
+  }  // Host memory of chunks, with copies of what is on
+     // the device.
+  // The calls that give back what is kept beyond it take so many microseconds.
+  double SetBudget(Bytes budget) {
+    budget_ = budget;
+    budget_changes_ = true;
+    return Trim();
+  }
+  double Trim() { return budget_changes_ ? slots_.Trim(available()) : 0; }
 
   // --- the program's allocations ---
   // Memory of less than a chunk, which always fits.
@@ -69,11 +82,12 @@ class VirtualMemory {
 
  private:
   const ReplayPrices prices_;
-  const Bytes budget_;
+  Bytes budget_;
+  bool budget_changes_ = false;
   RunRecorder& recorder_;
   std::unique_ptr<ChunkTable> table_;
   std::vector<ChunkFacts> facts_;
-  Bytes used_;
+  Bytes used_, allocated_, on_host_;
   SimulatedSlots slots_;
   uint32_t dying_ = 0;
   bool made_host_ = false;

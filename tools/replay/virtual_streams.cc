@@ -1,6 +1,8 @@
 #include "tools/replay/virtual_streams.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 
 namespace vramspan::replay {
 
@@ -27,7 +29,9 @@ ActiveWork* VirtualStreams::New(uint32_t work) {
 
 void VirtualStreams::Push(ActiveWork* a) { StreamOf(*a)->works.push_back(a); }
 
-uint64_t VirtualStreams::NextEnd() const { return running_.empty() ? kNever : running_.top().time; }
+uint64_t VirtualStreams::NextEnd() const {
+  return running_.empty() ? kNever : running_.front().time;
+}
 
 void VirtualStreams::ForEachRunning(absl::FunctionRef<void(const Work&)> visit) const {
   for (const Stream& s : streams_) {
@@ -37,9 +41,10 @@ void VirtualStreams::ForEachRunning(absl::FunctionRef<void(const Work&)> visit) 
 
 void VirtualStreams::End(const Now& now, absl::FunctionRef<void(ActiveWork*)> ended) {
   bool any = false;
-  while (!running_.empty() && running_.top().time <= now.time) {
-    ActiveWork* a = running_.top().work;
-    running_.pop();
+  while (!running_.empty() && running_.front().time <= now.time) {
+    ActiveWork* a = running_.front().work;
+    std::pop_heap(running_.begin(), running_.end(), std::greater<>());
+    running_.pop_back();
     Stream* const s = StreamOf(*a);
     s->works.pop_front();
     s->last_end = now.time;
@@ -54,6 +59,34 @@ void VirtualStreams::End(const Now& now, absl::FunctionRef<void(ActiveWork*)> en
   for (Stream& s : streams_) {
     if (s.waits) Start(&s, now);
   }
+}
+
+void VirtualStreams::SetShare(uint64_t now, double share) {
+  if (share == share_) return;
+  for (Running& r : running_) {
+    if (!r.kernel) continue;
+    if (now > r.since) {
+      r.left = std::max(0.0, r.left - static_cast<double>(now - r.since) * share_);
+      r.since = now;
+    }
+    r.time = r.since + static_cast<uint64_t>(std::ceil(r.left / share));
+    r.work->end = r.time;
+  }
+  share_ = share;
+  std::make_heap(running_.begin(), running_.end(), std::greater<>());
+}
+
+bool VirtualStreams::Computes(uint64_t now) const {
+  return std::any_of(running_.begin(), running_.end(),
+                     [now](const Running& r) { return r.kernel && r.since <= now; });
+}
+
+uint64_t VirtualStreams::NextStart(uint64_t now) const {
+  uint64_t next = kNever;
+  for (const Running& r : running_) {
+    if (r.kernel && r.since > now) next = std::min(next, r.since);
+  }
+  return next;
 }
 
 bool VirtualStreams::FindReady(Stream* stream, ActiveWork* a, const Now& now) {
@@ -83,7 +116,11 @@ void VirtualStreams::Start(Stream* stream, const Now& now) {
   a->start = std::max(unheld + pass, a->may_start);
   a->end = a->start + a->duration + now.mark;
   a->started = true;
-  running_.push({a->end, order_++, a});
+  const bool kernel = run_.works[a->work].kind != WorkKind::kCopy;
+  const auto left = static_cast<double>(a->end - a->start);
+  if (kernel && share_ != 1) a->end = a->start + static_cast<uint64_t>(std::ceil(left / share_));
+  running_.push_back({a->end, order_++, a, kernel, a->start, left});
+  std::push_heap(running_.begin(), running_.end(), std::greater<>());
   Record(a, unheld);
 }
 

@@ -5,7 +5,6 @@
 #include <absl/functional/function_ref.h>
 
 #include <deque>
-#include <queue>
 #include <vector>
 
 #include "tools/replay/active_work.h"
@@ -35,6 +34,13 @@ class VirtualStreams {
   // Calls `ended` with what has ended by now, then starts what may follow.
   void End(const Now& now, absl::FunctionRef<void(ActiveWork*)> ended);
   uint64_t NextEnd() const;  // kNever for none.
+
+  // --- kernels of other programs ---
+  // From `now` on kernels get so much of the device's time. REQUIRES: what ends by now has.
+  void SetShare(uint64_t now, double share);
+  bool Computes(uint64_t now) const;       // A kernel runs.
+  uint64_t NextStart(uint64_t now) const;  // Of one that does not yet; kNever for none.
+
   // Nobody knows it any more.
   void Recycle(ActiveWork* a) {
     spare_.push_back(a);
@@ -60,6 +66,9 @@ class VirtualStreams {
     uint64_t time;
     uint64_t order;
     ActiveWork* work;
+    bool kernel;     // It gets a share of the device's time.
+    uint64_t since;  // From here on
+    double left;     // it needs so much of that.
     bool operator>(const Running& o) const {
       return time != o.time ? time > o.time : order > o.order;
     }
@@ -77,7 +86,8 @@ class VirtualStreams {
   std::vector<Stream> streams_;
   uint32_t waiting_ = 0;  // Streams.
   std::vector<uint64_t> ends_;
-  std::priority_queue<Running, std::vector<Running>, std::greater<>> running_;
+  std::vector<Running> running_;  // A heap: what ends first is in front.
+  double share_ = 1;
   uint64_t order_ = 0;
   std::deque<ActiveWork> works_;
   std::vector<ActiveWork*> spare_;
