@@ -301,5 +301,42 @@ TEST(ReplayCommand, HelpTeaches) {
                     HasSubstr("(default: 25%,50%,75%,100%)")));
 }
 
+constexpr char kTwo[] =
+    "synthetic:loop,layers=8,passes=5,mib=16,us=1000 synthetic:sweep,layers=8,passes=5,mib=16 ";
+
+TEST(ReplayCommand, ABrokerSharesADeviceAmongTraces) {
+  const std::string arguments = std::string(kTwo) +
+                                "--broker --device-memory 128MiB --tenant "
+                                "synthetic:loop:weight=200 --tenant 2:limit=64MiB,start=5ms ";
+  const Output table = Replay(arguments);
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, AllOf(HasSubstr("2 programs on 128 MiB of device memory"),
+                               HasSubstr("synthetic:sweep"), HasSubstr("one after the other")));
+  const Output run = Replay(arguments + "--format json");
+  ASSERT_EQ(run.code, 0) << run.err;
+  const Json json = Json::parse(run.out).at("runs").at(0);
+  EXPECT_EQ(json.at("tenants").at(0).at("weight"), 200);
+  EXPECT_EQ(json.at("tenants").at(1).at("start_ms"), 5);
+  for (const Json& share : json.at("shares")) EXPECT_LE(share.at("bytes").at(1), 64 << 20);
+}
+
+TEST(ReplayCommand, WhatABrokerCannotTakeIsSaid) {
+  const auto says = [](const std::string& arguments) {
+    const Output run = Replay(std::string(kTwo) + arguments);
+    EXPECT_EQ(run.code, 2) << arguments << run.out;
+    return run.err;
+  };
+  EXPECT_THAT(says("--tenant 1:weight=2"), HasSubstr("with --broker alone"));
+  EXPECT_THAT(says("--broker --tenant 3:weight=2"), HasSubstr("there is no tenant '3'"));
+  EXPECT_THAT(says("--broker --tenant 1:weight=0"), HasSubstr("is not a weight; use 1 to 10000"));
+  EXPECT_THAT(says("--broker --tenant 1:size=3"), HasSubstr("'size' is not known"));
+  EXPECT_THAT(says("--broker --tenant 1:start=-1s"), HasSubstr("is no time"));
+  EXPECT_THAT(says("--broker --tenant 1"), HasSubstr("it is no NAME:KEY=VALUE"));
+  EXPECT_THAT(says("--broker --policy min"), HasSubstr("which is not min"));
+  EXPECT_THAT(says("--broker --format csv"), HasSubstr("for single programs"));
+  EXPECT_THAT(says("--broker --device-memory 64MiB --tenant 1:guarantee=1GiB"),
+              HasSubstr("the guarantees would be more"));
+}
+
 }  // namespace
 }  // namespace vramspan

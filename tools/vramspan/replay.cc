@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <deque>
 #include <iostream>
 #include <string>
 #include <thread>
@@ -16,6 +17,7 @@
 #include "tools/vramspan/damage.h"
 #include "tools/vramspan/replay_output.h"
 #include "tools/vramspan/replay_progress.h"
+#include "tools/vramspan/replay_shared.h"
 
 namespace vramspan {
 namespace {
@@ -70,6 +72,16 @@ class ReplayCommand final : public Command {
                 "one of ~/.cache/vramspan (default: the recorded device's costs if `vramspan info` "
                 "measured them on this machine, else an H100's)")
         .Shown("FILE");
+    options.Group("Several programs on one device");
+    options.Flag("--broker", broker_,
+                 "Replay all traces together, on one device whose memory a broker shares among "
+                 "them. Parts as 50% are of the sum of their peaks. One policy (default: cost)");
+    options
+        .Option("--tenant", tenants_,
+                "Of one trace, by its file's name without .vramspan, or its number from 1: "
+                "NAME:KEY=VALUE,... with the keys weight, guarantee, limit and class of "
+                "tenants.d, and start, when it begins, as 5s")
+        .Shown("TENANT");
     options.Group("Output");
     options.Option("--format", format_, "How the result is printed")
         .OneOf({"table", "csv", "json"})
@@ -103,6 +115,8 @@ class ReplayCommand final : public Command {
         "  vramspan replay out.vramspan --timeline --curves --format json > replay.json\n"
         "  vramspan replay synthetic:loop,layers=24,passes=20,mib=64,us=3000 --policy "
         "lru,cycle,cost,min\n"
+        "  vramspan replay train.vramspan infer.vramspan --broker --device-memory 8GiB --tenant "
+        "train:weight=200 --tenant infer:guarantee=2GiB,start=5s\n"
         "\n"
         "Read more: docs/replay.md");
   }
@@ -131,6 +145,10 @@ class ReplayCommand final : public Command {
                                                      ": the ", format_,
                                                      " has no room for it; add --format json"));
     }
+    if (!broker_ && !tenants_.empty()) {
+      return absl::InvalidArgumentError("--tenant: there are tenants with --broker alone");
+    }
+    if (broker_) return Together(*pins);
     usage_ = false;
     // One device's for all: those of the first trace.
     replay::PricesOfDevice prices;
@@ -207,8 +225,80 @@ class ReplayCommand final : public Command {
     return absl::OkStatus();
   }
 
-  std::vector<std::string> files_;
-  std::string budgets_ = "25%,50%,75%,100%", policies_ = "cost,lru,min", chunks_ = "auto";
+  // The traces on one device.
+  Status Together(const std::vector<Pin>& pins) {
+    if (!pins.empty() || timeline_ || curves_ || format_ == "csv") {
+      return absl::InvalidArgumentError(
+          "--broker: --keep, --timeline, --curves and --format csv are for single programs");
+    }
+    const std::string policy = policies_ == kPolicies ? "cost" : policies_;
+    VS_ASSIGN_OR_RETURN(const std::vector<std::string> policies, replay::ParsePolicies(policy));
+    VS_ASSIGN_OR_RETURN(const std::vector<int> chunks, replay::ParseChunks(chunks_));
+    if (policies.size() != 1 || policies.front() == replay::kMinPolicy || chunks.size() != 1) {
+      return absl::InvalidArgumentError(
+          "--broker: it takes one --policy, which is not min, and one --chunk");
+    }
+    replay::SharedPrograms shared;
+    shared.names = replay::TenantNames(files_);
+    VS_ASSIGN_OR_RETURN(const std::vector<replay::TenantOption> tenants,
+                        replay::ParseTenants(tenants_, shared.names));
+    std::vector<replay::RecordedRun> runs;
+    Bytes peaks;
+    for (const std::string& file : files_) {
+      StatusOr<replay::RecordedRun> run = replay::LoadRun(file);
+      usage_ = file.starts_with("synthetic:");
+      if (!run.ok()) return run.status();
+      SayProblems(file, run->notes);
+      SayProblems(file, run->problems);
+      if (run->works.empty()) {
+        usage_ = false;
+        return absl::FailedPreconditionError(
+            file + ": the trace holds no work, so there is nothing to replay");
+      }
+      peaks += run->PeakBytes();
+      runs.push_back(*std::move(run));
+    }
+    usage_ = false;
+    VS_ASSIGN_OR_RETURN(const replay::PricesOfDevice prices,
+                        replay::PricesFor(prices_, runs.front()));
+    VS_ASSIGN_OR_RETURN(const std::vector<Budget> budgets, replay::ParseBudgets(budgets_, peaks));
+    std::deque<replay::Timing> timings;
+    for (size_t i = 0; i < runs.size(); ++i) {
+      VS_ASSIGN_OR_RETURN(const std::vector<replay::ReplayOverlap> overlaps,
+                          replay::OverlapsFor(overlap_, runs[i]));
+      SayProblems(files_[i], replay::TrustNotes(overlap_, overlaps, runs[i]));
+      timings.emplace_back(&runs[i], prices.prices);
+      shared.programs.push_back({.run = &runs[i],
+                                 .timing = &timings.back(),
+                                 .setting = {.policy = policies.front(),
+                                             .chunk_log2 = chunks.front(),
+                                             .overlap = overlaps.front()},
+                                 .policy = tenants[i].policy,
+                                 .start = tenants[i].start});
+    }
+    std::vector<replay::SharedRun> results;
+    for (const Budget& budget : budgets) {
+      StatusOr<replay::SharedRun> run = replay::RunShared(shared, prices.prices, budget);
+      usage_ = !run.ok();
+      if (!run.ok()) return run.status();
+      results.push_back(*std::move(run));
+    }
+    std::cout << (format_ == "json" ? replay::SharedJson(shared, results, prices.source)
+                                    : replay::SharedTable(shared, results, prices.source));
+    if (!std::cout.flush()) {
+      return absl::UnavailableError("the results could not be written to stdout");
+    }
+    for (size_t i = 0; i < runs.size(); ++i) {
+      VS_RETURN_IF_ERROR(CheckWhole(files_[i], runs[i].problems));
+    }
+    return absl::OkStatus();
+  }
+
+  static constexpr char kPolicies[] = "cost,lru,min";
+
+  std::vector<std::string> files_, tenants_;
+  bool broker_ = false;
+  std::string budgets_ = "25%,50%,75%,100%", policies_ = kPolicies, chunks_ = "auto";
   std::string overlap_, keep_, prices_, format_ = "table";
   bool timeline_ = false, curves_ = false;
   unsigned threads_ = 0;
