@@ -61,5 +61,17 @@ TEST_F(SimulatedLinkTest, PiecesAreSmallerBesideCopiesIn) {
   EXPECT_THAT(link_.TakeDone(), ElementsAre(1));
 }
 
+// Of what goes one way each gets the same, whoever's it is; and both ways share the bus.
+TEST_F(SimulatedLinkTest, OthersThatCopyTheSameWayTakeTheirPart) {
+  link_.SetCrowd({.in = 1});
+  link_.Start(kIn, MiB(64), 1);
+  const double alone = 1e3 * prices_.copy_start + Nanoseconds(MiB(64), prices_.copy_in);
+  EXPECT_NEAR(static_cast<double>(Next()), 2 * alone, 4);
+  link_.SetCrowd({.out = 3});
+  link_.Start(kIn, MiB(64), 2);
+  const double beside = prices_.copy_both / (prices_.copy_in + prices_.copy_out);
+  EXPECT_NEAR(static_cast<double>(Next()), alone / beside, 4);
+}
+
 }  // namespace
 }  // namespace vramspan::replay
