@@ -153,6 +153,9 @@ std::string SharedTable(const SharedPrograms& shared, const std::vector<SharedRu
                           MsOf(run.together.makespan), MsOf(run.one_by_one),
                           Ratio(run.together.makespan, run.one_by_one), run.together.fairness);
   }
+  absl::StrAppend(&out,
+                  "Programs that move memory at the same time take longer than this says: see "
+                  "\"Several programs on one device\" in docs/replay.md.\n");
   absl::StrAppend(&out, "Prices: ", CleanText(prices), "\n");
   return out;
 }
