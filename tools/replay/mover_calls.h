@@ -27,7 +27,10 @@ class MoverCalls {
   void Advance(uint64_t now, absl::FunctionRef<void(uint32_t)> copied);
   bool copies_in() const { return link_.copies_in(); }
   bool copies_out() const { return link_.copies_out(); }
-  void SetCrowd(const LinkCrowd& others) { link_.SetCrowd(others); }
+  void SetCrowd(const LinkCrowd& others) {
+    link_.SetCrowd(others);
+    crowd_ = others;
+  }
 
   // --- the thread: calls that `action` takes, and so long, in nanoseconds, by the thread alone.
   // REQUIRES: it is at none. `running`: work runs beside it.
@@ -50,7 +53,9 @@ class MoverCalls {
   }
   // By how much calls on mappings take longer for what runs beside them.
   double Slower(bool running) const {
-    return 1 + prices_.beside * (running + link_.copies_in() + link_.copies_out());
+    const int others = (crowd_.in != 0) + (crowd_.out != 0);
+    return (1 + prices_.beside * (running + link_.copies_in() + link_.copies_out())) *
+           (1 + prices_.beside_others * others);
   }
   // The call takes so long, and longer by what the thread owes, or until the piece that is on its
   // way out has gone: to give access waits for that.
@@ -58,6 +63,7 @@ class MoverCalls {
 
   const ReplayPrices prices_;
   SimulatedLink link_;
+  LinkCrowd crowd_;
   // A copy out, once there is memory to copy to.
   struct Waiting {
     uint64_t time;

@@ -40,6 +40,9 @@ struct ReplayPrices {
   // in, and again beside copies out: the driver's updates wait for all of them
   // (docs/findings/0001-page-tables-beside-copies.md).
   double beside = 0.55;
+  // And by this of all that, for each way that another program copies. Giving access took 327 us
+  // instead of 153 where both programs copied both ways.
+  double beside_others = (327.0 / 153 - 1) / 2;
   // Microseconds.
   double hold_call = 1.76;  // One entry of a held launch, for the launching thread.
   // What each launch takes of its thread while memory is short, beyond what it takes where all is
