@@ -7,9 +7,8 @@
 //  - Time for kernels. Where n programs have kernels that run, each gets kTimeShared / n of the
 //    time. Measured is n = 2: 46 % each. A device gives slices of milliseconds; here time is shared
 //    without slices. So programs whose kernels have gaps far shorter than that come out too fast.
-// What is not modelled: calls on mappings beside another's copies, which take up to twice as long
-// (measured: 327 us instead of 153), so those who move at the same time come out too fast;
-// contexts, room for them and the reserve; host memory has no end; copies of one program do not
+// Calls on mappings take longer beside another's copies (ReplayPrices::beside_others).
+// What is not modelled: contexts, room for them and the reserve; host memory has no end; copies of one program do not
 // slow another's kernels (measured: 2 %). Messages take no time.
 //
 // Deterministic. Threads: one.

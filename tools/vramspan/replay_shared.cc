@@ -63,7 +63,11 @@ std::vector<std::string> TenantNames(const std::vector<std::string>& files) {
   }
   const std::vector<std::string> all = names;
   for (size_t i = 0; i < names.size(); ++i) {
-    if (absl::c_count(all, all[i]) > 1) names[i] = absl::StrCat(all[i], "-", i + 1);
+    if (absl::c_count(all, all[i]) == 1) continue;
+    // Nor is it to be another file's name.
+    std::string name = absl::StrCat(all[i], "-", i + 1);
+    while (absl::c_linear_search(all, name)) name += "'";
+    names[i] = std::move(name);
   }
   return names;
 }
@@ -154,7 +158,7 @@ std::string SharedTable(const SharedPrograms& shared, const std::vector<SharedRu
                           Ratio(run.together.makespan, run.one_by_one), run.together.fairness);
   }
   absl::StrAppend(&out,
-                  "Programs that move memory at the same time take longer than this says: see "
+                  "No such replay was held against a run of the same programs yet: see "
                   "\"Several programs on one device\" in docs/replay.md.\n");
   absl::StrAppend(&out, "Prices: ", CleanText(prices), "\n");
   return out;
