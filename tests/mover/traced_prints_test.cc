@@ -54,17 +54,17 @@ class TracedPrints : public MoverTest {
     }
   }
   // Of four times `body`, which evicts so often: what stayed for some rounds leaves with a copy
-  // once more, so there may be two. On a busy machine other chunks stay now and then; then the next
-  // four times count.
+  // once more, so there may be `most`. On a busy machine other chunks stay now and then; then the
+  // next four times count.
   template <typename Body>
-  void ExpectFewCopies(uint64_t evictions, Body&& body) {
+  void ExpectFewCopies(uint64_t evictions, uint64_t most, Body&& body) {
     constexpr int kTries = 3;
     for (int i = 1;; ++i) {
       const vramspanStatistics before = runtime_->stats();
       for (int j = 0; j < 4; ++j) body();
       const vramspanStatistics after = runtime_->stats();
       ASSERT_GE(after.evictions, before.evictions + evictions);
-      if (after.bytes_out <= before.bytes_out + 2 * kLarge) return;
+      if (after.bytes_out <= before.bytes_out + most * kLarge) return;
       ASSERT_LT(i, kTries) << after.bytes_out - before.bytes_out << " bytes were copied";
     }
   }
@@ -77,7 +77,7 @@ class TracedPrints : public MoverTest {
 
 TEST_F(TracedPrints, WhatWasNotWrittenLeavesWithoutACopy) {
   for (int i = 0; i < 4; ++i) Round(0);
-  ExpectFewCopies(8, [&] { Round(0); });
+  ExpectFewCopies(8, 2, [&] { Round(0); });
 }
 
 // A program that is laps ahead of the device has asked for the fingerprints of all of them before
@@ -93,7 +93,7 @@ TEST_F(TracedPrints, WhatIsNotWrittenLapAfterLapLeavesWithoutACopy) {
     EXPECT_CU(world_.api().StreamSynchronize(stream_));
   };
   for (int i = 0; i < 2; ++i) laps();
-  ExpectFewCopies(20, laps);
+  ExpectFewCopies(20, 2, laps);
 }
 
 // Nothing is ever waited for: which fingerprints tell something is not known before work is let go.
@@ -125,14 +125,11 @@ TEST_F(TracedPrints, WhatTwoLaunchesLeaveIsToldByTheSecond) {
     }
   };
   for (int i = 0; i < 5; ++i) round(0);
+  ExpectFewCopies(8, 4, [&] { round(0); });
   const vramspanStatistics before = runtime_->stats();
-  for (int i = 0; i < 4; ++i) round(0);
-  const vramspanStatistics after = runtime_->stats();
-  EXPECT_GE(after.evictions, before.evictions + 8);
-  EXPECT_LE(after.bytes_out, before.bytes_out + 4 * kLarge);
   round(1);
   round(0);
-  EXPECT_GT(runtime_->stats().bytes_out, after.bytes_out);
+  EXPECT_GT(runtime_->stats().bytes_out, before.bytes_out);
 }
 
 TEST_F(TracedPrints, WhatWasWrittenIsCopied) {

@@ -115,8 +115,8 @@ class ReplayCommand final : public Command {
         "  vramspan replay out.vramspan --timeline --curves --format json > replay.json\n"
         "  vramspan replay synthetic:loop,layers=24,passes=20,mib=64,us=3000 --policy "
         "lru,cycle,cost,min\n"
-        "  vramspan replay train.vramspan infer.vramspan --broker --device-memory 8GiB --tenant "
-        "train:weight=200 --tenant infer:guarantee=2GiB,start=5s\n"
+        "  vramspan replay a.vramspan b.vramspan --broker --device-memory 8GiB --tenant "
+        "a:weight=200\n"
         "\n"
         "Read more: docs/replay.md");
   }
