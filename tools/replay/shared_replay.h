@@ -8,8 +8,8 @@
 //    time. Measured is n = 2: 46 % each. A device gives slices of milliseconds; here time is shared
 //    without slices. So programs whose kernels have gaps far shorter than that come out too fast.
 // Calls on mappings take longer beside another's copies (ReplayPrices::beside_others).
-// What is not modelled: contexts, room for them and the reserve; host memory has no end; copies of one program do not
-// slow another's kernels (measured: 2 %). Messages take no time.
+// What is not modelled: contexts, room for them and the reserve; host memory has no end; copies of
+// one program do not slow another's kernels (measured: 2 %). Messages take no time.
 //
 // Deterministic. Threads: one.
 #ifndef VRAMSPAN_TOOLS_REPLAY_SHARED_REPLAY_H_

@@ -41,11 +41,9 @@ class VirtualMemory {
   Bytes available() const { return used_ < budget_ ? budget_ - used_ : Bytes(0); }
   Bytes cached() const { return slots_.bytes(); }  // Kept for chunks to come.
   Bytes allocated() const { return allocated_; }
-  Bytes on_host() const {
-    return on_host_;
-  }  // Host memory of chunks, with copies of what is on
-     // the device.
-  // The calls that give back what is kept beyond it take so many microseconds.
+  // Host memory of chunks, with copies of what is on the device.
+  Bytes on_host() const { return on_host_; }
+  // Both: the calls that give back what is kept beyond it take so many microseconds.
   double SetBudget(Bytes budget) {
     budget_ = budget;
     budget_changes_ = true;

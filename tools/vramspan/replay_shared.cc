@@ -66,7 +66,7 @@ std::vector<std::string> TenantNames(const std::vector<std::string>& files) {
     if (absl::c_count(all, all[i]) == 1) continue;
     // Nor is it to be another file's name.
     std::string name = absl::StrCat(all[i], "-", i + 1);
-    while (absl::c_linear_search(all, name)) name += "'";
+    while (absl::c_linear_search(all, name)) name += "+";
     names[i] = std::move(name);
   }
   return names;

@@ -10,8 +10,8 @@
 #include "tools/broker/server/clock.h"
 #include "tools/broker/server/hang_up.h"
 #include "tools/broker/server/journal.h"
-#include "tools/broker/words/said.h"
 #include "tools/broker/server/socket.h"
+#include "tools/broker/words/said.h"
 
 namespace vramspan::broker {
 

@@ -13,8 +13,8 @@
 #include "tools/broker/server/clock.h"
 #include "tools/broker/server/configuration.h"
 #include "tools/broker/server/journal.h"
-#include "tools/broker/words/policy_text.h"
 #include "tools/broker/server/system_error.h"
+#include "tools/broker/words/policy_text.h"
 
 namespace vramspan::broker {
 namespace {
