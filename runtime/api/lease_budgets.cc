@@ -185,6 +185,7 @@ void LeaseBudgets::Rest() {
   }
   thread_.Join();
   MutexLock lock(mu_);
+  if (mover_ != nullptr && std::exchange(holds_, false)) mover_->HoldWork(false);
   memory_ = nullptr;
   mover_ = nullptr;
 }
@@ -266,6 +267,9 @@ void LeaseBudgets::Stands(const lease::Standing& standing) {
                        standing.host_recalled > standing_.host_recalled;
   standing_ = standing;
   const Budgets budgets = BudgetsOf(standing_, bounds_, budgets_);
+  if (mover_ != nullptr && std::exchange(holds_, standing.holds) != standing.holds) {
+    mover_->HoldWork(holds_);
+  }
   if (budgets == budgets_ && !recalls) return;
   budgets_ = budgets;
   apply_ = true;
@@ -278,6 +282,12 @@ Bytes LeaseBudgets::Most(lease::Memory memory) {
   if (memory_ == nullptr) return kUnknown;
   return memory == lease::Memory::kHost ? memory_->host_pool().most()
                                         : memory_->device_pool().most();
+}
+
+lease::Wants LeaseBudgets::First() {
+  MutexLock lock(mu_);
+  const Budgets first = FirstWants(MostOf(standing_, bounds_));
+  return {first.device, first.host};
 }
 
 lease::ProcessPage LeaseBudgets::Page() {
@@ -302,6 +312,12 @@ lease::ProcessPage LeaseBudgets::Page() {
   }
   lease::ProcessPage page = PageOf(held, MostOf(standing_, bounds_), budgets_);
   page.stalled = stalled;
+  if (mover_ != nullptr) {
+    const WorkState work = mover_->work_state();
+    page.works = work.works;
+    page.flags = lease::ProcessPage::kHolds | (work.runs ? lease::ProcessPage::kRuns : 0) |
+                 (work.waits ? lease::ProcessPage::kWaits : 0);
+  }
   return page;
 }
 

@@ -93,6 +93,7 @@ class LeaseBudgets final : public lease::Member, public ContextRoom {
   // --- of the lease's thread ---
   void Stands(const lease::Standing& standing) override;
   Bytes Most(lease::Memory memory) override;
+  lease::Wants First() override;
   lease::ProcessPage Page() override;
   // --- of the mover's ---
   Bytes Before() override;
@@ -123,6 +124,7 @@ class LeaseBudgets final : public lease::Member, public ContextRoom {
   bool apply_ VS_GUARDED_BY(mu_) = false;
   bool stop_ VS_GUARDED_BY(mu_) = false;
   Bytes needed_ VS_GUARDED_BY(mu_);
+  bool holds_ VS_GUARDED_BY(mu_) = false;        // The mover was told to hold new work.
   Memory* memory_ VS_GUARDED_BY(mu_) = nullptr;  // Null: it is not looked at.
   Mover* mover_ VS_GUARDED_BY(mu_) = nullptr;
   SetBudgets set_;  // Before the thread starts.

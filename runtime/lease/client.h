@@ -37,6 +37,8 @@ class Member {
   virtual void Stands(const Standing& standing) = 0;
   // The most that it has of either memory, or may take without asking.
   virtual Bytes Most(Memory memory) = 0;
+  // What it wants before it has anything.
+  virtual Wants First() { return {}; }
   // What it uses and wants; the beat is the thread's.
   virtual ProcessPage Page() = 0;
 };

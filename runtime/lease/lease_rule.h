@@ -61,6 +61,9 @@ struct HeldMemory {
   Bytes needed;          // What no budget has room for, and is waited for.
 };
 
+// What of the host memory is to be free while some data live there: a pipeline of moves' worth.
+inline constexpr Bytes kRoomToMove = MiB(256);
+
 // What it says of itself. `most`: as MostOf has it. `budgets`: as they are to be.
 inline lease::ProcessPage PageOf(const HeldMemory& held, const Budgets& most,
                                  const Budgets& budgets) {
@@ -74,6 +77,10 @@ inline lease::ProcessPage PageOf(const HeldMemory& held, const Budgets& most,
   const Bytes room = held.host_budget - std::min(held.host_budget, held.host_used);
   page.wanted_host += beyond - std::min(beyond, room);
   if (held.on_host) {
+    // Without a place to evict to nothing comes to the device either: what is on the host would be
+    // served from there for ever.
+    const Bytes spare = std::min(kRoomToMove, most.host);
+    page.wanted_host += spare - std::min(spare, room);
     // What is not on the device. Host memory also holds copies of what is.
     const Bytes off_device = held.allocated - std::min(held.allocated, held.device_used);
     page.wanted_device += std::min(held.host_used, off_device);
@@ -87,6 +94,13 @@ inline lease::ProcessPage PageOf(const HeldMemory& held, const Budgets& most,
 // What a context most likely takes, asked for before it is made: 524 MiB on an H100 (measured), and
 // no more than a part of a small device. What is not needed goes back.
 inline Bytes RoomForContext(Bytes total) { return std::min(MiB(544), Bytes(total.value / 16)); }
+
+// What a process asks for before it has allocated anything: where all is lent, its first data are
+// not to live on the host until the broker has heard of them. A choice.
+inline Budgets FirstWants(const Budgets& most) {
+  return {std::min(MiB(512), Bytes(most.device.value / 16)),
+          std::min(GiB(1), Bytes(most.host.value / 16))};
+}
 
 // Who comes to a full device is granted next to nothing at first, and has its chunks for life. A
 // choice: it is one of eight, or will have as much.

@@ -34,7 +34,7 @@ constexpr Rule kRules[] = {
     {Type::kGrant, Sender::kBroker, true},
     {Type::kRecall, Sender::kBroker, true},
     {Type::kRoomGiven, Sender::kBroker},
-    {Type::kTurn, Sender::kBroker, false, 0, static_cast<uint8_t>(TurnCode::kTakeFetch)},
+    {Type::kTurn, Sender::kBroker, false, 0, static_cast<uint8_t>(TurnCode::kHoldWork)},
     {Type::kRefuse, Sender::kBroker, false, 1, static_cast<uint8_t>(RefuseCode::kDenied)},
 };
 

@@ -41,7 +41,14 @@ enum class Type : uint16_t {
 
 enum class Memory : uint8_t { kDevice = 0, kHost = 1 };
 enum class AckCode : uint8_t { kDone = 0, kPartial = 1, kDeferred = 2 };
-enum class TurnCode : uint8_t { kGiveEvict = 0, kTakeEvict = 1, kGiveFetch = 2, kTakeFetch = 3 };
+enum class TurnCode : uint8_t {
+  kGiveEvict = 0,
+  kTakeEvict = 1,
+  kGiveFetch = 2,
+  kTakeFetch = 3,
+  kLetWork = 4,
+  kHoldWork = 5,
+};
 enum class RefuseCode : uint8_t { kBusy = 1, kShare = 2, kNoRoom = 3, kNotNow = 4, kDenied = 5 };
 
 // The page says which of the fields a type uses. The others are zero.

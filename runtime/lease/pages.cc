@@ -17,7 +17,9 @@ std::array<uint64_t, ProcessPage::kWords> ToWords(const ProcessPage& page) {
           page.cached.value,
           page.clean.value,
           page.cold.value,
-          page.stalled};
+          page.stalled,
+          page.works,
+          page.flags};
 }
 
 std::array<uint64_t, BrokerPage::kWords> ToWords(const BrokerPage& page) {
@@ -34,7 +36,9 @@ bool FromWords(const std::array<uint64_t, ProcessPage::kWords>& words, ProcessPa
            .cached = Bytes(words[7]),
            .clean = Bytes(words[8]),
            .cold = Bytes(words[9]),
-           .stalled = words[10]};
+           .stalled = words[10],
+           .works = words[11],
+           .flags = words[12]};
   return true;
 }
 

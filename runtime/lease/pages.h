@@ -20,7 +20,9 @@ inline constexpr size_t kPageSize = 4096;
 
 // Of the process. The first word is the version, in both pages.
 struct ProcessPage {
-  static constexpr size_t kWords = 11;
+  static constexpr size_t kWords = 13;
+  // It can hold its work; some of it runs; some waits for the turn on the GPU.
+  static constexpr uint64_t kHolds = 1, kRuns = 2, kWaits = 4;
 
   uint64_t beat = 0;  // Another number each time that its thread has looked round.
   Bytes used_device, used_host;
@@ -28,6 +30,8 @@ struct ProcessPage {
   // Of the used device memory: no two overlap.
   Bytes cached, clean, cold;
   uint64_t stalled = 0;  // Nanoseconds that its work has waited for memory, in all.
+  uint64_t works = 0;    // Pieces of work that it has submitted, in all.
+  uint64_t flags = 0;
 
   bool operator==(const ProcessPage&) const = default;
 };
@@ -35,7 +39,7 @@ struct ProcessPage {
 // Of the broker.
 struct BrokerPage {
   static constexpr size_t kWords = 6;
-  static constexpr uint64_t kFenced = 1, kMayEvict = 2, kMayFetch = 4;
+  static constexpr uint64_t kFenced = 1, kMayEvict = 2, kMayFetch = 4, kHold = 8;
 
   uint64_t revision = 0;
   Bytes device, host;  // Grants.

@@ -10,6 +10,9 @@ using Kind = Effect::Kind;
 // The answer has a way to go, and whoever sends it may be late.
 constexpr int kAnswerEarly = 8;  // By one part in so many of the time.
 
+// However many take turns, and however long they are. A choice.
+constexpr Duration kLongestHold = std::chrono::minutes(20);
+
 void Send(const Message& message, Effects& effects) {
   effects.push_back({.kind = Kind::kSend, .message = message});
 }
@@ -32,7 +35,7 @@ Bytes Session::Given(Memory memory, Bytes most) const {
 }
 
 std::optional<Instant> Session::Due() const {
-  std::optional<Instant> due;
+  std::optional<Instant> due = hold_until_;
   for (const std::optional<OpenRecall>& open : open_) {
     if (open && !open->due && (!due || open->answer_by < *due)) due = open->answer_by;
   }
@@ -65,6 +68,7 @@ void Session::Closed(Effects& effects) {
   state_ = State::kApart;
   open_ = {};
   may_evict_ = may_fetch_ = false;
+  hold_until_.reset();
   RoomIs(Bytes(0), effects);
 }
 
@@ -84,7 +88,7 @@ void Session::Received(Instant now, std::span<const uint8_t> datagram, bool page
   if (state_ != State::kMember) return Close("it spoke of memory before it welcomed", effects);
   if (message.type == Type::kGrant) return OnGrant(message, effects);
   if (message.type == Type::kRecall) return OnRecall(now, message, effects);
-  if (message.type == Type::kTurn) return OnTurn(message);
+  if (message.type == Type::kTurn) return OnTurn(now, message);
   if (message.type == Type::kRoomGiven && room_asked_) RoomIs(message.bytes, effects);
 }
 
@@ -131,7 +135,7 @@ void Session::OnRefuse(const Message& message, Effects& effects) {
   Close("it refused", effects);
 }
 
-void Session::OnTurn(const Message& message) {
+void Session::OnTurn(Instant now, const Message& message) {
   switch (static_cast<TurnCode>(message.code)) {
     case TurnCode::kGiveEvict:
     case TurnCode::kTakeEvict:
@@ -140,6 +144,12 @@ void Session::OnTurn(const Message& message) {
     case TurnCode::kGiveFetch:
     case TurnCode::kTakeFetch:
       may_fetch_ = message.code == static_cast<uint8_t>(TurnCode::kGiveFetch);
+      break;
+    case TurnCode::kLetWork:
+      hold_until_.reset();
+      break;
+    case TurnCode::kHoldWork:
+      hold_until_ = now + std::min(message.time, kLongestHold);
       break;
   }
 }
@@ -154,6 +164,7 @@ void Session::RoomIs(Bytes bytes, Effects& effects) {
 }
 
 void Session::TimePasses(Instant now, Effects& effects) {
+  if (hold_until_ && *hold_until_ <= now) hold_until_.reset();
   for (std::optional<OpenRecall>& open : open_) {
     if (!open || open->due || now < open->answer_by) continue;
     open->due = true;

@@ -62,6 +62,8 @@ class Session {
   const Grants& grants() const { return grants_; }
   bool may_evict() const { return may_evict_; }
   bool may_fetch() const { return may_fetch_; }
+  // It is to hold its work: others have the GPU.
+  bool holds() const { return hold_until_.has_value(); }
   // There is a recall without an answer.
   bool Open(Memory memory) const { return OpenOf(memory).has_value(); }
   // Of the open recall, what the grant still has; 0 where there is none.
@@ -107,7 +109,7 @@ class Session {
   void OnGrant(const Message& message, Effects& effects);
   void OnRecall(Instant now, const Message& message, Effects& effects);
   void OnRefuse(const Message& message, Effects& effects);
-  void OnTurn(const Message& message);
+  void OnTurn(Instant now, const Message& message);
   void RoomIs(Bytes bytes, Effects& effects);
 
   const std::array<uint8_t, 16> device_;
@@ -115,6 +117,7 @@ class Session {
   bool adopting_ = false;  // What was said in kGreeting.
   bool member_ = false;    // It has been a member, and holds what it was granted.
   bool may_evict_ = false, may_fetch_ = false;
+  std::optional<Instant> hold_until_;
   Grants grants_;
   std::array<std::optional<OpenRecall>, 2> open_;
   std::optional<Bytes> room_asked_;

@@ -18,6 +18,7 @@ struct Standing {
   Bytes device_recalled, host_recalled;  // Of the grants; to be given back now.
   Bytes device_limit, host_limit;        // Of the tenant. 0: never told.
   bool fenced = false;
+  bool holds = false;   // Others have the GPU: new work is to wait.
   bool absent = false;  // There has never been an answer, and nobody listens any more.
   bool told_device = false, told_host = false;          // That there was a grant of it.
   uint64_t granted = 0, recalled = 0, connections = 0;  // How often.

@@ -166,6 +166,16 @@ void Mover::WakeAndStartTracking() {
   recording_.AskAndWait();
 }
 
+void Mover::HoldWork(bool hold) {
+  MutexLock lock(memory_.mu);
+  work_.HoldNew(hold);
+}
+
+WorkState Mover::work_state() {
+  MutexLock lock(memory_.mu);
+  return {.works = accounts_.stats.works, .runs = work_.begun() != 0, .waits = work_.awaits_turn()};
+}
+
 Status Mover::Synchronize() {
   if (scopes_.InOwnScope()) {
     return absl::FailedPreconditionError(

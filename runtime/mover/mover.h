@@ -153,6 +153,10 @@ class Mover final : SchedulerOwner {
   // Whether no thread is in a scope, or leaves it within `patience`: for whoever takes the mover
   // apart, when none comes any more. A thread that died in one never leaves it.
   bool AwaitScopes(std::chrono::milliseconds patience) { return gate_.AwaitEmpty(patience); }
+  // New work waits in the threads that submit it, or no longer; what captures runs nothing and does
+  // not wait. While memory suffices nothing waits.
+  void HoldWork(bool hold);
+  WorkState work_state();
   // Waits until no declared work is queued or in flight and no move is wanted or under way.
   Status Synchronize();
   // Returns and forgets the first failure of a background move.

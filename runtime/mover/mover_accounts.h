@@ -25,6 +25,13 @@ struct MoverStatistics {
   uint64_t fetches_unused = 0;  // Evicted again before any work had used them.
 };
 
+// What the program's work does now.
+struct WorkState {
+  uint64_t works = 0;  // Recorded, in all.
+  bool runs = false;   // Some is submitted, and is not known to have ended.
+  bool waits = false;  // A thread waits until it may submit some (Mover::HoldWork).
+};
+
 // Guarded by the memory lock.
 struct MoverAccounts {
   MoverStatistics stats;

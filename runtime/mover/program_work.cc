@@ -87,6 +87,18 @@ void ProgramWork::WaitForRoom(absl::Span<const WorkRange> ranges, Access access)
   --let_in_;
 }
 
+void ProgramWork::HoldNew(bool hold) {
+  holds_new_.store(hold, std::memory_order_relaxed);
+  if (!hold) turn_.NotifyAll();
+}
+
+void ProgramWork::AwaitTurn() {
+  ++awaiting_turn_;
+  // In a dead context work fails, and nobody's turn comes of it.
+  watch_.WaitUntil(turn_, [this] { return !holds_new() || watch_.dead(); });
+  --awaiting_turn_;
+}
+
 void ProgramWork::MadeRoom() {
   while (!admission_.empty() && !scheduler_.work().Full(true, let_in_)) {
     Admission::Waiter* const next = admission_.LetIn(scheduler_.work().Full(false, let_in_));

@@ -46,6 +46,12 @@ class ProgramWork {
   void Collect(absl::Span<const WorkRange> ranges, KeptUses* kept, StreamWork* work);
   // Waits until one more may be held.
   void WaitForRoom(absl::Span<const WorkRange> ranges, Access access);
+  // Others have the device: new work is to wait for a turn, or no longer.
+  void HoldNew(bool hold);
+  bool holds_new() const { return holds_new_.load(std::memory_order_relaxed); }  // Any thread.
+  // Waits while that is so. REQUIRES: the thread is not inside the gate.
+  void AwaitTurn();
+  bool awaits_turn() const { return awaiting_turn_ != 0; }
   // It runs at once, or it is held, which `StreamWork::held` tells.
   void Submit(StreamWork* work);
   // It will not run.
@@ -91,6 +97,9 @@ class ProgramWork {
   uint32_t begun_ = 0;
   Admission admission_;
   uint32_t let_in_ = 0;  // And not held yet.
+  std::atomic<bool> holds_new_{false};
+  uint32_t awaiting_turn_ = 0;  // Threads.
+  CondVar turn_;
 };
 
 // It is on the device, and stays.

@@ -66,6 +66,8 @@ StatusOr<StreamWork*> WorkScopes::BeginTracked(CUstream stream, absl::Span<const
     if (access != Access::kUnknown && KernelsOnly(ranges)) return nullptr;
     return BeginCaptured(ranges, access);
   }
+  if (parts_.work->holds_new()) [[unlikely]]
+    AwaitTurn();
   StreamWork* work;
   {
     MutexLock lock(memory_.mu);
@@ -76,6 +78,16 @@ StatusOr<StreamWork*> WorkScopes::BeginTracked(CUstream stream, absl::Span<const
   }
   VS_RETURN_IF_ERROR(TakeIn(work, stream, ranges, kept));
   return work;
+}
+
+void WorkScopes::AwaitTurn() {
+  // It may take seconds: whoever closes the gate must not wait for that.
+  parts_.gate->Exit();
+  {
+    MutexLock lock(memory_.mu);
+    parts_.work->AwaitTurn();
+  }
+  parts_.gate->Enter();
 }
 
 StatusOr<StreamWork*> WorkScopes::BeginCaptured(absl::Span<const WorkRange> ranges, Access access) {

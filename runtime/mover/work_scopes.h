@@ -51,6 +51,8 @@ class WorkScopes {
  private:
   StatusOr<StreamWork*> BeginTracked(CUstream stream, absl::Span<const WorkRange> ranges,
                                      Access access, uint64_t kernel, uint64_t tag, KeptUses* kept);
+  // Waits while others have the device, outside of the gate.
+  void AwaitTurn() VS_EXCLUDES(memory_.mu);
   // The driver looks captured copies up as it does others, though nothing of them runs.
   StatusOr<StreamWork*> BeginCaptured(absl::Span<const WorkRange> ranges, Access access);
   // Takes the work in, and puts the hold into the stream where it must wait.

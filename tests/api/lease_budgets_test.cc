@@ -171,7 +171,7 @@ TEST_F(LeasedRuntime, ALargerGrantIsWaitedFor) {
 }
 
 TEST_F(LeasedRuntime, WhatNoGrantCanGiveIsNeitherWaitedForNorWanted) {
-  Make(MiB(4), MiB(4), MiB(8), MiB(8));
+  Make(MiB(4), MiB(4), MiB(8), MiB(4));
   std::atomic<int> wants{0};
   {
     const Meanwhile answers([&] {

@@ -57,6 +57,7 @@ class Machine {
     return Speak(id);
   }
   Actions Speak(ProcessId id) {
+    clients_[id].WorkUntil(now_);
     clients_[id].UseGrants();
     return Tell(Says{id, clients_[id].Says()});
   }
@@ -85,6 +86,7 @@ class Machine {
     return Tell(Acknowledges{id, place, recall->revision, result, bytes});
   }
 
+  simulation::Client& client(ProcessId id) { return clients_[id]; }
   const Process& At(ProcessId id) const { return state_.processes.at(id); }
   const Lease& Device(ProcessId id) const { return At(id).leases[Place::kDevice]; }
   const Lease& Host(ProcessId id) const { return At(id).leases[Place::kHost]; }
@@ -92,7 +94,8 @@ class Machine {
   bool Recalled(ProcessId id) const { return Device(id).recall.has_value(); }
   State& state() { return state_; }
   Instant now() const { return now_; }
-  Bytes recalled() const { return recalled_; }  // From all, and given.
+  Bytes recalled() const { return recalled_; }               // From all, and given.
+  const std::vector<Action>& held() const { return held_; }  // Who was to hold its work.
 
  private:
   static Settings WithoutReserve() {
@@ -116,6 +119,11 @@ class Machine {
       const Instant at = now_ + std::chrono::nanoseconds(action.copied.value / 47 + 50'000);
       client.answers[action.place] =
           simulation::Answer{at, action.place, action.revision, action.bytes, action.copied};
+    }
+    if (action.kind == Action::Kind::kHoldWork || action.kind == Action::Kind::kLetWork) {
+      client.WorkUntil(now_);
+      client.holds = action.kind == Action::Kind::kHoldWork;
+      if (client.holds) held_.push_back(action);
     }
     if (action.kind == Action::Kind::kForget) clients_.erase(found);
   }
@@ -161,6 +169,7 @@ class Machine {
   Instant now_;
   std::map<ProcessId, simulation::Client> clients_;
   Bytes recalled_;
+  std::vector<Action> held_;
 };
 
 // The actions of that kind.

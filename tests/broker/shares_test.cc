@@ -184,7 +184,8 @@ TEST(BrokerShares, AnOverrunCostsWhatWasLent) {
       Only(machine.Tell(Measured{a, machine.Grant(a) + MiB(200)}), Action::Kind::kOverrun).size(),
       0u);
   machine.Run(kLong);
-  const Bytes over = machine.Grant(a) + GiB(1);
+  // Contexts, and the most that no context takes.
+  const Bytes over = machine.Grant(a) + GiB(3);
   const Actions actions = machine.Tell(Measured{a, over});
   ASSERT_EQ(Only(actions, Action::Kind::kOverrun).size(), 1u);
   EXPECT_GT(Only(actions, Action::Kind::kOverrun)[0].bytes, MiB(500));

@@ -114,6 +114,23 @@ TEST(LeaseRule, WhatIsToLeaveWantsTheHostMemoryThatItLacks) {
   EXPECT_EQ(PageOf(held, kMost, kNow).wanted_host, GiB(4));
 }
 
+TEST(PageOf, RoomToMoveIsWantedWhileDataLiveOnTheHost) {
+  HeldMemory held{.device_used = GiB(4),
+                  .device_budget = GiB(4),
+                  .host_used = GiB(2),
+                  .host_budget = GiB(2),
+                  .allocated = GiB(6)};
+  const Budgets most = {GiB(80), GiB(80)}, budgets = {GiB(4), GiB(2)};
+  EXPECT_EQ(PageOf(held, most, budgets).wanted_host, Bytes(0));
+  held.on_host = true;
+  EXPECT_EQ(PageOf(held, most, budgets).wanted_host, kRoomToMove);
+  held.host_budget = GiB(3);
+  EXPECT_EQ(PageOf(held, most, {GiB(4), GiB(3)}).wanted_host, Bytes(0));
+  // No more than it may have.
+  held.host_budget = GiB(2);
+  EXPECT_EQ(PageOf(held, {GiB(80), GiB(2)}, budgets).wanted_host, Bytes(0));
+}
+
 TEST(SaidWants, MoreIsSaidAndNotTooOften) {
   lease::SaidWants said;
   const Instant t{std::chrono::seconds(1)};

@@ -15,9 +15,11 @@ TEST(LeasePages, WordsAreAsThePageSays) {
                             .cached = Bytes(7),
                             .clean = Bytes(8),
                             .cold = Bytes(9),
-                            .stalled = 10};
+                            .stalled = 10,
+                            .works = 11,
+                            .flags = ProcessPage::kRuns | ProcessPage::kWaits};
   EXPECT_EQ(ToWords(process),
-            (std::array<uint64_t, ProcessPage::kWords>{1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
+            (std::array<uint64_t, ProcessPage::kWords>{1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 6}));
   const BrokerPage broker{.revision = 2,
                           .device = Bytes(3),
                           .host = Bytes(4),

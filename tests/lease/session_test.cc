@@ -252,6 +252,32 @@ TEST_F(LeaseSession, TurnsAreGivenAndTaken) {
   EXPECT_EQ(turn(TurnCode::kTakeFetch), std::pair(false, false));
 }
 
+TEST_F(LeaseSession, WorkIsHeldUntilItsTurn) {
+  Join();
+  const auto turn = [&](TurnCode code, Duration time = {}) {
+    Hear({.type = Type::kTurn, .code = static_cast<uint8_t>(code), .time = time});
+    return session_.holds();
+  };
+  EXPECT_FALSE(session_.holds());
+  EXPECT_TRUE(turn(TurnCode::kHoldWork, std::chrono::seconds(5)));
+  EXPECT_FALSE(turn(TurnCode::kLetWork));
+  // A broker that does nothing any more holds nobody up for ever,
+  EXPECT_TRUE(turn(TurnCode::kHoldWork, std::chrono::seconds(5)));
+  EXPECT_EQ(session_.Due(), kNow + std::chrono::seconds(5));
+  session_.TimePasses(kNow + std::chrono::seconds(4), effects_);
+  EXPECT_TRUE(session_.holds());
+  session_.TimePasses(kNow + std::chrono::seconds(5), effects_);
+  EXPECT_FALSE(session_.holds());
+  // nor does one that says so,
+  EXPECT_TRUE(turn(TurnCode::kHoldWork, Duration::max()));
+  session_.TimePasses(kNow + std::chrono::hours(1), effects_);
+  EXPECT_FALSE(session_.holds());
+  // nor one that is gone.
+  EXPECT_TRUE(turn(TurnCode::kHoldWork, std::chrono::seconds(5)));
+  session_.Closed(effects_);
+  EXPECT_FALSE(session_.holds());
+}
+
 TEST_F(LeaseSession, ABrokerThatBreaksTheRulesIsLeft) {
   Connect();
   effects_.clear();

@@ -23,6 +23,7 @@ using vramspan::GiB;
 using vramspan::MiB;
 using vramspan::lease::AckCode;
 using vramspan::lease::RefuseCode;
+using vramspan::lease::TurnCode;
 
 constexpr Bytes kNone{0};
 // What a program's context takes, the mover's as much again, and a granule for the mover's words.
@@ -119,6 +120,64 @@ TEST_F(PreloadLease, MemoryFollowsTheGrantsDownAndUp) {
       << " used, " << peer->Page().wanted_device.value;
   ExpectEnd();
   EXPECT_THAT(program_->err(), HasSubstr("shared by a broker         3 grants, 2 recalls, 0 rec"));
+}
+
+// Work that is submitted while others have the GPU waits until its turn, or until nobody can give
+// it that any more.
+TEST_F(PreloadLease, NewWorkWaitsForItsTurn) {
+  Start();
+  program_->Tell("alloc 24");
+  const std::unique_ptr<BrokersPeer> peer = Accept(MiB(64), MiB(512));
+  ASSERT_NE(peer, nullptr);
+  AllowRoom(peer.get());
+  EXPECT_EQ(program_->Line(), "done") << program_->err();
+  ExpectDone("work 2");
+  EXPECT_TRUE(peer->AwaitPage([](const ProcessPage& p) {
+    return (p.flags & ProcessPage::kHolds) != 0 && p.works > 0 &&
+           (p.flags & ProcessPage::kWaits) == 0;
+  }));
+  const auto hold = [&](seconds time) {
+    peer->Send(
+        {.type = Type::kTurn, .code = static_cast<uint8_t>(TurnCode::kHoldWork), .time = time});
+    // It has heard it when it has answered what was asked behind that, and then something else.
+    for (int i = 0; i < 2; ++i) {
+      peer->Recall(Memory::kDevice, MiB(2), seconds(60));
+      EXPECT_TRUE(peer->Await(Type::kAck, seconds(60)).has_value());
+    }
+  };
+  const auto waits = [](const ProcessPage& p) { return (p.flags & ProcessPage::kWaits) != 0; };
+  hold(seconds(600));
+  program_->Tell("work 2");
+  EXPECT_TRUE(peer->AwaitPage(waits));
+  const uint64_t works = peer->Page().works;
+  EXPECT_EQ(program_->Line(milliseconds(300)), "") << "it worked beside its turn";
+  EXPECT_EQ(peer->Page().works, works);
+  peer->Send({.type = Type::kTurn, .code = static_cast<uint8_t>(TurnCode::kLetWork)});
+  EXPECT_EQ(program_->Line(), "done");
+  // The broker forgets it.
+  hold(seconds(1));
+  ExpectDone("work 2");
+  // The broker dies.
+  hold(seconds(600));
+  program_->Tell("work 2");
+  EXPECT_TRUE(peer->AwaitPage(waits));
+  peer->Close();
+  EXPECT_EQ(program_->Line(), "done");
+  ExpectEnd();
+}
+
+// Who is to hold its work may end.
+TEST_F(PreloadLease, WhoHoldsItsWorkMayEnd) {
+  Start();
+  program_->Tell("alloc 24");
+  const std::unique_ptr<BrokersPeer> peer = Accept(MiB(64), MiB(512));
+  ASSERT_NE(peer, nullptr);
+  AllowRoom(peer.get());
+  EXPECT_EQ(program_->Line(), "done") << program_->err();
+  peer->Send({.type = Type::kTurn,
+              .code = static_cast<uint8_t>(TurnCode::kHoldWork),
+              .time = seconds(600)});
+  EXPECT_EQ(program_->End(), 0) << program_->err();
 }
 
 TEST_F(PreloadLease, RoomIsAskedForAContextAndWhatItDidNotTakeGoesBack) {

@@ -38,6 +38,11 @@ class Serve final : public Action {
         .Option("--capacity", capacity_,
                 "As device=SIZE,host=SIZE: what there is, instead of what NVML says. For tests")
         .Shown("SIZES");
+    options
+        .Option("--turns", turns_,
+                "Whether programs whose data do not fit together work by turns: auto, where that "
+                "is faster, or off (default: auto)")
+        .Shown("auto|off");
     options.Option("--proc", proc_, "Where cgroups of processes are read. For tests").Shown("DIR");
     options.Footer(
         "The run directory is $VRAMSPAN_BROKER where that is a path. Else it is /run/vramspan for "
@@ -65,6 +70,7 @@ class Serve final : public Action {
     add("--run-directory", run_directory_);
     add("--config", config_);
     add("--capacity", capacity_);
+    add("--turns", turns_);
     add("--proc", proc_);
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
@@ -75,7 +81,7 @@ class Serve final : public Action {
   }
 
  private:
-  std::optional<std::string> run_directory_, config_, capacity_, proc_;
+  std::optional<std::string> run_directory_, config_, capacity_, proc_, turns_;
 };
 
 }  // namespace

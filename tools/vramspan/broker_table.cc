@@ -65,6 +65,12 @@ Row TenantRow(const Json& tenant) {
           tenant["class"].get<std::string>()};
 }
 
+// Beside who waits for its turn on the GPU, one has it.
+const char* TurnText(const Json& process) {
+  const auto turn = process.value("turn", std::string("none"));
+  return turn == "has" ? ", has the turn" : turn == "waits" ? ", waits for its turn" : "";
+}
+
 Row ProcessRow(const Json& process) {
   const Json& lease = process["device_memory"];
   return {absl::StrCat("  ", process["pid"].get<int64_t>(), " ",
@@ -77,7 +83,7 @@ Row ProcessRow(const Json& process) {
           Amount(lease["used_bytes"]),
           Amount(lease["wanted_bytes"]),
           absl::StrCat(process["state"].get<std::string>(),
-                       process["overruns"].get<bool>() ? ", overruns" : ""),
+                       process["overruns"].get<bool>() ? ", overruns" : "", TurnText(process)),
           ""};
 }
 

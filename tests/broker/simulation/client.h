@@ -47,6 +47,27 @@ struct Client {
   // What it really uses.
   PerPlace<Bytes> used;
   Bytes room;
+  // Its work: how fast it is with all its memory, and what of it waits else.
+  bool takes_turns = false;
+  bool holds = false;  // It was told to.
+  uint64_t works_a_second = 1000;
+  uint64_t works = 0;
+  Duration stalled{0};
+  Instant worked_until;
+  bool rests = false;    // It submits nothing for a while.
+  bool in_gaps = false;  // It waits for memory while others work, and loses nothing by it.
+
+  bool works_on() const { return !stuck && !rests && need > Bytes(); }
+  // It works up to `now`: streams what it lacks, and then does a fifth of its work.
+  void WorkUntil(Instant now) {
+    const Duration time = now - worked_until;
+    worked_until = now;
+    if (!works_on() || holds || time <= Duration(0)) return;
+    const bool lacks = used[Place::kDevice] < need;
+    if (lacks) stalled += time * 4 / 5;
+    const auto all = static_cast<uint64_t>(time.count()) * works_a_second / 1'000'000'000;
+    works += lacks && !in_gaps ? all / 5 : all;
+  }
 
   bool honest() const { return manner <= Manner::kPiecemeal; }
 
@@ -66,6 +87,11 @@ struct Client {
     said.cold = std::min(left, cold);
     said.cached = left - said.cold;
     said.wanted[Place::kDevice] = Minus(need, hot);
+    said.works = works;
+    said.stalled = stalled;
+    said.holds = takes_turns;
+    said.runs = works_on() && !holds;
+    said.waits = works_on() && holds;
     said.wanted[Place::kHost] =
         Minus(Minus(Plus(need, cold), used[Place::kDevice]), used[Place::kHost]);
     return said;

@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
     if (name == "--worlds") worlds = value;
   }
   std::printf("worlds from seed %llu on\n", static_cast<unsigned long long>(seed));
-  uint64_t all = 0, converged = 0, quiet = 0, steady = 0;
+  uint64_t all = 0, converged = 0, quiet = 0, steady = 0, turns = 0;
   for (uint64_t i = 0; i < worlds && all < events; ++i) {
     options.seed = seed + i;
     World world(options);
@@ -40,11 +40,13 @@ int main(int argc, char** argv) {
     converged += world.seen().converged;
     steady += world.seen().steady;
     quiet += world.seen().quiet;
+    turns += world.seen().turns;
   }
   std::printf(
       "%llu events, %llu quiet times: in %llu all came to have what was due, in %llu it stayed "
-      "so\n",
+      "so; %llu times work was to be held or let go\n",
       static_cast<unsigned long long>(all), static_cast<unsigned long long>(quiet),
-      static_cast<unsigned long long>(converged), static_cast<unsigned long long>(steady));
+      static_cast<unsigned long long>(converged), static_cast<unsigned long long>(steady),
+      static_cast<unsigned long long>(turns));
   return 0;
 }

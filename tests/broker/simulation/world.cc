@@ -29,6 +29,7 @@ bool World::Run() {
     now_ = end;
     if (failure_.empty()) Disturb();
     if (failure_.empty() && OneIn(150)) Quiet();
+    if (failure_.empty() && OneIn(300)) Crowd();
   }
   return failure_.empty();
 }
@@ -105,6 +106,7 @@ void World::Check(const Actions& actions) {
       }
     }
     if (client.room != process.room) Fail("a room that nobody was told of");
+    if (client.holds != process.part.holds) Fail("a turn on the GPU is told wrongly");
     if (client.evicts != (state_.evict.holder == id)) Fail("the turn to evict is told wrongly");
     if (client.fetches != (state_.fetch.holder == id)) Fail("the turn to fetch is told wrongly");
   }
@@ -161,6 +163,13 @@ void World::Carry(const Action& action) {
     case Kind::kTakeTurn:
       (action.direction == Direction::kEvict ? client.evicts : client.fetches) =
           action.kind == Kind::kGiveTurn;
+      break;
+    case Kind::kHoldWork:
+    case Kind::kLetWork:
+      client.WorkUntil(now_);
+      client.holds = action.kind == Kind::kHoldWork;
+      ++seen_.turns;
+      client.speaks_at = now_ + std::chrono::microseconds(100 + Below(100'000));
       break;
     case Kind::kFence:
     case Kind::kUnfence:

@@ -64,6 +64,7 @@ void World::GiveAnswer(Client& client, const Answer& answer) {
 
 void World::Speak(Client& client) {
   client.speaks_at.reset();
+  client.WorkUntil(now_);
   client.UseGrants();
   Tell({now_,
         Says{client.id, client.manner == Manner::kLying && !OneIn(3) ? Lie() : client.Says()}});
@@ -78,6 +79,11 @@ Said World::Lie() {
   said.cached = AnyBytes();
   said.clean = AnyBytes();
   said.cold = AnyBytes();
+  said.works = AnyBytes().value;
+  said.stalled = Duration(static_cast<int64_t>(AnyBytes().value));
+  said.runs = OneIn(2);
+  said.holds = OneIn(2);
+  said.waits = OneIn(2);
   return said;
 }
 

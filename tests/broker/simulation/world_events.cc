@@ -111,6 +111,8 @@ void World::Join() {
   client.tenant = tenants_[Below(tenants_.size())];
   client.manner = OneIn(2) ? Manner::kHonest : static_cast<Manner>(Below(6));
   client.need = UpTo(state_.pools[Place::kDevice].capacity);
+  client.takes_turns = !OneIn(4);
+  client.worked_until = now_;
   Tell({now_, Joins{id, client.tenant, client.Says()}});
   // Twice is once.
   if (OneIn(10)) Tell({now_, Joins{id, client.tenant, client.Says()}});
@@ -167,6 +169,7 @@ void World::Restart() {
   for (const ProcessId id : ids) {
     Client& client = clients_.at(id);
     client.answers = {};
+    client.holds = false;
     client.evicts = client.fetches = client.fenced = client.waits_for_room = false;
     client.stuck = false;
     Adopts adopts{.process = id, .tenant = client.tenant, .revision = client.revision};

@@ -12,7 +12,34 @@
 
 namespace vramspan::broker::simulation {
 
+void World::Crowd() {
+  ++seen_.crowded;
+  const Bytes capacity = state_.pools[Place::kDevice].capacity;
+  std::vector<ProcessId> ids;
+  for (auto& [id, client] : clients_) {
+    ids.push_back(id);
+    if (!OneIn(4)) client.need = Plus(Bytes(capacity.value / 3), UpTo(capacity));
+  }
+  const Instant end = now_ + std::chrono::seconds(5 + Below(120));
+  while (failure_.empty() && now_ < end) {
+    const Instant next = now_ + std::chrono::milliseconds(200);
+    while (failure_.empty() && Next(next)) {
+    }
+    now_ = next;
+    for (const ProcessId id : ids) {
+      const auto found = clients_.find(id);
+      if (found != clients_.end() && !found->second.stuck) Speak(found->second);
+    }
+    if (OneIn(100)) Disturb();
+  }
+}
+
 void World::Quiet() {
+  // Nobody works: turns end, since nobody wants them.
+  for (auto& [id, client] : clients_) {
+    client.WorkUntil(now_);
+    client.rests = true;
+  }
   ++seen_.quiet;
   // Whoever can is decent for a while. The stuck and the silent stay so.
   std::map<ProcessId, Manner> manners;
@@ -36,6 +63,10 @@ void World::Quiet() {
     }
   };
   // Fences, paroles, deaths and what was said before come to their ends first.
+  for (int i = 0; i < 10; ++i) run(std::chrono::seconds(1));
+  for (int i = 0; i < 200 && state_.gpu.on && failure_.empty(); ++i) run(std::chrono::seconds(1));
+  if (state_.gpu.on) Fail("turns on the GPU that nobody wants");
+  // What was remembered of the last is forgotten.
   for (int i = 0; i < 10; ++i) run(std::chrono::seconds(1));
   const uint64_t fences = seen_.fences + seen_.unfences;
   const double surplus = Surplus();
@@ -62,7 +93,11 @@ void World::Quiet() {
     for (int i = 0; i < 10 && failure_.empty(); ++i) run(std::chrono::seconds(1));
     if (host_has_room && grants != seen_.grants) Fail("grants change though nothing else does");
   }
-  for (auto& [id, client] : clients_) client.manner = manners[id];
+  for (auto& [id, client] : clients_) {
+    client.manner = manners[id];
+    client.WorkUntil(now_);
+    client.rests = false;
+  }
 }
 
 bool World::HostHasRoom() const { return HostHasRoom(state_.tenants.at(kRoot)).has_value(); }

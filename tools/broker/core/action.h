@@ -31,6 +31,8 @@ struct Action {
     kRoom,      // `process` may make its context: `bytes` beside its grant.
     kGiveTurn,  // `process` may move memory in bulk, `direction`,
     kTakeTurn,  // or no longer.
+    kHoldWork,  // `process` is to hold its work, until `deadline` at the latest,
+    kLetWork,   // or no longer.
     kRefuse,    // What `tenant` or `process` asked for, for `refusal`.
     kFence,     // `process` does not give back what it must: nothing is expected of it.
     kUnfence,   // It does again.

@@ -3,6 +3,7 @@
 #include "tools/broker/core/amounts.h"
 #include "tools/broker/core/decide.h"
 #include "tools/broker/core/facts.h"
+#include "tools/broker/core/gpu_turns.h"
 #include "tools/broker/core/turns.h"
 
 namespace vramspan::broker {
@@ -30,7 +31,9 @@ void AddProcess(const State& state, const Process& process, Earliest& due) {
   if (process.room_wish) due.Add(process.room_wish->until);
   if (process.room_kept > Bytes()) due.Add(process.room_kept_until);
   if (process.state == LeaseState::kFenced) due.Add(process.until);
-  if (Demand(process, Place::kDevice) > DemandNow(process)) due.Add(process.demand.end);
+  if (!process.part.holds && Remembered(process) > DemandNow(process)) {
+    due.Add(process.demand.end);
+  }
   for (const Lease& lease : process.leases.values) {
     due.Add(lease.rest_until);
     due.Add(lease.retry_at);
@@ -54,6 +57,7 @@ std::optional<Instant> Due(const State& state) {
   if (Evicts(state)) due.Add(state.evict.until);
   if (state.adopting_until) due.Add(*state.adopting_until);
   if (state.fetch.holder && AnotherFetches(state, state.fetch.holder)) due.Add(state.fetch.until);
+  if (const auto turns = GpuTurnDue(state)) due.Add(*turns);
   return due.Get();
 }
 

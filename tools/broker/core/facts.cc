@@ -84,11 +84,17 @@ Bytes Used(const Process& process, Place place) {
 }
 
 Bytes Demand(const Process& process, Place place) {
-  if (place == Place::kDevice) return std::max(process.demand.before, process.demand.now);
+  // Who holds its work needs nothing of the device until its turn.
+  if (place == Place::kDevice && process.part.holds) return Bytes();
+  if (place == Place::kDevice) return Remembered(process);
   const Said& said = process.said;
   // Not as far as it is granted: what is granted must not make it more.
   return Plus(Plus(said.used[place], Arriving(process, place)),
               Plus(said.wanted[place], process.host_wish));
+}
+
+Bytes Remembered(const Process& process) {
+  return std::max(process.demand.before, process.demand.now);
 }
 
 Bytes DemandNow(const Process& process) {
@@ -99,6 +105,8 @@ Bytes DemandNow(const Process& process) {
 
 void RememberDemand(State& state) {
   for (auto& [id, process] : state.processes) {
+    // What it will need when it has its turn.
+    if (process.part.holds) continue;
     RememberedDemand& demand = process.demand;
     if (demand.end <= state.now) {
       demand = {.before = demand.now, .end = After(state.now, state.settings.demand_window)};

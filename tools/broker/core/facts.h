@@ -22,6 +22,8 @@ Bytes Used(const Process& process, Place place);
 // What it needs, of the device also what it needed lately. Who wants much and little by turns keeps
 // its share, and others' memory is not moved for each turn.
 Bytes Demand(const Process& process, Place place);
+// What it needed lately of the device; of who holds its work, before that.
+Bytes Remembered(const Process& process);
 // What it needs of the device now: used and touched, or wanted.
 Bytes DemandNow(const Process& process);
 // Remembers that. Called at each event.

@@ -42,6 +42,7 @@ void GiveSlices(std::vector<Winner>& winners, Bytes Winner::*most, Bytes slice, 
 }  // namespace
 
 void TellGrant(Process& process, Place place, Actions& actions) {
+  process.leases[place].told = true;
   ++process.revision.value;
   actions.push_back({.kind = Action::Kind::kGrant,
                      .process = process.id,
@@ -92,6 +93,15 @@ void AnswerRooms(State& state, bool may_give, Actions& actions) {
     }
     process.room_wish.reset();
     actions.push_back(answer);
+  }
+}
+
+void TellNewcomers(State& state, Actions& actions) {
+  for (auto& [id, process] : state.processes) {
+    if (!Responds(process)) continue;
+    for (const Place place : kPlaces) {
+      if (!process.leases[place].told) TellGrant(process, place, actions);
+    }
   }
 }
 

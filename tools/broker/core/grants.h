@@ -26,6 +26,8 @@ void Believe(const State& state, Process& process, Actions& actions);
 void AnswerRooms(State& state, bool may_give, Actions& actions);
 // Grants free memory to those a chunk or more below their target. REQUIRES: targets are worked out.
 void GiveToShort(State& state, Place place, Actions& actions);
+// Whoever was granted nothing yet hears that, and need not wait for more.
+void TellNewcomers(State& state, Actions& actions);
 // Lends what is left then to everybody, as far as it is a chunk or more.
 void Lend(State& state, Place place, Actions& actions);
 

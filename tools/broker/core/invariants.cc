@@ -79,6 +79,22 @@ std::string BrokenLease(const State& state, const Process& process) {
   return {};
 }
 
+// Where there are turns on the GPU, all who take part but one hold their work; else nobody does.
+std::string BrokenTurns(const State& state) {
+  size_t work = 0, take = 0;
+  for (const auto& [id, process] : state.processes) {
+    const TurnPart& part = process.part;
+    if (part.holds && !part.takes) return Of(process, "holds its work, and has no turn");
+    if (part.takes && !state.gpu.on) return Of(process, "takes turns, and there are none");
+    take += part.takes;
+    work += part.takes && !part.holds;
+    if (part.takes && !part.holds && state.gpu.holder != id) return Of(process, "works by itself");
+  }
+  if (!state.gpu.on || state.adopting_until) return {};
+  if (work != 1) return absl::StrCat(work, " of ", take, " work, and one has the turn");
+  return state.gpu.until <= state.now ? "a turn on the GPU is overdue" : "";
+}
+
 std::string BrokenTree(const State& state) {
   size_t processes = 0, tenants = 1;
   for (const auto& [id, tenant] : state.tenants) {
@@ -103,6 +119,7 @@ std::string BrokenTree(const State& state) {
 std::string BrokenInvariant(const State& state) {
   if (std::string broken = BrokenSums(state); !broken.empty()) return broken;
   if (std::string broken = BrokenTree(state); !broken.empty()) return broken;
+  if (std::string broken = BrokenTurns(state); !broken.empty()) return broken;
   for (const auto& [id, process] : state.processes) {
     if (std::string broken = BrokenLease(state, process); !broken.empty()) return broken;
   }

@@ -19,9 +19,10 @@ struct Recall {
 };
 
 struct Lease {
-  Bytes grant;   // What the process may use. It goes down only by what the process gave back.
-  Bytes target;  // What its share of the memory would have it granted.
-  Bytes lent;    // The same, if everybody wanted all. It is reckoned before memory is lent.
+  bool told = false;  // The process was.
+  Bytes grant;        // What the process may use. It goes down only by what the process gave back.
+  Bytes target;       // What its share of the memory would have it granted.
+  Bytes lent;         // The same, if everybody wanted all. It is reckoned before memory is lent.
   std::optional<Recall> recall;
   Instant rest_until;                  // It gave something back: it is given nothing before this.
   Instant retry_at;                    // It could not give: it is not asked before this.

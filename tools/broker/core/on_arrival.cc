@@ -63,6 +63,7 @@ void On(State& state, const Adopts& event, Actions& actions) {
   process->room = std::min(event.room, event.proven_room);
   for (const Place place : kPlaces) {
     const Bytes said = event.grants[place];
+    process->leases[place].told = true;
     if (!event.proven[place]) {
       process->claimed[place] = said;
       continue;

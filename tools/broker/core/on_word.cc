@@ -3,6 +3,7 @@
 
 #include "tools/broker/core/amounts.h"
 #include "tools/broker/core/facts.h"
+#include "tools/broker/core/gpu_turns.h"
 #include "tools/broker/core/handlers.h"
 #include "tools/broker/core/word.h"
 
@@ -66,7 +67,9 @@ bool MayHaveRoom(const State& state, const Process& process, Bytes bytes) {
 
 void On(State& state, const Says& event, Actions&) {
   Process* const process = Living(state, event.process);
-  if (process != nullptr) TakeWord(*process, event.said);
+  if (process == nullptr) return;
+  TakeWord(*process, event.said);
+  NoteActivity(state, *process);
 }
 
 void On(State& state, const WantsRoom& event, Actions& actions) {

@@ -30,6 +30,12 @@ struct Said {
   Bytes cached;  // In nobody's use: it can be given back as it is.
   Bytes clean;   // The host has the same: nothing need be copied.
   Bytes cold;    // Not touched for long. Clean memory may be cold; it counts as clean alone.
+  // Of its work. Counts never go back.
+  uint64_t works = 0;   // Pieces that it has submitted.
+  Duration stalled{0};  // How long its work has waited for memory.
+  bool runs = false;    // Some is submitted, and has not ended.
+  bool holds = false;   // It can hold its work until its turn (gpu_turns.h),
+  bool waits = false;   // and some waits for that now.
 };
 
 // What a process needed of the device at most, in this window of time and in the one before.
@@ -37,6 +43,27 @@ struct RememberedDemand {
   Bytes before;
   Bytes now;
   Instant end;  // Of this window.
+};
+
+// What was seen of a process's work in the last window of time, and when.
+struct Activity {
+  Instant from;  // Of the window that goes on, and what it had said by then.
+  uint64_t works = 0;
+  Duration stalled{0};
+  uint64_t pace = 0;            // Of the last one: pieces of work in a thousand seconds,
+  uint64_t stalls = 0;          // and of a thousand parts of its time, how many its work waited.
+  std::optional<Instant> seen;  // Its end.
+  Instant worked;               // When it last had more work.
+};
+
+// Its part in the turns on the GPU.
+struct TurnPart {
+  bool takes = false;         // It has one.
+  bool holds = false;         // It was told to hold its work.
+  Duration used{0};           // How long it had the turn.
+  uint64_t pace_before = 0;   // As Activity has it, before there were turns.
+  uint64_t works_before = 0;  // What it had said when the round began,
+  Instant from;               // and when that was.
 };
 
 // What a process asked for that is no chunk: a context, mostly.
@@ -55,6 +82,8 @@ struct Process {
   PerPlace<Lease> leases;
   Said said;
   RememberedDemand demand;
+  Activity activity;
+  TurnPart part;
   PerPlace<Bytes> claimed;  // What it says it was granted, without proof. See Believe.
   Bytes room;               // Device memory beside the grant that it was allowed.
   // Room that it returned. It is kept for the process for a while: asking by turns moves nothing.

@@ -10,6 +10,32 @@
 
 namespace vramspan::broker {
 
+// Turns on the GPU, where working sets do not fit together (gpu_turns.h).
+struct TurnSettings {
+  bool on = true;
+  // Choices: how much of a thousand parts of their time the work of two has to wait, and for how
+  // long; and how long what was seen counts.
+  uint64_t stalls = 300;
+  Duration after = std::chrono::seconds(3);
+  Duration window = std::chrono::seconds(1);
+  Duration fresh = std::chrono::milliseconds(2500);
+  // A turn is as long as moving memory for it takes three parts of a hundred, within bounds; in one
+  // whose memory does not come together, as long as here. Choices.
+  int per_change = 33;
+  Duration least = std::chrono::seconds(2);
+  Duration most = std::chrono::seconds(50);
+  Duration scattered = std::chrono::seconds(10);
+  // However much its weight, nobody has more turns in a row. A choice.
+  int most_longer = 8;
+  // The turn of who does nothing ends early, where another waits.
+  Duration idle = std::chrono::milliseconds(300);
+  // All together are to do so much more in a hundred than without turns. Else there are none for a
+  // time, and for twice as long each time.
+  uint64_t gain = 110;
+  Duration least_back_off = std::chrono::seconds(30);
+  Duration most_back_off = std::chrono::minutes(10);
+};
+
 struct Settings {
   Bytes chunk = kGranularity;
   // What one recall has copied at most: 5.7 ms of an H100's link, well inside a stall of 50 ms.
@@ -40,6 +66,7 @@ struct Settings {
   Duration evict_turn = std::chrono::milliseconds(50);
   // How long one process fetches while another waits to. A choice: some ten slices.
   Duration fetch_turn = std::chrono::milliseconds(50);
+  TurnSettings turns;
   // For one to two of these a process keeps its share though it no longer needs it. Moving half of
   // an 80 GiB card takes 0.9 s, there and back twice as long.
   Duration demand_window = std::chrono::seconds(2);

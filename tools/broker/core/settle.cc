@@ -6,6 +6,7 @@
 #include "tools/broker/core/death.h"
 #include "tools/broker/core/facts.h"
 #include "tools/broker/core/gather.h"
+#include "tools/broker/core/gpu_turns.h"
 #include "tools/broker/core/grants.h"
 #include "tools/broker/core/invariants.h"
 #include "tools/broker/core/obedience.h"
@@ -64,6 +65,7 @@ void Settle(State& state, Actions& actions) {
   const bool adopting = Adopting(state, actions);
   // What is believed of the adopted is in use.
   RememberDemand(state);
+  if (!adopting) PassGpuTurn(state, actions);
   AnswerRooms(state, !adopting, actions);
   if (!adopting) {
     // The device first: what it recalls says how much of the host is wanted. What the host gives
@@ -73,7 +75,9 @@ void Settle(State& state, Actions& actions) {
       for (const Place place : kPlaces) SettlePlace(state, place, actions);
       if (actions.size() == before) break;
     }
+    TellNewcomers(state, actions);
     PassFetchTurn(state, actions);
+    TimeGpuTurn(state);
   }
   TakeEvictTurn(state, actions);
   for (const Place place : kPlaces) LowerExcess(state, place);

@@ -46,6 +46,23 @@ struct Turn {
   Instant until;
 };
 
+// The working sets of several do not fit together: one process works at a time.
+struct GpuTurns {
+  bool on = false;
+  ProcessId holder;
+  Instant since;                     // It has the turn,
+  Instant until;                     // and who waits for it gets it then.
+  Instant counted;                   // The holder's time until this is in its part.
+  int longer = 0;                    // So often it kept the turn: it had less for its weight.
+  bool whole = false;                // The holder has all its memory.
+  Duration change{0};                // How long the last change took until that was so.
+  uint64_t passed = 0;               // How often the turn was passed in this round.
+  uint64_t unwanted = 0;             // How often nobody wanted it, one behind the other.
+  std::optional<Instant> contended;  // Since when there is cause for turns.
+  Instant not_before;                // They brought nothing: none before this.
+  Duration back_off{0};
+};
+
 struct State {
   explicit State(const Settings& s = {}) : settings(s) { tenants[kRoot] = Tenant{.id = kRoot}; }
 
@@ -55,6 +72,7 @@ struct State {
   std::map<TenantId, Tenant> tenants;
   std::map<ProcessId, Process> processes;
   Turn evict, fetch;
+  GpuTurns gpu;
   // After a restart: until when, and for how many, processes with proof of memory are waited for.
   std::optional<Instant> adopting_until;
   uint64_t adopting = 0;

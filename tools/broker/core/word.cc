@@ -34,6 +34,11 @@ void TakeWord(Process& process, const Said& said) {
   kept.cached = part(said.cached);
   kept.clean = part(said.clean);
   kept.cold = part(said.cold);
+  kept.works = said.works;
+  kept.stalled = std::max(said.stalled, Duration(0));
+  kept.runs = said.runs;
+  kept.holds = said.holds;
+  kept.waits = said.waits;
 }
 
 void ReckonGiven(Process& process, Place place, Bytes copied) {

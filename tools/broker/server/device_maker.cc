@@ -21,9 +21,10 @@ DeviceMaker::DeviceMaker(Devices& devices, Accounts& accounts, Machine& machine,
                          const HostMemory& host)
     : devices_(devices), accounts_(accounts), machine_(machine), host_(host) {}
 
-Status DeviceMaker::Start(std::map<Uuid, uint64_t> before) {
+Status DeviceMaker::Start(const Settings& settings, std::map<Uuid, uint64_t> before) {
+  settings_ = settings;
   before_ = std::move(before);
-  before_until_ = After(Now(), Settings().adoption);
+  before_until_ = After(Now(), settings_.adoption);
   const std::vector<Uuid> uuids = machine_.Devices();
   host_parts_ = std::max<uint64_t>(1, uuids.size());
   for (const Uuid& uuid : uuids) {
@@ -44,6 +45,7 @@ Device* DeviceMaker::For(const Uuid& uuid) {
   const StatusOr<HostUse> host = host_.Look();
   if (!capacity || devices_.size() >= kMostDevices || !host.ok()) return nullptr;
   Device& device = devices_[uuid];
+  device.state = State(settings_);
   device.uuid = uuid;
   device.name = UuidText(uuid);
   const Instant now = Now();

@@ -18,7 +18,7 @@ class DeviceMaker {
   DeviceMaker(Devices& devices, Accounts& accounts, Machine& machine, const HostMemory& host);
 
   // Those that the machine knows. `before`: how many processes held memory under another broker.
-  Status Start(std::map<Uuid, uint64_t> before);
+  Status Start(const Settings& settings, std::map<Uuid, uint64_t> before);
   // Null: there is no such device, or there are too many already.
   Device* For(const Uuid& uuid);
   // A device's part of all host memory.
@@ -29,6 +29,7 @@ class DeviceMaker {
   Accounts& accounts_;
   Machine& machine_;
   const HostMemory& host_;
+  Settings settings_;
   std::map<Uuid, uint64_t> before_;
   Instant before_until_;
   uint64_t host_parts_ = 1;

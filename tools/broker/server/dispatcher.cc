@@ -87,6 +87,10 @@ void Dispatcher::Do(Device& device, const Action& action) {
       }
       return Tell(*client, message);
     }
+    case Action::Kind::kHoldWork:
+    case Action::Kind::kLetWork:
+      Show(*client, lease::BrokerPage::kHold, action.kind == Action::Kind::kHoldWork);
+      return Tell(*client, MessageOf(action, device.state.now));
     case Action::Kind::kRoom:
     case Action::Kind::kRefuse:
       return Tell(*client, MessageOf(action, device.state.now));

@@ -52,8 +52,8 @@ StatusOr<Options> ParseOptions(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string& name = words[i];
-    const bool known =
-        name == "--run-directory" || name == "--config" || name == "--capacity" || name == "--proc";
+    const bool known = name == "--run-directory" || name == "--config" || name == "--capacity" ||
+                       name == "--proc" || name == "--turns";
     if (!known) {
       return absl::InvalidArgumentError(absl::StrCat(
           "'", Repeated(name), "' was not expected; see `vramspan broker serve --help`"));
@@ -64,6 +64,13 @@ StatusOr<Options> ParseOptions(int argc, char** argv) {
     if (name == "--run-directory") options.run_directory = value;
     if (name == "--config") options.config = value;
     if (name == "--proc") options.proc = value;
+    if (name == "--turns") {
+      if (value != "auto" && value != "off") {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--turns takes auto or off, not '", Repeated(value), "'"));
+      }
+      options.settings.turns.on = value == "auto";
+    }
     if (name != "--capacity") continue;
     VS_ASSIGN_OR_RETURN(options.capacity, ParseCapacity(value));
   }

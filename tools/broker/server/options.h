@@ -7,6 +7,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/base/units.h"
+#include "tools/broker/core/settings.h"
 
 namespace vramspan::broker {
 
@@ -18,6 +19,7 @@ struct Options {
   std::string run_directory;
   std::string config;
   std::optional<Capacity> capacity;  // Instead of what NVML and the kernel say. For tests.
+  Settings settings;                 // Of each device.
   std::string proc = "/proc";        // Where cgroups and meminfo are read. For tests.
 };
 

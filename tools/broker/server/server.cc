@@ -74,7 +74,7 @@ Status Server::Start() {
   VS_RETURN_IF_ERROR(dispatcher_.Start());
   VS_RETURN_IF_ERROR(inspector_.Start(*loop_, [this](Instant now) { reception_.Resume(now); }));
   VS_ASSIGN_OR_RETURN(auto before, roll_.Living());
-  VS_RETURN_IF_ERROR(maker_.Start(std::move(before)));
+  VS_RETURN_IF_ERROR(maker_.Start(options_.settings, std::move(before)));
   VS_RETURN_IF_ERROR(operator_.Start(*loop_));
   loop_->Afterwards([this] { dispatcher_.Bury(); });
   const mode_t mode = geteuid() == 0 ? 0666 : 0600;

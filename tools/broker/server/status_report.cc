@@ -48,6 +48,12 @@ const char* SourceText(Source source) {
   return "present";
 }
 
+// Its part in the turns on the GPU.
+const char* TurnText(const State& state, const Process& process) {
+  if (!process.part.takes) return "none";
+  return state.gpu.holder == process.id ? "has" : "waits";
+}
+
 Json LimitOf(Bytes limit) { return limit == kAllBytes ? Json() : Json(limit.value); }
 
 Json PoolOf(const State& state, Place place) {
@@ -92,6 +98,7 @@ Json ProcessOf(const Process& process, const Client* client, const Device& devic
       {"program", client == nullptr ? "" : client->peer.name},
       {"state", StateText(process)},
       {"overruns", process.overran},
+      {"turn", TurnText(device.state, process)},
       {"device_memory", LeaseOf(process, Place::kDevice)},
       {"host_memory", LeaseOf(process, Place::kHost)},
       {"room_bytes", process.room.value},
@@ -120,6 +127,7 @@ std::vector<std::string> StatusReport(const Facts& facts) {
                           {"device_memory", PoolOf(state, Place::kDevice)},
                           {"reserve_bytes", reserve.value},
                           {"host_memory", PoolOf(state, Place::kHost)},
+                          {"turns", state.gpu.on},
                           {"adopting", state.adopting_until.has_value()}}));
     for (const Account* const account : facts.accounts.All()) {
       if (account->appeared) lines.push_back(Line(TenantOf(*account, device.name)));

@@ -62,6 +62,14 @@ lease::Message MessageOf(const Action& action, Instant now) {
       message.type = lease::Type::kTurn;
       message.code = static_cast<uint8_t>(TurnCodeOf(action));
       break;
+    case Action::Kind::kHoldWork:
+    case Action::Kind::kLetWork:
+      message.type = lease::Type::kTurn;
+      message.code =
+          static_cast<uint8_t>(action.kind == Action::Kind::kHoldWork ? lease::TurnCode::kHoldWork
+                                                                      : lease::TurnCode::kLetWork);
+      message.time = std::max<Duration>(action.deadline - now, Duration(0));
+      break;
     case Action::Kind::kRefuse:
       message.type = lease::Type::kRefuse;
       message.code = static_cast<uint8_t>(RefuseCodeOf(action.refusal));

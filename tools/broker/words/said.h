@@ -4,6 +4,8 @@
 #ifndef VRAMSPAN_TOOLS_BROKER_WORDS_SAID_H_
 #define VRAMSPAN_TOOLS_BROKER_WORDS_SAID_H_
 
+#include <algorithm>
+
 #include "runtime/lease/message.h"
 #include "runtime/lease/pages.h"
 #include "tools/broker/core/action.h"
@@ -12,17 +14,29 @@
 
 namespace vramspan::broker {
 
+// No time is longer than what a number of its kind holds.
+constexpr Duration StalledFor(uint64_t nanoseconds) {
+  constexpr auto kMost = static_cast<uint64_t>(Duration::max().count());
+  return Duration(static_cast<int64_t>(std::min(nanoseconds, kMost)));
+}
+
 inline Said SaidBy(const lease::ProcessPage& page) {
   return {.used = {{page.used_device, page.used_host}},
           .wanted = {{page.wanted_device, page.wanted_host}},
           .cached = page.cached,
           .clean = page.clean,
-          .cold = page.cold};
+          .cold = page.cold,
+          .works = page.works,
+          .stalled = StalledFor(page.stalled),
+          .runs = (page.flags & lease::ProcessPage::kRuns) != 0,
+          .holds = (page.flags & lease::ProcessPage::kHolds) != 0,
+          .waits = (page.flags & lease::ProcessPage::kWaits) != 0};
 }
 
 inline bool SameWords(const Said& a, const Said& b) {
   return a.used == b.used && a.wanted == b.wanted && a.cached == b.cached && a.clean == b.clean &&
-         a.cold == b.cold;
+         a.cold == b.cold && a.works == b.works && a.stalled == b.stalled && a.runs == b.runs &&
+         a.holds == b.holds && a.waits == b.waits;
 }
 
 constexpr Place PlaceOf(lease::Memory memory) {
