@@ -43,6 +43,15 @@ class Serve final : public Action {
                 "Whether programs whose data do not fit together work by turns: auto, where that "
                 "is faster, or off (default: auto)")
         .Shown("auto|off");
+    options
+        .Option(
+            "--metrics", metrics_,
+            "Serve metrics for Prometheus there, at /metrics. A port alone: for this host alone")
+        .Shown("ADDRESS:PORT");
+    options
+        .Option("--metrics-file", metrics_file_,
+                "Write metrics there each 15 s, for node_exporter's textfile collector")
+        .Shown("FILE.prom");
     options.Option("--proc", proc_, "Where cgroups of processes are read. For tests").Shown("DIR");
     options.Footer(
         "The run directory is $VRAMSPAN_BROKER where that is a path. Else it is /run/vramspan for "
@@ -57,6 +66,7 @@ class Serve final : public Action {
         "Examples\n"
         "  vramspan broker serve\n"
         "  vramspan broker serve --run-directory /tmp/b --capacity device=8GiB,host=16GiB\n"
+        "  vramspan broker serve --metrics 127.0.0.1:9477\n"
         "\n"
         "Read more: docs/sharing.md");
   }
@@ -71,6 +81,8 @@ class Serve final : public Action {
     add("--config", config_);
     add("--capacity", capacity_);
     add("--turns", turns_);
+    add("--metrics", metrics_);
+    add("--metrics-file", metrics_file_);
     add("--proc", proc_);
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
@@ -81,7 +93,8 @@ class Serve final : public Action {
   }
 
  private:
-  std::optional<std::string> run_directory_, config_, capacity_, proc_, turns_;
+  std::optional<std::string> run_directory_, config_, capacity_, metrics_, metrics_file_, proc_;
+  std::optional<std::string> turns_;
 };
 
 }  // namespace

@@ -62,6 +62,7 @@ void Daemon::Spawn(const How& how) {
     std::vector<std::string> words = {
         daemon, "--run-directory", run(), "--config", config(), "--proc", folder_.path() + "/proc"};
     if (!how.capacity.empty()) words.insert(words.end(), {"--capacity", how.capacity});
+    words.insert(words.end(), how.options.begin(), how.options.end());
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);

@@ -16,6 +16,7 @@ class Daemon {
   struct How {
     std::string capacity = "device=9GiB,host=32GiB";  // Empty: NVML, the stand-in's.
     uint64_t descriptors = 0;                         // Its limit, if any.
+    std::vector<std::string> options = {};            // More of them.
   };
 
   ~Daemon();

@@ -179,8 +179,10 @@ void Program::WritePage() {
   void* const at = mmap(nullptr, lease::kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED, fds_[0], 0);
   VS_CHECK(at != MAP_FAILED);
   auto* const page = static_cast<uint64_t*>(at);
-  const auto words = lease::ToWords(
-      lease::ProcessPage{.used_device = used_, .used_host = used_host_, .wanted_device = wanted_});
+  const auto words = lease::ToWords(lease::ProcessPage{.used_device = used_,
+                                                       .used_host = used_host_,
+                                                       .wanted_device = wanted_,
+                                                       .stalled = stalled_});
   for (size_t i = 0; i < words.size(); ++i) {
     if (i != 2) __atomic_store_n(page + i, words[i], __ATOMIC_RELEASE);
   }

@@ -36,6 +36,8 @@ class Program {
   void Adopt(Bytes device, Bytes host, uint64_t last_revision);
   // It uses so much of its grants, and wants so much more: its page, and a message.
   void Say(Bytes used, Bytes wanted);
+  // Its launches have waited so long in all: with what it says next.
+  void set_stalled(Duration stalled) { stalled_ = static_cast<uint64_t>(stalled.count()); }
   void Reconnect();
   void StopReading() { Command('n'); }
   void LetAChildSpeak() { Command('f'); }
@@ -72,6 +74,7 @@ class Program {
   int fds_[2] = {-1, -1};
   bool welcomed_ = false, ended_ = false, answers_ = true, greedy_ = false;
   Bytes grant_, host_, used_, used_host_, wanted_, all_;
+  uint64_t stalled_ = 0;
   std::vector<lease::Message> heard_;
 };
 

@@ -6,24 +6,22 @@
 #include "tools/broker/core/grants.h"
 #include "tools/broker/core/handlers.h"
 #include "tools/broker/core/obedience.h"
+#include "tools/broker/core/recalls.h"
 #include "tools/broker/core/word.h"
 
 namespace vramspan::broker {
-namespace {
 
-Bytes Given(const Acknowledges& event, const Recall& recall) {
-  switch (event.result) {
+Bytes GivenBack(const Acknowledges& answer, const Recall& recall) {
+  switch (answer.result) {
     case Acknowledges::Result::kDone:
       return recall.bytes;
     case Acknowledges::Result::kPartial:
-      return std::min(event.bytes, recall.bytes);
+      return std::min(answer.bytes, recall.bytes);
     case Acknowledges::Result::kDeferred:
       return Bytes();
   }
   return Bytes();
 }
-
-}  // namespace
 
 void On(State& state, const Acknowledges& event, Actions& actions) {
   Process* const process = Find(state, event.process);
@@ -32,7 +30,7 @@ void On(State& state, const Acknowledges& event, Actions& actions) {
   if (!lease.recall || lease.recall->revision != event.revision) return;
   const Recall recall = *lease.recall;
   lease.recall.reset();
-  const Bytes given = Given(event, recall);
+  const Bytes given = GivenBack(event, recall);
   lease.grant -= given;
   if (event.place == Place::kDevice) process->measured = Minus(process->measured, given);
   ReckonGiven(*process, event.place, std::min(given, recall.copied));

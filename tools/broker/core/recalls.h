@@ -5,6 +5,7 @@
 
 #include "runtime/base/units.h"
 #include "tools/broker/core/action.h"
+#include "tools/broker/core/event.h"
 #include "tools/broker/core/state.h"
 
 namespace vramspan::broker {
@@ -21,6 +22,9 @@ Bytes Lacking(const State& state, Place place);
 // limit, or would if the hungry inside were served; or what it holds above its share by weight, if
 // it was seen to hold more than it was granted.
 Bytes Owed(const State& state, const Process& process, Place place);
+
+// What of the recall an answer gave back.
+Bytes GivenBack(const Acknowledges& answer, const Recall& recall);
 
 // REQUIRES: targets are worked out.
 void RecallForOthers(State& state, Place place, Actions& actions);

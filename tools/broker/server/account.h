@@ -2,14 +2,18 @@
 #ifndef VRAMSPAN_TOOLS_BROKER_SERVER_ACCOUNT_H_
 #define VRAMSPAN_TOOLS_BROKER_SERVER_ACCOUNT_H_
 
+#include <map>
 #include <string>
 
 #include "runtime/base/units.h"
 #include "tools/broker/core/names.h"
 #include "tools/broker/core/policy.h"
 #include "tools/broker/server/allowance.h"
+#include "tools/broker/server/tally.h"
 
 namespace vramspan::broker {
+
+struct Device;
 
 // Where its policy is from.
 enum class Source : uint8_t {
@@ -30,6 +34,7 @@ struct Account {
   int connections = 0;
   int processes = 0;  // In the states: those that are dying, too.
   Allowance allowance;
+  std::map<const Device*, Tally> tallies;
 };
 
 }  // namespace vramspan::broker

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "runtime/base/units.h"
 #include "runtime/lease/pages.h"
@@ -39,6 +40,9 @@ struct Client {
   uint64_t beat = 0;
   Instant beat_at;
   bool stuck = false;
+  // What it said when it was looked at last.
+  std::optional<uint64_t> stalled;
+  Instant stalled_at;
 };
 
 using Clients = std::map<ProcessId, std::unique_ptr<Client>>;

@@ -7,6 +7,7 @@
 
 #include "tools/broker/core/state.h"
 #include "tools/broker/server/device_name.h"
+#include "tools/broker/server/tally.h"
 
 namespace vramspan::broker {
 
@@ -16,6 +17,7 @@ struct Device {
   State state;
   // Whose processes hold device memory, by the driver. Of those that are known here.
   std::map<ProcessId, Bytes> measured;
+  RecallTimes recall_times;
 };
 
 }  // namespace vramspan::broker

@@ -42,11 +42,24 @@ void Dispatcher::Run() {
   while (!items_.empty()) {
     const Item item = std::move(items_.front());
     items_.pop_front();
+    Count(item);
     const Actions actions = Decide(item.device->state, {Now(), item.what});
     Decided(item, actions);
   }
   running_ = false;
   SetAlarm();
+}
+
+void Dispatcher::Count(const Item& item) {
+  const auto* const answer = std::get_if<Acknowledges>(&item.what);
+  if (answer == nullptr) return;
+  const Client* const client = Find(answer->process);
+  const auto process = item.device->state.processes.find(answer->process);
+  if (client == nullptr || process == item.device->state.processes.end()) return;
+  const auto& recall = process->second.leases[answer->place].recall;
+  if (!recall || recall->revision != answer->revision) return;
+  CountAnswer(*answer, *recall, Now(), client->account->tallies[item.device],
+              item.device->recall_times);
 }
 
 void Dispatcher::Decided(const Item& item, const Actions& actions) {
@@ -55,6 +68,7 @@ void Dispatcher::Decided(const Item& item, const Actions& actions) {
     arriving->joined = item.device->state.processes.contains(arriving->id);
     if (arriving->joined) {
       ++arriving->account->processes;
+      if (std::holds_alternative<Adopts>(item.what)) ++counts_.reconnects;
       Welcome(*arriving);
     } else {
       // It may have much to evict before it says hello.
@@ -144,6 +158,7 @@ void Dispatcher::Show(Client& client, uint64_t flag, bool set) {
 
 void Dispatcher::Tell(Client& client, const lease::Message& message) {
   if (!client.socket) return;
+  if (message.type == lease::Type::kRefuse) ++counts_.refusals.at(message.code);
   const Sent sent = Send(client.socket.get(), lease::Encode(message));
   if (sent == Sent::kFull) Drop(client, "does not read what it is sent");
   if (sent == Sent::kGone) Drop(client, "");

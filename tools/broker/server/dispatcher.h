@@ -42,6 +42,8 @@ class Dispatcher {
   // Lets go of what has ended. No reference to a client is held.
   void Bury();
 
+  const Counts& counts() const { return counts_; }
+
  private:
   struct Item {
     Device* device;
@@ -50,6 +52,8 @@ class Dispatcher {
   };
 
   void Run();
+  // Before the core decides, which forgets the recall.
+  void Count(const Item& item);
   void Decided(const Item& item, const Actions& actions);
   void Do(Device& device, const Action& action);
   void Welcome(Client& client);
@@ -66,6 +70,7 @@ class Dispatcher {
   Alarm due_;
   std::deque<Item> items_;
   std::vector<std::unique_ptr<Client>> buried_;
+  Counts counts_;
   bool running_ = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,8 @@ constexpr Duration kSilence = std::chrono::seconds(10);
 // part in so many.
 constexpr Bytes kNews = MiB(1);
 constexpr uint64_t kHostNews = 50;
+// So many threads of a process may wait at once; what it says is believed so far. A choice.
+constexpr int kMostStalled = 1024;
 
 bool IsNews(Bytes before, Bytes now, Bytes least) {
   return (before > now ? before - now : now - before) >= least;
@@ -108,10 +111,25 @@ void Inspector::LookAtClients(Instant now) {
 void Inspector::LookAtPage(Client& client) {
   lease::ProcessPage page;
   if (!client.joined || !client.pages->Read(&page)) return;
+  CountStall(client, page.stalled);
   const Said said = SaidBy(page);
   if (SameWords(said, client.said)) return;
   client.said = said;
   dispatcher_.Apply(*client.device, Says{client.id, said});
+}
+
+void Inspector::CountStall(Client& client, uint64_t stalled) {
+  const Instant now = Now();
+  // It may have waited before it came here, which another broker has counted.
+  if (client.stalled && stalled > *client.stalled) {
+    const Duration passed = std::min<Duration>(now - client.stalled_at, std::chrono::hours(1));
+    const Duration most = kMostStalled * passed;
+    const uint64_t more = std::min(stalled - *client.stalled, static_cast<uint64_t>(most.count()));
+    Duration& sum = client.account->tallies[client.device].stalled;
+    sum += Duration(std::min(more, static_cast<uint64_t>((Duration::max() - sum).count())));
+  }
+  client.stalled = stalled;
+  client.stalled_at = now;
 }
 
 void Inspector::LookAtBeat(Client& client, Instant now) {

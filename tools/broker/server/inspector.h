@@ -32,6 +32,8 @@ class Inspector {
  private:
   void Look();
   void LookAtClients(Instant now);
+  // Adds what it says to have waited since the last look.
+  static void CountStall(Client& client, uint64_t stalled);
   void LookAtBeat(Client& client, Instant now);
   void Measure(Device& device, Client& client, const DeviceUse& use, Bytes* ours);
   // Forgets tenants that nobody needs to know of. False: some will have to be looked at again.

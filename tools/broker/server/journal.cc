@@ -20,6 +20,8 @@ struct Second {
   uint64_t dropped = 0;
 };
 
+uint64_t lost = 0;
+
 void WriteLine(std::string_view text) {
   const std::string line = absl::StrCat("vramspan broker: ", CleanText(text, kMostOfALine), "\n");
   // Nobody can be told that the log is full.
@@ -37,9 +39,12 @@ void Journal::Say(std::string_view text) {
   }
   if (++second.lines > kLinesASecond) {
     ++second.dropped;
+    ++lost;
     return;
   }
   WriteLine(text);
 }
+
+uint64_t Journal::Lost() { return lost; }
 
 }  // namespace vramspan::broker

@@ -3,6 +3,7 @@
 #ifndef VRAMSPAN_TOOLS_BROKER_SERVER_JOURNAL_H_
 #define VRAMSPAN_TOOLS_BROKER_SERVER_JOURNAL_H_
 
+#include <cstdint>
 #include <string_view>
 
 namespace vramspan::broker {
@@ -11,6 +12,8 @@ class Journal {
  public:
   // What others wrote is shown clean.
   static void Say(std::string_view text);
+  // Lines that were not written so far.
+  static uint64_t Lost();
 };
 
 }  // namespace vramspan::broker

@@ -10,6 +10,8 @@
 #include "runtime/base/clean_text.h"
 #include "runtime/base/size_text.h"
 #include "tools/broker/control/run_directory.h"
+#include "tools/broker/server/listen_address.h"
+#include "tools/broker/server/metrics_file.h"
 
 namespace vramspan::broker {
 namespace {
@@ -53,7 +55,8 @@ StatusOr<Options> ParseOptions(int argc, char** argv) {
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string& name = words[i];
     const bool known = name == "--run-directory" || name == "--config" || name == "--capacity" ||
-                       name == "--proc" || name == "--turns";
+                       name == "--metrics" || name == "--metrics-file" || name == "--proc" ||
+                       name == "--turns";
     if (!known) {
       return absl::InvalidArgumentError(absl::StrCat(
           "'", Repeated(name), "' was not expected; see `vramspan broker serve --help`"));
@@ -70,6 +73,14 @@ StatusOr<Options> ParseOptions(int argc, char** argv) {
             absl::StrCat("--turns takes auto or off, not '", Repeated(value), "'"));
       }
       options.settings.turns.on = value == "auto";
+    }
+    if (name == "--metrics") {
+      VS_RETURN_IF_ERROR(ParseListenAddress(value).status());
+      options.metrics = value;
+    }
+    if (name == "--metrics-file") {
+      VS_RETURN_IF_ERROR(CheckMetricsPath(value));
+      options.metrics_file = value;
     }
     if (name != "--capacity") continue;
     VS_ASSIGN_OR_RETURN(options.capacity, ParseCapacity(value));

@@ -20,6 +20,8 @@ struct Options {
   std::string config;
   std::optional<Capacity> capacity;  // Instead of what NVML and the kernel say. For tests.
   Settings settings;                 // Of each device.
+  std::string metrics;               // Where they are served; empty: nowhere.
+  std::string metrics_file;          // Where they are written; empty: nowhere.
   std::string proc = "/proc";        // Where cgroups and meminfo are read. For tests.
 };
 

@@ -72,6 +72,7 @@ void Reception::Join(Client& client, const lease::Message& message) {
   client.beat = 0;
   client.beat_at = Now();
   client.stuck = false;
+  client.stalled.reset();
   if (!Appears(*client.account, *client.device)) return Refuse(client, lease::RefuseCode::kDenied);
   // The first that comes finds what others have now.
   if (client.device->state.processes.empty()) {

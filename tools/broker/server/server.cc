@@ -60,7 +60,8 @@ Server::Server(const Options& options, std::unique_ptr<Loop> loop, std::unique_p
       reception_(*loop_, dispatcher_, inspector_, accounts_, clients_, *machine_, maker_,
                  options.proc),
       operator_(dispatcher_, accounts_, devices_, options.config),
-      control_(*loop_, [this](std::string_view text) { return Answer(text); }) {}
+      control_(*loop_, [this](std::string_view text) { return Answer(text); }),
+      metrics_(*loop_, dispatcher_, accounts_, devices_, clients_, machine_->sees_use()) {}
 
 Server::~Server() {
   // A new process is to find nobody at once. Those connected see the end, and come again.
@@ -80,12 +81,14 @@ Status Server::Start() {
   const mode_t mode = geteuid() == 0 ? 0666 : 0600;
   VS_ASSIGN_OR_RETURN(Fd control, ListenAt(options_.run_directory + kControlSocket, 0600));
   VS_RETURN_IF_ERROR(control_.Start(std::move(control)));
+  VS_RETURN_IF_ERROR(metrics_.Start(options_));
   VS_ASSIGN_OR_RETURN(Fd processes, ListenAt(options_.run_directory + kBrokerSocket, mode));
   return reception_.Start(std::move(processes));
 }
 
 Status Server::WatchSignals() {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
   sigset_t set;
   sigemptyset(&set);
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, number);

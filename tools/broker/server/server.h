@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/broker/server/control.h"
+#include "tools/broker/server/metrics.h"
 #include "tools/broker/server/operator.h"
 #include "tools/broker/server/options.h"
 #include "tools/broker/server/reception.h"
@@ -48,6 +49,7 @@ class Server {
   Reception reception_;
   Operator operator_;
   Control control_;
+  Metrics metrics_;
 };
 
 }  // namespace vramspan::broker

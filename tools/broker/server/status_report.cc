@@ -6,35 +6,13 @@
 
 #include "tools/broker/core/amounts.h"
 #include "tools/broker/core/facts.h"
+#include "tools/broker/server/metrics_rows.h"
 #include "tools/broker/words/policy_text.h"
 
 namespace vramspan::broker {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-const char* StateText(const Process& process) {
-  if (process.stuck) return "stuck";
-  switch (process.state) {
-    case LeaseState::kAdmitted:
-      return "admitted";
-    case LeaseState::kSteady:
-      return "steady";
-    case LeaseState::kRecalling:
-      return "recalling";
-    case LeaseState::kPartial:
-      return "partial";
-    case LeaseState::kOverdue:
-      return "overdue";
-    case LeaseState::kFenced:
-      return "fenced";
-    case LeaseState::kDying:
-      return "dying";
-    case LeaseState::kAdopted:
-      return "adopted";
-  }
-  return "steady";
-}
 
 const char* SourceText(Source source) {
   switch (source) {
@@ -96,7 +74,7 @@ Json ProcessOf(const Process& process, const Client* client, const Device& devic
       {"cgroup", client == nullptr ? "" : client->account->cgroup},
       {"pid", client == nullptr ? 0 : client->peer.pid},
       {"program", client == nullptr ? "" : client->peer.name},
-      {"state", StateText(process)},
+      {"state", StateName(StateIndex(process))},
       {"overruns", process.overran},
       {"turn", TurnText(device.state, process)},
       {"device_memory", LeaseOf(process, Place::kDevice)},
