@@ -38,6 +38,7 @@ TEST(BrokerSimulation, AllInvariantsHold) {
     all.restarts += seen.restarts;
     all.converged += seen.converged;
     all.steady += seen.steady;
+    all.drained += seen.drained;
   }
   std::printf("seeds %llu to %llu, %llu events\n", static_cast<unsigned long long>(first),
               static_cast<unsigned long long>(seed - 1),
@@ -45,8 +46,9 @@ TEST(BrokerSimulation, AllInvariantsHold) {
   // There was something to see.
   const uint64_t some = all.events / 100'000;
   EXPECT_GT(all.recalls, 1'000 * some);
-  for (const uint64_t count : {all.fences, all.unfences, all.refusals, all.rooms, all.overruns,
-                               all.forgotten, all.restarts, all.converged, all.steady}) {
+  for (const uint64_t count :
+       {all.fences, all.unfences, all.refusals, all.rooms, all.overruns, all.forgotten,
+        all.restarts, all.converged, all.steady, all.drained}) {
     EXPECT_GT(count, some);
   }
 }

@@ -25,6 +25,8 @@ class Action {
 std::unique_ptr<Action> MakeServe();   // broker_serve.cc
 std::unique_ptr<Action> MakeStatus();  // broker_status.cc
 std::unique_ptr<Action> MakeSet();     // broker_set.cc
+std::unique_ptr<Action> MakeDrain();   // broker_drain.cc
+std::unique_ptr<Action> MakeUndrain();
 
 }  // namespace vramspan::broker_command
 

@@ -61,7 +61,7 @@ Row TenantRow(const Json& tenant) {
           "",
           "",
           "",
-          "",
+          tenant.value("drained", false) ? "drained" : "",
           tenant["class"].get<std::string>()};
 }
 
@@ -83,7 +83,11 @@ Row ProcessRow(const Json& process) {
           Amount(lease["used_bytes"]),
           Amount(lease["wanted_bytes"]),
           absl::StrCat(process["state"].get<std::string>(),
-                       process["overruns"].get<bool>() ? ", overruns" : "", TurnText(process)),
+                       process["overruns"].get<bool>() ? ", overruns" : "",
+                       !process.value("drained", false)            ? ""
+                       : lease["grant_bytes"].get<uint64_t>() == 0 ? ", drained"
+                                                                   : ", draining",
+                       TurnText(process)),
           ""};
 }
 
@@ -95,7 +99,8 @@ std::string StatusTable(const Json& report) {
       absl::StrCat("broker ", broker["pid"].get<int64_t>(), " in ",
                    CleanText(broker["run_directory"].get<std::string>()), ", enforcement ",
                    broker["enforcement"].get<std::string>(),
-                   broker["sees_use"].get<bool>() ? "" : "; what processes use is not seen", "\n");
+                   broker["sees_use"].get<bool>() ? "" : "; what processes use is not seen",
+                   broker.value("drained", false) ? "; everybody is drained" : "", "\n");
   if (report["devices"].empty()) absl::StrAppend(&text, "no device is in use\n");
   for (const Json& device : report["devices"]) {
     absl::StrAppend(&text, "\n", DeviceLines(device));

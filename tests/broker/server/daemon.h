@@ -31,6 +31,8 @@ class Daemon {
   int End();    // By SIGTERM; its exit code.
   // Until it has said `text`, in any line since it was started.
   void WaitToSay(const std::string& text);
+  // Waits for more of what it says. False: it has ended.
+  bool ReadMore();
   // What it has computed so far.
   double CpuSeconds() const;
 
@@ -54,7 +56,6 @@ class Daemon {
 
  private:
   void Spawn(const How& how);
-  bool ReadMore();
 
   const TemporaryFolder folder_;
   pid_t pid_ = -1;

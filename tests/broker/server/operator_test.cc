@@ -92,9 +92,10 @@ TEST(Operator, RefusalsAreWords) {
   EXPECT_EQ(set.code, 2);
   EXPECT_THAT(set.err, HasSubstr("KEY=VALUE"));
   EXPECT_EQ(Broker(daemon, "set first weight=0").code, 1);
-  for (const char* const request : {"", "x", "[]", "{}", "{\"verb\":1}", "{\"verb\":\"drain\"}",
-                                    "{\"verb\":\"set\",\"tenant\":\"first\"}",
-                                    "{\"verb\":\"set\",\"tenant\":\"a\",\"changes\":{\"a\":1}}"}) {
+  for (const char* const request :
+       {"", "x", "[]", "{}", "{\"verb\":1}", "{\"verb\":\"drain\",\"who\":1}",
+        "{\"verb\":\"set\",\"tenant\":\"first\"}",
+        "{\"verb\":\"set\",\"tenant\":\"a\",\"changes\":{\"a\":1}}"}) {
     if (request[0] == '\0') continue;
     EXPECT_THAT(daemon.Ask(request).at(0), HasSubstr("\"error\"")) << request;
   }

@@ -28,7 +28,7 @@ struct WorldOptions {
 struct Seen {
   uint64_t events = 0, recalls = 0, grants = 0, fences = 0, unfences = 0, refusals = 0, rooms = 0;
   uint64_t overruns = 0, forgotten = 0, restarts = 0, quiet = 0, converged = 0, steady = 0;
-  uint64_t turns = 0, crowded = 0;
+  uint64_t turns = 0, crowded = 0, drained = 0;
 };
 
 class World {

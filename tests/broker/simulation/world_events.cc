@@ -42,6 +42,12 @@ void World::Disturb() {
       Tell({now_, Says{ProcessId(random_()), Lie()}});
       Tell({now_, Acknowledges{ProcessId(random_()), Place::kDevice, Revision(1), {}, {}}});
       return;
+    case 9:
+      Tell({now_, TenantDrains{OneIn(6) ? kRoot : tenants_[Below(tenants_.size())], OneIn(3)}});
+      return;
+    case 10:
+      if (client != nullptr) Tell({now_, ProcessDrains{client->id, OneIn(3)}});
+      return;
     default:
       if (client != nullptr)
         DisturbClient(*client);
@@ -151,13 +157,15 @@ void World::Restart() {
     Tell({now_, CapacityIs{place, old.pools[place].capacity}});
     Tell({now_, ForeignIs{place, old.pools[place].foreign}});
   }
+  Tell({now_, TenantDrains{kRoot, old.tenants.at(kRoot).drained}});
   // A tenant's number is larger than that of the one around it.
   for (const auto& [id, tenant] : old.tenants) {
     if (id == kRoot) continue;
     Policy policy = tenant.policy;
-    Tell({now_, TenantAppears{id, tenant.parent, policy}});
+    Tell({now_, TenantAppears{id, tenant.parent, policy, tenant.drained}});
     policy.guarantee = {};  // What the capacity no longer holds is promised to nobody again.
-    if (!state_.tenants.contains(id)) Tell({now_, TenantAppears{id, tenant.parent, policy}});
+    if (!state_.tenants.contains(id))
+      Tell({now_, TenantAppears{id, tenant.parent, policy, tenant.drained}});
   }
   std::erase_if(clients_, [&](const auto& entry) {
     return old.processes.at(entry.first).state == LeaseState::kDying;
@@ -176,6 +184,7 @@ void World::Restart() {
     adopts.grants = client.grants;
     adopts.room = client.room;
     adopts.said = client.Says();
+    adopts.drained = old.processes.at(id).drained;
     const bool proven = !OneIn(6);
     if (proven) {
       for (const Place place : kPlaces) adopts.proven[place] = client.grants[place];

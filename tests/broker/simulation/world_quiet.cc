@@ -144,6 +144,12 @@ void World::CheckShares() {
   for (const auto& [id, process] : state_.processes) {
     if (!Responds(process)) continue;
     const double grant = static_cast<double>(process.leases[Place::kDevice].grant.value);
+    const auto client = clients_.find(id);
+    const bool willing = client != clients_.end() && client->second.manner != Manner::kSilent;
+    if (process.drains && grant > 0 && willing) {
+      Fail(absl::StrCat("process ", id.value, " drains, and has ", grant, " yet"));
+    }
+    if (process.drains) ++seen_.drained;
     // Doubles know 80 GiB to the 16th of a byte; sums of some of them to less.
     if (grant + chunk + 64 < due.at(id)) {
       Fail(absl::StrCat("process ", id.value, " has ", grant, " of ", due.at(id),

@@ -17,6 +17,7 @@ struct TenantAppears {
   TenantId tenant;
   TenantId parent;
   Policy policy;
+  bool drained = false;  // See TenantDrains.
 };
 struct TenantLeaves {  // It has no process and no tenant left.
   TenantId tenant;
@@ -24,6 +25,17 @@ struct TenantLeaves {  // It has no process and no tenant left.
 struct PolicyChanges {
   TenantId tenant;
   Policy policy;
+};
+// From here on its processes, and those of tenants inside, are due nothing of the device: what they
+// have of it is recalled, and who comes is granted none. Host memory is theirs as ever. `kRoot` is
+// everybody. Or it is as before again.
+struct TenantDrains {
+  TenantId tenant;
+  bool drained = false;
+};
+struct ProcessDrains {
+  ProcessId process;
+  bool drained = false;
 };
 struct CapacityIs {
   Place place;
@@ -44,6 +56,7 @@ struct Joins {
   ProcessId process;
   TenantId tenant;
   Said said;
+  bool drained = false;  // See ProcessDrains.
 };
 struct Adopts {  // Joins, with memory: what it says it was granted before.
   ProcessId process;
@@ -56,6 +69,7 @@ struct Adopts {  // Joins, with memory: what it says it was granted before.
   Bytes room;
   Bytes proven_room;
   Said said;
+  bool drained = false;  // See ProcessDrains.
 };
 struct Says {
   ProcessId process;
@@ -98,9 +112,9 @@ struct Measured {  // 0: not known.
 
 struct Event {
   Instant at;
-  std::variant<TimePasses, TenantAppears, TenantLeaves, PolicyChanges, CapacityIs, ForeignIs,
-               Restarts, Joins, Adopts, Says, Acknowledges, WantsRoom, ReturnsRoom, Dies, BytesGone,
-               IsStuck, Beats, Measured>
+  std::variant<TimePasses, TenantAppears, TenantLeaves, PolicyChanges, TenantDrains, ProcessDrains,
+               CapacityIs, ForeignIs, Restarts, Joins, Adopts, Says, Acknowledges, WantsRoom,
+               ReturnsRoom, Dies, BytesGone, IsStuck, Beats, Measured>
       what;
 };
 

@@ -84,8 +84,8 @@ Bytes Used(const Process& process, Place place) {
 }
 
 Bytes Demand(const Process& process, Place place) {
-  // Who holds its work needs nothing of the device until its turn.
-  if (place == Place::kDevice && process.part.holds) return Bytes();
+  // Who drains, or holds its work until its turn, needs nothing of the device.
+  if (place == Place::kDevice && (process.drains || process.part.holds)) return Bytes();
   if (place == Place::kDevice) return Remembered(process);
   const Said& said = process.said;
   // Not as far as it is granted: what is granted must not make it more.
@@ -133,8 +133,9 @@ bool Responds(const Process& process) {
 }
 
 bool MayBeLent(const State& state, const Process& process, Place place) {
-  return Responds(process) && !(process.overran && place == Place::kDevice) &&
-         !process.leases[place].recall && process.leases[place].rest_until <= state.now;
+  const bool due = place == Place::kHost || !(process.overran || process.drains);
+  return Responds(process) && due && !process.leases[place].recall &&
+         process.leases[place].rest_until <= state.now;
 }
 
 Bytes Room(const State& state, Place place) {
@@ -184,6 +185,17 @@ Process* Find(State& state, ProcessId id) {
 Tenant* Find(State& state, TenantId id) {
   const auto found = state.tenants.find(id);
   return found == state.tenants.end() ? nullptr : &found->second;
+}
+
+void SetDrains(State& state) {
+  for (auto& [id, process] : state.processes) {
+    process.drains = process.drained || state.tenants.at(kRoot).drained;
+    for (TenantId at = process.tenant; at != kRoot && !process.drains;) {
+      const Tenant& tenant = state.tenants.at(at);
+      process.drains = tenant.drained;
+      at = tenant.parent;
+    }
+  }
 }
 
 void SetFractions(State& state) { SetFractions(state, state.tenants.at(kRoot), kWhole); }

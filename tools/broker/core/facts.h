@@ -19,12 +19,12 @@ Bytes RoomLacking(const Process& process);
 Bytes Beside(const Process& process, Place place);
 // What of the grant the process itself uses, as it said; on the host also what it is to evict.
 Bytes Used(const Process& process, Place place);
-// What it needs, of the device also what it needed lately. Who wants much and little by turns keeps
-// its share, and others' memory is not moved for each turn.
+// What it needs, of the device also what it needed lately; nothing if it drains. Who wants much and
+// little by turns keeps its share, and others' memory is not moved for each turn.
 Bytes Demand(const Process& process, Place place);
 // What it needed lately of the device; of who holds its work, before that.
 Bytes Remembered(const Process& process);
-// What it needs of the device now: used and touched, or wanted.
+// What it needs of the device now: used and touched, or wanted. One that drains as well.
 Bytes DemandNow(const Process& process);
 // Remembers that. Called at each event.
 void RememberDemand(State& state);
@@ -50,6 +50,8 @@ Process* Find(State& state, ProcessId id);
 Tenant* Find(State& state, TenantId id);
 // Works out Process::fraction, after tenants, processes or weights changed.
 void SetFractions(State& state);
+// Works out Process::drains, after tenants or processes came, or drain otherwise.
+void SetDrains(State& state);
 
 }  // namespace vramspan::broker
 

@@ -12,7 +12,7 @@ namespace {
 // Whether the process has cause for turns, and can take part.
 bool Contends(const State& state, const Process& process) {
   const Activity& seen = process.activity;
-  return Responds(process) && process.said.holds &&
+  return Responds(process) && !process.drains && process.said.holds &&
          state.tenants.at(process.tenant).policy.klass != Class::kLatency &&
          seen.stalls >= state.settings.turns.stalls && seen.seen &&
          After(*seen.seen, state.settings.turns.fresh) > state.now;
@@ -50,7 +50,8 @@ bool Fits(const State& state) {
 void LeaveOutTheSilent(State& state, Actions& actions) {
   for (auto& [id, process] : state.processes) {
     const bool late = process.state == LeaseState::kOverdue && !process.stuck;
-    if (process.part.takes && !late && !Responds(process)) LeaveRound(state, process, actions);
+    const bool silent = !late && !Responds(process);
+    if (process.part.takes && (silent || process.drains)) LeaveRound(state, process, actions);
   }
 }
 

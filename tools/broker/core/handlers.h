@@ -12,6 +12,8 @@ namespace vramspan::broker {
 void On(State& state, const TenantAppears& event, Actions& actions);
 void On(State& state, const TenantLeaves& event, Actions& actions);
 void On(State& state, const PolicyChanges& event, Actions& actions);
+void On(State& state, const TenantDrains& event, Actions& actions);
+void On(State& state, const ProcessDrains& event, Actions& actions);
 // on_machine.cc
 void On(State& state, const CapacityIs& event, Actions& actions);
 void On(State& state, const ForeignIs& event, Actions& actions);

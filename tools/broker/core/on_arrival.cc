@@ -12,7 +12,7 @@ namespace vramspan::broker {
 namespace {
 
 // The new process; or nothing, and a refusal.
-Process* Admit(State& state, ProcessId id, TenantId tenant, Actions& actions) {
+Process* Admit(State& state, ProcessId id, TenantId tenant, bool drained, Actions& actions) {
   const Tenant* const inside = Find(state, tenant);
   Refusal refusal = Refusal::kNone;
   if (!id || inside == nullptr || tenant == kRoot) refusal = Refusal::kUnknown;
@@ -25,16 +25,21 @@ Process* Admit(State& state, ProcessId id, TenantId tenant, Actions& actions) {
   Process& process = state.processes[id];
   process.id = id;
   process.tenant = tenant;
+  process.drained = drained;
   state.tenants.at(tenant).processes.push_back(id);
   SetFractions(state);
+  SetDrains(state);
   return &process;
 }
 
 }  // namespace
 
 void On(State& state, const Joins& event, Actions& actions) {
-  Process* const process = Admit(state, event.process, event.tenant, actions);
-  if (process != nullptr) TakeWord(*process, event.said);
+  Process* const process = Admit(state, event.process, event.tenant, event.drained, actions);
+  if (process == nullptr) return;
+  TakeWord(*process, event.said);
+  // It need not wait for a grant that does not come.
+  if (process->drains) TellGrant(*process, Place::kDevice, actions);
 }
 
 void On(State& state, const Restarts& event, Actions& actions) {
@@ -55,7 +60,7 @@ void On(State& state, const Adopts& event, Actions& actions) {
                        .refusal = Refusal::kNotNow});
     return;
   }
-  Process* const process = Admit(state, event.process, event.tenant, actions);
+  Process* const process = Admit(state, event.process, event.tenant, event.drained, actions);
   if (process == nullptr) return;
   process->state = LeaseState::kAdopted;
   process->revision = event.revision;

@@ -65,7 +65,7 @@ void On(State& state, const TenantAppears& event, Actions& actions) {
   }
   parent->tenants.push_back(event.tenant);
   state.tenants[event.tenant] = {
-      .id = event.tenant, .parent = event.parent, .policy = event.policy};
+      .id = event.tenant, .parent = event.parent, .policy = event.policy, .drained = event.drained};
 }
 
 void On(State& state, const TenantLeaves& event, Actions& actions) {
@@ -95,6 +95,20 @@ void On(State& state, const PolicyChanges& event, Actions& actions) {
   }
   tenant->policy = event.policy;
   SetFractions(state);
+}
+
+void On(State& state, const TenantDrains& event, Actions&) {
+  Tenant* const tenant = Find(state, event.tenant);
+  if (tenant == nullptr) return;
+  tenant->drained = event.drained;
+  SetDrains(state);
+}
+
+void On(State& state, const ProcessDrains& event, Actions&) {
+  Process* const process = Find(state, event.process);
+  if (process == nullptr) return;
+  process->drained = event.drained;
+  SetDrains(state);
 }
 
 }  // namespace vramspan::broker

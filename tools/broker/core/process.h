@@ -78,6 +78,8 @@ struct Process {
   LeaseState state = LeaseState::kAdmitted;
   bool stuck = false;    // It does not run: stopped, or hung.
   bool overran = false;  // It was seen to hold more than it was granted.
+  bool drained = false;  // It is due nothing of the device, whatever its tenant is.
+  bool drains = false;   // The same, or for a tenant around it. See SetDrains.
   Revision revision;     // The last it was told.
   PerPlace<Lease> leases;
   Said said;

@@ -95,8 +95,9 @@ Bytes Lacking(const State& state, Place place) {
 
 Bytes Owed(const State& state, const Process& process, Place place) {
   Bytes owed;
+  if (process.drains && place == Place::kDevice) owed = process.leases[place].grant;
   if (process.overran && place == Place::kDevice) {
-    owed = Minus(Held(process, place), PlainShare(state, process, place));
+    owed = std::max(owed, Minus(Held(process, place), PlainShare(state, process, place)));
   }
   for (TenantId id = process.tenant; id != kRoot;) {
     const Tenant& tenant = state.tenants.at(id);

@@ -20,7 +20,8 @@ Bytes Lacking(const State& state, Place place);
 
 // What the process has to give back though memory is free: what a tenant around it holds above its
 // limit, or would if the hungry inside were served; or what it holds above its share by weight, if
-// it was seen to hold more than it was granted.
+// it was seen to hold more than it was granted; or all of the device that it was granted, if it
+// drains.
 Bytes Owed(const State& state, const Process& process, Place place);
 
 // What of the recall an answer gave back.

@@ -23,6 +23,7 @@ struct Tenant {
   Policy policy;
   std::vector<TenantId> tenants;
   std::vector<ProcessId> processes;
+  bool drained = false;
   // Since when it has less device memory than its guarantee and its demand, though there is some.
   std::optional<Instant> short_since;
 };

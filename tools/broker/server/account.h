@@ -30,6 +30,7 @@ struct Account {
   Account* parent = nullptr;
   Policy policy;
   Source source = Source::kPresent;
+  bool drained = false;   // By an operator, of itself.
   bool appeared = false;  // The devices' states have it.
   int connections = 0;
   int processes = 0;  // In the states: those that are dying, too.

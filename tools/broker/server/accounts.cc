@@ -8,7 +8,8 @@ namespace vramspan::broker {
 namespace {
 
 bool IsKnown(const Account& account) {
-  return account.source != Source::kPresent || account.connections > 0 || account.processes > 0;
+  return account.source != Source::kPresent || account.drained || account.connections > 0 ||
+         account.processes > 0;
 }
 
 }  // namespace
@@ -73,6 +74,13 @@ void Accounts::Erase(const Account& account) {
     if (other->parent == found->second.get()) other->parent = nullptr;
   }
   by_cgroup_.erase(found);
+}
+
+bool Accounts::Drains(const Account& account) const {
+  for (const Account* at = &account; at != nullptr; at = at->parent) {
+    if (at->drained) return true;
+  }
+  return drained_;
 }
 
 std::vector<Account*> Accounts::All() const {

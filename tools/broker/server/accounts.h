@@ -32,12 +32,19 @@ class Accounts {
   // Nobody has it around any more.
   void Erase(const Account& account);
 
+  // Everybody drains.
+  bool drained() const { return drained_; }
+  void set_drained(bool drained) { drained_ = drained; }
+  // The account drains, or one around it does, or everybody.
+  bool Drains(const Account& account) const;
+
   // From the outermost to the innermost.
   std::vector<Account*> All() const;
 
  private:
   std::map<std::string, std::unique_ptr<Account>, std::less<>> by_cgroup_;
   uint64_t last_ = 0;
+  bool drained_ = false;
 };
 
 }  // namespace vramspan::broker

@@ -55,10 +55,11 @@ Device* DeviceMaker::For(const Uuid& uuid) {
   apply(CapacityIs{Place::kHost, HostShare(host_.Granted(host->total))});
   const auto before = before_.find(uuid);
   if (before != before_.end() && now < before_until_) apply(Restarts{before->second});
+  if (accounts_.drained()) apply(TenantDrains{kRoot, true});
   for (const Account* const account : accounts_.All()) {
     if (!account->appeared) continue;
     const TenantId parent = account->parent == nullptr ? kRoot : account->parent->id;
-    apply(TenantAppears{account->id, parent, account->policy});
+    apply(TenantAppears{account->id, parent, account->policy, account->drained});
   }
   return &device;
 }

@@ -231,8 +231,8 @@ bool Inspector::Sweep(Instant now) {
   bool all = true;
   for (Account* const account : accounts_.All()) {
     account->allowance.Fill(now);
-    const bool used =
-        account->source != Source::kPresent || account->connections > 0 || account->processes > 0;
+    const bool used = account->source != Source::kPresent || account->drained ||
+                      account->connections > 0 || account->processes > 0;
     if (!used && std::exchange(account->appeared, false)) {
       dispatcher_.Apply(TenantLeaves{account->id});
     }

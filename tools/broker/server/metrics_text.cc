@@ -49,6 +49,8 @@ class Text {
         facts_.started);
     One("vramspan_broker_cpu_seconds_total", "counter", "What the broker has computed.",
         facts_.spent);
+    One("vramspan_broker_drained", "gauge", "1 where everybody was drained.",
+        uint64_t{facts_.accounts.drained()});
     uint64_t clients = 0;
     for (const auto& [id, client] : facts_.clients) clients += client->socket ? 1 : 0;
     One("vramspan_broker_clients", "gauge", "Connections of processes, one for each device.",
@@ -110,6 +112,11 @@ class Text {
     EachTenant(
         "vramspan_tenant_weight", "gauge", "The tenant's weight among those beside it.",
         [&](const TenantRow& row) { out_.Add(row.labels, uint64_t{row.account->policy.weight}); });
+    EachTenant("vramspan_tenant_drained", "gauge",
+               "1 where the tenant drains: itself, with one around it, or with everybody.",
+               [&](const TenantRow& row) {
+                 out_.Add(row.labels, uint64_t{facts_.accounts.Drains(*row.account)});
+               });
     EachTenant("vramspan_tenant_share_bytes", "gauge",
                "What the tenant is due, and granted. No limit: none is shown.",
                [&](const TenantRow& row) {

@@ -22,7 +22,8 @@ constexpr int kMostAtOnce = 32;
 }  // namespace
 
 Reception::Reception(Loop& loop, Dispatcher& dispatcher, Inspector& inspector, Accounts& accounts,
-                     Clients& clients, Machine& machine, DeviceMaker& maker, std::string proc)
+                     Clients& clients, Machine& machine, DeviceMaker& maker, Drains& drains,
+                     std::string proc)
     : loop_(loop),
       dispatcher_(dispatcher),
       inspector_(inspector),
@@ -30,6 +31,7 @@ Reception::Reception(Loop& loop, Dispatcher& dispatcher, Inspector& inspector, A
       clients_(clients),
       machine_(machine),
       maker_(maker),
+      drains_(drains),
       proc_(std::move(proc)),
       accepting_(Now()) {}
 

@@ -10,6 +10,7 @@
 #include "runtime/lease/message.h"
 #include "tools/broker/server/device_maker.h"
 #include "tools/broker/server/dispatcher.h"
+#include "tools/broker/server/drains.h"
 #include "tools/broker/server/inspector.h"
 #include "tools/broker/server/machine.h"
 #include "tools/broker/server/socket.h"
@@ -22,7 +23,8 @@ class Reception {
 
   // All of it outlives this. `proc` is where cgroups are read, /proc but in tests.
   Reception(Loop& loop, Dispatcher& dispatcher, Inspector& inspector, Accounts& accounts,
-            Clients& clients, Machine& machine, DeviceMaker& maker, std::string proc);
+            Clients& clients, Machine& machine, DeviceMaker& maker, Drains& drains,
+            std::string proc);
   Status Start(Fd listening);
 
   // Reads again of those whose tenants have something left, and accepts again.
@@ -43,7 +45,7 @@ class Reception {
   // The states have the tenant, or take it in now.
   bool Appears(Account& account, const Device& device);
   bool MayJoin(Client& client, const lease::Message& message);
-  Happening ArrivalOf(const Client& client, const lease::Message& message) const;
+  Happening ArrivalOf(const Client& client, const lease::Message& message);
   void Want(Client& client, const lease::Message& message);
   // The message answers a recall that is open.
   static bool Asked(const Client& client, const lease::Message& message);
@@ -56,6 +58,7 @@ class Reception {
   Clients& clients_;
   Machine& machine_;
   DeviceMaker& maker_;
+  Drains& drains_;
   const std::string proc_;
   Fd listening_;
   WatchId watch_ = 0;

@@ -91,7 +91,7 @@ bool Reception::Appears(Account& account, const Device& device) {
   if (account.appeared) return true;
   account.parent = accounts_.Around(account.cgroup);
   const TenantId parent = account.parent == nullptr ? kRoot : account.parent->id;
-  dispatcher_.Apply(TenantAppears{account.id, parent, account.policy});
+  dispatcher_.Apply(TenantAppears{account.id, parent, account.policy, account.drained});
   account.appeared = device.state.tenants.contains(account.id);
   if (!account.appeared) Journal::Say(absl::StrCat(account.name, ": the core does not take it"));
   return account.appeared;
@@ -117,15 +117,17 @@ bool Reception::MayJoin(Client& client, const lease::Message& message) {
   return true;
 }
 
-Happening Reception::ArrivalOf(const Client& client, const lease::Message& message) const {
+Happening Reception::ArrivalOf(const Client& client, const lease::Message& message) {
   const TenantId tenant = client.account->id;
-  if (message.type == lease::Type::kHello) return Joins{client.id, tenant, client.said};
+  const bool drained = drains_.Has(client.peer);
+  if (message.type == lease::Type::kHello) return Joins{client.id, tenant, client.said, drained};
   Adopts adopts = {.process = client.id,
                    .tenant = tenant,
                    .revision = Revision(message.revision),
                    .grants = {{message.bytes, message.more}},
                    .room = message.rest,
-                   .said = client.said};
+                   .said = client.said,
+                   .drained = drained};
   if (!machine_.sees_use()) return adopts;
   const StatusOr<DeviceUse> use = machine_.Look(client.device->uuid);
   if (!use.ok()) return adopts;

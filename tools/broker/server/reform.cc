@@ -97,7 +97,9 @@ std::vector<Cause> Order(const std::vector<Step>& steps) {
   }
   for (const Step& step : steps) {
     if (step.appears) {
-      causes.push_back({TenantAppears{step.account->id, step.parent, step.policy}, &step});
+      causes.push_back(
+          {TenantAppears{step.account->id, step.parent, step.policy, step.account->drained},
+           &step});
     } else if (stays(step) && !Same(step.policy, step.account->policy)) {
       causes.push_back({PolicyChanges{step.account->id, step.policy}, &step});
     }

@@ -30,9 +30,18 @@ StatusOr<Request> ReadRequest(std::string_view text) {
     request.verb = Request::Verb::kReread;
     return request;
   }
+  if (verb == "drain" || verb == "undrain") {
+    request.verb = verb == "drain" ? Request::Verb::kDrain : Request::Verb::kUndrain;
+    request.who = Word(object, "who");
+    // What is no name means nobody, and not everybody.
+    if (request.who.empty() && object.contains("who")) {
+      return absl::InvalidArgumentError(absl::StrCat(verb, ": 'who' is no name"));
+    }
+    return request;
+  }
   if (verb != "set") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", Repeated(verb), "' is not a verb; use status, set or reread"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", Repeated(verb), "' is not a verb; use status, set, drain, undrain or reread"));
   }
   request.verb = Request::Verb::kSet;
   request.tenant = Word(object, "tenant");

@@ -2,6 +2,7 @@
 //
 //   {"verb": "status"}                      -> objects, the last of kind "end"
 //   {"verb": "set", "tenant": "a", "changes": {"weight": "200"}}
+//   {"verb": "drain", "who": "a"}           or "undrain"; without "who": everybody
 //   {"verb": "reread"}                      -> {"kind": "done"} or {"kind": "error", "error":
 //   "..."}
 #ifndef VRAMSPAN_TOOLS_BROKER_SERVER_REQUESTS_H_
@@ -16,10 +17,11 @@
 namespace vramspan::broker {
 
 struct Request {
-  enum class Verb : uint8_t { kStatus, kSet, kReread };
+  enum class Verb : uint8_t { kStatus, kSet, kDrain, kUndrain, kReread };
   Verb verb = Verb::kStatus;
   std::string tenant;
   std::map<std::string, std::string> changes;
+  std::string who;  // Of a drain.
 };
 
 // Any bytes may be given. Errors are for who asked.

@@ -57,7 +57,8 @@ Server::Server(const Options& options, std::unique_ptr<Loop> loop, std::unique_p
       maker_(devices_, accounts_, *machine_, host_),
       dispatcher_(*loop_, devices_, clients_),
       inspector_(dispatcher_, accounts_, devices_, clients_, *machine_, host_, maker_, roll_),
-      reception_(*loop_, dispatcher_, inspector_, accounts_, clients_, *machine_, maker_,
+      drains_(dispatcher_, accounts_, clients_),
+      reception_(*loop_, dispatcher_, inspector_, accounts_, clients_, *machine_, maker_, drains_,
                  options.proc),
       operator_(dispatcher_, accounts_, devices_, options.config),
       control_(*loop_, [this](std::string_view text) { return Answer(text); }),
@@ -119,6 +120,14 @@ std::vector<std::string> Server::Answer(std::string_view text) {
           {accounts_, devices_, clients_, options_.run_directory, machine_->sees_use()});
     case Request::Verb::kSet:
       done = operator_.Set(request->tenant, request->changes);
+      break;
+    case Request::Verb::kDrain:
+      done = drains_.Drain(request->who);
+      break;
+    case Request::Verb::kUndrain:
+      done = drains_.Undrain(request->who);
+      // A tenant that nobody needs to know of is forgotten.
+      inspector_.Wake();
       break;
     case Request::Verb::kReread:
       done = operator_.Reread();

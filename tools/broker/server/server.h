@@ -46,6 +46,7 @@ class Server {
   DeviceMaker maker_;
   Dispatcher dispatcher_;
   Inspector inspector_;
+  Drains drains_;
   Reception reception_;
   Operator operator_;
   Control control_;

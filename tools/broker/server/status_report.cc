@@ -63,7 +63,8 @@ Json TenantOf(const Account& account, const std::string& device) {
           {"limit_bytes", LimitOf(p.limit[Place::kDevice])},
           {"host_guarantee_bytes", p.guarantee[Place::kHost].value},
           {"host_limit_bytes", LimitOf(p.limit[Place::kHost])},
-          {"class", ClassText(p.klass)}};
+          {"class", ClassText(p.klass)},
+          {"drained", account.drained}};
 }
 
 Json ProcessOf(const Process& process, const Client* client, const Device& device) {
@@ -77,6 +78,7 @@ Json ProcessOf(const Process& process, const Client* client, const Device& devic
       {"state", StateName(StateIndex(process))},
       {"overruns", process.overran},
       {"turn", TurnText(device.state, process)},
+      {"drained", process.drains},
       {"device_memory", LeaseOf(process, Place::kDevice)},
       {"host_memory", LeaseOf(process, Place::kHost)},
       {"room_bytes", process.room.value},
@@ -96,7 +98,8 @@ std::vector<std::string> StatusReport(const Facts& facts) {
                         {"run_directory", facts.run_directory},
                         {"sees_use", facts.sees_use},
                         // What holds a process to its grant (docs/sharing.md).
-                        {"enforcement", "cooperative"}}));
+                        {"enforcement", "cooperative"},
+                        {"drained", facts.accounts.drained()}}));
   for (const auto& [uuid, device] : facts.devices) {
     const State& state = device.state;
     const Bytes reserve = state.settings.Reserve(state.pools[Place::kDevice].capacity);
@@ -108,7 +111,8 @@ std::vector<std::string> StatusReport(const Facts& facts) {
                           {"turns", state.gpu.on},
                           {"adopting", state.adopting_until.has_value()}}));
     for (const Account* const account : facts.accounts.All()) {
-      if (account->appeared) lines.push_back(Line(TenantOf(*account, device.name)));
+      if (account->appeared || account->drained)
+        lines.push_back(Line(TenantOf(*account, device.name)));
     }
     for (const auto& [id, process] : state.processes) {
       const auto client = facts.clients.find(id);
