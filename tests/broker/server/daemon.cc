@@ -1,5 +1,6 @@
 #include "tests/broker/server/daemon.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -100,6 +101,12 @@ bool Daemon::ReadMore() {
   return true;
 }
 
+void Daemon::ReadWhatIsThere() {
+  pollfd poll = {.fd = errors_, .events = POLLIN, .revents = 0};
+  while (::poll(&poll, 1, 0) == 1 && ReadMore()) {
+  }
+}
+
 void Daemon::WaitToSay(const std::string& text) {
   while (said_.find(text) == std::string::npos) {
     if (!ReadMore()) {
@@ -123,6 +130,15 @@ int Daemon::End() {
   waitpid(pid_, &status, 0);
   pid_ = -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void Daemon::FillItsPipe() const {
+  const int fd =
+      open(("/proc/self/fd/" + std::to_string(errors_)).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  VS_CHECK(fd >= 0);
+  while (write(fd, "x\n", 2) == 2) {
+  }
+  close(fd);
 }
 
 double Daemon::CpuSeconds() const {

@@ -33,6 +33,10 @@ class Daemon {
   void WaitToSay(const std::string& text);
   // Waits for more of what it says. False: it has ended.
   bool ReadMore();
+  // What it has said already.
+  void ReadWhatIsThere();
+  // Nobody reads what it says, until one of those: there is no room for more of it.
+  void FillItsPipe() const;
   // What it has computed so far.
   double CpuSeconds() const;
 

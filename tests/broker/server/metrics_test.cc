@@ -11,6 +11,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "tests/broker/server/program.h"
 #include "tests/broker/server/prometheus.h"
@@ -210,6 +211,30 @@ TEST(Metrics, WhoScrapesWithoutEndCostsLittle) {
   EXPECT_TRUE(Serves(daemon, "/b"));
   kill(scraper, SIGKILL);
   waitpid(scraper, nullptr, 0);
+}
+
+TEST(Metrics, ALogThatNobodyReadsHoldsNobodyUp) {
+  Daemon daemon;
+  daemon.Start({.options = {"--metrics", "0"}});
+  const uint16_t port = PortOf(daemon);
+  daemon.FillItsPipe();
+  const auto lost = [&] {
+    return Prometheus(BodyOf(Scrape(port))).Get("vramspan_broker_log_lines_lost_total");
+  };
+  // Lines, of which none has room. Where they are too many in a second they are lost as well.
+  EXPECT_EQ(daemon.Set("/a", "weight", "200"), "");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NE(nlohmann::json::parse(daemon.Ask(R"({"verb":"drain","who":"/a"})").at(0))["kind"],
+              "error");
+  }
+  EXPECT_TRUE(Serves(daemon, "/b"));
+  ASSERT_TRUE(Until({}, [&] { return lost() >= 3; }));
+  // Somebody reads again: what is said next says how many there were.
+  EXPECT_TRUE(Until({}, [&] {
+    daemon.Ask(R"({"verb":"drain","who":"/a"})");
+    daemon.ReadWhatIsThere();
+    return daemon.said().find(" lines were lost, because nobody read them") != std::string::npos;
+  }));
 }
 
 TEST(Metrics, TheFileIsWritten) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/base/clean_text.h"
+#include "runtime/base/quiet_write.h"
 #include "tools/broker/server/clock.h"
 
 namespace vramspan::broker {
@@ -20,12 +21,22 @@ struct Second {
   uint64_t dropped = 0;
 };
 
-uint64_t lost = 0;
+uint64_t lost = 0;    // All of them.
+uint64_t unread = 0;  // Of those, what nobody has read room for, and nobody was told of.
+
+// Waits for nobody, whoever is to read it. False: there was no room.
+bool Write(std::string_view text) {
+  const std::string line = absl::StrCat("vramspan broker: ", CleanText(text, kMostOfALine), "\n");
+  return WriteQuietly(STDERR_FILENO, {line}, std::chrono::milliseconds(0)) == 0;
+}
 
 void WriteLine(std::string_view text) {
-  const std::string line = absl::StrCat("vramspan broker: ", CleanText(text, kMostOfALine), "\n");
-  // Nobody can be told that the log is full.
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  if (unread > 0 && Write(absl::StrCat(unread, " lines were lost, because nobody read them"))) {
+    unread = 0;
+  }
+  if (unread == 0 && Write(text)) return;
+  ++unread;
+  ++lost;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The daemon's log: lines on stderr, for a person or systemd. A hostile process can make many, so
-// no more than ten a second are written; then one says how many were not.
+// no more than ten a second are written; then one says how many were not. Nobody need read them:
+// what there is no room for is lost, and the next that is written is behind one that says so.
 #ifndef VRAMSPAN_TOOLS_BROKER_SERVER_JOURNAL_H_
 #define VRAMSPAN_TOOLS_BROKER_SERVER_JOURNAL_H_
 
