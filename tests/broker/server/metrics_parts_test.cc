@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "tests/broker/server/prometheus.h"
@@ -219,6 +220,54 @@ TEST(MetricsText, IsWhatThePageSays) {
   std::set<std::string> known;
   for (const auto& [name, type] : read.types()) known.insert(name);
   EXPECT_EQ(told, known);
+}
+
+// Each expression asks for something that is there, by labels that it has.
+TEST(MetricsText, HasWhatTheDashboardAsksFor) {
+  Fixture fixture;
+  Account& a = fixture.Tenant("/a", "a");
+  fixture.Process(a, 12, "python3", GiB(3));
+  const std::string text = fixture.Text();
+  const Prometheus read(text);
+  const auto dashboard =
+      nlohmann::json::parse(ReadAll(REPOSITORY "/tools/broker/grafana.json"), nullptr, false);
+  ASSERT_TRUE(dashboard.is_object());
+  std::vector<std::string> expressions;
+  for (const auto& panel : dashboard["panels"]) {
+    for (const auto& target : panel["targets"]) expressions.push_back(target["expr"]);
+  }
+  for (const auto& variable : dashboard["templating"]["list"]) {
+    if (variable["type"] == "query") expressions.push_back(variable["query"]);
+  }
+  EXPECT_GT(expressions.size(), 10u);
+  const std::string letters = "abcdefghijklmnopqrstuvwxyz_";
+  for (const std::string& expression : expressions) {
+    SCOPED_TRACE(expression);
+    size_t at = expression.find("vramspan_");
+    ASSERT_NE(at, std::string::npos);
+    for (; at != std::string::npos; at = expression.find("vramspan_", at + 1)) {
+      const size_t end = expression.find_first_not_of(letters, at);
+      const std::string name = expression.substr(at, end - at);
+      EXPECT_GT(read.Count(name), 0u) << name;
+      // Of labels, those that are asked for with a plain value.
+      if (end == std::string::npos || expression[end] != '{') continue;
+      Prometheus::Labels labels;
+      size_t from = end + 1;
+      while (from < expression.size() && expression[from - 1] != '}') {
+        const size_t equals = expression.find('=', from);
+        const size_t quote = expression.find('"', equals), last = expression.find('"', quote + 1);
+        ASSERT_NE(last, std::string::npos);
+        if (quote == equals + 1) {
+          labels[expression.substr(from, equals - from)] =
+              expression.substr(quote + 1, last - quote - 1);
+        } else {
+          EXPECT_THAT(text, HasSubstr(expression.substr(from, equals - from) + "=\""));
+        }
+        from = last + 2;
+      }
+      EXPECT_TRUE(read.Get(name, labels).has_value());
+    }
+  }
 }
 
 // The checker finds what is wrong.
