@@ -20,6 +20,26 @@ namespace {
 
 constexpr int kPatienceMs = 30'000;
 
+constexpr int kHigh = 900;
+
+// In the child: only what is kept for it stays open, from 3 on.
+void HandOn(const Daemon::How& how) {
+  const int count = static_cast<int>(how.kept.size());
+  for (int i = 0; i < count; ++i) dup2(how.kept[static_cast<size_t>(i)].second, kHigh + i);
+  for (int fd = 3; fd < kHigh; ++fd) close(fd);
+  std::string names;
+  for (int i = 0; i < count; ++i) {
+    dup2(kHigh + i, 3 + i);
+    names += (i > 0 ? ":" : "") + how.kept[static_cast<size_t>(i)].first;
+  }
+  for (int fd = kHigh; fd < 1024; ++fd) close(fd);
+  if (!how.notify.empty()) setenv("NOTIFY_SOCKET", how.notify.c_str(), 1);
+  if (count == 0) return;
+  setenv("LISTEN_PID", std::to_string(getpid() + (how.kept_for_another ? 1 : 0)).c_str(), 1);
+  setenv("LISTEN_FDS", std::to_string(count).c_str(), 1);
+  setenv("LISTEN_FDNAMES", names.c_str(), 1);
+}
+
 }  // namespace
 
 Daemon::~Daemon() {
@@ -50,7 +70,7 @@ void Daemon::Spawn(const How& how) {
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(ends[1], STDERR_FILENO);
-    for (int fd = 3; fd < 1024; ++fd) close(fd);
+    HandOn(how);
     if (how.descriptors > 0) {
       const rlimit limit = {how.descriptors, how.descriptors};
       setrlimit(RLIMIT_NOFILE, &limit);

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/tools/run_binary.h"
@@ -14,9 +15,12 @@ namespace vramspan::broker_test {
 class Daemon {
  public:
   struct How {
-    std::string capacity = "device=9GiB,host=32GiB";  // Empty: NVML, the stand-in's.
-    uint64_t descriptors = 0;                         // Its limit, if any.
-    std::vector<std::string> options = {};            // More of them.
+    std::string capacity = "device=9GiB,host=32GiB";     // Empty: NVML, the stand-in's.
+    uint64_t descriptors = 0;                            // Its limit, if any.
+    std::string notify = {};                             // NOTIFY_SOCKET.
+    std::vector<std::pair<std::string, int>> kept = {};  // Descriptors, as systemd hands them on.
+    bool kept_for_another = false;                       // By LISTEN_PID.
+    std::vector<std::string> options = {};               // More of them.
   };
 
   ~Daemon();

@@ -36,13 +36,13 @@ std::optional<Bytes> StatedHost(const Options& options) {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Server>> Server::Make(const Options& options) {
+StatusOr<std::unique_ptr<Server>> Server::Make(const Options& options, ServiceManager& manager) {
   VS_ASSIGN_OR_RETURN(Fd folder, ClaimRunFolder(options.run_directory));
   VS_ASSIGN_OR_RETURN(std::unique_ptr<Machine> machine, MachineFor(options));
   VS_ASSIGN_OR_RETURN(std::unique_ptr<Loop> loop, Loop::Make());
   std::unique_ptr<Server> server(
       new Server(options, std::move(loop), std::move(machine), std::move(folder)));
-  VS_RETURN_IF_ERROR(server->Start());
+  VS_RETURN_IF_ERROR(server->Start(manager));
   return server;
 }
 
@@ -66,11 +66,12 @@ Server::Server(const Options& options, std::unique_ptr<Loop> loop, std::unique_p
 
 Server::~Server() {
   // A new process is to find nobody at once. Those connected see the end, and come again.
-  unlink((options_.run_directory + kBrokerSocket).c_str());
-  unlink((options_.run_directory + kControlSocket).c_str());
+  // Where the sockets are kept, who comes waits for the next broker.
+  if (!processes_kept_) unlink((options_.run_directory + kBrokerSocket).c_str());
+  if (!control_kept_) unlink((options_.run_directory + kControlSocket).c_str());
 }
 
-Status Server::Start() {
+Status Server::Start(ServiceManager& manager) {
   VS_RETURN_IF_ERROR(WatchSignals());
   VS_RETURN_IF_ERROR(host_.Look().status());
   VS_RETURN_IF_ERROR(dispatcher_.Start());
@@ -80,10 +81,14 @@ Status Server::Start() {
   VS_RETURN_IF_ERROR(operator_.Start(*loop_));
   loop_->Afterwards([this] { dispatcher_.Bury(); });
   const mode_t mode = geteuid() == 0 ? 0666 : 0600;
-  VS_ASSIGN_OR_RETURN(Fd control, ListenAt(options_.run_directory + kControlSocket, 0600));
+  const std::string control_path = options_.run_directory + kControlSocket;
+  VS_ASSIGN_OR_RETURN(Fd control, manager.ListenAt(control_path, 0600));
+  control_kept_ = manager.Keep(control, control_path);
   VS_RETURN_IF_ERROR(control_.Start(std::move(control)));
   VS_RETURN_IF_ERROR(metrics_.Start(options_));
-  VS_ASSIGN_OR_RETURN(Fd processes, ListenAt(options_.run_directory + kBrokerSocket, mode));
+  const std::string path = options_.run_directory + kBrokerSocket;
+  VS_ASSIGN_OR_RETURN(Fd processes, manager.ListenAt(path, mode));
+  processes_kept_ = manager.Keep(processes, path);
   return reception_.Start(std::move(processes));
 }
 

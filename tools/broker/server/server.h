@@ -13,13 +13,14 @@
 #include "tools/broker/server/operator.h"
 #include "tools/broker/server/options.h"
 #include "tools/broker/server/reception.h"
+#include "tools/broker/server/service_manager.h"
 
 namespace vramspan::broker {
 
 class Server {
  public:
   // Listens already. Errors say what is missing.
-  static StatusOr<std::unique_ptr<Server>> Make(const Options& options);
+  static StatusOr<std::unique_ptr<Server>> Make(const Options& options, ServiceManager& manager);
   ~Server();
 
   // Until SIGTERM or SIGINT. What processes were granted stays theirs.
@@ -28,7 +29,7 @@ class Server {
  private:
   Server(const Options& options, std::unique_ptr<Loop> loop, std::unique_ptr<Machine> machine,
          Fd folder);
-  Status Start();
+  Status Start(ServiceManager& manager);
   Status WatchSignals();
   void OnSignal();
   std::vector<std::string> Answer(std::string_view text);
@@ -37,6 +38,7 @@ class Server {
   const std::unique_ptr<Loop> loop_;
   const std::unique_ptr<Machine> machine_;
   const Fd folder_;
+  bool processes_kept_ = false, control_kept_ = false;  // Its sockets outlive the daemon.
   Fd signals_;
   const HostMemory host_;
   Accounts accounts_;

@@ -78,16 +78,6 @@ StatusOr<Fd> ListenAt(const std::string& path, mode_t mode) {
   memcpy(address.sun_path, path.data(), path.size());
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return SystemError("socket");
-  const int on = 1;
-  // Sockets that are accepted inherit it.
-  if (setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) {
-    return SystemError("SO_PASSCRED");
-  }
-  const int off = 0;
-  if (setsockopt(socket.get(), SOL_SOCKET, kPassRights, &off, sizeof off) != 0 &&
-      errno != ENOPROTOOPT) {
-    return SystemError("SO_PASSRIGHTS");
-  }
   if (unlink(path.c_str()) != 0 && errno != ENOENT) return SystemError(path);
   // Never by its path afterwards: that may be another's by then.
   const mode_t mask = umask(~mode & 0777);
@@ -95,8 +85,21 @@ StatusOr<Fd> ListenAt(const std::string& path, mode_t mode) {
   const int error = errno;
   umask(mask);
   if (bound != 0) return SystemError(path, error);
-  if (listen(socket.get(), kBacklog) != 0) return SystemError(path);
+  VS_RETURN_IF_ERROR(BeginToListen(socket.get(), path));
   return socket;
+}
+
+Status BeginToListen(int socket, const std::string& path) {
+  const int on = 1;
+  // Sockets that are accepted inherit it.
+  if (setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) {
+    return SystemError("SO_PASSCRED");
+  }
+  const int off = 0;
+  if (setsockopt(socket, SOL_SOCKET, kPassRights, &off, sizeof off) != 0 && errno != ENOPROTOOPT) {
+    return SystemError("SO_PASSRIGHTS");
+  }
+  return listen(socket, kBacklog) == 0 ? absl::OkStatus() : SystemError(path);
 }
 
 Sent Send(int socket, std::span<const uint8_t> datagram, std::initializer_list<int> descriptors) {

@@ -20,6 +20,9 @@ namespace vramspan::broker {
 // descriptors.
 StatusOr<Fd> ListenAt(const std::string& path, mode_t mode);
 
+// Listens with a socket that is bound to `path`, as ListenAt does.
+Status BeginToListen(int socket, const std::string& path);
+
 // A descriptor kept for the time when there are no others: one that waits to be accepted then would
 // be told of for ever.
 class Spare {
