@@ -39,6 +39,16 @@ std::string Columns(const std::vector<Row>& rows) {
   return text;
 }
 
+// Older brokers do not say it.
+std::string Since(const Json& object, const char* key) {
+  const int64_t seconds = object.value(key, int64_t{-1});
+  if (seconds < 0) return "";
+  if (seconds < 120) return absl::StrCat(seconds, " s");
+  if (seconds < 120 * 60) return absl::StrCat(seconds / 60, " min");
+  if (seconds < 48 * 3600) return absl::StrCat(seconds / 3600, " h");
+  return absl::StrCat(seconds / 86400, " d");
+}
+
 std::string DeviceLines(const Json& device) {
   const Json& memory = device["device_memory"];
   const Json& host = device["host_memory"];
@@ -62,7 +72,10 @@ Row TenantRow(const Json& tenant) {
           "",
           "",
           tenant.value("drained", false) ? "drained" : "",
-          tenant["class"].get<std::string>()};
+          tenant["class"].get<std::string>(),
+          absl::StrCat(tenant.value("recalls", uint64_t{0})),
+          SizeText(tenant.value("moved_bytes", uint64_t{0})),
+          ""};
 }
 
 // Beside who waits for its turn on the GPU, one has it.
@@ -88,7 +101,10 @@ Row ProcessRow(const Json& process) {
                        : lease["grant_bytes"].get<uint64_t>() == 0 ? ", drained"
                                                                    : ", draining",
                        TurnText(process)),
-          ""};
+          "",
+          "",
+          "",
+          Since(process, "connected_seconds")};
 }
 
 }  // namespace
@@ -96,8 +112,11 @@ Row ProcessRow(const Json& process) {
 std::string StatusTable(const Json& report) {
   const Json& broker = report["broker"];
   std::string text =
-      absl::StrCat("broker ", broker["pid"].get<int64_t>(), " in ",
-                   CleanText(broker["run_directory"].get<std::string>()), ", enforcement ",
+      absl::StrCat("broker ", broker["pid"].get<int64_t>(),
+                   Since(broker, "running_seconds").empty()
+                       ? ""
+                       : absl::StrCat(" since ", Since(broker, "running_seconds")),
+                   " in ", CleanText(broker["run_directory"].get<std::string>()), ", enforcement ",
                    broker["enforcement"].get<std::string>(),
                    broker["sees_use"].get<bool>() ? "" : "; what processes use is not seen",
                    broker.value("drained", false) ? "; everybody is drained" : "", "\n");
@@ -105,7 +124,7 @@ std::string StatusTable(const Json& report) {
   for (const Json& device : report["devices"]) {
     absl::StrAppend(&text, "\n", DeviceLines(device));
     std::vector<Row> rows = {{"tenant", "weight", "guarantee", "limit", "target", "grant", "used",
-                              "wanted", "state", "class"}};
+                              "wanted", "state", "class", "recalls", "moved", "since"}};
     for (const Json& tenant : device["tenants"]) {
       rows.push_back(TenantRow(tenant));
       for (const Json& process : tenant["processes"]) rows.push_back(ProcessRow(process));

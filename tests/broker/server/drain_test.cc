@@ -62,10 +62,18 @@ TEST(Drain, ATenantLeavesTheDeviceAndComesBack) {
   const Output table = Operate(daemon, "status");
   EXPECT_THAT(table.out, testing::ContainsRegex("train .* drained +normal"));
   EXPECT_THAT(table.out, HasSubstr("steady, drained"));
+  EXPECT_THAT(table.out, testing::ContainsRegex("broker [0-9]+ since [0-9]+ s in "));
+  EXPECT_THAT(table.out, testing::ContainsRegex("recalls +moved +since\n"));
+  EXPECT_THAT(table.out, testing::ContainsRegex(" [0-9]+ s\n"));
   const auto report = nlohmann::json::parse(Operate(daemon, "status --format json").out);
   EXPECT_EQ(report["broker"]["drained"], false);
   const auto& tenants = report["devices"].at(0)["tenants"];
-  for (const auto& tenant : tenants) EXPECT_EQ(tenant["drained"], tenant["name"] == "train");
+  for (const auto& tenant : tenants) {
+    EXPECT_EQ(tenant["drained"], tenant["name"] == "train");
+    if (tenant["name"] == "train") EXPECT_GE(tenant["recalls"], 1);
+    if (tenant["name"] == "train") EXPECT_GE(tenant["recalled_bytes"], GiB(4).value - MiB(2).value);
+    for (const auto& process : tenant["processes"]) EXPECT_LT(process["connected_seconds"], 60);
+  }
   const Output undrain = Operate(daemon, "undrain /a");
   ASSERT_EQ(undrain.code, 0) << undrain.err;
   EXPECT_TRUE(Until({&a, &b}, [&] { return a.grant() >= GiB(4) - MiB(2); })) << a.grant().value;
@@ -176,9 +184,22 @@ TEST(Drain, AProcessStaysDrainedWhenItConnectsAgain) {
   ASSERT_EQ(Operate(daemon, "drain " + std::to_string(a1.pid())).code, 0);
   ASSERT_TRUE(Until({&a1, &a2}, [&] { return a1.grant() == GiB(0) && a2.grant() == kAll; }));
   a1.Reconnect();
+  // A process has one connection for each device: until the end of the first is seen.
+  ASSERT_TRUE(Until({&a2}, [&] {
+    const auto lines = daemon.Ask(R"({"verb":"status"})");
+    return std::none_of(lines.begin(), lines.end(), [&](const std::string& line) {
+      const auto object = nlohmann::json::parse(line);
+      return object["kind"] == "process" && object["pid"] == a1.pid() && object["state"] != "dying";
+    });
+  }));
   a1.BeGreedy(kAll);
-  ASSERT_TRUE(Until({&a1, &a2}, [&] { return a1.host() >= GiB(1); }));
+  ASSERT_TRUE(Until({&a1, &a2}, [&] { return a1.welcomed(); }));
   EXPECT_EQ(a1.grant(), GiB(0));
+  const std::string json = Operate(daemon, "status --format json").out;
+  const auto report = nlohmann::json::parse(json);
+  for (const auto& process : report["devices"].at(0)["tenants"].at(0)["processes"]) {
+    EXPECT_EQ(process["drained"], process["pid"] == a1.pid()) << json;
+  }
   ASSERT_EQ(Operate(daemon, "undrain " + std::to_string(a1.pid())).code, 0);
   EXPECT_TRUE(Until({&a1, &a2}, [&] { return a1.grant() >= GiB(4) - MiB(2); }));
 }

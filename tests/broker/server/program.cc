@@ -91,6 +91,8 @@ void SpeakAsAChild(int broker) {
         broker = ConnectTo(path);
         const char result = broker >= 0 ? 'C' : 'X';
         send(test, &result, 1, MSG_NOSIGNAL);
+        // What came of the former connection is not of this one.
+        continue;
       } else if (buffer[0] == 'n') {
         reads = false;
       } else if (buffer[0] == 'f') {

@@ -121,8 +121,8 @@ std::vector<std::string> Server::Answer(std::string_view text) {
   Status done;
   switch (request->verb) {
     case Request::Verb::kStatus:
-      return StatusReport(
-          {accounts_, devices_, clients_, options_.run_directory, machine_->sees_use()});
+      return StatusReport({accounts_, devices_, clients_, options_.run_directory,
+                           machine_->sees_use(), Now(), started_});
     case Request::Verb::kSet:
       done = operator_.Set(request->tenant, request->changes);
       break;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/broker/server/clock.h"
 #include "tools/broker/server/control.h"
 #include "tools/broker/server/metrics.h"
 #include "tools/broker/server/operator.h"
@@ -35,6 +36,7 @@ class Server {
   std::vector<std::string> Answer(std::string_view text);
 
   const Options options_;
+  const Instant started_ = Now();
   const std::unique_ptr<Loop> loop_;
   const std::unique_ptr<Machine> machine_;
   const Fd folder_;

@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "tools/broker/core/amounts.h"
 #include "tools/broker/core/facts.h"
@@ -32,6 +35,10 @@ const char* TurnText(const State& state, const Process& process) {
   return state.gpu.holder == process.id ? "has" : "waits";
 }
 
+int64_t SecondsOf(Duration time) {
+  return std::max<int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(time).count());
+}
+
 Json LimitOf(Bytes limit) { return limit == kAllBytes ? Json() : Json(limit.value); }
 
 Json PoolOf(const State& state, Place place) {
@@ -51,10 +58,13 @@ Json LeaseOf(const Process& process, Place place) {
           {"recalled_bytes", lease.recall ? lease.recall->bytes.value : 0}};
 }
 
-Json TenantOf(const Account& account, const std::string& device) {
+Json TenantOf(const Account& account, const Device& device) {
   const Policy& p = account.policy;
+  const auto found = account.tallies.find(&device);
+  const Tally tally = found == account.tallies.end() ? Tally() : found->second;
+  const uint64_t recalls = std::accumulate(tally.answers.begin(), tally.answers.end(), uint64_t{0});
   return {{"kind", "tenant"},
-          {"device", device},
+          {"device", device.name},
           {"name", account.name},
           {"cgroup", account.cgroup},
           {"policy_from", SourceText(account.source)},
@@ -64,10 +74,14 @@ Json TenantOf(const Account& account, const std::string& device) {
           {"host_guarantee_bytes", p.guarantee[Place::kHost].value},
           {"host_limit_bytes", LimitOf(p.limit[Place::kHost])},
           {"class", ClassText(p.klass)},
-          {"drained", account.drained}};
+          {"drained", account.drained},
+          {"recalls", recalls},
+          {"recalled_bytes", tally.given[Place::kDevice].value},
+          {"moved_bytes", tally.moved.value},
+          {"stalled_seconds", SecondsOf(tally.stalled)}};
 }
 
-Json ProcessOf(const Process& process, const Client* client, const Device& device) {
+Json ProcessOf(const Process& process, const Client* client, const Device& device, Instant now) {
   const auto measured = device.measured.find(process.id);
   return {
       {"kind", "process"},
@@ -75,6 +89,7 @@ Json ProcessOf(const Process& process, const Client* client, const Device& devic
       {"cgroup", client == nullptr ? "" : client->account->cgroup},
       {"pid", client == nullptr ? 0 : client->peer.pid},
       {"program", client == nullptr ? "" : client->peer.name},
+      {"connected_seconds", client == nullptr ? 0 : SecondsOf(now - client->since)},
       {"state", StateName(StateIndex(process))},
       {"overruns", process.overran},
       {"turn", TurnText(device.state, process)},
@@ -99,7 +114,8 @@ std::vector<std::string> StatusReport(const Facts& facts) {
                         {"sees_use", facts.sees_use},
                         // What holds a process to its grant (docs/sharing.md).
                         {"enforcement", "cooperative"},
-                        {"drained", facts.accounts.drained()}}));
+                        {"drained", facts.accounts.drained()},
+                        {"running_seconds", SecondsOf(facts.now - facts.started)}}));
   for (const auto& [uuid, device] : facts.devices) {
     const State& state = device.state;
     const Bytes reserve = state.settings.Reserve(state.pools[Place::kDevice].capacity);
@@ -111,13 +127,13 @@ std::vector<std::string> StatusReport(const Facts& facts) {
                           {"turns", state.gpu.on},
                           {"adopting", state.adopting_until.has_value()}}));
     for (const Account* const account : facts.accounts.All()) {
-      if (account->appeared || account->drained)
-        lines.push_back(Line(TenantOf(*account, device.name)));
+      if (account->appeared || account->drained) lines.push_back(Line(TenantOf(*account, device)));
     }
     for (const auto& [id, process] : state.processes) {
       const auto client = facts.clients.find(id);
-      lines.push_back(Line(ProcessOf(
-          process, client == facts.clients.end() ? nullptr : client->second.get(), device)));
+      lines.push_back(
+          Line(ProcessOf(process, client == facts.clients.end() ? nullptr : client->second.get(),
+                         device, facts.now)));
     }
   }
   lines.push_back(Line({{"kind", "end"}}));

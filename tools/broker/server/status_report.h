@@ -18,6 +18,7 @@ struct Facts {
   const Clients& clients;
   std::string run_directory;
   bool sees_use = false;
+  Instant now, started;  // Of the broker.
 };
 
 std::vector<std::string> StatusReport(const Facts& facts);
