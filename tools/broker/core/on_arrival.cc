@@ -38,8 +38,6 @@ void On(State& state, const Joins& event, Actions& actions) {
   Process* const process = Admit(state, event.process, event.tenant, event.drained, actions);
   if (process == nullptr) return;
   TakeWord(*process, event.said);
-  // It need not wait for a grant that does not come.
-  if (process->drains) TellGrant(*process, Place::kDevice, actions);
 }
 
 void On(State& state, const Restarts& event, Actions& actions) {
