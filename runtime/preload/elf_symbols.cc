@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "runtime/preload/behind_stub.h"
+
 // Made by the linker: where the loaded library begins and ends.
 extern "C" {
 extern const char vramspan_own_start[] __asm__("__ehdr_start")
@@ -149,7 +151,7 @@ struct NextSearch {
 int LookForNext(dl_phdr_info* library, size_t, void* data) {
   auto* search = static_cast<NextSearch*>(data);
   if (!search->passed_own) {
-    search->passed_own = Contains(*library, reinterpret_cast<const void*>(&LookForNext));
+    search->passed_own = Contains(*library, Foremost(reinterpret_cast<const void*>(&LookForNext)));
     return 0;
   }
   if (search->beside != nullptr && FindExport(*library, search->beside, nullptr) == nullptr)
@@ -218,7 +220,7 @@ void* NextExport(const char* name, const char* version, const char* beside) {
 
 bool IsOwnCode(const void* address) {
   const auto* at = static_cast<const char*>(address);
-  return at >= vramspan_own_start && at < vramspan_own_end;
+  return (at >= vramspan_own_start && at < vramspan_own_end) || InStub(address);
 }
 
 }  // namespace vramspan::preload

@@ -14,11 +14,12 @@ namespace vramspan::preload {
 void* FindExport(const dl_phdr_info& library, const char* name, const char* version);
 
 // The first definition of `name` in a library that the loader searches after the one this code is
-// in; of this version where the library has versions. Where `beside` is not null, in a library that
-// defines that too. Null where there is none.
+// in, or after the stub that stands in its place (behind_stub.h); of this version where the library
+// has versions. Where `beside` is not null, in a library that defines that too. Null where there is
+// none.
 void* NextExport(const char* name, const char* version, const char* beside);
 
-// Whether the address lies in the library that this code is in.
+// Whether the address lies in the library that this code is in, or in the stub before it.
 bool IsOwnCode(const void* address);
 
 }  // namespace vramspan::preload
