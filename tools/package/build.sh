@@ -103,6 +103,7 @@ if $given; then
 else
   "$repo/cmake/old_glibc/check.sh" 2.28 "${binaries[@]}" "${images[@]}" >&2
   "$repo/cmake/check_preload.sh" "$host/lib/libvramspan_preload.so" "$repo/tests/preload/hooked_symbols.inc" >&2
+  "$repo/cmake/check_stub.sh" "$host/lib/libvramspan_stub.so" "$host/lib/libvramspan_preload.so" >&2
 fi
 if ! find "$build" -name '*.fatbin' | grep -q .; then
   echo "package: no kernel has code for GPUs, because nvcc was not found" >&2

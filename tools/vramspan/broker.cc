@@ -31,11 +31,12 @@ class BrokerCommand final : public Command {
         "  vramspan broker status                     # who has what, and is due what\n"
         "  vramspan broker set train weight=200 guarantee=8GiB\n"
         "  vramspan broker drain train                # off the devices, to host memory\n"
+        "  vramspan broker cdi --output /etc/cdi/vramspan.json   # for containers\n"
         "\n"
         "Read more: docs/sharing.md");
     for (auto make :
          {&broker_command::MakeServe, &broker_command::MakeStatus, &broker_command::MakeSet,
-          &broker_command::MakeDrain, &broker_command::MakeUndrain}) {
+          &broker_command::MakeDrain, &broker_command::MakeUndrain, &broker_command::MakeCdi}) {
       actions_.push_back(make());
       actions_.back()->Define(options);
     }

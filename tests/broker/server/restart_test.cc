@@ -224,7 +224,8 @@ TEST(Restart, ModesAreRightWhateverTheUmask) {
     return found.st_mode & 0777;
   };
   EXPECT_EQ(mode(""), geteuid() == 0 ? 0755u : 0700u);
-  EXPECT_EQ(mode("/broker.sock"), geteuid() == 0 ? 0666u : 0600u);
+  EXPECT_EQ(mode("/clients"), geteuid() == 0 ? 0755u : 0700u);
+  EXPECT_EQ(mode("/clients/broker.sock"), geteuid() == 0 ? 0666u : 0600u);
   EXPECT_EQ(mode("/control.sock"), 0600u);
   EXPECT_EQ(mode("/lock"), 0600u);
 }

@@ -1,5 +1,6 @@
-// Where a broker's sockets lie: a folder with broker.sock, for processes, and control.sock, for
-// operators.
+// Where a broker's sockets lie: a folder with control.sock, for operators, and a folder `clients`
+// with broker.sock, for processes, to which broker.sock beside it leads. Containers get `clients`
+// alone. It stays when a broker ends: what is mounted is the folder, whatever has its name later.
 #ifndef VRAMSPAN_TOOLS_BROKER_CONTROL_RUN_DIRECTORY_H_
 #define VRAMSPAN_TOOLS_BROKER_CONTROL_RUN_DIRECTORY_H_
 
@@ -12,6 +13,8 @@ namespace vramspan::broker {
 
 inline constexpr char kBrokerSocket[] = "/broker.sock";
 inline constexpr char kControlSocket[] = "/control.sock";
+inline constexpr char kClientsFolder[] = "/clients";
+inline constexpr char kClientsSocket[] = "/clients/broker.sock";
 
 // Where processes look, in order: $VRAMSPAN_BROKER where it is a path and nothing else then; else
 // /run/vramspan, then $XDG_RUNTIME_DIR/vramspan.

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "tools/broker/control/run_directory.h"
 #include "tools/broker/server/system_error.h"
 
 namespace vramspan::broker {
@@ -51,9 +52,8 @@ StatusOr<Fd> Lock(const Fd& folder, const std::string& path) {
       absl::StrCat(path, ": another broker serves here; ask it by `vramspan broker status`"));
 }
 
-}  // namespace
-
-StatusOr<Fd> ClaimRunFolder(const std::string& path) {
+// One that others can change is refused; its parents are not looked at.
+StatusOr<Fd> MakeFolder(const std::string& path) {
   // Root's is for everybody to connect in.
   const mode_t mode = geteuid() == 0 ? 0755 : 0700;
   const bool made = mkdir(path.c_str(), mode) == 0;
@@ -63,10 +63,26 @@ StatusOr<Fd> ClaimRunFolder(const std::string& path) {
   struct stat found = {};
   if (fstat(folder.get(), &found) != 0) return SystemError(path);
   if (!IsOurs(found) || (found.st_mode & kOthersWrite) != 0) return Unsafe(path);
-  VS_RETURN_IF_ERROR(LookAtParents(path));
   // Whatever the umask is.
   if (made && fchmod(folder.get(), mode) != 0) return SystemError(path);
+  return folder;
+}
+
+}  // namespace
+
+StatusOr<Fd> ClaimRunFolder(const std::string& path) {
+  VS_ASSIGN_OR_RETURN(const Fd folder, MakeFolder(path));
+  VS_RETURN_IF_ERROR(LookAtParents(path));
   return Lock(folder, path);
+}
+
+Status MakeClientsFolder(const std::string& path) {
+  VS_RETURN_IF_ERROR(MakeFolder(path + kClientsFolder).status());
+  const std::string link = path + kBrokerSocket;
+  if (unlink(link.c_str()) != 0 && errno != ENOENT) return SystemError(link);
+  // From its own folder on: who has mounted that elsewhere finds it, too.
+  if (symlink(&kClientsSocket[1], link.c_str()) != 0) return SystemError(link);
+  return absl::OkStatus();
 }
 
 }  // namespace vramspan::broker

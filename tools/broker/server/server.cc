@@ -67,7 +67,10 @@ Server::Server(const Options& options, std::unique_ptr<Loop> loop, std::unique_p
 Server::~Server() {
   // A new process is to find nobody at once. Those connected see the end, and come again.
   // Where the sockets are kept, who comes waits for the next broker.
-  if (!processes_kept_) unlink((options_.run_directory + kBrokerSocket).c_str());
+  if (!processes_kept_) {
+    unlink((options_.run_directory + kBrokerSocket).c_str());
+    unlink((options_.run_directory + kClientsSocket).c_str());
+  }
   if (!control_kept_) unlink((options_.run_directory + kControlSocket).c_str());
 }
 
@@ -86,7 +89,8 @@ Status Server::Start(ServiceManager& manager) {
   control_kept_ = manager.Keep(control, control_path);
   VS_RETURN_IF_ERROR(control_.Start(std::move(control)));
   VS_RETURN_IF_ERROR(metrics_.Start(options_));
-  const std::string path = options_.run_directory + kBrokerSocket;
+  VS_RETURN_IF_ERROR(MakeClientsFolder(options_.run_directory));
+  const std::string path = options_.run_directory + kClientsSocket;
   VS_ASSIGN_OR_RETURN(Fd processes, manager.ListenAt(path, mode));
   processes_kept_ = manager.Keep(processes, path);
   return reception_.Start(std::move(processes));
