@@ -21,7 +21,8 @@ done
 # The daemon is for hosts, and so is its unit.
 held=$(dpkg-deb -c first/*.deb)
 for path in ./usr/lib/vramspan/libexec/vramspan/broker ./lib/systemd/system/vramspan-broker.service \
-  ./usr/share/vramspan/grafana.json; do
+  ./usr/share/vramspan/grafana.json \
+  ./usr/lib/vramspan/lib/libvramspan_stub.so ./usr/lib/vramspan/lib/vramspan/container.preload; do
   [[ $held == *" $path"* ]] || { echo "the .deb has no $path" >&2; exit 1; }
 done
 
