@@ -5,11 +5,11 @@
 #include <string_view>
 
 #include "runtime/base/log.h"
-#include "tools/broker/server/cgroup.h"
 #include "tools/broker/server/configuration.h"
 #include "tools/broker/server/host_memory.h"
 #include "tools/broker/server/requests.h"
 #include "tools/broker/server/roll.h"
+#include "tools/broker/words/cgroup.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace vramspan::broker;  // NOLINT

@@ -36,7 +36,8 @@ class BrokerCommand final : public Command {
         "Read more: docs/sharing.md");
     for (auto make :
          {&broker_command::MakeServe, &broker_command::MakeStatus, &broker_command::MakeSet,
-          &broker_command::MakeDrain, &broker_command::MakeUndrain, &broker_command::MakeCdi}) {
+          &broker_command::MakeDrain, &broker_command::MakeUndrain, &broker_command::MakeCdi,
+          &broker_command::MakeHook}) {
       actions_.push_back(make());
       actions_.back()->Define(options);
     }

@@ -139,6 +139,13 @@ TEST(Containers, TheSpecMountsNothingForOperators) {
     EXPECT_THAT(Below(host), Not(::testing::Contains("control.sock"))) << host;
     EXPECT_THAT(Below(host), Not(::testing::Contains("lock"))) << host;
   }
+  const auto& hooks = spec["devices"][0]["containerEdits"]["hooks"];
+  ASSERT_EQ(hooks.size(), 2u);
+  for (const auto& hook : hooks) {
+    EXPECT_TRUE(hook["hookName"] == "createRuntime" || hook["hookName"] == "poststop");
+    EXPECT_TRUE(std::string(hook["path"]).starts_with("/")) << hook;
+    EXPECT_EQ(hook["args"].back(), daemon.run());
+  }
   EXPECT_THAT(places, ElementsAre("/run/vramspan", "/usr/lib/vramspan/lib", "/etc/ld.so.preload"));
 }
 

@@ -7,7 +7,6 @@
 #include "tests/broker/server/lingering.h"
 #include "tools/broker/core/decide.h"
 #include "tools/broker/server/allowance.h"
-#include "tools/broker/server/cgroup.h"
 #include "tools/broker/server/configuration.h"
 #include "tools/broker/server/hang_up.h"
 #include "tools/broker/server/host_memory.h"
@@ -15,6 +14,7 @@
 #include "tools/broker/server/reform.h"
 #include "tools/broker/server/roll.h"
 #include "tools/broker/server/socket.h"
+#include "tools/broker/words/cgroup.h"
 
 namespace vramspan::broker {
 namespace {

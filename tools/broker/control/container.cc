@@ -64,6 +64,11 @@ Status CheckClients(const std::string& folder) {
 
 }  // namespace
 
+Status CheckHook(const std::string& path) {
+  VS_RETURN_IF_ERROR(CheckPath(path));
+  return CheckOwner(path, false);
+}
+
 StatusOr<std::vector<Mount>> ContainerMounts(const std::string& run_directory,
                                              const std::string& libraries) {
   const std::string clients = run_directory + kClientsFolder;

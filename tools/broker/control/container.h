@@ -28,6 +28,9 @@ struct Mount {
 StatusOr<std::vector<Mount>> ContainerMounts(const std::string& run_directory,
                                              const std::string& libraries);
 
+// The command that runtimes run as root.
+Status CheckHook(const std::string& path);
+
 }  // namespace vramspan::broker
 
 #endif  // VRAMSPAN_TOOLS_BROKER_CONTROL_CONTAINER_H_

@@ -14,6 +14,8 @@ namespace vramspan::broker {
 inline constexpr char kBrokerSocket[] = "/broker.sock";
 inline constexpr char kControlSocket[] = "/control.sock";
 inline constexpr char kClientsFolder[] = "/clients";
+// What containers' hooks wrote: for the broker alone.
+inline constexpr char kContainersFolder[] = "/tenants.d";
 inline constexpr char kClientsSocket[] = "/clients/broker.sock";
 
 // Where processes look, in order: $VRAMSPAN_BROKER where it is a path and nothing else then; else

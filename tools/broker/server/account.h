@@ -17,9 +17,10 @@ struct Device;
 
 // Where its policy is from.
 enum class Source : uint8_t {
-  kPresent,   // From nowhere: it is there because processes of it are.
-  kOperator,  // `set`, until the daemon ends.
-  kFile,      // The configuration.
+  kPresent,    // From nowhere: it is there because processes of it are.
+  kOperator,   // `set`, until the daemon ends.
+  kFile,       // The configuration.
+  kContainer,  // A container's hook.
 };
 
 struct Account {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/broker/server/cgroup.h"
+#include "tools/broker/words/cgroup.h"
 
 namespace vramspan::broker {
 namespace {

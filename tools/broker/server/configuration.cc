@@ -10,7 +10,8 @@
 #include <toml++/toml.h>
 
 #include "runtime/base/small_file.h"
-#include "tools/broker/server/cgroup.h"
+#include "tools/broker/words/cgroup.h"
+#include "tools/broker/words/policy_bound.h"
 #include "tools/broker/words/policy_text.h"
 
 namespace vramspan::broker {
@@ -42,22 +43,31 @@ Status Take(std::string_view key, const std::string& value, WantedTenant* tenant
   return SetPolicy(key, value, &tenant->policy);
 }
 
-}  // namespace
-
-StatusOr<WantedTenant> ReadTenant(const std::string& file, std::string_view text) {
+// Each key and its value.
+template <typename TakeOne>
+Status TakeAll(const std::string& file, std::string_view text, TakeOne take) {
   const toml::parse_result parsed = toml::parse(text, file);
   if (!parsed) {
     return At(file, parsed.error().source().begin, parsed.error().description());
   }
-  WantedTenant tenant = {.where = file};
   for (const auto& [key, node] : parsed.table()) {
     const std::optional<std::string> value = TextOf(node);
     if (!value) {
       return At(file, key.source().begin, absl::StrCat(key.str(), ": use a text or a number"));
     }
-    const Status taken = Take(key.str(), *value, &tenant);
+    const Status taken = take(key.str(), *value);
     if (!taken.ok()) return At(file, key.source().begin, taken.message());
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+StatusOr<WantedTenant> ReadTenant(const std::string& file, std::string_view text) {
+  WantedTenant tenant = {.where = file};
+  VS_RETURN_IF_ERROR(TakeAll(file, text, [&](std::string_view key, const std::string& value) {
+    return Take(key, value, &tenant);
+  }));
   if (tenant.name.empty()) tenant.name = std::filesystem::path(file).stem().string();
   if (tenant.cgroup.empty() && tenant.name.starts_with('/')) {
     const Status taken = Take("cgroup", tenant.name, &tenant);
@@ -68,6 +78,23 @@ StatusOr<WantedTenant> ReadTenant(const std::string& file, std::string_view text
               "there is no cgroup; say whose processes it is about: cgroup = \"/...\"");
   }
   return tenant;
+}
+
+StatusOr<WantedTenant> ReadTenantFile(const std::string& file) {
+  VS_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(file, kMostOfAFile));
+  return ReadTenant(file, text);
+}
+
+StatusOr<Policy> ReadMostOfContainers(const std::string& folder) {
+  const std::string file = (std::filesystem::path(folder) / kContainersFile).string();
+  Policy most = kMostOfContainers;
+  const StatusOr<std::string> text = ReadSmallFile(file, kMostOfAFile);
+  if (absl::IsNotFound(text.status())) return most;
+  VS_RETURN_IF_ERROR(text.status());
+  VS_RETURN_IF_ERROR(TakeAll(file, *text, [&](std::string_view key, const std::string& value) {
+    return SetPolicy(key, value, &most);
+  }));
+  return most;
 }
 
 StatusOr<std::vector<WantedTenant>> ReadConfiguration(const std::string& folder) {
@@ -88,8 +115,7 @@ StatusOr<std::vector<WantedTenant>> ReadConfiguration(const std::string& folder)
   }
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) {
-    VS_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(file, kMostOfAFile));
-    VS_ASSIGN_OR_RETURN(WantedTenant tenant, ReadTenant(file, text));
+    VS_ASSIGN_OR_RETURN(WantedTenant tenant, ReadTenantFile(file));
     for (const WantedTenant& other : wanted) {
       if (other.name == tenant.name) {
         return At(

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/base/small_file.h"
-#include "tools/broker/server/cgroup.h"
+#include "tools/broker/words/cgroup.h"
 
 namespace vramspan::broker {
 namespace {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "tools/broker/core/amounts.h"
-#include "tools/broker/server/cgroup.h"
 #include "tools/broker/server/clock.h"
 #include "tools/broker/server/configuration.h"
 #include "tools/broker/server/journal.h"
 #include "tools/broker/server/system_error.h"
+#include "tools/broker/words/cgroup.h"
 #include "tools/broker/words/policy_text.h"
 
 namespace vramspan::broker {
@@ -24,13 +24,19 @@ constexpr Duration kBurst = std::chrono::milliseconds(50);
 
 }  // namespace
 
-Operator::Operator(Dispatcher& dispatcher, Accounts& accounts, Devices& devices, std::string folder)
-    : dispatcher_(dispatcher), accounts_(accounts), devices_(devices), folder_(std::move(folder)) {}
+Operator::Operator(Dispatcher& dispatcher, Accounts& accounts, Devices& devices, std::string folder,
+                   const std::string& run_directory)
+    : dispatcher_(dispatcher),
+      accounts_(accounts),
+      devices_(devices),
+      folder_(std::move(folder)),
+      containers_(run_directory) {}
 
 Status Operator::Start(Loop& loop) {
   VS_RETURN_IF_ERROR(alarm_.Start(loop, [this] { RereadAndSay(); }));
   // Watched first: what changes meanwhile is read again.
   VS_RETURN_IF_ERROR(WatchFolder(loop));
+  VS_RETURN_IF_ERROR(containers_.Start(loop, [this] { RereadContainers(); }));
   return Reread();
 }
 
@@ -48,14 +54,27 @@ Status Operator::WatchTenants() {
   if (inotify_add_watch(inotify_.get(), tenants.c_str(), kChanges) < 0 && errno != ENOENT) {
     return SystemError(tenants);
   }
+  outer_ = inotify_add_watch(inotify_.get(), folder_.c_str(), kChanges);
+  if (outer_ < 0 && errno != ENOENT) return SystemError(folder_);
   return absl::OkStatus();
 }
 
+// Of the outer folder one file counts.
 void Operator::OnChange() {
-  std::array<char, 4096> events;
-  while (read(inotify_.get(), events.data(), events.size()) > 0) {
+  alignas(inotify_event) std::array<char, 4096> events;
+  bool counts = false;
+  for (;;) {
+    const ssize_t size = read(inotify_.get(), events.data(), events.size());
+    if (size <= 0) break;
+    for (ssize_t at = 0; at < size;) {
+      const auto* const event =
+          reinterpret_cast<const inotify_event*>(&events[static_cast<size_t>(at)]);
+      const std::string_view name = event->len > 0 ? event->name : "";
+      counts = counts || event->wd != outer_ || name == kContainersFile;
+      at += static_cast<ssize_t>(sizeof *event + event->len);
+    }
   }
-  alarm_.Set(After(Now(), kBurst));
+  if (counts) alarm_.Set(After(Now(), kBurst));
 }
 
 void Operator::RereadAndSay() {
@@ -68,13 +87,28 @@ void Operator::RereadAndSay() {
 
 Status Operator::Reread() {
   VS_ASSIGN_OR_RETURN(std::vector<WantedTenant> wanted, ReadConfiguration(folder_));
+  VS_ASSIGN_OR_RETURN(most_of_containers_, ReadMostOfContainers(folder_));
   for (WantedTenant& told : ToldOf(accounts_)) {
     const bool in_a_file = std::any_of(wanted.begin(), wanted.end(), [&](const WantedTenant& w) {
       return w.cgroup == told.cgroup;
     });
     if (told.source == Source::kOperator && !in_a_file) wanted.push_back(std::move(told));
   }
-  return Carry(PlanReform(accounts_, devices_, std::move(wanted), Now()));
+  return CarryBeside(wanted);
+}
+
+// What was set of others stays: no file of an operator's has changed.
+void Operator::RereadContainers() {
+  std::vector<WantedTenant> wanted = ToldOf(accounts_);
+  std::erase_if(wanted, [](const WantedTenant& told) { return told.source == Source::kContainer; });
+  const Status carried = CarryBeside(wanted);
+  if (!carried.ok())
+    Journal::Say(absl::StrCat("containers stay as they were: ", carried.message()));
+}
+
+Status Operator::CarryBeside(const std::vector<WantedTenant>& wanted) {
+  return Carry(
+      containers_.Join(accounts_, devices_, wanted, containers_.Read(most_of_containers_)));
 }
 
 Status Operator::Set(const std::string& tenant, const std::map<std::string, std::string>& changes) {
@@ -103,7 +137,10 @@ Status Operator::Set(const std::string& tenant, const std::map<std::string, std:
   for (const auto& [key, value] : changes) {
     VS_RETURN_IF_ERROR(SetPolicy(key, value, &found->policy));
   }
-  return Carry(PlanReform(accounts_, devices_, std::move(wanted), Now()));
+  // A container that it is about is the operator's business from now on.
+  if (found->source == Source::kContainer) found->source = Source::kOperator;
+  std::erase_if(wanted, [](const WantedTenant& told) { return told.source == Source::kContainer; });
+  return CarryBeside(wanted);
 }
 
 Status Operator::Carry(StatusOr<Reform> reform) {

@@ -7,6 +7,7 @@
 
 #include "runtime/base/status.h"
 #include "tools/broker/server/alarm.h"
+#include "tools/broker/server/container_tenants.h"
 #include "tools/broker/server/dispatcher.h"
 
 namespace vramspan::broker {
@@ -14,7 +15,8 @@ namespace vramspan::broker {
 class Operator {
  public:
   // All of it outlives this. `folder` has the configuration.
-  Operator(Dispatcher& dispatcher, Accounts& accounts, Devices& devices, std::string folder);
+  Operator(Dispatcher& dispatcher, Accounts& accounts, Devices& devices, std::string folder,
+           const std::string& run_directory);
   // Reads the configuration, and watches for changes of it.
   Status Start(Loop& loop);
 
@@ -30,13 +32,19 @@ class Operator {
   Status WatchTenants();
   void OnChange();
 
+  // What the operator wants, and the containers beside it.
+  Status CarryBeside(const std::vector<WantedTenant>& wanted);
+  void RereadContainers();
   Status Carry(StatusOr<Reform> reform);
 
   Dispatcher& dispatcher_;
   Accounts& accounts_;
   Devices& devices_;
   const std::string folder_;
+  ContainerTenants containers_;
+  Policy most_of_containers_;
   Fd inotify_;
+  int outer_ = -1;  // What watches `folder_` itself.
   Alarm alarm_;
 };
 

@@ -8,8 +8,8 @@
 
 #include "runtime/base/clean_text.h"
 #include "runtime/base/small_file.h"
-#include "tools/broker/server/cgroup.h"
 #include "tools/broker/server/system_error.h"
+#include "tools/broker/words/cgroup.h"
 
 namespace vramspan::broker {
 namespace {

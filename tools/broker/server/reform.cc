@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "tools/broker/core/decide.h"
-#include "tools/broker/server/cgroup.h"
 #include "tools/broker/server/refusal_text.h"
+#include "tools/broker/words/cgroup.h"
 
 namespace vramspan::broker {
 namespace {

@@ -52,10 +52,11 @@ StatusOr<Fd> Lock(const Fd& folder, const std::string& path) {
       absl::StrCat(path, ": another broker serves here; ask it by `vramspan broker status`"));
 }
 
+// Root's are for everybody to connect in.
+mode_t ModeForClients() { return geteuid() == 0 ? 0755 : 0700; }
+
 // One that others can change is refused; its parents are not looked at.
-StatusOr<Fd> MakeFolder(const std::string& path) {
-  // Root's is for everybody to connect in.
-  const mode_t mode = geteuid() == 0 ? 0755 : 0700;
+StatusOr<Fd> MakeFolder(const std::string& path, mode_t mode) {
   const bool made = mkdir(path.c_str(), mode) == 0;
   if (!made && errno != EEXIST) return SystemError(path);
   Fd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
@@ -71,13 +72,15 @@ StatusOr<Fd> MakeFolder(const std::string& path) {
 }  // namespace
 
 StatusOr<Fd> ClaimRunFolder(const std::string& path) {
-  VS_ASSIGN_OR_RETURN(const Fd folder, MakeFolder(path));
+  VS_ASSIGN_OR_RETURN(const Fd folder, MakeFolder(path, ModeForClients()));
   VS_RETURN_IF_ERROR(LookAtParents(path));
   return Lock(folder, path);
 }
 
+Status MakePrivateFolder(const std::string& path) { return MakeFolder(path, 0700).status(); }
+
 Status MakeClientsFolder(const std::string& path) {
-  VS_RETURN_IF_ERROR(MakeFolder(path + kClientsFolder).status());
+  VS_RETURN_IF_ERROR(MakeFolder(path + kClientsFolder, ModeForClients()).status());
   const std::string link = path + kBrokerSocket;
   if (unlink(link.c_str()) != 0 && errno != ENOENT) return SystemError(link);
   // From its own folder on: who has mounted that elsewhere finds it, too.

@@ -25,6 +25,8 @@ const char* SourceText(Source source) {
       return "operator";
     case Source::kFile:
       return "file";
+    case Source::kContainer:
+      return "container";
   }
   return "present";
 }

@@ -1,4 +1,4 @@
-#include "tools/broker/server/cgroup.h"
+#include "tools/broker/words/cgroup.h"
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>

@@ -1,8 +1,8 @@
 // Which cgroup a process is in, and which of its folders is the tenant.
 //
 // Pure: text in, text out. The text is the kernel's, but the names in it are whoever's made them.
-#ifndef VRAMSPAN_TOOLS_BROKER_SERVER_CGROUP_H_
-#define VRAMSPAN_TOOLS_BROKER_SERVER_CGROUP_H_
+#ifndef VRAMSPAN_TOOLS_BROKER_WORDS_CGROUP_H_
+#define VRAMSPAN_TOOLS_BROKER_WORDS_CGROUP_H_
 
 #include <string>
 #include <string_view>
@@ -28,4 +28,4 @@ bool IsWithin(std::string_view inner, std::string_view outer);
 
 }  // namespace vramspan::broker
 
-#endif  // VRAMSPAN_TOOLS_BROKER_SERVER_CGROUP_H_
+#endif  // VRAMSPAN_TOOLS_BROKER_WORDS_CGROUP_H_
