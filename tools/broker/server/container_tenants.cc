@@ -3,11 +3,14 @@
 #include <absl/strings/str_cat.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "tools/broker/control/run_directory.h"
