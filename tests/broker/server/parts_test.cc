@@ -1,8 +1,11 @@
 // The daemon's parts by themselves: what reads others' text, and what a tenant may cost.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 
 #include "tests/broker/server/lingering.h"
 #include "tools/broker/core/decide.h"
@@ -15,6 +18,7 @@
 #include "tools/broker/server/roll.h"
 #include "tools/broker/server/socket.h"
 #include "tools/broker/words/cgroup.h"
+#include "tools/broker/words/policy_bound.h"
 
 namespace vramspan::broker {
 namespace {
@@ -91,6 +95,23 @@ TEST(Configuration, ErrorsSayWhere) {
   EXPECT_THAT(error("weight = -3\n"), HasSubstr("f.toml:1: weight: '-3'"));
   EXPECT_THAT(error("\ncgroup = /a\n"), HasSubstr("f.toml:2: "));
   EXPECT_THAT(error("name = \"x\"\n"), HasSubstr("no cgroup"));
+}
+
+// As docs/sharing.md shows the file.
+TEST(Configuration, WhatContainersMayHaveAtMost) {
+  const std::string folder = ::testing::TempDir() + "/vramspan-most-" + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  const auto none = ReadMostOfContainers(folder);
+  ASSERT_TRUE(none.ok()) << none.status();
+  std::ofstream(folder + "/containers.toml")
+      << "weight = 100\nguarantee = \"0\"\nlimit = \"none\"\nclass = \"normal\"\n";
+  const auto shown = ReadMostOfContainers(folder);
+  ASSERT_TRUE(shown.ok()) << shown.status();
+  EXPECT_TRUE(SamePolicy(*none, *shown));
+  std::ofstream(folder + "/containers.toml") << "\ncgroup = \"/a\"\n";
+  EXPECT_THAT(std::string(ReadMostOfContainers(folder).status().message()),
+              HasSubstr("containers.toml:2: 'cgroup' is not known"));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(HostUse, OfMeminfo) {
