@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/api/tracing.h"
 #include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
@@ -185,7 +186,7 @@ void LeaseBudgets::Rest() {
   }
   thread_.Join();
   MutexLock lock(mu_);
-  if (mover_ != nullptr && std::exchange(holds_, false)) mover_->HoldWork(false);
+  Hold(std::nullopt);
   memory_ = nullptr;
   mover_ = nullptr;
 }
@@ -261,15 +262,28 @@ LeaseNumbers LeaseBudgets::numbers() {
   return numbers;
 }
 
+void LeaseBudgets::Hold(std::optional<Instant> until) {
+  if (mover_ == nullptr || never_holds_ || holds_ == until) return;
+  holds_ = until;
+  std::optional<std::chrono::steady_clock::time_point> at;
+  // An instant of the lease's is of this clock.
+  if (until.has_value()) at.emplace(until->time_since_epoch());
+  mover_->HoldWork(at);
+}
+
+void LeaseBudgets::StopHolding() {
+  MutexLock lock(mu_);
+  Hold(std::nullopt);
+  never_holds_ = true;
+}
+
 void LeaseBudgets::Stands(const lease::Standing& standing) {
   MutexLock lock(mu_);
   const bool recalls = standing.device_recalled > standing_.device_recalled ||
                        standing.host_recalled > standing_.host_recalled;
   standing_ = standing;
   const Budgets budgets = BudgetsOf(standing_, bounds_, budgets_);
-  if (mover_ != nullptr && std::exchange(holds_, standing.holds) != standing.holds) {
-    mover_->HoldWork(holds_);
-  }
+  Hold(standing.hold_until);
   if (budgets == budgets_ && !recalls) return;
   budgets_ = budgets;
   apply_ = true;
@@ -315,7 +329,10 @@ lease::ProcessPage LeaseBudgets::Page() {
   if (mover_ != nullptr) {
     const WorkState work = mover_->work_state();
     page.works = work.works;
-    page.flags = lease::ProcessPage::kHolds | (work.runs ? lease::ProcessPage::kRuns : 0) |
+    // A thread that waits in one device's mover passes those of others: none of several holds.
+    const bool alone = Tracing::Get().tracers() <= 1 && !never_holds_;
+    page.flags = (alone ? lease::ProcessPage::kHolds : 0) |
+                 (work.runs ? lease::ProcessPage::kRuns : 0) |
                  (work.waits ? lease::ProcessPage::kWaits : 0);
   }
   return page;

@@ -53,6 +53,8 @@ class LeaseBudgets final : public lease::Member, public ContextRoom {
   // From here on budgets change, and the broker is told what the runtime has. Once. An error: there
   // is no thread for it.
   Status Drive(Memory* memory, Mover* mover, SetBudgets set);
+  // No work is held any more, and none will be.
+  void StopHolding();
   // Nothing changes any more, and the memory is not looked at. The broker is left when this object
   // is destroyed: when nothing is held.
   void Rest();
@@ -107,6 +109,7 @@ class LeaseBudgets final : public lease::Member, public ContextRoom {
   Budgets Applied();  // As the pools have them.
   bool AwaitMore(const Budgets& than, std::chrono::steady_clock::time_point until);
   void Work();
+  void Hold(std::optional<Instant> until) VS_REQUIRES(mu_);
   // Memory is to be given back for which somebody waits.
   bool Recalled() const VS_REQUIRES(mu_) {
     return standing_.device_recalled != Bytes(0) || standing_.host_recalled != Bytes(0) ||
@@ -124,7 +127,8 @@ class LeaseBudgets final : public lease::Member, public ContextRoom {
   bool apply_ VS_GUARDED_BY(mu_) = false;
   bool stop_ VS_GUARDED_BY(mu_) = false;
   Bytes needed_ VS_GUARDED_BY(mu_);
-  bool holds_ VS_GUARDED_BY(mu_) = false;        // The mover was told to hold new work.
+  std::optional<Instant> holds_ VS_GUARDED_BY(mu_);  // The mover was told to hold new work.
+  bool never_holds_ VS_GUARDED_BY(mu_) = false;
   Memory* memory_ VS_GUARDED_BY(mu_) = nullptr;  // Null: it is not looked at.
   Mover* mover_ VS_GUARDED_BY(mu_) = nullptr;
   SetBudgets set_;  // Before the thread starts.

@@ -325,6 +325,7 @@ Status Runtime::StartTracer(Overlap overlap, GraphLaunch graphs) {
 
 Status Runtime::End(std::unique_ptr<Runtime>* runtime) {
   Runtime& r = **runtime;
+  r.StopHolding();
   const bool left =
       r.tracer_ == nullptr || Tracing::Get().Remove(r.tracer_.get(), r.memory_->page_map().base());
   if (left && r.mover_->AwaitScopes(kScopePatience)) {

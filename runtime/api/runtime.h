@@ -57,6 +57,8 @@ class Runtime {
   Status SetPeerAccess(CUdevice peer, bool allowed);
   StatusOr<vramspanResidency> Residency(DevicePtr ptr, Bytes size);
   vramspanStatistics Statistics();
+  // No work waits for a turn on the GPU any more, and none will: the runtime is to end.
+  void StopHolding();
   // What the device is for this program, of which the driver says that it has `total`: the limit of
   // its tenant. None: no broker shares it out.
   std::optional<Bytes> LeaseLimit(Bytes total);

@@ -26,6 +26,10 @@ Status Runtime::JoinBroker(const std::string& device_uuid, bool device_given, bo
   return absl::OkStatus();
 }
 
+void Runtime::StopHolding() {
+  if (lease_ != nullptr) lease_->StopHolding();
+}
+
 std::optional<Bytes> Runtime::LeaseLimit(Bytes total) {
   if (lease_ == nullptr) return std::nullopt;
   return lease_->Limit(total);

@@ -410,6 +410,8 @@ std::vector<KernelTrust> Tracing::Kernels(size_t most) {
 
 Decoder* Tracing::decoder() { return TheState().decoder.load(std::memory_order_acquire); }
 
+size_t Tracing::tracers() { return TheState().tracers.load(std::memory_order_relaxed); }
+
 std::vector<CUcontext> Tracing::Passers(CUcontext own) {
   std::vector<CUcontext> others;
   for (const std::atomic<CUcontext>& passer : TheState().passers) {

@@ -64,6 +64,8 @@ class Tracing {
   // No call that begins from here on uses it. True when none does that began before; false where
   // one does not return for some seconds: the tracer must stay then. It may be asked again.
   bool Remove(Tracer* tracer, DevicePtr arena);
+  // How many are.
+  static size_t tracers();
   // The contexts but `own` that submitted work beside memory of others (Mover::BeginUntracked).
   static std::vector<CUcontext> Passers(CUcontext own);
   // Of the runtime of a context (Tracer): nothing is cut where it has none.

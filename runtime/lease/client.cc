@@ -331,7 +331,7 @@ void Client::TellMember() {
   standing_.grants = session_.grants();
   standing_.device_recalled = session_.Recalled(Memory::kDevice);
   standing_.host_recalled = session_.Recalled(Memory::kHost);
-  standing_.holds = session_.holds();
+  standing_.hold_until = session_.hold_until();
   member_.Stands(standing_);
   // Whoever waits for the first word finds what the member was told.
   const bool told = standing_.told_device && standing_.told_host;

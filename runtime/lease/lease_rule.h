@@ -80,7 +80,8 @@ inline lease::ProcessPage PageOf(const HeldMemory& held, const Budgets& most,
     // Without a place to evict to nothing comes to the device either: what is on the host would be
     // served from there for ever.
     const Bytes spare = std::min(kRoomToMove, most.host);
-    page.wanted_host += spare - std::min(spare, room);
+    const Bytes left = room - std::min(room, beyond);
+    page.wanted_host += spare - std::min(spare, left);
     // What is not on the device. Host memory also holds copies of what is.
     const Bytes off_device = held.allocated - std::min(held.allocated, held.device_used);
     page.wanted_device += std::min(held.host_used, off_device);

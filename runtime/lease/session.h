@@ -64,6 +64,7 @@ class Session {
   bool may_fetch() const { return may_fetch_; }
   // It is to hold its work: others have the GPU.
   bool holds() const { return hold_until_.has_value(); }
+  const std::optional<Instant>& hold_until() const { return hold_until_; }
   // There is a recall without an answer.
   bool Open(Memory memory) const { return OpenOf(memory).has_value(); }
   // Of the open recall, what the grant still has; 0 where there is none.

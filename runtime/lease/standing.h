@@ -5,6 +5,7 @@
 #define VRAMSPAN_RUNTIME_LEASE_STANDING_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "runtime/base/units.h"
 #include "runtime/lease/session.h"
@@ -18,7 +19,7 @@ struct Standing {
   Bytes device_recalled, host_recalled;  // Of the grants; to be given back now.
   Bytes device_limit, host_limit;        // Of the tenant. 0: never told.
   bool fenced = false;
-  bool holds = false;   // Others have the GPU: new work is to wait.
+  std::optional<Instant> hold_until;  // Others have the GPU: new work is to wait.
   bool absent = false;  // There has never been an answer, and nobody listens any more.
   bool told_device = false, told_host = false;          // That there was a grant of it.
   uint64_t granted = 0, recalled = 0, connections = 0;  // How often.

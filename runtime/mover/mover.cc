@@ -166,9 +166,9 @@ void Mover::WakeAndStartTracking() {
   recording_.AskAndWait();
 }
 
-void Mover::HoldWork(bool hold) {
+void Mover::HoldWork(std::optional<std::chrono::steady_clock::time_point> until) {
   MutexLock lock(memory_.mu);
-  work_.HoldNew(hold);
+  work_.HoldNew(until);
 }
 
 WorkState Mover::work_state() {

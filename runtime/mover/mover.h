@@ -152,10 +152,13 @@ class Mover final : SchedulerOwner {
   bool StopMoving();
   // Whether no thread is in a scope, or leaves it within `patience`: for whoever takes the mover
   // apart, when none comes any more. A thread that died in one never leaves it.
-  bool AwaitScopes(std::chrono::milliseconds patience) { return gate_.AwaitEmpty(patience); }
-  // New work waits in the threads that submit it, or no longer; what captures runs nothing and does
-  // not wait. While memory suffices nothing waits.
-  void HoldWork(bool hold);
+  // REQUIRES: no work is held (HoldWork), and none will be.
+  bool AwaitScopes(std::chrono::milliseconds patience) {
+    return scopes_.AwaitTurns(patience) && gate_.AwaitEmpty(patience);
+  }
+  // New work waits in the threads that submit it, until then at the latest, or no longer; what
+  // captures runs nothing and does not wait. While memory suffices nothing waits.
+  void HoldWork(std::optional<std::chrono::steady_clock::time_point> until);
   WorkState work_state();
   // Waits until no declared work is queued or in flight and no move is wanted or under way.
   Status Synchronize();

@@ -87,15 +87,17 @@ void ProgramWork::WaitForRoom(absl::Span<const WorkRange> ranges, Access access)
   --let_in_;
 }
 
-void ProgramWork::HoldNew(bool hold) {
-  holds_new_.store(hold, std::memory_order_relaxed);
-  if (!hold) turn_.NotifyAll();
+void ProgramWork::HoldNew(std::optional<Clock::time_point> until) {
+  holds_new_.store(until.has_value(), std::memory_order_relaxed);
+  if (until.has_value()) hold_until_ = *until;
+  turn_.NotifyAll();
 }
 
 void ProgramWork::AwaitTurn() {
   ++awaiting_turn_;
   // In a dead context work fails, and nobody's turn comes of it.
-  watch_.WaitUntil(turn_, [this] { return !holds_new() || watch_.dead(); });
+  watch_.WaitUntil(turn_,
+                   [this] { return !holds_new() || watch_.dead() || Clock::now() >= hold_until_; });
   --awaiting_turn_;
 }
 

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 
 #include "runtime/memory/memory.h"
 #include "runtime/memory/run_listener.h"
@@ -46,8 +47,8 @@ class ProgramWork {
   void Collect(absl::Span<const WorkRange> ranges, KeptUses* kept, StreamWork* work);
   // Waits until one more may be held.
   void WaitForRoom(absl::Span<const WorkRange> ranges, Access access);
-  // Others have the device: new work is to wait for a turn, or no longer.
-  void HoldNew(bool hold);
+  // Others have the device: new work is to wait for a turn until then at the latest, or no longer.
+  void HoldNew(std::optional<std::chrono::steady_clock::time_point> until);
   bool holds_new() const { return holds_new_.load(std::memory_order_relaxed); }  // Any thread.
   // Waits while that is so. REQUIRES: the thread is not inside the gate.
   void AwaitTurn();
@@ -98,6 +99,7 @@ class ProgramWork {
   Admission admission_;
   uint32_t let_in_ = 0;  // And not held yet.
   std::atomic<bool> holds_new_{false};
+  Clock::time_point hold_until_;
   uint32_t awaiting_turn_ = 0;  // Threads.
   CondVar turn_;
 };

@@ -1,5 +1,7 @@
 #include "runtime/mover/work_scopes.h"
 
+#include <thread>
+
 #include "runtime/base/thread_local.h"
 #include "runtime/base/thread_number.h"
 #include "runtime/base/uncancellable.h"
@@ -81,13 +83,25 @@ StatusOr<StreamWork*> WorkScopes::BeginTracked(CUstream stream, absl::Span<const
 }
 
 void WorkScopes::AwaitTurn() {
-  // It may take seconds: whoever closes the gate must not wait for that.
+  // It may take seconds: whoever closes the gate must not wait for that. Whoever takes the mover
+  // apart must, so it counts until it is inside again.
+  outside_.fetch_add(1, std::memory_order_acq_rel);
   parts_.gate->Exit();
   {
     MutexLock lock(memory_.mu);
     parts_.work->AwaitTurn();
   }
   parts_.gate->Enter();
+  outside_.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+bool WorkScopes::AwaitTurns(std::chrono::milliseconds patience) const {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (outside_.load(std::memory_order_acquire) != 0) {
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
 }
 
 StatusOr<StreamWork*> WorkScopes::BeginCaptured(absl::Span<const WorkRange> ranges, Access access) {

@@ -7,6 +7,9 @@
 
 #include <absl/types/span.h>
 
+#include <atomic>
+#include <chrono>
+
 #include "runtime/memory/memory.h"
 #include "runtime/mover/gate.h"
 #include "runtime/mover/program_streams.h"
@@ -45,6 +48,9 @@ class WorkScopes {
   // Work that is nothing but a move, without a scope. REQUIRES: work is recorded.
   Status Submit(Work::Kind kind, const WorkRange& range, CUstream stream);
 
+  // Whether no thread waits for a turn, or has gone on into the gate within `patience`.
+  bool AwaitTurns(std::chrono::milliseconds patience) const;
+
   // Returns when all work that the stream holds now has been let go.
   void AwaitRelease(CUstream stream);
 
@@ -70,6 +76,7 @@ class WorkScopes {
 
   Memory& memory_;
   const Parts parts_;
+  std::atomic<uint32_t> outside_{0};  // Threads that left the gate to wait for a turn.
 };
 
 }  // namespace vramspan

@@ -170,6 +170,7 @@ void End(size_t device) {
   if (runtime == nullptr) return;
   const OwnCalls own;
   HookScope::LetGoOf(device);
+  runtime->StopHolding();
   const bool unused = e->users.AwaitLeft(kUsePatience);
   const PageMap& map = runtime->memory().page_map();
   ForgetAllExported(map.base().value, map.size());

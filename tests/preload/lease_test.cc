@@ -166,20 +166,6 @@ TEST_F(PreloadLease, NewWorkWaitsForItsTurn) {
   ExpectEnd();
 }
 
-// Who is to hold its work may end.
-TEST_F(PreloadLease, WhoHoldsItsWorkMayEnd) {
-  Start();
-  program_->Tell("alloc 24");
-  const std::unique_ptr<BrokersPeer> peer = Accept(MiB(64), MiB(512));
-  ASSERT_NE(peer, nullptr);
-  AllowRoom(peer.get());
-  EXPECT_EQ(program_->Line(), "done") << program_->err();
-  peer->Send({.type = Type::kTurn,
-              .code = static_cast<uint8_t>(TurnCode::kHoldWork),
-              .time = seconds(600)});
-  EXPECT_EQ(program_->End(), 0) << program_->err();
-}
-
 TEST_F(PreloadLease, RoomIsAskedForAContextAndWhatItDidNotTakeGoesBack) {
   Start();
   program_->Tell("alloc 24");

@@ -132,6 +132,10 @@ bool Responds(const Process& process) {
   return false;
 }
 
+bool EndsItsWork(const State& state, const Process& process) {
+  return process.part.holds && After(process.part.held, state.settings.turns.drain) > state.now;
+}
+
 bool MayBeLent(const State& state, const Process& process, Place place) {
   const bool due = place == Place::kHost || !(process.overran || process.drains);
   return Responds(process) && due && !process.leases[place].recall &&

@@ -31,6 +31,8 @@ void RememberDemand(State& state);
 
 // It answers, as far as is known. The memory of others counts as fixed.
 bool Responds(const Process& process);
+// It was told to hold its work, and may yet have some to end before its memory can go.
+bool EndsItsWork(const State& state, const Process& process);
 // It answers, nothing is on its way from it, and it has taken no more than it was granted.
 bool MayBeLent(const State& state, const Process& process, Place place);
 

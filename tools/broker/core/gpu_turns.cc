@@ -9,13 +9,34 @@
 namespace vramspan::broker {
 namespace {
 
-// Whether the process has cause for turns, and can take part.
+// Whether the process can take part at all.
+bool MayTakePart(const State& state, const Process& process) {
+  return !process.drains && process.said.holds &&
+         state.tenants.at(process.tenant).policy.klass != Class::kLatency;
+}
+
+// Whether it has cause for turns, too: its work waits, and memory would help.
 bool Contends(const State& state, const Process& process) {
   const Activity& seen = process.activity;
-  return Responds(process) && !process.drains && process.said.holds &&
-         state.tenants.at(process.tenant).policy.klass != Class::kLatency &&
+  const Bytes needs = Remembered(process);
+  const Bytes lacks = Minus(needs, process.leases[Place::kDevice].grant);
+  return Responds(process) && MayTakePart(state, process) &&
          seen.stalls >= state.settings.turns.stalls && seen.seen &&
-         After(*seen.seen, state.settings.turns.fresh) > state.now;
+         After(*seen.seen, state.settings.turns.fresh) > state.now &&
+         lacks >= Bytes(needs.value / state.settings.turns.least_lack) && lacks > Bytes();
+}
+
+// Since when each does without a pause.
+void NoteContenders(State& state) {
+  for (auto& [id, process] : state.processes) {
+    Activity& seen = process.activity;
+    if (!Contends(state, process)) {
+      seen.contends.reset();
+    } else if (!seen.contends) {
+      seen.contends = state.now;
+      seen.contends_works = process.said.works;
+    }
+  }
 }
 
 size_t Contenders(const State& state) {
@@ -51,7 +72,8 @@ void LeaveOutTheSilent(State& state, Actions& actions) {
   for (auto& [id, process] : state.processes) {
     const bool late = process.state == LeaseState::kOverdue && !process.stuck;
     const bool silent = !late && !Responds(process);
-    if (process.part.takes && (silent || process.drains)) LeaveRound(state, process, actions);
+    if (process.part.takes && (silent || !MayTakePart(state, process)))
+      LeaveRound(state, process, actions);
   }
 }
 
@@ -101,7 +123,6 @@ void NoteActivity(const State& state, Process& process) {
     return;
   }
   if (time < state.settings.turns.window) return;
-  seen.pace = PaceOf(said.works - seen.works, time);
   const auto waited = static_cast<uint64_t>((said.stalled - seen.stalled).count());
   const auto all = static_cast<uint64_t>(time.count());
   seen.stalls = std::min<uint64_t>(1000, static_cast<uint64_t>(Wide{waited} * 1000 / all));
@@ -111,6 +132,7 @@ void NoteActivity(const State& state, Process& process) {
 
 void PassGpuTurn(State& state, Actions& actions) {
   GpuTurns& gpu = state.gpu;
+  NoteContenders(state);
   if (!gpu.on) {
     if (!state.settings.turns.on || Contenders(state) < 2) {
       gpu.contended.reset();
@@ -131,7 +153,7 @@ void PassGpuTurn(State& state, Actions& actions) {
   if (Fits(state)) return EndRounds(state, actions);
   if (!wanted && there) {
     gpu.until = After(state.now, LengthOfTurn(state));
-    if (++gpu.unwanted > 1) EndRounds(state, actions);
+    ++gpu.unwanted > 1 ? EndRounds(state, actions) : HoldOn(state, actions);
     return;
   }
   gpu.unwanted = 0;
@@ -140,10 +162,12 @@ void PassGpuTurn(State& state, Actions& actions) {
   CountTurn(state);
   if (works && HadLess(*holder, next) && ++gpu.longer < state.settings.turns.most_longer) {
     gpu.until = After(state.now, LengthOfTurn(state));
+    HoldOn(state, actions);
     return;
   }
   GiveGpuTurn(state, next, actions);
-  if (++gpu.passed >= TakingPart(state) && !IsWorthIt(state)) GiveUpTurns(state, actions);
+  ++gpu.passed;
+  if (RoundIsOver(state) && !IsWorthIt(state)) GiveUpTurns(state, actions);
 }
 
 void TimeGpuTurn(State& state) {

@@ -54,7 +54,9 @@ void On(State& state, const Measured& event, Actions& actions) {
   process->measured = event.bytes;
   // The program's own context was there before it could ask for room: with that and a mover's, an
   // honest one holds 1.1 GiB beside its grant (H200).
-  const Bytes beside = std::max(process->room, state.settings.most_room);
+  const Bytes capacity = state.pools[Place::kDevice].capacity;
+  const Bytes contexts = 2 * std::min(MiB(544), Bytes(capacity.value / 16));
+  const Bytes beside = std::max(process->room, contexts);
   const Bytes may = Plus(process->leases[Place::kDevice].grant, beside);
   const Bytes over = Minus(event.bytes, may);
   const bool overruns = over > state.settings.overrun;

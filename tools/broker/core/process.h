@@ -50,18 +50,22 @@ struct Activity {
   Instant from;  // Of the window that goes on, and what it had said by then.
   uint64_t works = 0;
   Duration stalled{0};
-  uint64_t pace = 0;            // Of the last one: pieces of work in a thousand seconds,
-  uint64_t stalls = 0;          // and of a thousand parts of its time, how many its work waited.
+  uint64_t stalls = 0;          // Of a thousand parts of the last, how many its work waited.
   std::optional<Instant> seen;  // Its end.
   Instant worked;               // When it last had more work.
+  // Since when it has had cause for turns without a pause, and what it had said by then.
+  std::optional<Instant> contends;
+  uint64_t contends_works = 0;
 };
 
 // Its part in the turns on the GPU.
 struct TurnPart {
   bool takes = false;         // It has one.
-  bool holds = false;         // It was told to hold its work.
-  Duration used{0};           // How long it had the turn.
-  uint64_t pace_before = 0;   // As Activity has it, before there were turns.
+  bool holds = false;         // It was told to hold its work,
+  Instant held;               // and when first.
+  bool had = false;           // It had the turn in this round.
+  Wide served = 0;            // How long it had the turn, for its weight.
+  uint64_t pace_before = 0;   // As Activity has it, before there were turns. 0: not known.
   uint64_t works_before = 0;  // What it had said when the round began,
   Instant from;               // and when that was.
 };

@@ -25,8 +25,14 @@ struct TurnSettings {
   Duration least = std::chrono::seconds(2);
   Duration most = std::chrono::seconds(50);
   Duration scattered = std::chrono::seconds(10);
-  // However much its weight, nobody has more turns in a row. A choice.
+  // However much its weight, nobody has more turns in a row, nor is ahead of others by more once it
+  // wants its turn again. A choice.
   int most_longer = 8;
+  // Who lacks less than one part of so many of what it needs has no cause for turns. A choice.
+  uint64_t least_lack = 16;
+  // What was submitted before goes on, and keeps its memory: for so long no refusal counts. A
+  // choice.
+  Duration drain = std::chrono::seconds(30);
   // The turn of who does nothing ends early, where another waits.
   Duration idle = std::chrono::milliseconds(300);
   // All together are to do so much more in a hundred than without turns. Else there are none for a

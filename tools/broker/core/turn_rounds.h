@@ -27,6 +27,11 @@ void CountTurn(State& state);
 // It has the turn, and who had it holds its work. REQUIRES: it takes part.
 void GiveGpuTurn(State& state, Process& process, Actions& actions);
 
+// All who hold their work are to do so further on.
+void HoldOn(State& state, Actions& actions);
+
+// All who want it had the turn since the round began.
+bool RoundIsOver(const State& state);
 // Whether all together did more in the round that is over than without turns; begins the next.
 bool IsWorthIt(State& state);
 // There are no more turns,
