@@ -150,8 +150,8 @@ typedef struct vramspanRange {
  * memory where it is. Begin itself waits in three cases:
  *  - One of its ranges is being remapped just then. The wait takes some 0.1 ms. If the driver
  *    refused a remap, Begin returns an error a second later.
- *  - A broker has other programs work now, since their data do not fit together with this one's. The
- *    wait takes seconds, two minutes at most (docs/sharing.md).
+ *  - A broker has other programs work now, since their data do not fit together with this one's.
+ * The wait takes seconds, two minutes at most (docs/sharing.md).
  *  - 128 pieces of work are held (160 if all its ranges are VRAMSPAN_KERNELS_ONLY).
  *
  * Memory that a scope names is not remapped before End, VRAMSPAN_KERNELS_ONLY excepted. If a thread
