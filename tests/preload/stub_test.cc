@@ -165,7 +165,10 @@ TEST(Stub, TheLineHarmsNobody) {
 TEST(Stub, StandsInTheLoadersFile) {
   const StubsFolder folder;
   folder.LinkPreload();
-  std::filesystem::permissions(folder.work(), std::filesystem::perms(0755));
+  // Whatever the umask is.
+  for (const std::string& path : {folder.work(), folder.path(), folder.stub()}) {
+    std::filesystem::permissions(path, std::filesystem::perms(0755));
+  }
   const std::string script = folder.work() + "/namespace.sh";
   std::ofstream(script) << "set -e\ncd '" << folder.work()
                         << "'\n"

@@ -43,6 +43,7 @@ class Libraries {
   Libraries() {
     Put("libvramspan_stub.so");
     Put("libvramspan_preload.so");
+    Put("hook", 0755);
     fs::create_directory(path() + "/vramspan");
     Put("vramspan/container.preload");
     for (const std::string& folder : {path(), path() + "/vramspan"}) {
@@ -52,16 +53,17 @@ class Libraries {
   std::string path() const { return folder_.path(); }
 
  private:
-  void Put(const std::string& name) const {
+  void Put(const std::string& name, unsigned mode = 0644) const {
     std::ofstream(path() + "/" + name) << "x\n";
-    fs::permissions(path() + "/" + name, fs::perms(0644));
+    fs::permissions(path() + "/" + name, fs::perms(mode));
   }
   const TemporaryFolder folder_;
 };
 
+// The hook is not the built binary: with some umasks others of a group can change that.
 Output Cdi(const std::string& run, const std::string& libraries, const std::string& more = "") {
-  return RunBinary(
-      "", "broker cdi --run-directory '" + run + "' --libraries '" + libraries + "' " + more);
+  return RunBinary("", "broker cdi --run-directory '" + run + "' --libraries '" + libraries +
+                           "' --hook '" + libraries + "/hook' " + more);
 }
 
 TEST(Containers, ClientsHaveAFolderOfTheirOwn) {
