@@ -25,7 +25,7 @@ if ! difference=$(diff <(sort <<<"$wanted") <(exports "$stub" | grep -v '^dl_ite
   complain "wanted (<) and exported (>) symbols differ:"
   echo "$difference" >&2
 fi
-exports "$stub" | grep -q '^dl_iterate_phdr@@GLIBC_2[.0-9]*$' || complain "does not export dl_iterate_phdr"
+grep -q '^dl_iterate_phdr@@GLIBC_2[.0-9]*$' <<<"$(exports "$stub")" || complain "does not export dl_iterate_phdr"
 
 undefined=$(nm -D --undefined-only "$stub" | sed 's/^ *//')
 [[ $undefined == "w _r_debug" ]] || complain "refers to: $undefined"
