@@ -90,7 +90,9 @@ __attribute__((visibility("hidden"), used)) void* vramspan_stub_resolve(size_t e
   void* const real = IsOfNvml(entry) ? RealIfOpen() : Real();
   void* const found = real != nullptr ? TheLoader().dlsym(real, name) : WithoutReal(name);
   if (found == nullptr) return Absent(entry);
-  if (real != nullptr || Settled()) {
+  // Programs close NVML and CUPTI, which the preload alone keeps: what is bound to them is asked
+  // anew.
+  if (real != nullptr || (Settled() && !IsOfNvml(entry) && !IsOfCupti(entry))) {
     vramspan_stub_slots[entry].store(found, std::memory_order_release);
   }
   return found;
