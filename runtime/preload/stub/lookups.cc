@@ -52,6 +52,7 @@ Answer NotOurs(void* handle, const char* name, Lookup lookup) {
   if (handle == RTLD_NEXT || EntryOf(name) == kNoEntry) return kPass;
   void* const found = handle == RTLD_DEFAULT ? nullptr : lookup();
   if (handle != RTLD_DEFAULT && !IsOwnEntry(found)) return {found, 1};
+  if (TheLoader().dlsym == nullptr) return {nullptr, 1};
   void* const next = TheLoader().dlsym(RTLD_NEXT, name);
   if (next == nullptr) return {nullptr, 1};
   return handle == RTLD_DEFAULT ? kPass : Answer{found, 1};
@@ -64,9 +65,10 @@ Answer OfPreload(void* handle, const char* name) {
   return real != nullptr ? Answer{TheLoader().dlsym(real, name), 1} : kPass;
 }
 
+// Before glibc 2.34 a program without libdl has no dlsym but ours: there is nothing to go on to.
 template <typename Lookup>
-Answer AnswerFor(void* handle, const char* name, Lookup lookup) {
-  Start();
+Answer AnswerFor(bool goes_on, void* handle, const char* name, Lookup lookup) {
+  if (!goes_on) return {nullptr, 1};
   if (name == nullptr) return kPass;
   if (name[0] == 'v' && StartsWith(name, "vramspanPreload")) return OfPreload(handle, name);
   const bool cuda = name[0] == 'c' && name[1] == 'u';
@@ -88,12 +90,17 @@ void GoOnTo(void* dlsym, void* dlvsym) {
 
 extern "C" __attribute__((visibility("hidden"), used)) Answer vramspan_answer_dlsym(
     void* handle, const char* name) {
-  return AnswerFor(handle, name, [&] { return vramspan_next_dlsym.load()(handle, name); });
+  Start();
+  const auto next = vramspan_next_dlsym.load(std::memory_order_acquire);
+  return AnswerFor(next != nullptr, handle, name,
+                   [&] { return vramspan_next_dlsym.load()(handle, name); });
 }
 
 extern "C" __attribute__((visibility("hidden"), used)) Answer vramspan_answer_dlvsym(
     void* handle, const char* name, const char* version) {
-  return AnswerFor(handle, name,
+  Start();
+  const auto next = vramspan_next_dlvsym.load(std::memory_order_acquire);
+  return AnswerFor(next != nullptr, handle, name,
                    [&] { return vramspan_next_dlvsym.load()(handle, name, version); });
 }
 
