@@ -70,7 +70,9 @@ void Operator::OnChange() {
       const auto* const event =
           reinterpret_cast<const inotify_event*>(&events[static_cast<size_t>(at)]);
       const std::string_view name = event->len > 0 ? event->name : "";
-      counts = counts || event->wd != outer_ || name == kContainersFile;
+      // An overflow has no watch, and may have been of any file.
+      counts = counts || (event->mask & IN_Q_OVERFLOW) != 0 || event->wd != outer_ ||
+               name == kContainersFile;
       at += static_cast<ssize_t>(sizeof *event + event->len);
     }
   }
