@@ -4,6 +4,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <string>
 
 #include "runtime/base/small_file.h"
 #include "tools/broker/container/oci.h"
@@ -79,7 +81,13 @@ class Hook final : public Action {
                         ReadSmallFile(state.bundle + "/config.json", broker::kMostOfConfig));
     VS_ASSIGN_OR_RETURN(const auto variables, broker::ReadContainerVariables(config));
     VS_ASSIGN_OR_RETURN(const auto request, broker::ReadContainerRequest(variables));
-    if (request.empty()) return absl::OkStatus();
+    const Status written = Write(folder, state, request);
+    return request.empty() ? absl::OkStatus() : written;
+  }
+
+  // Who asks for nothing is bounded by the operator's word, too.
+  Status Write(const std::string& folder, const broker::ContainerState& state,
+               const std::map<std::string, std::string>& request) const {
     VS_ASSIGN_OR_RETURN(broker::ContainerTenant tenant,
                         broker::LookAtContainer(proc_, state.id, state.pid));
     tenant.request = request;

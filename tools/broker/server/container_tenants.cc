@@ -102,7 +102,7 @@ std::vector<WantedTenant> ContainerTenants::Read(const Policy& most) {
       continue;
     }
     const Policy bounded = Bounded(tenant->policy, most);
-    if (!SamePolicy(bounded, tenant->policy)) {
+    if (AskedForMore(tenant->policy, bounded)) {
       Say(absl::StrCat(file,
                        ": it asks for more than a container may have, and gets that; "
                        "containers.toml says what it is"));

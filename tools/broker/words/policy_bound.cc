@@ -21,4 +21,13 @@ bool SamePolicy(const Policy& a, const Policy& b) {
          a.klass == b.klass;
 }
 
+bool AskedForMore(const Policy& asked, const Policy& bounded) {
+  constexpr Policy kNothing = {};
+  const auto lost = [&](auto key) {
+    return asked.*key != bounded.*key && asked.*key != kNothing.*key;
+  };
+  return lost(&Policy::weight) || lost(&Policy::guarantee) || lost(&Policy::limit) ||
+         lost(&Policy::klass);
+}
+
 }  // namespace vramspan::broker

@@ -16,6 +16,9 @@ Policy Bounded(const Policy& asked, const Policy& most);
 
 bool SamePolicy(const Policy& a, const Policy& b);
 
+// Whether that left out something asked. What is as in a Policy's default was not asked.
+bool AskedForMore(const Policy& asked, const Policy& bounded);
+
 }  // namespace vramspan::broker
 
 #endif  // VRAMSPAN_TOOLS_BROKER_WORDS_POLICY_BOUND_H_
