@@ -83,6 +83,18 @@ TEST_F(ContainerTenants, GetWhatTheOperatorAllows) {
   EXPECT_TRUE(Becomes("/c/a", "weight", {}));
 }
 
+// Whoever asks for nothing is bounded all the same, and the log does not say that it asked.
+TEST_F(ContainerTenants, AskForNothingAndAreBounded) {
+  Allow("weight = 50\nguarantee = \"1GiB\"\nlimit = \"3GiB\"\nclass = \"batch\"\n");
+  Start();
+  Ask("a.toml", "name = \"container-a\"\ncgroup = \"/c/a\"\n");
+  EXPECT_TRUE(Becomes("/c/a", "weight", 50));
+  EXPECT_EQ(Tenant("/c/a")["limit_bytes"], GiB(3).value);
+  EXPECT_EQ(Tenant("/c/a")["guarantee_bytes"], 0);
+  EXPECT_EQ(Tenant("/c/a")["class"], "batch");
+  EXPECT_THAT(daemon_.said(), Not(HasSubstr("asks for more")));
+}
+
 TEST_F(ContainerTenants, AnErrorInContainersTomlIsTheOperators) {
   Allow("weight = 0\n");
   EXPECT_THAT(daemon_.StartInVain(), Not(HasSubstr("listens")));
