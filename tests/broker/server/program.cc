@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "runtime/base/log.h"
 
@@ -287,6 +288,15 @@ bool Until(std::vector<Program*> programs, const std::function<bool()>& done) {
     poll(polls.data(), polls.size(), 20);
   }
   return false;
+}
+
+Bytes DeviceUse(const Daemon& daemon, const Program& program) {
+  for (const std::string& line : daemon.Ask(R"({"verb":"status"})")) {
+    const auto object = nlohmann::json::parse(line);
+    if (object["kind"] != "process" || object["pid"] != program.pid()) continue;
+    return Bytes(object["device_memory"]["used_bytes"].get<uint64_t>());
+  }
+  return Bytes();
 }
 
 bool Serves(const Daemon& daemon, const std::string& cgroup) {

@@ -81,6 +81,9 @@ class Program {
 // Lets all of them take what comes, until it is so. False: it took longer than any machine needs.
 bool Until(std::vector<Program*> programs, const std::function<bool()>& done);
 
+// What the daemon believes that the program uses of the device.
+Bytes DeviceUse(const Daemon& daemon, const Program& program);
+
 // The daemon answers the hello of one more process.
 bool Serves(const Daemon& daemon, const std::string& cgroup);
 
