@@ -52,6 +52,7 @@ TEST(Drain, ATenantLeavesTheDeviceAndComesBack) {
   daemon.Start();
   Program a(daemon, "/a"), b(daemon, "/b");
   a.BeGreedy(kAll);
+  ASSERT_TRUE(Until({&a}, [&] { return DeviceUse(daemon, a) == kAll; }));
   b.BeGreedy(kAll);
   ASSERT_TRUE(Until({&a, &b}, [&] { return b.grant() >= GiB(4) - MiB(2); }));
   const Output drain = Operate(daemon, "drain train");
