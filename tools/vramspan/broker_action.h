@@ -27,8 +27,8 @@ std::unique_ptr<Action> MakeStatus();  // broker_status.cc
 std::unique_ptr<Action> MakeSet();     // broker_set.cc
 std::unique_ptr<Action> MakeDrain();   // broker_drain.cc
 std::unique_ptr<Action> MakeUndrain();
-std::unique_ptr<Action> MakeCdi();     // broker_cdi.cc
-std::unique_ptr<Action> MakeHook();    // broker_hook.cc
+std::unique_ptr<Action> MakeCdi();   // broker_cdi.cc
+std::unique_ptr<Action> MakeHook();  // broker_hook.cc
 
 }  // namespace vramspan::broker_command
 

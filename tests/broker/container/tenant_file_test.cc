@@ -14,6 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 namespace fs = std::filesystem;
 
 class HookTest : public ::testing::Test {
@@ -81,11 +82,12 @@ TEST_F(HookTest, WritesAndRemovesTheContainersTenant) {
   EXPECT_EQ(Run("c0ffee", "stopped").code, 0);
 }
 
-TEST_F(HookTest, SaysNothingOfAContainerThatAsksForNothing) {
+// Else what the operator allows containers would not bound it.
+TEST_F(HookTest, WritesAFileForAContainerThatAsksForNothing) {
   Process(7, "/docker/c0ffee");
   Variables(R"("PATH=/bin")");
   EXPECT_EQ(Run("c0ffee", "creating").code, 0);
-  EXPECT_THAT(Files(), IsEmpty());
+  EXPECT_THAT(ReadText(tenants() + "/c0ffee.toml"), Not(HasSubstr("weight")));
 }
 
 TEST_F(HookTest, RefusesWhatCannotBeHad) {

@@ -8,9 +8,9 @@
 
 #include "runtime/base/clean_text.h"
 #include "runtime/base/digits.h"
-#include "tools/broker/words/cgroup.h"
 #include "tools/broker/server/journal.h"
 #include "tools/broker/server/system_error.h"
+#include "tools/broker/words/cgroup.h"
 
 namespace vramspan::broker {
 namespace {
