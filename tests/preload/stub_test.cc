@@ -2,7 +2,6 @@
 // /etc/ld.so.preload: programs that use CUDA have the preload, and others notice nothing.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -163,66 +162,6 @@ TEST(Stub, TheLineHarmsNobody) {
   EXPECT_EQ(ReadText(out), "ok\n");
   if (ends[1] != unread) close(ends[1]);
   close(unread);
-}
-
-// By the loader's own file, as in a container: for all programs, those with more rights among them.
-TEST(Stub, StandsInTheLoadersFile) {
-  const StubsFolder folder;
-  folder.LinkPreload();
-  // Whatever the umask is.
-  for (const std::string& path : {folder.work(), folder.path(), folder.stub()}) {
-    std::filesystem::permissions(path, std::filesystem::perms(0755));
-  }
-  const std::string script = folder.work() + "/namespace.sh";
-  std::ofstream(script) << "set -e\ncd '" << folder.work()
-                        << "'\n"
-                           "mount --make-rprivate /\n"
-                           "[ -d etc ] || cp -a /etc etc\n"
-                           "echo \"$STUB\" >etc/ld.so.preload\n"
-                           "mount --bind etc /etc\n"
-                           "grep -c vramspan_stub /proc/self/maps >mapped || true\n"
-                           "shift\n"
-                           "\"$@\"\n";
-  const auto run = [&](const std::string& stub, const std::string& command) {
-    return folder.Run("env STUB='" + stub + "' unshare -m sh '" + script + "' -", command);
-  };
-  const Output plain = run("", "true");
-  if (plain.code != 0) GTEST_SKIP() << "NOT RUN: no mount namespace here: " << plain.err;
-  EXPECT_EQ(ReadText(folder.work() + "/mapped"), "0\n");
-  // A program that has more rights than its user, and CUDA: its library path is its own.
-  const std::string privileged = folder.work() + "/privileged";
-  std::filesystem::copy_file(PROGRAM_LINKED_PATH, privileged);
-  ASSERT_EQ(chmod(privileged.c_str(), 04755), 0);
-  struct statvfs where {};
-  ASSERT_EQ(statvfs(privileged.c_str(), &where), 0);
-  if ((where.f_flag & ST_NOSUID) != 0)
-    printf("NOT RUN: a setuid program, where they have no effect\n");
-  const std::string user = "setpriv --reuid 65534 --regid 65534 --clear-groups ";
-  for (const std::string& command : {std::string("bash -c 'echo $((1 + 1)) | cat; exit 4'"),
-                                     user + "su --version", user + "id -u",
-                                     user + "env VRAMSPAN_STATS=- SIMCUDA_DEVICE_MEMORY=48MiB '" +
-                                         privileged + "' linked within",
-                                     std::string("'" BYSTANDERS_FOLDER "/bystander_asan' a")}) {
-    SCOPED_TRACE(command);
-    const Output without = run("", command), with = run(folder.stub(), command);
-    EXPECT_NE(without.code, 127) << without.err;
-    if (command.find(privileged) != std::string::npos) {
-      EXPECT_EQ(without.out, "ok\n") << without.err;
-      if ((where.f_flag & ST_NOSUID) != 0) continue;
-    }
-    EXPECT_NE(ReadText(folder.work() + "/mapped"), "0\n");
-    EXPECT_EQ(with.code, without.code);
-    EXPECT_EQ(with.out, without.out);
-    EXPECT_EQ(with.err, without.err);
-  }
-  for (const std::string& program : {std::string("'" PROGRAM_LINKED_PATH "' linked"),
-                                     std::string("'" PROGRAM_OPENED_PATH "' proc2")}) {
-    const Output output = run(folder.stub(),
-                              "env -u VRAMSPAN_DRIVER VRAMSPAN_STATS=- "
-                              "LD_LIBRARY_PATH='" SIMCUDA_FOLDER "' SIMCUDA_DEVICE_MEMORY=48MiB " +
-                                  program + " doubled");
-    ExpectSees72Launches(output);
-  }
 }
 
 }  // namespace
