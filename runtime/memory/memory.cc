@@ -56,13 +56,22 @@ StatusOr<DevicePtr> Memory::Allocate(Bytes size) {
   if (size.value == 0) {
     return absl::InvalidArgumentError("cannot allocate 0 bytes; ask for at least 1");
   }
+  // Where others free meanwhile, what they freed waits for a drain, too: host memory is not taken
+  // for that. However much they do, this ends.
+  constexpr int kMostDrains = 64, kMostInVain = 4;
+  int in_vain = 0;
   StatusOr<DevicePtr> p = AllocateOnce(size);
-  if (p.ok() || !absl::IsResourceExhausted(p.status())) return p;
-  // Freed memory may still wait for a drain, and packed objects keep an empty chunk.
-  bool more = freed_.any();
-  if (more) VS_RETURN_IF_ERROR(freed_.DrainAndReclaim());
-  more = small_.Trim() || more;
-  return more ? AllocateOnce(size) : p;
+  for (int drains = 0; drains < kMostDrains; ++drains) {
+    if (p.ok() || !absl::IsResourceExhausted(p.status())) return p;
+    // Freed memory may still wait for a drain, and packed objects keep an empty chunk.
+    bool more = freed_.any();
+    if (more) VS_RETURN_IF_ERROR(freed_.DrainAndReclaim());
+    more = small_.Trim() || more;
+    // What another thread has drained since is room as well.
+    if (!more && ++in_vain == kMostInVain) return p;
+    p = AllocateOnce(size);
+  }
+  return p;
 }
 
 StatusOr<DevicePtr> Memory::AllocateOnce(Bytes size) {
