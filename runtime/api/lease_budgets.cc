@@ -307,7 +307,7 @@ lease::Wants LeaseBudgets::First() {
 lease::ProcessPage LeaseBudgets::Page() {
   MutexLock lock(mu_);
   HeldMemory held{.needed = needed_};
-  uint64_t stalled = 0;
+  WorkSeen seen;
   if (memory_ != nullptr) {
     const DevicePool& device = memory_->device_pool();
     const HostPool& host = memory_->host_pool();
@@ -321,20 +321,19 @@ lease::ProcessPage LeaseBudgets::Page() {
     if (held.on_host) {
       held.allocated = memory_->counts().charged;
       const MoverStatistics moves = mover_->statistics();
-      stalled = moves.stall_drain_ns + moves.stall_copy_ns + moves.stall_vmm_ns;
+      seen.stalled = moves.stall_drain_ns + moves.stall_copy_ns + moves.stall_vmm_ns;
     }
   }
   lease::ProcessPage page = PageOf(held, MostOf(standing_, bounds_), budgets_);
-  page.stalled = stalled;
   if (mover_ != nullptr) {
     const WorkState work = mover_->work_state();
-    page.works = work.works;
+    seen.works = work.works;
+    seen.runs = work.runs;
+    seen.waits = work.waits;
     // A thread that waits in one device's mover passes those of others: none of several holds.
-    const bool alone = Tracing::Get().tracers() <= 1 && !never_holds_;
-    page.flags = (alone ? lease::ProcessPage::kHolds : 0) |
-                 (work.runs ? lease::ProcessPage::kRuns : 0) |
-                 (work.waits ? lease::ProcessPage::kWaits : 0);
+    seen.may_hold = Tracing::Get().tracers() <= 1 && !never_holds_;
   }
+  SayWork(seen, &page);
   return page;
 }
 

@@ -92,6 +92,22 @@ inline lease::ProcessPage PageOf(const HeldMemory& held, const Budgets& most,
   return page;
 }
 
+// What is known of a process's work.
+struct WorkSeen {
+  uint64_t works = 0;    // Pieces that were submitted and recorded, in all.
+  uint64_t stalled = 0;  // Nanoseconds that work has waited for memory, in all.
+  bool may_hold = false, runs = false, waits = false;
+};
+
+// And what it says of that.
+inline void SayWork(const WorkSeen& work, lease::ProcessPage* page) {
+  page->works = work.works;
+  page->stalled = work.stalled;
+  page->flags = (work.may_hold ? lease::ProcessPage::kHolds : 0) |
+                (work.runs ? lease::ProcessPage::kRuns : 0) |
+                (work.waits ? lease::ProcessPage::kWaits : 0);
+}
+
 // What a context most likely takes, asked for before it is made: 524 MiB on an H100 (measured), and
 // no more than a part of a small device. What is not needed goes back.
 inline Bytes RoomForContext(Bytes total) { return std::min(MiB(544), Bytes(total.value / 16)); }

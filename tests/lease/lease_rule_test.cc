@@ -131,6 +131,19 @@ TEST(PageOf, RoomToMoveIsWantedWhileDataLiveOnTheHost) {
   EXPECT_EQ(PageOf(held, {GiB(80), GiB(2)}, budgets).wanted_host, Bytes(0));
 }
 
+TEST(LeaseRule, WhatItsWorkDoesIsOnThePage) {
+  using lease::ProcessPage;
+  ProcessPage page;
+  SayWork({.works = 7, .stalled = 9, .may_hold = true}, &page);
+  EXPECT_EQ(page.works, 7u);
+  EXPECT_EQ(page.stalled, 9u);
+  EXPECT_EQ(page.flags, ProcessPage::kHolds);
+  SayWork({.runs = true}, &page);
+  EXPECT_EQ(page.flags, ProcessPage::kRuns);
+  SayWork({.may_hold = true, .waits = true}, &page);
+  EXPECT_EQ(page.flags, ProcessPage::kHolds | ProcessPage::kWaits);
+}
+
 TEST(SaidWants, MoreIsSaidAndNotTooOften) {
   lease::SaidWants said;
   const Instant t{std::chrono::seconds(1)};

@@ -320,6 +320,33 @@ TEST(ReplayCommand, ABrokerSharesADeviceAmongTraces) {
   for (const Json& share : json.at("shares")) EXPECT_LE(share.at("bytes").at(1), 64 << 20);
 }
 
+TEST(ReplayCommand, TurnsAreShownWithWhoHadThemAndHowLong) {
+  const std::string loop = "synthetic:loop,layers=32,passes=20,mib=32,us=200,lead=200 ";
+  const std::string arguments = loop + loop +
+                                "--broker --device-memory 60% --overlap all "
+                                "--tenant 1:rounds=1500 --tenant 2:rounds=1500 ";
+  EXPECT_THAT(Replay(arguments).out, AllOf(HasSubstr(" turns "), HasSubstr(" turn ms ")));
+  const auto run = [&](const std::string& more) {
+    return Json::parse(Replay(arguments + "--format json" + more).out).at("runs").at(0);
+  };
+  const Json with = run("");
+  ASSERT_GE(with.at("turns").size(), 4u);
+  std::vector<double> count(2), time(2);
+  for (const Json& turn : with.at("turns")) {
+    const size_t i = turn.at("tenant");
+    ++count.at(i);
+    time.at(i) += turn.at("to_ms").get<double>() - turn.at("ms").get<double>();
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(with.at("tenants").at(i).at("gpu_turns"), count[i]);
+    EXPECT_NEAR(with.at("tenants").at(i).at("gpu_turn_ms").get<double>(), time[i], 1e-3);
+    EXPECT_GT(with.at("tenants").at(i).at("slowdown"), 1.0);
+  }
+  const Json without = run(" --turns off");
+  EXPECT_TRUE(without.at("turns").empty());
+  EXPECT_LT(with.at("makespan_ms"), without.at("makespan_ms"));
+}
+
 TEST(ReplayCommand, WhatABrokerCannotTakeIsSaid) {
   const auto says = [](const std::string& arguments) {
     const Output run = Replay(std::string(kTwo) + arguments);
@@ -327,6 +354,10 @@ TEST(ReplayCommand, WhatABrokerCannotTakeIsSaid) {
     return run.err;
   };
   EXPECT_THAT(says("--tenant 1:weight=2"), HasSubstr("with --broker alone"));
+  EXPECT_THAT(says("--turns off"), HasSubstr("there are turns with --broker alone"));
+  EXPECT_THAT(says("--broker --turns on"), HasSubstr("--turns takes auto or off, not 'on'"));
+  EXPECT_THAT(says("--broker --tenant 1:rounds=0"), HasSubstr("is no number of rounds"));
+  EXPECT_THAT(says("--broker --tenant 1:rounds=2"), HasSubstr("the recording has"));
   EXPECT_THAT(says("--broker --tenant 3:weight=2"), HasSubstr("there is no tenant '3'"));
   EXPECT_THAT(says("--broker --tenant 1:weight=0"), HasSubstr("is not a weight; use 1 to 10000"));
   EXPECT_THAT(says("--broker --tenant 1:size=3"), HasSubstr("'size' is not known"));

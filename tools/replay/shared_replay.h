@@ -7,6 +7,9 @@
 //  - Time for kernels. Where n programs have kernels that run, each gets kTimeShared / n of the
 //    time. Measured is n = 2: 46 % each. A device gives slices of milliseconds; here time is shared
 //    without slices. So programs whose kernels have gaps far shorter than that come out too fast.
+// Where the broker has them work by turns, who has none submits nothing that is recorded, as a
+// runtime does. What it has submitted goes on.
+//
 // Calls on mappings take longer beside another's copies (ReplayPrices::beside_others).
 // What is not modelled: contexts, room for them and the reserve; host memory has no end; copies of
 // one program do not slow another's kernels (measured: 2 %). Messages take no time.
@@ -47,7 +50,9 @@ struct TenantResult {
   Bytes out_recalled;        // Of bytes_out: while a recall was open, up to what was recalled.
   uint64_t recalls = 0;      // Of device memory,
   uint64_t recall_time = 0;  // and how long they took to be answered.
-  uint64_t turns = 0;        // To fetch.
+  uint64_t fetch_turns = 0;
+  uint64_t gpu_turns = 0;      // How often it worked while the others held their work,
+  uint64_t gpu_turn_time = 0;  // and how long in all.
 
   uint64_t took(const SharedProgram& program) const { return end - program.start; }
 };
@@ -57,6 +62,12 @@ struct ShareSample {
   std::vector<Bytes> grants;  // By program; 0 for who is not there.
 };
 
+// One program works, and the others hold their work.
+struct GpuTurnSpan {
+  uint64_t from = 0, to = 0;
+  size_t tenant = 0;
+};
+
 struct SharedResult {
   std::vector<TenantResult> tenants;
   uint64_t makespan = 0;  // From 0 to the last end.
@@ -64,12 +75,19 @@ struct SharedResult {
   // two programs or more. 1 where there is none.
   double fairness = 1;
   std::vector<ShareSample> shares;  // At each change.
+  std::vector<GpuTurnSpan> turns;   // In order. Between two of them there may be none.
+};
+
+struct SharedOptions {
+  bool turns = true;  // Where they help: the broker decides.
 };
 
 // InvalidArgument: the broker takes no such tenant; it names the program by its index and why.
+// Internal: time stands still, as it never should (standstill.h).
 // REQUIRES: what LoadRun promises of each run; policies that exist, none of them kMinPolicy.
 StatusOr<SharedResult> ReplayShared(absl::Span<const SharedProgram> programs,
-                                    const ReplayPrices& prices, Bytes device_memory);
+                                    const ReplayPrices& prices, Bytes device_memory,
+                                    const SharedOptions& options = {});
 
 }  // namespace vramspan::replay
 

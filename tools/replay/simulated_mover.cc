@@ -116,6 +116,15 @@ void SimulatedMover::SetBudget(Bytes budget) {
   scheduler_.LookAgain();
 }
 
+WorkSeen SimulatedMover::work_seen() const {
+  const Duration stalled = stalls_.calls + stalls_.copies + stalls_.drain;
+  return {.works = gate_.passed,
+          .stalled = NanosecondsOf(Instant(stalled)),
+          .may_hold = true,
+          .runs = tracking_ && streams_.active() != 0,
+          .waits = gate_.waited_at};
+}
+
 Moment SimulatedMover::At() const {
   return {.now = InstantOf(now_),
           .budget = memory_.budget(),
@@ -169,10 +178,13 @@ void SimulatedMover::Program() {
 }
 
 bool SimulatedMover::Submits(uint32_t work) {
+  gate_.waited_at = gate_.closed && tracking_;
+  if (gate_.waited_at) return false;
   const WorkKind kind = run_.works[work].kind;
   const bool kernels = kind == WorkKind::kKernel || kind == WorkKind::kGraph;
   if (streams_.active() >= kMostLaunched || scheduler_.work().Full(kernels)) return false;
   if (work == 0) first_submission_ = now_;
+  gate_.passed += tracking_;
   ActiveWork* a = NewWork(work);
   Submit(a);
   const bool held = a->held;

@@ -18,6 +18,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/lease/lease_rule.h"
 #include "runtime/scheduler/scheduler.h"
 #include "runtime/scheduler/stalls.h"
 #include "tools/replay/bound_moves.h"
@@ -58,9 +59,13 @@ class SimulatedMover final : SchedulerOwner {
 
   // --- what others on the device change, from now on ---
   void SetBudget(Bytes budget);
-  void SetCrowd(const LinkCrowd& others) { calls_.SetCrowd(others); }
-  // Of the device's time for kernels.
-  void SetShare(double share) { streams_.SetShare(now_, share); }
+  // Where memory is short the program submits nothing until it may again: others have the GPU.
+  void HoldWork(bool hold) { gate_.closed = hold; }
+  // Of the device's time for kernels it has so much, and others copy over the bus.
+  void Share(double share, const LinkCrowd& others) {
+    streams_.SetShare(now_, share);
+    calls_.SetCrowd(others);
+  }
 
   // --- and what they see of it ---
   uint64_t now() const { return now_; }
@@ -69,8 +74,16 @@ class SimulatedMover final : SchedulerOwner {
   bool Copies(bool in) const { return in ? calls_.copies_in() : calls_.copies_out(); }
   const VirtualMemory& memory() const { return memory_; }
   const Moves::Counts& moves() const { return scheduler_.moves().counts(); }
+  WorkSeen work_seen() const;
 
  private:
+  // Before new work, as the runtime's WorkScopes::AwaitTurn: what is not recorded does not wait.
+  struct Gate {
+    bool closed = false;
+    bool waited_at = false;  // By the program, now.
+    uint64_t passed = 0;     // Works that were recorded.
+  };
+
   // --- the scheduler's owner ---
   void DropHostCopy(ChunkIndex chunk) override { memory_[chunk].Transition(ChunkState::kDevice); }
   void ForEachRunning(absl::FunctionRef<void(const Work&)> visit) override {
@@ -121,6 +134,7 @@ class SimulatedMover final : SchedulerOwner {
   uint64_t now_ = 0;
   Stalls stalls_;
   bool tracking_ = false;  // Memory is short: the scheduler has a say.
+  Gate gate_;
   VirtualMemory memory_;
   VirtualStreams streams_;
   VirtualProgram program_;

@@ -38,6 +38,8 @@ void TenantLease::Told(const broker::Action& action, Instant now) {
     case broker::Action::Kind::kRecall:
     case broker::Action::Kind::kGiveTurn:
     case broker::Action::Kind::kTakeTurn:
+    case broker::Action::Kind::kHoldWork:
+    case broker::Action::Kind::kLetWork:
       break;
     default:
       return;  // Nothing that a process acts on.
@@ -75,7 +77,7 @@ void TenantLease::Answer(lease::Memory memory, Bytes most, bool due, lease::Effe
 }
 
 std::vector<broker::Event> TenantLease::LookRound(Instant now, const VirtualMemory& memory,
-                                                  bool page) {
+                                                  const WorkSeen& work, bool page) {
   lease::Effects effects, due;
   session_.TimePasses(now, due);
   const Bytes device = std::max(memory.budget(), memory.used() + memory.cached());
@@ -90,7 +92,8 @@ std::vector<broker::Event> TenantLease::LookRound(Instant now, const VirtualMemo
     events.push_back({now, broker::AnswerOf(id_, effect.message)});
   }
   if (!events.empty()) Stands();
-  const lease::ProcessPage now_said = PageOf(Held(memory), MostOf(standing_, bounds_), budgets_);
+  lease::ProcessPage now_said = PageOf(Held(memory), MostOf(standing_, bounds_), budgets_);
+  SayWork(work, &now_said);
   const bool wants = said_wants_.Says({now_said.wanted_device, now_said.wanted_host}, now);
   const broker::Said said = broker::SaidBy(now_said);
   if (wants || (page && !broker::SameWords(said, said_))) {

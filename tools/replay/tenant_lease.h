@@ -25,11 +25,14 @@ class TenantLease {
   // What the broker says to this process.
   void Told(const broker::Action& action, Instant now);
   // What the process answers and says. `page`: the broker looks at what nobody said.
-  std::vector<broker::Event> LookRound(Instant now, const VirtualMemory& memory, bool page);
+  std::vector<broker::Event> LookRound(Instant now, const VirtualMemory& memory,
+                                       const WorkSeen& work, bool page);
   // When it has something to say though nothing happens.
   std::optional<Instant> Due() const { return session_.Due(); }
   // What of the device may be used now.
   Bytes budget() const { return budgets_.device; }
+  // Others have the GPU: it submits nothing.
+  bool holds() const { return session_.holds(); }
   // What it is granted: what is recalled is among it until that is given back.
   Bytes grant() const { return session_.grants().device; }
   bool recalled() const { return session_.Open(lease::Memory::kDevice); }

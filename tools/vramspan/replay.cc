@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <deque>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "runtime/base/log.h"
+#include "tools/broker/words/turns_text.h"
 #include "tools/replay/load_run.h"
+#include "tools/replay/more_rounds.h"
 #include "tools/replay/replay_all.h"
 #include "tools/vramspan/command.h"
 #include "tools/vramspan/damage.h"
@@ -80,8 +83,14 @@ class ReplayCommand final : public Command {
         .Option("--tenant", tenants_,
                 "Of one trace, by its file's name without .vramspan, or its number from 1: "
                 "NAME:KEY=VALUE,... with the keys weight, guarantee, limit and class of "
-                "tenants.d, and start, when it begins, as 5s")
+                "tenants.d; start, when it begins, as 5s; and rounds, how often it does what it "
+                "repeats, as 500")
         .Shown("TENANT");
+    options
+        .Option("--turns", turns_,
+                "Whether programs whose data do not fit together work by turns: auto, where the "
+                "broker finds that faster, or off (default: auto)")
+        .Shown("auto|off");
     options.Group("Output");
     options.Option("--format", format_, "How the result is printed")
         .OneOf({"table", "csv", "json"})
@@ -145,8 +154,10 @@ class ReplayCommand final : public Command {
                                                      ": the ", format_,
                                                      " has no room for it; add --format json"));
     }
-    if (!broker_ && !tenants_.empty()) {
-      return absl::InvalidArgumentError("--tenant: there are tenants with --broker alone");
+    if (!broker_ && (!tenants_.empty() || turns_)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(turns_ ? "--turns: there are turns" : "--tenant: there are tenants",
+                       " with --broker alone"));
     }
     if (broker_) return Together(*pins);
     usage_ = false;
@@ -238,16 +249,28 @@ class ReplayCommand final : public Command {
       return absl::InvalidArgumentError(
           "--broker: it takes one --policy, which is not min, and one --chunk");
     }
+    replay::SharedOptions options;
+    VS_ASSIGN_OR_RETURN(options.turns, broker::ParseTurns(turns_.value_or("auto")));
     replay::SharedPrograms shared;
     shared.names = replay::TenantNames(files_);
     VS_ASSIGN_OR_RETURN(const std::vector<replay::TenantOption> tenants,
                         replay::ParseTenants(tenants_, shared.names));
     std::vector<replay::RecordedRun> runs;
     Bytes peaks;
-    for (const std::string& file : files_) {
+    for (size_t i = 0; i < files_.size(); ++i) {
+      const std::string& file = files_[i];
       StatusOr<replay::RecordedRun> run = replay::LoadRun(file);
       usage_ = file.starts_with("synthetic:");
       if (!run.ok()) return run.status();
+      if (tenants[i].rounds) {
+        usage_ = true;
+        run = replay::WithRounds(*std::move(run), *tenants[i].rounds);
+        if (!run.ok()) {
+          return Status(run.status().code(),
+                        absl::StrCat("--tenant: ", file, ": rounds=", *tenants[i].rounds, ": ",
+                                     run.status().message()));
+        }
+      }
       SayProblems(file, run->notes);
       SayProblems(file, run->problems);
       if (run->works.empty()) {
@@ -278,7 +301,7 @@ class ReplayCommand final : public Command {
     }
     std::vector<replay::SharedRun> results;
     for (const Budget& budget : budgets) {
-      StatusOr<replay::SharedRun> run = replay::RunShared(shared, prices.prices, budget);
+      StatusOr<replay::SharedRun> run = replay::RunShared(shared, prices.prices, budget, options);
       usage_ = !run.ok();
       if (!run.ok()) return run.status();
       results.push_back(*std::move(run));
@@ -297,6 +320,7 @@ class ReplayCommand final : public Command {
   static constexpr char kPolicies[] = "cost,lru,min";
 
   std::vector<std::string> files_, tenants_;
+  std::optional<std::string> turns_;
   bool broker_ = false;
   std::string budgets_ = "25%,50%,75%,100%", policies_ = kPolicies, chunks_ = "auto";
   std::string overlap_, keep_, prices_, format_ = "table";

@@ -95,19 +95,30 @@ StatusOr<std::vector<TenantOption>> ParseTenants(const std::vector<std::string>&
         tenants[i].start = static_cast<uint64_t>(absl::ToInt64Nanoseconds(start));
         continue;
       }
+      if (key.first == "rounds") {
+        uint64_t rounds = 0;
+        if (!absl::SimpleAtoi(key.second, &rounds) || rounds == 0) {
+          return Wrong(option, absl::StrCat("rounds: '", Repeated(key.second),
+                                            "' is no number of rounds; use 100 and the like"));
+        }
+        tenants[i].rounds = rounds;
+        continue;
+      }
       const Status set = broker::SetPolicy(key.first, key.second, &tenants[i].policy);
-      if (!set.ok()) return Wrong(option, absl::StrCat(set.message(), "; or start=TIME"));
+      if (!set.ok()) {
+        return Wrong(option, absl::StrCat(set.message(), "; or start=TIME, rounds=NUMBER"));
+      }
     }
   }
   return tenants;
 }
 
 StatusOr<SharedRun> RunShared(const SharedPrograms& shared, const ReplayPrices& prices,
-                              const Budget& memory) {
+                              const Budget& memory, const SharedOptions& options) {
   SharedRun run;
   std::vector<uint64_t> whole;  // With what comes before the first submission.
   run.memory = memory;
-  VS_ASSIGN_OR_RETURN(run.together, ReplayShared(shared.programs, prices, memory.bytes));
+  VS_ASSIGN_OR_RETURN(run.together, ReplayShared(shared.programs, prices, memory.bytes, options));
   std::vector<size_t> order(shared.programs.size());
   std::iota(order.begin(), order.end(), 0);
   absl::c_stable_sort(order, [&](size_t a, size_t b) {
@@ -136,17 +147,19 @@ std::string SharedTable(const SharedPrograms& shared, const std::vector<SharedRu
     absl::StrAppendFormat(&out, "%d programs on %s of device memory\n", shared.programs.size(),
                           demo::SizeText(run.memory.bytes));
     absl::StrAppendFormat(
-        &out, "%-16s %6s %9s %12s %12s %12s %6s %10s %10s %10s %10s %10s %7s %10s\n", "tenant",
-        "weight", "start ms", "alone ms", "in share ms", "together ms", "x", "mean share", "last",
-        "in", "out own", "out recall", "recalls", "recall ms");
+        &out, "%-16s %6s %9s %12s %12s %12s %6s %5s %9s %10s %10s %10s %10s %10s %7s %10s\n",
+        "tenant", "weight", "start ms", "alone ms", "in share ms", "together ms", "x", "turns",
+        "turn ms", "mean share", "last", "in", "out own", "out recall", "recalls", "recall ms");
     for (size_t i = 0; i < shared.programs.size(); ++i) {
       const SharedProgram& program = shared.programs[i];
       const TenantResult& t = run.together.tenants[i];
       absl::StrAppendFormat(
-          &out, "%-16s %6d %9.0f %12.3f %12.3f %12.3f %6.2f %10s %10s %10s %10s %10s %7d %10.3f\n",
+          &out,
+          "%-16s %6d %9.0f %12.3f %12.3f %12.3f %6.2f %5d %9.0f %10s %10s %10s %10s %10s %7d "
+          "%10.3f\n",
           CleanText(shared.names[i]), program.policy.weight, MsOf(program.start),
           MsOf(run.alone[i]), MsOf(run.in_share[i]), MsOf(t.result.predicted),
-          Ratio(t.result.predicted, run.alone[i]),
+          Ratio(t.result.predicted, run.alone[i]), t.gpu_turns, MsOf(t.gpu_turn_time),
           demo::SizeText(Bytes(static_cast<uint64_t>(t.mean_grant))), demo::SizeText(t.last_grant),
           demo::SizeText(t.result.bytes_in), demo::SizeText(t.result.bytes_out - t.out_recalled),
           demo::SizeText(t.out_recalled), t.recalls, MsOf(t.recall_time));
@@ -158,7 +171,7 @@ std::string SharedTable(const SharedPrograms& shared, const std::vector<SharedRu
                           Ratio(run.together.makespan, run.one_by_one), run.together.fairness);
   }
   absl::StrAppend(&out,
-                  "No such replay was held against a run of the same programs yet: see "
+                  "Of such replays one pair was held against runs of the same programs: see "
                   "\"Several programs on one device\" in docs/replay.md.\n");
   absl::StrAppend(&out, "Prices: ", CleanText(prices), "\n");
   return out;
@@ -188,7 +201,9 @@ std::string SharedJson(const SharedPrograms& shared, const std::vector<SharedRun
                          {"bytes_out_recall", t.out_recalled.value},
                          {"recalls", t.recalls},
                          {"recall_ms", MsOf(t.recall_time)},
-                         {"fetch_turns", t.turns}});
+                         {"fetch_turns", t.fetch_turns},
+                         {"gpu_turns", t.gpu_turns},
+                         {"gpu_turn_ms", MsOf(t.gpu_turn_time)}});
     }
     Json shares = Json::array();
     for (const ShareSample& sample : run.together.shares) {
@@ -196,13 +211,18 @@ std::string SharedJson(const SharedPrograms& shared, const std::vector<SharedRun
       for (const Bytes grant : sample.grants) grants.push_back(grant.value);
       shares.push_back({{"ms", MsOf(sample.time)}, {"bytes", std::move(grants)}});
     }
+    Json turns = Json::array();
+    for (const GpuTurnSpan& turn : run.together.turns) {
+      turns.push_back({{"tenant", turn.tenant}, {"ms", MsOf(turn.from)}, {"to_ms", MsOf(turn.to)}});
+    }
     all.push_back({{"device_memory_bytes", run.memory.bytes.value},
                    {"makespan_ms", MsOf(run.together.makespan)},
                    {"one_by_one_ms", MsOf(run.one_by_one)},
                    {"ratio", Ratio(run.together.makespan, run.one_by_one)},
                    {"fairness_jain", run.together.fairness},
                    {"tenants", std::move(tenants)},
-                   {"shares", std::move(shares)}});
+                   {"shares", std::move(shares)},
+                   {"turns", std::move(turns)}});
   }
   const Json json = {{"tool", "vramspan replay --broker"},
                      {"version", 1},

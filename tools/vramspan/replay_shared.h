@@ -2,6 +2,7 @@
 #ifndef VRAMSPAN_TOOLS_VRAMSPAN_REPLAY_SHARED_H_
 #define VRAMSPAN_TOOLS_VRAMSPAN_REPLAY_SHARED_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,11 @@ namespace vramspan::replay {
 struct TenantOption {
   broker::Policy policy;
   uint64_t start = 0;
+  std::optional<uint64_t> rounds;  // The program has so many (WithRounds).
 };
 
 // "NAME:weight=200,guarantee=1GiB,start=5s" for tenants of these names, or their numbers from 1.
-// Keys are those of tenants.d, and start. Errors name what is wrong and what is allowed.
+// Keys are those of tenants.d, start and rounds. Errors name what is wrong and what is allowed.
 StatusOr<std::vector<TenantOption>> ParseTenants(const std::vector<std::string>& options,
                                                  const std::vector<std::string>& names);
 // What a file's program is called: the file's name without its ending, by number where two have the
@@ -40,7 +42,7 @@ struct SharedPrograms {
 };
 
 StatusOr<SharedRun> RunShared(const SharedPrograms& shared, const ReplayPrices& prices,
-                              const Budget& memory);
+                              const Budget& memory, const SharedOptions& options);
 
 std::string SharedTable(const SharedPrograms& shared, const std::vector<SharedRun>& runs,
                         const std::string& prices);

@@ -12,6 +12,7 @@
 #include "tools/broker/control/run_directory.h"
 #include "tools/broker/server/listen_address.h"
 #include "tools/broker/server/metrics_file.h"
+#include "tools/broker/words/turns_text.h"
 
 namespace vramspan::broker {
 namespace {
@@ -68,11 +69,7 @@ StatusOr<Options> ParseOptions(int argc, char** argv) {
     if (name == "--config") options.config = value;
     if (name == "--proc") options.proc = value;
     if (name == "--turns") {
-      if (value != "auto" && value != "off") {
-        return absl::InvalidArgumentError(
-            absl::StrCat("--turns takes auto or off, not '", Repeated(value), "'"));
-      }
-      options.settings.turns.on = value == "auto";
+      VS_ASSIGN_OR_RETURN(options.settings.turns.on, ParseTurns(value));
     }
     if (name == "--metrics") {
       VS_RETURN_IF_ERROR(ParseListenAddress(value).status());

@@ -1,0 +1,25 @@
+#include "tools/replay/standstill.h"
+
+#include <absl/strings/str_cat.h>
+
+namespace vramspan::replay {
+namespace {
+
+Status At(uint64_t now, std::string_view what) {
+  return absl::InternalError(absl::StrCat(
+      "the replay stands still ", now / 1'000'000, " ms from its begin: ", what,
+      "; other settings may do, and the fault is worth a report, with the traces and the command"));
+}
+
+}  // namespace
+
+Status Standstill::Step(uint64_t now, uint64_t next, bool alive) {
+  if (next == kNever) return At(now, "every program waits, and nothing is due");
+  if (alive) alive_at_ = now;
+  if (now - alive_at_ > kLongest) return At(now, "no program has done anything for an hour");
+  still_ = next > now ? 0 : still_ + 1;
+  if (still_ >= kMostStill) return At(now, "there is always something to do, and no time passes");
+  return absl::OkStatus();
+}
+
+}  // namespace vramspan::replay
