@@ -183,6 +183,54 @@ TEST_F(GpuTurns, WhoIsStoppedHoldsNobodyUp) {
   }
 }
 
+// One that is silent whenever turns begin would have all memory moved again and again.
+TEST_F(GpuTurns, WhoIsLeftOutAgainAndAgainIsTriedLessAndLess) {
+  for (const bool stops : {true, false}) {
+    SCOPED_TRACE(stops ? "it stops" : "it cannot hold its work");
+    const ProcessId a = Add(stops ? 1 : 3, GiB(48)), b = Add(stops ? 2 : 4, GiB(48));
+    int began = 0;
+    for (int i = 0; i < 5 * 600; ++i) {
+      Work(kLook);
+      if (!on()) continue;
+      ++began;
+      if (stops) {
+        machine_.Tell(IsStuck{b});
+        EXPECT_FALSE(on());
+        machine_.Tell(Beats{b});
+      } else {
+        machine_.client(b).takes_turns = false;
+        machine_.Speak(b);
+        EXPECT_FALSE(on());
+        machine_.client(b).takes_turns = true;
+        machine_.Speak(b);
+      }
+    }
+    // 30 s, 60, 120, 240 and so on behind each other.
+    EXPECT_GE(began, 3);
+    EXPECT_LE(began, 6);
+    Gone(a);
+    Gone(b);
+    machine_.state().gpu = {};
+  }
+}
+
+// Who ends, or is drained by an operator, is no reason to wait.
+TEST_F(GpuTurns, WhoEndsOrIsDrainedMakesNobodyWait) {
+  for (uint64_t i = 1; i <= 2; ++i) Add(i, GiB(48));
+  Work(seconds(20));
+  ASSERT_TRUE(on());
+  Gone(ids_[0]);
+  EXPECT_FALSE(on());
+  Add(3, GiB(48));
+  Work(seconds(10));
+  ASSERT_TRUE(on());
+  machine_.Tell(TenantDrains{TenantId(3), true});
+  EXPECT_FALSE(on());
+  Add(4, GiB(48));
+  Work(seconds(10));
+  EXPECT_TRUE(on());
+}
+
 TEST_F(GpuTurns, WhoDoesNothingGivesItsTurnAway) {
   Add(1, GiB(60));
   Add(2, GiB(60));

@@ -67,14 +67,18 @@ bool Fits(const State& state) {
 }
 
 // Who no longer answers holds nobody up. One that is late with an answer may only have much to end
-// before its memory can go.
-void LeaveOutTheSilent(State& state, Actions& actions) {
+// before its memory can go. Whether one was left out that may be back at any time: what an operator
+// did to it, or its end, is no such case.
+bool LeaveOutTheSilent(State& state, Actions& actions) {
+  bool may_be_back = false;
   for (auto& [id, process] : state.processes) {
     const bool late = process.state == LeaseState::kOverdue && !process.stuck;
     const bool silent = !late && !Responds(process);
-    if (process.part.takes && (silent || !MayTakePart(state, process)))
-      LeaveRound(state, process, actions);
+    if (!process.part.takes || !(silent || !MayTakePart(state, process))) continue;
+    may_be_back |= process.state != LeaseState::kDying && (silent || !process.said.holds);
+    LeaveRound(state, process, actions);
   }
+  return may_be_back;
 }
 
 // `wanted`: somebody waits. Else any that takes part will do.
@@ -143,8 +147,12 @@ void PassGpuTurn(State& state, Actions& actions) {
     if (gpu.not_before <= state.now) Begin(state, actions);
     return;
   }
-  LeaveOutTheSilent(state, actions);
-  if (TakingPart(state) < 2) return EndRounds(state, actions);
+  const bool left_out = LeaveOutTheSilent(state, actions);
+  if (TakingPart(state) < 2) {
+    // Else who is silent by turns would have everybody's memory move for each of its words.
+    left_out ? GiveUpTurns(state, actions) : EndRounds(state, actions);
+    return;
+  }
   Process* const holder = Find(state, gpu.holder);
   const bool there = holder != nullptr && holder->part.takes;
   const bool wanted = Wanted(state);

@@ -36,7 +36,7 @@ bool RoundIsOver(const State& state);
 bool IsWorthIt(State& state);
 // There are no more turns,
 void EndRounds(State& state, Actions& actions);
-// and none for a while.
+// and none for a while: each time longer, until a round was worth it.
 void GiveUpTurns(State& state, Actions& actions);
 
 }  // namespace vramspan::broker
