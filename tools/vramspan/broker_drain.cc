@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "tools/broker/control/ask.h"
 #include "tools/vramspan/broker_action.h"
+#include "tools/vramspan/broker_done.h"
 
 namespace vramspan::broker_command {
 namespace {
@@ -49,19 +49,7 @@ class Drain final : public Action {
       return absl::InvalidArgumentError("the name is empty; leave it out to mean everybody");
     }
     if (who_) request["who"] = *who_;
-    Status answered;
-    VS_RETURN_IF_ERROR(broker::Ask(
-        run_directory_, request.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace),
-        [&](const std::string& line) {
-          const nlohmann::json answer = nlohmann::json::parse(line, nullptr, false);
-          if (!answer.is_object() || answer.value("kind", "") != "done") {
-            answered = absl::FailedPreconditionError(
-                answer.is_object() ? answer.value("error", "the broker refused")
-                                   : std::string("the broker's answer is no JSON object"));
-          }
-          return false;
-        }));
-    return answered;
+    return AskUntilDone(run_directory_, request);
   }
 
  private:

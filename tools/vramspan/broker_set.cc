@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "runtime/base/clean_text.h"
-#include "tools/broker/control/ask.h"
 #include "tools/vramspan/broker_action.h"
+#include "tools/vramspan/broker_done.h"
 
 namespace vramspan::broker_command {
 namespace {
@@ -50,19 +50,7 @@ class Set final : public Action {
       changes[change.substr(0, equals)] = change.substr(equals + 1);
     }
     const nlohmann::json request = {{"verb", "set"}, {"tenant", tenant_}, {"changes", changes}};
-    Status answered;
-    VS_RETURN_IF_ERROR(broker::Ask(
-        run_directory_, request.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace),
-        [&](const std::string& line) {
-          const nlohmann::json answer = nlohmann::json::parse(line, nullptr, false);
-          if (!answer.is_object() || answer.value("kind", "") != "done") {
-            answered = absl::FailedPreconditionError(
-                answer.is_object() ? answer.value("error", "the broker refused")
-                                   : std::string("the broker's answer is no JSON object"));
-          }
-          return false;
-        }));
-    return answered;
+    return AskUntilDone(run_directory_, request);
   }
 
  private:
