@@ -17,21 +17,8 @@ Output Operate(const Daemon& daemon, const std::string& arguments) {
   return RunBinary("", "broker " + arguments + " --run-directory '" + daemon.run() + "'");
 }
 
-// How often the daemon has said that.
-size_t Times(const Daemon& daemon, const std::string& text) {
-  size_t times = 0;
-  const std::string said = daemon.said();
-  for (size_t at = said.find(text); at != std::string::npos; at = said.find(text, at + 1)) ++times;
-  return times;
-}
-
-void Reread(Daemon& daemon) {
-  // The log has ten lines a second, and leaves out the others: the line is to be among them.
-  usleep(1'100'000);
-  const std::string words = "the configuration was read again";
-  const size_t before = Times(daemon, words);
-  daemon.Signal(SIGHUP);
-  while (Times(daemon, words) == before) daemon.ReadMore();
+void Reread(const Daemon& daemon) {
+  ASSERT_EQ(daemon.Ask(R"({"verb":"reread"})").at(0), R"({"kind":"done"})");
 }
 
 // It has heard what it has of the device: nothing.
@@ -136,6 +123,31 @@ TEST(Drain, NoConfigurationUndoesIt) {
   EXPECT_TRUE(Until({&again}, [&] { return IsToldNothing(again); }));
   ASSERT_EQ(Operate(daemon, "undrain /a").code, 0);
   EXPECT_TRUE(Until({&again}, [&] { return again.grant() == kAll; }));
+}
+
+TEST(Drain, ATenantInsideStaysDrainedThoughTheOneAroundIsTakenOut) {
+  Daemon daemon;
+  daemon.WriteTenant("a.toml", "cgroup = \"/a\"\n");
+  daemon.WriteTenant("x.toml", "cgroup = \"/a/x\"\n");
+  daemon.WriteTenant("y.toml", "cgroup = \"/a/y\"\n");
+  daemon.Start();
+  ASSERT_EQ(Operate(daemon, "drain /a").code, 0);
+  daemon.RemoveTenant("a.toml");
+  daemon.RemoveTenant("y.toml");
+  Reread(daemon);
+  // One that stayed a tenant, one that comes to be one again, and one beside.
+  daemon.WriteTenant("y.toml", "cgroup = \"/a/y\"\n");
+  Reread(daemon);
+  Program x(daemon, "/a/x"), y(daemon, "/a/y"), b(daemon, "/ab");
+  for (Program* const p : {&x, &y, &b}) p->BeGreedy(kAll);
+  ASSERT_TRUE(Until({&x, &y, &b}, [&] { return b.grant() == kAll; })) << b.grant().value;
+  EXPECT_TRUE(Until({&x, &y, &b}, [&] { return IsToldNothing(x) && IsToldNothing(y); }));
+  // By its own name nothing inside was drained.
+  EXPECT_THAT(Operate(daemon, "undrain /a/x").err, HasSubstr("was not drained"));
+  ASSERT_EQ(Operate(daemon, "drain /a/y").code, 0);
+  ASSERT_EQ(Operate(daemon, "undrain /a").code, 0);
+  EXPECT_TRUE(Until({&x, &y, &b}, [&] { return x.grant() >= GiB(4) - MiB(2); }));
+  EXPECT_EQ(y.grant(), GiB(0));
 }
 
 TEST(Drain, ATenantWithNobodyInItIsRemembered) {

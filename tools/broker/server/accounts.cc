@@ -12,15 +12,20 @@ bool IsKnown(const Account& account) {
          account.processes > 0;
 }
 
+// Whether what is said of the account holds for that cgroup. All have the root around them: it
+// takes in who is there itself, unless an operator said more.
+bool TakesIn(const Account& account, std::string_view cgroup) {
+  if (account.cgroup == "/" && cgroup != "/" && account.source == Source::kPresent) return false;
+  return IsWithin(cgroup, account.cgroup);
+}
+
 }  // namespace
 
 Account& Accounts::For(std::string_view cgroup, Instant now) {
   const std::string tenant = TenantOf(cgroup);
   Account* nearest = nullptr;
   for (const auto& [path, account] : by_cgroup_) {
-    if (!IsWithin(tenant, path) || !IsKnown(*account)) continue;
-    // All have the root around them: it takes in who is there itself, unless an operator said more.
-    if (path == "/" && tenant != "/" && account->source == Source::kPresent) continue;
+    if (!TakesIn(*account, tenant) || !IsKnown(*account)) continue;
     if (nearest == nullptr || path.size() > nearest->cgroup.size()) nearest = account.get();
   }
   return nearest != nullptr ? *nearest : At(tenant, now);
@@ -76,11 +81,11 @@ void Accounts::Erase(const Account& account) {
   by_cgroup_.erase(found);
 }
 
-bool Accounts::Drains(const Account& account) const {
-  for (const Account* at = &account; at != nullptr; at = at->parent) {
-    if (at->drained) return true;
-  }
-  return drained_;
+bool Accounts::Drained(const Account& account) const {
+  return std::any_of(by_cgroup_.begin(), by_cgroup_.end(), [&](const auto& entry) {
+    const auto& [path, around] = entry;
+    return around->drained && TakesIn(*around, account.cgroup);
+  });
 }
 
 std::vector<Account*> Accounts::All() const {

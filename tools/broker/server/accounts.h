@@ -35,8 +35,11 @@ class Accounts {
   // Everybody drains.
   bool drained() const { return drained_; }
   void set_drained(bool drained) { drained_ = drained; }
-  // The account drains, or one around it does, or everybody.
-  bool Drains(const Account& account) const;
+  // An operator has drained the account, or one whose cgroup its own is in. Which tenants lie in
+  // which does not matter: no configuration changes it.
+  bool Drained(const Account& account) const;
+  // The same, or everybody drains.
+  bool Drains(const Account& account) const { return drained_ || Drained(account); }
 
   // From the outermost to the innermost.
   std::vector<Account*> All() const;

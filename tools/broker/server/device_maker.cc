@@ -59,7 +59,7 @@ Device* DeviceMaker::For(const Uuid& uuid) {
   for (const Account* const account : accounts_.All()) {
     if (!account->appeared) continue;
     const TenantId parent = account->parent == nullptr ? kRoot : account->parent->id;
-    apply(TenantAppears{account->id, parent, account->policy, account->drained});
+    apply(TenantAppears{account->id, parent, account->policy, accounts_.Drained(*account)});
   }
   return &device;
 }

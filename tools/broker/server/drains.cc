@@ -123,7 +123,12 @@ void Drains::Tell(Account* account, bool drained) {
   }
   Journal::Say(absl::StrCat(account == nullptr ? "everybody" : account->name,
                             drained ? " drains" : " drains no longer"));
-  dispatcher_.Apply(TenantDrains{account == nullptr ? kRoot : account->id, drained});
+  if (account == nullptr) return dispatcher_.Apply(TenantDrains{kRoot, drained});
+  // Those inside as well, wherever they lie in the states.
+  for (const Account* const one : accounts_.All()) {
+    if (!IsWithin(one->cgroup, account->cgroup)) continue;
+    dispatcher_.Apply(TenantDrains{one->id, accounts_.Drained(*one)});
+  }
 }
 
 }  // namespace vramspan::broker

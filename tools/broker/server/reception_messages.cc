@@ -91,7 +91,7 @@ bool Reception::Appears(Account& account, const Device& device) {
   if (account.appeared) return true;
   account.parent = accounts_.Around(account.cgroup);
   const TenantId parent = account.parent == nullptr ? kRoot : account.parent->id;
-  dispatcher_.Apply(TenantAppears{account.id, parent, account.policy, account.drained});
+  dispatcher_.Apply(TenantAppears{account.id, parent, account.policy, accounts_.Drained(account)});
   account.appeared = device.state.tenants.contains(account.id);
   if (!account.appeared) Journal::Say(absl::StrCat(account.name, ": the core does not take it"));
   return account.appeared;

@@ -83,7 +83,7 @@ struct Cause {
   const Step* step;
 };
 
-std::vector<Cause> Order(const std::vector<Step>& steps) {
+std::vector<Cause> Order(const Accounts& accounts, const std::vector<Step>& steps) {
   std::vector<Cause> causes;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     if (step->leaves) causes.push_back({TenantLeaves{step->account->id}, &*step});
@@ -97,9 +97,9 @@ std::vector<Cause> Order(const std::vector<Step>& steps) {
   }
   for (const Step& step : steps) {
     if (step.appears) {
-      causes.push_back(
-          {TenantAppears{step.account->id, step.parent, step.policy, step.account->drained},
-           &step});
+      causes.push_back({TenantAppears{step.account->id, step.parent, step.policy,
+                                      accounts.Drained(*step.account)},
+                        &step});
     } else if (stays(step) && !Same(step.policy, step.account->policy)) {
       causes.push_back({PolicyChanges{step.account->id, step.policy}, &step});
     }
@@ -152,7 +152,7 @@ StatusOr<Reform> PlanReform(Accounts& accounts, const Devices& devices,
         tenant.where, ": '", tenant.cgroup, "' is a tenant of ", other->second->where, " already"));
   }
   VS_ASSIGN_OR_RETURN(const std::vector<Step> steps, Steps(accounts, by_cgroup, now));
-  const std::vector<Cause> causes = Order(steps);
+  const std::vector<Cause> causes = Order(accounts, steps);
   VS_RETURN_IF_ERROR(Rehearse(devices, causes, now));
   for (const Cause& cause : causes) reform.events.push_back(cause.event);
   return reform;
