@@ -150,25 +150,30 @@ TEST(Restart, TheFirstIsNotGrantedTheHostMemoryOfOthers) {
   }
 }
 
+// The dead are forgotten after 2 s. A machine that was too slow to look before that tells nothing,
+// so it is tried again.
 TEST(Restart, AHelloFreesNothingOfTheDead) {
+  using Clock = std::chrono::steady_clock;
   Daemon daemon;
   daemon.Start();
-  Program a(daemon, "/a"), b(daemon, "/b");
-  a.BeGreedy(kAll);
-  ASSERT_TRUE(Until({&a}, [&] { return a.grant() == kAll; }));
-  a.set_answers(false);
-  a.Reconnect();
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  a.Hello(MiB(2));
-  b.Hello(kAll);
-  Bytes most;
-  ASSERT_TRUE(Until({&b}, [&] {
-    most = std::max(most, b.grant());
-    return std::chrono::steady_clock::now() > end;
-  }));
-  EXPECT_TRUE(b.welcomed());
+  Bytes most = kAll;
+  for (int i = 0; i < 10 && most > Bytes(); ++i) {
+    Program a(daemon, "/a"), b(daemon, "/b");
+    a.BeGreedy(kAll);
+    ASSERT_TRUE(Until({&a}, [&] { return a.grant() == kAll; }));
+    a.set_answers(false);
+    const auto end = Clock::now() + std::chrono::seconds(1);
+    a.Reconnect();
+    a.Hello(MiB(2));
+    b.Hello(kAll);
+    most = Bytes();
+    ASSERT_TRUE(Until({&b}, [&] {
+      most = std::max(most, b.grant());
+      return Clock::now() > end && b.welcomed();
+    }));
+    EXPECT_TRUE(Until({&a, &b}, [&] { return b.grant() >= GiB(4); }));
+  }
   EXPECT_EQ(most, Bytes());
-  EXPECT_TRUE(Until({&a, &b}, [&] { return b.grant() >= GiB(4); }));
 }
 
 TEST(Restart, AnAdoptedRoomIsNoMoreThanOneMayAskFor) {
@@ -187,19 +192,29 @@ TEST(Restart, AnAdoptedRoomIsNoMoreThanOneMayAskFor) {
   EXPECT_EQ(room, GiB(2));
 }
 
+// Refused in its seventh second, it is there in its twelfth. Where the machine was too slow to look
+// in time it is tried again.
 TEST(Restart, ARefusedProcessHasTenMoreSeconds) {
+  using std::chrono::seconds;
   Daemon daemon;
   daemon.Start();
-  Program a(daemon, "/a");
-  const auto start = std::chrono::steady_clock::now();
-  const auto passed = [&] { return std::chrono::steady_clock::now() - start; };
-  ASSERT_TRUE(Until({&a}, [&] { return passed() > std::chrono::seconds(6); }));
-  a.Adopt(GiB(4), GiB(1), 7);
-  ASSERT_TRUE(Until({&a}, [&] { return a.Count(Type::kRefuse) == 1; }));
-  ASSERT_TRUE(Until({&a}, [&] { return passed() > std::chrono::seconds(11); }));
-  EXPECT_FALSE(a.ended());
-  a.Hello(GiB(1));
-  EXPECT_TRUE(Until({&a}, [&] { return a.grant() >= GiB(1); }));
+  for (int i = 0; i < 5; ++i) {
+    Program a(daemon, "/a");
+    const auto start = std::chrono::steady_clock::now();
+    const auto passed = [&] { return std::chrono::steady_clock::now() - start; };
+    ASSERT_TRUE(Until({&a}, [&] { return passed() > seconds(6); }));
+    a.Adopt(GiB(4), GiB(1), 7);
+    ASSERT_TRUE(Until({&a}, [&] { return a.Count(Type::kRefuse) == 1 || a.ended(); }));
+    if (passed() > seconds(9)) continue;
+    ASSERT_TRUE(Until({&a}, [&] { return passed() > seconds(11); }));
+    const bool ended = a.ended();
+    if (passed() > seconds(15)) continue;
+    EXPECT_FALSE(ended);
+    a.Hello(GiB(1));
+    EXPECT_TRUE(Until({&a}, [&] { return a.grant() >= GiB(1); }));
+    return;
+  }
+  FAIL() << "the machine is too slow to tell";
 }
 
 TEST(Restart, AFolderThatIsReadLockedStartsAllTheSame) {

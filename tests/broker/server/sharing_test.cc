@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "tests/broker/server/program.h"
@@ -69,33 +72,45 @@ TEST(Sharing, ProcessesOfATenantShareItsPart) {
       << a1.grant().value << " " << a2.grant().value << " " << b.grant().value;
 }
 
+// Whether memory is there before the dead would be forgotten, after 2 s. A machine may be slow, so
+// ten tries have to be late.
+bool IsSoon(const std::function<std::chrono::steady_clock::duration()>& takes) {
+  for (int i = 0; i < 10; ++i) {
+    if (takes() < std::chrono::milliseconds(1900)) return true;
+  }
+  return false;
+}
+
 TEST(Sharing, TheKilledLeaveTheirMemory) {
   Daemon daemon;
   daemon.Start();
-  Program a(daemon, "/a"), b(daemon, "/b");
-  a.BeGreedy(kAll);
-  ASSERT_TRUE(Until({&a}, [&] { return a.grant() == kAll; }));
-  b.BeGreedy(kAll);
-  ASSERT_TRUE(Until({&a, &b}, [&] { return About(b.grant(), GiB(4)); }));
-  const auto before = std::chrono::steady_clock::now();
-  a.Kill();
-  EXPECT_TRUE(Until({&b}, [&] { return b.grant() == kAll; })) << b.grant().value;
-  // Not only when the dead are forgotten, after 2 s.
-  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::milliseconds(1900));
+  EXPECT_TRUE(IsSoon([&] {
+    Program a(daemon, "/a"), b(daemon, "/b");
+    a.BeGreedy(kAll);
+    EXPECT_TRUE(Until({&a}, [&] { return a.grant() == kAll; }));
+    b.BeGreedy(kAll);
+    EXPECT_TRUE(Until({&a, &b}, [&] { return About(b.grant(), GiB(4)); }));
+    const auto before = std::chrono::steady_clock::now();
+    a.Kill();
+    EXPECT_TRUE(Until({&b}, [&] { return b.grant() == kAll; })) << b.grant().value;
+    return std::chrono::steady_clock::now() - before;
+  }));
 }
 
 TEST(Sharing, WhoSaysByeLeavesItsMemory) {
   Daemon daemon;
   daemon.Start();
-  Program a(daemon, "/a"), b(daemon, "/b");
-  a.BeGreedy(kAll);
-  ASSERT_TRUE(Until({&a}, [&] { return a.grant() == kAll; }));
-  b.Hello(kAll);
-  a.set_answers(false);
-  const auto before = std::chrono::steady_clock::now();
-  a.Send({.type = lease::Type::kBye});
-  EXPECT_TRUE(Until({&a, &b}, [&] { return b.grant() == kAll && a.ended(); }));
-  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::milliseconds(1900));
+  EXPECT_TRUE(IsSoon([&] {
+    Program a(daemon, "/a"), b(daemon, "/b");
+    a.BeGreedy(kAll);
+    EXPECT_TRUE(Until({&a}, [&] { return a.grant() == kAll; }));
+    b.Hello(kAll);
+    a.set_answers(false);
+    const auto before = std::chrono::steady_clock::now();
+    a.Send({.type = lease::Type::kBye});
+    EXPECT_TRUE(Until({&a, &b}, [&] { return b.grant() == kAll && a.ended(); }));
+    return std::chrono::steady_clock::now() - before;
+  }));
 }
 
 TEST(Sharing, TheStoppedHoldNobodyUp) {
