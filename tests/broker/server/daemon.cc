@@ -99,8 +99,8 @@ void Daemon::Start(const How& how) {
   WaitToSay("listens at");
 }
 
-std::string Daemon::StartInVain() {
-  Spawn(How());
+std::string Daemon::StartInVain(const How& how) {
+  Spawn(how);
   while (ReadMore()) {
   }
   waitpid(pid_, nullptr, 0);

@@ -28,7 +28,8 @@ class Daemon {
   void Start(const How& how);
   void Start() { Start(How()); }
   // Runs it though it will not serve; what it says.
-  std::string StartInVain();
+  std::string StartInVain(const How& how);
+  std::string StartInVain() { return StartInVain(How()); }
 
   void Signal(int number) const;
   void Kill();  // And waits for its end.

@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 
@@ -45,6 +46,23 @@ class Systemd {
   // Hears all until the daemon is ready.
   void AwaitReady() {
     while (heard_.empty() || heard_.back() != "READY=1") Hear();
+  }
+  // There is no room for another word, until what is there is taken.
+  void Fill() {
+    const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    memcpy(address.sun_path, path().data(), path().size());
+    const auto* const to = reinterpret_cast<const sockaddr*>(&address);
+    while (sendto(fd, "x", 1, 0, to, sizeof address) == 1) {
+    }
+    VS_CHECK(errno == EAGAIN);
+    close(fd);
+  }
+  void Empty() const {
+    char text[16];
+    while (recv(fd_, text, sizeof text, MSG_DONTWAIT) == 1) {
+    }
   }
   const Kept& kept() const { return kept_; }
   const std::vector<std::string>& heard() const { return heard_; }
@@ -118,6 +136,35 @@ TEST(ServiceManager, AKilledDaemonsSocketsAreKept) {
   a.Hello(GiB(1));
   daemon.Start({.notify = systemd.path(), .kept = systemd.kept()});
   EXPECT_TRUE(Until({&a}, [&] { return a.welcomed(); }));
+}
+
+TEST(ServiceManager, AStartThatFailsLeavesKeptSocketsWhereTheyAre) {
+  Systemd systemd;
+  Daemon daemon;
+  daemon.Start({.notify = systemd.path()});
+  systemd.AwaitReady();
+  EXPECT_EQ(daemon.End(), 0);
+  daemon.WriteTenant("a.toml", "weight = 2\n");
+  const Daemon::How again = {.notify = systemd.path(), .kept = systemd.kept()};
+  EXPECT_THAT(daemon.StartInVain(again), HasSubstr("there is no cgroup"));
+  // Who connects now waits for the next that can serve.
+  Program a(daemon, "/a");
+  a.Hello(GiB(1));
+  daemon.RemoveTenant("a.toml");
+  daemon.Start(again);
+  EXPECT_TRUE(Until({&a}, [&] { return a.grant() >= GiB(1); }));
+  EXPECT_EQ(daemon.Ask(R"({"verb":"reread"})").at(0), R"({"kind":"done"})");
+}
+
+TEST(ServiceManager, ThatItIsReadyIsSaidWhenThereIsRoomForIt) {
+  Systemd systemd;
+  systemd.Fill();
+  Daemon daemon;
+  daemon.Start({.notify = systemd.path()});
+  daemon.WaitToSay("it is full");
+  systemd.Empty();
+  systemd.AwaitReady();
+  EXPECT_TRUE(Serves(daemon, "/a"));
 }
 
 TEST(ServiceManager, WhatIsNotItsSocketIsNotTaken) {

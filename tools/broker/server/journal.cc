@@ -8,21 +8,14 @@
 #include "runtime/base/clean_text.h"
 #include "runtime/base/quiet_write.h"
 #include "tools/broker/server/clock.h"
+#include "tools/broker/server/log_lines.h"
 
 namespace vramspan::broker {
 namespace {
 
-constexpr int kLinesASecond = 10;
 constexpr size_t kMostOfALine = 2000;
 
-struct Second {
-  Instant end;
-  int lines = 0;
-  uint64_t dropped = 0;
-};
-
-uint64_t lost = 0;    // All of them.
-uint64_t unread = 0;  // Of those, what nobody has read room for, and nobody was told of.
+LogLines lines;
 
 // Waits for nobody, whoever is to read it. False: there was no room.
 bool Write(std::string_view text) {
@@ -30,32 +23,11 @@ bool Write(std::string_view text) {
   return WriteQuietly(STDERR_FILENO, {line}, std::chrono::milliseconds(0)) == 0;
 }
 
-void WriteLine(std::string_view text) {
-  if (unread > 0 && Write(absl::StrCat(unread, " lines were lost, because nobody read them"))) {
-    unread = 0;
-  }
-  if (unread == 0 && Write(text)) return;
-  ++unread;
-  ++lost;
-}
-
 }  // namespace
 
-void Journal::Say(std::string_view text) {
-  static Second second;
-  const Instant now = Now();
-  if (now >= second.end) {
-    if (second.dropped > 0) WriteLine(absl::StrCat(second.dropped, " lines were not written"));
-    second = {.end = now + std::chrono::seconds(1)};
-  }
-  if (++second.lines > kLinesASecond) {
-    ++second.dropped;
-    ++lost;
-    return;
-  }
-  WriteLine(text);
-}
-
-uint64_t Journal::Lost() { return lost; }
+void Journal::Say(std::string_view text) { lines.Say(text, Now(), Write); }
+void Journal::CatchUp() { lines.CatchUp(Now(), Write); }
+bool Journal::Owes() { return lines.owes(); }
+uint64_t Journal::Lost() { return lines.lost(); }
 
 }  // namespace vramspan::broker

@@ -13,6 +13,10 @@ class Journal {
  public:
   // What others wrote is shown clean.
   static void Say(std::string_view text);
+  // Says that lines were not written, if there is room for it now,
+  static void CatchUp();
+  // and that there is something to say.
+  static bool Owes();
   // Lines that were not written so far.
   static uint64_t Lost();
 };

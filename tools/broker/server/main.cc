@@ -37,8 +37,7 @@ int main(int argc, char** argv) {
   }
   Journal::Say(
       absl::StrCat("listens at ", options->run_directory, vramspan::broker::kBrokerSocket));
-  manager.Ready();
-  const vramspan::Status ended = (*server)->Run();
+  const vramspan::Status ended = (*server)->Run(manager);
   Journal::Say(ended.ok() ? std::string_view("ends") : ended.message());
   return ended.ok() ? 0 : 1;
 }

@@ -4,9 +4,11 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 
+#include <chrono>
 #include <utility>
 
 #include "tools/broker/control/run_directory.h"
+#include "tools/broker/core/amounts.h"
 #include "tools/broker/server/journal.h"
 #include "tools/broker/server/nvml.h"
 #include "tools/broker/server/requests.h"
@@ -17,6 +19,8 @@
 
 namespace vramspan::broker {
 namespace {
+
+constexpr Duration kCatchUp = std::chrono::seconds(1);
 
 StatusOr<std::unique_ptr<Machine>> MachineFor(const Options& options) {
   if (options.capacity) {
@@ -67,11 +71,12 @@ Server::Server(const Options& options, std::unique_ptr<Loop> loop, std::unique_p
 Server::~Server() {
   // A new process is to find nobody at once. Those connected see the end, and come again.
   // Where the sockets are kept, who comes waits for the next broker.
-  if (!processes_kept_) {
-    unlink((options_.run_directory + kBrokerSocket).c_str());
-    unlink((options_.run_directory + kClientsSocket).c_str());
-  }
-  if (!control_kept_) unlink((options_.run_directory + kControlSocket).c_str());
+  for (const std::string& path : own_paths_) unlink(path.c_str());
+}
+
+Status Server::Run(ServiceManager& manager) {
+  VS_RETURN_IF_ERROR(manager.Ready(*loop_));
+  return loop_->Run();
 }
 
 Status Server::Start(ServiceManager& manager) {
@@ -82,18 +87,30 @@ Status Server::Start(ServiceManager& manager) {
   VS_ASSIGN_OR_RETURN(auto before, roll_.Living());
   VS_RETURN_IF_ERROR(maker_.Start(options_.settings, std::move(before)));
   VS_RETURN_IF_ERROR(operator_.Start(*loop_));
-  loop_->Afterwards([this] { dispatcher_.Bury(); });
+  VS_RETURN_IF_ERROR(WatchJournal());
   const mode_t mode = geteuid() == 0 ? 0666 : 0600;
   const std::string control_path = options_.run_directory + kControlSocket;
   VS_ASSIGN_OR_RETURN(Fd control, manager.ListenAt(control_path, 0600));
-  control_kept_ = manager.Keep(control, control_path);
+  if (!manager.Keep(control, control_path)) own_paths_.push_back(control_path);
   VS_RETURN_IF_ERROR(control_.Start(std::move(control)));
   VS_RETURN_IF_ERROR(metrics_.Start(options_));
   VS_RETURN_IF_ERROR(MakeClientsFolder(options_.run_directory));
   const std::string path = options_.run_directory + kClientsSocket;
   VS_ASSIGN_OR_RETURN(Fd processes, manager.ListenAt(path, mode));
-  processes_kept_ = manager.Keep(processes, path);
+  if (!manager.Keep(processes, path)) {
+    own_paths_.insert(own_paths_.end(), {options_.run_directory + kBrokerSocket, path});
+  }
   return reception_.Start(std::move(processes));
+}
+
+Status Server::WatchJournal() {
+  VS_RETURN_IF_ERROR(owed_lines_.Start(*loop_, [] { Journal::CatchUp(); }));
+  loop_->Afterwards([this] {
+    dispatcher_.Bury();
+    // What there was no room for is said when there is, though nothing else be said.
+    if (Journal::Owes() && !owed_lines_.is_set()) owed_lines_.Set(After(Now(), kCatchUp));
+  });
+  return absl::OkStatus();
 }
 
 Status Server::WatchSignals() {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/broker/server/alarm.h"
 #include "tools/broker/server/clock.h"
 #include "tools/broker/server/control.h"
 #include "tools/broker/server/metrics.h"
@@ -25,13 +26,14 @@ class Server {
   ~Server();
 
   // Until SIGTERM or SIGINT. What processes were granted stays theirs.
-  Status Run() { return loop_->Run(); }
+  Status Run(ServiceManager& manager);
 
  private:
   Server(const Options& options, std::unique_ptr<Loop> loop, std::unique_ptr<Machine> machine,
          Fd folder);
   Status Start(ServiceManager& manager);
   Status WatchSignals();
+  Status WatchJournal();
   void OnSignal();
   std::vector<std::string> Answer(std::string_view text);
 
@@ -40,8 +42,10 @@ class Server {
   const std::unique_ptr<Loop> loop_;
   const std::unique_ptr<Machine> machine_;
   const Fd folder_;
-  bool processes_kept_ = false, control_kept_ = false;  // Its sockets outlive the daemon.
+  // What it has bound, and nobody keeps when it ends. A start that fails may have bound nothing.
+  std::vector<std::string> own_paths_;
   Fd signals_;
+  Alarm owed_lines_;
   const HostMemory host_;
   Accounts accounts_;
   Devices devices_;

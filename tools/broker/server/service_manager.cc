@@ -7,11 +7,15 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 
 #include "runtime/base/digits.h"
+#include "tools/broker/core/amounts.h"
+#include "tools/broker/server/clock.h"
 #include "tools/broker/server/journal.h"
 #include "tools/broker/server/socket.h"
 
@@ -20,6 +24,8 @@ namespace {
 
 constexpr int kFirst = 3;  // SD_LISTEN_FDS_START
 constexpr uint64_t kMostKept = 16;
+// When a full queue is tried again. A choice.
+constexpr Duration kAgain = std::chrono::milliseconds(100);
 
 std::string TakeVariable(const char* name) {
   const char* const value = std::getenv(name);
@@ -103,13 +109,26 @@ Fd ServiceManager::TakeKept(const std::string& path) {
 bool ServiceManager::Keep(const Fd& listening, const std::string& path) {
   const std::string name = NameOf(path);
   if (notify_.empty() || name.empty()) return false;
-  return Send(absl::StrCat("FDSTORE=1\nFDNAME=", name), listening.get());
+  return Send(absl::StrCat("FDSTORE=1\nFDNAME=", name), listening.get()) == Sent::kSent;
 }
 
-void ServiceManager::Ready() {
+Status ServiceManager::Ready(Loop& loop) {
   for (Kept& kept : kept_) Forget(kept);
-  if (!notify_.empty() && !Send("READY=1")) {
+  if (notify_.empty()) return absl::OkStatus();
+  VS_RETURN_IF_ERROR(again_.Start(loop, [this] { SayReady(); }));
+  SayReady();
+  return absl::OkStatus();
+}
+
+// A unit of the type notify waits for this word, and is ended without it.
+void ServiceManager::SayReady() {
+  const Sent sent = Send("READY=1");
+  if (sent == Sent::kFull) again_.Set(After(Now(), kAgain));
+  if (sent == Sent::kNot) {
     Journal::Say("NOTIFY_SOCKET: nobody could be told that the broker is ready");
+  }
+  if (sent == Sent::kFull && !std::exchange(said_full_, true)) {
+    Journal::Say("NOTIFY_SOCKET: it is full, so that the broker is ready is told later");
   }
 }
 
@@ -123,10 +142,10 @@ void ServiceManager::Forget(Kept& kept) const {
   if (ours) Send(absl::StrCat("FDSTOREREMOVE=1\nFDNAME=", kept.name));
 }
 
-bool ServiceManager::Send(std::string_view text, int descriptor) const {
+ServiceManager::Sent ServiceManager::Send(std::string_view text, int descriptor) const {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
-  if (notify_.empty() || notify_.size() >= sizeof address.sun_path) return false;
+  if (notify_.empty() || notify_.size() >= sizeof address.sun_path) return Sent::kNot;
   memcpy(address.sun_path, notify_.data(), notify_.size());
   if (notify_[0] == '@') address.sun_path[0] = '\0';
   const Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -146,7 +165,9 @@ bool ServiceManager::Send(std::string_view text, int descriptor) const {
     header->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
   }
-  return socket && sendmsg(socket.get(), &message, MSG_NOSIGNAL) >= 0;
+  if (!socket) return Sent::kNot;
+  if (sendmsg(socket.get(), &message, MSG_NOSIGNAL) >= 0) return Sent::kSent;
+  return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ? Sent::kFull : Sent::kNot;
 }
 
 }  // namespace vramspan::broker

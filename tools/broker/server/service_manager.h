@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "runtime/base/status.h"
+#include "tools/broker/server/alarm.h"
 #include "tools/broker/server/fd.h"
+#include "tools/broker/server/loop.h"
 
 namespace vramspan::broker {
 
@@ -24,8 +26,9 @@ class ServiceManager {
   StatusOr<Fd> ListenAt(const std::string& path, mode_t mode);
   // Has it kept from here on. True: it outlives the daemon, so its path is to stay.
   bool Keep(const Fd& listening, const std::string& path);
-  // What was kept and nobody asked for is let go. The daemon is ready.
-  void Ready();
+  // What was kept and nobody asked for is let go. The daemon is ready: that is said at once, or as
+  // soon as there is room for it. `loop` ends before this does.
+  Status Ready(Loop& loop);
 
  private:
   struct Kept {
@@ -33,13 +36,17 @@ class ServiceManager {
     Fd fd;
   };
 
-  bool Send(std::string_view text, int descriptor = -1) const;
+  enum class Sent : uint8_t { kSent, kFull, kNot };
+  Sent Send(std::string_view text, int descriptor = -1) const;
+  void SayReady();
   // The socket that was kept and listens there. None: there is none.
   Fd TakeKept(const std::string& path);
   void Forget(Kept& kept) const;
 
   std::string notify_;
   std::vector<Kept> kept_;
+  Alarm again_;
+  bool said_full_ = false;
 };
 
 }  // namespace vramspan::broker
