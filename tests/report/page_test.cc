@@ -12,6 +12,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 
 #include "tests/report/browser.h"
@@ -513,6 +514,51 @@ TEST(ReportPage, ScriptsThatAreNotItsOwnDoNotRun) {
       absl::StrReplaceAll(Light().html, {{"<script>\"use strict\";", "<script>\"use strict\"; "}}));
   const std::string other = OpenInBrowser(base + ".html", {}, base).dom;
   EXPECT_THAT(other, AllOf(HasSubstr("<script>\"use strict\"; "), Not(HasSubstr("<svg "))));
+}
+
+// The numbers that `pattern` finds in the document, which has one or two groups.
+std::vector<Place> Found(const std::string& dom, const std::string& pattern) {
+  std::vector<Place> found;
+  const std::regex regex(pattern);
+  for (std::sregex_iterator it(dom.begin(), dom.end(), regex), end; it != end; ++it) {
+    found.push_back({std::stod((*it)[1]), std::stod((*it)[2])});
+  }
+  return found;
+}
+
+TEST(ReportPage, ShowsWhoHadHowMuchAndWhoseTurnItWas) {
+  const std::string base = absl::StrCat(TestFolder(), "/shared");
+  WriteWhole(base + ".json", SharedSample().dump());
+  ASSERT_EQ(
+      Shell(absl::StrCat("'", VRAMSPAN_BINARY, "' report '", base, ".json' -o '", base, ".html'")),
+      0);
+  const Seen seen = OpenInBrowser(base + ".html", {}, base);
+  EXPECT_EQ(seen.exit, 0);
+  EXPECT_THAT(seen.console, IsEmpty());
+  const std::string& dom = seen.dom;
+  EXPECT_THAT(dom, HasSubstr("Together on 3 GiB they take 60 s, 1.50× the time of one after the "
+                             "other. Each takes 3.00× and 3.00×"));
+  // Of one program alone there is nothing to see, and its name is a text.
+  EXPECT_THAT(dom, ContainsRegex("<section id=\"slowdown\" hidden=\"\">"));
+  EXPECT_THAT(dom, Not(ContainsRegex("<section id=\"shared\" hidden")));
+  EXPECT_THAT(dom, HasSubstr("&lt;/script&gt;&lt;b&gt;second"));
+  const auto frames =
+      Found(dom, "class=\"empty\" x=\"([0-9.]+)\" y=\"[0-9.]+\" width=\"([0-9.]+)\"");
+  ASSERT_EQ(frames.size(), 2u);
+  const double left = frames[0][0], width = frames[0][1];
+  // The turns of the first, and then those of the second: 10 s of 60 each.
+  const auto turns = Found(dom, "class=\"turn\" x=\"([0-9.]+)\" y=\"[0-9.]+\" width=\"([0-9.]+)\"");
+  ASSERT_EQ(turns.size(), 4u);
+  const double begins[] = {20, 40, 30, 50};
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(turns[i][0], left + width * begins[i] / 60, 0.05) << i;
+    EXPECT_NEAR(turns[i][1], width / 6, 0.05) << i;
+  }
+  // Where the second had all that the first had not: from 10 s on, in three shades.
+  const auto filled = Found(dom, "class=\"resident\" x=\"([0-9.]+)\" y=\"45\" width=\"([0-9.]+)\"");
+  ASSERT_FALSE(filled.empty());
+  EXPECT_NEAR(filled.front()[0], left + width / 6, width / 200);
+  EXPECT_NEAR(filled.back()[0] + filled.back()[1], left + width, 0.05);
 }
 
 TEST(ReportPage, IsQuietAndReachesForNothing) {

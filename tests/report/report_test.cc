@@ -21,6 +21,7 @@
 #include "tools/replay/json_field.h"
 #include "tools/replay/report_data.h"
 #include "tools/replay/report_input.h"
+#include "tools/replay/report_shared.h"
 #include "tools/replay/report_thin.h"
 
 namespace vramspan::replay {
@@ -311,6 +312,58 @@ TEST(ReportThin, JoinsBinsWithoutLosingWhatIsCounted) {
   EXPECT_THAT(thin.allocations[0].resident,
               testing::ElementsAre(testing::DoubleEq(2. / 3), testing::DoubleEq(1. / 3), 1));
   EXPECT_EQ(ThinTimeline(timeline, 7).bins, 7u);
+}
+
+TEST(ReportShared, StripsAreMeansOfSharesAndTurnsAreKept) {
+  const SharedReport report = ReadSharedReport(SharedSample()).value();
+  EXPECT_EQ(report.title, "first, </script><b>second");
+  EXPECT_EQ(report.prices, "an H100's");
+  const json& run = report.runs.at(0);
+  ASSERT_EQ(run["bins"], 200);
+  EXPECT_DOUBLE_EQ(run["bin_ms"], 300);
+  const auto part = [&](size_t tenant, double ms) {
+    return run["tenants"][tenant]["share"][static_cast<size_t>(ms / 300)].get<double>();
+  };
+  EXPECT_NEAR(part(0, 5e3), 1, 1e-3);
+  EXPECT_NEAR(part(1, 5e3), 0, 1e-3);
+  // A third of this bin is before the change at 10 s.
+  EXPECT_NEAR(part(0, 10e3), 1. / 3 + 2. / 3 / 2, 1e-3);
+  EXPECT_NEAR(part(1, 15e3), 0.5, 1e-3);
+  EXPECT_NEAR(part(0, 25e3), 0.8, 1e-3);
+  EXPECT_NEAR(part(1, 59.9e3), 0.8, 1e-3);
+  EXPECT_EQ(run["turns"], json::parse("[[0,20e3,30e3],[1,30e3,40e3],[0,40e3,50e3],[1,50e3,60e3]]"));
+}
+
+TEST(ReportShared, NamesTheFieldThatIsWrong) {
+  const auto run = [](json& r) -> json& { return r["runs"][0]; };
+  const std::vector<Broken> cases = {
+      {"a newer version", [](json& r) { r["version"] = 2; }, "version: 2 is newer"},
+      {"no runs", [](json& r) { r["runs"] = json::array(); }, "runs: it is empty"},
+      {"no tenants", [&](json& r) { run(r)["tenants"] = json::array(); },
+       "runs[0].tenants: it is empty"},
+      {"a tenant too much", [&](json& r) { run(r)["turns"][1]["tenant"] = 2; },
+       "runs[0].turns[1].tenant: 2 is not between 0 and 1"},
+      {"half a tenant", [&](json& r) { run(r)["turns"][1]["tenant"] = 0.5; },
+       "runs[0].turns[1].tenant: it is no whole number"},
+      {"a turn that ends before", [&](json& r) { run(r)["turns"][1]["to_ms"] = 1; },
+       "runs[0].turns[1].to_ms: it is before its begin"},
+      {"too few shares", [&](json& r) { run(r)["shares"][2]["bytes"].erase(1); },
+       "runs[0].shares[2].bytes: it has 1 for 2 programs"},
+      {"time goes back", [&](json& r) { run(r)["shares"][2]["ms"] = 1; },
+       "runs[0].shares[2].ms: it is before the one above"},
+      {"no slowdown", [&](json& r) { run(r)["tenants"][1].erase("slowdown"); },
+       "runs[0].tenants[1].slowdown: missing"},
+      {"a name that is none", [&](json& r) { run(r)["tenants"][1]["name"] = 7; },
+       "runs[0].tenants[1].name: it is not a string"},
+  };
+  for (const Broken& broken : cases) {
+    json replay = SharedSample();
+    broken.change(replay);
+    std::ostringstream page;
+    const Status status = WriteReport(replay, "", page);
+    EXPECT_THAT(status.message(), HasSubstr(broken.message)) << broken.what;
+    EXPECT_EQ(page.str(), "") << broken.what;
+  }
 }
 
 }  // namespace

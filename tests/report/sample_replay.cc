@@ -249,4 +249,38 @@ json HostileReplay() {
   return replay;
 }
 
+json SharedSample() {
+  constexpr double kHalf = 1.5 * kSampleGiB, kMost = 2.4 * kSampleGiB, kLeast = 0.6 * kSampleGiB;
+  const auto tenant = [&](const char* name, double weight) {
+    return json{{"name", name},          {"weight", weight}, {"start_ms", 0},
+                {"end_ms", 60e3},        {"alone_ms", 20e3}, {"in_share_ms", 90e3},
+                {"together_ms", 60e3},   {"slowdown", 3},    {"mean_share_bytes", kHalf},
+                {"last_share_bytes", 0}, {"bytes_in", 1},    {"bytes_out_own", 1},
+                {"bytes_out_recall", 1}, {"recalls", 1},     {"recall_ms", 1},
+                {"fetch_turns", 1},      {"gpu_turns", 2},   {"gpu_turn_ms", 20e3}};
+  };
+  json shares = json::array(), turns = json::array();
+  shares.push_back({{"ms", 0}, {"bytes", {3 * kSampleGiB, 0}}});
+  shares.push_back({{"ms", 10e3}, {"bytes", {kHalf, kHalf}}});
+  for (int turn = 0; turn < 4; ++turn) {
+    const int who = turn % 2;
+    const double from = 20e3 + 10e3 * turn;
+    shares.push_back(
+        {{"ms", from}, {"bytes", {who == 0 ? kMost : kLeast, who == 0 ? kLeast : kMost}}});
+    turns.push_back({{"tenant", who}, {"ms", from}, {"to_ms", from + 10e3}});
+  }
+  return {{"tool", "vramspan replay --broker"},
+          {"version", 1},
+          {"prices", "an H100's"},
+          {"runs",
+           {{{"device_memory_bytes", 3 * kSampleGiB},
+             {"makespan_ms", 60e3},
+             {"one_by_one_ms", 40e3},
+             {"ratio", 1.5},
+             {"fairness_jain", 0.99},
+             {"tenants", {tenant("first", 100), tenant("</script><b>second", 200)}},
+             {"shares", std::move(shares)},
+             {"turns", std::move(turns)}}}}};
+}
+
 }  // namespace vramspan::replay

@@ -27,6 +27,10 @@ nlohmann::json SampleReplay();
 // The same kinds of things, few of them: what tests change one field of.
 nlohmann::json SmallReplay();
 
+// What `vramspan replay --broker --format json` could print of two programs on 3 GiB in 60 s: all
+// of it for the first, half of it each, and two turns of each from the 20th second on.
+nlohmann::json SharedSample();
+
 // A little of everything, with texts that would break out of scripts, attributes and lines, and
 // with the largest and smallest numbers that are allowed.
 nlohmann::json HostileReplay();

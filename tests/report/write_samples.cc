@@ -1,5 +1,5 @@
-// Writes one of the samples to stdout: `report_sample sample|small|hostile`, to look at a page by
-// eye.
+// Writes one of the samples to stdout: `report_sample sample|small|shared|hostile`, to look at a
+// page by eye.
 #include <cstring>
 #include <iostream>
 
@@ -12,10 +12,12 @@ int main(int argc, char** argv) {
     std::cout << SampleReplay();
   } else if (std::strcmp(which, "small") == 0) {
     std::cout << SmallReplay();
+  } else if (std::strcmp(which, "shared") == 0) {
+    std::cout << SharedSample();
   } else if (std::strcmp(which, "hostile") == 0) {
     std::cout << HostileReplay();
   } else {
-    std::cerr << "usage: report_sample sample|small|hostile\n";
+    std::cerr << "usage: report_sample sample|small|shared|hostile\n";
     return 2;
   }
   return std::cout.flush() ? 0 : 1;

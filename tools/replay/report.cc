@@ -13,6 +13,7 @@
 #include "tools/replay/report_advice.h"
 #include "tools/replay/report_data.h"
 #include "tools/replay/report_page.h"
+#include "tools/replay/report_shared.h"
 #include "tools/replay/report_thin.h"
 
 namespace vramspan::replay {
@@ -240,25 +241,41 @@ std::string TitleOf(const ReportData& data, const std::string& title) {
                                 : absl::StrCat(file, " and ", data.cases.size() - 1, " more");
 }
 
-}  // namespace
-
-Status WriteReport(const json& replay, const std::string& title, std::ostream& out) {
-  VS_ASSIGN_OR_RETURN(const ReportData data, ReadReportData(replay));
-  json cases = json::array();
-  for (const ReportCase& one : data.cases) cases.push_back(ToJson(one));
-  json prices = json::array();
-  for (const auto& [name, value] : data.prices) prices.push_back({name, value});
-  const std::string name = TitleOf(data, title);
-  const json page = {{"title", name}, {"cases", std::move(cases)}, {"prices", std::move(prices)}};
-  const std::string escaped = Escaped(name);
-  const std::string embedded = ScriptJson(page);
+void WritePage(const json& data, std::ostream& out) {
+  const std::string title = Escaped(data["title"].get<std::string>());
+  const std::string embedded = ScriptJson(data);
   Fill(ReportPageHtml(),
-       {{"{{title}}", escaped},
+       {{"{{title}}", title},
         {"{{style}}", ReportPageStyle()},
         {"{{data}}", embedded},
         {"{{script-hash}}", ReportPageScriptSha256()},
         {"{{script}}", ReportPageScript()}},
        out);
+}
+
+}  // namespace
+
+Status WriteReport(const json& replay, const std::string& title, std::ostream& out) {
+  if (IsSharedReplay(replay)) {
+    VS_ASSIGN_OR_RETURN(SharedReport shared, ReadSharedReport(replay));
+    const std::string name = CleanText(title.empty() ? shared.title : title, kTitle);
+    WritePage({{"title", name},
+               {"cases", json::array()},
+               {"prices", json::array({json::array({"prices", shared.prices})})},
+               {"shared", std::move(shared.runs)}},
+              out);
+    return absl::OkStatus();
+  }
+  VS_ASSIGN_OR_RETURN(const ReportData data, ReadReportData(replay));
+  json cases = json::array();
+  for (const ReportCase& one : data.cases) cases.push_back(ToJson(one));
+  json prices = json::array();
+  for (const auto& [name, value] : data.prices) prices.push_back({name, value});
+  WritePage({{"title", TitleOf(data, title)},
+             {"cases", std::move(cases)},
+             {"prices", std::move(prices)},
+             {"shared", nullptr}},
+            out);
   return absl::OkStatus();
 }
 

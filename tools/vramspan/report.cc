@@ -25,8 +25,10 @@ class ReportCommand final : public Command {
 
   void Define(CommandOptions& options) override {
     options
-        .Option("input", input_,
-                "What `vramspan replay --format json` printed, or a trace, which is replayed first")
+        .Option(
+            "input", input_,
+            "What `vramspan replay --format json` printed, of one program or with --broker, or a "
+            "trace, which is replayed first")
         .Required();
     options.Option("-o,--output", output_, "The HTML page to write; - is stdout")
         .Required()

@@ -46,9 +46,17 @@ function drawAdvice(one) {
   if (one.command !== "") host("advice").append(commandLine(one.command));
 }
 
+// Of several programs on one device there are no other plots.
+function showSharedAlone() {
+  for (const part of document.querySelectorAll("main > *")) {
+    part.hidden = part.id !== "answer" && part.id !== "shared";
+  }
+}
+
 function draw() {
-  const one = data.cases[shown];
   tip.hide();
+  if (data.shared) return drawShared(host("shared"), data.shared, choices);
+  const one = data.cases[shown];
   drawAnswer(one);
   drawAdvice(one);
   drawSlowdown(host("slowdown"), one, choices);
@@ -104,6 +112,7 @@ function redrawOnResize() {
 }
 
 themes();
+if (data.shared) showSharedAlone();
 chooseCase();
 draw();
 redrawOnResize();
