@@ -166,10 +166,15 @@ bool Program::SendRaw(std::span<const uint8_t> datagram) {
 void Program::Send(const Message& message) { SendRaw(lease::Encode(message)); }
 
 void Program::Hello(Bytes device, Bytes host) {
+  used_ = used_host_ = Bytes();
+  wanted_ = device;
+  wanted_host_ = host;
+  said_hello_ = true;
   Send({.type = Type::kHello, .bytes = device, .more = host, .device = kDevice});
 }
 
 void Program::Adopt(Bytes device, Bytes host, uint64_t last_revision) {
+  said_hello_ = false;
   Send({.type = Type::kAdopt,
         .revision = last_revision,
         .bytes = device,
@@ -185,6 +190,7 @@ void Program::WritePage() {
   const auto words = lease::ToWords(lease::ProcessPage{.used_device = used_,
                                                        .used_host = used_host_,
                                                        .wanted_device = wanted_,
+                                                       .wanted_host = wanted_host_,
                                                        .stalled = stalled_});
   for (size_t i = 0; i < words.size(); ++i) {
     if (i != 2) __atomic_store_n(page + i, words[i], __ATOMIC_RELEASE);
@@ -195,6 +201,7 @@ void Program::WritePage() {
 void Program::Say(Bytes used, Bytes wanted) {
   used_ = used;
   wanted_ = wanted;
+  wanted_host_ = Bytes();
   WritePage();
   Send({.type = Type::kWant, .bytes = wanted});
 }
@@ -240,7 +247,11 @@ void Program::Take() {
 
 void Program::Hear(const Message& message) {
   heard_.push_back(message);
-  if (message.type == Type::kWelcome) welcomed_ = true;
+  if (message.type == Type::kWelcome) {
+    welcomed_ = true;
+    // What it said is on its page. Without one nobody sees it beat, and it is stuck after 2 s.
+    if (said_hello_) WritePage();
+  }
   if (message.type == Type::kRecall && answers_) GiveBack(message);
   if (message.type != Type::kGrant) return;
   (message.memory == lease::Memory::kHost ? host_ : grant_) = message.bytes;

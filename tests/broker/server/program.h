@@ -72,8 +72,8 @@ class Program {
   pid_t pid_ = -1;
   int channel_ = -1;
   int fds_[2] = {-1, -1};
-  bool welcomed_ = false, ended_ = false, answers_ = true, greedy_ = false;
-  Bytes grant_, host_, used_, used_host_, wanted_, all_;
+  bool welcomed_ = false, ended_ = false, answers_ = true, greedy_ = false, said_hello_ = false;
+  Bytes grant_, host_, used_, used_host_, wanted_, wanted_host_, all_;
   uint64_t stalled_ = 0;
   std::vector<lease::Message> heard_;
 };
