@@ -12,7 +12,7 @@
 namespace vramspan::replay {
 namespace {
 
-constexpr uint64_t kMostWorks = 20'000'000;
+constexpr uint64_t kMostRepeated = 20'000'000;
 
 // Works [begin, end), at steps from first_step to before last_step.
 struct Round {
@@ -158,8 +158,8 @@ StatusOr<RecordedRun> WithRounds(RecordedRun run, uint64_t rounds) {
         "each of its rounds allocates or frees device memory, so none can be repeated");
   }
   const uint64_t more = rounds - main.count();
-  const uint64_t most =
-      (kMostWorks - std::min<uint64_t>(kMostWorks, run.works.size())) / (round->end - round->begin);
+  const uint64_t most = (kMostRepeated - std::min<uint64_t>(kMostRepeated, run.works.size())) /
+                        (round->end - round->begin);
   if (more > most) {
     return absl::InvalidArgumentError(
         absl::StrCat("that is too much work; use up to ", main.count() + most, " rounds"));
