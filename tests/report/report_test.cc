@@ -334,6 +334,22 @@ TEST(ReportShared, StripsAreMeansOfSharesAndTurnsAreKept) {
   EXPECT_EQ(run["turns"], json::parse("[[0,20e3,30e3],[1,30e3,40e3],[0,40e3,50e3],[1,50e3,60e3]]"));
 }
 
+TEST(ReportShared, TakesTheSmallestAndTheLargestNumbers) {
+  for (const double end : {0.0, 5e-324, 1e-300, 1e15}) {
+    json replay = SharedSample();
+    json& run = replay["runs"][0];
+    run["makespan_ms"] = end;
+    run["device_memory_bytes"] = end == 0 ? 0 : 1;
+    const SharedReport report = ReadSharedReport(replay).value();
+    for (const json& tenant : report.runs[0]["tenants"]) {
+      for (const double part : tenant["share"]) {
+        EXPECT_GE(part, 0) << end;
+        EXPECT_LE(part, 1) << end;
+      }
+    }
+  }
+}
+
 TEST(ReportShared, NamesTheFieldThatIsWrong) {
   const auto run = [](json& r) -> json& { return r["runs"][0]; };
   const std::vector<Broken> cases = {

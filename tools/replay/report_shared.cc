@@ -59,8 +59,8 @@ std::vector<ShareSampleIn> ReadSamples(const JsonField& list, size_t tenants) {
 std::vector<double> Strip(const std::vector<ShareSampleIn>& samples, size_t tenant, double end,
                           double whole) {
   std::vector<double> bins(kShareBins, 0);
-  if (end <= 0 || whole <= 0) return bins;
   const double bin = end / kShareBins;
+  if (!std::isnormal(bin) || whole <= 0) return bins;
   for (size_t i = 0; i < samples.size(); ++i) {
     const double from = std::min(samples[i].ms, end);
     const double to = i + 1 < samples.size() ? std::min(samples[i + 1].ms, end) : end;
