@@ -327,6 +327,7 @@ typedef struct vramspanStatistics {
   uint64_t lease_state;
   uint64_t lease_grants, lease_recalls; /* that it sent */
   uint64_t lease_reconnects;            /* connections after the first */
+  uint64_t rests; /* how often all was on the device again, so that launches were let pass unseen */
 } vramspanStatistics;
 VRAMSPAN_API CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanStatistics* out);
 

@@ -473,6 +473,7 @@ void Runtime::ApplyDeviceBudget(Bytes budget) {
   memory_->device_pool().SetBudget(budget);
   if (recorder_ != nullptr) recorder_->BudgetIs(budget);
   if (profile_pins_ != nullptr) profile_pins_->BudgetIs(budget);
+  if (tracer_ != nullptr) tracer_->BudgetIs(budget);
   if (memory_->supply().filling()) memory_->supply().PrepareHost();
   mover_->Wake();
 }
@@ -544,6 +545,7 @@ vramspanStatistics Runtime::Statistics() {
   s.copy_out_ns = m.copy_out_ns;
   s.vmm_ns = m.vmm_ns;
   s.unsettled_streams = m.unsettled_streams;
+  s.rests = m.rests;
   if (tracer_ != nullptr) {
     const TracerStatistics t = tracer_->statistics();
     s.launches = t.launches;

@@ -100,6 +100,10 @@ std::string StatisticsText(const vramspanStatistics& s, const StatisticsDetails&
                                             " recalls, ", s.lease_reconnects, " reconnections",
                                             s.lease_state == 1 ? "; it is gone" : ""));
   }
+  if (s.rests != 0) {
+    line("all on the device again",
+         absl::StrCat(s.rests, s.rests == 1 ? " time" : " times", ", until memory ran short anew"));
+  }
   if (s.deadlines != 0) line("released by the deadline", absl::StrCat(s.deadlines));
   if (s.moves_failed != 0) line("moves failed", absl::StrCat(s.moves_failed));
   for (const PassedMemory& p : details.passed) {
@@ -164,6 +168,7 @@ std::string StatisticsJson(const vramspanStatistics& s, const StatisticsDetails&
   VS_FIELD(lease_grants);
   VS_FIELD(lease_recalls);
   VS_FIELD(lease_reconnects);
+  VS_FIELD(rests);
 #undef VS_FIELD
   absl::StrAppend(&text, ",\"passed\":[");
   const char* comma = "";

@@ -90,7 +90,11 @@ Tracer::Foreign Tracer::BeginForeignWork(uint32_t call, const void* params) {
   });
   if (named && recorder_ != nullptr) recorder_->ForeignWork(s.stream);
   if (!tracked) return Foreign::kUntracked;
-  return named && mover_.BeginForeignWork() ? Foreign::kTouches : Foreign::kNone;
+  if (!named) return Foreign::kNone;
+  if (mover_.BeginForeignWork()) return Foreign::kTouches;
+  // Recording has ended since.
+  mover_.BeginUntracked();
+  return Foreign::kUntracked;
 }
 
 void Tracer::EndForeignWork(CUstream stream) {
@@ -337,16 +341,17 @@ void Tracer::Leave(CUstream stream) {
   memory_.driver().RecordBackgroundError(mover_.End(stream));
 }
 
-bool Tracer::BeginWait(uint32_t call, const void* params) {
+void Tracer::BeginWait(uint32_t call, const void* params) {
   if (Decoder::WhatFor(call) == WaitsFor::kStream) {
     mover_.AwaitRelease(Decoder::StreamOf(call, params));
   }
-  if (recorder_ == nullptr) return false;
-  recorder_->Waiting();
-  return true;
+  mover_.ThreadWaits();
+  if (recorder_ != nullptr) recorder_->Waiting();
 }
 
 void Tracer::EndWait(uint32_t call, const void* params) {
+  mover_.ThreadGoesOn();
+  if (recorder_ == nullptr) return;
   const WaitsFor what = Decoder::WhatFor(call);
   recorder_->Waited(what, what == WaitsFor::kStream ? Decoder::StreamOf(call, params) : CUstream());
 }
@@ -375,6 +380,10 @@ void Tracer::StreamGoes(CUstream stream) {
 void Tracer::Freed(DevicePtr base, Bytes size) {
   sets_.Forget(base);
   hidden_.Forget(base, size);
+}
+
+void Tracer::BudgetIs(Bytes budget) {
+  sets_.PoolsAreWholeUpTo(Bytes(budget.value / kPoolsOfBudget));
 }
 
 TracerStatistics Tracer::statistics() const {

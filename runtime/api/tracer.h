@@ -92,9 +92,9 @@ class Tracer {
   // A graph was launched in so many segments.
   void NoteSegments(size_t segments);
 
-  // The calling thread is about to wait for its device, or is back. True: EndWait must follow.
-  // Where it waits for a stream, it waits here until what that holds has been let go.
-  bool BeginWait(uint32_t call, const void* params);
+  // Around the calling thread's wait for its device. Where it waits for a stream, it waits here until
+  // what that holds has been let go.
+  void BeginWait(uint32_t call, const void* params);
   void EndWait(uint32_t call, const void* params);
 
   // The stream of the call that Enter returned true for.
@@ -102,6 +102,8 @@ class Tracer {
     return Decoder::StreamOf(call, params);
   }
   TracerStatistics statistics() const;
+  // The device's, from here on.
+  void BudgetIs(Bytes budget);
 
  private:
   // While anybody wants to know what is submitted: memory is short, or this is an audit or

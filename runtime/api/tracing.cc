@@ -250,9 +250,9 @@ void Enter(uint32_t call, const void* params, CUcontext context, uint64_t* token
     Entry* const entry = context != nullptr ? EntryOf(context) : nullptr;
     if (entry == nullptr) return;
     const Using use(*entry);
-    if (use.tracer() != nullptr && use.tracer()->BeginWait(call, params)) {
-      *token = reinterpret_cast<uintptr_t>(use.tracer()) | kWaits;
-    }
+    if (use.tracer() == nullptr) return;
+    use.tracer()->BeginWait(call, params);
+    *token = reinterpret_cast<uintptr_t>(use.tracer()) | kWaits;
     return;
   }
   const OwnCalls own;

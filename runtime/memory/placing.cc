@@ -1,5 +1,7 @@
 #include "runtime/memory/placing.h"
 
+#include <absl/algorithm/container.h>
+
 #include <utility>
 
 #include "runtime/memory/remap.h"
@@ -113,6 +115,10 @@ Status Placing::Register(const Mapped& mapped, const Allocation* allocation) {
     map.AllocationsChanged();
   }
   map.Fill(added, mapped.base, mapped.backing, id, state_.tracking() != Tracking::kNone);
+  // Again, now that it can be found: Supply::AllOnDevice may have looked since it was backed.
+  if (absl::c_any_of(mapped.backing, [](const Backing& b) { return !b.on_device; })) {
+    supply_.NoteHostUse();
+  }
   return absl::OkStatus();
 }
 

@@ -56,7 +56,17 @@ StatusOr<uint32_t> Supply::AcquireHost(int log2) {
   return slot;
 }
 
+bool Supply::AllOnDevice() {
+  for (uint32_t i = 1; i < state_.chunks().end(); ++i) {
+    const Chunk& c = state_.chunks()[ChunkIndex(i)];
+    if (c.state != ChunkState::kNone && (!c.on_device || c.lost)) return false;
+  }
+  on_host_.store(false, std::memory_order_release);
+  return true;
+}
+
 void Supply::NoteHostUse() {
+  on_host_.store(true, std::memory_order_release);
   if (host_used()) return;
   int64_t never = kNever;
   const int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
@@ -102,7 +112,8 @@ bool Supply::filling() const {
 }
 
 bool Supply::short_of_device() const {
-  return host_used() || state_.device_pool().used() > state_.device_pool().budget();
+  return on_host_.load(std::memory_order_acquire) ||
+         state_.device_pool().used() > state_.device_pool().budget();
 }
 
 }  // namespace vramspan

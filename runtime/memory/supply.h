@@ -27,8 +27,11 @@ class Supply {
   // saving, and who asks needs the memory more.
   StatusOr<uint32_t> AcquireHost(int log2) VS_EXCLUDES(state_.mu);
 
-  // Says once that data went to host memory.
+  // Data goes to host memory: said once.
   void NoteHostUse();
+  // Whether all data is on the device. From then on memory is not short until some goes to the
+  // host.
+  bool AllOnDevice() VS_REQUIRES(state_.mu);
   // Whether any ever has.
   bool host_used() const { return host_used_.load(std::memory_order_relaxed) != kNever; }
   // Since when, where it was said.
@@ -39,8 +42,8 @@ class Supply {
   // True once the device budget is 80 % used or host memory backs anything: from then on what moves
   // need is made ready, and declared work is worth recording.
   bool filling() const;
-  // True once host memory backs anything, and while more is used than the budget allows: from then
-  // on traced work is worth recording.
+  // True while host memory backs anything (see AllOnDevice) or more is used than the budget allows:
+  // traced work is worth recording then.
   bool short_of_device() const;
 
  private:
@@ -48,6 +51,7 @@ class Supply {
 
   MemoryState& state_;
   std::atomic<int64_t> host_used_{kNever};  // When first, as the clock counts.
+  std::atomic<bool> on_host_{false};        // Some data may be there.
 };
 
 }  // namespace vramspan

@@ -1,5 +1,6 @@
 #include "runtime/memory/vmm.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 
@@ -134,6 +135,9 @@ Status Vmm::MapAs(const DetachedMemory& detached, DevicePtr at, bool pinned) {
     return status;
   }
   state_.mappings().Show(added, detached, at, pinned, state_.tracking() != Tracking::kNone);
+  if (absl::c_any_of(detached.backing(), [](const Backing& b) { return !b.on_device; })) {
+    supply_.NoteHostUse();
+  }
   return absl::OkStatus();
 }
 

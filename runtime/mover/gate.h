@@ -26,11 +26,33 @@ class Gate {
       // Sequentially consistent on both sides: either the closing side sees this count, or this
       // thread sees the gate closed.
       slot.inside.fetch_add(1, std::memory_order_seq_cst);
-      if (!closed_.load(std::memory_order_seq_cst)) [[likely]]
+      if (!closed_.load(std::memory_order_seq_cst)) [[likely]] {
+        // Threads that share a slot may lose one: it says whether work comes, and about how much.
+        slot.passed.store(slot.passed.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_relaxed);
         return;
+      }
       slot.inside.fetch_sub(1, std::memory_order_release);
       WaitOpen();
     }
+  }
+  // A thread that is inside waits outside, and then goes on: it keeps nobody from closing the gate,
+  // and goes on as who was let in before. REQUIRES: the thread is inside once.
+  void StepOut() {
+    outside_.fetch_add(1, std::memory_order_acq_rel);
+    Exit();
+  }
+  void StepIn() {
+    Enter();
+    outside_.fetch_sub(1, std::memory_order_acq_rel);
+  }
+  uint32_t outside() const { return outside_.load(std::memory_order_acquire); }
+
+  // About how often it was passed.
+  uint64_t passed() const {
+    uint64_t sum = 0;
+    for (const Slot& slot : slots_) sum += slot.passed.load(std::memory_order_relaxed);
+    return sum;
   }
   void Exit() { MySlot().inside.fetch_sub(1, std::memory_order_release); }
 
@@ -47,6 +69,7 @@ class Gate {
   static constexpr size_t kSlots = 128;
   struct alignas(128) Slot {  // Two lines: the prefetcher pulls lines in pairs.
     std::atomic<uint32_t> inside{0};
+    std::atomic<uint64_t> passed{0};
   };
 
   Slot& MySlot() { return slots_[ThreadNumber::Mine() % kSlots]; }
@@ -54,6 +77,7 @@ class Gate {
   bool AwaitLeft(std::chrono::steady_clock::time_point until);
 
   alignas(128) std::atomic<bool> closed_{false};
+  std::atomic<uint32_t> outside_{0};
   std::array<Slot, kSlots> slots_;
 };
 

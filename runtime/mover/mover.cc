@@ -42,7 +42,8 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
                  {.own_context = options.own_context,
                   .traced = options.traced,
                   .others = options.others,
-                  .room = options.room}),
+                  .room = options.room,
+                  .rest_after = options.rest_after}),
       scopes_(memory, {.scheduler = &scheduler_,
                        .signals = &signals_,
                        .gate = &gate_,
@@ -155,8 +156,9 @@ bool Mover::StopMoving() {
 }
 
 void Mover::Wake() {
-  recording_.Ask();
   MutexLock lock(memory_.mu);
+  // Under the lock: recording may be about to end.
+  recording_.Ask();
   scheduler_.LookAgain();
   signals_.Wake();
 }
@@ -173,7 +175,12 @@ void Mover::HoldWork(std::optional<std::chrono::steady_clock::time_point> until)
 
 WorkState Mover::work_state() {
   MutexLock lock(memory_.mu);
-  return {.works = accounts_.stats.works, .runs = work_.begun() != 0, .waits = work_.awaits_turn()};
+  const uint64_t passed = gate_.passed();
+  const bool passes = std::exchange(passed_, passed) != passed ||
+                      threads_waiting_.load(std::memory_order_relaxed) != 0;
+  return {.works = passed,
+          .runs = work_.begun() != 0 || (!tracking() && passes),
+          .waits = work_.awaits_turn()};
 }
 
 Status Mover::Synchronize() {
@@ -182,8 +189,10 @@ Status Mover::Synchronize() {
         "cannot wait for all work from inside a work scope: it would wait for itself");
   }
   const bool recorded = tracking();
+  uint32_t recording = 0;
   if (recorded) {
     MutexLock lock(memory_.mu);
+    recording = streams_.recording();
     signals_.Wake();
     watch_.WaitUntil([this]() VS_NO_THREAD_SAFETY_ANALYSIS {
       if (!Idle()) return false;
@@ -196,7 +205,7 @@ Status Mover::Synchronize() {
   if (memory_.tracking() != Tracking::kAll) {
     // Work that was declared before tracking: nothing but this tells that it is done.
     VS_RETURN_IF_ERROR(memory_.drains().Drain());
-    if (recorded) streams_.AllSettled();
+    if (recorded) streams_.AllSettled(recording);
   }
   if (!traced_) {
     // What comes now and is not declared may write anywhere, but for what is said to be read only.

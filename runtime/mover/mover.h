@@ -13,6 +13,7 @@
 #include <absl/functional/function_ref.h>
 #include <absl/types/span.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -58,6 +59,8 @@ struct MoverOptions {
   // The contexts but this one whose work has passed by (BeginUntracked). Null: nobody's does.
   std::vector<CUcontext> (*others)(CUcontext own) = nullptr;
   ContextRoom* room = nullptr;  // For the context of its own. Outlives the mover.
+  // Traced work is recorded until all memory has been on the device for so long. None: for good.
+  std::optional<Duration> rest_after = RecordingEnd::kLeast;
 };
 
 class Mover final : SchedulerOwner {
@@ -160,6 +163,9 @@ class Mover final : SchedulerOwner {
   // captures runs nothing and does not wait. While memory suffices nothing waits.
   void HoldWork(std::optional<std::chrono::steady_clock::time_point> until);
   WorkState work_state();
+  // Around a thread's wait for the device.
+  void ThreadWaits() { threads_waiting_.fetch_add(1, std::memory_order_relaxed); }
+  void ThreadGoesOn() { threads_waiting_.fetch_sub(1, std::memory_order_relaxed); }
   // Waits until no declared work is queued or in flight and no move is wanted or under way.
   Status Synchronize();
   // Returns and forgets the first failure of a background move.
@@ -179,6 +185,8 @@ class Mover final : SchedulerOwner {
 
   Memory& memory_;
   const bool traced_;
+  std::atomic<uint32_t> threads_waiting_{0};
+  uint64_t passed_ VS_GUARDED_BY(memory_.mu) = 0;  // The gate, at the last look.
   Gate gate_;
   Signals signals_ VS_GUARDED_BY(memory_.mu);
   MoverAccounts accounts_ VS_GUARDED_BY(memory_.mu);

@@ -17,6 +17,7 @@ struct MoverStatistics {
   uint64_t fetches = 0, evictions = 0, remaps = 0, moves_failed = 0;
   uint64_t hold_ns = 0, vmm_ns = 0, copy_in_ns = 0, copy_out_ns = 0;
   uint64_t unsettled_streams = 0;
+  uint64_t rests = 0;     // How often recording ended, since all was on the device again.
   Bytes bytes_in_place;   // Served from host memory to kernels.
   uint64_t returned = 0;  // Chunks that came back though nothing asked for them.
   uint64_t stall_drain_ns = 0, stall_copy_ns = 0, stall_vmm_ns = 0;
@@ -27,8 +28,10 @@ struct MoverStatistics {
 
 // What the program's work does now.
 struct WorkState {
-  uint64_t works = 0;  // Recorded, in all.
-  bool runs = false;   // Some is submitted, and is not known to have ended.
+  uint64_t works = 0;  // So many pieces came, about.
+  // Some is submitted, and is not known to have ended. While work is not recorded: some came since
+  // the last look, or a thread waits for some.
+  bool runs = false;
   bool waits = false;  // A thread waits until it may submit some (Mover::HoldWork).
 };
 

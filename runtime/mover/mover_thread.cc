@@ -104,13 +104,16 @@ void MoverThread::AccountStall() {
 }
 
 bool MoverThread::Round() {
+  bool ends = false;
   {
     MutexLock lock(memory_.mu);
     parts_.signals->Looks();
+    ends = parts_.recording->MayEnd();
   }
+  if (ends) parts_.recording->TryEnd();
   bool progress = parts_.recording->TryBegin();
   if (!parts_.recording->begun()) {
-    // Nothing is recorded yet, but streams may have been forgotten.
+    // Nothing is recorded, but streams may have been forgotten, and what was recorded may still run.
     MutexLock lock(memory_.mu);
     return parts_.work->PollMarks() || progress;
   }

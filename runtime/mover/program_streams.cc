@@ -83,8 +83,8 @@ StatusOr<StreamState*> ProgramStreams::StateOf(CUstream stream) {
   return state;
 }
 
-void ProgramStreams::Settled(StreamState* state) {
-  if (!state->unrecorded) return;
+void ProgramStreams::Settled(StreamState* state, uint32_t recording) {
+  if (!state->unrecorded || recording != recording_) return;
   streams_.SetUnrecorded(state, false);
   Update();
 }
@@ -105,6 +105,21 @@ void ProgramStreams::RecordingBegan() {
   Update();
 }
 
+void ProgramStreams::RecordingEnded() {
+  recorded_ = false;
+  ++recording_;
+  // Threads are to tell anew which streams carry what is not recorded.
+  caches_.store(NextCaches(), std::memory_order_release);
+  memory_.SetTracking(Tracking::kNone);
+  for (uint32_t i = 1; i < memory_.chunks().end(); ++i) {
+    Chunk& c = memory_.chunks()[ChunkIndex(i)];
+    if (!c.tracked) continue;
+    c.tracked = false;
+    memory_.chunks().NoteChange(ChunkIndex(i));
+  }
+  scheduler_.Track(memory_.tracking());
+}
+
 void ProgramStreams::Update() {
   if (!recorded_) return;
   const uint64_t draining = draining_ + streams_.unrecorded();
@@ -113,8 +128,10 @@ void ProgramStreams::Update() {
   scheduler_.Track(memory_.tracking());
 }
 
-void ProgramStreams::AllSettled() {
+void ProgramStreams::AllSettled(uint32_t recording) {
   MutexLock lock(memory_.mu);
+  // Others may have submitted since what no recording has.
+  if (!recorded_ || recording != recording_) return;
   for (const auto& state : streams_.all()) streams_.SetUnrecorded(state.get(), false);
   streams_.Sweep();
   Update();

@@ -42,7 +42,8 @@ class ProgramStreams {
   const std::vector<StreamState*>& busy() const { return streams_.busy(); }
   void Busy(StreamState* state) { streams_.Busy(state); }
   // The stream has come as far as work that was recorded: what it carried before is done.
-  void Settled(StreamState* state);
+  // `recording`: in which that was.
+  void Settled(StreamState* state, uint32_t recording);
   // It came to the mark behind what it carried.
   void Drained(StreamState* state);
   // Something of a stream has ended.
@@ -51,12 +52,16 @@ class ProgramStreams {
 
   // --- recording begins ---
   // From here on streams that carry work which was not recorded matter.
-  void RecordingBegan();
+  void RecordingBegan() VS_REQUIRES(memory_.mu);
+  // From here on no user of any memory is known. REQUIRES: the gate is closed.
+  void RecordingEnded() VS_REQUIRES(memory_.mu);
+  // How often it has ended. What was recorded before says nothing of what streams carry since.
+  uint32_t recording() const { return recording_; }
   // Marks those streams, so that it is known when that is done. REQUIRES: the gate is closed, and
   // no stream is destroyed without passing it.
   void MarkUnrecorded() VS_EXCLUDES(memory_.mu);
-  // All work from before has been waited for.
-  void AllSettled() VS_EXCLUDES(memory_.mu);
+  // All work from before this recording has been waited for.
+  void AllSettled(uint32_t recording) VS_EXCLUDES(memory_.mu);
   // Work is not seen any more, for good.
   void StopTracking();
 
@@ -79,6 +84,7 @@ class ProgramStreams {
   // Changes when what threads remember of their streams is stale.
   std::atomic<uint64_t> caches_;
   bool recorded_ = false;  // Recording has begun.
+  uint32_t recording_ = 0;
   uint32_t draining_ = 0;  // Forgotten streams that have yet to settle.
   const std::shared_ptr<EndedThreads> ended_threads_;
 };

@@ -113,6 +113,7 @@ void ProgramWork::MadeRoom() {
 void ProgramWork::Submit(StreamWork* work) {
   StreamState* const state = work->stream;
   ++begun_;
+  work->recording = streams_.recording();
   accounts_.stats.works += state != nullptr;
   if (work->barrier()) memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
   // Having come this far also says that what the stream carried before tracking is done.
@@ -182,7 +183,7 @@ bool ProgramWork::PollMarks() {
 
 void ProgramWork::Ended(StreamWork* work) {
   if (work->barrier()) memory_.unknown_work.fetch_sub(1, std::memory_order_relaxed);
-  streams_.Settled(work->stream);
+  streams_.Settled(work->stream, work->recording);
   --begun_;
   Recycle(work);
 }
@@ -196,7 +197,7 @@ bool ProgramWork::PollArrivals() {
     if (!work->arrival.has_value() || !work->stream->Reached(*work->arrival)) continue;
     work->arrival.reset();
     scheduler_.work().Arrived(work);
-    streams_.Settled(work->stream);
+    streams_.Settled(work->stream, work->recording);
     any = true;
   }
   return any;

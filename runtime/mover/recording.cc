@@ -5,6 +5,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
+#include "runtime/mover/now.h"
 #include "runtime/mover/work_scopes.h"
 #include "runtime/scheduler/recording_rule.h"
 
@@ -45,9 +46,10 @@ void Recording::AskAndWait() {
 }
 
 Status Recording::Require() {
+  MutexLock lock(memory_.mu);
+  required_ = true;
   if (begun()) return absl::OkStatus();
   wanted_.store(true, std::memory_order_release);
-  MutexLock lock(memory_.mu);
   parts_.signals->Wake();
   const auto until = Clock::now() + kRequiredPatience;
   while (!begun()) {
@@ -78,6 +80,7 @@ bool Recording::TryBegin() {
   begun_.store(true, std::memory_order_release);
   {
     MutexLock lock(memory_.mu);
+    end_.Began(Now());
     parts_.streams->RecordingBegan();
   }
   if (options_.traced) parts_.streams->MarkUnrecorded();
@@ -85,6 +88,46 @@ bool Recording::TryBegin() {
   parts_.gate->Open();
   wanted_.store(false, std::memory_order_release);
   WaitForOthers(std::move(others));
+  return true;
+}
+
+bool Recording::MayEnd() {
+  // Declared work is not seen unless it is recorded, and names its memory before it is needed.
+  if (!begun() || !options_.traced || !options_.rest_after.has_value() || required_) return false;
+  const Scheduler& scheduler = *parts_.scheduler;
+  const Moves::Counts& moves = scheduler.moves().counts();
+  const MoverStatistics& counts = parts_.accounts->stats;
+  const uint64_t acts = moves.fetches + moves.evictions + counts.works_held + counts.moves_failed;
+  const DevicePool& pool = memory_.device_pool();
+  const bool quiet = scheduler.queue().empty() && !scheduler.moving() && !memory_.any_unmapped() &&
+                     pool.used() <= pool.budget();
+  return end_.May(quiet, acts, Now());
+}
+
+void Recording::TryEnd() {
+  bool ends = false;
+  if (parts_.gate->Close(kGateDeadline)) {
+    ends = End();
+    parts_.gate->Open();
+  }
+  MutexLock lock(memory_.mu);
+  ends ? end_.Ended(Now()) : end_.NotYet(Now());
+}
+
+bool Recording::End() {
+  MutexLock lock(memory_.mu);
+  // Who was let in goes on as recorded.
+  if (parts_.gate->outside() != 0) return false;
+  const bool known = memory_.tracking() == Tracking::kAll && !parts_.watch->dead();
+  // What was recorded and still runs ends as recorded.
+  const bool busy = waits_for_others_.load(std::memory_order_acquire) || memory_.has_dying() ||
+                    parts_.maker->any_detached();
+  if (!known || busy || !MayEnd() || !memory_.supply().AllOnDevice()) return false;
+  // What is written from here on nobody sees.
+  parts_.scheduler->work().AnyMayBeWritten(/*but_read_mostly=*/false);
+  parts_.streams->RecordingEnded();
+  begun_.store(false, std::memory_order_release);
+  ++parts_.accounts->stats.rests;
   return true;
 }
 
@@ -155,6 +198,7 @@ std::vector<CUcontext> Recording::BeginOthers() {
 
 void Recording::WaitForOthers(std::vector<CUcontext> others) {
   if (others.empty()) return;
+  waits_for_others_.store(true, std::memory_order_release);
   // A thread of its own: what they wait for may be what the mover's has yet to let go.
   const auto wait = [this, others = std::move(others)] {
     const OwnCalls own;
@@ -168,6 +212,7 @@ void Recording::WaitForOthers(std::vector<CUcontext> others) {
       }
     }
     parts_.foreign->End();
+    waits_for_others_.store(false, std::memory_order_release);
   };
   const auto stop = [this] {
     MutexLock lock(memory_.mu);

@@ -1,5 +1,6 @@
 // When work is recorded: what moves need is made ready, and from a moment on in which no thread is
-// inside a scope, every piece of work is seen.
+// inside a scope, every piece of work is seen. In such a moment it ends again, once all memory has
+// been on the device for a while.
 //
 // Threads: any, where nothing else is said.
 #ifndef VRAMSPAN_RUNTIME_MOVER_RECORDING_H_
@@ -20,6 +21,7 @@
 #include "runtime/mover/program_streams.h"
 #include "runtime/mover/program_work.h"
 #include "runtime/mover/signals.h"
+#include "runtime/scheduler/recording_end.h"
 #include "runtime/scheduler/scheduler.h"
 
 namespace vramspan {
@@ -32,6 +34,8 @@ class Recording {
     // The contexts but this one whose work has passed by. Null: nobody's does.
     std::vector<CUcontext> (*others)(CUcontext own) = nullptr;
     ContextRoom* room = nullptr;  // Null: nobody is asked.
+    // How long all is on the device before recording ends. None: it never does.
+    std::optional<Duration> rest_after;
   };
   // What beginning needs, and tells. All outlive it.
   struct Parts {
@@ -46,7 +50,10 @@ class Recording {
     ForeignWork* foreign;
   };
   Recording(Memory* memory, const Parts& parts, const Options& options)
-      : memory_(*memory), parts_(parts), options_(options) {}
+      : memory_(*memory),
+        parts_(parts),
+        options_(options),
+        end_(options.rest_after.value_or(RecordingEnd::kLeast)) {}
   // Waits for what other contexts had submitted.
   void Join() { others_.Join(); }
 
@@ -61,15 +68,20 @@ class Recording {
   // The same, and where recording is to begin, or only to be made ready, waits for that a second
   // or so.
   void AskAndWait() VS_EXCLUDES(memory_.mu);
-  // Begins it, whatever memory is there, and waits for that.
+  // Begins it, whatever memory is there, and waits for that. It does not end any more.
   Status Require() VS_EXCLUDES(memory_.mu);
 
   // --- the mover's thread ---
   bool asked() const { return wanted_.load(std::memory_order_relaxed); }
   // Whether anything was made ready, or recording has begun.
   bool TryBegin() VS_EXCLUDES(memory_.mu);
+  // Whether to try to end it now.
+  bool MayEnd() VS_REQUIRES(memory_.mu);
+  void TryEnd() VS_EXCLUDES(memory_.mu);
 
  private:
+  // REQUIRES: the gate is closed.
+  bool End() VS_EXCLUDES(memory_.mu);
   // What moves need: made before they are needed, while the device fills up.
   bool Prepare() VS_EXCLUDES(memory_.mu);
   StatusOr<std::unique_ptr<CopyEngine>> MakeEngine(bool* own);
@@ -90,6 +102,9 @@ class Recording {
   std::atomic<bool> ready_{false};         // That was done.
   std::atomic<Bytes> overhead_{};
   Thread others_;
+  std::atomic<bool> waits_for_others_{false};
+  RecordingEnd end_ VS_GUARDED_BY(memory_.mu);
+  bool required_ VS_GUARDED_BY(memory_.mu) = false;
 };
 
 }  // namespace vramspan

@@ -21,6 +21,7 @@ struct StreamWork : Work {
   bool counted = false;           // Chunks may count it; see WorkPool.
   bool pinned = false;            // What came of a kPin.
   StreamState* stream = nullptr;  // None for work that the host waits for.
+  uint32_t recording = 0;         // ProgramStreams::recording, when it was submitted.
   uint32_t hold = 0;              // The value its stream's flag must reach.
   // Marks in its stream. Before the hold, where some chunk's earlier users are not known: once the
   // stream has come this far, whatever the program did to the memory before is done. And behind it.

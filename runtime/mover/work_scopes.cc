@@ -84,20 +84,18 @@ StatusOr<StreamWork*> WorkScopes::BeginTracked(CUstream stream, absl::Span<const
 
 void WorkScopes::AwaitTurn() {
   // It may take seconds: whoever closes the gate must not wait for that. Whoever takes the mover
-  // apart must, so it counts until it is inside again.
-  outside_.fetch_add(1, std::memory_order_acq_rel);
-  parts_.gate->Exit();
+  // apart must, and recording does not end meanwhile.
+  parts_.gate->StepOut();
   {
     MutexLock lock(memory_.mu);
     parts_.work->AwaitTurn();
   }
-  parts_.gate->Enter();
-  outside_.fetch_sub(1, std::memory_order_acq_rel);
+  parts_.gate->StepIn();
 }
 
 bool WorkScopes::AwaitTurns(std::chrono::milliseconds patience) const {
   const auto until = std::chrono::steady_clock::now() + patience;
-  while (outside_.load(std::memory_order_acquire) != 0) {
+  while (parts_.gate->outside() != 0) {
     if (std::chrono::steady_clock::now() >= until) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

@@ -76,7 +76,6 @@ class WorkScopes {
 
   Memory& memory_;
   const Parts parts_;
-  std::atomic<uint32_t> outside_{0};  // Threads that left the gate to wait for a turn.
 };
 
 }  // namespace vramspan

@@ -228,7 +228,7 @@ WorkingSets::End WorkingSets::EndOf(Known& known, const Extent& extent, const To
                                     const Launch& launch) const {
   const uint64_t offset = (touch.ptr - extent.base).value;
   const uint64_t size = extent.size.value;
-  if (known.pool && size <= whole_.value) return {size, false};
+  if (known.pool && size <= whole_.load(std::memory_order_relaxed).value) return {size, false};
   auto& list = known.boundaries;
   const auto start_it = known.From(offset);
   // A pointer into an array may be no boundary itself.

@@ -31,6 +31,7 @@
 #include <absl/functional/function_ref.h>
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -87,6 +88,8 @@ class WorkingSets {
 
   // A pool up to the size `whole` is one array: see above.
   explicit WorkingSets(Bytes whole) : whole_(whole) {}
+  // From here on. Any thread.
+  void PoolsAreWholeUpTo(Bytes whole) { whole_.store(whole, std::memory_order_relaxed); }
 
   class Repeatable;
   // What `submission` names, in ranges that lie in live allocations. `possible`: with the possible
@@ -196,7 +199,7 @@ class WorkingSets {
   };
   End EndOf(Known& known, const Extent& extent, const Touch& touch, const Launch& launch) const;
 
-  const Bytes whole_;
+  std::atomic<Bytes> whole_;
   Mutex mu_;
   uint64_t infers_ VS_GUARDED_BY(mu_) = 0;
   uint64_t forgotten_ VS_GUARDED_BY(mu_) = 0;  // Allocations.

@@ -47,7 +47,7 @@ void WorkingSets::NoteWhere(const Launch& launch, uint64_t before, Repeatable* a
       const uint64_t previous = start == list.begin() ? 0 : std::prev(start)->offset;
       if (offset % kAlignment.value == 0 || offset - previous >= kApart.value) return;
     }
-    if (known.pool && extent.size <= whole_) {
+    if (known.pool && extent.size <= whole_.load(std::memory_order_relaxed)) {
       again->pointers_.push_back(p);
       continue;
     }

@@ -41,8 +41,11 @@ class Reuse {
     uint64_t bits_ = 0;
   };
 
-  explicit Reuse(Bytes device_memory)
-      : soon_(Bytes(kSoon * std::min(device_memory.value, UINT64_MAX / kSoon))), entries_(kMost) {}
+  explicit Reuse(Bytes device_memory) : entries_(kMost) { BudgetIs(device_memory); }
+  // What the device holds from here on.
+  void BudgetIs(Bytes device_memory) {
+    soon_ = Bytes(kSoon * std::min(device_memory.value, UINT64_MAX / kSoon));
+  }
 
   // A launch comes. What others needed soon after the last one of this signature; 0 is none.
   Set Launch(uint64_t signature);
@@ -65,7 +68,7 @@ class Reuse {
   };
   Entry& Find(uint64_t signature);
 
-  const Bytes soon_;
+  Bytes soon_;
   uint64_t current_ = 0;
   Bytes began_, touched_;  // Before the launch that came last, and in all.
   std::vector<Entry> entries_;

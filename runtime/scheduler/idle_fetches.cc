@@ -14,6 +14,7 @@ void IdleFetches::Add(const Residency& residency, const Heat& heat, Bytes room, 
   due_ = false;
   if (room < ChunkBytes(kMinChunkLog2)) return;
   std::vector<std::pair<double, ChunkIndex>> warm;
+  Bytes all;
   for (uint32_t i = 1; i < residency.end(); ++i) {
     const ChunkIndex index(i);
     const Chunk& c = residency[index];
@@ -22,8 +23,12 @@ void IdleFetches::Add(const Residency& residency, const Heat& heat, Bytes room, 
       continue;
     }
     const double of = heat.Of(index);
-    if (of >= kWarm) warm.emplace_back(of, index);
+    if (heat.IsBarred(index)) continue;
+    all += c.size();
+    warm.emplace_back(of, index);
   }
+  // Where there is room for all of it, nothing gains by lying there.
+  if (all > room) std::erase_if(warm, [](const auto& of) { return of.first < kWarm; });
   // A heap: few of many come back.
   const auto later = [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first < b.first : a.second.value > b.second.value;

@@ -85,7 +85,7 @@ bool Planning::ServeEvictions(ChunkIndex chunk) {
     if (work->kind != Work::Kind::kEvict) break;
     if (std::erase(work->wanted.part, chunk) == 0) continue;
     work->wanted.chunks = work->wanted.part;
-    parts_.trials->heat().Reset(chunk);  // It is to stay there until it is used again.
+    parts_.trials->heat().Bar(chunk);
     any = true;
   }
   return any;

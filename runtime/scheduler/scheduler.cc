@@ -57,6 +57,7 @@ Instant Scheduler::Due(const Moment& at, Instant before) {
 Action Scheduler::NextAction(const Moment& at) {
   // What was done since the last call may have taken long, but it was something.
   if (std::exchange(acted_, false)) patience_.Progressed(at.now);
+  if (trials_) trials_->BudgetIs(at.budget);
   const Action action = Decide(at);
   acted_ = action.kind != Kind::kNothing;
   return action;

@@ -38,12 +38,19 @@ class Trials {
         policy_(*policy),
         prices_(prices),
         history_(prices),
+        budget_(device_memory),
         heat_(device_memory),
         reuse_(device_memory) {}
 
   KernelHistory& history() { return history_; }
   const KernelHistory& history() const { return history_; }
   Heat& heat() { return heat_; }
+  void BudgetIs(Bytes budget) {
+    if (budget == budget_) return;
+    budget_ = budget;
+    heat_.BudgetIs(budget);
+    reuse_.BudgetIs(budget);
+  }
 
   // Wants on the device what is not served in place.
   void Want(Work* work) {
@@ -105,6 +112,7 @@ class Trials {
   EvictionPolicy& policy_;
   const Prices prices_;
   KernelHistory history_;
+  Bytes budget_;
   Heat heat_;
   Reuse reuse_;
   uint64_t priced_at_ = 0;  // KernelHistory::changes of the queue's prices.

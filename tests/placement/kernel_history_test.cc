@@ -384,7 +384,7 @@ TEST(HeatTest, CountsUsesAndForgetsThem) {
   // One half-life.
   for (int i = 0; i < 4; ++i) heat.Use(b, MiB(64), MiB(64));
   EXPECT_NEAR(heat.Of(a), 2, 1e-3);
-  heat.Reset(b);
+  heat.Bar(b);
   EXPECT_EQ(heat.Of(b), 0);
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/placement/move_limits.h"
 #include "tests/scheduler/few_chunks.h"
 
 namespace vramspan {
@@ -58,7 +59,7 @@ TEST_F(IdleFetchesTest, PassByWhatIsBusyBarredColdOrBetterServedWhereItLies) {
   chunks_[2].dying = true;
   fetches_.LookAgain();
   EXPECT_EQ(Look(100, GiB(1)), (std::vector<uint32_t>{1}));
-  heat_.Reset(ChunkIndex(1));
+  heat_.Bar(ChunkIndex(1));
   fetches_.LookAgain();
   EXPECT_TRUE(Look(200, GiB(1)).empty());
 }
@@ -67,6 +68,16 @@ TEST_F(IdleFetchesTest, TakeASmallerOneWhereTheHottestHasNoRoom) {
   chunks_[6].log2_size = 26;
   fetches_.LookAgain();
   EXPECT_EQ(Look(100, MiB(32)), (std::vector<uint32_t>{5, 4}));
+}
+
+TEST_F(IdleFetchesTest, BringWhatIsColdOnlyWhereThereIsRoomForAll) {
+  for (int i = 0; i < 400; ++i) {
+    for (uint32_t c = 2; c <= 6; ++c) heat_.Use(ChunkIndex(c), MiB(16), MiB(16));
+  }
+  fetches_.LookAgain();
+  ASSERT_LT(heat_.Of(ChunkIndex(1)), kWarm);
+  EXPECT_EQ(Look(100, MiB(95)).size(), 5u);
+  EXPECT_EQ(Look(200, MiB(96)).size(), 6u);
 }
 
 }  // namespace

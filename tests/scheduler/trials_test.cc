@@ -279,5 +279,18 @@ TEST_F(TrialsTest, MoveWhatIsNeededSoonAfter) {
   EXPECT_TRUE(once.serves(0)) << "this time nobody did";
 }
 
+// A process under a broker begins with next to nothing.
+TEST_F(TrialsTest, HeatLastsAsLongAsTheBudgetOfNowSays) {
+  const auto left = [&](Bytes budget) {
+    Trials trials(&chunks_.residency(), policy_.get(), prices_, Bytes(0));
+    trials.BudgetIs(budget);
+    for (uint32_t chunk = 1; chunk <= 3; ++chunk)
+      trials.heat().Use(ChunkIndex(chunk), MiB(16), MiB(16));
+    return trials.heat().Of(ChunkIndex(1));
+  };
+  EXPECT_LT(left(Bytes(0)), 1e-9);
+  EXPECT_GT(left(MiB(64)), 0.8);
+}
+
 }  // namespace
 }  // namespace vramspan
