@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <string>
 
 #include "tools/simcuda/driver.h"
 #include "tools/simcuda/injection.h"
@@ -20,6 +21,18 @@ CUresult FindDevice(CUdevice ordinal, Device** device) {
   return *device != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
+// Whether a driver of that version knows the attribute; those that tests ask old drivers for.
+bool Knows(int version, CUdevice_attribute attribute) {
+  switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+      return version >= 12090;
+    case CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+      return version >= 13000;
+    default:
+      return attribute > 0 && attribute < CU_DEVICE_ATTRIBUTE_MAX;
+  }
+}
+
 int AttributeValue(const Device& device, CUdevice_attribute attribute) {
   const Config& config = Driver::Get().config();
   switch (attribute) {
@@ -28,8 +41,16 @@ int AttributeValue(const Device& device, CUdevice_attribute attribute) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
       return config.compute_capability_minor;
     case CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+      return config.host_vmm && config.host_vmm_told ? 1 : 0;
     case CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
-      return config.host_vmm ? 1 : 0;
+      return config.host_vmm && config.host_vmm_told && config.host_anywhere ? 1 : 0;
+    case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID:
+      return config.near_node;
+    case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS:
+    case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1:
+      return config.stream_ops >= 64 ? 1 : 0;
+    case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1:
+      return config.stream_ops >= 32 ? 1 : 0;
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
       return PciBus(device);
 
@@ -42,10 +63,7 @@ int AttributeValue(const Device& device, CUdevice_attribute attribute) {
     case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
     case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM:
-    case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS:
     case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR:
-    case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1:
-    case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1:
     case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1:
     case CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH:
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
@@ -59,7 +77,7 @@ int AttributeValue(const Device& device, CUdevice_attribute attribute) {
       return 1;
 
     case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
-      return 3;
+      return config.copy_engines;
     case CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES:
       return CU_MEM_HANDLE_TYPE_NONE;
     case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
@@ -109,7 +127,7 @@ int AttributeValue(const Device& device, CUdevice_attribute attribute) {
       return 512;
     case CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT:
       return 32;
-    // Neither of what is left, as on an H100 (HOST_NUMA_ID, PAGEABLE_MEMORY_ACCESS, INTEGRATED,
+    // Neither of what is left, as on an H100 (PAGEABLE_MEMORY_ACCESS, INTEGRATED,
     // HOST_NATIVE_ATOMIC_SUPPORTED, COMPUTE_MODE, ...) nor of what simcuda does not do (FABRIC
     // handles, dma-buf, GPUDirect RDMA, compression, clusters).
     default:
@@ -156,7 +174,12 @@ CUresult DeviceGetName(char* name, int size, CUdevice ordinal) {
   Device* device;
   if (name == nullptr || size <= 0) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult r = FindDevice(ordinal, &device); r != CUDA_SUCCESS) return r;
-  snprintf(name, static_cast<size_t>(size), "simcuda device %d", device->ordinal());
+  const std::string& set = Driver::Get().config().device_name;
+  if (set.empty()) {
+    snprintf(name, static_cast<size_t>(size), "simcuda device %d", device->ordinal());
+  } else {
+    snprintf(name, static_cast<size_t>(size), "%s", set.c_str());
+  }
   return CUDA_SUCCESS;
 }
 
@@ -182,7 +205,7 @@ CUresult DeviceTotalMem(size_t* bytes, CUdevice ordinal) {
 
 CUresult DeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice ordinal) {
   Device* device;
-  if (value == nullptr || attribute <= 0 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) {
+  if (value == nullptr || !Knows(Driver::Get().config().driver_version, attribute)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (const CUresult r = FindDevice(ordinal, &device); r != CUDA_SUCCESS) return r;

@@ -80,6 +80,9 @@ CUresult CheckMemOp(const CUstreamBatchMemOpParams& param) {
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }
+  if (static_cast<int>(size * 8) > Driver::Get().config().stream_ops) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
   if (address % size != 0) return CUDA_ERROR_INVALID_VALUE;
   const memory::RangePtr range = memory::AddressMap::Get().Find(address);
   return range && range->Contains(address, size) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "tools/simcuda/driver.h"
 #include "tools/simcuda/memory/pages.h"
 #include "tools/simcuda/memory/vmm.h"
 
@@ -9,9 +10,17 @@ namespace simcuda::calls {
 
 using memory::Vmm;
 
+namespace {
+
+bool Known(unsigned long long flags) {
+  return flags == 0 || (flags == kNewerFlag && Driver::Get().config().newer);
+}
+
+}  // namespace
+
 CUresult MemAddressReserve(CUdeviceptr* address, size_t size, size_t alignment, CUdeviceptr wanted,
                            unsigned long long flags) {
-  if (address == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (address == nullptr || !Known(flags)) return CUDA_ERROR_INVALID_VALUE;
   return Vmm::Get().Reserve(size, alignment, wanted, address);
 }
 
@@ -21,7 +30,7 @@ CUresult MemAddressFree(CUdeviceptr address, size_t size) {
 
 CUresult MemCreate(CUmemGenericAllocationHandle* handle, size_t size,
                    const CUmemAllocationProp* prop, unsigned long long flags) {
-  if (handle == nullptr || prop == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (handle == nullptr || prop == nullptr || !Known(flags)) return CUDA_ERROR_INVALID_VALUE;
   return Vmm::Get().Create(size, *prop, handle);
 }
 
@@ -29,7 +38,7 @@ CUresult MemRelease(CUmemGenericAllocationHandle handle) { return Vmm::Get().Rel
 
 CUresult MemMap(CUdeviceptr address, size_t size, size_t offset,
                 CUmemGenericAllocationHandle handle, unsigned long long flags) {
-  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (!Known(flags)) return CUDA_ERROR_INVALID_VALUE;
   return Vmm::Get().Map(address, size, offset, handle);
 }
 
@@ -49,7 +58,7 @@ CUresult MemGetAccess(unsigned long long* flags, const CUmemLocation* location,
 
 CUresult MemExportToShareableHandle(void* shareable, CUmemGenericAllocationHandle handle,
                                     CUmemAllocationHandleType type, unsigned long long flags) {
-  if (shareable == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (shareable == nullptr || !Known(flags)) return CUDA_ERROR_INVALID_VALUE;
   // What was not asked for when the memory was made cannot be had.
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_INVALID_VALUE;
   return Vmm::Get().Export(handle, static_cast<int*>(shareable));

@@ -1,6 +1,7 @@
 #include "tools/simcuda/config.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "tools/simcuda/environment.h"
@@ -17,6 +18,18 @@ Config Config::FromEnvironment() {
   config.context_memory = EnvBytes("SIMCUDA_CONTEXT_MEMORY", config.context_memory);
   config.driver_version = static_cast<int>(EnvNumber("SIMCUDA_DRIVER_VERSION", 13000));
   config.host_vmm = EnvNumber("SIMCUDA_HOST_VMM", 1) != 0;
+  config.host_vmm_told = EnvNumber("SIMCUDA_HOST_VMM_TOLD", 1) != 0;
+  config.host_anywhere = EnvNumber("SIMCUDA_HOST_ANYWHERE", 1) != 0;
+  config.host_nodes = EnvBits("SIMCUDA_HOST_NODES", config.host_nodes);
+  config.near_node = static_cast<int>(std::min<size_t>(EnvNumber("SIMCUDA_NEAR_NODE", 0), 63));
+  config.stream_ops = static_cast<int>(std::min<size_t>(EnvNumber("SIMCUDA_STREAM_OPS", 64), 64));
+  config.copy_engines =
+      static_cast<int>(std::clamp<size_t>(EnvNumber("SIMCUDA_COPY_ENGINES", 3), 1, 8));
+  config.newer = EnvNumber("SIMCUDA_NEWER", 0) != 0;
+  EnvRates("SIMCUDA_LINK", &config.link_in, &config.link_out);
+  if (const char* name = getenv("SIMCUDA_DEVICE_NAME"); name != nullptr && *name != '\0') {
+    config.device_name = name;
+  }
   config.peer_access = EnvNumber("SIMCUDA_PEER_ACCESS", 1) != 0;
   config.connections =
       static_cast<int>(std::clamp<size_t>(EnvNumber("CUDA_DEVICE_MAX_CONNECTIONS", 8), 1, 32));

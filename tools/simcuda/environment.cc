@@ -45,6 +45,35 @@ size_t EnvBytes(const char* name, size_t fallback) {
   return static_cast<size_t>(number) << shift;
 }
 
+uint64_t EnvBits(const char* name, uint64_t fallback) {
+  const char* const value = getenv(name);
+  if (value == nullptr || *value == '\0') return fallback;
+  if (std::string_view(value) == "none") return 0;
+  uint64_t bits = 0;
+  for (const char* at = value;; ++at) {
+    char* end = nullptr;
+    const unsigned long number = strtoul(at, &end, 10);
+    if (isdigit(static_cast<unsigned char>(*at)) == 0 || number > 63) break;
+    bits |= uint64_t{1} << number;
+    if (*end == '\0') return bits;
+    if (*end != ',') break;
+    at = end;
+  }
+  EnvRefuse(name, value, "numbers from 0 to 63 with commas between them, or none");
+}
+
+void EnvRates(const char* name, double* first, double* second) {
+  const char* const value = getenv(name);
+  if (value == nullptr || *value == '\0') return;
+  int read = 0;
+  const int rates = sscanf(value, "%lf%n,%lf%n", first, &read, second, &read);
+  if (rates == 1) *second = *first;
+  const auto rate = [](double number) { return number >= 1e-3 && number <= 1e6; };
+  if (rates < 1 || value[read] != '\0' || !rate(*first) || !rate(*second)) {
+    EnvRefuse(name, value, "GB/s, such as 13 or 13,12.5");
+  }
+}
+
 void EnvVersion(const char* name, int* major, int* minor) {
   const char* value = getenv(name);
   if (value == nullptr || *value == '\0') return;

@@ -5,6 +5,7 @@
 // that names it: a test that runs with a mistyped limit must not pass by accident.
 
 #include <cstddef>
+#include <cstdint>
 
 namespace simcuda {
 
@@ -15,6 +16,13 @@ size_t EnvBytes(const char* name, size_t fallback);
 
 // "9.0". Leaves the values alone when the variable is not set.
 void EnvVersion(const char* name, int* major, int* minor);
+
+// "0,2": numbers from 0 to 63, as bits; "none".
+uint64_t EnvBits(const char* name, uint64_t fallback);
+
+// "13" or "13,12.5": positive numbers; the second is as the first where it is left out. Leaves the
+// values alone when the variable is not set.
+void EnvRates(const char* name, double* first, double* second);
 
 // Says that the value of `name` is not `wanted`, and exits.
 [[noreturn]] void EnvRefuse(const char* name, const char* value, const char* wanted);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "tools/simcuda/fault.h"
+#include "tools/simcuda/link.h"
 #include "tools/simcuda/memory/pages.h"
 #include "tools/simcuda/op.h"
 #include "tools/simcuda/thread.h"
@@ -23,9 +24,10 @@ void FillRows(const FillShape& shape) {
 
 }  // namespace
 
-CUresult MemcpyOp::Run(const Exec& /*exec*/) const {
+CUresult MemcpyOp::Run(const Exec& exec) const {
   const char* src_plane = staged_.empty() ? static_cast<const char*>(shape_.src) : staged_.data();
   char* dst_plane = static_cast<char*>(shape_.dst);
+  const LinkTurn turn(exec, src_plane, dst_plane, shape_.width * shape_.height * shape_.depth);
   if (shape_.height == 1 && shape_.depth == 1) {
     memory::Prefault(src_plane, shape_.width, /*write=*/false);
     memory::Prefault(dst_plane, shape_.width, /*write=*/true);

@@ -19,10 +19,21 @@ bool SameLocation(const CUmemLocation& a, const CUmemLocation& b) {
   return a.type == b.type && (a.type == CU_MEM_LOCATION_TYPE_HOST || a.id == b.id);
 }
 
+// One whose memory cuMemCreate gives.
+bool HasNode(const CUmemLocation& location) {
+  return location.id >= 0 && location.id < 64 &&
+         (Driver::Get().config().host_nodes >> location.id & 1) != 0;
+}
+
+bool IsNewer(const CUmemLocation& location) {
+  return Driver::Get().config().newer && static_cast<int>(location.type) == kNewerLocation;
+}
+
 }  // namespace
 
 CUresult CheckAllocationProp(const CUmemAllocationProp& prop) {
   const Driver& driver = Driver::Get();
+  const Config& config = driver.config();
   if (prop.type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
   if (prop.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE &&
       prop.requestedHandleTypes != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
@@ -32,12 +43,14 @@ CUresult CheckAllocationProp(const CUmemAllocationProp& prop) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
       return driver.device(prop.location.id) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-      if (prop.location.id != 0) return CUDA_ERROR_INVALID_VALUE;
-      return driver.config().host_vmm ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+      if (!config.host_vmm) return CUDA_ERROR_NOT_SUPPORTED;
+      return HasNode(prop.location) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_MEM_LOCATION_TYPE_HOST:
-      return driver.config().host_vmm ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+      // Drivers before CUDA 13 do not know the word.
+      if (config.driver_version < 13000) return CUDA_ERROR_INVALID_VALUE;
+      return config.host_vmm && config.host_anywhere ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
     default:
-      return CUDA_ERROR_INVALID_VALUE;
+      return IsNewer(prop.location) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   }
 }
 
@@ -236,8 +249,8 @@ CUresult Vmm::SetAccess(CUdeviceptr at, size_t size, const CUmemAccessDesc* desc
     const bool device = location.type == CU_MEM_LOCATION_TYPE_DEVICE;
     const Device* const other = device ? Driver::Get().device(location.id) : nullptr;
     if (device && other == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (!device && location.type != CU_MEM_LOCATION_TYPE_HOST &&
-        (location.type != CU_MEM_LOCATION_TYPE_HOST_NUMA || location.id != 0)) {
+    if (!device && !IsNewer(location) && location.type != CU_MEM_LOCATION_TYPE_HOST &&
+        (location.type != CU_MEM_LOCATION_TYPE_HOST_NUMA || !HasNode(location))) {
       return CUDA_ERROR_INVALID_VALUE;
     }
     if (descs[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
@@ -246,7 +259,7 @@ CUresult Vmm::SetAccess(CUdeviceptr at, size_t size, const CUmemAccessDesc* desc
       return CUDA_ERROR_INVALID_VALUE;
     }
     // The host cannot be given access to device memory.
-    for (auto it = first; !device && it != last; ++it) {
+    for (auto it = first; !device && !IsNewer(location) && it != last; ++it) {
       if (it->second.memory->on_device()) return CUDA_ERROR_NOT_SUPPORTED;
     }
     // Nor another device, where they do not reach each other.
