@@ -1,6 +1,6 @@
 // Every driver function that the runtime calls, with the ABI name that is looked up and the CUDA
-// version whose meaning of it we rely on. The one list from which the table is made, resolved, and
-// fault-injected: a call that is not here cannot be made.
+// version whose meaning of it we rely on, CUDA 12.5 or before. The one list from which the table is
+// made, resolved, and fault-injected: a call that is not here cannot be made.
 #ifndef VRAMSPAN_RUNTIME_DRIVER_CALLS_H_
 #define VRAMSPAN_RUNTIME_DRIVER_CALLS_H_
 
@@ -57,7 +57,7 @@
   X(EventRecord, cuEventRecord)                                         \
   X(EventQuery, cuEventQuery)                                           \
   X(EventSynchronize, cuEventSynchronize)                               \
-  X(EventElapsedTime, cuEventElapsedTime_v2)                            \
+  X(EventElapsedTime, cuEventElapsedTime)                               \
   X(ModuleLoadData, cuModuleLoadData)                                   \
   X(ModuleUnload, cuModuleUnload)                                       \
   X(ModuleGetFunction, cuModuleGetFunction)                             \

@@ -48,6 +48,24 @@ TEST(DriverLoad, ResolvesEveryCall) {
   EXPECT_EQ(driver->Symbol("cuNothingOfTheKind"), nullptr);
 }
 
+// A driver of 12.5 has nothing newer. The simulated one knows since when there is what.
+TEST(DriverLoad, EveryCallIsAsOldAsTheOldestDriver) {
+  const auto driver = Driver::Load(SIMCUDA_LIBRARY).value();
+  const auto ask =
+      reinterpret_cast<decltype(&cuGetProcAddress)>(driver->Symbol("cuGetProcAddress_v2"));
+  ASSERT_NE(ask, nullptr);
+  const auto expect_old = [&](const std::string& symbol) {
+    const std::string name = symbol.substr(0, symbol.find("_v"));
+    void* found = nullptr;
+    CUdriverProcAddressQueryResult status{};
+    EXPECT_EQ(ask(name.c_str(), &found, 12050, CU_GET_PROC_ADDRESS_DEFAULT, &status), CUDA_SUCCESS);
+    EXPECT_EQ(found, driver->Symbol(symbol.c_str())) << symbol << " is not what 12.5 has";
+  };
+#define EXPECT_OLD(field, symbol) expect_old(#symbol);
+  VRAMSPAN_DRIVER_CALLS(EXPECT_OLD)
+#undef EXPECT_OLD
+}
+
 TEST(DriverLoad, AMissingLibraryIsNamed) {
   const Status status = Driver::Load("/nowhere/libcuda.so.1").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);

@@ -42,7 +42,7 @@ const std::map<std::string, const char*>& Excepted() {
       {"cuMemcpyHtoDAsync_v2", "the probe of backing/host_access.cc"},
       {"cuStreamWaitEvent", "programs"},
       {"cuEventSynchronize", "the measurements of backing/costs.cc"},
-      {"cuEventElapsedTime_v2", "the measurements of backing/costs.cc"},
+      {"cuEventElapsedTime", "the measurements of backing/costs.cc"},
       {"cuLaunchKernel", "where it fails the program's launches do as well"},
       {"cuKernelGetName", "the audit"},
       {"cuFuncGetName", "the audit"},
