@@ -15,6 +15,8 @@
 #include "runtime/api/tracing.h"
 #include "runtime/backing/budget.h"
 #include "runtime/backing/host_limits.h"
+#include "runtime/backing/host_place.h"
+#include "runtime/backing/stream_waits.h"
 #include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/uncancellable.h"
@@ -174,7 +176,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   VS_ASSIGN_OR_RETURN(r->driver_,
                       Driver::Load(config.driver != nullptr ? config.driver : std::string()));
   VS_RETURN_IF_ERROR(r->TakeContext(config.device));
-  VS_ASSIGN_OR_RETURN(const Capabilities device, ReadCapabilities(*r->driver_, r->device_));
+  VS_ASSIGN_OR_RETURN(Capabilities device, ReadCapabilities(*r->driver_, r->device_));
   const Setting tuned(nullptr, "VRAMSPAN_PROFILE_DEVICE");
   if (tuned.text.has_value() && *tuned.text != device.uuid) {
     Log(LogLevel::kWarning, absl::StrCat("the profile is stale: it was tuned for device ",
@@ -193,10 +195,17 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   }
   VS_ASSIGN_OR_RETURN(memory.host_budget, HostBudget(host_memory));
   memory.use_host = (config.flags & VRAMSPAN_CONFIG_NO_HOST) == 0;
+  if (memory.use_host) VS_RETURN_IF_ERROR(FindHostPlace(*r->driver_, r->context_, &device));
+  if (!device.host_refused.empty()) {
+    Log(LogLevel::kInfo, absl::StrCat("host memory comes from ", PlaceText(device.host),
+                                      ", because of ", device.host_refused));
+  }
+  // Where the driver has 64-bit waits, it has those of 32 bits, which are used.
+  if (!device.wide_stream_ops) VS_RETURN_IF_ERROR(TryStreamWaits(*r->driver_, r->context_, device));
   VS_RETURN_IF_ERROR(r->JoinBroker(device.uuid, device_memory.text.has_value(),
                                    host_memory.text.has_value(), &memory));
   memory.ordinal = device.ordinal;
-  memory.numa_node = device.host_numa_id;
+  memory.host_place = device.host;
   memory.context = r->context_;
   memory.announce = (config.flags & VRAMSPAN_CONFIG_QUIET) == 0;
   const std::optional<std::string> audited = Audit::Folder();

@@ -88,13 +88,11 @@ Status MeasureHandles(const Driver& driver, const Capabilities& device, DeviceCo
   VS_RETURN_IF_ERROR(
       Check(driver->MemAddressReserve(&address, space.value, kGranularity.value, 0, 0),
             "cuMemAddressReserve", absl::StrCat(space.value)));
-  CUmemLocation on_device{}, on_host{};
+  CUmemLocation on_device{};
   on_device.type = CU_MEM_LOCATION_TYPE_DEVICE;
   on_device.id = device.ordinal;
-  on_host.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
-  on_host.id = device.host_numa_id;
   HandleMeter device_meter(driver, device.ordinal, on_device);
-  HandleMeter host_meter(driver, device.ordinal, on_host);
+  HandleMeter host_meter(driver, device.ordinal, device.host);
   Status status;
   for (int i = 0; i < kChunkSizeCount && status.ok(); ++i) {
     ChunkCosts& chunk = costs->chunks[static_cast<size_t>(i)];
@@ -308,7 +306,7 @@ StatusOr<DeviceCosts> MeasureCosts(std::shared_ptr<const Driver> driver, const C
   {
     HostPoolOptions host;
     host.ordinal = device.ordinal;
-    host.numa_node = device.host_numa_id;
+    host.place = device.host;
     host.context = context;
     host.budget = MiB(256);
     VS_ASSIGN_OR_RETURN(const auto host_pool, HostPool::Create(driver, host));

@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <utility>
+#include <vector>
 
 #include "runtime/backing/device_pool.h"
 #include "runtime/backing/host_pool.h"
@@ -19,7 +20,7 @@ constexpr CUstream kStream = nullptr;
 
 class Probe {
  public:
-  Probe(const Driver& driver, const ProbeKernels& kernels, DevicePtr host, DevicePtr device)
+  Probe(const Driver& driver, const ProbeKernels* kernels, DevicePtr host, DevicePtr device)
       : driver_(driver), kernels_(kernels), host_(host), device_(device) {}
 
   // A copy fills the chunk, a kernel adds it up.
@@ -30,7 +31,7 @@ class Probe {
     VS_RETURN_IF_ERROR(Fill(device_, Bytes(sizeof(uint64_t)), 0));
     uint64_t data = host_.value, words = kWords, total = device_.value;
     void* args[] = {&data, &words, &total};
-    VS_RETURN_IF_ERROR(Launch(kernels_.sum, args));
+    VS_RETURN_IF_ERROR(Launch(kernels_->sum, args));
     VS_ASSIGN_OR_RETURN(const uint64_t sum, Read(device_));
     return sum == kWord * kWords;
   }
@@ -39,17 +40,37 @@ class Probe {
   StatusOr<bool> Writable() {
     uint64_t data = host_.value, words = kWords, value = 0x0123456789abcdef;
     void* args[] = {&data, &words, &value};
-    VS_RETURN_IF_ERROR(Launch(kernels_.fill, args));
+    VS_RETURN_IF_ERROR(Launch(kernels_->fill, args));
     VS_ASSIGN_OR_RETURN(const uint64_t first, Read(host_));
     VS_ASSIGN_OR_RETURN(const uint64_t last, Read(host_ + kGranularity - Bytes(sizeof(uint64_t))));
     return first == value && last == value;
+  }
+
+  // A copy to the device reads the chunk.
+  StatusOr<bool> Copied() {
+    constexpr uint64_t kWord = 0x2222222222222222;
+    VS_RETURN_IF_ERROR(Fill(device_, kGranularity, 0));
+    VS_RETURN_IF_ERROR(Fill(host_, kGranularity, kWord & 0xff));
+    VS_RETURN_IF_ERROR(Copy(device_, host_));
+    VS_ASSIGN_OR_RETURN(const uint64_t last,
+                        Read(device_ + kGranularity - Bytes(sizeof(uint64_t))));
+    return last == kWord;
+  }
+
+  // A copy from the device writes the chunk.
+  StatusOr<bool> CopiedBack() {
+    constexpr uint64_t kWord = 0x3333333333333333;
+    VS_RETURN_IF_ERROR(Fill(device_, kGranularity, kWord & 0xff));
+    VS_RETURN_IF_ERROR(Copy(host_, device_));
+    VS_ASSIGN_OR_RETURN(const uint64_t last, Read(host_ + kGranularity - Bytes(sizeof(uint64_t))));
+    return last == kWord;
   }
 
   StatusOr<bool> Atomic() {
     VS_RETURN_IF_ERROR(Fill(host_, Bytes(sizeof(uint64_t)), 0));
     uint64_t counter = host_.value;
     void* args[] = {&counter};
-    VS_RETURN_IF_ERROR(Launch(kernels_.count, args));
+    VS_RETURN_IF_ERROR(Launch(kernels_->count, args));
     VS_ASSIGN_OR_RETURN(const uint64_t count, Read(host_));
     return count == uint64_t{kBlocks} * kThreads;
   }
@@ -59,6 +80,11 @@ class Probe {
     return Check(
         driver_->MemsetD8Async(p.value, static_cast<unsigned char>(byte), size.value, kStream),
         "cuMemsetD8Async", RangeText(p, size));
+  }
+
+  Status Copy(DevicePtr to, DevicePtr from) {
+    return Check(driver_->MemcpyAsync(to.value, from.value, kGranularity.value, kStream),
+                 "cuMemcpyAsync", RangeText(from, kGranularity));
   }
 
   Status Launch(CUfunction kernel, void** args) {
@@ -76,7 +102,7 @@ class Probe {
   }
 
   const Driver& driver_;
-  const ProbeKernels& kernels_;
+  const ProbeKernels* const kernels_;
   const DevicePtr host_;
   const DevicePtr device_;
 };
@@ -85,10 +111,10 @@ class Probe {
 
 StatusOr<HostAccess> ProbeHostAccess(std::shared_ptr<const Driver> driver,
                                      const Capabilities& device, CUcontext context,
-                                     const ProbeKernels& kernels) {
+                                     const ProbeKernels* kernels) {
   HostPoolOptions host;
   host.ordinal = device.ordinal;
-  host.numa_node = device.host_numa_id;
+  host.place = device.host;
   host.context = context;
   host.budget = kGranularity;
   VS_ASSIGN_OR_RETURN(const auto host_pool, HostPool::Create(driver, host));
@@ -105,16 +131,22 @@ StatusOr<HostAccess> ProbeHostAccess(std::shared_ptr<const Driver> driver,
   VS_RETURN_IF_ERROR(current.status());
   Probe probe(*driver, kernels, host_pool->alias(host_slot), device_alias);
   HostAccess access;
-  const struct {
+  access.by_kernel = kernels != nullptr;
+  struct Step {
     StatusOr<bool> (Probe::*run)();
     const char* what;
     bool* result;
-  } steps[] = {
-      {&Probe::Readable, "reads of host memory by a kernel", &access.readable},
-      {&Probe::Writable, "writes of host memory by a kernel", &access.writable},
-      {&Probe::Atomic, "atomics of a kernel on host memory", &access.atomic},
   };
-  for (const auto& step : steps) {
+  std::vector<Step> steps;
+  if (access.by_kernel) {
+    steps = {{&Probe::Readable, "reads of host memory by a kernel", &access.readable},
+             {&Probe::Writable, "writes of host memory by a kernel", &access.writable},
+             {&Probe::Atomic, "atomics of a kernel on host memory", &access.atomic}};
+  } else {
+    steps = {{&Probe::Copied, "copies from host memory", &access.readable},
+             {&Probe::CopiedBack, "copies to host memory", &access.writable}};
+  }
+  for (const Step& step : steps) {
     const StatusOr<bool> right = (probe.*step.run)();
     *step.result = right.ok() && *right;
     if (*step.result) continue;

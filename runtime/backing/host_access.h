@@ -16,16 +16,18 @@ struct HostAccess {
   bool readable = false;
   bool writable = false;
   bool atomic = false;
-  std::string failure;  // What went wrong first; empty when all three hold.
+  bool by_kernel = false;  // Else only copies tried, and not atomics.
+  std::string failure;     // What went wrong first; empty where all that was tried holds.
 
-  bool ok() const { return readable && writable && atomic; }
+  bool ok() const { return readable && writable && (atomic || !by_kernel); }
 };
 
-// Runs the kernels on one chunk of host memory and compares. An error: the probe could not be made.
+// Runs the kernels on one chunk of host memory and compares; copies where `kernels` is null. An
+// error: the probe could not be made.
 // A kernel that faults kills its context: `context` should be one that nothing else uses.
 StatusOr<HostAccess> ProbeHostAccess(std::shared_ptr<const Driver> driver,
                                      const Capabilities& device, CUcontext context,
-                                     const ProbeKernels& kernels);
+                                     const ProbeKernels* kernels);
 
 }  // namespace vramspan
 

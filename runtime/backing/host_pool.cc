@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "runtime/backing/host_place.h"
 #include "runtime/backing/host_room.h"
 #include "runtime/backing/slot_pool.h"
 #include "runtime/base/log.h"
@@ -186,12 +187,10 @@ StatusOr<std::unique_ptr<HostPool>> HostPool::Create(std::shared_ptr<const Drive
   SlotPoolOptions o;
   o.memory = "host";
   o.budget_hint = "raise the host budget or free memory";
-  o.shortage_hint =
-      absl::StrCat("the host cannot pin that much more on NUMA node ", options.numa_node,
-                   "; free host memory, raise the container's limit, or lower the "
-                   "host budget");
-  o.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
-  o.location.id = options.numa_node;
+  o.shortage_hint = absl::StrCat("the host cannot pin that much more on ", PlaceText(options.place),
+                                 "; free host memory, raise the container's limit, or lower the "
+                                 "host budget");
+  o.location = options.place;
   o.ordinal = options.ordinal;
   o.context = options.context;
   o.budget = options.budget;

@@ -20,7 +20,7 @@ namespace vramspan {
 
 struct HostPoolOptions {
   int ordinal = 0;  // The device that gets access.
-  int numa_node = 0;
+  CUmemLocation place{CU_MEM_LOCATION_TYPE_HOST_NUMA, {}};
   CUcontext context = nullptr;  // Made current around driver calls.
   Bytes budget;
   Bytes alias_space = GiB(1024);

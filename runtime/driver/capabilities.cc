@@ -3,6 +3,7 @@
 #include <absl/strings/str_format.h>
 
 #include "runtime/driver/driver.h"
+#include "runtime/driver/surroundings.h"
 
 namespace vramspan {
 namespace {
@@ -26,11 +27,11 @@ std::string UuidText(const CUuuid& uuid) {
   return text;
 }
 
-StatusOr<Bytes> Granularity(const Driver& driver, CUmemLocationType type, int id) {
+StatusOr<Bytes> DeviceGranularity(const Driver& driver, int ordinal) {
   CUmemAllocationProp prop{};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  prop.location.type = type;
-  prop.location.id = id;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  prop.location.id = ordinal;
   size_t bytes = 0;
   VS_RETURN_IF_ERROR(Check(
       driver->MemGetAllocationGranularity(&bytes, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
@@ -56,7 +57,7 @@ StatusOr<Capabilities> ReadCapabilities(const Driver& driver, int ordinal) {
   VS_RETURN_IF_ERROR(Check(driver->DeviceTotalMem(&total, device), "cuDeviceTotalMem"));
   c.total_memory = Bytes(total);
 
-  int vmm = 0, host_numa = 0, wait_value = 0, posix_fd = 0, rdma = 0, node = 0;
+  int vmm = 0, host_numa = 0, wide = 0, posix_fd = 0, rdma = 0, node = 0;
   const struct {
     CUdevice_attribute attribute;
     const char* name;
@@ -68,8 +69,7 @@ StatusOr<Capabilities> ReadCapabilities(const Driver& driver, int ordinal) {
       {CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
        "HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT", &host_numa},
       {CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, "HOST_NUMA_ID", &node},
-      {CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, "CAN_USE_64_BIT_STREAM_MEM_OPS",
-       &wait_value},
+      {CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, "CAN_USE_64_BIT_STREAM_MEM_OPS", &wide},
       {CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, "POSIX_FILE_DESCRIPTOR",
        &posix_fd},
       {CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, "GPU_DIRECT_RDMA_WITH_VMM",
@@ -81,46 +81,31 @@ StatusOr<Capabilities> ReadCapabilities(const Driver& driver, int ordinal) {
   }
   c.vmm = vmm != 0;
   c.host_numa_vmm = host_numa != 0;
-  c.stream_wait_value = wait_value != 0;
+  c.wide_stream_ops = wide != 0;
   c.posix_fd = posix_fd != 0;
   c.gpu_direct_rdma = rdma != 0;
   // A machine with one node reports 0; one whose device has no near node reports -1: take 0 then.
   c.host_numa_id = node < 0 ? 0 : node;
   if (c.vmm) {
-    VS_ASSIGN_OR_RETURN(c.device_granularity,
-                        Granularity(driver, CU_MEM_LOCATION_TYPE_DEVICE, ordinal));
+    VS_ASSIGN_OR_RETURN(c.device_granularity, DeviceGranularity(driver, ordinal));
   }
-  if (c.host_numa_vmm) {
-    VS_ASSIGN_OR_RETURN(c.host_granularity,
-                        Granularity(driver, CU_MEM_LOCATION_TYPE_HOST_NUMA, c.host_numa_id));
-  }
+  c.host.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+  c.host.id = c.host_numa_id;
   return c;
 }
 
 Status CanWork(const Driver& driver, const Capabilities& d) {
   const std::string who = absl::StrCat("device ", d.ordinal, " (", d.name, ")");
   if (!d.vmm) {
+    const bool elsewhere = UnderWsl(driver) || KindOfDevice(d.name) == DeviceKind::kVgpu;
     return absl::FailedPreconditionError(
-        absl::StrCat(who,
-                     " has no virtual memory management (cuMemCreate, cuMemMap); use a Volta or "
-                     "newer GPU outside of vGPU and WSL"));
+        absl::StrCat(who, " has no virtual memory management (cuMemCreate, cuMemMap); ",
+                     elsewhere ? WhatHelps(driver, d.name) : "use a Volta or newer GPU"));
   }
-  if (!d.host_numa_vmm) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        who, " cannot map host memory with driver ", driver.version() / 1000, ".",
-        driver.version() % 1000 / 10,
-        " (HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT is 0); update the NVIDIA driver to 12.5 or newer"));
-  }
-  if (!d.stream_wait_value) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        who, " has no stream memory operations (cuStreamWaitValue32), so launches cannot be held"));
-  }
-  for (const Bytes g : {d.device_granularity, d.host_granularity}) {
-    if (g > kGranularity) {
-      return absl::FailedPreconditionError(absl::StrCat(who, " maps memory in units of ",
-                                                        g.value >> 20,
-                                                        " MiB; vramspan's chunks start at 2 MiB"));
-    }
+  if (d.device_granularity > kGranularity) {
+    return absl::FailedPreconditionError(absl::StrCat(who, " maps memory in units of ",
+                                                      d.device_granularity.value >> 20,
+                                                      " MiB; vramspan's chunks start at 2 MiB"));
   }
   return absl::OkStatus();
 }

@@ -119,22 +119,29 @@ struct Capabilities {
   std::string uuid;  // "GPU-xxxxxxxx-...", as nvidia-smi writes it.
   int compute_major = 0, compute_minor = 0;
   Bytes total_memory;
-  bool vmm = false;                // cuMemCreate and friends
-  bool host_numa_vmm = false;      // host-backed VMM, by NUMA node
-  int host_numa_id = -1;           // the node next to the device
-  bool stream_wait_value = false;  // stream waits on a 32-bit value
+  bool vmm = false;              // cuMemCreate and friends
+  bool host_numa_vmm = false;    // the driver says that it has host-backed VMM, by NUMA node;
+                                 // drivers before CUDA 12.9 do not say so
+  int host_numa_id = -1;         // the node next to the device
+  bool wide_stream_ops = false;  // streams wait for and write 64-bit values; 32 bits are used
   bool posix_fd = false;
   bool gpu_direct_rdma = false;
   int async_engines = 0;
   Bytes device_granularity;
+  // Where host memory comes from, the node next to the device unless FindHostPlace
+  // (backing/host_place.h) found that it gives none; and what the places before said.
+  CUmemLocation host{};
   Bytes host_granularity;
+  std::string host_refused;
 };
 StatusOr<Capabilities> ReadCapabilities(const Driver& driver, int ordinal);
 
 // The name of a CUkernel or a CUfunction, mangled; one sentence in parentheses where there is none.
 std::string KernelName(const Driver& driver, const void* code);
 
-// OK where vramspan can work; else one sentence saying what is missing and what would help.
+// OK where vramspan can work, as far as the driver says; else one sentence saying what is missing
+// and what would help. Host memory and stream waits are tried (backing/host_place.h,
+// stream_waits.h).
 Status CanWork(const Driver& driver, const Capabilities& device);
 
 }  // namespace vramspan

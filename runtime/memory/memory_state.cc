@@ -26,7 +26,7 @@ Status MemoryState::Open(std::function<StatusOr<bool>(int log2)> reclaim) {
   VS_ASSIGN_OR_RETURN(device_pool_, DevicePool::Create(driver_, device));
   HostPoolOptions host;
   host.ordinal = options_.ordinal;
-  host.numa_node = options_.numa_node;
+  host.place = options_.host_place;
   host.context = options_.context;
   host.budget = options_.use_host ? options_.host_budget : Bytes(0);
   host.alias_space = std::min(host.alias_space, addresses);

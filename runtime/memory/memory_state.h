@@ -29,7 +29,7 @@ namespace vramspan {
 
 struct MemoryOptions {
   int ordinal = 0;
-  int numa_node = 0;
+  CUmemLocation host_place{CU_MEM_LOCATION_TYPE_HOST_NUMA, {}};
   CUcontext context = nullptr;
   Bytes device_budget;
   Bytes host_budget;

@@ -337,7 +337,8 @@ TEST(Preload, WhereItCannotWorkTheProgramRunsAsWithoutIt) {
     const char* environment;
     const char* words;
   } cases[] = {
-      {"SIMCUDA_HOST_VMM=0", "HOST_NUMA"},
+      {"SIMCUDA_HOST_VMM=0", "cannot map host memory with driver 13.0 (NUMA node 0: "},
+      {"SIMCUDA_STREAM_OPS=0", "has no stream memory operations"},
       {"VRAMSPAN_DEVICE_MEMORY=1TiB", "is more than the device's"},
       {"VRAMSPAN_DEVICE_MEMORY=8Gib", "8Gib"},
       {"VRAMSPAN_HOST_MEMORY=9000TiB", "is more than the machine's"},

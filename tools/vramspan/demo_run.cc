@@ -10,6 +10,7 @@
 
 #include "runtime/backing/budget.h"
 #include "runtime/backing/host_limits.h"
+#include "runtime/backing/host_place.h"
 #include "tools/vramspan/demo_device.h"
 #include "tools/vramspan/demo_launches.h"
 #include "tools/vramspan/demo_progress.h"
@@ -42,8 +43,17 @@ Status Works(const Driver& driver, int ordinal) {
         absl::StrCat("--device: ", ordinal, " is not there; use 0",
                      count > 1 ? absl::StrCat(" to ", count - 1) : ", the only one"));
   }
-  VS_ASSIGN_OR_RETURN(const Capabilities capabilities, ReadCapabilities(driver, ordinal));
-  return CanWork(driver, capabilities);
+  VS_ASSIGN_OR_RETURN(Capabilities capabilities, ReadCapabilities(driver, ordinal));
+  VS_RETURN_IF_ERROR(CanWork(driver, capabilities));
+  if (capabilities.host_numa_vmm) return absl::OkStatus();  // If not, the demo's runtime says why.
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  VS_RETURN_IF_ERROR(Check(driver->DeviceGet(&device, ordinal), "cuDeviceGet"));
+  VS_RETURN_IF_ERROR(
+      Check(driver->DevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain"));
+  Status place = FindHostPlace(driver, context, &capabilities);
+  place.Update(Check(driver->DevicePrimaryCtxRelease(device), "cuDevicePrimaryCtxRelease"));
+  return place;
 }
 
 StatusOr<Chosen> ChooseDriver(const Options& options) {

@@ -2,6 +2,7 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 
+#include "runtime/backing/host_place.h"
 #include "tools/vramspan/info_cache.h"
 #include "tools/vramspan/info_report.h"
 
@@ -71,18 +72,23 @@ void DeviceTable(std::string* out, const DeviceReport& d) {
                     d.free_memory.has_value() ? absl::StrCat(", free ", SizeText(*d.free_memory))
                                               : std::string()));
   if (d.access.has_value()) {
-    Line(
-        out, "host memory",
-        absl::StrCat(YesNo(d.access->readable, "readable"), ", ",
-                     YesNo(d.access->writable, "writable"), ", ", YesNo(d.access->atomic, "atomic"),
-                     " for kernels (tried); NUMA node ", c.host_numa_id));
+    Line(out, "host memory",
+         absl::StrCat(
+             YesNo(d.access->readable, "readable"), ", ", YesNo(d.access->writable, "writable"),
+             d.access->by_kernel
+                 ? absl::StrCat(", ", YesNo(d.access->atomic, "atomic"), " for kernels (tried); ")
+                 : absl::StrCat(" for copies (tried; no kernel: ", d.access_note, "); "),
+             PlaceText(c.host)));
+    if (!c.host_refused.empty()) Line(out, "not from", c.host_refused);
   } else {
     Line(out, "host memory", d.access_note);
   }
   Line(out, "granularity",
        absl::StrCat("device ", SizeText(c.device_granularity), ", host ",
                     SizeText(c.host_granularity)));
-  Line(out, "stream waits", YesNo(c.stream_wait_value, "supported"));
+  Line(out, "stream waits",
+       absl::StrCat(YesNo(d.stream_waits, "supported"), " (tried); of 64 bits ",
+                    YesNo(c.wide_stream_ops, "supported"), ", not needed"));
   Line(out, "export",
        absl::StrCat("as file descriptors ", YesNo(c.posix_fd, "supported"), ", RDMA ",
                     YesNo(c.gpu_direct_rdma, "supported")));
@@ -116,6 +122,7 @@ OrderedJson DeviceJson(const DeviceReport& d) {
   if (d.access.has_value()) {
     access = {{"readable", d.access->readable},
               {"writable", d.access->writable},
+              {"by_kernel", d.access->by_kernel},
               {"atomic", d.access->atomic}};
   }
   return {
@@ -131,7 +138,10 @@ OrderedJson DeviceJson(const DeviceReport& d) {
        {{"vmm", c.vmm},
         {"host_numa_vmm", c.host_numa_vmm},
         {"host_numa_node", c.host_numa_id},
-        {"stream_wait_value", c.stream_wait_value},
+        {"host_memory_from", PlaceText(c.host)},
+        {"host_memory_not_from", c.host_refused},
+        {"stream_wait_value", d.stream_waits},
+        {"wide_stream_ops", c.wide_stream_ops},
         {"posix_fd", c.posix_fd},
         {"gpu_direct_rdma", c.gpu_direct_rdma},
         {"async_engines", c.async_engines}}},

@@ -7,6 +7,8 @@
 
 #include "runtime/backing/budget.h"
 #include "runtime/backing/host_limits.h"
+#include "runtime/backing/host_place.h"
+#include "runtime/backing/stream_waits.h"
 #include "runtime/base/log.h"
 #include "tools/simcuda/kernel_images.h"
 #include "tools/vramspan/info_cache.h"
@@ -86,9 +88,18 @@ void Probe(const std::shared_ptr<const Driver>& driver, DeviceReport* report) {
     report->free_memory = Bytes(free);
     report->device_budget = DefaultDeviceBudget(Bytes(total), Bytes(free));
   }
+  Status basic = FindHostPlace(*driver, context.get(), &report->capabilities);
+  if (basic.ok()) basic = TryStreamWaits(*driver, context.get(), report->capabilities);
+  report->stream_waits = basic.ok();
+  if (!basic.ok()) {
+    report->access_note = "not tried: vramspan cannot work on this device";
+    report->works = basic;
+    return;
+  }
   const auto kernels = context.LoadKernels();
-  if (!kernels.ok()) return not_tried(kernels.status());
-  auto access = ProbeHostAccess(driver, report->capabilities, context.get(), *kernels);
+  if (!kernels.ok()) report->access_note = kernels.status().message();
+  auto access = ProbeHostAccess(driver, report->capabilities, context.get(),
+                                kernels.ok() ? &*kernels : nullptr);
   if (!access.ok()) {
     not_tried(access.status());
     report->works = access.status();

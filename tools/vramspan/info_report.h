@@ -25,8 +25,9 @@ struct DeviceReport {
   Capabilities capabilities;
   Status works;                      // Why vramspan cannot work on it.
   std::optional<HostAccess> access;  // None where it could not be tried; `access_note` says why.
-  std::string access_note;
-  std::optional<Status> counters;  // Why no audit can count here; none where it was not tried.
+  std::string access_note;           // Also why no kernel tried it.
+  bool stream_waits = false;         // Tried.
+  std::optional<Status> counters;    // Why no audit can count here; none where it was not tried.
   std::optional<Bytes> free_memory;
   std::optional<Bytes> device_budget, host_budget;  // The defaults at this moment.
   std::optional<DeviceCosts> costs;
