@@ -263,6 +263,8 @@ namespace {
 // What was allocated before is ours, and the right is to all of the pool's memory.
 CUresult OpenPool(CUmemoryPool pool, const CUmemAccessDesc& access) {
   if (access.flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) return CUDA_SUCCESS;
+  // To the CPU, and to what newer drivers know, what was given before cannot be opened.
+  if (access.location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_SUCCESS;
   for (const auto& memory : AllStreamOrdered()) {
     Runtime& runtime = memory->runtime();
     const int device = access.location.id;

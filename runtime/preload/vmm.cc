@@ -2,6 +2,7 @@
 
 #include <absl/algorithm/container.h>
 
+#include <algorithm>
 #include <exception>
 #include <iterator>
 #include <utility>
@@ -34,7 +35,12 @@ CUresult Guarded(Body body) {
   }
 }
 
+// What a newer driver may know by fields and values that this build does not is the driver's.
 bool MayBeOurs(const CUmemAllocationProp& p) {
+  const auto& reserved = p.allocFlags.reserved;
+  if (std::any_of(std::begin(reserved), std::end(reserved), [](auto byte) { return byte != 0; })) {
+    return false;
+  }
   const bool plain_handle = p.requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE ||
                             p.requestedHandleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   return p.type == CU_MEM_ALLOCATION_TYPE_PINNED &&
@@ -265,8 +271,8 @@ CUresult MemMap(decltype(&::cuMemMap) real, CUdeviceptr p, size_t size, size_t o
       VmmHandle* const h = ours ? table.FindIdle(handle) : nullptr;
       VmmReservation* const r = table.ReservationOf(p);
       if (ours) {
-        const bool valid = h != nullptr && h->references != 0 && flags == 0 && size != 0 &&
-                           Granular(p) && Granular(size) && Granular(offset);
+        const bool valid = h != nullptr && h->references != 0 && size != 0 && Granular(p) &&
+                           Granular(size) && Granular(offset);
         if (!valid) return CUDA_ERROR_INVALID_VALUE;
         if (offset != 0 || size != h->size) return CUDA_ERROR_NOT_SUPPORTED;
       }
@@ -289,6 +295,7 @@ CUresult MemMap(decltype(&::cuMemMap) real, CUdeviceptr p, size_t size, size_t o
       if (r == nullptr || r->runtime != h->runtime) {
         why = "it is mapped where vramspan cannot move it";
       }
+      if (flags != 0) why = "it is mapped with flags";
       if (why == nullptr) return MapOurs(table, r, p, handle);
       const CUresult result = table.Realise(handle, why);
       if (result != CUDA_SUCCESS) return result;

@@ -78,7 +78,8 @@ CUresult MemSetAccess(decltype(&::cuMemSetAccess) real, CUdeviceptr p, size_t si
     const CUresult result = real(base, mapping->size, access, count);
     if (result != CUDA_SUCCESS) return result;
     for (size_t i = 0; mapping->handle != 0 && i < count; ++i) {
-      mapping->others[access[i].location.id] = access[i];
+      const CUmemLocation& who = access[i].location;
+      mapping->others[{static_cast<int>(who.type), who.id}] = access[i];
     }
     p = base + mapping->size;
   }
@@ -143,7 +144,7 @@ CUresult MemExport(decltype(&::cuMemExportToShareableHandle) real, void* shareab
                    CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
                    unsigned long long flags) {
   if (VmmTable::IsOurs(handle)) {
-    if (shareable == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (shareable == nullptr) return CUDA_ERROR_INVALID_VALUE;
     {
       VmmTable& table = VmmTable::Get();
       MutexLock lock(table.mu);

@@ -172,7 +172,7 @@ CUresult VmmTable::Realise(CUmemGenericAllocationHandle handle, const char* why)
   std::map<CUdeviceptr, std::vector<CUmemAccessDesc>> others;
   for (const CUdeviceptr at : h.mapped) {
     CUdeviceptr base = 0;
-    for (const auto& [device, access] : MappingOf(at, &base)->others) others[at].push_back(access);
+    for (const auto& [who, access] : MappingOf(at, &base)->others) others[at].push_back(access);
   }
   CUmemGenericAllocationHandle real = 0;
   // What else changes these has to wait.

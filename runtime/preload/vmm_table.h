@@ -20,6 +20,7 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "runtime/api/runtime.h"
@@ -45,8 +46,8 @@ struct VmmMapping {
   size_t size = 0;
   CUmemGenericAllocationHandle handle = 0;  // Of ours; 0: the driver knows what is mapped.
   bool access = false;                      // The program has asked for access.
-  // And for what is not plain, so that the driver knows who has any. By device.
-  std::map<int, CUmemAccessDesc> others = {};
+  // And for what is not plain, so that the driver knows who has any. By kind of location and id.
+  std::map<std::pair<int, int>, CUmemAccessDesc> others = {};
 };
 
 struct VmmReservation {

@@ -379,6 +379,7 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"vmm_answers", &VmmAnswers},
     {"vmm_beside_waiting", &VmmBesideWaiting},
     {"vmm_beside_waiting_short", &VmmBesideWaitingWhileShort},
+    {"vmm_newer", &VmmNewer},
     {"vmm_refused", &VmmRefused},
     {"vmm_shared", &VmmShared},
     {"within", [](Program* p) { WithinMemory(p, 1); }},

@@ -86,6 +86,8 @@ void LaunchOneGraphOften(Program* p);
 void LaunchAcrossContexts(Program* p);
 // What the VMM calls answer to uses of all kinds, contents included.
 void VmmAnswers(Program* p);
+// Flags and kinds of locations that a driver to come might know (SIMCUDA_NEWER).
+void VmmNewer(Program* p);
 // What the driver lets pass and vramspan refuses.
 void VmmRefused(Program* p);
 // Memory of its own VMM calls that is shared, mapped twice, or outlives what it came from.

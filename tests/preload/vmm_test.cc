@@ -40,6 +40,15 @@ TEST(PreloadVmm, AnswersAsTheDriverDoes) {
   EXPECT_EQ(with.out, without.out);
 }
 
+TEST(PreloadVmm, WhatOnlyANewerDriverKnowsIsPassedOn) {
+  const std::string newer = "SIMCUDA_NEWER=1 ";
+  EXPECT_EQ(RunPlain("proc2", "vmm_newer").code, 1) << "today's driver knows none of it";
+  ExpectVmmOk(RunPlain("proc2", "vmm_newer", newer));
+  const Output with = RunPreloaded("proc2", "vmm_newer", newer + "VRAMSPAN_LOG=info");
+  ExpectVmmOk(with);
+  EXPECT_THAT(with.err, HasSubstr("it is mapped with flags"));
+}
+
 TEST(PreloadVmm, IsStricterThanTheDriverInPlaces) {
   for (const Output& output :
        {RunPlain("proc2", "vmm_refused"), RunPreloaded("proc2", "vmm_refused")}) {
