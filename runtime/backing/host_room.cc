@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "runtime/backing/host_limits.h"
-
 namespace vramspan {
 namespace {
 
@@ -16,7 +14,16 @@ constexpr Bytes kInterval = MiB(256);
 // user chose, and for machines that filled up after the budget was made.
 Bytes Floor(const HostLimits& limits) { return std::min(MiB(512), Bytes(limits.total.value / 8)); }
 
+Bytes Left(const HostLimits& limits) {
+  return std::min(limits.available, limits.cgroup_room.value_or(limits.available));
+}
+
 }  // namespace
+
+Bytes RoomToPin(const HostLimits& limits) {
+  const Bytes left = Left(limits), floor = Floor(limits);
+  return left > floor ? left - floor : Bytes(0);
+}
 
 Status HostRoom::Take(Bytes size) {
   MutexLock lock(mutex_);
@@ -35,9 +42,9 @@ Status HostRoom::Take(Bytes size) {
 Status HostRoom::Read() {
   VS_ASSIGN_OR_RETURN(const HostLimits limits, ReadHostLimits(root_));
   const bool cgroup = limits.cgroup_room.has_value() && *limits.cgroup_room < limits.available;
-  const Bytes left = cgroup ? *limits.cgroup_room : limits.available;
+  const Bytes left = Left(limits);
   const Bytes floor = Floor(limits);
-  room_ = left > floor ? left - floor : Bytes(0);
+  room_ = RoomToPin(limits);
   credit_ = std::min(room_, kInterval);
   limit_ = absl::StrCat(cgroup ? limits.cgroup_file : std::string("MemAvailable"), " leaves ",
                         left.value >> 20, " MiB, of which ", floor.value >> 20, " MiB stay free");

@@ -8,11 +8,15 @@
 
 #include <string>
 
+#include "runtime/backing/host_limits.h"
 #include "runtime/base/mutex.h"
 #include "runtime/base/status.h"
 #include "runtime/base/units.h"
 
 namespace vramspan {
+
+// What may be pinned by this reading: what the machine and its cgroups leave, less the floor.
+Bytes RoomToPin(const HostLimits& limits);
 
 class HostRoom {
  public:

@@ -42,11 +42,15 @@ DeviceKind KindOfDevice(std::string_view name) {
   return EndsInProfile(name) ? DeviceKind::kVgpu : DeviceKind::kCard;
 }
 
-bool UnderWsl(const Driver& driver, const std::string& root) {
+bool KernelIsWsl(const std::string& root) {
   const auto release = ReadSmallFile(root + "/proc/sys/kernel/osrelease", kLongestName);
-  if (release.ok() && absl::StrContains(absl::AsciiStrToLower(*release), "microsoft")) return true;
+  return release.ok() && absl::StrContains(absl::AsciiStrToLower(*release), "microsoft");
+}
+
+bool UnderWsl(const Driver& driver, const std::string& root) {
   const std::string_view file = FileOf(driver);
-  return absl::StrContains(file, "/wsl/lib/") || absl::StrContains(file, "/wsl/drivers/");
+  return KernelIsWsl(root) || absl::StrContains(file, "/wsl/lib/") ||
+         absl::StrContains(file, "/wsl/drivers/");
 }
 
 std::string SurroundingsText(const Driver& driver, std::string_view device_name) {

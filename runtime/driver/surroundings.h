@@ -15,8 +15,10 @@ enum class DeviceKind { kCard, kMig, kVgpu };
 // By the name that the driver gives it: "NVIDIA A100-SXM4-40GB MIG 1g.5gb", "GRID A100-10C".
 DeviceKind KindOfDevice(std::string_view name);
 
-// By the kernel's name, and by the folder that Windows' driver is seen in. `root` as in
-// ReadHostLimits.
+// By the kernel's name. `root` is prepended to paths, for tests.
+bool KernelIsWsl(const std::string& root = {});
+
+// By the kernel's name, or by the folder that Windows' driver is seen in.
 bool UnderWsl(const Driver& driver, const std::string& root = {});
 
 // "a MIG instance, under WSL2"; empty for a card on Linux.

@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "tools/vramspan/command.h"
+#include "tools/vramspan/info_issue.h"
 #include "tools/vramspan/info_report.h"
 
 namespace vramspan {
@@ -22,12 +23,16 @@ class InfoCommand final : public Command {
     options.Flag("--measure", options_.measure,
                  "Measure the costs again, instead of showing the figures of an earlier run");
     options.Option("--format", options_.format, "How the result is printed")
-        .OneOf({"table", "json"})
+        .OneOf({"table", "json", "issue"})
         .ShowDefault();
     options.Footer(
         "Kernels try whether the GPU reads, writes and updates host memory. Then the cost of "
         "moving a chunk is measured. The figures are kept in ~/.cache/vramspan, one file a device, "
-        "for runtimes and replays.\n"
+        "for runtimes and replays. The last line is a verdict.\n"
+        "\n"
+        "`--format issue` prints a block to paste into an issue. It names no user, host or folder "
+        "of a user, no device's id, and of the environment only the names of vramspan's "
+        "variables.\n"
         "\n"
         "Exit status\n"
         "  0  vramspan works on at least one device shown\n"
@@ -37,6 +42,7 @@ class InfoCommand final : public Command {
         "Examples\n"
         "  vramspan info\n"
         "  vramspan info --simulate\n"
+        "  vramspan info --format issue\n"
         "  vramspan info --format json | jq '.devices[0].costs.copy_gb_per_s'\n"
         "\n"
         "Read more: docs/budgets.md");
@@ -45,10 +51,13 @@ class InfoCommand final : public Command {
   int Run() override {
     const auto report = info::MakeReport(options_);
     if (!report.ok()) {
+      if (options_.format == "issue") std::cout << info::ToIssue(report.status());
       SayError("vramspan info", report.status().message());
       return absl::IsInvalidArgument(report.status()) ? kExitUsage : kExitFailure;
     }
-    std::cout << (options_.format == "json" ? ToJson(*report) : ToTable(*report));
+    std::cout << (options_.format == "json"    ? ToJson(*report)
+                  : options_.format == "issue" ? ToIssue(*report)
+                                               : ToTable(*report));
     if (report->AnyWorks()) return kExitOk;
     for (const info::DeviceReport& device : report->devices) {
       SayError("vramspan info", device.works.message());

@@ -10,6 +10,7 @@
 #include "runtime/backing/host_place.h"
 #include "runtime/backing/stream_waits.h"
 #include "runtime/base/log.h"
+#include "runtime/driver/surroundings.h"
 #include "tools/simcuda/kernel_images.h"
 #include "tools/vramspan/info_cache.h"
 #include "tools/vramspan/open_driver.h"
@@ -88,12 +89,12 @@ void Probe(const std::shared_ptr<const Driver>& driver, DeviceReport* report) {
     report->free_memory = Bytes(free);
     report->device_budget = DefaultDeviceBudget(Bytes(total), Bytes(free));
   }
-  Status basic = FindHostPlace(*driver, context.get(), &report->capabilities);
-  if (basic.ok()) basic = TryStreamWaits(*driver, context.get(), report->capabilities);
-  report->stream_waits = basic.ok();
-  if (!basic.ok()) {
+  report->works = FindHostPlace(*driver, context.get(), &report->capabilities);
+  const Status waits = TryStreamWaits(*driver, context.get(), report->capabilities);
+  report->stream_waits = waits.ok();
+  report->works.Update(waits);
+  if (!report->works.ok()) {
     report->access_note = "not tried: vramspan cannot work on this device";
-    report->works = basic;
     return;
   }
   const auto kernels = context.LoadKernels();
@@ -161,17 +162,37 @@ void FindCosts(const std::shared_ptr<const Driver>& driver, bool measure, Device
   KeepPrices(*driver, uuid, *report->costs);
 }
 
+// "0000:01:00.0"; empty where the driver does not say.
+std::string PciBus(const Driver& driver, int ordinal) {
+  const auto ask =
+      reinterpret_cast<decltype(&cuDeviceGetPCIBusId)>(driver.Symbol("cuDeviceGetPCIBusId"));
+  char bus[32] = "";
+  CUdevice device = 0;
+  if (ask == nullptr || driver->DeviceGet(&device, ordinal) != CUDA_SUCCESS ||
+      ask(bus, sizeof(bus), device) != CUDA_SUCCESS) {
+    return "";
+  }
+  bus[sizeof(bus) - 1] = '\0';
+  return bus;
+}
+
+// What this run has pinned at once: the largest chunk that it measured, or the one that it tried.
+Bytes MostPinned(const DeviceReport& report) {
+  if (report.costs_cached || !report.costs.has_value()) return kGranularity;
+  const auto& chunks = report.costs->chunks;
+  size_t last = chunks.size();
+  while (last > 1 && !chunks[last - 1].host.has_value()) --last;
+  return ChunkBytes(kMinChunkLog2 + static_cast<int>(last) - 1);
+}
+
 StatusOr<DeviceReport> ReportDevice(const std::shared_ptr<const Driver>& driver, int ordinal,
-                                    const Options& options) {
+                                    const HostReport& host, const Options& options) {
   DeviceReport report;
   VS_ASSIGN_OR_RETURN(report.capabilities, ReadCapabilities(*driver, ordinal));
   report.works = CanWork(*driver, report.capabilities);
-  const auto limits = ReadHostLimits();
-  if (limits.ok()) {
-    report.host_budget = DefaultHostBudget(*limits);
-  } else {
-    Log(LogLevel::kWarning, limits.status().message());
-  }
+  report.surroundings = SurroundingsText(*driver, report.capabilities.name);
+  if (!IsSimulated(*driver)) report.link = PciLinkText(PciBus(*driver, ordinal));
+  if (host.limits.has_value()) report.host_budget = DefaultHostBudget(*host.limits);
   if (!report.works.ok()) {
     report.access_note = "not tried: vramspan cannot work on this device";
     report.costs_note = "not measured: vramspan cannot work on this device";
@@ -180,6 +201,7 @@ StatusOr<DeviceReport> ReportDevice(const std::shared_ptr<const Driver>& driver,
   Probe(driver, &report);
   if (report.works.ok()) {
     FindCosts(driver, options.measure, &report);
+    report.locked = LockedText(host, MostPinned(report));
     // Last: what reads counters stays in the process, and may change what is measured.
     const OwnContext context(*driver, ordinal);
     report.counters = context.status().ok()
@@ -199,11 +221,17 @@ bool Report::AnyWorks() const {
 }
 
 StatusOr<Report> MakeReport(const Options& options) {
-  VS_ASSIGN_OR_RETURN(const std::shared_ptr<const Driver> driver, OpenDriver(options.simulate));
+  auto opened = OpenDriver(options.simulate);
+  if (absl::IsNotFound(opened.status()) && !options.simulate) {
+    return absl::NotFoundError(absl::StrCat(opened.status().message(), WhereDriversComeFrom()));
+  }
+  VS_RETURN_IF_ERROR(opened.status());
+  const std::shared_ptr<const Driver> driver = *std::move(opened);
   Report report;
   report.driver_path = driver->path();
   report.driver_version = driver->version();
   report.simulated = IsSimulated(*driver);
+  report.host = ReadHost();
   report.trust = TrustSources();
   int count = 0;
   VS_RETURN_IF_ERROR(Check(driver->api().DeviceGetCount(&count), "cuDeviceGetCount"));
@@ -219,7 +247,7 @@ StatusOr<Report> MakeReport(const Options& options) {
   }
   for (int i = 0; i < count; ++i) {
     if (options.device.has_value() && *options.device != i) continue;
-    VS_ASSIGN_OR_RETURN(DeviceReport device, ReportDevice(driver, i, options));
+    VS_ASSIGN_OR_RETURN(DeviceReport device, ReportDevice(driver, i, report.host, options));
     report.devices.push_back(std::move(device));
   }
   return report;

@@ -11,6 +11,7 @@
 #include "runtime/backing/host_access.h"
 #include "runtime/driver/driver.h"
 #include "tools/vramspan/info_evidence.h"
+#include "tools/vramspan/info_host.h"
 
 namespace vramspan::info {
 
@@ -23,10 +24,13 @@ struct Options {
 
 struct DeviceReport {
   Capabilities capabilities;
+  std::string surroundings;          // Where it is not a card on Linux.
+  std::string link;                  // What the kernel shows of its PCIe link.
+  std::string locked;                // How memory is locked, and which limit does not stop that.
   Status works;                      // Why vramspan cannot work on it.
   std::optional<HostAccess> access;  // None where it could not be tried; `access_note` says why.
   std::string access_note;           // Also why no kernel tried it.
-  bool stream_waits = false;         // Tried.
+  std::optional<bool> stream_waits;  // None where they were not tried.
   std::optional<Status> counters;    // Why no audit can count here; none where it was not tried.
   std::optional<Bytes> free_memory;
   std::optional<Bytes> device_budget, host_budget;  // The defaults at this moment.
@@ -39,6 +43,7 @@ struct Report {
   std::string driver_path;
   int driver_version = 0;
   bool simulated = false;
+  HostReport host;
   std::vector<TrustSource> trust;
   std::vector<DeviceReport> devices;
 
