@@ -12,8 +12,8 @@ CUresult Told(const Status& status) {
   if (status.ok()) return CUDA_SUCCESS;
   static constinit std::atomic<bool> said{false};
   if (absl::IsResourceExhausted(status) && !said.exchange(true, std::memory_order_relaxed)) {
-    Log(LogLevel::kWarning, absl::StrCat("the program is out of memory: ", status.message(),
-                                         " (said once; VRAMSPAN_LOG=info says it each time)"));
+    Log(LogLevel::kError, absl::StrCat("the program is out of memory: ", status.message(),
+                                       " (said once; VRAMSPAN_LOG=info says it each time)"));
   } else {
     Log(LogLevel::kInfo, status.message());
   }

@@ -7,8 +7,9 @@
 
 namespace vramspan::preload {
 
-// The program's result. The first time that there is no memory a line says why, since out of memory
-// is what it does not expect here; all else, and what comes later, is for VRAMSPAN_LOG=info.
+// The program's result. The first time that there is no memory a line says why, with VRAMSPAN_QUIET
+// too, since out of memory is what it does not expect here; all else, and what comes later, is for
+// VRAMSPAN_LOG=info.
 CUresult Told(const Status& status);
 
 }  // namespace vramspan::preload

@@ -92,7 +92,8 @@ TEST(Preload, SaysOnceWhyThereIsNoMemory) {
   EXPECT_EQ(lines(once.err, why), 1) << once.err;
   const Output each = RunPreloaded("proc2", "untouched", "VRAMSPAN_LOG=info");
   EXPECT_EQ(lines(each.err, why), 3) << each.err;
-  EXPECT_EQ(lines(RunPreloaded("proc2", "untouched", "VRAMSPAN_LOG=error").err, why), 0);
+  EXPECT_EQ(lines(RunPreloaded("proc2", "untouched", "VRAMSPAN_LOG=error").err, why), 1);
+  EXPECT_EQ(lines(RunPreloaded("proc2", "untouched", "VRAMSPAN_LOG=off").err, why), 0);
 }
 
 TEST(Preload, AFreeWaitsForTheContextsWork) {
