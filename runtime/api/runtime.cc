@@ -94,8 +94,8 @@ StatusOr<Bytes> HostBudget(const Setting& setting) {
   return *budget;
 }
 
-// What `vramspan info` measured of this device, where it has; else what is built in.
-Prices PricesFor(const Driver& driver, const Capabilities& device) {
+// What `vramspan info` measured of this device, where it has.
+std::optional<Prices> MeasuredPrices(const Driver& driver, const Capabilities& device) {
   const StatusOr<std::string> path = CacheFile(device.uuid, ".prices");
   const StatusOr<Prices> prices =
       path.ok() ? ReadPrices(*path, driver.version()) : StatusOr<Prices>(path.status());
@@ -104,7 +104,7 @@ Prices PricesFor(const Driver& driver, const Capabilities& device) {
     Log(LogLevel::kInfo,
         absl::StrCat("the runtime decides by built-in costs: ", prices.status().message()));
   }
-  return Prices{};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -184,6 +184,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
                                          device.name, "); record and tune on this device"));
   }
   VS_RETURN_IF_ERROR(CanWork(*r->driver_, device));
+  ShortageHelp help;
   {
     ScopedContext current(*r->driver_, r->context_);
     VS_RETURN_IF_ERROR(current.status());
@@ -192,6 +193,8 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
     r->total_ = Bytes(total);
     VS_ASSIGN_OR_RETURN(memory.device_budget,
                         DeviceBudget(device_memory, Bytes(total), Bytes(free)));
+    const Bytes usual = DefaultDeviceBudget(Bytes(total), Bytes(free));
+    help.spare = usual > memory.device_budget ? usual - memory.device_budget : Bytes(0);
   }
   VS_ASSIGN_OR_RETURN(memory.host_budget, HostBudget(host_memory));
   memory.use_host = (config.flags & VRAMSPAN_CONFIG_NO_HOST) == 0;
@@ -227,7 +230,11 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
     }
   }
   memory.traced = traced;
-  const Prices prices = PricesFor(*r->driver_, device);
+  const std::optional<Prices> measured = MeasuredPrices(*r->driver_, device);
+  const Prices prices = measured.value_or(Prices{});
+  help.measured = measured.has_value();
+  help.brokered = r->lease_ != nullptr;
+  memory.shortage_note = ShortageNote(prices, help);
   if (record.text.has_value()) {
     trace::Header header;
     header.device = device.name;
@@ -245,9 +252,9 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
     header.move_gb_per_s = prices.move_gb_per_s;
     header.device_gb_per_s = prices.device_gb_per_s;
     const Setting times(nullptr, "VRAMSPAN_RECORD_TIMES");
-    const auto measured = Recorder::ParseTimes(times.text.value_or("some"));
-    if (!measured.ok()) return times.Error(measured.status());
-    auto recorder = Recorder::Open(*record.text, *measured, r->driver_, r->context_, header);
+    const auto timed = Recorder::ParseTimes(times.text.value_or("some"));
+    if (!timed.ok()) return times.Error(timed.status());
+    auto recorder = Recorder::Open(*record.text, *timed, r->driver_, r->context_, header);
     if (!recorder.ok()) return record.Error(recorder.status());
     r->recorder_ = *std::move(recorder);
   }
@@ -391,6 +398,7 @@ StatusOr<DevicePtr> Runtime::Allocate(Bytes size) {
   StatusOr<DevicePtr> p = WithLease(size, [&] { return memory_->Allocate(size); });
   if (recorder_ != nullptr && p.ok()) recorder_->Allocated(*p, size);
   if (profile_pins_ != nullptr && p.ok()) profile_pins_->Allocated(*p, size);
+  memory_->supply().TellShortage();
   if (size > SmallObjects::kMaxSmall && memory_->supply().filling()) {
     memory_->supply().PrepareHost();
     mover_->WakeAndStartTracking();

@@ -5,6 +5,7 @@ namespace vramspan {
 StatusOr<DetachedMemory> Runtime::MakeDetached(Bytes size) {
   StatusOr<DetachedMemory> detached =
       WithLease(size, [&] { return memory_->vmm().MakeDetached(size); });
+  memory_->supply().TellShortage();
   if (memory_->supply().filling()) {
     memory_->supply().PrepareHost();
     mover_->WakeAndStartTracking();

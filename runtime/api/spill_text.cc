@@ -26,4 +26,20 @@ std::string SpillText(const vramspanStatistics& s, std::chrono::nanoseconds shor
   return text;
 }
 
+std::string ShortageNote(const Prices& prices, const ShortageHelp& help) {
+  const double ms = prices.MoveNanoseconds(GiB(1)) / 1e6;
+  std::string text = absl::StrFormat(
+      "; each GiB takes about %.0f ms to come while as much leaves (%s); ", ms,
+      help.measured ? "measured here" : "an H100's figure; `vramspan info` measures this device's");
+  if (help.brokered) {
+    absl::StrAppend(&text, "more of the broker's memory avoids that");
+  } else if (help.spare >= MiB(64)) {
+    absl::StrAppend(&text, "a larger device budget (--device-memory) avoids that: ",
+                    MemoryText(help.spare.value), " more were free");
+  } else {
+    absl::StrAppend(&text, "a smaller batch avoids that, or a GPU that others use less");
+  }
+  return text;
+}
+
 }  // namespace vramspan

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "runtime/backing/device_pool.h"
 #include "runtime/backing/host_pool.h"
@@ -39,7 +40,8 @@ struct MemoryOptions {
   int chunk_log2 = 0;               // 0: chosen per allocation.
   bool use_host = true;             // False: an allocation that does not fit on the device fails.
   bool traced = false;              // Every use of its memory is seen, from the start.
-  bool announce = true;             // One line on stderr when data first go to host memory.
+  bool announce = true;             // One line on stderr when data first go to host memory,
+  std::string shortage_note;        // which ends in this.
   RunListener* listener = nullptr;  // Outlives the memory.
 };
 

@@ -70,12 +70,20 @@ void Supply::NoteHostUse() {
   if (host_used()) return;
   int64_t never = kNever;
   const int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
-  if (!host_used_.compare_exchange_strong(never, now, std::memory_order_relaxed)) return;
-  if (!state_.options().announce) return;
+  host_used_.compare_exchange_strong(never, now, std::memory_order_relaxed);
+}
+
+void Supply::TellShortage() {
+  if (!host_used() || told_.load(std::memory_order_relaxed)) return;
+  const Bytes there = state_.host_pool().used();
+  // What failed half-way holds nothing.
+  if (!state_.options().announce || there == Bytes(0)) return;
+  if (told_.exchange(true, std::memory_order_relaxed)) return;
   Log(LogLevel::kWarning,
-      absl::StrFormat("device memory is short (budget %d MiB): some data live in host memory from "
-                      "here on, and move as they are used",
-                      state_.device_pool().budget().value >> 20));
+      absl::StrFormat("device memory is short (budget %d MiB): %d MiB live in host memory so far, "
+                      "and move as they are used%s",
+                      state_.device_pool().budget().value >> 20, there.value >> 20,
+                      state_.options().shortage_note));
 }
 
 std::optional<std::chrono::steady_clock::time_point> Supply::short_since() const {

@@ -27,14 +27,17 @@ class Supply {
   // saving, and who asks needs the memory more.
   StatusOr<uint32_t> AcquireHost(int log2) VS_EXCLUDES(state_.mu);
 
-  // Data goes to host memory: said once.
+  // Data went to host memory.
   void NoteHostUse();
+  // Says that once, with how much it is by now: to be called when an allocation or a move has what
+  // it asked for.
+  void TellShortage();
   // Whether all data is on the device. From then on memory is not short until some goes to the
   // host.
   bool AllOnDevice() VS_REQUIRES(state_.mu);
   // Whether any ever has.
   bool host_used() const { return host_used_.load(std::memory_order_relaxed) != kNever; }
-  // Since when, where it was said.
+  // Since when, where it is said.
   std::optional<std::chrono::steady_clock::time_point> short_since() const;
   // Makes host memory ready in the background once the device is filling up.
   void PrepareHost() VS_EXCLUDES(state_.mu);
@@ -52,6 +55,7 @@ class Supply {
   MemoryState& state_;
   std::atomic<int64_t> host_used_{kNever};  // When first, as the clock counts.
   std::atomic<bool> on_host_{false};        // Some data may be there.
+  std::atomic<bool> told_{false};
 };
 
 }  // namespace vramspan

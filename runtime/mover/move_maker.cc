@@ -17,6 +17,14 @@ RemapResult Of(const Status& status) {
   return {.status = status, .mapped = true, .changed = status.ok()};
 }
 
+// Why memory does not leave the device. What the program asked for is served all the same.
+Status StaysOnDevice(const Status& why) {
+  if (!absl::IsResourceExhausted(why)) return why;
+  return Status(why.code(), absl::StrCat("host memory is short, so some memory cannot leave the "
+                                         "device, and work uses host memory in place: ",
+                                         why.message()));
+}
+
 }  // namespace
 
 bool MoveMaker::TakeCopied() {
@@ -98,12 +106,13 @@ void MoveMaker::StartOut(ChunkMove* move) {
     const StatusOr<uint32_t> slot = memory_.supply().AcquireHost(on.log2);
     if (!slot.ok()) {
       std::move(refuse).Cancel();
-      Refuse(move, slot.status());
+      Refuse(move, StaysOnDevice(slot.status()));
       return;
     }
     on.host_slot = *slot;
     on.took_host_slot = true;
     memory_.supply().NoteHostUse();
+    memory_.supply().TellShortage();
   }
   if (move->clean) {
     on.copy.done.store(true, std::memory_order_relaxed);

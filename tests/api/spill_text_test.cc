@@ -35,5 +35,25 @@ TEST(SpillTextTest, SaysNothingWhereNothingMoved) {
   EXPECT_NE(SpillText(s, milliseconds(0)), "");
 }
 
+TEST(ShortageNoteTest, SaysWhatItCostsByWhoseFigures) {
+  EXPECT_EQ(
+      ShortageNote({}, {}),
+      "; each GiB takes about 29 ms to come while as much leaves (an H100's figure; `vramspan "
+      "info` measures this device's); a smaller batch avoids that, or a GPU that others use "
+      "less");
+  EXPECT_TRUE(ShortageNote({.move_gb_per_s = 5}, {.measured = true})
+                  .starts_with("; each GiB takes about 215 ms to come while as much leaves "
+                               "(measured here); "));
+}
+
+TEST(ShortageNoteTest, SaysWhatHelps) {
+  EXPECT_TRUE(ShortageNote({}, {.spare = MiB(300)})
+                  .ends_with("a larger device budget (--device-memory) avoids that: 300.0 MiB more "
+                             "were free"));
+  EXPECT_TRUE(ShortageNote({}, {.spare = MiB(8)}).ends_with("that others use less"));
+  EXPECT_TRUE(ShortageNote({}, {.brokered = true, .spare = GiB(9)})
+                  .ends_with("more of the broker's memory avoids that"));
+}
+
 }  // namespace
 }  // namespace vramspan

@@ -120,6 +120,31 @@ TEST_F(FullTest, TheMachineHasLessThanTheHostBudget) {
   Check(runtime);
 }
 
+TEST_F(FullTest, TheMachineHasNoRoomForWhatShouldLeave) {
+  TestRuntime runtime(world_);
+  buffers_ = runtime.Filled(3, kChunk, stream_);
+  const auto move = [&](size_t buffer, vramspanLocation to) {
+    EXPECT_SPAN(vramspanMemPrefetchAsync(runtime.get(), buffers_[buffer].ptr, kChunk, to, stream_));
+  };
+  move(0, VRAMSPAN_LOCATION_HOST);  // What moving itself takes is there from now on.
+  runtime.Synchronize();
+  world_.set_host_memory(static_cast<unsigned long long>(world_.memory_used(-1)));
+  move(1, VRAMSPAN_LOCATION_HOST);
+  move(2, VRAMSPAN_LOCATION_HOST);
+  EXPECT_EQ(vramspanSynchronize(runtime.get()), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_THAT(
+      vramspanLastErrorMessage(),
+      testing::AllOf(testing::HasSubstr("host memory is short, so some memory cannot leave"),
+                     testing::HasSubstr("free host memory")));
+  EXPECT_EQ(runtime.OnDevice(buffers_[2]), kChunk);
+  Check(runtime);
+  world_.set_host_memory(size_t{1} << 30);
+  move(2, VRAMSPAN_LOCATION_HOST);
+  runtime.Synchronize();
+  EXPECT_EQ(runtime.OnDevice(buffers_[2]), 0u);
+  Check(runtime);
+}
+
 // Copies that are only kept to save another give way to what has no place else.
 TEST_F(FullTest, HostCopiesOfWhatIsOnTheDevice) {
   RuntimeOptions options;
