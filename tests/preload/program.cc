@@ -384,6 +384,7 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"vmm_shared", &VmmShared},
     {"within", [](Program* p) { WithinMemory(p, 1); }},
     {"within_long", [](Program* p) { WithinMemory(p, 100); }},
+    {"within_endless", [](Program* p) { WithinMemory(p, 1 << 30); }},
 };
 
 const std::map<std::string, std::function<void(Program*, const std::string&)>> kCallScenarios = {

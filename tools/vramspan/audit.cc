@@ -1,17 +1,12 @@
 // `vramspan audit`: what did the inference of working sets miss, by the GPU's own counters?
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
-#include <stdlib.h>
 
-#include <cerrno>
-#include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,42 +14,12 @@
 #include "tools/vramspan/audit_report.h"
 #include "tools/vramspan/audit_trust.h"
 #include "tools/vramspan/command.h"
+#include "tools/vramspan/own_folder.h"
 #include "tools/vramspan/run_program.h"
 #include "tools/vramspan/run_start.h"
 
 namespace vramspan {
 namespace {
-
-// A folder for the results, until it goes out of scope.
-class ResultsFolder {
- public:
-  static StatusOr<std::unique_ptr<ResultsFolder>> Make() {
-    std::error_code error;
-    std::filesystem::path parent = std::filesystem::temp_directory_path(error);
-    if (error) parent = "/tmp";
-    std::string path = parent / "vramspan-audit-XXXXXX";
-    if (mkdtemp(path.data()) == nullptr) {
-      return absl::UnavailableError(
-          absl::StrCat("cannot make a folder in ", parent.string(), ": ", std::strerror(errno)));
-    }
-    return std::unique_ptr<ResultsFolder>(new ResultsFolder(path));
-  }
-  ~ResultsFolder() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-    if (error) {
-      SayError("vramspan audit", absl::StrCat(path_, " cannot be removed: ", error.message()));
-    }
-  }
-  ResultsFolder(const ResultsFolder&) = delete;
-  ResultsFolder& operator=(const ResultsFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  explicit ResultsFolder(std::string path) : path_(std::move(path)) {}
-  const std::string path_;
-};
 
 std::string Today() {
   const std::time_t now = std::time(nullptr);
@@ -141,7 +106,7 @@ class AuditCommand final : public Command {
       if (!made.ok()) return Failed(made.status());
       *opened = *std::move(made);
     }
-    const auto folder = ResultsFolder::Make();
+    const auto folder = OwnFolder::Make("vramspan audit", "audit");
     if (!folder.ok()) return Failed(folder.status());
     const StatusOr<int> code = RunIn((*folder)->path());
     if (!code.ok()) {

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 namespace vramspan {
 namespace {
@@ -31,10 +32,30 @@ class Ignored {
   struct sigaction before_ = {};
 };
 
+// Has the child end: by itself in that time, or else by signals. False where nothing is left but to
+// wait for it.
+bool EndsBy(pid_t child, std::chrono::seconds limit, int* status) {
+  constexpr std::chrono::seconds kPatience{10};
+  constexpr std::chrono::milliseconds kStep{20};
+  auto next = std::chrono::steady_clock::now() + limit;
+  for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
+    while (std::chrono::steady_clock::now() < next) {
+      const pid_t ended = waitpid(child, status, WNOHANG);
+      if (ended == child) return true;
+      if (ended < 0 && errno != EINTR) return false;
+      std::this_thread::sleep_for(kStep);
+    }
+    kill(child, signal);
+    next += kPatience;
+  }
+  return false;
+}
+
 }  // namespace
 
 StatusOr<int> RunProgram(const std::vector<std::string>& program,
-                         const std::vector<std::pair<std::string, std::string>>& environment) {
+                         const std::vector<std::pair<std::string, std::string>>& environment,
+                         std::optional<std::chrono::seconds> limit) {
   // Everything that allocates comes before the fork.
   std::vector<char*> argv;
   for (const std::string& argument : program) argv.push_back(const_cast<char*>(argument.c_str()));
@@ -59,7 +80,9 @@ StatusOr<int> RunProgram(const std::vector<std::string>& program,
   if (child > 0 && read(failure[0], &error, sizeof(error)) != sizeof(error)) error = 0;
   close(failure[0]);
   int status = 0;
-  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  if (child > 0 && (!limit.has_value() || !EndsBy(child, *limit, &status))) {
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
   }
   if (error != 0) {
     const std::string text = absl::StrCat("cannot run ", program[0], ": ", std::strerror(error));

@@ -2,6 +2,8 @@
 #ifndef VRAMSPAN_TOOLS_VRAMSPAN_RUN_PROGRAM_H_
 #define VRAMSPAN_TOOLS_VRAMSPAN_RUN_PROGRAM_H_
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,10 +16,12 @@ inline constexpr int kExitNotRunnable = 126;
 inline constexpr int kExitNotFound = 127;
 
 // Runs `program` (found in PATH where it names no folder) with these variables set, waits for its
-// end, and returns its exit code; 128 and the signal where one killed it. Keyboard interrupts are
+// end, and returns its exit code; 128 and the signal where one killed it. After `limit` it is
+// interrupted, and ended ten seconds later, by force after ten more. Keyboard interrupts are
 // its own meanwhile. NotFound and FailedPrecondition: it could not be started.
 StatusOr<int> RunProgram(const std::vector<std::string>& program,
-                         const std::vector<std::pair<std::string, std::string>>& environment);
+                         const std::vector<std::pair<std::string, std::string>>& environment,
+                         std::optional<std::chrono::seconds> limit = std::nullopt);
 
 }  // namespace vramspan
 
