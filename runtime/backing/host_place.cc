@@ -130,6 +130,13 @@ Status Try(const Driver& driver, int ordinal, const CUmemLocation& location, Byt
   return made;
 }
 
+Status Refusal(const Driver& driver, const Capabilities& device, std::string_view why) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("device ", device.ordinal, " (", device.name,
+                   ") cannot map host memory with driver ", driver.version() / 1000, ".",
+                   driver.version() % 1000 / 10, " (", why, "); ", WhatHelps(driver, device.name)));
+}
+
 }  // namespace
 
 std::string PlaceText(const CUmemLocation& location) {
@@ -151,6 +158,11 @@ std::vector<int> ParseNodes(std::string_view list) {
 
 Status FindHostPlace(const Driver& driver, CUcontext context, Capabilities* device,
                      const std::string& root) {
+  // Beneath WSL2 memory that the driver maps need not be memory that kernels can touch, and to find
+  // that out would be the end of the program's context.
+  if (!device->host_numa_vmm && UnderWsl(driver)) {
+    return Refusal(driver, *device, "it does not say that it can");
+  }
   // Not even for a trial is the last of the host's memory taken.
   if (absl::IsResourceExhausted(HostRoom(root).Take(kGranularity))) return absl::OkStatus();
   const ScopedContext current(driver, context);
@@ -178,10 +190,7 @@ Status FindHostPlace(const Driver& driver, CUcontext context, Capabilities* devi
     device->host_refused = found->refused;
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "device ", device->ordinal, " (", device->name, ") cannot map host memory with driver ",
-      driver.version() / 1000, ".", driver.version() % 1000 / 10, " (", refused, "); ",
-      WhatHelps(driver, device->name)));
+  return Refusal(driver, *device, refused);
 }
 
 }  // namespace vramspan

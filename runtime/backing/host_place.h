@@ -21,9 +21,9 @@ std::vector<int> ParseNodes(std::string_view list);
 // Makes a chunk, maps it and gives the device access: of the node next to it, else of other nodes
 // with processors, else wherever the driver likes (CU_MEM_LOCATION_TYPE_HOST). The first place that
 // works, or else one that is only out of memory now, goes into `device`. FailedPrecondition, with
-// what each place answered and what helps, where there is none. Nothing is tried where the host has
-// no room (host_room.h): OK, with the nearest node. No GPU work is submitted or waited for. `root`
-// is prepended to paths, for tests.
+// what each place answered and what helps, where there is none, and under WSL2 where the driver
+// does not say that it can. Nothing is tried where the host has no room (host_room.h): OK, with the
+// nearest node. No GPU work is submitted or waited for. `root` is prepended to paths, for tests.
 Status FindHostPlace(const Driver& driver, CUcontext context, Capabilities* device,
                      const std::string& root = {});
 

@@ -1,6 +1,7 @@
 // What a user is told of memory that is short: nothing as long as it suffices, one line when it
 // does no more, and one at the end.
 #include <gmock/gmock.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -46,8 +47,8 @@ TEST(Insurance, AProgramThatTakesItsMemoryByVmmIsTold) {
 }
 
 TEST(Insurance, FiguresOfThisDeviceAreTaken) {
-  const std::string cache = ::testing::TempDir() + "/vramspan_insurance";
-  std::filesystem::remove_all(cache);
+  std::string cache = ::testing::TempDir() + "/vramspan-insurance-XXXXXX";
+  ASSERT_NE(mkdtemp(cache.data()), nullptr);
   std::filesystem::create_directories(cache + "/vramspan");
   std::ofstream(cache + "/vramspan/GPU-73696d63-7564-612d-6465-766963652d00.prices")
       << "vramspan-prices 1\ndriver 13000\nserve_gb_per_s 12.000\nmove_gb_per_s 10.000\n";

@@ -135,7 +135,11 @@ TEST_F(EstimateProgram, IsRunAndItsOutputStaysItsOwn) {
 }
 
 TEST_F(EstimateProgram, MayBeInterrupted) {
-  const Output run = Run("--for 2", "dlsym within_endless");
+  Output run;
+  for (const char* seconds : {"1", "5", "20", "60"}) {
+    run = Run(std::string("--for ") + seconds, "dlsym within_endless");
+    if (run.code == 0) break;  // Else it had not yet done anything, on a busy machine.
+  }
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr(" recorded on simcuda device 0"), HasSubstr("slowdown")));
 }

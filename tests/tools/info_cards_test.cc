@@ -107,6 +107,11 @@ TEST_F(InfoCardsTest, WhatIsNoCardOfThisLinuxIsToldApart) {
                         root.path() + "/usr/lib/wsl/lib/libcuda.so.1");
   const std::string wsl = "VRAMSPAN_DRIVER='" + root.path() + "/usr/lib/wsl/lib/libcuda.so.1' ";
   EXPECT_THAT(Info(wsl).out, HasSubstr("(simcuda device 0, under WSL2) with"));
+  // There only a driver that says that it can is taken at its word.
+  EXPECT_THAT(Info(wsl + "SIMCUDA_HOST_VMM_TOLD=0").err,
+              AllOf(HasSubstr("cannot map host memory with driver 13.0 (it does not say that it "
+                              "can); under WSL2"),
+                    HasSubstr("run on Linux itself")));
   const Output refused = Info(wsl + "SIMCUDA_HOST_VMM=0");
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("cannot map host memory"), HasSubstr("under WSL2"),

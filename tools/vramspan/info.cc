@@ -51,7 +51,9 @@ class InfoCommand final : public Command {
   int Run() override {
     const auto report = info::MakeReport(options_);
     if (!report.ok()) {
-      if (options_.format == "issue") std::cout << info::ToIssue(report.status());
+      if (options_.format == "issue" && !absl::IsInvalidArgument(report.status())) {
+        std::cout << info::ToIssue(report.status());
+      }
       SayError("vramspan info", report.status().message());
       return absl::IsInvalidArgument(report.status()) ? kExitUsage : kExitFailure;
     }
