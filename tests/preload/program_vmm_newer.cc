@@ -24,8 +24,8 @@ void VmmNewer(Program* p) {
   const CUmemLocation newer = {static_cast<CUmemLocationType>(simcuda::kNewerLocation), p->device};
   const CUmemLocation here = {CU_MEM_LOCATION_TYPE_DEVICE, p->device};
   const auto properties = On(CU_MEM_LOCATION_TYPE_DEVICE, p->device);
-  const CUmemAccessDesc both[] = {{here, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
-                                  {newer, CU_MEM_ACCESS_FLAGS_PROT_READ}};
+  const CUmemAccessDesc both[] = {{newer, CU_MEM_ACCESS_FLAGS_PROT_READ},
+                                  {here, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}};
 
   CUdeviceptr base = 0;
   CHECK_OK(api.MemAddressReserve(&base, 4 * kSize, 0, 0, 0));
