@@ -132,10 +132,8 @@ TEST_F(FullTest, TheMachineHasNoRoomForWhatShouldLeave) {
   move(1, VRAMSPAN_LOCATION_HOST);
   move(2, VRAMSPAN_LOCATION_HOST);
   EXPECT_EQ(vramspanSynchronize(runtime.get()), CUDA_ERROR_OUT_OF_MEMORY);
-  EXPECT_THAT(
-      vramspanLastErrorMessage(),
-      testing::AllOf(testing::HasSubstr("host memory is short, so some memory cannot leave"),
-                     testing::HasSubstr("free host memory")));
+  ExpectSays(LastError(),
+             {"host memory is short, so some memory cannot leave", "free host memory"});
   EXPECT_EQ(runtime.OnDevice(buffers_[2]), kChunk);
   Check(runtime);
   world_.set_host_memory(size_t{1} << 30);

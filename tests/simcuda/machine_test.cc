@@ -15,7 +15,9 @@ class MachineTest : public SimTest {
     prop.location = {type, id};
     CUmemGenericAllocationHandle handle = 0;
     const CUresult result = cuMemCreate(&handle, kGranularity, &prop, 0);
-    if (result == CUDA_SUCCESS) SIM_EXPECT_OK(cuMemRelease(handle));
+    if (result == CUDA_SUCCESS) {
+      SIM_EXPECT_OK(cuMemRelease(handle));
+    }
     return result;
   }
 
