@@ -75,6 +75,19 @@ TEST_F(InfoCardsTest, StreamOperationsOf64BitsAreNotNeeded) {
   EXPECT_THAT(none.out, HasSubstr("NOT supported (tried)"));
 }
 
+// 209: no image of the build is for this device.
+TEST_F(InfoCardsTest, WhereNoKernelCanBeLoadedCopiesTryHostMemory) {
+  const Output info = Info("SIMCUDA_FAIL=cuModuleLoadData:always=209");
+  EXPECT_EQ(info.code, 0) << info.err;
+  EXPECT_THAT(info.out, AllOf(HasSubstr("works here"),
+                              HasSubstr("readable, writable for copies (tried; no kernel: this "
+                                        "build of vramspan carries no kernels")));
+  const Output broken = Info("SIMCUDA_FAIL=cuModuleLoadData:always=209,cuMemcpyAsync:1");
+  EXPECT_EQ(broken.code, 1);
+  EXPECT_THAT(broken.err, AllOf(HasSubstr("does not reach host memory as it must"),
+                                HasSubstr("copies from host memory failed: cuMemcpyAsync")));
+}
+
 // At a rate that any CPU reaches: what is measured is the link.
 TEST_F(InfoCardsTest, ANarrowLinkAndOneEngineAreMeasured) {
   const auto copies = [this](const std::string& settings) {
