@@ -56,7 +56,7 @@ Tracer::Tracer(Decoder* decoder, Memory* memory, Mover* mover, Overlap overlap)
       mover_(*mover),
       overlap_(overlap),
       number_(tracers.fetch_add(1, std::memory_order_relaxed)),
-      sets_(Bytes(memory->device_pool().budget().value / kPoolsOfBudget)),
+      sets_(Bytes(memory->ExpectedBudget().value / kPoolsOfBudget)),
       hidden_(memory->page_map().base(), memory->page_map().size()) {}
 
 bool Tracer::Enter(uint32_t call, const void* params) {

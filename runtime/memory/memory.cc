@@ -103,7 +103,7 @@ StatusOr<DevicePtr> Memory::AllocateOnce(Bytes size) {
 std::vector<int> Memory::ChunkSizes(Bytes size) {
   std::vector<int> sizes = ChunkSizesFor(size, options().chunk_log2);
   // Chosen sizes leave a small budget enough chunks to choose among.
-  if (const int most = LargestChunk(BudgetForChunks());
+  if (const int most = LargestChunk(ExpectedBudget());
       options().chunk_log2 == 0 && sizes.front() > most) {
     sizes = ChunkSizesFor(size, most);
   }

@@ -34,7 +34,8 @@ struct MemoryOptions {
   CUcontext context = nullptr;
   Bytes device_budget;
   Bytes host_budget;
-  // What the device budget may well become, where it begins with less: chunks are chosen for that.
+  // What the device budget may well become, where it begins with less: chunks and pools are sized
+  // for that.
   Bytes expected_budget;
   Bytes arena = GiB(4096);
   int chunk_log2 = 0;               // 0: chosen per allocation.
@@ -66,8 +67,8 @@ class MemoryState {
   // These synchronise themselves.
   DevicePool& device_pool() { return *device_pool_; }
   HostPool& host_pool() { return *host_pool_; }
-  // By which the size of chunks is chosen.
-  Bytes BudgetForChunks() const {
+  // By which things are sized once and for all.
+  Bytes ExpectedBudget() const {
     return std::max(device_pool_->budget(), options_.expected_budget);
   }
 

@@ -52,7 +52,7 @@ StatusOr<DetachedMemory> Vmm::MakeDetached(Bytes size) {
   const int forced = state_.options().chunk_log2;
   const int chosen = forced != 0 ? forced
                                  : std::min(size < kLarge ? kChosenLog2 : kMaxChunkLog2,
-                                            LargestChunk(state_.BudgetForChunks()));
+                                            LargestChunk(state_.ExpectedBudget()));
   if (size > state_.page_map().size()) {
     return NoAddresses(
         absl::StrCat("cannot make ", size.value, " bytes of memory: there are fewer addresses"));

@@ -18,7 +18,7 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
                  {.deadline = options.deadline,
                   .traced = options.traced,
                   .idle_fetches = options.idle_fetches,
-                  .device_memory = memory->device_pool().budget(),
+                  .device_memory = memory->ExpectedBudget(),
                   .prices = options.prices,
                   .sink = options.sink},
                  this),
