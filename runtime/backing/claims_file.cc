@@ -1,0 +1,292 @@
+#include "runtime/backing/claims_file.h"
+
+#include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "runtime/base/own_descriptor.h"
+#include "runtime/base/process_start.h"
+#include "runtime/base/quiet_write.h"
+
+namespace vramspan {
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenTries{1};
+constexpr std::chrono::milliseconds kWritePatience{10};
+constexpr Duration kSettled = std::chrono::milliseconds(100);
+// More than any device has; sums of these do not overflow.
+constexpr uint64_t kMostClaimed = uint64_t{1} << 50;
+
+constexpr uint64_t Nanoseconds(Duration d) { return static_cast<uint64_t>(d.count()); }
+
+std::string NameOf(std::string_view device_uuid) {
+  std::string name = "claims-";
+  for (const char c : device_uuid.substr(0, 64)) {
+    name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '-';
+  }
+  return name;
+}
+
+Status Unusable(const std::string& path, std::string_view why) {
+  return absl::FailedPreconditionError(absl::StrCat("cannot use ", path, ": ", why));
+}
+
+Status Failed(const std::string& path) { return Unusable(path, std::strerror(errno)); }
+
+// This user's, and nobody else's to change.
+bool IsOurs(const struct stat& s, mode_t kind, mode_t forbidden) {
+  return (s.st_mode & S_IFMT) == kind && s.st_uid == geteuid() && (s.st_mode & forbidden) == 0;
+}
+
+// Others may hang, or lock for one machine alone.
+bool IsLocal(const std::string& folder) {
+  constexpr uint32_t kXfs = 0x58465342, kZfs = 0x2fc12fc1, kRamfs = 0x858458f6;
+  struct statfs s;
+  if (statfs(folder.c_str(), &s) != 0) return false;
+  const auto kind = static_cast<uint32_t>(s.f_type);
+  return kind == TMPFS_MAGIC || kind == kRamfs || kind == EXT4_SUPER_MAGIC || kind == kXfs ||
+         kind == BTRFS_SUPER_MAGIC || kind == OVERLAYFS_SUPER_MAGIC || kind == kZfs ||
+         kind == F2FS_SUPER_MAGIC;
+}
+
+StatusOr<int> OpenFile(const std::string& folder, const std::string& path) {
+  const auto open_folder = [](const char* at) {
+    return open(at, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  };
+  // Another user's runtime folder, as after su, is not to be littered.
+  struct stat s;
+  if (stat(folder.c_str(), &s) != 0) return Failed(folder);
+  if (!IsOurs(s, S_IFDIR, 0)) return Unusable(folder, "it is not a folder of this user's");
+  if (!IsLocal(folder)) return Unusable(folder, "it may not be on this machine");
+  const std::string parent = path.substr(0, path.rfind('/'));
+  int at = open_folder(parent.c_str());
+  if (at < 0 && errno == ENOENT) {
+    // Whatever the program's mask says: a folder that nobody can use would stay. Another program
+    // may be faster.
+    if (mkdir(parent.c_str(), 0700) == 0) static_cast<void>(chmod(parent.c_str(), 0700));
+    at = open_folder(parent.c_str());
+  }
+  if (at < 0) return Failed(parent);
+  const bool ours = fstat(at, &s) == 0 && IsOurs(s, S_IFDIR, S_IWGRP | S_IWOTH);
+  const int file = !ours ? -1
+                         : openat(at, path.c_str() + parent.size() + 1,
+                                  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+  const int error = errno;
+  close(at);
+  if (!ours) return Unusable(parent, "others may change it");
+  if (file < 0) return Unusable(path, std::strerror(error));
+  if (fstat(file, &s) == 0 && IsOurs(s, S_IFREG, 077) && s.st_nlink == 1) {
+    if ((s.st_mode & 0600) != 0600) static_cast<void>(fchmod(file, 0600));
+    return file;
+  }
+  close(file);
+  return Unusable(path, "it is not a file of this user's alone");
+}
+
+bool SetLock(int file, short type) {
+  struct flock whole {};
+  whole.l_type = type;
+  whole.l_whence = SEEK_SET;
+  return fcntl(file, F_OFD_SETLK, &whole) == 0;
+}
+
+// The file while it is locked, and what stands in it.
+class LockedClaims {
+ public:
+  static StatusOr<std::unique_ptr<LockedClaims>> Open(const std::string& folder,
+                                                      const std::string& path, int tries) {
+    std::unique_ptr<LockedClaims> claims(new LockedClaims(path));
+    VS_ASSIGN_OR_RETURN(const int opened, OpenFile(folder, path));
+    claims->file_.Adopt(opened);
+    for (int i = 1;; ++i) {
+      VS_ASSIGN_OR_RETURN(const int file, claims->file_.Get());
+      if (SetLock(file, F_WRLCK)) break;
+      if (errno != EAGAIN && errno != EACCES && errno != EINTR) return Failed(path);
+      if (i >= tries) {
+        return absl::UnavailableError(absl::StrCat("another program holds ", path));
+      }
+      std::this_thread::sleep_for(kBetweenTries);
+    }
+    VS_RETURN_IF_ERROR(claims->Read());
+    return claims;
+  }
+  // A child of fork may have the descriptor as well, and must not keep the lock by that.
+  ~LockedClaims() {
+    if (const StatusOr<int> file = file_.Get(); file.ok()) SetLock(*file, F_UNLCK);
+  }
+
+  ClaimsTable& table() { return table_; }
+  Status Write() {
+    VS_ASSIGN_OR_RETURN(const int file, file_.Get());
+    if (lseek(file, 0, SEEK_SET) != 0) return Failed(path_);
+    const std::string_view bytes(reinterpret_cast<const char*>(&table_), sizeof(table_));
+    const int error = WriteQuietly(file, {bytes}, kWritePatience);
+    if (error != 0) return Unusable(path_, std::strerror(error));
+    // What is larger was something else.
+    struct stat s;
+    if (fstat(file, &s) != 0 ||
+        (s.st_size > static_cast<off_t>(sizeof(table_)) && ftruncate(file, sizeof(table_)) != 0)) {
+      return Failed(path_);
+    }
+    return absl::OkStatus();
+  }
+  std::optional<struct stat> AsItIs() const {
+    struct stat s;
+    const StatusOr<int> file = file_.Get();
+    return file.ok() && fstat(*file, &s) == 0 ? std::optional<struct stat>(s) : std::nullopt;
+  }
+
+ private:
+  explicit LockedClaims(const std::string& path) : path_(path) {}
+
+  Status Read() {
+    VS_ASSIGN_OR_RETURN(const int file, file_.Get());
+    char bytes[sizeof(ClaimsTable) + 1];
+    size_t have = 0;
+    while (have < sizeof(bytes)) {
+      const ssize_t got = pread(file, bytes + have, sizeof(bytes) - have, static_cast<off_t>(have));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return Failed(path_);
+      if (got == 0) break;
+      have += static_cast<size_t>(got);
+    }
+    if (have == sizeof(ClaimsTable)) std::memcpy(&table_, bytes, sizeof(table_));
+    if (table_.Valid()) return absl::OkStatus();
+    table_ = ClaimsTable();
+    std::memcpy(table_.magic, ClaimsTable::kMagic, sizeof(table_.magic));
+    return absl::OkStatus();
+  }
+
+  const std::string path_;
+  OwnDescriptor file_;
+  ClaimsTable table_;
+};
+
+bool Lapsed(const ClaimRecord& r, uint64_t now) {
+  return r.until <= now || r.until - now > Nanoseconds(kClaimLapse);
+}
+
+bool Lives(const ClaimRecord& r, uint64_t space, uint64_t now) {
+  if (r.pid == 0 || r.pid > INT32_MAX) return false;
+  if (r.space != space) return !Lapsed(r, now);
+  return ProcessStart(static_cast<pid_t>(r.pid)) == r.start;
+}
+
+bool SameWriting(const struct stat& a, const struct stat& b) {
+  return a.st_ino == b.st_ino && a.st_size == b.st_size && a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
+         a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+uint32_t NextSerial() {
+  static std::atomic<uint32_t> latest{0};
+  return ++latest;
+}
+
+}  // namespace
+
+ClaimsFile::ClaimsFile(const std::string& folder, std::string_view device_uuid)
+    : folder_(folder),
+      path_(absl::StrCat(folder, "/vramspan/", NameOf(device_uuid))),
+      pid_(getpid()),
+      start_(ProcessStart(pid_).value_or(0)),
+      space_(ProcessNumberSpace()),
+      serial_(NextSerial()) {}
+
+OtherClaims ClaimsFile::OthersIn(const ClaimsTable& table, uint64_t now) const {
+  OtherClaims others;
+  for (const ClaimRecord& r : table.records) {
+    if (IsOwn(r) || !Lives(r, space_, now)) continue;
+    const Bytes budget(std::min(r.budget, kMostClaimed)), taken(std::min(r.taken, kMostClaimed));
+    ++others.count;
+    others.taken += taken;
+    others.ahead += LessOrNone(budget, taken);
+    if (r.given != 0) others.kept += LessOrNone(budget, taken);
+    others.wants |= r.wants != 0;
+  }
+  return others;
+}
+
+Status ClaimsFile::Exchange(Instant at, int tries, Decide decide) {
+  if (getpid() != pid_ || start_ == 0 || space_ == 0) {
+    return Unusable(path_, "this process is not known");
+  }
+  VS_ASSIGN_OR_RETURN(const auto claims, LockedClaims::Open(folder_, path_, tries));
+  Saw(claims->AsItIs(), at);
+  ClaimsTable& table = claims->table();
+  const auto now = static_cast<uint64_t>(at.time_since_epoch().count());
+  ClaimRecord *own = nullptr, *empty = nullptr;
+  for (ClaimRecord& r : table.records) {
+    if (IsOwn(r)) {
+      own = &r;
+    } else if (empty == nullptr && !Lives(r, space_, now)) {
+      empty = &r;
+    }
+  }
+  if (own == nullptr) own = empty;
+  if (own == nullptr) return Unusable(path_, "too many programs are in it");
+  const OwnClaim claim = decide(OthersIn(table, now));
+  const ClaimRecord news = {.start = start_,
+                            .space = space_,
+                            .budget = claim.budget.value,
+                            .taken = claim.taken.value,
+                            .until = now + Nanoseconds(kClaimLapse),
+                            .pid = static_cast<uint32_t>(pid_),
+                            .serial = serial_,
+                            .wants = claim.wants ? 1u : 0u,
+                            .given = claim.given ? 1u : 0u};
+  ClaimRecord old = *own;
+  const bool fresh = !Lapsed(old, now + Nanoseconds(kClaimLapse - kClaimRenewal));
+  old.until = news.until;
+  if (fresh && std::memcmp(&old, &news, sizeof(old)) == 0) return absl::OkStatus();
+  *own = news;
+  const Status written = claims->Write();
+  Saw(claims->AsItIs(), at);
+  return written;
+}
+
+void ClaimsFile::Saw(const std::optional<struct stat>& file, Instant now) {
+  if (!file.has_value()) {
+    seen_.reset();
+  } else if (!seen_.has_value() || !SameWriting(seen_->file, *file)) {
+    seen_ = {*file, now};
+  } else if (now - seen_->since > kSettled) {
+    seen_->settled = true;
+  }
+}
+
+bool ClaimsFile::Changed() const {
+  struct stat s;
+  return !seen_.has_value() || !seen_->settled || stat(path_.c_str(), &s) != 0 ||
+         !SameWriting(seen_->file, s);
+}
+
+void ClaimsFile::Leave() const {
+  if (getpid() != pid_) return;
+  constexpr int kTries = 20;
+  const auto claims = LockedClaims::Open(folder_, path_, kTries);
+  // Where it cannot be had now the claim ends with the process.
+  if (!claims.ok()) return;
+  for (ClaimRecord& r : (*claims)->table().records) {
+    if (!IsOwn(r)) continue;
+    r = ClaimRecord();
+    static_cast<void>((*claims)->Write());
+  }
+}
+
+bool ClaimsFile::IsOwn(const ClaimRecord& r) const {
+  return r.pid == static_cast<uint32_t>(pid_) && r.start == start_ && r.space == space_ &&
+         r.serial == serial_;
+}
+
+}  // namespace vramspan

@@ -1,0 +1,85 @@
+// What programs of one user say to each other of one device: their budgets, and what they have
+// taken of them. $XDG_RUNTIME_DIR/vramspan/claims-<uuid>, of a fixed size, written in place under a
+// lock.
+//
+// The lock is the kernel's and ends with its holder. Who does not get it within some tries goes on
+// without; nobody waits by the clock, so a machine that was paused has had its tries all the same.
+// The file is opened for each use, so no descriptor is kept, and a child of fork has none.
+//
+// A claim counts while its process lives: same number, same start. Of a process in another
+// namespace nothing can be known, so its claim counts until it lapses.
+//
+// What stands there is trusted no further than to be numbers. A file that is none of this kind is
+// as good as empty, and written over. A link, a pipe, or what others own is left alone, and so is
+// any file system that may hang.
+//
+// Threads: one at a time. Errors: Unavailable, where another program holds the lock.
+// FailedPrecondition, naming the file, where it cannot be used.
+#ifndef VRAMSPAN_RUNTIME_BACKING_CLAIMS_FILE_H_
+#define VRAMSPAN_RUNTIME_BACKING_CLAIMS_FILE_H_
+
+#include <absl/functional/function_ref.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "runtime/backing/claim_rule.h"
+#include "runtime/backing/claims_table.h"
+#include "runtime/base/status.h"
+#include "runtime/base/units.h"
+
+namespace vramspan {
+
+// A claim lapses in so long where nobody can tell whether its process lives, and is renewed as
+// often as that.
+constexpr Duration kClaimLapse = std::chrono::seconds(60);
+constexpr Duration kClaimRenewal = std::chrono::seconds(20);
+
+struct OwnClaim {
+  Bytes budget, taken;
+  bool wants = false;
+  bool given = false;  // By the user.
+};
+
+class ClaimsFile {
+ public:
+  // `folder` is XDG_RUNTIME_DIR. Nothing is opened yet.
+  ClaimsFile(const std::string& folder, std::string_view device_uuid);
+
+  // Announces what `decide` makes of what the others have announced, under the lock. It is written
+  // only where it is news, or old. `now` is of the steady clock, which all programs share.
+  using Decide = absl::FunctionRef<OwnClaim(const OtherClaims& others)>;
+  Status Exchange(Instant now, int tries, Decide decide);
+  // Another program may have written since. Costs a call of the system's.
+  bool Changed() const;
+  void Leave() const;  // Takes the own claim out.
+
+  const std::string& path() const { return path_; }
+
+ private:
+  bool IsOwn(const ClaimRecord& r) const;
+  OtherClaims OthersIn(const ClaimsTable& table, uint64_t now) const;
+  void Saw(const std::optional<struct stat>& file, Instant now);
+
+  const std::string folder_, path_;
+  // Which of the claims is this one's: a process may have several runtimes.
+  const pid_t pid_;
+  const uint64_t start_, space_;
+  const uint32_t serial_;
+  // As it was when it was last locked, and since when it has been that. Two writings may have the
+  // same time, as coarse as the kernel's is: only what has been so for a while tells.
+  struct Seen {
+    struct stat file;
+    Instant since;
+    bool settled = false;
+  };
+  std::optional<Seen> seen_;
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_BACKING_CLAIMS_FILE_H_
