@@ -220,7 +220,9 @@ VRAMSPAN_API CUresult vramspanMemUnpin(vramspanRuntime runtime, CUdeviceptr ptr,
 
 /* New budgets, up or down. A lower device budget evicts in the background until it is met. A host
  * budget below what is in use refuses new host memory and moves nothing. Where a broker shares the
- * device out, both are ceilings beside its grants, and take effect soon after the call returns. */
+ * device out, both are ceilings beside its grants, and take effect soon after the call returns.
+ * Where none does, a default device budget changes by what other programs of the user announce. One
+ * that is set here does not (docs/budgets.md). */
 VRAMSPAN_API CUresult vramspanSetDeviceBudget(vramspanRuntime runtime, size_t bytes);
 VRAMSPAN_API CUresult vramspanSetHostBudget(vramspanRuntime runtime, size_t bytes);
 

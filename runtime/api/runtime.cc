@@ -207,6 +207,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   if (!device.wide_stream_ops) VS_RETURN_IF_ERROR(TryStreamWaits(*r->driver_, r->context_, device));
   VS_RETURN_IF_ERROR(r->JoinBroker(device.uuid, device_memory.text.has_value(),
                                    host_memory.text.has_value(), &memory));
+  VS_RETURN_IF_ERROR(r->ShareByClaims(device.uuid, device_memory.text.has_value(), &memory));
   memory.ordinal = device.ordinal;
   memory.host_place = device.host;
   memory.context = r->context_;
@@ -323,6 +324,9 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
                                           runtime->memory_->host_pool().SetBudget(budgets.host);
                                         }));
   }
+  if (r->room_ != nullptr) {
+    r->room_->SetListener([runtime = r.get()] { runtime->TellDeviceBudget(); });
+  }
   return r;
 }
 
@@ -374,11 +378,13 @@ Runtime::~Runtime() {
   if (tracer_ != nullptr) Tracing::Get().Remove(tracer_.get(), memory_->page_map().base());
   audit_.reset();
   if (lease_ != nullptr) lease_->Rest();
+  if (room_ != nullptr) room_->SetListener(nullptr);
   mover_.reset();
   // What may still run without having been declared must not lose its memory under way.
   if (memory_ != nullptr) driver_->RecordBackgroundError(memory_->drains().Drain());
   if (recorder_ != nullptr) recorder_->StopWatching();
   memory_.reset();
+  room_.reset();
   lease_.reset();
   profile_pins_.reset();
   recorder_.reset();
@@ -467,7 +473,7 @@ Status Runtime::Advise(DevicePtr ptr, Bytes size, vramspanAdvice advice) {
       "cannot advise: 0x%x does not lie in a live allocation of this runtime", ptr.value));
 }
 
-Status Runtime::SetDeviceBudget(Bytes budget) {
+Status Runtime::ChangeDeviceBudget(Bytes budget, bool given) {
   const Bytes usable(budget.value & ~(kGranularity.value - 1));
   if (usable.value == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -478,19 +484,39 @@ Status Runtime::SetDeviceBudget(Bytes budget) {
                                                    " bytes is more than the device's ",
                                                    total_.value >> 20, " MiB"));
   }
-  if (lease_ == nullptr) {
-    ApplyDeviceBudget(usable);
-  } else {
+  if (lease_ != nullptr) {
     lease_->SetCeilings(usable, std::nullopt);
+  } else if (room_ != nullptr) {
+    if (given) {
+      room_->Give(usable);
+    } else {
+      room_->Limit(usable);
+    }
+    TellDeviceBudget();
+  } else {
+    ApplyDeviceBudget(usable);
   }
   return absl::OkStatus();
 }
 
+Bytes Runtime::DeviceCeiling() const {
+  return room_ != nullptr ? room_->ceiling() : memory_->device_pool().budget();
+}
+
 void Runtime::ApplyDeviceBudget(Bytes budget) {
   memory_->device_pool().SetBudget(budget);
-  if (recorder_ != nullptr) recorder_->BudgetIs(budget);
-  if (profile_pins_ != nullptr) profile_pins_->BudgetIs(budget);
-  if (tracer_ != nullptr) tracer_->BudgetIs(budget);
+  TellDeviceBudget();
+}
+
+void Runtime::TellDeviceBudget() {
+  {
+    MutexLock lock(telling_);
+    // Another change may have overtaken the one that this is for.
+    const Bytes budget = memory_->device_pool().budget();
+    if (recorder_ != nullptr) recorder_->BudgetIs(budget);
+    if (profile_pins_ != nullptr) profile_pins_->BudgetIs(budget);
+    if (tracer_ != nullptr) tracer_->BudgetIs(budget);
+  }
   if (memory_->supply().filling()) memory_->supply().PrepareHost();
   mover_->Wake();
 }

@@ -13,6 +13,7 @@
 #include "runtime/api/lease_budgets.h"
 #include "runtime/api/profile_pins.h"
 #include "runtime/api/tracer.h"
+#include "runtime/backing/device_room.h"
 #include "runtime/mover/mover.h"
 #include "runtime/space/no_addresses.h"
 
@@ -52,7 +53,12 @@ class Runtime {
   // What the program declares, between vramspanWorkBegin and vramspanWorkEnd.
   Status BeginWork(CUstream stream, absl::Span<const WorkRange> ranges, Access access);
   Status EndWork(CUstream stream);
-  Status SetDeviceBudget(Bytes budget);
+  // The user's word.
+  Status SetDeviceBudget(Bytes budget) { return ChangeDeviceBudget(budget, /*given=*/true); }
+  // For a while, as the driver itself needs memory.
+  Status LimitDeviceBudget(Bytes budget) { return ChangeDeviceBudget(budget, /*given=*/false); }
+  // What the budget is where no other program takes part of it.
+  Bytes DeviceCeiling() const;
   Status SetHostBudget(Bytes budget);
   Status SetPeerAccess(CUdevice peer, bool allowed);
   StatusOr<vramspanResidency> Residency(DevicePtr ptr, Bytes size);
@@ -78,8 +84,13 @@ class Runtime {
   // `host_given`: the user has set them, and no grant makes them more.
   Status JoinBroker(const std::string& device_uuid, bool device_given, bool host_given,
                     MemoryOptions* memory);
+  // Where none does, the programs of this user share the device out among themselves.
+  Status ShareByClaims(const std::string& device_uuid, bool device_given, MemoryOptions* memory);
+  Status ChangeDeviceBudget(Bytes budget, bool given);
   // Without a check of what the program may ask for.
   void ApplyDeviceBudget(Bytes budget);
+  // The pool has another budget.
+  void TellDeviceBudget();
   // Allocates as `allocate` does. Where no budget has room, the broker is asked for more first, and
   // a larger grant is waited for, a second at most.
   template <typename Call>
@@ -91,12 +102,14 @@ class Runtime {
   CUcontext context_ = nullptr;
   CUdevice device_ = 0;
   Bytes total_;                             // The device's memory.
+  Mutex telling_;                           // Who hears of budgets hears of the latest last.
   bool retained_ = false;                   // The primary context was retained by us.
   std::unique_ptr<Recorder> recorder_;      // None: this is not recorded. The rest tells it things.
   std::unique_ptr<EventRecording> events_;  // None: its scheduler's events are not recorded.
   std::unique_ptr<KernelTeacher> teacher_;
   std::unique_ptr<ProfilePins> profile_pins_;  // None: nothing is named that is to be kept.
   std::unique_ptr<LeaseBudgets> lease_;        // None: no broker shares the device out.
+  std::unique_ptr<DeviceRoom> room_;           // None: no others are looked for.
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Mover> mover_;
   std::unique_ptr<Audit> audit_;    // None: this is no audit. The tracer and the mover go after it.

@@ -2,14 +2,19 @@
 
 #include <utility>
 
+#include "runtime/backing/device_room.h"
 #include "runtime/backing/slot_pool.h"
 
 namespace vramspan {
 
 class DevicePool::Impl {
  public:
-  explicit Impl(std::unique_ptr<SlotPool> pool) : slots(std::move(pool)) {}
+  Impl(std::unique_ptr<SlotPool> pool, DeviceRoom* pools_room)
+      : slots(std::move(pool)), room(pools_room) {
+    if (room != nullptr) room->SetPool(slots.get());
+  }
   const std::unique_ptr<SlotPool> slots;
+  DeviceRoom* const room;
 };
 
 StatusOr<std::unique_ptr<DevicePool>> DevicePool::Create(std::shared_ptr<const Driver> driver,
@@ -30,13 +35,20 @@ StatusOr<std::unique_ptr<DevicePool>> DevicePool::Create(std::shared_ptr<const D
   o.reclaim = options.reclaim;
   VS_ASSIGN_OR_RETURN(std::unique_ptr<SlotPool> slots,
                       SlotPool::Create(std::move(driver), std::move(o)));
-  return std::unique_ptr<DevicePool>(new DevicePool(std::make_unique<Impl>(std::move(slots))));
+  return std::unique_ptr<DevicePool>(
+      new DevicePool(std::make_unique<Impl>(std::move(slots), options.room)));
 }
 
 DevicePool::DevicePool(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 DevicePool::~DevicePool() = default;
 
-StatusOr<uint32_t> DevicePool::Acquire(int log2) { return impl_->slots->Acquire(log2); }
+StatusOr<uint32_t> DevicePool::Acquire(int log2) {
+  if (impl_->room == nullptr) return impl_->slots->Acquire(log2);
+  bool refused = false;
+  StatusOr<uint32_t> slot = impl_->slots->Acquire(log2, &refused);
+  if (!absl::IsResourceExhausted(slot.status()) || !impl_->room->Lacks(refused)) return slot;
+  return impl_->slots->Acquire(log2);
+}
 void DevicePool::Release(uint32_t slot) { impl_->slots->Release(slot); }
 void DevicePool::Park(absl::Span<const uint32_t> slots) { impl_->slots->Park(slots); }
 bool DevicePool::Unpark(absl::Span<const uint32_t> slots) { return impl_->slots->Unpark(slots); }

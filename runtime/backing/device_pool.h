@@ -21,6 +21,8 @@
 
 namespace vramspan {
 
+class DeviceRoom;
+
 struct DevicePoolOptions {
   int ordinal = 0;
   CUcontext context = nullptr;  // Made current around driver calls.
@@ -31,6 +33,8 @@ struct DevicePoolOptions {
   // log2 is not 0. False when there are none. Called without a lock of the pool, in Acquire,
   // SetBudget and Trim.
   std::function<StatusOr<bool>(int log2)> reclaim;
+  // Hears of what cannot be had, and changes the budget. Null: nobody. Outlives the pool.
+  DeviceRoom* room = nullptr;
 };
 
 class DevicePool {

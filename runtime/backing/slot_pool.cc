@@ -25,10 +25,17 @@ constexpr size_t SizeIndex(int log2) { return static_cast<size_t>(log2 - kMinChu
 
 std::string MiBText(Bytes bytes) { return absl::StrCat(bytes.value >> 20, " MiB"); }
 
+Status Full(const SlotPoolOptions& options, int log2, Bytes budget, Bytes used) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "no room for ", MiBText(ChunkBytes(log2)), " in the ", options.memory, " budget of ",
+      MiBText(budget), ": ", MiBText(used), " are in use; ", options.budget_hint));
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<SlotPool>> SlotPool::Create(std::shared_ptr<const Driver> driver,
                                                      SlotPoolOptions options) {
+  if (options.reclaim == nullptr) options.reclaim = [](int) { return StatusOr<bool>(false); };
   const ScopedContext context(*driver, options.context);
   VS_RETURN_IF_ERROR(context.status());
   VS_ASSIGN_OR_RETURN(std::unique_ptr<Arena> aliases, Arena::Create(driver, options.alias_space));
@@ -71,12 +78,6 @@ SlotTable& SlotPool::TableOf(uint32_t slot) {
   return tables_[size];
 }
 
-Status SlotPool::Full(int log2) const {
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "no room for ", MiBText(ChunkBytes(log2)), " in the ", options_.memory, " budget of ",
-      MiBText(budget_), ": ", MiBText(held_ + creating_), " are in use; ", options_.budget_hint));
-}
-
 uint32_t SlotPool::Hold(int log2, bool with_alias) {
   const uint32_t index = tables_[SizeIndex(log2)].HoldLatest(with_alias);
   if (index == SlotTable::kNone) return kNoSlot;
@@ -97,7 +98,7 @@ uint32_t SlotPool::TakeCached(int log2, bool with_alias) {
   return Hold(log2, with_alias);
 }
 
-StatusOr<uint32_t> SlotPool::Acquire(int log2) {
+StatusOr<uint32_t> SlotPool::Acquire(int log2, bool* refused) {
   if (log2 < kMinChunkLog2 || log2 > kMaxChunkLog2) {
     return absl::InvalidArgumentError(absl::StrCat("no chunk has 2^", log2, " bytes; use 2^",
                                                    kMinChunkLog2, " to 2^", kMaxChunkLog2));
@@ -107,16 +108,16 @@ StatusOr<uint32_t> SlotPool::Acquire(int log2) {
   bool parked;
   {
     MutexLock lock(mutex_);
-    if (held_ + creating_ + size > budget_) return Full(log2);
+    if (held_ + creating_ + size > budget_) return Full(options_, log2, budget_, held_ + creating_);
     parked = tables_[SizeIndex(log2)].parked() != 0;
   }
   if (parked) {
-    VS_RETURN_IF_ERROR(Reclaim(log2).status());
+    VS_RETURN_IF_ERROR(options_.reclaim(log2).status());
     if (const uint32_t slot = TakeCached(log2, /*with_alias=*/false); slot != kNoSlot) return slot;
   }
   {
     MutexLock lock(mutex_);
-    if (held_ + creating_ + size > budget_) return Full(log2);
+    if (held_ + creating_ + size > budget_) return Full(options_, log2, budget_, held_ + creating_);
     creating_ += size;
   }
   const Status room = MakeRoom();
@@ -131,9 +132,12 @@ StatusOr<uint32_t> SlotPool::Acquire(int log2) {
       cached = Detach(size);
     }
     if (cached.empty()) {
-      const StatusOr<bool> reclaimed = Reclaim(0);
+      const StatusOr<bool> reclaimed = options_.reclaim(0);
       if (!reclaimed.ok()) handle = reclaimed.status();
-      if (!reclaimed.ok() || !*reclaimed) break;
+      if (!reclaimed.ok() || !*reclaimed) {
+        if (refused != nullptr) *refused = reclaimed.ok();
+        break;
+      }
       continue;
     }
     if (const Status status = DestroyAll(std::move(cached)); !status.ok()) {
@@ -156,7 +160,8 @@ Status SlotPool::CreateCached(int log2) {
   const Bytes size = ChunkBytes(log2);
   {
     MutexLock lock(mutex_);
-    if (Total() + releasing_ + size > budget_) return Full(log2);
+    if (Total() + releasing_ + size > budget_)
+      return Full(options_, log2, budget_, held_ + creating_);
     creating_ += size;
   }
   Status status;
@@ -197,7 +202,7 @@ void SlotPool::Release(uint32_t slot) {
     }
     for (Detached& d : Detach(Excess())) beyond.push_back(d);
   }
-  DestroyOrNote(std::move(beyond));
+  driver().RecordBackgroundError(DestroyAll(std::move(beyond)));
 }
 
 StatusOr<Slot> SlotPool::MakeShareable(int log2) {
@@ -253,11 +258,6 @@ bool SlotPool::Unpark(absl::Span<const uint32_t> slots) {
   parked_ -= size;
   held_ += size;
   return true;
-}
-
-StatusOr<bool> SlotPool::Reclaim(int log2) {
-  if (options_.reclaim == nullptr) return false;
-  return options_.reclaim(log2);
 }
 
 StatusOr<DevicePtr> SlotPool::Alias(uint32_t slot) {
@@ -321,14 +321,23 @@ Bytes SlotPool::available() const {
 }
 
 void SlotPool::SetBudget(Bytes budget) {
-  Bytes keep;
   {
     MutexLock lock(mutex_);
     budget_ = budget;
-    const Bytes needed = held_ + creating_;
-    keep = budget > needed ? budget - needed : Bytes(0);
   }
-  Trim(keep);
+  TrimToBudget();
+}
+
+Bytes SlotPool::Follow(Bytes budget, Bytes most) {
+  MutexLock lock(mutex_);
+  return budget_ = std::min(std::max(budget, held_ + creating_), most);
+}
+
+void SlotPool::TrimToBudget() { Trim(available()); }
+
+SlotPool::Use SlotPool::use() const {
+  MutexLock lock(mutex_);
+  return {.used = held_ + creating_, .taken = held_ + cached_ + parked_};
 }
 
 void SlotPool::Trim(Bytes keep) {
@@ -341,9 +350,9 @@ void SlotPool::Trim(Bytes keep) {
       beyond = Detach(cached_ + parked_ - keep);
       parked = parked_ != Bytes(0) && cached_ + parked_ > keep;
     }
-    DestroyOrNote(std::move(beyond));
+    driver().RecordBackgroundError(DestroyAll(std::move(beyond)));
     if (!parked) return;
-    const StatusOr<bool> reclaimed = Reclaim(0);
+    const StatusOr<bool> reclaimed = options_.reclaim(0);
     driver().RecordBackgroundError(reclaimed.status());
     if (!reclaimed.ok() || !*reclaimed) return;
   }
@@ -410,16 +419,12 @@ Status SlotPool::MakeRoom() {
       }
     }
     if (parked) {
-      VS_ASSIGN_OR_RETURN(const bool reclaimed, Reclaim(0));
+      VS_ASSIGN_OR_RETURN(const bool reclaimed, options_.reclaim(0));
       // What another thread parks or takes meanwhile is for that thread to fit in.
       if (!reclaimed) return absl::OkStatus();
     }
     VS_RETURN_IF_ERROR(DestroyAll(std::move(victims)));
   }
-}
-
-void SlotPool::DestroyOrNote(std::vector<Detached> slots) {
-  driver().RecordBackgroundError(DestroyAll(std::move(slots)));
 }
 
 Status SlotPool::DestroyAll(std::vector<Detached> slots) {

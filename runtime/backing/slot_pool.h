@@ -50,8 +50,9 @@ class SlotPool {
   // holds its whole budget already. `with_alias`: only one that has its alias.
   uint32_t TakeCached(int log2, bool with_alias);
   // A cached slot, else a created one. Cached slots of other sizes are destroyed where the budget
-  // needs it, and all of them when the driver is out of memory.
-  StatusOr<uint32_t> Acquire(int log2);
+  // needs it, and all of them when the driver is out of memory. `refused`: where that is not null,
+  // whether the driver had none though nothing was left to give back.
+  StatusOr<uint32_t> Acquire(int log2, bool* refused = nullptr);
   // Creates a slot and its alias into the cache; nothing is destroyed for it.
   Status CreateCached(int log2);
   // Gives a held or parked slot back. REQUIRES: it is mapped nowhere but at its alias, and no GPU
@@ -86,6 +87,15 @@ class SlotPool {
   Bytes budget() const;
   Bytes available() const;  // What is neither held nor being made, or 0.
   void SetBudget(Bytes budget);
+  // The budget that is nearest to this one without anything to be evicted, but no more than `most`.
+  // Nothing is given back yet.
+  Bytes Follow(Bytes budget, Bytes most);
+  void TrimToBudget();  // Gives back what is cached beyond it.
+  struct Use {
+    Bytes used;   // In held slots, and those being made.
+    Bytes taken;  // Of the driver, who has given it.
+  };
+  Use use() const;
   // Destroys cached and parked slots until at most `keep` bytes of them are left.
   void Trim(Bytes keep);
   // The most that the driver has given, or may be asked for before the budget is raised again:
@@ -106,7 +116,6 @@ class SlotPool {
   SlotPool(std::shared_ptr<const Driver> driver, SlotPoolOptions options,
            std::unique_ptr<Arena> aliases);
 
-  Status Full(int log2) const VS_REQUIRES(mutex_);
   uint32_t Hold(int log2, bool with_alias) VS_REQUIRES(mutex_);
   void Insert(int log2, const Slot& slot) VS_REQUIRES(mutex_);
   Slot At(uint32_t slot) const VS_REQUIRES(mutex_);
@@ -120,12 +129,9 @@ class SlotPool {
 
   // Those that the driver refuses to destroy go back into the cache; the first error is returned.
   Status DestroyAll(std::vector<Detached> slots) VS_EXCLUDES(mutex_);
-  // For callers that have no way to return it.
-  void DestroyOrNote(std::vector<Detached> slots) VS_EXCLUDES(mutex_);
   // Waits for other threads' releases and destroys cached and parked slots until nothing exceeds
   // the budget.
   Status MakeRoom() VS_EXCLUDES(mutex_);
-  StatusOr<bool> Reclaim(int log2) VS_EXCLUDES(mutex_);
 
   const SlotPoolOptions options_;
   SlotMaker maker_;

@@ -28,6 +28,7 @@
 #define VS_EXCLUDES(...) VRAMSPAN_ATTRIBUTE(locks_excluded(__VA_ARGS__))
 #define VS_REQUIRES_SHARED(...) VRAMSPAN_ATTRIBUTE(requires_shared_capability(__VA_ARGS__))
 #define VS_ACQUIRE(...) VRAMSPAN_ATTRIBUTE(acquire_capability(__VA_ARGS__))
+#define VS_TRY_ACQUIRE(...) VRAMSPAN_ATTRIBUTE(try_acquire_capability(__VA_ARGS__))
 #define VS_ACQUIRE_SHARED(...) VRAMSPAN_ATTRIBUTE(acquire_shared_capability(__VA_ARGS__))
 #define VS_RELEASE_SHARED(...) VRAMSPAN_ATTRIBUTE(release_shared_capability(__VA_ARGS__))
 #define VS_RELEASE(...) VRAMSPAN_ATTRIBUTE(release_capability(__VA_ARGS__))
@@ -48,6 +49,7 @@ class VS_CAPABILITY("mutex") Mutex {
     }
     mu_.lock();
   }
+  bool TryLock() VS_TRY_ACQUIRE(true) { return mu_.try_lock(); }
   void Unlock() VS_RELEASE() { mu_.unlock(); }
 
  private:

@@ -23,6 +23,7 @@ Status MemoryState::Open(std::function<StatusOr<bool>(int log2)> reclaim) {
   device.budget = options_.device_budget;
   device.alias_space = std::min(device.alias_space, addresses);
   device.reclaim = std::move(reclaim);
+  device.room = options_.room;
   VS_ASSIGN_OR_RETURN(device_pool_, DevicePool::Create(driver_, device));
   HostPoolOptions host;
   host.ordinal = options_.ordinal;

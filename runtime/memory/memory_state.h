@@ -44,6 +44,7 @@ struct MemoryOptions {
   bool announce = true;             // One line on stderr when data first go to host memory,
   std::string shortage_note;        // which ends in this.
   RunListener* listener = nullptr;  // Outlives the memory.
+  DeviceRoom* room = nullptr;       // As of DevicePoolOptions.
 };
 
 class MemoryState {

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/backing/device_room.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/mover/now.h"
@@ -57,6 +58,7 @@ bool MoverThread::Turn(std::optional<ScopedContext>* current) {
     MutexLock lock(memory_.mu);
     parts_.accounts->Record((*current)->status());
   }
+  LookForRoom();
   if (Round()) {
     last_progress_ = Clock::now();
     return false;
@@ -67,6 +69,14 @@ bool MoverThread::Turn(std::optional<ScopedContext>* current) {
   }
   Pause();
   return false;
+}
+
+void MoverThread::LookForRoom() {
+  DeviceRoom* const room = memory_.options().room;
+  if (room == nullptr || Clock::now() < next_room_) return;
+  next_room_ = Clock::now() + kRoomPeriod;
+  room->Tick(memory_.supply().host_used() &&
+             memory_.counts().charged > memory_.device_pool().used());
 }
 
 void MoverThread::Rest(const char* why) {
@@ -203,7 +213,8 @@ void MoverThread::Pause() {
     // What happened on the device meanwhile tells nobody.
     if (parts_.work->begun() != 0 || parts_.streams->draining()) signals.Wake();
   } else {
-    signals.Sleep(memory_.mu, {});
+    const bool looks = memory_.options().room != nullptr;
+    signals.Sleep(memory_.mu, looks ? kRoomPeriod : std::chrono::milliseconds(0));
   }
 }
 

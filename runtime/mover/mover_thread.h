@@ -50,6 +50,8 @@ class MoverThread {
   void Loop();
   // One look at everything, or a pause. True: the thread is to end.
   bool Turn(std::optional<ScopedContext>* current);
+  // Each kRoomPeriod, where programs share the device among themselves.
+  void LookForRoom() VS_EXCLUDES(memory_.mu);
   // After an exception nothing is begun any more, which might end in another; what is held goes on
   // with its memory where it is.
   void Rest(const char* why);
@@ -68,7 +70,7 @@ class MoverThread {
   const Parts parts_;
   bool stop_ VS_GUARDED_BY(memory_.mu) = false;
   bool resting_ VS_GUARDED_BY(memory_.mu) = false;  // See Rest.
-  Clock::time_point last_progress_;
+  Clock::time_point last_progress_, next_room_;
   // Since the last look at what the head waits for, which there was; or none is held. Time in calls
   // by then, and whether anything moved.
   Instant held_since_;

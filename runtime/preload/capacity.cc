@@ -97,7 +97,9 @@ Capacity Reported(CUdevice device, Capacity driver, uint64_t held) {
   Runtime* const runtime = RuntimeOfDevice(device);
   if (runtime == nullptr) return driver;
   const uint64_t charged = runtime->memory().counts().charged.value;
-  const uint64_t budget = runtime->memory().device_pool().budget().value;
+  // What other programs take part of changes by what they do, and a program that plans by this must
+  // not see that.
+  const uint64_t budget = runtime->DeviceCeiling().value;
   const uint64_t everything = budget + runtime->memory().host_pool().budget().value;
   Capacity seen;
   seen.total = ReportedTotal(device, driver.total);

@@ -57,10 +57,10 @@ Status Shrink(CUdevice device, Runtime* runtime, Bytes by) {
   {
     MutexLock lock(lowered_mu);
     Lowered& l = lowered[static_cast<size_t>(device)];
-    if (l.runtime != runtime) l = {runtime, pool.budget()};
+    if (l.runtime != runtime) l = {runtime, runtime->DeviceCeiling()};
     const Bytes used = std::min(pool.used(), pool.budget());
     budget = std::max(used > by ? used - by : Bytes(0), kGranularity);
-    VS_RETURN_IF_ERROR(runtime->SetDeviceBudget(budget));
+    VS_RETURN_IF_ERROR(runtime->LimitDeviceBudget(budget));
     any_lowered.store(true, std::memory_order_release);
   }
   const auto end = std::chrono::steady_clock::now() + kPatience;
@@ -72,8 +72,7 @@ Status Shrink(CUdevice device, Runtime* runtime, Bytes by) {
 
 // Raises the runtime's budget to what it was, or to what there is room for. True: to what it was.
 bool Grow(Runtime* runtime, Bytes before) {
-  const DevicePool& pool = runtime->memory().device_pool();
-  const Bytes now = pool.budget();
+  const Bytes now = runtime->DeviceCeiling();
   if (now >= before) return true;  // Somebody raised it.
   const Driver& driver = *runtime->memory().shared_driver();
   size_t free = 0, total = 0;
@@ -86,7 +85,7 @@ bool Grow(Runtime* runtime, Bytes before) {
   const Bytes room = Held(runtime) + (Bytes(free) > left ? Bytes(free) - left : Bytes(0));
   const Bytes budget = std::min(before, room);
   if (status.ok() && budget < now + kLeastStep && budget != before) return false;
-  if (status.ok()) status = runtime->SetDeviceBudget(budget);
+  if (status.ok()) status = runtime->LimitDeviceBudget(budget);
   Log(LogLevel::kInfo,
       status.ok() ? absl::StrCat("the device budget got ", (budget - now).value >> 20, " MiB back")
                   : std::string(status.message()));

@@ -1,0 +1,221 @@
+#include "runtime/backing/device_room.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "runtime/backing/slot_pool.h"
+
+namespace vramspan {
+namespace {
+
+// Where somebody waits anyway. In milliseconds, about.
+constexpr int kPatientTries = 100;
+constexpr int kOneTry = 1;
+// How often a start looks whether others have made room: two periods of theirs.
+constexpr int kStartLooks = 50;
+// Who lacked memory lacks it for so long.
+constexpr Duration kLacksFor = std::chrono::seconds(5);
+// Whoever finds the budget full looks whether it may rise, but no more often in vain.
+constexpr Duration kFullFor = std::chrono::milliseconds(100);
+// So long after a start others may not have said yet what they have taken before.
+constexpr Duration kUnsettled = std::chrono::seconds(5);
+// What was refused is asked for again then, whatever seems to be free.
+constexpr Duration kRefusalLapse = std::chrono::seconds(60);
+
+}  // namespace
+
+DeviceRoom::DeviceRoom(DeviceRoomOptions options)
+    : options_(std::move(options)), file_(options_.folder, options_.device_uuid) {}
+
+DeviceRoom::~DeviceRoom() {
+  // In a child of fork somebody may hold it for ever.
+  if (!looking_.TryLock()) return;
+  if (usable_) file_.Leave();
+  looking_.Unlock();
+}
+
+DeviceRoom::Start DeviceRoom::Begin(Bytes alone, bool given) {
+  MutexLock lock(looking_);
+  given_.store(given, std::memory_order_release);
+  Start start;
+  bool may_rise = false;
+  alone_ = alone;
+  settled_at_ = options_.now() + kUnsettled;
+  // The analysis does not see the lock from inside a lambda.
+  const auto decide = [&](const OtherClaims& others) VS_NO_THREAD_SAFETY_ANALYSIS {
+    others_ = others.count;
+    start = {alone, alone, absl::OkStatus()};
+    const StatusOr<Bytes> free = given || others_ == 0 ? Bytes(0) : options_.free();
+    if (!given && others_ != 0 && free.ok()) {
+      const DeviceView view{.total = options_.total, .free = *free, .others = others};
+      alone_ = std::max(alone, AloneBudget(view));
+      start.budget = std::min(alone_, ClaimRoom(view));
+      start.expected = std::min(alone_, std::max(start.budget, FairShare(view)));
+    }
+    may_rise = start.budget < start.expected && others.ahead > others.kept;
+    return OwnClaim{.budget = start.budget, .given = given};
+  };
+  Status status = Exchange(kPatientTries, decide);
+  for (int i = 1; status.ok() && may_rise && i < kStartLooks; ++i) {
+    options_.pause();
+    // What was announced holds where the lock is not to be had.
+    if (const Status again = Exchange(kOneTry, decide); !absl::IsUnavailable(again)) status = again;
+  }
+  if (!status.ok()) {
+    others_ = 0;
+    alone_ = alone;
+    start = {alone, alone, std::move(status)};
+  }
+  SetCeilings();
+  budget_ = announced_ = start.budget;
+  return start;
+}
+
+Status DeviceRoom::Exchange(int tries, ClaimsFile::Decide decide) {
+  const Instant now = options_.now();
+  Status status = options_.folder.empty()
+                      ? absl::FailedPreconditionError("there is no XDG_RUNTIME_DIR")
+                      : file_.Exchange(now, tries, decide);
+  usable_ = status.ok() || absl::IsUnavailable(status);
+  // Who did not get the lock tries again soon.
+  renew_at_ = absl::IsUnavailable(status) ? now : now + kClaimRenewal;
+  return status;
+}
+
+OwnClaim DeviceRoom::Decide(const OtherClaims& others) {
+  others_ = others.count;
+  const SlotPool::Use use = pool_->use();
+  const Instant now = options_.now();
+  if (refusal_.has_value() && now >= refusal_->lapses) refusal_.reset();
+  DeviceView view{.total = options_.total,
+                  .ceiling = ceiling(),
+                  .budget = budget_,
+                  .taken = use.taken,
+                  .used = use.used,
+                  .lacks = now.time_since_epoch().count() < lacks_until_.load(),
+                  .others = others};
+  const bool wants = !given_ && Wants(view);
+  Bytes next = std::min(budget_, view.ceiling);
+  if (given_) {
+    next = view.ceiling;
+  } else if (IsAlone()) {
+    next = NextBudget(view);
+  } else if (const StatusOr<Bytes> free = options_.free(); free.ok()) {
+    view.free = *free;
+    if (others.count != 0 && now < settled_at_) {
+      alone_ = std::max(alone_, AloneBudget(view));
+      SetCeilings();
+      view.ceiling = ceiling();
+    }
+    if (refusal_.has_value()) view.refused_at = refusal_->free;
+    next = NextBudget(view);
+  }
+  // Before others may count on it. What rises does so when they know.
+  if (next < budget_) Apply(next);
+  return {.budget = std::max(next, budget_), .taken = use.taken, .wants = wants, .given = given_};
+}
+
+void DeviceRoom::Apply(Bytes budget) {
+  if (budget == budget_) return;
+  if (budget < budget_) lowered_ = true;
+  budget_ = pool_->Follow(budget, ceiling());
+  changed_ = true;
+}
+
+void DeviceRoom::Look(int tries, bool refused) {
+  try {
+    if (refused) {
+      refusal_ = {options_.free().value_or(options_.total), options_.now() + kRefusalLapse};
+    }
+    const bool news = others_ != 0 || options_.now() >= renew_at_ || Changed();
+    OwnClaim claim{.budget = Bytes(~uint64_t{0})};
+    if (!news) claim = Decide({});
+    if (news || claim.budget != announced_) {
+      const Status status =
+          Exchange(tries, [&](const OtherClaims& others)
+                              VS_NO_THREAD_SAFETY_ANALYSIS { return claim = Decide(others); });
+      if (absl::IsUnavailable(status)) {
+        // Nothing rises by what is not known, but for the user.
+        claim.budget = given_ ? ceiling() : std::min(budget_, ceiling());
+      } else {
+        if (!status.ok()) claim = Decide({});
+        announced_ = claim.budget;
+      }
+    }
+    Apply(claim.budget);
+  } catch (const std::exception&) {
+    // There is no memory for it now. The next look may have it.
+  }
+}
+
+bool DeviceRoom::Changed() const { return usable_ && file_.Changed(); }
+
+void DeviceRoom::Lack() { lacks_until_ = (options_.now() + kLacksFor).time_since_epoch().count(); }
+
+void DeviceRoom::GiveBack() {
+  if (lowered_.exchange(false)) pool_->TrimToBudget();
+}
+
+void DeviceRoom::SetCeilings() {
+  ceiling_.store(std::min(alone_, limit_.value_or(alone_)).value, std::memory_order_release);
+}
+
+void DeviceRoom::Give(Bytes budget) {
+  {
+    MutexLock lock(looking_);
+    alone_ = budget;
+    limit_.reset();
+    given_ = true;
+    SetCeilings();
+    Look(kPatientTries);
+    changed_ = false;  // Who calls this knows.
+  }
+  GiveBack();
+}
+
+void DeviceRoom::Limit(Bytes budget) {
+  {
+    MutexLock lock(looking_);
+    if (!limit_.has_value()) limited_from_ = alone_;
+    limit_ = budget < limited_from_ ? std::optional<Bytes>(budget) : std::nullopt;
+    SetCeilings();
+    Look(kPatientTries);
+    changed_ = false;
+  }
+  GiveBack();
+}
+
+bool DeviceRoom::Lacks(bool refused) {
+  if (given_) return false;
+  Lack();
+  if (!looking_.TryLock()) return false;
+  const Bytes before = budget_;
+  const Instant now = options_.now();
+  const bool may_rise = now >= full_until_ && !(IsAlone() && budget_ == ceiling());
+  if (refused || may_rise) Look(kOneTry, refused);
+  const bool rose = budget_ > before;
+  if (!rose) full_until_ = now + kFullFor;
+  looking_.Unlock();
+  GiveBack();
+  return rose;
+}
+
+void DeviceRoom::Tick(bool lacks) {
+  if (lacks) Lack();
+  if (looking_.TryLock()) {
+    if (!IsAlone() || options_.now() >= renew_at_ || Changed()) Look(kOneTry);
+    looking_.Unlock();
+  }
+  GiveBack();
+  if (!changed_.exchange(false)) return;
+  MutexLock lock(listening_);
+  if (listener_ != nullptr) listener_();
+}
+
+void DeviceRoom::SetListener(std::function<void()> listener) {
+  MutexLock lock(listening_);
+  listener_ = std::move(listener);
+}
+
+}  // namespace vramspan

@@ -1,0 +1,319 @@
+// Programs that share a device by claims: here each is a pool, with the file between them.
+#include "runtime/backing/device_room.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <barrier>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include "runtime/backing/device_pool.h"
+#include "tests/backing/claims_folder.h"
+#include "tests/backing/pool_fixture.h"
+
+namespace vramspan {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr Bytes kDevice = MiB(1024);
+constexpr int kChunk = 21;
+
+class DeviceRoomTest : public PoolTest {
+ protected:
+  struct Program {
+    std::unique_ptr<DeviceRoom> room;
+    std::unique_ptr<DevicePool> pool;
+    DeviceRoom::Start start;
+    std::vector<uint32_t> slots;
+
+    // Whether all of it came from the device.
+    bool Grow(Bytes by) {
+      for (Bytes got; got < by; got += ChunkBytes(kChunk)) {
+        const auto slot = pool->Acquire(kChunk);
+        EXPECT_TRUE(slot.ok() || absl::IsResourceExhausted(slot.status())) << slot.status();
+        if (!slot.ok()) return false;
+        slots.push_back(*slot);
+      }
+      return true;
+    }
+    void Free() {
+      for (const uint32_t slot : slots) pool->Release(slot);
+      slots.clear();
+    }
+    Bytes taken() const { return pool->used() + pool->cached(); }
+  };
+
+  DeviceRoomTest() { set_device_memory_(0, kDevice.value); }
+
+  Program Start(std::optional<Bytes> given = std::nullopt) {
+    Program p;
+    p.room = std::make_unique<DeviceRoom>(
+        DeviceRoomOptions{.folder = folder_.path(),
+                          .device_uuid = "GPU-1",
+                          .total = kDevice,
+                          .free =
+                              [this] {
+                                ++asked_;
+                                return StatusOr<Bytes>(Free());
+                              },
+                          .now = [this] { return Instant(now_.load()); },
+                          .pause = [this] { LetOthersLook(); }});
+    const Bytes alone = given.value_or(DefaultDeviceBudget(kDevice, Free()));
+    p.start = p.room->Begin(alone, given.has_value());
+    auto pool = DevicePool::Create(driver_, {.context = context_,
+                                             .budget = p.start.budget,
+                                             .alias_space = GiB(4),
+                                             .room = p.room.get()});
+    EXPECT_TRUE(pool.ok()) << pool.status();
+    if (pool.ok()) p.pool = *std::move(pool);
+    MutexLock lock(mutex_);
+    running_.push_back(p.room.get());
+    return p;
+  }
+  // A second passes for each, so often.
+  template <typename... Programs>
+  void Pass(int times, Programs&... programs) {
+    for (int i = 0; i < times; ++i) {
+      now_ = now_.load() + seconds(1);
+      (programs.room->Tick(/*lacks=*/false), ...);
+    }
+  }
+  // As their movers do.
+  void LetOthersLook() {
+    {
+      MutexLock lock(mutex_);
+      for (DeviceRoom* const room : running_) room->Tick(/*lacks=*/false);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  void End(Program* p) {
+    {
+      MutexLock lock(mutex_);
+      std::erase(running_, p->room.get());
+    }
+    p->pool.reset();
+    p->room.reset();
+  }
+  Bytes Free() const {
+    const ScopedContext current(*driver_, context_);
+    size_t free = 0, total = 0;
+    EXPECT_EQ((*driver_)->MemGetInfo(&free, &total), CUDA_SUCCESS);
+    return Bytes(free);
+  }
+  void ExpectSum(const Program& a, const Program& b) {
+    EXPECT_LE(a.pool->budget() + b.pool->budget(), Free() + a.taken() + b.taken());
+  }
+
+  static long Sleeps() {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+  }
+
+  struct Folder : ClaimsFolderTest {
+    void TestBody() override {}
+    const std::string& path() const { return folder(); }
+  } folder_;
+  std::atomic<Duration> now_{Duration(0)};
+  std::atomic<int> asked_{0};
+  Mutex mutex_;
+  std::vector<DeviceRoom*> running_;
+};
+
+TEST_F(DeviceRoomTest, TwoThatStartTogetherSumToAtMostWhatIsFree) {
+  for (int round = 0; round < 20; ++round) {
+    Program a, b;
+    std::barrier together(2);
+    const auto start = [&](Program* p) {
+      together.arrive_and_wait();
+      *p = Start();
+    };
+    std::thread other(start, &a);
+    start(&b);
+    other.join();
+    EXPECT_LE(a.pool->budget() + b.pool->budget(), Free());
+    EXPECT_GE(std::min(a.start.expected, b.start.expected), MiB(400)) << "things are sized by that";
+    ExpectSum(a, b);
+    Pass(3, a, b);
+    EXPECT_GE(a.pool->budget(), MiB(400));
+    EXPECT_GE(b.pool->budget(), MiB(400));
+    ExpectSum(a, b);
+    EXPECT_TRUE(a.Grow(MiB(400)));
+    EXPECT_TRUE(b.Grow(MiB(400)));
+    ExpectSum(a, b);
+    End(&a);
+    End(&b);
+  }
+}
+
+TEST_F(DeviceRoomTest, AShortLivedNeighbourTakesNothingForGood) {
+  Program a = Start();
+  const Bytes alone = a.pool->budget();
+  EXPECT_TRUE(a.Grow(MiB(100)));
+  Program b = Start();
+  EXPECT_LT(a.pool->budget(), alone);
+  EXPECT_TRUE(b.Grow(MiB(450)));
+  End(&b);
+  // Managed memory that the driver may move has what it left.
+  set_device_memory_(0, kDevice.value - MiB(700).value);
+  Pass(1, a);
+  EXPECT_EQ(a.pool->budget(), alone);
+  EXPECT_EQ(a.room->ceiling(), alone);
+  set_device_memory_(0, kDevice.value);
+}
+
+TEST_F(DeviceRoomTest, ANewcomerLearnsWhatItWouldHaveAloneWhenOthersSayWhatTheyTook) {
+  Program first = Start();
+  EXPECT_TRUE(first.Grow(MiB(600)));
+  // It has no time to say so before it ends soon.
+  running_.clear();
+  Program late = Start();
+  EXPECT_LT(late.room->ceiling(), MiB(500));
+  Pass(2, first, late);
+  End(&first);
+  Pass(1, late);
+  EXPECT_GE(late.pool->budget(), MiB(850));
+}
+
+TEST_F(DeviceRoomTest, WhoLacksMemoryGetsItWithoutAWaitWhereItIsThere) {
+  Program idle = Start();
+  EXPECT_TRUE(idle.Grow(MiB(500)));
+  idle.Free();
+  Program works = Start();
+  EXPECT_FALSE(works.Grow(MiB(800))) << "the first is alone, as far as it knows";
+  // What is cached is not used.
+  Pass(2, idle, works);
+  EXPECT_TRUE(works.Grow(MiB(800) - works.pool->used()));
+  ExpectSum(idle, works);
+  EXPECT_FALSE(idle.Grow(MiB(300))) << "nothing is evicted for it";
+  ExpectSum(idle, works);
+  works.Free();
+  Pass(7, works, idle);
+  EXPECT_TRUE(idle.Grow(MiB(300)));
+  ExpectSum(idle, works);
+}
+
+TEST_F(DeviceRoomTest, AForeignProgramThatGrowsIsNoticedAndSoIsItsEnd) {
+  Program p = Start();
+  const Bytes alone = p.pool->budget();
+  EXPECT_TRUE(p.Grow(MiB(100)));
+  set_device_memory_(0, static_cast<unsigned long long>(memory_used_(0)));
+  EXPECT_FALSE(p.Grow(MiB(2)));
+  EXPECT_EQ(p.pool->budget(), MiB(100)) << "no fetch may seem to fit";
+  Pass(3, p);
+  EXPECT_EQ(p.pool->budget(), MiB(100));
+  set_device_memory_(0, static_cast<unsigned long long>(memory_used_(0)) + MiB(50).value);
+  Pass(1, p);
+  EXPECT_EQ(p.pool->budget(), MiB(150));
+  set_device_memory_(0, kDevice.value);
+  Pass(1, p);
+  EXPECT_EQ(p.pool->budget(), alone);
+  // One refusal lapses, too, where what is free never says so.
+  fail_("cuMemCreate", 1, 1, CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_FALSE(p.Grow(MiB(2)));
+  EXPECT_EQ(p.pool->budget(), MiB(100));
+  Pass(59, p);
+  EXPECT_EQ(p.pool->budget(), MiB(100));
+  Pass(1, p);
+  EXPECT_EQ(p.pool->budget(), alone);
+}
+
+TEST_F(DeviceRoomTest, WhatTheUserGivesNeverChangesAndIsSubtracted) {
+  Program given = Start(MiB(600));
+  Program beside = Start();
+  EXPECT_LE(beside.start.budget, MiB(424));
+  EXPECT_GE(beside.start.budget, MiB(300));
+  EXPECT_GE(beside.start.expected, MiB(450)) << "half, where others end or give way";
+  beside.room->Give(MiB(200));
+  EXPECT_EQ(beside.pool->budget(), MiB(200));
+  Pass(3, given, beside);
+  fail_("cuMemCreate", 1, 1, CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_FALSE(given.Grow(MiB(2)));
+  Pass(1, given, beside);
+  EXPECT_EQ(given.pool->budget(), MiB(600));
+  EXPECT_EQ(beside.pool->budget(), MiB(200));
+  // For a while it is less, as the driver needs memory: data leave for that.
+  EXPECT_TRUE(given.Grow(MiB(100)));
+  given.room->Limit(MiB(50));
+  EXPECT_EQ(given.pool->budget(), MiB(50));
+}
+
+TEST_F(DeviceRoomTest, WhoIsAloneAsksNobodyAndFindsANewcomer) {
+  Program p = Start();
+  std::vector<Bytes> told;
+  p.room->SetListener([&] { told.push_back(p.pool->budget()); });
+  asked_ = 0;
+  EXPECT_FALSE(p.Grow(kDevice)) << "as far as the budget goes";
+  EXPECT_EQ(p.pool->used(), p.pool->budget());
+  p.Free();
+  p.pool->Trim(Bytes(0));
+  Pass(100, p);
+  EXPECT_EQ(asked_, 0) << "the driver is not asked";
+  EXPECT_THAT(told, ::testing::IsEmpty());
+  // Nor is the file read, unless somebody has written.
+  ClaimsFile other(folder_.path(), "GPU-1");
+  const auto touch = [&](time_t at) {
+    const struct timespec times[2] = {{at, 0}, {at, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, other.path().c_str(), times, 0), 0);
+  };
+  touch(1000);
+  Pass(3, p);
+  const Bytes alone = p.pool->budget();
+  const auto says = [](const OtherClaims&) { return OwnClaim{.budget = MiB(100)}; };
+  ASSERT_TRUE(other.Exchange(Instant(now_.load()), 1, says).ok());
+  touch(1000);
+  Pass(3, p);
+  EXPECT_EQ(p.pool->budget(), alone);
+  touch(2000);
+  Pass(1, p);
+  EXPECT_LT(p.pool->budget(), alone);
+  EXPECT_THAT(told, ::testing::ElementsAre(p.pool->budget()));
+}
+
+TEST_F(DeviceRoomTest, ALookTriesTheLockOnceAndGoesOn) {
+  Program a = Start(), b = Start();
+  Pass(3, a, b);
+  std::filesystem::path file;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path() + "/vramspan")) {
+    file = entry.path();
+  }
+  const int held = open(file.c_str(), O_RDWR | O_CLOEXEC);
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  ASSERT_EQ(fcntl(held, F_OFD_SETLK, &whole), 0);
+  const Bytes before = a.pool->budget();
+  const long sleeps = Sleeps();
+  Pass(1000, a);
+  EXPECT_LT(Sleeps() - sleeps, 500);
+  EXPECT_EQ(a.pool->budget(), before);
+  a.room->Limit(MiB(300));
+  EXPECT_EQ(a.pool->budget(), MiB(300)) << "what the user wants less of is not waited for";
+  close(held);
+  a.room->Limit(before);
+  Pass(2, a, b);
+  EXPECT_EQ(a.pool->budget(), before);
+}
+
+TEST_F(DeviceRoomTest, WithoutAFileAllIsAsAlone) {
+  Program a = Start();
+  const Bytes alone = a.pool->budget();
+  Program b = Start();
+  Pass(3, a, b);
+  ASSERT_LT(a.pool->budget(), alone);
+  // As when the user's last session ends.
+  std::filesystem::remove_all(folder_.path());
+  Pass(1, a);
+  EXPECT_EQ(a.pool->budget(), alone);
+  const Program c = Start();
+  EXPECT_FALSE(c.start.status.ok());
+  EXPECT_GE(c.start.budget, MiB(800));
+}
+
+}  // namespace
+}  // namespace vramspan

@@ -1,0 +1,198 @@
+// Programs of one user on one device, without a broker: their budgets are what they announce in a
+// file of the user's runtime folder.
+#include <gmock/gmock.h>
+#include <stdlib.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "runtime/backing/claims_table.h"
+#include "tests/preload/device_monitor.h"
+#include "tests/preload/told_program.h"
+
+namespace vramspan_test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using vramspan::ClaimRecord;
+using vramspan::ClaimsTable;
+
+constexpr int kDevice = 320;  // MiB.
+constexpr int kContext = 16;
+constexpr int kBuffer = 4;
+
+class Claims : public ::testing::Test {
+ protected:
+  Claims() {
+    DeviceMonitor::Get();
+    folder_ = (std::filesystem::temp_directory_path() / "vramspan-claims-XXXXXX").string();
+    if (mkdtemp(folder_.data()) == nullptr) abort();
+    std::filesystem::create_directory(run());
+  }
+  ~Claims() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
+  using Environment = std::map<std::string, std::string>;
+  std::unique_ptr<ToldProgram> Start(Environment more = {}) {
+    Environment environment = {{"VRAMSPAN_BROKER", "off"},
+                               {"VRAMSPAN_CLAIMS", "auto"},
+                               {"XDG_RUNTIME_DIR", run()},
+                               {"VRAMSPAN_HOST_MEMORY", "1GiB"}};
+    for (const auto& [name, value] : more) environment[name] = value;
+    auto program = std::make_unique<ToldProgram>(folder_, environment);
+    EXPECT_EQ(program->Line(), "ready") << program->err();
+    return program;
+  }
+  // One that knows nothing of vramspan.
+  std::unique_ptr<ToldProgram> StartForeign() { return Start({{"LD_PRELOAD", ""}}); }
+  static void ExpectDone(ToldProgram* program, const std::string& what) {
+    EXPECT_EQ(program->Do(what), "done") << what << ": " << program->err();
+  }
+  static void ExpectEnd(ToldProgram* program) {
+    ExpectDone(program, "check");
+    EXPECT_EQ(program->End(), 0) << program->err();
+  }
+  // The budget that a program announces, in MiB; -1: none.
+  int Budget(const ToldProgram& program) const {
+    std::error_code none;
+    for (const auto& file : std::filesystem::directory_iterator(run() + "/vramspan", none)) {
+      ClaimsTable table;
+      std::ifstream bytes(file.path(), std::ios::binary);
+      if (!bytes.read(reinterpret_cast<char*>(&table), sizeof(table))) continue;
+      for (const ClaimRecord& r : table.records) {
+        if (static_cast<pid_t>(r.pid) == program.pid()) return static_cast<int>(r.budget >> 20);
+      }
+    }
+    return -1;
+  }
+  static bool Within(seconds patience, const std::function<bool()>& holds) {
+    const auto until = std::chrono::steady_clock::now() + patience;
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > until) return false;
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+    return true;
+  }
+  static bool Soon(const std::function<bool()>& holds) { return Within(seconds(60), holds); }
+
+  std::string run() const { return folder_ + "/run time"; }
+  std::string folder_;
+};
+
+TEST_F(Claims, TwoThatStartTogetherSumToAtMostWhatIsFree) {
+  // Each asks for more than half. Whoever is first has all that it asks for.
+  constexpr int kBuffers = 38;
+  for (int round = 0; round < 3 && !HasFailure(); ++round) {
+    SCOPED_TRACE(round);
+    const auto a = Start(), b = Start();
+    const int free = kDevice - DeviceMonitor::Get().UsedMiB();
+    for (ToldProgram* const p : {a.get(), b.get()}) p->Tell("alloc " + std::to_string(kBuffers));
+    const auto sum = [&] { return Budget(*a) + Budget(*b); };
+    // At all times: each is counted before the other takes more.
+    EXPECT_TRUE(Soon([&] {
+      EXPECT_LE(sum(), free);
+      return Budget(*a) >= 70 && Budget(*b) >= 70;
+    })) << Budget(*a)
+        << " and " << Budget(*b);
+    for (ToldProgram* const p : {a.get(), b.get()}) EXPECT_EQ(p->Line(), "done") << p->err();
+    for (ToldProgram* const p : {a.get(), b.get()}) ExpectDone(p, "work 3");
+    EXPECT_LE(sum(), free);
+    ExpectEnd(a.get());
+    ExpectEnd(b.get());
+  }
+}
+
+TEST_F(Claims, WhatAKilledProgramClaimedIsFree) {
+  const auto given = Start({{"VRAMSPAN_DEVICE_MEMORY", "200MiB"}});
+  ExpectDone(given.get(), "alloc 1");
+  const auto beside = Start();
+  ExpectDone(beside.get(), "alloc 1");
+  EXPECT_EQ(Budget(*given), 200);
+  EXPECT_LE(Budget(*beside), kDevice - 200 - 2 * kContext);
+  given->Signal(SIGKILL);
+  EXPECT_TRUE(Soon([&] { return Budget(*beside) >= 240; })) << Budget(*beside);
+  ExpectEnd(beside.get());
+}
+
+TEST_F(Claims, AForeignProgramThatGrowsIsNoticedAndSoIsItsEnd) {
+  const auto own = Start();
+  ExpectDone(own.get(), "alloc 20");
+  const int alone = Budget(*own);
+  EXPECT_GE(alone, 240);
+  const auto foreign = StartForeign();
+  ExpectDone(foreign.get(), "alloc 40");
+  ExpectDone(own.get(), "alloc 30");
+  EXPECT_TRUE(Soon([&] { return Budget(*own) <= kDevice - 160 - 2 * kContext; })) << Budget(*own);
+  ExpectDone(own.get(), "work 3");
+  ExpectDone(own.get(), "check");
+  ExpectEnd(foreign.get());
+  EXPECT_TRUE(Soon([&] { return Budget(*own) == alone; })) << Budget(*own);
+  ExpectEnd(own.get());
+}
+
+TEST_F(Claims, WhatAProgramIsToldOfItsMemoryIsNoneOfTheOthers) {
+  const auto own = Start({{"VRAMSPAN_REPORT", "total"}});
+  ExpectDone(own.get(), "alloc 1");
+  const std::string before = own->Do("info");
+  const int alone = Budget(*own);
+  const auto other = Start();
+  ExpectDone(other.get(), "alloc 1");
+  EXPECT_TRUE(Soon([&] { return Budget(*own) < alone; }));
+  EXPECT_EQ(own->Do("info"), before);
+  ExpectEnd(other.get());
+  ExpectEnd(own.get());
+}
+
+TEST_F(Claims, DevicesAreSharedEachByItself) {
+  const auto first = Start(), second = Start(), third = Start();
+  ExpectDone(first.get(), "alloc 1");
+  ExpectDone(second.get(), "device 1");
+  ExpectDone(second.get(), "alloc 1");
+  const int alone = Budget(*first), beside = Budget(*second);
+  EXPECT_GE(alone, 220);
+  EXPECT_GE(beside, 220);
+  ExpectDone(third.get(), "alloc 1");
+  EXPECT_TRUE(Soon([&] { return Budget(*first) < alone; }));
+  EXPECT_EQ(Budget(*second), beside);
+  for (ToldProgram* const p : {first.get(), second.get(), third.get()}) ExpectEnd(p);
+}
+
+TEST_F(Claims, WhoWantsNoneOrHasNoFolderIsAsEver) {
+  for (const Environment& none :
+       {Environment{{"VRAMSPAN_CLAIMS", "off"}}, Environment{{"XDG_RUNTIME_DIR", ""}},
+        Environment{{"XDG_RUNTIME_DIR", folder_ + "/nowhere"}}}) {
+    const auto a = Start(none);
+    ExpectDone(a.get(), "alloc 10");
+    EXPECT_EQ(Budget(*a), -1);
+    ExpectEnd(a.get());
+  }
+  const auto wrong = Start({{"VRAMSPAN_CLAIMS", "perhaps"}});
+  wrong->Do("try 1");
+  EXPECT_THAT(wrong->err(), ::testing::HasSubstr("VRAMSPAN_CLAIMS: 'perhaps' is not a way"));
+}
+
+TEST_F(Claims, AProgramThatForksOrClosesWhatItDoesNotKnowGoesOn) {
+  const auto own = Start();
+  ExpectDone(own.get(), "alloc 4");
+  for (const char* const does : {"fork", "close", "closefrom"}) {
+    SCOPED_TRACE(does);
+    ExpectDone(own.get(), does);
+    ExpectDone(own.get(), "alloc 4");
+  }
+  const int alone = Budget(*own);
+  const auto other = Start();
+  ExpectDone(other.get(), "alloc 60");
+  EXPECT_TRUE(Soon([&] { return Budget(*own) < alone; }));
+  ExpectEnd(other.get());
+  ExpectEnd(own.get());
+}
+
+}  // namespace
+}  // namespace vramspan_test
