@@ -76,10 +76,8 @@ bool Tracer::Enter(uint32_t call, const void* params) {
 
 Tracer::Foreign Tracer::BeginForeignWork(uint32_t call, const void* params) {
   mover_.BeginUntracked();
-  const bool tracked = mover_.tracking();
-  if (!tracked && recorder_ == nullptr) [[likely]]
+  if (!mover_.tracking() && recorder_ == nullptr) [[likely]]
     return Foreign::kUntracked;
-  if (tracked) mover_.EndUntracked();
   const Uncancellable now;
   Submission& s = MyScratch().submission;
   decoder_.Decode(call, params, &s);
@@ -89,11 +87,13 @@ Tracer::Foreign Tracer::BeginForeignWork(uint32_t call, const void* params) {
            map.base() < touch.ptr + std::max(touch.size, Bytes(1));
   });
   if (named && recorder_ != nullptr) recorder_->ForeignWork(s.stream);
-  if (!tracked) return Foreign::kUntracked;
-  if (!named) return Foreign::kNone;
-  if (mover_.BeginForeignWork()) return Foreign::kTouches;
-  // Recording has ended since.
-  mover_.BeginUntracked();
+  // Whether work is recorded changes only while nobody is inside the gate.
+  while (mover_.tracking()) {
+    mover_.EndUntracked();
+    if (!named) return Foreign::kNone;
+    if (mover_.BeginForeignWork()) return Foreign::kTouches;
+    mover_.BeginUntracked();
+  }
   return Foreign::kUntracked;
 }
 

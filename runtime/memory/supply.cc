@@ -57,13 +57,18 @@ StatusOr<uint32_t> Supply::AcquireHost(int log2) {
 }
 
 bool Supply::AllOnDevice() {
+  Bytes copies;
   for (uint32_t i = 1; i < state_.chunks().end(); ++i) {
     const Chunk& c = state_.chunks()[ChunkIndex(i)];
-    if (c.state != ChunkState::kNone && (!c.on_device || c.lost)) return false;
+    if (c.state == ChunkState::kNone) continue;
+    if (!c.on_device || c.lost) return false;
+    if (c.host_slot != kNoSlot) copies += c.size();
   }
-  on_host_.store(false, std::memory_order_release);
-  return true;
+  // The rest has no address yet, or none any more.
+  return state_.host_pool().used() <= copies;
 }
+
+void Supply::SetOnDevice() { on_host_.store(false, std::memory_order_release); }
 
 void Supply::NoteHostUse() {
   on_host_.store(true, std::memory_order_release);

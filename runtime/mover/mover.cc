@@ -188,19 +188,22 @@ Status Mover::Synchronize() {
     return absl::FailedPreconditionError(
         "cannot wait for all work from inside a work scope: it would wait for itself");
   }
-  const bool recorded = tracking();
+  bool recorded = false;
   uint32_t recording = 0;
-  if (recorded) {
+  {
     MutexLock lock(memory_.mu);
+    recorded = tracking();
     recording = streams_.recording();
-    signals_.Wake();
-    watch_.WaitUntil([this]() VS_NO_THREAD_SAFETY_ANALYSIS {
-      if (!Idle()) return false;
-      if (!memory_.any_unmapped() || watch_.dead()) return true;
-      scheduler_.unmapped().MapAll();
+    if (recorded) {
       signals_.Wake();
-      return false;
-    });
+      watch_.WaitUntil([this]() VS_NO_THREAD_SAFETY_ANALYSIS {
+        if (!Idle()) return false;
+        if (!memory_.any_unmapped() || watch_.dead()) return true;
+        scheduler_.unmapped().MapAll();
+        signals_.Wake();
+        return false;
+      });
+    }
   }
   if (memory_.tracking() != Tracking::kAll) {
     // Work that was declared before tracking: nothing but this tells that it is done.

@@ -123,7 +123,9 @@ bool MoverThread::Round() {
   if (ends) parts_.recording->TryEnd();
   bool progress = parts_.recording->TryBegin();
   if (!parts_.recording->begun()) {
-    // Nothing is recorded, but streams may have been forgotten, and what was recorded may still run.
+    // Nothing is recorded, but streams may have been forgotten, and what was recorded may still
+    // run, and keep memory that was freed.
+    progress |= memory_.has_dying() && memory_.freed().Reclaim();
     MutexLock lock(memory_.mu);
     return parts_.work->PollMarks() || progress;
   }
@@ -185,8 +187,8 @@ Action MoverThread::Decide(bool* any) {
 bool MoverThread::MustLook() {
   const DevicePool& pool = memory_.device_pool();
   return parts_.work->begun() != 0 || parts_.streams->draining() || memory_.has_dying() ||
-         parts_.recording->asked() || pool.used() > pool.budget() ||
-         parts_.scheduler->planning().returns_due() || memory_.any_unmapped();
+         parts_.recording->asked() || pool.used() > pool.budget() || memory_.any_unmapped() ||
+         (parts_.recording->begun() && parts_.scheduler->planning().returns_due());
 }
 
 void MoverThread::Pause() {

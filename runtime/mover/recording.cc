@@ -16,6 +16,8 @@ using Clock = std::chrono::steady_clock;
 
 // How long a closing gate waits for threads that are inside it; see Gate.
 constexpr std::chrono::milliseconds kGateDeadline{20};
+// Nothing is urgent about an end.
+constexpr std::chrono::milliseconds kEndDeadline{2};
 // Beginning takes a tenth of a second, most of it for a context, unless some thread stays inside
 // the driver: then work that follows goes unseen for a while.
 constexpr std::chrono::seconds kBeginPatience{1};
@@ -101,12 +103,15 @@ bool Recording::MayEnd() {
   const DevicePool& pool = memory_.device_pool();
   const bool quiet = scheduler.queue().empty() && !scheduler.moving() && !memory_.any_unmapped() &&
                      pool.used() <= pool.budget();
-  return end_.May(quiet, acts, Now());
+  if (!end_.May(quiet, acts, Now())) return false;
+  if (memory_.supply().AllOnDevice()) return true;
+  end_.NotYet(Now());
+  return false;
 }
 
 void Recording::TryEnd() {
   bool ends = false;
-  if (parts_.gate->Close(kGateDeadline)) {
+  if (parts_.gate->Close(kEndDeadline)) {
     ends = End();
     parts_.gate->Open();
   }
@@ -122,7 +127,8 @@ bool Recording::End() {
   // What was recorded and still runs ends as recorded.
   const bool busy = waits_for_others_.load(std::memory_order_acquire) || memory_.has_dying() ||
                     parts_.maker->any_detached();
-  if (!known || busy || !MayEnd() || !memory_.supply().AllOnDevice()) return false;
+  if (!known || busy || !MayEnd()) return false;
+  memory_.supply().SetOnDevice();
   // What is written from here on nobody sees.
   parts_.scheduler->work().AnyMayBeWritten(/*but_read_mostly=*/false);
   parts_.streams->RecordingEnded();

@@ -57,7 +57,7 @@ class HostCopies {
   // By released work.
   struct Write {
     Writer by;
-    bool alone = false;    // No other work that may write it runs,
+    bool alone = false;    // No other work that may write it runs, also none that was not recorded,
     bool barrier = false;  // but for such as may write anything.
     bool follow = false;   // Fingerprints behind work may tell what is in it then.
   };

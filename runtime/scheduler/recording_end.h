@@ -40,25 +40,30 @@ class RecordingEnd {
   }
   void Ended(Instant now) { ended_ = now; }
 
-  // A look. `quiet`: nothing moves, is held or is left without a mapping. `acts`: how much was moved
-  // or held so far. True: it may end, if nothing is on the host.
+  // A look. `quiet`: nothing moves, is held or is left without a mapping. `acts`: how much was
+  // moved or held so far. True: it may end, if nothing is on the host.
   bool May(bool quiet, uint64_t acts, Instant now) {
     if (!quiet || acts != acts_ || !quiet_since_.has_value()) {
       acts_ = acts;
       quiet_since_.reset();
       if (quiet) quiet_since_ = now;
+      wait_ = patience_;
       return false;
     }
-    return now - *quiet_since_ >= patience_;
+    return now - *quiet_since_ >= wait_;
   }
-  // Something was on the host, or a thread was in the way.
-  void NotYet(Instant now) { quiet_since_ = now; }
+  // Something was on the host, or a thread was in the way: looked at again after twice as long.
+  void NotYet(Instant now) {
+    quiet_since_ = now;
+    wait_ = std::min(wait_ * 2, std::max(kMost, least_));
+  }
 
   Duration patience() const { return patience_; }
 
  private:
   const Duration least_;
   Duration patience_;
+  Duration wait_ = patience_;
   std::optional<Instant> ended_;
   std::optional<Instant> quiet_since_;
   uint64_t acts_ = 0;

@@ -138,7 +138,7 @@ void WorkFlow::MarkReleased(Work* work, const Moment& at) {
       if (!use.how.write) return;
       const HostCopies::Write write{
           .by = {work->id, work->submitter.thread, work->submitter.stream_key},
-          .alone = c.in_flight == 1,
+          .alone = c.in_flight == 1 && parts_.residency->UsersKnown(c),
           .barrier = barrier,
           .follow = at.follows_writers};
       if (parts_.host_copies->MayBeWritten(use.chunk, write)) {

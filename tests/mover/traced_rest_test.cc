@@ -173,6 +173,28 @@ TEST_P(TracedRest, WorkOfAThreadsOwnStreamKeepsItsMemory) {
   thread.join();
 }
 
+// A launch that was recorded keeps what was freed, and ends when nothing is recorded.
+TEST_P(TracedRest, WhatIsFreedMeanwhileIsGivenBack) {
+  Start();
+  BudgetIs(kAll);
+  // With `off` nothing comes beside what runs.
+  ASSERT_TRUE(Eventually([&] { return runtime_->stats().device_used == kAll * kChunk; }));
+  HostFlag flag(world_);
+  const CUstream parked = NewStream();
+  EXPECT_CU(flag.ParkIn(parked, 1));
+  Add(7, 1, parked);
+  AwaitRest({0, 1});
+  ASSERT_TRUE(OnDevice(7));
+  std::thread frees([&] {
+    EXPECT_CU(world_.api().CtxSetCurrent(world_.context()));
+    runtime_->Free(buffers_[7]);
+    runtime_->Synchronize();
+  });
+  flag.Set(1);
+  frees.join();
+  EXPECT_TRUE(Eventually([&] { return runtime_->stats().device_used <= (kAll - 1) * kChunk; }));
+}
+
 TEST_P(TracedRest, ThreadsGoOnMeanwhile) {
   Start();
   std::atomic<bool> stop{false};

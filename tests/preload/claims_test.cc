@@ -98,7 +98,7 @@ TEST_F(Claims, TwoThatStartTogetherSumToAtMostWhatIsFree) {
     // At all times: each is counted before the other takes more.
     EXPECT_TRUE(Soon([&] {
       EXPECT_LE(sum(), free);
-      return Budget(*a) >= 70 && Budget(*b) >= 70;
+      return Budget(*a) >= 48 && Budget(*b) >= 48;
     })) << Budget(*a)
         << " and " << Budget(*b);
     for (ToldProgram* const p : {a.get(), b.get()}) EXPECT_EQ(p->Line(), "done") << p->err();

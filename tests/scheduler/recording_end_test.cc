@@ -25,8 +25,10 @@ TEST(RecordingEndTest, WaitsAnewAfterAMoveOrWhileSomethingIsHeld) {
   EXPECT_FALSE(end.May(kQuiet, 8, AfterMs(349)));
   EXPECT_TRUE(end.May(kQuiet, 8, AfterMs(350)));
   end.NotYet(AfterMs(350));
-  EXPECT_FALSE(end.May(kQuiet, 8, AfterMs(449)));
-  EXPECT_TRUE(end.May(kQuiet, 8, AfterMs(450)));
+  EXPECT_FALSE(end.May(kQuiet, 8, AfterMs(549)));
+  EXPECT_TRUE(end.May(kQuiet, 8, AfterMs(550)));
+  EXPECT_FALSE(end.May(kQuiet, 9, AfterMs(551)));
+  EXPECT_TRUE(end.May(kQuiet, 9, AfterMs(651))) << "what moved may have been what was in the way";
 }
 
 TEST(RecordingEndTest, TakesLongerWhereMemoryRanShortSoonAfter) {
