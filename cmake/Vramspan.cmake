@@ -137,8 +137,6 @@ function(vramspan_add_test name)
     "VRAMSPAN_DRIVER=${PROJECT_BINARY_DIR}/lib/simcuda/libcuda.so.1"
     # Tests of tracing ask for it.
     "VRAMSPAN_TRACER=off"
-    # Each test's simulated devices are its own, but all have the same names.
-    "VRAMSPAN_CLAIMS=off"
     # What `vramspan info` found on this machine is not for tests to decide by.
     "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/no-cache"
     "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1"

@@ -166,7 +166,8 @@ TEST_F(Claims, DevicesAreSharedEachByItself) {
 
 TEST_F(Claims, WhoWantsNoneOrHasNoFolderIsAsEver) {
   for (const Environment& none :
-       {Environment{{"VRAMSPAN_CLAIMS", "off"}}, Environment{{"XDG_RUNTIME_DIR", ""}},
+       {Environment{{"VRAMSPAN_CLAIMS", "off"}}, Environment{{"VRAMSPAN_CLAIMS", ""}},
+        Environment{{"XDG_RUNTIME_DIR", ""}},
         Environment{{"XDG_RUNTIME_DIR", folder_ + "/nowhere"}}}) {
     const auto a = Start(none);
     ExpectDone(a.get(), "alloc 10");

@@ -93,7 +93,6 @@ TEST(Run, ABudgetIsComparedWithTheLargestGpu) {
 }
 
 TEST(Run, OptionsBecomeVariables) {
-  unsetenv("VRAMSPAN_CLAIMS");  // The tests have it off.
   const Output env = Launch(
       "--device-memory 8GiB --host-memory 50% --chunk 4MiB --policy lru --tracer hooks --overlap "
       "safe --graphs cut --report budget --broker require --record /tmp/%p.vramspan --record-times "
