@@ -32,10 +32,11 @@ class Supply {
   // Says that once, with how much it is by now: to be called when an allocation or a move has what
   // it asked for.
   void TellShortage();
-  // Whether all data is on the device, also such as no chunk shows.
-  bool AllOnDevice() VS_REQUIRES(state_.mu);
+  // Whether all data is on the device, also such as no chunk shows. The caller holds the memory
+  // lock, as for SetOnDevice.
+  bool AllOnDevice() VS_NO_THREAD_SAFETY_ANALYSIS;
   // From here on memory is not short until some goes to the host. REQUIRES: AllOnDevice.
-  void SetOnDevice() VS_REQUIRES(state_.mu);
+  void SetOnDevice();
   // Whether any ever has.
   bool host_used() const { return host_used_.load(std::memory_order_relaxed) != kNever; }
   // Since when, where it is said.

