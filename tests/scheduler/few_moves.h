@@ -50,8 +50,10 @@ class FewMoves final : public SchedulerOwner {
     return {.now = Instant(std::chrono::seconds(10) + std::chrono::microseconds(us)),
             .budget = budget_,
             .used = used_,
-            .available = used_ < budget_ ? budget_ - used_ : Bytes(0)};
+            .available = used_ < budget_ ? budget_ - used_ : Bytes(0),
+            .follows_writers = follows_writers_};
   }
+  void FollowWriters() { follows_writers_ = true; }
   void SetBudget(Bytes budget) { budget_ = budget; }
   // It is submitted, and held or runs.
   bool Submit(Work* work, int64_t us) {
@@ -102,6 +104,7 @@ class FewMoves final : public SchedulerOwner {
   void Return(Bytes size) { used_ -= size; }
 
  private:
+  bool follows_writers_ = false;
   FewChunks chunks_;
   std::unique_ptr<EvictionPolicy> policy_ = MakePolicy("lru").value();
   Scheduler scheduler_;

@@ -141,5 +141,21 @@ TEST(SchedulerNext, NothingIsDueBeforeAPauseEnds) {
   EXPECT_EQ(few.Next(us.count() + 1).kind, Kind::kMapOnHost);
 }
 
+// Work that nobody saw may write the chunk behind the fingerprint.
+TEST(SchedulerNext, AFingerprintSaysNothingBesideWorkThatMayHaveGoneUnseen) {
+  for (const Tracking tracking : {Tracking::kAll, Tracking::kSinceTracking}) {
+    FewMoves few(1, 1);
+    few.FollowWriters();
+    few->Track(tracking);
+    constexpr Fingerprint kSame{1, 2};
+    SomeWork first({1}), second({1});
+    for (SomeWork* const work : {&first, &second}) {
+      EXPECT_TRUE(few.Submit(work, 0));
+      (void)few->Found(ChunkIndex(1), work->id, kSame);
+    }
+    EXPECT_EQ(few.chunk(1).last_unchanged, tracking == Tracking::kAll);
+  }
+}
+
 }  // namespace
 }  // namespace vramspan
