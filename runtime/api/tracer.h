@@ -92,8 +92,8 @@ class Tracer {
   // A graph was launched in so many segments.
   void NoteSegments(size_t segments);
 
-  // Around the calling thread's wait for its device. Where it waits for a stream, it waits here until
-  // what that holds has been let go.
+  // Around the calling thread's wait for its device. Where it waits for a stream, it waits here
+  // until what that holds has been let go.
   void BeginWait(uint32_t call, const void* params);
   void EndWait(uint32_t call, const void* params);
 

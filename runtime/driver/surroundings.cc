@@ -53,17 +53,18 @@ bool UnderWsl(const Driver& driver, const std::string& root) {
          absl::StrContains(file, "/wsl/drivers/");
 }
 
-std::string SurroundingsText(const Driver& driver, std::string_view device_name) {
+std::string SurroundingsText(const Driver& driver, std::string_view device_name,
+                             const std::string& root) {
   std::string text;
   const DeviceKind kind = KindOfDevice(device_name);
   if (kind == DeviceKind::kMig) text = "a MIG instance";
   if (kind == DeviceKind::kVgpu) text = "a vGPU";
-  if (UnderWsl(driver)) absl::StrAppend(&text, text.empty() ? "" : ", ", "under WSL2");
+  if (UnderWsl(driver, root)) absl::StrAppend(&text, text.empty() ? "" : ", ", "under WSL2");
   return text;
 }
 
-std::string WhatHelps(const Driver& driver, std::string_view device_name) {
-  if (UnderWsl(driver)) {
+std::string WhatHelps(const Driver& driver, std::string_view device_name, const std::string& root) {
+  if (UnderWsl(driver, root)) {
     return "under WSL2 Windows' driver decides, and none was seen to allow it; run on Linux itself";
   }
   if (KindOfDevice(device_name) == DeviceKind::kVgpu) {

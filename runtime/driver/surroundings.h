@@ -22,10 +22,12 @@ bool KernelIsWsl(const std::string& root = {});
 bool UnderWsl(const Driver& driver, const std::string& root = {});
 
 // "a MIG instance, under WSL2"; empty for a card on Linux.
-std::string SurroundingsText(const Driver& driver, std::string_view device_name);
+std::string SurroundingsText(const Driver& driver, std::string_view device_name,
+                             const std::string& root = {});
 
 // What helps where the driver refuses what vramspan needs, as the end of a sentence.
-std::string WhatHelps(const Driver& driver, std::string_view device_name);
+std::string WhatHelps(const Driver& driver, std::string_view device_name,
+                      const std::string& root = {});
 
 }  // namespace vramspan
 

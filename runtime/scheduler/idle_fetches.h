@@ -21,8 +21,8 @@ class IdleFetches {
   bool due() const { return due_; }
   Instant not_before() const { return not_before_; }
   // Appends what may come back into so much room, the hottest first: all that nobody wants there,
-  // where there is room for that, else what is warm. REQUIRES: nothing moves, and nothing runs that may
-  // touch any memory.
+  // where there is room for that, else what is warm. REQUIRES: nothing moves, and nothing runs that
+  // may touch any memory.
   void Add(const Residency& residency, const Heat& heat, Bytes room, Instant now,
            std::vector<ChunkIndex>* fetch);
 

@@ -19,7 +19,8 @@ namespace vramspan {
 
 class RecordingEnd {
  public:
-  // Choices. `kSoon`, `kLate`: in patiences, a rest that was too short, and one that was long.
+  // Choices, tried on train.py and gpt2.py of bench/programs alone. `kSoon`, `kLate`: in patiences,
+  // a rest that was too short, and one that was long.
   static constexpr Duration kLeast = std::chrono::milliseconds(100);
   static constexpr Duration kMost = std::chrono::minutes(1);
   static constexpr int kSoon = 8;
