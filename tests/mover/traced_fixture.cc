@@ -176,6 +176,9 @@ TracedTest::Pressure::~Pressure() {
 
 void TracedTest::Pressure::Run() {
   EXPECT_CU(test_.world_.api().CtxSetCurrent(test_.world_.context()));
+  // What it waits for would end a capture that another thread makes in the global mode.
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  EXPECT_CU(test_.world_.api().ThreadExchangeStreamCaptureMode(&mode));
   const CUstream stream = test_.world_.NewStream();
   while (!stop_.load()) {
     for (const size_t i : which_) test_.Add(i, 1, stream);
