@@ -1,5 +1,6 @@
 #include "runtime/mover/mover_thread.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <thread>
@@ -211,7 +212,11 @@ void MoverThread::Pause() {
   if (active) {
     signals.Sleep(memory_.mu, kShortSleep);
   } else if (MustLook()) {
-    signals.Sleep(memory_.mu, kLongSleep);
+    // Or what runs leaves room for what is expected behind it.
+    const auto ahead =
+        std::chrono::duration_cast<std::chrono::microseconds>(scheduler.planning().ahead_after());
+    signals.Sleep(memory_.mu,
+                  std::clamp<std::chrono::microseconds>(ahead, kShortSleep, kLongSleep));
     // What happened on the device meanwhile tells nobody.
     if (parts_.work->begun() != 0 || parts_.streams->draining()) signals.Wake();
   } else {

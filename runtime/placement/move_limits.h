@@ -44,7 +44,7 @@ inline constexpr uint64_t kRemapTimeNs = 500'000;
 
 // Expected work that a plan looks at, where the program has not queued as much itself; and what is
 // remembered for it.
-inline constexpr size_t kExpectedWorks = 256;
+inline constexpr size_t kExpectedWorks = 1024;
 inline constexpr size_t kMostSets = 1 << 14;
 inline constexpr size_t kMostSetChunks = 1 << 20;
 

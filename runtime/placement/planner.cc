@@ -56,6 +56,7 @@ void Planner::Make(const PlanRequest& request, const ResidencyView& residency, P
   plan->wait = false;
   Scratch& s = *scratch_;
   s.Start(request, residency);
+  plan->lacks = s.ahead.missing() != 0;
   s.FreeOverBudget(request.must_free.value, plan);
   if (s.head < s.ahead.works()) s.FetchAll(request, plan);
   s.victims.Finish();

@@ -119,6 +119,8 @@ struct Plan {
   // True when the head lacks something that is not in `fetch` and could be once work or moves in
   // flight have finished: do not give up on it yet.
   bool wait = false;
+  // Something in the look-ahead has yet to come to the device, now or later.
+  bool lacks = false;
 };
 
 }  // namespace vramspan

@@ -1,5 +1,7 @@
 #include "runtime/scheduler/plan_maker.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 
 #include "runtime/base/log.h"
@@ -158,6 +160,7 @@ bool PlanMaker::Make(const Room& room, const Conditions& at, Plan* plan) {
   plan->evict.clear();
   plan->fetch.clear();
   plan->in_place.clear();
+  plan->lacks = false;
   if (Rests(at)) return false;
   bool any = from_.trials->PriceQueue(*from_.queue, room.available);
   if (any) Remake();
@@ -187,7 +190,8 @@ bool PlanMaker::Make(const Room& room, const Conditions& at, Plan* plan) {
   if (!may_fetch && over == Bytes(0)) return any;
   if (changed_) FollowQueue();
   const bool held = follows_ ? head != nullptr : held_.size() > run_in_place_;
-  if (!held && over == Bytes(0)) return any;
+  const bool ahead = head == nullptr && planned_.expected() != 0;
+  if (!held && !ahead && over == Bytes(0)) return any;
 
   PlanRequest request;
   planned_.Tell(&request);
@@ -205,11 +209,22 @@ bool PlanMaker::Make(const Room& room, const Conditions& at, Plan* plan) {
              from_.counts->in_submission() != 0 ? from_.queue->StuckChunks(at.now)
                                                 : std::vector<ChunkIndex>());
   planner_.Make(request, views_, &made_);
+  if (head == nullptr && over == Bytes(0)) LeaveWhatIsBarred();
   any |= RunInPlace(made_, at.now);
   plan->evict.insert(plan->evict.end(), made_.evict.begin(), made_.evict.end());
   plan->fetch = made_.fetch;
   plan->in_place = made_.in_place;
+  plan->lacks = made_.lacks;
   return any;
+}
+
+void PlanMaker::LeaveWhatIsBarred() {
+  const Heat& heat = from_.trials->heat();
+  const auto barred = [&heat](ChunkIndex chunk) { return heat.IsBarred(chunk); };
+  if (!absl::c_any_of(made_.fetch, barred)) return;
+  made_.evict.clear();
+  made_.fetch.clear();
+  made_.lacks = false;
 }
 
 bool PlanMaker::RunInPlace(const Plan& plan, Instant now) {

@@ -69,6 +69,8 @@ class PlanMaker {
   size_t released() const { return released_.size(); }
 
   // --- the plan ---
+  // It is known what comes next, though none of it may have come.
+  bool Expects() const { return traced_ && from_.sequence->confident(); }
   // What to start now, in this order. Whether work may go on that could not before: a trial was
   // made of it, or it is to run in place.
   bool Make(const Room& room, const Conditions& at, Plan* plan);
@@ -84,6 +86,9 @@ class PlanMaker {
   void MakeQueue();
   void AddForecast();
   bool QueueIsRight() const;
+  // Nothing is begun for work that is merely expected, where it wants what somebody wants to stay
+  // away until it is used again.
+  void LeaveWhatIsBarred();
   bool RunInPlace(const Plan& plan, Instant now);  // Whether there was any such work.
 
   const PlanSources from_;

@@ -94,29 +94,45 @@ bool Planning::ServeEvictions(ChunkIndex chunk) {
 bool Planning::MayReturn(const Moment& at) const {
   return idle_fetches_on_ && parts_.trials != nullptr && parts_.queue->empty() &&
          at.used <= at.budget && parts_.counts->barriers() == 0 && parts_.moves->size() == 0 &&
-         idle_fetches_.due();
+         idle_fetches_.due() && !(plan_.lacks && parts_.plan_maker->Expects());
 }
 
 bool Planning::IsDue(const Moment& at) const {
   if (parts_.trials == nullptr) return again_;
   const bool over = at.used > at.budget;
   if (parts_.queue->empty() && !over) {
-    return MayReturn(at) && at.now >= idle_fetches_.not_before();
+    return (LooksAhead(at) && at.now >= made_ + ahead_after_) ||
+           (MayReturn(at) && at.now >= idle_fetches_.not_before());
   }
   // What names memory gives way when its thread has been in submission for long.
   const bool blocked = parts_.counts->in_submission() != 0 && at.now - made_ >= kBlockedAfter;
   return again_ || blocked || at.available > available_ || (over && at.used > used_);
 }
 
+bool Planning::LooksAhead(const Moment& at) const {
+  return again_ && parts_.plan_maker != nullptr && parts_.plan_maker->Expects() &&
+         parts_.queue->empty() && at.used <= at.budget;
+}
+
+void Planning::SetNextAhead(bool ahead) {
+  if (ahead && !plan_.lacks) {
+    ahead_after_ = std::clamp(2 * ahead_after_, kAheadAfter, kAheadAtMost);
+  } else {
+    // What leaves for a fetch leaves room that is to be filled at once.
+    ahead_after_ = plan_.evict.empty() ? kAheadAfter : Duration(0);
+  }
+}
+
 bool Planning::Make(const Moment& at, const Conditions& conditions) {
   plan_.evict.clear();
   plan_.fetch.clear();
   evictions_ = fetches_ = 0;
+  const bool ahead = LooksAhead(at) && at.now >= made_ + ahead_after_;
   made_ = at.now;
   available_ = at.available;
   used_ = at.used;
   fetches_until_ = at.now + Duration(kRemapTimeNs);
-  idle_ = parts_.trials != nullptr && parts_.queue->empty() && at.used <= at.budget;
+  idle_ = parts_.trials != nullptr && parts_.queue->empty() && at.used <= at.budget && !ahead;
   const Room room{.budget = at.budget,
                   .used = at.used,
                   .available = at.available,
@@ -132,6 +148,7 @@ bool Planning::Make(const Moment& at, const Conditions& conditions) {
   } else {
     again_ = false;
     again_ |= parts_.plan_maker->Make(room, conditions, &plan_);
+    SetNextAhead(ahead);
   }
   plans_ += !plan_.evict.empty() || !plan_.fetch.empty();
   return !idle_ && again_;
@@ -140,6 +157,7 @@ bool Planning::Make(const Moment& at, const Conditions& conditions) {
 Instant Planning::Due(const Moment& at, Instant before) const {
   // Nothing begins before, nor is what was lost or unmapped looked at.
   if (Pauses(at.now)) return std::min(before, not_before_);
+  if (LooksAhead(at)) before = std::min(before, std::max(at.now, made_ + ahead_after_));
   if (MayReturn(at)) before = std::min(before, std::max(at.now, idle_fetches_.not_before()));
   if (parts_.counts->in_submission() != 0 && !parts_.queue->empty()) {
     before = std::min(before, std::max(at.now, made_ + kBlockedAfter));

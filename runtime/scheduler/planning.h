@@ -66,12 +66,23 @@ class Planning {
   bool returns_due() const { return idle_fetches_on_ && idle_fetches_.due(); }
   uint64_t returned() const { return returned_; }  // Idle fetches that began.
   uint64_t plans() const { return plans_; }        // Made that had something to say.
+  // Nothing is held: how long after a plan for what is expected the next is due, if anything has
+  // changed.
+  Duration ahead_after() const { return ahead_after_; }
 
  private:
   static constexpr Duration kAfterFailure = std::chrono::milliseconds(5);
   static constexpr Duration kAfterRefusal = std::chrono::microseconds(100);
+  // About what a chunk takes to come. Four doublings, while all that is expected lies on the
+  // device.
+  static constexpr Duration kAheadAfter = std::chrono::microseconds(200);
+  static constexpr Duration kAheadAtMost = 16 * kAheadAfter;
 
   bool IsDue(const Moment& at) const;
+  // Whether what is expected is looked at, though nothing is held and nothing must leave.
+  bool LooksAhead(const Moment& at) const;
+  // After a plan of work; `ahead`: of what is expected only.
+  void SetNextAhead(bool ahead);
   // Whether work may go on.
   bool Make(const Moment& at, const Conditions& conditions);
   bool MayReturn(const Moment& at) const;
@@ -93,6 +104,7 @@ class Planning {
   bool again_ = false;
   Bytes available_, used_;  // When the last was made.
   Instant made_;
+  Duration ahead_after_ = kAheadAfter;
   Instant not_before_;
   uint64_t returned_ = 0, plans_ = 0;
 };

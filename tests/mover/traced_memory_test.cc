@@ -109,8 +109,8 @@ TEST_P(TracedMemory, ComesBackWhenThereIsRoom) {
     return left.size() == kBudget &&
            runtime_->stats().device_used == runtime_->stats().device_budget;
   }));
-  for (const size_t i : there) Free(i);
   const vramspanStatistics before = runtime_->stats();
+  for (const size_t i : there) Free(i);
   EXPECT_TRUE(Eventually([&] {
     for (const size_t i : left) {
       if (!OnDevice(i)) return false;
@@ -118,7 +118,8 @@ TEST_P(TracedMemory, ComesBackWhenThereIsRoom) {
     return true;
   }));
   const vramspanStatistics after = runtime_->stats();
-  EXPECT_GE(after.returned, kBudget);
+  // Where it is known what comes next, that is why.
+  EXPECT_GE(after.fetches, before.fetches + kBudget);
   EXPECT_EQ(after.works, before.works);
 }
 

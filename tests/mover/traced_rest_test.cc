@@ -209,7 +209,9 @@ TEST_P(TracedRest, ThreadsGoOnMeanwhile) {
         EXPECT_CU(world_.api().StreamSynchronize(own));
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
       }
-      if (own != CU_STREAM_PER_THREAD) EXPECT_CU(world_.api().StreamDestroy(own));
+      if (own != CU_STREAM_PER_THREAD) {
+        EXPECT_CU(world_.api().StreamDestroy(own));
+      }
     });
   }
   for (int round = 0; round < 3; ++round) {

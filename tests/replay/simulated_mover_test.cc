@@ -394,12 +394,14 @@ TEST(SimulatedMover, MemoryIsMadeForChunksOfOtherSizes) {
   constexpr int kLaps = 10;
   const auto added = [](Bytes one, Bytes other) {
     RunBuilder builder;
-    std::vector<uint32_t> all;
-    for (const Bytes size : {one, other}) {
-      for (Bytes sum; sum < MiB(64); sum += size) all.push_back(builder.Allocate(size));
+    std::vector<uint32_t> halves[2];
+    for (const bool second : {false, true}) {
+      const Bytes size = second ? other : one;
+      for (Bytes sum; sum < MiB(64); sum += size) halves[second].push_back(builder.Allocate(size));
     }
+    // Either half takes all there is, so that none of it can stay, whatever is expected.
     for (int lap = 0; lap < kLaps; ++lap) {
-      for (const uint32_t a : all) builder.Work(std::vector<uint32_t>{a}, 1000);
+      for (const std::vector<uint32_t>& half : halves) builder.Work(half, 1000);
     }
     const RecordedRun run = builder.Take();
     ReplayPrices dear;

@@ -106,6 +106,101 @@ TEST(SchedulerNext, WhatFillsTheStreamsIsAsMuchAsHeldLaunchesMake) {
   EXPECT_FALSE(few->work().Full(/*kernels_only=*/false));
 }
 
+// A program that uses chunks 1 to 5 one after the other, again and again, on a device with room for
+// four.
+class Repeats : public ::testing::Test {
+ protected:
+  Repeats() {
+    for (int lap = 0; lap < 4; ++lap) {
+      for (uint32_t c = 1; c <= 5; ++c) Run(c);
+    }
+  }
+  // The work is there, and runs when this returns.
+  Work* Begin(uint32_t chunk) {
+    Work* const work = works_.emplace_back(std::make_unique<SomeWork>(std::vector{chunk})).get();
+    work->signature = Sequence::Signature(*work);
+    for (bool runs = few_.Submit(work, us_); !runs; us_ += 10) {
+      const Action action = few_.Next(us_);
+      runs = action.work == work;
+      Do(action);
+    }
+    return work;
+  }
+  void Run(uint32_t chunk) {
+    Work* const work = Begin(chunk);
+    us_ += 100;
+    few_.End(work, us_);
+    for (Action action = few_.Next(us_); action.kind != Kind::kNothing; action = few_.Next(us_)) {
+      Do(action);
+    }
+  }
+  void Do(const Action& action) {
+    if (action.kind == Kind::kFetch || action.kind == Kind::kEvict) few_.Copy(action.move);
+    if (action.kind == Kind::kRemap) few_.Remap(action.move, us_);
+  }
+  // Work runs that has its chunk. Returns the one that is not there.
+  uint32_t BeginWithRoomForAll() {
+    uint32_t next = 1;
+    for (; !IsThere(next); ++next) Run(next);
+    Begin(next);
+    uint32_t missing = 1;
+    while (IsThere(missing)) ++missing;
+    few_.SetBudget(MiB(16) * 5);
+    few_->LookAgain();
+    us_ += 1000;
+    return missing;
+  }
+  bool IsThere(uint32_t chunk) { return few_.chunk(chunk).on_device; }
+
+  FewMoves few_{5, 4};
+  int64_t us_ = 0;
+  std::vector<std::unique_ptr<SomeWork>> works_;
+};
+
+TEST_F(Repeats, WhatIsExpectedComesThoughNothingIsHeld) {
+  const uint32_t missing = BeginWithRoomForAll();
+  EXPECT_TRUE(few_->queue().empty());
+  few_.Expect(Kind::kFetch, missing, us_);
+}
+
+TEST_F(Repeats, WhatIsToStayAwayDoesNotComeForWhatIsMerelyExpected) {
+  const uint32_t missing = BeginWithRoomForAll();
+  Do(few_.Next(us_));
+  const uint32_t other = missing % 5 + 1;
+  SomeWork leaves({other});
+  leaves.kind = Work::Kind::kEvict;
+  few_.Submit(&leaves, us_);
+  for (Action action = few_.Next(us_); action.kind != Kind::kNothing; action = few_.Next(us_)) {
+    Do(action);
+  }
+  few_.End(&leaves, us_);
+  us_ += 10'000;
+  few_->LookAgain();
+  few_.ExpectNothing(us_);
+  EXPECT_FALSE(IsThere(other));
+}
+
+TEST_F(Repeats, WhatIsExpectedIsLookedAtLessOftenWhileAllOfItIsThere) {
+  few_.SetBudget(MiB(16) * 5);
+  for (int lap = 0; lap < 2; ++lap) {
+    for (uint32_t c = 1; c <= 5; ++c) Run(c);
+  }
+  for (uint32_t c = 1; c <= 5; ++c) ASSERT_TRUE(IsThere(c));
+  Duration before = few_->planning().ahead_after();
+  for (uint32_t c = 1; c <= 5; ++c) {
+    us_ += 20'000;
+    Run(c);
+    const Duration after = few_->planning().ahead_after();
+    EXPECT_GE(after, before);
+    before = after;
+  }
+  EXPECT_EQ(before, Duration(std::chrono::microseconds(3200)));
+  // Something has ended since, so there is something to look at, in a while.
+  Work* const work = Begin(1);
+  few_.End(work, us_ + 100);
+  EXPECT_EQ(few_->Due(few_.At(us_ + 100), Instant::max()), few_.At(us_ + 3200).now);
+}
+
 TEST(SchedulerNext, IdleProgramsHaveTheirHostMemoryMappedAgain) {
   FewMoves few(3, 2);
   few.residency().SetUnmapped(ChunkIndex(3), true);
