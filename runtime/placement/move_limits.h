@@ -81,11 +81,18 @@ constexpr bool IsFilling(Bytes used, Bytes budget) {
   return used.value >= budget.value - budget.value / 100 * 20;
 }
 
-// The largest chunk that leaves a budget enough of them to choose among, as a log2.
+// The largest chunk that leaves a budget enough of them to choose among, as a log2. The place of a
+// large one stands empty for the millisecond that it takes to leave and the next to come: there
+// must be many beside it. Below that size a chunk costs as much in calls as in copies.
 inline constexpr uint64_t kLeastChunksOfBudget = 32;
+inline constexpr uint64_t kLeastLargeOfBudget = 128;
+inline constexpr int kLargeLog2 = 25;
 constexpr int LargestChunk(Bytes budget) {
+  const auto least = [](int log2) {
+    return log2 < kLargeLog2 ? kLeastChunksOfBudget : kLeastLargeOfBudget;
+  };
   int log2 = kMaxChunkLog2;
-  while (log2 > kMinChunkLog2 && ChunkBytes(log2) * kLeastChunksOfBudget > budget) --log2;
+  while (log2 > kMinChunkLog2 && ChunkBytes(log2) * least(log2) > budget) --log2;
   return log2;
 }
 
