@@ -275,6 +275,8 @@ TEST(ReplayCommand, MistakesExitWithTwoAndSayWhatIsAllowed) {
       {"synthetic:loop,layers=1e9", "'layers=1e9'"},
       {"synthetic:loop,wheels=4", "'wheels=4' in 'synthetic:loop,wheels=4' is not a key; use "},
       {"synthetic:loop,layers=100000,passes=1000000", "at most"},
+      {"synthetic:training,layers=10000,passes=100000", "at most"},
+      {"synthetic:training,group=0", "'group=0'"},
   };
   for (const auto& c : cases) {
     const bool whole = std::string(c.arguments).empty() || c.arguments[0] == 's';

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -415,6 +416,27 @@ TEST(SimulatedMover, MemoryIsMadeForChunksOfOtherSizes) {
   // Each once.
   EXPECT_LE(added(MiB(16), MiB(16)), 8 * 10);
   EXPECT_GT(added(MiB(16), MiB(4)), 2 * 8 * 10);
+}
+
+// Each layer's weights are used forwards and backwards, and all of a group's memory but what is
+// kept from forward to backward by the optimiser.
+TEST(SimulatedMover, ATrainingThatIsMadeUp) {
+  const RecordedRun run = Synthetic("training,layers=5,passes=3,mib=16,kept=32,us=500,group=2");
+  EXPECT_EQ(run.allocations.size(), 5u * 5);
+  ASSERT_EQ(run.works.size(), 3u * (5 + 5 + 3));
+  std::map<std::string, size_t> works;
+  std::map<std::string, size_t> named;
+  for (const RecordedWork& w : run.works) {
+    ++works[run.codes[w.code].name];
+    named[run.codes[w.code].name] += run.set(w.set).size();
+  }
+  EXPECT_EQ(works,
+            (std::map<std::string, size_t>{{"forward", 15}, {"backward", 15}, {"optimiser", 9}}));
+  EXPECT_EQ(named,
+            (std::map<std::string, size_t>{{"forward", 30}, {"backward", 45}, {"optimiser", 60}}));
+  const ReplayResult all = Replay(run, {.policy = "cost", .device_memory = MiB(16) * 5 * 6});
+  EXPECT_EQ(all.fetches, 0u) << "all of it fits";
+  EXPECT_GT(Replay(run, {.policy = "cost", .device_memory = MiB(16) * 5 * 4}).fetches, 0u);
 }
 
 TEST(SimulatedMover, TheSameWhateverTheNumberOfThreads) {

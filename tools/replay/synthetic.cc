@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "synthetic:";
 constexpr uint64_t kMostWorks = 20'000'000;
+constexpr uint64_t kMibOfMicrosecond = 2;  // Of a device's memory.
 
 struct Key {
   std::string_view name;
@@ -38,6 +39,12 @@ Keys RandomKeys() {
           {"works", 2000, 1, kMostWorks}, {"mib", 32, 2, 1 << 20},
           {"us", 500, 1, 60'000'000},     {"streams", 1, 1, 64},
           {"lead", 5, 0, 60'000'000},     {"written", 1, 0, 1}};
+}
+
+Keys TrainingKeys() {
+  return {{"layers", 24, 1, 10'000},  {"passes", 10, 1, 100'000},  {"mib", 160, 1, 1 << 20},
+          {"kept", 240, 1, 1 << 20},  {"us", 1200, 1, 60'000'000}, {"group", 4, 1, 10'000},
+          {"lead", 5, 0, 60'000'000}, {"written", 1, 0, 1}};
 }
 
 uint64_t Of(const Keys& keys, std::string_view name) {
@@ -130,12 +137,14 @@ class Writer {
   absl::flat_hash_map<std::string, uint32_t> codes_;
 };
 
+Status TooMany(std::string_view spec, uint64_t works) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", Repeated(spec), "' has ", works, " works; use at most ", kMostWorks));
+}
+
 StatusOr<RecordedRun> Loop(std::string_view spec, const Keys& keys, bool sweep) {
   const uint64_t layers = Of(keys, "layers"), passes = Of(keys, "passes");
-  if (layers * passes > kMostWorks) {
-    return absl::InvalidArgumentError(absl::StrCat("'", Repeated(spec), "' has ", layers * passes,
-                                                   " works; use at most ", kMostWorks));
-  }
+  if (layers * passes > kMostWorks) return TooMany(spec, layers * passes);
   Writer writer(keys);
   for (uint64_t i = 0; i < layers; ++i) {
     writer.Allocate(MiB(Of(keys, "mib")), absl::StrCat("layer ", i));
@@ -145,6 +154,38 @@ StatusOr<RecordedRun> Loop(std::string_view spec, const Keys& keys, bool sweep) 
       const auto layer = static_cast<uint32_t>(sweep && pass % 2 == 1 ? layers - 1 - i : i);
       const char* name = sweep && pass % 2 == 1 ? "backward" : "forward";
       writer.Work(name, {layer}, Of(keys, "us"), 0);
+    }
+  }
+  return writer.Take(spec);
+}
+
+StatusOr<RecordedRun> Training(std::string_view spec, const Keys& keys) {
+  const uint64_t layers = Of(keys, "layers"), passes = Of(keys, "passes");
+  if (layers * passes * 3 > kMostWorks) return TooMany(spec, layers * passes * 3);
+  Writer writer(keys);
+  const auto each = [&](const char* what, uint64_t mib) {
+    std::vector<uint32_t> all;
+    for (uint64_t i = 0; i < layers; ++i) {
+      all.push_back(writer.Allocate(MiB(mib), absl::StrCat(what, " ", i)));
+    }
+    return all;
+  };
+  const uint64_t mib = Of(keys, "mib"), us = Of(keys, "us"), group = Of(keys, "group");
+  const std::vector<uint32_t> weights = each("weights", mib), gradients = each("gradients", mib),
+                              means = each("means", mib), variances = each("variances", mib),
+                              kept = each("activations", Of(keys, "kept"));
+  for (uint64_t pass = 0; pass < passes; ++pass) {
+    for (uint64_t i = 0; i < layers; ++i) writer.Work("forward", {weights[i], kept[i]}, us, 0);
+    for (uint64_t i = layers; i-- > 0;) {
+      writer.Work("backward", {weights[i], kept[i], gradients[i]}, 2 * us, 0);
+    }
+    for (uint64_t first = 0; first < layers; first += group) {
+      std::vector<uint32_t> named;
+      for (uint64_t i = first; i < std::min(first + group, layers); ++i) {
+        named.insert(named.end(), {weights[i], gradients[i], means[i], variances[i]});
+      }
+      // Read once, and three of four written.
+      writer.Work("optimiser", named, named.size() * mib * 7 / 4 / kMibOfMicrosecond + 1, 0);
     }
   }
   return writer.Take(spec);
@@ -187,16 +228,18 @@ bool IsSynthetic(std::string_view spec) { return spec.starts_with(kPrefix); }
 StatusOr<RecordedRun> SyntheticRun(std::string_view spec) {
   std::vector<std::string_view> words = absl::StrSplit(spec.substr(kPrefix.size()), ',');
   const std::string_view kind = words.front();
-  if (kind != "loop" && kind != "sweep" && kind != "random") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", Repeated(spec),
-        "' is not a synthetic run; use synthetic:loop, synthetic:sweep or synthetic:random"));
+  if (kind != "loop" && kind != "sweep" && kind != "random" && kind != "training") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", Repeated(spec),
+                     "' is not a synthetic run; use synthetic:loop, synthetic:sweep, "
+                     "synthetic:random or synthetic:training"));
   }
-  Keys keys = kind == "random" ? RandomKeys() : LoopKeys();
+  Keys keys = kind == "random" ? RandomKeys() : kind == "training" ? TrainingKeys() : LoopKeys();
   for (size_t i = 1; i < words.size(); ++i) {
     VS_RETURN_IF_ERROR(Fill(words[i], spec, &keys));
   }
   if (kind == "random") return Random(spec, keys);
+  if (kind == "training") return Training(spec, keys);
   return Loop(spec, keys, kind == "sweep");
 }
 
