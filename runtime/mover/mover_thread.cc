@@ -189,7 +189,7 @@ bool MoverThread::MustLook() {
   const DevicePool& pool = memory_.device_pool();
   return parts_.work->begun() != 0 || parts_.streams->draining() || memory_.has_dying() ||
          parts_.recording->asked() || pool.used() > pool.budget() || memory_.any_unmapped() ||
-         (parts_.recording->begun() && parts_.scheduler->planning().returns_due());
+         (parts_.recording->begun() && parts_.scheduler->planning().pending());
 }
 
 void MoverThread::Pause() {
@@ -213,10 +213,8 @@ void MoverThread::Pause() {
     signals.Sleep(memory_.mu, kShortSleep);
   } else if (MustLook()) {
     // Or what runs leaves room for what is expected behind it.
-    const auto ahead =
-        std::chrono::duration_cast<std::chrono::microseconds>(scheduler.planning().ahead_after());
-    signals.Sleep(memory_.mu,
-                  std::clamp<std::chrono::microseconds>(ahead, kShortSleep, kLongSleep));
+    const Duration each = std::min<Duration>(scheduler.planning().looks_each(), kLongSleep);
+    signals.Sleep(memory_.mu, std::chrono::duration_cast<std::chrono::microseconds>(each));
     // What happened on the device meanwhile tells nobody.
     if (parts_.work->begun() != 0 || parts_.streams->draining()) signals.Wake();
   } else {

@@ -43,6 +43,8 @@ class Forecast {
   // The next work was submitted; `signature` is a hash of all that makes it the same work (its
   // kernel and its chunks).
   void Saw(uint64_t signature);
+  // Works may have been submitted that it did not see.
+  void Interrupted() { streak_ = 0; }
 
   // Fills `out` with the signatures that are expected after the last one seen and `skipped` others,
   // in order, as many as there is room for: beyond one period the period repeats. Returns how many:

@@ -42,9 +42,9 @@ inline constexpr size_t kMostHeldKernels = 160;
 // take one.
 inline constexpr uint64_t kRemapTimeNs = 500'000;
 
-// Expected work that a plan looks at, where the program has not queued as much itself; and what is
-// remembered for it.
-inline constexpr size_t kExpectedWorks = 1024;
+// Expected work that a plan looks at, where the program has not queued as much itself: few or many
+// (Sequence::sight). And what is remembered for it.
+inline constexpr size_t kExpectedWorks = 1024, kLeastExpected = 256;
 inline constexpr size_t kMostSets = 1 << 14;
 inline constexpr size_t kMostSetChunks = 1 << 20;
 

@@ -108,7 +108,8 @@ void PlanMaker::MakeQueue() {
 
 void PlanMaker::AddForecast() {
   const size_t queued = planned_.works().size() - planned_.expected();
-  const size_t most = traced_ ? kExpectedWorks - std::min(queued, kExpectedWorks) : 0;
+  const size_t sight = from_.sequence->sight();
+  const size_t most = traced_ ? sight - std::min(queued, sight) : 0;
   planned_.KeepExpected(static_cast<uint32_t>(from_.sequence->confident() ? most : 0));
   const size_t known = planned_.expected();
   if (known >= most) return;
@@ -125,8 +126,9 @@ bool PlanMaker::QueueIsRight() const {
   const size_t released = right.size();
   for (const Work* work : *from_.queue) right.push_back(Queued(*work));
   const size_t queued = right.size();
-  if (traced_ && queued < kExpectedWorks) {
-    from_.sequence->Next(0, kExpectedWorks - queued, from_.trials->history(),
+  const size_t sight = from_.sequence->sight();
+  if (traced_ && queued < sight) {
+    from_.sequence->Next(0, sight - queued, from_.trials->history(),
                          [&](const QueuedWork& work) { right.push_back(work); });
   }
   const absl::Span<const QueuedWork> works = planned_.works();
@@ -160,7 +162,6 @@ bool PlanMaker::Make(const Room& room, const Conditions& at, Plan* plan) {
   plan->evict.clear();
   plan->fetch.clear();
   plan->in_place.clear();
-  plan->lacks = false;
   if (Rests(at)) return false;
   bool any = from_.trials->PriceQueue(*from_.queue, room.available);
   if (any) Remake();
@@ -188,6 +189,7 @@ bool PlanMaker::Make(const Room& room, const Conditions& at, Plan* plan) {
   if (may_evict) AddExplicitEvictions(&plan->evict);
   // Then a plan has nothing to say.
   if (!may_fetch && over == Bytes(0)) return any;
+  plan->lacks = false;
   if (changed_) FollowQueue();
   const bool held = follows_ ? head != nullptr : held_.size() > run_in_place_;
   const bool ahead = head == nullptr && planned_.expected() != 0;

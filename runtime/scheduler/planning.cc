@@ -1,6 +1,7 @@
 #include "runtime/scheduler/planning.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/placement/move_limits.h"
 
@@ -9,7 +10,12 @@ namespace vramspan {
 void Planning::Submitted(Work* work) {
   if (parts_.plan_maker != nullptr) parts_.plan_maker->Submitted(work);
   // What is so far behind is looked at when next something changes.
-  if (work->held) again_ |= parts_.queue->size() < kExpectedWorks;
+  if (!work->held) return;
+  again_ |= parts_.queue->size() < kExpectedWorks;
+  // What was to come for others may take the room that this one waits for.
+  if (!std::exchange(ahead_, false)) return;
+  evictions_ = plan_.evict.size();
+  DropFetches();
 }
 
 void Planning::Released(Work* head) {
@@ -26,8 +32,14 @@ void Planning::Remake() {
   again_ = true;
 }
 
+void Planning::Failed(Instant now) {
+  not_before_ = now + kAfterFailure;
+  if (ahead_) ahead_not_before_ = now + kAfterFailureAhead;
+}
+
 void Planning::Refused(Instant now) {
   DropFetches();
+  if (parts_.queue->empty()) ahead_not_before_ = now + kAfterRefusalAhead;
   not_before_ = std::max(not_before_, now + kAfterRefusal);
   again_ = true;
 }
@@ -94,14 +106,14 @@ bool Planning::ServeEvictions(ChunkIndex chunk) {
 bool Planning::MayReturn(const Moment& at) const {
   return idle_fetches_on_ && parts_.trials != nullptr && parts_.queue->empty() &&
          at.used <= at.budget && parts_.counts->barriers() == 0 && parts_.moves->size() == 0 &&
-         idle_fetches_.due() && !(plan_.lacks && parts_.plan_maker->Expects());
+         ReturnsAreDue();
 }
 
 bool Planning::IsDue(const Moment& at) const {
   if (parts_.trials == nullptr) return again_;
   const bool over = at.used > at.budget;
   if (parts_.queue->empty() && !over) {
-    return (LooksAhead(at) && at.now >= made_ + ahead_after_) ||
+    return (LooksAhead(at) && at.now >= AheadFrom()) ||
            (MayReturn(at) && at.now >= idle_fetches_.not_before());
   }
   // What names memory gives way when its thread has been in submission for long.
@@ -110,12 +122,15 @@ bool Planning::IsDue(const Moment& at) const {
 }
 
 bool Planning::LooksAhead(const Moment& at) const {
-  return again_ && parts_.plan_maker != nullptr && parts_.plan_maker->Expects() &&
-         parts_.queue->empty() && at.used <= at.budget;
+  return again_ && Expects() && parts_.queue->empty() && at.used <= at.budget;
 }
 
-void Planning::SetNextAhead(bool ahead) {
-  if (ahead && !plan_.lacks) {
+Duration Planning::looks_each() const {
+  return plan_.lacks && Expects() ? std::max(ahead_after_, kAheadAfter) : Duration::max();
+}
+
+void Planning::SetNextAhead() {
+  if (ahead_ && !plan_.lacks) {
     ahead_after_ = std::clamp(2 * ahead_after_, kAheadAfter, kAheadAtMost);
   } else {
     // What leaves for a fetch leaves room that is to be filled at once.
@@ -127,12 +142,12 @@ bool Planning::Make(const Moment& at, const Conditions& conditions) {
   plan_.evict.clear();
   plan_.fetch.clear();
   evictions_ = fetches_ = 0;
-  const bool ahead = LooksAhead(at) && at.now >= made_ + ahead_after_;
+  ahead_ = LooksAhead(at) && at.now >= AheadFrom();
   made_ = at.now;
   available_ = at.available;
   used_ = at.used;
   fetches_until_ = at.now + Duration(kRemapTimeNs);
-  idle_ = parts_.trials != nullptr && parts_.queue->empty() && at.used <= at.budget && !ahead;
+  idle_ = parts_.trials != nullptr && parts_.queue->empty() && at.used <= at.budget && !ahead_;
   const Room room{.budget = at.budget,
                   .used = at.used,
                   .available = at.available,
@@ -148,7 +163,7 @@ bool Planning::Make(const Moment& at, const Conditions& conditions) {
   } else {
     again_ = false;
     again_ |= parts_.plan_maker->Make(room, conditions, &plan_);
-    SetNextAhead(ahead);
+    SetNextAhead();
   }
   plans_ += !plan_.evict.empty() || !plan_.fetch.empty();
   return !idle_ && again_;
@@ -157,7 +172,7 @@ bool Planning::Make(const Moment& at, const Conditions& conditions) {
 Instant Planning::Due(const Moment& at, Instant before) const {
   // Nothing begins before, nor is what was lost or unmapped looked at.
   if (Pauses(at.now)) return std::min(before, not_before_);
-  if (LooksAhead(at)) before = std::min(before, std::max(at.now, made_ + ahead_after_));
+  if (LooksAhead(at)) before = std::min(before, std::max(at.now, AheadFrom()));
   if (MayReturn(at)) before = std::min(before, std::max(at.now, idle_fetches_.not_before()));
   if (parts_.counts->in_submission() != 0 && !parts_.queue->empty()) {
     before = std::min(before, std::max(at.now, made_ + kBlockedAfter));

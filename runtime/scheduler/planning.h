@@ -51,7 +51,7 @@ class Planning {
   // Held work wants others than it did, or is to run in place.
   void Remake();
   // After a failure what failed will most likely fail again: nothing begins for a while.
-  void Failed(Instant now) { not_before_ = now + kAfterFailure; }
+  void Failed(Instant now);
   // What was to come found no memory: that went to another.
   void Refused(Instant now);
   bool Pauses(Instant now) const { return now < not_before_; }
@@ -63,26 +63,38 @@ class Planning {
   ChunkMove* NextMove(const Moment& at, const Conditions& conditions, bool* work_may_go);
   // When idle fetches may come, unless `before`.
   Instant Due(const Moment& at, Instant before) const;
-  bool returns_due() const { return idle_fetches_on_ && idle_fetches_.due(); }
+  // Something may have to be begun though nothing is held and nothing runs.
+  bool pending() const {
+    return parts_.queue->empty() && ((again_ && Expects()) || ReturnsAreDue());
+  }
   uint64_t returned() const { return returned_; }  // Idle fetches that began.
   uint64_t plans() const { return plans_; }        // Made that had something to say.
-  // Nothing is held: how long after a plan for what is expected the next is due, if anything has
-  // changed.
-  Duration ahead_after() const { return ahead_after_; }
+  // How often work that ends is to be looked for while nothing is held: it makes room for what is
+  // expected.
+  Duration looks_each() const;
 
  private:
   static constexpr Duration kAfterFailure = std::chrono::milliseconds(5);
   static constexpr Duration kAfterRefusal = std::chrono::microseconds(100);
+  // Of what nobody waits for.
+  static constexpr Duration kAfterFailureAhead = std::chrono::seconds(1);
+  static constexpr Duration kAfterRefusalAhead = std::chrono::milliseconds(20);
   // About what a chunk takes to come. Four doublings, while all that is expected lies on the
   // device.
   static constexpr Duration kAheadAfter = std::chrono::microseconds(200);
   static constexpr Duration kAheadAtMost = 16 * kAheadAfter;
 
   bool IsDue(const Moment& at) const;
+  bool Expects() const { return parts_.plan_maker != nullptr && parts_.plan_maker->Expects(); }
+  // What is expected comes first.
+  bool ReturnsAreDue() const {
+    return idle_fetches_on_ && idle_fetches_.due() && !(plan_.lacks && Expects());
+  }
   // Whether what is expected is looked at, though nothing is held and nothing must leave.
   bool LooksAhead(const Moment& at) const;
-  // After a plan of work; `ahead`: of what is expected only.
-  void SetNextAhead(bool ahead);
+  // When the next plan for it may be made.
+  Instant AheadFrom() const { return std::max(made_ + ahead_after_, ahead_not_before_); }
+  void SetNextAhead();  // After a plan of work.
   // Whether work may go on.
   bool Make(const Moment& at, const Conditions& conditions);
   bool MayReturn(const Moment& at) const;
@@ -104,7 +116,9 @@ class Planning {
   bool again_ = false;
   Bytes available_, used_;  // When the last was made.
   Instant made_;
+  bool ahead_ = false;  // The plan is for what is expected only.
   Duration ahead_after_ = kAheadAfter;
+  Instant ahead_not_before_;
   Instant not_before_;
   uint64_t returned_ = 0, plans_ = 0;
 };

@@ -197,6 +197,7 @@ void Scheduler::UsersDeclared(ChunkIndex chunk) {
 void Scheduler::Track(Tracking tracking) {
   tell_({.kind = Tells::kTrack, .value = static_cast<uint64_t>(tracking)}, [&] {
     residency_.Track(tracking);
+    sequence_.Interrupted();
     planning_.Again();
   });
 }

@@ -25,6 +25,7 @@ Sequence::Seen Sequence::Saw(Work* work) {
   const uint64_t hits = forecast_.hits();
   forecast_.Saw(work->signature);
   seen.expected = forecast_.hits() != hits;
+  LookBack(*work);
   const auto known = sets_.find(work->signature);
   const bool changed = known != sets_.end();
   if (changed) {
@@ -51,6 +52,36 @@ Sequence::Seen Sequence::Saw(Work* work) {
   // It wants others than it did, and so does what is expected to be the same.
   if (changed) seen.changed = set.chunks;
   return seen;
+}
+
+void Sequence::LookBack(const Work& work) {
+  ++counted_;
+  const uint32_t first = work.wanted.chunks.empty() ? 0 : work.wanted.chunks[0].value;
+  if (first != 0 && counted_ > kFar) {
+    bool any = false;
+    for (uint64_t i = 0; i <= 2 * kAside; ++i) {
+      any |= far_expected_[(counted_ - kAside + i) % far_expected_.size()] == first;
+    }
+    far_ += (any - far_) / kFarMemory;
+    far_weight_ += (1 - far_weight_) / kFarMemory;
+  }
+  LookFar();
+}
+
+void Sequence::LookFar() {
+  uint64_t far = 0;
+  uint32_t first = 0;
+  if (forecast_.Next(absl::MakeSpan(&far, 1), kFar - 1) != 0) {
+    const auto found = sets_.find(far);
+    if (found != sets_.end() && !found->second.chunks.empty())
+      first = found->second.chunks[0].value;
+  }
+  far_expected_[(counted_ + kFar) % far_expected_.size()] = first;
+}
+
+size_t Sequence::sight() const {
+  const bool sure = counted_ > 2 * kFar && far_ >= kFarSure * far_weight_;
+  return sure ? kExpectedWorks : kLeastExpected;
 }
 
 void Sequence::Next(size_t skipped, size_t most, const KernelHistory& history,

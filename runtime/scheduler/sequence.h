@@ -10,6 +10,7 @@
 #include <absl/functional/function_ref.h>
 #include <absl/types/span.h>
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -47,10 +48,20 @@ class Sequence {
   void Next(size_t skipped, size_t most, const KernelHistory& history,
             absl::FunctionRef<void(const QueuedWork&)> expect);
   bool confident() const { return forecast_.confident(); }
+  // So many works ahead it is worth to look: far, where most of what came had been expected far
+  // ahead, its first chunk at about its place. Where a program chooses what comes next, the next
+  // works may be sure, and what is expected behind them displaces what it may choose.
+  size_t sight() const;
+  // Works may have been submitted that it did not see.
+  void Interrupted() { forecast_.Interrupted(); }
   uint64_t hits() const { return forecast_.hits(); }
   uint64_t misses() const { return forecast_.misses(); }
 
  private:
+  // Works that are looked far ahead; how far from its place what was expected may come; of how many
+  // works it is told how often it came, and how often it must.
+  static constexpr uint64_t kFar = 512, kAside = 16;
+  static constexpr double kFarMemory = 2048, kFarSure = 0.65;
   static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
   struct Set {
     uint64_t kernel = 0;
@@ -60,7 +71,14 @@ class Sequence {
     std::vector<ChunkIndex> chunks;
   };
 
+  // Whether what came was expected long before, at about its place; and what is expected now.
+  void LookBack(const Work& work);
+  void LookFar();
+
   Forecast forecast_;
+  std::array<uint32_t, 2 * kFar> far_expected_{};  // First chunks; 0: nothing.
+  uint64_t counted_ = 0;
+  double far_ = 0, far_weight_ = 0;          // So many of what came of late were expected, of all.
   absl::flat_hash_map<uint64_t, Set> sets_;  // What work of a signature wanted last.
   size_t chunks_ = 0;                        // Of all sets.
 };

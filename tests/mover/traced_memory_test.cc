@@ -101,6 +101,7 @@ TEST_P(TracedMemory, ComesBackWhenThereIsRoom) {
     for (size_t i = 0; i < 2 * kBudget; ++i) Add(i, 1, stream_);
   }
   runtime_->Synchronize();
+  const vramspanStatistics before = runtime_->stats();
   // What the last launch had evicted to make room comes back by itself.
   Indices there, left;
   ASSERT_TRUE(Eventually([&] {
@@ -109,7 +110,6 @@ TEST_P(TracedMemory, ComesBackWhenThereIsRoom) {
     return left.size() == kBudget &&
            runtime_->stats().device_used == runtime_->stats().device_budget;
   }));
-  const vramspanStatistics before = runtime_->stats();
   for (const size_t i : there) Free(i);
   EXPECT_TRUE(Eventually([&] {
     for (const size_t i : left) {

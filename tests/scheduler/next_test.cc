@@ -186,19 +186,28 @@ TEST_F(Repeats, WhatIsExpectedIsLookedAtLessOftenWhileAllOfItIsThere) {
     for (uint32_t c = 1; c <= 5; ++c) Run(c);
   }
   for (uint32_t c = 1; c <= 5; ++c) ASSERT_TRUE(IsThere(c));
-  Duration before = few_->planning().ahead_after();
   for (uint32_t c = 1; c <= 5; ++c) {
     us_ += 20'000;
     Run(c);
-    const Duration after = few_->planning().ahead_after();
-    EXPECT_GE(after, before);
-    before = after;
   }
-  EXPECT_EQ(before, Duration(std::chrono::microseconds(3200)));
+  EXPECT_FALSE(few_->planning().pending());
   // Something has ended since, so there is something to look at, in a while.
   Work* const work = Begin(1);
   few_.End(work, us_ + 100);
   EXPECT_EQ(few_->Due(few_.At(us_ + 100), Instant::max()), few_.At(us_ + 3200).now);
+  EXPECT_TRUE(few_->planning().pending());
+  EXPECT_EQ(few_->planning().looks_each(), Duration::max()) << "nothing lacks room";
+}
+
+TEST_F(Repeats, ARefusalOfWhatNobodyWaitsForIsTriedAgainInAWhile) {
+  const uint32_t missing = BeginWithRoomForAll();
+  ChunkMove* const move = few_.Expect(Kind::kFetch, missing, us_);
+  few_.Return(MiB(16));
+  few_->Refused(move, /*failed=*/false, few_.At(us_).now);
+  few_.ExpectNothing(us_ + 101);
+  EXPECT_EQ(few_->Due(few_.At(us_ + 101), Instant::max()), few_.At(us_ + 20'000).now);
+  few_.ExpectNothing(us_ + 19'999);
+  few_.Expect(Kind::kFetch, missing, us_ + 20'000);
 }
 
 TEST(SchedulerNext, IdleProgramsHaveTheirHostMemoryMappedAgain) {

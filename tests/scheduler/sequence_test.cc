@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "runtime/placement/move_limits.h"
 #include "tests/scheduler/few_chunks.h"
 
@@ -45,6 +47,35 @@ TEST_F(SequenceTest, SaysWhatComesNextAndWhatItWanted) {
   EXPECT_EQ(First(1, 3), (std::vector<uint32_t>{2, 3, 1}));
   EXPECT_TRUE(Saw({1, 2}, 1).expected);
   EXPECT_FALSE(Saw({3, 4}, 3).expected) << "another was";
+}
+
+TEST_F(SequenceTest, IsLookedAtFarAheadWhereThatCameTrue) {
+  Laps(6);
+  EXPECT_EQ(sequence_.sight(), kLeastExpected);
+  Laps(400);
+  EXPECT_EQ(sequence_.sight(), kExpectedWorks);
+  Saw({5, 6}, 9);
+  Laps(10);
+  EXPECT_EQ(sequence_.sight(), kExpectedWorks) << "something was put in";
+  EXPECT_TRUE(sequence_.confident());
+  sequence_.Interrupted();
+  EXPECT_FALSE(sequence_.confident());
+}
+
+// One of three models for each request, by no rule: the rest of a request is sure, the next is not.
+TEST_F(SequenceTest, IsNotWhereTheProgramChooses) {
+  std::mt19937 random(1);
+  uint64_t sure = 0, far = 0;
+  for (uint64_t request = 0; request < 100; ++request) {
+    const uint32_t model = 200 * (random() % 3);
+    for (uint32_t i = 0; i < 200; ++i) {
+      Saw({model + i + 1}, model + i + 1);
+      sure += sequence_.confident();
+      far += sequence_.sight() != kLeastExpected;
+    }
+  }
+  EXPECT_GT(sure, 80u * 200);
+  EXPECT_LT(far, 10u * 200);
 }
 
 TEST_F(SequenceTest, TellsWhenWhatItSaidIsNoLongerTrue) {
