@@ -35,8 +35,10 @@ const EncodedAddresses& EncodedCache::Find(const Submission& launch, const Arena
   const uint64_t key = KeyOf(launch);
   Entry& entry = entries_[key * 0x9e3779b97f4a7c15u >> (64 - kLaunchesLog2)];
   if (entry.key == key && entry.allocations == allocations) return entry.found;
-  entry = {key, allocations,
-           EncodedAddresses::Find(launch.parameters.Block(&block_), launch.touches, world)};
+  entry.key = key;
+  entry.allocations = 0;  // As long as it is not found.
+  search_.Find(launch.parameters.Block(&block_), launch.touches, world, &entry.found);
+  entry.allocations = allocations;
   return entry.found;
 }
 
@@ -56,18 +58,21 @@ const EncodedAddresses& EncodedCache::FindInGraph(const Submission& launch,
     pointers.push_back(touch);
     known.insert(world.allocation(touch.ptr).base.value);
   }
-  entry = {number, allocations, EncodedAddresses::Find({}, pointers, world)};
+  entry.number = number;
+  entry.allocations = 0;
+  search_.Find({}, pointers, world, &entry.found);
   std::vector<DevicePtr>& all = entry.found.possible;
   for (const DevicePtr p : all) known.insert(world.allocation(p).base.value);
+  EncodedAddresses found;
   for (const EncodedParameters& parameters : launch.graph->encoded) {
-    const EncodedAddresses found =
-        EncodedAddresses::Find(parameters.block, parameters.named, world);
+    search_.Find(parameters.block, parameters.named, world, &found);
     entry.found.anywhere |= found.anywhere;
     for (const DevicePtr p : found.possible) {
       if (known.insert(world.allocation(p).base.value).second) all.push_back(p);
     }
   }
   entry.found.anywhere |= all.size() > kMostOfGraph;
+  entry.allocations = allocations;
   return entry.found;
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/api/extent_cache.h"
 #include "runtime/memory/memory.h"
 #include "runtime/observe/encoded_addresses.h"
+#include "runtime/observe/encoded_search.h"
 #include "runtime/observe/graphs.h"
 
 namespace vramspan {
@@ -40,6 +41,7 @@ class EncodedCache {
 
   std::vector<Entry> entries_;  // By key; made when first asked.
   std::vector<GraphEntry> graphs_;
+  EncodedSearch search_;
   std::vector<char> block_;  // Scratch.
 };
 

@@ -58,6 +58,9 @@ class ArenaSet {
   }
 
   const std::vector<Range>& ranges() const { return ranges_; }
+  // All ranges lie in [low, low + span).
+  uint64_t low() const { return low_; }
+  uint64_t span() const { return span_; }
 
  private:
   bool IsInOne(uint64_t value) const {
@@ -65,7 +68,6 @@ class ArenaSet {
                        [&](const Range& range) { return value - range.base < range.size; });
   }
 
-  // All ranges lie in [low_, low_ + span_).
   uint64_t low_ = 0, span_ = 0;
   std::vector<Range> ranges_;
 };

@@ -32,6 +32,8 @@ struct EncodedAddresses {
   // Allocations of one launch, and pairs of a pointer and a number that are tried.
   static constexpr size_t kMost = 64;
   static constexpr size_t kMostPairs = 1 << 16;
+  // The farthest that a distance goes.
+  static constexpr int64_t kFarthest = int64_t{1} << 47;
 
   // What lives in the arenas.
   struct World {
@@ -48,8 +50,11 @@ struct EncodedAddresses {
   bool any() const { return anywhere || !possible.empty(); }
 
   // `block`: the parameters as they lie; `named`: what their slots show, or what a graph names.
+  // Whoever asks often has an EncodedSearch of its own.
   static EncodedAddresses Find(absl::Span<const char> block, absl::Span<const Touch> named,
                                const World& world);
+  // Whether the number may be a distance: of those that are not negative most count something.
+  static constexpr bool IsDistance(int64_t number) { return number < 0 && number > -kFarthest; }
   // Whether there may be some, whatever lives where.
   static bool MayHold(absl::Span<const char> block, const ArenaSet& arenas);
 };
