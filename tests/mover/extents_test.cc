@@ -59,6 +59,23 @@ TEST_F(ExtentsTest, WhatIsFreedIsNotFound) {
   EXPECT_EQ(cache_.Find(memory(), inner).size, Bytes(0));
 }
 
+TEST_F(ExtentsTest, WhereNothingLivedSomethingMay) {
+  const DevicePtr begin = memory().page_map().base();
+  std::vector<DevicePtr> asked;
+  for (uint64_t at = 0; at < MiB(16).value; at += 4096) asked.push_back(begin + Bytes(at));
+  // Packed objects come unnoticed.
+  for (const Bytes size : {MiB(4), Bytes(4096)}) {
+    for (int i = 0; i < 2; ++i) {
+      for (const DevicePtr p : asked) ASSERT_EQ(cache_.Find(memory(), p).size, Bytes(0));
+    }
+    const DevicePtr there = Allocate(size);
+    ASSERT_LT(there, asked.back());
+    EXPECT_EQ(cache_.Find(memory(), there).base, there);
+    for (const DevicePtr p : asked) ASSERT_EQ(Of(cache_.Find(memory(), p)), Told(memory(), p));
+    ASSERT_TRUE(memory().Free(there).ok());
+  }
+}
+
 TEST_F(ExtentsTest, OfAReservationWhatIsMappedCounts) {
   const StatusOr<DevicePtr> base = memory().vmm().Reserve(MiB(64), MiB(2));
   ASSERT_TRUE(base.ok());
@@ -101,6 +118,8 @@ TEST_F(ExtentsTest, AnswersAsTheMemoryDoes) {
       const Bytes size(random() % 3 == 0 ? 4096 : (1 + random() % 6) * MiB(1).value + 4096);
       if (live.size() < 12) live.push_back(Allocate(size));
       asked.push_back(live.back() + Bytes(random() % 4096));
+      // Often nothing lives there, until something does.
+      asked.push_back(live.back() + MiB(random() % 16));
     } else if (random() % 8 == 0) {
       std::swap(live[random() % live.size()], live.back());
       ASSERT_TRUE(memory().Free(live.back()).ok());
