@@ -36,19 +36,30 @@ size_t Width(Bytes remote) { return remote > KernelHistory::kWide ? 1 : 0; }
 }  // namespace
 
 KernelHistory::Kernel& KernelHistory::Find(uint64_t kernel) {
-  if (const auto it = kernels_.find(kernel); it != kernels_.end()) {
-    by_age_.splice(by_age_.end(), by_age_, it->second.age);
-    return it->second;
+  if (Known(kernel) != nullptr) {
+    Kernel& known = *const_cast<Kernel*>(last_);
+    by_age_.splice(by_age_.end(), by_age_, known.age);
+    return known;
   }
   if (kernels_.size() == kMost) {
     const auto oldest = kernels_.find(by_age_.front());
     if (oldest->second.resident_samples != 0) ExpectedChanged(oldest->first);
+    last_ = nullptr;
     kernels_.erase(oldest);
     by_age_.pop_front();
   }
   Kernel& made = kernels_[kernel];
   made.age = by_age_.insert(by_age_.end(), kernel);
   return made;
+}
+
+const KernelHistory::Kernel* KernelHistory::Known(uint64_t kernel) const {
+  if (last_ != nullptr && last_id_ == kernel) return last_;
+  const auto it = kernels_.find(kernel);
+  if (it == kernels_.end()) return nullptr;
+  last_id_ = kernel;
+  last_ = &it->second;
+  return last_;
 }
 
 KernelHistory::Argument& KernelHistory::ArgumentOf(Kernel& kernel, uint16_t slot) {
@@ -145,10 +156,10 @@ void KernelHistory::Teach(uint64_t id, double passes, uint64_t resident) {
 }
 
 std::optional<double> KernelHistory::Passes(uint64_t kernel, uint16_t slot, Bytes remote) const {
-  const auto it = kernels_.find(kernel);
-  if (it == kernels_.end()) return std::nullopt;
+  const Kernel* const known = Known(kernel);
+  if (known == nullptr) return std::nullopt;
   const size_t width = Width(remote);
-  for (const Argument& a : it->second.arguments) {
+  for (const Argument& a : known->arguments) {
     if (a.used && a.slot == slot && a.trials[width] != 0) return a.passes[width];
   }
   return std::nullopt;
@@ -164,16 +175,16 @@ bool KernelHistory::WantsSample(uint64_t id, uint16_t slot, Bytes remote) {
 }
 
 bool KernelHistory::HasPasses(uint64_t kernel) const {
-  const auto it = kernels_.find(kernel);
-  return it != kernels_.end() &&
-         std::any_of(
-             it->second.arguments.begin(), it->second.arguments.end(),
-             [](const Argument& a) { return a.used && (a.trials[0] != 0 || a.trials[1] != 0); });
+  const Kernel* const known = Known(kernel);
+  return known != nullptr &&
+         std::any_of(known->arguments.begin(), known->arguments.end(), [](const Argument& a) {
+           return a.used && (a.trials[0] != 0 || a.trials[1] != 0);
+         });
 }
 
 bool KernelHistory::KnowsResident(uint64_t id) const {
-  const auto it = kernels_.find(id);
-  return it != kernels_.end() && it->second.resident_samples >= kSettled;
+  const Kernel* const known = Known(id);
+  return known != nullptr && known->resident_samples >= kSettled;
 }
 
 uint64_t KernelHistory::ExpectedOf(const Kernel& kernel) {
@@ -182,13 +193,13 @@ uint64_t KernelHistory::ExpectedOf(const Kernel& kernel) {
 }
 
 uint64_t KernelHistory::Expected(uint64_t id) const {
-  const auto it = kernels_.find(id);
-  return it == kernels_.end() ? kShort : ExpectedOf(it->second);
+  const Kernel* const known = Known(id);
+  return known == nullptr ? kShort : ExpectedOf(*known);
 }
 
 uint64_t KernelHistory::MayTake(const LaunchSample& sample) const {
-  const auto it = kernels_.find(sample.kernel);
-  const double resident = it == kernels_.end() ? 0 : it->second.resident;
+  const Kernel* const known = Known(sample.kernel);
+  const double resident = known == nullptr ? 0 : known->resident;
   const Bytes tried = sample.remote - sample.apart;
   const double passes = Passes(sample.kernel, sample.slot, tried).value_or(kMayPass);
   const double served =

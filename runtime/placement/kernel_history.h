@@ -133,6 +133,8 @@ class KernelHistory {
   };
 
   Kernel& Find(uint64_t kernel);
+  // Null: it is not known.
+  const Kernel* Known(uint64_t kernel) const;
   void ExpectedChanged(uint64_t kernel) {
     ++expected_changes_;
     expected_changed_ = kernel;
@@ -153,6 +155,9 @@ class KernelHistory {
   uint64_t changes_ = 0, expected_changes_ = 0, expected_changed_ = 0;
   std::unordered_map<uint64_t, Kernel> kernels_;
   std::list<uint64_t> by_age_;  // The least recently launched first.
+  // Of one launch the same kernel is asked for many times; null: none has been.
+  mutable const Kernel* last_ = nullptr;
+  mutable uint64_t last_id_ = 0;
 };
 
 }  // namespace vramspan
