@@ -70,16 +70,7 @@ StatusOr<StreamWork*> WorkScopes::BeginTracked(CUstream stream, absl::Span<const
   }
   if (parts_.work->holds_new()) [[unlikely]]
     AwaitTurn();
-  StreamWork* work;
-  {
-    MutexLock lock(memory_.mu);
-    work = parts_.work->New();
-    work->access = access;
-    work->kernel = kernel;
-    work->tag = tag;
-  }
-  VS_RETURN_IF_ERROR(TakeIn(work, stream, ranges, kept));
-  return work;
+  return TakeIn({.access = access, .kernel = kernel, .tag = tag}, stream, ranges, kept);
 }
 
 void WorkScopes::AwaitTurn() {
@@ -120,40 +111,35 @@ StatusOr<StreamWork*> WorkScopes::BeginCaptured(absl::Span<const WorkRange> rang
 
 Status WorkScopes::Submit(Work::Kind kind, const WorkRange& range, CUstream stream) {
   parts_.gate->Enter();
-  StreamWork* work;
-  {
-    MutexLock lock(memory_.mu);
-    work = parts_.work->New();
-    work->kind = kind;
-  }
-  Status status = TakeIn(work, stream, {&range, 1});
-  if (status.ok()) status = EndWork(work);
+  const StatusOr<StreamWork*> work = TakeIn({.kind = kind}, stream, {&range, 1});
+  const Status status = work.ok() ? EndWork(*work) : work.status();
   parts_.gate->Exit();
   return status;
 }
 
-Status WorkScopes::TakeIn(StreamWork* work, CUstream stream, absl::Span<const WorkRange> ranges,
-                          KeptUses* kept) {
-  const StatusOr<StreamState*> state = parts_.streams->StateOf(stream);
-  if (!state.ok()) {
-    MutexLock lock(memory_.mu);
-    parts_.work->Recycle(work);
-    return state.status();
-  }
-  work->stream = *state;
-  VS_ASSIGN_OR_RETURN(const Taken taken, Take(work, ranges, kept));
-  if (taken == Taken::kRuns) return absl::OkStatus();
+StatusOr<StreamWork*> WorkScopes::TakeIn(const NewWork& what, CUstream stream,
+                                         absl::Span<const WorkRange> ranges, KeptUses* kept) {
+  VS_ASSIGN_OR_RETURN(StreamState* const state, parts_.streams->StateOf(stream));
+  StreamWork* work = nullptr;
+  VS_ASSIGN_OR_RETURN(const Taken taken, Take(what, state, ranges, kept, &work));
+  if (taken == Taken::kRuns) return work;
   const Status status = HoldStream(work, taken == Taken::kHeldAfterMark);
-  if (!status.ok()) {
-    MutexLock lock(memory_.mu);
-    parts_.work->Cancel(work);
-  }
+  if (status.ok()) return work;
+  MutexLock lock(memory_.mu);
+  parts_.work->Cancel(work);
   return status;
 }
 
-StatusOr<WorkScopes::Taken> WorkScopes::Take(StreamWork* work, absl::Span<const WorkRange> ranges,
-                                             KeptUses* kept) {
+StatusOr<WorkScopes::Taken> WorkScopes::Take(const NewWork& what, StreamState* state,
+                                             absl::Span<const WorkRange> ranges, KeptUses* kept,
+                                             StreamWork** out) {
   MutexLock lock(memory_.mu);
+  StreamWork* const work = *out = parts_.work->New();
+  work->kind = what.kind;
+  work->access = what.access;
+  work->kernel = what.kernel;
+  work->tag = what.tag;
+  work->stream = state;
   const bool in_threads = parts_.work->waits_in_threads();
   if (!in_threads) parts_.work->WaitForRoom(ranges, work->access);
   work->submitter.stream_key = work->stream;

@@ -61,16 +61,22 @@ class WorkScopes {
   void AwaitTurn() VS_EXCLUDES(memory_.mu);
   // The driver looks captured copies up as it does others, though nothing of them runs.
   StatusOr<StreamWork*> BeginCaptured(absl::Span<const WorkRange> ranges, Access access);
-  // Takes the work in, and puts the hold into the stream where it must wait.
-  Status TakeIn(StreamWork* work, CUstream stream, absl::Span<const WorkRange> ranges,
-                KeptUses* kept = nullptr);
+  // What work is as it comes.
+  struct NewWork {
+    Work::Kind kind = Work::Kind::kScope;
+    Access access = Access::kExact;
+    uint64_t kernel = 0, tag = 0;
+  };
+  // Takes such work in, and puts the hold into the stream where it must wait.
+  StatusOr<StreamWork*> TakeIn(const NewWork& what, CUstream stream,
+                               absl::Span<const WorkRange> ranges, KeptUses* kept = nullptr);
   enum class Taken : uint8_t {
     kRuns,           // At once, or it has waited here.
     kHeld,           // It waits, and so must its stream,
     kHeldAfterMark,  // after a mark that tells when that has come so far.
   };
-  StatusOr<Taken> Take(StreamWork* work, absl::Span<const WorkRange> ranges, KeptUses* kept)
-      VS_EXCLUDES(memory_.mu);
+  StatusOr<Taken> Take(const NewWork& what, StreamState* state, absl::Span<const WorkRange> ranges,
+                       KeptUses* kept, StreamWork** out) VS_EXCLUDES(memory_.mu);
   Status HoldStream(StreamWork* work, bool mark);
   Status EndWork(StreamWork* work);
 
