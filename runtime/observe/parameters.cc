@@ -1,21 +1,32 @@
 #include "runtime/observe/parameters.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 namespace vramspan {
 
 absl::Span<const char> Parameters::Block(std::vector<char>* block) const {
-  block->clear();
   if (layout == nullptr) return buffer;
-  for (size_t i = 0; i < layout->places.size(); ++i) {
-    const auto [offset, size] = layout->places[i];
-    const auto* const value = static_cast<const char*>(values[i]);
-    if (value == nullptr || offset > kMostParameterBytes) continue;
-    const size_t taken = std::min(size, kMostParameterBytes - offset);
-    block->resize(std::max(block->size(), offset + taken));
-    std::memcpy(block->data() + offset, value, taken);
-  }
+  // Of those that there are: the value, where it begins, and its bytes.
+  const auto each = [&](auto visit) {
+    for (size_t i = 0; i < layout->places.size(); ++i) {
+      const auto [offset, size] = layout->places[i];
+      if (values[i] == nullptr || offset > kMostParameterBytes) continue;
+      visit(values[i], offset, std::min(size, kMostParameterBytes - offset));
+    }
+  };
+  size_t end = 0;
+  each([&](const void*, size_t offset, size_t taken) { end = std::max(end, offset + taken); });
+  block->assign(end, 0);
+  each([&](const void* value, size_t offset, size_t taken) {
+    // Most are of this size, and a call takes longer.
+    if (taken == sizeof(uint64_t)) {
+      std::memcpy(block->data() + offset, value, sizeof(uint64_t));
+    } else {
+      std::memcpy(block->data() + offset, value, taken);
+    }
+  });
   return *block;
 }
 
@@ -32,7 +43,6 @@ bool Parameters::Equal(absl::Span<const char> block) const {
     const size_t taken = std::min(size, kMostParameterBytes - offset);
     if (offset + taken > block.size()) return false;
     const char* const known = block.data() + offset;
-    // Most are of this size, and a call takes longer.
     if (taken == sizeof(uint64_t)) {
       uint64_t a, b;
       std::memcpy(&a, value, sizeof(a));
