@@ -115,7 +115,7 @@ class World {
   std::vector<uint64_t> memory_;
 };
 
-enum class Kernel { kEight, kSome, kProduct, kBlock };
+enum class Kernel { kEight, kCrowded, kSome, kProduct, kBlock };
 
 struct Launch {
   std::vector<uint64_t> words;
@@ -131,6 +131,12 @@ std::vector<Launch> MakeLaunches(const World& world, Kernel kernel) {
     if (kernel == Kernel::kEight) {
       // Three pointers, and small numbers.
       for (size_t i = 0; i < 8; ++i) launch.words.push_back(i < 3 ? world.Address(l * 3 + i) : i);
+      for (uint64_t& word : launch.words) launch.parameters.push_back(&word);
+    } else if (kernel == Kernel::kCrowded) {
+      // More kinds of launches than are remembered of a boundary go from the same three pointers.
+      for (size_t i = 0; i < 8; ++i) {
+        launch.words.push_back(i < 3 ? world.Address(i * kAllocations) : i);
+      }
       for (uint64_t& word : launch.words) launch.parameters.push_back(&word);
     } else if (kernel == Kernel::kSome) {
       // Of an element-wise kernel: nine pointers in 1.7 KiB of sizes and strides.
@@ -236,6 +242,10 @@ BENCHMARK_CAPTURE(Measure, recorded_some, Memory::kRecorded, Kernel::kSome);
 BENCHMARK_CAPTURE(Measure, recorded_product, Memory::kRecorded, Kernel::kProduct);
 BENCHMARK_CAPTURE(Measure, recorded_block, Memory::kRecorded, Kernel::kBlock);
 BENCHMARK_CAPTURE(Armed, short, Kernel::kEight, Again::kSame)
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond)
+    ->Iterations(kBatches);
+BENCHMARK_CAPTURE(Armed, short_crowded, Kernel::kCrowded, Again::kSame)
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond)
     ->Iterations(kBatches);

@@ -5,10 +5,15 @@
 // The answer depends on more than the launch: that is in Grounds, or the one who asks looks after
 // it (WorkingSets::Repeat, KeptUses). Nothing of it depends on the stream.
 //
+// What some launches name must be inferred each time: then only what else they come to is known.
+//
 // A launch is learnt when it comes for the second time: most that come twice come often. Bounded by
 // bytes, of a thread and of all; who has no more room forgets what it has. Threads: one.
 #ifndef VRAMSPAN_RUNTIME_API_LAUNCH_MEMO_H_
 #define VRAMSPAN_RUNTIME_API_LAUNCH_MEMO_H_
+
+#include <absl/algorithm/container.h>
+#include <absl/types/span.h>
 
 #include <array>
 #include <memory>
@@ -52,6 +57,13 @@ class LaunchMemo {
     uint64_t kernel = 0;
     size_t touches = 0;
     bool encoded = false;  // It may name memory in other forms.
+
+    // While they are the same, so are the chunks that they came to.
+    void NameRanges(absl::Span<const WorkRange> named) {
+      if (absl::c_equal(named, ranges)) return;
+      ranges.assign(named.begin(), named.end());
+      uses.allocations = 0;
+    }
 
    private:
     friend class LaunchMemo;

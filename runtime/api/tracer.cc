@@ -157,7 +157,7 @@ LaunchMemo::Grounds Tracer::GroundsOf(const Submission& launch) const {
 LaunchMemo::Known* Tracer::Learn(const Submission& launch, const LaunchMemo::Grounds& grounds,
                                  const WorkingSets::Repeatable* again, LaunchMemo::Known* known,
                                  LaunchMemo* memo) {
-  if (again == nullptr || !again->any()) {
+  if (again == nullptr) {
     if (known != nullptr) memo->Forget(known);
     memo->Refuse();
     return nullptr;
@@ -165,8 +165,6 @@ LaunchMemo::Known* Tracer::Learn(const Submission& launch, const LaunchMemo::Gro
   if (known == nullptr) known = memo->Learn(launch, grounds);
   if (known == nullptr) return nullptr;
   known->again = *again;
-  known->ranges.clear();
-  known->uses.allocations = 0;
   known->kernel = 0;
   known->touches = launch.touches.size();
   memo->Count(known);
@@ -239,7 +237,9 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   // reaches beside all that it may touch.
   const bool wide = beside.moves() || audit_ != nullptr;
   bool encoded = false;
-  if (launch && wide && (mover_.tracking() || recorder_ != nullptr)) {
+  // What is known to hold none holds none: every byte of it is the same, and all that lives.
+  const bool may_hold = known == nullptr || known->encoded;
+  if (launch && wide && may_hold && (mover_.tracking() || recorder_ != nullptr)) {
     encoded = FindEncoded(&scratch.encoded, &scratch.extents, &s);
   }
   if (launch && !hidden_.empty()) {
@@ -283,6 +283,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   }
   // What touches none of our memory is none of our business.
   if (access == Access::kExact && scratch.inferred.empty()) {
+    if (known != nullptr) known->NameRanges({});
     if (tag != 0) recorder_->Starting();
     return tag != 0;
   }
@@ -315,7 +316,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   }
   if (known != nullptr) {
     known->kernel = kernel;
-    known->ranges.assign(scratch.ranges.begin(), scratch.ranges.end());
+    known->NameRanges(scratch.ranges);
   }
   const Status status = mover_.Begin(s.stream, scratch.ranges, access, kernel, tag,
                                      known != nullptr ? &known->uses : nullptr);

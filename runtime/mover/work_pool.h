@@ -22,6 +22,8 @@ struct WorkRange {
   DevicePtr ptr;
   Bytes size;
   Use use;
+
+  bool operator==(const WorkRange&) const = default;
 };
 
 inline bool KernelsOnly(absl::Span<const WorkRange> ranges) {

@@ -15,6 +15,7 @@ namespace vramspan {
 class NamedPart {
  public:
   constexpr NamedPart() = default;  // All of it.
+  constexpr bool operator==(const NamedPart&) const = default;
   static constexpr NamedPart Of(Bytes named) {
     const uint64_t steps = std::max(named.value / kStep + (named.value % kStep != 0), kOnes);
     const int shift = std::bit_width(steps) - std::bit_width(kOnes);

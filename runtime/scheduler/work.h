@@ -33,6 +33,8 @@ struct Use {
   bool guessed : 1 = false;
   NamedPart part;  // Of the chunk: all that is likely, or all that is possible.
 
+  bool operator==(const Use&) const = default;
+
   // For memory that is named twice.
   void Add(const Use& other) {
     write |= other.write;

@@ -137,6 +137,83 @@ TEST_P(TracedMemo, NotAfterABoundaryWasLearnt) {
   ExpectUnknown(launch);
 }
 
+TEST_P(TracedMemo, WhatItNamesNowIsFetched) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  NewBuffer(2 * kChunk);
+  const size_t large = buffers_.size() - 1;
+  Buffer first = buffers_[large], second = buffers_[large];
+  first.words = second.words = kChunkWords;
+  second.ptr += kChunk;
+  const auto launch = [&] { EXPECT_CU(world_.LaunchAdd(first, 0, stream_)); };
+  Learn(launch);
+  EXPECT_CU(world_.LaunchAdd(second, 0, stream_));
+  ASSERT_NO_FATAL_FAILURE(PlaceOnHost({large}));
+  ExpectUnknown(launch);
+  runtime_->Synchronize();
+  EXPECT_EQ(runtime_->OnDevice(first), kChunk);
+  EXPECT_EQ(runtime_->OnDevice(second), 0u);
+}
+
+// More kinds of launches go from a pointer than are remembered of it: what each names is inferred
+// each time, and the rest is known.
+TEST_P(TracedMemo, WhatIsInferredEachTimeIsFetched) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  NewBuffer(2 * kChunk);
+  const size_t large = buffers_.size() - 1;
+  Buffer first = buffers_[large], second = buffers_[large];
+  first.words = second.words = kChunkWords;
+  second.ptr += kChunk;
+  const auto launch = [&](unsigned kind) {
+    EXPECT_CU(world_.LaunchAdd(first, 0, stream_, /*blocks=*/kind + 1));
+  };
+  for (int round = 0; round < 8; ++round) {
+    EXPECT_CU(world_.LaunchAdd(second, 0, stream_));
+    for (unsigned kind = 0; kind < 12; ++kind) launch(kind);
+    Wait(stream_);
+  }
+  const uint64_t before = known();
+  for (unsigned kind = 0; kind < 12; ++kind) {
+    ASSERT_NO_FATAL_FAILURE(PlaceOnHost({large}));
+    const uint64_t fetches = runtime_->stats().fetches;
+    launch(kind);
+    runtime_->Synchronize();
+    EXPECT_GT(runtime_->stats().fetches, fetches) << kind;
+  }
+  const std::string overlap = GetParam();
+  if (overlap == "safe" || overlap == "all") {
+    EXPECT_LT(known() - before, 12u) << "what is tested is not used";
+  }
+}
+
+// Of such, one byte decides whether another address is among the numbers.
+TEST_P(TracedMemo, OneByteOfAnAddressInAnotherForm) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  NewBuffer(2 * kChunk);
+  Word* one = Words(buffers_.size() - 1);
+  size_t count = 0;  // It goes nowhere.
+  const size_t page = buffers_[2].ptr >> 12, other = page ^ (page >> 32 << 32);
+  const std::string overlap = GetParam();
+  const uint64_t looks = overlap == "safe" || overlap == "all" ? 1 : 0;
+  Word value = 0;
+  const auto encoded = [&](size_t where, unsigned kind) {
+    const uint64_t before = runtime_->stats().launches_encoded;
+    EXPECT_CU(world_.Launch(Traced("add_to_page"), stream_, Parameters(one, where, count, value),
+                            /*blocks=*/kind + 1));
+    return runtime_->stats().launches_encoded - before;
+  };
+  Buffer second = buffers_.back();
+  second.ptr += kChunk;
+  second.words = kChunkWords;
+  for (int round = 0; round < 8; ++round) {
+    EXPECT_CU(world_.LaunchAdd(second, 0, stream_));
+    for (unsigned kind = 0; kind < 12; ++kind) {
+      EXPECT_GE(encoded(page, kind), looks) << round << " " << kind;
+      EXPECT_EQ(encoded(other, kind), 0) << round << " " << kind;
+    }
+    Wait(stream_);
+  }
+}
+
 TEST_P(TracedMemo, NoGraph) {
   ASSERT_NO_FATAL_FAILURE(Start());
   EXPECT_CU(DRIVER(cuStreamBeginCapture)(stream_, CU_STREAM_CAPTURE_MODE_GLOBAL));
