@@ -22,6 +22,11 @@ struct OtherClaims {
   Bytes ahead;         // What their budgets let them take yet.
   Bytes kept;          // Of that, what is by their users' word.
   bool wants = false;  // One of them lacks device memory, or soon will.
+  // What others have taken who say nothing any more, as where they are stopped. It is theirs, and
+  // missing from what is free; no more is kept for them.
+  Bytes lapsed;
+
+  bool None() const { return count == 0 && lapsed == Bytes(0); }
 };
 
 // The device as one program sees it.
@@ -48,7 +53,7 @@ constexpr Bytes ClaimStep(Bytes total) {
 
 // Left to the driver beside others: each has a context, modules and workspaces.
 inline Bytes ClaimReserve(const DeviceView& v) {
-  const Bytes all = v.taken + v.others.taken + v.free;
+  const Bytes all = v.taken + v.others.taken + v.others.lapsed + v.free;
   return Bytes(DeviceHeadroom(v.total, all).value / 2);
 }
 
@@ -59,7 +64,8 @@ inline Bytes ClaimRoom(const DeviceView& v) {
 
 // The budget that this program would have begun with without the others.
 inline Bytes AloneBudget(const DeviceView& v) {
-  return DefaultDeviceBudget(v.total, std::min(v.total, v.free + v.taken + v.others.taken));
+  const Bytes all = v.free + v.taken + v.others.taken + v.others.lapsed;
+  return DefaultDeviceBudget(v.total, std::min(v.total, all));
 }
 
 // What each may have where all are alike.
@@ -94,12 +100,12 @@ inline Bytes ClaimGoal(const DeviceView& v) {
 // refused is that otherwise.
 inline Bytes NextBudget(const DeviceView& v) {
   Bytes most = v.ceiling;
-  if (v.others.count != 0) most = std::min(most, ClaimRoom(v));
+  if (!v.others.None()) most = std::min(most, ClaimRoom(v));
   if (v.refused_at.has_value()) {
     most = std::min(most, WholeGranules(v.taken + LessOrNone(v.free, *v.refused_at)));
   }
   Bytes next = most;
-  if (v.others.count != 0) {
+  if (!v.others.None()) {
     next = std::min(most, ClaimGoal(v));
     const Bytes change = std::max(next, v.budget) - std::min(next, v.budget);
     if (change < ClaimStep(v.total) && v.budget <= most && !Wants(v)) next = v.budget;

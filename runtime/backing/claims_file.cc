@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/random.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -177,15 +178,21 @@ bool Lapsed(const ClaimRecord& r, uint64_t now) {
   return r.until <= now || r.until - now > Nanoseconds(kClaimLapse);
 }
 
-bool Lives(const ClaimRecord& r, uint64_t space, uint64_t now) {
-  if (r.pid == 0 || r.pid > INT32_MAX) return false;
-  if (r.space != space) return !Lapsed(r, now);
-  return ProcessStart(static_cast<pid_t>(r.pid)) == r.start;
-}
-
 bool SameWriting(const struct stat& a, const struct stat& b) {
   return a.st_ino == b.st_ino && a.st_size == b.st_size && a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
          a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+// By chance, and so not what any image of this process had before. The time alone would do.
+uint64_t ImageNumber() {
+  static const uint64_t number = [] {
+    uint64_t random = 0;
+    static_cast<void>(!getrandom(&random, sizeof(random), GRND_NONBLOCK));
+    struct timespec now {};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return random ^ (static_cast<uint64_t>(now.tv_sec) << 30 | static_cast<uint64_t>(now.tv_nsec));
+  }();
+  return number;
 }
 
 uint32_t NextSerial() {
@@ -201,13 +208,18 @@ ClaimsFile::ClaimsFile(const std::string& folder, std::string_view device_uuid)
       pid_(getpid()),
       start_(ProcessStart(pid_).value_or(0)),
       space_(ProcessNumberSpace()),
+      image_(ImageNumber()),
       serial_(NextSerial()) {}
 
 OtherClaims ClaimsFile::OthersIn(const ClaimsTable& table, uint64_t now) const {
   OtherClaims others;
   for (const ClaimRecord& r : table.records) {
-    if (IsOwn(r) || !Lives(r, space_, now)) continue;
+    if (IsOwn(r) || !Lives(r, now)) continue;
     const Bytes budget(std::min(r.budget, kMostClaimed)), taken(std::min(r.taken, kMostClaimed));
+    if (Lapsed(r, now)) {
+      others.lapsed += taken;
+      continue;
+    }
     ++others.count;
     others.taken += taken;
     others.ahead += LessOrNone(budget, taken);
@@ -229,7 +241,7 @@ Status ClaimsFile::Exchange(Instant at, int tries, Decide decide) {
   for (ClaimRecord& r : table.records) {
     if (IsOwn(r)) {
       own = &r;
-    } else if (empty == nullptr && !Lives(r, space_, now)) {
+    } else if (empty == nullptr && !Lives(r, now)) {
       empty = &r;
     }
   }
@@ -238,6 +250,7 @@ Status ClaimsFile::Exchange(Instant at, int tries, Decide decide) {
   const OwnClaim claim = decide(OthersIn(table, now));
   const ClaimRecord news = {.start = start_,
                             .space = space_,
+                            .image = image_,
                             .budget = claim.budget.value,
                             .taken = claim.taken.value,
                             .until = now + Nanoseconds(kClaimLapse),
@@ -286,7 +299,14 @@ void ClaimsFile::Leave() const {
 
 bool ClaimsFile::IsOwn(const ClaimRecord& r) const {
   return r.pid == static_cast<uint32_t>(pid_) && r.start == start_ && r.space == space_ &&
-         r.serial == serial_;
+         r.image == image_ && r.serial == serial_;
+}
+
+bool ClaimsFile::Lives(const ClaimRecord& r, uint64_t now) const {
+  if (r.pid == 0 || r.pid > INT32_MAX) return false;
+  if (r.space != space_) return !Lapsed(r, now);
+  if (r.pid == static_cast<uint32_t>(pid_)) return r.start == start_ && r.image == image_;
+  return ProcessStart(static_cast<pid_t>(r.pid)) == r.start;
 }
 
 }  // namespace vramspan

@@ -6,8 +6,12 @@
 // without; nobody waits by the clock, so a machine that was paused has had its tries all the same.
 // The file is opened for each use, so no descriptor is kept, and a child of fork has none.
 //
-// A claim counts while its process lives: same number, same start. Of a process in another
-// namespace nothing can be known, so its claim counts until it lapses.
+// A claim counts while it is renewed. Of one that has lapsed, as where its process is stopped, what
+// was taken counts alone, and that while the process lives: same number, same start. Of a process
+// in another namespace nothing can be known, so nothing of its claim counts then.
+//
+// A process that became another by exec has no part in what it claimed before: it finds that by a
+// number by chance, and takes it out. Where it makes no claims itself the old one lapses.
 //
 // What stands there is trusted no further than to be numbers. A file that is none of this kind is
 // as good as empty, and written over. A link, a pipe, or what others own is left alone, and so is
@@ -34,10 +38,9 @@
 
 namespace vramspan {
 
-// A claim lapses in so long where nobody can tell whether its process lives, and is renewed as
-// often as that.
-constexpr Duration kClaimLapse = std::chrono::seconds(60);
-constexpr Duration kClaimRenewal = std::chrono::seconds(20);
+// A claim is renewed as often as that, and lapses when that has not happened three times.
+constexpr Duration kClaimRenewal = std::chrono::seconds(5);
+constexpr Duration kClaimLapse = kClaimRenewal * 3;
 
 struct OwnClaim {
   Bytes budget, taken;
@@ -62,13 +65,14 @@ class ClaimsFile {
 
  private:
   bool IsOwn(const ClaimRecord& r) const;
+  bool Lives(const ClaimRecord& r, uint64_t now) const;
   OtherClaims OthersIn(const ClaimsTable& table, uint64_t now) const;
   void Saw(const std::optional<struct stat>& file, Instant now);
 
   const std::string folder_, path_;
   // Which of the claims is this one's: a process may have several runtimes.
   const pid_t pid_;
-  const uint64_t start_, space_;
+  const uint64_t start_, space_, image_;
   const uint32_t serial_;
   // As it was when it was last locked, and since when it has been that. Two writings may have the
   // same time, as coarse as the kernel's is: only what has been so for a while tells.

@@ -8,31 +8,32 @@
 namespace vramspan {
 
 // So many programs are known at once.
-constexpr uint32_t kMostClaims = 64;
+constexpr uint32_t kMostClaims = 63;
 
 struct ClaimRecord {
   uint64_t start = 0;  // Of the process, as the kernel has it.
   uint64_t space = 0;  // Its namespace of process numbers.
+  uint64_t image = 0;  // Of what runs in it: a number by chance, another one after exec.
   uint64_t budget = 0;
   uint64_t taken = 0;
-  uint64_t until = 0;  // Nanoseconds of the monotonic clock.
+  uint64_t until = 0;  // When it lapses, in nanoseconds of the monotonic clock.
   uint32_t pid = 0;    // 0: there is no claim.
   uint32_t serial = 0;
   uint32_t wants = 0;
   uint32_t given = 0;  // The budget is the user's, and none of it is given up.
 };
-static_assert(sizeof(ClaimRecord) == 56);
+static_assert(sizeof(ClaimRecord) == 64);
 
 struct ClaimsTable {
   static constexpr char kMagic[16] = {'v', 'r', 'a', 'm', 's', 'p', 'a', 'n',
-                                      ' ', 'c', 'l', 'a', 'i', 'm', 's', '1'};
+                                      ' ', 'c', 'l', 'a', 'i', 'm', 's', '2'};
 
   char magic[16] = {};
   ClaimRecord records[kMostClaims];
 
   bool Valid() const { return std::memcmp(magic, kMagic, sizeof(magic)) == 0; }
 };
-static_assert(sizeof(ClaimsTable) == 16 + 56 * kMostClaims);
+static_assert(sizeof(ClaimsTable) == 16 + 64 * kMostClaims);
 // One page at most: whoever is killed while it writes has written all of it or nothing.
 static_assert(sizeof(ClaimsTable) <= 4096);
 

@@ -44,10 +44,10 @@ DeviceRoom::Start DeviceRoom::Begin(Bytes alone, bool given) {
   settled_at_ = options_.now() + kUnsettled;
   // The analysis does not see the lock from inside a lambda.
   const auto decide = [&](const OtherClaims& others) VS_NO_THREAD_SAFETY_ANALYSIS {
-    others_ = others.count;
+    beside_ = !others.None();
     start = {alone, alone, absl::OkStatus()};
-    const StatusOr<Bytes> free = given || others_ == 0 ? Bytes(0) : options_.free();
-    if (!given && others_ != 0 && free.ok()) {
+    const StatusOr<Bytes> free = given || !beside_ ? Bytes(0) : options_.free();
+    if (!given && beside_ && free.ok()) {
       const DeviceView view{.total = options_.total, .free = *free, .others = others};
       alone_ = std::max(alone, AloneBudget(view));
       start.budget = std::min(alone_, ClaimRoom(view));
@@ -63,7 +63,7 @@ DeviceRoom::Start DeviceRoom::Begin(Bytes alone, bool given) {
     if (const Status again = Exchange(kOneTry, decide); !absl::IsUnavailable(again)) status = again;
   }
   if (!status.ok()) {
-    others_ = 0;
+    beside_ = false;
     alone_ = alone;
     start = {alone, alone, std::move(status)};
   }
@@ -84,7 +84,7 @@ Status DeviceRoom::Exchange(int tries, ClaimsFile::Decide decide) {
 }
 
 OwnClaim DeviceRoom::Decide(const OtherClaims& others) {
-  others_ = others.count;
+  beside_ = !others.None();
   const SlotPool::Use use = pool_->use();
   const Instant now = options_.now();
   if (refusal_.has_value() && now >= refusal_->lapses) refusal_.reset();
@@ -103,7 +103,7 @@ OwnClaim DeviceRoom::Decide(const OtherClaims& others) {
     next = NextBudget(view);
   } else if (const StatusOr<Bytes> free = options_.free(); free.ok()) {
     view.free = *free;
-    if (others.count != 0 && now < settled_at_) {
+    if (beside_ && now < settled_at_) {
       alone_ = std::max(alone_, AloneBudget(view));
       SetCeilings();
       view.ceiling = ceiling();
@@ -128,7 +128,7 @@ void DeviceRoom::Look(int tries, bool refused) {
     if (refused) {
       refusal_ = {options_.free().value_or(options_.total), options_.now() + kRefusalLapse};
     }
-    const bool news = others_ != 0 || options_.now() >= renew_at_ || Changed();
+    const bool news = beside_ || options_.now() >= renew_at_ || Changed();
     OwnClaim claim{.budget = Bytes(~uint64_t{0})};
     if (!news) claim = Decide({});
     if (news || claim.budget != announced_) {

@@ -81,7 +81,7 @@ class DeviceRoom {
     Instant lapses;
   };
 
-  bool IsAlone() const VS_REQUIRES(looking_) { return others_ == 0 && !refusal_.has_value(); }
+  bool IsAlone() const VS_REQUIRES(looking_) { return !beside_ && !refusal_.has_value(); }
   bool Changed() const VS_REQUIRES(looking_);
   void Lack();
   void Look(int tries, bool refused = false) VS_REQUIRES(looking_);
@@ -103,9 +103,9 @@ class DeviceRoom {
   ClaimsFile file_ VS_GUARDED_BY(looking_);
   Bytes alone_ VS_GUARDED_BY(looking_), limited_from_ VS_GUARDED_BY(looking_);
   std::optional<Bytes> limit_ VS_GUARDED_BY(looking_);
-  Bytes budget_ VS_GUARDED_BY(looking_);     // As it is to be.
-  Bytes announced_ VS_GUARDED_BY(looking_);  // As others know it.
-  uint32_t others_ VS_GUARDED_BY(looking_) = 0;
+  Bytes budget_ VS_GUARDED_BY(looking_);         // As it is to be.
+  Bytes announced_ VS_GUARDED_BY(looking_);      // As others know it.
+  bool beside_ VS_GUARDED_BY(looking_) = false;  // There are others.
   bool usable_ VS_GUARDED_BY(looking_) = false;
   Instant renew_at_ VS_GUARDED_BY(looking_), full_until_ VS_GUARDED_BY(looking_);
   Instant settled_at_ VS_GUARDED_BY(looking_);

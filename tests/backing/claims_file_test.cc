@@ -110,12 +110,49 @@ TEST_F(ClaimsFileTest, AKilledProcessCountsNoMoreAndAChildOfForkNever) {
   close(ready[1]);
 }
 
+TEST_F(ClaimsFileTest, OfAClaimThatIsNotRenewedWhatIsTakenCountsAlone) {
+  ClaimsFile stopped = Make(), own = Make();
+  ASSERT_TRUE(Say(&stopped, MiB(20), MiB(15)).ok());
+  now_ += kClaimRenewal * 2;
+  OtherClaims seen = *Say(&own, MiB(1));
+  EXPECT_EQ(seen.count, 1u);
+  EXPECT_EQ(seen.ahead, MiB(5));
+  EXPECT_EQ(seen.lapsed, Bytes(0));
+  now_ += kClaimRenewal;
+  seen = *Say(&own, MiB(1));
+  EXPECT_EQ(seen.count, 0u);
+  EXPECT_EQ(seen.ahead, Bytes(0));
+  EXPECT_EQ(seen.lapsed, MiB(15));
+  // It goes on.
+  ASSERT_TRUE(Say(&stopped, MiB(20), MiB(15)).ok());
+  seen = *Say(&own, MiB(1));
+  EXPECT_EQ(seen.ahead, MiB(5));
+  EXPECT_EQ(seen.lapsed, Bytes(0));
+}
+
+TEST_F(ClaimsFileTest, WhatAProcessClaimedBeforeItBecameAnotherIsNobodys) {
+  ClaimsFile before = Make();
+  ASSERT_TRUE(Say(&before, MiB(20)).ok());
+  Edit(before, [](ClaimsTable* t) { ++t->records[0].image; });
+  ClaimsFile own = Make();
+  EXPECT_EQ(Say(&own, MiB(1))->count, 0u);
+  Edit(own, [](ClaimsTable* t) {
+    EXPECT_EQ(t->records[0].budget, MiB(1).value) << "its place is free";
+  });
+}
+
 TEST_F(ClaimsFileTest, OfAnotherNamespaceAClaimCountsUntilItLapses) {
   ClaimsFile other = Make();
   ASSERT_TRUE(Say(&other, MiB(256)).ok());
   // This one lives in another container, where it has a number that here is no process's.
   Edit(other, [](ClaimsTable* t) { ++t->records[0].space, t->records[0].pid = INT32_MAX; });
   EXPECT_EQ(Ahead(), MiB(256));
+  now_ += kClaimRenewal * 3;
+  EXPECT_EQ(Ahead(), Bytes(0));
+  now_ -= kClaimRenewal * 3;
+  EXPECT_EQ(Ahead(), Bytes(0)) << "its place was free, and taken";
+  ASSERT_TRUE(Say(&other, MiB(256)).ok());
+  Edit(other, [](ClaimsTable* t) { ++t->records[0].space, t->records[0].pid = INT32_MAX; });
   Edit(other, [](ClaimsTable* t) { t->records[0].until = 1; });
   EXPECT_EQ(Ahead(), Bytes(0));
   // Nobody claims for longer than that.

@@ -181,6 +181,28 @@ TEST_F(DeviceRoomTest, ANewcomerLearnsWhatItWouldHaveAloneWhenOthersSayWhatTheyT
   EXPECT_GE(late.pool->budget(), MiB(850));
 }
 
+TEST_F(DeviceRoomTest, WhoIsStoppedKeepsWhatItHasTakenAlone) {
+  Program stopped = Start();
+  const Bytes alone = stopped.pool->budget();
+  EXPECT_TRUE(stopped.Grow(MiB(100)));
+  Program works = Start();
+  Pass(3, stopped, works);
+  EXPECT_LT(works.pool->budget(), MiB(520));
+  Pass(8, works);
+  EXPECT_LT(works.pool->budget(), MiB(520));
+  Pass(8, works);
+  EXPECT_GE(works.pool->budget(), MiB(800));
+  EXPECT_LE(works.pool->budget(), Free()) << "nor more";
+  EXPECT_TRUE(works.Grow(MiB(800)));
+  // It goes on: what it used is its own, and no more is there for it.
+  Pass(1, stopped);
+  EXPECT_LT(stopped.pool->budget(), MiB(220));
+  ExpectSum(stopped, works);
+  End(&works);
+  Pass(1, stopped);
+  EXPECT_EQ(stopped.pool->budget(), alone);
+}
+
 TEST_F(DeviceRoomTest, WhoLacksMemoryGetsItWithoutAWaitWhereItIsThere) {
   Program idle = Start();
   EXPECT_TRUE(idle.Grow(MiB(500)));
@@ -262,13 +284,20 @@ TEST_F(DeviceRoomTest, WhoIsAloneAsksNobodyAndFindsANewcomer) {
     const struct timespec times[2] = {{at, 0}, {at, 0}};
     ASSERT_EQ(utimensat(AT_FDCWD, other.path().c_str(), times, 0), 0);
   };
+  // Within the time in which it looks whatever the file says.
+  const auto pass = [&] {
+    for (int i = 0; i < 3; ++i) {
+      now_ = now_.load() + std::chrono::milliseconds(200);
+      p.room->Tick(/*lacks=*/false);
+    }
+  };
   touch(1000);
-  Pass(3, p);
+  pass();
   const Bytes alone = p.pool->budget();
   const auto says = [](const OtherClaims&) { return OwnClaim{.budget = MiB(100)}; };
   ASSERT_TRUE(other.Exchange(Instant(now_.load()), 1, says).ok());
   touch(1000);
-  Pass(3, p);
+  pass();
   EXPECT_EQ(p.pool->budget(), alone);
   touch(2000);
   Pass(1, p);

@@ -121,6 +121,24 @@ TEST_F(Claims, WhatAKilledProgramClaimedIsFree) {
   ExpectEnd(beside.get());
 }
 
+TEST_F(Claims, WhoIsStoppedOrBecameAnotherKeepsWhatItHasTakenAlone) {
+  const auto stopped = Start();
+  ExpectDone(stopped.get(), "alloc 1");
+  const auto other = Start();
+  ExpectDone(other.get(), "alloc 1");
+  const auto beside = Start();
+  ExpectDone(beside.get(), "alloc 1");
+  EXPECT_TRUE(Soon([&] { return Budget(*beside) <= 120; })) << Budget(*beside);
+  stopped->Signal(SIGSTOP);
+  ExpectDone(other.get(), "exec");
+  EXPECT_TRUE(Soon([&] { return Budget(*beside) >= 220; })) << Budget(*beside);
+  stopped->Signal(SIGCONT);
+  EXPECT_TRUE(Soon([&] { return Budget(*beside) <= 160; })) << Budget(*beside);
+  ExpectEnd(stopped.get());
+  EXPECT_EQ(other->Do("it lives"), "it lives");
+  ExpectEnd(beside.get());
+}
+
 TEST_F(Claims, AForeignProgramThatGrowsIsNoticedAndSoIsItsEnd) {
   const auto own = Start();
   ExpectDone(own.get(), "alloc 20");
