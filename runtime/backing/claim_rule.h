@@ -20,7 +20,7 @@ struct OtherClaims {
   uint32_t count = 0;
   Bytes taken;         // Of the driver, and so missing from what is free.
   Bytes ahead;         // What their budgets let them take yet.
-  Bytes kept;          // Of that, what is by their users' word.
+  Bytes spare;         // Of their budgets, what they do not keep where somebody lacks memory.
   bool wants = false;  // One of them lacks device memory, or soon will.
   // What others have taken who say nothing any more, as where they are stopped. It is theirs, and
   // missing from what is free; no more is kept for them.
@@ -86,24 +86,42 @@ constexpr bool Wants(const DeviceView& v) {
   return v.lacks || (little && v.budget < v.ceiling);
 }
 
+// What it keeps where others lack memory.
+constexpr Bytes ClaimKeeps(const DeviceView& v) {
+  return std::min(v.budget, v.used + GrowthRoom(v));
+}
+
 // What it should have, if there is room.
 inline Bytes ClaimGoal(const DeviceView& v) {
-  const Bytes keeps = std::min(v.budget, v.used + GrowthRoom(v));
+  const Bytes keeps = ClaimKeeps(v);
   const bool wants = Wants(v);
   if (v.others.wants && !wants) return keeps;
   if (v.others.wants || !wants) return std::max(FairShare(v), keeps);
   return v.ceiling;
 }
 
+// The most that the budget may be, where so much is there beside the others' budgets: see
+// NextBudget.
+inline Bytes MostBudget(const DeviceView& v, Bytes room) {
+  Bytes most = v.ceiling;
+  if (!v.others.None()) most = std::min(most, room);
+  if (v.refused_at.has_value()) {
+    most = std::min(most, WholeGranules(v.taken + LessOrNone(v.free, *v.refused_at)));
+  }
+  return most;
+}
+
+// What the budget would come to if this program asked for all. Whoever lacks memory has asked.
+inline Bytes ClaimReach(const DeviceView& v) {
+  if (v.lacks) return v.budget;
+  return std::max(v.budget, MostBudget(v, ClaimRoom(v) + v.others.spare));
+}
+
 // The budget from now on. Who is alone has what it had without others, whatever is free: what the
 // driver can take back by itself, as managed memory, is not missing. Only where the driver has
 // refused is that otherwise.
 inline Bytes NextBudget(const DeviceView& v) {
-  Bytes most = v.ceiling;
-  if (!v.others.None()) most = std::min(most, ClaimRoom(v));
-  if (v.refused_at.has_value()) {
-    most = std::min(most, WholeGranules(v.taken + LessOrNone(v.free, *v.refused_at)));
-  }
+  const Bytes most = MostBudget(v, ClaimRoom(v));
   Bytes next = most;
   if (!v.others.None()) {
     next = std::min(most, ClaimGoal(v));

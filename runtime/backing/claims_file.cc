@@ -195,8 +195,8 @@ uint64_t ImageNumber() {
   return number;
 }
 
-uint32_t NextSerial() {
-  static std::atomic<uint32_t> latest{0};
+uint16_t NextSerial() {
+  static std::atomic<uint16_t> latest{0};
   return ++latest;
 }
 
@@ -223,7 +223,7 @@ OtherClaims ClaimsFile::OthersIn(const ClaimsTable& table, uint64_t now) const {
     ++others.count;
     others.taken += taken;
     others.ahead += LessOrNone(budget, taken);
-    if (r.given != 0) others.kept += LessOrNone(budget, taken);
+    others.spare += LessOrNone(budget, Bytes(r.keeps));
     others.wants |= r.wants != 0;
   }
   return others;
@@ -253,11 +253,11 @@ Status ClaimsFile::Exchange(Instant at, int tries, Decide decide) {
                             .image = image_,
                             .budget = claim.budget.value,
                             .taken = claim.taken.value,
+                            .keeps = claim.keeps.value,
                             .until = now + Nanoseconds(kClaimLapse),
                             .pid = static_cast<uint32_t>(pid_),
                             .serial = serial_,
-                            .wants = claim.wants ? 1u : 0u,
-                            .given = claim.given ? 1u : 0u};
+                            .wants = static_cast<uint16_t>(claim.wants)};
   ClaimRecord old = *own;
   const bool fresh = !Lapsed(old, now + Nanoseconds(kClaimLapse - kClaimRenewal));
   old.until = news.until;

@@ -43,9 +43,8 @@ constexpr Duration kClaimRenewal = std::chrono::seconds(5);
 constexpr Duration kClaimLapse = kClaimRenewal * 3;
 
 struct OwnClaim {
-  Bytes budget, taken;
+  Bytes budget, taken, keeps;
   bool wants = false;
-  bool given = false;  // By the user.
 };
 
 class ClaimsFile {
@@ -73,7 +72,7 @@ class ClaimsFile {
   // Which of the claims is this one's: a process may have several runtimes.
   const pid_t pid_;
   const uint64_t start_, space_, image_;
-  const uint32_t serial_;
+  const uint16_t serial_;
   // As it was when it was last locked, and since when it has been that. Two writings may have the
   // same time, as coarse as the kernel's is: only what has been so for a while tells.
   struct Seen {

@@ -16,11 +16,11 @@ struct ClaimRecord {
   uint64_t image = 0;  // Of what runs in it: a number by chance, another one after exec.
   uint64_t budget = 0;
   uint64_t taken = 0;
+  uint64_t keeps = 0;  // Of the budget, whoever lacks memory; all of it where it is the user's.
   uint64_t until = 0;  // When it lapses, in nanoseconds of the monotonic clock.
   uint32_t pid = 0;    // 0: there is no claim.
-  uint32_t serial = 0;
-  uint32_t wants = 0;
-  uint32_t given = 0;  // The budget is the user's, and none of it is given up.
+  uint16_t serial = 0;
+  uint16_t wants = 0;
 };
 static_assert(sizeof(ClaimRecord) == 64);
 

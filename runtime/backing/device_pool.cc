@@ -67,6 +67,7 @@ CUmemGenericAllocationHandle DevicePool::handle(uint32_t slot) const {
 Bytes DevicePool::used() const { return impl_->slots->used(); }
 Bytes DevicePool::cached() const { return impl_->slots->cached(); }
 Bytes DevicePool::budget() const { return impl_->slots->budget(); }
+Bytes DevicePool::reach() const { return impl_->room != nullptr ? impl_->room->reach() : budget(); }
 Bytes DevicePool::available() const { return impl_->slots->available(); }
 void DevicePool::SetBudget(Bytes budget) { impl_->slots->SetBudget(budget); }
 Bytes DevicePool::most() const { return impl_->slots->most(); }

@@ -72,6 +72,8 @@ class DevicePool {
   Bytes used() const;
   Bytes cached() const;
   Bytes budget() const;
+  // What that would come to if more were asked for: no less.
+  Bytes reach() const;
   // budget - used, or 0.
   Bytes available() const;
   void SetBudget(Bytes budget);

@@ -48,13 +48,15 @@ DeviceRoom::Start DeviceRoom::Begin(Bytes alone, bool given) {
     start = {alone, alone, absl::OkStatus()};
     const StatusOr<Bytes> free = given || !beside_ ? Bytes(0) : options_.free();
     if (!given && beside_ && free.ok()) {
-      const DeviceView view{.total = options_.total, .free = *free, .others = others};
+      DeviceView view{.total = options_.total, .free = *free, .others = others};
       alone_ = std::max(alone, AloneBudget(view));
       start.budget = std::min(alone_, ClaimRoom(view));
       start.expected = std::min(alone_, std::max(start.budget, FairShare(view)));
+      view.ceiling = alone_;
+      reach_ = ClaimReach(view).value;
     }
-    may_rise = start.budget < start.expected && others.ahead > others.kept;
-    return OwnClaim{.budget = start.budget, .given = given};
+    may_rise = start.budget < start.expected && others.spare != Bytes(0);
+    return OwnClaim{.budget = start.budget, .keeps = given ? start.budget : Bytes(0)};
   };
   Status status = Exchange(kPatientTries, decide);
   for (int i = 1; status.ok() && may_rise && i < kStartLooks; ++i) {
@@ -111,9 +113,14 @@ OwnClaim DeviceRoom::Decide(const OtherClaims& others) {
     if (refusal_.has_value()) view.refused_at = refusal_->free;
     next = NextBudget(view);
   }
+  reach_ = (given_ ? next : ClaimReach(view)).value;
   // Before others may count on it. What rises does so when they know.
   if (next < budget_) Apply(next);
-  return {.budget = std::max(next, budget_), .taken = use.taken, .wants = wants, .given = given_};
+  view.budget = std::max(next, budget_);
+  return {.budget = view.budget,
+          .taken = use.taken,
+          .keeps = given_ ? view.budget : ClaimKeeps(view),
+          .wants = wants};
 }
 
 void DeviceRoom::Apply(Bytes budget) {
@@ -151,7 +158,14 @@ void DeviceRoom::Look(int tries, bool refused) {
 
 bool DeviceRoom::Changed() const { return usable_ && file_.Changed(); }
 
-void DeviceRoom::Lack() { lacks_until_ = (options_.now() + kLacksFor).time_since_epoch().count(); }
+void DeviceRoom::Lack() {
+  lacks_until_ = (options_.now() + kLacksFor).time_since_epoch().count();
+  reach_ = 0;
+}
+
+Bytes DeviceRoom::reach() const {
+  return std::max(pool_->budget(), std::min(ceiling(), Bytes(reach_.load())));
+}
 
 void DeviceRoom::GiveBack() {
   if (lowered_.exchange(false)) pool_->TrimToBudget();

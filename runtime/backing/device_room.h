@@ -59,6 +59,9 @@ class DeviceRoom {
 
   // The budget when alone, which is the most that it ever is.
   Bytes ceiling() const { return Bytes(ceiling_.load(std::memory_order_acquire)); }
+  // What the budget would come to if more were asked for, as far as is known: others give up what
+  // they do not use. No more than the budget where that was asked for lately.
+  Bytes reach() const;
   // The user sets the budget: it does not change from here on.
   void Give(Bytes budget);
   // It is no more than that for a while, even where data leave the device for it; as much as there
@@ -95,7 +98,7 @@ class DeviceRoom {
 
   const DeviceRoomOptions options_;
   SlotPool* pool_ = nullptr;
-  std::atomic<uint64_t> ceiling_{0};
+  std::atomic<uint64_t> ceiling_{0}, reach_{0};
   std::atomic<bool> given_{false};
   std::atomic<bool> changed_{false}, lowered_{false};
   std::atomic<int64_t> lacks_until_{0};

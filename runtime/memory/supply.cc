@@ -121,7 +121,7 @@ void Supply::PrepareHost() {
 
 bool Supply::filling() const {
   if (host_used()) return true;
-  return IsFilling(state_.device_pool().used(), state_.device_pool().budget());
+  return IsFilling(state_.device_pool().used(), state_.device_pool().reach());
 }
 
 bool Supply::short_of_device() const {

@@ -44,8 +44,9 @@ class Supply {
   // Makes host memory ready in the background once the device is filling up.
   void PrepareHost() VS_EXCLUDES(state_.mu);
 
-  // True once the device budget is 80 % used or host memory backs anything: from then on what moves
-  // need is made ready, and declared work is worth recording.
+  // True once host memory backs anything, or 80 % are used of what the device budget is, or would
+  // be if more were asked for: from then on what moves need is made ready, and declared work is
+  // worth recording.
   bool filling() const;
   // True while host memory backs anything (see AllOnDevice) or more is used than the budget allows:
   // traced work is worth recording then.

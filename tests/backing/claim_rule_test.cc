@@ -37,14 +37,16 @@ class World {
                  .lacks = own.lacks};
     for (const Program& p : programs) {
       if (&p == &own) continue;
+      const DeviceView its{.total = kTotal,
+                           .ceiling = p.ceiling,
+                           .budget = p.budget,
+                           .used = p.used,
+                           .lacks = p.lacks};
       ++v.others.count;
       v.others.taken += p.taken;
       v.others.ahead += LessOrNone(p.budget, p.taken);
-      v.others.wants |= Wants({.total = kTotal,
-                               .ceiling = p.ceiling,
-                               .budget = p.budget,
-                               .used = p.used,
-                               .lacks = p.lacks});
+      v.others.spare += LessOrNone(p.budget, ClaimKeeps(its));
+      v.others.wants |= Wants(its);
     }
     return v;
   }
@@ -156,6 +158,33 @@ TEST(ClaimRule, WhoLacksMemoryGetsWhatOthersDoNotUse) {
   w.AllLook();
   World::Grow(&idle, GiB(20));
   EXPECT_EQ(idle.used, GiB(20));
+}
+
+TEST(ClaimRule, WhatIsWithinReachIsWhatOthersDoNotKeep) {
+  World w;
+  w.programs.reserve(2);
+  World::Program& idle = w.Join();
+  EXPECT_EQ(ClaimReach(w.ViewOf(idle)), idle.ceiling);
+  World::Grow(&idle, GiB(6));
+  World::Program& works = w.Join();
+  w.AllLook();
+  World::Grow(&works, GiB(30));
+  EXPECT_LT(works.budget, GiB(40));
+  const Bytes reach = ClaimReach(w.ViewOf(works));
+  EXPECT_GE(reach, GiB(70));
+  World::Grow(&works, GiB(80));
+  EXPECT_EQ(ClaimReach(w.ViewOf(works)), works.budget) << "it has asked for it";
+  for (int i = 0; i < 4; ++i) {
+    w.AllLook();
+    World::Grow(&works, GiB(80));
+  }
+  EXPECT_EQ(works.used, reach);
+  // Where the other uses its part, there is none.
+  works.used = works.taken = works.budget = GiB(30);
+  works.lacks = false;
+  World::Grow(&idle, GiB(8));
+  idle.used = idle.taken = idle.budget = GiB(45);
+  EXPECT_LT(ClaimReach(w.ViewOf(works)), GiB(36));
 }
 
 TEST(ClaimRule, WhatWasRefusedIsNotPromisedUntilMoreIsFree) {

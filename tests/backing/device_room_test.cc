@@ -181,6 +181,23 @@ TEST_F(DeviceRoomTest, ANewcomerLearnsWhatItWouldHaveAloneWhenOthersSayWhatTheyT
   EXPECT_GE(late.pool->budget(), MiB(850));
 }
 
+TEST_F(DeviceRoomTest, WithinReachIsWhatANeighbourDoesNotUse) {
+  Program idle = Start();
+  EXPECT_EQ(idle.pool->reach(), idle.pool->budget());
+  EXPECT_TRUE(idle.Grow(MiB(20)));
+  Program works = Start();
+  EXPECT_GE(works.pool->reach(), MiB(800)) << "from the first on";
+  Pass(3, idle, works);
+  EXPECT_LT(works.pool->budget(), MiB(520));
+  EXPECT_GE(works.pool->reach(), MiB(800));
+  works.room->Lacks(/*refused=*/false);
+  EXPECT_EQ(works.pool->reach(), works.pool->budget());
+  Pass(7, works, idle);
+  EXPECT_GE(works.pool->reach(), MiB(800)) << "it has asked long ago";
+  works.room->Give(MiB(100));
+  EXPECT_EQ(works.pool->reach(), MiB(100));
+}
+
 TEST_F(DeviceRoomTest, WhoIsStoppedKeepsWhatItHasTakenAlone) {
   Program stopped = Start();
   const Bytes alone = stopped.pool->budget();

@@ -121,6 +121,20 @@ TEST_F(Claims, WhatAKilledProgramClaimedIsFree) {
   ExpectEnd(beside.get());
 }
 
+TEST_F(Claims, BesideANeighbourNoMovesArePreparedThatAreNotNeeded) {
+  const auto idle = Start(), works = Start();
+  ExpectDone(idle.get(), "alloc 1");
+  ExpectDone(works.get(), "alloc 1");
+  EXPECT_TRUE(Soon([&] { return Budget(*idle) < 160 && Budget(*works) < 160; }));
+  // More than four fifths of its budget.
+  ExpectDone(works.get(), "alloc 29");
+  ExpectDone(works.get(), "work 3");
+  EXPECT_LT(DeviceMonitor::Get().UsedMiB(works->pid()), 2 * kContext + 30 * kBuffer)
+      << "the mover has a context";
+  ExpectEnd(works.get());
+  ExpectEnd(idle.get());
+}
+
 TEST_F(Claims, WhoIsStoppedOrBecameAnotherKeepsWhatItHasTakenAlone) {
   const auto stopped = Start();
   ExpectDone(stopped.get(), "alloc 1");
