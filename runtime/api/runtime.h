@@ -91,6 +91,9 @@ class Runtime {
   void ApplyDeviceBudget(Bytes budget);
   // The pool has another budget.
   void TellDeviceBudget();
+  // Before so much is allocated: where device memory is short, others may give some up. No lock is
+  // held.
+  void AwaitRoom(Bytes size);
   // Allocates as `allocate` does. Where no budget has room, the broker is asked for more first, and
   // a larger grant is waited for, a second at most.
   template <typename Call>
@@ -118,6 +121,7 @@ class Runtime {
 
 template <typename Call>
 std::invoke_result_t<Call> Runtime::WithLease(Bytes size, Call allocate) {
+  if (room_ != nullptr) AwaitRoom(size);
   auto allocated = allocate();
   if (lease_ == nullptr) [[likely]]
     return allocated;

@@ -2,6 +2,7 @@
 // its user leave (runtime/backing/device_room.h).
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 #include <thread>
@@ -9,6 +10,7 @@
 #include "runtime/api/runtime.h"
 #include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
+#include "runtime/base/uncancellable.h"
 
 namespace vramspan {
 namespace {
@@ -59,6 +61,17 @@ Status Runtime::ShareByClaims(const std::string& device_uuid, bool device_given,
   memory->expected_budget = start.expected;
   memory->room = room_.get();
   return absl::OkStatus();
+}
+
+void Runtime::AwaitRoom(Bytes size) {
+  const Bytes needs = RoundUp(std::min(size, total_), kGranularity);
+  if (memory_->device_pool().available() >= needs) return;
+  const Uncancellable now;
+  // What only waits for a drain is there at once.
+  if (memory_->freed().any()) {
+    driver_->RecordBackgroundError(memory_->freed().DrainAndReclaim());
+  }
+  room_->Await(needs);
 }
 
 }  // namespace vramspan

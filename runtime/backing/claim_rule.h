@@ -18,9 +18,11 @@ namespace vramspan {
 // What the others that live have announced.
 struct OtherClaims {
   uint32_t count = 0;
-  Bytes taken;         // Of the driver, and so missing from what is free.
-  Bytes ahead;         // What their budgets let them take yet.
-  Bytes spare;         // Of their budgets, what they do not keep where somebody lacks memory.
+  Bytes taken;  // Of the driver, and so missing from what is free.
+  Bytes ahead;  // What their budgets let them take yet.
+  // Of their budgets, and what they have yet to give back, what they do not keep where somebody
+  // lacks memory.
+  Bytes spare;
   bool wants = false;  // One of them lacks device memory, or soon will.
   // What others have taken who say nothing any more, as where they are stopped. It is theirs, and
   // missing from what is free; no more is kept for them.
@@ -37,7 +39,7 @@ struct DeviceView {
   Bytes budget;        // Until now.
   Bytes taken;         // Of the driver.
   Bytes used;          // In chunks, and about to be.
-  bool lacks = false;  // It asked for more than it got, lately.
+  bool lacks = false;  // It asked for more than its budget, lately.
   // The driver refused when so much was free: that much is none of ours.
   std::optional<Bytes> refused_at;
   OtherClaims others;
@@ -111,10 +113,17 @@ inline Bytes MostBudget(const DeviceView& v, Bytes room) {
   return most;
 }
 
-// What the budget would come to if this program asked for all. Whoever lacks memory has asked.
+// What the budget would come to if this program asked for all.
 inline Bytes ClaimReach(const DeviceView& v) {
-  if (v.lacks) return v.budget;
   return std::max(v.budget, MostBudget(v, ClaimRoom(v) + v.others.spare));
+}
+
+// Whether who lacks memory may wait for others to give some up. What is less than a step for each
+// of them they keep.
+inline bool MayCome(const DeviceView& v) {
+  const Bytes step = ClaimStep(v.total);
+  return v.others.spare >= Bytes(step.value * v.others.count) && v.others.count != 0 &&
+         v.budget + step <= ClaimGoal(v);
 }
 
 // The budget from now on. Who is alone has what it had without others, whatever is free: what the

@@ -223,7 +223,7 @@ OtherClaims ClaimsFile::OthersIn(const ClaimsTable& table, uint64_t now) const {
     ++others.count;
     others.taken += taken;
     others.ahead += LessOrNone(budget, taken);
-    others.spare += LessOrNone(budget, Bytes(r.keeps));
+    others.spare += LessOrNone(std::max(budget, taken), Bytes(r.keeps));
     others.wants |= r.wants != 0;
   }
   return others;

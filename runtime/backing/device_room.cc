@@ -12,8 +12,10 @@ namespace {
 // Where somebody waits anyway. In milliseconds, about.
 constexpr int kPatientTries = 100;
 constexpr int kOneTry = 1;
-// How often a start looks whether others have made room: two periods of theirs.
+// How often a start, or who waits for more, looks whether others have made room: two periods of
+// theirs.
 constexpr int kStartLooks = 50;
+constexpr Duration kWait = kRoomPeriod * 2;
 // Who lacked memory lacks it for so long.
 constexpr Duration kLacksFor = std::chrono::seconds(5);
 // Whoever finds the budget full looks whether it may rise, but no more often in vain.
@@ -40,8 +42,8 @@ DeviceRoom::Start DeviceRoom::Begin(Bytes alone, bool given) {
   given_.store(given, std::memory_order_release);
   Start start;
   bool may_rise = false;
-  alone_ = alone;
-  settled_at_ = options_.now() + kUnsettled;
+  ceilings_.alone = alone;
+  times_.settled = options_.now() + kUnsettled;
   // The analysis does not see the lock from inside a lambda.
   const auto decide = [&](const OtherClaims& others) VS_NO_THREAD_SAFETY_ANALYSIS {
     beside_ = !others.None();
@@ -49,10 +51,10 @@ DeviceRoom::Start DeviceRoom::Begin(Bytes alone, bool given) {
     const StatusOr<Bytes> free = given || !beside_ ? Bytes(0) : options_.free();
     if (!given && beside_ && free.ok()) {
       DeviceView view{.total = options_.total, .free = *free, .others = others};
-      alone_ = std::max(alone, AloneBudget(view));
-      start.budget = std::min(alone_, ClaimRoom(view));
-      start.expected = std::min(alone_, std::max(start.budget, FairShare(view)));
-      view.ceiling = alone_;
+      ceilings_.alone = std::max(alone, AloneBudget(view));
+      start.budget = std::min(ceilings_.alone, ClaimRoom(view));
+      start.expected = std::min(ceilings_.alone, std::max(start.budget, FairShare(view)));
+      view.ceiling = ceilings_.alone;
       reach_ = ClaimReach(view).value;
     }
     may_rise = start.budget < start.expected && others.spare != Bytes(0);
@@ -66,7 +68,7 @@ DeviceRoom::Start DeviceRoom::Begin(Bytes alone, bool given) {
   }
   if (!status.ok()) {
     beside_ = false;
-    alone_ = alone;
+    ceilings_.alone = alone;
     start = {alone, alone, std::move(status)};
   }
   SetCeilings();
@@ -81,7 +83,7 @@ Status DeviceRoom::Exchange(int tries, ClaimsFile::Decide decide) {
                       : file_.Exchange(now, tries, decide);
   usable_ = status.ok() || absl::IsUnavailable(status);
   // Who did not get the lock tries again soon.
-  renew_at_ = absl::IsUnavailable(status) ? now : now + kClaimRenewal;
+  times_.renew = absl::IsUnavailable(status) ? now : now + kClaimRenewal;
   return status;
 }
 
@@ -95,7 +97,7 @@ OwnClaim DeviceRoom::Decide(const OtherClaims& others) {
                   .budget = budget_,
                   .taken = use.taken,
                   .used = use.used,
-                  .lacks = now.time_since_epoch().count() < lacks_until_.load(),
+                  .lacks = now.time_since_epoch().count() < asks_until_.load(),
                   .others = others};
   const bool wants = !given_ && Wants(view);
   Bytes next = std::min(budget_, view.ceiling);
@@ -105,18 +107,20 @@ OwnClaim DeviceRoom::Decide(const OtherClaims& others) {
     next = NextBudget(view);
   } else if (const StatusOr<Bytes> free = options_.free(); free.ok()) {
     view.free = *free;
-    if (beside_ && now < settled_at_) {
-      alone_ = std::max(alone_, AloneBudget(view));
+    if (beside_ && now < times_.settled) {
+      ceilings_.alone = std::max(ceilings_.alone, AloneBudget(view));
       SetCeilings();
       view.ceiling = ceiling();
     }
     if (refusal_.has_value()) view.refused_at = refusal_->free;
     next = NextBudget(view);
   }
-  reach_ = (given_ ? next : ClaimReach(view)).value;
+  const bool lacks = now.time_since_epoch().count() < lacks_until_.load();
+  reach_ = (given_ || lacks ? next : ClaimReach(view)).value;
   // Before others may count on it. What rises does so when they know.
   if (next < budget_) Apply(next);
   view.budget = std::max(next, budget_);
+  may_come_ = !given_ && !refusal_.has_value() && MayCome(view);
   return {.budget = view.budget,
           .taken = use.taken,
           .keeps = given_ ? view.budget : ClaimKeeps(view),
@@ -135,7 +139,7 @@ void DeviceRoom::Look(int tries, bool refused) {
     if (refused) {
       refusal_ = {options_.free().value_or(options_.total), options_.now() + kRefusalLapse};
     }
-    const bool news = beside_ || options_.now() >= renew_at_ || Changed();
+    const bool news = beside_ || options_.now() >= times_.renew || Changed();
     OwnClaim claim{.budget = Bytes(~uint64_t{0})};
     if (!news) claim = Decide({});
     if (news || claim.budget != announced_) {
@@ -159,7 +163,7 @@ void DeviceRoom::Look(int tries, bool refused) {
 bool DeviceRoom::Changed() const { return usable_ && file_.Changed(); }
 
 void DeviceRoom::Lack() {
-  lacks_until_ = (options_.now() + kLacksFor).time_since_epoch().count();
+  asks_until_ = lacks_until_ = (options_.now() + kLacksFor).time_since_epoch().count();
   reach_ = 0;
 }
 
@@ -171,15 +175,13 @@ void DeviceRoom::GiveBack() {
   if (lowered_.exchange(false)) pool_->TrimToBudget();
 }
 
-void DeviceRoom::SetCeilings() {
-  ceiling_.store(std::min(alone_, limit_.value_or(alone_)).value, std::memory_order_release);
-}
+void DeviceRoom::SetCeilings() { ceiling_.store(ceilings_.Get().value, std::memory_order_release); }
 
 void DeviceRoom::Give(Bytes budget) {
   {
     MutexLock lock(looking_);
-    alone_ = budget;
-    limit_.reset();
+    ceilings_.alone = budget;
+    ceilings_.limit.reset();
     given_ = true;
     SetCeilings();
     Look(kPatientTries);
@@ -191,13 +193,39 @@ void DeviceRoom::Give(Bytes budget) {
 void DeviceRoom::Limit(Bytes budget) {
   {
     MutexLock lock(looking_);
-    if (!limit_.has_value()) limited_from_ = alone_;
-    limit_ = budget < limited_from_ ? std::optional<Bytes>(budget) : std::nullopt;
+    if (!ceilings_.limit.has_value()) ceilings_.limited_from = ceilings_.alone;
+    ceilings_.limit = budget < ceilings_.limited_from ? std::optional<Bytes>(budget) : std::nullopt;
     SetCeilings();
     Look(kPatientTries);
     changed_ = false;
   }
   GiveBack();
+}
+
+void DeviceRoom::Await(Bytes more) {
+  if (given_) return;
+  const Instant until = options_.now() + kWait;
+  bool waits = true;
+  for (int i = 0; waits && pool_->available() < more && i < kStartLooks; ++i) {
+    if (i != 0) options_.pause();
+    // Whoever has it looks.
+    if (!looking_.TryLock()) continue;
+    waits = AskFor(more, /*last=*/i + 1 == kStartLooks || options_.now() >= until);
+    looking_.Unlock();
+    GiveBack();
+  }
+}
+
+bool DeviceRoom::AskFor(Bytes more, bool last) {
+  const Instant now = options_.now();
+  if (now < times_.in_vain_until || !beside_ || budget_ >= ceiling()) return false;
+  asks_until_ = (now + kLacksFor).time_since_epoch().count();
+  Look(kOneTry);
+  if (pool_->available() >= more) return true;
+  if (may_come_ && !last) return true;
+  // What may come has not in all this time; else it is cheap to look again.
+  times_.in_vain_until = now + (last ? kLacksFor : kFullFor);
+  return false;
 }
 
 bool DeviceRoom::Lacks(bool refused) {
@@ -206,10 +234,10 @@ bool DeviceRoom::Lacks(bool refused) {
   if (!looking_.TryLock()) return false;
   const Bytes before = budget_;
   const Instant now = options_.now();
-  const bool may_rise = now >= full_until_ && !(IsAlone() && budget_ == ceiling());
+  const bool may_rise = now >= times_.full_until && !(IsAlone() && budget_ == ceiling());
   if (refused || may_rise) Look(kOneTry, refused);
   const bool rose = budget_ > before;
-  if (!rose) full_until_ = now + kFullFor;
+  if (!rose) times_.full_until = now + kFullFor;
   looking_.Unlock();
   GiveBack();
   return rose;
@@ -218,7 +246,7 @@ bool DeviceRoom::Lacks(bool refused) {
 void DeviceRoom::Tick(bool lacks) {
   if (lacks) Lack();
   if (looking_.TryLock()) {
-    if (!IsAlone() || options_.now() >= renew_at_ || Changed()) Look(kOneTry);
+    if (!IsAlone() || options_.now() >= times_.renew || Changed()) Look(kOneTry);
     looking_.Unlock();
   }
   GiveBack();

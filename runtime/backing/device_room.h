@@ -3,6 +3,8 @@
 //
 // The mover's thread looks every quarter of a second. Beside that it is looked where the budget has
 // no room, and where the driver refused. A look tries the lock once. No call is on the launch path.
+// An allocation that the budget has no room for waits until others have looked, where they have
+// more than they keep.
 // While the program is alone, with nothing refused, a look is one stat of the file. Who starts
 // beside others gives them half a second to make room, by tries.
 //
@@ -10,6 +12,7 @@
 #ifndef VRAMSPAN_RUNTIME_BACKING_DEVICE_ROOM_H_
 #define VRAMSPAN_RUNTIME_BACKING_DEVICE_ROOM_H_
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -68,6 +71,10 @@ class DeviceRoom {
   // was before ends that.
   void Limit(Bytes budget);
 
+  // So much is about to be asked for. Where the budget has no room for it, and others have more
+  // than they keep, that is waited for: half a second at most, and not again soon where it was in
+  // vain. The caller holds no lock that a mover's thread needs.
+  void Await(Bytes more);
   // Memory was asked for that the budget had no room for or, `refused`, the driver. Whether there
   // is more now.
   bool Lacks(bool refused);
@@ -83,9 +90,24 @@ class DeviceRoom {
     Bytes free;
     Instant lapses;
   };
+  struct Ceilings {
+    Bytes alone;
+    std::optional<Bytes> limit;
+    Bytes limited_from;  // What `alone` was when that was set.
+
+    Bytes Get() const { return std::min(alone, limit.value_or(alone)); }
+  };
+  struct Times {
+    Instant renew;          // The claim.
+    Instant full_until;     // It was looked whether the budget may rise,
+    Instant in_vain_until;  // or waited for.
+    Instant settled;        // Since its start.
+  };
 
   bool IsAlone() const VS_REQUIRES(looking_) { return !beside_ && !refusal_.has_value(); }
   bool Changed() const VS_REQUIRES(looking_);
+  // One look of those that Await makes. Whether another one may be worth while.
+  bool AskFor(Bytes more, bool last) VS_REQUIRES(looking_);
   void Lack();
   void Look(int tries, bool refused = false) VS_REQUIRES(looking_);
   Status Exchange(int tries, ClaimsFile::Decide decide) VS_REQUIRES(looking_);
@@ -101,17 +123,16 @@ class DeviceRoom {
   std::atomic<uint64_t> ceiling_{0}, reach_{0};
   std::atomic<bool> given_{false};
   std::atomic<bool> changed_{false}, lowered_{false};
-  std::atomic<int64_t> lacks_until_{0};
+  std::atomic<int64_t> lacks_until_{0}, asks_until_{0};
   Mutex looking_;
   ClaimsFile file_ VS_GUARDED_BY(looking_);
-  Bytes alone_ VS_GUARDED_BY(looking_), limited_from_ VS_GUARDED_BY(looking_);
-  std::optional<Bytes> limit_ VS_GUARDED_BY(looking_);
+  Ceilings ceilings_ VS_GUARDED_BY(looking_);
   Bytes budget_ VS_GUARDED_BY(looking_);         // As it is to be.
   Bytes announced_ VS_GUARDED_BY(looking_);      // As others know it.
   bool beside_ VS_GUARDED_BY(looking_) = false;  // There are others.
   bool usable_ VS_GUARDED_BY(looking_) = false;
-  Instant renew_at_ VS_GUARDED_BY(looking_), full_until_ VS_GUARDED_BY(looking_);
-  Instant settled_at_ VS_GUARDED_BY(looking_);
+  bool may_come_ VS_GUARDED_BY(looking_) = false;  // More, from others.
+  Times times_ VS_GUARDED_BY(looking_);
   std::optional<Refusal> refusal_ VS_GUARDED_BY(looking_);
   Mutex listening_;
   std::function<void()> listener_ VS_GUARDED_BY(listening_);

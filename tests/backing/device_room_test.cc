@@ -86,6 +86,8 @@ class DeviceRoomTest : public PoolTest {
   }
   // As their movers do.
   void LetOthersLook() {
+    ++pauses_;
+    now_ = now_.load() + each_pause_;
     {
       MutexLock lock(mutex_);
       for (DeviceRoom* const room : running_) room->Tick(/*lacks=*/false);
@@ -121,7 +123,8 @@ class DeviceRoomTest : public PoolTest {
     const std::string& path() const { return folder(); }
   } folder_;
   std::atomic<Duration> now_{Duration(0)};
-  std::atomic<int> asked_{0};
+  std::atomic<int> asked_{0}, pauses_{0};
+  Duration each_pause_{0};
   Mutex mutex_;
   std::vector<DeviceRoom*> running_;
 };
@@ -192,6 +195,8 @@ TEST_F(DeviceRoomTest, WithinReachIsWhatANeighbourDoesNotUse) {
   EXPECT_GE(works.pool->reach(), MiB(800));
   works.room->Lacks(/*refused=*/false);
   EXPECT_EQ(works.pool->reach(), works.pool->budget());
+  Pass(1, works);
+  EXPECT_EQ(works.pool->reach(), works.pool->budget());
   Pass(7, works, idle);
   EXPECT_GE(works.pool->reach(), MiB(800)) << "it has asked long ago";
   works.room->Give(MiB(100));
@@ -236,6 +241,52 @@ TEST_F(DeviceRoomTest, WhoLacksMemoryGetsItWithoutAWaitWhereItIsThere) {
   Pass(7, works, idle);
   EXPECT_TRUE(idle.Grow(MiB(300)));
   ExpectSum(idle, works);
+}
+
+TEST_F(DeviceRoomTest, WhoAsksForWhatOthersDoNotUseHasItBeforeItGoesOn) {
+  Program idle = Start();
+  EXPECT_TRUE(idle.Grow(MiB(20)));
+  Program works = Start();
+  Pass(3, idle, works);
+  pauses_ = 0;
+  works.room->Await(MiB(400));
+  EXPECT_EQ(pauses_, 0) << "that is there";
+  works.room->Await(MiB(800));
+  EXPECT_GT(pauses_, 0);
+  EXPECT_GE(works.pool->reach(), works.pool->budget());
+  EXPECT_TRUE(works.Grow(MiB(800)));
+  ExpectSum(idle, works);
+  // There is no more, and nobody waits for it.
+  pauses_ = 0;
+  works.room->Await(MiB(800));
+  EXPECT_EQ(pauses_, 0);
+  EXPECT_FALSE(works.Grow(MiB(200)));
+}
+
+TEST_F(DeviceRoomTest, NobodyWaitsForLongForWhoGivesNothing) {
+  Program idle = Start();
+  Program works = Start();
+  Pass(3, idle, works);
+  {
+    MutexLock lock(mutex_);
+    running_.clear();  // As where they are stopped.
+  }
+  pauses_ = 0;
+  works.room->Await(MiB(800));
+  EXPECT_EQ(pauses_, 49) << "two periods";
+  works.room->Await(MiB(800));
+  EXPECT_EQ(pauses_, 49) << "not again soon";
+  now_ = now_.load() + seconds(5);
+  works.room->Await(MiB(800));
+  EXPECT_EQ(pauses_, 2 * 49);
+  // Who has a clock goes by that.
+  now_ = now_.load() + seconds(5);
+  pauses_ = 0;
+  each_pause_ = std::chrono::milliseconds(100);
+  works.room->Await(MiB(800));
+  EXPECT_EQ(pauses_, 5);
+  works.room->Await(MiB(800));
+  EXPECT_EQ(pauses_, 5);
 }
 
 TEST_F(DeviceRoomTest, AForeignProgramThatGrowsIsNoticedAndSoIsItsEnd) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <thread>
 
+#include "runtime/backing/claims_file.h"
 #include "runtime/backing/claims_table.h"
 #include "tests/preload/device_monitor.h"
 #include "tests/preload/told_program.h"
@@ -133,6 +134,35 @@ TEST_F(Claims, BesideANeighbourNoMovesArePreparedThatAreNotNeeded) {
       << "the mover has a context";
   ExpectEnd(works.get());
   ExpectEnd(idle.get());
+}
+
+TEST_F(Claims, AnAllocationWaitsForWhatOthersMayGiveUp) {
+  const auto own = Start();
+  ExpectDone(own.get(), "alloc 1");
+  std::string device;
+  for (const auto& file : std::filesystem::directory_iterator(run() + "/vramspan")) {
+    device = file.path().filename().string().substr(std::string("claims-").size());
+  }
+  // It has more than it uses, and does not give it up.
+  vramspan::ClaimsFile neighbour(run(), device);
+  const auto says = [&] {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return neighbour
+        .Exchange(vramspan::Instant(now), 100,
+                  [](const vramspan::OtherClaims&) {
+                    return vramspan::OwnClaim{.budget = vramspan::MiB(150)};
+                  })
+        .ok();
+  };
+  EXPECT_TRUE(Soon([&] { return says() && Budget(*own) <= 150; })) << Budget(*own);
+  ExpectDone(own.get(), "alloc " + std::to_string(Budget(*own) / kBuffer - 4));
+  EXPECT_TRUE(says());
+  const auto begin = std::chrono::steady_clock::now();
+  ExpectDone(own.get(), "alloc 6");
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, milliseconds(400));
+  neighbour.Leave();
+  EXPECT_TRUE(Soon([&] { return Budget(*own) >= 240; })) << Budget(*own);
+  ExpectEnd(own.get());
 }
 
 TEST_F(Claims, WhoIsStoppedOrBecameAnotherKeepsWhatItHasTakenAlone) {
