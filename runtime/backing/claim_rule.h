@@ -39,6 +39,7 @@ struct DeviceView {
   Bytes budget;        // Until now.
   Bytes taken;         // Of the driver.
   Bytes used;          // In chunks, and about to be.
+  Bytes peak;          // The most that was used lately, where that is more.
   bool lacks = false;  // It asked for more than its budget, lately.
   // The driver refused when so much was free: that much is none of ours.
   std::optional<Bytes> refused_at;
@@ -77,20 +78,22 @@ inline Bytes FairShare(const DeviceView& v) {
 }
 
 // Room to grow beside what is used. Half of it left is little.
-constexpr Bytes GrowthRoom(const DeviceView& v) {
-  const Bytes step = ClaimStep(v.total), most = Bytes(v.total.value / 16);
-  return RoundUp(std::clamp(Bytes(v.used.value / 3), step, std::max(step, most)), kGranularity);
+constexpr Bytes GrowthRoom(Bytes total, Bytes used) {
+  const Bytes step = ClaimStep(total), most = Bytes(total.value / 16);
+  return RoundUp(std::clamp(Bytes(used.value / 3), step, std::max(step, most)), kGranularity);
 }
 
 // Whether it lacks memory, or soon will.
 constexpr bool Wants(const DeviceView& v) {
-  const bool little = v.budget < v.used + Bytes(GrowthRoom(v).value / 2);
+  const bool little = v.budget < v.used + Bytes(GrowthRoom(v.total, v.used).value / 2);
   return v.lacks || (little && v.budget < v.ceiling);
 }
 
-// What it keeps where others lack memory.
+// What it keeps where others lack memory. Programs take and give back in turns: what one did not
+// use for a moment it may need in the next.
 constexpr Bytes ClaimKeeps(const DeviceView& v) {
-  return std::min(v.budget, v.used + GrowthRoom(v));
+  const Bytes needs = std::max(v.used, v.peak);
+  return std::min(v.budget, needs + GrowthRoom(v.total, needs));
 }
 
 // What it should have, if there is room.

@@ -4,8 +4,6 @@
 #include <exception>
 #include <utility>
 
-#include "runtime/backing/slot_pool.h"
-
 namespace vramspan {
 namespace {
 
@@ -89,7 +87,7 @@ Status DeviceRoom::Exchange(int tries, ClaimsFile::Decide decide) {
 
 OwnClaim DeviceRoom::Decide(const OtherClaims& others) {
   beside_ = !others.None();
-  const SlotPool::Use use = pool_->use();
+  const SlotPool::Use use = Use();
   const Instant now = options_.now();
   if (refusal_.has_value() && now >= refusal_->lapses) refusal_.reset();
   DeviceView view{.total = options_.total,
@@ -97,6 +95,7 @@ OwnClaim DeviceRoom::Decide(const OtherClaims& others) {
                   .budget = budget_,
                   .taken = use.taken,
                   .used = use.used,
+                  .peak = use.peak,
                   .lacks = now.time_since_epoch().count() < asks_until_.load(),
                   .others = others};
   const bool wants = !given_ && Wants(view);
@@ -161,6 +160,14 @@ void DeviceRoom::Look(int tries, bool refused) {
 }
 
 bool DeviceRoom::Changed() const { return usable_ && file_.Changed(); }
+
+SlotPool::Use DeviceRoom::Use() {
+  SlotPool::Use use = pool_->use();
+  const Instant now = options_.now();
+  peak_.Note(use.peak, now);
+  use.peak = peak_.Get(now);
+  return use;
+}
 
 void DeviceRoom::Lack() {
   asks_until_ = lacks_until_ = (options_.now() + kLacksFor).time_since_epoch().count();

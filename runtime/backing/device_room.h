@@ -21,12 +21,12 @@
 
 #include "runtime/backing/claim_rule.h"
 #include "runtime/backing/claims_file.h"
+#include "runtime/backing/recent_peak.h"
+#include "runtime/backing/slot_pool.h"
 #include "runtime/base/mutex.h"
 #include "runtime/base/status.h"
 
 namespace vramspan {
-
-class SlotPool;
 
 constexpr std::chrono::milliseconds kRoomPeriod{250};
 
@@ -109,6 +109,7 @@ class DeviceRoom {
   // One look of those that Await makes. Whether another one may be worth while.
   bool AskFor(Bytes more, bool last) VS_REQUIRES(looking_);
   void Lack();
+  SlotPool::Use Use() VS_REQUIRES(looking_);
   void Look(int tries, bool refused = false) VS_REQUIRES(looking_);
   Status Exchange(int tries, ClaimsFile::Decide decide) VS_REQUIRES(looking_);
   // What to announce beside these. Less than until now the budget is at once.
@@ -132,6 +133,7 @@ class DeviceRoom {
   bool beside_ VS_GUARDED_BY(looking_) = false;  // There are others.
   bool usable_ VS_GUARDED_BY(looking_) = false;
   bool may_come_ VS_GUARDED_BY(looking_) = false;  // More, from others.
+  RecentPeak peak_ VS_GUARDED_BY(looking_);        // Of what is used.
   Times times_ VS_GUARDED_BY(looking_);
   std::optional<Refusal> refusal_ VS_GUARDED_BY(looking_);
   Mutex listening_;

@@ -83,6 +83,7 @@ uint32_t SlotPool::Hold(int log2, bool with_alias) {
   if (index == SlotTable::kNone) return kNoSlot;
   cached_ -= ChunkBytes(log2);
   held_ += ChunkBytes(log2);
+  peak_ = std::max(peak_, held_ + creating_);
   return SlotId(log2, index);
 }
 
@@ -119,6 +120,7 @@ StatusOr<uint32_t> SlotPool::Acquire(int log2, bool* refused) {
     MutexLock lock(mutex_);
     if (held_ + creating_ + size > budget_) return Full(options_, log2, budget_, held_ + creating_);
     creating_ += size;
+    peak_ = std::max(peak_, held_ + creating_);
   }
   const Status room = MakeRoom();
   StatusOr<CUmemGenericAllocationHandle> handle =
@@ -257,6 +259,7 @@ bool SlotPool::Unpark(absl::Span<const uint32_t> slots) {
   for (const uint32_t slot : slots) TableOf(slot).Unpark(SlotIndex(slot));
   parked_ -= size;
   held_ += size;
+  peak_ = std::max(peak_, held_ + creating_);
   return true;
 }
 
@@ -335,9 +338,12 @@ Bytes SlotPool::Follow(Bytes budget, Bytes most) {
 
 void SlotPool::TrimToBudget() { Trim(available()); }
 
-SlotPool::Use SlotPool::use() const {
+SlotPool::Use SlotPool::use() {
   MutexLock lock(mutex_);
-  return {.used = held_ + creating_, .taken = held_ + cached_ + parked_};
+  const Bytes used = held_ + creating_;
+  return {.used = used,
+          .taken = held_ + cached_ + parked_,
+          .peak = std::max(used, std::exchange(peak_, used))};
 }
 
 void SlotPool::Trim(Bytes keep) {

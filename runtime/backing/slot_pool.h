@@ -94,8 +94,9 @@ class SlotPool {
   struct Use {
     Bytes used;   // In held slots, and those being made.
     Bytes taken;  // Of the driver, who has given it.
+    Bytes peak;   // The most that was used since the last call.
   };
-  Use use() const;
+  Use use();
   // Destroys cached and parked slots until at most `keep` bytes of them are left.
   void Trim(Bytes keep);
   // The most that the driver has given, or may be asked for before the budget is raised again:
@@ -145,6 +146,7 @@ class SlotPool {
   Bytes parked_ VS_GUARDED_BY(mutex_);
   Bytes creating_ VS_GUARDED_BY(mutex_);
   Bytes releasing_ VS_GUARDED_BY(mutex_);
+  Bytes peak_ VS_GUARDED_BY(mutex_);
 };
 
 }  // namespace vramspan

@@ -196,6 +196,21 @@ TEST(ClaimRule, WhatIsWithinReachIsWhatOthersDoNotKeep) {
   EXPECT_FALSE(MayCome(w.ViewOf(works)));
 }
 
+TEST(ClaimRule, WhatWasUsedLatelyIsKeptToo) {
+  World w;
+  w.programs.reserve(2);
+  World::Program& own = w.Join();
+  DeviceView v = w.ViewOf(own);
+  v.used = GiB(10);
+  EXPECT_EQ(ClaimKeeps(v), GiB(10) + GrowthRoom(kTotal, GiB(10)));
+  v.peak = GiB(50);
+  EXPECT_EQ(ClaimKeeps(v), GiB(55));
+  v.others = {.count = 1, .wants = true};
+  EXPECT_EQ(NextBudget(v), GiB(55));
+  v.peak = GiB(79);
+  EXPECT_EQ(ClaimKeeps(v), v.budget);
+}
+
 TEST(ClaimRule, WhatWasRefusedIsNotPromisedUntilMoreIsFree) {
   World w;
   World::Program& p = w.Join();

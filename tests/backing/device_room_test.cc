@@ -231,6 +231,11 @@ TEST_F(DeviceRoomTest, WhoLacksMemoryGetsItWithoutAWaitWhereItIsThere) {
   idle.Free();
   Program works = Start();
   EXPECT_FALSE(works.Grow(MiB(800))) << "the first is alone, as far as it knows";
+  Pass(2, idle, works);
+  EXPECT_FALSE(works.Grow(MiB(800) - works.pool->used())) << "it was in use until now";
+  EXPECT_GE(idle.pool->budget(), MiB(500));
+  Pass(40, idle, works);
+  EXPECT_FALSE(works.Grow(MiB(800) - works.pool->used())) << "nobody has asked lately";
   // What is cached is not used.
   Pass(2, idle, works);
   EXPECT_TRUE(works.Grow(MiB(800) - works.pool->used()));
@@ -239,6 +244,8 @@ TEST_F(DeviceRoomTest, WhoLacksMemoryGetsItWithoutAWaitWhereItIsThere) {
   ExpectSum(idle, works);
   works.Free();
   Pass(7, works, idle);
+  EXPECT_FALSE(idle.Grow(MiB(300)));
+  Pass(40, works, idle);
   EXPECT_TRUE(idle.Grow(MiB(300)));
   ExpectSum(idle, works);
 }
@@ -261,6 +268,20 @@ TEST_F(DeviceRoomTest, WhoAsksForWhatOthersDoNotUseHasItBeforeItGoesOn) {
   works.room->Await(MiB(800));
   EXPECT_EQ(pauses_, 0);
   EXPECT_FALSE(works.Grow(MiB(200)));
+}
+
+TEST_F(DeviceRoomTest, WhatIsUsedBetweenTwoLooksIsKept) {
+  Program turns = Start();
+  Program works = Start();
+  for (int i = 0; i < 20; ++i) {
+    if (i % 4 == 0) {
+      EXPECT_TRUE(turns.Grow(MiB(400)));
+      turns.Free();
+    }
+    Pass(1, turns, works);
+    works.Grow(MiB(800) - works.pool->used());
+    EXPECT_GE(turns.pool->budget(), MiB(400));
+  }
 }
 
 TEST_F(DeviceRoomTest, NobodyWaitsForLongForWhoGivesNothing) {
