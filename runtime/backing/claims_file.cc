@@ -2,9 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/random.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,62 +37,6 @@ std::string NameOf(std::string_view device_uuid) {
   return name;
 }
 
-Status Unusable(const std::string& path, std::string_view why) {
-  return absl::FailedPreconditionError(absl::StrCat("cannot use ", path, ": ", why));
-}
-
-Status Failed(const std::string& path) { return Unusable(path, std::strerror(errno)); }
-
-// This user's, and nobody else's to change.
-bool IsOurs(const struct stat& s, mode_t kind, mode_t forbidden) {
-  return (s.st_mode & S_IFMT) == kind && s.st_uid == geteuid() && (s.st_mode & forbidden) == 0;
-}
-
-// Others may hang, or lock for one machine alone.
-bool IsLocal(const std::string& folder) {
-  constexpr uint32_t kXfs = 0x58465342, kZfs = 0x2fc12fc1, kRamfs = 0x858458f6;
-  struct statfs s;
-  if (statfs(folder.c_str(), &s) != 0) return false;
-  const auto kind = static_cast<uint32_t>(s.f_type);
-  return kind == TMPFS_MAGIC || kind == kRamfs || kind == EXT4_SUPER_MAGIC || kind == kXfs ||
-         kind == BTRFS_SUPER_MAGIC || kind == OVERLAYFS_SUPER_MAGIC || kind == kZfs ||
-         kind == F2FS_SUPER_MAGIC;
-}
-
-StatusOr<int> OpenFile(const std::string& folder, const std::string& path) {
-  const auto open_folder = [](const char* at) {
-    return open(at, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-  };
-  // Another user's runtime folder, as after su, is not to be littered.
-  struct stat s;
-  if (stat(folder.c_str(), &s) != 0) return Failed(folder);
-  if (!IsOurs(s, S_IFDIR, 0)) return Unusable(folder, "it is not a folder of this user's");
-  if (!IsLocal(folder)) return Unusable(folder, "it may not be on this machine");
-  const std::string parent = path.substr(0, path.rfind('/'));
-  int at = open_folder(parent.c_str());
-  if (at < 0 && errno == ENOENT) {
-    // Whatever the program's mask says: a folder that nobody can use would stay. Another program
-    // may be faster.
-    if (mkdir(parent.c_str(), 0700) == 0) static_cast<void>(chmod(parent.c_str(), 0700));
-    at = open_folder(parent.c_str());
-  }
-  if (at < 0) return Failed(parent);
-  const bool ours = fstat(at, &s) == 0 && IsOurs(s, S_IFDIR, S_IWGRP | S_IWOTH);
-  const int file = !ours ? -1
-                         : openat(at, path.c_str() + parent.size() + 1,
-                                  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-  const int error = errno;
-  close(at);
-  if (!ours) return Unusable(parent, "others may change it");
-  if (file < 0) return Unusable(path, std::strerror(error));
-  if (fstat(file, &s) == 0 && IsOurs(s, S_IFREG, 077) && s.st_nlink == 1) {
-    if ((s.st_mode & 0600) != 0600) static_cast<void>(fchmod(file, 0600));
-    return file;
-  }
-  close(file);
-  return Unusable(path, "it is not a file of this user's alone");
-}
-
 bool SetLock(int file, short type) {
   struct flock whole {};
   whole.l_type = type;
@@ -105,15 +47,17 @@ bool SetLock(int file, short type) {
 // The file while it is locked, and what stands in it.
 class LockedClaims {
  public:
-  static StatusOr<std::unique_ptr<LockedClaims>> Open(const std::string& folder,
-                                                      const std::string& path, int tries) {
+  static StatusOr<std::unique_ptr<LockedClaims>> Open(ClaimsPlace* place, int tries) {
+    const std::string& path = place->path();
     std::unique_ptr<LockedClaims> claims(new LockedClaims(path));
-    VS_ASSIGN_OR_RETURN(const int opened, OpenFile(folder, path));
+    VS_ASSIGN_OR_RETURN(const int opened, place->Open());
     claims->file_.Adopt(opened);
     for (int i = 1;; ++i) {
       VS_ASSIGN_OR_RETURN(const int file, claims->file_.Get());
       if (SetLock(file, F_WRLCK)) break;
-      if (errno != EAGAIN && errno != EACCES && errno != EINTR) return Failed(path);
+      if (errno != EAGAIN && errno != EACCES && errno != EINTR) {
+        return ClaimsFailure(path, errno);
+      }
       if (i >= tries) {
         return absl::UnavailableError(absl::StrCat("another program holds ", path));
       }
@@ -130,15 +74,15 @@ class LockedClaims {
   ClaimsTable& table() { return table_; }
   Status Write() {
     VS_ASSIGN_OR_RETURN(const int file, file_.Get());
-    if (lseek(file, 0, SEEK_SET) != 0) return Failed(path_);
+    if (lseek(file, 0, SEEK_SET) != 0) return ClaimsFailure(path_, errno);
     const std::string_view bytes(reinterpret_cast<const char*>(&table_), sizeof(table_));
     const int error = WriteQuietly(file, {bytes}, kWritePatience);
-    if (error != 0) return Unusable(path_, std::strerror(error));
+    if (error != 0) return ClaimsFailure(path_, error);
     // What is larger was something else.
     struct stat s;
     if (fstat(file, &s) != 0 ||
         (s.st_size > static_cast<off_t>(sizeof(table_)) && ftruncate(file, sizeof(table_)) != 0)) {
-      return Failed(path_);
+      return ClaimsFailure(path_, errno);
     }
     return absl::OkStatus();
   }
@@ -158,7 +102,7 @@ class LockedClaims {
     while (have < sizeof(bytes)) {
       const ssize_t got = pread(file, bytes + have, sizeof(bytes) - have, static_cast<off_t>(have));
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return Failed(path_);
+      if (got < 0) return ClaimsFailure(path_, errno);
       if (got == 0) break;
       have += static_cast<size_t>(got);
     }
@@ -203,8 +147,7 @@ uint16_t NextSerial() {
 }  // namespace
 
 ClaimsFile::ClaimsFile(const std::string& folder, std::string_view device_uuid)
-    : folder_(folder),
-      path_(absl::StrCat(folder, "/vramspan/", NameOf(device_uuid))),
+    : place_(folder, NameOf(device_uuid)),
       pid_(getpid()),
       start_(ProcessStart(pid_).value_or(0)),
       space_(ProcessNumberSpace()),
@@ -231,9 +174,9 @@ OtherClaims ClaimsFile::OthersIn(const ClaimsTable& table, uint64_t now) const {
 
 Status ClaimsFile::Exchange(Instant at, int tries, Decide decide) {
   if (getpid() != pid_ || start_ == 0 || space_ == 0) {
-    return Unusable(path_, "this process is not known");
+    return absl::FailedPreconditionError("this process is not known");
   }
-  VS_ASSIGN_OR_RETURN(const auto claims, LockedClaims::Open(folder_, path_, tries));
+  VS_ASSIGN_OR_RETURN(const auto claims, LockedClaims::Open(&place_, tries));
   Saw(claims->AsItIs(), at);
   ClaimsTable& table = claims->table();
   const auto now = static_cast<uint64_t>(at.time_since_epoch().count());
@@ -246,7 +189,9 @@ Status ClaimsFile::Exchange(Instant at, int tries, Decide decide) {
     }
   }
   if (own == nullptr) own = empty;
-  if (own == nullptr) return Unusable(path_, "too many programs are in it");
+  if (own == nullptr) {
+    return absl::ResourceExhaustedError(absl::StrCat("too many programs are in ", path()));
+  }
   const OwnClaim claim = decide(OthersIn(table, now));
   const ClaimRecord news = {.start = start_,
                             .space = space_,
@@ -280,14 +225,13 @@ void ClaimsFile::Saw(const std::optional<struct stat>& file, Instant now) {
 
 bool ClaimsFile::Changed() const {
   struct stat s;
-  return !seen_.has_value() || !seen_->settled || stat(path_.c_str(), &s) != 0 ||
-         !SameWriting(seen_->file, s);
+  return !seen_.has_value() || !seen_->settled || !place_.Stat(&s) || !SameWriting(seen_->file, s);
 }
 
-void ClaimsFile::Leave() const {
+void ClaimsFile::Leave() {
   if (getpid() != pid_) return;
   constexpr int kTries = 20;
-  const auto claims = LockedClaims::Open(folder_, path_, kTries);
+  const auto claims = LockedClaims::Open(&place_, kTries);
   // Where it cannot be had now the claim ends with the process.
   if (!claims.ok()) return;
   for (ClaimRecord& r : (*claims)->table().records) {

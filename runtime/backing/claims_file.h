@@ -4,7 +4,7 @@
 //
 // The lock is the kernel's and ends with its holder. Who does not get it within some tries goes on
 // without; nobody waits by the clock, so a machine that was paused has had its tries all the same.
-// The file is opened for each use, so no descriptor is kept, and a child of fork has none.
+// The file is opened for each use (claims_place.h), so a child of fork does not have it.
 //
 // A claim counts while it is renewed. Of one that has lapsed, as where its process is stopped, what
 // was taken counts alone, and that while the process lives: same number, same start. Of a process
@@ -14,11 +14,10 @@
 // number by chance, and takes it out. Where it makes no claims itself the old one lapses.
 //
 // What stands there is trusted no further than to be numbers. A file that is none of this kind is
-// as good as empty, and written over. A link, a pipe, or what others own is left alone, and so is
-// any file system that may hang.
+// as good as empty, and written over.
 //
-// Threads: one at a time. Errors: Unavailable, where another program holds the lock.
-// FailedPrecondition, naming the file, where it cannot be used.
+// Threads: one at a time. Errors: those of ClaimsPlace. Unavailable also where another program
+// holds the lock, ResourceExhausted where too many programs have claims.
 #ifndef VRAMSPAN_RUNTIME_BACKING_CLAIMS_FILE_H_
 #define VRAMSPAN_RUNTIME_BACKING_CLAIMS_FILE_H_
 
@@ -32,6 +31,7 @@
 #include <string_view>
 
 #include "runtime/backing/claim_rule.h"
+#include "runtime/backing/claims_place.h"
 #include "runtime/backing/claims_table.h"
 #include "runtime/base/status.h"
 #include "runtime/base/units.h"
@@ -58,9 +58,9 @@ class ClaimsFile {
   Status Exchange(Instant now, int tries, Decide decide);
   // Another program may have written since. Costs a call of the system's.
   bool Changed() const;
-  void Leave() const;  // Takes the own claim out.
+  void Leave();  // Takes the own claim out.
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return place_.path(); }
 
  private:
   bool IsOwn(const ClaimRecord& r) const;
@@ -68,7 +68,7 @@ class ClaimsFile {
   OtherClaims OthersIn(const ClaimsTable& table, uint64_t now) const;
   void Saw(const std::optional<struct stat>& file, Instant now);
 
-  const std::string folder_, path_;
+  ClaimsPlace place_;
   // Which of the claims is this one's: a process may have several runtimes.
   const pid_t pid_;
   const uint64_t start_, space_, image_;

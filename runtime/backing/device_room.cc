@@ -1,8 +1,12 @@
 #include "runtime/backing/device_room.h"
 
+#include <absl/strings/str_cat.h>
+
 #include <algorithm>
 #include <exception>
 #include <utility>
+
+#include "runtime/base/log.h"
 
 namespace vramspan {
 namespace {
@@ -68,6 +72,7 @@ DeviceRoom::Start DeviceRoom::Begin(Bytes alone, bool given) {
     beside_ = false;
     ceilings_.alone = alone;
     start = {alone, alone, std::move(status)};
+    dropped_ = absl::OkStatus();  // Who calls this tells.
   }
   SetCeilings();
   budget_ = announced_ = start.budget;
@@ -76,12 +81,19 @@ DeviceRoom::Start DeviceRoom::Begin(Bytes alone, bool given) {
 
 Status DeviceRoom::Exchange(int tries, ClaimsFile::Decide decide) {
   const Instant now = options_.now();
-  Status status = options_.folder.empty()
-                      ? absl::FailedPreconditionError("there is no XDG_RUNTIME_DIR")
-                      : file_.Exchange(now, tries, decide);
+  if (options_.folder.empty() || times_.renew == Instant::max()) {
+    return absl::FailedPreconditionError("there is no folder for it");
+  }
+  Status status = file_.Exchange(now, tries, decide);
   usable_ = status.ok() || absl::IsUnavailable(status);
-  // Who did not get the lock tries again soon.
-  times_.renew = absl::IsUnavailable(status) ? now : now + kClaimRenewal;
+  if (usable_ || absl::IsResourceExhausted(status)) {
+    // Who did not get the lock tries again soon.
+    times_.renew = absl::IsUnavailable(status) ? now : now + kClaimRenewal;
+  } else {
+    // For good: what is not as it should be may hang the next time.
+    times_.renew = Instant::max();
+    dropped_ = status;
+  }
   return status;
 }
 
@@ -157,6 +169,18 @@ void DeviceRoom::Look(int tries, bool refused) {
   } catch (const std::exception&) {
     // There is no memory for it now. The next look may have it.
   }
+}
+
+void DeviceRoom::TellDropped() {
+  Status dropped;
+  {
+    if (!looking_.TryLock()) return;
+    dropped = std::exchange(dropped_, absl::OkStatus());
+    looking_.Unlock();
+  }
+  if (dropped.ok()) return;
+  Log(LogLevel::kInfo,
+      absl::StrCat("other programs of this user are not seen from here on: ", dropped.message()));
 }
 
 bool DeviceRoom::Changed() const { return usable_ && file_.Changed(); }
@@ -257,6 +281,7 @@ void DeviceRoom::Tick(bool lacks) {
     looking_.Unlock();
   }
   GiveBack();
+  TellDropped();
   if (!changed_.exchange(false)) return;
   MutexLock lock(listening_);
   if (listener_ != nullptr) listener_();

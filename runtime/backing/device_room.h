@@ -8,7 +8,8 @@
 // While the program is alone, with nothing refused, a look is one stat of the file. Who starts
 // beside others gives them half a second to make room, by tries.
 //
-// Threads: any. Errors: none; where the file or the driver do not answer the program is as alone.
+// Threads: any. Errors: none; where the file or the driver do not answer the program is as alone. A
+// file that is not to be used is let be for good.
 #ifndef VRAMSPAN_RUNTIME_BACKING_DEVICE_ROOM_H_
 #define VRAMSPAN_RUNTIME_BACKING_DEVICE_ROOM_H_
 
@@ -106,6 +107,7 @@ class DeviceRoom {
 
   bool IsAlone() const VS_REQUIRES(looking_) { return !beside_ && !refusal_.has_value(); }
   bool Changed() const VS_REQUIRES(looking_);
+  void TellDropped() VS_EXCLUDES(looking_);
   // One look of those that Await makes. Whether another one may be worth while.
   bool AskFor(Bytes more, bool last) VS_REQUIRES(looking_);
   void Lack();
@@ -132,6 +134,7 @@ class DeviceRoom {
   Bytes announced_ VS_GUARDED_BY(looking_);      // As others know it.
   bool beside_ VS_GUARDED_BY(looking_) = false;  // There are others.
   bool usable_ VS_GUARDED_BY(looking_) = false;
+  Status dropped_ VS_GUARDED_BY(looking_);         // The file, and that is yet to be told.
   bool may_come_ VS_GUARDED_BY(looking_) = false;  // More, from others.
   RecentPeak peak_ VS_GUARDED_BY(looking_);        // Of what is used.
   Times times_ VS_GUARDED_BY(looking_);

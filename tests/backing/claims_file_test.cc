@@ -209,7 +209,7 @@ TEST_F(ClaimsFileTest, AFullFileIsLeftAlone) {
     ASSERT_TRUE(Say(all.back().get(), MiB(1)).ok());
   }
   ClaimsFile late = Make();
-  EXPECT_TRUE(absl::IsFailedPrecondition(Say(&late, MiB(1)).status()));
+  EXPECT_TRUE(absl::IsResourceExhausted(Say(&late, MiB(1)).status()));
   all[7]->Leave();
   EXPECT_EQ(Say(&late, MiB(1))->count, kMostClaims - 1);
 }

@@ -418,6 +418,59 @@ TEST_F(DeviceRoomTest, ALookTriesTheLockOnceAndGoesOn) {
   EXPECT_EQ(a.pool->budget(), before);
 }
 
+TEST_F(DeviceRoomTest, AFolderThatIsNotToBeUsedIsLetBeForGood) {
+  const std::filesystem::path in = folder_.path() + "/vramspan";
+  std::filesystem::create_directory(in);
+  std::filesystem::permissions(in, std::filesystem::perms::all);
+  Program p = Start();
+  EXPECT_FALSE(p.start.status.ok());
+  const Bytes alone = p.pool->budget();
+  std::filesystem::permissions(in, std::filesystem::perms::owner_all);
+  Pass(100, p);
+  p.room->Limit(MiB(100));
+  p.room->Limit(alone);
+  EXPECT_TRUE(std::filesystem::is_empty(in));
+  Program other = Start();
+  EXPECT_GE(other.start.budget, MiB(800));
+  Pass(10, p, other);
+  EXPECT_EQ(p.pool->budget(), alone);
+}
+
+TEST_F(DeviceRoomTest, WhatIsAtThePathOfTheFolderLaterIsLetBe) {
+  Program a = Start(), b = Start();
+  Pass(3, a, b);
+  const std::string moved = folder_.path() + " moved";
+  std::filesystem::rename(folder_.path(), moved);
+  std::filesystem::create_directory(folder_.path());
+  EXPECT_TRUE(a.Grow(MiB(300)));
+  Pass(3, a, b);
+  ExpectSum(a, b);
+  EXPECT_FALSE(b.Grow(MiB(800)));
+  Pass(3, a, b);
+  ExpectSum(a, b);
+  EXPECT_TRUE(b.Grow(MiB(500) - b.pool->used()));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+  std::filesystem::remove_all(moved);
+}
+
+TEST_F(DeviceRoomTest, WithoutADescriptorItIsTriedAgain) {
+  Program a = Start(), b = Start();
+  Pass(3, a, b);
+  const Bytes beside = a.pool->budget();
+  EXPECT_LT(beside, MiB(520));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  Pass(10, a);
+  const Bytes without = a.pool->budget();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(without, beside);
+  End(&b);
+  Pass(1, a);
+  EXPECT_GE(a.pool->budget(), MiB(800));
+}
+
 TEST_F(DeviceRoomTest, WithoutAFileAllIsAsAlone) {
   Program a = Start();
   const Bytes alone = a.pool->budget();

@@ -212,6 +212,18 @@ TEST_F(Claims, WhatAProgramIsToldOfItsMemoryIsNoneOfTheOthers) {
   ExpectEnd(own.get());
 }
 
+TEST_F(Claims, WhoseFolderGoesMissingGoesOnAndSaysSo) {
+  const auto own = Start({{"VRAMSPAN_LOG", "info"}});
+  ExpectDone(own.get(), "alloc 1");
+  EXPECT_GE(Budget(*own), 240);
+  std::filesystem::remove_all(run() + "/vramspan");
+  EXPECT_TRUE(Soon([&] { return own->err().find("not seen from here on") != std::string::npos; }))
+      << own->err();
+  EXPECT_EQ(Budget(*own), -1);
+  ExpectDone(own.get(), "alloc 55");
+  ExpectEnd(own.get());
+}
+
 TEST_F(Claims, DevicesAreSharedEachByItself) {
   const auto first = Start(), second = Start(), third = Start();
   ExpectDone(first.get(), "alloc 1");

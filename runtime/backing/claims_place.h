@@ -1,0 +1,48 @@
+// Where a claims file is: $XDG_RUNTIME_DIR/vramspan, as it was found at the start.
+//
+// A folder on a file system that may hang, or that locks for one machine alone, is not used. What
+// is known not to hang is looked up by a descriptor from then on, so nothing that is mounted or
+// linked at its path later is waited for. Where the program has closed that it is found anew.
+//
+// A link, a pipe, or what others own or may change is left alone.
+//
+// Threads: one at a time. Errors name what is meant. Unavailable: for now, as where there is no
+// descriptor. ResourceExhausted: it is full. FailedPrecondition: it is not to be used.
+#ifndef VRAMSPAN_RUNTIME_BACKING_CLAIMS_PLACE_H_
+#define VRAMSPAN_RUNTIME_BACKING_CLAIMS_PLACE_H_
+
+#include <sys/stat.h>
+
+#include <string>
+
+#include "runtime/base/own_descriptor.h"
+#include "runtime/base/status.h"
+
+namespace vramspan {
+
+class ClaimsPlace {
+ public:
+  // `folder` is XDG_RUNTIME_DIR. Nothing is opened yet.
+  ClaimsPlace(const std::string& folder, const std::string& name);
+
+  // The file, made where there is none. The descriptor is the caller's.
+  StatusOr<int> Open();
+  // The file as it is now. False where there is none.
+  bool Stat(struct stat* file) const;
+
+  // For messages.
+  const std::string& path() const { return path_; }
+
+ private:
+  StatusOr<int> Folder();  // Of this class.
+
+  const std::string folder_, name_, path_;
+  OwnDescriptor opened_;
+};
+
+// An error of the system's with `path`.
+Status ClaimsFailure(const std::string& path, int error);
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_BACKING_CLAIMS_PLACE_H_
