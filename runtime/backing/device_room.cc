@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include "runtime/base/log.h"
@@ -14,6 +15,7 @@ namespace {
 // Where somebody waits anyway. In milliseconds, about.
 constexpr int kPatientTries = 100;
 constexpr int kOneTry = 1;
+constexpr int kExitTries = 100;
 // How often a start, or who waits for more, looks whether others have made room: two periods of
 // theirs.
 constexpr int kStartLooks = 50;
@@ -33,6 +35,7 @@ DeviceRoom::DeviceRoom(DeviceRoomOptions options)
     : options_(std::move(options)), file_(options_.folder, options_.device_uuid) {}
 
 DeviceRoom::~DeviceRoom() {
+  Gone();
   // In a child of fork somebody may hold it for ever.
   if (!looking_.TryLock()) return;
   if (usable_) file_.Leave();
@@ -76,7 +79,18 @@ DeviceRoom::Start DeviceRoom::Begin(Bytes alone, bool given) {
   }
   SetCeilings();
   budget_ = announced_ = start.budget;
+  if (!options_.folder.empty()) Joined();
   return start;
+}
+
+void DeviceRoom::LeaveAtExit() {
+  for (int i = 0; !looking_.TryLock(); ++i) {
+    if (i == kExitTries) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (usable_) file_.Leave();
+  left_ = true;
+  looking_.Unlock();
 }
 
 Status DeviceRoom::Exchange(int tries, ClaimsFile::Decide decide) {
@@ -146,6 +160,7 @@ void DeviceRoom::Apply(Bytes budget) {
 }
 
 void DeviceRoom::Look(int tries, bool refused) {
+  if (left_) return;
   try {
     if (refused) {
       refusal_ = {options_.free().value_or(options_.total), options_.now() + kRefusalLapse};

@@ -22,6 +22,7 @@
 
 #include "runtime/backing/claim_rule.h"
 #include "runtime/backing/claims_file.h"
+#include "runtime/backing/leaves_at_exit.h"
 #include "runtime/backing/recent_peak.h"
 #include "runtime/backing/slot_pool.h"
 #include "runtime/base/mutex.h"
@@ -43,10 +44,10 @@ struct DeviceRoomOptions {
   std::function<void()> pause;
 };
 
-class DeviceRoom {
+class DeviceRoom final : private LeavesAtExit {
  public:
   explicit DeviceRoom(DeviceRoomOptions options);
-  ~DeviceRoom();  // Nothing is announced any more.
+  ~DeviceRoom() override;  // Nothing is announced any more.
   DeviceRoom(const DeviceRoom&) = delete;
   DeviceRoom& operator=(const DeviceRoom&) = delete;
 
@@ -112,6 +113,7 @@ class DeviceRoom {
   bool AskFor(Bytes more, bool last) VS_REQUIRES(looking_);
   void Lack();
   SlotPool::Use Use() VS_REQUIRES(looking_);
+  void LeaveAtExit() override;
   void Look(int tries, bool refused = false) VS_REQUIRES(looking_);
   Status Exchange(int tries, ClaimsFile::Decide decide) VS_REQUIRES(looking_);
   // What to announce beside these. Less than until now the budget is at once.
@@ -134,6 +136,7 @@ class DeviceRoom {
   Bytes announced_ VS_GUARDED_BY(looking_);      // As others know it.
   bool beside_ VS_GUARDED_BY(looking_) = false;  // There are others.
   bool usable_ VS_GUARDED_BY(looking_) = false;
+  bool left_ VS_GUARDED_BY(looking_) = false;      // The process ends: nothing changes any more.
   Status dropped_ VS_GUARDED_BY(looking_);         // The file, and that is yet to be told.
   bool may_come_ VS_GUARDED_BY(looking_) = false;  // More, from others.
   RecentPeak peak_ VS_GUARDED_BY(looking_);        // Of what is used.

@@ -61,14 +61,15 @@ class Claims : public ::testing::Test {
     EXPECT_EQ(program->End(), 0) << program->err();
   }
   // The budget that a program announces, in MiB; -1: none.
-  int Budget(const ToldProgram& program) const {
+  int Budget(const ToldProgram& program) const { return Budget(program.pid()); }
+  int Budget(pid_t pid) const {
     std::error_code none;
     for (const auto& file : std::filesystem::directory_iterator(run() + "/vramspan", none)) {
       ClaimsTable table;
       std::ifstream bytes(file.path(), std::ios::binary);
       if (!bytes.read(reinterpret_cast<char*>(&table), sizeof(table))) continue;
       for (const ClaimRecord& r : table.records) {
-        if (static_cast<pid_t>(r.pid) == program.pid()) return static_cast<int>(r.budget >> 20);
+        if (static_cast<pid_t>(r.pid) == pid) return static_cast<int>(r.budget >> 20);
       }
     }
     return -1;
@@ -181,6 +182,18 @@ TEST_F(Claims, WhoIsStoppedOrBecameAnotherKeepsWhatItHasTakenAlone) {
   ExpectEnd(stopped.get());
   EXPECT_EQ(other->Do("it lives"), "it lives");
   ExpectEnd(beside.get());
+}
+
+TEST_F(Claims, WhoEndsTakesItsClaimOut) {
+  const auto own = Start();
+  ExpectDone(own.get(), "alloc 4");
+  const pid_t pid = own->pid();
+  // A child's end is not its parent's.
+  ExpectDone(own.get(), "forkexit");
+  EXPECT_GE(Budget(pid), 240);
+  ExpectEnd(own.get());
+  // Whoever cannot look for the process, as in another container, sees nothing of it either.
+  EXPECT_EQ(Budget(pid), -1);
 }
 
 TEST_F(Claims, AForeignProgramThatGrowsIsNoticedAndSoIsItsEnd) {
