@@ -34,7 +34,7 @@ std::string NameOf(std::string_view device_uuid) {
   for (const char c : device_uuid.substr(0, 64)) {
     name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '-';
   }
-  return name;
+  return absl::StrCat(name, ".v", std::string(1, kClaimsVersion));
 }
 
 bool SetLock(int file, short type) {

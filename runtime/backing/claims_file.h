@@ -1,6 +1,6 @@
 // What programs of one user say to each other of one device: their budgets, and what they have
-// taken of them. $XDG_RUNTIME_DIR/vramspan/claims-<uuid>, of a fixed size, written in place under a
-// lock.
+// taken of them. $XDG_RUNTIME_DIR/vramspan/claims-<uuid>.v1, of a fixed size, written in place
+// under a lock.
 //
 // The lock is the kernel's and ends with its holder. Who does not get it within some tries goes on
 // without; nobody waits by the clock, so a machine that was paused has had its tries all the same.

@@ -1,4 +1,8 @@
 // The bytes of a claims file. Anybody's, until the magic says otherwise.
+//
+// Who changes what they mean changes the version, which is in the name of the file as well:
+// programs of two versions do not see each other then, and none writes over what the other one
+// reads.
 #ifndef VRAMSPAN_RUNTIME_BACKING_CLAIMS_TABLE_H_
 #define VRAMSPAN_RUNTIME_BACKING_CLAIMS_TABLE_H_
 
@@ -7,6 +11,7 @@
 
 namespace vramspan {
 
+constexpr char kClaimsVersion = '1';
 // So many programs are known at once.
 constexpr uint32_t kMostClaims = 63;
 
@@ -26,7 +31,7 @@ static_assert(sizeof(ClaimRecord) == 64);
 
 struct ClaimsTable {
   static constexpr char kMagic[16] = {'v', 'r', 'a', 'm', 's', 'p', 'a', 'n',
-                                      ' ', 'c', 'l', 'a', 'i', 'm', 's', '2'};
+                                      ' ', 'c', 'l', 'a', 'i', 'm', 's', kClaimsVersion};
 
   char magic[16] = {};
   ClaimRecord records[kMostClaims];

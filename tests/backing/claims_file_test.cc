@@ -58,7 +58,7 @@ class ClaimsFileTest : public ClaimsFolderTest {
 
 TEST_F(ClaimsFileTest, TheLivingOthersAreSeenAndNotOneself) {
   ClaimsFile a = Make(), b = Make();
-  EXPECT_THAT(a.path(), ::testing::EndsWith("/vramspan/claims-GPU-12ab----x"));
+  EXPECT_THAT(a.path(), ::testing::EndsWith("/vramspan/claims-GPU-12ab----x.v1"));
   EXPECT_EQ(Say(&a, MiB(10))->count, 0u);
   OtherClaims seen = *Say(&b, MiB(20), MiB(15));
   EXPECT_EQ(seen.count, 1u);

@@ -142,7 +142,7 @@ TEST_F(Claims, AnAllocationWaitsForWhatOthersMayGiveUp) {
   ExpectDone(own.get(), "alloc 1");
   std::string device;
   for (const auto& file : std::filesystem::directory_iterator(run() + "/vramspan")) {
-    device = file.path().filename().string().substr(std::string("claims-").size());
+    device = file.path().stem().string().substr(std::string("claims-").size());
   }
   // It has more than it uses, and does not give it up.
   vramspan::ClaimsFile neighbour(run(), device);
