@@ -77,6 +77,9 @@ inline Bytes FairShare(const DeviceView& v) {
   return WholeGranules(Bytes(all.value / (uint64_t{v.others.count} + 1)));
 }
 
+// What a program begins with beside others: more than its share only if it asks for it.
+inline Bytes StartBudget(const DeviceView& v) { return std::min(ClaimRoom(v), FairShare(v)); }
+
 // Room to grow beside what is used. Half of it left is little.
 constexpr Bytes GrowthRoom(Bytes total, Bytes used) {
   const Bytes step = ClaimStep(total), most = Bytes(total.value / 16);

@@ -57,7 +57,7 @@ DeviceRoom::Start DeviceRoom::Begin(Bytes alone, bool given) {
     if (!given && beside_ && free.ok()) {
       DeviceView view{.total = options_.total, .free = *free, .others = others};
       ceilings_.alone = std::max(alone, AloneBudget(view));
-      start.budget = std::min(ceilings_.alone, ClaimRoom(view));
+      start.budget = std::min(ceilings_.alone, StartBudget(view));
       start.expected = std::min(ceilings_.alone, std::max(start.budget, FairShare(view)));
       view.ceiling = ceilings_.alone;
       reach_ = ClaimReach(view).value;

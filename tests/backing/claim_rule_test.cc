@@ -24,7 +24,7 @@ class World {
     DeviceView v = ViewOf(p);
     p.ceiling = DefaultDeviceBudget(kTotal, free() + v.others.taken);
     v.ceiling = p.ceiling;
-    p.budget = v.others.count == 0 ? p.ceiling : std::min(p.ceiling, ClaimRoom(v));
+    p.budget = v.others.count == 0 ? p.ceiling : std::min(p.ceiling, StartBudget(v));
     return p;
   }
   DeviceView ViewOf(const Program& own) const {

@@ -355,6 +355,16 @@ TEST_F(DeviceRoomTest, WhatTheUserGivesNeverChangesAndIsSubtracted) {
   EXPECT_EQ(given.pool->budget(), MiB(50));
 }
 
+TEST_F(DeviceRoomTest, WhoStartsHasNoMoreThanItsShare) {
+  Program small = Start(MiB(100));
+  Program late = Start();
+  EXPECT_LT(late.start.budget, MiB(520));
+  EXPECT_GE(late.start.budget, MiB(450));
+  Pass(3, small, late);
+  EXPECT_LT(late.pool->budget(), MiB(520));
+  EXPECT_TRUE(late.Grow(MiB(800))) << "it has more where it asks for it";
+}
+
 TEST_F(DeviceRoomTest, WhoIsAloneAsksNobodyAndFindsANewcomer) {
   Program p = Start();
   std::vector<Bytes> told;
