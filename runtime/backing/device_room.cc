@@ -297,9 +297,10 @@ void DeviceRoom::Tick(bool lacks) {
   }
   GiveBack();
   TellDropped();
-  if (!changed_.exchange(false)) return;
+  if (!changed_) return;
   MutexLock lock(listening_);
-  if (listener_ != nullptr) listener_();
+  // What changes while it is told is told again. Until somebody listens it is kept.
+  if (listener_ != nullptr && changed_.exchange(false)) listener_();
 }
 
 void DeviceRoom::SetListener(std::function<void()> listener) {

@@ -404,6 +404,21 @@ TEST_F(DeviceRoomTest, WhoIsAloneAsksNobodyAndFindsANewcomer) {
   EXPECT_THAT(told, ::testing::ElementsAre(p.pool->budget()));
 }
 
+TEST_F(DeviceRoomTest, WhatChangesBeforeOrWhileSomebodyListensIsTold) {
+  Program a = Start(), b = Start();
+  Pass(3, a, b);
+  int told = 0;
+  a.room->SetListener([&] {
+    if (++told == 1) a.room->Lacks(/*refused=*/true);
+  });
+  Pass(1, a);
+  EXPECT_EQ(told, 1) << "from before";
+  Pass(1, a);
+  EXPECT_EQ(told, 2);
+  Pass(3, a);
+  EXPECT_EQ(told, 2);
+}
+
 TEST_F(DeviceRoomTest, ALookTriesTheLockOnceAndGoesOn) {
   Program a = Start(), b = Start();
   Pass(3, a, b);
