@@ -27,6 +27,7 @@ struct OtherClaims {
   // What others have taken who say nothing any more, as where they are stopped. It is theirs, and
   // missing from what is free; no more is kept for them.
   Bytes lapsed;
+  bool news = false;  // Some of that was announced since this program looked last.
 
   bool None() const { return count == 0 && lapsed == Bytes(0); }
 };

@@ -75,6 +75,7 @@ class LockedClaims {
   Status Write() {
     VS_ASSIGN_OR_RETURN(const int file, file_.Get());
     if (lseek(file, 0, SEEK_SET) != 0) return ClaimsFailure(path_, errno);
+    ++table_.writings;
     const std::string_view bytes(reinterpret_cast<const char*>(&table_), sizeof(table_));
     const int error = WriteQuietly(file, {bytes}, kWritePatience);
     if (error != 0) return ClaimsFailure(path_, error);
@@ -192,7 +193,10 @@ Status ClaimsFile::Exchange(Instant at, int tries, Decide decide) {
   if (own == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat("too many programs are in ", path()));
   }
-  const OwnClaim claim = decide(OthersIn(table, now));
+  OtherClaims others = OthersIn(table, now);
+  others.news = writings_ != table.writings;
+  writings_ = table.writings;
+  const OwnClaim claim = decide(others);
   const ClaimRecord news = {.start = start_,
                             .space = space_,
                             .image = image_,
@@ -209,6 +213,7 @@ Status ClaimsFile::Exchange(Instant at, int tries, Decide decide) {
   if (fresh && std::memcmp(&old, &news, sizeof(old)) == 0) return absl::OkStatus();
   *own = news;
   const Status written = claims->Write();
+  writings_ = written.ok() ? std::optional<uint64_t>(table.writings) : std::nullopt;
   Saw(claims->AsItIs(), at);
   return written;
 }

@@ -81,6 +81,7 @@ class ClaimsFile {
     bool settled = false;
   };
   std::optional<Seen> seen_;
+  std::optional<uint64_t> writings_;  // Of the table, after the last exchange.
 };
 
 }  // namespace vramspan

@@ -34,11 +34,12 @@ struct ClaimsTable {
                                       ' ', 'c', 'l', 'a', 'i', 'm', 's', kClaimsVersion};
 
   char magic[16] = {};
+  uint64_t writings = 0;  // How often it was written.
   ClaimRecord records[kMostClaims];
 
   bool Valid() const { return std::memcmp(magic, kMagic, sizeof(magic)) == 0; }
 };
-static_assert(sizeof(ClaimsTable) == 16 + 64 * kMostClaims);
+static_assert(sizeof(ClaimsTable) == 24 + 64 * kMostClaims);
 // One page at most: whoever is killed while it writes has written all of it or nothing.
 static_assert(sizeof(ClaimsTable) <= 4096);
 

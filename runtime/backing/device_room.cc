@@ -16,6 +16,8 @@ namespace {
 constexpr int kPatientTries = 100;
 constexpr int kOneTry = 1;
 constexpr int kExitTries = 100;
+// So often the driver is asked in one look: again where others have announced something meanwhile.
+constexpr int kMostSamples = 3;
 // How often a start, or who waits for more, looks whether others have made room: two periods of
 // theirs.
 constexpr int kStartLooks = 50;
@@ -46,30 +48,38 @@ DeviceRoom::Start DeviceRoom::Begin(Bytes alone, bool given) {
   MutexLock lock(looking_);
   given_.store(given, std::memory_order_release);
   Start start;
-  bool may_rise = false;
+  bool may_rise = false, again = false, last = false;
+  std::optional<StatusOr<Bytes>> free;
   ceilings_.alone = alone;
   times_.settled = options_.now() + kUnsettled;
   // The analysis does not see the lock from inside a lambda.
   const auto decide = [&](const OtherClaims& others) VS_NO_THREAD_SAFETY_ANALYSIS {
     beside_ = !others.None();
-    start = {alone, alone, absl::OkStatus()};
-    const StatusOr<Bytes> free = given || !beside_ ? Bytes(0) : options_.free();
-    if (!given && beside_ && free.ok()) {
-      DeviceView view{.total = options_.total, .free = *free, .others = others};
+    again = may_rise = false;
+    if (given || !beside_ || (free.has_value() && !free->ok())) {
+      start = {alone, alone, absl::OkStatus()};
+    } else if (!free.has_value() || (others.news && !last)) {
+      again = true;
+    } else {
+      DeviceView view{.total = options_.total, .free = **free, .others = others};
       ceilings_.alone = std::max(alone, AloneBudget(view));
       start.budget = std::min(ceilings_.alone, StartBudget(view));
       start.expected = std::min(ceilings_.alone, std::max(start.budget, FairShare(view)));
       view.ceiling = ceilings_.alone;
       reach_ = ClaimReach(view).value;
+      may_rise = start.budget < start.expected && others.spare != Bytes(0);
     }
-    may_rise = start.budget < start.expected && others.spare != Bytes(0);
     return OwnClaim{.budget = start.budget, .keeps = given ? start.budget : Bytes(0)};
   };
   Status status = Exchange(kPatientTries, decide);
-  for (int i = 1; status.ok() && may_rise && i < kStartLooks; ++i) {
-    options_.pause();
+  for (int i = 1; status.ok() && (again || may_rise) && i < kStartLooks; ++i) {
+    const bool must = again;
+    if (!must) options_.pause();
+    free = options_.free();
+    last = i + 1 == kStartLooks;
+    const Status next = Exchange(must ? kPatientTries : kOneTry, decide);
     // What was announced holds where the lock is not to be had.
-    if (const Status again = Exchange(kOneTry, decide); !absl::IsUnavailable(again)) status = again;
+    if (must || !absl::IsUnavailable(next)) status = next;
   }
   if (!status.ok()) {
     beside_ = false;
@@ -111,17 +121,23 @@ Status DeviceRoom::Exchange(int tries, ClaimsFile::Decide decide) {
   return status;
 }
 
-OwnClaim DeviceRoom::Decide(const OtherClaims& others) {
+DeviceRoom::Sample DeviceRoom::TakeSample() {
+  Sample sample{.use = Use(), .free = std::nullopt};
+  if (!IsAlone() && !given_) sample.free = options_.free();
+  return sample;
+}
+
+OwnClaim DeviceRoom::Decide(const OtherClaims& others, const Sample& sample, bool* again) {
   beside_ = !others.None();
-  const SlotPool::Use use = Use();
+  *again = false;
   const Instant now = options_.now();
   if (refusal_.has_value() && now >= refusal_->lapses) refusal_.reset();
   DeviceView view{.total = options_.total,
                   .ceiling = ceiling(),
                   .budget = budget_,
-                  .taken = use.taken,
-                  .used = use.used,
-                  .peak = use.peak,
+                  .taken = sample.use.taken,
+                  .used = sample.use.used,
+                  .peak = sample.use.peak,
                   .lacks = now.time_since_epoch().count() < asks_until_.load(),
                   .others = others};
   const bool wants = !given_ && Wants(view);
@@ -130,8 +146,10 @@ OwnClaim DeviceRoom::Decide(const OtherClaims& others) {
     next = view.ceiling;
   } else if (IsAlone()) {
     next = NextBudget(view);
-  } else if (const StatusOr<Bytes> free = options_.free(); free.ok()) {
-    view.free = *free;
+  } else if (!sample.free.has_value() || others.news) {
+    *again = true;
+  } else if (sample.free->ok()) {
+    view.free = **sample.free;
     if (beside_ && now < times_.settled) {
       ceilings_.alone = std::max(ceilings_.alone, AloneBudget(view));
       SetCeilings();
@@ -140,14 +158,16 @@ OwnClaim DeviceRoom::Decide(const OtherClaims& others) {
     if (refusal_.has_value()) view.refused_at = refusal_->free;
     next = NextBudget(view);
   }
-  const bool lacks = now.time_since_epoch().count() < lacks_until_.load();
-  reach_ = (given_ || lacks ? next : ClaimReach(view)).value;
   // Before others may count on it. What rises does so when they know.
   if (next < budget_) Apply(next);
   view.budget = std::max(next, budget_);
-  may_come_ = !given_ && !refusal_.has_value() && MayCome(view);
+  if (!*again) {
+    const bool lacks = now.time_since_epoch().count() < lacks_until_.load();
+    reach_ = given_ || lacks ? 0 : ClaimReach(view).value;
+    may_come_ = !given_ && !refusal_.has_value() && MayCome(view);
+  }
   return {.budget = view.budget,
-          .taken = use.taken,
+          .taken = view.taken,
           .keeps = given_ ? view.budget : ClaimKeeps(view),
           .wants = wants};
 }
@@ -165,25 +185,33 @@ void DeviceRoom::Look(int tries, bool refused) {
     if (refused) {
       refusal_ = {options_.free().value_or(options_.total), options_.now() + kRefusalLapse};
     }
-    const bool news = beside_ || options_.now() >= times_.renew || Changed();
-    OwnClaim claim{.budget = Bytes(~uint64_t{0})};
-    if (!news) claim = Decide({});
-    if (news || claim.budget != announced_) {
-      const Status status =
-          Exchange(tries, [&](const OtherClaims& others)
-                              VS_NO_THREAD_SAFETY_ANALYSIS { return claim = Decide(others); });
-      if (absl::IsUnavailable(status)) {
-        // Nothing rises by what is not known, but for the user.
-        claim.budget = given_ ? ceiling() : std::min(budget_, ceiling());
-      } else {
-        if (!status.ok()) claim = Decide({});
-        announced_ = claim.budget;
-      }
-    }
-    Apply(claim.budget);
+    bool again = true;
+    for (int i = 0; again && i < kMostSamples; ++i) LookOnce(tries, &again);
   } catch (const std::exception&) {
     // There is no memory for it now. The next look may have it.
   }
+}
+
+void DeviceRoom::LookOnce(int tries, bool* again) {
+  *again = false;
+  const Sample sample = TakeSample();
+  const bool news = beside_ || options_.now() >= times_.renew || Changed();
+  OwnClaim claim{.budget = Bytes(~uint64_t{0})};
+  if (!news) claim = Decide({}, sample, again);
+  if (news || claim.budget != announced_) {
+    const auto decide = [&](const OtherClaims& others) VS_NO_THREAD_SAFETY_ANALYSIS {
+      return claim = Decide(others, sample, again);
+    };
+    const Status status = Exchange(tries, decide);
+    if (absl::IsUnavailable(status)) {
+      // Nothing rises by what is not known, but for the user.
+      claim.budget = given_ ? ceiling() : std::min(budget_, ceiling());
+    } else {
+      if (!status.ok()) claim = Decide({}, sample, again);
+      announced_ = claim.budget;
+    }
+  }
+  Apply(claim.budget);
 }
 
 void DeviceRoom::TellDropped() {

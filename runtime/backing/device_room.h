@@ -6,7 +6,8 @@
 // An allocation that the budget has no room for waits until others have looked, where they have
 // more than they keep.
 // While the program is alone, with nothing refused, a look is one stat of the file. Who starts
-// beside others gives them half a second to make room, by tries.
+// beside others gives them half a second to make room, by tries. The driver is not called while the
+// file is locked.
 //
 // Threads: any. Errors: none; where the file or the driver do not answer the program is as alone. A
 // file that is not to be used is let be for good.
@@ -99,6 +100,12 @@ class DeviceRoom final : private LeavesAtExit {
 
     Bytes Get() const { return std::min(alone, limit.value_or(alone)); }
   };
+  // What was asked before the file was locked, the driver last: what this program takes or gives
+  // back in between is not counted twice.
+  struct Sample {
+    SlotPool::Use use;
+    std::optional<StatusOr<Bytes>> free;  // None: it was not asked.
+  };
   struct Times {
     Instant renew;          // The claim.
     Instant full_until;     // It was looked whether the budget may rise,
@@ -116,8 +123,12 @@ class DeviceRoom final : private LeavesAtExit {
   void LeaveAtExit() override;
   void Look(int tries, bool refused = false) VS_REQUIRES(looking_);
   Status Exchange(int tries, ClaimsFile::Decide decide) VS_REQUIRES(looking_);
-  // What to announce beside these. Less than until now the budget is at once.
-  OwnClaim Decide(const OtherClaims& others) VS_REQUIRES(looking_);
+  // What to announce beside these. Less than until now the budget is at once. `again`: nothing
+  // changes, because it takes another sample, behind what these have announced.
+  OwnClaim Decide(const OtherClaims& others, const Sample& sample, bool* again)
+      VS_REQUIRES(looking_);
+  Sample TakeSample() VS_REQUIRES(looking_);
+  void LookOnce(int tries, bool* again) VS_REQUIRES(looking_);
   void Apply(Bytes budget) VS_REQUIRES(looking_);
   void SetCeilings() VS_REQUIRES(looking_);
   // What exceeds the budget goes back to the driver. Without the lock: it may take other locks.

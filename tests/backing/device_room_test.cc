@@ -60,7 +60,9 @@ class DeviceRoomTest : public PoolTest {
                           .free =
                               [this] {
                                 ++asked_;
-                                return StatusOr<Bytes>(Free());
+                                const StatusOr<Bytes> free = Free();
+                                if (on_free_) on_free_();
+                                return free;
                               },
                           .now = [this] { return Instant(now_.load()); },
                           .pause = [this] { LetOthersLook(); }});
@@ -125,6 +127,7 @@ class DeviceRoomTest : public PoolTest {
   std::atomic<Duration> now_{Duration(0)};
   std::atomic<int> asked_{0}, pauses_{0};
   Duration each_pause_{0};
+  std::function<void()> on_free_;  // While the driver says what is free.
   Mutex mutex_;
   std::vector<DeviceRoom*> running_;
 };
@@ -441,6 +444,41 @@ TEST_F(DeviceRoomTest, ALookTriesTheLockOnceAndGoesOn) {
   a.room->Limit(before);
   Pass(2, a, b);
   EXPECT_EQ(a.pool->budget(), before);
+}
+
+TEST_F(DeviceRoomTest, TheDriverIsNotCalledWhileTheFileIsLocked) {
+  on_free_ = [&] {
+    const std::filesystem::path in = folder_.path() + "/vramspan";
+    for (const auto& entry : std::filesystem::directory_iterator(in)) {
+      const int file = open(entry.path().c_str(), O_RDWR | O_CLOEXEC);
+      struct flock whole {};
+      whole.l_type = F_WRLCK;
+      EXPECT_EQ(fcntl(file, F_OFD_SETLK, &whole), 0);
+      close(file);
+    }
+  };
+  Program a = Start(), b = Start();
+  EXPECT_TRUE(a.Grow(MiB(300)));
+  Pass(3, a, b);
+  EXPECT_FALSE(b.Grow(MiB(800)));
+  Pass(3, a, b);
+  EXPECT_GT(asked_, 6);
+}
+
+TEST_F(DeviceRoomTest, WhatIsTakenWhileTheDriverSaysWhatIsFreeIsNotCountedTwice) {
+  Program a = Start(), b = Start();
+  Pass(3, a, b);
+  EXPECT_TRUE(b.Grow(MiB(100)));
+  Pass(3, a, b);
+  int times = 0;
+  on_free_ = [&] {
+    if (++times != 1) return;
+    EXPECT_TRUE(b.Grow(MiB(300)));
+    b.room->Tick(/*lacks=*/false);
+  };
+  a.room->Lacks(/*refused=*/false);
+  EXPECT_GT(times, 2) << "it is asked again";
+  ExpectSum(a, b);
 }
 
 TEST_F(DeviceRoomTest, AFolderThatIsNotToBeUsedIsLetBeForGood) {
