@@ -65,7 +65,7 @@ Status Runtime::ShareByClaims(const std::string& device_uuid, bool device_given,
 
 void Runtime::AwaitRoom(Bytes size) {
   const Bytes needs = RoundUp(std::min(size, total_), kGranularity);
-  if (memory_->device_pool().available() >= needs) return;
+  if (!room_->shared() || memory_->device_pool().available() >= needs) return;
   const Uncancellable now;
   // What only waits for a drain is there at once.
   if (memory_->freed().any()) {

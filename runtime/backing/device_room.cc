@@ -292,7 +292,7 @@ void DeviceRoom::Await(Bytes more) {
 
 bool DeviceRoom::AskFor(Bytes more, bool last) {
   const Instant now = options_.now();
-  if (now < times_.in_vain_until || !beside_ || budget_ >= ceiling()) return false;
+  if (left_ || now < times_.in_vain_until || !beside_ || budget_ >= ceiling()) return false;
   asks_until_ = (now + kLacksFor).time_since_epoch().count();
   Look(kOneTry);
   if (pool_->available() >= more) return true;

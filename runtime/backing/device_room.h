@@ -74,6 +74,8 @@ class DeviceRoom final : private LeavesAtExit {
   // was before ends that.
   void Limit(Bytes budget);
 
+  // Others have a part of the device, as far as is known.
+  bool shared() const { return beside_; }
   // So much is about to be asked for. Where the budget has no room for it, and others have more
   // than they keep, that is waited for: half a second at most, and not again soon where it was in
   // vain. The caller holds no lock that a mover's thread needs.
@@ -138,14 +140,14 @@ class DeviceRoom final : private LeavesAtExit {
   SlotPool* pool_ = nullptr;
   std::atomic<uint64_t> ceiling_{0}, reach_{0};
   std::atomic<bool> given_{false};
+  std::atomic<bool> beside_{false};  // There are others.
   std::atomic<bool> changed_{false}, lowered_{false};
   std::atomic<int64_t> lacks_until_{0}, asks_until_{0};
   Mutex looking_;
   ClaimsFile file_ VS_GUARDED_BY(looking_);
   Ceilings ceilings_ VS_GUARDED_BY(looking_);
-  Bytes budget_ VS_GUARDED_BY(looking_);         // As it is to be.
-  Bytes announced_ VS_GUARDED_BY(looking_);      // As others know it.
-  bool beside_ VS_GUARDED_BY(looking_) = false;  // There are others.
+  Bytes budget_ VS_GUARDED_BY(looking_);     // As it is to be.
+  Bytes announced_ VS_GUARDED_BY(looking_);  // As others know it.
   bool usable_ VS_GUARDED_BY(looking_) = false;
   bool left_ VS_GUARDED_BY(looking_) = false;      // The process ends: nothing changes any more.
   Status dropped_ VS_GUARDED_BY(looking_);         // The file, and that is yet to be told.
