@@ -56,7 +56,7 @@ class ClaimsFile {
   // only where it is news, or old. `now` is of the steady clock, which all programs share.
   using Decide = absl::FunctionRef<OwnClaim(const OtherClaims& others)>;
   Status Exchange(Instant now, int tries, Decide decide);
-  // Another program may have written since. Costs a call of the system's.
+  // Another program may have written since. Costs two calls of the system's.
   bool Changed() const;
   void Leave();  // Takes the own claim out.
 

@@ -4,10 +4,9 @@
 // The mover's thread looks every quarter of a second. Beside that it is looked where the budget has
 // no room, and where the driver refused. A look tries the lock once. No call is on the launch path.
 // An allocation that the budget has no room for waits until others have looked, where they have
-// more than they keep.
-// While the program is alone, with nothing refused, a look is one stat of the file. Who starts
-// beside others gives them half a second to make room, by tries. The driver is not called while the
-// file is locked.
+// more than they keep. While the program is alone, with nothing refused, a look is at the time of
+// the file alone. Who starts beside others gives them half a second to make room, by tries. The
+// driver is not called while the file is locked.
 //
 // Threads: any. Errors: none; where the file or the driver do not answer the program is as alone. A
 // file that is not to be used is let be for good.
