@@ -162,6 +162,10 @@ LaunchMemo::Known* Tracer::Learn(const Submission& launch, const LaunchMemo::Gro
     memo->Refuse();
     return nullptr;
   }
+  // What must be inferred each time leaves room for what need not.
+  if (known == nullptr && !again->any() && memo->size() * 2 > LaunchMemo::kMostOfThread) {
+    return nullptr;
+  }
   if (known == nullptr) known = memo->Learn(launch, grounds);
   if (known == nullptr) return nullptr;
   known->again = *again;
@@ -239,7 +243,8 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   bool encoded = false;
   // What is known to hold none holds none: every byte of it is the same, and all that lives.
   const bool may_hold = known == nullptr || known->encoded;
-  if (launch && wide && may_hold && (mover_.tracking() || recorder_ != nullptr)) {
+  // What is to be kept is looked for, though recording may have ended since it was asked for.
+  if (launch && wide && may_hold && (learns || mover_.tracking() || recorder_ != nullptr)) {
     encoded = FindEncoded(&scratch.encoded, &scratch.extents, &s);
   }
   if (launch && !hidden_.empty()) {

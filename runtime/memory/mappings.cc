@@ -75,6 +75,8 @@ void Mappings::Unclaim(absl::Span<const ChunkIndex> chunks) {
     map_.chunks()[index].dying = false;
     map_.chunks().NoteChange(index);
   }
+  // Launches that came meanwhile were told that there is nothing.
+  map_.AllocationsChanged();
 }
 
 Mappings::Taken Mappings::TakeOut(DevicePtr at, const std::vector<ChunkIndex>& chunks) {
