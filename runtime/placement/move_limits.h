@@ -83,7 +83,8 @@ constexpr bool IsFilling(Bytes used, Bytes budget) {
 
 // The largest chunk that leaves a budget enough of them to choose among, as a log2. The place of a
 // large one stands empty for the millisecond that it takes to leave and the next to come: there
-// must be many beside it. Below that size a chunk costs as much in calls as in copies.
+// must be many beside it. Below that size a chunk costs as much in calls as in copies. Choices,
+// tried on the six traces of examples/traces; no budget there is larger than 13 GiB.
 inline constexpr uint64_t kLeastChunksOfBudget = 32;
 inline constexpr uint64_t kLeastLargeOfBudget = 128;
 inline constexpr int kLargeLog2 = 25;
