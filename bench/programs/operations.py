@@ -10,7 +10,7 @@ from torch.nn import functional as F
 rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
 SIZES = (256, 384)
 ONCE = {"product by table", "conv2d", "conv", "norm", "silu", "encoder", "lstm", "gru", "strided", "pointwise", "depthwise",
-        "transposed", "embedding"}
+        "transposed", "embedding", *(f"attention {way}" for way in ("flash", "efficient", "cudnn", "plain"))}
 FLOATS = [torch.float32, torch.bfloat16, torch.float16]
 device = "cuda"
 left_out = set()
@@ -231,13 +231,23 @@ def layers(n, dtype):
 
 
 def attention(n, dtype):
-    for length, causal in itertools.product((64, 200, n), (False, True)):
-        q, k, v = (torch.rand(2, 8, length, 64, device=device).to(dtype).requires_grad_() for _ in range(3))
-        for flash, efficient, cudnn in ((1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0)):
-            torch.backends.cuda.enable_flash_sdp(bool(flash))
-            torch.backends.cuda.enable_mem_efficient_sdp(bool(efficient))
-            torch.backends.cuda.enable_cudnn_sdp(bool(cudnn))
-            attempt("attention", lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal).sum().backward())
+    """In the sizes, masks and ways that choose another kernel; the last length asks as a token does that is added."""
+    ways = {"flash": (1, 0, 0), "efficient": (0, 1, 0), "cudnn": (0, 0, 1), "plain": (0, 0, 0)}
+    for head, length, causal, asked in itertools.product((32, 64, 96, 128, 256), (64, 200, n, 1024), (False, True), (0, 1)):
+        if (causal and asked) or (head not in (64, 128) and length not in (200, n)):
+            continue
+        q, k, v = (torch.rand(2, 8, asked if asked and i == 0 else length, head, device=device).to(dtype).requires_grad_(not asked)
+                   for i in range(3))
+        masks = (None,) if causal else (None, torch.rand(1, 1, q.shape[2], length, device=device) > 0.1)
+        for (name, way), mask, dropout in itertools.product(ways.items(), masks, (0.0,) if asked else (0.0, 0.1)):
+            torch.backends.cuda.enable_flash_sdp(bool(way[0]))
+            torch.backends.cuda.enable_mem_efficient_sdp(bool(way[1]))
+            torch.backends.cuda.enable_cudnn_sdp(bool(way[2]))
+
+            def one():
+                out = F.scaled_dot_product_attention(q, k, v, mask, dropout, causal)
+                return out if asked else out.sum().backward()
+            attempt(f"attention {name}", one)
 
 
 def libraries(n, dtype):

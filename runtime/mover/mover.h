@@ -102,6 +102,7 @@ class Mover final : SchedulerOwner {
   Status Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream stream) {
     return placements_.Prefetch(ptr, size, to_device, stream);
   }
+  Status GiveUp(DevicePtr ptr, Bytes size) { return placements_.GiveUp(ptr, size); }
   Status Pin(DevicePtr ptr, Bytes size) { return placements_.Pin(ptr, size); }
   Status Unpin(DevicePtr ptr, Bytes size) { return placements_.Unpin(ptr, size); }
   Status Hold(DevicePtr ptr, Bytes size) { return placements_.Hold(ptr, size); }

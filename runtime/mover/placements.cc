@@ -34,6 +34,23 @@ Status Placements::Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream 
   return parts_.scopes->Submit(kind, {ptr, size, kNoUse}, stream);
 }
 
+Status Placements::GiveUp(DevicePtr ptr, Bytes size) {
+  parts_.gate->Enter();
+  bool found = true;
+  if (parts_.recording->begun()) {
+    MutexLock lock(memory_.mu);
+    found = memory_.ForEachChunk(
+        ptr, size, [&](ChunkIndex index, Chunk& c) VS_NO_THREAD_SAFETY_ANALYSIS {
+          const bool whole = c.base >= ptr && c.base + c.size() <= ptr + size;
+          if (whole && c.allocation != 0 && !c.dying) parts_.scheduler->work().GivenUp(index);
+        });
+  }
+  parts_.gate->Exit();
+  if (found) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "cannot discard: the range is not in a live allocation of this runtime");
+}
+
 StatusOr<bool> Placements::KnowUsers(DevicePtr ptr, Bytes size) {
   bool unknown = false;
   {

@@ -7,6 +7,7 @@
 
 #include "runtime/memory/memory.h"
 #include "runtime/mover/context_watch.h"
+#include "runtime/mover/gate.h"
 #include "runtime/mover/program_work.h"
 #include "runtime/mover/recording.h"
 #include "runtime/mover/signals.h"
@@ -24,6 +25,7 @@ class Placements {
     ProgramWork* work;
     WorkScopes* scopes;
     Recording* recording;
+    Gate* gate;
   };
   // All outlive it.
   Placements(Memory* memory, const Parts& parts) : memory_(*memory), parts_(parts) {}
@@ -32,6 +34,10 @@ class Placements {
   // What moves by request need: work is recorded. Waits for that.
   Status Require();
   Status Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream stream);
+  // The program does not want what is in the range any more, behind all work that was submitted.
+  // Chunks that lie in it whole are empty from there on (empty_chunks.h); while memory suffices
+  // none is. Never waits.
+  Status GiveUp(DevicePtr ptr, Bytes size);
   // Fetches the range, waits for that, and pins its chunks; all or nothing.
   Status Pin(DevicePtr ptr, Bytes size);
   Status Unpin(DevicePtr ptr, Bytes size);

@@ -234,7 +234,9 @@ void ProgramWork::PinAll(StreamWork* work) VS_UNDER_LOCK {
 void PinHere(Memory* memory, ChunkIndex chunk) VS_UNDER_LOCK {
   if (memory->pins()[chunk.value]++ != 0) return;
   memory->DropHostCopy(chunk);
-  memory->chunks()[chunk].Transition(ChunkState::kPinned);
+  Chunk& c = memory->chunks()[chunk];
+  c.Transition(ChunkState::kPinned);
+  c.empty = c.given_up = false;  // Whoever else holds its memory may fill it unseen.
   memory->chunks().NoteChange(chunk);
 }
 

@@ -70,6 +70,7 @@ struct SchedulerEvent {
     kInserted,
     kRemoved,
     kAdvised,
+    kGivenUp,
     kCount
   };
 

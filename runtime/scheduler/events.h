@@ -69,6 +69,9 @@ class WorkEvents {
     tell_({.kind = Kind::kAnyMayBeWritten, .value = but_read_mostly},
           [&] { flow_.AnyMayBeWritten(but_read_mostly); });
   }
+  void GivenUp(ChunkIndex chunk) {
+    tell_({.kind = Kind::kGivenUp, .chunk = chunk}, [&] { flow_.GivenUp(chunk); });
+  }
   void ContextDied() {
     tell_({.kind = Kind::kContextDied}, [&] { flow_.ContextDied(); });
   }

@@ -18,7 +18,7 @@ void IdleFetches::Add(const Residency& residency, const Heat& heat, Bytes room, 
   for (uint32_t i = 1; i < residency.end(); ++i) {
     const ChunkIndex index(i);
     const Chunk& c = residency[index];
-    if (c.state != ChunkState::kHost || c.in_flight != 0 || !residency.Movable(c) ||
+    if (c.state != ChunkState::kHost || c.empty || c.in_flight != 0 || !residency.Movable(c) ||
         Residency::ServedInPlace(c)) {
       continue;
     }

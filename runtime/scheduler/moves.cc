@@ -32,9 +32,11 @@ ChunkMove* Moves::Evict(ChunkIndex chunk, bool print) {
   if (!from_.residency->MayLeave(c) || from_.counts->barriers() != 0) return nullptr;
   const HostCopies::Leaving leaving = from_.host_copies->Leaves(chunk, print);
   ChunkMove* const move = Begin(chunk, /*in=*/false);
-  move->clean = leaving.clean;
-  move->expected = leaving.expected;
-  move->content = leaving.content;
+  move->clean = leaving.clean || c.empty;
+  if (!c.empty) {
+    move->expected = leaving.expected;
+    move->content = leaving.content;
+  }
   c.Transition(ChunkState::kMoving);
   return move;
 }
@@ -44,7 +46,7 @@ ChunkMove* Moves::Fetch(ChunkIndex chunk, bool print) {
   if (!from_.residency->MayCome(c) || from_.counts->barriers() != 0) return nullptr;
   print = print && from_.host_copies->WorthAPrint(chunk);
   ChunkMove* const move = Begin(chunk, /*in=*/true);
-  move->clean = c.state == ChunkState::kFresh;
+  move->clean = c.holds_nothing();
   move->print = print && !move->clean;
   move->ahead = c.unmapped && !from_.reachability->InUse(chunk);
   c.Transition(ChunkState::kMoving);

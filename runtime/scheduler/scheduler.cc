@@ -18,6 +18,7 @@ Scheduler::Scheduler(ChunkTable* chunks, EvictionPolicy* policy, const Scheduler
       residency_(chunks),
       counts_(&residency_),
       host_copies_(&residency_),
+      empty_(&residency_, &queue_),
       trials_(policy == nullptr ? std::nullopt
                                 : std::optional<Trials>(std::in_place, &residency_, policy,
                                                         options.prices, options.device_memory)),
@@ -38,7 +39,7 @@ Scheduler::Scheduler(ChunkTable* chunks, EvictionPolicy* policy, const Scheduler
           {&residency_, &queue_, &counts_, trials_ ? &*trials_ : nullptr,
            plan_maker_ ? &*plan_maker_ : nullptr, &moves_, told_owner_ ? &*told_owner_ : owner},
           options.traced && options.idle_fetches, options.always_prints),
-      work_({&residency_, &queue_, &counts_, &host_copies_, trials_ ? &*trials_ : nullptr,
+      work_({&residency_, &queue_, &counts_, &host_copies_, &empty_, trials_ ? &*trials_ : nullptr,
              &patience_, &unmapped_, &readiness_, &moves_, &planning_, policy,
              told_owner_ ? &*told_owner_ : owner}) {
   if (options.sink == nullptr) return;

@@ -117,6 +117,7 @@ class Scheduler {
   WorkQueue queue_;
   WorkCounts counts_;
   HostCopies host_copies_;
+  EmptyChunks empty_;
   std::optional<Trials> trials_;  // Without a policy: none.
   Sequence sequence_;
   Patience patience_;

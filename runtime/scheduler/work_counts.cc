@@ -21,6 +21,7 @@ void WorkCounts::Released(const Work& work, EvictionPolicy* policy) {
   work.ForEachFixed([&](const ChunkUse& use) {
     Chunk& c = residency_[use.chunk];
     if (c.in_flight++ == 0) residency_.NoteChange(use.chunk);
+    c.empty = false;
     if (policy != nullptr && c.on_device) policy->OnUse(use.chunk);
     c.unused = c.unused && (use.how.possible || work.kind != Work::Kind::kScope);
   });

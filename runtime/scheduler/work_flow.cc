@@ -72,6 +72,7 @@ bool WorkFlow::Cancelled(Work* work) {
   }
   parts_.counts->Unheld(*work);
   const bool held = parts_.queue->Remove(work);
+  parts_.empty->QueueWentOn();
   parts_.planning->Remake();
   return held;
 }
@@ -148,7 +149,11 @@ void WorkFlow::MarkReleased(Work* work, const Moment& at) {
   }
   statistics_.in_place += work->remote != Bytes(0) && work->kind == Work::Kind::kScope;
   if (work->kernel != 0 && parts_.trials != nullptr) parts_.trials->Released(work);
-  if (work->barrier()) AnyMayBeWritten(/*but_read_mostly=*/false);  // It may write anywhere.
+  if (work->barrier()) {  // It may write anywhere.
+    NothingIsKnown(/*but_read_mostly=*/false);
+    parts_.empty->AnyMayBeFilled();
+  }
+  parts_.empty->QueueWentOn();
 }
 
 void WorkFlow::Finished(Work* work, Instant began, bool at_once, Instant now) {
@@ -187,6 +192,11 @@ bool WorkFlow::ForeignWorkEnded() {
 }
 
 void WorkFlow::AnyMayBeWritten(bool but_read_mostly) {
+  NothingIsKnown(but_read_mostly);
+  parts_.empty->ForgetAll();
+}
+
+void WorkFlow::NothingIsKnown(bool but_read_mostly) {
   parts_.host_copies->AnyMayBeWritten(
       but_read_mostly, [this](ChunkIndex chunk) { parts_.owner->DropHostCopy(chunk); });
 }

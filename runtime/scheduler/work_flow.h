@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "runtime/scheduler/action.h"
+#include "runtime/scheduler/empty_chunks.h"
 #include "runtime/scheduler/host_copies.h"
 #include "runtime/scheduler/moves.h"
 #include "runtime/scheduler/owner.h"
@@ -31,6 +32,7 @@ struct WorkFlowParts {
   WorkQueue* queue;
   WorkCounts* counts;
   HostCopies* host_copies;
+  EmptyChunks* empty;
   Trials* trials;  // Null where the owner makes the plans.
   Patience* patience;
   UnmappedChunks* unmapped;
@@ -87,6 +89,8 @@ class WorkFlow {
   bool ForeignWorkEnded();
   // Any memory may have been written, but for what is read mostly if so said.
   void AnyMayBeWritten(bool but_read_mostly);
+  // The program does not want what is in the chunk any more, behind all that was submitted.
+  void GivenUp(ChunkIndex chunk) { parts_.empty->GiveUp(chunk); }
   // A kernel has killed the context: nothing runs any more.
   void ContextDied() { dead_ = true; }
   // What is held goes on with its memory where it is.
@@ -111,6 +115,7 @@ class WorkFlow {
 
  private:
   void MarkReleased(Work* work, const Moment& at);
+  void NothingIsKnown(bool but_read_mostly);  // Of host copies.
   Patience::Situation Situation(Instant now);
 
   const WorkFlowParts parts_;

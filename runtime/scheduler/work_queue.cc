@@ -6,6 +6,7 @@ namespace vramspan {
 
 void WorkQueue::Push(Work* work) {
   held_.push_back(work);
+  numbers_.push_back(++pushed_);
   Count(*work, 1);
 }
 
@@ -13,6 +14,7 @@ void WorkQueue::Pop(size_t count) {
   for (; count != 0; --count) {
     Count(*held_.front(), -1);
     held_.pop_front();
+    numbers_.pop_front();
   }
 }
 
@@ -53,6 +55,7 @@ bool WorkQueue::GiveWayToUnknown(Instant now, bool* changed) {
 bool WorkQueue::Remove(const Work* work) {
   const auto at = std::find(held_.begin(), held_.end(), work);
   if (at == held_.end()) return false;
+  numbers_.erase(numbers_.begin() + (at - held_.begin()));
   held_.erase(at);
   Count(*work, -1);
   return true;

@@ -28,6 +28,9 @@ class WorkQueue {
   // How many may touch any memory, and how many need all memory mapped.
   uint32_t barriers() const { return barriers_; }
   uint32_t need_all_mapped() const { return need_all_mapped_; }
+  // What it calls the work that was pushed last, and whether that and all before it have gone.
+  uint64_t last() const { return pushed_; }
+  bool IsPast(uint64_t number) const { return numbers_.empty() || numbers_.front() > number; }
 
   void Push(Work* work);
   // The first so many go.
@@ -60,6 +63,8 @@ class WorkQueue {
 
  private:
   std::deque<Work*> held_;
+  std::deque<uint64_t> numbers_;  // Of each, in the order of Push.
+  uint64_t pushed_ = 0;
   // The work comes (1), or goes (-1).
   void Count(const Work& work, int by) {
     barriers_ += work.barrier() ? by : 0;

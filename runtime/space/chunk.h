@@ -68,9 +68,15 @@ struct Chunk {
   uint8_t skip_fingerprint_for : 2 = 0;
   bool unused : 1 = false;          // It came, and no work has used it since.
   bool last_unchanged : 1 = false;  // The last fingerprint that told something: it was not written.
-  uint8_t pending_fingerprints = 0;  // Fingerprints behind held work, yet to be asked for or not.
+  // Fingerprints behind held work, yet to be asked for or not.
+  uint8_t pending_fingerprints : 5 = 0;
+  bool given_up : 1 = false;  // The program does not want its contents, behind what is held now.
+  bool empty : 1 = false;     // Nor does anything that is: there are none (empty_chunks.h).
 
   Bytes size() const { return ChunkBytes(log2_size); }
+
+  // There is nothing to copy. REQUIRES: no work that has not ended may touch it.
+  bool holds_nothing() const { return state == ChunkState::kFresh || empty; }
 
   // REQUIRES: a legal transition, and `on_device` already says what `to` wants.
   void Transition(ChunkState to) {

@@ -293,6 +293,9 @@ bool EventRepeater::CallOfChunk(const EventRecord& e, EventAnswer* answer) {
     case Kind::kUsersDeclared:
       s.UsersDeclared(e.chunk);
       return true;
+    case Kind::kGivenUp:
+      s.work().GivenUp(e.chunk);
+      return true;
     case Kind::kFound:
       if (!e.print.has_value()) return false;
       answer->value = static_cast<uint64_t>(s.Found(e.chunk, e.value, *e.print));
