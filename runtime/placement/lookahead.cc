@@ -119,7 +119,7 @@ void Lookahead::Link(uint32_t at) {
   if (m.first == Need::kNone) {
     unnamed_.Remove(chunk, m.seen);
     // Where nobody tells, all that was seen of it may be old.
-    if (!m.seen.known() || !told_) m.seen = SeenChunk(residency_->Get(chunk));
+    if (!m.seen.known() || !told_) See(chunk, SeenChunk(residency_->Get(chunk)));
   } else if (counts) {
     Uncount(chunk);
   }
@@ -245,7 +245,7 @@ void Lookahead::LookAgain(ChunkIndex chunk) {
   // The sums hold what it was.
   const bool named = m.first != Need::kNone;
   named ? Uncount(chunk) : unnamed_.Remove(chunk, m.seen);
-  m.seen = seen;
+  See(chunk, seen);
   named ? Count(chunk) : unnamed_.Add(chunk, m.seen);
 }
 

@@ -70,6 +70,13 @@ class Lookahead {
   }
   // What no work names; null: not known, for some view did not tell what has changed.
   const UnnamedChunks* unnamed() const { return told_ ? &unnamed_ : nullptr; }
+  // Those that hold nothing and may leave, named or not. REQUIRES: unnamed() is not null.
+  absl::Span<const ChunkIndex> empty() const { return empty_.chunks(); }
+  // REQUIRES: Names(chunk). By place among the works, and to be taken.
+  uint32_t WorkOf(const Need& need) const {
+    return works_[need.work].at - static_cast<uint32_t>(begin_);
+  }
+  Need& FindToTake(ChunkIndex chunk) { return needs_[mentions_[chunk.value].counts]; }
   // REQUIRES: the chunk was named, or told to have changed.
   uint64_t SizeOf(ChunkIndex chunk) const { return mentions_[chunk.value].seen.size(); }
   // How many needs are kUnclaimed, and kPending.
@@ -167,6 +174,11 @@ class Lookahead {
   void Retime(size_t place);
   void Clear();
   void Refresh();
+  void See(ChunkIndex chunk, const SeenChunk& seen) {
+    SeenChunk& was = mentions_[chunk.value].seen;
+    empty_.Saw(chunk, was, seen);
+    was = seen;
+  }
   void LookAgain(ChunkIndex chunk);
   // REQUIRES: a work names it, and none of its mentions counts.
   void Count(ChunkIndex chunk);
@@ -208,6 +220,7 @@ class Lookahead {
   uint32_t unclaimed_ = 0, pending_ = 0;
   bool told_ = true;  // By every view so far, of what has changed.
   UnnamedChunks unnamed_;
+  EmptyIdle empty_;
 };
 
 }  // namespace vramspan

@@ -66,7 +66,7 @@ void Planner::Scratch::Start(const PlanRequest& request, const ResidencyView& re
   head = request.released;
   ahead.Scan(request, residency);
   victims.Start(residency, ahead.missing() + request.must_free.value, request.max_evictions,
-                request.must_free != Bytes(0));
+                request.must_free != Bytes(0), request.per_byte);
   if (ahead.works() != 0) pace.Start(request.ahead.value, head > 0, request.per_byte);
   max_fetches = request.max_fetches;
   room = static_cast<int64_t>((request.room + request.room_coming).value);

@@ -20,6 +20,7 @@ class SeenChunk {
         incoming_(view.incoming),
         movable_(view.movable),
         prefer_host_(view.prefer_host),
+        empty_(view.empty),
         claim_(view.claim) {}
 
   bool known() const { return known_; }
@@ -29,6 +30,7 @@ class SeenChunk {
   bool incoming() const { return incoming_; }
   bool movable() const { return movable_; }
   bool prefer_host() const { return prefer_host_; }
+  bool empty() const { return empty_; }
   Claim claim() const { return claim_; }
 
   bool operator==(const SeenChunk&) const = default;
@@ -36,7 +38,7 @@ class SeenChunk {
  private:
   uint64_t size_ = 0;
   bool known_ = false, on_device_ = false, busy_ = false, incoming_ = false, movable_ = false,
-       prefer_host_ = false;
+       prefer_host_ : 1 = false, empty_ : 1 = false;
   Claim claim_ = Claim::kOrdinary;
 };
 static_assert(sizeof(SeenChunk) == 16);

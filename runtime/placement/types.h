@@ -31,6 +31,7 @@ struct ChunkView {
                            // can be neither evicted nor fetched yet.
   bool incoming = false;   // With both: on its way there.
   bool movable = true;     // May be moved at all (not pinned, users known).
+  bool empty = false;      // Not busy, and holds nothing: it leaves and comes without a copy.
   bool prefer_host = false;  // Serve in place: do not fetch for work.
   Claim claim = Claim::kOrdinary;
 };

@@ -1,6 +1,7 @@
 // Chunks on the device that can be moved and that no work of the look-ahead names: they leave
-// before all that some work names. Kept as works and chunks change, so that a plan finds them
-// without a look at the others. Chunks to keep are not among them.
+// before all that some work names, but for such as are empty (empty_idle.h). Kept as works and
+// chunks change, so that a plan finds them without a look at the others. Chunks to keep are not
+// among them.
 //
 // Metadata: 8 bytes a chunk. Pure. Threads: not safe.
 #ifndef VRAMSPAN_RUNTIME_PLACEMENT_UNNAMED_CHUNKS_H_
@@ -12,6 +13,7 @@
 #include <limits>
 #include <vector>
 
+#include "runtime/placement/empty_idle.h"
 #include "runtime/placement/seen_chunk.h"
 
 namespace vramspan {
@@ -37,7 +39,8 @@ class UnnamedChunks {
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
   static bool Counts(const SeenChunk& seen) {
-    return seen.on_device() && seen.movable() && seen.claim() != Claim::kKeep;
+    return seen.on_device() && seen.movable() && seen.claim() != Claim::kKeep &&
+           !EmptyIdle::Counts(seen);
   }
 
   std::vector<ChunkIndex> idle_;

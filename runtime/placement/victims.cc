@@ -1,6 +1,7 @@
 #include "runtime/placement/victims.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace vramspan {
 
@@ -10,7 +11,8 @@ void Victims::Line::Clear() {
   idle = 0;
 }
 
-void Victims::Start(const ResidencyView& residency, uint64_t want, uint32_t max, bool for_all) {
+void Victims::Start(const ResidencyView& residency, uint64_t want, uint32_t max, bool for_all,
+                    double per_byte) {
   residency_ = &residency;
   want_ = want;
   left_ = max;
@@ -19,6 +21,11 @@ void Victims::Start(const ResidencyView& residency, uint64_t want, uint32_t max,
   unclaimed_.Clear();
   unnamed_.Clear();
   kept_.Clear();
+  empty_.Clear();
+  empty_named_.clear();
+  first_empty_ = 0;
+  empty_gathered_ = false;
+  per_byte_ = per_byte;
   drawn_ = 0;
   const UnnamedChunks* const unnamed = ahead_->unnamed();
   whole_ = for_all || unnamed == nullptr || policy_->Draws() ||
@@ -34,7 +41,50 @@ void Victims::Finish() {
   named_taken_.clear();
 }
 
+void Victims::GatherEmpty() {
+  if (std::exchange(empty_gathered_, true)) return;
+  const auto add = [this](ChunkIndex chunk, uint64_t size) {
+    if (!ahead_->Names(chunk)) {
+      empty_.Add(chunk, size);
+      empty_.idle += size;
+    } else if (ahead_->Find(chunk).place == Need::Place::kIdle) {
+      empty_named_.push_back(chunk);
+    }
+  };
+  if (ahead_->unnamed() != nullptr) {
+    for (const ChunkIndex chunk : ahead_->empty()) add(chunk, ahead_->SizeOf(chunk));
+  } else {
+    policy_->OfferVictims([&](ChunkIndex chunk) {
+      const SeenChunk seen(residency_->Get(chunk));
+      if (EmptyIdle::Counts(seen)) add(chunk, seen.size());
+      return false;
+    });
+  }
+  std::sort(empty_.chunks.begin(), empty_.chunks.end(),
+            [](const Candidate& a, const Candidate& b) { return a.chunk < b.chunk; });
+  std::sort(empty_named_.begin(), empty_named_.end(), [this](ChunkIndex a, ChunkIndex b) {
+    const uint32_t of_a = ahead_->WorkOf(ahead_->Find(a)), of_b = ahead_->WorkOf(ahead_->Find(b));
+    return of_a != of_b ? of_a > of_b : a < b;
+  });
+}
+
+Need* Victims::NextEmpty(int64_t after) {
+  while (first_empty_ < empty_named_.size() && ahead_->Find(empty_named_[first_empty_]).taken) {
+    ++first_empty_;
+  }
+  if (first_empty_ == empty_named_.size()) return nullptr;
+  Need* const need = &ahead_->FindToTake(empty_named_[first_empty_]);
+  if (after == kForAll) return need;
+  const uint32_t needed_by = ahead_->WorkOf(*need);
+  if (needed_by <= after) return nullptr;
+  // Sooner than it could cross it would only be in the way of what else is to be done.
+  const uint64_t away = ahead_->Start(needed_by) - ahead_->Start(static_cast<uint32_t>(after));
+  const bool long_enough = static_cast<double>(away) >= per_byte_ * static_cast<double>(need->size);
+  return long_enough ? need : nullptr;
+}
+
 void Victims::Gather() {
+  GatherEmpty();
   if (!whole_ || all_drawn_) return;
   all_drawn_ = true;
   GatherOffered();
@@ -63,7 +113,8 @@ void Victims::GatherOffered() {
       kept_.idle += size;
       return false;
     }
-    if (named) return false;
+    // What holds nothing is gathered by itself.
+    if (named || EmptyIdle::Counts(SeenChunk(view))) return false;
     if (view.busy) {
       unnamed_busy_ += size;
       return false;
@@ -133,7 +184,10 @@ void Victims::TakeUpTo(uint64_t need, int64_t after, std::vector<ChunkIndex>* ev
 
 uint32_t Victims::NextVictimNeededBy(uint32_t after) {
   Gather();
-  if (unclaimed_.idle + unnamed_.idle != 0) return ahead_->works();
+  // What holds nothing is as good as what nobody needs: to have it leave early costs nothing.
+  if (unclaimed_.idle + empty_.idle + unnamed_.idle != 0 || NextEmpty(after) != nullptr) {
+    return ahead_->works();
+  }
   SkipEmpty(after);
   return static_cast<uint32_t>(std::max<int64_t>(farthest_, after));
 }
@@ -144,7 +198,7 @@ uint64_t Victims::IdleLeft(int64_t after) {
   for (const Chosen& taken : named_taken_) {
     if (taken.needed_by > after) named -= taken.size;
   }
-  return unclaimed_.idle + unnamed_.idle + named;
+  return unclaimed_.idle + empty_.idle + unnamed_.idle + named;
 }
 
 uint64_t Victims::Busy() {
@@ -156,8 +210,9 @@ Victims::Outcome Victims::Choose(uint64_t need, int64_t after, uint64_t* total) 
   while (*total < need) {
     if (chosen_.size() == left_) return Outcome::kTooMany;
     const uint64_t left = need - *total;
-    if (!ChooseFrom(&unclaimed_, left) && !ChooseFrom(&unnamed_, left) &&
-        !ChooseNamed(left, after) && (after != kForAll || !ChooseFrom(&kept_, left))) {
+    if (!ChooseFrom(&unclaimed_, left) && !ChooseFrom(&empty_, left) && !ChooseEmpty(after) &&
+        !ChooseFrom(&unnamed_, left) && !ChooseNamed(left, after) &&
+        (after != kForAll || !ChooseFrom(&kept_, left))) {
       return Outcome::kTooLittle;
     }
     *total += chosen_.back().size;
@@ -185,6 +240,18 @@ bool Victims::ChooseFrom(Line* line, uint64_t need) {
   line->idle -= c.size;
   chosen_.push_back(
       {.chunk = c.chunk, .size = c.size, .taken = &c.taken, .line = line, .needed_by = 0});
+  return true;
+}
+
+bool Victims::ChooseEmpty(int64_t after) {
+  Need* const need = NextEmpty(after);
+  if (need == nullptr) return false;
+  need->taken = true;
+  chosen_.push_back({.chunk = need->chunk,
+                     .size = need->size,
+                     .taken = &need->taken,
+                     .line = nullptr,
+                     .needed_by = ahead_->WorkOf(*need)});
   return true;
 }
 
@@ -223,6 +290,7 @@ void Victims::GiveBack(const Chosen& chosen) {
     chosen.line->first_untaken = 0;
   } else {
     farthest_ = std::max(farthest_, chosen.needed_by);
+    first_empty_ = 0;
   }
 }
 

@@ -1,5 +1,6 @@
-// Who leaves, and in which order: first what has no claim by advice, then what the queue does not
-// name, in the policy's order, then what it needs last, and where it must be, what is to be kept.
+// Who leaves, and in which order: first what has no claim by advice, then what holds nothing, if it
+// is not needed too soon, then what the queue does not name, in the policy's order, then what it
+// needs last, and where it must be, what is to be kept.
 // Where several have an equal claim to stay, the one that leaves the fewest bytes unused goes.
 //
 // Threads: not safe. One Start and one Finish for each plan; the look-ahead and the policy do not
@@ -37,7 +38,9 @@ class Victims {
 
   // `want` bounds what all calls of Take of this plan will ask for, `max` the victims in all.
   // `for_all`: some of it will be asked for with kForAll.
-  void Start(const ResidencyView& residency, uint64_t want, uint32_t max, bool for_all);
+  // `per_byte`: PlanRequest's.
+  void Start(const ResidencyView& residency, uint64_t want, uint32_t max, bool for_all,
+             double per_byte);
   // Leaves the look-ahead as it was.
   void Finish();
 
@@ -82,6 +85,7 @@ class Victims {
   // Where all is drawn at once: that, when the first victim is wanted.
   void Gather();
   void GatherOffered();
+  void GatherEmpty();
   // Else, of unnamed_: so many at least, or all that Gather would draw.
   void Draw(size_t count);
   // Whether no more is drawn: equal claims are compared, and no more will be asked for.
@@ -94,6 +98,10 @@ class Victims {
   void Commit(std::vector<ChunkIndex>* evict);
   bool ChooseFrom(Line* line, uint64_t need);
   bool ChooseNamed(uint64_t need, int64_t after);
+  // One that holds nothing, is named, and is needed so much later than `after` that it can be away.
+  bool ChooseEmpty(int64_t after);
+  // Where it is: the next that may leave for `after`; null for none.
+  Need* NextEmpty(int64_t after);
   // Moves `farthest_` down to the last work that first needs a chunk which may still leave.
   void SkipEmpty(int64_t after);
 
@@ -113,8 +121,15 @@ class Victims {
   uint64_t drawn_ = 0;      // Bytes of unnamed_, taken or not.
   Line unclaimed_;          // Not named, in the policy's order, then named, needed last first.
   Line unnamed_;            // In the policy's order.
+  Line empty_;              // Not named, and hold nothing.
   Line kept_;               // In the policy's order, named or not; only where for_all_.
   uint64_t unnamed_busy_ = 0;
+
+  // Of those that hold nothing and are named, in the order in which they leave: needed last first.
+  std::vector<ChunkIndex> empty_named_;
+  size_t first_empty_ = 0;  // All before it are taken.
+  bool empty_gathered_ = false;
+  double per_byte_ = 0;
 
   int64_t farthest_ = 0;  // No named chunk that is needed by a later work may still leave.
   std::vector<Chosen> named_taken_;

@@ -121,6 +121,7 @@ class Life {
     ChunkView& v = views_[id.value];
     v = {.size = MiB(id.value % 3 == 0 ? 4 : 2), .on_device = OneIn(2), .busy = OneIn(4)};
     v.movable = !OneIn(10);
+    v.empty = !v.busy && empty_ && OneIn(3);
     if (advised_) {
       v.prefer_host = OneIn(6);
       v.claim = v.prefer_host || OneIn(4) ? Claim::kNone : OneIn(4) ? Claim::kKeep : v.claim;
@@ -145,6 +146,7 @@ class Life {
   uint32_t steps_ = 0;
   uint64_t versions_ = 0, ids_ = 0;
   const bool advised_;
+  const bool empty_ = OneIn(2);                             // Some chunks hold nothing.
   const uint32_t most_ = OneIn(2) ? kChunks : kChunks / 2;  // The highest that works name.
   std::unique_ptr<EvictionPolicy> policy_;
   std::vector<ChunkView> views_ = std::vector<ChunkView>(kChunks + 1);

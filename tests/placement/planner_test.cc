@@ -483,6 +483,61 @@ ChunkView& Unclaimed(World& w, ChunkView& view, uint32_t id) {
   return view;
 }
 
+TEST(Planner, WhatHoldsNothingLeavesBeforeWhatIsNeededLast) {
+  World w;
+  for (uint32_t id = 1; id <= 4; ++id) w.Device(id);
+  w.Host(6);
+  w.Queue(Listed({6}));
+  w.Queue(Listed({2}));
+  w.Queue(Listed({1, 4}));
+  w.Queue(Listed({3}));
+  EXPECT_THAT(w.Make().evict, Are({3}));
+  w.At(ChunkIndex(2)).empty = true;
+  EXPECT_THAT(w.Make().evict, Are({2}));
+  w.At(ChunkIndex(4)).empty = true;
+  EXPECT_THAT(w.Make().evict, Are({4})) << "of two the one that is needed last";
+  // What nobody needs may hold something.
+  w.Device(5);
+  EXPECT_THAT(w.Make().evict, Are({4}));
+  w.At(ChunkIndex(5)).empty = true;
+  EXPECT_THAT(w.Make().evict, Are({5}));
+}
+
+TEST(Planner, WhatHoldsNothingStaysWhereItIsNeededTooSoon) {
+  World w;
+  w.Device(1).empty = true;
+  w.Device(2);
+  w.Host(3);
+  w.Queue(Listed({3}), 10);
+  w.Queue(Listed({1}), 10);
+  w.Queue(Listed({2}), 10);
+  w.request.per_byte = 9.0 / MiB(2).value;
+  EXPECT_THAT(w.Make().evict, Are({1}));
+  w.request.per_byte = 11.0 / MiB(2).value;
+  EXPECT_THAT(w.Make().evict, Are({2}));
+  // For a budget that was lowered all leave.
+  w.request.must_free = MiB(2);
+  EXPECT_THAT(w.Make().evict, ElementsAre(ChunkIndex(1), ChunkIndex(2)));
+}
+
+TEST(Planner, WhatHoldsNothingLeavesEarly) {
+  const auto fetched = [](bool empty) {
+    World w;
+    w.Device(1).empty = empty;
+    w.Device(2);
+    w.Host(3);
+    w.Host(4);
+    for (int i = 0; i < 60; ++i) w.Queue(Listed({2}), 10);
+    w.Queue(Listed({3, 4}), 10);
+    for (int i = 0; i < 34; ++i) w.Queue(Listed({2}), 10);
+    w.Queue(Listed({1}), 10);
+    w.request.per_byte = 61.0 * 10 / static_cast<double>(MiB(4).value);
+    return !w.Make().fetch.empty();
+  };
+  EXPECT_FALSE(fetched(false));
+  EXPECT_TRUE(fetched(true));
+}
+
 TEST(Planner, WhatHasNoClaimLeavesFirst) {
   World w;
   for (uint32_t id = 1; id <= 4; ++id) w.Device(id);

@@ -44,6 +44,7 @@ class FewMoves final : public SchedulerOwner {
   Scheduler* operator->() { return &scheduler_; }
   Chunk& chunk(uint32_t c) { return chunks_[c]; }
   Residency& residency() { return chunks_.residency(); }
+  void Replace(uint32_t chunk) { chunks_.Replace(chunk); }
   const std::vector<uint32_t>& dropped() const { return dropped_; }
 
   Moment At(int64_t us) {

@@ -1,0 +1,152 @@
+// Memory whose contents the program gives up: from when on it is empty, and what fills it again.
+#include "runtime/scheduler/empty_chunks.h"
+
+#include "tests/scheduler/few_moves.h"
+
+namespace vramspan {
+namespace {
+
+using Kind = Action::Kind;
+
+class EmptyChunksTest : public ::testing::Test {
+ protected:
+  bool IsEmpty(uint32_t chunk) { return few_.chunk(chunk).empty; }
+  void GiveUp(uint32_t chunk) { few_->work().GivenUp(ChunkIndex(chunk)); }
+  // Work that needs the chunk comes, and 1, which is used least, makes room for it.
+  ChunkMove* Evict(Work* work) {
+    EXPECT_FALSE(few_.Submit(work, 0));
+    return few_.Expect(Kind::kEvict, 1, 0);
+  }
+
+  FewMoves few_{4, 2};  // 1 and 2 are on the device, which has room for no more.
+};
+
+TEST_F(EmptyChunksTest, WhatIsGivenUpLeavesAndComesWithoutACopy) {
+  GiveUp(1);
+  GiveUp(3);
+  SomeWork work{{3}};
+  ChunkMove* const out = Evict(&work);
+  EXPECT_TRUE(out->clean);
+  few_.Copy(out);
+  few_.Expect(Kind::kRemap, 1, 10);
+  few_.Remap(out, 20);
+  ChunkMove* const in = few_.Expect(Kind::kFetch, 3, 30);
+  EXPECT_TRUE(in->clean);
+  few_.Copy(in);
+  few_.Expect(Kind::kRemap, 3, 40);
+  few_.Remap(in, 50);
+  EXPECT_EQ(few_->moves().counts().out, Bytes(0));
+  EXPECT_EQ(few_->moves().counts().in, Bytes(0));
+  EXPECT_EQ(few_.chunk(3).state, ChunkState::kDevice) << "there is no copy of nothing";
+  EXPECT_TRUE(IsEmpty(3)) << "the work has not run yet";
+  EXPECT_EQ(few_.Next(60).work, &work);
+  EXPECT_FALSE(IsEmpty(3));
+  EXPECT_TRUE(IsEmpty(1));
+}
+
+TEST_F(EmptyChunksTest, WorkThatMayTouchItFillsIt) {
+  SomeWork likely{{1}}, possible{{}, {1}}, loose{{}, {}, {1}};
+  for (SomeWork* work : {&likely, &possible, &loose}) {
+    GiveUp(1);
+    EXPECT_TRUE(IsEmpty(1));
+    ASSERT_TRUE(few_.Submit(work, 0));
+    EXPECT_EQ(IsEmpty(1), work == &loose) << "what is only mapped is not touched";
+    few_.End(work, 1);
+  }
+}
+
+TEST_F(EmptyChunksTest, WorkThatIsHeldThenComesFirst) {
+  SomeWork first{{3, 1}}, second{{1}}, third{{1}};
+  few_.Submit(&first, 0);
+  few_.Submit(&second, 0);
+  GiveUp(1);
+  few_.Submit(&third, 0);
+  EXPECT_FALSE(IsEmpty(1));
+  few_->work().AllInPlace();
+  EXPECT_EQ(few_.Next(1).work, &first);
+  EXPECT_FALSE(IsEmpty(1));
+  EXPECT_EQ(few_.Next(2).work, &second);
+  EXPECT_TRUE(IsEmpty(1)) << "which moves once that has ended";
+  EXPECT_EQ(few_.Next(3).work, &third);
+  EXPECT_FALSE(IsEmpty(1)) << "it was filled anew";
+}
+
+TEST_F(EmptyChunksTest, OfSeveralTimesTheLastCounts) {
+  SomeWork first{{3, 1}}, second{{1}}, third{{2}};
+  few_.Submit(&first, 0);
+  GiveUp(1);
+  few_.Submit(&second, 0);
+  GiveUp(1);
+  few_.Submit(&third, 0);
+  few_->work().AllInPlace();
+  EXPECT_EQ(few_.Next(1).work, &first);
+  EXPECT_EQ(few_.Next(2).work, &second);
+  EXPECT_TRUE(IsEmpty(1));
+}
+
+TEST_F(EmptyChunksTest, WorkThatDoesNotRunHoldsNothingUp) {
+  SomeWork first{{3}};
+  few_.Submit(&first, 0);
+  GiveUp(1);
+  EXPECT_FALSE(IsEmpty(1));
+  few_->work().Cancelled(&first);
+  EXPECT_TRUE(IsEmpty(1));
+}
+
+TEST_F(EmptyChunksTest, AChunkThatTakesTheIndexIsNotEmpty) {
+  SomeWork first{{3}};
+  few_.Submit(&first, 0);
+  GiveUp(4);
+  few_.residency().NoteAll();
+  few_.Replace(4);
+  few_->work().AllInPlace();
+  EXPECT_EQ(few_.Next(1).work, &first);
+  EXPECT_FALSE(IsEmpty(4));
+}
+
+TEST_F(EmptyChunksTest, WorkThatMayTouchAnythingFillsAll) {
+  GiveUp(1);
+  SomeWork any{{}};
+  any.access = Access::kUnknown;
+  ASSERT_TRUE(few_.Submit(&any, 0));
+  EXPECT_FALSE(IsEmpty(1));
+  // It is given up behind that.
+  GiveUp(1);
+  EXPECT_TRUE(IsEmpty(1));
+  few_.End(&any, 1);
+  EXPECT_TRUE(IsEmpty(1));
+}
+
+TEST_F(EmptyChunksTest, WhatNobodyRecordedFillsAlsoWhatIsYetToBeEmpty) {
+  SomeWork first{{3}};
+  few_.Submit(&first, 0);
+  GiveUp(1);
+  few_->work().ForeignWorkBegan(few_.At(0).now);
+  few_->work().ForeignWorkEnded();
+  few_->work().AllInPlace();
+  EXPECT_EQ(few_.Next(1).work, &first);
+  EXPECT_FALSE(IsEmpty(1));
+  GiveUp(1);
+  few_->work().AnyMayBeWritten(/*but_read_mostly=*/false);
+  EXPECT_FALSE(IsEmpty(1));
+}
+
+TEST_F(EmptyChunksTest, PinnedMemoryIsNotEmpty) {
+  few_.chunk(1).Transition(ChunkState::kPinned);
+  GiveUp(1);
+  EXPECT_FALSE(IsEmpty(1));
+}
+
+TEST_F(EmptyChunksTest, ManyTimesTakeNoMoreMemory) {
+  for (int i = 0; i < 1000; ++i) {
+    GiveUp(1);
+    SomeWork work{{1}};
+    ASSERT_TRUE(few_.Submit(&work, i));
+    few_.End(&work, i);
+  }
+  GiveUp(2);
+  EXPECT_TRUE(IsEmpty(2));
+}
+
+}  // namespace
+}  // namespace vramspan
