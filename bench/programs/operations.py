@@ -231,21 +231,25 @@ def layers(n, dtype):
 
 
 def attention(n, dtype):
-    """In the sizes, masks and ways that choose another kernel; the last length asks as a token does that is added."""
+    """In the sizes, masks and ways that choose another kernel; `asked`: one new token asks, as in generation."""
     ways = {"flash": (1, 0, 0), "efficient": (0, 1, 0), "cudnn": (0, 0, 1), "plain": (0, 0, 0)}
-    for head, length, causal, asked in itertools.product((32, 64, 96, 128, 256), (64, 200, n, 1024), (False, True), (0, 1)):
-        if (causal and asked) or (head not in (64, 128) and length not in (200, n)):
+    for head, length, causal, asked in itertools.product((32, 64, 96, 128, 256), (200, n, 1024), (False, True), (0, 1)):
+        if (causal and asked) or (length != n and head not in (64, 128)):
             continue
-        q, k, v = (torch.rand(2, 8, asked if asked and i == 0 else length, head, device=device).to(dtype).requires_grad_(not asked)
+        q, k, v = (torch.rand(2, 8, asked if asked and i == 0 else length, head, device=device).to(dtype)
                    for i in range(3))
-        masks = (None,) if causal else (None, torch.rand(1, 1, q.shape[2], length, device=device) > 0.1)
-        for (name, way), mask, dropout in itertools.product(ways.items(), masks, (0.0,) if asked else (0.0, 0.1)):
+        for t in () if asked else (q, k, v):
+            t.requires_grad_()
+        mask = torch.rand(1, 1, q.shape[2], length, device=device) > 0.1
+        for (name, way), (masked, dropout) in itertools.product(ways.items(), ((0, 0.0), (1, 0.0), (0, 0.1))):
+            if (masked or dropout) and (length != n or asked) or (masked and causal):
+                continue
             torch.backends.cuda.enable_flash_sdp(bool(way[0]))
             torch.backends.cuda.enable_mem_efficient_sdp(bool(way[1]))
             torch.backends.cuda.enable_cudnn_sdp(bool(way[2]))
 
             def one():
-                out = F.scaled_dot_product_attention(q, k, v, mask, dropout, causal)
+                out = F.scaled_dot_product_attention(q, k, v, mask if masked else None, dropout, causal)
                 return out if asked else out.sum().backward()
             attempt(f"attention {name}", one)
 
