@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "runtime/base/grow.h"
 #include "runtime/base/log.h"
@@ -62,12 +61,6 @@ void Lookahead::Scan(const PlanRequest& request, const ResidencyView& residency)
   FindLacks(request.released);
 }
 
-bool Lookahead::NamesTheSame(const Work& work, absl::Span<const ChunkIndex> chunks) const {
-  return work.needs == chunks.size() &&
-         (work.needs == 0 ||
-          std::memcmp(&ids_[work.first_need], chunks.data(), work.needs * sizeof(ChunkIndex)) == 0);
-}
-
 void Lookahead::Push(const QueuedWork& queued) {
   const size_t place = window_.size();
   const uint32_t work = NewWork(queued);
@@ -79,11 +72,7 @@ void Lookahead::Push(const QueuedWork& queued) {
     lacking_.push_back(0);
   }
   works_[work].at = static_cast<uint32_t>(place);
-  LinkAll(works_[work]);
-}
-
-void Lookahead::LinkAll(const Work& work) {
-  for (uint32_t i = 0; i < work.needs; ++i) Link(work.first_need + i);
+  for (uint32_t i = 0; i < works_[work].needs; ++i) Link(works_[work].first_need + i);
 }
 
 uint32_t Lookahead::NewWork(const QueuedWork& queued) {
@@ -119,7 +108,11 @@ void Lookahead::Link(uint32_t at) {
   if (m.first == Need::kNone) {
     unnamed_.Remove(chunk, m.seen);
     // Where nobody tells, all that was seen of it may be old.
-    if (!m.seen.known() || !told_) See(chunk, SeenChunk(residency_->Get(chunk)));
+    if (!m.seen.known() || !told_) {
+      const SeenChunk seen(residency_->Get(chunk));
+      empty_.Saw(chunk, m.seen, seen);
+      m.seen = seen;
+    }
   } else if (counts) {
     Uncount(chunk);
   }
@@ -245,7 +238,8 @@ void Lookahead::LookAgain(ChunkIndex chunk) {
   // The sums hold what it was.
   const bool named = m.first != Need::kNone;
   named ? Uncount(chunk) : unnamed_.Remove(chunk, m.seen);
-  See(chunk, seen);
+  empty_.Saw(chunk, m.seen, seen);
+  m.seen = seen;
   named ? Count(chunk) : unnamed_.Add(chunk, m.seen);
 }
 

@@ -17,6 +17,7 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "runtime/base/log.h"
@@ -61,7 +62,7 @@ class Lookahead {
     return chunk.value < mentions_.size() && mentions_[chunk.value].counts != Need::kNone;
   }
   // REQUIRES: Names(chunk).
-  const Need& Find(ChunkIndex chunk) const { return needs_[mentions_[chunk.value].counts]; }
+  Need& Find(ChunkIndex chunk) { return needs_[mentions_[chunk.value].counts]; }
   // What `work` names, in its own order. All but what is first needed by it, or what it is the
   // first to ask for explicitly, is kAgain.
   absl::Span<Need> NeedsOf(uint32_t work) {
@@ -72,11 +73,10 @@ class Lookahead {
   const UnnamedChunks* unnamed() const { return told_ ? &unnamed_ : nullptr; }
   // Those that hold nothing and may leave, named or not. REQUIRES: unnamed() is not null.
   absl::Span<const ChunkIndex> empty() const { return empty_.chunks(); }
-  // REQUIRES: Names(chunk). By place among the works, and to be taken.
+  // Whose it is, by place among the works.
   uint32_t WorkOf(const Need& need) const {
     return works_[need.work].at - static_cast<uint32_t>(begin_);
   }
-  Need& FindToTake(ChunkIndex chunk) { return needs_[mentions_[chunk.value].counts]; }
   // REQUIRES: the chunk was named, or told to have changed.
   uint64_t SizeOf(ChunkIndex chunk) const { return mentions_[chunk.value].seen.size(); }
   // How many needs are kUnclaimed, and kPending.
@@ -149,20 +149,11 @@ class Lookahead {
   };
   Change FindChange(absl::Span<const QueuedWork> queue, size_t here, size_t there) const;
   // But for the duration.
-  bool IsSame(const Seen& seen, const QueuedWork& queued) const {
-    if (seen.explicit_request != queued.explicit_request) return false;
-    if (seen.version != queued.version || seen.version == 0) {
-      return NamesTheSame(works_[seen.work], queued.chunks);
-    }
-    VS_DCHECK(NamesTheSame(works_[seen.work], queued.chunks));
-    return true;
-  }
-  bool NamesTheSame(const Work& work, absl::Span<const ChunkIndex> chunks) const;
+  bool IsSame(const Seen& seen, const QueuedWork& queued) const;
   void Push(const QueuedWork& queued);
-  // Its needs are no mentions yet.
+  // Its needs are no mentions yet: then each is linked.
   uint32_t NewWork(const QueuedWork& queued);
-  // They take their places among those of their chunks.
-  void LinkAll(const Work& work);
+  // It takes its place among those of its chunk.
   void Link(uint32_t need);
   // They are mentions no more.
   void Forget(uint32_t work);
@@ -174,11 +165,6 @@ class Lookahead {
   void Retime(size_t place);
   void Clear();
   void Refresh();
-  void See(ChunkIndex chunk, const SeenChunk& seen) {
-    SeenChunk& was = mentions_[chunk.value].seen;
-    empty_.Saw(chunk, was, seen);
-    was = seen;
-  }
   void LookAgain(ChunkIndex chunk);
   // REQUIRES: a work names it, and none of its mentions counts.
   void Count(ChunkIndex chunk);
@@ -222,6 +208,19 @@ class Lookahead {
   UnnamedChunks unnamed_;
   EmptyIdle empty_;
 };
+
+inline bool Lookahead::IsSame(const Seen& seen, const QueuedWork& queued) const {
+  const auto names_the_same = [&] {
+    const Work& work = works_[seen.work];
+    const size_t bytes = work.needs * sizeof(ChunkIndex);
+    return work.needs == queued.chunks.size() &&
+           (bytes == 0 || std::memcmp(&ids_[work.first_need], queued.chunks.data(), bytes) == 0);
+  };
+  if (seen.explicit_request != queued.explicit_request) return false;
+  if (seen.version != queued.version || seen.version == 0) return names_the_same();
+  VS_DCHECK(names_the_same());
+  return true;
+}
 
 }  // namespace vramspan
 

@@ -64,7 +64,8 @@ void Lookahead::Replace(absl::Span<const QueuedWork> queue, size_t from) {
   }
   Renumber(place);
   for (const Followed& f : followed_) {
-    if (f.came) LinkAll(works_[f.seen.work]);
+    const Work& work = works_[f.seen.work];
+    for (uint32_t i = 0; f.came && i < work.needs; ++i) Link(work.first_need + i);
   }
 }
 

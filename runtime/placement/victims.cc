@@ -73,7 +73,7 @@ Need* Victims::NextEmpty(int64_t after) {
     ++first_empty_;
   }
   if (first_empty_ == empty_named_.size()) return nullptr;
-  Need* const need = &ahead_->FindToTake(empty_named_[first_empty_]);
+  Need* const need = &ahead_->Find(empty_named_[first_empty_]);
   if (after == kForAll) return need;
   const uint32_t needed_by = ahead_->WorkOf(*need);
   if (needed_by <= after) return nullptr;
