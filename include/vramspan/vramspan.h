@@ -330,6 +330,12 @@ typedef struct vramspanStatistics {
   uint64_t lease_grants, lease_recalls; /* that it sent */
   uint64_t lease_reconnects;            /* connections after the first */
   uint64_t rests; /* how often all was on the device again, so that launches were let pass unseen */
+  /* What the thread that moves memory was busy with. Where the sum comes near the run's time,
+   * larger chunks (VRAMSPAN_CHUNK) help, for calls are what such a run waits for. */
+  uint64_t mover_decide_ns; /* seeing what has ended, plans and decisions */
+  uint64_t mover_begin_ns;  /* beginning moves: memory for them, and the copy's call */
+  uint64_t mover_remap_ns;  /* ends of moves: remaps, and memory given back */
+  uint64_t mover_map_ns;    /* mapping chunks on the host, which work may touch there */
 } vramspanStatistics;
 VRAMSPAN_API CUresult vramspanGetStatistics(vramspanRuntime runtime, vramspanStatistics* out);
 

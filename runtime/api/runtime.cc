@@ -620,6 +620,10 @@ vramspanStatistics Runtime::Statistics() {
     s.lease_recalls = lease.recalls;
     s.lease_reconnects = lease.reconnects;
   }
+  s.mover_decide_ns = m.times.decide_ns;
+  s.mover_begin_ns = m.times.begin_ns;
+  s.mover_remap_ns = m.times.remap_ns;
+  s.mover_map_ns = m.times.map_ns;
   return s;
 }
 

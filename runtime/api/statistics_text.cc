@@ -95,6 +95,12 @@ std::string StatisticsText(const vramspanStatistics& s, const StatisticsDetails&
   line("the head waited for",
        absl::StrCat("running work ", Milliseconds(s.stall_drain_ns), ", copies ",
                     Milliseconds(s.stall_copy_ns), ", remaps ", Milliseconds(s.stall_vmm_ns)));
+  if (s.fetches + s.evictions != 0) {
+    line("the mover's thread",
+         absl::StrCat("decisions ", Milliseconds(s.mover_decide_ns), ", beginnings of moves ",
+                      Milliseconds(s.mover_begin_ns), ", remaps ", Milliseconds(s.mover_remap_ns),
+                      ", mappings on the host ", Milliseconds(s.mover_map_ns)));
+  }
   if (s.lease_state != 0) {
     line("shared by a broker", absl::StrCat(s.lease_grants, " grants, ", s.lease_recalls,
                                             " recalls, ", s.lease_reconnects, " reconnections",
@@ -168,6 +174,10 @@ std::string StatisticsJson(const vramspanStatistics& s, const StatisticsDetails&
   VS_FIELD(lease_grants);
   VS_FIELD(lease_recalls);
   VS_FIELD(lease_reconnects);
+  VS_FIELD(mover_decide_ns);
+  VS_FIELD(mover_begin_ns);
+  VS_FIELD(mover_remap_ns);
+  VS_FIELD(mover_map_ns);
   VS_FIELD(rests);
 #undef VS_FIELD
   absl::StrAppend(&text, ",\"passed\":[");

@@ -8,8 +8,30 @@
 #include "runtime/base/log.h"
 #include "runtime/base/status.h"
 #include "runtime/base/units.h"
+#include "runtime/scheduler/action.h"
 
 namespace vramspan {
+
+// What the mover's thread is busy with.
+struct MoverTimes {
+  uint64_t decide_ns = 0, begin_ns = 0, remap_ns = 0, map_ns = 0;
+
+  // Where what the action takes is counted.
+  uint64_t& Of(Action::Kind kind) {
+    switch (kind) {
+      case Action::Kind::kNothing:
+      case Action::Kind::kRelease:
+        return decide_ns;
+      case Action::Kind::kEvict:
+      case Action::Kind::kFetch:
+        return begin_ns;
+      case Action::Kind::kMapOnHost:
+        return map_ns;
+      default:
+        return remap_ns;
+    }
+  }
+};
 
 struct MoverStatistics {
   uint64_t works = 0, works_held = 0, works_in_place = 0, deadlines = 0;
@@ -24,6 +46,7 @@ struct MoverStatistics {
   uint64_t forecast_hits = 0, forecast_misses = 0;
   uint64_t trials = 0;          // Chunks left on the host to see what that costs.
   uint64_t fetches_unused = 0;  // Evicted again before any work had used them.
+  MoverTimes times;
 };
 
 // What the program's work does now.

@@ -144,21 +144,30 @@ bool MoverThread::Round() {
 
 bool MoverThread::Act() {
   MoveMaker& maker = *parts_.maker;
+  const auto looked = Clock::now();
   maker.Poll();
   if (maker.any_detached()) maker.ReapDetached();
   Action action;
   bool any = false;
   {
     MutexLock lock(memory_.mu);
+    if (action_ != Action::Kind::kNothing) Busy(action_, performs_, looked);
     any |= parts_.work->PollMarks();
     any |= parts_.work->PollArrivals();
     action = Decide(&any);
+    performs_ = Clock::now();
+    action_ = action.kind;
+    if (any || action_ != Action::Kind::kNothing) Busy(Action::Kind::kNothing, looked, performs_);
   }
   maker.Perform(action);
   // Somebody may wait for the end of a move, not for its beginning.
   const bool begins = action.kind == Action::Kind::kEvict || action.kind == Action::Kind::kFetch;
   if (action.kind != Action::Kind::kNothing && !begins) parts_.signals->Done();
   return any || action.kind != Action::Kind::kNothing;
+}
+
+void MoverThread::Busy(Action::Kind with, Clock::time_point from, Clock::time_point to) {
+  parts_.accounts->stats.times.Of(with) += static_cast<uint64_t>((to - from).count());
 }
 
 Action MoverThread::Decide(bool* any) {

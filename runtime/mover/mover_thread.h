@@ -58,6 +58,9 @@ class MoverThread {
   bool Round();
   // Has the scheduler decide, and does that. Whether it was anything.
   bool Act();
+  // Adds to MoverTimes.
+  void Busy(Action::Kind with, Clock::time_point from, Clock::time_point to)
+      VS_REQUIRES(memory_.mu);
   // Releases what it wants released; the rest is returned. `any` is set where there was any.
   Action Decide(bool* any) VS_REQUIRES(memory_.mu);
   // Puts the time since the last look on the account of what the head waits for.
@@ -77,6 +80,9 @@ class MoverThread {
   uint64_t held_calls_ = 0;
   bool held_moves_ = false;
   Stalls stalls_;  // Under the memory lock.
+  // The last action, whose time is counted at the next look, and since when it is performed.
+  Action::Kind action_ = Action::Kind::kNothing;
+  Clock::time_point performs_;
   Thread thread_;
 };
 
