@@ -48,7 +48,7 @@ void Victims::GatherEmpty() {
       empty_.Add(chunk, size);
       empty_.idle += size;
     } else if (ahead_->Find(chunk).place == Need::Place::kIdle) {
-      empty_named_.push_back(chunk);
+      empty_named_.push_back({ahead_->WorkOf(ahead_->Find(chunk)), chunk});
     }
   };
   if (ahead_->unnamed() != nullptr) {
@@ -60,25 +60,31 @@ void Victims::GatherEmpty() {
       return false;
     });
   }
-  std::sort(empty_.chunks.begin(), empty_.chunks.end(),
-            [](const Candidate& a, const Candidate& b) { return a.chunk < b.chunk; });
-  std::sort(empty_named_.begin(), empty_named_.end(), [this](ChunkIndex a, ChunkIndex b) {
-    const uint32_t of_a = ahead_->WorkOf(ahead_->Find(a)), of_b = ahead_->WorkOf(ahead_->Find(b));
-    return of_a != of_b ? of_a > of_b : a < b;
+  // More than may be taken is only counted. The order is one that all views give.
+  const auto keep_first = [this](auto* of, auto before) {
+    const auto end = of->begin() + static_cast<ptrdiff_t>(std::min(most_, of->size()));
+    std::partial_sort(of->begin(), end, of->end(), before);
+    of->erase(end, of->end());
+  };
+  keep_first(&empty_.chunks,
+             [](const Candidate& a, const Candidate& b) { return a.chunk < b.chunk; });
+  keep_first(&empty_named_, [](const EmptyNamed& a, const EmptyNamed& b) {
+    return a.needed_by != b.needed_by ? a.needed_by > b.needed_by : a.chunk < b.chunk;
   });
 }
 
 Need* Victims::NextEmpty(int64_t after) {
-  while (first_empty_ < empty_named_.size() && ahead_->Find(empty_named_[first_empty_]).taken) {
+  while (first_empty_ < empty_named_.size() &&
+         ahead_->Find(empty_named_[first_empty_].chunk).taken) {
     ++first_empty_;
   }
   if (first_empty_ == empty_named_.size()) return nullptr;
-  Need* const need = &ahead_->Find(empty_named_[first_empty_]);
+  const EmptyNamed& next = empty_named_[first_empty_];
+  Need* const need = &ahead_->Find(next.chunk);
   if (after == kForAll) return need;
-  const uint32_t needed_by = ahead_->WorkOf(*need);
-  if (needed_by <= after) return nullptr;
+  if (next.needed_by <= after) return nullptr;
   // Sooner than it could cross it would only be in the way of what else is to be done.
-  const uint64_t away = ahead_->Start(needed_by) - ahead_->Start(static_cast<uint32_t>(after));
+  const uint64_t away = ahead_->Start(next.needed_by) - ahead_->Start(static_cast<uint32_t>(after));
   const bool long_enough = static_cast<double>(away) >= per_byte_ * static_cast<double>(need->size);
   return long_enough ? need : nullptr;
 }

@@ -65,6 +65,10 @@ class Victims {
     uint64_t size;
     bool taken = false;
   };
+  struct EmptyNamed {
+    uint32_t needed_by;
+    ChunkIndex chunk;
+  };
   // Chunks whose order is not the queue's, the weakest claim first.
   struct Line {
     std::vector<Candidate> chunks;
@@ -126,7 +130,7 @@ class Victims {
   uint64_t unnamed_busy_ = 0;
 
   // Of those that hold nothing and are named, in the order in which they leave: needed last first.
-  std::vector<ChunkIndex> empty_named_;
+  std::vector<EmptyNamed> empty_named_;
   size_t first_empty_ = 0;  // All before it are taken.
   bool empty_gathered_ = false;
   double per_byte_ = 0;
