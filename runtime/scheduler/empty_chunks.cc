@@ -6,6 +6,8 @@ namespace vramspan {
 
 void EmptyChunks::GiveUp(ChunkIndex chunk) {
   Chunk& c = residency_[chunk];
+  // Whoever else holds its memory may fill it unseen, before the queue gets here.
+  if (c.state == ChunkState::kPinned) return;
   if (queue_.empty()) {
     Empty(chunk);
     return;

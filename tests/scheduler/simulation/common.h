@@ -26,6 +26,8 @@ struct Common {
   Instant now;
   Verdict verdict;
   Scheduler* scheduler = nullptr;
+  // What the scheduler was told, in order: work, memory that was given up, writes it knows not of.
+  uint64_t submissions = 0;
   uint64_t events = 0;  // That happened, and actions that were taken.
   uint64_t log = 0;     // A hash of all that was done: the same for the same seed.
   bool faults_on = true;

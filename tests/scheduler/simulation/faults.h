@@ -69,6 +69,9 @@ enum class Sabotage : uint8_t {
   kForgetForeign,        // The scheduler is not told that foreign work has ended.
   kForgetCopied,         // A copy has ended, and the scheduler is not told.
   kTrustTooMuch,         // Work needs all memory mapped, and the scheduler is not told.
+  kGiveUpUnasked,        // A chunk is said to be given up, and the program wants it.
+  kEmptyTooEarly,        // One that is given up is empty before held work has been let go.
+  kStaysEmpty,           // One is empty still, though work was let go that fills it.
   kCount,
 };
 const char* SabotageName(Sabotage sabotage);

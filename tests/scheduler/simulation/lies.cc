@@ -65,6 +65,23 @@ void Mover::Lie() {
       }
       return;
     }
+    case Sabotage::kGiveUpUnasked: {
+      const ChunkIndex c = Some(&memory_, [](const ModelChunk& m, const Chunk& real) {
+        return !m.undefined() && m.last > 1 && real.state == ChunkState::kDevice && !real.dying;
+      });
+      if (c && common_.Lies(Sabotage::kGiveUpUnasked)) common_.scheduler->work().GivenUp(c);
+      return;
+    }
+    case Sabotage::kStaysEmpty: {
+      const ChunkIndex c = Some(&memory_, [](const ModelChunk& m, const Chunk& real) {
+        return m.given_up != 0 && m.filled > m.given_up && real.state == ChunkState::kDevice;
+      });
+      if (c && common_.Lies(Sabotage::kStaysEmpty)) {
+        memory_.chunk(c).empty = true;
+        memory_.table().NoteChange(c);
+      }
+      return;
+    }
     default:
       return;
   }

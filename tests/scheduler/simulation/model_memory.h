@@ -5,6 +5,7 @@
 #define VRAMSPAN_TESTS_SCHEDULER_SIMULATION_MODEL_MEMORY_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -27,7 +28,12 @@ struct ModelChunk {
   uint32_t in_flight = 0, queued = 0, in_submission = 0, mapped_only = 0;
   uint32_t detached = 0;  // Copies that were given up, and go on.
   uint32_t pins = 0;
+  uint64_t life = 0;    // Another for each chunk of this place.
+  uint64_t filled = 0;  // As submissions count: by what it was written, the last of them,
+  // when it was given up last, and since when there is nothing in it. 0: there is something.
+  uint64_t given_up = 0, undefined_since = 0;
 
+  bool undefined() const { return undefined_since != 0; }
   uint32_t mapped_version() const { return mapped == Mapped::kDevice ? device : host; }
 };
 
@@ -47,10 +53,16 @@ class ModelMemory {
   void Reclaim(EvictionPolicy* policy);
   // What work does to what it uses; `all`: that may be touched, and not only what most likely is.
   void Touch(const SimWork& work, bool all);
-  void Write(ChunkIndex c);
+  void Write(ChunkIndex c, uint64_t submission);
+  // The program does not want what is in it, behind all that was submitted.
+  void GiveUp(ChunkIndex c);
+  bool undefined(ChunkIndex c) {
+    Settle();
+    return (*this)[c].undefined();
+  }
   // Work that is released, or runs, finds its memory.
   void CheckFound(const SimWork& work, const char* when);
-  void CheckMapped(ChunkIndex c, const char* who);
+  void CheckMapped(ChunkIndex c, const char* who, uint64_t submission = ~uint64_t{0});
   // For work that needs all memory mapped. `still`: and that none is being remapped.
   void CheckAllMapped(bool still);
 
@@ -77,12 +89,21 @@ class ModelMemory {
   void CheckIdle();
 
  private:
+  struct GivenUp {
+    ChunkIndex chunk;
+    uint64_t life, submission;
+  };
+
+  void WriteAnywhere(uint64_t submission);
+  void Settle();
   void CheckCopies(ChunkIndex c, const ModelChunk& m, const Chunk& real);
 
   Common& common_;
   std::unique_ptr<ChunkTable> table_;
   std::vector<ModelChunk> chunks_;
   std::vector<ChunkIndex> dying_;
+  std::deque<GivenUp> given_up_;  // In order, of which some held work is behind.
+  uint64_t lives_ = 0;
   Bytes used_, budget_, total_;
   uint32_t next_checked_ = 1;
 };

@@ -150,12 +150,15 @@ void Mover::Pin(ChunkIndex c) {
     memory_.GiveHost(c);
   }
   real.Transition(ChunkState::kPinned);
+  real.empty = real.given_up = false;  // As the runtime does (PinHere).
   memory_.table().NoteChange(c);
 }
 
 void Mover::Unpin(ChunkIndex c) {
   if (--memory_[c].pins != 0) return;
   memory_.Check(c);
+  // Whoever else holds its memory has filled it unseen.
+  memory_.Write(c, ++common_.submissions);
   memory_.chunk(c).Transition(ChunkState::kDevice);
   memory_.Check(c);
   memory_.table().NoteChange(c);

@@ -44,7 +44,7 @@ void Program::MakeSet(Set* set) {
 
 Program::Step Program::NextStep() {
   const StepShares& s = common_.options.steps;
-  const std::array<std::pair<uint32_t, Step>, 12> shares = {{{s.copies, Step::kCopy},
+  const std::array<std::pair<uint32_t, Step>, 13> shares = {{{s.copies, Step::kCopy},
                                                              {s.unknown, Step::kUnknown},
                                                              {s.partial, Step::kPartial},
                                                              {s.mapped, Step::kMapped},
@@ -55,7 +55,8 @@ Program::Step Program::NextStep() {
                                                              {s.frees, Step::kFree},
                                                              {s.waits, Step::kWait},
                                                              {s.foreign, Step::kForeign},
-                                                             {s.queries, Step::kQuery}}};
+                                                             {s.queries, Step::kQuery},
+                                                             {s.given_up, Step::kGiveUp}}};
   uint32_t drawn = common_.random.Below(1000);
   for (const auto& [share, step] : shares) {
     if (drawn < share) return step;

@@ -26,6 +26,7 @@ class Program {
     kWait,
     kForeign,
     kQuery,
+    kGiveUp,
     kCount,
   };
 

@@ -78,6 +78,7 @@ TEST_P(SchedulerSimulationFinds, EachLie) {
     options.steps = {.copies = 200, .captured = 20, .frees = 20, .foreign = 5, .queries = 5};
     // All else that keeps memory mapped would hide it.
     if (sabotage == Sabotage::kTrustTooMuch) options.steps = {.mapped = 50};
+    if (sabotage >= Sabotage::kGiveUpUnasked) options.steps.given_up = 100;
     options.events = 20'000;
     options.sabotage = sabotage;
     const Verdict verdict = Try(options);

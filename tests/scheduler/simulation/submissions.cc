@@ -36,7 +36,7 @@ void Threads::Submit(uint32_t t) {
   Scheduler& scheduler = *common_.scheduler;
   if (work->kind == Work::Kind::kCaptured) return Captured(t);
   ++common_.events;
-  work->submission = ++submissions_;
+  work->submission = ++common_.submissions;
   work->submitted_at = common_.now;
   common_.Log("submit", work->id, work->all.size());
   scheduler.Want(work);

@@ -36,7 +36,7 @@ void Threads::SubmitCounted() {
     work->kernel = 0;
     work->duration *= 20;
     work->stream = t;
-    work->submission = ++submissions_;
+    work->submission = ++common_.submissions;
     common_.scheduler->work().Counted(work);
     streams_.Push(work);
     mover_.LetGo(work, /*was_held=*/false);
@@ -90,7 +90,7 @@ void Threads::GoesOn(const Event& event) {
       for (int i = 0; i < 3; ++i) {
         if (const ChunkIndex c = program_.SomeChunk(); c && !common_.dead) {
           memory_.CheckMapped(c, "foreign work");
-          memory_.Write(c);
+          memory_.Write(c, ++common_.submissions);
         }
       }
       --mover_.foreign;
@@ -122,6 +122,8 @@ void Threads::Begin(uint32_t t) {
       return BeginForeign(t);
     case Program::Step::kQuery:
       return BeginQuery(t);
+    case Program::Step::kGiveUp:
+      return GiveUp(t);
     case Program::Step::kFree:
       if (program_.Reallocate([this](ChunkIndex c) { return InHand(c); })) {
         common_.scheduler->LookAgain();
@@ -220,6 +222,24 @@ bool Threads::TryGo(uint32_t t) {
     default:
       return false;
   }
+}
+
+void Threads::GiveUp(uint32_t t) {
+  // Whoever else holds what is pinned may fill it unseen.
+  const std::vector<ChunkIndex>& pinned = threads_[t].pinned;
+  const bool of_pinned = !pinned.empty() && common_.random.Chance(500);
+  if (const ChunkIndex c = of_pinned ? pinned.front() : program_.SomeChunk()) {
+    common_.Log("givenup", c.value);
+    memory_.GiveUp(c);
+    common_.scheduler->work().GivenUp(c);
+    Chunk& real = memory_.chunk(c);
+    if (real.queued != 0 && real.state != ChunkState::kPinned &&
+        common_.Lies(Sabotage::kEmptyTooEarly)) {
+      real.empty = true;
+      memory_.table().NoteChange(c);
+    }
+  }
+  Think(t);
 }
 
 void Threads::BeginForeign(uint32_t t) {

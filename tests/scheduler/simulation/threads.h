@@ -64,6 +64,7 @@ class Threads {
   void SetInSubmission(SimWork* work, bool in_submission);
   void BeginForeign(uint32_t t);
   void BeginQuery(uint32_t t);
+  void GiveUp(uint32_t t);
   void WaitAs(uint32_t t, Stage stage);
   void Unpin(Thread* thread);
   void After(uint32_t t, Duration at_most) {
@@ -78,7 +79,6 @@ class Threads {
   Program& program_;
   std::vector<Thread> threads_;
   uint32_t waiting_ = 0;  // By thread.
-  uint64_t submissions_ = 0;
   uint32_t locked_by_ = ~0u;
   size_t done_ = 0;
   bool stops_ = false;

@@ -77,6 +77,7 @@ WorldOptions WorldOptions::Draw(uint64_t seed) {
   }
   o.fault_rate = random.Between(2, 60);
   o.events = random.Between(5'000, 40'000);
+  if (random.Chance(500)) o.steps.given_up = random.Between(1, 200);
   return o;
 }
 
@@ -102,7 +103,10 @@ const char* SabotageName(Sabotage sabotage) {
                                            "MoveBesideBarrier",
                                            "ForgetForeign",
                                            "ForgetCopied",
-                                           "TrustTooMuch"};
+                                           "TrustTooMuch",
+                                           "GiveUpUnasked",
+                                           "EmptyTooEarly",
+                                           "StaysEmpty"};
   static_assert(sizeof(kNames) / sizeof(kNames[0]) == static_cast<size_t>(Sabotage::kCount));
   return kNames[static_cast<size_t>(sabotage)];
 }

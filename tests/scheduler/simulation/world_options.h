@@ -21,6 +21,7 @@ struct StepShares {
   uint32_t foreign = 0;      // Work of another context.
   uint32_t queries = 0;      // Of addresses.
   uint32_t random_sets = 0;  // Launches of sets that come once.
+  uint32_t given_up = 0;     // The contents of a chunk.
   uint32_t mapped = 0;       // Launches beside which all memory is mapped.
 };
 
