@@ -12,28 +12,34 @@ void EmptyChunks::GiveUp(ChunkIndex chunk) {
     Empty(chunk);
     return;
   }
-  // A chunk that is removed takes this with it: its index may be another's when the queue gets
+  // A chunk that is removed takes the mark with it: its index may be another's when the queue gets
   // here.
+  const uint64_t behind = queue_.last();
+  Waiting& waiting = waiting_[chunk];
+  if (c.given_up && waiting.last == behind) return;
+  if (!c.given_up) waiting.first = behind;
+  waiting.last = behind;
   c.given_up = true;
-  given_up_.push_back({queue_.last(), chunk});
-  last_[chunk] = queue_.last();
+  given_up_.push_back({behind, chunk});
 }
 
 void EmptyChunks::Settle() {
   while (!given_up_.empty() && queue_.IsPast(given_up_.front().behind)) {
     const GivenUp next = given_up_.front();
     given_up_.pop_front();
-    const auto last = last_.find(next.chunk);
-    // Given up again since: what lies between the two is over soon.
-    if (last == last_.end() || last->second != next.behind) continue;
-    last_.erase(last);
-    if (residency_[next.chunk].given_up) Empty(next.chunk);
+    const auto waiting = waiting_.find(next.chunk);
+    if (waiting == waiting_.end()) continue;
+    Chunk& c = residency_[next.chunk];
+    if (c.given_up && next.behind >= waiting->second.first) Empty(next.chunk);
+    // Else it was given up again since: a program runs ahead for more than a round.
+    if (next.behind != waiting->second.last) continue;
+    c.given_up = false;
+    waiting_.erase(waiting);
   }
 }
 
 void EmptyChunks::Empty(ChunkIndex chunk) {
   Chunk& c = residency_[chunk];
-  c.given_up = false;
   if (c.empty || c.state == ChunkState::kNone || c.state == ChunkState::kPinned) return;
   c.empty = true;
   residency_.NoteChange(chunk);
@@ -58,8 +64,9 @@ void EmptyChunks::AnyMayBeFilled() {
 
 void EmptyChunks::ForgetAll() {
   AnyMayBeFilled();
+  // What is marked is not waited for any more.
   given_up_.clear();
-  last_.clear();
+  waiting_.clear();
 }
 
 }  // namespace vramspan

@@ -49,8 +49,12 @@ class EmptyChunks {
     ChunkIndex chunk;
   };
   std::deque<GivenUp> given_up_;
-  absl::flat_hash_map<ChunkIndex, uint64_t> last_;  // Of each chunk: behind what it was last.
-  std::vector<ChunkIndex> empty_;                   // And such as have been filled since.
+  // Of a chunk, behind what it was given up: since it is marked, and last.
+  struct Waiting {
+    uint64_t first = 0, last = 0;
+  };
+  absl::flat_hash_map<ChunkIndex, Waiting> waiting_;
+  std::vector<ChunkIndex> empty_;  // And such as have been filled since.
 };
 
 }  // namespace vramspan
