@@ -203,6 +203,10 @@ void Recorder::Mapped(DevicePtr base, Bytes size) {
 
 void Recorder::Freeing(DevicePtr base) { writer_->Add(trace::FreeEvent{writer_->Now(), base}); }
 
+void Recorder::Discarded(DevicePtr ptr, Bytes size) {
+  writer_->Add(trace::DiscardEvent{writer_->Now(), ptr, size});
+}
+
 void Recorder::BudgetIs(Bytes device) { writer_->Add(trace::BudgetEvent{writer_->Now(), device}); }
 
 bool Recorder::Captures(CUstream stream) {

@@ -46,6 +46,8 @@ class Recorder final : public RunListener, EndsWithProcess {
 
   void Allocated(DevicePtr base, Bytes size);
   void Freeing(DevicePtr base);  // Before it is.
+  // Behind all that was submitted. The calling thread's work comes before it or behind, as it has.
+  void Discarded(DevicePtr ptr, Bytes size);
   void BudgetIs(Bytes device);
 
   // The calling thread is about to make a call that submits work, from here on it is recorded;

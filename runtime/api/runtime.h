@@ -61,7 +61,7 @@ class Runtime {
   Bytes DeviceCeiling() const;
   // What is in the range is not wanted any more, behind all work that was submitted. Never waits,
   // and does nothing while memory suffices.
-  Status Discard(DevicePtr ptr, Bytes size) { return mover_->GiveUp(ptr, size); }
+  Status Discard(DevicePtr ptr, Bytes size);
   Status SetHostBudget(Bytes budget);
   Status SetPeerAccess(CUdevice peer, bool allowed);
   StatusOr<vramspanResidency> Residency(DevicePtr ptr, Bytes size);

@@ -112,6 +112,12 @@ void Read(VarintReader* in, BlockState* last, CompareEvent* e) {
   e->first = e->last - in->Take();
 }
 
+void Read(VarintReader* in, BlockState* last, DiscardEvent* e) {
+  e->time = Later(in, &last->discarded);
+  e->base = DevicePtr(Later(in, &last->discarded_base));
+  e->size = Bytes(in->Take());
+}
+
 const char* Read(VarintReader* in, BlockState* last, WaitEvent* e) {
   e->time = Later(in, &last->waited);
   e->duration = in->Take();
@@ -191,6 +197,9 @@ StatusOr<bool> Decoder::Next(Event* event) {
         e.nanoseconds = in.Take();
         break;
       }
+      case EventType::kDiscard:
+        Read(&in, &last_, &As<DiscardEvent>(event));
+        break;
       default:
         known = false;
     }

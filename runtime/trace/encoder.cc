@@ -36,8 +36,9 @@ void Encoder::Start(uint64_t first_time) {
   bytes_.Clear();
   bytes_.Room(reserve_);
   // The ranges' memory is kept: the next block has the same codes.
-  last_.time = last_.end = last_.waited = first_time;
+  last_.time = last_.end = last_.waited = last_.discarded = first_time;
   last_.base = last_.id = last_.measured_id = last_.compared_base = last_.compared_id = 0;
+  last_.discarded_base = 0;
   if (last_.ranges.size() > 4096) last_.ranges.clear();
   for (auto& [code, ranges] : last_.ranges) ranges.clear();
 }
@@ -184,6 +185,14 @@ void Encoder::Add(const WaitEvent& e) {
   // A stream's number follows what else there is.
   const auto what = static_cast<uint64_t>(e.what);
   at = PutVarint(at, e.what == WaitEvent::For::kStream ? what + e.stream : what);
+  Close(at);
+}
+
+void Encoder::Add(const DiscardEvent& e) {
+  uint8_t* at = Open(EventType::kDiscard, 3 * kMostVarint);
+  at = PutVarint(at, Fold(std::exchange(last_.discarded, e.time), e.time));
+  at = PutVarint(at, Fold(std::exchange(last_.discarded_base, e.base.value), e.base.value));
+  at = PutVarint(at, e.size.value);
   Close(at);
 }
 

@@ -19,7 +19,7 @@ namespace vramspan::trace {
 // What both halves keep of the events before, so that most of the next is a difference of nothing.
 struct BlockState {
   explicit BlockState(uint64_t first_time)
-      : time(first_time), end(first_time), waited(first_time) {}
+      : time(first_time), end(first_time), waited(first_time), discarded(first_time) {}
 
   uint64_t time;
   uint64_t end;  // Of the last measured work.
@@ -29,6 +29,7 @@ struct BlockState {
   // Of its own, for who passes over the event must not miss what it says.
   uint64_t compared_base = 0, compared_id = 0;
   uint64_t waited;
+  uint64_t discarded, discarded_base = 0;
   absl::flat_hash_map<uint32_t, std::vector<TracedRange>> ranges;  // Of each code, the last.
 };
 
@@ -79,6 +80,7 @@ class Encoder {
   void Add(const CompareEvent& e);
   void Add(const WaitEvent& e);
   void Add(const CostEvent& e);
+  void Add(const DiscardEvent& e);
 
  private:
   // Room for a record's body of at most `most` bytes; Close tells its end.

@@ -31,6 +31,7 @@ enum class EventType : uint8_t {
   kCompare = 10,
   kWait = 11,
   kCost = 12,
+  kDiscard = 13,
 };
 
 struct AllocateEvent {
@@ -149,8 +150,16 @@ struct CostEvent {
   uint64_t nanoseconds = 0;  // For all of them.
 };
 
-using Event = std::variant<AllocateEvent, FreeEvent, CodeEvent, WorkEvent, TimesEvent, MoveEvent,
-                           BudgetEvent, LostEvent, EndEvent, CompareEvent, WaitEvent, CostEvent>;
+// The program does not want what is in the range any more, behind all work that was submitted.
+struct DiscardEvent {
+  uint64_t time = 0;
+  DevicePtr base;
+  Bytes size;
+};
+
+using Event =
+    std::variant<AllocateEvent, FreeEvent, CodeEvent, WorkEvent, TimesEvent, MoveEvent, BudgetEvent,
+                 LostEvent, EndEvent, CompareEvent, WaitEvent, CostEvent, DiscardEvent>;
 
 // The beginning of a trace: who was recorded, where, and how. As text in the file, a line for each,
 // so that lines can be added.

@@ -7,6 +7,7 @@
 #include "runtime/trace/decoder.h"
 #include "tools/replay/chunked_run.h"
 #include "tools/replay/load_trace.h"
+#include "tools/replay/run_limits.h"
 #include "tools/replay/unwritten.h"
 
 namespace {
@@ -26,6 +27,13 @@ void CheckRun(trace::Reader* reader) {
   const replay::ChunkedRun chunked(&*run, 0, GiB(1));
   for (uint32_t s = 0; s < run->sets(); ++s) {
     for (const ChunkIndex c : chunked.chunks(s)) VS_CHECK(c.value < chunked.end());
+  }
+  uint64_t discarded = 0;
+  for (const replay::RecordedDiscard& d : run->discards) {
+    const replay::RecordedRange r{.allocation = d.allocation, .offset = d.offset, .size = d.size};
+    discarded += replay::GranulesOf(d.offset, d.size);
+    if (discarded > 1 << 20) return;
+    chunked.ForEachChunk(r, [&](ChunkIndex c) { VS_CHECK(c.value < chunked.end()); });
   }
   VS_CHECK(replay::UnwrittenByFingerprints(chunked).size() == chunked.end());
 }

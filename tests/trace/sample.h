@@ -20,7 +20,7 @@ inline std::vector<Event> SampleEvents(uint64_t seed, size_t count) {
   for (uint64_t i = 0; i < count; ++i) {
     time += random() % 5000;
     const DevicePtr base(0x7f0000000000 + (random() % 64 << 21));
-    switch (random() % 13) {
+    switch (random() % 14) {
       case 0:
         events.emplace_back(AllocateEvent{time, base, Bytes(random() % (1 << 30))});
         break;
@@ -51,6 +51,9 @@ inline std::vector<Event> SampleEvents(uint64_t seed, size_t count) {
       }
       case 8:
         events.emplace_back(CostEvent{random() % 40, random() % 90000});
+        break;
+      case 9:
+        events.emplace_back(DiscardEvent{time - random() % 90, base, Bytes(random() % (1 << 28))});
         break;
       default: {
         WorkEvent work;

@@ -55,6 +55,7 @@ class Repeater {
     // What comes behind the round is put off first: all are found by the times before.
     PutOffMemory();
     RepeatWaits();
+    RepeatDiscards();
     RepeatWorks();
     RepeatSteps();
   }
@@ -101,6 +102,27 @@ class Repeater {
     for (uint64_t i = 1; i <= more_; ++i) add(round, Later(i));
     add(behind, Later(more_));
     run_.waits = std::move(waits);
+  }
+
+  // A round has those behind its first work, up to the first of the next.
+  void RepeatDiscards() {
+    const auto in = std::partition_point(
+        run_.discards.begin(), run_.discards.end(),
+        [this](const RecordedDiscard& d) { return d.step <= round_.first_step; });
+    const auto behind = std::partition_point(
+        in, run_.discards.end(),
+        [this](const RecordedDiscard& d) { return d.step <= round_.last_step; });
+    const std::vector<RecordedDiscard> round(in, behind), rest(behind, run_.discards.end());
+    run_.discards.erase(behind, run_.discards.end());
+    const auto add = [this](const std::vector<RecordedDiscard>& of, uint64_t rounds) {
+      for (RecordedDiscard d : of) {
+        d.time += Later(rounds);
+        d.step += static_cast<uint32_t>(rounds) * (round_.end - round_.begin);
+        run_.discards.push_back(d);
+      }
+    };
+    for (uint64_t i = 1; i <= more_; ++i) add(round, i);
+    add(rest, more_);
   }
 
   void RepeatWorks() {

@@ -85,7 +85,20 @@ Status RecordedRun::Check() const {
   enum : uint8_t { kUnborn, kLive, kDead };
   std::vector<uint8_t> state(allocations.size(), kUnborn);
   std::vector<bool> seen(works.size(), false);
-  for (const RecordedStep& step : steps) {
+  size_t discarded = 0;
+  for (uint32_t next = 0; next <= steps.size(); ++next) {
+    for (; discarded < discards.size() && discards[discarded].step == next; ++discarded) {
+      const RecordedDiscard& d = discards[discarded];
+      if (d.allocation >= allocations.size() || state[d.allocation] != kLive) {
+        return bad("what is discarded before step ", next, " is not allocated");
+      }
+      const uint64_t size = allocations[d.allocation].size.value;
+      if (d.offset > size || d.size > size - d.offset) {
+        return bad("what is discarded leaves allocation ", d.allocation);
+      }
+    }
+    if (next == steps.size()) break;
+    const RecordedStep& step = steps[next];
     if (step.kind == RecordedStep::Kind::kWork) {
       if (step.index >= works.size() || seen[step.index]) return bad("work ", step.index);
       seen[step.index] = true;
@@ -108,6 +121,7 @@ Status RecordedRun::Check() const {
     }
     state[step.index] = static_cast<uint8_t>(before + 1);
   }
+  if (discarded != discards.size()) return bad("what is discarded is not in order");
   for (const RecordedComparison& c : comparisons) {
     if (c.allocation >= allocations.size() || c.last >= works.size() || c.first >= c.last) {
       return bad("a comparison of allocation ", c.allocation);

@@ -119,6 +119,17 @@ struct RecordedWait {
   bool operator==(const RecordedWait&) const = default;
 };
 
+// A piece of an allocation whose contents the program gave up, behind all work submitted before.
+struct RecordedDiscard {
+  uint64_t time = 0;
+  uint32_t allocation = 0;
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  uint32_t step = 0;  // It comes before this one; at the end: behind the last.
+
+  bool operator==(const RecordedDiscard&) const = default;
+};
+
 // The machine and the settings of the run. Zero or empty: not known.
 struct RecordedSetting {
   std::string program;  // Its command line.
@@ -148,6 +159,7 @@ class RecordedRun {
   std::vector<RecordedMove> moves;
   std::vector<RecordedComparison> comparisons;  // In the order of their last works.
   std::vector<RecordedWait> waits;              // In the order of their ends.
+  std::vector<RecordedDiscard> discards;        // In the order of their steps.
   // What is wrong or missing, in sentences: a cut file, a free of what was never allocated.
   std::vector<std::string> problems;
   // What else there is to know of how it was read: an importer left out another GPU's tensors.

@@ -47,6 +47,12 @@ Status CheckLimits(const RecordedRun& run, const RunLimits& limits) {
     }
   }
   uint64_t accesses = 0, busy = 0;
+  for (const RecordedDiscard& d : run.discards) {
+    accesses += 1 + GranulesOf(d.offset, d.size);
+    if (accesses > limits.accesses) {
+      return TooMuch(limits.accesses, "accesses to granules of 2 MiB");
+    }
+  }
   for (const RecordedWork& w : run.works) {
     accesses += of_set[w.set];
     if (accesses > limits.accesses) {

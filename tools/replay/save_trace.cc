@@ -41,7 +41,18 @@ Status Write(const RecordedRun& run, const std::string& path) {
     writer->Add(trace::CodeEvent{i, run.codes[i].shape, run.codes[i].name});
   }
   uint64_t last = 0;
-  for (const RecordedStep& step : run.steps) {
+  size_t discarded = 0;
+  // Those that come before the step.
+  const auto add_discards = [&](size_t step) {
+    for (; discarded < run.discards.size() && run.discards[discarded].step <= step; ++discarded) {
+      const RecordedDiscard& d = run.discards[discarded];
+      writer->Add(trace::DiscardEvent{d.time, run.allocations[d.allocation].base + Bytes(d.offset),
+                                      Bytes(d.size)});
+    }
+  };
+  for (size_t i = 0; i < run.steps.size(); ++i) {
+    const RecordedStep& step = run.steps[i];
+    add_discards(i);
     if (step.kind == RecordedStep::Kind::kAllocate) {
       const RecordedAllocation& a = run.allocations[step.index];
       last = a.allocated;
@@ -75,6 +86,7 @@ Status Write(const RecordedRun& run, const std::string& path) {
       writer->Add(trace::TimesEvent{step.index, w.start, w.end - w.start, Bytes(w.remote)});
     }
   }
+  add_discards(run.steps.size());
   for (const RecordedMove& m : run.moves) {
     writer->Add(trace::MoveEvent{m.time, m.duration,
                                  run.allocations[m.allocation].base + Bytes(m.offset),

@@ -44,7 +44,7 @@ Keys RandomKeys() {
 Keys TrainingKeys() {
   return {{"layers", 24, 1, 10'000},  {"passes", 10, 1, 100'000},  {"mib", 160, 1, 1 << 20},
           {"kept", 240, 1, 1 << 20},  {"us", 1200, 1, 60'000'000}, {"group", 4, 1, 10'000},
-          {"lead", 5, 0, 60'000'000}, {"written", 1, 0, 1}};
+          {"lead", 5, 0, 60'000'000}, {"written", 1, 0, 1},        {"lifetimes", 0, 0, 1}};
 }
 
 uint64_t Of(const Keys& keys, std::string_view name) {
@@ -98,6 +98,13 @@ class Writer {
     for (const uint64_t end : ends_) now_ = std::max(now_, end);
     run_.allocations[allocation].freed = now_;
     run_.steps.push_back({RecordedStep::Kind::kFree, allocation});
+  }
+  // What is in it is not wanted any more.
+  void Discard(uint32_t allocation) {
+    run_.discards.push_back({.time = now_,
+                             .allocation = allocation,
+                             .size = run_.allocations[allocation].size.value,
+                             .step = static_cast<uint32_t>(run_.steps.size())});
   }
   void Work(const std::string& name, const std::vector<uint32_t>& touched, uint64_t us,
             uint32_t stream) {
@@ -171,6 +178,7 @@ StatusOr<RecordedRun> Training(std::string_view spec, const Keys& keys) {
     return all;
   };
   const uint64_t mib = Of(keys, "mib"), us = Of(keys, "us"), group = Of(keys, "group");
+  const bool lifetimes = Of(keys, "lifetimes") != 0;
   const std::vector<uint32_t> weights = each("weights", mib), gradients = each("gradients", mib),
                               means = each("means", mib), variances = each("variances", mib),
                               kept = each("activations", Of(keys, "kept"));
@@ -178,6 +186,7 @@ StatusOr<RecordedRun> Training(std::string_view spec, const Keys& keys) {
     for (uint64_t i = 0; i < layers; ++i) writer.Work("forward", {weights[i], kept[i]}, us, 0);
     for (uint64_t i = layers; i-- > 0;) {
       writer.Work("backward", {weights[i], kept[i], gradients[i]}, 2 * us, 0);
+      if (lifetimes) writer.Discard(kept[i]);
     }
     for (uint64_t first = 0; first < layers; first += group) {
       std::vector<uint32_t> named;
@@ -186,6 +195,9 @@ StatusOr<RecordedRun> Training(std::string_view spec, const Keys& keys) {
       }
       // Read once, and three of four written.
       writer.Work("optimiser", named, named.size() * mib * 7 / 4 / kMibOfMicrosecond + 1, 0);
+      for (uint64_t i = first; lifetimes && i < std::min(first + group, layers); ++i) {
+        writer.Discard(gradients[i]);
+      }
     }
   }
   return writer.Take(spec);

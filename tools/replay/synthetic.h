@@ -13,7 +13,8 @@
 // microseconds, backward twice as long, and the optimiser goes over the memory of `group` layers at
 // once. Every key has the default shown. `lead`: how many microseconds apart the program submits
 // its work (default 5: it runs far ahead of the device). written=0: it is known that no kernel
-// writes the memory that it names.
+// writes the memory that it names. lifetimes=1, of training: activations are given up behind their
+// backward pass, and gradients behind the optimiser.
 #ifndef VRAMSPAN_TOOLS_REPLAY_SYNTHETIC_H_
 #define VRAMSPAN_TOOLS_REPLAY_SYNTHETIC_H_
 

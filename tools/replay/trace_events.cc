@@ -133,6 +133,15 @@ void TraceEvents::Take(const trace::CostEvent& e) {
   works.clear();
 }
 
+void TraceEvents::Take(const trace::DiscardEvent& e) {
+  if (problems_.Late(e.time) || e.size == Bytes(0)) return;
+  events_.calls.push_back({.time = e.time,
+                           .kind = TracedCall::Kind::kDiscard,
+                           .block = block_,
+                           .base = e.base,
+                           .size = e.size});
+}
+
 uint32_t TraceEvents::CodeIndex(uint32_t code) {
   const auto [it, added] = codes_.emplace(code, static_cast<uint32_t>(events_.codes.size()));
   if (added) events_.codes.push_back({absl::StrCat("code ", code), 0});

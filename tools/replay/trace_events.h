@@ -22,13 +22,13 @@ namespace vramspan::replay {
 
 // A call of the program, before the threads' calls are put into one order.
 struct TracedCall {
-  enum class Kind : uint8_t { kFree, kAllocate, kWork, kMove };
+  enum class Kind : uint8_t { kFree, kAllocate, kWork, kMove, kDiscard };
 
   uint64_t time = 0;
   Kind kind = Kind::kWork;
   uint32_t block = 0;  // Where it was told: an index.
-  DevicePtr base;      // Of an allocation or a free,
-  Bytes size;          // and of the one its size.
+  DevicePtr base;      // Of an allocation, a free, or what is discarded,
+  Bytes size;          // and its size, but for a free.
   uint32_t index = 0;  // Of work, or of a move.
 };
 
@@ -70,6 +70,7 @@ class TraceEvents {
   void Take(const trace::CompareEvent& e) { events_.compared.push_back(e); }
   void Take(const trace::WaitEvent& e);
   void Take(const trace::CostEvent& e);
+  void Take(const trace::DiscardEvent& e);
   void Take(const trace::LostEvent&) {}
   void Take(const trace::EndEvent&) {}
 

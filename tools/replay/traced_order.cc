@@ -53,6 +53,9 @@ Status TracedOrder::Build(RecordedRun* run) {
       case TracedCall::Kind::kWork:
         VS_RETURN_IF_ERROR(Work(call));
         break;
+      case TracedCall::Kind::kDiscard:
+        VS_RETURN_IF_ERROR(Discard(call));
+        break;
       case TracedCall::Kind::kMove:
         if (!move_placed_[call.index]) move_placed_[call.index] = Move(events_.moves[call.index]);
         break;
@@ -140,6 +143,20 @@ Status TracedOrder::Work(const TracedCall& call) {
   const auto compared = compared_behind_.find(call.index);
   if (compared == compared_behind_.end()) return absl::OkStatus();
   for (const size_t i : compared->second) Compare(events_.compared[i], index);
+  return absl::OkStatus();
+}
+
+Status TracedOrder::Discard(const TracedCall& call) {
+  std::vector<RecordedRange> pieces;
+  ++pieces_;
+  Place({.ptr = call.base, .size = call.size}, &pieces);
+  if (pieces_ > limits_.pieces) {
+    return events_.TooMuch(call.block, limits_.pieces, "pieces of allocations named");
+  }
+  const auto step = static_cast<uint32_t>(run_->steps.size());
+  for (const RecordedRange& r : pieces) {
+    run_->discards.push_back({call.time, r.allocation, r.offset, r.size, step});
+  }
   return absl::OkStatus();
 }
 

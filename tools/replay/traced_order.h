@@ -29,6 +29,7 @@ class TracedOrder {
   Status Allocate(const TracedCall& call);
   void Free(const TracedCall& call);
   Status Work(const TracedCall& call);
+  Status Discard(const TracedCall& call);
   // False where nothing that lives now is there.
   bool Move(const trace::MoveEvent& e);
   // What is compared is a chunk, so it lies in one allocation, whose end it may be behind.

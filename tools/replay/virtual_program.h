@@ -18,6 +18,7 @@ class VirtualProgram {
       : run_(*run), timing_(*timing), ends_(*ends) {}
 
   bool done() const { return step_ == run_.steps.size(); }
+  size_t taken() const { return step_; }  // Steps.
   // The step that is to be taken by now; null: there is none, or it waits. `recorded`: work is
   // recorded, which takes as long as it did.
   const RecordedStep* Next(uint64_t now, bool recorded);

@@ -78,6 +78,10 @@ Json Fields(const trace::WaitEvent& e) {
   return fields;
 }
 
+Json Fields(const trace::DiscardEvent& e) {
+  return {{"event", "discard"}, {"time", e.time}, {"base", Hex(e.base)}, {"size", e.size.value}};
+}
+
 Json Fields(const trace::CostEvent& e) {
   return {{"event", "cost"}, {"works", e.works}, {"nanoseconds", e.nanoseconds}};
 }

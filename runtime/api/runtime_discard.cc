@@ -1,0 +1,14 @@
+// Memory whose contents the program does not want any more.
+#include "runtime/api/runtime.h"
+
+namespace vramspan {
+
+Status Runtime::Discard(DevicePtr ptr, Bytes size) {
+  VS_RETURN_IF_ERROR(mover_->GiveUp(ptr, size));
+  // Told whether or not memory is short: it may be in a replay. What this thread has submitted was
+  // told with an earlier time, and what it submits next will be with a later one.
+  if (recorder_ != nullptr) recorder_->Discarded(ptr, size);
+  return absl::OkStatus();
+}
+
+}  // namespace vramspan
