@@ -71,7 +71,8 @@ TEST_F(EmptyChunksTest, WorkThatIsHeldThenComesFirst) {
   EXPECT_FALSE(IsEmpty(1)) << "it was filled anew";
 }
 
-TEST_F(EmptyChunksTest, OfSeveralTimesTheLastCounts) {
+// A program may run ahead for more than a round.
+TEST_F(EmptyChunksTest, OfSeveralTimesEachCounts) {
   SomeWork first{{3, 1}}, second{{1}}, third{{2}};
   few_.Submit(&first, 0);
   GiveUp(1);
@@ -80,7 +81,11 @@ TEST_F(EmptyChunksTest, OfSeveralTimesTheLastCounts) {
   few_.Submit(&third, 0);
   few_->work().AllInPlace();
   EXPECT_EQ(few_.Next(1).work, &first);
+  EXPECT_TRUE(IsEmpty(1));
   EXPECT_EQ(few_.Next(2).work, &second);
+  EXPECT_TRUE(IsEmpty(1));
+  EXPECT_EQ(few_.Next(3).work, &third);
+  GiveUp(1);
   EXPECT_TRUE(IsEmpty(1));
 }
 
@@ -102,6 +107,21 @@ TEST_F(EmptyChunksTest, AChunkThatTakesTheIndexIsNotEmpty) {
   few_->work().AllInPlace();
   EXPECT_EQ(few_.Next(1).work, &first);
   EXPECT_FALSE(IsEmpty(4));
+}
+
+TEST_F(EmptyChunksTest, NorBeforeItIsGivenUpItself) {
+  SomeWork first{{3}}, second{{3}};
+  few_.Submit(&first, 0);
+  GiveUp(4);
+  few_.residency().NoteAll();
+  few_.Replace(4);
+  few_.Submit(&second, 0);
+  GiveUp(4);
+  few_->work().AllInPlace();
+  EXPECT_EQ(few_.Next(1).work, &first);
+  EXPECT_FALSE(IsEmpty(4));
+  EXPECT_EQ(few_.Next(2).work, &second);
+  EXPECT_TRUE(IsEmpty(4));
 }
 
 TEST_F(EmptyChunksTest, WorkThatMayTouchAnythingFillsAll) {
@@ -135,6 +155,17 @@ TEST_F(EmptyChunksTest, PinnedMemoryIsNotEmpty) {
   few_.chunk(1).Transition(ChunkState::kPinned);
   GiveUp(1);
   EXPECT_FALSE(IsEmpty(1));
+}
+
+TEST_F(EmptyChunksTest, NorIsWhatWasPinnedWhenItWasGivenUp) {
+  SomeWork first{{3}};
+  few_.Submit(&first, 0);
+  few_.chunk(1).Transition(ChunkState::kPinned);
+  GiveUp(1);
+  few_.chunk(1).Transition(ChunkState::kDevice);
+  few_->work().AllInPlace();
+  EXPECT_EQ(few_.Next(1).work, &first);
+  EXPECT_FALSE(IsEmpty(1)) << "whoever else holds it may have filled it";
 }
 
 TEST_F(EmptyChunksTest, ManyTimesTakeNoMoreMemory) {
