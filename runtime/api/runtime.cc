@@ -426,21 +426,26 @@ Status Runtime::Free(DevicePtr ptr) {
 }
 
 Status Runtime::BeginWork(CUstream stream, absl::Span<const WorkRange> ranges, Access access) {
-  if (recorder_ == nullptr) [[likely]]
+  if (recorder_ == nullptr && tracer_ == nullptr) [[likely]]
     return mover_->Begin(stream, ranges, access);
   const Uncancellable now;
-  const uint64_t tag = recorder_->Declaring(stream, ranges, access);
-  VS_RETURN_IF_ERROR(mover_->Begin(stream, ranges, access, 0, tag));
-  if (tag != 0) recorder_->Starting();
-  return absl::OkStatus();
+  const uint64_t tag = recorder_ == nullptr ? 0 : recorder_->Declaring(stream, ranges, access);
+  mover_->placements().ScopeOpens();
+  const Status begun = mover_->Begin(stream, ranges, access, 0, tag);
+  if (!begun.ok()) mover_->placements().ScopeCloses();
+  if (begun.ok() && tag != 0) recorder_->Starting();
+  return begun;
 }
 
 Status Runtime::EndWork(CUstream stream) {
-  if (recorder_ == nullptr) [[likely]]
+  if (recorder_ == nullptr && tracer_ == nullptr) [[likely]]
     return mover_->End(stream);
   const Uncancellable now;
-  recorder_->Submitted();
-  return mover_->End(stream);
+  if (recorder_ != nullptr) recorder_->Submitted();
+  const bool open = Mover::InScope();
+  const Status ended = mover_->End(stream);
+  if (open && !Mover::InScope()) mover_->placements().ScopeCloses();
+  return ended;
 }
 
 Status Runtime::Advise(DevicePtr ptr, Bytes size, vramspanAdvice advice) {

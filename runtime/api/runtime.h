@@ -61,7 +61,13 @@ class Runtime {
   Bytes DeviceCeiling() const;
   // What is in the range is not wanted any more, behind all work that was submitted. Never waits,
   // and does nothing while memory suffices.
+  // Only where launches are seen: else what is not declared may fill the range again.
   Status Discard(DevicePtr ptr, Bytes size);
+  // The same of memory of which chunks lie in the range whole. `unowned`: nobody touches the range
+  // until Own, for it waits in a pool; before anybody else may be given it.
+  Status GiveUp(DevicePtr ptr, Bytes size, bool unowned);
+  // Before whoever asked for it is given it.
+  void Own(DevicePtr ptr, Bytes size);
   Status SetHostBudget(Bytes budget);
   Status SetPeerAccess(CUdevice peer, bool allowed);
   StatusOr<vramspanResidency> Residency(DevicePtr ptr, Bytes size);

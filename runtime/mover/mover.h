@@ -98,11 +98,12 @@ class Mover final : SchedulerOwner {
   // Device memory that the context of the mover's own takes, once there is one.
   Bytes overhead() const { return recording_.overhead(); }
 
-  // Moves by request (placements.h).
+  // What the program does not want any more (placements.h).
+  Placements& placements() { return placements_; }
+  // Moves by request.
   Status Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream stream) {
     return placements_.Prefetch(ptr, size, to_device, stream);
   }
-  Status GiveUp(DevicePtr ptr, Bytes size) { return placements_.GiveUp(ptr, size); }
   Status Pin(DevicePtr ptr, Bytes size) { return placements_.Pin(ptr, size); }
   Status Unpin(DevicePtr ptr, Bytes size) { return placements_.Unpin(ptr, size); }
   Status Hold(DevicePtr ptr, Bytes size) { return placements_.Hold(ptr, size); }

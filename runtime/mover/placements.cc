@@ -34,7 +34,7 @@ Status Placements::Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream 
   return parts_.scopes->Submit(kind, {ptr, size, kNoUse}, stream);
 }
 
-Status Placements::GiveUp(DevicePtr ptr, Bytes size) {
+Status Placements::GiveUp(DevicePtr ptr, Bytes size, bool unowned) {
   parts_.gate->Enter();
   bool found = true;
   if (parts_.recording->begun()) {
@@ -42,13 +42,24 @@ Status Placements::GiveUp(DevicePtr ptr, Bytes size) {
     found = memory_.ForEachChunk(
         ptr, size, [&](ChunkIndex index, Chunk& c) VS_NO_THREAD_SAFETY_ANALYSIS {
           const bool whole = c.base >= ptr && c.base + c.size() <= ptr + size;
-          if (whole && c.allocation != 0 && !c.dying) parts_.scheduler->work().GivenUp(index);
+          if (open_.load(std::memory_order_relaxed) != 0) return;
+          if (whole && c.allocation != 0 && !c.dying) {
+            parts_.scheduler->work().GivenUp(index, unowned);
+          }
         });
   }
   parts_.gate->Exit();
   if (found) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "cannot discard: the range is not in a live allocation of this runtime");
+}
+
+void Placements::Own(DevicePtr ptr, Bytes size) {
+  if (!parts_.recording->begun()) return;  // Then none is empty.
+  MutexLock lock(memory_.mu);
+  memory_.ForEachChunk(ptr, size, [&](ChunkIndex index, Chunk& c) VS_NO_THREAD_SAFETY_ANALYSIS {
+    if (c.given_up || c.contents == Contents::kUnowned) parts_.scheduler->work().Owned(index);
+  });
 }
 
 StatusOr<bool> Placements::KnowUsers(DevicePtr ptr, Bytes size) {

@@ -5,6 +5,8 @@
 #ifndef VRAMSPAN_RUNTIME_MOVER_PLACEMENTS_H_
 #define VRAMSPAN_RUNTIME_MOVER_PLACEMENTS_H_
 
+#include <atomic>
+
 #include "runtime/memory/memory.h"
 #include "runtime/mover/context_watch.h"
 #include "runtime/mover/gate.h"
@@ -36,8 +38,15 @@ class Placements {
   Status Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream stream);
   // The program does not want what is in the range any more, behind all work that was submitted.
   // Chunks that lie in it whole are empty from there on (empty_chunks.h); while memory suffices
-  // none is. Never waits.
-  Status GiveUp(DevicePtr ptr, Bytes size);
+  // none is. `unowned`: nor does it touch the range until Own, which is called before anybody is
+  // given it. Neither waits for the device.
+  // Ignored while any scope is open in which the program declares work: what it submits there, and
+  // that may touch the range, has long been taken in.
+  Status GiveUp(DevicePtr ptr, Bytes size, bool unowned);
+  // Before a scope of that kind begins, and when it has ended or did not begin.
+  void ScopeOpens() { open_.fetch_add(1, std::memory_order_relaxed); }
+  void ScopeCloses() { open_.fetch_sub(1, std::memory_order_relaxed); }
+  void Own(DevicePtr ptr, Bytes size);
   // Fetches the range, waits for that, and pins its chunks; all or nothing.
   Status Pin(DevicePtr ptr, Bytes size);
   Status Unpin(DevicePtr ptr, Bytes size);
@@ -51,6 +60,7 @@ class Placements {
 
   Memory& memory_;
   const Parts parts_;
+  std::atomic<uint32_t> open_{0};  // Whoever began one has had the memory lock since.
 };
 
 }  // namespace vramspan

@@ -236,7 +236,8 @@ void PinHere(Memory* memory, ChunkIndex chunk) VS_UNDER_LOCK {
   memory->DropHostCopy(chunk);
   Chunk& c = memory->chunks()[chunk];
   c.Transition(ChunkState::kPinned);
-  c.empty = c.given_up = false;  // Whoever else holds its memory may fill it unseen.
+  c.contents = Contents::kSome;  // Whoever else holds its memory may fill it unseen.
+  c.given_up = false;
   memory->chunks().NoteChange(chunk);
 }
 

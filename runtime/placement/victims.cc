@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/placement/move_limits.h"
+
 namespace vramspan {
 
 void Victims::Line::Clear() {
@@ -66,27 +68,39 @@ void Victims::GatherEmpty() {
     std::partial_sort(of->begin(), end, of->end(), before);
     of->erase(end, of->end());
   };
+  // Pools give the lowest addresses out first.
   keep_first(&empty_.chunks,
-             [](const Candidate& a, const Candidate& b) { return a.chunk < b.chunk; });
+             [](const Candidate& a, const Candidate& b) { return b.chunk < a.chunk; });
   keep_first(&empty_named_, [](const EmptyNamed& a, const EmptyNamed& b) {
     return a.needed_by != b.needed_by ? a.needed_by > b.needed_by : a.chunk < b.chunk;
   });
 }
 
-Need* Victims::NextEmpty(int64_t after) {
+Need* Victims::NextEmpty(uint64_t size, int64_t after) {
   while (first_empty_ < empty_named_.size() &&
          ahead_->Find(empty_named_[first_empty_].chunk).taken) {
     ++first_empty_;
   }
-  if (first_empty_ == empty_named_.size()) return nullptr;
-  const EmptyNamed& next = empty_named_[first_empty_];
-  Need* const need = &ahead_->Find(next.chunk);
-  if (after == kForAll) return need;
-  if (next.needed_by <= after) return nullptr;
-  // Sooner than it could cross it would only be in the way of what else is to be done.
-  const uint64_t away = ahead_->Start(next.needed_by) - ahead_->Start(static_cast<uint32_t>(after));
-  const bool long_enough = static_cast<double>(away) >= per_byte_ * static_cast<double>(need->size);
-  return long_enough ? need : nullptr;
+  Need* best = nullptr;
+  size_t equal = 0;
+  for (size_t i = first_empty_; i < empty_named_.size() && equal < kEqualClaim; ++i) {
+    const EmptyNamed& next = empty_named_[i];
+    if (next.needed_by <= after) break;
+    Need& need = ahead_->Find(next.chunk);
+    if (need.taken || !CanBeAway(need, next.needed_by, after)) continue;
+    ++equal;
+    if (best == nullptr || Suits(need.size, best->size, size)) best = &need;
+  }
+  return best;
+}
+
+bool Victims::CanBeAway(const Need& need, uint32_t needed_by, int64_t after) const {
+  if (after == kForAll || per_byte_ == 0) return true;
+  // Sooner than it could cross and be remapped twice it would only be in the way of what else is to
+  // be done.
+  const uint64_t away = ahead_->Start(needed_by) - ahead_->Start(static_cast<uint32_t>(after));
+  return static_cast<double>(away) >=
+         per_byte_ * static_cast<double>(need.size) + 2 * static_cast<double>(kRemapTimeNs);
 }
 
 void Victims::Gather() {
@@ -191,7 +205,7 @@ void Victims::TakeUpTo(uint64_t need, int64_t after, std::vector<ChunkIndex>* ev
 uint32_t Victims::NextVictimNeededBy(uint32_t after) {
   Gather();
   // What holds nothing is as good as what nobody needs: to have it leave early costs nothing.
-  if (unclaimed_.idle + empty_.idle + unnamed_.idle != 0 || NextEmpty(after) != nullptr) {
+  if (unclaimed_.idle + empty_.idle + unnamed_.idle != 0 || NextEmpty(0, after) != nullptr) {
     return ahead_->works();
   }
   SkipEmpty(after);
@@ -216,7 +230,10 @@ Victims::Outcome Victims::Choose(uint64_t need, int64_t after, uint64_t* total) 
   while (*total < need) {
     if (chosen_.size() == left_) return Outcome::kTooMany;
     const uint64_t left = need - *total;
-    if (!ChooseFrom(&unclaimed_, left) && !ChooseFrom(&empty_, left) && !ChooseEmpty(after) &&
+    // For a budget that was lowered nothing need leave that work names.
+    const bool for_all = after == kForAll;
+    if (!ChooseFrom(&unclaimed_, left) && !ChooseFrom(&empty_, left) &&
+        !(for_all && ChooseFrom(&unnamed_, left)) && !ChooseEmpty(left, after) &&
         !ChooseFrom(&unnamed_, left) && !ChooseNamed(left, after) &&
         (after != kForAll || !ChooseFrom(&kept_, left))) {
       return Outcome::kTooLittle;
@@ -249,8 +266,8 @@ bool Victims::ChooseFrom(Line* line, uint64_t need) {
   return true;
 }
 
-bool Victims::ChooseEmpty(int64_t after) {
-  Need* const need = NextEmpty(after);
+bool Victims::ChooseEmpty(uint64_t size, int64_t after) {
+  Need* const need = NextEmpty(size, after);
   if (need == nullptr) return false;
   need->taken = true;
   chosen_.push_back({.chunk = need->chunk,

@@ -103,9 +103,10 @@ class Victims {
   bool ChooseFrom(Line* line, uint64_t need);
   bool ChooseNamed(uint64_t need, int64_t after);
   // One that holds nothing, is named, and is needed so much later than `after` that it can be away.
-  bool ChooseEmpty(int64_t after);
+  bool ChooseEmpty(uint64_t size, int64_t after);
   // Where it is: the next that may leave for `after`; null for none.
-  Need* NextEmpty(int64_t after);
+  Need* NextEmpty(uint64_t size, int64_t after);
+  bool CanBeAway(const Need& need, uint32_t needed_by, int64_t after) const;
   // Moves `farthest_` down to the last work that first needs a chunk which may still leave.
   void SkipEmpty(int64_t after);
 

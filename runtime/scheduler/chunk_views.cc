@@ -41,7 +41,7 @@ ChunkView ChunkViews::Get(ChunkIndex index) const {
   v.busy = c.in_flight != 0 || handed_over || Residency::Moving(c);
   v.movable = residency_.Movable(c) && index != trial_ && !(c.on_device && keep && !over_budget_) &&
               !(handed_over && std::binary_search(stuck_.begin(), stuck_.end(), index));
-  v.empty = c.empty && !v.busy;
+  v.empty = c.empty() && !v.busy;
   v.prefer_host = Residency::ServedInPlace(c);
   v.claim = keep ? Claim::kKeep : v.prefer_host ? Claim::kNone : Claim::kOrdinary;
   return v;

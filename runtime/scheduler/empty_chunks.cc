@@ -4,18 +4,19 @@
 
 namespace vramspan {
 
-void EmptyChunks::GiveUp(ChunkIndex chunk) {
+void EmptyChunks::GiveUp(ChunkIndex chunk, bool unowned) {
   Chunk& c = residency_[chunk];
   // Whoever else holds its memory may fill it unseen, before the queue gets here.
   if (c.state == ChunkState::kPinned) return;
   if (queue_.empty()) {
-    Empty(chunk);
+    Empty(chunk, unowned);
     return;
   }
   // A chunk that is removed takes the mark with it: its index may be another's when the queue gets
   // here.
   const uint64_t behind = queue_.last();
   Waiting& waiting = waiting_[chunk];
+  waiting.unowned = unowned;
   if (c.given_up && waiting.last == behind) return;
   if (!c.given_up) waiting.first = behind;
   waiting.last = behind;
@@ -30,7 +31,9 @@ void EmptyChunks::Settle() {
     const auto waiting = waiting_.find(next.chunk);
     if (waiting == waiting_.end()) continue;
     Chunk& c = residency_[next.chunk];
-    if (c.given_up && next.behind >= waiting->second.first) Empty(next.chunk);
+    if (c.given_up && next.behind >= waiting->second.first) {
+      Empty(next.chunk, waiting->second.unowned);
+    }
     // Else it was given up again since: a program runs ahead for more than a round.
     if (next.behind != waiting->second.last) continue;
     c.given_up = false;
@@ -38,14 +41,22 @@ void EmptyChunks::Settle() {
   }
 }
 
-void EmptyChunks::Empty(ChunkIndex chunk) {
+void EmptyChunks::Owned(ChunkIndex chunk) {
   Chunk& c = residency_[chunk];
-  if (c.empty || c.state == ChunkState::kNone || c.state == ChunkState::kPinned) return;
-  c.empty = true;
+  if (c.contents == Contents::kUnowned) c.contents = Contents::kNone;
+  if (c.given_up) waiting_[chunk].unowned = false;
+}
+
+void EmptyChunks::Empty(ChunkIndex chunk, bool unowned) {
+  Chunk& c = residency_[chunk];
+  const bool was_empty = c.empty();
+  if (c.state == ChunkState::kNone || c.state == ChunkState::kPinned) return;
+  c.contents = unowned ? Contents::kUnowned : Contents::kNone;
+  if (was_empty) return;
   residency_.NoteChange(chunk);
   // Most have been filled since they came in here.
   if (empty_.size() >= 64 && empty_.size() == empty_.capacity()) {
-    std::erase_if(empty_, [this](ChunkIndex i) { return !residency_[i].empty; });
+    std::erase_if(empty_, [this](ChunkIndex i) { return !residency_[i].empty(); });
     absl::c_sort(empty_);
     empty_.erase(std::unique(empty_.begin(), empty_.end()), empty_.end());
     empty_.reserve(empty_.size() * 2);
@@ -53,17 +64,18 @@ void EmptyChunks::Empty(ChunkIndex chunk) {
   empty_.push_back(chunk);
 }
 
-void EmptyChunks::AnyMayBeFilled() {
-  for (const ChunkIndex chunk : empty_) {
-    if (!residency_[chunk].empty) continue;
-    residency_[chunk].empty = false;
-    residency_.NoteChange(chunk);
-  }
-  empty_.clear();
+void EmptyChunks::Fill(bool unowned) {
+  std::erase_if(empty_, [&](ChunkIndex chunk) {
+    Chunk& c = residency_[chunk];
+    if (c.contents == Contents::kUnowned && !unowned) return false;
+    if (c.empty()) residency_.NoteChange(chunk);
+    c.contents = Contents::kSome;
+    return true;
+  });
 }
 
 void EmptyChunks::ForgetAll() {
-  AnyMayBeFilled();
+  Fill(/*unowned=*/true);
   // What is marked is not waited for any more.
   given_up_.clear();
   waiting_.clear();

@@ -26,21 +26,24 @@ class EmptyChunks {
   EmptyChunks(Residency* residency, const WorkQueue* queue)
       : residency_(*residency), queue_(*queue) {}
 
-  // The contents are given up, behind all work that was submitted.
-  void GiveUp(ChunkIndex chunk);
+  // The contents are given up, behind all work that was submitted. `unowned`: see
+  // WorkFlow::GivenUp.
+  void GiveUp(ChunkIndex chunk, bool unowned);
+  void Owned(ChunkIndex chunk);
   // Work was released, or taken out of the queue, and nobody will release what has left that.
   void QueueWentOn() {
     if (!given_up_.empty()) [[unlikely]]
       Settle();
   }
-  // Work that named no chunk may have put something into any.
-  void AnyMayBeFilled();
-  // The same of such as is in no order with what is held.
+  // Work that named no chunk may have put something into any that somebody owns.
+  void AnyMayBeFilled() { Fill(/*unowned=*/false); }
+  // The same of such as is in no order with what is held, and of all memory.
   void ForgetAll();
 
  private:
   void Settle();
-  void Empty(ChunkIndex chunk);
+  void Empty(ChunkIndex chunk, bool unowned);
+  void Fill(bool unowned);
 
   Residency& residency_;
   const WorkQueue& queue_;
@@ -52,6 +55,7 @@ class EmptyChunks {
   // Of a chunk, behind what it was given up: since it is marked, and last.
   struct Waiting {
     uint64_t first = 0, last = 0;
+    bool unowned = false;
   };
   absl::flat_hash_map<ChunkIndex, Waiting> waiting_;
   std::vector<ChunkIndex> empty_;  // And such as have been filled since.

@@ -58,7 +58,8 @@ constexpr std::array<Row, static_cast<size_t>(SchedulerEvent::Kind::kCount)> kRo
     {"Inserted", {.chunk = true}},
     {"Removed", {.chunk = true}},
     {"Advised", {.chunk = true, .values = 1}},
-    {"GivenUp", {.chunk = true}},
+    {"GivenUp", {.chunk = true, .values = 1}},
+    {"Owned", {.chunk = true}},
 }};
 static_assert(kRows.back().name != nullptr);
 

@@ -71,6 +71,7 @@ struct SchedulerEvent {
     kRemoved,
     kAdvised,
     kGivenUp,
+    kOwned,
     kCount
   };
 
@@ -84,6 +85,12 @@ struct SchedulerEvent {
   Instant other;  // A second time: when work began, until when to wait.
   uint64_t value = 0, second = 0, third = 0;
 };
+
+// Whether it is told to a policy, which may be in the middle of a change of chunks.
+constexpr bool IsToldToPolicy(SchedulerEvent::Kind kind) {
+  using Kind = SchedulerEvent::Kind;
+  return kind == Kind::kInserted || kind == Kind::kRemoved || kind == Kind::kAdvised;
+}
 
 // Which values an event of a kind has.
 struct EventFields {

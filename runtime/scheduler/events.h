@@ -69,8 +69,12 @@ class WorkEvents {
     tell_({.kind = Kind::kAnyMayBeWritten, .value = but_read_mostly},
           [&] { flow_.AnyMayBeWritten(but_read_mostly); });
   }
-  void GivenUp(ChunkIndex chunk) {
-    tell_({.kind = Kind::kGivenUp, .chunk = chunk}, [&] { flow_.GivenUp(chunk); });
+  void GivenUp(ChunkIndex chunk, bool unowned) {
+    tell_({.kind = Kind::kGivenUp, .chunk = chunk, .value = unowned},
+          [&] { flow_.GivenUp(chunk, unowned); });
+  }
+  void Owned(ChunkIndex chunk) {
+    tell_({.kind = Kind::kOwned, .chunk = chunk}, [&] { flow_.Owned(chunk); });
   }
   void ContextDied() {
     tell_({.kind = Kind::kContextDied}, [&] { flow_.ContextDied(); });

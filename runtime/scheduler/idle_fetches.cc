@@ -18,11 +18,12 @@ void IdleFetches::Add(const Residency& residency, const Heat& heat, Bytes room, 
   for (uint32_t i = 1; i < residency.end(); ++i) {
     const ChunkIndex index(i);
     const Chunk& c = residency[index];
-    if (c.state != ChunkState::kHost || c.empty || c.in_flight != 0 || !residency.Movable(c) ||
+    if (c.state != ChunkState::kHost || c.in_flight != 0 || !residency.Movable(c) ||
         Residency::ServedInPlace(c)) {
       continue;
     }
-    const double of = heat.Of(index);
+    // What holds nothing comes last, and so that all memory is on the device again.
+    const double of = c.empty() ? 0 : heat.Of(index);
     if (heat.IsBarred(index)) continue;
     all += c.size();
     warm.emplace_back(of, index);

@@ -32,8 +32,8 @@ ChunkMove* Moves::Evict(ChunkIndex chunk, bool print) {
   if (!from_.residency->MayLeave(c) || from_.counts->barriers() != 0) return nullptr;
   const HostCopies::Leaving leaving = from_.host_copies->Leaves(chunk, print);
   ChunkMove* const move = Begin(chunk, /*in=*/false);
-  move->clean = leaving.clean || c.empty;
-  if (!c.empty) {
+  move->clean = leaving.clean || c.empty();
+  if (!c.empty()) {
     move->expected = leaving.expected;
     move->content = leaving.content;
   }
@@ -136,7 +136,10 @@ void Moves::Came(ChunkMove* move, bool host_has_room) {
 
 void Moves::Left(ChunkMove* move) {
   Chunk& c = (*from_.residency)[move->chunk];
-  from_.host_copies->Left(move->chunk, move->clean, move->content);
+  // What holds nothing leaves without a copy, though there was no host copy.
+  const bool twin =
+      move->origin == ChunkState::kDeviceTwin || move->origin == ChunkState::kDeviceStale;
+  from_.host_copies->Left(move->chunk, move->clean && twin, move->content);
   if (from_.policy != nullptr) from_.policy->OnRemove(move->chunk);
   ++counts_.evictions;
   counts_.fetches_unused += c.unused;

@@ -17,11 +17,16 @@ void WorkCounts::Released(const Work& work, EvictionPolicy* policy) {
   barriers_ += work.barrier();
   need_all_mapped_ += work.needs_all_mapped();
   if (!Counts(work)) return;
-  for (const ChunkUse& use : work.mapped_only) ++residency_[use.chunk].mapped_only;
+  for (const ChunkUse& use : work.mapped_only) {
+    Chunk& c = residency_[use.chunk];
+    ++c.mapped_only;
+    if (c.empty()) residency_.NoteChange(use.chunk);
+    c.contents = Contents::kSome;
+  }
   work.ForEachFixed([&](const ChunkUse& use) {
     Chunk& c = residency_[use.chunk];
     if (c.in_flight++ == 0) residency_.NoteChange(use.chunk);
-    c.empty = false;
+    c.contents = Contents::kSome;
     if (policy != nullptr && c.on_device) policy->OnUse(use.chunk);
     c.unused = c.unused && (use.how.possible || work.kind != Work::Kind::kScope);
   });

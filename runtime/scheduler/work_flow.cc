@@ -149,10 +149,10 @@ void WorkFlow::MarkReleased(Work* work, const Moment& at) {
   }
   statistics_.in_place += work->remote != Bytes(0) && work->kind == Work::Kind::kScope;
   if (work->kernel != 0 && parts_.trials != nullptr) parts_.trials->Released(work);
-  if (work->barrier()) {  // It may write anywhere.
-    NothingIsKnown(/*but_read_mostly=*/false);
-    parts_.empty->AnyMayBeFilled();
-  }
+  if (work->barrier()) NothingIsKnown(/*but_read_mostly=*/false);  // It may write anywhere.
+  // Code of which only the name is known may do so as well. While memory is on the device that
+  // shows in nothing, and here it would.
+  if (work->access != Access::kExact) parts_.empty->AnyMayBeFilled();
   parts_.empty->QueueWentOn();
 }
 

@@ -90,7 +90,9 @@ class WorkFlow {
   // Any memory may have been written, but for what is read mostly if so said.
   void AnyMayBeWritten(bool but_read_mostly);
   // The program does not want what is in the chunk any more, behind all that was submitted.
-  void GivenUp(ChunkIndex chunk) { parts_.empty->GiveUp(chunk); }
+  // `unowned`: it is free, and touches it no more until Owned.
+  void GivenUp(ChunkIndex chunk, bool unowned) { parts_.empty->GiveUp(chunk, unowned); }
+  void Owned(ChunkIndex chunk) { parts_.empty->Owned(chunk); }
   // A kernel has killed the context: nothing runs any more.
   void ContextDied() { dead_ = true; }
   // What is held goes on with its memory where it is.

@@ -29,6 +29,13 @@ bool StateFitsMemory(ChunkState state, bool on_device);
 // What the program said of an allocation (vramspanMemAdvise).
 enum class Advice : uint8_t { kNone = 0, kKeepOnDevice, kPreferHost, kStreamedOnce };
 
+// What a chunk holds, once the released work that may touch it has ended.
+enum class Contents : uint8_t {
+  kSome = 0,
+  kNone,     // The program has given it up.
+  kUnowned,  // And touches it no more: it is free, in a pool of the program's.
+};
+
 // Indexes the pools of runtime/backing; kNoSlot is none.
 inline constexpr uint32_t kNoSlot = 0xffffffffu;
 
@@ -70,13 +77,14 @@ struct Chunk {
   bool last_unchanged : 1 = false;  // The last fingerprint that told something: it was not written.
   // Fingerprints behind held work, yet to be asked for or not.
   uint8_t pending_fingerprints : 5 = 0;
-  bool given_up : 1 = false;  // The program does not want its contents, behind what is held now.
-  bool empty : 1 = false;     // Nor does anything that is: there are none (empty_chunks.h).
+  bool given_up : 1 = false;  // It will hold nothing, behind what is held now (empty_chunks.h).
+  Contents contents : 2 = Contents::kSome;
 
   Bytes size() const { return ChunkBytes(log2_size); }
 
+  bool empty() const { return contents != Contents::kSome; }
   // There is nothing to copy. REQUIRES: no work that has not ended may touch it.
-  bool holds_nothing() const { return state == ChunkState::kFresh || empty; }
+  bool holds_nothing() const { return state == ChunkState::kFresh || empty(); }
 
   // REQUIRES: a legal transition, and `on_device` already says what `to` wants.
   void Transition(ChunkState to) {

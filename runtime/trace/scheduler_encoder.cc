@@ -191,7 +191,7 @@ void SchedulerEncoder::PutMoment(const Moment& at, RecordWriter* out) {
 
 void SchedulerEncoder::Begin(const SchedulerEvent& event) {
   // A policy is told in the middle of a change.
-  if (event.kind < EventKind::kInserted) {
+  if (!IsToldToPolicy(event.kind)) {
     PutChunks();
     CheckNothingUntold();
   }
@@ -231,7 +231,7 @@ void SchedulerEncoder::Dropped(ChunkIndex chunk) {
 void SchedulerEncoder::End(const SchedulerEvent& event, const EventAnswer& answer) {
 #ifdef VRAMSPAN_DCHECK
   // What the scheduler changes follows from what it is told.
-  if (event.kind < EventKind::kInserted) {
+  if (!IsToldToPolicy(event.kind)) {
     seen_.resize(chunks_->end());
     for (uint32_t i = 1; i < chunks_->end(); ++i) {
       seen_[i] = ChunkFacts::Of((*chunks_)[ChunkIndex(i)]);

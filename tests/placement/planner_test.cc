@@ -508,16 +508,40 @@ TEST(Planner, WhatHoldsNothingStaysWhereItIsNeededTooSoon) {
   w.Device(1).empty = true;
   w.Device(2);
   w.Host(3);
-  w.Queue(Listed({3}), 10);
+  w.Queue(Listed({3}), 2'000'000);
   w.Queue(Listed({1}), 10);
   w.Queue(Listed({2}), 10);
-  w.request.per_byte = 9.0 / MiB(2).value;
+  // Besides the two remaps, of half a millisecond each.
+  w.request.per_byte = (1e6 - 1) / MiB(2).value;
   EXPECT_THAT(w.Make().evict, Are({1}));
-  w.request.per_byte = 11.0 / MiB(2).value;
+  w.request.per_byte = (1e6 + 1) / MiB(2).value;
   EXPECT_THAT(w.Make().evict, Are({2}));
   // For a budget that was lowered all leave.
   w.request.must_free = MiB(2);
   EXPECT_THAT(w.Make().evict, ElementsAre(ChunkIndex(1), ChunkIndex(2)));
+}
+
+TEST(Planner, OfWhatHoldsNothingTheOneThatFitsLeaves) {
+  World w;
+  w.Device(1).empty = true;
+  w.Device(2, MiB(64)).empty = true;
+  w.Host(3);
+  w.Queue(Listed({3}), 10'000'000);
+  w.Queue(Listed({1}), 10);
+  w.Queue(Listed({2}), 10);
+  EXPECT_THAT(w.Make().evict, Are({1}));
+  // One that is needed too soon for its size hides no other.
+  w.request.per_byte = 8'000'000.0 / MiB(2).value;
+  EXPECT_THAT(w.Make().evict, Are({1}));
+}
+
+TEST(Planner, ForALoweredBudgetWhatNobodyNamesLeavesBeforeAnEmptyChunkOfTheHead) {
+  World w;
+  w.Device(1).empty = true;
+  w.Device(2);
+  w.Queue(Listed({1}));
+  w.request.must_free = MiB(2);
+  EXPECT_THAT(w.Make().evict, Are({2}));
 }
 
 TEST(Planner, WhatHoldsNothingLeavesEarly) {
@@ -527,11 +551,11 @@ TEST(Planner, WhatHoldsNothingLeavesEarly) {
     w.Device(2);
     w.Host(3);
     w.Host(4);
-    for (int i = 0; i < 60; ++i) w.Queue(Listed({2}), 10);
-    w.Queue(Listed({3, 4}), 10);
-    for (int i = 0; i < 34; ++i) w.Queue(Listed({2}), 10);
-    w.Queue(Listed({1}), 10);
-    w.request.per_byte = 61.0 * 10 / static_cast<double>(MiB(4).value);
+    for (int i = 0; i < 60; ++i) w.Queue(Listed({2}), 1'000'000);
+    w.Queue(Listed({3, 4}), 1'000'000);
+    for (int i = 0; i < 34; ++i) w.Queue(Listed({2}), 1'000'000);
+    w.Queue(Listed({1}), 1'000'000);
+    w.request.per_byte = 61.0 * 1e6 / static_cast<double>(MiB(4).value);
     return !w.Make().fetch.empty();
   };
   EXPECT_FALSE(fetched(false));

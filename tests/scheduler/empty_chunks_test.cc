@@ -10,8 +10,10 @@ using Kind = Action::Kind;
 
 class EmptyChunksTest : public ::testing::Test {
  protected:
-  bool IsEmpty(uint32_t chunk) { return few_.chunk(chunk).empty; }
-  void GiveUp(uint32_t chunk) { few_->work().GivenUp(ChunkIndex(chunk)); }
+  bool IsEmpty(uint32_t chunk) { return few_.chunk(chunk).empty(); }
+  void GiveUp(uint32_t chunk, bool unowned = false) {
+    few_->work().GivenUp(ChunkIndex(chunk), unowned);
+  }
   // Work that needs the chunk comes, and 1, which is used least, makes room for it.
   ChunkMove* Evict(Work* work) {
     EXPECT_FALSE(few_.Submit(work, 0));
@@ -50,7 +52,7 @@ TEST_F(EmptyChunksTest, WorkThatMayTouchItFillsIt) {
     GiveUp(1);
     EXPECT_TRUE(IsEmpty(1));
     ASSERT_TRUE(few_.Submit(work, 0));
-    EXPECT_EQ(IsEmpty(1), work == &loose) << "what is only mapped is not touched";
+    EXPECT_FALSE(IsEmpty(1));
     few_.End(work, 1);
   }
 }
@@ -135,6 +137,47 @@ TEST_F(EmptyChunksTest, WorkThatMayTouchAnythingFillsAll) {
   EXPECT_TRUE(IsEmpty(1));
   few_.End(&any, 1);
   EXPECT_TRUE(IsEmpty(1));
+}
+
+TEST_F(EmptyChunksTest, CodeOfWhichOnlyTheNameIsKnownMayFillAllAsWell) {
+  GiveUp(1);
+  SomeWork plausible{{2}};
+  plausible.access = Access::kMapped;
+  ASSERT_TRUE(few_.Submit(&plausible, 0));
+  EXPECT_FALSE(IsEmpty(1));
+}
+
+TEST_F(EmptyChunksTest, NobodyFillsWhatNobodyOwns) {
+  SomeWork any{{}}, other{{}}, named{{2}};
+  any.access = other.access = Access::kUnknown;
+  GiveUp(1, /*unowned=*/true);
+  GiveUp(2, /*unowned=*/true);
+  ASSERT_TRUE(few_.Submit(&any, 0));
+  few_.End(&any, 1);
+  EXPECT_TRUE(IsEmpty(1));
+  // It is given out: from here on whoever has its address may.
+  few_->work().Owned(ChunkIndex(1));
+  EXPECT_TRUE(IsEmpty(1));
+  ASSERT_TRUE(few_.Submit(&named, 2));
+  few_.End(&named, 3);
+  ASSERT_TRUE(few_.Submit(&other, 4));
+  EXPECT_FALSE(IsEmpty(1));
+  EXPECT_FALSE(IsEmpty(2));
+}
+
+TEST_F(EmptyChunksTest, WhatIsGivenOutBeforeItIsEmptyIsOwnedThen) {
+  SomeWork first{{3}}, any{{}};
+  any.access = Access::kUnknown;
+  few_.Submit(&first, 0);
+  GiveUp(1, /*unowned=*/true);
+  few_->work().Owned(ChunkIndex(1));
+  few_.Submit(&any, 0);
+  few_->work().AllInPlace();
+  EXPECT_EQ(few_.Next(1).work, &first);
+  EXPECT_TRUE(IsEmpty(1));
+  few_.End(&first, 2);
+  EXPECT_EQ(few_.Next(3).work, &any);
+  EXPECT_FALSE(IsEmpty(1));
 }
 
 TEST_F(EmptyChunksTest, WhatNobodyRecordedFillsAlsoWhatIsYetToBeEmpty) {

@@ -294,7 +294,10 @@ bool EventRepeater::CallOfChunk(const EventRecord& e, EventAnswer* answer) {
       s.UsersDeclared(e.chunk);
       return true;
     case Kind::kGivenUp:
-      s.work().GivenUp(e.chunk);
+      s.work().GivenUp(e.chunk, e.value != 0);
+      return true;
+    case Kind::kOwned:
+      s.work().Owned(e.chunk);
       return true;
     case Kind::kFound:
       if (!e.print.has_value()) return false;

@@ -191,7 +191,7 @@ void SimulatedMover::GivesUp() {
       const uint64_t begin = chunks_.offset(chunk).value;
       const bool whole =
           begin >= d.offset && begin + chunks_.size(chunk).value <= d.offset + d.size;
-      if (whole) scheduler_.work().GivenUp(chunk);
+      if (whole) scheduler_.work().GivenUp(chunk, /*unowned=*/true);
     });
   }
 }

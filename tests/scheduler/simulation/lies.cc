@@ -69,7 +69,8 @@ void Mover::Lie() {
       const ChunkIndex c = Some(&memory_, [](const ModelChunk& m, const Chunk& real) {
         return !m.undefined() && m.last > 1 && real.state == ChunkState::kDevice && !real.dying;
       });
-      if (c && common_.Lies(Sabotage::kGiveUpUnasked)) common_.scheduler->work().GivenUp(c);
+      if (c && common_.Lies(Sabotage::kGiveUpUnasked))
+        common_.scheduler->work().GivenUp(c, /*unowned=*/false);
       return;
     }
     case Sabotage::kStaysEmpty: {
@@ -77,7 +78,7 @@ void Mover::Lie() {
         return m.given_up != 0 && m.filled > m.given_up && real.state == ChunkState::kDevice;
       });
       if (c && common_.Lies(Sabotage::kStaysEmpty)) {
-        memory_.chunk(c).empty = true;
+        memory_.chunk(c).contents = Contents::kNone;
         memory_.table().NoteChange(c);
       }
       return;

@@ -150,7 +150,8 @@ void Mover::Pin(ChunkIndex c) {
     memory_.GiveHost(c);
   }
   real.Transition(ChunkState::kPinned);
-  real.empty = real.given_up = false;  // As the runtime does (PinHere).
+  real.contents = Contents::kSome;  // As the runtime does (PinHere).
+  real.given_up = false;
   memory_.table().NoteChange(c);
 }
 

@@ -42,7 +42,7 @@ class LossySink final : public EventSink {
     encoder_.Made(chunks, told, policy);
   }
   void Begin(const SchedulerEvent& event) override {
-    if (loss_.chunks && event.kind < SchedulerEvent::Kind::kInserted) {
+    if (loss_.chunks && !IsToldToPolicy(event.kind)) {
       chunks_->told().changed.Drain([this](ChunkIndex) { ++lost_; });
       chunks_->told().removed.Drain([](ChunkIndex) {});
     }
@@ -64,7 +64,7 @@ class LossySink final : public EventSink {
 #ifdef VRAMSPAN_DCHECK
     // The encoder would find out itself what a lost event changed. Who repeats it is to: an end
     // that writes nothing makes the encoder take all chunks for told.
-    if (event.kind < SchedulerEvent::Kind::kInserted) {
+    if (!IsToldToPolicy(event.kind)) {
       encoder_.End({.kind = SchedulerEvent::Kind::kLookAgain}, {});
     }
 #endif

@@ -231,11 +231,11 @@ void Threads::GiveUp(uint32_t t) {
   if (const ChunkIndex c = of_pinned ? pinned.front() : program_.SomeChunk()) {
     common_.Log("givenup", c.value);
     memory_.GiveUp(c);
-    common_.scheduler->work().GivenUp(c);
+    common_.scheduler->work().GivenUp(c, /*unowned=*/false);
     Chunk& real = memory_.chunk(c);
     if (real.queued != 0 && real.state != ChunkState::kPinned &&
         common_.Lies(Sabotage::kEmptyTooEarly)) {
-      real.empty = true;
+      real.contents = Contents::kNone;
       memory_.table().NoteChange(c);
     }
   }
