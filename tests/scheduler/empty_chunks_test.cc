@@ -180,6 +180,50 @@ TEST_F(EmptyChunksTest, WhatIsGivenOutBeforeItIsEmptyIsOwnedThen) {
   EXPECT_FALSE(IsEmpty(1));
 }
 
+// A chunk that lost its host copy leaves behind none when it holds nothing, and what was known of
+// the copy is not known of the memory that it gets on the host.
+TEST_F(EmptyChunksTest, NothingIsKnownOfWhatLeftWithoutACopy) {
+  few_.FollowWriters();
+  const auto swap = [this](uint32_t leaves, uint32_t comes, Work* work, int64_t us,
+                           const CopyOutcome& comes_as = {}) {
+    EXPECT_FALSE(few_.Submit(work, us));
+    ChunkMove* const out = few_.Expect(Kind::kEvict, leaves, us);
+    few_.Copy(out);
+    few_.Expect(Kind::kRemap, leaves, us + 1);
+    few_.Remap(out, us + 2);
+    ChunkMove* const in = few_.Expect(Kind::kFetch, comes, us + 3);
+    const bool asks = in->print;
+    few_.Copy(in, comes_as);
+    few_.Expect(Kind::kRemap, comes, us + 4);
+    few_.Remap(in, us + 5);
+    EXPECT_EQ(few_.Next(us + 6).work, work);
+    few_.End(work, us + 7);
+    return asks;
+  };
+  SomeWork writes{{3}}, other{{2}}, back{{1}}, reads{{3}}, again{{3}}, last{{2}};
+  EXPECT_TRUE(swap(1, 3, &writes, 0, {.print = Fingerprint{1, 2}}));
+  ASSERT_TRUE(few_->Found(ChunkIndex(3), writes.id, Fingerprint{3, 4}));
+  few_.DropHostCopy(ChunkIndex(3));
+  GiveUp(3);
+  ASSERT_TRUE(few_.Submit(&other, 100));
+  few_.End(&other, 101);
+  swap(3, 1, &back, 110);
+  // Something reads it where it lies, so it counts as filled.
+  reads.own_uses[0].how.write = false;
+  EXPECT_FALSE(few_.Submit(&reads, 200));
+  few_->work().AllInPlace();
+  Action next = few_.Next(201);
+  if (next.kind == Kind::kMapOnHost) {
+    few_->MappedOnHost(next.chunk, /*ok=*/true, few_.At(202).now);
+    next = few_.Next(203);
+  }
+  EXPECT_EQ(next.work, &reads);
+  few_.End(&reads, 204);
+  ASSERT_TRUE(few_.Submit(&last, 205));
+  few_.End(&last, 206);
+  EXPECT_TRUE(swap(1, 3, &again, 300)) << "what comes is looked at";
+}
+
 TEST_F(EmptyChunksTest, WhatNobodyRecordedFillsAlsoWhatIsYetToBeEmpty) {
   SomeWork first{{3}};
   few_.Submit(&first, 0);

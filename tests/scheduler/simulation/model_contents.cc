@@ -42,7 +42,10 @@ void ModelMemory::Write(ChunkIndex c, uint64_t submission) {
 void ModelMemory::WriteAnywhere(uint64_t submission) {
   for (int i = 0; i < 3; ++i) {
     const ChunkIndex c(common_.random.Between(1, end() - 1));
-    if (!(*this)[c].live || chunk(c).dying) continue;
+    const ModelChunk& m = (*this)[c];
+    if (!m.live || chunk(c).dying) continue;
+    // Work that names no chunk has no address of what nobody owns.
+    if (m.unowned || m.owned > submission) continue;
     CheckMapped(c, "work that may touch it", submission);
     Write(c, submission);
   }

@@ -32,6 +32,8 @@ struct ModelChunk {
   uint64_t filled = 0;  // As submissions count: by what it was written, the last of them,
   // when it was given up last, and since when there is nothing in it. 0: there is something.
   uint64_t given_up = 0, undefined_since = 0;
+  bool unowned = false;  // It lies in a pool, and nobody has its address;
+  uint64_t owned = 0;    // or somebody has been given it since then.
 
   bool undefined() const { return undefined_since != 0; }
   uint32_t mapped_version() const { return mapped == Mapped::kDevice ? device : host; }

@@ -231,13 +231,21 @@ void Threads::GiveUp(uint32_t t) {
   if (const ChunkIndex c = of_pinned ? pinned.front() : program_.SomeChunk()) {
     common_.Log("givenup", c.value);
     memory_.GiveUp(c);
-    common_.scheduler->work().GivenUp(c, /*unowned=*/false);
     Chunk& real = memory_.chunk(c);
+    // In a pool nobody has its address.
+    const bool unowned = real.state != ChunkState::kPinned && common_.random.Chance(500);
+    memory_[c].unowned = unowned;
+    common_.scheduler->work().GivenUp(c, unowned);
     if (real.queued != 0 && real.state != ChunkState::kPinned &&
         common_.Lies(Sabotage::kEmptyTooEarly)) {
       real.contents = Contents::kNone;
       memory_.table().NoteChange(c);
     }
+  }
+  if (const ChunkIndex c = program_.SomeChunk(); c && memory_[c].unowned) {
+    memory_[c].unowned = false;
+    memory_[c].owned = ++common_.submissions;
+    common_.scheduler->work().Owned(c);
   }
   Think(t);
 }
