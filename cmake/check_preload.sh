@@ -32,7 +32,7 @@ versions="$first GLIBC_2.34"
 wanted=$(
   printf '%s\n' "$rows" nvmlDeviceGetMemoryInfo nvmlDeviceGetMemoryInfo_v2 \
       cuptiFinalize cuptiSubscribe cuptiSubscribe_v2 \
-      vramspanPreload{LastErrorMessage,Pin,Prefetch,StandAside,StandBehind,Statistics,Unpin} |
+      vramspanPreload{Discard,LastErrorMessage,Pin,Prefetch,StandAside,StandBehind,Statistics,Unpin} |
     sed 's/$/@@VRAMSPAN_PRELOAD_1/'
   printf '%s\n' {__libc_start_main,stdin}@@VRAMSPAN_NOT_FOR_MUSL
   printf '%s\n' {cuptiFinalize,cuptiSubscribe}@libcupti.so.1{2,3} cuptiSubscribe_v2@libcupti.so.13

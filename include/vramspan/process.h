@@ -19,12 +19,13 @@ extern "C" {
 /* As vramspanGetStatistics, of the runtime on a device. */
 VRAMSPAN_API CUresult vramspanProcessStatistics(int device, vramspanStatistics* out);
 
-/* As vramspanMemPin, vramspanMemUnpin and vramspanMemPrefetchAsync. The address says which runtime
- * is meant. */
+/* As vramspanMemPin, vramspanMemUnpin, vramspanMemPrefetchAsync and vramspanMemDiscard. The address
+ * says which runtime is meant. */
 VRAMSPAN_API CUresult vramspanProcessPin(CUdeviceptr ptr, size_t size);
 VRAMSPAN_API CUresult vramspanProcessUnpin(CUdeviceptr ptr, size_t size);
 VRAMSPAN_API CUresult vramspanProcessPrefetch(CUdeviceptr ptr, size_t size, vramspanLocation to,
                                               CUstream stream);
+VRAMSPAN_API CUresult vramspanProcessDiscard(CUdeviceptr ptr, size_t size, CUstream stream);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -203,6 +203,24 @@ typedef enum vramspanLocation {
 VRAMSPAN_API CUresult vramspanMemPrefetchAsync(vramspanRuntime runtime, CUdeviceptr ptr,
                                                size_t size, vramspanLocation to, CUstream stream);
 
+/* The program does not want what is in the range any more. From here on in `stream` the contents
+ * are undefined, until something is written there. So the chunks that lie in the range whole need
+ * not be copied when they move. Other chunks keep all that is in them; the end of an allocation
+ * ends a chunk. A hint: contents stay as they are while memory suffices, of pinned memory, and in a
+ * capturing stream.
+ *
+ * The call puts nothing into the stream, and never waits for the GPU. It takes effect behind all
+ * work that was submitted before the call. Work that is submitted later may not rely on the
+ * contents, in any stream. What another thread has a scope open for was submitted before, all of
+ * it: what is written there after the call may be lost.
+ *
+ * The call counts as a declaration: what is not traced and writes there next must be declared.
+ *  - CUDA_ERROR_NOT_FOUND: `ptr` is not in a live allocation.
+ *  - CUDA_ERROR_ILLEGAL_STATE: a scope is open on this thread. Nothing is discarded.
+ *  - An error of the driver: the stream is none. Nothing is discarded. */
+VRAMSPAN_API CUresult vramspanMemDiscard(vramspanRuntime runtime, CUdeviceptr ptr, size_t size,
+                                         CUstream stream);
+
 /* Fetches the range's chunks if needed, and waits until they are on the device. The pinned chunks
  * stay there until unpinned. Pins are for memory that others reach in other ways (IPC, RDMA,
  * registration). Pins are counted: a chunk stays pinned until each pin is taken back. An error pins
@@ -292,7 +310,7 @@ typedef struct vramspanStatistics {
   uint64_t works_in_place;             /* released with some memory left on the host */
   uint64_t deadlines;                  /* released by the deadline */
   uint64_t bytes_in, bytes_out;        /* copied to the device, to the host */
-  uint64_t bytes_out_clean;            /* evicted without a copy: twin or fresh */
+  uint64_t bytes_out_clean;            /* evicted without a copy: twin, fresh, empty */
   uint64_t fetches, evictions, remaps; /* chunks; remaps of addresses */
   uint64_t moves_failed;               /* given up after a driver call failed */
   uint64_t hold_ns;                    /* summed over held work: from Begin to release */

@@ -377,6 +377,10 @@ class Runtime {
     check(vramspanMemPrefetchAsync(get(), region.ptr, region.bytes,
                                    static_cast<vramspanLocation>(to), stream));
   }
+  // The contents are undefined from here on in the stream, until they are written.
+  void discard(const Region& region, CUstream stream) const {
+    check(vramspanMemDiscard(get(), region.ptr, region.bytes, stream));
+  }
   Pin pin(const Region& region) const { return Pin(handle_, region); }
 
   void set_device_budget(std::size_t bytes) const { check(vramspanSetDeviceBudget(get(), bytes)); }

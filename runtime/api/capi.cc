@@ -148,6 +148,11 @@ CUresult vramspanMemPrefetchAsync(vramspanRuntime runtime, CUdeviceptr ptr, size
   return With(runtime, [&](Runtime& r) { return Prefetch(r, ptr, size, to, stream); });
 }
 
+CUresult vramspanMemDiscard(vramspanRuntime runtime, CUdeviceptr ptr, size_t size,
+                            CUstream stream) {
+  return With(runtime, [&](Runtime& r) { return Discard(r, ptr, size, stream); });
+}
+
 CUresult vramspanMemPin(vramspanRuntime runtime, CUdeviceptr ptr, size_t size) {
   return With(runtime, [&](Runtime& r) { return r.mover().Pin(DevicePtr(ptr), Bytes(size)); });
 }

@@ -50,6 +50,26 @@ Status Prefetch(Runtime& runtime, CUdeviceptr ptr, size_t size, const vramspanLo
                                   stream);
 }
 
+Status Discard(Runtime& runtime, CUdeviceptr ptr, size_t size, CUstream stream) {
+  VS_ASSIGN_OR_RETURN(const Allocation a, runtime.memory().Find(DevicePtr(ptr)));
+  const Driver& driver = *runtime.driver();
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  {
+    ScopedContext current(driver, runtime.memory().options().context);
+    VS_RETURN_IF_ERROR(current.status());
+    const CUresult result = driver->StreamIsCapturing(stream, &capture);
+    // The legacy stream beside one that captures.
+    if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return absl::OkStatus();
+    VS_RETURN_IF_ERROR(Check(result, "cuStreamIsCapturing"));
+  }
+  if (capture != CU_STREAM_CAPTURE_STATUS_NONE) return absl::OkStatus();
+  // Of an allocation's last chunk nothing else is in use than what was asked for.
+  const bool to_the_end = Bytes(size) >= a.base + a.requested - DevicePtr(ptr);
+  return runtime.GiveUp(DevicePtr(ptr),
+                        to_the_end ? a.base + a.reserved - DevicePtr(ptr) : Bytes(size),
+                        /*unowned=*/false);
+}
+
 CUresult StatisticsOfFound(Runtime* runtime, int device, vramspanStatistics* out) {
   if (runtime == nullptr) {
     return Report(absl::NotFoundError(
@@ -72,6 +92,11 @@ CUresult PrefetchInFound(Runtime* runtime, CUdeviceptr ptr, size_t size, const v
                          CUstream stream) {
   if (runtime == nullptr) return NotOurs(ptr);
   return OnFound(runtime, [&](Runtime& r) { return Prefetch(r, ptr, size, to, stream); });
+}
+
+CUresult DiscardInFound(Runtime* runtime, CUdeviceptr ptr, size_t size, CUstream stream) {
+  if (runtime == nullptr) return NotOurs(ptr);
+  return OnFound(runtime, [&](Runtime& r) { return Discard(r, ptr, size, stream); });
 }
 
 }  // namespace vramspan

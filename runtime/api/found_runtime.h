@@ -13,12 +13,15 @@ Status CopyStatistics(Runtime& runtime, vramspanStatistics* out);
 // By reference: a caller in C may pass what is no vramspanLocation (check_enum.h).
 Status Prefetch(Runtime& runtime, CUdeviceptr ptr, size_t size, const vramspanLocation& to,
                 CUstream stream);
+// Nothing in a stream that captures: what it captured comes later.
+Status Discard(Runtime& runtime, CUdeviceptr ptr, size_t size, CUstream stream);
 
 CUresult StatisticsOfFound(Runtime* runtime, int device, vramspanStatistics* out);
 CUresult PinInFound(Runtime* runtime, CUdeviceptr ptr, size_t size);
 CUresult UnpinInFound(Runtime* runtime, CUdeviceptr ptr, size_t size);
 CUresult PrefetchInFound(Runtime* runtime, CUdeviceptr ptr, size_t size, const vramspanLocation& to,
                          CUstream stream);
+CUresult DiscardInFound(Runtime* runtime, CUdeviceptr ptr, size_t size, CUstream stream);
 
 }  // namespace vramspan
 

@@ -156,4 +156,8 @@ CUresult vramspanProcessPrefetch(CUdeviceptr ptr, size_t size, vramspanLocation 
   return vramspan::PrefetchInFound(vramspan::MadeFor(ptr), ptr, size, to, stream);
 }
 
+CUresult vramspanProcessDiscard(CUdeviceptr ptr, size_t size, CUstream stream) {
+  return vramspan::DiscardInFound(vramspan::MadeFor(ptr), ptr, size, stream);
+}
+
 }  // extern "C"

@@ -59,12 +59,10 @@ class Runtime {
   Status LimitDeviceBudget(Bytes budget) { return ChangeDeviceBudget(budget, /*given=*/false); }
   // What the budget is where no other program takes part of it.
   Bytes DeviceCeiling() const;
-  // What is in the range is not wanted any more, behind all work that was submitted. Never waits,
-  // and does nothing while memory suffices.
-  // Only where launches are seen: else what is not declared may fill the range again.
-  Status Discard(DevicePtr ptr, Bytes size);
-  // The same of memory of which chunks lie in the range whole. `unowned`: nobody touches the range
-  // until Own, for it waits in a pool; before anybody else may be given it.
+  // What is in the range is not wanted any more, behind all work that was submitted. Does nothing
+  // while memory suffices, and only where launches are seen: else what is not declared may fill the
+  // range again. `unowned`: nor does anybody touch the range until Own, for it waits in a pool;
+  // before anybody else may be given it. An error inside a scope, if it is owned.
   Status GiveUp(DevicePtr ptr, Bytes size, bool unowned);
   // Before whoever asked for it is given it.
   void Own(DevicePtr ptr, Bytes size);

@@ -3,16 +3,6 @@
 
 namespace vramspan {
 
-Status Runtime::Discard(DevicePtr ptr, Bytes size) {
-  VS_ASSIGN_OR_RETURN(const Allocation a, memory_->Find(ptr));
-  if (size > a.requested || ptr - a.base > a.requested - size) {
-    return absl::InvalidArgumentError("cannot discard: the range is not in one allocation");
-  }
-  // What is behind the end is nobody's.
-  if (ptr + size == a.base + a.requested) size = RoundUp(size, kGranularity);
-  return GiveUp(ptr, size, /*unowned=*/false);
-}
-
 void Runtime::Own(DevicePtr ptr, Bytes size) { mover_->placements().Own(ptr, size); }
 
 Status Runtime::GiveUp(DevicePtr ptr, Bytes size, bool unowned) {

@@ -35,6 +35,10 @@ Status Placements::Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream 
 }
 
 Status Placements::GiveUp(DevicePtr ptr, Bytes size, bool unowned) {
+  if (!unowned && parts_.scopes->InOwnScope()) {
+    return absl::FailedPreconditionError(
+        "memory cannot be discarded inside a work scope; end the scope first");
+  }
   parts_.gate->Enter();
   bool found = true;
   if (parts_.recording->begun()) {

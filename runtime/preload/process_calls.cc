@@ -48,6 +48,11 @@ VRAMSPAN_API CUresult vramspanPreloadPrefetch(CUdeviceptr ptr, size_t size, vram
   return PrefetchInFound(Holding(ptr), ptr, size, to, stream);
 }
 
+VRAMSPAN_API CUresult vramspanPreloadDiscard(CUdeviceptr ptr, size_t size, CUstream stream) {
+  const HookScope scope;
+  return DiscardInFound(Holding(ptr), ptr, size, stream);
+}
+
 VRAMSPAN_API const char* vramspanPreloadLastErrorMessage(void) { return LastErrorMessage(); }
 
 }  // extern "C"

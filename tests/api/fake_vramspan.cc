@@ -111,6 +111,10 @@ CUresult vramspanMemPrefetchAsync(vramspanRuntime, CUdeviceptr, size_t size, vra
   return Call("MemPrefetchAsync", std::to_string(size) + " " + std::to_string(to));
 }
 
+CUresult vramspanMemDiscard(vramspanRuntime, CUdeviceptr, size_t size, CUstream) {
+  return Call("MemDiscard", std::to_string(size));
+}
+
 CUresult vramspanMemPin(vramspanRuntime, CUdeviceptr, size_t size) {
   return Call("MemPin", std::to_string(size));
 }

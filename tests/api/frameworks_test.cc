@@ -92,6 +92,7 @@ TEST_F(FrameworksTest, TheProgramSaysWhatItWants) {
   const auto pin = Find<decltype(&vramspanProcessPin)>("vramspanProcessPin");
   const auto unpin = Find<decltype(&vramspanProcessUnpin)>("vramspanProcessUnpin");
   const auto prefetch = Find<decltype(&vramspanProcessPrefetch)>("vramspanProcessPrefetch");
+  const auto discard = Find<decltype(&vramspanProcessDiscard)>("vramspanProcessDiscard");
   const auto statistics = Find<decltype(&vramspanProcessStatistics)>("vramspanProcessStatistics");
   const auto message = Find<decltype(&vramspanLastErrorMessage)>("vramspanLastErrorMessage");
 
@@ -116,8 +117,12 @@ TEST_F(FrameworksTest, TheProgramSaysWhatItWants) {
             CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(prefetch(p, kBlock, VRAMSPAN_LOCATION_HOST, nullptr), CUDA_SUCCESS) << message();
   EXPECT_EQ((*driver_)->StreamSynchronize(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(discard(0x1000, 1, nullptr), CUDA_ERROR_NOT_FOUND);
+  EXPECT_STREQ(message(), "vramspan backs no memory of this process at 0x1000");
+  EXPECT_EQ(discard(p, kBlock, nullptr), CUDA_SUCCESS) << message();
   release(reinterpret_cast<void*>(p), static_cast<ssize_t>(kBlock), 0, nullptr);
   EXPECT_EQ(unpin(p, kBlock), CUDA_ERROR_NOT_FOUND) << "it is freed";
+  EXPECT_EQ(discard(p, kBlock, nullptr), CUDA_ERROR_NOT_FOUND) << "it is freed";
 }
 
 }  // namespace

@@ -281,6 +281,7 @@ TEST_F(HppTest, EverythingElseIsPassedOn) {
   state().calls.clear();
   runtime().advise(a, Advice::streamed_once);
   runtime().prefetch(a.region(0, 4), Location::host, stream_);
+  runtime().discard(a.region(4, 4), stream_);
   runtime().set_device_budget(1 << 20);
   runtime().set_host_budget(1 << 21);
   runtime().set_peer_access(2, true);
@@ -290,10 +291,10 @@ TEST_F(HppTest, EverythingElseIsPassedOn) {
   release_cupti();
   EXPECT_EQ(runtime().residency(a).device_bytes, 32u);
   EXPECT_EQ(runtime().statistics().allocations, 1u);
-  EXPECT_THAT(state().calls,
-              ElementsAre("MemAdvise 32 4", "MemPrefetchAsync 16 1", "SetDeviceBudget 1048576",
-                          "SetHostBudget 2097152", "SetPeerAccess 2 1", "StreamForget",
-                          "Synchronize", "TakeBackgroundError", "ReleaseCupti", "MemResidency 32"));
+  EXPECT_THAT(state().calls, ElementsAre("MemAdvise 32 4", "MemPrefetchAsync 16 1", "MemDiscard 16",
+                                         "SetDeviceBudget 1048576", "SetHostBudget 2097152",
+                                         "SetPeerAccess 2 1", "StreamForget", "Synchronize",
+                                         "TakeBackgroundError", "ReleaseCupti", "MemResidency 32"));
   const std::optional<Region> whole = runtime().allocation_of(a.ptr() + 5);
   ASSERT_TRUE(whole.has_value());
   EXPECT_EQ(whole->ptr, a.ptr());

@@ -62,6 +62,7 @@ TEST_F(RuntimeTest, NoRuntime) {
       vramspanStreamForget(nullptr, stream_),
       vramspanMemAdvise(nullptr, buffers_[0].ptr, 1, VRAMSPAN_ADVISE_NONE),
       vramspanMemPrefetchAsync(nullptr, buffers_[0].ptr, 1, VRAMSPAN_LOCATION_HOST, stream_),
+      vramspanMemDiscard(nullptr, buffers_[0].ptr, 1, stream_),
       vramspanMemPin(nullptr, buffers_[0].ptr, 1),
       vramspanMemUnpin(nullptr, buffers_[0].ptr, 1),
       vramspanSetDeviceBudget(nullptr, kChunk),
@@ -225,6 +226,7 @@ TEST_F(RuntimeTest, PlacesThatAreNotOurs) {
                   CUDA_ERROR_INVALID_VALUE, says);
     ExpectRefused(vramspanMemPrefetchAsync(get(), p, 1, VRAMSPAN_LOCATION_DEVICE, stream_),
                   CUDA_ERROR_NOT_FOUND, says);
+    ExpectRefused(vramspanMemDiscard(get(), p, 1, stream_), CUDA_ERROR_NOT_FOUND, says);
     ExpectRefused(vramspanMemPin(get(), p, 1), CUDA_ERROR_INVALID_VALUE, says);
     ExpectRefused(vramspanMemUnpin(get(), p, 1), CUDA_ERROR_INVALID_VALUE, says);
     ExpectRefused(vramspanMemResidency(get(), p, 1, &residency), CUDA_ERROR_INVALID_VALUE, says);

@@ -24,6 +24,7 @@ void SayWhatIsWanted(Program* p) {
   const auto pin = Preloads<decltype(&vramspanProcessPin)>("vramspanPreloadPin");
   const auto unpin = Preloads<decltype(&vramspanProcessUnpin)>("vramspanPreloadUnpin");
   const auto prefetch = Preloads<decltype(&vramspanProcessPrefetch)>("vramspanPreloadPrefetch");
+  const auto discard = Preloads<decltype(&vramspanProcessDiscard)>("vramspanPreloadDiscard");
   const auto statistics =
       Preloads<decltype(&vramspanProcessStatistics)>("vramspanPreloadStatistics");
   const auto message =
@@ -54,11 +55,14 @@ void SayWhatIsWanted(Program* p) {
   CHECK_OK(prefetch(buffers.front(), kBytes, VRAMSPAN_LOCATION_HOST, p->stream));
   CHECK_OK(prefetch(buffers.front(), kBytes, VRAMSPAN_LOCATION_DEVICE, p->stream));
   CHECK(prefetch(0x1000, 1, VRAMSPAN_LOCATION_HOST, p->stream) == CUDA_ERROR_NOT_FOUND);
+  CHECK(discard(0x1000, 1, p->stream) == CUDA_ERROR_NOT_FOUND);
+  for (const CUdeviceptr b : buffers) CHECK_OK(discard(b, kBytes, p->stream));
   p->Work(buffers, kBytes, 1);
   for (const CUdeviceptr b : buffers) CHECK_OK(p->api.MemFree(b));
   for (const CUdeviceptr b : buffers) {
     CHECK(pin(b, kBytes) == CUDA_ERROR_NOT_FOUND);
     CHECK(unpin(b, kBytes) == CUDA_ERROR_NOT_FOUND);
+    CHECK(discard(b, kBytes, p->stream) == CUDA_ERROR_NOT_FOUND);
     CHECK(prefetch(b, kBytes, VRAMSPAN_LOCATION_HOST, p->stream) == CUDA_ERROR_NOT_FOUND);
   }
 }

@@ -42,14 +42,18 @@ if sys.argv[1:] == ["asks"]:
     # As CuPy's array[:, 1:] has it: the elements lie apart, in all of what was allocated.
     part = types.SimpleNamespace
     whole = part(ptr=buffers[2].value, size=4 * MIB)
-    vramspan.pin(part(data=part(ptr=whole.ptr + 8, mem=whole), nbytes=MIB, flags=part(c_contiguous=False)))
+    apart = part(data=part(ptr=whole.ptr + 8, mem=whole), nbytes=MIB, flags=part(c_contiguous=False))
+    vramspan.pin(apart)
     vramspan.unpin(whole.ptr, whole.size)
+    vramspan.discard(buffers[3].value, 4 * MIB)
     for wrong, kind in (
         (lambda: vramspan.unpin(buffers[0].value, 4 * MIB), ValueError),
         (lambda: vramspan.pin(0x1000, 1), LookupError),
         (lambda: vramspan.stats(device=1), LookupError),
         (lambda: vramspan.prefetch(0x1000, 1, to="disk"), ValueError),
         (lambda: vramspan.pin("text"), TypeError),
+        (lambda: vramspan.discard(0x1000, 1), LookupError),
+        (lambda: vramspan.discard(apart), ValueError),
     ):
         try:
             wrong()

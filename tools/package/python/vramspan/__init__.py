@@ -2,14 +2,14 @@
 
     vramspan.run(["python3", "train.py"], device_memory="50%")   # an unchanged program
     vramspan.torch.use_allocator()                               # PyTorch's allocations in this process
-    vramspan.stats(), pin(tensor), unpin(tensor), prefetch(tensor)   # in a process that has either
+    vramspan.stats(), pin(tensor), unpin(tensor), prefetch(tensor), discard(tensor)   # where either is
 
 Importing this starts nothing, and loads no library: each function does what it says when it is called.
 """
 from ._files import binary_path, library_path, preload_path
 from ._version import VERSION as __version__
 
-_CALLS = ("Error", "pin", "prefetch", "stats", "unpin")
+_CALLS = ("Error", "discard", "pin", "prefetch", "stats", "unpin")
 __all__ = ["binary_path", "library_path", "preload_path", "run", "torch", *_CALLS]
 
 

@@ -116,3 +116,20 @@ def prefetch(memory, size=None, *, to="device", stream=0):
     if to not in places:
         raise ValueError(f"to is {to!r}; use 'device' or 'host'")
     _call("Prefetch", *_range(memory, size), ctypes.c_int(places[to]), ctypes.c_void_p(stream))
+
+
+def discard(memory, size=None, *, stream=0):
+    """What is in the memory is not wanted any more, until something is written there: moving it costs no copy.
+
+    `memory` is a contiguous tensor or array, or an address with a size. `stream` is as in `prefetch`.
+    """
+    if size is None and not _contiguous(memory):
+        # The range of its elements has those of others in it.
+        raise ValueError("memory is not contiguous, so what lies between its elements would be discarded as well")
+    _call("Discard", *_range(memory, size), ctypes.c_void_p(stream))
+
+
+def _contiguous(memory):
+    if hasattr(memory, "is_contiguous"):
+        return memory.is_contiguous()
+    return not hasattr(memory, "flags") or memory.flags.c_contiguous
