@@ -79,27 +79,28 @@ void StreamOrdered::Poll(Freed* freed) {
 
 CUdeviceptr StreamOrdered::TakeOver(const std::shared_ptr<Pool>& pool, uint64_t capacity,
                                     uint64_t stream) {
+  const auto idle = pool->idle.lower_bound({capacity, 0});
+  Fit best{MostFor(capacity) + 1, 0};
+  if (idle != pool->idle.end()) best = std::min(best, *idle);
   // Work that is submitted from here on comes after what used it.
-  const auto fits = [&](const Pending& p) {
-    return stream != 0 && p.stream == stream && p.block.pool == pool &&
-           p.block.capacity >= capacity && p.block.capacity <= MostFor(capacity);
-  };
-  CUdeviceptr p = 0;
-  if (const auto it = std::find_if(pending_.begin(), pending_.end(), fits); it != pending_.end()) {
-    p = it->base;
-    capacity = it->block.capacity;
-    pool->statistics.used -= capacity;
-    spare_events_.push_back(it->event);
-    pending_.erase(it);
+  auto behind = pending_.end();
+  for (auto it = pending_.begin(); stream != 0 && it != pending_.end(); ++it) {
+    const Fit fit{it->block.capacity, it->base};
+    if (it->stream != stream || it->block.pool != pool || fit.first < capacity) continue;
+    if (fit > best) continue;
+    best = fit;
+    behind = it;
+  }
+  if (best.first > MostFor(capacity)) return 0;
+  if (behind != pending_.end()) {
+    pool->statistics.used -= best.first;
+    spare_events_.push_back(behind->event);
+    pending_.erase(behind);
   } else {
-    const auto idle = pool->idle.lower_bound(capacity);
-    if (idle == pool->idle.end() || idle->first > MostFor(capacity)) return 0;
-    p = idle->second;
-    capacity = idle->first;
     pool->idle.erase(idle);
   }
-  HandOut(p, pool, capacity);
-  return p;
+  HandOut(best.second, pool, best.first);
+  return best.second;
 }
 
 void StreamOrdered::HandOut(CUdeviceptr p, const std::shared_ptr<Pool>& pool, uint64_t capacity) {
@@ -125,12 +126,17 @@ StatusOr<CUdeviceptr> StreamOrdered::Allocate(CUmemoryPool handle, Bytes size, C
   }
   GiveBack(freed);
   if (taken != 0) return taken;
-  // What is not in use is better used than kept, as soon as it would cost others their place.
-  if (runtime_.memory().supply().filling()) GiveUpIdle();
+  // What is not in use is better used than kept, as soon as it would cost others their place. Not
+  // once memory moves: then it holds nothing and costs no copy, and giving it up takes calls of the
+  // driver and makes new addresses in every step. What of it is evicted keeps host memory instead,
+  // within that budget, until an allocation here finds no room.
+  if (runtime_.memory().supply().filling() && !Moves()) GiveUpIdle();
+  const auto no_room = [](const StatusOr<DevicePtr>& p) {
+    return !p.ok() && absl::IsResourceExhausted(p.status());
+  };
   StatusOr<DevicePtr> p = runtime_.Allocate(Bytes(capacity));
-  if (!p.ok() && absl::IsResourceExhausted(p.status()) && WaitForPending()) {
-    p = runtime_.Allocate(Bytes(capacity));
-  }
+  if (no_room(p) && GiveUpIdle()) p = runtime_.Allocate(Bytes(capacity));
+  if (no_room(p) && WaitForPending()) p = runtime_.Allocate(Bytes(capacity));
   if (!p.ok()) return p.status();
   MutexLock lock(mu_);
   Statistics& s = pool->statistics;
@@ -140,37 +146,60 @@ StatusOr<CUdeviceptr> StreamOrdered::Allocate(CUmemoryPool handle, Bytes size, C
   return p->value;
 }
 
+CUresult StreamOrdered::Record(CUstream stream, CUevent* event) {
+  const DriverApi& driver = runtime_.driver()->api();
+  if (spare_events_.empty()) {
+    const CUresult made = driver.EventCreate(event, CU_EVENT_DISABLE_TIMING);
+    if (made != CUDA_SUCCESS) return made;
+  } else {
+    *event = spare_events_.back();
+    spare_events_.pop_back();
+  }
+  const CUresult result = driver.EventRecord(*event, stream);
+  if (result != CUDA_SUCCESS) spare_events_.push_back(*event);
+  return result;
+}
+
 CUresult StreamOrdered::Free(CUdeviceptr p, CUstream stream) {
   ScopedContext current(*runtime_.driver(), runtime_.memory().options().context);
   if (!current.status().ok()) return ToCuResult(current.status());
-  const DriverApi& driver = runtime_.driver()->api();
-  const uint64_t id = IdOf(stream);
+  Pending pending{.base = p, .block = {}, .stream = IdOf(stream)};
   Freed freed;
   {
     MutexLock lock(mu_);
     Poll(&freed);
-    CUevent event = nullptr;
-    CUresult result = CUDA_SUCCESS;
-    if (spare_events_.empty()) {
-      result = driver.EventCreate(&event, CU_EVENT_DISABLE_TIMING);
-    } else {
-      event = spare_events_.back();
-      spare_events_.pop_back();
-    }
-    if (result == CUDA_SUCCESS) result = driver.EventRecord(event, stream);
-    if (result != CUDA_SUCCESS) {
-      if (event != nullptr) spare_events_.push_back(event);
-      return result;
-    }
-    Block block;
+    const CUresult result = Record(stream, &pending.event);
+    if (result != CUDA_SUCCESS) return result;
     if (const auto it = live_.find(p); it != live_.end()) {
-      block = it->second;
+      pending.block = std::move(it->second);
       live_.erase(it);
     }
-    pending_.push_back({p, std::move(block), id, event});
+    ++telling_;
+  }
+  // The memory is given up here and nowhere else. Not before the event is recorded: where that
+  // fails the program still has its memory, with all that is in it. Not once the block is pending:
+  // from there the same stream, and with it another thread, may have been handed it and have
+  // submitted what writes to it, which would be given up as well. In between it is nobody's. What
+  // touches it was submitted before the free: of other work the driver says that it may not, even
+  // where that runs before the stream gets to the free.
+  GiveUpContents(pending);
+  {
+    MutexLock lock(mu_);
+    --telling_;
+    pending_.push_back(std::move(pending));
   }
   GiveBack(freed);
   return CUDA_SUCCESS;
+}
+
+void StreamOrdered::GiveUpContents(const Pending& pending) {
+  Bytes size(pending.block.capacity);
+  if (pending.block.pool == nullptr) {
+    const StatusOr<Allocation> plain = runtime_.memory().Find(DevicePtr(pending.base));
+    if (plain.ok()) size = plain->reserved;
+  }
+  // Small objects share their chunks. A hint: nothing is lost where it is not taken.
+  if (size > SmallObjects::kMaxSmall) runtime_.Discard(DevicePtr(pending.base), size).IgnoreError();
 }
 
 void StreamOrdered::Forget(CUdeviceptr p) {
@@ -198,13 +227,14 @@ void StreamOrdered::GiveBack(const Freed& freed) {
   }
 }
 
-void StreamOrdered::GiveUpIdle() {
+bool StreamOrdered::GiveUpIdle() {
   Freed freed;
   {
     MutexLock lock(mu_);
     for (auto& [handle, pool] : pools_) Trim(pool.get(), 0, &freed);
   }
   GiveBack(freed);
+  return !freed.empty();
 }
 
 bool StreamOrdered::WaitForPending() {
@@ -217,7 +247,7 @@ bool StreamOrdered::WaitForPending() {
       const size_t before = pending_.size();
       Poll(&freed);
       any |= pending_.size() != before;
-      more = !pending_.empty();
+      more = !pending_.empty() || telling_ != 0;
       for (auto& [handle, pool] : pools_) Trim(pool.get(), 0, &freed);
     }
     any |= !freed.empty();

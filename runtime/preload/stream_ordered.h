@@ -4,8 +4,18 @@
 // A free takes effect when its stream gets there, told by an event that is looked at when memory is
 // allocated, freed or waited for. Until then the memory may be handed out again in the same stream;
 // from then on in any, and it stays with its pool until a synchronisation finds the pool above its
-// release threshold, the program trims it, or memory is short. Pools are the driver's own; what of
+// release threshold, the program trims it, or room is wanted: once memory moves, not before an
+// allocation finds none. Pools are the driver's own; what of
 // their memory is ours is counted here.
+//
+// What is freed is given up at once (Runtime::Discard): it holds nothing until it is handed out
+// again, and moves without a copy.
+//
+// Which block an allocation gets is told by what is free alone, where one stream allocates and
+// frees: a step of a program that repeats itself gets the same addresses each time, by which the
+// mover knows what comes next. So it is the smallest that fits, and of those the lowest. The one
+// freed last would not do: what is freed in the order in which it was allocated would come back in
+// the opposite one, and every other step would be another.
 //
 // Threads: any.
 #ifndef VRAMSPAN_RUNTIME_PRELOAD_STREAM_ORDERED_H_
@@ -14,8 +24,9 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <deque>
-#include <map>
 #include <memory>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "runtime/api/runtime.h"
@@ -45,6 +56,8 @@ class StreamOrdered {
   // The program has waited for something.
   void Synchronised() VS_EXCLUDES(mu_);
   void TrimTo(CUmemoryPool pool, size_t keep) VS_EXCLUDES(mu_);
+  // All idle memory of all pools, for whoever finds no room. False where there was none.
+  bool GiveUpIdle() VS_EXCLUDES(mu_);
   // The program destroys a pool: it is taken out before the driver gives its handle to another, and
   // put back where the driver refuses. What is allocated from one that is gone lives on.
   std::shared_ptr<Pool> TakeOut(CUmemoryPool pool) VS_EXCLUDES(mu_);
@@ -58,11 +71,12 @@ class StreamOrdered {
   void ResetHighs(CUmemoryPool pool, bool used, bool reserved) VS_EXCLUDES(mu_);
 
  private:
+  using Fit = std::pair<uint64_t, CUdeviceptr>;  // The capacity of a block, and where it is.
   struct Pool {
     CUmemoryPool handle = nullptr;
     bool destroyed = false;
     Statistics statistics;
-    std::multimap<uint64_t, CUdeviceptr> idle;  // By capacity.
+    std::set<Fit> idle;
   };
   struct Block {
     std::shared_ptr<Pool> pool;  // None: plain memory, freed in stream order.
@@ -81,6 +95,7 @@ class StreamOrdered {
   // Takes in what streams have got to. Memory without a pool goes to `freed`.
   void Poll(Freed* freed) VS_REQUIRES(mu_);
   void Complete(const Pending& pending, Freed* freed) VS_REQUIRES(mu_);
+  // The block that the stream gets of those that it may take; 0: none fits.
   CUdeviceptr TakeOver(const std::shared_ptr<Pool>& pool, uint64_t capacity, uint64_t stream)
       VS_REQUIRES(mu_);
   void HandOut(CUdeviceptr p, const std::shared_ptr<Pool>& pool, uint64_t capacity)
@@ -89,14 +104,23 @@ class StreamOrdered {
   static void Trim(Pool* pool, uint64_t keep, Freed* freed);
   // Gives it to the runtime. REQUIRES: no lock is held.
   void GiveBack(const Freed& freed) VS_EXCLUDES(mu_);
-  void GiveUpIdle() VS_EXCLUDES(mu_);
+  // True where that may have made room.
   bool WaitForPending() VS_EXCLUDES(mu_);
+  CUresult Record(CUstream stream, CUevent* event) VS_REQUIRES(mu_);
+  void GiveUpContents(const Pending& pending) VS_EXCLUDES(mu_);
+  // Memory is short, and moves: what holds nothing costs others no more than that.
+  bool Moves() {
+    const Memory& memory = runtime_.memory();
+    return memory.options().traced && memory.tracking() == Tracking::kAll &&
+           runtime_.mover().tracking();
+  }
 
   Runtime& runtime_;
   Mutex mu_;
   absl::flat_hash_map<CUmemoryPool, std::shared_ptr<Pool>> pools_ VS_GUARDED_BY(mu_);
   absl::flat_hash_map<CUdeviceptr, Block> live_ VS_GUARDED_BY(mu_);
   std::deque<Pending> pending_ VS_GUARDED_BY(mu_);  // In the order of the calls.
+  uint32_t telling_ VS_GUARDED_BY(mu_) = 0;         // Frees that are about to be pending.
   std::vector<CUevent> spare_events_ VS_GUARDED_BY(mu_);
 };
 

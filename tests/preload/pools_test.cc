@@ -56,5 +56,36 @@ TEST(Pools, AreTrimmedByWhateverWaits) {
   PoolsOk(RunPreloaded("dlsym", "pools_synchronised"));
 }
 
+// What is freed holds nothing: beside code that is known to name its memory.
+TEST(Pools, MoveWhatIsFreedWithoutACopy) {
+  for (const char* overlap : {"safe", "all"}) {
+    const std::string environment =
+        "VRAMSPAN_DEVICE_MEMORY=16MiB VRAMSPAN_OVERLAP=" + std::string(overlap);
+    PoolsOk(RunPreloaded("dlsym", "lifetimes:steps", environment));
+  }
+}
+
+TEST(Pools, HandOutTheBestFitWhereverTheGpuIs) {
+  PoolsOk(RunPreloaded("dlsym", "lifetimes:best_fit", "SIMCUDA_DEVICE_MEMORY=256MiB"));
+}
+
+TEST(Pools, LoseNoWordOfWhoIsHandedFreedMemory) {
+  for (const char* overlap : {"off", "safe", "all"}) {
+    const std::string environment =
+        "VRAMSPAN_DEVICE_MEMORY=16MiB VRAMSPAN_OVERLAP=" + std::string(overlap);
+    PoolsOk(RunPreloaded("dlsym", "lifetimes:words", environment));
+    PoolsOk(RunPreloaded("dlsym", "lifetimes:free_fails", environment));
+  }
+}
+
+TEST(Pools, MakeRoomOfWhatTheyKeep) {
+  for (const char* overlap : {"off", "safe"}) {
+    const std::string environment =
+        "VRAMSPAN_DEVICE_MEMORY=16MiB VRAMSPAN_HOST_MEMORY=16MiB VRAMSPAN_OVERLAP=" +
+        std::string(overlap);
+    PoolsOk(RunPreloaded("dlsym", "lifetimes:no_room", environment));
+  }
+}
+
 }  // namespace
 }  // namespace vramspan_test

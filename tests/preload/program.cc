@@ -388,8 +388,13 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
 };
 
 const std::map<std::string, std::function<void(Program*, const std::string&)>> kCallScenarios = {
-    {"contexts_end", &EndContexts}, {"look_up", &LookUp},     {"peers", &UsePeers},
-    {"streams_end", &EndStreams},   {"texref", &BindTexture}, {"vmm_beside", &VmmBesideLaunches},
+    {"contexts_end", &EndContexts},
+    {"lifetimes", &FreeInStreamOrder},
+    {"look_up", &LookUp},
+    {"peers", &UsePeers},
+    {"streams_end", &EndStreams},
+    {"texref", &BindTexture},
+    {"vmm_beside", &VmmBesideLaunches},
 };
 
 }  // namespace

@@ -74,6 +74,8 @@ void AskPools(Program* p, bool per_thread);
 void ChurnPools(Program* p, bool per_thread);
 void PoolsKeepOrder(Program* p, bool per_thread);
 void OwnPool(Program* p, bool per_thread);  // Needs a second device.
+// The same while the device is short of memory, in 16 MiB, by case (program_lifetimes.cc).
+void FreeInStreamOrder(Program* p, const std::string& name);
 // What it says of its memory to the vramspan that it was started with (program_process.cc).
 void SayWhatIsWanted(Program* p);
 // What a pool of a program does that grows by cuMemMap, in more memory than the device has
