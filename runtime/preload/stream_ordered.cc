@@ -118,14 +118,19 @@ StatusOr<CUdeviceptr> StreamOrdered::Allocate(CUmemoryPool handle, Bytes size, C
   Freed freed;
   std::shared_ptr<Pool> pool;
   CUdeviceptr taken = 0;
+  Bytes has;
   {
     MutexLock lock(mu_);
     Poll(&freed);
     pool = PoolOf(handle);
     taken = TakeOver(pool, capacity, id);
+    if (taken != 0) has = Bytes(live_[taken].capacity);
   }
   GiveBack(freed);
-  if (taken != 0) return taken;
+  if (taken != 0) {
+    if (has > SmallObjects::kMaxSmall) runtime_.Own(DevicePtr(taken), has);
+    return taken;
+  }
   // What is not in use is better used than kept, as soon as it would cost others their place. Not
   // once memory moves: then it holds nothing and costs no copy, and giving it up takes calls of the
   // driver and makes new addresses in every step. What of it is evicted keeps host memory instead,
@@ -199,7 +204,8 @@ void StreamOrdered::GiveUpContents(const Pending& pending) {
     if (plain.ok()) size = plain->reserved;
   }
   // Small objects share their chunks. A hint: nothing is lost where it is not taken.
-  if (size > SmallObjects::kMaxSmall) runtime_.Discard(DevicePtr(pending.base), size).IgnoreError();
+  if (size > SmallObjects::kMaxSmall)
+    runtime_.GiveUp(DevicePtr(pending.base), size, /*unowned=*/true).IgnoreError();
 }
 
 void StreamOrdered::Forget(CUdeviceptr p) {

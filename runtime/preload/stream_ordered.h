@@ -8,7 +8,7 @@
 // allocation finds none. Pools are the driver's own; what of
 // their memory is ours is counted here.
 //
-// What is freed is given up at once (Runtime::Discard): it holds nothing until it is handed out
+// What is freed is given up at once (Runtime::GiveUp): it holds nothing until it is handed out
 // again, and moves without a copy.
 //
 // Which block an allocation gets is told by what is free alone, where one stream allocates and
