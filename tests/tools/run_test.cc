@@ -185,6 +185,31 @@ TEST(Run, VariablesSayYesOrNo) {
   EXPECT_THAT(Launch("-- env", "VRAMSPAN_SIMULATE=Yes").out, HasSubstr("VRAMSPAN_DRIVER="));
 }
 
+TEST(Run, LifetimesChoosePyTorchsAllocator) {
+  const std::string chosen = "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync\n";
+  EXPECT_THAT(Launch("-- env").out, Not(HasSubstr("PYTORCH")));
+  for (const Output& run : {Launch("--lifetimes -- env"), Launch("-- env", "VRAMSPAN_LIFETIMES=1"),
+                            Launch("--lifetimes -- env", "PYTORCH_CUDA_ALLOC_CONF=")}) {
+    EXPECT_THAT(run.out, HasSubstr(chosen)) << run.err;
+    EXPECT_THAT(run.err, IsEmpty());
+  }
+  EXPECT_THAT(Launch("-- env", "VRAMSPAN_LIFETIMES=off").out, Not(HasSubstr("PYTORCH")));
+  EXPECT_THAT(Launch("--lifetimes --off -- env").out, Not(HasSubstr("PYTORCH")));
+  EXPECT_EQ(Launch("-- true", "VRAMSPAN_LIFETIMES=maybe").code, 2);
+  for (const std::string variable : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
+    const std::string own = variable + "=expandable_segments:True";
+    const Output run = Launch("--lifetimes -- env", own);
+    EXPECT_EQ(run.code, 0);
+    EXPECT_THAT(run.out, AllOf(HasSubstr(own + "\n"), Not(HasSubstr("cudaMallocAsync"))));
+    EXPECT_EQ(run.err, "vramspan run: " + variable +
+                           " is set, to 'expandable_segments:True', and stands: --lifetimes "
+                           "changes nothing. backend:cudaMallocAsync in it would do the same\n");
+    EXPECT_THAT(Launch("--lifetimes --quiet -- env", own).err, IsEmpty());
+    // Nothing is to be said where that is what the user has.
+    EXPECT_THAT(Launch("--lifetimes -- env", variable + "=backend:cudaMallocAsync").err, IsEmpty());
+  }
+}
+
 TEST(Run, ForceRemovesFilesOnly) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/t.vramspan", kept = folder.path() + "/kept";

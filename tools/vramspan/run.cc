@@ -112,6 +112,9 @@ class RunCommand final : public Command {
                 "Trust files of `vramspan audit`, beside those of VRAMSPAN_TRUST, with colons "
                 "between them")
         .Shown("FILE[:FILE...]");
+    options.Flag("--lifetimes", options_.lifetimes,
+                 "Have PyTorch allocate in stream order (backend:cudaMallocAsync), unless its own "
+                 "variable is set. What it has freed then moves without a copy");
     options.Group("What is written");
     options
         .Flag("--stats{-}", stats_,
@@ -142,8 +145,9 @@ class RunCommand final : public Command {
     options.Footer(
         "The program keeps its exit status, signals and output.\n"
         "An option that is not given is taken from its variable: VRAMSPAN_DEVICE_MEMORY for "
-        "--device-memory, and so on. --force has no variable. Variables of --no-command-line, "
-        "--simulate, --quiet and --off hold 1, yes, on or true, or 0, no, off or false.\n"
+        "--device-memory, and so on. --force has no variable. Variables of --lifetimes, "
+        "--no-command-line, --simulate, --quiet and --off hold 1, yes, on or true, or 0, no, off "
+        "or false.\n"
         "\n"
         "Exit status\n"
         "  1    the run cannot be set up\n"

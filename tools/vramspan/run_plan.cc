@@ -26,6 +26,8 @@ namespace {
 
 // simcuda's own default.
 constexpr Bytes kSimulatedMemory = GiB(1);
+// PyTorch reads two variables for it.
+constexpr char kStreamOrdered[] = "backend:cudaMallocAsync";
 
 struct Setting {
   std::string name;  // As the user wrote it.
@@ -121,8 +123,10 @@ class Planner {
     VS_RETURN_IF_ERROR(Record(options_.record, "--record", "VRAMSPAN_RECORD"));
     VS_RETURN_IF_ERROR(Record(options_.record_events, "--record-events", "VRAMSPAN_RECORD_EVENTS"));
     VS_RETURN_IF_ERROR(Flag(options_.no_command_line, "VRAMSPAN_NO_COMMAND_LINE").status());
-    VS_RETURN_IF_ERROR(Flag(options_.quiet, "VRAMSPAN_QUIET").status());
-    VS_RETURN_IF_ERROR(Flag(options_.off, "VRAMSPAN_OFF").status());
+    VS_ASSIGN_OR_RETURN(const bool quiet, Flag(options_.quiet, "VRAMSPAN_QUIET"));
+    VS_ASSIGN_OR_RETURN(const bool off, Flag(options_.off, "VRAMSPAN_OFF"));
+    VS_ASSIGN_OR_RETURN(const bool lifetimes, Flag(options_.lifetimes, "VRAMSPAN_LIFETIMES"));
+    if (lifetimes && !off && world_.preloads) Lifetimes(quiet);
     return std::move(plan_);
   }
 
@@ -152,6 +156,22 @@ class Planner {
       return true;
     }
     return IsSet(world_, variable);
+  }
+
+  // PyTorch is to allocate and free in the order of streams, so that it is known what its memory
+  // holds. What the user has it do stands.
+  void Lifetimes(bool quiet) {
+    for (const char* variable : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
+      const std::optional<std::string> set = Variable(world_, variable);
+      if (!set.has_value()) continue;
+      if (!quiet && set->find(kStreamOrdered) == std::string::npos) {
+        world_.say(absl::StrCat(variable, " is set, to '", Repeated(*set),
+                                "', and stands: --lifetimes changes nothing. ", kStreamOrdered,
+                                " in it would do the same"));
+      }
+      return;
+    }
+    plan_["PYTORCH_CUDA_ALLOC_CONF"] = kStreamOrdered;
   }
 
   Status Preload() {
@@ -315,7 +335,7 @@ bool AsksForMore(const Options& options) {
         &options.record_events}) {
     if (option->has_value()) return true;
   }
-  return options.simulate;
+  return options.simulate || options.lifetimes;
 }
 
 StatusOr<Plan> MakePlan(const Options& options, const World& world) {

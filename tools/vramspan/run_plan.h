@@ -25,6 +25,7 @@ struct Options {
   std::optional<std::string> record, record_events;  // Absolute paths,
   bool force = false;                                // which may be written over.
   bool simulate = false, quiet = false, off = false, no_command_line = false;
+  bool lifetimes = false;
 };
 
 // What the plan depends on beside the options.
@@ -37,6 +38,7 @@ struct World {
   // A library's path as the variables of the loader can hold it.
   std::function<StatusOr<std::string>(const std::string& path)> for_loader;
   bool preloads = true;  // The loader of the program can be asked to preload.
+  std::function<void(const std::string&)> say;  // Tells the user, who asked for it, what is not so.
 };
 
 using Plan = std::map<std::string, std::string>;

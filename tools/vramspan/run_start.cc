@@ -46,6 +46,7 @@ StatusOr<Plan> PlanFor(std::string_view who, const std::string& program, const O
     return std::filesystem::exists(std::filesystem::symlink_status(path, error));
   };
   world.for_loader = [](const std::string& path) { return LoaderPath(path, PlacesForLinks()); };
+  world.say = [who](const std::string& text) { SayError(who, text); };
   VS_ASSIGN_OR_RETURN(world.preload, PreloadLibrary());
   const Reach reach = ReachOf(program);
   world.preloads = !reach.complains;
