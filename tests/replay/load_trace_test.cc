@@ -133,6 +133,19 @@ TEST_F(LoadTraceTest, WhatIsSavedLoadsTheSame) {
                    {90, 0, RecordedWait::For::kEvent},
                    {100 * seed, 9, RecordedWait::For::kStream, 2}};
     for (size_t i = 0; i < saved.works.size(); i += seed) saved.works[i].cost = 1 + 10 * i;
+    for (uint32_t step = 40; step < saved.steps.size(); step += 30) {
+      const RecordedStep& before = saved.steps[step - 1];
+      if (before.kind == RecordedStep::Kind::kFree) continue;
+      const RecordedRange range = before.kind == RecordedStep::Kind::kWork
+                                      ? saved.set(saved.works[before.index].set)[0]
+                                      : RecordedRange{.allocation = before.index, .size = 1};
+      const uint64_t time = before.kind == RecordedStep::Kind::kWork
+                                ? saved.works[before.index].submitted
+                                : saved.allocations[before.index].allocated;
+      saved.discards.push_back(
+          {time, range.allocation, range.size / 2, range.size - range.size / 2, step});
+    }
+    ASSERT_GT(saved.discards.size(), 5u);
     saved.setting.possible_told = seed % 3 == 0;
     for (size_t i = 0; i < saved.works.size(); i += 3) {
       // The last of some ranges is only possible, and the first's end has proved itself.
@@ -152,6 +165,7 @@ TEST_F(LoadTraceTest, WhatIsSavedLoadsTheSame) {
     EXPECT_EQ(run->setting.waits_told, saved.setting.waits_told);
     EXPECT_EQ(run->setting.possible_told, saved.setting.possible_told);
     EXPECT_EQ(run->waits, saved.waits);
+    EXPECT_EQ(run->discards, saved.discards);
     for (size_t i = 0; i < saved.steps.size(); ++i) {
       const RecordedStep& step = run->steps[i];
       ASSERT_EQ(step.kind, saved.steps[i].kind);
@@ -212,6 +226,19 @@ TEST_F(LoadTraceTest, WaitsComeInTheOrderOfTheirEnds) {
   EXPECT_THAT(run.waits, ElementsAre(RecordedWait{20, 0, RecordedWait::For::kAll},
                                      RecordedWait{30, 30, RecordedWait::For::kStream, 7},
                                      RecordedWait{40, 10, RecordedWait::For::kEvent}));
+}
+
+TEST_F(LoadTraceTest, WhatIsDiscardedIsOfWhatLivesThen) {
+  const RecordedRun run = Load(
+      {AllocateEvent{1, kBase, MiB(7)}, Work(3, 10, {}), AllocateEvent{2, kBase + MiB(8), MiB(2)},
+       // Told late; of two pieces, whose addresses have a gap between; beyond the end.
+       trace::DiscardEvent{2, kBase, MiB(4)}, trace::DiscardEvent{4, kBase + MiB(6), MiB(9)},
+       // Of nothing, of nothing that lives, and of what lives no more.
+       trace::DiscardEvent{5, kBase, Bytes(0)}, trace::DiscardEvent{5, DevicePtr(77), MiB(4)},
+       FreeEvent{6, kBase}, trace::DiscardEvent{7, kBase, MiB(4)}});
+  ASSERT_EQ(run.steps.size(), 4u);
+  EXPECT_THAT(run.discards, ElementsAre(RecordedDiscard{2, 0, 0, MiB(4).value, 2},
+                                        RecordedDiscard{4, 0, MiB(6).value, MiB(1).value, 3}));
 }
 
 // A cost is of the last works that its thread told of, each the same.

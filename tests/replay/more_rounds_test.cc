@@ -71,6 +71,22 @@ TEST(MoreRoundsTest, WaitsOfTheRoundComeAgainInTheirOrder) {
   }
 }
 
+TEST(MoreRoundsTest, WhatARoundDiscardsItDiscardsEachTime) {
+  const RecordedRun run = SyntheticRun("synthetic:training,layers=6,passes=12,lifetimes=1").value();
+  const Rounds rounds = Phases(run).main();
+  ASSERT_FALSE(rounds.empty());
+  const RecordedRun more = WithRounds(run, rounds.count() + 7).value();
+  EXPECT_TRUE(more.Check().ok()) << more.Check();
+  const RecordedRun made =
+      SyntheticRun("synthetic:training,layers=6,passes=19,lifetimes=1").value();
+  ASSERT_EQ(more.discards.size(), made.discards.size());
+  for (size_t i = 0; i < made.discards.size(); ++i) {
+    EXPECT_EQ(more.discards[i].allocation, made.discards[i].allocation) << i;
+    EXPECT_EQ(more.discards[i].step, made.discards[i].step) << i;
+    EXPECT_EQ(more.discards[i].time, made.discards[i].time) << i;
+  }
+}
+
 TEST(MoreRoundsTest, WhatCannotBeRepeatedIsSaid) {
   const RecordedRun run = Train();
   EXPECT_THAT(WithRounds(run, 3).status().message(), HasSubstr("the recording has 18 rounds"));

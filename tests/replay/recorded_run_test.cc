@@ -52,6 +52,20 @@ TEST(RecordedRun, ContradictionsAreFound) {
   EXPECT_FALSE(run.Check().ok());
   run.waits = {{.time = 5, .duration = 6}};
   EXPECT_FALSE(run.Check().ok());
+  // Before its allocation, behind another that comes earlier, beyond its end, and behind all steps.
+  run = LoopRun(2, 1);
+  const RecordedDiscard right{.allocation = 1, .size = MiB(2).value, .step = 4};
+  run.discards = {right};
+  EXPECT_TRUE(run.Check().ok()) << run.Check();
+  for (const RecordedDiscard& wrong :
+       {RecordedDiscard{.allocation = 1, .size = 1, .step = 1},
+        RecordedDiscard{.allocation = 1, .size = 1, .step = 3},
+        RecordedDiscard{.allocation = 1, .offset = 1, .size = MiB(2).value, .step = 4},
+        RecordedDiscard{.allocation = 2, .size = 1, .step = 4},
+        RecordedDiscard{.allocation = 1, .size = 1, .step = 5}}) {
+    run.discards = {right, wrong};
+    EXPECT_FALSE(run.Check().ok());
+  }
 }
 
 // Each range is looked up in all chunks, one by one.

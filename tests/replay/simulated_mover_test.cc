@@ -62,6 +62,27 @@ TEST(SimulatedMover, OverlappingStreamsTakeAsLongAsTheyDid) {
   }
 }
 
+// Two thirds of what a training moves is dead, and the rest takes its time.
+TEST(SimulatedMover, WhatIsGivenUpIsNotCopied) {
+  const RecordedRun plain = Synthetic("training,layers=8,passes=12,lead=2000");
+  const RecordedRun lifetimes = Synthetic("training,layers=8,passes=12,lead=2000,lifetimes=1");
+  for (const uint64_t percent : {50, 75}) {
+    for (const char* policy : {"cost", "min"}) {
+      const ReplaySetting setting{
+          .policy = policy, .device_memory = Part(plain, percent), .overlap = ReplayOverlap::kAll};
+      const ReplayResult before = Replay(plain, setting), after = Replay(lifetimes, setting);
+      EXPECT_LT(after.bytes_in.value, before.bytes_in.value * 4 / 5) << policy << " " << percent;
+      EXPECT_LT(after.bytes_out.value, before.bytes_out.value * 4 / 5) << policy << " " << percent;
+      EXPECT_LT(after.predicted, before.predicted) << policy << " " << percent;
+    }
+  }
+  // What is given up only in part is kept.
+  RecordedRun parts = lifetimes;
+  for (RecordedDiscard& d : parts.discards) d = {d.time, d.allocation, 1, MiB(2).value - 1, d.step};
+  const ReplaySetting setting{.device_memory = Part(plain, 50)};
+  EXPECT_EQ(Replay(parts, setting).bytes_in, Replay(plain, setting).bytes_in);
+}
+
 TEST(SimulatedMover, NobodyFetchesLessThanTheBound) {
   for (uint64_t seed = 1; seed < 13; ++seed) {
     const RecordedRun run = RandomRun(seed, {.works = 200,

@@ -71,6 +71,7 @@ TEST_F(TraceTool, InfoSaysWhatComesAgain) {
     }
     (*writer)->Add(trace::WaitEvent{9000, 1500});
     (*writer)->Add(trace::WaitEvent{9500, 500, trace::WaitEvent::For::kStream, 2});
+    (*writer)->Add(trace::DiscardEvent{9600, DevicePtr(1 << 30), MiB(2)});
     EXPECT_TRUE((*writer)->Close().ok());
   }
   EXPECT_THAT(Trace("info " + path).out,
@@ -83,7 +84,8 @@ TEST_F(TraceTool, InfoSaysWhatComesAgain) {
   EXPECT_EQ(json["waits"], 2);
   EXPECT_EQ(json["waited_ns"], 2000);
   EXPECT_THAT(Trace("dump " + path).out,
-              HasSubstr("wait  time 9500  duration 500  for stream  stream 2  thread 0\n"));
+              AllOf(HasSubstr("wait  time 9500  duration 500  for stream  stream 2  thread 0\n"),
+                    HasSubstr("discard  time 9600  base 0x40000000  size 2097152  thread 0\n")));
 }
 
 TEST_F(TraceTool, StatsSayWhatKernelsTook) {
