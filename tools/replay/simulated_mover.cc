@@ -161,7 +161,11 @@ void SimulatedMover::Pass(uint64_t to) {
 
 void SimulatedMover::Program() {
   for (;;) {
-    GivesUp();
+    program_.GiveUp(chunks_, [this](ChunkIndex chunk) {
+      if (!tracking_) return;
+      rest_.Told();
+      scheduler_.work().GivenUp(chunk, /*unowned=*/true);
+    });
     const RecordedStep* const step = program_.Next(now_, tracking_);
     if (step == nullptr) return;
     bool taken = true;
@@ -177,22 +181,6 @@ void SimulatedMover::Program() {
     if (taken) continue;
     program_.Wait();
     return;
-  }
-}
-
-void SimulatedMover::GivesUp() {
-  const std::vector<RecordedDiscard>& all = run_.discards;
-  for (; given_up_ < all.size() && all[given_up_].step <= program_.taken(); ++given_up_) {
-    if (!tracking_) continue;
-    const RecordedDiscard& d = all[given_up_];
-    rest_.Told();
-    const RecordedRange range{.allocation = d.allocation, .offset = d.offset, .size = d.size};
-    chunks_.ForEachChunk(range, [&](ChunkIndex chunk) {
-      const uint64_t begin = chunks_.offset(chunk).value;
-      const bool whole =
-          begin >= d.offset && begin + chunks_.size(chunk).value <= d.offset + d.size;
-      if (whole) scheduler_.work().GivenUp(chunk, /*unowned=*/true);
-    });
   }
 }
 

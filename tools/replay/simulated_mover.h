@@ -103,8 +103,6 @@ class SimulatedMover final : SchedulerOwner {
   bool Submits(uint32_t work);
   bool Allocates(uint32_t allocation);
   void Frees(uint32_t allocation);
-  // What was given up behind the steps that were taken.
-  void GivesUp();
   void Reclaim(ChunkIndex chunk);
 
   // --- work ---
@@ -149,7 +147,6 @@ class SimulatedMover final : SchedulerOwner {
   std::vector<ActiveWork*> ended_;  // Those whose end has not been looked at.
   std::vector<ChunkMove*> moves_;   // By place.
   KeptAllocations kept_;
-  size_t given_up_ = 0;  // Of the recorded discards.
   uint64_t first_submission_ = 0;
   uint32_t let_go_ = 0;  // One more than the last work that was.
 };

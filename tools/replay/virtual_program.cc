@@ -21,6 +21,20 @@ const RecordedStep* VirtualProgram::Next(uint64_t now, bool recorded) {
   return next_ > now ? nullptr : &run_.steps[step_];
 }
 
+void VirtualProgram::GiveUp(const ChunkedRun& chunks,
+                            absl::FunctionRef<void(ChunkIndex)> given_up) {
+  const std::vector<RecordedDiscard>& all = run_.discards;
+  for (; discards_ < all.size() && all[discards_].step <= step_; ++discards_) {
+    const RecordedDiscard& d = all[discards_];
+    const RecordedRange range{.allocation = d.allocation, .offset = d.offset, .size = d.size};
+    chunks.ForEachChunk(range, [&](ChunkIndex chunk) {
+      const uint64_t begin = chunks.offset(chunk).value;
+      const uint64_t end = begin + chunks.size(chunk).value;
+      if (begin >= d.offset && end <= d.offset + d.size) given_up(chunk);
+    });
+  }
+}
+
 void VirtualProgram::Took(uint64_t now, uint64_t nanoseconds) {
   time_ = now + nanoseconds;
   timed_ = false;

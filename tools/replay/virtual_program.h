@@ -3,9 +3,12 @@
 #ifndef VRAMSPAN_TOOLS_REPLAY_VIRTUAL_PROGRAM_H_
 #define VRAMSPAN_TOOLS_REPLAY_VIRTUAL_PROGRAM_H_
 
+#include <absl/functional/function_ref.h>
+
 #include <cstdint>
 #include <vector>
 
+#include "tools/replay/chunked_run.h"
 #include "tools/replay/recorded_run.h"
 #include "tools/replay/timing.h"
 
@@ -18,10 +21,11 @@ class VirtualProgram {
       : run_(*run), timing_(*timing), ends_(*ends) {}
 
   bool done() const { return step_ == run_.steps.size(); }
-  size_t taken() const { return step_; }  // Steps.
   // The step that is to be taken by now; null: there is none, or it waits. `recorded`: work is
   // recorded, which takes as long as it did.
   const RecordedStep* Next(uint64_t now, bool recorded);
+  // Calls `given_up` with the chunks that lie whole in what it gave up behind the last step.
+  void GiveUp(const ChunkedRun& chunks, absl::FunctionRef<void(ChunkIndex)> given_up);
   // It cannot be taken yet, for want of something that an event will bring.
   void Wait() { waits_ = true; }
   // It was taken, and kept the thread for so long.
@@ -35,6 +39,7 @@ class VirtualProgram {
   const Timing& timing_;
   const std::vector<uint64_t>& ends_;
   size_t step_ = 0;
+  size_t discards_ = 0;  // That were told.
   uint64_t time_ = 0;
   uint64_t next_ = 0;
   bool timed_ = false;  // next_ holds for the next step.
