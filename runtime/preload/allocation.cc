@@ -28,7 +28,7 @@ constexpr Bytes kAlignment(512);
 
 bool GiveUpIdlePools(const Runtime* runtime) {
   for (const auto& memory : AllStreamOrdered()) {
-    if (&memory->runtime() == runtime) return memory->GiveUpIdle();
+    if (&memory->runtime() == runtime) return memory->MakeRoom();
   }
   return false;
 }

@@ -140,7 +140,7 @@ StatusOr<CUdeviceptr> StreamOrdered::Allocate(CUmemoryPool handle, Bytes size, C
     return !p.ok() && absl::IsResourceExhausted(p.status());
   };
   StatusOr<DevicePtr> p = runtime_.Allocate(Bytes(capacity));
-  if (no_room(p) && GiveUpIdle()) p = runtime_.Allocate(Bytes(capacity));
+  if (no_room(p) && MakeRoom()) p = runtime_.Allocate(Bytes(capacity));
   if (no_room(p) && WaitForPending()) p = runtime_.Allocate(Bytes(capacity));
   if (!p.ok()) return p.status();
   MutexLock lock(mu_);
@@ -241,6 +241,16 @@ bool StreamOrdered::GiveUpIdle() {
   }
   GiveBack(freed);
   return !freed.empty();
+}
+
+bool StreamOrdered::MakeRoom() {
+  if (!GiveUpIdle() && !runtime_.memory().has_dying()) return false;
+  // It is free once the mover has seen that the work on it has ended.
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (runtime_.memory().has_dying() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return true;
 }
 
 bool StreamOrdered::WaitForPending() {

@@ -56,8 +56,9 @@ class StreamOrdered {
   // The program has waited for something.
   void Synchronised() VS_EXCLUDES(mu_);
   void TrimTo(CUmemoryPool pool, size_t keep) VS_EXCLUDES(mu_);
-  // All idle memory of all pools, for whoever finds no room. False where there was none.
-  bool GiveUpIdle() VS_EXCLUDES(mu_);
+  // Gives up all idle memory of all pools for whoever finds no room, and waits until it is free,
+  // two seconds at most. So it does for what was freed before. False where there is neither.
+  bool MakeRoom() VS_EXCLUDES(mu_);
   // The program destroys a pool: it is taken out before the driver gives its handle to another, and
   // put back where the driver refuses. What is allocated from one that is gone lives on.
   std::shared_ptr<Pool> TakeOut(CUmemoryPool pool) VS_EXCLUDES(mu_);
@@ -104,6 +105,7 @@ class StreamOrdered {
   static void Trim(Pool* pool, uint64_t keep, Freed* freed);
   // Gives it to the runtime. REQUIRES: no lock is held.
   void GiveBack(const Freed& freed) VS_EXCLUDES(mu_);
+  bool GiveUpIdle() VS_EXCLUDES(mu_);  // False where there was none.
   // True where that may have made room.
   bool WaitForPending() VS_EXCLUDES(mu_);
   CUresult Record(CUstream stream, CUevent* event) VS_REQUIRES(mu_);
