@@ -55,7 +55,7 @@ void Victims::GatherEmpty() {
   };
   if (ahead_->unnamed() != nullptr) {
     for (const ChunkIndex chunk : ahead_->empty()) add(chunk, ahead_->SizeOf(chunk));
-  } else {
+  } else if (!policy_->Draws()) {
     policy_->OfferVictims([&](ChunkIndex chunk) {
       const SeenChunk seen(residency_->Get(chunk));
       if (EmptyIdle::Counts(seen)) add(chunk, seen.size());
@@ -133,8 +133,9 @@ void Victims::GatherOffered() {
       kept_.idle += size;
       return false;
     }
-    // What holds nothing is gathered by itself.
-    if (named || EmptyIdle::Counts(SeenChunk(view))) return false;
+    // What holds nothing is gathered by itself, but where to be asked would change what is offered.
+    const bool apart = ahead_->unnamed() != nullptr || !policy_->Draws();
+    if (named || (apart && EmptyIdle::Counts(SeenChunk(view)))) return false;
     if (view.busy) {
       unnamed_busy_ += size;
       return false;

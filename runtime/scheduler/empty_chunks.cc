@@ -8,6 +8,7 @@ void EmptyChunks::GiveUp(ChunkIndex chunk, bool unowned) {
   Chunk& c = residency_[chunk];
   // Whoever else holds its memory may fill it unseen, before the queue gets here.
   if (c.state == ChunkState::kPinned) return;
+  if (!unowned) Owned(chunk);
   if (queue_.empty()) {
     Empty(chunk, unowned);
     return;
@@ -32,7 +33,8 @@ void EmptyChunks::Settle() {
     if (waiting == waiting_.end()) continue;
     Chunk& c = residency_[next.chunk];
     if (c.given_up && next.behind >= waiting->second.first) {
-      Empty(next.chunk, waiting->second.unowned);
+      // Who owns it is known of the last time: before, somebody was given it again.
+      Empty(next.chunk, waiting->second.unowned && next.behind == waiting->second.last);
     }
     // Else it was given up again since: a program runs ahead for more than a round.
     if (next.behind != waiting->second.last) continue;

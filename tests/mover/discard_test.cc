@@ -1,6 +1,7 @@
 // Contents that a program gives up: chunks that lie in the range whole move without a copy, until
 // something is put into them, and nothing else is lost.
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,8 @@ class DiscardTest : public MoverTest {
   DiscardTest() : stream_(world_.NewStream()) {
     RuntimeOptions options;
     options.deadline_us = 30'000'000;
+    options.tracer = "cupti";
+    options.overlap = "safe";
     runtime_ = std::make_unique<TestRuntime>(world_, options);
     buffers_ = runtime_->Filled(2 * kBudget, kChunk, stream_);
   }
@@ -182,6 +185,45 @@ TEST_F(DiscardTest, NeitherInAScopeNorInACapture) {
   EXPECT_CU(world_.api().StreamDestroy(captures));
   EXPECT_EQ(Evict(b), Copied(kChunk));
   ExpectRight(b);
+}
+
+// A scope may name memory of which another thread knows that it is free: what is launched in the
+// scope may come behind the discard.
+TEST_F(DiscardTest, BesideAScopeOfAnotherThread) {
+  Buffer& b = buffers_[0];
+  Write(&b, 86);
+  runtime_->Begin(stream_, {b.range(VRAMSPAN_WRITE | VRAMSPAN_KERNELS_ONLY)});
+  std::thread([&] { Discard(b); }).join();
+  b.seed = 87;
+  EXPECT_CU(world_.LaunchFill(b, stream_));
+  runtime_->End(stream_);
+  Wait();
+  EXPECT_EQ(Evict(b), Copied(kChunk));
+  ExpectRight(b);
+  Write(&b, 88);
+  Discard(b);
+  EXPECT_EQ(Evict(b), WithoutACopy(kChunk)) << "there is no scope any more";
+  Write(&b, 90);
+}
+
+// Where launches are not seen what is not declared may write anywhere, and nothing is discarded.
+TEST_F(DiscardTest, WithoutATracer) {
+  RuntimeOptions options;
+  options.deadline_us = 30'000'000;
+  TestRuntime declares(world_, options);
+  Buffer b = declares.Alloc(kChunk);
+  EXPECT_SPAN(vramspanMemPrefetchAsync(declares.get(), b.ptr, b.bytes(), VRAMSPAN_LOCATION_DEVICE,
+                                       stream_));
+  declares.Synchronize();
+  EXPECT_SPAN(vramspanMemDiscard(declares.get(), b.ptr, b.bytes(), stream_));
+  b.seed = 89;
+  EXPECT_CU(world_.LaunchFill(b, stream_));
+  Wait();
+  EXPECT_SPAN(
+      vramspanMemPrefetchAsync(declares.get(), b.ptr, b.bytes(), VRAMSPAN_LOCATION_HOST, stream_));
+  declares.Synchronize();
+  EXPECT_EQ(world_.Wrong(b), "");
+  declares.Free(b);
 }
 
 // Behind Synchronize what is not declared may write anywhere.

@@ -46,7 +46,9 @@ class RecordedDiscards : public MoverTest, public ::testing::WithParamInterface<
     EXPECT_TRUE(runtime_->BeginWork(stream_, {&range, 1}, Access::kExact).ok());
     EXPECT_TRUE(runtime_->EndWork(stream_).ok());
   }
-  void Discard(size_t buffer) { EXPECT_TRUE(runtime_->Discard(buffers_[buffer], MiB(8)).ok()); }
+  void Discard(size_t buffer) {
+    EXPECT_TRUE(runtime_->GiveUp(buffers_[buffer], MiB(8), /*unowned=*/false).ok());
+  }
   RecordedRun End() {
     EXPECT_CU(world_.api().StreamSynchronize(stream_));
     EXPECT_TRUE(Runtime::End(&runtime_).ok());
@@ -112,9 +114,9 @@ TEST_P(RecordedDiscards, StandBehindTheWorkOfThreadsThatWereSooner) {
 
 TEST_P(RecordedDiscards, OfWhatIsNoMemoryNothingIsTold) {
   Work(0);
-  (void)runtime_->Discard(DevicePtr(4096), MiB(2));
+  (void)runtime_->GiveUp(DevicePtr(4096), MiB(2), /*unowned=*/false);
   EXPECT_TRUE(runtime_->Free(buffers_[2]).ok());
-  (void)runtime_->Discard(buffers_[2], MiB(8));
+  (void)runtime_->GiveUp(buffers_[2], MiB(8), /*unowned=*/false);
   Discard(0);
   const RecordedRun run = End();
   ASSERT_EQ(run.discards.size(), 1u);

@@ -186,7 +186,11 @@ void SimulatedMover::EndCall(const Action& ended) {
   rest_.Told();
   if (ended.kind == Action::Kind::kFetch) {
     scheduler_.moves().Started(ended.move);
-    calls_.StartIn(*ended.move);
+    if (ended.move->clean) {
+      scheduler_.moves().Copied(ended.move, {});
+    } else {
+      calls_.StartIn(*ended.move);
+    }
   } else if (ended.kind == Action::Kind::kRemap) {
     EndRemap(ended.move);
   } else {

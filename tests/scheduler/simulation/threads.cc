@@ -234,6 +234,8 @@ void Threads::GiveUp(uint32_t t) {
     Chunk& real = memory_.chunk(c);
     // In a pool nobody has its address.
     const bool unowned = real.state != ChunkState::kPinned && common_.random.Chance(500);
+    // Who gives it up without that has been given it.
+    if (memory_[c].unowned && !unowned) memory_[c].owned = ++common_.submissions;
     memory_[c].unowned = unowned;
     common_.scheduler->work().GivenUp(c, unowned);
     if (real.queued != 0 && real.state != ChunkState::kPinned &&
@@ -245,6 +247,7 @@ void Threads::GiveUp(uint32_t t) {
   if (const ChunkIndex c = program_.SomeChunk(); c && memory_[c].unowned) {
     memory_[c].unowned = false;
     memory_[c].owned = ++common_.submissions;
+    common_.Log("owned", c.value);
     common_.scheduler->work().Owned(c);
   }
   Think(t);
