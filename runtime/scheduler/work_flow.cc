@@ -167,6 +167,8 @@ void WorkFlow::Finished(Work* work, Instant began, bool at_once, Instant now) {
     work->ForEachFixed([&](const ChunkUse& use) { parts_.residency->UsersDeclared(use.chunk); });
   }
   parts_.counts->Ended(*work);
+  // It may have been told while it ran what was handed out meanwhile.
+  if (work->access != Access::kExact) parts_.empty->AnyMayBeFilled();
   ++ended_;
 }
 
