@@ -206,15 +206,12 @@ VRAMSPAN_API CUresult vramspanMemPrefetchAsync(vramspanRuntime runtime, CUdevice
 /* The program does not want what is in the range any more. From here on in `stream` the contents
  * are undefined, until something is written there. So the chunks that lie in the range whole need
  * not be copied when they move. Other chunks keep all that is in them; the end of an allocation
- * ends a chunk. A hint: contents stay as they are while memory suffices, of pinned memory, and in a
- * capturing stream.
+ * ends a chunk. A hint: contents stay as they are while memory suffices, where launches are not
+ * traced, of pinned memory, in a capturing stream, and while another thread has a scope open.
  *
  * The call puts nothing into the stream, and never waits for the GPU. It takes effect behind all
  * work that was submitted before the call. Work that is submitted later may not rely on the
- * contents, in any stream. What another thread has a scope open for was submitted before, all of
- * it: what is written there after the call may be lost.
- *
- * The call counts as a declaration: what is not traced and writes there next must be declared.
+ * contents, in any stream.
  *  - CUDA_ERROR_NOT_FOUND: `ptr` is not in a live allocation.
  *  - CUDA_ERROR_ILLEGAL_STATE: a scope is open on this thread. Nothing is discarded.
  *  - An error of the driver: the stream is none. Nothing is discarded. */
@@ -348,8 +345,8 @@ typedef struct vramspanStatistics {
   uint64_t lease_grants, lease_recalls; /* that it sent */
   uint64_t lease_reconnects;            /* connections after the first */
   uint64_t rests; /* how often all was on the device again, so that launches were let pass unseen */
-  /* What the thread that moves memory was busy with. Where the sum comes near the run's time,
-   * larger chunks (VRAMSPAN_CHUNK) help, for calls are what such a run waits for. */
+  /* What the thread that moves memory was busy with. Where the sum comes near the time in which
+   * memory was short, the program waits for this thread's calls and not for the link. */
   uint64_t mover_decide_ns; /* seeing what has ended, plans and decisions */
   uint64_t mover_begin_ns;  /* beginning moves: memory for them, and the copy's call */
   uint64_t mover_remap_ns;  /* ends of moves: remaps, and memory given back */
