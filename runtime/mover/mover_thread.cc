@@ -134,6 +134,10 @@ bool MoverThread::Round() {
     progress = true;
     if (Clock::now() > until) break;
   }
+  if (action_ != Action::Kind::kNothing) {
+    MutexLock lock(memory_.mu);
+    Busy(std::exchange(action_, Action::Kind::kNothing), performs_, Clock::now());
+  }
   if (memory_.has_dying() && memory_.freed().Reclaim()) {
     progress = true;
     MutexLock lock(memory_.mu);

@@ -1,5 +1,6 @@
 #include "runtime/mover/placements.h"
 
+#include <absl/cleanup/cleanup.h>
 #include <absl/strings/str_cat.h>
 
 #include <chrono>
@@ -35,11 +36,8 @@ Status Placements::Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream 
 }
 
 Status Placements::GiveUp(DevicePtr ptr, Bytes size, bool unowned) {
-  if (!unowned && parts_.scopes->InOwnScope()) {
-    return absl::FailedPreconditionError(
-        "memory cannot be discarded inside a work scope; end the scope first");
-  }
   parts_.gate->Enter();
+  const auto leave = absl::MakeCleanup([this] { parts_.gate->Exit(); });
   bool found = true;
   if (parts_.recording->begun()) {
     MutexLock lock(memory_.mu);
@@ -52,7 +50,6 @@ Status Placements::GiveUp(DevicePtr ptr, Bytes size, bool unowned) {
           }
         });
   }
-  parts_.gate->Exit();
   if (found) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "cannot discard: the range is not in a live allocation of this runtime");

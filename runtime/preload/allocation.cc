@@ -26,24 +26,14 @@ namespace {
 // What the driver aligns to, beyond the 256 bytes that it promises.
 constexpr Bytes kAlignment(512);
 
-bool GiveUpIdlePools(const Runtime* runtime) {
-  for (const auto& memory : AllStreamOrdered()) {
-    if (&memory->runtime() == runtime) return memory->MakeRoom();
-  }
-  return false;
-}
-
 CUresult Allocate(Runtime* runtime, CUdeviceptr* p, Bytes size) {
   const OwnCalls own;
   try {
     const bool packed = size <= SmallObjects::kMaxSmall;
     // Packed objects are as large as their class anyhow.
     const Bytes asked = packed ? RoundUp(size, kAlignment) : size;
-    StatusOr<DevicePtr> memory = runtime->Allocate(asked);
-    // What the pools keep for later is better used than kept.
-    if (!memory.ok() && absl::IsResourceExhausted(memory.status()) && GiveUpIdlePools(runtime)) {
-      memory = runtime->Allocate(asked);
-    }
+    const StatusOr<DevicePtr> memory =
+        WithRoomOfPools(runtime, asked, [&] { return runtime->Allocate(asked); });
     if (!memory.ok()) return Told(memory.status());
     AddAllocated(memory->value, size.value);
     *p = memory->value;

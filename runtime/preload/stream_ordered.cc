@@ -25,6 +25,9 @@ uint64_t CapacityFor(Bytes size) {
   return RoundUp(size, size <= SmallObjects::kMaxSmall ? kAlignment : kGranularity).value;
 }
 uint64_t MostFor(uint64_t capacity) { return capacity + capacity / 8; }
+// So many times what a pool ever had in use it keeps while memory moves: blocks of one size are of
+// no use for another, and a program whose sizes vary would have ever more.
+constexpr uint64_t kMostKept = 2;
 
 }  // namespace
 
@@ -135,13 +138,9 @@ StatusOr<CUdeviceptr> StreamOrdered::Allocate(CUmemoryPool handle, Bytes size, C
   // once memory moves: then it holds nothing and costs no copy, and giving it up takes calls of the
   // driver and makes new addresses in every step. What of it is evicted keeps host memory instead,
   // within that budget, until an allocation here finds no room.
-  if (runtime_.memory().supply().filling() && !Moves()) GiveUpIdle();
-  const auto no_room = [](const StatusOr<DevicePtr>& p) {
-    return !p.ok() && absl::IsResourceExhausted(p.status());
-  };
-  StatusOr<DevicePtr> p = runtime_.Allocate(Bytes(capacity));
-  if (no_room(p) && MakeRoom()) p = runtime_.Allocate(Bytes(capacity));
-  if (no_room(p) && WaitForPending()) p = runtime_.Allocate(Bytes(capacity));
+  if (runtime_.memory().supply().filling()) Moves() ? Bound(pool.get(), capacity) : GiveUpIdle();
+  const StatusOr<DevicePtr> p = WithRoomOfPools(&runtime_, Bytes(capacity),
+                                                [&] { return runtime_.Allocate(Bytes(capacity)); });
   if (!p.ok()) return p.status();
   MutexLock lock(mu_);
   Statistics& s = pool->statistics;
@@ -187,7 +186,11 @@ CUresult StreamOrdered::Free(CUdeviceptr p, CUstream stream) {
   // submitted what writes to it, which would be given up as well. In between it is nobody's. What
   // touches it was submitted before the free: of other work the driver says that it may not, even
   // where that runs before the stream gets to the free.
-  GiveUpContents(pending);
+  try {
+    GiveUpContents(pending);
+  } catch (const std::exception&) {
+    // It was a hint.
+  }
   {
     MutexLock lock(mu_);
     --telling_;
@@ -233,43 +236,47 @@ void StreamOrdered::GiveBack(const Freed& freed) {
   }
 }
 
-bool StreamOrdered::GiveUpIdle() {
+void StreamOrdered::GiveUpIdle() {
   Freed freed;
   {
     MutexLock lock(mu_);
     for (auto& [handle, pool] : pools_) Trim(pool.get(), 0, &freed);
   }
   GiveBack(freed);
-  return !freed.empty();
+}
+
+void StreamOrdered::Bound(Pool* pool, uint64_t capacity) {
+  Freed freed;
+  {
+    MutexLock lock(mu_);
+    const Statistics& s = pool->statistics;
+    const uint64_t most = kMostKept * std::max(s.used_high, s.used + capacity);
+    Trim(pool, most > capacity ? most - capacity : 0, &freed);
+  }
+  GiveBack(freed);
 }
 
 bool StreamOrdered::MakeRoom() {
-  if (!GiveUpIdle() && !runtime_.memory().has_dying()) return false;
-  // It is free once the mover has seen that the work on it has ended.
   const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (runtime_.memory().has_dying() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
-  return true;
-}
-
-bool StreamOrdered::WaitForPending() {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
-  for (bool any = false;;) {
+  const auto pause = [] { std::this_thread::sleep_for(std::chrono::microseconds(100)); };
+  for (bool any = runtime_.memory().has_dying();;) {
     Freed freed;
     bool more = false;
     {
       MutexLock lock(mu_);
-      const size_t before = pending_.size();
       Poll(&freed);
-      any |= pending_.size() != before;
-      more = !pending_.empty() || telling_ != 0;
       for (auto& [handle, pool] : pools_) Trim(pool.get(), 0, &freed);
+      more = !pending_.empty() || telling_ != 0;
     }
     any |= !freed.empty();
     GiveBack(freed);
-    if (!more || std::chrono::steady_clock::now() > end) return any;
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    const bool late = std::chrono::steady_clock::now() > end;
+    if (any || !more || late) {
+      // It is free once the mover has seen that the work on it has ended.
+      while (runtime_.memory().has_dying() && std::chrono::steady_clock::now() < end) pause();
+      return any;
+    }
+    pause();
   }
 }
 
@@ -375,6 +382,16 @@ std::shared_ptr<StreamOrdered> StreamOrderedOf(Runtime* runtime) {
     registry.any.store(true, std::memory_order_release);
   }
   return found;
+}
+
+bool MakeRoomOfPools(Runtime* runtime, Bytes size) {
+  // Nothing that is given up would do.
+  Memory& memory = runtime->memory();
+  if (size > memory.device_pool().budget() + memory.host_pool().budget()) return false;
+  for (const auto& of : AllStreamOrdered()) {
+    if (&of->runtime() == runtime) return of->MakeRoom();
+  }
+  return false;
 }
 
 void EndStreamOrdered(Runtime* runtime) {

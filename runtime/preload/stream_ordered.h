@@ -26,6 +26,7 @@
 #include <deque>
 #include <memory>
 #include <set>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -56,8 +57,9 @@ class StreamOrdered {
   // The program has waited for something.
   void Synchronised() VS_EXCLUDES(mu_);
   void TrimTo(CUmemoryPool pool, size_t keep) VS_EXCLUDES(mu_);
-  // Gives up all idle memory of all pools for whoever finds no room, and waits until it is free,
-  // two seconds at most. So it does for what was freed before. False where there is neither.
+  // Gives up all idle memory of all pools for whoever finds no room, and waits until it is free.
+  // Where there is none, waits for what streams have yet to free. Two seconds at most; false where
+  // there is nothing of either.
   bool MakeRoom() VS_EXCLUDES(mu_);
   // The program destroys a pool: it is taken out before the driver gives its handle to another, and
   // put back where the driver refuses. What is allocated from one that is gone lives on.
@@ -105,9 +107,9 @@ class StreamOrdered {
   static void Trim(Pool* pool, uint64_t keep, Freed* freed);
   // Gives it to the runtime. REQUIRES: no lock is held.
   void GiveBack(const Freed& freed) VS_EXCLUDES(mu_);
-  bool GiveUpIdle() VS_EXCLUDES(mu_);  // False where there was none.
-  // True where that may have made room.
-  bool WaitForPending() VS_EXCLUDES(mu_);
+  void GiveUpIdle() VS_EXCLUDES(mu_);
+  // Keeps no more than so many times what was ever in use, with room for so much more.
+  void Bound(Pool* pool, uint64_t capacity) VS_EXCLUDES(mu_);
   CUresult Record(CUstream stream, CUevent* event) VS_REQUIRES(mu_);
   void GiveUpContents(const Pending& pending) VS_EXCLUDES(mu_);
   // Memory is short, and moves: what holds nothing costs others no more than that.
@@ -132,6 +134,20 @@ std::shared_ptr<StreamOrdered> StreamOrderedOf(Runtime* runtime);
 void EndStreamOrdered(Runtime* runtime);
 // Those of all runtimes; empty, at the price of a load, while nobody has asked for any.
 std::vector<std::shared_ptr<StreamOrdered>> AllStreamOrdered();
+
+// Whether pools of the runtime have given up memory, where so much of it found no room.
+bool MakeRoomOfPools(Runtime* runtime, Bytes size);
+// Allocates as `allocate` does. What pools keep for later is better used than kept.
+template <typename Call>
+std::invoke_result_t<Call> WithRoomOfPools(Runtime* runtime, Bytes size, Call allocate) {
+  std::invoke_result_t<Call> result = allocate();
+  // Idle memory first, then what streams have yet to free.
+  for (int tries = 0; tries < 2 && absl::IsResourceExhausted(result.status()); ++tries) {
+    if (!MakeRoomOfPools(runtime, size)) break;
+    result = allocate();
+  }
+  return result;
+}
 
 }  // namespace vramspan::preload
 

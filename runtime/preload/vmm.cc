@@ -16,6 +16,7 @@
 #include "runtime/preload/process.h"
 #include "runtime/preload/refusals.h"
 #include "runtime/preload/runtimes.h"
+#include "runtime/preload/stream_ordered.h"
 #include "runtime/preload/vmm_table.h"
 
 namespace vramspan::preload {
@@ -237,7 +238,8 @@ CUresult VmmCreate(decltype(&::cuMemCreate) real, CUmemGenericAllocationHandle* 
     return MemCreate(real, handle, size, properties, flags);
   }
   return Guarded([&] {
-    StatusOr<DetachedMemory> detached = runtime->MakeDetached(Bytes(size));
+    StatusOr<DetachedMemory> detached =
+        WithRoomOfPools(runtime, Bytes(size), [&] { return runtime->MakeDetached(Bytes(size)); });
     if (!detached.ok()) return Told(detached.status());
     VmmHandle made;
     made.runtime = runtime;

@@ -180,8 +180,10 @@ StatusOr<RecordedRun> WithRounds(RecordedRun run, uint64_t rounds) {
         "each of its rounds allocates or frees device memory, so none can be repeated");
   }
   const uint64_t more = rounds - main.count();
-  const uint64_t most = (kMostRepeated - std::min<uint64_t>(kMostRepeated, run.works.size())) /
-                        (round->end - round->begin);
+  // What a round gives up is bounded as its work is: there may be any number of it.
+  const uint64_t each = std::max<uint64_t>(round->end - round->begin, run.discards.size());
+  const uint64_t have = std::max(run.works.size(), run.discards.size());
+  const uint64_t most = (kMostRepeated - std::min<uint64_t>(kMostRepeated, have)) / each;
   if (more > most) {
     return absl::InvalidArgumentError(
         absl::StrCat("that is too much work; use up to ", main.count() + most, " rounds"));

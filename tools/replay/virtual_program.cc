@@ -30,7 +30,9 @@ void VirtualProgram::GiveUp(const ChunkedRun& chunks,
     chunks.ForEachChunk(range, [&](ChunkIndex chunk) {
       const uint64_t begin = chunks.offset(chunk).value;
       const uint64_t end = begin + chunks.size(chunk).value;
-      if (begin >= d.offset && end <= d.offset + d.size) given_up(chunk);
+      // Behind the end of an allocation there is nothing.
+      const bool to_the_end = d.offset + d.size >= run_.allocations[d.allocation].size.value;
+      if (begin >= d.offset && (to_the_end || end <= d.offset + d.size)) given_up(chunk);
     });
   }
 }
