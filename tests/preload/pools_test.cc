@@ -84,7 +84,12 @@ TEST(Pools, MakeRoomOfWhatTheyKeep) {
         "VRAMSPAN_DEVICE_MEMORY=16MiB VRAMSPAN_HOST_MEMORY=16MiB VRAMSPAN_OVERLAP=" +
         std::string(overlap);
     PoolsOk(RunPreloaded("dlsym", "lifetimes:no_room", environment));
+    PoolsOk(RunPreloaded("dlsym", "lifetimes:no_room_yet", environment));
   }
+}
+
+TEST(Pools, KeepNoMoreThanTwiceWhatWasInUse) {
+  PoolsOk(RunPreloaded("dlsym", "lifetimes:varies", "VRAMSPAN_DEVICE_MEMORY=16MiB"));
 }
 
 }  // namespace

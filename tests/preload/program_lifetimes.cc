@@ -216,14 +216,67 @@ void NoRoom(Program* p) {
   CHECK_OK(memory.Free(large, p->stream));
 }
 
+// The same while frees are pending, and for memory that the program itself maps.
+void NoRoomYet(Program* p) {
+  ShortOfMemory memory(p);
+  CUstream other = nullptr;
+  CHECK_OK(p->api.StreamCreate(&other, CU_STREAM_NON_BLOCKING));
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = p->device;
+  std::vector<CUdeviceptr> blocks(5);
+  for (int round = 0; round < 12; ++round) {
+    for (CUdeviceptr& b : blocks) b = memory.Allocate(4 * kMi, p->stream);
+    for (const CUdeviceptr b : blocks) p->Launch(p->fill_hash, b, 4 * kMi / kWordBytes, b);
+    for (const CUdeviceptr b : blocks) CHECK_OK(memory.Free(b, p->stream));
+    if (round % 3 == 0) {
+      CHECK_OK(memory.Free(memory.Allocate(16 * kMi, other), other));
+    } else if (round % 3 == 1) {
+      CUdeviceptr plain = 0;
+      CHECK_OK(p->api.MemAlloc(&plain, 16 * kMi));
+      CHECK_OK(p->api.MemFree(plain));
+    } else {
+      CUmemGenericAllocationHandle mapped = 0;
+      CHECK_OK(p->api.MemCreate(&mapped, 16 * kMi, &properties, 0));
+      CHECK_OK(p->api.MemRelease(mapped));
+    }
+  }
+  CHECK_OK(p->api.StreamDestroy(other));
+}
+
+// No two steps need the same: what the pool keeps stays bounded.
+void Varies(Program* p) {
+  ShortOfMemory memory(p);
+  memory.Press();
+  CUmemoryPool pool = nullptr;
+  CHECK_OK(GET(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool")(&pool, p->device));
+  size_t peak = 0;
+  cuuint64_t most = 0;
+  for (unsigned step = 0; step < 40; ++step) {
+    const size_t bytes = (2 + step * 7 % 15) * 2 * kMi;
+    std::array<CUdeviceptr, 4> live{};
+    for (CUdeviceptr& b : live) b = memory.Allocate(bytes, p->stream);
+    for (const CUdeviceptr b : live) p->Launch(p->fill_hash, b, 512, step);
+    peak = std::max(peak, 4 * bytes);
+    for (const CUdeviceptr b : live) CHECK_OK(memory.Free(b, p->stream));
+    CHECK_OK(p->api.StreamSynchronize(p->stream));
+    cuuint64_t reserved = 0;
+    CHECK_OK(GET(cuMemPoolGetAttribute, "cuMemPoolGetAttribute")(
+        pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved));
+    most = std::max(most, reserved);
+  }
+  // And steps of 32 MiB in which it is told.
+  CHECK(most <= 2 * peak + 32 * kMi);
+}
+
 }  // namespace
 
 void FreeInStreamOrder(Program* p, const std::string& name) {
-  const std::map<std::string, void (*)(Program*)> cases = {{"steps", &Steps},
-                                                           {"best_fit", &BestFit},
-                                                           {"words", &Words},
-                                                           {"free_fails", &FreeFails},
-                                                           {"no_room", &NoRoom}};
+  const std::map<std::string, void (*)(Program*)> cases = {
+      {"steps", &Steps},          {"best_fit", &BestFit}, {"words", &Words},
+      {"free_fails", &FreeFails}, {"no_room", &NoRoom},   {"no_room_yet", &NoRoomYet},
+      {"varies", &Varies}};
   const auto found = cases.find(name);
   CHECK(found != cases.end());
   found->second(p);
