@@ -1,9 +1,8 @@
 // The planner: over the queue of held work, decides what to evict, what to fetch and what to serve
 // in place. What the queue needs last leaves first (near Belady's order, since the queue is the
 // future); chunks the queue does not name leave before any it names, in the policy's order. Before
-// both leaves what holds nothing, unless it is needed soon. What
-// the program advised goes before all that: chunks without a claim leave first, chunks to keep
-// last.
+// both leaves what holds nothing, unless it is needed soon. What the program advised goes before
+// all that: chunks without a claim leave first, chunks to keep last.
 //
 // Rules it keeps:
 //  - A chunk is fetched only for work in the queue, in the order of first need.
