@@ -214,7 +214,8 @@ bool EventRepeater::CallOfMove(const EventRecord& e, EventAnswer* answer) {
       s.moves().Started(move);
       return true;
     case Kind::kRefused:
-      if (stage != Stage::kStarting) return false;
+      // The mover says that a move has started before it takes the memory, which may be gone.
+      if (stage != Stage::kStarting && stage != Stage::kCopying) return false;
       moves_[e.move] = nullptr;
       s.Refused(move, e.value != 0, e.now);
       return true;
