@@ -42,6 +42,10 @@ inline constexpr size_t kMostHeldKernels = 160;
 // take one.
 inline constexpr uint64_t kRemapTimeNs = 500'000;
 
+// What a chunk that holds nothing costs in calls to leave and to come back: some 0.7 ms on an H200
+// (docs/findings/0052-plans-ahead-on-a-gpu.md). It leaves for no shorter time.
+inline constexpr double kOutAndBackNs = 1e6;
+
 // Expected work that a plan looks at, where the program has not queued as much itself: few or many
 // (Sequence::sight). And what is remembered for it.
 inline constexpr size_t kExpectedWorks = 1024, kLeastExpected = 256;

@@ -99,8 +99,7 @@ bool Victims::CanBeAway(const Need& need, uint32_t needed_by, int64_t after) con
   // Sooner than it could cross and be remapped twice it would only be in the way of what else is to
   // be done.
   const uint64_t away = ahead_->Start(needed_by) - ahead_->Start(static_cast<uint32_t>(after));
-  return static_cast<double>(away) >=
-         per_byte_ * static_cast<double>(need.size) + 2 * static_cast<double>(kRemapTimeNs);
+  return static_cast<double>(away) >= per_byte_ * static_cast<double>(need.size) + kOutAndBackNs;
 }
 
 void Victims::Gather() {

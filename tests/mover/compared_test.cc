@@ -8,6 +8,7 @@
 
 #include "runtime/api/content_watch.h"
 #include "runtime/api/runtime.h"
+#include "tests/mover/recorded.h"
 #include "tests/mover/unmap_one.h"
 #include "tests/mover/world.h"
 #include "tests/trace/sample.h"
@@ -64,11 +65,7 @@ class ComparedTest : public MoverTest {
     for (const Buffer& b : buffers) EXPECT_EQ(world_.Wrong(b), "");
     EXPECT_SPAN(runtime_->Destroy());
     runtime_.reset();
-    StatusOr<RecordedRun> run = LoadRun(path_);
-    EXPECT_TRUE(run.ok()) << run.status();
-    if (!run.ok()) return {};
-    EXPECT_THAT(run->problems, IsEmpty());
-    return *std::move(run);
+    return LoadedWhole(path_);
   }
   // So many launches that leave a buffer as it is; then it is freed, and others add to another.
   RecordedRun OneInThePlaceOfTheOther(int before, int then, Word add) {

@@ -7,15 +7,14 @@
 #include <vector>
 
 #include "runtime/api/runtime.h"
+#include "tests/mover/recorded.h"
 #include "tests/mover/world.h"
 #include "tests/trace/sample.h"
-#include "tools/replay/load_run.h"
 
 namespace vramspan_test {
 namespace {
 
 using namespace vramspan::replay;  // NOLINT
-using ::testing::IsEmpty;
 using vramspan::Access;
 using vramspan::DevicePtr;
 using vramspan::MiB;
@@ -53,11 +52,7 @@ class RecordedDiscards : public MoverTest, public ::testing::WithParamInterface<
     EXPECT_CU(world_.api().StreamSynchronize(stream_));
     EXPECT_TRUE(Runtime::End(&runtime_).ok());
     runtime_.reset();
-    StatusOr<RecordedRun> run = LoadRun(path_);
-    EXPECT_TRUE(run.ok()) << run.status();
-    if (!run.ok()) return {};
-    EXPECT_THAT(run->problems, IsEmpty());
-    return *std::move(run);
+    return LoadedWhole(path_);
   }
 
   const Watchdog watchdog_{"a test of what is recorded of discards", 60};

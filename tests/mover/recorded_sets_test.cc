@@ -6,10 +6,10 @@
 #include <memory>
 #include <set>
 
+#include "tests/mover/recorded.h"
 #include "tests/mover/world.h"
 #include "tests/trace/sample.h"
 #include "tools/replay/known_sets.h"
-#include "tools/replay/load_run.h"
 
 namespace vramspan_test {
 namespace {
@@ -19,7 +19,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using vramspan::ChunkUse;
 using vramspan::MiB;
-using vramspan::StatusOr;
 
 constexpr size_t kWhole = 8 * kMiB;
 constexpr size_t kPiece = kWhole / 2;
@@ -51,11 +50,7 @@ class RecordedSets : public MoverTest, public ::testing::WithParamInterface<cons
     EXPECT_CU(world_.api().StreamSynchronize(stream_));
     EXPECT_SPAN(runtime_->Destroy());
     runtime_.reset();
-    StatusOr<RecordedRun> run = LoadRun(path_);
-    EXPECT_TRUE(run.ok()) << run.status();
-    if (!run.ok()) return {};
-    EXPECT_THAT(run->problems, IsEmpty());
-    return *std::move(run);
+    return LoadedWhole(path_);
   }
   static size_t Count(const RecordedRun& run, WorkKind kind) {
     return static_cast<size_t>(std::count_if(
