@@ -208,9 +208,11 @@ std::vector<Buffer> TestRuntime::Filled(size_t count, size_t bytes, CUstream str
     Fill(buffers.back(), i + 1, stream);
   }
   EXPECT_CU(world_.api().StreamSynchronize(stream));
-  // Work that is recorded, of every stream so far, settles what went before.
+  // Work that is recorded, of every stream so far, settles what went before. It comes in no order
+  // that repeats: what is expected would move by itself.
   for (int round = 0; round < 2; ++round) {
-    for (Buffer& b : buffers) {
+    for (size_t i = 0; i < count; ++i) {
+      Buffer& b = buffers[round == 0 ? count - 1 - i : i];
       EXPECT_SPAN(vramspanMemPrefetchAsync(runtime_, b.ptr, 1, VRAMSPAN_LOCATION_DEVICE, stream));
       Begin(stream, {b.range(VRAMSPAN_READ)});
       End(stream);
