@@ -12,7 +12,6 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
 
 #include "tests/report/browser.h"
@@ -49,7 +48,8 @@ json ProbeOf(const std::string& dom) {
   return json::parse(dom.substr(begin, dom.find("</script>", begin) - begin));
 }
 
-// Writes the data, has the command make its page, and opens the page with the probe behind it.
+// Writes the data, has the command make its page, and opens the page between canvas.js and the
+// probe.
 Page MakePage(const std::string& name, const json& replay, const View& view) {
   const std::string base = absl::StrCat(TestFolder(), "/", name);
   WriteWhole(base + ".json", replay.dump());
@@ -57,11 +57,14 @@ Page MakePage(const std::string& name, const json& replay, const View& view) {
       Shell(absl::StrCat("'", VRAMSPAN_BINARY, "' report '", base, ".json' -o '", base, ".html'")),
       0);
   Page page{.html = ReadWhole(base + ".html"), .seen = {}, .drawn = nullptr};
-  const std::string probe =
-      absl::StrCat("<script nonce=\"probe\">", ReadWhole(VRAMSPAN_PROBE), "</script></body>");
-  // The page's policy knows its own script alone; here it is made to know the probe, too.
+  const auto script = [](const char* file) {
+    return absl::StrCat("<script nonce=\"probe\">",
+                        ReadWhole(absl::StrCat(VRAMSPAN_REPORT_TESTS, "/", file)), "</script>");
+  };
+  // The page's policy knows its own script alone; here it is made to know these, too.
   WriteWhole(base + ".probed.html",
-             absl::StrReplaceAll(page.html, {{"</body>", probe},
+             absl::StrReplaceAll(page.html, {{"<style>", script("canvas.js") + "<style>"},
+                                             {"</body>", script("probe.js") + "</body>"},
                                              {"; script-src ", "; script-src 'nonce-probe' "}}));
   page.seen = OpenInBrowser(base + ".probed.html", view, base);
   page.drawn = ProbeOf(page.seen.dom);
@@ -92,6 +95,10 @@ const Page& DarkAndNarrow() {
 }
 const Page& Hostile() {
   static const Page page = MakePage("hostile", HostileReplay(), {.width = 500});
+  return page;
+}
+const Page& Shared() {
+  static const Page page = MakePage("shared", SharedSample(), {});
   return page;
 }
 const Page& Bare() {
@@ -139,6 +146,7 @@ void ExpectSlowdownLines(const json& plot, SlowdownAt slowdown) {
   for (const std::string& policy : kSamplePolicies) {
     const json& series = Named(plot.at("series"), "name", policy);
     EXPECT_TRUE(series.at("visible")) << policy;
+    EXPECT_TRUE(series.at("dotsSeen")) << policy;
     EXPECT_EQ(series.at("floor"), policy == "min") << policy;
     const auto dots = series.at("dots").get<std::vector<Place>>();
     const auto vertices = series.at("vertices").get<std::vector<Place>>();
@@ -212,13 +220,14 @@ TEST(ReportPage, DrawsMissRatioCurves) {
   const json& plot = Light().drawn.at("curves");
   const DrawnAxis x(plot.at("x")), y(plot.at("y"));
   ASSERT_EQ(plot.at("series").size(), kSamplePolicies.size());
-  for (const json& curve : SampleReplay()["curves"]) {
+  const json sample = SampleReplay();
+  for (const json& curve : sample["curves"]) {
     if (curve["chunk_bytes"] != kFocusChunk) continue;
     const std::string policy = curve["policy"];
     const json& series = Named(plot.at("series"), "name", policy);
     EXPECT_TRUE(series.at("visible")) << policy;
     EXPECT_EQ(series.at("floor"), policy == "min") << policy;
-    EXPECT_EQ(series.at("band"), policy == "lru") << policy;
+    EXPECT_EQ(!series.at("band").is_null(), policy == "lru") << policy;
     const auto vertices = series.at("vertices").get<std::vector<Place>>();
     ASSERT_GE(vertices.size(), 50u);
     ASSERT_LE(vertices.size(), 200u) << "not thinned";
@@ -227,6 +236,12 @@ TEST(ReportPage, DrawsMissRatioCurves) {
       EXPECT_NEAR(HeightAt(vertices, at), y.PlaceOf(100 * point["miss_ratio"].get<double>()),
                   kPixel)
           << policy << " " << point;
+      if (series["band"].is_null()) continue;
+      const auto edges = series["band"].get<std::vector<std::vector<Place>>>();
+      for (size_t edge = 0; edge < 2; ++edge) {  // What was sampled is right to two points.
+        const double off = 100 * (point["miss_ratio"].get<double>() + (edge == 0 ? 0.02 : -0.02));
+        EXPECT_NEAR(HeightAt(edges.at(edge), at), y.PlaceOf(std::max(0., off)), 1.5) << point;
+      }
     }
   }
 }
@@ -333,25 +348,44 @@ TEST(ReportPage, DrawsAStripForEachAllocation) {
       EXPECT_NEAR(opacity, part, 0.051) << name << " in bin " << bin;
       EXPECT_EQ(opacity == 0, part < 0.0005) << name << " in bin " << bin;
     }
+    const json& colours = Light().drawn.at("colours");
+    const Colour full = ParseColour(colours.at("resident")),
+                 empty = ParseColour(colours.at("empty"));
+    for (const json& pixel : strip.at("pixels")) {
+      const auto bin =
+          static_cast<size_t>(pixel.at("at").get<double>() * static_cast<double>(bins));
+      const double part = Joined(allocation["resident"], bin) / kJoined;
+      EXPECT_EQ(pixel.at("alpha"), 1);
+      const Colour seen = ParseColour(pixel.at("colour")), want = Blend(full, part, empty);
+      EXPECT_NEAR(seen.red, want.red, 14) << name << " in bin " << bin;
+      EXPECT_NEAR(seen.blue, want.blue, 14) << name << " in bin " << bin;
+    }
   }
 }
 
-void ExpectBars(const json& panel, const json& data) {
+// A bar for each bin that is not nothing, the highest as high as the panel: it, or `most`, is named
+// beside it.
+void ExpectBars(const json& panel, const json& data, double most = 0) {
   const auto ticks = panel.at("ticks").get<std::vector<Place>>();
   ASSERT_EQ(ticks.size(), 2u);
   const double bottom = ticks[0][1], top = ticks[1][1], high = ticks[1][0];
+  const auto frame = Light().drawn["timeline"]["strips"][0]["frame"].get<std::array<double, 4>>();
   const size_t bins = data.size() / kJoined;
+  const double width = (frame[1] - frame[0]) / static_cast<double>(bins);
   size_t bars = 0;
-  double highest = 0;
+  double highest = most;
   for (size_t bin = 0; bin < bins; ++bin) {
-    const double value = Joined(data, bin);
+    const double value = Joined(data, bin) / (most > 0 ? kJoined : 1);
     highest = std::max(highest, value);
     if (value == 0) continue;
     const auto bar = panel.at("bars").at(bars++).get<std::array<double, 4>>();
+    EXPECT_NEAR((bar[0] + bar[1]) / 2, frame[0] + (static_cast<double>(bin) + 0.5) * width, kPixel);
+    EXPECT_NEAR(bar[1] - bar[0], width, 1.5) << bin;
     EXPECT_NEAR(bar[3], bottom, kPixel) << bin;
     EXPECT_NEAR(bottom - bar[2], value / high * (bottom - top), kPixel) << bin;
   }
   EXPECT_EQ(panel.at("bars").size(), bars);
+  EXPECT_TRUE(panel.at("seen"));
   EXPECT_DOUBLE_EQ(high, highest);
 }
 
@@ -360,20 +394,16 @@ TEST(ReportPage, DrawsMissesAndStallsOverTime) {
   const json& panels = Light().drawn.at("timeline").at("panels");
   ExpectBars(panels.at("fetches"), timeline["fetches"]);
   ExpectBars(panels.at("stall"), timeline["stall_ms"]);
+  // Up to the budget, which is a line from end to end.
   const json& device = panels.at("device");
-  const auto ticks = device.at("ticks").get<std::vector<Place>>();
-  EXPECT_EQ(ticks.at(1)[0], kFocusBudget);
-  const auto area = device.at("area").get<std::vector<Place>>();
-  const size_t bins = timeline["bins"].get<size_t>() / kJoined;
-  ASSERT_EQ(area.size(), 2 * bins + 2);
-  for (size_t bin = 0; bin < bins; ++bin) {
-    const double part = Joined(timeline["device_bytes"], bin) / kJoined / kFocusBudget;
-    EXPECT_NEAR(area[1 + 2 * bin][1], ticks[0][1] + part * (ticks[1][1] - ticks[0][1]), kPixel)
-        << bin;
-  }
+  ExpectBars(device, timeline["device_bytes"], kFocusBudget);
+  const auto frame = Light().drawn["timeline"]["strips"][0]["frame"].get<std::array<double, 4>>();
+  const auto budget = device.at("line").get<std::vector<Place>>();
+  ASSERT_GE(budget.size(), 2u);
+  ExpectAt(budget.front(), frame[0], device.at("ticks")[1][1], "the budget");
+  ExpectAt(budget.back(), frame[1], device.at("ticks")[1][1], "the budget");
   // The whole predicted time lies between the ends of the strips.
   const DrawnAxis time(Light().drawn.at("timeline").at("x"));
-  const auto frame = Light().drawn["timeline"]["strips"][0]["frame"].get<std::array<double, 4>>();
   EXPECT_NEAR(time.PlaceOf(0), frame[0], kPixel);
   EXPECT_NEAR(time.PlaceOf(RunOf("cost", kFocusBudget, kFocusChunk)["predicted_ms"]), frame[1],
               kPixel);
@@ -388,9 +418,73 @@ TEST(ReportPage, TipsSayWhatIsUnderThePointer) {
     EXPECT_THAT(after.at("slowdownTip"),
                 HasSubstr(TimesText(SlowdownOf(policy, kSamplePeak / 4, kFocusChunk))));
   }
+  // And when it has left, they stand at the headline's budget as before.
+  EXPECT_EQ(after.at("legend"), Light().drawn["slowdown"]["legend"]);
+  EXPECT_THAT(Light().drawn["slowdown"]["title"], HasSubstr("12 GiB (50 %)"));
   EXPECT_THAT(after.at("timelineTip"), HasSubstr("layer.0.weight"));
   EXPECT_THAT(after.at("timelineTip"), HasSubstr("100 % of 1012 MiB"));
   EXPECT_TRUE(after.at("tipGone"));
+}
+
+TEST(ReportPage, NamesTheValuesAtTheAxes) {
+  using Label = std::pair<double, std::string>;
+  const json& drawn = Light().drawn;
+  const auto labels = [](const json& axis) { return axis.at("labels").get<std::vector<Label>>(); };
+  for (const auto& [value, text] : labels(drawn["slowdown"]["y"])) {
+    EXPECT_EQ(text, absl::StrCat(value, "×"));
+  }
+  for (const char* plot : {"slowdown", "curves"}) {
+    for (const auto& [value, text] : labels(drawn[plot]["x"])) {
+      EXPECT_EQ(text, value == 0 ? "0 B" : absl::StrCat(value / kSampleGiB, " GiB")) << plot;
+    }
+  }
+  for (const auto& [value, text] : labels(drawn["curves"]["y"])) {
+    EXPECT_EQ(text, absl::StrCat(value));
+  }
+  for (const auto& [value, text] : labels(drawn["timeline"]["x"])) {
+    EXPECT_EQ(text, absl::StrCat(value / 1000, " s"));
+  }
+  for (const auto& [value, text] : labels(drawn["after"]["timelineZoom"]["near"]["x"])) {
+    EXPECT_EQ(text, absl::StrCat(value / 1000, " s"));
+  }
+}
+
+// A range of an axis: its ends.
+using Range = std::array<double, 2>;
+
+TEST(ReportPage, ShowsAPartOfAPlotAndAllOfItAgain) {
+  for (const char* which : {"slowdownZoom", "timelineZoom"}) {
+    const json& zoom = Light().drawn["after"][which];
+    const auto all = zoom.at("all").get<std::vector<Range>>();
+    const auto near = zoom.at("near").at("ranges").get<std::vector<Range>>();
+    EXPECT_EQ(all.size(), which == std::string("slowdownZoom") ? 1u : 4u);
+    for (size_t i = 0; i < all.size(); ++i) {  // What lies below another goes with it.
+      const double span = all[i][1] - all[i][0];
+      EXPECT_NEAR(near.at(i)[0], all[i][0] + span / 3, span / 100) << which << " " << i;
+      EXPECT_NEAR(near.at(i)[1], all[i][0] + span * 2 / 3, span / 100) << which << " " << i;
+    }
+    EXPECT_EQ(zoom.at("again"), zoom.at("all")) << which;
+    // The axis says where that is, and its labels differ.
+    const auto ticks = zoom.at("near").at("x").at("ticks").get<std::vector<Place>>();
+    ASSERT_FALSE(ticks.empty()) << which;
+    for (const auto& [value, place] : ticks) {
+      EXPECT_GE(value, near.back()[0]) << which;
+      EXPECT_LE(value, near.back()[1]) << which;
+    }
+  }
+}
+
+TEST(ReportPage, SaysInWordsWhatAPlotShows) {
+  const json& drawn = Light().drawn;
+  EXPECT_THAT(drawn["slowdown"]["label"], HasSubstr("Slowdown against budget"));
+  EXPECT_THAT(drawn["curves"]["label"], HasSubstr("Miss ratio against memory"));
+  const json& allocation = RunOf("cost", kFocusBudget, kFocusChunk)["timeline"]["allocations"][0];
+  double sum = 0;
+  for (const json& part : allocation["resident"]) sum += part.get<double>();
+  EXPECT_THAT(
+      drawn["timeline"]["label"],
+      HasSubstr(absl::StrFormat("layer.0.weight %.3g %% of 1012 MiB",
+                                100 * sum / static_cast<double>(allocation["resident"].size()))));
 }
 
 TEST(ReportPage, ListsTheDearestKernelsFirst) {
@@ -443,21 +537,74 @@ TEST(ReportPage, ReadsWellInDarkAndLight) {
     for (const std::string stroke : colours.at("lines")) {
       EXPECT_GE(Contrast(ParseColour(stroke), page), 3) << stroke;
     }
+    EXPECT_GE(colours.at("lines").size(), kSamplePolicies.size());
+    for (const std::string bar : colours.at("bars")) EXPECT_GE(Contrast(ParseColour(bar), page), 3);
+    for (const std::string label : colours.at("labels")) {
+      EXPECT_GE(Contrast(ParseColour(label), page), 4.5) << label;
+    }
   }
   // The button turns one into the other.
-  EXPECT_EQ(Light().drawn["after"]["colours"]["page"], dark.at("page"));
-  EXPECT_EQ(DarkAndNarrow().drawn["after"]["colours"]["page"], light.at("page"));
+  // All that is drawn goes with it.
+  const auto first = [](const json& colours) {
+    return colours.is_array() ? colours.at(0) : colours;
+  };
+  for (const char* part : {"page", "lines", "labels", "bars", "resident", "empty"}) {
+    const json& to_dark = Light().drawn["after"]["colours"][part];
+    const json& to_light = DarkAndNarrow().drawn["after"]["colours"][part];
+    EXPECT_EQ(first(to_dark), first(dark.at(part))) << part;
+    EXPECT_EQ(first(to_light), first(light.at(part))) << part;
+  }
 }
 
 TEST(ReportPage, NothingOverlapsOrSticksOut) {
-  for (const Page* page : {&Light(), &DarkAndNarrow()}) {
+  for (const Page* page : {&Light(), &DarkAndNarrow(), &Shared()}) {
     const json& layout = page->drawn.at("layout");
     EXPECT_THAT(layout.at("overlaps"), IsEmpty()) << layout;
     EXPECT_THAT(layout.at("outside"), IsEmpty()) << layout;
     EXPECT_LE(layout.at("scroll"), layout.at("width"));
   }
   // Its names are longer than the page is wide.
+  EXPECT_LE(Hostile().drawn.at("layout").at("scroll"), Hostile().drawn["layout"]["width"]);
   EXPECT_THAT(Hostile().drawn.at("layout").at("broken"), IsEmpty());
+}
+
+// The second trace is twice as slow as the first.
+json TwoTraces() {
+  json replay = SmallReplay();
+  for (json run : json(replay["runs"])) {
+    run["trace"] = "other.vramspan";
+    run["slowdown"] = 2 * run["slowdown"].get<double>();
+    replay["runs"].push_back(run);
+  }
+  return replay;
+}
+
+TEST(ReportPage, ShowsTheTraceThatIsChosen) {
+  const Page page = MakePage("two", TwoTraces(), {.width = 500});
+  EXPECT_THAT(page.seen.console, IsEmpty());
+  const json& other = page.drawn.at("after").at("other");
+  EXPECT_THAT(page.drawn["texts"]["subtitle"], Not(HasSubstr("other.vramspan")));
+  EXPECT_THAT(other.at("texts").at("subtitle"), HasSubstr("other.vramspan"));
+  const auto best = [](const json& plot) {
+    const json& points = Named(plot.at("series"), "name", "cost").at("vertices");
+    const DrawnAxis x(plot.at("x")), y(plot.at("y"));
+    for (const Place point : points) {
+      if (std::abs(point[0] - x.PlaceOf(kFocusBudget)) < 1) {
+        return std::pair(point[1], y.PlaceOf(SlowdownOf("cost", kFocusBudget, kFocusChunk)));
+      }
+    }
+    ADD_FAILURE() << "nothing is drawn at half of the peak: " << plot;
+    return std::pair(0., 0.);
+  };
+  const auto [first, as_first] = best(page.drawn.at("slowdown"));
+  EXPECT_NEAR(first, as_first, kPixel);
+  const auto [second, as_second] = best(other.at("slowdown"));
+  EXPECT_LT(second, as_second - 10) << "slower than that";
+  // Both traces are for the theme that was chosen, and fit a narrow page.
+  EXPECT_EQ(other["colours"]["page"], page.drawn["after"]["colours"]["page"]);
+  EXPECT_EQ(other["colours"]["labels"][0], page.drawn["after"]["colours"]["labels"][0]);
+  EXPECT_THAT(other.at("layout").at("overlaps"), IsEmpty());
+  EXPECT_LE(other["layout"]["scroll"], other["layout"]["width"]);
 }
 
 TEST(ReportPage, AbsentDataIsASentence) {
@@ -484,7 +631,9 @@ TEST(ReportPage, HostileTextsStayTexts) {
   EXPECT_EQ(texts.at("title"), texts.at("heading"));
   EXPECT_THAT(texts.at("title"), HasSubstr("document.title='worse'"));  // The text of it.
   EXPECT_GT(texts.at("title").get<std::string>().size(), 20u);
-  EXPECT_EQ(drawn.at("scripts"), 3);  // The data, the page's and the probe.
+  EXPECT_EQ(drawn.at("scripts"), 2);  // The data and the page's own.
+  EXPECT_THAT(drawn.at("timeline").at("label"), HasSubstr("</script>"));
+  EXPECT_THAT(drawn.at("slowdown").at("legend").dump(), HasSubstr("</script>"));
   EXPECT_THAT(drawn.at("foreign"), IsEmpty());
   EXPECT_THAT(drawn.at("timeline").at("strips"), testing::SizeIs(40));
 }
@@ -507,68 +656,64 @@ TEST(ReportPage, ScriptsThatAreNotItsOwnDoNotRun) {
   EXPECT_EQ(seen.exit, 0);
   EXPECT_THAT(seen.dom, Not(ContainsRegex("<html[^>]*data-ran")));
   EXPECT_THAT(seen.console, Not(IsEmpty())) << "the browser says what it refused";
-  EXPECT_THAT(seen.dom, HasSubstr("<svg ")) << "the page's own ran";
+  EXPECT_THAT(seen.dom, HasSubstr("<canvas ")) << "the page's own ran";
   // A word more in its own script, and it is another one.
   WriteWhole(
       base + ".html",
       absl::StrReplaceAll(Light().html, {{"<script>\"use strict\";", "<script>\"use strict\"; "}}));
   const std::string other = OpenInBrowser(base + ".html", {}, base).dom;
-  EXPECT_THAT(other, AllOf(HasSubstr("<script>\"use strict\"; "), Not(HasSubstr("<svg "))));
-}
-
-// The numbers that `pattern` finds in the document, which has one or two groups.
-std::vector<Place> Found(const std::string& dom, const std::string& pattern) {
-  std::vector<Place> found;
-  const std::regex regex(pattern);
-  for (std::sregex_iterator it(dom.begin(), dom.end(), regex), end; it != end; ++it) {
-    found.push_back({std::stod((*it)[1]), std::stod((*it)[2])});
-  }
-  return found;
+  EXPECT_THAT(other, AllOf(HasSubstr("<script>\"use strict\"; "), Not(HasSubstr("<canvas "))));
 }
 
 TEST(ReportPage, ShowsWhoHadHowMuchAndWhoseTurnItWas) {
-  const std::string base = absl::StrCat(TestFolder(), "/shared");
-  WriteWhole(base + ".json", SharedSample().dump());
-  ASSERT_EQ(
-      Shell(absl::StrCat("'", VRAMSPAN_BINARY, "' report '", base, ".json' -o '", base, ".html'")),
-      0);
-  const Seen seen = OpenInBrowser(base + ".html", {}, base);
-  EXPECT_EQ(seen.exit, 0);
-  EXPECT_THAT(seen.console, IsEmpty());
-  const std::string& dom = seen.dom;
+  const std::string& dom = Shared().seen.dom;
   EXPECT_THAT(dom, HasSubstr("Together on 3 GiB they take 60 s, 1.50× the time of one after the "
                              "other. Each takes 3.00× and 3.00×"));
   // Of one program alone there is nothing to see, and its name is a text.
   EXPECT_THAT(dom, ContainsRegex("<section id=\"slowdown\" hidden=\"\">"));
   EXPECT_THAT(dom, Not(ContainsRegex("<section id=\"shared\" hidden")));
   EXPECT_THAT(dom, HasSubstr("&lt;/script&gt;&lt;b&gt;second"));
-  const auto frames =
-      Found(dom, "class=\"empty\" x=\"([0-9.]+)\" y=\"[0-9.]+\" width=\"([0-9.]+)\"");
-  ASSERT_EQ(frames.size(), 2u);
-  const double left = frames[0][0], width = frames[0][1];
+  const json& strips = Shared().drawn.at("shared").at("strips");
+  ASSERT_EQ(strips.size(), 2u);
+  const auto frame = strips[0].at("frame").get<std::array<double, 4>>();
+  const double left = frame[0], width = frame[1] - frame[0];
+  const DrawnAxis time(Shared().drawn.at("shared").at("x"));
+  EXPECT_NEAR(time.PlaceOf(0), left, kPixel);
+  EXPECT_NEAR(time.PlaceOf(60e3), left + width, kPixel);
   // The turns of the first, and then those of the second: 10 s of 60 each.
-  const auto turns = Found(dom, "class=\"turn\" x=\"([0-9.]+)\" y=\"[0-9.]+\" width=\"([0-9.]+)\"");
-  ASSERT_EQ(turns.size(), 4u);
-  const double begins[] = {20, 40, 30, 50};
-  for (size_t i = 0; i < 4; ++i) {
-    EXPECT_NEAR(turns[i][0], left + width * begins[i] / 60, 0.05) << i;
-    EXPECT_NEAR(turns[i][1], width / 6, 0.05) << i;
+  const double begins[2][2] = {{20, 40}, {30, 50}};
+  for (size_t row = 0; row < 2; ++row) {
+    EXPECT_THAT(strips[row].at("label").dump(), HasSubstr(row == 0 ? "first" : "second"));
+    ASSERT_EQ(strips[row].at("marks").size(), 2u);
+    for (size_t i = 0; i < 2; ++i) {
+      const auto turn = strips[row]["marks"][i]["box"].get<std::array<double, 4>>();
+      EXPECT_NEAR(turn[0], left + width * begins[row][i] / 60, kPixel) << row << " " << i;
+      EXPECT_NEAR(turn[1] - turn[0], width / 6, kPixel) << row << " " << i;
+      EXPECT_GT(turn[2], strips[row]["frame"][3]) << "below the strip";
+    }
   }
-  // Where the second had all that the first had not: from 10 s on, in three shades.
-  const auto filled = Found(dom, "class=\"resident\" x=\"([0-9.]+)\" y=\"45\" width=\"([0-9.]+)\"");
+  // Where the second had all that the first had not: from 10 s on.
+  std::vector<std::array<double, 4>> filled;
+  for (const json& rect : strips[1].at("rects")) {
+    if (rect.at("opacity") > 0) filled.push_back(rect.at("box"));
+  }
   ASSERT_FALSE(filled.empty());
-  EXPECT_NEAR(filled.front()[0], left + width / 6, width / 200);
-  EXPECT_NEAR(filled.back()[0] + filled.back()[1], left + width, 0.05);
+  EXPECT_NEAR(filled.front()[0], left + width / 6, width / 200 + kPixel);
+  EXPECT_NEAR(filled.back()[1], left + width, kPixel);
 }
 
 TEST(ReportPage, IsQuietAndReachesForNothing) {
-  for (const Page* page : {&Light(), &DarkAndNarrow(), &Hostile(), &Bare()}) {
+  for (const Page* page : {&Light(), &DarkAndNarrow(), &Hostile(), &Bare(), &Shared()}) {
     EXPECT_EQ(page->seen.exit, 0);
     EXPECT_THAT(page->seen.console, IsEmpty());
     EXPECT_THAT(page->drawn.at("foreign"), IsEmpty());
     EXPECT_THAT(page->html, HasSubstr("default-src 'none'"));
-    // The names of namespaces alone.
-    const std::string rest = absl::StrReplaceAll(page->html, {{"http://www.w3.org/2000/svg", ""}});
+    // Where uPlot is from: in the note on its licence, and in its own first line.
+    constexpr const char* kFrom = "https://github.com/leeoniya/uPlot";
+    const std::string rest = absl::StrReplaceAll(
+        page->html,
+        {{absl::StrCat("(", kFrom, ")"), ""}, {absl::StrCat("/*! ", kFrom, " (v"), ""}});
+    EXPECT_THAT(rest, HasSubstr("Permission is hereby granted, free of charge"));
     for (const char* reach :
          {"http:", "https:", "url(", "@import", "fetch(", "XMLHttp", "WebSocket"}) {
       EXPECT_EQ(rest.find(reach), std::string::npos) << reach;

@@ -1,88 +1,154 @@
-// Appended to a copy of the page under test: reads back what the browser drew, from where things lie on the
-// screen, works the page's controls, and leaves all of it as JSON in the document for the test to judge.
+// Appended to a copy of the page under test: tells what canvas.js saw being drawn, and what the page's elements say,
+// in places on the screen; works the page's controls, and leaves all of it as JSON in the document for the test to judge.
 "use strict";
-
-// A place on the screen, whatever transforms and styles lie between.
-function onScreen(node, x, y) {
-  const point = new DOMPoint(x, y).matrixTransform(node.getScreenCTM());
-  return [point.x, point.y];
-}
 
 function center(node) {
   const box = node.getBoundingClientRect();
   return [box.x + box.width / 2, box.y + box.height / 2];
 }
 
-function visible(node) {
-  return node.checkVisibility({ opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: true }) &&
-    node.getBoundingClientRect().width > 0;
+function plotsOf(id) {
+  return [...plots].filter((u) => document.getElementById(id).contains(u.root));
 }
 
-function ticksOf(axis, coordinate) {
-  return [...axis.querySelectorAll(".tick")].map((tick) => [Number(tick.dataset.value), center(tick)[coordinate]]);
+function drawn(u) {
+  return drawnOn.get(u.ctx.canvas);
 }
 
-function axisOf(drawing, name) {
-  const axis = drawing.querySelector(`.${name}-axis`);
-  return { kind: axis.dataset.scale, ticks: ticksOf(axis, name === "x" ? 0 : 1) };
+// From a place on the canvas to one on the screen.
+function onScreen(u, [x, y]) {
+  const frame = u.ctx.canvas.getBoundingClientRect();
+  return [frame.x + x, frame.y + y];
 }
 
-function verticesOf(path) {
-  return [...path.getAttribute("d").matchAll(/[ML](-?[\d.e]+) (-?[\d.e]+)/g)]
-    .map((match) => onScreen(path, Number(match[1]), Number(match[2])));
+function boxOnScreen(u, [left, right, top, bottom]) {
+  const [[x0, y0], [x1, y1]] = [onScreen(u, [left, top]), onScreen(u, [right, bottom])];
+  return [x0, x1, y0, y1];
+}
+
+function rgb(colour) {
+  const part = (at) => parseInt(colour.slice(at, at + 2), 16);
+  return colour.startsWith("#") ? `rgb(${part(1)}, ${part(3)}, ${part(5)})` : colour;
+}
+
+// What is painted there, over the page.
+function pixel(u, [x, y]) {
+  const [red, green, blue, alpha] = u.ctx.getImageData(Math.round(x), Math.round(y), 1, 1).data;
+  return { colour: `rgb(${red}, ${green}, ${blue})`, alpha: alpha / 255 };
+}
+
+// The values of an axis, and where the texts that stand for them were drawn.
+function axisOf(u, which) {
+  const axis = u.axes[which];
+  const { left, top, height } = u.bbox;
+  const beside = drawn(u).filter(({ kind, x, y }) => kind === "text" && (which === 0 ? y >= top + height : x <= left));
+  const ticks = [];
+  const labels = [];
+  axis._splits.forEach((value, i) => {
+    if (axis._values[i] === null || axis._values[i] === undefined) return;
+    const [text] = String(axis._values[i]).split("\n");
+    const place = onScreen(u, which === 0 ? [u.valToPos(value, "x", true), 0] : [0, u.valToPos(value, "y", true)])[which];
+    const found = beside.filter((op) => op.text === text).map((op) => onScreen(u, [op.x, op.y])[which]);
+    const nearest = found.sort((a, b) => Math.abs(a - place) - Math.abs(b - place))[0];
+    ticks.push([value, nearest ?? null]);
+    labels.push([value, text]);
+  });
+  return { kind: u.scales[which === 0 ? "x" : "y"].distr === 3 ? "log" : "linear", ticks, labels };
+}
+
+function readLegend(id) {
+  const rows = [...document.querySelectorAll(`#${id} .legend tr:not(.edge)`)].filter((row) => row.checkVisibility());
+  return rows.slice(1).map((row) => row.innerText.trim());
+}
+
+// The part of a line's corners where there is paint: dashes leave some out.
+function painted(u, { path: { points } }) {
+  return points.filter((point) => pixel(u, point).alpha > 0).length / points.length;
+}
+
+// The edges of what is tinted around a policy's line.
+function bandOf(u, policy) {
+  const band = u.bands.find(({ series: [high] }) => u.series[high].label === policy &&
+    drawn(u).some((op) => op.kind === "fill" && op.path === u.series[high]._paths.fill && op.colour.startsWith("rgba")));
+  return band ? band.series.map((edge) => u.series[edge]._paths.stroke.points.map((at) => onScreen(u, at))) : null;
 }
 
 function readLines(id) {
-  const drawing = document.querySelector(`#${id} .chart > svg`);
-  if (!drawing) return { absent: document.querySelector(`#${id} .none`)?.textContent ?? null };
-  const series = [...drawing.querySelectorAll(".series")].map((group) => {
-    const line = group.querySelector(".line");
-    const style = getComputedStyle(line);
-    return { name: group.dataset.series, vertices: verticesOf(line), visible: visible(line), stroke: style.stroke,
-      width: parseFloat(style.strokeWidth), dashes: style.strokeDasharray, floor: group.querySelector(".floor") !== null,
-      band: group.querySelector(".band") !== null,
-      dots: [...group.querySelectorAll(".dot")].filter(visible).map(center) };
+  const [u] = plotsOf(id);
+  if (!u) return { absent: document.querySelector(`#${id} .none`)?.textContent ?? null };
+  const ops = drawn(u);
+  const policies = [...u.series.keys()].filter((i) => i > 0 && u.series[i].class !== "edge" &&
+    !u.series[i].label.querySelector(".reference"));
+  const series = policies.map((i) => {
+    const one = u.series[i];
+    const line = ops.find((op) => op.kind === "stroke" && op.path === one._paths.stroke);
+    const dots = ops.find((op) => op.kind === "fill" && op.path === one.points._paths?.fill)?.path.arcs ?? [];
+    const name = one.label.textContent;
+    return { name: name === "min (bound)" ? "min" : name, vertices: line.path.points.map((point) => onScreen(u, point)),
+      visible: one.show && line.alpha === 1 && painted(u, line) >= (line.dashes.length > 0 ? 0.25 : 1),
+      stroke: rgb(line.colour), width: line.width, dashes: line.dashes.join(" "),
+      floor: ops.some((op) => op.kind === "fill" && op.path === one._paths.fill && op.colour.startsWith("rgba")),
+      band: bandOf(u, name),
+      dots: dots.map((dot) => onScreen(u, dot)), dotsSeen: dots.every((dot) => pixel(u, dot).alpha === 1) };
   });
-  const legend = [...document.querySelectorAll(`#${id} .legend li:not(.title)`)].map((row) => row.innerText.trim());
   const note = document.querySelector(`#${id} .bound-note`)?.innerText ?? null;
-  return { x: axisOf(drawing, "x"), y: axisOf(drawing, "y"), series, legend, note };
+  return { x: axisOf(u, 0), y: axisOf(u, 1), series, legend: readLegend(id), note,
+    title: document.querySelector(`#${id} .legend tr`).innerText, label: u.ctx.canvas.getAttribute("aria-label") };
 }
 
 function readHeat() {
-  const drawing = document.querySelector("#heat .host > svg");
-  if (!drawing) return { absent: document.querySelector("#heat .none")?.textContent ?? null };
-  const labels = (selector, coordinate) => [...drawing.querySelectorAll(selector)]
+  const table = document.querySelector("#heat table");
+  if (!table) return { absent: document.querySelector("#heat .none")?.textContent ?? null };
+  const labels = (scope, coordinate) => [...table.querySelectorAll(`th[scope=${scope}][data-value]`)]
     .map((label) => [Number(label.dataset.value), center(label)[coordinate]]);
-  const cells = [...drawing.querySelectorAll(".heat-cell")].map((cell) => {
-    const text = cell.querySelector(".cell-text");
-    const rect = cell.querySelector(".cell");
-    return { center: center(rect), share: Number(getComputedStyle(rect).fillOpacity), fill: getComputedStyle(rect).fill,
-      text: text.textContent, ink: getComputedStyle(text).fill, policy: cell.querySelector(".cell-policy").textContent,
-      chosen: cell.querySelector(".chosen") !== null };
+  const cells = [...table.querySelectorAll("td.cell")].map((cell) => {
+    const under = getComputedStyle(cell, "::before");
+    return { center: center(cell), share: Number(under.opacity), fill: under.backgroundColor,
+      text: cell.querySelector("b").textContent, ink: getComputedStyle(cell).color,
+      policy: cell.querySelector("span").textContent, chosen: cell.classList.contains("chosen") };
   });
-  return { rows: labels(".row-label", 1), columns: labels(".column-label", 0), cells };
+  return { rows: labels("row", 1), columns: labels("col", 0), cells };
 }
 
-function rectOf(node) {
-  const box = node.getBoundingClientRect();
-  return [box.left, box.right, box.top, box.bottom];
+// A strip begins with what it looks like when it is empty.
+function stripsOf(u) {
+  const ops = drawn(u);
+  const strips = [];
+  for (const op of ops.filter(({ kind }) => kind === "rect")) {
+    if (op.colour === colour("empty")) strips.push({ box: op.box, frame: boxOnScreen(u, op.box), rects: [], marks: [] });
+    else {
+      const { rects, marks } = strips.at(-1);
+      (op.colour === colour("resident") ? rects : marks).push({ box: boxOnScreen(u, op.box), opacity: op.alpha });
+    }
+  }
+  for (const strip of strips) {
+    const [left, right, top, bottom] = strip.box;
+    strip.label = ops.filter((op) => op.kind === "text" && op.x <= left && op.y >= top && op.y <= bottom)
+      .sort((a, b) => a.x - b.x).map(({ text }) => text);
+    strip.pixels = Array.from({ length: 20 }, (_, i) => (i + 0.5) / 20)
+      .map((at) => ({ at, ...pixel(u, [left + at * (right - left), (top + bottom) / 2]) }));
+  }
+  return strips;
 }
 
 function readTimeline() {
-  const drawing = document.querySelector("#timeline .host > svg");
-  if (!drawing) return { absent: document.querySelector("#timeline .none")?.textContent ?? null };
-  const strips = [...drawing.querySelectorAll(".strip")].map((strip) => ({
-    frame: rectOf(strip.querySelector(".empty")),
-    label: [...strip.querySelectorAll("text")].map((text) => text.textContent),
-    rects: [...strip.querySelectorAll(".resident")].map((rect) =>
-      ({ box: rectOf(rect), opacity: Number(getComputedStyle(rect).fillOpacity) })) }));
-  const panels = {};
-  for (const panel of drawing.querySelectorAll(".panel")) {
-    const area = panel.querySelector(".area");
-    panels[panel.dataset.panel] = { ticks: ticksOf(panel, 1),
-      bars: [...panel.querySelectorAll("rect")].filter(visible).map(rectOf), area: area ? verticesOf(area) : [] };
-  }
-  return { x: axisOf(drawing, "x"), strips, panels };
+  const [strips, ...panels] = plotsOf("timeline");
+  if (!strips) return { absent: document.querySelector("#timeline .none")?.textContent ?? null };
+  const read = panels.map((u) => {
+    const bars = drawn(u).find((op) => op.kind === "fill" && op.path === u.series[1]._paths.fill);
+    const line = u.series[2] && drawn(u).find((op) => op.kind === "stroke" && op.path === u.series[2]._paths.stroke);
+    return { ticks: axisOf(u, 1).ticks, colour: rgb(bars.colour), line: line?.path.points.map((at) => onScreen(u, at)) ?? [],
+      bars: bars.path.rects.map((rect) => boxOnScreen(u, rect)).filter(([, , top, bottom]) => bottom > top),
+      seen: bars.path.rects.filter(([, , top, bottom]) => bottom - top > 3)
+        .every(([left, right, , bottom]) => pixel(u, [Math.floor((left + right) / 2), bottom - 2]).alpha > 0.3) };
+  });
+  return { x: axisOf(panels.at(-1), 0), strips: stripsOf(strips), label: strips.ctx.canvas.getAttribute("aria-label"),
+    panels: { device: read[0], fetches: read[1], stall: read[2] } };
+}
+
+function readShared() {
+  const [u] = plotsOf("shared");
+  return u ? { x: axisOf(u, 0), strips: stripsOf(u) } : null;
 }
 
 function readTable(id) {
@@ -90,33 +156,45 @@ function readTable(id) {
     [...row.cells].map((cell) => cell.textContent));
 }
 
-// Texts of one drawing that lie over each other, and what sticks out of the page.
+// Texts of one drawing that lie over each other, and what sticks out of its drawing, its cell or the page.
 function readLayout() {
   const overlaps = [];
-  for (const drawing of document.querySelectorAll("main svg[role=img]")) {
-    const texts = [...drawing.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect()]);
-    texts.forEach(([one, a], i) => texts.slice(i + 1).forEach(([other, b]) => {
-      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-      if (wide > 1 && high > 3) overlaps.push(`${one} | ${other}`);
-    }));
+  const outside = [];
+  for (const u of plots) {
+    const { width, height } = u.ctx.canvas;
+    const texts = drawn(u).filter((op) => op.kind === "text" && op.text.trim() !== "");
+    texts.forEach(({ text, box: a }, i) => {
+      if (a.left < -1 || a.right > width + 1 || a.top < -1 || a.bottom > height + 1) outside.push(text);
+      texts.slice(i + 1).forEach(({ text: other, box: b }) => {
+        const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+        const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+        if (wide > 1 && high > 3) overlaps.push(`${text} | ${other}`);
+      });
+    });
   }
-  const outside = [...document.querySelectorAll("main svg text")]
-    .filter((text) => text.getBoundingClientRect().left < 0 || text.getBoundingClientRect().right > innerWidth)
-    .map((text) => text.textContent);
+  outside.push(...[...document.querySelectorAll(".heat th, .legend th, .legend td, canvas")].filter((node) =>
+    node.scrollWidth > node.clientWidth + 1 || (node.checkVisibility() && node.getBoundingClientRect().right > innerWidth))
+    .map((node) => node.innerText || node.tagName));
   // A label beside its choice is one line.
   const broken = [...document.querySelectorAll(".choices label")].filter((label) =>
     label.getBoundingClientRect().height > 1.5 * label.querySelector("select").getBoundingClientRect().height)
     .map((label) => label.firstChild.textContent);
-  return { overlaps, outside, broken, scroll: document.documentElement.scrollWidth, width: document.documentElement.clientWidth };
+  const { scrollWidth, clientWidth } = document.documentElement;
+  return { overlaps, outside, broken, scroll: scrollWidth, width: clientWidth };
 }
 
 function readColours() {
   const style = (selector) => getComputedStyle(document.querySelector(selector));
+  const [lines] = plotsOf("slowdown");
+  const coloursOf = (which) => (lines ? drawn(lines).filter(which).map((op) => rgb(op.colour)) : []);
+  const [strips] = plotsOf("timeline");
+  const resident = strips && drawn(strips).find((op) => op.kind === "rect" && op.colour !== colour("empty"));
   return { page: getComputedStyle(document.body).backgroundColor, ink: getComputedStyle(document.body).color,
     soft: style("#subtitle").color, theme: document.documentElement.dataset.theme,
-    lines: [...document.querySelectorAll("#slowdown .series .line")].map((line) => getComputedStyle(line).stroke),
-    resident: document.querySelector(".resident") ? style(".resident").fill : null };
+    lines: coloursOf(({ kind, width }) => kind === "stroke" && width >= 1.75),
+    labels: coloursOf(({ kind }) => kind === "text"),
+    bars: plotsOf("timeline").slice(2).map((u) => rgb(drawn(u).find(({ kind }) => kind === "fill").colour)),
+    resident: resident ? rgb(resident.colour) : null, empty: rgb(colour("empty")) };
 }
 
 function readTexts() {
@@ -133,44 +211,97 @@ function pick(id, value) {
   select.dispatchEvent(new Event("change"));
 }
 
+function mouse(u, type, [x, y]) {
+  const target = type === "mouseup" ? document : u.over;
+  target.dispatchEvent(new MouseEvent(type, { clientX: x, clientY: y, movementX: 1, bubbles: true }));
+}
+
 // What the tip says with the pointer at a place.
-function tipAt(selector, x, y) {
-  const target = document.querySelector(selector);
-  if (!target) return null;
-  target.dispatchEvent(new PointerEvent("pointermove", { clientX: x, clientY: y, bubbles: true }));
-  const tip = document.getElementById("tip");
-  const shown = tip.hidden ? null : tip.innerText;
-  target.dispatchEvent(new PointerEvent("pointerleave", {}));
+function tipAt(u, place) {
+  mouse(u, "mousemove", place);
+  const node = document.getElementById("tip");
+  const shown = node.hidden ? null : node.innerText;
+  mouse(u, "mouseleave", place);
   return shown;
+}
+
+// uPlot draws when the script that asked for it is through.
+async function whenDrawn() {
+  for (let i = 0; i < 5; i += 1) await null;
+}
+
+function ranges(id) {
+  return plotsOf(id).map((u) => [u.scales.x.min, u.scales.x.max]);
+}
+
+// From a third to two thirds of the way across, and back by a double click.
+async function readZoom(id, which) {
+  const u = plotsOf(id)[which];
+  const { left, top, width, height } = u.over.getBoundingClientRect();
+  const across = (part) => [left + part * width, top + height / 2];
+  const all = ranges(id);
+  mouse(u, "mousemove", across(1 / 3));
+  mouse(u, "mousedown", across(1 / 3));
+  mouse(u, "mousemove", across(2 / 3));
+  mouse(u, "mouseup", across(2 / 3));
+  await whenDrawn();
+  const near = { ranges: ranges(id), x: axisOf(plotsOf(id).at(-1), 0) };
+  mouse(u, "dblclick", across(1 / 2));
+  await whenDrawn();
+  mouse(u, "mouseleave", across(1 / 2));
+  return { all, near, again: ranges(id) };
 }
 
 function readAll() {
   return { slowdown: readLines("slowdown"), curves: readLines("curves"), heat: readHeat(), timeline: readTimeline(),
-    kernels: readTable("kernels"), layout: readLayout(), colours: readColours(), texts: readTexts(),
+    shared: readShared(), kernels: readTable("kernels"), layout: readLayout(), colours: readColours(), texts: readTexts(),
     foreign: [...document.querySelectorAll("img, iframe, object, embed, link, [src], [href]")].map((n) => n.outerHTML),
-    scripts: document.scripts.length };
+    scripts: [...document.scripts].filter((script) => script.nonce !== "probe").length };
 }
 
-function readAfterControls(first) {
+async function readAfterControls(first) {
   const after = {};
   const dot = first.slowdown.series?.[0]?.dots[0];
-  if (dot) after.slowdownTip = tipAt("#slowdown .hit", dot[0], dot[1]);
+  if (dot) {
+    const [u] = plotsOf("slowdown");
+    mouse(u, "mousemove", dot);
+    after.slowdownTip = document.querySelector("#slowdown .legend").innerText;
+    mouse(u, "mouseleave", dot);
+    after.legend = readLegend("slowdown");
+    after.slowdownZoom = await readZoom("slowdown", 0);
+  }
   const strip = first.timeline.strips?.[0]?.frame;
-  if (strip) after.timelineTip = tipAt("#timeline .hit", strip[0] + 2, (strip[2] + strip[3]) / 2);
+  if (strip) {
+    after.timelineTip = tipAt(plotsOf("timeline")[0], [strip[0] + 2, (strip[2] + strip[3]) / 2]);
+    after.timelineZoom = await readZoom("timeline", 2);
+  }
   after.tipGone = document.getElementById("tip").hidden;
   pick("heat", "lru");
   pick("slowdown", "best");
+  await whenDrawn();
   after.heat = readHeat();
   after.slowdown = readLines("slowdown");
   document.getElementById("theme").click();
+  await whenDrawn();
   after.colours = readColours();
+  const trace = document.querySelector(".tools select");
+  if (trace) {
+    trace.value = "1";
+    trace.dispatchEvent(new Event("change"));
+    await whenDrawn();
+    after.other = { texts: readTexts(), slowdown: readLines("slowdown"), colours: readColours(), layout: readLayout() };
+  }
   return after;
 }
 
-const drawn = readAll();
-drawn.after = readAfterControls(drawn);
-const result = document.createElement("script");
-result.type = "application/json";
-result.id = "probe";
-result.textContent = JSON.stringify(drawn).replaceAll("<", "\\u003c");
-document.body.append(result);
+async function probe() {
+  const all = readAll();
+  all.after = data.shared ? {} : await readAfterControls(all);
+  const result = document.createElement("script");
+  result.type = "application/json";
+  result.id = "probe";
+  result.textContent = JSON.stringify(all).replaceAll("<", "\\u003c");
+  document.body.append(result);
+}
+
+probe();

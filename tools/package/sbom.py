@@ -12,7 +12,8 @@ import re
 import subprocess
 import time
 
-# What is linked in: name, licence, Debian's package, how it comes in. abseil is built from its source package.
+# What is linked in: name, licence, Debian's package, how it comes in. abseil is built from its source package; uPlot is
+# in this repository.
 COMPONENTS = [
     ("abseil-cpp", "Apache-2.0", None, "static library"),
     ("zstd", "BSD-3-Clause", "libzstd-dev", "static library"),
@@ -20,6 +21,7 @@ COMPONENTS = [
     ("CLI11", "BSD-3-Clause", "libcli11-dev", "headers"),
     ("nlohmann-json", "MIT", "nlohmann-json3-dev", "headers"),
     ("tomlplusplus", "MIT", "libtomlplusplus-dev", "headers, in the broker alone"),
+    ("uPlot", "MIT", None, "a script in the pages of `vramspan report`"),
     ("gcc-runtime", "GPL-3.0-or-later WITH GCC-exception-3.1", None, "libstdc++ and libgcc, static libraries"),
     ("glibc", "LGPL-2.1-or-later", "libc6-dev", "start files and libc_nonshared.a; the C library itself is not"),
 ]
@@ -39,6 +41,10 @@ def component(name, package, abseil):
     if name == "abseil-cpp":
         first = (abseil / "debian/changelog").read_text(encoding="utf-8").splitlines()[0]
         return re.search(r"\((.*?)\)", first)[1], (abseil / "debian/copyright").read_text(encoding="utf-8")
+    if name == "uPlot":
+        folder = pathlib.Path(__file__).resolve().parents[2] / "third_party/uplot"
+        version = re.search(r"\(v(.*?)\)", (folder / "uPlot.iife.min.js").read_text(encoding="utf-8"))[1]
+        return version, (folder / "LICENSE").read_text(encoding="utf-8")
     if name == "gcc-runtime":
         package = f"gcc-{output('g++', '-dumpversion').split('.')[0]}-base"
     return debian(package)
@@ -61,7 +67,8 @@ def main():
             "licenseConcluded": licence, "copyrightText": "NOASSERTION", "downloadLocation": "NOASSERTION",
             "filesAnalyzed": False, "comment": how,
             "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
-                              "referenceLocator": f"pkg:deb/debian/{package or name}@{version}"}]})
+                              "referenceLocator": f"pkg:npm/uplot@{version}" if name == "uPlot"
+                              else f"pkg:deb/debian/{package or name}@{version}"}]})
         relations.append({"spdxElementId": "SPDXRef-vramspan", "relationshipType": "STATIC_LINK",
                           "relatedSpdxElement": f"SPDXRef-{name}"})
         licences.append(f"{'=' * 100}\n{name} {version}: {licence} ({how})\n{'=' * 100}\n\n{text.rstrip()}\n")

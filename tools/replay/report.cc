@@ -246,6 +246,7 @@ void WritePage(const json& data, std::ostream& out) {
   const std::string embedded = ScriptJson(data);
   Fill(ReportPageHtml(),
        {{"{{title}}", title},
+        {"{{licence}}", ReportPageLicence()},
         {"{{style}}", ReportPageStyle()},
         {"{{data}}", embedded},
         {"{{script-hash}}", ReportPageScriptSha256()},

@@ -1,22 +1,13 @@
 "use strict";
 // Elements, and numbers as people read them. Texts of the data only ever become text nodes.
 
-const SVG = "http://www.w3.org/2000/svg";
-
-function fill(node, attributes, children) {
+function el(tag, attributes, ...children) {
+  const node = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes ?? {})) {
     if (value !== null && value !== undefined && value !== false) node.setAttribute(key, value);
   }
   node.append(...children.flat().filter((child) => child !== null && child !== undefined));
   return node;
-}
-
-function el(tag, attributes, ...children) {
-  return fill(document.createElement(tag), attributes, children);
-}
-
-function svg(tag, attributes, ...children) {
-  return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
 // An absent plot is a sentence, not an empty frame.
@@ -31,14 +22,15 @@ function short(value) {
   return String(Number(value.toFixed(digits)));
 }
 
-function sizeText(bytes) {
+// What stands at an axis is round, however near the reader has come.
+function exact(value) {
+  return value >= 1e7 ? short(value) : String(Number(value.toPrecision(7)));
+}
+
+function sizeText(bytes, text = short) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-  let unit = 0;
-  while (bytes >= 1024 && unit + 1 < units.length) {
-    bytes /= 1024;
-    unit += 1;
-  }
-  return `${short(bytes)} ${units[unit]}`;
+  const unit = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
+  return `${text(bytes / 1024 ** unit)} ${units[unit]}`;
 }
 
 function timeText(ms) {
@@ -48,8 +40,10 @@ function timeText(ms) {
   return `${short(ms)} ms`;
 }
 
+const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
 function countText(count) {
-  return count >= 1e15 ? short(count) : Math.round(count).toLocaleString("en");
+  return count >= 1e15 ? short(count) : WHOLE.format(count);
 }
 
 function timesText(factor) {
@@ -74,8 +68,8 @@ function runText(run) {
 
 // The middle is left out of what is too long.
 function clipped(text, most) {
-  const letters = [...text];
-  if (letters.length <= most) return text;
+  const letters = [...(text || "(no name)")];
+  if (letters.length <= most) return letters.join("");
   const end = Math.floor((most - 1) / 3);
   return `${letters.slice(0, most - 1 - end).join("")}…${letters.slice(letters.length - end).join("")}`;
 }
@@ -84,13 +78,28 @@ function distinct(values) {
   return [...new Set(values)].sort((a, b) => a - b);
 }
 
-// A choice above a plot. Nothing is shown where there is nothing to choose.
-function choice(label, options, chosen, onChange) {
-  if (options.length < 2) return null;
+// What the reader has chosen, by the names of the choices.
+let chosen = {};
+
+// A choice above a plot, which is drawn again for another: `options` are of {value, text}. Where there is nothing to
+// choose, `alone` stands there.
+function choice(name, label, options, usual, redraw, alone = "") {
   const select = el("select", {}, options.map((option) => el("option", { value: option.value }, option.text)));
-  select.value = String(chosen);
-  select.addEventListener("change", () => onChange(select.value));
-  return el("label", {}, `${label} `, select);
+  select.value = String(chosen[name] ?? usual);
+  select.addEventListener("change", () => {
+    chosen[name] = select.value;
+    redraw();
+  });
+  return el("div", { class: "choices" }, options.length < 2 ? alone : el("label", {}, `${label} `, select));
+}
+
+function chunkOptions(chunks) {
+  return chunks.map((chunk) => ({ value: chunk, text: chunkText(chunk) }));
+}
+
+function runChoice(name, one, listed, run, redraw) {
+  const options = listed.map((entry) => ({ value: one.runs.indexOf(entry), text: runText(entry) }));
+  return choice(name, "Run", options, one.runs.indexOf(run), redraw, runText(run));
 }
 
 const tip = {

@@ -1,8 +1,6 @@
 // Puts the page together, and again when its width or the chosen trace changes.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-let shown = 0;
-let choices = {};
 
 function host(id) {
   return document.querySelector(`#${id} .host`);
@@ -55,44 +53,42 @@ function showSharedAlone() {
 
 function draw() {
   tip.hide();
-  if (data.shared) return drawShared(host("shared"), data.shared, choices);
-  const one = data.cases[shown];
+  if (data.shared) return drawShared(host("shared"), data.shared);
+  const one = data.cases[chosen.trace ?? 0];
   drawAnswer(one);
   drawAdvice(one);
-  drawSlowdown(host("slowdown"), one, choices);
-  drawHeat(host("heat"), one, choices);
-  drawCurves(host("curves"), one, choices);
-  drawTimeline(host("timeline"), one, choices);
-  drawKernels(host("kernels"), one, choices);
+  drawSlowdown(host("slowdown"), one);
+  drawHeat(host("heat"), one);
+  drawCurves(host("curves"), one);
+  drawTimeline(host("timeline"), one);
+  drawKernels(host("kernels"), one);
   drawAssumptions(host("assumptions"), one, data.prices);
   drawRuns(host("runs"), one);
 }
 
+// Another trace has choices of its own.
 function chooseCase() {
-  if (data.cases.length < 2) return;
-  const select = document.getElementById("case");
-  select.append(...data.cases.map((one, i) => el("option", { value: i }, one.trace.file || `trace ${i + 1}`)));
-  select.addEventListener("change", () => {
-    shown = Number(select.value);
-    choices = {};
+  const options = data.cases.map((one, i) => ({ value: i, text: one.trace.file || `trace ${i + 1}` }));
+  document.getElementById("theme").before(choice("trace", "Trace", options, 0, () => {
+    chosen = { trace: chosen.trace };
     draw();
-  });
-  document.getElementById("case-choice").hidden = false;
+  }));
 }
 
 // Follows the system until the reader decides; paper is always light.
 function themes() {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const button = document.getElementById("theme");
-  let chosen = null;
+  let wanted = null;
   const show = (theme) => {
     document.documentElement.dataset.theme = theme;
     button.textContent = theme === "dark" ? "☀ Light" : "☾ Dark";
+    for (const u of plots) u.redraw();
   };
-  const current = () => chosen ?? (system.matches ? "dark" : "light");
+  const current = () => wanted ?? (system.matches ? "dark" : "light");
   button.addEventListener("click", () => {
-    chosen = current() === "dark" ? "light" : "dark";
-    show(chosen);
+    wanted = current() === "dark" ? "light" : "dark";
+    show(wanted);
   });
   system.addEventListener("change", () => show(current()));
   addEventListener("beforeprint", () => show("light"));

@@ -17,9 +17,7 @@ function isBound(policy) {
 }
 
 function swatch(classes) {
-  return svg("svg", { viewBox: "0 0 34 12", width: 34, height: 12, class: classes, "aria-hidden": "true" },
-    svg("line", { class: "line", x1: 1, x2: 33, y1: 6, y2: 6 }),
-    svg("circle", { class: "dot", cx: 17, cy: 6, r: 3.5 }));
+  return el("span", { class: `swatch ${classes}`, "aria-hidden": "true" });
 }
 
 // The best of some runs; undefined of none. Predictions are not finer than half a percent: among what is as good,

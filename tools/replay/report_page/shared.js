@@ -1,8 +1,6 @@
 // Several programs on one device: what each was granted over time, its turns, and how much slower it was.
 
-const SHARE = 22;
-const TURN = 5;
-const SHARED_ROW = SHARE + TURN + 12;
+const SHARED_ROW = 39;
 
 function sharedHeadline(run) {
   const slower = run.tenants.map((tenant) => timesText(tenant.slowdown));
@@ -26,66 +24,35 @@ function sharedTable(run) {
   ], run.tenants);
 }
 
-function sharedStrip(run, row, x, box) {
-  const tenant = run.tenants[row];
-  const y = box.top + row * SHARED_ROW;
-  const group = svg("g", { class: "share-strip", "data-row": row });
-  group.append(svg("text", { x: box.left - 8, y: y + 10, "text-anchor": "end" },
-    clipped(tenant.name || "(no name)", Math.floor((box.left - 16) / 8))));
-  group.append(svg("text", { x: box.left - 8, y: y + 25, "text-anchor": "end" }, timesText(tenant.slowdown)));
-  group.append(svg("rect", { class: "empty", x: box.left, y, width: box.right - box.left, height: SHARE }));
-  for (const part of stripRuns(tenant.share)) {
-    group.append(svg("rect", { class: "resident", x: x(part.begin * run.bin_ms).toFixed(2), y,
-      width: (x(part.end * run.bin_ms) - x(part.begin * run.bin_ms)).toFixed(2), height: SHARE,
-      "fill-opacity": part.level / LEVELS }));
-  }
-  for (const [who, from, to] of run.turns) {
-    if (who !== row) continue;
-    group.append(svg("rect", { class: "turn", x: x(from).toFixed(2), y: y + SHARE + 2,
-      width: Math.max(0.6, x(to) - x(from)).toFixed(2), height: TURN }));
-  }
-  return group;
-}
-
-function followShared(drawing, run, x, box, bottom) {
-  const hit = svg("rect", { class: "hit", x: box.left, y: box.top, width: box.right - box.left,
-    height: bottom - box.top });
-  hit.addEventListener("pointermove", (event) => {
-    const frame = drawing.getBoundingClientRect();
-    const at = ((event.clientX - frame.left) * drawing.viewBox.baseVal.width) / frame.width;
-    const ms = ((at - box.left) / (box.right - box.left)) * run.makespan_ms;
-    const bin = Math.min(run.bins - 1, Math.max(0, Math.floor(ms / (run.bin_ms || 1))));
+function sharedPlot(host, run) {
+  const width = Math.max(320, host.clientWidth);
+  const room = width > 700 ? 190 : 130;
+  const marks = ({ ctx, valToPos }, row, bottom) => {
+    ctx.fillStyle = colour("c4");
+    for (const [who, from, to] of run.turns) {
+      const left = valToPos(from, "x", true);
+      if (who === row) ctx.fillRect(left, bottom + 2, Math.max(0.6, valToPos(to, "x", true) - left), 5);
+    }
+  };
+  const tipOf = (u, _, bin) => {
+    const ms = u.posToVal(u.cursor.left, "x");
     const turn = run.turns.find(([, from, to]) => from <= ms && ms < to);
-    const rows = run.tenants.map((tenant, row) => [clipped(tenant.name || "(no name)", 48),
-      sizeText(tenant.share[bin] * run.memory), turn && turn[0] === row ? "has the turn" : ""]);
-    tip.show(event, timeText(ms), rows);
-  });
-  hit.addEventListener("pointerleave", () => tip.hide());
-  drawing.append(hit);
+    return [timeText(ms), run.tenants.map((tenant, row) => [clipped(tenant.name, 48),
+      sizeText(tenant.share[bin] * run.memory), turn?.[0] === row ? "has the turn" : ""])];
+  };
+  stripPlot(host, { text: "Device memory granted to each program over time, and its turns. The table below has the sums.",
+    width, bins: run.bins, binMs: run.bin_ms || 1, row: SHARED_ROW, part: 22 / SHARED_ROW, columns: [room], axis: true,
+    rows: run.tenants.map((tenant) => ({ values: tenant.share,
+      labels: [`${clipped(tenant.name, Math.floor((room - 16) / 8))}\n${timesText(tenant.slowdown)}`] })),
+    marks, tip: tipOf });
 }
 
-function sharedDrawing(run, width) {
-  const box = { left: width > 700 ? 190 : 130, right: width - 14, top: 6 };
-  const bottom = box.top + run.tenants.length * SHARED_ROW;
-  const x = linear(0, run.makespan_ms, box.left, box.right);
-  const drawing = svg("svg", { viewBox: `0 0 ${width} ${bottom + 44}`, role: "img",
-    "aria-label": "Device memory granted to each program over time, and its turns" });
-  run.tenants.forEach((_, row) => drawing.append(sharedStrip(run, row, x, box)));
-  const ticks = niceTicks(x.low, x.high, 6).map((value) => ({ value, text: timeText(value) }));
-  drawing.append(xAxis({ ...box, bottom }, x, ticks, "predicted time"));
-  followShared(drawing, run, x, box, bottom);
-  return drawing;
-}
-
-function drawShared(host, runs, state) {
-  const run = runs[state.sharedRun ?? 0];
+function drawShared(host, runs) {
+  const run = runs[chosen.shared ?? 0];
   document.getElementById("headline").textContent = sharedHeadline(run);
   document.getElementById("subtitle").textContent = data.prices.map(([name, value]) => `${name}: ${value}`).join(" · ");
   const options = runs.map((entry, i) => ({ value: i, text: sizeText(entry.memory) }));
-  const chooser = choice("Device memory", options, state.sharedRun ?? 0, (value) => {
-    state.sharedRun = Number(value);
-    drawShared(host, runs, state);
-  });
-  host.replaceChildren(el("div", { class: "choices" }, chooser), sharedDrawing(run, Math.max(320, host.clientWidth)),
-    sharedTable(run));
+  host.replaceChildren(choice("shared", "Device memory", options, 0, () => drawShared(host, runs)));
+  sharedPlot(host, run);
+  host.append(sharedTable(run));
 }

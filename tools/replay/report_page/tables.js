@@ -35,19 +35,12 @@ function kernelTable(run) {
   ], rows);
 }
 
-function drawKernels(host, one, state) {
+function drawKernels(host, one) {
   const listed = one.runs.filter((run) => run.kernels.length > 0);
-  if (listed.length === 0) {
-    return host.replaceChildren(absent("No kernels are listed for any run."));
-  }
+  if (listed.length === 0) return host.replaceChildren(absent("No kernels are listed for any run."));
   const focus = one.runs[one.focus];
-  const run = one.runs[state.kernelRun] ?? (listed.includes(focus) ? focus : listed[0]);
-  const options = listed.map((entry) => ({ value: one.runs.indexOf(entry), text: runText(entry) }));
-  const chooser = choice("Run", options, one.runs.indexOf(run), (value) => {
-    state.kernelRun = Number(value);
-    drawKernels(host, one, state);
-  });
-  host.replaceChildren(el("div", { class: "choices" }, chooser ?? el("span", {}, runText(run))), kernelTable(run));
+  const run = one.runs[chosen.kernels] ?? (listed.includes(focus) ? focus : listed[0]);
+  host.replaceChildren(runChoice("kernels", one, listed, run, () => drawKernels(host, one)), kernelTable(run));
 }
 
 function drawRuns(host, one) {
@@ -73,7 +66,7 @@ function drawRuns(host, one) {
   host.replaceChildren(el("details", {}, el("summary", {}, text), rows));
 }
 
-const UNITS = { gb_per_s: "GB/s", us: "µs", ns: "ns", ms: "ms", s: "s", percent: "%", gb: "GB" };
+const UNITS = { gb_per_s: "GB/s", us: "µs", ns: "ns", ms: "ms", s: "s", percent: "%", gb: "GB", bytes: "B" };
 
 // What `vramspan replay` reckons with; other names are taken apart into words.
 const PRICE_WORDS = {
@@ -88,20 +81,14 @@ const PRICE_WORDS = {
   serve_both_ways: "read and written in place: times",
 };
 
-function priceWords(text) {
-  return text.replaceAll(/_|(?<!\d)\.|\.(?!\d)/g, " ");
-}
-
 // "copy_gb_per_s.in", "51.2" is "copy to the device", "51.2 GB/s".
 function priceText([name, value]) {
-  const words = (text) => (Object.hasOwn(PRICE_WORDS, name) ? PRICE_WORDS[name] : priceWords(text));
-  if (name.endsWith("_bytes") && Number.isFinite(Number(value))) {
-    return [words(name.slice(0, -6)), sizeText(Number(value))];
-  }
-  const unit = Object.keys(UNITS).find((suffix) => name.endsWith(`_${suffix}`) || name.includes(`_${suffix}.`));
-  if (unit === undefined) return [words(name), value];
-  if (unit === "us" && Number(value) >= 1000) return [words(name), timeText(Number(value) / 1000)];
-  return [words(name.replace(new RegExp(`_${unit}(?=\\.|$)`), "")), `${value} ${UNITS[unit]}`];
+  const [suffix, unit] = /_(gb_per_s|us|ns|ms|s|percent|gb|bytes)(?=\.|$)/.exec(name) ?? ["", ""];
+  const words = Object.hasOwn(PRICE_WORDS, name) ? PRICE_WORDS[name]
+    : name.replace(suffix, "").replaceAll(/_|(?<!\d)\.|\.(?!\d)/g, " ");
+  if (unit === "bytes" && Number.isFinite(Number(value))) return [words, sizeText(Number(value))];
+  if (unit === "us" && Number(value) >= 1000) return [words, timeText(Number(value) / 1000)];
+  return [words, unit === "" ? value : `${value} ${UNITS[unit]}`];
 }
 
 // "remap_us.2 MiB", "device map 14, device unmap 9" is a row of the table of remaps; null is what is no row.
