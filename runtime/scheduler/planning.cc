@@ -9,11 +9,14 @@ namespace vramspan {
 
 void Planning::Submitted(Work* work) {
   if (parts_.plan_maker != nullptr) parts_.plan_maker->Submitted(work);
+  // What it asks for says more of what comes next than what came before.
+  asked_ = work->kind != Work::Kind::kScope;
   // What is so far behind is looked at when next something changes.
   if (!work->held) return;
   again_ |= parts_.queue->size() < kExpectedWorks;
   // What was to come for others may take the room that this one waits for.
-  if (!std::exchange(ahead_, false)) return;
+  if (plan_for_ != For::kExpected) return;
+  plan_for_ = For::kWork;
   evictions_ = plan_.evict.size();
   DropFetches();
 }
@@ -34,7 +37,7 @@ void Planning::Remake() {
 
 void Planning::Failed(Instant now) {
   not_before_ = now + kAfterFailure;
-  if (ahead_) ahead_not_before_ = now + kAfterFailureAhead;
+  if (plan_for_ == For::kExpected) ahead_not_before_ = now + kAfterFailureAhead;
 }
 
 void Planning::Refused(Instant now) {
@@ -87,7 +90,7 @@ ChunkMove* Planning::NextFetch(const Moment& at, const Conditions& conditions, B
     move = parts_.moves->Fetch(chunk, always_prints_ || !conditions.running);
   }
   if (move == nullptr) DropFetches();
-  returned_ += idle_ && move != nullptr;
+  returned_ += plan_for_ == For::kNobody && move != nullptr;
   return move;
 }
 
@@ -130,7 +133,7 @@ Duration Planning::looks_each() const {
 }
 
 void Planning::SetNextAhead() {
-  if (ahead_ && !plan_.lacks) {
+  if (plan_for_ == For::kExpected && !plan_.lacks) {
     ahead_after_ = std::clamp(2 * ahead_after_, kAheadAfter, kAheadAtMost);
   } else {
     // What leaves for a fetch leaves room that is to be filled at once.
@@ -142,18 +145,20 @@ bool Planning::Make(const Moment& at, const Conditions& conditions) {
   plan_.evict.clear();
   plan_.fetch.clear();
   evictions_ = fetches_ = 0;
-  ahead_ = LooksAhead(at) && at.now >= AheadFrom();
+  const bool ahead = LooksAhead(at) && at.now >= AheadFrom();
+  const bool idle =
+      parts_.trials != nullptr && parts_.queue->empty() && at.used <= at.budget && !ahead;
+  plan_for_ = ahead ? For::kExpected : idle ? For::kNobody : For::kWork;
   made_ = at.now;
   available_ = at.available;
   used_ = at.used;
   fetches_until_ = at.now + Duration(kRemapTimeNs);
-  idle_ = parts_.trials != nullptr && parts_.queue->empty() && at.used <= at.budget && !ahead_;
   const Room room{.budget = at.budget,
                   .used = at.used,
                   .available = at.available,
                   .moving_in = parts_.moves->moving_in(),
                   .moving_out = parts_.moves->moving_out()};
-  if (idle_) {
+  if (idle) {
     idle_fetches_.Add(*parts_.residency, parts_.trials->heat(), at.available, at.now, &plan_.fetch);
   } else if (parts_.trials == nullptr) {
     // Each chunk is asked for but once.
@@ -166,7 +171,7 @@ bool Planning::Make(const Moment& at, const Conditions& conditions) {
     SetNextAhead();
   }
   plans_ += !plan_.evict.empty() || !plan_.fetch.empty();
-  return !idle_ && again_;
+  return !idle && again_;
 }
 
 Instant Planning::Due(const Moment& at, Instant before) const {

@@ -84,8 +84,16 @@ class Planning {
   static constexpr Duration kAheadAfter = std::chrono::microseconds(200);
   static constexpr Duration kAheadAtMost = 16 * kAheadAfter;
 
+  enum class For : uint8_t {
+    kWork,
+    kExpected,  // What is expected alone.
+    kNobody,    // What is hot comes back.
+  };
+
   bool IsDue(const Moment& at) const;
-  bool Expects() const { return parts_.plan_maker != nullptr && parts_.plan_maker->Expects(); }
+  bool Expects() const {
+    return parts_.plan_maker != nullptr && !asked_ && parts_.plan_maker->Expects();
+  }
   // What is expected comes first.
   bool ReturnsAreDue() const {
     return idle_fetches_on_ && idle_fetches_.due() && !(plan_.lacks && Expects());
@@ -111,12 +119,12 @@ class Planning {
   IdleFetches idle_fetches_;
   Plan plan_;
   size_t evictions_ = 0, fetches_ = 0;  // Of the plan, so many have been looked at.
-  bool idle_ = false;                   // Its fetches were asked for by nobody.
   Instant fetches_until_;
   bool again_ = false;
   Bytes available_, used_;  // When the last was made.
   Instant made_;
-  bool ahead_ = false;  // The plan is for what is expected only.
+  For plan_for_ = For::kWork;
+  bool asked_ = false;  // The program asked for a move, and has submitted nothing else since.
   Duration ahead_after_ = kAheadAfter;
   Instant ahead_not_before_;
   Instant not_before_;

@@ -180,6 +180,24 @@ TEST_F(Repeats, WhatIsToStayAwayDoesNotComeForWhatIsMerelyExpected) {
   EXPECT_FALSE(IsThere(other));
 }
 
+// Else what was asked for could leave before the launch comes that it was asked for.
+TEST_F(Repeats, NothingComesForWhatIsMerelyExpectedOnceTheProgramAsksForMemory) {
+  const uint32_t missing = BeginWithRoomForAll();
+  SomeWork fetch({missing % 5 + 1});
+  fetch.kind = Work::Kind::kFetch;
+  if (!few_.Submit(&fetch, us_)) EXPECT_EQ(few_.Next(us_).work, &fetch);
+  few_.End(&fetch, us_);
+  us_ += 10'000;
+  few_->LookAgain();
+  few_.ExpectNothing(us_);
+  EXPECT_FALSE(few_->planning().pending());
+  // The launch.
+  SomeWork work({missing % 5 + 1});
+  ASSERT_TRUE(few_.Submit(&work, us_));
+  us_ += 10'000;
+  few_.Expect(Kind::kFetch, missing, us_);
+}
+
 TEST_F(Repeats, WhatIsExpectedIsLookedAtLessOftenWhileAllOfItIsThere) {
   few_.SetBudget(MiB(16) * 5);
   for (int lap = 0; lap < 2; ++lap) {
