@@ -7,7 +7,10 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "tests/preload/device_monitor.h"
@@ -101,6 +104,17 @@ class Brokered : public ::testing::Test {
     return Used(*second_) >= half && Used(*first_) <= half + kContextsOfOne &&
            Used(*first_) >= half - 8;
   }
+  static std::set<std::string> FilesIn(const std::string& folder) {
+    std::set<std::string> files;
+    std::error_code gone;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, gone)) {
+      files.insert(entry.path().filename().string());
+    }
+    return files;
+  }
+  static size_t Descriptors(pid_t pid) {
+    return FilesIn("/proc/" + std::to_string(pid) + "/fd").size();
+  }
   static void ExpectEnd(ToldProgram* program) {
     EXPECT_EQ(program->Do("check"), "done") << program->err();
     EXPECT_EQ(program->End(), 0) << program->err();
@@ -140,6 +154,41 @@ TEST_F(Brokered, ABrokerThatIsKilledAndStartedAgainIsNotNoticed) {
     EXPECT_EQ(second_->Do("work 5"), "done") << second_->err();
     return Used(*second_) >= kData || HasFailure();
   })) << Used(*second_);
+  ExpectEnd(second_.get());
+}
+
+// No handle is passed, and none is kept open: a thousand of them would be all that a process may
+// have.
+TEST_F(Brokered, MemoryTakesNoDescriptors) {
+  first_ = Start();
+  EXPECT_EQ(first_->Do("alloc 2"), "done") << first_->err();
+  const size_t before = Descriptors(first_->pid());
+  EXPECT_GT(before, 3u);
+  EXPECT_EQ(first_->Do("alloc 46"), "done") << first_->err();
+  EXPECT_EQ(first_->Do("work 3"), "done") << first_->err();
+  EXPECT_EQ(Descriptors(first_->pid()), before);
+  ExpectEnd(first_.get());
+}
+
+// What is shared has no name that could vanish, or stay when its maker is killed.
+TEST_F(Brokered, WhoIsKilledLeavesNoFile) {
+  const std::set<std::string> before = FilesIn(folder_ + "/clients");
+  EXPECT_FALSE(before.empty());
+  first_ = Start();
+  EXPECT_EQ(first_->Do("alloc 48"), "done") << first_->err();
+  EXPECT_EQ(first_->Do("work 3"), "done") << first_->err();
+  EXPECT_EQ(FilesIn(folder_ + "/clients"), before);
+  std::ifstream maps("/proc/" + std::to_string(first_->pid()) + "/maps");
+  bool pages = false;
+  for (std::string line; std::getline(maps, line);) {
+    EXPECT_EQ(line.find("/dev/shm/"), std::string::npos) << line;
+    pages |= line.find("/memfd:vramspan") != std::string::npos;
+  }
+  EXPECT_TRUE(pages) << "what it shares with the broker";
+  first_->Signal(SIGKILL);
+  second_ = Start();
+  EXPECT_EQ(second_->Do("alloc 48"), "done") << second_->err();
+  EXPECT_EQ(FilesIn(folder_ + "/clients"), before);
   ExpectEnd(second_.get());
 }
 
