@@ -20,7 +20,7 @@ verbatim() {
 
 # The subcommands of the command in the arguments.
 subcommands() {
-  "$binary" "$@" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p'
+  "$binary" "$@" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p'
 }
 
 # A line each, those of a command behind it.
@@ -56,7 +56,7 @@ while read -ra command; do
   done
   grep -qxF -- ".SS vramspan ${command[*]}" <<<"$text" || { echo "${command[*]} is missing" >&2; exit 1; }
 done <<<"$commands"
-for known in run "trace export"; do
+for known in run "trace export" "broker cdi-hook"; do
   grep -qxF -- ".SS vramspan $known" <<<"$text" || { echo "$known is missing" >&2; exit 1; }
 done
 if grep -nE "^[.'][^A-Zn f]" <<<"$text"; then

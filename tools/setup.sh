@@ -29,6 +29,7 @@ all_packages=(
   libbenchmark-dev
   clang-format
   debootstrap lintian            # try the packages in fresh userlands (tools/package/try.sh)
+  zsh fish                       # complete command lines in a test
 )
 
 die() {

@@ -22,8 +22,15 @@ done
 held=$(dpkg-deb -c first/*.deb)
 for path in ./usr/lib/vramspan/libexec/vramspan/broker ./lib/systemd/system/vramspan-broker.service \
   ./usr/share/vramspan/grafana.json \
+  ./usr/share/bash-completion/completions/vramspan ./usr/share/zsh/vendor-completions/_vramspan \
+  ./usr/share/fish/vendor_completions.d/vramspan.fish \
   ./usr/lib/vramspan/lib/libvramspan_stub.so ./usr/lib/vramspan/lib/vramspan/container.preload; do
   [[ $held == *" $path"* ]] || { echo "the .deb has no $path" >&2; exit 1; }
+done
+
+held=$(tar -tf first/*.tar.gz)
+for path in bash-completion/completions/vramspan zsh/site-functions/_vramspan fish/vendor_completions.d/vramspan.fish; do
+  [[ $held == *"/share/$path"* ]] || { echo "the tarball has no share/$path" >&2; exit 1; }
 done
 
 python3 - first/*.whl installed <<'CODE'

@@ -37,6 +37,8 @@ listing >/packages/before
 dpkg -i /packages/*.deb >/dev/null
 use deb vramspan
 [[ -s /usr/share/doc/vramspan/copyright ]] || die "deb: there is no licence"
+bash -c 'source /usr/share/bash-completion/completions/vramspan && complete -p vramspan' >/dev/null ||
+  die "deb: bash cannot complete"
 vramspan broker serve --run-directory /tmp/broker --capacity device=2GiB,host=2GiB 2>/tmp/broker.log &
 for _ in $(seq 100); do
   vramspan broker status --run-directory /tmp/broker >/dev/null 2>&1 && break

@@ -14,6 +14,7 @@
 #include "tools/vramspan/audit_report.h"
 #include "tools/vramspan/audit_trust.h"
 #include "tools/vramspan/command.h"
+#include "tools/vramspan/option_words.h"
 #include "tools/vramspan/own_folder.h"
 #include "tools/vramspan/run_program.h"
 #include "tools/vramspan/run_start.h"
@@ -41,7 +42,8 @@ class AuditCommand final : public Command {
     options
         .Option("program", program_,
                 "The program and its arguments. Options end at the first word that is no option.")
-        .Required();
+        .Required()
+        .Shown(kProgram);
     options.WordsLast();
     options.Group("How the program runs");
     options
@@ -51,7 +53,8 @@ class AuditCommand final : public Command {
     options.Option("--host-memory", run_.host_memory, "Host memory for it, as for `vramspan run`")
         .Shown("SIZE");
     options.Option("--chunk", run_.chunk, "The unit that moves, as for `vramspan run`")
-        .Shown("SIZE");
+        .Shown("SIZE")
+        .Suggests(ChunkWords());
     options.Flag("--simulate", run_.simulate, "Run the program on the simulated driver");
     options.Flag("--quiet", run_.quiet, "Print errors alone, no warnings and announcements");
     options.Group("What is written");
@@ -85,8 +88,8 @@ class AuditCommand final : public Command {
         "  127  there is no such program\n"
         "\n"
         "Examples\n"
-        "  vramspan audit -- ./train --steps 3\n"
-        "  vramspan audit --top 10 -- ./train --steps 3\n"
+        "  vramspan audit -- python3 train.py --steps 3\n"
+        "  vramspan audit --top 10 -- python3 train.py --steps 3\n"
         "  vramspan audit --trust train.trust -- python3 train.py --steps 3\n"
         "\n"
         "Read more: docs/audit.md, docs/trust.md");

@@ -31,7 +31,7 @@ class BrokerCommand final : public Command {
         "  vramspan broker status                     # who has what, and is due what\n"
         "  vramspan broker set train weight=200 guarantee=8GiB\n"
         "  vramspan broker drain train                # off the devices, to host memory\n"
-        "  vramspan broker cdi --output /etc/cdi/vramspan.json   # for containers\n"
+        "  vramspan broker cdi --output vramspan.json   # for containers, in /etc/cdi\n"
         "\n"
         "Read more: docs/sharing.md");
     for (auto make :

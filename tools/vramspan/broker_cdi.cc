@@ -98,8 +98,8 @@ class Cdi final : public Action {
         "  2  the command line was not understood\n"
         "\n"
         "Examples\n"
-        "  vramspan broker cdi --output /etc/cdi/vramspan.json\n"
-        "  vramspan broker cdi --run-directory /run/vramspan | jq .devices\n"
+        "  vramspan broker cdi --output vramspan.json   # for /etc/cdi\n"
+        "  vramspan broker cdi --hook none\n"
         "\n"
         "Read more: docs/sharing.md");
   }

@@ -37,8 +37,8 @@ class Drain final : public Action {
         "\n"
         "Examples\n"
         "  vramspan broker ",
-        name(), " train\n  vramspan broker ", name(), " 4711\n  vramspan broker ", name(),
-        "\n\n"
+        name(), " train\n  vramspan broker ", name(),
+        "          # everybody\n\n"
         "Read more: docs/sharing.md"));
   }
 

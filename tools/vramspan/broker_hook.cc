@@ -56,8 +56,8 @@ class Hook final : public Action {
         "  2  the command line was not understood\n"
         "\n"
         "Examples\n"
-        "  vramspan broker cdi --output /etc/cdi/vramspan.json    # names it\n"
-        "  vramspan broker cdi-hook --run-directory /run/vramspan < state.json\n"
+        "  vramspan broker cdi --output vramspan.json   # names it\n"
+        "  vramspan broker cdi-hook < state.json\n"
         "\n"
         "Read more: docs/sharing.md");
   }

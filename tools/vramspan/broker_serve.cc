@@ -65,8 +65,8 @@ class Serve final : public Action {
         "\n"
         "Examples\n"
         "  vramspan broker serve\n"
-        "  vramspan broker serve --run-directory /tmp/b --capacity device=8GiB,host=16GiB\n"
-        "  vramspan broker serve --metrics 127.0.0.1:9477\n"
+        "  vramspan broker serve --run-directory broker --capacity device=8GiB,host=16GiB\n"
+        "  vramspan broker serve --metrics-file vramspan.prom\n"
         "\n"
         "Read more: docs/sharing.md");
   }

@@ -67,7 +67,7 @@ class ShowStatus final : public Action {
         "\n"
         "Examples\n"
         "  vramspan broker status\n"
-        "  vramspan broker status --format json | jq '.devices[].tenants[].name'\n"
+        "  vramspan broker status --format json > status.json\n"
         "\n"
         "Read more: docs/sharing.md");
   }

@@ -119,6 +119,14 @@ CommandOption& CommandOption::Shown(const std::string& value) {
   option_->option_text(value);
   return *this;
 }
+CommandOption& CommandOption::Suggests(const std::vector<std::string>& words) {
+  option_->type_name(kOneOf + absl::StrJoin(words, ","));
+  return *this;
+}
+CommandOption& CommandOption::SuggestsListOf(const std::vector<std::string>& words) {
+  option_->type_name(kListOf + absl::StrJoin(words, ","));
+  return *this;
+}
 CommandOption& CommandOption::Excludes(const CommandOption& other) {
   option_->excludes(other.option_);
   return *this;

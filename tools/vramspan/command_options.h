@@ -1,5 +1,5 @@
-// The options of a command. command_options.cc and main.cc alone know the library that parses them:
-// it is slow to compile.
+// The options of a command. command_options.cc, command_table.cc and main.cc alone know the library
+// that parses them: it is slow to compile.
 #ifndef VRAMSPAN_TOOLS_VRAMSPAN_COMMAND_OPTIONS_H_
 #define VRAMSPAN_TOOLS_VRAMSPAN_COMMAND_OPTIONS_H_
 
@@ -9,12 +9,19 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/vramspan/command_table.h"
+
 namespace CLI {
 class App;
 class Option;
 }  // namespace CLI
 
 namespace vramspan {
+
+// What is shown for the value of a word by place that is a program.
+inline constexpr char kProgram[] = "PROGRAM";
+// Where CLI11 has a value's type: the words that completion offers, with commas between them.
+inline constexpr char kOneOf[] = "one of ", kListOf[] = "list of ";
 
 // One option, as what is to hold for it is said. Copies are the same option.
 class CommandOption {
@@ -28,8 +35,12 @@ class CommandOption {
   AtLeastNone();  // A count: what is less than 0 is refused, not taken for a large one.
   CommandOption& ShowDefault();  // The help says what the variable holds now.
   // What the help shows behind the name for the value: "SIZE", or "[=FILE]" where it may be
-  // missing.
+  // missing. Completion offers what it names: the words of "auto|off", files for "FILE", folders
+  // for "DIR", and commands for kProgram. Of a word by place the help shows none.
   CommandOption& Shown(const std::string& value);
+  // Words that completion offers beside that: others may be right as well.
+  CommandOption& Suggests(const std::vector<std::string>& words);
+  CommandOption& SuggestsListOf(const std::vector<std::string>& words);  // "a,b".
   CommandOption& Excludes(const CommandOption& other);
   CommandOption& Needs(const CommandOption& other);
 
@@ -67,6 +78,9 @@ class CommandOptions {
   // An action: one of them is to be chosen.
   CommandOptions Action(const std::string& name, const std::string& summary);
   std::string ChosenAction() const;
+
+  // What all commands of the program take.
+  CommandTable WholeTable() const;
 
   // Once parsed: the option that was given "--", the end of the options, for its value; or none.
   std::optional<std::string> OptionWithoutValue() const;

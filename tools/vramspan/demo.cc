@@ -3,6 +3,7 @@
 
 #include "tools/vramspan/command.h"
 #include "tools/vramspan/demo_run.h"
+#include "tools/vramspan/option_words.h"
 
 namespace vramspan {
 namespace {
@@ -29,19 +30,22 @@ class DemoCommand final : public Command {
     options
         .Option("--chunk", options_.chunk,
                 "The unit that moves: auto, or a power of two from 2MiB to 64MiB (default: auto)")
-        .Shown("SIZE");
+        .Shown("SIZE")
+        .Suggests(ChunkWords());
     options.Flag("--quick", options_.quick, "Use less data, fewer rounds and fewer budgets");
     options.Group("What moves");
     options
         .Option("--policy", options_.policy,
                 "What is evicted if the queue does not tell: arc, clock, cost, cycle, fifo, lfu, "
                 "lru, random, s3fifo or sieve (default: cost)")
-        .Shown("NAME");
+        .Shown("NAME")
+        .Suggests(PolicyWords());
     options
         .Option(
             "--overlap", options_.overlap,
             "What may move beside traced launches: auto, off, proven, safe or all (default: auto)")
-        .Shown("HOW");
+        .Shown("HOW")
+        .Suggests(OverlapWords());
     options.Flag("--declare", options_.declare,
                  "Declare what each launch touches (default: only if launches cannot be traced)");
     options.Group("Device and output");
@@ -64,7 +68,7 @@ class DemoCommand final : public Command {
         "  2  the command line asks for something that is not there\n"
         "\n"
         "Examples\n"
-        "  vramspan demo --device-memory 4GiB\n"
+        "  vramspan demo\n"
         "  vramspan demo --simulate --quick\n"
         "  vramspan demo --simulate --chunk 2MiB --policy clock --format json\n"
         "\n"

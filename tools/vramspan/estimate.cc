@@ -30,6 +30,12 @@ namespace {
 
 constexpr char kWho[] = "vramspan estimate";
 
+std::vector<std::string> CardWords() {
+  std::vector<std::string> words = {"all"};
+  for (const cards::Card& card : cards::All()) words.emplace_back(card.name);
+  return words;
+}
+
 class EstimateCommand final : public Command {
  public:
   std::string name() const override { return "estimate"; }
@@ -39,9 +45,10 @@ class EstimateCommand final : public Command {
 
   void Define(CommandOptions& options) override {
     given_ = options;
-    options.Option(
-        "program", program_,
-        "The program and its arguments. Options end at the first word that is no option.");
+    options
+        .Option("program", program_,
+                "The program and its arguments. Options end at the first word that is no option.")
+        .Shown(kProgram);
     options.WordsLast();
     options.Group("What is estimated");
     options
@@ -53,7 +60,8 @@ class EstimateCommand final : public Command {
     options
         .Option("--card", cards_,
                 "Other cards: all, or a list of names that --list-cards prints (default: none)")
-        .Shown("NAMES");
+        .Shown("NAMES")
+        .SuggestsListOf(CardWords());
     options
         .Option("--link", link_,
                 "The GB/s that the link of these cards reaches, instead of the table's: 12.5 for "

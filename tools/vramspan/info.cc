@@ -43,7 +43,7 @@ class InfoCommand final : public Command {
         "  vramspan info\n"
         "  vramspan info --simulate\n"
         "  vramspan info --format issue\n"
-        "  vramspan info --format json | jq '.devices[0].costs.copy_gb_per_s'\n"
+        "  vramspan info --format json > info.json\n"
         "\n"
         "Read more: docs/budgets.md");
   }

@@ -87,9 +87,11 @@ int main(int argc, char** argv) {
       "`vramspan run` and `vramspan audit` exit as the program does.\n"
       "\n"
       "Examples\n"
-      "  vramspan info             # what this machine's GPUs can do, and what moving costs\n"
-      "  vramspan info --simulate  # the same on a machine without a GPU\n"
-      "  vramspan run -- PROGRAM   # an unchanged program, with more memory than its GPU has\n"
+      "  vramspan info                      # what this machine's GPUs can do, and what moving "
+      "costs\n"
+      "  vramspan info --simulate           # the same on a machine without a GPU\n"
+      "  vramspan run -- python3 train.py   # an unchanged program, with more memory than its GPU "
+      "has\n"
       "\n"
       "Read more: README.md");
   std::map<CLI::App*, vramspan::Command*> commands;

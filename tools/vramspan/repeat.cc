@@ -22,7 +22,9 @@ class RepeatCommand final : public Command {
   }
 
   void Define(CommandOptions& options) override {
-    options.Option("events", file_, "A file that `vramspan run --record-events` wrote").Required();
+    options.Option("events", file_, "A file that `vramspan run --record-events` wrote")
+        .Required()
+        .Shown("FILE");
     options.Option("--format", format_, "text or json").OneOf({"text", "json"}).ShowDefault();
     options.Footer(
         "Whoever changes a rule of the scheduler sees what a live run would have decided\n"
@@ -36,7 +38,7 @@ class RepeatCommand final : public Command {
         "  2  the command line was not understood\n"
         "\n"
         "Examples\n"
-        "  vramspan run --record-events out.events -- python train.py\n"
+        "  vramspan run --record-events out.events -- python3 train.py\n"
         "  vramspan repeat out.events\n"
         "  vramspan repeat --format json out.events\n"
         "\n"

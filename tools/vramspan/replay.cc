@@ -18,6 +18,7 @@
 #include "tools/replay/replay_all.h"
 #include "tools/vramspan/command.h"
 #include "tools/vramspan/damage.h"
+#include "tools/vramspan/option_words.h"
 #include "tools/vramspan/replay_output.h"
 #include "tools/vramspan/replay_progress.h"
 #include "tools/vramspan/replay_shared.h"
@@ -40,7 +41,8 @@ class ReplayCommand final : public Command {
     options
         .Option("traces", files_,
                 "Traces that `vramspan run --record` wrote, or synthetic:NAME (see below)")
-        .Required();
+        .Required()
+        .Shown("FILE");
     options.Group("What is tried");
     options
         .Option("--device-memory", budgets_,
@@ -52,17 +54,20 @@ class ReplayCommand final : public Command {
                 "What is evicted: all, or a list of arc, clock, cost, cycle, fifo, lfu, lru, "
                 "random, s3fifo, sieve and min. min knows the future, and fetches least")
         .Shown("NAMES")
+        .SuggestsListOf(PolicyWords({"all", "min"}))
         .ShowDefault();
     options
         .Option("--chunk", chunks_,
                 "The unit that moves: a list of auto and powers of two from 2MiB to 64MiB")
         .Shown("SIZES")
+        .SuggestsListOf(ChunkWords())
         .ShowDefault();
     options
         .Option("--overlap", overlap_,
                 "What may move beside running work: auto, off, proven, safe, all or declared "
                 "(default: as recorded, else auto)")
-        .Shown("HOW");
+        .Shown("HOW")
+        .Suggests(OverlapWords({"declared"}));
     options
         .Option("--keep", keep_,
                 "Allocations to keep on the device: a list of SIZE:NTH, the size in bytes and the "
@@ -118,7 +123,7 @@ class ReplayCommand final : public Command {
         "  2  the command line was not understood\n"
         "\n"
         "Examples\n"
-        "  vramspan run --record out.vramspan -- python train.py && vramspan replay out.vramspan\n"
+        "  vramspan run --record out.vramspan -- python3 train.py && vramspan replay out.vramspan\n"
         "  vramspan replay out.vramspan --device-memory 8GiB,12GiB --policy all --chunk "
         "auto,2MiB,16MiB\n"
         "  vramspan replay out.vramspan --timeline --curves --format json > replay.json\n"

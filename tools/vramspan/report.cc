@@ -29,7 +29,8 @@ class ReportCommand final : public Command {
             "input", input_,
             "What `vramspan replay --format json` printed, of one program or with --broker, or a "
             "trace, which is replayed first")
-        .Required();
+        .Required()
+        .Shown("FILE");
     options.Option("-o,--output", output_, "The HTML page to write; - is stdout")
         .Required()
         .Shown("FILE");
@@ -55,7 +56,7 @@ class ReportCommand final : public Command {
         "Examples\n"
         "  vramspan report out.vramspan -o report.html\n"
         "  vramspan replay out.vramspan --timeline --curves --format json > replay.json\n"
-        "  vramspan report replay.json -o report.html\n"
+        "  vramspan report replay.json -o replay.html\n"
         "\n"
         "Read more: docs/report.md");
   }

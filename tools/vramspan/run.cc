@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "tools/vramspan/command.h"
+#include "tools/vramspan/option_words.h"
 #include "tools/vramspan/program_file.h"
 #include "tools/vramspan/run_plan.h"
 #include "tools/vramspan/run_start.h"
@@ -54,7 +55,8 @@ class RunCommand final : public Command {
     options
         .Option("program", command_,
                 "The program and its arguments. Options end at the first word that is no option.")
-        .Required();
+        .Required()
+        .Shown(kProgram);
     options.WordsLast();
     options.Group("Memory");
     options
@@ -70,12 +72,14 @@ class RunCommand final : public Command {
     options
         .Option("--chunk", options_.chunk,
                 "The unit that moves: auto, or a power of two from 2MiB to 64MiB (default: auto)")
-        .Shown("SIZE");
+        .Shown("SIZE")
+        .Suggests(ChunkWords());
     options
         .Option("--report", options_.report,
                 "What the program is told about memory: device, budget (the device budget) or "
                 "total (both budgets) (default: device)")
-        .Shown("WHAT");
+        .Shown("WHAT")
+        .Suggests({"device", "budget", "total"});
     options
         .Option("--broker", options_.broker,
                 "The broker that shares the device out: off, require (without one nothing starts), "
@@ -86,13 +90,15 @@ class RunCommand final : public Command {
         .Option("--policy", options_.policy,
                 "What is evicted if the queue does not tell: arc, clock, cost, cycle, fifo, lfu, "
                 "lru, random, s3fifo or sieve (default: cost)")
-        .Shown("NAME");
+        .Shown("NAME")
+        .Suggests(PolicyWords());
     options
         .Option("--overlap", options_.overlap,
                 "What may move beside running work: auto, off, proven, safe or all. auto lets move "
                 "what is known to be safe, and docs/overlap.md says what the others risk (default: "
                 "auto)")
-        .Shown("HOW");
+        .Shown("HOW")
+        .Suggests(OverlapWords());
     options
         .Option("--graphs", options_.graphs,
                 "Graphs whose memory does not fit: launched whole, cut into segments of which each "
@@ -102,7 +108,8 @@ class RunCommand final : public Command {
         .Option("--tracer", options_.tracer,
                 "How launches are seen: auto, hooks, cupti or off. Nothing moves with off "
                 "(default: auto, which takes hooks)")
-        .Shown("HOW");
+        .Shown("HOW")
+        .Suggests({"auto", "hooks", "cupti", "off"});
     options
         .Option("--profile", options_.profile,
                 "Settings that `vramspan tune` found. Options and variables go before them")
@@ -156,9 +163,9 @@ class RunCommand final : public Command {
         "  127  there is no such program\n"
         "\n"
         "Examples\n"
-        "  vramspan run -- python train.py\n"
-        "  vramspan run --device-memory 50% --stats -- ./program --its-own-option\n"
-        "  vramspan run --record out.vramspan -- python train.py && vramspan replay out.vramspan\n"
+        "  vramspan run -- python3 train.py\n"
+        "  vramspan run --device-memory 50% --stats -- python3 train.py --its-own-option\n"
+        "  vramspan run --record out.vramspan -- python3 train.py && vramspan replay out.vramspan\n"
         "\n"
         "Read more: docs/preload.md, docs/budgets.md, docs/overlap.md, docs/trust.md");
   }

@@ -27,9 +27,9 @@ class TraceCommand final : public Command {
         "  vramspan trace info out.vramspan          # who was recorded, where, and how much\n"
         "  vramspan trace stats out.vramspan         # what each kernel took and touched\n"
         "  vramspan trace curves out.vramspan        # how often each policy would miss\n"
-        "  vramspan trace dump out.vramspan | less   # every event, a line each\n"
+        "  vramspan trace dump out.vramspan          # every event, a line each\n"
         "  vramspan trace export out.vramspan --perfetto out.pftrace\n"
-        "  vramspan trace import --pytorch-et et.json.gz -o out.vramspan\n"
+        "  vramspan trace import --pytorch-et et.json.gz -o et.vramspan\n"
         "\n"
         "Read more: docs/replay.md, docs/trace-format.md");
     for (auto make :

@@ -9,6 +9,7 @@
 #include "tools/replay/load_run.h"
 #include "tools/vramspan/amount_text.h"
 #include "tools/vramspan/damage.h"
+#include "tools/vramspan/option_words.h"
 #include "tools/vramspan/replay_options.h"
 #include "tools/vramspan/replay_progress.h"
 #include "tools/vramspan/trace_action.h"
@@ -25,15 +26,17 @@ class Curves final : public Action {
   void Define(CommandOptions& trace) override {
     CommandOptions options =
         trace.Action(name(), "Show how often each policy would miss, by memory");
-    options.Option("trace", path_, "A trace of `vramspan run --record`").Required();
+    options.Option("trace", path_, "A trace of `vramspan run --record`").Required().Shown("FILE");
     options
         .Option("--policy", policies_, "all, or a list of policies and min, which knows the future")
         .Shown("NAMES")
+        .SuggestsListOf(PolicyWords({"all", "min"}))
         .ShowDefault();
     options
         .Option("--chunk", chunks_,
                 "The unit that moves: a list of auto and powers of two from 2MiB to 64MiB")
         .Shown("SIZES")
+        .SuggestsListOf(ChunkWords())
         .ShowDefault();
     options.Option("--points", points_, "How many sizes of device memory, 2 to 1000")
         .Within(2, 1000)

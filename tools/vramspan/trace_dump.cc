@@ -105,7 +105,7 @@ class Dump final : public Action {
 
   void Define(CommandOptions& trace) override {
     CommandOptions options = trace.Action(name(), "Print every event, a line each");
-    options.Option("trace", path_, "A trace of `vramspan run --record`").Required();
+    options.Option("trace", path_, "A trace of `vramspan run --record`").Required().Shown("FILE");
     options.Option("--limit", limit_, "How many events to print at most; 0 prints all")
         .AtLeastNone()
         .Shown("N")
@@ -124,8 +124,8 @@ class Dump final : public Action {
         "  2  the command line was not understood\n"
         "\n"
         "Examples\n"
-        "  vramspan trace dump out.vramspan | less\n"
-        "  vramspan trace dump out.vramspan --format json --limit 1000 | jq .event\n"
+        "  vramspan trace dump out.vramspan\n"
+        "  vramspan trace dump out.vramspan --format json --limit 1000 > events.json\n"
         "\n"
         "Read more: docs/trace-format.md");
   }

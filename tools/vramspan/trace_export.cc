@@ -5,6 +5,7 @@
 #include "tools/replay/new_file.h"
 #include "tools/replay/oracle_general.h"
 #include "tools/vramspan/damage.h"
+#include "tools/vramspan/option_words.h"
 #include "tools/vramspan/replay_options.h"
 #include "tools/vramspan/trace_action.h"
 
@@ -17,7 +18,7 @@ class Export final : public Action {
 
   void Define(CommandOptions& trace) override {
     CommandOptions options = trace.Action(name(), "Write a trace for other tools");
-    options.Option("trace", path_, "A trace of `vramspan run --record`").Required();
+    options.Option("trace", path_, "A trace of `vramspan run --record`").Required().Shown("FILE");
     options.Option("--perfetto", perfetto_, "Write a file for ui.perfetto.dev; - is stdout")
         .Shown("FILE");
     options
@@ -28,6 +29,7 @@ class Export final : public Action {
         .Option("--chunk", chunk_,
                 "The size of those chunks: auto, or a power of two from 2MiB to 64MiB")
         .Shown("SIZE")
+        .Suggests(ChunkWords())
         .ShowDefault();
     options.Flag("--force", force_, "Replace files that are there");
     options.Footer(

@@ -65,8 +65,8 @@ class Import final : public Action {
         "  2  the command line was not understood\n"
         "\n"
         "Examples\n"
-        "  vramspan trace import --pytorch-et et.json.gz --profile trace.json -o out.vramspan\n"
-        "  vramspan trace import --oracle-general cache.zst -o out.vramspan\n"
+        "  vramspan trace import --pytorch-et et.json.gz --profile trace.json -o et.vramspan\n"
+        "  vramspan trace import --oracle-general cache.bin -o cache.vramspan\n"
         "\n"
         "Read more: docs/replay.md");
   }

@@ -24,7 +24,7 @@ class Info final : public Action {
   void Define(CommandOptions& trace) override {
     CommandOptions options =
         trace.Action(name(), "Show who was recorded, where, and how much there is of it");
-    options.Option("trace", path_, "A trace of `vramspan run --record`").Required();
+    options.Option("trace", path_, "A trace of `vramspan run --record`").Required().Shown("FILE");
     options.Option("--format", format_, "How the result is printed")
         .OneOf({"table", "json"})
         .ShowDefault();
@@ -38,7 +38,7 @@ class Info final : public Action {
         "\n"
         "Examples\n"
         "  vramspan trace info out.vramspan\n"
-        "  vramspan trace info out.vramspan --format json | jq .program\n"
+        "  vramspan trace info out.vramspan --format json > info.json\n"
         "\n"
         "Read more: docs/replay.md");
   }

@@ -71,7 +71,7 @@ class Stats final : public Action {
 
   void Define(CommandOptions& trace) override {
     CommandOptions options = trace.Action(name(), "Show what each kernel took and touched");
-    options.Option("trace", path_, "A trace of `vramspan run --record`").Required();
+    options.Option("trace", path_, "A trace of `vramspan run --record`").Required().Shown("FILE");
     options.Option("--top", top_, "How many rows to show, the longest first; 0 shows all")
         .AtLeastNone()
         .Shown("N")

@@ -23,6 +23,7 @@
 #include "tools/vramspan/command.h"
 #include "tools/vramspan/damage.h"
 #include "tools/vramspan/demo_text.h"
+#include "tools/vramspan/option_words.h"
 #include "tools/vramspan/replay_options.h"
 #include "tools/vramspan/replay_progress.h"
 
@@ -52,7 +53,8 @@ class TuneCommand final : public Command {
 
   void Define(CommandOptions& options) override {
     options.Option("traces", files_, "Traces that `vramspan run --record` wrote, or synthetic:NAME")
-        .Required();
+        .Required()
+        .Shown("FILE");
     options.Option("-o,--output", output_, "The profile to write; - is stdout")
         .Required()
         .Shown("FILE");
@@ -67,7 +69,8 @@ class TuneCommand final : public Command {
                 "What may move beside running work: a list of auto, off, proven, safe and all to "
                 "choose from. docs/overlap.md says what each risks (default: as recorded, else "
                 "auto)")
-        .Shown("LIST");
+        .Shown("LIST")
+        .SuggestsListOf(OverlapWords());
     options
         .Option("--prices", prices_,
                 "A file with the device's costs: the output of `vramspan info --format json`, or "
@@ -93,7 +96,7 @@ class TuneCommand final : public Command {
         "\n"
         "Examples\n"
         "  vramspan tune out.vramspan --device-memory 8GiB -o train.profile\n"
-        "  vramspan run --device-memory 8GiB --profile train.profile -- python train.py\n"
+        "  vramspan run --device-memory 8GiB --profile train.profile -- python3 train.py\n"
         "\n"
         "Read more: docs/replay.md");
   }
