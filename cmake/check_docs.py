@@ -13,13 +13,14 @@ import os
 import re
 import sys
 
-PAGES = ("README.md", "CONTRIBUTING.md", "bench", "docs", "examples", "runtime", "tests", "tools")
+PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "bench", "docs", "examples", "runtime", "tests", "tools")
 SKIPPED = ("docs/findings/0", "docs/measurements.md", "tests/fuzz/corpus/")
 # Options and files of other programs.
 FOREIGN_FILES = {"cuda.h"}
 FOREIGN_OPTIONS = set("""
-    --activities --build --cflags --component --config --define-variable --gpu-memory-utilization --gtest_filter
-    --install --libs --long --output-on-failure --prefix --preset --show-error --target --test-dir
+    --activities --build --cflags --component --config --cycles-device --define-variable --disable-dynamic-vram
+    --gpu-memory-utilization --gres --gtest_filter --install --libs --long --mem --output-on-failure --prefix --preset
+    --show-error --target --test-dir
 """.split())
 MOST_WORDS = 25
 SOURCE = (".cc", ".h", ".hpp", ".cu", ".inc", ".c", ".py", ".sh", ".in", ".cmake", ".json", ".txt", ".js", ".html",

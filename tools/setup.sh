@@ -3,10 +3,11 @@
 # is a CUDA Toolkit. Quiet when there is nothing to do. Writes to stderr alone, so that callers' output stays
 # clean.
 #
-# Usage: tools/setup.sh [build | package | test | all]
+# Usage: tools/setup.sh [build | package | test | docs | all]
 #   build   what the library and the tools are built with (tools/demo.sh)
 #   package and what packs them (tools/package/build.sh)
 #   test    and what the default tests need (tools/test.sh)
+#   docs    alone what the documentation site is made with (tools/docs.sh)
 #   all     and what the other stages, the benchmarks and those who edit need (default)
 set -euo pipefail
 exec 1>&2
@@ -25,7 +26,11 @@ test_packages=(
   chromium                       # opens the report's page in its test
   python3                        # makes docs/measurements.md of bench/results, which a test checks
 )
+docs_packages=(
+  python3 python3-sphinx python3-myst-parser python3-sphinx-rtd-theme
+)
 all_packages=(
+  "${docs_packages[@]}"
   libbenchmark-dev
   clang-format
   debootstrap lintian            # try the packages in fresh userlands (tools/package/try.sh)
@@ -41,8 +46,9 @@ case ${1:-all} in
   build) ;;
   package) packages+=(python3) ;;
   test) packages+=("${test_packages[@]}") ;;
+  docs) packages=("${docs_packages[@]}") ;;
   all) packages+=("${test_packages[@]}" "${all_packages[@]}") ;;
-  -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
   *) die "unknown argument '$1' (see --help)" ;;
 esac
 
@@ -92,4 +98,4 @@ if command -v dpkg-query >/dev/null; then
 else
   echo "setup: there is no dpkg, so nothing was installed; install these packages (Debian's names): ${packages[*]}"
 fi
-check_cuda
+[[ ${1:-all} == docs ]] || check_cuda
