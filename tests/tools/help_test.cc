@@ -146,5 +146,14 @@ TEST(Help, SaysWhatValuesAndDefaultsAre) {
                                    HasSubstr("\nMemory:\n"), HasSubstr("\nWhat moves:\n")));
 }
 
+TEST(Help, AValueThatIsMissingIsSaidInPlainWords) {
+  for (const std::string option : {"--overlap", "--record"}) {
+    const Output said = RunBinary("", "run " + option);
+    EXPECT_EQ(said.code, 2);
+    EXPECT_EQ(said.err, "vramspan run: " + option +
+                            " needs a value\n`vramspan run --help` says what there is.\n");
+  }
+}
+
 }  // namespace
 }  // namespace vramspan

@@ -40,6 +40,10 @@ std::string Complaint(const CLI::App* app, const CLI::Error& error) {
     name += " " + app->get_name();
   }
   std::string what = error.what();
+  // CLI11 says of which type the value is, and completion's words stand there.
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && what.ends_with(" missing")) {
+    what = what.substr(0, what.find(": ")) + " needs a value";
+  }
   std::vector<std::string> unknown;
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
       dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
