@@ -17,6 +17,7 @@
 #include "runtime/base/own_descriptor.h"
 #include "runtime/base/process_start.h"
 #include "runtime/base/quiet_write.h"
+#include "runtime/base/user_folder.h"
 
 namespace vramspan {
 namespace {
@@ -56,7 +57,7 @@ class LockedClaims {
       VS_ASSIGN_OR_RETURN(const int file, claims->file_.Get());
       if (SetLock(file, F_WRLCK)) break;
       if (errno != EAGAIN && errno != EACCES && errno != EINTR) {
-        return ClaimsFailure(path, errno);
+        return UserFileFailure(path, errno);
       }
       if (i >= tries) {
         return absl::UnavailableError(absl::StrCat("another program holds ", path));
@@ -74,16 +75,16 @@ class LockedClaims {
   ClaimsTable& table() { return table_; }
   Status Write() {
     VS_ASSIGN_OR_RETURN(const int file, file_.Get());
-    if (lseek(file, 0, SEEK_SET) != 0) return ClaimsFailure(path_, errno);
+    if (lseek(file, 0, SEEK_SET) != 0) return UserFileFailure(path_, errno);
     ++table_.writings;
     const std::string_view bytes(reinterpret_cast<const char*>(&table_), sizeof(table_));
     const int error = WriteQuietly(file, {bytes}, kWritePatience);
-    if (error != 0) return ClaimsFailure(path_, error);
+    if (error != 0) return UserFileFailure(path_, error);
     // What is larger was something else.
     struct stat s;
     if (fstat(file, &s) != 0 ||
         (s.st_size > static_cast<off_t>(sizeof(table_)) && ftruncate(file, sizeof(table_)) != 0)) {
-      return ClaimsFailure(path_, errno);
+      return UserFileFailure(path_, errno);
     }
     return absl::OkStatus();
   }
@@ -103,7 +104,7 @@ class LockedClaims {
     while (have < sizeof(bytes)) {
       const ssize_t got = pread(file, bytes + have, sizeof(bytes) - have, static_cast<off_t>(have));
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return ClaimsFailure(path_, errno);
+      if (got < 0) return UserFileFailure(path_, errno);
       if (got == 0) break;
       have += static_cast<size_t>(got);
     }

@@ -1,13 +1,9 @@
 // Where a claims file is: $XDG_RUNTIME_DIR/vramspan, as it was found at the start.
 //
-// A folder on a file system that may hang, or that locks for one machine alone, is not used. What
-// is known not to hang is looked up by a descriptor from then on, so nothing that is mounted or
-// linked at its path later is waited for. Where the program has closed that it is found anew.
+// What is known not to hang is looked up by a descriptor from then on, so nothing that is mounted
+// or linked at its path later is waited for. Where the program has closed that it is found anew.
 //
-// A link, a pipe, or what others own or may change is left alone.
-//
-// Threads: one at a time. Errors name what is meant. Unavailable: for now, as where there is no
-// descriptor. ResourceExhausted: it is full. FailedPrecondition: it is not to be used.
+// Threads: one at a time. Errors: those of user_folder.h.
 #ifndef VRAMSPAN_RUNTIME_BACKING_CLAIMS_PLACE_H_
 #define VRAMSPAN_RUNTIME_BACKING_CLAIMS_PLACE_H_
 
@@ -39,9 +35,6 @@ class ClaimsPlace {
   const std::string folder_, name_, path_;
   OwnDescriptor opened_;
 };
-
-// An error of the system's with `path`.
-Status ClaimsFailure(const std::string& path, int error);
 
 }  // namespace vramspan
 

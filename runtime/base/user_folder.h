@@ -1,0 +1,42 @@
+// Folders and files of this user's alone, on this machine, in which programs of the user say
+// something to each other.
+//
+// A folder on a file system that may hang, or that locks for one machine alone, is not used. A
+// link, a pipe, or what others own or may change is left alone.
+//
+// Threads: any. Errors name what is meant. Unavailable: for now, as where there is no descriptor.
+// ResourceExhausted: it is full. FailedPrecondition: it is not to be used.
+#ifndef VRAMSPAN_RUNTIME_BASE_USER_FOLDER_H_
+#define VRAMSPAN_RUNTIME_BASE_USER_FOLDER_H_
+
+#include <string>
+
+#include "runtime/base/status.h"
+
+namespace vramspan {
+
+struct UserFolder {
+  std::string parent, name;
+  // The parent is root's and everybody's, as /dev/shm; else it is the user's own.
+  bool shared = false;
+
+  std::string path() const { return parent + "/" + name; }
+};
+
+// A descriptor of it by O_PATH, which is the caller's.
+StatusOr<int> OpenUserFolder(const UserFolder& folder);
+// The same, made where there is none.
+StatusOr<int> MakeUserFolder(const UserFolder& folder);
+
+// The file `name` in it, to read and write, made where there is none. `path` is for messages. The
+// descriptor is the caller's.
+StatusOr<int> OpenUserFile(int folder, const std::string& name, const std::string& path);
+// The same, to be read, of one that is there.
+StatusOr<int> ReadUserFile(int folder, const std::string& name, const std::string& path);
+
+// An error of the system's with `path`.
+Status UserFileFailure(const std::string& path, int error);
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_BASE_USER_FOLDER_H_
