@@ -14,14 +14,18 @@
 
 #include "tests/broker/server/prometheus.h"
 #include "tools/broker/core/decide.h"
-#include "tools/broker/server/exposition.h"
 #include "tools/broker/server/http_request.h"
 #include "tools/broker/server/listen_address.h"
 #include "tools/broker/server/metrics_file.h"
 #include "tools/broker/server/metrics_text.h"
+#include "tools/metrics/exposition.h"
 
 namespace vramspan::broker {
 namespace {
+
+using metrics::Exposition;
+using metrics::Joined;
+using metrics::LabelText;
 
 using broker_test::Prometheus;
 using testing::HasSubstr;

@@ -1,9 +1,8 @@
 // Writes metrics into a file, for node_exporter's textfile collector.
 //
-// Whoever reads it sees all of one text: it is written beside, under a name that nobody guesses,
-// and put in its place. What is in that place already has to be a file that a broker wrote. A
-// folder may hang, as one on a network does. So each text is written by a thread of its own, and
-// no other is begun before that has ended.
+// Whoever reads it sees all of one text (tools/metrics/textfile.h). A folder may hang, as one on a
+// network does. So each text is written by a thread of its own, and no other is begun before that
+// has ended.
 #ifndef VRAMSPAN_TOOLS_BROKER_SERVER_METRICS_FILE_H_
 #define VRAMSPAN_TOOLS_BROKER_SERVER_METRICS_FILE_H_
 

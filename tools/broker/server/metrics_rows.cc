@@ -9,10 +9,14 @@
 
 #include "tools/broker/core/amounts.h"
 #include "tools/broker/core/facts.h"
-#include "tools/broker/server/exposition.h"
+#include "tools/metrics/exposition.h"
 
 namespace vramspan::broker {
 namespace {
+
+using metrics::Exposition;
+using metrics::Joined;
+using metrics::LabelText;
 
 void Sum(Amounts& sum, const Amounts& more) {
   sum.target = Plus(sum.target, more.target);

@@ -5,10 +5,14 @@
 
 #include "tools/broker/core/amounts.h"
 #include "tools/broker/core/facts.h"
-#include "tools/broker/server/exposition.h"
+#include "tools/metrics/exposition.h"
 
 namespace vramspan::broker {
 namespace {
+
+using metrics::Exposition;
+using metrics::Joined;
+using metrics::LabelText;
 
 constexpr std::array<std::string_view, 3> kResults = {"done", "partial", "deferred"};
 // By lease::RefuseCode. No code is 0.

@@ -4,8 +4,8 @@
 // that no two have the same labels.
 //
 // Pure.
-#ifndef VRAMSPAN_TOOLS_BROKER_SERVER_EXPOSITION_H_
-#define VRAMSPAN_TOOLS_BROKER_SERVER_EXPOSITION_H_
+#ifndef VRAMSPAN_TOOLS_METRICS_EXPOSITION_H_
+#define VRAMSPAN_TOOLS_METRICS_EXPOSITION_H_
 
 #include <cstdint>
 #include <initializer_list>
@@ -15,7 +15,7 @@
 
 #include "runtime/base/units.h"
 
-namespace vramspan::broker {
+namespace vramspan::metrics {
 
 // `a="x",b="y"`, from names that are as they must be and values that anybody may have written.
 // Those are shown clean, and cut where they are very long.
@@ -44,6 +44,6 @@ class Exposition {
   std::string name_, text_;
 };
 
-}  // namespace vramspan::broker
+}  // namespace vramspan::metrics
 
-#endif  // VRAMSPAN_TOOLS_BROKER_SERVER_EXPOSITION_H_
+#endif  // VRAMSPAN_TOOLS_METRICS_EXPOSITION_H_

@@ -1,4 +1,4 @@
-#include "tools/broker/server/exposition.h"
+#include "tools/metrics/exposition.h"
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
@@ -7,7 +7,7 @@
 
 #include "runtime/base/clean_text.h"
 
-namespace vramspan::broker {
+namespace vramspan::metrics {
 namespace {
 
 constexpr size_t kMostOfAValue = 200;
@@ -68,4 +68,4 @@ void Exposition::Write(std::string_view suffix, std::string_view labels, std::st
   absl::StrAppend(&text_, " ", value, "\n");
 }
 
-}  // namespace vramspan::broker
+}  // namespace vramspan::metrics
