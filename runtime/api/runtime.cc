@@ -305,6 +305,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   mover.idle_fetches = !audited.has_value();
   mover.prices = prices;
   mover.room = r->lease_.get();
+  mover.showing = &r->showing_;
   VS_ASSIGN_OR_RETURN(r->mover_, Mover::Start(r->memory_.get(), mover));
   if (r->recorder_ != nullptr && traced && mover.own_context && mover.fingerprints) {
     r->recorder_->WatchContents(r->context_, r->memory_.get(), r->mover_.get());
@@ -327,6 +328,12 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   if (r->room_ != nullptr) {
     r->room_->SetListener([runtime = r.get()] { runtime->TellDeviceBudget(); });
   }
+  VS_RETURN_IF_ERROR(
+      r->ShowLive({.uuid = device.uuid,
+                   .name = device.name,
+                   .ordinal = device.ordinal,
+                   .move_gb_per_s = prices.move_gb_per_s,
+                   .flags = measured.has_value() ? LiveRecord::kPricesMeasured : 0}));
   return r;
 }
 
@@ -375,6 +382,8 @@ Runtime::~Runtime() {
     driver_->RecordBackgroundError(
         WriteStatistics(statistics, {.kernels = Tracing::Kernels(kKernelsTold)}));
   }
+  showing_.Use(nullptr);
+  live_.reset();
   if (tracer_ != nullptr) Tracing::Get().Remove(tracer_.get(), memory_->page_map().base());
   audit_.reset();
   if (lease_ != nullptr) lease_->Rest();
@@ -421,6 +430,7 @@ Status Runtime::Free(DevicePtr ptr) {
     if (found && profile_pins_ != nullptr) profile_pins_->Freeing(ptr);
   }
   const Status status = memory_->Free(ptr);
+  showing_.Change();
   if (memory_->has_dying() || (tracer_ != nullptr && mover_->tracking())) mover_->Wake();
   return status;
 }

@@ -11,6 +11,7 @@
 #include "runtime/api/event_recording.h"
 #include "runtime/api/kernel_teacher.h"
 #include "runtime/api/lease_budgets.h"
+#include "runtime/api/live_show.h"
 #include "runtime/api/profile_pins.h"
 #include "runtime/api/tracer.h"
 #include "runtime/backing/device_room.h"
@@ -105,6 +106,8 @@ class Runtime {
   // a larger grant is waited for, a second at most.
   template <typename Call>
   std::invoke_result_t<Call> WithLease(Bytes size, Call allocate);
+  // Others of this user see from here on how it stands.
+  Status ShowLive(LiveDevice device);
   // Lets the launch source tell this runtime of the program's work.
   Status StartTracer(Overlap overlap, GraphLaunch graphs);
 
@@ -121,15 +124,18 @@ class Runtime {
   std::unique_ptr<LeaseBudgets> lease_;        // None: no broker shares the device out.
   std::unique_ptr<DeviceRoom> room_;           // None: no others are looked for.
   std::unique_ptr<Memory> memory_;
+  Showing showing_;
   std::unique_ptr<Mover> mover_;
   std::unique_ptr<Audit> audit_;    // None: this is no audit. The tracer and the mover go after it.
   std::unique_ptr<Tracer> tracer_;  // None: only what is declared is known.
+  std::unique_ptr<LiveShow> live_;  // None: nobody sees how it stands.
 };
 
 template <typename Call>
 std::invoke_result_t<Call> Runtime::WithLease(Bytes size, Call allocate) {
   if (room_ != nullptr) AwaitRoom(size);
   auto allocated = allocate();
+  showing_.Change();
   if (lease_ == nullptr) [[likely]]
     return allocated;
   const auto helps_more = [&] {

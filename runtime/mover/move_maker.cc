@@ -250,6 +250,9 @@ MoveMaker::Slots MoveMaker::Remapped(ChunkMove* move, RemapOutcome outcome, cons
   const bool host_has_room = (host.used() + host.cached()).value < host.budget().value / 4 * 3;
   scheduler_.Remapped(move, outcome, {.now = Now(), .host_has_room = host_has_room});
   if (!done) return {};
+  MovesMade& made = accounts_.stats.made[static_cast<size_t>(move->cause)];
+  ++made.chunks;
+  made.bytes += on.size;
   if (!in) return {.device = on.device_slot};
   // Its host copy is not kept.
   if (c.state == ChunkState::kDevice) return {.host = std::exchange(c.host_slot, kNoSlot)};

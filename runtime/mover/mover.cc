@@ -73,7 +73,8 @@ Mover::Mover(Memory* memory, const MoverOptions& options)
                        .streams = &streams_,
                        .work = &work_,
                        .maker = &maker_,
-                       .recording = &recording_}) {
+                       .recording = &recording_,
+                       .showing = options.showing}) {
   if (options.traced && options.own_context && options.fingerprints) prints_.Load();
 }
 

@@ -33,6 +33,7 @@
 #include "runtime/mover/program_work.h"
 #include "runtime/mover/recording.h"
 #include "runtime/mover/sharing.h"
+#include "runtime/mover/showing.h"
 #include "runtime/mover/signals.h"
 #include "runtime/mover/unmapping.h"
 #include "runtime/mover/work_fingerprints.h"
@@ -59,6 +60,7 @@ struct MoverOptions {
   // The contexts but this one whose work has passed by (BeginUntracked). Null: nobody's does.
   std::vector<CUcontext> (*others)(CUcontext own) = nullptr;
   ContextRoom* room = nullptr;  // For the context of its own. Outlives the mover.
+  Showing* showing = nullptr;   // The same. Null: nobody looks on.
   // Traced work is recorded until all memory has been on the device for so long. None: for good.
   std::optional<Duration> rest_after = RecordingEnd::kLeast;
 };

@@ -2,6 +2,7 @@
 #ifndef VRAMSPAN_RUNTIME_MOVER_MOVER_ACCOUNTS_H_
 #define VRAMSPAN_RUNTIME_MOVER_MOVER_ACCOUNTS_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -33,6 +34,12 @@ struct MoverTimes {
   }
 };
 
+// Moves that have ended well, in all.
+struct MovesMade {
+  uint64_t chunks = 0;
+  Bytes bytes;
+};
+
 struct MoverStatistics {
   uint64_t works = 0, works_held = 0, works_in_place = 0, deadlines = 0;
   Bytes bytes_in, bytes_out, bytes_out_clean;
@@ -47,6 +54,7 @@ struct MoverStatistics {
   uint64_t trials = 0;          // Chunks left on the host to see what that costs.
   uint64_t fetches_unused = 0;  // Evicted again before any work had used them.
   MoverTimes times;
+  std::array<MovesMade, kMoveCauses> made;  // By MoveCause.
 };
 
 // What the program's work does now.

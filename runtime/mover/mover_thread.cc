@@ -27,6 +27,7 @@ constexpr std::chrono::nanoseconds kRoundTime{kRemapTimeNs};
 }  // namespace
 
 Status MoverThread::Start() {
+  if (parts_.showing != nullptr) parts_.showing->Serve(&memory_.mu, parts_.signals);
   VS_ASSIGN_OR_RETURN(thread_, StartThread("vramspan-mover", [this] { Loop(); }));
   return absl::OkStatus();
 }
@@ -60,8 +61,10 @@ bool MoverThread::Turn(std::optional<ScopedContext>* current) {
     parts_.accounts->Record((*current)->status());
   }
   LookForRoom();
+  if (parts_.showing != nullptr) parts_.showing->ShowIfDue();
   if (Round()) {
     last_progress_ = Clock::now();
+    Changed();
     return false;
   }
   {
@@ -214,6 +217,7 @@ void MoverThread::Pause() {
   Scheduler& scheduler = *parts_.scheduler;
   const bool active =
       !scheduler.queue().empty() || scheduler.moving() || parts_.maker->any_detached();
+  if (active) Changed();
   if ((active && idle < kSpin) || scheduler.trials().TimedRuns(Now())) {
     memory_.mu.Unlock();
     std::this_thread::yield();
@@ -231,8 +235,13 @@ void MoverThread::Pause() {
     // What happened on the device meanwhile tells nobody.
     if (parts_.work->begun() != 0 || parts_.streams->draining()) signals.Wake();
   } else {
-    const bool looks = memory_.options().room != nullptr;
-    signals.Sleep(memory_.mu, looks ? kRoomPeriod : std::chrono::milliseconds(0));
+    Duration most = parts_.showing != nullptr ? parts_.showing->Due() : Duration::max();
+    if (memory_.options().room != nullptr) most = std::min<Duration>(most, kRoomPeriod);
+    // None at all would be no end.
+    most = std::max<Duration>(most, std::chrono::microseconds(1));
+    signals.Sleep(memory_.mu, most == Duration::max()
+                                  ? std::chrono::microseconds(0)
+                                  : std::chrono::ceil<std::chrono::microseconds>(most));
   }
 }
 

@@ -15,6 +15,7 @@
 #include "runtime/mover/program_streams.h"
 #include "runtime/mover/program_work.h"
 #include "runtime/mover/recording.h"
+#include "runtime/mover/showing.h"
 #include "runtime/mover/signals.h"
 #include "runtime/scheduler/scheduler.h"
 #include "runtime/scheduler/stalls.h"
@@ -31,6 +32,7 @@ class MoverThread {
     ProgramWork* work;
     MoveMaker* maker;
     Recording* recording;
+    Showing* showing;  // Null: nobody looks on.
   };
   // All outlive it.
   MoverThread(Memory* memory, const Parts& parts)
@@ -66,6 +68,9 @@ class MoverThread {
   // Puts the time since the last look on the account of what the head waits for.
   void AccountStall() VS_REQUIRES(memory_.mu);
   void Pause() VS_EXCLUDES(memory_.mu);
+  void Changed() {
+    if (parts_.showing != nullptr) parts_.showing->ChangeAwake();
+  }
   // Something may be to do though nobody will say so.
   bool MustLook() VS_REQUIRES(memory_.mu);
 

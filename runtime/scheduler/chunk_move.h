@@ -4,6 +4,7 @@
 #ifndef VRAMSPAN_RUNTIME_SCHEDULER_CHUNK_MOVE_H_
 #define VRAMSPAN_RUNTIME_SCHEDULER_CHUNK_MOVE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -12,6 +13,19 @@
 #include "runtime/space/chunk.h"
 
 namespace vramspan {
+
+// Why a chunk moves. The numbers stand in files (api/live_record.h): new ones come last.
+enum class MoveCause : uint8_t {
+  kNeeded = 0,  // To the device: launches that wait use it.
+  kExpected,    // Launches use it that are expected next.
+  kIdle,        // It is hot, and there is nothing else to do.
+  kAskedIn,     // The program asked for that.
+  kRoom,        // To the host: for what launches that wait use.
+  kRoomAhead,   // For what launches use that are expected next.
+  kOverBudget,  // More device memory is used than the budget allows.
+  kAskedOut,    // The program asked for that.
+};
+inline constexpr size_t kMoveCauses = 8;
 
 struct ChunkMove {
   enum class Stage : uint8_t {
@@ -31,6 +45,7 @@ struct ChunkMove {
   bool in = false;     // To the device; else to the host.
   bool clean = false;  // Nothing to copy: the other side holds the same, or there is nothing yet.
   bool explicit_request = false;  // The program asked for it.
+  MoveCause cause = MoveCause::kNeeded;
   // Its memory on the device is mapped before its contents are there: the chunk is unmapped.
   bool ahead = false;
   bool print = false;   // On its way in: its fingerprint is to be taken.

@@ -60,14 +60,14 @@ ChunkMove* Planning::NextMove(const Moment& at, const Conditions& conditions, bo
 }
 
 ChunkMove* Planning::NextOfPlan(const Moment& at, const Conditions& conditions, Bytes pipeline) {
-  ChunkMove* const evicted = NextEviction(conditions, pipeline);
+  ChunkMove* const evicted = NextEviction(at, conditions, pipeline);
   ChunkMove* const begun = evicted != nullptr ? evicted : NextFetch(at, conditions, pipeline);
   // A plan that is carried out has nothing to add to itself, unless it was cut short.
   if (begun != nullptr) again_ |= std::max(plan_.evict.size(), plan_.fetch.size()) >= kMovesAtOnce;
   return begun;
 }
 
-ChunkMove* Planning::NextEviction(const Conditions& conditions, Bytes pipeline) {
+ChunkMove* Planning::NextEviction(const Moment& at, const Conditions& conditions, Bytes pipeline) {
   while (evictions_ < plan_.evict.size()) {
     if (parts_.moves->moving_out() >= pipeline) evictions_ = plan_.evict.size() - 1;
     const ChunkIndex chunk = plan_.evict[evictions_++];
@@ -75,6 +75,7 @@ ChunkMove* Planning::NextEviction(const Conditions& conditions, Bytes pipeline) 
     ChunkMove* const move = parts_.moves->Evict(chunk, always_prints_ || !conditions.running);
     if (move == nullptr) continue;
     move->explicit_request = ServeEvictions(chunk);
+    move->cause = CauseOf(*move, at);
     return move;
   }
   return nullptr;
@@ -89,9 +90,27 @@ ChunkMove* Planning::NextFetch(const Moment& at, const Conditions& conditions, B
       (*parts_.residency)[chunk].size() <= at.available) {
     move = parts_.moves->Fetch(chunk, always_prints_ || !conditions.running);
   }
-  if (move == nullptr) DropFetches();
+  if (move == nullptr) {
+    DropFetches();
+  } else {
+    move->cause = CauseOf(*move, at);
+  }
   returned_ += plan_for_ == For::kNobody && move != nullptr;
   return move;
+}
+
+MoveCause Planning::CauseOf(const ChunkMove& move, const Moment& at) const {
+  if (!move.in) {
+    return move.explicit_request         ? MoveCause::kAskedOut
+           : at.used > at.budget         ? MoveCause::kOverBudget
+           : plan_for_ == For::kExpected ? MoveCause::kRoomAhead
+                                         : MoveCause::kRoom;
+  }
+  if (plan_for_ == For::kNobody) return MoveCause::kIdle;
+  if (plan_for_ == For::kExpected || parts_.queue->empty()) return MoveCause::kExpected;
+  const Work::Kind head = parts_.queue->front()->kind;
+  const bool asked = head == Work::Kind::kFetch || head == Work::Kind::kPin;
+  return asked ? MoveCause::kAskedIn : MoveCause::kNeeded;
 }
 
 bool Planning::ServeEvictions(ChunkIndex chunk) {

@@ -103,11 +103,12 @@ class Planning {
   // When the next plan for it may be made.
   Instant AheadFrom() const { return std::max(made_ + ahead_after_, ahead_not_before_); }
   void SetNextAhead();  // After a plan of work.
+  MoveCause CauseOf(const ChunkMove& move, const Moment& at) const;
   // Whether work may go on.
   bool Make(const Moment& at, const Conditions& conditions);
   bool MayReturn(const Moment& at) const;
   ChunkMove* NextOfPlan(const Moment& at, const Conditions& conditions, Bytes pipeline);
-  ChunkMove* NextEviction(const Conditions& conditions, Bytes pipeline);
+  ChunkMove* NextEviction(const Moment& at, const Conditions& conditions, Bytes pipeline);
   ChunkMove* NextFetch(const Moment& at, const Conditions& conditions, Bytes pipeline);
   // Work at the head of the queue may have asked that the chunk leaves: once is enough, or work
   // that wants it back would never be done with. Whether some had.

@@ -21,6 +21,7 @@
 #include "tools/vramspan/program_file.h"
 #include "tools/vramspan/run_plan.h"
 #include "tools/vramspan/run_start.h"
+#include "tools/vramspan/top_records.h"
 
 namespace vramspan {
 namespace {
@@ -219,6 +220,8 @@ class RunCommand final : public Command {
       const Status removed = RemoveRecording(option, *path);
       if (!removed.ok()) return Refuse(removed);
     }
+    // What killed programs have left would be there until somebody looks at those that run.
+    static_cast<void>(top::Find(top::Places()));
     std::vector<char*> arguments;
     for (std::string& word : command_) arguments.push_back(word.data());
     arguments.push_back(nullptr);
