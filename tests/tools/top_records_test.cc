@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <thread>
 
@@ -219,8 +220,10 @@ TEST_F(TopRecords, WhatARecordSaysIsShownCleanAndBounded) {
 
 TEST_F(TopRecords, OneThatIsWrittenMeanwhileIsReadWholeOrNotAtAll) {
   LiveRecord a = Own(), b = Own();
-  std::memset(static_cast<void*>(&a.moved), 0x11, sizeof(a.moved));
-  std::memset(static_cast<void*>(&b.moved), 0x22, sizeof(b.moved));
+  // On both sides of the middle.
+  constexpr size_t kFilled = sizeof(a.moved) + sizeof(a.decisions);
+  std::memset(reinterpret_cast<char*>(&a) + offsetof(LiveRecord, moved), 0x11, kFilled);
+  std::memset(reinterpret_cast<char*>(&b) + offsetof(LiveRecord, moved), 0x22, kFilled);
   const std::string bytes[2] = {Bytes(a), Bytes(b)};
   Write(a);
   std::atomic<bool> end{false};
@@ -240,8 +243,8 @@ TEST_F(TopRecords, OneThatIsWrittenMeanwhileIsReadWholeOrNotAtAll) {
   for (int i = 0; i < 300; ++i) {
     for (const top::Seen& one : Find().seen) {
       ++seen;
-      const std::string_view moved(reinterpret_cast<const char*>(&one.record.moved),
-                                   sizeof(one.record.moved));
+      const std::string_view moved(
+          reinterpret_cast<const char*>(&one.record) + offsetof(LiveRecord, moved), kFilled);
       EXPECT_EQ(moved.find_first_not_of(moved[0]), std::string_view::npos) << "halves of two";
     }
   }
