@@ -1,6 +1,5 @@
 #include "runtime/api/live_file.h"
 
-#include <absl/cleanup/cleanup.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,7 +21,7 @@ namespace vramspan {
 namespace {
 
 constexpr std::chrono::milliseconds kWritePatience{10};
-constexpr int kExitTries = 20;
+constexpr int kExitTries = 100;
 
 uint64_t SteadyNow() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
@@ -97,6 +96,8 @@ Status LiveFile::Write(LiveRecord* record) {
     // Later there may be a descriptor, or room.
     if (written.ok() || absl::IsUnavailable(written)) return absl::OkStatus();
     if (written_ && absl::IsResourceExhausted(written)) return absl::OkStatus();
+    // An empty file would stay, or what was true once.
+    RemoveFrom(places_.front());
     places_.erase(places_.begin());
     written_ = false;
     if (places_.empty()) return written;
@@ -108,9 +109,8 @@ Status LiveFile::WriteTo(const UserFolder& place, const LiveRecord& record) {
   const std::string path = place.path() + "/" + name_;
   OwnDescriptor file;
   {
-    VS_ASSIGN_OR_RETURN(const int folder, MakeUserFolder(place));
-    const auto shut = absl::MakeCleanup([folder] { close(folder); });
-    VS_ASSIGN_OR_RETURN(const int opened, OpenUserFile(folder, name_, path));
+    VS_ASSIGN_OR_RETURN(const OpenedFolder folder, MakeUserFolder(place));
+    VS_ASSIGN_OR_RETURN(const int opened, OpenUserFile(folder.at(), name_, path));
     file.Adopt(opened);
   }
   VS_ASSIGN_OR_RETURN(const int now, file.Get());
@@ -125,10 +125,12 @@ void LiveFile::Remove() {
   // Nor is it written any more.
   const std::vector<UserFolder> places = std::exchange(places_, {});
   if (!written_ || static_cast<uint32_t>(getpid()) != own_.pid) return;
-  const StatusOr<int> folder = OpenUserFolder(places.front());
-  if (!folder.ok()) return;
-  unlinkat(*folder, name_.c_str(), 0);
-  close(*folder);
+  RemoveFrom(places.front());
+}
+
+void LiveFile::RemoveFrom(const UserFolder& place) {
+  const StatusOr<OpenedFolder> folder = OpenUserFolder(place);
+  if (folder.ok()) unlinkat(folder->at(), name_.c_str(), 0);
 }
 
 }  // namespace vramspan

@@ -1,7 +1,7 @@
 // The file of a live record, in which others see how a runtime stands (live_place.h).
 //
-// It is opened for each writing. So a child of fork does not have it. A file that is mapped would
-// end the program where somebody cuts it short.
+// It is opened for each writing: a child of fork has it only where that falls into one. A file that
+// is mapped would end the program where somebody cuts it short.
 //
 // Threads: Write one at a time. The file goes when this does, or when the process ends by exit().
 #ifndef VRAMSPAN_RUNTIME_API_LIVE_FILE_H_
@@ -31,6 +31,7 @@ class LiveFile final : private LeavesAtExit {
  private:
   Status WriteTo(const UserFolder& place, const LiveRecord& record) VS_REQUIRES(writing_);
   void Remove() VS_REQUIRES(writing_);
+  void RemoveFrom(const UserFolder& place) VS_REQUIRES(writing_);
   void LeaveAtExit() override;
 
   const LiveRecord own_;  // Whose it is.

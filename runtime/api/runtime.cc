@@ -533,6 +533,7 @@ void Runtime::TellDeviceBudget() {
     if (tracer_ != nullptr) tracer_->BudgetIs(budget);
   }
   if (memory_->supply().filling()) memory_->supply().PrepareHost();
+  showing_.Change();
   mover_->Wake();
 }
 

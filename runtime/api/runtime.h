@@ -3,6 +3,8 @@
 #ifndef VRAMSPAN_RUNTIME_API_RUNTIME_H_
 #define VRAMSPAN_RUNTIME_API_RUNTIME_H_
 
+#include <absl/cleanup/cleanup.h>
+
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -134,8 +136,8 @@ class Runtime {
 template <typename Call>
 std::invoke_result_t<Call> Runtime::WithLease(Bytes size, Call allocate) {
   if (room_ != nullptr) AwaitRoom(size);
+  const auto shown = absl::MakeCleanup([this] { showing_.Change(); });
   auto allocated = allocate();
-  showing_.Change();
   if (lease_ == nullptr) [[likely]]
     return allocated;
   const auto helps_more = [&] {

@@ -21,9 +21,9 @@ StatusOr<int> ClaimsPlace::Folder() {
   if (opened_.held()) {
     if (const StatusOr<int> at = opened_.Get(); at.ok()) return at;
   }
-  VS_ASSIGN_OR_RETURN(const int at, MakeUserFolder({folder_, kFolder, /*shared=*/false}));
+  VS_ASSIGN_OR_RETURN(OpenedFolder folder, MakeUserFolder({folder_, kFolder, /*shared=*/false}));
   opened_.Close();
-  opened_.Adopt(at);
+  opened_.Adopt(folder.Release());
   return opened_.Get();
 }
 

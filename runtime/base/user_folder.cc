@@ -1,6 +1,5 @@
 #include "runtime/base/user_folder.h"
 
-#include <absl/cleanup/cleanup.h>
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -33,48 +32,52 @@ bool IsForAll(const struct stat& s) {
 }
 
 // Others may hang, or lock for one machine alone.
-bool IsLocal(int descriptor) {
+Status CheckLocal(int descriptor, const std::string& path) {
   constexpr uint32_t kXfs = 0x58465342, kZfs = 0x2fc12fc1, kRamfs = 0x858458f6;
   struct statfs s;
-  if (fstatfs(descriptor, &s) != 0) return false;
+  if (fstatfs(descriptor, &s) != 0) return UserFileFailure(path, errno);
   const auto kind = static_cast<uint32_t>(s.f_type);
-  return kind == TMPFS_MAGIC || kind == kRamfs || kind == EXT4_SUPER_MAGIC || kind == kXfs ||
-         kind == BTRFS_SUPER_MAGIC || kind == OVERLAYFS_SUPER_MAGIC || kind == kZfs ||
-         kind == F2FS_SUPER_MAGIC;
+  if (kind == TMPFS_MAGIC || kind == kRamfs || kind == EXT4_SUPER_MAGIC || kind == kXfs ||
+      kind == BTRFS_SUPER_MAGIC || kind == OVERLAYFS_SUPER_MAGIC || kind == kZfs ||
+      kind == F2FS_SUPER_MAGIC) {
+    return absl::OkStatus();
+  }
+  return NotToBeUsed(path, "it may not be on this machine");
 }
 
 // `within` a folder, or by its path.
 template <typename IsGood>
-StatusOr<int> Open(int within, const std::string& name, const std::string& path, IsGood is_good) {
+StatusOr<OpenedFolder> Open(int within, const std::string& name, const std::string& path,
+                            IsGood is_good) {
   const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC | (within == AT_FDCWD ? 0 : O_NOFOLLOW);
   const int at = openat(within, name.c_str(), flags);
   if (at < 0) return UserFileFailure(path, errno);
-  auto shut = absl::MakeCleanup([at] { close(at); });
+  OpenedFolder opened(at);
   // Before anything else is asked of it.
-  if (!IsLocal(at)) return NotToBeUsed(path, "it may not be on this machine");
+  VS_RETURN_IF_ERROR(CheckLocal(at, path));
   struct stat s;
+  if (fstat(at, &s) != 0) return UserFileFailure(path, errno);
+  if (!opened.held()) return UserFileFailure(path, EBADF);
   // Another user's runtime folder, as after su, is not to be littered.
-  if (fstat(at, &s) != 0 || !is_good(s)) {
+  if (!is_good(s)) {
     return NotToBeUsed(path, "it is not a folder of this user's, or others may change it");
   }
-  std::move(shut).Cancel();
-  return at;
+  return opened;
 }
 
-StatusOr<int> OpenFolder(const UserFolder& folder, bool make) {
-  VS_ASSIGN_OR_RETURN(const int parent,
+StatusOr<OpenedFolder> OpenFolder(const UserFolder& folder, bool make) {
+  VS_ASSIGN_OR_RETURN(const OpenedFolder parent,
                       Open(AT_FDCWD, folder.parent, folder.parent, [&](const struct stat& s) {
                         return folder.shared ? IsForAll(s) : IsOurs(s, S_IFDIR, 0);
                       }));
-  const auto shut = absl::MakeCleanup([parent] { close(parent); });
   const char* const name = folder.name.c_str();
   // Whatever the program's mask says: a folder that nobody can use would stay. Another program may
   // be faster.
-  if (make && mkdirat(parent, name, 0700) == 0) {
-    static_cast<void>(fchmodat(parent, name, 0700, 0));
+  if (make && faccessat(parent.at(), name, F_OK, 0) != 0 && mkdirat(parent.at(), name, 0700) == 0) {
+    static_cast<void>(fchmodat(parent.at(), name, 0700, 0));
   }
   const mode_t forbidden = folder.shared ? kOthersMayDoAnything : kOthersMayChange;
-  return Open(parent, folder.name, folder.path(),
+  return Open(parent.at(), folder.name, folder.path(),
               [forbidden](const struct stat& s) { return IsOurs(s, S_IFDIR, forbidden); });
 }
 
@@ -82,11 +85,13 @@ StatusOr<int> OpenFile(int folder, const std::string& name, const std::string& p
   const int file =
       openat(folder, name.c_str(), how | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
   if (file < 0) return UserFileFailure(path, errno);
+  const FileIdentity opened = FileIdentity::Of(file);
   struct stat s;
   if (fstat(file, &s) == 0 && IsOurs(s, S_IFREG, kOthersMayDoAnything) && s.st_nlink == 1) {
     if ((s.st_mode & 0600) != 0600) static_cast<void>(fchmod(file, 0600));
     return file;
   }
+  if (!(FileIdentity::Of(file) == opened)) return UserFileFailure(path, EBADF);
   close(file);
   return NotToBeUsed(path, "it is not a file of this user's alone");
 }
@@ -103,6 +108,7 @@ Status UserFileFailure(const std::string& path, int error) {
     case EINTR:
     case EAGAIN:
     case ENOLCK:
+    case EBADF:  // The program closes what it does not know.
       return absl::UnavailableError(text);
     case ENOSPC:
     case EDQUOT:
@@ -113,11 +119,17 @@ Status UserFileFailure(const std::string& path, int error) {
   }
 }
 
-StatusOr<int> OpenUserFolder(const UserFolder& folder) {
+OpenedFolder::~OpenedFolder() {
+  if (held()) close(at_);
+}
+
+StatusOr<OpenedFolder> OpenUserFolder(const UserFolder& folder) {
   return OpenFolder(folder, /*make=*/false);
 }
 
-StatusOr<int> MakeUserFolder(const UserFolder& folder) { return OpenFolder(folder, /*make=*/true); }
+StatusOr<OpenedFolder> MakeUserFolder(const UserFolder& folder) {
+  return OpenFolder(folder, /*make=*/true);
+}
 
 StatusOr<int> OpenUserFile(int folder, const std::string& name, const std::string& path) {
   return OpenFile(folder, name, path, O_RDWR | O_CREAT);

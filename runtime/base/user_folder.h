@@ -10,7 +10,9 @@
 #define VRAMSPAN_RUNTIME_BASE_USER_FOLDER_H_
 
 #include <string>
+#include <utility>
 
+#include "runtime/base/file_identity.h"
 #include "runtime/base/status.h"
 
 namespace vramspan {
@@ -23,10 +25,29 @@ struct UserFolder {
   std::string path() const { return parent + "/" + name; }
 };
 
-// A descriptor of it by O_PATH, which is the caller's.
-StatusOr<int> OpenUserFolder(const UserFolder& folder);
+// A descriptor of a folder, by O_PATH. The program may close any number, and have it for something
+// else: what is not held any more is let be.
+class OpenedFolder {
+ public:
+  explicit OpenedFolder(int at) : at_(at), identity_(FileIdentity::Of(at)) {}
+  OpenedFolder(OpenedFolder&& other) noexcept
+      : at_(std::exchange(other.at_, -1)), identity_(other.identity_) {}
+  OpenedFolder& operator=(OpenedFolder&&) = delete;
+  ~OpenedFolder();
+
+  int at() const { return at_; }
+  // It is the caller's from here on.
+  int Release() { return std::exchange(at_, -1); }
+  bool held() const { return at_ >= 0 && FileIdentity::Of(at_) == identity_; }
+
+ private:
+  int at_;
+  FileIdentity identity_;
+};
+
+StatusOr<OpenedFolder> OpenUserFolder(const UserFolder& folder);
 // The same, made where there is none.
-StatusOr<int> MakeUserFolder(const UserFolder& folder);
+StatusOr<OpenedFolder> MakeUserFolder(const UserFolder& folder);
 
 // The file `name` in it, to read and write, made where there is none. `path` is for messages. The
 // descriptor is the caller's.

@@ -64,7 +64,8 @@ class Brokered : public ::testing::Test {
   }
   std::unique_ptr<ToldProgram> Start() {
     auto program = std::make_unique<ToldProgram>(
-        folder_, std::map<std::string, std::string>{{"VRAMSPAN_BROKER", folder_}});
+        folder_,
+        std::map<std::string, std::string>{{"VRAMSPAN_BROKER", folder_}, {"VRAMSPAN_TOP", "off"}});
     EXPECT_EQ(program->Line(), "ready") << program->err();
     return program;
   }

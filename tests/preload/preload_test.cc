@@ -182,8 +182,11 @@ TEST(Preload, AProgramThatDiesLeavesNothingBehind) {
   std::string home = (std::filesystem::temp_directory_path() / "vramspan-dies-XXXXXX").string();
   ASSERT_NE(mkdtemp(home.data()), nullptr);
   const std::string token = "VRAMSPAN_TEST_TOKEN=" + home;
-  const std::string places =
-      token + " HOME=" + home + " TMPDIR=" + home + " XDG_CACHE_HOME=" + home;
+  std::string run = home + "-run-XXXXXX";
+  ASSERT_NE(mkdtemp(run.data()), nullptr);
+  // A live record stays until the next look (docs/top.md).
+  const std::string places = token + " HOME=" + home + " TMPDIR=" + home +
+                             " XDG_CACHE_HOME=" + home + " XDG_RUNTIME_DIR=" + run;
   const std::set<std::string> shared = Files("/dev/shm");
   for (const auto& [scenario, signal] :
        {std::pair("dies_killed", SIGKILL), {"dies_aborted", SIGABRT}, {"dies_trapped", SIGTRAP}}) {
@@ -194,6 +197,7 @@ TEST(Preload, AProgramThatDiesLeavesNothingBehind) {
     EXPECT_EQ(Files("/dev/shm"), shared) << scenario;
   }
   std::filesystem::remove_all(home);
+  std::filesystem::remove_all(run);
 }
 
 TEST(Preload, ContextsComeAndGo) {

@@ -43,7 +43,8 @@ class Top : public ::testing::Test {
     environment.insert({{"XDG_RUNTIME_DIR", run()},
                         {"SIMCUDA_DEVICE_MEMORY", "320MiB"},
                         {"VRAMSPAN_DEVICE_MEMORY", "64MiB"},
-                        {"VRAMSPAN_BROKER", "off"}});
+                        {"VRAMSPAN_BROKER", "off"},
+                        {"VRAMSPAN_TOP", "on"}});
     auto program = std::make_unique<ToldProgram>(folder_, environment);
     EXPECT_EQ(program->Line(), "ready") << program->err();
     return program;

@@ -24,7 +24,12 @@ namespace vramspan {
 
 class LiveRecords : public ::testing::Test {
  protected:
-  LiveRecords() { std::filesystem::create_directory(folder()); }
+  LiveRecords() { MakeFolder(); }
+  // Whatever the mask is.
+  void MakeFolder() const {
+    std::filesystem::create_directory(folder());
+    chmod(folder().c_str(), 0700);
+  }
 
   const std::string& run() const { return run_.path(); }
   std::string folder() const { return run() + "/vramspan"; }

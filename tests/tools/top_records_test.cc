@@ -177,7 +177,7 @@ TEST_F(TopRecords, LinksPipesFoldersAndWhatOthersMayReadAreNotFollowed) {
   EXPECT_THAT(found.notes, ::testing::Each(HasSubstr("is not a file of this user's alone")));
   if (geteuid() != 0) return;  // Only root can give a file away.
   std::filesystem::remove_all(folder());
-  std::filesystem::create_directory(folder());
+  MakeFolder();
   Write(Own());
   ASSERT_EQ(chown(PathOf(Own()).c_str(), 65534, 65534), 0);
   EXPECT_THAT(Find().notes, ElementsAre(HasSubstr("is not a file of this user's alone")));

@@ -70,8 +70,7 @@ class TopCommand final : public Command {
         "Examples\n"
         "  vramspan top\n"
         "  vramspan top --once --format json\n"
-        "  vramspan top 4711 --interval 5 --format json   # for a service's log\n"
-        "  vramspan top --metrics /var/lib/prometheus/node-exporter/vramspan.prom\n"
+        "  vramspan top --once --metrics vramspan.prom   # without --once each 15 s\n"
         "\n"
         "Read more: docs/top.md");
   }

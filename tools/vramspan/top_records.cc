@@ -127,11 +127,11 @@ class Finder {
   void LookInto(const UserFolder& place) {
     struct stat s;
     if (lstat(place.path().c_str(), &s) != 0) return;
-    const StatusOr<int> at = OpenUserFolder(place);
-    if (!at.ok()) return Note(std::string(at.status().message()));
-    const auto shut = absl::MakeCleanup([&at] { close(*at); });
-    if (fstat(*at, &s) != 0 || !folders_.insert({s.st_dev, s.st_ino}).second) return;
-    const int listed = openat(*at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const StatusOr<OpenedFolder> opened = OpenUserFolder(place);
+    if (!opened.ok()) return Note(std::string(opened.status().message()));
+    const int at = opened->at();
+    if (fstat(at, &s) != 0 || !folders_.insert({s.st_dev, s.st_ino}).second) return;
+    const int listed = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR* const folder = listed < 0 ? nullptr : fdopendir(listed);
     if (folder == nullptr) {
       if (listed >= 0) close(listed);
@@ -145,7 +145,7 @@ class Finder {
       if (++files > kMostFiles) {
         return Note(absl::StrCat(place.path(), " has more than ", kMostFiles, " records"));
       }
-      LookAt(*at, name, place.path() + "/" + name);
+      LookAt(at, name, place.path() + "/" + name);
     }
   }
 
@@ -182,6 +182,8 @@ class Finder {
     }
     seen.elsewhere = r.space != space_ || space_ == 0;
     const uint64_t now = SteadyNow();
+    // Before the machine started.
+    if (seen.elsewhere && r.written > now) return;
     const bool forgotten = r.written < now && now - r.written > kForgotten;
     if (seen.elsewhere ? forgotten : !Lives(r)) return Remove(folder, name);
     seen.program = Clean(r.program);
