@@ -72,7 +72,7 @@ endfunction()
 
 function(vramspan_finish_shipped)
   get_property(targets GLOBAL PROPERTY VRAMSPAN_SHIPPED)
-  add_custom_target(shipped DEPENDS ${targets} vramspan_man)
+  add_custom_target(shipped DEPENDS ${targets} vramspan_man vramspan_completions)
   if(NOT VRAMSPAN_BUILD_TESTS)
     return()
   endif()

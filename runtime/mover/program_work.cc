@@ -118,9 +118,12 @@ void ProgramWork::Submit(StreamWork* work) {
   if (work->barrier()) memory_.unknown_work.fetch_add(1, std::memory_order_relaxed);
   // Having come this far also says that what the stream carried before tracking is done.
   work->needs_arrival = state != nullptr && state->unrecorded;
+  const bool looked = scheduler_.planning().pending();
   if (scheduler_.work().Submit(work, At())) {
     GoesOn(work);
-    if (state->in_flight.size() > kUnpolled) signals_.Wake();
+    // What is expected may count again, and the thread sleep without an end.
+    const bool expects = !looked && scheduler_.planning().pending();
+    if (expects || state->in_flight.size() > kUnpolled) signals_.Wake();
     return;
   }
   ++accounts_.stats.works_held;

@@ -238,6 +238,17 @@ json HostileReplay() {
     curve["trace"] = evil;
     if (curve["policy"] == "lru") curve["policy"] = evil;
   }
+  // So large that a double does not tell the next size apart.
+  json huge = replay["curves"][0];
+  json points = json::array();
+  for (const double less : {128., 0.}) {
+    json point = huge["points"][0];
+    point["device_memory_bytes"] = std::pow(2., 60) - less;
+    points.push_back(point);
+  }
+  huge["points"] = points;
+  huge["policy"] = "sieve";
+  replay["curves"].push_back(huge);
   json& first = replay["runs"][0];
   first["predicted_ms"] = 1e15;
   first["slowdown"] = 1e15;

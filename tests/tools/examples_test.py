@@ -184,13 +184,25 @@ class Examples:
         return len(commands)
 
 
+def installed(binary, top):
+    """A copy that others cannot change, whatever the umask of the build was: `vramspan broker cdi` refuses another."""
+    build, place = os.path.dirname(os.path.dirname(binary)), os.path.join(top, "i")
+    for name in ("bin/vramspan", "lib/libvramspan_preload.so", "lib/libvramspan_stub.so",
+                 "lib/libvramspan_cupti_tracer.so", "lib/vramspan", "lib/simcuda", "libexec"):
+        os.makedirs(os.path.dirname(os.path.join(place, name)), exist_ok=True)
+        subprocess.run(["cp", "-r", os.path.join(build, name), os.path.join(place, name)], check=True)
+    subprocess.run(["chmod", "-R", "go-w", place], check=True)
+    return os.path.join(place, "bin", "vramspan")
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__.split("\n\n")[1])
-    # Sockets' paths are short.
-    top = tempfile.mkdtemp(prefix="vramspan examples ")
+    # What others can change is refused, and sockets' paths are short.
+    os.umask(0o022)
+    top = tempfile.mkdtemp(prefix="ex ")
     try:
-        examples = Examples(os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2]), top)
+        examples = Examples(installed(os.path.realpath(sys.argv[1]), top), os.path.realpath(sys.argv[2]), top)
         commands = examples.run_all()
     finally:
         shutil.rmtree(top, ignore_errors=True)

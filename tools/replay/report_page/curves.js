@@ -6,9 +6,11 @@ function curveSpec(one, curves) {
     return { name: curve.policy, look: look(curve.policy), points, floor: isBound(curve.policy),
       error: curve.sampled ? 100 * curve.error : 0 };
   });
+  // A step that sizes so large cannot be told apart by would never come to an end.
+  const steps = (_, __, low, high) => Array.from({ length: 60 }, (_, power) => 2 ** power).filter((size) => size > high / 2 ** 50);
   const sizes = series.flatMap((entry) => entry.points.map((point) => point.x));
   return { name: "Miss ratio against memory, one line per policy", height: 330, series,
-    x: { label: "device memory", size: 30, space: 80, incrs: Array.from({ length: 60 }, (_, power) => 2 ** power),
+    x: { label: "device memory", size: 30, space: 80, incrs: steps,
       values: (_, ticks) => ticks.map((tick) => sizeText(tick, exact)) },
     y: { label: "misses, % of accesses", values: (_, ticks) => ticks.map(exact) },
     range: (_, high) => [0, high > 70 ? 100 : Math.max(1, high) * 1.05],
