@@ -182,7 +182,7 @@ TEST(AuditTest, BadUsage) {
   const Output help = RunBinary("", "audit --help");
   EXPECT_EQ(help.code, 0);
   EXPECT_THAT(help.out, AllOf(HasSubstr("--output"), HasSubstr("Exit status"),
-                              HasSubstr("vramspan audit --top 10 -- ./train --steps 3")));
+                              HasSubstr("vramspan audit --top 10 -- python3 train.py --steps 3")));
 }
 
 TEST(AuditTest, AReportIsWrittenOverOnlyWhenForced) {
