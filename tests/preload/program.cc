@@ -337,9 +337,11 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"ipc_closes_shared", [](Program* p) { IpcWhereAllIsClosed(p, true); }},
     {"ipc_full", &IpcWithoutRoom},
     {"ipc_mute", &IpcBesideTheMute},
+    {"ipc_reduce", &ReduceByIpc},
     {"ipc_waits", &IpcBesideOneThatWaits},
     {"ipc_refused", &IpcRefused},
     {"nvml", &AskNvml},
+    {"own_host_memory", &UseOwnHostMemory},
     {"peers_afar", &CopyFromAfar},
     {"peers_apart", &CopyApart},
     {"peers_disabled", &PeersDisabled},
@@ -358,8 +360,10 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
     {"process", &SayWhatIsWanted},
     {"queries", &AskQueries},
     {"pools_synchronised", &PoolsAreTrimmedBySynchronising},
+    {"register", &RegisterAndHandOut},
     {"rescue", &Rescue},
     {"rescue_each", &RescueEach},
+    {"sleep", &SleepAndWake},
     {"sync_memops", [](Program* p) { AskToWait(p, false); }},
     {"sync_memops_pt", [](Program* p) { AskToWait(p, true); }},
     {"table", &CheckTable},
@@ -388,13 +392,10 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
 };
 
 const std::map<std::string, std::function<void(Program*, const std::string&)>> kCallScenarios = {
-    {"contexts_end", &EndContexts},
-    {"lifetimes", &FreeInStreamOrder},
-    {"look_up", &LookUp},
-    {"peers", &UsePeers},
-    {"streams_end", &EndStreams},
-    {"texref", &BindTexture},
-    {"vmm_beside", &VmmBesideLaunches},
+    {"contexts_end", &EndContexts}, {"lifetimes", &FreeInStreamOrder},
+    {"look_up", &LookUp},           {"patched", &PatchAllocation},
+    {"peers", &UsePeers},           {"streams_end", &EndStreams},
+    {"texref", &BindTexture},       {"vmm_beside", &VmmBesideLaunches},
 };
 
 }  // namespace

@@ -115,6 +115,17 @@ void IpcRefused(Program* p);
 void IpcWhereAllIsClosed(Program* p, bool shared_table);
 void IpcBesideTheMute(Program* p);
 void IpcBesideOneThatWaits(Program* p);
+// Two processes that signal each other in memory that they share (program_ipc_reduce.cc).
+void ReduceByIpc(Program* p);
+// Host memory that the program makes by the VMM calls, memory that it gives away and takes again at
+// its address, and memory that it registers or hands out, beside 64 MiB that are worked on
+// (program_beside.cc).
+void UseOwnHostMemory(Program* p);
+void SleepAndWake(Program* p);
+void RegisterAndHandOut(Program* p);
+// A library that has written into the "driver"'s own functions of allocation, or into what lookups
+// "answered", "_before" the program called any or "_after" (program_patched.cc). x86-64 alone.
+void PatchAllocation(Program* p, const std::string& how);
 // Another tool asks for CUPTI in the middle of it all: "asks" for it by dlsym, "binds" to it, or
 // "finalizes" it first (program_tool.cc). Says on stderr how often it launched.
 void ToolAsksForCupti(Program* p, const std::string& how);
