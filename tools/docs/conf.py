@@ -14,6 +14,7 @@ root_doc = "README"
 extensions = ["myst_parser"]
 include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/**.md", "bench/**.md",
                     "runtime/README.md", "tests/README.md", "examples/traces/README.md", "tools/broker/README.md",
+                    "third_party/uplot/README.md",
                     "tools/simcuda/*.md"]
 exclude_patterns = ["build"]
 source_suffix = {".md": "markdown"}
