@@ -23,7 +23,8 @@ constexpr char kLiveVersion = '1';
 #define VRAMSPAN_LIVE_COUNTERS(X)                                                               \
   X(device_budget)                                                                              \
   X(device_used)                                                                                \
-  X(device_cached) X(host_budget) X(host_used) X(host_cached) X(allocations) X(allocated_bytes) \
+  X(device_cached)                                                                              \
+  X(host_budget) X(host_used) X(host_cached) X(allocations) X(allocated_bytes)                  \
       X(peak_allocated_bytes) X(chunks) X(works) X(works_held) X(works_in_place) X(deadlines)   \
           X(bytes_in) X(bytes_out) X(bytes_out_clean) X(bytes_in_place) X(fetches) X(evictions) \
               X(fetches_unused) X(moves_failed) X(returned) X(trials) X(rests) X(hold_ns)       \

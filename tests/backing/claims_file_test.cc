@@ -160,6 +160,14 @@ TEST_F(ClaimsFileTest, OfAnotherNamespaceAClaimCountsUntilItLapses) {
   EXPECT_EQ(Ahead(), Bytes(0));
 }
 
+// Two start together: one looks at the clock first, and the other has the lock first.
+TEST_F(ClaimsFileTest, TheClaimOfWhoLookedAtTheClockLaterCounts) {
+  ClaimsFile other = Make();
+  ASSERT_TRUE(Say(&other, MiB(256)).ok());
+  now_ -= std::chrono::milliseconds(50);
+  EXPECT_EQ(Ahead(), MiB(256));
+}
+
 TEST_F(ClaimsFileTest, AClaimIsWrittenWhereItIsNewsOrOld) {
   ClaimsFile own = Make();
   ASSERT_TRUE(Say(&own, MiB(1)).ok());
