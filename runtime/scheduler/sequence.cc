@@ -56,32 +56,21 @@ Sequence::Seen Sequence::Saw(Work* work) {
 
 void Sequence::LookBack(const Work& work) {
   ++counted_;
-  const uint32_t first = work.wanted.chunks.empty() ? 0 : work.wanted.chunks[0].value;
-  if (first != 0 && counted_ > kFar) {
-    bool any = false;
-    for (uint64_t i = 0; i <= 2 * kAside; ++i) {
-      any |= far_expected_[(counted_ - kAside + i) % far_expected_.size()] == first;
-    }
-    far_ += (any - far_) / kFarMemory;
-    far_weight_ += (1 - far_weight_) / kFarMemory;
+  const auto first_of = [](absl::Span<const ChunkIndex> chunks) {
+    return chunks.empty() ? ChunkIndex() : chunks[0];
+  };
+  for (Foresight* const sees : {&near_, &far_}) {
+    sees->Came(first_of(work.wanted.chunks));
+    uint64_t next = 0;
+    const bool known = forecast_.Next(absl::MakeSpan(&next, 1), sees->ahead() - 1) != 0;
+    const auto found = known ? sets_.find(next) : sets_.end();
+    sees->Expects(found == sets_.end() ? ChunkIndex() : first_of(found->second.chunks));
   }
-  LookFar();
-}
-
-void Sequence::LookFar() {
-  uint64_t far = 0;
-  uint32_t first = 0;
-  if (forecast_.Next(absl::MakeSpan(&far, 1), kFar - 1) != 0) {
-    const auto found = sets_.find(far);
-    if (found != sets_.end() && !found->second.chunks.empty())
-      first = found->second.chunks[0].value;
-  }
-  far_expected_[(counted_ + kFar) % far_expected_.size()] = first;
 }
 
 size_t Sequence::sight() const {
-  const bool sure = counted_ > 2 * kFar && far_ >= kFarSure * far_weight_;
-  return sure ? kExpectedWorks : kLeastExpected;
+  const bool far = counted_ > 2 * kFar && far_.share() > kAsSure * near_.share();
+  return far ? kExpectedWorks : kLeastExpected;
 }
 
 void Sequence::Next(size_t skipped, size_t most, const KernelHistory& history,

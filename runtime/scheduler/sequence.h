@@ -10,7 +10,6 @@
 #include <absl/functional/function_ref.h>
 #include <absl/types/span.h>
 
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "runtime/placement/forecast.h"
 #include "runtime/placement/kernel_history.h"
 #include "runtime/placement/types.h"
+#include "runtime/scheduler/foresight.h"
 #include "runtime/scheduler/work.h"
 
 namespace vramspan {
@@ -48,9 +48,10 @@ class Sequence {
   void Next(size_t skipped, size_t most, const KernelHistory& history,
             absl::FunctionRef<void(const QueuedWork&)> expect);
   bool confident() const { return forecast_.confident(); }
-  // So many works ahead it is worth to look: far, where most of what came had been expected far
-  // ahead, its first chunk at about its place. Where a program chooses what comes next, the next
-  // works may be sure, and what is expected behind them displaces what it may choose.
+  // So many works ahead it is worth to look: far, where what is expected far ahead comes about as
+  // surely as what is expected next. Where a program chooses what comes next, the next works may be
+  // sure, and what is expected behind them displaces what it may choose. Where some of its memory
+  // is elsewhere in each round, near and far are unsure alike, and the rest is worth looking at.
   size_t sight() const;
   // Works may have been submitted that it did not see.
   void Interrupted() { forecast_.Interrupted(); }
@@ -58,11 +59,11 @@ class Sequence {
   uint64_t misses() const { return forecast_.misses(); }
 
  private:
-  // How many works are far; how far from its place what was expected may come; over how many works
-  // it is counted how often that came, and how often it must. Choices, tried on the six traces of
-  // examples/traces and on a program that chooses between two models.
-  static constexpr uint64_t kFar = 512, kAside = 16;
-  static constexpr double kFarMemory = 2048, kFarSure = 0.65;
+  // How many works ahead is near, and far; and how sure far must be, of how sure near is. Choices,
+  // tried on thirteen traces and on programs that choose between two models
+  // (docs/findings/0055-how-far-ahead-to-look.md).
+  static constexpr uint64_t kNear = 32, kFar = 512;
+  static constexpr double kAsSure = 0.75;
   static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
   struct Set {
     uint64_t kernel = 0;
@@ -72,14 +73,12 @@ class Sequence {
     std::vector<ChunkIndex> chunks;
   };
 
-  // Whether what came was expected long before, at about its place; and what is expected now.
+  // Whether what came was expected before; and what is expected now.
   void LookBack(const Work& work);
-  void LookFar();
 
   Forecast forecast_;
-  std::array<uint32_t, 2 * kFar> far_expected_{};  // First chunks; 0: nothing.
+  Foresight near_{kNear}, far_{kFar};
   uint64_t counted_ = 0;
-  double far_ = 0, far_weight_ = 0;          // So many of what came of late were expected, of all.
   absl::flat_hash_map<uint64_t, Set> sets_;  // What work of a signature wanted last.
   size_t chunks_ = 0;                        // Of all sets.
 };
