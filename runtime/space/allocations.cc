@@ -7,7 +7,10 @@
 namespace vramspan {
 namespace {
 
-int ChosenLog2(Bytes size) { return size < MiB(128) ? 24 : kMaxChunkLog2; }
+int ChosenLog2(Bytes size) {
+  if (size >= MiB(128)) return kMaxChunkLog2;
+  return size >= MiB(32) ? 25 : 24;
+}
 
 }  // namespace
 

@@ -29,10 +29,10 @@ TEST(ChunkSizesFor, FollowsTheRequest) {
   EXPECT_THAT(ChunkSizesFor(MiB(2), 0), ElementsAre(21));
   EXPECT_THAT(ChunkSizesFor(MiB(2) + Bytes(1), 0), ElementsAre(22));
   EXPECT_THAT(ChunkSizesFor(MiB(20), 0), ElementsAre(24, 22));
-  EXPECT_THAT(ChunkSizesFor(MiB(32), 0), ElementsAre(24, 24));
-  EXPECT_THAT(ChunkSizesFor(MiB(46), 0), ElementsAre(24, 24, 23, 22, 21));
-  EXPECT_THAT(ChunkSizesFor(MiB(128) - MiB(2), 0),
-              ElementsAre(24, 24, 24, 24, 24, 24, 24, 23, 22, 21));
+  EXPECT_THAT(ChunkSizesFor(MiB(30), 0), ElementsAre(24, 23, 22, 21));
+  EXPECT_THAT(ChunkSizesFor(MiB(32), 0), ElementsAre(25));
+  EXPECT_THAT(ChunkSizesFor(MiB(46), 0), ElementsAre(25, 23, 22, 21));
+  EXPECT_THAT(ChunkSizesFor(MiB(128) - MiB(2), 0), ElementsAre(25, 25, 25, 24, 23, 22, 21));
   EXPECT_THAT(ChunkSizesFor(MiB(128), 0), ElementsAre(26, 26));
   EXPECT_THAT(ChunkSizesFor(MiB(256), 0), ElementsAre(26, 26, 26, 26));
   EXPECT_THAT(ChunkSizesFor(MiB(300), 0), ElementsAre(26, 26, 26, 26, 25, 23, 22));
