@@ -277,6 +277,8 @@ TEST(ReplayCommand, MistakesExitWithTwoAndSayWhatIsAllowed) {
       {"synthetic:loop,layers=100000,passes=1000000", "at most"},
       {"synthetic:training,layers=10000,passes=100000", "at most"},
       {"synthetic:training,group=0", "'group=0'"},
+      {"synthetic:choice,models=0", "'models=0'"},
+      {"synthetic:choice,layers=10000,turns=10000", "at most"},
   };
   for (const auto& c : cases) {
     const bool whole = std::string(c.arguments).empty() || c.arguments[0] == 's';

@@ -62,6 +62,20 @@ TEST(SimulatedMover, OverlappingStreamsTakeAsLongAsTheyDid) {
   }
 }
 
+TEST(SimulatedMover, AProgramThatChoosesTakesAsLongAsItDid) {
+  const RecordedRun run = Synthetic("choice,models=3,layers=5,turns=2,requests=30,mib=16");
+  EXPECT_EQ(run.works.size(), 300u);
+  EXPECT_EQ(run.allocations.size(), 15u);
+  EXPECT_EQ(Replay(run, {.device_memory = run.PeakBytes()}).predicted, run.Duration());
+  const RecordedRun other = Synthetic("choice,models=3,layers=5,turns=2,requests=30,mib=16,seed=2");
+  const auto sets = [](const RecordedRun& of) {
+    std::vector<uint32_t> all;
+    for (const RecordedWork& work : of.works) all.push_back(work.set);
+    return all;
+  };
+  EXPECT_NE(sets(run), sets(other)) << "it chooses by the seed";
+}
+
 // Two thirds of what a training moves is dead, and the rest takes its time.
 TEST(SimulatedMover, WhatIsGivenUpIsNotCopied) {
   const RecordedRun plain = Synthetic("training,layers=8,passes=12,lead=2000");

@@ -47,6 +47,12 @@ Keys TrainingKeys() {
           {"lead", 5, 0, 60'000'000}, {"written", 1, 0, 1},        {"lifetimes", 0, 0, 1}};
 }
 
+Keys ChoiceKeys() {
+  return {{"seed", 1, 0, UINT64_MAX}, {"models", 2, 1, 100},        {"layers", 24, 1, 10'000},
+          {"turns", 20, 1, 10'000},   {"requests", 40, 1, 100'000}, {"mib", 64, 1, 1 << 20},
+          {"us", 100, 1, 60'000'000}, {"lead", 5, 0, 60'000'000},   {"written", 0, 0, 1}};
+}
+
 uint64_t Of(const Keys& keys, std::string_view name) {
   const auto key =
       std::find_if(keys.begin(), keys.end(), [&](const Key& k) { return k.name == name; });
@@ -203,6 +209,28 @@ StatusOr<RecordedRun> Training(std::string_view spec, const Keys& keys) {
   return writer.Take(spec);
 }
 
+// Each request goes to one of several models, by no rule, and passes its layers some turns.
+StatusOr<RecordedRun> Choice(std::string_view spec, const Keys& keys) {
+  const uint64_t models = Of(keys, "models"), layers = Of(keys, "layers");
+  const uint64_t turns = Of(keys, "turns"), requests = Of(keys, "requests");
+  if (layers * turns * requests > kMostWorks) return TooMany(spec, layers * turns * requests);
+  std::mt19937_64 random(Of(keys, "seed"));
+  Writer writer(keys);
+  for (uint64_t i = 0; i < models * layers; ++i) {
+    writer.Allocate(MiB(Of(keys, "mib")),
+                    absl::StrCat("model ", i / layers, " layer ", i % layers));
+  }
+  for (uint64_t request = 0; request < requests; ++request) {
+    const uint64_t model = random() % models;
+    for (uint64_t turn = 0; turn < turns; ++turn) {
+      for (uint64_t i = 0; i < layers; ++i) {
+        writer.Work("layer", {static_cast<uint32_t>(model * layers + i)}, Of(keys, "us"), 0);
+      }
+    }
+  }
+  return writer.Take(spec);
+}
+
 RecordedRun Random(std::string_view spec, const Keys& keys) {
   std::mt19937_64 random(Of(keys, "seed"));
   const auto below = [&](uint64_t n) { return random() % n; };
@@ -240,18 +268,23 @@ bool IsSynthetic(std::string_view spec) { return spec.starts_with(kPrefix); }
 StatusOr<RecordedRun> SyntheticRun(std::string_view spec) {
   std::vector<std::string_view> words = absl::StrSplit(spec.substr(kPrefix.size()), ',');
   const std::string_view kind = words.front();
-  if (kind != "loop" && kind != "sweep" && kind != "random" && kind != "training") {
+  if (kind != "loop" && kind != "sweep" && kind != "random" && kind != "training" &&
+      kind != "choice") {
     return absl::InvalidArgumentError(
         absl::StrCat("'", Repeated(spec),
                      "' is not a synthetic run; use synthetic:loop, synthetic:sweep, "
-                     "synthetic:random or synthetic:training"));
+                     "synthetic:random, synthetic:training or synthetic:choice"));
   }
-  Keys keys = kind == "random" ? RandomKeys() : kind == "training" ? TrainingKeys() : LoopKeys();
+  Keys keys = kind == "random"     ? RandomKeys()
+              : kind == "training" ? TrainingKeys()
+              : kind == "choice"   ? ChoiceKeys()
+                                   : LoopKeys();
   for (size_t i = 1; i < words.size(); ++i) {
     VS_RETURN_IF_ERROR(Fill(words[i], spec, &keys));
   }
   if (kind == "random") return Random(spec, keys);
   if (kind == "training") return Training(spec, keys);
+  if (kind == "choice") return Choice(spec, keys);
   return Loop(spec, keys, kind == "sweep");
 }
 
