@@ -229,6 +229,43 @@ RecordedRun HalvesRun(uint32_t allocations, int laps) {
   return run;
 }
 
+// Edges of a graph, and the ranks of its nodes, which are allocated last: one launch goes over
+// both, again and again.
+RecordedRun EdgesAndRanks() {
+  RecordedRun run;
+  run.codes.push_back({.name = "pass_on", .shape = 1});
+  const Bytes sizes[] = {GiB(4), MiB(128)};
+  std::vector<RecordedRange> both;
+  for (uint32_t a = 0; a < 2; ++a) {
+    run.allocations.push_back({.size = sizes[a], .allocated = 0});
+    run.steps.push_back({RecordedStep::Kind::kAllocate, a});
+    both.push_back({.allocation = a,
+                    .size = sizes[a].value,
+                    .slot = static_cast<uint16_t>(a),
+                    .write = a == 1});
+  }
+  const uint32_t set = run.AddSet(both);
+  for (uint64_t time = 0; run.works.size() < 20; time += 3'000'000) {
+    run.steps.push_back({RecordedStep::Kind::kWork, static_cast<uint32_t>(run.works.size())});
+    run.works.push_back({.submitted = time, .start = time, .end = time + 2'000'000, .set = set});
+  }
+  return run;
+}
+
+TEST(SimulatedMover, SmallArgumentsComeOfLaunchesThatDoNotFit) {
+  const RecordedRun run = EdgesAndRanks();
+  ASSERT_TRUE(run.Check().ok()) << run.Check();
+  for (const ReplayOverlap overlap : {ReplayOverlap::kOff, ReplayOverlap::kSafe}) {
+    const ReplayResult r =
+        Replay(run, {.device_memory = GiB(3), .overlap = overlap, .moves = true});
+    // The edges are the first 256 chunks, of 16 MiB.
+    uint64_t ranks = 0, edges = 0;
+    for (const auto& move : r.moves) (move.chunk.value > 256 ? ranks : edges) += move.in;
+    EXPECT_EQ(ranks, 8u) << "once, and they stay";
+    EXPECT_EQ(edges, 0u);
+  }
+}
+
 // With kSafe neither half may move while the other is in use, and what was hidden is fetched for
 // its launch and not mapped for the one before.
 TEST(SimulatedMover, HalvesAreNotMappedForEachOther) {

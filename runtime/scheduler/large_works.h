@@ -1,0 +1,25 @@
+// Launches that name more than the device has room for. They run with part of it on the host, and
+// what lies on the device has come there first, not because it is worth most.
+//
+// Of nothing better being known, each argument is taken to be read as often as the others, so a
+// byte of a small one is worth more there: the ranks of a graph beside its edges, a vector beside a
+// matrix. What is read at random comes from the host at a thousandth of its speed on the device. A
+// small argument that was of no use there costs an eighth of the launch's memory at most.
+//
+// Pure: no clock, no lock.
+#ifndef VRAMSPAN_RUNTIME_SCHEDULER_LARGE_WORKS_H_
+#define VRAMSPAN_RUNTIME_SCHEDULER_LARGE_WORKS_H_
+
+#include "runtime/scheduler/residency.h"
+#include "runtime/scheduler/work.h"
+
+namespace vramspan {
+
+// Where the launch names more than `room` and lacks small arguments of it: has all others served
+// where they lie (`wanted.in_place`), so that these come. Whether it did. What it names of chunks
+// that it does not touch most likely counts for nothing.
+bool ServeAllButSmall(Work* work, const Residency& residency, Bytes room);
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_SCHEDULER_LARGE_WORKS_H_
