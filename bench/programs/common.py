@@ -57,3 +57,25 @@ def torch_setup():
     torch.backends.cuda.enable_flash_sdp(False)
     torch.backends.cuda.enable_mem_efficient_sdp(False)
     return torch
+
+
+def link(torch):
+    """Bytes a second of the link: in while nothing leaves, and each way while both are busy."""
+    host = [torch.empty(1 << 28, dtype=torch.uint8, pin_memory=True) for _ in range(2)]
+    device = [torch.empty(1 << 28, dtype=torch.uint8, device="cuda") for _ in range(2)]
+    streams = [torch.cuda.Stream() for _ in range(2)]
+
+    def into():
+        with torch.cuda.stream(streams[0]):
+            device[0].copy_(host[0], non_blocking=True)
+
+    def both():
+        into()
+        with torch.cuda.stream(streams[1]):
+            host[1].copy_(device[1], non_blocking=True)
+
+    rates = [(1 << 28) / (min(timed(way, torch.cuda.synchronize) for _ in range(5)) / 1e3) for way in (into, both)]
+    del device
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    return rates

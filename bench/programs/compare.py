@@ -43,6 +43,23 @@ CASES = {
     "jax-platform": (["jax_products.py"], {"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"}),
     "cupy": (["cupy_arrays.py"], {}),
     "static-cudart": (["./buffers"], {}),
+    "stencil": (["./stencil", "--gib", "2"], {}),
+    "lu": (["./lu", "--gib", "2"], {}),
+    "align": (["./align", "--gib", "2"], {}),
+    "sort": (["./sort", "--gib", "2"], {}),
+    "bfs": (["./graph", "bfs", "--gib", "2"], {}),
+    "pagerank": (["./graph", "pagerank", "--gib", "2"], {}),
+    "pools": (["./pools", "--gib", "2"], {}),
+    "quantised": (["./quantised", "--gib", "2"], {}),
+    "quantised-graphs": (["./quantised", "graphs", "--gib", "2"], {}),
+    "quantised-experts": (["./quantised", "moe", "--gib", "2"], {}),
+    "quantised-experts-graphs": (["./quantised", "moe", "graphs", "--gib", "2"], {}),
+    "lora": (["models.py", "lora", "--gib", "2"], {}),
+    "unet": (["models.py", "unet", "--gib", "2"], {}),
+    "vae": (["models.py", "vae", "--gib", "2"], {}),
+    "gnn": (["models.py", "gnn", "--gib", "2"], {}),
+    "dlrm": (["models.py", "dlrm", "--gib", "2"], {}),
+    "fft": (["models.py", "fft", "--gib", "2"], {}),
     "llama-cpp": (["llama_cpp.py", "16"], {}),
     "llama-cpp-no-graphs": (["llama_cpp.py", "16"], {"GGML_CUDA_DISABLE_GRAPHS": "1"}),
     "two-at-once": (["two.py"], {}),
@@ -104,7 +121,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", metavar="CASE")
     parser.add_argument("--vramspan", type=pathlib.Path, default=HERE.parents[1] / "build/release/bin/vramspan")
-    parser.add_argument("--binaries", type=pathlib.Path, help="where `buffers` is")
+    parser.add_argument("--binaries", type=pathlib.Path, help="where the programs are that nvcc made")
     parser.add_argument("--budgets", default="100,75,50,25")
     parser.add_argument("--overlap", default="auto")
     parser.add_argument("--tracer", default="auto")

@@ -6,7 +6,7 @@ what is beyond --limit of AdamW's states lies in pinned host memory, where the o
 """
 import argparse
 
-from common import digest, median, repeated, report, torch_setup
+from common import digest, link, median, repeated, report, torch_setup
 
 torch = torch_setup()
 # Of the fused ways the one whose backward pass gives the same bits each time.
@@ -90,22 +90,7 @@ def put_in_place(model, optimizer):
     return kept
 
 
-def both_ways():
-    """Bytes a second of the link each way, both ways at once."""
-    host = [torch.empty(1 << 28, dtype=torch.uint8, pin_memory=True) for _ in range(2)]
-    device = [torch.empty(1 << 28, dtype=torch.uint8, device="cuda") for _ in range(2)]
-    streams = [torch.cuda.Stream() for _ in range(2)]
-
-    def cross():
-        with torch.cuda.stream(streams[0]):
-            device[0].copy_(host[0], non_blocking=True)
-        with torch.cuda.stream(streams[1]):
-            host[1].copy_(device[1], non_blocking=True)
-
-    return (1 << 28) / (min(repeated(cross, torch.cuda.synchronize, 5)) / 1e3)
-
-
-rate = both_ways() if args.limit and args.peak else None
+rate = link(torch)[1] if args.limit and args.peak else None
 model = Model().cuda()
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=args.optimizer == "fused",
                               foreach=args.optimizer == "foreach")
