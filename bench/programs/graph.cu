@@ -9,8 +9,8 @@
 constexpr int kBlocks = 2048, kThreads = 256;
 
 Graph MakeGraph(double bytes) {
-  // A page has 32 edges, an offset, and at most 13 bytes of what is computed.
-  const auto pages = std::max<size_t>(1024, static_cast<size_t>(bytes / (32 * 4 + 8 + 13)));
+  // A page has some 31 edges, an offset and a level.
+  const auto pages = std::max<size_t>(1024, static_cast<size_t>(bytes / (31 * 4 + 8 + 4)));
   uint64_t* offsets = Allocate<uint64_t>(pages + 1);
   Degrees<<<kBlocks, kThreads>>>(offsets, pages);
   size_t temporary_bytes = 0;

@@ -71,7 +71,7 @@ double Bound(const Options& options, size_t n) {
 int main(int argc, char** argv) {
   const Options options(argc, argv, 8, 3);
   const auto side = static_cast<size_t>(std::sqrt(options.Bytes() / sizeof(float)));
-  const size_t n = std::max(size_t{1}, side / kTile) * kTile;
+  const size_t n = (side + kTile - 1) / kTile * kTile;
   float* m = Allocate<float>(n * n);
   const size_t peak = allocated_bytes;
   const std::vector<double> times = Repeated(

@@ -11,6 +11,7 @@ They need about --gib (8) of the device. With --limit the bytes that must cross 
 link takes for them; each function says which and why. B is the limit, and at no time are more bytes on the device.
 """
 import argparse
+import itertools
 import math
 
 from common import digest, link, median, repeated, report, torch_setup
@@ -63,7 +64,7 @@ def peak_both_ways():
 def lora():
     """The frozen weights, W bytes, are read on the way there and on the way back, and never change: W - B come in each time."""
     width = 4096 if large else 256
-    model = nn.Sequential(*[Block(width) for _ in range(max(1, int(size * 0.8 / (24 * width**2))))])
+    model = nn.Sequential(*[Block(width) for _ in range(max(1, int(size * 0.75 / (24 * width**2))))])
     x = torch.randn(1, 512 if large else 64, width, device="cuda")
     frozen = sum(p.numel() * 2 for p in model.parameters() if not p.requires_grad)
     step, result = trained(model, lambda: (model(x) - x.roll(1, 1)).float().square().mean())
@@ -74,7 +75,7 @@ def unet():
     """Activations are nearly all of it: see peak_both_ways."""
     model = UNet(128 if large else 64).cuda()
     side = 128 if large else 32
-    x = torch.randn(max(1, round(args.gib * 3)), 4, side, side, device="cuda")
+    x = torch.randn(max(1, round(args.gib * 3.3)), 4, side, side, device="cuda")
     return *trained(model, lambda: (model(x) - x.flip(0)).float().square().mean()), peak_both_ways
 
 
@@ -112,7 +113,7 @@ def vae():
 
 def gnn():
     """Features and activations are nearly all of it: see peak_both_ways."""
-    nodes = max(1024, int(size / (9 * 1024)))
+    nodes = max(1024, int(size / (8 * 1024)))
     model = Sage(256).cuda()
     x = torch.randn(nodes, 256, device="cuda")
     neighbours = (nodes * torch.rand(nodes, 16, device="cuda", dtype=torch.float64) ** 3).long()
@@ -159,7 +160,7 @@ def dlrm():
 def fft():
     """An array is read and another written, and the same back: so each byte is written once a lap and read once. What is
     beyond B at the peak leaves once and comes in once."""
-    n = max(i for i in range(8, int((size / 24) ** (1 / 3)) + 2) if i == 8 or all(p in (2, 3, 5, 7) for p in factors(i)))
+    n = next(i for i in itertools.count(math.ceil((size / 24) ** (1 / 3))) if smooth(i))
     x = torch.randn(n, n, n, device="cuda", dtype=torch.complex64)
     state = {"x": x, "norm": x.abs().square().mean().item()}
     del x
@@ -176,8 +177,12 @@ def fft():
     return lap, result, peak_both_ways
 
 
-def factors(i):
-    return [p for p in range(2, i + 1) if i % p == 0 and all(p % q for q in range(2, p))]
+def smooth(i):
+    """Whether no factor is above 7: of such sizes transforms are fast."""
+    for p in (2, 3, 5, 7):
+        while i % p == 0:
+            i //= p
+    return i == 1
 
 
 rates = link(torch) if args.limit else None

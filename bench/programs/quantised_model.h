@@ -2,6 +2,8 @@
 #ifndef VRAMSPAN_BENCH_PROGRAMS_QUANTISED_MODEL_H_
 #define VRAMSPAN_BENCH_PROGRAMS_QUANTISED_MODEL_H_
 
+#include <cmath>
+
 #include "quantised_kernels.h"
 
 constexpr int kPrompt = 128;
@@ -21,7 +23,7 @@ struct Shape {
     experts = moe ? 8 : 1;
     choices = moe ? 2 : 1;
     layers = 1;
-    layers = std::max(1, static_cast<int>(bytes / (static_cast<double>(Layer()) * sizeof(Block))));
+    layers = static_cast<int>(std::ceil(bytes / (static_cast<double>(Layer()) * sizeof(Block))));
   }
   size_t Router() const { return choices == 1 ? 0 : static_cast<size_t>(experts) * width / kBlock; }
   size_t Matrix() const { return static_cast<size_t>(inner) * width / kBlock; }
