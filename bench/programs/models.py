@@ -29,7 +29,7 @@ parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.R
 parser.add_argument("what", choices=["lora", "unet", "vae", "gnn", "dlrm", "fft"])
 parser.add_argument("--gib", type=float, default=8.0)
 parser.add_argument("--laps", type=int, default=8)
-parser.add_argument("--limit", type=float, help="GiB of device memory: prints what must cross beside it; on nothing else it bears")
+parser.add_argument("--limit", type=float, help="GiB of device memory: prints a bound, and changes nothing else")
 args = parser.parse_args()
 size = args.gib * 2**30
 large = args.gib >= 2
@@ -62,13 +62,14 @@ def peak_both_ways():
 
 
 def lora():
-    """The frozen weights, W bytes, are read on the way there and on the way back, and never change: W - B come in each time."""
+    """The frozen weights, W bytes, are read on the way there and on the way back, and never change. On the way there W - B of
+    them come in. At the turn activations live too, so of all that is read on the way back the peak - B come in."""
     width = 4096 if large else 256
     model = nn.Sequential(*[Block(width) for _ in range(max(1, int(size * 0.75 / (24 * width**2))))])
     x = torch.randn(1, 512 if large else 64, width, device="cuda")
     frozen = sum(p.numel() * 2 for p in model.parameters() if not p.requires_grad)
     step, result = trained(model, lambda: (model(x) - x.roll(1, 1)).float().square().mean())
-    return step, result, lambda: (2 * beyond(frozen), 0)
+    return step, result, lambda: (beyond(frozen) + beyond(torch.cuda.max_memory_allocated()), 0)
 
 
 def unet():
@@ -172,7 +173,9 @@ def fft():
     def result():
         norm = state["x"].abs().square().mean().item()
         right = abs(norm / state["norm"] - 1) < 1e-4
-        return digest(state["x"].cpu().numpy()) + ("" if right else " WRONG")
+        # All bits in a sum, and in their order those of some.
+        bits = torch.view_as_real(state["x"]).view(torch.int32).sum(dtype=torch.int64).item()
+        return digest(str(bits), state["x"].flatten()[::61].cpu().numpy()) + ("" if right else " WRONG")
 
     return lap, result, peak_both_ways
 
