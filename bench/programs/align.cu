@@ -57,8 +57,8 @@ __global__ void Check(const int* similar, const int* scores, size_t n, unsigned 
 // What must cross: of S bytes half are read once a lap and half are written once. Each byte that
 // is on the host at any time of a lap crosses at least once: it is read or written there, or it
 // moves. Where half of the S - B beyond the limit are of either kind, both ways are busy alike.
-double Bound(const Options& options) {
-  return options.Beyond(static_cast<double>(allocated_bytes)) / 2 / options.link.both * 1e3;
+double Bound(const Options& options, size_t bytes) {
+  return options.Beyond(static_cast<double>(bytes)) / 2 / options.link.both * 1e3;
 }
 
 int main(int argc, char** argv) {
@@ -68,7 +68,6 @@ int main(int argc, char** argv) {
   int* similar = Allocate<int>(n * n);
   int* scores = Allocate<int>(n * n);
   const size_t peak = allocated_bytes;
-  const double bound = Bound(options);
   Fill<<<2048, 256>>>(similar, n);
   OK(cudaMemset(scores, 0, n * n * sizeof(int)));
 
@@ -86,5 +85,5 @@ int main(int argc, char** argv) {
   Check<<<2048, 256>>>(similar, scores, n, device_wrong);
   OK(cudaMemcpy(&wrong, device_wrong, sizeof wrong, cudaMemcpyDeviceToHost));
   return Report(options, Digest(scores, n * n * sizeof(int)), wrong == 0, peak,
-                OfLaps(options, times, bound));
+                OfLaps(options, times, Bound(options, peak)));
 }
