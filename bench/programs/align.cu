@@ -63,7 +63,7 @@ double Bound(const Options& options, size_t bytes) {
 
 int main(int argc, char** argv) {
   const Options options(argc, argv, 8, 8);
-  const int tiles = std::max(1, static_cast<int>(std::sqrt(options.Bytes() / 8) / kTile));
+  const int tiles = static_cast<int>(std::ceil(std::sqrt(options.Bytes() / 8) / kTile));
   const size_t n = static_cast<size_t>(tiles) * kTile;
   int* similar = Allocate<int>(n * n);
   int* scores = Allocate<int>(n * n);

@@ -69,14 +69,18 @@ CASES = {
 }
 
 
+def program_of(case, options):
+    """Where the program of a case is."""
+    name = CASES[case][0][0]
+    return HERE / name if name.endswith(".py") or options.binaries is None else options.binaries / name
+
+
 def run(case, budget_mib, overlap, options):
     """One run; what it printed last, its exit code, and seconds."""
     program, extra = CASES[case]
-    command = [str(HERE / program[0]) if program[0].endswith(".py") else program[0]] + program[1:]
+    command = [str(program_of(case, options))] + program[1:]
     if command[0].endswith(".py"):
         command.insert(0, sys.executable)
-    else:
-        command[0] = str((HERE if options.binaries is None else options.binaries) / command[0])
     if budget_mib is not None:
         mine = [str(options.vramspan), "run", "--quiet", "--device-memory", f"{budget_mib}MiB", "--overlap",
                 overlap, "--tracer", options.tracer]
@@ -143,6 +147,12 @@ def main():
     if not options.cases and not os.environ.get("LLAMA_CPP"):
         print("llama-cpp* are left out: LLAMA_CPP names no build (llama_cpp.py)")
         chosen = [case for case in chosen if not case.startswith("llama-cpp")]
+    missing = [case for case in chosen if not program_of(case, options).exists()]
+    if missing and options.cases:
+        parser.error(f"no program was made for {', '.join(missing)}; README.md says how, --binaries where it is")
+    if missing:
+        print(f"{', '.join(missing)} are left out: their programs were not made (README.md)")
+        chosen = [case for case in chosen if case not in missing]
     shares = [int(s) for s in options.budgets.split(",")]
     results, wrong = [], 0
 

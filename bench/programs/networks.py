@@ -9,8 +9,10 @@ class Adapted(nn.Module):
 
     def __init__(self, inner, outer):
         super().__init__()
-        self.weight = nn.Parameter(torch.randn(outer, inner, device="cuda", dtype=torch.bfloat16) / inner**0.5, requires_grad=False)
-        self.down, self.up = nn.Parameter(torch.randn(16, inner, device="cuda") / inner**0.5), nn.Parameter(torch.zeros(outer, 16, device="cuda"))
+        weight = torch.randn(outer, inner, device="cuda", dtype=torch.bfloat16) / inner**0.5
+        self.weight = nn.Parameter(weight, requires_grad=False)
+        self.down = nn.Parameter(torch.randn(16, inner, device="cuda") / inner**0.5)
+        self.up = nn.Parameter(torch.zeros(outer, 16, device="cuda"))
 
     def forward(self, x):
         return F.linear(x, self.weight) + F.linear(F.linear(x, self.down), self.up)
@@ -36,7 +38,7 @@ class Residual(nn.Module):
     def __init__(self, inner, outer):
         super().__init__()
         self.norms = nn.ModuleList([nn.GroupNorm(16, inner), nn.GroupNorm(16, outer)])
-        self.convolutions = nn.ModuleList([nn.Conv2d(inner, outer, 3, padding=1), nn.Conv2d(outer, outer, 3, padding=1)])
+        self.convolutions = nn.ModuleList(nn.Conv2d(i, outer, 3, padding=1) for i in (inner, outer))
         self.skip = nn.Conv2d(inner, outer, 1) if inner != outer else nn.Identity()
 
     def forward(self, x):
@@ -49,7 +51,8 @@ class Residual(nn.Module):
 class Attention(nn.Module):
     def __init__(self, channels):
         super().__init__()
-        self.norm, self.inner, self.outer = nn.GroupNorm(16, channels), nn.Conv2d(channels, 3 * channels, 1), nn.Conv2d(channels, channels, 1)
+        self.norm = nn.GroupNorm(16, channels)
+        self.inner, self.outer = nn.Conv2d(channels, 3 * channels, 1), nn.Conv2d(channels, channels, 1)
 
     def forward(self, x):
         batch, channels, high, wide = x.shape
@@ -61,7 +64,8 @@ class Attention(nn.Module):
 def doubled(x):
     """Twice as high and wide, without an operator whose gradient adds up in any order."""
     batch, channels, high, wide = x.shape
-    return x[:, :, :, None, :, None].expand(batch, channels, high, 2, wide, 2).reshape(batch, channels, 2 * high, 2 * wide)
+    x = x[:, :, :, None, :, None].expand(batch, channels, high, 2, wide, 2)
+    return x.reshape(batch, channels, 2 * high, 2 * wide)
 
 
 class UNet(nn.Module):

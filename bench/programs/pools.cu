@@ -4,6 +4,7 @@
 // stream, which frees that memory. A lap is four rounds of each thread; 8 GiB by default.
 //
 // nvcc -O2 -arch=native -o pools pools.cu && ./pools [--gib G] [--laps N] [--limit G]
+#include <cmath>
 #include <thread>
 
 #include "program.h"
@@ -97,18 +98,18 @@ class Worker {
   cudaEvent_t read_ = nullptr, freed_[kAtOnce] = {};
 };
 
-// What must cross: each round reads and changes all arrays, S bytes, of which B are on the device
-// before and B after: S - B come in, and S - B leave. What was read is dead once it was freed, and
-// may stay on the device meanwhile.
+// What must cross: a lap reads and changes all arrays, S bytes, of which B are on the device before
+// and B after: S - B come in, and S - B leave. It is no more for four rounds: no thread waits for
+// another between rounds, so its array can stay for all four. What was freed is dead.
 double Bound(const Options& options, size_t bytes) {
-  return kRounds * options.Beyond(static_cast<double>(bytes)) / options.link.both * 1e3;
+  return options.Beyond(static_cast<double>(bytes)) / options.link.both * 1e3;
 }
 
 int main(int argc, char** argv) {
   const Options options(argc, argv, 8, 6);
   // kAtOnce neighbours have six units.
-  const size_t unit = static_cast<size_t>(options.Bytes() / kThreads / (kUnits + 6)) / 1024 * 1024;
-  if (unit == 0) Options::Refuse({});
+  const auto unit =
+      static_cast<size_t>(std::ceil(options.Bytes() / kThreads / (kUnits + 6) / 1024)) * 1024;
   std::vector<Worker> workers;
   for (int i = 0; i < kThreads; ++i) workers.emplace_back(i, unit);
   const size_t arrays = kThreads * workers[0].Bytes(), peak = arrays + kThreads * 6 * unit;

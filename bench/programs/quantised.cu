@@ -53,6 +53,7 @@ int main(int argc, char** argv) {
   Model model(Shape(options.Bytes(), options.Has("moe")));
   const size_t peak = allocated_bytes;
   const std::vector<double> prompts = Repeated([&] { model.Run(kPrompt); }, options.laps);
+  const unsigned unused = model.Unused();
   model.Restart();
   if (options.Has("graphs")) model.MakeGraph();
   const std::vector<double> tokens =
@@ -60,8 +61,9 @@ int main(int argc, char** argv) {
   const uint64_t digest = model.Digests();
   Figures figures = {{"prompt", Settled(prompts)}, {"token", Settled(tokens)}};
   if (options.limit > 0) {
-    figures.emplace_back("bound_prompt", BoundOfPrompt(options, model.shape()));
-    figures.emplace_back("bound_token", BoundOfToken(options, model.shape(), model.Kept()));
+    figures.emplace_back("bound_prompt", BoundOfPrompt(options, model.shape(), unused));
+    figures.emplace_back("bound_token",
+                         BoundOfToken(options, model.shape(), model.Kept(), tokens.size() / 2));
   }
   return Report(options, digest, Right(model), peak, figures);
 }

@@ -4,10 +4,12 @@
 
 #include "quantised_model.h"
 
-// A prompt reads each weight (of 128 tokens each expert is chosen by some) and passes follow one
-// another: what of S bytes was not on the device before comes in. Nothing of it is written.
-inline double BoundOfPrompt(const Options& options, const Shape& shape) {
-  const double bytes = static_cast<double>(shape.Blocks()) * sizeof(Block);
+// A prompt reads each weight, but for experts that none of its tokens chose: `unused` were counted.
+// Passes follow one another: what of S bytes was not on the device before comes in. Nothing of it
+// is written.
+inline double BoundOfPrompt(const Options& options, const Shape& shape, unsigned unused) {
+  const double bytes =
+      (static_cast<double>(shape.Blocks()) - 2.0 * shape.Matrix() * unused) * sizeof(Block);
   return options.Beyond(bytes) / options.link.in * 1e3;
 }
 
@@ -39,13 +41,15 @@ inline size_t FewestFetches(const std::vector<int>& items, int count, int room) 
 }
 
 // A token reads the experts that were chosen, in a known order: so the fewest that come in are
-// known too. Dense, each layer has one expert.
-inline double BoundOfToken(const Options& options, const Shape& shape,
-                           const std::vector<int>& kept) {
-  if (shape.choices == 1) return BoundOfPrompt(options, shape);
+// known too. This is the mean over the tokens from `first` on, the same whose median is printed, as
+// far as they were kept. Dense, each layer has one expert.
+inline double BoundOfToken(const Options& options, const Shape& shape, std::vector<int> kept,
+                           size_t first) {
+  if (shape.choices == 1) return BoundOfPrompt(options, shape, 0);
   const double expert = static_cast<double>(2 * shape.Matrix()) * sizeof(Block);
-  std::vector<int> items(kept.size());
   const size_t a_token = 2 * static_cast<size_t>(shape.layers);
+  kept.erase(kept.begin(), kept.begin() + std::min(kept.size(), first * a_token));
+  std::vector<int> items(kept.size());
   for (size_t i = 0; i < kept.size(); ++i)
     items[i] = static_cast<int>(i % a_token / 2) * shape.experts + kept[i];
   const int room = static_cast<int>(options.limit * kGiB / expert) + 1;

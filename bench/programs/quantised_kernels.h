@@ -99,13 +99,15 @@ __global__ void Route(const Block* router, const Block* x, int width, int expert
 // What comes out between two products of a layer; with both signs, so that tokens stay different.
 __device__ inline float Clamp(float value) { return fminf(fmaxf(value, -1), 1); }
 
-// Of each expert the jobs that chose it, in their order. A job is a choice of a token.
-__global__ void List(const int* chosen, int jobs, int* lists, int* counts) {
+// Of each expert the jobs that chose it, in their order. A job is a choice of a token. `unused`
+// counts the experts of a prompt that no job chose.
+__global__ void List(const int* chosen, int jobs, int* lists, int* counts, unsigned* unused) {
   const int expert = threadIdx.x;
   int count = 0;
   for (int job = 0; job < jobs; ++job)
     if (chosen[job] == expert) lists[expert * jobs + count++] = job;
   counts[expert] = count;
+  if (unused != nullptr && count == 0) atomicAdd(unused, 1);
 }
 
 // For one token: a warp computes an output of job blockIdx.y.

@@ -47,9 +47,11 @@ class Model {
     counts_ = Allocate<int>(shape.experts);
     kept_ = Allocate<int>(static_cast<size_t>(kMostKept) * 2 * shape.layers);
     pass_ = Allocate<unsigned>(1);
+    unused_ = Allocate<unsigned>(1);
     OK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     OK(cudaMemset(chosen_, 0, jobs * sizeof(int)));
     OK(cudaMemset(sum_, 0, static_cast<size_t>(kPrompt) * shape.width * sizeof(float)));
+    OK(cudaMemset(unused_, 0, sizeof(unsigned)));
     Restart();
     Fill<<<2048, 256>>>(weights_, shape.Blocks(), shape.width);
     OK(cudaDeviceSynchronize());
@@ -84,6 +86,12 @@ class Model {
   uint64_t Digests() const {
     return Digest(sum_, static_cast<size_t>(kPrompt) * shape_.width * sizeof(float));
   }
+  // How many experts no token of a prompt chose, of all layers of all prompts.
+  unsigned Unused() const {
+    unsigned unused = 0;
+    OK(cudaMemcpy(&unused, unused_, sizeof unused, cudaMemcpyDeviceToHost));
+    return unused;
+  }
   // The experts that tokens used, one token after the other.
   std::vector<int> Kept() const {
     unsigned passes = 0;
@@ -117,7 +125,8 @@ class Model {
       Route<<<tokens, 32, 0, stream_>>>(
           weights_ + layer * shape_.Layer(), x_blocks_, shape_.width, shape_.experts, chosen_,
           tokens == 1 ? kept_ + 2 * layer : nullptr, pass_, 2 * shape_.layers);
-    List<<<1, shape_.experts, 0, stream_>>>(chosen_, tokens * shape_.choices, lists_, counts_);
+    List<<<1, shape_.experts, 0, stream_>>>(chosen_, tokens * shape_.choices, lists_, counts_,
+                                            tokens > 1 ? unused_ : nullptr);
   }
   void Up(int layer, int tokens, bool many, float* y) const {
     Product(Experts(layer), x_blocks_, shape_.choices, y, tokens, many, true);
@@ -147,7 +156,7 @@ class Model {
   Block *weights_, *x_blocks_, *hidden_blocks_;
   float *x_, *sum_, *out_, *hidden_;
   int *chosen_, *lists_, *counts_, *kept_;
-  unsigned* pass_;
+  unsigned *pass_, *unused_;
   cudaStream_t stream_ = nullptr;
   cudaGraphExec_t graph_ = nullptr;
 };

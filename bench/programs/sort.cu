@@ -2,6 +2,7 @@
 // four passes. A lap makes the pairs and sorts them; 8 GiB by default.
 //
 // nvcc -O2 -arch=native -o sort sort.cu && ./sort [--gib G] [--laps N] [--limit G]
+#include <cmath>
 #include <cub/device/device_radix_sort.cuh>
 
 #include "program.h"
@@ -29,15 +30,17 @@ __global__ void Check(const uint32_t* keys, const uint32_t* values, size_t count
   }
 }
 
-// What must cross: four passes of eight bits, each of which reads one half of S bytes and writes
-// the other. Two passes read and write each byte once. As in stencil.cu, S - B then cross each way.
+// What must cross, where CUB sorts in four passes of eight bits, as is assumed of it here: each
+// pass reads one half of S bytes and writes the other. Two passes read and write each byte once. As
+// in stencil.cu, S - B then cross each way.
 double Bound(const Options& options, double bytes) {
   return 2 * options.Beyond(bytes) / options.link.both * 1e3;
 }
 
 int main(int argc, char** argv) {
   const Options options(argc, argv, 8, 5);
-  const auto count = std::min(static_cast<size_t>(options.Bytes() / 16), size_t{1} << 32);
+  const auto count =
+      std::min(static_cast<size_t>(std::ceil(options.Bytes() / 16)), size_t{1} << 32);
   cub::DoubleBuffer<uint32_t> keys(Allocate<uint32_t>(count), Allocate<uint32_t>(count));
   cub::DoubleBuffer<uint32_t> values(Allocate<uint32_t>(count), Allocate<uint32_t>(count));
   const auto pairs = static_cast<double>(allocated_bytes);
