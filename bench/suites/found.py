@@ -54,7 +54,8 @@ def numba(options):
 def _checkout(suite, variable, version):
     """The tests of a folder that a variable names, by pytest."""
     folder = pathlib.Path(os.environ[variable]).resolve()
-    command = (sys.executable, "-m", "pytest", "-p", "suites_pytest", "-p", "no:cacheprovider", "-q")
+    command = (sys.executable, "-m", "pytest", "-p", "suites_pytest", "-p", "no:cacheprovider", "-q",
+               "--maxfail=0")
     if importlib.util.find_spec("pytest") is None:
         return "pytest is not installed", []
     files = sorted(path.relative_to(folder) for path in folder.rglob("test_*.py"))

@@ -1,5 +1,6 @@
 """Runs one unit to its end, in as many processes as that takes."""
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -14,15 +15,20 @@ from found import INSIDE
 POISONED = 75  # As in inside/suites_record.py.
 MOST = 6  # Processes of one unit: it goes on after a test that crashed or hung.
 REST = "(rest)"  # What did not come to run in all of them.
+BALLAST = "(ballast)"  # As in inside/suites_record.py.
 BETWEEN = "(between tests)"  # Where a process may end or hang as well.
-ASIDE = ("(start)", "(ballast)", BETWEEN, REST)  # What a process is asked beside its tests.
+ASIDE = ("(start)", BALLAST, BETWEEN, REST)  # What a process is asked beside its tests.
 
 
 @dataclasses.dataclass
 class Outcome:
-    outcome: str  # passed, failed, skipped, timed out, not run
+    outcome: str  # passed, failed, skipped, timed out, not run, missing
     why: str = ""
     digest: str | None = None
+
+
+NOT_RUN = Outcome("not run")  # No time was left, or its process ended before.
+MISSING = Outcome("missing", "there was no such test, and all that was there ran")
 
 
 @dataclasses.dataclass
@@ -32,7 +38,11 @@ class UnitRun:
     moved: int = 0  # Bytes, either way.
     in_place: int = 0  # Pieces of work that used host memory.
     off: str = ""  # Why vramspan did not work, if it did not.
+    refused: bool = False  # The driver took no kernel for the ballast, so that its words were set and not counted up.
     complete: bool = False
+
+    def outcome(self, name):
+        return self.tests.get(name, MISSING if self.complete else NOT_RUN)
 
     def passed(self):
         return [name for name, o in self.tests.items() if o.outcome == "passed" and name not in ASIDE]
@@ -46,18 +56,30 @@ class Way:
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
+@functools.cache
+def _with_this_one():
+    """What goes before a command that is to end with this process, whatever ends that."""
+    prefix = ("setpriv", "--pdeathsig", "KILL")
+    try:
+        return prefix if subprocess.run([*prefix, "true"], stderr=subprocess.DEVNULL).returncode == 0 else ()
+    except OSError:
+        return ()
+
+
 class Processes:
     """Those that run now, each in a session of its own, so that nothing of theirs is left behind."""
 
     def __init__(self):
-        self.lock, self.running, self.stopped = threading.Lock(), set(), False
+        # A signal may come while the thread that it stops holds the lock.
+        self.lock, self.running, self.stopped = threading.RLock(), set(), False
 
     def run(self, command, limit, **options):
         """Its exit code, or None if it took too long."""
+        _with_this_one()
         with self.lock:
             if self.stopped:
                 return None
-            process = subprocess.Popen(command, start_new_session=True, **options)
+            process = subprocess.Popen([*_with_this_one(), *command], start_new_session=True, **options)
             self.running.add(process)
         try:
             return process.wait(max(limit, 0.1))
@@ -108,17 +130,18 @@ def _rows(path):
             continue
 
 
-def _read(path, tests):
-    """Takes the ends of tests out of a record; what had begun and not ended, and whether all was done."""
-    begun, complete = None, False
+def _read(path, run):
+    """Takes the ends of tests out of a record, and whether all was done; what had begun and not ended."""
+    begun, run.complete = None, False
     for row in _rows(path):
         if "begin" in row:
             begun = row["begin"]
         elif "end" in row:
-            tests[row["end"]] = Outcome(row["outcome"], row.get("why") or "", row.get("digest"))
+            run.tests[row["end"]] = Outcome(row["outcome"], row.get("why") or "", row.get("digest"))
             begun = None if begun == row["end"] else begun
-        complete = complete or "complete" in row
-    return begun, complete
+        run.refused = run.refused or row.get("refused", False)
+        run.complete = run.complete or "complete" in row
+    return begun
 
 
 def _last_line(log):
@@ -142,7 +165,7 @@ def run_unit(unit, way, limit, end, log):
             (folder / "record").unlink(missing_ok=True)
             cut = end - time.monotonic() < limit
             code = _process(unit, way, folder, log, min(limit, end - time.monotonic()))
-            begun, run.complete = _read(folder / "record", run.tests)
+            begun = _read(folder / "record", run)
             if run.complete or (code is None and cut) or PROCESSES.stopped:
                 break
             ended = Outcome("failed", f"the process ended with {code}")

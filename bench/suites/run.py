@@ -4,8 +4,8 @@
     bench/suites/run.py --vramspan build/release/bin/vramspan [--device-memory 2GiB] [--overlap auto] [--out FOLDER]
         [--only numba,cupy,torch] [--match PATTERN...] [--limit SECONDS] [--end SECONDS] [--jobs 4] [--format json]
 
-README.md, beside this, says what is run of each. Exit code 1: something passes plain and not under vramspan, or nothing
-was compared; 2: nothing to run.
+README.md, beside this, says what is run of each. Exit code 1: there is a regression, or nothing was
+compared; 2: nothing to run, or no vramspan.
 """
 import argparse
 import concurrent.futures
@@ -120,11 +120,39 @@ def one(unit, options, end, progress):
 
 
 def written(options, suites, text, data):
-    (options.out / "suites.json").write_text(json.dumps(data, indent=1) + "\n")
-    (options.out / "suites.txt").write_text(text + "\n")
+    """After each unit, so that what ends this loses nothing of the units before."""
+    files = {"suites.json": json.dumps(data, indent=1) + "\n", "suites.txt": text + "\n"}
     for suite in suites.values():
         for way, passed in suite.passed.items():
-            (options.out / f"{suite.name}.{way}.passed").write_text("".join(f"{name}\n" for name in sorted(passed)))
+            files[f"{suite.name}.{way}.passed"] = "".join(f"{name}\n" for name in sorted(passed))
+    for name, content in files.items():
+        (options.out / f".{name}").write_text(content)
+        (options.out / f".{name}").replace(options.out / name)
+
+
+def compared(options, units, suites, progress, tell):
+    """Runs all units; `tell` is called after each."""
+    end = time.monotonic() + options.end
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        asked = {pool.submit(one, unit, options, end, progress): unit for unit in units}
+        for done in concurrent.futures.as_completed(asked):
+            unit = asked[done]
+            suite = suites[unit.suite]
+            try:
+                runs = done.result()
+                if runs:
+                    suite.add(unit, *runs)
+                else:
+                    suite.left_out.append(unit.name)
+            except Exception as error:  # One unit's fault is not the others'.
+                suite.broken[unit.name] = f"{type(error).__name__}: {error}"
+            tell()
+
+
+def stop_at_signals():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # As nohup has it.
+            signal.signal(number, lambda *_: one_unit.PROCESSES.stop())
 
 
 def main(words=None):
@@ -136,24 +164,26 @@ def main(words=None):
     if not units:
         print("suites: nothing to run:", *(f"{name}: {said}" for name, said in what.items()), sep="\n  ", file=sys.stderr)
         return 2
+    try:
+        version = subprocess.run([options.vramspan, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"suites: {options.vramspan} does not run: {error}; --vramspan names another", file=sys.stderr)
+        return 2
     if options.out:
         (options.out / "logs").mkdir(parents=True, exist_ok=True)
-    version = subprocess.run([options.vramspan, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    end, progress = time.monotonic() + options.end, Progress(len(units))
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: one_unit.PROCESSES.stop())
+    stop_at_signals()
     suites = {name: results.Suite(name, said) for name, said in what.items() if any(u.suite == name for u in units)}
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for unit, runs in zip(units, pool.map(lambda unit: one(unit, options, end, progress), units)):
-            if runs:
-                suites[unit.suite].add(unit, *runs)
-            else:
-                suites[unit.suite].left_out.append(unit.name)
-    data, text = results.whole(suites, what, options, version), results.table(suites, what)
-    if options.out:
-        written(options, suites, text, data)
+
+    def told():
+        data, text = results.whole(suites, what, options, version), results.table(suites, what)
+        if options.out:
+            written(options, suites, text, data)
+        return data, text
+
+    compared(options, units, suites, Progress(len(units)), told)
+    data, text = told()
     print(json.dumps(data, indent=1) if options.format == "json" else text)
-    return 1 if any(suite.regressions() or suite.vain() for suite in suites.values()) else 0
+    return 1 if any(suite.regressions() or suite.vain() or suite.broken for suite in suites.values()) else 0
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 from suites_record import Record
 
 record = None
+finished = False
+FINISHED = (0, 1, 5)  # pytest's exit codes when all ran: all passed, some failed, there were none.
 outcomes = {}
 
 
@@ -38,6 +40,11 @@ def pytest_runtest_logfinish(nodeid, location):
     record.end(nodeid, *outcomes.pop(nodeid))
 
 
+def pytest_sessionfinish(session, exitstatus):
+    global finished
+    finished = exitstatus in FINISHED
+
+
 def pytest_unconfigure(config):
-    if record is not None:
+    if finished:
         record.close()

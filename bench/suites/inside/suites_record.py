@@ -20,6 +20,7 @@ class Record:
             self.done = set(file.read().splitlines())
         self.ballast = Ballast(int(os.environ.get("SUITES_BALLAST", "0")))
         self.end(START, "passed")
+        self._write({"refused": self._refused()})
 
     def begin(self, name):
         """The ballast is used first. If it cannot be, a new process goes on from here."""
@@ -48,7 +49,11 @@ class Record:
         except RuntimeError as error:
             why = f"the ballast cannot be read: {error}"
         self.end(BALLAST, "failed" if why else "passed", why)
-        self._write({"complete": True, "touches": self.ballast.touches, "kernel": self.ballast.kernel is not None})
+        self._write({"complete": True, "touches": self.ballast.touches, "refused": self._refused()})
+
+    def _refused(self):
+        """Whether the driver takes no kernel, so that the ballast is set, which needs no device memory."""
+        return bool(self.ballast.each) and self.ballast.kernel is None
 
     def _write(self, row):
         self.file.write(json.dumps(row) + "\n")

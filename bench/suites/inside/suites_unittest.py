@@ -63,8 +63,12 @@ class Result(unittest.TestResult):
 def main():
     module = sys.argv.pop(1)
     record = Record()
-    tests = [test for test in flat(unittest.defaultTestLoader.loadTestsFromName(module)) if test.id() not in record.done]
-    unittest.TestSuite(tests).run(Result(record))
+    try:
+        tests = list(flat(unittest.defaultTestLoader.loadTestsFromName(module)))
+    except unittest.SkipTest as error:  # The whole module.
+        record.end(module, "skipped", str(error))
+        tests = []
+    unittest.TestSuite(test for test in tests if test.id() not in record.done).run(Result(record))
     record.close()
 
 
