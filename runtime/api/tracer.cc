@@ -211,6 +211,14 @@ Beside Tracer::NoteLaunch(const Submission& launch, Trust trust) {
   return BesideLaunch(overlap_, trust);
 }
 
+void Tracer::TellWhatIsKnown(uint64_t kernel, const Submission& launch) {
+  if (teacher_ == nullptr) return;
+  const auto price = teacher_->FirstSeen(kernel, launch.code, launch.shape);
+  if (!price.has_value()) return;
+  mover_.OfKernels(
+      [&](Scheduler& scheduler) { scheduler.Teach(kernel, price->passes, price->resident_ns); });
+}
+
 bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   if (recorder_ != nullptr) recorder_->Entering();
   Scratch& scratch = MyScratch();
@@ -301,11 +309,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
     Bytes bytes;
     for (const InferredRange& r : scratch.inferred) bytes += r.likely ? r.size : Bytes(0);
     kernel = absl::HashOf(s.code, s.shape, RoughSize(bytes)) | 1;
-    if (teacher_ != nullptr && s.kind == Submission::Kind::kKernel) {
-      if (const auto price = teacher_->FirstSeen(kernel, s.code, s.shape)) {
-        mover_.TeachKernel(kernel, price->passes, price->resident_ns);
-      }
-    }
+    if (s.kind == Submission::Kind::kKernel) TellWhatIsKnown(kernel, s);
   }
   for (const InferredRange& r : scratch.inferred) {
     scratch.ranges.push_back({r.ptr,

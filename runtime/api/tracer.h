@@ -127,6 +127,8 @@ class Tracer {
   // After so many launches of untried code, while memory is short, one line says what to do.
   static constexpr uint64_t kUntriedTold = 1000;
   void TellUntried(const Submission& launch) const;
+  // Before the launch is told to the mover, which knows it as `kernel`.
+  void TellWhatIsKnown(uint64_t kernel, const Submission& launch);
   // Counts a launch, and says what may happen beside it.
   Beside NoteLaunch(const Submission& launch, Trust trust);
   // What the copies carry is remembered with their targets, and where arrays lie by them.

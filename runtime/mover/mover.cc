@@ -1,5 +1,6 @@
 #include "runtime/mover/mover.h"
 
+#include <thread>
 #include <utility>
 
 #include "runtime/base/uncancellable.h"
@@ -115,9 +116,18 @@ bool Mover::Idle() {
          !signals_.pending() && !scheduler_.moving() && !memory_.has_dying();
 }
 
-void Mover::TeachKernel(uint64_t kernel, double passes, uint64_t resident_ns) {
-  MutexLock lock(memory_.mu);
-  scheduler_.Teach(kernel, passes, resident_ns);
+bool Mover::OfKernels(absl::FunctionRef<void(Scheduler&)> call,
+                      std::optional<std::chrono::milliseconds> patience)
+    VS_NO_THREAD_SAFETY_ANALYSIS {
+  constexpr std::chrono::milliseconds kLook(1);
+  if (!patience.has_value()) memory_.mu.Lock();
+  for (; patience.has_value() && !memory_.mu.TryLock(); *patience -= kLook) {
+    if (*patience <= kLook) return false;
+    std::this_thread::sleep_for(kLook);
+  }
+  call(scheduler_);
+  memory_.mu.Unlock();
+  return true;
 }
 
 StatusOr<DetachedMemory> Mover::Replace(absl::Span<const DevicePtr> mappings, Bytes size,

@@ -91,8 +91,11 @@ class Mover final : SchedulerOwner {
   // memory get no processor (an H100 with 16 cores: 1,000 threads 12 s, with this mover's threads
   // at another priority 0.4 s).
   void AwaitRelease(CUstream stream) { scopes_.AwaitRelease(stream); }
-  // What is known of a kernel before it was seen here (KernelHistory::Teach).
-  void TeachKernel(uint64_t kernel, double passes, uint64_t resident_ns);
+  // Under the lock: to tell what is known of kernels before they were seen here (Scheduler::Teach
+  // and Know), or to look at what was seen of them (Trials::history). It calls nothing else here.
+  // False: the lock was not to be had for so long. None: it is waited for.
+  bool OfKernels(absl::FunctionRef<void(Scheduler&)> call,
+                 std::optional<std::chrono::milliseconds> patience = std::nullopt);
   // The calling thread is between Begin and End, of whichever mover.
   static bool InScope() { return WorkScopes::InScope(); }
   // Work is recorded: ranges count from here on.

@@ -9,8 +9,6 @@ namespace {
 constexpr double kNew = 0.25;
 // Below this the remote part is lost in the noise of the kernel's own time.
 constexpr double kVisible = 0.02;
-// Resident launches seen before a trial is made: the first ones load and warm up.
-constexpr uint32_t kSettled = 3;
 // Times the rate of the bus: a kernel that is slower than this does more with its memory than read
 // it once, and to try costs more than can be won. A small matrix product of a language model is
 // reckoned at ten times, and re-reads its weights all the same; what reads and writes at the
@@ -29,6 +27,7 @@ template <typename Argument>
 void TakeFor(double passes, Argument* argument) {
   argument->passes[0] = passes;
   argument->trials[0] = KernelHistory::kTrials;
+  argument->told[0] = true;
 }
 
 size_t Width(Bytes remote) { return remote > KernelHistory::kWide ? 1 : 0; }
@@ -127,6 +126,7 @@ void KernelHistory::Record(const LaunchSample& sample) {
 void KernelHistory::Note(double passes, size_t width, Argument* argument) {
   uint8_t& trials = argument->trials[width];
   double& known = argument->passes[width];
+  argument->told[width] = false;
   if (trials < kTrials) {
     // Some run beside copies, or wait for the program's thread, and take twice as long.
     auto& first = argument->first[width];

@@ -31,6 +31,7 @@
 #include <list>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "runtime/placement/prices.h"
 
@@ -62,6 +63,26 @@ struct LaunchSample {
   uint64_t unsure = 0;  // Nanoseconds: it may have ended so much earlier.
 };
 
+// What is known of how often each byte of an argument crosses the bus.
+struct ArgumentPrice {
+  uint16_t slot = 0;
+  bool wide = false;  // Of more than KernelHistory::kWide.
+  bool sure = false;  // Enough launches have shown it.
+  bool told = false;  // An earlier run did, and nothing that was seen in this one.
+  double passes = 0;
+
+  bool operator==(const ArgumentPrice&) const = default;
+};
+
+// What is known of a kernel, in figures that are good in another process.
+struct KernelFacts {
+  uint64_t resident_ns = 0;  // With all its memory on the device; 0: not known.
+  Bytes touched;             // Then.
+  std::vector<ArgumentPrice> arguments;
+
+  bool operator==(const KernelFacts&) const = default;
+};
+
 class KernelHistory {
  public:
   enum class Verdict : uint8_t {
@@ -82,6 +103,15 @@ class KernelHistory {
   // it, counts as tried with so many passes, and `resident` nanoseconds as what a launch takes.
   // What is seen from then on counts as ever.
   void Teach(uint64_t kernel, double passes, uint64_t resident);
+  // What an earlier run has seen (Facts), as far as nothing was seen of it here.
+  void Know(uint64_t kernel, uint64_t resident_ns, Bytes touched);
+  void KnowArgument(uint64_t kernel, const ArgumentPrice& price);
+  // What is known of each kernel, the one that was launched last first.
+  struct KnownKernel {
+    uint64_t kernel;
+    KernelFacts facts;
+  };
+  std::vector<KnownKernel> Facts() const;
   // What would be served in place for a launch, or moved instead.
   struct Remote {
     Bytes named;  // Of the argument.
@@ -114,6 +144,9 @@ class KernelHistory {
   size_t size() const { return kernels_.size(); }
 
  private:
+  // Resident launches seen before a trial is made: the first ones load and warm up.
+  static constexpr uint32_t kSettled = 3;
+
   struct Argument {
     uint16_t slot = 0;
     bool used = false;
@@ -121,6 +154,7 @@ class KernelHistory {
     std::array<double, 2> passes{};
     std::array<uint8_t, 2> trials{};
     std::array<uint8_t, 2> wanted{};                    // Samples.
+    std::array<bool, 2> told{};                         // Nothing of it was seen here yet.
     std::array<std::array<float, kTrials>, 2> first{};  // In order.
   };
   struct Kernel {
@@ -143,6 +177,7 @@ class KernelHistory {
   static Argument& ArgumentOf(Kernel& kernel, uint16_t slot);
   static void Note(double passes, size_t width, Argument* argument);
   bool Decided(const Argument& argument, size_t width, double slack) const;
+  KernelFacts FactsOf(const Kernel& kernel) const;
 
   // How many times more passes than over whole chunks are as cheap as a move: little of a chunk may
   // be named, and all of it moves.

@@ -60,6 +60,8 @@ constexpr std::array<Row, static_cast<size_t>(SchedulerEvent::Kind::kCount)> kRo
     {"Advised", {.chunk = true, .values = 1}},
     {"GivenUp", {.chunk = true, .values = 1}},
     {"Owned", {.chunk = true}},
+    {"Know", {.values = 3}},
+    {"KnowArgument", {.values = 3}},
 }};
 static_assert(kRows.back().name != nullptr);
 

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "runtime/base/units.h"
+#include "runtime/placement/kernel_history.h"
 #include "runtime/scheduler/action.h"
 #include "runtime/scheduler/chunk_move.h"
 #include "runtime/scheduler/work.h"
@@ -19,6 +20,17 @@
 namespace vramspan {
 
 struct SchedulerOptions;
+
+// Which price it is, as an event has it: the slot, then whether it is wide and sure.
+constexpr uint64_t PackedPrice(const ArgumentPrice& price) {
+  return price.slot | uint64_t{price.wide} << 16 | uint64_t{price.sure} << 17;
+}
+constexpr ArgumentPrice UnpackedPrice(uint64_t packed, double passes) {
+  return {.slot = static_cast<uint16_t>(packed),
+          .wide = (packed >> 16 & 1) != 0,
+          .sure = (packed >> 17 & 1) != 0,
+          .passes = passes};
+}
 
 // One call. Which of the values it has is said once, by FieldsOf; the others are as new.
 struct SchedulerEvent {
@@ -72,6 +84,8 @@ struct SchedulerEvent {
     kAdvised,
     kGivenUp,
     kOwned,
+    kKnow,
+    kKnowArgument,
     kCount
   };
 

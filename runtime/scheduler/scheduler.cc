@@ -220,4 +220,17 @@ void Scheduler::Teach(uint64_t kernel, double passes, uint64_t resident_ns) {
         [&] { trials_->history().Teach(kernel, passes, resident_ns); });
 }
 
+void Scheduler::Know(uint64_t kernel, uint64_t resident_ns, Bytes touched) {
+  tell_({.kind = Tells::kKnow, .value = kernel, .second = resident_ns, .third = touched.value},
+        [&] { trials_->history().Know(kernel, resident_ns, touched); });
+}
+
+void Scheduler::KnowArgument(uint64_t kernel, const ArgumentPrice& price) {
+  tell_({.kind = Tells::kKnowArgument,
+         .value = kernel,
+         .second = PackedPrice(price),
+         .third = std::bit_cast<uint64_t>(price.passes)},
+        [&] { trials_->history().KnowArgument(kernel, price); });
+}
+
 }  // namespace vramspan

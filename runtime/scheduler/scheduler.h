@@ -91,8 +91,10 @@ class Scheduler {
   void ShareContext();
   // What the fingerprint behind the work tells. True: the chunk's host copy is to be dropped.
   [[nodiscard]] bool Found(ChunkIndex chunk, uint64_t work, const Fingerprint& print);
-  // What is known of a kernel before it was seen here (KernelHistory::Teach).
+  // What is known of a kernel before it was seen here (KernelHistory).
   void Teach(uint64_t kernel, double passes, uint64_t resident_ns);
+  void Know(uint64_t kernel, uint64_t resident_ns, Bytes touched);
+  void KnowArgument(uint64_t kernel, const ArgumentPrice& price);
 
   // --- what others look at ---
   const Residency& residency() const { return residency_; }

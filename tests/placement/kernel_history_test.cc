@@ -369,6 +369,61 @@ TEST_F(History, BelievesWhatItSeesMoreThanWhatItIsTaught) {
   EXPECT_EQ(For(kChunk, kKernel + 1), Verdict::kMove);
 }
 
+// What was proved in one process holds in the next, and nothing is tried again.
+TEST_F(History, ComesBackFromItsFacts) {
+  for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
+  for (int i = 0; i < KernelHistory::kTrials; ++i) Launch(1e5, kChunk, 1);
+  Launch(1e5, kChunk, 79, kKernel, /*slot=*/16);
+  Launch(1e6, Bytes(0), 0, kKernel + 1);  // Which may have loaded it: that says nothing.
+  const auto facts = history_.Facts();
+  ASSERT_EQ(facts.size(), 1u);
+  EXPECT_EQ(facts[0].kernel, kKernel);
+  KernelHistory next(prices_);
+  next.Know(5, facts[0].facts.resident_ns, facts[0].facts.touched);
+  for (const ArgumentPrice& price : facts[0].facts.arguments) next.KnowArgument(5, price);
+  EXPECT_EQ(next.For(5, kSlot, {kChunk, kChunk}), Verdict::kServe);
+  EXPECT_EQ(next.For(5, 16, {kChunk, kChunk}), Verdict::kMove);
+  EXPECT_EQ(next.For(5, 24, {kChunk, kChunk}), Verdict::kTry) << "nothing is known of it";
+  EXPECT_EQ(next.Expected(5), history_.Expected(kKernel));
+  const auto again = next.Facts();
+  ASSERT_EQ(again.size(), 1u);
+  ASSERT_EQ(again[0].facts.arguments.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    ArgumentPrice told = facts[0].facts.arguments[i];
+    EXPECT_FALSE(told.told);
+    told.told = true;
+    EXPECT_EQ(again[0].facts.arguments[i], told);
+  }
+}
+
+// Where two launches disagree it is to be seen what a third one says.
+TEST_F(History, TakesADoubtfulFactForOneTrial) {
+  for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
+  Launch(1e5, kChunk, 0.5);
+  Launch(1e5, kChunk, 2.5);
+  const auto facts = history_.Facts();
+  ASSERT_EQ(facts.at(0).facts.arguments.size(), 1u);
+  EXPECT_FALSE(facts[0].facts.arguments[0].sure);
+  KernelHistory next(prices_);
+  next.Know(5, facts[0].facts.resident_ns, facts[0].facts.touched);
+  next.KnowArgument(5, facts[0].facts.arguments[0]);
+  EXPECT_EQ(next.For(5, kSlot, {kChunk, kChunk}), Verdict::kTry);
+}
+
+TEST_F(History, BelievesWhatItSeesMoreThanAnEarlierRun) {
+  for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
+  for (int i = 0; i < KernelHistory::kTrials; ++i) Launch(1e5, kChunk, 79);
+  history_.Know(kKernel, 1, kTouched);
+  history_.KnowArgument(kKernel, {.slot = kSlot, .sure = true, .passes = 0});
+  EXPECT_EQ(For(kChunk), Verdict::kMove);
+  history_.Know(kKernel + 1, 100'000, kTouched);
+  history_.KnowArgument(kKernel + 1, {.slot = kSlot, .sure = true, .passes = 0});
+  EXPECT_EQ(For(kChunk, kKernel + 1), Verdict::kServe);
+  for (int i = 0; i < 20; ++i) Launch(1e5, kChunk, 79, kKernel + 1);
+  EXPECT_EQ(For(kChunk, kKernel + 1), Verdict::kMove);
+  EXPECT_FALSE(history_.Facts().at(0).facts.arguments.at(0).told);
+}
+
 TEST_F(History, ManyArgumentsShareTheLastPlace) {
   for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
   for (uint16_t slot = 0; slot < 40; ++slot) Launch(1e5, kChunk, 1, kKernel, slot);

@@ -19,6 +19,7 @@ constexpr Duration kLongest{int64_t{1} << 50};
 constexpr uint32_t kMostPolicyChunks = 1 << 20;
 constexpr double kMostTaughtPasses = 1e6;
 constexpr size_t kMostPlaces = 1 << 16;
+constexpr uint64_t kLargest = uint64_t{1} << 56;  // Bytes.
 
 }  // namespace
 
@@ -78,6 +79,16 @@ bool EventRepeater::CallOfAll(const EventRecord& e, EventAnswer* answer) {
       if (!std::isfinite(passes) || passes < 0 || passes > kMostTaughtPasses) return false;
       if (e.third > static_cast<uint64_t>(kLongest.count())) return false;
       s.Teach(e.value, passes, e.third);
+      return true;
+    }
+    case Kind::kKnow:
+      if (e.second > static_cast<uint64_t>(kLongest.count()) || e.third > kLargest) return false;
+      s.Know(e.value, e.second, Bytes(e.third));
+      return true;
+    case Kind::kKnowArgument: {
+      const auto passes = std::bit_cast<double>(e.third);
+      if (!std::isfinite(passes) || passes < 0 || passes > kMostTaughtPasses) return false;
+      s.KnowArgument(e.value, UnpackedPrice(e.second, passes));
       return true;
     }
     case Kind::kFull:

@@ -42,6 +42,22 @@ void Program::MakeSet(Set* set) {
   }
 }
 
+void Program::TellWhatIsKnown() {
+  for (const Set& set : sets_) {
+    if (set.kernel == 0 || set.kernel % 4 == 3) continue;
+    const bool right = set.kernel % 8 != 5;
+    const Duration takes = right ? set.takes : 50 * set.takes;
+    common_.scheduler->Know(set.kernel, static_cast<uint64_t>(takes.count()), MiB(256));
+    for (uint16_t slot = 0; slot < 4; ++slot) {
+      const auto drawn = static_cast<uint32_t>(set.kernel >> (8 * slot + 8));
+      common_.scheduler->KnowArgument(set.kernel, {.slot = slot,
+                                                   .wide = drawn % 16 == 0,
+                                                   .sure = drawn % 4 != 0,
+                                                   .passes = drawn % 256 / 32.0});
+    }
+  }
+}
+
 Program::Step Program::NextStep() {
   const StepShares& s = common_.options.steps;
   const std::array<std::pair<uint32_t, Step>, 13> shares = {{{s.copies, Step::kCopy},

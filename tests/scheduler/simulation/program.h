@@ -32,6 +32,8 @@ class Program {
 
   Program(Common* common, ModelMemory* memory, EvictionPolicy* policy);
 
+  // What an earlier run might have seen of the kernels.
+  void TellWhatIsKnown();
   Step NextStep();
   // Fills in what the work is. False: there is nothing that it could touch.
   bool Compose(Step step, uint32_t thread, SimWork* work);

@@ -37,6 +37,7 @@ World::World(const WorldOptions& options, EventSink* sink)
       threads_(&common_, &memory_, &streams_, &mover_, &program_) {
   common_.scheduler = &scheduler_;
   if (options.shares_context) scheduler_.ShareContext();
+  if (options.knows) program_.TellWhatIsKnown();
   if (options.tracked_late) {
     threads_.SubmitCounted();
   } else {

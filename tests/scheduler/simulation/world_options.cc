@@ -78,6 +78,7 @@ WorldOptions WorldOptions::Draw(uint64_t seed) {
   o.fault_rate = random.Between(2, 60);
   o.events = random.Between(5'000, 40'000);
   if (random.Chance(500)) o.steps.given_up = random.Between(1, 200);
+  o.knows = o.traced && random.Chance(300);
   return o;
 }
 

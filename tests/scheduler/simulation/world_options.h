@@ -42,6 +42,7 @@ struct WorldOptions {
   bool traced = true;
   bool declared_first = false;  // Who uses a chunk is not known before some work named it.
   bool tracked_late = false;    // Some work was submitted before it was recorded.
+  bool knows = false;           // An earlier run has told of some kernels, right or wrong.
   bool shares_context = false;
   bool follows_writers = false;  // By fingerprints behind work.
   bool always_prints = false;

@@ -1,0 +1,57 @@
+// What KernelHistory takes from an earlier run, and leaves to a later one.
+#include "runtime/placement/kernel_history.h"
+
+namespace vramspan {
+
+void KernelHistory::Know(uint64_t id, uint64_t resident_ns, Bytes touched) {
+  if (resident_ns == 0) return;
+  Kernel& kernel = Find(id);
+  if (kernel.resident_samples != 0) return;
+  kernel.resident = static_cast<double>(resident_ns);
+  kernel.resident_samples = kSettled;
+  kernel.touched = touched;
+  ++changes_;
+  ExpectedChanged(id);
+}
+
+void KernelHistory::KnowArgument(uint64_t id, const ArgumentPrice& price) {
+  Argument& argument = ArgumentOf(Find(id), price.slot);
+  const size_t width = price.wide ? 1 : 0;
+  if (argument.trials[width] != 0) return;
+  argument.passes[width] = price.passes;
+  argument.first[width][0] = static_cast<float>(price.passes);
+  argument.trials[width] = price.sure ? kTrials : 1;
+  argument.told[width] = true;
+  ++changes_;
+}
+
+KernelFacts KernelHistory::FactsOf(const Kernel& kernel) const {
+  KernelFacts facts;
+  // The first launches may have loaded it.
+  if (kernel.resident_samples >= kSettled) {
+    facts.resident_ns = static_cast<uint64_t>(kernel.resident);
+    facts.touched = kernel.touched;
+  }
+  for (const Argument& a : kernel.arguments) {
+    for (const size_t width : {0, 1}) {
+      if (!a.used || a.trials[width] == 0) continue;
+      facts.arguments.push_back({.slot = a.slot,
+                                 .wide = width != 0,
+                                 .sure = Decided(a, width, 1),
+                                 .told = a.told[width],
+                                 .passes = a.passes[width]});
+    }
+  }
+  return facts;
+}
+
+std::vector<KernelHistory::KnownKernel> KernelHistory::Facts() const {
+  std::vector<KnownKernel> all;
+  for (auto id = by_age_.rbegin(); id != by_age_.rend(); ++id) {
+    KernelFacts facts = FactsOf(kernels_.at(*id));
+    if (facts.resident_ns != 0 || !facts.arguments.empty()) all.push_back({*id, std::move(facts)});
+  }
+  return all;
+}
+
+}  // namespace vramspan
