@@ -280,6 +280,9 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   const auto taught = ParseKernelPrices(kernels.text.value_or(""));
   if (!taught.ok()) return kernels.Error(taught.status());
   if (!taught->empty()) r->teacher_ = std::make_unique<KernelTeacher>(*taught, r->driver_);
+  const Setting learned(nullptr, kLearnedVariable);
+  const StatusOr<bool> learns = ParseLearns(learned.text.value_or("off"));
+  if (!learns.ok()) return learned.Error(learns.status());
   memory.listener = r->recorder_.get();
   if (!pins->empty()) {
     r->profile_pins_ = std::make_unique<ProfilePins>(*pins, memory.device_budget, memory.listener);
@@ -307,6 +310,11 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   mover.room = r->lease_.get();
   mover.showing = &r->showing_;
   VS_ASSIGN_OR_RETURN(r->mover_, Mover::Start(r->memory_.get(), mover));
+  if (*learns && traced && !audited.has_value()) {
+    r->learning_ = MakeLearning(
+        {.device = device.name, .ordinal = device.ordinal, .driver = r->driver_->version()});
+  }
+  if (r->learning_ != nullptr) r->learning_->Begin(r->mover_.get());
   if (r->recorder_ != nullptr && traced && mover.own_context && mover.fingerprints) {
     r->recorder_->WatchContents(r->context_, r->memory_.get(), r->mover_.get());
   }
@@ -343,6 +351,7 @@ Status Runtime::StartTracer(Overlap overlap, GraphLaunch graphs) {
   tracer_->SetAudit(audit_.get());
   tracer_->SetRecorder(recorder_.get());
   tracer_->SetTeacher(teacher_.get());
+  tracer_->SetLearning(learning_.get());
   tracer_->SetGraphLaunch(graphs);
   const PageMap& map = memory_->page_map();
   const Status added = tracing.Add(context_, tracer_.get(), map.base(), map.size());
@@ -386,6 +395,7 @@ Runtime::~Runtime() {
   live_.reset();
   if (tracer_ != nullptr) Tracing::Get().Remove(tracer_.get(), memory_->page_map().base());
   audit_.reset();
+  learning_.reset();
   if (lease_ != nullptr) lease_->Rest();
   if (room_ != nullptr) room_->SetListener(nullptr);
   mover_.reset();

@@ -12,6 +12,7 @@
 #include "include/vramspan/vramspan.h"
 #include "runtime/api/event_recording.h"
 #include "runtime/api/kernel_teacher.h"
+#include "runtime/api/learning.h"
 #include "runtime/api/lease_budgets.h"
 #include "runtime/api/live_show.h"
 #include "runtime/api/profile_pins.h"
@@ -128,6 +129,7 @@ class Runtime {
   std::unique_ptr<Memory> memory_;
   Showing showing_;
   std::unique_ptr<Mover> mover_;
+  std::unique_ptr<Learning> learning_;  // None: nothing is kept for a later run.
   std::unique_ptr<Audit> audit_;    // None: this is no audit. The tracer and the mover go after it.
   std::unique_ptr<Tracer> tracer_;  // None: only what is declared is known.
   std::unique_ptr<LiveShow> live_;  // None: nobody sees how it stands.

@@ -211,7 +211,8 @@ Beside Tracer::NoteLaunch(const Submission& launch, Trust trust) {
   return BesideLaunch(overlap_, trust);
 }
 
-void Tracer::TellWhatIsKnown(uint64_t kernel, const Submission& launch) {
+void Tracer::TellWhatIsKnown(uint64_t kernel, const Submission& launch, uint64_t rough_bytes) {
+  if (learning_ != nullptr) learning_->Launches(kernel, launch, rough_bytes);
   if (teacher_ == nullptr) return;
   const auto price = teacher_->FirstSeen(kernel, launch.code, launch.shape);
   if (!price.has_value()) return;
@@ -309,7 +310,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
     Bytes bytes;
     for (const InferredRange& r : scratch.inferred) bytes += r.likely ? r.size : Bytes(0);
     kernel = absl::HashOf(s.code, s.shape, RoughSize(bytes)) | 1;
-    if (s.kind == Submission::Kind::kKernel) TellWhatIsKnown(kernel, s);
+    if (s.kind == Submission::Kind::kKernel) TellWhatIsKnown(kernel, s, RoughSize(bytes));
   }
   for (const InferredRange& r : scratch.inferred) {
     scratch.ranges.push_back({r.ptr,

@@ -21,6 +21,7 @@
 #include "runtime/api/graph_sets.h"
 #include "runtime/api/kernel_teacher.h"
 #include "runtime/api/launch_memo.h"
+#include "runtime/api/learning.h"
 #include "runtime/api/recorder.h"
 #include "runtime/mover/mover.h"
 #include "runtime/observe/decoder.h"
@@ -61,6 +62,9 @@ class Tracer {
 
   // Kernels that a profile knows are told to the mover as they come. As above.
   void SetTeacher(KernelTeacher* teacher) { teacher_ = teacher; }
+
+  // What is learned of kernels is kept, and was. As above.
+  void SetLearning(Learning* learning) { learning_ = learning; }
 
   // The calling thread is about to make a call that submits work. True: Exit must follow.
   bool Enter(uint32_t call, const void* params);
@@ -128,7 +132,7 @@ class Tracer {
   static constexpr uint64_t kUntriedTold = 1000;
   void TellUntried(const Submission& launch) const;
   // Before the launch is told to the mover, which knows it as `kernel`.
-  void TellWhatIsKnown(uint64_t kernel, const Submission& launch);
+  void TellWhatIsKnown(uint64_t kernel, const Submission& launch, uint64_t rough_bytes);
   // Counts a launch, and says what may happen beside it.
   Beside NoteLaunch(const Submission& launch, Trust trust);
   // What the copies carry is remembered with their targets, and where arrays lie by them.
@@ -142,6 +146,7 @@ class Tracer {
   Audit* audit_ = nullptr;
   Recorder* recorder_ = nullptr;
   KernelTeacher* teacher_ = nullptr;
+  Learning* learning_ = nullptr;
   GraphLaunch graph_launch_ = GraphLaunch::kWhole;
   WorkingSets sets_;
   HiddenPointers hidden_;

@@ -71,6 +71,7 @@ TEST(Run, MistakesExitWithTwoAndNameWhatWasWrong) {
       {"", "--device-memory '' -- true", "--device-memory: '' is not a budget"},
       {"VRAMSPAN_DEVICE_MEMORY=8Gib", "-- true", "VRAMSPAN_DEVICE_MEMORY: '8Gib'"},
       {"VRAMSPAN_OVERLAP=some", "-- true", "VRAMSPAN_OVERLAP: 'some'"},
+      {"", "--learned perhaps -- true", "--learned: 'perhaps' is neither on nor off"},
       {"SIMCUDA_DEVICE_MEMORY=64MiB", "--simulate --device-memory 65MiB -- true",
        "--device-memory: '65MiB' is more than the device's 64 MiB"},
       {"SIMCUDA_DEVICE_MEMORY=64MiB VRAMSPAN_SIMULATE=1", "--device-memory 65MiB -- true",
@@ -95,7 +96,8 @@ TEST(Run, ABudgetIsComparedWithTheLargestGpu) {
 TEST(Run, OptionsBecomeVariables) {
   const Output env = Launch(
       "--device-memory 8GiB --host-memory 50% --chunk 4MiB --policy lru --tracer hooks --overlap "
-      "safe --graphs cut --report budget --broker require --record /tmp/%p.vramspan --record-times "
+      "safe --graphs cut --learned on --report budget --broker require --record /tmp/%p.vramspan "
+      "--record-times "
       "all "
       "--stats=/tmp/stats "
       "--quiet --record-events /tmp/%p.events "
@@ -105,10 +107,10 @@ TEST(Run, OptionsBecomeVariables) {
   for (const char* line :
        {"VRAMSPAN_DEVICE_MEMORY=8GiB", "VRAMSPAN_HOST_MEMORY=50%", "VRAMSPAN_CHUNK=4MiB",
         "VRAMSPAN_POLICY=lru", "VRAMSPAN_TRACER=hooks", "VRAMSPAN_OVERLAP=safe",
-        "VRAMSPAN_GRAPHS=cut", "VRAMSPAN_STATS=/tmp/stats", "VRAMSPAN_QUIET=1",
-        "VRAMSPAN_REPORT=budget", "VRAMSPAN_BROKER=require", "VRAMSPAN_RECORD=/tmp/%p.vramspan",
-        "VRAMSPAN_OFF=1", "VRAMSPAN_RECORD_TIMES=all", "VRAMSPAN_RECORD_EVENTS=/tmp/%p.events",
-        "/libvramspan_preload.so:libm.so.6"}) {
+        "VRAMSPAN_GRAPHS=cut", "VRAMSPAN_LEARNED=on", "VRAMSPAN_STATS=/tmp/stats",
+        "VRAMSPAN_QUIET=1", "VRAMSPAN_REPORT=budget", "VRAMSPAN_BROKER=require",
+        "VRAMSPAN_RECORD=/tmp/%p.vramspan", "VRAMSPAN_OFF=1", "VRAMSPAN_RECORD_TIMES=all",
+        "VRAMSPAN_RECORD_EVENTS=/tmp/%p.events", "/libvramspan_preload.so:libm.so.6"}) {
     EXPECT_THAT(env.out, HasSubstr(std::string(line) + "\n"));
   }
   // The tests' own, by which no program shows itself.

@@ -120,6 +120,11 @@ class RunCommand final : public Command {
                 "Trust files of `vramspan audit`, beside those of VRAMSPAN_TRUST, with colons "
                 "between them")
         .Shown("FILE[:FILE...]");
+    options
+        .Option("--learned", options_.learned,
+                "Whether the run begins with what earlier runs of the program have learned of its "
+                "kernels, and adds to it at its end: on or off (default: off)")
+        .Shown("on|off");
     options.Flag("--lifetimes", options_.lifetimes,
                  "Have PyTorch allocate in stream order (backend:cudaMallocAsync), unless its own "
                  "variable is set. What it has freed then moves without a copy");
@@ -168,7 +173,8 @@ class RunCommand final : public Command {
         "  vramspan run --device-memory 50% --stats -- python3 train.py --its-own-option\n"
         "  vramspan run --record out.vramspan -- python3 train.py && vramspan replay out.vramspan\n"
         "\n"
-        "Read more: docs/preload.md, docs/budgets.md, docs/overlap.md, docs/trust.md");
+        "Read more: docs/preload.md, docs/budgets.md, docs/overlap.md, docs/trust.md, "
+        "docs/learned.md");
   }
 
   // `--stats FILE` as well as `--stats`, with the program behind it or not: the next word is its

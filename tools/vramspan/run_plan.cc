@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 
+#include "runtime/api/learning.h"
 #include "runtime/api/recorder.h"
 #include "runtime/api/tracer.h"
 #include "runtime/api/tracing.h"
@@ -108,6 +109,8 @@ class Planner {
     VS_RETURN_IF_ERROR(
         Check(options_.graphs, "--graphs", "VRAMSPAN_GRAPHS",
               [](const std::string& text) { return ParseGraphLaunch(text).status(); }));
+    VS_RETURN_IF_ERROR(Check(options_.learned, "--learned", kLearnedVariable,
+                             [](const std::string& text) { return ParseLearns(text).status(); }));
     VS_RETURN_IF_ERROR(Check(options_.report, "--report", "VRAMSPAN_REPORT", &CheckReport));
     VS_RETURN_IF_ERROR(
         Check(options_.broker, "--broker", lease::kBrokerVariable,
@@ -331,8 +334,8 @@ bool AsksForMore(const Options& options) {
   for (const std::optional<std::string>* const option :
        {&options.device_memory, &options.host_memory, &options.chunk, &options.policy,
         &options.tracer, &options.overlap, &options.graphs, &options.report, &options.broker,
-        &options.stats, &options.trust, &options.record_times, &options.profile, &options.record,
-        &options.record_events}) {
+        &options.stats, &options.learned, &options.trust, &options.record_times, &options.profile,
+        &options.record, &options.record_events}) {
     if (option->has_value()) return true;
   }
   return options.simulate || options.lifetimes;

@@ -1,0 +1,42 @@
+// What `vramspan learned` can do: each action is a subcommand of its own, made in the file that has
+// it.
+#ifndef VRAMSPAN_TOOLS_VRAMSPAN_LEARNED_ACTION_H_
+#define VRAMSPAN_TOOLS_VRAMSPAN_LEARNED_ACTION_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/api/learned_files.h"
+#include "runtime/base/status.h"
+#include "runtime/placement/learned_kernels.h"
+#include "tools/vramspan/command_options.h"
+
+namespace vramspan::learned_command {
+
+class Action {
+ public:
+  virtual ~Action() = default;
+  virtual std::string name() const = 0;
+  // Adds itself to `learned`.
+  virtual void Define(CommandOptions& learned) = 0;
+  // Results go to stdout. InvalidArgument: the command line was not understood (exit code 2); every
+  // other error is one of what it was asked to do (1).
+  virtual Status Run() = 0;
+};
+
+std::unique_ptr<Action> MakeList();   // learned_list.cc
+std::unique_ptr<Action> MakeShow();   // learned_show.cc
+std::unique_ptr<Action> MakeClear();  // learned_clear.cc
+
+// The file whose key begins so; the newest one where `key` is empty. NotFound where there is none,
+// InvalidArgument where it is no beginning of one file's key alone.
+StatusOr<LearnedFiles::Entry> FindEntry(const std::vector<LearnedFiles::Entry>& entries,
+                                        const std::string& key);
+StatusOr<Learned> ReadLearned(const LearnedFiles& files, uint64_t key);
+std::string KeyText(uint64_t key);
+std::string AgoText(int64_t written);  // As "3 hours ago".
+
+}  // namespace vramspan::learned_command
+
+#endif  // VRAMSPAN_TOOLS_VRAMSPAN_LEARNED_ACTION_H_
