@@ -108,6 +108,7 @@ std::vector<LearnedKernel> Learning::Seen(const std::vector<KernelHistory::Known
     k.name = named->second.code->name;
     k.resident_ns = one.facts.resident_ns;
     k.touched = one.facts.touched;
+    k.resident_told = one.facts.resident_told;
     for (const ArgumentPrice& price : one.facts.arguments) k.arguments.push_back({.price = price});
   }
   return seen;

@@ -6,16 +6,19 @@ namespace vramspan {
 void KernelHistory::Know(uint64_t id, uint64_t resident_ns, Bytes touched) {
   if (resident_ns == 0) return;
   Kernel& kernel = Find(id);
-  if (kernel.resident_samples != 0) return;
+  if (HasResident(kernel)) return;
   kernel.resident = static_cast<double>(resident_ns);
-  kernel.resident_samples = kSettled;
+  kernel.resident_told = true;
   kernel.touched = touched;
   ++changes_;
   ExpectedChanged(id);
 }
 
 void KernelHistory::KnowArgument(uint64_t id, const ArgumentPrice& price) {
-  Argument& argument = ArgumentOf(Find(id), price.slot);
+  Kernel& kernel = Find(id);
+  // The user's own profile comes first.
+  if (kernel.taught) return;
+  Argument& argument = ArgumentOf(kernel, price.slot);
   const size_t width = price.wide ? 1 : 0;
   if (argument.trials[width] != 0) return;
   argument.passes[width] = price.passes;
@@ -25,12 +28,22 @@ void KernelHistory::KnowArgument(uint64_t id, const ArgumentPrice& price) {
   ++changes_;
 }
 
+void KernelHistory::DisproveTold(uint64_t id, Kernel* kernel) {
+  const uint64_t before = ExpectedOf(*kernel);
+  kernel->resident = kernel->seen;
+  kernel->resident_told = false;
+  kernel->disproved = true;
+  ++changes_;
+  if (ExpectedOf(*kernel) != before) ExpectedChanged(id);
+}
+
 KernelFacts KernelHistory::FactsOf(const Kernel& kernel) const {
   KernelFacts facts;
   // The first launches may have loaded it.
-  if (kernel.resident_samples >= kSettled) {
+  if (Settled(kernel)) {
     facts.resident_ns = static_cast<uint64_t>(kernel.resident);
     facts.touched = kernel.touched;
+    facts.resident_told = kernel.resident_told;
   }
   for (const Argument& a : kernel.arguments) {
     for (const size_t width : {0, 1}) {
@@ -48,8 +61,11 @@ KernelFacts KernelHistory::FactsOf(const Kernel& kernel) const {
 std::vector<KernelHistory::KnownKernel> KernelHistory::Facts() const {
   std::vector<KnownKernel> all;
   for (auto id = by_age_.rbegin(); id != by_age_.rend(); ++id) {
-    KernelFacts facts = FactsOf(kernels_.at(*id));
-    if (facts.resident_ns != 0 || !facts.arguments.empty()) all.push_back({*id, std::move(facts)});
+    const Kernel& kernel = kernels_.at(*id);
+    KernelFacts facts = FactsOf(kernel);
+    if (facts.resident_ns != 0 || !facts.arguments.empty() || kernel.disproved) {
+      all.push_back({*id, std::move(facts)});
+    }
   }
   return all;
 }

@@ -42,7 +42,7 @@ KernelHistory::Kernel& KernelHistory::Find(uint64_t kernel) {
   }
   if (kernels_.size() == kMost) {
     const auto oldest = kernels_.find(by_age_.front());
-    if (oldest->second.resident_samples != 0) ExpectedChanged(oldest->first);
+    if (HasResident(oldest->second)) ExpectedChanged(oldest->first);
     last_ = nullptr;
     kernels_.erase(oldest);
     by_age_.pop_front();
@@ -76,27 +76,13 @@ KernelHistory::Argument& KernelHistory::ArgumentOf(Kernel& kernel, uint16_t slot
 void KernelHistory::Record(const LaunchSample& sample) {
   Kernel& kernel = Find(sample.kernel);
   const auto time = static_cast<double>(sample.nanoseconds);
-  if (sample.remote.value == 0) {
-    const uint64_t before = ExpectedOf(kernel);
-    if (kernel.resident_samples < kSettled) {
-      // The first may have loaded the kernel, which takes many times as long.
-      kernel.resident = kernel.resident_samples == 0 ? time : std::min(kernel.resident, time);
-    } else {
-      // Slower than before for a while, because of what ran beside it: the fast ones tell the
-      // truth.
-      const double weight = time < kernel.resident ? 2 * kNew : kNew / 4;
-      kernel.resident += weight * (time - kernel.resident);
-    }
-    // From here on it may be cheap at worst.
-    if (++kernel.resident_samples == kSettled) ++changes_;
-    kernel.touched = sample.touched;
-    if (ExpectedOf(kernel) != before) ExpectedChanged(sample.kernel);
-    return;
-  }
+  if (sample.remote.value == 0) return RecordResident(sample, &kernel);
+  // What lies on the host only adds to it.
+  if (kernel.resident_told && time < kernel.resident) DisproveTold(sample.kernel, &kernel);
   if (sample.slot == LaunchSample::kSeveral) return;
   // A kernel whose memory never fits has no resident time; no kernel is faster than its memory.
   const double resident =
-      kernel.resident_samples != 0
+      HasResident(kernel)
           ? kernel.resident
           : static_cast<double>((sample.touched - sample.remote).value) / prices_.device_gb_per_s;
   const Bytes tried = sample.remote - sample.apart;
@@ -119,8 +105,33 @@ void KernelHistory::Record(const LaunchSample& sample) {
     if (argument.trials[width] != 0 && argument.passes[width] > 1) return;
     passes = std::min(passes, 1.0);
   }
+  // An earlier run's word counts as one launch's: two that agree are enough, and else a third says.
+  if (argument.told[width] && !kernel.taught) argument.trials[width] = 1;
   Note(passes, width, &argument);
   if (Judge(kernel, argument, remote) != before) ++changes_;
+}
+
+void KernelHistory::RecordResident(const LaunchSample& sample, Kernel* kernel) {
+  const auto time = static_cast<double>(sample.nanoseconds);
+  const uint64_t before = ExpectedOf(*kernel);
+  const bool first = kernel->resident_samples < kSettled;
+  // From here on it may be cheap at worst.
+  const bool settles = ++kernel->resident_samples == kSettled;
+  if (first) {
+    // The first may have loaded the kernel, which takes many times as long. So what an earlier run
+    // has seen is only lowered, until there are enough to go by.
+    kernel->seen = kernel->resident_samples == 1 ? time : std::min(kernel->seen, time);
+    if (settles) kernel->resident_told = false;
+    kernel->resident =
+        kernel->resident_told ? std::min(kernel->resident, kernel->seen) : kernel->seen;
+  } else {
+    // Slower than before for a while, because of what ran beside it: the fast ones tell the truth.
+    const double weight = time < kernel->resident ? 2 * kNew : kNew / 4;
+    kernel->resident += weight * (time - kernel->resident);
+  }
+  if (settles) ++changes_;
+  kernel->touched = sample.touched;
+  if (ExpectedOf(*kernel) != before) ExpectedChanged(sample.kernel);
 }
 
 void KernelHistory::Note(double passes, size_t width, Argument* argument) {
@@ -142,7 +153,7 @@ void KernelHistory::Note(double passes, size_t width, Argument* argument) {
 
 void KernelHistory::Teach(uint64_t id, double passes, uint64_t resident) {
   Kernel& kernel = Find(id);
-  if (kernel.resident_samples == 0 && resident != 0) {
+  if (!HasResident(kernel) && resident != 0) {
     kernel.resident = static_cast<double>(resident);
     kernel.resident_samples = kSettled;
     ExpectedChanged(id);
@@ -169,7 +180,9 @@ bool KernelHistory::WantsSample(uint64_t id, uint16_t slot, Bytes remote) {
   Kernel& kernel = Find(id);
   Argument& argument = ArgumentOf(kernel, slot);
   const size_t width = Width(remote);
-  if (Decided(argument, width, 1) || argument.wanted[width] == kMostWanted) return false;
+  const bool to_confirm = argument.told[width] && !kernel.taught;
+  if ((Decided(argument, width, 1) && !to_confirm) || argument.wanted[width] == kMostWanted)
+    return false;
   ++argument.wanted[width];
   return true;
 }
@@ -188,7 +201,7 @@ bool KernelHistory::KnowsResident(uint64_t id) const {
 }
 
 uint64_t KernelHistory::ExpectedOf(const Kernel& kernel) {
-  if (kernel.resident_samples == 0) return kShort;
+  if (!HasResident(kernel)) return kShort;
   return std::max(Roughly(static_cast<uint64_t>(kernel.resident)), kShort);
 }
 
@@ -219,8 +232,7 @@ double KernelHistory::Slack(const Remote& remote) const {
 }
 
 bool KernelHistory::CheapAtWorst(const Kernel& kernel, const Remote& remote) const {
-  return kernel.resident_samples >= kSettled &&
-         kMayPass * kernel.resident <= prices_.MoveNanoseconds(remote.moved);
+  return Settled(kernel) && kMayPass * kernel.resident <= prices_.MoveNanoseconds(remote.moved);
 }
 
 bool KernelHistory::Decided(const Argument& argument, size_t width, double slack) const {
@@ -247,7 +259,7 @@ KernelHistory::Verdict KernelHistory::Judge(const Kernel& kernel, const Argument
     if (CheapAtWorst(kernel, remote)) return Verdict::kServe;
     const bool streams = static_cast<double>(kernel.touched.value) >=
                          kStreams * prices_.serve_gb_per_s * kernel.resident;
-    return kernel.resident_samples >= kSettled && streams ? Verdict::kTry : Verdict::kMove;
+    return Settled(kernel) && streams ? Verdict::kTry : Verdict::kMove;
   }
   return argument.passes[width] <= slack * prices_.MostPasses() ? Verdict::kServe : Verdict::kMove;
 }

@@ -76,8 +76,9 @@ struct ArgumentPrice {
 
 // What is known of a kernel, in figures that are good in another process.
 struct KernelFacts {
-  uint64_t resident_ns = 0;  // With all its memory on the device; 0: not known.
-  Bytes touched;             // Then.
+  uint64_t resident_ns = 0;    // With all its memory on the device; 0: not known.
+  Bytes touched;               // Then.
+  bool resident_told = false;  // An earlier run says so, and this one has not seen it often enough.
   std::vector<ArgumentPrice> arguments;
 
   bool operator==(const KernelFacts&) const = default;
@@ -103,10 +104,13 @@ class KernelHistory {
   // it, counts as tried with so many passes, and `resident` nanoseconds as what a launch takes.
   // What is seen from then on counts as ever.
   void Teach(uint64_t kernel, double passes, uint64_t resident);
-  // What an earlier run has seen (Facts), as far as nothing was seen of it here.
+  // What an earlier run has seen (Facts), as far as nothing was seen of it here, nor taught. It is
+  // gone by until enough is seen: of the time three launches, of an argument's price two that
+  // agree. A launch that is faster than it can be disproves the time at once.
   void Know(uint64_t kernel, uint64_t resident_ns, Bytes touched);
   void KnowArgument(uint64_t kernel, const ArgumentPrice& price);
-  // What is known of each kernel, the one that was launched last first.
+  // What is known of each kernel, the one that was launched last first. Also where that is nothing
+  // any more.
   struct KnownKernel {
     uint64_t kernel;
     KernelFacts facts;
@@ -129,8 +133,8 @@ class KernelHistory {
   bool HasPasses(uint64_t kernel) const;
   // Grows whenever what For says of some argument has become another.
   uint64_t changes() const { return changes_; }
-  // Whether it is known how long a launch takes with all its memory on the device. Before that no
-  // trial is made.
+  // Whether enough launches were seen with all their memory on the device. Before that they are
+  // timed; and no trial is made, unless an earlier run says how long they take.
   bool KnowsResident(uint64_t kernel) const;
   // How long a launch takes with all its memory on the device, in nanoseconds, by and large: in so
   // few different figures that one kernel's seldom changes. What is not known counts as short.
@@ -161,6 +165,9 @@ class KernelHistory {
     double resident = 0;  // Nanoseconds, smoothed; 0: never seen with all its memory there.
     Bytes touched;        // Then.
     uint32_t resident_samples = 0;
+    double seen = 0;               // The fastest of the first samples.
+    bool resident_told = false;    // Of an earlier run: good until enough samples say otherwise,
+    bool disproved = false;        // or one did.
     std::optional<double> taught;  // Passes.
     std::array<Argument, kArguments> arguments;
     std::list<uint64_t>::iterator age;
@@ -174,6 +181,14 @@ class KernelHistory {
     expected_changed_ = kernel;
   }
   static uint64_t ExpectedOf(const Kernel& kernel);
+  static bool HasResident(const Kernel& kernel) {
+    return kernel.resident_told || kernel.resident_samples != 0;
+  }
+  static bool Settled(const Kernel& kernel) {
+    return kernel.resident_told || kernel.resident_samples >= kSettled;
+  }
+  void RecordResident(const LaunchSample& sample, Kernel* kernel);
+  void DisproveTold(uint64_t id, Kernel* kernel);
   static Argument& ArgumentOf(Kernel& kernel, uint16_t slot);
   static void Note(double passes, size_t width, Argument* argument);
   bool Decided(const Argument& argument, size_t width, double slack) const;

@@ -7,8 +7,8 @@
 namespace vramspan {
 namespace {
 
-// Prices that this run has only taken over grow older by what the file said of them. What it took
-// from elsewhere, as from a profile, is not the file's.
+// What this run has only taken over grows older by what the file said of it. What it took from
+// elsewhere, as from a profile, is not the file's.
 void GrowOlder(const LearnedKernel* before, LearnedKernel* kernel) {
   for (LearnedKernel::Argument& a : kernel->arguments) {
     a.age = a.price.told ? Learned::kMostAge + 1 : 0;
@@ -16,6 +16,16 @@ void GrowOlder(const LearnedKernel* before, LearnedKernel* kernel) {
     for (const LearnedKernel::Argument& b : before->arguments) {
       if (b.price.slot == a.price.slot && b.price.wide == a.price.wide) a.age = b.age + 1;
     }
+  }
+  kernel->resident_age = 0;
+  if (kernel->resident_told) {
+    kernel->resident_age = before == nullptr ? Learned::kMostAge + 1 : before->resident_age + 1;
+  }
+  kernel->resident_told = false;
+  if (kernel->resident_age > Learned::kMostAge) {
+    kernel->resident_ns = 0;
+    kernel->touched = Bytes(0);
+    kernel->resident_age = 0;
   }
   std::erase_if(kernel->arguments, [](const auto& a) { return a.age > Learned::kMostAge; });
 }
@@ -33,7 +43,7 @@ Learned Learned::After(std::vector<LearnedKernel> seen) const {
     k.age = 0;
     GrowOlder(known == before.end() ? nullptr : known->second, &k);
     launched.insert(k.id);
-    after.kernels.push_back(std::move(k));
+    if (k.resident_ns != 0 || !k.arguments.empty()) after.kernels.push_back(std::move(k));
   }
   for (const LearnedKernel& k : kernels) {
     if (after.kernels.size() == kMostKernels) break;

@@ -52,10 +52,12 @@ struct LearnedKernel {
   static constexpr size_t kMostArguments = 2 * KernelHistory::kArguments;
 
   KernelIdentity id;
-  std::string name;  // For people: clean, and cut.
-  uint64_t resident_ns = 0;
+  std::string name;          // For people: clean, and cut.
+  uint64_t resident_ns = 0;  // 0: not known, and no more is `touched`.
   Bytes touched;
-  uint32_t age = 0;  // Runs since one launched it.
+  bool resident_told = false;  // As `told` of an argument.
+  uint32_t resident_age = 0;   // Runs that took the time over, since one saw it.
+  uint32_t age = 0;            // Runs since one launched it.
   std::vector<Argument> arguments;
 
   bool operator==(const LearnedKernel&) const = default;

@@ -5,7 +5,7 @@
 //   program /usr/bin/python3 /home/ada/train.py --steps _
 //   device NVIDIA H100 80GB HBM3, GPU 0, driver 13000, vramspan 0.1.0
 //   runs 3
-//   kernel NAME MODULE SHAPE BYTES RESIDENT_NS TOUCHED AGE TEXT
+//   kernel NAME MODULE SHAPE BYTES RESIDENT_NS TOUCHED RESIDENT_AGE AGE TEXT
 //   argument SLOT narrow|wide sure|once PASSES_IN_THOUSANDTHS AGE
 //   end SUM
 #include <absl/strings/numbers.h>
@@ -39,7 +39,7 @@ std::string KernelLines(const LearnedKernel& k) {
       absl::StrCat("kernel ", hex(k.id.name), " ", hex(k.id.module), " ", hex(k.id.shape));
   absl::StrAppend(&text, " ", k.id.bytes, " ",
                   std::min(k.resident_ns, LearnedKernel::kMostResident), " ", k.touched.value, " ",
-                  k.age, " ", Words(k.name, LearnedKernel::kMostName), "\n");
+                  k.resident_age, " ", k.age, " ", Words(k.name, LearnedKernel::kMostName), "\n");
   for (const auto& [price, age] : k.arguments) {
     const double passes = std::clamp(price.passes, 0.0, LearnedKernel::kMostPasses);
     absl::StrAppend(&text, "argument ", price.slot, price.wide ? " wide" : " narrow",
@@ -57,7 +57,7 @@ class Parser {
     VS_RETURN_IF_ERROR(Head());
     while (!left_.empty()) {
       const std::string_view line = Line();
-      const std::vector<std::string_view> words = absl::StrSplit(line, absl::MaxSplits(' ', 8));
+      const std::vector<std::string_view> words = absl::StrSplit(line, absl::MaxSplits(' ', 9));
       const bool fits = words[0] == "kernel" ? Kernel(words) : Argument(words);
       if (!fits) {
         return absl::InvalidArgumentError(absl::StrCat("line ", line_, ": '", Repeated(line),
@@ -99,18 +99,20 @@ class Parser {
   }
 
   bool Kernel(const std::vector<std::string_view>& w) {
-    if (w.size() != 9 || learned_.kernels.size() == Learned::kMostKernels) return false;
+    if (w.size() != 10 || learned_.kernels.size() == Learned::kMostKernels) return false;
     LearnedKernel& k = learned_.kernels.emplace_back();
-    uint64_t age = 0;
+    uint64_t resident_age = 0, age = 0;
     if (!Hex(w[1], &k.id.name) || !Hex(w[2], &k.id.module) || !Hex(w[3], &k.id.shape) ||
         !Number(w[4], kAnySize, &k.id.bytes) ||
         !Number(w[5], LearnedKernel::kMostResident, &k.resident_ns) ||
-        !Number(w[6], kAnySize, &k.touched.value) || !Number(w[7], Learned::kMostAge, &age) ||
-        w[8].size() > LearnedKernel::kMostName) {
+        !Number(w[6], kAnySize, &k.touched.value) ||
+        !Number(w[7], Learned::kMostAge, &resident_age) || !Number(w[8], Learned::kMostAge, &age) ||
+        w[9].size() > LearnedKernel::kMostName) {
       return false;
     }
+    k.resident_age = static_cast<uint32_t>(resident_age);
     k.age = static_cast<uint32_t>(age);
-    k.name = w[8];
+    k.name = w[9];
     return true;
   }
 

@@ -388,6 +388,8 @@ TEST_F(History, ComesBackFromItsFacts) {
   const auto again = next.Facts();
   ASSERT_EQ(again.size(), 1u);
   ASSERT_EQ(again[0].facts.arguments.size(), 2u);
+  EXPECT_FALSE(facts[0].facts.resident_told);
+  EXPECT_TRUE(again[0].facts.resident_told);
   for (size_t i = 0; i < 2; ++i) {
     ArgumentPrice told = facts[0].facts.arguments[i];
     EXPECT_FALSE(told.told);
@@ -422,6 +424,85 @@ TEST_F(History, BelievesWhatItSeesMoreThanAnEarlierRun) {
   for (int i = 0; i < 20; ++i) Launch(1e5, kChunk, 79, kKernel + 1);
   EXPECT_EQ(For(kChunk, kKernel + 1), Verdict::kMove);
   EXPECT_FALSE(history_.Facts().at(0).facts.arguments.at(0).told);
+}
+
+// As where the same kernel did a thousand times as much: too long a time hides what lies apart.
+TEST_F(History, ALaunchFasterThanAnEarlierRunSaysDisprovesIt) {
+  history_.Know(kKernel, 50'000'000, kTouched);
+  EXPECT_FALSE(history_.KnowsResident(kKernel)) << "launches are timed all the same";
+  const uint64_t expected = history_.Expected(kKernel);
+  for (int i = 0; i < KernelHistory::kTrials; ++i) Launch(1e5, kChunk, 79);
+  EXPECT_EQ(For(kChunk), Verdict::kMove);
+  EXPECT_GT(history_.Passes(kKernel, kSlot, kChunk).value_or(0), 70);
+  EXPECT_LT(history_.Expected(kKernel), expected);
+  const KernelFacts facts = history_.Facts().at(0).facts;
+  EXPECT_EQ(facts.resident_ns, 0u);
+  EXPECT_FALSE(facts.resident_told);
+  // Where nothing else is known of it, that is said as well.
+  history_.Know(5, 50'000'000, kTouched);
+  Launch(1e5, kChunk, 1, 5, LaunchSample::kSeveral);
+  EXPECT_EQ(history_.Facts().at(0).kernel, 5u);
+}
+
+TEST_F(History, SeenOftenEnoughATimeReplacesWhatAnEarlierRunSays) {
+  for (const uint64_t told : {10'000, 10'000'000}) {
+    const uint64_t kernel = kKernel + told;
+    history_.Know(kernel, told, kTouched);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_FALSE(history_.KnowsResident(kernel));
+      EXPECT_TRUE(history_.Facts().at(0).facts.resident_told);
+      Launch(1e5, Bytes(0), 0, kernel);
+      if (i < 2) {
+        EXPECT_EQ(history_.Facts().at(0).facts.resident_ns, std::min<uint64_t>(told, 100'000));
+      }
+    }
+    EXPECT_TRUE(history_.KnowsResident(kernel));
+    EXPECT_FALSE(history_.Facts().at(0).facts.resident_told);
+    EXPECT_EQ(history_.Facts().at(0).facts.resident_ns, 100'000u);
+  }
+}
+
+// Each run loads the kernel anew, whatever is known of it.
+TEST_F(History, LoadingAKernelDoesNotRaiseWhatIsKeptFromRunToRun) {
+  uint64_t kept = 10'000;
+  for (int run = 0; run < 5; ++run) {
+    KernelHistory history(prices_);
+    history.Know(kKernel, kept, kTouched);
+    for (const uint64_t nanoseconds : {10'000'000, 10'000, 10'000, 10'000}) {
+      history.Record({.kernel = kKernel, .touched = kTouched, .nanoseconds = nanoseconds});
+    }
+    kept = history.Facts().at(0).facts.resident_ns;
+  }
+  EXPECT_EQ(kept, 10'000u);
+}
+
+// A wrong one would else be served so for ever.
+TEST_F(History, WhatAnEarlierRunSaysIsToBeSeenOnce) {
+  for (int i = 0; i < 3; ++i) Launch(1e5, Bytes(0), 0);
+  history_.KnowArgument(kKernel, {.slot = kSlot, .sure = true, .passes = 1});
+  EXPECT_EQ(For(kChunk), Verdict::kServe);
+  EXPECT_TRUE(history_.WantsSample(kKernel, kSlot, kChunk));
+  Launch(1e5, kChunk, 1.1);
+  EXPECT_FALSE(history_.WantsSample(kKernel, kSlot, kChunk)) << "they agree";
+  EXPECT_EQ(For(kChunk), Verdict::kServe);
+  history_.KnowArgument(kKernel, {.slot = kSlot + 1, .sure = true, .passes = 1});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(history_.WantsSample(kKernel, kSlot + 1, kChunk));
+    Launch(1e5, kChunk, 79, kKernel, kSlot + 1);
+  }
+  EXPECT_EQ(history_.For(kKernel, kSlot + 1, {kChunk, kChunk}), Verdict::kMove);
+}
+
+TEST_F(History, TheUsersOwnProfileComesBeforeAnEarlierRun) {
+  history_.Teach(kKernel, 79, 100'000);
+  history_.Know(kKernel, 1'000, kTouched);
+  for (const bool wide : {false, true}) {
+    history_.KnowArgument(kKernel, {.slot = kSlot, .wide = wide, .sure = true, .passes = 0.5});
+  }
+  EXPECT_EQ(For(kChunk), Verdict::kMove);
+  EXPECT_EQ(For(GiB(2)), Verdict::kMove);
+  EXPECT_GE(history_.Expected(kKernel), 50'000u);
+  EXPECT_FALSE(history_.WantsSample(kKernel, kSlot, kChunk));
 }
 
 TEST_F(History, ManyArgumentsShareTheLastPlace) {

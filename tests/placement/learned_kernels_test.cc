@@ -16,6 +16,7 @@ LearnedKernel Kernel(uint64_t name) {
           .name = absl::StrCat("gemm<float, ", name, ">"),
           .resident_ns = 33'500,
           .touched = MiB(3),
+          .resident_age = 5,
           .arguments = {{.price = {.slot = 8, .sure = true, .passes = 1.25}},
                         {.price = {.slot = 8, .wide = true, .passes = 79}, .age = 3}}};
 }
@@ -74,8 +75,10 @@ TEST(LearnedText, WithAFigureBeyondReasonIsNotRead) {
       {"runs 3", "runs 99999999999999999999"},
       {" 33500 ", " 60000000001 "},
       {" 33500 ", " 1e3 "},
-      {" 3145728 0 ", " 72057594037927937 0 "},
-      {" 0 gemm", " 17 gemm"},
+      {" 3145728 5 ", " 72057594037927937 5 "},
+      {" 5 0 gemm", " 17 0 gemm"},
+      {" 5 0 gemm", " 5 17 gemm"},
+      {" 5 0 gemm", " 0 gemm"},
       {"ffffffffffffffff", "fffffffffffffff"},
       {"argument 8 ", "argument 65536 "},
       {" narrow ", " thin "},
@@ -123,6 +126,7 @@ TEST(Learned, WhatARunSawComesFirstAndTheRestGrowsOld) {
   EXPECT_EQ(after.key, Sample().key);
   ASSERT_EQ(after.kernels.size(), 3u);
   EXPECT_EQ(after.kernels[0].resident_ns, 1000u);
+  EXPECT_EQ(after.kernels[0].resident_age, 0u);
   EXPECT_EQ(after.kernels[0].arguments[0].age, 0u);
   EXPECT_EQ(after.kernels[0].arguments[1].age, 4u) << "taken over once more";
   EXPECT_EQ(after.kernels[1].id, Kernel(9).id);
@@ -139,6 +143,13 @@ TEST(Learned, WhatNoRunSeesIsForgotten) {
   EXPECT_EQ(runs, Learned::kMostAge + 1) << "nobody launches the second";
   for (; runs < 100 && !kept.kernels[0].arguments.empty(); ++runs) kept = kept.After({told});
   EXPECT_EQ(runs, Learned::kMostAge + 1) << "what an argument costs is to be seen again";
+  EXPECT_NE(kept.kernels[0].resident_ns, 0u);
+  told.arguments.clear();
+  told.resident_told = true;
+  for (runs = 0; runs < 100 && !kept.kernels.empty(); ++runs) kept = kept.After({told});
+  EXPECT_EQ(runs, Learned::kMostAge + 1) << "and so is how long it takes";
+  // What a profile says is not the file's.
+  EXPECT_EQ(kept.After({told}).kernels.size(), 0u);
 }
 
 }  // namespace

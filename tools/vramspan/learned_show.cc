@@ -104,6 +104,7 @@ class Show final : public Action {
                          {"module", KeyText(k.id.module)},
                          {"resident_ns", k.resident_ns},
                          {"touched_bytes", k.touched.value},
+                         {"resident_age", k.resident_age},
                          {"age", k.age},
                          {"arguments", arguments}});
     }
