@@ -20,6 +20,16 @@ namespace {
 constexpr std::chrono::milliseconds kLearnedPatience{100};
 constexpr int kTries = 3;
 
+// No two writers have the same, and what a killed one left is in nobody's way: numbers of processes
+// come again in containers.
+std::string HalfName(const std::string& name) {
+  static std::atomic<uint64_t> serial{0};
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+  return absl::StrCat(name, ".", getpid(), ".", static_cast<uint64_t>(nanoseconds) + ++serial,
+                      LearnedFiles::kHalfEnding);
+}
+
 bool Exists(int folder, const char* name) {
   struct stat s;
   return fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) == 0;
@@ -61,21 +71,30 @@ StatusOr<LearnedFiles> LearnedFiles::OfUser() {
   return absl::NotFoundError("neither XDG_CACHE_HOME nor HOME is set to an absolute path");
 }
 
+Status LearnedFiles::Check() const {
+  for (const std::string& path : {folder(), Place().parent, cache_}) {
+    if (Exists(AT_FDCWD, path.c_str())) return CheckOnThisMachine(path);
+  }
+  return absl::OkStatus();
+}
+
 StatusOr<OpenedFolder> LearnedFiles::Make() const {
   // What the system makes for a new user has none yet. Where it cannot be made, the next says so.
   if (const size_t slash = cache_.rfind('/'); slash != 0 && !Exists(AT_FDCWD, cache_.c_str())) {
     static_cast<void>(MakeUserFolder({cache_.substr(0, slash), cache_.substr(slash + 1)}));
   }
-  VS_RETURN_IF_ERROR(MakeUserFolder({cache_, "vramspan"}).status());
+  // One that is there is our parent's, as `vramspan info` or the user may have made it: others of
+  // its group may write there, but what is ours alone they cannot make.
+  if (!Exists(AT_FDCWD, Place().parent.c_str())) {
+    VS_RETURN_IF_ERROR(MakeUserFolder({cache_, "vramspan"}).status());
+  }
   return MakeUserFolder(Place());
 }
 
 StatusOr<std::string> LearnedFiles::Read(uint64_t key) const {
   StatusOr<std::string> text = ReadOnce(key);
-  // One that is renamed over just now has no name any more, and is taken for another's.
-  for (int i = 1; i < kTries && absl::IsFailedPrecondition(text.status()); ++i) {
-    text = ReadOnce(key);
-  }
+  // One that is renamed over just now has no name any more, and another has.
+  for (int i = 1; i < kTries && absl::IsNotFound(text.status()); ++i) text = ReadOnce(key);
   return text;
 }
 
@@ -95,13 +114,15 @@ StatusOr<std::string> LearnedFiles::ReadOnce(uint64_t key) const {
 }
 
 Status LearnedFiles::Write(uint64_t key, std::string_view text) const {
-  static std::atomic<uint32_t> serial{0};
   const std::string name = NameOf(key), path = PathOf(key);
-  const std::string half = absl::StrCat(name, ".", getpid(), ".", ++serial, kHalfEnding);
   VS_ASSIGN_OR_RETURN(const OpenedFolder folder, Make());
-  const bool is_new = !Exists(folder.at(), name.c_str());
-  const int opened = openat(folder.at(), half.c_str(),
-                            O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+  std::string half;
+  int opened = -1;
+  for (int i = 0; i < kTries && opened < 0 && (i == 0 || errno == EEXIST); ++i) {
+    half = HalfName(name);
+    opened = openat(folder.at(), half.c_str(),
+                    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+  }
   if (opened < 0) return UserFileFailure(path, errno);
   OwnDescriptor file;
   file.Adopt(opened);
@@ -116,7 +137,7 @@ Status LearnedFiles::Write(uint64_t key, std::string_view text) const {
   if (error == 0 && renameat(folder.at(), half.c_str(), folder.at(), name.c_str()) != 0) {
     error = errno;
   }
-  if (error == 0) return is_new ? Prune() : absl::OkStatus();
+  if (error == 0) return Prune();
   if (folder.held()) unlinkat(folder.at(), half.c_str(), 0);
   return UserFileFailure(path, error);
 }

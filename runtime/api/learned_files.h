@@ -30,6 +30,8 @@ class LearnedFiles {
   std::string folder() const { return cache_ + "/vramspan/learned"; }
   std::string PathOf(uint64_t key) const { return folder() + "/" + NameOf(key); }
 
+  // Whether files can lie there: not on another machine.
+  Status Check() const;
   // NotFound where there is none; other errors name it and say why it is not read.
   StatusOr<std::string> Read(uint64_t key) const;
   // Makes the folders as well. Where there were kMostFiles, the oldest go.
@@ -44,11 +46,13 @@ class LearnedFiles {
   StatusOr<std::vector<Entry>> List() const;
   // NotFound where there is none.
   Status Remove(uint64_t key) const;
-  // All of them, and what killed writers have left. How many files there were.
+  // All of them, and what killed writers have left. How many files there were; the first error,
+  // after all that can go has gone.
   StatusOr<size_t> RemoveAll() const;
 
   static std::string NameOf(uint64_t key);
   static bool KeyOfName(std::string_view name, uint64_t* key);
+  static bool IsHalfName(std::string_view name);
   static constexpr std::string_view kEnding = ".learned";
   static constexpr std::string_view kHalfEnding = ".half";  // Of what is being written.
 

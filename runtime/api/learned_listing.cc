@@ -1,6 +1,7 @@
 // Which learned files there are, and how they go.
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "runtime/api/learned_files.h"
+#include "runtime/base/digits.h"
 
 namespace vramspan {
 namespace {
@@ -40,8 +42,8 @@ StatusOr<Found> Look(const OpenedFolder& folder, const std::string& path) {
     uint64_t key = 0;
     const bool learned = LearnedFiles::KeyOfName(name, &key);
     struct stat s;
-    if ((!learned && !name.ends_with(LearnedFiles::kHalfEnding)) ||
-        fstatat(folder.at(), entry->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0) {
+    if ((!learned && !LearnedFiles::IsHalfName(name)) ||
+        fstatat(folder.at(), entry->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(s.st_mode)) {
       continue;
     }
     if (learned) {
@@ -56,6 +58,14 @@ StatusOr<Found> Look(const OpenedFolder& folder, const std::string& path) {
   return found;
 }
 
+// The program may have closed it, and have its number for something else.
+Status Unlink(const OpenedFolder& folder, const std::string& name, const std::string& path) {
+  if (!folder.held()) return UserFileFailure(path, EBADF);
+  if (unlinkat(folder.at(), name.c_str(), 0) == 0) return absl::OkStatus();
+  if (errno == ENOENT) return absl::NotFoundError(absl::StrCat("there is no ", path));
+  return UserFileFailure(path, errno);
+}
+
 }  // namespace
 
 bool LearnedFiles::KeyOfName(std::string_view name, uint64_t* key) {
@@ -64,12 +74,24 @@ bool LearnedFiles::KeyOfName(std::string_view name, uint64_t* key) {
          absl::SimpleHexAtoi(name.substr(0, 16), key);
 }
 
+bool LearnedFiles::IsHalfName(std::string_view name) {
+  const std::vector<std::string_view> parts = absl::StrSplit(name, '.');
+  uint64_t number = 0;
+  return parts.size() == 5 && KeyOfName(name.substr(0, 16 + kEnding.size()), &number) &&
+         ParseDigits(parts[2], &number) && ParseDigits(parts[3], &number) &&
+         name.ends_with(kHalfEnding);
+}
+
 Status LearnedFiles::Prune() const {
   VS_ASSIGN_OR_RETURN(const OpenedFolder folder, Open());
   VS_ASSIGN_OR_RETURN(const Found found, Look(folder, this->folder()));
-  for (const std::string& half : found.halves) unlinkat(folder.at(), half.c_str(), 0);
+  // What does not go now goes another time.
+  for (const std::string& half : found.halves) {
+    static_cast<void>(Unlink(folder, half, this->folder() + "/" + half));
+  }
   for (size_t i = kMostFiles; i < found.files.size(); ++i) {
-    unlinkat(folder.at(), NameOf(found.files[i].key).c_str(), 0);
+    const uint64_t key = found.files[i].key;
+    static_cast<void>(Unlink(folder, NameOf(key), PathOf(key)));
   }
   return absl::OkStatus();
 }
@@ -84,18 +106,19 @@ StatusOr<std::vector<LearnedFiles::Entry>> LearnedFiles::List() const {
 
 Status LearnedFiles::Remove(uint64_t key) const {
   VS_ASSIGN_OR_RETURN(const OpenedFolder folder, Open());
-  if (unlinkat(folder.at(), NameOf(key).c_str(), 0) == 0) return absl::OkStatus();
-  if (errno == ENOENT) return absl::NotFoundError(absl::StrCat("there is no ", PathOf(key)));
-  return UserFileFailure(PathOf(key), errno);
+  return Unlink(folder, NameOf(key), PathOf(key));
 }
 
 StatusOr<size_t> LearnedFiles::RemoveAll() const {
   VS_ASSIGN_OR_RETURN(const std::vector<Entry> files, List());
+  Status all;
   for (const Entry& entry : files) {
     const Status removed = Remove(entry.key);
-    if (!absl::IsNotFound(removed)) VS_RETURN_IF_ERROR(removed);
+    if (!absl::IsNotFound(removed)) all.Update(removed);
   }
-  if (!files.empty()) VS_RETURN_IF_ERROR(Prune());
+  const Status pruned = Prune();
+  if (!absl::IsNotFound(pruned)) all.Update(pruned);
+  VS_RETURN_IF_ERROR(all);
   return files.size();
 }
 

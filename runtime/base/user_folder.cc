@@ -86,13 +86,16 @@ StatusOr<int> OpenFile(int folder, const std::string& name, const std::string& p
       openat(folder, name.c_str(), how | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
   if (file < 0) return UserFileFailure(path, errno);
   const FileIdentity opened = FileIdentity::Of(file);
-  struct stat s;
+  struct stat s = {};
   if (fstat(file, &s) == 0 && IsOurs(s, S_IFREG, kOthersMayDoAnything) && s.st_nlink == 1) {
     if ((s.st_mode & 0600) != 0600) static_cast<void>(fchmod(file, 0600));
     return file;
   }
   if (!(FileIdentity::Of(file) == opened)) return UserFileFailure(path, EBADF);
   close(file);
+  if (S_ISREG(s.st_mode) && s.st_nlink == 0) {
+    return absl::NotFoundError(absl::StrCat(path, " was taken away just now"));
+  }
   return NotToBeUsed(path, "it is not a file of this user's alone");
 }
 
@@ -129,6 +132,10 @@ StatusOr<OpenedFolder> OpenUserFolder(const UserFolder& folder) {
 
 StatusOr<OpenedFolder> MakeUserFolder(const UserFolder& folder) {
   return OpenFolder(folder, /*make=*/true);
+}
+
+Status CheckOnThisMachine(const std::string& path) {
+  return Open(AT_FDCWD, path, path, [](const struct stat&) { return true; }).status();
 }
 
 StatusOr<int> OpenUserFile(int folder, const std::string& name, const std::string& path) {

@@ -49,10 +49,13 @@ StatusOr<OpenedFolder> OpenUserFolder(const UserFolder& folder);
 // The same, made where there is none.
 StatusOr<OpenedFolder> MakeUserFolder(const UserFolder& folder);
 
+// Whether what lies in a folder can be on another machine; an error where it cannot be opened.
+Status CheckOnThisMachine(const std::string& path);
+
 // The file `name` in it, to read and write, made where there is none. `path` is for messages. The
 // descriptor is the caller's.
 StatusOr<int> OpenUserFile(int folder, const std::string& name, const std::string& path);
-// The same, to be read, of one that is there.
+// The same, to be read, of one that is there. NotFound: another was renamed over it just now.
 StatusOr<int> ReadUserFile(int folder, const std::string& name, const std::string& path);
 
 // An error of the system's with `path`.

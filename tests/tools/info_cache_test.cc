@@ -50,6 +50,16 @@ class CacheTest : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
+// Runs of this user begin with what lies there.
+TEST_F(CacheTest, OthersMayNotChangeTheFolderWhateverTheMaskSays) {
+  const mode_t before = umask(002);
+  EXPECT_TRUE(Write().ok());
+  umask(before);
+  struct stat s;
+  ASSERT_EQ(stat((folder_.path() + "/deep/er").c_str(), &s), 0);
+  EXPECT_EQ(s.st_mode & 07777, 0700u);
+}
+
 TEST_F(CacheTest, WhatIsWrittenIsRead) {
   ASSERT_TRUE(Write().ok());
   const auto costs = Read();

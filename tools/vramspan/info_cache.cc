@@ -112,7 +112,13 @@ Status WriteWhole(const std::string& path, const std::string& text) {
 Status MakeFolderOf(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  std::filesystem::create_directories(folder.parent_path(), error);
+  // Whatever the mask says: others are not to change what runs of this user begin with.
+  if (!error && mkdir(folder.c_str(), 0700) != 0) {
+    const int failed = errno;
+    const bool there = failed == EEXIST && std::filesystem::is_directory(folder, error);
+    if (!error && !there) error = std::error_code(failed, std::generic_category());
+  }
   if (!error) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("cannot make the folder ", folder.string(), ": ", error.message()));
