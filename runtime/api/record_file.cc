@@ -28,16 +28,6 @@ Living& TheLiving() {
   return *living;
 }
 
-// VRAMSPAN_NO_COMMAND_LINE: what is secret in it is not for a file that is passed on.
-StatusOr<bool> TellsCommandLine() {
-  const char* text = std::getenv("VRAMSPAN_NO_COMMAND_LINE");
-  if (text == nullptr || *text == '\0') return true;
-  const std::optional<bool> no = ParseYesNo(text);
-  if (no.has_value()) return !*no;
-  return absl::InvalidArgumentError(absl::StrCat("VRAMSPAN_NO_COMMAND_LINE: '", CleanText(text),
-                                                 "' is neither yes nor no; use ", kYesNoWords));
-}
-
 // The program's name alone, or with its words.
 std::string CommandLine(bool whole) {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
@@ -49,6 +39,16 @@ std::string CommandLine(bool whole) {
 }
 
 }  // namespace
+
+// VRAMSPAN_NO_COMMAND_LINE: what is secret in it is not for a file that is passed on.
+StatusOr<bool> TellsCommandLine() {
+  const char* text = std::getenv("VRAMSPAN_NO_COMMAND_LINE");
+  if (text == nullptr || *text == '\0') return true;
+  const std::optional<bool> no = ParseYesNo(text);
+  if (no.has_value()) return !*no;
+  return absl::InvalidArgumentError(absl::StrCat("VRAMSPAN_NO_COMMAND_LINE: '", CleanText(text),
+                                                 "' is neither yes nor no; use ", kYesNoWords));
+}
 
 StatusOr<std::string> RecordedCommandLine() {
   VS_ASSIGN_OR_RETURN(const bool whole, TellsCommandLine());

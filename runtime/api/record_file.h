@@ -14,6 +14,8 @@
 
 namespace vramspan {
 
+// Whether a file may say with which words the program was started: VRAMSPAN_NO_COMMAND_LINE.
+StatusOr<bool> TellsCommandLine();
 // The program with its words; where VRAMSPAN_NO_COMMAND_LINE says so, its name alone. What is
 // secret in it is not for a file that is passed on.
 StatusOr<std::string> RecordedCommandLine();

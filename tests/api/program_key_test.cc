@@ -12,13 +12,18 @@ using ::testing::Not;
 // Of files there is train.py, wherever the program was started, and one with data.
 std::optional<std::string> PathOf(const std::string& name) {
   if (name == "train.py" || name == "./train.py") return "/home/ada/train.py";
-  if (name == "data.bin") return "/data.bin";
+  if (name == "data.bin" || name == "out.bin") return "/" + name;
   return std::nullopt;
 }
 
-uint64_t Hash(std::vector<std::string> arguments) {
-  return KeyOf({.executable = "/usr/bin/python3", .arguments = std::move(arguments)}, {}, &PathOf)
-      .hash;
+constexpr char kPython[] = "/usr/bin/python3.12";
+
+uint64_t Hash(std::vector<std::string> arguments, const std::string& executable = kPython) {
+  return KeyOf({.executable = executable, .arguments = std::move(arguments)}, {}, &PathOf).hash;
+}
+
+std::string Shown(std::vector<std::string> arguments, const std::string& executable) {
+  return KeyOf({.executable = executable, .arguments = std::move(arguments)}, {}, &PathOf).program;
 }
 
 TEST(ProgramKey, ValuesMayChangeAndTheScriptMayNot) {
@@ -36,8 +41,34 @@ TEST(ProgramKey, ValuesMayChangeAndTheScriptMayNot) {
 }
 
 TEST(ProgramKey, OnlyTheFirstFileIsTheScript) {
-  EXPECT_THAT(ArgumentShape({"-u", "train.py", "data.bin", "-m", "x", "--o=1", "-", ""}, &PathOf),
-              ElementsAre("-u", "/home/ada/train.py", "_", "-m", "_", "--o", "_", "_"));
+  const ArgumentShape shape = ShapeOf(
+      {.executable = kPython,
+       .arguments = {"-u", "train.py", "data.bin", "-m", "x", "--o=1", "-", "", "-c", "data.bin"}},
+      &PathOf);
+  EXPECT_THAT(shape.counts,
+              ElementsAre("-u", "/home/ada/train.py", "_", "-m", "_", "--o", "_", "_", "-c", "_"));
+  EXPECT_EQ(shape.shown, shape.counts);
+}
+
+// What python has of its own is behind these, and stands in one word with other letters.
+TEST(ProgramKey, KnowsPythonsOptions) {
+  for (const char* c : {"-uc", "-c", "-Ic"}) {
+    EXPECT_NE(Hash({c, "work()"}), Hash({c, "play()"})) << c;
+    EXPECT_NE(Hash({c + std::string("work()")}), Hash({c + std::string("play()")})) << c;
+  }
+  EXPECT_NE(Hash({"-uma.train"}), Hash({"-uma.test"}));
+  EXPECT_EQ(Hash({"-W", "data.bin", "train.py"}), Hash({"-W", "ignore", "train.py"}));
+  EXPECT_NE(Hash({"-X", "dev", "train.py"}), Hash({"-X", "dev", "data.bin"}));
+  EXPECT_EQ(Shown({"-uX", "dev", "-ma.train", "-m", "hunter2", "-c5"}, kPython),
+            std::string(kPython) + " -uX _ -m a.train -m _ -c_");
+}
+
+// It is there from the second run on.
+TEST(ProgramKey, AFileThatAnOptionNamesIsNoScript) {
+  EXPECT_EQ(Hash({"--out", "new.bin", "data.bin"}, "/bin/a"),
+            Hash({"--out", "out.bin", "data.bin"}, "/bin/a"));
+  EXPECT_NE(Hash({"--verbose=1", "data.bin"}, "/bin/a"),
+            Hash({"--verbose=1", "out.bin"}, "/bin/a"));
 }
 
 TEST(ProgramKey, WhatItRunsOnIsPartOfIt) {
@@ -65,6 +96,15 @@ TEST(ProgramKey, SaysNoValuesInWords) {
   const ProgramKey key = KeyOf({.executable = "/bin/a", .arguments = {"-c", "secret", "--token=s"}},
                                {.device = "GPU", .driver = 13000}, &PathOf);
   EXPECT_EQ(key.program, "/bin/a -c _ --token");
+  EXPECT_EQ(
+      Shown({"-m", "hunter2", "--key", "data.bin", "-phunter2", "-p=5", "data.bin"}, "/bin/a"),
+      "/bin/a -m _ --key _ -p_ -p /data.bin");
+  EXPECT_EQ(Shown({"-c", "secret"}, kPython), std::string(kPython) + " -c _");
+  const RunningProgram whole = {.executable = "/bin/a", .arguments = {"data.bin", "--o"}};
+  RunningProgram bare = whole;
+  bare.name_alone = true;
+  EXPECT_EQ(KeyOf(bare, {}, &PathOf).program, "/bin/a");
+  EXPECT_EQ(KeyOf(bare, {}, &PathOf).hash, KeyOf(whole, {}, &PathOf).hash);
   EXPECT_THAT(key.device, HasSubstr("GPU, GPU 0, driver 13000, vramspan 0."));
 }
 
@@ -75,6 +115,12 @@ TEST(ProgramKey, ThisProcessIsFound) {
   EXPECT_EQ(PathOfFile(program.executable), program.executable);
   EXPECT_EQ(PathOfFile("/"), std::nullopt);
   EXPECT_EQ(PathOfFile("/no/such"), std::nullopt);
+  EXPECT_FALSE(program.name_alone);
+  for (const char* text : {"yes", "perhaps"}) {
+    setenv("VRAMSPAN_NO_COMMAND_LINE", text, 1);
+    EXPECT_TRUE(OwnProgram().name_alone) << text;
+  }
+  unsetenv("VRAMSPAN_NO_COMMAND_LINE");
 }
 
 }  // namespace
