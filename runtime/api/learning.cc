@@ -29,8 +29,10 @@ StatusOr<bool> ParseLearns(std::string_view text) {
 
 std::unique_ptr<Learning> MakeLearning(const RunningOn& on) {
   StatusOr<LearnedFiles> files = LearnedFiles::OfUser();
-  if (!files.ok()) {
-    Log(LogLevel::kInfo, absl::StrCat("what is learned is not kept: ", files.status().message()));
+  // Looked up now, and not at the end, where a file system that hangs would keep the process.
+  const Status usable = files.ok() ? files->Check() : files.status();
+  if (!usable.ok()) {
+    Log(LogLevel::kInfo, absl::StrCat("what is learned is not kept: ", usable.message()));
     return nullptr;
   }
   return std::make_unique<Learning>(*std::move(files), KeyOf(OwnProgram(), on, &PathOfFile));
@@ -119,7 +121,10 @@ void Learning::Save() {
   const bool told = mover_->OfKernels(
       [&](Scheduler& scheduler) { all = scheduler.trials().history().Facts(); }, kSavePatience);
   // A thread may end the process in the middle of a launch.
-  if (!told || !mu_.TryLock()) return;
+  if (!told || !mu_.TryLock()) {
+    Log(LogLevel::kInfo, "what was learned is not kept: the program ends amid other work");
+    return;
+  }
   const std::vector<LearnedKernel> seen = Seen(all);
   const bool was_short = !named_.empty();
   mu_.Unlock();

@@ -212,12 +212,15 @@ Beside Tracer::NoteLaunch(const Submission& launch, Trust trust) {
 }
 
 void Tracer::TellWhatIsKnown(uint64_t kernel, const Submission& launch, uint64_t rough_bytes) {
-  if (learning_ != nullptr) learning_->Launches(kernel, launch, rough_bytes);
-  if (teacher_ == nullptr) return;
-  const auto price = teacher_->FirstSeen(kernel, launch.code, launch.shape);
-  if (!price.has_value()) return;
-  mover_.OfKernels(
-      [&](Scheduler& scheduler) { scheduler.Teach(kernel, price->passes, price->resident_ns); });
+  // The user's own profile first: it counts more than what earlier runs have learned.
+  const auto price =
+      teacher_ == nullptr ? std::nullopt : teacher_->FirstSeen(kernel, launch.code, launch.shape);
+  if (price.has_value()) {
+    mover_.OfKernels(
+        [&](Scheduler& scheduler) { scheduler.Teach(kernel, price->passes, price->resident_ns); });
+  }
+  // A recording has launches decoded while memory suffices, too. Then nothing is learned.
+  if (learning_ != nullptr && mover_.tracking()) learning_->Launches(kernel, launch, rough_bytes);
 }
 
 bool Tracer::EnterDecoded(uint32_t call, const void* params) {

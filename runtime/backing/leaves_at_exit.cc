@@ -5,6 +5,7 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/own_process.h"
+#include "runtime/base/uncancellable.h"
 
 namespace vramspan {
 namespace {
@@ -40,6 +41,8 @@ void LeavesAtExit::Gone() {
 }
 
 void LeavesAtExit::AllLeave() {
+  // Who is cancelled here leaves the lock held, and does not end the process.
+  const Uncancellable now;
   JoinedAll& joined = TheJoined();
   if (!joined.process.Ends() || !joined.mu.TryLock()) return;
   for (LeavesAtExit* const one : joined.all) one->LeaveAtExit();

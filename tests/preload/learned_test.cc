@@ -17,6 +17,7 @@ namespace vramspan_test {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -26,13 +27,31 @@ using ::testing::SizeIs;
 
 class PreloadLearned : public ::testing::Test {
  protected:
-  Output Run(const std::string& scenario, const std::string& environment = "") const {
+  Output Once(const std::string& scenario, const std::string& environment = "") const {
     const Output output = RunPreloaded(
         "linked", scenario,
         "XDG_CACHE_HOME='" + root_.path() +
             "' VRAMSPAN_LEARNED=on VRAMSPAN_LOG=info VRAMSPAN_BROKER=off " + environment);
     EXPECT_EQ(output.code, 0) << output.err;
     return output;
+  }
+  // How many runtimes did not wait for their mover at the end, as on a machine that is busy with
+  // other things, and kept nothing.
+  static size_t Missed(const Output& output) {
+    size_t missed = 0;
+    for (size_t at = 0; (at = output.err.find("amid other work", at)) != std::string::npos; ++at) {
+      ++missed;
+    }
+    return missed;
+  }
+  // Again where that was so.
+  Output Run(const std::string& scenario, const std::string& environment = "") const {
+    for (int attempt = 0; attempt < 10; ++attempt) {
+      const Output output = Once(scenario, environment);
+      if (Missed(output) == 0) return output;
+    }
+    ADD_FAILURE() << scenario << " never kept what it learned";
+    return {};
   }
   std::string folder() const { return root_.path() + "/vramspan/learned"; }
   std::vector<std::string> Files() const {
@@ -81,11 +100,20 @@ TEST_F(PreloadLearned, ARunBeginsWithWhatTheOneBeforeHasLeft) {
   EXPECT_EQ(TheOne().runs, 2u);
 }
 
+TEST_F(PreloadLearned, WordsAreNotToldWhereTheyAreNotToBe) {
+  Run("doubled", "VRAMSPAN_NO_COMMAND_LINE=yes");
+  EXPECT_THAT(TheOne().program, EndsWith("/preload_program_linked"));
+}
+
 TEST_F(PreloadLearned, NothingIsKeptUnlessItIsAskedFor) {
   Run("doubled", "VRAMSPAN_LEARNED=off");
   Run("doubled", "VRAMSPAN_LEARNED=");
   Run("within");
   EXPECT_THAT(std::filesystem::is_empty(root_.path()), true);
+  // A recording has a look at launches, and memory suffices all the same.
+  Run("within", "VRAMSPAN_RECORD='" + root_.path() + "/record'");
+  EXPECT_TRUE(std::filesystem::exists(root_.path() + "/record"));
+  EXPECT_FALSE(std::filesystem::exists(root_.path() + "/vramspan"));
   // As with other variables that make no sense, the program goes on without vramspan.
   const Output odd = Run("within", "VRAMSPAN_LEARNED=perhaps");
   EXPECT_THAT(odd.err, HasSubstr("VRAMSPAN_LEARNED: 'perhaps' is neither on nor off"));
@@ -116,7 +144,15 @@ TEST_F(PreloadLearned, WhatMakesNoSenseIsAsGoodAsNothing) {
 
 TEST_F(PreloadLearned, WhereItCannotBeWrittenTheProgramGoesOn) {
   root_.Write("/vramspan", "a file");
+  EXPECT_THAT(Run("doubled").err, HasSubstr("what is learned is not kept: cannot use "));
+  std::filesystem::remove(root_.path() + "/vramspan");
+  std::filesystem::create_directories(folder());
+  ASSERT_EQ(chmod(folder().c_str(), 0777), 0);
   EXPECT_THAT(Run("doubled").err, HasSubstr("what was learned is not kept: cannot use "));
+  ASSERT_EQ(chmod(folder().c_str(), 0700), 0);
+  // What may be on another machine is looked at once, and not at the end.
+  EXPECT_THAT(Run("doubled", "XDG_CACHE_HOME=/proc/self").err,
+              HasSubstr("what is learned is not kept: cannot use /proc/self: it may not be"));
   EXPECT_THAT(Run("doubled", "XDG_CACHE_HOME= HOME=").err,
               HasSubstr("what is learned is not kept: neither"));
   EXPECT_THAT(Run("doubled", "VRAMSPAN_LOG=warning").err, Not(HasSubstr("learned")));
@@ -140,8 +176,9 @@ TEST_F(PreloadLearned, WhatIsExecutedKeepsItsOwn) {
 // Each of five contexts has a runtime of its own. All but the last end before the program.
 TEST_F(PreloadLearned, WhatEndsBeforeTheProgramIsKeptAsWell) {
   Run("doubled");
-  Run("contexts");
-  EXPECT_EQ(TheOne().runs, 6u);
+  const size_t missed = Missed(Once("contexts"));
+  EXPECT_LT(missed, 5u);
+  EXPECT_EQ(TheOne().runs, 6u - missed);
 }
 
 TEST_F(PreloadLearned, OfThoseThatEndAtOnceOneStays) {
