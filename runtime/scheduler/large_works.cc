@@ -8,6 +8,8 @@
 namespace vramspan {
 namespace {
 
+// Choices, not tried on a GPU. Replays of ten unlike recordings are as they were, but for bfs
+// (docs/findings/0057-loads-that-nobody-tuned-for.md).
 // An argument is small beside one that is so many times as large.
 constexpr uint64_t kSmaller = 8;
 // Small ones together take this part of the room at most.

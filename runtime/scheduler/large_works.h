@@ -3,8 +3,8 @@
 //
 // Of nothing better being known, each argument is taken to be read as often as the others, so a
 // byte of a small one is worth more there: the ranks of a graph beside its edges, a vector beside a
-// matrix. What is read at random comes from the host at a thousandth of its speed on the device. A
-// small argument that was of no use there costs an eighth of the launch's memory at most.
+// matrix. What is read at random comes from the host at a thousandth of its speed on the device.
+// Where the guess is wrong, half the room's bytes cross for the launch at most.
 //
 // Pure: no clock, no lock.
 #ifndef VRAMSPAN_RUNTIME_SCHEDULER_LARGE_WORKS_H_
@@ -16,8 +16,8 @@
 namespace vramspan {
 
 // Where the launch names more than `room` and lacks small arguments of it: has all others served
-// where they lie (`wanted.in_place`), so that these come. Whether it did. What it names of chunks
-// that it does not touch most likely counts for nothing.
+// where they lie (`wanted.in_place`), so that these come. Whether it did. Only its likely uses
+// count, not the possible ones.
 bool ServeAllButSmall(Work* work, const Residency& residency, Bytes room);
 
 }  // namespace vramspan

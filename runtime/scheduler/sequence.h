@@ -60,7 +60,7 @@ class Sequence {
 
  private:
   // How many works ahead is near, and far; and how sure far must be, of how sure near is. Choices,
-  // tried on thirteen traces and on programs that choose between two models
+  // tried on replays of seven recordings and of programs that choose between models
   // (docs/findings/0055-how-far-ahead-to-look.md).
   static constexpr uint64_t kNear = 32, kFar = 512;
   static constexpr double kAsSure = 0.75;

@@ -26,9 +26,10 @@ struct Allocation {
 // The chunk sizes (log2) that back an allocation of `size`, in address order: as many of one size
 // as fit, then the remainder in smaller ones, largest first, so that less than one granule (2 MiB)
 // is wasted. With `forced_log2` 0 that size is chosen by the request: below 32 MiB 16 MiB,
-// from 128 MiB on 64 MiB, between them 32 MiB — a 2 MiB chunk spends more time in the driver than on
-// the bus, large ones reach link speed (docs/findings/0003-what-a-remap-costs.md). REQUIRES: `forced_log2` is 0 or 21 to 26, and
-// `size` is no more than an arena can have, for the result has an entry for each chunk.
+// from 128 MiB on 64 MiB, between them 32 MiB — a 2 MiB chunk spends more time in the driver than
+// on the bus, large ones reach link speed (docs/findings/0003-what-a-remap-costs.md). REQUIRES:
+// `forced_log2` is 0 or 21 to 26, and `size` is no more than an arena can have, for the result has
+// an entry for each chunk.
 std::vector<int> ChunkSizesFor(Bytes size, int forced_log2);
 
 class Allocations {
