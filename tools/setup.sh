@@ -16,7 +16,7 @@ exec 1>&2
 packages=(
   g++ cmake ninja-build ccache binutils pkg-config util-linux
   dpkg-dev                       # unpacks abseil's source package (cmake/fetch-abseil.sh)
-  libzstd-dev zlib1g-dev libcli11-dev nlohmann-json3-dev
+  libzstd-dev liblz4-dev zlib1g-dev libcli11-dev nlohmann-json3-dev
   libtomlplusplus-dev            # reads the broker's configuration
 )
 test_packages=(

@@ -118,15 +118,17 @@ uint64_t HashOfImage(const void* image) {
     image = wrapper.data;
   }
   const char* const bytes = static_cast<const char*>(image);
-  if (magic == kFatMagic) {
-    FatHeader header;
-    if (!Read(image, &header)) return 0;
-    return HashOf(bytes, Plus(header.header_size, header.size), /*text=*/false);
-  }
-  if (std::memcmp(&magic, ELFMAG, SELFMAG) == 0) {
-    return HashOf(bytes, SizeOfElf(bytes), /*text=*/false);
-  }
-  return HashOf(bytes, kMostImage.value, /*text=*/true);
+  const bool text = magic != kFatMagic && std::memcmp(&magic, ELFMAG, SELFMAG) != 0;
+  return HashOf(bytes, text ? kMostImage.value : SizeOfImage(image), text);
+}
+
+uint64_t SizeOfImage(const void* image) {
+  uint32_t magic = 0;
+  if (image == nullptr || !Read(image, &magic)) return 0;
+  if (std::memcmp(&magic, ELFMAG, SELFMAG) == 0) return SizeOfElf(static_cast<const char*>(image));
+  FatHeader header;
+  if (magic != kFatMagic || !Read(image, &header)) return 0;
+  return Plus(header.header_size, header.size);
 }
 
 }  // namespace vramspan

@@ -19,6 +19,10 @@ inline constexpr Bytes kMostImage = GiB(1);
 // 0: it is not understood, too large, or not there.
 uint64_t HashOfImage(const void* image);
 
+// The bytes that this is a hash of, from `image` on. 0: of a text, of a wrapper, and where it is
+// not understood. No more than `image` says is known of them: it may be any number.
+uint64_t SizeOfImage(const void* image);
+
 }  // namespace vramspan
 
 #endif  // VRAMSPAN_RUNTIME_OBSERVE_IMAGE_HASH_H_

@@ -5,8 +5,8 @@
 # Usage: tools/package/arm64.sh FOLDER
 set -euo pipefail
 folder=$1
-packages=(libzstd-dev zlib1g-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev)
-[[ ! -e $folder/usr/include/zstd.h ]] || exit 0
+packages=(libzstd-dev liblz4-dev zlib1g-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev)
+[[ ! -e $folder/usr/include/lz4.h ]] || exit 0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/root"

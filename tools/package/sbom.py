@@ -17,6 +17,7 @@ import time
 COMPONENTS = [
     ("abseil-cpp", "Apache-2.0", None, "static library"),
     ("zstd", "BSD-3-Clause", "libzstd-dev", "static library"),
+    ("lz4", "BSD-2-Clause", "liblz4-dev", "static library, in the command alone"),
     ("zlib", "Zlib", "zlib1g-dev", "static library"),
     ("CLI11", "BSD-3-Clause", "libcli11-dev", "headers"),
     ("nlohmann-json", "MIT", "nlohmann-json3-dev", "headers"),
