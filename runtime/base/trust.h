@@ -11,7 +11,8 @@ namespace vramspan {
 enum class Trust : uint8_t {
   kUntried = 0,    // Nothing is known.
   kPlausible = 1,  // Its name is one of a library whose kernels were audited.
-  kProven = 2,     // Counters have seen this very code, again and again, touch nothing else.
+  kProven = 2,     // Counters have seen this very code, again and again, touch nothing else. Or
+                   // its machine code was read, and takes no address from memory.
   kArrays = 3,     // Nor other arrays of the allocations that it names (WorkingSets).
 };
 

@@ -76,6 +76,7 @@ Status Wrong(std::string_view why) { return absl::InvalidArgumentError(why); }
 struct TrustList::File {
   std::vector<Pattern> patterns;
   std::vector<std::pair<std::string, Audited>> audited;
+  Readings readings;
   std::vector<std::string> sources;
   uint32_t first = 0;  // Of the sources: what the list has.
 
@@ -98,6 +99,24 @@ Status TrustList::ParseAudited(std::string_view line, bool given, File* file, Au
   return absl::OkStatus();
 }
 
+Status TrustList::ParseReading(std::string_view kind, std::string_view line, File* file) {
+  uint64_t module = 0;
+  if (!TakeHash(&line, &module)) return Wrong("a module is 16 hexadecimal digits, not all 0");
+  if (kind == "image") {
+    uint64_t count = 0;
+    if (!TakeNumber(&line, &count) || !line.empty()) return Wrong("kernels are one number");
+    file->readings.AddImage(module, count, file->source());
+    return absl::OkStatus();
+  }
+  if (line.empty() || line.size() > kMostName) return Wrong("a name has 1 to 4,096 bytes");
+  if (kind == "read") {
+    file->readings.Add(module, line, file->source());
+  } else {
+    file->readings.AddUnread(module, line);
+  }
+  return absl::OkStatus();
+}
+
 Status TrustList::ParseLine(std::string_view line, File* file) {
   std::string_view kind = TakeWord(&line);
   const bool given = absl::ConsumePrefix(&kind, "given-");
@@ -106,13 +125,14 @@ Status TrustList::ParseLine(std::string_view line, File* file) {
                         {.kernel = {.arrays = kind == "arrays"}, .source = file->source()});
   }
   if (given) return Wrong("given-kernel and given-arrays are all that is given");
+  if (kind == "read" || kind == "image" || kind == "unread") return ParseReading(kind, line, file);
   if (line.empty() || line.size() > kMostName) return Wrong("a text of 1 to 4,096 bytes follows");
   if (kind == "of") {
     file->sources.push_back(CleanText(line));
   } else if (kind == "name" || kind == "not") {
     file->patterns.push_back({std::string(line), file->source(), kind == "name"});
   } else {
-    return Wrong("a line begins with of, name, not, kernel or arrays");
+    return Wrong("a line begins with of, name, not, kernel, arrays, read, image or unread");
   }
   return absl::OkStatus();
 }
@@ -143,6 +163,7 @@ Status TrustList::Add(std::string_view source, std::string_view text) {
     audited_[name].push_back(audited);
     arrays_ |= audited.kernel.arrays;
   }
+  readings_.Add(file.readings);
   return absl::OkStatus();
 }
 
@@ -151,20 +172,23 @@ bool TrustList::Proves(const AuditedKernel& kernel) {
          (kernel.given != 0 || kernel.argument_sets >= kProvenSets) && kernel.most_sectors < kNoise;
 }
 
-size_t TrustList::proven() const {
-  size_t proven = 0;
+uint64_t TrustList::proven() const {
+  uint64_t proven = readings_.proven();
   for (const auto& [name, audited] : audited_) {
     absl::flat_hash_set<uint64_t> modules;
     for (const Audited& a : audited) {
       if (a.kernel.given == 0 && Proves(a.kernel)) modules.insert(a.kernel.module);
     }
-    proven += modules.size();
+    for (const uint64_t module : modules) {
+      proven += readings_.ProofOf(module, name).has_value() ? 0 : 1;
+    }
   }
   return proven;
 }
 
 TrustList::Evidence TrustList::EvidenceOf(std::string_view name, uint64_t module) const {
   Evidence e;
+  e.read = readings_.ProofOf(module, name);
   const auto known = audited_.find(name);
   if (known == audited_.end()) return e;
   for (const Audited& a : known->second) {
@@ -211,14 +235,21 @@ std::optional<TrustVerdict> TrustList::Judge(std::string_view name, const Eviden
                                      e.proof->kernel.argument_sets,
                                      " sets of arguments: ", sources_[e.proof->source])};
   }
+  // What was seen counts before what was read, and that before what was seen of other code.
+  if (e.read.has_value() && !e.missed_here) {
+    return TrustVerdict{
+        .trust = Trust::kProven,
+        .why = absl::StrCat("read, it takes no address from memory: ", sources_[*e.read]),
+        .read = true};
+  }
   // Other code of the same name says something as well: it is built from much the same source.
   if (e.missed != nullptr) {
-    return TrustVerdict{
-        Trust::kUntried,
-        absl::StrCat("an audit saw it take ", e.missed->kernel.most_sectors,
-                     " sectors of memory that was not inferred: ", sources_[e.missed->source]),
-        {},
-        e.missed_here};
+    return TrustVerdict{.trust = Trust::kUntried,
+                        .why = absl::StrCat("an audit saw it take ", e.missed->kernel.most_sectors,
+                                            " sectors of memory that was not inferred: ",
+                                            sources_[e.missed->source]),
+                        .missed = e.missed_here,
+                        .namesake_missed = !e.missed_here};
   }
   const Pattern* plausible = nullptr;
   for (const Pattern& p : patterns_) {
@@ -245,8 +276,12 @@ TrustVerdict FirstThenSecond(std::optional<TrustVerdict> first,
   }
   if (!second.has_value()) return *std::move(first);
   if (!first.has_value()) return *std::move(second);
-  // The first has seen too little of the code where it is plausible. That says nothing against it.
-  if (first->trust != Trust::kPlausible) return *std::move(first);
+  // The first has seen too little of the code where it is plausible, and nothing where it was read.
+  // That says nothing against it. Nor does other code of its name, where the second has read it.
+  if (first->trust != Trust::kPlausible && !first->read &&
+      !(first->namesake_missed && second->read)) {
+    return *std::move(first);
+  }
   // A name says less than what was seen of this very code. What launches were given says more.
   if (!second->missed && second->trust <= first->trust) return *std::move(first);
   second->given.insert(second->given.end(), first->given.begin(), first->given.end());

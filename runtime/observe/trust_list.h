@@ -1,5 +1,5 @@
-// What files say of how far kernels are trusted (docs/trust.md): by patterns of their names, and by
-// audits of their very code.
+// What files say of how far kernels are trusted (docs/trust.md): by patterns of their names, by
+// audits of their very code, and by readings of it.
 //
 // Pure; texts are parsed as from a stranger. Threads: any, once nothing is added any more.
 #ifndef VRAMSPAN_RUNTIME_OBSERVE_TRUST_LIST_H_
@@ -16,6 +16,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/base/trust.h"
+#include "runtime/observe/readings.h"
 
 namespace vramspan {
 
@@ -39,7 +40,9 @@ struct TrustVerdict {
   Trust trust = Trust::kUntried;
   std::string why;
   std::vector<Given> given = {};  // That are trusted further.
-  bool missed = false;            // This very code was seen to miss.
+  bool missed = false;            // This very code was seen to miss,
+  bool namesake_missed = false;   // or other code of its name, which is all that is against it.
+  bool read = false;              // It is proven by a reading.
 
   Trust Of(uint64_t launch) const {
     Trust most = trust;
@@ -70,11 +73,11 @@ class TrustList {
   // Nothing where no line concerns it. `module`: of the image that holds it; 0: not known.
   std::optional<TrustVerdict> Of(std::string_view name, uint64_t module) const;
 
-  size_t size() const { return patterns_.size() + audited_.size(); }
+  size_t size() const { return patterns_.size() + audited_.size() + readings_.size(); }
   // Whether any line says of code that it stays in arrays.
   bool arrays() const { return arrays_; }
-  // Codes that lines of their own prove.
-  size_t proven() const;
+  // Codes that are proven, whatever they are given.
+  uint64_t proven() const;
 
  private:
   struct Pattern {
@@ -93,6 +96,7 @@ class TrustList {
     const Audited* clean = nullptr;   // Of some code of the name,
     const Audited* missed = nullptr;  // that was seen to miss,
     bool missed_here = false;         // and this is it.
+    std::optional<uint32_t> read;     // The source that says that it was read.
     bool in_arrays = false;
     bool beyond_arrays = false;  // Code of the name.
     std::vector<TrustVerdict::Given> given;
@@ -102,11 +106,13 @@ class TrustList {
   std::optional<TrustVerdict> Judge(std::string_view name, const Evidence& e) const;
   static bool Proves(const AuditedKernel& kernel);
   static Status ParseAudited(std::string_view line, bool given, File* file, Audited audited);
+  static Status ParseReading(std::string_view kind, std::string_view line, File* file);
   static Status ParseLine(std::string_view line, File* file);
 
   std::vector<std::string> sources_;
   std::vector<Pattern> patterns_;
   absl::flat_hash_map<std::string, std::vector<Audited>> audited_;  // By name.
+  Readings readings_;
   bool arrays_ = false;
 };
 

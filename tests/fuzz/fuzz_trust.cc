@@ -27,6 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         if (!verdict.has_value()) continue;
         VS_CHECK(verdict->why.find('\n') == std::string::npos);
         VS_CHECK(verdict->trust != Trust::kProven || module == kModule);
+        VS_CHECK(!verdict->read || (verdict->trust == Trust::kProven && !verdict->missed));
         for (const auto& g : verdict->given) {
           VS_CHECK(module == kModule && g.given != 0 && g.trust >= Trust::kProven);
           VS_CHECK(verdict->Of(g.given) >= g.trust);
@@ -43,6 +44,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     TrustList again;
     VS_CHECK(again.Add("fuzz", "vramspan-trust 1\n" + TrustLine(name, missed)).ok());
     VS_CHECK(again.Of(name, kModule)->trust == Trust::kUntried);
+    VS_CHECK(again.Add("fuzz", "vramspan-trust 1\n" + vramspan::ReadLine(1, name)).ok());
+    VS_CHECK(again.Of(name, 1)->read);
+    VS_CHECK(!again.Of(name, kModule)->read && again.Of(name, 2)->trust == Trust::kUntried);
   }
   return 0;
 }

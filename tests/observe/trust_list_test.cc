@@ -5,6 +5,7 @@
 #include <absl/strings/str_split.h>
 #include <gmock/gmock.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -131,6 +132,80 @@ TEST_F(TrustListTest, CodeThatTookWhatWasNotInferredIsNotTrusted) {
   EXPECT_EQ(Of("f"), Trust::kUntried);
 }
 
+TEST_F(TrustListTest, CodeThatWasReadIsProvenByItsModule) {
+  ASSERT_TRUE(Add("of libx.so\nread 123456789abcdef0 f(a b)\n").ok());
+  EXPECT_EQ(Of("f(a b)", kModule), Trust::kProven);
+  EXPECT_EQ(why_, "read, it takes no address from memory: libx.so");
+  EXPECT_EQ(Of("f(a b)", kModule + 1), Trust::kUntried) << "other code says nothing of this";
+  EXPECT_EQ(Of("f(a b)"), Trust::kUntried) << "no module is like no other";
+  EXPECT_EQ(Of("g", kModule), Trust::kUntried);
+  EXPECT_EQ(list_.proven(), 1u);
+  EXPECT_FALSE(list_.arrays());
+}
+
+TEST_F(TrustListTest, AnImageThatWasReadProvesAllThatIsNotExcepted) {
+  ASSERT_TRUE(Add("unread 123456789abcdef0 g\nimage 123456789abcdef0 10\n"
+                  "unread 0000000000000007 f\nunread 123456789abcdef0 h\n"
+                  "read 123456789abcdef0 h\nread 123456789abcdef0 f\n")
+                  .ok());
+  EXPECT_EQ(Of("f", kModule), Trust::kProven);
+  EXPECT_EQ(Of("any", kModule), Trust::kProven);
+  EXPECT_EQ(Of("g", kModule), Trust::kUntried);
+  EXPECT_EQ(Of("h", kModule), Trust::kProven) << "by a line of its own";
+  EXPECT_EQ(Of("f", 7), Trust::kUntried) << "that image has no line";
+  EXPECT_EQ(Of("f"), Trust::kUntried);
+  EXPECT_EQ(list_.proven(), 9u);
+  ASSERT_TRUE(Add("unread 123456789abcdef0 any\n").ok());
+  EXPECT_EQ(Of("any", kModule), Trust::kUntried) << "what one file doubts another does not prove";
+  ASSERT_TRUE(Add("image 0000000000000005 99999999999999999999\n").code() != absl::StatusCode::kOk);
+  ASSERT_TRUE(Add("image 0000000000000005 18446744073709551615\n").ok());
+  EXPECT_EQ(list_.proven(), ~uint64_t{0}) << "no more than can be counted";
+}
+
+TEST_F(TrustListTest, WhatAnAuditSawOfTheCodeCountsBeforeItsReading) {
+  constexpr char kAll[] = "image 123456789abcdef0 9\nimage 0000000000000007 9\n";
+  ASSERT_TRUE(Add(absl::StrCat(kAll, "kernel 9 9 64 123456789abcdef0 missed\nnot excepted\n",
+                               "kernel 9 9 9 123456789abcdef0 audited\n",
+                               "arrays 9 9 9 123456789abcdef0 arrays\n",
+                               "kernel 2 2 9 123456789abcdef0 few\n"))
+                  .ok());
+  EXPECT_EQ(Of("missed", kModule), Trust::kUntried);
+  EXPECT_EQ(Of("missed", 7), Trust::kProven) << "other code of the name missed";
+  EXPECT_EQ(Of("missed", 8), Trust::kUntried) << "this was not read";
+  EXPECT_EQ(Of("audited", kModule), Trust::kProven);
+  EXPECT_THAT(why_, HasSubstr("audited, 9 launches"));
+  EXPECT_EQ(Of("arrays", kModule), Trust::kArrays);
+  EXPECT_EQ(Of("few", kModule), Trust::kProven);
+  EXPECT_THAT(why_, HasSubstr("read"));
+  EXPECT_EQ(Of("excepted", kModule), Trust::kProven) << "a name says less";
+  EXPECT_EQ(list_.proven(), 18u) << "what was read and seen is one code";
+}
+
+TEST(FirstThenSecondTest, AReadingCountsBeforeOtherCodeOfTheNameAlone) {
+  const auto list = [](const char* lines) {
+    auto made = std::make_unique<TrustList>();
+    EXPECT_TRUE(made->Add("x", absl::StrCat("vramspan-trust 1\n", lines)).ok());
+    return made;
+  };
+  const auto read = list("read 000000000000000a f\n"),
+             missed = list("kernel 0 0 99 000000000000000a f\n"),
+             other = list("kernel 0 0 99 000000000000000b f\n"), excepted = list("not f\n"),
+             audited = list("kernel 9 9 9 000000000000000a f\n"),
+             arrays = list("arrays 9 9 9 000000000000000a f\n");
+  const auto of = [](const auto& first, const auto& second) {
+    return FirstThenSecond(first->Of("f", 10), second->Of("f", 10)).trust;
+  };
+  EXPECT_EQ(of(read, missed), Trust::kUntried);
+  EXPECT_EQ(of(missed, read), Trust::kUntried);
+  EXPECT_EQ(of(read, other), Trust::kProven);
+  EXPECT_EQ(of(other, read), Trust::kProven);
+  EXPECT_EQ(of(read, excepted), Trust::kProven);
+  EXPECT_EQ(of(excepted, read), Trust::kUntried) << "the user said so";
+  EXPECT_EQ(of(read, audited), Trust::kProven);
+  EXPECT_EQ(of(read, arrays), Trust::kArrays);
+  EXPECT_EQ(of(other, audited), Trust::kUntried) << "as it was before there were readings";
+}
+
 TEST_F(TrustListTest, SaysWhichLineIsWrongAndAddsNothing) {
   const auto wrong = [&](const std::string& lines, const std::string& why) {
     const Status added = Add("name good*\n" + lines);
@@ -151,6 +226,15 @@ TEST_F(TrustListTest, SaysWhichLineIsWrongAndAddsNothing) {
   wrong("given-name f\n", "given-kernel");
   wrong("kernel 1 2 3 - " + std::string(5000, 'x') + "\n", "a name");
   wrong("name\n", "a text");
+  wrong("read - f\n", "a module");
+  wrong("read 0000000000000000 f\n", "a module");
+  wrong("read 123456789abcdef0 \n", "a name");
+  wrong("unread 123456789abcdef0 " + std::string(5000, 'x') + "\n", "a name");
+  wrong("image 123456789abcdef0\n", "kernels");
+  wrong("image 123456789abcdef0 -1\n", "kernels");
+  wrong("image 123456789abcdef0 5 f\n", "kernels");
+  wrong("given-read 123456789abcdef0 f\n", "given-kernel");
+
   wrong("mane x\n", "a line begins");
   EXPECT_THAT(list_.Add("other", "").message(), HasSubstr("other, line 1"));
   EXPECT_THAT(list_.Add("other", "vramspan-trust 2\n").message(), HasSubstr("line 1"));
@@ -163,6 +247,9 @@ TEST_F(TrustListTest, SaysWhichLineIsWrongAndAddsNothing) {
 TEST_F(TrustListTest, TakesFilesOneAfterTheOtherAndWhatItWrites) {
   const std::string line = TrustLine("f(a b)", {9, 4, 3, kModule});
   EXPECT_EQ(line, "kernel 9 4 3 123456789abcdef0 f(a b)\n");
+  EXPECT_EQ(ReadLine(kModule, "f(a b)"), "read 123456789abcdef0 f(a b)\n");
+  EXPECT_EQ(UnreadLine(7, "g"), "unread 0000000000000007 g\n");
+  EXPECT_EQ(ImageLine(kModule, 12), "image 123456789abcdef0 12\n");
   EXPECT_EQ(TrustLine("g", {1, 1, 0, 0}), "kernel 1 1 0 - g\n");
   EXPECT_EQ(TrustLine("g", {8, 1, 0, kModule, /*arrays=*/true, /*given=*/5}),
             "given-arrays 8 1 0 0000000000000005 123456789abcdef0 g\n");

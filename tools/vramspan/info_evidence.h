@@ -4,7 +4,7 @@
 
 #include <cuda.h>
 
-#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,8 +16,8 @@ namespace vramspan::info {
 // A trust file, or what is built in.
 struct TrustSource {
   std::string name;
-  Status read;        // Why it says nothing.
-  size_t proven = 0;  // Codes.
+  Status read;          // Why it says nothing.
+  uint64_t proven = 0;  // Codes.
 };
 
 // What is built in comes first, then the files of VRAMSPAN_TRUST.
