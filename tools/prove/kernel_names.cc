@@ -70,6 +70,11 @@ StatusOr<std::vector<std::string>> KernelsOfCubin(std::string_view cubin) {
   return kernels;
 }
 
+bool IsRelocatable(std::string_view cubin) {
+  Elf64_Ehdr header;
+  return ReadField(cubin, 0, &header) && header.e_type == ET_REL;
+}
+
 std::vector<std::string> KernelsOfPtx(std::string_view ptx) {
   constexpr std::string_view kEntry = ".entry";
   std::vector<std::string> kernels;

@@ -18,6 +18,9 @@ inline constexpr size_t kMostNameBytes = 4096;
 // As the symbols of a cubin have them. DataLoss: it is no cubin, or its tables are wrong.
 StatusOr<std::vector<std::string>> KernelsOfCubin(std::string_view cubin);
 
+// Whether a linker makes other code of it before it runs.
+bool IsRelocatable(std::string_view cubin);
+
 // As PTX declares them, or more.
 std::vector<std::string> KernelsOfPtx(std::string_view ptx);
 

@@ -20,6 +20,12 @@ StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
     const std::string why = absl::StrCat(CleanText(path), ": ", std::strerror(errno));
     return errno == ENOENT ? absl::NotFoundError(why) : absl::FailedPreconditionError(why);
   }
+  StatusOr<MappedFile> file = Of(fd, path);
+  close(fd);
+  return file;
+}
+
+StatusOr<MappedFile> MappedFile::Of(int fd, const std::string& path) {
   struct stat file = {};
   void* data = nullptr;
   std::string why;
@@ -31,7 +37,6 @@ StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
     data = mmap(nullptr, static_cast<size_t>(file.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED) why = std::strerror(errno);
   }
-  close(fd);
   if (!why.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(CleanText(path), ": ", why));
   }

@@ -17,6 +17,8 @@ class MappedFile {
  public:
   // NotFound, or FailedPrecondition where it is no file or cannot be read; each names it.
   static StatusOr<MappedFile> Open(const std::string& path);
+  // `fd` stays the caller's. Errors say that it is `path`.
+  static StatusOr<MappedFile> Of(int fd, const std::string& path);
   MappedFile(MappedFile&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   ~MappedFile();
