@@ -2,7 +2,6 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 
-#include <ctime>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -18,17 +17,10 @@
 #include "tools/vramspan/own_folder.h"
 #include "tools/vramspan/run_program.h"
 #include "tools/vramspan/run_start.h"
+#include "tools/vramspan/trust_text.h"
 
 namespace vramspan {
 namespace {
-
-std::string Today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts = {};
-  char text[sizeof("2026-01-01")] = "";
-  if (gmtime_r(&now, &parts) != nullptr) std::strftime(text, sizeof(text), "%Y-%m-%d", &parts);
-  return text;
-}
 
 class AuditCommand final : public Command {
  public:

@@ -7,16 +7,14 @@
 #include <tuple>
 #include <vector>
 
-#include "runtime/base/clean_text.h"
 #include "runtime/observe/trust_list.h"
+#include "tools/vramspan/trust_text.h"
 
 namespace vramspan::audit {
 namespace {
 
-constexpr std::string_view kHead =
-    "vramspan-trust 1\n"
-    "# Launches, sets of arguments, most sectors of host memory in one launch, module, name "
-    "(docs/trust.md)\n";
+constexpr std::string_view kColumns =
+    "Launches, sets of arguments, most sectors of host memory in one launch, module, name";
 
 // One doubtful launch among few may be anything, unless others that were given the same contradict
 // it. That two are disturbances is not to be expected.
@@ -32,12 +30,6 @@ bool Missed(const AuditRow& row) {
 
 bool ProvesGiven(const GivenLaunches& given) {
   return given.given != 0 && given.launches >= TrustList::kProvenLaunches;
-}
-
-// A name in parentheses is ours, for codes that the driver has no name for.
-bool HasName(const AuditRow& row) {
-  return !row.name.empty() && row.name[0] != '(' && row.name.size() <= TrustList::kMostName &&
-         CleanText(row.name) == row.name;
 }
 
 }  // namespace
@@ -76,7 +68,7 @@ StatusOr<TrustFile> MakeTrustFile(const Report& report, std::string_view of) {
     if (row.kind == AuditRow::Kind::kGraph) file.graph_launches += row.launches;
     if (row.kind != AuditRow::Kind::kKernel && row.kind != AuditRow::Kind::kArrays) continue;
     if (!Missed(row) && (row.evidence == 0 || !CanTell(row))) continue;
-    if (HasName(row)) {
+    if (TrustCanName(row.name)) {
       rows.push_back(&row);
     } else {
       file.unnamed_launches += row.launches;
@@ -89,7 +81,7 @@ StatusOr<TrustFile> MakeTrustFile(const Report& report, std::string_view of) {
     return std::tie(a->name, a->module, a->kind) < std::tie(b->name, b->module, b->kind);
   });
   file.codes = rows.size();
-  file.text = absl::StrCat(kHead, "of ", CleanText(of, TrustList::kMostName), "\n");
+  file.text = absl::StrCat(TrustHead(kColumns), TrustOf(of));
   for (const AuditRow* row : rows) {
     AuditedKernel kernel{.launches = row->evidence,
                          .argument_sets = row->sets,
@@ -105,10 +97,7 @@ StatusOr<TrustFile> MakeTrustFile(const Report& report, std::string_view of) {
       absl::StrAppend(&file.text, TrustLine(row->name, kernel));
     }
   }
-  // Who is to read it decides.
-  TrustList list;
-  const Status read = list.Add("the trust file", file.text);
-  if (!read.ok()) return absl::FailedPreconditionError(read.message());
+  VS_RETURN_IF_ERROR(CheckTrust(file.text));
   return file;
 }
 

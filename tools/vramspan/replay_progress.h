@@ -1,4 +1,4 @@
-// How far many replays or curves are, on stderr.
+// How far many replays, or other pieces of work, are, on stderr.
 #ifndef VRAMSPAN_TOOLS_VRAMSPAN_REPLAY_PROGRESS_H_
 #define VRAMSPAN_TOOLS_VRAMSPAN_REPLAY_PROGRESS_H_
 
@@ -17,12 +17,12 @@ namespace vramspan::replay {
 // On a terminal all the time, else now and then.
 class Progress {
  public:
-  Progress(const std::string& what, size_t all)
-      : what_(CleanText(what)), all_(all), terminal_(isatty(STDERR_FILENO) != 0) {}
+  Progress(const std::string& what, size_t all, const char* pieces = "replays")
+      : what_(CleanText(what)), all_(all), pieces_(pieces), terminal_(isatty(STDERR_FILENO) != 0) {}
   ~Progress() {
     if (shown_ && terminal_) std::cerr << "\r\033[K" << std::flush;
   }
-  void operator()(size_t done) { Show(absl::StrFormat("%d of %d replays", done, all_)); }
+  void operator()(size_t done) { Show(absl::StrFormat("%d of %d %s", done, all_, pieces_)); }
   // Of the curves, behind the replays or without any.
   void Curves(double part) { Show(absl::StrFormat("%.0f %% of the curves", 100 * part)); }
 
@@ -42,6 +42,7 @@ class Progress {
 
   const std::string what_;
   const size_t all_;
+  const char* const pieces_;
   const bool terminal_;
   bool shown_ = false;
   Clock::time_point last_ = Clock::now();

@@ -1,0 +1,121 @@
+#include "tools/vramspan/prove_report.h"
+
+#include <absl/strings/str_cat.h>
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/observe/trust_list.h"
+#include "tools/vramspan/prove_trust.h"
+#include "tools/vramspan/trust_text.h"
+
+namespace vramspan::prove {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+constexpr uint64_t kMostlyProven = 0x123456789abcdef0, kMostlyNot = 7;
+
+// Two files, and the second has an image of the first.
+std::vector<FileVerdict> Files() {
+  ImageVerdict good{.module = kMostlyProven}, bad{.module = kMostlyNot}, other{.module = 9};
+  for (int i = 0; i < 20; ++i) good.kernels[absl::StrCat("good", i)] = {.proven = true};
+  good.kernels["g\x1b"] = {.proven = true};
+  good.kernels["table"] = {.why = "LDG R2", .gpu = "sm_90"};
+  for (int i = 0; i < 5; ++i) bad.kernels[absl::StrCat("bad", i)] = {.why = "calls R4"};
+  bad.kernels["one"] = {.proven = true};
+  bad.kernels["b\x1b[31m"] = {.why = "LDG \x1b"};
+  other.kernels["lto"] = {.why = "no code"};
+  other.why = "no code";
+  return {{.path = "/home/me/liba.so", .images = 2, .own = {good, bad}},
+          {.path = "libb.so", .images = 2, .own = {other}}};
+}
+
+TEST(ProveTrustTest, TheFileProvesWhatWasProvenAndNothingElse) {
+  const StatusOr<std::string> text = MakeTrust(Files(), "2026-11-29");
+  ASSERT_TRUE(text.ok()) << text.status();
+  TrustList list;
+  ASSERT_TRUE(list.Add("x", *text).ok());
+  for (const FileVerdict& file : Files()) {
+    for (const ImageVerdict& image : file.own) {
+      for (const auto& [name, verdict] : image.kernels) {
+        const auto told = list.Of(name, image.module);
+        EXPECT_EQ(told.has_value() && told->trust == Trust::kProven, verdict.proven) << name;
+        EXPECT_FALSE(list.Of(name, 1).has_value()) << "in no other image";
+      }
+    }
+  }
+  EXPECT_EQ(list.proven(), 22u);
+  EXPECT_THAT(list.Of("one", kMostlyNot)->why, HasSubstr("liba.so, 2026-11-29"));
+  EXPECT_THAT(*text, AllOf(HasSubstr("image 123456789abcdef0 22\nunread 123456789abcdef0 table\n"),
+                           HasSubstr("\nread 0000000000000007 one\n"), Not(HasSubstr("libb")),
+                           Not(HasSubstr("/home"))));
+}
+
+TEST(ProveTrustTest, AnImageWithAKernelThatNoLineCanNameHasALineForEach) {
+  std::vector<FileVerdict> files = Files();
+  files[0].own[0].kernels["t\x1b"] = {.why = "LDG"};
+  const StatusOr<std::string> text = MakeTrust(files, "2026-11-29");
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text, AllOf(Not(HasSubstr("image ")), Not(HasSubstr("unread ")),
+                           HasSubstr("read 123456789abcdef0 good19\n"), Not(HasSubstr("\x1b"))));
+}
+
+TEST(ProveTrustTest, WhatATrustFileCannotHoldIsRefused) {
+  ImageVerdict image{.module = 1};
+  for (size_t i = 0; i < TrustList::kMostLines; ++i) {
+    image.kernels[absl::StrCat("p", i)] = {.proven = i % 2 == 0};
+    image.kernels[absl::StrCat("q", i)] = {.proven = i % 2 == 1};
+  }
+  const auto text = MakeTrust({{.path = "a", .images = 1, .own = {image}}}, "2026-11-29");
+  EXPECT_EQ(text.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(text.status().message(), HasSubstr("write one of each file"));
+}
+
+TEST(ProveTrustTest, AFileOfNothingIsAFileAllTheSame) {
+  EXPECT_TRUE(CheckTrust(*MakeTrust({}, "2026-11-29")).ok());
+}
+
+TEST(ProveReportTest, TheTableCountsAndSaysWhyNot) {
+  const std::string table = ToTable(Files(), 1);
+  EXPECT_THAT(table, testing::MatchesRegex("file +images +kernels +proven +part\n"
+                                           "/home/me/liba.so +2 +29 +22 +75.9 %\n"
+                                           "libb.so +2 +1 +0 +0.0 %\n"
+                                           "all +4 +30 +22 +73.3 %\n"
+                                           "\n"
+                                           " kernels why not\n"
+                                           "       5 calls R4\n"
+                                           "       3 for 3 other reasons\n"));
+  EXPECT_THAT(ToTable(Files(), 0), Not(HasSubstr("other reasons")));
+  EXPECT_THAT(ToTable(Files(), 0), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(ToTable({{.path = std::string(100, 'a') + "end"}}, 0), HasSubstr("aend  "));
+}
+
+TEST(ProveReportTest, TheListNamesEachKernel) {
+  const std::string list = ToList(Files());
+  EXPECT_THAT(
+      list, AllOf(HasSubstr("/home/me/liba.so, image 123456789abcdef0\n"),
+                  HasSubstr("\n  proven  good7\n"), HasSubstr("\n  -       bad3  calls R4\n"),
+                  HasSubstr("\n  -       table  sm_90: LDG R2\n"),
+                  HasSubstr("libb.so, image 0000000000000009: no code\n"), Not(HasSubstr("\x1b"))));
+}
+
+TEST(ProveReportTest, JsonHasTheSame) {
+  const Json json = Json::parse(ToJson(Files(), "/bin/nvdisasm", 2, true), nullptr, false);
+  ASSERT_FALSE(json.is_discarded());
+  EXPECT_EQ(json.at("schema"), "vramspan.prove");
+  EXPECT_EQ(json.at("nvdisasm"), "/bin/nvdisasm");
+  EXPECT_EQ(json.at("total"), Json({{"images", 4}, {"kernels", 30}, {"proven", 22}}));
+  EXPECT_EQ(json.at("files").at(0).at("proven"), 22);
+  EXPECT_EQ(json.at("files").at(0).at("verdicts").size(), 29u);
+  EXPECT_EQ(json.at("files").at(1).at("verdicts").at(0).at("why"), "no code");
+  EXPECT_EQ(json.at("reasons").at(0), Json({{"kernels", 5}, {"why", "calls R4"}}));
+  EXPECT_EQ(json.at("reasons_left_out"), 2);
+  EXPECT_FALSE(Json::parse(ToJson(Files(), "", 0, false)).at("files").at(0).contains("verdicts"));
+}
+
+}  // namespace
+}  // namespace vramspan::prove

@@ -1,0 +1,47 @@
+#include "tools/vramspan/prove_trust.h"
+
+#include <absl/strings/str_cat.h>
+
+#include "runtime/observe/readings.h"
+#include "tools/vramspan/trust_text.h"
+
+namespace vramspan::prove {
+namespace {
+
+std::string LinesOf(const ImageVerdict& image) {
+  std::string each, all = ImageLine(image.module, image.kernels.size());
+  bool all_can_be_said = true;
+  for (const auto& [name, verdict] : image.kernels) {
+    if (verdict.proven) {
+      if (TrustCanName(name)) absl::StrAppend(&each, ReadLine(image.module, name));
+    } else if (TrustCanName(name)) {
+      absl::StrAppend(&all, UnreadLine(image.module, name));
+    } else {
+      all_can_be_said = false;
+    }
+  }
+  return all_can_be_said && all.size() < each.size() ? all : each;
+}
+
+}  // namespace
+
+StatusOr<std::string> MakeTrust(const std::vector<FileVerdict>& files, std::string_view date) {
+  std::string text = TrustHead("Module, and name or number of kernels");
+  for (const FileVerdict& file : files) {
+    std::string lines;
+    for (const ImageVerdict& image : file.own) {
+      if (image.module != 0 && image.proven() != 0) absl::StrAppend(&lines, LinesOf(image));
+    }
+    if (lines.empty()) continue;
+    // Of the path the name alone: folders may hold what is nobody's business.
+    const std::string_view path = file.path;
+    absl::StrAppend(&text, TrustOf(absl::StrCat(path.substr(path.rfind('/') + 1), ", ", date)),
+                    lines);
+  }
+  const Status whole = CheckTrust(text);
+  if (whole.ok()) return text;
+  return absl::FailedPreconditionError(absl::StrCat(
+      whole.message(), "; write one of each file, and name them all with colons between them"));
+}
+
+}  // namespace vramspan::prove
