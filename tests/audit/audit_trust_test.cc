@@ -3,6 +3,7 @@
 #include "tools/vramspan/audit_trust.h"
 
 #include <absl/strings/match.h>
+#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
 #include <gmock/gmock.h>
@@ -104,6 +105,38 @@ TEST(AuditTrustTest, WhatTheFileSaysHoldsInTheNextRun) {
   EXPECT_EQ(level("", "add_constant"), "untried");
   EXPECT_EQ(level("--trust '" + trust + "'", "add_constant"), "proven");
   EXPECT_EQ(level("--trust '" + trust + "'", "add_to_table"), "untried");
+}
+
+TEST(AuditTrustTest, WhatWasReadOfCodeHoldsInARun) {
+  const TemporaryFolder folder;
+  const std::string audited = folder.path() + "/audited.trust",
+                    read = folder.path() + "/read.trust", stats = folder.path() + "/stats.json";
+  ASSERT_EQ(AuditUnchanged("--trust '" + audited + "'", "hidden").code, 0);
+  const std::vector<std::string> words =
+      absl::StrSplit(LineOf(ReadText(audited), "add_constant"), ' ');
+  ASSERT_EQ(words.size(), 6u);
+  uint64_t module = 0;
+  ASSERT_TRUE(absl::SimpleHexAtoi(words[4], &module));
+  // All of its image but one, as `vramspan prove` says it.
+  std::ofstream(read) << "vramspan-trust 1\nof libaudited.so, today\n"
+                      << ImageLine(module, 9) << UnreadLine(module, "add_to_table");
+  const Output run =
+      RunBinary(kEnvironment, "run --simulate --device-memory 8MiB --chunk 2MiB --stats='" + stats +
+                                  "' --trust '" + read + "'" + kUnchanged + "hidden");
+  ASSERT_EQ(run.code, 0) << run.err;
+  const Json json = Json::parse(ReadText(stats), nullptr, false);
+  ASSERT_FALSE(json.is_discarded());
+  size_t told = 0;
+  for (const Json& k : json.at("kernels")) {
+    const std::string name = k.at("name"), trust = k.at("trust"), why = k.at("why");
+    told += name == "add_to_table" || name == "add_constant" || name == "fill" ? 1 : 0;
+    if (name == "add_to_table") EXPECT_EQ(trust, "untried");
+    if (name != "add_constant" && name != "fill") continue;
+    EXPECT_EQ(trust, "proven");
+    EXPECT_EQ(why, "read, it takes no address from memory: libaudited.so, today");
+  }
+  EXPECT_EQ(told, 3u);
+  EXPECT_GE(json.at("launches_proven"), 12);
 }
 
 TEST(AuditTrustTest, CodeThatIsAlwaysGivenTheSameIsProvenForThat) {

@@ -31,7 +31,7 @@ class ProveCommand final : public Command {
  public:
   std::string name() const override { return "prove"; }
   std::string summary() const override {
-    return "Read the machine code of kernels, and tell which take no address from memory";
+    return "Read machine code, and tell which kernels take no address from memory";
   }
 
   void Define(CommandOptions& options) override {
