@@ -88,6 +88,11 @@ TEST(EntriesTest, WhatIsWrongIsSaid) {
   wrong(Changed(offsetof(FatEntry, header_size), 0u), StatusCode::kDataLoss, "beyond");
   wrong(Changed(offsetof(FatEntry, header_size), ~0u), StatusCode::kDataLoss, "beyond");
   wrong(Changed(offsetof(FatEntry, packed_size), ~0u), StatusCode::kDataLoss, "more than it has");
+  // By one byte more than is there.
+  const std::string packed = MadeFat({{.code = MadeCubin(90, {"f"}), .flags = FatEntry::kZstd}});
+  wrong(
+      Changed(offsetof(FatEntry, packed_size), static_cast<uint32_t>(packed.size() - 16 - 64 + 1)),
+      StatusCode::kDataLoss, "more than it has");
   wrong(Changed(offsetof(FatEntry, packed_size), 5u), StatusCode::kDataLoss, "unpacked");
   wrong(Changed(offsetof(FatEntry, unpacked_size), uint64_t{100}), StatusCode::kDataLoss,
         "unpacked");
