@@ -1,7 +1,9 @@
 #include "tools/prove/disassembler.h"
 
 #include <absl/strings/str_cat.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -41,6 +43,18 @@ TEST(DisassemblerTest, IsGivenTheCubinAndAskedForAllCode) {
       folder.Program("nvdisasm", "[ \"$1\" = -c ] && cat \"$2\" && echo .text");
   const std::string cubin(1 << 20, 'c');
   EXPECT_EQ(Ran(Disassembler::Find(program), cubin), cubin + ".text\n");
+}
+
+// As descriptors' numbers are when a program is started so.
+TEST(DisassemblerTest, NeedsNoneOfThoseThatAChildHas) {
+  const FolderOfPrograms folder;
+  const std::string program = folder.Program("nvdisasm", "cat \"$2\"; echo end");
+  const int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
+  close(STDOUT_FILENO);
+  const std::string ran = Ran(Disassembler::Find(program), "cubin\n");
+  dup2(out, STDOUT_FILENO);
+  close(out);
+  EXPECT_EQ(ran, "cubin\nend\n");
 }
 
 TEST(DisassemblerTest, SaysWhatWentWrong) {

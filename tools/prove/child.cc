@@ -24,6 +24,7 @@ namespace {
 constexpr rlim_t kMostSeconds = 12 * 3600;
 constexpr rlim_t kMostOutput = rlim_t{16} << 30;
 constexpr size_t kMostSaid = 200;
+constexpr int kAboveThose = 10;
 
 // An open file without a name, in the folder for temporary files.
 class NamelessFile {
@@ -33,10 +34,14 @@ class NamelessFile {
     std::filesystem::path folder = std::filesystem::temp_directory_path(error);
     if (error) folder = "/tmp";
     std::string path = folder / "vramspan-prove-XXXXXX";
-    fd_ = mkostemp(path.data(), O_CLOEXEC);
-    if (fd_ >= 0) {
+    const int low = mkostemp(path.data(), O_CLOEXEC);
+    if (low >= 0) {
       unlink(path.c_str());
-    } else {
+      // None of the numbers that a child has: old C libraries would close it there.
+      fd_ = fcntl(low, F_DUPFD_CLOEXEC, kAboveThose);
+      close(low);
+    }
+    if (fd_ < 0) {
       why_ = absl::StrCat("no file can be made in ", folder.string(), ": ", std::strerror(errno));
     }
   }
@@ -84,7 +89,7 @@ int Spawn(const std::vector<std::string>& program, int input, int out, int err, 
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, input, 3);  // The last: one of the others may be 3.
+  posix_spawn_file_actions_adddup2(&actions, input, 3);
   const int error = posix_spawnp(child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return error;
