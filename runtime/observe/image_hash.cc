@@ -109,14 +109,18 @@ uint64_t HashOf(const char* from, uint64_t size, bool text) {
 
 }  // namespace
 
-uint64_t HashOfImage(const void* image) {
+const void* UnwrappedImage(const void* image) {
   Wrapper wrapper;
   uint32_t magic = 0;
+  if (image == nullptr || !Read(image, &magic)) return nullptr;
+  if (magic != kWrapperMagic) return image;
+  return Read(image, &wrapper) ? wrapper.data : nullptr;
+}
+
+uint64_t HashOfImage(const void* image) {
+  uint32_t magic = 0;
+  image = UnwrappedImage(image);
   if (image == nullptr || !Read(image, &magic)) return 0;
-  if (magic == kWrapperMagic) {
-    if (!Read(image, &wrapper) || wrapper.data == nullptr || !Read(wrapper.data, &magic)) return 0;
-    image = wrapper.data;
-  }
   const char* const bytes = static_cast<const char*>(image);
   const bool text = magic != kFatMagic && std::memcmp(&magic, ELFMAG, SELFMAG) != 0;
   return HashOf(bytes, text ? kMostImage.value : SizeOfImage(image), text);

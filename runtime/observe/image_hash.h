@@ -16,6 +16,9 @@ namespace vramspan {
 // Larger ones are not hashed: that would take a second.
 inline constexpr Bytes kMostImage = GiB(1);
 
+// What a wrapper leads to; others as they are. Null: it cannot be read.
+const void* UnwrappedImage(const void* image);
+
 // 0: it is not understood, too large, or not there.
 uint64_t HashOfImage(const void* image);
 

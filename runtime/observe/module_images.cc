@@ -1,6 +1,7 @@
 #include "runtime/observe/module_images.h"
 
 #include "runtime/observe/image_hash.h"
+#include "runtime/observe/kept_images.h"
 
 namespace vramspan {
 
@@ -19,7 +20,11 @@ void ModuleImages::Put(const void* handle, const Image& image) {
 }
 
 void ModuleImages::Loaded(const void* handle, const void* image, bool preserved) {
-  const Image known = preserved ? Image{.preserved = image} : Image{.hash = HashOfImage(image)};
+  Image known = preserved ? Image{.preserved = image} : Image{.hash = HashOfImage(image)};
+  if (KeepsImages()) {
+    known = {.hash = HashOfImage(image)};
+    KeepImage(image, known.hash);
+  }
   MutexLock lock(mu_);
   Put(handle, known);
 }

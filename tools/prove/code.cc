@@ -1,17 +1,19 @@
 #include "tools/prove/code.h"
 
-#include <absl/strings/str_split.h>
-#include <absl/strings/strip.h>
+#include "tools/prove/flow.h"
 
 namespace vramspan::prove {
 
 std::vector<KernelReading> ReadKernels(std::string_view text) {
-  std::vector<KernelReading> kernels;
-  for (std::string_view line : absl::StrSplit(text, '\n')) {
-    if (!absl::ConsumePrefix(&line, ".text.") || !absl::ConsumeSuffix(&line, ":")) continue;
-    kernels.push_back({std::string(line), false, "its code is not read yet"});
+  const SassText parsed = ParseSass(text);
+  std::vector<KernelReading> readings;
+  for (const SassSection& section : parsed.sections) {
+    if (!section.kernel) continue;
+    std::string why = FirstDoubt(parsed, section);
+    readings.push_back(
+        {.name = std::string(section.name), .proven = why.empty(), .why = std::move(why)});
   }
-  return kernels;
+  return readings;
 }
 
 }  // namespace vramspan::prove

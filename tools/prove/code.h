@@ -1,4 +1,11 @@
-// What the machine code of kernels says of the addresses that they use. Pure.
+// What the machine code of kernels says of the addresses that they use.
+//
+// A kernel that takes no address from memory reaches only what its parameters name: each address is
+// a parameter, or one of its module's variables, and an offset. vramspan reads all parameters, so
+// it knows what its launches may touch. In C++ a pointer stays in its array whatever is added to
+// it, and that is relied upon. So an offset may come from memory: an index, scaled or of 32 bits.
+//
+// Pure. Texts are parsed as from a stranger: what is not understood proves nothing.
 #ifndef VRAMSPAN_TOOLS_PROVE_CODE_H_
 #define VRAMSPAN_TOOLS_PROVE_CODE_H_
 
@@ -15,7 +22,7 @@ struct KernelReading {
   std::string why;      // Else: the first instruction in doubt, in few words.
 };
 
-// Reads the text of nvdisasm -c for one cubin.
+// Reads the text of nvdisasm for one cubin.
 std::vector<KernelReading> ReadKernels(std::string_view text);
 
 }  // namespace vramspan::prove

@@ -82,7 +82,7 @@ StatusOr<Disassembler> Disassembler::Find(const std::string& named) {
 }
 
 StatusOr<MappedFile> Disassembler::Run(std::string_view cubin) const {
-  return OutputOf({path_, "-c", kInput}, cubin);
+  return OutputOf({path_, kInput}, cubin);
 }
 
 }  // namespace vramspan::prove

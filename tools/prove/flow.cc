@@ -1,0 +1,137 @@
+#include "tools/prove/flow.h"
+
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+
+#include "tools/prove/callee.h"
+#include "tools/prove/calls.h"
+#include "tools/prove/operations.h"
+#include "tools/prove/ways.h"
+
+namespace vramspan::prove {
+namespace {
+
+class Flow {
+ public:
+  Flow(const SassText& text, const SassCode& code)
+      : text_(text),
+        code_(code),
+        machine_(MachineOf(text.version)),
+        blocks_(code),
+        states_(code.instructions.size()),
+        calls_(states_) {}
+
+  std::string FirstDoubt() {
+    if (!code_.stray.empty()) return absl::StrCat("a line that is not understood: ", code_.stray);
+    if (code_.instructions.empty()) return "no code";
+    if (machine_.parameters == 0) return absl::StrCat("unknown architecture: ", text_.version);
+    states_.Enter(0, State(), 0);
+    Origin before{};
+    do {
+      before = shared_;
+      if (!GoThrough()) return why_;
+      // Other threads may have stored before.
+      if (shared_ != before) states_.RepeatAll();
+    } while (shared_ != before);
+    // That an address has no parameter is known when nothing more is found to lead to it.
+    settled_ = true;
+    states_.RepeatAll();
+    return GoThrough() ? "" : why_;
+  }
+
+ private:
+  bool GoThrough() {
+    while (const std::optional<size_t> at = states_.Next()) {
+      const bool fine = Block(*at);
+      if (fine && !states_.Limit().empty()) why_ = states_.Limit();
+      if (!fine || !states_.Limit().empty()) return false;
+    }
+    return true;
+  }
+
+  bool Block(size_t at) {
+    State now = states_.Before(at);
+    const size_t function = states_.FunctionOf(at), count = code_.instructions.size();
+    for (size_t k = at; k < count; ++k) {
+      if (k != at && blocks_.IsHead(k)) {
+        states_.Enter(k, now, function);
+        return true;
+      }
+      states_.Work(1);
+      bool goes_on = true;
+      if (!One(k, function, &now, &goes_on)) return false;
+      if (!goes_on) return true;
+    }
+    // Behind the last one.
+    states_.Enter(count, now, function);
+    return true;
+  }
+
+  bool One(size_t k, size_t function, State* now, bool* goes_on) {
+    const SassInstruction& i = code_.instructions[k];
+    if (i.opcode == "CALL") return Call(k, function, *now, goes_on);
+    if (i.opcode == "RET") {
+      *goes_on = i.Conditional();
+      return calls_.Return(function, *now) || Doubt("a return that nothing called", i);
+    }
+    Ways ways;
+    if (FindWays(code_, blocks_, k, now, &ways)) {
+      if (!ways.doubt.empty()) return Doubt(ways.doubt, i);
+      for (const size_t to : ways.to) {
+        states_.Enter(to, *now, function);
+        if (!states_.Limit().empty()) break;
+      }
+      *goes_on = ways.goes_on;
+      return true;
+    }
+    Effect effect(i, machine_, settled_, now, &shared_, &why_);
+    return Operate(effect);
+  }
+
+  bool Call(size_t k, size_t function, const State& now, bool* goes_on) {
+    const SassInstruction& i = code_.instructions[k];
+    *goes_on = i.Conditional();
+    const bool named = !i.operands.empty() && absl::StartsWith(i.operands[0].text, "`(");
+    if (const std::optional<size_t> to = named ? blocks_.Find(i.Label()) : std::nullopt) {
+      calls_.Call(k, function, *to, now);
+      return true;
+    }
+    return CallsEnd(k, now) || Doubt("a call that is not known", i);
+  }
+
+  // By an address that stands in bank 4: of code that ends the kernel.
+  bool CallsEnd(size_t k, const State& now) const {
+    const SassInstruction& i = code_.instructions[k];
+    if (text_.ends_is_own || i.operands.empty() || !i.Has("ABS") ||
+        i.operands[0].kind != SassOperand::Kind::kRegister) {
+      return false;
+    }
+    if (CalleeOf(text_, code_, blocks_, k) == kEnds) return true;
+    const std::optional<SassRegister> upper = Further(i.operands[0].reg, 1);
+    return text_.only_ends && upper && now.registers().Of(*upper, i.guard) <= Origin::kModule;
+  }
+
+  bool Doubt(std::string_view what, const SassInstruction& i) {
+    why_ = absl::StrCat(what, ": ", i.text);
+    return false;
+  }
+
+  const SassText& text_;
+  const SassCode& code_;
+  const Machine machine_;
+  const Blocks blocks_;
+  States states_;
+  Calls calls_;
+  Origin shared_{};  // What threads have put into shared memory, whichever did, and wherever.
+  bool settled_ = false;
+  std::string why_;
+};
+
+}  // namespace
+
+std::string FirstDoubt(const SassText& text, const SassSection& section) {
+  const SassCode code = ParseCode(section.text);
+  return Flow(text, code).FirstDoubt();
+}
+
+}  // namespace vramspan::prove

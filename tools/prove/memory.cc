@@ -1,0 +1,105 @@
+#include "tools/prove/memory.h"
+
+#include <absl/strings/match.h>
+
+#include <algorithm>
+
+#include "tools/prove/addresses.h"
+
+namespace vramspan::prove {
+namespace {
+
+using Kind = SassOperand::Kind;
+
+// LDSM and STSM: how many 8x8 matrices, of a register each.
+unsigned Matrices(const Effect& effect) {
+  if (effect.opcode() != "LDSM" && effect.opcode() != "STSM") return 1;
+  return effect.Has("4") ? 4 : effect.Has("2") ? 2 : 1;
+}
+
+// By a generic address it may be local or shared memory as well.
+void StoreAnywhere(Effect& effect) {
+  const std::string_view opcode = effect.opcode();
+  if (opcode != "ST" && opcode != "ATOM" && opcode != "RED") return;
+  const Origin stored = Stored(effect);
+  effect.state().local().StoreSomewhere(stored);
+  JoinOne(stored, &effect.shared());
+}
+
+}  // namespace
+
+Origin Stored(const Effect& effect) {
+  Origin all{};
+  const unsigned width = std::max(effect.Width(), Matrices(effect));
+  for (const SassOperand& operand : effect.instruction().operands) {
+    if (operand.kind == Kind::kAddress || operand.kind == Kind::kPredicate) continue;
+    // An operand that is no register has no further ones.
+    const unsigned count = operand.kind == Kind::kRegister ? width : 1;
+    for (unsigned k = 0; k < count; ++k) all = std::max(all, effect.At(operand, k));
+  }
+  return all;
+}
+
+bool LoadGlobal(Effect& effect) {
+  if (!CheckAddress(effect, 0)) return false;
+  if (!effect.Has("ENL2")) {
+    effect.To(effect.Width(), Origin::kMemory);
+    return true;
+  }
+  // What is 256 bits wide has two registers to go to, of four each.
+  for (const SassOperand& operand : effect.instruction().operands) {
+    if (operand.kind == Kind::kRegister) effect.Set(operand.reg, 4, Origin::kMemory);
+  }
+  return true;
+}
+
+bool StoreGlobal(Effect& effect) {
+  if (!CheckAddress(effect, 0)) return false;
+  StoreAnywhere(effect);
+  return true;
+}
+
+bool UpdateGlobal(Effect& effect) {
+  if (!CheckAddress(effect, 0)) return false;
+  StoreAnywhere(effect);
+  effect.To(std::max(2u, effect.Width()), Origin::kMemory);
+  return true;
+}
+
+bool CopyToShared(Effect& effect) {
+  JoinOne(Origin::kMemory, &effect.shared());
+  return CheckAddress(effect, 1);
+}
+
+bool CopyInBulk(Effect& effect) {
+  JoinOne(Origin::kMemory, &effect.shared());
+  // UBLKCP.S.G [shared], [global]; all others begin with the address of global memory.
+  return CheckAddress(effect, absl::StrContains(effect.instruction().modifiers, ".S.G") ? 1 : 0);
+}
+
+bool CopyByTensorMap(Effect& effect) {
+  JoinOne(Origin::kMemory, &effect.shared());
+  return CheckTensorMap(effect);
+}
+
+void LoadConstant(Effect& effect) {
+  for (const SassOperand& operand : effect.instruction().operands) {
+    if (operand.kind == Kind::kConstant) {
+      return effect.To(effect.Width(), effect.OfConstant(operand));
+    }
+  }
+  effect.To(effect.Width(), Origin::kMemory);
+}
+
+void LoadShared(Effect& effect) {
+  if (effect.opcode() == "ATOMS") JoinOne(Stored(effect), &effect.shared());
+  effect.To(std::max(effect.Width(), Matrices(effect)), effect.shared());
+}
+
+void StoreShared(Effect& effect) {
+  JoinOne(Stored(effect), &effect.shared());
+  // SYNCS tells the state of a barrier.
+  effect.To(1, effect.shared(), 2);
+}
+
+}  // namespace vramspan::prove

@@ -1,0 +1,59 @@
+// What is known of the registers of a thread and of its warp.
+//
+// A register that is written under a guard holds something else where the guard does not hold. Code
+// that reads it under the same guard reads only what was written. Without this the code for "if it
+// is in range" would be in doubt. It holds as long as nothing writes the guard's predicate.
+//
+// Pure.
+#ifndef VRAMSPAN_TOOLS_PROVE_REGISTERS_H_
+#define VRAMSPAN_TOOLS_PROVE_REGISTERS_H_
+
+#include <absl/container/inlined_vector.h>
+
+#include <array>
+#include <bitset>
+
+#include "tools/prove/origins.h"
+#include "tools/prove/sass_instruction.h"
+
+namespace vramspan::prove {
+
+class Registers {
+ public:
+  // As an instruction with that guard reads it.
+  Origin Of(SassRegister reg, SassGuard guard) const;
+  // As an instruction with that guard writes it.
+  void Set(SassRegister reg, SassGuard guard, Origin origin);
+  // It may hold this as well.
+  void Add(SassRegister reg, Origin origin);
+  // The predicate of that guard is another now.
+  void Forget(SassGuard guard);
+  void ForgetAll() { guarded_.clear(); }
+  // Takes in what may be there as well. Whether that changed anything.
+  bool Join(const Registers& other);
+
+  // A function begins, of which it is to be told what it writes.
+  void BeginFunction() { written_.reset(); }
+  // As `function` left them that was called. What it does not write is the caller's.
+  void TakeWritten(const Registers& function);
+
+ private:
+  static constexpr size_t kAll = size_t{2} * kSassRegisters;
+  // Beyond it the first is forgotten: then a guard does not help, which proves less.
+  static constexpr size_t kMostGuarded = 64;
+  struct Guarded {
+    uint16_t index = 0;
+    SassGuard guard = kNoGuard;
+    Origin origin{};  // Where the guard holds.
+  };
+  static size_t Index(SassRegister reg) { return reg.number + (reg.uniform ? kSassRegisters : 0u); }
+  const Guarded* Find(size_t index) const;
+
+  std::array<Origin, kAll> values_{};
+  std::bitset<kAll> written_;
+  absl::InlinedVector<Guarded, 4> guarded_;
+};
+
+}  // namespace vramspan::prove
+
+#endif  // VRAMSPAN_TOOLS_PROVE_REGISTERS_H_

@@ -1,0 +1,48 @@
+#include "tools/prove/stack.h"
+
+#include "tools/prove/addresses.h"
+#include "tools/prove/memory.h"
+
+namespace vramspan::prove {
+namespace {
+
+// At a known distance from the stack pointer, and in whole words; null else.
+const SassOperand* OnStack(const Effect& effect) {
+  const SassOperand* const at = AddressOperand(effect, 0);
+  if (at == nullptr || at->parts.size() != 1 || !IsStackPointer(at->parts[0].reg)) return nullptr;
+  return at->offset % 4 == 0 ? at : nullptr;
+}
+
+// A part of a word: the rest of it stays.
+bool IsNarrow(const Effect& effect) {
+  return effect.Has("U8") || effect.Has("S8") || effect.Has("U16") || effect.Has("S16");
+}
+
+}  // namespace
+
+void LoadLocal(Effect& effect) {
+  const SassOperand* const at = OnStack(effect);
+  const SassOperand* const to = effect.destination();
+  if (at == nullptr || to == nullptr) {
+    return effect.To(effect.Width(), effect.state().local().LoadAny());
+  }
+  for (unsigned k = 0; k < effect.Width(); ++k) {
+    const std::optional<SassRegister> reg = Further(to->reg, k);
+    if (reg) effect.Set(*reg, 1, effect.state().local().Load(at->offset + uint64_t{4} * k));
+  }
+}
+
+void StoreLocal(Effect& effect) {
+  const SassInstruction& i = effect.instruction();
+  const SassOperand* const at = OnStack(effect);
+  if (at == nullptr || i.operands.back().kind != SassOperand::Kind::kRegister) {
+    return effect.state().local().StoreSomewhere(Stored(effect));
+  }
+  const bool whole = i.guard == kNoGuard && !IsNarrow(effect);
+  for (unsigned k = 0; k < effect.Width(); ++k) {
+    const Origin stored = effect.At(i.operands.back(), k);
+    effect.state().local().Store(at->offset + uint64_t{4} * k, stored, whole);
+  }
+}
+
+}  // namespace vramspan::prove
