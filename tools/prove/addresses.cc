@@ -25,7 +25,7 @@ bool CheckAddress(Effect& effect, size_t number) {
   for (const SassOperand::Part& part : at->parts) {
     if (!part.narrow) all = std::max(all, effect.Upper(part.reg));
   }
-  if (all == Origin::kMemory) return effect.Doubt("an address from memory");
+  if (all >= Origin::kIndex) return effect.Doubt("an address from memory");
   // Before all is found, a number may yet turn out to be a parameter on another way.
   if (all == Origin::kNumber && effect.settled()) return effect.Doubt("an address of no parameter");
   return true;
@@ -37,10 +37,10 @@ bool CheckTensorMap(Effect& effect) {
   // UTMACCTL.IVALL is for all that is cached.
   if (effect.opcode() == "UTMACCTL" && effect.instruction().operands.empty()) return true;
   if (at == nullptr || at->parts.size() != 1) return effect.Doubt("no address");
-  // The window that parameters are seen in as memory is before them. A map in global memory, which
-  // other work may write, would be at an address that is a parameter or the module's.
+  // A map in global memory, or in the program's constants, others may write.
   const Origin upper = effect.Upper(at->parts[0].reg);
-  if (upper == Origin::kWindow || (upper == Origin::kNumber && !effect.settled())) return true;
+  if (upper == Origin::kOwnParameters || (upper == Origin::kNumber && !effect.settled()))
+    return true;
   return effect.Doubt("a tensor map that is no parameter");
 }
 

@@ -15,15 +15,23 @@ struct Write {
   size_t at = 0;
 };
 
-// It may write the register: as the destination, or as a further register of that.
+// How many registers it writes at most. Only what stands around such calls is told from others.
+uint16_t MostWritten(const SassInstruction& i) {
+  const bool one = i.opcode == "MOV" || i.opcode == "UMOV" || i.opcode == "IADD3" ||
+                   (i.opcode == "IMAD" && !i.Has("WIDE")) || i.opcode == "HFMA2";
+  return one && !i.Has("64") ? 1 : i.opcode == "LEPC" ? 2 : 128;
+}
+
+// It may write the register: as the destination, or as a further register of that. Another function
+// may write any.
 bool MayWrite(const SassInstruction& i, SassRegister reg) {
+  if (i.opcode == "CALL") return true;
   for (const SassOperand& operand : i.operands) {
     if (operand.kind == SassOperand::Kind::kPredicate) continue;
     if (operand.kind != SassOperand::Kind::kRegister) return false;
     const SassRegister to = operand.reg;
-    // No instruction that stands between such a load and its call writes more than four.
     return !to.zero && to.uniform == reg.uniform && to.number <= reg.number &&
-           reg.number < to.number + 4;
+           reg.number < to.number + MostWritten(i);
   }
   return false;
 }

@@ -11,7 +11,9 @@ using Kind = SassOperand::Kind;
 Machine MachineOf(int version) {
   // As nvcc's own code has it, from Turing to Blackwell.
   if (version < 75 || version > 121) return {};
-  return {.parameters = version < 90 ? 0x160u : version < 100 ? 0x210u : 0x380u};
+  if (version < 90) return {.parameters = 0x160};
+  if (version < 100) return {.parameters = 0x210, .window = 0x198};
+  return {.parameters = 0x380, .window = 0x348};
 }
 
 Effect::Effect(const SassInstruction& instruction, const Machine& machine, bool settled,
@@ -52,7 +54,10 @@ Origin Effect::OfConstant(const SassOperand& operand) const {
   if (operand.bank == 2) return Origin::kNumber;  // The compiler's own.
   if (operand.bank == 4) return Origin::kModule;  // Addresses, by the linker.
   if (operand.bank != 0) return Origin::kMemory;  // The program's __constant__, and others.
-  return operand.offset < machine_.parameters ? Origin::kWindow : Origin::kParameter;
+  if (operand.by_register || operand.offset >= machine_.parameters) return Origin::kParameter;
+  const bool own = machine_.window != 0 && operand.offset >= machine_.window &&
+                   operand.offset < machine_.window + 8;
+  return own ? Origin::kOwnParameters : Origin::kWindow;
 }
 
 Origin Effect::At(const SassOperand& operand, unsigned further) const {
@@ -82,6 +87,12 @@ Origin Effect::OfAll(unsigned further) const {
   Origin all{};
   for (const SassOperand* source : sources_) all = std::max(all, At(*source, further));
   return all;
+}
+
+Origin Effect::OfSum() const {
+  Origin sum{};
+  for (const SassOperand* source : sources_) sum = SumOf(sum, At(*source));
+  return sum;
 }
 
 Origin Effect::Upper(SassRegister reg) const {

@@ -16,6 +16,7 @@ namespace vramspan::prove {
 // Of the architecture that is read.
 struct Machine {
   uint64_t parameters = 0;  // Where they begin in bank 0; 0: the architecture is not known.
+  uint64_t window = 0;      // Where the address of them stands there; 0: it is not known.
 };
 Machine MachineOf(int version);
 
@@ -47,6 +48,7 @@ class Effect {
   Origin At(const SassOperand& operand, unsigned further = 0) const;
   Origin AtSource(size_t number, unsigned further = 0) const;  // kNumber, if there is none.
   Origin OfAll(unsigned further = 0) const;                    // The last of all sources'.
+  Origin OfSum() const;                                        // Of all sources.
   Origin OfConstant(const SassOperand& operand) const;
   // The register that follows this one: the upper half of a pair that begins with it.
   Origin Upper(SassRegister reg) const;

@@ -96,19 +96,17 @@ class Flow {
       calls_.Call(k, function, *to, now);
       return true;
     }
-    return CallsEnd(k, now) || Doubt("a call that is not known", i);
+    return CallsEnd(k) || Doubt("a call that is not known", i);
   }
 
   // By an address that stands in bank 4: of code that ends the kernel.
-  bool CallsEnd(size_t k, const State& now) const {
+  bool CallsEnd(size_t k) const {
     const SassInstruction& i = code_.instructions[k];
     if (text_.ends_is_own || i.operands.empty() || !i.Has("ABS") ||
         i.operands[0].kind != SassOperand::Kind::kRegister) {
       return false;
     }
-    if (CalleeOf(text_, code_, blocks_, k) == kEnds) return true;
-    const std::optional<SassRegister> upper = Further(i.operands[0].reg, 1);
-    return text_.only_ends && upper && now.registers().Of(*upper, i.guard) <= Origin::kModule;
+    return CalleeOf(text_, code_, blocks_, k) == kEnds;
   }
 
   bool Doubt(std::string_view what, const SassInstruction& i) {

@@ -62,7 +62,9 @@ bool StoreGlobal(Effect& effect) {
 bool UpdateGlobal(Effect& effect) {
   if (!CheckAddress(effect, 0)) return false;
   StoreAnywhere(effect);
-  effect.To(std::max(2u, effect.Width()), Origin::kMemory);
+  // .F32x4, .F16x8: vectors of up to four registers.
+  const bool vector = absl::StrContains(effect.instruction().modifiers, "x");
+  effect.To(vector ? 4 : std::max(2u, effect.Width()), Origin::kMemory);
   return true;
 }
 
@@ -93,13 +95,16 @@ void LoadConstant(Effect& effect) {
 
 void LoadShared(Effect& effect) {
   if (effect.opcode() == "ATOMS") JoinOne(Stored(effect), &effect.shared());
-  effect.To(std::max(effect.Width(), Matrices(effect)), effect.shared());
+  const unsigned count = std::max(effect.Width(), Matrices(effect));
+  // Of other shapes a matrix may have two registers.
+  const bool plain = effect.opcode() != "LDSM" || effect.Has("M88") || effect.Has("MT88");
+  effect.To(count, effect.shared(), plain ? count : 2 * count);
 }
 
 void StoreShared(Effect& effect) {
   JoinOne(Stored(effect), &effect.shared());
-  // SYNCS tells the state of a barrier.
-  effect.To(1, effect.shared(), 2);
+  // SYNCS tells the state of a barrier, of which nothing is known.
+  effect.To(2, Origin::kMemory);
 }
 
 }  // namespace vramspan::prove

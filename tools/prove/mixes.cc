@@ -16,55 +16,76 @@ bool IsNumberFrom(const Effect& effect, size_t source, uint64_t from, uint64_t t
   return number && *number >= from && *number <= to;
 }
 
+// Of the product of the first two sources.
+Origin Product(const Effect& effect) {
+  return ScaledOf(std::max(effect.AtSource(0), effect.AtSource(1)));
+}
+
 // IMAD. The product is an index times a size; the third source is what it is added to.
 bool Multiply(Effect& effect) {
   if (effect.opcode() != "IMAD" && effect.opcode() != "UIMAD") return false;
   if (effect.sources().size() < 3) return false;
   if (effect.Has("WIDE")) {
     const bool pair = effect.sources()[2]->kind == Kind::kRegister;
-    effect.ToPair(effect.OfAll(), effect.AtSource(2, pair ? 1 : 0));
+    const Origin upper = effect.AtSource(2, pair ? 1 : 0);
+    effect.ToPair(effect.OfAll(), SumOf(Product(effect), upper));
     return true;
   }
-  if (effect.Has("HI")) {
-    effect.To(1, effect.AtSource(2));
-    return true;
-  }
-  // .MOV, .IADD, .SHL, .X: by a number it is a move or a sum, of which nothing is known.
-  if (!effect.instruction().modifiers.empty()) return false;
+  if (effect.Has("HI")) return false;
+  // .MOV, .IADD, .SHL, .X: a move, or a sum.
+  const bool plain = effect.instruction().modifiers.empty();
   const bool scales = IsNumberFrom(effect, 1, 2, (1 << 16) - 1);
   // An index from memory times a stride that is a parameter.
   const Origin one = effect.AtSource(0), other = effect.AtSource(1);
   const bool stride =
       std::max(one, other) == Origin::kMemory && std::min(one, other) == Origin::kParameter;
-  if (!scales && !stride) return false;
-  effect.To(1, effect.AtSource(2));
+  if (plain && (scales || stride)) {
+    effect.To(1, SumOf(Product(effect), effect.AtSource(2)));
+  } else {
+    effect.To(1, effect.OfSum());
+  }
   return true;
 }
 
 // SHF: a sign, or the upper half of a pair that is scaled.
 bool Shift(Effect& effect) {
   if (effect.opcode() != "SHF" && effect.opcode() != "USHF") return false;
-  if (effect.sources().size() != 3 || !effect.Has("HI")) return false;
+  if (effect.sources().size() != 3 || !effect.Has("HI") || effect.Has("W")) return false;
   if (effect.Has("R") && effect.Has("S32") && IsNumberFrom(effect, 1, 31, 31)) {
     effect.To(1, Origin::kNumber);
     return true;
   }
   if (!effect.Has("L") || !(effect.Has("U64") || effect.Has("S64"))) return false;
-  // Scaled by a number it is no address. By 32 and more the lower half would get there.
+  // By 32 and more the lower half would get there, and be all of it.
   if (!IsNumberFrom(effect, 1, 1, 31)) return false;
-  effect.To(1, Origin::kNumber);
+  effect.To(1, ScaledOf(effect.OfAll()));
   return true;
 }
 
-// LEA.HI Ra, Rb, Rc: the upper half of the pair (Rc:Ra), shifted, and Rb.
+// LEA: a sum. LEA.HI Ra, Rb, Rc: the upper half of the pair (Rc:Ra), shifted, and Rb.
 bool AddShifted(Effect& effect) {
   if (effect.opcode() != "LEA" && effect.opcode() != "ULEA") return false;
-  if (!effect.Has("HI")) return false;
-  // .SX32: Rc is the sign of Ra. With .X there is a carry: that is the upper half of an index.
-  const bool scaled = effect.Has("SX32") || (effect.Has("X") && IsNumberFrom(effect, 3, 1, 31));
-  if (!scaled) return false;
-  effect.To(1, effect.AtSource(1));
+  if (!effect.Has("HI")) {
+    effect.To(1, effect.OfSum());
+    return true;
+  }
+  // .SX32: Rc is the sign of Ra. By far shifted, Ra would be most of the result.
+  const bool narrow = effect.Has("SX32");
+  if (!IsNumberFrom(effect, narrow ? 2 : 3, 1, 16) || !(narrow || effect.Has("X"))) return false;
+  const Origin upper = narrow ? Origin::kNumber : effect.AtSource(2);
+  effect.To(1, SumOf(ScaledOf(std::max(effect.AtSource(0), upper)), effect.AtSource(1)));
   return true;
+}
+
+bool IsSum(std::string_view opcode) {
+  return opcode == "IADD3" || opcode == "UIADD3" || opcode == "IADD" || opcode == "VIADD" ||
+         opcode == "UVIADD" || opcode == "IADD32I";
+}
+
+// What it takes as it is, from here or there.
+bool IsMove(std::string_view opcode) {
+  return absl::StrContains(opcode, "MOV") || absl::StrContains(opcode, "SEL") ||
+         absl::StrContains(opcode, "MNMX") || opcode == "SHFL" || opcode == "R2UR";
 }
 
 // IADD.64, MOV.64, SEL.64: halves stay halves.
@@ -75,9 +96,11 @@ bool MixPairs(Effect& effect) {
       !absl::StrContains(opcode, "SEL")) {
     return false;
   }
+  const bool sum = absl::StrContains(opcode, "ADD");
   Origin upper{};
   for (const SassOperand* source : effect.sources()) {
-    upper = std::max(upper, effect.At(*source, source->kind == Kind::kRegister ? 1 : 0));
+    const Origin half = effect.At(*source, source->kind == Kind::kRegister ? 1 : 0);
+    upper = sum ? SumOf(upper, half) : std::max(upper, half);
   }
   effect.ToPair(effect.OfAll(), upper);
   return true;
@@ -95,7 +118,14 @@ bool MayBePair(const Effect& effect) {
 
 void Mix(Effect& effect) {
   if (Multiply(effect) || Shift(effect) || AddShifted(effect) || MixPairs(effect)) return;
-  effect.To(1, effect.OfAll(), MayBePair(effect) ? 2 : 1);
+  const bool pair = MayBePair(effect);
+  Origin all = pair ? std::max(effect.OfAll(), effect.OfAll(1)) : effect.OfAll();
+  if (IsSum(effect.opcode()) && !pair) {
+    all = effect.OfSum();
+  } else if (!IsMove(effect.opcode()) || pair) {
+    all = BitsOf(all);
+  }
+  effect.To(1, all, pair ? 2 : 1);
 }
 
 }  // namespace vramspan::prove

@@ -31,6 +31,13 @@ unsigned MatrixWidth(const Effect& effect) {
   return 128;
 }
 
+// What is said to write no register: of these few only, a register may stand first.
+bool WritesRegister(const SassInstruction& i) {
+  const bool first = !i.operands.empty() && i.operands[0].kind == Kind::kRegister;
+  return first && !i.operands[0].reg.zero && i.opcode != "BAR" && i.opcode != "NANOSLEEP" &&
+         i.opcode != "R2P" && i.opcode != "UR2UP";
+}
+
 // CS2R R2, SRZ clears a pair.
 bool IsPairOfNumbers(const Effect& effect) {
   return (effect.opcode() == "CS2R" || effect.opcode() == "CS2UR") && !effect.Has("32");
@@ -55,7 +62,7 @@ void ForgetPredicates(const SassInstruction& i, State& state) {
 bool Apply(Effect& effect) {
   switch (DoesOf(effect.opcode())) {
     case Does::kNothing:
-      return true;
+      return !WritesRegister(effect.instruction()) || effect.Doubt("unknown instruction");
     case Does::kMixes:
       Mix(effect);
       return true;

@@ -7,14 +7,33 @@
 
 namespace vramspan::prove {
 
-// In this order: where several meet, the last of them counts.
+// In this order: where it may be one or the other, the last of them counts.
 enum class Origin : uint8_t {
-  kNumber,  // Immediates, special registers, and what is too narrow for an address.
-  kWindow,  // What the driver put before the parameters: windows of shared and local memory.
-  kModule,  // Addresses of the module's own variables and functions.
+  kNumber,         // Immediates, special registers, and what is too narrow for an address.
+  kOwnParameters,  // The window in which a kernel sees its parameters as memory.
+  kWindow,         // What else the driver put before the parameters: other windows.
+  kModule,         // Addresses of the module's own variables and functions.
   kParameter,
+  // Made of what was loaded, by scaling it: an offset, if it is added to an address. It is none of
+  // its own, so it counts more than a parameter where it may be either.
+  kIndex,
   kMemory,  // Loaded, or not understood.
 };
+
+// Of the sum of two: an address, and an offset into what it is the address of.
+inline Origin SumOf(Origin one, Origin other) {
+  if (one > other) return SumOf(other, one);
+  const bool base = one > Origin::kNumber && other == Origin::kIndex;
+  return base ? one : other;
+}
+
+// Of what is made of that by a product or a shift to the left: only numbers remain such.
+inline Origin ScaledOf(Origin origin) {
+  return origin == Origin::kNumber ? Origin::kNumber : Origin::kIndex;
+}
+
+// Of what other bits are made of: an index that is shifted back may be what was loaded.
+inline Origin BitsOf(Origin origin) { return origin == Origin::kIndex ? Origin::kMemory : origin; }
 
 // Whether that made another of it.
 inline bool JoinOne(Origin other, Origin* one) {

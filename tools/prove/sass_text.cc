@@ -1,6 +1,5 @@
 #include "tools/prove/sass_text.h"
 
-#include <absl/container/flat_hash_set.h>
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
@@ -31,10 +30,6 @@ class Reading {
     for (const SassSection& section : parsed_.sections) {
       parsed_.ends_is_own |= section.name == kEnds;
     }
-    // A name that is not known as a variable's may be a function's.
-    for (const auto& [offset, name] : parsed_.addresses) {
-      if (name != kEnds && !variables_.contains(name)) parsed_.only_ends = false;
-    }
     return std::move(parsed_);
   }
 
@@ -53,9 +48,6 @@ class Reading {
         parsed_.sections.emplace_back().name = line;
         begin_ = whole.data() + whole.size();
       }
-    } else if (absl::ConsumePrefix(&line, ".type")) {
-      line = absl::StripAsciiWhitespace(line);
-      if (absl::EndsWith(line, "@object")) variables_.insert(line.substr(0, line.find(',')));
     } else if (addresses_) {
       Address(line);
     } else if (begin_ != nullptr && absl::StartsWith(line, ".other")) {
@@ -83,7 +75,6 @@ class Reading {
   SassText parsed_;
   const char* begin_ = nullptr;  // Of the open section of code.
   bool addresses_ = false;       // The open section is that of bank 4.
-  absl::flat_hash_set<std::string_view> variables_;
 };
 
 // .align 128; what is no code of a section says it at its begin.

@@ -27,8 +27,6 @@ struct SassText {
   int version = 0;  // 90 for sm_90.
   // What stands in bank 4, by offset: names of functions and variables.
   absl::flat_hash_map<uint64_t, std::string_view> addresses;
-  // Whatever is called by an address that stands there does no more than end the kernel.
-  bool only_ends = true;
   bool ends_is_own = false;  // kEnds is no function of the driver here.
   std::vector<SassSection> sections;
 };

@@ -36,8 +36,8 @@ void Branch(const SassInstruction& i, const Blocks& blocks, Ways* ways) {
     if (!to) return void(ways->doubt = "it is not known where it goes");
     ways->to.push_back(*to);
   }
-  // .DIV and .CONV go there if the warp's threads are apart, or together.
-  ways->goes_on = i.Conditional() || i.Has("DIV") || i.Has("CONV");
+  // .DIV, .CONV and .ANY go there if the warp's threads are apart, or together, or as some say.
+  ways->goes_on = i.Conditional() || !(i.modifiers.empty() || i.modifiers == ".U");
 }
 
 // Threads that meet at the barrier go on where BSSY said.
