@@ -1,5 +1,7 @@
 #include "runtime/observe/module_images.h"
 
+#include <cerrno>
+
 #include "runtime/observe/image_hash.h"
 #include "runtime/observe/kept_images.h"
 
@@ -20,13 +22,16 @@ void ModuleImages::Put(const void* handle, const Image& image) {
 }
 
 void ModuleImages::Loaded(const void* handle, const void* image, bool preserved) {
-  Image known = preserved ? Image{.preserved = image} : Image{.hash = HashOfImage(image)};
-  if (KeepsImages()) {
-    known = {.hash = HashOfImage(image)};
-    KeepImage(image, known.hash);
+  const int before = errno;  // The program's own call is yet to return.
+  KeptImages* const kept = KeptImages::Get();
+  const bool later = preserved && kept == nullptr;
+  const Image known = later ? Image{.preserved = image} : Image{.hash = HashOfImage(image)};
+  if (kept != nullptr) kept->Keep(image, known.hash);
+  {
+    MutexLock lock(mu_);
+    Put(handle, known);
   }
-  MutexLock lock(mu_);
-  Put(handle, known);
+  errno = before;
 }
 
 void ModuleImages::Made(CUfunction function, CUkernel kernel) {
