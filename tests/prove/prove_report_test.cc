@@ -75,6 +75,41 @@ TEST(ProveTrustTest, WhatATrustFileCannotHoldIsRefused) {
   EXPECT_THAT(text.status().message(), HasSubstr("write one of each file"));
 }
 
+// As many images as a program loads are one source, and where they lay is nobody's business.
+std::vector<FileVerdict> Loaded() {
+  ImageVerdict one{.module = 1}, two{.module = 2}, none{.module = 3};
+  one.kernels["kernel_of_a_name_that_has_no_end\x1b[31m_at_all"] = {.proven = true};
+  one.kernels["z"] = {.why = "LDG"};
+  two.kernels["k"] = {.proven = true};
+  return {{.path = "/tmp/x/1.image", .loaded_by = "python3", .images = 1, .own = {one}},
+          {.path = "/tmp/x/2.image", .loaded_by = "python3", .images = 1, .own = {two}},
+          {.path = "/tmp/x/3.image", .loaded_by = "python3", .images = 1, .own = {none}}};
+}
+
+TEST(ProveTrustTest, WhatAProgramLoadedIsOneSource) {
+  const StatusOr<std::string> text = MakeTrust(Loaded(), "2026-11-29");
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text, AllOf(HasSubstr("of what python3 loaded, 2026-11-29\n"),
+                           Not(HasSubstr("image,")), Not(HasSubstr("/tmp"))));
+  EXPECT_EQ(text->find("of what"), text->rfind("of what"));
+  TrustList list;
+  ASSERT_TRUE(list.Add("x", *text).ok());
+  EXPECT_EQ(list.Of("k", 2)->trust, Trust::kProven);
+}
+
+TEST(ProveReportTest, WhatAProgramLoadedIsCalledByItsHashAndFirstKernel) {
+  EXPECT_THAT(ToTable(Loaded(), 1),
+              AllOf(HasSubstr("0000000000000001 kernel_of_a_name_that_ha...  "),
+                    HasSubstr("\n0000000000000002 k  "), HasSubstr("\n0000000000000003  "),
+                    Not(HasSubstr("/tmp"))));
+  EXPECT_THAT(ToList(Loaded()), AllOf(HasSubstr("python3, image 0000000000000002\n"),
+                                      Not(HasSubstr("/tmp")), Not(HasSubstr("\x1b"))));
+  const Json file = Json::parse(ToJson(Loaded(), "", 0, false), nullptr, false).at("files").at(1);
+  EXPECT_TRUE(file.at("path").is_null());
+  EXPECT_EQ(file.at("loaded_by"), "python3");
+  EXPECT_EQ(file.at("name"), "0000000000000002 k");
+}
+
 TEST(ProveTrustTest, AFileOfNothingIsAFileAllTheSame) {
   EXPECT_TRUE(CheckTrust(*MakeTrust({}, "2026-11-29")).ok());
 }

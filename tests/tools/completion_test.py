@@ -55,6 +55,8 @@ CASES = (
     ("vramspan run -- a-program-of-this-test ou", "out.vramspan"),
     ("vramspan run a-program-of-this-test ou", "out.vramspan"),
     ("vramspan audit --top 3 -- a-program-of-th", "a-program-of-this-test"),
+    ("vramspan prove --keep fo", "folder"),
+    ("vramspan prove ou", "out.vramspan"),
     ("vramspan replay out", "out.vramspan"),
     ("vramspan replay --policy mi", "min"),
     ("vramspan replay --policy lru,mi", "lru,min"),

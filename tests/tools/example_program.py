@@ -20,7 +20,9 @@ check("cuInit", 0)
 check("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
 check("cuCtxSetCurrent", context)
 module, fill = ctypes.c_void_p(), ctypes.c_void_p()
-check("cuModuleLoad", ctypes.byref(module), os.environ["EXAMPLE_KERNELS"].encode())
+with open(os.environ["EXAMPLE_KERNELS"], "rb") as file:
+    image = file.read()
+check("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(image))
 check("cuModuleGetFunction", ctypes.byref(fill), module, b"fill_integers")
 buffers = []
 for i in range(4):

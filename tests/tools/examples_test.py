@@ -64,6 +64,16 @@ def cubin():
     return header + sections + symbols + names
 
 
+def with_gpu_image(host, gpu):
+    """`host`, an image for the simulated driver, which holds `gpu` as well: what it loads is then read as code."""
+    at, = struct.unpack_from("<Q", host, 40)
+    size, count = struct.unpack_from("<HH", host, 58)
+    whole = bytearray(host + bytes(-len(host) % 8) + gpu)
+    whole += bytes(-len(whole) % 8)
+    struct.pack_into("<Q", whole, 40, len(whole))
+    return bytes(whole) + host[at:at + size * count]
+
+
 class Examples:
     def __init__(self, binary, kernels, top):
         self.binary = binary
@@ -80,10 +90,12 @@ class Examples:
             "XDG_RUNTIME_DIR": os.path.join(top, "x"),
             "VRAMSPAN_DRIVER": os.path.join(driver, "libcuda.so.1"),
             "VRAMSPAN_SIMULATE": "1",
-            "EXAMPLE_KERNELS": kernels,
+            "EXAMPLE_KERNELS": os.path.join(top, "kernels.image"),
             "VRAMSPAN_BROKER": "off",
             "LD_LIBRARY_PATH": os.path.join(driver, "nvml"),
         }
+        with open(kernels, "rb") as host, open(self.environment["EXAMPLE_KERNELS"], "wb") as image:
+            image.write(with_gpu_image(host.read(), cubin()))
         for folder in (self.prepared, self.programs, self.environment["HOME"], self.environment["XDG_RUNTIME_DIR"]):
             os.mkdir(folder, 0o700)
 

@@ -30,6 +30,8 @@ struct ImageVerdict {
 
 struct FileVerdict {
   std::string path;
+  // The program that loaded what this file holds, which is one image. Empty: the user named it.
+  std::string loaded_by;
   size_t images = 0;  // With those that are in other files, too.
   // Those that no file before has.
   std::vector<ImageVerdict> own;

@@ -24,8 +24,9 @@ class Command {
   virtual std::string summary() const = 0;  // One line of the help.
   // Adds the options, and a footer with an example.
   virtual void Define(CommandOptions& options) = 0;
-  // What no option can be told: sees the words behind the command's name before they are parsed.
-  virtual void Respell(std::vector<std::string>* /*words*/) const {}
+  // What no option can be told: sees the words behind the command's name before they are parsed,
+  // and may take some.
+  virtual void Respell(std::vector<std::string>* /*words*/) {}
   // Results go to stdout, everything else to stderr. Returns the exit code.
   virtual int Run() = 0;
 };

@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
   if (!words.empty()) {
     const std::string name = words.front();
     words.erase(words.begin());
-    for (const vramspan::Command* command : vramspan::Commands()) {
+    for (vramspan::Command* command : vramspan::Commands()) {
       if (command->name() == name) command->Respell(&words);
     }
     words.insert(words.begin(), name);

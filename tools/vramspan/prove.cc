@@ -17,9 +17,11 @@
 #include "tools/prove/prover.h"
 #include "tools/replay/new_file.h"
 #include "tools/vramspan/command.h"
+#include "tools/vramspan/prove_program.h"
 #include "tools/vramspan/prove_report.h"
 #include "tools/vramspan/prove_trust.h"
 #include "tools/vramspan/replay_progress.h"
+#include "tools/vramspan/run_program.h"
 #include "tools/vramspan/trust_text.h"
 
 namespace vramspan {
@@ -37,9 +39,16 @@ class ProveCommand final : public Command {
   void Define(CommandOptions& options) override {
     options
         .Option("files", paths_,
-                "Libraries, programs, fat binaries and cubins; of a folder, all that is below it")
-        .Required()
+                "Libraries, programs, fat binaries and cubins; of a folder, all that is below it. "
+                "Words behind -- are a program and its arguments: what it loads is read")
         .Shown("FILE");
+    options.Group("How a program runs");
+    options
+        .Option("--keep", run_.keep,
+                "Keep the images that it loads in DIR (default: none stays). What DIR has of "
+                "earlier runs is read, too")
+        .Shown("DIR");
+    options.Flag("--simulate", run_.simulate, "Run it on the simulated driver");
     options.Group("How code is read");
     options
         .Option("--nvdisasm", nvdisasm_,
@@ -63,23 +72,42 @@ class ProveCommand final : public Command {
         .ShowDefault();
     options.Footer(
         "Memory that a launch does not name may move while it runs, if its kernel takes no address "
-        "from memory. Here that is told by the machine code, without a GPU and without running "
-        "anything. A kernel is proven if its code for each GPU is, in the image that holds it.\n"
+        "from memory. Here that is told by the machine code, without counters. A kernel is proven "
+        "if its code for each GPU is, in the image that holds it.\n"
+        "FILEs need no GPU. But libraries unpack code from where no tool finds it, and others "
+        "compile it as programs run. A program behind -- runs as ever, with more memory than its "
+        "GPU has. All code that it and its children load is read when it has ended.\n"
         "nvdisasm is NVIDIA's, and is part of the CUDA Toolkit.\n"
         "\n"
         "Exit status\n"
-        "  0  all files were read, whatever is proven\n"
-        "  1  something could not be read or written; stderr says what\n"
-        "  2  the command line was not understood\n"
+        "  0    all was read, whatever is proven and however the program ended\n"
+        "  1    something could not be read or written; stderr says what\n"
+        "  2    the command line was not understood\n"
+        "  126  the program cannot be run\n"
+        "  127  there is no such program\n"
         "\n"
         "Examples\n"
+        "  vramspan prove --trust train.trust -- python3 train.py --steps 1\n"
         "  vramspan prove libkernels.so --trust kernels.trust\n"
         "  vramspan prove --list kernels.cubin libkernels.so\n"
         "\n"
-        "Read more: docs/trust.md");
+        "Read more: docs/trust.md, docs/preload.md");
+  }
+
+  // A program's words may be like any of ours.
+  void Respell(std::vector<std::string>* words) override {
+    const auto end = std::find(words->begin(), words->end(), "--");
+    runs_ = end != words->end();
+    if (!runs_) return;
+    run_.words.assign(end + 1, words->end());
+    words->erase(end, words->end());
   }
 
   int Run() override {
+    if (const char* const wrong = Misused()) {
+      SayError(kProve, wrong);
+      return kExitUsage;
+    }
     // Before there is much to do.
     std::unique_ptr<replay::NewFile> trust;
     if (!trust_.empty()) {
@@ -89,7 +117,13 @@ class ProveCommand final : public Command {
     }
     const StatusOr<prove::Disassembler> nvdisasm = prove::Disassembler::Find(nvdisasm_);
     if (!nvdisasm.ok()) return Failed(nvdisasm.status());
-    const std::vector<prove::FileVerdict> files = Read(*nvdisasm);
+    std::unique_ptr<prove::LoadedImages> loaded;
+    if (runs_) {
+      StatusOr<std::unique_ptr<prove::LoadedImages>> images = prove::LoadedImages::Of(run_);
+      if (!images.ok()) return CannotRun(images.status());
+      loaded = *std::move(images);
+    }
+    const std::vector<prove::FileVerdict> files = Read(*nvdisasm, loaded.get());
     if (files.empty()) {
       return code_ != kExitOk ? code_ : Failed(absl::NotFoundError("no file holds a GPU image"));
     }
@@ -109,8 +143,27 @@ class ProveCommand final : public Command {
     return code_ = kExitFailure;
   }
 
-  // Those of the files that hold images.
-  std::vector<prove::FileVerdict> Read(const prove::Disassembler& nvdisasm) {
+  // What is wrong with the command line; null: nothing.
+  const char* Misused() const {
+    if (runs_ && run_.words.empty()) return "there is no program behind --";
+    if (!runs_ && paths_.empty()) return "name files, or a program behind --";
+    if (!runs_ && (!run_.keep.empty() || run_.simulate)) {
+      return "--keep and --simulate are for a program, and none is behind --";
+    }
+    return nullptr;
+  }
+
+  int CannotRun(const Status& status) {
+    Failed(status);
+    return absl::IsInvalidArgument(status)      ? kExitUsage
+           : absl::IsNotFound(status)           ? kExitNotFound
+           : absl::IsFailedPrecondition(status) ? kExitNotRunnable
+                                                : kExitFailure;
+  }
+
+  // Those of the files that hold images. Null: no program ran.
+  std::vector<prove::FileVerdict> Read(const prove::Disassembler& nvdisasm,
+                                       const prove::LoadedImages* loaded) {
     std::vector<std::string> paths;
     for (const std::string& path : paths_) {
       StatusOr<std::vector<std::string>> found = prove::FilesOf(path);
@@ -119,6 +172,9 @@ class ProveCommand final : public Command {
         continue;
       }
       paths.insert(paths.end(), found->begin(), found->end());
+    }
+    if (loaded != nullptr) {
+      paths.insert(paths.end(), loaded->paths().begin(), loaded->paths().end());
     }
     const auto read =
         [&nvdisasm](std::string_view cubin) -> StatusOr<std::vector<prove::KernelReading>> {
@@ -135,6 +191,7 @@ class ProveCommand final : public Command {
     std::vector<prove::FileVerdict> files = prove::Prove(paths, {read, tell}, jobs, &errors);
     progress.reset();
     for (const Status& error : errors) Failed(error);
+    if (loaded != nullptr) AddLoaded(*loaded, &files);
     // That one without images was named is a mistake; in a folder most have none.
     std::erase_if(files, [this](const prove::FileVerdict& file) {
       const bool none = file.images == 0;
@@ -144,6 +201,20 @@ class ProveCommand final : public Command {
       return none;
     });
     return files;
+  }
+
+  void AddLoaded(const prove::LoadedImages& loaded, std::vector<prove::FileVerdict>* files) {
+    const bool nothing = std::none_of(files->begin(), files->end(), [&](const auto& file) {
+      return file.images != 0 &&
+             std::binary_search(loaded.paths().begin(), loaded.paths().end(), file.path);
+    });
+    loaded.Name(files);
+    if (nothing) {
+      Failed(loaded.Nothing());
+    } else if (loaded.exit_code() != 0) {
+      SayError(kProve, absl::StrCat(CleanText(run_.words.front()), " ended with exit code ",
+                                    loaded.exit_code(), "; what it loaded was read"));
+    }
   }
 
   void Write(const std::vector<prove::FileVerdict>& files, replay::NewFile* file) {
@@ -159,6 +230,8 @@ class ProveCommand final : public Command {
   }
 
   std::vector<std::string> paths_;
+  prove::ProgramOptions run_;
+  bool runs_ = false;
   std::string nvdisasm_, trust_, format_ = "table";
   uint32_t jobs_ = 0;
   uint64_t top_ = 10;

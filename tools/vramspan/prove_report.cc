@@ -68,10 +68,21 @@ std::vector<std::pair<std::string, size_t>> Reasons(const std::vector<FileVerdic
 
 size_t Shown(size_t all, size_t top) { return top == 0 ? all : std::min(all, top); }
 
-// Its end: that is where paths differ.
-std::string ShortPath(const std::string& path) {
-  const std::string text = CleanText(path);
+// What a program loaded has no path that says anything: its hash, and of which kernels it is.
+std::string NameOf(const FileVerdict& file) {
+  if (file.loaded_by.empty() || file.own.empty()) return file.path;
+  const ImageVerdict& image = file.own.front();
+  const std::string hash = absl::StrFormat("%016x", image.module);
+  return image.kernels.empty() ? hash : absl::StrCat(hash, " ", image.kernels.begin()->first);
+}
+
+// Of a path its end: that is where paths differ.
+std::string ShortName(const FileVerdict& file) {
+  const std::string text = CleanText(NameOf(file));
   if (text.size() <= kNameWidth) return text;
+  if (!file.loaded_by.empty()) {
+    return CleanText(absl::StrCat(text.substr(0, kNameWidth - 3), "..."));
+  }
   return CleanText(absl::StrCat("...", text.substr(text.size() - (kNameWidth - 3))));
 }
 
@@ -99,7 +110,7 @@ OrderedJson KernelsJson(const FileVerdict& file) {
 std::string ToTable(const std::vector<FileVerdict>& files, size_t top) {
   std::string out = absl::StrFormat("%-*s %7s %8s %8s %7s\n", kNameWidth, "file", "images",
                                     "kernels", "proven", "part");
-  for (const FileVerdict& file : files) AppendRow(ShortPath(file.path), CountsOf(file), &out);
+  for (const FileVerdict& file : files) AppendRow(ShortName(file), CountsOf(file), &out);
   if (files.size() > 1) AppendRow("all", CountsOf(files), &out);
   const auto reasons = Reasons(files);
   if (reasons.empty()) return out;
@@ -124,8 +135,9 @@ std::string ToList(const std::vector<FileVerdict>& files) {
   for (const FileVerdict& file : files) {
     for (const ImageVerdict& image : file.own) {
       if (image.kernels.empty() && image.why.empty()) continue;
-      absl::StrAppendFormat(&out, "%s, image %016x%s\n", CleanText(file.path), image.module,
-                            image.why.empty() ? "" : ": " + CleanText(image.why));
+      absl::StrAppendFormat(&out, "%s, image %016x%s\n",
+                            CleanText(file.loaded_by.empty() ? file.path : file.loaded_by),
+                            image.module, image.why.empty() ? "" : ": " + CleanText(image.why));
       for (const auto& [name, verdict] : image.kernels) {
         absl::StrAppend(&out, verdict.proven ? "  proven  " : "  -       ", CleanText(name));
         if (!verdict.proven) {
@@ -143,7 +155,10 @@ std::string ToJson(const std::vector<FileVerdict>& files, const std::string& nvd
                    bool list) {
   OrderedJson rows = OrderedJson::array();
   for (const FileVerdict& file : files) {
-    OrderedJson row = {{"path", file.path}};
+    OrderedJson row = {{"path", file.loaded_by.empty() ? OrderedJson(file.path) : nullptr}};
+    if (!file.loaded_by.empty()) {
+      row.update({{"loaded_by", file.loaded_by}, {"name", NameOf(file)}});
+    }
     row.update(CountsOf(file).Json());
     if (list) row["verdicts"] = KernelsJson(file);
     rows.push_back(std::move(row));

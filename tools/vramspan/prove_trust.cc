@@ -26,7 +26,7 @@ std::string LinesOf(const ImageVerdict& image) {
 }  // namespace
 
 StatusOr<std::string> MakeTrust(const std::vector<FileVerdict>& files, std::string_view date) {
-  std::string text = TrustHead("Module, and name or number of kernels");
+  std::string text = TrustHead("Module, and name or number of kernels"), of;
   for (const FileVerdict& file : files) {
     std::string lines;
     for (const ImageVerdict& image : file.own) {
@@ -35,8 +35,13 @@ StatusOr<std::string> MakeTrust(const std::vector<FileVerdict>& files, std::stri
     if (lines.empty()) continue;
     // Of the path the name alone: folders may hold what is nobody's business.
     const std::string_view path = file.path;
-    absl::StrAppend(&text, TrustOf(absl::StrCat(path.substr(path.rfind('/') + 1), ", ", date)),
-                    lines);
+    const std::string from = file.loaded_by.empty()
+                                 ? std::string(path.substr(path.rfind('/') + 1))
+                                 : absl::StrCat("what ", file.loaded_by, " loaded");
+    // What a program loaded is one source, in as many images as it be.
+    if (from != of) absl::StrAppend(&text, TrustOf(absl::StrCat(from, ", ", date)));
+    of = from;
+    absl::StrAppend(&text, lines);
   }
   const Status whole = CheckTrust(text);
   if (whole.ok()) return text;

@@ -179,7 +179,7 @@ class RunCommand final : public Command {
 
   // `--stats FILE` as well as `--stats`, with the program behind it or not: the next word is its
   // value where it is -, or where options of ours and then -- follow it.
-  void Respell(std::vector<std::string>* words) const override {
+  void Respell(std::vector<std::string>* words) override {
     const auto stats = words->begin() + static_cast<std::ptrdiff_t>(Options(*words, 0, "--stats"));
     if (stats == words->end() || *stats != "--stats" || stats + 1 == words->end()) return;
     const std::string value = *(stats + 1);
