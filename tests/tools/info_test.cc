@@ -64,6 +64,9 @@ TEST_F(InfoTest, SaysWhatEvidenceThereIsOfKernels) {
                               HasSubstr("trusted code, " + good + ": 1 codes are proven\n"),
                               HasSubstr("trusted code, " + bad + ": NONE: " + bad + ", line 1"),
                               HasSubstr("audits            can count: `vramspan audit --trust")));
+  EXPECT_THAT(Info("", "SIMCUDA_COUNTERS=0").out,
+              AllOf(HasSubstr("audits            CANNOT count: "),
+                    HasSubstr("; `vramspan prove --trust FILE -- program` needs no counters\n")));
   const Output denied = Info("--format json", files + "SIMCUDA_COUNTERS=0");
   EXPECT_EQ(denied.code, 0) << "memory can be had all the same";
   const Json json = Parse(denied);

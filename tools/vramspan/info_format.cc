@@ -98,7 +98,8 @@ void DeviceTable(std::string* out, const DeviceReport& d) {
     Line(out, "audits",
          d.counters->ok()
              ? "can count: `vramspan audit --trust FILE -- program` may prove its kernels"
-             : absl::StrCat("CANNOT count: ", d.counters->message()));
+             : absl::StrCat("CANNOT count: ", d.counters->message(),
+                            "; `vramspan prove --trust FILE -- program` needs no counters"));
   }
   Line(out, "costs", d.costs_note);
   if (d.costs.has_value()) CostTable(out, *d.costs);
