@@ -47,10 +47,11 @@ class ImagesFolder {
     }
     return absl::PermissionDeniedError("others may write there");
   }
-  // A file, and no link to one.
-  bool Has(const std::string& name) const {
+  // A file, and no link to one. Of another size it is what a machine left that lost its power.
+  bool Has(const std::string& name, uint64_t size) const {
     struct stat file = {};
-    return fstatat(fd_, name.c_str(), &file, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(file.st_mode);
+    return fstatat(fd_, name.c_str(), &file, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(file.st_mode) &&
+           static_cast<uint64_t>(file.st_size) == size;
   }
   // A file that was not there; -1 and errno otherwise. What killed programs left has such names.
   int Make(const std::string& begin, std::string* name) const {
@@ -130,7 +131,7 @@ Status KeptImages::TryToKeep(const void* image, uint64_t hash) {
   const ImagesFolder folder(folder_);
   VS_RETURN_IF_ERROR(folder.CheckIsOwn());
   const std::string name = absl::StrCat(absl::Hex(hash, absl::kZeroPad16), ".image");
-  if (folder.Has(name)) return absl::OkStatus();
+  if (folder.Has(name, size)) return absl::OkStatus();
   if (kept_.fetch_add(size) + size > most_.value) {
     return absl::ResourceExhaustedError(
         absl::StrCat("a process keeps ", most_.value >> 20, " MiB at most"));

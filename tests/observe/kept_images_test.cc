@@ -140,7 +140,8 @@ TEST_F(KeptImagesTest, ManyMayKeepTheSameAtATime) {
 }
 
 TEST_F(KeptImagesTest, WhatIsThereStays) {
-  std::ofstream(PathOf(hash_)) << "kept before";
+  const std::string before(image_.size(), 'b');
+  std::ofstream(PathOf(hash_)) << before;
   // What a program left that was killed, and had this number.
   const std::string other = FatOf("other");
   const uint64_t hash = HashOfImage(other.data());
@@ -150,8 +151,11 @@ TEST_F(KeptImagesTest, WhatIsThereStays) {
   KeptImages kept(folder_);
   EXPECT_EQ(Keep(&kept, image_.data(), hash_), "");
   EXPECT_EQ(Keep(&kept, other.data(), hash), "");
-  EXPECT_EQ(Text(PathOf(hash_)), "kept before");
+  EXPECT_EQ(Text(PathOf(hash_)), before);
   EXPECT_EQ(Text(PathOf(hash)), other);
+  fs::resize_file(PathOf(hash), 1);
+  EXPECT_EQ(Keep(&kept, other.data(), hash), "");
+  EXPECT_EQ(Text(PathOf(hash)), other) << "it was not whole";
   EXPECT_EQ(Text(left), "half");
 }
 
