@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <cerrno>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -151,6 +152,13 @@ TEST_F(ModuleImagesTest, AFunctionOfAKernelThatWasSeenIsOfItsLibrary) {
   Defining(CALL(cuLibraryUnload), cuLibraryUnload_params{library});
   EXPECT_EQ(HashOf(function), 0u);
   SIM_OK(cuLibraryUnload(library));
+}
+
+TEST_F(ModuleImagesTest, WhatTheProgramHasInErrnoStays) {
+  errno = 77;
+  const auto nowhere = reinterpret_cast<const void*>(uintptr_t{64});
+  Defined(CALL(cuModuleLoadData), cuModuleLoadData_params{&observe_module_, nowhere});
+  EXPECT_EQ(errno, 77);
 }
 
 TEST_F(ModuleImagesTest, CodeIsTrustedByItsModule) {
