@@ -50,8 +50,16 @@ std::string Both(const std::string& gpu) {
 class ProveProgramTest : public testing::Test {
  protected:
   FolderOfPrograms folder_;
-  const std::string nvdisasm_ = folder_.Program(
-      "nvdisasm", "strings -n 1 \"$2\" | sed -n 's/^kernel.*/.text.&:/p' | sort -u");
+  // Shows each kernel of the file, its last argument, as one that ends at once.
+  const std::string nvdisasm_ = folder_.Program("nvdisasm", R"sh(
+for file; do :; done
+printf '\t.target\tsm_90\n'
+strings -n 1 "$file" | grep '^kernel' | sort -u | while read -r kernel; do
+  printf '\t.section\t.text.%s,"ax",@progbits\n' "$kernel"
+  printf '\t.type\t%s,@function\n' "$kernel"
+  printf '\t.other\t%s,@"STO_CUDA_ENTRY STV_DEFAULT"\n' "$kernel"
+  printf '.text.%s:\n        /*0000*/                   EXIT ;\n' "$kernel"
+done)sh");
   const std::string temporary_ = folder_.path() + "/temporary";
   const std::string first_ = MadeFat({{.code = MadeCubin(90, {"kernel_a", "kernel_b"})}});
   const std::string second_ = MadeFat({{.code = MadeCubin(90, {"kernel_c"})}});
@@ -91,13 +99,16 @@ TEST_F(ProveProgramTest, ReadsWhatTheProgramLoads) {
               absl::StrCat("module:'", one_, "' preserved:'", two_, "' library:'", one_, "'"));
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.err, "");
-  EXPECT_THAT(ran.out, ContainsRegex("\n" + HashText(first_) + " kernel_a +1 +2 +0 "));
-  EXPECT_THAT(ran.out, ContainsRegex("\n" + HashText(second_) + " kernel_c +1 +1 +0 "));
+  EXPECT_THAT(ran.out, ContainsRegex("\n" + HashText(first_) + " kernel_a +1 +2 +2 "));
+  EXPECT_THAT(ran.out, ContainsRegex("\n" + HashText(second_) + " kernel_c +1 +1 +1 "));
   EXPECT_THAT(ran.out, ContainsRegex("\nall +2 +3 "));
   EXPECT_THAT(ran.out, HasSubstr("loading_program, image " + HashText(first_)));
   EXPECT_THAT(ran.out, Not(HasSubstr(temporary_)));
   TrustList list;
   EXPECT_TRUE(list.Add("x", ReadText(trust)).ok()) << ReadText(trust);
+  EXPECT_EQ(list.Of("kernel_b", HashOfImage(first_.data()))->trust, Trust::kProven);
+  EXPECT_EQ(list.proven(), 3u);
+  EXPECT_THAT(ReadText(trust), HasSubstr("\nof what loading_program loaded, "));
 }
 
 TEST_F(ProveProgramTest, FilesAreReadBesideIt) {
