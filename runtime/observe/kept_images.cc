@@ -124,7 +124,9 @@ void KeptImages::Keep(const void* image, uint64_t hash) {
 
 Status KeptImages::TryToKeep(const void* image, uint64_t hash) {
   const uint64_t size = SizeOfImage(image);
-  if (hash == 0 || size == 0) return absl::OkStatus();
+  if (image == nullptr) return absl::OkStatus();
+  if (hash == 0) return absl::UnavailableError("an image is too large, or cannot be read");
+  if (size == 0) return absl::OkStatus();
   if (!folder_.starts_with('/')) {
     return absl::InvalidArgumentError("it does not begin with /, and the program may go elsewhere");
   }

@@ -32,7 +32,7 @@ class KeptImages {
       : folder_(std::move(folder)), most_(most) {}
 
   // Writes the image as HASH.image, unless that is there. PTX is not kept: no GPU runs it as it is.
-  // Keeps errno.
+  // Nor is what was loaded from a file by its path: null. Keeps errno.
   void Keep(const void* image, uint64_t hash);
 
  private:
