@@ -14,6 +14,8 @@ namespace {
 constexpr uint64_t kSmaller = 8;
 // Small ones together take this part of the room at most.
 constexpr uint64_t kPart = 2;
+// Where no more than such a part of what is missing could come, nothing is to.
+constexpr uint64_t kLittle = 8;
 
 struct Argument {
   uint16_t slot;
@@ -30,36 +32,49 @@ Argument& Of(uint16_t slot, Arguments* arguments) {
   return found == arguments->end() ? arguments->emplace_back(Argument{.slot = slot}) : *found;
 }
 
+// Whether some of the small ones is lacking.
+bool MarkSmall(Bytes room, Arguments* arguments) {
+  absl::c_stable_sort(*arguments,
+                      [](const Argument& a, const Argument& b) { return a.size < b.size; });
+  Bytes taken;
+  bool lacks = false;
+  for (Argument& a : *arguments) {
+    taken += a.size;
+    const bool small = a.size.value <= arguments->back().size.value / kSmaller;
+    if (!small || taken.value > room.value / kPart) break;
+    a.small = true;
+    lacks |= a.lacks;
+  }
+  return lacks;
+}
+
 }  // namespace
 
-bool ServeAllButSmall(Work* work, const Residency& residency, Bytes room) {
+bool ServeLarge(Work* work, const Residency& residency, Bytes room) {
   // Most launches: no chunk is larger.
   if (work->uses.size() <= room.value >> kMaxChunkLog2) return false;
   Bytes all;
   for (const ChunkUse& use : work->uses) all += residency[use.chunk].size();
   if (all <= room) return false;
   Arguments arguments;
+  Bytes here, missing;
   for (size_t i = 0; i < work->uses.size(); ++i) {
     const Chunk& c = residency[work->uses[i].chunk];
+    const bool lacks = !c.on_device && residency.Movable(c) && !work->serves(i);
     Argument& argument = Of(work->uses[i].how.slot, &arguments);
     argument.size += c.size();
-    argument.lacks |= !c.on_device && residency.Movable(c) && !work->serves(i);
+    argument.lacks |= lacks;
+    if (c.on_device) here += c.size();
+    if (lacks) missing += c.size();
   }
-  absl::c_stable_sort(arguments,
-                      [](const Argument& a, const Argument& b) { return a.size < b.size; });
-  Bytes taken;
-  bool lacks = false;
-  for (Argument& a : arguments) {
-    taken += a.size;
-    if (a.size.value > arguments.back().size.value / kSmaller || taken.value > room.value / kPart)
-      break;
-    a.small = true;
-    lacks |= a.lacks;
-  }
-  if (!lacks) return false;
+  if (missing == Bytes(0)) return false;
+  const bool comes = MarkSmall(room, &arguments);
+  const Bytes others = here < room ? room - here : Bytes(0);
+  if (!comes && others.value > missing.value / kLittle) return false;
   work->wanted.in_place.resize(work->uses.size());
   for (size_t i = 0; i < work->uses.size(); ++i) {
-    if (!Of(work->uses[i].how.slot, &arguments).small) work->wanted.in_place[i] = 1;
+    const bool small = comes && Of(work->uses[i].how.slot, &arguments).small;
+    if (!small) work->wanted.in_place[i] = 1;
   }
   return true;
 }

@@ -6,6 +6,9 @@
 // matrix. What is read at random comes from the host at a thousandth of its speed on the device.
 // Where the guess is wrong, half the room's bytes cross for the launch at most.
 //
+// Else hardly anything can come for such a launch once it has filled the room itself. A plan finds
+// that out each time, while the launch waits: 0.3 ms for 8 GiB. So it is not asked.
+//
 // Pure: no clock, no lock.
 #ifndef VRAMSPAN_RUNTIME_SCHEDULER_LARGE_WORKS_H_
 #define VRAMSPAN_RUNTIME_SCHEDULER_LARGE_WORKS_H_
@@ -15,10 +18,11 @@
 
 namespace vramspan {
 
-// Where the launch names more than `room` and lacks small arguments of it: has all others served
-// where they lie (`wanted.in_place`), so that these come. Whether it did. Only its likely uses
-// count, not the possible ones.
-bool ServeAllButSmall(Work* work, const Residency& residency, Bytes room);
+// Where the launch names more than `room`: has that served where it lies (`wanted.in_place`) which
+// is not to come. That is all but the small arguments while it lacks some of those; else all of it,
+// where little of the room is others'. Whether it did. Only its likely uses count, not the possible
+// ones.
+bool ServeLarge(Work* work, const Residency& residency, Bytes room);
 
 }  // namespace vramspan
 

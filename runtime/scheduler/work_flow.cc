@@ -28,7 +28,7 @@ Conditions WorkFlow::ConditionsAt(const Moment& at) const {
 bool WorkFlow::Submit(Work* work, const Moment& at) {
   if (work->kernel != 0 && parts_.trials != nullptr) {
     parts_.trials->PriceNew(work, at.available);
-    if (ServeAllButSmall(work, *parts_.residency, at.budget)) parts_.trials->Want(work);
+    if (ServeLarge(work, *parts_.residency, at.budget)) parts_.trials->Want(work);
   }
   parts_.unmapped->Submitted(*work, at.now);
   if (work->kind == Work::Kind::kScope && parts_.queue->empty() &&

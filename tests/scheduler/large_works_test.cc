@@ -12,6 +12,7 @@ namespace vramspan {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr Bytes Chunks(uint64_t count) { return ChunkBytes(FewChunks::kLog2) * count; }
@@ -42,7 +43,7 @@ struct Launch : SomeWork {
 class LargeWorksTest : public ::testing::Test {
  protected:
   bool Serve(Work* work, uint64_t room = 24) {
-    return ServeAllButSmall(work, chunks_.residency(), Chunks(room));
+    return ServeLarge(work, chunks_.residency(), Chunks(room));
   }
   FewChunks chunks_{64};
 };
@@ -62,6 +63,20 @@ TEST_F(LargeWorksTest, AreAsOthersOnceThoseCame) {
   chunks_.Evict(42);
   EXPECT_TRUE(Serve(&launch));
   EXPECT_THAT(launch.Wanted(), ElementsAre(41, 42, 43));
+}
+
+TEST_F(LargeWorksTest, AreServedWhereTheyLieOnceTheyHaveTheRoom) {
+  // 22 of 24 are theirs, and 18 are missing: one in nine could come.
+  for (uint32_t c = 1; c <= 22; ++c) chunks_.Fetch(c);
+  Launch launch({20, 20});
+  EXPECT_TRUE(Serve(&launch));
+  EXPECT_THAT(launch.Wanted(), IsEmpty());
+  chunks_.Evict(22);
+  Launch another({20, 20});
+  EXPECT_FALSE(Serve(&another)) << "3 of 19 could";
+  Launch small({39, 1});
+  EXPECT_TRUE(Serve(&small));
+  EXPECT_THAT(small.Wanted(), ElementsAre(40)) << "a small one comes all the same";
 }
 
 TEST_F(LargeWorksTest, AreThoseForWhichThereIsNoRoom) {
