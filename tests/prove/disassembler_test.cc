@@ -39,8 +39,7 @@ std::string Ran(const StatusOr<Disassembler>& found, std::string_view cubin) {
 
 TEST(DisassemblerTest, IsGivenTheCubinAndAskedForAllCode) {
   const FolderOfPrograms folder;
-  const std::string program =
-      folder.Program("nvdisasm", "[ \"$1\" = -c ] && cat \"$2\" && echo .text");
+  const std::string program = folder.Program("nvdisasm", "[ $# = 1 ] && cat \"$1\" && echo .text");
   const std::string cubin(1 << 20, 'c');
   EXPECT_EQ(Ran(Disassembler::Find(program), cubin), cubin + ".text\n");
 }
@@ -48,7 +47,7 @@ TEST(DisassemblerTest, IsGivenTheCubinAndAskedForAllCode) {
 // As descriptors' numbers are when a program is started so.
 TEST(DisassemblerTest, NeedsNoneOfThoseThatAChildHas) {
   const FolderOfPrograms folder;
-  const std::string program = folder.Program("nvdisasm", "cat \"$2\"; echo end");
+  const std::string program = folder.Program("nvdisasm", "cat \"$1\"; echo end");
   const int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
   close(STDOUT_FILENO);
   const std::string ran = Ran(Disassembler::Find(program), "cubin\n");
@@ -79,7 +78,7 @@ TEST(DisassemblerTest, NothingIsLeftOfIt) {
   const FolderOfPrograms folder, temporary;
   const Variable variable("TMPDIR", temporary.path());
   const std::string program =
-      folder.Program("nvdisasm", absl::StrCat("cat \"$2\"; ls '", temporary.path(), "'"));
+      folder.Program("nvdisasm", absl::StrCat("cat \"$1\"; ls '", temporary.path(), "'"));
   EXPECT_EQ(Ran(Disassembler::Find(program), "cubin"), "cubin") << "while it runs";
   EXPECT_TRUE(std::filesystem::is_empty(temporary.path()));
 }

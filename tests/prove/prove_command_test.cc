@@ -29,7 +29,7 @@ class ProveCommandTest : public testing::Test {
   FolderOfPrograms folder_;
   // Shows the names of functions, and no code.
   const std::string nvdisasm_ = folder_.Program(
-      "nvdisasm", "strings -n 1 \"$2\" | sed -n 's/^kernel.*/.text.&:/p' | sort -u");
+      "nvdisasm", "strings -n 1 \"$1\" | sed -n 's/^kernel.*/.text.&:/p' | sort -u");
   const std::string fat_ =
       MadeFat({{.sm = 80, .code = MadeCubin(80, {"kernel_a", "kernel_b"}), .flags = 0x8000},
                {.sm = 90, .code = MadeCubin(90, {"kernel_a"})}});
