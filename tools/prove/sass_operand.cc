@@ -56,7 +56,10 @@ bool IsNumber(std::string_view text) {
       absl::StartsWith(text, "SNAN")) {
     return true;
   }
-  return !text.empty() && absl::ascii_isdigit(text[0]);
+  // 32@hi(name) is none.
+  constexpr std::string_view kDigits = "0123456789abcdefABCDEFx.+-";
+  return !text.empty() && absl::ascii_isdigit(text[0]) &&
+         text.find_first_not_of(kDigits) == std::string_view::npos;
 }
 
 // SR_TID.X, SRZ, B6, `(.L_x_1), desc[UR4], gdesc[UR8]: of the machine, or of the compiler.

@@ -1,0 +1,222 @@
+// Each rule of reading machine code, by code written for it: what it proves, and what it does not.
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <gmock/gmock.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/prove/code.h"
+
+namespace vramspan::prove {
+namespace {
+
+// Rows are instructions, apart by line breaks; a row that ends with a colon is a label.
+std::string TextOf(std::string_view rows, int version = 90) {
+  std::string text =
+      absl::StrCat("\t.target\tsm_", version,
+                   "\n\t.section\t.nv.constant4,\"a\",@progbits\n /*0000*/ .dword __assertfail\n"
+                   " /*0008*/ .dword vprintf\n\t.section\t.text.k,\"ax\",@progbits\n"
+                   "\t.other k,@\"STO_CUDA_ENTRY STV_DEFAULT\"\nk:\n.text.k:\n");
+  while (!rows.empty()) {
+    const size_t end = std::min(rows.find('\n'), rows.size());
+    const std::string_view row = rows.substr(0, end);
+    rows.remove_prefix(std::min(end + 1, rows.size()));
+    const bool label = absl::EndsWith(row, ":");
+    absl::StrAppend(&text, label ? "" : " /*0000*/ ", row, label ? "\n" : " ;\n");
+  }
+  return text;
+}
+
+std::string Told(std::string_view rows, int version = 90) {
+  const std::vector<KernelReading> readings = ReadKernels(TextOf(rows, version));
+  if (readings.size() != 1) return "no kernel";
+  return readings[0].proven ? "proven" : readings[0].why;
+}
+
+// R2 and R3 are a pointer that is a parameter; R4 and R5 what is there; R6 and R7 a parameter.
+constexpr std::string_view kBegin =
+    "LDC.64 R2, c[0x0][0x210]\nLDG.E.64 R4, desc[UR4][R2.64]\nLDC.64 R6, c[0x0][0x218]\n";
+constexpr std::string_view kEnd = "\nLDG.E R0, desc[UR4][R8.64]\nEXIT";
+constexpr std::string_view kMemory = "an address from memory";
+constexpr std::string_view kNoParameter = "an address of no parameter";
+
+struct Rule {
+  const char* name;
+  const char* rows;  // Between kBegin and kEnd, which takes the address in R8 and R9.
+  std::string_view told;
+};
+
+class RuleTest : public testing::TestWithParam<Rule> {};
+
+TEST_P(RuleTest, SaysWhatItMust) {
+  const std::string told = Told(absl::StrCat(kBegin, GetParam().rows, kEnd));
+  EXPECT_TRUE(absl::StartsWith(told, GetParam().told)) << told;
+}
+
+constexpr Rule kRules[] = {
+    {"Parameter", "MOV R8, R6\nMOV R9, R7", "proven"},
+    {"Memory", "MOV R8, R4\nMOV R9, R5", kMemory},
+    {"Number", "MOV R8, 0x10\nMOV R9, 0x20", kNoParameter},
+    {"LowerHalfAlone", "IADD3 R8, P0, R4, R6, RZ\nIADD3.X R9, R7, RZ, RZ, P0, !PT", "proven"},
+    {"DistanceOf64Bits", "IADD3 R8, P0, R4, R6, RZ\nIADD3.X R9, R7, R5, RZ, P0, !PT", kMemory},
+    {"WideProduct", "IMAD.WIDE R8, R4, 0x4, R6", "proven"},
+    {"WideProductOfMemory", "IMAD.WIDE R8, R6, 0x4, R4", kMemory},
+    {"WideProductAlone", "IMAD.WIDE R8, R4, 0x1000, RZ", kMemory},
+    {"WideProductOfNumbers", "S2R R0, SR_TID.X\nIMAD.WIDE R8, R0, 0x4, R6", "proven"},
+    {"Scaled", "MOV R8, R6\nIMAD R9, R5, 0x8, R7", "proven"},
+    {"ScaledByOne", "MOV R8, R6\nIMAD R9, R5, 0x1, R7", kMemory},
+    {"Stride", "MOV R8, R6\nIMAD R9, R5, R6, R7", "proven"},
+    {"MovedByProduct", "MOV R8, R6\nIMAD.MOV.U32 R9, RZ, RZ, R5", kMemory},
+    {"UpperOfProduct", "MOV R8, R6\nIMAD.HI.U32 R9, R5, R4, R7", kMemory},
+    {"Sign", "MOV R8, R6\nSHF.R.S32.HI R9, RZ, 0x1f, R5\nIADD3 R9, R9, R7, RZ", "proven"},
+    {"NoSign", "MOV R8, R6\nSHF.R.S32.HI R9, RZ, 0x1e, R5\nIADD3 R9, R9, R7, RZ", kMemory},
+    {"ShiftedIndex", "MOV R8, R6\nSHF.L.U64.HI R9, R4, 0x2, R5\nIADD3 R9, R9, R7, RZ", "proven"},
+    {"ShiftedAlone", "MOV R8, R6\nSHF.L.U64.HI R9, R4, 0x2, R5", kMemory},
+    {"ShiftedBy32", "MOV R8, R6\nSHF.L.U64.HI R9, R4, 0x20, R5\nIADD3 R9, R9, R7, RZ", kMemory},
+    {"ShiftedByRegister", "MOV R8, R6\nSHF.L.U64.HI R9, R4, R0, R5\nIADD3 R9, R9, R7, RZ", kMemory},
+    {"ShiftedBack",
+     "SHF.L.U64.HI R9, R4, 0x10, R5\nSHF.R.S32.HI R9, RZ, 0x10, R9\nIADD3 R9, R9, R7, RZ", kMemory},
+    {"IndexOrParameter", "MOV R9, R7\n@P0 SHF.L.U64.HI R9, R4, 0x2, R5\nMOV R8, R6", kMemory},
+    {"LeaOfIndex", "LEA R8, P0, R4, R6, 0x2\nLEA.HI.X R9, R4, R7, R5, 0x2, P0", "proven"},
+    {"LeaOfSign", "LEA R8, P0, R4, R6, 0x2\nLEA.HI.X.SX32 R9, R4, R7, 0x2, P0", "proven"},
+    {"LeaUnscaled", "MOV R8, R6\nLEA.HI.X R9, R4, R7, R5, 0x0, P0", kMemory},
+    {"LeaFar", "MOV R8, R6\nLEA.HI R9, R4, R7, RZ, 0x1c", kMemory},
+    {"LeaFarSigned", "MOV R8, R6\nLEA.HI.SX32 R9, R4, R7, 0x1c", kMemory},
+    {"Pair", "IADD.64 R8, R6, 0x10", "proven"},
+    {"PairOfMemory", "IADD.64 R8, R6, R4", kMemory},
+    {"PairLowerHalf", "MOV R5, RZ\nIADD.64 R8, R6, R4", "proven"},
+    {"DoubleLooksAtBoth", "MOV R4, R6\nF2F.F64.F64 R8, R4", kMemory},
+    {"Absolute", "MOV R8, R6\nFADD R9, |R5|, R7", kMemory},
+    {"OddOperand", "MOV R8, R6\nIADD3 R9, R7, 32@hi(g), RZ", kMemory},
+    {"Choice", "SEL R8, R6, R2, P0\nSEL R9, R7, R3, P0", "proven"},
+    {"ChoiceOfMemory", "SEL R8, R6, R4, P0\nSEL R9, R7, R5, P0", kMemory},
+    {"Shuffle", "SHFL.IDX PT, R8, R4, 0x3, 0x1f\nSHFL.IDX PT, R9, R5, 0x3, 0x1f", kMemory},
+    {"Variable", "LDC.64 R8, c[0x4][0x10]", "proven"},
+    {"ConstantOfProgram", "LDC.64 R8, c[0x3][0x10]", kMemory},
+    {"ConstantOfUnknownBank", "LDC.64 R8, cx[UR4][0x10]", kMemory},
+    {"ConstantByRegister", "LDC.64 R8, c[0x0][R4]", "proven"},
+    {"ConstantOfCompiler", "LDC.64 R8, c[0x2][0x10]", kNoParameter},
+    {"Window", "LDC.64 R8, c[0x0][0x20]", "proven"},
+    {"Unknown", "SETLMEMBASE R4", "unknown instruction"},
+    {"NothingThatWrites", "MEMBAR R8", "unknown instruction"},
+    {"BothGuards", "MOV R8, R6\n@P0 MOV R9, R7\n@!P0 MOV R9, R3", "proven"},
+    {"OneGuard", "MOV R8, R6\nMOV R9, R5\n@P0 MOV R9, R7", kMemory},
+    {"SameGuard", "MOV R8, R6\nMOV R9, R5\n@P0 MOV R9, R7\n@P0 LDG.E R0, [R8.64]\nMOV R9, R7",
+     "proven"},
+    {"GuardThatChanged",
+     "MOV R8, R6\nMOV R9, R5\n@P0 MOV R9, R7\nISETP.NE.AND P0, PT, R0, RZ, PT\n"
+     "@P0 LDG.E R0, [R8.64]\nMOV R9, R7",
+     kMemory},
+    {"GuardsThatAllChanged",
+     "MOV R8, R6\nMOV R9, R5\n@P0 MOV R9, R7\nR2P PR, R0, 0x7f\n@P0 LDG.E R0, [R8.64]\nMOV R9, R7",
+     kMemory},
+    {"Shared", "STS.64 [R0], R6\nLDS.64 R8, [R0]", "proven"},
+    {"SharedOfMemory", "STS.64 [R0], R4\nLDS.64 R8, [R0]", kMemory},
+    {"SharedLater", "LDS.64 R8, [R0]\nLDG.E R1, [R8.64]\nSTS.64 [R0], R4\nMOV R9, R7", kMemory},
+    {"SharedByGeneric", "STS.64 [R0], R6\nST.E.64 [R6.64], R4\nLDS.64 R8, [R0]", kMemory},
+    {"SharedByCopy", "STS.64 [R0], R6\nLDGSTS.E [R0], [R6.64]\nLDS.64 R8, [R0]", kMemory},
+    {"SharedByAtomic", "STS.64 [R0], R6\nATOMS.EXCH.64 R10, [R0], R4\nLDS.64 R8, [R0]", kMemory},
+    {"SharedMatrices", "STS.64 [R0], R6\nMOV R4, R6\nSTSM.16.M88.2 [R0], R4\nLDS.64 R8, [R0]",
+     kMemory},
+    {"CopyByMemory", "LDGSTS.E [R0], [R4.64]", kMemory},
+    {"BulkIn", "R2UR UR4, R6\nR2UR UR5, R7\nUBLKCP.S.G [UR8], [UR4], UR10\nMOV R9, R7", "proven"},
+    {"BulkInOfMemory", "R2UR UR4, R4\nR2UR UR5, R5\nUBLKCP.S.G [UR8], [UR4], UR10\nMOV R9, R7",
+     kMemory},
+    {"BulkOutOfMemory", "R2UR UR4, R4\nR2UR UR5, R5\nUBLKCP.G.S [UR4], [UR8], UR10\nMOV R9, R7",
+     kMemory},
+    {"TensorMap", "ULDC.64 UR8, c[0x0][0x198]\nUTMALDG.2D [UR4], [UR8], desc[UR10]\nMOV R9, R7",
+     "proven"},
+    {"TensorMapOfMemory",
+     "ULDC.64 UR10, c[0x0][0x198]\nULDC.64 UR8, c[0x0][0x210]\n"
+     "UTMALDG.2D [UR4], [UR8], desc[UR10]\nMOV R9, R7",
+     "a tensor map that is no parameter"},
+    {"TensorMapOfConstants", "ULDC.64 UR8, c[0x0][0xd0]\nUTMASTG.2D [UR4], [UR8]\nMOV R9, R7",
+     "a tensor map that is no parameter"},
+    {"Atomic", "ATOMG.E.EXCH.64 PT, R8, [R6.64], R2", kMemory},
+    {"AtomicVector", "MOV R9, R7\nATOMG.E.ADD.F32x4 PT, R6, [R6.64], R2", kMemory},
+    {"AtomicByMemory", "RED.E.ADD [R4.64], R0", kMemory},
+    {"MatrixOfDoubles", "MOV R9, R7\nDMMA.16x8x16 R2, R10, R20, R2", kMemory},
+    {"Stack", "STL.64 [R1+0x8], R6\nLDL.64 R8, [R1+0x8]", "proven"},
+    {"StackOfMemory", "STL.64 [R1+0x8], R4\nLDL.64 R8, [R1+0x8]", kMemory},
+    {"StackElsewhere", "STL.64 [R1], R4\nSTL.64 [R1+0x8], R6\nLDL.64 R8, [R1+0x8]", "proven"},
+    {"StackSomewhere", "STL.64 [R1+0x8], R6\nSTL [R0], R4\nLDL.64 R8, [R1+0x8]", kMemory},
+    {"StackOverwritten", "STL.64 [R1], R4\nSTL.64 [R1], R6\nLDL.64 R8, [R1]", "proven"},
+    {"StackOverwrittenPartly", "STL.64 [R1], R4\nSTL.U8 [R1+0x4], R6\nLDL.64 R8, [R1]", kMemory},
+    {"StackOverwrittenPerhaps", "STL.64 [R1], R4\n@P0 STL.64 [R1], R6\nLDL.64 R8, [R1]", kMemory},
+    {"StackMoved", "STL.64 [R1], R4\nIADD3 R1, R1, 0x10, RZ\nLDL.64 R8, [R1+0x30]", kMemory},
+    {"StackByGeneric", "STL.64 [R1], R6\nST.E.64 [R6.64], R4\nLDL.64 R8, [R1]", kMemory},
+    {"ConditionalEnd", "MOV R9, R5\nEXIT P1", kMemory},
+    {"End", "MOV R9, R5\nEXIT\nMOV R9, R7", "proven"},
+    {"Branch", "MOV R9, R5\nBRA `(.L_1)\nLDG.E R0, [R8.64]\n.L_1:\nMOV R9, R7", "proven"},
+    {"BranchThatMayGoOn", "MOV R9, R5\nBRA P0, `(.L_1)\nLDG.E R0, [R8.64]\n.L_1:\nMOV R9, R7",
+     kMemory},
+    {"BranchOfAny", "MOV R9, R5\nBRA.U.ANY `(.L_1)\nLDG.E R0, [R8.64]\n.L_1:\nMOV R9, R7", kMemory},
+    {"BranchToNowhere", "BRA `(.L_2)", "it is not known where it goes"},
+    {"BranchByRegister", "BRX R4 -0x10", "it is not known where it goes"},
+    {"BranchByList",
+     "BRX R0 -0x10 (*\"BRANCH_TARGETS .L_1,.L_2\"*)\n.L_1:\nMOV R9, R5\nBRA `(.L_3)\n.L_2:\n"
+     "MOV R9, R7\n.L_3:",
+     kMemory},
+    {"Loop", "MOV R9, R7\n.L_1:\nLDG.E.64 R8, [R8.64]\n@P0 BRA `(.L_1)\nMOV R9, R7", kMemory},
+    {"Meeting", "MOV R9, R5\nBSSY B0, `(.L_1)\nBSYNC B0\nLDG.E R0, [R8.64]\n.L_1:\nMOV R9, R7",
+     "proven"},
+    {"MeetingAnywhere",
+     "BSSY B0, `(.L_1)\nBMOV.32 B0, R0\nMOV R9, R5\nBSYNC B0\n.L_2:\nEXIT\n.L_1:", kMemory},
+    {"BarrierOfEndedThreads", "BMOV.32 ATEXIT_PC, R4", "unknown instruction"},
+    {"Called",
+     "CALL.REL.NOINC `($k$f)\nBRA `(.L_1)\n$k$f:\nMOV R9, R7\nRET.REL.NODEC R20 `(k)\n.L_1:",
+     "proven"},
+    {"CalledToLoad",
+     "MOV R9, R7\nCALL.REL.NOINC `($k$f)\nBRA `(.L_1)\n$k$f:\nMOV R9, R5\nRET.REL.NODEC R20 `(k)\n"
+     ".L_1:",
+     kMemory},
+    {"CodeInCommon",
+     "CALL.REL.NOINC `($k$f)\nCALL.REL.NOINC `($k$g)\nBRA `(.L_1)\n$k$g:\nNOP\nMOV R0, R0\n$k$f:\n"
+     "MOV R9, R7\nRET.REL.NODEC R20 `(k)\n.L_1:",
+     "two functions have code in common"},
+    {"ReturnOfNoCall", "RET.REL.NODEC R20 `(k)", "a return that nothing called"},
+    {"CallByRegister", "CALL.ABS.NOINC R4", "a call that is not known"},
+    {"CallOfTheEnd",
+     "MOV R10, 0x0\nLDC.64 R12, c[0x4][R10]\nMOV R9, R5\nCALL.ABS.NOINC R12\nLDG.E R0, [R4.64]",
+     "proven"},
+    {"CallOfAnother", "LDC.64 R12, c[0x4][0x8]\nCALL.ABS.NOINC R12", "a call that is not known"},
+    {"CallOfTheEndPerhaps", "@P0 LDC.64 R12, c[0x4][0x0]\nCALL.ABS.NOINC R12",
+     "a call that is not known"},
+    {"NoEnd", "MOV R9, R7\n@P0 BRA `(.L_1)\nEXIT\n.L_1:\nMOV R0, R0\nMOV R0, R0\nBRA `(.L_1)",
+     "proven"},
+};
+INSTANTIATE_TEST_SUITE_P(All, RuleTest, testing::ValuesIn(kRules),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(SassTest, WhatIsNotUnderstoodProvesNothing) {
+  EXPECT_EQ(Told("EXIT"), "proven");
+  EXPECT_EQ(Told(""), "no code");
+  EXPECT_EQ(Told("MOV R0, R1"), "its code has no end");
+  for (const int version : {0, 70, 122}) {
+    EXPECT_EQ(Told("EXIT", version), absl::StrCat("unknown architecture: ", version));
+  }
+  EXPECT_EQ(Told("a:\na:\nEXIT"), "a line that is not understood: a");
+  EXPECT_EQ(ReadKernels(TextOf("EXIT") + "what\n")[0].why, "a line that is not understood: what");
+  EXPECT_EQ(ReadKernels(TextOf("EXIT") + "/*0010*/ .byte 1\n")[0].why,
+            "a line that is not understood: /*0010*/ .byte 1");
+}
+
+TEST(SassTest, ParametersBeginWhereTheArchitectureHasThem) {
+  for (const auto& [version, before] : {std::pair{75, "0x158"}, {90, "0x208"}, {100, "0x378"}}) {
+    const std::string rows =
+        absl::StrCat("ULDC.64 UR4, c[0x0][", before, "]\nUTMACCTL.PF [UR4]\nEXIT");
+    EXPECT_EQ(Told(rows, version), "a tensor map that is no parameter: UTMACCTL.PF [UR4]");
+  }
+  EXPECT_EQ(Told("ULDC.64 UR4, c[0x0][0x348]\nUTMACCTL.PF [UR4]\nEXIT", 100), "proven");
+}
+
+TEST(SassTest, ACallOfAnOwnFunctionIsNoEnd) {
+  const std::string text = TextOf("LDC.64 R12, c[0x4][0x0]\nCALL.ABS.NOINC R12\nEXIT");
+  EXPECT_TRUE(ReadKernels(text)[0].proven);
+  EXPECT_FALSE(ReadKernels(text + "\t.section\t.text.__assertfail,\"ax\"\n")[0].proven);
+}
+
+}  // namespace
+}  // namespace vramspan::prove
