@@ -190,9 +190,9 @@ TEST(HostileCodeTest, ManyOperands) {
               testing::StartsWith("a line that is not understood"));
 }
 
-TEST(HostileCodeTest, AMillionInstructionsInARow) {
+TEST(HostileCodeTest, ManyInstructionsInARow) {
   std::string rows;
-  for (int i = 0; i < 1000000; ++i) rows += "/**/ @P0 IADD3 R2, P0, P1, R2, R3, R4 ;\n";
+  for (int i = 0; i < 300000; ++i) rows += "/**/ @P0 IADD3 R2, P0, P1, R2, R3, R4 ;\n";
   rows += "/**/ EXIT ;\n";
   EXPECT_TRUE(ReadKernels(KernelOf(rows))[0].proven);
 }
