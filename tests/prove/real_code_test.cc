@@ -153,15 +153,21 @@ std::string KernelOf(std::string_view rows) {
 }
 
 // Code that is made to take long: each is read in far less than what a test may take.
+// All calls are known before the first return is seen, and each return tells them something new.
 TEST(HostileCodeTest, ManyReturnsToManyCalls) {
-  std::string rows;
-  for (int i = 0; i < 20000; ++i) absl::StrAppend(&rows, "/**/ CALL.REL.NOINC `($k$f) ;\n");
-  absl::StrAppend(&rows, "/**/ EXIT ;\n$k$f:\n");
+  std::string rows, blocks, returns;
   for (int i = 0; i < 20000; ++i) {
-    absl::StrAppend(&rows, "/**/ LDC R", i % 200 + 2,
-                    ", c[0x0][0x210] ;\n/**/ @P0 RET.REL R20 ;\n");
+    absl::StrAppend(&rows, "/**/ @P0 CALL.REL.NOINC `($k$f) ;\n");
+    absl::StrAppend(&blocks, ".L_", i, ":\n/**/ MOV R0, R0 ;\n");
   }
-  absl::StrAppend(&rows, "/**/ RET.REL R20 ;\n");
+  for (int i = 2; i < 250; ++i) {
+    for (const char* const kind : {"R", "UR"}) {
+      absl::StrAppend(&returns, "/**/ LDC ", kind, i,
+                      ", c[0x0][0x210] ;\n/**/ @P0 RET.REL R20 ;\n");
+    }
+  }
+  absl::StrAppend(&rows, "/**/ EXIT ;\n$k$f:\n", blocks, ".L_z:\n", returns,
+                  "/**/ RET.REL R20 ;\n");
   EXPECT_EQ(ReadKernels(KernelOf(rows))[0].why, "it takes too long to follow");
 }
 
