@@ -40,6 +40,7 @@ constexpr std::string_view kBegin =
     "LDC.64 R2, c[0x0][0x210]\nLDG.E.64 R4, desc[UR4][R2.64]\nLDC.64 R6, c[0x0][0x218]\n";
 constexpr std::string_view kEnd = "\nLDG.E R0, desc[UR4][R8.64]\nEXIT";
 constexpr std::string_view kMemory = "an address from memory";
+constexpr std::string_view kNotUnderstood = "an operand that is not understood";
 constexpr std::string_view kNoParameter = "an address of no parameter";
 
 struct Rule {
@@ -89,7 +90,40 @@ constexpr Rule kRules[] = {
     {"PairLowerHalf", "MOV R5, RZ\nIADD.64 R8, R6, R4", "proven"},
     {"DoubleLooksAtBoth", "MOV R4, R6\nF2F.F64.F64 R8, R4", kMemory},
     {"Absolute", "MOV R8, R6\nFADD R9, |R5|, R7", kMemory},
-    {"OddOperand", "MOV R8, R6\nIADD3 R9, R7, 32@hi(g), RZ", kMemory},
+    {"OddOperand", "MOV R8, R6\nIADD3 R9, R7, 32@hi(g), RZ", kNotUnderstood},
+    {"OddDestination", "MOV R8, R4\nMOV R9, R5\nMOV R 9, R7", kNotUnderstood},
+    {"AnyBlank", "MOV R8, R6\nMOV R9, R7\nMOV\tR9, R5", kMemory},
+    {"RegisterForTheLastTime", "MOV R8, R6\nFADD R9, |R5|.reuse, R7", kMemory},
+    {"CodeBehindALabel", "MOV R8, R6\nMOV R9, R7\n.L_x_7: /*0100*/ MOV R9, R5 ;", "a line"},
+    // What is made of a parameter's bits may be an address, and takes no index for an offset.
+    {"MaskedParameter", "MOV R8, R6\nLOP3.LUT R9, R7, 0xffff, RZ, 0xc0, !PT", "proven"},
+    {"MaskedParameterAndIndex",
+     "MOV R8, R6\nLOP3.LUT R9, R7, 0xffff, RZ, 0xc0, !PT\nIMAD.WIDE R8, R4, 0x8, R8", kMemory},
+    {"MaskedParameterAndParameter",
+     "LOP3.LUT R1, R7, 0xffff, RZ, 0xc0, !PT\nMOV R8, R6\nIADD3 R9, R1, R7, RZ\n"
+     "IMAD.WIDE R8, R4, 0x8, R8",
+     "proven"},
+    {"ProductOfParameter", "S2R R0, SR_TID.X\nMOV R8, R6\nIMAD R9, R0, R7, RZ", "proven"},
+    {"ProductOfParameterAndIndex",
+     "S2R R0, SR_TID.X\nMOV R8, R6\nIMAD R9, R0, R7, RZ\nIMAD.WIDE R8, R4, 0x8, R8", kMemory},
+    {"IndexTimesParameterAlone", "SHF.L.U64.HI R0, R4, 0x2, R5\nMOV R8, R6\nIMAD R9, R0, R7, RZ",
+     kMemory},
+    {"WideProductByFar", "IMAD.WIDE R8, R4, 0x100, R6", "proven"},
+    {"WideProductByTooFar", "IMAD.WIDE R8, R4, 0x101, R6", kMemory},
+    {"ShiftedFar", "MOV R8, R6\nSHF.L.U64.HI R9, R4, 0x9, R5\nIADD3 R9, R9, R7, RZ", kMemory},
+    {"LeaOfTaggedPointer", "MOV R8, R6\nLEA.HI.X R9, R5, R7, RZ, 0x10, P0", kMemory},
+    {"LeaOfSignWithoutCarry", "MOV R8, R6\nLEA.HI.SX32 R9, R4, R7, 0x2", kMemory},
+    {"IndexInPartsOfLocalWords",
+     "SHF.L.U64.HI R0, R4, 0x2, R5\nSTL [R1], R0\nLDL.U16 R0, [R1]\nMOV R8, R6\n"
+     "IADD3 R9, R0, R7, RZ",
+     kMemory},
+    {"IndexInLocalWords",
+     "SHF.L.U64.HI R0, R4, 0x2, R5\nSTL [R1], R0\nLDL R0, [R1]\nMOV R8, R6\n"
+     "IADD3 R9, R0, R7, RZ",
+     "proven"},
+    {"IndexOfAMatrix",
+     "SHF.L.U64.HI R0, R4, 0x2, R5\nMOVM.16.MT88 R0, R0\nMOV R8, R6\nIADD3 R9, R0, R7, RZ",
+     kMemory},
     {"Choice", "SEL R8, R6, R2, P0\nSEL R9, R7, R3, P0", "proven"},
     {"ChoiceOfMemory", "SEL R8, R6, R4, P0\nSEL R9, R7, R5, P0", kMemory},
     {"Shuffle", "SHFL.IDX PT, R8, R4, 0x3, 0x1f\nSHFL.IDX PT, R9, R5, 0x3, 0x1f", kMemory},

@@ -1,6 +1,7 @@
 #include "tools/prove/mixes.h"
 
 #include <absl/strings/match.h>
+#include <absl/strings/strip.h>
 
 #include <algorithm>
 #include <optional>
@@ -10,6 +11,9 @@ namespace {
 
 using Kind = SassOperand::Kind;
 
+// Of elements of 256 bytes at most. Further away are words that an address is put together of.
+constexpr uint64_t kMostShift = 8, kMostScale = 1 << kMostShift;
+
 bool IsNumberFrom(const Effect& effect, size_t source, uint64_t from, uint64_t to) {
   if (source >= effect.sources().size()) return false;
   const std::optional<uint64_t> number = effect.sources()[source]->Number();
@@ -18,7 +22,11 @@ bool IsNumberFrom(const Effect& effect, size_t source, uint64_t from, uint64_t t
 
 // Of the product of the first two sources.
 Origin Product(const Effect& effect) {
-  return ScaledOf(std::max(effect.AtSource(0), effect.AtSource(1)));
+  const Origin scaled = ScaledOf(std::max(effect.AtSource(0), effect.AtSource(1)));
+  const SassOperand& by = *effect.sources()[1];
+  const std::optional<uint64_t> number = by.Number();
+  const bool far = by.kind == Kind::kNumber && !(number && *number <= kMostScale);
+  return far ? BitsOf(scaled) : scaled;
 }
 
 // IMAD. The product is an index times a size; the third source is what it is added to.
@@ -28,19 +36,25 @@ bool Multiply(Effect& effect) {
   if (effect.Has("WIDE")) {
     const bool pair = effect.sources()[2]->kind == Kind::kRegister;
     const Origin upper = effect.AtSource(2, pair ? 1 : 0);
-    effect.ToPair(effect.OfAll(), SumOf(Product(effect), upper));
+    // A wide product has a lower half that may be an upper one's summand.
+    const Origin factors = ProductOf(effect.AtSource(0), effect.AtSource(1));
+    effect.ToPair(SumOf(factors, effect.AtSource(2)), SumOf(Product(effect), upper));
     return true;
   }
   if (effect.Has("HI")) return false;
   // .MOV, .IADD, .SHL, .X: a move, or a sum.
   const bool plain = effect.instruction().modifiers.empty();
-  const bool scales = IsNumberFrom(effect, 1, 2, (1 << 16) - 1);
+  const bool scales = IsNumberFrom(effect, 1, 2, kMostScale);
   // An index from memory times a stride that is a parameter.
   const Origin one = effect.AtSource(0), other = effect.AtSource(1);
   const bool stride =
       std::max(one, other) == Origin::kMemory && std::min(one, other) == Origin::kParameter;
+  const bool known =
+      effect.sources()[0]->kind == Kind::kNumber || effect.sources()[1]->kind == Kind::kNumber;
   if (plain && (scales || stride)) {
     effect.To(1, SumOf(Product(effect), effect.AtSource(2)));
+  } else if (plain && !known) {
+    effect.To(1, SumOf(ProductOf(one, other), effect.AtSource(2)));
   } else {
     effect.To(1, effect.OfSum());
   }
@@ -56,8 +70,7 @@ bool Shift(Effect& effect) {
     return true;
   }
   if (!effect.Has("L") || !(effect.Has("U64") || effect.Has("S64"))) return false;
-  // By 32 and more the lower half would get there, and be all of it.
-  if (!IsNumberFrom(effect, 1, 1, 31)) return false;
+  if (!IsNumberFrom(effect, 1, 1, kMostShift)) return false;
   effect.To(1, ScaledOf(effect.OfAll()));
   return true;
 }
@@ -69,9 +82,10 @@ bool AddShifted(Effect& effect) {
     effect.To(1, effect.OfSum());
     return true;
   }
-  // .SX32: Rc is the sign of Ra. By far shifted, Ra would be most of the result.
+  // .SX32: Rc is the sign of Ra. Shifted further than by the size of an element, the pair may be
+  // an address that leaves its upper bits: half of it is what was above the tag.
   const bool narrow = effect.Has("SX32");
-  if (!IsNumberFrom(effect, narrow ? 2 : 3, 1, 16) || !(narrow || effect.Has("X"))) return false;
+  if (!IsNumberFrom(effect, narrow ? 2 : 3, 1, kMostShift) || !effect.Has("X")) return false;
   const Origin upper = narrow ? Origin::kNumber : effect.AtSource(2);
   effect.To(1, SumOf(ScaledOf(std::max(effect.AtSource(0), upper)), effect.AtSource(1)));
   return true;
@@ -84,8 +98,9 @@ bool IsSum(std::string_view opcode) {
 
 // What it takes as it is, from here or there.
 bool IsMove(std::string_view opcode) {
-  return absl::StrContains(opcode, "MOV") || absl::StrContains(opcode, "SEL") ||
-         absl::StrContains(opcode, "MNMX") || opcode == "SHFL" || opcode == "R2UR";
+  absl::ConsumePrefix(&opcode, "U");
+  return opcode == "MOV" || opcode == "SEL" || opcode == "IMNMX" || opcode == "VIMNMX" ||
+         opcode == "VIMNMX3" || opcode == "SHFL" || opcode == "R2UR";
 }
 
 // IADD.64, MOV.64, SEL.64: halves stay halves.

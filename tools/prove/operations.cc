@@ -111,6 +111,11 @@ bool Apply(Effect& effect) {
 }  // namespace
 
 bool Operate(Effect& effect) {
+  // It may be what is written.
+  for (const SassOperand& operand : effect.instruction().operands) {
+    if (operand.kind == SassOperand::Kind::kUnknown)
+      return effect.Doubt("an operand that is not understood");
+  }
   if (!Apply(effect)) return false;
   ForgetPredicates(effect.instruction(), effect.state());
   return true;

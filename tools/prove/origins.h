@@ -14,6 +14,8 @@ enum class Origin : uint8_t {
   kWindow,         // What else the driver put before the parameters: other windows.
   kModule,         // Addresses of the module's own variables and functions.
   kParameter,
+  // Made of the bits of those, or a product of one: perhaps an address, perhaps an offset.
+  kDerived,
   // Made of what was loaded, by scaling it: an offset, if it is added to an address. It is none of
   // its own, so it counts more than a parameter where it may be either.
   kIndex,
@@ -23,8 +25,9 @@ enum class Origin : uint8_t {
 // Of the sum of two: an address, and an offset into what it is the address of.
 inline Origin SumOf(Origin one, Origin other) {
   if (one > other) return SumOf(other, one);
-  const bool base = one > Origin::kNumber && other == Origin::kIndex;
-  return base ? one : other;
+  const bool base = one > Origin::kNumber && one <= Origin::kParameter;
+  const bool offset = other == Origin::kDerived || other == Origin::kIndex;
+  return base && offset ? one : other;
 }
 
 // Of what is made of that by a product or a shift to the left: only numbers remain such.
@@ -33,7 +36,16 @@ inline Origin ScaledOf(Origin origin) {
 }
 
 // Of what other bits are made of: an index that is shifted back may be what was loaded.
-inline Origin BitsOf(Origin origin) { return origin == Origin::kIndex ? Origin::kMemory : origin; }
+inline Origin BitsOf(Origin origin) {
+  if (origin == Origin::kIndex) return Origin::kMemory;
+  return origin == Origin::kNumber || origin == Origin::kMemory ? origin : Origin::kDerived;
+}
+
+// Of a product of two that are not known. By a register that holds one it may be an address still.
+inline Origin ProductOf(Origin one, Origin other) {
+  if (one < other) return ProductOf(other, one);
+  return one > Origin::kNumber && one < Origin::kDerived ? Origin::kDerived : one;
+}
 
 // Whether that made another of it.
 inline bool JoinOne(Origin other, Origin* one) {

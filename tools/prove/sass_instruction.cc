@@ -12,6 +12,7 @@ namespace {
 
 // More than any has. Hostile text would have memory taken for as many as it has commas.
 constexpr size_t kMostOperands = 16;
+constexpr std::string_view kBlanks = " \t\r\v\f";
 
 // At commas that stand in no brackets.
 bool SplitOperands(std::string_view text, std::vector<SassOperand>* operands) {
@@ -77,12 +78,12 @@ std::optional<SassInstruction> ParseInstruction(std::string_view line) {
   SassInstruction instruction;
   instruction.text = line;
   if (absl::StartsWith(line, "@")) {
-    const size_t space = line.find(' ');
+    const size_t space = line.find_first_of(kBlanks);
     if (space == std::string_view::npos) return std::nullopt;
     instruction.guard = GuardOf(line.substr(1, space - 1));
     line = absl::StripLeadingAsciiWhitespace(line.substr(space));
   }
-  const size_t space = std::min(line.find(' '), line.size());
+  const size_t space = std::min(line.find_first_of(kBlanks), line.size());
   const std::string_view word = line.substr(0, space);
   const size_t dot = std::min(word.find('.'), word.size());
   instruction.opcode = word.substr(0, dot);

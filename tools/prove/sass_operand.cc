@@ -66,6 +66,7 @@ bool IsNumber(std::string_view text) {
 bool IsSpecial(std::string_view text) {
   if (absl::StartsWith(text, "SR") || absl::StartsWith(text, "`(")) return true;
   if (absl::StartsWith(text, "desc[") || absl::StartsWith(text, "gdesc[")) return true;
+  absl::ConsumePrefix(&text, "S");  // Scoreboards, SB0, as well.
   return text.size() >= 2 && text[0] == 'B' && absl::ascii_isdigit(text[1]);
 }
 
@@ -134,6 +135,7 @@ SassOperand ParseOperand(std::string_view text) {
   SassOperand operand{.text = text};
   std::string_view bare = text;
   while (!bare.empty() && absl::StrContains("-~|!", bare[0])) bare.remove_prefix(1);
+  absl::ConsumeSuffix(&bare, ".reuse");
   absl::ConsumeSuffix(&bare, "|");
   const auto kind = [&operand](bool understood, Kind is) {
     if (understood) operand.kind = is;

@@ -79,7 +79,8 @@ class Reading {
 
 // .align 128; what is no code of a section says it at its begin.
 bool IsNoCode(std::string_view line) {
-  return line.empty() || absl::StartsWith(line, "//") || line[0] == '.';
+  if (line.empty() || absl::StartsWith(line, "//")) return true;
+  return line[0] == '.' && !absl::StrContains(line, "/*");
 }
 
 }  // namespace

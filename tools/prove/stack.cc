@@ -23,12 +23,17 @@ bool IsNarrow(const Effect& effect) {
 void LoadLocal(Effect& effect) {
   const SassOperand* const at = OnStack(effect);
   const SassOperand* const to = effect.destination();
+  // Of a part of a word, as of other bits that are taken out.
+  const auto loaded = [&effect](Origin origin) {
+    return IsNarrow(effect) ? BitsOf(origin) : origin;
+  };
   if (at == nullptr || to == nullptr) {
-    return effect.To(effect.Width(), effect.state().local().LoadAny());
+    return effect.To(effect.Width(), loaded(effect.state().local().LoadAny()));
   }
   for (unsigned k = 0; k < effect.Width(); ++k) {
     const std::optional<SassRegister> reg = Further(to->reg, k);
-    if (reg) effect.Set(*reg, 1, effect.state().local().Load(at->offset + uint64_t{4} * k));
+    const Origin origin = effect.state().local().Load(at->offset + uint64_t{4} * k);
+    if (reg) effect.Set(*reg, 1, loaded(origin));
   }
 }
 
