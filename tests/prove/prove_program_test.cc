@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -77,7 +78,7 @@ done)sh");
                  const std::string& environment = "") {
     const Output ran =
         Prove(options + " --simulate -- '" LOADING_PROGRAM "' " + loads, environment);
-    EXPECT_THAT(Names(temporary_), IsEmpty()) << "nothing is left";
+    EXPECT_THAT(Left(), IsEmpty()) << "nothing is left";
     return ran;
   }
   static std::vector<std::string> Names(const std::string& folder) {
@@ -85,6 +86,13 @@ done)sh");
     for (const auto& entry : fs::directory_iterator(folder)) {
       names.push_back(entry.path().filename().string());
     }
+    return names;
+  }
+  // What is in the folder for temporary files, but the links by which LD_PRELOAD names a file below
+  // a folder with a space in its name (tools/vramspan/loader_path.cc).
+  std::vector<std::string> Left() const {
+    std::vector<std::string> names = Names(temporary_);
+    std::erase(names, absl::StrCat("vramspan-", geteuid()));
     return names;
   }
   static std::string HashText(const std::string& image) {
@@ -207,7 +215,7 @@ TEST_F(ProveProgramTest, MistakesAreSaid) {
   EXPECT_THAT(Prove("--keep -- true").err, HasSubstr("--keep needs a value"));
   EXPECT_EQ(Prove("-- no-such-program").code, 127);
   EXPECT_EQ(Prove("-- /tmp").code, 126);
-  EXPECT_THAT(Names(temporary_), IsEmpty());
+  EXPECT_THAT(Left(), IsEmpty());
 }
 
 // Nothing of that is found in words that are the program's own.
