@@ -8,8 +8,8 @@
 namespace vramspan {
 namespace {
 
-// Choices, not tried on a GPU. Replays of ten unlike recordings are as they were, but for bfs
-// (docs/findings/0057-loads-that-nobody-tuned-for.md).
+// Choices, seen on an H200 with seven unlike loads
+// (docs/findings/0059-launches-larger-than-the-room.md).
 // An argument is small beside one that is so many times as large.
 constexpr uint64_t kSmaller = 8;
 // Small ones together take this part of the room at most.

@@ -7,7 +7,7 @@
 // Where the guess is wrong, half the room's bytes cross for the launch at most.
 //
 // Else hardly anything can come for such a launch once it has filled the room itself. A plan finds
-// that out each time, while the launch waits: 0.3 ms for 8 GiB. So it is not asked.
+// that out each time, while the launch waits: some 0.2 ms for 8 GiB. So it is not asked.
 //
 // Pure: no clock, no lock.
 #ifndef VRAMSPAN_RUNTIME_SCHEDULER_LARGE_WORKS_H_

@@ -3,7 +3,7 @@
 // A kernel that takes no address from memory reaches only what its parameters name: each address is
 // a parameter, or one of its module's variables, and an offset. vramspan reads all parameters, so
 // it knows what its launches may touch. In C++ a pointer stays in its array whatever is added to
-// it, and that is relied upon. So an offset may come from memory: an index, scaled or of 32 bits.
+// it, and that is relied upon. So an offset may come from memory: an index of 32 bits, or scaled.
 //
 // Pure. Texts are parsed as from a stranger: what is not understood proves nothing.
 #ifndef VRAMSPAN_TOOLS_PROVE_CODE_H_
