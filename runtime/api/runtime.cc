@@ -352,6 +352,10 @@ Status Runtime::StartTracer(Overlap overlap, GraphLaunch graphs) {
   tracer_->SetRecorder(recorder_.get());
   tracer_->SetTeacher(teacher_.get());
   tracer_->SetLearning(learning_.get());
+  // With the other settings nothing follows from it.
+  if (audit_ == nullptr && (overlap == Overlap::kAuto || overlap == Overlap::kProven)) {
+    tracer_->SetReading(CodeReading::Get(*driver_));
+  }
   tracer_->SetGraphLaunch(graphs);
   const PageMap& map = memory_->page_map();
   const Status added = tracing.Add(context_, tracer_.get(), map.base(), map.size());

@@ -191,6 +191,20 @@ bool Tracer::EnterKnown(const Submission& launch, LaunchMemo::Known* known) {
   return status.ok();
 }
 
+void Tracer::NoteUnproven(const Submission& launch, Trust trust) {
+  bool read = false;  // It may be, and is not yet.
+  if (reading_ != nullptr && mover_.tracking()) {
+    const auto want = [&](const KernelCode& code) {
+      reading_->Wants(code);
+      read |= code.reading.load(std::memory_order_relaxed) == KernelCode::Reading::kAsked;
+    };
+    if (launch.kernel != nullptr) want(*launch.kernel);
+    for (const KernelCode* const code : launch.unproven) want(*code);
+  }
+  if (read || trust != Trust::kUntried) return;
+  if (untried_.fetch_add(1, std::memory_order_relaxed) + 1 == kUntriedTold) TellUntried(launch);
+}
+
 void Tracer::TellUntried(const Submission& launch) const {
   const bool by_trust = overlap_ == Overlap::kAuto || overlap_ == Overlap::kProven;
   if (!by_trust || !memory_.options().announce || audit_ != nullptr || !mover_.tracking()) return;
@@ -205,8 +219,8 @@ void Tracer::TellUntried(const Submission& launch) const {
 Beside Tracer::NoteLaunch(const Submission& launch, Trust trust) {
   const Trust level = std::min(trust, Trust::kProven);
   std::atomic<uint64_t>& launches = launches_by_trust_[static_cast<size_t>(level)];
-  const uint64_t before = launches.fetch_add(1, std::memory_order_relaxed);
-  if (before + 1 == kUntriedTold && trust == Trust::kUntried) TellUntried(launch);
+  launches.fetch_add(1, std::memory_order_relaxed);
+  if (trust < Trust::kProven) NoteUnproven(launch, trust);
   if (launch.kernel != nullptr) launch.kernel->launches.fetch_add(1, std::memory_order_relaxed);
   return BesideLaunch(overlap_, trust);
 }

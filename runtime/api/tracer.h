@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "runtime/api/audit.h"
+#include "runtime/api/code_reading.h"
 #include "runtime/api/encoded_cache.h"
 #include "runtime/api/graph_sets.h"
 #include "runtime/api/kernel_teacher.h"
@@ -65,6 +66,9 @@ class Tracer {
 
   // What is learned of kernels is kept, and was. As above.
   void SetLearning(Learning* learning) { learning_ = learning; }
+
+  // Code that nothing proves is read. As above.
+  void SetReading(CodeReading* reading) { reading_ = reading; }
 
   // The calling thread is about to make a call that submits work. True: Exit must follow.
   bool Enter(uint32_t call, const void* params);
@@ -128,6 +132,8 @@ class Tracer {
   void Leave(CUstream stream);
   // Adds to a launch what it may name in other forms. Whether there is any.
   bool FindEncoded(EncodedCache* cache, ExtentCache* extents, Submission* launch);
+  // A launch came that nothing proves.
+  void NoteUnproven(const Submission& launch, Trust trust);
   // After so many launches of untried code, while memory is short, one line says what to do.
   static constexpr uint64_t kUntriedTold = 1000;
   void TellUntried(const Submission& launch) const;
@@ -147,6 +153,7 @@ class Tracer {
   Recorder* recorder_ = nullptr;
   KernelTeacher* teacher_ = nullptr;
   Learning* learning_ = nullptr;
+  CodeReading* reading_ = nullptr;
   GraphLaunch graph_launch_ = GraphLaunch::kWhole;
   WorkingSets sets_;
   HiddenPointers hidden_;
@@ -154,6 +161,7 @@ class Tracer {
   std::atomic<uint64_t> launches_known_{0}, graphs_cut_{0}, segments_{0};
   std::atomic<uint64_t> touches_{0}, scanned_{0};
   std::array<std::atomic<uint64_t>, 3> launches_by_trust_{};
+  std::atomic<uint64_t> untried_{0};  // Launches of code that is not just being read.
 };
 
 }  // namespace vramspan

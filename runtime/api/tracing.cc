@@ -399,7 +399,7 @@ std::vector<KernelTrust> Tracing::Kernels(size_t most) {
   decoder->codes().ForEach([&](const KernelCode& code) {
     const uint64_t launches = code.launches.load(std::memory_order_relaxed);
     if (launches == 0) return;
-    kernels.push_back({code.name, code.verdict.trust, code.verdict.why, launches, code.module});
+    kernels.push_back({code.name, code.trust(), code.why(), launches, code.module});
   });
   std::sort(kernels.begin(), kernels.end(), [](const KernelTrust& a, const KernelTrust& b) {
     return std::tie(b.launches, a.name) < std::tie(a.launches, b.name);

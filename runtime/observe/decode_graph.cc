@@ -14,11 +14,14 @@ namespace {
 constexpr int kMostLevels = 64;
 
 NodeWork TakeWork(Submission&& from) {
-  const bool incomplete = from.incomplete || from.kind == Submission::Kind::kUnknown;
-  return {.touches = std::move(from.touches),
-          .host_copies = std::move(from.host_copies),
-          .incomplete = incomplete,
-          .trust = from.trust};
+  NodeWork work = {.touches = std::move(from.touches),
+                   .host_copies = std::move(from.host_copies),
+                   .incomplete = from.incomplete || from.kind == Submission::Kind::kUnknown};
+  if (from.kernel != nullptr) {
+    const bool depends = !from.kernel->verdict.given.empty();
+    work.kernels.push_back({from.kernel, depends ? from.given() : 0});
+  }
+  return work;
 }
 
 NodeWork Unreadable() { return {.incomplete = true}; }
@@ -46,7 +49,7 @@ void AddAll(NodeWork&& from, NodeWork* to) {
   to->host_copies.insert(to->host_copies.end(), from.host_copies.begin(), from.host_copies.end());
   std::move(from.encoded.begin(), from.encoded.end(), std::back_inserter(to->encoded));
   to->incomplete |= from.incomplete;
-  to->trust = std::min(to->trust, from.trust);
+  to->kernels.insert(to->kernels.end(), from.kernels.begin(), from.kernels.end());
 }
 
 NodeWork ReadNode(Knowledge& known, CUgraphNode node, int level);

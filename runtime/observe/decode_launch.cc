@@ -202,7 +202,7 @@ void NameKernel(Knowledge& known, const void* kernel, void* const* parameters, v
   if (known.any_may_be_reached()) [[unlikely]]
     out->incomplete = true;
   out->kernel = &known.codes.Of(kernel);
-  out->trust = out->kernel->verdict.trust;
+  out->trust = out->kernel->trust();
   if (kernel == nullptr || (parameters != nullptr && extra != nullptr)) return;  // Refused.
   if (extra != nullptr) {
     const Buffer buffer = FindBuffer(extra);
@@ -227,7 +227,7 @@ void ScanKernel(const Knowledge& known, Submission* out) {
     ScanBuffer(known, parameters.buffer.data(), parameters.buffer.size(), out);
   }
   if (out->words.size() > Submission::kMostWords) out->words.clear();
-  if (!out->kernel->verdict.given.empty()) out->trust = out->kernel->verdict.Of(out->given());
+  if (!out->kernel->verdict.given.empty()) out->trust = out->kernel->TrustOf(out->given());
 }
 
 void DecodeKernel(Knowledge& known, const void* kernel, void* const* parameters, void* const* extra,

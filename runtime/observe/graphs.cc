@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "runtime/observe/kernel_codes.h"
+
 namespace vramspan {
 namespace {
 
@@ -70,7 +72,11 @@ bool Graphs::Launch(CUgraphExec exec, Submission* out) {
   out->touches.insert(out->touches.end(), all->touches.begin(), all->touches.end());
   out->host_copies.insert(out->host_copies.end(), all->host_copies.begin(), all->host_copies.end());
   if (all->incomplete) out->incomplete = true;
-  out->trust = std::min(out->trust, all->trust);
+  for (const NodeKernel& kernel : all->kernels) {
+    const Trust trust = kernel.code->TrustOf(kernel.given);
+    out->trust = std::min(out->trust, trust);
+    if (trust < Trust::kProven) out->unproven.push_back(kernel.code);
+  }
   if (!all->encoded.empty()) out->graph = all;
   return true;
 }
@@ -102,9 +108,11 @@ std::shared_ptr<const NodeWork> Graphs::AllOf(Exec& exec) {
     all.host_copies.insert(all.host_copies.end(), work.host_copies.begin(), work.host_copies.end());
     all.encoded.insert(all.encoded.end(), work.encoded.begin(), work.encoded.end());
     all.incomplete |= work.incomplete;
-    all.trust = std::min(all.trust, work.trust);
+    all.kernels.insert(all.kernels.end(), work.kernels.begin(), work.kernels.end());
   }
   Unite(&all.touches);
+  std::sort(all.kernels.begin(), all.kernels.end());
+  all.kernels.erase(std::unique(all.kernels.begin(), all.kernels.end()), all.kernels.end());
   static std::atomic<uint64_t> numbers{0};
   all.number = numbers.fetch_add(1, std::memory_order_relaxed) + 1;
   exec.all = std::make_shared<const NodeWork>(std::move(all));

@@ -36,14 +36,22 @@ struct EncodedParameters {
   std::vector<Touch> named;  // What their slots show.
 };
 
+// Launches of a kernel by nodes.
+struct NodeKernel {
+  const KernelCode* code = nullptr;
+  uint64_t given = 0;  // Submission::given; 0 where no trust depends on it.
+
+  auto operator<=>(const NodeKernel&) const = default;
+};
+
 // What one node does. A child graph is one node.
 struct NodeWork {
   std::vector<Touch> touches;
   std::vector<HostCopy> host_copies;
   std::vector<EncodedParameters> encoded;
+  std::vector<NodeKernel> kernels;
   bool incomplete = false;
-  Trust trust = Trust::kArrays;  // Of its kernels the least.
-  uint64_t number = 0;           // Of all nodes of a graph together: no other has it. 0: of a node.
+  uint64_t number = 0;  // Of all nodes of a graph together: no other has it. 0: of a node.
 };
 using NodeWorks = absl::flat_hash_map<CUgraphNode, NodeWork>;
 

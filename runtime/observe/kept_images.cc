@@ -114,7 +114,7 @@ KeptImages* KeptImages::Get() {
 
 void KeptImages::Keep(const void* image, uint64_t hash) {
   const int before = errno;
-  const Status kept = TryToKeep(UnwrappedImage(image), hash);
+  const Status kept = TryToKeep(image, hash);
   if (!kept.ok() && !said_.exchange(true)) {
     Log(LogLevel::kError, absl::StrCat("VRAMSPAN_IMAGES: ", CleanText(folder_), ": ",
                                        kept.message(), "; code is missing there"));
@@ -123,6 +123,7 @@ void KeptImages::Keep(const void* image, uint64_t hash) {
 }
 
 Status KeptImages::TryToKeep(const void* image, uint64_t hash) {
+  image = UnwrappedImage(image);
   const uint64_t size = SizeOfImage(image);
   if (image == nullptr) return absl::OkStatus();
   if (hash == 0) return absl::UnavailableError("an image is too large, or cannot be read");

@@ -34,10 +34,10 @@ class KeptImages {
   // Writes the image as HASH.image, unless that is there. PTX is not kept: no GPU runs it as it is.
   // Nor is what was loaded from a file by its path: null. Keeps errno.
   void Keep(const void* image, uint64_t hash);
-
- private:
+  // The same, for whoever has more to say of an error.
   Status TryToKeep(const void* image, uint64_t hash);
 
+ private:
   const std::string folder_;
   const Bytes most_;
   std::atomic<uint64_t> kept_{0};

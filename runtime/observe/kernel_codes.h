@@ -8,6 +8,7 @@
 
 #include <absl/functional/function_ref.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -24,10 +25,27 @@
 namespace vramspan {
 
 struct KernelCode {
-  std::string name;     // As the driver has it.
-  uint64_t module = 0;  // A hash of the image that holds it; 0: not known.
-  TrustVerdict verdict;
+  // Of its machine code, while the program runs (CodeReading).
+  enum class Reading : uint8_t { kNotAsked, kAsked, kProven, kUnproven };
+
+  std::string name;                           // As the driver has it.
+  uint64_t module = 0;                        // A hash of the image that holds it; 0: not known.
+  TrustVerdict verdict;                       // By files.
   mutable std::atomic<uint64_t> launches{0};  // Of their own, not in graphs.
+  mutable std::atomic<Reading> reading{Reading::kNotAsked};
+
+  // How far launches are trusted, whatever they are given; and those that are given this.
+  Trust trust() const { return AtLeastRead(verdict.trust); }
+  Trust TrustOf(uint64_t given) const { return AtLeastRead(verdict.Of(given)); }
+  std::string why() const {
+    return verdict.trust < trust() ? "read while the program runs" : verdict.why;
+  }
+
+ private:
+  Trust AtLeastRead(Trust by_files) const {
+    const bool read = reading.load(std::memory_order_relaxed) == Reading::kProven;
+    return read ? std::max(by_files, Trust::kProven) : by_files;
+  }
 };
 
 class KernelCodes {

@@ -1,35 +1,43 @@
 #include "runtime/observe/module_images.h"
 
 #include <cerrno>
+#include <cstdlib>
 
 #include "runtime/observe/image_hash.h"
 #include "runtime/observe/kept_images.h"
+#include "runtime/observe/readable.h"
 
 namespace vramspan {
 
 ModuleImages& ModuleImages::Get() {
-  static ModuleImages* const images = new ModuleImages;  // Modules outlive what ends at exit.
+  // Modules outlive what ends at exit. Known from the first one on: they are loaded before there is
+  // a runtime.
+  static ModuleImages* const images = new ModuleImages(secure_getenv(kReaderVariable) != nullptr);
   return *images;
 }
 
-void ModuleImages::Put(const void* handle, const Image& image) {
+void ModuleImages::Put(const void* handle, Image image) {
   const auto known = images_.find(handle);
   if (known != images_.end()) {
-    known->second = image;
+    known->second = std::move(image);
   } else if (images_.size() < kMost) {
-    images_.emplace(handle, image);
+    images_.emplace(handle, std::move(image));
   }
 }
 
 void ModuleImages::Loaded(const void* handle, const void* image, bool preserved) {
   const int before = errno;  // The program's own call is yet to return.
   KeptImages* const kept = KeptImages::Get();
-  const bool later = preserved && kept == nullptr;
-  const Image known = later ? Image{.preserved = image} : Image{.hash = HashOfImage(image)};
+  Image known = {.preserved = preserved ? image : nullptr};
+  if (!preserved || kept != nullptr) {
+    known.hash = HashOfImage(image);
+    known.hashed = true;
+  }
   if (kept != nullptr) kept->Keep(image, known.hash);
+  if (!preserved && known.hash != 0) known.copy = Copy(image);
   {
     MutexLock lock(mu_);
-    Put(handle, known);
+    Put(handle, std::move(known));
   }
   errno = before;
 }
@@ -60,14 +68,47 @@ uint64_t ModuleImages::HashOfHandle(const void* handle) {
     if (known == images_.end()) return 0;
     image = known->second;
   }
-  if (image.preserved == nullptr) return image.hash;
+  if (image.hashed) return image.hash;
   const uint64_t hash = HashOfImage(image.preserved);
   MutexLock lock(mu_);
   const auto known = images_.find(handle);
   if (known != images_.end() && known->second.preserved == image.preserved) {
-    known->second = {.hash = hash};
+    known->second.hash = hash;
+    known->second.hashed = true;
   }
   return hash;
+}
+
+std::shared_ptr<const void> ModuleImages::Copy(const void* image) {
+  if (!copies_) return nullptr;
+  image = UnwrappedImage(image);
+  const uint64_t size = SizeOfImage(image);
+  if (size == 0 || size > kMostCopied.value) return nullptr;
+  if (copied_.fetch_add(size, std::memory_order_relaxed) + size > kMostCopied.value) {
+    copied_.fetch_sub(size, std::memory_order_relaxed);
+    return nullptr;
+  }
+  // Not by new: the program's own may do anything.
+  void* const bytes = std::malloc(size);
+  if (bytes == nullptr) {
+    copied_.fetch_sub(size, std::memory_order_relaxed);
+    return nullptr;
+  }
+  std::shared_ptr<const void> copy(bytes, [this, size](const void* gone) {
+    std::free(const_cast<void*>(gone));
+    copied_.fetch_sub(size, std::memory_order_relaxed);
+  });
+  return ReadIfMapped(image, bytes, size) == size ? copy : nullptr;
+}
+
+std::shared_ptr<const void> ModuleImages::Find(uint64_t hash) {
+  MutexLock lock(mu_);
+  for (const auto& [handle, image] : images_) {
+    if (!image.hashed || image.hash != hash) continue;
+    if (image.copy != nullptr) return image.copy;
+    if (image.preserved != nullptr) return {image.preserved, [](const void*) {}};
+  }
+  return nullptr;
 }
 
 void ModuleImages::NoteFunctionOf(const Driver& driver, CUkernel kernel) {

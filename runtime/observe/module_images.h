@@ -5,6 +5,9 @@
 // hash is first asked for, which may take milliseconds; others when they are loaded. Whoever loads
 // and unloads tells, on every path (docs/identities.md): a handle that comes again is another's.
 //
+// Where code is read while the program runs (code_reading.h), images are to be had until they are
+// unloaded: the others are copied, as far as there is room.
+//
 // Threads: any.
 #ifndef VRAMSPAN_RUNTIME_OBSERVE_MODULE_IMAGES_H_
 #define VRAMSPAN_RUNTIME_OBSERVE_MODULE_IMAGES_H_
@@ -12,19 +15,28 @@
 #include <absl/container/flat_hash_map.h>
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "runtime/base/mutex.h"
 #include "runtime/driver/driver.h"
 
 namespace vramspan {
 
+// The folder in which whoever reads code while the program runs is asked (api/code_reading.h).
+inline constexpr char kReaderVariable[] = "VRAMSPAN_READER";
+
 class ModuleImages {
  public:
   // Of more nothing is known.
   static constexpr size_t kMost = size_t{1} << 16;
+  // Of all copies.
+  static constexpr Bytes kMostCopied = MiB(64);
 
   static ModuleImages& Get();
+  // `copies`: images stay to be had, also where the program promises nothing.
+  explicit ModuleImages(bool copies) : copies_(copies) {}
 
   // The driver has loaded it; null: from an image that nobody saw. `preserved`: the image stays
   // where it is until Unloads.
@@ -39,20 +51,31 @@ class ModuleImages {
   // Of the image that holds the code; 0: not known.
   uint64_t HashOf(const Driver& driver, const void* kernel) VS_EXCLUDES(mu_);
 
+  // Where an image of this hash lies, as far as it does: read it only in a way that survives that
+  // the program unloads it meanwhile. Null: it is not to be had.
+  std::shared_ptr<const void> Find(uint64_t hash) VS_EXCLUDES(mu_);
+
  private:
   struct Image {
-    const void* preserved = nullptr;  // Not hashed yet.
+    bool hashed = false;
     uint64_t hash = 0;
+    const void* preserved = nullptr;
+    std::shared_ptr<const void> copy;
   };
+
+  // Null: nobody wants it, it is too large, or cannot be read.
+  std::shared_ptr<const void> Copy(const void* image);
 
   uint64_t HashOfHandle(const void* handle) VS_EXCLUDES(mu_);
   // In the current context. Nodes of graphs name it where the program launched the kernel itself.
   void NoteFunctionOf(const Driver& driver, CUkernel kernel) VS_EXCLUDES(mu_);
-  void Put(const void* handle, const Image& image) VS_REQUIRES(mu_);
+  void Put(const void* handle, Image image) VS_REQUIRES(mu_);
 
   Mutex mu_;
   absl::flat_hash_map<const void*, Image> images_ VS_GUARDED_BY(mu_);
   absl::flat_hash_map<CUfunction, CUkernel> made_ VS_GUARDED_BY(mu_);
+  const bool copies_;
+  std::atomic<uint64_t> copied_{0};
 };
 
 // What a call that loads or unloads says, by CUPTI's struct of its parameters.

@@ -1,9 +1,12 @@
 #include "runtime/observe/readings.h"
 
+#include <absl/strings/numbers.h>
 #include <absl/strings/str_format.h>
+#include <absl/strings/str_split.h>
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 namespace vramspan {
 
@@ -51,6 +54,18 @@ uint64_t Readings::proven() const {
     proven += std::min(here, std::numeric_limits<uint64_t>::max() - proven);
   }
   return proven;
+}
+
+std::optional<ReadingOfKernel> ParseReadingOfKernel(std::string_view line) {
+  const std::vector<std::string_view> words = absl::StrSplit(line, absl::MaxSplits(' ', 2));
+  ReadingOfKernel reading;
+  if (words.size() != 3 || (words[0] != "read" && words[0] != "unread") || words[1].size() != 16 ||
+      !absl::SimpleHexAtoi(words[1], &reading.module) || reading.module == 0 || words[2].empty()) {
+    return std::nullopt;
+  }
+  reading.proven = words[0] == "read";
+  reading.name = words[2];
+  return reading;
 }
 
 std::string ReadLine(uint64_t module, std::string_view name) {

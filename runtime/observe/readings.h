@@ -44,6 +44,15 @@ class Readings {
   absl::flat_hash_map<uint64_t, Image> images_;
 };
 
+// A line of a reader's: this kernel of this image was read, and is proven or not.
+struct ReadingOfKernel {
+  bool proven = false;
+  uint64_t module = 0;
+  std::string_view name;
+};
+// None: it is no such line.
+std::optional<ReadingOfKernel> ParseReadingOfKernel(std::string_view line);
+
 // Lines of a trust file that say this.
 std::string ReadLine(uint64_t module, std::string_view name);
 std::string ImageLine(uint64_t module, uint64_t count);

@@ -94,6 +94,8 @@ struct Submission {
   std::vector<Touch> touches;
   std::vector<HostCopy> host_copies;
   std::vector<Upload> uploads;  // Of a call itself; a graph's are none.
+  // Of a graph: its kernels whose code nothing proves. One may come twice.
+  std::vector<const KernelCode*> unproven;
   // Of a graph: what its nodes do, if their parameters may hold addresses in other forms.
   std::shared_ptr<const NodeWork> graph;
   bool waits = false;  // The call returns when the work is done.
@@ -114,6 +116,7 @@ struct Submission {
     touches.clear();
     host_copies.clear();
     uploads.clear();
+    unproven.clear();
     graph.reset();
   }
 };

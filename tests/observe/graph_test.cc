@@ -9,6 +9,7 @@ namespace {
 
 using simcuda::KernelNode;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
@@ -133,6 +134,29 @@ TEST_F(GraphTest, Captured) {
   EXPECT_THAT(Launched(Instantiate(captured)).touches,
               UnorderedElementsAre(Slot(40, 0), Writes(4096, 32), Writes(8192, 32)));
   SIM_OK(cuGraphDestroy(captured));
+}
+
+TEST_F(GraphTest, CodeThatWasReadSinceIsTrusted) {
+  CUgraph child = nullptr;
+  SIM_OK(cuGraphCreate(&child, 0));
+  AddFill(child, 8);
+  CUgraphNode node = nullptr;
+  SIM_OK(cuGraphAddChildGraphNode(&node, graph_, nullptr, 0, child));
+  AddFill(graph_, 16);
+  AddCopy(graph_, Copy(512, 1024, 16));
+  const CUgraphExec exec = Instantiate(graph_);
+  Submission s = Launched(exec);
+  EXPECT_EQ(s.trust, Trust::kUntried);
+  ASSERT_THAT(s.unproven, SizeIs(1)) << "each code once";
+  const KernelCode& code = *s.unproven[0];
+  EXPECT_EQ(code.name, "fill");
+  code.reading = KernelCode::Reading::kUnproven;
+  EXPECT_EQ(Launched(exec).trust, Trust::kUntried);
+  code.reading = KernelCode::Reading::kProven;
+  s = Launched(exec);
+  EXPECT_EQ(s.trust, Trust::kProven);
+  EXPECT_THAT(s.unproven, IsEmpty());
+  SIM_OK(cuGraphDestroy(child));
 }
 
 TEST_F(GraphTest, ChildrenAreRead) {

@@ -169,12 +169,12 @@ TEST_F(ModuleImagesTest, CodeIsTrustedByItsModule) {
                   .Add("test", "vramspan-trust 1\nname nested\n" + TrustLine("eight", audited))
                   .ok());
   const auto trust_of = [&](const char* name) {
-    return decoder_->codes().Of(Observed(name)).verdict.trust;
+    return decoder_->codes().Of(Observed(name)).trust();
   };
   EXPECT_EQ(trust_of("eight"), Trust::kProven);
   const CUfunction before = Observed("eight");
   Defining(CALL(cuModuleUnload), cuModuleUnload_params{observe_module_});
-  EXPECT_EQ(decoder_->codes().Of(before).verdict.trust, Trust::kPlausible) << "other code";
+  EXPECT_EQ(decoder_->codes().Of(before).trust(), Trust::kPlausible) << "other code";
 }
 
 }  // namespace

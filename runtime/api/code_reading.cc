@@ -1,0 +1,206 @@
+#include "runtime/api/code_reading.h"
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+
+#include "runtime/base/clean_text.h"
+#include "runtime/base/log.h"
+#include "runtime/base/private_descriptors.h"
+#include "runtime/base/small_file.h"
+#include "runtime/observe/image_hash.h"
+#include "runtime/observe/readings.h"
+
+namespace vramspan {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kSoon{10}, kLate{1000};
+// Long code takes minutes to read. Whoever says nothing for longer has ended.
+constexpr std::chrono::minutes kPatience{10};
+
+std::vector<int> KindsOfGpus(const Driver& driver) {
+  int count = 0;
+  std::vector<int> kinds;
+  if (driver->DeviceGetCount(&count) != CUDA_SUCCESS) return {};
+  for (int i = 0; i < count; ++i) {
+    CUdevice device = 0;
+    int major = 0, minor = 0;
+    if (driver->DeviceGet(&device, i) != CUDA_SUCCESS ||
+        driver->DeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) !=
+            CUDA_SUCCESS ||
+        driver->DeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) !=
+            CUDA_SUCCESS) {
+      return {};
+    }
+    kinds.push_back(major * 10 + minor);
+  }
+  std::sort(kinds.begin(), kinds.end());
+  kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
+  return kinds;
+}
+
+}  // namespace
+
+CodeReading* CodeReading::Get(const Driver& driver) {
+  // Not where the program has more rights than who started it.
+  static const char* const folder = secure_getenv(kReaderVariable);
+  if (folder == nullptr || *folder != '/') return nullptr;
+  static CodeReading* const reading = [&]() -> CodeReading* {
+    std::vector<int> gpus = KindsOfGpus(driver);
+    if (gpus.empty()) return nullptr;
+    return new CodeReading(folder, std::move(gpus), &ModuleImages::Get());  // Launches come late.
+  }();
+  return reading;
+}
+
+CodeReading::CodeReading(std::string folder, std::vector<int> gpus, ModuleImages* images)
+    : folder_(std::move(folder)), gpus_(std::move(gpus)), images_(*images), kept_(folder_) {}
+
+CodeReading::~CodeReading() {
+  Thread thread;
+  {
+    MutexLock lock(mu_);
+    ends_ = true;
+    thread = std::move(thread_);
+  }
+  wake_.NotifyOne();
+  thread.Join();
+}
+
+void CodeReading::Ask(const KernelCode& code) {
+  Reading none = Reading::kNotAsked;
+  if (!code.reading.compare_exchange_strong(none, Reading::kAsked)) return;
+  // What an audit saw of this very code counts before its reading.
+  bool can = code.module != 0 && !code.verdict.missed && code.name.size() <= TrustList::kMostName &&
+             code.name.find('\n') == std::string::npos;
+  if (can) {
+    MutexLock lock(mu_);
+    can = asked_ < kMost;
+    if (can && !started_) {
+      StatusOr<Thread> thread = StartThread("vramspan-read", [this] { Run(); });
+      started_ = can = thread.ok();
+      if (can) {
+        thread_ = *std::move(thread);
+      } else {
+        Log(LogLevel::kInfo, absl::StrCat("code is not read: ", thread.status().message()));
+      }
+    }
+    if (can) {
+      ++asked_;
+      wanted_.push_back(&code);
+      wake_.NotifyOne();
+    }
+  }
+  if (!can) code.reading.store(Reading::kUnproven);
+}
+
+bool CodeReading::Wait(milliseconds patience, std::vector<const KernelCode*>* wanted) {
+  MutexLock lock(mu_);
+  if (patience == milliseconds(0)) {
+    while (!ends_ && wanted_.empty()) wake_.Wait(mu_);
+  } else if (!ends_ && wanted_.empty()) {
+    wake_.WaitFor(mu_, patience);
+  }
+  wanted->swap(wanted_);
+  return !ends_;
+}
+
+void CodeReading::Run() {
+  constexpr std::array kKept = {STDERR_FILENO};
+  LeaveDescriptors(kKept);
+  milliseconds patience{0};
+  std::vector<const KernelCode*> wanted;
+  while (Wait(patience, &wanted)) {
+    Status status = CheckFolder();
+    for (const KernelCode* const code : wanted) {
+      const Status sent = status.ok() && !gave_up_ ? Send(*code) : absl::CancelledError();
+      if (!sent.ok()) code->reading.store(Reading::kUnproven);
+    }
+    StatusOr<bool> heard = status.ok() ? TakeAnswers() : status;
+    const auto now = std::chrono::steady_clock::now();
+    if (!wanted.empty() || heard.value_or(false)) {
+      heard_ = now;
+      patience = kSoon;
+    } else {
+      patience = std::min(patience * 2, kLate);
+    }
+    if (heard.ok() && now - heard_ > kPatience) {
+      heard = absl::DeadlineExceededError("nobody answers");
+    }
+    if (!heard.ok()) GiveUp(heard.status());
+    if (pending_.empty()) patience = milliseconds(0);
+    wanted.clear();
+  }
+}
+
+Status CodeReading::CheckFolder() const {
+  struct stat folder = {};
+  if (lstat(folder_.c_str(), &folder) != 0 || !S_ISDIR(folder.st_mode)) {
+    return absl::NotFoundError("the folder is gone");
+  }
+  if (folder.st_uid == geteuid() && (folder.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError("others may write there");
+}
+
+Status CodeReading::Send(const KernelCode& code) {
+  const std::shared_ptr<const void> image = images_.Find(code.module);
+  if (image == nullptr || SizeOfImage(UnwrappedImage(image.get())) == 0) {
+    return absl::NotFoundError("its image is not to be had");
+  }
+  VS_RETURN_IF_ERROR(kept_.TryToKeep(image.get(), code.module));
+  std::string lines;
+  for (const int gpu : gpus_) {
+    absl::StrAppend(&lines, "ask ", gpu, " ", absl::Hex(code.module, absl::kZeroPad16), " ",
+                    code.name, "\n");
+  }
+  VS_RETURN_IF_ERROR(AppendToFile(folder_ + "/asked", lines));
+  pending_[Key(code.module, code.name)] = {.code = &code, .gpus = gpus_};
+  return absl::OkStatus();
+}
+
+StatusOr<bool> CodeReading::TakeAnswers() {
+  if (pending_.empty()) return false;
+  VS_ASSIGN_OR_RETURN(const std::string text,
+                      ReadSmallFile(folder_ + "/answers", TrustList::kMostText));
+  const size_t before = taken_;
+  // What is still being written has no end yet.
+  for (size_t end; (end = text.find('\n', taken_)) != std::string::npos; taken_ = end + 1) {
+    Answered(std::string_view(text).substr(taken_, end - taken_));
+  }
+  return taken_ != before;
+}
+
+void CodeReading::Answered(std::string_view line) {
+  const size_t space = std::min(line.find(' '), line.size());
+  int gpu = 0;
+  if (space == line.size() || !absl::SimpleAtoi(line.substr(0, space), &gpu)) return;
+  const std::optional<ReadingOfKernel> answer = ParseReadingOfKernel(line.substr(space + 1));
+  if (!answer.has_value()) return;
+  // Other processes ask as well.
+  const auto found = pending_.find(Key(answer->module, answer->name));
+  if (found == pending_.end() || std::erase(found->second.gpus, gpu) == 0) return;
+  if (answer->proven && !found->second.gpus.empty()) return;
+  found->second.code->reading.store(answer->proven ? Reading::kProven : Reading::kUnproven);
+  pending_.erase(found);
+}
+
+void CodeReading::GiveUp(const Status& why) {
+  for (const auto& [key, pending] : pending_) pending.code->reading.store(Reading::kUnproven);
+  pending_.clear();
+  if (gave_up_) return;
+  gave_up_ = true;
+  Log(LogLevel::kInfo,
+      absl::StrCat("code is read no more: ", CleanText(folder_), ": ", CleanText(why.message())));
+}
+
+}  // namespace vramspan
