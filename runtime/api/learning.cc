@@ -28,7 +28,7 @@ StatusOr<bool> ParseLearns(std::string_view text) {
 }
 
 std::unique_ptr<Learning> MakeLearning(const RunningOn& on) {
-  StatusOr<LearnedFiles> files = LearnedFiles::OfUser();
+  StatusOr<KeyedFiles> files = KeyedFiles::OfUser(kLearnedFiles);
   // Looked up now, and not at the end, where a file system that hangs would keep the process.
   const Status usable = files.ok() ? files->Check() : files.status();
   if (!usable.ok()) {
@@ -38,7 +38,7 @@ std::unique_ptr<Learning> MakeLearning(const RunningOn& on) {
   return std::make_unique<Learning>(*std::move(files), KeyOf(OwnProgram(), on, &PathOfFile));
 }
 
-Learning::Learning(LearnedFiles files, const ProgramKey& key) : files_(std::move(files)) {
+Learning::Learning(KeyedFiles files, const ProgramKey& key) : files_(std::move(files)) {
   before_ = {.key = key.hash, .program = key.program, .device = key.device};
   Read();
   for (const LearnedKernel& k : before_.kernels) known_.try_emplace(k.id, &k);

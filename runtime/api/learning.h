@@ -34,7 +34,7 @@ class Learning final : private LeavesAtExit {
  public:
   // Begins with what the file of this program says. One that cannot be used is named on stderr, and
   // is as good as none.
-  Learning(LearnedFiles files, const ProgramKey& key);
+  Learning(KeyedFiles files, const ProgramKey& key);
   ~Learning() override;
   // From here on it is kept what the mover's launches teach. The mover outlives this.
   void Begin(Mover* mover);
@@ -57,7 +57,7 @@ class Learning final : private LeavesAtExit {
   void LeaveAtExit() override { Save(); }
 
   const OwnProcess process_ = OwnProcess::This();
-  const LearnedFiles files_;
+  const KeyedFiles files_;
   Learned before_;
   absl::flat_hash_map<KernelIdentity, const LearnedKernel*> known_;  // In before_.
   Mover* mover_ = nullptr;

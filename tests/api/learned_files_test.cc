@@ -42,7 +42,7 @@ class LearnedFilesTest : public ::testing::Test {
   }
 
   const FakeRoot root_;
-  const LearnedFiles files_{root_.path()};
+  const KeyedFiles files_{kLearnedFiles, root_.path()};
 };
 
 TEST_F(LearnedFilesTest, WhatIsWrittenIsRead) {
@@ -115,8 +115,9 @@ TEST_F(LearnedFilesTest, AFolderThatMayBeOnAnotherMachineIsNotUsed) {
   EXPECT_TRUE(files_.Check().ok());
   PutFile("text");
   EXPECT_TRUE(files_.Check().ok());
-  EXPECT_TRUE(LearnedFiles(root_.path() + "/no/such").Check().ok());
-  EXPECT_THAT(LearnedFiles("/proc/self").Check().ToString(), HasSubstr("not be on this machine"));
+  EXPECT_TRUE(KeyedFiles(kLearnedFiles, root_.path() + "/no/such").Check().ok());
+  EXPECT_THAT(KeyedFiles(kLearnedFiles, "/proc/self").Check().ToString(),
+              HasSubstr("not be on this machine"));
 }
 
 TEST_F(LearnedFilesTest, NoLinkIsFollowed) {
@@ -160,7 +161,7 @@ TEST_F(LearnedFilesTest, OfAFileThatIsTooLongNoMoreIsReadThanTellsSo) {
 }
 
 TEST_F(LearnedFilesTest, WhereNoFolderCanBeThereIsAnError) {
-  const LearnedFiles nowhere(root_.path() + "/no/such");
+  const KeyedFiles nowhere(kLearnedFiles, root_.path() + "/no/such");
   EXPECT_FALSE(nowhere.Write(kKey, "text").ok());
   EXPECT_TRUE(absl::IsNotFound(nowhere.Read(kKey).status()));
   root_.Write("/vramspan", "a file");
@@ -174,12 +175,12 @@ TEST_F(LearnedFilesTest, ThereAreNeverTooMany) {
     ASSERT_EQ(utime(name.c_str(), &times), 0);
   };
   age(path(), 1);
-  for (uint64_t key = 1; key < LearnedFiles::kMostFiles; ++key) {
+  for (uint64_t key = 1; key < kLearnedFiles.most_files; ++key) {
     ASSERT_TRUE(files_.Write(key, "text").ok());
     age(files_.PathOf(key), static_cast<time_t>(1000 + key));
   }
   // A writer that was killed, long ago and just now; and what nobody here wrote.
-  const std::string ours = LearnedFiles::NameOf(kKey);
+  const std::string ours = files_.NameOf(kKey);
   const std::string dead = ours + ".1.1.half", theirs = "a.1.1.half";
   for (const std::string& name : {dead, ours + ".1.2.half", theirs}) {
     root_.Write("/vramspan/learned/" + name, "");
@@ -189,12 +190,12 @@ TEST_F(LearnedFilesTest, ThereAreNeverTooMany) {
   ASSERT_TRUE(files_.Write(~uint64_t{0}, "newest").ok());
   EXPECT_TRUE(absl::IsNotFound(files_.Read(kKey).status()));
   const auto all = files_.List().value();
-  ASSERT_THAT(all, SizeIs(LearnedFiles::kMostFiles));
+  ASSERT_THAT(all, SizeIs(kLearnedFiles.most_files));
   EXPECT_EQ(all.front().key, ~uint64_t{0});
   EXPECT_EQ(all.front().size, 6u);
   EXPECT_EQ(all.back().key, 1u);
   EXPECT_EQ(Others(), 2u);
-  EXPECT_EQ(files_.RemoveAll().value(), LearnedFiles::kMostFiles);
+  EXPECT_EQ(files_.RemoveAll().value(), kLearnedFiles.most_files);
   EXPECT_THAT(files_.List().value(), SizeIs(0));
   EXPECT_EQ(Others(), 2u);
   age(files_.folder() + "/" + ours + ".1.2.half", 1);
@@ -204,13 +205,13 @@ TEST_F(LearnedFilesTest, ThereAreNeverTooMany) {
 }
 
 TEST_F(LearnedFilesTest, OnlyWhatIsNamedAsAHalfIsOne) {
-  const std::string ours = LearnedFiles::NameOf(kKey);
-  EXPECT_TRUE(LearnedFiles::IsHalfName(ours + ".17.9999999999999999999.half"));
+  const std::string ours = files_.NameOf(kKey);
+  EXPECT_TRUE(files_.IsHalfName(ours + ".17.9999999999999999999.half"));
   for (const std::string& name :
        {std::string(), std::string(".half"), std::string("a.learned.1.2.half"), ours + ".1.half",
         ours + ".1.x.half", ours + ".1..half", ours + ".-1.2.half", ours + ".1.2.halves",
         ours + ".1.2.3.half", ours}) {
-    EXPECT_FALSE(LearnedFiles::IsHalfName(name)) << name;
+    EXPECT_FALSE(files_.IsHalfName(name)) << name;
   }
 }
 
@@ -247,12 +248,13 @@ TEST(LearnedFilesOfUser, LieInTheCache) {
   };
   const std::optional<std::string> xdg = now("XDG_CACHE_HOME"), home = now("HOME");
   setenv("XDG_CACHE_HOME", "/cache", 1);
-  EXPECT_EQ(LearnedFiles::OfUser().value().folder(), "/cache/vramspan/learned");
+  EXPECT_EQ(KeyedFiles::OfUser(kLearnedFiles).value().folder(), "/cache/vramspan/learned");
   setenv("XDG_CACHE_HOME", "relative", 1);
   setenv("HOME", "/home/ada", 1);
-  EXPECT_EQ(LearnedFiles::OfUser().value().folder(), "/home/ada/.cache/vramspan/learned");
+  EXPECT_EQ(KeyedFiles::OfUser(kLearnedFiles).value().folder(),
+            "/home/ada/.cache/vramspan/learned");
   unsetenv("HOME");
-  EXPECT_TRUE(absl::IsNotFound(LearnedFiles::OfUser().status()));
+  EXPECT_TRUE(absl::IsNotFound(KeyedFiles::OfUser(kLearnedFiles).status()));
   unsetenv("XDG_CACHE_HOME");
   if (xdg.has_value()) setenv("XDG_CACHE_HOME", xdg->c_str(), 1);
   if (home.has_value()) setenv("HOME", home->c_str(), 1);

@@ -44,7 +44,7 @@ class LearnedCommand : public ::testing::Test {
   }
 
   const TemporaryFolder cache_;
-  const LearnedFiles files_{cache_.path()};
+  const KeyedFiles files_{kLearnedFiles, cache_.path()};
 };
 
 TEST_F(LearnedCommand, ListsProgramsAsATableAndAsJson) {

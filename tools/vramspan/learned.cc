@@ -25,10 +25,10 @@ std::string AgoText(int64_t written) {
   return ago(seconds / 86'400, "day");
 }
 
-StatusOr<LearnedFiles::Entry> FindEntry(const std::vector<LearnedFiles::Entry>& entries,
-                                        const std::string& key) {
-  std::optional<LearnedFiles::Entry> found;
-  for (const LearnedFiles::Entry& entry : entries) {
+StatusOr<KeyedFiles::Entry> FindEntry(const std::vector<KeyedFiles::Entry>& entries,
+                                      const std::string& key) {
+  std::optional<KeyedFiles::Entry> found;
+  for (const KeyedFiles::Entry& entry : entries) {
     if (!KeyText(entry.key).starts_with(key)) continue;
     if (key.empty()) return entry;
     if (found.has_value()) {
@@ -42,7 +42,7 @@ StatusOr<LearnedFiles::Entry> FindEntry(const std::vector<LearnedFiles::Entry>& 
       absl::StrCat("no key begins with '", Repeated(key), "'; `vramspan learned list` has them"));
 }
 
-StatusOr<Learned> ReadLearned(const LearnedFiles& files, uint64_t key) {
+StatusOr<Learned> ReadLearned(const KeyedFiles& files, uint64_t key) {
   VS_ASSIGN_OR_RETURN(const std::string text, files.Read(key));
   StatusOr<Learned> learned = ParseLearned(text);
   if (learned.ok()) return learned;

@@ -31,9 +31,9 @@ std::unique_ptr<Action> MakeClear();  // learned_clear.cc
 
 // The file whose key begins so; the newest one where `key` is empty. NotFound where there is none,
 // InvalidArgument where it is no beginning of one file's key alone.
-StatusOr<LearnedFiles::Entry> FindEntry(const std::vector<LearnedFiles::Entry>& entries,
-                                        const std::string& key);
-StatusOr<Learned> ReadLearned(const LearnedFiles& files, uint64_t key);
+StatusOr<KeyedFiles::Entry> FindEntry(const std::vector<KeyedFiles::Entry>& entries,
+                                      const std::string& key);
+StatusOr<Learned> ReadLearned(const KeyedFiles& files, uint64_t key);
 std::string KeyText(uint64_t key);
 std::string AgoText(int64_t written);  // As "3 hours ago".
 

@@ -31,16 +31,16 @@ class Clear final : public Action {
   }
 
   Status Run() override {
-    VS_ASSIGN_OR_RETURN(const LearnedFiles files, LearnedFiles::OfUser());
+    VS_ASSIGN_OR_RETURN(const KeyedFiles files, KeyedFiles::OfUser(kLearnedFiles));
     size_t removed = 0;
     if (keys_.empty()) {
       VS_ASSIGN_OR_RETURN(removed, files.RemoveAll());
     } else {
-      VS_ASSIGN_OR_RETURN(const std::vector<LearnedFiles::Entry> entries, files.List());
+      VS_ASSIGN_OR_RETURN(const std::vector<KeyedFiles::Entry> entries, files.List());
       std::vector<uint64_t> chosen;
       for (const std::string& key : keys_) {
         if (key.empty()) return absl::InvalidArgumentError("'' is not a key");
-        VS_ASSIGN_OR_RETURN(const LearnedFiles::Entry entry, FindEntry(entries, key));
+        VS_ASSIGN_OR_RETURN(const KeyedFiles::Entry entry, FindEntry(entries, key));
         chosen.push_back(entry.key);
       }
       for (const uint64_t key : chosen) {

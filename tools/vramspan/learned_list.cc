@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Row {
-  LearnedFiles::Entry entry;
+  KeyedFiles::Entry entry;
   StatusOr<Learned> learned;
 };
 
@@ -45,10 +45,10 @@ class List final : public Action {
   }
 
   Status Run() override {
-    VS_ASSIGN_OR_RETURN(const LearnedFiles files, LearnedFiles::OfUser());
-    VS_ASSIGN_OR_RETURN(const std::vector<LearnedFiles::Entry> entries, files.List());
+    VS_ASSIGN_OR_RETURN(const KeyedFiles files, KeyedFiles::OfUser(kLearnedFiles));
+    VS_ASSIGN_OR_RETURN(const std::vector<KeyedFiles::Entry> entries, files.List());
     std::vector<Row> rows;
-    for (const LearnedFiles::Entry& e : entries) rows.push_back({e, ReadLearned(files, e.key)});
+    for (const KeyedFiles::Entry& e : entries) rows.push_back({e, ReadLearned(files, e.key)});
     if (format_ == "json") {
       PrintJson(rows);
     } else {
@@ -64,7 +64,7 @@ class List final : public Action {
   }
 
  private:
-  static void PrintTable(const LearnedFiles& files, const std::vector<Row>& rows) {
+  static void PrintTable(const KeyedFiles& files, const std::vector<Row>& rows) {
     if (rows.empty()) {
       std::cout << "nothing is kept in " << files.folder() << "\n";
       return;

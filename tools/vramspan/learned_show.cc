@@ -57,11 +57,11 @@ class Show final : public Action {
   }
 
   Status Run() override {
-    VS_ASSIGN_OR_RETURN(const LearnedFiles files, LearnedFiles::OfUser());
-    VS_ASSIGN_OR_RETURN(const std::vector<LearnedFiles::Entry> entries, files.List());
+    VS_ASSIGN_OR_RETURN(const KeyedFiles files, KeyedFiles::OfUser(kLearnedFiles));
+    VS_ASSIGN_OR_RETURN(const std::vector<KeyedFiles::Entry> entries, files.List());
     Learned learned;
     if (!entries.empty() || !key_.empty()) {
-      VS_ASSIGN_OR_RETURN(const LearnedFiles::Entry entry, FindEntry(entries, key_));
+      VS_ASSIGN_OR_RETURN(const KeyedFiles::Entry entry, FindEntry(entries, key_));
       VS_ASSIGN_OR_RETURN(learned, ReadLearned(files, entry.key));
     } else if (format_ == "table") {
       std::cout << "nothing is kept in " << files.folder() << "\n";

@@ -1,4 +1,4 @@
-// Which learned files there are, and how they go.
+// Which files of a kind there are, and how they go.
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
@@ -13,50 +13,14 @@
 #include <memory>
 #include <utility>
 
-#include "runtime/api/learned_files.h"
 #include "runtime/base/digits.h"
+#include "runtime/base/keyed_files.h"
 
 namespace vramspan {
 namespace {
 
 // Nobody writes for so long: whoever has left it is dead.
 constexpr int64_t kHalfSeconds = 600;
-
-struct Found {
-  std::vector<LearnedFiles::Entry> files;
-  std::vector<std::string> halves;  // That are of nobody any more.
-};
-
-StatusOr<Found> Look(const OpenedFolder& folder, const std::string& path) {
-  const int opened = openat(folder.at(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (opened < 0) return UserFileFailure(path, errno);
-  const std::unique_ptr<DIR, int (*)(DIR*)> all(fdopendir(opened), &closedir);
-  if (all == nullptr) {
-    const int error = errno;
-    close(opened);
-    return UserFileFailure(path, error);
-  }
-  Found found;
-  while (const dirent* const entry = readdir(all.get())) {
-    const std::string_view name = entry->d_name;
-    uint64_t key = 0;
-    const bool learned = LearnedFiles::KeyOfName(name, &key);
-    struct stat s;
-    if ((!learned && !LearnedFiles::IsHalfName(name)) ||
-        fstatat(folder.at(), entry->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(s.st_mode)) {
-      continue;
-    }
-    if (learned) {
-      found.files.push_back({key, s.st_mtim.tv_sec, static_cast<uint64_t>(s.st_size)});
-    } else if (std::time(nullptr) - s.st_mtim.tv_sec > kHalfSeconds) {
-      found.halves.emplace_back(name);
-    }
-  }
-  std::stable_sort(found.files.begin(), found.files.end(), [](const auto& a, const auto& b) {
-    return a.written != b.written ? a.written > b.written : a.key < b.key;
-  });
-  return found;
-}
 
 // The program may have closed it, and have its number for something else.
 Status Unlink(const OpenedFolder& folder, const std::string& name, const std::string& path) {
@@ -68,48 +32,79 @@ Status Unlink(const OpenedFolder& folder, const std::string& name, const std::st
 
 }  // namespace
 
-bool LearnedFiles::KeyOfName(std::string_view name, uint64_t* key) {
-  return name.size() == 16 + kEnding.size() && name.ends_with(kEnding) &&
+bool KeyedFiles::KeyOfName(std::string_view name, uint64_t* key) const {
+  return name.size() == 16 + kind_.ending.size() && name.ends_with(kind_.ending) &&
          name.find_first_not_of("0123456789abcdef") == 16 &&
          absl::SimpleHexAtoi(name.substr(0, 16), key);
 }
 
-bool LearnedFiles::IsHalfName(std::string_view name) {
+bool KeyedFiles::IsHalfName(std::string_view name) const {
   const std::vector<std::string_view> parts = absl::StrSplit(name, '.');
   uint64_t number = 0;
-  return parts.size() == 5 && KeyOfName(name.substr(0, 16 + kEnding.size()), &number) &&
+  return parts.size() == 5 && KeyOfName(name.substr(0, 16 + kind_.ending.size()), &number) &&
          ParseDigits(parts[2], &number) && ParseDigits(parts[3], &number) &&
          name.ends_with(kHalfEnding);
 }
 
-Status LearnedFiles::Prune() const {
+StatusOr<KeyedFiles::Found> KeyedFiles::Look(const OpenedFolder& at) const {
+  const int opened = openat(at.at(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (opened < 0) return UserFileFailure(folder(), errno);
+  const std::unique_ptr<DIR, int (*)(DIR*)> all(fdopendir(opened), &closedir);
+  if (all == nullptr) {
+    const int error = errno;
+    close(opened);
+    return UserFileFailure(folder(), error);
+  }
+  Found found;
+  while (const dirent* const entry = readdir(all.get())) {
+    const std::string_view name = entry->d_name;
+    uint64_t key = 0;
+    const bool ours = KeyOfName(name, &key);
+    struct stat s;
+    if ((!ours && !IsHalfName(name)) ||
+        fstatat(at.at(), entry->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(s.st_mode)) {
+      continue;
+    }
+    if (ours) {
+      found.files.push_back({key, s.st_mtim.tv_sec, static_cast<uint64_t>(s.st_size)});
+    } else if (std::time(nullptr) - s.st_mtim.tv_sec > kHalfSeconds) {
+      found.halves.emplace_back(name);
+    }
+  }
+  std::stable_sort(found.files.begin(), found.files.end(), [](const auto& a, const auto& b) {
+    return a.written != b.written ? a.written > b.written : a.key < b.key;
+  });
+  return found;
+}
+
+Status KeyedFiles::Prune() const {
   VS_ASSIGN_OR_RETURN(const OpenedFolder folder, Open());
-  VS_ASSIGN_OR_RETURN(const Found found, Look(folder, this->folder()));
+  VS_ASSIGN_OR_RETURN(const Found found, Look(folder));
   // What does not go now goes another time.
   for (const std::string& half : found.halves) {
     static_cast<void>(Unlink(folder, half, this->folder() + "/" + half));
   }
-  for (size_t i = kMostFiles; i < found.files.size(); ++i) {
+  for (size_t i = kind_.most_files; i < found.files.size(); ++i) {
     const uint64_t key = found.files[i].key;
     static_cast<void>(Unlink(folder, NameOf(key), PathOf(key)));
   }
   return absl::OkStatus();
 }
 
-StatusOr<std::vector<LearnedFiles::Entry>> LearnedFiles::List() const {
+StatusOr<std::vector<KeyedFiles::Entry>> KeyedFiles::List() const {
   const StatusOr<OpenedFolder> folder = Open();
   if (absl::IsNotFound(folder.status())) return std::vector<Entry>();
   VS_RETURN_IF_ERROR(folder.status());
-  VS_ASSIGN_OR_RETURN(Found found, Look(*folder, this->folder()));
+  VS_ASSIGN_OR_RETURN(Found found, Look(*folder));
   return std::move(found.files);
 }
 
-Status LearnedFiles::Remove(uint64_t key) const {
+Status KeyedFiles::Remove(uint64_t key) const {
   VS_ASSIGN_OR_RETURN(const OpenedFolder folder, Open());
   return Unlink(folder, NameOf(key), PathOf(key));
 }
 
-StatusOr<size_t> LearnedFiles::RemoveAll() const {
+StatusOr<size_t> KeyedFiles::RemoveAll() const {
   VS_ASSIGN_OR_RETURN(const std::vector<Entry> files, List());
   Status all;
   for (const Entry& entry : files) {

@@ -1,4 +1,4 @@
-#include "runtime/api/learned_files.h"
+#include "runtime/base/keyed_files.h"
 
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
@@ -12,12 +12,11 @@
 
 #include "runtime/base/own_descriptor.h"
 #include "runtime/base/quiet_write.h"
-#include "runtime/placement/learned_kernels.h"
 
 namespace vramspan {
 namespace {
 
-constexpr std::chrono::milliseconds kLearnedPatience{100};
+constexpr std::chrono::milliseconds kPatience{100};
 constexpr int kTries = 3;
 
 // No two writers have the same, and what a killed one left is in nobody's way: numbers of processes
@@ -27,7 +26,7 @@ std::string HalfName(const std::string& name) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
   return absl::StrCat(name, ".", getpid(), ".", static_cast<uint64_t>(nanoseconds) + ++serial,
-                      LearnedFiles::kHalfEnding);
+                      KeyedFiles::kHalfEnding);
 }
 
 bool Exists(int folder, const char* name) {
@@ -35,8 +34,8 @@ bool Exists(int folder, const char* name) {
   return fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-StatusOr<std::string> ReadAll(int descriptor, const std::string& path) {
-  std::string text(kMostLearnedText + 1, '\0');
+StatusOr<std::string> ReadAll(int descriptor, const std::string& path, size_t most) {
+  std::string text(most + 1, '\0');
   size_t have = 0;
   while (have < text.size()) {
     const ssize_t got = read(descriptor, text.data() + have, text.size() - have);
@@ -51,34 +50,34 @@ StatusOr<std::string> ReadAll(int descriptor, const std::string& path) {
 
 }  // namespace
 
-std::string LearnedFiles::NameOf(uint64_t key) {
-  return absl::StrCat(absl::Hex(key, absl::kZeroPad16), kEnding);
+std::string KeyedFiles::NameOf(uint64_t key) const {
+  return absl::StrCat(absl::Hex(key, absl::kZeroPad16), kind_.ending);
 }
 
-StatusOr<OpenedFolder> LearnedFiles::Open() const {
+StatusOr<OpenedFolder> KeyedFiles::Open() const {
   if (!Exists(AT_FDCWD, folder().c_str())) {
     return absl::NotFoundError(absl::StrCat("there is no ", folder()));
   }
   return OpenUserFolder(Place());
 }
 
-StatusOr<LearnedFiles> LearnedFiles::OfUser() {
+StatusOr<KeyedFiles> KeyedFiles::OfUser(const Kind& kind) {
   // Another user's variable is in the environment of programs that changed their user.
   const char* const xdg = secure_getenv("XDG_CACHE_HOME");
-  if (xdg != nullptr && xdg[0] == '/') return LearnedFiles(xdg);
+  if (xdg != nullptr && xdg[0] == '/') return KeyedFiles(kind, xdg);
   const char* const home = secure_getenv("HOME");
-  if (home != nullptr && home[0] == '/') return LearnedFiles(absl::StrCat(home, "/.cache"));
+  if (home != nullptr && home[0] == '/') return KeyedFiles(kind, absl::StrCat(home, "/.cache"));
   return absl::NotFoundError("neither XDG_CACHE_HOME nor HOME is set to an absolute path");
 }
 
-Status LearnedFiles::Check() const {
+Status KeyedFiles::Check() const {
   for (const std::string& path : {folder(), Place().parent, cache_}) {
     if (Exists(AT_FDCWD, path.c_str())) return CheckOnThisMachine(path);
   }
   return absl::OkStatus();
 }
 
-StatusOr<OpenedFolder> LearnedFiles::Make() const {
+StatusOr<OpenedFolder> KeyedFiles::Make() const {
   // What the system makes for a new user has none yet. Where it cannot be made, the next says so.
   if (const size_t slash = cache_.rfind('/'); slash != 0 && !Exists(AT_FDCWD, cache_.c_str())) {
     static_cast<void>(MakeUserFolder({cache_.substr(0, slash), cache_.substr(slash + 1)}));
@@ -91,14 +90,14 @@ StatusOr<OpenedFolder> LearnedFiles::Make() const {
   return MakeUserFolder(Place());
 }
 
-StatusOr<std::string> LearnedFiles::Read(uint64_t key) const {
+StatusOr<std::string> KeyedFiles::Read(uint64_t key) const {
   StatusOr<std::string> text = ReadOnce(key);
   // One that is renamed over just now has no name any more, and another has.
   for (int i = 1; i < kTries && absl::IsNotFound(text.status()); ++i) text = ReadOnce(key);
   return text;
 }
 
-StatusOr<std::string> LearnedFiles::ReadOnce(uint64_t key) const {
+StatusOr<std::string> KeyedFiles::ReadOnce(uint64_t key) const {
   const std::string name = NameOf(key);
   OwnDescriptor file;
   {
@@ -110,10 +109,10 @@ StatusOr<std::string> LearnedFiles::ReadOnce(uint64_t key) const {
     file.Adopt(opened);
   }
   VS_ASSIGN_OR_RETURN(const int now, file.Get());
-  return ReadAll(now, PathOf(key));
+  return ReadAll(now, PathOf(key), kind_.most_text);
 }
 
-Status LearnedFiles::Write(uint64_t key, std::string_view text) const {
+Status KeyedFiles::Write(uint64_t key, std::string_view text) const {
   const std::string name = NameOf(key), path = PathOf(key);
   VS_ASSIGN_OR_RETURN(const OpenedFolder folder, Make());
   std::string half;
@@ -131,7 +130,7 @@ Status LearnedFiles::Write(uint64_t key, std::string_view text) const {
   if (now.ok()) {
     // Whatever the program's mask says.
     static_cast<void>(fchmod(*now, 0600));
-    error = WriteQuietly(*now, {text}, kLearnedPatience);
+    error = WriteQuietly(*now, {text}, kPatience);
   }
   if (error == 0 && !folder.held()) return UserFileFailure(path, EBADF);
   if (error == 0 && renameat(folder.at(), half.c_str(), folder.at(), name.c_str()) != 0) {
