@@ -20,8 +20,7 @@
 namespace vramspan::prove {
 namespace {
 
-// No program that does its work comes near to these.
-constexpr rlim_t kMostSeconds = 12 * 3600;
+// No program that does its work comes near to this.
 constexpr rlim_t kMostOutput = rlim_t{16} << 30;
 constexpr size_t kMostSaid = 200;
 constexpr int kAboveThose = 10;
@@ -80,7 +79,8 @@ class NamelessFile {
   std::string why_;
 };
 
-int Spawn(const std::vector<std::string>& program, int input, int out, int err, pid_t* child) {
+int Spawn(const std::vector<std::string>& program, int input, int out, int err,
+          std::chrono::seconds most_work, pid_t* child) {
   std::vector<char*> argv;
   for (const std::string& word : program) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
@@ -93,7 +93,8 @@ int Spawn(const std::vector<std::string>& program, int input, int out, int err, 
   const int error = posix_spawnp(child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return error;
-  const rlimit seconds = {kMostSeconds, kMostSeconds}, bytes = {kMostOutput, kMostOutput};
+  const auto most = static_cast<rlim_t>(most_work.count());
+  const rlimit seconds = {most, most}, bytes = {kMostOutput, kMostOutput};
   prlimit(*child, RLIMIT_CPU, &seconds, nullptr);
   prlimit(*child, RLIMIT_FSIZE, &bytes, nullptr);
   return 0;
@@ -101,12 +102,13 @@ int Spawn(const std::vector<std::string>& program, int input, int out, int err, 
 
 }  // namespace
 
-StatusOr<MappedFile> OutputOf(const std::vector<std::string>& program, std::string_view input) {
+StatusOr<MappedFile> OutputOf(const std::vector<std::string>& program, std::string_view input,
+                              std::chrono::seconds most_work) {
   const NamelessFile in, out, err;
   for (const NamelessFile* file : {&in, &out, &err}) VS_RETURN_IF_ERROR(file->status());
   VS_RETURN_IF_ERROR(in.Write(input));
   pid_t child = 0;
-  const int error = Spawn(program, in.fd(), out.fd(), err.fd(), &child);
+  const int error = Spawn(program, in.fd(), out.fd(), err.fd(), most_work, &child);
   if (error != 0) {
     const std::string why = absl::StrCat("cannot run ", program[0], ": ", std::strerror(error));
     return error == ENOENT ? absl::NotFoundError(why) : absl::FailedPreconditionError(why);

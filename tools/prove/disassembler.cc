@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "runtime/base/clean_text.h"
-#include "tools/prove/child.h"
 
 namespace vramspan::prove {
 namespace {
@@ -78,11 +77,12 @@ StatusOr<Disassembler> Disassembler::Find(const std::string& named) {
   }
   return absl::NotFoundError(
       "there is no nvdisasm in PATH, in CUDA_HOME or /usr/local/cuda, nor in a package of "
-      "python3; install NVIDIA's cuda-nvdisasm, or name the file by --nvdisasm");
+      "python3; install NVIDIA's cuda-nvdisasm");
 }
 
-StatusOr<MappedFile> Disassembler::Run(std::string_view cubin) const {
-  return OutputOf({path_, kInput}, cubin);
+StatusOr<MappedFile> Disassembler::Run(std::string_view cubin,
+                                       std::chrono::seconds most_work) const {
+  return OutputOf({path_, kInput}, cubin, most_work);
 }
 
 }  // namespace vramspan::prove

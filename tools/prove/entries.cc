@@ -24,6 +24,7 @@ StatusOr<Entry> ReadCubin(std::string_view bytes) {
   return Entry{.kind = Entry::Kind::kElf,
                .number = FatEntry::kElf,
                .gpu = absl::StrCat("sm_", sm),
+               .sm = sm,
                .packed = bytes,
                .size = bytes.size()};
 }
@@ -31,6 +32,7 @@ StatusOr<Entry> ReadCubin(std::string_view bytes) {
 StatusOr<Entry> Read(const FatEntry& from, std::string_view code) {
   Entry entry;
   entry.number = from.kind;
+  entry.sm = from.sm;
   entry.kind = from.kind == FatEntry::kPtx   ? Entry::Kind::kPtx
                : from.kind == FatEntry::kElf ? Entry::Kind::kElf
                                              : Entry::Kind::kOther;

@@ -20,7 +20,8 @@ struct Entry {
 
   Kind kind = Kind::kOther;
   uint32_t number = 0;  // Of the kind.
-  std::string gpu;      // "sm_90a".
+  std::string gpu;      // "sm_90a",
+  uint32_t sm = 0;      // and the number in it.
   Packing packing = Packing::kNone;
   std::string_view packed;
   uint64_t size = 0;  // Unpacked.

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tools/prove/fat_format.h"
+#include "tools/prove/cubin_sections.h"
 #include "tools/prove/field.h"
 
 namespace vramspan::prove {
@@ -15,15 +15,6 @@ namespace {
 constexpr unsigned char kKernel = 0x10;  // Of st_other, in cubins.
 
 Status Wrong(std::string_view why) { return absl::DataLossError(why); }
-
-StatusOr<Elf64_Shdr> Section(std::string_view cubin, const Elf64_Ehdr& header, uint32_t number) {
-  Elf64_Shdr section;
-  if (number >= header.e_shnum || header.e_shoff > cubin.size() ||
-      !ReadField(cubin, header.e_shoff + uint64_t{number} * sizeof(section), &section)) {
-    return Wrong("a cubin's sections are not there");
-  }
-  return section;
-}
 
 // Names of kernels in a table of symbols.
 Status AddKernels(std::string_view symbols, std::string_view texts,
@@ -50,16 +41,12 @@ Status AddKernels(std::string_view symbols, std::string_view texts,
 }  // namespace
 
 StatusOr<std::vector<std::string>> KernelsOfCubin(std::string_view cubin) {
-  Elf64_Ehdr header;
-  if (!cubin.starts_with(kElfBegin) || !ReadField(cubin, 0, &header) ||
-      header.e_machine != kCudaMachine || header.e_shentsize != sizeof(Elf64_Shdr)) {
-    return Wrong("it is no cubin");
-  }
+  VS_ASSIGN_OR_RETURN(const Elf64_Ehdr header, CubinHeader(cubin));
   std::vector<std::string> kernels;
   for (uint32_t i = 0; i < header.e_shnum; ++i) {
-    VS_ASSIGN_OR_RETURN(const Elf64_Shdr table, Section(cubin, header, i));
+    VS_ASSIGN_OR_RETURN(const Elf64_Shdr table, CubinSection(cubin, header, i));
     if (table.sh_type != SHT_SYMTAB) continue;
-    VS_ASSIGN_OR_RETURN(const Elf64_Shdr names, Section(cubin, header, table.sh_link));
+    VS_ASSIGN_OR_RETURN(const Elf64_Shdr names, CubinSection(cubin, header, table.sh_link));
     const std::string_view symbols = Part(cubin, table.sh_offset, table.sh_size);
     const std::string_view texts = Part(cubin, names.sh_offset, names.sh_size);
     if (symbols.empty() || texts.empty()) return Wrong("a cubin's symbols are not there");

@@ -1,7 +1,6 @@
 #include "tools/prove/prover.h"
 
 #include <absl/container/flat_hash_set.h>
-#include <absl/strings/str_cat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,9 +10,9 @@
 
 #include "runtime/base/mutex.h"
 #include "tools/prove/entries.h"
+#include "tools/prove/image_reading.h"
 #include "tools/prove/image_state.h"
 #include "tools/prove/images.h"
-#include "tools/prove/kernel_names.h"
 #include "tools/prove/mapped_file.h"
 
 namespace vramspan::prove {
@@ -69,20 +68,12 @@ class Proving {
   void AddImage(const Image& image) VS_REQUIRES(mu_) {
     const size_t number = images_.size();
     images_.emplace_back(image.module);
-    StatusOr<std::vector<Entry>> entries = ReadEntries(image);
-    if (image.module == 0) {
-      images_.back().Fail("the runtime knows no image that is so large");
-    } else if (!entries.ok()) {
+    StatusOr<std::vector<Entry>> entries = EntriesToRead(image);
+    if (!entries.ok()) {
       images_.back().Fail(entries.status().message());
-    } else {
-      for (const Entry& entry : *entries) {
-        if (entry.kind == Entry::Kind::kOther) {
-          images_.back().Fail("it holds code that is no machine code, and no PTX");
-          return;
-        }
-      }
-      for (Entry& entry : *entries) tasks_.push_back({std::move(entry), number});
+      return;
     }
+    for (Entry& entry : *entries) tasks_.push_back({std::move(entry), number});
   }
 
   void Work() {
@@ -94,31 +85,9 @@ class Proving {
   }
 
   void Read(const Task& task) VS_EXCLUDES(mu_) {
-    const StatusOr<Code> code = Unpack(task.entry);
-    StatusOr<std::vector<std::string>> kernels = absl::CancelledError();
-    StatusOr<std::vector<KernelReading>> readings = absl::CancelledError();
-    const bool ptx = task.entry.kind == Entry::Kind::kPtx;
-    bool linked = true;
-    if (!code.ok()) {
-      kernels = code.status();
-    } else {
-      kernels = ptx ? KernelsOfPtx(code->bytes) : KernelsOfCubin(code->bytes);
-      linked = !ptx && kernels.ok() && !IsRelocatable(code->bytes);
-      if (linked && !kernels->empty()) readings = reader_.read(code->bytes);
-    }
+    const EntryReading reading = EntryReading::Of(task.entry, reader_.read);
     MutexLock lock(mu_);
-    ImageState& image = images_[task.image];
-    if (!kernels.ok()) {
-      image.Fail(absl::StrCat(task.entry.gpu, ": ", kernels.status().message()));
-    } else if (ptx) {
-      image.AddPtx(*kernels);
-    } else if (!linked) {
-      image.AddUnread(task.entry.gpu, *kernels, "it is still to be linked, into another image");
-    } else if (readings.ok()) {
-      image.AddRead(task.entry.gpu, *kernels, *readings);
-    } else {
-      image.AddUnread(task.entry.gpu, *kernels, readings.status().message());
-    }
+    reading.AddTo(&images_[task.image]);
   }
 
   const Reader& reader_;

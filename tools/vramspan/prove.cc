@@ -116,6 +116,10 @@ class ProveCommand final : public Command {
       trust = *std::move(made);
     }
     const StatusOr<prove::Disassembler> nvdisasm = prove::Disassembler::Find(nvdisasm_);
+    if (!nvdisasm.ok() && nvdisasm_.empty()) {
+      return Failed(absl::NotFoundError(
+          absl::StrCat(nvdisasm.status().message(), ", or name the file by --nvdisasm")));
+    }
     if (!nvdisasm.ok()) return Failed(nvdisasm.status());
     std::unique_ptr<prove::LoadedImages> loaded;
     if (runs_) {
