@@ -22,6 +22,8 @@ class Command {
   virtual ~Command() = default;
   virtual std::string name() const = 0;
   virtual std::string summary() const = 0;  // One line of the help.
+  // A process of ours is started so, and no user types it: neither the help nor completion name it.
+  virtual bool hidden() const { return false; }
   // Adds the options, and a footer with an example.
   virtual void Define(CommandOptions& options) = 0;
   // What no option can be told: sees the words behind the command's name before they are parsed,

@@ -73,7 +73,8 @@ CommandTable CommandOf(const CLI::App& app) {
     }
   }
   for (const CLI::App* action : app.get_subcommands([](const CLI::App*) { return true; })) {
-    table.actions.push_back(CommandOf(*action));
+    // One in no group is shown nowhere.
+    if (!action->get_group().empty()) table.actions.push_back(CommandOf(*action));
   }
   return table;
 }

@@ -103,6 +103,7 @@ int main(int argc, char** argv) {
     CLI::App* sub = app.add_subcommand(command->name(), command->summary());
     vramspan::CommandOptions options(sub);
     command->Define(options);
+    if (command->hidden()) sub->group("");
     commands[sub] = command;
   }
   // CLI11 would only say that a command is required.
@@ -117,7 +118,9 @@ int main(int argc, char** argv) {
   }
   if (!words.empty() && !words.front().starts_with('-') && !IsCommand(words.front())) {
     std::vector<std::string> names;
-    for (const vramspan::Command* command : vramspan::Commands()) names.push_back(command->name());
+    for (const vramspan::Command* command : vramspan::Commands()) {
+      if (!command->hidden()) names.push_back(command->name());
+    }
     vramspan::SayError("vramspan", NoSuchCommand(words.front(), names));
     return vramspan::kExitUsage;
   }

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -18,7 +20,9 @@
 
 #include "tools/vramspan/command.h"
 #include "tools/vramspan/option_words.h"
+#include "tools/vramspan/own_folder.h"
 #include "tools/vramspan/program_file.h"
+#include "tools/vramspan/reader_start.h"
 #include "tools/vramspan/run_plan.h"
 #include "tools/vramspan/run_start.h"
 #include "tools/vramspan/top_records.h"
@@ -121,6 +125,11 @@ class RunCommand final : public Command {
                 "between them")
         .Shown("FILE[:FILE...]");
     options
+        .Option("--read", options_.read,
+                "Whether code that nobody knows is read while the program runs, by NVIDIA's "
+                "nvdisasm if it is found: on or off (default: on)")
+        .Shown("on|off");
+    options
         .Option("--learned", options_.learned,
                 "Whether the run begins with what earlier runs of the program have learned of its "
                 "kernels, and adds to it at its end: on or off (default: off)")
@@ -216,7 +225,14 @@ class RunCommand final : public Command {
     const StatusOr<run::Plan> plan =
         run::PlanFor("vramspan run", command_.front(), options_, run::AsksForMore(options_));
     if (!plan.ok()) return Refuse(plan.status());
-    for (const auto& [variable, value] : *plan) {
+    std::map<std::string, std::string> variables = *plan;
+    // It has this process's variables, and not those of the program.
+    const std::unique_ptr<OwnFolder> reader = StartReader(*plan);
+    unsetenv(run::kReaderVariable);  // Of a program that runs this one.
+    if (reader != nullptr) {
+      variables[run::kReaderVariable] = std::filesystem::absolute(reader->path()).string();
+    }
+    for (const auto& [variable, value] : variables) {
       if (setenv(variable.c_str(), value.c_str(), 1) != 0) {
         return Refuse(absl::InternalError(variable + ": " + std::strerror(errno)));
       }
@@ -253,6 +269,13 @@ class RunCommand final : public Command {
       if (takes_value.value_or(false) && words[at] != "--stats") ++at;
     }
     return std::min(at, words.size());
+  }
+
+  // Null: it would change nothing, or it cannot be.
+  std::unique_ptr<OwnFolder> StartReader(const run::Plan& plan) const {
+    const auto variable = [](const char* name) -> const char* { return std::getenv(name); };
+    if (!run::ReadingMatters(plan, variable) || !run::FindProgram(command_.front())) return nullptr;
+    return run::StartReader();
   }
 
   static int Refuse(const Status& status) {

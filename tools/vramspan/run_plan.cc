@@ -21,6 +21,7 @@
 #include "runtime/placement/policy.h"
 #include "runtime/space/chunk.h"
 #include "tools/replay/profile.h"
+#include "tools/vramspan/reader_start.h"
 
 namespace vramspan::run {
 namespace {
@@ -73,6 +74,12 @@ Status CheckReport(const std::string& text) {
       "'", Repeated(text), "' is not a way to report memory; use device, budget or total"));
 }
 
+Status CheckRead(const std::string& text) {
+  if (ParseYesNo(text).has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", Repeated(text), "' is neither on nor off; use on or off"));
+}
+
 // A budget of a whole that is known, or of one that is not, which only percentages can exceed.
 StatusOr<Bytes> CheckBudget(const std::string& text, std::optional<Bytes> whole,
                             std::string_view whose) {
@@ -111,6 +118,7 @@ class Planner {
               [](const std::string& text) { return ParseGraphLaunch(text).status(); }));
     VS_RETURN_IF_ERROR(Check(options_.learned, "--learned", kLearnedVariable,
                              [](const std::string& text) { return ParseLearns(text).status(); }));
+    VS_RETURN_IF_ERROR(Check(options_.read, "--read", kReadVariable, &CheckRead));
     VS_RETURN_IF_ERROR(Check(options_.report, "--report", "VRAMSPAN_REPORT", &CheckReport));
     VS_RETURN_IF_ERROR(
         Check(options_.broker, "--broker", lease::kBrokerVariable,
@@ -334,8 +342,8 @@ bool AsksForMore(const Options& options) {
   for (const std::optional<std::string>* const option :
        {&options.device_memory, &options.host_memory, &options.chunk, &options.policy,
         &options.tracer, &options.overlap, &options.graphs, &options.report, &options.broker,
-        &options.stats, &options.learned, &options.trust, &options.record_times, &options.profile,
-        &options.record, &options.record_events}) {
+        &options.stats, &options.learned, &options.read, &options.trust, &options.record_times,
+        &options.profile, &options.record, &options.record_events}) {
     if (option->has_value()) return true;
   }
   return options.simulate || options.lifetimes;

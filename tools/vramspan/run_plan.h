@@ -15,7 +15,7 @@ namespace vramspan::run {
 // None: not given on the command line, so that the variable of the same name counts.
 struct Options {
   std::optional<std::string> device_memory, host_memory, chunk, policy, tracer, overlap, graphs,
-      learned, report, broker,
+      learned, read, report, broker,
       stats,  // "-" or an absolute path.
       trust,  // Absolute paths with colons between them, beside what the variable names.
       record_times;

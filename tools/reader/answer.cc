@@ -1,0 +1,91 @@
+#include "tools/reader/answer.h"
+
+#include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "tools/reader/desk.h"
+#include "tools/reader/exchange.h"
+#include "tools/reader/kept_readings.h"
+#include "tools/reader/program_end.h"
+
+namespace vramspan::reader {
+namespace {
+
+// To be polled: something has happened to the folder, or was asked.
+StatusOr<int> Watch(const std::string& folder) {
+  const int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  if (fd >= 0 &&
+      inotify_add_watch(fd, absl::StrCat(folder, "/", kAsked).c_str(), IN_MODIFY | IN_ATTRIB) >=
+          0 &&
+      inotify_add_watch(fd, folder.c_str(), IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR) >= 0) {
+    return fd;
+  }
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  return absl::UnavailableError(absl::StrCat("inotify: ", std::strerror(error)));
+}
+
+void Drain(int fd) {
+  std::array<char, 4096> events;
+  while (read(fd, events.data(), events.size()) > 0) {
+  }
+}
+
+// Those that can be used: a file system that hangs would keep this process for good.
+std::optional<KeyedFiles> FilesToUse() {
+  StatusOr<KeyedFiles> files = KeyedFiles::OfUser(kReadFiles);
+  if (!files.ok() || !files->Check().ok()) return std::nullopt;
+  return *std::move(files);
+}
+
+// Whatever is being read ends, too: a disassembler may work for minutes, and has children if it is
+// a script. All of them are in this process's group.
+[[noreturn]] void End(const Exchange& exchange, KeptReadings* kept) {
+  if (kept != nullptr) kept->Stop();
+  RemoveExchange(exchange.folder());
+  if (getpgrp() == getpid()) kill(0, SIGKILL);
+  _exit(0);
+}
+
+}  // namespace
+
+Status AnswerReadings(const std::string& folder, pid_t program, std::optional<uint64_t> start) {
+  VS_ASSIGN_OR_RETURN(const std::unique_ptr<Exchange> exchange, Exchange::Open(folder));
+  const ProgramEnd end(program, start);
+  const StatusOr<int> watched = Watch(folder);
+  // A leader of a group already is one of its own.
+  static_cast<void>(setpgid(0, 0));
+  std::unique_ptr<KeptReadings> kept;
+  std::unique_ptr<Desk> desk;
+  AskLines lines;
+  std::vector<Ask> asks;
+  // Without a watch, as where the user has too many, it looks. So it does for the program's end.
+  const bool looks = !watched.ok() || end.fd() < 0;
+  for (;;) {
+    if (end.Ended() || exchange->Gone()) End(*exchange, kept.get());
+    asks.clear();
+    if (!exchange->TakeAsked(&lines, &asks).ok()) End(*exchange, kept.get());
+    if (!asks.empty() && desk == nullptr) {
+      kept = std::make_unique<KeptReadings>(FilesToUse(), OwnRules());
+      desk = std::make_unique<Desk>(*exchange, *kept);
+      std::thread([&desk] { desk->Work(); }).detach();
+    }
+    if (!asks.empty()) desk->Take(asks);
+    pollfd fds[] = {{watched.ok() ? *watched : -1, POLLIN, 0}, {end.fd(), POLLIN, 0}};
+    poll(fds, 2, looks ? static_cast<int>(ProgramEnd::kLooks.count()) : -1);
+    if (watched.ok()) Drain(*watched);
+  }
+}
+
+}  // namespace vramspan::reader

@@ -1,0 +1,134 @@
+#include "tools/reader/desk.h"
+
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "runtime/observe/image_hash.h"
+#include "runtime/observe/readings.h"
+#include "tools/prove/code.h"
+#include "tools/prove/cubin_part.h"
+#include "tools/prove/fat_format.h"
+#include "tools/prove/image_reading.h"
+
+namespace vramspan::reader {
+namespace {
+
+// Of one run of nvdisasm. A program waits for no answer, but others want the processor.
+constexpr std::chrono::seconds kMostWork{300};
+
+std::string AnswerLine(uint64_t module, const std::string& name, bool read) {
+  return read ? ReadLine(module, name) : UnreadLine(module, name);
+}
+
+}  // namespace
+
+void Desk::Take(const std::vector<Ask>& asks) {
+  std::string answers;
+  for (const Ask& ask : asks) {
+    const std::optional<bool> known = kept_.Of(ask.code, ask.name);
+    MutexLock lock(mu_);
+    if (known.has_value()) {
+      answers += AnswerLine(ask.code.module, ask.name, *known);
+      continue;
+    }
+    if (const auto failed = failed_.find(ask.code);
+        failed != failed_.end() && failed->second.contains(ask.name)) {
+      answers += AnswerLine(ask.code.module, ask.name, false);
+      continue;
+    }
+    Waiting& waiting = waiting_[ask.code];
+    if (waiting.empty()) turns_.push_back(ask.code);
+    ++waiting[ask.name];
+  }
+  // A full disk: who asked gets no answer, and trusts no more than before.
+  static_cast<void>(exchange_.Answer(answers));
+  more_.NotifyOne();
+}
+
+void Desk::Work() {
+  for (;;) {
+    AskedCode code;
+    std::set<std::string> names;
+    {
+      MutexLock lock(mu_);
+      while (turns_.empty()) more_.Wait(mu_);
+      code = turns_.front();
+      for (const auto& [name, count] : waiting_[code]) names.insert(name);
+    }
+    Read read;
+    try {
+      read = ReadCode(code, names);
+    } catch (const std::exception&) {
+      // Memory ran out. Those that wait get their answer all the same.
+      for (const std::string& name : names) read.kernels[name] = false;
+      read.certain = false;
+    }
+    std::string answers;
+    {
+      MutexLock lock(mu_);
+      Waiting& waiting = waiting_[code];
+      for (const auto& [name, proven] : read.kernels) {
+        for (size_t i = 0; i < waiting[name]; ++i) answers += AnswerLine(code.module, name, proven);
+        waiting.erase(name);
+        if (!proven && read.lasting && !read.certain) failed_[code].insert(name);
+      }
+      turns_.pop_front();
+      // Others were asked of it meanwhile.
+      if (waiting.empty()) {
+        waiting_.erase(code);
+      } else {
+        turns_.push_back(code);
+      }
+    }
+    static_cast<void>(exchange_.Answer(answers));
+  }
+}
+
+Desk::Read Desk::ReadCode(const AskedCode& code, const std::set<std::string>& names) {
+  Read read;
+  for (const std::string& name : names) read.kernels[name] = false;
+  const StatusOr<prove::MappedFile> file = exchange_.Image(code.module);
+  const std::optional<prove::Image> image =
+      file.ok() ? ImageIn(file->bytes(), code.module) : std::nullopt;
+  if (!image.has_value()) {
+    read.certain = read.lasting = false;
+    return read;
+  }
+  if (!nvdisasm_.has_value()) nvdisasm_ = prove::Disassembler::Find("");
+  const auto disassemble =
+      [&](std::string_view cubin,
+          const std::set<std::string>& kernels) -> StatusOr<std::vector<prove::KernelReading>> {
+    VS_RETURN_IF_ERROR(nvdisasm_->status());
+    VS_ASSIGN_OR_RETURN(const std::string part, prove::CubinPart(cubin, kernels));
+    VS_ASSIGN_OR_RETURN(const prove::MappedFile text, (*nvdisasm_)->Run(part, kMostWork));
+    return prove::ReadKernels(text.bytes());
+  };
+  const auto told = [&](std::string_view cubin, const std::set<std::string>& kernels) {
+    auto readings = disassemble(cubin, kernels);
+    if (!readings.ok()) read.certain = false;
+    return readings;
+  };
+  ReadKernels certain;
+  for (const auto& [name, verdict] : prove::ProveKernels(*image, code.gpu, names, told)) {
+    read.kernels[name] = verdict.proven;
+    if (verdict.proven || read.certain) certain[name] = verdict.proven;
+  }
+  if (!certain.empty()) kept_.Add(code, certain);
+  return read;
+}
+
+std::optional<prove::Image> Desk::ImageIn(std::string_view file, uint64_t module) {
+  const std::vector<prove::Image> images = prove::FindImages(file);
+  if (images.empty()) return std::nullopt;
+  const prove::Image& first = images.front();
+  if (first.bytes.data() == file.data()) {
+    return first.module == module ? std::optional(first) : std::nullopt;
+  }
+  // A library of the host's, as the simulated driver takes and no other does.
+  const bool host = images.size() == 1 && file.starts_with(prove::kElfBegin) &&
+                    HashOfImage(file.data()) == module;
+  return host ? std::optional(first) : std::nullopt;
+}
+
+}  // namespace vramspan::reader
