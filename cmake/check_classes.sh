@@ -14,7 +14,7 @@ if [[ ${1:-} == --all ]]; then
 fi
 cd "${1:-$(dirname "$0")/..}"
 
-find $(ls -d runtime tools/broker tools/prove tools/replay 2>/dev/null) \( -name '*.h' -o -name '*.cc' \) | sort | xargs awk -v all=$all \
+find $(ls -d runtime tools/broker tools/prove tools/reader tools/replay 2>/dev/null) \( -name '*.h' -o -name '*.cc' \) | sort | xargs awk -v all=$all \
   -v most_members=$most_members -v most_functions=$most_functions '
   # Without comments, literals, annotations, attributes and preprocessor lines.
   function clean(line) {

@@ -45,7 +45,7 @@ fi
 
 # `file:line:included path` of every include, whatever the spaces in it.
 folders=(runtime)
-for folder in include cupti_tracer tools/broker tools/prove tools/replay tools/simcuda; do
+for folder in include cupti_tracer tools/broker tools/prove tools/reader tools/replay tools/simcuda; do
   [[ -d $folder ]] && folders+=("$folder")
 done
 grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.cu' --include='*.inc' \
@@ -60,7 +60,7 @@ grep -rnE --include='*.h' --include='*.hpp' --include='*.cc' --include='*.cu' --
       barred["observe", "space"] = barred["observe", "placement"] = 1
       allowed["tools/broker"] = " base lease "
       allowed["cupti_tracer"] = " base observe "
-      allowed["tools/prove"] = " base observe "
+      allowed["tools/prove"] = allowed["tools/reader"] = " base observe "
       allowed["tools/replay"] = " base lease space placement scheduler trace "
       allowed["tools/simcuda"] = " "
     }

@@ -35,7 +35,6 @@ StatusOr<PartSections> AllSections(std::string_view cubin, const Elf64_Ehdr& hea
     const Elf64_Shdr& names = sections.all[header.e_shstrndx];
     sections.names = Part(cubin, names.sh_offset, names.sh_size);
   }
-  if (sections.names.empty()) return absl::DataLossError("a cubin's sections have no names");
   return sections;
 }
 
@@ -61,6 +60,8 @@ std::vector<bool> LeftOut(const PartSections& sections, const std::vector<std::s
       const Elf64_Shdr& section = sections.all[i];
       const bool belongs = (section.sh_flags & SHF_INFO_LINK) != 0 || section.sh_type == SHT_RELA ||
                            section.sh_type == SHT_REL;
+      // Functions stay, whatever else is said of them.
+      if (sections.NameOf(section).starts_with(".text.")) continue;
       if (belongs && section.sh_info < out.size() && before[section.sh_info]) out[i] = true;
     }
   }

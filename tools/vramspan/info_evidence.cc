@@ -9,6 +9,7 @@
 #include "runtime/api/trust_files.h"
 #include "runtime/observe/hardware_counters.h"
 #include "runtime/observe/trust_list.h"
+#include "tools/prove/disassembler.h"
 
 namespace vramspan::info {
 
@@ -22,6 +23,11 @@ std::vector<TrustSource> TrustSources() {
     sources.push_back({std::string(path), read, list.proven()});
   }
   return sources;
+}
+
+StatusOr<std::string> CodeReader() {
+  VS_ASSIGN_OR_RETURN(const prove::Disassembler found, prove::Disassembler::Find(""));
+  return found.path();
 }
 
 Status CountersCanBeRead(const Driver& driver, CUdevice device, CUcontext context) {

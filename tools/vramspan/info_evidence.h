@@ -23,6 +23,9 @@ struct TrustSource {
 // What is built in comes first, then the files of VRAMSPAN_TRUST.
 std::vector<TrustSource> TrustSources();
 
+// The nvdisasm that reads code as programs run. An error says that there is none, and what to do.
+StatusOr<std::string> CodeReader();
+
 // Whether an audit can count here. The context is current.
 Status CountersCanBeRead(const Driver& driver, CUdevice device, CUcontext context);
 

@@ -114,6 +114,12 @@ void DriverLines(std::string* out, const Report& report) {
                                      : absl::StrCat("NONE: ", source.read.message()),
                     "\n");
   }
+  absl::StrAppend(out,
+                  report.code_reader.ok()
+                      ? absl::StrCat("code is read as programs run by ", *report.code_reader)
+                      : absl::StrCat("code is NOT read as programs run: ",
+                                     report.code_reader.status().message()),
+                  "\n");
 }
 
 std::string ToTable(const Report& report) {

@@ -57,6 +57,7 @@ std::string ToIssue(const Report& report) {
       if (!source.read.ok()) source.read = absl::UnknownError("it cannot be used");
     }
   }
+  if (shown.code_reader.ok()) shown.code_reader = "an nvdisasm";
   for (DeviceReport& d : shown.devices) {
     d.capabilities.uuid.clear();
     if (d.costs.has_value()) d.costs_note = d.costs_cached ? "measured before" : "just measured";

@@ -108,6 +108,8 @@ std::string ToJson(const Report& report) {
                               {"simulated", report.simulated}}},
                             {"host", HostJson(report.host)},
                             {"trust", std::move(trust)},
+                            {"nvdisasm", report.code_reader.ok() ? OrderedJson(*report.code_reader)
+                                                                 : OrderedJson(nullptr)},
                             {"devices", std::move(devices)},
                             {"verdict", Verdict(report)}};
   // A device's name is the driver's text; bytes that are no UTF-8 are replaced.

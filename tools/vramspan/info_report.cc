@@ -233,6 +233,7 @@ StatusOr<Report> MakeReport(const Options& options) {
   report.simulated = IsSimulated(*driver);
   report.host = ReadHost();
   report.trust = TrustSources();
+  report.code_reader = CodeReader();
   int count = 0;
   VS_RETURN_IF_ERROR(Check(driver->api().DeviceGetCount(&count), "cuDeviceGetCount"));
   if (count == 0) {

@@ -45,6 +45,7 @@ struct Report {
   bool simulated = false;
   HostReport host;
   std::vector<TrustSource> trust;
+  StatusOr<std::string> code_reader;
   std::vector<DeviceReport> devices;
 
   bool AnyWorks() const;
