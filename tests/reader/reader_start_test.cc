@@ -2,9 +2,12 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -85,9 +88,26 @@ TEST_F(ReaderStartTest, ThereIsNoneWhereItWouldChangeNothing) {
 TEST_F(ReaderStartTest, WhereItCannotBeTheProgramRunsAllTheSame) {
   const Output ran = RunBinary("TMPDIR=/no/such VRAMSPAN_LOG=info", "run -- sh -c 'exit 3'");
   EXPECT_EQ(ran.code, 3);
-  const Output wrong = RunBinary("", "run --read perhaps -- true");
-  EXPECT_EQ(wrong.code, 2);
-  EXPECT_THAT(wrong.err, HasSubstr("--read: 'perhaps' is neither on nor off"));
+}
+
+// An orphan of such a process becomes its child, and it would be waited for.
+TEST_F(ReaderStartTest, AProcessThatWaitsForAllBelowItHasNone) {
+  const std::string out = folder_.path() + "/out";
+  const pid_t run = fork();
+  if (run == 0) {
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    setenv("VRAMSPAN_LOG", "info", 1);
+    const int fd = open(out.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    dup2(fd, STDOUT_FILENO);
+    dup2(fd, STDERR_FILENO);
+    execl(VRAMSPAN_BINARY, "vramspan", "run", "--", LONE_PROGRAM, nullptr);
+    _exit(99);
+  }
+  int status = 0;
+  waitpid(run, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_THAT(ReadText(out), AllOf(HasSubstr("wait none\n"), HasSubstr("folder none\n"),
+                                   HasSubstr("no code is read while the program runs: this")));
 }
 
 // No user types it.

@@ -71,6 +71,7 @@ TEST(Run, MistakesExitWithTwoAndNameWhatWasWrong) {
       {"", "--device-memory '' -- true", "--device-memory: '' is not a budget"},
       {"VRAMSPAN_DEVICE_MEMORY=8Gib", "-- true", "VRAMSPAN_DEVICE_MEMORY: '8Gib'"},
       {"VRAMSPAN_OVERLAP=some", "-- true", "VRAMSPAN_OVERLAP: 'some'"},
+      {"", "--read perhaps -- true", "--read: 'perhaps' is neither on nor off"},
       {"", "--learned perhaps -- true", "--learned: 'perhaps' is neither on nor off"},
       {"SIMCUDA_DEVICE_MEMORY=64MiB", "--simulate --device-memory 65MiB -- true",
        "--device-memory: '65MiB' is more than the device's 64 MiB"},
@@ -96,7 +97,8 @@ TEST(Run, ABudgetIsComparedWithTheLargestGpu) {
 TEST(Run, OptionsBecomeVariables) {
   const Output env = Launch(
       "--device-memory 8GiB --host-memory 50% --chunk 4MiB --policy lru --tracer hooks --overlap "
-      "safe --graphs cut --learned on --report budget --broker require --record /tmp/%p.vramspan "
+      "safe --graphs cut --learned on --read off --report budget --broker require --record "
+      "/tmp/%p.vramspan "
       "--record-times "
       "all "
       "--stats=/tmp/stats "
@@ -107,14 +109,15 @@ TEST(Run, OptionsBecomeVariables) {
   for (const char* line :
        {"VRAMSPAN_DEVICE_MEMORY=8GiB", "VRAMSPAN_HOST_MEMORY=50%", "VRAMSPAN_CHUNK=4MiB",
         "VRAMSPAN_POLICY=lru", "VRAMSPAN_TRACER=hooks", "VRAMSPAN_OVERLAP=safe",
-        "VRAMSPAN_GRAPHS=cut", "VRAMSPAN_LEARNED=on", "VRAMSPAN_STATS=/tmp/stats",
-        "VRAMSPAN_QUIET=1", "VRAMSPAN_REPORT=budget", "VRAMSPAN_BROKER=require",
-        "VRAMSPAN_RECORD=/tmp/%p.vramspan", "VRAMSPAN_OFF=1", "VRAMSPAN_RECORD_TIMES=all",
-        "VRAMSPAN_RECORD_EVENTS=/tmp/%p.events", "/libvramspan_preload.so:libm.so.6"}) {
+        "VRAMSPAN_GRAPHS=cut", "VRAMSPAN_LEARNED=on", "VRAMSPAN_READ=off",
+        "VRAMSPAN_STATS=/tmp/stats", "VRAMSPAN_QUIET=1", "VRAMSPAN_REPORT=budget",
+        "VRAMSPAN_BROKER=require", "VRAMSPAN_RECORD=/tmp/%p.vramspan", "VRAMSPAN_OFF=1",
+        "VRAMSPAN_RECORD_TIMES=all", "VRAMSPAN_RECORD_EVENTS=/tmp/%p.events",
+        "/libvramspan_preload.so:libm.so.6"}) {
     EXPECT_THAT(env.out, HasSubstr(std::string(line) + "\n"));
   }
   // The tests' own, by which no program shows itself.
-  const Output bare = Launch("-- env -u VRAMSPAN_TOP env");
+  const Output bare = Launch("-- env -u VRAMSPAN_TOP -u VRAMSPAN_READER env");
   EXPECT_THAT(bare.out, HasSubstr("/libvramspan_preload.so\n"));
   EXPECT_THAT(bare.out, Not(HasSubstr("\nVRAMSPAN_")));
   EXPECT_THAT(Launch("--stats -- env").out, HasSubstr("VRAMSPAN_STATS=-\n"));

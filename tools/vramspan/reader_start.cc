@@ -3,6 +3,7 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -29,9 +30,8 @@ namespace vramspan::run {
 namespace {
 
 constexpr int kLeastNice = 19;
-// Of a reader, beside its standard files, until it is a program of its own.
-constexpr int kFailure = 3;
 constexpr unsigned kMostDescriptors = 1u << 16;
+constexpr size_t kStack = size_t{64} << 10;
 
 void CloseFrom(unsigned first) {
   if (syscall(SYS_close_range, first, ~0u, 0) == 0) return;
@@ -59,13 +59,11 @@ class ReaderProgram {
     variables_.push_back(nullptr);
   }
 
-  // Becomes it. Writes errno to `failure` where it cannot. Nothing here allocates.
-  [[noreturn]] void Become(int failure) const {
-    if (failure != kFailure) dup2(failure, kFailure);
-    fcntl(kFailure, F_SETFD, FD_CLOEXEC);
+  // Becomes it, or returns why it cannot. Nothing here allocates.
+  int Become() const {
     const int nothing = open("/dev/null", O_RDWR);
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, fd);
-    CloseFrom(kFailure + 1);
+    CloseFrom(STDERR_FILENO + 1);
     for (int signal = 1; signal < NSIG; ++signal) {
       struct sigaction usual = {};
       usual.sa_handler = SIG_DFL;
@@ -77,9 +75,7 @@ class ReaderProgram {
     setpriority(PRIO_PROCESS, 0, kLeastNice);
     // It keeps no file system busy.
     if (chdir("/") == 0) execve("/proc/self/exe", arguments_.data(), variables_.data());
-    const int error = errno;
-    const ssize_t ignored = write(kFailure, &error, sizeof(error));
-    _exit(ignored == sizeof(error) ? 1 : 2);
+    return errno;
   }
 
  private:
@@ -87,30 +83,47 @@ class ReaderProgram {
   std::vector<char*> arguments_, variables_;
 };
 
-// The start of a grandchild whose parent has ended: 0, or why it is not there.
-int StartOrphan(const ReaderProgram& program) {
-  int failure[2];
-  if (pipe2(failure, O_CLOEXEC) != 0) return errno;
-  // As fork, but without a signal at its end: the program may wait for those of its own children.
-  const auto between =
-      static_cast<pid_t>(syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
-  if (between == 0) {
+// A grandchild whose parent ends at once. Both have this process's memory, and each is waited for
+// until it ends or is another program: a copy of it would cost milliseconds, here and at each page
+// that is written later.
+class Orphan {
+ public:
+  explicit Orphan(const ReaderProgram& program) : program_(program) {}
+
+  // 0, or why it is not there.
+  int Start() {
+    // Without a signal at its end: the program may wait for those of its own children.
+    const pid_t between = Clone(&Between, &stack_of_between_, 0);
+    if (between < 0) return errno;
+    while (waitpid(between, nullptr, __WALL) < 0 && errno == EINTR) {
+    }
+    return failure_;
+  }
+
+ private:
+  struct alignas(64) Stack {
+    char bytes[kStack];
+  };
+
+  pid_t Clone(int (*run)(void*), Stack* stack, int signal) {
+    return clone(run, stack + 1, CLONE_VM | CLONE_VFORK | signal, this);
+  }
+  static int Between(void* own) {
+    auto* const self = static_cast<Orphan*>(own);
     setsid();
-    const pid_t reader = fork();
-    if (reader == 0) program.Become(failure[1]);
-    const int error = errno;
-    if (reader < 0 && write(failure[1], &error, sizeof(error)) < 0) _exit(2);
-    _exit(0);
+    if (self->Clone(&Reader, &self->stack_of_reader_, SIGCHLD) < 0) self->failure_ = errno;
+    return 0;
   }
-  int error = between < 0 ? errno : 0;
-  close(failure[1]);
-  while (between > 0 && waitpid(between, nullptr, __WALL) < 0 && errno == EINTR) {
+  static int Reader(void* own) {
+    auto* const self = static_cast<Orphan*>(own);
+    self->failure_ = self->program_.Become();
+    return 1;
   }
-  // Until it is a program of its own.
-  if (between > 0 && read(failure[0], &error, sizeof(error)) != sizeof(error)) error = 0;
-  close(failure[0]);
-  return error;
-}
+
+  const ReaderProgram& program_;
+  volatile int failure_ = 0;
+  Stack stack_of_between_, stack_of_reader_;
+};
 
 // Why an orphan of this process would be its child again; null: it would not.
 const char* KeepsOrphans() {
@@ -153,7 +166,8 @@ std::unique_ptr<OwnFolder> StartReader() {
     folder = *std::move(made);
     const std::string path = std::filesystem::absolute(folder->path()).string();
     const Status ready = reader::MakeExchange(path);
-    const int error = ready.ok() ? StartOrphan(ReaderProgram(path)) : 0;
+    const ReaderProgram program(path);
+    const int error = ready.ok() ? std::make_unique<Orphan>(program)->Start() : 0;
     if (!ready.ok()) why = ready.message();
     if (error != 0) why = absl::StrCat("no process could be started: ", std::strerror(error));
   }
