@@ -2,6 +2,7 @@
 // VRAMSPAN_DRIVER; where that matters a test says otherwise.
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -78,6 +79,24 @@ TEST_F(InfoTest, SaysWhatEvidenceThereIsOfKernels) {
   EXPECT_FALSE(device.at("audits_can_count"));
   EXPECT_THAT(device.at("audits_lack").get<std::string>(),
               HasSubstr("NVreg_RestrictProfilingToAdminUsers=0"));
+}
+
+TEST_F(InfoTest, SaysWhatReadsCodeAsProgramsRun) {
+  const std::string program = cache_.path() + "/nvdisasm", python = cache_.path() + "/python3";
+  std::ofstream(python) << "#!/bin/sh\n";
+  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+  const std::string path = "CUDA_HOME= CUDA_PATH= PATH='" + cache_.path() + ":/usr/bin:/bin' ";
+  if (!std::filesystem::exists("/usr/local/cuda/bin/nvdisasm") &&
+      !std::filesystem::exists("/usr/bin/nvdisasm")) {
+    EXPECT_THAT(Info("", path).out, HasSubstr("\ncode is NOT read as programs run: there is no "));
+    EXPECT_THAT(Info("", path).out, HasSubstr("; install NVIDIA's cuda-nvdisasm\n"));
+    EXPECT_TRUE(Parse(Info("--format json", path)).at("nvdisasm").is_null());
+  }
+  std::ofstream(program) << "#!/bin/sh\n";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  EXPECT_THAT(Info("", path).out, HasSubstr("\ncode is read as programs run by " + program + "\n"));
+  EXPECT_EQ(Parse(Info("--format json", path)).at("nvdisasm"), program);
+  EXPECT_THAT(Info("--format issue", path).out, Not(HasSubstr(program)));
 }
 
 TEST_F(InfoTest, JsonHasAVersionAndEveryFigure) {
