@@ -125,14 +125,17 @@ class ReaderTest : public testing::Test {
       Write(absl::StrCat("ask ", gpu, " ", hash, " ", kernel, "\n"));
     }
   }
-  // So many lines, in order of the alphabet, without the hash.
+  // So many lines, in order of the alphabet, without the GPU and the hash.
   std::vector<std::string> Answers(size_t count) const {
     std::vector<std::string> lines;
     EXPECT_TRUE(Comes([&] {
       lines = absl::StrSplit(ReadText(meet_ + "/answers"), '\n', absl::SkipEmpty());
       return lines.size() >= count;
     })) << lines.size();
-    for (std::string& line : lines) line.erase(line.find(' '), 17);
+    for (std::string& line : lines) {
+      line.erase(0, line.find(' ') + 1);
+      line.erase(line.find(' '), 17);
+    }
     std::sort(lines.begin(), lines.end());
     return lines;
   }

@@ -1,5 +1,7 @@
 #include "tools/reader/desk.h"
 
+#include <absl/strings/str_cat.h>
+
 #include <chrono>
 #include <exception>
 #include <utility>
@@ -17,8 +19,10 @@ namespace {
 // Of one run of nvdisasm. A program waits for no answer, but others want the processor.
 constexpr std::chrono::seconds kMostWork{300};
 
-std::string AnswerLine(uint64_t module, const std::string& name, bool read) {
-  return read ? ReadLine(module, name) : UnreadLine(module, name);
+// Other processes ask for other GPUs.
+std::string AnswerLine(const AskedCode& code, const std::string& name, bool read) {
+  return absl::StrCat(code.gpu, " ",
+                      read ? ReadLine(code.module, name) : UnreadLine(code.module, name));
 }
 
 }  // namespace
@@ -29,12 +33,12 @@ void Desk::Take(const std::vector<Ask>& asks) {
     const std::optional<bool> known = kept_.Of(ask.code, ask.name);
     MutexLock lock(mu_);
     if (known.has_value()) {
-      answers += AnswerLine(ask.code.module, ask.name, *known);
+      answers += AnswerLine(ask.code, ask.name, *known);
       continue;
     }
     if (const auto failed = failed_.find(ask.code);
         failed != failed_.end() && failed->second.contains(ask.name)) {
-      answers += AnswerLine(ask.code.module, ask.name, false);
+      answers += AnswerLine(ask.code, ask.name, false);
       continue;
     }
     Waiting& waiting = waiting_[ask.code];
@@ -69,7 +73,7 @@ void Desk::Work() {
       MutexLock lock(mu_);
       Waiting& waiting = waiting_[code];
       for (const auto& [name, proven] : read.kernels) {
-        for (size_t i = 0; i < waiting[name]; ++i) answers += AnswerLine(code.module, name, proven);
+        for (size_t i = 0; i < waiting[name]; ++i) answers += AnswerLine(code, name, proven);
         waiting.erase(name);
         if (!proven && read.lasting && !read.certain) failed_[code].insert(name);
       }
