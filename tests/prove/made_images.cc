@@ -5,6 +5,7 @@
 #include <zstd.h>
 
 #include <array>
+#include <cstring>
 
 #include "runtime/base/log.h"
 #include "tools/prove/fat_format.h"
@@ -98,6 +99,19 @@ std::string MadeFat(const std::vector<MadeEntry>& entries) {
   std::string fat;
   Append(FatHeader{0xba55ed50, 1, 16, body.size()}, &fat);
   return fat + body;
+}
+
+std::string WithHostCode(std::string image, const std::string& gpu) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, image.data(), sizeof(header));
+  const std::string sections =
+      image.substr(header.e_shoff, size_t{header.e_shnum} * header.e_shentsize);
+  image.resize((image.size() + 7) / 8 * 8);
+  image += gpu;
+  image.resize((image.size() + 7) / 8 * 8);
+  header.e_shoff = image.size();
+  std::memcpy(image.data(), &header, sizeof(header));
+  return image + sections;
 }
 
 }  // namespace vramspan::prove

@@ -21,6 +21,9 @@ struct MadeEntry {
 };
 std::string MadeFat(const std::vector<MadeEntry>& entries);
 
+// An image that the simulated driver takes, `host`, with one for a GPU in it that `prove` finds.
+std::string WithHostCode(std::string host, const std::string& gpu);
+
 }  // namespace vramspan::prove
 
 #endif  // VRAMSPAN_TESTS_PROVE_MADE_IMAGES_H_

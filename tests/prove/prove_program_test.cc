@@ -1,12 +1,10 @@
 // `vramspan prove -- program`: what the program loads into the simulated driver is kept and read.
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_replace.h>
-#include <elf.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -33,21 +31,6 @@ constexpr char kClean[] =
     "-u VRAMSPAN_DRIVER -u VRAMSPAN_TRACER "
     "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0:handle_segv=0 ";
 
-// An image that the simulated driver takes, with one for a GPU in it that `prove` finds.
-std::string Both(const std::string& gpu) {
-  std::string image = ReadText(HOST_IMAGE);
-  Elf64_Ehdr header;
-  std::memcpy(&header, image.data(), sizeof(header));
-  const std::string sections =
-      image.substr(header.e_shoff, size_t{header.e_shnum} * header.e_shentsize);
-  image.resize((image.size() + 7) / 8 * 8);
-  image += gpu;
-  image.resize((image.size() + 7) / 8 * 8);
-  header.e_shoff = image.size();
-  std::memcpy(image.data(), &header, sizeof(header));
-  return image + sections;
-}
-
 class ProveProgramTest : public testing::Test {
  protected:
   FolderOfPrograms folder_;
@@ -64,8 +47,8 @@ done)sh");
   const std::string temporary_ = folder_.path() + "/temporary";
   const std::string first_ = MadeFat({{.code = MadeCubin(90, {"kernel_a", "kernel_b"})}});
   const std::string second_ = MadeFat({{.code = MadeCubin(90, {"kernel_c"})}});
-  const std::string one_ = folder_.File("one", Both(first_));
-  const std::string two_ = folder_.File("two", Both(second_));
+  const std::string one_ = folder_.File("one", WithHostCode(ReadText(HOST_IMAGE), first_));
+  const std::string two_ = folder_.File("two", WithHostCode(ReadText(HOST_IMAGE), second_));
 
   ProveProgramTest() { fs::create_directory(temporary_); }
 
@@ -238,7 +221,7 @@ TEST_F(ProveProgramTest, TheVariableByItselfKeepsImages) {
   const Output ran = run("VRAMSPAN_IMAGES='" + kept + "'");
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.err, "");
-  const std::string whole = Both(first_);
+  const std::string whole = WithHostCode(ReadText(HOST_IMAGE), first_);
   ASSERT_EQ(Names(kept), std::vector<std::string>{HashText(whole) + ".image"});
   EXPECT_EQ(ReadText(kept + "/" + HashText(whole) + ".image"), whole);
   EXPECT_THAT(run("VRAMSPAN_IMAGES=/no/such/folder").err, HasSubstr("/no/such/folder: No such"));
