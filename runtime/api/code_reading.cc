@@ -2,7 +2,6 @@
 
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 #include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/private_descriptors.h"
-#include "runtime/base/small_file.h"
 #include "runtime/observe/image_hash.h"
 #include "runtime/observe/readings.h"
 
@@ -47,12 +45,21 @@ std::vector<int> KindsOfGpus(const Driver& driver) {
   return kinds;
 }
 
+// Whether the driver is told to compile PTX where there is machine code, which is what is read.
+bool CompilesPtx() {
+  for (const char* const variable : {"CUDA_FORCE_PTX_JIT", "CUDA_FORCE_JIT"}) {
+    const char* const value = std::getenv(variable);
+    if (value != nullptr && *value != '\0' && std::string_view(value) != "0") return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 CodeReading* CodeReading::Get(const Driver& driver) {
   // Not where the program has more rights than who started it.
   static const char* const folder = secure_getenv(kReaderVariable);
-  if (folder == nullptr || *folder != '/') return nullptr;
+  if (folder == nullptr || *folder != '/' || CompilesPtx()) return nullptr;
   static CodeReading* const reading = [&]() -> CodeReading* {
     std::vector<int> gpus = KindsOfGpus(driver);
     if (gpus.empty()) return nullptr;
@@ -62,7 +69,10 @@ CodeReading* CodeReading::Get(const Driver& driver) {
 }
 
 CodeReading::CodeReading(std::string folder, std::vector<int> gpus, ModuleImages* images)
-    : folder_(std::move(folder)), gpus_(std::move(gpus)), images_(*images), kept_(folder_) {}
+    : folder_(std::move(folder)),
+      gpus_(std::move(gpus)),
+      images_(*images),
+      kept_(folder_, kMostImages) {}
 
 CodeReading::~CodeReading() {
   Thread thread;
@@ -79,8 +89,9 @@ void CodeReading::Ask(const KernelCode& code) {
   Reading none = Reading::kNotAsked;
   if (!code.reading.compare_exchange_strong(none, Reading::kAsked)) return;
   // What an audit saw of this very code counts before its reading.
-  bool can = code.module != 0 && !code.verdict.missed && code.name.size() <= TrustList::kMostName &&
-             code.name.find('\n') == std::string::npos;
+  // And nobody answers of a name that is no name.
+  bool can = code.module != 0 && !code.verdict.missed && !code.verdict.excepted &&
+             code.name == CleanText(code.name, TrustList::kMostName);
   if (can) {
     MutexLock lock(mu_);
     can = asked_ < kMost;
@@ -116,15 +127,16 @@ bool CodeReading::Wait(milliseconds patience, std::vector<const KernelCode*>* wa
 void CodeReading::Run() {
   constexpr std::array kKept = {STDERR_FILENO};
   LeaveDescriptors(kKept);
+  const Status opened = meet_.Open(folder_);
+  if (!opened.ok()) GiveUp(opened);
   milliseconds patience{0};
   std::vector<const KernelCode*> wanted;
   while (Wait(patience, &wanted)) {
-    Status status = CheckFolder();
     for (const KernelCode* const code : wanted) {
-      const Status sent = status.ok() && !gave_up_ ? Send(*code) : absl::CancelledError();
+      const Status sent = gave_up_ ? absl::CancelledError() : Send(*code);
       if (!sent.ok()) code->reading.store(Reading::kUnproven);
     }
-    StatusOr<bool> heard = status.ok() ? TakeAnswers() : status;
+    StatusOr<bool> heard = TakeAnswers();
     const auto now = std::chrono::steady_clock::now();
     if (!wanted.empty() || heard.value_or(false)) {
       heard_ = now;
@@ -141,43 +153,33 @@ void CodeReading::Run() {
   }
 }
 
-Status CodeReading::CheckFolder() const {
-  struct stat folder = {};
-  if (lstat(folder_.c_str(), &folder) != 0 || !S_ISDIR(folder.st_mode)) {
-    return absl::NotFoundError("the folder is gone");
-  }
-  if (folder.st_uid == geteuid() && (folder.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
-    return absl::OkStatus();
-  }
-  return absl::PermissionDeniedError("others may write there");
-}
-
 Status CodeReading::Send(const KernelCode& code) {
   const std::shared_ptr<const void> image = images_.Find(code.module);
   if (image == nullptr || SizeOfImage(UnwrappedImage(image.get())) == 0) {
     return absl::NotFoundError("its image is not to be had");
   }
+  if (!meet_.HasRoom()) return absl::ResourceExhaustedError("there is no room for it");
   VS_RETURN_IF_ERROR(kept_.TryToKeep(image.get(), code.module));
   std::string lines;
   for (const int gpu : gpus_) {
     absl::StrAppend(&lines, "ask ", gpu, " ", absl::Hex(code.module, absl::kZeroPad16), " ",
                     code.name, "\n");
   }
-  VS_RETURN_IF_ERROR(AppendToFile(folder_ + "/asked", lines));
+  VS_RETURN_IF_ERROR(meet_.Append("asked", lines));
   pending_[Key(code.module, code.name)] = {.code = &code, .gpus = gpus_};
   return absl::OkStatus();
 }
 
 StatusOr<bool> CodeReading::TakeAnswers() {
   if (pending_.empty()) return false;
-  VS_ASSIGN_OR_RETURN(const std::string text,
-                      ReadSmallFile(folder_ + "/answers", TrustList::kMostText));
-  const size_t before = taken_;
+  VS_ASSIGN_OR_RETURN(const std::string text, meet_.Read("answers", taken_));
+  size_t begin = 0;
   // What is still being written has no end yet.
-  for (size_t end; (end = text.find('\n', taken_)) != std::string::npos; taken_ = end + 1) {
-    Answered(std::string_view(text).substr(taken_, end - taken_));
+  for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    Answered(std::string_view(text).substr(begin, end - begin));
   }
-  return taken_ != before;
+  taken_ += begin;
+  return begin != 0;
 }
 
 void CodeReading::Answered(std::string_view line) {

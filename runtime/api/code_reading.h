@@ -5,8 +5,10 @@
 //   asked       `ask GPU HASH NAME`, a line for each kernel and each kind of GPU, appended
 //   answers     `GPU read HASH NAME` or `GPU unread HASH NAME`, a line for each of these, appended
 //
-// Whoever may write there decides what is trusted, so the folder must be this user's alone. Nothing
-// waits for an answer. A launch that comes before it runs as one of code that nobody knows.
+// Whoever may write there decides what is trusted, so the folder must be this user's alone. What
+// audits have seen to miss, and what the user's files except, is never asked for. Nor is anything
+// where the driver is told to compile PTX in place of machine code. Nothing waits for an answer. A
+// launch that comes before it runs as one of code that nobody knows.
 //
 // Threads: any. A thread of its own, with its own descriptors, does all that takes time; it begins
 // with the first code that is wanted.
@@ -23,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/api/reading_folder.h"
 #include "runtime/base/mutex.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
@@ -35,8 +38,9 @@ namespace vramspan {
 
 class CodeReading {
  public:
-  // Codes, of a process.
+  // Codes, of a process, and bytes of the images that hold them.
   static constexpr size_t kMost = size_t{1} << 14;
+  static constexpr Bytes kMostImages = MiB(512);
 
   // The process's own, which stays; null: nobody reads.
   static CodeReading* Get(const Driver& driver);
@@ -70,7 +74,6 @@ class CodeReading {
   bool Wait(std::chrono::milliseconds patience, std::vector<const KernelCode*>* wanted)
       VS_EXCLUDES(mu_);
   // --- the thread's ---
-  Status CheckFolder() const;
   Status Send(const KernelCode& code);
   // Whether any came.
   StatusOr<bool> TakeAnswers();
@@ -81,6 +84,7 @@ class CodeReading {
   const std::string folder_;
   const std::vector<int> gpus_;
   ModuleImages& images_;
+  ReadingFolder meet_;
   KeptImages kept_;
   absl::flat_hash_map<Key, Pending> pending_;
   size_t taken_ = 0;  // Bytes of answers.

@@ -35,7 +35,7 @@ const KernelCode& KernelCodes::Learn(const void* kernel) {
 }
 
 TrustVerdict KernelCodes::VerdictOf(std::string_view name, uint64_t module) const {
-  return FirstThenSecond(trust_.Of(name, module), BuiltInTrust().Of(name, module));
+  return OfUserThenBuiltIn(trust_.Of(name, module), BuiltInTrust().Of(name, module));
 }
 
 bool KernelCodes::AnyStaysInArrays() const {

@@ -254,8 +254,11 @@ std::optional<TrustVerdict> TrustList::Judge(std::string_view name, const Eviden
   const Pattern* plausible = nullptr;
   for (const Pattern& p : patterns_) {
     if (!Matches(p.glob, name)) continue;
-    if (!p.trusts)
-      return TrustVerdict{Trust::kUntried, absl::StrCat("excepted: ", sources_[p.source])};
+    if (!p.trusts) {
+      return TrustVerdict{.trust = Trust::kUntried,
+                          .why = absl::StrCat("excepted: ", sources_[p.source]),
+                          .excepted = true};
+    }
     plausible = &p;
   }
   if (e.clean != nullptr) {
@@ -286,6 +289,15 @@ TrustVerdict FirstThenSecond(std::optional<TrustVerdict> first,
   if (!second->missed && second->trust <= first->trust) return *std::move(first);
   second->given.insert(second->given.end(), first->given.begin(), first->given.end());
   return *std::move(second);
+}
+
+TrustVerdict OfUserThenBuiltIn(const std::optional<TrustVerdict>& user,
+                               const std::optional<TrustVerdict>& built_in) {
+  TrustVerdict verdict = FirstThenSecond(user, built_in);
+  verdict.missed |=
+      (user.has_value() && user->missed) || (built_in.has_value() && built_in->missed);
+  verdict.excepted = user.has_value() && user->excepted;
+  return verdict;
 }
 
 const TrustList& BuiltInTrust() {

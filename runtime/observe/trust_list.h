@@ -43,6 +43,7 @@ struct TrustVerdict {
   bool missed = false;            // This very code was seen to miss,
   bool namesake_missed = false;   // or other code of its name, which is all that is against it.
   bool read = false;              // It is proven by a reading.
+  bool excepted = false;          // A `not` line names it. Of the user's files alone.
 
   Trust Of(uint64_t launch) const {
     Trust most = trust;
@@ -119,6 +120,11 @@ class TrustList {
 // What two lists say together, of which the first counts before the second. But of code of which
 // the first has seen too little the second may know more.
 TrustVerdict FirstThenSecond(std::optional<TrustVerdict> first, std::optional<TrustVerdict> second);
+
+// The same of what the user's files say, and what is built in. Whichever says how far the code is
+// trusted: that either has seen it miss stays known, and what the user excepts.
+TrustVerdict OfUserThenBuiltIn(const std::optional<TrustVerdict>& user,
+                               const std::optional<TrustVerdict>& built_in);
 
 // The line of a trust file that says this.
 std::string TrustLine(std::string_view name, const AuditedKernel& kernel);

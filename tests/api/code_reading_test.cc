@@ -152,16 +152,17 @@ TEST_F(CodeReadingTest, WhatIsNoAnswerIsNone) {
 
 TEST_F(CodeReadingTest, NothingIsAskedThatCannotBeRead) {
   Start();
-  KernelCode unknown, missed, gone, odd, text;
-  unknown.name = missed.name = gone.name = text.name = "k";
+  KernelCode unknown, missed, excepted, gone, odd, text;
+  unknown.name = missed.name = excepted.name = gone.name = text.name = "k";
   odd.name = "k\nask 90 " + hex_ + " kernel";
-  missed.module = odd.module = code_.module;
+  missed.module = excepted.module = odd.module = code_.module;
   missed.verdict.missed = true;
+  excepted.verdict.excepted = true;
   gone.module = 77;
   const std::string ptx = ".version 8.0\n.target sm_90\n";
   images_.Loaded(&ptx, ptx.c_str(), /*preserved=*/true);
   text.module = HashOfImage(ptx.c_str());
-  for (const KernelCode* const code : {&unknown, &missed, &gone, &odd, &text}) {
+  for (const KernelCode* const code : {&unknown, &missed, &excepted, &gone, &odd, &text}) {
     reading_->Wants(*code);
     EXPECT_TRUE(Becomes(*code, Reading::kUnproven)) << code->module;
   }
@@ -174,6 +175,31 @@ TEST_F(CodeReadingTest, AFolderThatOthersMayWriteToDecidesNothing) {
   reading_->Wants(code_);
   EXPECT_TRUE(Becomes(code_, Reading::kUnproven));
   EXPECT_EQ(TextOf(folder_ + "/asked"), "");
+}
+
+TEST_F(CodeReadingTest, AFolderThatTakesItsPlaceDecidesNothing) {
+  Start();
+  reading_->Wants(code_);
+  ASSERT_TRUE(IsAsked(hex_ + " kernel\n"));
+  const std::string place = folder_;
+  const std::string moved = folder_ + "-moved";
+  fs::rename(place, moved);
+  fs::create_directory(place);
+  Answer("90 read " + hex_ + " kernel\n");
+  folder_ = moved;
+  Answer("90 unread " + hex_ + " kernel\n");
+  EXPECT_TRUE(Becomes(code_, Reading::kUnproven));
+  fs::remove_all(place);
+}
+
+TEST_F(CodeReadingTest, ManyAnswersAreTakenPieceByPiece) {
+  Start();
+  reading_->Wants(code_);
+  ASSERT_TRUE(IsAsked(hex_ + " kernel\n"));
+  std::string others;
+  for (int i = 0; i < 5000; ++i) absl::StrAppend(&others, "90 read ", hex_, " other", i, "\n");
+  Answer(others + "90 read " + hex_ + " kernel\n");
+  EXPECT_TRUE(Becomes(code_, Reading::kProven));
 }
 
 TEST_F(CodeReadingTest, AFolderThatGoesEndsIt) {

@@ -313,5 +313,21 @@ TEST(BuiltInTrustTest, ProductsThatTakeTablesAreProvenByAuditsOfTheProgramAlone)
   EXPECT_EQ(verdict.Of(8), Trust::kUntried);
 }
 
+TEST_F(TrustListTest, WhatAnyAuditSawMissIsKnownWhateverTheUserSays) {
+  TrustList user, built_in;
+  ASSERT_TRUE(user.Add("mine", "vramspan-trust 1\nnot k*\n").ok());
+  ASSERT_TRUE(
+      built_in.Add("built in", "vramspan-trust 1\nkernel 9 9 9000 00000000000000ab k\nnot l\n")
+          .ok());
+  TrustVerdict verdict = OfUserThenBuiltIn(user.Of("k", 0xAB), built_in.Of("k", 0xAB));
+  EXPECT_EQ(verdict.trust, Trust::kUntried);
+  EXPECT_TRUE(verdict.missed);
+  EXPECT_TRUE(verdict.excepted);
+  verdict = OfUserThenBuiltIn(user.Of("k", 0xCD), built_in.Of("k", 0xCD));
+  EXPECT_FALSE(verdict.missed) << "that was other code";
+  // What is built in excepts names, of which some code may be read all the same.
+  EXPECT_FALSE(OfUserThenBuiltIn(user.Of("l", 0xAB), built_in.Of("l", 0xAB)).excepted);
+}
+
 }  // namespace
 }  // namespace vramspan
