@@ -12,7 +12,7 @@ Machine MachineOf(int version) {
   // As nvcc's own code has it, from Turing to Blackwell.
   if (version < 75 || version > 121) return {};
   if (version < 90) return {.parameters = 0x160};
-  if (version < 100) return {.parameters = 0x210, .window = 0x198};
+  if (version < 100) return {.parameters = 0x210, .window = 0x198, .bank = 0xc0, .sizes = 0x18};
   return {.parameters = 0x380, .window = 0x348};
 }
 
@@ -49,14 +49,19 @@ unsigned Effect::Width() const {
   return 1;
 }
 
-Origin Effect::OfConstant(const SassOperand& operand) const {
+Origin Effect::OfConstant(const SassOperand& operand, unsigned further) const {
   if (!operand.known_bank) return Origin::kMemory;
   if (operand.bank == 2) return Origin::kNumber;  // The compiler's own.
   if (operand.bank == 4) return Origin::kModule;  // Addresses, by the linker.
   if (operand.bank != 0) return Origin::kMemory;  // The program's __constant__, and others.
-  if (operand.by_register || operand.offset >= machine_.parameters) return Origin::kParameter;
-  const bool own = machine_.window != 0 && operand.offset >= machine_.window &&
-                   operand.offset < machine_.window + 8;
+  const uint64_t word = operand.offset + uint64_t{4} * further;
+  if (operand.by_register || word >= machine_.parameters) return Origin::kParameter;
+  if (word % 4 != 0) return Origin::kWindow;
+  if (word < machine_.sizes) return Origin::kNumber;
+  const auto in = [word](uint64_t address) {
+    return address != 0 && word >= address && word < address + 8;
+  };
+  const bool own = in(machine_.window) || in(machine_.bank);
   return own ? Origin::kOwnParameters : Origin::kWindow;
 }
 
@@ -67,7 +72,7 @@ Origin Effect::At(const SassOperand& operand, unsigned further) const {
       return reg ? state_.registers().Of(*reg, i_.guard) : Origin::kMemory;
     }
     case Kind::kConstant:
-      return OfConstant(operand);
+      return OfConstant(operand, further);
     case Kind::kPredicate:
     case Kind::kNumber:
     case Kind::kSpecial:

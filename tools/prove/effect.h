@@ -17,6 +17,9 @@ namespace vramspan::prove {
 struct Machine {
   uint64_t parameters = 0;  // Where they begin in bank 0; 0: the architecture is not known.
   uint64_t window = 0;      // Where the address of them stands there; 0: it is not known.
+  uint64_t bank = 0;        // The same of the bank as a whole, of which they are a part.
+  // Up to there it begins with how many threads and blocks there are, of 32 bits each.
+  uint64_t sizes = 0;
 };
 Machine MachineOf(int version);
 
@@ -49,7 +52,7 @@ class Effect {
   Origin AtSource(size_t number, unsigned further = 0) const;  // kNumber, if there is none.
   Origin OfAll(unsigned further = 0) const;                    // The last of all sources'.
   Origin OfSum() const;                                        // Of all sources.
-  Origin OfConstant(const SassOperand& operand) const;
+  Origin OfConstant(const SassOperand& operand, unsigned further = 0) const;
   // The register that follows this one: the upper half of a pair that begins with it.
   Origin Upper(SassRegister reg) const;
 

@@ -3,6 +3,7 @@
 #include <absl/strings/match.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "tools/prove/addresses.h"
 
@@ -86,9 +87,13 @@ bool CopyByTensorMap(Effect& effect) {
 
 void LoadConstant(Effect& effect) {
   for (const SassOperand& operand : effect.instruction().operands) {
-    if (operand.kind == Kind::kConstant) {
-      return effect.To(effect.Width(), effect.OfConstant(operand));
+    if (operand.kind != Kind::kConstant || effect.destination() == nullptr) continue;
+    // Behind the address of the parameters stand other addresses.
+    for (unsigned k = 0; k < effect.Width(); ++k) {
+      const std::optional<SassRegister> reg = Further(effect.destination()->reg, k);
+      if (reg) effect.Set(*reg, 1, effect.OfConstant(operand, k));
     }
+    return;
   }
   effect.To(effect.Width(), Origin::kMemory);
 }
