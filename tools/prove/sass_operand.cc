@@ -64,6 +64,8 @@ bool IsNumber(std::string_view text) {
 
 // SR_TID.X, SRZ, B6, `(.L_x_1), desc[UR4], gdesc[UR8]: of the machine, or of the compiler.
 bool IsSpecial(std::string_view text) {
+  // Of products of a warp group, by which code waits for them: gsb0.
+  if (text.size() == 4 && absl::StartsWith(text, "gsb")) return absl::ascii_isdigit(text[3]);
   if (absl::StartsWith(text, "SR") || absl::StartsWith(text, "`(")) return true;
   if (absl::StartsWith(text, "desc[") || absl::StartsWith(text, "gdesc[")) return true;
   absl::ConsumePrefix(&text, "S");  // Scoreboards, SB0, as well.
