@@ -42,6 +42,7 @@ constexpr std::string_view kEnd = "\nLDG.E R0, desc[UR4][R8.64]\nEXIT";
 constexpr std::string_view kMemory = "an address from memory";
 constexpr std::string_view kNotUnderstood = "an operand that is not understood";
 constexpr std::string_view kNoParameter = "an address of no parameter";
+constexpr std::string_view kNoMap = "a tensor map that is no parameter";
 
 struct Rule {
   const char* name;
@@ -172,6 +173,70 @@ constexpr Rule kRules[] = {
      "a tensor map that is no parameter"},
     {"TensorMapOfConstants", "ULDC.64 UR8, c[0x0][0xd0]\nUTMASTG.2D [UR4], [UR8]\nMOV R9, R7",
      "a tensor map that is no parameter"},
+    {"TensorMapByTheBank",
+     "ULDC.64 UR8, c[0x0][0xc0]\nUIADD3.64 UR8, UR8, 0x2c0, URZ\nUTMALDG.3D [UR4], [UR8]\nMOV R9, "
+     "R7",
+     "proven"},
+    {"TensorMapBeforeTheBank", "ULDC.64 UR8, c[0x0][0xb8]\nUTMALDG.3D [UR4], [UR8]\nMOV R9, R7",
+     kNoMap},
+    {"TensorMapBehindTheBank", "ULDC.64 UR8, c[0x0][0xc8]\nUTMALDG.3D [UR4], [UR8]\nMOV R9, R7",
+     kNoMap},
+    {"TensorMapOfWideLoad",
+     "LDC.128 R12, c[0x0][0xc0]\nR2UR UR8, R12\nR2UR UR9, R13\nUTMALDG.3D [UR4], [UR8]\nMOV R9, R7",
+     "proven"},
+    {"TensorMapOfWideLoadBehind",
+     "LDC.128 R12, c[0x0][0xc0]\nR2UR UR8, R14\nR2UR UR9, R15\nUTMALDG.3D [UR4], [UR8]\nMOV R9, R7",
+     kNoMap},
+    {"TensorMapByOtherBank", "ULDC.64 UR8, c[0x3][0xc0]\nUTMALDG.3D [UR4], [UR8]\nMOV R9, R7",
+     kNoMap},
+    {"TensorMapByRegister", "ULDC.64 UR8, c[0x0][UR6+0xc0]\nUTMALDG.3D [UR4], [UR8]\nMOV R9, R7",
+     kNoMap},
+    {"TensorMapBehindAParameter",
+     "ULDC.64 UR8, c[0x0][0xc0]\nULDC.64 UR10, c[0x0][0x210]\nUIADD3.64 UR8, UR8, UR10, URZ\n"
+     "UTMALDG.3D [UR4], [UR8]\nMOV R9, R7",
+     kNoMap},
+    {"TensorMapByTheBankOrMemory",
+     "ULDC.64 UR8, c[0x0][0xc0]\n@P0 R2UR UR9, R5\nUTMALDG.3D [UR4], [UR8]\nMOV R9, R7", kNoMap},
+    {"LoadedByTheBank", "LDC.64 R8, c[0x0][0xc0]\nLDG.E.64 R8, desc[UR4][R8.64+0x210]", kMemory},
+    {"WaitsForAGroup", "WARPGROUP.DEPBAR.LE gsb0, 0x0\nMOV R8, R6\nMOV R9, R7", "proven"},
+    {"GroupThatIsNone", "WARPGROUP.DEPBAR.LE gsb, 0x0\nMOV R9, R7", kNotUnderstood},
+    {"GroupOfTwoDigits", "WARPGROUP.DEPBAR.LE gsb00, 0x0\nMOV R9, R7", kNotUnderstood},
+    {"GroupByLetter", "WARPGROUP.DEPBAR.LE gsbR, 0x0\nMOV R9, R7", kNotUnderstood},
+    {"GroupAndARegister", "WARPGROUP.DEPBAR.LE R8, gsb0\nMOV R9, R7", "unknown instruction"},
+    {"ProductOfAGroup",
+     "MOV R9, R7\nHGMMA.64x64x16.F32.BF16 R24, gdesc[UR16].tnspA, R24, !UP1, gsb0", "proven"},
+    {"ProductOfAGroupOverAnAddress",
+     "MOV R9, R7\nHGMMA.64x16x16.F32.BF16 R2, gdesc[UR16].tnspA, R2, !UP1, gsb0", kMemory},
+    {"CarryOfASize",
+     "LDC R0, c[0x0][0x0]\nIMAD R0, R0, 0x3, RZ\nSHF.R.U32.HI R0, RZ, 0x1f, R0\nMOV R8, R6\n"
+     "IADD3.X R9, R7, R0, RZ, P0, !PT",
+     "proven"},
+    {"CarryOfTheLastSize",
+     "LDC.64 R0, c[0x0][0x10]\nSHF.R.U32.HI R1, RZ, 0x1f, R1\nMOV R8, R6\n"
+     "IADD3.X R9, R7, R1, RZ, P0, !PT\nIMAD.WIDE R8, R4, 0x8, R8",
+     "proven"},
+    {"CarryOfWhatIsNoSize",
+     "LDC R0, c[0x0][0x18]\nIMAD R0, R0, 0x3, RZ\nSHF.R.U32.HI R0, RZ, 0x1f, R0\nMOV R8, R6\n"
+     "IADD3.X R9, R7, R0, RZ, P0, !PT",
+     kMemory},
+    {"CarryOfWhatIsBehindSizes",
+     "LDC.128 R12, c[0x0][0x10]\nIMAD R0, R15, 0x3, RZ\nSHF.R.U32.HI R0, RZ, 0x1f, R0\nMOV R8, R6\n"
+     "IADD3.X R9, R7, R0, RZ, P0, !PT",
+     kMemory},
+    {"CarryOfAConstantByRegister",
+     "LDC R0, c[0x0][R4]\nIMAD R0, R0, 0x3, RZ\nSHF.R.U32.HI R0, RZ, 0x1f, R0\nMOV R8, R6\n"
+     "IADD3.X R9, R7, R0, RZ, P0, !PT",
+     kMemory},
+    {"CarryOfAConstant",
+     "LDC R0, c[0x3][0x0]\nSHF.R.U32.HI R0, RZ, 0x1f, R0\nMOV R8, R6\nIADD3.X R9, R7, R0, RZ, P0, "
+     "!PT",
+     kMemory},
+    {"CarryOfMemory",
+     "IMAD R0, R5, 0x3, RZ\nSHF.R.U32.HI R0, RZ, 0x1f, R0\nMOV R8, R6\n"
+     "IADD3.X R9, R7, R0, RZ, P0, !PT",
+     kMemory},
+    {"SizesAlone", "LDC.64 R8, c[0x0][0x10]", kNoParameter},
+    {"SizeAndIndex", "LDC.64 R8, c[0x0][0x0]\nIMAD.WIDE R8, R4, 0x8, R8", kMemory},
     {"Atomic", "ATOMG.E.EXCH.64 PT, R8, [R6.64], R2", kMemory},
     {"AtomicVector", "MOV R9, R7\nATOMG.E.ADD.F32x4 PT, R6, [R6.64], R2", kMemory},
     {"AtomicByMemory", "RED.E.ADD [R4.64], R0", kMemory},
@@ -248,6 +313,22 @@ TEST(SassTest, ParametersBeginWhereTheArchitectureHasThem) {
     EXPECT_EQ(Told(rows, version), "a tensor map that is no parameter: UTMACCTL.PF [UR4]");
   }
   EXPECT_EQ(Told("ULDC.64 UR4, c[0x0][0x348]\nUTMACCTL.PF [UR4]\nEXIT", 100), "proven");
+}
+
+TEST(SassTest, TheBankBeginsAsSaidWhereThatWasSeen) {
+  const std::string map =
+      absl::StrCat(kBegin, "ULDC.64 UR8, c[0x0][0xc0]\nUTMACCTL.PF [UR8]\nEXIT");
+  const std::string size =
+      absl::StrCat(kBegin,
+                   "LDC R0, c[0x0][0x0]\nIMAD R0, R0, 0x3, RZ\nSHF.R.U32.HI R0, RZ, 0x1f, R0\n"
+                   "MOV R8, R6\nIADD3.X R9, R7, R0, RZ, P0, !PT",
+                   kEnd);
+  EXPECT_EQ(Told(map, 90), "proven");
+  EXPECT_EQ(Told(size, 90), "proven");
+  for (const int version : {75, 80, 89, 100, 120}) {
+    EXPECT_TRUE(absl::StartsWith(Told(map, version), kNoMap)) << version;
+    EXPECT_NE(Told(size, version), "proven") << version;
+  }
 }
 
 TEST(SassTest, ACallOfAnOwnFunctionIsNoEnd) {
