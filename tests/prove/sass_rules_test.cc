@@ -315,6 +315,22 @@ TEST(SassTest, ParametersBeginWhereTheArchitectureHasThem) {
   EXPECT_EQ(Told("ULDC.64 UR4, c[0x0][0x348]\nUTMACCTL.PF [UR4]\nEXIT", 100), "proven");
 }
 
+TEST(SassTest, CubinsOfAnOlderFormSayTheirArchitectureElsewhere) {
+  const auto told = [](std::string_view head) {
+    const std::string code =
+        "\n\t.section\t.text.k,\"ax\"\n\t.other k,@\"STO_CUDA_ENTRY\"\nk:\n /*0000*/ EXIT ;\n";
+    return ReadKernels(absl::StrCat(head, code))[0].why;
+  };
+  const std::string flags = "\t.headerflags\t@\"EF_CUDA_TEXMODE_UNIFIED EF_CUDA_64BIT_ADDRESS ";
+  EXPECT_EQ(told(flags + "EF_CUDA_SM90 EF_CUDA_VIRTUAL_SM(EF_CUDA_SM80)\""), "");
+  EXPECT_EQ(told(flags + "EF_CUDA_SM30 EF_CUDA_VIRTUAL_SM(EF_CUDA_SM30)\""),
+            "unknown architecture: 30");
+  EXPECT_EQ(told(flags + "EF_CUDA_SM\""), "unknown architecture: 0");
+  EXPECT_EQ(told(flags + "\""), "unknown architecture: 0");
+  EXPECT_EQ(told("EF_CUDA_SM90"), "unknown architecture: 0");
+  EXPECT_EQ(told("\t.target\tsm_30\n" + flags + "EF_CUDA_SM90\""), "unknown architecture: 30");
+}
+
 TEST(SassTest, TheBankBeginsAsSaidWhereThatWasSeen) {
   const std::string map =
       absl::StrCat(kBegin, "ULDC.64 UR8, c[0x0][0xc0]\nUTMACCTL.PF [UR8]\nEXIT");

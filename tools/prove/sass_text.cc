@@ -9,10 +9,11 @@
 namespace vramspan::prove {
 namespace {
 
-int Version(std::string_view line) {
-  const size_t at = line.find("sm_");
+// What stands behind `mark` there; 0: nothing does.
+int Version(std::string_view line, std::string_view mark) {
+  const size_t at = line.find(mark);
   if (at == std::string_view::npos) return 0;
-  line.remove_prefix(at + 3);
+  line.remove_prefix(at + mark.size());
   size_t digits = 0;
   while (digits < line.size() && absl::ascii_isdigit(line[digits])) ++digits;
   int version = 0;
@@ -37,7 +38,10 @@ class Reading {
   void Line(std::string_view whole) {
     std::string_view line = absl::StripAsciiWhitespace(whole);
     if (absl::ConsumePrefix(&line, ".target")) {
-      parsed_.version = Version(line);
+      parsed_.version = Version(line, "sm_");
+    } else if (absl::ConsumePrefix(&line, ".headerflags")) {
+      // Of cubins of an older form, as cuBLAS has them, this is all that says it.
+      if (parsed_.version == 0) parsed_.version = Version(line, "EF_CUDA_SM");
     } else if (absl::ConsumePrefix(&line, ".section\t") ||
                absl::ConsumePrefix(&line, ".section ")) {
       Close(whole.data());
