@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,8 +68,8 @@ class ReaderTest : public testing::Test {
   ~ReaderTest() override { End(); }
 
   void Disassembler(const std::string& script) { folder_.Program("bin/nvdisasm", script); }
-  // A program with a folder, and a reader beside it.
-  void Begin() {
+  // A program with a folder, and a reader beside it. `first` is what that does first.
+  void Begin(void (*first)() = nullptr) {
     fs::create_directory(meet_);
     fs::permissions(meet_, fs::perms::owner_all);
     for (const char* const name : {"/asked", "/answers"}) {
@@ -86,6 +87,7 @@ class ReaderTest : public testing::Test {
       setenv("CALLS", (folder_.path() + "/calls").c_str(), 1);
       setenv("XDG_CACHE_HOME", (folder_.path() + "/cache").c_str(), 1);
       const std::string program = std::to_string(program_);
+      if (first != nullptr) first();
       execl(VRAMSPAN_BINARY, "vramspan", "answer-readings", meet_.c_str(), program.c_str(),
             nullptr);
       _exit(99);
@@ -151,7 +153,7 @@ class ReaderTest : public testing::Test {
   }
 
   const prove::FolderOfPrograms folder_;
-  const std::string meet_ = folder_.path() + "/vramspan-read-x";
+  const std::string meet_ = folder_.path() + "/reading-0-1-0-x";
   pid_t program_ = 0, reader_ = 0;
 };
 
@@ -250,7 +252,7 @@ TEST_F(ReaderTest, WhenTheProgramEndsNothingIsLeft) {
   Disassembler("echo $$ >'" + pid + "'; sleep 1000; exit 0");
   Ask(Put(MadeFat({{.code = MadeCubin(90, {"kernel_a"})}})), {"kernel_a"});
   ASSERT_TRUE(Comes([&] { return ReadText(pid).ends_with('\n'); }));
-  folder_.File("vramspan-read-x/.new-half", "of a child");
+  folder_.File("reading-0-1-0-x/.new-half", "of a child");
   const pid_t disassembler = std::stoi(ReadText(pid));
   EXPECT_EQ(kill(disassembler, 0), 0);
   // A zombie has ended: it is not waited for here until the reader has gone.
@@ -263,6 +265,20 @@ TEST_F(ReaderTest, WhenTheProgramEndsNothingIsLeft) {
     return stat.empty() || stat.find(") Z ") != std::string::npos;
   };
   EXPECT_TRUE(Comes(ended));
+}
+
+TEST_F(ReaderTest, WhereNoThreadCanBeStartedNothingIsLeft) {
+  End();
+  Begin([] {
+    // No address space has room for such a stack.
+    const rlimit most = {rlim_t{1} << 50, RLIM_INFINITY};
+    setrlimit(RLIMIT_STACK, &most);
+  });
+  Ask(Put(MadeFat({{.code = MadeCubin(90, {"kernel_a"})}})), {"kernel_a"});
+  EXPECT_TRUE(ReaderEnds());
+  reader_ = 0;
+  EXPECT_FALSE(fs::exists(meet_));
+  EXPECT_EQ(kill(program_, 0), 0);
 }
 
 TEST_F(ReaderTest, WhenTheFolderGoesSoDoesTheReader) {
@@ -280,11 +296,13 @@ TEST_F(ReaderTest, WhatIsNoSuchFolderIsLeftAlone) {
   End();
   const std::string mine = folder_.path() + "/mine";
   folder_.File("mine/a file", "text");
+  folder_.File("mine/0123456789abcdef.image", "an image");
   EXPECT_EQ(RunBinary("", "answer-readings '" + mine + "' 1").code, 1);
+  EXPECT_TRUE(fs::exists(mine + "/0123456789abcdef.image"));
   EXPECT_EQ(RunBinary("", "answer-readings '" + mine + "' 0").code, 2);
   EXPECT_TRUE(fs::exists(mine + "/a file"));
   Begin();
-  folder_.File("vramspan-read-x/a file", "text");
+  folder_.File("reading-0-1-0-x/a file", "text");
   End();
   EXPECT_TRUE(fs::exists(meet_ + "/a file"));
   EXPECT_FALSE(fs::exists(meet_ + "/asked"));

@@ -37,8 +37,8 @@ printf '\t.other\tfill,@"STO_CUDA_ENTRY STV_DEFAULT"\n.text.fill:\n'
                      "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0:handle_segv=0 ",
                      "SIMCUDA_COMPUTE_CAPABILITY=9.0 XDG_CACHE_HOME='", folder_.path(),
                      "/cache' PATH='", folder_.path(), "':\"$PATH\""),
-        absl::StrCat("run --simulate --device-memory 16MiB --chunk 2MiB --stats='", stats, "' ",
-                     options, " -- '" SHORT_PROGRAM "' '", image_, "' '", folder_.path(),
+        absl::StrCat("run --read on --simulate --device-memory 16MiB --chunk 2MiB --stats='", stats,
+                     "' ", options, " -- '" SHORT_PROGRAM "' '", image_, "' '", folder_.path(),
                      "/cache/vramspan/read'"));
     EXPECT_EQ(ran.code, 0) << ran.err << ran.out;
     return ReadText(stats);

@@ -1,5 +1,6 @@
 #include "tools/reader/answer.h"
 
+#include <absl/cleanup/cleanup.h>
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -10,6 +11,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <exception>
+#include <filesystem>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -17,6 +20,7 @@
 #include "tools/reader/desk.h"
 #include "tools/reader/exchange.h"
 #include "tools/reader/kept_readings.h"
+#include "tools/reader/meeting.h"
 #include "tools/reader/program_end.h"
 
 namespace vramspan::reader {
@@ -53,7 +57,7 @@ std::optional<KeyedFiles> FilesToUse() {
 // a script. All of them are in this process's group.
 [[noreturn]] void End(const Exchange& exchange, KeptReadings* kept) {
   if (kept != nullptr) kept->Stop();
-  RemoveExchange(exchange.folder());
+  exchange.Remove();
   if (getpgrp() == getpid()) kill(0, SIGKILL);
   _exit(0);
 }
@@ -61,6 +65,11 @@ std::optional<KeyedFiles> FilesToUse() {
 }  // namespace
 
 Status AnswerReadings(const std::string& folder, pid_t program, std::optional<uint64_t> start) {
+  // It is removed, so nothing else is to be given.
+  if (!IsMeetingName(std::filesystem::path(folder).filename().string())) {
+    return absl::InvalidArgumentError("it is no folder in which a program and its reader meet");
+  }
+  const absl::Cleanup goes = [&folder] { RemoveExchange(folder); };
   VS_ASSIGN_OR_RETURN(const std::unique_ptr<Exchange> exchange, Exchange::Open(folder));
   const ProgramEnd end(program, start);
   const StatusOr<int> watched = Watch(folder);
@@ -68,24 +77,28 @@ Status AnswerReadings(const std::string& folder, pid_t program, std::optional<ui
   static_cast<void>(setpgid(0, 0));
   std::unique_ptr<KeptReadings> kept;
   std::unique_ptr<Desk> desk;
-  AskLines lines;
-  std::vector<Ask> asks;
-  // Without a watch, as where the user has too many, it looks. So it does for the program's end.
-  const bool looks = !watched.ok() || end.fd() < 0;
-  for (;;) {
-    if (end.Ended() || exchange->Gone()) End(*exchange, kept.get());
-    asks.clear();
-    if (!exchange->TakeAsked(&lines, &asks).ok()) End(*exchange, kept.get());
-    if (!asks.empty() && desk == nullptr) {
-      kept = std::make_unique<KeptReadings>(FilesToUse(), OwnRules());
-      desk = std::make_unique<Desk>(*exchange, *kept);
-      std::thread([&desk] { desk->Work(); }).detach();
+  try {
+    AskLines lines;
+    std::vector<Ask> asks;
+    // Without a watch, as where the user has too many, it looks. So it does for the program's end.
+    const bool looks = !watched.ok() || end.fd() < 0;
+    while (!end.Ended() && !exchange->Gone()) {
+      asks.clear();
+      if (!exchange->TakeAsked(&lines, &asks).ok()) break;
+      if (!asks.empty() && desk == nullptr) {
+        kept = std::make_unique<KeptReadings>(FilesToUse(), OwnRules());
+        desk = std::make_unique<Desk>(*exchange, *kept);
+        std::thread([&desk] { desk->Work(); }).detach();
+      }
+      if (!asks.empty()) desk->Take(asks);
+      pollfd fds[] = {{watched.ok() ? *watched : -1, POLLIN, 0}, {end.fd(), POLLIN, 0}};
+      poll(fds, 2, looks ? static_cast<int>(ProgramEnd::kLooks.count()) : -1);
+      if (watched.ok()) Drain(*watched);
     }
-    if (!asks.empty()) desk->Take(asks);
-    pollfd fds[] = {{watched.ok() ? *watched : -1, POLLIN, 0}, {end.fd(), POLLIN, 0}};
-    poll(fds, 2, looks ? static_cast<int>(ProgramEnd::kLooks.count()) : -1);
-    if (watched.ok()) Drain(*watched);
+  } catch (const std::exception&) {
+    // No thread can be started, or there is no memory. The program sees that the folder is gone.
   }
+  End(*exchange, kept.get());
 }
 
 }  // namespace vramspan::reader

@@ -14,7 +14,8 @@
 namespace vramspan::reader {
 
 // Answers what is asked in `folder` until the program ends, or the folder is gone. Then the folder
-// goes, and this process with all that it has started. Returns only where it cannot begin.
+// goes, and this process with all that it has started. Returns only where it cannot begin; then the
+// folder is gone as well. InvalidArgument: it is none of this kind, and stays.
 Status AnswerReadings(const std::string& folder, pid_t program, std::optional<uint64_t> start);
 
 }  // namespace vramspan::reader

@@ -35,6 +35,19 @@ bool IsOfExchange(std::string_view name) {
          name.starts_with(".new-");
 }
 
+void RemoveIn(DIR* all, const std::string& folder) {
+  // A child that outlives the program may put another image there meanwhile.
+  for (int i = 0; i < kTries; ++i) {
+    rewinddir(all);
+    std::vector<std::string> names;
+    while (const dirent* const entry = readdir(all)) {
+      if (IsOfExchange(entry->d_name)) names.emplace_back(entry->d_name);
+    }
+    for (const std::string& name : names) unlinkat(dirfd(all), name.c_str(), 0);
+    if (rmdir(folder.c_str()) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) return;
+  }
+}
+
 }  // namespace
 
 Status MakeExchange(const std::string& folder) {
@@ -42,27 +55,22 @@ Status MakeExchange(const std::string& folder) {
     const int fd = open(absl::StrCat(folder, "/", name).c_str(),
                         O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) return Because(folder, name, errno);
+    // Whatever the user's mask says.
+    const int error = fchmod(fd, 0600) == 0 ? 0 : errno;
     close(fd);
+    if (error != 0) return Because(folder, name, error);
   }
   return absl::OkStatus();
 }
 
 void RemoveExchange(const std::string& folder) {
-  // A child that outlives the program may put another image there meanwhile.
-  for (int i = 0; i < kTries; ++i) {
-    const int at = open(folder.c_str(), kFolderFlags);
-    DIR* const all = at < 0 || !IsOurs(at, S_IFDIR) ? nullptr : fdopendir(at);
-    if (all == nullptr) {
-      if (at >= 0) close(at);
-      return;
-    }
-    std::vector<std::string> names;
-    while (const dirent* const entry = readdir(all)) {
-      if (IsOfExchange(entry->d_name)) names.emplace_back(entry->d_name);
-    }
-    for (const std::string& name : names) unlinkat(at, name.c_str(), 0);
+  const int at = open(folder.c_str(), kFolderFlags);
+  DIR* const all = at < 0 || !IsOurs(at, S_IFDIR) ? nullptr : fdopendir(at);
+  if (all != nullptr) {
+    RemoveIn(all, folder);
     closedir(all);
-    if (rmdir(folder.c_str()) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) return;
+  } else if (at >= 0) {
+    close(at);
   }
 }
 
@@ -131,11 +139,21 @@ StatusOr<prove::MappedFile> Exchange::Image(uint64_t module) const {
   return file;
 }
 
-bool Exchange::Gone() const {
-  struct stat ours = {}, named = {}, asked = {};
+bool Exchange::Moved() const {
+  struct stat ours = {}, named = {};
   return fstat(at_, &ours) != 0 || lstat(folder_.c_str(), &named) != 0 ||
-         ours.st_ino != named.st_ino || ours.st_dev != named.st_dev || fstat(asked_, &asked) != 0 ||
-         asked.st_nlink == 0;
+         ours.st_ino != named.st_ino || ours.st_dev != named.st_dev;
+}
+
+bool Exchange::Gone() const {
+  struct stat asked = {};
+  return Moved() || fstat(asked_, &asked) != 0 || asked.st_nlink == 0;
+}
+
+void Exchange::Remove() const {
+  if (Moved()) return;
+  // There may be no descriptor left for another, and this one is needed to the end.
+  if (DIR* const all = fdopendir(at_)) RemoveIn(all, folder_);
 }
 
 }  // namespace vramspan::reader

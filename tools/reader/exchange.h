@@ -42,12 +42,16 @@ class Exchange {
   StatusOr<prove::MappedFile> Image(uint64_t module) const;
   // Whether somebody took the folder away, or what was asked.
   bool Gone() const;
+  // As RemoveExchange, without another descriptor. Not where somebody moved the folder. Once, at
+  // the end of the process.
+  void Remove() const;
 
   const std::string& folder() const { return folder_; }
 
  private:
   explicit Exchange(std::string folder) : folder_(std::move(folder)) {}
   Status OpenAll();
+  bool Moved() const;
 
   const std::string folder_;
   int at_ = -1, asked_ = -1, answers_ = -1;

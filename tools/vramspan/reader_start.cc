@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,7 +17,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/process_start.h"
 #include "runtime/base/yes_no.h"
-#include "tools/reader/exchange.h"
+#include "tools/reader/first_process.h"
 #include "tools/vramspan/orphan.h"
 
 namespace vramspan::run {
@@ -63,6 +62,13 @@ const char* KeepsOrphans() {
 
 }  // namespace
 
+bool ReadingIsWanted(const Plan& plan, const std::function<const char*(const char*)>& variable) {
+  const auto planned = plan.find(kReadVariable);
+  const char* const text =
+      planned != plan.end() ? planned->second.c_str() : variable(kReadVariable);
+  return text != nullptr && ParseYesNo(text).value_or(false);
+}
+
 bool ReadingMatters(const Plan& plan, const std::function<const char*(const char*)>& variable) {
   const auto setting = [&](const char* name) -> std::string {
     const auto planned = plan.find(name);
@@ -80,24 +86,21 @@ bool ReadingMatters(const Plan& plan, const std::function<const char*(const char
          how.ok() && (*how == Overlap::kAuto || *how == Overlap::kProven) && seen;
 }
 
-std::unique_ptr<OwnFolder> StartReader() {
+std::unique_ptr<reader::Meeting> StartReader(bool wanted) {
   std::string why;
-  std::unique_ptr<OwnFolder> folder;
   if (const char* const keeps = KeepsOrphans()) {
     why = keeps;
-  } else if (StatusOr<std::unique_ptr<OwnFolder>> made = OwnFolder::Make("vramspan run", "read");
-             !made.ok()) {
-    why = made.status().message();
+  } else if (const Status first = wanted ? absl::OkStatus() : reader::CheckFirstProcess();
+             !first.ok()) {
+    why = first.message();
+  } else if (StatusOr<std::unique_ptr<reader::Meeting>> meeting = reader::Meeting::Make(getpid());
+             !meeting.ok()) {
+    why = meeting.status().message();
+  } else if (const int error = ReaderProgram((*meeting)->path()).Start(); error != 0) {
+    why = absl::StrCat("no process could be started: ", std::strerror(error));
   } else {
-    folder = *std::move(made);
-    const std::string path = std::filesystem::absolute(folder->path()).string();
-    const Status ready = reader::MakeExchange(path);
-    const ReaderProgram program(path);
-    const int error = ready.ok() ? program.Start() : 0;
-    if (!ready.ok()) why = ready.message();
-    if (error != 0) why = absl::StrCat("no process could be started: ", std::strerror(error));
+    return *std::move(meeting);
   }
-  if (why.empty()) return folder;
   Log(LogLevel::kInfo, absl::StrCat("no code is read while the program runs: ", why));
   return nullptr;
 }

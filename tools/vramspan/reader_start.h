@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "tools/vramspan/own_folder.h"
+#include "tools/reader/meeting.h"
 #include "tools/vramspan/run_plan.h"
 
 namespace vramspan::run {
@@ -19,13 +19,17 @@ inline constexpr char kReaderCommand[] = "answer-readings";
 // getenv. REQUIRES: the plan was made of such an environment.
 bool ReadingMatters(const Plan& plan, const std::function<const char*(const char*)>& variable);
 
+// Whether the user said that code is to be read, and did not leave it to us.
+bool ReadingIsWanted(const Plan& plan, const std::function<const char*(const char*)>& variable);
+
 // Starts the reader of this process, whatever it becomes by exec. What is returned is the folder in
 // which it answers, for kReaderVariable. The reader removes it with this process's end. Null: there
 // is none, and a line at level info says why.
 //
 // It is no child of this process, and has nothing of it: neither descriptors nor signals, nor the
-// variables of vramspan.
-std::unique_ptr<OwnFolder> StartReader();
+// variables of vramspan. So its end is the first process's to see: unless it is `wanted`, there is
+// none where that may leave it a zombie.
+std::unique_ptr<reader::Meeting> StartReader(bool wanted);
 
 }  // namespace vramspan::run
 

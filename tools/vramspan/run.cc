@@ -20,7 +20,6 @@
 
 #include "tools/vramspan/command.h"
 #include "tools/vramspan/option_words.h"
-#include "tools/vramspan/own_folder.h"
 #include "tools/vramspan/program_file.h"
 #include "tools/vramspan/reader_start.h"
 #include "tools/vramspan/run_plan.h"
@@ -227,11 +226,9 @@ class RunCommand final : public Command {
     if (!plan.ok()) return Refuse(plan.status());
     std::map<std::string, std::string> variables = *plan;
     // It has this process's variables, and not those of the program.
-    const std::unique_ptr<OwnFolder> reader = StartReader(*plan);
+    const std::unique_ptr<reader::Meeting> meeting = StartReader(*plan);
     unsetenv(run::kReaderVariable);  // Of a program that runs this one.
-    if (reader != nullptr) {
-      variables[run::kReaderVariable] = std::filesystem::absolute(reader->path()).string();
-    }
+    if (meeting != nullptr) variables[run::kReaderVariable] = meeting->path();
     for (const auto& [variable, value] : variables) {
       if (setenv(variable.c_str(), value.c_str(), 1) != 0) {
         return Refuse(absl::InternalError(variable + ": " + std::strerror(errno)));
@@ -272,10 +269,10 @@ class RunCommand final : public Command {
   }
 
   // Null: it would change nothing, or it cannot be.
-  std::unique_ptr<OwnFolder> StartReader(const run::Plan& plan) const {
+  std::unique_ptr<reader::Meeting> StartReader(const run::Plan& plan) const {
     const auto variable = [](const char* name) -> const char* { return std::getenv(name); };
     if (!run::ReadingMatters(plan, variable) || !run::FindProgram(command_.front())) return nullptr;
-    return run::StartReader();
+    return run::StartReader(run::ReadingIsWanted(plan, variable));
   }
 
   static int Refuse(const Status& status) {
