@@ -3,8 +3,12 @@
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -15,7 +19,10 @@
 namespace vramspan::prove {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // A variable of the environment, for the length of a test.
 class Variable {
@@ -31,9 +38,10 @@ class Variable {
   std::optional<std::string> before_;
 };
 
-std::string Ran(const StatusOr<Disassembler>& found, std::string_view cubin) {
+std::string Ran(const StatusOr<Disassembler>& found, std::string_view cubin,
+                const ChildLimits& limits = {}) {
   if (!found.ok()) return found.status().ToString();
-  const StatusOr<MappedFile> text = found->Run(cubin);
+  const StatusOr<MappedFile> text = found->Run(cubin, limits);
   return text.ok() ? std::string(text->bytes()) : text.status().ToString();
 }
 
@@ -81,6 +89,61 @@ TEST(DisassemblerTest, NothingIsLeftOfIt) {
       folder.Program("nvdisasm", absl::StrCat("cat \"$1\"; ls '", temporary.path(), "'"));
   EXPECT_EQ(Ran(Disassembler::Find(program), "cubin"), "cubin") << "while it runs";
   EXPECT_TRUE(std::filesystem::is_empty(temporary.path()));
+}
+
+TEST(DisassemblerTest, ItsFilesMayLieInMemory) {
+  const FolderOfPrograms folder;
+  const Variable variable("TMPDIR", folder.path() + "/none");
+  const std::string program = folder.Program("nvdisasm", "cat \"$1\"; ls -l /proc/self/fd");
+  const std::string ran = Ran(Disassembler::Find(program), "cubin\n", {.in_memory = true});
+  EXPECT_THAT(ran, AllOf(StartsWith("cubin\n"), HasSubstr("/memfd:")));
+}
+
+// nvdisasm ends well though it could not write all.
+TEST(DisassemblerTest, AListingThatIsCutIsNone) {
+  const FolderOfPrograms folder;
+  for (const bool in_memory : {false, true}) {
+    const ChildLimits limits = {.output = 10'000, .in_memory = in_memory};
+    const auto ran = [&](const std::string& script) {
+      return Ran(Disassembler::Find(folder.Program("nvdisasm", script)), "cubin", limits);
+    };
+    EXPECT_EQ(ran("printf '%09999d' 0").size(), 9'999u);
+    EXPECT_THAT(ran("printf '%020000d' 0"), AnyOf(HasSubstr("no room"), HasSubstr("signal 25")));
+    EXPECT_THAT(ran("printf '%020000d' 0; exit 0"), AnyOf(HasSubstr("no room"), HasSubstr("25")));
+    EXPECT_THAT(ran("trap '' XFSZ; printf '%020000d' 0 2>/dev/null; exit 0"), HasSubstr("no room"));
+  }
+}
+
+TEST(DisassemblerTest, AFullFileSystemIsNoRoom) {
+  const FolderOfPrograms folder, place;
+  const std::string program =
+      folder.Program("nvdisasm", "dd if=/dev/zero bs=4096 count=64 2>/dev/null; exit 0");
+  EXPECT_EQ(Ran(Disassembler::Find(program), "cubin").size(), 64u * 4096);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 ||
+        mount("none", place.path().c_str(), "tmpfs", 0, "size=64k") != 0) {
+      _exit(2);
+    }
+    setenv("TMPDIR", place.path().c_str(), 1);
+    _exit(Ran(Disassembler::Find(program), "cubin").find("no room") != std::string::npos ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (status == 2 << 8) GTEST_SKIP() << "this user may mount nothing";
+  EXPECT_EQ(status, 0);
+}
+
+TEST(DisassemblerTest, ItsTimeAndMemoryAreBounded) {
+  const FolderOfPrograms folder;
+  const auto ran = [&](const char* script, const ChildLimits& limits) {
+    return Ran(Disassembler::Find(folder.Program("nvdisasm", script)), "cubin", limits);
+  };
+  const ChildLimits short_time = {.time = std::chrono::milliseconds(50)};
+  EXPECT_THAT(ran("echo said >&2; exec sleep 1000", short_time), HasSubstr("it took too long"));
+  EXPECT_EQ(ran("echo all", {.time = std::chrono::minutes(10)}), "all\n");
+  EXPECT_THAT(ran("exit 3", {.time = std::chrono::minutes(10)}), HasSubstr("status 3"));
+  EXPECT_EQ(ran("sleep 0.1; ulimit -v", {.memory = uint64_t{1} << 30}), "1048576\n");
 }
 
 TEST(DisassemblerTest, IsFoundWhereOthersPutIt) {

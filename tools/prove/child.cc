@@ -2,85 +2,31 @@
 
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <system_error>
-#include <utility>
 
-#include "runtime/base/clean_text.h"
+#include "tools/prove/nameless_file.h"
 
 namespace vramspan::prove {
 namespace {
 
-// No program that does its work comes near to this.
-constexpr rlim_t kMostOutput = rlim_t{16} << 30;
-constexpr size_t kMostSaid = 200;
-constexpr int kAboveThose = 10;
-
-// An open file without a name, in the folder for temporary files.
-class NamelessFile {
- public:
-  NamelessFile() {
-    std::error_code error;
-    std::filesystem::path folder = std::filesystem::temp_directory_path(error);
-    if (error) folder = "/tmp";
-    std::string path = folder / "vramspan-prove-XXXXXX";
-    const int low = mkostemp(path.data(), O_CLOEXEC);
-    if (low >= 0) {
-      unlink(path.c_str());
-      // None of the numbers that a child has: old C libraries would close it there.
-      fd_ = fcntl(low, F_DUPFD_CLOEXEC, kAboveThose);
-      close(low);
-    }
-    if (fd_ < 0) {
-      why_ = absl::StrCat("no file can be made in ", folder.string(), ": ", std::strerror(errno));
-    }
-  }
-  ~NamelessFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  NamelessFile(const NamelessFile&) = delete;
-  NamelessFile& operator=(const NamelessFile&) = delete;
-
-  int fd() const { return fd_; }
-  Status status() const {
-    return why_.empty() ? absl::OkStatus() : absl::FailedPreconditionError(why_);
-  }
-  Status Write(std::string_view bytes) const {
-    while (!bytes.empty()) {
-      const ssize_t wrote = write(fd_, bytes.data(), bytes.size());
-      if (wrote < 0 && errno == EINTR) continue;
-      if (wrote <= 0) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("a temporary file could not be written: ", std::strerror(errno)));
-      }
-      bytes.remove_prefix(static_cast<size_t>(wrote));
-    }
-    return absl::OkStatus();
-  }
-  std::string FirstLine() const {
-    std::string text(kMostSaid, '\0');
-    const ssize_t got = pread(fd_, text.data(), text.size(), 0);
-    text.resize(got > 0 ? static_cast<size_t>(got) : 0);
-    text.resize(std::min(text.find('\n'), text.size()));
-    return CleanText(text);
-  }
-
- private:
-  int fd_ = -1;
-  std::string why_;
-};
+void Limit(pid_t child, decltype(RLIMIT_CPU) what, uint64_t most) {
+  const rlimit limit = {most, most};
+  prlimit(child, what, &limit, nullptr);
+}
 
 int Spawn(const std::vector<std::string>& program, int input, int out, int err,
-          std::chrono::seconds most_work, pid_t* child) {
+          const ChildLimits& limits, pid_t* child) {
   std::vector<char*> argv;
   for (const std::string& word : program) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
@@ -93,37 +39,86 @@ int Spawn(const std::vector<std::string>& program, int input, int out, int err,
   const int error = posix_spawnp(child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return error;
-  const auto most = static_cast<rlim_t>(most_work.count());
-  const rlimit seconds = {most, most}, bytes = {kMostOutput, kMostOutput};
-  prlimit(*child, RLIMIT_CPU, &seconds, nullptr);
-  prlimit(*child, RLIMIT_FSIZE, &bytes, nullptr);
+  Limit(*child, RLIMIT_CPU, static_cast<uint64_t>(limits.work.count()));
+  Limit(*child, RLIMIT_FSIZE, limits.output);
+  if (limits.memory != 0) Limit(*child, RLIMIT_AS, limits.memory);
   return 0;
+}
+
+// Ends a child whose time is over. Without it the child is waited for, however long.
+class Deadline {
+ public:
+  Deadline(pid_t child, std::chrono::milliseconds time)
+      : child_(child), end_(std::chrono::steady_clock::now() + time), any_(time.count() == 0) {}
+
+  // Whether it came: the child is still to be waited for.
+  bool Comes() const {
+    if (any_) return false;
+    const int fd = static_cast<int>(syscall(SYS_pidfd_open, child_, 0));
+    bool ended = false;
+    for (auto left = Left(); !ended && left.count() > 0; left = Left()) {
+      // Where the kernel has none of these, it looks.
+      pollfd ends = {fd, POLLIN, 0};
+      poll(&ends, 1, static_cast<int>(fd < 0 ? std::min(left, kLooks).count() : left.count()));
+      ended = HasEnded();
+    }
+    if (fd >= 0) close(fd);
+    if (!ended) kill(child_, SIGKILL);
+    return !ended;
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kLooks{20};
+
+  std::chrono::milliseconds Left() const {
+    return std::chrono::ceil<std::chrono::milliseconds>(end_ - std::chrono::steady_clock::now());
+  }
+  bool HasEnded() const {
+    siginfo_t info = {};
+    const int got = waitid(P_PID, static_cast<id_t>(child_), &info, WEXITED | WNOHANG | WNOWAIT);
+    return got != 0 ? errno != EINTR : info.si_pid == child_;
+  }
+
+  const pid_t child_;
+  const std::chrono::steady_clock::time_point end_;
+  const bool any_;
+};
+
+std::string WhyEnded(int status, bool late) {
+  if (late) return "it took too long";
+  if (WIFSIGNALED(status)) return absl::StrCat("it was ended by signal ", WTERMSIG(status));
+  return absl::StrCat("it ended with status ", WEXITSTATUS(status));
 }
 
 }  // namespace
 
 StatusOr<MappedFile> OutputOf(const std::vector<std::string>& program, std::string_view input,
-                              std::chrono::seconds most_work) {
-  const NamelessFile in, out, err;
+                              const ChildLimits& limits) {
+  const NamelessFile in(limits.in_memory), out(limits.in_memory), err(limits.in_memory);
   for (const NamelessFile* file : {&in, &out, &err}) VS_RETURN_IF_ERROR(file->status());
   VS_RETURN_IF_ERROR(in.Write(input));
   pid_t child = 0;
-  const int error = Spawn(program, in.fd(), out.fd(), err.fd(), most_work, &child);
+  const int error = Spawn(program, in.fd(), out.fd(), err.fd(), limits, &child);
   if (error != 0) {
     const std::string why = absl::StrCat("cannot run ", program[0], ": ", std::strerror(error));
     return error == ENOENT ? absl::NotFoundError(why) : absl::FailedPreconditionError(why);
   }
+  const bool late = Deadline(child, limits.time).Comes();
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) return absl::FailedPreconditionError("a child's end is not to be seen");
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return MappedFile::Of(out.fd(), program[0]);
+  const std::string name = program[0].substr(program[0].rfind('/') + 1);
+  if (!late && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+    // nvdisasm ends well though it could not write.
+    if (out.MayBeCut(limits.output)) {
+      return absl::FailedPreconditionError(absl::StrCat(name, ": no room for what it prints"));
+    }
+    return MappedFile::Of(out.fd(), program[0]);
+  }
   const std::string said = err.FirstLine();
-  return absl::FailedPreconditionError(absl::StrCat(
-      program[0].substr(program[0].rfind('/') + 1), ": ",
-      !said.empty()         ? said
-      : WIFSIGNALED(status) ? absl::StrCat("it was ended by signal ", WTERMSIG(status))
-                            : absl::StrCat("it ended with status ", WEXITSTATUS(status))));
+  return absl::FailedPreconditionError(
+      absl::StrCat(name, ": ", said.empty() || late ? WhyEnded(status, late) : said));
 }
 
 }  // namespace vramspan::prove

@@ -80,9 +80,8 @@ StatusOr<Disassembler> Disassembler::Find(const std::string& named) {
       "python3; install NVIDIA's cuda-nvdisasm");
 }
 
-StatusOr<MappedFile> Disassembler::Run(std::string_view cubin,
-                                       std::chrono::seconds most_work) const {
-  return OutputOf({path_, kInput}, cubin, most_work);
+StatusOr<MappedFile> Disassembler::Run(std::string_view cubin, const ChildLimits& limits) const {
+  return OutputOf({path_, kInput}, cubin, limits);
 }
 
 }  // namespace vramspan::prove

@@ -5,7 +5,6 @@
 #ifndef VRAMSPAN_TOOLS_PROVE_DISASSEMBLER_H_
 #define VRAMSPAN_TOOLS_PROVE_DISASSEMBLER_H_
 
-#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,9 +25,8 @@ class Disassembler {
 
   // What nvdisasm prints for the cubin: all functions, and what stands in bank 4. It lies in a file
   // without a name, for it is several times as large. FailedPrecondition: nvdisasm's own error, or
-  // no room for that. It gets no more of a processor than `most_work`.
-  StatusOr<MappedFile> Run(std::string_view cubin,
-                           std::chrono::seconds most_work = kMostWorkOfChild) const;
+  // no room for that.
+  StatusOr<MappedFile> Run(std::string_view cubin, const ChildLimits& limits = {}) const;
 
  private:
   explicit Disassembler(std::string path) : path_(std::move(path)) {}

@@ -16,8 +16,13 @@
 namespace vramspan::reader {
 namespace {
 
-// Of one run of nvdisasm. A program waits for no answer, but others want the processor.
-constexpr std::chrono::seconds kMostWork{300};
+// Of one run of nvdisasm. A program waits for no answer, but others want the processor, and memory
+// is short where code is read.
+constexpr prove::ChildLimits kLimits = {.work = std::chrono::seconds{300},
+                                        .time = std::chrono::seconds{600},
+                                        .output = uint64_t{256} << 20,
+                                        .memory = uint64_t{8} << 30,
+                                        .in_memory = true};
 
 // Other processes ask for other GPUs.
 std::string AnswerLine(const AskedCode& code, const std::string& name, bool read) {
@@ -105,7 +110,7 @@ Desk::Read Desk::ReadCode(const AskedCode& code, const std::set<std::string>& na
           const std::set<std::string>& kernels) -> StatusOr<std::vector<prove::KernelReading>> {
     VS_RETURN_IF_ERROR(nvdisasm_->status());
     VS_ASSIGN_OR_RETURN(const std::string part, prove::CubinPart(cubin, kernels));
-    VS_ASSIGN_OR_RETURN(const prove::MappedFile text, (*nvdisasm_)->Run(part, kMostWork));
+    VS_ASSIGN_OR_RETURN(const prove::MappedFile text, (*nvdisasm_)->Run(part, kLimits));
     return prove::ReadKernels(text.bytes());
   };
   const auto told = [&](std::string_view cubin, const std::set<std::string>& kernels) {
