@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include "tests/prove/fake_nvdisasm.h"
@@ -119,9 +120,15 @@ TEST(DisassemblerTest, AFullFileSystemIsNoRoom) {
   const std::string program =
       folder.Program("nvdisasm", "dd if=/dev/zero bs=4096 count=64 2>/dev/null; exit 0");
   EXPECT_EQ(Ran(Disassembler::Find(program), "cubin").size(), 64u * 4096);
+  const std::string user = absl::StrCat("0 ", geteuid(), " 1\n");
   const pid_t child = fork();
   if (child == 0) {
-    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 ||
+    // Root needs no users of its own, and others may have them.
+    if (unshare(CLONE_NEWNS) != 0) {
+      if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) _exit(2);
+      std::ofstream("/proc/self/uid_map") << user;
+    }
+    if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         mount("none", place.path().c_str(), "tmpfs", 0, "size=64k") != 0) {
       _exit(2);
     }
@@ -178,9 +185,19 @@ TEST(DisassemblerTest, PackagesOfPythonAreNotImported) {
       OutputOf({"python3", "-c", "import sys; print(sys.executable, end='')"}, "");
   ASSERT_TRUE(python.ok()) << python.status();
   folder.Program("bin/python3", absl::StrCat("exec '", python->bytes(), "' \"$@\""));
-  folder.File("site/triton/__init__.py", "raise SystemExit('imported')\n");
-  const std::string program = folder.Program("site/triton/backends/nvidia/bin/nvdisasm", "exit 0");
-  const Variable packages("PYTHONPATH", folder.path() + "/site"), home("CUDA_HOME", ""),
+  // The user's own packages.
+  const Variable user("HOME", folder.path());
+  const StatusOr<MappedFile> place = OutputOf(
+      {"python3", "-I", "-c", "import site; print(site.getusersitepackages(), end='')"}, "");
+  ASSERT_TRUE(place.ok()) << place.status();
+  const std::string site =
+      std::filesystem::path(place->bytes()).lexically_relative(folder.path()).string();
+  folder.File(site + "/triton/__init__.py", "raise SystemExit('imported')\n");
+  const std::string program =
+      folder.Program(site + "/triton/backends/nvidia/bin/nvdisasm", "exit 0");
+  // Nor is what somebody put where Python would look for its own.
+  folder.File("evil/glob.py", "raise SystemExit('imported')\n");
+  const Variable packages("PYTHONPATH", folder.path() + "/evil"), home("CUDA_HOME", ""),
       other("CUDA_PATH", ""), path("PATH", folder.path() + "/bin");
   const StatusOr<Disassembler> found = Disassembler::Find("");
   ASSERT_TRUE(found.ok()) << found.status();

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <vector>
@@ -16,9 +17,15 @@ namespace {
 
 constexpr char kName[] = "nvdisasm";
 
-// Where packages of Python lie that may bring it. None of them is imported for that.
+// So long it may take to find one.
+constexpr std::chrono::seconds kMostSearch{10};
+
+// Where packages of Python lie that may bring it. None of them is imported for that. By -I nothing
+// of the folder that one is in is run, nor of PYTHONPATH; the user's own packages are looked at all
+// the same. (-S would hide those of the system.)
 constexpr char kFolders[] = R"(
-import glob, importlib.util, os
+import glob, importlib.util, os, site, sys
+sys.path.append(site.getusersitepackages())
 for package, inside in (("triton", "backends/nvidia/bin"), ("nvidia", "*/bin")):
     found = importlib.util.find_spec(package)
     for folder in (found.submodule_search_locations or ()) if found else ():
@@ -51,7 +58,8 @@ std::vector<std::string> Folders() {
 }
 
 std::vector<std::string> FoldersOfPython() {
-  const StatusOr<MappedFile> printed = OutputOf({"python3", "-c", kFolders}, "");
+  const StatusOr<MappedFile> printed =
+      OutputOf({"python3", "-I", "-c", kFolders}, "", {.time = kMostSearch, .in_memory = true});
   if (!printed.ok()) return {};
   return absl::StrSplit(printed->bytes(), '\n', absl::SkipEmpty());
 }
