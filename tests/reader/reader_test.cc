@@ -167,7 +167,7 @@ TEST_F(ReaderTest, AnswersWhatIsAsked) {
   EXPECT_EQ(Answers(5)[2], "read kernel_c");
 }
 
-TEST_F(ReaderTest, TheNextProgramHasThemWithoutADisassembler) {
+TEST_F(ReaderTest, TheNextProgramHasThemAtOnce) {
   const std::string image = MadeFat({{.code = MadeCubin(90, {"kernel_a", "kernel_bad"})}});
   Ask(Put(image), {"kernel_a", "kernel_bad", "kernel_none"});
   Answers(3);
@@ -177,11 +177,36 @@ TEST_F(ReaderTest, TheNextProgramHasThemWithoutADisassembler) {
   Answers(4);
   EXPECT_EQ(Calls(), calls) << "nor does this one need it again";
   End();
-  fs::remove(folder_.path() + "/bin/nvdisasm");
   Begin();
   Ask(Put(image), {"kernel_bad", "kernel_a", "kernel_none"});
   EXPECT_THAT(Answers(3), ElementsAre("read kernel_a", "unread kernel_bad", "unread kernel_none"));
   EXPECT_EQ(Calls(), calls);
+}
+
+// It may have said what another does not.
+TEST_F(ReaderTest, WhatAnotherDisassemblerSaidIsNotUsed) {
+  const std::string image = MadeFat({{.code = MadeCubin(90, {"kernel_a"})}});
+  Ask(Put(image), {"kernel_a"});
+  Answers(1);
+  const size_t calls = Calls();
+  End();
+  Disassembler(std::string(kShows) + "\n# another");
+  Begin();
+  Ask(Put(image), {"kernel_a"});
+  EXPECT_THAT(Answers(1), ElementsAre("read kernel_a"));
+  EXPECT_GT(Calls(), calls);
+  End();
+  fs::remove(folder_.path() + "/bin/nvdisasm");
+  Begin();
+  Ask(Put(image), {"kernel_a"});
+  EXPECT_THAT(Answers(1), ElementsAre("unread kernel_a")) << "without any";
+}
+
+// A program that is short of memory is not what is ended.
+TEST_F(ReaderTest, ItGoesFirstWhereMemoryIsShort) {
+  Ask(Put(MadeFat({{.code = MadeCubin(90, {"kernel_a"})}})), {"kernel_a"});
+  Answers(1);
+  EXPECT_EQ(ReadText(absl::StrCat("/proc/", reader_, "/oom_score_adj")), "1000\n");
 }
 
 TEST_F(ReaderTest, LinesOfStrangersArePassedOver) {

@@ -15,8 +15,10 @@
 #include <filesystem>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "tools/prove/disassembler.h"
 #include "tools/reader/desk.h"
 #include "tools/reader/exchange.h"
 #include "tools/reader/kept_readings.h"
@@ -25,6 +27,16 @@
 
 namespace vramspan::reader {
 namespace {
+
+// Memory is short where code is read: this goes before the program does. What it starts is as it
+// is.
+void GoFirst() {
+  const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  // It is no worse than the program where this cannot be.
+  [[maybe_unused]] const ssize_t wrote = write(fd, "1000", 4);
+  close(fd);
+}
 
 // To be polled: something has happened to the folder, or was asked.
 StatusOr<int> Watch(const std::string& folder) {
@@ -73,6 +85,7 @@ Status AnswerReadings(const std::string& folder, pid_t program, std::optional<ui
   VS_ASSIGN_OR_RETURN(const std::unique_ptr<Exchange> exchange, Exchange::Open(folder));
   const ProgramEnd end(program, start);
   const StatusOr<int> watched = Watch(folder);
+  GoFirst();
   // A leader of a group already is one of its own.
   static_cast<void>(setpgid(0, 0));
   std::unique_ptr<KeptReadings> kept;
@@ -86,8 +99,9 @@ Status AnswerReadings(const std::string& folder, pid_t program, std::optional<ui
       asks.clear();
       if (!exchange->TakeAsked(&lines, &asks).ok()) break;
       if (!asks.empty() && desk == nullptr) {
-        kept = std::make_unique<KeptReadings>(FilesToUse(), OwnRules());
-        desk = std::make_unique<Desk>(*exchange, *kept);
+        StatusOr<prove::Disassembler> nvdisasm = prove::Disassembler::Find("");
+        kept = std::make_unique<KeptReadings>(FilesToUse(), RulesOf(nvdisasm));
+        desk = std::make_unique<Desk>(*exchange, *kept, std::move(nvdisasm));
         std::thread([&desk] { desk->Work(); }).detach();
       }
       if (!asks.empty()) desk->Take(asks);

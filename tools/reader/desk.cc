@@ -104,13 +104,12 @@ Desk::Read Desk::ReadCode(const AskedCode& code, const std::set<std::string>& na
     read.certain = read.lasting = false;
     return read;
   }
-  if (!nvdisasm_.has_value()) nvdisasm_ = prove::Disassembler::Find("");
   const auto disassemble =
       [&](std::string_view cubin,
           const std::set<std::string>& kernels) -> StatusOr<std::vector<prove::KernelReading>> {
-    VS_RETURN_IF_ERROR(nvdisasm_->status());
+    VS_RETURN_IF_ERROR(nvdisasm_.status());
     VS_ASSIGN_OR_RETURN(const std::string part, prove::CubinPart(cubin, kernels));
-    VS_ASSIGN_OR_RETURN(const prove::MappedFile text, (*nvdisasm_)->Run(part, kLimits));
+    VS_ASSIGN_OR_RETURN(const prove::MappedFile text, nvdisasm_->Run(part, kLimits));
     return prove::ReadKernels(text.bytes());
   };
   const auto told = [&](std::string_view cubin, const std::set<std::string>& kernels) {

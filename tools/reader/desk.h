@@ -10,9 +10,11 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/mutex.h"
+#include "runtime/base/status.h"
 #include "tools/prove/disassembler.h"
 #include "tools/prove/images.h"
 #include "tools/reader/asks.h"
@@ -23,7 +25,8 @@ namespace vramspan::reader {
 
 class Desk {
  public:
-  Desk(const Exchange& exchange, KeptReadings& kept) : exchange_(exchange), kept_(kept) {}
+  Desk(const Exchange& exchange, KeptReadings& kept, StatusOr<prove::Disassembler> nvdisasm)
+      : exchange_(exchange), kept_(kept), nvdisasm_(std::move(nvdisasm)) {}
 
   // Each ask gets one answer, now or later.
   void Take(const std::vector<Ask>& asks) VS_EXCLUDES(mu_);
@@ -45,7 +48,7 @@ class Desk {
 
   const Exchange& exchange_;
   KeptReadings& kept_;
-  std::optional<StatusOr<prove::Disassembler>> nvdisasm_;  // Once it was looked for.
+  const StatusOr<prove::Disassembler> nvdisasm_;
   Mutex mu_;
   CondVar more_;
   std::map<AskedCode, Waiting> waiting_ VS_GUARDED_BY(mu_);

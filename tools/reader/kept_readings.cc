@@ -3,6 +3,7 @@
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_split.h>
 #include <absl/strings/strip.h>
+#include <sys/stat.h>
 
 #include "runtime/base/mix.h"
 #include "runtime/observe/image_hash.h"
@@ -30,6 +31,18 @@ uint64_t OwnRules() {
   const StatusOr<prove::MappedFile> own = prove::MappedFile::Open("/proc/self/exe");
   if (!own.ok()) return 0;
   return HashOfImage(own->bytes().data());
+}
+
+uint64_t RulesOf(const StatusOr<prove::Disassembler>& nvdisasm) {
+  const uint64_t own = OwnRules();
+  struct stat file = {};
+  if (own == 0 || !nvdisasm.ok() || stat(nvdisasm->path().c_str(), &file) != 0) return 0;
+  uint64_t rules = own;
+  for (const char c : nvdisasm->path()) rules = Mix(rules, static_cast<unsigned char>(c));
+  rules = Mix(rules, static_cast<uint64_t>(file.st_size));
+  rules = Mix(rules, static_cast<uint64_t>(file.st_mtim.tv_sec));
+  rules = Mix(rules, static_cast<uint64_t>(file.st_mtim.tv_nsec));
+  return rules != 0 ? rules : 1;
 }
 
 std::string KeptText(const AskedCode& code, uint64_t rules, const ReadKernels& kernels) {

@@ -16,6 +16,8 @@
 
 #include "runtime/base/keyed_files.h"
 #include "runtime/base/mutex.h"
+#include "runtime/base/status.h"
+#include "tools/prove/disassembler.h"
 #include "tools/reader/asks.h"
 
 namespace vramspan::reader {
@@ -26,8 +28,11 @@ inline constexpr KeyedFiles::Kind kReadFiles = {
 // Of kernels by name, whether their code takes no address from memory.
 using ReadKernels = std::map<std::string, bool>;
 
-// A hash of this very program, which is what the rules are. 0: it cannot be read.
+// A hash of this very program. 0: it cannot be read.
 uint64_t OwnRules();
+// What the rules are: that, and the file nvdisasm, by its path, size and time. 0: one is not there,
+// and nothing is kept, nor what was kept used.
+uint64_t RulesOf(const StatusOr<prove::Disassembler>& nvdisasm);
 
 std::string KeptText(const AskedCode& code, uint64_t rules, const ReadKernels& kernels);
 // Nothing where it is not whole, or of anything else.
