@@ -209,6 +209,15 @@ TEST_F(ReaderTest, ItGoesFirstWhereMemoryIsShort) {
   EXPECT_EQ(ReadText(absl::StrCat("/proc/", reader_, "/oom_score_adj")), "1000\n");
 }
 
+// The text is a part of what it is, so it says nothing for good.
+TEST_F(ReaderTest, WhatADisassemblerCutIsNotKept) {
+  Disassembler(std::string(kShows) +
+               "\ntrap '' XFSZ; head -c 270000000 /dev/zero 2>/dev/null; exit 0");
+  Ask(Put(MadeFat({{.code = MadeCubin(90, {"kernel_a", "kernel_bad"})}})), {"kernel_bad"});
+  EXPECT_THAT(Answers(1), ElementsAre("unread kernel_bad"));
+  EXPECT_THAT(Kept(), IsEmpty());
+}
+
 TEST_F(ReaderTest, LinesOfStrangersArePassedOver) {
   const std::string hash = Put(MadeFat({{.code = MadeCubin(90, {"kernel_a"})}}));
   Write("ask\n\nnonsense\nask 90 " + hash + " kernel\x1b_a\nask x " + hash + " kernel_a\nask 90 " +
