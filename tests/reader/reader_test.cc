@@ -325,6 +325,22 @@ TEST_F(ReaderTest, WhenTheFolderGoesSoDoesTheReader) {
   EXPECT_TRUE(fs::exists(folder_.path() + "/elsewhere/asked")) << "it is not ours any more";
 }
 
+// The driver may make code of PTX that nobody has read, unless there is code for just this GPU.
+TEST_F(ReaderTest, CodeThatTheDriverMayCompileIsNotProven) {
+  const std::string ptx = ".version 8.0\n.target sm_80\n.visible .entry kernel_a()\n{\nret;\n}\n";
+  const std::string older = MadeCubin(80, {"kernel_a", "kernel_b"});
+  const std::string hash =
+      Put(MadeFat({{.sm = 80, .code = older}, {.kind = 1, .sm = 80, .code = ptx}}));
+  Ask(hash, {"kernel_a", "kernel_b"}, 86);
+  EXPECT_THAT(Answers(2), ElementsAre("read kernel_b", "unread kernel_a"));
+  Ask(hash, {"kernel_a"}, 80);
+  EXPECT_THAT(Answers(3), testing::Contains("read kernel_a")) << "there is code for just this GPU";
+  // PTX for later GPUs alone makes none for this one.
+  Ask(Put(MadeFat({{.sm = 80, .code = older}, {.kind = 1, .sm = 90, .code = ptx}})), {"kernel_a"},
+      86);
+  EXPECT_THAT(Answers(4), testing::Contains("read kernel_a").Times(2));
+}
+
 // The command removes a folder, so it looks at what it is given.
 TEST_F(ReaderTest, WhatIsNoSuchFolderIsLeftAlone) {
   End();

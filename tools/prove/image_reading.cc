@@ -74,6 +74,29 @@ bool RunsOn(const Entry& entry, uint32_t gpu) {
   return entry.kind == Entry::Kind::kElf && entry.sm / 10 == gpu / 10 && entry.sm <= gpu;
 }
 
+namespace {
+
+bool MayBeCompiledFor(const Entry& entry, uint32_t gpu) {
+  return entry.kind == Entry::Kind::kPtx && entry.sm <= gpu;
+}
+
+// Of each of these kernels that is not among `exact`, that the driver may make code of its PTX.
+void AddPtxOf(const Entry& entry, std::set<std::string> kernels, const std::set<std::string>& exact,
+              ImageState* state) {
+  std::erase_if(kernels, [&exact](const std::string& kernel) { return exact.contains(kernel); });
+  if (kernels.empty()) return;
+  const auto none = [](std::string_view, const std::set<std::string>&) {
+    return StatusOr<std::vector<KernelReading>>(absl::CancelledError());
+  };
+  const EntryReading ptx = EntryReading::Of(entry, kernels, none);
+  // What is not understood may be of any.
+  const std::vector<std::string> declared =
+      ptx.kernels().value_or(std::vector<std::string>(kernels.begin(), kernels.end()));
+  state->AddUnread(entry.gpu, declared, "the driver may compile its PTX");
+}
+
+}  // namespace
+
 std::map<std::string, Verdict> ProveKernels(const Image& image, uint32_t gpu,
                                             const std::set<std::string>& kernels,
                                             ReadKernelsOfCubin read) {
@@ -81,8 +104,17 @@ std::map<std::string, Verdict> ProveKernels(const Image& image, uint32_t gpu,
   const StatusOr<std::vector<Entry>> entries = EntriesToRead(image);
   if (!entries.ok()) state.Fail(entries.status().message());
   if (entries.ok()) {
+    std::set<std::string> exact;  // Those with machine code for just this GPU.
     for (const Entry& entry : *entries) {
-      if (RunsOn(entry, gpu)) EntryReading::Of(entry, kernels, read).AddTo(&state);
+      if (!RunsOn(entry, gpu)) continue;
+      const EntryReading reading = EntryReading::Of(entry, kernels, read);
+      reading.AddTo(&state);
+      if (entry.sm == gpu && reading.kernels().ok()) {
+        exact.insert(reading.kernels()->begin(), reading.kernels()->end());
+      }
+    }
+    for (const Entry& entry : *entries) {
+      if (MayBeCompiledFor(entry, gpu)) AddPtxOf(entry, kernels, exact, &state);
     }
   }
   ImageVerdict verdict = std::move(state).Verdict();

@@ -39,6 +39,8 @@ class EntryReading {
                          ReadKernelsOfCubin read);
 
   void AddTo(ImageState* image) const;
+  // By its own tables; an error where those are not understood.
+  const StatusOr<std::vector<std::string>>& kernels() const { return kernels_; }
 
  private:
   explicit EntryReading(const Entry& entry)
@@ -56,7 +58,8 @@ class EntryReading {
 // Whether a GPU runs that code as it is: `gpu` is its compute capability as a number, as 90.
 bool RunsOn(const Entry& entry, uint32_t gpu);
 
-// Of each of these kernels what all code that the GPU may run of it says.
+// Of each of these kernels what all code that the GPU may run of it says. That of PTX is not known
+// before the driver makes it, which it may unless there is machine code for just this GPU.
 std::map<std::string, Verdict> ProveKernels(const Image& image, uint32_t gpu,
                                             const std::set<std::string>& kernels,
                                             ReadKernelsOfCubin read);
