@@ -41,7 +41,7 @@ int Become(char* const* arguments, char* const* variables) {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   setpriority(PRIO_PROCESS, 0, kLeastNice);
-  // It keeps no file system busy.
+  // It keeps none of the program's folders busy, but the file system of this very file.
   if (chdir("/") == 0) execve("/proc/self/exe", arguments, variables);
   return errno;
 }
