@@ -159,6 +159,8 @@ constexpr Rule kRules[] = {
     {"SharedByAtomic", "STS.64 [R0], R6\nATOMS.EXCH.64 R10, [R0], R4\nLDS.64 R8, [R0]", kMemory},
     {"SharedMatrices", "STS.64 [R0], R6\nMOV R4, R6\nSTSM.16.M88.2 [R0], R4\nLDS.64 R8, [R0]",
      kMemory},
+    {"ConstantOfAChosenBank", "LDC.64.IS R8, c[0x0][R0+0x210]", kMemory},
+    {"ConstantOfAChosenBankToo", "LDC.64.ISL R8, c[0x0][R0+0x210]", kMemory},
     {"CopyByMemory", "LDGSTS.E [R0], [R4.64]", kMemory},
     {"BulkIn", "R2UR UR4, R6\nR2UR UR5, R7\nUBLKCP.S.G [UR8], [UR4], UR10\nMOV R9, R7", "proven"},
     {"BulkInOfMemory", "R2UR UR4, R4\nR2UR UR5, R5\nUBLKCP.S.G [UR8], [UR4], UR10\nMOV R9, R7",
@@ -186,6 +188,11 @@ constexpr Rule kRules[] = {
      "proven"},
     {"TensorMapOfWideLoadBehind",
      "LDC.128 R12, c[0x0][0xc0]\nR2UR UR8, R14\nR2UR UR9, R15\nUTMALDG.3D [UR4], [UR8]\nMOV R9, R7",
+     kNoMap},
+    {"TensorMapByAMaskedDistance",
+     "ULDC.64 UR6, c[0x0][0x210]\nULDC.64 UR8, c[0x0][0xc0]\nULOP3.LUT UR6, UR6, UR10, URZ, 0xc0, "
+     "!UPT\nULOP3.LUT UR7, UR7, UR11, URZ, 0xc0, !UPT\nUIADD3.64 UR8, UR8, UR6, URZ\nUTMALDG.3D "
+     "[UR4], [UR8]\nMOV R9, R7",
      kNoMap},
     {"TensorMapByOtherBank", "ULDC.64 UR8, c[0x3][0xc0]\nUTMALDG.3D [UR4], [UR8]\nMOV R9, R7",
      kNoMap},

@@ -86,6 +86,11 @@ bool CopyByTensorMap(Effect& effect) {
 }
 
 void LoadConstant(Effect& effect) {
+  // A part of the register may choose the bank.
+  if (effect.Has("IL") || effect.Has("IS") || effect.Has("ISL")) {
+    effect.To(effect.Width(), Origin::kMemory);
+    return;
+  }
   for (const SassOperand& operand : effect.instruction().operands) {
     if (operand.kind != Kind::kConstant || effect.destination() == nullptr) continue;
     // Behind the address of the parameters stand other addresses.

@@ -27,6 +27,8 @@ inline Origin SumOf(Origin one, Origin other) {
   if (one > other) return SumOf(other, one);
   const bool base = one > Origin::kNumber && one <= Origin::kParameter;
   const bool offset = other == Origin::kDerived || other == Origin::kIndex;
+  // A masked distance may lead from the parameters to anywhere: no tensor map is trusted there.
+  if (offset && one == Origin::kOwnParameters) return Origin::kWindow;
   return base && offset ? one : other;
 }
 
