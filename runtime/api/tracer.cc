@@ -212,8 +212,11 @@ void Tracer::TellUntried(const Submission& launch) const {
   Log(LogLevel::kWarning,
       absl::StrCat("nothing proves what the kernels of ", kUntriedTold, " launches touch",
                    one.empty() ? "" : absl::StrCat(" (", one, " is one)"),
-                   ", so memory moves only between them; `vramspan prove --trust FILE -- program` "
-                   "or `audit` may prove it, and `run --trust FILE` uses that"));
+                   ", so memory moves only between them; ",
+                   reading_ == nullptr ? "`vramspan run --read on` has their code read meanwhile; "
+                                       : "their code was read; ",
+                   "`vramspan audit --trust FILE -- program` may prove it, and `run --trust FILE` "
+                   "uses that"));
 }
 
 Beside Tracer::NoteLaunch(const Submission& launch, Trust trust) {

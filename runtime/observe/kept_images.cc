@@ -58,6 +58,8 @@ class ImagesFolder {
     for (int i = 0; i < kMostNames; ++i) {
       *name = absl::StrCat(begin, "-", getpid(), "-", i);
       const int fd = openat(fd_, name->c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+      // Whatever the program's mask says.
+      if (fd >= 0) static_cast<void>(fchmod(fd, 0600));
       if (fd >= 0 || errno != EEXIST) return fd;
     }
     return -1;

@@ -124,9 +124,11 @@ class RunCommand final : public Command {
                 "between them")
         .Shown("FILE[:FILE...]");
     options
-        .Option("--read", options_.read,
-                "Whether code that nobody knows is read while the program runs, by NVIDIA's "
-                "nvdisasm if it is found: on or off (default: on)")
+        .Option(
+            "--read", options_.read,
+            "Whether code that nobody knows is read while the program runs, by NVIDIA's "
+            "nvdisasm if it is found: on or off (default: on, where the first process waits for "
+            "orphans, as init does)")
         .Shown("on|off");
     options
         .Option("--learned", options_.learned,
