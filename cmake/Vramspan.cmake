@@ -141,6 +141,8 @@ function(vramspan_add_test name)
     "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/no-cache"
     # Nothing is left where the user's programs have their records. Tests of `vramspan top` ask for it.
     "VRAMSPAN_TOP=off"
+    # Nor is code read beside each program, or beside none, as the machine's first process is. Tests of that ask for it.
+    "VRAMSPAN_READ=off"
     "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1"
     "UBSAN_OPTIONS=print_stacktrace=1"
     "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions='${PROJECT_SOURCE_DIR}/tests/tsan_suppressions.txt'"
