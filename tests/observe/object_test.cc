@@ -108,7 +108,7 @@ TEST_F(ObjectTest, TensorMaps) {
 
   // In a buffer of parameters.
   struct {
-    uint64_t before[8];
+    uint64_t before[16];  // No padding, which may hold anything.
     CUtensorMap map;
   } packed{{}, map};
   static_assert(offsetof(decltype(packed), map) == 128);
