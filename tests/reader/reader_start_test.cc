@@ -148,9 +148,14 @@ TEST_F(ReaderStartTest, TheUsersMaskIsNotTheFolders) {
 
 TEST_F(ReaderStartTest, WithFewDescriptorsNothingIsLeft) {
   for (int most = 4; most <= 12; ++most) {
-    const std::string command = absl::StrCat("exec 2>/dev/null; ulimit -n ", most, "; exec env ",
-                                             Environment(), " '" VRAMSPAN_BINARY "' run -- true");
-    EXPECT_EQ(std::system(command.c_str()), 0) << most;
+    // With so few nothing may start at all, for which the reader is no reason.
+    const auto ran = [&](const char* options) {
+      const std::string command =
+          absl::StrCat("exec 2>/dev/null; ulimit -n ", most, "; exec env ", Environment(),
+                       " '" VRAMSPAN_BINARY "' run ", options, " -- true");
+      return std::system(command.c_str());
+    };
+    EXPECT_EQ(ran(""), ran("--read off")) << most;
     EXPECT_TRUE(AllGoes()) << most;
   }
 }
@@ -203,6 +208,7 @@ TEST_F(ReaderStartTest, AProcessThatWaitsForAllBelowItHasNone) {
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     setenv("VRAMSPAN_LOG", "info", 1);
     setenv("VRAMSPAN_READ", "on", 1);
+    unsetenv("VRAMSPAN_TRACER");
     const int fd = open(out.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     dup2(fd, STDOUT_FILENO);
     dup2(fd, STDERR_FILENO);
