@@ -38,8 +38,7 @@ printf '\t.other\tfill,@"STO_CUDA_ENTRY STV_DEFAULT"\n.text.fill:\n'
                      "SIMCUDA_COMPUTE_CAPABILITY=9.0 XDG_CACHE_HOME='", folder_.path(),
                      "/cache' PATH='", folder_.path(), "':\"$PATH\""),
         absl::StrCat("run --read on --simulate --device-memory 16MiB --chunk 2MiB --stats='", stats,
-                     "' ", options, " -- '" SHORT_PROGRAM "' '", image_, "' '", folder_.path(),
-                     "/cache/vramspan/read'"));
+                     "' ", options, " -- '" SHORT_PROGRAM "' '", image_, "'"));
     EXPECT_EQ(ran.code, 0) << ran.err << ran.out;
     return ReadText(stats);
   }
