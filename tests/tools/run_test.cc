@@ -117,7 +117,7 @@ TEST(Run, OptionsBecomeVariables) {
     EXPECT_THAT(env.out, HasSubstr(std::string(line) + "\n"));
   }
   // The tests' own, by which no program shows itself.
-  const Output bare = Launch("-- env -u VRAMSPAN_TOP -u VRAMSPAN_READER env");
+  const Output bare = Launch("-- env -u VRAMSPAN_TOP -u VRAMSPAN_READ env");
   EXPECT_THAT(bare.out, HasSubstr("/libvramspan_preload.so\n"));
   EXPECT_THAT(bare.out, Not(HasSubstr("\nVRAMSPAN_")));
   EXPECT_THAT(Launch("--stats -- env").out, HasSubstr("VRAMSPAN_STATS=-\n"));
