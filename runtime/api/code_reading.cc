@@ -29,16 +29,9 @@ std::vector<int> KindsOfGpus(const Driver& driver) {
   std::vector<int> kinds;
   if (driver->DeviceGetCount(&count) != CUDA_SUCCESS) return {};
   for (int i = 0; i < count; ++i) {
-    CUdevice device = 0;
-    int major = 0, minor = 0;
-    if (driver->DeviceGet(&device, i) != CUDA_SUCCESS ||
-        driver->DeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) !=
-            CUDA_SUCCESS ||
-        driver->DeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) !=
-            CUDA_SUCCESS) {
-      return {};
-    }
-    kinds.push_back(major * 10 + minor);
+    const StatusOr<Capabilities> gpu = ReadCapabilities(driver, i);
+    if (!gpu.ok()) return {};
+    kinds.push_back(gpu->compute_major * 10 + gpu->compute_minor);
   }
   std::sort(kinds.begin(), kinds.end());
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -17,24 +16,13 @@
 
 #include "runtime/base/log.h"
 #include "runtime/observe/image_hash.h"
+#include "tests/observe/fat_binary.h"
 
 namespace vramspan {
 namespace {
 
 namespace fs = std::filesystem;
 using Reading = KernelCode::Reading;
-
-std::string FatOf(const std::string& code) {
-  const uint32_t magic = 0xba55ed50;
-  const uint16_t version = 1, header = 16;
-  const uint64_t size = code.size();
-  std::string image(16, '\0');
-  std::memcpy(image.data(), &magic, 4);
-  std::memcpy(image.data() + 4, &version, 2);
-  std::memcpy(image.data() + 6, &header, 2);
-  std::memcpy(image.data() + 8, &size, 8);
-  return image + code;
-}
 
 std::string TextOf(const std::string& path) {
   std::stringstream text;

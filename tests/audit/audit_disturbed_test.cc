@@ -5,18 +5,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/audit/unchanged.h"
 #include "tests/tools/run_binary.h"
 
 namespace vramspan {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr char kEnvironment[] =
-    "-u VRAMSPAN_DRIVER -u VRAMSPAN_TRACER SIMCUDA_DEVICE_MEMORY=256MiB "
-    "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 "
-    "VRAMSPAN_CUPTI_TRACER='" VRAMSPAN_TRACER_LIBRARY "' ";
-constexpr char kUnchanged[] = " -- '" VRAMSPAN_AUDITED_UNCHANGED "' ";
 
 // Somebody else used host memory during one launch of few, or during two that follow each other.
 TEST(AuditDisturbedTest, DisturbancesAreTakenForNoMisses) {

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/observe/trust_list.h"
+#include "tests/audit/unchanged.h"
 #include "tests/tools/run_binary.h"
 
 namespace vramspan {
@@ -24,12 +25,6 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 using Json = nlohmann::json;
-
-constexpr char kEnvironment[] =
-    "-u VRAMSPAN_DRIVER -u VRAMSPAN_TRACER SIMCUDA_DEVICE_MEMORY=256MiB "
-    "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 "
-    "VRAMSPAN_CUPTI_TRACER='" VRAMSPAN_TRACER_LIBRARY "' ";
-constexpr char kUnchanged[] = " -- '" VRAMSPAN_AUDITED_UNCHANGED "' ";
 
 Output AuditUnchanged(const std::string& options, const std::string& what) {
   return RunBinary(kEnvironment, "audit --simulate --device-memory 64MiB --chunk 2MiB " + options +

@@ -22,6 +22,7 @@
 #include "runtime/base/log.h"
 #include "runtime/observe/image_hash.h"
 #include "tests/observe/decoder_fixture.h"
+#include "tests/observe/fat_binary.h"
 
 namespace vramspan {
 namespace {
@@ -34,19 +35,6 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 constexpr int kOfTheProgram = 77;  // In errno.
-
-// What a fat binary begins with, and code behind it. `claimed`: how much it says there is.
-std::string FatOf(const std::string& code, uint64_t claimed) {
-  const uint32_t magic = 0xba55ed50;
-  const uint16_t version = 1, header = 16;
-  std::string image(16, '\0');
-  std::memcpy(image.data(), &magic, 4);
-  std::memcpy(image.data() + 4, &version, 2);
-  std::memcpy(image.data() + 6, &header, 2);
-  std::memcpy(image.data() + 8, &claimed, 8);
-  return image + code;
-}
-std::string FatOf(const std::string& code) { return FatOf(code, code.size()); }
 
 class KeptImagesTest : public testing::Test {
  protected:

@@ -7,43 +7,29 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
-#include <vector>
 
 #include "runtime/observe/image_hash.h"
 #include "tests/observe/decoder_fixture.h"
+#include "tests/observe/fat_binary.h"
 
 namespace vramspan {
 namespace {
 
-// As a fat binary begins: what follows, `size` bytes, is the code.
-std::vector<char> FatBinary(const std::string& code, uint64_t size) {
-  std::vector<char> image(16 + code.size());
-  const uint32_t magic = 0xba55ed50;
-  const uint16_t version = 1, header = 16;
-  std::memcpy(image.data(), &magic, 4);
-  std::memcpy(image.data() + 4, &version, 2);
-  std::memcpy(image.data() + 6, &header, 2);
-  std::memcpy(image.data() + 8, &size, 8);
-  std::memcpy(image.data() + 16, code.data(), code.size());
-  return image;
-}
-std::vector<char> FatBinary(const std::string& code) { return FatBinary(code, code.size()); }
-
 TEST(ImageHashTest, EveryByteOfAFatBinaryCounts) {
   const std::string code(100'003, 'c');
-  const uint64_t hash = HashOfImage(FatBinary(code).data());
+  const uint64_t hash = HashOfImage(FatOf(code).data());
   EXPECT_NE(hash, 0u);
-  EXPECT_EQ(HashOfImage(FatBinary(code).data()), hash) << "wherever it lies";
+  EXPECT_EQ(HashOfImage(FatOf(code).data()), hash) << "wherever it lies";
   for (const size_t at : {size_t{0}, size_t{65'519}, size_t{65'520}, code.size() - 1}) {
     std::string other = code;
     other[at] = 'd';
-    EXPECT_NE(HashOfImage(FatBinary(other).data()), hash) << at;
+    EXPECT_NE(HashOfImage(FatOf(other).data()), hash) << at;
   }
-  EXPECT_NE(HashOfImage(FatBinary(code + "c").data()), hash);
+  EXPECT_NE(HashOfImage(FatOf(code + "c").data()), hash);
 }
 
 TEST(ImageHashTest, AWrapperIsAsWhatItWraps) {
-  const std::vector<char> image = FatBinary("code");
+  const std::string image = FatOf("code");
   struct {
     uint32_t magic = 0x466243b1, version = 1;
     const void* data = nullptr;
@@ -69,10 +55,10 @@ TEST(ImageHashTest, TextEndsAtItsZero) {
   pages[page - 1] = 'x';
   EXPECT_EQ(HashOfImage(at), 0u) << "it does not end";
   // Nor is what says that it is longer than its memory.
-  const std::vector<char> fat = FatBinary("code", 2 * page);
+  const std::string fat = FatOf("code", 2 * page);
   std::memcpy(pages + page - fat.size(), fat.data(), fat.size());
   EXPECT_EQ(HashOfImage(pages + page - fat.size()), 0u);
-  EXPECT_EQ(HashOfImage(FatBinary("code", ~uint64_t{0}).data()), 0u);
+  EXPECT_EQ(HashOfImage(FatOf("code", ~uint64_t{0}).data()), 0u);
   EXPECT_EQ(HashOfImage(pages + page), 0u);
   EXPECT_EQ(HashOfImage(nullptr), 0u);
   munmap(pages, 2 * page);
@@ -101,7 +87,7 @@ TEST_F(ModuleImagesTest, AFunctionIsOfItsModule) {
 TEST_F(ModuleImagesTest, AModuleThatComesAgainIsOfItsNewImage) {
   const CUfunction function = Observed("eight");
   Defined(CALL(cuModuleLoadData), cuModuleLoadData_params{&observe_module_, image_});
-  const std::vector<char> other = FatBinary("other");
+  const std::string other = FatOf("other");
   Defined(CALL(cuModuleLoadFatBinary),
           cuModuleLoadFatBinary_params{&observe_module_, other.data()});
   EXPECT_EQ(HashOf(function), HashOfImage(other.data()));
@@ -117,7 +103,7 @@ TEST_F(ModuleImagesTest, AKernelIsOfItsLibraryAndSoAreItsFunctions) {
   CUfunction function = nullptr;
   SIM_OK(cuKernelGetFunction(&function, kernel));
   CUlibraryOption option = CU_LIBRARY_BINARY_IS_PRESERVED;
-  std::vector<char> image = FatBinary("first");
+  std::string image = FatOf("first");
   const cuLibraryLoadData_params load{&library, image.data(), nullptr, nullptr,
                                       0,        &option,      nullptr, 1};
   Defined(CALL(cuLibraryLoadData), load);
