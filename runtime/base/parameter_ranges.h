@@ -1,0 +1,39 @@
+// What must hold of a launch's parameters for its code to take no address from memory: words of 32
+// bits that lie in ranges. Code that multiplies what its arguments name, or what a table names,
+// chooses by such a word ("when 1c:4-2" in docs/trust.md).
+//
+// Pure. Texts are parsed as from a stranger.
+#ifndef VRAMSPAN_RUNTIME_BASE_PARAMETER_RANGES_H_
+#define VRAMSPAN_RUNTIME_BASE_PARAMETER_RANGES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vramspan {
+
+// A word of the parameters, and what it may be: from `first` up to `last`, by way of 0 if that is
+// the lower one. So all but 3 are from 4 to 2.
+struct ParameterRange {
+  uint16_t at = 0;  // In bytes from where the parameters begin; a multiple of 4.
+  uint32_t first = 0, last = 0;
+
+  constexpr bool Has(uint32_t word) const { return word - first <= last - first; }
+  bool operator==(const ParameterRange&) const = default;
+};
+
+// All of them must hold. None: whatever the parameters are.
+using ParameterRanges = std::vector<ParameterRange>;
+inline constexpr size_t kMostParameterRanges = 8;
+
+// "1c:4-2,20:0-0", each number in hexadecimal digits without zeros before it.
+std::string ParameterRangesText(const ParameterRanges& ranges);
+// Nothing where it is not such a text, of 1 to kMostParameterRanges.
+std::optional<ParameterRanges> ParseParameterRanges(std::string_view text);
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_BASE_PARAMETER_RANGES_H_

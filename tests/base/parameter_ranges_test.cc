@@ -1,0 +1,53 @@
+#include "runtime/base/parameter_ranges.h"
+
+#include <gtest/gtest.h>
+
+namespace vramspan {
+namespace {
+
+TEST(ParameterRangesTest, ARangeMayGoByWayOfZero) {
+  const ParameterRange but_three = {0x1c, 4, 2};
+  EXPECT_TRUE(but_three.Has(4) && but_three.Has(~0u) && but_three.Has(0) && but_three.Has(2));
+  EXPECT_FALSE(but_three.Has(3));
+  const ParameterRange one = {0x1c, 7, 7};
+  EXPECT_TRUE(one.Has(7));
+  EXPECT_FALSE(one.Has(6) || one.Has(8) || one.Has(0));
+}
+
+TEST(ParameterRangesTest, TextsAreReadBack) {
+  const ParameterRanges ranges = {{0x1c, 4, 2}, {0xffc, 0, 0}, {0, 0x80000000, ~0u}};
+  EXPECT_EQ(ParameterRangesText(ranges), "1c:4-2,ffc:0-0,0:80000000-ffffffff");
+  EXPECT_EQ(ParseParameterRanges(ParameterRangesText(ranges)), ranges);
+}
+
+TEST(ParameterRangesTest, OtherTextsAreNone) {
+  for (const char* const text : {"",
+                                 ",",
+                                 "1c",
+                                 "1c:",
+                                 "1c:4",
+                                 "1c:4-",
+                                 "1c:4-2,",
+                                 ",1c:4-2",
+                                 "1c:4-2 ",
+                                 " 1c:4-2",
+                                 "1C:4-2",
+                                 "01c:4-2",
+                                 "0x1c:4-2",
+                                 "+1c:4-2",
+                                 "1c:-4-2",
+                                 "1d:4-2",
+                                 "10000:4-2",
+                                 "1c:4-100000000",
+                                 "1c:4-2;20:0-0",
+                                 "1c:4-2-3"}) {
+    EXPECT_FALSE(ParseParameterRanges(text).has_value()) << text;
+  }
+  std::string nine = "0:0-0";
+  for (int i = 1; i < 9; ++i) nine += ",0:0-0";
+  EXPECT_FALSE(ParseParameterRanges(nine).has_value());
+  EXPECT_EQ(ParseParameterRanges(nine.substr(6))->size(), kMostParameterRanges);
+}
+
+}  // namespace
+}  // namespace vramspan
