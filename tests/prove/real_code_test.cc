@@ -35,6 +35,7 @@ struct Expected {
 };
 
 constexpr char kLoaded[] = "an address from memory";
+constexpr char kScaled[] = "an address that is a scaled parameter";
 constexpr char kUnknownCall[] = "a call that is not known";
 
 constexpr Expected kArrays[] = {
@@ -58,7 +59,7 @@ constexpr Expected kArrays[] = {
     {"asserts", ""},
     {"prints", kUnknownCall},
     {"atomics", ""},
-    {"sw", "", kLoaded},  // There a parameter is multiplied by a register that holds one.
+    {"sw", "", kScaled},  // There a parameter is multiplied by a register that holds one.
 };
 
 constexpr Expected kPointers[] = {
@@ -71,7 +72,7 @@ constexpr Expected kPointers[] = {
     {"tex", "unknown instruction"},
     {"texs", "unknown instruction"},
     {"surf", "unknown instruction"},
-    {"recursion", kLoaded},  // A return address is kept in memory beside pointers.
+    {"recursion", "an address "},  // A return address is kept in memory beside pointers.
     {"packed_memory", kLoaded},
     {"two_words", kLoaded},
     {"tagged", kLoaded},

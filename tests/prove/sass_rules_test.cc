@@ -40,6 +40,7 @@ constexpr std::string_view kBegin =
     "LDC.64 R2, c[0x0][0x210]\nLDG.E.64 R4, desc[UR4][R2.64]\nLDC.64 R6, c[0x0][0x218]\n";
 constexpr std::string_view kEnd = "\nLDG.E R0, desc[UR4][R8.64]\nEXIT";
 constexpr std::string_view kMemory = "an address from memory";
+constexpr std::string_view kScaledParameter = "an address that is a scaled parameter";
 constexpr std::string_view kNotUnderstood = "an operand that is not understood";
 constexpr std::string_view kNoParameter = "an address of no parameter";
 constexpr std::string_view kNoMap = "a tensor map that is no parameter";
@@ -153,7 +154,7 @@ constexpr Rule kRules[] = {
     {"SharedLaterStill",
      "LDS.64 R8, [R0]\nLDG.E R1, [R8.64]\nSHF.L.U64.HI R11, R8, 0x2, R9\nSTS [R0], R11\n"
      "STS.64 [R0], R6\nMOV R9, R7",
-     kMemory},
+     kScaledParameter},
     {"SharedByGeneric", "STS.64 [R0], R6\nST.E.64 [R6.64], R4\nLDS.64 R8, [R0]", kMemory},
     {"SharedByCopy", "STS.64 [R0], R6\nLDGSTS.E [R0], [R6.64]\nLDS.64 R8, [R0]", kMemory},
     {"SharedByAtomic", "STS.64 [R0], R6\nATOMS.EXCH.64 R10, [R0], R4\nLDS.64 R8, [R0]", kMemory},
@@ -225,15 +226,15 @@ constexpr Rule kRules[] = {
     {"CarryOfWhatIsNoSize",
      "LDC R0, c[0x0][0x18]\nIMAD R0, R0, 0x3, RZ\nSHF.R.U32.HI R0, RZ, 0x1f, R0\nMOV R8, R6\n"
      "IADD3.X R9, R7, R0, RZ, P0, !PT",
-     kMemory},
+     "proven"},
     {"CarryOfWhatIsBehindSizes",
      "LDC.128 R12, c[0x0][0x10]\nIMAD R0, R15, 0x3, RZ\nSHF.R.U32.HI R0, RZ, 0x1f, R0\nMOV R8, R6\n"
      "IADD3.X R9, R7, R0, RZ, P0, !PT",
-     kMemory},
+     "proven"},
     {"CarryOfAConstantByRegister",
      "LDC R0, c[0x0][R4]\nIMAD R0, R0, 0x3, RZ\nSHF.R.U32.HI R0, RZ, 0x1f, R0\nMOV R8, R6\n"
      "IADD3.X R9, R7, R0, RZ, P0, !PT",
-     kMemory},
+     "proven"},
     {"CarryOfAConstant",
      "LDC R0, c[0x3][0x0]\nSHF.R.U32.HI R0, RZ, 0x1f, R0\nMOV R8, R6\nIADD3.X R9, R7, R0, RZ, P0, "
      "!PT",
@@ -244,6 +245,45 @@ constexpr Rule kRules[] = {
      kMemory},
     {"SizesAlone", "LDC.64 R8, c[0x0][0x10]", kNoParameter},
     {"SizeAndIndex", "LDC.64 R8, c[0x0][0x0]\nIMAD.WIDE R8, R4, 0x8, R8", kMemory},
+    {"ScaledParameterAlone", "SHF.L.U64.HI R9, R6, 0x2, R7\nMOV R8, R6", kScaledParameter},
+    {"BitsOfAScaledParameter",
+     "SHF.L.U64.HI R9, R6, 0x2, R7\nLOP3.LUT R9, R9, 0x7fffffff, RZ, 0xc0, !PT\nMOV R8, R6\n"
+     "IADD3 R9, R9, R7, RZ",
+     "proven"},
+    {"BitsOfAScaledParameterAlone",
+     "SHF.L.U64.HI R9, R6, 0x2, R7\nLOP3.LUT R9, R9, 0x7fffffff, RZ, 0xc0, !PT\nMOV R8, R6",
+     kScaledParameter},
+    {"BitsOfAScaledIndex",
+     "SHF.L.U64.HI R9, R4, 0x2, R5\nLOP3.LUT R9, R9, 0x7fffffff, RZ, 0xc0, !PT\nMOV R8, R6\n"
+     "IADD3 R9, R9, R7, RZ",
+     kMemory},
+    {"AddressAndScaledRegisters",
+     "ULDC.64 UR8, c[0x0][0x220]\nUSHF.L.U64.HI UR9, UR8, 0x1, UR9\nLDG.E R0, [R6.64+UR8]\n"
+     "MOV R8, R6\nMOV R9, R7",
+     "proven"},
+    {"AddressAndScaledIndex",
+     "SHF.L.U64.HI R9, R4, 0x1, R5\nR2UR UR9, R9\nLDG.E R0, [R6.64+UR8]\nMOV R8, R6\nMOV R9, R7",
+     "proven"},
+    {"AddressAndMemory", "R2UR UR9, R5\nLDG.E R0, [R6.64+UR8]\nMOV R8, R6\nMOV R9, R7", kMemory},
+    {"ScaledRegisterAlone",
+     "ULDC.64 UR8, c[0x0][0x220]\nUSHF.L.U64.HI UR9, UR8, 0x1, UR9\nLDG.E R0, [UR8]\nMOV R8, R6\n"
+     "MOV R9, R7",
+     kScaledParameter},
+    {"ShiftedDown", "IMAD.WIDE R10, R6, 0x8, RZ\nMOV R8, R6\nLEA.HI.X R9, R11, R7, RZ, 0x1d, P0",
+     "proven"},
+    {"MemoryShiftedDown", "MOV R8, R6\nLEA.HI.X R9, R5, R7, RZ, 0x1d, P0", kMemory},
+    {"ShiftedDownOntoMemory", "MOV R8, R6\nLEA.HI.X R9, R7, R5, RZ, 0x1d, P0", kMemory},
+    {"PairShiftedByMost", "MOV R8, R6\nLEA.HI.X R9, R4, R7, R5, 0x1d, P0", kMemory},
+    {"WindowOfSharedMemory", "S2UR UR8, SR_SWINHI\nMOV R8, R6\nMOV R9, UR8", "proven"},
+    {"WindowOfLocalMemory", "S2R R9, SR_LWINHI\nMOV R8, R6", "proven"},
+    {"NoWindow", "S2R R9, SR_SWINLO\nMOV R8, R6", kNoParameter},
+    {"WindowIsNoTensorMap", "S2UR UR9, SR_SWINHI\nUTMALDG.3D [UR4], [UR8]\nMOV R9, R7", kNoMap},
+    {"Schedule",
+     "MOV R8, R6                 &req={0}                 ?WAIT7_END_GROUP\nMOV R9, R7  ?trans1",
+     "proven"},
+    {"ScheduleOfMemory", "MOV R8, R6 &req={0} &wr=0x1 ?WAIT7_END_GROUP\nMOV R9, R5 ?WAIT1",
+     kMemory},
+    {"NoSchedule", "MOV R8, R6\nMOV R9, R7 ! WAIT1", kNotUnderstood},
     {"Atomic", "ATOMG.E.EXCH.64 PT, R8, [R6.64], R2", kMemory},
     {"AtomicVector", "MOV R9, R7\nATOMG.E.ADD.F32x4 PT, R6, [R6.64], R2", kMemory},
     {"AtomicByMemory", "RED.E.ADD [R4.64], R0", kMemory},
@@ -350,7 +390,6 @@ TEST(SassTest, TheBankBeginsAsSaidWhereThatWasSeen) {
   EXPECT_EQ(Told(size, 90), "proven");
   for (const int version : {75, 80, 89, 100, 120}) {
     EXPECT_TRUE(absl::StartsWith(Told(map, version), kNoMap)) << version;
-    EXPECT_NE(Told(size, version), "proven") << version;
   }
 }
 

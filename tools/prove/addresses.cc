@@ -23,8 +23,9 @@ bool CheckAddress(Effect& effect, size_t number) {
   Origin all{};
   // What is 32 bits wide is an offset.
   for (const SassOperand::Part& part : at->parts) {
-    if (!part.narrow) all = std::max(all, effect.Upper(part.reg));
+    if (!part.narrow) all = SumOf(all, effect.Upper(part.reg));
   }
+  if (all == Origin::kScaled) return effect.Doubt("an address that is a scaled parameter");
   if (all >= Origin::kIndex) return effect.Doubt("an address from memory");
   // Before all is found, a number may yet turn out to be a parameter on another way.
   if (all == Origin::kNumber && effect.settled()) return effect.Doubt("an address of no parameter");

@@ -85,7 +85,13 @@ bool AddShifted(Effect& effect) {
   // .SX32: Rc is the sign of Ra. Shifted further than by the size of an element, the pair may be
   // an address that leaves its upper bits: half of it is what was above the tag.
   const bool narrow = effect.Has("SX32");
-  if (!IsNumberFrom(effect, narrow ? 2 : 3, 1, kMostShift) || !effect.Has("X")) return false;
+  if (!IsNumberFrom(effect, narrow ? 2 : 3, 1, kMostShift) || !effect.Has("X")) {
+    // LEA.HI Ra, Rb, RZ, 0x1d: Ra shifted to the right by 3, and Rb.
+    const bool down = !narrow && effect.sources().size() >= 3 &&
+                      effect.sources()[2]->kind == Kind::kRegister && effect.sources()[2]->reg.zero;
+    if (down) effect.To(1, SumOf(BitsOf(effect.AtSource(0)), effect.AtSource(1)));
+    return down;
+  }
   const Origin upper = narrow ? Origin::kNumber : effect.AtSource(2);
   effect.To(1, SumOf(ScaledOf(std::max(effect.AtSource(0), upper)), effect.AtSource(1)));
   return true;

@@ -43,6 +43,13 @@ bool IsPairOfNumbers(const Effect& effect) {
   return (effect.opcode() == "CS2R" || effect.opcode() == "CS2UR") && !effect.Has("32");
 }
 
+// S2UR UR12, SR_SWINHI: the upper half of the addresses by which shared or local memory is reached
+// as all other is.
+bool IsWindow(const SassInstruction& i) {
+  const std::string_view from = i.operands.empty() ? "" : i.operands.back().text;
+  return from == "SR_SWINHI" || from == "SR_LWINHI";
+}
+
 // Predicates that it sets stand before its sources.
 void ForgetPredicates(const SassInstruction& i, State& state) {
   if (i.opcode == "R2P" || i.opcode == "UR2UP") return state.ForgetAll();
@@ -67,7 +74,8 @@ bool Apply(Effect& effect) {
       Mix(effect);
       return true;
     case Does::kNumber:
-      effect.To(IsPairOfNumbers(effect) ? 2 : 1, Origin::kNumber);
+      effect.To(IsPairOfNumbers(effect) ? 2 : 1,
+                IsWindow(effect.instruction()) ? Origin::kWindow : Origin::kNumber);
       return true;
     case Does::kCodeAddress:
       effect.To(2, Origin::kModule);

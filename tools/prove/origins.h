@@ -16,6 +16,8 @@ enum class Origin : uint8_t {
   kParameter,
   // Made of the bits of those, or a product of one: perhaps an address, perhaps an offset.
   kDerived,
+  // Made of those by scaling them: an offset, if it is added to an address, and none of its own.
+  kScaled,
   // Made of what was loaded, by scaling it: an offset, if it is added to an address. It is none of
   // its own, so it counts more than a parameter where it may be either.
   kIndex,
@@ -26,7 +28,8 @@ enum class Origin : uint8_t {
 inline Origin SumOf(Origin one, Origin other) {
   if (one > other) return SumOf(other, one);
   const bool base = one > Origin::kNumber && one <= Origin::kParameter;
-  const bool offset = other == Origin::kDerived || other == Origin::kIndex;
+  const bool offset =
+      other == Origin::kDerived || other == Origin::kScaled || other == Origin::kIndex;
   // A masked distance may lead from the parameters to anywhere: no tensor map is trusted there.
   if (offset && one == Origin::kOwnParameters) return Origin::kWindow;
   return base && offset ? one : other;
@@ -34,13 +37,16 @@ inline Origin SumOf(Origin one, Origin other) {
 
 // Of what is made of that by a product or a shift to the left: only numbers remain such.
 inline Origin ScaledOf(Origin origin) {
-  return origin == Origin::kNumber ? Origin::kNumber : Origin::kIndex;
+  if (origin == Origin::kNumber) return Origin::kNumber;
+  return origin <= Origin::kScaled ? Origin::kScaled : Origin::kIndex;
 }
 
 // Of what other bits are made of: an index that is shifted back may be what was loaded.
 inline Origin BitsOf(Origin origin) {
   if (origin == Origin::kIndex) return Origin::kMemory;
-  return origin == Origin::kNumber || origin == Origin::kMemory ? origin : Origin::kDerived;
+  const bool stays =
+      origin == Origin::kNumber || origin == Origin::kScaled || origin == Origin::kMemory;
+  return stays ? origin : Origin::kDerived;
 }
 
 // Of a product of two that are not known. By a register that holds one it may be an address still.

@@ -32,6 +32,17 @@ bool SplitOperands(std::string_view text, std::vector<SassOperand>* operands) {
   return true;
 }
 
+// Of Blackwell nvdisasm says what an instruction waits for, as well: &req={0} ?WAIT6_END_GROUP
+std::string_view WithoutSchedule(std::string_view line) {
+  while (true) {
+    const size_t space = line.find_last_of(kBlanks);
+    if (space == std::string_view::npos || space + 1 >= line.size()) return line;
+    const char first = line[space + 1];
+    if (first != '&' && first != '?') return line;
+    line = absl::StripTrailingAsciiWhitespace(line.substr(0, space));
+  }
+}
+
 }  // namespace
 
 SassGuard GuardOf(std::string_view text) {
@@ -72,7 +83,7 @@ std::optional<SassInstruction> ParseInstruction(std::string_view line) {
   const size_t end = line.find("*/"), stop = line.rfind(';');
   if (end == std::string_view::npos || stop == std::string_view::npos || stop < end + 2)
     return std::nullopt;
-  line = absl::StripAsciiWhitespace(line.substr(end + 2, stop - end - 2));
+  line = WithoutSchedule(absl::StripAsciiWhitespace(line.substr(end + 2, stop - end - 2)));
   // Two of them in a row are not read as one.
   if (line.find(';') != std::string_view::npos) return std::nullopt;
   SassInstruction instruction;
