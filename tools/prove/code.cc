@@ -1,17 +1,32 @@
 #include "tools/prove/code.h"
 
+#include <utility>
+
+#include "tools/prove/conditions.h"
 #include "tools/prove/flow.h"
 
 namespace vramspan::prove {
+namespace {
+
+KernelReading Read(const SassText& text, const SassSection& section) {
+  const SassCode code = ParseCode(section.text);
+  KernelReading reading = {.name = std::string(section.name)};
+  reading.why = Follow(text, code, nullptr).doubt;
+  reading.proven = reading.why.empty();
+  if (reading.proven) return reading;
+  if (std::optional<ParameterRanges> when = FindConditions(text, section, code)) {
+    reading = {.name = std::move(reading.name), .proven = true, .when = *std::move(when)};
+  }
+  return reading;
+}
+
+}  // namespace
 
 std::vector<KernelReading> ReadKernels(std::string_view text) {
   const SassText parsed = ParseSass(text);
   std::vector<KernelReading> readings;
   for (const SassSection& section : parsed.sections) {
-    if (!section.kernel) continue;
-    std::string why = FirstDoubt(parsed, section);
-    readings.push_back(
-        {.name = std::string(section.name), .proven = why.empty(), .why = std::move(why)});
+    if (section.kernel) readings.push_back(Read(parsed, section));
   }
   return readings;
 }

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/parameter_ranges.h"
+
 namespace vramspan::prove {
 
 // What was read of one kernel's code.
@@ -20,6 +22,8 @@ struct KernelReading {
   std::string name;     // As the driver has it: mangled.
   bool proven = false;  // It takes no address from memory.
   std::string why;      // Else: the first instruction in doubt, in few words.
+  // It is proven for launches whose parameters are so. None: for all.
+  ParameterRanges when = {};
 };
 
 // Reads the text of nvdisasm for one cubin.

@@ -7,19 +7,23 @@
 #include "tools/prove/calls.h"
 #include "tools/prove/operations.h"
 #include "tools/prove/ways.h"
+#include "tools/prove/word_rules.h"
 
 namespace vramspan::prove {
 namespace {
 
 class Flow {
  public:
-  Flow(const SassText& text, const SassCode& code)
+  Flow(const SassText& text, const SassCode& code, const ParameterRanges* assumed)
       : text_(text),
         code_(code),
+        assumed_(assumed),
         machine_(MachineOf(text.version)),
         blocks_(code),
         states_(code.instructions.size()),
         calls_(states_) {}
+
+  const std::vector<ParameterRange>& tests() const { return tests_; }
 
   std::string FirstDoubt() {
     if (!code_.stray.empty()) return absl::StrCat("a line that is not understood: ", code_.stray);
@@ -69,13 +73,28 @@ class Flow {
 
   bool One(size_t k, size_t function, State* now, bool* goes_on) {
     const SassInstruction& i = code_.instructions[k];
-    if (i.opcode == "CALL") return Call(k, function, *now, goes_on);
+    if (assumed_ == nullptr) return One(i, k, function, now, goes_on);
+    const SassGuard guard = ChoosesBy(i);
+    const std::optional<ParameterRange> test = now->words().TestOf(guard);
+    const std::optional<bool> runs = test ? Decided(*test, *assumed_) : std::nullopt;
+    if (runs == false) return true;
+    if (test && !runs) Remember(*test);
+    const SassInstruction always = runs ? Always(i) : i;
+    const Learnt learnt = LearntFrom(always, machine_.parameters, now->words());
+    if (!One(always, k, function, now, goes_on)) return false;
+    for (const auto& [reg, at] : learnt.words) now->words().Set(reg, at);
+    if (learnt.test) now->words().SetTest(learnt.test->first, learnt.test->second);
+    return true;
+  }
+
+  bool One(const SassInstruction& i, size_t k, size_t function, State* now, bool* goes_on) {
+    if (i.opcode == "CALL") return Call(i, k, function, *now, goes_on);
     if (i.opcode == "RET") {
       *goes_on = i.Conditional();
       return calls_.Return(function, *now) || Doubt("a return that nothing called", i);
     }
     Ways ways;
-    if (FindWays(code_, blocks_, k, now, &ways)) {
+    if (FindWays(i, blocks_, k, now, &ways)) {
       if (!ways.doubt.empty()) return Doubt(ways.doubt, i);
       for (const size_t to : ways.to) {
         states_.Enter(to, *now, function);
@@ -88,8 +107,32 @@ class Flow {
     return Operate(effect);
   }
 
-  bool Call(size_t k, size_t function, const State& now, bool* goes_on) {
-    const SassInstruction& i = code_.instructions[k];
+  // The predicate by which it runs or does not. BRA.U UP0, `(.L_x_1) has it among its operands.
+  static SassGuard ChoosesBy(const SassInstruction& i) {
+    if (i.opcode != "BRA") return i.guard;
+    // .ANY and others go by what other threads have, as well.
+    if (!i.modifiers.empty() && i.modifiers != ".U") return kOtherGuard;
+    const bool named =
+        i.operands.size() == 2 && i.operands[0].kind == SassOperand::Kind::kPredicate;
+    if (!named) return i.guard;
+    return i.guard == kNoGuard ? GuardOf(i.operands[0].text) : kOtherGuard;
+  }
+
+  // The same where that predicate holds.
+  static SassInstruction Always(SassInstruction i) {
+    if (i.guard == kNoGuard) i.operands.erase(i.operands.begin());
+    i.guard = kNoGuard;
+    return i;
+  }
+
+  void Remember(const ParameterRange& test) {
+    for (const ParameterRange& known : tests_) {
+      if (known == test || known == Outside(test)) return;
+    }
+    if (tests_.size() < kMostTests) tests_.push_back(test);
+  }
+
+  bool Call(const SassInstruction& i, size_t k, size_t function, const State& now, bool* goes_on) {
     *goes_on = i.Conditional();
     const bool named = !i.operands.empty() && absl::StartsWith(i.operands[0].text, "`(");
     if (const std::optional<size_t> to = named ? blocks_.Find(i.Label()) : std::nullopt) {
@@ -114,8 +157,11 @@ class Flow {
     return false;
   }
 
+  static constexpr size_t kMostTests = 64;
+
   const SassText& text_;
   const SassCode& code_;
+  const ParameterRanges* const assumed_;
   const Machine machine_;
   const Blocks blocks_;
   States states_;
@@ -123,13 +169,15 @@ class Flow {
   Origin shared_{};  // What threads have put into shared memory, whichever did, and wherever.
   bool settled_ = false;
   std::string why_;
+  std::vector<ParameterRange> tests_;
 };
 
 }  // namespace
 
-std::string FirstDoubt(const SassText& text, const SassSection& section) {
-  const SassCode code = ParseCode(section.text);
-  return Flow(text, code).FirstDoubt();
+Followed Follow(const SassText& text, const SassCode& code, const ParameterRanges* assumed) {
+  Flow flow(text, code, assumed);
+  std::string doubt = flow.FirstDoubt();
+  return {.doubt = std::move(doubt), .tests = flow.tests()};
 }
 
 }  // namespace vramspan::prove

@@ -1,5 +1,6 @@
 #include "tools/prove/sass_text.h"
 
+#include <absl/container/inlined_vector.h>
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
@@ -54,6 +55,8 @@ class Reading {
       }
     } else if (addresses_) {
       Address(line);
+    } else if (begin_ == nullptr) {
+      Bank(line);
     } else if (begin_ != nullptr && absl::StartsWith(line, ".other")) {
       parsed_.sections.back().kernel |= absl::StrContains(line, "STO_CUDA_ENTRY");
     }
@@ -68,6 +71,27 @@ class Reading {
     }
     parsed_.addresses[offset] = absl::StripAsciiWhitespace(line.substr(at + 4));
   }
+  // .word index@(.nv.constant0.NAME), then .short 0x0210 and .short 0x0168
+  void Bank(std::string_view line) {
+    constexpr std::string_view kBank = "index@(.nv.constant0.", kShort = ".short\t";
+    if (const size_t at = line.find(kBank); at != std::string_view::npos) {
+      const std::string_view name = line.substr(at + kBank.size());
+      bank_ = name.substr(0, name.rfind(')'));
+      shorts_.clear();
+      return;
+    }
+    const size_t at = line.find(kShort);
+    uint32_t number = 0;
+    if (bank_.empty() || at == std::string_view::npos ||
+        !absl::SimpleHexAtoi(line.substr(at + kShort.size()), &number)) {
+      bank_ = {};
+      return;
+    }
+    shorts_.push_back(number);
+    if (shorts_.size() < 2) return;
+    parsed_.parameters[bank_] = {shorts_[0], shorts_[1]};
+    bank_ = {};
+  }
   void Close(const char* end) {
     if (begin_ != nullptr) {
       parsed_.sections.back().text = std::string_view(begin_, static_cast<size_t>(end - begin_));
@@ -77,8 +101,10 @@ class Reading {
 
   const std::string_view text_;
   SassText parsed_;
-  const char* begin_ = nullptr;  // Of the open section of code.
-  bool addresses_ = false;       // The open section is that of bank 4.
+  const char* begin_ = nullptr;              // Of the open section of code.
+  bool addresses_ = false;                   // The open section is that of bank 4.
+  std::string_view bank_;                    // Whose place is being told,
+  absl::InlinedVector<uint32_t, 2> shorts_;  // by these numbers.
 };
 
 // .align 128; what is no code of a section says it at its begin.

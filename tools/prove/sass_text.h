@@ -23,8 +23,14 @@ struct SassSection {
 // The function of the driver that a failed assertion calls.
 inline constexpr std::string_view kEnds = "__assertfail";
 
+// Where a kernel's parameters stand in bank 0, as its cubin says.
+struct SassParameters {
+  uint64_t begin = 0, bytes = 0;
+};
+
 struct SassText {
-  int version = 0;  // 90 for sm_90.
+  int version = 0;                                                   // 90 for sm_90.
+  absl::flat_hash_map<std::string_view, SassParameters> parameters;  // By the kernel's name.
   // What stands in bank 4, by offset: names of functions and variables.
   absl::flat_hash_map<uint64_t, std::string_view> addresses;
   bool ends_is_own = false;  // kEnds is no function of the driver here.

@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "tools/prove/known_words.h"
 #include "tools/prove/local_memory.h"
 #include "tools/prove/registers.h"
 
@@ -21,8 +22,12 @@ class State {
   const Registers& registers() const { return registers_; }
   void Set(SassRegister reg, SassGuard guard, Origin origin);
   void Add(SassRegister reg, Origin origin);
-  void Forget(SassGuard guard) { registers_.Forget(guard); }
-  void ForgetAll() { registers_.ForgetAll(); }
+  // Predicates are others now: that of the guard, or all.
+  void Forget(SassGuard guard);
+  void ForgetAll();
+
+  KnownWords& words() { return words_; }
+  const KnownWords& words() const { return words_; }
 
   LocalMemory& local() { return local_; }
   const LocalMemory& local() const { return local_; }
@@ -34,10 +39,11 @@ class State {
   void BeginFunction() { registers_.BeginFunction(); }
   void TakeWritten(const State& function);
   bool Join(const State& other);
-  size_t Bytes() const { return sizeof(State) + local_.Bytes(); }
+  size_t Bytes() const { return sizeof(State) + words_.Bytes() + local_.Bytes(); }
 
  private:
   Registers registers_;
+  KnownWords words_;
   LocalMemory local_;
   std::array<uint32_t, kBarriers> go_on_{};
 };

@@ -65,8 +65,7 @@ void MoveBarrier(const SassInstruction& i, State* state, Ways* ways) {
 
 }  // namespace
 
-bool FindWays(const SassCode& code, const Blocks& blocks, size_t at, State* state, Ways* ways) {
-  const SassInstruction& i = code.instructions[at];
+bool FindWays(const SassInstruction& i, const Blocks& blocks, size_t at, State* state, Ways* ways) {
   if (i.opcode == "EXIT" || i.opcode == "KILL" || i.opcode == "RTT" ||
       (i.opcode == "BPT" && i.Has("TRAP"))) {
     ways->goes_on = i.Conditional();

@@ -21,7 +21,7 @@ struct Ways {
 };
 
 // False: it is none of these, and nothing is done. `state` keeps where barriers lead.
-bool FindWays(const SassCode& code, const Blocks& blocks, size_t at, State* state, Ways* ways);
+bool FindWays(const SassInstruction& i, const Blocks& blocks, size_t at, State* state, Ways* ways);
 
 }  // namespace vramspan::prove
 
