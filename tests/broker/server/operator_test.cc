@@ -193,6 +193,20 @@ TEST(Operator, AWrongConfigurationIsNotServed) {
   EXPECT_THAT(daemon.StartInVain(), HasSubstr("a.toml:1: there is no cgroup"));
 }
 
+// No process has named a device, so there is none yet.
+TEST(Operator, WhatNoDeviceCouldGiveIsRefusedBeforeThereIsOne) {
+  Daemon daemon;
+  daemon.WriteTenant("a.toml", "cgroup = \"/a\"\nguarantee = \"9GiB\"\n");
+  EXPECT_THAT(daemon.StartInVain(), AllOf(HasSubstr("a.toml"), HasSubstr("than the device has")));
+  daemon.WriteTenant("a.toml", "cgroup = \"/a\"\nguarantee = \"5GiB\"\n");
+  daemon.Start();
+  EXPECT_THAT(daemon.Set("/b", "guarantee", "4GiB"), HasSubstr("8192 MiB of device memory"));
+  EXPECT_EQ(daemon.Set("/b", "guarantee", "3GiB"), "");
+  Program p(daemon, "/a");
+  p.Hello(GiB(1));
+  EXPECT_TRUE(Until({&p}, [&] { return p.welcomed(); }));
+}
+
 TEST(Operator, ATenantWithProcessesIsNotMoved) {
   Daemon daemon;
   daemon.WriteTenant("b.toml", "cgroup = \"/a/b\"\n");

@@ -41,10 +41,21 @@ Bytes DeviceMaker::HostShare(Bytes host) const { return Bytes(host.value / host_
 Device* DeviceMaker::For(const Uuid& uuid) {
   const auto found = devices_.find(uuid);
   if (found != devices_.end()) return &found->second;
+  return devices_.size() < kMostDevices ? MakeIn(devices_, uuid) : nullptr;
+}
+
+Devices DeviceMaker::Expected() {
+  Devices expected;
+  if (!devices_.empty()) return expected;
+  if (Device* const device = MakeIn(expected, Uuid())) device->name = "the device";
+  return expected;
+}
+
+Device* DeviceMaker::MakeIn(Devices& devices, const Uuid& uuid) {
   const std::optional<Bytes> capacity = machine_.CapacityOf(uuid);
   const StatusOr<HostUse> host = host_.Look();
-  if (!capacity || devices_.size() >= kMostDevices || !host.ok()) return nullptr;
-  Device& device = devices_[uuid];
+  if (!capacity || !host.ok()) return nullptr;
+  Device& device = devices[uuid];
   device.state = State(settings_);
   device.uuid = uuid;
   device.name = UuidText(uuid);

@@ -21,10 +21,16 @@ class DeviceMaker {
   Status Start(const Settings& settings, std::map<Uuid, uint64_t> before);
   // Null: there is no such device, or there are too many already.
   Device* For(const Uuid& uuid);
+  // Where no device has been heard of yet, but any has as much: one such, with all tenants. What
+  // does not fit into it can be refused at once. Else nothing.
+  Devices Expected();
   // A device's part of all host memory.
   Bytes HostShare(Bytes host) const;
 
  private:
+  // Null: there is no such device.
+  Device* MakeIn(Devices& devices, const Uuid& uuid);
+
   Devices& devices_;
   Accounts& accounts_;
   Machine& machine_;

@@ -24,11 +24,12 @@ constexpr Duration kBurst = std::chrono::milliseconds(50);
 
 }  // namespace
 
-Operator::Operator(Dispatcher& dispatcher, Accounts& accounts, Devices& devices, std::string folder,
-                   const std::string& run_directory)
+Operator::Operator(Dispatcher& dispatcher, Accounts& accounts, Devices& devices, DeviceMaker& maker,
+                   std::string folder, const std::string& run_directory)
     : dispatcher_(dispatcher),
       accounts_(accounts),
       devices_(devices),
+      maker_(maker),
       folder_(std::move(folder)),
       containers_(run_directory) {}
 
@@ -109,8 +110,9 @@ void Operator::RereadContainers() {
 }
 
 Status Operator::CarryBeside(const std::vector<WantedTenant>& wanted) {
-  return Carry(
-      containers_.Join(accounts_, devices_, wanted, containers_.Read(most_of_containers_)));
+  const Devices expected = maker_.Expected();
+  return Carry(containers_.Join(accounts_, devices_.empty() ? expected : devices_, wanted,
+                                containers_.Read(most_of_containers_)));
 }
 
 Status Operator::Set(const std::string& tenant, const std::map<std::string, std::string>& changes) {

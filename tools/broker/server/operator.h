@@ -8,6 +8,7 @@
 #include "runtime/base/status.h"
 #include "tools/broker/server/alarm.h"
 #include "tools/broker/server/container_tenants.h"
+#include "tools/broker/server/device_maker.h"
 #include "tools/broker/server/dispatcher.h"
 
 namespace vramspan::broker {
@@ -15,8 +16,8 @@ namespace vramspan::broker {
 class Operator {
  public:
   // All of it outlives this. `folder` has the configuration.
-  Operator(Dispatcher& dispatcher, Accounts& accounts, Devices& devices, std::string folder,
-           const std::string& run_directory);
+  Operator(Dispatcher& dispatcher, Accounts& accounts, Devices& devices, DeviceMaker& maker,
+           std::string folder, const std::string& run_directory);
   // Reads the configuration, and watches for changes of it.
   Status Start(Loop& loop);
 
@@ -40,6 +41,7 @@ class Operator {
   Dispatcher& dispatcher_;
   Accounts& accounts_;
   Devices& devices_;
+  DeviceMaker& maker_;
   const std::string folder_;
   ContainerTenants containers_;
   Policy most_of_containers_;

@@ -64,7 +64,7 @@ Server::Server(const Options& options, std::unique_ptr<Loop> loop, std::unique_p
       drains_(dispatcher_, accounts_, clients_),
       reception_(*loop_, dispatcher_, inspector_, accounts_, clients_, *machine_, maker_, drains_,
                  options.proc),
-      operator_(dispatcher_, accounts_, devices_, options.config, options.run_directory),
+      operator_(dispatcher_, accounts_, devices_, maker_, options.config, options.run_directory),
       control_(*loop_, [this](std::string_view text) { return Answer(text); }),
       metrics_(*loop_, dispatcher_, accounts_, devices_, clients_, machine_->sees_use()) {}
 
