@@ -207,6 +207,12 @@ TEST(Operator, WhatNoDeviceCouldGiveIsRefusedBeforeThereIsOne) {
   EXPECT_TRUE(Until({&p}, [&] { return p.welcomed(); }));
 }
 
+TEST(Operator, ACapacityThatIsAllReserveIsRefused) {
+  Daemon daemon;
+  EXPECT_THAT(daemon.StartInVain({.capacity = "device=1GiB,host=1GiB"}),
+              HasSubstr("device=1024MiB is no more than the 1024 MiB that are kept in reserve"));
+}
+
 TEST(Operator, ATenantWithProcessesIsNotMoved) {
   Daemon daemon;
   daemon.WriteTenant("b.toml", "cgroup = \"/a/b\"\n");

@@ -25,6 +25,15 @@ std::string DefaultConfig() {
   return home == nullptr ? std::string("/etc/vramspan") : absl::StrCat(home, "/.config/vramspan");
 }
 
+// A broker that has nothing to give would serve, and no word of it would say why nobody gets any.
+Status CheckCapacity(const Capacity& capacity, const Settings& settings) {
+  const Bytes reserve = settings.Reserve(capacity.device);
+  if (capacity.device > reserve) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--capacity: device=", capacity.device.value >> 20, "MiB is no more than the ",
+      reserve.value >> 20, " MiB that are kept in reserve; state more, as device=8GiB"));
+}
+
 }  // namespace
 
 StatusOr<Capacity> ParseCapacity(std::string_view text) {
@@ -82,6 +91,7 @@ StatusOr<Options> ParseOptions(int argc, char** argv) {
     if (name != "--capacity") continue;
     VS_ASSIGN_OR_RETURN(options.capacity, ParseCapacity(value));
   }
+  if (options.capacity) VS_RETURN_IF_ERROR(CheckCapacity(*options.capacity, options.settings));
   if (options.run_directory.empty()) {
     VS_ASSIGN_OR_RETURN(options.run_directory, OwnRunDirectory());
   }
