@@ -63,6 +63,8 @@ TEST(Help, ListsTheCommands) {
                                        "tune", "trace info", "trace dump", "trace import"}));
   EXPECT_EQ(RunBinary("", "help").out, HelpOf(""));
   EXPECT_EQ(RunBinary("", "help trace dump").out, HelpOf("trace dump"));
+  EXPECT_EQ(RunBinary("", "help learned list").out, HelpOf("learned list"));
+  EXPECT_EQ(RunBinary("", "help help").out, HelpOf(""));
 }
 
 TEST(Help, OfEachCommandTeaches) {

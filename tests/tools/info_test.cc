@@ -245,6 +245,10 @@ TEST_F(InfoTest, OutputThatCannotBeWrittenIsAnError) {
   EXPECT_EQ(Info(">/dev/full; exit $? #").code, 1);
   // Nor is a file that happens to be opened in stdout's place.
   EXPECT_EQ(Info("--simulate >&-; exit $? #").code, 1);
+  for (const char* const printed : {"--help", "--version", "help run"}) {
+    const Output full = RunBinary("", absl::StrCat(printed, " >/dev/full; exit $? #"));
+    EXPECT_EQ(full.code, 1) << printed;
+  }
 }
 
 TEST(Usage, MistakesExitWithTwoAndNameWhatWasWrong) {
@@ -252,7 +256,12 @@ TEST(Usage, MistakesExitWithTwoAndNameWhatWasWrong) {
     const char* arguments;
     const char* words;
   } cases[] = {
-      {"", "subcommand is required"},
+      {"", "vramspan: a command is missing; use one of audit, broker"},
+      {"broker", "vramspan broker: a command is missing; use one of serve, status"},
+      {"run --", "vramspan run: program is required"},
+      {"run --polic cost -- true", "'--polic' was not expected; did you mean '--policy'?\n"},
+      {"run --record a --record b -- true", "vramspan run: --record is given more than once\n"},
+      {"run -device-memory 8GiB true", "; did you mean '--device-memory'?\n"},
       {"inof", "no command 'inof'"},
       {"inof", "; did you mean 'info'?\n"},
       {"repl", "; did you mean 'replay'?\n"},
@@ -261,8 +270,9 @@ TEST(Usage, MistakesExitWithTwoAndNameWhatWasWrong) {
       {"info --nonsense", "--nonsense"},
       {"info --format xml",
        "vramspan info: --format: 'xml' is unknown; use one of table, json, issue"},
-      {"info --device -1", "--device"},
-      {"info --device x", "--device"},
+      {"info --device -1", "vramspan info: --device: '-1' is not a number from 0 to 1023"},
+      {"info --device x", "vramspan info: --device: 'x' is not a number from 0 to 1023"},
+      {"info --simulate --device 1", "there is no device 1; use 0, the only one"},
       {"info extra", "vramspan info: 'extra' was not expected\n`vramspan info --help`"},
       {"replay --nonsense", "vramspan replay: '--nonsense' was not expected"},
       {"replay", "vramspan replay: traces is required"},

@@ -1,5 +1,7 @@
 #include "tools/vramspan/command_options.h"
 
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
 
@@ -99,7 +101,13 @@ CommandOption& CommandOption::OneOf(const std::vector<std::string>& words) {
   return Shown(absl::StrJoin(words, "|"));
 }
 CommandOption& CommandOption::Within(int least, int most) {
-  option_->check(CLI::Range(least, most));
+  option_->check(CLI::Validator(
+      [least, most](const std::string& text) {
+        int value = 0;
+        if (absl::SimpleAtoi(text, &value) && value >= least && value <= most) return std::string();
+        return absl::StrCat("'", text, "' is not a number from ", least, " to ", most);
+      },
+      ""));
   return *this;
 }
 // Without it CLI11 takes -1 for the largest number there is.

@@ -244,7 +244,8 @@ StatusOr<Report> MakeReport(const Options& options) {
   }
   if (options.device.has_value() && *options.device >= count) {
     return absl::InvalidArgumentError(
-        absl::StrCat("there is no device ", *options.device, "; use 0 to ", count - 1));
+        absl::StrCat("there is no device ", *options.device, "; use 0",
+                     count > 1 ? absl::StrCat(" to ", count - 1) : ", the only one"));
   }
   for (int i = 0; i < count; ++i) {
     if (options.device.has_value() && *options.device != i) continue;

@@ -1,4 +1,5 @@
 // `vramspan`: picks the subcommand and hands over.
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 #include <fcntl.h>
@@ -31,6 +32,23 @@ std::string NoSuchCommand(const std::string& word, const std::vector<std::string
                       vramspan::DidYouMean(word, names));
 }
 
+std::vector<std::string> ActionsOf(const CLI::App* app) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app->get_subcommands([](const CLI::App*) { return true; })) {
+    if (!sub->get_group().empty()) names.push_back(sub->get_name());  // Not a hidden one.
+  }
+  return names;
+}
+
+std::string NoSuchOption(const std::string& word, const CLI::App* app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app->get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return absl::StrCat("'", word, "' was not expected",
+                      word.starts_with('-') ? vramspan::DidYouMean(word, names) : "");
+}
+
 // What was not understood, and by which command: CLI11 alone would name neither the command nor,
 // where something that is required is missing as well, the word that it does not know.
 std::string Complaint(const CLI::App* app, const CLI::Error& error) {
@@ -43,21 +61,23 @@ std::string Complaint(const CLI::App* app, const CLI::Error& error) {
   // CLI11 says of which type the value is, and completion's words stand there.
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && what.ends_with(" missing")) {
     what = what.substr(0, what.find(": ")) + " needs a value";
+  } else if (absl::StrContains(what, ": At Most 1 required")) {
+    what = what.substr(0, what.find(": ")) + " is given more than once";
   }
   std::vector<std::string> unknown;
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
       dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     unknown = app->remaining();
+    if (unknown == std::vector<std::string>{"--"}) unknown.clear();  // What it ends is missing.
   }
   if (!unknown.empty() && app->get_require_subcommand_min() != 0 &&
       !unknown.front().starts_with('-')) {
-    std::vector<std::string> names;
-    for (const CLI::App* sub : app->get_subcommands([](const CLI::App*) { return true; })) {
-      names.push_back(sub->get_name());
-    }
-    what = NoSuchCommand(unknown.front(), names);
+    what = NoSuchCommand(unknown.front(), ActionsOf(app));
   } else if (!unknown.empty()) {
-    what = "'" + unknown.front() + "' was not expected";
+    what = NoSuchOption(unknown.front(), app);
+  } else if (app->get_require_subcommand_min() != 0 &&
+             dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    what = "a command is missing; use one of " + absl::StrJoin(ActionsOf(app), ", ");
   }
   return name + ": " + vramspan::CleanText(what) + "\n`" + name + " --help` says what there is.\n";
 }
@@ -71,6 +91,13 @@ void FillClosedStandardFiles() {
     const int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
     if (open("/dev/null", mode | O_CLOEXEC) != fd) _exit(vramspan::kExitFailure);
   }
+}
+
+// The exit code, where stdout took all that was written. A command that failed has said why.
+int Flushed(int code) {
+  if (std::cout.flush() || code != vramspan::kExitOk) return code;
+  std::cerr << "vramspan: the output could not be written\n";
+  return vramspan::kExitFailure;
 }
 
 }  // namespace
@@ -110,9 +137,11 @@ int main(int argc, char** argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   // `help trace info` is `trace info --help`.
   if (!words.empty() && words.front() == "help") {
-    words.erase(words.begin());
-    const size_t named =
-        !words.empty() && (words.front() == "trace" || words.front() == "broker") ? 2 : 1;
+    while (!words.empty() && words.front() == "help") words.erase(words.begin());
+    const bool has_actions =
+        !words.empty() &&
+        (words.front() == "trace" || words.front() == "broker" || words.front() == "learned");
+    const size_t named = has_actions ? 2 : 1;
     words.resize(std::min(words.size(), named));
     words.push_back("--help");
   }
@@ -137,7 +166,7 @@ int main(int argc, char** argv) {
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);  // Prints the help or what was not understood.
-    return code == 0 ? vramspan::kExitOk : vramspan::kExitUsage;
+    return Flushed(code == 0 ? vramspan::kExitOk : vramspan::kExitUsage);
   }
   int code = vramspan::kExitFailure;
   try {
@@ -145,10 +174,5 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     vramspan::SayError("vramspan", error.what());
   }
-  // A command that failed has said why.
-  if (!std::cout.flush() && code == vramspan::kExitOk) {
-    std::cerr << "vramspan: the output could not be written\n";
-    return vramspan::kExitFailure;
-  }
-  return code;
+  return Flushed(code);
 }
