@@ -37,10 +37,34 @@ TEST(Run, CodeSignalAndOutputAreTheProgramsOwn) {
 TEST(Run, AnsweredAsAShellWouldWhereTheProgramCannotBeRun) {
   const Output missing = Launch("-- no-such-program");
   EXPECT_EQ(missing.code, 127);
-  EXPECT_EQ(missing.err, "vramspan run: no-such-program: No such file or directory\n");
+  EXPECT_EQ(missing.err, "vramspan run: no-such-program: there is no such program in PATH\n");
+  const Output nowhere = Launch("-- /no/such/program");
+  EXPECT_EQ(nowhere.code, 127);
+  EXPECT_EQ(nowhere.err, "vramspan run: /no/such/program: No such file or directory\n");
   const Output folder = Launch("-- /tmp");
   EXPECT_EQ(folder.code, 126);
-  EXPECT_EQ(folder.err, "vramspan run: /tmp: Permission denied\n");
+  EXPECT_EQ(folder.err, "vramspan run: /tmp: it is a folder\n");
+}
+
+// What a user of python3 meets first.
+TEST(Run, AFileThatIsNotFoundOrNotRunnableIsToldApart) {
+  const TemporaryFolder folder;
+  const std::string script = folder.path() + "/train.py";
+  std::ofstream(script) << "#!/no/such/python\n";
+  const std::string inside = "env -C '" + folder.path() + "' ";
+  EXPECT_THAT(Launch("train.py", inside).err,
+              HasSubstr("train.py: there is no such program in PATH; of the file that is here, "
+                        "write ./train.py, or put what runs it before it, as python3\n"));
+  const Output closed = Launch("./train.py", inside);
+  EXPECT_EQ(closed.code, 126);
+  EXPECT_THAT(closed.err, HasSubstr("./train.py: it may not be executed; chmod +x it"));
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  const Output unread = Launch("./train.py", inside);
+  EXPECT_EQ(unread.code, 127);
+  EXPECT_THAT(unread.err, HasSubstr("its first line has it run by /no/such/python, which is not"));
+  const Output nameless = Launch("-- ''");
+  EXPECT_EQ(nameless.code, 127);
+  EXPECT_THAT(nameless.err, HasSubstr("a program's name is missing"));
 }
 
 TEST(Run, MistakesExitWithTwoAndNameWhatWasWrong) {

@@ -1,6 +1,7 @@
 #include "tools/vramspan/program_file.h"
 
 #include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -9,9 +10,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -127,6 +130,31 @@ std::optional<std::string> FindProgram(const std::string& program) {
     if (runnable(file)) return file;
   }
   return std::nullopt;
+}
+
+std::string WhyNotRun(const std::string& program, int error) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const bool is_there = fs::exists(program, ignored);
+  if (program.empty()) return "a program's name is missing";
+  if (error == ENOENT && !absl::StrContains(program, '/')) {
+    return absl::StrCat("there is no such program in PATH",
+                        is_there ? absl::StrCat("; of the file that is here, write ./", program,
+                                                ", or put what runs it before it, as python3")
+                                 : "");
+  }
+  if (error == ENOENT && is_there) {
+    const std::string start = File(program).Read(0, kFirstLine);
+    const std::vector<std::string> words =
+        start.starts_with("#!") ? ScriptWords(start) : std::vector<std::string>();
+    if (words.empty()) return "the loader that it names is not there";
+    return absl::StrCat("its first line has it run by ", words[0], ", which is not there");
+  }
+  if (error == EACCES && fs::is_directory(program, ignored)) return "it is a folder";
+  if (error == EACCES && is_there && access(program.c_str(), X_OK) != 0) {
+    return "it may not be executed; chmod +x it, or put what runs it before it, as python3";
+  }
+  return std::strerror(error);
 }
 
 Reach ReachOf(const std::string& program) {

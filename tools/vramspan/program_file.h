@@ -11,6 +11,10 @@ namespace vramspan::run {
 // can be run.
 std::optional<std::string> FindProgram(const std::string& program);
 
+// Why execvp failed with `error`, and what to do: what stands behind the program's name in a
+// message.
+std::string WhyNotRun(const std::string& program, int error);
+
 struct Reach {
   // Why the loader puts no preloaded library into the program, as the end of "since it ...". Empty
   // where it does, and where that is not known.

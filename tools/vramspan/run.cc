@@ -86,7 +86,7 @@ class RunCommand final : public Command {
         .Suggests({"device", "budget", "total"});
     options
         .Option("--broker", options_.broker,
-                "The broker that shares the device out: off, require (without one nothing starts), "
+                "The broker that shares the device out: off, require (CUDA fails without one), "
                 "or the path of its directory (default: one is asked where it is)")
         .Shown("off|require|DIR");
     options.Group("What moves");
@@ -248,7 +248,7 @@ class RunCommand final : public Command {
     arguments.push_back(nullptr);
     execvp(arguments[0], arguments.data());
     const int error = errno;
-    SayError("vramspan run", command_[0] + ": " + std::strerror(error));
+    SayError("vramspan run", command_[0] + ": " + run::WhyNotRun(command_[0], error));
     return error == ENOENT ? kExitNotFound : kExitNotExecutable;
   }
 

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <thread>
 
+#include "tools/vramspan/program_file.h"
+
 namespace vramspan {
 namespace {
 
@@ -85,7 +87,8 @@ StatusOr<int> RunProgram(const std::vector<std::string>& program,
     }
   }
   if (error != 0) {
-    const std::string text = absl::StrCat("cannot run ", program[0], ": ", std::strerror(error));
+    const std::string text =
+        absl::StrCat("cannot run ", program[0], ": ", run::WhyNotRun(program[0], error));
     return error == ENOENT ? absl::NotFoundError(text) : absl::FailedPreconditionError(text);
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
