@@ -1,5 +1,6 @@
 // `vramspan run` as a user runs it: what it refuses, and what of a program stays its own.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <sstream>
 
@@ -65,6 +66,26 @@ TEST(Run, AFileThatIsNotFoundOrNotRunnableIsToldApart) {
   const Output nameless = Launch("-- ''");
   EXPECT_EQ(nameless.code, 127);
   EXPECT_THAT(nameless.err, HasSubstr("a program's name is missing"));
+}
+
+TEST(Run, WhereNothingCanBeWrittenIsToldBeforeTheProgramRuns) {
+  const TemporaryFolder folder;
+  const Output stats = Launch("--stats='" + folder.path() + "' -- env");
+  EXPECT_EQ(stats.code, 1);
+  EXPECT_THAT(stats.err, HasSubstr("--stats: " + folder.path() + ": it is no regular file"));
+  EXPECT_THAT(stats.out, IsEmpty());
+  const std::string closed = folder.path() + "/closed";
+  std::filesystem::create_directory(closed);
+  std::filesystem::permissions(
+      closed, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  // Root may write everywhere, but for a root without that right.
+  const std::string user = geteuid() == 0 ? "setpriv --bounding-set=-dac_override " : "";
+  for (const std::string option : {"--record ", "--record-events ", "--stats="}) {
+    const Output run = Launch(option + "'" + closed + "/new' -- env", user);
+    EXPECT_EQ(run.code, 1) << option;
+    EXPECT_THAT(run.err, HasSubstr("/new: this user may not write into the folder\n"));
+    EXPECT_THAT(run.out, IsEmpty());
+  }
 }
 
 TEST(Run, MistakesExitWithTwoAndNameWhatWasWrong) {

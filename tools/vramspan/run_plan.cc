@@ -125,7 +125,7 @@ class Planner {
               [](const std::string& text) { return lease::ParseBrokerPlace(text, "").status(); }));
     VS_RETURN_IF_ERROR(Trust());
     if (options_.stats.has_value()) {
-      if (*options_.stats != "-") VS_RETURN_IF_ERROR(CheckFolder("--stats", *options_.stats));
+      if (*options_.stats != "-") VS_RETURN_IF_ERROR(CheckStats(*options_.stats));
       plan_["VRAMSPAN_STATS"] = *options_.stats;
     }
     VS_RETURN_IF_ERROR(
@@ -196,8 +196,20 @@ class Planner {
   // Better told now than when the program has run, perhaps for hours. `path` is absolute.
   Status CheckFolder(const char* option, const std::string& path) const {
     const std::string folder = path.substr(0, path.rfind('/'));
-    if (folder.empty() || world_.exists(folder)) return absl::OkStatus();
-    return absl::NotFoundError(absl::StrCat(option, ": ", path, ": there is no folder ", folder));
+    if (!folder.empty() && !world_.exists(folder)) {
+      return absl::NotFoundError(absl::StrCat(option, ": ", path, ": there is no folder ", folder));
+    }
+    return world_.exists(path) || world_.can_make(path)
+               ? absl::OkStatus()
+               : absl::PermissionDeniedError(
+                     absl::StrCat(option, ": ", path, ": this user may not write into the folder"));
+  }
+
+  Status CheckStats(const std::string& path) const {
+    VS_RETURN_IF_ERROR(CheckFolder("--stats", path));
+    if (!world_.exists(path) || world_.can_append(path)) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "--stats: ", path, ": it is no regular file that this user may write to; name another"));
   }
 
   Status Record(const std::optional<std::string>& path, const char* option, const char* variable) {

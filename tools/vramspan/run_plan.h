@@ -35,6 +35,8 @@ struct World {
   std::function<StatusOr<std::string>()> simulated_driver;  // Its path.
   std::function<std::optional<Bytes>()> largest_device;     // None where that is not known.
   std::function<bool(const std::string& path)> exists;
+  std::function<bool(const std::string& path)> can_make;    // A new file there.
+  std::function<bool(const std::string& path)> can_append;  // To a file that is there.
   // A library's path as the variables of the loader can hold it.
   std::function<StatusOr<std::string>(const std::string& path)> for_loader;
   bool preloads = true;  // The loader of the program can be asked to preload.

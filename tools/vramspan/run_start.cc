@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -44,6 +45,14 @@ StatusOr<Plan> PlanFor(std::string_view who, const std::string& program, const O
   world.exists = [](const std::string& path) {
     std::error_code error;  // A link that leads nowhere is there, too.
     return std::filesystem::exists(std::filesystem::symlink_status(path, error));
+  };
+  world.can_make = [](const std::string& path) {
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    return access(folder.c_str(), W_OK | X_OK) == 0;
+  };
+  world.can_append = [](const std::string& path) {
+    std::error_code error;
+    return std::filesystem::is_regular_file(path, error) && access(path.c_str(), W_OK) == 0;
   };
   world.for_loader = [](const std::string& path) { return LoaderPath(path, PlacesForLinks()); };
   world.say = [who](const std::string& text) { SayError(who, text); };
