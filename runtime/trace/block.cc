@@ -137,7 +137,7 @@ StatusOr<Header> UnpackHeader(std::string_view bytes, size_t* taken) {
     return NoTrace(absl::StrCat("it has ", bytes.size(), " bytes, fewer than a header takes"));
   }
   if (std::memcmp(bytes.data() + 8, kFileMark, sizeof(kFileMark)) != 0) {
-    return NoTrace("it does not have \"VRAMSPAN\" at byte 8");
+    return NoTrace("it does not have \"VRAMSPAN\" at byte 8; `vramspan run --record` writes one");
   }
   const auto order = Get<uint16_t>(bytes, kFixed - 2);
   const bool swapped = order == static_cast<uint16_t>(kByteOrder << 8 | kByteOrder >> 8);
@@ -154,8 +154,13 @@ StatusOr<Header> UnpackHeader(std::string_view bytes, size_t* taken) {
         kVersion, "; use the vramspan that wrote it, or a newer one"));
   }
   const auto size = Get<uint32_t>(bytes, 4);
-  if (size > kMostHeader || size < kFixed - 8 || bytes.size() < 8 + size_t{size}) {
+  if (size > kMostHeader || size < kFixed - 8) {
     return NoTrace(absl::StrCat("its header claims ", size, " bytes (at byte 4)"));
+  }
+  if (bytes.size() < 8 + size_t{size}) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "this trace was cut within its header: ", bytes.size(), " of ", 8 + size_t{size},
+        " bytes are there, and nothing of the run; record it again"));
   }
   Header header;
   header.version = version;

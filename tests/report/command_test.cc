@@ -67,6 +67,9 @@ TEST_F(ReportCommand, BadDataLeavesNoPageAndIsNamed) {
   WriteWhole(input_, "{\"tool\": NaN}");
   EXPECT_EQ(Report(usual_), 1);
   EXPECT_THAT(said_, HasSubstr(input_ + ": it is not valid JSON at byte"));
+  WriteWhole(input_, "\n");
+  EXPECT_EQ(Report(usual_), 1);
+  EXPECT_THAT(said_, HasSubstr(input_ + ": it is empty; `vramspan replay --format json`"));
   std::filesystem::remove(input_);
   EXPECT_EQ(Report(usual_), 1);
   EXPECT_THAT(said_, HasSubstr(input_));
@@ -75,8 +78,9 @@ TEST_F(ReportCommand, BadDataLeavesNoPageAndIsNamed) {
 
 TEST_F(ReportCommand, SaysWhatItCannotWrite) {
   EXPECT_EQ(Report(absl::StrCat(input_, " -o ", TestFolder(), "/none/page.html")), 1);
-  EXPECT_THAT(said_,
-              HasSubstr("/none/page.html: the file cannot be written: No such file or directory"));
+  EXPECT_THAT(said_, HasSubstr("/none/page.html: there is no folder " + TestFolder() + "/none"));
+  EXPECT_EQ(Report(absl::StrCat(input_, " -o ", TestFolder())), 1);
+  EXPECT_THAT(said_, HasSubstr(TestFolder() + ": it is a folder; name a file in it"));
   EXPECT_EQ(Report(absl::StrCat(input_, " -o /dev/full --force")), 1);
   EXPECT_THAT(said_, HasSubstr("/dev/full: the file cannot be written: No space left on device"));
 }

@@ -43,7 +43,7 @@ TEST(ReportData, NamesTheFieldThatIsWrong) {
       {"no object", [](json& r) { r = json::array(); }, "the document: it is not an object"},
       {"another tool", [](json& r) { r["tool"] = "nvprof"; },
        "tool: it is not \"vramspan replay\""},
-      {"no tool", [](json& r) { r.erase("tool"); }, "tool: missing"},
+      {"no tool", [](json& r) { r.erase("tool"); }, "the document: it has no 'tool', so"},
       {"a newer version", [](json& r) { r["version"] = 2; }, "version: 2 is newer"},
       {"version 0", [](json& r) { r["version"] = 0; }, "version: 0 is not between 1 and"},
       {"no runs", [](json& r) { r.erase("runs"); }, "runs: missing"},

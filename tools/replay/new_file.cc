@@ -18,6 +18,10 @@ namespace {
 namespace fs = std::filesystem;
 
 Status ThereAlready(const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    return absl::AlreadyExistsError(absl::StrCat(path, ": it is a folder; name a file in it"));
+  }
   return absl::AlreadyExistsError(absl::StrCat(path, ": the file exists; --force replaces it"));
 }
 
@@ -71,6 +75,9 @@ Status OutputPlace::Make() {
   }
   writing_ = NameBeside(target_);
   fd_ = open(writing_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
+  if (fd_ < 0 && errno == ENOENT) {
+    return absl::NotFoundError(absl::StrCat(path_, ": there is no folder ", folder));
+  }
   if (fd_ < 0) return CannotWrite(path_, errno);
   beside_ = writing_;
   return absl::OkStatus();

@@ -220,6 +220,9 @@ ReportCase& CaseOf(const JsonField& field, ReportData* data) {
 }
 
 void CheckKind(const JsonField& document) {
+  if (!document.Find("tool")) {
+    document.Fail("it has no 'tool', so `vramspan replay --format json` did not print this");
+  }
   if (document.At("tool").Text(kName) != "vramspan replay") {
     document.At("tool").Fail(
         "it is not \"vramspan replay\", so `vramspan replay --format json` did not print this");

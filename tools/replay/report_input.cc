@@ -115,6 +115,10 @@ StatusOr<json> ParseReplay(std::string_view text) {
 
 StatusOr<json> ReadReplayFile(const std::string& path) {
   VS_ASSIGN_OR_RETURN(const std::string text, ReadBounded(path));
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": it is empty; `vramspan replay --format json` prints one"));
+  }
   StatusOr<json> parsed = ParseReplay(text);
   if (parsed.ok()) return parsed;
   return Status(parsed.status().code(), absl::StrCat(path, ": ", parsed.status().message()));
