@@ -41,7 +41,11 @@ struct Driver {
     const char* path = std::getenv("VRAMSPAN_DRIVER");
     if (path == nullptr || *path == '\0') path = "libcuda.so.1";
     void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) throw std::runtime_error(std::string("no CUDA driver: ") + dlerror());
+    if (library == nullptr) {
+      throw std::runtime_error(std::string("no CUDA driver: ") + dlerror() +
+                               "; without a GPU set VRAMSPAN_DRIVER to the simulated driver, "
+                               "build/release/lib/simcuda/libcuda.so.1");
+    }
 #define X(field, symbol)                                                  \
   field = reinterpret_cast<decltype(&::symbol)>(dlsym(library, #symbol)); \
   if (field == nullptr) throw std::runtime_error(std::string(path) + " has no " #symbol);
