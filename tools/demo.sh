@@ -12,6 +12,7 @@ repo=$(cd "$(dirname "$0")/.." && pwd)
   cd "$repo"
   # A build folder that is there stays as it is; a new one does without what only tests need.
   if [[ ! -e build/release/CMakeCache.txt ]]; then
+    echo "demo: building vramspan, which takes minutes the first time"
     cmake --preset release -DVRAMSPAN_BUILD_TESTS=OFF >/dev/null
   fi
   quiet=(-- --quiet)
