@@ -213,6 +213,12 @@ TEST(Operator, ACapacityThatIsAllReserveIsRefused) {
               HasSubstr("device=1024MiB is no more than the 1024 MiB that are kept in reserve"));
 }
 
+TEST(Operator, AFolderThatCannotBeMadeIsNamed) {
+  Daemon daemon;
+  EXPECT_THAT(daemon.StartInVain({.options = {"--run-directory", "/no/such/folder"}}),
+              HasSubstr("cannot make the folder /no/such/folder: No such file or directory"));
+}
+
 TEST(Operator, ATenantWithProcessesIsNotMoved) {
   Daemon daemon;
   daemon.WriteTenant("b.toml", "cgroup = \"/a/b\"\n");

@@ -1,5 +1,6 @@
 #include "tools/broker/server/run_folder.h"
 
+#include <absl/strings/str_cat.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -59,7 +60,7 @@ mode_t ModeForClients() { return geteuid() == 0 ? 0755 : 0700; }
 // One that others can change is refused; its parents are not looked at.
 StatusOr<Fd> MakeFolder(const std::string& path, mode_t mode) {
   const bool made = mkdir(path.c_str(), mode) == 0;
-  if (!made && errno != EEXIST) return SystemError(path);
+  if (!made && errno != EEXIST) return SystemError(absl::StrCat("cannot make the folder ", path));
   Fd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!folder) return SystemError(path);
   struct stat found = {};
