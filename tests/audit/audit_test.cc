@@ -216,6 +216,10 @@ TEST(ShortNameTest, DropsWhatNobodyReads) {
   EXPECT_EQ(audit::ShortName("a_name_that_is_much_too_long", 10), "a_name_...");
 }
 
+TEST(AuditReportTest, WhereNothingWasCountedATableSaysSo) {
+  EXPECT_THAT(audit::ToTable(audit::Report(), 0), HasSubstr("\nno launch of a kernel by itself"));
+}
+
 TEST(AuditResultsTest, SurviveTheFile) {
   AuditResults results;
   results.complete = true;

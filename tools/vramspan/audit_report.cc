@@ -211,6 +211,10 @@ std::string ToTable(const Report& report, size_t top) {
   if (shown < report.rows.size()) {
     absl::StrAppendFormat(&out, "%d more kernels are in the total\n", report.rows.size() - shown);
   }
+  if (report.rows.empty()) {
+    absl::StrAppend(&out,
+                    "no launch of a kernel by itself was counted, so nothing is known of it\n");
+  }
   absl::StrAppendFormat(&out, "late or never inferred: %d of %d bytes (%.4f %%)\n",
                         Missed(report.total), report.total.touched, Percent(report.total));
   return out;
