@@ -35,6 +35,7 @@ std::string ParameterRangesText(const ParameterRanges& ranges) {
   for (const ParameterRange& range : ranges) {
     if (!text.empty()) text += ',';
     AppendHex(range.at, &text);
+    if (range.bytes != sizeof(uint32_t)) (text += '.') += static_cast<char>('0' + range.bytes);
     text += ':';
     AppendHex(range.first, &text);
     text += '-';
@@ -46,12 +47,16 @@ std::string ParameterRangesText(const ParameterRanges& ranges) {
 std::optional<ParameterRanges> ParseParameterRanges(std::string_view text) {
   ParameterRanges ranges;
   while (ranges.size() < kMostParameterRanges) {
-    uint32_t at = 0, first = 0, last = 0;
-    if (!TakeHex(&text, ':', &at) || at > UINT16_MAX || at % sizeof(uint32_t) != 0 ||
-        !TakeHex(&text, '-', &first) || !TakeHex(&text, '\0', &last)) {
+    uint32_t at = 0, bytes = sizeof(uint32_t), first = 0, last = 0;
+    const bool short_word = text.find('.') < text.find(':');
+    if (!TakeHex(&text, short_word ? '.' : ':', &at) || at > UINT16_MAX) return std::nullopt;
+    if (short_word && (!TakeHex(&text, ':', &bytes) || (bytes != 1 && bytes != 2))) {
       return std::nullopt;
     }
-    ranges.push_back({static_cast<uint16_t>(at), first, last});
+    if (at % bytes != 0 || !TakeHex(&text, '-', &first) || !TakeHex(&text, '\0', &last)) {
+      return std::nullopt;
+    }
+    ranges.push_back({static_cast<uint16_t>(at), first, last, static_cast<uint8_t>(bytes)});
     if (text.empty()) return ranges;
     if (text.front() != ',') return std::nullopt;
     text.remove_prefix(1);

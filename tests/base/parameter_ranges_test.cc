@@ -18,6 +18,9 @@ TEST(ParameterRangesTest, TextsAreReadBack) {
   const ParameterRanges ranges = {{0x1c, 4, 2}, {0xffc, 0, 0}, {0, 0x80000000, ~0u}};
   EXPECT_EQ(ParameterRangesText(ranges), "1c:4-2,ffc:0-0,0:80000000-ffffffff");
   EXPECT_EQ(ParseParameterRanges(ParameterRangesText(ranges)), ranges);
+  const ParameterRanges shorter = {{0x264, 0, 0, 1}, {0x266, 1, ~0u, 2}, {0x1c, 4, 2}};
+  EXPECT_EQ(ParameterRangesText(shorter), "264.1:0-0,266.2:1-ffffffff,1c:4-2");
+  EXPECT_EQ(ParseParameterRanges(ParameterRangesText(shorter)), shorter);
 }
 
 TEST(ParameterRangesTest, OtherTextsAreNone) {
@@ -40,7 +43,15 @@ TEST(ParameterRangesTest, OtherTextsAreNone) {
                                  "10000:4-2",
                                  "1c:4-100000000",
                                  "1c:4-2;20:0-0",
-                                 "1c:4-2-3"}) {
+                                 "1c:4-2-3",
+                                 "1c.4:4-2",
+                                 "1c.3:4-2",
+                                 "1d.2:4-2",
+                                 "1c.:4-2",
+                                 "1c.01:4-2",
+                                 "1c.1.1:4-2",
+                                 ".1:4-2",
+                                 "1c:4-2,.1:0-0"}) {
     EXPECT_FALSE(ParseParameterRanges(text).has_value()) << text;
   }
   std::string nine = "0:0-0";

@@ -98,7 +98,7 @@ bool AreParameters(const SassText& text, const SassSection& section,
     return false;
   }
   return std::all_of(ranges.begin(), ranges.end(), [&](const ParameterRange& range) {
-    return range.at + sizeof(uint32_t) <= known->second.bytes;
+    return uint64_t{range.at} + range.bytes <= known->second.bytes;
   });
 }
 

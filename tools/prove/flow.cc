@@ -82,7 +82,7 @@ class Flow {
     const SassInstruction always = runs ? Always(i) : i;
     const Learnt learnt = LearntFrom(always, machine_.parameters, now->words());
     if (!One(always, k, function, now, goes_on)) return false;
-    for (const auto& [reg, at] : learnt.words) now->words().Set(reg, at);
+    for (const auto& [reg, word] : learnt.words) now->words().Set(reg, word);
     if (learnt.test) now->words().SetTest(learnt.test->first, learnt.test->second);
     return true;
   }

@@ -19,9 +19,9 @@ bool KeepCommon(const std::vector<T>& other, std::vector<T>* own) {
 
 }  // namespace
 
-std::optional<uint16_t> KnownWords::Of(SassRegister reg) const {
+std::optional<ParameterWord> KnownWords::Of(SassRegister reg) const {
   for (const Word& word : words_) {
-    if (word.reg == reg) return word.at;
+    if (word.reg == reg) return word.holds;
   }
   return std::nullopt;
 }
@@ -34,9 +34,9 @@ std::optional<ParameterRange> KnownWords::TestOf(SassGuard guard) const {
   return std::nullopt;
 }
 
-void KnownWords::Set(SassRegister reg, uint16_t at) {
+void KnownWords::Set(SassRegister reg, ParameterWord word) {
   Forget(reg);
-  words_.push_back({reg, at});
+  words_.push_back({reg, word});
 }
 
 void KnownWords::Forget(SassRegister reg) {

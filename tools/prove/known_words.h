@@ -20,17 +20,24 @@ namespace vramspan::prove {
 
 // What lies outside of it. REQUIRES: something does.
 constexpr ParameterRange Outside(ParameterRange range) {
-  return {.at = range.at, .first = range.last + 1, .last = range.first - 1};
+  return {range.at, range.last + 1, range.first - 1, range.bytes};
 }
+
+// A word of the parameters, or a part of one with zeros above it.
+struct ParameterWord {
+  uint16_t at = 0;
+  uint8_t bytes = 4;
+  bool operator==(const ParameterWord&) const = default;
+};
 
 class KnownWords {
  public:
-  // Where the word stands that the register holds.
-  std::optional<uint16_t> Of(SassRegister reg) const;
+  // What the register holds.
+  std::optional<ParameterWord> Of(SassRegister reg) const;
   // Where the guard holds a word of the parameters lies there, and elsewhere it does not.
   std::optional<ParameterRange> TestOf(SassGuard guard) const;
 
-  void Set(SassRegister reg, uint16_t at);
+  void Set(SassRegister reg, ParameterWord word);
   // REQUIRES: nothing is known of the guard's predicate.
   void SetTest(SassGuard guard, ParameterRange range) { tests_.push_back({guard, range}); }
 
@@ -46,7 +53,7 @@ class KnownWords {
  private:
   struct Word {
     SassRegister reg;
-    uint16_t at = 0;
+    ParameterWord holds;
     bool operator==(const Word&) const = default;
   };
   struct Test {

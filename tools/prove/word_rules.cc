@@ -23,18 +23,24 @@ bool IsPlainRegister(const SassOperand& operand) {
          !absl::StrContains(text, '.');
 }
 
-// Where the word of the parameters stands that the operand is.
-std::optional<uint16_t> WordOf(const SassOperand& operand, uint64_t parameters,
-                               const KnownWords& known, uint64_t further = 0) {
-  if (IsPlainRegister(operand) && !operand.reg.zero && further == 0) return known.Of(operand.reg);
+// The word of the parameters that the constant is, or the one so many further on.
+std::optional<ParameterWord> WordAt(const SassOperand& operand, uint64_t parameters, unsigned bytes,
+                                    uint64_t further = 0) {
   if (operand.kind != Kind::kConstant || !absl::StartsWith(operand.text, "c[") ||
       !operand.known_bank || operand.bank != 0 || operand.by_register ||
       operand.offset < parameters) {
     return std::nullopt;
   }
   const uint64_t at = operand.offset - parameters + further * sizeof(uint32_t);
-  if (at % sizeof(uint32_t) != 0 || at > std::numeric_limits<uint16_t>::max()) return std::nullopt;
-  return static_cast<uint16_t>(at);
+  if (at % bytes != 0 || at > std::numeric_limits<uint16_t>::max()) return std::nullopt;
+  return ParameterWord{static_cast<uint16_t>(at), static_cast<uint8_t>(bytes)};
+}
+
+// That the operand is.
+std::optional<ParameterWord> WordOf(const SassOperand& operand, uint64_t parameters,
+                                    const KnownWords& known) {
+  const bool reg = IsPlainRegister(operand) && !operand.reg.zero;
+  return reg ? known.Of(operand.reg) : WordAt(operand, parameters, sizeof(uint32_t));
 }
 
 // RZ, 0x3, -0x1
@@ -50,17 +56,21 @@ std::optional<uint32_t> NumberOf(const SassOperand& operand) {
   return static_cast<uint32_t>(negative ? -number : number);
 }
 
-// LDC.64 R4, c[0x0][0x228]
+// LDC.64 R4, c[0x0][0x228]; ULDC.U8 UR12, c[0x0][0x474]
 void Load(const SassInstruction& i, uint64_t parameters, Learnt* learnt) {
-  const unsigned count = i.modifiers.empty()     ? 1
-                         : i.modifiers == ".64"  ? 2
-                         : i.modifiers == ".128" ? 4
-                                                 : 0;
+  struct Form {
+    std::string_view modifiers;
+    unsigned count, bytes;
+  };
+  static constexpr Form kForms[] = {
+      {"", 1, 4}, {".64", 2, 4}, {".128", 4, 4}, {".U8", 1, 1}, {".U16", 1, 2}};
   if (i.operands.size() != 2 || !IsPlainRegister(i.operands[0])) return;
-  for (unsigned k = 0; k < count; ++k) {
-    const std::optional<SassRegister> to = Further(i.operands[0].reg, k);
-    const std::optional<uint16_t> at = WordOf(i.operands[1], parameters, KnownWords(), k);
-    if (to && !to->zero && at) learnt->words.emplace_back(*to, *at);
+  for (const Form& form : kForms) {
+    for (unsigned k = 0; form.modifiers == i.modifiers && k < form.count; ++k) {
+      const std::optional<SassRegister> to = Further(i.operands[0].reg, k);
+      const auto word = WordAt(i.operands[1], parameters, form.bytes, k);
+      if (to && !to->zero && word) learnt->words.emplace_back(*to, *word);
+    }
   }
 }
 
@@ -77,9 +87,9 @@ enum class Sides : uint8_t { kWordFirst, kNumberFirst };
 
 // Where `word` compares so with the number. Nothing: it always does, or never.
 std::optional<ParameterRange> RangeOf(std::string_view how, bool is_signed, Sides sides,
-                                      uint16_t at, uint32_t number) {
+                                      ParameterWord word, uint32_t number) {
   if (how == "EQ" || how == "NE") {
-    const ParameterRange equal = {at, number, number};
+    const ParameterRange equal = {word.at, number, number, word.bytes};
     return how == "EQ" ? equal : Outside(equal);
   }
   const uint32_t least = is_signed ? uint32_t{1} << 31 : 0, most = least - 1;
@@ -87,8 +97,8 @@ std::optional<ParameterRange> RangeOf(std::string_view how, bool is_signed, Side
   const bool less = (how == "LT" || how == "LE") != mirrored;
   const bool equal = how == "LE" || how == "GE";
   if (number == (less == equal ? most : least)) return std::nullopt;
-  if (less) return ParameterRange{at, least, equal ? number : number - 1};
-  return ParameterRange{at, equal ? number : number + 1, most};
+  if (less) return ParameterRange{word.at, least, equal ? number : number - 1, word.bytes};
+  return ParameterRange{word.at, equal ? number : number + 1, most, word.bytes};
 }
 
 // ISETP.NE.U32.AND P0, PT, R0, 0x3, PT
@@ -108,16 +118,16 @@ void Compare(const SassInstruction& i, uint64_t parameters, const KnownWords& kn
   if (to <= kOtherGuard || to != (to & ~1) || !always(i.operands[1]) || !always(i.operands[4])) {
     return;
   }
-  std::optional<uint16_t> at = WordOf(i.operands[2], parameters, known);
+  std::optional<ParameterWord> word = WordOf(i.operands[2], parameters, known);
   std::optional<uint32_t> number = NumberOf(i.operands[3]);
   Sides sides = Sides::kWordFirst;
-  if (!at) {
+  if (!word) {
     sides = Sides::kNumberFirst;
-    at = WordOf(i.operands[3], parameters, known);
+    word = WordOf(i.operands[3], parameters, known);
     number = NumberOf(i.operands[2]);
   }
-  if (!at || !number) return;
-  if (const auto range = RangeOf(how, is_signed, sides, *at, *number)) {
+  if (!word || !number) return;
+  if (const auto range = RangeOf(how, is_signed, sides, *word, *number)) {
     learnt->test = {to, *range};
   }
 }
@@ -156,15 +166,15 @@ Learnt LearntFrom(const SassInstruction& i, uint64_t parameters, const KnownWord
   } else if (i.opcode == "PLOP3" || i.opcode == "UPLOP3") {
     MovePredicate(i, before, &learnt);
   } else if (IsMove(i) && IsPlainRegister(i.operands[0]) && !i.operands[0].reg.zero) {
-    const std::optional<uint16_t> at = WordOf(i.operands.back(), parameters, before);
-    if (at) learnt.words.emplace_back(i.operands[0].reg, *at);
+    const std::optional<ParameterWord> word = WordOf(i.operands.back(), parameters, before);
+    if (word) learnt.words.emplace_back(i.operands[0].reg, *word);
   }
   return learnt;
 }
 
 std::optional<bool> Decided(const ParameterRange& range, const ParameterRanges& assumed) {
   for (const ParameterRange& one : assumed) {
-    if (one.at != range.at) continue;
+    if (one.at != range.at || one.bytes != range.bytes) continue;
     if (IsInside(one, range)) return true;
     if (IsInside(one, Outside(range))) return false;
   }

@@ -17,7 +17,7 @@ namespace vramspan::prove {
 
 // What an instruction makes known.
 struct Learnt {
-  std::vector<std::pair<SassRegister, uint16_t>> words;      // And where they stand.
+  std::vector<std::pair<SassRegister, ParameterWord>> words;
   std::optional<std::pair<SassGuard, ParameterRange>> test;  // It holds where a word lies there.
 };
 
