@@ -1,6 +1,8 @@
 #include "runtime/base/parameter_ranges.h"
 
+#include <algorithm>
 #include <charconv>
+#include <tuple>
 
 namespace vramspan {
 namespace {
@@ -62,6 +64,36 @@ std::optional<ParameterRanges> ParseParameterRanges(std::string_view text) {
     text.remove_prefix(1);
   }
   return std::nullopt;
+}
+
+std::string ParameterRangesInWords(const ParameterRanges& ranges) {
+  std::string text;
+  const auto span = [&text](uint32_t first, uint32_t last) {
+    text += std::to_string(first);
+    if (first != last) text += " to " + std::to_string(last);
+  };
+  for (const ParameterRange& range : ranges) {
+    const std::string at = std::to_string(range.at);
+    text += text.empty() ? "the word at byte " + at + " of its parameters is "
+                         : " and that at byte " + at + " is ";
+    if (range.first <= range.last) {
+      span(range.first, range.last);
+    } else if (range.last + 1 == range.first) {
+      text += "anything";
+    } else {
+      text += "not ";
+      span(range.last + 1, range.first - 1);
+    }
+  }
+  return text;
+}
+
+void AddParameterRanges(const ParameterRanges& more, ParameterRanges* all) {
+  const auto key = [](const ParameterRange& r) { return std::tuple(r.at, r.first, r.last); };
+  all->insert(all->end(), more.begin(), more.end());
+  std::sort(all->begin(), all->end(),
+            [&key](const ParameterRange& a, const ParameterRange& b) { return key(a) < key(b); });
+  all->erase(std::unique(all->begin(), all->end()), all->end());
 }
 
 }  // namespace vramspan

@@ -36,6 +36,13 @@ std::string ParameterRangesText(const ParameterRanges& ranges);
 // Nothing where it is not such a text, of 1 to kMostParameterRanges.
 std::optional<ParameterRanges> ParseParameterRanges(std::string_view text);
 
+// "the word at byte 28 of its parameters is not 3 and that at byte 32 is 0 to 5".
+std::string ParameterRangesInWords(const ParameterRanges& ranges);
+
+// Adds those that `all` has not. The result is the same in whatever order it is made, and may be
+// more than kMostParameterRanges.
+void AddParameterRanges(const ParameterRanges& more, ParameterRanges* all);
+
 }  // namespace vramspan
 
 #endif  // VRAMSPAN_RUNTIME_BASE_PARAMETER_RANGES_H_

@@ -8,6 +8,7 @@
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_split.h>
 #include <absl/strings/strip.h>
+#include <absl/types/span.h>
 
 #include <algorithm>
 #include <iterator>
@@ -69,6 +70,16 @@ bool TakeModule(std::string_view* text, uint64_t* module) {
   return true;
 }
 
+std::string InWords(absl::Span<const TrustVerdict::When> when) {
+  std::string text;
+  for (const TrustVerdict::When& proof : when) {
+    absl::StrAppend(&text,
+                    text.empty() ? "read, it takes no address from memory when " : "; or when ",
+                    ParameterRangesInWords(proof.ranges), ": ", proof.source);
+  }
+  return text;
+}
+
 Status Wrong(std::string_view why) { return absl::InvalidArgumentError(why); }
 
 }  // namespace
@@ -100,6 +111,13 @@ Status TrustList::ParseAudited(std::string_view line, bool given, File* file, Au
 }
 
 Status TrustList::ParseReading(std::string_view kind, std::string_view line, File* file) {
+  std::optional<ParameterRanges> when;
+  if (kind == "read-when") {
+    when = ParseParameterRanges(TakeWord(&line));
+    if (!when.has_value()) {
+      return Wrong("a condition is AT:FIRST-LAST in hexadecimal digits, or up to 8 with commas");
+    }
+  }
   uint64_t module = 0;
   if (!TakeHash(&line, &module)) return Wrong("a module is 16 hexadecimal digits, not all 0");
   if (kind == "image") {
@@ -111,6 +129,8 @@ Status TrustList::ParseReading(std::string_view kind, std::string_view line, Fil
   if (line.empty() || line.size() > kMostName) return Wrong("a name has 1 to 4,096 bytes");
   if (kind == "read") {
     file->readings.Add(module, line, file->source());
+  } else if (when.has_value()) {
+    file->readings.AddWhen(*when, module, line, file->source());
   } else {
     file->readings.AddUnread(module, line);
   }
@@ -125,14 +145,17 @@ Status TrustList::ParseLine(std::string_view line, File* file) {
                         {.kernel = {.arrays = kind == "arrays"}, .source = file->source()});
   }
   if (given) return Wrong("given-kernel and given-arrays are all that is given");
-  if (kind == "read" || kind == "image" || kind == "unread") return ParseReading(kind, line, file);
+  if (kind == "read" || kind == "read-when" || kind == "image" || kind == "unread") {
+    return ParseReading(kind, line, file);
+  }
   if (line.empty() || line.size() > kMostName) return Wrong("a text of 1 to 4,096 bytes follows");
   if (kind == "of") {
     file->sources.push_back(CleanText(line));
   } else if (kind == "name" || kind == "not") {
     file->patterns.push_back({std::string(line), file->source(), kind == "name"});
   } else {
-    return Wrong("a line begins with of, name, not, kernel, arrays, read, image or unread");
+    return Wrong(
+        "a line begins with of, name, not, kernel, arrays, read, read-when, image or unread");
   }
   return absl::OkStatus();
 }
@@ -189,6 +212,7 @@ uint64_t TrustList::proven() const {
 TrustList::Evidence TrustList::EvidenceOf(std::string_view name, uint64_t module) const {
   Evidence e;
   e.read = readings_.ProofOf(module, name);
+  e.when = readings_.ProofsWhen(module, name);
   const auto known = audited_.find(name);
   if (known == audited_.end()) return e;
   for (const Audited& a : known->second) {
@@ -220,6 +244,13 @@ TrustList::Evidence TrustList::EvidenceOf(std::string_view name, uint64_t module
 std::optional<TrustVerdict> TrustList::Of(std::string_view name, uint64_t module) const {
   Evidence evidence = EvidenceOf(name, module);
   std::optional<TrustVerdict> verdict = Judge(name, evidence);
+  if (!evidence.when.empty()) {
+    if (!verdict.has_value()) verdict = TrustVerdict{.only_when = true};
+    for (ReadWhen& proof : evidence.when) {
+      verdict->when.push_back({std::move(proof.ranges), sources_[proof.source]});
+    }
+    if (verdict->only_when) verdict->why = InWords(verdict->when);
+  }
   if (!verdict.has_value() || evidence.given.empty()) return verdict;
   verdict->given = std::move(evidence.given);
   const size_t kinds = verdict->given.size();
@@ -274,6 +305,8 @@ std::optional<TrustVerdict> TrustList::Judge(std::string_view name, const Eviden
 
 TrustVerdict FirstThenSecond(std::optional<TrustVerdict> first,
                              std::optional<TrustVerdict> second) {
+  if (first.has_value() && first->only_when) first.reset();
+  if (second.has_value() && second->only_when) second.reset();
   if (!first.has_value() && !second.has_value()) {
     return {Trust::kUntried, "no trust file knows it"};
   }
@@ -291,12 +324,40 @@ TrustVerdict FirstThenSecond(std::optional<TrustVerdict> first,
   return *std::move(second);
 }
 
+namespace {
+
+// The conditions that count, where `all` is what both say of all launches.
+std::vector<TrustVerdict::When> WhenOf(const std::optional<TrustVerdict>& user,
+                                       const std::optional<TrustVerdict>& built_in,
+                                       const TrustVerdict& all) {
+  std::vector<TrustVerdict::When> when;
+  // What was read to hold always, and was seen not to, is no ground for less.
+  if (all.trust >= Trust::kProven || all.user_missed || (user.has_value() && user->read)) return {};
+  if (user.has_value()) when = user->when;
+  if (!built_in.has_value() || all.excepted) return when;
+  for (const TrustVerdict::When& proof : built_in->when) {
+    const bool again = std::any_of(when.begin(), when.end(),
+                                   [&](const auto& w) { return w.ranges == proof.ranges; });
+    if (!again && when.size() < Readings::kMostWhen) when.push_back(proof);
+  }
+  return when;
+}
+
+}  // namespace
+
 TrustVerdict OfUserThenBuiltIn(const std::optional<TrustVerdict>& user,
                                const std::optional<TrustVerdict>& built_in) {
   TrustVerdict verdict = FirstThenSecond(user, built_in);
   verdict.missed |=
       (user.has_value() && user->missed) || (built_in.has_value() && built_in->missed);
+  verdict.user_missed = user.has_value() && user->missed;
   verdict.excepted = user.has_value() && user->excepted;
+  verdict.when = WhenOf(user, built_in, verdict);
+  if (verdict.when.empty()) return verdict;
+  const bool known =
+      (user.has_value() && !user->only_when) || (built_in.has_value() && !built_in->only_when);
+  verdict.why = absl::StrCat(InWords(verdict.when), known ? "; else " : "",
+                             known ? std::string_view(verdict.why) : "");
   return verdict;
 }
 

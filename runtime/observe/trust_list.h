@@ -36,12 +36,20 @@ struct TrustVerdict {
     uint64_t given;
     Trust trust;
   };
+  // Launches whose parameters are so.
+  struct When {
+    ParameterRanges ranges;
+    std::string source;
+  };
 
   Trust trust = Trust::kUntried;
   std::string why;
   std::vector<Given> given = {};  // That are trusted further.
+  std::vector<When> when = {};    // That are proven, by a reading: those of any of these.
+  bool only_when = false;         // No line says anything of other launches.
   bool missed = false;            // This very code was seen to miss,
   bool namesake_missed = false;   // or other code of its name, which is all that is against it.
+  bool user_missed = false;       // It missed by the user's files (OfUserThenBuiltIn).
   bool read = false;              // It is proven by a reading.
   bool excepted = false;          // A `not` line names it. Of the user's files alone.
 
@@ -98,6 +106,7 @@ class TrustList {
     const Audited* missed = nullptr;  // that was seen to miss,
     bool missed_here = false;         // and this is it.
     std::optional<uint32_t> read;     // The source that says that it was read.
+    std::vector<ReadWhen> when;       // Or those that say so of some launches.
     bool in_arrays = false;
     bool beyond_arrays = false;  // Code of the name.
     std::vector<TrustVerdict::Given> given;
@@ -123,6 +132,9 @@ TrustVerdict FirstThenSecond(std::optional<TrustVerdict> first, std::optional<Tr
 
 // The same of what the user's files say, and what is built in. Whichever says how far the code is
 // trusted: that either has seen it miss stays known, and what the user excepts.
+//
+// Conditions of a reading hold though what is built in saw the code miss: that was made of launches
+// by table, which are others. What the user's files saw counts, and what they except.
 TrustVerdict OfUserThenBuiltIn(const std::optional<TrustVerdict>& user,
                                const std::optional<TrustVerdict>& built_in);
 

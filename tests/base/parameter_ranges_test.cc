@@ -60,5 +60,27 @@ TEST(ParameterRangesTest, OtherTextsAreNone) {
   EXPECT_EQ(ParseParameterRanges(nine.substr(6))->size(), kMostParameterRanges);
 }
 
+TEST(ParameterRangesTest, AreSaidInPlainWords) {
+  const auto said = [](uint32_t first, uint32_t last) {
+    return ParameterRangesInWords({{0x1c, first, last}}).substr(sizeof("the word at byte 28 of"));
+  };
+  EXPECT_EQ(ParameterRangesInWords({{0x1c, 4, 2}, {32, 0, 0}}),
+            "the word at byte 28 of its parameters is not 3 and that at byte 32 is 0");
+  EXPECT_EQ(said(7, 7), "its parameters is 7");
+  EXPECT_EQ(said(7, 9), "its parameters is 7 to 9");
+  EXPECT_EQ(said(4, 0), "its parameters is not 1 to 3");
+  EXPECT_EQ(said(1, ~0u), "its parameters is 1 to 4294967295");
+  EXPECT_EQ(said(5, 4), "its parameters is anything");
+}
+
+TEST(ParameterRangesTest, AreJoinedInWhateverOrder) {
+  const ParameterRanges a = {{28, 4, 2}, {4, 0, 0}}, b = {{4, 1, 1}, {28, 4, 2}};
+  ParameterRanges ab = a, ba = b;
+  AddParameterRanges(b, &ab);
+  AddParameterRanges(a, &ba);
+  EXPECT_EQ(ab, ba);
+  EXPECT_EQ(ab, (ParameterRanges{{4, 0, 0}, {4, 1, 1}, {28, 4, 2}}));
+}
+
 }  // namespace
 }  // namespace vramspan

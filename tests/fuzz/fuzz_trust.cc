@@ -27,6 +27,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         if (!verdict.has_value()) continue;
         VS_CHECK(verdict->why.find('\n') == std::string::npos);
         VS_CHECK(verdict->trust != Trust::kProven || module == kModule);
+        VS_CHECK(!verdict->only_when ||
+                 (verdict->trust == Trust::kUntried && !verdict->when.empty()));
+        VS_CHECK(verdict->when.size() <= vramspan::Readings::kMostWhen);
+        for (const auto& when : verdict->when) {
+          VS_CHECK(module == kModule && !when.ranges.empty());
+          VS_CHECK(vramspan::ParseParameterRanges(vramspan::ParameterRangesText(when.ranges)) ==
+                   when.ranges);
+        }
         VS_CHECK(!verdict->read || (verdict->trust == Trust::kProven && !verdict->missed));
         for (const auto& g : verdict->given) {
           VS_CHECK(module == kModule && g.given != 0 && g.trust >= Trust::kProven);
@@ -46,6 +54,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     VS_CHECK(again.Of(name, kModule)->trust == Trust::kUntried);
     VS_CHECK(again.Add("fuzz", "vramspan-trust 1\n" + vramspan::ReadLine(1, name)).ok());
     VS_CHECK(again.Of(name, 1)->read);
+    const vramspan::ParameterRanges when = {{0x1c, 4, 2}};
+    VS_CHECK(again.Add("fuzz", "vramspan-trust 1\n" + vramspan::ReadLine(2, name, when)).ok());
+    VS_CHECK(again.Of(name, 2)->when.size() == 1);
     VS_CHECK(!again.Of(name, kModule)->read && again.Of(name, 2)->trust == Trust::kUntried);
   }
   return 0;

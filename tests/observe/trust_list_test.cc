@@ -181,6 +181,153 @@ TEST_F(TrustListTest, WhatAnAuditSawOfTheCodeCountsBeforeItsReading) {
   EXPECT_EQ(list_.proven(), 18u) << "what was read and seen is one code";
 }
 
+TEST_F(TrustListTest, CodeThatWasReadOnConditionIsProvenForSomeLaunches) {
+  ASSERT_TRUE(Add("of libx.so\nread-when 1c:4-2 123456789abcdef0 f(a b)\nname f*\n").ok());
+  EXPECT_EQ(Of("f(a b)", kModule), Trust::kPlausible) << "whatever it is given";
+  const TrustVerdict verdict = *list_.Of("f(a b)", kModule);
+  ASSERT_EQ(verdict.when.size(), 1u);
+  EXPECT_EQ(verdict.when[0].ranges, (ParameterRanges{{0x1c, 4, 2}}));
+  EXPECT_EQ(verdict.when[0].source, "libx.so");
+  EXPECT_FALSE(verdict.only_when || verdict.read);
+  EXPECT_TRUE(list_.Of("f(a b)", kModule + 1)->when.empty()) << "other code";
+  EXPECT_TRUE(list_.Of("f(a b)", 0)->when.empty());
+  EXPECT_FALSE(list_.Of("g", kModule).has_value());
+  EXPECT_EQ(list_.proven(), 0u);
+  ASSERT_TRUE(Add("read-when 0:0-0,1c:4-2 123456789abcdef0 h\n").ok());
+  EXPECT_EQ(Of("h", kModule), Trust::kUntried);
+  EXPECT_TRUE(list_.Of("h", kModule)->only_when);
+  EXPECT_EQ(why_,
+            "read, it takes no address from memory when the word at byte 0 of its parameters is 0 "
+            "and that at byte 28 is not 3: some.trust");
+}
+
+TEST_F(TrustListTest, AnyOfAFewConditionsProves) {
+  for (const char* const when : {"0:1-1", "0:2-2", "0:1-1", "4:1-1,0:1-1", "0:3-3", "0:4-4"}) {
+    ASSERT_TRUE(Add(absl::StrCat("read-when ", when, " 123456789abcdef0 f\n")).ok());
+  }
+  std::vector<std::string> texts;
+  const TrustVerdict verdict = *list_.Of("f", kModule);
+  for (const auto& when : verdict.when) {
+    texts.push_back(ParameterRangesText(when.ranges));
+  }
+  EXPECT_THAT(texts, testing::ElementsAre("0:1-1", "0:2-2", "4:1-1,0:1-1", "0:3-3"));
+}
+
+TEST_F(TrustListTest, WhatHoldsAlwaysCountsBeforeConditions) {
+  ASSERT_TRUE(Add("read-when 1c:4-2 123456789abcdef0 f\nread 123456789abcdef0 f\n"
+                  "read-when 1c:4-2 123456789abcdef0 g\nimage 123456789abcdef0 9\n"
+                  "read-when 1c:4-2 123456789abcdef0 h\nunread 123456789abcdef0 h\n")
+                  .ok());
+  for (const char* const name : {"f", "g"}) {
+    EXPECT_EQ(Of(name, kModule), Trust::kProven);
+    EXPECT_TRUE(list_.Of(name, kModule)->when.empty());
+  }
+  EXPECT_EQ(Of("h", kModule), Trust::kUntried) << "the image's line does not cover it";
+  EXPECT_EQ(list_.Of("h", kModule)->when.size(), 1u) << "nor does the other one void it";
+  EXPECT_EQ(list_.proven(), 8u);
+}
+
+class ReadWhenVerdictTest : public testing::Test {
+ protected:
+  static constexpr char kWhen[] = "read-when 1c:4-2 000000000000000a f\n",
+                        kRead[] = "read 000000000000000a f\n",
+                        kMissed[] = "kernel 0 0 99 000000000000000a f\n",
+                        kNamesake[] = "kernel 0 0 99 000000000000000b f\n", kNot[] = "not f\n",
+                        kAudited[] = "kernel 9 9 9 000000000000000a f\n";
+
+  static TrustVerdict Of(const std::string& user, const std::string& built_in) {
+    TrustList lists[2];
+    EXPECT_TRUE(lists[0].Add("mine", "vramspan-trust 1\n" + user).ok());
+    EXPECT_TRUE(lists[1].Add("theirs", "vramspan-trust 1\n" + built_in).ok());
+    return OfUserThenBuiltIn(lists[0].Of("f", 10), lists[1].Of("f", 10));
+  }
+  static size_t Conditions(const std::string& user, const std::string& built_in) {
+    return Of(user, built_in).when.size();
+  }
+};
+
+TEST_F(ReadWhenVerdictTest, WhatIsBuiltInAsMissingVoidsNoCondition) {
+  for (const std::string user : {kWhen, ""}) {
+    const std::string built_in = user.empty() ? kWhen : "";
+    EXPECT_EQ(Conditions(user, built_in), 1u);
+    EXPECT_EQ(Conditions(user, built_in + kMissed), 1u);
+    EXPECT_EQ(Conditions(user, built_in + kNamesake), 1u);
+    EXPECT_EQ(Conditions(user, built_in + kNot), 1u);
+  }
+  const TrustVerdict verdict = Of(kWhen, kMissed);
+  EXPECT_EQ(verdict.trust, Trust::kUntried);
+  EXPECT_TRUE(verdict.missed);
+  EXPECT_FALSE(verdict.user_missed);
+  EXPECT_EQ(verdict.why,
+            "read, it takes no address from memory when the word at byte 28 of its parameters is "
+            "not 3: mine; else an audit saw it take 99 sectors of memory that was not inferred: "
+            "theirs");
+  EXPECT_EQ(Of(kWhen, "name f\n").trust, Trust::kPlausible) << "of other launches";
+  EXPECT_EQ(Of(kWhen, "").why.find("; else"), std::string::npos);
+}
+
+TEST_F(ReadWhenVerdictTest, WhatTheUsersFilesSawVoidsIt) {
+  EXPECT_EQ(Conditions(std::string(kWhen) + kMissed, ""), 0u);
+  EXPECT_EQ(Conditions(kMissed, kWhen), 0u);
+  EXPECT_TRUE(Of(kMissed, kWhen).user_missed);
+  EXPECT_EQ(Conditions(kNot, kWhen), 0u);
+  // As it is with readings: these are of this code, and a name says less.
+  EXPECT_EQ(Conditions(std::string(kWhen) + kNot, ""), 1u);
+  EXPECT_EQ(Conditions(std::string(kWhen) + kNamesake, ""), 1u);
+  EXPECT_EQ(Conditions(kNamesake, kWhen), 1u);
+}
+
+TEST_F(ReadWhenVerdictTest, WhatIsProvenNeedsNone) {
+  EXPECT_EQ(Of(kWhen, kAudited).trust, Trust::kProven);
+  EXPECT_EQ(Conditions(kWhen, kAudited), 0u);
+  EXPECT_EQ(Conditions(kAudited, kWhen), 0u);
+  EXPECT_EQ(Of(kWhen, kRead).trust, Trust::kProven);
+  // What was read to hold always, and was seen to miss, was not read well.
+  const TrustVerdict verdict = Of(kRead, std::string(kMissed) + kWhen);
+  EXPECT_EQ(verdict.trust, Trust::kUntried);
+  EXPECT_TRUE(verdict.when.empty());
+}
+
+TEST_F(ReadWhenVerdictTest, BothTogetherHaveAFew) {
+  const auto several = [](int first, int count) {
+    std::string lines;
+    for (int i = first; i < first + count; ++i) {
+      absl::StrAppend(&lines, "read-when 0:", i, "-", i, " 000000000000000a f\n");
+    }
+    return lines;
+  };
+  EXPECT_EQ(Conditions(several(0, 2), several(0, 2)), 2u);
+  EXPECT_EQ(Conditions(several(0, 3), several(5, 3)), Readings::kMostWhen);
+}
+
+TEST(ReadingOfKernelTest, TakesWhatIsWritten) {
+  const ParameterRanges when = {{0x1c, 4, 2}, {0x20, 0, 7}};
+  EXPECT_EQ(ReadLine(kModule, "f(a b)", when), "read-when 1c:4-2,20:0-7 123456789abcdef0 f(a b)\n");
+  const auto read = ParseReadingOfKernel("read-when 1c:4-2,20:0-7 123456789abcdef0 f(a b)");
+  ASSERT_TRUE(read.has_value());
+  EXPECT_TRUE(read->proven);
+  EXPECT_EQ(read->when, when);
+  EXPECT_EQ(read->module, kModule);
+  EXPECT_EQ(read->name, "f(a b)");
+  EXPECT_TRUE(ParseReadingOfKernel("read 123456789abcdef0 f")->when.empty());
+  EXPECT_FALSE(ParseReadingOfKernel("unread 123456789abcdef0 f")->proven);
+  std::string nine = "0:0-0";
+  for (int i = 1; i < 9; ++i) nine += ",0:0-0";
+  for (const std::string& line :
+       {std::string("read-when"), std::string("read-when "), std::string("read-when 1c:4-2"),
+        std::string("read-when 123456789abcdef0 f"), std::string("read-when 1c:4-2 f"),
+        std::string("read-when 1c:4-2 123456789abcdef0"),
+        std::string("read-when 1c:4-2 123456789abcdef0 "),
+        std::string("read-when 1c:4-2 0000000000000000 f"),
+        std::string("read-when  123456789abcdef0 f"),
+        std::string("read-when 1x:4-2 123456789abcdef0 f"),
+        std::string("read 1c:4-2 123456789abcdef0 f"),
+        std::string("unread-when 1c:4-2 123456789abcdef0 f"), std::string("read"), std::string(),
+        "read-when " + nine + " 123456789abcdef0 f"}) {
+    EXPECT_FALSE(ParseReadingOfKernel(line).has_value()) << line;
+  }
+}
+
 TEST(FirstThenSecondTest, AReadingCountsBeforeOtherCodeOfTheNameAlone) {
   const auto list = [](const char* lines) {
     auto made = std::make_unique<TrustList>();
@@ -234,6 +381,19 @@ TEST_F(TrustListTest, SaysWhichLineIsWrongAndAddsNothing) {
   wrong("image 123456789abcdef0 -1\n", "kernels");
   wrong("image 123456789abcdef0 5 f\n", "kernels");
   wrong("given-read 123456789abcdef0 f\n", "given-kernel");
+  wrong("given-read-when 1c:4-2 123456789abcdef0 f\n", "given-kernel");
+  wrong("read-when 123456789abcdef0 f\n", "a condition");
+  wrong("read-when  123456789abcdef0 f\n", "a condition");
+  wrong("read-when\n", "a condition");
+  wrong("read-when 1c:4-2, 123456789abcdef0 f\n", "a condition");
+  wrong("read-when 1d:4-2 123456789abcdef0 f\n", "a condition");
+  wrong("read-when 1C:4-2 123456789abcdef0 f\n", "a condition");
+  wrong("read-when 0:0-0,0:0-0,0:0-0,0:0-0,0:0-0,0:0-0,0:0-0,0:0-0,0:0-0 123456789abcdef0 f\n",
+        "a condition");
+  wrong("read-when " + std::string(1 << 20, '0') + " 123456789abcdef0 f\n", "a condition");
+  wrong("read-when 1c:4-2 - f\n", "a module");
+  wrong("read-when 1c:4-2 123456789abcdef0\n", "a name");
+  wrong("read-when 1c:4-2 123456789abcdef0 " + std::string(5000, 'x') + "\n", "a name");
 
   wrong("mane x\n", "a line begins");
   EXPECT_THAT(list_.Add("other", "").message(), HasSubstr("other, line 1"));
