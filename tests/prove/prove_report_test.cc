@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "runtime/observe/trust_list.h"
@@ -27,6 +28,8 @@ std::vector<FileVerdict> Files() {
   good.kernels["table"] = {.why = "LDG R2", .gpu = "sm_90"};
   for (int i = 0; i < 5; ++i) bad.kernels[absl::StrCat("bad", i)] = {.why = "calls R4"};
   bad.kernels["one"] = {.proven = true};
+  bad.kernels["modes"] = {.proven = true, .when = {{28, 4, 2}}};
+  good.kernels["modes"] = {.proven = true, .when = {{28, 4, 2}, {32, 0, 0}}};
   bad.kernels["b\x1b[31m"] = {.why = "LDG \x1b"};
   other.kernels["lto"] = {.why = "no code"};
   other.why = "no code";
@@ -43,16 +46,33 @@ TEST(ProveTrustTest, TheFileProvesWhatWasProvenAndNothingElse) {
     for (const ImageVerdict& image : file.own) {
       for (const auto& [name, verdict] : image.kernels) {
         const auto told = list.Of(name, image.module);
-        EXPECT_EQ(told.has_value() && told->trust == Trust::kProven, verdict.proven) << name;
+        EXPECT_EQ(told.has_value() && told->trust == Trust::kProven,
+                  verdict.proven && verdict.when.empty())
+            << name;
+        EXPECT_EQ(told.has_value() ? told->when.size() : 0, verdict.when.empty() ? 0u : 1u);
+        if (!verdict.when.empty()) EXPECT_EQ(told->when[0].ranges, verdict.when);
         EXPECT_FALSE(list.Of(name, 1).has_value()) << "in no other image";
       }
     }
   }
   EXPECT_EQ(list.proven(), 22u);
   EXPECT_THAT(list.Of("one", kMostlyNot)->why, HasSubstr("liba.so, 2026-11-29"));
-  EXPECT_THAT(*text, AllOf(HasSubstr("image 123456789abcdef0 22\nunread 123456789abcdef0 table\n"),
-                           HasSubstr("\nread 0000000000000007 one\n"), Not(HasSubstr("libb")),
-                           Not(HasSubstr("/home"))));
+  EXPECT_THAT(*text, AllOf(HasSubstr("image 123456789abcdef0 23\nunread 123456789abcdef0 modes\n"
+                                     "unread 123456789abcdef0 table\n"
+                                     "read-when 1c:4-2,20:0-0 123456789abcdef0 modes\n"),
+                           HasSubstr("\nread 0000000000000007 one\n"
+                                     "read-when 1c:4-2 0000000000000007 modes\n"),
+                           Not(HasSubstr("libb")), Not(HasSubstr("/home"))));
+}
+
+TEST(ProveTrustTest, WhatHoldsOnConditionAloneHasLinesAllTheSame) {
+  ImageVerdict image{.module = 5};
+  image.kernels["f"] = {.proven = true, .when = {{28, 4, 2}}};
+  image.kernels["g"] = {.why = "LDG"};
+  const auto text = MakeTrust({{.path = "a", .images = 1, .own = {image}}}, "2026-11-29");
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text, AllOf(HasSubstr("2026-11-29\nread-when 1c:4-2 0000000000000005 f\n"),
+                           Not(HasSubstr("read 0")), Not(HasSubstr("image "))));
 }
 
 TEST(ProveTrustTest, AnImageWithAKernelThatNoLineCanNameHasALineForEach) {
@@ -116,10 +136,10 @@ TEST(ProveTrustTest, AFileOfNothingIsAFileAllTheSame) {
 
 TEST(ProveReportTest, TheTableCountsAndSaysWhyNot) {
   const std::string table = ToTable(Files(), 1);
-  EXPECT_THAT(table, testing::MatchesRegex("file +images +kernels +proven +part\n"
-                                           "/home/me/liba.so +2 +29 +22 +75.9 %\n"
-                                           "libb.so +2 +1 +0 +0.0 %\n"
-                                           "all +4 +30 +22 +73.3 %\n"
+  EXPECT_THAT(table, testing::MatchesRegex("file +images +kernels +proven +part +on condition\n"
+                                           "/home/me/liba.so +2 +31 +22 +71.0 % +2\n"
+                                           "libb.so +2 +1 +0 +0.0 % +0\n"
+                                           "all +4 +32 +22 +68.8 % +2\n"
                                            "\n"
                                            " kernels why not\n"
                                            "       5 calls R4\n"
@@ -135,6 +155,8 @@ TEST(ProveReportTest, TheListNamesEachKernel) {
       list, AllOf(HasSubstr("/home/me/liba.so, image 123456789abcdef0\n"),
                   HasSubstr("\n  proven  good7\n"), HasSubstr("\n  -       bad3  calls R4\n"),
                   HasSubstr("\n  -       table  sm_90: LDG R2\n"),
+                  HasSubstr("\n  on condition  modes  when the word at byte 28 of its parameters "
+                            "is not 3\n"),
                   HasSubstr("libb.so, image 0000000000000009: no code\n"), Not(HasSubstr("\x1b"))));
 }
 
@@ -143,9 +165,17 @@ TEST(ProveReportTest, JsonHasTheSame) {
   ASSERT_FALSE(json.is_discarded());
   EXPECT_EQ(json.at("schema"), "vramspan.prove");
   EXPECT_EQ(json.at("nvdisasm"), "/bin/nvdisasm");
-  EXPECT_EQ(json.at("total"), Json({{"images", 4}, {"kernels", 30}, {"proven", 22}}));
+  EXPECT_EQ(json.at("total"),
+            Json({{"images", 4}, {"kernels", 32}, {"proven", 22}, {"on_condition", 2}}));
   EXPECT_EQ(json.at("files").at(0).at("proven"), 22);
-  EXPECT_EQ(json.at("files").at(0).at("verdicts").size(), 29u);
+  EXPECT_EQ(json.at("files").at(0).at("verdicts").size(), 31u);
+  const auto verdicts = json.at("files").at(0).at("verdicts");
+  const auto modes = std::find_if(verdicts.begin(), verdicts.end(),
+                                  [](const Json& v) { return v.at("name") == "modes"; });
+  EXPECT_EQ(modes->at("when"), "1c:4-2,20:0-0");
+  EXPECT_EQ(modes->at("proven"), false) << "as whoever does not know of conditions must take it";
+  EXPECT_THAT(modes->at("why"), HasSubstr("it is proven when the word at byte 28"));
+  EXPECT_FALSE(verdicts.at(0).contains("when"));
   EXPECT_EQ(json.at("files").at(1).at("verdicts").at(0).at("why"), "no code");
   EXPECT_EQ(json.at("reasons").at(0), Json({{"kernels", 5}, {"why", "calls R4"}}));
   EXPECT_EQ(json.at("reasons_left_out"), 2);

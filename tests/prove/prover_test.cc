@@ -12,6 +12,8 @@
 #include "tests/prove/fake_nvdisasm.h"
 #include "tests/prove/made_images.h"
 #include "tools/prove/fat_format.h"
+#include "tools/prove/image_reading.h"
+#include "tools/prove/image_state.h"
 #include "tools/prove/kernel_names.h"
 
 namespace vramspan::prove {
@@ -88,6 +90,85 @@ TEST_F(ProverTest, AKernelIsProvenWhereAllItsCodeIs) {
   EXPECT_EQ(image.why, "");
   EXPECT_EQ(cubins_, 2u);
   EXPECT_EQ(all_, 3u);
+}
+
+// Of a kernel whose code for several GPUs was read to hold under these conditions, in both orders.
+Verdict Joined(const std::vector<KernelReading>& readings) {
+  Verdict verdicts[2];
+  for (const int backwards : {0, 1}) {
+    ImageState state(1);
+    for (size_t i = 0; i < readings.size(); ++i) {
+      const size_t at = backwards != 0 ? readings.size() - 1 - i : i;
+      state.AddRead(absl::StrCat("sm_", 80 + at), {readings[at].name}, {readings[at]});
+    }
+    ImageVerdict image = std::move(state).Verdict();
+    verdicts[backwards] = image.kernels.at(readings[0].name);
+    EXPECT_EQ(image.proven(), verdicts[0].proven && verdicts[0].when.empty() ? 1u : 0u);
+    EXPECT_EQ(image.on_condition(), verdicts[0].when.empty() ? 0u : 1u);
+  }
+  EXPECT_EQ(verdicts[0].proven, verdicts[1].proven);
+  EXPECT_EQ(verdicts[0].when, verdicts[1].when);
+  EXPECT_EQ(verdicts[0].why, verdicts[1].why);
+  EXPECT_EQ(verdicts[0].gpu, verdicts[1].gpu);
+  return verdicts[0];
+}
+
+TEST(ImageStateTest, TheConditionsOfAllCodeHoldTogether) {
+  const KernelReading always = {"f", true, ""}, doubt = {"f", false, "LDG"},
+                      mode = {"f", true, "", {{28, 4, 2}}},
+                      both = {"f", true, "", {{28, 4, 2}, {4, 0, 0}}};
+  EXPECT_TRUE(Joined({always, always}).when.empty());
+  const Verdict joined = Joined({mode, both, always});
+  EXPECT_TRUE(joined.proven);
+  EXPECT_EQ(joined.when, (ParameterRanges{{4, 0, 0}, {28, 4, 2}}));
+  EXPECT_FALSE(Joined({mode, doubt, both}).proven);
+  EXPECT_TRUE(Joined({mode, doubt}).when.empty());
+  EXPECT_EQ(Joined({mode, doubt}).gpu, "sm_81");
+}
+
+TEST(ImageStateTest, MoreConditionsThanCanBeSaidProveNothing) {
+  KernelReading one = {"f", true, ""}, other = one, last = one;
+  for (uint16_t i = 0; i < 8; ++i) one.when.push_back({static_cast<uint16_t>(4 * i), 1, 1});
+  other.when = {{32, 1, 1}};
+  last.when = {{0, 1, 1}};
+  EXPECT_TRUE(Joined({one, last}).proven);
+  const Verdict verdict = Joined({one, other, last});
+  EXPECT_FALSE(verdict.proven);
+  EXPECT_TRUE(verdict.when.empty());
+  EXPECT_EQ(verdict.why, "it depends on too much of its parameters");
+}
+
+// A name that comes twice in one cubin: what both say.
+TEST(ImageStateTest, ReadingsOfOneNameHoldTogether) {
+  ImageState state(1);
+  state.AddRead("sm_90", {"f"}, {{"f", true, "", {{28, 4, 2}}}, {"f", true, ""}});
+  const ImageVerdict image = std::move(state).Verdict();
+  EXPECT_EQ(image.kernels.at("f").when.size(), 1u);
+}
+
+// As the reader beside a program asks.
+TEST(ProveKernelsTest, CodeForOneGpuIsProvenOnConditionOfAllOfIt) {
+  const std::string fat = MadeFat({{.sm = 80, .code = MadeCubin(80, {"f", "of80"})},
+                                   {.sm = 86, .code = MadeCubin(86, {"f", "of86"})},
+                                   {.sm = 90, .code = MadeCubin(90, {"f", "bad"})}});
+  const std::vector<Image> images = FindImages(fat);
+  ASSERT_THAT(images, SizeIs(1));
+  const auto read =
+      [](std::string_view cubin,
+         const std::set<std::string>& kernels) -> StatusOr<std::vector<KernelReading>> {
+    const std::vector<std::string> names = KernelsOfCubin(cubin).value();
+    EXPECT_THAT(kernels, ElementsAre("f"));
+    KernelReading f = {"f", !absl::StrContains(names.back() + names.front(), "bad"), "LDG"};
+    if (f.proven) f.when = {{28, 4, 2}};
+    if (f.proven && absl::StrContains(names.back() + names.front(), "of86")) f.when = {{4, 0, 0}};
+    return std::vector<KernelReading>{f};
+  };
+  const auto when = [&](uint32_t gpu) {
+    return ProveKernels(images[0], gpu, {"f"}, read).at("f").when;
+  };
+  EXPECT_EQ(when(80), (ParameterRanges{{28, 4, 2}}));
+  EXPECT_EQ(when(86), (ParameterRanges{{4, 0, 0}, {28, 4, 2}}));
+  EXPECT_FALSE(ProveKernels(images[0], 90, {"f"}, read).at("f").proven);
 }
 
 TEST_F(ProverTest, OneGpuWhoseCodeIsNotReadIsEnough) {

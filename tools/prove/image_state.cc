@@ -8,43 +8,59 @@ namespace vramspan::prove {
 
 size_t ImageVerdict::proven() const {
   size_t proven = 0;
-  for (const auto& [name, verdict] : kernels) proven += verdict.proven ? 1 : 0;
+  for (const auto& [name, verdict] : kernels) {
+    proven += verdict.proven && verdict.when.empty() ? 1 : 0;
+  }
   return proven;
 }
 
-void ImageState::Add(const std::string& gpu, const std::string& kernel, bool proven,
-                     std::string_view why) {
+size_t ImageVerdict::on_condition() const {
+  size_t proven = 0;
+  for (const auto& [name, verdict] : kernels) {
+    proven += verdict.proven && !verdict.when.empty() ? 1 : 0;
+  }
+  return proven;
+}
+
+void ImageState::AddProven(const std::string& kernel, const ParameterRanges& when) {
   const auto [known, added] = verdict_.kernels.try_emplace(kernel);
   prove::Verdict& verdict = known->second;
-  if (added || (verdict.proven && !proven)) {
-    verdict = {proven, proven ? "" : std::string(why), proven ? "" : gpu};
-  } else if (!proven && gpu < verdict.gpu) {
-    // The same, whichever is read first.
-    verdict.why = why;
-    verdict.gpu = gpu;
+  if (added) verdict.proven = true;
+  if (verdict.proven) AddParameterRanges(when, &verdict.when);
+}
+
+void ImageState::AddDoubt(const std::string& gpu, const std::string& kernel, std::string_view why) {
+  const auto [known, added] = verdict_.kernels.try_emplace(kernel);
+  prove::Verdict& verdict = known->second;
+  // The same, whichever is read first.
+  if (added || verdict.proven || gpu < verdict.gpu) {
+    verdict = {.proven = false, .why = std::string(why), .gpu = gpu};
   }
 }
 
 void ImageState::AddRead(const std::string& gpu, const std::vector<std::string>& kernels,
                          const std::vector<KernelReading>& readings) {
-  absl::flat_hash_map<std::string_view, const KernelReading*> by_name;
-  for (const KernelReading& reading : readings) {
-    const KernelReading*& known = by_name[reading.name];
-    if (known == nullptr || known->proven) known = &reading;
-  }
+  absl::flat_hash_map<std::string_view, std::vector<const KernelReading*>> by_name;
+  for (const KernelReading& reading : readings) by_name[reading.name].push_back(&reading);
   for (const std::string& kernel : kernels) {
-    const auto reading = by_name.find(kernel);
-    if (reading == by_name.end()) {
-      Add(gpu, kernel, false, "nvdisasm does not show it");
-    } else {
-      Add(gpu, kernel, reading->second->proven, reading->second->why);
+    const auto read = by_name.find(kernel);
+    if (read == by_name.end()) {
+      AddDoubt(gpu, kernel, "nvdisasm does not show it");
+      continue;
+    }
+    for (const KernelReading* const reading : read->second) {
+      if (reading->proven) {
+        AddProven(kernel, reading->when);
+      } else {
+        AddDoubt(gpu, kernel, reading->why);
+      }
     }
   }
 }
 
 void ImageState::AddUnread(const std::string& gpu, const std::vector<std::string>& kernels,
                            std::string_view why) {
-  for (const std::string& kernel : kernels) Add(gpu, kernel, false, why);
+  for (const std::string& kernel : kernels) AddDoubt(gpu, kernel, why);
 }
 
 void ImageState::AddPtx(const std::vector<std::string>& kernels) {
@@ -58,6 +74,11 @@ void ImageState::Fail(std::string_view why) {
 ImageVerdict ImageState::Verdict() && {
   for (const std::string& kernel : ptx_) {
     verdict_.kernels.try_emplace(kernel, prove::Verdict{false, "there is PTX of it alone", ""});
+  }
+  for (auto& [name, verdict] : verdict_.kernels) {
+    if (verdict.when.size() > kMostParameterRanges) {
+      verdict = {false, "it depends on too much of its parameters", ""};
+    }
   }
   if (!verdict_.why.empty()) {
     for (auto& [name, verdict] : verdict_.kernels) {

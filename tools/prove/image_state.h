@@ -29,7 +29,8 @@ class ImageState {
   ImageVerdict Verdict() &&;
 
  private:
-  void Add(const std::string& gpu, const std::string& kernel, bool proven, std::string_view why);
+  void AddProven(const std::string& kernel, const ParameterRanges& when);
+  void AddDoubt(const std::string& gpu, const std::string& kernel, std::string_view why);
 
   ImageVerdict verdict_;
   std::vector<std::string> ptx_;

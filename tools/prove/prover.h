@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/parameter_ranges.h"
 #include "runtime/base/status.h"
 #include "tools/prove/code.h"
 
@@ -19,13 +20,17 @@ struct Verdict {
   bool proven = false;  // In all code of the image that holds it, and some does.
   std::string why;      // Else.
   std::string gpu;      // For which that code is: "sm_90a". Empty: for any.
+  // For which launches it is proven: what any of that code asks. None: for all.
+  ParameterRanges when = {};
 };
 
 struct ImageVerdict {
   uint64_t module = 0;
   std::map<std::string, Verdict> kernels;  // By name.
   std::string why;                         // Nothing of it is proven, because.
+  // Of its kernels, for all launches, and for some.
   size_t proven() const;
+  size_t on_condition() const;
 };
 
 struct FileVerdict {

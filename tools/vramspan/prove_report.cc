@@ -20,13 +20,16 @@ constexpr int kSchemaVersion = 1;
 constexpr int kNameWidth = 44;
 
 struct Counts {
-  size_t images = 0, kernels = 0, proven = 0;
+  size_t images = 0, kernels = 0, proven = 0, on_condition = 0;
 
   double Percent() const {
     return kernels == 0 ? 0 : 100 * static_cast<double>(proven) / static_cast<double>(kernels);
   }
   OrderedJson Json() const {
-    return {{"images", images}, {"kernels", kernels}, {"proven", proven}};
+    return {{"images", images},
+            {"kernels", kernels},
+            {"proven", proven},
+            {"on_condition", on_condition}};
   }
 };
 
@@ -35,6 +38,7 @@ Counts CountsOf(const FileVerdict& file) {
   for (const ImageVerdict& image : file.own) {
     counts.kernels += image.kernels.size();
     counts.proven += image.proven();
+    counts.on_condition += image.on_condition();
   }
   return counts;
 }
@@ -46,6 +50,7 @@ Counts CountsOf(const std::vector<FileVerdict>& files) {
     sum.images += counts.images;
     sum.kernels += counts.kernels;
     sum.proven += counts.proven;
+    sum.on_condition += counts.on_condition;
   }
   return sum;
 }
@@ -87,18 +92,24 @@ std::string ShortName(const FileVerdict& file) {
 }
 
 void AppendRow(std::string_view name, const Counts& counts, std::string* out) {
-  absl::StrAppendFormat(out, "%-*s %7d %8d %8d %5.1f %%\n", kNameWidth, name, counts.images,
-                        counts.kernels, counts.proven, counts.Percent());
+  absl::StrAppendFormat(out, "%-*s %7d %8d %8d %5.1f %% %13d\n", kNameWidth, name, counts.images,
+                        counts.kernels, counts.proven, counts.Percent(), counts.on_condition);
+}
+
+std::string WhyNotAlways(const Verdict& verdict) {
+  if (!verdict.proven) return verdict.why;
+  return absl::StrCat("it is proven when ", ParameterRangesInWords(verdict.when));
 }
 
 OrderedJson KernelsJson(const FileVerdict& file) {
   OrderedJson kernels = OrderedJson::array();
   for (const ImageVerdict& image : file.own) {
     for (const auto& [name, verdict] : image.kernels) {
-      OrderedJson kernel = {{"module", absl::StrFormat("%016x", image.module)},
-                            {"name", name},
-                            {"proven", verdict.proven}};
-      if (!verdict.proven) kernel.update({{"why", verdict.why}, {"gpu", verdict.gpu}});
+      const bool always = verdict.proven && verdict.when.empty();
+      OrderedJson kernel = {
+          {"module", absl::StrFormat("%016x", image.module)}, {"name", name}, {"proven", always}};
+      if (!always) kernel.update({{"why", WhyNotAlways(verdict)}, {"gpu", verdict.gpu}});
+      if (!verdict.when.empty()) kernel["when"] = ParameterRangesText(verdict.when);
       kernels.push_back(std::move(kernel));
     }
   }
@@ -108,8 +119,8 @@ OrderedJson KernelsJson(const FileVerdict& file) {
 }  // namespace
 
 std::string ToTable(const std::vector<FileVerdict>& files, size_t top) {
-  std::string out = absl::StrFormat("%-*s %7s %8s %8s %7s\n", kNameWidth, "file", "images",
-                                    "kernels", "proven", "part");
+  std::string out = absl::StrFormat("%-*s %7s %8s %8s %7s %13s\n", kNameWidth, "file", "images",
+                                    "kernels", "proven", "part", "on condition");
   for (const FileVerdict& file : files) AppendRow(ShortName(file), CountsOf(file), &out);
   if (files.size() > 1) AppendRow("all", CountsOf(files), &out);
   const auto reasons = Reasons(files);
@@ -139,6 +150,11 @@ std::string ToList(const std::vector<FileVerdict>& files) {
                             CleanText(file.loaded_by.empty() ? file.path : file.loaded_by),
                             image.module, image.why.empty() ? "" : ": " + CleanText(image.why));
       for (const auto& [name, verdict] : image.kernels) {
+        if (verdict.proven && !verdict.when.empty()) {
+          absl::StrAppend(&out, "  on condition  ", CleanText(name), "  when ",
+                          ParameterRangesInWords(verdict.when), "\n");
+          continue;
+        }
         absl::StrAppend(&out, verdict.proven ? "  proven  " : "  -       ", CleanText(name));
         if (!verdict.proven) {
           absl::StrAppend(&out, "  ", verdict.gpu, verdict.gpu.empty() ? "" : ": ",

@@ -9,18 +9,20 @@ namespace vramspan::prove {
 namespace {
 
 std::string LinesOf(const ImageVerdict& image) {
-  std::string each, all = ImageLine(image.module, image.kernels.size());
+  std::string each, all = ImageLine(image.module, image.kernels.size()), on_condition;
   bool all_can_be_said = true;
   for (const auto& [name, verdict] : image.kernels) {
-    if (verdict.proven) {
-      if (TrustCanName(name)) absl::StrAppend(&each, ReadLine(image.module, name));
-    } else if (TrustCanName(name)) {
-      absl::StrAppend(&all, UnreadLine(image.module, name));
+    const bool always = verdict.proven && verdict.when.empty();
+    if (!TrustCanName(name)) {
+      all_can_be_said &= always;
+    } else if (always) {
+      absl::StrAppend(&each, ReadLine(image.module, name));
     } else {
-      all_can_be_said = false;
+      absl::StrAppend(&all, UnreadLine(image.module, name));
+      if (verdict.proven) on_condition += ReadLine(image.module, name, verdict.when);
     }
   }
-  return all_can_be_said && all.size() < each.size() ? all : each;
+  return (all_can_be_said && all.size() < each.size() ? all : each) + on_condition;
 }
 
 }  // namespace
@@ -30,7 +32,8 @@ StatusOr<std::string> MakeTrust(const std::vector<FileVerdict>& files, std::stri
   for (const FileVerdict& file : files) {
     std::string lines;
     for (const ImageVerdict& image : file.own) {
-      if (image.module != 0 && image.proven() != 0) absl::StrAppend(&lines, LinesOf(image));
+      const size_t proven = image.proven() + image.on_condition();
+      if (image.module != 0 && proven != 0) absl::StrAppend(&lines, LinesOf(image));
     }
     if (lines.empty()) continue;
     // Of the path the name alone: folders may hold what is nobody's business.

@@ -12,8 +12,9 @@
 namespace vramspan::prove {
 
 // `date` says when. Of each image it has the shorter of two texts: a line for each kernel that is
-// proven, or a line for all and one for each that is not. FailedPrecondition: it would be more than
-// a trust file may hold.
+// proven, or a line for all and one for each that is not. What is proven on condition has a line of
+// its own, and counts as not proven for the rest. FailedPrecondition: it would be more than a trust
+// file may hold.
 StatusOr<std::string> MakeTrust(const std::vector<FileVerdict>& files, std::string_view date);
 
 }  // namespace vramspan::prove
