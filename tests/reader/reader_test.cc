@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -200,6 +201,26 @@ TEST_F(ReaderTest, WhatAnotherDisassemblerSaidIsNotUsed) {
   Begin();
   Ask(Put(image), {"kernel_a"});
   EXPECT_THAT(Answers(1), ElementsAre("unread kernel_a")) << "without any";
+}
+
+// No code of the script's is proven on condition, so what it kept is edited.
+TEST_F(ReaderTest, WhatIsKeptOnConditionIsAnsweredSo) {
+  const std::string image = MadeFat({{.code = MadeCubin(90, {"kernel_a"})}});
+  const std::string hash = Put(image);
+  Ask(hash, {"kernel_a"});
+  Answers(1);
+  End();
+  ASSERT_EQ(Kept().size(), 1u);
+  const auto file = fs::directory_iterator(folder_.path() + "/cache/vramspan/read")->path();
+  std::string text = ReadText(file.string());
+  text.insert(text.find("\nread ") + 5, "-when 1c:4-2");
+  std::ofstream(file.string()) << text;
+  const size_t calls = Calls();
+  Begin();
+  Ask(Put(image), {"kernel_a"});
+  ASSERT_TRUE(Comes([&] { return !ReadText(meet_ + "/answers").empty(); }));
+  EXPECT_EQ(ReadText(meet_ + "/answers"), "90 read-when 1c:4-2 " + hash + " kernel_a\n");
+  EXPECT_EQ(Calls(), calls);
 }
 
 // A program that is short of memory is not what is ended.

@@ -25,9 +25,10 @@ constexpr prove::ChildLimits kLimits = {.work = std::chrono::seconds{300},
                                         .in_memory = true};
 
 // Other processes ask for other GPUs.
-std::string AnswerLine(const AskedCode& code, const std::string& name, bool read) {
-  return absl::StrCat(code.gpu, " ",
-                      read ? ReadLine(code.module, name) : UnreadLine(code.module, name));
+std::string AnswerLine(const AskedCode& code, const std::string& name, const ReadKernel& read) {
+  return absl::StrCat(
+      code.gpu, " ",
+      read.proven ? ReadLine(code.module, name, read.when) : UnreadLine(code.module, name));
 }
 
 }  // namespace
@@ -35,7 +36,7 @@ std::string AnswerLine(const AskedCode& code, const std::string& name, bool read
 void Desk::Take(const std::vector<Ask>& asks) {
   std::string answers;
   for (const Ask& ask : asks) {
-    const std::optional<bool> known = kept_.Of(ask.code, ask.name);
+    const std::optional<ReadKernel> known = kept_.Of(ask.code, ask.name);
     MutexLock lock(mu_);
     if (known.has_value()) {
       answers += AnswerLine(ask.code, ask.name, *known);
@@ -43,7 +44,7 @@ void Desk::Take(const std::vector<Ask>& asks) {
     }
     if (const auto failed = failed_.find(ask.code);
         failed != failed_.end() && failed->second.contains(ask.name)) {
-      answers += AnswerLine(ask.code, ask.name, false);
+      answers += AnswerLine(ask.code, ask.name, {});
       continue;
     }
     Waiting& waiting = waiting_[ask.code];
@@ -70,17 +71,17 @@ void Desk::Work() {
       read = ReadCode(code, names);
     } catch (const std::exception&) {
       // Memory ran out. Those that wait get their answer all the same.
-      for (const std::string& name : names) read.kernels[name] = false;
+      for (const std::string& name : names) read.kernels[name] = {};
       read.certain = false;
     }
     std::string answers;
     {
       MutexLock lock(mu_);
       Waiting& waiting = waiting_[code];
-      for (const auto& [name, proven] : read.kernels) {
-        for (size_t i = 0; i < waiting[name]; ++i) answers += AnswerLine(code, name, proven);
+      for (const auto& [name, kernel] : read.kernels) {
+        for (size_t i = 0; i < waiting[name]; ++i) answers += AnswerLine(code, name, kernel);
         waiting.erase(name);
-        if (!proven && read.lasting && !read.certain) failed_[code].insert(name);
+        if (!kernel.proven && read.lasting && !read.certain) failed_[code].insert(name);
       }
       turns_.pop_front();
       // Others were asked of it meanwhile.
@@ -96,7 +97,7 @@ void Desk::Work() {
 
 Desk::Read Desk::ReadCode(const AskedCode& code, const std::set<std::string>& names) {
   Read read;
-  for (const std::string& name : names) read.kernels[name] = false;
+  for (const std::string& name : names) read.kernels[name] = {};
   const StatusOr<prove::MappedFile> file = exchange_.Image(code.module);
   const std::optional<prove::Image> image =
       file.ok() ? ImageIn(file->bytes(), code.module) : std::nullopt;
@@ -119,8 +120,9 @@ Desk::Read Desk::ReadCode(const AskedCode& code, const std::set<std::string>& na
   };
   ReadKernels certain;
   for (const auto& [name, verdict] : prove::ProveKernels(*image, code.gpu, names, told)) {
-    read.kernels[name] = verdict.proven;
-    if (verdict.proven || read.certain) certain[name] = verdict.proven;
+    const ReadKernel kernel = {verdict.proven, verdict.when};
+    read.kernels[name] = kernel;
+    if (kernel.proven || read.certain) certain[name] = kernel;
   }
   if (!certain.empty()) kept_.Add(code, certain);
   return read;

@@ -15,14 +15,18 @@ namespace vramspan::reader {
 namespace {
 
 std::string FirstLine(const AskedCode& code, uint64_t rules) {
-  return absl::StrFormat("vramspan-read 1 image %016x gpu %d rules %016x\n", code.module, code.gpu,
+  return absl::StrFormat("vramspan-read 2 image %016x gpu %d rules %016x\n", code.module, code.gpu,
                          rules);
 }
 
-// What was read of a name once is not unsaid: where two say otherwise, it is not proven.
-void AddReading(const std::string& name, bool read, ReadKernels* kernels) {
+// What was read of a name once is not unsaid: it is proven only for what all say.
+void AddReading(const std::string& name, const ReadKernel& read, ReadKernels* kernels) {
   const auto [known, added] = kernels->try_emplace(name, read);
-  if (!added) known->second &= read;
+  if (added) return;
+  ReadKernel& all = known->second;
+  AddParameterRanges(read.when, &all.when);
+  all.proven &= read.proven && all.when.size() <= kMostParameterRanges;
+  if (!all.proven) all.when.clear();
 }
 
 }  // namespace
@@ -48,7 +52,7 @@ uint64_t RulesOf(const StatusOr<prove::Disassembler>& nvdisasm) {
 std::string KeptText(const AskedCode& code, uint64_t rules, const ReadKernels& kernels) {
   std::string text = FirstLine(code, rules);
   for (const auto& [name, read] : kernels) {
-    text += read ? ReadLine(code.module, name) : UnreadLine(code.module, name);
+    text += read.proven ? ReadLine(code.module, name, read.when) : UnreadLine(code.module, name);
   }
   return text;
 }
@@ -59,14 +63,13 @@ std::optional<ReadKernels> ParseKept(std::string_view text, const AskedCode& cod
     return std::nullopt;
   }
   ReadKernels kernels;
-  const std::string module = absl::StrFormat("%016x ", code.module);
-  for (std::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-    const bool unread = absl::ConsumePrefix(&line, "unread ");
-    if ((!unread && !absl::ConsumePrefix(&line, "read ")) || !absl::ConsumePrefix(&line, module) ||
-        line.empty() || line.size() > TrustList::kMostName) {
+  for (const std::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    const std::optional<ReadingOfKernel> read = ParseReadingOfKernel(line);
+    if (!read.has_value() || read->module != code.module ||
+        read->name.size() > TrustList::kMostName) {
       return std::nullopt;
     }
-    AddReading(std::string(line), !unread, &kernels);
+    AddReading(std::string(read->name), {read->proven, read->when}, &kernels);
   }
   return kernels;
 }
@@ -88,7 +91,7 @@ ReadKernels& KeptReadings::Known(const AskedCode& code) {
   return known->second;
 }
 
-std::optional<bool> KeptReadings::Of(const AskedCode& code, const std::string& name) {
+std::optional<ReadKernel> KeptReadings::Of(const AskedCode& code, const std::string& name) {
   MutexLock lock(mu_);
   const ReadKernels& known = Known(code);
   const auto kernel = known.find(name);

@@ -16,6 +16,7 @@
 
 #include "runtime/base/keyed_files.h"
 #include "runtime/base/mutex.h"
+#include "runtime/base/parameter_ranges.h"
 #include "runtime/base/status.h"
 #include "tools/prove/disassembler.h"
 #include "tools/reader/asks.h"
@@ -25,8 +26,14 @@ namespace vramspan::reader {
 inline constexpr KeyedFiles::Kind kReadFiles = {
     .folder = "read", .ending = ".read", .most_files = 4096, .most_text = size_t{1} << 20};
 
-// Of kernels by name, whether their code takes no address from memory.
-using ReadKernels = std::map<std::string, bool>;
+// Whether the code of a kernel takes no address from memory.
+struct ReadKernel {
+  bool proven = false;
+  ParameterRanges when = {};  // For which launches; none: for all.
+
+  bool operator==(const ReadKernel&) const = default;
+};
+using ReadKernels = std::map<std::string, ReadKernel>;  // By name.
 
 // A hash of this very program. 0: it cannot be read.
 uint64_t OwnRules();
@@ -44,7 +51,7 @@ class KeptReadings {
   KeptReadings(std::optional<KeyedFiles> files, uint64_t rules)
       : files_(std::move(files)), rules_(rules) {}
 
-  std::optional<bool> Of(const AskedCode& code, const std::string& name) VS_EXCLUDES(mu_);
+  std::optional<ReadKernel> Of(const AskedCode& code, const std::string& name) VS_EXCLUDES(mu_);
   void Add(const AskedCode& code, const ReadKernels& kernels) VS_EXCLUDES(mu_);
   // Nothing is written from here on, and nothing is left half written.
   void Stop() VS_EXCLUDES(mu_);
