@@ -81,10 +81,8 @@ CodeReading::~CodeReading() {
 void CodeReading::Ask(const KernelCode& code) {
   Reading none = Reading::kNotAsked;
   if (!code.reading.compare_exchange_strong(none, Reading::kAsked)) return;
-  // What an audit saw of this very code counts before its reading.
-  // And nobody answers of a name that is no name.
-  bool can = code.module != 0 && !code.verdict.missed && !code.verdict.excepted &&
-             code.name == CleanText(code.name, TrustList::kMostName);
+  // Nobody answers of a name that is no name.
+  bool can = code.MayBeAsked() && code.name == CleanText(code.name, TrustList::kMostName);
   if (can) {
     MutexLock lock(mu_);
     can = asked_ < kMost;
@@ -159,7 +157,7 @@ Status CodeReading::Send(const KernelCode& code) {
                     code.name, "\n");
   }
   VS_RETURN_IF_ERROR(meet_.Append("asked", lines));
-  pending_[Key(code.module, code.name)] = {.code = &code, .gpus = gpus_};
+  pending_[Key(code.module, code.name)] = {.code = &code, .gpus = gpus_, .when = {}};
   return absl::OkStatus();
 }
 
@@ -184,9 +182,25 @@ void CodeReading::Answered(std::string_view line) {
   // Other processes ask as well.
   const auto found = pending_.find(Key(answer->module, answer->name));
   if (found == pending_.end() || std::erase(found->second.gpus, gpu) == 0) return;
-  if (answer->proven && !found->second.gpus.empty()) return;
-  found->second.code->reading.store(answer->proven ? Reading::kProven : Reading::kUnproven);
+  Pending& pending = found->second;
+  AddParameterRanges(answer->when, &pending.when);
+  if (answer->proven && !pending.gpus.empty()) return;
+  if (answer->proven) {
+    Proven(*pending.code, std::move(pending.when));
+  } else {
+    pending.code->reading.store(Reading::kUnproven);
+  }
   pending_.erase(found);
+}
+
+void CodeReading::Proven(const KernelCode& code, ParameterRanges when) {
+  // What was seen of this very code counts before a reading that says otherwise.
+  const bool proven = when.empty() ? !code.verdict.missed : when.size() <= kMostParameterRanges;
+  if (proven && !when.empty()) {
+    code.ReadToHold(std::move(when));
+  } else {
+    code.reading.store(proven ? Reading::kProven : Reading::kUnproven);
+  }
 }
 
 void CodeReading::GiveUp(const Status& why) {

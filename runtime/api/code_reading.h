@@ -3,12 +3,14 @@
 //
 //   HASH.image  an image, before the first ask of it
 //   asked       `ask GPU HASH NAME`, a line for each kernel and each kind of GPU, appended
-//   answers     `GPU read HASH NAME` or `GPU unread HASH NAME`, a line for each of these, appended
+//   answers     `GPU read HASH NAME`, `GPU read-when RANGES HASH NAME` or `GPU unread HASH NAME`, a
+//               line for each of these, appended
 //
 // Whoever may write there decides what is trusted, so the folder must be this user's alone. What
-// audits have seen to miss, and what the user's files except, is never asked for. Nor is anything
-// where the driver is told to compile PTX in place of machine code. Nothing waits for an answer. A
-// launch that comes before it runs as one of code that nobody knows.
+// the user's files have seen to miss, or except, is never asked for. Nor is anything where the
+// driver is told to compile PTX in place of machine code. Of what is built in as missing an answer
+// counts only where it is one under conditions. Nothing waits for an answer. A launch that comes
+// before it runs as one of code that nobody knows.
 //
 // Threads: any. A thread of its own, with its own descriptors, does all that takes time; it begins
 // with the first code that is wanted.
@@ -27,6 +29,7 @@
 
 #include "runtime/api/reading_folder.h"
 #include "runtime/base/mutex.h"
+#include "runtime/base/parameter_ranges.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 #include "runtime/driver/driver.h"
@@ -65,6 +68,7 @@ class CodeReading {
   struct Pending {
     const KernelCode* code = nullptr;
     std::vector<int> gpus;
+    ParameterRanges when = {};  // By the answers that came.
   };
   using Key = std::pair<uint64_t, std::string_view>;  // Of a code, its module and name.
 
@@ -78,6 +82,8 @@ class CodeReading {
   // Whether any came.
   StatusOr<bool> TakeAnswers();
   void Answered(std::string_view line);
+  // For all kinds of GPUs it is proven, for launches that are so.
+  static void Proven(const KernelCode& code, ParameterRanges when);
   // From here on nothing is read.
   void GiveUp(const Status& why);
 

@@ -18,8 +18,14 @@ NodeWork TakeWork(Submission&& from) {
                    .host_copies = std::move(from.host_copies),
                    .incomplete = from.incomplete || from.kind == Submission::Kind::kUnknown};
   if (from.kernel != nullptr) {
-    const bool depends = !from.kernel->verdict.given.empty();
-    work.kernels.push_back({from.kernel, depends ? from.given() : 0});
+    const KernelCode& code = *from.kernel;
+    const bool depends = !code.verdict.given.empty();
+    NodeKernel kernel = {.code = &code, .given = depends ? from.given() : 0};
+    // An answer that comes from here on is for those that are kept.
+    const bool may_be_answered = code.trust() < Trust::kProven && code.MayBeAnswered();
+    kernel.proven = code.depends() && code.ProvenBy(from.parameters);
+    if (may_be_answered && !kernel.proven) kernel.parameters = KeptParameters::Of(from.parameters);
+    work.kernels.push_back(std::move(kernel));
   }
   return work;
 }

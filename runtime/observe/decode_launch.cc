@@ -217,6 +217,11 @@ void NameKernel(Knowledge& known, const void* kernel, void* const* parameters, v
     out->parameters.layout = &layout;
     out->parameters.values = parameters;
   }
+  // Here, as what is remembered of launches depends on how far they are trusted.
+  if (out->trust < Trust::kProven && out->kernel->depends() &&
+      out->kernel->ProvenBy(out->parameters)) {
+    out->trust = Trust::kProven;
+  }
 }
 
 void ScanKernel(const Knowledge& known, Submission* out) {
@@ -227,7 +232,9 @@ void ScanKernel(const Knowledge& known, Submission* out) {
     ScanBuffer(known, parameters.buffer.data(), parameters.buffer.size(), out);
   }
   if (out->words.size() > Submission::kMostWords) out->words.clear();
-  if (!out->kernel->verdict.given.empty()) out->trust = out->kernel->TrustOf(out->given());
+  if (!out->kernel->verdict.given.empty()) {
+    out->trust = std::max(out->trust, out->kernel->TrustOf(out->given()));
+  }
 }
 
 void DecodeKernel(Knowledge& known, const void* kernel, void* const* parameters, void* const* extra,

@@ -24,7 +24,21 @@ void Unite(std::vector<Touch>* touches) {
       touches->end());
 }
 
+template <typename T>
+void EachOnce(std::vector<T>* all) {
+  std::sort(all->begin(), all->end());
+  all->erase(std::unique(all->begin(), all->end()), all->end());
+}
+
 }  // namespace
+
+bool NodeKernel::Settle() {
+  if (parameters == nullptr) return true;
+  if (code->MayBeAnswered()) return false;
+  proven = code->ProvenBy(*parameters);
+  parameters = nullptr;
+  return true;
+}
 
 void Graphs::Set(CUgraphExec exec, NodeWorks works, bool device_launch) {
   auto made = std::make_shared<Exec>(device_launch);
@@ -73,7 +87,8 @@ bool Graphs::Launch(CUgraphExec exec, Submission* out) {
   out->host_copies.insert(out->host_copies.end(), all->host_copies.begin(), all->host_copies.end());
   if (all->incomplete) out->incomplete = true;
   for (const NodeKernel& kernel : all->kernels) {
-    const Trust trust = kernel.code->TrustOf(kernel.given);
+    Trust trust = kernel.code->TrustOf(kernel.given);
+    if (kernel.proven) trust = std::max(trust, Trust::kProven);
     out->trust = std::min(out->trust, trust);
     if (trust < Trust::kProven) out->unproven.push_back(kernel.code);
   }
@@ -99,20 +114,29 @@ std::shared_ptr<Graphs::Exec> Graphs::Find(CUgraphExec exec) {
   return it != execs_.end() ? it->second : nullptr;
 }
 
+bool Graphs::UpToDate(const Exec& exec) {
+  return exec.all != nullptr && std::all_of(exec.to_settle.begin(), exec.to_settle.end(),
+                                            [](const auto* code) { return code->MayBeAnswered(); });
+}
+
 std::shared_ptr<const NodeWork> Graphs::AllOf(Exec& exec) {
   MutexLock lock(exec.mu);
-  if (exec.all != nullptr) return exec.all;
+  if (UpToDate(exec)) return exec.all;
   NodeWork all;
-  for (const auto& [node, work] : exec.works) {
+  exec.to_settle.clear();
+  for (auto& [node, work] : exec.works) {
     all.touches.insert(all.touches.end(), work.touches.begin(), work.touches.end());
     all.host_copies.insert(all.host_copies.end(), work.host_copies.begin(), work.host_copies.end());
     all.encoded.insert(all.encoded.end(), work.encoded.begin(), work.encoded.end());
     all.incomplete |= work.incomplete;
-    all.kernels.insert(all.kernels.end(), work.kernels.begin(), work.kernels.end());
+    for (NodeKernel& kernel : work.kernels) {
+      if (!kernel.Settle()) exec.to_settle.push_back(kernel.code);
+      all.kernels.push_back({.code = kernel.code, .given = kernel.given, .proven = kernel.proven});
+    }
   }
   Unite(&all.touches);
-  std::sort(all.kernels.begin(), all.kernels.end());
-  all.kernels.erase(std::unique(all.kernels.begin(), all.kernels.end()), all.kernels.end());
+  EachOnce(&all.kernels);
+  EachOnce(&exec.to_settle);
   static std::atomic<uint64_t> numbers{0};
   all.number = numbers.fetch_add(1, std::memory_order_relaxed) + 1;
   exec.all = std::make_shared<const NodeWork>(std::move(all));

@@ -9,6 +9,9 @@
 // A graph that the GPU may launch by itself makes every launch incomplete while it lives: any
 // kernel may start it. What a kernel sets in nodes that the GPU may update is not seen.
 //
+// Where parameters prove a node (KernelCode::ProvenBy) that is found out when it is decoded. For
+// code that may still be read they are kept, and looked at by the first launch after the answer.
+//
 // Threads: any. The driver is asked outside of all locks, and only for what it tells in a capture
 // as well.
 #ifndef VRAMSPAN_RUNTIME_OBSERVE_GRAPHS_H_
@@ -23,6 +26,7 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
+#include "runtime/observe/kept_parameters.h"
 #include "runtime/observe/submission.h"
 
 namespace vramspan {
@@ -39,8 +43,13 @@ struct EncodedParameters {
 // Launches of a kernel by nodes.
 struct NodeKernel {
   const KernelCode* code = nullptr;
-  uint64_t given = 0;  // Submission::given; 0 where no trust depends on it.
+  uint64_t given = 0;   // Submission::given; 0 where no trust depends on it.
+  bool proven = false;  // By its parameters.
+  // Of a node, while its code may still be read; null: that changes nothing.
+  std::shared_ptr<const KeptParameters> parameters = nullptr;
 
+  // Looks whether the code was read meanwhile. False: it may still be.
+  bool Settle();
   auto operator<=>(const NodeKernel&) const = default;
 };
 
@@ -85,10 +94,13 @@ class Graphs {
     Mutex mu;
     NodeWorks works VS_GUARDED_BY(mu);
     std::shared_ptr<const NodeWork> all VS_GUARDED_BY(mu);  // Of `works`; null: out of date.
+    // Of `works`, those that had parameters when `all` was made.
+    std::vector<const KernelCode*> to_settle VS_GUARDED_BY(mu);
   };
 
   std::shared_ptr<Exec> Find(CUgraphExec exec) VS_EXCLUDES(mu_);
   static std::shared_ptr<const NodeWork> AllOf(Exec& exec) VS_EXCLUDES(exec.mu);
+  static bool UpToDate(const Exec& exec) VS_REQUIRES(exec.mu);
 
   Mutex mu_;
   absl::flat_hash_map<CUgraphExec, std::shared_ptr<Exec>> execs_ VS_GUARDED_BY(mu_);

@@ -1,11 +1,20 @@
 #include "runtime/observe/kernel_codes.h"
 
+#include <absl/strings/str_cat.h>
+
 #include <string_view>
 #include <utility>
 
 #include "runtime/observe/module_images.h"
 
 namespace vramspan {
+
+std::string KernelCode::why() const {
+  if (verdict.trust < trust()) return "read while the program runs";
+  if (reading.load(std::memory_order_acquire) != Reading::kProvenWhen) return verdict.why;
+  return absl::StrCat("read while the program runs, it takes no address from memory when ",
+                      ParameterRangesInWords(read_when_), "; else ", verdict.why);
+}
 
 const KernelCode& KernelCodes::Learn(const void* kernel) {
   uint64_t drops = 0;

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "runtime/base/mutex.h"
+#include "runtime/base/parameter_ranges.h"
 #include "runtime/base/trust.h"
 #include "runtime/driver/driver.h"
 #include "runtime/observe/lookup_table.h"
@@ -26,7 +27,7 @@ namespace vramspan {
 
 struct KernelCode {
   // Of its machine code, while the program runs (CodeReading).
-  enum class Reading : uint8_t { kNotAsked, kAsked, kProven, kUnproven };
+  enum class Reading : uint8_t { kNotAsked, kAsked, kProven, kProvenWhen, kUnproven };
 
   std::string name;                           // As the driver has it.
   uint64_t module = 0;                        // A hash of the image that holds it; 0: not known.
@@ -37,8 +38,32 @@ struct KernelCode {
   // How far launches are trusted, whatever they are given; and those that are given this.
   Trust trust() const { return AtLeastRead(verdict.trust); }
   Trust TrustOf(uint64_t given) const { return AtLeastRead(verdict.Of(given)); }
-  std::string why() const {
-    return verdict.trust < trust() ? "read while the program runs" : verdict.why;
+  std::string why() const;
+
+  // Whether parameters may prove a launch, and whether these do.
+  bool depends() const {
+    return !verdict.when.empty() || reading.load(std::memory_order_acquire) == Reading::kProvenWhen;
+  }
+  template <typename Parameters>
+  bool ProvenBy(const Parameters& parameters) const {
+    for (const TrustVerdict::When& when : verdict.when) {
+      if (parameters.Hold(when.ranges)) return true;
+    }
+    return reading.load(std::memory_order_acquire) == Reading::kProvenWhen &&
+           parameters.Hold(read_when_);
+  }
+
+  // Whether it may be asked what its code says, and whether there may still be an answer.
+  bool MayBeAsked() const { return module != 0 && !verdict.user_missed && !verdict.excepted; }
+  bool MayBeAnswered() const {
+    const Reading now = reading.load(std::memory_order_acquire);
+    return now == Reading::kAsked || (now == Reading::kNotAsked && MayBeAsked());
+  }
+  // It was read: launches are proven whose parameters are so. Once, and none is asked after it.
+  // REQUIRES: some.
+  void ReadToHold(ParameterRanges when) const {
+    read_when_ = std::move(when);
+    reading.store(Reading::kProvenWhen, std::memory_order_release);
   }
 
  private:
@@ -46,6 +71,8 @@ struct KernelCode {
     const bool read = reading.load(std::memory_order_relaxed) == Reading::kProven;
     return read ? std::max(by_files, Trust::kProven) : by_files;
   }
+
+  mutable ParameterRanges read_when_;  // Once `reading` is kProvenWhen it stays as it is.
 };
 
 class KernelCodes {

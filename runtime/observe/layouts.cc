@@ -1,6 +1,7 @@
 #include "runtime/observe/layouts.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace vramspan {
 namespace {
@@ -56,6 +57,17 @@ CUresult AskWith(CUresult (*query)(Handle, size_t, size_t*, size_t*), const void
 }
 
 }  // namespace
+
+std::optional<size_t> Layout::ParameterWith(size_t at, size_t size) const {
+  // The driver tells them as they lie. Whatever it told, it is looked at.
+  const auto behind =
+      std::upper_bound(places.begin(), places.end(), at,
+                       [](size_t offset, const auto& place) { return offset < place.first; });
+  if (behind == places.begin()) return std::nullopt;
+  const auto [offset, has] = *std::prev(behind);
+  if (at < offset || has < size || at - offset > has - size) return std::nullopt;
+  return static_cast<size_t>(behind - places.begin()) - 1;
+}
 
 // Each query refuses the other's handles with CUDA_ERROR_INVALID_HANDLE, and an index past the last
 // parameter with CUDA_ERROR_INVALID_VALUE.

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -54,6 +55,9 @@ struct Layout {
   std::vector<Run> runs;
   std::vector<Rest> rests;
   std::vector<MapPlace> maps;
+
+  // Which parameter has all of these bytes of the block; nothing where none does.
+  std::optional<size_t> ParameterWith(size_t at, size_t size) const;
 };
 
 class Layouts {

@@ -55,4 +55,22 @@ bool Parameters::Equal(absl::Span<const char> block) const {
   return true;
 }
 
+bool Parameters::Hold(const ParameterRanges& ranges) const {
+  return std::all_of(ranges.begin(), ranges.end(), [this](const ParameterRange& range) {
+    uint32_t word = 0;
+    const char* from = nullptr;
+    if (layout == nullptr) {
+      if (range.at + sizeof(word) > buffer.size()) return false;
+      from = buffer.data() + range.at;
+    } else {
+      const std::optional<size_t> parameter = layout->ParameterWith(range.at, sizeof(word));
+      if (!parameter.has_value() || values[*parameter] == nullptr) return false;
+      from = static_cast<const char*>(values[*parameter]) + range.at -
+             layout->places[*parameter].first;
+    }
+    std::memcpy(&word, from, sizeof(word));
+    return range.Has(word);
+  });
+}
+
 }  // namespace vramspan

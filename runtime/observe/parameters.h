@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "runtime/base/parameter_ranges.h"
 #include "runtime/observe/layouts.h"
 
 namespace vramspan {
@@ -22,6 +23,9 @@ struct Parameters {
   // Whether Block would give just this; false where any parameter is missing. REQUIRES: of `block`,
   // that the same layout gave it, or a buffer where this is one.
   bool Equal(absl::Span<const char> block) const;
+  // Whether all these words lie in their ranges. What is no part of a parameter does not, nor what
+  // lies behind the buffer.
+  bool Hold(const ParameterRanges& ranges) const;
 };
 
 }  // namespace vramspan

@@ -1,0 +1,45 @@
+#include "runtime/observe/kept_parameters.h"
+
+#include <absl/types/span.h>
+
+#include <algorithm>
+#include <atomic>
+
+namespace vramspan {
+namespace {
+
+std::atomic<size_t> bytes_of_all{0};
+
+size_t SizeOf(size_t block) { return sizeof(KeptParameters) + block; }
+
+}  // namespace
+
+std::shared_ptr<const KeptParameters> KeptParameters::Of(const Parameters& parameters) {
+  std::vector<char> block;
+  const absl::Span<const char> bytes = parameters.Block(&block);
+  // What is missing is 0 in the block, and that may be what is asked for.
+  if (bytes.empty() || bytes.size() > kMost || !parameters.Equal(bytes)) return nullptr;
+  const size_t size = SizeOf(bytes.size());
+  if (bytes_of_all.fetch_add(size, std::memory_order_relaxed) + size > kMostOfAll) {
+    bytes_of_all.fetch_sub(size, std::memory_order_relaxed);
+    return nullptr;
+  }
+  return std::shared_ptr<const KeptParameters>(
+      new KeptParameters(parameters.layout, {bytes.begin(), bytes.end()}));
+}
+
+KeptParameters::~KeptParameters() {
+  bytes_of_all.fetch_sub(SizeOf(block_.size()), std::memory_order_relaxed);
+}
+
+bool KeptParameters::Hold(const ParameterRanges& ranges) const {
+  // The block has 0 where no parameter lies.
+  const bool within = std::all_of(ranges.begin(), ranges.end(), [this](const ParameterRange& r) {
+    return layout_ == nullptr || layout_->ParameterWith(r.at, sizeof(uint32_t)).has_value();
+  });
+  return within && Parameters{.buffer = block_}.Hold(ranges);
+}
+
+size_t KeptParameters::bytes() { return bytes_of_all.load(std::memory_order_relaxed); }
+
+}  // namespace vramspan
