@@ -93,17 +93,6 @@ TEST(CostPolicy, OfALoopThePreciousPartStays) {
   EXPECT_LT(misses[0], 230);
 }
 
-TEST(CostPolicy, OfALoopWhatIsBeingUsedStays) {
-  // Eight chunks at a time, each three times: only the first of three may miss.
-  Ids references;
-  for (int lap = 0; lap < 30; ++lap) {
-    for (uint32_t layer = 0; layer < 75; ++layer) {
-      for (uint32_t i = 0; i < 24; ++i) references.push_back(layer * 8 + i % 8 + 1);
-    }
-  }
-  EXPECT_LT(RunPolicy("cost", 400, references).miss_ratio(), 0.15);
-}
-
 // Not worse than LRU by much anywhere, and better where LRU is bad.
 TEST(CostPolicy, BesideLru) {
   std::mt19937 rng(5);
@@ -231,17 +220,10 @@ class CostModel final : public PolicyModel {
       const bool head = i == 0 || list(order[i - 1]) != list(order[i]);
       if (head && loops_.DroppedOut(order[i].id)) return order[i];
     }
-    for (const bool in_use : {false, true}) {
-      for (size_t i = 0; i < order.size();) {
-        size_t end = i;
-        while (end < order.size() && list(order[end]) == list(order[i])) ++end;
-        for (size_t j = end; j-- > i;) {
-          if (loops_.InUse(order[j].id) == in_use) return order[j];
-        }
-        i = end;
-      }
-    }
-    return order.front();
+    // The last of the first list.
+    size_t end = 1;
+    while (end < order.size() && list(order[end]) == list(order[0])) ++end;
+    return order[end - 1];
   }
 
   const size_t room_;

@@ -18,8 +18,6 @@ class LoopModel {
     Chunk& chunk = chunks_[id];
     const int64_t age = epoch_ - chunk.visited;
     const bool same = known && !chunk.away && age <= 1;
-    if (id != last_) same_ = same ? std::min(same_ + 3, 32) : std::max(same_ - 1, 0);
-    last_ = id;
     if (same) return "same";
     const bool returned = known && chunk.away;
     chunk = {.visited = epoch_, .away = false, .returned = returned};
@@ -48,7 +46,6 @@ class LoopModel {
   bool DroppedOut(uint32_t id) const {
     return epoch_ - chunks_.at(id).visited > std::min<int64_t>(stay_, 255);
   }
-  bool InUse(uint32_t id) const { return same_ > 16 && epoch_ - chunks_.at(id).visited <= 1; }
 
  private:
   struct Chunk {
@@ -78,8 +75,6 @@ class LoopModel {
   int64_t agreed_ = 0;
   int64_t period_ = 0;
   int64_t stay_ = 0;
-  int same_ = 0;
-  uint32_t last_ = 0;
   bool looping_ = false;
 };
 

@@ -200,18 +200,15 @@ void CostPolicy::OfferLoop(absl::FunctionRef<bool(ChunkIndex)> take) {
       if (take(c)) return;
     }
   }
-  // Those whose visit may go on come last.
-  for (const bool in_use : {false, true}) {
-    for (const Cursor& cursor : cursors_) {
-      if (cursor.chunk && OfferList(cursor.list, cursor.chunk, in_use, take)) return;
-    }
+  for (const Cursor& cursor : cursors_) {
+    if (cursor.chunk && OfferList(cursor.list, cursor.chunk, take)) return;
   }
 }
 
-bool CostPolicy::OfferList(uint32_t list, ChunkIndex first, bool in_use,
+bool CostPolicy::OfferList(uint32_t list, ChunkIndex first,
                            absl::FunctionRef<bool(ChunkIndex)> take) {
   for (ChunkIndex c = lists_.Back(list);; c = lists_.Prev(c)) {
-    if (loops_.InUse(entries_[c.value]) == in_use && take(c)) return true;
+    if (take(c)) return true;
     if (c == first) return false;
   }
 }

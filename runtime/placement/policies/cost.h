@@ -21,8 +21,7 @@
 //   1. chunks that dropped out of the loop, list by list, each up to the first that did not,
 //   2. by value alone, the lowest first; of equal ones by *class*, the lowest first; of a class
 //      those that were fetched back for their last visit, then those that stayed, both the most
-//      recently used first,
-//   3. chunks whose visit may go on, in the same order.
+//      recently used first.
 // Lists of equal standing go by price, lower first.
 //
 // The class, 0 to 7, is a multiplicative hash of the chunk's index by the golden ratio: neighbours
@@ -114,9 +113,8 @@ class CostPolicy final : public EvictionPolicy {
   // What the cursors stand at; `alone`: and not what follows it in its list.
   void OfferByDue(bool alone, absl::FunctionRef<bool(ChunkIndex)> take);
   void OfferLoop(absl::FunctionRef<bool(ChunkIndex)> take);
-  // From the last to `first`, those that are in use or those that are not; true if one was taken.
-  bool OfferList(uint32_t list, ChunkIndex first, bool in_use,
-                 absl::FunctionRef<bool(ChunkIndex)> take);
+  // From the last to `first`; true if one was taken.
+  bool OfferList(uint32_t list, ChunkIndex first, absl::FunctionRef<bool(ChunkIndex)> take);
 
   ChunkLists lists_{kLists};                    // In each, due first and used first is first.
   std::array<uint64_t, kLists / 64> filled_{};  // A bit for each list that is not empty.

@@ -49,22 +49,16 @@ void CyclePolicy::OfferVictims(absl::FunctionRef<bool(ChunkIndex)> take) {
     if (take(c)) return;
   }
   const ChunkIndex first = c;
-  const auto in_use = [&](ChunkIndex chunk) { return loops_.InUse(entries_[chunk.value]); };
   if (returned > 0) {
     while (!Returned(last_returned_)) last_returned_ = order_.Prev(last_returned_);
     c = last_returned_;
     for (uint32_t left = returned; left > 0; c = order_.Prev(c)) {
       left -= Returned(c);
-      if (Returned(c) && !in_use(c) && take(c)) return;
+      if (Returned(c) && take(c)) return;
     }
   }
   for (c = first; c; c = order_.Next(c)) {
     if (!Returned(c) && take(c)) return;
-  }
-  c = first;
-  for (uint32_t left = returned; left > 0; c = order_.Next(c)) {
-    left -= Returned(c);
-    if (Returned(c) && in_use(c) && take(c)) return;
   }
 }
 

@@ -5,10 +5,10 @@
 // says exactly how that is told) leave
 //   1. chunks that dropped out of the loop, the least recently used first, up to the first that
 //      did not,
-//   2. chunks that were fetched back for their last visit, if that is over, the most recently used
-//      first: so the part that stayed goes on to stay,
-//   3. those that stayed, the least recently used first,
-//   4. the others, the least recently used first;
+//   2. chunks that were fetched back for their last visit, the most recently used first: so the
+//   part
+//      that stayed goes on to stay,
+//   3. those that stayed, the least recently used first;
 // else the least recently used first.
 //
 // Metadata: 10 bytes a chunk.

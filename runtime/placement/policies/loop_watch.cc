@@ -8,8 +8,6 @@ namespace {
 
 constexpr uint32_t kAtLeast = 4;
 constexpr uint32_t kDisagrees = 4;
-constexpr uint32_t kSame = 3;
-constexpr uint32_t kMostSame = 32;
 
 bool Agree(uint32_t interval, uint32_t period) {
   const uint32_t difference = interval < period ? period - interval : interval - period;
@@ -19,12 +17,6 @@ bool Agree(uint32_t interval, uint32_t period) {
 uint32_t Less(uint32_t value, uint32_t by) { return value - std::min(value, by); }
 
 }  // namespace
-
-void LoopWatch::CountUse(ChunkIndex chunk, bool same) {
-  if (chunk == last_used_) return;
-  last_used_ = chunk;
-  same_ = same ? std::min(same_ + kSame, kMostSame) : Less(same_, 1);
-}
 
 void LoopWatch::CountReturn(uint32_t interval, uint32_t present) {
   const uint32_t enough = std::max(present / 4, std::min(present, kAtLeast));

@@ -23,9 +23,7 @@
 // intervals longer than 255 epochs, 8 to 21 times what is present, nothing is made.
 //
 // A chunk that was not visited for more than the period, an eighth of it and an epoch has *dropped
-// out* of the loop. Its visit may go on as long as its age is at most one epoch and visits are of
-// many uses: where more than a quarter of the uses, those of the same chunk in a row counted once,
-// belong to a visit that had begun before.
+// out* of the loop.
 //
 // Threads: not safe, like the policies it serves.
 #ifndef VRAMSPAN_RUNTIME_PLACEMENT_POLICIES_LOOP_WATCH_H_
@@ -68,7 +66,6 @@ class LoopWatch {
     Entry& entry = entries[chunk.value];
     const uint32_t age = Age(entry.stamp);
     const bool same = entry.used && !entry.away && age <= 1;
-    CountUse(chunk, same);
     if (same) return Visit::kSame;
     const Visit visit = !entry.used          ? Visit::kFirst
                         : entry.away         ? Visit::kReturned
@@ -95,10 +92,6 @@ class LoopWatch {
   bool DroppedOut(const Entry& entry) const {
     return entry.used && !entry.away && Age(entry.stamp) > longest_stay_;
   }
-  template <typename Entry>
-  bool InUse(const Entry& entry) const {
-    return same_ > kManySame && entry.used && !entry.away && Age(entry.stamp) <= 1;
-  }
 
  private:
   static constexpr uint32_t kStampMask = (1u << kStampBits) - 1;
@@ -106,11 +99,8 @@ class LoopWatch {
   static constexpr uint32_t kForgotten = 256;
   // A stamp grows older by as many epochs before its turn to be looked after comes.
   static constexpr uint32_t kSweepEpochs = 128;
-  // Of `same_`.
-  static constexpr uint32_t kManySame = 16;
 
   uint32_t Age(uint32_t stamp) const { return (epoch_ - stamp) & kStampMask; }
-  void CountUse(ChunkIndex chunk, bool same);
   void CountReturn(uint32_t interval, uint32_t present);
   // True when an epoch ended.
   bool CountVisit(uint32_t present);
@@ -132,10 +122,6 @@ class LoopWatch {
   uint32_t period_ = 0;
   uint32_t longest_stay_ = 0;  // Without a visit, in the loop.
   bool looping_ = false;
-  ChunkIndex last_used_;
-  // Three more for each use that belongs to a visit that had begun, one less for each that does
-  // not: so it grows where the former are more than a quarter.
-  uint32_t same_ = 0;
 };
 
 }  // namespace vramspan
