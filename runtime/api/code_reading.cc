@@ -183,9 +183,11 @@ void CodeReading::Answered(std::string_view line) {
   const auto found = pending_.find(Key(answer->module, answer->name));
   if (found == pending_.end() || std::erase(found->second.gpus, gpu) == 0) return;
   Pending& pending = found->second;
-  AddParameterRanges(answer->when, &pending.when);
-  if (answer->proven && !pending.gpus.empty()) return;
-  if (answer->proven) {
+  std::optional<ParameterCases> when = BothHold(answer->when, pending.when);
+  const bool proven = answer->proven && when.has_value();
+  if (proven) pending.when = *std::move(when);
+  if (proven && !pending.gpus.empty()) return;
+  if (proven) {
     Proven(*pending.code, std::move(pending.when));
   } else {
     pending.code->reading.store(Reading::kUnproven);
@@ -193,13 +195,12 @@ void CodeReading::Answered(std::string_view line) {
   pending_.erase(found);
 }
 
-void CodeReading::Proven(const KernelCode& code, ParameterRanges when) {
+void CodeReading::Proven(const KernelCode& code, ParameterCases when) {
   // What was seen of this very code counts before a reading that says otherwise.
-  const bool proven = when.empty() ? !code.verdict.missed : when.size() <= kMostParameterRanges;
-  if (proven && !when.empty()) {
+  if (!when.empty()) {
     code.ReadToHold(std::move(when));
   } else {
-    code.reading.store(proven ? Reading::kProven : Reading::kUnproven);
+    code.reading.store(code.verdict.missed ? Reading::kUnproven : Reading::kProven);
   }
 }
 

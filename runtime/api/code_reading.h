@@ -68,7 +68,7 @@ class CodeReading {
   struct Pending {
     const KernelCode* code = nullptr;
     std::vector<int> gpus;
-    ParameterRanges when = {};  // By the answers that came.
+    ParameterCases when = {};  // By the answers that came.
   };
   using Key = std::pair<uint64_t, std::string_view>;  // Of a code, its module and name.
 
@@ -83,7 +83,7 @@ class CodeReading {
   StatusOr<bool> TakeAnswers();
   void Answered(std::string_view line);
   // For all kinds of GPUs it is proven, for launches that are so.
-  static void Proven(const KernelCode& code, ParameterRanges when);
+  static void Proven(const KernelCode& code, ParameterCases when);
   // From here on nothing is read.
   void GiveUp(const Status& why);
 

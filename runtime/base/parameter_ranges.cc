@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <tuple>
+#include <utility>
 
 namespace vramspan {
 namespace {
@@ -30,70 +31,117 @@ bool TakeHex(std::string_view* text, char behind, uint32_t* number) {
   return true;
 }
 
+void AppendText(const ParameterRanges& ranges, std::string* text) {
+  bool first = true;
+  for (const ParameterRange& range : ranges) {
+    if (!std::exchange(first, false)) *text += ',';
+    AppendHex(range.at, text);
+    if (range.bytes != sizeof(uint32_t)) (*text += '.') += static_cast<char>('0' + range.bytes);
+    *text += ':';
+    AppendHex(range.first, text);
+    *text += '-';
+    AppendHex(range.last, text);
+  }
+}
+
+bool TakeRange(std::string_view* text, ParameterRange* range) {
+  uint32_t at = 0, bytes = sizeof(uint32_t);
+  const bool short_word = text->find('.') < text->find(':');
+  if (!TakeHex(text, short_word ? '.' : ':', &at) || at > UINT16_MAX) return false;
+  if (short_word && (!TakeHex(text, ':', &bytes) || (bytes != 1 && bytes != 2))) return false;
+  range->at = static_cast<uint16_t>(at);
+  range->bytes = static_cast<uint8_t>(bytes);
+  return at % bytes == 0 && TakeHex(text, '-', &range->first) && TakeHex(text, '\0', &range->last);
+}
+
+std::string InWords(const ParameterRange& range) {
+  const auto span = [](uint32_t first, uint32_t last) {
+    return std::to_string(first) + (first != last ? " to " + std::to_string(last) : "");
+  };
+  if (range.first <= range.last) return span(range.first, range.last);
+  if (range.last + 1 == range.first) return "anything";
+  return "not " + span(range.last + 1, range.first - 1);
+}
+
+auto KeyOf(const ParameterRange& r) { return std::tuple(r.at, r.bytes, r.first, r.last); }
+
+void Settle(ParameterRanges* ranges) {
+  std::sort(ranges->begin(), ranges->end(),
+            [](const auto& one, const auto& other) { return KeyOf(one) < KeyOf(other); });
+  ranges->erase(std::unique(ranges->begin(), ranges->end()), ranges->end());
+}
+
+// Fewer ranges first, which hold more often.
+bool Before(const ParameterRanges& one, const ParameterRanges& other) {
+  if (one.size() != other.size()) return one.size() < other.size();
+  return std::lexicographical_compare(
+      one.begin(), one.end(), other.begin(), other.end(),
+      [](const auto& a, const auto& b) { return KeyOf(a) < KeyOf(b); });
+}
+
 }  // namespace
 
-std::string ParameterRangesText(const ParameterRanges& ranges) {
+std::string ParameterCasesText(const ParameterCases& cases) {
   std::string text;
-  for (const ParameterRange& range : ranges) {
-    if (!text.empty()) text += ',';
-    AppendHex(range.at, &text);
-    if (range.bytes != sizeof(uint32_t)) (text += '.') += static_cast<char>('0' + range.bytes);
-    text += ':';
-    AppendHex(range.first, &text);
-    text += '-';
-    AppendHex(range.last, &text);
+  for (const ParameterRanges& ranges : cases) {
+    if (!text.empty()) text += '/';
+    AppendText(ranges, &text);
   }
   return text;
 }
 
-std::optional<ParameterRanges> ParseParameterRanges(std::string_view text) {
-  ParameterRanges ranges;
-  while (ranges.size() < kMostParameterRanges) {
-    uint32_t at = 0, bytes = sizeof(uint32_t), first = 0, last = 0;
-    const bool short_word = text.find('.') < text.find(':');
-    if (!TakeHex(&text, short_word ? '.' : ':', &at) || at > UINT16_MAX) return std::nullopt;
-    if (short_word && (!TakeHex(&text, ':', &bytes) || (bytes != 1 && bytes != 2))) {
+std::optional<ParameterCases> ParseParameterCases(std::string_view text) {
+  ParameterCases cases;
+  for (char before = '/'; before != '\0';) {
+    if (before == '/') cases.emplace_back();
+    ParameterRange range;
+    if (cases.size() > kMostParameterCases || cases.back().size() == kMostParameterRanges ||
+        !TakeRange(&text, &range)) {
       return std::nullopt;
     }
-    if (at % bytes != 0 || !TakeHex(&text, '-', &first) || !TakeHex(&text, '\0', &last)) {
-      return std::nullopt;
-    }
-    ranges.push_back({static_cast<uint16_t>(at), first, last, static_cast<uint8_t>(bytes)});
-    if (text.empty()) return ranges;
-    if (text.front() != ',') return std::nullopt;
-    text.remove_prefix(1);
+    cases.back().push_back(range);
+    before = text.empty() ? '\0' : text.front();
+    if (before != '\0' && before != ',' && before != '/') return std::nullopt;
+    text.remove_prefix(before == '\0' ? 0 : 1);
   }
-  return std::nullopt;
+  return cases;
 }
 
-std::string ParameterRangesInWords(const ParameterRanges& ranges) {
+std::string ParameterCasesInWords(const ParameterCases& cases) {
   std::string text;
-  const auto span = [&text](uint32_t first, uint32_t last) {
-    text += std::to_string(first);
-    if (first != last) text += " to " + std::to_string(last);
-  };
-  for (const ParameterRange& range : ranges) {
-    const std::string at = std::to_string(range.at);
-    text += text.empty() ? "the word at byte " + at + " of its parameters is "
-                         : " and that at byte " + at + " is ";
-    if (range.first <= range.last) {
-      span(range.first, range.last);
-    } else if (range.last + 1 == range.first) {
-      text += "anything";
-    } else {
-      text += "not ";
-      span(range.last + 1, range.first - 1);
+  for (const ParameterRanges& ranges : cases) {
+    const char* between = text.empty() ? "" : " or ";
+    for (const ParameterRange& range : ranges) {
+      const bool first = text.empty();
+      text += between;
+      text += range.bytes == sizeof(uint32_t) ? "the word at byte "
+              : range.bytes == 1              ? "the byte at "
+                                              : "the half word at byte ";
+      text += std::to_string(range.at) + (first ? " of its parameters is " : " is ");
+      text += InWords(range);
+      between = " and ";
     }
   }
   return text;
 }
 
-void AddParameterRanges(const ParameterRanges& more, ParameterRanges* all) {
-  const auto key = [](const ParameterRange& r) { return std::tuple(r.at, r.first, r.last); };
-  all->insert(all->end(), more.begin(), more.end());
-  std::sort(all->begin(), all->end(),
-            [&key](const ParameterRange& a, const ParameterRange& b) { return key(a) < key(b); });
-  all->erase(std::unique(all->begin(), all->end()), all->end());
+std::optional<ParameterCases> BothHold(const ParameterCases& one, const ParameterCases& other) {
+  ParameterCases both;
+  for (const ParameterRanges& mine : one.empty() ? ParameterCases(1) : one) {
+    for (const ParameterRanges& theirs : other.empty() ? ParameterCases(1) : other) {
+      ParameterRanges all = mine;
+      all.insert(all.end(), theirs.begin(), theirs.end());
+      Settle(&all);
+      if (all.size() <= kMostParameterRanges) both.push_back(std::move(all));
+    }
+  }
+  if (both.empty()) return std::nullopt;
+  std::sort(both.begin(), both.end(), Before);
+  both.erase(std::unique(both.begin(), both.end()), both.end());
+  // Whatever they are.
+  if (both.front().empty()) return ParameterCases();
+  if (both.size() > kMostParameterCases) both.resize(kMostParameterCases);
+  return both;
 }
 
 }  // namespace vramspan

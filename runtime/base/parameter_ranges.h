@@ -6,6 +6,7 @@
 #ifndef VRAMSPAN_RUNTIME_BASE_PARAMETER_RANGES_H_
 #define VRAMSPAN_RUNTIME_BASE_PARAMETER_RANGES_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -26,22 +27,33 @@ struct ParameterRange {
   bool operator==(const ParameterRange&) const = default;
 };
 
-// All of them must hold. None: whatever the parameters are.
+// All of them must hold.
 using ParameterRanges = std::vector<ParameterRange>;
-inline constexpr size_t kMostParameterRanges = 8;
+// One of them is enough. None: whatever the parameters are.
+using ParameterCases = std::vector<ParameterRanges>;
+inline constexpr size_t kMostParameterRanges = 8;  // Of a case, of which there are so many:
+inline constexpr size_t kMostParameterCases = 4;
 
-// "1c:4-2,20.1:0-0", each number in hexadecimal digits without zeros before it. Behind a dot stands
-// of how many bytes the word is, if not of 4.
-std::string ParameterRangesText(const ParameterRanges& ranges);
-// Nothing where it is not such a text, of 1 to kMostParameterRanges.
-std::optional<ParameterRanges> ParseParameterRanges(std::string_view text);
+// Whether one holds, by what is said of a range.
+template <typename Holds>
+bool AnyHolds(const ParameterCases& cases, const Holds& holds) {
+  return std::any_of(cases.begin(), cases.end(), [&holds](const ParameterRanges& ranges) {
+    return std::all_of(ranges.begin(), ranges.end(), holds);
+  });
+}
 
-// "the word at byte 28 of its parameters is not 3 and that at byte 32 is 0 to 5".
-std::string ParameterRangesInWords(const ParameterRanges& ranges);
+// "1c:4-2,20.1:0-0/24:1-1": two cases, of two ranges and of one. Each number is in hexadecimal
+// digits without zeros before it. Behind a dot stands of how many bytes the word is, if not of 4.
+std::string ParameterCasesText(const ParameterCases& cases);
+// Nothing where it is not such a text, of at least one range.
+std::optional<ParameterCases> ParseParameterCases(std::string_view text);
 
-// Adds those that `all` has not. The result is the same in whatever order it is made, and may be
-// more than kMostParameterRanges.
-void AddParameterRanges(const ParameterRanges& more, ParameterRanges* all);
+// "the word at byte 28 of its parameters is not 3 and the byte at 32 is 0 to 5".
+std::string ParameterCasesInWords(const ParameterCases& cases);
+
+// Where a case of each holds. The same in whatever order several are put together, but for cases
+// beyond the most, which are left out. Nothing: so few ranges do not say it.
+std::optional<ParameterCases> BothHold(const ParameterCases& one, const ParameterCases& other);
 
 }  // namespace vramspan
 

@@ -32,12 +32,14 @@ KeptParameters::~KeptParameters() {
   bytes_of_all.fetch_sub(SizeOf(block_.size()), std::memory_order_relaxed);
 }
 
-bool KeptParameters::Hold(const ParameterRanges& ranges) const {
-  // The block has 0 where no parameter lies.
-  const bool within = std::all_of(ranges.begin(), ranges.end(), [this](const ParameterRange& r) {
-    return layout_ == nullptr || layout_->ParameterWith(r.at, sizeof(uint32_t)).has_value();
+bool KeptParameters::Hold(const ParameterCases& cases) const {
+  const Parameters block{.buffer = block_};
+  return AnyHolds(cases, [&](const ParameterRange& range) {
+    // The block has 0 where no parameter lies.
+    const bool within =
+        layout_ == nullptr || layout_->ParameterWith(range.at, range.bytes).has_value();
+    return within && block.Has(range);
   });
-  return within && Parameters{.buffer = block_}.Hold(ranges);
 }
 
 size_t KeptParameters::bytes() { return bytes_of_all.load(std::memory_order_relaxed); }

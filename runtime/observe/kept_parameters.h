@@ -29,7 +29,7 @@ class KeptParameters {
   KeptParameters& operator=(const KeptParameters&) = delete;
 
   // As Parameters::Hold.
-  bool Hold(const ParameterRanges& ranges) const;
+  bool Hold(const ParameterCases& cases) const;
 
   // Bytes of all that there are now.
   static size_t bytes();

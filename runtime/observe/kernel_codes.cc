@@ -13,7 +13,7 @@ std::string KernelCode::why() const {
   if (verdict.trust < trust()) return "read while the program runs";
   if (reading.load(std::memory_order_acquire) != Reading::kProvenWhen) return verdict.why;
   return absl::StrCat("read while the program runs, it takes no address from memory when ",
-                      ParameterRangesInWords(read_when_), "; else ", verdict.why);
+                      ParameterCasesInWords(read_when_), "; else ", verdict.why);
 }
 
 const KernelCode& KernelCodes::Learn(const void* kernel) {

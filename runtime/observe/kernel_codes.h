@@ -61,7 +61,7 @@ struct KernelCode {
   }
   // It was read: launches are proven whose parameters are so. Once, and none is asked after it.
   // REQUIRES: some.
-  void ReadToHold(ParameterRanges when) const {
+  void ReadToHold(ParameterCases when) const {
     read_when_ = std::move(when);
     reading.store(Reading::kProvenWhen, std::memory_order_release);
   }
@@ -72,7 +72,7 @@ struct KernelCode {
     return read ? std::max(by_files, Trust::kProven) : by_files;
   }
 
-  mutable ParameterRanges read_when_;  // Once `reading` is kProvenWhen it stays as it is.
+  mutable ParameterCases read_when_;  // Once `reading` is kProvenWhen it stays as it is.
 };
 
 class KernelCodes {

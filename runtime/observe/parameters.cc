@@ -55,22 +55,26 @@ bool Parameters::Equal(absl::Span<const char> block) const {
   return true;
 }
 
-bool Parameters::Hold(const ParameterRanges& ranges) const {
-  return std::all_of(ranges.begin(), ranges.end(), [this](const ParameterRange& range) {
-    uint32_t word = 0;
-    const char* from = nullptr;
-    if (layout == nullptr) {
-      if (range.at + sizeof(word) > buffer.size()) return false;
-      from = buffer.data() + range.at;
-    } else {
-      const std::optional<size_t> parameter = layout->ParameterWith(range.at, sizeof(word));
-      if (!parameter.has_value() || values[*parameter] == nullptr) return false;
-      from = static_cast<const char*>(values[*parameter]) + range.at -
-             layout->places[*parameter].first;
-    }
-    std::memcpy(&word, from, sizeof(word));
-    return range.Has(word);
-  });
+bool Parameters::Has(const ParameterRange& range) const {
+  uint32_t word = 0;
+  const char* from = nullptr;
+  if (range.bytes > sizeof(word)) return false;
+  if (layout == nullptr) {
+    if (size_t{range.at} + range.bytes > buffer.size()) return false;
+    from = buffer.data() + range.at;
+  } else {
+    const std::optional<size_t> parameter = layout->ParameterWith(range.at, range.bytes);
+    if (!parameter.has_value() || values[*parameter] == nullptr) return false;
+    from =
+        static_cast<const char*>(values[*parameter]) + range.at - layout->places[*parameter].first;
+  }
+  // The lower bytes, as all machines with such GPUs have them.
+  std::memcpy(&word, from, range.bytes);
+  return range.Has(word);
+}
+
+bool Parameters::Hold(const ParameterCases& cases) const {
+  return AnyHolds(cases, [this](const ParameterRange& range) { return Has(range); });
 }
 
 }  // namespace vramspan

@@ -23,9 +23,10 @@ struct Parameters {
   // Whether Block would give just this; false where any parameter is missing. REQUIRES: of `block`,
   // that the same layout gave it, or a buffer where this is one.
   bool Equal(absl::Span<const char> block) const;
-  // Whether all these words lie in their ranges. What is no part of a parameter does not, nor what
-  // lies behind the buffer.
-  bool Hold(const ParameterRanges& ranges) const;
+  // Whether the word lies there. What is no part of a parameter does not, nor what lies behind the
+  // buffer.
+  bool Has(const ParameterRange& range) const;
+  bool Hold(const ParameterCases& cases) const;
 };
 
 }  // namespace vramspan

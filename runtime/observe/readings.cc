@@ -25,7 +25,7 @@ void Readings::AddUnread(uint64_t module, std::string_view name) {
   images_[module].unread.emplace(name);
 }
 
-void Readings::AddWhen(const ParameterRanges& when, uint64_t module, std::string_view name,
+void Readings::AddWhen(const ParameterCases& when, uint64_t module, std::string_view name,
                        uint32_t source) {
   std::vector<ReadWhen>& known = images_[module].when[name];
   const bool again = std::any_of(known.begin(), known.end(),
@@ -85,7 +85,7 @@ std::optional<ReadingOfKernel> ParseReadingOfKernel(std::string_view line) {
   std::string_view rest = words[1];
   if (kind == "read-when") {
     const size_t end = std::min(rest.find(' '), rest.size());
-    std::optional<ParameterRanges> when = ParseParameterRanges(rest.substr(0, end));
+    std::optional<ParameterCases> when = ParseParameterCases(rest.substr(0, end));
     if (!when.has_value()) return std::nullopt;
     reading.when = *std::move(when);
     rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -99,9 +99,9 @@ std::optional<ReadingOfKernel> ParseReadingOfKernel(std::string_view line) {
   return reading;
 }
 
-std::string ReadLine(uint64_t module, std::string_view name, const ParameterRanges& when) {
+std::string ReadLine(uint64_t module, std::string_view name, const ParameterCases& when) {
   return absl::StrFormat("read%s %016x %s\n",
-                         when.empty() ? "" : absl::StrCat("-when ", ParameterRangesText(when)),
+                         when.empty() ? "" : absl::StrCat("-when ", ParameterCasesText(when)),
                          module, name);
 }
 

@@ -21,7 +21,7 @@ namespace vramspan {
 
 // A line that proves launches whose parameters are so.
 struct ReadWhen {
-  ParameterRanges ranges;
+  ParameterCases ranges;
   uint32_t source;
 };
 
@@ -36,8 +36,7 @@ class Readings {
   void AddImage(uint64_t module, uint64_t count, uint32_t source);
   void AddUnread(uint64_t module, std::string_view name);
   // As Add, for launches whose parameters are so. Beyond kMostWhen nothing is added.
-  void AddWhen(const ParameterRanges& when, uint64_t module, std::string_view name,
-               uint32_t source);
+  void AddWhen(const ParameterCases& when, uint64_t module, std::string_view name, uint32_t source);
   void Add(const Readings& others);
 
   // The source of the line that proves it, if one does.
@@ -67,13 +66,13 @@ struct ReadingOfKernel {
   bool proven = false;
   uint64_t module = 0;
   std::string_view name;
-  ParameterRanges when = {};  // For which launches it is proven; none: for all.
+  ParameterCases when = {};  // For which launches it is proven; none: for all.
 };
 // None: it is no such line.
 std::optional<ReadingOfKernel> ParseReadingOfKernel(std::string_view line);
 
 // Lines of a trust file that say this.
-std::string ReadLine(uint64_t module, std::string_view name, const ParameterRanges& when = {});
+std::string ReadLine(uint64_t module, std::string_view name, const ParameterCases& when = {});
 std::string ImageLine(uint64_t module, uint64_t count);
 std::string UnreadLine(uint64_t module, std::string_view name);
 

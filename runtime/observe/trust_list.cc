@@ -75,7 +75,7 @@ std::string InWords(absl::Span<const TrustVerdict::When> when) {
   for (const TrustVerdict::When& proof : when) {
     absl::StrAppend(&text,
                     text.empty() ? "read, it takes no address from memory when " : "; or when ",
-                    ParameterRangesInWords(proof.ranges), ": ", proof.source);
+                    ParameterCasesInWords(proof.ranges), ": ", proof.source);
   }
   return text;
 }
@@ -111,11 +111,12 @@ Status TrustList::ParseAudited(std::string_view line, bool given, File* file, Au
 }
 
 Status TrustList::ParseReading(std::string_view kind, std::string_view line, File* file) {
-  std::optional<ParameterRanges> when;
+  std::optional<ParameterCases> when;
   if (kind == "read-when") {
-    when = ParseParameterRanges(TakeWord(&line));
+    when = ParseParameterCases(TakeWord(&line));
     if (!when.has_value()) {
-      return Wrong("a condition is AT:FIRST-LAST in hexadecimal digits, or up to 8 with commas");
+      return Wrong(
+          "a condition is AT:FIRST-LAST in hexadecimal digits, or some with , and / between");
     }
   }
   uint64_t module = 0;

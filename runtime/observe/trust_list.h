@@ -38,7 +38,7 @@ struct TrustVerdict {
   };
   // Launches whose parameters are so.
   struct When {
-    ParameterRanges ranges;
+    ParameterCases ranges;
     std::string source;
   };
 

@@ -1,6 +1,6 @@
 #include "runtime/base/parameter_ranges.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 namespace vramspan {
 namespace {
@@ -15,12 +15,12 @@ TEST(ParameterRangesTest, ARangeMayGoByWayOfZero) {
 }
 
 TEST(ParameterRangesTest, TextsAreReadBack) {
-  const ParameterRanges ranges = {{0x1c, 4, 2}, {0xffc, 0, 0}, {0, 0x80000000, ~0u}};
-  EXPECT_EQ(ParameterRangesText(ranges), "1c:4-2,ffc:0-0,0:80000000-ffffffff");
-  EXPECT_EQ(ParseParameterRanges(ParameterRangesText(ranges)), ranges);
-  const ParameterRanges shorter = {{0x264, 0, 0, 1}, {0x266, 1, ~0u, 2}, {0x1c, 4, 2}};
-  EXPECT_EQ(ParameterRangesText(shorter), "264.1:0-0,266.2:1-ffffffff,1c:4-2");
-  EXPECT_EQ(ParseParameterRanges(ParameterRangesText(shorter)), shorter);
+  const ParameterCases cases = {{{0x1c, 4, 2}, {0xffc, 0, 0}, {0, 0x80000000, ~0u}},
+                                {{0x264, 0, 0, 1}, {0x266, 1, ~0u, 2}},
+                                {{0x1c, 7, 9}}};
+  EXPECT_EQ(ParameterCasesText(cases),
+            "1c:4-2,ffc:0-0,0:80000000-ffffffff/264.1:0-0,266.2:1-ffffffff/1c:7-9");
+  EXPECT_EQ(ParseParameterCases(ParameterCasesText(cases)), cases);
 }
 
 TEST(ParameterRangesTest, OtherTextsAreNone) {
@@ -51,21 +51,43 @@ TEST(ParameterRangesTest, OtherTextsAreNone) {
                                  "1c.01:4-2",
                                  "1c.1.1:4-2",
                                  ".1:4-2",
-                                 "1c:4-2,.1:0-0"}) {
-    EXPECT_FALSE(ParseParameterRanges(text).has_value()) << text;
+                                 "1c:4-2,.1:0-0",
+                                 "/",
+                                 "1c:4-2/",
+                                 "/1c:4-2",
+                                 "1c:4-2//1c:4-2",
+                                 "1c:4-2,/1c:4-2"}) {
+    EXPECT_FALSE(ParseParameterCases(text).has_value()) << text;
   }
-  std::string nine = "0:0-0";
+}
+
+TEST(ParameterRangesTest, NoMoreThanTheMostAreRead) {
+  std::string nine = "0:0-0", five = "0:0-0";
   for (int i = 1; i < 9; ++i) nine += ",0:0-0";
-  EXPECT_FALSE(ParseParameterRanges(nine).has_value());
-  EXPECT_EQ(ParseParameterRanges(nine.substr(6))->size(), kMostParameterRanges);
+  for (int i = 1; i < 5; ++i) five += "/0:0-0";
+  EXPECT_FALSE(ParseParameterCases(nine).has_value());
+  EXPECT_EQ(ParseParameterCases(nine.substr(6))->front().size(), kMostParameterRanges);
+  EXPECT_FALSE(ParseParameterCases(five).has_value());
+  EXPECT_EQ(ParseParameterCases(five.substr(6))->size(), kMostParameterCases);
+}
+
+TEST(ParameterRangesTest, OneCaseIsEnough) {
+  const ParameterCases cases = {{{0, 1, 1}, {4, 2, 2}}, {{8, 3, 3}}};
+  const auto holds = [&cases](uint16_t one, uint16_t other) {
+    return AnyHolds(cases, [=](const ParameterRange& r) { return r.at == one || r.at == other; });
+  };
+  EXPECT_TRUE(holds(0, 4) && holds(8, 8));
+  EXPECT_FALSE(holds(0, 0) || holds(4, 4) || holds(12, 12));
 }
 
 TEST(ParameterRangesTest, AreSaidInPlainWords) {
   const auto said = [](uint32_t first, uint32_t last) {
-    return ParameterRangesInWords({{0x1c, first, last}}).substr(sizeof("the word at byte 28 of"));
+    return ParameterCasesInWords({{{0x1c, first, last}}}).substr(sizeof("the word at byte 28 of"));
   };
-  EXPECT_EQ(ParameterRangesInWords({{0x1c, 4, 2}, {32, 0, 0}}),
-            "the word at byte 28 of its parameters is not 3 and that at byte 32 is 0");
+  EXPECT_EQ(
+      ParameterCasesInWords({{{0x1c, 4, 2}, {32, 0, 0, 1}}, {{34, 1, 2, 2}}}),
+      "the word at byte 28 of its parameters is not 3 and the byte at 32 is 0 or the half word at "
+      "byte 34 is 1 to 2");
   EXPECT_EQ(said(7, 7), "its parameters is 7");
   EXPECT_EQ(said(7, 9), "its parameters is 7 to 9");
   EXPECT_EQ(said(4, 0), "its parameters is not 1 to 3");
@@ -73,13 +95,31 @@ TEST(ParameterRangesTest, AreSaidInPlainWords) {
   EXPECT_EQ(said(5, 4), "its parameters is anything");
 }
 
-TEST(ParameterRangesTest, AreJoinedInWhateverOrder) {
-  const ParameterRanges a = {{28, 4, 2}, {4, 0, 0}}, b = {{4, 1, 1}, {28, 4, 2}};
-  ParameterRanges ab = a, ba = b;
-  AddParameterRanges(b, &ab);
-  AddParameterRanges(a, &ba);
-  EXPECT_EQ(ab, ba);
-  EXPECT_EQ(ab, (ParameterRanges{{4, 0, 0}, {4, 1, 1}, {28, 4, 2}}));
+TEST(ParameterRangesTest, BothHoldInWhateverOrder) {
+  const ParameterCases a = {{{28, 4, 2}, {4, 0, 0}}, {{8, 1, 1}}}, b = {{{4, 1, 1}, {28, 4, 2}}};
+  const ParameterCases both = {{{4, 1, 1}, {8, 1, 1}, {28, 4, 2}},
+                               {{4, 0, 0}, {4, 1, 1}, {28, 4, 2}}};
+  EXPECT_EQ(BothHold(a, b), BothHold(b, a));
+  ASSERT_TRUE(BothHold(a, b).has_value());
+  EXPECT_THAT(*BothHold(a, b), testing::UnorderedElementsAreArray(both));
+  EXPECT_EQ(BothHold(b, b), BothHold(b, {}));
+  EXPECT_EQ(BothHold({}, {}), ParameterCases());
+}
+
+// What is left out makes it hold less often, and never more.
+TEST(ParameterRangesTest, MoreThanCanBeSaidIsLeftOut) {
+  ParameterCases many, more, one(1);
+  for (uint16_t k = 0; k < 3; ++k) {
+    many.push_back({{k, 0, 0, 1}});
+    more.push_back({{static_cast<uint16_t>(16 + k), 0, 0, 1}});
+  }
+  for (uint16_t k = 0; k < 8; ++k) one[0].push_back({static_cast<uint16_t>(32 + k), 0, 0, 1});
+  const std::optional<ParameterCases> both = BothHold(many, more);
+  ASSERT_TRUE(both.has_value());
+  EXPECT_THAT(*both, testing::SizeIs(kMostParameterCases));
+  EXPECT_THAT(*both, testing::Each(testing::SizeIs(2)));
+  EXPECT_EQ(BothHold(many, one), std::nullopt);
+  EXPECT_EQ(BothHold(one, one), one);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         VS_CHECK(verdict->when.size() <= vramspan::Readings::kMostWhen);
         for (const auto& when : verdict->when) {
           VS_CHECK(module == kModule && !when.ranges.empty());
-          VS_CHECK(vramspan::ParseParameterRanges(vramspan::ParameterRangesText(when.ranges)) ==
+          VS_CHECK(vramspan::ParseParameterCases(vramspan::ParameterCasesText(when.ranges)) ==
                    when.ranges);
         }
         VS_CHECK(!verdict->read || (verdict->trust == Trust::kProven && !verdict->missed));
@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     VS_CHECK(again.Of(name, kModule)->trust == Trust::kUntried);
     VS_CHECK(again.Add("fuzz", "vramspan-trust 1\n" + vramspan::ReadLine(1, name)).ok());
     VS_CHECK(again.Of(name, 1)->read);
-    const vramspan::ParameterRanges when = {{0x1c, 4, 2}};
+    const vramspan::ParameterCases when = {{{0x1c, 4, 2}}};
     VS_CHECK(again.Add("fuzz", "vramspan-trust 1\n" + vramspan::ReadLine(2, name, when)).ok());
     VS_CHECK(again.Of(name, 2)->when.size() == 1);
     VS_CHECK(!again.Of(name, kModule)->read && again.Of(name, 2)->trust == Trust::kUntried);

@@ -34,7 +34,7 @@ class ReadWhenTest : public DecoderTest {
     ASSERT_TRUE(
         decoder_->codes()
             .trust()
-            .Add("file", absl::StrCat("vramspan-trust 1\n", ReadLine(module_, kernel, when)))
+            .Add("file", absl::StrCat("vramspan-trust 1\n", ReadLine(module_, kernel, {when})))
             .ok());
   }
   const KernelCode& Code(const char* kernel) { return decoder_->codes().Of(Observed(kernel)); }
@@ -42,9 +42,7 @@ class ReadWhenTest : public DecoderTest {
     return Decode(CALL(cuLaunchKernel), Launch(Observed(kernel), parameters, extra)).trust;
   }
   // Of a launch of small_ones.
-  Trust OfSmall(int a, int b) {
-    short c = 0;
-    char d = 0;
+  Trust OfSmall(int a, int b, short c = 0, char d = 0) {
     void* parameters[] = {&a, &b, &c, &d};
     return Of("small_ones", parameters);
   }
@@ -84,9 +82,17 @@ TEST_F(ReadWhenTest, LaunchesWithinTheRangesAreProven) {
   EXPECT_EQ(OfSmall(4, 6), Trust::kUntried);
   EXPECT_EQ(OfSmall(4, 10), Trust::kUntried);
   EXPECT_EQ(Code("small_ones").trust(), Trust::kUntried) << "whatever they are given";
-  EXPECT_THAT(Code("small_ones").why(),
-              testing::HasSubstr("when the word at byte 0 of its parameters is not 3 and that at "
-                                 "byte 4 is 7 to 9: file"));
+  EXPECT_THAT(
+      Code("small_ones").why(),
+      testing::HasSubstr("when the word at byte 0 of its parameters is not 3 and the word at "
+                         "byte 4 is 7 to 9: file"));
+}
+
+TEST_F(ReadWhenTest, BytesAndHalvesOfWordsAreLookedAtAlone) {
+  Read("small_ones", {{8, 0xfffe, 0xfffe, 2}, {10, 0x80, 0x80, 1}});
+  EXPECT_EQ(OfSmall(0, 0, -2, -128), Trust::kProven);
+  EXPECT_EQ(OfSmall(0, 0, -2, 0), Trust::kUntried);
+  EXPECT_EQ(OfSmall(0, 0, -1, -128), Trust::kUntried);
 }
 
 TEST_F(ReadWhenTest, AnyOfSeveralConditionsProves) {
@@ -117,7 +123,7 @@ TEST_F(ReadWhenTest, WhatIsInNoParameterDoesNotHold) {
   const auto holds = [&](uint16_t at) {
     Layout layout;
     layout.places = {{0, 4}, {8, 24}, {32, 8}};
-    return Parameters{.layout = &layout, .values = parameters}.Hold({{at, 0, 0}});
+    return Parameters{.layout = &layout, .values = parameters}.Hold({{{at, 0, 0}}});
   };
   EXPECT_FALSE(holds(4)) << "between";
   EXPECT_FALSE(holds(40)) << "behind all";
@@ -163,7 +169,7 @@ TEST_F(ReadWhenTest, ABufferIsReadUpToItsSize) {
 
 TEST_F(ReadWhenTest, AnAnswerCountsFromTheNextLaunchOn) {
   EXPECT_EQ(OfSmall(1, 0), Trust::kUntried);
-  Code("small_ones").ReadToHold({{0, 1, 1}});
+  Code("small_ones").ReadToHold({{{0, 1, 1}}});
   EXPECT_EQ(OfSmall(1, 0), Trust::kProven);
   EXPECT_EQ(OfSmall(2, 0), Trust::kUntried);
   EXPECT_THAT(Code("small_ones").why(),
@@ -220,7 +226,7 @@ TEST_F(ReadWhenTest, AGraphIsJudgedByAnswersThatComeLater) {
   const KernelCode& code = Code("small_ones");
   code.reading.store(KernelCode::Reading::kAsked);
   EXPECT_EQ(OfGraph(good).trust, Trust::kUntried);
-  code.ReadToHold({{0, 1, 1}});
+  code.ReadToHold({{{0, 1, 1}}});
   EXPECT_EQ(OfGraph(good).trust, Trust::kProven);
   EXPECT_THAT(OfGraph(good).unproven, IsEmpty());
   EXPECT_EQ(OfGraph(bad).trust, Trust::kUntried);
@@ -260,7 +266,7 @@ TEST_F(ReadWhenTest, WhatIsKeptOfNodesIsBounded) {
   const CUgraphExec exec = Instantiate();
   all.clear();
   EXPECT_EQ(KeptParameters::bytes(), 0u);
-  Code("small_ones").ReadToHold({{0, 1, 1}});
+  Code("small_ones").ReadToHold({{{0, 1, 1}}});
   EXPECT_EQ(OfGraph(exec).trust, Trust::kUntried) << "there was no room to keep what it is given";
 }
 
@@ -274,10 +280,10 @@ TEST_F(ReadWhenTest, WhatIsKeptHoldsAsParametersDo) {
   layout.places = {{0, 4}, {8, 24}, {32, 8}};
   const auto kept = KeptParameters::Of({.layout = &layout, .values = parameters});
   ASSERT_NE(kept, nullptr);
-  EXPECT_TRUE(kept->Hold({{0, 1, 1}, {36, 0, 0}}));
-  EXPECT_FALSE(kept->Hold({{0, 1, 1}, {36, 1, 1}}));
-  EXPECT_FALSE(kept->Hold({{4, 0, 0}}));
-  EXPECT_FALSE(kept->Hold({{40, 0, ~0u}}));
+  EXPECT_TRUE(kept->Hold({{{0, 1, 1}, {36, 0, 0}}}));
+  EXPECT_FALSE(kept->Hold({{{0, 1, 1}, {36, 1, 1}}}));
+  EXPECT_FALSE(kept->Hold({{{4, 0, 0}}}));
+  EXPECT_FALSE(kept->Hold({{{40, 0, ~0u}}}));
   parameters[1] = nullptr;
   EXPECT_EQ(KeptParameters::Of({.layout = &layout, .values = parameters}), nullptr);
 }

@@ -186,7 +186,7 @@ TEST_F(TrustListTest, CodeThatWasReadOnConditionIsProvenForSomeLaunches) {
   EXPECT_EQ(Of("f(a b)", kModule), Trust::kPlausible) << "whatever it is given";
   const TrustVerdict verdict = *list_.Of("f(a b)", kModule);
   ASSERT_EQ(verdict.when.size(), 1u);
-  EXPECT_EQ(verdict.when[0].ranges, (ParameterRanges{{0x1c, 4, 2}}));
+  EXPECT_EQ(verdict.when[0].ranges, (ParameterCases{{{0x1c, 4, 2}}}));
   EXPECT_EQ(verdict.when[0].source, "libx.so");
   EXPECT_FALSE(verdict.only_when || verdict.read);
   EXPECT_TRUE(list_.Of("f(a b)", kModule + 1)->when.empty()) << "other code";
@@ -198,7 +198,7 @@ TEST_F(TrustListTest, CodeThatWasReadOnConditionIsProvenForSomeLaunches) {
   EXPECT_TRUE(list_.Of("h", kModule)->only_when);
   EXPECT_EQ(why_,
             "read, it takes no address from memory when the word at byte 0 of its parameters is 0 "
-            "and that at byte 28 is not 3: some.trust");
+            "and the word at byte 28 is not 3: some.trust");
 }
 
 TEST_F(TrustListTest, AnyOfAFewConditionsProves) {
@@ -208,7 +208,7 @@ TEST_F(TrustListTest, AnyOfAFewConditionsProves) {
   std::vector<std::string> texts;
   const TrustVerdict verdict = *list_.Of("f", kModule);
   for (const auto& when : verdict.when) {
-    texts.push_back(ParameterRangesText(when.ranges));
+    texts.push_back(ParameterCasesText(when.ranges));
   }
   EXPECT_THAT(texts, testing::ElementsAre("0:1-1", "0:2-2", "4:1-1,0:1-1", "0:3-3"));
 }
@@ -301,9 +301,11 @@ TEST_F(ReadWhenVerdictTest, BothTogetherHaveAFew) {
 }
 
 TEST(ReadingOfKernelTest, TakesWhatIsWritten) {
-  const ParameterRanges when = {{0x1c, 4, 2}, {0x20, 0, 7}};
-  EXPECT_EQ(ReadLine(kModule, "f(a b)", when), "read-when 1c:4-2,20:0-7 123456789abcdef0 f(a b)\n");
-  const auto read = ParseReadingOfKernel("read-when 1c:4-2,20:0-7 123456789abcdef0 f(a b)");
+  const ParameterCases when = {{{0x1c, 4, 2}, {0x20, 0, 7}}, {{0x24, 1, 1, 1}}};
+  EXPECT_EQ(ReadLine(kModule, "f(a b)", when),
+            "read-when 1c:4-2,20:0-7/24.1:1-1 123456789abcdef0 f(a b)\n");
+  const auto read =
+      ParseReadingOfKernel("read-when 1c:4-2,20:0-7/24.1:1-1 123456789abcdef0 f(a b)");
   ASSERT_TRUE(read.has_value());
   EXPECT_TRUE(read->proven);
   EXPECT_EQ(read->when, when);

@@ -36,7 +36,7 @@ std::string Told(const std::string& text) {
   const std::vector<KernelReading> readings = ReadKernels(text);
   if (readings.size() != 1) return "no kernel";
   if (!readings[0].proven) return readings[0].why;
-  return readings[0].when.empty() ? "proven" : ParameterRangesText(readings[0].when);
+  return readings[0].when.empty() ? "proven" : ParameterCasesText(readings[0].when);
 }
 
 // R6 and R7 are a parameter; R0 is the word at byte 0x1c, R1 that at 0x18.
@@ -96,7 +96,7 @@ constexpr Choice kChoices[] = {
     {"OfAPair", "LDC.64 R8, c[0x0][0x228]\nISETP.NE.AND P0, PT, R9, 0x3, PT\n@P0 BRA `(.L_x_1)",
      "1c:4-2"},
     {"OfAByte", "LDC.U8 R0, c[0x0][0x22c]\nISETP.NE.AND P0, PT, R0, 0x3, PT\n@P0 BRA `(.L_x_1)",
-     kMemory},
+     "1c.1:4-2"},
     {"OfWhatWasMoved",
      "MOV R8, R0\nIMAD.MOV.U32 R9, RZ, RZ, R8\nR2UR UR8, R9\nUMOV UR9, UR8\n"
      "UISETP.NE.AND UP0, UPT, UR9, 0x3, UPT\nPLOP3.LUT P0, PT, PT, PT, UP0, 0x80, 0x0\n"
@@ -155,11 +155,22 @@ constexpr Choice kChoices[] = {
     {"EitherOfTwo",
      "ISETP.NE.AND P0, PT, R0, 0x3, PT\n@P0 BRA `(.L_x_1)\nISETP.NE.AND P0, PT, R1, 0x5, PT\n"
      "@P0 BRA `(.L_x_1)",
-     "1c:4-2"},
+     "1c:4-2/18:6-4"},
     {"OneOfThree",
      "ISETP.GE.U32.AND P0, PT, R0, 0x2, PT\n@!P0 BRA `(.L_x_1)\nISETP.NE.AND P0, PT, R0, 0x2, PT\n"
      "@!P0 BRA `(.L_x_1)\nISETP.NE.AND P0, PT, R0, 0x3, PT\n@P0 BRA `(.L_x_1)",
      "1c:4-2"},
+    {"Byte", "LDC.U8 R8, c[0x0][0x22d]\nISETP.NE.AND P0, PT, R8, RZ, PT\n@P0 BRA `(.L_x_1)",
+     "1d.1:1-ffffffff"},
+    {"HalfOfAWord",
+     "ULDC.U16 UR8, c[0x0][0x22e]\nISETP.NE.AND P0, PT, RZ, UR8, PT\n@!P0 BRA `(.L_x_1)",
+     "1e.2:0-0"},
+    {"SignedByte", "LDC.S8 R8, c[0x0][0x22d]\nISETP.NE.AND P0, PT, R8, RZ, PT\n@P0 BRA `(.L_x_1)",
+     kMemory},
+    {"ByteIsNoWord",
+     "LDC.U8 R8, c[0x0][0x22c]\nISETP.NE.AND P0, PT, R8, 0x3, PT\n@!P0 LDG.E.64 R6, [R6.64]\n"
+     "ISETP.NE.AND P0, PT, R0, 0x3, PT\n@P0 BRA `(.L_x_1)",
+     "1c.1:4-2,1c:4-2"},
     {"BehindACall",
      "CALL.REL.NOINC `($k$f)\nISETP.NE.AND P0, PT, R0, 0x3, PT\n@P0 BRA `(.L_x_1)\nBRA `(.L_x_3)\n"
      "$k$f:\nRET.REL.NODEC R20 `(k)\n.L_x_3:",

@@ -28,8 +28,8 @@ std::vector<FileVerdict> Files() {
   good.kernels["table"] = {.why = "LDG R2", .gpu = "sm_90"};
   for (int i = 0; i < 5; ++i) bad.kernels[absl::StrCat("bad", i)] = {.why = "calls R4"};
   bad.kernels["one"] = {.proven = true};
-  bad.kernels["modes"] = {.proven = true, .when = {{28, 4, 2}}};
-  good.kernels["modes"] = {.proven = true, .when = {{28, 4, 2}, {32, 0, 0}}};
+  bad.kernels["modes"] = {.proven = true, .when = {{{28, 4, 2}}}};
+  good.kernels["modes"] = {.proven = true, .when = {{{28, 4, 2}, {32, 0, 0}}}};
   bad.kernels["b\x1b[31m"] = {.why = "LDG \x1b"};
   other.kernels["lto"] = {.why = "no code"};
   other.why = "no code";
@@ -67,7 +67,7 @@ TEST(ProveTrustTest, TheFileProvesWhatWasProvenAndNothingElse) {
 
 TEST(ProveTrustTest, WhatHoldsOnConditionAloneHasLinesAllTheSame) {
   ImageVerdict image{.module = 5};
-  image.kernels["f"] = {.proven = true, .when = {{28, 4, 2}}};
+  image.kernels["f"] = {.proven = true, .when = {{{28, 4, 2}}}};
   image.kernels["g"] = {.why = "LDG"};
   const auto text = MakeTrust({{.path = "a", .images = 1, .own = {image}}}, "2026-11-29");
   ASSERT_TRUE(text.ok()) << text.status();

@@ -115,12 +115,12 @@ Verdict Joined(const std::vector<KernelReading>& readings) {
 
 TEST(ImageStateTest, TheConditionsOfAllCodeHoldTogether) {
   const KernelReading always = {"f", true, ""}, doubt = {"f", false, "LDG"},
-                      mode = {"f", true, "", {{28, 4, 2}}},
-                      both = {"f", true, "", {{28, 4, 2}, {4, 0, 0}}};
+                      mode = {"f", true, "", {{{28, 4, 2}}}},
+                      both = {"f", true, "", {{{28, 4, 2}, {4, 0, 0}}}};
   EXPECT_TRUE(Joined({always, always}).when.empty());
   const Verdict joined = Joined({mode, both, always});
   EXPECT_TRUE(joined.proven);
-  EXPECT_EQ(joined.when, (ParameterRanges{{4, 0, 0}, {28, 4, 2}}));
+  EXPECT_EQ(joined.when, (ParameterCases{{{4, 0, 0}, {28, 4, 2}}}));
   EXPECT_FALSE(Joined({mode, doubt, both}).proven);
   EXPECT_TRUE(Joined({mode, doubt}).when.empty());
   EXPECT_EQ(Joined({mode, doubt}).gpu, "sm_81");
@@ -128,9 +128,10 @@ TEST(ImageStateTest, TheConditionsOfAllCodeHoldTogether) {
 
 TEST(ImageStateTest, MoreConditionsThanCanBeSaidProveNothing) {
   KernelReading one = {"f", true, ""}, other = one, last = one;
-  for (uint16_t i = 0; i < 8; ++i) one.when.push_back({static_cast<uint16_t>(4 * i), 1, 1});
-  other.when = {{32, 1, 1}};
-  last.when = {{0, 1, 1}};
+  one.when.emplace_back();
+  for (uint16_t i = 0; i < 8; ++i) one.when[0].push_back({static_cast<uint16_t>(4 * i), 1, 1});
+  other.when = {{{32, 1, 1}}};
+  last.when = {{{0, 1, 1}}};
   EXPECT_TRUE(Joined({one, last}).proven);
   const Verdict verdict = Joined({one, other, last});
   EXPECT_FALSE(verdict.proven);
@@ -141,7 +142,7 @@ TEST(ImageStateTest, MoreConditionsThanCanBeSaidProveNothing) {
 // A name that comes twice in one cubin: what both say.
 TEST(ImageStateTest, ReadingsOfOneNameHoldTogether) {
   ImageState state(1);
-  state.AddRead("sm_90", {"f"}, {{"f", true, "", {{28, 4, 2}}}, {"f", true, ""}});
+  state.AddRead("sm_90", {"f"}, {{"f", true, "", {{{28, 4, 2}}}}, {"f", true, ""}});
   const ImageVerdict image = std::move(state).Verdict();
   EXPECT_EQ(image.kernels.at("f").when.size(), 1u);
 }
@@ -159,15 +160,15 @@ TEST(ProveKernelsTest, CodeForOneGpuIsProvenOnConditionOfAllOfIt) {
     const std::vector<std::string> names = KernelsOfCubin(cubin).value();
     EXPECT_THAT(kernels, ElementsAre("f"));
     KernelReading f = {"f", !absl::StrContains(names.back() + names.front(), "bad"), "LDG"};
-    if (f.proven) f.when = {{28, 4, 2}};
-    if (f.proven && absl::StrContains(names.back() + names.front(), "of86")) f.when = {{4, 0, 0}};
+    if (f.proven) f.when = {{{28, 4, 2}}};
+    if (f.proven && absl::StrContains(names.back() + names.front(), "of86")) f.when = {{{4, 0, 0}}};
     return std::vector<KernelReading>{f};
   };
   const auto when = [&](uint32_t gpu) {
     return ProveKernels(images[0], gpu, {"f"}, read).at("f").when;
   };
-  EXPECT_EQ(when(80), (ParameterRanges{{28, 4, 2}}));
-  EXPECT_EQ(when(86), (ParameterRanges{{4, 0, 0}, {28, 4, 2}}));
+  EXPECT_EQ(when(80), (ParameterCases{{{28, 4, 2}}}));
+  EXPECT_EQ(when(86), (ParameterCases{{{4, 0, 0}, {28, 4, 2}}}));
   EXPECT_FALSE(ProveKernels(images[0], 90, {"f"}, read).at("f").proven);
 }
 

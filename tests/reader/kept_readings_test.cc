@@ -14,7 +14,7 @@ namespace {
 
 constexpr AskedCode kCode = {0xab, 90};
 constexpr uint64_t kRules = 0x123;
-const ReadKernel kProven = {.proven = true}, kUnproven, kWhen = {true, {{0x1c, 4, 2}}};
+const ReadKernel kProven = {.proven = true}, kUnproven, kWhen = {true, {{{0x1c, 4, 2}}}};
 
 class KeptReadingsTest : public testing::Test {
  protected:
@@ -81,13 +81,13 @@ TEST_F(KeptReadingsTest, WhatIsNotWholeIsAsIfItWasNotThere) {
 
 TEST_F(KeptReadingsTest, OfTwoConditionsBothHold) {
   kept_.Add(kCode, {{"f", kWhen}, {"g", kWhen}, {"h", kWhen}, {"i", kWhen}});
-  ReadKernel many = {.proven = true};
+  ReadKernel many = {.proven = true, .when = ParameterCases(1)};
   for (uint16_t i = 0; i < kMostParameterRanges; ++i) {
-    many.when.push_back({static_cast<uint16_t>(4 * i), 9, 9});
+    many.when[0].push_back({static_cast<uint16_t>(4 * i), 9, 9});
   }
   KeptReadings(files_, kRules)
-      .Add(kCode, {{"f", {true, {{0, 1, 1}}}}, {"g", kProven}, {"h", kUnproven}, {"i", many}});
-  EXPECT_EQ(Later(kCode, "f"), (ReadKernel{true, {{0, 1, 1}, {0x1c, 4, 2}}}));
+      .Add(kCode, {{"f", {true, {{{0, 1, 1}}}}}, {"g", kProven}, {"h", kUnproven}, {"i", many}});
+  EXPECT_EQ(Later(kCode, "f"), (ReadKernel{true, {{{0, 1, 1}, {0x1c, 4, 2}}}}));
   EXPECT_EQ(Later(kCode, "g"), kWhen);
   EXPECT_EQ(Later(kCode, "h"), kUnproven);
   EXPECT_EQ(Later(kCode, "i"), kUnproven) << "more than can be said";

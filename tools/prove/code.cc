@@ -14,8 +14,9 @@ KernelReading Read(const SassText& text, const SassSection& section) {
   reading.why = Follow(text, code, nullptr).doubt;
   reading.proven = reading.why.empty();
   if (reading.proven) return reading;
-  if (std::optional<ParameterRanges> when = FindConditions(text, section, code)) {
-    reading = {.name = std::move(reading.name), .proven = true, .when = *std::move(when)};
+  ParameterCases when = FindConditions(text, section, code);
+  if (!when.empty()) {
+    reading = {.name = std::move(reading.name), .proven = true, .when = std::move(when)};
   }
   return reading;
 }

@@ -23,7 +23,7 @@ struct KernelReading {
   bool proven = false;  // It takes no address from memory.
   std::string why;      // Else: the first instruction in doubt, in few words.
   // It is proven for launches whose parameters are so. None: for all.
-  ParameterRanges when = {};
+  ParameterCases when = {};
 };
 
 // Reads the text of nvdisasm for one cubin.

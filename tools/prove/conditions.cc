@@ -47,30 +47,47 @@ class Search {
  public:
   Search(const SassText& text, const SassCode& code) : text_(text), code_(code) {}
 
-  // One range that is enough, or beside those that leave one value out each: by such a value code
-  // takes the other way.
-  std::optional<ParameterRanges> Run() {
+  // Ranges of which one is enough, or one beside those that leave one value out each: by such a
+  // value code takes the other way.
+  ParameterCases Run() {
     ParameterRanges assumed;
     for (size_t round = 0; round < kMostRounds; ++round) {
       const Followed followed = Follow(text_, code_, &assumed);
-      if (followed.doubt.empty()) return Least(std::move(assumed));
+      if (followed.doubt.empty()) return {Least(std::move(assumed))};
       const std::vector<ParameterRange> choices = Choices(followed.tests);
-      for (const ParameterRange& choice : choices) {
-        if (!assumed.empty() && Decided(choice, assumed)) continue;
-        assumed.push_back(choice);
-        if (Proves(assumed)) return Least(std::move(assumed));
-        assumed.pop_back();
-      }
+      ParameterCases cases = Enough(assumed, choices);
+      if (!cases.empty()) return cases;
       const size_t before = assumed.size();
       for (const ParameterRange& choice : choices) {
         if (LeavesOneOut(choice) && !Decided(choice, assumed)) assumed.push_back(choice);
       }
       if (assumed.size() == before) break;
     }
-    return std::nullopt;
+    return {};
   }
 
  private:
+  // Of those choices each that proves it beside what is assumed.
+  ParameterCases Enough(const ParameterRanges& assumed,
+                        const std::vector<ParameterRange>& choices) {
+    ParameterCases cases;
+    ParameterRanges enough;
+    for (const ParameterRange& choice : choices) {
+      // What lies in another range that is enough adds nothing.
+      const bool added = std::any_of(
+          enough.begin(), enough.end(),
+          [&](const ParameterRange& wider) { return Decided(wider, {choice}) == true; });
+      if (added || Decided(choice, assumed)) continue;
+      ParameterRanges all = assumed;
+      all.push_back(choice);
+      if (!Proves(all)) continue;
+      enough.push_back(choice);
+      cases.push_back(Least(std::move(all)));
+      if (cases.size() == kMostParameterCases) break;
+    }
+    return cases;
+  }
+
   bool Proves(const ParameterRanges& assumed) {
     return tries_++ < kMostTries && Follow(text_, code_, &assumed).doubt.empty();
   }
@@ -104,14 +121,13 @@ bool AreParameters(const SassText& text, const SassSection& section,
 
 }  // namespace
 
-std::optional<ParameterRanges> FindConditions(const SassText& text, const SassSection& section,
-                                              const SassCode& code) {
-  std::optional<ParameterRanges> found = Search(text, code).Run();
-  if (!found || found->empty() || found->size() > kMostParameterRanges ||
-      !AreParameters(text, section, *found)) {
-    return std::nullopt;
-  }
-  return found;
+ParameterCases FindConditions(const SassText& text, const SassSection& section,
+                              const SassCode& code) {
+  ParameterCases cases = Search(text, code).Run();
+  std::erase_if(cases, [&](const ParameterRanges& ranges) {
+    return ranges.empty() || ranges.size() > kMostParameterRanges || !AreParameters(text, section, ranges);
+  });
+  return cases;
 }
 
 }  // namespace vramspan::prove

@@ -22,11 +22,16 @@ size_t ImageVerdict::on_condition() const {
   return proven;
 }
 
-void ImageState::AddProven(const std::string& kernel, const ParameterRanges& when) {
+void ImageState::AddProven(const std::string& kernel, const ParameterCases& when) {
   const auto [known, added] = verdict_.kernels.try_emplace(kernel);
   prove::Verdict& verdict = known->second;
   if (added) verdict.proven = true;
-  if (verdict.proven) AddParameterRanges(when, &verdict.when);
+  if (!verdict.proven) return;
+  if (std::optional<ParameterCases> both = BothHold(when, verdict.when)) {
+    verdict.when = *std::move(both);
+  } else {
+    verdict = {false, "it depends on too much of its parameters", ""};
+  }
 }
 
 void ImageState::AddDoubt(const std::string& gpu, const std::string& kernel, std::string_view why) {
@@ -74,11 +79,6 @@ void ImageState::Fail(std::string_view why) {
 ImageVerdict ImageState::Verdict() && {
   for (const std::string& kernel : ptx_) {
     verdict_.kernels.try_emplace(kernel, prove::Verdict{false, "there is PTX of it alone", ""});
-  }
-  for (auto& [name, verdict] : verdict_.kernels) {
-    if (verdict.when.size() > kMostParameterRanges) {
-      verdict = {false, "it depends on too much of its parameters", ""};
-    }
   }
   if (!verdict_.why.empty()) {
     for (auto& [name, verdict] : verdict_.kernels) {

@@ -29,7 +29,7 @@ class ImageState {
   ImageVerdict Verdict() &&;
 
  private:
-  void AddProven(const std::string& kernel, const ParameterRanges& when);
+  void AddProven(const std::string& kernel, const ParameterCases& when);
   void AddDoubt(const std::string& gpu, const std::string& kernel, std::string_view why);
 
   ImageVerdict verdict_;

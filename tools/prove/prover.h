@@ -21,7 +21,7 @@ struct Verdict {
   std::string why;      // Else.
   std::string gpu;      // For which that code is: "sm_90a". Empty: for any.
   // For which launches it is proven: what any of that code asks. None: for all.
-  ParameterRanges when = {};
+  ParameterCases when = {};
 };
 
 struct ImageVerdict {

@@ -24,9 +24,9 @@ void AddReading(const std::string& name, const ReadKernel& read, ReadKernels* ke
   const auto [known, added] = kernels->try_emplace(name, read);
   if (added) return;
   ReadKernel& all = known->second;
-  AddParameterRanges(read.when, &all.when);
-  all.proven &= read.proven && all.when.size() <= kMostParameterRanges;
-  if (!all.proven) all.when.clear();
+  std::optional<ParameterCases> when = BothHold(read.when, all.when);
+  all.proven &= read.proven && when.has_value();
+  all.when = all.proven ? *std::move(when) : ParameterCases();
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ inline constexpr KeyedFiles::Kind kReadFiles = {
 // Whether the code of a kernel takes no address from memory.
 struct ReadKernel {
   bool proven = false;
-  ParameterRanges when = {};  // For which launches; none: for all.
+  ParameterCases when = {};  // For which launches; none: for all.
 
   bool operator==(const ReadKernel&) const = default;
 };

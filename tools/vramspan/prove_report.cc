@@ -98,7 +98,7 @@ void AppendRow(std::string_view name, const Counts& counts, std::string* out) {
 
 std::string WhyNotAlways(const Verdict& verdict) {
   if (!verdict.proven) return verdict.why;
-  return absl::StrCat("it is proven when ", ParameterRangesInWords(verdict.when));
+  return absl::StrCat("it is proven when ", ParameterCasesInWords(verdict.when));
 }
 
 OrderedJson KernelsJson(const FileVerdict& file) {
@@ -109,7 +109,7 @@ OrderedJson KernelsJson(const FileVerdict& file) {
       OrderedJson kernel = {
           {"module", absl::StrFormat("%016x", image.module)}, {"name", name}, {"proven", always}};
       if (!always) kernel.update({{"why", WhyNotAlways(verdict)}, {"gpu", verdict.gpu}});
-      if (!verdict.when.empty()) kernel["when"] = ParameterRangesText(verdict.when);
+      if (!verdict.when.empty()) kernel["when"] = ParameterCasesText(verdict.when);
       kernels.push_back(std::move(kernel));
     }
   }
@@ -152,7 +152,7 @@ std::string ToList(const std::vector<FileVerdict>& files) {
       for (const auto& [name, verdict] : image.kernels) {
         if (verdict.proven && !verdict.when.empty()) {
           absl::StrAppend(&out, "  on condition  ", CleanText(name), "  when ",
-                          ParameterRangesInWords(verdict.when), "\n");
+                          ParameterCasesInWords(verdict.when), "\n");
           continue;
         }
         absl::StrAppend(&out, verdict.proven ? "  proven  " : "  -       ", CleanText(name));
