@@ -160,6 +160,27 @@ constexpr Choice kChoices[] = {
      "ISETP.GE.U32.AND P0, PT, R0, 0x2, PT\n@!P0 BRA `(.L_x_1)\nISETP.NE.AND P0, PT, R0, 0x2, PT\n"
      "@!P0 BRA `(.L_x_1)\nISETP.NE.AND P0, PT, R0, 0x3, PT\n@P0 BRA `(.L_x_1)",
      "1c:4-2"},
+    {"WrittenAsAFurtherOne",
+     "LDC R9, c[0x0][0x22c]\nI2F.F64 R8, R2\nISETP.NE.AND P0, PT, R9, 0x3, PT\n@P0 BRA `(.L_x_1)",
+     kMemory},
+    {"WrittenByABarrier",
+     "LDC.64 R20, c[0x0][0x228]\nBMOV.64 R20, ATEXIT_PC\nISETP.NE.AND P0, PT, R21, 0x3, PT\n"
+     "@P0 BRA `(.L_x_1)",
+     kMemory},
+    {"TheSameNumberOfTwo",
+     "ISETP.NE.AND P0, PT, R0, 0x3, PT\n@P0 BRA `(.L_x_2)\nLDG.E.64 R6, [R6.64]\n.L_x_2:\n"
+     "ISETP.NE.AND P0, PT, R1, 0x3, PT\n@P0 BRA `(.L_x_1)",
+     "1c:4-2,18:4-2"},
+    {"OfANegativeConstant", "ISETP.NE.AND P0, PT, RZ, -c[0x0][0x22c], PT\n@P0 BRA `(.L_x_1)",
+     kMemory},
+    {"OfAPartOfAConstant", "ISETP.NE.AND P0, PT, RZ, c[0x0][0x22c].H1, PT\n@P0 BRA `(.L_x_1)",
+     kMemory},
+    {"OfAnotherMove", "MOV.SPILL R9, R0\nISETP.NE.AND P0, PT, R9, 0x3, PT\n@P0 BRA `(.L_x_1)",
+     kMemory},
+    {"OfANumberOf64Bits", "ISETP.NE.AND P0, PT, R0, 0x100000003, PT\n@P0 BRA `(.L_x_1)", kMemory},
+    {"OfAnotherSecondPredicate",
+     "ISETP.NE.AND P0, PT, R0, 0x3, PT\nPLOP3.LUT P1, PT, PT, P2, P0, 0x80, 0x0\n@P1 BRA `(.L_x_1)",
+     kMemory},
     {"Byte", "LDC.U8 R8, c[0x0][0x22d]\nISETP.NE.AND P0, PT, R8, RZ, PT\n@P0 BRA `(.L_x_1)",
      "1d.1:1-ffffffff"},
     {"HalfOfAWord",
@@ -186,6 +207,13 @@ TEST(ConditionsTest, NothingIsAssumedOfParametersThatStandElsewhere) {
   EXPECT_EQ(Told(TextOf(rows)), "1c:4-2");
   EXPECT_EQ(Told(TextOf(rows, "0x0160")), kMemory);
   EXPECT_EQ(Told(TextOf(rows, "none")), kMemory);
+  const std::string first = TextOf(rows);
+  const std::string table = first.substr(
+      first.find("\t.section"), first.find("\t.section\t.text") - first.find("\t.section"));
+  std::string other = table;
+  other.replace(other.find("0x0020"), 6, "0x0040");
+  EXPECT_EQ(Told(table + first), "1c:4-2");
+  EXPECT_EQ(Told(other + first), kMemory);
   std::string unsaid = TextOf(rows);
   unsaid.replace(unsaid.find("index@"), 6, "other@");
   EXPECT_EQ(Told(unsaid), kMemory);

@@ -125,7 +125,8 @@ ParameterCases FindConditions(const SassText& text, const SassSection& section,
                               const SassCode& code) {
   ParameterCases cases = Search(text, code).Run();
   std::erase_if(cases, [&](const ParameterRanges& ranges) {
-    return ranges.empty() || ranges.size() > kMostParameterRanges || !AreParameters(text, section, ranges);
+    return ranges.empty() || ranges.size() > kMostParameterRanges ||
+           !AreParameters(text, section, ranges);
   });
   return cases;
 }

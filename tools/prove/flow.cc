@@ -82,6 +82,7 @@ class Flow {
     const SassInstruction always = runs ? Always(i) : i;
     const Learnt learnt = LearntFrom(always, machine_.parameters, now->words());
     if (!One(always, k, function, now, goes_on)) return false;
+    if (const auto more = MayWriteToo(always)) now->words().Forget(*more);
     for (const auto& [reg, word] : learnt.words) now->words().Set(reg, word);
     if (learnt.test) now->words().SetTest(learnt.test->first, learnt.test->second);
     return true;

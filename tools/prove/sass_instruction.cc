@@ -37,9 +37,15 @@ std::string_view WithoutSchedule(std::string_view line) {
   while (true) {
     const size_t space = line.find_last_of(kBlanks);
     if (space == std::string_view::npos || space + 1 >= line.size()) return line;
-    const char first = line[space + 1];
-    if (first != '&' && first != '?') return line;
-    line = absl::StripTrailingAsciiWhitespace(line.substr(0, space));
+    const std::string_view last = line.substr(space + 1);
+    bool known = false;
+    for (const std::string_view begin : {"&req={", "&rd=0x", "&wr=0x", "?WAIT", "?trans"}) {
+      known |= absl::StartsWith(last, begin);
+    }
+    const std::string_view rest = absl::StripTrailingAsciiWhitespace(line.substr(0, space));
+    // Behind a comma it is an operand.
+    if (!known || absl::EndsWith(rest, ",")) return line;
+    line = rest;
   }
 }
 

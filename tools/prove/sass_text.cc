@@ -89,7 +89,10 @@ class Reading {
     }
     shorts_.push_back(number);
     if (shorts_.size() < 2) return;
-    parsed_.parameters[bank_] = {shorts_[0], shorts_[1]};
+    const SassParameters said = {shorts_[0], shorts_[1]};
+    const auto [known, added] = parsed_.parameters.try_emplace(bank_, said);
+    // Of two that differ none is known.
+    if (!added && known->second != said) known->second = {};
     bank_ = {};
   }
   void Close(const char* end) {

@@ -26,6 +26,7 @@ inline constexpr std::string_view kEnds = "__assertfail";
 // Where a kernel's parameters stand in bank 0, as its cubin says.
 struct SassParameters {
   uint64_t begin = 0, bytes = 0;
+  bool operator==(const SassParameters&) const = default;
 };
 
 struct SassText {

@@ -27,8 +27,8 @@ bool IsPlainRegister(const SassOperand& operand) {
 std::optional<ParameterWord> WordAt(const SassOperand& operand, uint64_t parameters, unsigned bytes,
                                     uint64_t further = 0) {
   if (operand.kind != Kind::kConstant || !absl::StartsWith(operand.text, "c[") ||
-      !operand.known_bank || operand.bank != 0 || operand.by_register ||
-      operand.offset < parameters) {
+      !absl::EndsWith(operand.text, "]") || !operand.known_bank || operand.bank != 0 ||
+      operand.by_register || operand.offset < parameters) {
     return std::nullopt;
   }
   const uint64_t at = operand.offset - parameters + further * sizeof(uint32_t);
@@ -170,6 +170,15 @@ Learnt LearntFrom(const SassInstruction& i, uint64_t parameters, const KnownWord
     if (word) learnt.words.emplace_back(i.operands[0].reg, *word);
   }
   return learnt;
+}
+
+// Of a pair that was not seen to be one: BMOV.64 R20, ATEXIT_PC
+std::optional<SassRegister> MayWriteToo(const SassInstruction& i) {
+  if (!absl::StrContains(i.modifiers, "64") || i.operands.empty() ||
+      i.operands[0].kind != Kind::kRegister) {
+    return std::nullopt;
+  }
+  return Further(i.operands[0].reg, 1);
 }
 
 std::optional<bool> Decided(const ParameterRange& range, const ParameterRanges& assumed) {

@@ -25,6 +25,9 @@ struct Learnt {
 Learnt LearntFrom(const SassInstruction& instruction, uint64_t parameters,
                   const KnownWords& before);
 
+// A register that it may write beside those that are known to be written.
+std::optional<SassRegister> MayWriteToo(const SassInstruction& instruction);
+
 // Whether the word lies in the range, by what is assumed of it; nothing: it may or not.
 std::optional<bool> Decided(const ParameterRange& range, const ParameterRanges& assumed);
 
