@@ -32,19 +32,25 @@ bool SplitOperands(std::string_view text, std::vector<SassOperand>* operands) {
   return true;
 }
 
+// ?WAIT6_END_GROUP, ?trans1, &req={0}, &wr_early=0x0
+bool IsOfSchedule(std::string_view word) {
+  if (absl::StartsWith(word, "?WAIT") || absl::StartsWith(word, "?trans")) return true;
+  if (!absl::ConsumePrefix(&word, "&")) return false;
+  const size_t name = word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_");
+  if (name == 0 || name == std::string_view::npos) return false;
+  word.remove_prefix(name);
+  return absl::StartsWith(word, "={") || absl::StartsWith(word, "=0x");
+}
+
 // Of Blackwell nvdisasm says what an instruction waits for, as well: &req={0} ?WAIT6_END_GROUP
 std::string_view WithoutSchedule(std::string_view line) {
   while (true) {
     const size_t space = line.find_last_of(kBlanks);
     if (space == std::string_view::npos || space + 1 >= line.size()) return line;
     const std::string_view last = line.substr(space + 1);
-    bool known = false;
-    for (const std::string_view begin : {"&req={", "&rd=0x", "&wr=0x", "?WAIT", "?trans"}) {
-      known |= absl::StartsWith(last, begin);
-    }
     const std::string_view rest = absl::StripTrailingAsciiWhitespace(line.substr(0, space));
     // Behind a comma it is an operand.
-    if (!known || absl::EndsWith(rest, ",")) return line;
+    if (!IsOfSchedule(last) || absl::EndsWith(rest, ",")) return line;
     line = rest;
   }
 }
