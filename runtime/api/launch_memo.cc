@@ -14,7 +14,8 @@ std::atomic<size_t> bytes_of_all{0};
 }  // namespace
 
 bool LaunchMemo::IsSame(const Known& known, const Submission& launch, const Grounds& grounds) {
-  return known.code == launch.code && known.shape == launch.shape &&
+  // Of a module that is gone another kernel may have the handle.
+  return known.code == launch.code && known.of == launch.kernel && known.shape == launch.shape &&
          known.layout == launch.parameters.layout && known.grounds == grounds &&
          launch.parameters.Equal(known.block);
 }
@@ -88,6 +89,7 @@ LaunchMemo::Known* LaunchMemo::Learn(const Submission& launch, const Grounds& gr
   known_[slot] = std::make_unique<Known>();
   Known* const known = known_[slot].get();
   known->code = launch.code;
+  known->of = launch.kernel;
   known->shape = launch.shape;
   known->layout = launch.parameters.layout;
   known->block.assign(block.begin(), block.end());

@@ -68,6 +68,7 @@ class LaunchMemo {
    private:
     friend class LaunchMemo;
     const void* code = nullptr;
+    const KernelCode* of = nullptr;
     uint64_t shape = 0;
     const Layout* layout = nullptr;
     std::vector<char> block;  // The parameters.

@@ -79,6 +79,19 @@ bool Before(const ParameterRanges& one, const ParameterRanges& other) {
       [](const auto& a, const auto& b) { return KeyOf(a) < KeyOf(b); });
 }
 
+// A case that asks for all of an earlier one, and more, adds nothing.
+ParameterCases WithoutNarrower(ParameterCases cases) {
+  ParameterCases least;
+  const auto less = [](const auto& a, const auto& b) { return KeyOf(a) < KeyOf(b); };
+  for (ParameterRanges& one : cases) {
+    const bool adds = std::none_of(least.begin(), least.end(), [&](const ParameterRanges& wider) {
+      return std::includes(one.begin(), one.end(), wider.begin(), wider.end(), less);
+    });
+    if (adds) least.push_back(std::move(one));
+  }
+  return least;
+}
+
 }  // namespace
 
 std::string ParameterCasesText(const ParameterCases& cases) {
@@ -140,6 +153,7 @@ std::optional<ParameterCases> BothHold(const ParameterCases& one, const Paramete
   both.erase(std::unique(both.begin(), both.end()), both.end());
   // Whatever they are.
   if (both.front().empty()) return ParameterCases();
+  both = WithoutNarrower(std::move(both));
   if (both.size() > kMostParameterCases) both.resize(kMostParameterCases);
   return both;
 }

@@ -34,7 +34,7 @@ using ParameterCases = std::vector<ParameterRanges>;
 inline constexpr size_t kMostParameterRanges = 8;  // Of a case, of which there are so many:
 inline constexpr size_t kMostParameterCases = 4;
 
-// Whether one holds, by what is said of a range.
+// Whether one holds, by what is said of a range. REQUIRES: there is one.
 template <typename Holds>
 bool AnyHolds(const ParameterCases& cases, const Holds& holds) {
   return std::any_of(cases.begin(), cases.end(), [&holds](const ParameterRanges& ranges) {

@@ -274,6 +274,11 @@ std::optional<TrustVerdict> TrustList::Judge(std::string_view name, const Eviden
         .why = absl::StrCat("read, it takes no address from memory: ", sources_[*e.read]),
         .read = true};
   }
+  const Pattern *plausible = nullptr, *excepts = nullptr;
+  for (const Pattern& p : patterns_) {
+    const Pattern*& last = p.trusts ? plausible : excepts;
+    if ((p.trusts || excepts == nullptr) && Matches(p.glob, name)) last = &p;
+  }
   // Other code of the same name says something as well: it is built from much the same source.
   if (e.missed != nullptr) {
     return TrustVerdict{.trust = Trust::kUntried,
@@ -281,17 +286,14 @@ std::optional<TrustVerdict> TrustList::Judge(std::string_view name, const Eviden
                                             " sectors of memory that was not inferred: ",
                                             sources_[e.missed->source]),
                         .missed = e.missed_here,
-                        .namesake_missed = !e.missed_here};
+                        // An exception is against it as well.
+                        .namesake_missed = !e.missed_here && excepts == nullptr,
+                        .excepted = excepts != nullptr};
   }
-  const Pattern* plausible = nullptr;
-  for (const Pattern& p : patterns_) {
-    if (!Matches(p.glob, name)) continue;
-    if (!p.trusts) {
-      return TrustVerdict{.trust = Trust::kUntried,
-                          .why = absl::StrCat("excepted: ", sources_[p.source]),
-                          .excepted = true};
-    }
-    plausible = &p;
+  if (excepts != nullptr) {
+    return TrustVerdict{.trust = Trust::kUntried,
+                        .why = absl::StrCat("excepted: ", sources_[excepts->source]),
+                        .excepted = true};
   }
   if (e.clean != nullptr) {
     return TrustVerdict{Trust::kPlausible,

@@ -103,6 +103,9 @@ TEST(ParameterRangesTest, BothHoldInWhateverOrder) {
   ASSERT_TRUE(BothHold(a, b).has_value());
   EXPECT_THAT(*BothHold(a, b), testing::UnorderedElementsAreArray(both));
   EXPECT_EQ(BothHold(b, b), BothHold(b, {}));
+  const ParameterCases four = {
+      {{0, 0, 0}}, {{4, 0, 0}}, {{8, 0, 0}}, {{12, 0, 0}, {16, 0, 0}, {20, 0, 0}}};
+  EXPECT_EQ(BothHold(four, four), four);
   EXPECT_EQ(BothHold({}, {}), ParameterCases());
 }
 

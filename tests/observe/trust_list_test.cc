@@ -271,6 +271,7 @@ TEST_F(ReadWhenVerdictTest, WhatTheUsersFilesSawVoidsIt) {
   EXPECT_EQ(Conditions(kMissed, kWhen), 0u);
   EXPECT_TRUE(Of(kMissed, kWhen).user_missed);
   EXPECT_EQ(Conditions(kNot, kWhen), 0u);
+  EXPECT_EQ(Conditions(std::string(kNot) + kNamesake, kWhen), 0u);
   // As it is with readings: these are of this code, and a name says less.
   EXPECT_EQ(Conditions(std::string(kWhen) + kNot, ""), 1u);
   EXPECT_EQ(Conditions(std::string(kWhen) + kNamesake, ""), 1u);

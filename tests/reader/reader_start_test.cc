@@ -193,12 +193,24 @@ TEST_F(ReaderStartTest, AFirstProcessThatIsNotKnownHasNone) {
        std::initializer_list<std::pair<const char*, bool>>{{"systemd", true},
                                                            {"tini", true},
                                                            {"python3", false},
-                                                           {"sh", false},
+                                                           {"bash", true},
+                                                           {"sh", true},
                                                            {"", false},
                                                            {"systemd2", false},
                                                            {"sy\x1b[31m", false}}) {
     std::ofstream(comm) << name << "\n";
-    EXPECT_EQ(CheckFirstProcess(comm).ok(), waits) << name;
+    EXPECT_EQ(CheckFirstProcess(comm, "/no/such").ok(), waits) << name;
+  }
+  const std::string status = folder_.path() + "/status";
+  for (const auto& [line, ignores] :
+       std::initializer_list<std::pair<const char*, bool>>{{"SigIgn:\t0000000000010000", true},
+                                                           {"SigIgn:\t0000000000011000", true},
+                                                           {"SigIgn:\t0000000000021000", false},
+                                                           {"SigCgt:\t0000000000010000", false},
+                                                           {"SigIgn:\tffffz", false}}) {
+    std::ofstream(status) << "Name:\tpython3\n" << line << "\nSigCgt:\t0000000000000000\n";
+    std::ofstream(comm) << "python3\n";
+    EXPECT_EQ(CheckFirstProcess(comm, status).ok(), ignores) << line;
   }
   EXPECT_THAT(CheckFirstProcess("/no/such").message(), HasSubstr("is not to be seen"));
   EXPECT_THAT(Told("", "VRAMSPAN_READ="),

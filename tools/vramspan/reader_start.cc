@@ -3,6 +3,7 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -54,6 +55,12 @@ class ReaderProgram {
 const char* KeepsOrphans() {
   int subreaper = 0;
   if (getpid() == 1) return "this is the first process of a container";
+  // An orphan would be the first process there, and with its end nobody could start one any more.
+  struct stat own = {}, below = {};
+  if (stat("/proc/self/ns/pid", &own) != 0 || stat("/proc/self/ns/pid_for_children", &below) != 0 ||
+      own.st_ino != below.st_ino) {
+    return "what it starts would be in another namespace of processes";
+  }
   if (prctl(PR_GET_CHILD_SUBREAPER, &subreaper, 0, 0, 0) == 0 && subreaper != 0) {
     return "this process waits for all below it";
   }
