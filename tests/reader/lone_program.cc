@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -16,23 +17,22 @@
 #include <iterator>
 #include <string>
 #include <system_error>
+#include <thread>
 
-int main(int argc, char** argv) {
-  const pid_t waited = wait(nullptr);
-  std::printf("wait %s\n", waited < 0 && errno == ECHILD ? "none" : "a child");
-  sigset_t pending;
-  sigpending(&pending);
-  std::printf("signal %s\n", sigismember(&pending, SIGCHLD) != 0 ? "pending" : "none");
-  const char* const folder = std::getenv("VRAMSPAN_READER");
-  std::printf("folder %s\n", folder == nullptr ? "none" : folder);
+namespace {
+
+// Whether one was found.
+bool SayReaders(const char* folder) {
+  bool found = false;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     std::ifstream file(entry.path() / "cmdline", std::ios::binary);
     std::string words{std::istreambuf_iterator<char>(file), {}};
-    if (folder == nullptr || words.find(folder) == std::string::npos ||
+    if (words.find(folder) == std::string::npos ||
         entry.path().filename() == std::to_string(getpid())) {
       continue;
     }
+    found = true;
     for (char& c : words) c = c == '\0' ? ' ' : c;
     std::printf("reader %s\n", words.c_str());
     for (const auto& open : std::filesystem::directory_iterator(entry.path() / "fd", error)) {
@@ -43,6 +43,24 @@ int main(int argc, char** argv) {
     const bool ours =
         all.find("VRAMSPAN_") != std::string::npos || all.find("LD_PRELOAD=") != std::string::npos;
     std::printf("variables %s\n", ours ? "of vramspan" : "of the user");
+  }
+  return found;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const pid_t waited = wait(nullptr);
+  std::printf("wait %s\n", waited < 0 && errno == ECHILD ? "none" : "a child");
+  sigset_t pending;
+  sigpending(&pending);
+  std::printf("signal %s\n", sigismember(&pending, SIGCHLD) != 0 ? "pending" : "none");
+  const char* const folder = std::getenv("VRAMSPAN_READER");
+  std::printf("folder %s\n", folder == nullptr ? "none" : folder);
+  // It has no words before the kernel has made it the program that it is.
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (folder != nullptr && !SayReaders(folder) && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   std::fflush(stdout);
   const std::string last = argv[argc - 1];

@@ -26,16 +26,11 @@ void CloseFrom(unsigned first) {
   for (unsigned fd = first; fd < end && fd < kMostDescriptors; ++fd) close(static_cast<int>(fd));
 }
 
-// A session of its own may weigh as much as all the program, whatever it is by itself. Where any of
-// this cannot be it is as it was.
+// Whatever the program has: where this cannot be it is as it was.
 void BeLeast() {
   const sched_param usual = {};
   sched_setscheduler(0, SCHED_OTHER, &usual);
   setpriority(PRIO_PROCESS, 0, kLeastNice);
-  const int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return;
-  [[maybe_unused]] const ssize_t wrote = write(fd, "19", 2);
-  close(fd);
 }
 
 // Becomes the program, or returns why it cannot. Nothing here allocates.
