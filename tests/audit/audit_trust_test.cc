@@ -125,7 +125,9 @@ TEST(AuditTrustTest, WhatWasReadOfCodeHoldsInARun) {
   for (const Json& k : json.at("kernels")) {
     const std::string name = k.at("name"), trust = k.at("trust"), why = k.at("why");
     told += name == "add_to_table" || name == "add_constant" || name == "fill" ? 1 : 0;
-    if (name == "add_to_table") EXPECT_EQ(trust, "untried");
+    if (name == "add_to_table") {
+      EXPECT_EQ(trust, "untried");
+    }
     if (name != "add_constant" && name != "fill") continue;
     EXPECT_EQ(trust, "proven");
     EXPECT_EQ(why, "read, it takes no address from memory: libaudited.so, today");

@@ -269,7 +269,9 @@ TEST_F(GpuTurns, AHoldHasAnEndAndIsSaidAgain) {
       ASSERT_LT(action.deadline, After(machine_.now(), seconds(200)));
     }
     for (const ProcessId id : ids_) {
-      if (machine_.At(id).part.holds) ASSERT_GT(until[id], machine_.now()) << i;
+      if (machine_.At(id).part.holds) {
+        ASSERT_GT(until[id], machine_.now()) << i;
+      }
     }
   }
   EXPECT_TRUE(on());

@@ -166,9 +166,13 @@ TEST(DisassemblerTest, IsFoundWhereOthersPutIt) {
                       absl::StrCat(folder.path(), "/empty:", folder.path(), "/python:/bin"));
   const Variable home("CUDA_HOME", folder.path() + "/cuda"), other("CUDA_PATH", "");
   const bool installed = std::filesystem::exists("/usr/local/cuda/bin/nvdisasm");
-  if (!installed) EXPECT_THAT(found(), HasSubstr("install NVIDIA's cuda-nvdisasm"));
+  if (!installed) {
+    EXPECT_THAT(found(), HasSubstr("install NVIDIA's cuda-nvdisasm"));
+  }
   const std::string triton = folder.Program("triton/nvdisasm", "exit 0");
-  if (!installed) EXPECT_EQ(found(), triton);
+  if (!installed) {
+    EXPECT_EQ(found(), triton);
+  }
   const std::string toolkit = folder.Program("cuda/bin/nvdisasm", "exit 0");
   EXPECT_EQ(found(), toolkit);
   folder.File("empty/nvdisasm", "no program");
@@ -202,7 +206,9 @@ TEST(DisassemblerTest, PackagesOfPythonAreNotImported) {
   const StatusOr<Disassembler> found = Disassembler::Find("");
   ASSERT_TRUE(found.ok()) << found.status();
   // Another's place comes before.
-  if (!std::filesystem::exists("/usr/local/cuda/bin/nvdisasm")) EXPECT_EQ(found->path(), program);
+  if (!std::filesystem::exists("/usr/local/cuda/bin/nvdisasm")) {
+    EXPECT_EQ(found->path(), program);
+  }
 }
 
 }  // namespace

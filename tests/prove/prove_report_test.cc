@@ -50,7 +50,9 @@ TEST(ProveTrustTest, TheFileProvesWhatWasProvenAndNothingElse) {
                   verdict.proven && verdict.when.empty())
             << name;
         EXPECT_EQ(told.has_value() ? told->when.size() : 0, verdict.when.empty() ? 0u : 1u);
-        if (!verdict.when.empty()) EXPECT_EQ(told->when[0].ranges, verdict.when);
+        if (!verdict.when.empty()) {
+          EXPECT_EQ(told->when[0].ranges, verdict.when);
+        }
         EXPECT_FALSE(list.Of(name, 1).has_value()) << "in no other image";
       }
     }

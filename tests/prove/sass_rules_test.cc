@@ -350,7 +350,7 @@ constexpr Rule kRules[] = {
      "proven"},
 };
 INSTANTIATE_TEST_SUITE_P(All, RuleTest, testing::ValuesIn(kRules),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& of) { return std::string(of.param.name); });
 
 TEST(SassTest, WhatIsNotUnderstoodProvesNothing) {
   EXPECT_EQ(Told("EXIT"), "proven");

@@ -100,7 +100,9 @@ class ReaderTest : public testing::Test {
       kill(program_, SIGKILL);
       waitpid(program_, nullptr, 0);
     }
-    if (reader_ > 0) EXPECT_TRUE(ReaderEnds());
+    if (reader_ > 0) {
+      EXPECT_TRUE(ReaderEnds());
+    }
     program_ = reader_ = 0;
   }
   bool ReaderEnds() const {

@@ -185,7 +185,9 @@ TEST_F(Repeats, NothingComesForWhatIsMerelyExpectedOnceTheProgramAsksForMemory) 
   const uint32_t missing = BeginWithRoomForAll();
   SomeWork fetch({missing % 5 + 1});
   fetch.kind = Work::Kind::kFetch;
-  if (!few_.Submit(&fetch, us_)) EXPECT_EQ(few_.Next(us_).work, &fetch);
+  if (!few_.Submit(&fetch, us_)) {
+    EXPECT_EQ(few_.Next(us_).work, &fetch);
+  }
   few_.End(&fetch, us_);
   us_ += 10'000;
   few_->LookAgain();

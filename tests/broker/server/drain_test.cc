@@ -65,8 +65,12 @@ TEST(Drain, ATenantLeavesTheDeviceAndComesBack) {
   const auto& tenants = report["devices"].at(0)["tenants"];
   for (const auto& tenant : tenants) {
     EXPECT_EQ(tenant["drained"], tenant["name"] == "train");
-    if (tenant["name"] == "train") EXPECT_GE(tenant["recalls"], 1);
-    if (tenant["name"] == "train") EXPECT_GE(tenant["recalled_bytes"], GiB(4).value - MiB(2).value);
+    if (tenant["name"] == "train") {
+      EXPECT_GE(tenant["recalls"], 1);
+    }
+    if (tenant["name"] == "train") {
+      EXPECT_GE(tenant["recalled_bytes"], GiB(4).value - MiB(2).value);
+    }
     for (const auto& process : tenant["processes"]) EXPECT_LT(process["connected_seconds"], 60);
   }
   const Output undrain = Operate(daemon, "undrain /a");
