@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/base/parameter_ranges.h"
+#include "tests/prove/sass_rows.h"
 #include "tools/prove/code.h"
 
 namespace vramspan::prove {
@@ -22,13 +23,7 @@ std::string TextOf(std::string_view rows, std::string_view begin = "0x0210") {
       begin,
       "\n /*004e*/ \t.short\t0x0020\n\t.section\t.text.k,\"ax\",@progbits\n"
       "\t.other k,@\"STO_CUDA_ENTRY STV_DEFAULT\"\nk:\n.text.k:\n");
-  while (!rows.empty()) {
-    const size_t end = std::min(rows.find('\n'), rows.size());
-    const std::string_view row = rows.substr(0, end);
-    rows.remove_prefix(std::min(end + 1, rows.size()));
-    const bool label = absl::EndsWith(row, ":");
-    absl::StrAppend(&text, label ? "" : " /*0000*/ ", row, label ? "\n" : " ;\n");
-  }
+  AppendRows(rows, &text);
   return text;
 }
 

@@ -7,25 +7,19 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/prove/sass_rows.h"
 #include "tools/prove/code.h"
 
 namespace vramspan::prove {
 namespace {
 
-// Rows are instructions, apart by line breaks; a row that ends with a colon is a label.
 std::string TextOf(std::string_view rows, int version = 90) {
   std::string text =
       absl::StrCat("\t.target\tsm_", version,
                    "\n\t.section\t.nv.constant4,\"a\",@progbits\n /*0000*/ .dword __assertfail\n"
                    " /*0008*/ .dword vprintf\n\t.section\t.text.k,\"ax\",@progbits\n"
                    "\t.other k,@\"STO_CUDA_ENTRY STV_DEFAULT\"\nk:\n.text.k:\n");
-  while (!rows.empty()) {
-    const size_t end = std::min(rows.find('\n'), rows.size());
-    const std::string_view row = rows.substr(0, end);
-    rows.remove_prefix(std::min(end + 1, rows.size()));
-    const bool label = absl::EndsWith(row, ":");
-    absl::StrAppend(&text, label ? "" : " /*0000*/ ", row, label ? "\n" : " ;\n");
-  }
+  AppendRows(rows, &text);
   return text;
 }
 
