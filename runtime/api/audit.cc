@@ -279,7 +279,7 @@ Audit::Placed Audit::Look(absl::Span<const InferredRange> inferred,
   for (uint32_t i = 1; i < chunks.end(); ++i) {
     const Chunk& c = chunks[ChunkIndex(i)];
     if (c.state == ChunkState::kNone || c.dying) continue;
-    // Chunks of small objects stay where they are, for every launch.
+    // Which of the small objects in a chunk a launch touches is not asked.
     const bool movable = c.state != ChunkState::kPinned && c.allocation != 0;
     if (wanted_[i] != 0 && !c.on_device) {
       placed.missing += c.size();

@@ -46,7 +46,7 @@ void ChunkMap::Fill(const std::vector<ChunkIndex>& added, DevicePtr base,
     c.on_device = b.on_device;
     (c.on_device ? c.device_slot : c.host_slot) = b.slot;
     c.tracked = tracked;
-    c.movable = traced_ && allocation != 0;
+    c.movable = traced_;
     c.Transition(ChunkState::kFresh);
     // A linked program may write from here on without our seeing it, so fresh ends at once.
     c.Transition(c.on_device ? ChunkState::kDevice : ChunkState::kHost);

@@ -27,7 +27,8 @@ bool Readiness::RunsAsItIs(const Work& work, const Conditions& at) const {
   return std::all_of(work.wanted.chunks.begin(), work.wanted.chunks.end(),
                      [this](ChunkIndex chunk) {
                        const Chunk& c = residency_[chunk];
-                       return c.on_device || c.allocation == 0 || Residency::ServedInPlace(c);
+                       const bool stays = c.allocation == 0 && !c.movable;
+                       return c.on_device || stays || Residency::ServedInPlace(c);
                      });
 }
 

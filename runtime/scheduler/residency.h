@@ -52,7 +52,7 @@ class Residency {
   void SetUnmapped(ChunkIndex chunk, bool unmapped) { chunks_.SetUnmapped(chunk, unmapped); }
   uint32_t unmapped() const { return chunks_.unmapped(); }
   // Work that declared the chunk has been reached, or has ended. Packed objects share a chunk with
-  // others that may never be declared: such chunks stay.
+  // others that may never be declared: unless launches are traced such chunks stay.
   void UsersDeclared(ChunkIndex chunk) {
     Chunk& c = chunks_[chunk];
     if (c.allocation == 0 || c.movable) return;

@@ -123,6 +123,28 @@ TEST_P(TracedMemory, ComesBackWhenThereIsRoom) {
   EXPECT_EQ(after.works, before.works);
 }
 
+// Small objects are packed into chunks of their own, which move as others do: those that were
+// allocated while the device was full do not stay on the host.
+TEST_P(TracedMemory, SmallObjectsComeWhenTheyAreUsed) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  const size_t large = buffers_.size(), small = large + 1;
+  NewBuffer(kChunk);  // The device is full by now.
+  NewBuffer(64 << 10);
+  ASSERT_EQ(DeviceBytes(small), 0u);
+  for (int round = 0; round < 8 && !OnDevice(small); ++round) {
+    Add(small, 1, stream_);
+    runtime_->Synchronize();
+  }
+  EXPECT_TRUE(OnDevice(small));
+  // And leave for others, with what was written since.
+  for (int round = 0; round < 4; ++round) {
+    for (size_t i = 0; i <= large; ++i) Add(i, 1, stream_);
+    Add(small, 1, stream_);
+  }
+  runtime_->Synchronize();
+  EXPECT_EQ(world_.Wrong(buffers_[small]), "");
+}
+
 TEST_P(TracedMemory, DeclaredScopesDecide) {
   ASSERT_NO_FATAL_FAILURE(Start());
   ASSERT_NO_FATAL_FAILURE(PlaceOnHost({0, 1}));

@@ -48,7 +48,9 @@ TEST_F(ReadinessTest, RunsAsItIsWhereWhatItWantsIsThere) {
   chunks_[5].advice = Advice::kPreferHost;
   EXPECT_TRUE(RunsAsItIs(SomeWork({1, 5})));
   chunks_[6].allocation = 0;
-  EXPECT_TRUE(RunsAsItIs(SomeWork({6}))) << "packed objects stay where they are";
+  EXPECT_FALSE(RunsAsItIs(SomeWork({6}))) << "packed objects come as others do";
+  chunks_[6].movable = false;
+  EXPECT_TRUE(RunsAsItIs(SomeWork({6}))) << "unless others of the chunk may never be declared";
 }
 
 TEST_F(ReadinessTest, RunsAsItIsBesideMovesOfOthersOnly) {
