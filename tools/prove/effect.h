@@ -20,6 +20,9 @@ struct Machine {
   uint64_t bank = 0;        // The same of the bank as a whole, of which they are a part.
   // Up to there it begins with how many threads and blocks there are, of 32 bits each.
   uint64_t sizes = 0;
+  uint64_t descriptor = 0;  // Where that of global memory stands there, of 64 bits.
+  // Of the code that is read: it may have addresses of shared and local memory's windows.
+  bool windows = true;
 };
 Machine MachineOf(int version);
 
@@ -34,6 +37,7 @@ class Effect {
   std::string_view opcode() const { return i_.opcode; }
   bool Has(std::string_view modifier) const { return i_.Has(modifier); }
   bool settled() const { return settled_; }
+  const Machine& machine() const { return machine_; }
   State& state() { return state_; }
   Origin& shared() { return shared_; }
   // Says so, and is false.

@@ -7,6 +7,7 @@
 #include "tools/prove/calls.h"
 #include "tools/prove/operations.h"
 #include "tools/prove/ways.h"
+#include "tools/prove/windows.h"
 #include "tools/prove/word_rules.h"
 
 namespace vramspan::prove {
@@ -29,6 +30,7 @@ class Flow {
     if (!code_.stray.empty()) return absl::StrCat("a line that is not understood: ", code_.stray);
     if (code_.instructions.empty()) return "no code";
     if (machine_.parameters == 0) return absl::StrCat("unknown architecture: ", text_.version);
+    machine_.windows = MayTakeWindows(code_, machine_);
     states_.Enter(0, State(), 0);
     Origin before{};
     do {
@@ -163,7 +165,7 @@ class Flow {
   const SassText& text_;
   const SassCode& code_;
   const ParameterRanges* const assumed_;
-  const Machine machine_;
+  Machine machine_;
   const Blocks blocks_;
   States states_;
   Calls calls_;

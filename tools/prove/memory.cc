@@ -18,8 +18,9 @@ unsigned Matrices(const Effect& effect) {
   return effect.Has("4") ? 4 : effect.Has("2") ? 2 : 1;
 }
 
-// By a generic address it may be local or shared memory as well.
+// By a generic address it may be local or shared memory as well, where code has such addresses.
 void StoreAnywhere(Effect& effect) {
+  if (!effect.machine().windows) return;
   const std::string_view opcode = effect.opcode();
   if (opcode != "ST" && opcode != "ATOM" && opcode != "RED") return;
   const Origin stored = Stored(effect);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "tools/prove/guard_rules.h"
 #include "tools/prove/memory.h"
 #include "tools/prove/mixes.h"
 #include "tools/prove/opcodes.h"
@@ -124,8 +125,10 @@ bool Operate(Effect& effect) {
     if (operand.kind == SassOperand::Kind::kUnknown)
       return effect.Doubt("an operand that is not understood");
   }
+  const GuardRule saved(effect.instruction(), effect.state().registers());
   if (!Apply(effect)) return false;
   ForgetPredicates(effect.instruction(), effect.state());
+  saved.ApplyTo(&effect.state().registers());
   return true;
 }
 

@@ -2,7 +2,8 @@
 //
 // A register that is written under a guard holds something else where the guard does not hold. Code
 // that reads it under the same guard reads only what was written. Without this the code for "if it
-// is in range" would be in doubt. It holds as long as nothing writes the guard's predicate.
+// is in range" would be in doubt. It holds as long as nothing writes the guard's predicate, or a
+// register has it still (saved_guards.h).
 //
 // Pure.
 #ifndef VRAMSPAN_TOOLS_PROVE_REGISTERS_H_
@@ -15,20 +16,30 @@
 
 #include "tools/prove/origins.h"
 #include "tools/prove/sass_instruction.h"
+#include "tools/prove/saved_guards.h"
 
 namespace vramspan::prove {
 
 class Registers {
  public:
+  // Of all registers, of both kinds.
+  static uint16_t Index(SassRegister reg) {
+    return static_cast<uint16_t>(reg.number + (reg.uniform ? kSassRegisters : 0u));
+  }
   // As an instruction with that guard reads it.
   Origin Of(SassRegister reg, SassGuard guard) const;
   // As an instruction with that guard writes it.
   void Set(SassRegister reg, SassGuard guard, Origin origin);
   // It may hold this as well.
   void Add(SassRegister reg, Origin origin);
-  // The predicate of that guard is another now.
+  // The predicate of that guard is another now; or each of them is.
   void Forget(SassGuard guard);
-  void ForgetAll() { guarded_.clear(); }
+  void ForgetAll();
+  // Predicates that registers have (saved_guards.h). Of a guard that is made of one what was
+  // written under it is known again.
+  const SavedGuards& saved() const { return saved_; }
+  void Save(SavedIn in, SassGuard guard);
+  void PutBack(const SavedGuards& saved) { saved_.PutBack(saved); }
   // Takes in what may be there as well. Whether that changed anything.
   bool Join(const Registers& other);
 
@@ -41,17 +52,13 @@ class Registers {
   static constexpr size_t kAll = size_t{2} * kSassRegisters;
   // Beyond it the first is forgotten: then a guard does not help, which proves less.
   static constexpr size_t kMostGuarded = 64;
-  struct Guarded {
-    uint16_t index = 0;
-    SassGuard guard = kNoGuard;
-    Origin origin{};  // Where the guard holds.
-  };
-  static size_t Index(SassRegister reg) { return reg.number + (reg.uniform ? kSassRegisters : 0u); }
-  const Guarded* Find(size_t index) const;
+  const GuardedRegister* Find(size_t index) const;
+  void Note(const GuardedRegister& written);
 
   std::array<Origin, kAll> values_{};
   std::bitset<kAll> written_;
-  absl::InlinedVector<Guarded, 4> guarded_;
+  absl::InlinedVector<GuardedRegister, 4> guarded_;
+  SavedGuards saved_;
 };
 
 }  // namespace vramspan::prove

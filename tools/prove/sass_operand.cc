@@ -133,6 +133,13 @@ std::optional<uint64_t> SassOperand::Number() const {
   return kind == Kind::kNumber ? HexNumber(text) : std::nullopt;
 }
 
+bool SassOperand::IsPlainRegister() const {
+  std::string_view bare = text;
+  absl::ConsumeSuffix(&bare, ".reuse");
+  absl::ConsumePrefix(&bare, "U");
+  return kind == Kind::kRegister && absl::StartsWith(bare, "R") && !absl::StrContains(bare, '.');
+}
+
 SassOperand ParseOperand(std::string_view text) {
   SassOperand operand{.text = text};
   std::string_view bare = text;

@@ -48,6 +48,8 @@ struct SassOperand {
 
   // kNumber: as a whole number, where it is written as one.
   std::optional<uint64_t> Number() const;
+  // A register as it is: neither negated, nor its absolute value, nor a part of it.
+  bool IsPlainRegister() const;
 };
 
 SassOperand ParseOperand(std::string_view text);

@@ -19,6 +19,7 @@ class State {
 
   State() { go_on_.fill(kAnywhere); }
 
+  Registers& registers() { return registers_; }
   const Registers& registers() const { return registers_; }
   void Set(SassRegister reg, SassGuard guard, Origin origin);
   void Add(SassRegister reg, Origin origin);

@@ -14,15 +14,6 @@ namespace {
 
 using Kind = SassOperand::Kind;
 
-// A register as it is: neither negated, nor its absolute value, nor a part of it.
-bool IsPlainRegister(const SassOperand& operand) {
-  std::string_view text = operand.text;
-  absl::ConsumeSuffix(&text, ".reuse");
-  absl::ConsumePrefix(&text, "U");
-  return operand.kind == Kind::kRegister && absl::StartsWith(text, "R") &&
-         !absl::StrContains(text, '.');
-}
-
 // The word of the parameters that the constant is, or the one so many further on.
 std::optional<ParameterWord> WordAt(const SassOperand& operand, uint64_t parameters, unsigned bytes,
                                     uint64_t further = 0) {
@@ -39,13 +30,13 @@ std::optional<ParameterWord> WordAt(const SassOperand& operand, uint64_t paramet
 // That the operand is.
 std::optional<ParameterWord> WordOf(const SassOperand& operand, uint64_t parameters,
                                     const KnownWords& known) {
-  const bool reg = IsPlainRegister(operand) && !operand.reg.zero;
+  const bool reg = operand.IsPlainRegister() && !operand.reg.zero;
   return reg ? known.Of(operand.reg) : WordAt(operand, parameters, sizeof(uint32_t));
 }
 
 // RZ, 0x3, -0x1
 std::optional<uint32_t> NumberOf(const SassOperand& operand) {
-  if (IsPlainRegister(operand) && operand.reg.zero) return 0;
+  if (operand.IsPlainRegister() && operand.reg.zero) return 0;
   std::string_view text = operand.text;
   const bool negative = absl::ConsumePrefix(&text, "-");
   uint64_t number = 0;
@@ -64,7 +55,7 @@ void Load(const SassInstruction& i, uint64_t parameters, Learnt* learnt) {
   };
   static constexpr Form kForms[] = {
       {"", 1, 4}, {".64", 2, 4}, {".128", 4, 4}, {".U8", 1, 1}, {".U16", 1, 2}};
-  if (i.operands.size() != 2 || !IsPlainRegister(i.operands[0])) return;
+  if (i.operands.size() != 2 || !i.operands[0].IsPlainRegister()) return;
   for (const Form& form : kForms) {
     for (unsigned k = 0; form.modifiers == i.modifiers && k < form.count; ++k) {
       const std::optional<SassRegister> to = Further(i.operands[0].reg, k);
@@ -165,7 +156,7 @@ Learnt LearntFrom(const SassInstruction& i, uint64_t parameters, const KnownWord
     Compare(i, parameters, before, &learnt);
   } else if (i.opcode == "PLOP3" || i.opcode == "UPLOP3") {
     MovePredicate(i, before, &learnt);
-  } else if (IsMove(i) && IsPlainRegister(i.operands[0]) && !i.operands[0].reg.zero) {
+  } else if (IsMove(i) && i.operands[0].IsPlainRegister() && !i.operands[0].reg.zero) {
     const std::optional<ParameterWord> word = WordOf(i.operands.back(), parameters, before);
     if (word) learnt.words.emplace_back(i.operands[0].reg, *word);
   }
