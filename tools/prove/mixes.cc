@@ -45,10 +45,10 @@ bool Multiply(Effect& effect) {
   // .MOV, .IADD, .SHL, .X: a move, or a sum.
   const bool plain = effect.instruction().modifiers.empty();
   const bool scales = IsNumberFrom(effect, 1, 2, kMostScale);
-  // An index from memory times a stride that is a parameter.
-  const Origin one = effect.AtSource(0), other = effect.AtSource(1);
-  const bool stride =
-      std::max(one, other) == Origin::kMemory && std::min(one, other) == Origin::kParameter;
+  // An index from memory times a stride that is a parameter, or a scaled one.
+  const Origin one = effect.AtSource(0), other = effect.AtSource(1), by = std::min(one, other);
+  const bool stride = std::max(one, other) == Origin::kMemory &&
+                      (by == Origin::kParameter || by == Origin::kScaled);
   const bool known =
       effect.sources()[0]->kind == Kind::kNumber || effect.sources()[1]->kind == Kind::kNumber;
   if (plain && (scales || stride)) {
