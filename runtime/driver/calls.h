@@ -71,6 +71,7 @@
   X(GraphGetNodes, cuGraphGetNodes)                                     \
   X(GraphNodeGetType, cuGraphNodeGetType)                               \
   X(GraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v2)            \
+  X(GraphKernelNodeGetAttribute, cuGraphKernelNodeGetAttribute)         \
   X(GraphMemcpyNodeGetParams, cuGraphMemcpyNodeGetParams)               \
   X(GraphMemsetNodeGetParams, cuGraphMemsetNodeGetParams)               \
   X(GraphBatchMemOpNodeGetParams, cuGraphBatchMemOpNodeGetParams)       \

@@ -50,11 +50,27 @@ NodeWork Read(Knowledge& known, CUgraphNode node, Query query) {
   return query(node, &params) == CUDA_SUCCESS ? DecodeNode(known, params) : Unreadable();
 }
 
+// False where the driver does not know of such nodes: then there are none.
+bool IsDeviceUpdatable(const DriverApi& api, CUgraphNode node) {
+  CUkernelNodeAttrValue value{};
+  return api.GraphKernelNodeGetAttribute(node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE,
+                                         &value) == CUDA_SUCCESS &&
+         value.deviceUpdatableKernelNode.deviceUpdatable != 0;
+}
+
+NodeWork ReadKernelNode(Knowledge& known, CUgraphNode node) {
+  const DriverApi& api = known.driver->api();
+  auto work = Read<CUDA_KERNEL_NODE_PARAMS>(known, node, api.GraphKernelNodeGetParams);
+  if (IsDeviceUpdatable(api, node)) work.device_updatable = work.incomplete = true;
+  return work;
+}
+
 void AddAll(NodeWork&& from, NodeWork* to) {
   to->touches.insert(to->touches.end(), from.touches.begin(), from.touches.end());
   to->host_copies.insert(to->host_copies.end(), from.host_copies.begin(), from.host_copies.end());
   std::move(from.encoded.begin(), from.encoded.end(), std::back_inserter(to->encoded));
   to->incomplete |= from.incomplete;
+  to->device_updatable |= from.device_updatable;
   to->kernels.insert(to->kernels.end(), from.kernels.begin(), from.kernels.end());
 }
 
@@ -74,7 +90,7 @@ NodeWork ReadNode(Knowledge& known, CUgraphNode node, int level) {
   if (api.GraphNodeGetType(node, &type) != CUDA_SUCCESS) return Unreadable();
   switch (type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
-      return Read<CUDA_KERNEL_NODE_PARAMS>(known, node, api.GraphKernelNodeGetParams);
+      return ReadKernelNode(known, node);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
       return Read<CUDA_MEMCPY3D>(known, node, api.GraphMemcpyNodeGetParams);
     case CU_GRAPH_NODE_TYPE_MEMSET:

@@ -65,7 +65,9 @@ void Graphs::SetNode(CUgraphExec exec, CUgraphNode node, NodeWork work) {
   const std::shared_ptr<Exec> found = Find(exec);
   if (found == nullptr) return;
   MutexLock lock(found->mu);
-  found->works[node] = std::move(work);
+  NodeWork& now = found->works[node];
+  if (now.device_updatable) work.device_updatable = work.incomplete = true;
+  now = std::move(work);
   found->all = nullptr;
 }
 

@@ -4,10 +4,11 @@
 // graph, and by node where one node's parameters are set: those replace what is known of that node,
 // if it is a node of the graph that was read last, and are added to it otherwise. Nodes that are
 // switched off count as well. Nodes that nobody can read (conditional ones, those of types that are
-// not known here) make the graph incomplete.
+// not known here) make the graph incomplete. So do kernels that the GPU may update: what another
+// kernel sets in them is not seen. They stay so while the graph lives, whatever the program sets.
 //
 // A graph that the GPU may launch by itself makes every launch incomplete while it lives: any
-// kernel may start it. What a kernel sets in nodes that the GPU may update is not seen.
+// kernel may start it.
 //
 // Where parameters prove a node (KernelCode::ProvenBy) that is found out when it is decoded. For
 // code that may still be read they are kept, and looked at by the first launch after the answer.
@@ -60,6 +61,7 @@ struct NodeWork {
   std::vector<EncodedParameters> encoded;
   std::vector<NodeKernel> kernels;
   bool incomplete = false;
+  bool device_updatable = false;  // One of its kernels; then it is incomplete as well.
   uint64_t number = 0;  // Of all nodes of a graph together: no other has it. 0: of a node.
 };
 using NodeWorks = absl::flat_hash_map<CUgraphNode, NodeWork>;

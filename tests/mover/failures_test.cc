@@ -54,6 +54,7 @@ const std::map<std::string, const char*>& Excepted() {
       {"cuGraphGetNodes", "the decoder of observe/"},
       {"cuGraphNodeGetType", "the decoder of observe/"},
       {"cuGraphKernelNodeGetParams_v2", "the decoder of observe/"},
+      {"cuGraphKernelNodeGetAttribute", "the decoder of observe/"},
       {"cuGraphMemcpyNodeGetParams", "the decoder of observe/"},
       {"cuGraphMemsetNodeGetParams", "the decoder of observe/"},
       {"cuGraphBatchMemOpNodeGetParams", "the decoder of observe/"},

@@ -281,6 +281,40 @@ TEST_F(GraphTest, WhatCannotBeReadMakesItIncomplete) {
   EXPECT_TRUE(Launched(exec).incomplete);
 }
 
+// What a kernel on the GPU sets in such a node nobody sees.
+TEST_F(GraphTest, ANodeThatTheGpuMayUpdateMakesItIncomplete) {
+  CUgraph child = nullptr;
+  SIM_OK(cuGraphCreate(&child, 0));
+  const CUgraphNode node = AddFill(graph_, 8), inner = AddFill(child, 16);
+  EXPECT_FALSE(Launched(Instantiate(graph_)).incomplete);
+  CUkernelNodeAttrValue updatable{};
+  updatable.deviceUpdatableKernelNode.deviceUpdatable = 1;
+  for (const CUgraphNode each : {node, inner}) {
+    SIM_OK(cuGraphKernelNodeSetAttribute(each, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE,
+                                         &updatable));
+  }
+  const CUgraphExec exec = Instantiate(graph_);
+  EXPECT_TRUE(Launched(exec).incomplete);
+  EXPECT_THAT(Launched(exec).touches, ElementsAre(Slot(8, 0)));
+  // It stays one, whatever the program sets in it.
+  const KernelNode kernel(fill_, At(24), size_t{1}, Word{1});
+  Defined(CALL(cuGraphExecKernelNodeSetParams_v2),
+          cuGraphExecKernelNodeSetParams_v2_params{exec, node, kernel.get()});
+  EXPECT_TRUE(Launched(exec).incomplete);
+  EXPECT_THAT(Launched(exec).touches, ElementsAre(Slot(24, 0)));
+
+  CUgraph parent = nullptr;
+  SIM_OK(cuGraphCreate(&parent, 0));
+  CUgraphNode nested = nullptr;
+  SIM_OK(cuGraphAddChildGraphNode(&nested, parent, nullptr, 0, child));
+  EXPECT_TRUE(Launched(Instantiate(parent)).incomplete);
+
+  // A driver that is older than the attribute: it has no such nodes.
+  ASSERT_EQ(simcudaFail("cuGraphKernelNodeGetAttribute", 1, 1, CUDA_ERROR_INVALID_VALUE), 0);
+  EXPECT_FALSE(Launched(Instantiate(graph_)).incomplete);
+  for (const CUgraph graph : {child, parent}) SIM_OK(cuGraphDestroy(graph));
+}
+
 TEST_F(GraphTest, OneThatWasNeverSeenIsUnknown) {
   const Submission s = Launched(reinterpret_cast<CUgraphExec>(uintptr_t{64}));
   EXPECT_EQ(s.kind, Kind::kUnknown);

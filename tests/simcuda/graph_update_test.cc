@@ -149,6 +149,22 @@ TEST_F(GraphUpdateTest, LaunchesKeepWhatTheyWereLaunchedWith) {
   EXPECT_EQ(Run(), 50u);
 }
 
+TEST_F(GraphUpdateTest, ANodeStaysDeviceUpdatable) {
+  constexpr auto kUpdatable = CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
+  CUkernelNodeAttrValue value{};
+  SIM_OK(cuGraphKernelNodeGetAttribute(nodes_[1], kUpdatable, &value));
+  EXPECT_EQ(value.deviceUpdatableKernelNode.deviceUpdatable, 0);
+  value.deviceUpdatableKernelNode.deviceUpdatable = 1;
+  SIM_OK(cuGraphKernelNodeSetAttribute(nodes_[1], kUpdatable, &value));
+  value = {};
+  EXPECT_EQ(cuGraphKernelNodeSetAttribute(nodes_[1], kUpdatable, &value), CUDA_ERROR_INVALID_VALUE);
+  SIM_OK(cuGraphKernelNodeGetAttribute(nodes_[1], kUpdatable, &value));
+  EXPECT_EQ(value.deviceUpdatableKernelNode.deviceUpdatable, 1);
+  EXPECT_EQ(cuGraphDestroyNode(nodes_[1]), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuGraphKernelNodeGetAttribute(nodes_[0], kUpdatable, &value), CUDA_ERROR_INVALID_VALUE)
+      << "a fill";
+}
+
 TEST_F(GraphUpdateTest, InstantiationFlags) {
   CUgraphExec exec = nullptr;
   CUDA_GRAPH_INSTANTIATE_PARAMS params = {};

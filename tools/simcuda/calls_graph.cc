@@ -106,7 +106,7 @@ CUresult GraphDestroyNode(CUgraphNode handle) {
   NodePtr node;
   const CUresult result = FindNode(handle, &node);
   if (result != CUDA_SUCCESS) return result;
-  if (BeingCaptured(node->graph())) return CUDA_ERROR_INVALID_VALUE;
+  if (BeingCaptured(node->graph()) || node->device_updatable()) return CUDA_ERROR_INVALID_VALUE;
   node->graph().Remove(*node);
   return CUDA_SUCCESS;
 }

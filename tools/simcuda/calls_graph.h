@@ -46,6 +46,10 @@ CUresult GraphKernelNodeGetParams10000(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS
 CUresult GraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* params);
 CUresult GraphKernelNodeSetParams10000(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* params);
 CUresult GraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* params);
+CUresult GraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
+                                     CUkernelNodeAttrValue* value);
+CUresult GraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
+                                     const CUkernelNodeAttrValue* value);
 CUresult GraphAddMemcpyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
                             size_t count, const CUDA_MEMCPY3D* params, CUcontext context);
 CUresult GraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D* params);

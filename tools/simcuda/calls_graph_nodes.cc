@@ -123,6 +123,37 @@ CUresult GraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAM
              [&](NodeWork* work) { return MakeKernel(*params, work); });
 }
 
+// Of the attributes there is one: the others are kept nowhere.
+CUresult GraphKernelNodeGetAttribute(CUgraphNode handle, CUkernelNodeAttrID attribute,
+                                     CUkernelNodeAttrValue* value) {
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (attribute != CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  MutexLock lock(graph_mutex);
+  NodePtr node;
+  const CUresult result = FindOfType(handle, CU_GRAPH_NODE_TYPE_KERNEL, &node);
+  if (result != CUDA_SUCCESS) return result;
+  value->deviceUpdatableKernelNode = {node->device_updatable(), nullptr};
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttrID attribute,
+                                     const CUkernelNodeAttrValue* value) {
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (attribute != CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  MutexLock lock(graph_mutex);
+  NodePtr node;
+  const CUresult result = FindOfType(handle, CU_GRAPH_NODE_TYPE_KERNEL, &node);
+  if (result != CUDA_SUCCESS) return result;
+  // A node stays what it became.
+  if (value->deviceUpdatableKernelNode.deviceUpdatable != 1) return CUDA_ERROR_INVALID_VALUE;
+  node->MakeDeviceUpdatable();
+  return CUDA_SUCCESS;
+}
+
 CUresult GraphAddMemcpyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
                             size_t count, const CUDA_MEMCPY3D* params, CUcontext /*context*/) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;

@@ -93,6 +93,7 @@ GraphPtr Graph::Clone(GraphOwner owner) const {
     // The copy of an executable graph stands for the nodes of the graph that was instantiated.
     made.origin_ = node->handle_ != nullptr ? node->handle_ : node->origin_;
     made.enabled_ = node->enabled_;
+    made.device_updatable_ = node->device_updatable_;
     copies[node.get()] = &made;
   }
   for (const NodePtr& node : nodes_) {

@@ -47,6 +47,9 @@ class Node {
   bool DependsOn(const Node& node) const;
   bool enabled() const { return enabled_; }
   void set_enabled(bool enabled) { enabled_ = enabled; }
+  // Whether kernels may give it other parameters; simcuda has no calls by which they would.
+  bool device_updatable() const { return device_updatable_; }
+  void MakeDeviceUpdatable() { device_updatable_ = true; }
 
  private:
   friend class Graph;
@@ -57,6 +60,7 @@ class Node {
   CUgraphNode origin_ = nullptr;
   std::vector<Node*> dependencies_;
   bool enabled_ = true;
+  bool device_updatable_ = false;
 };
 using NodePtr = std::shared_ptr<Node>;
 
