@@ -67,6 +67,20 @@ TEST_F(ProveCommandTest, ReadsWhatLiesInAFolder) {
   EXPECT_EQ(json.at("nvdisasm"), nvdisasm_);
 }
 
+// No file can be made in /proc, whoever runs this.
+TEST_F(ProveCommandTest, WhatThereIsNoRoomForIsAFailure) {
+  const std::string arguments =
+      absl::StrCat("prove --nvdisasm '", nvdisasm_, "' ", Quoted("lib.so", fat_));
+  const Output ran = RunBinary("TMPDIR=/proc", arguments);
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("2 pieces of code were not read: no file can be made in /proc: "));
+  EXPECT_THAT(ran.err, HasSubstr("name another folder by TMPDIR"));
+  EXPECT_THAT(ran.out, ContainsRegex("lib.so +1 +2 +0")) << "what is known is shown";
+  // What nvdisasm says of code is a verdict.
+  folder_.Program("nvdisasm", "echo unknown >&2; exit 1");
+  EXPECT_EQ(RunBinary("", arguments).code, 0);
+}
+
 TEST_F(ProveCommandTest, WritesATrustFile) {
   const std::string trust = folder_.path() + "/out.trust", file = Quoted("lib.so", fat_);
   Output ran = Prove(file + "--trust '" + trust + "'");

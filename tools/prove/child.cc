@@ -109,11 +109,12 @@ StatusOr<MappedFile> OutputOf(const std::vector<std::string>& program, std::stri
     if (errno != EINTR) return absl::FailedPreconditionError("a child's end is not to be seen");
   }
   const std::string name = program[0].substr(program[0].rfind('/') + 1);
+  // nvdisasm ends well though it could not write.
+  if (!late && out.MayBeCut(limits.output)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no room in ", out.place(), " for what ", name, " prints"));
+  }
   if (!late && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-    // nvdisasm ends well though it could not write.
-    if (out.MayBeCut(limits.output)) {
-      return absl::FailedPreconditionError(absl::StrCat(name, ": no room for what it prints"));
-    }
     return MappedFile::Of(out.fd(), program[0]);
   }
   const std::string said = err.FirstLine();

@@ -29,8 +29,9 @@ struct ChildLimits {
 
 // What the program prints, once it has ended well. `input` is a file that it finds at kInput. Files
 // have no names, so that nothing is left of them. NotFound: there is no such program.
-// FailedPrecondition: it failed, with the first line that it said; or there is no room. Programs
-// may not notice that, so as much as `limits` allow, or a full file system, is no room.
+// FailedPrecondition: it failed, with the first line that it said. ResourceExhausted: there is no
+// room for its files. Programs may not notice that, so as much as `limits` allow, or a full file
+// system, is no room.
 StatusOr<MappedFile> OutputOf(const std::vector<std::string>& program, std::string_view input,
                               const ChildLimits& limits = {});
 

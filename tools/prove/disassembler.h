@@ -24,8 +24,8 @@ class Disassembler {
   const std::string& path() const { return path_; }
 
   // What nvdisasm prints for the cubin: all functions, and what stands in bank 4. It lies in a file
-  // without a name, for it is several times as large. FailedPrecondition: nvdisasm's own error, or
-  // no room for that.
+  // without a name, for it is several times as large. FailedPrecondition: nvdisasm's own error.
+  // ResourceExhausted: no room for that.
   StatusOr<MappedFile> Run(std::string_view cubin, const ChildLimits& limits = {}) const;
 
  private:

@@ -42,6 +42,7 @@ NamelessFile::NamelessFile(bool in_memory) {
   std::error_code error;
   std::filesystem::path folder = std::filesystem::temp_directory_path(error);
   if (error) folder = "/tmp";
+  place_ = in_memory ? "memory" : CleanText(folder.string());
   const int low = in_memory ? InMemory() : In(folder);
   if (low >= 0) {
     // None of the numbers that a child has: old C libraries would close it there.
@@ -49,8 +50,7 @@ NamelessFile::NamelessFile(bool in_memory) {
     close(low);
   }
   if (fd_ < 0) {
-    why_ = absl::StrCat("no file can be made in ", in_memory ? "memory" : folder.string(), ": ",
-                        std::strerror(errno));
+    why_ = absl::StrCat("no file can be made in ", place_, ": ", std::strerror(errno));
   }
 }
 
@@ -59,7 +59,7 @@ NamelessFile::~NamelessFile() {
 }
 
 Status NamelessFile::status() const {
-  return why_.empty() ? absl::OkStatus() : absl::FailedPreconditionError(why_);
+  return why_.empty() ? absl::OkStatus() : absl::ResourceExhaustedError(why_);
 }
 
 Status NamelessFile::Write(std::string_view bytes) const {
@@ -67,8 +67,8 @@ Status NamelessFile::Write(std::string_view bytes) const {
     const ssize_t wrote = write(fd_, bytes.data(), bytes.size());
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("a temporary file could not be written: ", std::strerror(errno)));
+      return absl::ResourceExhaustedError(
+          absl::StrCat("a file in ", place_, " could not be written: ", std::strerror(errno)));
     }
     bytes.remove_prefix(static_cast<size_t>(wrote));
   }

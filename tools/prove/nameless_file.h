@@ -18,9 +18,11 @@ class NamelessFile {
   NamelessFile(const NamelessFile&) = delete;
   NamelessFile& operator=(const NamelessFile&) = delete;
 
-  // FailedPrecondition: there is none.
+  // ResourceExhausted: there is none.
   Status status() const;
   int fd() const { return fd_; }
+  const std::string& place() const { return place_; }  // Where it lies, for sentences.
+  // ResourceExhausted: not all of it was written.
   Status Write(std::string_view bytes) const;
   std::string FirstLine() const;
   // Whether what was written may have had no room: the file has `most` bytes, or no block is free
@@ -29,7 +31,7 @@ class NamelessFile {
 
  private:
   int fd_ = -1;
-  std::string why_;
+  std::string place_, why_;
 };
 
 }  // namespace vramspan::prove

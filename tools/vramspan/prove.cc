@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/base/clean_text.h"
+#include "runtime/base/mutex.h"
 #include "tools/prove/code.h"
 #include "tools/prove/disassembler.h"
 #include "tools/prove/files.h"
@@ -28,6 +29,31 @@ namespace vramspan {
 namespace {
 
 constexpr char kProve[] = "vramspan prove";
+
+// Cubins that nvdisasm was not asked of, or had no room for. Of any thread.
+class LeftUnread {
+ public:
+  void Add(const Status& why) VS_EXCLUDES(mu_) {
+    MutexLock lock(mu_);
+    if (count_++ == 0) first_ = why;
+  }
+  // OK: there is none.
+  Status Told() const VS_EXCLUDES(mu_) {
+    MutexLock lock(mu_);
+    if (count_ == 0) return absl::OkStatus();
+    return Status(first_.code(),
+                  absl::StrCat(count_, count_ == 1 ? " piece of code was" : " pieces of code were",
+                               " not read: ", first_.message(),
+                               absl::IsResourceExhausted(first_)
+                                   ? "; make room there, or name another folder by TMPDIR"
+                                   : ""));
+  }
+
+ private:
+  mutable Mutex mu_;
+  uint64_t count_ VS_GUARDED_BY(mu_) = 0;
+  Status first_ VS_GUARDED_BY(mu_);
+};
 
 class ProveCommand final : public Command {
  public:
@@ -180,10 +206,13 @@ class ProveCommand final : public Command {
     if (loaded != nullptr) {
       paths.insert(paths.end(), loaded->paths().begin(), loaded->paths().end());
     }
-    const auto read =
-        [&nvdisasm](std::string_view cubin) -> StatusOr<std::vector<prove::KernelReading>> {
-      VS_ASSIGN_OR_RETURN(const prove::MappedFile text, nvdisasm.Run(cubin));
-      return prove::ReadKernels(text.bytes());
+    LeftUnread unread;
+    const auto read = [&](std::string_view cubin) -> StatusOr<std::vector<prove::KernelReading>> {
+      const StatusOr<prove::MappedFile> text = nvdisasm.Run(cubin);
+      if (text.ok()) return prove::ReadKernels(text->bytes());
+      // What nvdisasm says of the code itself is a verdict.
+      if (!absl::IsFailedPrecondition(text.status())) unread.Add(text.status());
+      return text.status();
     };
     std::optional<replay::Progress> progress;
     const auto tell = [&](size_t done, size_t all) {
@@ -194,7 +223,10 @@ class ProveCommand final : public Command {
     const unsigned jobs = jobs_ != 0 ? jobs_ : std::max(1u, std::thread::hardware_concurrency());
     std::vector<prove::FileVerdict> files = prove::Prove(paths, {read, tell}, jobs, &errors);
     progress.reset();
-    for (const Status& error : errors) Failed(error);
+    errors.push_back(unread.Told());
+    for (const Status& error : errors) {
+      if (!error.ok()) Failed(error);
+    }
     if (loaded != nullptr) AddLoaded(*loaded, &files);
     // That one without images was named is a mistake; in a folder most have none.
     std::erase_if(files, [this](const prove::FileVerdict& file) {
