@@ -84,7 +84,8 @@ typedef struct vramspanConfig {
   const char* overlap;  /* What may move beside traced work: "auto" (default), "off", "proven",
                            "safe", "all"; docs/overlap.md. VRAMSPAN_OVERLAP. */
   const char* record;   /* Trace file to record the run in, for `vramspan replay`. "%p" stands for
-                           the process id. Default: none. VRAMSPAN_RECORD. */
+                           the process id. Default: none. VRAMSPAN_RECORD; of that one, a file that
+                           cannot be made is a line on stderr, and no error. */
   uint32_t deadline_us; /* Held work is released, with its memory where it is, if work in flight
                            kept it from being served for this long. 0: 20,000. */
   uint32_t reserved[5];

@@ -50,6 +50,11 @@ struct Setting {
 };
 
 StatusOr<int> ParseChunk(const Setting& setting) {
+// The user's wish, of which the program knows nothing: its run matters more.
+void TellUnrecorded(const Setting& setting, const Status& why) {
+  Log(LogLevel::kError, absl::StrCat(setting.Error(why).message(), "; nothing is recorded there"));
+}
+
   if (!setting.text.has_value() || setting.text == "auto") return 0;
   const StatusOr<Bytes> size = ParseSize(*setting.text);
   if (!size.ok() || !std::has_single_bit(size->value) || *size < ChunkBytes(kMinChunkLog2) ||
@@ -256,8 +261,13 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
     const auto timed = Recorder::ParseTimes(times.text.value_or("some"));
     if (!timed.ok()) return times.Error(timed.status());
     auto recorder = Recorder::Open(*record.text, *timed, r->driver_, r->context_, header);
-    if (!recorder.ok()) return record.Error(recorder.status());
-    r->recorder_ = *std::move(recorder);
+    if (recorder.ok()) {
+      r->recorder_ = *std::move(recorder);
+    } else if (config.record != nullptr) {
+      return record.Error(recorder.status());
+    } else {
+      TellUnrecorded(record, recorder.status());
+    }
   }
   const Setting graphs(nullptr, "VRAMSPAN_GRAPHS");
   const auto graph_launch = ParseGraphLaunch(graphs.text.value_or("auto"));
@@ -266,12 +276,15 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   const Setting events(nullptr, "VRAMSPAN_RECORD_EVENTS");
   if (events.text.has_value()) {
     auto recording = EventRecording::Open(*events.text);
-    if (!recording.ok()) return events.Error(recording.status());
-    r->events_ = *std::move(recording);
-    mover.sink = r->events_->sink();
-    auto told = std::make_unique<ToldPolicy>(*std::move(policy), mover.sink);
-    mover.policy = told->decides();
-    policy = std::move(told);
+    if (recording.ok()) {
+      r->events_ = *std::move(recording);
+      mover.sink = r->events_->sink();
+      auto told = std::make_unique<ToldPolicy>(*std::move(policy), mover.sink);
+      mover.policy = told->decides();
+      policy = std::move(told);
+    } else {
+      TellUnrecorded(events, recording.status());
+    }
   }
   const Setting keep(nullptr, "VRAMSPAN_KEEP");
   const StatusOr<std::vector<Pin>> pins = ParsePins(keep.text.value_or(""));

@@ -86,6 +86,19 @@ TEST_F(RecordTest, ANameThatIsTakenIsSaid) {
   EXPECT_THAT(device.err, HasSubstr("/dev/full, which is not a regular file"));
 }
 
+// It needs twice the device's memory, so vramspan is at work.
+TEST_F(RecordTest, WhatCannotBeRecordedRunsAllTheSame) {
+  for (const char* const variable : {"VRAMSPAN_RECORD", "VRAMSPAN_RECORD_EVENTS"}) {
+    const Output output =
+        RunPreloaded("default", "doubled", std::string(variable) + "=/no/such/folder/t");
+    EXPECT_EQ(output.code, 0) << output.err;
+    EXPECT_EQ(output.out, "ok\n");
+    EXPECT_THAT(output.err,
+                HasSubstr(std::string(variable) + ": cannot write the recording /no/such/"));
+    EXPECT_THAT(output.err, HasSubstr("; nothing is recorded there\n"));
+  }
+}
+
 // 24 buffers, filled once and added to twice, each copied back in the end.
 TEST_F(RecordTest, TwiceTheDevicesMemory) {
   const Output output = Record("doubled", "VRAMSPAN_STATS=-");
