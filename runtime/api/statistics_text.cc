@@ -68,9 +68,11 @@ std::string StatisticsText(const vramspanStatistics& s, const StatisticsDetails&
                       s.launches_untried, " untried (docs/overlap.md)"));
     size_t shown = 0;
     for (const KernelTrust& k : details.kernels) {
-      if (k.trust != Trust::kUntried || ++shown > kUntriedShown) continue;
-      line("untried kernel",
-           absl::StrCat(k.launches, " launches of ", CleanText(k.name, kLongestName), ": ", k.why));
+      const bool untried = k.trust == Trust::kUntried && k.proven < k.launches;
+      if (!untried || ++shown > kUntriedShown) continue;
+      const std::string of = k.proven == 0 ? "" : absl::StrCat(" of ", k.launches);
+      line("untried kernel", absl::StrCat(k.launches - k.proven, of, " launches of ",
+                                          CleanText(k.name, kLongestName), ": ", k.why));
     }
   }
   if (s.forecast_hits + s.forecast_misses != 0) {
@@ -192,7 +194,7 @@ std::string StatisticsJson(const vramspanStatistics& s, const StatisticsDetails&
   for (const KernelTrust& k : details.kernels) {
     absl::StrAppend(&text, comma, R"({"name":)", Quoted(k.name), R"(,"trust":")",
                     TrustName(k.trust), R"(","why":)", Quoted(k.why), R"(,"launches":)", k.launches,
-                    absl::StrFormat(R"(,"module":"%016x"})", k.module));
+                    R"(,"proven":)", k.proven, absl::StrFormat(R"(,"module":"%016x"})", k.module));
     comma = ",";
   }
   absl::StrAppend(&text, "]}\n");

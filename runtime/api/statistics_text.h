@@ -20,12 +20,13 @@ struct PassedMemory {
   uint64_t allocations, bytes;
 };
 
-// Launches of one kernel, and how far its code is trusted.
+// Launches of one kernel, and how far its code is trusted, whatever they are given.
 struct KernelTrust {
   std::string name;
   Trust trust = Trust::kUntried;
   std::string why;
   uint64_t launches = 0;
+  uint64_t proven = 0;  // Of these, for what they were given.
   uint64_t module = 0;  // A hash of the image that holds it; 0: not known.
 };
 

@@ -192,6 +192,7 @@ bool Tracer::EnterKnown(const Submission& launch, LaunchMemo::Known* known) {
 }
 
 void Tracer::NoteUnproven(const Submission& launch, Trust trust) {
+  if (launch.kernel != nullptr) launch.kernel->unproven.fetch_add(1, std::memory_order_relaxed);
   bool read = false;  // It may be, and is not yet.
   if (reading_ != nullptr && mover_.tracking()) {
     const auto want = [&](const KernelCode& code) {
@@ -223,8 +224,8 @@ Beside Tracer::NoteLaunch(const Submission& launch, Trust trust) {
   const Trust level = std::min(trust, Trust::kProven);
   std::atomic<uint64_t>& launches = launches_by_trust_[static_cast<size_t>(level)];
   launches.fetch_add(1, std::memory_order_relaxed);
-  if (trust < Trust::kProven) NoteUnproven(launch, trust);
   if (launch.kernel != nullptr) launch.kernel->launches.fetch_add(1, std::memory_order_relaxed);
+  if (trust < Trust::kProven) NoteUnproven(launch, trust);
   return BesideLaunch(overlap_, trust);
 }
 

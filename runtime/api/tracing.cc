@@ -397,9 +397,16 @@ std::vector<KernelTrust> Tracing::Kernels(size_t most) {
   Decoder* const decoder = TheState().decoder.load(std::memory_order_acquire);
   if (decoder == nullptr) return kernels;
   decoder->codes().ForEach([&](const KernelCode& code) {
+    // Read first: launches go on meanwhile.
+    const uint64_t unproven = code.unproven.load(std::memory_order_acquire);
     const uint64_t launches = code.launches.load(std::memory_order_relaxed);
     if (launches == 0) return;
-    kernels.push_back({code.name, code.trust(), code.why(), launches, code.module});
+    kernels.push_back({.name = code.name,
+                       .trust = code.trust(),
+                       .why = code.why(),
+                       .launches = launches,
+                       .proven = launches - std::min(launches, unproven),
+                       .module = code.module});
   });
   std::sort(kernels.begin(), kernels.end(), [](const KernelTrust& a, const KernelTrust& b) {
     return std::tie(b.launches, a.name) < std::tie(a.launches, b.name);

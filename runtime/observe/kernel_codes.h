@@ -33,6 +33,8 @@ struct KernelCode {
   uint64_t module = 0;                        // A hash of the image that holds it; 0: not known.
   TrustVerdict verdict;                       // By files.
   mutable std::atomic<uint64_t> launches{0};  // Of their own, not in graphs.
+  // Of those, whose code nothing proved for what they were given.
+  mutable std::atomic<uint64_t> unproven{0};
   mutable std::atomic<Reading> reading{Reading::kNotAsked};
 
   // How far launches are trusted, whatever they are given; and those that are given this.

@@ -52,7 +52,7 @@ TEST(StatisticsTextTest, SaysWhatMovedAndWhatWasWaitedFor) {
 
 TEST(StatisticsTextTest, MemoryThatPassedByHasItsLines) {
   const PassedMemory passed[] = {{"arrays", 3, 6 << 20}, {"managed", 0, 0}};
-  const KernelTrust kernels[] = {{"gemm\"", Trust::kPlausible, "its name is known", 9, 0xabc},
+  const KernelTrust kernels[] = {{"gemm\"", Trust::kPlausible, "its name is known", 9, 4, 0xabc},
                                  {"mine", Trust::kUntried, "no trust file knows it", 2}};
   const std::string text = StatisticsText(Some(), {.passed = passed, .kernels = kernels});
   EXPECT_THAT(text, HasSubstr("of the driver: arrays      3 allocations, 6.0 MiB in all"));
@@ -61,9 +61,21 @@ TEST(StatisticsTextTest, MemoryThatPassedByHasItsLines) {
   EXPECT_THAT(text, Not(HasSubstr("gemm")));
 }
 
+// Code that is proven on condition is no evil where its launches fulfil that.
+TEST(StatisticsTextTest, LaunchesThatFulfilAConditionAreNotUntried) {
+  const KernelTrust kernels[] = {
+      {.name = "all", .why = "on condition", .launches = 7, .proven = 7},
+      {.name = "most", .why = "on condition", .launches = 6, .proven = 4},
+      {.name = "none", .why = "on condition", .launches = 5}};
+  const std::string text = StatisticsText(Some(), {.kernels = kernels});
+  EXPECT_THAT(text, Not(HasSubstr(" of all")));
+  EXPECT_THAT(text, HasSubstr("untried kernel             2 of 6 launches of most: on condition"));
+  EXPECT_THAT(text, HasSubstr("untried kernel             5 launches of none: on condition"));
+}
+
 TEST(StatisticsTextTest, JsonIsOneLineWithEveryField) {
   const PassedMemory passed[] = {{"arrays", 3, 6 << 20}, {"managed", 0, 0}};
-  const KernelTrust kernels[] = {{"gemm\"", Trust::kPlausible, "its name is known", 9, 0xabc},
+  const KernelTrust kernels[] = {{"gemm\"", Trust::kPlausible, "its name is known", 9, 4, 0xabc},
                                  {"mine", Trust::kUntried, "no trust file knows it", 2}};
   const std::string text = StatisticsJson(Some(), {.passed = passed, .kernels = kernels});
   EXPECT_EQ(text.find('\n'), text.size() - 1);
@@ -74,9 +86,9 @@ TEST(StatisticsTextTest, JsonIsOneLineWithEveryField) {
   // The struct is its size and fields of eight bytes.
   const auto names = static_cast<size_t>(std::count(text.begin(), text.end(), ':'));
   EXPECT_THAT(text, HasSubstr(R"({"name":"gemm\"","trust":"plausible",)"));
-  EXPECT_THAT(text, HasSubstr(R"("launches":9,"module":"0000000000000abc"})"));
+  EXPECT_THAT(text, HasSubstr(R"("launches":9,"proven":4,"module":"0000000000000abc"})"));
   // schema, version, process, passed, kernels; what passed; the kernels.
-  constexpr size_t kOthers = 5 + 2 * 3 + 2 * 5;
+  constexpr size_t kOthers = 5 + 2 * 3 + 2 * 6;
   EXPECT_EQ(names - kOthers, sizeof(vramspanStatistics) / sizeof(uint64_t) - 1);
 
   const std::string path = testing::TempDir() + "/vramspan_stats.json";

@@ -156,6 +156,7 @@ TEST(AuditTrustTest, CodeThatIsAlwaysGivenTheSameIsProvenForThat) {
     EXPECT_EQ(k.at("trust"), "plausible");
     EXPECT_THAT(std::string(k.at("why")), HasSubstr("; of its launches 1 kind is proven"));
     EXPECT_EQ(k.at("launches"), 13);
+    EXPECT_EQ(k.at("proven"), 12) << "those that are given the same";
   }
 }
 
