@@ -85,7 +85,7 @@ TEST(Help, OfEachCommandTeaches) {
 
 TEST(Help, SaysWhatTheExitCodesMean) {
   EXPECT_THAT(Section(HelpOf("run"), "Exit status"),
-              ElementsAre("  1    the run cannot be set up",
+              ElementsAre("  1    the run cannot be set up, or a file cannot be read",
                           "  2    the command line asks for something that is not there",
                           "  126  the program cannot be run", "  127  there is no such program"));
   EXPECT_THAT(Section(HelpOf("audit"), "Exit status: the program's own, or"),

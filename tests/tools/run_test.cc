@@ -236,6 +236,19 @@ TEST(Run, VariablesSayYesOrNo) {
   EXPECT_THAT(Launch("-- env", "VRAMSPAN_SIMULATE=Yes").out, HasSubstr("VRAMSPAN_DRIVER="));
 }
 
+// As of all commands: that there is no such file is no mistake of the command line.
+TEST(Run, AFileThatIsNotThereIsAFailure) {
+  for (const char* const command :
+       {"run --profile /no/such -- true", "run --trust /no/such -- true",
+        "run --record /no/such/x -- true", "prove --nvdisasm /no/such /no/such", "replay /no/such",
+        "repeat /no/such", "report -o /no/such/x /no/such", "trace info /no/such",
+        "tune -o /no/such/x /no/such"}) {
+    const Output output = RunBinary(kClean, command);
+    EXPECT_EQ(output.code, 1) << command;
+    EXPECT_THAT(output.err, HasSubstr("/no/such")) << command;
+  }
+}
+
 TEST(Run, LifetimesChoosePyTorchsAllocator) {
   const std::string chosen = "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync\n";
   EXPECT_THAT(Launch("-- env").out, Not(HasSubstr("PYTORCH")));

@@ -173,7 +173,7 @@ class RunCommand final : public Command {
         "or false.\n"
         "\n"
         "Exit status\n"
-        "  1    the run cannot be set up\n"
+        "  1    the run cannot be set up, or a file cannot be read\n"
         "  2    the command line asks for something that is not there\n"
         "  126  the program cannot be run\n"
         "  127  there is no such program\n"

@@ -57,6 +57,11 @@ Status Named(const Setting& setting, const Status& status) {
 }
 
 Status CheckChunk(const std::string& text) {
+// What a file holds, or that there is none, is no mistake of the command line.
+Status FileFailed(std::string_view name, std::string_view why) {
+  return absl::FailedPreconditionError(absl::StrCat(name, ": ", why));
+}
+
   if (text == "auto") return absl::OkStatus();
   const StatusOr<Bytes> size = ParseSize(text);
   if (size.ok() && std::has_single_bit(size->value) && *size >= ChunkBytes(kMinChunkLog2) &&
@@ -226,7 +231,8 @@ class Planner {
   Status Trust() {
     const auto check = [](const Setting& setting) {
       TrustList list;
-      return Named(setting, AddTrustFiles(setting.text, &list));
+      const Status added = AddTrustFiles(setting.text, &list);
+      return added.ok() ? added : FileFailed(setting.name, added.message());
     };
     constexpr const char* kVariable = "VRAMSPAN_TRUST";
     const std::optional<std::string> others = Variable(world_, kVariable);
@@ -246,14 +252,12 @@ class Planner {
     if (!options_.profile.has_value()) return absl::OkStatus();
     if (options_.profile->empty()) return absl::InvalidArgumentError("--profile: '' is not a file");
     const StatusOr<replay::Profile> read = replay::ReadProfile(*options_.profile);
-    // What a file holds is no mistake of the command line.
-    const auto failed = [&](std::string_view why) {
-      return absl::FailedPreconditionError(absl::StrCat(profile_name_, ": ", why));
-    };
-    if (!read.ok()) return failed(read.status().message());
+    if (!read.ok()) return FileFailed(profile_name_, read.status().message());
     const replay::Profile& profile = *read;
     const Status fits = replay::CheckProfile(profile, options_.program, "");
-    if (!fits.ok()) return failed(absl::StrCat(*options_.profile, ": ", fits.message()));
+    if (!fits.ok()) {
+      return FileFailed(profile_name_, absl::StrCat(*options_.profile, ": ", fits.message()));
+    }
     const auto fill = [&](std::optional<std::string>* option, const char* variable,
                           const std::string& value) {
       if (!option->has_value() && !Variable(world_, variable).has_value()) *option = value;
