@@ -20,6 +20,7 @@
 #include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/uncancellable.h"
+#include "runtime/base/variables.h"
 #include "runtime/driver/checker.h"
 #include "runtime/scheduler/told_owner.h"
 
@@ -49,12 +50,12 @@ struct Setting {
   }
 };
 
-StatusOr<int> ParseChunk(const Setting& setting) {
 // The user's wish, of which the program knows nothing: its run matters more.
 void TellUnrecorded(const Setting& setting, const Status& why) {
   Log(LogLevel::kError, absl::StrCat(setting.Error(why).message(), "; nothing is recorded there"));
 }
 
+StatusOr<int> ParseChunk(const Setting& setting) {
   if (!setting.text.has_value() || setting.text == "auto") return 0;
   const StatusOr<Bytes> size = ParseSize(*setting.text);
   if (!size.ok() || !std::has_single_bit(size->value) || *size < ChunkBytes(kMinChunkLog2) ||
@@ -149,6 +150,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
         absl::StrFormat("vramspanConfig.flags has unknown bits: 0x%x; use VRAMSPAN_CONFIG_* alone",
                         config.flags & ~kFlags));
   }
+  if ((config.flags & VRAMSPAN_CONFIG_QUIET) == 0) TellUnknownVariables();
   const Setting device_memory(config.device_memory, "VRAMSPAN_DEVICE_MEMORY");
   const Setting host_memory(config.host_memory, "VRAMSPAN_HOST_MEMORY");
   const Setting chunk(config.chunk, "VRAMSPAN_CHUNK");

@@ -9,6 +9,7 @@
 #include "runtime/api/lease_budgets.h"
 #include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
+#include "runtime/base/variables.h"
 #include "runtime/base/yes_no.h"
 #include "runtime/preload/aside.h"
 
@@ -77,6 +78,7 @@ CUresult Init(decltype(&::cuInit) real, unsigned flags) {
   if (first) {
     SayWhatIsNeitherYesNorNo();
     if (Quiet()) SetLogThreshold(std::min(LogThreshold(), LogLevel::kError));
+    TellUnknownVariables();
   }
   ready_in.store(OwnProcess::This(), std::memory_order_release);
   return result;

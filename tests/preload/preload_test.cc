@@ -330,8 +330,18 @@ TEST(Preload, OffIsAsWithoutIt) {
                                  EndsWith("\n  off in this process: VRAMSPAN_OFF\n")));
 }
 
+TEST(Preload, MisspeltVariablesAreNamed) {
+  const Output output = RunPreloaded("dlsym", "within", "VRAMSPAN_OVERLAPP=all");
+  ExpectOk(output);
+  EXPECT_EQ(output.err,
+            "vramspan: VRAMSPAN_OVERLAPP is no variable of vramspan; did you mean "
+            "'VRAMSPAN_OVERLAP'?\n");
+  EXPECT_THAT(RunPreloaded("dlsym", "within", "VRAMSPAN_OVERLAPP=all VRAMSPAN_TOLD=1").err,
+              IsEmpty());
+}
+
 TEST(Preload, QuietSaysNothing) {
-  const Output quiet = RunPreloaded("dlsym", "doubled", "VRAMSPAN_QUIET=1");
+  const Output quiet = RunPreloaded("dlsym", "doubled", "VRAMSPAN_QUIET=1 VRAMSPAN_OVERLAPP=all");
   ExpectOk(quiet);
   EXPECT_THAT(quiet.err, IsEmpty());
 }

@@ -236,6 +236,17 @@ TEST(Run, VariablesSayYesOrNo) {
   EXPECT_THAT(Launch("-- env", "VRAMSPAN_SIMULATE=Yes").out, HasSubstr("VRAMSPAN_DRIVER="));
 }
 
+TEST(Run, MisspeltVariablesAreNamed) {
+  const std::string line =
+      "VRAMSPAN_OVERLAPP is no variable of vramspan; did you mean 'VRAMSPAN_OVERLAP'?\n";
+  const Output run = Launch("-- env", "VRAMSPAN_OVERLAPP=all");
+  EXPECT_EQ(run.err, "vramspan run: " + line);
+  EXPECT_THAT(run.out, HasSubstr("VRAMSPAN_TOLD=1\n")) << "what it starts tells it once more";
+  EXPECT_THAT(Launch("-- env").out, Not(HasSubstr("VRAMSPAN_TOLD")));
+  EXPECT_EQ(Launch("--quiet -- true", "VRAMSPAN_OVERLAPP=all").err, "");
+  EXPECT_EQ(Launch("-- true", "VRAMSPAN_TOLD=1 VRAMSPAN_OVERLAPP=all").err, "");
+}
+
 // As of all commands: that there is no such file is no mistake of the command line.
 TEST(Run, AFileThatIsNotThereIsAFailure) {
   for (const char* const command :

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "runtime/base/clean_text.h"
+#include "runtime/base/suggest.h"
 #include "tools/vramspan/command.h"
-#include "tools/vramspan/suggest.h"
 
 namespace {
 

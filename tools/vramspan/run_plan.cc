@@ -15,6 +15,7 @@
 #include "runtime/backing/budget.h"
 #include "runtime/backing/host_limits.h"
 #include "runtime/base/clean_text.h"
+#include "runtime/base/variables.h"
 #include "runtime/base/yes_no.h"
 #include "runtime/lease/broker_place.h"
 #include "runtime/placement/kernel_prices.h"
@@ -56,12 +57,12 @@ Status Named(const Setting& setting, const Status& status) {
   return absl::InvalidArgumentError(absl::StrCat(setting.name, ": ", status.message()));
 }
 
-Status CheckChunk(const std::string& text) {
 // What a file holds, or that there is none, is no mistake of the command line.
 Status FileFailed(std::string_view name, std::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat(name, ": ", why));
 }
 
+Status CheckChunk(const std::string& text) {
   if (text == "auto") return absl::OkStatus();
   const StatusOr<Bytes> size = ParseSize(text);
   if (size.ok() && std::has_single_bit(size->value) && *size >= ChunkBytes(kMinChunkLog2) &&
@@ -141,6 +142,7 @@ class Planner {
     VS_RETURN_IF_ERROR(Flag(options_.no_command_line, "VRAMSPAN_NO_COMMAND_LINE").status());
     VS_ASSIGN_OR_RETURN(const bool quiet, Flag(options_.quiet, "VRAMSPAN_QUIET"));
     VS_ASSIGN_OR_RETURN(const bool off, Flag(options_.off, "VRAMSPAN_OFF"));
+    Unknown(quiet);
     VS_ASSIGN_OR_RETURN(const bool lifetimes, Flag(options_.lifetimes, "VRAMSPAN_LIFETIMES"));
     if (lifetimes && !off && world_.preloads) Lifetimes(quiet);
     return std::move(plan_);
@@ -172,6 +174,13 @@ class Planner {
       return true;
     }
     return IsSet(world_, variable);
+  }
+
+  // Here, so that not each process that the program starts tells it.
+  void Unknown(bool quiet) {
+    if (world_.unknown.empty() || Variable(world_, kToldVariable).has_value()) return;
+    if (!quiet) world_.say(world_.unknown);
+    plan_[kToldVariable] = "1";
   }
 
   // PyTorch is to allocate and free in the order of streams, so that it is known what its memory

@@ -31,6 +31,7 @@ struct Options {
 // What the plan depends on beside the options.
 struct World {
   std::function<const char*(const char* name)> variable;    // getenv.
+  std::string unknown;                                      // UnknownVariables.
   std::string preload;                                      // The library's path.
   std::function<StatusOr<std::string>()> simulated_driver;  // Its path.
   std::function<std::optional<Bytes>()> largest_device;     // None where that is not known.

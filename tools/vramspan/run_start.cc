@@ -10,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include "runtime/base/variables.h"
 #include "tools/vramspan/command.h"
 #include "tools/vramspan/loader_path.h"
 #include "tools/vramspan/open_driver.h"
@@ -40,6 +41,7 @@ StatusOr<Plan> PlanFor(std::string_view who, const std::string& program, const O
                        bool matters) {
   World world;
   world.variable = [](const char* name) -> const char* { return std::getenv(name); };
+  world.unknown = UnknownVariables(environ);
   world.simulated_driver = &SimulatedDriver;
   world.largest_device = &LargestDevice;
   world.exists = [](const std::string& path) {

@@ -1,6 +1,6 @@
 // What somebody may have meant who wrote something that there is not.
-#ifndef VRAMSPAN_TOOLS_VRAMSPAN_SUGGEST_H_
-#define VRAMSPAN_TOOLS_VRAMSPAN_SUGGEST_H_
+#ifndef VRAMSPAN_RUNTIME_BASE_SUGGEST_H_
+#define VRAMSPAN_RUNTIME_BASE_SUGGEST_H_
 
 #include <absl/types/span.h>
 
@@ -47,4 +47,4 @@ inline std::string DidYouMean(std::string_view word, absl::Span<const std::strin
 
 }  // namespace vramspan
 
-#endif  // VRAMSPAN_TOOLS_VRAMSPAN_SUGGEST_H_
+#endif  // VRAMSPAN_RUNTIME_BASE_SUGGEST_H_
