@@ -1,7 +1,8 @@
 # Headers that are compiled once for many targets, in builds that are made once (VRAMSPAN_UNITY) and have no
 # sanitizer, which some files are to be without.
 #
-#   vramspan_precompiled(NAME)   the headers for this folder, cmake/precompiled/KIND.h
+#   vramspan_precompiled(NAME [OPTIMISED])   the headers for this folder, cmake/precompiled/KIND.h
+#     OPTIMISED   for what stands in tests and has no flags of tests
 #
 # The compiler takes them only for the flags that they were compiled with. So files and targets with flags of
 # their own go without. Preset `dev` has none: each file is compiled by itself there, with what it includes.
@@ -11,8 +12,8 @@ if(VRAMSPAN_UNITY AND VRAMSPAN_SANITIZE STREQUAL "")
   set(VRAMSPAN_PRECOMPILE ON)
 endif()
 
-function(vramspan_make_precompiled kind)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS;FLAGS")
+function(vramspan_make_precompiled kind header)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "DEPS;FLAGS")
   set(name vramspan_precompiled_${kind})
   if(TARGET ${name})
     return()
@@ -24,10 +25,12 @@ function(vramspan_make_precompiled kind)
   vramspan_target(${name})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} Threads::Threads)
   target_compile_options(${name} PRIVATE ${arg_FLAGS})
-  target_precompile_headers(${name} PRIVATE "${PROJECT_SOURCE_DIR}/cmake/precompiled/${kind}.h")
+  target_precompile_headers(${name} PRIVATE "${PROJECT_SOURCE_DIR}/cmake/precompiled/${header}.h")
 endfunction()
 
 function(vramspan_precompiled name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED" "" "")
+  vramspan_reject_unparsed(${name} "${arg_UNPARSED_ARGUMENTS}")
   if(NOT VRAMSPAN_PRECOMPILE)
     return()
   endif()
@@ -35,20 +38,30 @@ function(vramspan_precompiled name)
     absl::algorithm_container absl::function_ref absl::span)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE folder)
   if(folder MATCHES "^tests")
-    set(kind tests)
-    vramspan_make_precompiled(tests DEPS ${core} GTest::gmock FLAGS ${VRAMSPAN_TEST_FLAGS})
+    find_package(nlohmann_json REQUIRED)
+    set(deps ${core} GTest::gmock nlohmann_json::nlohmann_json)
+    if(arg_OPTIMISED)
+      set(kind tests_optimised)
+      vramspan_make_precompiled(tests_optimised tests DEPS ${deps})
+    else()
+      set(kind tests)
+      vramspan_make_precompiled(tests tests DEPS ${deps} FLAGS ${VRAMSPAN_TEST_FLAGS})
+    endif()
+    # As GoogleTest's target has it; programs without GoogleTest take the same headers.
+    target_compile_definitions(${name} PRIVATE GTEST_HAS_PTHREAD=1)
   elseif(folder MATCHES "^tools/simcuda")
     set(kind simcuda)
-    vramspan_make_precompiled(simcuda DEPS vramspan_cuda_headers)
+    vramspan_make_precompiled(simcuda simcuda DEPS vramspan_cuda_headers)
   elseif(folder MATCHES "^tools")
+    find_package(nlohmann_json REQUIRED)
     set(kind tools)
-    vramspan_make_precompiled(tools DEPS ${core} nlohmann_json::nlohmann_json)
+    vramspan_make_precompiled(tools tools DEPS ${core} nlohmann_json::nlohmann_json)
   elseif(folder MATCHES "^runtime/preload")
     set(kind preload)
-    vramspan_make_precompiled(preload DEPS ${core} vramspan_cuda_headers)
+    vramspan_make_precompiled(preload preload DEPS ${core} vramspan_cuda_headers)
   else()
     set(kind core)
-    vramspan_make_precompiled(core DEPS ${core})
+    vramspan_make_precompiled(core core DEPS ${core})
   endif()
   target_precompile_headers(${name} REUSE_FROM vramspan_precompiled_${kind})
   # Libraries and programs take the same.

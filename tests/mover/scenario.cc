@@ -7,8 +7,8 @@
 namespace vramspan_test {
 namespace {
 
-constexpr size_t kBuffers = 5;  // Of one chunk each.
-constexpr size_t kBudget = 3;   // Chunks.
+constexpr size_t kBuffers = 5;         // Of one chunk each.
+constexpr size_t kScenarioBudget = 3;  // Chunks.
 constexpr int kSmall = 5;
 constexpr size_t kReadWords = 512;  // Of each buffer: that it moves whole is checked at the end.
 
@@ -105,7 +105,7 @@ void Scenario::Do(Stage stage) {
 
 void Scenario::Create() {
   RuntimeOptions options;
-  options.device_memory = std::to_string(kBudget * 2) + "MiB";
+  options.device_memory = std::to_string(kScenarioBudget * 2) + "MiB";
   if (mode_ == Mode::kSharedContext) options.flags = VRAMSPAN_CONFIG_SHARE_CONTEXT;
   const vramspanConfig config = Config(options);
   const auto untouched = reinterpret_cast<vramspanRuntime>(this);
@@ -153,7 +153,7 @@ void Scenario::FillMemory() {
 void Scenario::MoveExplicitly() {
   Try(vramspanSetDeviceBudget(runtime_, 2 * kChunk));
   Try(vramspanSynchronize(runtime_));
-  Try(vramspanSetDeviceBudget(runtime_, kBudget * kChunk));
+  Try(vramspanSetDeviceBudget(runtime_, kScenarioBudget * kChunk));
   for (size_t i = 0; i < buffers_.size(); ++i) {
     const auto to = i % 3 == 0 ? VRAMSPAN_LOCATION_HOST : VRAMSPAN_LOCATION_DEVICE;
     Try(vramspanMemPrefetchAsync(runtime_, buffers_[i].ptr, kChunk, to, StreamOf(i)));
