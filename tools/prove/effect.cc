@@ -11,11 +11,16 @@ using Kind = SassOperand::Kind;
 Machine MachineOf(int version) {
   // As nvcc's own code has it, from Turing to Blackwell.
   if (version < 75 || version > 121) return {};
-  if (version < 90) return {.parameters = 0x160, .descriptor = 0x118};
+  if (version < 90) return {.parameters = 0x160, .stack = 0x28, .descriptor = 0x118};
   if (version < 100) {
-    return {.parameters = 0x210, .window = 0x198, .bank = 0xc0, .sizes = 0x18, .descriptor = 0x208};
+    return {.parameters = 0x210,
+            .window = 0x198,
+            .bank = 0xc0,
+            .sizes = 0x18,
+            .stack = 0x28,
+            .descriptor = 0x208};
   }
-  return {.parameters = 0x380, .window = 0x348, .descriptor = 0x358};
+  return {.parameters = 0x380, .window = 0x348, .stack = 0x37c, .descriptor = 0x358};
 }
 
 Effect::Effect(const SassInstruction& instruction, const Machine& machine, bool settled,

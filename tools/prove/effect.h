@@ -20,7 +20,8 @@ struct Machine {
   uint64_t bank = 0;        // The same of the bank as a whole, of which they are a part.
   // Up to there it begins with how many threads and blocks there are, of 32 bits each.
   uint64_t sizes = 0;
-  uint64_t descriptor = 0;  // Where that of global memory stands there, of 64 bits.
+  uint64_t stack = 0;       // Where the stack pointer stands there, of 32 bits,
+  uint64_t descriptor = 0;  // and the descriptor of global memory, of 64.
   // Of the code that is read: it may have addresses of shared and local memory's windows.
   bool windows = true;
 };

@@ -63,7 +63,8 @@ class Flow {
         states_.Enter(k, now, function);
         return true;
       }
-      states_.Work(1);
+      // What predicates guard is looked through at each instruction.
+      states_.Work(1 + now.registers().saved().size() / kLookedThrough);
       bool goes_on = true;
       if (!One(k, function, &now, &goes_on)) return false;
       if (!goes_on) return true;
@@ -161,6 +162,7 @@ class Flow {
   }
 
   static constexpr size_t kMostTests = 64;
+  static constexpr size_t kLookedThrough = 32;
 
   const SassText& text_;
   const SassCode& code_;

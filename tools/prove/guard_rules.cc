@@ -19,27 +19,36 @@ bool IsRegister(const SassInstruction& i, size_t operand) {
   return i.operands[operand].IsPlainRegister() && !i.operands[operand].reg.zero;
 }
 
-// Which bit of a number of 32 the mask is.
-std::optional<uint8_t> OneBit(const std::optional<uint64_t>& mask) {
-  if (!mask || *mask > kAllBits || !std::has_single_bit(*mask)) return std::nullopt;
+// A number of 32 bits that stands in the instruction.
+std::optional<uint32_t> MaskOf(const SassOperand& operand) {
+  const std::optional<uint64_t> number = operand.Number();
+  if (!number || *number > kAllBits) return std::nullopt;
+  return static_cast<uint32_t>(*number);
+}
+
+// Which bit the mask is.
+std::optional<uint8_t> OneBit(std::optional<uint32_t> mask) {
+  if (!mask || !std::has_single_bit(*mask)) return std::nullopt;
   return static_cast<uint8_t>(std::countr_zero(*mask));
 }
 
-// LOP3.LUT R48, R48, 0x10, RZ, `table`, !PT
-bool OfItself(const SassInstruction& i, std::string_view table) {
-  return i.opcode == "LOP3" && i.modifiers == ".LUT" && i.operands.size() == 6 &&
-         IsRegister(i, 0) && IsRegister(i, 1) && i.operands[0].reg == i.operands[1].reg &&
-         i.operands[2].Number() <= kAllBits && Is(i, 3, "RZ") && Is(i, 4, table) && Is(i, 5, "!PT");
+// LOP3.LUT R48, R48, 0x10, RZ, `table`, !PT: the mask.
+std::optional<uint32_t> MaskOfItself(const SassInstruction& i, std::string_view table) {
+  const bool is = i.opcode == "LOP3" && i.modifiers == ".LUT" && i.operands.size() == 6 &&
+                  IsRegister(i, 0) && IsRegister(i, 1) && i.operands[0].reg == i.operands[1].reg &&
+                  Is(i, 3, "RZ") && Is(i, 4, table) && Is(i, 5, "!PT");
+  return is ? MaskOf(i.operands[2]) : std::nullopt;
 }
 
 }  // namespace
 
 GuardRule::GuardRule(const SassInstruction& i, const Registers& before) {
-  if (OfItself(i, "0xc0") || OfItself(i, "0xfc")) ChangeBits(i, before);
+  if (const auto mask = MaskOfItself(i, "0xc0")) ChangeBits(i, Bits::kCleared, ~*mask, before);
+  if (const auto mask = MaskOfItself(i, "0xfc")) ChangeBits(i, Bits::kSet, *mask, before);
   if (i.guard != kNoGuard) return;
   if (i.opcode == "P2R" && i.modifiers.empty() && i.operands.size() == 4 && IsRegister(i, 0) &&
       Is(i, 1, "PR") && Is(i, 2, "RZ")) {
-    const std::optional<uint8_t> bit = OneBit(i.operands[3].Number());
+    const std::optional<uint8_t> bit = OneBit(MaskOf(i.operands[3]));
     if (!bit || *bit > 6) return;
     const char name[] = {'P', static_cast<char>('0' + *bit), 0};
     in_ = {Registers::Index(i.operands[0].reg)};
@@ -55,21 +64,22 @@ GuardRule::GuardRule(const SassInstruction& i, const Registers& before) {
   }
   if (i.opcode == "LOP3" && i.modifiers == ".LUT" && i.operands.size() == 7 && Is(i, 1, "RZ") &&
       IsRegister(i, 2) && Is(i, 4, "RZ") && Is(i, 5, "0xc0") && Is(i, 6, "!PT")) {
-    const std::optional<uint8_t> bit = OneBit(i.operands[3].Number());
+    const std::optional<uint8_t> bit = OneBit(MaskOf(i.operands[3]));
     if (!bit) return;
     in_ = {Registers::Index(i.operands[2].reg), *bit};
     guard_ = GuardOf(i.operands[0].text);
   }
 }
 
-void GuardRule::ChangeBits(const SassInstruction& i, const Registers& before) {
-  const bool clears = Is(i, 4, "0xc0");
-  const auto mask = static_cast<uint32_t>(*i.operands[2].Number());
-  const uint32_t changed = clears ? ~mask : mask;
+void GuardRule::ChangeBits(const SassInstruction& i, Bits become, uint32_t bits,
+                           const Registers& before) {
   index_ = Registers::Index(i.operands[0].reg);
-  stay_ = before.saved().Of(index_, ~changed);
-  if (clears && i.guard == kNoGuard && std::popcount(changed) <= kMostCleared) zeros_ = changed;
-  const std::optional<uint8_t> bit = clears ? std::nullopt : OneBit(mask);
+  stay_ = before.saved().Of(index_, ~bits);
+  if (become == Bits::kCleared) {
+    if (i.guard == kNoGuard && std::popcount(bits) <= kMostCleared) zeros_ = bits;
+    return;
+  }
+  const std::optional<uint8_t> bit = OneBit(bits);
   if (bit && i.guard > kOtherGuard && before.saved().IsZero({index_, *bit})) {
     in_ = {index_, *bit};
     guard_ = i.guard;

@@ -23,7 +23,9 @@ class GuardRule {
   void ApplyTo(Registers* registers) const;
 
  private:
-  void ChangeBits(const SassInstruction& i, const Registers& before);
+  enum class Bits : uint8_t { kCleared, kSet };
+  // Of the register that the instruction begins with; all other bits of it stay.
+  void ChangeBits(const SassInstruction& i, Bits become, uint32_t bits, const Registers& before);
 
   SavedGuards stay_;  // What is known of bits that it leaves as they are.
   // Of some bits of a register, that they are 0; or of a register or its bit, where it is not.

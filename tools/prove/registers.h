@@ -40,6 +40,9 @@ class Registers {
   const SavedGuards& saved() const { return saved_; }
   void Save(SavedIn in, SassGuard guard);
   void PutBack(const SavedGuards& saved) { saved_.PutBack(saved); }
+  // The register may be another, and is no address.
+  void MayBeANumber(SassRegister reg) { saved_.Written(Index(reg)); }
+  size_t Bytes() const { return guarded_.capacity() * sizeof(GuardedRegister) + saved_.Bytes(); }
   // Takes in what may be there as well. Whether that changed anything.
   bool Join(const Registers& other);
 

@@ -94,13 +94,10 @@ bool SavedGuards::Join(const SavedGuards& other) {
   EraseIf(&saved_, [&other](const Saved& one) {
     return std::find(other.saved_.begin(), other.saved_.end(), one) == other.saved_.end();
   });
-  bool changed = saved != saved_.size();
-  EraseIf(&kept_, [&](Kept& one) {
-    const Kept* const more = other.Find(one);
-    if (more != nullptr) changed |= JoinOne(more->origin, &one.origin);
-    return more == nullptr;
-  });
-  return changed || kept != kept_.size();
+  EraseIf(&kept_, [&other](const Kept& one) { return other.Find(one) == nullptr; });
+  bool changed = saved != saved_.size() || kept != kept_.size();
+  for (Kept& one : kept_) changed |= JoinOne(other.Find(one)->origin, &one.origin);
+  return changed;
 }
 
 }  // namespace vramspan::prove

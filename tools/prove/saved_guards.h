@@ -62,6 +62,12 @@ class SavedGuards {
   // Keeps what is known both here and there. Whether that changed anything.
   bool Join(const SavedGuards& other);
 
+  size_t size() const { return saved_.size() + kept_.size(); }
+  // Beside what it holds in itself.
+  size_t Bytes() const {
+    return saved_.capacity() * sizeof(Saved) + kept_.capacity() * sizeof(Kept);
+  }
+
  private:
   static constexpr size_t kMostSaved = 128, kMostKept = 256;
   struct Saved {

@@ -40,7 +40,9 @@ class State {
   void BeginFunction() { registers_.BeginFunction(); }
   void TakeWritten(const State& function);
   bool Join(const State& other);
-  size_t Bytes() const { return sizeof(State) + words_.Bytes() + local_.Bytes(); }
+  size_t Bytes() const {
+    return sizeof(State) + registers_.Bytes() + words_.Bytes() + local_.Bytes();
+  }
 
  private:
   Registers registers_;
