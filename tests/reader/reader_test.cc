@@ -170,6 +170,22 @@ TEST_F(ReaderTest, AnswersWhatIsAsked) {
   EXPECT_EQ(Answers(5)[2], "read kernel_c");
 }
 
+// Each run of the disassembler waits for the other.
+TEST_F(ReaderTest, TwoImagesAreReadAtOnce) {
+  Disassembler(absl::StrCat(R"sh(
+printf x >>"$CALLS.begun"
+for i in $(seq 600); do
+  [ "$(wc -c <"$CALLS.begun")" -ge 2 ] && break
+  sleep 0.1
+done
+[ "$(wc -c <"$CALLS.begun")" -ge 2 ] || exit 1
+)sh",
+                            kShows));
+  Ask(Put(MadeCubin(90, {"kernel_a"})), {"kernel_a"});
+  Ask(Put(MadeCubin(90, {"kernel_b"})), {"kernel_b"});
+  EXPECT_THAT(Answers(2), ElementsAre("read kernel_a", "read kernel_b"));
+}
+
 TEST_F(ReaderTest, TheNextProgramHasThemAtOnce) {
   const std::string image = MadeFat({{.code = MadeCubin(90, {"kernel_a", "kernel_bad"})}});
   Ask(Put(image), {"kernel_a", "kernel_bad", "kernel_none"});

@@ -8,12 +8,14 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -36,6 +38,20 @@ void GoFirst() {
   // It is no worse than the program where this cannot be.
   [[maybe_unused]] const ssize_t wrote = write(fd, "1000", 4);
   close(fd);
+}
+
+// They are as nice as can be. Most of a first run's time would go by before one has read it all.
+void StartWork(Desk* desk) {
+  constexpr unsigned kLeast = 2, kMost = 4, kCoresOfOne = 4;
+  const unsigned count =
+      std::clamp(std::thread::hardware_concurrency() / kCoresOfOne, kLeast, kMost);
+  const auto start = [desk] { std::thread([desk] { desk->Work(); }).detach(); };
+  start();
+  try {
+    for (unsigned i = 1; i < count; ++i) start();
+  } catch (const std::system_error&) {
+    // Fewer take longer, and no more.
+  }
 }
 
 // To be polled: something has happened to the folder, or was asked.
@@ -102,7 +118,7 @@ Status AnswerReadings(const std::string& folder, pid_t program, std::optional<ui
         StatusOr<prove::Disassembler> nvdisasm = prove::Disassembler::Find("");
         kept = std::make_unique<KeptReadings>(FilesToUse(), RulesOf(nvdisasm));
         desk = std::make_unique<Desk>(*exchange, *kept, std::move(nvdisasm));
-        std::thread([&desk] { desk->Work(); }).detach();
+        StartWork(desk.get());
       }
       if (!asks.empty()) desk->Take(asks);
       pollfd fds[] = {{watched.ok() ? *watched : -1, POLLIN, 0}, {end.fd(), POLLIN, 0}};

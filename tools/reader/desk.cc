@@ -53,7 +53,7 @@ void Desk::Take(const std::vector<Ask>& asks) {
   }
   // A full disk: who asked gets no answer, and trusts no more than before.
   static_cast<void>(exchange_.Answer(answers));
-  more_.NotifyOne();
+  more_.NotifyAll();
 }
 
 void Desk::Work() {
@@ -64,6 +64,7 @@ void Desk::Work() {
       MutexLock lock(mu_);
       while (turns_.empty()) more_.Wait(mu_);
       code = turns_.front();
+      turns_.pop_front();
       for (const auto& [name, count] : waiting_[code]) names.insert(name);
     }
     Read read;
@@ -83,12 +84,12 @@ void Desk::Work() {
         waiting.erase(name);
         if (!kernel.proven && read.lasting && !read.certain) failed_[code].insert(name);
       }
-      turns_.pop_front();
       // Others were asked of it meanwhile.
       if (waiting.empty()) {
         waiting_.erase(code);
       } else {
         turns_.push_back(code);
+        more_.NotifyOne();
       }
     }
     static_cast<void>(exchange_.Answer(answers));

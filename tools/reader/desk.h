@@ -1,7 +1,7 @@
 // Answers what a program asks: from what is kept at once, and else by reading code, the kernels of
-// one image together and one image at a time.
+// one image together.
 //
-// Threads: one takes asks, another works.
+// Threads: one takes asks, others work, each at an image of its own.
 #ifndef VRAMSPAN_TOOLS_READER_DESK_H_
 #define VRAMSPAN_TOOLS_READER_DESK_H_
 
@@ -30,7 +30,7 @@ class Desk {
 
   // Each ask gets one answer, now or later.
   void Take(const std::vector<Ask>& asks) VS_EXCLUDES(mu_);
-  // Reads what waits for it, for good.
+  // Reads what waits for it, for good. Any number of threads.
   [[noreturn]] void Work() VS_EXCLUDES(mu_);
 
  private:
@@ -52,7 +52,8 @@ class Desk {
   Mutex mu_;
   CondVar more_;
   std::map<AskedCode, Waiting> waiting_ VS_GUARDED_BY(mu_);
-  std::deque<AskedCode> turns_ VS_GUARDED_BY(mu_);  // Of those, as they came.
+  // Of those, as they came, but for what is being read.
+  std::deque<AskedCode> turns_ VS_GUARDED_BY(mu_);
   // What could not be read, and would not be if it was tried again.
   std::map<AskedCode, std::set<std::string>> failed_ VS_GUARDED_BY(mu_);
 };
