@@ -27,9 +27,9 @@ struct Launch : SomeWork {
   }
   std::vector<uint32_t> Wanted() {
     WantTheRest();
-    std::vector<uint32_t> wanted;
-    for (const ChunkIndex chunk : this->wanted.chunks) wanted.push_back(chunk.value);
-    return wanted;
+    std::vector<uint32_t> chunks;
+    for (const ChunkIndex chunk : wanted.chunks) chunks.push_back(chunk.value);
+    return chunks;
   }
 
  private:
