@@ -34,7 +34,7 @@ struct SavedIn {
 
 class SavedGuards {
  public:
-  // That is not 0 where the guard holds, and 0 elsewhere. kNoGuard: it is 0.
+  // `in` is not 0 where the guard holds, and 0 elsewhere. kNoGuard: it is 0.
   void Save(SavedIn in, SassGuard guard);
   bool IsZero(SavedIn in) const;
   // The predicate is another from here on. `written` was written under it.
@@ -43,7 +43,7 @@ class SavedGuards {
   void ForgetGuards();
   void ForgetAll();
 
-  // Of what was kept by that, each as written under `guard`, which holds where that is not 0.
+  // Of what was kept by `in`, each as written under `guard`, which holds where `in` is not 0.
   template <typename Visit>
   void ForEachKept(SavedIn in, SassGuard guard, Visit visit) const {
     for (const Kept& one : kept_) {

@@ -11,12 +11,13 @@ namespace {
 using Kind = SassOperand::Kind;
 
 // LDC R1, c[0x0][0x28]: where the stack begins, of 32 bits. It is no address of the window.
-bool IsStackPointer(const SassInstruction& i, const SassOperand& operand, const Machine& machine) {
+bool TakesStackPointer(const SassInstruction& i, const SassOperand& operand,
+                       const Machine& machine) {
   const bool load = i.opcode == "LDC" && i.modifiers.empty();
   const bool move = (i.opcode == "MOV" && i.modifiers.empty()) ||
                     (i.opcode == "IMAD" && i.modifiers == ".MOV.U32");
   return (load || move) && !i.operands.empty() && i.operands[0].IsPlainRegister() &&
-         prove::IsStackPointer(i.operands[0].reg) && &operand == &i.operands.back() &&
+         IsStackPointer(i.operands[0].reg) && &operand == &i.operands.back() &&
          operand.offset == machine.stack;
 }
 
@@ -47,7 +48,7 @@ bool TakesWindow(const SassInstruction& i, const Machine& machine) {
     }
     const bool before =
         operand.offset < machine.parameters && operand.offset + BytesOf(i) > machine.sizes;
-    return before && !IsStackPointer(i, operand, machine) && !IsDescriptor(i, operand, machine);
+    return before && !TakesStackPointer(i, operand, machine) && !IsDescriptor(i, operand, machine);
   });
 }
 

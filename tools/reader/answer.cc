@@ -40,7 +40,8 @@ void GoFirst() {
   close(fd);
 }
 
-// They are as nice as can be. Most of a first run's time would go by before one has read it all.
+// Several threads work, at the least priority: one alone has not read all code when a first run of
+// some seconds ends (docs/findings/0065-predicates-that-are-put-by.md).
 void StartWork(Desk* desk) {
   constexpr unsigned kLeast = 2, kMost = 4, kCoresOfOne = 4;
   const unsigned count =

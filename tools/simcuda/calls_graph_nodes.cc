@@ -42,6 +42,14 @@ CUresult FindOfType(CUgraphNode handle, CUgraphNodeType type, NodePtr* node) {
   return (*node)->work().type == type ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+// Of the attributes there is one: the others are kept nowhere.
+CUresult FindWithAttribute(CUgraphNode handle, CUkernelNodeAttrID attribute, NodePtr* node) {
+  if (attribute != CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  return FindOfType(handle, CU_GRAPH_NODE_TYPE_KERNEL, node);
+}
+
 template <typename Params, typename Read>
 CUresult Get(CUgraphNode handle, CUgraphNodeType type, Params* params, Read read) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -123,16 +131,12 @@ CUresult GraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAM
              [&](NodeWork* work) { return MakeKernel(*params, work); });
 }
 
-// Of the attributes there is one: the others are kept nowhere.
 CUresult GraphKernelNodeGetAttribute(CUgraphNode handle, CUkernelNodeAttrID attribute,
                                      CUkernelNodeAttrValue* value) {
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (attribute != CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) {
-    return CUDA_ERROR_NOT_SUPPORTED;
-  }
   MutexLock lock(graph_mutex);
   NodePtr node;
-  const CUresult result = FindOfType(handle, CU_GRAPH_NODE_TYPE_KERNEL, &node);
+  const CUresult result = FindWithAttribute(handle, attribute, &node);
   if (result != CUDA_SUCCESS) return result;
   value->deviceUpdatableKernelNode = {node->device_updatable(), nullptr};
   return CUDA_SUCCESS;
@@ -141,12 +145,9 @@ CUresult GraphKernelNodeGetAttribute(CUgraphNode handle, CUkernelNodeAttrID attr
 CUresult GraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttrID attribute,
                                      const CUkernelNodeAttrValue* value) {
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (attribute != CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) {
-    return CUDA_ERROR_NOT_SUPPORTED;
-  }
   MutexLock lock(graph_mutex);
   NodePtr node;
-  const CUresult result = FindOfType(handle, CU_GRAPH_NODE_TYPE_KERNEL, &node);
+  const CUresult result = FindWithAttribute(handle, attribute, &node);
   if (result != CUDA_SUCCESS) return result;
   // A node stays what it became.
   if (value->deviceUpdatableKernelNode.deviceUpdatable != 1) return CUDA_ERROR_INVALID_VALUE;
