@@ -113,6 +113,39 @@ constexpr Rule kRules[] = {
     {"WideProductByFar", "IMAD.WIDE R8, R4, 0x100, R6", "proven"},
     {"WideProductByTooFar", "IMAD.WIDE R8, R4, 0x101, R6", kMemory},
     {"ShiftedFar", "MOV R8, R6\nSHF.L.U64.HI R9, R4, 0x9, R5\nIADD3 R9, R9, R7, RZ", kMemory},
+    {"ShiftedThrice",
+     "SHF.L.U64.HI R11, R4, 0x8, R5\nSHF.L.U64.HI R11, R4, 0x8, R11\nMOV R8, R6\n"
+     "LEA.HI.X R9, R4, R7, R11, 0x8, P0",
+     "proven"},
+    {"ShiftedFourTimes",
+     "SHF.L.U64.HI R11, R4, 0x8, R5\nSHF.L.U64.HI R11, R4, 0x8, R11\nMOV R8, R6\n"
+     "SHF.L.U64.HI R11, R4, 0x8, R11\nLEA.HI.X R9, R4, R7, R11, 0x8, P0",
+     kMemory},
+    {"ShiftedFourTimesAndOnceMore",
+     "SHF.L.U64.HI R11, R4, 0x8, R5\nSHF.L.U64.HI R11, R4, 0x8, R11\nMOV R8, R6\n"
+     "SHF.L.U64.HI R11, R4, 0x8, R11\nSHF.L.U64.HI R11, R4, 0x8, R11\n"
+     "IMAD R11, R11, 0x8, RZ\nLEA.HI.X R9, R4, R7, R11, 0x8, P0",
+     kMemory},
+    {"PutTogetherOfBytes",
+     "MOV R11, RZ\n.L_1:\nLDG.E.U8 R0, [R2.64]\nSHF.L.U64.HI R11, R10, 0x8, R11\n"
+     "LEA R10, R10, R0, 0x8\n@P0 BRA `(.L_1)\nIADD3 R8, P0, R10, R6, RZ\n"
+     "IADD3.X R9, R11, R7, RZ, P0, !PT",
+     kMemory},
+    {"PutTogetherOfMaskedBytes",
+     "MOV R11, RZ\n.L_1:\nLDG.E.U8 R0, [R2.64]\nLOP3.LUT R11, R11, 0xffffff, RZ, 0xc0, !PT\n"
+     "SHF.L.U64.HI R11, R10, 0x8, R11\nLEA R10, R10, R0, 0x8\n@P0 BRA `(.L_1)\n"
+     "IADD3 R8, P0, R10, R6, RZ\nIADD3.X R9, R11, R7, RZ, P0, !PT",
+     kMemory},
+    {"PutTogetherOfDigits",
+     "MOV R11, RZ\n.L_1:\nLDG.E.U8 R0, [R2.64]\nIMAD R11, R11, 0xff, RZ\n"
+     "IMAD.WIDE.U32 R12, R10, 0xff, R0\nIADD3 R11, R11, R13, RZ\nMOV R10, R12\n@P0 BRA `(.L_1)\n"
+     "IADD3 R8, P0, R10, R6, RZ\nIADD3.X R9, R11, R7, RZ, P0, !PT",
+     kMemory},
+    {"IndexScaledInALoop",
+     ".L_1:\nIMAD R4, R4, 0x3, RZ\n@P0 BRA `(.L_1)\nIMAD.WIDE R8, R4, 0x8, R6", "proven"},
+    {"IndexScaledByAStrideInALoop",
+     ".L_1:\nIMAD R5, R5, R6, RZ\n@P0 BRA `(.L_1)\nMOV R8, R6\nLEA.HI.X R9, R4, R7, R5, 0x3, P0",
+     "proven"},
     {"LeaOfTaggedPointer", "MOV R8, R6\nLEA.HI.X R9, R5, R7, RZ, 0x10, P0", kMemory},
     {"LeaOfSignWithoutCarry", "MOV R8, R6\nLEA.HI.SX32 R9, R4, R7, 0x2", kMemory},
     {"IndexInPartsOfLocalWords",

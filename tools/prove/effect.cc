@@ -97,7 +97,7 @@ Origin Effect::AtSource(size_t number, unsigned further) const {
 
 Origin Effect::OfAll(unsigned further) const {
   Origin all{};
-  for (const SassOperand* source : sources_) all = std::max(all, At(*source, further));
+  for (const SassOperand* source : sources_) all = EitherOf(all, At(*source, further));
   return all;
 }
 

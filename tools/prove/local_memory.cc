@@ -8,17 +8,17 @@ void LocalMemory::Store(uint64_t offset, Origin origin, bool whole) {
   const uint64_t word = offset / 4;
   if (word >= kMostWords) return StoreSomewhere(origin);
   if (words_.size() <= word) words_.resize(word + 1);
-  words_[word] = whole ? origin : std::max(origin, words_[word]);
+  words_[word] = whole ? origin : EitherOf(origin, words_[word]);
 }
 
 Origin LocalMemory::Load(uint64_t offset) const {
   const uint64_t word = offset / 4;
-  return word < words_.size() ? std::max(somewhere_, words_[word]) : somewhere_;
+  return word < words_.size() ? EitherOf(somewhere_, words_[word]) : somewhere_;
 }
 
 Origin LocalMemory::LoadAny() const {
   Origin all = somewhere_;
-  for (const Origin word : words_) all = std::max(all, word);
+  for (const Origin word : words_) all = EitherOf(all, word);
   return all;
 }
 

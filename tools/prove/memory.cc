@@ -37,7 +37,7 @@ Origin Stored(const Effect& effect) {
     if (operand.kind == Kind::kAddress || operand.kind == Kind::kPredicate) continue;
     // An operand that is no register has no further ones.
     const unsigned count = operand.kind == Kind::kRegister ? width : 1;
-    for (unsigned k = 0; k < count; ++k) all = std::max(all, effect.At(operand, k));
+    for (unsigned k = 0; k < count; ++k) all = EitherOf(all, effect.At(operand, k));
   }
   return all;
 }

@@ -20,9 +20,8 @@ bool IsNumberFrom(const Effect& effect, size_t source, uint64_t from, uint64_t t
   return number && *number >= from && *number <= to;
 }
 
-// Of the product of the first two sources.
-Origin Product(const Effect& effect) {
-  const Origin scaled = ScaledOf(std::max(effect.AtSource(0), effect.AtSource(1)));
+// Of the product of the first two sources, which was scaled to that.
+Origin Product(const Effect& effect, Origin scaled) {
   const SassOperand& by = *effect.sources()[1];
   const std::optional<uint64_t> number = by.Number();
   const bool far = by.kind == Kind::kNumber && !(number && *number <= kMostScale);
@@ -38,7 +37,8 @@ bool Multiply(Effect& effect) {
     const Origin upper = effect.AtSource(2, pair ? 1 : 0);
     // A wide product has a lower half that may be an upper one's summand.
     const Origin factors = ProductOf(effect.AtSource(0), effect.AtSource(1));
-    effect.ToPair(SumOf(factors, effect.AtSource(2)), SumOf(Product(effect), upper));
+    const Origin product = Product(effect, CarriedOf(factors));
+    effect.ToPair(SumOf(factors, effect.AtSource(2)), SumOf(product, upper));
     return true;
   }
   if (effect.Has("HI")) return false;
@@ -47,12 +47,14 @@ bool Multiply(Effect& effect) {
   const bool scales = IsNumberFrom(effect, 1, 2, kMostScale);
   // An index from memory times a stride that is a parameter, or a scaled one.
   const Origin one = effect.AtSource(0), other = effect.AtSource(1), by = std::min(one, other);
-  const bool stride = std::max(one, other) == Origin::kMemory &&
-                      (by == Origin::kParameter || by == Origin::kScaled);
+  const Origin either = EitherOf(one, other);
+  const bool stride =
+      KindOf(either) == Origin::kMemory && (by == Origin::kParameter || by == Origin::kScaled);
   const bool known =
       effect.sources()[0]->kind == Kind::kNumber || effect.sources()[1]->kind == Kind::kNumber;
   if (plain && (scales || stride)) {
-    effect.To(1, SumOf(Product(effect), effect.AtSource(2)));
+    const Origin product = Product(effect, scales ? ScaledOf(either) : OffsetOf(either));
+    effect.To(1, SumOf(product, effect.AtSource(2)));
   } else if (plain && !known) {
     effect.To(1, SumOf(ProductOf(one, other), effect.AtSource(2)));
   } else {
@@ -71,7 +73,7 @@ bool Shift(Effect& effect) {
   }
   if (!effect.Has("L") || !(effect.Has("U64") || effect.Has("S64"))) return false;
   if (!IsNumberFrom(effect, 1, 1, kMostShift)) return false;
-  effect.To(1, ScaledOf(effect.OfAll()));
+  effect.To(1, EitherOf(CarriedOf(effect.AtSource(0)), ScaledOf(effect.AtSource(2))));
   return true;
 }
 
@@ -93,7 +95,8 @@ bool AddShifted(Effect& effect) {
     return down;
   }
   const Origin upper = narrow ? Origin::kNumber : effect.AtSource(2);
-  effect.To(1, SumOf(ScaledOf(std::max(effect.AtSource(0), upper)), effect.AtSource(1)));
+  const Origin scaled = EitherOf(CarriedOf(effect.AtSource(0)), ScaledOf(upper));
+  effect.To(1, SumOf(scaled, effect.AtSource(1)));
   return true;
 }
 
@@ -121,7 +124,7 @@ bool MixPairs(Effect& effect) {
   Origin upper{};
   for (const SassOperand* source : effect.sources()) {
     const Origin half = effect.At(*source, source->kind == Kind::kRegister ? 1 : 0);
-    upper = sum ? SumOf(upper, half) : std::max(upper, half);
+    upper = sum ? SumOf(upper, half) : EitherOf(upper, half);
   }
   effect.ToPair(effect.OfAll(), upper);
   return true;
@@ -140,7 +143,7 @@ bool MayBePair(const Effect& effect) {
 void Mix(Effect& effect) {
   if (Multiply(effect) || Shift(effect) || AddShifted(effect) || MixPairs(effect)) return;
   const bool pair = MayBePair(effect);
-  Origin all = pair ? std::max(effect.OfAll(), effect.OfAll(1)) : effect.OfAll();
+  Origin all = pair ? EitherOf(effect.OfAll(), effect.OfAll(1)) : effect.OfAll();
   if (IsSum(effect.opcode()) && !pair) {
     all = effect.OfSum();
   } else if (!IsMove(effect.opcode()) || pair) {

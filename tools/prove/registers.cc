@@ -39,7 +39,7 @@ void Registers::Set(SassRegister reg, SassGuard guard, Origin origin) {
   const bool both = guard > kOtherGuard && known != nullptr && known->guard == Opposite(guard);
   const Origin other = both ? known->origin : value;
   if (known != nullptr) guarded_.erase(guarded_.begin() + (known - guarded_.data()));
-  value = guard == kNoGuard ? origin : std::max(origin, other);
+  value = guard == kNoGuard ? origin : EitherOf(origin, other);
   if (guard <= kOtherGuard || both) return;
   Note({index, guard, origin});
 }
