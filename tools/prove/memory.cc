@@ -30,6 +30,10 @@ void StoreAnywhere(Effect& effect) {
 
 }  // namespace
 
+bool IsNarrow(const Effect& effect) {
+  return effect.Has("U8") || effect.Has("S8") || effect.Has("U16") || effect.Has("S16");
+}
+
 Origin Stored(const Effect& effect) {
   Origin all{};
   const unsigned width = std::max(effect.Width(), Matrices(effect));
@@ -109,7 +113,9 @@ void LoadShared(Effect& effect) {
   const unsigned count = std::max(effect.Width(), Matrices(effect));
   // Of other shapes a matrix may have two registers.
   const bool plain = effect.opcode() != "LDSM" || effect.Has("M88") || effect.Has("MT88");
-  effect.To(count, effect.shared(), plain ? count : 2 * count);
+  // Of a part of a word, and of a matrix, whose parts threads have: other bits.
+  const bool parts = IsNarrow(effect) || effect.opcode() == "LDSM";
+  effect.To(count, parts ? BitsOf(effect.shared()) : effect.shared(), plain ? count : 2 * count);
 }
 
 void StoreShared(Effect& effect) {

@@ -20,6 +20,9 @@ void LoadConstant(Effect& effect);
 void LoadShared(Effect& effect);
 void StoreShared(Effect& effect);
 
+// A part of a word: where it is stored, the rest of that stays.
+bool IsNarrow(const Effect& effect);
+
 // What the instruction stores: the last of all registers that it reads.
 Origin Stored(const Effect& effect);
 

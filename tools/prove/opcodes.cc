@@ -41,7 +41,7 @@ Table MakeTable() {
        "I2FP",    "I2IP",      "I2I",      "FADD2",     "FMUL2",      "FFMA2",     "UFADD",
        "UFMUL",   "UFFMA",     "UF2F",     "UF2FP",     "UF2I",       "UF2IP",     "UI2F",
        "UI2FP",   "UI2IP",     "UFMNMX",   "UFRND",     "UFSET",      "QSPC",      "UREDUX",
-       "P2R",     "UP2UR",     "ELECT",    "VHMNMX",    "R2B",        "B2R"});
+       "P2R",     "UP2UR",     "ELECT",    "VHMNMX",    "B2R"});
   add(Does::kNumber,
       {"S2R", "CS2R", "CS2UR", "S2UR", "VOTE", "VOTEU", "MATCH", "POPC", "UPOPC", "FLO", "UFLO"});
   add(Does::kCodeAddress, {"LEPC"});

@@ -1,21 +1,19 @@
 #include "tools/prove/stack.h"
 
+#include <absl/strings/match.h>
+
 #include "tools/prove/addresses.h"
 #include "tools/prove/memory.h"
 
 namespace vramspan::prove {
 namespace {
 
-// At a known distance from the stack pointer, and in whole words; null else.
+// At a known distance from the stack pointer as it is, and in whole words; null else.
 const SassOperand* OnStack(const Effect& effect) {
   const SassOperand* const at = AddressOperand(effect, 0);
   if (at == nullptr || at->parts.size() != 1 || !IsStackPointer(at->parts[0].reg)) return nullptr;
-  return at->offset % 4 == 0 ? at : nullptr;
-}
-
-// A part of a word: the rest of it stays.
-bool IsNarrow(const Effect& effect) {
-  return effect.Has("U8") || effect.Has("S8") || effect.Has("U16") || effect.Has("S16");
+  // [R1.X4] is another place.
+  return at->offset % 4 == 0 && !absl::StrContains(at->text, '.') ? at : nullptr;
 }
 
 }  // namespace

@@ -85,8 +85,11 @@ bool FindWays(const SassInstruction& i, const Blocks& blocks, size_t at, State* 
     // To a register: what is there is no address.
     if (ways->doubt.empty() && i.operands[0].kind == SassOperand::Kind::kRegister) {
       state->Set(i.operands[0].reg, i.guard, Origin::kNumber);
-      // BMOV.64 has a pair.
-      if (const auto next = Further(i.operands[0].reg, 1)) state->registers().MayBeANumber(*next);
+      if (const auto next = Further(i.operands[0].reg, 1)) {
+        // BMOV.64 has a pair. It may be the stack pointer.
+        if (i.Has("64")) state->Add(*next, Origin::kNumber);
+        state->registers().MayBeANumber(*next);
+      }
     }
   } else if (i.opcode == "WARPSYNC") {
     if (const std::optional<size_t> to = blocks.Find(i.Label())) ways->to.push_back(*to);

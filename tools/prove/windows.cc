@@ -1,7 +1,9 @@
 #include "tools/prove/windows.h"
 
 #include <absl/algorithm/container.h>
+#include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
+#include <absl/strings/strip.h>
 
 #include <string_view>
 
@@ -9,6 +11,12 @@ namespace vramspan::prove {
 namespace {
 
 using Kind = SassOperand::Kind;
+
+// SR_SWINHI, and what has a number in place of a name: SR47
+bool IsWindow(std::string_view special) {
+  if (absl::StrContains(special, "WIN")) return true;
+  return absl::ConsumePrefix(&special, "SR") && !special.empty() && absl::ascii_isdigit(special[0]);
+}
 
 // LDC R1, c[0x0][0x28]: where the stack begins, of 32 bits. It is no address of the window.
 bool TakesStackPointer(const SassInstruction& i, const SassOperand& operand,
@@ -37,7 +45,7 @@ uint64_t BytesOf(const SassInstruction& i) {
 
 bool TakesWindow(const SassInstruction& i, const Machine& machine) {
   return absl::c_any_of(i.operands, [&](const SassOperand& operand) {
-    if (operand.kind == Kind::kSpecial) return absl::StrContains(operand.text, "WIN");
+    if (operand.kind == Kind::kSpecial) return IsWindow(operand.text);
     if (operand.kind != Kind::kConstant) return false;
     if (!operand.known_bank) return true;
     if (operand.bank != 0) return false;
