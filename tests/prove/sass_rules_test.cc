@@ -164,6 +164,10 @@ constexpr Rule kRules[] = {
      "SHF.L.U64.HI R0, R4, 0x2, R5\nSTS [R10], R0\nLDSM.16.MT88 R0, [R10]\nMOV R8, R6\n"
      "IADD3 R9, R0, R7, RZ",
      kMemory},
+    {"IndexInAStoredMatrix",
+     "SHF.L.U64.HI R0, R4, 0x2, R5\nSTSM.16.MT88 [R10], R0\nLDS R0, [R10]\nMOV R8, R6\n"
+     "IADD3 R9, R0, R7, RZ",
+     kMemory},
     {"IndexInSharedWords",
      "SHF.L.U64.HI R0, R4, 0x2, R5\nSTS [R10], R0\nLDS R0, [R10]\nMOV R8, R6\n"
      "IADD3 R9, R0, R7, RZ",

@@ -119,7 +119,9 @@ void LoadShared(Effect& effect) {
 }
 
 void StoreShared(Effect& effect) {
-  JoinOne(Stored(effect), &effect.shared());
+  const Origin stored = Stored(effect);
+  // Of a matrix the halves of a word may go to different ones.
+  JoinOne(effect.opcode() == "STSM" ? BitsOf(stored) : stored, &effect.shared());
   // SYNCS tells the state of a barrier, of which nothing is known.
   effect.To(2, Origin::kMemory);
 }
