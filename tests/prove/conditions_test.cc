@@ -214,6 +214,12 @@ TEST(ConditionsTest, NothingIsAssumedOfParametersThatStandElsewhere) {
   EXPECT_EQ(Told(unsaid), kMemory);
 }
 
+TEST(ConditionsTest, NothingIsProvenWhereParametersStandElsewhere) {
+  const std::string rows = "LDC.64 R6, c[0x0][0x220]\nLDG.E R2, [R6.64]\nEXIT";
+  EXPECT_EQ(Told(TextOf(rows)), "proven");
+  EXPECT_EQ(Told(TextOf(rows, "0x0380")), "its parameters begin elsewhere");
+}
+
 // A row of choices, each by another word of 8: more are not kept, nor is there no end to the
 // search.
 TEST(ConditionsTest, TooManyAreNone) {
