@@ -81,11 +81,6 @@ bool IsPlain(const CUmemPoolProps& props, CUdevice device) {
 // the next allocations change nothing.
 uint64_t InSteps(uint64_t bytes) { return RoundUp(Bytes(bytes), MiB(32)).value; }
 
-template <bool kPerThread>
-CUstream Explicit(CUstream stream) {
-  return kPerThread && stream == nullptr ? CU_STREAM_PER_THREAD : stream;
-}
-
 // Whether the stream is one of the runtime's context that nobody captures.
 bool IsPlainStream(Runtime* runtime, CUstream stream) {
   const DriverApi& driver = runtime->driver()->api();
@@ -223,9 +218,13 @@ CUresult MemPoolSetAttribute(decltype(&::cuMemPoolSetAttribute) real, CUmemoryPo
   const CUresult result = real(pool, attribute, value);
   const bool used = attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH;
   const bool reserved = attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH;
-  if (result != CUDA_SUCCESS || !Ready() || (!used && !reserved)) return result;
+  const bool follows = attribute == CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES;
+  if (result != CUDA_SUCCESS || !Ready() || (!used && !reserved && !follows)) return result;
   const OwnCalls own;
-  for (const auto& memory : AllStreamOrdered()) memory->ResetHighs(pool, used, reserved);
+  const auto all = AllStreamOrdered();
+  for (const auto& memory : all) memory->ResetHighs(pool, used, reserved);
+  if (!follows) return result;
+  for (const auto& memory : all) memory->FollowEvents(pool, *static_cast<const int*>(value) != 0);
   return result;
 }
 

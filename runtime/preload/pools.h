@@ -24,6 +24,12 @@ CUresult MemAllocFromPoolAsync(decltype(&::cuMemAllocFromPoolAsync) real, CUdevi
 template <bool kPerThread>
 CUresult MemFreeAsync(decltype(&::cuMemFreeAsync) real, CUdeviceptr p, CUstream stream);
 
+// A null stream of calls with kPerThread is the thread's own.
+template <bool kPerThread>
+CUstream Explicit(CUstream stream) {
+  return kPerThread && stream == nullptr ? CU_STREAM_PER_THREAD : stream;
+}
+
 CUresult MemPoolCreate(decltype(&::cuMemPoolCreate) real, CUmemoryPool* pool,
                        const CUmemPoolProps* props);
 CUresult MemPoolDestroy(decltype(&::cuMemPoolDestroy) real, CUmemoryPool pool);
@@ -34,6 +40,17 @@ CUresult MemPoolGetAttribute(decltype(&::cuMemPoolGetAttribute) real, CUmemoryPo
                              CUmemPool_attribute attribute, void* value);
 CUresult MemPoolSetAccess(decltype(&::cuMemPoolSetAccess) real, CUmemoryPool pool,
                           const CUmemAccessDesc* access, size_t count);
+
+// Events of the program's, by which one stream comes behind another (stream_order.h).
+template <bool kPerThread>
+CUresult EventRecord(decltype(&::cuEventRecord) real, CUevent event, CUstream stream);
+template <bool kPerThread>
+CUresult EventRecordWithFlags(decltype(&::cuEventRecordWithFlags) real, CUevent event,
+                              CUstream stream, unsigned flags);
+template <bool kPerThread>
+CUresult StreamWaitEvent(decltype(&::cuStreamWaitEvent) real, CUstream stream, CUevent event,
+                         unsigned flags);
+CUresult EventDestroy(decltype(&::cuEventDestroy_v2) real, CUevent event);
 
 // Looks at what has been freed in stream order.
 void NoteSynchronised();

@@ -28,6 +28,8 @@ uint64_t MostFor(uint64_t capacity) { return capacity + capacity / 8; }
 // So many times what a pool ever had in use it keeps while memory moves: blocks of one size are of
 // no use for another, and a program whose sizes vary would have ever more.
 constexpr uint64_t kMostKept = 2;
+// Idle blocks of one size that are looked at for one that the stream was handed before.
+constexpr size_t kEqualFits = 64;
 
 }  // namespace
 
@@ -49,6 +51,13 @@ std::shared_ptr<StreamOrdered::Pool> StreamOrdered::PoolOf(CUmemoryPool handle) 
   if (pool == nullptr) {
     pool = std::make_shared<Pool>();
     pool->handle = handle;
+    static const auto get =
+        DriverFunction<decltype(&::cuMemPoolGetAttribute)>("cuMemPoolGetAttribute");
+    int follows = 1;
+    if (get != nullptr && get(handle, CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, &follows) ==
+                              CUDA_SUCCESS) {
+      pool->follows_events = follows != 0;
+    }
   }
   return pool;
 }
@@ -59,7 +68,7 @@ void StreamOrdered::Complete(const Pending& pending, Freed* freed) {
   if (pool == nullptr || pool->destroyed) {
     freed->push_back(pending.base);
   } else {
-    pool->idle.emplace(pending.block.capacity, pending.base);
+    pool->idle.emplace(Place(pending.block.capacity, pending.base), pending.block.stream);
   }
   spare_events_.push_back(pending.event);
 }
@@ -78,39 +87,97 @@ void StreamOrdered::Poll(Freed* freed) {
     Complete(p, freed);
     return true;
   });
+  if (!pending_.empty() || telling_ != 0) return;
+  order_.Forget();
+  ordered_.store(false, std::memory_order_relaxed);
+}
+
+void StreamOrdered::Recorded(CUevent event, CUstream stream) {
+  if (!ordered_.load(std::memory_order_relaxed)) return;
+  const uint64_t id = IdOf(stream);
+  MutexLock lock(mu_);
+  order_.Recorded(event, id);
+}
+
+void StreamOrdered::Waits(CUstream stream, CUevent event) {
+  if (!ordered_.load(std::memory_order_relaxed)) return;
+  const uint64_t id = IdOf(stream);
+  MutexLock lock(mu_);
+  order_.Waits(id, event);
+}
+
+void StreamOrdered::EventDestroyed(CUevent event) {
+  if (!ordered_.load(std::memory_order_relaxed)) return;
+  MutexLock lock(mu_);
+  order_.Destroyed(event);
+}
+
+void StreamOrdered::FollowEvents(CUmemoryPool handle, bool follow) {
+  MutexLock lock(mu_);
+  PoolOf(handle)->follows_events = follow;
+}
+
+std::map<StreamOrdered::Place, uint64_t>::iterator StreamOrdered::BestIdle(Pool* pool,
+                                                                           uint64_t capacity,
+                                                                           uint64_t stream,
+                                                                           Fit* best) {
+  auto found = pool->idle.end();
+  const auto first = pool->idle.lower_bound({capacity, 0});
+  size_t looked_at = 0;
+  for (auto it = first; it != pool->idle.end() && ++looked_at <= kEqualFits; ++it) {
+    if (it->first.first != first->first.first) break;
+    const Fit fit{it->first.first, stream == 0 || it->second != stream, it->first.second};
+    if (fit >= *best) continue;
+    *best = fit;
+    found = it;
+  }
+  return found;
+}
+
+bool StreamOrdered::MayTake(const Pending& pending, const Pool& pool, uint64_t stream) {
+  if (stream == 0 || pending.stream == 0 || pending.block.pool.get() != &pool) return false;
+  // Work that is submitted from here on comes after what used it.
+  if (pending.stream == stream) return true;
+  return pool.follows_events && order_.IsBehind(stream, pending.stream, pending.free);
 }
 
 CUdeviceptr StreamOrdered::TakeOver(const std::shared_ptr<Pool>& pool, uint64_t capacity,
-                                    uint64_t stream) {
-  const auto idle = pool->idle.lower_bound({capacity, 0});
-  Fit best{MostFor(capacity) + 1, 0};
-  if (idle != pool->idle.end()) best = std::min(best, *idle);
-  // Work that is submitted from here on comes after what used it.
+                                    CUstream stream, uint64_t id) {
+  Fit best{MostFor(capacity) + 1, false, 0};
+  const auto idle = BestIdle(pool.get(), capacity, id, &best);
+  const Fit best_idle = best;
   auto behind = pending_.end();
-  for (auto it = pending_.begin(); stream != 0 && it != pending_.end(); ++it) {
-    const Fit fit{it->block.capacity, it->base};
-    if (it->stream != stream || it->block.pool != pool || fit.first < capacity) continue;
-    if (fit > best) continue;
+  for (auto it = pending_.begin(); it != pending_.end(); ++it) {
+    const Fit fit{it->block.capacity, it->block.stream != id, it->base};
+    if (fit.capacity < capacity || fit > best || !MayTake(*it, *pool, id)) continue;
     best = fit;
     behind = it;
   }
-  if (best.first > MostFor(capacity)) return 0;
+  if (behind != pending_.end() && behind->stream != id) {
+    // By what is known it comes behind the free already.
+    const DriverApi& driver = runtime_.driver()->api();
+    if (driver.StreamWaitEvent(stream, behind->event, 0) != CUDA_SUCCESS) {
+      best = best_idle;
+      behind = pending_.end();
+    }
+  }
+  if (best.capacity > MostFor(capacity)) return 0;
   if (behind != pending_.end()) {
-    pool->statistics.used -= best.first;
+    pool->statistics.used -= best.capacity;
     spare_events_.push_back(behind->event);
     pending_.erase(behind);
   } else {
     pool->idle.erase(idle);
   }
-  HandOut(best.second, pool, best.first);
-  return best.second;
+  HandOut(best.base, {pool, best.capacity, id});
+  return best.base;
 }
 
-void StreamOrdered::HandOut(CUdeviceptr p, const std::shared_ptr<Pool>& pool, uint64_t capacity) {
-  live_[p] = {pool, capacity};
-  Statistics& s = pool->statistics;
-  s.used += capacity;
+void StreamOrdered::HandOut(CUdeviceptr p, Block block) {
+  Statistics& s = block.pool->statistics;
+  s.used += block.capacity;
   s.used_high = std::max(s.used_high, s.used);
+  live_[p] = std::move(block);
 }
 
 StatusOr<CUdeviceptr> StreamOrdered::Allocate(CUmemoryPool handle, Bytes size, CUstream stream) {
@@ -126,7 +193,7 @@ StatusOr<CUdeviceptr> StreamOrdered::Allocate(CUmemoryPool handle, Bytes size, C
     MutexLock lock(mu_);
     Poll(&freed);
     pool = PoolOf(handle);
-    taken = TakeOver(pool, capacity, id);
+    taken = TakeOver(pool, capacity, stream, id);
     if (taken != 0) has = Bytes(live_[taken].capacity);
   }
   GiveBack(freed);
@@ -146,7 +213,7 @@ StatusOr<CUdeviceptr> StreamOrdered::Allocate(CUmemoryPool handle, Bytes size, C
   Statistics& s = pool->statistics;
   s.reserved += capacity;
   s.reserved_high = std::max(s.reserved_high, s.reserved);
-  HandOut(p->value, pool, capacity);
+  HandOut(p->value, {pool, capacity, id});
   return p->value;
 }
 
@@ -178,6 +245,9 @@ CUresult StreamOrdered::Free(CUdeviceptr p, CUstream stream) {
       pending.block = std::move(it->second);
       live_.erase(it);
     }
+    // The program may record an event as soon as this has returned.
+    pending.free = order_.Freed(pending.stream);
+    ordered_.store(true, std::memory_order_relaxed);
     ++telling_;
   }
   // The memory is given up here and nowhere else. Not before the event is recorded: where that
@@ -223,8 +293,8 @@ void StreamOrdered::Forget(CUdeviceptr p) {
 void StreamOrdered::Trim(Pool* pool, uint64_t keep, Freed* freed) {
   while (!pool->idle.empty() && pool->statistics.reserved > keep) {
     const auto largest = std::prev(pool->idle.end());
-    pool->statistics.reserved -= largest->first;
-    freed->push_back(largest->second);
+    pool->statistics.reserved -= largest->first.first;
+    freed->push_back(largest->first.second);
     pool->idle.erase(largest);
   }
 }

@@ -2,18 +2,20 @@
 // back.
 //
 // A free takes effect when its stream gets there, told by an event that is looked at when memory is
-// allocated, freed or waited for. Until then the memory may be handed out again in the same stream;
-// from then on in any, and it stays with its pool until a synchronisation finds the pool above its
-// release threshold, the program trims it, or room is wanted: once memory moves, not before an
-// allocation finds none. Pools are the driver's own; what of
-// their memory is ours is counted here.
+// allocated, freed or waited for. Until then the memory may be handed out again in the same stream,
+// and in one that comes behind the free by the program's events (stream_order.h), which waits for
+// it. From then on it may be handed out in any, and it stays with its pool until a synchronisation
+// finds the pool above its release threshold, the program trims it, or room is wanted: once memory
+// moves, not before an allocation finds none. Pools are the driver's own; what of their memory is
+// ours is counted here.
 //
 // What is freed is given up at once (Runtime::GiveUp): it holds nothing until it is handed out
 // again, and moves without a copy.
 //
 // Which block an allocation gets is told by what is free alone, where one stream allocates and
 // frees: a step of a program that repeats itself gets the same addresses each time, by which the
-// mover knows what comes next. So it is the smallest that fits, and of those the lowest. The one
+// mover knows what comes next. So it is the smallest that fits, of those one that its stream was
+// handed before, and of those the lowest. So streams that take turns keep to their own. The one
 // freed last would not do: what is freed in the order in which it was allocated would come back in
 // the opposite one, and every other step would be another.
 //
@@ -23,9 +25,11 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <atomic>
+#include <compare>
 #include <deque>
+#include <map>
 #include <memory>
-#include <set>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -33,6 +37,7 @@
 #include "runtime/api/runtime.h"
 #include "runtime/base/mutex.h"
 #include "runtime/preload/cuda_api.h"
+#include "runtime/preload/stream_order.h"
 
 namespace vramspan::preload {
 
@@ -56,6 +61,12 @@ class StreamOrdered {
   void Forget(CUdeviceptr p) VS_EXCLUDES(mu_);
   // The program has waited for something.
   void Synchronised() VS_EXCLUDES(mu_);
+  // The program records an event, has a stream wait for one, or destroys it.
+  void Recorded(CUevent event, CUstream stream) VS_EXCLUDES(mu_);
+  void Waits(CUstream stream, CUevent event) VS_EXCLUDES(mu_);
+  void EventDestroyed(CUevent event) VS_EXCLUDES(mu_);
+  // Whether memory of the pool is handed out again behind events of the program's.
+  void FollowEvents(CUmemoryPool pool, bool follow) VS_EXCLUDES(mu_);
   void TrimTo(CUmemoryPool pool, size_t keep) VS_EXCLUDES(mu_);
   // Gives up all idle memory of all pools for whoever finds no room, and waits until it is free.
   // Where there is none, waits for what streams have yet to free. Two seconds at most; false where
@@ -74,21 +85,26 @@ class StreamOrdered {
   void ResetHighs(CUmemoryPool pool, bool used, bool reserved) VS_EXCLUDES(mu_);
 
  private:
-  using Fit = std::pair<uint64_t, CUdeviceptr>;  // The capacity of a block, and where it is.
-  struct Pool {
-    CUmemoryPool handle = nullptr;
-    bool destroyed = false;
-    Statistics statistics;
-    std::set<Fit> idle;
-  };
+  struct Pool;
   struct Block {
     std::shared_ptr<Pool> pool;  // None: plain memory, freed in stream order.
     uint64_t capacity = 0;
+    uint64_t stream = 0;  // Who was handed it: the stream's id; 0: unknown.
+  };
+  // The capacity of a block and where it is: in this order blocks are handed out.
+  using Place = std::pair<uint64_t, CUdeviceptr>;
+  struct Pool {
+    CUmemoryPool handle = nullptr;
+    bool destroyed = false;
+    bool follows_events = true;
+    Statistics statistics;
+    std::map<Place, uint64_t> idle;  // With who was handed it last.
   };
   struct Pending {
     CUdeviceptr base = 0;
     Block block;
-    uint64_t stream = 0;  // The stream's id; 0: unknown.
+    uint64_t stream = 0;  // Who freed it, as in Block,
+    uint64_t free = 0;    // and the free's number.
     CUevent event = nullptr;
   };
   using Freed = std::vector<CUdeviceptr>;
@@ -98,11 +114,21 @@ class StreamOrdered {
   // Takes in what streams have got to. Memory without a pool goes to `freed`.
   void Poll(Freed* freed) VS_REQUIRES(mu_);
   void Complete(const Pending& pending, Freed* freed) VS_REQUIRES(mu_);
-  // The block that the stream gets of those that it may take; 0: none fits.
-  CUdeviceptr TakeOver(const std::shared_ptr<Pool>& pool, uint64_t capacity, uint64_t stream)
-      VS_REQUIRES(mu_);
-  void HandOut(CUdeviceptr p, const std::shared_ptr<Pool>& pool, uint64_t capacity)
-      VS_REQUIRES(mu_);
+  // Of those that fit the one that leaves the least unused, of those one that the stream was handed
+  // before, and of those the lowest.
+  struct Fit {
+    uint64_t capacity;
+    bool others;
+    CUdeviceptr base;
+    auto operator<=>(const Fit&) const = default;
+  };
+  std::map<Place, uint64_t>::iterator BestIdle(Pool* pool, uint64_t capacity, uint64_t stream,
+                                               Fit* best) VS_REQUIRES(mu_);
+  bool MayTake(const Pending& pending, const Pool& pool, uint64_t stream) VS_REQUIRES(mu_);
+  // The block that the stream gets of those that it may take; 0: none fits. `id`: the stream's.
+  CUdeviceptr TakeOver(const std::shared_ptr<Pool>& pool, uint64_t capacity, CUstream stream,
+                       uint64_t id) VS_REQUIRES(mu_);
+  void HandOut(CUdeviceptr p, Block block) VS_REQUIRES(mu_);
   // Idle memory beyond what is to be kept, largest first.
   static void Trim(Pool* pool, uint64_t keep, Freed* freed);
   // Gives it to the runtime. REQUIRES: no lock is held.
@@ -124,6 +150,8 @@ class StreamOrdered {
   absl::flat_hash_map<CUmemoryPool, std::shared_ptr<Pool>> pools_ VS_GUARDED_BY(mu_);
   absl::flat_hash_map<CUdeviceptr, Block> live_ VS_GUARDED_BY(mu_);
   std::deque<Pending> pending_ VS_GUARDED_BY(mu_);  // In the order of the calls.
+  StreamOrder order_ VS_GUARDED_BY(mu_);            // Of what is pending.
+  std::atomic<bool> ordered_{false};                // Any is.
   uint32_t telling_ VS_GUARDED_BY(mu_) = 0;         // Frees that are about to be pending.
   std::vector<CUevent> spare_events_ VS_GUARDED_BY(mu_);
 };

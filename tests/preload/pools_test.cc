@@ -92,5 +92,12 @@ TEST(Pools, KeepNoMoreThanTwiceWhatWasInUse) {
   PoolsOk(RunPreloaded("dlsym", "lifetimes:varies", "VRAMSPAN_DEVICE_MEMORY=16MiB"));
 }
 
+TEST(Pools, FollowTheEventsOfTheProgram) {
+  for (const char* memory : {"VRAMSPAN_DEVICE_MEMORY=16MiB", "SIMCUDA_DEVICE_MEMORY=256MiB"}) {
+    PoolsOk(RunPreloaded("dlsym", "lifetimes:events", memory));
+    PoolsOk(RunPreloaded("dlsym", "lifetimes:events_of_graphs", memory));
+  }
+}
+
 }  // namespace
 }  // namespace vramspan_test

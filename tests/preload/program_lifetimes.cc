@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <deque>
 #include <map>
@@ -270,13 +271,122 @@ void Varies(Program* p) {
   CHECK(most <= 2 * peak + 32 * kMi);
 }
 
+// Memory that another stream frees behind a gate, and who comes behind that free.
+class BehindAGate {
+ public:
+  BehindAGate(Program* p, const ShortOfMemory& memory) : p_(*p), memory_(memory) {
+    CHECK_OK(p_.api.StreamCreate(&other_, CU_STREAM_NON_BLOCKING));
+    CHECK_OK(GET(cuEventCreate, "cuEventCreate")(&filled_, CU_EVENT_DISABLE_TIMING));
+  }
+  ~BehindAGate() {
+    CHECK_OK(GET(cuEventDestroy, "cuEventDestroy_v2")(filled_));
+    CHECK_OK(p_.api.StreamDestroy(other_));
+  }
+  static void Record(CUevent event, CUstream stream) {
+    CHECK_OK(GET(cuEventRecord, "cuEventRecord")(event, stream));
+  }
+  static void Wait(CUstream stream, CUevent event) {
+    CHECK_OK(GET(cuStreamWaitEvent, "cuStreamWaitEvent")(stream, event, 0));
+  }
+  // It is filled in the program's stream, and behind the gate changed and freed.
+  CUdeviceptr Freed() {
+    open_ = false;
+    const CUdeviceptr block = memory_.Allocate(kBytes, p_.stream);
+    p_.Launch(p_.fill_hash, block, kBytes / kWordBytes, 1);
+    Record(filled_, p_.stream);
+    Wait(other_, filled_);
+    CHECK_OK(GET(cuLaunchHostFunc, "cuLaunchHostFunc")(other_, &WaitAtGate, this));
+    Program others = p_;
+    others.stream = other_;
+    others.Launch(p_.add_constant, block, kBytes / kWordBytes, 1);
+    CHECK_OK(memory_.Free(block, other_));
+    return block;
+  }
+  CUdeviceptr Taken() const { return memory_.Allocate(kBytes, p_.stream); }
+  // What the program's stream writes to the block comes after what the other did.
+  void WriteAndOpen(CUdeviceptr block) {
+    p_.Launch(p_.fill_hash, block, kBytes / kWordBytes, 2);
+    open_ = true;
+    CHECK_OK(p_.api.StreamSynchronize(other_));
+    memory_.Check(block, kBytes, 2, p_.stream);
+    CHECK_OK(memory_.Free(block, p_.stream));
+    CHECK_OK(p_.api.StreamSynchronize(p_.stream));
+  }
+  CUstream other() const { return other_; }
+
+ private:
+  static constexpr size_t kBytes = 4 * kMi;
+  static void CUDA_CB WaitAtGate(void* self) {
+    while (!static_cast<BehindAGate*>(self)->open_) std::this_thread::yield();
+  }
+
+  Program& p_;
+  const ShortOfMemory& memory_;
+  CUstream other_ = nullptr;
+  CUevent filled_ = nullptr;
+  std::atomic<bool> open_{false};
+};
+
+// A stream that comes behind a free by an event is handed the memory before the GPU is there; one
+// that does not is not, nor is it where the pool does not follow events.
+void Events(Program* p) {
+  const ShortOfMemory memory(p);
+  BehindAGate gate(p, memory);
+  CUevent event = nullptr;
+  CHECK_OK(GET(cuEventCreate, "cuEventCreate")(&event, CU_EVENT_DISABLE_TIMING));
+  CUmemoryPool pool = nullptr;
+  CHECK_OK(GET(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool")(&pool, p->device));
+  for (int follows : {1, 0, 1}) {
+    CHECK_OK(GET(cuMemPoolSetAttribute, "cuMemPoolSetAttribute")(
+        pool, CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, &follows));
+    const CUdeviceptr block = gate.Freed();
+    const CUdeviceptr before = gate.Taken();
+    CHECK(before != block);
+    gate.Record(event, gate.other());
+    const CUdeviceptr recorded = gate.Taken();
+    CHECK(recorded != block);
+    gate.Wait(p->stream, event);
+    const CUdeviceptr behind = gate.Taken();
+    CHECK((behind == block) == (follows != 0));
+    gate.WriteAndOpen(behind);
+    for (const CUdeviceptr m : {before, recorded}) CHECK_OK(memory.Free(m, p->stream));
+    CHECK_OK(p->api.StreamSynchronize(p->stream));
+  }
+  CHECK_OK(GET(cuEventDestroy, "cuEventDestroy_v2")(event));
+}
+
+// A graph records the event again, which nobody sees: it tells of the free no more.
+void EventsOfGraphs(Program* p) {
+  const ShortOfMemory memory(p);
+  BehindAGate gate(p, memory);
+  CUevent event = nullptr;
+  CHECK_OK(GET(cuEventCreate, "cuEventCreate")(&event, CU_EVENT_DISABLE_TIMING));
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  CUgraphExec exec = nullptr;
+  CHECK_OK(GET(cuGraphCreate, "cuGraphCreate")(&graph, 0));
+  CHECK_OK(
+      GET(cuGraphAddEventRecordNode, "cuGraphAddEventRecordNode")(&node, graph, nullptr, 0, event));
+  CHECK_OK(GET(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags")(&exec, graph, 0));
+  const CUdeviceptr block = gate.Freed();
+  gate.Record(event, gate.other());
+  CHECK_OK(GET(cuGraphLaunch, "cuGraphLaunch")(exec, p->stream));
+  gate.Wait(p->stream, event);
+  const CUdeviceptr behind = gate.Taken();
+  CHECK(behind == block);
+  gate.WriteAndOpen(behind);
+  CHECK_OK(GET(cuGraphExecDestroy, "cuGraphExecDestroy")(exec));
+  CHECK_OK(GET(cuGraphDestroy, "cuGraphDestroy")(graph));
+  CHECK_OK(GET(cuEventDestroy, "cuEventDestroy_v2")(event));
+}
+
 }  // namespace
 
 void FreeInStreamOrder(Program* p, const std::string& name) {
   const std::map<std::string, void (*)(Program*)> cases = {
       {"steps", &Steps},          {"best_fit", &BestFit}, {"words", &Words},
       {"free_fails", &FreeFails}, {"no_room", &NoRoom},   {"no_room_yet", &NoRoomYet},
-      {"varies", &Varies}};
+      {"varies", &Varies},        {"events", &Events},    {"events_of_graphs", &EventsOfGraphs}};
   const auto found = cases.find(name);
   CHECK(found != cases.end());
   found->second(p);
