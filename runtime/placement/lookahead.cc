@@ -3,7 +3,6 @@
 #include <absl/algorithm/container.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "runtime/base/grow.h"
 #include "runtime/base/log.h"
@@ -58,19 +57,18 @@ void Lookahead::Scan(const PlanRequest& request, const ResidencyView& residency)
     Drop(works() - 1, 1);
   }
   while (works() < queue.size() && (seen_ <= horizon || works() < least)) Push(queue[works()]);
-  FindLacks(request.released);
+  sums_.Settle();
+  // What released work needs is busy with that.
+  released_on_the_way_ = sums_.Before(begin_ + std::min(request.released, works())).on_the_way;
+  VS_DCHECK(SumsAreRight());
 }
 
 void Lookahead::Push(const QueuedWork& queued) {
   const size_t place = window_.size();
   const uint32_t work = NewWork(queued);
   window_.push_back(Seen::As(work, queued));
-  own_.emplace_back();
+  sums_.Push();
   start_.push_back(start_.back() + queued.duration);
-  if (place / 64 >= idle_.size()) {
-    idle_.push_back(0);
-    lacking_.push_back(0);
-  }
   works_[work].at = static_cast<uint32_t>(place);
   for (uint32_t i = 0; i < works_[work].needs; ++i) Link(works_[work].first_need + i);
 }
@@ -152,14 +150,14 @@ void Lookahead::Drop(size_t from, size_t count) {
   for (size_t i = begin_ + from + count; i-- > begin_ + from;) Forget(window_[i].work);
   if (from + count == works()) {
     window_.resize(begin_ + from);
-    own_.resize(begin_ + from);
+    sums_.Shrink(begin_ + from);
     start_.resize(begin_ + from + 1);
     return;
   }
   begin_ += count;
   if (begin_ < kMostBehind + works()) return;
   window_.erase(window_.begin(), window_.begin() + static_cast<ptrdiff_t>(begin_));
-  own_.erase(own_.begin(), own_.begin() + static_cast<ptrdiff_t>(begin_));
+  sums_.EraseFirst(begin_);
   begin_ = 0;
   start_.assign(1, 0);
   Renumber(0);
@@ -174,14 +172,8 @@ void Lookahead::Retime(size_t place) {
 
 void Lookahead::Renumber(size_t place) {
   Retime(place);
-  for (std::vector<uint64_t>* marks : {&idle_, &lacking_}) {
-    marks->resize(place / 64 + 1);
-    marks->back() &= (uint64_t{1} << place % 64) - 1;
-    marks->resize(window_.size() / 64 + 1);
-  }
   for (size_t at = place; at < window_.size(); ++at) {
     works_[window_[at].work].at = static_cast<uint32_t>(at);
-    Mark(at);
   }
 }
 
@@ -201,13 +193,11 @@ void Lookahead::Clear() {
   needs_.clear();
   ids_.clear();
   window_.clear();
-  own_.clear();
+  sums_.Clear();
   begin_ = 0;
   start_.assign(1, 0);
-  idle_.clear();
-  lacking_.clear();
   live_ = 0;
-  seen_ = busy_ = idle_bytes_ = 0;
+  seen_ = busy_ = 0;
   unclaimed_ = pending_ = 0;
 }
 
@@ -290,71 +280,38 @@ void Lookahead::Uncount(ChunkIndex chunk) {
 
 void Lookahead::Add(const Need& need, uint64_t sign) {
   const size_t at = works_[need.work].at;
-  Sums& own = own_[at];
   const uint64_t size = sign * need.size;
   switch (need.place) {
     case Need::Place::kMissing:
-      own.missing += size;
+      sums_.AddMissing(at, size);
       break;
     case Need::Place::kIdle:
-      own.idle += size;
-      idle_bytes_ += size;
+      sums_.AddIdle(at, size);
       break;
     case Need::Place::kBusy:
       busy_ += size;
-      if (!need.incoming) return;
-      own.on_the_way += size;
+      if (need.incoming) sums_.AddOnTheWay(at, size);
       break;
     case Need::Place::kPending:
-      own.on_the_way += size;
+      sums_.AddOnTheWay(at, size);
       pending_ += static_cast<uint32_t>(sign);
       break;
     case Need::Place::kUnclaimed:
       unclaimed_ += static_cast<uint32_t>(sign);
-      return;
+      break;
     case Need::Place::kInPlace:
     case Need::Place::kFixed:
     case Need::Place::kAgain:
-      return;
+      break;
   }
-  Mark(at);
-}
-
-void Lookahead::Mark(size_t at) {
-  const Sums& own = own_[at];
-  const uint64_t bit = uint64_t{1} << at % 64;
-  const auto mark = [&](uint64_t* word, bool is) { *word = is ? *word | bit : *word & ~bit; };
-  mark(&idle_[at / 64], own.idle != 0);
-  mark(&lacking_[at / 64], (own.missing | own.on_the_way) != 0);
-}
-
-void Lookahead::FindLacks(uint32_t released) {
-  lacks_.clear();
-  most_missing_ = 0;
-  uint64_t missing = 0, on_the_way = 0;
-  for (size_t word = begin_ / 64; word < lacking_.size(); ++word) {
-    for (uint64_t bits = lacking_[word]; bits != 0; bits &= bits - 1) {
-      const size_t at = word * 64 + static_cast<size_t>(std::countr_zero(bits));
-      const Sums& own = own_[at];
-      missing += own.missing;
-      // What released work needs is busy with that.
-      if (at - begin_ >= released) on_the_way += own.on_the_way;
-      most_missing_ = std::max(most_missing_, own.missing);
-      lacks_.push_back({.work = static_cast<uint32_t>(at - begin_),
-                        .misses = own.missing != 0,
-                        .missing = missing,
-                        .on_the_way = on_the_way});
-    }
-  }
-  VS_DCHECK(SumsAreRight());
 }
 
 bool Lookahead::SumsAreRight() const {
-  uint64_t idle = 0, busy = 0, missing = 0;
+  uint64_t busy = 0;
   uint32_t unclaimed = 0, pending = 0;
   for (size_t at = begin_; at < window_.size(); ++at) {
     const Work& work = works_[window_[at].work];
-    Sums own;
+    WorkSums::Sums own;
     for (uint32_t i = 0; i < work.needs; ++i) {
       const Need& need = needs_[work.first_need + i];
       if (need.place == Need::Place::kMissing) own.missing += need.size;
@@ -365,18 +322,10 @@ bool Lookahead::SumsAreRight() const {
       unclaimed += need.place == Need::Place::kUnclaimed;
       pending += need.place == Need::Place::kPending;
     }
-    const auto marked = [&](const std::vector<uint64_t>& bits) {
-      return bits[at / 64] >> at % 64 & 1;
-    };
-    if (own.missing != own_[at].missing || own.idle != own_[at].idle ||
-        own.on_the_way != own_[at].on_the_way || work.at != at ||
-        marked(idle_) != (own.idle != 0) ||
-        marked(lacking_) != ((own.missing | own.on_the_way) != 0) ||
+    if (!(own == sums_[at]) || work.at != at ||
         start_[at + 1] - start_[at] != window_[at].duration) {
       return false;
     }
-    idle += own.idle;
-    missing += own.missing;
   }
   UnnamedChunks right;
   for (uint32_t i = 0; i < mentions_.size(); ++i) {
@@ -386,42 +335,15 @@ bool Lookahead::SumsAreRight() const {
       right.idle().size() != unnamed_.idle().size() || right.unclaimed() != unnamed_.unclaimed()) {
     return false;
   }
-  return idle == idle_bytes_ && busy == busy_ && missing == this->missing() &&
-         unclaimed == unclaimed_ && pending == pending_ && start_.size() == window_.size() + 1;
-}
-
-size_t Lookahead::LacksBefore(uint32_t work) const {
-  const auto it = absl::c_lower_bound(
-      lacks_, work, [](const Lack& lack, uint32_t before) { return lack.work < before; });
-  return static_cast<size_t>(it - lacks_.begin());
-}
-
-uint64_t Lookahead::IdleFrom(uint32_t work) const {
-  uint64_t before = 0;
-  const size_t end = begin_ + work;
-  for (size_t word = begin_ / 64; word * 64 < end && word < idle_.size(); ++word) {
-    for (uint64_t bits = idle_[word]; bits != 0; bits &= bits - 1) {
-      const size_t at = word * 64 + static_cast<size_t>(std::countr_zero(bits));
-      if (at >= end) break;
-      before += own_[at].idle;
-    }
-  }
-  return idle_bytes_ - before;
+  return sums_.AreRight() && busy == busy_ && unclaimed == unclaimed_ && pending == pending_ &&
+         sums_.size() == window_.size() && start_.size() == window_.size() + 1;
 }
 
 int64_t Lookahead::LastWithIdle(int64_t work, int64_t after) const {
   if (work <= after) return after;
-  const auto begin = static_cast<int64_t>(begin_);
-  const auto last = static_cast<size_t>(begin + work);
-  for (size_t word = last / 64;; --word) {
-    uint64_t bits = idle_[word];
-    if (word == last / 64) bits &= ~uint64_t{0} >> (63 - last % 64);
-    if (bits != 0) {
-      const size_t at = word * 64 + 63 - static_cast<size_t>(std::countl_zero(bits));
-      return std::max(after, static_cast<int64_t>(at) - begin);
-    }
-    if (word * 64 <= begin_) return after;
-  }
+  const size_t last = sums_.LastIdle(begin_ + static_cast<size_t>(work), begin_);
+  if (last == WorkSums::kNone) return after;
+  return std::max(after, static_cast<int64_t>(last - begin_));
 }
 
 }  // namespace vramspan

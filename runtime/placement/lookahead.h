@@ -24,6 +24,7 @@
 #include "runtime/placement/seen_chunk.h"
 #include "runtime/placement/types.h"
 #include "runtime/placement/unnamed_chunks.h"
+#include "runtime/placement/work_sums.h"
 
 namespace vramspan {
 
@@ -86,34 +87,46 @@ class Lookahead {
   // The sum of the durations before `work`; of all for works().
   uint64_t Start(uint32_t work) const { return start_[begin_ + work] - start_[begin_]; }
 
-  // A work that is the first to need chunks that are missing, or on their way, with the bytes of
-  // those that are first needed by it and those before it.
-  struct Lack {
-    uint32_t work;
-    bool misses;  // Some are missing.
-    uint64_t missing, on_the_way;
+  // Bytes of chunks that are missing, each at its first use.
+  uint64_t missing() const { return sums_.all().missing; }
+  // The most of them that one work is the first to need.
+  uint64_t most_missing() const { return sums_.most_missing(); }
+  // Those that `work` is the first to need.
+  uint64_t MissingAt(uint32_t work) const { return sums_[begin_ + work].missing; }
+  // Those that works before `work` are the first to need.
+  uint64_t MissingBefore(uint32_t work) const { return sums_.Before(begin_ + work).missing; }
+  // The same with those that are on their way, but for what released work needs. REQUIRES: `work`
+  // is not released.
+  uint64_t LacksBefore(uint32_t work) const {
+    const WorkSums::Sums before = sums_.Before(begin_ + work);
+    return before.missing + before.on_the_way - released_on_the_way_;
+  }
+  // The first from `work` on that is the first to need missing chunks, if it is before `end`; else
+  // `end`. REQUIRES: end <= works().
+  uint32_t NextMissing(uint32_t work, uint32_t end) const {
+    return static_cast<uint32_t>(sums_.NextMissing(begin_ + work, begin_ + end) - begin_);
+  }
+  // Where the works end that are summed up together with `work`, and what is missing before that.
+  // It may be behind works().
+  struct Stretch {
+    uint32_t end;
+    uint64_t missing;
   };
-  // In order. On its way counts only what no released work needs.
-  absl::Span<const Lack> lacks() const { return lacks_; }
-  // Those of works before `work`: as many of lacks().
-  size_t LacksBefore(uint32_t work) const;
-  uint64_t missing() const { return lacks_.empty() ? 0 : lacks_.back().missing; }
-  // Whether the work is the first to need chunks that are missing.
-  bool Misses(uint32_t work) const { return own_[begin_ + work].missing != 0; }
+  Stretch StretchOf(uint32_t work) const {
+    const size_t end = ((begin_ + work) / WorkSums::kGroup + 1) * WorkSums::kGroup;
+    return {static_cast<uint32_t>(end - begin_), sums_.MissingThroughGroup(begin_ + work)};
+  }
   // Bytes of idle chunks that are first needed by `work` and those behind it.
-  uint64_t IdleFrom(uint32_t work) const;
+  uint64_t IdleFrom(uint32_t work) const {
+    return sums_.all().idle - sums_.Before(begin_ + work).idle;
+  }
   // The last work up to `work` that is the first to need idle chunks, if it is behind `after`; else
   // `after`. REQUIRES: after <= work < works().
   int64_t LastWithIdle(int64_t work, int64_t after) const;
   // Bytes on the device that are busy.
   uint64_t busy() const { return busy_; }
-  // The most bytes that are missing at their first use by one work.
-  uint64_t most_missing() const { return most_missing_; }
 
  private:
-  struct Sums {
-    uint64_t missing = 0, idle = 0, on_the_way = 0;
-  };
   struct Work {
     uint32_t first_need = 0, needs = 0;
     uint32_t at = 0;  // In the window.
@@ -171,9 +184,6 @@ class Lookahead {
   void Uncount(ChunkIndex chunk);
   // Adds what the need comes to, or takes it off again.
   void Add(const Need& need, uint64_t sign);
-  // Notes whether the work at that place lacks anything, and has anything idle.
-  void Mark(size_t at);
-  void FindLacks(uint32_t released);
   // All that is kept as works come and go, against the needs; to be checked.
   bool SumsAreRight() const;
 
@@ -183,26 +193,22 @@ class Lookahead {
   std::vector<Work> works_;
   std::vector<Seen> window_;  // What is looked at, in order, from begin_ on.
   size_t begin_ = 0;
-  std::vector<Sums> own_;  // By place in the window: what the work is the first to need.
+  WorkSums sums_;                     // By place in the window: what the work is the first to need.
+  uint64_t released_on_the_way_ = 0;  // Of that, what released works are.
   // By place in the window, and one more: the durations of those before it, from any number on.
   std::vector<uint64_t> start_{0};
-  // By place in the window, 64 in each: whether the work lacks anything, and has anything idle.
-  std::vector<uint64_t> lacking_, idle_;
   struct Followed {
     Seen seen;
     bool came;
-    Sums own;
   };
-  std::vector<Followed> followed_;  // Kept for its memory.
-  std::vector<uint32_t> spare_;     // Works that are of no use.
+  std::vector<Followed> followed_;  // These two: kept for their memory.
+  std::vector<WorkSums::Sums> followed_sums_;
+  std::vector<uint32_t> spare_;  // Works that are of no use.
   std::vector<Mentions> mentions_;
-  std::vector<Lack> lacks_;
   uint64_t queue_version_ = 0;
   size_t live_ = 0;  // Needs that have not gone.
   uint64_t seen_ = 0;
   uint64_t busy_ = 0;
-  uint64_t idle_bytes_ = 0;
-  uint64_t most_missing_ = 0;
   uint32_t unclaimed_ = 0, pending_ = 0;
   bool told_ = true;  // By every view so far, of what has changed.
   UnnamedChunks unnamed_;

@@ -34,8 +34,7 @@ void Lookahead::Replace(absl::Span<const QueuedWork> queue, size_t from) {
   size_t here = from, there = from;
   while (there < queue.size() && here < works()) {
     if (IsSame(window_[begin_ + here], queue[there])) {
-      followed_.push_back(
-          {Seen::As(window_[begin_ + here].work, queue[there]), /*came=*/false, {}});
+      followed_.push_back({Seen::As(window_[begin_ + here].work, queue[there]), /*came=*/false});
       ++here;
       ++there;
       continue;
@@ -45,7 +44,7 @@ void Lookahead::Replace(absl::Span<const QueuedWork> queue, size_t from) {
     for (size_t i = change.gone; i-- > 0;) Forget(window_[begin_ + here + i].work);
     for (size_t i = 0; i < change.came; ++i) {
       const QueuedWork& queued = queue[there + i];
-      followed_.push_back({Seen::As(NewWork(queued), queued), /*came=*/true, {}});
+      followed_.push_back({Seen::As(NewWork(queued), queued), /*came=*/true});
     }
     here += change.gone;
     there += change.came;
@@ -53,15 +52,13 @@ void Lookahead::Replace(absl::Span<const QueuedWork> queue, size_t from) {
   for (size_t i = works(); i-- > here;) Forget(window_[begin_ + i].work);
   // What is by work goes along with it.
   const size_t place = begin_ + from;
-  for (Followed& f : followed_) {
-    if (!f.came) f.own = own_[works_[f.seen.work].at];
-  }
-  window_.resize(place);
-  own_.resize(place);
+  followed_sums_.clear();
   for (const Followed& f : followed_) {
-    window_.push_back(f.seen);
-    own_.push_back(f.own);
+    followed_sums_.push_back(f.came ? WorkSums::Sums() : sums_[works_[f.seen.work].at]);
   }
+  sums_.Replace(place, followed_sums_);
+  window_.resize(place);
+  for (const Followed& f : followed_) window_.push_back(f.seen);
   Renumber(place);
   for (const Followed& f : followed_) {
     const Work& work = works_[f.seen.work];

@@ -14,36 +14,39 @@ void Pace::Start(uint64_t in_hand, bool running, double per_byte) {
 }
 
 bool Pace::Due(uint32_t work, uint32_t needed_by, uint64_t planned) {
-  const absl::Span<const Lookahead::Lack> lacks = ahead_->lacks();
-  // What is lacking before the first, second, ... of them.
-  const auto missing = [&](size_t count) { return count == 0 ? 0 : lacks[count - 1].missing; };
-  const auto on_the_way = [&](size_t count) {
-    return count == 0 ? 0 : lacks[count - 1].on_the_way;
-  };
   if (needed_by == ahead_->works()) {
-    const size_t count = ahead_->LacksBefore(work + 1);
-    const uint64_t to_come = missing(count) + on_the_way(count);
+    const uint64_t to_come = ahead_->LacksBefore(work + 1);
     const auto away = static_cast<double>(ahead_->Start(work) - origin_);
     if (away < per_byte_ * static_cast<double>(to_come)) return true;
   }
   // Doubles: a product of bytes and nanoseconds can pass 2^64.
-  const size_t end = ahead_->LacksBefore(needed_by);
-  const double total = slack_ + static_cast<double>(missing(end) + on_the_way(end));
+  const double total = slack_ + static_cast<double>(ahead_->LacksBefore(needed_by));
   const auto time = static_cast<double>(ahead_->Start(needed_by) - origin_);
+  const auto late = [&](uint32_t w, uint64_t missing) {
+    const auto bytes = static_cast<double>(missing - planned);
+    return static_cast<double>(ahead_->Start(w) - origin_) * total < time * (bytes + extra_);
+  };
   uint32_t w = found_for_ == needed_by ? std::max(found_at_, work) : work;
-  if (w >= needed_by) return false;
-  // Of works that lack nothing of their own the first has the least time, for as many bytes.
-  for (size_t next = ahead_->LacksBefore(w + 1);; ++next) {
-    const auto bytes = static_cast<double>(missing(next) - planned);
-    if (static_cast<double>(ahead_->Start(w) - origin_) * total < time * (bytes + extra_)) {
-      found_at_ = w;
-      found_for_ = needed_by;
-      return true;
+  uint64_t missing = ahead_->MissingBefore(w);
+  // Of works that lack nothing of their own the first has the least time, for as many bytes. So of
+  // a stretch none is late if its first is not with all that the stretch lacks.
+  while (w < needed_by) {
+    const Lookahead::Stretch stretch = ahead_->StretchOf(w);
+    const uint32_t end = std::min(stretch.end, needed_by);
+    if (late(w, stretch.missing)) {
+      for (; w < end; w = ahead_->NextMissing(w + 1, end)) {
+        missing += ahead_->MissingAt(w);
+        if (!late(w, missing)) continue;
+        found_at_ = w;
+        found_for_ = needed_by;
+        return true;
+      }
+    } else {
+      missing = stretch.missing;
     }
-    while (next < end && !lacks[next].misses) ++next;
-    if (next >= end) return false;
-    w = lacks[next].work;
+    w = ahead_->NextMissing(end, needed_by);
   }
+  return false;
 }
 
 }  // namespace vramspan

@@ -80,10 +80,11 @@ void Planner::Scratch::Start(const PlanRequest& request, const ResidencyView& re
 void Planner::Scratch::FetchAll(const PlanRequest& request, Plan* plan) {
   Outcome outcome = FetchFor(head, plan);
   SettleHead(request.queue[head], outcome, plan);
-  const absl::Span<const Lookahead::Lack> lacks = ahead.lacks();
   // What comes later must not take the room that a work waits for.
-  for (size_t i = ahead.LacksBefore(head + 1); i < lacks.size() && outcome == Outcome::kAll; ++i) {
-    outcome = FetchFor(lacks[i].work, plan);
+  uint32_t work = head;
+  while (outcome == Outcome::kAll &&
+         (work = ahead.NextMissing(work + 1, ahead.works())) < ahead.works()) {
+    outcome = FetchFor(work, plan);
   }
 }
 
@@ -96,7 +97,7 @@ void Planner::Scratch::FreeOverBudget(uint64_t bytes, Plan* plan) {
 
 Planner::Scratch::Outcome Planner::Scratch::FetchFor(uint32_t work, Plan* plan) {
   Outcome outcome = Outcome::kAll;
-  if (!ahead.Misses(work)) return outcome;
+  if (ahead.MissingAt(work) == 0) return outcome;
   for (const Need& need : ahead.NeedsOf(work)) {
     if (need.place != Need::Place::kMissing) continue;
     if (plan->fetch.size() >= max_fetches) return Outcome::kLimit;

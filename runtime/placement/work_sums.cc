@@ -1,0 +1,111 @@
+#include "runtime/placement/work_sums.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace vramspan {
+
+void WorkSums::Clear() {
+  own_.clear();
+  groups_.clear();
+  all_ = {};
+}
+
+void WorkSums::Push() {
+  own_.emplace_back();
+  if (groups_.size() * kGroup < own_.size()) groups_.emplace_back();
+}
+
+void WorkSums::EraseFirst(size_t count) {
+  own_.erase(own_.begin(), own_.begin() + static_cast<ptrdiff_t>(count));
+  groups_.resize((own_.size() + kGroup - 1) / kGroup);
+  for (size_t g = 0; g < groups_.size(); ++g) groups_[g] = Made(g);
+}
+
+void WorkSums::Replace(size_t at, const std::vector<Sums>& own) {
+  for (size_t i = at; i < own_.size(); ++i) {
+    all_.missing -= own_[i].missing;
+    all_.idle -= own_[i].idle;
+    all_.on_the_way -= own_[i].on_the_way;
+  }
+  own_.resize(at);
+  own_.insert(own_.end(), own.begin(), own.end());
+  for (const Sums& sums : own) all_.Add(sums);
+  groups_.resize((own_.size() + kGroup - 1) / kGroup);
+  for (size_t g = at / kGroup; g < groups_.size(); ++g) groups_[g] = Made(g);
+}
+
+WorkSums::Group WorkSums::Made(size_t group) const {
+  Group made;
+  const size_t end = std::min(own_.size(), (group + 1) * kGroup);
+  for (size_t at = group * kGroup; at < end; ++at) {
+    made.sums.Add(own_[at]);
+    made.most_missing = std::max(made.most_missing, own_[at].missing);
+    Mark(at, &made);
+  }
+  return made;
+}
+
+void WorkSums::Settle() {
+  Sums before;
+  most_missing_ = 0;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    Group& group = groups_[g];
+    group.before = before;
+    before.Add(group.sums);
+    if (group.most_is_old) {
+      group.most_missing = 0;
+      for (uint64_t bits = group.missing; bits != 0; bits &= bits - 1) {
+        const size_t at = g * kGroup + static_cast<size_t>(std::countr_zero(bits));
+        group.most_missing = std::max(group.most_missing, own_[at].missing);
+      }
+      group.most_is_old = false;
+    }
+    most_missing_ = std::max(most_missing_, group.most_missing);
+  }
+}
+
+WorkSums::Sums WorkSums::Before(size_t at) const {
+  const size_t g = at / kGroup;
+  if (g >= groups_.size()) return all_;
+  Sums before = groups_[g].before;
+  for (size_t i = g * kGroup; i < at; ++i) before.Add(own_[i]);
+  return before;
+}
+
+size_t WorkSums::NextMissing(size_t at, size_t end) const {
+  for (size_t g = at / kGroup; g * kGroup < end; ++g) {
+    uint64_t bits = groups_[g].missing;
+    if (g == at / kGroup) bits &= ~uint64_t{0} << at % kGroup;
+    if (bits == 0) continue;
+    return std::min(end, g * kGroup + static_cast<size_t>(std::countr_zero(bits)));
+  }
+  return end;
+}
+
+size_t WorkSums::LastIdle(size_t at, size_t begin) const {
+  for (size_t g = at / kGroup;; --g) {
+    uint64_t bits = groups_[g].idle;
+    if (g == at / kGroup) bits &= ~uint64_t{0} >> (kGroup - 1 - at % kGroup);
+    if (bits != 0) {
+      return (g + 1) * kGroup - 1 - static_cast<size_t>(std::countl_zero(bits));
+    }
+    if (g * kGroup <= begin) return kNone;
+  }
+}
+
+bool WorkSums::AreRight() const {
+  Sums all;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const Group made = Made(g);
+    const Group& group = groups_[g];
+    if (!(group.before == all) || !(made.sums == group.sums) || made.missing != group.missing ||
+        made.idle != group.idle || made.most_missing != group.most_missing) {
+      return false;
+    }
+    all.Add(made.sums);
+  }
+  return all == all_;
+}
+
+}  // namespace vramspan
