@@ -43,12 +43,7 @@ void Lookahead::Scan(const PlanRequest& request, const ResidencyView& residency)
   residency_ = &residency;
   if (needs_.size() > 2 * live_ + kMostStale) Clear();
   if (request.queue_version == 0 || request.queue_version != queue_version_) {
-    size_t same = 0;
-    if (request.queue_since != 0 && request.queue_since == queue_version_) {
-      Drop(0, std::min<size_t>(request.queue_gone, works()));
-      same = std::min<size_t>(request.queue_same, works());
-    }
-    Follow(queue, same);
+    Follow(request);
   }
   queue_version_ = request.queue_version;
   VS_DCHECK(works() <= queue.size());
@@ -160,20 +155,16 @@ void Lookahead::Drop(size_t from, size_t count) {
   sums_.EraseFirst(begin_);
   begin_ = 0;
   start_.assign(1, 0);
-  Renumber(0);
+  Retime(0);
+  for (size_t at = 0; at < window_.size(); ++at) {
+    works_[window_[at].work].at = static_cast<uint32_t>(at);
+  }
 }
 
 void Lookahead::Retime(size_t place) {
   start_.resize(window_.size() + 1);
   for (size_t at = place; at < window_.size(); ++at) {
     start_[at + 1] = start_[at] + window_[at].duration;
-  }
-}
-
-void Lookahead::Renumber(size_t place) {
-  Retime(place);
-  for (size_t at = place; at < window_.size(); ++at) {
-    works_[window_[at].work].at = static_cast<uint32_t>(at);
   }
 }
 

@@ -150,17 +150,24 @@ class Lookahead {
     SeenChunk seen;
   };
 
-  // Drops what has gone from the queue, and puts in what has come between what has not, from the
-  // work on: those before it are the same. What has come behind them all is left out.
-  void Follow(absl::Span<const QueuedWork> queue, size_t from);
+  // Part of the queue that may be others than those that are looked at.
+  struct Part {
+    size_t from;          // As far they are the same.
+    size_t end, new_end;  // Of those that are looked at, and of those in the queue.
+    bool tail;            // Behind that they are the same again; else it is the rest.
+  };
+  // Drops what has gone from the queue, and puts in what has come between what has not. What has
+  // come behind all that is looked at is left out.
+  void Follow(const PlanRequest& request);
   // The same where there is something to drop or to put in.
-  void Replace(absl::Span<const QueuedWork> queue, size_t from);
+  void Replace(absl::Span<const QueuedWork> queue, const Part& part);
   // How many works have gone here, and have come there, before the next that are the same.
   struct Change {
     size_t gone = 0, came = 0;
     bool found = false;
   };
-  Change FindChange(absl::Span<const QueuedWork> queue, size_t here, size_t there) const;
+  Change FindChange(absl::Span<const QueuedWork> queue, const Part& part, size_t here,
+                    size_t there) const;
   // But for the duration.
   bool IsSame(const Seen& seen, const QueuedWork& queued) const;
   void Push(const QueuedWork& queued);
@@ -172,9 +179,7 @@ class Lookahead {
   void Forget(uint32_t work);
   // From the work on, as many: the first, or the last.
   void Drop(size_t from, size_t count);
-  // From that place in the window on, all that is by place is as the works there are; or only what
-  // comes before each in time.
-  void Renumber(size_t place);
+  // From that place in the window on, what comes before each in time is as the works there are.
   void Retime(size_t place);
   void Clear();
   void Refresh();

@@ -73,9 +73,10 @@ struct PlanRequest {
   uint64_t queue_version = 0;
   // Not 0, where the planner's request before had this version: of that queue the first
   // `queue_gone` works have gone, and the `queue_same` works behind them are the first of this one.
-  // What else was in it is compared.
+  // Behind those, in place of `queue_left` works of that queue there are `queue_came` others, and
+  // then come the next `queue_tail` of that queue. What else was in it is compared.
   uint64_t queue_since = 0;
-  size_t queue_gone = 0, queue_same = 0;
+  size_t queue_gone = 0, queue_same = 0, queue_left = 0, queue_came = 0, queue_tail = 0;
   // How many works of the queue are released. They say how far off the held work is: without them
   // a head that lacks something is fetched for at once, however much runs before it, and a chunk
   // that the queue needs soon may leave too early. Their chunks are expected to be busy.

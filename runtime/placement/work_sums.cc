@@ -22,17 +22,15 @@ void WorkSums::EraseFirst(size_t count) {
   for (size_t g = 0; g < groups_.size(); ++g) groups_[g] = Made(g);
 }
 
-void WorkSums::Replace(size_t at, const std::vector<Sums>& own) {
-  for (size_t i = at; i < own_.size(); ++i) {
-    all_.missing -= own_[i].missing;
-    all_.idle -= own_[i].idle;
-    all_.on_the_way -= own_[i].on_the_way;
-  }
-  own_.resize(at);
-  own_.insert(own_.end(), own.begin(), own.end());
-  for (const Sums& sums : own) all_.Add(sums);
+void WorkSums::Replace(const Splice& splice, const std::vector<Sums>& came) {
+  splice.Move(&own_);
+  for (size_t at = splice.begin; at < splice.NewBegin(); ++at) own_[at] = {};
+  std::copy(came.begin(), came.end(), own_.begin() + static_cast<ptrdiff_t>(splice.NewAt()));
   groups_.resize((own_.size() + kGroup - 1) / kGroup);
-  for (size_t g = at / kGroup; g < groups_.size(); ++g) groups_[g] = Made(g);
+  const bool front = splice.moves_front;
+  const size_t first = front ? std::min(splice.begin, splice.NewBegin()) : splice.at;
+  const size_t end = front ? splice.at + splice.gone : own_.size();
+  for (size_t g = first / kGroup; g * kGroup < end; ++g) groups_[g] = Made(g);
 }
 
 WorkSums::Group WorkSums::Made(size_t group) const {

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/base/splice.h"
+
 namespace vramspan {
 
 class WorkSums {
@@ -37,8 +39,8 @@ class WorkSums {
   void Shrink(size_t size) { own_.resize(size); }
   // The first so many go, and the others take their places. REQUIRES: they need nothing.
   void EraseFirst(size_t count);
-  // From the place on these are, in place of all that was.
-  void Replace(size_t at, const std::vector<Sums>& own);
+  // REQUIRES: before splice.begin no place needs anything.
+  void Replace(const Splice& splice, const std::vector<Sums>& came);
 
   // --- sums ---
   // So many more bytes; what is added may be less than nothing.

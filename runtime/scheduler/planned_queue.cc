@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/log.h"
+#include "runtime/base/splice.h"
 
 namespace vramspan {
 namespace {
@@ -17,9 +18,34 @@ bool IsSame(const QueuedWork& a, const QueuedWork& b) {
 
 }  // namespace
 
-void PlannedQueue::Changed(size_t from) {
+void PlannedQueue::Changed(size_t from, size_t left, size_t came) {
   changed_ = true;
-  same_ = std::min(same_, from);
+  if (from >= same_ + came_ + tail_) return;  // Behind all that was told.
+  if (!split_) {
+    split_ = true;
+    left_ = std::min(left, same_ - from);
+    came_ = came;
+    tail_ = same_ - from - left_;
+    same_ = from;
+    return;
+  }
+  // What changed before, and this, and all between.
+  const size_t before = same_ - std::min(same_, from);
+  same_ -= before;
+  const size_t end = same_ + before + came_;
+  const size_t behind = std::max(end, from + left) - end;
+  const size_t told = std::min(behind, tail_);
+  tail_ -= told;
+  left_ += before + told;
+  came_ += before + behind + came - left;
+}
+
+void PlannedQueue::JoinGone() {
+  if (!split_ || same_ + came_ != 0) return;
+  gone_ += left_;
+  same_ = tail_;
+  left_ = tail_ = 0;
+  split_ = false;
 }
 
 void PlannedQueue::Clear() {
@@ -27,7 +53,9 @@ void PlannedQueue::Clear() {
   begin_ = 0;
   released_ = held_ = 0;
   told_ = false;
-  Changed(0);
+  changed_ = true;
+  same_ = left_ = came_ = tail_ = 0;
+  split_ = false;
 }
 
 void PlannedQueue::Submit(const QueuedWork& work, bool released, Comes comes) {
@@ -36,12 +64,15 @@ void PlannedQueue::Submit(const QueuedWork& work, bool released, Comes comes) {
   if (comes == Comes::kExpected && expected() != 0) {
     QueuedWork& expected = works_[begin_ + at];
     // The planner does not look at ids.
-    if (!IsSame(expected, work)) Changed(at);
+    if (!IsSame(expected, work)) Changed(at, 1, 1);
     expected = work;
   } else {
     if (comes != Comes::kBeside) KeepExpected(0);
-    Changed(at);
-    works_.insert(works_.begin() + static_cast<ptrdiff_t>(begin_ + at), work);
+    Changed(at, 0, 1);
+    const Splice splice(begin_, begin_ + at, 0, 1, works_.size());
+    splice.Move(&works_);
+    works_[splice.NewAt()] = work;
+    begin_ = splice.NewBegin();
   }
   ++(released ? released_ : held_);
 }
@@ -57,10 +88,14 @@ bool PlannedQueue::Finish(uint64_t id) {
   --released_;
   ++begin_;
   changed_ = true;
+  JoinGone();
   if (same_ != 0) {
     --same_;
     ++gone_;
+  } else if (came_ != 0) {
+    --came_;
   }
+  JoinGone();
   if (begin_ > kMostBehind + works().size()) {
     works_.erase(works_.begin(), works_.begin() + static_cast<ptrdiff_t>(begin_));
     begin_ = 0;
@@ -79,7 +114,7 @@ void PlannedQueue::Rename(uint64_t id, absl::Span<const ChunkIndex> chunks, uint
     if (work.id != id) continue;
     work.chunks = chunks;
     work.version = version;
-    Changed(at);
+    Changed(at, 1, 1);
   }
 }
 
@@ -89,7 +124,7 @@ void PlannedQueue::Retime(absl::FunctionRef<uint64_t(const QueuedWork& work)> du
     const uint64_t takes = duration(work);
     if (takes == work.duration) continue;
     work.duration = takes;
-    Changed(at);
+    Changed(at, 1, 1);
   }
 }
 
@@ -97,7 +132,10 @@ void PlannedQueue::KeepExpected(uint32_t count) {
   if (count >= expected()) return;
   const size_t kept = size_t{released_} + held_ + count;
   works_.resize(begin_ + kept);
-  Changed(kept);
+  changed_ = true;
+  same_ = std::min(same_, kept);
+  came_ = std::min(came_, kept - same_);
+  tail_ = std::min(tail_, kept - same_ - came_);
 }
 
 void PlannedQueue::Tell(PlanRequest* request) {
@@ -107,12 +145,16 @@ void PlannedQueue::Tell(PlanRequest* request) {
     request->queue_since = version_;
     request->queue_gone = gone_;
     request->queue_same = same_;
+    request->queue_left = left_;
+    request->queue_came = came_;
+    request->queue_tail = tail_;
   }
   if (changed_) ++version_;
   request->queue_version = version_;
   told_ = true;
   changed_ = false;
-  gone_ = 0;
+  gone_ = left_ = came_ = tail_ = 0;
+  split_ = false;
   same_ = works().size();
 }
 

@@ -52,16 +52,19 @@ class PlannedQueue {
   void Tell(PlanRequest* request);
 
  private:
-  // What is from there on is not as the planner was told.
-  void Changed(size_t from);
+  // From there on so many works have made way for others.
+  void Changed(size_t from, size_t left, size_t came);
+  // What has gone from the front takes along what it was in front of.
+  void JoinGone();
 
   std::vector<QueuedWork> works_;  // From begin_ on.
   size_t begin_ = 0;
   uint32_t released_ = 0, held_ = 0;
-  // Since the last Tell: whether anything changed, how many works have gone that were told, and how
-  // many from the front on are as they were.
-  bool changed_ = true;
-  size_t gone_ = 0, same_ = 0;
+  // Since the last Tell: whether anything changed. Of what was told so many works have gone from
+  // the front, are the same, have made way for so many others (`split_`, or none did), and are the
+  // same behind them.
+  bool changed_ = true, split_ = false;
+  size_t gone_ = 0, same_ = 0, left_ = 0, came_ = 0, tail_ = 0;
   uint64_t version_ = 0;
   bool told_ = false;  // Nothing was forgotten since.
 };

@@ -104,6 +104,16 @@ class PlannedQueueTest : public testing::Test {
         EXPECT_TRUE(same(told_[request.queue_gone + i], all[i])) << i;
       }
       kept_ += request.queue_same;
+      if (request.queue_tail != 0) {
+        const size_t there = request.queue_gone + request.queue_same + request.queue_left;
+        const size_t here = request.queue_same + request.queue_came;
+        ASSERT_LE(there + request.queue_tail, told_.size());
+        ASSERT_LE(here + request.queue_tail, all.size());
+        for (size_t i = 0; i < request.queue_tail; ++i) {
+          EXPECT_TRUE(same(told_[there + i], all[here + i])) << i;
+        }
+        kept_behind_ += request.queue_tail;
+      }
     }
     if (request.queue_version == told_version_) {
       EXPECT_TRUE(std::equal(all.begin(), all.end(), told_.begin(), told_.end(), same));
@@ -118,7 +128,7 @@ class PlannedQueueTest : public testing::Test {
   std::deque<QueuedWork> released_, held_, expected_;
   std::vector<QueuedWork> told_;
   uint64_t told_version_ = 0;
-  size_t kept_ = 0;
+  size_t kept_ = 0, kept_behind_ = 0;
 };
 
 TEST_F(PlannedQueueTest, IsWhatCameAndHasNotGoneAndSaysWhatChanged) {
@@ -150,6 +160,7 @@ TEST_F(PlannedQueueTest, IsWhatCameAndHasNotGoneAndSaysWhatChanged) {
     }
   }
   EXPECT_GT(kept_, 10'000u);
+  EXPECT_GT(kept_behind_, 1'000u);
 }
 
 }  // namespace
