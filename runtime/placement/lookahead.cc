@@ -11,7 +11,7 @@ namespace vramspan {
 namespace {
 
 // Needs that have gone, beside as many that have not, before all is looked at anew.
-constexpr size_t kMostStale = 1024;
+constexpr size_t kMostStale = 4096;
 // Works that have gone from the front, beside as many that have not, before their places are taken.
 constexpr size_t kMostBehind = 256;
 
@@ -69,21 +69,29 @@ void Lookahead::Push(const QueuedWork& queued) {
 }
 
 uint32_t Lookahead::NewWork(const QueuedWork& queued) {
-  if (spare_.empty()) {
-    spare_.push_back(static_cast<uint32_t>(works_.size()));
-    works_.emplace_back();
+  const size_t count = queued.chunks.size();
+  if (count >= spare_.size()) spare_.resize(count + 1, Need::kNone);
+  uint32_t index = spare_[count];
+  if (index == Need::kNone) {
+    index = static_cast<uint32_t>(works_.size());
+    works_.push_back({.first_need = static_cast<uint32_t>(needs_.size()),
+                      .needs = static_cast<uint32_t>(count)});
+    needs_.resize(needs_.size() + count);
+    ids_.resize(needs_.size());
+  } else {
+    spare_[count] = works_[index].at;
   }
-  const uint32_t work = spare_.back();
-  spare_.pop_back();
-  // One without needs has no place among them: what is behind it may go.
-  const size_t first = queued.chunks.empty() ? 0 : needs_.size();
-  works_[work] = {.first_need = static_cast<uint32_t>(first),
-                  .needs = static_cast<uint32_t>(queued.chunks.size()),
-                  .explicit_request = queued.explicit_request};
-  live_ += queued.chunks.size();
-  ids_.insert(ids_.end(), queued.chunks.begin(), queued.chunks.end());
-  for (const ChunkIndex chunk : queued.chunks) needs_.push_back({.chunk = chunk, .work = work});
-  return work;
+  Work& work = works_[index];
+  work.explicit_request = queued.explicit_request;
+  work.seen = 0;
+  live_ += count;
+  Need* need = needs_.data() + work.first_need;
+  ChunkIndex* id = ids_.data() + work.first_need;
+  for (const ChunkIndex chunk : queued.chunks) {
+    *need++ = {.chunk = chunk, .work = index};
+    *id++ = chunk;
+  }
+  return index;
 }
 
 void Lookahead::Link(uint32_t at) {
@@ -117,7 +125,7 @@ void Lookahead::Link(uint32_t at) {
 }
 
 void Lookahead::Forget(uint32_t index) {
-  const Work& work = works_[index];
+  Work& work = works_[index];
   for (uint32_t at = work.first_need + work.needs; at-- > work.first_need;) {
     const Need& need = needs_[at];
     if (!need.chunk) continue;
@@ -133,11 +141,8 @@ void Lookahead::Forget(uint32_t index) {
     }
   }
   live_ -= work.needs;
-  if (work.first_need + work.needs == needs_.size()) {
-    needs_.resize(work.first_need);
-    ids_.resize(work.first_need);
-  }
-  spare_.push_back(index);
+  work.at = spare_[work.needs];
+  spare_[work.needs] = index;
 }
 
 void Lookahead::Drop(size_t from, size_t count) {
@@ -179,10 +184,11 @@ void Lookahead::Clear() {
       m.first = m.last = m.counts = Need::kNone;
       unnamed_.Add(chunk, m.seen);
     }
-    spare_.push_back(window_[w].work);
   }
   needs_.clear();
   ids_.clear();
+  works_.clear();
+  spare_.clear();
   window_.clear();
   sums_.Clear();
   begin_ = 0;

@@ -129,7 +129,7 @@ class Lookahead {
  private:
   struct Work {
     uint32_t first_need = 0, needs = 0;
-    uint32_t at = 0;  // In the window.
+    uint32_t at = 0;  // In the window; of one that is of no use: the next such with as many needs.
     bool explicit_request = false;
     uint64_t seen = 0;  // Bytes that no work before it names.
   };
@@ -208,7 +208,7 @@ class Lookahead {
   };
   std::vector<Followed> followed_;  // These two: kept for their memory.
   std::vector<WorkSums::Sums> followed_sums_;
-  std::vector<uint32_t> spare_;  // Works that are of no use.
+  std::vector<uint32_t> spare_;  // By how many needs: the first work of no use that has as many.
   std::vector<Mentions> mentions_;
   uint64_t queue_version_ = 0;
   size_t live_ = 0;  // Needs that have not gone.
