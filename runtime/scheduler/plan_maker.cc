@@ -28,13 +28,15 @@ void PlanMaker::Submitted(Work* work) {
   const bool many = released_.size() > kReleasedSeen;
   if (!work->held) released_.Add(work);
   changed_ = true;
-  if (!follows_) return;
-  follows_ = work->access != Access::kUnknown && work->kind == Work::Kind::kScope && !many;
-  if (!follows_) return;
   const Comes comes = seen.expected ? Comes::kExpected
                       : seen.counts ? Comes::kUnexpected
                                     : Comes::kBeside;
-  planned_.Submit(Queued(*work), !work->held, comes);
+  follows_ &= work->access != Access::kUnknown && work->kind == Work::Kind::kScope && !many;
+  if (follows_) {
+    planned_.Submit(Queued(*work), !work->held, comes);
+  } else {
+    planned_.LeaveOut(comes);
+  }
 }
 
 void PlanMaker::Released(Work* head) {
@@ -54,7 +56,9 @@ void PlanMaker::Ended(const Work& work) {
 
 void PlanMaker::FollowQueue() {
   changed_ = false;
-  follows_ ? Retime() : MakeQueue();
+  if (!follows_) planned_.Restart();
+  Retime();
+  if (!follows_) MakeQueue();
   AddForecast();
   VS_DCHECK(QueueIsRight());
 }
@@ -71,15 +75,13 @@ void PlanMaker::Retime() {
 }
 
 void PlanMaker::MakeQueue() {
-  durations_ = from_.trials->history().expected_changes();
   // Some that run may not be seen, and then not all of what is here.
   follows_ = released_.size() <= kReleasedSeen;
-  planned_.Clear();
   held_.clear();
   run_in_place_ = 0;
   released_.ForEachLatest(kReleasedSeen, [this](const Work& work) {
     if (work.kind != Work::Kind::kScope) return;
-    planned_.Submit(Queued(work), /*released=*/true, Comes::kUnexpected);
+    planned_.Submit(Queued(work), /*released=*/true, Comes::kBeside);
   });
   for (Work* work : *from_.queue) {
     const bool head = work == from_.queue->front();
@@ -101,7 +103,7 @@ void PlanMaker::MakeQueue() {
       queued.chunks = with_fetches_;
       queued.version = 0;
     }
-    planned_.Submit(queued, /*released=*/leads, Comes::kUnexpected);
+    planned_.Submit(queued, /*released=*/leads, Comes::kBeside);
     held_.push_back(work);
   }
 }
@@ -118,13 +120,18 @@ void PlanMaker::AddForecast() {
 }
 
 bool PlanMaker::QueueIsRight() const {
-  if (!follows_) return true;
   std::vector<QueuedWork> right;
   released_.ForEachLatest(kReleasedSeen, [&](const Work& work) {
     if (work.kind == Work::Kind::kScope) right.push_back(Queued(work));
   });
-  const size_t released = right.size();
+  size_t released = right.size();
   for (const Work* work : *from_.queue) right.push_back(Queued(*work));
+  if (!follows_) {
+    // It was just made, but for what is expected.
+    const auto made = planned_.works().subspan(0, planned_.works().size() - planned_.expected());
+    right.assign(made.begin(), made.end());
+    released = planned_.released();
+  }
   const size_t queued = right.size();
   const size_t sight = from_.sequence->sight();
   if (traced_ && queued < sight) {

@@ -48,14 +48,21 @@ void PlannedQueue::JoinGone() {
   split_ = false;
 }
 
-void PlannedQueue::Clear() {
-  works_.clear();
-  begin_ = 0;
+void PlannedQueue::Restart() {
+  const size_t count = size_t{released_} + held_;
+  Changed(0, count, 0);
+  begin_ += count;
   released_ = held_ = 0;
-  told_ = false;
-  changed_ = true;
-  same_ = left_ = came_ = tail_ = 0;
-  split_ = false;
+}
+
+void PlannedQueue::LeaveOut(Comes comes) {
+  if (comes == Comes::kUnexpected) KeepExpected(0);
+  if (comes != Comes::kExpected || expected() == 0) return;
+  const size_t at = size_t{released_} + held_;
+  Changed(at, 1, 0);
+  const Splice splice(begin_, begin_ + at, 1, 0, works_.size());
+  splice.Move(&works_);
+  begin_ = splice.NewBegin();
 }
 
 void PlannedQueue::Submit(const QueuedWork& work, bool released, Comes comes) {
@@ -141,17 +148,14 @@ void PlannedQueue::KeepExpected(uint32_t count) {
 void PlannedQueue::Tell(PlanRequest* request) {
   request->queue = works();
   request->released = released_;
-  if (told_) {
-    request->queue_since = version_;
-    request->queue_gone = gone_;
-    request->queue_same = same_;
-    request->queue_left = left_;
-    request->queue_came = came_;
-    request->queue_tail = tail_;
-  }
+  request->queue_since = version_;
+  request->queue_gone = gone_;
+  request->queue_same = same_;
+  request->queue_left = left_;
+  request->queue_came = came_;
+  request->queue_tail = tail_;
   if (changed_) ++version_;
   request->queue_version = version_;
-  told_ = true;
   changed_ = false;
   gone_ = left_ = came_ = tail_ = 0;
   split_ = false;

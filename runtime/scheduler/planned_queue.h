@@ -24,8 +24,8 @@ class PlannedQueue {
     return static_cast<uint32_t>(works_.size() - begin_) - released_ - held_;
   }
 
-  // Forgets all of it.
-  void Clear();
+  // Nothing is released or held any more. What is expected still is.
+  void Restart();
   // How work that comes stands to what is expected.
   enum class Comes : uint8_t {
     kExpected,    // It is the first of it.
@@ -35,6 +35,8 @@ class PlannedQueue {
   // Work that comes last of what is released, or held. REQUIRES: nothing is held, for what is
   // released.
   void Submit(const QueuedWork& work, bool released, Comes comes);
+  // The same of work that is left out, and comes with the next Restart.
+  void LeaveOut(Comes comes);
   // The first that is held. REQUIRES: there is one.
   void Release();
   // The first that is released. False, and nothing is done, if that is another.
@@ -66,7 +68,6 @@ class PlannedQueue {
   bool changed_ = true, split_ = false;
   size_t gone_ = 0, same_ = 0, left_ = 0, came_ = 0, tail_ = 0;
   uint64_t version_ = 0;
-  bool told_ = false;  // Nothing was forgotten since.
 };
 
 }  // namespace vramspan
