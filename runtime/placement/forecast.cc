@@ -114,14 +114,4 @@ bool Forecast::confident() const {
   return anchored_ && streak_ >= std::clamp<uint64_t>(period(), kFewestProofs, kProofs);
 }
 
-size_t Forecast::Next(absl::Span<uint64_t> out, size_t skipped) const {
-  if (!confident()) return 0;
-  uint64_t position = cursor_ + (skipped < period() ? skipped : skipped % period());
-  for (uint64_t& signature : out) {
-    signature = At(position);
-    if (++position == seen_) position = cursor_;
-  }
-  return out.size();
-}
-
 }  // namespace vramspan

@@ -26,8 +26,6 @@
 #ifndef VRAMSPAN_RUNTIME_PLACEMENT_FORECAST_H_
 #define VRAMSPAN_RUNTIME_PLACEMENT_FORECAST_H_
 
-#include <absl/types/span.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -46,10 +44,21 @@ class Forecast {
   // Works may have been submitted that it did not see.
   void Interrupted() { streak_ = 0; }
 
-  // Fills `out` with the signatures that are expected after the last one seen and `skipped` others,
-  // in order, as many as there is room for: beyond one period the period repeats. Returns how many:
-  // all, or 0 without confidence.
-  size_t Next(absl::Span<uint64_t> out, size_t skipped = 0) const;
+  // Calls `visit` with where the signatures are remembered that are expected after the last one
+  // seen and `skipped` others, in order, until it returns false: beyond one period the period
+  // repeats. Without confidence: with none.
+  template <typename Visit>
+  void ForEachNext(size_t skipped, Visit visit) const {
+    if (!confident()) return;
+    uint64_t position = cursor_ + (skipped < period() ? skipped : skipped % period());
+    while (visit(position & mask_)) {
+      if (++position == seen_) position = cursor_;
+    }
+  }
+  // Signatures are remembered in so many places, in turn. REQUIRES: one was seen, for the last.
+  size_t places() const { return history_.size(); }
+  size_t last_place() const { return (seen_ - 1) & mask_; }
+  uint64_t SignatureAt(size_t place) const { return history_[place]; }
   bool confident() const;
   // How many works ago the present was last the same; 0 where it never was.
   size_t period() const { return anchored_ ? seen_ - cursor_ : 0; }

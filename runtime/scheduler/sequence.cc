@@ -25,26 +25,36 @@ Sequence::Seen Sequence::Saw(Work* work) {
   const uint64_t hits = forecast_.hits();
   forecast_.Saw(work->signature);
   seen.expected = forecast_.hits() != hits;
+  uint32_t& here = set_at_[forecast_.last_place()];
+  const auto known = set_of_.find(work->signature);
+  here = known == set_of_.end() ? kNoSet : known->second;
   LookBack(*work);
-  const auto known = sets_.find(work->signature);
-  const bool changed = known != sets_.end();
+  const bool changed = here != kNoSet;
   if (changed) {
-    if (known->second.chunks == work->wanted.chunks) {
-      if (known->second.version != 0) work->wanted.version = known->second.version;
+    Set& set = sets_[here];
+    if (set.chunks == work->wanted.chunks) {
+      if (set.version != 0) work->wanted.version = set.version;
       return seen;
     }
-    chunks_ -= known->second.chunks.size();
-    known->second.chunks.clear();
+    chunks_ -= set.chunks.size();
+    set.chunks.clear();
   }
   if (chunks_ + work->wanted.chunks.size() > kMostSetChunks ||
-      (known == sets_.end() && sets_.size() == kMostSets)) {
+      (!changed && sets_.size() == kMostSets)) {
     sets_.clear();
+    set_of_.clear();
+    std::fill(set_at_.begin(), set_at_.end(), kNoSet);
     chunks_ = 0;
     seen.forgotten = true;
     if (work->wanted.chunks.size() > kMostSetChunks) return seen;
   }
   chunks_ += work->wanted.chunks.size();
-  Set& set = sets_[work->signature];
+  if (here == kNoSet) {
+    here = static_cast<uint32_t>(sets_.size());
+    set_of_[work->signature] = here;
+    sets_.push_back({.signature = work->signature});
+  }
+  Set& set = sets_[here];
   set.kernel = work->kernel;
   set.known_at = kNever;
   set.version = work->wanted.version;
@@ -54,6 +64,15 @@ Sequence::Seen Sequence::Saw(Work* work) {
   return seen;
 }
 
+Sequence::Set* Sequence::SetAt(size_t place) {
+  if (set_at_[place] == kNoSet) {
+    const auto known = set_of_.find(forecast_.SignatureAt(place));
+    if (known == set_of_.end()) return nullptr;
+    set_at_[place] = known->second;
+  }
+  return &sets_[set_at_[place]];
+}
+
 void Sequence::LookBack(const Work& work) {
   ++counted_;
   const auto first_of = [](absl::Span<const ChunkIndex> chunks) {
@@ -61,10 +80,12 @@ void Sequence::LookBack(const Work& work) {
   };
   for (Foresight* const sees : {&near_, &far_}) {
     sees->Came(first_of(work.wanted.chunks));
-    uint64_t next = 0;
-    const bool known = forecast_.Next(absl::MakeSpan(&next, 1), sees->ahead() - 1) != 0;
-    const auto found = known ? sets_.find(next) : sets_.end();
-    sees->Expects(found == sets_.end() ? ChunkIndex() : first_of(found->second.chunks));
+    ChunkIndex expected;
+    forecast_.ForEachNext(sees->ahead() - 1, [&](size_t place) {
+      if (const Set* const set = SetAt(place)) expected = first_of(set->chunks);
+      return false;
+    });
+    sees->Expects(expected);
   }
 }
 
@@ -75,24 +96,22 @@ size_t Sequence::sight() const {
 
 void Sequence::Next(size_t skipped, size_t most, const KernelHistory& history,
                     absl::FunctionRef<void(const QueuedWork&)> expect) {
-  uint64_t next[kExpectedWorks];
-  const size_t count =
-      forecast_.Next(absl::MakeSpan(next).first(std::min(most, kExpectedWorks)), skipped);
-  for (size_t i = 0; i < count; ++i) {
-    const auto found = sets_.find(next[i]);
-    if (found == sets_.end()) return;
-    Set& set = found->second;
-    if (set.known_at != history.expected_changes()) {
-      set.known_at = history.expected_changes();
-      set.duration = history.Expected(set.kernel);
+  forecast_.ForEachNext(skipped, [&](size_t place) {
+    Set* const set = most == 0 ? nullptr : SetAt(place);
+    if (set == nullptr) return false;
+    --most;
+    if (set->known_at != history.expected_changes()) {
+      set->known_at = history.expected_changes();
+      set->duration = history.Expected(set->kernel);
     }
     // Chunks that were freed since are of no size and never move; those of others cost time only.
-    expect({.id = next[i],
-            .kernel = set.kernel,
-            .chunks = set.chunks,
-            .duration = set.duration,
-            .version = set.version});
-  }
+    expect({.id = set->signature,
+            .kernel = set->kernel,
+            .chunks = set->chunks,
+            .duration = set->duration,
+            .version = set->version});
+    return true;
+  });
 }
 
 }  // namespace vramspan

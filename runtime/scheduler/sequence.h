@@ -65,7 +65,9 @@ class Sequence {
   static constexpr uint64_t kNear = 32, kFar = 512;
   static constexpr double kAsSure = 0.75;
   static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+  static constexpr uint32_t kNoSet = std::numeric_limits<uint32_t>::max();
   struct Set {
+    uint64_t signature = 0;
     uint64_t kernel = 0;
     uint64_t version = 0;
     // What the history expects of the kernel, as of its expected_changes.
@@ -75,12 +77,17 @@ class Sequence {
 
   // Whether what came was expected before; and what is expected now.
   void LookBack(const Work& work);
+  // Of the work that the forecast remembers there; null: it is not known.
+  Set* SetAt(size_t place);
 
   Forecast forecast_;
   Foresight near_{kNear}, far_{kFar};
   uint64_t counted_ = 0;
-  absl::flat_hash_map<uint64_t, Set> sets_;  // What work of a signature wanted last.
-  size_t chunks_ = 0;                        // Of all sets.
+  std::vector<Set> sets_;                           // What work of a signature wanted last.
+  absl::flat_hash_map<uint64_t, uint32_t> set_of_;  // By signature.
+  // By place in the forecast's memory, once it was asked for.
+  std::vector<uint32_t> set_at_ = std::vector<uint32_t>(forecast_.places(), kNoSet);
+  size_t chunks_ = 0;  // Of all sets.
 };
 
 }  // namespace vramspan
