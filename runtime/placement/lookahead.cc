@@ -52,7 +52,7 @@ void Lookahead::Scan(const PlanRequest& request, const ResidencyView& residency)
     Drop(works() - 1, 1);
   }
   while (works() < queue.size() && (seen_ <= horizon || works() < least)) Push(queue[works()]);
-  sums_.Settle();
+  sums_.Settle(begin_);
   // What released work needs is busy with that.
   released_on_the_way_ = sums_.Before(begin_ + std::min(request.released, works())).on_the_way;
   VS_DCHECK(SumsAreRight());

@@ -101,25 +101,22 @@ class Lookahead {
     const WorkSums::Sums before = sums_.Before(begin_ + work);
     return before.missing + before.on_the_way - released_on_the_way_;
   }
-  // The first from `work` on that is the first to need missing chunks, if it is before `end`; else
-  // `end`. REQUIRES: end <= works().
-  uint32_t NextMissing(uint32_t work, uint32_t end) const {
-    return static_cast<uint32_t>(sums_.NextMissing(begin_ + work, begin_ + end) - begin_);
-  }
-  // Where the works end that are summed up together with `work`, and what is missing before that.
-  // It may be behind works().
-  struct Stretch {
-    uint32_t end;
-    uint64_t missing;
-  };
-  Stretch StretchOf(uint32_t work) const {
-    const size_t end = ((begin_ + work) / WorkSums::kGroup + 1) * WorkSums::kGroup;
-    return {static_cast<uint32_t>(end - begin_), sums_.MissingThroughGroup(begin_ + work)};
+  // The first from `work` on, before `end`, that is the first to need missing chunks and of which
+  // `finds` is true, told the work and the bytes; `end` for none. `skips` is told the first of
+  // several works and what is missing up to the last of them: whether none of these is to be found.
+  // REQUIRES: end <= works().
+  template <typename Skips, typename Finds>
+  uint32_t FindMissing(uint32_t work, uint32_t end, Skips skips, Finds finds) const {
+    const auto place = [this](size_t at) { return static_cast<uint32_t>(at - begin_); };
+    return place(sums_.FindLacking(
+        begin_ + work, begin_ + end,
+        [&](size_t at, uint64_t missing) { return skips(place(at), missing); },
+        [&](size_t at, const WorkSums::Sums& own) {
+          return own.missing != 0 && finds(place(at), own.missing);
+        }));
   }
   // Bytes of idle chunks that are first needed by `work` and those behind it.
-  uint64_t IdleFrom(uint32_t work) const {
-    return sums_.all().idle - sums_.Before(begin_ + work).idle;
-  }
+  uint64_t IdleFrom(uint32_t work) const { return sums_.IdleFrom(begin_ + work); }
   // The last work up to `work` that is the first to need idle chunks, if it is behind `after`; else
   // `after`. REQUIRES: after <= work < works().
   int64_t LastWithIdle(int64_t work, int64_t after) const;

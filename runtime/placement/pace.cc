@@ -26,27 +26,26 @@ bool Pace::Due(uint32_t work, uint32_t needed_by, uint64_t planned) {
     const auto bytes = static_cast<double>(missing - planned);
     return static_cast<double>(ahead_->Start(w) - origin_) * total < time * (bytes + extra_);
   };
-  uint32_t w = found_for_ == needed_by ? std::max(found_at_, work) : work;
-  uint64_t missing = ahead_->MissingBefore(w);
-  // Of works that lack nothing of their own the first has the least time, for as many bytes. So of
-  // a stretch none is late if its first is not with all that the stretch lacks.
-  while (w < needed_by) {
-    const Lookahead::Stretch stretch = ahead_->StretchOf(w);
-    const uint32_t end = std::min(stretch.end, needed_by);
-    if (late(w, stretch.missing)) {
-      for (; w < end; w = ahead_->NextMissing(w + 1, end)) {
-        missing += ahead_->MissingAt(w);
-        if (!late(w, missing)) continue;
-        found_at_ = w;
-        found_for_ = needed_by;
-        return true;
-      }
-    } else {
-      missing = stretch.missing;
-    }
-    w = ahead_->NextMissing(end, needed_by);
+  const uint32_t first = found_for_ == needed_by ? std::max(found_at_, work) : work;
+  if (first >= needed_by) return false;
+  uint64_t missing = ahead_->MissingBefore(first + 1);
+  uint32_t found = first;
+  if (!late(first, missing)) {
+    // Of works that lack nothing of their own the first has the least time, for as many bytes. So
+    // of several none is late if the first of them is not with all that they lack.
+    found = ahead_->FindMissing(
+        first + 1, needed_by,
+        [&](uint32_t w, uint64_t through) {
+          const bool none = !late(w, through);
+          if (none) missing = through;
+          return none;
+        },
+        [&](uint32_t w, uint64_t bytes) { return late(w, missing += bytes); });
   }
-  return false;
+  if (found == needed_by) return false;
+  found_at_ = found;
+  found_for_ = needed_by;
+  return true;
 }
 
 }  // namespace vramspan

@@ -81,11 +81,10 @@ void Planner::Scratch::FetchAll(const PlanRequest& request, Plan* plan) {
   Outcome outcome = FetchFor(head, plan);
   SettleHead(request.queue[head], outcome, plan);
   // What comes later must not take the room that a work waits for.
-  uint32_t work = head;
-  while (outcome == Outcome::kAll &&
-         (work = ahead.NextMissing(work + 1, ahead.works())) < ahead.works()) {
-    outcome = FetchFor(work, plan);
-  }
+  if (outcome != Outcome::kAll) return;
+  ahead.FindMissing(
+      head + 1, ahead.works(), [](uint32_t, uint64_t) { return false; },
+      [&](uint32_t work, uint64_t) { return FetchFor(work, plan) != Outcome::kAll; });
 }
 
 void Planner::Scratch::FreeOverBudget(uint64_t bytes, Plan* plan) {

@@ -11,11 +11,6 @@ void WorkSums::Clear() {
   all_ = {};
 }
 
-void WorkSums::Push() {
-  own_.emplace_back();
-  if (groups_.size() * kGroup < own_.size()) groups_.emplace_back();
-}
-
 void WorkSums::EraseFirst(size_t count) {
   own_.erase(own_.begin(), own_.begin() + static_cast<ptrdiff_t>(count));
   groups_.resize((own_.size() + kGroup - 1) / kGroup);
@@ -44,16 +39,17 @@ WorkSums::Group WorkSums::Made(size_t group) const {
   return made;
 }
 
-void WorkSums::Settle() {
+void WorkSums::Settle(size_t begin) {
   Sums before;
   most_missing_ = 0;
-  for (size_t g = 0; g < groups_.size(); ++g) {
+  for (size_t g = begin / kGroup; g < groups_.size(); ++g) {
     Group& group = groups_[g];
     group.before = before;
-    before.Add(group.sums);
+    before.missing += group.sums.missing;
+    before.on_the_way += group.sums.on_the_way;
     if (group.most_is_old) {
       group.most_missing = 0;
-      for (uint64_t bits = group.missing; bits != 0; bits &= bits - 1) {
+      for (uint64_t bits = group.lacking; bits != 0; bits &= bits - 1) {
         const size_t at = g * kGroup + static_cast<size_t>(std::countr_zero(bits));
         group.most_missing = std::max(group.most_missing, own_[at].missing);
       }
@@ -67,18 +63,21 @@ WorkSums::Sums WorkSums::Before(size_t at) const {
   const size_t g = at / kGroup;
   if (g >= groups_.size()) return all_;
   Sums before = groups_[g].before;
-  for (size_t i = g * kGroup; i < at; ++i) before.Add(own_[i]);
+  const uint64_t places = (uint64_t{1} << at % kGroup) - 1;
+  for (uint64_t bits = groups_[g].lacking & places; bits != 0; bits &= bits - 1) {
+    const Sums& own = own_[g * kGroup + static_cast<size_t>(std::countr_zero(bits))];
+    before.missing += own.missing;
+    before.on_the_way += own.on_the_way;
+  }
   return before;
 }
 
-size_t WorkSums::NextMissing(size_t at, size_t end) const {
-  for (size_t g = at / kGroup; g * kGroup < end; ++g) {
-    uint64_t bits = groups_[g].missing;
-    if (g == at / kGroup) bits &= ~uint64_t{0} << at % kGroup;
-    if (bits == 0) continue;
-    return std::min(end, g * kGroup + static_cast<size_t>(std::countr_zero(bits)));
-  }
-  return end;
+uint64_t WorkSums::IdleFrom(size_t at) const {
+  uint64_t idle = 0;
+  const size_t end = std::min(own_.size(), (at / kGroup + 1) * kGroup);
+  for (size_t i = at; i < end; ++i) idle += own_[i].idle;
+  for (size_t g = at / kGroup + 1; g < groups_.size(); ++g) idle += groups_[g].sums.idle;
+  return idle;
 }
 
 size_t WorkSums::LastIdle(size_t at, size_t begin) const {
@@ -97,8 +96,10 @@ bool WorkSums::AreRight() const {
   for (size_t g = 0; g < groups_.size(); ++g) {
     const Group made = Made(g);
     const Group& group = groups_[g];
-    if (!(group.before == all) || !(made.sums == group.sums) || made.missing != group.missing ||
-        made.idle != group.idle || made.most_missing != group.most_missing) {
+    const bool needs = !(made.sums == Sums());
+    if (!(made.sums == group.sums) || made.lacking != group.lacking || made.idle != group.idle ||
+        (needs && (made.most_missing != group.most_missing || group.before.missing != all.missing ||
+                   group.before.on_the_way != all.on_the_way))) {
       return false;
     }
     all.Add(made.sums);

@@ -6,6 +6,7 @@
 #ifndef VRAMSPAN_RUNTIME_PLACEMENT_WORK_SUMS_H_
 #define VRAMSPAN_RUNTIME_PLACEMENT_WORK_SUMS_H_
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -34,7 +35,11 @@ class WorkSums {
   const Sums& operator[](size_t at) const { return own_[at]; }
   void Clear();
   // One more, which needs nothing as yet.
-  void Push();
+  void Push() {
+    const bool begins = own_.size() % kGroup == 0 && own_.size() == groups_.size() * kGroup;
+    if (begins) groups_.emplace_back();
+    own_.emplace_back();
+  }
   // Only the first so many are kept. REQUIRES: the others need nothing.
   void Shrink(size_t size) { own_.resize(size); }
   // The first so many go, and the others take their places. REQUIRES: they need nothing.
@@ -60,20 +65,34 @@ class WorkSums {
   const Sums& all() const { return all_; }
 
   // --- after Settle, while nothing changes ---
-  void Settle();
+  // REQUIRES: before `begin` no place needs anything, and no other is asked for.
+  void Settle(size_t begin);
   // The most bytes that are missing at one place.
   uint64_t most_missing() const { return most_missing_; }
-  // Of all places before that.
+  // What is missing and on the way in all places before that.
   Sums Before(size_t at) const;
-  // The bytes that are missing up to the end of the place's group.
-  uint64_t MissingThroughGroup(size_t at) const {
-    const Group& group = groups_[at / kGroup];
-    return group.before.missing + group.sums.missing;
-  }
+  // What is idle from the place on.
+  uint64_t IdleFrom(size_t at) const;
 
   // --- places that need something ---
-  // The first from the place on, before `end`, where something is missing; `end` for none.
-  size_t NextMissing(size_t at, size_t end) const;
+  // The first from the place on, before `end`, that lacks something (it is missing, or on the way)
+  // and of which `finds` is true, told the place and its sums; `end` for none. Of each group that
+  // has any, `skips` is told the first, and what is missing up to the group's end.
+  template <typename Skips, typename Finds>
+  size_t FindLacking(size_t at, size_t end, Skips skips, Finds finds) const {
+    for (size_t g = at / kGroup; g * kGroup < end; ++g) {
+      uint64_t bits = groups_[g].lacking;
+      if (g == at / kGroup) bits &= ~uint64_t{0} << at % kGroup;
+      const auto place = [&] { return g * kGroup + static_cast<size_t>(std::countr_zero(bits)); };
+      if (bits == 0 || skips(place(), groups_[g].before.missing + groups_[g].sums.missing))
+        continue;
+      for (; bits != 0; bits &= bits - 1) {
+        if (place() >= end) return end;
+        if (finds(place(), own_[place()])) return place();
+      }
+    }
+    return end;
+  }
   // The last up to the place where something is idle; kNone where that is before `begin`, at least.
   size_t LastIdle(size_t at, size_t begin) const;
   // All that is kept by group, against what is kept by place.
@@ -82,7 +101,7 @@ class WorkSums {
  private:
   struct Group {
     Sums sums, before;
-    uint64_t missing = 0, idle = 0;  // A bit for each place where something is.
+    uint64_t lacking = 0, idle = 0;  // A bit for each place that lacks something, or has it idle.
     uint64_t most_missing = 0;       // At one place, or more than that if it is old.
     bool most_is_old = false;
   };
@@ -96,8 +115,9 @@ class WorkSums {
   }
   void Mark(size_t at, Group* group) const {
     const uint64_t bit = uint64_t{1} << at % kGroup;
-    group->missing = own_[at].missing != 0 ? group->missing | bit : group->missing & ~bit;
-    group->idle = own_[at].idle != 0 ? group->idle | bit : group->idle & ~bit;
+    const auto mark = [bit](uint64_t* bits, bool is) { *bits = is ? *bits | bit : *bits & ~bit; };
+    mark(&group->lacking, (own_[at].missing | own_[at].on_the_way) != 0);
+    mark(&group->idle, own_[at].idle != 0);
   }
   // As the places say.
   Group Made(size_t group) const;
