@@ -65,7 +65,7 @@ void Lookahead::Push(const QueuedWork& queued) {
   sums_.Push();
   start_.push_back(start_.back() + queued.duration);
   works_[work].at = static_cast<uint32_t>(place);
-  for (uint32_t i = 0; i < works_[work].needs; ++i) Link(works_[work].first_need + i);
+  Link(works_[work]);
 }
 
 uint32_t Lookahead::NewWork(const QueuedWork& queued) {
@@ -94,34 +94,36 @@ uint32_t Lookahead::NewWork(const QueuedWork& queued) {
   return index;
 }
 
-void Lookahead::Link(uint32_t at) {
-  Need& need = needs_[at];
-  const ChunkIndex chunk = need.chunk;
-  if (!chunk) return;
-  if (chunk.value >= mentions_.size()) GrowTo(mentions_, size_t{chunk.value} + 1);
-  Mentions& m = mentions_[chunk.value];
-  const Work& work = works_[need.work];
-  need.before = m.last;
-  while (need.before != Need::kNone && works_[needs_[need.before].work].at > work.at) {
-    need.before = needs_[need.before].before;
-  }
-  const bool counts = need.before == Need::kNone || work.explicit_request;
-  if (m.first == Need::kNone) {
-    unnamed_.Remove(chunk, m.seen);
-    // Where nobody tells, all that was seen of it may be old.
-    if (!m.seen.known() || !told_) {
-      const SeenChunk seen(residency_->Get(chunk));
-      empty_.Saw(chunk, m.seen, seen);
-      m.seen = seen;
+void Lookahead::Link(const Work& work) {
+  for (uint32_t at = work.first_need; at != work.first_need + work.needs; ++at) {
+    Need& need = needs_[at];
+    const ChunkIndex chunk = need.chunk;
+    if (!chunk) continue;
+    if (chunk.value >= mentions_.size()) GrowTo(mentions_, size_t{chunk.value} + 1);
+    Mentions& m = mentions_[chunk.value];
+    uint32_t before = m.last, after = Need::kNone;
+    while (before != Need::kNone && works_[needs_[before].work].at > work.at) {
+      after = before;
+      before = needs_[before].before;
     }
-  } else if (counts) {
-    Uncount(chunk);
+    const bool counts = before == Need::kNone || work.explicit_request;
+    if (m.first == Need::kNone) {
+      unnamed_.Remove(chunk, m.seen);
+      // Where nobody tells, all that was seen of it may be old.
+      if (!m.seen.known() || !told_) {
+        const SeenChunk seen(residency_->Get(chunk));
+        empty_.Saw(chunk, m.seen, seen);
+        m.seen = seen;
+      }
+    } else if (counts) {
+      Uncount(chunk);
+    }
+    need.before = before;
+    need.after = after;
+    (before == Need::kNone ? m.first : needs_[before].after) = at;
+    (after == Need::kNone ? m.last : needs_[after].before) = at;
+    if (counts) Count(chunk);
   }
-  uint32_t& behind = need.before == Need::kNone ? m.first : needs_[need.before].after;
-  need.after = behind;
-  behind = at;
-  (need.after == Need::kNone ? m.last : needs_[need.after].before) = at;
-  if (counts) Count(chunk);
 }
 
 void Lookahead::Forget(uint32_t index) {

@@ -170,8 +170,8 @@ class Lookahead {
   void Push(const QueuedWork& queued);
   // Its needs are no mentions yet: then each is linked.
   uint32_t NewWork(const QueuedWork& queued);
-  // It takes its place among those of its chunk.
-  void Link(uint32_t need);
+  // Its needs take their places among those of their chunks.
+  void Link(const Work& work);
   // They are mentions no more.
   void Forget(uint32_t work);
   // From the work on, as many: the first, or the last.

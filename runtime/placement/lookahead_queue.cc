@@ -94,8 +94,7 @@ void Lookahead::Replace(absl::Span<const QueuedWork> queue, const Part& part) {
     works_[window_[i].work].at = static_cast<uint32_t>(i);
   }
   for (const Followed& f : followed_) {
-    const Work& work = works_[f.seen.work];
-    for (uint32_t i = 0; f.came && i < work.needs; ++i) Link(work.first_need + i);
+    if (f.came) Link(works_[f.seen.work]);
   }
 }
 
