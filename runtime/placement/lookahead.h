@@ -93,13 +93,14 @@ class Lookahead {
   uint64_t most_missing() const { return sums_.most_missing(); }
   // Those that `work` is the first to need.
   uint64_t MissingAt(uint32_t work) const { return sums_[begin_ + work].missing; }
-  // Those that works before `work` are the first to need.
-  uint64_t MissingBefore(uint32_t work) const { return sums_.Before(begin_ + work).missing; }
-  // The same with those that are on their way, but for what released work needs. REQUIRES: `work`
-  // is not released.
-  uint64_t LacksBefore(uint32_t work) const {
+  // Those that works before `work` are the first to need, and such as are on their way, but for
+  // what released work needs. REQUIRES: `work` is not released.
+  struct Lacks {
+    uint64_t missing, on_the_way;
+  };
+  Lacks LacksBefore(uint32_t work) const {
     const WorkSums::Sums before = sums_.Before(begin_ + work);
-    return before.missing + before.on_the_way - released_on_the_way_;
+    return {before.missing, before.on_the_way - released_on_the_way_};
   }
   // The first from `work` on, before `end`, that is the first to need missing chunks and of which
   // `finds` is true, told the work and the bytes; `end` for none. `skips` is told the first of

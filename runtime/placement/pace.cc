@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace vramspan {
+namespace {
+
+// Doubles, for a product of bytes and nanoseconds can pass 2^64. No factor passes 2^63, and what
+// has a sign is faster to convert.
+double Double(uint64_t value) { return static_cast<double>(static_cast<int64_t>(value)); }
+
+}  // namespace
 
 void Pace::Start(uint64_t in_hand, bool running, double per_byte) {
   const uint64_t one_work = ahead_->most_missing();
@@ -14,21 +21,20 @@ void Pace::Start(uint64_t in_hand, bool running, double per_byte) {
 }
 
 bool Pace::Due(uint32_t work, uint32_t needed_by, uint64_t planned) {
-  if (needed_by == ahead_->works()) {
-    const uint64_t to_come = ahead_->LacksBefore(work + 1);
-    const auto away = static_cast<double>(ahead_->Start(work) - origin_);
-    if (away < per_byte_ * static_cast<double>(to_come)) return true;
-  }
-  // Doubles: a product of bytes and nanoseconds can pass 2^64.
-  const double total = slack_ + static_cast<double>(ahead_->LacksBefore(needed_by));
-  const auto time = static_cast<double>(ahead_->Start(needed_by) - origin_);
-  const auto late = [&](uint32_t w, uint64_t missing) {
-    const auto bytes = static_cast<double>(missing - planned);
-    return static_cast<double>(ahead_->Start(w) - origin_) * total < time * (bytes + extra_);
-  };
   const uint32_t first = found_for_ == needed_by ? std::max(found_at_, work) : work;
+  const Lookahead::Lacks here = ahead_->LacksBefore(work + 1);
+  if (needed_by == ahead_->works()) {
+    const double away = Double(ahead_->Start(work) - origin_);
+    if (away < per_byte_ * Double(here.missing + here.on_the_way)) return true;
+  }
   if (first >= needed_by) return false;
-  uint64_t missing = ahead_->MissingBefore(first + 1);
+  const Lookahead::Lacks all = ahead_->LacksBefore(needed_by);
+  const double total = slack_ + Double(all.missing + all.on_the_way);
+  const double time = Double(ahead_->Start(needed_by) - origin_);
+  const auto late = [&](uint32_t w, uint64_t missing) {
+    return Double(ahead_->Start(w) - origin_) * total < time * (Double(missing - planned) + extra_);
+  };
+  uint64_t missing = first == work ? here.missing : ahead_->LacksBefore(first + 1).missing;
   uint32_t found = first;
   if (!late(first, missing)) {
     // Of works that lack nothing of their own the first has the least time, for as many bytes. So

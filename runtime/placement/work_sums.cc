@@ -42,6 +42,7 @@ WorkSums::Group WorkSums::Made(size_t group) const {
 void WorkSums::Settle(size_t begin) {
   Sums before;
   most_missing_ = 0;
+  last_idle_ = 0;
   for (size_t g = begin / kGroup; g < groups_.size(); ++g) {
     Group& group = groups_[g];
     group.before = before;
@@ -56,12 +57,13 @@ void WorkSums::Settle(size_t begin) {
       group.most_is_old = false;
     }
     most_missing_ = std::max(most_missing_, group.most_missing);
+    if (group.idle != 0) last_idle_ = g;
   }
 }
 
 WorkSums::Sums WorkSums::Before(size_t at) const {
   const size_t g = at / kGroup;
-  if (g >= groups_.size()) return all_;
+  if (at == own_.size()) return all_;
   Sums before = groups_[g].before;
   const uint64_t places = (uint64_t{1} << at % kGroup) - 1;
   for (uint64_t bits = groups_[g].lacking & places; bits != 0; bits &= bits - 1) {
@@ -81,7 +83,7 @@ uint64_t WorkSums::IdleFrom(size_t at) const {
 }
 
 size_t WorkSums::LastIdle(size_t at, size_t begin) const {
-  for (size_t g = at / kGroup;; --g) {
+  for (size_t g = std::min(at / kGroup, last_idle_);; --g) {
     uint64_t bits = groups_[g].idle;
     if (g == at / kGroup) bits &= ~uint64_t{0} >> (kGroup - 1 - at % kGroup);
     if (bits != 0) {

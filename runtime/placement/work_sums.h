@@ -74,7 +74,7 @@ class WorkSums {
   // What is idle from the place on.
   uint64_t IdleFrom(size_t at) const;
 
-  // --- places that need something ---
+  // --- places that need something; after Settle, too ---
   // The first from the place on, before `end`, that lacks something (it is missing, or on the way)
   // and of which `finds` is true, told the place and its sums; `end` for none. Of each group that
   // has any, `skips` is told the first, and what is missing up to the group's end.
@@ -126,6 +126,7 @@ class WorkSums {
   std::vector<Group> groups_;
   Sums all_;
   uint64_t most_missing_ = 0;
+  size_t last_idle_ = 0;  // Groups behind it have nothing idle.
 };
 
 }  // namespace vramspan
