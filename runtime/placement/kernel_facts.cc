@@ -11,7 +11,7 @@ void KernelHistory::Know(uint64_t id, uint64_t resident_ns, Bytes touched) {
   kernel.resident_told = true;
   kernel.touched = touched;
   ++changes_;
-  ExpectedChanged(id);
+  ExpectedChanged(id, ExpectedOf(kernel));
 }
 
 void KernelHistory::KnowArgument(uint64_t id, const ArgumentPrice& price) {
@@ -34,7 +34,7 @@ void KernelHistory::DisproveTold(uint64_t id, Kernel* kernel) {
   kernel->resident_told = false;
   kernel->disproved = true;
   ++changes_;
-  if (ExpectedOf(*kernel) != before) ExpectedChanged(id);
+  if (ExpectedOf(*kernel) != before) ExpectedChanged(id, ExpectedOf(*kernel));
 }
 
 KernelFacts KernelHistory::FactsOf(const Kernel& kernel) const {

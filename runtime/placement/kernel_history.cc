@@ -42,7 +42,8 @@ KernelHistory::Kernel& KernelHistory::Find(uint64_t kernel) {
   }
   if (kernels_.size() == kMost) {
     const auto oldest = kernels_.find(by_age_.front());
-    if (HasResident(oldest->second)) ExpectedChanged(oldest->first);
+    if (HasResident(oldest->second)) ExpectedChanged(oldest->first, kShort);
+    expected_.erase(oldest->first);
     last_ = nullptr;
     kernels_.erase(oldest);
     by_age_.pop_front();
@@ -131,7 +132,7 @@ void KernelHistory::RecordResident(const LaunchSample& sample, Kernel* kernel) {
   }
   if (settles) ++changes_;
   kernel->touched = sample.touched;
-  if (ExpectedOf(*kernel) != before) ExpectedChanged(sample.kernel);
+  if (ExpectedOf(*kernel) != before) ExpectedChanged(sample.kernel, ExpectedOf(*kernel));
 }
 
 void KernelHistory::Note(double passes, size_t width, Argument* argument) {
@@ -156,7 +157,7 @@ void KernelHistory::Teach(uint64_t id, double passes, uint64_t resident) {
   if (!HasResident(kernel) && resident != 0) {
     kernel.resident = static_cast<double>(resident);
     kernel.resident_samples = kSettled;
-    ExpectedChanged(id);
+    ExpectedChanged(id, ExpectedOf(kernel));
   }
   if (kernel.taught) return;
   kernel.taught = passes;
@@ -206,8 +207,8 @@ uint64_t KernelHistory::ExpectedOf(const Kernel& kernel) {
 }
 
 uint64_t KernelHistory::Expected(uint64_t id) const {
-  const Kernel* const known = Known(id);
-  return known == nullptr ? kShort : ExpectedOf(*known);
+  const auto known = expected_.find(id);
+  return known == expected_.end() ? kShort : known->second;
 }
 
 uint64_t KernelHistory::MayTake(const LaunchSample& sample) const {

@@ -24,6 +24,8 @@
 #ifndef VRAMSPAN_RUNTIME_PLACEMENT_KERNEL_HISTORY_H_
 #define VRAMSPAN_RUNTIME_PLACEMENT_KERNEL_HISTORY_H_
 
+#include <absl/container/flat_hash_map.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -176,9 +178,10 @@ class KernelHistory {
   Kernel& Find(uint64_t kernel);
   // Null: it is not known.
   const Kernel* Known(uint64_t kernel) const;
-  void ExpectedChanged(uint64_t kernel) {
+  void ExpectedChanged(uint64_t kernel, uint64_t expected) {
     ++expected_changes_;
     expected_changed_ = kernel;
+    expected_[kernel] = expected;
   }
   static uint64_t ExpectedOf(const Kernel& kernel);
   static bool HasResident(const Kernel& kernel) {
@@ -204,6 +207,8 @@ class KernelHistory {
   const Prices prices_;
   uint64_t changes_ = 0, expected_changes_ = 0, expected_changed_ = 0;
   std::unordered_map<uint64_t, Kernel> kernels_;
+  // What Expected says, where that is not what it says of all others: asked for far more often.
+  absl::flat_hash_map<uint64_t, uint64_t> expected_;
   std::list<uint64_t> by_age_;  // The least recently launched first.
   // Of one launch the same kernel is asked for many times; null: none has been.
   mutable const Kernel* last_ = nullptr;
