@@ -62,6 +62,7 @@ class Life {
     return planner.Make(request_, Changing(views_, says_what_changed ? &changed_ : nullptr));
   }
   EvictionPolicy* policy() { return policy_.get(); }
+  size_t tails() const { return tails_; }
 
  private:
   struct Work {
@@ -109,9 +110,30 @@ class Life {
       request_.queue_since = told_version_;
       request_.queue_gone = gone;
       request_.queue_same = OneIn(4) ? Below(goes_on(gone) + 1) : goes_on(gone);
+      TellTail(ids);
     }
     told_ = std::move(ids);
     told_version_ = request_.queue_version;
+  }
+
+  // Where works of the queue before go on behind those that changed.
+  void TellTail(const std::vector<uint64_t>& ids) {
+    size_t there = request_.queue_gone + request_.queue_same;
+    auto here = ids.end();
+    for (; there < told_.size(); ++there) {
+      here = std::find(ids.begin() + request_.queue_same, ids.end(), told_[there]);
+      if (here != ids.end()) break;
+    }
+    request_.queue_left = there - request_.queue_gone - request_.queue_same;
+    request_.queue_came = here - ids.begin() - request_.queue_same;
+    request_.queue_tail = 0;
+    while (here != ids.end() && there < told_.size() && *here == told_[there]) {
+      ++here;
+      ++there;
+      ++request_.queue_tail;
+    }
+    if (OneIn(4)) request_.queue_tail = Below(request_.queue_tail + 1);
+    tails_ += request_.queue_tail != 0;
   }
 
   uint32_t Below(size_t bound) { return static_cast<uint32_t>(rng_() % bound); }
@@ -156,6 +178,7 @@ class Life {
   PlanRequest request_;
   std::vector<uint64_t> told_;  // Ids of the queue before.
   uint64_t told_version_ = 0;
+  size_t tails_ = 0;  // That were told.
 };
 
 std::string Text(const Plan& plan) {
@@ -184,6 +207,7 @@ TEST(PlannerAgain, PlansAsOneThatSeesItAllForTheFirstTime) {
       moves += plan.evict.size() + plan.fetch.size();
     }
     EXPECT_GT(moves, 300u);
+    EXPECT_GT(life.tails(), 50u);
   }
 }
 
