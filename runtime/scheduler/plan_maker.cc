@@ -25,8 +25,8 @@ void PlanMaker::Submitted(Work* work) {
       traced_ && work->kind == Work::Kind::kScope ? from_.sequence->Saw(work) : Sequence::Seen();
   if (seen.forgotten) planned_.KeepExpected(0);
   if (seen.changed) planned_.Rename(work->signature, *seen.changed, work->wanted.version);
-  const bool many = released_.size() > kReleasedSeen;
   if (!work->held) released_.Add(work);
+  const bool many = released_.size() > kReleasedSeen;
   changed_ = true;
   const Comes comes = seen.expected ? Comes::kExpected
                       : seen.counts ? Comes::kUnexpected

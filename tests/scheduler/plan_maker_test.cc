@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <memory>
+#include <vector>
 
+#include "runtime/placement/move_limits.h"
 #include "tests/scheduler/few_chunks.h"
 
 namespace vramspan {
@@ -188,6 +191,16 @@ TEST_F(PlanMakerTest, LetsTheHeadRunInPlaceWhereItCannotFit) {
   End(head);
   Make();
   ExpectPlan({1}, {6});
+}
+
+// Builds with VRAMSPAN_DCHECK compare the queue that is followed with one made anew.
+TEST_F(PlanMakerTest, FollowsTheQueueNoLongerOnceMoreIsReleasedThanIsSeen) {
+  std::deque<SomeWork> works;
+  const auto run = [&] { RunAtOnce(&works.emplace_back(std::vector{1u})); };
+  while (works.size() < kReleasedSeen) run();
+  EXPECT_FALSE(Make());
+  run();
+  EXPECT_FALSE(Make());
 }
 
 TEST_F(PlanMakerTest, GivesUpWhatIsFetchedForOthersBeforeTheHeadRunsInPlace) {
