@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "runtime/preload/launch.h"
+#include "runtime/preload/pools.h"
 #include "runtime/preload/segmented_graph.h"
 
 namespace vramspan::preload::graphs {
@@ -95,6 +96,7 @@ struct Hook<kPerThread, kCall, Params, CUresult (*)(Args...)> {
     }
   }
   static CUresult CallLaunch(Function real, CUgraphExec exec, CUstream stream) {
+    NoteGraphLaunch();
     if (!Any()) [[likely]]
       return Watch::Call(real, exec, stream);
     const bool own = kPerThread && stream == nullptr;

@@ -1,19 +1,61 @@
-// Hooks of events: how one stream comes to be behind another.
+// Hooks of events: how one stream comes to be behind another. While no free is pending they cost a
+// load. What cannot be noted is not: it is a hint.
+#include <absl/container/inlined_vector.h>
+
+#include <exception>
+
 #include "runtime/base/own_calls.h"
 #include "runtime/preload/pools.h"
 #include "runtime/preload/process.h"
+#include "runtime/preload/resolver.h"
 #include "runtime/preload/stream_ordered.h"
 
 namespace vramspan::preload {
 namespace {
 
+bool Matters() { return StreamOrdered::AnyPending() && Ready(); }
+
+// Calls `note` with each runtime's memory.
 template <typename Note>
-CUresult Noted(CUresult result, Note note) {
-  if (result != CUDA_SUCCESS || !Ready()) return result;
-  const auto all = AllStreamOrdered();
-  if (all.empty()) return result;
+void ForEach(Note note) {
   const OwnCalls own;
-  for (const auto& memory : all) note(memory.get());
+  try {
+    for (const auto& memory : AllStreamOrdered()) note(memory.get());
+  } catch (const std::exception&) {
+    // The program's call is done.
+  }
+}
+
+// What is captured happens in no stream.
+bool Captures(CUstream stream) {
+  static const auto get = DriverFunction<decltype(&::cuStreamIsCapturing)>("cuStreamIsCapturing");
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const OwnCalls own;
+  return get == nullptr || get(stream, &status) != CUDA_SUCCESS ||
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+template <typename Call>
+CUresult Record(Call real, CUevent event, CUstream stream) {
+  if (!Matters()) return real();
+  // As it was before the call: what others free in the stream meanwhile is not behind it.
+  struct Before {
+    StreamOrdered* memory;
+    StreamOrder::Clock clock;
+  };
+  absl::InlinedVector<Before, 2> before;
+  const bool captures = Captures(stream);
+  ForEach([&](StreamOrdered* memory) {
+    memory->order().Forget(event);
+    if (!captures) before.push_back({memory, memory->order().Of(memory->IdOf(stream))});
+  });
+  const CUresult result = real();
+  if (result != CUDA_SUCCESS) return result;
+  ForEach([&](StreamOrdered* memory) {
+    for (const Before& b : before) {
+      if (b.memory == memory) memory->order().Recorded(event, b.clock);
+    }
+  });
   return result;
 }
 
@@ -21,28 +63,33 @@ CUresult Noted(CUresult result, Note note) {
 
 template <bool kPerThread>
 CUresult EventRecord(decltype(&::cuEventRecord) real, CUevent event, CUstream stream) {
-  return Noted(real(event, stream), [&](StreamOrdered* memory) {
-    memory->Recorded(event, Explicit<kPerThread>(stream));
-  });
+  return Record([&] { return real(event, stream); }, event, Explicit<kPerThread>(stream));
 }
 
 template <bool kPerThread>
 CUresult EventRecordWithFlags(decltype(&::cuEventRecordWithFlags) real, CUevent event,
                               CUstream stream, unsigned flags) {
-  return Noted(real(event, stream, flags), [&](StreamOrdered* memory) {
-    memory->Recorded(event, Explicit<kPerThread>(stream));
-  });
+  return Record([&] { return real(event, stream, flags); }, event, Explicit<kPerThread>(stream));
 }
 
 template <bool kPerThread>
 CUresult StreamWaitEvent(decltype(&::cuStreamWaitEvent) real, CUstream stream, CUevent event,
                          unsigned flags) {
-  return Noted(real(stream, event, flags),
-               [&](StreamOrdered* memory) { memory->Waits(Explicit<kPerThread>(stream), event); });
+  const CUresult result = real(stream, event, flags);
+  const CUstream waits = Explicit<kPerThread>(stream);
+  if (result != CUDA_SUCCESS || !Matters() || Captures(waits)) return result;
+  ForEach([&](StreamOrdered* memory) { memory->order().Waits(memory->IdOf(waits), event); });
+  return result;
 }
 
 CUresult EventDestroy(decltype(&::cuEventDestroy_v2) real, CUevent event) {
-  return Noted(real(event), [&](StreamOrdered* memory) { memory->EventDestroyed(event); });
+  // Before the call: from then on another event may have the handle.
+  if (Matters()) ForEach([&](StreamOrdered* memory) { memory->order().Forget(event); });
+  return real(event);
+}
+
+void NoteGraphLaunch() {
+  if (Matters()) ForEach([](StreamOrdered* memory) { memory->order().ForgetEvents(); });
 }
 
 template CUresult EventRecord<false>(decltype(&::cuEventRecord), CUevent, CUstream);

@@ -52,6 +52,9 @@ CUresult StreamWaitEvent(decltype(&::cuStreamWaitEvent) real, CUstream stream, C
                          unsigned flags);
 CUresult EventDestroy(decltype(&::cuEventDestroy_v2) real, CUevent event);
 
+// A graph is about to be launched: it may record events.
+void NoteGraphLaunch();
+
 // Looks at what has been freed in stream order.
 void NoteSynchronised();
 

@@ -33,10 +33,13 @@ constexpr size_t kEqualFits = 64;
 
 }  // namespace
 
-StreamOrdered::~StreamOrdered() {
+void StreamOrdered::End() {
   MutexLock lock(mu_);
+  CountPending(false);
   for (const Pending& p : pending_) spare_events_.push_back(p.event);
   for (const CUevent event : spare_events_) (*runtime_.driver())->EventDestroy(event);
+  pending_.clear();
+  spare_events_.clear();
 }
 
 uint64_t StreamOrdered::IdOf(CUstream stream) const {
@@ -54,8 +57,8 @@ std::shared_ptr<StreamOrdered::Pool> StreamOrdered::PoolOf(CUmemoryPool handle) 
     static const auto get =
         DriverFunction<decltype(&::cuMemPoolGetAttribute)>("cuMemPoolGetAttribute");
     int follows = 1;
-    if (get != nullptr && get(handle, CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, &follows) ==
-                              CUDA_SUCCESS) {
+    if (get != nullptr &&
+        get(handle, CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, &follows) == CUDA_SUCCESS) {
       pool->follows_events = follows != 0;
     }
   }
@@ -74,7 +77,7 @@ void StreamOrdered::Complete(const Pending& pending, Freed* freed) {
 }
 
 void StreamOrdered::Poll(Freed* freed) {
-  if (pending_.empty()) return;
+  if (pending_.empty()) return CountPending(telling_ != 0);
   const ScopedRelaxed relaxed(*runtime_.driver());
   std::vector<uint64_t> behind;  // Streams that have not got to their first free.
   std::erase_if(pending_, [&](const Pending& p) VS_NO_THREAD_SAFETY_ANALYSIS {
@@ -87,29 +90,14 @@ void StreamOrdered::Poll(Freed* freed) {
     Complete(p, freed);
     return true;
   });
-  if (!pending_.empty() || telling_ != 0) return;
-  order_.Forget();
-  ordered_.store(false, std::memory_order_relaxed);
+  CountPending(!pending_.empty() || telling_ != 0);
 }
 
-void StreamOrdered::Recorded(CUevent event, CUstream stream) {
-  if (!ordered_.load(std::memory_order_relaxed)) return;
-  const uint64_t id = IdOf(stream);
-  MutexLock lock(mu_);
-  order_.Recorded(event, id);
-}
-
-void StreamOrdered::Waits(CUstream stream, CUevent event) {
-  if (!ordered_.load(std::memory_order_relaxed)) return;
-  const uint64_t id = IdOf(stream);
-  MutexLock lock(mu_);
-  order_.Waits(id, event);
-}
-
-void StreamOrdered::EventDestroyed(CUevent event) {
-  if (!ordered_.load(std::memory_order_relaxed)) return;
-  MutexLock lock(mu_);
-  order_.Destroyed(event);
+void StreamOrdered::CountPending(bool any) {
+  if (any == counts_) return;
+  counts_ = any;
+  pendings_.fetch_add(any ? 1 : -1u, std::memory_order_relaxed);
+  if (!any) order_.ForgetAll();
 }
 
 void StreamOrdered::FollowEvents(CUmemoryPool handle, bool follow) {
@@ -134,11 +122,12 @@ std::map<StreamOrdered::Place, uint64_t>::iterator StreamOrdered::BestIdle(Pool*
   return found;
 }
 
-bool StreamOrdered::MayTake(const Pending& pending, const Pool& pool, uint64_t stream) {
+bool StreamOrdered::MayTake(const Pending& pending, const Pool& pool, uint64_t stream,
+                            const StreamOrder::Clock& behind) {
   if (stream == 0 || pending.stream == 0 || pending.block.pool.get() != &pool) return false;
   // Work that is submitted from here on comes after what used it.
   if (pending.stream == stream) return true;
-  return pool.follows_events && order_.IsBehind(stream, pending.stream, pending.free);
+  return pool.follows_events && StreamOrder::IsBehind(behind, pending.stream, pending.free);
 }
 
 CUdeviceptr StreamOrdered::TakeOver(const std::shared_ptr<Pool>& pool, uint64_t capacity,
@@ -147,9 +136,10 @@ CUdeviceptr StreamOrdered::TakeOver(const std::shared_ptr<Pool>& pool, uint64_t 
   const auto idle = BestIdle(pool.get(), capacity, id, &best);
   const Fit best_idle = best;
   auto behind = pending_.end();
+  const StreamOrder::Clock known = pending_.empty() ? StreamOrder::Clock() : order_.Of(id);
   for (auto it = pending_.begin(); it != pending_.end(); ++it) {
     const Fit fit{it->block.capacity, it->block.stream != id, it->base};
-    if (fit.capacity < capacity || fit > best || !MayTake(*it, *pool, id)) continue;
+    if (fit.capacity < capacity || fit > best || !MayTake(*it, *pool, id, known)) continue;
     best = fit;
     behind = it;
   }
@@ -247,8 +237,8 @@ CUresult StreamOrdered::Free(CUdeviceptr p, CUstream stream) {
     }
     // The program may record an event as soon as this has returned.
     pending.free = order_.Freed(pending.stream);
-    ordered_.store(true, std::memory_order_relaxed);
     ++telling_;
+    CountPending(true);
   }
   // The memory is given up here and nowhere else. Not before the event is recorded: where that
   // fails the program still has its memory, with all that is in it. Not once the block is pending:
@@ -466,8 +456,16 @@ bool MakeRoomOfPools(Runtime* runtime, Bytes size) {
 
 void EndStreamOrdered(Runtime* runtime) {
   Registry& registry = TheRegistry();
-  MutexLock lock(registry.mu);
-  registry.by_runtime.erase(runtime);
+  std::shared_ptr<StreamOrdered> ended;
+  {
+    MutexLock lock(registry.mu);
+    const auto found = registry.by_runtime.find(runtime);
+    if (found == registry.by_runtime.end()) return;
+    ended = std::move(found->second);
+    registry.by_runtime.erase(found);
+  }
+  // Others may hold it still, and the runtime's end does not wait for them.
+  ended->End();
 }
 
 std::vector<std::shared_ptr<StreamOrdered>> AllStreamOrdered() {

@@ -15,7 +15,7 @@
 // Which block an allocation gets is told by what is free alone, where one stream allocates and
 // frees: a step of a program that repeats itself gets the same addresses each time, by which the
 // mover knows what comes next. So it is the smallest that fits, of those one that its stream was
-// handed before, and of those the lowest. So streams that take turns keep to their own. The one
+// handed before, and of those the lowest. So streams mostly keep to their own. The one
 // freed last would not do: what is freed in the order in which it was allocated would come back in
 // the opposite one, and every other step would be another.
 //
@@ -47,7 +47,8 @@ class StreamOrdered {
 
  public:
   explicit StreamOrdered(Runtime* runtime) : runtime_(*runtime) {}
-  ~StreamOrdered();
+  // The runtime ends: nothing is allocated or freed any more.
+  void End() VS_EXCLUDES(mu_);
   StreamOrdered(const StreamOrdered&) = delete;
   StreamOrdered& operator=(const StreamOrdered&) = delete;
 
@@ -61,10 +62,11 @@ class StreamOrdered {
   void Forget(CUdeviceptr p) VS_EXCLUDES(mu_);
   // The program has waited for something.
   void Synchronised() VS_EXCLUDES(mu_);
-  // The program records an event, has a stream wait for one, or destroys it.
-  void Recorded(CUevent event, CUstream stream) VS_EXCLUDES(mu_);
-  void Waits(CUstream stream, CUevent event) VS_EXCLUDES(mu_);
-  void EventDestroyed(CUevent event) VS_EXCLUDES(mu_);
+  // Whether any runtime's memory is freed and not free yet, so that events matter.
+  static bool AnyPending() { return pendings_.load(std::memory_order_relaxed) != 0; }
+  // By which the program's events tell which streams come behind a free. Beside any other call.
+  StreamOrder& order() { return order_; }
+  uint64_t IdOf(CUstream stream) const;
   // Whether memory of the pool is handed out again behind events of the program's.
   void FollowEvents(CUmemoryPool pool, bool follow) VS_EXCLUDES(mu_);
   void TrimTo(CUmemoryPool pool, size_t keep) VS_EXCLUDES(mu_);
@@ -109,7 +111,6 @@ class StreamOrdered {
   };
   using Freed = std::vector<CUdeviceptr>;
 
-  uint64_t IdOf(CUstream stream) const;
   std::shared_ptr<Pool> PoolOf(CUmemoryPool handle) VS_REQUIRES(mu_);
   // Takes in what streams have got to. Memory without a pool goes to `freed`.
   void Poll(Freed* freed) VS_REQUIRES(mu_);
@@ -124,7 +125,9 @@ class StreamOrdered {
   };
   std::map<Place, uint64_t>::iterator BestIdle(Pool* pool, uint64_t capacity, uint64_t stream,
                                                Fit* best) VS_REQUIRES(mu_);
-  bool MayTake(const Pending& pending, const Pool& pool, uint64_t stream) VS_REQUIRES(mu_);
+  // Whether what the stream gets from here on comes behind that free; it is `behind` others.
+  static bool MayTake(const Pending& pending, const Pool& pool, uint64_t stream,
+                      const StreamOrder::Clock& behind);
   // The block that the stream gets of those that it may take; 0: none fits. `id`: the stream's.
   CUdeviceptr TakeOver(const std::shared_ptr<Pool>& pool, uint64_t capacity, CUstream stream,
                        uint64_t id) VS_REQUIRES(mu_);
@@ -150,9 +153,12 @@ class StreamOrdered {
   absl::flat_hash_map<CUmemoryPool, std::shared_ptr<Pool>> pools_ VS_GUARDED_BY(mu_);
   absl::flat_hash_map<CUdeviceptr, Block> live_ VS_GUARDED_BY(mu_);
   std::deque<Pending> pending_ VS_GUARDED_BY(mu_);  // In the order of the calls.
-  StreamOrder order_ VS_GUARDED_BY(mu_);            // Of what is pending.
-  std::atomic<bool> ordered_{false};                // Any is.
-  uint32_t telling_ VS_GUARDED_BY(mu_) = 0;         // Frees that are about to be pending.
+  // Whether it counts in pendings_.
+  void CountPending(bool any) VS_REQUIRES(mu_);
+  bool counts_ VS_GUARDED_BY(mu_) = false;
+  StreamOrder order_;  // Of what is pending.
+  static inline std::atomic<uint32_t> pendings_{0};
+  uint32_t telling_ VS_GUARDED_BY(mu_) = 0;  // Frees that are about to be pending.
   std::vector<CUevent> spare_events_ VS_GUARDED_BY(mu_);
 };
 

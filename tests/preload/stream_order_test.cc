@@ -3,84 +3,103 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace vramspan::preload {
 namespace {
 
 constexpr uint64_t kA = 1, kB = 2, kC = 3;
 
-StreamOrder::Event EventOf(const int& event) { return &event; }
+class StreamOrderTest : public ::testing::Test {
+ protected:
+  void Record(const int& event, uint64_t stream) { order_.Recorded(&event, order_.Of(stream)); }
+  bool IsBehind(uint64_t stream, uint64_t other, uint64_t free) {
+    return StreamOrder::IsBehind(order_.Of(stream), other, free);
+  }
 
-TEST(StreamOrderTest, FollowsWhatWasFreedBeforeTheEvent) {
+  StreamOrder order_;
+};
+
+TEST_F(StreamOrderTest, FollowsWhatWasFreedBeforeTheEvent) {
   const int event = 0;
-  StreamOrder order;
-  const uint64_t first = order.Freed(kA);
-  order.Recorded(EventOf(event), kA);
-  const uint64_t second = order.Freed(kA);
-  EXPECT_FALSE(order.IsBehind(kB, kA, first));
-  order.Waits(kB, EventOf(event));
-  EXPECT_TRUE(order.IsBehind(kB, kA, first));
-  EXPECT_FALSE(order.IsBehind(kB, kA, second));
-  EXPECT_FALSE(order.IsBehind(kC, kA, first));
+  const uint64_t first = order_.Freed(kA);
+  Record(event, kA);
+  const uint64_t second = order_.Freed(kA);
+  EXPECT_FALSE(IsBehind(kB, kA, first));
+  order_.Waits(kB, &event);
+  EXPECT_TRUE(IsBehind(kB, kA, first));
+  EXPECT_FALSE(IsBehind(kB, kA, second));
+  EXPECT_FALSE(IsBehind(kC, kA, first));
 }
 
-TEST(StreamOrderTest, FollowsFromStreamToStream) {
+TEST_F(StreamOrderTest, FollowsFromStreamToStream) {
   const int first = 0, second = 0;
-  StreamOrder order;
-  const uint64_t free = order.Freed(kA);
-  order.Recorded(EventOf(first), kA);
-  order.Waits(kB, EventOf(first));
-  order.Recorded(EventOf(second), kB);
-  order.Waits(kC, EventOf(second));
-  EXPECT_TRUE(order.IsBehind(kC, kA, free));
+  const uint64_t free = order_.Freed(kA);
+  Record(first, kA);
+  order_.Waits(kB, &first);
+  Record(second, kB);
+  order_.Waits(kC, &second);
+  EXPECT_TRUE(IsBehind(kC, kA, free));
 }
 
-TEST(StreamOrderTest, GoesByTheLastRecordOfAnEvent) {
+TEST_F(StreamOrderTest, GoesByTheLastRecordOfAnEvent) {
   const int event = 0;
-  StreamOrder order;
-  const uint64_t free = order.Freed(kA);
-  order.Recorded(EventOf(event), kA);
-  order.Recorded(EventOf(event), kC);
-  order.Waits(kB, EventOf(event));
-  EXPECT_FALSE(order.IsBehind(kB, kA, free));
+  const uint64_t free = order_.Freed(kA);
+  Record(event, kA);
+  Record(event, kC);
+  order_.Waits(kB, &event);
+  EXPECT_FALSE(IsBehind(kB, kA, free));
 }
 
 // A handle comes again, and nobody has recorded the new event: to wait for it is nothing.
-TEST(StreamOrderTest, KnowsNothingOfAnEventThatWasDestroyed) {
-  const int event = 0;
-  StreamOrder order;
-  const uint64_t free = order.Freed(kA);
-  order.Recorded(EventOf(event), kA);
-  order.Destroyed(EventOf(event));
-  order.Waits(kB, EventOf(event));
-  EXPECT_FALSE(order.IsBehind(kB, kA, free));
+TEST_F(StreamOrderTest, KnowsNothingOfEventsThatItForgot) {
+  const int destroyed = 0, other = 0;
+  const uint64_t free = order_.Freed(kA);
+  Record(destroyed, kA);
+  Record(other, kA);
+  order_.Forget(&destroyed);
+  order_.Waits(kB, &destroyed);
+  EXPECT_FALSE(IsBehind(kB, kA, free));
+  order_.ForgetEvents();
+  order_.Waits(kB, &other);
+  EXPECT_FALSE(IsBehind(kB, kA, free));
+  // Streams still know what they did.
+  EXPECT_TRUE(IsBehind(kA, kA, free));
 }
 
-TEST(StreamOrderTest, ForgetsAndCountsOn) {
+TEST_F(StreamOrderTest, ForgetsAllAndCountsOn) {
   const int event = 0;
-  StreamOrder order;
-  const uint64_t free = order.Freed(kA);
-  order.Recorded(EventOf(event), kA);
-  order.Forget();
-  order.Waits(kB, EventOf(event));
-  EXPECT_FALSE(order.IsBehind(kB, kA, free));
-  EXPECT_GT(order.Freed(kA), free);
+  const uint64_t free = order_.Freed(kA);
+  Record(event, kA);
+  order_.ForgetAll();
+  order_.Waits(kB, &event);
+  EXPECT_FALSE(IsBehind(kB, kA, free));
+  EXPECT_EQ(order_.events(), 0u);
+  EXPECT_EQ(order_.streams(), 0u);
+  EXPECT_GT(order_.Freed(kA), free);
 }
 
-TEST(StreamOrderTest, IsBounded) {
-  std::vector<int> events(2 * StreamOrder::kMostEvents);
-  StreamOrder order;
+TEST_F(StreamOrderTest, TellsNoStreamsApartThatItDoesNotKnow) {
+  const int event = 0;
+  const uint64_t free = order_.Freed(kA);
+  order_.Freed(0);
+  Record(event, kA);
+  order_.Waits(0, &event);
+  EXPECT_FALSE(IsBehind(0, kA, free));
+  EXPECT_EQ(order_.streams(), 1u);
+}
+
+TEST_F(StreamOrderTest, IsBounded) {
+  const std::vector<int> events(2 * StreamOrder::kMostEvents);
   for (uint64_t i = 0; i < events.size(); ++i) {
     const uint64_t stream = 10 + i;
-    const uint64_t free = order.Freed(stream);
-    order.Recorded(EventOf(events[i]), stream);
-    order.Waits(kB, EventOf(events[i]));
-    // Of the streams that were known before some may have been forgotten, never of others learnt.
-    EXPECT_FALSE(order.IsBehind(kC, stream, free));
-    EXPECT_FALSE(order.IsBehind(kB, stream, free + 1));
+    order_.Freed(stream);
+    Record(events[i], stream);
+    order_.Waits(kB, &events[i]);
+    ASSERT_LE(order_.events(), StreamOrder::kMostEvents);
+    ASSERT_LE(order_.streams(), StreamOrder::kMostStreams);
+    ASSERT_LE(order_.Of(kB).size(), StreamOrder::kMostKnown);
   }
-  const uint64_t free = order.Freed(kA);
-  order.Forget();
-  EXPECT_FALSE(order.IsBehind(kA, kA, free));
 }
 
 }  // namespace
