@@ -26,6 +26,7 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <atomic>
+#include <chrono>
 #include <compare>
 #include <deque>
 #include <map>
@@ -169,16 +170,19 @@ void EndStreamOrdered(Runtime* runtime);
 // Those of all runtimes; empty, at the price of a load, while nobody has asked for any.
 std::vector<std::shared_ptr<StreamOrdered>> AllStreamOrdered();
 
+// An allocation that finds no room waits so long at most for memory that comes bit by bit.
+inline constexpr std::chrono::seconds kMostPatience{4};
 // Whether pools of the runtime have given up memory, where so much of it found no room.
 bool MakeRoomOfPools(Runtime* runtime, Bytes size);
 // Allocates as `allocate` does. What pools keep for later is better used than kept.
 template <typename Call>
 std::invoke_result_t<Call> WithRoomOfPools(Runtime* runtime, Bytes size, Call allocate) {
   std::invoke_result_t<Call> result = allocate();
-  // Idle memory first, then what streams have yet to free.
-  for (int tries = 0; tries < 2 && absl::IsResourceExhausted(result.status()); ++tries) {
-    if (!MakeRoomOfPools(runtime, size)) break;
+  // Idle memory first, then what streams have yet to free, for as long as any of that comes.
+  const auto end = std::chrono::steady_clock::now() + kMostPatience;
+  while (absl::IsResourceExhausted(result.status()) && MakeRoomOfPools(runtime, size)) {
     result = allocate();
+    if (std::chrono::steady_clock::now() > end) break;
   }
   return result;
 }
