@@ -5,9 +5,9 @@
 #include <exception>
 
 #include "runtime/base/own_calls.h"
+#include "runtime/preload/captures.h"
 #include "runtime/preload/pools.h"
 #include "runtime/preload/process.h"
-#include "runtime/preload/resolver.h"
 #include "runtime/preload/stream_ordered.h"
 
 namespace vramspan::preload {
@@ -24,15 +24,6 @@ void ForEach(Note note) {
   } catch (const std::exception&) {
     // The program's call is done.
   }
-}
-
-// What is captured happens in no stream.
-bool Captures(CUstream stream) {
-  static const auto get = DriverFunction<decltype(&::cuStreamIsCapturing)>("cuStreamIsCapturing");
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  const OwnCalls own;
-  return get == nullptr || get(stream, &status) != CUDA_SUCCESS ||
-         status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 template <typename Call>

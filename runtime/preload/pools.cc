@@ -9,6 +9,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/mutex.h"
 #include "runtime/preload/allocated.h"
+#include "runtime/preload/captures.h"
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/ipc.h"
 #include "runtime/preload/peers.h"
@@ -83,12 +84,7 @@ uint64_t InSteps(uint64_t bytes) { return RoundUp(Bytes(bytes), MiB(32)).value; 
 
 // Whether the stream is one of the runtime's context that nobody captures.
 bool IsPlainStream(Runtime* runtime, CUstream stream) {
-  const DriverApi& driver = runtime->driver()->api();
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (driver.StreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
-      status != CU_STREAM_CAPTURE_STATUS_NONE) {
-    return false;
-  }
+  if (Captures(stream)) return false;
   if (stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) {
     return true;
   }

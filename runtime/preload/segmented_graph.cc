@@ -10,6 +10,7 @@
 #include "runtime/base/own_calls.h"
 #include "runtime/base/thread_number.h"
 #include "runtime/preload/beside_captures.h"
+#include "runtime/preload/captures.h"
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/launch.h"
 #include "runtime/preload/resolver.h"
@@ -24,7 +25,6 @@ struct SegmentCalls {
   decltype(&::cuGraphExecUpdate_v2) update;
   decltype(&::cuGraphExecDestroy) destroy;
   decltype(&::cuGraphUpload) upload;
-  decltype(&::cuStreamIsCapturing) is_capturing;
   decltype(&::cuEventCreate) event_create;
   decltype(&::cuEventDestroy_v2) event_destroy;
   decltype(&::cuEventRecord) event_record;
@@ -33,8 +33,8 @@ struct SegmentCalls {
   decltype(&::cuStreamSynchronize) await_stream;
 
   bool all() const {
-    return instantiate && update && destroy && upload && is_capturing && event_create &&
-           event_destroy && event_record && wait_event && await_event && await_stream &&
+    return instantiate && update && destroy && upload && event_create && event_destroy &&
+           event_record && wait_event && await_event && await_stream &&
            BesideCaptures::Call() != nullptr;
   }
   static const SegmentCalls& Get() {
@@ -43,7 +43,6 @@ struct SegmentCalls {
         DriverFunction<decltype(update)>("cuGraphExecUpdate_v2"),
         DriverFunction<decltype(destroy)>("cuGraphExecDestroy"),
         DriverFunction<decltype(upload)>("cuGraphUpload"),
-        DriverFunction<decltype(is_capturing)>("cuStreamIsCapturing"),
         DriverFunction<decltype(event_create)>("cuEventCreate"),
         DriverFunction<decltype(event_destroy)>("cuEventDestroy_v2"),
         DriverFunction<decltype(event_record)>("cuEventRecord"),
@@ -71,13 +70,6 @@ bool Updated(CUgraphExec exec, CUgraph graph) {
   CUgraphExecUpdateResultInfo info{};
   return VS_WATCHED(cuGraphExecUpdate_v2)(SegmentCalls::Get().update, exec, graph, &info) ==
          CUDA_SUCCESS;
-}
-
-bool IsCapturing(CUstream stream) {
-  const OwnCalls own;
-  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-  return SegmentCalls::Get().is_capturing(stream, &capture) != CUDA_SUCCESS ||
-         capture != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 // Kept of what the program asks of the whole.
@@ -269,7 +261,7 @@ CUresult SegmentedGraph::Launch(CUstream stream, LaunchCall launch) {
   const bool cut = ToBeCut();
   // Behind the whole ones so far is no segment, but a whole one is.
   const bool first = launched_ == nullptr;
-  if ((!cut && first) || IsCapturing(stream)) return launch(exec_);
+  if ((!cut && first) || Captures(stream)) return launch(exec_);
   const bool may = cut && !first;
   MutexLock alone(LockOf(context_, stream));
   AwaitEarlier(stream);

@@ -133,6 +133,8 @@ class StreamOrdered {
   CUdeviceptr TakeOver(const std::shared_ptr<Pool>& pool, uint64_t capacity, CUstream stream,
                        uint64_t id) VS_REQUIRES(mu_);
   void HandOut(CUdeviceptr p, Block block) VS_REQUIRES(mu_);
+  // Whether any memory is pending: while none is, no event matters.
+  void CountPending(bool any) VS_REQUIRES(mu_);
   // Idle memory beyond what is to be kept, largest first.
   static void Trim(Pool* pool, uint64_t keep, Freed* freed);
   // Gives it to the runtime. REQUIRES: no lock is held.
@@ -153,13 +155,11 @@ class StreamOrdered {
   Mutex mu_;
   absl::flat_hash_map<CUmemoryPool, std::shared_ptr<Pool>> pools_ VS_GUARDED_BY(mu_);
   absl::flat_hash_map<CUdeviceptr, Block> live_ VS_GUARDED_BY(mu_);
-  std::deque<Pending> pending_ VS_GUARDED_BY(mu_);  // In the order of the calls.
-  // Whether it counts in pendings_.
-  void CountPending(bool any) VS_REQUIRES(mu_);
-  bool counts_ VS_GUARDED_BY(mu_) = false;
-  StreamOrder order_;  // Of what is pending.
-  static inline std::atomic<uint32_t> pendings_{0};
-  uint32_t telling_ VS_GUARDED_BY(mu_) = 0;  // Frees that are about to be pending.
+  std::deque<Pending> pending_ VS_GUARDED_BY(mu_);   // In the order of the calls.
+  StreamOrder order_;                                // Of what is pending.
+  bool counts_ VS_GUARDED_BY(mu_) = false;           // In pendings_:
+  static inline std::atomic<uint32_t> pendings_{0};  // of how many runtimes any memory is pending.
+  uint32_t telling_ VS_GUARDED_BY(mu_) = 0;          // Frees that are about to be pending.
   std::vector<CUevent> spare_events_ VS_GUARDED_BY(mu_);
 };
 

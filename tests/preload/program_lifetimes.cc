@@ -276,7 +276,9 @@ class BehindAGate {
  public:
   BehindAGate(Program* p, const ShortOfMemory& memory) : p_(*p), memory_(memory) {
     CHECK_OK(p_.api.StreamCreate(&other_, CU_STREAM_NON_BLOCKING));
-    CHECK_OK(GET(cuEventCreate, "cuEventCreate")(&filled_, CU_EVENT_DISABLE_TIMING));
+    for (CUevent* const event : {&filled_, &told_}) {
+      CHECK_OK(GET(cuEventCreate, "cuEventCreate")(event, CU_EVENT_DISABLE_TIMING));
+    }
     // The first launch of a kernel waits for what runs.
     const CUdeviceptr m = memory_.Allocate(kBytes, p_.stream);
     p_.Launch(p_.fill_hash, m, 1, 1);
@@ -285,7 +287,9 @@ class BehindAGate {
     CHECK_OK(p_.api.StreamSynchronize(p_.stream));
   }
   ~BehindAGate() {
-    CHECK_OK(GET(cuEventDestroy, "cuEventDestroy_v2")(filled_));
+    for (const CUevent event : {filled_, told_}) {
+      CHECK_OK(GET(cuEventDestroy, "cuEventDestroy_v2")(event));
+    }
     CHECK_OK(p_.api.StreamDestroy(other_));
   }
   static void Record(CUevent event, CUstream stream) {
@@ -319,6 +323,7 @@ class BehindAGate {
     CHECK_OK(p_.api.StreamSynchronize(p_.stream));
   }
   CUstream other() const { return other_; }
+  CUevent told() const { return told_; }  // For whoever tells of the free.
 
  private:
   static constexpr size_t kBytes = 4 * kMi;
@@ -329,7 +334,7 @@ class BehindAGate {
   Program& p_;
   const ShortOfMemory& memory_;
   CUstream other_ = nullptr;
-  CUevent filled_ = nullptr;
+  CUevent filled_ = nullptr, told_ = nullptr;
   std::atomic<bool> open_{false};
 };
 
@@ -338,8 +343,7 @@ class BehindAGate {
 void Events(Program* p) {
   const ShortOfMemory memory(p);
   BehindAGate gate(p, memory);
-  CUevent event = nullptr;
-  CHECK_OK(GET(cuEventCreate, "cuEventCreate")(&event, CU_EVENT_DISABLE_TIMING));
+  const CUevent event = gate.told();
   CUmemoryPool pool = nullptr;
   CHECK_OK(GET(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool")(&pool, p->device));
   for (int follows : {1, 0, 1}) {
@@ -358,7 +362,6 @@ void Events(Program* p) {
     for (const CUdeviceptr m : {before, recorded}) CHECK_OK(memory.Free(m, p->stream));
     CHECK_OK(p->api.StreamSynchronize(p->stream));
   }
-  CHECK_OK(GET(cuEventDestroy, "cuEventDestroy_v2")(event));
 }
 
 // A graph records the event again, which nobody sees: it tells of the free no more. A wait that is
@@ -366,8 +369,7 @@ void Events(Program* p) {
 void EventsOfGraphs(Program* p) {
   const ShortOfMemory memory(p);
   BehindAGate gate(p, memory);
-  CUevent event = nullptr;
-  CHECK_OK(GET(cuEventCreate, "cuEventCreate")(&event, CU_EVENT_DISABLE_TIMING));
+  const CUevent event = gate.told();
   CUgraph graph = nullptr;
   CUgraphNode node = nullptr;
   CUgraphExec exec = nullptr;
@@ -401,7 +403,6 @@ void EventsOfGraphs(Program* p) {
   apart(block);
   CHECK_OK(GET(cuGraphDestroy, "cuGraphDestroy")(captured));
   CHECK_OK(GET(cuGraphDestroy, "cuGraphDestroy")(graph));
-  CHECK_OK(GET(cuEventDestroy, "cuEventDestroy_v2")(event));
 }
 
 }  // namespace
