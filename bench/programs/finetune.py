@@ -9,7 +9,7 @@ import argparse
 from common import digest, link, median, repeated, report, torch_setup
 
 torch = torch_setup()
-# Of the fused ways the one whose backward pass gives the same bits each time.
+# Its backward pass adds up in any order, so losses differ in their last digits from run to run.
 torch.backends.cuda.enable_flash_sdp(True)
 torch.backends.cuda.enable_cudnn_sdp(False)
 from torch import nn

@@ -42,8 +42,9 @@ class CopyEngine {
   };
 
   // `copy` must live until it is done. Never waits. A failure to start is reported through `copy`.
-  // `print`: take a fingerprint of what has come. A kernel of ours beside the program's costs a
-  // switch between contexts, half a millisecond (measured), so not while the device is busy.
+  // `print`: take a fingerprint of what has come. A kernel of ours takes turns with the program's
+  // streams, also with those that wait for their memory: a millisecond and more (measured), for
+  // which all copies behind it wait.
   virtual void StartIn(DevicePtr to, DevicePtr from, Bytes size, bool print, Copy* copy) = 0;
   // `expected`: what `to` holds. If `from` has the same fingerprint nothing is copied.
   virtual void StartOut(DevicePtr to, DevicePtr from, Bytes size,

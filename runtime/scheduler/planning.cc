@@ -67,12 +67,20 @@ ChunkMove* Planning::NextOfPlan(const Moment& at, const Conditions& conditions, 
   return begun;
 }
 
+bool Planning::MayPrint(const Conditions& conditions) const {
+  if (always_prints_) return true;
+  if (conditions.running) return false;
+  if (parts_.queue->empty()) return true;
+  const Work& head = *parts_.queue->front();
+  return head.kind != Work::Kind::kScope || head.barrier();
+}
+
 ChunkMove* Planning::NextEviction(const Moment& at, const Conditions& conditions, Bytes pipeline) {
   while (evictions_ < plan_.evict.size()) {
     if (parts_.moves->moving_out() >= pipeline) evictions_ = plan_.evict.size() - 1;
     const ChunkIndex chunk = plan_.evict[evictions_++];
     if (parts_.moves->moving_out() >= pipeline) break;
-    ChunkMove* const move = parts_.moves->Evict(chunk, always_prints_ || !conditions.running);
+    ChunkMove* const move = parts_.moves->Evict(chunk, MayPrint(conditions));
     if (move == nullptr) continue;
     move->explicit_request = ServeEvictions(chunk);
     move->cause = CauseOf(*move, at);
@@ -88,7 +96,7 @@ ChunkMove* Planning::NextFetch(const Moment& at, const Conditions& conditions, B
   ChunkMove* move = nullptr;
   if (at.now <= fetches_until_ && parts_.moves->moving_in() < pipeline &&
       (*parts_.residency)[chunk].size() <= at.available) {
-    move = parts_.moves->Fetch(chunk, always_prints_ || !conditions.running);
+    move = parts_.moves->Fetch(chunk, MayPrint(conditions));
   }
   if (move == nullptr) {
     DropFetches();

@@ -108,6 +108,11 @@ class Planning {
   bool Make(const Moment& at, const Conditions& conditions);
   bool MayReturn(const Moment& at) const;
   ChunkMove* NextOfPlan(const Moment& at, const Conditions& conditions, Bytes pipeline);
+  // Whether a chunk that moves may have its fingerprint taken. Not while streams of the program run
+  // or wait for their memory: a kernel of ours takes turns with both, for a millisecond and more,
+  // and the copies behind it wait. But behind work that may write anything no fingerprint tells
+  // what it left, so that work waits.
+  bool MayPrint(const Conditions& conditions) const;
   ChunkMove* NextEviction(const Moment& at, const Conditions& conditions, Bytes pipeline);
   ChunkMove* NextFetch(const Moment& at, const Conditions& conditions, Bytes pipeline);
   // Work at the head of the queue may have asked that the chunk leaves: once is enough, or work

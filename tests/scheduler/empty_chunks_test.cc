@@ -20,7 +20,8 @@ class EmptyChunksTest : public ::testing::Test {
     return few_.Expect(Kind::kEvict, 1, 0);
   }
 
-  FewMoves few_{4, 2};  // 1 and 2 are on the device, which has room for no more.
+  // 1 and 2 are on the device, which has room for no more.
+  FewMoves few_{4, 2, /*traced=*/true, /*always_prints=*/true};
 };
 
 TEST_F(EmptyChunksTest, WhatIsGivenUpLeavesAndComesWithoutACopy) {

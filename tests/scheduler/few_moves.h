@@ -15,11 +15,12 @@ namespace vramspan {
 // The first `there` of the chunks are on the device, which has room for so many and no more.
 class FewMoves final : public SchedulerOwner {
  public:
-  FewMoves(uint32_t count, uint32_t there, bool traced = true)
+  FewMoves(uint32_t count, uint32_t there, bool traced = true, bool always_prints = false)
       : chunks_(count),
         scheduler_(&chunks_.table(), policy_.get(),
                    {.traced = traced,
                     .idle_fetches = false,
+                    .always_prints = always_prints,
                     .device_memory = MiB(16) * there,
                     .prices = Prices()},
                    this) {

@@ -42,6 +42,29 @@ TEST_F(MovesTest, AChunkGoesAndAnotherComesAndWorkRuns) {
   EXPECT_EQ(few_->moves().counts().evictions, 1u);
 }
 
+// One for 2, which comes for the work in place of 1.
+bool PrintedFor(Work* work, bool always_prints) {
+  FewMoves few(2, 1, /*traced=*/true, always_prints);
+  EXPECT_FALSE(few.Submit(work, 0));
+  ChunkMove* const out = few.Expect(Kind::kEvict, 1, 0);
+  few.Copy(out);
+  few.Expect(Kind::kRemap, 1, 10);
+  few.Remap(out, 20);
+  return few.Expect(Kind::kFetch, 2, 30)->print;
+}
+
+TEST(Moves, NoFingerprintIsTakenWhileWorkWaits) {
+  SomeWork work{{2}}, again{{2}};
+  EXPECT_FALSE(PrintedFor(&work, /*always_prints=*/false));
+  EXPECT_TRUE(PrintedFor(&again, /*always_prints=*/true));
+}
+
+TEST(Moves, FingerprintsAreTakenForWorkBehindWhichNoneTellsAnything) {
+  SomeWork work{{2}};
+  work.access = Access::kPartial;
+  EXPECT_TRUE(PrintedFor(&work, /*always_prints=*/false));
+}
+
 TEST_F(MovesTest, WhatFindsNoMemoryIsTriedAgainALittleLater) {
   EvictAll();
   ChunkMove* const in = few_.Expect(Kind::kFetch, 3, 30);
