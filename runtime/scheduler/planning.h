@@ -110,8 +110,9 @@ class Planning {
   ChunkMove* NextOfPlan(const Moment& at, const Conditions& conditions, Bytes pipeline);
   // Whether a chunk that moves may have its fingerprint taken. Not while streams of the program run
   // or wait for their memory: a kernel of ours takes turns with both, for a millisecond and more,
-  // and the copies behind it wait. Work that may write anything waits all the same: no fingerprint
-  // behind it tells what it left, so what is only read would be copied out each time.
+  // and the copies behind it wait. The head stands for all that is held. It may be a request to
+  // move, which no stream waits for. Or it may write anything: behind such work no fingerprint
+  // tells what it left, so what is only read would be copied out each time.
   bool MayPrint(const Conditions& conditions) const;
   ChunkMove* NextEviction(const Moment& at, const Conditions& conditions, Bytes pipeline);
   ChunkMove* NextFetch(const Moment& at, const Conditions& conditions, Bytes pipeline);
