@@ -339,11 +339,13 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
                               {.slot = r.slot,
                                .write = r.write,
                                .kernels_only = launch,
-                               // Nothing is fetched for a copy, nor for what is merely possible.
+                               // Nothing is fetched for a copy, but what holds nothing, nor for
+                               // what is merely possible.
                                .once = !r.likely || (r.exact && !launch),
                                .possible = !r.likely,
                                .mapped_only = r.settled && beside.beyond_ends,
-                               .guessed = !r.exact}});
+                               .guessed = !r.exact,
+                               .waited = s.waits && !launch}});
   }
   if (known != nullptr) {
     known->kernel = kernel;

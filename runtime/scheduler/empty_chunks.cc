@@ -80,6 +80,7 @@ void EmptyChunks::ForgetAll() {
   Fill(/*unowned=*/true);
   // What is marked is not waited for any more.
   given_up_.clear();
+  for (const auto& [chunk, waiting] : waiting_) residency_[chunk].given_up = false;
   waiting_.clear();
 }
 

@@ -31,6 +31,9 @@ struct Use {
   bool mapped_only : 1 = false;  // And it may move all the same, but must be mapped.
   // Nobody named it: what is named is thought to go so far. Of a range: all but where it begins.
   bool guessed : 1 = false;
+  // Of a copy or a fill: its thread is inside the driver until it is done, which keeps the chunk
+  // where it is.
+  bool waited : 1 = false;
   NamedPart part;  // Of the chunk: all that is likely, or all that is possible.
 
   bool operator==(const Use&) const = default;
@@ -52,6 +55,7 @@ struct Use {
     possible &= other.possible;
     mapped_only &= other.mapped_only;
     guessed &= other.guessed;
+    waited |= other.waited;
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/placement/move_limits.h"
+#include "runtime/scheduler/filled_chunks.h"
 #include "runtime/scheduler/large_works.h"
 
 namespace vramspan {
@@ -29,6 +30,8 @@ bool WorkFlow::Submit(Work* work, const Moment& at) {
   if (work->kernel != 0 && parts_.trials != nullptr) {
     parts_.trials->PriceNew(work, at.available);
     if (ServeLarge(work, *parts_.residency, at.budget)) parts_.trials->Want(work);
+  } else if (parts_.trials != nullptr && FetchFilled(work, *parts_.residency, at.budget)) {
+    parts_.trials->Want(work);
   }
   parts_.unmapped->Submitted(*work, at.now);
   if (work->kind == Work::Kind::kScope && parts_.queue->empty() &&

@@ -233,6 +233,7 @@ TEST_F(EmptyChunksTest, WhatNobodyRecordedFillsAlsoWhatIsYetToBeEmpty) {
   GiveUp(1);
   few_->work().ForeignWorkBegan(few_.At(0).now);
   few_->work().ForeignWorkEnded();
+  EXPECT_FALSE(few_.chunk(1).given_up) << "nothing is to come";
   few_->work().AllInPlace();
   EXPECT_EQ(few_.Next(1).work, &first);
   EXPECT_FALSE(IsEmpty(1));
