@@ -450,7 +450,7 @@ StatusOr<DevicePtr> Runtime::Allocate(Bytes size) {
   return p;
 }
 
-Status Runtime::Free(DevicePtr ptr) {
+Status Runtime::Free(DevicePtr ptr, bool idle) {
   if (tracer_ != nullptr || recorder_ != nullptr || profile_pins_ != nullptr) {
     const StatusOr<Allocation> a = memory_->Find(ptr);
     const bool found = a.ok() && a->base == ptr;
@@ -458,7 +458,7 @@ Status Runtime::Free(DevicePtr ptr) {
     if (found && recorder_ != nullptr) recorder_->Freeing(ptr);
     if (found && profile_pins_ != nullptr) profile_pins_->Freeing(ptr);
   }
-  const Status status = memory_->Free(ptr);
+  const Status status = memory_->Free(ptr, idle);
   showing_.Change();
   if (memory_->has_dying() || (tracer_ != nullptr && mover_->tracking())) mover_->Wake();
   return status;

@@ -40,7 +40,8 @@ class Runtime {
   Mover& mover() { return *mover_; }
 
   StatusOr<DevicePtr> Allocate(Bytes size);
-  Status Free(DevicePtr ptr);
+  // `idle`: all work that may touch it has ended, as the caller knows: then nothing is waited for.
+  Status Free(DevicePtr ptr, bool idle = false);
   // As of Memory. Memory is shared out as for allocations.
   StatusOr<DetachedMemory> MakeDetached(Bytes size);
   // Mover::Unmap and Mover::Replace.

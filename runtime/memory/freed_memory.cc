@@ -15,7 +15,7 @@ constexpr uint64_t kQuarantineShare = 16;
 
 }  // namespace
 
-Status FreedMemory::Free(DevicePtr base) {
+Status FreedMemory::Free(DevicePtr base, bool idle) {
   if (base.value == 0) return absl::OkStatus();
   Chunk copy;
   ChunkRange range;
@@ -33,17 +33,18 @@ Status FreedMemory::Free(DevicePtr base) {
     }
     copy = state_.chunks()[first];
     if (copy.allocation != 0) {
-      VS_ASSIGN_OR_RETURN(range, Remove(base, copy.allocation, &drain));
+      VS_ASSIGN_OR_RETURN(range, Remove(base, copy.allocation, idle, &drain));
     }
   }
   if (copy.allocation == 0) {
-    VS_ASSIGN_OR_RETURN(drain, small_.Free(base, copy));
+    VS_ASSIGN_OR_RETURN(drain, small_.Free(base, copy, idle));
   }
   if (!range.chunks.empty()) return dismantler_.TakeApart(std::move(range));
   return drain ? DrainAndReclaim() : absl::OkStatus();
 }
 
-StatusOr<ChunkRange> FreedMemory::Remove(DevicePtr base, uint32_t allocation, bool* drain) {
+StatusOr<ChunkRange> FreedMemory::Remove(DevicePtr base, uint32_t allocation, bool idle,
+                                         bool* drain) {
   ChunkMap& map = state_.map();
   VS_ASSIGN_OR_RETURN(const Allocation a, map.RemoveAllocation(base, allocation));
   map.AllocationsChanged();
@@ -55,7 +56,7 @@ StatusOr<ChunkRange> FreedMemory::Remove(DevicePtr base, uint32_t allocation, bo
     Chunk& c = map.chunks()[index];
     c.dying = true;
     map.chunks().NoteChange(index);
-    known = known && state_.UsersKnown(c);
+    known = known && (idle || state_.UsersKnown(c));
     range.chunks.push_back(index);
     at = at + c.size();
   }

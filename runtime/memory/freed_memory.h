@@ -21,7 +21,8 @@ class FreedMemory {
   FreedMemory(MemoryState* state, Dismantler* dismantler, SmallMemory* small, Drains* drains)
       : state_(*state), dismantler_(*dismantler), small_(*small), drains_(*drains) {}
 
-  Status Free(DevicePtr base) VS_EXCLUDES(state_.mu);
+  // `idle`: all work that may touch it has ended, as the caller knows. Then nothing is waited for.
+  Status Free(DevicePtr base, bool idle) VS_EXCLUDES(state_.mu);
   // Takes apart freed memory whose work has finished. Returns true if anything was.
   bool Reclaim() VS_EXCLUDES(state_.mu);
   // Drains if anything is quarantined, and takes that apart, and what the driver refused before.
@@ -32,7 +33,7 @@ class FreedMemory {
  private:
   // The allocation that begins at `base` is found no more: its range, to be taken apart. Without
   // chunks where it went into quarantine; `drain`: so much waits there that it is time to drain.
-  StatusOr<ChunkRange> Remove(DevicePtr base, uint32_t allocation, bool* drain)
+  StatusOr<ChunkRange> Remove(DevicePtr base, uint32_t allocation, bool idle, bool* drain)
       VS_REQUIRES(state_.mu);
 
   MemoryState& state_;

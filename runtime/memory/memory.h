@@ -32,7 +32,7 @@ class Memory final : public MemoryState {
   ~Memory();
 
   StatusOr<DevicePtr> Allocate(Bytes size) VS_EXCLUDES(mu);
-  Status Free(DevicePtr base) VS_EXCLUDES(mu) { return freed_.Free(base); }
+  Status Free(DevicePtr base, bool idle = false) VS_EXCLUDES(mu) { return freed_.Free(base, idle); }
   // The live allocation that holds `p`; its id is 0 for a packed object.
   StatusOr<Allocation> Find(DevicePtr p) VS_EXCLUDES(mu);
   MemoryCounts counts() VS_EXCLUDES(mu);

@@ -54,7 +54,7 @@ StatusOr<SmallObjects::Object> SmallMemory::Find(DevicePtr p) {
   return object;
 }
 
-StatusOr<bool> SmallMemory::Free(DevicePtr p, const Chunk& chunk) {
+StatusOr<bool> SmallMemory::Free(DevicePtr p, const Chunk& chunk, bool idle) {
   MutexLock small_lock(mu_);
   const StatusOr<SmallObjects::Object> found = objects_->Find(p);
   if (!found.ok()) {
@@ -72,7 +72,7 @@ StatusOr<bool> SmallMemory::Free(DevicePtr p, const Chunk& chunk) {
         absl::StrCat("cannot free ", AddressText(p), ": it was freed already"));
   }
   bool drain = false;
-  if (state_.UsersKnown(chunk) && !state_.Busy(chunk)) {
+  if (idle || (state_.UsersKnown(chunk) && !state_.Busy(chunk))) {
     VS_RETURN_IF_ERROR(objects_->Free(p));
   } else {
     quarantine_.insert(p.value);

@@ -31,7 +31,8 @@ class SmallMemory {
   StatusOr<SmallObjects::Object> Find(DevicePtr p) VS_EXCLUDES(mu_, state_.mu);
   // `chunk`: a copy of the one that `p` lies in. Whether so many wait that it is time to drain;
   // InvalidArgument for what is not the start of a live object.
-  StatusOr<bool> Free(DevicePtr p, const Chunk& chunk) VS_EXCLUDES(mu_, state_.mu);
+  // `idle`: as of FreedMemory.
+  StatusOr<bool> Free(DevicePtr p, const Chunk& chunk, bool idle) VS_EXCLUDES(mu_, state_.mu);
 
   // --- objects that wait for a drain ---
   bool any_quarantined() VS_EXCLUDES(mu_);

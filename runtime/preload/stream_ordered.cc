@@ -291,7 +291,9 @@ void StreamOrdered::Trim(Pool* pool, uint64_t keep, Freed* freed) {
 
 void StreamOrdered::GiveBack(const Freed& freed) {
   for (const CUdeviceptr p : freed) {
-    const Status status = runtime_.Free(DevicePtr(p));
+    // Its stream got to the free. To wait for other streams might be for ever: what they wait for
+    // may be what this thread does next.
+    const Status status = runtime_.Free(DevicePtr(p), /*idle=*/true);
     runtime_.memory().driver().RecordBackgroundError(status);
   }
 }

@@ -69,6 +69,10 @@ TEST(Pools, HandOutTheBestFitWhereverTheGpuIs) {
   PoolsOk(RunPreloaded("dlsym", "lifetimes:best_fit", "SIMCUDA_DEVICE_MEMORY=256MiB"));
 }
 
+TEST(Pools, GiveBackWhatIsIdleWhileAnotherStreamWaits) {
+  PoolsOk(RunPreloaded("dlsym", "lifetimes:parked", "SIMCUDA_DEVICE_MEMORY=256MiB"));
+}
+
 TEST(Pools, LoseNoWordOfWhoIsHandedFreedMemory) {
   for (const char* overlap : {"off", "safe", "all"}) {
     const std::string environment =

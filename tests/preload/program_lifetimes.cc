@@ -127,6 +127,32 @@ void Steps(Program* p) {
   CHECK_OK(p->api.MemFreeHost(host));
 }
 
+// A stream waits for what this thread does last. What the others free goes back to the device all
+// the same, as a pool does it that has more than it needs and a device that fills up.
+void Parked(Program* p) {
+  ShortOfMemory memory(p);
+  unsigned* flag = nullptr;
+  CHECK_OK(p->api.MemHostAlloc(reinterpret_cast<void**>(&flag), 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+  __atomic_store_n(flag, 0, __ATOMIC_RELEASE);
+  CUstream parked = nullptr;
+  CHECK_OK(p->api.StreamCreate(&parked, CU_STREAM_NON_BLOCKING));
+  CHECK_OK(GET(cuStreamWaitValue32, "cuStreamWaitValue32_v2")(
+      parked, reinterpret_cast<CUdeviceptr>(flag), 1, CU_STREAM_WAIT_VALUE_EQ));
+  // Each size is of no use to the next, and small ones are packed.
+  for (size_t size = 8 * kMi; size < 80 * kMi; size += size / 3) {
+    for (const size_t bytes : {size, size_t{4096}}) {
+      std::array<CUdeviceptr, 2> blocks{};
+      for (CUdeviceptr& b : blocks) b = memory.Allocate(bytes, p->stream);
+      for (const CUdeviceptr b : blocks) CHECK_OK(memory.Free(b, p->stream));
+    }
+    CHECK_OK(p->api.StreamSynchronize(p->stream));
+  }
+  __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+  CHECK_OK(p->api.StreamSynchronize(parked));
+  CHECK_OK(p->api.StreamDestroy(parked));
+  CHECK_OK(p->api.MemFreeHost(flag));
+}
+
 // The choice by what is free alone: of sizes that fit the smallest, of those the lowest, whether
 // the stream has got to the frees or not.
 void BestFit(Program* p) {
@@ -409,9 +435,11 @@ void EventsOfGraphs(Program* p) {
 
 void FreeInStreamOrder(Program* p, const std::string& name) {
   const std::map<std::string, void (*)(Program*)> cases = {
-      {"steps", &Steps},          {"best_fit", &BestFit}, {"words", &Words},
-      {"free_fails", &FreeFails}, {"no_room", &NoRoom},   {"no_room_yet", &NoRoomYet},
-      {"varies", &Varies},        {"events", &Events},    {"events_of_graphs", &EventsOfGraphs}};
+      {"steps", &Steps},    {"best_fit", &BestFit},
+      {"words", &Words},    {"free_fails", &FreeFails},
+      {"no_room", &NoRoom}, {"no_room_yet", &NoRoomYet},
+      {"parked", &Parked},  {"varies", &Varies},
+      {"events", &Events},  {"events_of_graphs", &EventsOfGraphs}};
   const auto found = cases.find(name);
   CHECK(found != cases.end());
   found->second(p);
