@@ -37,17 +37,18 @@ with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../includ
           encoding="utf-8") as header:
     version = release = ".".join(re.findall(r"#define VRAMSPAN_VERSION_[MP][A-Z]* (\d+)", header.read()))
 
-# The order in which pages are listed. Whatever stands in no list comes last.
+# The order in which pages are listed. A page in no list ends it.
 PARTS = (
-    ("Use it", ("docs/install", "docs/preload", "docs/budgets", "docs/overlap", "docs/compatibility", "docs/replay",
-                "docs/report", "docs/audit", "docs/trust", "docs/linking", "docs/versions", "SECURITY", "CHANGELOG")),
+    ("Use it", ("docs/install", "docs/preload", "docs/top", "docs/budgets", "docs/overlap", "docs/compatibility",
+                "docs/replay", "docs/report", "docs/audit", "docs/trust", "docs/learned", "docs/linking",
+                "docs/versions", "SECURITY", "CHANGELOG")),
     ("Recipes", ("docs/recipes/README", "docs/recipes/*")),
-    ("Share a GPU", ("docs/sharing", "docs/broker-protocol", "tools/broker/README")),
+    ("Share a GPU", ("docs/sharing", "docs/what-goes-wrong", "docs/broker-protocol", "tools/broker/README")),
     ("How it works", ("docs/glossary", "docs/life-of-a-launch", "docs/scheduler", "docs/chunk-states", "docs/graphs",
                       "docs/identities", "docs/checks", "docs/trace-format", "docs/events-format", "docs/conformance",
                       "runtime/README", "tools/simcuda/README", "tools/simcuda/KERNELS")),
     ("What was measured", ("docs/measurements", "bench/*", "examples/*", "docs/findings/README", "docs/findings/*")),
-    ("Work on it", ("CONTRIBUTING", "tests/README", "docs/releasing", "*")),
+    ("Work on it", ("CONTRIBUTING", "tests/README", "docs/releasing", "third_party/*")),
 )
 
 
