@@ -321,7 +321,8 @@ typedef struct vramspanStatistics {
       launches_unknown;     /* launches that named no memory of vramspan, and may reach it anyway */
   uint64_t touches;         /* pointers and ranges of vramspan's memory that they named */
   uint64_t bytes_scanned;   /* of parameters and small host copies, for those pointers */
-  uint64_t bytes_in_place;  /* served from host memory to launches, at most once each */
+  uint64_t bytes_in_place;  /* served from host memory to launches, copies, fills and declared work,
+                               as far as these name it, at most once each */
   uint64_t trials;          /* chunks left on the host once, to see what that costs */
   uint64_t returned;        /* chunks that idle fetches brought back */
   uint64_t forecast_hits;   /* launches that came as the forecast said */

@@ -47,7 +47,7 @@ struct MoverStatistics {
   uint64_t hold_ns = 0, vmm_ns = 0, copy_in_ns = 0, copy_out_ns = 0;
   uint64_t unsettled_streams = 0;
   uint64_t rests = 0;     // How often recording ended, since all was on the device again.
-  Bytes bytes_in_place;   // Served from host memory to kernels.
+  Bytes bytes_in_place;   // Served from host memory to work, as far as it names what it uses.
   uint64_t returned = 0;  // Chunks that came back though nothing asked for them.
   uint64_t stall_drain_ns = 0, stall_copy_ns = 0, stall_vmm_ns = 0;
   uint64_t forecast_hits = 0, forecast_misses = 0;

@@ -132,8 +132,19 @@ void ProgramWork::Submit(StreamWork* work) {
   state->held.push_back(work);
 }
 
+Bytes ProgramWork::InPlace(const StreamWork& work) VS_UNDER_LOCK {
+  if (work.kernel != 0) return work.trial.sample.remote;
+  Bytes bytes;
+  if (work.kind != Work::Kind::kScope || work.remote == Bytes(0)) return bytes;
+  for (const ChunkUse& use : work.uses) {
+    const Chunk& c = memory_.chunks()[use.chunk];
+    if (!c.on_device) bytes += use.how.part.In(c.size());
+  }
+  return bytes;
+}
+
 void ProgramWork::GoesOn(StreamWork* work) {
-  if (work->kernel != 0) accounts_.stats.bytes_in_place += work->trial.sample.remote;
+  accounts_.stats.bytes_in_place += InPlace(*work);
   if (work->tag != 0 && options_.listener != nullptr) {
     options_.listener->Released(work->tag, work->remote);
   }

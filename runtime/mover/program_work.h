@@ -79,6 +79,8 @@ class ProgramWork {
  private:
   using Clock = std::chrono::steady_clock;
 
+  // What it uses in host memory, of that which it names. REQUIRES: it was released just now.
+  Bytes InPlace(const StreamWork& work);
   // It may run: what only the mover notes of that.
   void GoesOn(StreamWork* work);
   bool PollStream(StreamState* state, Clock::time_point now);

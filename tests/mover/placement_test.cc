@@ -131,6 +131,7 @@ TEST_F(PlacementTest, PreferredOnTheHost) {
   EXPECT_FALSE(OnDevice(3)) << "served in place";
   EXPECT_EQ(after.fetches, before.fetches);
   EXPECT_EQ(after.works_in_place - before.works_in_place, 3u);
+  EXPECT_EQ(after.bytes_in_place - before.bytes_in_place, 3 * kChunk);
   Advise(3, VRAMSPAN_ADVISE_NONE);
   Write(3);
   EXPECT_TRUE(OnDevice(3));
@@ -146,6 +147,7 @@ TEST_F(PlacementTest, StreamedOnce) {
   EXPECT_FALSE(OnDevice(5));
   EXPECT_EQ(after.fetches, before.fetches);
   EXPECT_EQ(after.works_in_place - before.works_in_place, 3u);
+  EXPECT_EQ(after.bytes_in_place - before.bytes_in_place, 3 * kChunk);
   // A request is more than advice.
   Prefetch(5, VRAMSPAN_LOCATION_DEVICE);
   EXPECT_TRUE(OnDevice(5));

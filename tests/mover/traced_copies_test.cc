@@ -100,6 +100,27 @@ TEST_P(TracedCopies, WaitForARemapHoweverLongItTakes) {
   Wait(stream_);
 }
 
+TEST_P(TracedCopies, CountWhatTheyUseInHostMemory) {
+  constexpr size_t kCopied = size_t{64} << 10, kFilled = size_t{4} << 10;
+  ASSERT_NO_FATAL_FAILURE(Start());
+  ASSERT_NO_FATAL_FAILURE(PlaceOnHost({0}));
+  const CUdeviceptr there = buffers_[0].ptr;
+  const std::vector<Word> contents = ContentsOf(buffers_[0]);
+  const vramspanStatistics before = runtime_->stats();
+  EXPECT_CU(DRIVER(cuMemsetD8Async)(there, 7, kFilled, stream_));
+  EXPECT_CU(DRIVER(cuMemcpyHtoDAsync)(there, contents.data(), kFilled, stream_));
+  std::vector<Word> words(kCopied / sizeof(Word));
+  EXPECT_CU(DRIVER(cuMemcpyDtoHAsync)(words.data(), there, kCopied, stream_));
+  // This lies on the device.
+  EXPECT_CU(DRIVER(cuMemcpyDtoHAsync)(words.data(), buffers_[1].ptr, kCopied, stream_));
+  Wait(stream_);
+  runtime_->Synchronize();
+  const vramspanStatistics after = runtime_->stats();
+  EXPECT_EQ(DeviceBytes(0), 0u);
+  EXPECT_EQ(after.bytes_in_place, before.bytes_in_place + kCopied + 2 * kFilled);
+  EXPECT_EQ(after.works_in_place, before.works_in_place + 3);
+}
+
 INSTANTIATE_TRACED(TracedCopies);
 
 std::vector<TracedCopies::Way> TracedCopies::Ways() {

@@ -131,6 +131,7 @@ void TracedTest::ExpectServed(const Indices& which, uint64_t count,
   EXPECT_EQ(after.works, before.works + count);
   EXPECT_EQ(after.fetches, before.fetches);
   EXPECT_EQ(after.launches, before.launches);
+  EXPECT_EQ(after.bytes_in_place > before.bytes_in_place, !which.empty());
 }
 
 void TracedTest::ExpectStay(const Indices& which, const std::function<void(CUstream)>& launch) {
