@@ -17,7 +17,7 @@
 
 namespace vramspan {
 
-constexpr char kLiveVersion = '1';
+constexpr char kLiveVersion = '2';
 
 // Counters and sizes, each by the name that it has in vramspanStatistics.
 #define VRAMSPAN_LIVE_COUNTERS(X)                                                               \
@@ -74,7 +74,8 @@ struct LiveRecord {
   char uuid[48] = {}, device[96] = {};
   int64_t ordinal = 0;
   uint64_t device_memory = 0;
-  uint64_t move_mb_per_s = 0;  // Each way, while as much goes the other.
+  uint64_t move_mb_per_s = 0;   // Each way, while as much goes the other.
+  uint64_t serve_mb_per_s = 0;  // Of a kernel that reads host memory in place.
   uint64_t flags = 0;
   // How things stood.
   uint64_t began = 0, written = 0;  // Nanoseconds of the monotonic clock.

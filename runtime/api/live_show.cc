@@ -41,6 +41,7 @@ LiveShow::LiveShow(const LiveDevice& device, std::function<LiveNumbers()> number
   record_.ordinal = device.ordinal;
   record_.device_memory = device.memory.value;
   record_.move_mb_per_s = static_cast<uint64_t>(device.move_gb_per_s * 1e3);
+  record_.serve_mb_per_s = static_cast<uint64_t>(device.serve_gb_per_s * 1e3);
   record_.flags = device.flags;
 }
 

@@ -22,7 +22,7 @@ struct LiveDevice {
   std::string uuid, name;
   int ordinal = 0;
   Bytes memory;
-  double move_gb_per_s = 0;
+  double move_gb_per_s = 0, serve_gb_per_s = 0;
   uint64_t flags = 0;  // Of LiveRecord.
 };
 

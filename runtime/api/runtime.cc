@@ -356,6 +356,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
                    .name = device.name,
                    .ordinal = device.ordinal,
                    .move_gb_per_s = prices.move_gb_per_s,
+                   .serve_gb_per_s = prices.serve_gb_per_s,
                    .flags = measured.has_value() ? LiveRecord::kPricesMeasured : 0}));
   return r;
 }

@@ -22,6 +22,7 @@ std::vector<top::Row> MetricRows() {
     LiveRecord& r = row.seen.record;
     r.pid = static_cast<uint32_t>(17 + i);
     r.move_mb_per_s = 25000;
+    r.serve_mb_per_s = 12000;
     r.bytes_in = 1000 + i;
     r.bytes_out = 500;
     r.stall_copy_ns = 1'500'000'000;
@@ -56,6 +57,7 @@ TEST(TopMetrics, AreAsPrometheusReadsThem) {
   EXPECT_EQ(get("waited_seconds_total"), 1.5);
   EXPECT_EQ(get("launches_total", {{"trust", "proven"}}), 7);
   EXPECT_EQ(get("link_bytes_per_second"), 25e9);
+  EXPECT_EQ(get("in_place_bytes_per_second"), 12e9);
   EXPECT_EQ(get("start_time_seconds"), 1'699'999'990);
 }
 

@@ -192,7 +192,9 @@ TEST_F(TopRecords, AFolderThatOthersMayChangeIsNotUsed) {
 }
 
 TEST_F(TopRecords, ManyBadFilesAreFewLines) {
-  for (int i = 0; i < 100; ++i) Write("live-1-" + std::to_string(i) + "-1.v1", "");
+  for (int i = 0; i < 100; ++i) {
+    Write("live-1-" + std::to_string(i) + "-1.v" + kLiveVersion, "");
+  }
   EXPECT_THAT(Find().notes, SizeIs(6));
 }
 

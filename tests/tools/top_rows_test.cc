@@ -77,6 +77,21 @@ TEST_F(TopRows, RatesAreOverTheTimeBetweenRecords) {
             "0:02 trainer -x");
 }
 
+TEST_F(TopRows, WhatIsUsedInPlaceTakesItsPartOfTheLinkAndOfTheTime) {
+  first_.serve_mb_per_s = 20000;
+  second_.serve_mb_per_s = 20000;
+  Next(first_, 100 * kSecond);
+  second_.written += kSecond;
+  second_.bytes_in = 1'000'000'000;
+  second_.bytes_in_place = 5'000'000'000;
+  second_.stall_copy_ns = kSecond / 4;
+  const top::Row row = Next(second_, 101 * kSecond);
+  EXPECT_DOUBLE_EQ(row.rates.link_in_place, 0.25);
+  EXPECT_DOUBLE_EQ(row.link(), 0.35);
+  EXPECT_DOUBLE_EQ(row.rates.waiting, 0.25);
+  EXPECT_DOUBLE_EQ(row.slowdown(), 2) << "a half of the time";
+}
+
 TEST_F(TopRows, WhatWasFreedIsNoData) {
   first_.charged_bytes = 0;
   const top::Row row = Next(first_, 100 * kSecond);
@@ -241,7 +256,7 @@ TEST_F(TopCommand, WhatIsNoProcessOrIntervalIsRefused) {
 
 TEST_F(TopCommand, ANoteDoesNotKeepItFromShowingTheRest) {
   Write(Own());
-  Write("live-1-2-3.v1", "nonsense");
+  Write(std::string("live-1-2-3.v") + kLiveVersion, "nonsense");
   const Output shown = Top("--once --interval 0.5");
   EXPECT_EQ(shown.code, 0);
   EXPECT_THAT(shown.err, HasSubstr("is no live record"));

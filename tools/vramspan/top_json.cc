@@ -31,6 +31,7 @@ Object Process(const Row& row, uint64_t now) {
       {"link_measured", (r.flags & LiveRecord::kPricesMeasured) != 0},
       {"link_in", row.rates.link_in},
       {"link_out", row.rates.link_out},
+      {"link_in_place", row.rates.link_in_place},
       {"waiting", row.rates.waiting},
       {"slowdown", row.slowdown()},
       {"trusted", row.rates.trusted.has_value() ? Object(*row.rates.trusted) : Object()},

@@ -42,7 +42,7 @@ class Text {
     Moved();
     Decided();
     Each("vramspan_process_in_place_bytes_total", "counter",
-         "What launches used in host memory, at most.",
+         "What work used in host memory, at most.",
          [](const Row& row) { return Bytes(row.seen.record.bytes_in_place); });
     Each("vramspan_process_waited_seconds_total", "counter",
          "How long the first launch in line waited for copies or remaps.", [](const Row& row) {
@@ -54,6 +54,9 @@ class Text {
     Each("vramspan_process_link_bytes_per_second", "gauge",
          "What the device moves each way while as much goes the other.",
          [](const Row& row) { return static_cast<double>(row.seen.record.move_mb_per_s) * 1e6; });
+    Each("vramspan_process_in_place_bytes_per_second", "gauge",
+         "What the device's work reads or writes of host memory in place.",
+         [](const Row& row) { return static_cast<double>(row.seen.record.serve_mb_per_s) * 1e6; });
     Each("vramspan_process_start_time_seconds", "gauge",
          "When it began to use vramspan, since 1970.", [this](const Row& row) {
            // Not as a double, of which too few digits are printed.

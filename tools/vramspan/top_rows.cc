@@ -36,6 +36,9 @@ Rates RatesOf(const LiveRecord& before, const LiveRecord& now, uint64_t from) {
     rates.link_in = rates.in / link;
     rates.link_out = rates.out / link;
   }
+  if (now.serve_mb_per_s != 0) {
+    rates.link_in_place = rates.in_place / (static_cast<double>(now.serve_mb_per_s) * 1e6);
+  }
   rates.waiting = std::clamp((Waited(now) - Waited(before)) / kSecond / seconds, 0.0, 1.0);
   const double proven = Since(before.launches_proven, now.launches_proven);
   const double all = proven + Since(before.launches_plausible, now.launches_plausible) +
@@ -46,10 +49,11 @@ Rates RatesOf(const LiveRecord& before, const LiveRecord& now, uint64_t from) {
 
 }  // namespace
 
-double Row::link() const { return std::max(rates.link_in, rates.link_out); }
+double Row::link() const { return std::max(rates.link_in, rates.link_out) + rates.link_in_place; }
 
 double Row::slowdown() const {
-  return std::min(1 / std::max(1 - rates.waiting, 1e-9), kMostSlowdown);
+  const double lost = rates.waiting + rates.link_in_place;
+  return std::min(1 / std::max(1 - lost, 1e-9), kMostSlowdown);
 }
 
 std::vector<Row> Samples::Next(std::vector<Seen> found, uint64_t now) {

@@ -19,6 +19,7 @@ namespace vramspan::top {
 struct Rates {
   double in = 0, out = 0, in_place = 0;  // Bytes a second.
   double link_in = 0, link_out = 0;      // Of what the device's link gives each way.
+  double link_in_place = 0;              // Of what it gives to work that uses memory in place.
   double waiting = 0;                    // Of the time, 0 to 1.
   std::optional<double> trusted;         // Of the launches, those of proven code.
 };
@@ -29,8 +30,10 @@ struct Row {
   Rates rates;
   double running = 0, silent = 0;  // Seconds since it began, and since it last wrote.
 
+  // The busier way of what was copied, and what was used in place, whichever way that went.
   double link() const;
-  // How many times as long the program takes, if it had not waited otherwise.
+  // How many times as long the program takes, if it had neither waited otherwise nor done anything
+  // else while its work used host memory in place.
   double slowdown() const;
 };
 
