@@ -240,6 +240,7 @@ StatusOr<std::unique_ptr<Runtime>> Runtime::Create(const vramspanConfig* given) 
   memory.traced = traced;
   const std::optional<Prices> measured = MeasuredPrices(*r->driver_, device);
   const Prices prices = measured.value_or(Prices{});
+  r->prices_ = prices;
   help.measured = measured.has_value();
   help.brokered = r->lease_ != nullptr;
   memory.shortage_note = ShortageNote(prices, help);
@@ -399,7 +400,9 @@ void Runtime::TellSpill(const vramspanStatistics& statistics) const {
   if (audit_ != nullptr) return;
   const auto since = memory_->supply().short_since();
   if (!since.has_value()) return;
-  const std::string text = SpillText(statistics, std::chrono::steady_clock::now() - *since);
+  const SpillFacts facts{.short_for = std::chrono::steady_clock::now() - *since,
+                         .most_on_host = memory_->supply().most_on_host()};
+  const std::string text = SpillText(statistics, facts, prices_);
   if (!text.empty()) Log(LogLevel::kWarning, text);
 }
 

@@ -119,6 +119,7 @@ class Runtime {
   CUcontext context_ = nullptr;
   CUdevice device_ = 0;
   Bytes total_;                             // The device's memory.
+  Prices prices_;                           // This device's, as far as they are known.
   Mutex telling_;                           // Who hears of budgets hears of the latest last.
   bool retained_ = false;                   // The primary context was retained by us.
   std::unique_ptr<Recorder> recorder_;      // None: this is not recorded. The rest tells it things.

@@ -10,18 +10,36 @@
 
 namespace vramspan {
 
-std::string SpillText(const vramspanStatistics& s, std::chrono::nanoseconds short_for) {
+namespace {
+
+// What work used where it lay, and how long that takes if each byte crosses the bus once.
+std::string InPlaceText(const vramspanStatistics& s, const Prices& prices) {
+  const std::string works = absl::StrCat(
+      s.works_in_place, s.works_in_place == 1 ? " piece" : " pieces", " of work used ");
+  // Whoever names nothing may have used any.
+  if (s.bytes_in_place == 0) return absl::StrCat(works, "host memory in place");
+  const double seconds = prices.ServeNanoseconds(Bytes(s.bytes_in_place)) / 1e9;
+  return absl::StrFormat("%s%s of host memory in place, %s by the model", works,
+                         MemoryText(s.bytes_in_place),
+                         seconds < 0.05 ? "less than 0.1 s" : absl::StrFormat("%.1f s", seconds));
+}
+
+}  // namespace
+
+std::string SpillText(const vramspanStatistics& s, const SpillFacts& facts, const Prices& prices) {
   if (s.fetches == 0 && s.evictions == 0 && s.works_in_place == 0) return "";
   // Work that still runs is no loss: the device is busy.
   const auto waited = static_cast<double>(s.stall_copy_ns + s.stall_vmm_ns);
-  const auto all = static_cast<double>(std::max<int64_t>(short_for.count(), 1));
+  const auto all = static_cast<double>(std::max<int64_t>(facts.short_for.count(), 1));
   std::string text = absl::StrFormat(
       "device memory first ran short %.1f s ago: %s came to the device and %s left it, and "
       "launches waited %.1f s for that (%.0f %% of the time since)",
       all / 1e9, MemoryText(s.bytes_in), MemoryText(s.bytes_out + s.bytes_out_clean), waited / 1e9,
       std::min(100 * waited / all, 100.0));
-  if (s.works_in_place != 0) {
-    absl::StrAppend(&text, "; ", s.works_in_place, " pieces of work used host memory in place");
+  if (s.works_in_place != 0) absl::StrAppend(&text, "; ", InPlaceText(s, prices));
+  if (facts.most_on_host != Bytes(0)) {
+    absl::StrAppend(&text, "; at most ", MemoryText(facts.most_on_host.value),
+                    " lay in host memory");
   }
   return text;
 }

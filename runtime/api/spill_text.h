@@ -12,9 +12,14 @@
 
 namespace vramspan {
 
-// A sentence. Empty where nothing moved, and nothing was served from host memory. `short_for`:
-// since device memory first ran short.
-std::string SpillText(const vramspanStatistics& s, std::chrono::nanoseconds short_for);
+// What the line at the end says beside statistics.
+struct SpillFacts {
+  std::chrono::nanoseconds short_for{};  // Since device memory first ran short.
+  Bytes most_on_host;                    // The most that lay there at once; 0: not known.
+};
+
+// A sentence. Empty where nothing moved, and nothing was served from host memory.
+std::string SpillText(const vramspanStatistics& s, const SpillFacts& facts, const Prices& prices);
 
 // What helps when device memory is short.
 struct ShortageHelp {

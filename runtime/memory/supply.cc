@@ -79,8 +79,12 @@ void Supply::NoteHostUse() {
 }
 
 void Supply::TellShortage() {
-  if (!host_used() || told_.load(std::memory_order_relaxed)) return;
+  if (!host_used()) return;
   const Bytes there = state_.host_pool().used();
+  uint64_t most = most_on_host_.load(std::memory_order_relaxed);
+  while (there.value > most && !most_on_host_.compare_exchange_weak(most, there.value)) {
+  }
+  if (told_.load(std::memory_order_relaxed)) return;
   // What failed half-way holds nothing.
   if (!state_.options().announce || there == Bytes(0)) return;
   if (told_.exchange(true, std::memory_order_relaxed)) return;

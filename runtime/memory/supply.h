@@ -32,6 +32,8 @@ class Supply {
   // Says that once, with how much it is by now: to be called when an allocation or a move has what
   // it asked for.
   void TellShortage();
+  // The most that it was at once, as those calls saw it.
+  Bytes most_on_host() const { return Bytes(most_on_host_.load(std::memory_order_relaxed)); }
   // Whether all data is on the device, also such as no chunk shows. The caller holds the memory
   // lock, as for SetOnDevice.
   bool AllOnDevice() VS_NO_THREAD_SAFETY_ANALYSIS;
@@ -58,6 +60,7 @@ class Supply {
   MemoryState& state_;
   std::atomic<int64_t> host_used_{kNever};  // When first, as the clock counts.
   std::atomic<bool> on_host_{false};        // Some data may be there.
+  std::atomic<uint64_t> most_on_host_{0};   // Bytes.
   std::atomic<bool> told_{false};
 };
 

@@ -17,22 +17,43 @@ TEST(SpillTextTest, SaysWhatCameWhatLeftAndWhatWaited) {
   s.stall_vmm_ns = 500'000'000;
   s.stall_drain_ns = 9'000'000'000;
   EXPECT_EQ(
-      SpillText(s, milliseconds(6000)),
+      SpillText(s, {.short_for = milliseconds(6000)}, {}),
       "device memory first ran short 6.0 s ago: 1536.0 MiB came to the device and 500.0 MiB left "
       "it, and launches waited 1.5 s for that (25 % of the time since)")
       << "the device is busy while work runs";
   s.works_in_place = 7;
-  EXPECT_TRUE(SpillText(s, milliseconds(6000))
+  EXPECT_TRUE(SpillText(s, {.short_for = milliseconds(6000)}, {})
                   .ends_with("since); 7 pieces of work used host memory in place"));
 }
 
+TEST(SpillTextTest, SaysWhatUseInPlaceCostsAndHowMuchLayOnTheHost) {
+  vramspanStatistics s{};
+  s.works_in_place = 3;
+  s.bytes_in_place = uint64_t{24} << 30;
+  const auto text = [&] {
+    return SpillText(s, {.short_for = milliseconds(9000), .most_on_host = MiB(1536)},
+                     {.serve_gb_per_s = 10});
+  };
+  EXPECT_TRUE(
+      text().ends_with("since); 3 pieces of work used 24.0 GiB of host memory in place, "
+                       "2.6 s by the model; at most 1536.0 MiB lay in host memory"))
+      << text();
+  s.works_in_place = 1;
+  s.bytes_in_place = uint64_t{1} << 20;
+  EXPECT_NE(text().find("; 1 piece of work used 1.0 MiB of host memory in place, less than 0.1 s "
+                        "by the model;"),
+            std::string::npos)
+      << text();
+}
+
 TEST(SpillTextTest, SaysNothingWhereNothingMoved) {
-  EXPECT_EQ(SpillText({}, milliseconds(6000)), "");
+  EXPECT_EQ(SpillText({}, {.short_for = milliseconds(6000), .most_on_host = MiB(4)}, {}), "");
   vramspanStatistics s{};
   s.evictions = 1;
   s.stall_copy_ns = 5'000'000;
-  EXPECT_TRUE(SpillText(s, milliseconds(1)).ends_with("(100 % of the time since)"));
-  EXPECT_NE(SpillText(s, milliseconds(0)), "");
+  EXPECT_TRUE(
+      SpillText(s, {.short_for = milliseconds(1)}, {}).ends_with("(100 % of the time since)"));
+  EXPECT_NE(SpillText(s, {}, {}), "");
 }
 
 TEST(ShortageNoteTest, SaysWhatItCostsByWhoseFigures) {
