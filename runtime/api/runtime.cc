@@ -403,6 +403,7 @@ void Runtime::TellSpill(const vramspanStatistics& statistics) const {
   const SpillFacts facts{.short_for = std::chrono::steady_clock::now() - *since,
                          .most_on_host = memory_->supply().most_on_host()};
   const std::string text = SpillText(statistics, facts, prices_);
+  memory_->supply().TellShortageAtEnd(/*was_used=*/!text.empty());
   if (!text.empty()) Log(LogLevel::kWarning, text);
 }
 

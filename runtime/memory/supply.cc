@@ -10,6 +10,13 @@
 #include "runtime/placement/move_limits.h"
 
 namespace vramspan {
+namespace {
+
+// Of the budget, so much in host memory is worth a line at once: a sixteenth.
+constexpr uint64_t kShareTold = 16;
+constexpr std::chrono::seconds kToldAfter{1};
+
+}  // namespace
 
 StatusOr<Backing> Supply::Back(int log2) {
   const StatusOr<uint32_t> device = state_.device_pool().Acquire(log2);
@@ -78,20 +85,45 @@ void Supply::NoteHostUse() {
   host_used_.compare_exchange_strong(never, now, std::memory_order_relaxed);
 }
 
-void Supply::TellShortage() {
-  if (!host_used()) return;
+Bytes Supply::NoteOnHost() {
   const Bytes there = state_.host_pool().used();
   uint64_t most = most_on_host_.load(std::memory_order_relaxed);
   while (there.value > most && !most_on_host_.compare_exchange_weak(most, there.value)) {
   }
-  if (told_.load(std::memory_order_relaxed)) return;
+  return there;
+}
+
+void Supply::TellShortage() {
+  if (!host_used()) return;
+  const Bytes there = NoteOnHost();
   // What failed half-way holds nothing.
-  if (!state_.options().announce || there == Bytes(0)) return;
+  if (!owes_word() || there == Bytes(0)) return;
+  const Bytes budget = state_.device_pool().budget();
+  if (there < Bytes(budget.value / kShareTold) &&
+      std::chrono::steady_clock::now() < *short_since() + kToldAfter) {
+    return;
+  }
   if (told_.exchange(true, std::memory_order_relaxed)) return;
   Log(LogLevel::kWarning,
       absl::StrFormat("device memory is short (budget %d MiB): %d MiB live in host memory so far, "
                       "and move as they are used%s",
-                      state_.device_pool().budget().value >> 20, there.value >> 20,
+                      budget.value >> 20, there.value >> 20, state_.options().shortage_note));
+}
+
+std::optional<std::chrono::nanoseconds> Supply::WordDue() const {
+  if (!owes_word() || state_.host_pool().used() == Bytes(0)) return std::nullopt;
+  const auto left = *short_since() + kToldAfter - std::chrono::steady_clock::now();
+  return std::max<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0));
+}
+
+void Supply::TellShortageAtEnd(bool was_used) {
+  if (!owes_word()) return;
+  if (NoteOnHost() == Bytes(0) && !was_used) return;
+  if (told_.exchange(true, std::memory_order_relaxed)) return;
+  Log(LogLevel::kWarning,
+      absl::StrFormat("device memory was short (budget %d MiB): up to %d MiB lived in host memory, "
+                      "and moved as they were used%s",
+                      state_.device_pool().budget().value >> 20, most_on_host().value >> 20,
                       state_.options().shortage_note));
 }
 

@@ -29,9 +29,17 @@ class Supply {
 
   // Data went to host memory.
   void NoteHostUse();
-  // Says that once, with how much it is by now: to be called when an allocation or a move has what
-  // it asked for.
+  // Says that once, with how much it is by now. The first chunk says little of what is to come: it
+  // waits until that is a share of the budget, or a second has gone by. To be called when an
+  // allocation or a move has what it asked for, and now and then as long as `owes_word`.
   void TellShortage();
+  // The same, without a wait: the program ends, and memory `was_used` there.
+  void TellShortageAtEnd(bool was_used);
+  bool owes_word() const {
+    return host_used() && state_.options().announce && !told_.load(std::memory_order_relaxed);
+  }
+  // In how long that second is over; none where no word is owed.
+  std::optional<std::chrono::nanoseconds> WordDue() const;
   // The most that it was at once, as those calls saw it.
   Bytes most_on_host() const { return Bytes(most_on_host_.load(std::memory_order_relaxed)); }
   // Whether all data is on the device, also such as no chunk shows. The caller holds the memory
@@ -56,6 +64,9 @@ class Supply {
 
  private:
   static constexpr int64_t kNever = INT64_MIN;
+
+  // Notes how much is there now, and returns that.
+  Bytes NoteOnHost();
 
   MemoryState& state_;
   std::atomic<int64_t> host_used_{kNever};  // When first, as the clock counts.

@@ -61,6 +61,7 @@ bool MoverThread::Turn(std::optional<ScopedContext>* current) {
     parts_.accounts->Record((*current)->status());
   }
   LookForRoom();
+  if (memory_.supply().owes_word()) memory_.supply().TellShortage();
   if (parts_.showing != nullptr) parts_.showing->ShowIfDue();
   if (Round()) {
     last_progress_ = Clock::now();
@@ -237,6 +238,7 @@ void MoverThread::Pause() {
   } else {
     Duration most = parts_.showing != nullptr ? parts_.showing->Due() : Duration::max();
     if (memory_.options().room != nullptr) most = std::min<Duration>(most, kRoomPeriod);
+    if (const auto word = memory_.supply().WordDue()) most = std::min<Duration>(most, *word);
     // None at all would be no end.
     most = std::max<Duration>(most, std::chrono::microseconds(1));
     signals.Sleep(memory_.mu, most == Duration::max()
