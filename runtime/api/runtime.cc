@@ -400,8 +400,12 @@ void Runtime::TellSpill(const vramspanStatistics& statistics) const {
   if (audit_ != nullptr) return;
   const auto since = memory_->supply().short_since();
   if (!since.has_value()) return;
-  const SpillFacts facts{.short_for = std::chrono::steady_clock::now() - *since,
-                         .most_on_host = memory_->supply().most_on_host()};
+  SpillFacts facts{.short_for = std::chrono::steady_clock::now() - *since,
+                   .most_on_host = memory_->supply().most_on_host()};
+  if (tracer_ != nullptr) {
+    facts.held_up = tracer_->launches_held_up();
+    facts.read = tracer_->reads_code();
+  }
   const std::string text = SpillText(statistics, facts, prices_);
   memory_->supply().TellShortageAtEnd(/*was_used=*/!text.empty());
   if (!text.empty()) Log(LogLevel::kWarning, text);

@@ -41,6 +41,13 @@ std::string SpillText(const vramspanStatistics& s, const SpillFacts& facts, cons
     absl::StrAppend(&text, "; at most ", MemoryText(facts.most_on_host.value),
                     " lay in host memory");
   }
+  if (facts.held_up != 0) {
+    absl::StrAppend(&text, "; nothing proves what the kernels of ", facts.held_up,
+                    " launches touch, so memory moved only between them: `vramspan run --stats` "
+                    "names them, ",
+                    facts.read ? "" : "`--read on` has their code read, ",
+                    "and `vramspan audit --trust FILE -- program` may prove it");
+  }
   return text;
 }
 

@@ -16,6 +16,8 @@ namespace vramspan {
 struct SpillFacts {
   std::chrono::nanoseconds short_for{};  // Since device memory first ran short.
   Bytes most_on_host;                    // The most that lay there at once; 0: not known.
+  uint64_t held_up = 0;                  // Tracer::launches_held_up
+  bool read = false;                     // Their code was read.
 };
 
 // A sentence. Empty where nothing moved, and nothing was served from host memory.

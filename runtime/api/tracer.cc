@@ -10,7 +10,6 @@
 
 #include "runtime/api/encoded_cache.h"
 #include "runtime/api/extent_cache.h"
-#include "runtime/base/clean_text.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
 #include "runtime/base/thread_local.h"
@@ -203,21 +202,13 @@ void Tracer::NoteUnproven(const Submission& launch, Trust trust) {
     for (const KernelCode* const code : launch.unproven) want(*code);
   }
   if (read || trust != Trust::kUntried) return;
-  if (untried_.fetch_add(1, std::memory_order_relaxed) + 1 == kUntriedTold) TellUntried(launch);
+  if (mover_.tracking()) untried_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Tracer::TellUntried(const Submission& launch) const {
+uint64_t Tracer::launches_held_up() const {
   const bool by_trust = overlap_ == Overlap::kAuto || overlap_ == Overlap::kProven;
-  if (!by_trust || !memory_.options().announce || audit_ != nullptr || !mover_.tracking()) return;
-  const std::string one = launch.kernel != nullptr ? CleanText(launch.kernel->name, 100) : "";
-  Log(LogLevel::kWarning,
-      absl::StrCat("nothing proves what the kernels of ", kUntriedTold, " launches touch",
-                   one.empty() ? "" : absl::StrCat(" (", one, " is one)"),
-                   ", so memory moves only between them; ",
-                   reading_ == nullptr ? "`vramspan run --read on` has their code read meanwhile; "
-                                       : "their code was read; ",
-                   "`vramspan audit --trust FILE -- program` may prove it, and `run --trust FILE` "
-                   "uses that"));
+  const uint64_t untried = untried_.load(std::memory_order_relaxed);
+  return by_trust && untried >= kUntriedTold ? untried : 0;
 }
 
 Beside Tracer::NoteLaunch(const Submission& launch, Trust trust) {

@@ -110,6 +110,10 @@ class Tracer {
     return Decoder::StreamOf(call, params);
   }
   TracerStatistics statistics() const;
+  // Launches beside which nothing moved, since nothing proves their code; 0 where those are few, or
+  // nobody has asked for proofs.
+  uint64_t launches_held_up() const;
+  bool reads_code() const { return reading_ != nullptr; }
   // The device's, from here on.
   void BudgetIs(Bytes budget);
 
@@ -134,9 +138,8 @@ class Tracer {
   bool FindEncoded(EncodedCache* cache, ExtentCache* extents, Submission* launch);
   // A launch came that nothing proves.
   void NoteUnproven(const Submission& launch, Trust trust);
-  // After so many launches of untried code, while memory is short, one line says what to do.
+  // So many launches of untried code, while memory is short, are worth a word.
   static constexpr uint64_t kUntriedTold = 1000;
-  void TellUntried(const Submission& launch) const;
   // Before the launch is told to the mover, which knows it as `kernel`.
   void TellWhatIsKnown(uint64_t kernel, const Submission& launch, uint64_t rough_bytes);
   // Counts a launch, and says what may happen beside it.
@@ -161,7 +164,8 @@ class Tracer {
   std::atomic<uint64_t> launches_known_{0}, graphs_cut_{0}, segments_{0};
   std::atomic<uint64_t> touches_{0}, scanned_{0};
   std::array<std::atomic<uint64_t>, 3> launches_by_trust_{};
-  std::atomic<uint64_t> untried_{0};  // Launches of code that is not just being read.
+  std::atomic<uint64_t> untried_{
+      0};  // Launches of code that is not just being read, while memory is short.
 };
 
 }  // namespace vramspan

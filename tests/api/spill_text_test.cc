@@ -46,6 +46,18 @@ TEST(SpillTextTest, SaysWhatUseInPlaceCostsAndHowMuchLayOnTheHost) {
       << text();
 }
 
+TEST(SpillTextTest, SaysWhichLaunchesHeldMovesUp) {
+  vramspanStatistics s{};
+  s.fetches = 1;
+  EXPECT_TRUE(SpillText(s, {.held_up = 1200}, {})
+                  .ends_with("; nothing proves what the kernels of 1200 launches touch, so memory "
+                             "moved only between them: `vramspan run --stats` names them, `--read "
+                             "on` has their code read, and `vramspan audit --trust FILE -- "
+                             "program` may prove it"));
+  EXPECT_EQ(SpillText(s, {.held_up = 1200, .read = true}, {}).find("--read"), std::string::npos);
+  EXPECT_EQ(SpillText(s, {}, {}).find("proves"), std::string::npos);
+}
+
 TEST(SpillTextTest, SaysNothingWhereNothingMoved) {
   EXPECT_EQ(SpillText({}, {.short_for = milliseconds(6000), .most_on_host = MiB(4)}, {}), "");
   vramspanStatistics s{};
