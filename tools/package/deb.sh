@@ -26,8 +26,7 @@ mv "$usr/lib/vramspan/share/bash-completion" "$usr/lib/vramspan/share/fish" "$us
 mkdir -p "$usr/share/zsh"
 mv "$usr/lib/vramspan/share/zsh/site-functions" "$usr/share/zsh/vendor-completions"
 rm -r "$usr/lib/vramspan/share"
-mkdir -p "$work/root/lib"
-mv "$usr/lib/vramspan/lib/systemd" "$work/root/lib/systemd"
+mv "$usr/lib/vramspan/lib/systemd" "$usr/lib/systemd"
 gzip -9n "$usr/share/man/man1/vramspan.1"
 mv "$doc/CHANGELOG.md" "$doc/NEWS.md"
 

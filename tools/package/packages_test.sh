@@ -20,7 +20,7 @@ done
 
 # The daemon is for hosts, and so is its unit.
 held=$(dpkg-deb -c first/*.deb)
-for path in ./usr/lib/vramspan/libexec/vramspan/broker ./lib/systemd/system/vramspan-broker.service \
+for path in ./usr/lib/vramspan/libexec/vramspan/broker ./usr/lib/systemd/system/vramspan-broker.service \
   ./usr/share/vramspan/grafana.json \
   ./usr/share/bash-completion/completions/vramspan ./usr/share/zsh/vendor-completions/_vramspan \
   ./usr/share/fish/vendor_completions.d/vramspan.fish \
