@@ -112,9 +112,10 @@ if ! find "$build" -name '*.fatbin' | grep -q .; then
 fi
 
 abseil=$(sed -n 's/^VRAMSPAN_ABSEIL_SOURCE_DIR:PATH=//p' "$build/CMakeCache.txt")
+cuda=$(sed -n 's/^VRAMSPAN_CUDA_INCLUDE_DIR:PATH=//p' "$build/CMakeCache.txt")
 for packed in "$tree" "$host"; do
-  "$here/sbom.py" --version "$version" --abseil "$abseil" "$packed" "$packed/share/doc/vramspan/vramspan.spdx.json" \
-    "$packed/share/doc/vramspan/THIRD-PARTY.txt"
+  "$here/sbom.py" --version "$version" --abseil "$abseil" --cuda "$cuda" "$packed" \
+    "$packed/share/doc/vramspan/vramspan.spdx.json" "$packed/share/doc/vramspan/THIRD-PARTY.txt"
 done
 
 for kind in "${kinds[@]}"; do

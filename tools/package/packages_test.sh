@@ -54,6 +54,7 @@ for name in names:
 licences = wheel.read(next(n for n in names if n.endswith("THIRD-PARTY.txt"))).decode()
 for package in sbom["packages"][1:]:
     assert f"\n{package['name']} {package['versionInfo']}: " in licences, package["name"]
+assert "NVTX 3+cuda" in licences and "LLVM Exceptions" in licences, "NVTX is compiled in"
 assert "Copyright (c) 2022 Leon Sorokin" in licences, "uPlot is in every page of `vramspan report`"
 for entry in wheel.infolist():  # As pip does it.
     path = wheel.extract(entry, sys.argv[2])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Says what the shipped binaries are made of: an SBOM (SPDX 2.3, JSON), and the licences of all that is linked in.
 
-Usage: tools/package/sbom.py --version VERSION --abseil FOLDER TREE SBOM LICENCES
+Usage: tools/package/sbom.py --version VERSION --abseil FOLDER --cuda FOLDER TREE SBOM LICENCES
 """
 import argparse
 import hashlib
@@ -13,7 +13,7 @@ import subprocess
 import time
 
 # What is linked in: name, licence, Debian's package, how it comes in. abseil is built from its source package; uPlot is
-# in this repository.
+# in this repository; NVTX is among the CUDA Toolkit's headers.
 COMPONENTS = [
     ("abseil-cpp", "Apache-2.0", None, "static library"),
     ("zstd", "BSD-3-Clause", "libzstd-dev", "static library"),
@@ -22,6 +22,7 @@ COMPONENTS = [
     ("CLI11", "BSD-3-Clause", "libcli11-dev", "headers"),
     ("nlohmann-json", "MIT", "nlohmann-json3-dev", "headers"),
     ("tomlplusplus", "MIT", "libtomlplusplus-dev", "headers, in the broker alone"),
+    ("NVTX", "Apache-2.0 WITH LLVM-exception", None, "headers"),
     ("uPlot", "MIT", None, "a script in the pages of `vramspan report`"),
     ("gcc-runtime", "GPL-3.0-or-later WITH GCC-exception-3.1", None, "libstdc++ and libgcc, static libraries"),
     ("glibc", "LGPL-2.1-or-later", "libc6-dev", "start files and libc_nonshared.a; the C library itself is not"),
@@ -38,7 +39,23 @@ def debian(package):
     return version, pathlib.Path("/usr/share/doc", package, "copyright").read_text(encoding="utf-8", errors="replace")
 
 
-def component(name, package, abseil):
+def nvtx(cuda):
+    """The version of NVTX that the toolkit's headers name, and its licence, which they only name."""
+    header = (cuda / "nvtx3/nvToolsExt.h").read_text(encoding="utf-8")
+    owner = re.search(r"SPDX-FileCopyrightText: (.*)", header)[1]
+    licence = re.search(r"SPDX-License-Identifier: (.*)", header)[1]
+    assert licence == "Apache-2.0 WITH LLVM-exception", f"NVTX is under another licence: {licence}"
+    toolkit = int(re.search(r"#define CUDA_VERSION (\d+)", (cuda / "cuda.h").read_text(encoding="utf-8"))[1])
+    version = re.search(r"#define NVTX_VERSION (\d+)", header)[1]
+    exception = (pathlib.Path(__file__).parent / "llvm-exception.txt").read_text(encoding="utf-8")
+    return (f"{version}+cuda{toolkit // 1000}.{toolkit % 1000 // 10}",
+            f"{owner}\n\nUnder the Apache License 2.0 (LICENSE, and /usr/share/common-licenses/Apache-2.0 on Debian) "
+            f"with this exception:\n\n{exception}")
+
+
+def component(name, package, abseil, cuda):
+    if name == "NVTX":
+        return nvtx(cuda)
     if name == "abseil-cpp":
         first = (abseil / "debian/changelog").read_text(encoding="utf-8").splitlines()[0]
         return re.search(r"\((.*?)\)", first)[1], (abseil / "debian/copyright").read_text(encoding="utf-8")
@@ -51,10 +68,19 @@ def component(name, package, abseil):
     return debian(package)
 
 
+def locator(name, package, version):
+    if name == "uPlot":
+        return f"pkg:npm/uplot@{version}"
+    if name == "NVTX":
+        return f"pkg:generic/nvtx@{version.partition('+')[0]}"
+    return f"pkg:deb/debian/{package or name}@{version}"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--version", required=True)
     parser.add_argument("--abseil", type=pathlib.Path, required=True)
+    parser.add_argument("--cuda", type=pathlib.Path, required=True, help="the folder of cuda.h")
     parser.add_argument("tree", type=pathlib.Path)
     parser.add_argument("sbom", type=pathlib.Path)
     parser.add_argument("licences", type=pathlib.Path)
@@ -62,14 +88,13 @@ def main():
 
     packages, relations, licences = [], [], []
     for name, licence, package, how in COMPONENTS:
-        version, text = component(name, package, args.abseil)
+        version, text = component(name, package, args.abseil, args.cuda)
         packages.append({
             "SPDXID": f"SPDXRef-{name}", "name": name, "versionInfo": version, "licenseDeclared": licence,
             "licenseConcluded": licence, "copyrightText": "NOASSERTION", "downloadLocation": "NOASSERTION",
             "filesAnalyzed": False, "comment": how,
             "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
-                              "referenceLocator": f"pkg:npm/uplot@{version}" if name == "uPlot"
-                              else f"pkg:deb/debian/{package or name}@{version}"}]})
+                              "referenceLocator": locator(name, package, version)}]})
         relations.append({"spdxElementId": "SPDXRef-vramspan", "relationshipType": "STATIC_LINK",
                           "relatedSpdxElement": f"SPDXRef-{name}"})
         licences.append(f"{'=' * 100}\n{name} {version}: {licence} ({how})\n{'=' * 100}\n\n{text.rstrip()}\n")
