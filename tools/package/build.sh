@@ -87,10 +87,7 @@ for component in library tools; do
   cmake --install "$build" --component "$component" --prefix "$tree" --strip >/dev/null
 done
 doc=$tree/share/doc/vramspan
-mkdir -p "$doc/docs/recipes"
-cp "$repo/README.md" "$repo/CHANGELOG.md" "$repo/SECURITY.md" "$repo/LICENSE" "$doc"
-cp "$repo"/docs/*.md "$doc/docs"
-cp "$repo"/docs/recipes/*.md "$doc/docs/recipes"
+"$here/pages.py" "$repo" "$doc"
 version=$(sed -n 's/^#define VRAMSPAN_VERSION_[MP][A-Z]* //p' "$tree/include/vramspan/vramspan.h" | paste -sd.)
 
 cp -a "$tree" "$host"

@@ -33,8 +33,22 @@ for path in bash-completion/completions/vramspan zsh/site-functions/_vramspan fi
   [[ $held == *"/share/$path"* ]] || { echo "the tarball has no share/$path" >&2; exit 1; }
 done
 
+mkdir unpacked
+tar -C unpacked -xf first/*.tar.gz
+dpkg-deb -x first/*.deb unpacked
+python3 - unpacked <<'CODE'
+import pathlib, re, sys
+pages = sorted(pathlib.Path(sys.argv[1]).rglob("*.md"))
+assert sum(page.match("docs/findings/README.md") for page in pages) == 2, "a package is without the findings"
+links = [(page, target) for page in pages
+         for target in re.findall(r"\]\(([^)\s#]+)[^)\s]*\)", page.read_text(encoding="utf-8"))
+         if not re.match("[a-z]+:", target)]
+lost = [f"{page}: {target}" for page, target in links if not (page.parent / target).exists()]
+assert links and not lost, "links lead nowhere: " + ", ".join(lost)
+CODE
+
 python3 - first/*.whl installed <<'CODE'
-import base64, hashlib, json, os, sys, zipfile
+import base64, hashlib, json, os, re, sys, zipfile
 wheel = zipfile.ZipFile(sys.argv[1])
 names = wheel.namelist()
 assert not any("libexec" in name for name in names), "the wheel has the daemon"
@@ -51,6 +65,8 @@ shipped = {c["checksumValue"] for f in sbom["files"] for c in f["checksums"] if 
 for name in names:
     if "/tree/" in name:
         assert hashlib.sha256(wheel.read(name)).hexdigest() in shipped, f"{name} is not in the SBOM"
+about = wheel.read(next(n for n in names if n.endswith(".dist-info/METADATA"))).decode()
+assert not re.search(r"\]\((?![a-z]+:)[^)\s]*\.md", about), "the wheel's description has links to no page"
 licences = wheel.read(next(n for n in names if n.endswith("THIRD-PARTY.txt"))).decode()
 for package in sbom["packages"][1:]:
     assert f"\n{package['name']} {package['versionInfo']}: " in licences, package["name"]

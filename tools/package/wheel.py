@@ -11,8 +11,12 @@ import hashlib
 import os
 import pathlib
 import re
+import sys
 import time
 import zipfile
+
+sys.dont_write_bytecode = True
+import pages
 
 # What a program needs at run time, and how it is called in the package's folder `tree`. A wheel has no links, so
 # a library has the name by which it is loaded.
@@ -76,7 +80,9 @@ def main():
     files["vramspan/_statistics.py"] = (f"FIELDS = {tuple(names)!r}\n".encode(), False)
     for source, name in TREE.items():
         files[f"vramspan/tree/{name}"] = ((args.tree / source).read_bytes(), True)
-    text = metadata(args.version) + (doc / "README.md").read_text(encoding="utf-8")
+    readme = (doc / "README.md").read_text(encoding="utf-8")
+    # No other page is beside it.
+    text = metadata(args.version) + pages.with_links_to(set(), "README.md", readme)
     files[f"{info}/METADATA"] = (text.encode(), False)
     files[f"{info}/WHEEL"] = (
         f"Wheel-Version: 1.0\nGenerator: vramspan\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(), False)
