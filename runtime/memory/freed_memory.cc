@@ -1,5 +1,6 @@
 #include "runtime/memory/freed_memory.h"
 
+#include <absl/cleanup/cleanup.h>
 #include <absl/strings/str_cat.h>
 
 #include <utility>
@@ -80,6 +81,7 @@ bool FreedMemory::Reclaim() {
     state_.map().Forget(gone);
     any = !gone.empty();
   }
+  const absl::Cleanup apart = [&] { state_.freed_ranges().TakenApart(ready.size()); };
   for (ChunkRange& range : ready) {
     const Status status = dismantler_.TakeApart(std::move(range));
     state_.driver().RecordBackgroundError(status);

@@ -14,7 +14,6 @@ std::vector<ChunkRange> FreedRanges::TakeIdle(absl::FunctionRef<bool(ChunkIndex)
     idle.push_back(std::move(dying_[i]));
     dying_[i] = std::move(dying_.back());
     dying_.pop_back();
-    dying_count_.fetch_sub(1, std::memory_order_relaxed);
   }
   return idle;
 }

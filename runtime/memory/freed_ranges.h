@@ -49,12 +49,16 @@ class FreedRanges {
     left_.push_back(chunk);
     dying_count_.fetch_add(1, std::memory_order_relaxed);
   }
-  // The ranges of which no chunk is busy.
+  // The ranges of which no chunk is busy. They count as dying until TakenApart: whoever waits for
+  // that waits for their memory.
   std::vector<ChunkRange> TakeIdle(absl::FunctionRef<bool(ChunkIndex)> busy);
+  void TakenApart(size_t ranges) {
+    dying_count_.fetch_sub(static_cast<uint32_t>(ranges), std::memory_order_release);
+  }
   // The same of the chunks that nothing backs.
   std::vector<ChunkIndex> TakeUnused(absl::FunctionRef<bool(ChunkIndex)> used);
   // Of any thread, without the lock.
-  bool has_dying() const { return dying_count_.load(std::memory_order_relaxed) != 0; }
+  bool has_dying() const { return dying_count_.load(std::memory_order_acquire) != 0; }
 
   // --- the driver did not unmap them: tried again later ---
   void AddStuck(ChunkRange range) { stuck_.push_back(std::move(range)); }

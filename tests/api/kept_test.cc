@@ -14,6 +14,7 @@
 #include "include/vramspan/vramspan.h"
 #include "runtime/driver/driver.h"
 #include "runtime/memory/free_range_cache.h"
+#include "runtime/memory/freed_ranges.h"
 #include "tools/simcuda/control.h"
 
 namespace vramspan {
@@ -222,6 +223,17 @@ TEST(FreeRangeCache, GivesTheLatestOfAShapeAndTheOldestOfAll) {
   EXPECT_EQ(kept.TakeOldest(0)->base, DevicePtr(64 * kMiB));
   EXPECT_EQ(kept.Take(MiB(4), 22)->base, DevicePtr(256 * kMiB));
   EXPECT_TRUE(kept.empty());
+}
+
+// Whoever waits until nothing dies wants the memory.
+TEST(FreedRanges, DieUntilTheyAreTakenApart) {
+  FreedRanges freed;
+  freed.AddDying({DevicePtr(256 * kMiB), MiB(2), {ChunkIndex(1)}});
+  EXPECT_TRUE(freed.TakeIdle([](ChunkIndex) { return true; }).empty()) << "it is in use";
+  EXPECT_EQ(freed.TakeIdle([](ChunkIndex) { return false; }).size(), 1u);
+  EXPECT_TRUE(freed.has_dying()) << "its memory is not there yet";
+  freed.TakenApart(1);
+  EXPECT_FALSE(freed.has_dying());
 }
 
 }  // namespace
