@@ -12,8 +12,11 @@
 namespace vramspan_test {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Ge;
 using ::testing::IsEmpty;
 using ::testing::Key;
+using ::testing::Le;
 using ::testing::UnorderedElementsAre;
 
 // How often the tool wrote each line.
@@ -36,8 +39,13 @@ TEST(NvtxRanges, AreOfEachMoveAndEachRemapAndEnd) {
   ASSERT_THAT(ranges,
               UnorderedElementsAre(Key("start fetch"), Key("start evict"), Key("end"),
                                    Key("push fetch: remap"), Key("push evict: remap"), Key("pop")));
-  EXPECT_EQ(ranges["start fetch"] + ranges["start evict"], ranges["end"]);
-  EXPECT_EQ(ranges["push fetch: remap"] + ranges["push evict: remap"], ranges["pop"]);
+  // The program ends while some are under way: so many at most, and one remap.
+  constexpr int kUnderWay = 8;
+  const int open = ranges["start fetch"] + ranges["start evict"] - ranges["end"];
+  EXPECT_THAT(open, AllOf(Ge(0), Le(kUnderWay)));
+  EXPECT_GT(ranges["end"], 10 * kUnderWay);
+  const int pushed = ranges["push fetch: remap"] + ranges["push evict: remap"] - ranges["pop"];
+  EXPECT_THAT(pushed, AllOf(Ge(0), Le(1)));
 }
 
 TEST(NvtxRanges, AreNoneWhileMemorySuffices) { EXPECT_THAT(RangesOf("within"), IsEmpty()); }
