@@ -88,7 +88,6 @@ class StreamOrdered {
   void ResetHighs(CUmemoryPool pool, bool used, bool reserved) VS_EXCLUDES(mu_);
 
  private:
-  struct Pool;
   struct Block {
     std::shared_ptr<Pool> pool;  // None: plain memory, freed in stream order.
     uint64_t capacity = 0;
