@@ -20,19 +20,19 @@ namespace vramspan {
 constexpr char kLiveVersion = '2';
 
 // Counters and sizes, each by the name that it has in vramspanStatistics.
-#define VRAMSPAN_LIVE_COUNTERS(X)                                                               \
-  X(device_budget)                                                                              \
-  X(device_used)                                                                                \
-  X(device_cached)                                                                              \
-  X(host_budget) X(host_used) X(host_cached) X(allocations) X(allocated_bytes)                  \
-      X(peak_allocated_bytes) X(chunks) X(works) X(works_held) X(works_in_place) X(deadlines)   \
-          X(bytes_in) X(bytes_out) X(bytes_out_clean) X(bytes_in_place) X(fetches) X(evictions) \
-              X(fetches_unused) X(moves_failed) X(returned) X(trials) X(rests) X(hold_ns)       \
-                  X(copy_in_ns) X(copy_out_ns) X(vmm_ns) X(stall_drain_ns) X(stall_copy_ns)     \
-                      X(stall_vmm_ns) X(launches) X(copies) X(launches_unknown)                 \
-                          X(launches_untried) X(launches_plausible) X(launches_proven)          \
-                              X(graphs_cut) X(forecast_hits) X(forecast_misses) X(lease_state)  \
-                                  X(lease_grants) X(lease_recalls)
+#define VRAMSPAN_LIVE_COUNTERS(X)                                                                 \
+  X(device_budget)                                                                                \
+  X(device_used)                                                                                  \
+  X(device_cached)                                                                                \
+  X(host_budget)                                                                                  \
+  X(host_used) X(host_cached) X(allocations) X(allocated_bytes) X(peak_allocated_bytes) X(chunks) \
+      X(works) X(works_held) X(works_in_place) X(deadlines) X(bytes_in) X(bytes_out)              \
+          X(bytes_out_clean) X(bytes_in_place) X(fetches) X(evictions) X(fetches_unused)          \
+              X(moves_failed) X(returned) X(trials) X(rests) X(hold_ns) X(copy_in_ns)             \
+                  X(copy_out_ns) X(vmm_ns) X(stall_drain_ns) X(stall_copy_ns) X(stall_vmm_ns)     \
+                      X(launches) X(copies) X(launches_unknown) X(launches_untried)               \
+                          X(launches_plausible) X(launches_proven) X(graphs_cut) X(forecast_hits) \
+                              X(forecast_misses) X(lease_state) X(lease_grants) X(lease_recalls)
 
 // What was decided: below kMoveCauses a MoveCause.
 enum class LiveWhat : uint32_t {

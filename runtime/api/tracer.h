@@ -164,8 +164,8 @@ class Tracer {
   std::atomic<uint64_t> launches_known_{0}, graphs_cut_{0}, segments_{0};
   std::atomic<uint64_t> touches_{0}, scanned_{0};
   std::array<std::atomic<uint64_t>, 3> launches_by_trust_{};
-  std::atomic<uint64_t> untried_{
-      0};  // Launches of code that is not just being read, while memory is short.
+  // Launches of code that is not just being read, while memory is short.
+  std::atomic<uint64_t> untried_{0};
 };
 
 }  // namespace vramspan

@@ -89,6 +89,7 @@ bool Program::Compose(Step step, uint32_t thread, SimWork* work) {
       // The driver looks up what it names; each byte once.
       vramspan::Use how;
       how.once = common_.random.Chance(500);
+      how.waited = how.once && common_.random.Chance(300);
       UseSome(common_.random.Between(1, 2), how, work);
       work->kernels = false;
       work->duration = std::chrono::microseconds(common_.random.Between(5, 300));
