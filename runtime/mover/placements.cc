@@ -59,7 +59,7 @@ void Placements::Own(DevicePtr ptr, Bytes size) {
   if (!parts_.recording->begun()) return;  // Then none is empty.
   MutexLock lock(memory_.mu);
   memory_.ForEachChunk(ptr, size, [&](ChunkIndex index, Chunk& c) VS_NO_THREAD_SAFETY_ANALYSIS {
-    if (c.given_up || c.contents == Contents::kUnowned) parts_.scheduler->work().Owned(index);
+    if (c.freed()) parts_.scheduler->work().Owned(index);
   });
 }
 

@@ -251,7 +251,6 @@ void PinHere(Memory* memory, ChunkIndex chunk) VS_UNDER_LOCK {
   Chunk& c = memory->chunks()[chunk];
   c.Transition(ChunkState::kPinned);
   c.contents = Contents::kSome;  // Whoever else holds its memory may fill it unseen.
-  c.given_up = false;
   memory->chunks().NoteChange(chunk);
 }
 

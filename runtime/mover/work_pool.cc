@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/scheduler/sequence.h"
+#include "runtime/scheduler/untouched_chunks.h"
 
 namespace vramspan {
 
@@ -53,6 +54,11 @@ void WorkPool::Add(ChunkIndex index, const Chunk& c, const WorkRange& range, Str
 }
 
 void WorkPool::Collect(absl::Span<const WorkRange> ranges, StreamWork* work) {
+  CollectAll(ranges, work);
+  LeaveOutUntouched(work);
+}
+
+void WorkPool::CollectAll(absl::Span<const WorkRange> ranges, StreamWork* work) {
   if (mark_base_ > 0xf0000000u) {
     std::fill(marks_.begin(), marks_.end(), 0);
     mark_base_ = 1;
@@ -68,19 +74,31 @@ void WorkPool::Collect(absl::Span<const WorkRange> ranges, StreamWork* work) {
   Split(likely, possible, work);
 }
 
+void WorkPool::LeaveOutUntouched(StreamWork* work) {
+  const size_t likely = work->uses.size(), before = work->all.size();
+  const auto chunk_of = [this](ChunkIndex index) VS_NO_THREAD_SAFETY_ANALYSIS -> const Chunk& {
+    return memory_.chunks()[index];
+  };
+  const size_t possible =
+      vramspan::LeaveOutUntouched(likely, work->possible.size(), chunk_of, &work->all);
+  if (work->all.size() != before) Split(likely, possible, work);
+}
+
 void WorkPool::Collect(absl::Span<const WorkRange> ranges, KeptUses* kept, StreamWork* work) {
   const uint64_t allocations = memory_.allocations_state();
   if (kept->allocations == allocations) {
     work->all.assign(kept->all.begin(), kept->all.end());
     Split(kept->likely, kept->possible, work);
+    LeaveOutUntouched(work);
     return;
   }
-  Collect(ranges, work);
+  CollectAll(ranges, work);
   kept->allocations = allocations;
   kept->hash = Sequence::HashOf(work->uses);
   kept->all.assign(work->all.begin(), work->all.end());
   kept->likely = work->uses.size();
   kept->possible = work->possible.size();
+  LeaveOutUntouched(work);
 }
 
 std::pair<size_t, size_t> WorkPool::Sort(std::vector<ChunkUse>* uses) {

@@ -61,6 +61,9 @@ class WorkPool {
                StreamWork* work) VS_NO_THREAD_SAFETY_ANALYSIS;
 
  private:
+  void CollectAll(absl::Span<const WorkRange> ranges,
+                  StreamWork* work) VS_NO_THREAD_SAFETY_ANALYSIS;
+  void LeaveOutUntouched(StreamWork* work) VS_NO_THREAD_SAFETY_ANALYSIS;
   void Add(ChunkIndex index, const Chunk& c, const WorkRange& range, StreamWork* work);
   // How many are likely, and how many possible.
   static std::pair<size_t, size_t> Sort(std::vector<ChunkUse>* all);

@@ -8,20 +8,21 @@ void EmptyChunks::GiveUp(ChunkIndex chunk, bool unowned) {
   Chunk& c = residency_[chunk];
   // Whoever else holds its memory may fill it unseen, before the queue gets here.
   if (c.state == ChunkState::kPinned) return;
-  if (!unowned) Owned(chunk);
+  // Nobody has touched it since.
+  if (unowned && c.freed() && (c.empty() || c.given_up())) return;
+  c.Set(Contents::kFreed, unowned);
   if (queue_.empty()) {
-    Empty(chunk, unowned);
+    Empty(chunk);
     return;
   }
   // A chunk that is removed takes the mark with it: its index may be another's when the queue gets
   // here.
   const uint64_t behind = queue_.last();
   Waiting& waiting = waiting_[chunk];
-  waiting.unowned = unowned;
-  if (c.given_up && waiting.last == behind) return;
-  if (!c.given_up) waiting.first = behind;
+  if (c.given_up() && waiting.last == behind) return;
+  if (!c.given_up()) waiting.first = behind;
   waiting.last = behind;
-  c.given_up = true;
+  c.Set(Contents::kGivenUp, true);
   given_up_.push_back({behind, chunk});
 }
 
@@ -32,28 +33,23 @@ void EmptyChunks::Settle() {
     const auto waiting = waiting_.find(next.chunk);
     if (waiting == waiting_.end()) continue;
     Chunk& c = residency_[next.chunk];
-    if (c.given_up && next.behind >= waiting->second.first) {
-      // Who owns it is known of the last time: before, somebody was given it again.
-      Empty(next.chunk, waiting->second.unowned && next.behind == waiting->second.last);
-    }
+    if (c.given_up() && next.behind >= waiting->second.first) Empty(next.chunk);
     // Else it was given up again since: a program runs ahead for more than a round.
     if (next.behind != waiting->second.last) continue;
-    c.given_up = false;
+    c.Set(Contents::kGivenUp, false);
+    // It was pinned meanwhile, so nobody knows.
+    if (!c.empty()) c.Set(Contents::kFreed, false);
     waiting_.erase(waiting);
   }
 }
 
-void EmptyChunks::Owned(ChunkIndex chunk) {
-  Chunk& c = residency_[chunk];
-  if (c.contents == Contents::kUnowned) c.contents = Contents::kNone;
-  if (c.given_up) waiting_[chunk].unowned = false;
-}
+void EmptyChunks::Owned(ChunkIndex chunk) { residency_[chunk].Set(Contents::kFreed, false); }
 
-void EmptyChunks::Empty(ChunkIndex chunk, bool unowned) {
+void EmptyChunks::Empty(ChunkIndex chunk) {
   Chunk& c = residency_[chunk];
   const bool was_empty = c.empty();
   if (c.state == ChunkState::kNone || c.state == ChunkState::kPinned) return;
-  c.contents = unowned ? Contents::kUnowned : Contents::kNone;
+  c.Set(Contents::kNone, true);
   if (was_empty) return;
   residency_.NoteChange(chunk);
   // Most have been filled since they came in here.
@@ -69,9 +65,9 @@ void EmptyChunks::Empty(ChunkIndex chunk, bool unowned) {
 void EmptyChunks::Fill(bool unowned) {
   std::erase_if(empty_, [&](ChunkIndex chunk) {
     Chunk& c = residency_[chunk];
-    if (c.contents == Contents::kUnowned && !unowned) return false;
+    if (c.unowned() && !unowned) return false;
     if (c.empty()) residency_.NoteChange(chunk);
-    c.contents = Contents::kSome;
+    c.Set(unowned ? Contents::kNone | Contents::kFreed : Contents::kNone, false);
     return true;
   });
 }
@@ -80,7 +76,9 @@ void EmptyChunks::ForgetAll() {
   Fill(/*unowned=*/true);
   // What is marked is not waited for any more.
   given_up_.clear();
-  for (const auto& [chunk, waiting] : waiting_) residency_[chunk].given_up = false;
+  for (const auto& [chunk, waiting] : waiting_) {
+    residency_[chunk].Set(Contents::kGivenUp | Contents::kFreed, false);
+  }
   waiting_.clear();
 }
 

@@ -42,7 +42,7 @@ class EmptyChunks {
 
  private:
   void Settle();
-  void Empty(ChunkIndex chunk, bool unowned);
+  void Empty(ChunkIndex chunk);
   void Fill(bool unowned);
 
   Residency& residency_;
@@ -55,7 +55,6 @@ class EmptyChunks {
   // Of a chunk, behind what it was given up: since it is marked, and last.
   struct Waiting {
     uint64_t first = 0, last = 0;
-    bool unowned = false;
   };
   absl::flat_hash_map<ChunkIndex, Waiting> waiting_;
   std::vector<ChunkIndex> empty_;  // And such as have been filled since.

@@ -6,7 +6,7 @@ namespace {
 // It holds nothing when the work runs, most likely: given up now, or behind what is held.
 bool IsFilled(const ChunkUse& use, const Residency& residency) {
   const Chunk& c = residency[use.chunk];
-  return use.how.once && use.how.write && !use.how.waited && (c.empty() || c.given_up) &&
+  return use.how.once && use.how.write && !use.how.waited && (c.empty() || c.given_up()) &&
          2 * use.how.part.In(c.size()).value >= c.size().value && !Residency::ServedInPlace(c);
 }
 

@@ -21,12 +21,12 @@ void WorkCounts::Released(const Work& work, EvictionPolicy* policy) {
     Chunk& c = residency_[use.chunk];
     ++c.mapped_only;
     if (c.empty()) residency_.NoteChange(use.chunk);
-    c.contents = Contents::kSome;
+    c.Touch();
   }
   work.ForEachFixed([&](const ChunkUse& use) {
     Chunk& c = residency_[use.chunk];
     if (c.in_flight++ == 0) residency_.NoteChange(use.chunk);
-    c.contents = Contents::kSome;
+    c.Touch();
     if (policy != nullptr && c.on_device) policy->OnUse(use.chunk);
     c.unused = c.unused && (use.how.possible || work.kind != Work::Kind::kScope);
   });

@@ -29,11 +29,12 @@ bool StateFitsMemory(ChunkState state, bool on_device);
 // What the program said of an allocation (vramspanMemAdvise).
 enum class Advice : uint8_t { kNone = 0, kKeepOnDevice, kPreferHost, kStreamedOnce };
 
-// What a chunk holds, once the released work that may touch it has ended.
-enum class Contents : uint8_t {
-  kSome = 0,
-  kNone,     // The program has given it up.
-  kUnowned,  // And touches it no more: it is free, in a pool of the program's.
+// What a chunk holds, once the released work that may touch it has ended: bits.
+struct Contents {
+  static constexpr uint8_t kSome = 0;
+  static constexpr uint8_t kNone = 1;     // The program has given it up.
+  static constexpr uint8_t kFreed = 2;    // Nobody has it: it is free, in a pool of the program's.
+  static constexpr uint8_t kGivenUp = 4;  // It will hold nothing, behind what is held now.
 };
 
 // Indexes the pools of runtime/backing; kNoSlot is none.
@@ -77,12 +78,22 @@ struct Chunk {
   bool last_unchanged : 1 = false;  // The last fingerprint that told something: it was not written.
   // Fingerprints behind held work, yet to be asked for or not.
   uint8_t pending_fingerprints : 5 = 0;
-  bool given_up : 1 = false;  // It will hold nothing, behind what is held now (empty_chunks.h).
-  Contents contents : 2 = Contents::kSome;
+  uint8_t contents : 3 = Contents::kSome;
 
   Bytes size() const { return ChunkBytes(log2_size); }
 
-  bool empty() const { return contents != Contents::kSome; }
+  bool empty() const { return (contents & Contents::kNone) != 0; }
+  bool freed() const { return (contents & Contents::kFreed) != 0; }
+  bool given_up() const { return (contents & Contents::kGivenUp) != 0; }
+  // Nobody has it, whatever is held: nothing is put into it.
+  bool unowned() const { return empty() && freed() && !given_up(); }
+  // Work that may touch it runs. If it was free then, somebody is wrong about that.
+  void Touch() {
+    contents = given_up() ? static_cast<uint8_t>(contents & ~Contents::kNone) & 7 : Contents::kSome;
+  }
+  void Set(uint8_t what, bool on) {
+    contents = static_cast<uint8_t>(on ? contents | what : contents & ~what) & 7;
+  }
   // There is nothing to copy. REQUIRES: no work that has not ended may touch it.
   bool holds_nothing() const { return state == ChunkState::kFresh || empty(); }
 

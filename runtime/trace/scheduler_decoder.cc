@@ -86,10 +86,7 @@ void ChunkFacts::Put(Chunk* c) const {
   c->device_slot = bit(8) ? 0 : kNoSlot;
   c->mapped_only = mapped_only;
   // Whoever else holds its memory may fill it unseen.
-  if (c->state == ChunkState::kPinned) {
-    c->contents = Contents::kSome;
-    c->given_up = false;
-  }
+  if (c->state == ChunkState::kPinned) c->contents = Contents::kSome;
 }
 
 Status SchedulerDecoder::Bad(size_t at, const char* what) const {

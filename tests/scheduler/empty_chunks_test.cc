@@ -233,13 +233,55 @@ TEST_F(EmptyChunksTest, WhatNobodyRecordedFillsAlsoWhatIsYetToBeEmpty) {
   GiveUp(1);
   few_->work().ForeignWorkBegan(few_.At(0).now);
   few_->work().ForeignWorkEnded();
-  EXPECT_FALSE(few_.chunk(1).given_up) << "nothing is to come";
+  EXPECT_FALSE(few_.chunk(1).given_up()) << "nothing is to come";
   few_->work().AllInPlace();
   EXPECT_EQ(few_.Next(1).work, &first);
   EXPECT_FALSE(IsEmpty(1));
   GiveUp(1);
   few_->work().AnyMayBeWritten(/*but_read_mostly=*/false);
   EXPECT_FALSE(IsEmpty(1));
+}
+
+TEST_F(EmptyChunksTest, IsNobodysFromTheFreeUntilItIsHandedOut) {
+  SomeWork first{{3}};
+  few_.Submit(&first, 0);
+  GiveUp(1, /*unowned=*/true);
+  EXPECT_TRUE(few_.chunk(1).freed()) << "though the queue has yet to get there";
+  EXPECT_FALSE(IsEmpty(1));
+  GiveUp(1, /*unowned=*/true);
+  few_->work().AllInPlace();
+  EXPECT_EQ(few_.Next(1).work, &first);
+  EXPECT_TRUE(IsEmpty(1));
+  EXPECT_TRUE(few_.chunk(1).freed());
+  few_->work().Owned(ChunkIndex(1));
+  EXPECT_FALSE(few_.chunk(1).freed());
+  EXPECT_TRUE(IsEmpty(1)) << "nothing was put into it";
+  GiveUp(1, /*unowned=*/true);
+  GiveUp(1, /*unowned=*/false);
+  EXPECT_FALSE(few_.chunk(1).freed()) << "the program has it again, and gives its contents up";
+  GiveUp(1, /*unowned=*/true);
+  few_->work().AnyMayBeWritten(/*but_read_mostly=*/false);
+  EXPECT_FALSE(few_.chunk(1).freed());
+}
+
+TEST_F(EmptyChunksTest, WhatIsTouchedAllTheSameIsNotNobodys) {
+  GiveUp(1, /*unowned=*/true);
+  EXPECT_TRUE(few_.chunk(1).freed());
+  SomeWork likely{{1}};
+  ASSERT_TRUE(few_.Submit(&likely, 0));
+  EXPECT_FALSE(few_.chunk(1).freed());
+  EXPECT_FALSE(IsEmpty(1));
+  few_.End(&likely, 1);
+  // Of one that is free behind it nothing is said.
+  SomeWork first{{3}}, second{{1}};
+  few_.Submit(&first, 2);
+  few_.Submit(&second, 2);
+  GiveUp(1, /*unowned=*/true);
+  few_->work().AllInPlace();
+  EXPECT_EQ(few_.Next(3).work, &first);
+  EXPECT_EQ(few_.Next(3).work, &second);
+  EXPECT_TRUE(few_.chunk(1).freed());
+  EXPECT_TRUE(IsEmpty(1));
 }
 
 TEST_F(EmptyChunksTest, PinnedMemoryIsNotEmpty) {

@@ -44,7 +44,7 @@ class FilledChunksTest : public ::testing::Test {
 
 TEST_F(FilledChunksTest, ComeWhereTheyHoldNothing) {
   Empty(2);
-  chunks_[3].given_up = true;
+  chunks_[3].contents = Contents::kGivenUp;
   Copy fill({1, 2, 3});
   EXPECT_TRUE(Fetch(&fill));
   EXPECT_THAT(fill.Wanted(), ElementsAre(2, 3));

@@ -151,7 +151,6 @@ void Mover::Pin(ChunkIndex c) {
   }
   real.Transition(ChunkState::kPinned);
   real.contents = Contents::kSome;  // As the runtime does (PinHere).
-  real.given_up = false;
   memory_.table().NoteChange(c);
 }
 

@@ -1,7 +1,11 @@
 #include "tests/scheduler/simulation/threads.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <bit>
+
+#include "runtime/scheduler/untouched_chunks.h"
 
 namespace vramspan::simulation {
 namespace {
@@ -156,6 +160,14 @@ bool Threads::InHand(ChunkIndex c) const {
   });
 }
 
+void Threads::LeaveOutUntouched(SimWork* work) const {
+  const size_t likely = work->uses.size();
+  const auto chunk_of = [this](ChunkIndex c) -> const Chunk& { return memory_.chunk(c); };
+  const size_t may =
+      vramspan::LeaveOutUntouched(likely, work->possible.size(), chunk_of, &work->all);
+  work->Split(likely, may);
+}
+
 bool Threads::TryGo(uint32_t t) {
   Thread& thread = threads_[t];
   Scheduler& scheduler = *common_.scheduler;
@@ -166,6 +178,7 @@ bool Threads::TryGo(uint32_t t) {
         return false;
       }
       if (scheduler.queue().size() >= common_.options.most_held) return false;
+      LeaveOutUntouched(thread.work);
       thread.stage = Stage::kMappings;
       [[fallthrough]];
     case Stage::kMappings: {
@@ -244,7 +257,10 @@ void Threads::GiveUp(uint32_t t) {
       memory_.table().NoteChange(c);
     }
   }
-  if (const ChunkIndex c = program_.SomeChunk(); c && memory_[c].unowned) {
+  // Who is about to submit work has left out what nobody had, and does not know of it.
+  const bool about = absl::c_any_of(
+      threads_, [](const Thread& thread) { return thread.stage == Stage::kMappings; });
+  if (const ChunkIndex c = program_.SomeChunk(); c && memory_[c].unowned && !about) {
     memory_[c].unowned = false;
     memory_[c].owned = ++common_.submissions;
     common_.Log("owned", c.value);

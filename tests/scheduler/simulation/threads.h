@@ -54,6 +54,8 @@ class Threads {
 
   void Begin(uint32_t t);
   void Think(uint32_t t);
+  // As the runtime's WorkPool does, before anybody is told of the work.
+  void LeaveOutUntouched(SimWork* work) const;
   bool TryGo(uint32_t t);  // Whether a waiting thread went on.
   void Submit(uint32_t t);
   void Captured(uint32_t t);

@@ -1,0 +1,46 @@
+// What work may touch, and nobody was handed.
+#include "runtime/scheduler/untouched_chunks.h"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <vector>
+
+namespace vramspan {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<uint32_t> LeftOf(std::vector<uint32_t> chunks, size_t likely, size_t* possible,
+                             std::vector<uint32_t> freed) {
+  std::array<Chunk, 8> table;
+  for (const uint32_t chunk : freed) table[chunk].contents = Contents::kFreed;
+  std::vector<ChunkUse> all;
+  for (const uint32_t chunk : chunks) all.push_back({ChunkIndex(chunk), {}});
+  *possible = LeaveOutUntouched(
+      likely, *possible, [&](ChunkIndex i) -> const Chunk& { return table[i.value]; }, &all);
+  std::vector<uint32_t> left;
+  for (const ChunkUse& use : all) left.push_back(use.chunk.value);
+  return left;
+}
+
+TEST(UntouchedChunksTest, WhatIsNobodysIsLeftOutOfWhatIsPossible) {
+  size_t possible = 3;
+  EXPECT_THAT(LeftOf({1, 2, 3, 4, 5, 6, 7}, 2, &possible, {3, 5, 7}), ElementsAre(1, 2, 4, 6));
+  EXPECT_EQ(possible, 1u);
+}
+
+TEST(UntouchedChunksTest, WhatIsNamedStays) {
+  size_t possible = 1;
+  EXPECT_THAT(LeftOf({1, 2, 3}, 2, &possible, {1, 2}), ElementsAre(1, 2, 3));
+  EXPECT_EQ(possible, 1u);
+}
+
+TEST(UntouchedChunksTest, AllOfThemMayGo) {
+  size_t possible = 1;
+  EXPECT_THAT(LeftOf({1, 2}, 0, &possible, {1, 2}), ElementsAre());
+  EXPECT_EQ(possible, 0u);
+}
+
+}  // namespace
+}  // namespace vramspan
