@@ -1,7 +1,7 @@
 #!/bin/bash
 # Checks what the preload shows of itself. It exports these, and nothing else:
 #   - the entry points that are to be hooked, a list of X(base, version, symbol);
-#   - NVML's memory info, and CUPTI's subscription;
+#   - NVML's memory info, CUPTI's subscription, and what PyTorch's allocator reports its blocks to;
 #   - what the program may ask;
 #   - the loader's look-up functions, in the versions that programs are linked to;
 #   - what keeps it out of programs for musl.
@@ -32,6 +32,7 @@ versions="$first GLIBC_2.34"
 wanted=$(
   printf '%s\n' "$rows" nvmlDeviceGetMemoryInfo nvmlDeviceGetMemoryInfo_v2 \
       cuptiFinalize cuptiSubscribe cuptiSubscribe_v2 \
+      _ZN3c1027reportMemoryUsageToProfilerEPv{lll,lmm}NS_6DeviceE \
       vramspanPreload{Discard,LastErrorMessage,Pin,Prefetch,StandAside,StandBehind,Statistics,Unpin} |
     sed 's/$/@@VRAMSPAN_PRELOAD_1/'
   printf '%s\n' {__libc_start_main,stdin}@@VRAMSPAN_NOT_FOR_MUSL

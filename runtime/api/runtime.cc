@@ -526,7 +526,7 @@ Status Runtime::Advise(DevicePtr ptr, Bytes size, vramspanAdvice advice) {
       "cannot advise: 0x%x does not lie in a live allocation of this runtime", ptr.value));
 }
 
-Status Runtime::ChangeDeviceBudget(Bytes budget, bool given) {
+Status Runtime::SetDeviceBudget(Bytes budget, bool given) {
   const Bytes usable(budget.value & ~(kGranularity.value - 1));
   if (usable.value == 0) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -58,10 +58,8 @@ class Runtime {
   // What the program declares, between vramspanWorkBegin and vramspanWorkEnd.
   Status BeginWork(CUstream stream, absl::Span<const WorkRange> ranges, Access access);
   Status EndWork(CUstream stream);
-  // The user's word.
-  Status SetDeviceBudget(Bytes budget) { return ChangeDeviceBudget(budget, /*given=*/true); }
-  // For a while, as the driver itself needs memory.
-  Status LimitDeviceBudget(Bytes budget) { return ChangeDeviceBudget(budget, /*given=*/false); }
+  // `given`: it is the user's word. Else it holds for a while, as the driver itself needs memory.
+  Status SetDeviceBudget(Bytes budget, bool given = true);
   // What the budget is where no other program takes part of it.
   Bytes DeviceCeiling() const;
   // What is in the range is not wanted any more, behind all work that was submitted. Does nothing
@@ -71,6 +69,9 @@ class Runtime {
   Status GiveUp(DevicePtr ptr, Bytes size, bool unowned);
   // Before whoever asked for it is given it.
   void Own(DevicePtr ptr, Bytes size);
+  // An allocator of the program hands out a block of an allocation of so many bytes, or has it
+  // back: then they are negative. `captured`: while work is captured. See Blocks.
+  void BlockReported(DevicePtr p, int64_t bytes, bool captured);
   Status SetHostBudget(Bytes budget);
   Status SetPeerAccess(CUdevice peer, bool allowed);
   StatusOr<vramspanResidency> Residency(DevicePtr ptr, Bytes size);
@@ -98,7 +99,6 @@ class Runtime {
                     MemoryOptions* memory);
   // Where none does, the programs of this user share the device out among themselves.
   Status ShareByClaims(const std::string& device_uuid, bool device_given, MemoryOptions* memory);
-  Status ChangeDeviceBudget(Bytes budget, bool given);
   // Without a check of what the program may ask for.
   void ApplyDeviceBudget(Bytes budget);
   // The pool has another budget.

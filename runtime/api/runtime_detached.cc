@@ -17,7 +17,8 @@ StatusOr<std::vector<DetachedMemory>> Runtime::UnmapLoose(absl::Span<const Devic
                                                           DevicePtr p, Bytes size) {
   StatusOr<std::vector<DetachedMemory>> detached = mover_->Unmap(mappings, p, size);
   if (detached.ok() && tracer_ != nullptr) {
-    for (size_t i = 0; i < mappings.size(); ++i) tracer_->Freed(mappings[i], (*detached)[i].size());
+    for (size_t i = 0; i < mappings.size(); ++i)
+      tracer_->Freed(mappings[i], (*detached)[i].size(), /*unmapped=*/true);
   }
   return detached;
 }
@@ -28,7 +29,7 @@ StatusOr<DetachedMemory> Runtime::ReplaceLoose(
     absl::FunctionRef<Status(DevicePtr)> open) {
   StatusOr<DetachedMemory> detached = mover_->Replace(mappings, size, by, copy, open);
   if (detached.ok() && tracer_ != nullptr) {
-    for (const DevicePtr at : mappings) tracer_->Freed(at, size);
+    for (const DevicePtr at : mappings) tracer_->Freed(at, size, /*unmapped=*/true);
   }
   return detached;
 }

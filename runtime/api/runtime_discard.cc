@@ -3,6 +3,26 @@
 
 namespace vramspan {
 
+void Runtime::BlockReported(DevicePtr p, int64_t bytes, bool captured) {
+  if (tracer_ == nullptr) return;
+  Blocks& blocks = tracer_->blocks();
+  if (bytes > 0) {
+    const Bytes size(static_cast<uint64_t>(bytes));
+    blocks.HandedOut(p, size, captured);
+    // It may have been given up until now.
+    return Own(p, size);
+  }
+  const bool told = recorder_ != nullptr || mover_->tracking();
+  const Bytes size(-static_cast<uint64_t>(bytes));
+  if (told) {
+    blocks.TellUnused([this](DevicePtr unused, Bytes unused_size) {
+      // A hint: nothing is lost where it is not taken.
+      GiveUp(unused, unused_size, /*unowned=*/true).IgnoreError();
+    });
+  }
+  blocks.CameBack(p, size, captured, told);
+}
+
 void Runtime::Own(DevicePtr ptr, Bytes size) { mover_->placements().Own(ptr, size); }
 
 Status Runtime::GiveUp(DevicePtr ptr, Bytes size, bool unowned) {

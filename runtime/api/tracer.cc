@@ -14,6 +14,7 @@
 #include "runtime/base/own_calls.h"
 #include "runtime/base/thread_local.h"
 #include "runtime/base/uncancellable.h"
+#include "runtime/observe/captures.h"
 
 namespace vramspan {
 namespace {
@@ -59,6 +60,14 @@ Tracer::Tracer(Decoder* decoder, Memory* memory, Mover* mover, Overlap overlap)
       hidden_(memory->page_map().base(), memory->page_map().size()) {}
 
 bool Tracer::Enter(uint32_t call, const void* params) {
+  Blocks::NoteSubmission();
+  // What work names that may be captured, a graph uses from then on.
+  if (CapturesUnderWay()) [[unlikely]] {
+    const Uncancellable now;
+    Submission& s = MyScratch().submission;
+    decoder_.Decode(call, params, &s);
+    for (const Touch& touch : s.touches) blocks_.Captured(touch.ptr);
+  }
   if (!mover_.tracking() && audit_ == nullptr && recorder_ == nullptr) [[likely]] {
     if (Decoder::CopiesFromHost(call)) {
       Submission& s = MyScratch().submission;
@@ -252,9 +261,14 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   (launch ? launches_ : copies_).fetch_add(1, std::memory_order_relaxed);
   // Where nothing lives, packed objects may, and nothing tells when.
   bool stray = false;
-  auto allocation = [this, &scratch, &stray](DevicePtr p) {
-    const Extent extent = scratch.extents.Find(memory_, p);
+  auto allocation = [this, &s, &scratch, &stray](DevicePtr p) {
+    Extent extent = scratch.extents.Find(memory_, p);
     stray |= extent.size == Bytes(0);
+    // What a graph does is as it was captured, whoever was handed the memory since.
+    if (s.kind == Submission::Kind::kGraph) return extent;
+    const Blocks::Block block = blocks_.Find(p);
+    extent.block = block.base;
+    extent.block_size = block.size;
     return extent;
   };
   const Beside beside = launch ? NoteLaunch(s, s.trust) : Beside{.access = Access::kExact};
@@ -402,9 +416,10 @@ void Tracer::StreamGoes(CUstream stream) {
   memory_.driver().RecordBackgroundError(mover_.Forget(stream));
 }
 
-void Tracer::Freed(DevicePtr base, Bytes size) {
+void Tracer::Freed(DevicePtr base, Bytes size, bool unmapped) {
   sets_.Forget(base);
   hidden_.Forget(base, size);
+  blocks_.Gone(base, size, unmapped);
 }
 
 void Tracer::BudgetIs(Bytes budget) {

@@ -25,6 +25,7 @@
 #include "runtime/api/learning.h"
 #include "runtime/api/recorder.h"
 #include "runtime/mover/mover.h"
+#include "runtime/observe/blocks.h"
 #include "runtime/observe/decoder.h"
 #include "runtime/observe/hidden_pointers.h"
 #include "runtime/observe/working_sets.h"
@@ -75,7 +76,8 @@ class Tracer {
   void Exit(CUstream stream);
   // The stream is about to be destroyed.
   void StreamGoes(CUstream stream);
-  void Freed(DevicePtr base, Bytes size);
+  // `unmapped`: its contents may come there again.
+  void Freed(DevicePtr base, Bytes size, bool unmapped = false);
   // What is submitted will not be seen any more: returns when that is safe, see Mover::StopMoving.
   bool StopTracking() { return mover_.StopMoving(); }
   // A call is about to look memory up that it does not submit work with.
@@ -110,6 +112,8 @@ class Tracer {
     return Decoder::StreamOf(call, params);
   }
   TracerStatistics statistics() const;
+  // What the program's own allocators hand out. It says how far launches go.
+  Blocks& blocks() { return blocks_; }
   // Launches beside which nothing moved, since nothing proves their code; 0 where those are few, or
   // nobody has asked for proofs.
   uint64_t launches_held_up() const;
@@ -160,6 +164,7 @@ class Tracer {
   GraphLaunch graph_launch_ = GraphLaunch::kWhole;
   WorkingSets sets_;
   HiddenPointers hidden_;
+  Blocks blocks_;
   std::atomic<uint64_t> launches_{0}, copies_{0}, launches_unknown_{0}, launches_encoded_{0};
   std::atomic<uint64_t> launches_known_{0}, graphs_cut_{0}, segments_{0};
   std::atomic<uint64_t> touches_{0}, scanned_{0};

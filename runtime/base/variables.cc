@@ -20,6 +20,7 @@ constexpr auto kVariables = std::to_array<std::string_view>({
     "VRAMSPAN_ARENA",
     "VRAMSPAN_AUDIT",
     "VRAMSPAN_AUDIT_TRUST",
+    "VRAMSPAN_BLOCKS",
     "VRAMSPAN_BROKER",
     "VRAMSPAN_CHUNK",
     "VRAMSPAN_CLAIMS",

@@ -227,7 +227,9 @@ WorkingSets::Boundaries::iterator WorkingSets::BehindRow(Boundaries& list, uint6
 WorkingSets::End WorkingSets::EndOf(Known& known, const Extent& extent, const Touch& touch,
                                     const Launch& launch) const {
   const uint64_t offset = (touch.ptr - extent.base).value;
-  const uint64_t size = extent.size.value;
+  const uint64_t size = extent.reach().value;
+  // Not proved: a launch that comes again goes by it, though the block may be another's then.
+  if (extent.IsBlock(touch.ptr)) return {size, false};
   if (known.pool && size <= whole_.load(std::memory_order_relaxed).value) return {size, false};
   auto& list = known.boundaries;
   const auto start_it = known.From(offset);

@@ -15,6 +15,9 @@
 // buffer piece by piece says nothing about what then takes all of it (gradients, and the sum over
 // devices).
 //
+// Where the program's allocator tells its blocks (blocks.h), a pointer to one goes to its end, and
+// one within it no farther.
+//
 // An algorithm may look at one array piece by piece, each named by its start (Thrust's is_sorted
 // does). Such a row of equal steps, named by one code alone, ends nothing for other codes.
 //
@@ -30,6 +33,7 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/functional/function_ref.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -45,6 +49,16 @@ namespace vramspan {
 struct Extent {
   DevicePtr base;
   Bytes size;  // 0: in no live allocation.
+  // Of the allocation, as the program's own allocator told; 0: it told nothing.
+  DevicePtr block = {};
+  Bytes block_size = {};
+
+  // Whether a block begins there.
+  bool IsBlock(DevicePtr p) const { return block_size != Bytes(0) && block == p; }
+  // How far from `base` it is to the end of the block, or else of the allocation.
+  Bytes reach() const {
+    return block_size == Bytes(0) ? size : std::min(size, block + block_size - base);
+  }
 };
 
 struct InferredRange {

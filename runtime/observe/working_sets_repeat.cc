@@ -47,7 +47,11 @@ void WorkingSets::NoteWhere(const Launch& launch, uint64_t before, Repeatable* a
       const uint64_t previous = start == list.begin() ? 0 : std::prev(start)->offset;
       if (offset % kAlignment.value == 0 || offset - previous >= kApart.value) return;
     }
-    if (known.pool && extent.size <= whole_.load(std::memory_order_relaxed)) {
+    if (extent.IsBlock(touches[i].ptr)) {
+      again->pointers_.push_back(p);
+      continue;
+    }
+    if (known.pool && extent.reach() <= whole_.load(std::memory_order_relaxed)) {
       again->pointers_.push_back(p);
       continue;
     }
@@ -57,7 +61,7 @@ void WorkingSets::NoteWhere(const Launch& launch, uint64_t before, Repeatable* a
       p.next = position(end);
       end = BehindRow(list, offset, end, launch.code);
     }
-    if (bounds && end != list.end() && end->offset < extent.size.value) {
+    if (bounds && end != list.end() && end->offset < extent.reach().value) {
       p.end = position(end);
       const auto user = absl::c_find_if(
           start->users, [&](const Boundary::User& u) { return u.launch == launch.kind; });

@@ -1,14 +1,15 @@
-// Whether a stream captures what is submitted to it: none of that happens in the stream itself.
+// Captures: what is submitted to a stream that captures does not happen in the stream itself.
 #ifndef VRAMSPAN_RUNTIME_PRELOAD_CAPTURES_H_
 #define VRAMSPAN_RUNTIME_PRELOAD_CAPTURES_H_
 
 #include "runtime/base/own_calls.h"
+#include "runtime/observe/captures.h"
 #include "runtime/preload/cuda_api.h"
 #include "runtime/preload/resolver.h"
 
 namespace vramspan::preload {
 
-// Also where the driver does not tell. Spoils no capture.
+// Whether the stream captures. Also where the driver does not tell. Spoils no capture.
 inline bool Captures(CUstream stream) {
   static const auto get = DriverFunction<decltype(&::cuStreamIsCapturing)>("cuStreamIsCapturing");
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -16,6 +17,29 @@ inline bool Captures(CUstream stream) {
   return get == nullptr || get(stream, &status) != CUDA_SUCCESS ||
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
+
+// Hooks of the calls that begin captures and end them; the stream comes first.
+template <typename Function>
+struct CaptureHooks;
+template <typename... Args>
+struct CaptureHooks<CUresult (*)(CUstream, Args...)> {
+  static CUresult Begins(CUresult (*real)(CUstream, Args...), CUstream stream, Args... args) {
+    // Before: another thread may use the stream as soon as it captures.
+    CaptureBegins();
+    const CUresult result = real(stream, args...);
+    if (result != CUDA_SUCCESS) CaptureEnded();
+    return result;
+  }
+  static CUresult Ends(CUresult (*real)(CUstream, Args...), CUstream stream, Args... args) {
+    const CUresult result = real(stream, args...);
+    const bool ended = result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
+                       result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+    if (ended) CaptureEnded();
+    return result;
+  }
+};
+#define VS_CAPTURE_BEGINS(symbol) CaptureHooks<decltype(&::symbol)>::Begins
+#define VS_CAPTURE_ENDS(symbol) CaptureHooks<decltype(&::symbol)>::Ends
 
 }  // namespace vramspan::preload
 

@@ -8,8 +8,8 @@
 #include "runtime/api/tracing.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_calls.h"
-#include "runtime/preload/elf_symbols.h"
 #include "runtime/preload/process.h"
+#include "runtime/preload/real_symbol.h"
 #include "runtime/preload/resolver.h"
 
 namespace vramspan::preload {
@@ -19,30 +19,7 @@ constexpr char kSubscribe[] = "cuptiSubscribe";
 constexpr char kSubscribeV2[] = "cuptiSubscribe_v2";
 constexpr char kFinalize[] = "cuptiFinalize";
 
-// In a library that is loaded, and those that it was linked to; but not our own, which is what the
-// program itself finds.
-void* FindIn(const char* library, const char* name) {
-  void* const loaded = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-  if (loaded == nullptr) return nullptr;
-  void* const real = LoaderSymbol(loaded, name);
-  dlclose(loaded);  // Whoever loaded it keeps it.
-  return real != nullptr && !IsOwnCode(real) ? real : nullptr;
-}
-
-// What the loader would have bound a caller to without us: what all libraries see, else what the
-// caller's own library was linked to. Else, for a call that came by a jump and shows no caller of
-// its own, what there is.
-void* RealFor(const void* caller, const char* name) {
-  if (void* const real = LoaderSymbol(RTLD_NEXT, name); real != nullptr) return real;
-  Dl_info info{};
-  if (dladdr(caller, &info) != 0 && info.dli_fname != nullptr) {
-    if (void* const real = FindIn(info.dli_fname, name); real != nullptr) return real;
-  }
-  for (const char* soname : {"libcupti.so.13", "libcupti.so.12"}) {
-    if (void* const real = FindIn(soname, name); real != nullptr) return real;
-  }
-  return nullptr;
-}
+constexpr const char* kSonames[] = {"libcupti.so.13", "libcupti.so.12"};
 
 // One entry point, for each way in which a program comes to it: see hook.h.
 template <const char* kName, typename Function>
@@ -66,7 +43,7 @@ struct Entry<kName, CUptiResult(Args...)> {
     return Call(asked.load(std::memory_order_acquire), args...);
   }
   static CUptiResult Bound(const void* caller, Args... args) {
-    void* const real = RealFor(caller, kName);
+    void* const real = RealSymbol(caller, kName, kSonames);
     dlerror();
     return real != nullptr ? Call(real, args...) : CUPTI_ERROR_NOT_INITIALIZED;
   }

@@ -60,7 +60,7 @@ Status Shrink(CUdevice device, Runtime* runtime, Bytes by) {
     if (l.runtime != runtime) l = {runtime, runtime->DeviceCeiling()};
     const Bytes used = std::min(pool.used(), pool.budget());
     budget = std::max(used > by ? used - by : Bytes(0), kGranularity);
-    VS_RETURN_IF_ERROR(runtime->LimitDeviceBudget(budget));
+    VS_RETURN_IF_ERROR(runtime->SetDeviceBudget(budget, /*given=*/false));
     any_lowered.store(true, std::memory_order_release);
   }
   const auto end = std::chrono::steady_clock::now() + kPatience;
@@ -85,7 +85,7 @@ bool Grow(Runtime* runtime, Bytes before) {
   const Bytes room = Held(runtime) + (Bytes(free) > left ? Bytes(free) - left : Bytes(0));
   const Bytes budget = std::min(before, room);
   if (status.ok() && budget < now + kLeastStep && budget != before) return false;
-  if (status.ok()) status = runtime->LimitDeviceBudget(budget);
+  if (status.ok()) status = runtime->SetDeviceBudget(budget, /*given=*/false);
   Log(LogLevel::kInfo,
       status.ok() ? absl::StrCat("the device budget got ", (budget - now).value >> 20, " MiB back")
                   : std::string(status.message()));

@@ -3,6 +3,7 @@
 #define VRAMSPAN_RUNTIME_PRELOAD_HOOKS_H_
 
 #include "runtime/preload/allocation.h"
+#include "runtime/preload/captures.h"
 #include "runtime/preload/context.h"
 #include "runtime/preload/foreign.h"
 #include "runtime/preload/graphs.h"

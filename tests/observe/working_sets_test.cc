@@ -29,7 +29,15 @@ class WorkingSetsTest : public testing::Test {
     s.numbers = numbers;
     for (const uint64_t p : pointers) s.touches.push_back({.ptr = DevicePtr(p)});
     std::vector<InferredRange> out;
-    sets_with_->Infer(s, possible, Find, &out);
+    const auto find = [this](DevicePtr p) {
+      Extent extent = Find(p);
+      if (p - block_.base < block_.size) {
+        extent.block = block_.base;
+        extent.block_size = block_.size;
+      }
+      return extent;
+    };
+    sets_with_->Infer(s, possible, find, &out);
     return out;
   }
 
@@ -38,6 +46,7 @@ class WorkingSetsTest : public testing::Test {
     return ranges.size() > 1 && ranges[1].settled;
   }
 
+  Extent block_;  // That the program's allocator told.
   WorkingSets sets_{Bytes(0)};
   WorkingSets* sets_with_ = &sets_;
 };
@@ -61,6 +70,30 @@ TEST_F(WorkingSetsTest, NextPointerSeenEndsTheLikelyRange) {
   ASSERT_EQ(r.size(), 2u);
   EXPECT_EQ(r[0].size, MiB(2));
   EXPECT_EQ(r[1].size, MiB(6));
+}
+
+TEST_F(WorkingSetsTest, ToldBlocksSayHowFarTheirPointersGo) {
+  block_ = {DevicePtr(kSlab + MiB(4).value), MiB(8)};
+  // Neither what was named before nor the allocation's end counts.
+  Launch({kSlab + MiB(6).value});
+  auto r = Launch({kSlab + MiB(4).value}, /*possible=*/true);
+  ASSERT_EQ(r.size(), 2u);
+  EXPECT_EQ(r[0].size, MiB(8));
+  EXPECT_EQ(r[1].ptr, DevicePtr(kSlab));
+  EXPECT_EQ(r[1].size, kSlabSize) << "it may go farther all the same";
+  EXPECT_FALSE(r[1].settled) << "who comes again goes by it, and it may be another's";
+  // From within it goes no farther.
+  r = Launch({kSlab + MiB(10).value});
+  EXPECT_EQ(r[0].size, MiB(2));
+  Launch({kSlab + MiB(11).value});
+  r = Launch({kSlab + MiB(10).value});
+  EXPECT_EQ(r[0].size, MiB(1)) << "nor than what is named behind it";
+  // What lies outside is as without.
+  r = Launch({kSlab + MiB(32).value});
+  EXPECT_EQ(r[0].size, MiB(32));
+  block_ = {};
+  r = Launch({kSlab + MiB(4).value});
+  EXPECT_EQ(r[0].size, MiB(2));
 }
 
 TEST_F(WorkingSetsTest, OtherAllocationsPointersEndNothing) {

@@ -76,6 +76,8 @@ void PoolsKeepOrder(Program* p, bool per_thread);
 void OwnPool(Program* p, bool per_thread);  // Needs a second device.
 // The same while the device is short of memory, in 16 MiB, by case (program_lifetimes.cc).
 void FreeInStreamOrder(Program* p, const std::string& name);
+// PyTorch's allocator in the same, by case (program_torch.cc).
+void ReportBlocks(Program* p, const std::string& name);
 // What it says of its memory to the vramspan that it was started with (program_process.cc).
 void SayWhatIsWanted(Program* p);
 // What a pool of a program does that grows by cuMemMap, in more memory than the device has

@@ -135,9 +135,10 @@ class RunCommand final : public Command {
                 "Whether the run begins with what earlier runs of the program have learned of its "
                 "kernels, and adds to it at its end: on or off (default: off)")
         .Shown("on|off");
-    options.Flag("--lifetimes", options_.lifetimes,
-                 "Have PyTorch allocate in stream order (backend:cudaMallocAsync), unless its own "
-                 "variable is set. What it has freed then moves without a copy");
+    options.Flag(
+        "--lifetimes", options_.lifetimes,
+        "Exchange PyTorch's allocator for the driver's pools (backend:cudaMallocAsync), unless "
+        "its own variable is set: for some programs faster while memory is short");
     options.Group("What is written");
     options
         .Flag("--stats{-}", stats_,

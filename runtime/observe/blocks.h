@@ -1,0 +1,91 @@
+// What allocators of the program hand out of its allocations: such an allocator keeps what is freed
+// and hands it out again, and the driver hears of neither. Where a block lies says how far a
+// pointer to it leads, and what no block lies in holds nothing.
+//
+// Work that uses a block is submitted before it comes back: what is submitted later may be told by
+// the allocator itself that the memory is another's. Two things are not so, and are looked for:
+//   - A graph that was captured uses its blocks whenever it is launched, though the allocator has
+//     them back. What is handed out, comes back or is named by work during a capture is in use from
+//     then on, as long as its memory is there.
+//   - Blocks that come back and are handed out again with no work in between may never have been
+//     let go of (PyTorch restores the blocks of its graphs that way). So a block is unused once the
+//     thread that gave it back has submitted work.
+//
+// Memory counts by granules of 2 MiB: one is unused when blocks had it, and none has any of it now.
+//
+// Threads: any. Who looks a block up waits for nobody that tells what is unused. The lock of
+// changes is taken before the gate of the mover and the lock of the memory, and after that of
+// VmmTable.
+#ifndef VRAMSPAN_RUNTIME_OBSERVE_BLOCKS_H_
+#define VRAMSPAN_RUNTIME_OBSERVE_BLOCKS_H_
+
+#include <absl/container/btree_map.h>
+#include <absl/container/flat_hash_map.h>
+#include <absl/functional/function_ref.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/base/mutex.h"
+#include "runtime/base/thread_local.h"
+#include "runtime/base/units.h"
+
+namespace vramspan {
+
+class Blocks {
+ public:
+  struct Block {
+    DevicePtr base;
+    Bytes size;  // 0: none.
+  };
+
+  // A block is handed out, or comes back. `captured`: while work is captured. `told`: somebody
+  // wants to know what is unused.
+  void HandedOut(DevicePtr p, Bytes size, bool captured) VS_EXCLUDES(changing_, mu_);
+  void CameBack(DevicePtr p, Bytes size, bool captured, bool told) VS_EXCLUDES(changing_, mu_);
+  // Work that is captured names the address: what lies there is kept.
+  void Captured(DevicePtr p) VS_EXCLUDES(changing_, mu_);
+  // The calling thread submits work.
+  static void NoteSubmission() { ++submissions_; }
+  // Tells what has come back from this thread, is still unused, and was followed by its work. None
+  // of it is handed out before this returns.
+  void TellUnused(absl::FunctionRef<void(DevicePtr, Bytes)> unused) VS_EXCLUDES(changing_, mu_);
+  // The memory is freed: nothing is known of it. `unmapped`: other memory may come there with the
+  // same contents, and blocks that are in use stay so.
+  void Gone(DevicePtr p, Bytes size, bool unmapped) VS_EXCLUDES(changing_, mu_);
+
+  // The block that the address lies in; none that lies where anything is kept.
+  Block Find(DevicePtr p) VS_EXCLUDES(mu_);
+
+ private:
+  struct Granule {
+    uint32_t used = 0;  // Bytes.
+    bool kept = false;  // Whatever comes back.
+  };
+  // What came back from a thread since it last submitted work.
+  struct Returned {
+    uint64_t submissions = 0;
+    std::vector<Block> blocks;
+  };
+  // Hints: beyond so many of a thread, and so many threads, they are dropped.
+  static constexpr size_t kMostReturned = 4096;
+  static constexpr size_t kMostThreads = 256;
+
+  bool AnyKept(const Block& block) const VS_REQUIRES(changing_);
+  // False: it is no block.
+  bool Forget(const Block& block) VS_EXCLUDES(mu_);
+  bool IsUnused(uint64_t granule) const VS_REQUIRES(changing_);
+  // Adds the unused granules of the block, each as far as that goes on within the reach of a chunk.
+  void AddUnused(const Block& block, std::vector<Block>* unused) const VS_REQUIRES(changing_);
+
+  Mutex changing_;
+  absl::flat_hash_map<uint64_t, Granule> granules_ VS_GUARDED_BY(changing_);   // By number.
+  absl::flat_hash_map<uint64_t, Returned> returned_ VS_GUARDED_BY(changing_);  // By thread.
+  Mutex mu_;                                                                   // After the other.
+  absl::btree_map<uint64_t, Bytes> by_base_ VS_GUARDED_BY(mu_);
+  static inline VS_HOT_THREAD_LOCAL uint64_t submissions_ = 0;
+};
+
+}  // namespace vramspan
+
+#endif  // VRAMSPAN_RUNTIME_OBSERVE_BLOCKS_H_

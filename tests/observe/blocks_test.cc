@@ -1,0 +1,182 @@
+// What allocators of the program hand out.
+#include "runtime/observe/blocks.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+#include <vector>
+
+namespace vramspan {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+constexpr uint64_t kMi = uint64_t{1} << 20;
+constexpr uint64_t kSegment = 0x7000'0000'0000;
+
+class BlocksTest : public testing::Test {
+ protected:
+  static DevicePtr At(uint64_t mi) { return DevicePtr(kSegment + mi * kMi); }
+  void HandOut(uint64_t mi, uint64_t size_mi, bool captured = false) {
+    blocks_.HandedOut(At(mi), MiB(size_mi), captured);
+  }
+  void TakeBack(uint64_t mi, uint64_t size_mi, bool captured = false) {
+    blocks_.CameBack(At(mi), MiB(size_mi), captured, /*told=*/true);
+  }
+  // After some work; offsets and sizes in MiB.
+  std::vector<std::pair<uint64_t, uint64_t>> Unused() {
+    Blocks::NoteSubmission();
+    std::vector<std::pair<uint64_t, uint64_t>> told;
+    blocks_.TellUnused([&](DevicePtr p, Bytes size) {
+      told.push_back({(p.value - kSegment) / kMi, size.value / kMi});
+    });
+    return told;
+  }
+
+  Blocks blocks_;
+};
+
+TEST_F(BlocksTest, WhatCameBackIsUnusedOnceWorkFollows) {
+  HandOut(0, 8);
+  TakeBack(0, 8);
+  blocks_.TellUnused([](DevicePtr, Bytes) { FAIL() << "nothing came behind it"; });
+  std::thread([this] {
+    Blocks::NoteSubmission();
+    blocks_.TellUnused([](DevicePtr, Bytes) { FAIL() << "it came from another thread"; });
+  }).join();
+  EXPECT_THAT(Unused(), ElementsAre(Pair(0, 8)));
+  EXPECT_THAT(Unused(), IsEmpty()) << "it was told";
+}
+
+TEST_F(BlocksTest, WhatIsHandedOutAgainIsInUse) {
+  HandOut(0, 8);
+  TakeBack(0, 8);
+  HandOut(2, 2);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(0, 2), Pair(4, 4)));
+}
+
+TEST_F(BlocksTest, GranulesAreUnusedAsWhole) {
+  HandOut(0, 3);
+  HandOut(3, 3);
+  TakeBack(0, 3);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(0, 2))) << "the next begins within the second granule";
+  TakeBack(3, 3);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(0, 6))) << "with what was unused beside it";
+}
+
+TEST_F(BlocksTest, WhatWasNeverHandedOutIsNotKnown) {
+  HandOut(4, 2);
+  TakeBack(4, 2);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(4, 2)));
+}
+
+TEST_F(BlocksTest, GraphsKeepWhatWasHandedOutWhileTheyWereCaptured) {
+  HandOut(0, 4);
+  TakeBack(0, 4);
+  HandOut(0, 2, /*captured=*/true);
+  EXPECT_EQ(blocks_.Find(At(1)).size, Bytes(0));
+  TakeBack(0, 2);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(2, 2)));
+  HandOut(0, 2);
+  TakeBack(0, 2);
+  EXPECT_THAT(Unused(), IsEmpty());
+  EXPECT_EQ(blocks_.Find(At(0)).size, Bytes(0)) << "a graph may reach farther";
+  blocks_.Gone(At(0), MiB(2), /*unmapped=*/false);
+  HandOut(0, 2);
+  TakeBack(0, 2);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(0, 4))) << "other memory lies there now";
+}
+
+TEST_F(BlocksTest, GraphsKeepWhatCameBackOrWasNamedWhileTheyWereCaptured) {
+  HandOut(0, 4);
+  TakeBack(0, 4, /*captured=*/true);
+  HandOut(4, 4);
+  blocks_.Captured(At(5));
+  TakeBack(4, 4);
+  EXPECT_THAT(Unused(), IsEmpty());
+  blocks_.Captured(At(20));
+}
+
+TEST_F(BlocksTest, WhatIsUnmappedWhileItIsInUseStaysSo) {
+  HandOut(0, 3);
+  HandOut(4, 2);
+  TakeBack(4, 2);
+  blocks_.Gone(At(0), MiB(8), /*unmapped=*/true);
+  HandOut(3, 1);
+  TakeBack(3, 1);
+  EXPECT_THAT(Unused(), IsEmpty()) << "the first one's contents come there again";
+  HandOut(4, 2);
+  TakeBack(4, 2);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(4, 2)));
+}
+
+TEST_F(BlocksTest, NoMoreIsRememberedThanIsOfUse) {
+  for (int i = 0; i < 100'000; ++i) {
+    HandOut(0, 2);
+    TakeBack(0, 2);
+  }
+  EXPECT_LE(Unused().size(), 5000u);
+}
+
+TEST_F(BlocksTest, OfWhatMakesNoSenseNothingIsUnused) {
+  TakeBack(0, 4);
+  EXPECT_THAT(Unused(), IsEmpty());
+  HandOut(0, 2);
+  TakeBack(0, 4);
+  HandOut(8, 4);
+  TakeBack(10, 2);
+  EXPECT_THAT(Unused(), IsEmpty());
+  TakeBack(8, 4);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(8, 2)));
+  blocks_.HandedOut(DevicePtr(~uint64_t{0}), MiB(2), false);
+  blocks_.HandedOut(At(0), Bytes(~uint64_t{0}), false);
+  blocks_.CameBack(At(0), Bytes(0), false, true);
+  EXPECT_EQ(blocks_.Find(DevicePtr(~uint64_t{0})).size, Bytes(0));
+}
+
+TEST_F(BlocksTest, AreFoundByAnyAddressUntilTheyComeBack) {
+  HandOut(2, 3);
+  EXPECT_EQ(blocks_.Find(At(2)).base, At(2));
+  EXPECT_EQ(blocks_.Find(At(4)).size, MiB(3));
+  EXPECT_EQ(blocks_.Find(At(5)).size, Bytes(0));
+  EXPECT_EQ(blocks_.Find(At(1)).size, Bytes(0));
+  HandOut(4, 4);
+  EXPECT_EQ(blocks_.Find(At(4)).base, At(4)) << "nobody said that the other came back";
+  TakeBack(4, 4);
+  EXPECT_EQ(blocks_.Find(At(4)).size, Bytes(0));
+}
+
+TEST_F(BlocksTest, GoneMemoryIsForgotten) {
+  HandOut(0, 4);
+  HandOut(4, 4);
+  TakeBack(4, 4);
+  blocks_.Gone(At(0), MiB(8), /*unmapped=*/false);
+  EXPECT_EQ(blocks_.Find(At(0)).size, Bytes(0));
+  EXPECT_THAT(Unused(), IsEmpty());
+}
+
+// Threads hand out, look up and tell; what is told is handed out by nobody meanwhile.
+TEST_F(BlocksTest, ThreadsAgree) {
+  std::atomic<bool> in_use[4] = {};
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 2000; ++i) {
+        blocks_.HandedOut(At(64 * t), MiB(4), false);
+        in_use[t] = true;
+        blocks_.Find(At(64 * ((t + 1) % 4)));
+        in_use[t] = false;
+        blocks_.CameBack(At(64 * t), MiB(4), false, true);
+        Blocks::NoteSubmission();
+        blocks_.TellUnused(
+            [&](DevicePtr p, Bytes) { EXPECT_FALSE(in_use[(p.value - kSegment) / (64 * kMi)]); });
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace vramspan

@@ -1,0 +1,282 @@
+// What PyTorch's allocator does while the device is short of memory: it hands out blocks of what it
+// has allocated, has them back, and reports both to another library.
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "include/vramspan/process.h"
+#include "tests/preload/program_calls.h"
+
+namespace {
+
+constexpr size_t kMi = size_t{1} << 20;
+constexpr size_t kWordBytes = sizeof(unsigned long long);
+
+// In 16 MiB for vramspan, beside twice as much memory that is used by turns.
+class Torch {
+ public:
+  explicit Torch(Program* p) : p_(*p) {
+    p_.Start();
+    void* const library = dlopen("libc10_cuda.so", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) Fail(dlerror());
+    report_ = reinterpret_cast<decltype(report_)>(dlsym(library, "ReportBlock"));
+    reports_ = reinterpret_cast<decltype(reports_)>(dlsym(library, "Reports"));
+    small_ = Segment(2 * kMi);
+    others_.resize(8);
+    for (CUdeviceptr& b : others_) CHECK_OK(p_.api.MemAlloc(&b, 4 * kMi));
+    Push();
+  }
+  ~Torch() { CHECK(reports_() == sent_); }
+
+  // The other memory takes all of the device, and small blocks come and go beside it.
+  void Push() {
+    for (const CUdeviceptr b : others_) {
+      HandOut(small_, 4096);
+      p_.Launch(p_.add_constant, b, 4 * kMi / kWordBytes, 1);
+      TakeBack(small_, 4096);
+    }
+    CHECK_OK(p_.api.StreamSynchronize(p_.stream));
+  }
+  CUdeviceptr Segment(size_t bytes) const {
+    CUdeviceptr m = 0;
+    CHECK_OK(p_.api.MemAlloc(&m, bytes));
+    return m;
+  }
+  void HandOut(CUdeviceptr p, size_t bytes) { Report(p, static_cast<int64_t>(bytes)); }
+  void TakeBack(CUdeviceptr p, size_t bytes) { Report(p, -static_cast<int64_t>(bytes)); }
+  // Nobody's business here.
+  void ReportHostMemory() {
+    report_(&p_, 4096, 0);
+    ++sent_;
+  }
+  void Fill(CUdeviceptr p, size_t bytes, unsigned long long seed) {
+    p_.Launch(p_.fill_hash, p, bytes / kWordBytes, seed);
+  }
+  void Check(CUdeviceptr p, size_t bytes, unsigned long long seed) const {
+    std::vector<unsigned long long> words(bytes / kWordBytes);
+    CHECK_OK(p_.api.StreamSynchronize(p_.stream));
+    CHECK_OK(p_.api.MemcpyDtoH(words.data(), p, bytes));
+    for (size_t w = 0; w < words.size(); ++w) {
+      if (words[w] != Program::Word(w, seed)) Fail("word " + std::to_string(w) + " is lost");
+    }
+  }
+  static vramspanStatistics Statistics() {
+    static const auto get = reinterpret_cast<decltype(&vramspanProcessStatistics)>(
+        dlsym(RTLD_DEFAULT, "vramspanPreloadStatistics"));
+    vramspanStatistics s{};
+    s.struct_size = sizeof(s);
+    CHECK_OK(get(0, &s));
+    return s;
+  }
+  Program& program() { return p_; }
+
+ private:
+  void Report(CUdeviceptr p, int64_t bytes) {
+    report_(reinterpret_cast<void*>(p), bytes, 1);
+    ++sent_;
+  }
+
+  Program& p_;
+  CUdeviceptr small_ = 0;
+  std::vector<CUdeviceptr> others_;
+  void (*report_)(void*, int64_t, int) = nullptr;
+  long (*reports_)() = nullptr;
+  long sent_ = 0;
+};
+
+// Two blocks of a segment are filled, read and given back in each round. What has come back leaves
+// without a copy.
+void Steps(Program* p) {
+  Torch torch(p);
+  torch.ReportHostMemory();
+  const CUdeviceptr segment = torch.Segment(8 * kMi);
+  constexpr unsigned long long kRounds = 24;
+  const vramspanStatistics before = Torch::Statistics();
+  for (unsigned long long round = 0; round < kRounds; ++round) {
+    for (const CUdeviceptr m : {segment, segment + 4 * kMi}) {
+      torch.HandOut(m, 4 * kMi);
+      torch.Fill(m, 4 * kMi, round);
+    }
+    if (round % 4 == 0) torch.Check(segment + 4 * kMi, 4 * kMi, round);
+    for (const CUdeviceptr m : {segment, segment + 4 * kMi}) torch.TakeBack(m, 4 * kMi);
+    torch.Push();
+  }
+  const vramspanStatistics after = Torch::Statistics();
+  const uint64_t without = after.bytes_out_clean - before.bytes_out_clean;
+  std::fprintf(stderr, "left without a copy: %llu MiB\n",
+               static_cast<unsigned long long>(without / kMi));
+  CHECK(without >= kRounds * kMi);
+}
+
+// Blocks of many sizes come and go; each holds its words until it comes back, whoever is handed
+// what lay beside it. A granule is shared by the blocks at its ends.
+void Words(Program* p) {
+  Torch torch(p);
+  struct Block {
+    CUdeviceptr p;
+    size_t bytes;
+    unsigned long long seed;
+  };
+  constexpr size_t kSegment = 12 * kMi;
+  const CUdeviceptr segments[] = {torch.Segment(kSegment), torch.Segment(kSegment)};
+  std::deque<Block> live;
+  CUdeviceptr next[] = {segments[0], segments[1]};
+  unsigned long long random = 12345;
+  for (unsigned long long seed = 1; seed < 200; ++seed) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    const size_t of = random >> 40 & 1;
+    const size_t bytes = ((random >> 41) % 9 + 1) * 512 * 1024 + ((random >> 50) % 7) * 512;
+    if (next[of] + bytes > segments[of] + kSegment) next[of] = segments[of];
+    const auto overlaps = [&](const Block& b) {
+      return b.p < next[of] + bytes && next[of] < b.p + b.bytes;
+    };
+    for (size_t i = 0; i < live.size();) {
+      if (!overlaps(live[i])) {
+        ++i;
+        continue;
+      }
+      if (seed % 3 == 0) torch.Check(live[i].p, live[i].bytes, live[i].seed);
+      torch.TakeBack(live[i].p, live[i].bytes);
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    torch.HandOut(next[of], bytes);
+    torch.Fill(next[of], bytes, seed);
+    live.push_back({next[of], bytes, seed});
+    next[of] += bytes;
+    if (seed % 5 == 0) torch.Push();
+  }
+  for (const Block& b : live) torch.Check(b.p, b.bytes, b.seed);
+}
+
+// A graph goes on using a block that was handed out while it was captured, though it has come back.
+void Captured(Program* p) {
+  Torch torch(p);
+  const CUdeviceptr segment = torch.Segment(8 * kMi);
+  // Before, the block was another's, and has come back.
+  torch.HandOut(segment, 4 * kMi);
+  torch.Fill(segment, 4 * kMi, 1);
+  torch.TakeBack(segment, 4 * kMi);
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  CHECK_OK(GET(cuStreamBeginCapture, "cuStreamBeginCapture_v2")(p->stream,
+                                                                CU_STREAM_CAPTURE_MODE_RELAXED));
+  torch.HandOut(segment, 4 * kMi);
+  torch.Fill(segment, 4 * kMi, 2);
+  torch.TakeBack(segment, 4 * kMi);
+  CHECK_OK(GET(cuStreamEndCapture, "cuStreamEndCapture")(p->stream, &graph));
+  CHECK_OK(GET(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags")(&exec, graph, 0));
+  for (int round = 0; round < 6; ++round) {
+    CHECK_OK(GET(cuGraphLaunch, "cuGraphLaunch")(exec, p->stream));
+    // It stays what it is, also where the allocator restores it as it was after the capture.
+    torch.HandOut(segment, 4 * kMi);
+    torch.TakeBack(segment, 4 * kMi);
+    torch.Push();
+    torch.HandOut(segment + 4 * kMi, 2 * kMi);
+    torch.Push();
+    torch.TakeBack(segment + 4 * kMi, 2 * kMi);
+    torch.Check(segment, 4 * kMi, 2);
+  }
+  CHECK_OK(GET(cuGraphExecDestroy, "cuGraphExecDestroy")(exec));
+}
+
+// A block is handed out and filled before the capture, dies during it or right behind it, and the
+// graph reads it whenever it is launched (as cudagraph trees of PyTorch do with their inputs).
+void Inputs(Program* p) {
+  Torch torch(p);
+  for (const bool behind : {false, true}) {
+    const CUdeviceptr in = torch.Segment(4 * kMi), out = torch.Segment(4 * kMi);
+    torch.HandOut(in, 4 * kMi);
+    torch.Fill(in, 4 * kMi, 5);
+    CUgraph graph = nullptr;
+    CUgraphExec exec = nullptr;
+    CHECK_OK(GET(cuStreamBeginCapture, "cuStreamBeginCapture_v2")(p->stream,
+                                                                  CU_STREAM_CAPTURE_MODE_RELAXED));
+    CHECK_OK(GET(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2")(out, in, 4 * kMi, p->stream));
+    if (!behind) torch.TakeBack(in, 4 * kMi);
+    CHECK_OK(GET(cuStreamEndCapture, "cuStreamEndCapture")(p->stream, &graph));
+    CHECK_OK(GET(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags")(&exec, graph, 0));
+    if (behind) torch.TakeBack(in, 4 * kMi);
+    for (int round = 0; round < 3; ++round) {
+      torch.Push();
+      torch.Push();
+      CHECK_OK(GET(cuGraphLaunch, "cuGraphLaunch")(exec, p->stream));
+      torch.Check(out, 4 * kMi, 5);
+    }
+    CHECK_OK(GET(cuGraphExecDestroy, "cuGraphExecDestroy")(exec));
+  }
+}
+
+// Blocks that come back and are handed out again with no work in between hold what they held.
+void Restored(Program* p) {
+  Torch torch(p);
+  const CUdeviceptr segments[] = {torch.Segment(4 * kMi), torch.Segment(4 * kMi)};
+  for (const CUdeviceptr m : segments) {
+    torch.HandOut(m, 4 * kMi);
+    torch.Fill(m, 4 * kMi, 7);
+  }
+  for (int round = 0; round < 6; ++round) {
+    for (const CUdeviceptr m : segments) torch.TakeBack(m, 4 * kMi);
+    for (const CUdeviceptr m : segments) torch.HandOut(m, 4 * kMi);
+    // Before anything reads it: what reads memory may fill it, as far as is known.
+    torch.Push();
+    for (const CUdeviceptr m : segments) torch.Check(m, 4 * kMi, 7);
+  }
+}
+
+// The segment is freed, and its addresses come again as memory of which nobody reports anything.
+void FreedSegments(Program* p) {
+  Torch torch(p);
+  for (unsigned long long round = 1; round < 8; ++round) {
+    const CUdeviceptr segment = torch.Segment(8 * kMi);
+    torch.HandOut(segment, 4 * kMi);
+    torch.Fill(segment, 4 * kMi, round);
+    torch.TakeBack(segment, 4 * kMi);
+    torch.Push();
+    CHECK_OK(p->api.MemFree(segment));
+    const CUdeviceptr plain = torch.Segment(8 * kMi);
+    torch.Fill(plain, 8 * kMi, 100 + round);
+    const CUdeviceptr beside = torch.Segment(4 * kMi);
+    torch.HandOut(beside, 4 * kMi);
+    torch.Fill(beside, 4 * kMi, 200 + round);
+    torch.TakeBack(beside, 4 * kMi);
+    torch.Push();
+    torch.HandOut(beside, 4 * kMi);
+    torch.Check(plain, 8 * kMi, 100 + round);
+    CHECK_OK(p->api.MemFree(plain));
+    CHECK_OK(p->api.MemFree(beside));
+  }
+}
+
+// What is reported makes no sense: more comes back than was handed out, of what is no memory, and
+// from the middle of others.
+void Nonsense(Program* p) {
+  Torch torch(p);
+  const CUdeviceptr segment = torch.Segment(8 * kMi);
+  torch.Fill(segment, 8 * kMi, 3);
+  torch.TakeBack(segment, 4 * kMi);
+  torch.HandOut(segment, 2 * kMi);
+  torch.TakeBack(segment, 8 * kMi);
+  torch.HandOut(0, 4096);
+  torch.TakeBack(~CUdeviceptr{0} - 4096, 1 << 20);
+  torch.HandOut(segment + 4 * kMi, size_t{1} << 62);
+  torch.TakeBack(segment + 4 * kMi, size_t{1} << 62);
+  torch.Push();
+  torch.Check(segment, 8 * kMi, 3);
+}
+
+}  // namespace
+
+void ReportBlocks(Program* p, const std::string& name) {
+  const std::pair<const char*, void (*)(Program*)> cases[] = {
+      {"steps", &Steps},      {"words", &Words},       {"captured", &Captured},
+      {"inputs", &Inputs},    {"restored", &Restored}, {"freed", &FreedSegments},
+      {"nonsense", &Nonsense}};
+  for (const auto& [known, run] : cases) {
+    if (name == known) return run(p);
+  }
+  Fail("no case " + name);
+}

@@ -1,0 +1,57 @@
+// What PyTorch's allocator says of its blocks.
+#include <gmock/gmock.h>
+
+#include "tests/preload/run_program.h"
+
+namespace vramspan_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kC10[] = "LD_LIBRARY_PATH=" C10_FOLDER ":" SIMCUDA_FOLDER " ";
+
+void Ok(const std::string& name, const std::string& environment) {
+  const Output output = RunPreloaded(
+      "dlsym", "torch:" + name,
+      kC10 + ("SIMCUDA_DEVICE_MEMORY=256MiB VRAMSPAN_DEVICE_MEMORY=16MiB " + environment));
+  EXPECT_EQ(output.code, 0) << name << " " << environment << ": " << output.err;
+  EXPECT_THAT(output.out, HasSubstr("ok\n")) << output.err;
+}
+
+TEST(TorchBlocks, AreNotHeardIfTheUserSaysSo) {
+  const Output output =
+      RunPreloaded("dlsym", "torch:steps",
+                   kC10 + std::string("SIMCUDA_DEVICE_MEMORY=256MiB VRAMSPAN_DEVICE_MEMORY=16MiB "
+                                      "VRAMSPAN_BLOCKS=off VRAMSPAN_OVERLAP=safe"));
+  EXPECT_EQ(output.code, 1);
+  EXPECT_THAT(output.err, HasSubstr("left without a copy: 0 MiB"));
+}
+
+// Beside code that is known to name its memory.
+TEST(TorchBlocks, LeaveWithoutACopyOnceTheyAreFreed) {
+  for (const char* overlap : {"safe", "all"})
+    Ok("steps", "VRAMSPAN_OVERLAP=" + std::string(overlap));
+}
+
+TEST(TorchBlocks, LoseNoWordWhileTheyAreInUse) {
+  for (const char* overlap : {"off", "auto", "safe", "all"}) {
+    const std::string environment = "VRAMSPAN_OVERLAP=" + std::string(overlap);
+    for (const char* name : {"words", "restored", "freed", "nonsense"}) Ok(name, environment);
+  }
+}
+
+TEST(TorchBlocks, OfGraphsStayWhatTheyAre) {
+  for (const char* overlap : {"off", "auto", "safe", "all"}) {
+    const std::string environment = "VRAMSPAN_OVERLAP=" + std::string(overlap);
+    for (const char* name : {"captured", "inputs"}) Ok(name, environment);
+  }
+}
+
+TEST(TorchBlocks, AreReportedToPyTorchWhereVramspanIsOff) {
+  const Output output = RunPreloaded(
+      "dlsym", "torch:words", kC10 + std::string("VRAMSPAN_OFF=1 SIMCUDA_DEVICE_MEMORY=96MiB"));
+  EXPECT_EQ(output.code, 0) << output.err;
+}
+
+}  // namespace
+}  // namespace vramspan_test
