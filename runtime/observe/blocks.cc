@@ -35,12 +35,13 @@ void ForEachGranule(DevicePtr p, Bytes size, Call call) {
 void Blocks::HandedOut(DevicePtr p, Bytes size, bool captured) {
   if (!IsRange(p, size)) return;
   MutexLock change(changing_);
+  bool kept = false;
   ForEachGranule(p, size, [&](uint64_t number, uint32_t bytes) VS_NO_THREAD_SAFETY_ANALYSIS {
     Granule& granule = granules_[number];
     granule.used += std::min(bytes, UINT32_MAX - granule.used);
     granule.kept |= captured;
+    kept |= granule.kept;
   });
-  const bool kept = AnyKept({p, size});
   MutexLock lock(mu_);
   // What others were told of the same place is old.
   auto it = by_base_.lower_bound(p.value);
@@ -79,16 +80,6 @@ void Blocks::Captured(DevicePtr p) {
                  [&](uint64_t number, uint32_t)
                      VS_NO_THREAD_SAFETY_ANALYSIS { granules_[number].kept = true; });
   Forget(block);
-}
-
-bool Blocks::AnyKept(const Block& block) const {
-  bool any = false;
-  ForEachGranule(block.base, block.size,
-                 [&](uint64_t number, uint32_t) VS_NO_THREAD_SAFETY_ANALYSIS {
-                   const auto it = granules_.find(number);
-                   any |= it != granules_.end() && it->second.kept;
-                 });
-  return any;
 }
 
 bool Blocks::Forget(const Block& block) {

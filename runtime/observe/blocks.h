@@ -71,7 +71,6 @@ class Blocks {
   static constexpr size_t kMostReturned = 4096;
   static constexpr size_t kMostThreads = 256;
 
-  bool AnyKept(const Block& block) const VS_REQUIRES(changing_);
   // False: it is no block.
   bool Forget(const Block& block) VS_EXCLUDES(mu_);
   bool IsUnused(uint64_t granule) const VS_REQUIRES(changing_);
