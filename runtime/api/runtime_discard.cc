@@ -8,9 +8,9 @@ void Runtime::BlockReported(DevicePtr p, int64_t bytes, bool captured) {
   Blocks& blocks = tracer_->blocks();
   if (bytes > 0) {
     const Bytes size(static_cast<uint64_t>(bytes));
-    blocks.HandedOut(p, size, captured);
-    // It may have been given up until now.
-    return Own(p, size);
+    // It may have been given up until now. Also where its use could not be noted.
+    const absl::Cleanup own = [&] { Own(p, size); };
+    return blocks.HandedOut(p, size, captured);
   }
   const bool told = recorder_ != nullptr || mover_->tracking();
   const Bytes size(-static_cast<uint64_t>(bytes));

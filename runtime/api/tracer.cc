@@ -14,7 +14,6 @@
 #include "runtime/base/own_calls.h"
 #include "runtime/base/thread_local.h"
 #include "runtime/base/uncancellable.h"
-#include "runtime/observe/captures.h"
 
 namespace vramspan {
 namespace {
@@ -61,13 +60,6 @@ Tracer::Tracer(Decoder* decoder, Memory* memory, Mover* mover, Overlap overlap)
 
 bool Tracer::Enter(uint32_t call, const void* params) {
   Blocks::NoteSubmission();
-  // What work names that may be captured, a graph uses from then on.
-  if (CapturesUnderWay()) [[unlikely]] {
-    const Uncancellable now;
-    Submission& s = MyScratch().submission;
-    decoder_.Decode(call, params, &s);
-    for (const Touch& touch : s.touches) blocks_.Captured(touch.ptr);
-  }
   if (!mover_.tracking() && audit_ == nullptr && recorder_ == nullptr) [[likely]] {
     if (Decoder::CopiesFromHost(call)) {
       Submission& s = MyScratch().submission;

@@ -81,7 +81,10 @@ bool FreedMemory::Reclaim() {
     state_.map().Forget(gone);
     any = !gone.empty();
   }
-  const absl::Cleanup apart = [&] { state_.freed_ranges().TakenApart(ready.size()); };
+  const absl::Cleanup apart = [&] {
+    MutexLock lock(state_.mu);
+    state_.freed_ranges().TakenApart(ready.size());
+  };
   for (ChunkRange& range : ready) {
     const Status status = dismantler_.TakeApart(std::move(range));
     state_.driver().RecordBackgroundError(status);

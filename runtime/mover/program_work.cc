@@ -60,6 +60,10 @@ bool ProgramWork::CountIn(StreamWork* work) {
 
 void ProgramWork::Collect(absl::Span<const WorkRange> ranges, KeptUses* kept, StreamWork* work) {
   kept != nullptr ? pool_.Collect(ranges, kept, work) : pool_.Collect(ranges, work);
+  // Who names what is nobody's knows better.
+  for (const ChunkUse& use : work->uses) {
+    if (memory_.chunks()[use.chunk].freed()) scheduler_.work().Owned(use.chunk);
+  }
   if (options_.traced && work->kind == Work::Kind::kScope) {
     const uint64_t hash = kept != nullptr ? kept->hash : Sequence::HashOf(work->uses);
     work->signature = Sequence::Signature(hash, work->kernel);

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "runtime/base/thread_number.h"
+#include "runtime/observe/captures.h"
 
 namespace vramspan {
 namespace {
@@ -35,6 +36,7 @@ void ForEachGranule(DevicePtr p, Bytes size, Call call) {
 void Blocks::HandedOut(DevicePtr p, Bytes size, bool captured) {
   if (!IsRange(p, size)) return;
   MutexLock change(changing_);
+  KeepCaptured();
   bool kept = false;
   ForEachGranule(p, size, [&](uint64_t number, uint32_t bytes) VS_NO_THREAD_SAFETY_ANALYSIS {
     Granule& granule = granules_[number];
@@ -57,12 +59,15 @@ void Blocks::HandedOut(DevicePtr p, Bytes size, bool captured) {
 void Blocks::CameBack(DevicePtr p, Bytes size, bool captured, bool told) {
   if (!IsRange(p, size)) return;
   MutexLock change(changing_);
+  KeepCaptured();
   // Another block than was handed out: then nobody knows what is in use there.
   const bool known = Forget({p, size});
   ForEachGranule(p, size, [&](uint64_t number, uint32_t bytes) VS_NO_THREAD_SAFETY_ANALYSIS {
     Granule& granule = granules_[number];
     granule.used -= std::min(bytes, granule.used);
     granule.kept |= captured || !known;
+    granule.thread = ThreadNumber::Mine();
+    granule.submissions = submissions_;
   });
   if (captured || !known || !told) return;
   if (returned_.size() >= kMostThreads) returned_.clear();
@@ -72,14 +77,11 @@ void Blocks::CameBack(DevicePtr p, Bytes size, bool captured, bool told) {
   if (mine.blocks.size() < kMostReturned) mine.blocks.push_back({p, size});
 }
 
-void Blocks::Captured(DevicePtr p) {
-  MutexLock change(changing_);
-  const Block block = Find(p);
-  if (block.size == Bytes(0)) return;
-  ForEachGranule(block.base, block.size,
-                 [&](uint64_t number, uint32_t)
-                     VS_NO_THREAD_SAFETY_ANALYSIS { granules_[number].kept = true; });
-  Forget(block);
+void Blocks::KeepCaptured() {
+  const uint64_t begun = CapturesBegun();
+  if (begun == captures_seen_) return;
+  captures_seen_ = begun;
+  for (auto& [number, granule] : granules_) granule.kept |= granule.used != 0;
 }
 
 bool Blocks::Forget(const Block& block) {
@@ -92,6 +94,7 @@ bool Blocks::Forget(const Block& block) {
 
 void Blocks::TellUnused(absl::FunctionRef<void(DevicePtr, Bytes)> unused) {
   MutexLock change(changing_);
+  KeepCaptured();
   const auto mine = returned_.find(ThreadNumber::Mine());
   if (mine == returned_.end() || mine->second.submissions == submissions_) return;
   std::vector<Block> told;
@@ -102,7 +105,8 @@ void Blocks::TellUnused(absl::FunctionRef<void(DevicePtr, Bytes)> unused) {
 
 bool Blocks::IsUnused(uint64_t granule) const {
   const auto it = granules_.find(granule);
-  return it != granules_.end() && it->second.used == 0 && !it->second.kept;
+  if (it == granules_.end() || it->second.used != 0 || it->second.kept) return false;
+  return it->second.thread == ThreadNumber::Mine() && it->second.submissions != submissions_;
 }
 
 void Blocks::AddUnused(const Block& block, std::vector<Block>* unused) const {
@@ -129,7 +133,7 @@ void Blocks::Gone(DevicePtr p, Bytes size, bool unmapped) {
   }
   const uint64_t first = p.value / kGranule, last = (p.value + size.value - 1) / kGranule;
   const auto gone = [&](Granule* granule) {
-    granule->kept |= granule->used != 0;
+    granule->kept = granule->used != 0;
     return !unmapped || !granule->kept;
   };
   // Whichever are fewer.
@@ -144,7 +148,12 @@ void Blocks::Gone(DevicePtr p, Bytes size, bool unmapped) {
     });
   }
   MutexLock lock(mu_);
-  by_base_.erase(by_base_.lower_bound(p.value), by_base_.lower_bound(p.value + size.value));
+  auto begin = by_base_.lower_bound(p.value);
+  if (begin != by_base_.begin()) {
+    const auto before = std::prev(begin);
+    if (p.value - before->first < before->second.value) begin = before;
+  }
+  by_base_.erase(begin, by_base_.lower_bound(p.value + size.value));
 }
 
 Blocks::Block Blocks::Find(DevicePtr p) {

@@ -5,8 +5,8 @@
 // Work that uses a block is submitted before it comes back: what is submitted later may be told by
 // the allocator itself that the memory is another's. Two things are not so, and are looked for:
 //   - A graph that was captured uses its blocks whenever it is launched, though the allocator has
-//     them back. What is handed out, comes back or is named by work during a capture is in use from
-//     then on, as long as its memory is there.
+//     them back. So what is in use when a capture begins, or is handed out while it goes on, is in
+//     use from then on, as long as its memory is there.
 //   - Blocks that come back and are handed out again with no work in between may never have been
 //     let go of (PyTorch restores the blocks of its graphs that way). So a block is unused once the
 //     thread that gave it back has submitted work.
@@ -43,8 +43,6 @@ class Blocks {
   // wants to know what is unused.
   void HandedOut(DevicePtr p, Bytes size, bool captured) VS_EXCLUDES(changing_, mu_);
   void CameBack(DevicePtr p, Bytes size, bool captured, bool told) VS_EXCLUDES(changing_, mu_);
-  // Work that is captured names the address: what lies there is kept.
-  void Captured(DevicePtr p) VS_EXCLUDES(changing_, mu_);
   // The calling thread submits work.
   static void NoteSubmission() { ++submissions_; }
   // Tells what has come back from this thread, is still unused, and was followed by its work. None
@@ -54,13 +52,15 @@ class Blocks {
   // same contents, and blocks that are in use stay so.
   void Gone(DevicePtr p, Bytes size, bool unmapped) VS_EXCLUDES(changing_, mu_);
 
-  // The block that the address lies in; none that lies where anything is kept.
+  // The block that the address lies in; none that was handed out where anything is kept.
   Block Find(DevicePtr p) VS_EXCLUDES(mu_);
 
  private:
   struct Granule {
     uint32_t used = 0;  // Bytes.
     bool kept = false;  // Whatever comes back.
+    // Who gave back what was used last, and what that thread had submitted.
+    uint64_t thread = 0, submissions = 0;
   };
   // What came back from a thread since it last submitted work.
   struct Returned {
@@ -71,8 +71,11 @@ class Blocks {
   static constexpr size_t kMostReturned = 4096;
   static constexpr size_t kMostThreads = 256;
 
+  // Keeps what was in use when a capture began; nothing has changed since.
+  void KeepCaptured() VS_REQUIRES(changing_);
   // False: it is no block.
   bool Forget(const Block& block) VS_EXCLUDES(mu_);
+  // As this thread may tell: of what others gave back it is not known whether they went on.
   bool IsUnused(uint64_t granule) const VS_REQUIRES(changing_);
   // Adds the unused granules of the block, each as far as that goes on within the reach of a chunk.
   void AddUnused(const Block& block, std::vector<Block>* unused) const VS_REQUIRES(changing_);
@@ -80,7 +83,8 @@ class Blocks {
   Mutex changing_;
   absl::flat_hash_map<uint64_t, Granule> granules_ VS_GUARDED_BY(changing_);   // By number.
   absl::flat_hash_map<uint64_t, Returned> returned_ VS_GUARDED_BY(changing_);  // By thread.
-  Mutex mu_;                                                                   // After the other.
+  uint64_t captures_seen_ VS_GUARDED_BY(changing_) = 0;
+  Mutex mu_;  // After the other.
   absl::btree_map<uint64_t, Bytes> by_base_ VS_GUARDED_BY(mu_);
   static inline VS_HOT_THREAD_LOCAL uint64_t submissions_ = 0;
 };

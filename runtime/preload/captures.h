@@ -31,10 +31,10 @@ struct CaptureHooks<CUresult (*)(CUstream, Args...)> {
     return result;
   }
   static CUresult Ends(CUresult (*real)(CUstream, Args...), CUstream stream, Args... args) {
+    // What is answered for a stream that does not capture ends no other's.
+    const bool captured = Captures(stream);
     const CUresult result = real(stream, args...);
-    const bool ended = result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
-                       result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-    if (ended) CaptureEnded();
+    if (captured && (result == CUDA_SUCCESS || !Captures(stream))) CaptureEnded();
     return result;
   }
 };

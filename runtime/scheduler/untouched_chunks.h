@@ -1,6 +1,10 @@
 // What work may touch beside what it names ends where memory is nobody's: whoever freed it has
 // submitted all work before that may touch it, and whoever is handed it next has not got it yet. So
-// work that comes in between is no reason to keep such a chunk where it is, or to map it.
+// work that comes in between is no reason to keep such a chunk where it is, or to map it. The
+// chunks right beside what it names are: code may read a little past an end.
+//
+// Not thought of: a kernel that runs by then, and is told by the host where in one allocation the
+// memory lies that was handed out since.
 //
 // Pure: no clock, no lock.
 #ifndef VRAMSPAN_RUNTIME_SCHEDULER_UNTOUCHED_CHUNKS_H_
@@ -20,10 +24,17 @@ namespace vramspan {
 template <typename ChunkOf>
 size_t LeaveOutUntouched(size_t likely, size_t possible, ChunkOf chunk_of,
                          std::vector<ChunkUse>* all) {
+  const auto beside = [&](const Chunk& c) {
+    for (size_t i = 0; i < likely; ++i) {
+      const Chunk& named = chunk_of((*all)[i].chunk);
+      if (named.base + named.size() == c.base || c.base + c.size() == named.base) return true;
+    }
+    return false;
+  };
   size_t end = likely, left = 0;
   for (size_t i = likely; i < all->size(); ++i) {
     const Chunk& c = chunk_of((*all)[i].chunk);
-    if (c.freed()) continue;
+    if (c.freed() && !beside(c)) continue;
     left += i < likely + possible;
     (*all)[end++] = (*all)[i];
   }

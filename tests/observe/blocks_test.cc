@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/observe/captures.h"
+
 namespace vramspan {
 namespace {
 
@@ -89,14 +91,41 @@ TEST_F(BlocksTest, GraphsKeepWhatWasHandedOutWhileTheyWereCaptured) {
   EXPECT_THAT(Unused(), ElementsAre(Pair(0, 4))) << "other memory lies there now";
 }
 
-TEST_F(BlocksTest, GraphsKeepWhatCameBackOrWasNamedWhileTheyWereCaptured) {
+TEST_F(BlocksTest, GraphsKeepWhatWasInUseWhenTheirCaptureBegan) {
   HandOut(0, 4);
-  TakeBack(0, 4, /*captured=*/true);
   HandOut(4, 4);
-  blocks_.Captured(At(5));
   TakeBack(4, 4);
-  EXPECT_THAT(Unused(), IsEmpty());
-  blocks_.Captured(At(20));
+  CaptureBegins();
+  TakeBack(0, 4, /*captured=*/true);
+  CaptureEnded();
+  EXPECT_THAT(Unused(), ElementsAre(Pair(4, 4)));
+  HandOut(8, 2);
+  CaptureBegins();
+  CaptureEnded();
+  TakeBack(8, 2);
+  EXPECT_THAT(Unused(), IsEmpty()) << "it came back behind the capture";
+  HandOut(10, 2);
+  TakeBack(10, 2);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(10, 2)));
+}
+
+TEST_F(BlocksTest, WhatAnotherThreadGaveBackIsItsToTell) {
+  HandOut(0, 2);
+  HandOut(2, 2);
+  std::thread([this] { TakeBack(0, 2); }).join();
+  TakeBack(2, 2);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(2, 2)));
+}
+
+TEST_F(BlocksTest, WhatCameBackBehindTheLastWorkIsNotTold) {
+  HandOut(0, 2);
+  HandOut(2, 2);
+  TakeBack(0, 2);
+  Blocks::NoteSubmission();
+  TakeBack(2, 2);
+  std::vector<uint64_t> told;
+  blocks_.TellUnused([&](DevicePtr p, Bytes) { told.push_back(p.value); });
+  EXPECT_THAT(told, IsEmpty());
 }
 
 TEST_F(BlocksTest, WhatIsUnmappedWhileItIsInUseStaysSo) {

@@ -14,6 +14,12 @@ using ::testing::ElementsAre;
 std::vector<uint32_t> LeftOf(std::vector<uint32_t> chunks, size_t likely, size_t* possible,
                              std::vector<uint32_t> freed) {
   std::array<Chunk, 8> table;
+  // Far from each other, but for 6 and 7.
+  for (size_t i = 0; i < table.size(); ++i) {
+    table[i].log2_size = kMinChunkLog2;
+    table[i].base = DevicePtr(i << 30);
+  }
+  table[7].base = table[6].base + kGranularity;
   for (const uint32_t chunk : freed) table[chunk].contents = Contents::kFreed;
   std::vector<ChunkUse> all;
   for (const uint32_t chunk : chunks) all.push_back({ChunkIndex(chunk), {}});
@@ -33,6 +39,15 @@ TEST(UntouchedChunksTest, WhatIsNobodysIsLeftOutOfWhatIsPossible) {
 TEST(UntouchedChunksTest, WhatIsNamedStays) {
   size_t possible = 1;
   EXPECT_THAT(LeftOf({1, 2, 3}, 2, &possible, {1, 2}), ElementsAre(1, 2, 3));
+  EXPECT_EQ(possible, 1u);
+}
+
+TEST(UntouchedChunksTest, WhatLiesRightBesideWhatIsNamedStays) {
+  size_t possible = 2;
+  EXPECT_THAT(LeftOf({6, 7, 1}, 1, &possible, {7, 1}), ElementsAre(6, 7));
+  EXPECT_EQ(possible, 1u);
+  possible = 2;
+  EXPECT_THAT(LeftOf({7, 1, 6}, 1, &possible, {6, 1}), ElementsAre(7, 6));
   EXPECT_EQ(possible, 1u);
 }
 
