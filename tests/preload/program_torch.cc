@@ -221,6 +221,54 @@ void Inputs(Program* p) {
   }
 }
 
+// The same where the graph reads the block's address in memory, and nothing names it.
+void Table(Program* p) {
+  Torch torch(p);
+  CUfunction add = nullptr;
+  CHECK_OK(GET(cuModuleGetFunction, "cuModuleGetFunction")(&add, p->module, "add_to_table"));
+  const CUdeviceptr in = torch.Segment(4 * kMi), table = torch.Segment(2 * kMi);
+  torch.HandOut(in, 4 * kMi);
+  torch.HandOut(table, 512);
+  torch.Fill(in, 4 * kMi, 5);
+  CHECK_OK(GET(cuMemcpyHtoD, "cuMemcpyHtoD_v2")(table, &in, sizeof(in)));
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  CHECK_OK(GET(cuStreamBeginCapture, "cuStreamBeginCapture_v2")(p->stream,
+                                                                CU_STREAM_CAPTURE_MODE_RELAXED));
+  size_t arrays = 1, count = 4 * kMi / kWordBytes;
+  unsigned long long value = 1;
+  CUdeviceptr at = table;
+  void* params[] = {&at, &arrays, &count, &value};
+  CHECK_OK(p->api.LaunchKernel(add, 1, 1, 1, 32, 1, 1, 0, p->stream, params, nullptr));
+  CHECK_OK(GET(cuStreamEndCapture, "cuStreamEndCapture")(p->stream, &graph));
+  CHECK_OK(GET(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags")(&exec, graph, 0));
+  torch.TakeBack(in, 4 * kMi);
+  for (int round = 0; round < 6; ++round) torch.Push();
+  CHECK_OK(GET(cuGraphLaunch, "cuGraphLaunch")(exec, p->stream));
+  std::vector<unsigned long long> words(count);
+  CHECK_OK(p->api.StreamSynchronize(p->stream));
+  CHECK_OK(p->api.MemcpyDtoH(words.data(), in, 4 * kMi));
+  for (size_t w = 0; w < count; ++w) CHECK(words[w] == Program::Word(w, 5) + 1);
+  CHECK_OK(GET(cuGraphExecDestroy, "cuGraphExecDestroy")(exec));
+}
+
+// A kernel goes a little past the end of its block, into one that is free.
+void PastTheEnd(Program* p) {
+  Torch torch(p);
+  const CUdeviceptr segment = torch.Segment(8 * kMi);
+  for (const CUdeviceptr m : {segment, segment + 4 * kMi}) {
+    torch.HandOut(m, 4 * kMi);
+    torch.Fill(m, 4 * kMi, 7);
+  }
+  torch.TakeBack(segment + 4 * kMi, 4 * kMi);
+  for (int round = 0; round < 12; ++round) {
+    torch.Push();
+    p->Launch(p->add_constant, segment, 4 * kMi / kWordBytes + 8, 0);
+    CHECK_OK(p->api.StreamSynchronize(p->stream));
+  }
+  torch.Check(segment, 4 * kMi, 7);
+}
+
 // Blocks that come back and are handed out again with no work in between hold what they held.
 void Restored(Program* p) {
   Torch torch(p);
@@ -283,9 +331,9 @@ void Nonsense(Program* p) {
 
 void ReportBlocks(Program* p, const std::string& name) {
   const std::pair<const char*, void (*)(Program*)> cases[] = {
-      {"steps", &Steps},      {"words", &Words},       {"captured", &Captured},
-      {"inputs", &Inputs},    {"restored", &Restored}, {"freed", &FreedSegments},
-      {"nonsense", &Nonsense}};
+      {"steps", &Steps},       {"words", &Words},         {"captured", &Captured},
+      {"inputs", &Inputs},     {"table", &Table},         {"past_the_end", &PastTheEnd},
+      {"restored", &Restored}, {"freed", &FreedSegments}, {"nonsense", &Nonsense}};
   for (const auto& [known, run] : cases) {
     if (name == known) return run(p);
   }

@@ -36,14 +36,15 @@ TEST(TorchBlocks, LeaveWithoutACopyOnceTheyAreFreed) {
 TEST(TorchBlocks, LoseNoWordWhileTheyAreInUse) {
   for (const char* overlap : {"off", "auto", "safe", "all"}) {
     const std::string environment = "VRAMSPAN_OVERLAP=" + std::string(overlap);
-    for (const char* name : {"words", "restored", "freed", "nonsense"}) Ok(name, environment);
+    for (const char* name : {"words", "restored", "freed", "nonsense", "past_the_end"})
+      Ok(name, environment);
   }
 }
 
 TEST(TorchBlocks, OfGraphsStayWhatTheyAre) {
   for (const char* overlap : {"off", "auto", "safe", "all"}) {
     const std::string environment = "VRAMSPAN_OVERLAP=" + std::string(overlap);
-    for (const char* name : {"captured", "inputs"}) Ok(name, environment);
+    for (const char* name : {"captured", "inputs", "table"}) Ok(name, environment);
   }
 }
 
