@@ -58,7 +58,8 @@ bool ProgramWork::CountIn(StreamWork* work) {
   return pool_.CountIn(work);
 }
 
-void ProgramWork::Collect(absl::Span<const WorkRange> ranges, KeptUses* kept, StreamWork* work) {
+void ProgramWork::Collect(absl::Span<const WorkRange> ranges, KeptUses* kept,
+                          StreamWork* work) VS_UNDER_LOCK {
   kept != nullptr ? pool_.Collect(ranges, kept, work) : pool_.Collect(ranges, work);
   // Who names what is nobody's knows better.
   for (const ChunkUse& use : work->uses) {
