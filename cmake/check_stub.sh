@@ -1,7 +1,8 @@
 #!/bin/bash
-# Checks what the stub shows of itself. It exports what the preload does, but for what keeps that out of programs for
-# musl, what PyTorch's allocator reports to (it would come here for every block in host memory), and dl_iterate_phdr. It needs no library, no symbol and no version: the loader's list of libraries may be
-# missing. It is small, it is never unloaded, and the loader has next to nothing to write into it.
+# Checks what the stub shows of itself. It exports what the preload does, and dl_iterate_phdr. Not what keeps that out of
+# programs for musl, nor what PyTorch's allocator reports to: it would come here for every block in host memory. The stub
+# needs no library, no symbol and no version: the loader's list of libraries may be missing. It is small, it is never
+# unloaded, and the loader has next to nothing to write into it.
 #
 # Usage: cmake/check_stub.sh STUB PRELOAD
 set -euo pipefail

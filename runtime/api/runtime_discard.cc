@@ -1,6 +1,8 @@
 // Memory whose contents the program does not want any more.
 #include "runtime/api/runtime.h"
 
+#include <algorithm>
+
 namespace vramspan {
 
 void Runtime::BlockReported(DevicePtr p, int64_t bytes, bool captured) {
@@ -16,8 +18,16 @@ void Runtime::BlockReported(DevicePtr p, int64_t bytes, bool captured) {
   const Bytes size(-static_cast<uint64_t>(bytes));
   if (told) {
     blocks.TellUnused([this](DevicePtr unused, Bytes unused_size) {
-      // A hint: nothing is lost where it is not taken.
-      GiveUp(unused, unused_size, /*unowned=*/true).IgnoreError();
+      // Allocations lie side by side, and each is given up by itself.
+      for (const DevicePtr end = unused + unused_size; unused < end;) {
+        const StatusOr<Allocation> a = memory_->Find(unused);
+        if (!a.ok()) return;
+        const Bytes rest = a->base + std::max(a->reserved, a->requested) - unused;
+        const Bytes here = std::min(rest, end - unused);
+        // A hint: nothing is lost where it is not taken.
+        GiveUp(unused, here, /*unowned=*/true).IgnoreError();
+        unused = unused + here;
+      }
     });
   }
   blocks.CameBack(p, size, captured, told);

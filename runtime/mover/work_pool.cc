@@ -80,7 +80,7 @@ void WorkPool::LeaveOutUntouched(StreamWork* work) {
     return memory_.chunks()[index];
   };
   const size_t possible =
-      vramspan::LeaveOutUntouched(likely, work->possible.size(), chunk_of, &work->all);
+      vramspan::LeaveOutUntouched(likely, work->possible.size(), chunk_of, &edges_, &work->all);
   if (work->all.size() != before) Split(likely, possible, work);
 }
 

@@ -78,6 +78,7 @@ class WorkPool {
   // the base: not yet in it.
   std::vector<uint32_t> marks_;
   uint32_t mark_base_ = 1;
+  std::vector<DevicePtr> edges_;  // Scratch.
 };
 
 }  // namespace vramspan

@@ -36,6 +36,7 @@ void ForEachGranule(DevicePtr p, Bytes size, Call call) {
 void Blocks::HandedOut(DevicePtr p, Bytes size, bool captured) {
   if (!IsRange(p, size)) return;
   MutexLock change(changing_);
+  any_.store(true, std::memory_order_relaxed);
   KeepCaptured();
   bool kept = false;
   ForEachGranule(p, size, [&](uint64_t number, uint32_t bytes) VS_NO_THREAD_SAFETY_ANALYSIS {
@@ -156,7 +157,7 @@ void Blocks::Gone(DevicePtr p, Bytes size, bool unmapped) {
   by_base_.erase(begin, by_base_.lower_bound(p.value + size.value));
 }
 
-Blocks::Block Blocks::Find(DevicePtr p) {
+Blocks::Block Blocks::Look(DevicePtr p) {
   MutexLock lock(mu_);
   const auto it = by_base_.upper_bound(p.value);
   if (it == by_base_.begin()) return {};

@@ -23,6 +23,7 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/functional/function_ref.h>
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -53,7 +54,11 @@ class Blocks {
   void Gone(DevicePtr p, Bytes size, bool unmapped) VS_EXCLUDES(changing_, mu_);
 
   // The block that the address lies in; none that was handed out where anything is kept.
-  Block Find(DevicePtr p) VS_EXCLUDES(mu_);
+  Block Find(DevicePtr p) VS_EXCLUDES(mu_) {
+    if (!any_.load(std::memory_order_relaxed)) [[likely]]
+      return {};
+    return Look(p);
+  }
 
  private:
   struct Granule {
@@ -71,6 +76,7 @@ class Blocks {
   static constexpr size_t kMostReturned = 4096;
   static constexpr size_t kMostThreads = 256;
 
+  Block Look(DevicePtr p) VS_EXCLUDES(mu_);
   // Keeps what was in use when a capture began; nothing has changed since.
   void KeepCaptured() VS_REQUIRES(changing_);
   // False: it is no block.
@@ -80,6 +86,7 @@ class Blocks {
   // Adds the unused granules of the block, each as far as that goes on within the reach of a chunk.
   void AddUnused(const Block& block, std::vector<Block>* unused) const VS_REQUIRES(changing_);
 
+  std::atomic<bool> any_{false};  // Blocks were ever handed out.
   Mutex changing_;
   absl::flat_hash_map<uint64_t, Granule> granules_ VS_GUARDED_BY(changing_);   // By number.
   absl::flat_hash_map<uint64_t, Returned> returned_ VS_GUARDED_BY(changing_);  // By thread.

@@ -10,6 +10,7 @@
 #ifndef VRAMSPAN_RUNTIME_SCHEDULER_UNTOUCHED_CHUNKS_H_
 #define VRAMSPAN_RUNTIME_SCHEDULER_UNTOUCHED_CHUNKS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -19,17 +20,22 @@
 namespace vramspan {
 
 // Takes such chunks out of the uses of work that is submitted now: `likely` first, which stay; then
-// `possible`, then what is to be mapped only. `chunk_of`: the chunk of an index. How many are
-// possible then.
+// `possible`, then what is to be mapped only. `chunk_of`: the chunk of an index. `edges` is
+// scratch. How many are possible then.
 template <typename ChunkOf>
 size_t LeaveOutUntouched(size_t likely, size_t possible, ChunkOf chunk_of,
-                         std::vector<ChunkUse>* all) {
+                         std::vector<DevicePtr>* edges, std::vector<ChunkUse>* all) {
+  edges->clear();
   const auto beside = [&](const Chunk& c) {
-    for (size_t i = 0; i < likely; ++i) {
-      const Chunk& named = chunk_of((*all)[i].chunk);
-      if (named.base + named.size() == c.base || c.base + c.size() == named.base) return true;
+    if (edges->empty()) {
+      for (size_t i = 0; i < likely; ++i) {
+        const Chunk& named = chunk_of((*all)[i].chunk);
+        edges->insert(edges->end(), {named.base, named.base + named.size()});
+      }
+      std::sort(edges->begin(), edges->end());
     }
-    return false;
+    return std::binary_search(edges->begin(), edges->end(), c.base) ||
+           std::binary_search(edges->begin(), edges->end(), c.base + c.size());
   };
   size_t end = likely, left = 0;
   for (size_t i = likely; i < all->size(); ++i) {

@@ -123,6 +123,26 @@ void Steps(Program* p) {
   CHECK(without >= kRounds * 2 * kMi);
 }
 
+// A segment that lies beside one that nobody uses is given up by itself.
+void Adjacent(Program* p) {
+  Torch torch(p);
+  const CUdeviceptr idle = torch.Segment(4 * kMi), segment = torch.Segment(4 * kMi);
+  CHECK(segment == idle + 4 * kMi);
+  torch.HandOut(idle, 4 * kMi);
+  torch.TakeBack(idle, 4 * kMi);
+  torch.Settle();
+  constexpr unsigned long long kRounds = 24;
+  const vramspanStatistics before = Torch::Statistics();
+  for (unsigned long long round = 0; round < kRounds; ++round) {
+    torch.HandOut(segment, 4 * kMi);
+    torch.Fill(segment, 4 * kMi, round);
+    torch.TakeBack(segment, 4 * kMi);
+    torch.Settle();
+    torch.Push();
+  }
+  CHECK(Torch::Statistics().bytes_out_clean - before.bytes_out_clean >= kRounds * kMi);
+}
+
 // Blocks of many sizes come and go; each holds its words until it comes back, whoever is handed
 // what lay beside it. A granule is shared by the blocks at its ends.
 void Words(Program* p) {
@@ -330,10 +350,16 @@ void Nonsense(Program* p) {
 }  // namespace
 
 void ReportBlocks(Program* p, const std::string& name) {
-  const std::pair<const char*, void (*)(Program*)> cases[] = {
-      {"steps", &Steps},       {"words", &Words},         {"captured", &Captured},
-      {"inputs", &Inputs},     {"table", &Table},         {"past_the_end", &PastTheEnd},
-      {"restored", &Restored}, {"freed", &FreedSegments}, {"nonsense", &Nonsense}};
+  const std::pair<const char*, void (*)(Program*)> cases[] = {{"steps", &Steps},
+                                                              {"adjacent", &Adjacent},
+                                                              {"words", &Words},
+                                                              {"captured", &Captured},
+                                                              {"inputs", &Inputs},
+                                                              {"table", &Table},
+                                                              {"past_the_end", &PastTheEnd},
+                                                              {"restored", &Restored},
+                                                              {"freed", &FreedSegments},
+                                                              {"nonsense", &Nonsense}};
   for (const auto& [known, run] : cases) {
     if (name == known) return run(p);
   }

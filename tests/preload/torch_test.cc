@@ -29,8 +29,10 @@ TEST(TorchBlocks, AreNotHeardIfTheUserSaysSo) {
 
 // Beside code that is known to name its memory.
 TEST(TorchBlocks, LeaveWithoutACopyOnceTheyAreFreed) {
-  for (const char* overlap : {"safe", "all"})
-    Ok("steps", "VRAMSPAN_OVERLAP=" + std::string(overlap));
+  for (const char* overlap : {"safe", "all"}) {
+    const std::string environment = "VRAMSPAN_OVERLAP=" + std::string(overlap);
+    for (const char* name : {"steps", "adjacent"}) Ok(name, environment);
+  }
 }
 
 TEST(TorchBlocks, LoseNoWordWhileTheyAreInUse) {

@@ -22,9 +22,11 @@ std::vector<uint32_t> LeftOf(std::vector<uint32_t> chunks, size_t likely, size_t
   table[7].base = table[6].base + kGranularity;
   for (const uint32_t chunk : freed) table[chunk].contents = Contents::kFreed;
   std::vector<ChunkUse> all;
+  std::vector<DevicePtr> edges;
   for (const uint32_t chunk : chunks) all.push_back({ChunkIndex(chunk), {}});
   *possible = LeaveOutUntouched(
-      likely, *possible, [&](ChunkIndex i) -> const Chunk& { return table[i.value]; }, &all);
+      likely, *possible, [&](ChunkIndex i) -> const Chunk& { return table[i.value]; }, &edges,
+      &all);
   std::vector<uint32_t> left;
   for (const ChunkUse& use : all) left.push_back(use.chunk.value);
   return left;

@@ -161,10 +161,11 @@ bool Threads::InHand(ChunkIndex c) const {
 }
 
 void Threads::LeaveOutUntouched(SimWork* work) const {
+  std::vector<DevicePtr> edges;
   const size_t likely = work->uses.size();
   const auto chunk_of = [this](ChunkIndex c) -> const Chunk& { return memory_.chunk(c); };
   const size_t may =
-      vramspan::LeaveOutUntouched(likely, work->possible.size(), chunk_of, &work->all);
+      vramspan::LeaveOutUntouched(likely, work->possible.size(), chunk_of, &edges, &work->all);
   work->Split(likely, may);
 }
 
