@@ -1,7 +1,7 @@
 // Memory whose contents the program does not want any more.
-#include "runtime/api/runtime.h"
-
 #include <algorithm>
+
+#include "runtime/api/runtime.h"
 
 namespace vramspan {
 
