@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kC10[] = "LD_LIBRARY_PATH=" C10_FOLDER ":" SIMCUDA_FOLDER " ";
+constexpr char kC10[] = "LD_LIBRARY_PATH='" C10_FOLDER ":" SIMCUDA_FOLDER "' ";
 
 void Ok(const std::string& name, const std::string& environment) {
   const Output output = RunPreloaded(
