@@ -1,7 +1,10 @@
 // `vramspan estimate` as a user runs it.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -14,6 +17,7 @@ namespace vramspan {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
@@ -104,6 +108,7 @@ TEST(Estimate, MistakesAreNamed) {
       {"--trace synthetic:loop --link 3", "--link: it is that of other cards"},
       {"--trace synthetic:loop --device-memory 0", "--device-memory"},
       {"--for 0 -- true", "--for"},
+      {"--rounds -1 -- true", "--rounds"},
   };
   for (const auto& c : cases) {
     const Output run = Estimate(c.arguments);
@@ -156,6 +161,36 @@ TEST_F(EstimateProgram, MayBeInterrupted) {
   }
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr(" recorded on simcuda device 0"), HasSubstr("slowdown")));
+}
+
+TEST_F(EstimateProgram, EndsOnceItDidEnoughRounds) {
+  const Output run = Run("--rounds 5", "dlsym within_endless");
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.err, ContainsRegex("interrupted after [0-9]+ rounds; --rounds 0 lets it end"));
+  EXPECT_THAT(run.out, ContainsRegex("at most 16 MiB at once, [0-9]+ rounds"));
+}
+
+TEST_F(EstimateProgram, EndsByItselfWhereItHasFewerRounds) {
+  for (const char* rounds : {"0", "1000000"}) {
+    const Output run = Run(std::string("--rounds ") + rounds, "dlsym within");
+    EXPECT_EQ(run.code, 0) << run.err;
+    EXPECT_THAT(run.err, IsEmpty());
+    EXPECT_THAT(run.out, StartsWith("ok\n"));
+  }
+}
+
+// A shell waits for what it started, and does not tell it.
+TEST_F(EstimateProgram, EndsWithAllThatItStarted) {
+  const std::string copy = temporary_.path() + "/program";
+  std::filesystem::copy_file(PROGRAM_PATH, copy);
+  const Output run =
+      Estimate("--rounds 5 --simulate -- sh -c '\"" + copy + "\" dlsym within_endless; echo ended'",
+               "TMPDIR='" + temporary_.path() + "' SIMCUDA_DEVICE_MEMORY=256MiB");
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, ContainsRegex("at most 16 MiB at once, [0-9]+ rounds"));
+  const int file = open(copy.c_str(), O_WRONLY | O_CLOEXEC);
+  EXPECT_GE(file, 0) << "it still runs: " << std::strerror(errno);
+  if (file >= 0) close(file);
 }
 
 TEST_F(EstimateProgram, MemoryThatWasShortIsSaid) {

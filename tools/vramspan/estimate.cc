@@ -6,12 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -22,13 +20,18 @@
 #include "tools/vramspan/damage.h"
 #include "tools/vramspan/estimate_report.h"
 #include "tools/vramspan/own_folder.h"
+#include "tools/vramspan/recordings.h"
 #include "tools/vramspan/run_program.h"
 #include "tools/vramspan/run_start.h"
 
 namespace vramspan {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr char kWho[] = "vramspan estimate";
+constexpr int kRounds = 10;
+constexpr std::chrono::seconds kLeastTime{20};
 
 std::vector<std::string> CardWords() {
   std::vector<std::string> words = {"all"};
@@ -70,9 +73,14 @@ class EstimateCommand final : public Command {
     options.Flag("--list-cards", list_, "Print the table of cards, with its sources");
     options.Group("How the program runs");
     options
+        .Option("--rounds", rounds_,
+                "Interrupt the program after so many rounds (training steps, tokens), as Ctrl+C "
+                "does; 0: it ends by itself (default: 10 rounds, and 20 s of them)")
+        .Within(0, 1000000)
+        .Shown("N");
+    options
         .Option("--for", seconds_,
-                "Interrupt the program after so many seconds, as Ctrl+C does (default: it ends by "
-                "itself)")
+                "Interrupt it after so many seconds, and by --rounds only where that is given")
         .Within(1, 86400)
         .Shown("SECONDS");
     options
@@ -86,7 +94,8 @@ class EstimateCommand final : public Command {
         .OneOf({"table", "json"})
         .ShowDefault();
     options.Footer(
-        "The program runs with all the memory that it can get, and is recorded. The recording is "
+        "The program runs with all the memory that it can get, and is recorded until enough "
+        "rounds are. A program without rounds runs to its end. The recording is "
         "replayed with each amount of memory, as `vramspan replay` does it. A slowdown is that of "
         "a round (a training step, a token) where the program has rounds.\n"
         "Kernels take as long as they did here. Of another card its memory and its link are taken, "
@@ -102,7 +111,7 @@ class EstimateCommand final : public Command {
         "\n"
         "Examples\n"
         "  vramspan estimate -- python3 train.py\n"
-        "  vramspan estimate --for 60 --card rtx4060ti,rtx4090 -- python3 train.py\n"
+        "  vramspan estimate --card rtx4060ti,rtx4090 -- python3 train.py\n"
         "  vramspan estimate --trace synthetic:loop --card all\n"
         "\n"
         "Read more: docs/replay.md");
@@ -171,45 +180,45 @@ class EstimateCommand final : public Command {
       usage_ = absl::IsInvalidArgument(plan.status());
       return plan.status();
     }
-    std::optional<std::chrono::seconds> limit;
-    if (seconds_.has_value()) limit = std::chrono::seconds(*seconds_);
-    const StatusOr<int> code = RunProgram(program_, {plan->begin(), plan->end()}, limit);
+    const Clock::time_point began = Clock::now();
+    EnoughRounds rounds(folder, static_cast<size_t>(rounds_.value_or(kRounds)),
+                        rounds_.has_value() ? std::chrono::seconds(0) : kLeastTime);
+    const bool counts = rounds_.has_value() ? *rounds_ != 0 : !seconds_.has_value();
+    bool interrupted = false;
+    const auto enough = [&] {
+      const bool late =
+          seconds_.has_value() && Clock::now() - began >= std::chrono::seconds(*seconds_);
+      interrupted = late || (counts && rounds.Reached());
+      return interrupted;
+    };
+    const StatusOr<int> code = RunProgram(program_, {plan->begin(), plan->end()}, enough);
     if (!code.ok()) {
       code_ = absl::IsNotFound(code.status()) ? kExitNotFound : kExitNotRunnable;
       return code.status();
     }
-    if (*code != 0 && !limit.has_value()) {
+    if (rounds.rounds() != 0) {
+      SayError(kWho, absl::StrCat("the program was interrupted after ", rounds.rounds(),
+                                  " rounds; --rounds 0 lets it end by itself"));
+    } else if (*code != 0 && !interrupted) {
       SayError(kWho, absl::StrCat("the program ended with status ", *code,
                                   "; what it did until then is taken"));
     }
     return absl::OkStatus();
   }
 
-  // Of the recordings there the one with most work: a program may start others.
   StatusOr<replay::RecordedRun> Longest(const std::string& folder) {
-    std::optional<replay::RecordedRun> longest;
-    size_t others = 0;
-    Status last = absl::FailedPreconditionError(
-        absl::StrCat(program_.front(), " did nothing on the GPU that vramspan could record"));
-    std::error_code error;
-    for (const auto& file : std::filesystem::directory_iterator(folder, error)) {
-      StatusOr<replay::RecordedRun> run = replay::LoadRun(file.path().string());
-      if (!run.ok()) {
-        last = run.status();
-        continue;
-      }
-      if (run->works.empty()) continue;
-      if (longest.has_value()) ++others;
-      if (!longest.has_value() || run->works.size() > longest->works.size())
-        longest = *std::move(run);
+    StatusOr<LongestRecording> longest = LongestIn(folder);
+    if (absl::IsNotFound(longest.status())) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(program_.front(), " did nothing on the GPU that vramspan could record"));
     }
-    if (!longest.has_value()) return last;
-    if (others != 0) {
-      SayError(kWho, absl::StrCat("of ", others + 1,
+    VS_RETURN_IF_ERROR(longest.status());
+    if (longest->others != 0) {
+      SayError(kWho, absl::StrCat("of ", longest->others + 1,
                                   " processes the one with most work is taken; the others use "
                                   "memory, too"));
     }
-    return *std::move(longest);
+    return std::move(longest->run);
   }
 
   Status Tell(const replay::RecordedRun& run, estimate::Question& question) {
@@ -234,7 +243,7 @@ class EstimateCommand final : public Command {
   std::vector<std::string> program_;
   std::string budgets_ = "100%,75%,50%,25%", trace_, format_ = "table";
   std::optional<std::string> cards_, link_;
-  std::optional<int> seconds_;
+  std::optional<int> rounds_, seconds_;
   bool list_ = false;
   run::Options run_;
   bool usage_ = false;  // What is wrong is the command line.

@@ -8,7 +8,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <system_error>
 #include <thread>
 
 #include "tools/vramspan/program_file.h"
@@ -34,21 +39,36 @@ class Ignored {
   struct sigaction before_ = {};
 };
 
-// Has the child end: by itself in that time, or else by signals. False where nothing is left but to
-// wait for it.
-bool EndsBy(pid_t child, std::chrono::seconds limit, int* status) {
+// The process and all that it and its children started, as far as Linux tells.
+std::vector<pid_t> WithDescendants(pid_t process) {
+  std::vector<pid_t> all = {process};
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::string tasks = absl::StrCat("/proc/", all[i], "/task");
+    std::error_code error;
+    for (const auto& task : std::filesystem::directory_iterator(tasks, error)) {
+      std::ifstream children(task.path() / "children");
+      for (pid_t child = 0; children >> child;) all.push_back(child);
+    }
+  }
+  return all;
+}
+
+// Waits for the child, and has it end once there is `enough`: by itself, or else by signals. False
+// where nothing is left but to wait for it.
+bool EndsBy(pid_t child, const std::function<bool()>& enough, int* status) {
+  using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds kPatience{10};
   constexpr std::chrono::milliseconds kStep{20};
-  auto next = std::chrono::steady_clock::now() + limit;
+  std::optional<Clock::time_point> until;  // The next signal.
   for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
-    while (std::chrono::steady_clock::now() < next) {
+    while (until.has_value() ? Clock::now() < *until : !enough()) {
       const pid_t ended = waitpid(child, status, WNOHANG);
       if (ended == child) return true;
       if (ended < 0 && errno != EINTR) return false;
       std::this_thread::sleep_for(kStep);
     }
-    kill(child, signal);
-    next += kPatience;
+    for (const pid_t process : WithDescendants(child)) kill(process, signal);
+    until = Clock::now() + kPatience;
   }
   return false;
 }
@@ -57,7 +77,7 @@ bool EndsBy(pid_t child, std::chrono::seconds limit, int* status) {
 
 StatusOr<int> RunProgram(const std::vector<std::string>& program,
                          const std::vector<std::pair<std::string, std::string>>& environment,
-                         std::optional<std::chrono::seconds> limit) {
+                         const std::function<bool()>& enough) {
   // Everything that allocates comes before the fork.
   std::vector<char*> argv;
   for (const std::string& argument : program) argv.push_back(const_cast<char*>(argument.c_str()));
@@ -82,7 +102,7 @@ StatusOr<int> RunProgram(const std::vector<std::string>& program,
   if (child > 0 && read(failure[0], &error, sizeof(error)) != sizeof(error)) error = 0;
   close(failure[0]);
   int status = 0;
-  if (child > 0 && (!limit.has_value() || !EndsBy(child, *limit, &status))) {
+  if (child > 0 && (enough == nullptr || !EndsBy(child, enough, &status))) {
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
   }

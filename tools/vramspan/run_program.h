@@ -2,8 +2,7 @@
 #ifndef VRAMSPAN_TOOLS_VRAMSPAN_RUN_PROGRAM_H_
 #define VRAMSPAN_TOOLS_VRAMSPAN_RUN_PROGRAM_H_
 
-#include <chrono>
-#include <optional>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,12 +15,13 @@ inline constexpr int kExitNotRunnable = 126;
 inline constexpr int kExitNotFound = 127;
 
 // Runs `program` (found in PATH where it names no folder) with these variables set, waits for its
-// end, and returns its exit code; 128 and the signal where one killed it. After `limit` it is
-// interrupted, and ended ten seconds later, by force after ten more. Keyboard interrupts are
-// its own meanwhile. NotFound and FailedPrecondition: it could not be started.
+// end, and returns its exit code; 128 and the signal where one killed it. Once `enough`, which is
+// asked every 20 ms, is true, it and what it started are interrupted, as Ctrl+C does it, and ended
+// ten seconds later, by force after ten more. Keyboard interrupts are its own meanwhile. NotFound
+// and FailedPrecondition: it could not be started.
 StatusOr<int> RunProgram(const std::vector<std::string>& program,
                          const std::vector<std::pair<std::string, std::string>>& environment,
-                         std::optional<std::chrono::seconds> limit = std::nullopt);
+                         const std::function<bool()>& enough = nullptr);
 
 }  // namespace vramspan
 
