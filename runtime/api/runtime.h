@@ -91,8 +91,9 @@ class Runtime {
   void EndRecordedMoves();
 
  private:
+  class Maker;
+
   Runtime() = default;
-  Status TakeContext(int device);
   // The budgets of `memory` become what the broker grants, where there is one. `device_given`,
   // `host_given`: the user has set them, and no grant makes them more.
   Status JoinBroker(const std::string& device_uuid, bool device_given, bool host_given,
@@ -112,8 +113,6 @@ class Runtime {
   std::invoke_result_t<Call> WithLease(Bytes size, Call allocate);
   // Others of this user see from here on how it stands.
   Status ShowLive(LiveDevice device);
-  // Lets the launch source tell this runtime of the program's work.
-  Status StartTracer(Overlap overlap, GraphLaunch graphs);
 
   std::shared_ptr<const Driver> driver_;
   CUcontext context_ = nullptr;

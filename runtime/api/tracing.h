@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "runtime/api/statistics_text.h"
+#include "runtime/api/traced_contexts.h"
 #include "runtime/api/tracer.h"
 #include "runtime/observe/launch_source.h"
 
@@ -59,7 +60,7 @@ class Tracing {
   static std::vector<KernelTrust> Kernels(size_t most);
 
   // At most kMost runtimes are traced. ResourceExhausted beyond that.
-  static constexpr size_t kMost = 16;
+  static constexpr size_t kMost = TracedContexts::kMost;
   Status Add(CUcontext context, Tracer* tracer, DevicePtr arena, Bytes size);
   // No call that begins from here on uses it. True when none does that began before; false where
   // one does not return for some seconds: the tracer must stay then. It may be asked again.
