@@ -131,7 +131,7 @@ void InferOfNine(benchmark::State& state) {
       s.touches.push_back({.ptr = DevicePtr(kArena + (uint64_t{t} << 22)), .slot = t});
     }
   }
-  const auto allocation = [](DevicePtr) {
+  const auto allocation = [](const vramspan::Touch&) {
     return vramspan::Extent{DevicePtr(kArena), vramspan::MiB(64)};
   };
   std::vector<vramspan::InferredRange> ranges;

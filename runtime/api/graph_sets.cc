@@ -48,7 +48,8 @@ NodePieces GraphSets::PiecesOf(const NodeWork& work) {
   }
   std::vector<InferredRange> ranges;
   sets_.Infer(
-      node, /*possible=*/false, [this](DevicePtr p) { return ExtentOf(p); }, &ranges);
+      node, /*possible=*/false, [this](const Touch& touch) { return ExtentOf(touch.ptr); },
+      &ranges);
   NodePieces pieces;
   for (const InferredRange& range : ranges) {
     if (!range.likely || range.size == Bytes(0)) continue;

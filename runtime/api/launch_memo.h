@@ -42,6 +42,7 @@ class LaunchMemo {
     uint64_t trust = 0;        // how far it goes by what launches of this code name,
     uint64_t allocations = 0;  // Memory::allocations_state(),
     uint64_t hidden = 0;       // HiddenPointers::changes(),
+    uint64_t watched = 0;      // Blocks::watched(),
     Decoder::Grounds decoder;
     bool incomplete = false;  // and whether any kernel may reach more than it names.
 

@@ -17,7 +17,7 @@ void Runtime::BlockReported(DevicePtr p, int64_t bytes, bool captured) {
   const bool told = recorder_ != nullptr || mover_->tracking();
   const Bytes size(-static_cast<uint64_t>(bytes));
   if (told) {
-    blocks.TellUnused([this](DevicePtr unused, Bytes unused_size) {
+    blocks.TellUnused([this, &blocks](DevicePtr unused, Bytes unused_size) {
       // Allocations lie side by side, and each is given up by itself.
       for (const DevicePtr end = unused + unused_size; unused < end;) {
         const StatusOr<Allocation> a = memory_->Find(unused);
@@ -25,12 +25,18 @@ void Runtime::BlockReported(DevicePtr p, int64_t bytes, bool captured) {
         const Bytes rest = a->base + std::max(a->reserved, a->requested) - unused;
         const Bytes here = std::min(rest, end - unused);
         // A hint: nothing is lost where it is not taken.
-        GiveUp(unused, here, /*unowned=*/true).IgnoreError();
+        if (blocks.IsNobodys(a->base, unused, here)) {
+          GiveUp(unused, here, /*unowned=*/true).IgnoreError();
+        }
         unused = unused + here;
       }
     });
   }
   blocks.CameBack(p, size, captured, told);
+}
+
+void Runtime::ForgetBlocks(DevicePtr ptr, Bytes size) {
+  if (tracer_ != nullptr) tracer_->blocks().Gone(ptr, size, /*unmapped=*/false);
 }
 
 void Runtime::Own(DevicePtr ptr, Bytes size) { mover_->placements().Own(ptr, size); }

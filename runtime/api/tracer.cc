@@ -24,6 +24,7 @@ struct Scratch {
   std::vector<InferredRange> inferred;
   std::vector<WorkRange> ranges;
   ExtentCache extents;
+  std::vector<Extent> others;  // That it names, of which others have given blocks back.
   EncodedCache encoded;
   LaunchMemo memo;
   WorkingSets::Repeatable again;  // Of a launch that is to be learnt.
@@ -150,6 +151,7 @@ LaunchMemo::Grounds Tracer::GroundsOf(const Submission& launch) const {
           .trust = static_cast<uint64_t>(launch.trust),
           .allocations = memory_.allocations_state(),
           .hidden = hidden_.changes(),
+          .watched = blocks_.watched(),
           .decoder = decoder_.grounds(),
           .incomplete = launch.incomplete};
 }
@@ -253,12 +255,20 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   (launch ? launches_ : copies_).fetch_add(1, std::memory_order_relaxed);
   // Where nothing lives, packed objects may, and nothing tells when.
   bool stray = false;
-  auto allocation = [this, &s, &scratch, &stray](DevicePtr p) {
-    Extent extent = scratch.extents.Find(memory_, p);
+  auto lives = [this, &scratch, &stray](DevicePtr p) {
+    const Extent extent = scratch.extents.Find(memory_, p);
     stray |= extent.size == Bytes(0);
+    return extent;
+  };
+  const auto allocation = [this, &s, &scratch, &lives, &stray](const Touch& touch) {
+    Extent extent = lives(touch.ptr);
+    // Of what it may only name it is not known whether it does.
+    const bool named = touch.via <= Via::kTable && extent.size != Bytes(0);
+    const Blocks::Block block = blocks_.Find(extent.base, touch.ptr, named);
+    stray |= block.other;
+    if (block.other) scratch.others.push_back(extent);
     // What a graph does is as it was captured, whoever was handed the memory since.
     if (s.kind == Submission::Kind::kGraph) return extent;
-    const Blocks::Block block = blocks_.Find(p);
     extent.block = block.base;
     extent.block_size = block.size;
     return extent;
@@ -276,10 +286,10 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   }
   if (launch && !hidden_.empty()) {
     const HiddenPointers::Extent extent = [](void* context, DevicePtr p) {
-      const Extent e = (*static_cast<decltype(allocation)*>(context))(p);
+      const Extent e = (*static_cast<decltype(lives)*>(context))(p);
       return e.base + e.size;
     };
-    hidden_.Follow(&s, extent, &allocation);
+    hidden_.Follow(&s, extent, &lives);
   }
   if (audit_ != nullptr) {
     const bool arrays = s.kind == Submission::Kind::kKernel && audit_->ByArrays();
@@ -287,6 +297,10 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   }
   sets_.Infer(s, wide || recorder_ != nullptr, allocation, &scratch.inferred,
               learns ? &scratch.again : nullptr);
+  for (const Extent& e : scratch.others) {
+    blocks_.OthersHave(e.base, [&] { mover_.placements().Own(e.base, e.size); });
+  }
+  scratch.others.clear();
   touches_.fetch_add(s.touches.size(), std::memory_order_relaxed);
 
   if (audit_ != nullptr) return audit_->Enter(s, scratch.inferred);
@@ -342,7 +356,8 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
                                .possible = !r.likely,
                                .mapped_only = r.settled && beside.beyond_ends,
                                .guessed = !r.exact,
-                               .waited = s.waits && !launch}});
+                               .waited = s.waits && !launch,
+                               .told = r.told}});
   }
   if (known != nullptr) {
     known->kernel = kernel;

@@ -1,7 +1,10 @@
 #include "runtime/observe/blocks.h"
 
+#include <absl/cleanup/cleanup.h>
+
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "runtime/base/thread_number.h"
 #include "runtime/observe/captures.h"
@@ -20,59 +23,85 @@ bool IsRange(DevicePtr p, Bytes size) {
   return size != Bytes(0) && p.value < kLastAddress && size.value < kLastAddress - p.value;
 }
 
-// Calls it with the number of each granule, and how many bytes of the range lie there.
+// Calls it with the number of each granule, and from where to where in it the range goes.
 template <typename Call>
 void ForEachGranule(DevicePtr p, Bytes size, Call call) {
   const uint64_t end = p.value + size.value;
   for (uint64_t at = p.value; at < end;) {
-    const uint64_t next = std::min(end, (at / kGranule + 1) * kGranule);
-    call(at / kGranule, static_cast<uint32_t>(next - at));
+    const uint64_t begin = at / kGranule * kGranule;
+    const uint64_t next = std::min(end, begin + kGranule);
+    call(at / kGranule, static_cast<uint32_t>(at - begin), static_cast<uint32_t>(next - begin));
     at = next;
   }
 }
 
 }  // namespace
 
+void Blocks::Granule::Cover(uint32_t begin, uint32_t end) {
+  if (begin <= to && from <= end && from != to) {
+    from = std::min(from, begin);
+    to = std::max(to, end);
+  } else if (end - begin > to - from) {
+    from = begin;
+    to = end;
+  }
+}
+
 void Blocks::HandedOut(DevicePtr p, Bytes size, bool captured) {
   if (!IsRange(p, size)) return;
   MutexLock change(changing_);
   any_.store(true, std::memory_order_relaxed);
+  MutexLock lock(mu_);
+  auto lost = absl::MakeCleanup([&]() VS_NO_THREAD_SAFETY_ANALYSIS { lost_count_ = true; });
   KeepCaptured();
   bool kept = false;
-  ForEachGranule(p, size, [&](uint64_t number, uint32_t bytes) VS_NO_THREAD_SAFETY_ANALYSIS {
-    Granule& granule = granules_[number];
-    granule.used += std::min(bytes, UINT32_MAX - granule.used);
-    granule.kept |= captured;
-    kept |= granule.kept;
-  });
-  MutexLock lock(mu_);
+  ForEachGranule(p, size,
+                 [&](uint64_t number, uint32_t begin, uint32_t end) VS_NO_THREAD_SAFETY_ANALYSIS {
+                   Granule& granule = granules_[number];
+                   granule.used += std::min(end - begin, UINT32_MAX - granule.used);
+                   granule.Cover(begin, end);
+                   granule.kept |= captured;
+                   kept |= granule.kept;
+                 });
+  Enter({p, size}, kept);
+  std::move(lost).Cancel();
+}
+
+void Blocks::Enter(const Block& block, bool kept) {
   // What others were told of the same place is old.
-  auto it = by_base_.lower_bound(p.value);
+  const uint64_t base = block.base.value;
+  auto it = by_base_.lower_bound(base);
   if (it != by_base_.begin()) {
     const auto before = std::prev(it);
-    if (p.value - before->first < before->second.value) it = by_base_.erase(before);
+    if (base - before->first < before->second.size.value) it = by_base_.erase(before);
   }
-  while (it != by_base_.end() && it->first < p.value + size.value) it = by_base_.erase(it);
-  // A graph may reach farther from there.
-  if (!kept) by_base_.emplace_hint(it, p.value, size);
+  while (it != by_base_.end() && it->first < base + block.size.value) it = by_base_.erase(it);
+  by_base_.emplace_hint(it, base, Known{block.size, kept});
 }
 
 void Blocks::CameBack(DevicePtr p, Bytes size, bool captured, bool told) {
   if (!IsRange(p, size)) return;
   MutexLock change(changing_);
+  MutexLock lock(mu_);
+  auto lost = absl::MakeCleanup([&]() VS_NO_THREAD_SAFETY_ANALYSIS { lost_count_ = true; });
   KeepCaptured();
   // Another block than was handed out: then nobody knows what is in use there.
   const bool known = Forget({p, size});
-  ForEachGranule(p, size, [&](uint64_t number, uint32_t bytes) VS_NO_THREAD_SAFETY_ANALYSIS {
-    Granule& granule = granules_[number];
-    granule.used -= std::min(bytes, granule.used);
-    granule.kept |= captured || !known;
-    granule.thread = ThreadNumber::Mine();
-    granule.submissions = submissions_;
-  });
+  const uint64_t thread = told ? ThreadNumber::Mine() : 0;
+  ++now_;
+  ForEachGranule(p, size,
+                 [&](uint64_t number, uint32_t begin, uint32_t end) VS_NO_THREAD_SAFETY_ANALYSIS {
+                   Granule& granule = granules_[number];
+                   granule.used -= std::min(end - begin, granule.used);
+                   granule.kept |= captured || !known;
+                   granule.thread = thread;
+                   granule.submissions = submissions_;
+                   granule.came = now_;
+                 });
+  std::move(lost).Cancel();
   if (captured || !known || !told) return;
   if (returned_.size() >= kMostThreads) returned_.clear();
-  Returned& mine = returned_[ThreadNumber::Mine()];
+  Returned& mine = returned_[thread];
   if (mine.submissions != submissions_) mine.blocks.clear();
   mine.submissions = submissions_;
   if (mine.blocks.size() < kMostReturned) mine.blocks.push_back({p, size});
@@ -86,27 +115,45 @@ void Blocks::KeepCaptured() {
 }
 
 bool Blocks::Forget(const Block& block) {
-  MutexLock lock(mu_);
   const auto it = by_base_.find(block.base.value);
-  if (it == by_base_.end() || it->second != block.size) return false;
+  if (it == by_base_.end() || it->second.size != block.size) return false;
   by_base_.erase(it);
   return true;
 }
 
 void Blocks::TellUnused(absl::FunctionRef<void(DevicePtr, Bytes)> unused) {
   MutexLock change(changing_);
-  KeepCaptured();
-  const auto mine = returned_.find(ThreadNumber::Mine());
-  if (mine == returned_.end() || mine->second.submissions == submissions_) return;
   std::vector<Block> told;
-  for (const Block& block : mine->second.blocks) AddUnused(block, &told);
-  mine->second.blocks.clear();
+  {
+    MutexLock lock(mu_);
+    KeepCaptured();
+    const auto mine = returned_.find(ThreadNumber::Mine());
+    if (mine == returned_.end() || mine->second.submissions == submissions_) return;
+    for (const Block& block : mine->second.blocks) AddUnused(block, &told);
+    mine->second.blocks.clear();
+  }
   for (const Block& block : told) unused(block.base, block.size);
+}
+
+bool Blocks::IsNobodys(DevicePtr allocation, DevicePtr p, Bytes size) {
+  MutexLock lock(mu_);
+  const auto [others, first] = others_.try_emplace(allocation.value, now_);
+  if (first) {
+    watched_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  bool nobodys = true;
+  ForEachGranule(p, size, [&](uint64_t number, uint32_t, uint32_t) VS_NO_THREAD_SAFETY_ANALYSIS {
+    const auto it = granules_.find(number);
+    nobodys &= it != granules_.end() && it->second.came > others->second;
+  });
+  return nobodys;
 }
 
 bool Blocks::IsUnused(uint64_t granule) const {
   const auto it = granules_.find(granule);
-  if (it == granules_.end() || it->second.used != 0 || it->second.kept) return false;
+  if (it == granules_.end() || it->second.used != 0 || it->second.kept || lost_count_) return false;
+  if (it->second.from != 0 || it->second.to != kGranule) return false;
   return it->second.thread == ThreadNumber::Mine() && it->second.submissions != submissions_;
 }
 
@@ -125,16 +172,16 @@ void Blocks::AddUnused(const Block& block, std::vector<Block>* unused) const {
 }
 
 void Blocks::Gone(DevicePtr p, Bytes size, bool unmapped) {
-  if (!IsRange(p, size)) return;
+  if (!IsRange(p, size) || !any_.load(std::memory_order_relaxed)) return;
   MutexLock change(changing_);
-  if (granules_.empty()) return;
+  MutexLock lock(mu_);
   for (auto& [thread, returned] : returned_) {
     std::erase_if(returned.blocks,
                   [&](const Block& block) { return block.base >= p && block.base < p + size; });
   }
   const uint64_t first = p.value / kGranule, last = (p.value + size.value - 1) / kGranule;
   const auto gone = [&](Granule* granule) {
-    granule->kept = granule->used != 0;
+    granule->kept |= granule->used != 0;
     return !unmapped || !granule->kept;
   };
   // Whichever are fewer.
@@ -148,22 +195,41 @@ void Blocks::Gone(DevicePtr p, Bytes size, bool unmapped) {
       return entry.first >= first && entry.first <= last && gone(&entry.second);
     });
   }
-  MutexLock lock(mu_);
   auto begin = by_base_.lower_bound(p.value);
   if (begin != by_base_.begin()) {
     const auto before = std::prev(begin);
-    if (p.value - before->first < before->second.value) begin = before;
+    if (p.value - before->first < before->second.size.value) begin = before;
   }
   by_base_.erase(begin, by_base_.lower_bound(p.value + size.value));
+  // It begins at `p`, or it is one of mappings, each of which is watched by itself.
+  others_.erase(p.value);
 }
 
-Blocks::Block Blocks::Look(DevicePtr p) {
+Blocks::Block Blocks::Look(DevicePtr allocation, DevicePtr p, bool named) {
   MutexLock lock(mu_);
   const auto it = by_base_.upper_bound(p.value);
-  if (it == by_base_.begin()) return {};
-  const auto& [base, size] = *std::prev(it);
-  if (p.value - base >= size.value) return {};
-  return {DevicePtr(base), size};
+  if (it != by_base_.begin()) {
+    const auto& [base, known] = *std::prev(it);
+    if (p.value - base < known.size.value && known.kept) return {};
+    if (p.value - base < known.size.value) return {DevicePtr(base), known.size};
+    // The end of an array is named, too.
+    if (p.value - base == known.size.value) return {};
+  }
+  if (!named) return {};
+  if (!others_.contains(allocation.value)) return {};
+  // What a graph keeps is no block any more, and nobody else's.
+  const auto granule = granules_.find(p.value / kGranule);
+  return {.other = granule == granules_.end() || !granule->second.kept};
+}
+
+void Blocks::OthersHave(DevicePtr allocation, absl::FunctionRef<void()> own) {
+  MutexLock change(changing_);
+  {
+    MutexLock lock(mu_);
+    const auto others = others_.find(allocation.value);
+    if (others != others_.end()) others->second = now_;
+  }
+  own();
 }
 
 }  // namespace vramspan

@@ -11,11 +11,17 @@
 //     let go of (PyTorch restores the blocks of its graphs that way). So a block is unused once the
 //     thread that gave it back has submitted work.
 //
-// Memory counts by granules of 2 MiB: one is unused when blocks had it, and none has any of it now.
+// Who handed blocks out may have their memory from another allocator, which gives it to somebody
+// else in between and tells nobody. So of an allocation only that is unused which came back since
+// work last named a place in it that no block has (OthersHave). That is not seen of a launch that
+// is the same as one of the blocks' own owner before, in code, place and numbers.
+//
+// Memory counts by granules of 2 MiB: one is unused when blocks had all of it, and none has any of
+// it now.
 //
 // Threads: any. Who looks a block up waits for nobody that tells what is unused. The lock of
-// changes is taken before the gate of the mover and the lock of the memory, and after that of
-// VmmTable.
+// changes is held over that: it is taken before the gate of the mover and the lock of the memory,
+// and after that of VmmTable.
 #ifndef VRAMSPAN_RUNTIME_OBSERVE_BLOCKS_H_
 #define VRAMSPAN_RUNTIME_OBSERVE_BLOCKS_H_
 
@@ -37,7 +43,8 @@ class Blocks {
  public:
   struct Block {
     DevicePtr base;
-    Bytes size;  // 0: none.
+    Bytes size;          // 0: none.
+    bool other = false;  // None, in an allocation that is watched: another has it (OthersHave).
   };
 
   // A block is handed out, or comes back. `captured`: while work is captured. `told`: somebody
@@ -49,23 +56,40 @@ class Blocks {
   // Tells what has come back from this thread, is still unused, and was followed by its work. None
   // of it is handed out before this returns.
   void TellUnused(absl::FunctionRef<void(DevicePtr, Bytes)> unused) VS_EXCLUDES(changing_, mu_);
+  // Of what TellUnused tells, a part that lies in the allocation at `allocation`: whether nobody
+  // else may have been given it. Not the first time: from then on the allocation is watched.
+  bool IsNobodys(DevicePtr allocation, DevicePtr p, Bytes size) VS_EXCLUDES(mu_);
   // The memory is freed: nothing is known of it. `unmapped`: other memory may come there with the
   // same contents, and blocks that are in use stay so.
   void Gone(DevicePtr p, Bytes size, bool unmapped) VS_EXCLUDES(changing_, mu_);
 
-  // The block that the address lies in; none that was handed out where anything is kept.
-  Block Find(DevicePtr p) VS_EXCLUDES(mu_) {
+  // The block that the address lies in, in the allocation at `allocation`; none that was handed out
+  // where anything is kept. `named`: work that is about to be submitted names it.
+  Block Find(DevicePtr allocation, DevicePtr p, bool named) VS_EXCLUDES(mu_) {
     if (!any_.load(std::memory_order_relaxed)) [[likely]]
       return {};
-    return Look(p);
+    return Look(allocation, p, named);
   }
+  // Work that is about to be submitted names a place of the allocation that is another's: it may
+  // fill all of it. Calls `own` while nothing is told.
+  void OthersHave(DevicePtr allocation, absl::FunctionRef<void()> own) VS_EXCLUDES(changing_, mu_);
+  // Grows when another allocation is watched: what work names is to be looked up again.
+  uint64_t watched() const { return watched_.load(std::memory_order_relaxed); }
 
  private:
   struct Granule {
-    uint32_t used = 0;  // Bytes.
-    bool kept = false;  // Whatever comes back.
-    // Who gave back what was used last, and what that thread had submitted.
+    uint32_t used = 0;          // Bytes.
+    uint32_t from = 0, to = 0;  // What blocks have had of it, as far as it is in one piece.
+    bool kept = false;          // Whatever comes back.
+    // Who gave back what was used last, where that was told, and what that thread had submitted.
     uint64_t thread = 0, submissions = 0;
+    uint64_t came = 0;  // When: a number that grows.
+
+    void Cover(uint32_t begin, uint32_t end);
+  };
+  struct Known {
+    Bytes size;
+    bool kept;  // A graph may reach farther from there.
   };
   // What came back from a thread since it last submitted work.
   struct Returned {
@@ -76,23 +100,30 @@ class Blocks {
   static constexpr size_t kMostReturned = 4096;
   static constexpr size_t kMostThreads = 256;
 
-  Block Look(DevicePtr p) VS_EXCLUDES(mu_);
+  Block Look(DevicePtr allocation, DevicePtr p, bool named) VS_EXCLUDES(mu_);
   // Keeps what was in use when a capture began; nothing has changed since.
-  void KeepCaptured() VS_REQUIRES(changing_);
+  void KeepCaptured() VS_REQUIRES(mu_);
+  // The block that is handed out there is another now.
+  void Enter(const Block& block, bool kept) VS_REQUIRES(mu_);
   // False: it is no block.
-  bool Forget(const Block& block) VS_EXCLUDES(mu_);
+  bool Forget(const Block& block) VS_REQUIRES(mu_);
   // As this thread may tell: of what others gave back it is not known whether they went on.
-  bool IsUnused(uint64_t granule) const VS_REQUIRES(changing_);
+  bool IsUnused(uint64_t granule) const VS_REQUIRES(mu_);
   // Adds the unused granules of the block, each as far as that goes on within the reach of a chunk.
-  void AddUnused(const Block& block, std::vector<Block>* unused) const VS_REQUIRES(changing_);
+  void AddUnused(const Block& block, std::vector<Block>* unused) const VS_REQUIRES(mu_);
 
   std::atomic<bool> any_{false};  // Blocks were ever handed out.
+  std::atomic<uint64_t> watched_{0};
   Mutex changing_;
-  absl::flat_hash_map<uint64_t, Granule> granules_ VS_GUARDED_BY(changing_);   // By number.
-  absl::flat_hash_map<uint64_t, Returned> returned_ VS_GUARDED_BY(changing_);  // By thread.
-  uint64_t captures_seen_ VS_GUARDED_BY(changing_) = 0;
-  Mutex mu_;  // After the other.
-  absl::btree_map<uint64_t, Bytes> by_base_ VS_GUARDED_BY(mu_);
+  Mutex mu_;                                                             // After the other.
+  absl::flat_hash_map<uint64_t, Granule> granules_ VS_GUARDED_BY(mu_);   // By number.
+  absl::flat_hash_map<uint64_t, Returned> returned_ VS_GUARDED_BY(mu_);  // By thread.
+  absl::btree_map<uint64_t, Known> by_base_ VS_GUARDED_BY(mu_);
+  // When others had a place of it last, by where it begins: the allocations that are watched.
+  absl::flat_hash_map<uint64_t, uint64_t> others_ VS_GUARDED_BY(mu_);
+  uint64_t now_ VS_GUARDED_BY(mu_) = 0;
+  uint64_t captures_seen_ VS_GUARDED_BY(mu_) = 0;
+  bool lost_count_ VS_GUARDED_BY(mu_) = false;  // Memory ran out: nothing is unused any more.
   static inline VS_HOT_THREAD_LOCAL uint64_t submissions_ = 0;
 };
 

@@ -29,7 +29,7 @@ uint32_t CodeOf(const Submission& s) {
 }  // namespace
 
 void WorkingSets::Infer(const Submission& submission, bool possible,
-                        absl::FunctionRef<Extent(DevicePtr)> allocation,
+                        absl::FunctionRef<Extent(const Touch&)> allocation,
                         std::vector<InferredRange>* out, Repeatable* again) {
   out->clear();
   MutexLock lock(mu_);
@@ -43,7 +43,7 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
   Known* last = nullptr;
   DevicePtr last_base;
   for (const Touch& touch : submission.touches) {
-    const Extent extent = allocation(touch.ptr);
+    const Extent extent = allocation(touch);
     named_.push_back({extent, nullptr});
     if (extent.size.value == 0 || touch.size.value != 0 || touch.via >= Via::kGlobal) continue;
     // Many a launch names one allocation several times in a row.
@@ -55,7 +55,7 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
     named_.back().known = last;
     if (known.counted != infers_) ++known.launches;
     known.counted = infers_;
-    See(known, (touch.ptr - extent.base).value, launch);
+    See(known, (touch.ptr - extent.base).value, extent, launch);
   }
   const uint64_t before = again != nullptr ? Changes(launch) : 0;
   for (size_t i = 0; i < submission.touches.size(); ++i) {
@@ -70,7 +70,8 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
                       .size = sized ? touch.size : extent.size,
                       .likely = false,
                       .write = touch.write,
-                      .settled = touch.via == Via::kGlobal});
+                      .settled = touch.via == Via::kGlobal,
+                      .told = extent.block_size != Bytes(0)});
       continue;
     }
     InferredRange range{
@@ -96,7 +97,8 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
                       .likely = false,
                       .write = touch.write,
                       .settled = end.settled,
-                      .of_last = true});
+                      .of_last = true,
+                      .told = extent.block_size != Bytes(0)});
     }
   }
   if (again != nullptr) NoteWhere(launch, before, again);
@@ -139,11 +141,16 @@ void WorkingSets::Known::Insert(Boundaries::iterator before, const Boundary& bou
   hints.assign(size_t{1} << hints_log2, 0);
 }
 
-void WorkingSets::See(Known& known, uint64_t offset, const Launch& launch) {
+uint32_t WorkingSets::BlockOf(const Extent& extent) {
+  if (extent.block_size == Bytes(0)) return 0;
+  return static_cast<uint32_t>(absl::HashOf(extent.block.value, extent.block_size.value) >> 32) | 1;
+}
+
+void WorkingSets::See(Known& known, uint64_t offset, const Extent& extent, const Launch& launch) {
   auto& list = known.boundaries;
   const auto it = known.From(offset);
   if (it != list.end() && it->offset == offset) {
-    it->See(known.launches);
+    known.changes += it->See(known.launches, BlockOf(extent));
     const bool several = it->code != launch.code && std::exchange(it->code, kSeveral) != kSeveral;
     known.changes += it->Name(launch.namer) || several;
     return;
@@ -152,8 +159,12 @@ void WorkingSets::See(Known& known, uint64_t offset, const Launch& launch) {
   if (offset % kAlignment.value != 0 && offset - before_it < kApart.value) return;
   if (it != list.begin() && std::prev(it)->named >= kSettled) known.pool = true;
   ++known.changes;
-  const Boundary seen{
-      .offset = offset, .seen = known.launches, .code = launch.code, .namers = {launch.namer}};
+  const Boundary seen{.offset = offset,
+                      .seen = known.launches,
+                      .code = launch.code,
+                      .namers = {launch.namer},
+                      .block = BlockOf(extent),
+                      .in_block = 1};
   // One within the array that begins here, seen first since the call names it first.
   if (it != list.end() && it->offset % kAlignment.value != 0 &&
       it->offset - offset < kApart.value && offset % kAlignment.value == 0) {
@@ -167,7 +178,7 @@ void WorkingSets::See(Known& known, uint64_t offset, const Launch& launch) {
   const size_t before = list.size();
   std::erase_if(list, [&](const Boundary& b) { return b.seen + kAge < known.launches; });
   // All of them in use: finer than that nothing is told apart.
-  if (list.size() != before) See(known, offset, launch);
+  if (list.size() != before) See(known, offset, extent, launch);
 }
 
 WorkingSets::Boundary::User& WorkingSets::Boundary::Use(uint32_t launch, uint64_t now) {
@@ -224,21 +235,40 @@ WorkingSets::Boundaries::iterator WorkingSets::BehindRow(Boundaries& list, uint6
   return length < kRow ? end : it;
 }
 
+WorkingSets::Boundaries::iterator WorkingSets::EndInBlock(const Known& known, Boundaries& list,
+                                                          Boundaries::iterator start,
+                                                          const Extent& extent,
+                                                          const Launch& launch) {
+  const uint32_t block = BlockOf(extent);
+  auto it = std::next(start);
+  for (size_t i = 0; i < kMostInBlock && it != list.end(); ++i, ++it) {
+    if (it->offset >= extent.reach().value) break;
+    if (it->block != block || it->in_block < kSettled || it->seen + kAge < known.launches) continue;
+    // Views of a matrix begin near each other, and each goes on as far as the others.
+    if (it->offset - start->offset >= kApart.value && it->NamedBy(launch.namer)) return it;
+  }
+  return list.end();
+}
+
 WorkingSets::End WorkingSets::EndOf(Known& known, const Extent& extent, const Touch& touch,
                                     const Launch& launch) const {
   const uint64_t offset = (touch.ptr - extent.base).value;
   const uint64_t size = extent.reach().value;
-  // Not proved: a launch that comes again goes by it, though the block may be another's then.
-  if (extent.IsBlock(touch.ptr)) return {size, false};
-  if (known.pool && size <= whole_.load(std::memory_order_relaxed).value) return {size, false};
   auto& list = known.boundaries;
   const auto start_it = known.From(offset);
   // A pointer into an array may be no boundary itself.
   const bool known_start = start_it != list.end() && start_it->offset == offset;
   auto end = known_start ? std::next(start_it) : start_it;
-  const auto aged = [&] { return end->seen + kAge < known.launches; };
-  while (end != list.end() && aged()) ++end;
-  if (end != list.end()) end = BehindRow(list, offset, end, launch.code);
+  if (extent.IsBlock(touch.ptr)) {
+    end = known_start ? EndInBlock(known, list, start_it, extent, launch) : list.end();
+    // Not proved: a launch that comes again goes by it, though the block may be another's then.
+    if (end == list.end()) return {size, false};
+  } else {
+    if (known.pool && size <= whole_.load(std::memory_order_relaxed).value) return {size, false};
+    const auto aged = [&] { return end->seen + kAge < known.launches; };
+    while (end != list.end() && aged()) ++end;
+    if (end != list.end()) end = BehindRow(list, offset, end, launch.code);
+  }
   const Submission& s = launch.submission;
   const bool by_numbers = !known.pool && launch.kind != 0 && touch.via == Via::kCall &&
                           s.kind == Submission::Kind::kKernel;

@@ -16,7 +16,8 @@
 // devices).
 //
 // Where the program's allocator tells its blocks (blocks.h), a pointer to one goes to its end, and
-// one within it no farther.
+// one within it no farther. But a block may be many arrays (flat parameters): then its first one
+// ends where others begin that the same code is given, again and again while the block is that one.
 //
 // An algorithm may look at one array piece by piece, each named by its start (Thrust's is_sorted
 // does). Such a row of equal steps, named by one code alone, ends nothing for other codes.
@@ -71,6 +72,7 @@ struct InferredRange {
   // Possible, and the boundary that leaves it out of the likely range has proved itself.
   bool settled = false;
   bool of_last = false;  // Possible: the whole allocation of the likely range before it.
+  bool told = false;     // Possible, by a pointer to a block that was told.
   uint16_t slot = 0;     // Touch::slot
 };
 
@@ -92,6 +94,8 @@ class WorkingSets {
   // Kinds of launches remembered of a boundary, and codes that it was given to.
   static constexpr size_t kUsers = 6;
   static constexpr size_t kNamers = 8;
+  // Boundaries within a block that are looked at.
+  static constexpr size_t kMostInBlock = 64;
   // Boundaries that make a row, and how many of it are looked at.
   static constexpr size_t kRow = 8;
   static constexpr size_t kLongestRow = 1 << 12;
@@ -110,7 +114,7 @@ class WorkingSets {
   // range of each pointer behind its likely one. `again`, where given: what the same launch may be
   // told by from then on.
   void Infer(const Submission& submission, bool possible,
-             absl::FunctionRef<Extent(DevicePtr)> allocation, std::vector<InferredRange>* out,
+             absl::FunctionRef<Extent(const Touch&)> allocation, std::vector<InferredRange>* out,
              Repeatable* again = nullptr) VS_EXCLUDES(mu_);
   // An Infer as the one that `again` comes from, of a launch that is the same, while no allocation
   // has come or gone (packed objects are none): notes all that it would, if its answer is still
@@ -143,16 +147,23 @@ class WorkingSets {
     uint64_t used = 0;  // Launches into the allocation by then.
     // That it was given to, the first ones; 0: none.
     std::array<uint32_t, kNamers> namers{};
+    uint32_t block = 0;    // That it lay in when it was named last, as BlockOf tells it,
+    uint8_t in_block = 0;  // and launches that named it there; no more than kSettled.
 
     // Notes such a launch.
     User& Use(uint32_t launch, uint64_t now);
     // Whether nobody knew that.
     bool Name(uint32_t namer);
     bool NamedBy(uint32_t namer) const;
-    // A launch names it.
-    void See(uint64_t now) {
+    // A launch names it, in a block. Whether it now ends what it did not, or does not any more.
+    bool See(uint64_t now, uint32_t in) {
+      const bool ended = in_block >= kSettled;
+      if (block != in) in_block = 0;
+      block = in;
+      in_block = static_cast<uint8_t>(in_block + (seen != now && in_block < kSettled));
       named += seen != now;
       seen = now;
+      return in != 0 && ended != (in_block >= kSettled);
     }
     // And goes to `by`, which ends it as before. True: it has done so alone for too long.
     bool EndsAt(const Boundary& by);
@@ -200,7 +211,14 @@ class WorkingSets {
   // Of the allocation at `base`; made where there is none.
   Known& KnownOf(DevicePtr base) VS_REQUIRES(mu_);
   // Notes the pointer.
-  void See(Known& known, uint64_t offset, const Launch& launch);
+  void See(Known& known, uint64_t offset, const Extent& extent, const Launch& launch);
+  // Tells the blocks of an allocation apart; 0: none.
+  static uint32_t BlockOf(const Extent& extent);
+  // Where the first of many arrays ends that make up the block; behind the last boundary where it
+  // is one array. `start`: where the block begins.
+  static Boundaries::iterator EndInBlock(const Known& known, Boundaries& list,
+                                         Boundaries::iterator start, const Extent& extent,
+                                         const Launch& launch);
   // What ends `offset` for `code` where `end` is the next boundary: that, or what comes behind the
   // row which another code has made of the array.
   static Boundaries::iterator BehindRow(Boundaries& list, uint64_t offset, Boundaries::iterator end,

@@ -47,16 +47,18 @@ void WorkingSets::NoteWhere(const Launch& launch, uint64_t before, Repeatable* a
       const uint64_t previous = start == list.begin() ? 0 : std::prev(start)->offset;
       if (offset % kAlignment.value == 0 || offset - previous >= kApart.value) return;
     }
-    if (extent.IsBlock(touches[i].ptr)) {
-      again->pointers_.push_back(p);
-      continue;
-    }
-    if (known.pool && extent.reach() <= whole_.load(std::memory_order_relaxed)) {
-      again->pointers_.push_back(p);
-      continue;
-    }
     auto end = bounds ? std::next(start) : start;
-    if (end != list.end()) {
+    if (extent.IsBlock(touches[i].ptr)) {
+      end = bounds ? EndInBlock(known, list, start, extent, launch) : list.end();
+      if (end == list.end()) {
+        again->pointers_.push_back(p);
+        continue;
+      }
+      p.next = position(end);
+    } else if (known.pool && extent.reach() <= whole_.load(std::memory_order_relaxed)) {
+      again->pointers_.push_back(p);
+      continue;
+    } else if (end != list.end()) {
       if (end->seen + kAge < known.launches) return;
       p.next = position(end);
       end = BehindRow(list, offset, end, launch.code);
@@ -116,7 +118,9 @@ bool WorkingSets::Repeat(const Repeatable& again) {
     a.known->counted = infers_;
   }
   for (const Repeatable::Pointer& p : again.pointers_) {
-    if (p.start != Repeatable::kNone) p.known->boundaries[p.start].See(p.known->launches);
+    if (p.start == Repeatable::kNone) continue;
+    Boundary& start = p.known->boundaries[p.start];
+    p.known->changes += start.See(p.known->launches, start.block);
   }
   for (const Repeatable::Pointer& p : again.pointers_) {
     if (p.end == Repeatable::kNone) continue;

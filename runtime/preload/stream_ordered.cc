@@ -266,6 +266,7 @@ void StreamOrdered::GiveUpContents(const Pending& pending) {
     const StatusOr<Allocation> plain = runtime_.memory().Find(DevicePtr(pending.base));
     if (plain.ok()) size = plain->reserved;
   }
+  runtime_.ForgetBlocks(DevicePtr(pending.base), size);
   // Small objects share their chunks. A hint: nothing is lost where it is not taken.
   if (size > SmallObjects::kMaxSmall)
     runtime_.GiveUp(DevicePtr(pending.base), size, /*unowned=*/true).IgnoreError();

@@ -1,7 +1,8 @@
-// What work may touch beside what it names ends where memory is nobody's: whoever freed it has
+// What work may touch by a pointer to a block ends where memory is nobody's: whoever freed it has
 // submitted all work before that may touch it, and whoever is handed it next has not got it yet. So
 // work that comes in between is no reason to keep such a chunk where it is, or to map it. The
-// chunks right beside what it names are: code may read a little past an end.
+// chunks right beside what it may touch are: code may read a little past an end. That does not fill
+// them.
 //
 // Not thought of: a kernel that runs by then, and is told by the host where in one allocation the
 // memory lies that was handed out since.
@@ -19,6 +20,9 @@
 
 namespace vramspan {
 
+// Whether a chunk that work may touch is not meant.
+inline bool IsNobodys(const Use& use, const Chunk& c) { return use.told && c.freed(); }
+
 // Takes such chunks out of the uses of work that is submitted now: `likely` first, which stay; then
 // `possible`, then what is to be mapped only. `chunk_of`: the chunk of an index. `edges` is
 // scratch. How many are possible then.
@@ -28,9 +32,10 @@ size_t LeaveOutUntouched(size_t likely, size_t possible, ChunkOf chunk_of,
   edges->clear();
   const auto beside = [&](const Chunk& c) {
     if (edges->empty()) {
-      for (size_t i = 0; i < likely; ++i) {
-        const Chunk& named = chunk_of((*all)[i].chunk);
-        edges->insert(edges->end(), {named.base, named.base + named.size()});
+      for (size_t i = 0; i < all->size(); ++i) {
+        const Chunk& touched = chunk_of((*all)[i].chunk);
+        if (i >= likely && IsNobodys((*all)[i].how, touched)) continue;
+        edges->insert(edges->end(), {touched.base, touched.base + touched.size()});
       }
       std::sort(edges->begin(), edges->end());
     }
@@ -40,7 +45,7 @@ size_t LeaveOutUntouched(size_t likely, size_t possible, ChunkOf chunk_of,
   size_t end = likely, left = 0;
   for (size_t i = likely; i < all->size(); ++i) {
     const Chunk& c = chunk_of((*all)[i].chunk);
-    if (c.freed() && !beside(c)) continue;
+    if (IsNobodys((*all)[i].how, c) && !beside(c)) continue;
     left += i < likely + possible;
     (*all)[end++] = (*all)[i];
   }

@@ -34,6 +34,8 @@ struct Use {
   // Of a copy or a fill: its thread is inside the driver until it is done, which keeps the chunk
   // where it is.
   bool waited : 1 = false;
+  // Possible, by a pointer to a block that its allocator told of: memory that is free is not meant.
+  bool told : 1 = false;
   NamedPart part;  // Of the chunk: all that is likely, or all that is possible.
 
   bool operator==(const Use&) const = default;
@@ -56,6 +58,7 @@ struct Use {
     mapped_only &= other.mapped_only;
     guessed &= other.guessed;
     waited |= other.waited;
+    told &= other.told;
   }
 };
 

@@ -1,8 +1,16 @@
 #include "runtime/scheduler/work_counts.h"
 
 #include "runtime/base/log.h"
+#include "runtime/scheduler/untouched_chunks.h"
 
 namespace vramspan {
+namespace {
+
+void Touch(const ChunkUse& use, Chunk* c) {
+  if (!IsNobodys(use.how, *c)) c->Touch();
+}
+
+}  // namespace
 
 void WorkCounts::Queued(const Work& work, int by) {
   if (!Counts(work)) return;
@@ -21,12 +29,12 @@ void WorkCounts::Released(const Work& work, EvictionPolicy* policy) {
     Chunk& c = residency_[use.chunk];
     ++c.mapped_only;
     if (c.empty()) residency_.NoteChange(use.chunk);
-    c.Touch();
+    Touch(use, &c);
   }
   work.ForEachFixed([&](const ChunkUse& use) {
     Chunk& c = residency_[use.chunk];
     if (c.in_flight++ == 0) residency_.NoteChange(use.chunk);
-    c.Touch();
+    Touch(use, &c);
     if (policy != nullptr && c.on_device) policy->OnUse(use.chunk);
     c.unused = c.unused && (use.how.possible || work.kind != Work::Kind::kScope);
   });

@@ -132,7 +132,7 @@ bool SchedulerDecoder::TakeWork(Fields* in, WorkRecord* record) {
   record->all.resize(likely + possible + rest);
   for (ChunkUse& use : record->all) {
     use.chunk = in->TakeChunk(&last_.chunk);
-    const uint64_t bits = in->Take(uint64_t{1} << 31);
+    const uint64_t bits = in->Take(uint64_t{1} << 32);
     use.how = {.slot = static_cast<uint16_t>(bits >> 6),
                .write = (bits & 1) != 0,
                .kernels_only = (bits & 2) != 0,
@@ -141,6 +141,7 @@ bool SchedulerDecoder::TakeWork(Fields* in, WorkRecord* record) {
                .mapped_only = (bits & 16) != 0,
                .guessed = (bits & 32) != 0,
                .waited = (bits >> 30 & 1) != 0,
+               .told = (bits >> 31 & 1) != 0,
                .part = NamedPart::FromCode(static_cast<uint8_t>(bits >> 22))};
   }
   std::string in_place;

@@ -35,7 +35,7 @@ uint64_t UseBits(const Use& use) {
          static_cast<uint64_t>(use.once) << 2 | static_cast<uint64_t>(use.possible) << 3 |
          static_cast<uint64_t>(use.mapped_only) << 4 | static_cast<uint64_t>(use.guessed) << 5 |
          static_cast<uint64_t>(use.slot) << 6 | static_cast<uint64_t>(use.part.code()) << 22 |
-         static_cast<uint64_t>(use.waited) << 30;
+         static_cast<uint64_t>(use.waited) << 30 | static_cast<uint64_t>(use.told) << 31;
 }
 
 }  // namespace

@@ -27,6 +27,10 @@ class BlocksTest : public testing::Test {
   void TakeBack(uint64_t mi, uint64_t size_mi, bool captured = false) {
     blocks_.CameBack(At(mi), MiB(size_mi), captured, /*told=*/true);
   }
+  Blocks::Block Find(DevicePtr p, bool named = true) { return blocks_.Find(At(0), p, named); }
+  bool IsNobodys(uint64_t mi, uint64_t size_mi) {
+    return blocks_.IsNobodys(At(0), At(mi), MiB(size_mi));
+  }
   // After some work; offsets and sizes in MiB.
   std::vector<std::pair<uint64_t, uint64_t>> Unused() {
     Blocks::NoteSubmission();
@@ -78,13 +82,13 @@ TEST_F(BlocksTest, GraphsKeepWhatWasHandedOutWhileTheyWereCaptured) {
   HandOut(0, 4);
   TakeBack(0, 4);
   HandOut(0, 2, /*captured=*/true);
-  EXPECT_EQ(blocks_.Find(At(1)).size, Bytes(0));
+  EXPECT_EQ(Find(At(1)).size, Bytes(0));
   TakeBack(0, 2);
   EXPECT_THAT(Unused(), ElementsAre(Pair(2, 2)));
   HandOut(0, 2);
   TakeBack(0, 2);
   EXPECT_THAT(Unused(), IsEmpty());
-  EXPECT_EQ(blocks_.Find(At(0)).size, Bytes(0)) << "a graph may reach farther";
+  EXPECT_EQ(Find(At(0)).size, Bytes(0)) << "a graph may reach farther";
   blocks_.Gone(At(0), MiB(2), /*unmapped=*/false);
   HandOut(0, 2);
   TakeBack(0, 2);
@@ -107,6 +111,77 @@ TEST_F(BlocksTest, GraphsKeepWhatWasInUseWhenTheirCaptureBegan) {
   HandOut(10, 2);
   TakeBack(10, 2);
   EXPECT_THAT(Unused(), ElementsAre(Pair(10, 2)));
+}
+
+// The rest of a granule may be another's, who tells nobody.
+TEST_F(BlocksTest, WhatBlocksHadAPartOfIsNotUnused) {
+  HandOut(1, 4);
+  TakeBack(1, 4);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(2, 2)));
+  HandOut(0, 1);
+  TakeBack(0, 1);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(0, 4))) << "by now they had all of it";
+}
+
+TEST_F(BlocksTest, WhatCameBackBeforeAnybodyListenedIsNotUnused) {
+  HandOut(0, 2);
+  HandOut(2, 2);
+  blocks_.CameBack(At(0), MiB(2), /*captured=*/false, /*told=*/false);
+  Blocks::NoteSubmission();
+  TakeBack(2, 2);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(2, 2))) << "others may have had the rest meanwhile";
+}
+
+TEST_F(BlocksTest, WhatOthersNameIsNotNobodys) {
+  HandOut(0, 8);
+  TakeBack(0, 8);
+  const uint64_t watched = blocks_.watched();
+  EXPECT_FALSE(IsNobodys(0, 8)) << "nobody was watched";
+  EXPECT_EQ(blocks_.watched(), watched + 1);
+  EXPECT_FALSE(IsNobodys(0, 8)) << "it came back before that";
+  HandOut(0, 8);
+  EXPECT_FALSE(Find(At(1)).other);
+  EXPECT_FALSE(Find(At(8)).other) << "an end may be named";
+  TakeBack(0, 8);
+  EXPECT_FALSE(Find(At(1), /*named=*/false).other);
+  EXPECT_TRUE(IsNobodys(0, 8));
+  EXPECT_TRUE(Find(At(12)).other);
+  HandOut(20, 2, /*captured=*/true);
+  TakeBack(20, 2);
+  EXPECT_FALSE(Find(At(20)).other) << "a graph has it";
+  bool owned = false;
+  blocks_.OthersHave(At(0), [&] { owned = true; });
+  EXPECT_TRUE(owned);
+  EXPECT_FALSE(IsNobodys(0, 8)) << "who named that may reach the rest of the allocation";
+  HandOut(2, 2);
+  TakeBack(2, 2);
+  EXPECT_TRUE(IsNobodys(2, 2));
+  EXPECT_FALSE(IsNobodys(0, 4));
+  blocks_.Gone(At(0), MiB(16), /*unmapped=*/false);
+  EXPECT_FALSE(Find(At(1)).other);
+}
+
+TEST_F(BlocksTest, WhatGraphsKeepStaysSoWhereItIsUnmapped) {
+  HandOut(0, 4, /*captured=*/true);
+  TakeBack(0, 4);
+  blocks_.Gone(At(0), MiB(4), /*unmapped=*/true);
+  HandOut(0, 4);
+  TakeBack(0, 4);
+  EXPECT_THAT(Unused(), IsEmpty()) << "the graph's results come there again";
+}
+
+// One granule that is kept leaves the others as they are.
+TEST_F(BlocksTest, WhatLiesBesideWhatGraphsKeepIsToldAsBefore) {
+  HandOut(0, 2, /*captured=*/true);
+  TakeBack(0, 2);
+  for (int round = 0; round < 3; ++round) {
+    HandOut(0, 8);
+    TakeBack(0, 8);
+    EXPECT_THAT(Unused(), ElementsAre(Pair(2, round == 0 ? 6 : 10)));
+    HandOut(4, 8);
+    TakeBack(4, 8);
+    EXPECT_THAT(Unused(), ElementsAre(Pair(2, 10)));
+  }
 }
 
 TEST_F(BlocksTest, WhatAnotherThreadGaveBackIsItsToTell) {
@@ -162,19 +237,19 @@ TEST_F(BlocksTest, OfWhatMakesNoSenseNothingIsUnused) {
   blocks_.HandedOut(DevicePtr(~uint64_t{0}), MiB(2), false);
   blocks_.HandedOut(At(0), Bytes(~uint64_t{0}), false);
   blocks_.CameBack(At(0), Bytes(0), false, true);
-  EXPECT_EQ(blocks_.Find(DevicePtr(~uint64_t{0})).size, Bytes(0));
+  EXPECT_EQ(Find(DevicePtr(~uint64_t{0})).size, Bytes(0));
 }
 
 TEST_F(BlocksTest, AreFoundByAnyAddressUntilTheyComeBack) {
   HandOut(2, 3);
-  EXPECT_EQ(blocks_.Find(At(2)).base, At(2));
-  EXPECT_EQ(blocks_.Find(At(4)).size, MiB(3));
-  EXPECT_EQ(blocks_.Find(At(5)).size, Bytes(0));
-  EXPECT_EQ(blocks_.Find(At(1)).size, Bytes(0));
+  EXPECT_EQ(Find(At(2)).base, At(2));
+  EXPECT_EQ(Find(At(4)).size, MiB(3));
+  EXPECT_EQ(Find(At(5)).size, Bytes(0));
+  EXPECT_EQ(Find(At(1)).size, Bytes(0));
   HandOut(4, 4);
-  EXPECT_EQ(blocks_.Find(At(4)).base, At(4)) << "nobody said that the other came back";
+  EXPECT_EQ(Find(At(4)).base, At(4)) << "nobody said that the other came back";
   TakeBack(4, 4);
-  EXPECT_EQ(blocks_.Find(At(4)).size, Bytes(0));
+  EXPECT_EQ(Find(At(4)).size, Bytes(0));
 }
 
 TEST_F(BlocksTest, GoneMemoryIsForgotten) {
@@ -182,7 +257,7 @@ TEST_F(BlocksTest, GoneMemoryIsForgotten) {
   HandOut(4, 4);
   TakeBack(4, 4);
   blocks_.Gone(At(0), MiB(8), /*unmapped=*/false);
-  EXPECT_EQ(blocks_.Find(At(0)).size, Bytes(0));
+  EXPECT_EQ(Find(At(0)).size, Bytes(0));
   EXPECT_THAT(Unused(), IsEmpty());
 }
 
@@ -195,7 +270,7 @@ TEST_F(BlocksTest, ThreadsAgree) {
       for (int i = 0; i < 2000; ++i) {
         blocks_.HandedOut(At(64 * t), MiB(4), false);
         in_use[t] = true;
-        blocks_.Find(At(64 * ((t + 1) % 4)));
+        Find(At(64 * ((t + 1) % 4)));
         in_use[t] = false;
         blocks_.CameBack(At(64 * t), MiB(4), false, true);
         Blocks::NoteSubmission();

@@ -38,7 +38,8 @@ TEST(Boundaries, AreThePointersSeen) {
       s.touches.push_back({.ptr = DevicePtr(base + at)});
       seen[base].insert(base + at);
     }
-    sets.Infer(s, false, FindAllocated, &ranges);
+    sets.Infer(
+        s, false, [](const Touch& touch) { return FindAllocated(touch.ptr); }, &ranges);
     ASSERT_EQ(ranges.size(), s.touches.size());
     for (size_t i = 0; i < ranges.size(); ++i) {
       const DevicePtr p = s.touches[i].ptr;

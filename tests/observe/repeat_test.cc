@@ -16,12 +16,21 @@ constexpr uint64_t kRepeatedStep = uint64_t{1} << 30;
 constexpr uint64_t kRepeatedCount = 3;
 constexpr Bytes kRepeatedSize = MiB(64);
 
-Extent FindRepeated(DevicePtr p) {
+// The last allocation is of blocks that were told.
+constexpr Bytes kRepeatedBlock = MiB(16);
+
+Extent FindRepeated(const Touch& touch) {
+  const DevicePtr p = touch.ptr;
   const uint64_t offset = p.value - kRepeatedFirst;
   if (offset / kRepeatedStep >= kRepeatedCount || offset % kRepeatedStep >= kRepeatedSize.value) {
     return {};
   }
-  return {DevicePtr(p.value - offset % kRepeatedStep), kRepeatedSize};
+  Extent extent{DevicePtr(p.value - offset % kRepeatedStep), kRepeatedSize};
+  if (offset / kRepeatedStep == kRepeatedCount - 1) {
+    extent.block = DevicePtr(p.value - offset % kRepeatedBlock.value);
+    extent.block_size = kRepeatedBlock;
+  }
+  return extent;
 }
 
 constexpr uint64_t PlaceAt(uint64_t offset, uint64_t allocation = 0) {

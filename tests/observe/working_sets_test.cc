@@ -12,7 +12,8 @@ constexpr uint64_t kSlab = 0x7000'0000'0000;
 constexpr Bytes kSlabSize = MiB(64);
 constexpr uint64_t kOther = 0x7000'1000'0000;
 
-Extent Find(DevicePtr p) {
+Extent Find(const Touch& touch) {
+  const DevicePtr p = touch.ptr;
   for (const uint64_t base : {kSlab, kOther}) {
     if (p.value >= base && p.value < base + kSlabSize.value) return {DevicePtr(base), kSlabSize};
   }
@@ -29,9 +30,9 @@ class WorkingSetsTest : public testing::Test {
     s.numbers = numbers;
     for (const uint64_t p : pointers) s.touches.push_back({.ptr = DevicePtr(p)});
     std::vector<InferredRange> out;
-    const auto find = [this](DevicePtr p) {
-      Extent extent = Find(p);
-      if (p - block_.base < block_.size) {
+    const auto find = [this](const Touch& touch) {
+      Extent extent = Find(touch);
+      if (touch.ptr - block_.base < block_.size) {
         extent.block = block_.base;
         extent.block_size = block_.size;
       }
@@ -94,6 +95,42 @@ TEST_F(WorkingSetsTest, ToldBlocksSayHowFarTheirPointersGo) {
   block_ = {};
   r = Launch({kSlab + MiB(4).value});
   EXPECT_EQ(r[0].size, MiB(2));
+}
+
+// Flat parameters: a block of many arrays, the first of which begins where it does.
+TEST_F(WorkingSetsTest, ABlockOfManyArraysEndsWhereTheSameCodeIsGivenTheNext) {
+  const int code = 0, other = 0;
+  block_ = {DevicePtr(kSlab + MiB(4).value), MiB(12)};
+  const auto first = [&](const void* by) {
+    return Launch({kSlab + MiB(4).value}, /*possible=*/true, 0, by)[0].size;
+  };
+  const auto second = [&] { Launch({kSlab + MiB(8).value}, /*possible=*/true, 0, &code); };
+  for (uint32_t i = 0; i < WorkingSets::kSettled; ++i) {
+    EXPECT_EQ(first(&code), MiB(12)) << "after " << i;
+    second();
+  }
+  EXPECT_EQ(first(&code), MiB(4));
+  EXPECT_EQ(first(&other), MiB(12)) << "it may take all of them";
+  // Another block there is another thing.
+  block_.size = MiB(10);
+  EXPECT_EQ(first(&code), MiB(10));
+  second();
+  EXPECT_EQ(first(&code), MiB(10));
+}
+
+// Rows of a matrix begin near each other.
+TEST_F(WorkingSetsTest, ViewsThatBeginNearABlocksStartEndNothing) {
+  block_ = {DevicePtr(kSlab), MiB(12)};
+  for (uint32_t i = 0; i < 2 * WorkingSets::kSettled; ++i) Launch({kSlab, kSlab + 4096});
+  EXPECT_EQ(Launch({kSlab})[0].size, MiB(12));
+}
+
+TEST_F(WorkingSetsTest, WhatMayBeTouchedByABlockIsToldSo) {
+  EXPECT_FALSE(Launch({kSlab + MiB(4).value}, /*possible=*/true)[1].told);
+  block_ = {DevicePtr(kSlab + MiB(4).value), MiB(12)};
+  const auto r = Launch({kSlab + MiB(4).value}, /*possible=*/true);
+  EXPECT_FALSE(r[0].told);
+  EXPECT_TRUE(r[1].told);
 }
 
 TEST_F(WorkingSetsTest, OtherAllocationsPointersEndNothing) {

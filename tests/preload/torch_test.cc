@@ -43,6 +43,25 @@ TEST(TorchBlocks, LoseNoWordWhileTheyAreInUse) {
   }
 }
 
+// Who hands them out may have its memory from another allocator, which gives it to others, too.
+TEST(TorchBlocks, OfMemoryThatOthersHaveInBetweenLoseNoWord) {
+  for (const char* overlap : {"off", "auto", "safe", "all"}) {
+    const std::string environment = "VRAMSPAN_OVERLAP=" + std::string(overlap);
+    for (const char* name : {"arena_edge", "arena_reuse", "arena_reach", "async_reuse"})
+      Ok(name, environment);
+  }
+}
+
+TEST(TorchBlocks, MayBeReadPastTheirEndFromWithin) {
+  for (const char* overlap : {"off", "auto", "safe", "all"})
+    Ok("past_within", "VRAMSPAN_OVERLAP=" + std::string(overlap));
+}
+
+TEST(TorchBlocks, OfManyArraysComeArrayByArray) {
+  for (const char* overlap : {"auto", "all"})
+    Ok("flat", "VRAMSPAN_OVERLAP=" + std::string(overlap));
+}
+
 TEST(TorchBlocks, OfGraphsStayWhatTheyAre) {
   for (const char* overlap : {"off", "auto", "safe", "all"}) {
     const std::string environment = "VRAMSPAN_OVERLAP=" + std::string(overlap);

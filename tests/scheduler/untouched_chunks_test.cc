@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 
 std::vector<uint32_t> LeftOf(std::vector<uint32_t> chunks, size_t likely, size_t* possible,
-                             std::vector<uint32_t> freed) {
+                             std::vector<uint32_t> freed, bool told = true) {
   std::array<Chunk, 8> table;
   // Far from each other, but for 6 and 7.
   for (size_t i = 0; i < table.size(); ++i) {
@@ -23,7 +23,10 @@ std::vector<uint32_t> LeftOf(std::vector<uint32_t> chunks, size_t likely, size_t
   for (const uint32_t chunk : freed) table[chunk].contents = Contents::kFreed;
   std::vector<ChunkUse> all;
   std::vector<DevicePtr> edges;
-  for (const uint32_t chunk : chunks) all.push_back({ChunkIndex(chunk), {}});
+  for (const uint32_t chunk : chunks) {
+    const bool may = all.size() >= likely;
+    all.push_back({ChunkIndex(chunk), {.possible = may, .told = may && told}});
+  }
   *possible = LeaveOutUntouched(
       likely, *possible, [&](ChunkIndex i) -> const Chunk& { return table[i.value]; }, &edges,
       &all);
@@ -34,7 +37,7 @@ std::vector<uint32_t> LeftOf(std::vector<uint32_t> chunks, size_t likely, size_t
 
 TEST(UntouchedChunksTest, WhatIsNobodysIsLeftOutOfWhatIsPossible) {
   size_t possible = 3;
-  EXPECT_THAT(LeftOf({1, 2, 3, 4, 5, 6, 7}, 2, &possible, {3, 5, 7}), ElementsAre(1, 2, 4, 6));
+  EXPECT_THAT(LeftOf({1, 2, 3, 4, 5, 6}, 2, &possible, {3, 5}), ElementsAre(1, 2, 4, 6));
   EXPECT_EQ(possible, 1u);
 }
 
@@ -50,6 +53,23 @@ TEST(UntouchedChunksTest, WhatLiesRightBesideWhatIsNamedStays) {
   EXPECT_EQ(possible, 1u);
   possible = 2;
   EXPECT_THAT(LeftOf({7, 1, 6}, 1, &possible, {6, 1}), ElementsAre(7, 6));
+  EXPECT_EQ(possible, 1u);
+}
+
+// A view may begin in the chunk before, and its array end in this one.
+TEST(UntouchedChunksTest, WhatLiesRightBesideWhatMayBeTouchedStays) {
+  size_t possible = 2;
+  EXPECT_THAT(LeftOf({1, 6, 7}, 1, &possible, {7}), ElementsAre(1, 6, 7));
+  EXPECT_EQ(possible, 2u);
+  possible = 2;
+  EXPECT_THAT(LeftOf({1, 6, 7}, 1, &possible, {6, 7}), ElementsAre(1));
+  EXPECT_EQ(possible, 0u);
+}
+
+// An arena, of which its owner has given parts to another allocator, and had them back.
+TEST(UntouchedChunksTest, WhatIsNamedByNoBlockStays) {
+  size_t possible = 1;
+  EXPECT_THAT(LeftOf({1, 3}, 1, &possible, {3}, /*told=*/false), ElementsAre(1, 3));
   EXPECT_EQ(possible, 1u);
 }
 

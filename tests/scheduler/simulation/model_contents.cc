@@ -51,14 +51,20 @@ void ModelMemory::WriteAnywhere(uint64_t submission) {
   }
 }
 
+bool ModelMemory::CheckThere(ChunkIndex c, const char* who) {
+  const ModelChunk& m = (*this)[c];
+  if (m.live && m.mapped != Mapped::kNothing && !m.changing) [[likely]]
+    return true;
+  common_.verdict.Fail("%s finds chunk %u not mapped (live %d, changing %d)", who, c.value, m.live,
+                       m.changing);
+  return false;
+}
+
 void ModelMemory::CheckMapped(ChunkIndex c, const char* who, uint64_t submission) {
   Settle();
   const ModelChunk& m = (*this)[c];
-  if (!m.live || m.mapped == Mapped::kNothing || m.changing) [[unlikely]] {
-    common_.verdict.Fail("%s finds chunk %u not mapped (live %d, changing %d)", who, c.value,
-                         m.live, m.changing);
-  } else if (m.mapped_version() != m.last && (!m.undefined() || submission < m.undefined_since))
-      [[unlikely]] {
+  if (CheckThere(c, who) && m.mapped_version() != m.last &&
+      (!m.undefined() || submission < m.undefined_since)) [[unlikely]] {
     common_.verdict.Fail("%s finds version %u of chunk %u, and not %u", who, m.mapped_version(),
                          c.value, m.last);
   }

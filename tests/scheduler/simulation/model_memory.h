@@ -64,6 +64,7 @@ class ModelMemory {
   }
   // Work that is released, or runs, finds its memory.
   void CheckFound(const SimWork& work, const char* when);
+  bool CheckThere(ChunkIndex c, const char* who);
   void CheckMapped(ChunkIndex c, const char* who, uint64_t submission = ~uint64_t{0});
   // For work that needs all memory mapped. `still`: and that none is being remapped.
   void CheckAllMapped(bool still);

@@ -38,6 +38,7 @@ void Program::MakeSet(Set* set) {
     how.part = vramspan::NamedPart::FromCode(static_cast<uint8_t>(common_.random.Below(256)));
     how.possible = i >= likely;
     how.mapped_only = how.possible && loose;
+    how.told = how.possible && common_.random.Chance(700);
     set->named.push_back({common_.random.Below(static_cast<uint32_t>(arrays_.size())), how});
   }
 }

@@ -20,7 +20,8 @@ struct SimWork : Work {
     Fingerprint print;
   };
 
-  std::vector<ChunkUse> all;  // Of uses, possible and mapped_only.
+  std::vector<ChunkUse> all;       // Of uses, possible and mapped_only.
+  std::vector<ChunkIndex> beside;  // Nobody has them: it reads past an end there, at most.
   std::vector<Print> prints;
   uint64_t submission = 0;  // In the order in which the scheduler was told.
   uint32_t by = 0;          // The thread.
@@ -42,8 +43,10 @@ struct SimWork : Work {
     SimWork fresh;
     fresh.TakeVectors(this);
     all.clear();
+    beside.clear();
     prints.clear();
     fresh.all = std::move(all);
+    fresh.beside = std::move(beside);
     fresh.prints = std::move(prints);
     *this = std::move(fresh);
   }
