@@ -12,6 +12,7 @@
 #include "runtime/base/variables.h"
 #include "runtime/base/yes_no.h"
 #include "runtime/preload/aside.h"
+#include "runtime/preload/torch_blocks.h"
 
 namespace vramspan::preload {
 namespace {
@@ -65,6 +66,7 @@ CUresult Init(decltype(&::cuInit) real, unsigned flags) {
   const CUresult result = real(flags);
   if (result != CUDA_SUCCESS || Ready()) return result;
   const bool first = !initialised.exchange(OwnProcess::This(), std::memory_order_relaxed).Here();
+  if (first) FindTorch();
   if (Off()) {
     if (first) StandAsideAsAsked("in this process", off_why.load(std::memory_order_relaxed));
     return result;

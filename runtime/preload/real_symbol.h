@@ -11,7 +11,8 @@ namespace vramspan::preload {
 
 // What the loader would have bound the caller to without us: what all libraries see, else what the
 // caller's own library was linked to. Else, for a call that came by a jump and shows no caller of
-// its own, what libraries of these names have, where they are loaded. Null where there is none.
+// its own, what libraries of these names have, where they are loaded. Its library stays loaded for
+// good. Null where there is none; `caller` may be null.
 void* RealSymbol(const void* caller, const char* name, absl::Span<const char* const> sonames);
 
 }  // namespace vramspan::preload

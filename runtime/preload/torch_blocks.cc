@@ -1,6 +1,8 @@
 // What PyTorch's allocator says of its blocks. It tells PyTorch's profiler of each block that it
 // hands out or has back, by a function of libc10.so that it calls for every one, profiler or not.
 // The loader binds that call to the function of the same name here, which passes it on.
+#include "runtime/preload/torch_blocks.h"
+
 #include <dlfcn.h>
 
 #include <atomic>
@@ -61,6 +63,12 @@ struct Entry {
   static inline constinit std::atomic<void*> real{nullptr};
   static inline constinit std::atomic<bool> none{false};  // It was looked for.
 
+  static void* Find(const void* caller) {
+    void* const found = RealSymbol(caller, kSymbol, kSonames);
+    dlerror();
+    if (found != nullptr) real.store(found, std::memory_order_release);
+    return found;
+  }
   static void Call(const void* caller, void* p, int64_t bytes, uint64_t allocated,
                    uint64_t reserved, TorchDevice device) {
     // What comes back is not handed out again before this returns.
@@ -68,17 +76,20 @@ struct Entry {
     void* to = real.load(std::memory_order_acquire);
     if (to == nullptr) {
       if (none.load(std::memory_order_relaxed)) return;
-      to = RealSymbol(caller, kSymbol, kSonames);
-      dlerror();
+      to = Find(caller);
       none.store(to == nullptr, std::memory_order_relaxed);
       if (to == nullptr) return;
-      real.store(to, std::memory_order_release);
     }
     reinterpret_cast<Report>(to)(p, bytes, allocated, reserved, device);
   }
 };
 
 }  // namespace
+
+void FindTorch() {
+  Entry<kName>::Find(nullptr);
+  Entry<kOldName>::Find(nullptr);
+}
 
 extern "C" {
 __attribute__((visibility("default"))) void vramspan_ReportMemoryUsage(

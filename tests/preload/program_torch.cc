@@ -466,6 +466,15 @@ void FlatArrays(Program* p) {
   torch.Check(flat, 2 * kMi, 1);
 }
 
+// Who opened PyTorch may close it again.
+void Closed(Program* p) {
+  void* const library = dlopen("libc10_cuda.so", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) Fail(dlerror());
+  p->Start();
+  CHECK(dlclose(library) == 0);
+  CHECK(dlopen("libc10.so", RTLD_NOW | RTLD_NOLOAD) != nullptr);
+}
+
 }  // namespace
 
 void ReportBlocks(Program* p, const std::string& name) {
@@ -484,6 +493,7 @@ void ReportBlocks(Program* p, const std::string& name) {
       {"arena_reach", &ArenaReach},
       {"async_reuse", &AsyncReuse},
       {"past_within", &PastTheEndFromWithin},
+      {"closed", &Closed},
       {"flat", &FlatArrays},
       {"nonsense", &Nonsense}};
   for (const auto& [known, run] : cases) {

@@ -62,6 +62,9 @@ TEST(TorchBlocks, OfManyArraysComeArrayByArray) {
     Ok("flat", "VRAMSPAN_OVERLAP=" + std::string(overlap));
 }
 
+// What reports are passed on to is found before the first, and stays.
+TEST(TorchBlocks, ArePassedOnWhoeverClosesPyTorch) { Ok("closed", ""); }
+
 TEST(TorchBlocks, OfGraphsStayWhatTheyAre) {
   for (const char* overlap : {"off", "auto", "safe", "all"}) {
     const std::string environment = "VRAMSPAN_OVERLAP=" + std::string(overlap);

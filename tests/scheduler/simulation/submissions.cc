@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/scheduler/untouched_chunks.h"
 #include "tests/scheduler/simulation/threads.h"
 
 namespace vramspan::simulation {
@@ -38,6 +39,9 @@ void Threads::Submit(uint32_t t) {
   ++common_.events;
   work->submission = ++common_.submissions;
   work->submitted_at = common_.now;
+  for (const ChunkUse& use : work->all) {
+    if (IsNobodys(use.how, memory_.chunk(use.chunk))) work->beside.push_back(use.chunk);
+  }
   common_.Log("submit", work->id, work->all.size());
   scheduler.Want(work);
   if (scheduler.work().Submit(work, memory_.At())) {

@@ -167,10 +167,6 @@ void Threads::LeaveOutUntouched(SimWork* work) const {
   const size_t may =
       vramspan::LeaveOutUntouched(likely, work->possible.size(), chunk_of, &edges, &work->all);
   work->Split(likely, may);
-  work->beside.clear();
-  for (const ChunkUse& use : work->all) {
-    if (IsNobodys(use.how, chunk_of(use.chunk))) work->beside.push_back(use.chunk);
-  }
 }
 
 bool Threads::TryGo(uint32_t t) {

@@ -1,0 +1,14 @@
+// What PyTorch's allocator says of its blocks (torch_blocks.cc).
+#ifndef VRAMSPAN_RUNTIME_PRELOAD_TORCH_BLOCKS_H_
+#define VRAMSPAN_RUNTIME_PRELOAD_TORCH_BLOCKS_H_
+
+namespace vramspan::preload {
+
+// Looks for the functions that reports are passed on to, where PyTorch is loaded. A report comes
+// under the lock of the allocator, where the loader is better not asked: another thread may be
+// inside it, and wait for that lock.
+void FindTorch();
+
+}  // namespace vramspan::preload
+
+#endif  // VRAMSPAN_RUNTIME_PRELOAD_TORCH_BLOCKS_H_
