@@ -26,9 +26,9 @@ void NoteUntracked(CUcontext context) {
 
 }  // namespace
 
-void BeginForeignWork(uint32_t call, const void* params, CUcontext context, const Tracer* own) {
+void BeginWorkBesideOthers(uint32_t call, const void* params, CUcontext context,
+                           const Tracer* own) {
   TracedContexts& contexts = TracedContexts::Get();
-  if (contexts.count() == (own != nullptr ? size_t{1} : size_t{0})) return;
   // Before it passes any gate: who closes that looks here.
   NoteUntracked(context);
   auto& entries = contexts.entries();

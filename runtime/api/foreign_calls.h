@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "runtime/api/traced_contexts.h"
 #include "runtime/api/tracer.h"
 #include "runtime/base/thread_local.h"
 
@@ -23,8 +24,14 @@ struct BegunForeignWork {
 };
 inline VS_HOT_THREAD_LOCAL BegunForeignWork begun_foreign_work;
 
-// The thread submits work in `context`, whose tracer is `own`, if it has one.
-void BeginForeignWork(uint32_t call, const void* params, CUcontext context, const Tracer* own);
+// The thread submits work in `context`, whose tracer is `own`, if it has one; others are traced.
+void BeginWorkBesideOthers(uint32_t call, const void* params, CUcontext context, const Tracer* own);
+// The same whether others are or not.
+inline void BeginForeignWork(uint32_t call, const void* params, CUcontext context,
+                             const Tracer* own) {
+  if (TracedContexts::Get().count() != (own != nullptr ? size_t{1} : size_t{0})) [[unlikely]]
+    BeginWorkBesideOthers(call, params, context, own);
+}
 // REQUIRES: begun_foreign_work.any().
 void EndForeignWork();
 

@@ -25,10 +25,9 @@ class TracedContexts {
     Presence inside;
   };
 
-  static TracedContexts& Get() {
-    static auto* contexts = new TracedContexts;  // Calls may come until the process is gone.
-    return *contexts;
-  }
+  constexpr TracedContexts() = default;
+  // Never made and never taken apart: calls may come until the process is gone.
+  static TracedContexts& Get();
 
   std::array<Entry, kMost>& entries() { return entries_; }
   Entry* EntryOf(CUcontext context) {
@@ -53,12 +52,13 @@ class TracedContexts {
   bool Inherited() const;
 
  private:
-  TracedContexts() = default;
-
   std::array<Entry, kMost> entries_;
   std::atomic<size_t> count_{0};
   std::atomic<OwnProcess> started_in_{OwnProcess()};
 };
+
+inline constinit TracedContexts traced_contexts;
+inline TracedContexts& TracedContexts::Get() { return traced_contexts; }
 
 // The calling thread uses the tracer of an entry, if it has one.
 class UseOfTracer {
