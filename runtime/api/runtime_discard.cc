@@ -14,10 +14,12 @@ void Runtime::BlockReported(DevicePtr p, int64_t bytes, bool captured) {
     const absl::Cleanup own = [&] { Own(p, size); };
     return blocks.HandedOut(p, size, captured);
   }
-  const bool told = recorder_ != nullptr || mover_->tracking();
+  // Work is seen while it is recorded, for replays or to move memory.
+  constexpr Blocks::Watch kAlways = ~Blocks::Watch{0};
+  const Blocks::Watch watch = recorder_ != nullptr ? kAlways : mover_->placements().watch();
   const Bytes size(-static_cast<uint64_t>(bytes));
-  if (told) {
-    blocks.TellUnused([this, &blocks](DevicePtr unused, Bytes unused_size) {
+  if (watch != 0) {
+    blocks.TellUnused(watch, [this, &blocks](DevicePtr unused, Bytes unused_size) {
       // Allocations lie side by side, and each is given up by itself.
       for (const DevicePtr end = unused + unused_size; unused < end;) {
         const StatusOr<Allocation> a = memory_->Find(unused);
@@ -32,7 +34,7 @@ void Runtime::BlockReported(DevicePtr p, int64_t bytes, bool captured) {
       }
     });
   }
-  blocks.CameBack(p, size, captured, told);
+  blocks.CameBack(p, size, captured, watch);
 }
 
 void Runtime::ForgetBlocks(DevicePtr ptr, Bytes size) {

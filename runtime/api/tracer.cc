@@ -29,6 +29,21 @@ struct Scratch {
   LaunchMemo memo;
   WorkingSets::Repeatable again;  // Of a launch that is to be learnt.
 };
+// Each allocation once.
+void NoteOther(const Extent& extent, std::vector<Extent>* others) {
+  for (const Extent& known : *others) {
+    if (known.base == extent.base) return;
+  }
+  others->push_back(extent);
+}
+
+// Work of somebody who has places of them that no block has is about to be submitted.
+void GiveToOthers(absl::Span<const Extent> others, Blocks* blocks, Mover* mover) {
+  for (const Extent& e : others) {
+    blocks->OthersHave(e.base, [&] { mover->placements().Own(e.base, e.size); });
+  }
+}
+
 Scratch& MyScratch() { return PerThread<Scratch>::Mine(); }
 
 // A framework's pool of so small a part of the budget is fetched whole.
@@ -92,6 +107,16 @@ Tracer::Foreign Tracer::BeginForeignWork(uint32_t call, const void* params) {
   while (mover_.tracking()) {
     mover_.EndUntracked();
     if (!named) return Foreign::kNone;
+    Scratch& scratch = MyScratch();
+    scratch.others.clear();
+    for (const Touch& touch : s.touches) {
+      const Extent extent = scratch.extents.Find(memory_, touch.ptr);
+      if (extent.size == Bytes(0)) continue;
+      if (blocks_.Find(extent.base, touch.ptr, Blocks::By::kWork).other) {
+        NoteOther(extent, &scratch.others);
+      }
+    }
+    GiveToOthers(scratch.others, &blocks_, &mover_);
     if (mover_.BeginForeignWork()) return Foreign::kTouches;
     mover_.BeginUntracked();
   }
@@ -255,6 +280,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   (launch ? launches_ : copies_).fetch_add(1, std::memory_order_relaxed);
   // Where nothing lives, packed objects may, and nothing tells when.
   bool stray = false;
+  scratch.others.clear();
   auto lives = [this, &scratch, &stray](DevicePtr p) {
     const Extent extent = scratch.extents.Find(memory_, p);
     stray |= extent.size == Bytes(0);
@@ -264,9 +290,12 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
     Extent extent = lives(touch.ptr);
     // Of what it may only name it is not known whether it does.
     const bool named = touch.via <= Via::kTable && extent.size != Bytes(0);
-    const Blocks::Block block = blocks_.Find(extent.base, touch.ptr, named);
+    const Blocks::By by = !named                               ? Blocks::By::kNobody
+                          : s.kind == Submission::Kind::kGraph ? Blocks::By::kGraph
+                                                               : Blocks::By::kWork;
+    const Blocks::Block block = blocks_.Find(extent.base, touch.ptr, by);
     stray |= block.other;
-    if (block.other) scratch.others.push_back(extent);
+    if (block.other) NoteOther(extent, &scratch.others);
     // What a graph does is as it was captured, whoever was handed the memory since.
     if (s.kind == Submission::Kind::kGraph) return extent;
     extent.block = block.base;
@@ -297,10 +326,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   }
   sets_.Infer(s, wide || recorder_ != nullptr, allocation, &scratch.inferred,
               learns ? &scratch.again : nullptr);
-  for (const Extent& e : scratch.others) {
-    blocks_.OthersHave(e.base, [&] { mover_.placements().Own(e.base, e.size); });
-  }
-  scratch.others.clear();
+  GiveToOthers(scratch.others, &blocks_, &mover_);
   touches_.fetch_add(s.touches.size(), std::memory_order_relaxed);
 
   if (audit_ != nullptr) return audit_->Enter(s, scratch.inferred);

@@ -55,6 +55,10 @@ Status Placements::GiveUp(DevicePtr ptr, Bytes size, bool unowned) {
       "cannot discard: the range is not in a live allocation of this runtime");
 }
 
+uint64_t Placements::watch() const {
+  return parts_.recording->begun() ? parts_.recording->times() : 0;
+}
+
 void Placements::Own(DevicePtr ptr, Bytes size) {
   if (!parts_.recording->begun()) return;  // Then none is empty.
   MutexLock lock(memory_.mu);

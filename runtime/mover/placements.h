@@ -43,6 +43,8 @@ class Placements {
   // Ignored while any scope is open in which the program declares work: what it submits there, and
   // that may touch the range, has long been taken in.
   Status GiveUp(DevicePtr ptr, Bytes size, bool unowned);
+  // The number of the recording that goes on; 0: none does, and work is not seen.
+  uint64_t watch() const;
   // Before a scope of that kind begins, and when it has ended or did not begin.
   void ScopeOpens() { open_.fetch_add(1, std::memory_order_relaxed); }
   void ScopeCloses() { open_.fetch_sub(1, std::memory_order_relaxed); }

@@ -79,6 +79,7 @@ bool Recording::TryBegin() {
   if (!ready) wanted_.store(false, std::memory_order_release);
   if (!ready || !begin) return ready;
   if (!parts_.gate->Close(kGateDeadline)) return false;
+  times_.fetch_add(1, std::memory_order_release);
   begun_.store(true, std::memory_order_release);
   {
     MutexLock lock(memory_.mu);

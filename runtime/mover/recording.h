@@ -59,6 +59,8 @@ class Recording {
 
   // Work is recorded: ranges count from here on.
   bool begun() const { return begun_.load(std::memory_order_acquire); }
+  // How often it has begun.
+  uint64_t times() const { return times_.load(std::memory_order_acquire); }
   // Device memory that the context of the mover's own takes, once there is one: as measured, else
   // the room that was given for it.
   Bytes overhead() const { return overhead_.load(std::memory_order_acquire); }
@@ -97,6 +99,7 @@ class Recording {
   const Parts parts_;
   const Options options_;
   std::atomic<bool> begun_{false};  // Changes under the closed gate only.
+  std::atomic<uint64_t> times_{0};
   std::atomic<bool> wanted_{false};
   std::atomic<bool> ready_wanted_{false};  // Prepare, and no more yet.
   std::atomic<bool> ready_{false};         // That was done.

@@ -37,7 +37,9 @@ void ForEachGranule(DevicePtr p, Bytes size, Call call) {
 
 }  // namespace
 
-void Blocks::Granule::Cover(uint32_t begin, uint32_t end) {
+void Blocks::Granule::Cover(uint32_t begin, uint32_t end, uint64_t others) {
+  if (since != others) from = to = 0;
+  since = others;
   if (begin <= to && from <= end && from != to) {
     from = std::min(from, begin);
     to = std::max(to, end);
@@ -59,7 +61,7 @@ void Blocks::HandedOut(DevicePtr p, Bytes size, bool captured) {
                  [&](uint64_t number, uint32_t begin, uint32_t end) VS_NO_THREAD_SAFETY_ANALYSIS {
                    Granule& granule = granules_[number];
                    granule.used += std::min(end - begin, UINT32_MAX - granule.used);
-                   granule.Cover(begin, end);
+                   granule.Cover(begin, end, others_came_);
                    granule.kept |= captured;
                    kept |= granule.kept;
                  });
@@ -79,7 +81,7 @@ void Blocks::Enter(const Block& block, bool kept) {
   by_base_.emplace_hint(it, base, Known{block.size, kept});
 }
 
-void Blocks::CameBack(DevicePtr p, Bytes size, bool captured, bool told) {
+void Blocks::CameBack(DevicePtr p, Bytes size, bool captured, Watch watch) {
   if (!IsRange(p, size)) return;
   MutexLock change(changing_);
   MutexLock lock(mu_);
@@ -87,7 +89,7 @@ void Blocks::CameBack(DevicePtr p, Bytes size, bool captured, bool told) {
   KeepCaptured();
   // Another block than was handed out: then nobody knows what is in use there.
   const bool known = Forget({p, size});
-  const uint64_t thread = told ? ThreadNumber::Mine() : 0;
+  const uint64_t thread = ThreadNumber::Mine();
   ++now_;
   ForEachGranule(p, size,
                  [&](uint64_t number, uint32_t begin, uint32_t end) VS_NO_THREAD_SAFETY_ANALYSIS {
@@ -96,14 +98,16 @@ void Blocks::CameBack(DevicePtr p, Bytes size, bool captured, bool told) {
                    granule.kept |= captured || !known;
                    granule.thread = thread;
                    granule.submissions = submissions_;
+                   granule.watch = watch;
                    granule.came = now_;
                  });
   std::move(lost).Cancel();
-  if (captured || !known || !told) return;
+  if (captured || !known || watch == 0) return;
   if (returned_.size() >= kMostThreads) returned_.clear();
   Returned& mine = returned_[thread];
-  if (mine.submissions != submissions_) mine.blocks.clear();
+  if (mine.submissions != submissions_ || mine.watch != watch) mine.blocks.clear();
   mine.submissions = submissions_;
+  mine.watch = watch;
   if (mine.blocks.size() < kMostReturned) mine.blocks.push_back({p, size});
 }
 
@@ -121,7 +125,7 @@ bool Blocks::Forget(const Block& block) {
   return true;
 }
 
-void Blocks::TellUnused(absl::FunctionRef<void(DevicePtr, Bytes)> unused) {
+void Blocks::TellUnused(Watch watch, absl::FunctionRef<void(DevicePtr, Bytes)> unused) {
   MutexLock change(changing_);
   std::vector<Block> told;
   {
@@ -129,7 +133,9 @@ void Blocks::TellUnused(absl::FunctionRef<void(DevicePtr, Bytes)> unused) {
     KeepCaptured();
     const auto mine = returned_.find(ThreadNumber::Mine());
     if (mine == returned_.end() || mine->second.submissions == submissions_) return;
-    for (const Block& block : mine->second.blocks) AddUnused(block, &told);
+    if (mine->second.watch == watch) {
+      for (const Block& block : mine->second.blocks) AddUnused(block, watch, &told);
+    }
     mine->second.blocks.clear();
   }
   for (const Block& block : told) unused(block.base, block.size);
@@ -150,22 +156,23 @@ bool Blocks::IsNobodys(DevicePtr allocation, DevicePtr p, Bytes size) {
   return nobodys;
 }
 
-bool Blocks::IsUnused(uint64_t granule) const {
+bool Blocks::IsUnused(uint64_t granule, Watch watch) const {
   const auto it = granules_.find(granule);
   if (it == granules_.end() || it->second.used != 0 || it->second.kept || lost_count_) return false;
   if (it->second.from != 0 || it->second.to != kGranule) return false;
-  return it->second.thread == ThreadNumber::Mine() && it->second.submissions != submissions_;
+  return it->second.thread == ThreadNumber::Mine() && it->second.submissions != submissions_ &&
+         it->second.watch == watch;
 }
 
-void Blocks::AddUnused(const Block& block, std::vector<Block>* unused) const {
+void Blocks::AddUnused(const Block& block, Watch watch, std::vector<Block>* unused) const {
   const uint64_t first = block.base.value / kGranule;
   const uint64_t last = (block.base.value + block.size.value - 1) / kGranule;
   const uint64_t least = first - std::min(first, kReach), most = last + 1 + kReach;
   for (uint64_t i = first; i <= last; ++i) {
-    if (!IsUnused(i)) continue;
+    if (!IsUnused(i, watch)) continue;
     uint64_t begin = i, end = i + 1;
-    while (i == first && begin > least && IsUnused(begin - 1)) --begin;
-    while (end < most && IsUnused(end)) ++end;
+    while (i == first && begin > least && IsUnused(begin - 1, watch)) --begin;
+    while (end < most && IsUnused(end, watch)) ++end;
     unused->push_back({DevicePtr(begin * kGranule), Bytes((end - begin) * kGranule)});
     i = end;
   }
@@ -205,21 +212,20 @@ void Blocks::Gone(DevicePtr p, Bytes size, bool unmapped) {
   others_.erase(p.value);
 }
 
-Blocks::Block Blocks::Look(DevicePtr allocation, DevicePtr p, bool named) {
+Blocks::Block Blocks::Look(DevicePtr allocation, DevicePtr p, By by) {
   MutexLock lock(mu_);
   const auto it = by_base_.upper_bound(p.value);
   if (it != by_base_.begin()) {
     const auto& [base, known] = *std::prev(it);
     if (p.value - base < known.size.value && known.kept) return {};
     if (p.value - base < known.size.value) return {DevicePtr(base), known.size};
-    // The end of an array is named, too.
-    if (p.value - base == known.size.value) return {};
   }
-  if (!named) return {};
+  if (by == By::kNobody) return {};
   if (!others_.contains(allocation.value)) return {};
-  // What a graph keeps is no block any more, and nobody else's.
+  // What it keeps is no block any more, and the graph's.
   const auto granule = granules_.find(p.value / kGranule);
-  return {.other = granule == granules_.end() || !granule->second.kept};
+  const bool own = by == By::kGraph && granule != granules_.end() && granule->second.kept;
+  return {.other = !own};
 }
 
 void Blocks::OthersHave(DevicePtr allocation, absl::FunctionRef<void()> own) {
@@ -228,6 +234,7 @@ void Blocks::OthersHave(DevicePtr allocation, absl::FunctionRef<void()> own) {
     MutexLock lock(mu_);
     const auto others = others_.find(allocation.value);
     if (others != others_.end()) others->second = now_;
+    ++others_came_;
   }
   own();
 }

@@ -47,15 +47,18 @@ class Blocks {
     bool other = false;  // None, in an allocation that is watched: another has it (OthersHave).
   };
 
-  // A block is handed out, or comes back. `captured`: while work is captured. `told`: somebody
-  // wants to know what is unused.
+  // For how long all work has been seen, by a number; 0: it is not.
+  using Watch = uint64_t;
+
+  // A block is handed out, or comes back. `captured`: while work is captured.
   void HandedOut(DevicePtr p, Bytes size, bool captured) VS_EXCLUDES(changing_, mu_);
-  void CameBack(DevicePtr p, Bytes size, bool captured, bool told) VS_EXCLUDES(changing_, mu_);
+  void CameBack(DevicePtr p, Bytes size, bool captured, Watch watch) VS_EXCLUDES(changing_, mu_);
   // The calling thread submits work.
   static void NoteSubmission() { ++submissions_; }
-  // Tells what has come back from this thread, is still unused, and was followed by its work. None
-  // of it is handed out before this returns.
-  void TellUnused(absl::FunctionRef<void(DevicePtr, Bytes)> unused) VS_EXCLUDES(changing_, mu_);
+  // Tells what has come back from this thread during this watch, is still unused, and was followed
+  // by its work. None of it is handed out before this returns.
+  void TellUnused(Watch watch, absl::FunctionRef<void(DevicePtr, Bytes)> unused)
+      VS_EXCLUDES(changing_, mu_);
   // Of what TellUnused tells, a part that lies in the allocation at `allocation`: whether nobody
   // else may have been given it. Not the first time: from then on the allocation is watched.
   bool IsNobodys(DevicePtr allocation, DevicePtr p, Bytes size) VS_EXCLUDES(mu_);
@@ -63,12 +66,14 @@ class Blocks {
   // same contents, and blocks that are in use stay so.
   void Gone(DevicePtr p, Bytes size, bool unmapped) VS_EXCLUDES(changing_, mu_);
 
+  // Who names an address: work that is about to be submitted, a graph, or what is only looked at.
+  enum class By : uint8_t { kWork, kGraph, kNobody };
   // The block that the address lies in, in the allocation at `allocation`; none that was handed out
-  // where anything is kept. `named`: work that is about to be submitted names it.
-  Block Find(DevicePtr allocation, DevicePtr p, bool named) VS_EXCLUDES(mu_) {
+  // where anything is kept.
+  Block Find(DevicePtr allocation, DevicePtr p, By by) VS_EXCLUDES(mu_) {
     if (!any_.load(std::memory_order_relaxed)) [[likely]]
       return {};
-    return Look(allocation, p, named);
+    return Look(allocation, p, by);
   }
   // Work that is about to be submitted names a place of the allocation that is another's: it may
   // fill all of it. Calls `own` while nothing is told.
@@ -78,14 +83,17 @@ class Blocks {
 
  private:
   struct Granule {
-    uint32_t used = 0;          // Bytes.
-    uint32_t from = 0, to = 0;  // What blocks have had of it, as far as it is in one piece.
-    bool kept = false;          // Whatever comes back.
-    // Who gave back what was used last, where that was told, and what that thread had submitted.
+    uint32_t used = 0;  // Bytes.
+    // What blocks have had of it, as far as it is in one piece, since others last had anything.
+    uint32_t from = 0, to = 0;
+    uint64_t since = 0;
+    bool kept = false;  // Whatever comes back.
+    // Who gave back what was used last, during which watch, and what that thread had submitted.
     uint64_t thread = 0, submissions = 0;
+    Watch watch = 0;
     uint64_t came = 0;  // When: a number that grows.
 
-    void Cover(uint32_t begin, uint32_t end);
+    void Cover(uint32_t begin, uint32_t end, uint64_t others);
   };
   struct Known {
     Bytes size;
@@ -94,13 +102,14 @@ class Blocks {
   // What came back from a thread since it last submitted work.
   struct Returned {
     uint64_t submissions = 0;
+    Watch watch = 0;
     std::vector<Block> blocks;
   };
   // Hints: beyond so many of a thread, and so many threads, they are dropped.
   static constexpr size_t kMostReturned = 4096;
   static constexpr size_t kMostThreads = 256;
 
-  Block Look(DevicePtr allocation, DevicePtr p, bool named) VS_EXCLUDES(mu_);
+  Block Look(DevicePtr allocation, DevicePtr p, By by) VS_EXCLUDES(mu_);
   // Keeps what was in use when a capture began; nothing has changed since.
   void KeepCaptured() VS_REQUIRES(mu_);
   // The block that is handed out there is another now.
@@ -108,9 +117,10 @@ class Blocks {
   // False: it is no block.
   bool Forget(const Block& block) VS_REQUIRES(mu_);
   // As this thread may tell: of what others gave back it is not known whether they went on.
-  bool IsUnused(uint64_t granule) const VS_REQUIRES(mu_);
+  bool IsUnused(uint64_t granule, Watch watch) const VS_REQUIRES(mu_);
   // Adds the unused granules of the block, each as far as that goes on within the reach of a chunk.
-  void AddUnused(const Block& block, std::vector<Block>* unused) const VS_REQUIRES(mu_);
+  void AddUnused(const Block& block, Watch watch, std::vector<Block>* unused) const
+      VS_REQUIRES(mu_);
 
   std::atomic<bool> any_{false};  // Blocks were ever handed out.
   std::atomic<uint64_t> watched_{0};
@@ -122,6 +132,7 @@ class Blocks {
   // When others had a place of it last, by where it begins: the allocations that are watched.
   absl::flat_hash_map<uint64_t, uint64_t> others_ VS_GUARDED_BY(mu_);
   uint64_t now_ VS_GUARDED_BY(mu_) = 0;
+  uint64_t others_came_ VS_GUARDED_BY(mu_) = 0;  // How often others were seen.
   uint64_t captures_seen_ VS_GUARDED_BY(mu_) = 0;
   bool lost_count_ VS_GUARDED_BY(mu_) = false;  // Memory ran out: nothing is unused any more.
   static inline VS_HOT_THREAD_LOCAL uint64_t submissions_ = 0;

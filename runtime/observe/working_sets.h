@@ -157,13 +157,14 @@ class WorkingSets {
     bool NamedBy(uint32_t namer) const;
     // A launch names it, in a block. Whether it now ends what it did not, or does not any more.
     bool See(uint64_t now, uint32_t in) {
-      const bool ended = in_block >= kSettled;
+      const bool told = block != 0 || in != 0;
+      const bool ended = in_block >= kSettled && seen + kAge >= now;
       if (block != in) in_block = 0;
       block = in;
       in_block = static_cast<uint8_t>(in_block + (seen != now && in_block < kSettled));
       named += seen != now;
       seen = now;
-      return in != 0 && ended != (in_block >= kSettled);
+      return told && ended != (in_block >= kSettled);
     }
     // And goes to `by`, which ends it as before. True: it has done so alone for too long.
     bool EndsAt(const Boundary& by);

@@ -45,9 +45,12 @@ size_t LeaveOutUntouched(size_t likely, size_t possible, ChunkOf chunk_of,
   size_t end = likely, left = 0;
   for (size_t i = likely; i < all->size(); ++i) {
     const Chunk& c = chunk_of((*all)[i].chunk);
-    if (IsNobodys((*all)[i].how, c) && !beside(c)) continue;
+    const bool nobodys = IsNobodys((*all)[i].how, c);
+    if (nobodys && !beside(c)) continue;
     left += i < likely + possible;
-    (*all)[end++] = (*all)[i];
+    (*all)[end] = (*all)[i];
+    // By the time that it is released others may have given the rest back.
+    (*all)[end++].how.told = nobodys;
   }
   all->resize(end);
   return left;

@@ -35,6 +35,7 @@ struct Use {
   // where it is.
   bool waited : 1 = false;
   // Possible, by a pointer to a block that its allocator told of: memory that is free is not meant.
+  // Once work is submitted: the memory was free by then.
   bool told : 1 = false;
   NamedPart part;  // Of the chunk: all that is likely, or all that is possible.
 

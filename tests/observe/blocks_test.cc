@@ -25,9 +25,11 @@ class BlocksTest : public testing::Test {
     blocks_.HandedOut(At(mi), MiB(size_mi), captured);
   }
   void TakeBack(uint64_t mi, uint64_t size_mi, bool captured = false) {
-    blocks_.CameBack(At(mi), MiB(size_mi), captured, /*told=*/true);
+    blocks_.CameBack(At(mi), MiB(size_mi), captured, watch_);
   }
-  Blocks::Block Find(DevicePtr p, bool named = true) { return blocks_.Find(At(0), p, named); }
+  Blocks::Block Find(DevicePtr p, Blocks::By by = Blocks::By::kWork) {
+    return blocks_.Find(At(0), p, by);
+  }
   bool IsNobodys(uint64_t mi, uint64_t size_mi) {
     return blocks_.IsNobodys(At(0), At(mi), MiB(size_mi));
   }
@@ -35,22 +37,23 @@ class BlocksTest : public testing::Test {
   std::vector<std::pair<uint64_t, uint64_t>> Unused() {
     Blocks::NoteSubmission();
     std::vector<std::pair<uint64_t, uint64_t>> told;
-    blocks_.TellUnused([&](DevicePtr p, Bytes size) {
+    blocks_.TellUnused(watch_, [&](DevicePtr p, Bytes size) {
       told.push_back({(p.value - kSegment) / kMi, size.value / kMi});
     });
     return told;
   }
 
   Blocks blocks_;
+  Blocks::Watch watch_ = 1;
 };
 
 TEST_F(BlocksTest, WhatCameBackIsUnusedOnceWorkFollows) {
   HandOut(0, 8);
   TakeBack(0, 8);
-  blocks_.TellUnused([](DevicePtr, Bytes) { FAIL() << "nothing came behind it"; });
+  blocks_.TellUnused(watch_, [](DevicePtr, Bytes) { FAIL() << "nothing came behind it"; });
   std::thread([this] {
     Blocks::NoteSubmission();
-    blocks_.TellUnused([](DevicePtr, Bytes) { FAIL() << "it came from another thread"; });
+    blocks_.TellUnused(watch_, [](DevicePtr, Bytes) { FAIL() << "it came from another thread"; });
   }).join();
   EXPECT_THAT(Unused(), ElementsAre(Pair(0, 8)));
   EXPECT_THAT(Unused(), IsEmpty()) << "it was told";
@@ -126,10 +129,31 @@ TEST_F(BlocksTest, WhatBlocksHadAPartOfIsNotUnused) {
 TEST_F(BlocksTest, WhatCameBackBeforeAnybodyListenedIsNotUnused) {
   HandOut(0, 2);
   HandOut(2, 2);
-  blocks_.CameBack(At(0), MiB(2), /*captured=*/false, /*told=*/false);
+  blocks_.CameBack(At(0), MiB(2), /*captured=*/false, /*watch=*/0);
   Blocks::NoteSubmission();
   TakeBack(2, 2);
   EXPECT_THAT(Unused(), ElementsAre(Pair(2, 2))) << "others may have had the rest meanwhile";
+}
+
+TEST_F(BlocksTest, WhatCameBackDuringAnotherWatchIsNotUnused) {
+  HandOut(0, 2);
+  HandOut(2, 2);
+  TakeBack(0, 2);
+  ++watch_;
+  EXPECT_THAT(Unused(), IsEmpty()) << "nobody knows what came in between";
+  TakeBack(2, 2);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(2, 2)));
+}
+
+// Others had a part of what blocks once had all of.
+TEST_F(BlocksTest, OfWhatOthersHadBlocksHaveToHaveAllAgain) {
+  HandOut(0, 4);
+  TakeBack(0, 4);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(0, 4)));
+  blocks_.OthersHave(At(0), [] {});
+  HandOut(1, 3);
+  TakeBack(1, 3);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(2, 2)));
 }
 
 TEST_F(BlocksTest, WhatOthersNameIsNotNobodys) {
@@ -141,14 +165,14 @@ TEST_F(BlocksTest, WhatOthersNameIsNotNobodys) {
   EXPECT_FALSE(IsNobodys(0, 8)) << "it came back before that";
   HandOut(0, 8);
   EXPECT_FALSE(Find(At(1)).other);
-  EXPECT_FALSE(Find(At(8)).other) << "an end may be named";
   TakeBack(0, 8);
-  EXPECT_FALSE(Find(At(1), /*named=*/false).other);
+  EXPECT_FALSE(Find(At(1), Blocks::By::kNobody).other);
   EXPECT_TRUE(IsNobodys(0, 8));
   EXPECT_TRUE(Find(At(12)).other);
   HandOut(20, 2, /*captured=*/true);
   TakeBack(20, 2);
-  EXPECT_FALSE(Find(At(20)).other) << "a graph has it";
+  EXPECT_FALSE(Find(At(20), Blocks::By::kGraph).other);
+  EXPECT_TRUE(Find(At(20)).other) << "its graph may be gone";
   bool owned = false;
   blocks_.OthersHave(At(0), [&] { owned = true; });
   EXPECT_TRUE(owned);
@@ -199,7 +223,7 @@ TEST_F(BlocksTest, WhatCameBackBehindTheLastWorkIsNotTold) {
   Blocks::NoteSubmission();
   TakeBack(2, 2);
   std::vector<uint64_t> told;
-  blocks_.TellUnused([&](DevicePtr p, Bytes) { told.push_back(p.value); });
+  blocks_.TellUnused(watch_, [&](DevicePtr p, Bytes) { told.push_back(p.value); });
   EXPECT_THAT(told, IsEmpty());
 }
 
@@ -236,7 +260,7 @@ TEST_F(BlocksTest, OfWhatMakesNoSenseNothingIsUnused) {
   EXPECT_THAT(Unused(), ElementsAre(Pair(8, 2)));
   blocks_.HandedOut(DevicePtr(~uint64_t{0}), MiB(2), false);
   blocks_.HandedOut(At(0), Bytes(~uint64_t{0}), false);
-  blocks_.CameBack(At(0), Bytes(0), false, true);
+  blocks_.CameBack(At(0), Bytes(0), false, watch_);
   EXPECT_EQ(Find(DevicePtr(~uint64_t{0})).size, Bytes(0));
 }
 
@@ -272,10 +296,11 @@ TEST_F(BlocksTest, ThreadsAgree) {
         in_use[t] = true;
         Find(At(64 * ((t + 1) % 4)));
         in_use[t] = false;
-        blocks_.CameBack(At(64 * t), MiB(4), false, true);
+        blocks_.CameBack(At(64 * t), MiB(4), false, watch_);
         Blocks::NoteSubmission();
-        blocks_.TellUnused(
-            [&](DevicePtr p, Bytes) { EXPECT_FALSE(in_use[(p.value - kSegment) / (64 * kMi)]); });
+        blocks_.TellUnused(watch_, [&](DevicePtr p, Bytes) {
+          EXPECT_FALSE(in_use[(p.value - kSegment) / (64 * kMi)]);
+        });
       }
     });
   }

@@ -1,6 +1,7 @@
 // What PyTorch's allocator does while the device is short of memory: it hands out blocks of what it
 // has allocated, has them back, and reports both to another library.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <deque>
@@ -27,7 +28,7 @@ class Torch {
     reports_ = reinterpret_cast<decltype(reports_)>(dlsym(library, "Reports"));
     small_ = Segment(2 * kMi);
     others_.resize(8);
-    for (CUdeviceptr& b : others_) CHECK_OK(p_.api.MemAlloc(&b, 4 * kMi));
+    AllocateOthers();
     Push();
   }
   ~Torch() { CHECK(reports_() == sent_); }
@@ -39,6 +40,18 @@ class Torch {
       p_.Launch(p_.add_constant, b, 4 * kMi / kWordBytes, 1);
       TakeBack(small_, 4096);
     }
+    CHECK_OK(p_.api.StreamSynchronize(p_.stream));
+  }
+  void AllocateOthers() {
+    for (CUdeviceptr& b : others_) CHECK_OK(p_.api.MemAlloc(&b, 4 * kMi));
+  }
+  void FreeOthers() {
+    CHECK_OK(p_.api.StreamSynchronize(p_.stream));
+    for (const CUdeviceptr b : others_) CHECK_OK(p_.api.MemFree(b));
+  }
+  // As Push, and nothing is reported.
+  void PushSilently() {
+    for (const CUdeviceptr b : others_) p_.Launch(p_.add_constant, b, 4 * kMi / kWordBytes, 1);
     CHECK_OK(p_.api.StreamSynchronize(p_.stream));
   }
   // Work follows what came back, and ends, and another block comes back.
@@ -402,6 +415,98 @@ void ArenaReach(Program* p) {
   }
 }
 
+// What was given to somebody else begins where a block ends that is in use.
+void ArenaBehind(Program* p) {
+  Torch torch(p);
+  const CUdeviceptr arena = torch.Segment(8 * kMi), part = arena + 4 * kMi;
+  torch.HandOut(arena, 4 * kMi);
+  torch.Fill(arena, 4 * kMi, 5);
+  for (unsigned long long round = 0; round < 6; ++round) {
+    torch.HandOut(part, 4 * kMi);
+    torch.Fill(part, 4 * kMi, 1);
+    torch.TakeBack(part, 4 * kMi);
+    torch.Fill(part, 4 * kMi, 2 + round);
+    torch.Settle();
+    torch.Push();
+    torch.Check(part, 4 * kMi, 2 + round);
+  }
+}
+
+// Somebody's array shares a granule with a block. Blocks once had all of it.
+void ArenaShared(Program* p) {
+  Torch torch(p);
+  const CUdeviceptr arena = torch.Segment(4 * kMi);
+  torch.HandOut(arena, 4 * kMi);
+  torch.Fill(arena, 4 * kMi, 1);
+  torch.TakeBack(arena, 4 * kMi);
+  torch.Settle();
+  torch.Fill(arena, kMi, 9);
+  for (int round = 0; round < 6; ++round) {
+    torch.HandOut(arena + kMi, 3 * kMi);
+    torch.Fill(arena + kMi, 3 * kMi, 1);
+    torch.TakeBack(arena + kMi, 3 * kMi);
+    torch.Settle();
+    torch.Push();
+  }
+  torch.Check(arena, kMi, 9);
+}
+
+// Somebody's array begins where a graph had a block. The graph is gone.
+void ArenaOfGraph(Program* p) {
+  Torch torch(p);
+  const CUdeviceptr arena = torch.Segment(8 * kMi), rest = arena + 2 * kMi;
+  CUgraph graph = nullptr;
+  CHECK_OK(GET(cuStreamBeginCapture, "cuStreamBeginCapture_v2")(p->stream,
+                                                                CU_STREAM_CAPTURE_MODE_RELAXED));
+  torch.HandOut(arena, 2 * kMi);
+  torch.Fill(arena, 2 * kMi, 2);
+  torch.TakeBack(arena, 2 * kMi);
+  CHECK_OK(GET(cuStreamEndCapture, "cuStreamEndCapture")(p->stream, &graph));
+  CHECK_OK(GET(cuGraphDestroy, "cuGraphDestroy")(graph));
+  for (unsigned long long round = 0; round < 6; ++round) {
+    torch.HandOut(rest, 6 * kMi);
+    torch.Fill(rest, 6 * kMi, 1);
+    torch.TakeBack(rest, 6 * kMi);
+    torch.Fill(arena, 8 * kMi, 2 + round);
+    torch.Settle();
+    torch.Push();
+    torch.Check(arena, 8 * kMi, 2 + round);
+  }
+}
+
+// Somebody fills it while memory suffices, and nobody looks.
+void ArenaUnseen(Program* p) {
+  Torch torch(p);
+  const CUdeviceptr arena = torch.Segment(4 * kMi), small = torch.Segment(2 * kMi);
+  for (int round = 0; round < 3; ++round) {
+    torch.HandOut(arena, 4 * kMi);
+    torch.Fill(arena, 4 * kMi, 1);
+    if (round == 2) break;
+    torch.TakeBack(arena, 4 * kMi);
+    torch.Settle();
+    torch.Push();
+  }
+  const uint64_t rests = Torch::Statistics().rests;
+  torch.FreeOthers();
+  torch.HandOut(small, 4096);
+  torch.Fill(small, 4096, 1);
+  CHECK_OK(p->api.StreamSynchronize(p->stream));
+  torch.TakeBack(arena, 4 * kMi);
+  while (Torch::Statistics().rests == rests) {
+    torch.Fill(small, 4096, 1);
+    CHECK_OK(p->api.StreamSynchronize(p->stream));
+    usleep(10'000);
+  }
+  torch.Fill(arena, 4 * kMi, 9);
+  CHECK_OK(p->api.StreamSynchronize(p->stream));
+  torch.AllocateOthers();
+  const uint64_t out = Torch::Statistics().bytes_out;
+  while (Torch::Statistics().bytes_out < out + 16 * kMi) torch.PushSilently();
+  torch.TakeBack(small, 4096);
+  for (int i = 0; i < 5; ++i) torch.PushSilently();
+  torch.Check(arena, 4 * kMi, 9);
+}
+
 // The driver's pools had it back, and gave it to somebody who reports nothing.
 void AsyncReuse(Program* p) {
   Torch torch(p);
@@ -493,6 +598,10 @@ void ReportBlocks(Program* p, const std::string& name) {
       {"arena_reach", &ArenaReach},
       {"async_reuse", &AsyncReuse},
       {"past_within", &PastTheEndFromWithin},
+      {"arena_behind", &ArenaBehind},
+      {"arena_shared", &ArenaShared},
+      {"arena_of_graph", &ArenaOfGraph},
+      {"arena_unseen", &ArenaUnseen},
       {"closed", &Closed},
       {"flat", &FlatArrays},
       {"nonsense", &Nonsense}};

@@ -47,9 +47,14 @@ TEST(TorchBlocks, LoseNoWordWhileTheyAreInUse) {
 TEST(TorchBlocks, OfMemoryThatOthersHaveInBetweenLoseNoWord) {
   for (const char* overlap : {"off", "auto", "safe", "all"}) {
     const std::string environment = "VRAMSPAN_OVERLAP=" + std::string(overlap);
-    for (const char* name : {"arena_edge", "arena_reuse", "arena_reach", "async_reuse"})
+    for (const char* name : {"arena_edge", "arena_reuse", "arena_reach", "arena_behind",
+                             "arena_shared", "arena_of_graph", "async_reuse"})
       Ok(name, environment);
   }
+}
+
+TEST(TorchBlocks, OfMemoryThatOthersHaveWhileNobodyLooksLoseNoWord) {
+  Ok("arena_unseen", "VRAMSPAN_OVERLAP=auto");
 }
 
 TEST(TorchBlocks, MayBeReadPastTheirEndFromWithin) {

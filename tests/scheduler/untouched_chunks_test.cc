@@ -73,6 +73,24 @@ TEST(UntouchedChunksTest, WhatIsNamedByNoBlockStays) {
   EXPECT_EQ(possible, 1u);
 }
 
+// By the time that work is released others may have given the rest back: it may have filled that.
+TEST(UntouchedChunksTest, WhatStaysIsToldOnlyWhereItIsFree) {
+  std::array<Chunk, 4> table;
+  for (size_t i = 0; i < table.size(); ++i) {
+    table[i].log2_size = kMinChunkLog2;
+    table[i].base = DevicePtr(i * kGranularity.value);
+  }
+  table[2].contents = Contents::kFreed;
+  const Use may{.possible = true, .told = true};
+  std::vector<ChunkUse> all = {{ChunkIndex(1), {}}, {ChunkIndex(2), may}, {ChunkIndex(3), may}};
+  std::vector<DevicePtr> edges;
+  const auto chunk_of = [&](ChunkIndex i) -> const Chunk& { return table[i.value]; };
+  EXPECT_EQ(LeaveOutUntouched(1, 2, chunk_of, &edges, &all), 2u);
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_TRUE(all[1].how.told);
+  EXPECT_FALSE(all[2].how.told);
+}
+
 TEST(UntouchedChunksTest, AllOfThemMayGo) {
   size_t possible = 1;
   EXPECT_THAT(LeftOf({1, 2}, 0, &possible, {1, 2}), ElementsAre());

@@ -193,6 +193,20 @@ TEST_F(EstimateProgram, EndsWithAllThatItStarted) {
   if (file >= 0) close(file);
 }
 
+// A launcher dies at once, and what it launched would go on.
+TEST_F(EstimateProgram, LeavesNothingBehindThatRuns) {
+  const std::string copy = temporary_.path() + "/program";
+  std::filesystem::copy_file(PROGRAM_PATH, copy);
+  const Output run = Estimate("--rounds 5 --simulate -- sh -c '(trap \"\" INT; exec \"" + copy +
+                                  "\" dlsym within_endless) & wait'",
+                              "TMPDIR='" + temporary_.path() + "' SIMCUDA_DEVICE_MEMORY=256MiB");
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, ContainsRegex("at most 16 MiB at once, [0-9]+ rounds"));
+  const int file = open(copy.c_str(), O_WRONLY | O_CLOEXEC);
+  EXPECT_GE(file, 0) << "it still runs: " << std::strerror(errno);
+  if (file >= 0) close(file);
+}
+
 TEST_F(EstimateProgram, MemoryThatWasShortIsSaid) {
   const Output run = Run("", "dlsym doubled");
   EXPECT_EQ(run.code, 0) << run.err;

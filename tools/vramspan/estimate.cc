@@ -74,8 +74,8 @@ class EstimateCommand final : public Command {
     options.Group("How the program runs");
     options
         .Option("--rounds", rounds_,
-                "Interrupt the program after so many rounds (training steps, tokens), as Ctrl+C "
-                "does; 0: it ends by itself (default: 10 rounds, and 20 s of them)")
+                "Interrupt the program, and all that it started, after so many rounds (training "
+                "steps, tokens); 0: it ends by itself (default: 10 rounds, and 20 s of them)")
         .Within(0, 1000000)
         .Shown("N");
     options

@@ -1,6 +1,9 @@
 #include "tools/vramspan/recordings.h"
 
+#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/string_view.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -26,13 +29,26 @@ StatusOr<LongestRecording> LongestIn(const std::string& folder) {
     if (run->works.empty()) continue;
     const size_t others = longest.has_value() ? longest->others + 1 : 0;
     if (!longest.has_value() || run->works.size() > longest->run.works.size()) {
-      longest = LongestRecording{*std::move(run)};
+      longest = LongestRecording{*std::move(run), file.path().string()};
     }
     longest->others = others;
   }
   if (!longest.has_value()) return last;
   return *std::move(longest);
 }
+
+namespace {
+
+// Of the process that writes run-PID.vramspan.
+bool StillRuns(const std::string& path) {
+  int pid = 0;
+  absl::string_view name = path;
+  name.remove_prefix(name.rfind('-') + 1);
+  name = name.substr(0, name.find('.'));
+  return absl::SimpleAtoi(name, &pid) && pid > 0 && kill(pid, 0) == 0;
+}
+
+}  // namespace
 
 EnoughRounds::EnoughRounds(std::string folder, size_t least, std::chrono::seconds least_time)
     : folder_(std::move(folder)),
@@ -55,6 +71,7 @@ void EnoughRounds::Look() {
   // What is being written may be half there. It is looked at again.
   const StatusOr<LongestRecording> recording = LongestIn(folder_);
   if (!recording.ok()) return;
+  if (!StillRuns(recording->path)) return;
   const std::vector<replay::RecordedWork>& works = recording->run.works;
   const replay::Phases phases(recording->run);
   const replay::Rounds& main = phases.main();

@@ -13,6 +13,7 @@ namespace vramspan {
 
 struct LongestRecording {
   replay::RecordedRun run;
+  std::string path;
   size_t others = 0;  // Recordings that hold work, too.
 };
 

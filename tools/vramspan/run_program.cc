@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,24 +54,43 @@ std::vector<pid_t> WithDescendants(pid_t process) {
   return all;
 }
 
-// Waits for the child, and has it end once there is `enough`: by itself, or else by signals. False
-// where nothing is left but to wait for it.
+// While this lives, what a child leaves behind is this process's child, and can be ended.
+class Orphans {
+ public:
+  Orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L); }
+  ~Orphans() { prctl(PR_SET_CHILD_SUBREAPER, 0L, 0L, 0L, 0L); }
+  Orphans(const Orphans&) = delete;
+  Orphans& operator=(const Orphans&) = delete;
+};
+
+// Waits for the child, and has it and all that it started end once there is `enough`: by itself, or
+// else by signals. False where nothing is left but to wait for it.
 bool EndsBy(pid_t child, const std::function<bool()>& enough, int* status) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds kPatience{10};
   constexpr std::chrono::milliseconds kStep{20};
   std::optional<Clock::time_point> until;  // The next signal.
+  bool ended = false;
   for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
     while (until.has_value() ? Clock::now() < *until : !enough()) {
-      const pid_t ended = waitpid(child, status, WNOHANG);
-      if (ended == child) return true;
-      if (ended < 0 && errno != EINTR) return false;
+      // One that ends by itself may leave behind what it likes.
+      for (int other = 0;;) {
+        const pid_t one = waitpid(until.has_value() ? -1 : child, &other, WNOHANG);
+        if (one <= 0) break;
+        if (one != child) continue;
+        *status = other;
+        ended = true;
+        if (!until.has_value()) return true;
+      }
+      if (ended && WithDescendants(getpid()).size() == 1) return true;
       std::this_thread::sleep_for(kStep);
     }
-    for (const pid_t process : WithDescendants(child)) kill(process, signal);
+    for (const pid_t process : WithDescendants(getpid())) {
+      if (process != getpid()) kill(process, signal);
+    }
     until = Clock::now() + kPatience;
   }
-  return false;
+  return ended;
 }
 
 }  // namespace
@@ -87,6 +107,8 @@ StatusOr<int> RunProgram(const std::vector<std::string>& program,
     return absl::UnavailableError(absl::StrCat("no pipe: ", std::strerror(errno)));
   }
   const Ignored interrupt(SIGINT), quit(SIGQUIT);
+  std::optional<Orphans> orphans;
+  if (enough != nullptr) orphans.emplace();
   const pid_t child = fork();
   if (child == 0) {
     interrupt.Restore();
