@@ -148,10 +148,11 @@ bool Blocks::IsNobodys(DevicePtr allocation, DevicePtr p, Bytes size) {
     watched_.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
+  const uint64_t since = others->second;
   bool nobodys = true;
   ForEachGranule(p, size, [&](uint64_t number, uint32_t, uint32_t) VS_NO_THREAD_SAFETY_ANALYSIS {
     const auto it = granules_.find(number);
-    nobodys &= it != granules_.end() && it->second.came > others->second;
+    nobodys &= it != granules_.end() && it->second.came > since;
   });
   return nobodys;
 }
