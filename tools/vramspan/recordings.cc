@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -15,6 +16,18 @@
 #include "tools/replay/rounds.h"
 
 namespace vramspan {
+namespace {
+
+// Of the process that writes run-PID.vramspan.
+bool StillRuns(const std::string& path) {
+  int pid = 0;
+  absl::string_view name = path;
+  name.remove_prefix(name.rfind('-') + 1);
+  name = name.substr(0, name.find('.'));
+  return absl::SimpleAtoi(name, &pid) && pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
+}
+
+}  // namespace
 
 StatusOr<LongestRecording> LongestIn(const std::string& folder) {
   std::optional<LongestRecording> longest;
@@ -36,19 +49,6 @@ StatusOr<LongestRecording> LongestIn(const std::string& folder) {
   if (!longest.has_value()) return last;
   return *std::move(longest);
 }
-
-namespace {
-
-// Of the process that writes run-PID.vramspan.
-bool StillRuns(const std::string& path) {
-  int pid = 0;
-  absl::string_view name = path;
-  name.remove_prefix(name.rfind('-') + 1);
-  name = name.substr(0, name.find('.'));
-  return absl::SimpleAtoi(name, &pid) && pid > 0 && kill(pid, 0) == 0;
-}
-
-}  // namespace
 
 EnoughRounds::EnoughRounds(std::string folder, size_t least, std::chrono::seconds least_time)
     : folder_(std::move(folder)),

@@ -71,7 +71,8 @@ bool EndsBy(pid_t child, const std::function<bool()>& enough, int* status) {
   constexpr std::chrono::milliseconds kStep{20};
   std::optional<Clock::time_point> until;  // The next signal.
   bool ended = false;
-  for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
+  constexpr int kNone = 0;  // What was killed takes a moment to go.
+  for (const int signal : {SIGINT, SIGTERM, SIGKILL, kNone}) {
     while (until.has_value() ? Clock::now() < *until : !enough()) {
       // One that ends by itself may leave behind what it likes.
       for (int other = 0;;) {
