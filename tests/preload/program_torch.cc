@@ -488,6 +488,7 @@ void ArenaUnseen(Program* p) {
   }
   const uint64_t rests = Torch::Statistics().rests;
   torch.FreeOthers();
+  torch.Fill(arena, 4 * kMi, 1);
   torch.HandOut(small, 4096);
   torch.Fill(small, 4096, 1);
   CHECK_OK(p->api.StreamSynchronize(p->stream));
@@ -501,7 +502,10 @@ void ArenaUnseen(Program* p) {
   CHECK_OK(p->api.StreamSynchronize(p->stream));
   torch.AllocateOthers();
   const uint64_t out = Torch::Statistics().bytes_out;
-  while (Torch::Statistics().bytes_out < out + 16 * kMi) torch.PushSilently();
+  while (Torch::Statistics().bytes_out < out + 16 * kMi) {
+    torch.PushSilently();
+    usleep(10'000);
+  }
   torch.TakeBack(small, 4096);
   for (int i = 0; i < 5; ++i) torch.PushSilently();
   torch.Check(arena, 4 * kMi, 9);

@@ -54,7 +54,7 @@ TEST(TorchBlocks, OfMemoryThatOthersHaveInBetweenLoseNoWord) {
 }
 
 TEST(TorchBlocks, OfMemoryThatOthersHaveWhileNobodyLooksLoseNoWord) {
-  Ok("arena_unseen", "VRAMSPAN_OVERLAP=auto");
+  for (int round = 0; round < 3; ++round) Ok("arena_unseen", "VRAMSPAN_OVERLAP=auto");
 }
 
 TEST(TorchBlocks, MayBeReadPastTheirEndFromWithin) {
