@@ -295,6 +295,9 @@ TEST_F(BlocksTest, ThreadsAgree) {
         blocks_.HandedOut(At(64 * t), MiB(4), false);
         in_use[t] = true;
         Find(At(64 * ((t + 1) % 4)));
+        IsNobodys(64 * t, 4);
+        if (i % 16 == 0) blocks_.OthersHave(At(0), [] {});
+        if (i % 64 == 0) blocks_.Gone(At(256), MiB(2), /*unmapped=*/i % 128 == 0);
         in_use[t] = false;
         blocks_.CameBack(At(64 * t), MiB(4), false, watch_);
         Blocks::NoteSubmission();
