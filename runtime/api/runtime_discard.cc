@@ -14,9 +14,11 @@ void Runtime::BlockReported(DevicePtr p, int64_t bytes, bool captured) {
     const absl::Cleanup own = [&] { Own(p, size); };
     return blocks.HandedOut(p, size, captured);
   }
-  // Work is seen while it is recorded, for replays or to move memory.
-  constexpr Blocks::Watch kAlways = ~Blocks::Watch{0};
-  const Blocks::Watch watch = recorder_ != nullptr ? kAlways : mover_->placements().watch();
+  // A recording of the run hears of it at any time. Memory is given up only if it came back while
+  // memory moves: work of other contexts is seen only then.
+  constexpr Blocks::Watch kRecorded = ~Blocks::Watch{0};
+  const Blocks::Watch moving = mover_->placements().watch();
+  const Blocks::Watch watch = moving == 0 && recorder_ != nullptr ? kRecorded : moving;
   const Bytes size(-static_cast<uint64_t>(bytes));
   if (watch != 0) {
     blocks.TellUnused(watch, [this, &blocks](DevicePtr unused, Bytes unused_size) {

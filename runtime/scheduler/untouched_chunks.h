@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "runtime/scheduler/work.h"
@@ -30,8 +31,10 @@ template <typename ChunkOf>
 size_t LeaveOutUntouched(size_t likely, size_t possible, ChunkOf chunk_of,
                          std::vector<DevicePtr>* edges, std::vector<ChunkUse>* all) {
   edges->clear();
+  bool looked = false;
   const auto beside = [&](const Chunk& c) {
-    if (edges->empty()) {
+    // At the first that may go: all are still there.
+    if (!std::exchange(looked, true)) {
       for (size_t i = 0; i < all->size(); ++i) {
         const Chunk& touched = chunk_of((*all)[i].chunk);
         if (i >= likely && IsNobodys((*all)[i].how, touched)) continue;

@@ -70,6 +70,12 @@ class Torch {
   }
   void HandOut(CUdeviceptr p, size_t bytes) { Report(p, static_cast<int64_t>(bytes)); }
   void TakeBack(CUdeviceptr p, size_t bytes) { Report(p, -static_cast<int64_t>(bytes)); }
+  // A block is handed out, filled, and comes back.
+  void Pass(CUdeviceptr p, size_t bytes) {
+    HandOut(p, bytes);
+    Fill(p, bytes, 1);
+    TakeBack(p, bytes);
+  }
   // Nobody's business here.
   void ReportHostMemory() {
     report_(&p_, 4096, 0);
@@ -366,35 +372,65 @@ void Nonsense(Program* p) {
   torch.Check(segment, 8 * kMi, 3);
 }
 
-// An allocator above another one: of the program's own arena it was given a part that begins within
-// a granule. The rest is the program's.
+// An allocator above another one. Of the program's own arena it was given all but the first MiB,
+// which is the program's and lies in one granule with it.
+void ShareGranule(Torch* torch, CUdeviceptr arena) {
+  torch->Fill(arena, kMi, 9);
+  for (int round = 0; round < 6; ++round) {
+    torch->Pass(arena + kMi, 3 * kMi);
+    torch->Settle();
+    torch->Push();
+  }
+  torch->Check(arena, kMi, 9);
+}
 void ArenaEdge(Program* p) {
   Torch torch(p);
+  ShareGranule(&torch, torch.Segment(4 * kMi));
+}
+// Blocks once had all of that granule.
+void ArenaShared(Program* p) {
+  Torch torch(p);
   const CUdeviceptr arena = torch.Segment(4 * kMi);
-  torch.Fill(arena, kMi, 9);
-  for (int round = 0; round < 4; ++round) {
-    torch.HandOut(arena + kMi, 3 * kMi);
-    torch.Fill(arena + kMi, 3 * kMi, 1);
-    torch.TakeBack(arena + kMi, 3 * kMi);
-    torch.Settle();
-    torch.Push();
-  }
-  torch.Check(arena, kMi, 9);
+  torch.Pass(arena, 4 * kMi);
+  torch.Settle();
+  ShareGranule(&torch, arena);
 }
 
-// The arena had its part back and gave it to somebody else, and nobody told of that.
+// The arena has a block back and gives it to somebody else, as `array` or within it, and nobody
+// tells of that.
+void GiveAway(Torch* torch, CUdeviceptr block, size_t bytes, CUdeviceptr array, size_t all) {
+  for (unsigned long long round = 0; round < 6; ++round) {
+    torch->Pass(block, bytes);
+    torch->Fill(array, all, 2 + round);
+    torch->Settle();
+    torch->Push();
+    torch->Check(array, all, 2 + round);
+  }
+}
 void ArenaReuse(Program* p) {
   Torch torch(p);
   const CUdeviceptr arena = torch.Segment(4 * kMi);
-  for (unsigned long long round = 0; round < 6; ++round) {
-    torch.HandOut(arena, 4 * kMi);
-    torch.Fill(arena, 4 * kMi, 1);
-    torch.TakeBack(arena, 4 * kMi);
-    torch.Fill(arena, 4 * kMi, 2 + round);
-    torch.Settle();
-    torch.Push();
-    torch.Check(arena, 4 * kMi, 2 + round);
-  }
+  GiveAway(&torch, arena, 4 * kMi, arena, 4 * kMi);
+}
+// It begins where a block ends that is in use.
+void ArenaBehind(Program* p) {
+  Torch torch(p);
+  const CUdeviceptr arena = torch.Segment(8 * kMi), part = arena + 4 * kMi;
+  torch.HandOut(arena, 4 * kMi);
+  torch.Fill(arena, 4 * kMi, 5);
+  GiveAway(&torch, part, 4 * kMi, part, 4 * kMi);
+}
+// It begins where a graph had a block. The graph is gone.
+void ArenaOfGraph(Program* p) {
+  Torch torch(p);
+  const CUdeviceptr arena = torch.Segment(8 * kMi);
+  CUgraph graph = nullptr;
+  CHECK_OK(GET(cuStreamBeginCapture, "cuStreamBeginCapture_v2")(p->stream,
+                                                                CU_STREAM_CAPTURE_MODE_RELAXED));
+  torch.Pass(arena, 2 * kMi);
+  CHECK_OK(GET(cuStreamEndCapture, "cuStreamEndCapture")(p->stream, &graph));
+  CHECK_OK(GET(cuGraphDestroy, "cuGraphDestroy")(graph));
+  GiveAway(&torch, arena + 2 * kMi, 6 * kMi, arena, 8 * kMi);
 }
 
 // What was given up is reached from the arena's start, where no block lies.
@@ -404,73 +440,12 @@ void ArenaReach(Program* p) {
   torch.Fill(arena, 16 * kMi, 3);
   for (int i = 1; i < 8; ++i) torch.Fill(arena + i * 2 * kMi, 2 * kMi, 3);
   for (unsigned long long round = 0; round < 4; ++round) {
-    torch.HandOut(part, 8 * kMi);
-    torch.Fill(part, 8 * kMi, 1);
-    torch.TakeBack(part, 8 * kMi);
+    torch.Pass(part, 8 * kMi);
     torch.Settle();
     torch.Push();
     torch.Fill(arena, 16 * kMi, round);
     torch.Push();
     torch.Check(arena, 16 * kMi, round);
-  }
-}
-
-// What was given to somebody else begins where a block ends that is in use.
-void ArenaBehind(Program* p) {
-  Torch torch(p);
-  const CUdeviceptr arena = torch.Segment(8 * kMi), part = arena + 4 * kMi;
-  torch.HandOut(arena, 4 * kMi);
-  torch.Fill(arena, 4 * kMi, 5);
-  for (unsigned long long round = 0; round < 6; ++round) {
-    torch.HandOut(part, 4 * kMi);
-    torch.Fill(part, 4 * kMi, 1);
-    torch.TakeBack(part, 4 * kMi);
-    torch.Fill(part, 4 * kMi, 2 + round);
-    torch.Settle();
-    torch.Push();
-    torch.Check(part, 4 * kMi, 2 + round);
-  }
-}
-
-// Somebody's array shares a granule with a block. Blocks once had all of it.
-void ArenaShared(Program* p) {
-  Torch torch(p);
-  const CUdeviceptr arena = torch.Segment(4 * kMi);
-  torch.HandOut(arena, 4 * kMi);
-  torch.Fill(arena, 4 * kMi, 1);
-  torch.TakeBack(arena, 4 * kMi);
-  torch.Settle();
-  torch.Fill(arena, kMi, 9);
-  for (int round = 0; round < 6; ++round) {
-    torch.HandOut(arena + kMi, 3 * kMi);
-    torch.Fill(arena + kMi, 3 * kMi, 1);
-    torch.TakeBack(arena + kMi, 3 * kMi);
-    torch.Settle();
-    torch.Push();
-  }
-  torch.Check(arena, kMi, 9);
-}
-
-// Somebody's array begins where a graph had a block. The graph is gone.
-void ArenaOfGraph(Program* p) {
-  Torch torch(p);
-  const CUdeviceptr arena = torch.Segment(8 * kMi), rest = arena + 2 * kMi;
-  CUgraph graph = nullptr;
-  CHECK_OK(GET(cuStreamBeginCapture, "cuStreamBeginCapture_v2")(p->stream,
-                                                                CU_STREAM_CAPTURE_MODE_RELAXED));
-  torch.HandOut(arena, 2 * kMi);
-  torch.Fill(arena, 2 * kMi, 2);
-  torch.TakeBack(arena, 2 * kMi);
-  CHECK_OK(GET(cuStreamEndCapture, "cuStreamEndCapture")(p->stream, &graph));
-  CHECK_OK(GET(cuGraphDestroy, "cuGraphDestroy")(graph));
-  for (unsigned long long round = 0; round < 6; ++round) {
-    torch.HandOut(rest, 6 * kMi);
-    torch.Fill(rest, 6 * kMi, 1);
-    torch.TakeBack(rest, 6 * kMi);
-    torch.Fill(arena, 8 * kMi, 2 + round);
-    torch.Settle();
-    torch.Push();
-    torch.Check(arena, 8 * kMi, 2 + round);
   }
 }
 
@@ -517,9 +492,7 @@ void AsyncReuse(Program* p) {
   for (unsigned long long round = 0; round < 6; ++round) {
     CUdeviceptr m = 0, again = 0;
     CHECK_OK(GET(cuMemAllocAsync, "cuMemAllocAsync")(&m, 4 * kMi, p->stream));
-    torch.HandOut(m, 4 * kMi);
-    torch.Fill(m, 4 * kMi, 1);
-    torch.TakeBack(m, 4 * kMi);
+    torch.Pass(m, 4 * kMi);
     CHECK_OK(GET(cuMemFreeAsync, "cuMemFreeAsync")(m, p->stream));
     CHECK_OK(GET(cuMemAllocAsync, "cuMemAllocAsync")(&again, 4 * kMi, p->stream));
     CHECK(again == m);
@@ -541,9 +514,7 @@ void PastTheEndFromWithin(Program* p) {
   p->Launch(p->add_constant, segment + kMi, 8, 0);
   for (int round = 0; round < 12; ++round) {
     if (round % 4 == 0) {
-      torch.HandOut(free, 6 * kMi);
-      torch.Fill(free, 6 * kMi, 7);
-      torch.TakeBack(free, 6 * kMi);
+      torch.Pass(free, 6 * kMi);
       torch.Settle();
     }
     torch.Push();

@@ -137,6 +137,20 @@ class EstimateProgram : public ::testing::Test {
                     "TMPDIR='" + temporary_.path() + "' SIMCUDA_DEVICE_MEMORY=256MiB");
   }
 
+  // A file that is written by nobody while it runs.
+  std::string Copy() const { return temporary_.path() + "/program"; }
+  // That an estimate of the command has it and its copy of the program end.
+  void ExpectEnded(const std::string& command) {
+    std::filesystem::copy_file(PROGRAM_PATH, Copy());
+    const Output run = Estimate("--rounds 5 --simulate -- " + command,
+                                "TMPDIR='" + temporary_.path() + "' SIMCUDA_DEVICE_MEMORY=256MiB");
+    EXPECT_EQ(run.code, 0) << run.err;
+    EXPECT_THAT(run.out, ContainsRegex("at most 16 MiB at once, [0-9]+ rounds"));
+    const int file = open(Copy().c_str(), O_WRONLY | O_CLOEXEC);
+    EXPECT_GE(file, 0) << "it still runs: " << std::strerror(errno);
+    if (file >= 0) close(file);
+  }
+
   TemporaryFolder temporary_;
 };
 
@@ -181,30 +195,12 @@ TEST_F(EstimateProgram, EndsByItselfWhereItHasFewerRounds) {
 
 // A shell waits for what it started, and does not tell it.
 TEST_F(EstimateProgram, EndsWithAllThatItStarted) {
-  const std::string copy = temporary_.path() + "/program";
-  std::filesystem::copy_file(PROGRAM_PATH, copy);
-  const Output run =
-      Estimate("--rounds 5 --simulate -- sh -c '\"" + copy + "\" dlsym within_endless; echo ended'",
-               "TMPDIR='" + temporary_.path() + "' SIMCUDA_DEVICE_MEMORY=256MiB");
-  EXPECT_EQ(run.code, 0) << run.err;
-  EXPECT_THAT(run.out, ContainsRegex("at most 16 MiB at once, [0-9]+ rounds"));
-  const int file = open(copy.c_str(), O_WRONLY | O_CLOEXEC);
-  EXPECT_GE(file, 0) << "it still runs: " << std::strerror(errno);
-  if (file >= 0) close(file);
+  ExpectEnded("sh -c '\"" + Copy() + "\" dlsym within_endless; echo ended'");
 }
 
 // A launcher dies at once, and what it launched would go on.
 TEST_F(EstimateProgram, LeavesNothingBehindThatRuns) {
-  const std::string copy = temporary_.path() + "/program";
-  std::filesystem::copy_file(PROGRAM_PATH, copy);
-  const Output run = Estimate("--rounds 5 --simulate -- sh -c '(trap \"\" INT; exec \"" + copy +
-                                  "\" dlsym within_endless) & wait'",
-                              "TMPDIR='" + temporary_.path() + "' SIMCUDA_DEVICE_MEMORY=256MiB");
-  EXPECT_EQ(run.code, 0) << run.err;
-  EXPECT_THAT(run.out, ContainsRegex("at most 16 MiB at once, [0-9]+ rounds"));
-  const int file = open(copy.c_str(), O_WRONLY | O_CLOEXEC);
-  EXPECT_GE(file, 0) << "it still runs: " << std::strerror(errno);
-  if (file >= 0) close(file);
+  ExpectEnded("sh -c '(trap \"\" INT; exec \"" + Copy() + "\" dlsym within_endless) & wait'");
 }
 
 TEST_F(EstimateProgram, MemoryThatWasShortIsSaid) {
