@@ -78,6 +78,10 @@ void* Driver::Symbol(const char* name) const {
 void Driver::RecordBackgroundError(const Status& status) const {
   if (status.ok()) return;
   Log(LogLevel::kWarning, status.message());
+  NoteError(status);
+}
+
+void Driver::NoteError(const Status& status) const {
   MutexLock lock(noted_mu_);
   noted_.Update(status);
 }

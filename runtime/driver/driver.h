@@ -54,7 +54,8 @@ class Driver {
   // A failure that nobody waits for (of a clean-up, or of work ahead of need) is logged, and the
   // first one kept until somebody can be told. Does nothing for OK.
   void RecordBackgroundError(const Status& status) const VS_EXCLUDES(noted_mu_);
-  Status TakeNoted() const VS_EXCLUDES(noted_mu_);  // OK when there is none.
+  void NoteError(const Status& status) const VS_EXCLUDES(noted_mu_);  // It was logged before.
+  Status TakeNoted() const VS_EXCLUDES(noted_mu_);                    // OK when there is none.
 
  private:
   Driver() = default;

@@ -90,10 +90,13 @@ Mover::~Mover() {
   if (thread_.started()) {
     {
       MutexLock lock(memory_.mu);
+      accounts_.error = absl::OkStatus();  // Of the time before, which nobody asked for.
       signals_.Wake();
       watch_.WaitUntil([this]() VS_NO_THREAD_SAFETY_ANALYSIS { return Idle(); });
     }
     thread_.Stop();
+    MutexLock lock(memory_.mu);
+    memory_.driver().NoteError(accounts_.error);
   }
   recording_.Join();
   // Here, where the context is current: the program's thread may have let go of it.

@@ -10,6 +10,7 @@
 // later ones, which takes many minutes, instead of a few picked ones.
 //
 // docs/life-of-a-launch.md, "When something does not go as planned", is the contract.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -189,6 +190,42 @@ TEST(FailuresTest, ALiveContextIsNotTakenForDead) {
   }
   EXPECT_CU(world.api().StreamDestroy(works));
   EXPECT_CU(world.api().StreamDestroy(moves));
+}
+
+// Destruction waits for what is under way, and who waits long asks as above. What fails meanwhile
+// is told by the call that destroys, and by no later one.
+TEST(FailuresTest, WhatFailsWhileARuntimeEndsIsTold) {
+  Watchdog watchdog("a runtime ends beside long work while a call fails", 20);
+  World world;
+  const CUstream works = world.NewStream();
+  {
+    TestRuntime runtime(world);
+    Buffer used = runtime.Filled(1, kChunk, works)[0];
+    runtime.Filled(5, kChunk, works);
+    runtime.Add(used, 1, works);
+    runtime.Synchronize();
+    HostFlag flag(world);
+    runtime.Begin(works, {used.range(VRAMSPAN_READ | VRAMSPAN_WRITE)});
+    EXPECT_CU(flag.SpinIn(works, 1));
+    runtime.End(works);
+    EXPECT_SPAN(
+        vramspanMemPrefetchAsync(runtime.get(), used.ptr, kChunk, VRAMSPAN_LOCATION_HOST, works));
+
+    ASSERT_EQ(world.fail("cuThreadExchangeStreamCaptureMode", 1, 1, CUDA_ERROR_UNKNOWN), 0);
+    watchdog.Doing("the runtime ends");
+    CUresult destroyed = CUDA_SUCCESS;
+    std::string error;
+    std::thread ends([&] {
+      destroyed = runtime.Destroy();
+      error = LastError();
+    });
+    while (world.failed_calls() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    flag.Set(1);
+    ends.join();
+    EXPECT_EQ(destroyed, CUDA_ERROR_UNKNOWN);
+    EXPECT_THAT(error, testing::HasSubstr("cuThreadExchangeStreamCaptureMode"));
+  }
+  EXPECT_CU(world.api().StreamDestroy(works));
 }
 
 struct Failure {
