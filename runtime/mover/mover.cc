@@ -96,7 +96,9 @@ Mover::~Mover() {
     }
     thread_.Stop();
     MutexLock lock(memory_.mu);
-    memory_.driver().NoteError(accounts_.error);
+    // Memory that was short was so until now only.
+    if (ToCuResult(accounts_.error) != CUDA_ERROR_OUT_OF_MEMORY)
+      memory_.driver().NoteError(accounts_.error);
   }
   recording_.Join();
   // Here, where the context is current: the program's thread may have let go of it.
