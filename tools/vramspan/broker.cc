@@ -1,17 +1,12 @@
 // `vramspan broker`: shares a GPU's memory among several programs.
-#include <algorithm>
-#include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "tools/vramspan/broker_action.h"
-#include "tools/vramspan/command.h"
 
 namespace vramspan {
 namespace {
 
-class BrokerCommand final : public Command {
+class BrokerCommand final : public ActionsCommand {
  public:
   std::string name() const override { return "broker"; }
   std::string summary() const override {
@@ -34,30 +29,11 @@ class BrokerCommand final : public Command {
         "  vramspan broker cdi --output vramspan.json   # for containers, in /etc/cdi\n"
         "\n"
         "Read more: docs/sharing.md");
-    for (auto make :
-         {&broker_command::MakeServe, &broker_command::MakeStatus, &broker_command::MakeSet,
-          &broker_command::MakeDrain, &broker_command::MakeUndrain, &broker_command::MakeCdi,
-          &broker_command::MakeHook}) {
-      actions_.push_back(make());
-      actions_.back()->Define(options);
-    }
-    options_ = options;
+    Offer(options,
+          {&broker_command::MakeServe, &broker_command::MakeStatus, &broker_command::MakeSet,
+           &broker_command::MakeDrain, &broker_command::MakeUndrain, &broker_command::MakeCdi,
+           &broker_command::MakeHook});
   }
-
-  int Run() override {
-    const std::string chosen = options_->ChosenAction();
-    const auto action = std::find_if(actions_.begin(), actions_.end(), [&](const auto& candidate) {
-      return candidate->name() == chosen;
-    });
-    const Status status = (*action)->Run();
-    if (status.ok()) return kExitOk;
-    SayError("vramspan broker " + chosen, status.message());
-    return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
-  }
-
- private:
-  std::optional<CommandOptions> options_;
-  std::vector<std::unique_ptr<broker_command::Action>> actions_;
 };
 
 VRAMSPAN_COMMAND(BrokerCommand);

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "runtime/base/clean_text.h"
-#include "tools/vramspan/command.h"
 #include "tools/vramspan/learned_action.h"
 
 namespace vramspan {
@@ -55,7 +54,7 @@ StatusOr<Learned> ReadLearned(const KeyedFiles& files, uint64_t key) {
 
 namespace {
 
-class LearnedCommand final : public Command {
+class LearnedCommand final : public ActionsCommand {
  public:
   std::string name() const override { return "learned"; }
   std::string summary() const override {
@@ -80,28 +79,9 @@ class LearnedCommand final : public Command {
         "  vramspan learned clear\n"
         "\n"
         "Read more: docs/learned.md");
-    for (auto make :
-         {&learned_command::MakeList, &learned_command::MakeShow, &learned_command::MakeClear}) {
-      actions_.push_back(make());
-      actions_.back()->Define(options);
-    }
-    options_ = options;
+    Offer(options,
+          {&learned_command::MakeList, &learned_command::MakeShow, &learned_command::MakeClear});
   }
-
-  int Run() override {
-    const std::string chosen = options_->ChosenAction();
-    const auto action = std::find_if(actions_.begin(), actions_.end(), [&](const auto& candidate) {
-      return candidate->name() == chosen;
-    });
-    const Status status = (*action)->Run();
-    if (status.ok()) return kExitOk;
-    SayError("vramspan learned " + chosen, status.message());
-    return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
-  }
-
- private:
-  std::optional<CommandOptions> options_;
-  std::vector<std::unique_ptr<learned_command::Action>> actions_;
 };
 
 VRAMSPAN_COMMAND(LearnedCommand);

@@ -1,5 +1,4 @@
-// What `vramspan learned` can do: each action is a subcommand of its own, made in the file that has
-// it.
+// What `vramspan learned` can do.
 #ifndef VRAMSPAN_TOOLS_VRAMSPAN_LEARNED_ACTION_H_
 #define VRAMSPAN_TOOLS_VRAMSPAN_LEARNED_ACTION_H_
 
@@ -10,20 +9,9 @@
 #include "runtime/api/learned_files.h"
 #include "runtime/base/status.h"
 #include "runtime/placement/learned_kernels.h"
-#include "tools/vramspan/command_options.h"
+#include "tools/vramspan/action.h"
 
 namespace vramspan::learned_command {
-
-class Action {
- public:
-  virtual ~Action() = default;
-  virtual std::string name() const = 0;
-  // Adds itself to `learned`.
-  virtual void Define(CommandOptions& learned) = 0;
-  // Results go to stdout. InvalidArgument: the command line was not understood (exit code 2); every
-  // other error is one of what it was asked to do (1).
-  virtual Status Run() = 0;
-};
 
 std::unique_ptr<Action> MakeList();   // learned_list.cc
 std::unique_ptr<Action> MakeShow();   // learned_show.cc

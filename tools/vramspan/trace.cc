@@ -1,17 +1,12 @@
 // `vramspan trace`: looks into recorded runs.
-#include <algorithm>
-#include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "tools/vramspan/command.h"
 #include "tools/vramspan/trace_action.h"
 
 namespace vramspan {
 namespace {
 
-class TraceCommand final : public Command {
+class TraceCommand final : public ActionsCommand {
  public:
   std::string name() const override { return "trace"; }
   std::string summary() const override { return "Look into a recorded run"; }
@@ -32,29 +27,10 @@ class TraceCommand final : public Command {
         "  vramspan trace import --pytorch-et et.json.gz -o et.vramspan\n"
         "\n"
         "Read more: docs/replay.md, docs/trace-format.md");
-    for (auto make :
-         {&trace_command::MakeInfo, &trace_command::MakeStats, &trace_command::MakeCurves,
-          &trace_command::MakeDump, &trace_command::MakeExport, &trace_command::MakeImport}) {
-      actions_.push_back(make());
-      actions_.back()->Define(options);
-    }
-    options_ = options;
+    Offer(options,
+          {&trace_command::MakeInfo, &trace_command::MakeStats, &trace_command::MakeCurves,
+           &trace_command::MakeDump, &trace_command::MakeExport, &trace_command::MakeImport});
   }
-
-  int Run() override {
-    const std::string chosen = options_->ChosenAction();
-    const auto action = std::find_if(actions_.begin(), actions_.end(), [&](const auto& candidate) {
-      return candidate->name() == chosen;
-    });
-    const Status status = (*action)->Run();
-    if (status.ok()) return kExitOk;
-    SayError("vramspan trace " + chosen, status.message());
-    return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
-  }
-
- private:
-  std::optional<CommandOptions> options_;
-  std::vector<std::unique_ptr<trace_command::Action>> actions_;
 };
 
 VRAMSPAN_COMMAND(TraceCommand);
