@@ -237,6 +237,8 @@ Status Tracing::GiveUpCupti() {
   return absl::OkStatus();
 }
 
+void Tracing::StopSeeing(const char* why) { Lost(why); }
+
 Status Tracing::Add(CUcontext context, Tracer* tracer, DevicePtr arena, Bytes size) {
   MutexLock lock(TheState().mu);
   decoder()->AddArena(arena, size);

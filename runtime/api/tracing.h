@@ -52,6 +52,8 @@ class Tracing {
   // or memory that is moving does not come to rest, and CUPTI is still ours; without hooks launches
   // count as unseen all the same from here on.
   Status GiveUpCupti();
+  // What comes now is not seen: from here on memory stays where it is. `why`: in a few words.
+  void StopSeeing(const char* why);
   // Null before Start.
   Decoder* decoder();
 

@@ -19,6 +19,7 @@
 #include "runtime/preload/hook.h"
 #include "runtime/preload/not_for_musl.h"
 #include "runtime/preload/nvml.h"
+#include "runtime/preload/optix.h"
 #include "runtime/preload/process.h"
 #include "runtime/preload/table.h"
 
@@ -167,6 +168,15 @@ Answer AnswerForCupti(void* handle, const char* name, Lookup lookup) {
   return function != nullptr ? Answer{CuptiHook(name, function), 1} : kPass;
 }
 
+// Where a library is named: that is how OptiX is looked up.
+template <typename Lookup>
+Answer AnswerForOptix(void* handle, Lookup lookup) {
+  constexpr Answer kPass{nullptr, 0};
+  if (handle == RTLD_NEXT || handle == RTLD_DEFAULT || Off()) return kPass;
+  void* const function = lookup();
+  return function != nullptr ? Answer{OptixHook(function), 1} : kPass;
+}
+
 // Ours are meant by nobody who asks. Where no library is named the program's is asked, whose
 // symbols are the same: for us RTLD_DEFAULT begins with ourselves.
 template <typename Lookup>
@@ -185,6 +195,7 @@ Answer AnswerFor(void* handle, const char* name, Lookup lookup) {
     return AnswerForMusl(handle, name, lookup);
   }
   if (name[0] == 'n' && IsNvmlHooked(name)) return AnswerForNvml(handle, name, lookup);
+  if (name[0] == 'o' && IsOptixHooked(name)) return AnswerForOptix(handle, lookup);
   if (name[0] != 'c' || name[1] != 'u') return kPass;
   if (IsCuptiHooked(name)) return AnswerForCupti(handle, name, lookup);
   // Who looks for the next one after itself is a preload as we are, and must not come back to us.

@@ -53,6 +53,7 @@ struct State {
   std::atomic<bool> exiting{false};
   std::atomic<bool> said_most{false};  // That there are more devices than kMostDevices.
   std::atomic<bool> refused{false};    // See AllocationsRefused.
+  std::atomic<bool> left{false};       // See LeaveToDriver.
   OwnProcess process;                  // That has made the first.
 };
 
@@ -106,7 +107,7 @@ StatusOr<std::unique_ptr<Runtime>> MakeRuntime() {
 Runtime* Make(CUcontext context) {
   State& state = TheState();
   MutexLock lock(state.mu);
-  if (Off()) return nullptr;
+  if (Off() || state.left.load(std::memory_order_relaxed)) return nullptr;
   const auto get_device = DriverFunction<decltype(&::cuCtxGetDevice)>("cuCtxGetDevice");
   CUdevice device = 0;
   if (get_device == nullptr || get_device(&device) != CUDA_SUCCESS) return nullptr;
@@ -225,7 +226,7 @@ void HookScope::LetGo(uint32_t devices) {
 }
 
 Runtime* RuntimeForAllocation() {
-  if (!Ready()) return nullptr;
+  if (!Ready() || TheState().left.load(std::memory_order_acquire)) return nullptr;
   const OwnCalls own;
   const CUcontext context = CurrentContext();
   if (context == nullptr) return nullptr;
@@ -278,6 +279,23 @@ void WithPrimary(CUdevice device, void (*call)(CUcontext)) {
   if (retain == nullptr || release == nullptr || retain(&primary, device) != CUDA_SUCCESS) return;
   call(primary);
   release(device);
+}
+
+void LeaveToDriver(const char* why) {
+  State& state = TheState();
+  if (!Ready() || state.left.exchange(true, std::memory_order_acq_rel)) return;
+  const OwnCalls own;
+  bool any = false;
+  {
+    MutexLock lock(state.mu);
+    for (const Entry& e : state.entries)
+      any |= e.runtime.load(std::memory_order_relaxed) != nullptr;
+  }
+  if (any) {
+    Tracing::Get().StopSeeing(why);
+  } else {
+    StandAside("in this process", why);
+  }
 }
 
 bool LeaveToProgram() {

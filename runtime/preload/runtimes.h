@@ -39,6 +39,10 @@ void WithPrimary(CUdevice device, void (*call)(CUcontext));
 void EndRuntime(CUcontext context);
 void EndRuntimeOfPrimary(CUdevice device);
 
+// Work is about to begin that nobody sees: memory stays where it is from here on, and what is
+// allocated from here on is the driver's. `why`: of the program, a literal.
+void LeaveToDriver(const char* why);
+
 // The program is about to make runtimes of its own, so none is made here from now on. False where
 // one was made already.
 bool LeaveToProgram();

@@ -124,5 +124,44 @@ TEST(PreloadBeside, ProcessesSignalEachOtherInSharedMemoryWhileOtherMemoryMoves)
   for (const char* overlap : kOverlaps) RunShort("proc2_pt", "ipc_reduce", overlap);
 }
 
+// LD_LIBRARY_PATH has a libnvoptix.so.1 whose work nobody sees.
+constexpr char kOptix[] =
+    "LD_LIBRARY_PATH='" SIMCUDA_FOLDER ":" FAKE_OPTIX_FOLDER
+    "' SIMCUDA_DEVICE_MEMORY=512MiB VRAMSPAN_DEVICE_MEMORY=32MiB VRAMSPAN_STATS=- "
+    "VRAMSPAN_OVERLAP=";
+
+Output RunOptix(const char* scenario, const char* overlap) {
+  SCOPED_TRACE(std::string(scenario) + ", " + overlap);
+  Output output = RunPreloaded("proc2", scenario, std::string(kOptix) + overlap);
+  ExpectBesideOk(output);
+  return output;
+}
+
+TEST(PreloadBeside, MemoryStaysWhereOptixMayUseIt) {
+  for (const char* scenario : {"optix:first", "optix:late", "optix:short"}) {
+    ExpectBesideOk(RunPlain("proc2", scenario, std::string(kOptix) + "off"));
+  }
+  for (const char* overlap : {"off", "auto", "all"}) {
+    const Output first = RunOptix("optix:first", overlap);
+    EXPECT_THAT(first.err, HasSubstr("the program runs as without vramspan in this process: it "
+                                     "uses OptiX, whose work nobody sees"));
+    EXPECT_THAT(first.err, Not(HasSubstr("evicted")));
+    const Output late = RunOptix("optix:late", overlap);
+    EXPECT_THAT(late.err, HasSubstr("launches are no longer seen (it uses OptiX, whose work nobody "
+                                    "sees), so memory stays where it is"));
+    EXPECT_THAT(late.err, ContainsRegex("evicted [^\n]* 0 chunks")) << "the driver had room";
+    EXPECT_THAT(RunOptix("optix:short", overlap).err, HasSubstr("device memory is short"));
+  }
+}
+
+// As programs do that list what devices there are.
+TEST(PreloadBeside, WhoOnlyAsksForOptixHasMoreMemoryThanTheDevice) {
+  for (const char* overlap : kOverlaps) {
+    const Output output = RunOptix("optix:asked", overlap);
+    EXPECT_THAT(output.err, Not(HasSubstr("OptiX")));
+    EXPECT_THAT(output.err, ContainsRegex("evicted [^\n]* [1-9][0-9]* chunks"));
+  }
+}
+
 }  // namespace
 }  // namespace vramspan_test

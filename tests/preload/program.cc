@@ -392,15 +392,11 @@ const std::map<std::string, std::function<void(Program*)>> kScenarios = {
 };
 
 const std::map<std::string, std::function<void(Program*, const std::string&)>> kCallScenarios = {
-    {"contexts_end", &EndContexts},
-    {"lifetimes", &FreeInStreamOrder},
-    {"look_up", &LookUp},
-    {"patched", &PatchAllocation},
-    {"peers", &UsePeers},
-    {"streams_end", &EndStreams},
-    {"texref", &BindTexture},
-    {"torch", &ReportBlocks},
-    {"vmm_beside", &VmmBesideLaunches},
+    {"contexts_end", &EndContexts}, {"lifetimes", &FreeInStreamOrder},
+    {"look_up", &LookUp},           {"optix", &UseOptix},
+    {"patched", &PatchAllocation},  {"peers", &UsePeers},
+    {"streams_end", &EndStreams},   {"texref", &BindTexture},
+    {"torch", &ReportBlocks},       {"vmm_beside", &VmmBesideLaunches},
 };
 
 }  // namespace
