@@ -5,7 +5,8 @@
 #   --all          run all stages, and the tests labelled all (default: the first stage, which has every other test)
 #   --nightly      run all stages, search for an hour each, and run the tests labelled nightly
 #   --only STAGE   run one stage: release, fuzz, dev, clang, asan or tsan
-#   -j JOBS        build and test with so many processes at once (default: the number of processors)
+#   -j JOBS        build with so many processes at once (default: the number of processors), and test with half as many
+#                  more, since tests wait as often as they compute
 #
 # Stages run in this order. The first failure ends the run.
 #   release  builds everything, optimised, and runs all tests
@@ -59,7 +60,7 @@ while [[ $# -gt 0 ]]; do
       jobs=$2
       shift
       ;;
-    -h | --help) sed -n '2,23s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,24s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) die "unknown argument '$1' (see --help)" ;;
   esac
   shift
@@ -86,7 +87,7 @@ for stage in "${stages[@]}"; do
   fi
   if [[ $stage != dev && $stage != clang ]]; then
     echo "== $stage: tests"
-    ctest --preset "$stage" -j "$jobs"
+    ctest --preset "$stage" -j "$((jobs + jobs / 2))"
     # What nothing but time finds: kills at random moments, long searches (label nightly). What needs more packages (all).
     if [[ -n $labels && $stage == release ]]; then
       (cd build/release && ctest -L "^$labels\$" -j "$jobs" --output-on-failure --no-tests=ignore)
