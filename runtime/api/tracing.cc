@@ -64,11 +64,7 @@ bool StopTracking(State* state, const char* why) VS_REQUIRES(state->mu) {
   return rests;
 }
 
-void Lost(const char* why) {
-  State& state = TheState();
-  MutexLock lock(state.mu);
-  StopTracking(&state, why);
-}
+void Lost(const char* why) { Tracing::Get().StopSeeing(why); }
 
 constexpr const char* kTaken = "CUPTI was given up to another tool";
 }  // namespace
@@ -237,7 +233,11 @@ Status Tracing::GiveUpCupti() {
   return absl::OkStatus();
 }
 
-void Tracing::StopSeeing(const char* why) { Lost(why); }
+bool Tracing::StopSeeing(const char* why) {
+  State& state = TheState();
+  MutexLock lock(state.mu);
+  return StopTracking(&state, why);
+}
 
 Status Tracing::Add(CUcontext context, Tracer* tracer, DevicePtr arena, Bytes size) {
   MutexLock lock(TheState().mu);

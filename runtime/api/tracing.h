@@ -53,7 +53,8 @@ class Tracing {
   // count as unseen all the same from here on.
   Status GiveUpCupti();
   // What comes now is not seen: from here on memory stays where it is. `why`: in a few words.
-  void StopSeeing(const char* why);
+  // False: some of it still moves, after a while's wait.
+  bool StopSeeing(const char* why);
   // Null before Start.
   Decoder* decoder();
 

@@ -47,6 +47,7 @@ struct Entry {
 
 // By device. Never taken apart: calls may come until the process is gone.
 struct State {
+  Mutex leaving;  // Before the other.
   Mutex mu;
   std::array<Entry, kMostDevices> entries;
   std::atomic<size_t> count{0};  // Entries from here on were never used.
@@ -283,8 +284,16 @@ void WithPrimary(CUdevice device, void (*call)(CUcontext)) {
 
 void LeaveToDriver(const char* why) {
   State& state = TheState();
-  if (!Ready() || state.left.exchange(true, std::memory_order_acq_rel)) return;
+  if (!Ready()) return;
   const OwnCalls own;
+  // Whoever comes meanwhile waits, too.
+  MutexLock one(state.leaving);
+  if (state.left.exchange(true, std::memory_order_acq_rel)) return;
+  if (LeaseBudgets::Required()) {
+    state.refused.store(true, std::memory_order_release);
+    Log(LogLevel::kError, absl::StrCat("the program gets no more memory: ", why,
+                                       ", so no broker could share out what it uses"));
+  }
   bool any = false;
   {
     MutexLock lock(state.mu);
@@ -292,7 +301,9 @@ void LeaveToDriver(const char* why) {
       any |= e.runtime.load(std::memory_order_relaxed) != nullptr;
   }
   if (any) {
-    Tracing::Get().StopSeeing(why);
+    if (!Tracing::Get().StopSeeing(why)) {
+      Log(LogLevel::kError, absl::StrCat("memory still moves, though ", why));
+    }
   } else {
     StandAside("in this process", why);
   }

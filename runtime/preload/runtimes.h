@@ -40,7 +40,8 @@ void EndRuntime(CUcontext context);
 void EndRuntimeOfPrimary(CUdevice device);
 
 // Work is about to begin that nobody sees: memory stays where it is from here on, and what is
-// allocated from here on is the driver's. `why`: of the program, a literal.
+// allocated from here on is the driver's, or refused where the user insists on a broker. `why`: of
+// the program, a literal.
 void LeaveToDriver(const char* why);
 
 // The program is about to make runtimes of its own, so none is made here from now on. False where

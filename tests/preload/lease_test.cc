@@ -439,6 +439,28 @@ TEST_F(PreloadLease, WhoInsistsAndIsRefusedGetsNoMemory) {
   EXPECT_EQ(program_->End(), 0);
 }
 
+// What OptiX uses stays where it is, and no broker could have it back.
+TEST_F(PreloadLease, WhoInsistsAndUsesOptixGetsNoMoreMemory) {
+  std::filesystem::create_directory(folder_ + "/vramspan");
+  broker_ = std::make_unique<ScriptedBroker>(folder_ + "/vramspan");
+  Start({{"VRAMSPAN_BROKER", "require"},
+         {"XDG_RUNTIME_DIR", folder_},
+         {"PROGRAM_OPTIX", FAKE_OPTIX_FOLDER "/libnvoptix.so.1"}});
+  EXPECT_EQ(program_->Do("optix"), "done");
+  EXPECT_EQ(program_->Do("try 1"), "no 802");
+  EXPECT_EQ(program_->Do("others"), "pitched 802, managed 802, array 802");
+  EXPECT_THAT(program_->err(), HasSubstr("the program gets no more memory: it uses OptiX"));
+  EXPECT_EQ(program_->End(), 0);
+}
+
+TEST_F(PreloadLease, WhoUsesOptixWithoutInsistingHasTheDrivers) {
+  Start({{"PROGRAM_OPTIX", FAKE_OPTIX_FOLDER "/libnvoptix.so.1"}});
+  EXPECT_EQ(program_->Do("optix"), "done");
+  ExpectDone("alloc 4");
+  ExpectDone("work 2");
+  ExpectEnd();
+}
+
 TEST_F(PreloadLease, AProgramThatClosesWhatItDoesNotKnowOrForksKeepsItsLease) {
   Start();
   program_->Tell("alloc 16");

@@ -9,6 +9,7 @@
 //   free        all of them
 //   info        what is free, and the total, in MiB
 //   others      the codes of a pitched, a managed and an array's allocation
+//   optix       makes a context of the OptiX that PROGRAM_OPTIX names
 //   close       all descriptors but the first three and the driver's, each by its number, on a
 //               thread of its own while this one works
 //   closefrom   the same, by close_range and closefrom
@@ -50,6 +51,7 @@ class Told {
     if (what == "free") return Free();
     if (what == "info") return Info();
     if (what == "others") return Others();
+    if (what == "optix") return UseOptix();
     if (what == "close" || what == "closefrom") return Close(what == "close");
     if (what == "fork" || what == "forkexit") {
       const pid_t child = fork();
@@ -139,6 +141,18 @@ class Told {
     return code("pitched", p_.api.MemAllocPitch(&p, &pitch, 64, 64, 4)) + ", " +
            code("managed", p_.api.MemAllocManaged(&p, kMiB, CU_MEM_ATTACH_GLOBAL)) + ", " +
            code("array", create(&array, &d));
+  }
+  std::string UseOptix() {
+    void* const library = dlopen(std::getenv("PROGRAM_OPTIX"), RTLD_NOW);
+    CHECK(library != nullptr);
+    const auto query = reinterpret_cast<int (*)(int, unsigned, int*, const void**, void*, size_t)>(
+        dlsym(library, "optixQueryFunctionTable"));
+    void* table[4] = {};
+    CHECK(query(118, 0, nullptr, nullptr, table, sizeof(table)) == 0);
+    void* context = nullptr;
+    CHECK(reinterpret_cast<int (*)(CUcontext, const void*, void**)>(table[2])(p_.context, nullptr,
+                                                                              &context) == 0);
+    return "done";
   }
   // No driver lives without its own: they stay.
   static bool IsDrivers(int descriptor) {
