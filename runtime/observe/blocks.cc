@@ -89,12 +89,16 @@ void Blocks::CameBack(DevicePtr p, Bytes size, bool captured, Watch watch) {
   KeepCaptured();
   // Another block than was handed out: then nobody knows what is in use there.
   const bool known = Forget({p, size});
+  // Who had what came back before was not seen without a break.
+  if (std::exchange(watch_, watch) != watch) ++others_came_;
   const uint64_t thread = ThreadNumber::Mine();
   ++now_;
   ForEachGranule(p, size,
                  [&](uint64_t number, uint32_t begin, uint32_t end) VS_NO_THREAD_SAFETY_ANALYSIS {
                    Granule& granule = granules_[number];
                    granule.used -= std::min(end - begin, granule.used);
+                   // Since it was handed out others may have had the rest.
+                   granule.Cover(begin, end, others_came_);
                    granule.kept |= captured || !known;
                    granule.thread = thread;
                    granule.submissions = submissions_;
@@ -145,6 +149,8 @@ bool Blocks::IsNobodys(DevicePtr allocation, DevicePtr p, Bytes size) {
   MutexLock lock(mu_);
   const auto [others, first] = others_.try_emplace(allocation.value, now_);
   if (first) {
+    // Nobody looked who had any of it until now.
+    ++others_came_;
     watched_.fetch_add(1, std::memory_order_relaxed);
     return false;
   }

@@ -132,7 +132,9 @@ class Blocks {
   // When others had a place of it last, by where it begins: the allocations that are watched.
   absl::flat_hash_map<uint64_t, uint64_t> others_ VS_GUARDED_BY(mu_);
   uint64_t now_ VS_GUARDED_BY(mu_) = 0;
-  uint64_t others_came_ VS_GUARDED_BY(mu_) = 0;  // How often others were seen.
+  // How often others were seen, or may have come unseen.
+  uint64_t others_came_ VS_GUARDED_BY(mu_) = 0;
+  Watch watch_ VS_GUARDED_BY(mu_) = 0;  // During which a block came back last.
   uint64_t captures_seen_ VS_GUARDED_BY(mu_) = 0;
   bool lost_count_ VS_GUARDED_BY(mu_) = false;  // Memory ran out: nothing is unused any more.
   static inline VS_HOT_THREAD_LOCAL uint64_t submissions_ = 0;

@@ -11,6 +11,7 @@
 namespace vramspan {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
@@ -154,6 +155,41 @@ TEST_F(BlocksTest, OfWhatOthersHadBlocksHaveToHaveAllAgain) {
   HandOut(1, 3);
   TakeBack(1, 3);
   EXPECT_THAT(Unused(), ElementsAre(Pair(2, 2)));
+}
+
+// What was handed out before they came says nothing of their part.
+TEST_F(BlocksTest, OfWhatOthersHaveBesideABlockNothingIsUnusedWhenThatComesBack) {
+  HandOut(0, 4);
+  TakeBack(0, 4);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(0, 4)));
+  HandOut(0, 3);
+  blocks_.OthersHave(At(0), [] {});
+  TakeBack(0, 3);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(0, 2)));
+  HandOut(0, 3);
+  HandOut(3, 1);
+  TakeBack(0, 3);
+  TakeBack(3, 1);
+  EXPECT_THAT(Unused(), Contains(Pair(0, 4))) << "they have had all of it again";
+}
+
+TEST_F(BlocksTest, OfWhatOthersHadBeforeItIsWatchedBlocksHaveToHaveAllAgain) {
+  HandOut(0, 4);
+  TakeBack(0, 4);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(0, 4)));
+  EXPECT_FALSE(IsNobodys(0, 4)) << "nobody was watched";
+  HandOut(0, 3);
+  TakeBack(0, 3);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(0, 2)));
+}
+
+TEST_F(BlocksTest, OfWhatOthersMayHaveHadUnseenBlocksHaveToHaveAllAgain) {
+  HandOut(0, 4);
+  TakeBack(0, 4);
+  HandOut(0, 3);
+  ++watch_;
+  TakeBack(0, 3);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(0, 2)));
 }
 
 TEST_F(BlocksTest, WhatOthersNameIsNotNobodys) {

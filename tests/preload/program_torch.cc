@@ -433,6 +433,72 @@ void ArenaOfGraph(Program* p) {
   GiveAway(&torch, arena + 2 * kMi, 6 * kMi, arena, 8 * kMi);
 }
 
+// Blocks once had all of a granule. Others have its last MiB since, and then what is left of it
+// comes back that was handed out before.
+void ArenaHalf(Program* p) {
+  Torch torch(p);
+  for (unsigned long long round = 0; round < 4; ++round) {
+    const CUdeviceptr arena = torch.Segment(4 * kMi), theirs = arena + 3 * kMi;
+    for (int i = 0; i < 2; ++i) {
+      torch.Pass(arena, 4 * kMi);
+      torch.Settle();
+    }
+    torch.HandOut(arena, 3 * kMi);
+    torch.Fill(arena, 3 * kMi, 1);
+    torch.Fill(theirs, kMi, 9 + round);
+    torch.TakeBack(arena, 3 * kMi);
+    torch.Settle();
+    torch.Push();
+    torch.Check(theirs, kMi, 9 + round);
+  }
+}
+// They have it before anything of it may be given up.
+void ArenaBefore(Program* p) {
+  Torch torch(p);
+  for (unsigned long long round = 0; round < 4; ++round) {
+    const CUdeviceptr arena = torch.Segment(4 * kMi), theirs = arena + 3 * kMi;
+    torch.Pass(arena, 4 * kMi);
+    torch.Fill(theirs, kMi, 9 + round);
+    torch.Settle();
+    torch.Pass(arena, 3 * kMi);
+    torch.Settle();
+    torch.Push();
+    torch.Check(theirs, kMi, 9 + round);
+  }
+}
+
+// They have it while memory suffices, and nobody looks.
+void ArenaRested(Program* p) {
+  Torch torch(p);
+  const CUdeviceptr arena = torch.Segment(4 * kMi), theirs = arena + 3 * kMi;
+  for (int i = 0; i < 2; ++i) {
+    torch.Pass(arena, 4 * kMi);
+    torch.Settle();
+    torch.Push();
+  }
+  torch.HandOut(arena, 3 * kMi);
+  torch.Fill(arena, 3 * kMi, 1);
+  const uint64_t rests = Torch::Statistics().rests;
+  torch.FreeOthers();
+  while (Torch::Statistics().rests == rests) {
+    torch.Fill(arena, 3 * kMi, 1);
+    CHECK_OK(p->api.StreamSynchronize(p->stream));
+    usleep(10'000);
+  }
+  torch.Fill(theirs, kMi, 9);
+  CHECK_OK(p->api.StreamSynchronize(p->stream));
+  torch.AllocateOthers();
+  const uint64_t out = Torch::Statistics().bytes_out;
+  while (Torch::Statistics().bytes_out < out + 16 * kMi) {
+    torch.PushSilently();
+    usleep(10'000);
+  }
+  torch.TakeBack(arena, 3 * kMi);
+  torch.Settle();
+  torch.Push();
+  torch.Check(theirs, kMi, 9);
+}
+
 // What was given up is reached from the arena's start, where no block lies.
 void ArenaReach(Program* p) {
   Torch torch(p);
@@ -576,6 +642,9 @@ void ReportBlocks(Program* p, const std::string& name) {
       {"arena_behind", &ArenaBehind},
       {"arena_shared", &ArenaShared},
       {"arena_of_graph", &ArenaOfGraph},
+      {"arena_half", &ArenaHalf},
+      {"arena_before", &ArenaBefore},
+      {"arena_rested", &ArenaRested},
       {"arena_unseen", &ArenaUnseen},
       {"closed", &Closed},
       {"flat", &FlatArrays},

@@ -47,14 +47,17 @@ TEST(TorchBlocks, LoseNoWordWhileTheyAreInUse) {
 TEST(TorchBlocks, OfMemoryThatOthersHaveInBetweenLoseNoWord) {
   for (const char* overlap : {"off", "auto", "safe", "all"}) {
     const std::string environment = "VRAMSPAN_OVERLAP=" + std::string(overlap);
-    for (const char* name : {"arena_edge", "arena_reuse", "arena_reach", "arena_behind",
-                             "arena_shared", "arena_of_graph", "async_reuse"})
+    for (const char* name :
+         {"arena_edge", "arena_reuse", "arena_reach", "arena_behind", "arena_shared",
+          "arena_of_graph", "async_reuse", "arena_half", "arena_before"})
       Ok(name, environment);
   }
 }
 
 TEST(TorchBlocks, OfMemoryThatOthersHaveWhileNobodyLooksLoseNoWord) {
-  for (int round = 0; round < 3; ++round) Ok("arena_unseen", "VRAMSPAN_OVERLAP=auto");
+  for (int round = 0; round < 3; ++round) {
+    for (const char* name : {"arena_unseen", "arena_rested"}) Ok(name, "VRAMSPAN_OVERLAP=auto");
+  }
 }
 
 TEST(TorchBlocks, MayBeReadPastTheirEndFromWithin) {
