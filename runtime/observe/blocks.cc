@@ -23,6 +23,11 @@ bool IsRange(DevicePtr p, Bytes size) {
   return size != Bytes(0) && p.value < kLastAddress && size.value < kLastAddress - p.value;
 }
 
+// What is said to have more is none: all of its granules would take minutes, and all memory.
+constexpr Bytes kMostOfBlock = GiB(1024);
+
+bool IsBlock(DevicePtr p, Bytes size) { return IsRange(p, size) && size <= kMostOfBlock; }
+
 // Calls it with the number of each granule, and from where to where in it the range goes.
 template <typename Call>
 void ForEachGranule(DevicePtr p, Bytes size, Call call) {
@@ -50,11 +55,11 @@ void Blocks::Granule::Cover(uint32_t begin, uint32_t end, uint64_t others) {
 }
 
 void Blocks::HandedOut(DevicePtr p, Bytes size, bool captured) {
-  if (!IsRange(p, size)) return;
   MutexLock change(changing_);
   any_.store(true, std::memory_order_relaxed);
   MutexLock lock(mu_);
   auto lost = absl::MakeCleanup([&]() VS_NO_THREAD_SAFETY_ANALYSIS { lost_count_ = true; });
+  if (!IsBlock(p, size)) return;
   KeepCaptured();
   bool kept = false;
   ForEachGranule(p, size,
@@ -82,7 +87,7 @@ void Blocks::Enter(const Block& block, bool kept) {
 }
 
 void Blocks::CameBack(DevicePtr p, Bytes size, bool captured, Watch watch) {
-  if (!IsRange(p, size)) return;
+  if (!IsBlock(p, size)) return;
   MutexLock change(changing_);
   MutexLock lock(mu_);
   auto lost = absl::MakeCleanup([&]() VS_NO_THREAD_SAFETY_ANALYSIS { lost_count_ = true; });

@@ -136,7 +136,8 @@ class Blocks {
   uint64_t others_came_ VS_GUARDED_BY(mu_) = 0;
   Watch watch_ VS_GUARDED_BY(mu_) = 0;  // During which a block came back last.
   uint64_t captures_seen_ VS_GUARDED_BY(mu_) = 0;
-  bool lost_count_ VS_GUARDED_BY(mu_) = false;  // Memory ran out: nothing is unused any more.
+  // Memory ran out, or what was handed out makes no sense: nothing is unused any more.
+  bool lost_count_ VS_GUARDED_BY(mu_) = false;
   static inline VS_HOT_THREAD_LOCAL uint64_t submissions_ = 0;
 };
 

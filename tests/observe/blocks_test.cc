@@ -300,6 +300,17 @@ TEST_F(BlocksTest, OfWhatMakesNoSenseNothingIsUnused) {
   EXPECT_EQ(Find(DevicePtr(~uint64_t{0})).size, Bytes(0));
 }
 
+// Nor does it take all memory, and the time to look at it.
+TEST_F(BlocksTest, OnceABlockOfNoSenseIsHandedOutNothingIsUnused) {
+  HandOut(0, 2);
+  TakeBack(0, 2);
+  for (const int log2 : {41, 48, 55, 62}) {
+    blocks_.HandedOut(At(0), Bytes(uint64_t{1} << log2), false);
+    blocks_.CameBack(At(0), Bytes(uint64_t{1} << log2), false, watch_);
+  }
+  EXPECT_THAT(Unused(), IsEmpty());
+}
+
 TEST_F(BlocksTest, AreFoundByAnyAddressUntilTheyComeBack) {
   HandOut(2, 3);
   EXPECT_EQ(Find(At(2)).base, At(2));

@@ -366,8 +366,12 @@ void Nonsense(Program* p) {
   torch.TakeBack(segment, 8 * kMi);
   torch.HandOut(0, 4096);
   torch.TakeBack(~CUdeviceptr{0} - 4096, 1 << 20);
-  torch.HandOut(segment + 4 * kMi, size_t{1} << 62);
-  torch.TakeBack(segment + 4 * kMi, size_t{1} << 62);
+  torch.Push();
+  torch.Check(segment, 8 * kMi, 3);
+  for (const int log2 : {48, 54, 62}) {
+    torch.HandOut(segment + 4 * kMi, size_t{1} << log2);
+    torch.TakeBack(segment + 4 * kMi, size_t{1} << log2);
+  }
   torch.Push();
   torch.Check(segment, 8 * kMi, 3);
 }
