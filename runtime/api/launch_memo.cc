@@ -101,7 +101,8 @@ LaunchMemo::Known* LaunchMemo::Learn(const Submission& launch, const Grounds& gr
 
 void LaunchMemo::Count(Known* known) {
   const size_t bytes = sizeof(Known) + known->block.capacity() + known->again.bytes() +
-                       known->ranges.capacity() * sizeof(WorkRange) + known->uses.bytes();
+                       known->ranges.capacity() * sizeof(WorkRange) +
+                       known->blocks.capacity() * sizeof(uint64_t) + known->uses.bytes();
   const size_t more = bytes - std::exchange(known->bytes, bytes);
   bytes_ += more;
   bytes_of_all.fetch_add(more, std::memory_order_relaxed);

@@ -3,7 +3,7 @@
 // compare: all bytes of the parameters are, for one byte may be another pointer.
 //
 // The answer depends on more than the launch: that is in Grounds, or the one who asks looks after
-// it (WorkingSets::Repeat, KeptUses). Nothing of it depends on the stream.
+// it (WorkingSets::Repeat, KeptUses, Blocks::InUse). Nothing of it depends on the stream.
 //
 // What some launches name must be inferred each time: then only what else they come to is known.
 //
@@ -52,6 +52,7 @@ class LaunchMemo {
   struct Known {
     WorkingSets::Repeatable again;
     std::vector<WorkRange> ranges;
+    std::vector<uint64_t> blocks;  // That it named, for Blocks::InUse.
     KeptUses uses;
     Access access = Access::kExact;
     Trust trust = Trust::kUntried;  // Of this launch.

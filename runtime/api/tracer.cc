@@ -24,7 +24,8 @@ struct Scratch {
   std::vector<InferredRange> inferred;
   std::vector<WorkRange> ranges;
   ExtentCache extents;
-  std::vector<Extent> others;  // That it names, of which others have given blocks back.
+  std::vector<Extent> others;    // That it names, of which others have given blocks back.
+  std::vector<uint64_t> blocks;  // That it names, by their keys.
   EncodedCache encoded;
   LaunchMemo memo;
   WorkingSets::Repeatable again;  // Of a launch that is to be learnt.
@@ -271,7 +272,8 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   if (Remembers(s)) {
     grounds = GroundsOf(s);
     known = scratch.memo.Find(s, grounds);
-    if (known != nullptr && sets_.Repeat(known->again)) return EnterKnown(s, known);
+    if (known != nullptr && blocks_.InUse(known->blocks) && sets_.Repeat(known->again))
+      return EnterKnown(s, known);
     learns = known != nullptr || scratch.memo.Wants();
   }
   decoder_.Scan(&s);
@@ -281,6 +283,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   // Where nothing lives, packed objects may, and nothing tells when.
   bool stray = false;
   scratch.others.clear();
+  scratch.blocks.clear();
   auto lives = [this, &scratch, &stray](DevicePtr p) {
     const Extent extent = scratch.extents.Find(memory_, p);
     stray |= extent.size == Bytes(0);
@@ -296,6 +299,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
     const Blocks::Block block = blocks_.Find(extent.base, touch.ptr, by);
     stray |= block.other;
     if (block.other) NoteOther(extent, &scratch.others);
+    if (block.key != 0) scratch.blocks.push_back(block.key);
     // What a graph does is as it was captured, whoever was handed the memory since.
     if (s.kind == Submission::Kind::kGraph) return extent;
     extent.block = block.base;
@@ -351,6 +355,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
       known->access = access;
       known->trust = s.trust;
       known->encoded = encoded;
+      known->blocks = scratch.blocks;
     }
   }
   // What touches none of our memory is none of our business.

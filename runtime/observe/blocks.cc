@@ -80,10 +80,16 @@ void Blocks::Enter(const Block& block, bool kept) {
   auto it = by_base_.lower_bound(base);
   if (it != by_base_.begin()) {
     const auto before = std::prev(it);
-    if (base - before->first < before->second.size.value) it = by_base_.erase(before);
+    if (base - before->first < before->second.size.value) it = Erase(before);
   }
-  while (it != by_base_.end() && it->first < base + block.size.value) it = by_base_.erase(it);
+  while (it != by_base_.end() && it->first < base + block.size.value) it = Erase(it);
   by_base_.emplace_hint(it, base, Known{block.size, kept});
+  in_use_.Add(BlocksInUse::KeyOf(block.base, block.size));
+}
+
+Blocks::ByBase::iterator Blocks::Erase(ByBase::iterator it) {
+  in_use_.Remove(BlocksInUse::KeyOf(DevicePtr(it->first), it->second.size));
+  return by_base_.erase(it);
 }
 
 void Blocks::CameBack(DevicePtr p, Bytes size, bool captured, Watch watch) {
@@ -130,7 +136,7 @@ void Blocks::KeepCaptured() {
 bool Blocks::Forget(const Block& block) {
   const auto it = by_base_.find(block.base.value);
   if (it == by_base_.end() || it->second.size != block.size) return false;
-  by_base_.erase(it);
+  Erase(it);
   return true;
 }
 
@@ -219,7 +225,7 @@ void Blocks::Gone(DevicePtr p, Bytes size, bool unmapped) {
     const auto before = std::prev(begin);
     if (p.value - before->first < before->second.size.value) begin = before;
   }
-  by_base_.erase(begin, by_base_.lower_bound(p.value + size.value));
+  while (begin != by_base_.end() && begin->first < p.value + size.value) begin = Erase(begin);
   // It begins at `p`, or it is one of mappings, each of which is watched by itself.
   others_.erase(p.value);
 }
@@ -229,8 +235,13 @@ Blocks::Block Blocks::Look(DevicePtr allocation, DevicePtr p, By by) {
   const auto it = by_base_.upper_bound(p.value);
   if (it != by_base_.begin()) {
     const auto& [base, known] = *std::prev(it);
-    if (p.value - base < known.size.value && known.kept) return {};
-    if (p.value - base < known.size.value) return {DevicePtr(base), known.size};
+    if (p.value - base < known.size.value) {
+      Block block = known.kept ? Block{} : Block{DevicePtr(base), known.size};
+      if (others_.contains(allocation.value)) {
+        block.key = BlocksInUse::KeyOf(DevicePtr(base), known.size);
+      }
+      return block;
+    }
   }
   if (by == By::kNobody) return {};
   if (!others_.contains(allocation.value)) return {};

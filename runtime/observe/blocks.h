@@ -13,8 +13,9 @@
 //
 // Who handed blocks out may have their memory from another allocator, which gives it to somebody
 // else in between and tells nobody. So of an allocation only that is unused which came back since
-// work last named a place in it that no block has (OthersHave). That is not seen of a launch that
-// is the same as one of the blocks' own owner before, in code, place and numbers.
+// work last named a place in it that no block has (OthersHave). A launch that is the same as one
+// before may be another owner's by then: it is, where a block that the first one named is not
+// handed out (InUse).
 //
 // Memory counts by granules of 2 MiB: one is unused when blocks had all of it, and none has any of
 // it now.
@@ -28,6 +29,7 @@
 #include <absl/container/btree_map.h>
 #include <absl/container/flat_hash_map.h>
 #include <absl/functional/function_ref.h>
+#include <absl/types/span.h>
 
 #include <atomic>
 #include <cstdint>
@@ -36,6 +38,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/base/thread_local.h"
 #include "runtime/base/units.h"
+#include "runtime/observe/blocks_in_use.h"
 
 namespace vramspan {
 
@@ -45,6 +48,7 @@ class Blocks {
     DevicePtr base;
     Bytes size;          // 0: none.
     bool other = false;  // None, in an allocation that is watched: another has it (OthersHave).
+    uint64_t key = 0;    // For InUse; 0: it lies in no allocation that is watched.
   };
 
   // For how long all work has been seen, by a number; 0: it is not.
@@ -74,6 +78,13 @@ class Blocks {
     if (!any_.load(std::memory_order_relaxed)) [[likely]]
       return {};
     return Look(allocation, p, by);
+  }
+  // Whether the blocks with these keys are all handed out as they were.
+  bool InUse(absl::Span<const uint64_t> keys) const {
+    for (const uint64_t key : keys) {
+      if (!in_use_.Has(key)) return false;
+    }
+    return true;
   }
   // Work that is about to be submitted names a place of the allocation that is another's: it may
   // fill all of it. Calls `own` while nothing is told.
@@ -116,6 +127,8 @@ class Blocks {
   void Enter(const Block& block, bool kept) VS_REQUIRES(mu_);
   // False: it is no block.
   bool Forget(const Block& block) VS_REQUIRES(mu_);
+  using ByBase = absl::btree_map<uint64_t, Known>;
+  ByBase::iterator Erase(ByBase::iterator it) VS_REQUIRES(mu_);
   // As this thread may tell: of what others gave back it is not known whether they went on.
   bool IsUnused(uint64_t granule, Watch watch) const VS_REQUIRES(mu_);
   // Adds the unused granules of the block, each as far as that goes on within the reach of a chunk.
@@ -128,7 +141,8 @@ class Blocks {
   Mutex mu_;                                                             // After the other.
   absl::flat_hash_map<uint64_t, Granule> granules_ VS_GUARDED_BY(mu_);   // By number.
   absl::flat_hash_map<uint64_t, Returned> returned_ VS_GUARDED_BY(mu_);  // By thread.
-  absl::btree_map<uint64_t, Known> by_base_ VS_GUARDED_BY(mu_);
+  ByBase by_base_ VS_GUARDED_BY(mu_);
+  BlocksInUse in_use_;  // The same; changed under the lock.
   // When others had a place of it last, by where it begins: the allocations that are watched.
   absl::flat_hash_map<uint64_t, uint64_t> others_ VS_GUARDED_BY(mu_);
   uint64_t now_ VS_GUARDED_BY(mu_) = 0;

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -219,6 +220,49 @@ TEST_F(BlocksTest, WhatOthersNameIsNotNobodys) {
   EXPECT_FALSE(IsNobodys(0, 4));
   blocks_.Gone(At(0), MiB(16), /*unmapped=*/false);
   EXPECT_FALSE(Find(At(1)).other);
+}
+
+// Whose launch is the same as one before, the block that it named says.
+TEST_F(BlocksTest, AreInUseAsTheyWereFound) {
+  const auto key = [this](uint64_t mi) { return Find(At(mi)).key; };
+  const auto in_use = [this](uint64_t found) { return blocks_.InUse({&found, 1}); };
+  HandOut(0, 4);
+  EXPECT_EQ(key(1), 0u) << "nobody looks who else names the allocation";
+  EXPECT_FALSE(IsNobodys(0, 4)) << "now it is watched";
+  const uint64_t first = key(1);
+  EXPECT_NE(first, 0u);
+  EXPECT_TRUE(in_use(first));
+  TakeBack(0, 4);
+  EXPECT_FALSE(in_use(first));
+  HandOut(0, 2);
+  EXPECT_FALSE(in_use(first)) << "it is another";
+  EXPECT_TRUE(in_use(key(0)));
+  TakeBack(0, 2);
+  HandOut(0, 4);
+  EXPECT_TRUE(in_use(first));
+  HandOut(2, 4);
+  EXPECT_FALSE(in_use(first)) << "nobody said that it came back";
+  const uint64_t second = key(3);
+  blocks_.Gone(At(4), MiB(2), /*unmapped=*/true);
+  EXPECT_FALSE(in_use(second));
+  HandOut(8, 2, /*captured=*/true);
+  const uint64_t kept = key(8);
+  EXPECT_TRUE(in_use(kept));
+  TakeBack(8, 2);
+  EXPECT_FALSE(in_use(kept));
+}
+
+TEST(BlocksInUseTest, WhatFindsNoPlaceIsNotInUse) {
+  const auto blocks = std::make_unique<BlocksInUse>();
+  constexpr uint64_t kMany = 1 << 17;
+  const auto key = [](uint64_t i) { return BlocksInUse::KeyOf(DevicePtr(i * kMi), MiB(1)); };
+  uint64_t found = 0;
+  for (uint64_t i = 0; i < kMany; ++i) blocks->Add(key(i));
+  for (uint64_t i = 0; i < kMany; ++i) found += blocks->Has(key(i));
+  EXPECT_GT(found, kMany / 8);
+  EXPECT_LT(found, kMany / 2);
+  for (uint64_t i = 0; i < kMany; ++i) blocks->Remove(key(i));
+  for (uint64_t i = 0; i < kMany; ++i) EXPECT_FALSE(blocks->Has(key(i)));
 }
 
 TEST_F(BlocksTest, WhatGraphsKeepStaysSoWhereItIsUnmapped) {

@@ -503,6 +503,19 @@ void ArenaRested(Program* p) {
   torch.Check(theirs, kMi, 9);
 }
 
+// The others' launches are the same as the owner's before, in code, place and numbers.
+void ArenaByHeart(Program* p) {
+  Torch torch(p);
+  const CUdeviceptr arena = torch.Segment(4 * kMi);
+  for (int round = 0; round < 12; ++round) {
+    torch.Pass(arena, 4 * kMi);
+    if (round > 5) torch.Fill(arena, 4 * kMi, 1);
+    torch.Settle();
+    torch.Push();
+    if (round > 5) torch.Check(arena, 4 * kMi, 1);
+  }
+}
+
 // What was given up is reached from the arena's start, where no block lies.
 void ArenaReach(Program* p) {
   Torch torch(p);
@@ -649,6 +662,7 @@ void ReportBlocks(Program* p, const std::string& name) {
       {"arena_half", &ArenaHalf},
       {"arena_before", &ArenaBefore},
       {"arena_rested", &ArenaRested},
+      {"arena_by_heart", &ArenaByHeart},
       {"arena_unseen", &ArenaUnseen},
       {"closed", &Closed},
       {"flat", &FlatArrays},

@@ -49,7 +49,7 @@ TEST(TorchBlocks, OfMemoryThatOthersHaveInBetweenLoseNoWord) {
     const std::string environment = "VRAMSPAN_OVERLAP=" + std::string(overlap);
     for (const char* name :
          {"arena_edge", "arena_reuse", "arena_reach", "arena_behind", "arena_shared",
-          "arena_of_graph", "async_reuse", "arena_half", "arena_before"})
+          "arena_of_graph", "async_reuse", "arena_half", "arena_before", "arena_by_heart"})
       Ok(name, environment);
   }
 }
