@@ -266,6 +266,9 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   Scratch& scratch = MyScratch();
   Submission& s = scratch.submission;
   decoder_.Name(call, params, &s);
+  if (s.kind == Submission::Kind::kUnknown || s.incomplete) [[unlikely]] {
+    blocks_.OthersMayHaveAny([this] { mover_.placements().OwnAll(); });
+  }
   LaunchMemo::Known* known = nullptr;
   LaunchMemo::Grounds grounds;
   bool learns = false;

@@ -67,6 +67,12 @@ void Placements::Own(DevicePtr ptr, Bytes size) {
   });
 }
 
+void Placements::OwnAll() {
+  if (!parts_.recording->begun()) return;
+  MutexLock lock(memory_.mu);
+  parts_.scheduler->work().AnyMayBeWritten(/*but_read_mostly=*/false);
+}
+
 StatusOr<bool> Placements::KnowUsers(DevicePtr ptr, Bytes size) {
   bool unknown = false;
   {

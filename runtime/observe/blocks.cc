@@ -152,6 +152,7 @@ void Blocks::TellUnused(Watch watch, absl::FunctionRef<void(DevicePtr, Bytes)> u
       for (const Block& block : mine->second.blocks) AddUnused(block, watch, &told);
     }
     mine->second.blocks.clear();
+    told_ |= !told.empty();
   }
   for (const Block& block : told) unused(block.base, block.size);
 }
@@ -165,7 +166,7 @@ bool Blocks::IsNobodys(DevicePtr allocation, DevicePtr p, Bytes size) {
     watched_.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
-  const uint64_t since = others->second;
+  const uint64_t since = std::max(others->second, any_others_);
   bool nobodys = true;
   ForEachGranule(p, size, [&](uint64_t number, uint32_t, uint32_t) VS_NO_THREAD_SAFETY_ANALYSIS {
     const auto it = granules_.find(number);
@@ -258,6 +259,18 @@ void Blocks::OthersHave(DevicePtr allocation, absl::FunctionRef<void()> own) {
     const auto others = others_.find(allocation.value);
     if (others != others_.end()) others->second = now_;
     ++others_came_;
+  }
+  own();
+}
+
+void Blocks::OthersMayHaveAny(absl::FunctionRef<void()> own) {
+  if (!any_.load(std::memory_order_relaxed)) return;
+  MutexLock change(changing_);
+  {
+    MutexLock lock(mu_);
+    any_others_ = now_;
+    ++others_came_;
+    if (!std::exchange(told_, false)) return;
   }
   own();
 }

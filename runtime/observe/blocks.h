@@ -89,6 +89,9 @@ class Blocks {
   // Work that is about to be submitted names a place of the allocation that is another's: it may
   // fill all of it. Calls `own` while nothing is told.
   void OthersHave(DevicePtr allocation, absl::FunctionRef<void()> own) VS_EXCLUDES(changing_, mu_);
+  // The same of work of which nobody can tell what it names: it may fill all that is watched.
+  // Calls `own` where anything was told since the last such work.
+  void OthersMayHaveAny(absl::FunctionRef<void()> own) VS_EXCLUDES(changing_, mu_);
   // Grows when another allocation is watched: what work names is to be looked up again.
   uint64_t watched() const { return watched_.load(std::memory_order_relaxed); }
 
@@ -145,6 +148,8 @@ class Blocks {
   BlocksInUse in_use_;  // The same; changed under the lock.
   // When others had a place of it last, by where it begins: the allocations that are watched.
   absl::flat_hash_map<uint64_t, uint64_t> others_ VS_GUARDED_BY(mu_);
+  uint64_t any_others_ VS_GUARDED_BY(mu_) = 0;  // When others may have had any of them last.
+  bool told_ VS_GUARDED_BY(mu_) = false;        // Something, since then.
   uint64_t now_ VS_GUARDED_BY(mu_) = 0;
   // How often others were seen, or may have come unseen.
   uint64_t others_came_ VS_GUARDED_BY(mu_) = 0;

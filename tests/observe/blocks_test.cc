@@ -13,6 +13,7 @@ namespace vramspan {
 namespace {
 
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
@@ -220,6 +221,28 @@ TEST_F(BlocksTest, WhatOthersNameIsNotNobodys) {
   EXPECT_FALSE(IsNobodys(0, 4));
   blocks_.Gone(At(0), MiB(16), /*unmapped=*/false);
   EXPECT_FALSE(Find(At(1)).other);
+}
+
+TEST_F(BlocksTest, WhatAnybodyMayHaveIsNotNobodys) {
+  int owned = 0;
+  const auto unknown = [&] { blocks_.OthersMayHaveAny([&] { ++owned; }); };
+  HandOut(0, 4);
+  TakeBack(0, 4);
+  unknown();
+  EXPECT_EQ(owned, 0) << "nothing was told";
+  EXPECT_THAT(Unused(), ElementsAre(Pair(0, 4)));
+  EXPECT_FALSE(IsNobodys(0, 4)) << "nobody was watched";
+  HandOut(0, 4);
+  TakeBack(0, 4);
+  EXPECT_TRUE(IsNobodys(0, 4));
+  unknown();
+  EXPECT_FALSE(IsNobodys(0, 4));
+  unknown();
+  EXPECT_EQ(owned, 1);
+  HandOut(0, 3);
+  TakeBack(0, 3);
+  EXPECT_TRUE(IsNobodys(0, 2));
+  EXPECT_THAT(Unused(), Each(Pair(0, 2))) << "the rest may be another's";
 }
 
 // Whose launch is the same as one before, the block that it named says.

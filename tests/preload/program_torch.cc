@@ -1,5 +1,6 @@
 // What PyTorch's allocator does while the device is short of memory: it hands out blocks of what it
 // has allocated, has them back, and reports both to another library.
+#include <cudaTypedefs.h>
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -516,6 +517,27 @@ void ArenaByHeart(Program* p) {
   }
 }
 
+// Of the launches by which they fill it nobody can tell what they name.
+void ArenaUnknown(Program* p) {
+  Torch torch(p);
+  const CUdeviceptr arena = torch.Segment(4 * kMi);
+  const auto set = Get<PFN_cuParamSetv_v2000>("cuParamSetv");
+  const unsigned long long count = 4 * kMi / kWordBytes;
+  for (unsigned long long round = 0; round < 6; ++round) {
+    torch.Pass(arena, 4 * kMi);
+    const unsigned long long seed = 2 + round;
+    CHECK_OK(Get<PFN_cuFuncSetBlockShape_v2000>("cuFuncSetBlockShape")(p->fill_hash, 32, 1, 1));
+    CHECK_OK(Get<PFN_cuParamSetSize_v2000>("cuParamSetSize")(p->fill_hash, 3 * kWordBytes));
+    CHECK_OK(set(p->fill_hash, 0, const_cast<CUdeviceptr*>(&arena), kWordBytes));
+    CHECK_OK(set(p->fill_hash, 8, const_cast<unsigned long long*>(&count), kWordBytes));
+    CHECK_OK(set(p->fill_hash, 16, const_cast<unsigned long long*>(&seed), kWordBytes));
+    CHECK_OK(Get<PFN_cuLaunchGridAsync_v2000>("cuLaunchGridAsync")(p->fill_hash, 1, 1, p->stream));
+    torch.Settle();
+    torch.Push();
+    torch.Check(arena, 4 * kMi, seed);
+  }
+}
+
 // What was given up is reached from the arena's start, where no block lies.
 void ArenaReach(Program* p) {
   Torch torch(p);
@@ -663,6 +685,7 @@ void ReportBlocks(Program* p, const std::string& name) {
       {"arena_before", &ArenaBefore},
       {"arena_rested", &ArenaRested},
       {"arena_by_heart", &ArenaByHeart},
+      {"arena_unknown", &ArenaUnknown},
       {"arena_unseen", &ArenaUnseen},
       {"closed", &Closed},
       {"flat", &FlatArrays},

@@ -47,9 +47,9 @@ TEST(TorchBlocks, LoseNoWordWhileTheyAreInUse) {
 TEST(TorchBlocks, OfMemoryThatOthersHaveInBetweenLoseNoWord) {
   for (const char* overlap : {"off", "auto", "safe", "all"}) {
     const std::string environment = "VRAMSPAN_OVERLAP=" + std::string(overlap);
-    for (const char* name :
-         {"arena_edge", "arena_reuse", "arena_reach", "arena_behind", "arena_shared",
-          "arena_of_graph", "async_reuse", "arena_half", "arena_before", "arena_by_heart"})
+    for (const char* name : {"arena_edge", "arena_reuse", "arena_reach", "arena_behind",
+                             "arena_shared", "arena_of_graph", "async_reuse", "arena_half",
+                             "arena_before", "arena_by_heart", "arena_unknown"})
       Ok(name, environment);
   }
 }
