@@ -45,6 +45,11 @@ void GiveToOthers(absl::Span<const Extent> others, Blocks* blocks, Mover* mover)
   }
 }
 
+// The same of work of which nobody can tell what it names.
+void GiveAllToOthers(Blocks* blocks, Mover* mover) {
+  blocks->OthersMayHaveAny([&] { mover->placements().OwnAll(); });
+}
+
 Scratch& MyScratch() { return PerThread<Scratch>::Mine(); }
 
 // A framework's pool of so small a part of the budget is fetched whole.
@@ -212,6 +217,7 @@ bool Tracer::EnterKnown(const Submission& launch, LaunchMemo::Known* known) {
   if (known->ranges.empty()) {
     if (known->access == Access::kExact) return false;
     launches_unknown_.fetch_add(1, std::memory_order_relaxed);
+    GiveAllToOthers(&blocks_, &mover_);
   }
   const Status status = mover_.Begin(launch.stream, known->ranges, known->access, known->kernel,
                                      /*tag=*/0, &known->uses);
@@ -267,7 +273,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   Submission& s = scratch.submission;
   decoder_.Name(call, params, &s);
   if (s.kind == Submission::Kind::kUnknown || s.incomplete) [[unlikely]] {
-    blocks_.OthersMayHaveAny([this] { mover_.placements().OwnAll(); });
+    GiveAllToOthers(&blocks_, &mover_);
   }
   LaunchMemo::Known* known = nullptr;
   LaunchMemo::Grounds grounds;
@@ -351,6 +357,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   }
   if (launch && access != Access::kExact && scratch.inferred.empty()) {
     launches_unknown_.fetch_add(1, std::memory_order_relaxed);
+    GiveAllToOthers(&blocks_, &mover_);
   }
   if (learns) {
     known = Learn(s, grounds, stray ? nullptr : &scratch.again, known, &scratch.memo);

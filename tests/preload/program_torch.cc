@@ -538,6 +538,31 @@ void ArenaUnknown(Program* p) {
   }
 }
 
+// Its kernel finds the array by a table in the host's memory, and so names nothing.
+void ArenaTable(Program* p) {
+  Torch torch(p);
+  CUfunction add = nullptr;
+  CHECK_OK(GET(cuModuleGetFunction, "cuModuleGetFunction")(&add, p->module, "add_to_table"));
+  const CUdeviceptr arena = torch.Segment(4 * kMi);
+  void* table = nullptr;
+  CHECK_OK(GET(cuMemHostAlloc, "cuMemHostAlloc")(&table, 4096, 0));
+  *static_cast<CUdeviceptr*>(table) = arena;
+  for (int round = 0; round < 6; ++round) {
+    torch.HandOut(arena, 4 * kMi);
+    torch.Fill(arena, 4 * kMi, 5);
+    torch.TakeBack(arena, 4 * kMi);
+    // What is there is what the arena gives it.
+    size_t arrays = 1, count = 4 * kMi / kWordBytes;
+    unsigned long long value = 0;
+    auto at = reinterpret_cast<CUdeviceptr>(table);
+    void* params[] = {&at, &arrays, &count, &value};
+    CHECK_OK(p->api.LaunchKernel(add, 1, 1, 1, 32, 1, 1, 0, p->stream, params, nullptr));
+    torch.Settle();
+    torch.Push();
+    torch.Check(arena, 4 * kMi, 5);
+  }
+}
+
 // What was given up is reached from the arena's start, where no block lies.
 void ArenaReach(Program* p) {
   Torch torch(p);
@@ -685,6 +710,7 @@ void ReportBlocks(Program* p, const std::string& name) {
       {"arena_before", &ArenaBefore},
       {"arena_rested", &ArenaRested},
       {"arena_by_heart", &ArenaByHeart},
+      {"arena_table", &ArenaTable},
       {"arena_unknown", &ArenaUnknown},
       {"arena_unseen", &ArenaUnseen},
       {"closed", &Closed},

@@ -54,6 +54,13 @@ TEST(TorchBlocks, OfMemoryThatOthersHaveInBetweenLoseNoWord) {
   }
 }
 
+// Where nobody says that code hides no addresses.
+TEST(TorchBlocks, OfMemoryThatOthersFindByTablesLoseNoWord) {
+  for (const char* overlap : {"off", "auto", "proven"}) {
+    Ok("arena_table", "VRAMSPAN_OVERLAP=" + std::string(overlap));
+  }
+}
+
 TEST(TorchBlocks, OfMemoryThatOthersHaveWhileNobodyLooksLoseNoWord) {
   for (int round = 0; round < 3; ++round) {
     for (const char* name : {"arena_unseen", "arena_rested"}) Ok(name, "VRAMSPAN_OVERLAP=auto");
