@@ -62,6 +62,22 @@ TEST(BrokerGrants, GuaranteesWinBeforeWeights) {
   EXPECT_EQ(machine.Grant(b), MiB(56));
 }
 
+// Both are inside of the same guarantee. One has its own beside.
+TEST(BrokerGrants, TheInnermostGuaranteeWinsFirst) {
+  Machine machine(GiB(10), Bytes());
+  machine.Works(machine.Add(1), GiB(8));
+  machine.Run(std::chrono::seconds(20));
+  machine.Tell(TenantAppears{TenantId(2), kRoot, Guaranteed(GiB(6))});
+  const ProcessId heavy = machine.Add(3, Weighs(kMostWeight), TenantId(2));
+  const ProcessId inside = machine.Add(4, Guaranteed(GiB(2)), TenantId(2));
+  machine.Works(heavy, GiB(100));
+  machine.Works(inside, GiB(100));
+  // The first has nowhere to evict to, and gives the 2 GiB alone that it did not use.
+  machine.Run(kMillisecond);
+  EXPECT_EQ(machine.Grant(inside), GiB(2));
+  EXPECT_EQ(machine.Grant(heavy), Bytes());
+}
+
 TEST(BrokerGrants, WhatComesFreeIsGatheredAndGivenOnce) {
   Machine machine(GiB(10));
   const ProcessId a = machine.Add(1);

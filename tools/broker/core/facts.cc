@@ -181,6 +181,12 @@ Bytes BelowLimits(const State& state, const Process& process, Place place) {
   return least;
 }
 
+int Depth(const State& state, TenantId tenant) {
+  int depth = 0;
+  for (; tenant != kRoot; tenant = state.tenants.at(tenant).parent) ++depth;
+  return depth;
+}
+
 Process* Find(State& state, ProcessId id) {
   const auto found = state.processes.find(id);
   return found == state.processes.end() ? nullptr : &found->second;

@@ -48,6 +48,9 @@ Bytes PlainShare(const State& state, const Process& process, Place place);
 // How much more the process may hold before a limit around it is reached.
 Bytes BelowLimits(const State& state, const Process& process, Place place);
 
+// How deep the tenant lies: 1 inside of the root.
+int Depth(const State& state, TenantId tenant);
+
 Process* Find(State& state, ProcessId id);
 Tenant* Find(State& state, TenantId id);
 // Works out Process::fraction, after tenants, processes or weights changed.

@@ -109,6 +109,7 @@ void GiveToShort(State& state, Place place, Actions& actions) {
   Bytes left = ToGive(state, place);
   if (left == Bytes()) return;
   std::vector<Winner> winners;
+  int deepest = 0;
   for (auto& [id, process] : state.processes) {
     const Lease& lease = process.leases[place];
     // Its target may be what another inside of the same limit has to give back yet.
@@ -118,12 +119,18 @@ void GiveToShort(State& state, Place place, Actions& actions) {
       continue;
     const Bytes guaranteed = BelowGuarantee(state, process, place);
     if (lease.rest_until > state.now && guaranteed == Bytes()) continue;
-    winners.push_back({.process = &process,
-                       .grant = lease.grant,
-                       .guaranteed = std::min(target, Plus(lease.grant, guaranteed)),
-                       .target = target});
+    winners.push_back({.process = &process, .grant = lease.grant, .target = target});
+    if (guaranteed > Bytes()) deepest = std::max(deepest, Depth(state, process.tenant));
   }
-  GiveSlices(winners, &Winner::guaranteed, state.settings.slice, left);
+  // The innermost first: what is guaranteed around is met by that as well.
+  for (int depth = deepest; depth > 0; --depth) {
+    for (Winner& winner : winners) {
+      const Bytes guaranteed = BelowGuarantee(state, *winner.process, place, depth);
+      winner.guaranteed =
+          std::min(winner.target, Plus(winner.process->leases[place].grant, guaranteed));
+    }
+    GiveSlices(winners, &Winner::guaranteed, state.settings.slice, left);
+  }
   GiveSlices(winners, &Winner::target, state.settings.slice, left);
   for (const Winner& winner : winners) {
     // Two may have won what one limit leaves.

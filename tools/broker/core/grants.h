@@ -1,7 +1,8 @@
 // Gives free memory out: room for contexts first, then to who is short, then to everybody.
 //
-// Guarantees come first. Then the winner is whose grant is the least for its weight, as in GPUswap;
-// so free memory goes to all of them evenly. Nobody is given what it just gave back.
+// Guarantees come first, the innermost before those around. Then the winner is whose grant is the
+// least for its weight, as in GPUswap; so free memory goes to all of them evenly. Nobody is given
+// what it just gave back.
 #ifndef VRAMSPAN_TOOLS_BROKER_CORE_GRANTS_H_
 #define VRAMSPAN_TOOLS_BROKER_CORE_GRANTS_H_
 

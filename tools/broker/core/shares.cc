@@ -145,9 +145,10 @@ Bytes BelowGuarantee(const State& state, const Tenant& tenant, Place place) {
   return lacking >= state.settings.chunk ? lacking : Bytes();
 }
 
-Bytes BelowGuarantee(const State& state, const Process& process, Place place) {
+Bytes BelowGuarantee(const State& state, const Process& process, Place place, int depth) {
   Bytes most;
-  for (TenantId id = process.tenant; id != kRoot;) {
+  int inside = Depth(state, process.tenant);
+  for (TenantId id = process.tenant; id != kRoot && inside >= depth; --inside) {
     const Tenant& tenant = state.tenants.at(id);
     most = std::max(most, BelowGuarantee(state, tenant, place));
     id = tenant.parent;

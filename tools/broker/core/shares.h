@@ -27,8 +27,8 @@ void ShareOut(State& state, Place place, Wish wish);
 // have it: a limit around it may be used up by who does not answer. REQUIRES: targets are worked
 // out.
 Bytes BelowGuarantee(const State& state, const Tenant& tenant, Place place);
-// The most that a tenant lacks which the process is inside of.
-Bytes BelowGuarantee(const State& state, const Process& process, Place place);
+// The most that a tenant lacks which the process is inside of: of those that are so deep or deeper.
+Bytes BelowGuarantee(const State& state, const Process& process, Place place, int depth = 1);
 
 }  // namespace vramspan::broker
 
