@@ -181,6 +181,11 @@ Bytes BelowLimits(const State& state, const Process& process, Place place) {
   return least;
 }
 
+bool IsInside(const State& state, TenantId tenant, TenantId around) {
+  while (tenant != around && tenant != kRoot) tenant = state.tenants.at(tenant).parent;
+  return tenant == around;
+}
+
 int Depth(const State& state, TenantId tenant) {
   int depth = 0;
   for (; tenant != kRoot; tenant = state.tenants.at(tenant).parent) ++depth;

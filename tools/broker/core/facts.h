@@ -48,6 +48,8 @@ Bytes PlainShare(const State& state, const Process& process, Place place);
 // How much more the process may hold before a limit around it is reached.
 Bytes BelowLimits(const State& state, const Process& process, Place place);
 
+// Whether the tenant is `around`, or inside of it.
+bool IsInside(const State& state, TenantId tenant, TenantId around);
 // How deep the tenant lies: 1 inside of the root.
 int Depth(const State& state, TenantId tenant);
 

@@ -33,11 +33,6 @@ Bytes Due(const State& state, const Tenant& tenant) {
   return std::min(tenant.policy.guarantee[Place::kDevice], Needs(state, tenant));
 }
 
-bool IsInside(const State& state, TenantId tenant, TenantId around) {
-  while (tenant != around && tenant != kRoot) tenant = state.tenants.at(tenant).parent;
-  return tenant == around;
-}
-
 // What those outside of the tenant cannot evict, since the host is full: what it is to get may be
 // there.
 Bytes Immovable(const State& state, TenantId tenant, Bytes free_host) {

@@ -53,14 +53,6 @@ void Send(State& state, const Candidate& candidate, Place place, Actions& action
                      .deadline = recall.deadline});
 }
 
-// Asks the process for what it can give of that, and says how much it is.
-Bytes Ask(State& state, Process& process, Place place, Bytes need, Actions& actions) {
-  const auto candidate = ToGiveBack(state, process, place, need, ToGive(state, Place::kHost));
-  if (!candidate) return Bytes();
-  Send(state, *candidate, place, actions);
-  return candidate->bytes;
-}
-
 }  // namespace
 
 void SetHungry(State& state, Place place) {
@@ -108,13 +100,20 @@ Bytes Owed(const State& state, const Process& process, Place place) {
   return owed;
 }
 
+Bytes Ask(State& state, Process& process, Place place, Bytes most, Bytes need, Actions& actions) {
+  const auto candidate = ToGiveBack(state, process, place, most, need, ToGive(state, Place::kHost));
+  if (!candidate) return Bytes();
+  Send(state, *candidate, place, actions);
+  return candidate->bytes;
+}
+
 void RecallForOthers(State& state, Place place, Actions& actions) {
   if (place == Place::kDevice) {
     for (auto& [id, process] : state.processes) process.host_wish = Bytes();
   }
   for (auto& [id, process] : state.processes) {
     const Bytes owed = Owed(state, process, place);
-    if (owed > Bytes()) Ask(state, process, place, owed, actions);
+    if (owed > Bytes()) Ask(state, process, place, Surplus(process, place), owed, actions);
   }
   Bytes need = Lacking(state, place);
   // What is held beyond the room is recalled to the byte.
@@ -122,7 +121,8 @@ void RecallForOthers(State& state, Place place, Actions& actions) {
   const auto enough = [&] { return need == Bytes() || (need < state.settings.chunk && !exact); };
   if (enough()) return;
   for (const ProcessId id : ToBeAsked(state, place, need)) {
-    need = Minus(need, Ask(state, state.processes.at(id), place, need, actions));
+    Process& process = state.processes.at(id);
+    need = Minus(need, Ask(state, process, place, Surplus(process, place), need, actions));
     if (enough()) return;
   }
 }

@@ -27,6 +27,10 @@ Bytes Owed(const State& state, const Process& process, Place place);
 // What of the recall an answer gave back.
 Bytes GivenBack(const Acknowledges& answer, const Recall& recall);
 
+// Asks the process for what it can give of `need` bytes, and of the `most` that it may lose. Says
+// how much that is.
+Bytes Ask(State& state, Process& process, Place place, Bytes most, Bytes need, Actions& actions);
+
 // REQUIRES: targets are worked out.
 void RecallForOthers(State& state, Place place, Actions& actions);
 

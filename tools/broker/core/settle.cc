@@ -8,6 +8,7 @@
 #include "tools/broker/core/gather.h"
 #include "tools/broker/core/gpu_turns.h"
 #include "tools/broker/core/grants.h"
+#include "tools/broker/core/guarantees.h"
 #include "tools/broker/core/invariants.h"
 #include "tools/broker/core/obedience.h"
 #include "tools/broker/core/recalls.h"
@@ -73,6 +74,8 @@ void Settle(State& state, Actions& actions) {
     for (int rounds = 0; rounds < kMostRounds; ++rounds) {
       const size_t before = actions.size();
       for (const Place place : kPlaces) SettlePlace(state, place, actions);
+      // Who is at its target is asked when all others were.
+      if (actions.size() == before) RecallForGuarantees(state, actions);
       if (actions.size() == before) break;
     }
     TellNewcomers(state, actions);

@@ -136,12 +136,15 @@ void ShareOut(State& state, Place place, Wish wish) {
   Deal(state, root, amount, place, wish);
 }
 
-Bytes BelowGuarantee(const State& state, const Tenant& tenant, Place place) {
+Bytes DueAnyway(const State& state, const Tenant& tenant, Place place) {
   const Bytes guarantee = tenant.policy.guarantee[place];
   if (guarantee == Bytes()) return Bytes();
   const Share share = Dues(state, place, Wish::kDemand).Of(tenant);
-  const Bytes due = std::min({guarantee, share.ceiling, Targeted(state, tenant, place)});
-  const Bytes lacking = Minus(due, Held(state, tenant, place));
+  return std::min({guarantee, share.ceiling, Targeted(state, tenant, place)});
+}
+
+Bytes BelowGuarantee(const State& state, const Tenant& tenant, Place place) {
+  const Bytes lacking = Minus(DueAnyway(state, tenant, place), Held(state, tenant, place));
   return lacking >= state.settings.chunk ? lacking : Bytes();
 }
 

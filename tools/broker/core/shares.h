@@ -23,6 +23,9 @@ Bytes ToLend(const State& state, Place place);
 // Works the shares out for all processes.
 void ShareOut(State& state, Place place, Wish wish);
 
+// What the tenant is to have whatever others want: its guarantee, as far as it demands that, and as
+// far as it should have it. REQUIRES: targets are worked out.
+Bytes DueAnyway(const State& state, const Tenant& tenant, Place place);
 // What the tenant lacks of its guarantee and its demand, if that is a chunk or more and it should
 // have it: a limit around it may be used up by who does not answer. REQUIRES: targets are worked
 // out.
