@@ -99,6 +99,29 @@ TEST_F(BrokerGuarantees, AVictimThatCanEvictIsWaitedFor) {
   EXPECT_TRUE(gets_it());
 }
 
+// Who is unwilling is fenced. Until then it is asked, and nobody else.
+TEST_F(BrokerGuarantees, AnUnwillingVictimIsFencedFirst) {
+  Fill(GiB(2));
+  machine_.Tell(CapacityIs{Place::kHost, GiB(20)});
+  machine_.Run(kHalfAMinute);
+  const ProcessId id = Comes(GiB(4));
+  machine_.client(kVictim).stuck = true;  // It answers by hand.
+  machine_.Run(std::chrono::milliseconds(140));
+  for (int i = 0; i < machine_.state().settings.most_refusals; ++i) {
+    machine_.Run(machine_.state().settings.retry);
+    ASSERT_TRUE(machine_.Recalled(kVictim));
+    EXPECT_EQ(machine_.Grant(kAtTarget), GiB(3));
+    EXPECT_EQ(machine_.Grant(id), GiB(3));
+    machine_.Answer(kVictim, Acknowledges::Result::kDeferred);
+    if (!machine_.Host(kVictim).recall) continue;
+    machine_.Answer(kVictim, Acknowledges::Result::kDone, {}, Place::kHost);
+  }
+  ASSERT_EQ(machine_.At(kVictim).state, LeaseState::kFenced);
+  machine_.Run(std::chrono::seconds(4));
+  EXPECT_EQ(machine_.Grant(kAtTarget), GiB(2));
+  EXPECT_EQ(machine_.Grant(id), GiB(4));
+}
+
 // What is given for the tenant inside does not go to whom the one around it is guaranteed for.
 TEST(BrokerGuaranteesInside, TheGiverDoesNotGetItBack) {
   Machine machine(GiB(12), Bytes());

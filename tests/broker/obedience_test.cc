@@ -96,7 +96,7 @@ TEST_F(BrokerObedience, WhoDefersIsAskedLaterAndFencedInTheEnd) {
   machine_.Pass(settings.parole);
   EXPECT_EQ(state(a_), LeaseState::kRecalling);
   machine_.Answer(a_);
-  EXPECT_EQ(machine_.At(a_).refusals, 0);
+  EXPECT_EQ(machine_.Device(a_).refusals, 0);
   EXPECT_EQ(machine_.Grant(b_), MiB(256));
 }
 
@@ -111,7 +111,7 @@ TEST_F(BrokerObedience, AByteAtATimeIsNoObedience) {
   EXPECT_EQ(Only(machine_.Answer(a_, Result::kPartial, MiB(100)), Kind::kFence).size(), 1u);
   machine_.Pass(settings.parole);
   machine_.Answer(a_, Result::kPartial, MiB(128));
-  EXPECT_EQ(machine_.At(a_).refusals, 0);
+  EXPECT_EQ(machine_.Device(a_).refusals, 0);
 }
 
 TEST_F(BrokerObedience, WhoIsSilentIsOverdueThenFencedAndSteadyWhenItAnswers) {
@@ -234,7 +234,7 @@ TEST_F(BrokerObedience, NothingIsNotHalfOfAByte) {
   machine_.Tell(ForeignIs{Place::kDevice, Bytes(1)});
   ASSERT_EQ(machine_.Device(a_).recall->bytes, Bytes(1));
   machine_.Answer(a_, Result::kDeferred);
-  EXPECT_EQ(machine_.At(a_).refusals, 1);
+  EXPECT_EQ(machine_.Device(a_).refusals, 1);
 }
 
 }  // namespace

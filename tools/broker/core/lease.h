@@ -28,6 +28,7 @@ struct Lease {
   Instant retry_at;                    // It could not give: it is not asked before this.
   std::optional<Instant> short_since;  // Since when it has a chunk less than its target.
   bool hungry = false;                 // Memory is recalled from others for it.
+  int refusals = 0;                    // Answers to recalls that gave less than half, in a row.
 };
 
 }  // namespace vramspan::broker

@@ -13,6 +13,12 @@ void Fence(const State& state, Process& process, Actions& actions) {
   actions.push_back({.kind = Action::Kind::kFence, .process = process.id});
 }
 
+bool Unwilling(const State& state, const Process& process) {
+  return std::any_of(
+      process.leases.values.begin(), process.leases.values.end(),
+      [&](const Lease& lease) { return lease.refusals >= state.settings.most_refusals; });
+}
+
 // The earliest deadline of what is recalled.
 std::optional<Instant> Deadline(const Process& process) {
   std::optional<Instant> deadline;
@@ -31,10 +37,11 @@ Instant LatestRetry(const Process& process) {
 
 bool AnyRecall(const Process& process) { return Deadline(process).has_value(); }
 
-void Obeyed(Process& process, Actions& actions) {
-  process.refusals = 0;
+void Obeyed(const State& state, Process& process, Place place, Actions& actions) {
+  process.leases[place].refusals = 0;
   // With more to answer it is as late as it was.
   if (AnyRecall(process)) return;
+  if (process.state == LeaseState::kFenced && Unwilling(state, process)) return;
   if (process.state == LeaseState::kFenced) {
     actions.push_back({.kind = Action::Kind::kUnfence, .process = process.id});
   }
@@ -43,10 +50,10 @@ void Obeyed(Process& process, Actions& actions) {
   }
 }
 
-void Refused(const State& state, Process& process, Actions& actions) {
-  ++process.refusals;
+void Refused(const State& state, Process& process, Place place, Actions& actions) {
+  ++process.leases[place].refusals;
   if (process.state == LeaseState::kFenced) return;
-  if (process.refusals >= state.settings.most_refusals) {
+  if (Unwilling(state, process)) {
     Fence(state, process, actions);
   } else if (process.state == LeaseState::kOverdue && !AnyRecall(process)) {
     process.state = LeaseState::kPartial;
@@ -70,7 +77,9 @@ void CheckObedience(State& state, Actions& actions) {
     }
     // One that was unwilling is given one more chance. One that is silent has to answer.
     if (process.state == LeaseState::kFenced && !deadline && process.until <= state.now) {
-      process.refusals = state.settings.most_refusals - 1;
+      for (Lease& lease : process.leases.values) {
+        if (lease.refusals > 0) lease.refusals = state.settings.most_refusals - 1;
+      }
       process.state = LeaseState::kPartial;
       actions.push_back({.kind = Action::Kind::kUnfence, .process = process.id});
     }

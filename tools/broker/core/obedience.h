@@ -13,10 +13,10 @@ namespace vramspan::broker {
 
 bool AnyRecall(const Process& process);
 
-// It gave back half of what was recalled or more.
-void Obeyed(Process& process, Actions& actions);
+// It gave back half of what was recalled or more. That of the host is no excuse for the device.
+void Obeyed(const State& state, Process& process, Place place, Actions& actions);
 // It answered, and gave less.
-void Refused(const State& state, Process& process, Actions& actions);
+void Refused(const State& state, Process& process, Place place, Actions& actions);
 // What the time has come for: deadlines, fences, paroles.
 void CheckObedience(State& state, Actions& actions);
 // It does not run: nothing is expected of it. What was recalled counts as overdue, since others use

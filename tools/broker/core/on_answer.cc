@@ -42,9 +42,9 @@ void On(State& state, const Acknowledges& event, Actions& actions) {
   }
   // A byte at a time is no obedience either. Half is rounded up: nothing is not half of a byte.
   if (given >= recall.bytes - Bytes(recall.bytes.value / 2)) {
-    Obeyed(*process, actions);
+    Obeyed(state, *process, event.place, actions);
   } else if (!EndsItsWork(state, *process)) {
-    Refused(state, *process, actions);
+    Refused(state, *process, event.place, actions);
   }
   if (process->state == LeaseState::kRecalling || process->state == LeaseState::kPartial) {
     process->state = AnyRecall(*process)    ? LeaseState::kRecalling

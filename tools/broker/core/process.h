@@ -98,7 +98,6 @@ struct Process {
   Bytes measured;  // Device memory that it was seen to hold. 0 where that is not known.
   std::optional<RoomWish> room_wish;
   Bytes host_wish;        // Host memory that its next recall lacks.
-  int refusals = 0;       // Answers to recalls that gave less than half, in a row.
   Instant until;          // kFenced: its parole. kDying: its bytes are taken for gone.
   uint64_t fraction = 0;  // Of everything, by weights alone, in parts of kWhole.
   Instant last_turn;      // When it last held the turn to fetch.
