@@ -65,8 +65,10 @@ class Runtime {
   // What is in the range is not wanted any more, behind all work that was submitted. Does nothing
   // while memory suffices, and only where launches are seen: else what is not declared may fill the
   // range again. `unowned`: nor does anybody touch the range until Own, for it waits in a pool;
-  // before anybody else may be given it. An error inside a scope, if it is owned.
-  Status GiveUp(DevicePtr ptr, Bytes size, bool unowned);
+  // before anybody else may be given it. `during`: Placements::GiveUp. An error inside a scope, if
+  // it is owned.
+  Status GiveUp(DevicePtr ptr, Bytes size, bool unowned,
+                std::optional<uint64_t> during = std::nullopt);
   // Before whoever asked for it is given it.
   void Own(DevicePtr ptr, Bytes size);
   // An allocator of the program hands out a block of an allocation of so many bytes, or has it

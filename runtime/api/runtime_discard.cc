@@ -21,7 +21,7 @@ void Runtime::BlockReported(DevicePtr p, int64_t bytes, bool captured) {
   const Blocks::Watch watch = moving == 0 && recorder_ != nullptr ? kRecorded : moving;
   const Bytes size(-static_cast<uint64_t>(bytes));
   if (watch != 0) {
-    blocks.TellUnused(watch, [this, &blocks](DevicePtr unused, Bytes unused_size) {
+    blocks.TellUnused(watch, [this, &blocks, watch](DevicePtr unused, Bytes unused_size) {
       // Allocations lie side by side, and each is given up by itself.
       for (const DevicePtr end = unused + unused_size; unused < end;) {
         const StatusOr<Allocation> a = memory_->Find(unused);
@@ -30,7 +30,7 @@ void Runtime::BlockReported(DevicePtr p, int64_t bytes, bool captured) {
         const Bytes here = std::min(rest, end - unused);
         // A hint: nothing is lost where it is not taken.
         if (blocks.IsNobodys(a->base, unused, here)) {
-          GiveUp(unused, here, /*unowned=*/true).IgnoreError();
+          GiveUp(unused, here, /*unowned=*/true, watch).IgnoreError();
         }
         unused = unused + here;
       }
@@ -45,12 +45,13 @@ void Runtime::ForgetBlocks(DevicePtr ptr, Bytes size) {
 
 void Runtime::Own(DevicePtr ptr, Bytes size) { mover_->placements().Own(ptr, size); }
 
-Status Runtime::GiveUp(DevicePtr ptr, Bytes size, bool unowned) {
+Status Runtime::GiveUp(DevicePtr ptr, Bytes size, bool unowned, std::optional<uint64_t> during) {
   if (!unowned && Mover::InScope()) {
     return absl::FailedPreconditionError(
         "memory cannot be discarded inside a work scope; end the scope first");
   }
-  if (tracer_ != nullptr) VS_RETURN_IF_ERROR(mover_->placements().GiveUp(ptr, size, unowned));
+  if (tracer_ != nullptr)
+    VS_RETURN_IF_ERROR(mover_->placements().GiveUp(ptr, size, unowned, during));
   // Told whether or not memory is short: it may be in a replay. What this thread has submitted was
   // told with an earlier time, and what it submits next will be with a later one.
   if (recorder_ != nullptr) recorder_->Discarded(ptr, size);

@@ -35,11 +35,12 @@ Status Placements::Prefetch(DevicePtr ptr, Bytes size, bool to_device, CUstream 
   return parts_.scopes->Submit(kind, {ptr, size, kNoUse}, stream);
 }
 
-Status Placements::GiveUp(DevicePtr ptr, Bytes size, bool unowned) {
+Status Placements::GiveUp(DevicePtr ptr, Bytes size, bool unowned, std::optional<uint64_t> during) {
   parts_.gate->Enter();
   const auto leave = absl::MakeCleanup([this] { parts_.gate->Exit(); });
   bool found = true;
-  if (parts_.recording->begun()) {
+  // Recording neither begins nor ends from here on.
+  if (parts_.recording->begun() && during.value_or(watch()) == watch()) {
     MutexLock lock(memory_.mu);
     found = memory_.ForEachChunk(
         ptr, size, [&](ChunkIndex index, Chunk& c) VS_NO_THREAD_SAFETY_ANALYSIS {

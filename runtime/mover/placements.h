@@ -6,6 +6,8 @@
 #define VRAMSPAN_RUNTIME_MOVER_PLACEMENTS_H_
 
 #include <atomic>
+#include <cstdint>
+#include <optional>
 
 #include "runtime/memory/memory.h"
 #include "runtime/mover/context_watch.h"
@@ -40,9 +42,11 @@ class Placements {
   // Chunks that lie in it whole are empty from there on (empty_chunks.h); while memory suffices
   // none is. `unowned`: nor does it touch the range until Own, which is called before anybody is
   // given it. Neither waits for the device.
+  // `during`: nothing is, unless watch() is still that.
   // Ignored while any scope is open in which the program declares work: what it submits there, and
   // that may touch the range, has long been taken in.
-  Status GiveUp(DevicePtr ptr, Bytes size, bool unowned);
+  Status GiveUp(DevicePtr ptr, Bytes size, bool unowned,
+                std::optional<uint64_t> during = std::nullopt);
   // The number of the recording that goes on; 0: none does, and work is not seen.
   uint64_t watch() const;
   // Before a scope of that kind begins, and when it has ended or did not begin.

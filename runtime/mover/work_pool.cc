@@ -55,7 +55,8 @@ void WorkPool::Add(ChunkIndex index, const Chunk& c, const WorkRange& range, Str
 
 void WorkPool::Collect(absl::Span<const WorkRange> ranges, StreamWork* work) {
   CollectAll(ranges, work);
-  LeaveOutUntouched(work);
+  FindNeighbours(work->all, &neighbours_);
+  LeaveOutUntouched(neighbours_, work);
 }
 
 void WorkPool::CollectAll(absl::Span<const WorkRange> ranges, StreamWork* work) {
@@ -74,13 +75,21 @@ void WorkPool::CollectAll(absl::Span<const WorkRange> ranges, StreamWork* work) 
   Split(likely, possible, work);
 }
 
-void WorkPool::LeaveOutUntouched(StreamWork* work) {
+void WorkPool::FindNeighbours(const std::vector<ChunkUse>& all,
+                              std::vector<Neighbours>* neighbours) {
+  const auto chunk_of = [this](ChunkIndex index) VS_NO_THREAD_SAFETY_ANALYSIS -> const Chunk& {
+    return memory_.chunks()[index];
+  };
+  untouched_.Find(all, chunk_of, neighbours);
+}
+
+void WorkPool::LeaveOutUntouched(const std::vector<Neighbours>& neighbours, StreamWork* work) {
   const size_t likely = work->uses.size(), before = work->all.size();
   const auto chunk_of = [this](ChunkIndex index) VS_NO_THREAD_SAFETY_ANALYSIS -> const Chunk& {
     return memory_.chunks()[index];
   };
   const size_t possible =
-      vramspan::LeaveOutUntouched(likely, work->possible.size(), chunk_of, &edges_, &work->all);
+      untouched_.LeaveOut(likely, work->possible.size(), neighbours, chunk_of, &work->all);
   if (work->all.size() != before) Split(likely, possible, work);
 }
 
@@ -89,16 +98,17 @@ void WorkPool::Collect(absl::Span<const WorkRange> ranges, KeptUses* kept, Strea
   if (kept->allocations == allocations) {
     work->all.assign(kept->all.begin(), kept->all.end());
     Split(kept->likely, kept->possible, work);
-    LeaveOutUntouched(work);
+    LeaveOutUntouched(kept->neighbours, work);
     return;
   }
   CollectAll(ranges, work);
-  kept->allocations = allocations;
   kept->hash = Sequence::HashOf(work->uses);
   kept->all.assign(work->all.begin(), work->all.end());
   kept->likely = work->uses.size();
   kept->possible = work->possible.size();
-  LeaveOutUntouched(work);
+  FindNeighbours(work->all, &kept->neighbours);
+  kept->allocations = allocations;  // Last: there may be no memory for the rest.
+  LeaveOutUntouched(kept->neighbours, work);
 }
 
 std::pair<size_t, size_t> WorkPool::Sort(std::vector<ChunkUse>* uses) {

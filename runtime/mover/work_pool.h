@@ -14,6 +14,7 @@
 
 #include "runtime/memory/memory.h"
 #include "runtime/mover/stream_work.h"
+#include "runtime/scheduler/untouched_chunks.h"
 
 namespace vramspan {
 
@@ -37,9 +38,12 @@ struct KeptUses {
   uint64_t allocations = 0;
   uint64_t hash = 0;  // Sequence::HashOf the likely ones.
   std::vector<ChunkUse> all;
-  size_t likely = 0, possible = 0;  // The first of them, and those behind.
+  std::vector<Neighbours> neighbours;  // Of them.
+  size_t likely = 0, possible = 0;     // The first of them, and those behind.
 
-  size_t bytes() const { return all.capacity() * sizeof(ChunkUse); }
+  size_t bytes() const {
+    return all.capacity() * sizeof(ChunkUse) + neighbours.capacity() * sizeof(Neighbours);
+  }
 };
 
 class WorkPool {
@@ -63,7 +67,10 @@ class WorkPool {
  private:
   void CollectAll(absl::Span<const WorkRange> ranges,
                   StreamWork* work) VS_NO_THREAD_SAFETY_ANALYSIS;
-  void LeaveOutUntouched(StreamWork* work) VS_NO_THREAD_SAFETY_ANALYSIS;
+  void FindNeighbours(const std::vector<ChunkUse>& all,
+                      std::vector<Neighbours>* neighbours) VS_NO_THREAD_SAFETY_ANALYSIS;
+  void LeaveOutUntouched(const std::vector<Neighbours>& neighbours,
+                         StreamWork* work) VS_NO_THREAD_SAFETY_ANALYSIS;
   void Add(ChunkIndex index, const Chunk& c, const WorkRange& range, StreamWork* work);
   // How many are likely, and how many possible.
   static std::pair<size_t, size_t> Sort(std::vector<ChunkUse>* all);
@@ -78,7 +85,8 @@ class WorkPool {
   // the base: not yet in it.
   std::vector<uint32_t> marks_;
   uint32_t mark_base_ = 1;
-  std::vector<DevicePtr> edges_;  // Scratch.
+  UntouchedChunks untouched_;
+  std::vector<Neighbours> neighbours_;  // Scratch.
 };
 
 }  // namespace vramspan

@@ -13,7 +13,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <utility>
+#include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "runtime/scheduler/work.h"
@@ -24,40 +25,69 @@ namespace vramspan {
 // Whether a chunk that work may touch is not meant.
 inline bool IsNobodys(const Use& use, const Chunk& c) { return use.told && c.freed(); }
 
-// Takes such chunks out of the uses of work that is submitted now: `likely` first, which stay; then
-// `possible`, then what is to be mapped only. `chunk_of`: the chunk of an index. `edges` is
-// scratch. How many are possible then.
-template <typename ChunkOf>
-size_t LeaveOutUntouched(size_t likely, size_t possible, ChunkOf chunk_of,
-                         std::vector<DevicePtr>* edges, std::vector<ChunkUse>* all) {
-  edges->clear();
-  bool looked = false;
-  const auto beside = [&](const Chunk& c) {
-    // At the first that may go: all are still there.
-    if (!std::exchange(looked, true)) {
-      for (size_t i = 0; i < all->size(); ++i) {
-        const Chunk& touched = chunk_of((*all)[i].chunk);
-        if (i >= likely && IsNobodys((*all)[i].how, touched)) continue;
-        edges->insert(edges->end(), {touched.base, touched.base + touched.size()});
-      }
-      std::sort(edges->begin(), edges->end());
+// Right beside a use in a list of them, by place: the chunks before and behind it in memory. The
+// use's own place where there is none.
+struct Neighbours {
+  uint32_t before = 0, behind = 0;
+};
+
+// Takes such chunks out of the uses of work. One owner; what it holds is scratch.
+class UntouchedChunks {
+ public:
+  // What lies beside each use of the list. Empty where none may be left out. `chunk_of`: the chunk
+  // of an index.
+  template <typename ChunkOf>
+  void Find(const std::vector<ChunkUse>& all, ChunkOf chunk_of,
+            std::vector<Neighbours>* neighbours) {
+    neighbours->clear();
+    if (std::none_of(all.begin(), all.end(), [](const ChunkUse& use) { return use.how.told; })) {
+      return;
     }
-    return std::binary_search(edges->begin(), edges->end(), c.base) ||
-           std::binary_search(edges->begin(), edges->end(), c.base + c.size());
-  };
-  size_t end = likely, left = 0;
-  for (size_t i = likely; i < all->size(); ++i) {
-    const Chunk& c = chunk_of((*all)[i].chunk);
-    const bool nobodys = IsNobodys((*all)[i].how, c);
-    if (nobodys && !beside(c)) continue;
-    left += i < likely + possible;
-    (*all)[end] = (*all)[i];
-    // By the time that it is released others may have given the rest back.
-    (*all)[end++].how.told = nobodys;
+    order_.resize(all.size());
+    std::iota(order_.begin(), order_.end(), 0u);
+    const auto chunk_at = [&](uint32_t i) -> const Chunk& { return chunk_of(all[i].chunk); };
+    std::sort(order_.begin(), order_.end(),
+              [&](uint32_t a, uint32_t b) { return chunk_at(a).base < chunk_at(b).base; });
+    neighbours->resize(all.size());
+    for (uint32_t i = 0; i < all.size(); ++i) (*neighbours)[i] = {i, i};
+    for (size_t i = 1; i < order_.size(); ++i) {
+      const uint32_t before = order_[i - 1], behind = order_[i];
+      const Chunk& c = chunk_at(before);
+      if (c.base + c.size() != chunk_at(behind).base) continue;
+      (*neighbours)[before].behind = behind;
+      (*neighbours)[behind].before = before;
+    }
   }
-  all->resize(end);
-  return left;
-}
+
+  // Of work that is submitted now: `likely` uses come first, which stay; then `possible`, then what
+  // is to be mapped only. How many are possible then.
+  template <typename ChunkOf>
+  size_t LeaveOut(size_t likely, size_t possible, const std::vector<Neighbours>& neighbours,
+                  ChunkOf chunk_of, std::vector<ChunkUse>* all) {
+    if (neighbours.empty()) return possible;
+    nobodys_.resize(all->size());
+    for (size_t i = 0; i < all->size(); ++i) {
+      const ChunkUse& use = (*all)[i];
+      nobodys_[i] = i >= likely && IsNobodys(use.how, chunk_of(use.chunk));
+    }
+    size_t end = likely, left = 0;
+    for (size_t i = likely; i < all->size(); ++i) {
+      const bool nobodys = nobodys_[i] != 0;
+      if (nobodys && nobodys_[neighbours[i].before] != 0 && nobodys_[neighbours[i].behind] != 0)
+        continue;
+      left += i < likely + possible;
+      (*all)[end] = (*all)[i];
+      // By the time that it is released others may have given the rest back.
+      (*all)[end++].how.told = nobodys;
+    }
+    all->resize(end);
+    return left;
+  }
+
+ private:
+  std::vector<uint32_t> order_;
+  std::vector<uint8_t> nobodys_;
+};
 
 }  // namespace vramspan
 

@@ -22,14 +22,16 @@ std::vector<uint32_t> LeftOf(std::vector<uint32_t> chunks, size_t likely, size_t
   table[7].base = table[6].base + kGranularity;
   for (const uint32_t chunk : freed) table[chunk].contents = Contents::kFreed;
   std::vector<ChunkUse> all;
-  std::vector<DevicePtr> edges;
+  UntouchedChunks untouched;
+  std::vector<Neighbours> neighbours;
   for (const uint32_t chunk : chunks) {
     const bool may = all.size() >= likely;
     all.push_back({ChunkIndex(chunk), {.possible = may, .told = may && told}});
   }
-  *possible = LeaveOutUntouched(
-      likely, *possible, [&](ChunkIndex i) -> const Chunk& { return table[i.value]; }, &edges,
-      &all);
+  const auto chunk_of = [&](ChunkIndex i) -> const Chunk& { return table[i.value]; };
+  untouched.Find(all, chunk_of, &neighbours);
+  EXPECT_EQ(neighbours.empty(), !told || all.size() == likely);
+  *possible = untouched.LeaveOut(likely, *possible, neighbours, chunk_of, &all);
   std::vector<uint32_t> left;
   for (const ChunkUse& use : all) left.push_back(use.chunk.value);
   return left;
@@ -83,9 +85,11 @@ TEST(UntouchedChunksTest, WhatStaysIsToldOnlyWhereItIsFree) {
   table[2].contents = Contents::kFreed;
   const Use may{.possible = true, .told = true};
   std::vector<ChunkUse> all = {{ChunkIndex(1), {}}, {ChunkIndex(2), may}, {ChunkIndex(3), may}};
-  std::vector<DevicePtr> edges;
+  UntouchedChunks untouched;
+  std::vector<Neighbours> neighbours;
   const auto chunk_of = [&](ChunkIndex i) -> const Chunk& { return table[i.value]; };
-  EXPECT_EQ(LeaveOutUntouched(1, 2, chunk_of, &edges, &all), 2u);
+  untouched.Find(all, chunk_of, &neighbours);
+  EXPECT_EQ(untouched.LeaveOut(1, 2, neighbours, chunk_of, &all), 2u);
   ASSERT_EQ(all.size(), 3u);
   EXPECT_TRUE(all[1].how.told);
   EXPECT_FALSE(all[2].how.told);

@@ -161,11 +161,13 @@ bool Threads::InHand(ChunkIndex c) const {
 }
 
 void Threads::LeaveOutUntouched(SimWork* work) const {
-  std::vector<DevicePtr> edges;
+  UntouchedChunks untouched;
+  std::vector<Neighbours> neighbours;
   const size_t likely = work->uses.size();
   const auto chunk_of = [this](ChunkIndex c) -> const Chunk& { return memory_.chunk(c); };
+  untouched.Find(work->all, chunk_of, &neighbours);
   const size_t may =
-      vramspan::LeaveOutUntouched(likely, work->possible.size(), chunk_of, &edges, &work->all);
+      untouched.LeaveOut(likely, work->possible.size(), neighbours, chunk_of, &work->all);
   work->Split(likely, may);
 }
 
