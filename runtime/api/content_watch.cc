@@ -170,6 +170,15 @@ void ContentWatch::Done(uint64_t number) {
   }
 }
 
+void ContentWatch::Lost(uint64_t number, bool run) {
+  MutexLock lock(memory_.mu);
+  const auto batch = batches_.extract(number);
+  for (const Print& p : batch.mapped().prints) {
+    if (run) fingerprints_->CallOff(p.piece.slot);
+    LetGo(p);
+  }
+}
+
 bool ContentWatch::CallOff(absl::Span<const ChunkIndex> chunks) {
   bool any = false;
   for (const auto& [number, batch] : batches_) {

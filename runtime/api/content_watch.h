@@ -43,12 +43,15 @@ class ContentWatch {
 
   // Work `id` names these ranges. Which of their fingerprints are due, by a number; 0: none.
   uint64_t Due(absl::Span<const trace::TracedRange> ranges, uint64_t id) VS_EXCLUDES(memory_.mu);
-  // Puts them into the stream of that work, behind it. Once for each number; Done must follow when
-  // they have been taken, where this is true.
+  // Puts them into the stream of that work, behind it. Once for each number. Where this is true,
+  // Done must follow when they have been taken, or Lost.
   bool Queue(uint64_t number, CUstream stream) VS_EXCLUDES(memory_.mu);
   // They will not be queued.
   void Drop(uint64_t number) VS_EXCLUDES(memory_.mu);
   void Done(uint64_t number) VS_EXCLUDES(memory_.mu);
+  // Nobody will say when they have been taken. `run`: they may be yet, so those that have not begun
+  // are called off.
+  void Lost(uint64_t number, bool run) VS_EXCLUDES(memory_.mu);
   // Nobody will say any more that they are done: none is due from here on, and nothing is kept
   // mapped for those under way. Other threads may be between Due and Queue or Drop.
   void Abandon() VS_EXCLUDES(memory_.mu);

@@ -130,26 +130,32 @@ StatusOr<std::unique_ptr<Recorder>> Recorder::Open(const std::string& path, Time
   r->writer_->Add(trace::CodeEvent{kDeclared, 0, "(declared work)"});
   r->writer_->Add(trace::CodeEvent{kForeign, 0, "(work of another context)"});
   VS_ASSIGN_OR_RETURN(
-      r->timer_, WorkTimer::Start(driver, context,
-                                  [raw = r.get()](uint64_t id, WorkTimer::Clock::time_point start,
-                                                  WorkTimer::Clock::duration took) {
-                                    if ((id & kFingerprints) != 0) {
-                                      raw->watch_->Done(id & ~kFingerprints);
-                                      return;
-                                    }
-                                    Bytes remote;
-                                    {
-                                      MutexLock lock(raw->mu_);
-                                      const auto it = raw->remote_.find(id);
-                                      if (it != raw->remote_.end()) {
-                                        remote = it->second;
-                                        raw->remote_.erase(it);
-                                      }
-                                    }
-                                    raw->writer_->Add(trace::TimesEvent{
-                                        id, raw->writer_->At(start),
-                                        static_cast<uint64_t>(took.count()), remote});
-                                  }));
+      r->timer_,
+      WorkTimer::Start(
+          driver, context,
+          [raw = r.get()](uint64_t id, WorkTimer::Clock::time_point start,
+                          WorkTimer::Clock::duration took) {
+            if ((id & kFingerprints) != 0) {
+              raw->watch_->Done(id & ~kFingerprints);
+              return;
+            }
+            Bytes remote;
+            {
+              MutexLock lock(raw->mu_);
+              const auto it = raw->remote_.find(id);
+              if (it != raw->remote_.end()) {
+                remote = it->second;
+                raw->remote_.erase(it);
+              }
+            }
+            raw->writer_->Add(trace::TimesEvent{id, raw->writer_->At(start),
+                                                static_cast<uint64_t>(took.count()), remote});
+          },
+          [raw = r.get()](uint64_t id) {
+            if ((id & kFingerprints) != 0) {
+              raw->watch_->Lost(id & ~kFingerprints, /*run=*/false);
+            }
+          }));
   r->Lives();
   return r;
 }
@@ -444,7 +450,8 @@ void Recorder::TakeFingerprints() {
   if (before == nullptr) {
     watch_->Drop(number);
   } else if (watch_->Queue(number, current.stream)) {
-    timer_->Behind(before, current.stream, kFingerprints | number);
+    if (!timer_->Behind(before, current.stream, kFingerprints | number))
+      watch_->Lost(number, /*run=*/true);
   } else {
     timer_->Forget(before);
   }

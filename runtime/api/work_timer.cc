@@ -25,13 +25,14 @@ WorkTimer::Clock::duration FromMs(double ms) {
 }  // namespace
 
 StatusOr<std::unique_ptr<WorkTimer>> WorkTimer::Start(std::shared_ptr<const Driver> driver,
-                                                      CUcontext context, Result result) {
+                                                      CUcontext context, Result result, Lost lost) {
   const ScopedContext current(*driver, context);
   VS_RETURN_IF_ERROR(current.status());
   std::unique_ptr<WorkTimer> t(new WorkTimer());
   t->driver_ = driver;
   t->context_ = context;
   t->result_ = std::move(result);
+  t->lost_ = std::move(lost);
   const Driver& cu = *driver;
   CUstream stream = nullptr;
   VS_RETURN_IF_ERROR(Check(cu->StreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate"));
@@ -109,15 +110,16 @@ CUevent WorkTimer::Before(CUstream stream) {
   return nullptr;
 }
 
-void WorkTimer::Behind(CUevent before, CUstream stream, uint64_t id) {
+bool WorkTimer::Behind(CUevent before, CUstream stream, uint64_t id) {
   const CUevent event = TakeEvent();
   if (event == nullptr || (*driver_)->EventRecord(event, stream) != CUDA_SUCCESS) {
     if (event != nullptr) GiveBack(event);
     GiveBack(before);
-    return;
+    return false;
   }
   MutexLock lock(mu_);
   queued_.push_back({id, stream, before, event});
+  return true;
 }
 
 void WorkTimer::Loop() {
@@ -165,6 +167,7 @@ void WorkTimer::Look() {
       } else {
         GiveBack(m.start);
         GiveBack(m.end);
+        lost_(m.id);
       }
     }
     const auto done = it++;
@@ -179,6 +182,7 @@ void WorkTimer::Tell(const Measured& m) {
   GiveBack(m.start);
   if (!known) {
     GiveBack(m.end);
+    lost_(m.id);
     return;
   }
   const auto start = base_time_ + FromMs(before);

@@ -28,10 +28,12 @@ class WorkTimer {
   // When work ran, by the host's clock: the device's is tied to it when the timer starts, and
   // carried on from event to event.
   using Result = std::function<void(uint64_t id, Clock::time_point start, Clock::duration took)>;
+  // Nothing will be told of this work: it has ended, or its context has died.
+  using Lost = std::function<void(uint64_t id)>;
 
   // The context outlives the timer.
   static StatusOr<std::unique_ptr<WorkTimer>> Start(std::shared_ptr<const Driver> driver,
-                                                    CUcontext context, Result result);
+                                                    CUcontext context, Result result, Lost lost);
   ~WorkTimer();
   // Tells of what has ended by now, or does so at once; the rest, and what comes later, is not
   // measured. Once.
@@ -42,8 +44,9 @@ class WorkTimer {
   // Puts the first event into the stream. Null: this work is not measured, since too much is under
   // way or the driver refused.
   CUevent Before(CUstream stream);
-  // And the second. REQUIRES: `before` came from Before(stream), and is given up.
-  void Behind(CUevent before, CUstream stream, uint64_t id);
+  // And the second. REQUIRES: `before` came from Before(stream), and is given up. False: there is
+  // none, and nothing will be told of this work, which may be under way.
+  bool Behind(CUevent before, CUstream stream, uint64_t id);
   // Or there is none, after all.
   void Forget(CUevent before) { GiveBack(before); }
 
@@ -66,6 +69,7 @@ class WorkTimer {
   std::shared_ptr<const Driver> driver_;
   CUcontext context_ = nullptr;
   Result result_;
+  Lost lost_;
 
   Mutex mu_;
   CondVar wake_;

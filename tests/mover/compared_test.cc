@@ -2,13 +2,17 @@
 // device: what never moves shows neither by itself.
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <new>
 
 #include "runtime/api/content_watch.h"
 #include "runtime/api/runtime.h"
+#include "tests/mover/alone.h"
 #include "tests/mover/recorded.h"
+#include "tests/mover/traced_fixture.h"
 #include "tests/mover/unmap_one.h"
 #include "tests/mover/world.h"
 #include "tests/trace/sample.h"
@@ -27,7 +31,6 @@ using ::testing::IsEmpty;
 using vramspan::ContentWatch;
 using vramspan::DetachedMemory;
 using vramspan::DevicePtr;
-using vramspan::Memory;
 using vramspan::MiB;
 using vramspan::Runtime;
 using vramspan::StatusOr;
@@ -39,7 +42,8 @@ class ComparedTest : public MoverTest {
   ComparedTest() : stream_(world_.NewStream()) { setenv("VRAMSPAN_RECORD", path_.c_str(), 1); }
   ~ComparedTest() override {
     unsetenv("VRAMSPAN_RECORD");
-    EXPECT_CU(world_.api().StreamDestroy(stream_));
+    const CUresult destroyed = world_.api().StreamDestroy(stream_);
+    EXPECT_TRUE(destroyed == CUDA_SUCCESS || context_dead_) << destroyed;
   }
   void Start(const char* device_memory) {
     RuntimeOptions options;
@@ -80,6 +84,31 @@ class ComparedTest : public MoverTest {
     for (int i = 0; i < then; ++i) Add(second, add);
     return End({second});
   }
+  // Memory that the program maps itself, in a runtime that has nothing else.
+  void Map() {
+    RuntimeOptions options;
+    options.chunk = "8MiB";
+    options.device_memory = "256MiB";
+    options.tracer = "cupti";
+    const vramspanConfig config = Config(options);
+    StatusOr<std::unique_ptr<Runtime>> made = Runtime::Create(&config);
+    ASSERT_TRUE(made.ok()) << made.status();
+    mapper_ = *std::move(made);
+    const StatusOr<DevicePtr> base = mapper_->memory().vmm().Reserve(MiB(8), MiB(2));
+    ASSERT_TRUE(base.ok()) << base.status();
+    const StatusOr<DetachedMemory> loose = mapper_->MakeDetached(MiB(8));
+    ASSERT_TRUE(loose.ok()) << loose.status();
+    ASSERT_TRUE(mapper_->memory().vmm().MapDetached(*loose, *base).ok());
+    mapped_.ptr = base->value;
+    mapped_.words = kLarge / sizeof(Word);
+  }
+  void Unmap() {
+    const DevicePtr base(mapped_.ptr);
+    StatusOr<DetachedMemory> loose = UnmapOne(*mapper_, base, MiB(8));
+    ASSERT_TRUE(loose.ok()) << loose.status();
+    mapper_->memory().vmm().ReleaseDetached(*std::move(loose));
+    EXPECT_TRUE(mapper_->memory().vmm().Unreserve(base, MiB(8)).ok());
+  }
   static std::vector<bool> Of(const RecordedRun& run, uint32_t allocation) {
     std::vector<bool> same;
     for (const RecordedComparison& c : run.comparisons) {
@@ -96,6 +125,9 @@ class ComparedTest : public MoverTest {
   const std::string path_ = folder_.File("t.vramspan");
   const CUstream stream_;
   std::unique_ptr<TestRuntime> runtime_;
+  std::unique_ptr<Runtime> mapper_;
+  Buffer mapped_;
+  bool context_dead_ = false;
 };
 
 TEST_F(ComparedTest, WhatKernelsLeaveAndWhatTheyChange) {
@@ -133,35 +165,41 @@ TEST_F(ComparedTest, MemoryInThePlaceOfWhatIsKnownIsLookedAtAnew) {
 
 // The program may unmap it as soon as it has seen, in memory, that its kernel is done.
 TEST_F(ComparedTest, MemoryThatTheProgramMapsStaysUntilItIsLookedAt) {
-  RuntimeOptions options;
-  options.chunk = "8MiB";
-  options.device_memory = "256MiB";
-  options.tracer = "cupti";
-  const vramspanConfig config = Config(options);
-  StatusOr<std::unique_ptr<Runtime>> made = Runtime::Create(&config);
-  ASSERT_TRUE(made.ok()) << made.status();
-  Memory& memory = (*made)->memory();
-  const StatusOr<DevicePtr> base = memory.vmm().Reserve(MiB(8), MiB(2));
-  ASSERT_TRUE(base.ok()) << base.status();
-  StatusOr<DetachedMemory> loose = (*made)->MakeDetached(MiB(8));
-  ASSERT_TRUE(loose.ok()) << loose.status();
-  ASSERT_TRUE(memory.vmm().MapDetached(*loose, *base).ok());
-  Buffer b;
-  b.ptr = base->value;
-  b.words = kLarge / sizeof(Word);
-  EXPECT_CU(world_.LaunchFill(b, stream_));
-  for (int i = 1; i < 21; ++i) Add(b, 0);
-  // The last fingerprint is behind the last of these, and the program does not know of it.
-  loose = UnmapOne(**made, *base, MiB(8));
-  ASSERT_TRUE(loose.ok()) << loose.status();
+  Map();
+  EXPECT_CU(world_.LaunchFill(mapped_, stream_));
+  for (int i = 1; i < 20; ++i) Add(mapped_, 0);
+  // Unmapping waits for named memory for a second: less than all of these may take.
+  Wait();
+  // The last fingerprint is behind this one, and the program does not know of it.
+  Add(mapped_, 0);
+  Unmap();
   EXPECT_CU(world_.api().StreamQuery(stream_));
-  memory.vmm().ReleaseDetached(*std::move(loose));
-  EXPECT_TRUE(memory.vmm().Unreserve(*base, MiB(8)).ok());
-  made->reset();
+  mapper_.reset();
   const StatusOr<RecordedRun> run = LoadRun(path_);
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_EQ(run->works.size(), 21u);
   EXPECT_THAT(Of(*run, 0), ElementsAre(true, true));
+}
+
+// In a dead context no fingerprint is ever taken, and nothing must wait for one.
+TEST_F(ComparedTest, MemoryThatTheProgramMapsGoesWithItsContext) {
+  if (!IsAlone()) return ExpectPassesAlone();
+  Map();
+  void* flag = nullptr;
+  ASSERT_CU(world_.api().MemHostAlloc(&flag, sizeof(uint32_t), CU_MEMHOSTALLOC_DEVICEMAP));
+  auto* const word = new (flag) std::atomic<uint32_t>(0);
+  EXPECT_CU(world_.LaunchFill(mapped_, stream_));
+  Add(mapped_, 0);
+  EXPECT_CU(world_.api().StreamWaitValue32(stream_, reinterpret_cast<CUdeviceptr>(flag), 1,
+                                           CU_STREAM_WAIT_VALUE_GEQ));
+  Add(mapped_, 0);
+  // It waits for a while only, and the kernel finds nothing there.
+  Unmap();
+  context_dead_ = true;
+  word->store(1);
+  EXPECT_TRUE(
+      Eventually([&] { return world_.api().StreamQuery(stream_) == CUDA_ERROR_ILLEGAL_ADDRESS; }));
+  mapper_.reset();
 }
 
 // Then what moves tells it, and what would be queued here might run while its memory is remapped.

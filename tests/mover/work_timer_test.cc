@@ -23,7 +23,8 @@ TEST_F(WorkTimerTest, RuinsNoCapture) {
   CUcontext context = nullptr;
   ASSERT_CU((*driver)->api().CtxGetCurrent(&context));
   std::atomic<int> told{0};
-  auto timer = WorkTimer::Start(*driver, context, [&](uint64_t, auto, auto) { ++told; });
+  auto timer = WorkTimer::Start(
+      *driver, context, [&](uint64_t, auto, auto) { ++told; }, [](uint64_t) {});
   ASSERT_TRUE(timer.ok()) << timer.status();
   const CUstream timed = world_.NewStream(), captured = world_.NewStream();
   const auto begin = world_.Symbol<decltype(&cuStreamBeginCapture_v2)>("cuStreamBeginCapture_v2");
@@ -32,7 +33,7 @@ TEST_F(WorkTimerTest, RuinsNoCapture) {
   for (int i = 0; i < 3; ++i) {
     const CUevent before = (*timer)->Before(timed);
     ASSERT_NE(before, nullptr);
-    (*timer)->Behind(before, timed, 1);
+    EXPECT_TRUE((*timer)->Behind(before, timed, 1));
     EXPECT_TRUE(Eventually([&] { return told == i + 1; }));
   }
   CUgraph graph = nullptr;
