@@ -79,7 +79,11 @@ class Life {
     }
     if (OneIn(20)) works_.clear();
     if (OneIn(10) && !works_.empty()) works_[Below(works_.size())] = NewWork();
-    if (OneIn(10)) works_.insert(works_.begin() + Below(works_.size() + 1), NewWork());
+    if (OneIn(10)) {
+      // Drawn before the work is, by any compiler.
+      const uint32_t place = Below(works_.size() + 1);
+      works_.insert(works_.begin() + place, NewWork());
+    }
     for (uint32_t n = OneIn(20) ? 40 : Below(4); n > 0; --n) works_.push_back(NewWork());
 
     queue_.clear();
