@@ -18,6 +18,8 @@ ChunkIndex ModelMemory::Add(int log2, EvictionPolicy* policy) {
   const ChunkIndex c = *added;
   Chunk& real = chunk(c);
   real.log2_size = static_cast<uint8_t>(log2);
+  real.base = next_;
+  next_ = next_ + real.size();
   real.allocation = 1;
   real.tracked = !common_.draining;
   real.movable = !common_.options.declared_first;

@@ -104,6 +104,7 @@ class ModelMemory {
   Common& common_;
   std::unique_ptr<ChunkTable> table_;
   std::vector<ModelChunk> chunks_;
+  DevicePtr next_{uint64_t{1} << 30};  // Where the next chunk is: they lie side by side.
   std::vector<ChunkIndex> dying_;
   std::deque<GivenUp> given_up_;  // In order, of which some held work is behind.
   uint64_t lives_ = 0;

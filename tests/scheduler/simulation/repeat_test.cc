@@ -204,7 +204,8 @@ class SchedulerRepeatMisses : public testing::TestWithParam<int> {
   // Whether some world has it at all, and whether the first that has is told apart.
   static std::pair<bool, bool> Misses(const Loss& loss) {
     bool any = false;
-    for (uint64_t seed = 1; seed <= 150; ++seed) {
+    // A context seldom dies.
+    for (uint64_t seed = 1; seed <= (any ? 150 : 400); ++seed) {
       WorldOptions options = WorldOptions::Draw(seed);
       options.events = kRecordedEvents;
       const Recorded recorded = RecordedOf(options, loss);
