@@ -71,7 +71,10 @@ void Placements::Own(DevicePtr ptr, Bytes size) {
 void Placements::OwnAll() {
   if (!parts_.recording->begun()) return;
   MutexLock lock(memory_.mu);
-  parts_.scheduler->work().AnyMayBeWritten(/*but_read_mostly=*/false);
+  for (uint32_t i = 1; i < memory_.chunks().end(); ++i) {
+    const ChunkIndex index(i);
+    if (memory_.chunks()[index].freed()) parts_.scheduler->work().Owned(index);
+  }
 }
 
 StatusOr<bool> Placements::KnowUsers(DevicePtr ptr, Bytes size) {

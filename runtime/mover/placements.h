@@ -53,7 +53,7 @@ class Placements {
   void ScopeOpens() { open_.fetch_add(1, std::memory_order_relaxed); }
   void ScopeCloses() { open_.fetch_sub(1, std::memory_order_relaxed); }
   void Own(DevicePtr ptr, Bytes size);
-  // Somebody may have any memory: nothing is empty.
+  // Own for all memory: somebody may have any of it.
   void OwnAll();
   // Fetches the range, waits for that, and pins its chunks; all or nothing.
   Status Pin(DevicePtr ptr, Bytes size);
