@@ -227,7 +227,7 @@ void HookScope::LetGo(uint32_t devices) {
 }
 
 Runtime* RuntimeForAllocation() {
-  if (!Ready() || TheState().left.load(std::memory_order_acquire)) return nullptr;
+  if (!Ready() || LeftToDriver()) return nullptr;
   const OwnCalls own;
   const CUcontext context = CurrentContext();
   if (context == nullptr) return nullptr;
@@ -308,6 +308,8 @@ void LeaveToDriver(const char* why) {
     StandAside("in this process", why);
   }
 }
+
+bool LeftToDriver() { return TheState().left.load(std::memory_order_acquire); }
 
 bool LeaveToProgram() {
   State& state = TheState();

@@ -43,6 +43,7 @@ void EndRuntimeOfPrimary(CUdevice device);
 // allocated from here on is the driver's, or refused where the user insists on a broker. `why`: of
 // the program, a literal.
 void LeaveToDriver(const char* why);
+bool LeftToDriver();
 
 // The program is about to make runtimes of its own, so none is made here from now on. False where
 // one was made already.

@@ -52,7 +52,7 @@ bool MayBeOurs(const CUmemAllocationProp& p) {
 // Work in other contexts of the device is not seen, so what is made there is the driver's.
 Runtime* RuntimeForMemoryOf(CUdevice device) {
   Runtime* const current = RuntimeForAllocation();
-  if (current == nullptr && CurrentContext() != nullptr) return nullptr;
+  if (current == nullptr && (CurrentContext() != nullptr || LeftToDriver())) return nullptr;
   return RuntimeOfDevice(device);
 }
 

@@ -34,10 +34,25 @@ Table AskForTable(int abi) {
   return table;
 }
 
+// Memory that is mapped where the program has reserved addresses before, by a thread without a
+// context.
+void MapAt(Program* p, CUdeviceptr at) {
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, p->device};
+  CUmemGenericAllocationHandle handle = 0;
+  std::thread([&] { CHECK_OK(p->api.MemCreate(&handle, kBytes, &properties, 0)); }).join();
+  const CUmemAccessDesc access{properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  CHECK_OK(p->api.MemMap(at, kBytes, 0, handle, 0));
+  CHECK_OK(p->api.MemSetAccess(at, kBytes, &access, 1));
+  CHECK_OK(p->api.MemRelease(handle));
+}
+
 }  // namespace
 
 void UseOptix(Program* p, const std::string& when) {
   p->Start();
+  CUdeviceptr reserved = 0;
   const Table asked = AskForTable(22), table = AskForTable(118);
   const auto begin = [&] {
     void* context = nullptr;
@@ -56,7 +71,10 @@ void UseOptix(Program* p, const std::string& when) {
   };
   if (when == "first") begin();
   allocate(when == "short" ? kBuffers : kFew);
+  CHECK_OK(p->api.MemAddressReserve(&reserved, kBytes, 0, 0, 0));
   if (when == "late" || when == "short") begin();
+  MapAt(p, reserved);
+  p->Launch(p->fill_hash, reserved, kWords, 99);
   allocate(kBuffers);
 
   // Of each buffer OptiX has the second half.
@@ -82,4 +100,8 @@ void UseOptix(Program* p, const std::string& when) {
     }
     CHECK_OK(p->api.MemFree(buffers[i]));
   }
+  CHECK_OK(p->api.MemcpyDtoH(words.data(), reserved, kBytes));
+  for (size_t w = 0; w < kWords; ++w) CHECK(words[w] == Program::Word(w, 99));
+  CHECK_OK(p->api.MemUnmap(reserved, kBytes));
+  CHECK_OK(p->api.MemAddressFree(reserved, kBytes));
 }
