@@ -154,7 +154,10 @@ StatusOr<std::unique_ptr<Recorder>> Recorder::Open(const std::string& path, Time
           [raw = r.get()](uint64_t id) {
             if ((id & kFingerprints) != 0) {
               raw->watch_->Lost(id & ~kFingerprints, /*run=*/false);
+              return;
             }
+            MutexLock lock(raw->mu_);
+            raw->remote_.erase(id);
           }));
   r->Lives();
   return r;

@@ -18,8 +18,10 @@ constexpr OptixResult kOptixSuccess = 0;
 using Query = OptixResult (*)(int abi, unsigned options, int* keys, const void** values,
                               void* table, size_t table_bytes);
 using CreateContext = OptixResult (*)(CUcontext, const void* options, void** context);
-// The table's third function makes a context in each version of the ABI from 22 (OptiX 7.0) to 118.
-// All that takes a stream comes behind it, and takes what was made of such a context.
+// The table's third function makes a context in the versions 22 (OptiX 7.0), 55 and 118 of the ABI,
+// and so in those between. All that takes a stream comes behind it, and takes what was made of such
+// a context. Of others nothing is known.
+constexpr int kFirstAbi = 22, kLastAbi = 118;
 constexpr size_t kCreateContext = 2;
 constexpr size_t kTableBytes = (kCreateContext + 1) * sizeof(void*);
 
@@ -67,7 +69,8 @@ OptixResult Asked(int abi, unsigned options, int* keys, const void** values, voi
   CreateContext create = nullptr;
   std::memcpy(&create, entry, sizeof(create));
   if (create == nullptr) return result;
-  const CreateContext ours = InPlaceOf(create);
+  const bool known = abi >= kFirstAbi && abi <= kLastAbi;
+  const CreateContext ours = known ? InPlaceOf(create) : nullptr;
   if (ours != nullptr) {
     std::memcpy(entry, &ours, sizeof(ours));
   } else {

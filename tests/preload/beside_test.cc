@@ -163,5 +163,11 @@ TEST(PreloadBeside, WhoOnlyAsksForOptixHasMoreMemoryThanTheDevice) {
   }
 }
 
+// Where its table has what is not known.
+TEST(PreloadBeside, WhoAsksForAnOptixThatNobodyKnowsRunsAsWithoutVramspan) {
+  EXPECT_THAT(RunOptix("optix:newer", "auto").err,
+              HasSubstr("the program runs as without vramspan in this process: it uses OptiX"));
+}
+
 }  // namespace
 }  // namespace vramspan_test

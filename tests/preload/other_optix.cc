@@ -19,13 +19,13 @@ int Work(unsigned long long* words, size_t count, unsigned long long value) {
 
 }  // namespace
 
-// One function of the table for each version, as in the driver: here two.
+// One table for all versions that it knows.
 extern "C" __attribute__((visibility("default"))) int optixQueryFunctionTable(int abi, unsigned,
                                                                               int*, const void**,
                                                                               void* table,
                                                                               size_t table_bytes) {
   constexpr int kUnsupported = 7801;
-  if (abi != 22 && abi != 118) return kUnsupported;
+  if (abi != 22 && abi != 118 && abi != 119) return kUnsupported;
   void* const functions[] = {nullptr, nullptr, reinterpret_cast<void*>(&Create),
                              reinterpret_cast<void*>(&Work)};
   if (table_bytes != sizeof(functions)) return kUnsupported;

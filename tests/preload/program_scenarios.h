@@ -125,8 +125,8 @@ void ReduceByIpc(Program* p);
 void UseOwnHostMemory(Program* p);
 void SleepAndWake(Program* p);
 void RegisterAndHandOut(Program* p);
-// OptiX is only "asked" for; or it works on the memory, from the "first" allocation on, from a
-// "late" one on, or once memory is "short" (program_optix.cc).
+// OptiX is only "asked" for, in a "newer" version too; or it works on the memory, from the "first"
+// allocation on, from a "late" one on, or once memory is "short" (program_optix.cc).
 void UseOptix(Program* p, const std::string& when);
 // A library that has written into the "driver"'s own functions of allocation, or into what lookups
 // "answered", "_before" the program called any or "_after" (program_patched.cc). x86-64 alone.
