@@ -74,6 +74,21 @@ report() {
   [[ $rc -eq 0 ]] || echo "test: stage $stage failed" >&2
 }
 trap report EXIT
+# FOLDER: what the tests that failed there said, behind ctest's closing lines. Who reads a log from its end finds it.
+tell_failed() {
+  local logs=$1/Testing/Temporary name
+  [[ -s $logs/LastTestsFailed.log ]] || return 0
+  echo "== what those that failed said: the last 30 lines of each, of five at most"
+  head -n 5 "$logs/LastTestsFailed.log" | cut -d: -f2- | while IFS= read -r name; do
+    echo "-- $name"
+    name=$name awk '
+      /^[0-9]+\/[0-9]+ Testing: / { on = substr($0, index($0, " Testing: ") + 10) == ENVIRON["name"] }
+      /^<end of output>$/ { on = said = 0 }
+      on && said
+      /^Output:$/ { said = 1 }
+    ' "$logs/LastTest.log" | tail -n 30
+  done
+}
 for stage in "${stages[@]}"; do
   started=$SECONDS
   echo "== $stage: build"
@@ -87,7 +102,11 @@ for stage in "${stages[@]}"; do
   fi
   if [[ $stage != dev && $stage != clang ]]; then
     echo "== $stage: tests"
-    ctest --preset "$stage" -j "$((jobs + jobs / 2))"
+    ctest --preset "$stage" -j "$((jobs + jobs / 2))" || {
+      rc=$?
+      tell_failed "build/$stage"
+      exit "$rc"
+    }
     # What nothing but time finds: kills at random moments, long searches (label nightly). What needs more packages (all).
     if [[ -n $labels && $stage == release ]]; then
       (cd build/release && ctest -L "^$labels\$" -j "$jobs" --output-on-failure --no-tests=ignore)
