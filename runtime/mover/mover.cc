@@ -96,7 +96,7 @@ Mover::~Mover() {
     }
     thread_.Stop();
     MutexLock lock(memory_.mu);
-    // Memory that was short was so until now only.
+    // Memory that is short is no failure any more: all of it is about to be given back.
     if (ToCuResult(accounts_.error) != CUDA_ERROR_OUT_OF_MEMORY)
       memory_.driver().NoteError(accounts_.error);
   }

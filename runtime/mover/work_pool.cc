@@ -55,7 +55,7 @@ void WorkPool::Add(ChunkIndex index, const Chunk& c, const WorkRange& range, Str
 
 void WorkPool::Collect(absl::Span<const WorkRange> ranges, StreamWork* work) {
   CollectAll(ranges, work);
-  FindNeighbours(work->all, &neighbours_);
+  untouched_.Find(work->all, ChunkOf(), &neighbours_);
   LeaveOutUntouched(neighbours_, work);
 }
 
@@ -75,21 +75,10 @@ void WorkPool::CollectAll(absl::Span<const WorkRange> ranges, StreamWork* work) 
   Split(likely, possible, work);
 }
 
-void WorkPool::FindNeighbours(const std::vector<ChunkUse>& all,
-                              std::vector<Neighbours>* neighbours) {
-  const auto chunk_of = [this](ChunkIndex index) VS_NO_THREAD_SAFETY_ANALYSIS -> const Chunk& {
-    return memory_.chunks()[index];
-  };
-  untouched_.Find(all, chunk_of, neighbours);
-}
-
 void WorkPool::LeaveOutUntouched(const std::vector<Neighbours>& neighbours, StreamWork* work) {
   const size_t likely = work->uses.size(), before = work->all.size();
-  const auto chunk_of = [this](ChunkIndex index) VS_NO_THREAD_SAFETY_ANALYSIS -> const Chunk& {
-    return memory_.chunks()[index];
-  };
   const size_t possible =
-      untouched_.LeaveOut(likely, work->possible.size(), neighbours, chunk_of, &work->all);
+      untouched_.LeaveOut(likely, work->possible.size(), neighbours, ChunkOf(), &work->all);
   if (work->all.size() != before) Split(likely, possible, work);
 }
 
@@ -106,7 +95,7 @@ void WorkPool::Collect(absl::Span<const WorkRange> ranges, KeptUses* kept, Strea
   kept->all.assign(work->all.begin(), work->all.end());
   kept->likely = work->uses.size();
   kept->possible = work->possible.size();
-  FindNeighbours(work->all, &kept->neighbours);
+  untouched_.Find(work->all, ChunkOf(), &kept->neighbours);
   kept->allocations = allocations;  // Last: there may be no memory for the rest.
   LeaveOutUntouched(kept->neighbours, work);
 }

@@ -67,8 +67,11 @@ class WorkPool {
  private:
   void CollectAll(absl::Span<const WorkRange> ranges,
                   StreamWork* work) VS_NO_THREAD_SAFETY_ANALYSIS;
-  void FindNeighbours(const std::vector<ChunkUse>& all,
-                      std::vector<Neighbours>* neighbours) VS_NO_THREAD_SAFETY_ANALYSIS;
+  // Gives the chunk of an index.
+  auto ChunkOf() {
+    return [this](ChunkIndex index)
+               VS_NO_THREAD_SAFETY_ANALYSIS -> const Chunk& { return memory_.chunks()[index]; };
+  }
   void LeaveOutUntouched(const std::vector<Neighbours>& neighbours,
                          StreamWork* work) VS_NO_THREAD_SAFETY_ANALYSIS;
   void Add(ChunkIndex index, const Chunk& c, const WorkRange& range, StreamWork* work);

@@ -47,7 +47,7 @@ struct Entry {
 
 // By device. Never taken apart: calls may come until the process is gone.
 struct State {
-  Mutex leaving;  // Before the other.
+  Mutex leaving;  // Held through LeaveToDriver; before `mu`.
   Mutex mu;
   std::array<Entry, kMostDevices> entries;
   std::atomic<size_t> count{0};  // Entries from here on were never used.

@@ -56,6 +56,14 @@ class Torch {
     for (const CUdeviceptr b : others_) p_.Launch(p_.add_constant, b, 4 * kMi / kWordBytes, 1);
     CHECK_OK(p_.api.StreamSynchronize(p_.stream));
   }
+  // Again and again, until as much has left as the device has room for.
+  void PushUntilAllHasLeft() {
+    const uint64_t out = Statistics().bytes_out;
+    while (Statistics().bytes_out < out + 16 * kMi) {
+      PushSilently();
+      usleep(10'000);
+    }
+  }
   // Work follows what came back, and ends, and another block comes back.
   void Settle() {
     for (int i = 0; i < 2; ++i) {
@@ -496,11 +504,7 @@ void ArenaRested(Program* p) {
   torch.Fill(theirs, kMi, 9);
   CHECK_OK(p->api.StreamSynchronize(p->stream));
   torch.AllocateOthers();
-  const uint64_t out = Torch::Statistics().bytes_out;
-  while (Torch::Statistics().bytes_out < out + 16 * kMi) {
-    torch.PushSilently();
-    usleep(10'000);
-  }
+  torch.PushUntilAllHasLeft();
   torch.TakeBack(arena, 3 * kMi);
   torch.Settle();
   torch.Push();
@@ -609,11 +613,7 @@ void ArenaUnseen(Program* p) {
   torch.Fill(arena, 4 * kMi, 9);
   CHECK_OK(p->api.StreamSynchronize(p->stream));
   torch.AllocateOthers();
-  const uint64_t out = Torch::Statistics().bytes_out;
-  while (Torch::Statistics().bytes_out < out + 16 * kMi) {
-    torch.PushSilently();
-    usleep(10'000);
-  }
+  torch.PushUntilAllHasLeft();
   torch.TakeBack(small, 4096);
   for (int i = 0; i < 5; ++i) torch.PushSilently();
   torch.Check(arena, 4 * kMi, 9);
