@@ -33,6 +33,7 @@ class InlinePatch {
   static constexpr size_t kSize = 14;
 
   void Write(const unsigned char* bytes);
+  unsigned char* PageNear() const;
   void Move();
 
   unsigned char* const at_;

@@ -83,6 +83,22 @@ void PassThrough(Own* own, CUdeviceptr device, const Word* host) {
   for (size_t i = 0; i < kBuffers; ++i) own->Check(own->buffers[i], i, 2);
 }
 
+// Where the device makes dma-bufs, plain memory has one; and the buffer's words stay where they
+// are.
+void AskForDmaBuf(Program* p, CUdeviceptr buffer) {
+  int fd = -7, makes = 0;
+  CHECK_OK(GET(cuDeviceGetAttribute, "cuDeviceGetAttribute")(
+      &makes, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, p->device));
+  const CUresult asked =
+      p->api.GetRangeHandle(&fd, buffer, kBytes, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
+  if (makes == 0) {
+    CHECK(asked == CUDA_ERROR_NOT_SUPPORTED && fd == -7);
+  } else {
+    CHECK_OK(asked);
+    CHECK(close(fd) == 0);
+  }
+}
+
 }  // namespace
 
 void UseOwnHostMemory(Program* p) {
@@ -227,20 +243,19 @@ void RegisterAndHandOut(Program* p) {
   CHECK(type == CU_MEMORYTYPE_HOST);
   PassThrough(&own, device, static_cast<const Word*>(host));
   CheckAttributes(own, told);
-  // Plain memory has no handle, and no device takes a dma-buf here.
+  // Plain memory has no handle.
   CUmemGenericAllocationHandle none = 7;
-  int fd = -7;
   for (const CUdeviceptr b : own.buffers) {
     CHECK(p->api.MemRetain(&none, reinterpret_cast<void*>(b)) == CUDA_ERROR_INVALID_VALUE);
   }
-  CHECK(p->api.GetRangeHandle(&fd, own.buffers[3], kBytes, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD,
-                              0) == CUDA_ERROR_NOT_SUPPORTED);
-  CHECK(none == 7 && fd == -7);
+  CHECK(none == 7);
+  AskForDmaBuf(p, own.buffers[3]);
   // A buffer that others are to reach, made and handed out while the device is full.
   CUmemAllocationProp properties = Properties({CU_MEM_LOCATION_TYPE_DEVICE, p->device});
   properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   CUmemGenericAllocationHandle handle = 0, imported = 0;
   CUdeviceptr shared = 0, again = 0;
+  int fd = -1;
   CHECK_OK(p->api.MemCreate(&handle, kBytes, &properties, 0));
   CHECK_OK(p->api.MemAddressReserve(&shared, kBytes, 0, 0, 0));
   Map(p, shared, handle);

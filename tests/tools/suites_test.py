@@ -309,6 +309,13 @@ class WholeTest(FolderTest):
         self.assertIn("both pass", (self.folder / "out/suites.txt").read_text())
         self.assertEqual(json.loads((self.folder / "out/suites.json").read_text())["suites"][0], self.data)
 
+    def test_numba_sees_no_coverage_that_it_cannot_do_with(self):
+        for types, seen in [("", "self.assertIsNone(coverage)"), ("types = 1", "self.assertIsNotNone(coverage)")]:
+            self.write("coverage.py", types)
+            self.cases(seen, "try: import coverage\n    except ImportError: coverage = None")
+            self.run_py(None)
+            self.assertEqual(self.data["counts"]["both pass"], 4)
+
     def test_what_fails_under_vramspan_alone_is_a_fault(self):
         done = self.run_py("self.assertFalse(UNDER)")
         self.assertEqual(done.returncode, 1, done.stderr)

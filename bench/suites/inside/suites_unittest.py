@@ -60,8 +60,18 @@ class Result(unittest.TestResult):
             self.record.end(test.id(), "failed", why)
 
 
+def hide_strange_coverage():
+    """numba takes coverage.types as it is imported, which not every version has, and does without coverage."""
+    try:
+        import coverage
+        getattr(coverage, "types")
+    except (ImportError, AttributeError):
+        sys.modules["coverage"] = None
+
+
 def main():
     module = sys.argv.pop(1)
+    hide_strange_coverage()
     record = Record()
     try:
         tests = list(flat(unittest.defaultTestLoader.loadTestsFromName(module)))
