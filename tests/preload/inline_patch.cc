@@ -82,14 +82,16 @@ void InlinePatch::Write(const unsigned char* bytes) { std::memcpy(at_, bytes, kS
 // Where what it reads beside itself is within reach of it.
 unsigned char* InlinePatch::PageNear() const {
   const auto size = static_cast<size_t>(getpagesize());
-  const auto here = reinterpret_cast<intptr_t>(at_) / static_cast<intptr_t>(size);
-  constexpr intptr_t kStep = 1 << 12, kReach = intptr_t{1} << 18;  // Pages: 16 MiB, 1 GiB.
+  const auto here = reinterpret_cast<intptr_t>(at_) & ~static_cast<intptr_t>(size - 1);
+  constexpr intptr_t kStep = 1 << 20, kReach = intptr_t{3} << 29;  // The driver takes much of it.
   for (intptr_t away = kStep; away < kReach; away += kStep) {
-    void* const hint = reinterpret_cast<void*>((here - away) * static_cast<intptr_t>(size));
-    void* const page = mmap(hint, size, PROT_READ | PROT_WRITE | PROT_EXEC,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (page == hint) return static_cast<unsigned char*>(page);
-    if (page != MAP_FAILED) munmap(page, size);
+    for (const intptr_t at : {here - away, here + away}) {
+      void* const hint = reinterpret_cast<void*>(at);
+      void* const page = mmap(hint, size, PROT_READ | PROT_WRITE | PROT_EXEC,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+      if (page == hint) return static_cast<unsigned char*>(page);
+      if (page != MAP_FAILED) munmap(page, size);
+    }
   }
   Fail("there is no page near the function");
 }
