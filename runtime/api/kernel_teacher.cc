@@ -1,5 +1,7 @@
 #include "runtime/api/kernel_teacher.h"
 
+#include "runtime/base/mix.h"
+
 namespace vramspan {
 
 KernelTeacher::KernelTeacher(const std::vector<KernelPrice>& prices,
@@ -13,7 +15,7 @@ std::optional<KernelPrice> KernelTeacher::FirstSeen(uint64_t kernel, const void*
   {
     MutexLock lock(mu_);
     if (seen_.size() == kMostSeen) seen_.clear();
-    if (!seen_.insert(kernel).second) return std::nullopt;
+    if (!seen_.insert(Mix(kernel, shape)).second) return std::nullopt;
   }
   const uint64_t name = KernelPrice::HashOfName(KernelName(*driver_, code));
   const auto known = prices_.find({name, shape});

@@ -25,7 +25,7 @@ class KernelTeacher {
   KernelTeacher(const std::vector<KernelPrice>& prices, std::shared_ptr<const Driver> driver);
 
   // What is known of the launch of `code` in `shape`, where `kernel`, as the mover's history knows
-  // it, comes for the first time; else nothing.
+  // it, comes in that shape for the first time; else nothing.
   std::optional<KernelPrice> FirstSeen(uint64_t kernel, const void* code, uint64_t shape);
 
  private:

@@ -85,7 +85,7 @@ void Learning::Launches(uint64_t kernel, const Submission& launch, uint64_t byte
     if (named_.size() == KernelHistory::kMost || named_.contains(kernel)) return;
     id = {.name = KernelPrice::HashOfName(launch.kernel->name),
           .module = launch.kernel->module,
-          .shape = launch.shape,
+          .shape = launch.rough_shape,
           .bytes = bytes};
     named_.emplace(kernel, Named{.code = launch.kernel, .id = id});
   }

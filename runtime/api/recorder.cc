@@ -258,7 +258,10 @@ std::string Recorder::NameOf(const void* code, Submission::Kind kind, uint32_t n
   return KernelName(*driver_, code);
 }
 
-Recorder::Numbered Recorder::CodeOf(const void* code, uint64_t shape, Submission::Kind kind) {
+Recorder::Numbered Recorder::CodeOf(const Submission& s) {
+  const Submission::Kind kind = s.kind;
+  const void* code = s.code;
+  uint64_t shape = s.shape;
   if (kind == Submission::Kind::kCopy || kind == Submission::Kind::kUnknown) {
     // One for all of the kind; no kernel lies at such an address.
     code = reinterpret_cast<const void*>(static_cast<uintptr_t>(kind) + 1);
@@ -274,6 +277,10 @@ Recorder::Numbered Recorder::CodeOf(const void* code, uint64_t shape, Submission
   place = {id_, code, shape, known};
   if (!made) return {known->number, Measures(known, kind)};
   writer_->Add(trace::CodeEvent{known->number, shape, NameOf(code, kind, known->number)});
+  if (kind == Submission::Kind::kKernel) {
+    const uint32_t first = FirstAlike(s, known->number);
+    if (first != known->number) writer_->Add(trace::AlikeEvent{known->number, first});
+  }
   return {known->number, true};
 }
 
@@ -286,6 +293,11 @@ Recorder::Code* Recorder::FindCode(const void* code, uint64_t shape, bool* made)
   std::unique_ptr<Code>& known = codes_[{code, shape}];
   known = std::make_unique<Code>(kForeign + static_cast<uint32_t>(codes_.size()));
   return known.get();
+}
+
+uint32_t Recorder::FirstAlike(const Submission& s, uint32_t number) {
+  MutexLock lock(mu_);
+  return alike_.try_emplace({s.code, s.rough_shape}, number).first->second;
 }
 
 bool Recorder::Measures(Code* code, Submission::Kind kind) {
@@ -345,7 +357,7 @@ uint64_t Recorder::Submitting(const Submission& s, absl::Span<const InferredRang
   const bool launch = s.kind == Submission::Kind::kKernel || s.kind == Submission::Kind::kGraph;
   // That code stays in arrays is not told: a replay takes all of an allocation for possible.
   event.trust = launch ? std::min(s.trust, Trust::kProven) : Trust::kUntried;
-  const Numbered code = CodeOf(s.code, s.shape, s.kind);
+  const Numbered code = CodeOf(s);
   event.code = code.number;
   event.ranges.clear();
   for (const InferredRange& r : ranges) {

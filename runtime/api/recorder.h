@@ -103,7 +103,9 @@ class Recorder final : public RunListener, EndsWithProcess {
   uint32_t NumberOf(const StreamKey& key) VS_EXCLUDES(mu_);
   // Null: more codes than are told apart. `made`: this is the first launch of it.
   Code* FindCode(const void* code, uint64_t shape, bool* made) VS_EXCLUDES(mu_);
-  Numbered CodeOf(const void* code, uint64_t shape, Submission::Kind kind);
+  Numbered CodeOf(const Submission& s);
+  // The number of the first that was made of its function in about as many blocks.
+  uint32_t FirstAlike(const Submission& s, uint32_t number) VS_EXCLUDES(mu_);
   bool Measures(Code* code, Submission::Kind kind);
   std::string NameOf(const void* code, Submission::Kind kind, uint32_t number);
   // Of a call that was entered at `event->time`.
@@ -130,6 +132,7 @@ class Recorder final : public RunListener, EndsWithProcess {
   absl::flat_hash_map<StreamKey, uint32_t> streams_ VS_GUARDED_BY(mu_);
   absl::flat_hash_map<std::pair<const void*, uint64_t>, std::unique_ptr<Code>> codes_
       VS_GUARDED_BY(mu_);
+  absl::flat_hash_map<std::pair<const void*, uint64_t>, uint32_t> alike_ VS_GUARDED_BY(mu_);
   absl::flat_hash_map<uint64_t, Bytes> remote_ VS_GUARDED_BY(mu_);  // By tag, where there is some.
 };
 

@@ -377,12 +377,13 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
 
   scratch.ranges.clear();
   // The same code over about as much memory is taken for the same work: where an array ends is a
-  // guess, and what follows it in its allocation differs from launch to launch.
+  // guess, and what follows it in its allocation differs from launch to launch. So it is in about
+  // as many blocks: a grid may follow from the data, and then it is another each time.
   uint64_t kernel = 0;
   if (launch && s.code != nullptr) {
     Bytes bytes;
     for (const InferredRange& r : scratch.inferred) bytes += r.likely ? r.size : Bytes(0);
-    kernel = absl::HashOf(s.code, s.shape, RoughSize(bytes)) | 1;
+    kernel = absl::HashOf(s.code, s.rough_shape, RoughSize(bytes)) | 1;
     if (s.kind == Submission::Kind::kKernel) TellWhatIsKnown(kernel, s, RoughSize(bytes));
   }
   for (const InferredRange& r : scratch.inferred) {

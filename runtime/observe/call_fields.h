@@ -43,9 +43,9 @@ void Launch(Knowledge& known, const void* params, Submission* out) {
   if constexpr (requires { p.extra; }) extra = p.extra;
   NameKernel(known, p.f, p.kernelParams, extra, out);
   if constexpr (requires { p.gridDimX; }) {
-    out->shape = LaunchShape(p);
+    TakeShape(p, out);
   } else if constexpr (requires { p.config; }) {
-    if (p.config != nullptr) out->shape = LaunchShape(*p.config);
+    if (p.config != nullptr) TakeShape(*p.config, out);
   }
 }
 

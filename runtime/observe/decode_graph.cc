@@ -120,7 +120,7 @@ NodeWork ReadNode(Knowledge& known, CUgraphNode node, int level) {
 template <typename Params>
 NodeWork DecodeKernelNode(Knowledge& known, const Params& params, const void* kernel) {
   Submission work;
-  work.shape = LaunchShape(params);
+  TakeShape(params, &work);
   DecodeKernel(known, kernel, params.kernelParams, params.extra, &work);
   // A node that the driver shows without its parameters.
   if (params.kernelParams == nullptr && params.extra == nullptr &&

@@ -4,17 +4,28 @@
 
 #include <cstdint>
 
+#include "runtime/base/roughly.h"
+#include "runtime/observe/submission.h"
+
 namespace vramspan {
 
-// A hash of its grid and blocks. Trust files hold it, so it is the same in every process.
+// Trust files hold the hash, so it is the same in every process.
 template <typename Dims>
-uint64_t LaunchShape(const Dims& d) {
-  uint64_t shape = 0;
-  for (const uint64_t size :
-       {d.gridDimX, d.gridDimY, d.gridDimZ, d.blockDimX, d.blockDimY, d.blockDimZ}) {
-    shape = (shape ^ size) * 0x9e3779b97f4a7c15ull;
+void TakeShape(const Dims& d, Submission* out) {
+  uint64_t shape = 0, rough = 0;
+  const auto add = [](uint64_t size, uint64_t* hash) {
+    *hash = (*hash ^ size) * 0x9e3779b97f4a7c15ull;
+  };
+  for (const uint64_t size : {d.gridDimX, d.gridDimY, d.gridDimZ}) {
+    add(size, &shape);
+    add(Roughly(size), &rough);
   }
-  return shape;
+  for (const uint64_t size : {d.blockDimX, d.blockDimY, d.blockDimZ}) {
+    add(size, &shape);
+    add(size, &rough);
+  }
+  out->shape = shape;
+  out->rough_shape = rough;
 }
 
 }  // namespace vramspan

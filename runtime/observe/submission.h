@@ -74,6 +74,8 @@ struct Submission {
   // What is launched: the CUkernel, CUfunction or CUgraphExec; the same for every launch of it.
   const void* code = nullptr;
   uint64_t shape = 0;  // Of a kernel: a hash of its grid and blocks.
+  // Of a kernel: the same, but of about how large the grid is.
+  uint64_t rough_shape = 0;
   // Of a kernel: a hash of its parameters, but for what the pointers among them are. The same code
   // launched in the same shape with the same numbers most likely touches as much from each pointer.
   uint64_t numbers = 0;
@@ -105,7 +107,7 @@ struct Submission {
     waits = false;
     stream = nullptr;
     code = nullptr;
-    shape = 0;
+    shape = rough_shape = 0;
     numbers = 0;
     words.clear();
     parameters = {};

@@ -28,24 +28,16 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <list>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/base/roughly.h"
 #include "runtime/placement/prices.h"
 
 namespace vramspan {
-
-// What two numbers that are about the same have in common: the two highest bits and where they are.
-constexpr uint64_t Roughly(uint64_t number) {
-  const int shift = std::max(0, static_cast<int>(std::bit_width(number)) - 2);
-  return number >> shift << shift;
-}
-// The same code over about as much memory is taken for the same kernel.
-constexpr uint64_t RoughSize(Bytes bytes) { return Roughly(bytes.value); }
 
 // One finished launch.
 struct LaunchSample {

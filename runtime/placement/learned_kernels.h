@@ -27,7 +27,7 @@ inline constexpr size_t kMostLearnedText = size_t{1} << 20;
 struct KernelIdentity {
   uint64_t name = 0;    // KernelPrice::HashOfName.
   uint64_t module = 0;  // A hash of the image that holds it; 0: not known.
-  uint64_t shape = 0;   // Submission::shape.
+  uint64_t shape = 0;   // Submission::rough_shape.
   uint64_t bytes = 0;   // RoughSize of what a launch touches.
 
   auto operator<=>(const KernelIdentity&) const = default;

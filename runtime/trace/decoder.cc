@@ -112,6 +112,14 @@ void Read(VarintReader* in, BlockState* last, CompareEvent* e) {
   e->first = e->last - in->Take();
 }
 
+const char* Read(VarintReader* in, AlikeEvent* e) {
+  const uint64_t code = in->Take(), first = in->Take();
+  if (code > UINT32_MAX || first > UINT32_MAX) return "a code's number is too large";
+  e->code = static_cast<uint32_t>(code);
+  e->first = static_cast<uint32_t>(first);
+  return nullptr;
+}
+
 void Read(VarintReader* in, BlockState* last, DiscardEvent* e) {
   e->time = Later(in, &last->discarded);
   e->base = DevicePtr(Later(in, &last->discarded_base));
@@ -199,6 +207,9 @@ StatusOr<bool> Decoder::Next(Event* event) {
       }
       case EventType::kDiscard:
         Read(&in, &last_, &As<DiscardEvent>(event));
+        break;
+      case EventType::kAlike:
+        wrong = Read(&in, &As<AlikeEvent>(event));
         break;
       default:
         known = false;

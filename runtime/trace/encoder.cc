@@ -196,6 +196,13 @@ void Encoder::Add(const DiscardEvent& e) {
   Close(at);
 }
 
+void Encoder::Add(const AlikeEvent& e) {
+  uint8_t* at = Open(EventType::kAlike, 2 * kMostVarint);
+  at = PutVarint(at, e.code);
+  at = PutVarint(at, e.first);
+  Close(at);
+}
+
 void Encoder::Add(const CostEvent& e) {
   uint8_t* at = Open(EventType::kCost, 2 * kMostVarint);
   at = PutVarint(at, e.works);

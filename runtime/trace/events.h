@@ -32,6 +32,7 @@ enum class EventType : uint8_t {
   kWait = 11,
   kCost = 12,
   kDiscard = 13,
+  kAlike = 14,
 };
 
 struct AllocateEvent {
@@ -157,9 +158,15 @@ struct DiscardEvent {
   Bytes size;
 };
 
+// A kernel in another shape, of about as many blocks: what is learnt of one holds for both.
+struct AlikeEvent {
+  uint32_t code = 0;
+  uint32_t first = 0;  // The code that came first; it is like itself.
+};
+
 using Event =
     std::variant<AllocateEvent, FreeEvent, CodeEvent, WorkEvent, TimesEvent, MoveEvent, BudgetEvent,
-                 LostEvent, EndEvent, CompareEvent, WaitEvent, CostEvent, DiscardEvent>;
+                 LostEvent, EndEvent, CompareEvent, WaitEvent, CostEvent, DiscardEvent, AlikeEvent>;
 
 // The beginning of a trace: who was recorded, where, and how. As text in the file, a line for each,
 // so that lines can be added.

@@ -66,6 +66,27 @@ class RecordedSets : public MoverTest, public ::testing::WithParamInterface<cons
 INSTANTIATE_TEST_SUITE_P(Overlaps, RecordedSets, ::testing::Values("off", "safe", "all"),
                          [](const auto& test) { return std::string(test.param); });
 
+TEST_P(RecordedSets, WhichKernelsAreAlikeIsTold) {
+  Start();
+  const Buffer whole = runtime_->Alloc(kWhole);
+  for (const unsigned blocks : {16, 17, 40, 23}) {
+    EXPECT_CU(world_.LaunchAdd(whole, 1, stream_, blocks));
+  }
+  EXPECT_CU(world_.LaunchFill(whole, stream_));
+  const RecordedRun run = End();
+  ASSERT_TRUE(run.Check().ok()) << run.Check();
+  std::vector<uint32_t> codes;
+  std::vector<std::optional<uint32_t>> alike;
+  for (const RecordedWork& w : run.works) {
+    if (w.kind != WorkKind::kKernel) continue;
+    codes.push_back(w.code);
+    alike.push_back(run.codes[w.code].alike);
+  }
+  ASSERT_EQ(codes.size(), 5u);
+  const uint32_t first = codes[0];
+  EXPECT_THAT(alike, ElementsAre(std::nullopt, first, std::nullopt, first, std::nullopt));
+}
+
 TEST_P(RecordedSets, AnEndThatHasProvedItselfIsTold) {
   Start();
   Buffer whole = runtime_->Alloc(kWhole);

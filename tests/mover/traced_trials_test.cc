@@ -86,15 +86,21 @@ struct Arrays {
 // Laps over more than fits, each remap slower than a launch and than what a look may be late; the
 // kernels, or shapes of one, come one after another. That of one is known from launches before with
 // its memory on the device. The simulated driver takes no longer for 4096 words than a GPU.
-vramspanStatistics Laps(const World& world, const char* overlap, unsigned kernels, size_t words) {
+// `from_data`: each launch has some blocks more or less.
+vramspanStatistics Laps(const World& world, const char* overlap, unsigned kernels, size_t words,
+                        bool from_data = false) {
   Arrays arrays(world, overlap);
-  for (int i = 0; kernels == 1 && i < 20; ++i) {
+  for (int i = 0; kernels == 1 && !from_data && i < 20; ++i) {
     arrays.Launch(arrays.all[0], words, /*blocks=*/1);
     EXPECT_CU(world.api().StreamSynchronize(arrays.stream));
   }
   for (const char* call : {"cuMemUnmap", "cuMemSetAccess"}) world.set_delay(call, kSlowCall);
+  unsigned made = 0;
   for (unsigned lap = 0; lap < 30; ++lap) {
-    for (const Buffer& array : arrays.all) arrays.Launch(array, words, 1 + lap * kernels / 30);
+    for (const Buffer& array : arrays.all) {
+      const unsigned other = made++ * 37 % 64;
+      arrays.Launch(array, words, from_data ? 128 + other : 1u << lap * kernels / 30);
+    }
   }
   EXPECT_CU(world.api().StreamSynchronize(arrays.stream));
   for (const char* call : {"cuMemUnmap", "cuMemSetAccess"}) world.set_delay(call, 0);
@@ -104,10 +110,10 @@ vramspanStatistics Laps(const World& world, const char* overlap, unsigned kernel
 // Two that agree are enough, and then the launches are served where their memory is. On a machine
 // that is busy with other things no time can be believed: then it is tried again.
 void ExpectBelieved(const World& world, const char* overlap, unsigned kernels,
-                    size_t words = 1 << 12) {
+                    size_t words = 1 << 12, bool from_data = false) {
   std::string seen;
   for (int attempt = 0; attempt < 5; ++attempt) {
-    const vramspanStatistics s = Laps(world, overlap, kernels, words);
+    const vramspanStatistics s = Laps(world, overlap, kernels, words, from_data);
     if (s.trials >= 2 * kernels && s.trials <= 8 * kernels && s.works_in_place >= 100) return;
     seen += std::to_string(s.trials) + " trials, " + std::to_string(s.works_in_place) + " served; ";
   }
@@ -123,6 +129,11 @@ vramspanStatistics TracedTrials::Run(const char* learned) const {
 
 TEST_P(TracedTrials, AreBelievedBesideSlowRemaps) {
   ExpectBelieved(world_, GetParam(), /*kernels=*/1);
+}
+
+// Rows that somebody counted on the device before, say.
+TEST_P(TracedTrials, AreNotMadeForEachNumberOfBlocks) {
+  ExpectBelieved(world_, GetParam(), /*kernels=*/1, /*words=*/1 << 12, /*from_data=*/true);
 }
 
 TEST_P(TracedTrials, AreMadeOfWhatWasNeverSeenWithoutThem) {

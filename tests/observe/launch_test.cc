@@ -56,6 +56,28 @@ TEST_F(LaunchTest, PointersInStructs) {
               ElementsAre(Slot(640, 3), Slot(0, 4)));
 }
 
+TEST_F(LaunchTest, AboutAsManyBlocksAreAboutTheSameShape) {
+  CUdeviceptr words = At(4096);
+  size_t count = 16;
+  Word value = 1;
+  void* parameters[] = {&words, &count, &value};
+  cuLaunchKernel_params launch = Launch(Function("fill"), parameters);
+  const auto shape = [&](unsigned x, unsigned y, unsigned threads) {
+    launch.gridDimX = x;
+    launch.gridDimY = y;
+    launch.blockDimX = threads;
+    const Submission s = Decode(CALL(cuLaunchKernel), launch);
+    return std::pair(s.shape, s.rough_shape);
+  };
+  const auto first = shape(1024, 3, 128);
+  EXPECT_NE(shape(1500, 3, 128).first, first.first);
+  EXPECT_EQ(shape(1500, 3, 128).second, first.second);
+  EXPECT_NE(shape(1536, 3, 128).second, first.second) << "half as many again";
+  EXPECT_NE(shape(1024, 4, 128).second, first.second);
+  EXPECT_NE(shape(3, 1024, 128).second, first.second);
+  EXPECT_NE(shape(1024, 3, 129).second, first.second) << "that does not follow from data";
+}
+
 TEST_F(LaunchTest, NumbersTellLaunchesApart) {
   CUdeviceptr words = At(4096);
   size_t count = 16;

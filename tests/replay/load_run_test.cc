@@ -40,6 +40,20 @@ constexpr char kPytorch[] = R"json(
      "outputs": {"values": [[7, 8, 0, 6, 4, "cuda:0"]], "types": ["Tensor(float)"]},
      "attrs": [{"name": "op_schema", "value": "aten::relu(Tensor self) -> Tensor"}]}]})json";
 
+TEST_F(LoadRunTest, WhichCodesAreAlikeIsKept) {
+  RecordedRun loop = LoopRun(3, 4);
+  ASSERT_GE(loop.codes.size(), 2u);
+  loop.codes.back().alike = 0;
+  ASSERT_TRUE(SaveTrace(loop, path_, false).ok());
+  const auto run = LoadRun(path_);
+  ASSERT_TRUE(run.ok()) << run.status();
+  ASSERT_EQ(run->codes.size(), loop.codes.size());
+  EXPECT_EQ(run->codes.front().alike, std::nullopt);
+  EXPECT_EQ(run->codes.back().alike, 0u);
+  loop.codes.back().alike = static_cast<uint32_t>(loop.codes.size());
+  EXPECT_FALSE(loop.Check().ok());
+}
+
 TEST_F(LoadRunTest, GoesByWhatIsInTheFile) {
   const RecordedRun loop = LoopRun(3, 4);
   ASSERT_TRUE(SaveTrace(loop, path_, false).ok());

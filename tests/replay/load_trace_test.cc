@@ -228,6 +228,18 @@ TEST_F(LoadTraceTest, WaitsComeInTheOrderOfTheirEnds) {
                                      RecordedWait{40, 10, RecordedWait::For::kEvent}));
 }
 
+// It may be told before either code is.
+TEST_F(LoadTraceTest, CodesAreLikeOthers) {
+  const RecordedRun run = Load({trace::AlikeEvent{8, 5}, Work(1, 0, {}),
+                                trace::CodeEvent{5, 70, "k"}, trace::CodeEvent{8, 71, "k"}});
+  ASSERT_TRUE(run.Check().ok()) << run.Check();
+  ASSERT_EQ(run.codes.size(), 3u);
+  EXPECT_EQ(run.codes[0].shape, 70u);
+  EXPECT_EQ(run.codes[0].alike, std::nullopt);
+  EXPECT_EQ(run.codes[1].shape, 71u);
+  EXPECT_EQ(run.codes[1].alike, 0u);
+}
+
 TEST_F(LoadTraceTest, WhatIsDiscardedIsOfWhatLivesThen) {
   const RecordedRun run = Load(
       {AllocateEvent{1, kBase, MiB(7)}, Work(3, 10, {}), AllocateEvent{2, kBase + MiB(8), MiB(2)},

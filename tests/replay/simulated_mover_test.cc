@@ -266,6 +266,39 @@ TEST(SimulatedMover, SmallArgumentsComeOfLaunchesThatDoNotFit) {
   }
 }
 
+// Each launch reads some of a table in another shape, round and round.
+RecordedRun GatherRun(bool alike) {
+  RecordedRun run;
+  for (uint32_t a = 0; a < 8; ++a) {
+    run.allocations.push_back({.size = MiB(64), .allocated = 0});
+    run.steps.push_back({RecordedStep::Kind::kAllocate, a});
+  }
+  for (uint64_t i = 0; i < 160; ++i) {
+    const RecordedRange table{
+        .allocation = static_cast<uint32_t>(i % 8), .size = MiB(64).value, .write = false};
+    run.steps.push_back({RecordedStep::Kind::kWork, static_cast<uint32_t>(i)});
+    run.codes.push_back({.name = "gather", .shape = i});
+    if (alike && i != 0) run.codes.back().alike = 0;
+    run.works.push_back({.submitted = i * 5'000'000,
+                         .start = i * 5'000'000,
+                         .end = i * 5'000'000 + 5'000,
+                         .set = run.AddSet({&table, 1}),
+                         .code = static_cast<uint32_t>(i)});
+  }
+  run.setting.overlap = "safe";
+  return run;
+}
+
+// Three launches with all their memory there tell that a launch is short.
+TEST(SimulatedMover, WhatIsLearntOfACodeHoldsForThoseLikeIt) {
+  const ReplaySetting setting = {
+      .policy = "cost", .device_memory = MiB(300), .overlap = ReplayOverlap::kSafe};
+  const RecordedRun alike = GatherRun(true), others = GatherRun(false);
+  ASSERT_TRUE(alike.Check().ok()) << alike.Check();
+  EXPECT_LE(Replay(alike, setting).moves_in, 10u);
+  EXPECT_GE(Replay(others, setting).moves_in, 100u);
+}
+
 // With kSafe neither half may move while the other is in use, and what was hidden is fetched for
 // its launch and not mapped for the one before.
 TEST(SimulatedMover, HalvesAreNotMappedForEachOther) {

@@ -52,6 +52,10 @@ inline std::vector<Event> SampleEvents(uint64_t seed, size_t count) {
       case 8:
         events.emplace_back(CostEvent{random() % 40, random() % 90000});
         break;
+      case 10:
+        events.emplace_back(
+            AlikeEvent{static_cast<uint32_t>(random() % 7), static_cast<uint32_t>(random() % 7)});
+        break;
       case 9:
         events.emplace_back(DiscardEvent{time - random() % 90, base, Bytes(random() % (1 << 28))});
         break;

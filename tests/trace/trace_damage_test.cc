@@ -153,7 +153,7 @@ TEST_F(TraceDamage, EventsOfLaterVersions) {
 TEST_F(TraceDamage, EventsThatEarlierVersionsPassOver) {
   const Event young[] = {CompareEvent{DevicePtr(0x7f0000200000), MiB(8), 1, 9, true},
                          WaitEvent{1700, 600, WaitEvent::For::kStream, 3}, CostEvent{32, 17000},
-                         DiscardEvent{1800, DevicePtr(0x7f0000200000), MiB(8)}};
+                         DiscardEvent{1800, DevicePtr(0x7f0000200000), MiB(8)}, AlikeEvent{3, 1}};
   for (const Event& passed : young) {
     Encoder encoder;
     encoder.Start(0);

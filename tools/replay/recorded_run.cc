@@ -82,6 +82,9 @@ Status RecordedRun::Check() const {
       }
     }
   }
+  for (const RecordedCode& code : codes) {
+    if (code.alike.value_or(0) >= codes.size()) return bad("a code is like one that is none");
+  }
   enum : uint8_t { kUnborn, kLive, kDead };
   std::vector<uint8_t> state(allocations.size(), kUnborn);
   std::vector<bool> seen(works.size(), false);

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,8 @@ enum class WorkKind : uint8_t {
 struct RecordedCode {
   std::string name;
   uint64_t shape = 0;  // Of a kernel: a hash of its grid and blocks.
+  // Index of the first code of the same function in about as many blocks; null: this one is.
+  std::optional<uint32_t> alike = std::nullopt;
 };
 
 struct RecordedWork {

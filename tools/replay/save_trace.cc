@@ -38,7 +38,9 @@ Status Write(const RecordedRun& run, const std::string& path) {
       const std::unique_ptr<trace::Writer> writer,
       trace::Writer::Open({.path = path, .force = true, .most_waiting = SIZE_MAX}, HeaderOf(run)));
   for (uint32_t i = 0; i < run.codes.size(); ++i) {
-    writer->Add(trace::CodeEvent{i, run.codes[i].shape, run.codes[i].name});
+    const RecordedCode& code = run.codes[i];
+    writer->Add(trace::CodeEvent{i, code.shape, code.name});
+    if (code.alike) writer->Add(trace::AlikeEvent{i, *code.alike});
   }
   uint64_t last = 0;
   size_t discarded = 0;

@@ -64,6 +64,11 @@ void TraceEvents::Take(const trace::CodeEvent& e) {
   code.shape = e.shape;
 }
 
+void TraceEvents::Take(const trace::AlikeEvent& e) {
+  const uint32_t first = CodeIndex(e.first);
+  events_.codes[CodeIndex(e.code)].alike = first;
+}
+
 void TraceEvents::Take(const trace::WorkEvent& e) {
   if (open_.Continues(e, events_.sets)) return;
   CloseWork();

@@ -71,6 +71,7 @@ class TraceEvents {
   void Take(const trace::WaitEvent& e);
   void Take(const trace::CostEvent& e);
   void Take(const trace::DiscardEvent& e);
+  void Take(const trace::AlikeEvent& e);
   void Take(const trace::LostEvent&) {}
   void Take(const trace::EndEvent&) {}
 

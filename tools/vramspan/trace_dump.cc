@@ -82,6 +82,10 @@ Json Fields(const trace::DiscardEvent& e) {
   return {{"event", "discard"}, {"time", e.time}, {"base", Hex(e.base)}, {"size", e.size.value}};
 }
 
+Json Fields(const trace::AlikeEvent& e) {
+  return {{"event", "alike"}, {"code", e.code}, {"first", e.first}};
+}
+
 Json Fields(const trace::CostEvent& e) {
   return {{"event", "cost"}, {"works", e.works}, {"nanoseconds", e.nanoseconds}};
 }
